@@ -1,0 +1,6 @@
+//go:build invariants || race
+
+package invariant
+
+// Enabled says that this build checks.
+const Enabled = true
