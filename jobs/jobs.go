@@ -103,6 +103,13 @@ type Releaser interface {
 	Finish(w io.Writer) error // after the last split
 }
 
+// RecordCounter is an optional ability of a Releaser: how many records it has
+// released so far. Mappers that write raw cannot be counted from outside; the
+// engine reports this number as the job's output records.
+type RecordCounter interface {
+	Records() int64
+}
+
 // Delim is what ends a record.
 type Delim uint8
 
@@ -126,6 +133,10 @@ type Job struct {
 	Delim   Delim
 	Reduces int  // reduce tasks; 0: by the size of the job
 	Ordered bool // parts are ranges of keys: concatenated they are a sorted whole
+
+	// Begin, when set, is called once with the number of input files before
+	// any other function of the Job.
+	Begin func(files int)
 
 	NewMapper   func() Mapper
 	NewFolder   func() Folder   // nil: no hash-combining
