@@ -1,0 +1,80 @@
+package affinity
+
+import (
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strconv"
+	"testing"
+)
+
+// onOwnThread runs f on a thread that ends with it, so that bindings do not
+// leak into other tests.
+func onOwnThread(f func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread()
+		f()
+	}()
+	<-done
+}
+
+func TestAThreadBoundToACoreReadsThatCoreBack(t *testing.T) {
+	cores, err := Allowed()
+	if err != nil || len(cores) == 0 {
+		t.Fatalf("Allowed: %v, %v", cores, err)
+	}
+	if !slices.IsSorted(cores) {
+		t.Errorf("not ascending: %v", cores)
+	}
+	for _, core := range cores {
+		onOwnThread(func() {
+			if err := Bind(core); err != nil {
+				t.Errorf("Bind(%d): %v", core, err)
+			}
+			if got := Core(); got != core {
+				t.Errorf("bound to %d, read back %d", core, got)
+			}
+		})
+	}
+	if after, _ := Allowed(); !slices.Equal(after, cores) {
+		t.Errorf("a binding leaked to another thread: %v before, %v after", cores, after)
+	}
+}
+
+func TestACoreThatIsNotThereIsRefused(t *testing.T) {
+	for _, core := range []int{-1, 1000, 5000, mostMaskCores} {
+		onOwnThread(func() {
+			if err := Bind(core); err == nil {
+				t.Errorf("Bind(%d) succeeded", core)
+			}
+		})
+	}
+}
+
+func TestAMaskSmallerThanTheMachineIsWhatIsAllowed(t *testing.T) {
+	const inside = "MRLOCAL_TEST_AFFINITY"
+	if core := os.Getenv(inside); core != "" {
+		want, _ := strconv.Atoi(core)
+		if cores, err := Allowed(); err != nil || !slices.Equal(cores, []int{want}) {
+			t.Errorf("under taskset -c %d: %v, %v", want, cores, err)
+		}
+		if got := Core(); got != want {
+			t.Errorf("Core() = %d, want %d", got, want)
+		}
+		return
+	}
+	taskset, err := exec.LookPath("taskset")
+	if err != nil {
+		t.Skip("no taskset here")
+	}
+	cores, _ := Allowed()
+	last := strconv.Itoa(cores[len(cores)-1])
+	cmd := exec.Command(taskset, "-c", last, os.Args[0], "-test.run", "^"+t.Name()+"$")
+	cmd.Env = append(os.Environ(), inside+"="+last)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}

@@ -1,0 +1,48 @@
+//go:build linux || darwin || freebsd || netbsd || openbsd || dragonfly
+
+package tempdir
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrLocked says that another process, or another open file of this one, has
+// the lock.
+var ErrLocked = errors.New("locked by a running process")
+
+// TryLock locks the open file until it is closed, or fails at once with
+// ErrLocked. Locks belong to the open file: children do not inherit it, and
+// the system frees it when the process dies.
+func TryLock(f *os.File) error {
+	for {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, unix.EINTR):
+		case errors.Is(err, unix.EWOULDBLOCK):
+			return ErrLocked
+		case errors.Is(err, unix.ENOLCK), errors.Is(err, unix.ENOSYS), errors.Is(err, unix.EOPNOTSUPP):
+			return errors.ErrUnsupported
+		default:
+			return fmt.Errorf("lock %s: %w", f.Name(), err)
+		}
+	}
+}
+
+// openLock opens what should be a lock file, without following a link or
+// waiting at a FIFO that somebody put there.
+func openLock(name string) (*os.File, error) {
+	return os.OpenFile(name, os.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+}
+
+func ownedByUs(info fs.FileInfo) bool {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(st.Uid) == os.Geteuid()
+}

@@ -1,0 +1,212 @@
+// Package tempdir keeps a run's temporary files: private, made at first use,
+// and gone afterwards.
+//
+// In each directory the user named, a run that must write makes one of its
+// own, `mrlocal-<pid>-<random>`, mode 0700, with a file `lock` that stays
+// locked (flock) as long as the process lives. A run that was killed leaves
+// its directory behind with the lock free; Sweep of a later run removes it.
+//
+// What fits in memory never gets here: a Root creates nothing until the first
+// Create. Neighbours: spill and output write their temporary files through it.
+package tempdir
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"mrlocal/internal/usage"
+)
+
+const (
+	lockName     = "lock"
+	namePrefix   = "mrlocal-"
+	randomBytes  = 8
+	nameAttempts = 100
+)
+
+// Root is the temporary files of one run. Its methods may be called from any
+// goroutine.
+type Root struct {
+	dirs []string
+
+	mu struct {
+		sync.Mutex
+		own    []*own // by index of dirs; nil: not made yet
+		next   int    // round robin
+		closed bool
+	}
+}
+
+// own is a directory that this run made, with its lock.
+type own struct {
+	path string
+	lock *os.File
+}
+
+// New makes a root over the given directories; without any it takes the
+// system's. Nothing is created.
+func New(dirs []string) *Root {
+	if len(dirs) == 0 {
+		dirs = []string{os.TempDir()}
+	}
+	r := &Root{dirs: dirs}
+	r.mu.own = make([]*own, len(dirs))
+	return r
+}
+
+// Check reports, as wrong usage, a directory that is not there or is none.
+// That it can be written matters only to a run that spills.
+func (r *Root) Check() error {
+	for _, dir := range r.dirs {
+		info, err := os.Stat(dir)
+		var pathErr *fs.PathError
+		switch {
+		case errors.As(err, &pathErr):
+			return usage.Errorf("temp directory "+dir, "%v; name another with --tmp", pathErr.Err)
+		case err != nil:
+			return usage.Errorf("temp directory "+dir, "%v", err)
+		case !info.IsDir():
+			return usage.Errorf("temp directory "+dir, "not a directory; name another with --tmp")
+		}
+	}
+	return nil
+}
+
+// Create makes a new file, open for reading and writing, in the next of the
+// directories, and in another one if that refuses. pattern is as for
+// os.CreateTemp. The file lives until it is removed or the Root is closed.
+func (r *Root) Create(pattern string) (*os.File, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.mu.closed {
+		return nil, fmt.Errorf("create temp file: %w", fs.ErrClosed)
+	}
+	var problems []error
+	for range r.dirs {
+		i := r.mu.next
+		r.mu.next = (i + 1) % len(r.dirs)
+		f, err := r.createIn(i, pattern)
+		if err == nil {
+			return f, nil
+		}
+		problems = append(problems, err)
+	}
+	return nil, fmt.Errorf("create temp file: %w", errors.Join(problems...))
+}
+
+func (r *Root) createIn(i int, pattern string) (*os.File, error) {
+	if r.mu.own[i] == nil {
+		o, err := makeOwn(r.dirs[i])
+		if err != nil {
+			return nil, err
+		}
+		r.mu.own[i] = o
+	}
+	return os.CreateTemp(r.mu.own[i].path, pattern)
+}
+
+// makeOwn makes and locks a directory. A sweeping run may come between its
+// making and its locking; then another name is tried.
+func makeOwn(dir string) (*own, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	for range nameAttempts {
+		path := filepath.Join(dir, fmt.Sprintf("%s%d-%s", namePrefix, os.Getpid(), random()))
+		if err := os.Mkdir(path, 0o700); errors.Is(err, fs.ErrExist) {
+			continue
+		} else if err != nil {
+			return nil, err
+		}
+		lock, err := lockOwn(path)
+		if err != nil {
+			return nil, errors.Join(err, os.RemoveAll(path))
+		}
+		if lock != nil {
+			return &own{path: path, lock: lock}, nil
+		}
+	}
+	return nil, fmt.Errorf("%s: no free name in %d attempts", dir, nameAttempts)
+}
+
+// lockOwn makes and locks the lock file; nil without an error means that a
+// sweep took the directory.
+func lockOwn(path string) (*os.File, error) {
+	name := filepath.Join(path, lockName)
+	lock, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	switch err = TryLock(lock); {
+	case err == nil, errors.Is(err, errors.ErrUnsupported):
+		if same(lock, name) {
+			return lock, nil
+		}
+		err = nil
+	case errors.Is(err, ErrLocked):
+		err = nil
+	}
+	return nil, errors.Join(err, lock.Close())
+}
+
+// same reports whether name still is the open file.
+func same(f *os.File, name string) bool {
+	a, errA := f.Stat()
+	b, errB := os.Lstat(name)
+	return errA == nil && errB == nil && os.SameFile(a, b)
+}
+
+// Close removes everything that was created. It is idempotent, and Create
+// fails from then on.
+func (r *Root) Close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mu.closed = true
+	var problems []error
+	for i, o := range r.mu.own {
+		if o == nil {
+			continue
+		}
+		r.mu.own[i] = nil
+		problems = append(problems, removeLocked(o.path), o.lock.Close())
+	}
+	if err := errors.Join(problems...); err != nil {
+		return fmt.Errorf("remove temp files: %w", err)
+	}
+	return nil
+}
+
+// removeLocked empties the directory before it removes the lock, so that
+// whatever is left over after an error or a kill can still be told to be ours
+// and unused.
+func removeLocked(path string) error {
+	entries, err := os.ReadDir(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	problems := []error{err}
+	for _, e := range entries {
+		if e.Name() != lockName {
+			problems = append(problems, os.RemoveAll(filepath.Join(path, e.Name())))
+		}
+	}
+	if err := errors.Join(problems...); err != nil {
+		return err
+	}
+	return os.RemoveAll(path)
+}
+
+func random() string {
+	var b [randomBytes]byte
+	rand.Read(b[:]) // never fails, says its documentation
+	return hex.EncodeToString(b[:])
+}
