@@ -13,6 +13,15 @@ func AppendUint64(dst []byte, n uint64) []byte {
 // Uint64 is the number that AppendUint64 wrote; p must hold 8 bytes.
 func Uint64(p []byte) uint64 { return binary.LittleEndian.Uint64(p) }
 
+// AppendDescending appends 8 bytes that sort the larger n first, to begin a
+// key with.
+func AppendDescending(dst []byte, n uint64) []byte {
+	return binary.BigEndian.AppendUint64(dst, ^n)
+}
+
+// Descending is the number that AppendDescending wrote.
+func Descending(p []byte) uint64 { return ^binary.BigEndian.Uint64(p) }
+
 // Sum adds up values made by AppendUint64. As a Folder it is known to the
 // kvbuffer, which then adds in its table without a call per value; as a
 // Reducer it emits the key and the total in decimal. The zero value works; one

@@ -1,0 +1,157 @@
+package sort
+
+import "bytes"
+
+// appendKey appends the bytes that line sorts by. Several goroutines call it.
+func (o *order) appendKey(dst, line []byte) []byte {
+	for i := range o.fields {
+		f := &o.fields[i]
+		start := len(dst)
+		text := f.cut(line, o.separator)
+		if f.numeric {
+			dst = appendNumber(dst, text)
+		} else {
+			last := i == len(o.fields)-1 && !o.whole
+			dst = appendText(dst, text, f.fold, last && !f.reverse)
+		}
+		if f.reverse {
+			invert(dst[start:])
+		}
+	}
+	if !o.whole {
+		return dst
+	}
+	if !o.reverse {
+		return append(dst, line...)
+	}
+	start := len(dst)
+	dst = appendText(dst, line, false, false)
+	invert(dst[start:])
+	return dst
+}
+
+func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' }
+
+func skipBlanks(line []byte, at int) int {
+	for at < len(line) && isBlank(line[at]) {
+		at++
+	}
+	return at
+}
+
+func skipNonBlanks(line []byte, at int) int {
+	for at < len(line) && !isBlank(line[at]) {
+		at++
+	}
+	return at
+}
+
+// cut is the part of line that the key compares: from GNU sort's begfield to
+// its limfield, empty where they cross.
+func (f *field) cut(line []byte, separator int) []byte {
+	begin, end := f.begin(line, separator), len(line)
+	if !f.toLineEnd {
+		end = f.end(line, separator)
+	}
+	if end <= begin {
+		return nil
+	}
+	return line[begin:end]
+}
+
+func (f *field) begin(line []byte, separator int) int {
+	at := 0
+	if !f.line {
+		for n := f.startField; n > 0 && at < len(line); n-- {
+			if separator < 0 {
+				at = skipNonBlanks(line, skipBlanks(line, at))
+				continue
+			}
+			next := bytes.IndexByte(line[at:], byte(separator))
+			if next < 0 {
+				at = len(line)
+				break
+			}
+			at += next + 1
+		}
+	}
+	if f.skipStart {
+		at = skipBlanks(line, at)
+	}
+	return advance(line, at, f.startByte)
+}
+
+func (f *field) end(line []byte, separator int) int {
+	fields := f.endField
+	if f.endByte != 0 {
+		fields--
+	}
+	at := 0
+	for n := fields; n > 0 && at < len(line); n-- {
+		if separator < 0 {
+			at = skipNonBlanks(line, skipBlanks(line, at))
+			continue
+		}
+		next := bytes.IndexByte(line[at:], byte(separator))
+		if next < 0 {
+			at = len(line)
+			break
+		}
+		at += next
+		if n > 1 || f.endByte != 0 {
+			at++
+		}
+	}
+	if f.endByte == 0 {
+		return at
+	}
+	if f.skipEnd {
+		at = skipBlanks(line, at)
+	}
+	return advance(line, at, f.endByte)
+}
+
+// advance is at + n, at most the line's end.
+func advance(line []byte, at int, n uint64) int {
+	if n > uint64(len(line)-at) {
+		return len(line)
+	}
+	return at + int(n)
+}
+
+// appendText appends text so that no result is a prefix of another: NUL
+// becomes 00 FF, the end is 00 00. open leaves both out, for the last
+// component of a key.
+func appendText(dst, text []byte, fold, open bool) []byte {
+	start := len(dst)
+	if open || bytes.IndexByte(text, 0) < 0 {
+		dst = append(dst, text...)
+	} else {
+		for _, c := range text {
+			if dst = append(dst, c); c == 0 {
+				dst = append(dst, 0xff)
+			}
+		}
+	}
+	if fold {
+		upper(dst[start:])
+	}
+	if !open {
+		dst = append(dst, 0, 0)
+	}
+	return dst
+}
+
+func upper(p []byte) {
+	for i, c := range p {
+		if c-'a' < 26 {
+			p[i] = c - ('a' - 'A')
+		}
+	}
+}
+
+func invert(p []byte) {
+	for i := range p {
+		p[i] = ^p[i]
+	}
+}

@@ -1,0 +1,172 @@
+package sort
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"mrlocal/internal/usage"
+)
+
+// order is the compiled Options: what is compared, in which sequence.
+type order struct {
+	fields    []field
+	separator int  // -1: fields begin with blanks
+	reverse   bool // of the last resort
+	whole     bool // the last resort: the whole line
+}
+
+// field is one -k. Positions are as GNU keeps them after parsing: a first
+// field to skip to, then bytes.
+type field struct {
+	line       bool // begins with the line: no -k was given
+	startField uint64
+	startByte  uint64
+	toLineEnd  bool
+	endField   uint64
+	endByte    uint64 // 0: to the end of the field
+	rules
+	skipEnd bool // b was given at the end position
+}
+
+// rules say how two fields compare.
+type rules struct{ numeric, reverse, fold, skipStart bool }
+
+func compile(o Options) (*order, error) {
+	separator, err := parseSeparator(o.Separator)
+	if err != nil {
+		return nil, err
+	}
+	global := rules{numeric: o.Numeric, reverse: o.Reverse, fold: o.FoldCase, skipStart: o.Blanks}
+	ord := &order{separator: separator, reverse: o.Reverse, whole: !o.Stable && !o.Unique}
+	for _, text := range o.Keys {
+		f, err := parseField(text)
+		if err != nil {
+			return nil, err
+		}
+		if f.rules == (rules{}) && !f.skipEnd {
+			f.rules, f.skipEnd = global, o.Blanks
+		}
+		ord.fields = append(ord.fields, f)
+	}
+	if len(o.Keys) == 0 && (global.numeric || global.fold || global.skipStart) {
+		ord.fields = []field{{line: true, toLineEnd: true, rules: global}}
+	}
+	if len(ord.fields) == 0 {
+		ord.whole = true // -s and -u have nothing else to go by
+	}
+	return ord, nil
+}
+
+// needsKey reports whether the line itself will not do as the key.
+func (o *order) needsKey() bool { return len(o.fields) > 0 || o.reverse }
+
+func parseSeparator(s string) (int, error) {
+	switch {
+	case s == "":
+		return -1, nil
+	case s == `\0`:
+		return 0, nil
+	case len(s) == 1:
+		return int(s[0]), nil
+	}
+	return 0, usage.Errorf(fmt.Sprintf("-t %q", s), `must be one byte; \0 stands for NUL`)
+}
+
+// keyParser walks over a KEYDEF: F[.C][OPTS][,F[.C][OPTS]].
+type keyParser struct {
+	text string
+	pos  int
+}
+
+func parseField(text string) (field, error) {
+	p := &keyParser{text: text}
+	var f field
+	var err error
+	if f.startField, err = p.count("field number"); err != nil {
+		return f, err
+	}
+	f.startField--
+	if p.skip('.') {
+		if f.startByte, err = p.count("character position"); err != nil {
+			return f, err
+		}
+		f.startByte--
+	}
+	p.options(&f.rules, &f.skipStart)
+	if !p.skip(',') {
+		f.toLineEnd = true
+		return f, p.atEnd()
+	}
+	if f.endField, err = p.count("field number"); err != nil {
+		return f, err
+	}
+	if p.skip('.') {
+		if f.endByte, err = p.number(); err != nil {
+			return f, err
+		}
+	}
+	p.options(&f.rules, &f.skipEnd)
+	return f, p.atEnd()
+}
+
+func (p *keyParser) skip(c byte) bool {
+	if p.pos < len(p.text) && p.text[p.pos] == c {
+		p.pos++
+		return true
+	}
+	return false
+}
+
+// count is a number from 1.
+func (p *keyParser) count(what string) (uint64, error) {
+	n, err := p.number()
+	if err == nil && n == 0 {
+		err = p.errorf("%s is zero: they count from 1", what)
+	}
+	return n, err
+}
+
+// number is decimal; one beyond every line counts as the largest, as GNU has it.
+func (p *keyParser) number() (uint64, error) {
+	begin := p.pos
+	for p.pos < len(p.text) && p.text[p.pos]-'0' < 10 {
+		p.pos++
+	}
+	if begin == p.pos {
+		return 0, p.errorf("a number is missing")
+	}
+	n, err := strconv.ParseUint(p.text[begin:p.pos], 10, 64)
+	if err != nil {
+		return math.MaxUint64, nil
+	}
+	return n, nil
+}
+
+func (p *keyParser) options(r *rules, blanks *bool) {
+	for ; p.pos < len(p.text); p.pos++ {
+		switch p.text[p.pos] {
+		case 'n':
+			r.numeric = true
+		case 'r':
+			r.reverse = true
+		case 'f':
+			r.fold = true
+		case 'b':
+			*blanks = true
+		default:
+			return
+		}
+	}
+}
+
+func (p *keyParser) atEnd() error {
+	if p.pos == len(p.text) {
+		return nil
+	}
+	return p.errorf("%q is not understood: a key is F[.C][bfnr][,F[.C][bfnr]]", p.text[p.pos:])
+}
+
+func (p *keyParser) errorf(format string, args ...any) error {
+	return usage.Errorf(fmt.Sprintf("-k %q", p.text), "position %d: %s", p.pos+1, fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,191 @@
+// Package wordcount counts words, as Hadoop's first example does.
+//
+// A block is scanned once, 64 bytes to a bit mask, eight bytes at a time; a
+// word costs the walk over its two edges in the mask and one Emit. Counts are
+// added up in the kvbuffer by jobs.Sum. The result is "word TAB count", in byte
+// order of the word, or, with Top, by falling count and then by word: a second
+// job orders the counts of the first.
+//
+// Memory: words are slices of the block, nothing is copied here. With
+// IgnoreCase the block is lowered where it lies, which a second attempt on the
+// same memory may repeat without harm.
+package wordcount
+
+import (
+	"bytes"
+	"container/heap"
+	"fmt"
+	"strconv"
+
+	"mrlocal/internal/usage"
+	"mrlocal/jobs"
+)
+
+// Options say what a word is and how many are wanted. Without any, words are
+// runs of bytes other than space, TAB, newline, carriage return and form feed,
+// as Java's StringTokenizer cuts them.
+type Options struct {
+	IgnoreCase bool  // A to Z count as a to z; other letters stay as they are
+	Alnum      bool  // words are runs of ASCII letters and digits
+	Top        int64 // the Top most frequent words, by count, then word; 0: all
+}
+
+// New makes the job.
+func New(o Options) (jobs.Chain, error) {
+	if o.Top < 0 {
+		return nil, usage.Errorf("--top "+strconv.FormatInt(o.Top, 10), "must not be negative")
+	}
+	count := jobs.Job{
+		Name:       "wordcount",
+		Ordered:    o.Top == 0,
+		NewMapper:  func() jobs.Mapper { return newMapper(o) },
+		NewFolder:  func() jobs.Folder { return jobs.Sum{} },
+		NewReducer: func() jobs.Reducer { return jobs.NewSum() },
+		BuiltIn:    true,
+	}
+	if o.Top == 0 {
+		return jobs.Chain{count}, nil
+	}
+	top := jobs.Job{
+		Name:       "wordcount-top",
+		Reduces:    1,
+		Ordered:    true,
+		NewMapper:  func() jobs.Mapper { return newRank(o.Top) },
+		NewReducer: func() jobs.Reducer { return &head{left: o.Top} },
+		Partition:  func([]byte, int) int { return 0 }, // one reducer must see all, however many there are
+		BuiltIn:    true,
+	}
+	return jobs.Chain{count, top}, nil
+}
+
+type mapper struct {
+	one   [8]byte
+	lower bool
+	words func(*[64]byte) uint64
+}
+
+func newMapper(o Options) *mapper {
+	m := &mapper{lower: o.IgnoreCase, words: nonBlank}
+	if o.Alnum {
+		m.words = alnum
+	}
+	jobs.AppendUint64(m.one[:0], 1)
+	return m
+}
+
+func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
+	if m.lower {
+		lower(b.Data)
+	}
+	if start := m.emitWords(b.Data, out); start >= 0 {
+		out.Emit(b.Data[start:], m.one[:])
+	}
+	return nil
+}
+
+// emitWords emits the words of data; of one that ends with the data and a
+// window alike, it returns the start, else -1.
+//
+// hot: two edges a word, one mask call 64 bytes.
+func (m *mapper) emitWords(data []byte, out jobs.Emitter) (start int) {
+	start = -1
+	var last uint64 // 1: the byte before the window belongs to a word
+	var tail [64]byte
+	for off := 0; off < len(data); off += 64 {
+		var in uint64
+		if len(data)-off >= 64 {
+			in = m.words((*[64]byte)(data[off:]))
+		} else {
+			n := copy(tail[:], data[off:])
+			in = m.words(&tail) & (1<<n - 1)
+		}
+		edges := in ^ (in<<1 | last)
+		last = in >> 63
+		if start >= 0 && edges != 0 {
+			end := off + trailingZeros(edges)
+			edges &= edges - 1
+			out.Emit(data[start:end], m.one[:])
+			start = -1
+		}
+		for edges != 0 {
+			begin := off + trailingZeros(edges)
+			edges &= edges - 1
+			if edges == 0 {
+				start = begin
+				break
+			}
+			end := off + trailingZeros(edges)
+			edges &= edges - 1
+			out.Emit(data[begin:end], m.one[:])
+		}
+	}
+	return start
+}
+
+// rank turns "word TAB count" into keys that sort by falling count. It leaves
+// out what at least n words of its split are known to beat, as long as a heap
+// of n counts is small.
+type rank struct {
+	n    int64
+	best counts
+	key  []byte
+}
+
+const maxHeap = 1 << 16 // counts, 512 KiB
+
+func newRank(n int64) *rank { return &rank{n: n} }
+
+func (r *rank) Map(b jobs.Block, out jobs.Emitter) error {
+	for line := range b.Lines() {
+		tab := bytes.LastIndexByte(line, '\t')
+		count, err := strconv.ParseUint(string(line[tab+1:]), 10, 64)
+		if tab < 0 || err != nil {
+			return fmt.Errorf("wordcount-top: %s at %d: %q is no word and count", b.Path, b.Offset, line)
+		}
+		if r.beaten(count) {
+			continue
+		}
+		r.key = append(jobs.AppendDescending(r.key[:0], count), line[:tab]...)
+		out.Emit(r.key, nil)
+	}
+	return nil
+}
+
+func (r *rank) beaten(count uint64) bool {
+	switch {
+	case r.n > maxHeap:
+		return false
+	case int64(len(r.best)) < r.n:
+		heap.Push(&r.best, count)
+		return false
+	case count < r.best[0]:
+		return true
+	}
+	r.best[0] = count
+	heap.Fix(&r.best, 0)
+	return false
+}
+
+// counts is a heap with the smallest on top.
+type counts []uint64
+
+func (c counts) Len() int           { return len(c) }
+func (c counts) Less(i, j int) bool { return c[i] < c[j] }
+func (c counts) Swap(i, j int)      { c[i], c[j] = c[j], c[i] }
+func (c *counts) Push(x any)        { *c = append(*c, x.(uint64)) }
+func (c *counts) Pop() any          { panic("wordcount: the heap of counts never shrinks") }
+
+// head lets the first words through.
+type head struct {
+	left int64
+	text [20]byte
+}
+
+func (h *head) Reduce(key []byte, vs *jobs.Values, out jobs.Emitter) error {
+	if h.left == 0 {
+		return nil
+	}
+	h.left--
+	out.Emit(key[8:], strconv.AppendUint(h.text[:0], jobs.Descending(key), 10))
+	return nil
+}
