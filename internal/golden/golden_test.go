@@ -53,8 +53,8 @@ func TestAScriptIsReadCaseByCaseAndWrittenBackAsItStands(t *testing.T) {
 
 func TestBrokenScriptsNameTheLine(t *testing.T) {
 	for text, want := range map[string]string{
-		"----\nx\n":           "1: ----",
-		"a\n":                 "1: a case without",
+		"----\nx\n":            "1: ----",
+		"a\n":                  "1: a case without",
 		"a\n----\n----\nb\n\n": "2: an output",
 	} {
 		if _, err := parse(text); err == nil || !strings.HasPrefix(err.Error(), want) {

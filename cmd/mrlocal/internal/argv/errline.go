@@ -1,0 +1,103 @@
+package argv
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// mostLineBytes bounds an error line: a word of a megabyte is not repeated
+// whole.
+const mostLineBytes = 4096
+
+// ErrorLine is err as the one line that a user reads, with its newline:
+//
+//	mrlocal: what: object: cause
+//
+// what may be empty. Several joined errors are told one after the other.
+func ErrorLine(what string, err error) string {
+	text := message(err)
+	if what != "" {
+		text = what + ": " + text
+	}
+	return "mrlocal: " + shorten(Escape(text), mostLineBytes) + "\n"
+}
+
+// message tells errors that were joined one after the other; errors.Join
+// itself puts them on lines of their own.
+func message(err error) string {
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok || errors.Join(joined.Unwrap()...).Error() != err.Error() {
+		return err.Error()
+	}
+	var texts []string
+	for _, part := range joined.Unwrap() {
+		texts = append(texts, message(part))
+	}
+	return strings.Join(texts, "; ")
+}
+
+// Escape writes what would break a line or a terminal, control characters and
+// bytes that are not UTF-8, as Go escapes.
+func Escape(text string) string {
+	clean := true
+	for _, r := range text {
+		if r == utf8.RuneError || !unicode.IsPrint(r) {
+			clean = false
+			break
+		}
+	}
+	if clean {
+		return text
+	}
+	var b strings.Builder
+	for i := 0; i < len(text); {
+		r, n := utf8.DecodeRuneInString(text[i:])
+		switch {
+		case r == utf8.RuneError && n == 1:
+			fmt.Fprintf(&b, `\x%02x`, text[i])
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\t':
+			b.WriteString(`\t`)
+		case r == '\r':
+			b.WriteString(`\r`)
+		case unicode.IsPrint(r):
+			b.WriteRune(r)
+		case r < 0x80:
+			fmt.Fprintf(&b, `\x%02x`, r)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+		i += n
+	}
+	return b.String()
+}
+
+// Quote shows a word of the command line in a message: as it stands where
+// that is plain, in quotation marks otherwise, shortened where it is long.
+func Quote(word string) string {
+	const most = 60
+	escaped := shorten(Escape(word), most)
+	if escaped == "" || escaped != word && len(word) <= most || strings.ContainsAny(word, " '\"") {
+		return `"` + escaped + `"`
+	}
+	return escaped
+}
+
+// shorten cuts the middle out of a text of more than most bytes.
+func shorten(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	head, tail := text[:most*2/3], text[len(text)-most/4:]
+	for len(head) > 0 && !utf8.ValidString(head) {
+		head = head[:len(head)-1]
+	}
+	for len(tail) > 0 && !utf8.RuneStart(tail[0]) {
+		tail = tail[1:]
+	}
+	return head + "…" + tail
+}

@@ -1,0 +1,186 @@
+package argv
+
+import (
+	"strings"
+
+	"mrlocal/internal/usage"
+)
+
+func byName(flags []Flag, name string) *Flag {
+	for i := range flags {
+		if flags[i].Name == name && name != "" {
+			return &flags[i]
+		}
+	}
+	return nil
+}
+
+func byShort(flags []Flag, letter string) *Flag {
+	for i := range flags {
+		if flags[i].Short == letter {
+			return &flags[i]
+		}
+	}
+	return nil
+}
+
+func longNames(flags []Flag) []string {
+	names := make([]string, 0, len(flags))
+	for i := range flags {
+		names = append(names, flags[i].Name)
+	}
+	return names
+}
+
+func unknownLong(name string, flags []Flag) error {
+	if n := Nearest(name, longNames(flags)); n != "" {
+		return usage.Errorf("--"+name, "no such flag; did you mean --%s?", n)
+	}
+	return usage.Errorf("--"+name, "no such flag; --help lists them")
+}
+
+func unknownShort(word, letter string, flags []Flag) error {
+	name, _, _ := strings.Cut(word[1:], "=")
+	if len(name) > 1 && byName(flags, name) != nil {
+		return usage.Errorf(word, "no such flag; did you mean --%s?", name)
+	}
+	in := ""
+	if "-"+letter != word {
+		in = " (in " + Quote(word) + ")"
+	}
+	return usage.Errorf("-"+letter, "no such flag%s; --help lists them; a file of that name is given after --", in)
+}
+
+// at puts the command in front of a mistake made in its flags.
+func at(path []string, err error) error {
+	return &usage.Error{Object: strings.Join(path, " "), Cause: err.Error()}
+}
+
+// diagnose says why args name no command.
+func diagnose(args []string, commands []Command) error {
+	var all []Flag
+	for _, c := range commands {
+		for _, f := range c.Flags {
+			if byName(all, f.Name) == nil {
+				all = append(all, f)
+			}
+		}
+	}
+	s := scan(args, all)
+	var path []string
+	for depth := 0; ; depth++ {
+		next := children(commands, path)
+		if len(next) == 0 { // a whole path is there, and yet no command took it
+			break
+		}
+		if depth >= len(s.words) {
+			if s.err != nil {
+				return at(path, s.err)
+			}
+			return missing(path, next)
+		}
+		word := s.words[depth]
+		if !contains(next, word) {
+			if s.err != nil {
+				return at(path, s.err)
+			}
+			return unknownWord(path, word, next, commands)
+		}
+		path = append(path, word)
+	}
+	return at(path, s.err)
+}
+
+// children lists the words that may follow path, in the commands' order.
+func children(commands []Command, path []string) []string {
+	var next []string
+	for _, c := range commands {
+		s := scanned{words: c.Path}
+		if len(c.Path) > len(path) && s.begins(path) && !contains(next, c.Path[len(path)]) {
+			next = append(next, c.Path[len(path)])
+		}
+	}
+	return next
+}
+
+func noun(path []string) string {
+	if len(path) == 0 {
+		return "command"
+	}
+	return "job"
+}
+
+func missing(path, next []string) error {
+	return usage.Errorf(strings.Join(path, " "), "no %s named; one of %s", noun(path), strings.Join(next, ", "))
+}
+
+func unknownWord(path []string, word string, next []string, commands []Command) error {
+	object := strings.Join(append(append([]string(nil), path...), Quote(word)), ": ")
+	for _, c := range commands { // "mrlocal sort" for "mrlocal run sort"
+		if n := len(c.Path); n == len(path)+2 && c.Path[n-1] == word {
+			return usage.Errorf(object, "no such %s; did you mean %s?", noun(path), strings.Join(c.Path, " "))
+		}
+	}
+	if n := Nearest(word, next); n != "" {
+		return usage.Errorf(object, "no such %s; did you mean %s?", noun(path), n)
+	}
+	return usage.Errorf(object, "no such %s; one of %s", noun(path), strings.Join(next, ", "))
+}
+
+func contains(words []string, word string) bool {
+	for _, w := range words {
+		if w == word {
+			return true
+		}
+	}
+	return false
+}
+
+// Nearest is the name that word was most likely meant to be, or "". Names are
+// compared by edit distance (a swap of neighbours counts one); a third of the
+// letters may be wrong, and a name that word is the beginning of is near.
+func Nearest(word string, names []string) string {
+	if len(word) == 0 || len(word) > 64 {
+		return ""
+	}
+	best, bestDistance := "", len(word)/3+2
+	if len(word) < 3 {
+		bestDistance = 2
+	}
+	for _, name := range names {
+		d := distance(strings.ToLower(word), name)
+		if len(word) >= 3 && strings.HasPrefix(name, strings.ToLower(word)) {
+			d = 1
+		}
+		if d < bestDistance {
+			best, bestDistance = name, d
+		}
+	}
+	return best
+}
+
+// distance is the restricted Damerau-Levenshtein distance.
+func distance(a, b string) int {
+	rows := make([][]int, len(a)+1)
+	for i := range rows {
+		rows[i] = make([]int, len(b)+1)
+		rows[i][0] = i
+	}
+	for j := range rows[0] {
+		rows[0][j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		for j := 1; j <= len(b); j++ {
+			wrong := 1
+			if a[i-1] == b[j-1] {
+				wrong = 0
+			}
+			d := min(rows[i-1][j]+1, rows[i][j-1]+1, rows[i-1][j-1]+wrong)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				d = min(d, rows[i-2][j-2]+1)
+			}
+			rows[i][j] = d
+		}
+	}
+	return rows[len(a)][len(b)]
+}
