@@ -57,7 +57,7 @@ type Shuffle[O Output] struct {
 		commits   []*entry[O] // in commit order, lost ones too
 		committed int         // outputs that are there
 		losses    int
-		sealed    bool        // no more maps will be added
+		sealed    bool // no more maps will be added
 		partsDone []bool
 		doneCount int
 		closed    bool

@@ -74,3 +74,21 @@ func sweepOne(path string) bool {
 	}
 	return removeLocked(path) == nil
 }
+
+// RemoveUnlocked removes a regular file of this user that a killed run left,
+// if its lock (TryLock) is free.
+func RemoveUnlocked(path string) bool {
+	info, err := os.Lstat(path)
+	if err != nil || !info.Mode().IsRegular() || !ownedByUs(info) {
+		return false
+	}
+	f, err := openLock(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	if TryLock(f) != nil || !same(f, path) {
+		return false
+	}
+	return os.Remove(path) == nil
+}

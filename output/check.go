@@ -1,0 +1,215 @@
+package output
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"mrlocal/internal/usage"
+)
+
+// maxLinks is how many symbolic links lead to a file at most, as in Linux.
+const maxLinks = 40
+
+// openDirectory checks Dir.
+func openDirectory(spec Spec) (place, error) {
+	path, info, err := resolve(spec.Dir)
+	switch {
+	case err != nil:
+		return nil, refuse(spec.Dir, err)
+	case info == nil:
+	case !info.IsDir():
+		return nil, usage.Errorf("output "+spec.Dir, "exists and is not a directory")
+	}
+	if err := checkPlace(spec, spec.Dir, path, info); err != nil {
+		return nil, err
+	}
+	if info == nil {
+		return &directory{path: path}, nil
+	}
+	if err := checkReplace(spec, path, info); err != nil {
+		return nil, err
+	}
+	return &directory{path: path, replaces: true}, nil
+}
+
+// checkReplace refuses a directory that exists, unless it may be, and can be,
+// replaced.
+func checkReplace(spec Spec, path string, info fs.FileInfo) error {
+	if !spec.Overwrite {
+		if temp, err := os.Lstat(filepath.Join(path, tempName)); err == nil && temp.IsDir() && replaceable(path) == nil {
+			return usage.Errorf("output "+spec.Dir, "exists already, left by a run that was interrupted or still goes on; --overwrite replaces it")
+		}
+		return errExists(spec.Dir)
+	}
+	if err := replaceable(path); err != nil {
+		return err
+	}
+	if parent, err := os.Stat(filepath.Dir(path)); err == nil && isMount(info, parent) {
+		return usage.Errorf("output "+spec.Dir, "is a mount point and cannot be replaced; give another name")
+	}
+	if name, inside := anyInside(info, spec.Files); inside {
+		return usage.Errorf("output "+spec.Dir, "holds the input %s and would be replaced; give another name", quoteName(name))
+	}
+	return nil
+}
+
+// checkPlace refuses a result whose parent is missing or may not be written
+// to, or that equals or lies inside an input.
+func checkPlace(spec Spec, name, path string, info fs.FileInfo) error {
+	parent := filepath.Dir(path)
+	parentInfo, err := os.Stat(parent)
+	switch {
+	case err != nil:
+		return refuseParent(name, parent, err)
+	case !parentInfo.IsDir():
+		return usage.Errorf("output "+name, "its parent %s is not a directory", quoteName(parent))
+	}
+	if err := writable(parent); err != nil {
+		return refuseParent(name, parent, err)
+	}
+	roots := expand(spec.Inputs)
+	if info != nil {
+		if in, same := sameAsAny(info, spec.Files); same {
+			return usage.Errorf("output "+name, "is the input %s; give another name", quoteName(in))
+		}
+		if in, same := sameAsAny(info, roots); same {
+			return usage.Errorf("output "+name, "is the input %s; give another name", quoteName(in))
+		}
+	}
+	if in, inside := insideAny(parent, roots); inside {
+		return usage.Errorf("output "+name, "lies inside the input %s; give a name outside", quoteName(in))
+	}
+	return nil
+}
+
+func refuseParent(name, parent string, err error) error {
+	cause := bare(err)
+	if errors.Is(cause, fs.ErrNotExist) {
+		return usage.Errorf("output "+name, "the directory %s does not exist; make it first", quoteName(parent))
+	}
+	return usage.Errorf("output "+name, "the directory %s cannot be written to: %v", quoteName(parent), cause)
+}
+
+// resolve follows symbolic links, also where they lead to nothing yet, and
+// returns an absolute path without any; info is nil when there is no file. A
+// parent that is missing is left for checkPlace to tell.
+func resolve(name string) (path string, info fs.FileInfo, err error) {
+	path, err = filepath.Abs(name)
+	if err != nil {
+		return "", nil, err
+	}
+	for range maxLinks {
+		if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
+			path = filepath.Join(dir, filepath.Base(path))
+		}
+		info, err = os.Lstat(path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return path, nil, nil
+		case err != nil:
+			return "", nil, bare(err)
+		case info.Mode()&fs.ModeSymlink == 0:
+			return path, info, nil
+		}
+		link, err := os.Readlink(path)
+		if err != nil {
+			return "", nil, bare(err)
+		}
+		if !filepath.IsAbs(link) {
+			link = filepath.Join(filepath.Dir(path), link)
+		}
+		path = link
+	}
+	return "", nil, errors.New("too many symbolic links")
+}
+
+// expand lists the inputs as they are found: what exists is meant literally,
+// the rest as globs. What is wrong with them is not said here.
+func expand(inputs []string) (paths []string) {
+	for _, in := range inputs {
+		if in == "-" {
+			continue
+		}
+		if _, err := os.Stat(in); err == nil || !strings.ContainsAny(in, `*?[`) {
+			paths = append(paths, in)
+			continue
+		}
+		matches, _ := filepath.Glob(in)
+		paths = append(paths, matches...)
+	}
+	return paths
+}
+
+// sameAsAny finds the input that is the same file.
+func sameAsAny(info fs.FileInfo, inputs []string) (string, bool) {
+	for _, in := range inputs {
+		if other, err := os.Stat(in); err == nil && os.SameFile(info, other) {
+			return in, true
+		}
+	}
+	return "", false
+}
+
+// insideAny finds the input that is a directory at or above dir, which is
+// absolute and without links.
+func insideAny(dir string, inputs []string) (string, bool) {
+	var above []fs.FileInfo
+	for d := dir; ; d = filepath.Dir(d) {
+		if info, err := os.Stat(d); err == nil {
+			above = append(above, info)
+		}
+		if d == filepath.Dir(d) {
+			break
+		}
+	}
+	for _, in := range inputs {
+		info, err := os.Stat(in)
+		if err != nil || !info.IsDir() {
+			continue
+		}
+		for _, a := range above {
+			if os.SameFile(a, info) {
+				return in, true
+			}
+		}
+	}
+	return "", false
+}
+
+// anyInside finds the input that lies in the directory, at any depth.
+func anyInside(info fs.FileInfo, inputs []string) (string, bool) {
+	inside := make(map[string]bool) // by directory of inputs
+	for _, in := range inputs {
+		path, err := filepath.EvalSymlinks(in)
+		if err != nil {
+			continue
+		}
+		if path, err = filepath.Abs(path); err != nil {
+			continue
+		}
+		dir := filepath.Dir(path)
+		found, known := inside[dir]
+		if !known {
+			found = lieBelow(info, dir)
+			inside[dir] = found
+		}
+		if found {
+			return in, true
+		}
+	}
+	return "", false
+}
+
+func lieBelow(info fs.FileInfo, dir string) bool {
+	for ; ; dir = filepath.Dir(dir) {
+		if a, err := os.Stat(dir); err == nil && os.SameFile(a, info) {
+			return true
+		}
+		if dir == filepath.Dir(dir) {
+			return false
+		}
+	}
+}

@@ -1,0 +1,285 @@
+package output
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"mrlocal/internal/usage"
+)
+
+const (
+	tempName    = "_temporary"
+	successName = "_SUCCESS"
+)
+
+// directory is a place with part files. stage is where it is built: under its
+// own name when that is free, else beside the directory that it will replace.
+//
+//	stage/_temporary/attempt_r_000003_0/part-r-00003    written by an attempt
+//	stage/_temporary/task_r_000003/part-r-00003         its attempt has won
+//	stage/part-r-00003, stage/_SUCCESS                  published
+type directory struct {
+	path     string
+	replaces bool
+
+	mu struct {
+		sync.Mutex
+		stage   string // "": not made
+		tasks   map[int]string
+		merged  *attemptFile // the single file of parts in order
+		aborted bool
+		settled []func() error
+	}
+}
+
+func (d *directory) start() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.mu.tasks = make(map[int]string)
+	stage := d.path
+	if d.replaces {
+		stage = beside(d.path)
+	}
+	if err := os.Mkdir(stage, 0o777); errors.Is(err, fs.ErrExist) {
+		return errExists(d.path)
+	} else if err != nil {
+		return refuse(d.path, err)
+	}
+	d.mu.stage = stage
+	if err := os.Mkdir(filepath.Join(stage, tempName), 0o777); err != nil {
+		return refuse(d.path, err)
+	}
+	return nil
+}
+
+func errExists(path string) error {
+	return usage.Errorf("output "+path, "exists already; give another name, or --overwrite to replace what mrlocal made")
+}
+
+func kindLetter(mapOnly bool) string {
+	if mapOnly {
+		return "m"
+	}
+	return "r"
+}
+
+// attempt makes the part file of an attempt. One that is tried under a number
+// that was used before writes over what that one left.
+func (d *directory) attempt(task, n int, mapOnly bool) (*attemptFile, error) {
+	kind := kindLetter(mapOnly)
+	a := &attemptFile{
+		dir:  d,
+		task: task,
+		path: filepath.Join(tempName, fmt.Sprintf("attempt_%s_%06d_%d", kind, task, n)),
+		won:  filepath.Join(tempName, fmt.Sprintf("task_%s_%06d", kind, task)),
+		name: fmt.Sprintf("part-%s-%05d", kind, task),
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.mu.aborted || d.mu.stage == "" {
+		return nil, ErrAborted
+	}
+	dir := filepath.Join(d.mu.stage, a.path)
+	if err := os.Mkdir(dir, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, fmt.Errorf("output part %d: %w", task, err)
+	}
+	f, err := os.Create(filepath.Join(dir, a.name))
+	if err != nil {
+		return nil, fmt.Errorf("output part %d: %w", task, err)
+	}
+	a.f = f
+	return a, nil
+}
+
+// sink is a single part file for parts that come in order.
+func (d *directory) sink(mapOnly bool) (*sink, error) {
+	a, err := d.attempt(0, 0, mapOnly)
+	if err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	d.mu.merged = a
+	d.mu.Unlock()
+	return fileSink(a.f), nil
+}
+
+func (d *directory) sync() error {
+	d.mu.Lock()
+	a := d.mu.merged
+	d.mu.Unlock()
+	if a == nil {
+		return nil
+	}
+	return a.commit(0)
+}
+
+// publish moves the parts up and marks success, each step durable before the
+// next begins; a directory that is replaced changes places with the new one
+// last of all.
+func (d *directory) publish(parts int) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.mu.aborted {
+		return ErrAborted
+	}
+	if d.mu.merged == nil && len(d.mu.tasks) != parts {
+		return fmt.Errorf("output %s: %d of %d parts were written", d.path, len(d.mu.tasks), parts)
+	}
+	for _, won := range d.mu.tasks {
+		from := filepath.Join(d.mu.stage, won)
+		if err := os.Rename(from, filepath.Join(d.mu.stage, filepath.Base(won))); err != nil {
+			return fmt.Errorf("output: %w", err)
+		}
+	}
+	if err := os.RemoveAll(filepath.Join(d.mu.stage, tempName)); err != nil {
+		return fmt.Errorf("output: %w", err)
+	}
+	if err := syncDir(d.mu.stage); err != nil {
+		return err
+	}
+	if err := writeSuccess(d.mu.stage); err != nil {
+		return err
+	}
+	if d.replaces {
+		return d.replace()
+	}
+	return nil
+}
+
+// replace puts the stage in the place of the old directory, which must still
+// hold nothing but what mrlocal makes.
+func (d *directory) replace() error {
+	if err := replaceable(d.path); err != nil {
+		return err
+	}
+	old := beside(d.path)
+	err := exchange(d.mu.stage, d.path)
+	if err == nil {
+		old = d.mu.stage
+	} else if err = os.Rename(d.path, old); err != nil {
+		return fmt.Errorf("output: %w", err)
+	} else if err = os.Rename(d.mu.stage, d.path); err != nil {
+		return errors.Join(fmt.Errorf("output: %w", err), os.Rename(old, d.path))
+	}
+	d.mu.stage = d.path
+	d.mu.settled = append(d.mu.settled, func() error { return removeMade(old) })
+	return nil
+}
+
+func (d *directory) settle() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	err := syncDir(filepath.Dir(d.path))
+	for _, f := range d.mu.settled {
+		err = errors.Join(err, f())
+	}
+	d.mu.settled = nil
+	return err
+}
+
+// abort removes the stage: `_temporary` with all in it, and what publish may
+// have moved up, by name. A file that somebody else put there stays.
+func (d *directory) abort() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.mu.aborted = true
+	if d.mu.stage == "" {
+		return nil
+	}
+	err := removeMade(d.mu.stage)
+	d.mu.stage = ""
+	return err
+}
+
+func writeSuccess(dir string) error {
+	f, err := os.Create(filepath.Join(dir, successName))
+	if err != nil {
+		return fmt.Errorf("output: %w", err)
+	}
+	if err := errors.Join(syncFile(f), f.Close()); err != nil {
+		return fmt.Errorf("output: %w", err)
+	}
+	return syncDir(dir)
+}
+
+// attemptFile is the part file of one attempt.
+type attemptFile struct {
+	dir             *directory
+	task            int
+	path, won, name string // below the stage
+
+	mu struct {
+		sync.Mutex
+		ended bool
+	}
+	f *os.File
+}
+
+func (a *attemptFile) write(p []byte) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.mu.ended {
+		return ErrAborted
+	}
+	if _, err := a.f.Write(p); err != nil {
+		return fmt.Errorf("output: %w", err)
+	}
+	return nil
+}
+
+// commit makes the file durable, then takes the task for this attempt.
+func (a *attemptFile) commit(int64) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.mu.ended {
+		return ErrAborted
+	}
+	a.mu.ended = true
+	if err := errors.Join(syncFile(a.f), a.f.Close()); err != nil {
+		return errors.Join(fmt.Errorf("output: %w", err), a.remove())
+	}
+	return a.win()
+}
+
+func (a *attemptFile) win() error {
+	d := a.dir
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.mu.aborted || d.mu.stage == "" {
+		return ErrAborted
+	}
+	if _, taken := d.mu.tasks[a.task]; taken {
+		return errors.Join(ErrLost, os.RemoveAll(filepath.Join(d.mu.stage, a.path)))
+	}
+	if err := os.Rename(filepath.Join(d.mu.stage, a.path), filepath.Join(d.mu.stage, a.won)); err != nil {
+		return fmt.Errorf("output: %w", err)
+	}
+	d.mu.tasks[a.task] = filepath.Join(a.won, a.name)
+	return nil
+}
+
+func (a *attemptFile) abort() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.mu.ended {
+		return
+	}
+	a.mu.ended = true
+	a.f.Close()
+	a.remove()
+}
+
+// remove deletes what the attempt wrote; what cannot be goes with the whole
+// `_temporary`.
+func (a *attemptFile) remove() error {
+	a.dir.mu.Lock()
+	defer a.dir.mu.Unlock()
+	if a.dir.mu.stage == "" {
+		return nil
+	}
+	return os.RemoveAll(filepath.Join(a.dir.mu.stage, a.path))
+}

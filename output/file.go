@@ -1,0 +1,269 @@
+package output
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"mrlocal/internal/tempdir"
+	"mrlocal/internal/usage"
+)
+
+// pendingFile is a place that is one regular file, written beside its name and
+// renamed at the end.
+type pendingFile struct {
+	path     string      // no link
+	replaces fs.FileInfo // nil: a new file
+
+	mu struct {
+		sync.Mutex
+		f       *os.File // nil: not made yet
+		aborted bool
+		renamed bool
+	}
+}
+
+// start makes the pending file, locked so that other runs see that it is in
+// use, and removes those of runs that were killed. A file that replaces a
+// private one is private from the beginning.
+func (p *pendingFile) start() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	sweepPending(p.path)
+	mode := fs.FileMode(0o666)
+	if p.replaces != nil {
+		mode &= p.replaces.Mode().Perm()
+	}
+	f, err := os.OpenFile(beside(p.path), os.O_CREATE|os.O_EXCL|os.O_RDWR, mode|0o200)
+	if err != nil {
+		return refuse(p.path, err)
+	}
+	p.mu.f = f
+	_ = tempdir.TryLock(f) // where there are no locks nothing is swept either
+	return nil
+}
+
+// sweepPending removes what killed runs left beside path: files of our naming,
+// of ours, whose lock is free.
+func sweepPending(path string) {
+	prefix := filepath.Base(besidePrefix(path))
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return
+	}
+	defer dir.Close()
+	for {
+		entries, err := dir.ReadDir(1024)
+		for _, e := range entries {
+			if e.Type().IsRegular() && strings.HasPrefix(e.Name(), prefix) && isRandom(e.Name()[len(prefix):]) {
+				tempdir.RemoveUnlocked(filepath.Join(filepath.Dir(path), e.Name()))
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+func isRandom(s string) bool { return len(s) == 16 && strings.Trim(s, "0123456789abcdef") == "" }
+
+func (p *pendingFile) file() (*os.File, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.mu.f == nil || p.mu.aborted {
+		return nil, ErrAborted
+	}
+	return p.mu.f, nil
+}
+
+func (p *pendingFile) sink(bool) (*sink, error) {
+	f, err := p.file()
+	if err != nil {
+		return nil, err
+	}
+	return fileSink(f), nil
+}
+
+func (p *pendingFile) regions(bytes []int64) (*regions, error) {
+	f, err := p.file()
+	if err != nil {
+		return nil, err
+	}
+	r := newRegions(f, 0, bytes)
+	if err := f.Truncate(r.end()); err != nil {
+		return nil, fmt.Errorf("output %s: %w", p.path, bare(err))
+	}
+	return r, nil
+}
+
+func (p *pendingFile) sync() error {
+	f, err := p.file()
+	if err != nil {
+		return err
+	}
+	if p.replaces != nil {
+		keepOwner(f, p.replaces)
+		if err := f.Chmod(p.replaces.Mode().Perm()); err != nil {
+			return fmt.Errorf("output %s: %w", p.path, bare(err))
+		}
+	}
+	if err := syncFile(f); err != nil {
+		return fmt.Errorf("output %s: %w", p.path, err)
+	}
+	return nil
+}
+
+func (p *pendingFile) publish(int) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.mu.aborted {
+		return ErrAborted
+	}
+	if info, err := os.Lstat(p.path); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("output %s: is not a regular file any more", p.path)
+	}
+	if closeBeforeRename {
+		if err := p.mu.f.Close(); err != nil {
+			return fmt.Errorf("output %s: %w", p.path, bare(err))
+		}
+	}
+	if err := os.Rename(p.mu.f.Name(), p.path); err != nil {
+		return fmt.Errorf("output %s: %w", p.path, bare(err))
+	}
+	p.mu.renamed = true
+	return nil
+}
+
+func (p *pendingFile) settle() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	err := syncDir(filepath.Dir(p.path))
+	if !closeBeforeRename {
+		if closeErr := p.mu.f.Close(); closeErr != nil {
+			err = errors.Join(err, fmt.Errorf("output %s: %w", p.path, bare(closeErr)))
+		}
+	}
+	return err
+}
+
+func (p *pendingFile) abort() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.mu.aborted || p.mu.renamed {
+		return nil
+	}
+	p.mu.aborted = true
+	if p.mu.f == nil {
+		return nil
+	}
+	err := os.Remove(p.mu.f.Name())
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	_ = p.mu.f.Close() // nobody wants what was in it
+	return err
+}
+
+// bare is an error without the path that the os package puts around it: the
+// pending file's name means nothing to the user.
+func bare(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	var l *os.LinkError
+	if errors.As(err, &l) {
+		return l.Err
+	}
+	return err
+}
+
+// sink is where parts go in order: a file that can take back what an attempt
+// wrote before it failed, or a stream that cannot.
+type sink struct {
+	w      io.Writer
+	file   *os.File // nil: a stream
+	offset int64    // bytes passed on
+	stop   func()   // ends a write that waits; may be nil
+}
+
+func fileSink(f *os.File) *sink { return &sink{w: f, file: f} }
+
+func (s *sink) Write(p []byte) (int, error) {
+	n, err := s.w.Write(p)
+	s.offset += int64(n)
+	if err == nil && n < len(p) {
+		err = io.ErrShortWrite
+	}
+	return n, streamError(err)
+}
+
+// rewind takes back everything after offset, or reports that it cannot.
+func (s *sink) rewind(offset int64) (bool, error) {
+	if s.file == nil {
+		return false, nil
+	}
+	if s.offset == offset {
+		return true, nil
+	}
+	if err := s.file.Truncate(offset); err != nil {
+		return false, fmt.Errorf("output: take back a failed attempt: %w", bare(err))
+	}
+	if _, err := s.file.Seek(offset, io.SeekStart); err != nil {
+		return false, fmt.Errorf("output: take back a failed attempt: %w", bare(err))
+	}
+	s.offset = offset
+	return true, nil
+}
+
+// streamError gives a write error its object, and marks that of a pipe whose
+// reader has gone.
+func streamError(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, ErrAborted):
+		return err
+	case readerGone(err), errors.Is(err, io.ErrClosedPipe):
+		return fmt.Errorf("%w: %w", ErrClosedPipe, err)
+	}
+	return fmt.Errorf("output: write: %w", bare(err))
+}
+
+// openFile checks File and finds what kind of place it is.
+func openFile(spec Spec) (place, error) {
+	if strings.HasSuffix(spec.File, string(filepath.Separator)) {
+		return nil, usage.Errorf("output "+spec.File, "names a directory; give a file, or use --output for a directory of parts")
+	}
+	if p, ok := descriptor(spec); ok {
+		return p, nil
+	}
+	path, info, err := resolve(spec.File)
+	switch {
+	case err != nil:
+		return nil, refuse(spec.File, err)
+	case info == nil:
+	case info.IsDir():
+		return nil, usage.Errorf("output "+spec.File, "is a directory; use --output for a directory of parts")
+	case info.Mode()&fs.ModeSocket != 0:
+		return nil, usage.Errorf("output "+spec.File, "is a socket")
+	case !info.Mode().IsRegular():
+		if err := fileWritable(path); err != nil {
+			return nil, refuse(spec.File, err)
+		}
+		return &device{path: path, fifo: info.Mode()&fs.ModeNamedPipe != 0}, nil
+	default:
+		if err := fileWritable(path); err != nil {
+			return nil, refuse(spec.File, err)
+		}
+	}
+	if err := checkPlace(spec, spec.File, path, info); err != nil {
+		return nil, err
+	}
+	return &pendingFile{path: path, replaces: info}, nil
+}

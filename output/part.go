@@ -1,0 +1,187 @@
+package output
+
+import (
+	"sync"
+)
+
+// partBufferBytes is what a Part gathers before it writes: large enough that
+// system calls cost nothing beside the copy, small enough for a core's cache.
+const partBufferBytes = 256 << 10
+
+// Part is what one attempt writes: a buffer in front of a part file, a region
+// of a file, or a place in the queue. It belongs to one goroutine, except
+// Abort. Errors are sticky and fail Commit.
+type Part struct {
+	buf     []byte
+	w       partWriter
+	target  *Target
+	err     error
+	flushed int64
+	ended   bool
+}
+
+// partWriter takes a Part's bytes in large pieces. abort may come from another
+// goroutine, also during write, and makes later calls fail.
+type partWriter interface {
+	write(p []byte) error
+	commit(bytes int64) error
+	abort()
+}
+
+func (t *Target) newPart(w partWriter) *Part { return &Part{w: w, target: t} }
+
+// Write appends p.
+func (p *Part) Write(data []byte) (int, error) {
+	written := 0
+	for len(data) > 0 {
+		if p.err != nil {
+			return written, p.err
+		}
+		if len(p.buf) == 0 && len(data) >= partBufferBytes {
+			p.pass(data)
+			if p.err != nil {
+				return written, p.err
+			}
+			return written + len(data), nil
+		}
+		p.ready()
+		n := copy(p.buf[len(p.buf):cap(p.buf)], data)
+		p.buf = p.buf[:len(p.buf)+n]
+		data = data[n:]
+		written += n
+		if len(p.buf) == cap(p.buf) {
+			p.flush()
+		}
+	}
+	return written, p.err
+}
+
+// Record appends a record as text: key, TAB, value, delim; only the one that
+// is there when the other is nil. The sticky error shows in Err and Commit.
+//
+// hot: once per record of the result.
+func (p *Part) Record(key, value []byte, delim byte) {
+	n := len(key) + len(value) + 2
+	if n > cap(p.buf)-len(p.buf) {
+		if !p.room(n) {
+			p.long(key, value, delim)
+			return
+		}
+	}
+	b := p.buf
+	if key != nil {
+		b = append(b, key...)
+		if value != nil {
+			b = append(b, '\t')
+		}
+	}
+	b = append(b, value...)
+	p.buf = append(b, delim)
+}
+
+// room makes room for n bytes and reports whether the buffer is large enough.
+func (p *Part) room(n int) bool {
+	p.ready()
+	if n > cap(p.buf)-len(p.buf) {
+		p.flush()
+	}
+	return n <= cap(p.buf)-len(p.buf)
+}
+
+// long writes a record that is larger than the buffer.
+func (p *Part) long(key, value []byte, delim byte) {
+	if key != nil {
+		p.Write(key)
+		if value != nil {
+			p.Write([]byte{'\t'})
+		}
+	}
+	p.Write(value)
+	p.Write([]byte{delim})
+}
+
+// ready gives the part a buffer.
+func (p *Part) ready() {
+	if cap(p.buf) == 0 {
+		p.buf = p.target.buffers.take()
+	}
+}
+
+func (p *Part) flush() {
+	p.pass(p.buf)
+	p.buf = p.buf[:0]
+}
+
+func (p *Part) pass(data []byte) {
+	if p.err != nil || len(data) == 0 {
+		return
+	}
+	if p.ended {
+		p.err = ErrAborted
+		return
+	}
+	if p.err = p.w.write(data); p.err == nil {
+		p.flushed += int64(len(data))
+	}
+}
+
+// Bytes is how much has been written.
+func (p *Part) Bytes() int64 { return p.flushed + int64(len(p.buf)) }
+
+// Err is the first error of any write.
+func (p *Part) Err() error { return p.err }
+
+// Commit ends the part: its attempt has succeeded. Of several attempts the
+// first wins, the others get ErrLost.
+func (p *Part) Commit() error {
+	p.flush()
+	if p.err != nil {
+		p.Abort()
+		return p.err
+	}
+	if p.ended {
+		return ErrAborted
+	}
+	p.ended = true
+	p.target.buffers.give(p.buf)
+	p.buf = nil
+	if err := p.w.commit(p.flushed); err != nil {
+		p.err = err
+		p.w.abort()
+	}
+	return p.err
+}
+
+// Abort gives the attempt up. It may be called from any goroutine and at any
+// time, also after Commit, when it does nothing.
+func (p *Part) Abort() { p.w.abort() }
+
+// bufferList keeps the buffers of parts that have ended for those to come:
+// there are never more than parts were written at once. An aborted part's
+// buffer is not kept: its thread may still be writing to it.
+type bufferList struct {
+	mu struct {
+		sync.Mutex
+		free [][]byte
+	}
+}
+
+func (l *bufferList) take() []byte {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if n := len(l.mu.free); n > 0 {
+		b := l.mu.free[n-1]
+		l.mu.free = l.mu.free[:n-1]
+		return b
+	}
+	return make([]byte, 0, partBufferBytes)
+}
+
+func (l *bufferList) give(b []byte) {
+	if cap(b) == 0 {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mu.free = append(l.mu.free, b[:0])
+}

@@ -1,0 +1,130 @@
+package output
+
+import (
+	"fmt"
+	"os"
+	"sync"
+)
+
+// regioned is a place whose parts can be written in parallel.
+type regioned interface {
+	regions(bytes []int64) (*regions, error) // nil: not here and now
+}
+
+// regions are the parts of a file whose sizes are known: part i lies from
+// starts[i] to starts[i+1].
+type regions struct {
+	f      *os.File
+	starts []int64
+
+	mu struct {
+		sync.Mutex
+		done    []bool
+		count   int
+		aborted bool
+	}
+}
+
+func newRegions(f *os.File, base int64, bytes []int64) *regions {
+	r := &regions{f: f, starts: make([]int64, 1, len(bytes)+1)}
+	r.starts[0] = base
+	for _, n := range bytes {
+		base += n
+		r.starts = append(r.starts, base)
+	}
+	r.mu.done = make([]bool, len(bytes))
+	return r
+}
+
+func (r *regions) base() int64 { return r.starts[0] }
+func (r *regions) end() int64  { return r.starts[len(r.starts)-1] }
+
+func (r *regions) part(i int) (*region, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case i < 0 || i >= len(r.mu.done):
+		return nil, fmt.Errorf("output part %d: there are %d", i, len(r.mu.done))
+	case r.mu.done[i]:
+		return nil, fmt.Errorf("output part %d: %w", i, ErrLost)
+	}
+	return &region{of: r, part: i, offset: r.starts[i]}, nil
+}
+
+// finish reports a part that is missing.
+func (r *regions) finish() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i, done := range r.mu.done {
+		if !done {
+			return fmt.Errorf("output part %d: was not written", i)
+		}
+	}
+	return nil
+}
+
+func (r *regions) abort() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mu.aborted = true
+}
+
+// region is one attempt at a part. The lock is held during a write, so that an
+// attempt that was given up cannot write after its abort has returned.
+type region struct {
+	of     *regions
+	part   int
+	offset int64
+
+	mu struct {
+		sync.Mutex
+		ended bool
+	}
+}
+
+func (w *region) write(p []byte) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.mu.ended {
+		return ErrAborted
+	}
+	if end := w.of.starts[w.part+1]; int64(len(p)) > end-w.offset {
+		return fmt.Errorf("output part %d: is larger than the %d bytes it was said to have", w.part, end-w.of.starts[w.part])
+	}
+	n, err := w.of.f.WriteAt(p, w.offset)
+	w.offset += int64(n)
+	if err != nil {
+		return fmt.Errorf("output: write: %w", bare(err))
+	}
+	return nil
+}
+
+func (w *region) commit(int64) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.mu.ended {
+		return ErrAborted
+	}
+	w.mu.ended = true
+	start, end := w.of.starts[w.part], w.of.starts[w.part+1]
+	if w.offset != end {
+		return fmt.Errorf("output part %d: has %d bytes where %d were expected", w.part, w.offset-start, end-start)
+	}
+	r := w.of
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.mu.aborted:
+		return ErrAborted
+	case r.mu.done[w.part]:
+		return ErrLost
+	}
+	r.mu.done[w.part] = true
+	return nil
+}
+
+func (w *region) abort() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.mu.ended = true
+}

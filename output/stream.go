@@ -1,0 +1,273 @@
+package output
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"mrlocal/internal/usage"
+)
+
+// stdout is a place that somebody else opened. Where it is a regular file that
+// ends at its offset, parts of known sizes are written in parallel.
+type stdout struct {
+	w io.Writer
+
+	mu struct {
+		sync.Mutex
+		reserved *regions
+	}
+}
+
+// openStdout refuses a standard output that is redirected into an input: it
+// would be read while it grows. A reader's and a writer's end of one pipe are
+// not our business.
+func openStdout(spec Spec) (place, error) {
+	s := &stdout{w: spec.Stdout}
+	if s.w == nil {
+		s.w = io.Discard
+	}
+	f, info := s.regular()
+	if f == nil {
+		return s, nil
+	}
+	if name, same := sameAsAny(info, spec.Files); same {
+		return nil, usage.Errorf("standard output", "is the input %s; write the result elsewhere", quoteName(name))
+	}
+	return s, nil
+}
+
+// regular is standard output if that is a regular file.
+func (s *stdout) regular() (*os.File, fs.FileInfo) {
+	f, ok := s.w.(*os.File)
+	if !ok {
+		return nil, nil
+	}
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return nil, nil
+	}
+	return f, info
+}
+
+func (s *stdout) start() error { return nil }
+
+func (s *stdout) sink(bool) (*sink, error) { return &sink{w: s.w}, nil }
+
+// regions reserves the room by moving the descriptor's offset behind it, which
+// whoever shares the descriptor (our own notes under 2>&1) then writes after.
+func (s *stdout) regions(bytes []int64) (*regions, error) {
+	f, _ := s.regular()
+	if f == nil {
+		return nil, nil
+	}
+	base, atEnd := atOffset(f)
+	if !atEnd {
+		return nil, nil
+	}
+	r := newRegions(f, base, bytes)
+	if err := f.Truncate(r.end()); err != nil {
+		return nil, nil
+	}
+	if _, err := f.Seek(r.end(), io.SeekStart); err != nil {
+		return nil, fmt.Errorf("standard output: %w", bare(err))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.reserved = r
+	return r, nil
+}
+
+func (s *stdout) sync() error {
+	if f, _ := s.regular(); f != nil {
+		if err := syncFile(f); err != nil {
+			return fmt.Errorf("standard output: %w", err)
+		}
+	}
+	return nil
+}
+
+func (s *stdout) publish(int) error { return nil }
+
+func (s *stdout) settle() error { return nil }
+
+// abort takes back reserved room, which may have holes, unless somebody has
+// written behind it.
+func (s *stdout) abort() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.mu.reserved
+	if r == nil {
+		return nil
+	}
+	s.mu.reserved = nil
+	info, err := r.f.Stat()
+	if err != nil || info.Size() != r.end() {
+		return nil
+	}
+	if err := r.f.Truncate(r.base()); err != nil {
+		return nil
+	}
+	_, _ = r.f.Seek(r.base(), io.SeekStart) // a failed run's output is not looked at
+	return nil
+}
+
+// device is a place that is written directly: a character device, a FIFO, a
+// descriptor of the process.
+type device struct {
+	path  string
+	fifo  bool
+	flags int
+
+	opening sync.Mutex // held while open waits for a FIFO's reader
+	mu      struct {
+		sync.Mutex
+		f       *os.File
+		aborted bool
+	}
+}
+
+// readerPoll is how often a FIFO is asked for a reader.
+const readerPoll = 10 * time.Millisecond
+
+// start opens a device. A FIFO is opened at the first write: opening waits for
+// a reader, which must not hold up the run or its end.
+func (d *device) start() error {
+	if d.fifo {
+		return nil
+	}
+	if _, err := d.open(); err != nil {
+		return refuse(d.path, bare(err))
+	}
+	return nil
+}
+
+// open opens the device, for a FIFO as soon as it has a reader.
+func (d *device) open() (*os.File, error) {
+	d.opening.Lock()
+	defer d.opening.Unlock()
+	for {
+		f, err := d.tryOpen()
+		if f != nil || !d.fifo || !noReader(err) {
+			return f, err
+		}
+		time.Sleep(readerPoll)
+	}
+}
+
+func (d *device) tryOpen() (*os.File, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.mu.aborted {
+		return nil, ErrAborted
+	}
+	if d.mu.f != nil {
+		return d.mu.f, nil
+	}
+	f, err := os.OpenFile(d.path, os.O_WRONLY|nonBlocking|d.flags, 0)
+	if err != nil {
+		return nil, err
+	}
+	d.mu.f = f
+	return f, nil
+}
+
+// Write writes to the device; Close in abort ends one that waits.
+func (d *device) Write(p []byte) (int, error) {
+	f, err := d.open()
+	if err != nil {
+		return 0, err
+	}
+	n, err := f.Write(p)
+	if errors.Is(err, os.ErrClosed) {
+		err = ErrAborted
+	}
+	return n, err
+}
+
+func (d *device) sink(bool) (*sink, error) { return &sink{w: d}, nil }
+
+// sync opens even a FIFO that got no bytes, so that its reader sees the end.
+func (d *device) sync() error {
+	f, err := d.open()
+	if err != nil {
+		return streamError(err)
+	}
+	if err := syncFile(f); err != nil {
+		return fmt.Errorf("output %s: %w", d.path, err)
+	}
+	return nil
+}
+
+func (d *device) publish(int) error { return nil }
+
+func (d *device) settle() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.mu.f.Close(); err != nil {
+		return fmt.Errorf("output %s: %w", d.path, bare(err))
+	}
+	return nil
+}
+
+// abort lets a FIFO's reader see the end, should one be waiting.
+func (d *device) abort() error {
+	if d.fifo {
+		_, _ = d.tryOpen()
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.mu.aborted = true
+	if d.mu.f != nil {
+		_ = d.mu.f.Close() // closed twice when idempotent; nobody waits for what was in it
+	}
+	return nil
+}
+
+// descriptor recognises the names of our own descriptors. Standard output is
+// the one we were given; another is written at its end, so that what the shell
+// opened is neither emptied nor replaced.
+func descriptor(spec Spec) (place, bool) {
+	path, err := filepath.Abs(spec.File)
+	if err != nil {
+		return nil, false
+	}
+	for range maxLinks {
+		dir := filepath.Dir(path)
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			dir = real
+		}
+		if isDescriptorDir(dir) {
+			break
+		}
+		link, err := os.Readlink(path)
+		if err != nil {
+			return nil, false
+		}
+		if !filepath.IsAbs(link) {
+			link = filepath.Join(dir, link)
+		}
+		path = link
+	}
+	info, err := os.Stat(path)
+	switch {
+	case err != nil || info.IsDir() || info.Mode()&fs.ModeSocket != 0:
+		return nil, false
+	case filepath.Base(path) == "1" && spec.Stdout != nil:
+		p, err := openStdout(spec)
+		return p, err == nil
+	}
+	return &device{path: path, flags: os.O_APPEND}, true
+}
+
+// isDescriptorDir recognises /proc/self/fd, which /dev/fd is a link to, in the
+// forms that resolving it may give.
+func isDescriptorDir(dir string) bool {
+	self, err := filepath.EvalSymlinks("/proc/self/fd")
+	return dir == "/dev/fd" || err == nil && dir == self
+}

@@ -1,0 +1,82 @@
+package output
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// closeBeforeRename: an open file cannot be renamed on some systems.
+const closeBeforeRename = false
+
+// writable reports why nothing can be made in dir, before it is tried.
+func writable(dir string) error {
+	return unix.Faccessat(unix.AT_FDCWD, dir, unix.W_OK|unix.X_OK, unix.AT_EACCESS)
+}
+
+// fileWritable reports why the file may not be written to.
+func fileWritable(path string) error {
+	return unix.Faccessat(unix.AT_FDCWD, path, unix.W_OK, unix.AT_EACCESS)
+}
+
+// exchange makes two names change places at once, where the file system can.
+func exchange(a, b string) error {
+	return unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE)
+}
+
+// isMount reports whether a directory lies on another file system than its
+// parent, so that it cannot be renamed.
+func isMount(dir, parent fs.FileInfo) bool {
+	a, okA := dir.Sys().(*syscall.Stat_t)
+	b, okB := parent.Sys().(*syscall.Stat_t)
+	return okA && okB && a.Dev != b.Dev
+}
+
+// keepOwner gives f the owner of the file it replaces, as far as we may.
+func keepOwner(f *os.File, of fs.FileInfo) {
+	if st, ok := of.Sys().(*syscall.Stat_t); ok {
+		_ = f.Chown(int(st.Uid), int(st.Gid))
+	}
+}
+
+// syncUnsupported is what fsync says about things that cannot be synced, such
+// as pipes and some mounted file systems.
+func syncUnsupported(err error) bool {
+	return errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOTSUP) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EROFS)
+}
+
+// isUsage reports whether an error is the fault of the path the user gave.
+func isUsage(err error) bool {
+	for _, e := range []error{
+		unix.ENOENT, unix.ENOTDIR, unix.EISDIR, unix.EACCES, unix.EPERM, unix.EROFS, unix.ENAMETOOLONG, unix.ELOOP,
+		unix.EINVAL, unix.ENXIO, unix.ENODEV, unix.ETXTBSY, unix.EEXIST,
+	} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// nonBlocking opens a FIFO without waiting for a reader (ENXIO: there is none)
+// and lets Close end a write that waits.
+const nonBlocking = unix.O_NONBLOCK
+
+func noReader(err error) bool { return errors.Is(err, unix.ENXIO) }
+
+func readerGone(err error) bool { return errors.Is(err, unix.EPIPE) }
+
+// atOffset is where a regular file that is not in append mode stands, and
+// whether it ends there.
+func atOffset(f *os.File) (offset int64, atEnd bool) {
+	flags, err := unix.FcntlInt(f.Fd(), unix.F_GETFL, 0)
+	if err != nil || flags&unix.O_APPEND != 0 {
+		return 0, false
+	}
+	offset, err = unix.Seek(int(f.Fd()), 0, unix.SEEK_CUR)
+	info, statErr := f.Stat()
+	return offset, err == nil && statErr == nil && info.Size() == offset
+}
