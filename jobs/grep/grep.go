@@ -1,4 +1,19 @@
-// Package grep searches lines for patterns.
+// Package grep searches lines for patterns: RE2 syntax, leftmost-first, each
+// line by itself without its newline.
+//
+// Counting, the default, is Hadoop's grep: "count TAB match", a chain of two
+// jobs. Everything else selects lines and writes them in input order: a
+// map-only job whose mappers write frames (frame.go) that one releaser turns
+// into the output. What a mapper can know it has already formatted; numbers
+// and limits of a file that began in another split are settled on release.
+//
+// A block is searched as a whole for literals that the pattern needs
+// (literal.go, find.go); where such a literal is the pattern, no line is looked
+// at by itself, else the lines with one go to a lineMatcher (match.go), and all
+// of them where the pattern needs none.
+//
+// Memory: at most 80 KiB of output a mapper, 128 KiB in the releaser; longer
+// lines are written from the block they lie in.
 package grep
 
 import "mrlocal/jobs"
@@ -37,6 +52,29 @@ type Options struct {
 	MaxCount    *int64 // -m; nil or negative: no limit
 }
 
+// selects reports whether lines are wanted, not counted matches.
+func (o Options) selects() bool {
+	return o.Lines || o.LineNumbers || o.Names != NamesAuto || o.Count || o.ListFiles || o.Invert || o.IgnoreCase ||
+		o.Fixed || o.Word || o.Whole || o.OnlyMatched || o.Quiet || o.MaxCount != nil
+}
+
 // New makes the job: a chain of two that counts matches, or one that selects
-// lines. A wrong pattern is a usage.Error.
-func New(o Options) (jobs.Chain, error) { return nil, nil }
+// lines. A wrong pattern is a usage.Error. A chain runs once.
+func New(o Options) (jobs.Chain, error) {
+	p, err := compile(o)
+	if err != nil {
+		return nil, err
+	}
+	if !o.selects() {
+		return countJobs(p, !o.Text), nil
+	}
+	f := lower(o, 1)
+	return jobs.Chain{{
+		Name:        "grep",
+		Begin:       func(files int) { *f = *lower(o, files) },
+		NewMapper:   func() jobs.Mapper { return newLineMapper(p, f) },
+		NewReleaser: func() jobs.Releaser { return newReleaser(f) },
+		SkipBinary:  !o.Text,
+		BuiltIn:     true,
+	}}, nil
+}

@@ -16,8 +16,8 @@ package sort
 
 import (
 	"bytes"
+	"errors"
 
-	"mrlocal/internal/usage"
 	"mrlocal/jobs"
 )
 
@@ -70,7 +70,7 @@ func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
 	}
 	taker, ok := out.(jobs.Taker)
 	if !ok {
-		return usage.Errorf("sort", "needs a reduce side: --reducers 0 is for map-only jobs")
+		return errors.New("sort: lines are handed over in blocks, which this Emitter cannot take")
 	}
 	m.lines = appendLines(m.lines[:0], b.Data, m.delim)
 	taker.Take(b, m.lines)

@@ -1,0 +1,119 @@
+package grep
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+
+	"mrlocal/jobs"
+)
+
+// countJobs is Hadoop's grep: the first job counts each match (and not, as
+// there, an empty one), the second orders the counts.
+func countJobs(p *program, skipBinary bool) jobs.Chain {
+	return jobs.Chain{{
+		Name:       "grep-search",
+		NewMapper:  func() jobs.Mapper { return newMatchMapper(p) },
+		NewFolder:  func() jobs.Folder { return jobs.Sum{} },
+		NewReducer: func() jobs.Reducer { return jobs.NewSum() },
+		SkipBinary: skipBinary,
+		BuiltIn:    true,
+	}, {
+		Name:       "grep-sort",
+		Ordered:    true,
+		NewMapper:  func() jobs.Mapper { return &rankMapper{} },
+		NewReducer: func() jobs.Reducer { return &rankReducer{} },
+		BuiltIn:    true,
+	}}
+}
+
+// matchMapper emits every match with a count.
+type matchMapper struct {
+	search *search
+	walker walker
+	count  [8]byte
+}
+
+func newMatchMapper(p *program) *matchMapper { return &matchMapper{search: newSearch(p)} }
+
+func (m *matchMapper) Map(b jobs.Block, out jobs.Emitter) error {
+	if len(b.Data) == 0 {
+		return nil
+	}
+	m.search.begin(b.Data)
+	m.search.tune(b.Data)
+	if !m.search.sure {
+		m.byLine(b.Data, out)
+		return nil
+	}
+	m.walker.reset(m.search, b.Data)
+	if set := m.search.literals; len(set) == 1 && !set[0].fold {
+		m.same(set[0].text, out)
+	} else {
+		m.emit(b.Data, out)
+	}
+	return nil
+}
+
+func (m *matchMapper) byLine(data []byte, out jobs.Emitter) {
+	for from := 0; ; {
+		start, end := m.search.candidate(data, from)
+		if start == none {
+			return
+		}
+		m.walker.reset(m.search, data[start:end])
+		m.emit(data[start:end], out)
+		from = end + 1
+	}
+}
+
+// emit emits the walker's matches in text.
+func (m *matchMapper) emit(text []byte, out jobs.Emitter) {
+	value := jobs.AppendUint64(m.count[:0], 1)
+	for {
+		start, end := m.walker.next()
+		if start == none {
+			return
+		}
+		out.Emit(text[start:end], value)
+	}
+}
+
+// same counts what can only match in one way, and emits it once.
+func (m *matchMapper) same(text string, out jobs.Emitter) {
+	n := uint64(0)
+	for {
+		if start, _ := m.walker.next(); start == none {
+			break
+		}
+		n++
+	}
+	if n > 0 {
+		out.Emit([]byte(text), jobs.AppendUint64(m.count[:0], n))
+	}
+}
+
+// rankMapper turns "match TAB count" into keys that sort by falling count,
+// then match.
+type rankMapper struct{ key []byte }
+
+func (m *rankMapper) Map(b jobs.Block, out jobs.Emitter) error {
+	for line := range b.Lines() {
+		tab := bytes.LastIndexByte(line, '\t')
+		count, err := strconv.ParseUint(string(line[tab+1:]), 10, 64)
+		if tab < 0 || err != nil {
+			return fmt.Errorf("grep-sort: %s at %d: %q is no match and count", b.Path, b.Offset, line)
+		}
+		m.key = append(jobs.AppendDescending(m.key[:0], count), line[:tab]...)
+		out.Emit(m.key, nil)
+	}
+	return nil
+}
+
+// rankReducer writes "count TAB match".
+type rankReducer struct{ text [20]byte }
+
+func (r *rankReducer) Reduce(key []byte, vs *jobs.Values, out jobs.Emitter) error {
+	out.Emit(strconv.AppendUint(r.text[:0], jobs.Descending(key), 10), key[8:])
+	return nil
+}

@@ -1,0 +1,365 @@
+package grep
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"strconv"
+	"unicode/utf8"
+
+	"mrlocal/jobs"
+)
+
+// form is how selected lines are written: Options, lowered once the number of
+// files is known.
+type form struct {
+	names   bool // path: before lines and counts
+	numbers bool
+	matched bool // -o
+	invert  bool
+	limit   int64 // selected lines a file; math.MaxInt64 without one
+	want    want
+}
+
+// want is what is to be known of each file.
+type want uint8
+
+const (
+	wantLines want = iota
+	wantCounts
+	wantFiles
+	wantAny // -q
+)
+
+// limited reports whether lines must stay apart, for the releaser to count.
+func (f *form) limited() bool { return f.limit != math.MaxInt64 }
+
+func lower(o Options, files int) *form {
+	f := &form{
+		names:   o.Names == NamesAlways || o.Names == NamesAuto && files > 1,
+		numbers: o.LineNumbers,
+		matched: o.OnlyMatched,
+		invert:  o.Invert,
+		limit:   math.MaxInt64,
+	}
+	switch {
+	case o.Quiet:
+		f.want = wantAny
+	case o.ListFiles:
+		f.want = wantFiles
+	case o.Count:
+		f.want = wantCounts
+	}
+	if o.MaxCount != nil && *o.MaxCount >= 0 {
+		f.limit = *o.MaxCount
+	}
+	return f
+}
+
+// lineMapper selects lines. Its numbers are those of the file where the file
+// began in this split, else they count from the split's start.
+type lineMapper struct {
+	*form
+	search *search // through blocks
+	inner  *search // through a line, for its matches
+	walker walker
+	frames *frames
+	prefix []byte // path and colon, then room for a line number
+
+	file     int32
+	path     string
+	open     bool  // a file has begun
+	relative bool  // before this split
+	more     bool  // and goes on behind what was seen of it
+	named    bool  // a frameFile was written for it
+	selected int64 // of its lines here
+	lines    int64 // before the text at hand, where numbers are wanted
+	found    bool  // something, for -q
+}
+
+func newLineMapper(p *program, f *form) *lineMapper {
+	return &lineMapper{form: f, search: newSearch(p), inner: newSearch(p), frames: newFrames()}
+}
+
+func (m *lineMapper) Map(b jobs.Block, out jobs.Emitter) error {
+	raw, ok := out.(jobs.RawWriter)
+	if !ok {
+		return errors.New("grep: lines are written as they stand, which this Emitter cannot")
+	}
+	m.frames.out = raw
+	m.enter(b)
+	if len(b.Data) > 0 && !m.done() {
+		m.search.begin(b.Data)
+		m.search.tune(b.Data)
+		m.block(b.Data)
+	}
+	return nil
+}
+
+// enter notices where one file ends and the next begins.
+func (m *lineMapper) enter(b jobs.Block) {
+	if !m.open || b.Offset == 0 {
+		m.leave()
+		m.open, m.file, m.path, m.relative = true, b.File, b.Path, b.Offset != 0
+		m.named, m.selected, m.lines = false, 0, 0
+		m.prefix = m.prefix[:0]
+		if m.names {
+			m.prefix = append(append(m.prefix, b.Path...), ':')
+		}
+	}
+	m.more = !b.Last
+}
+
+// leave writes what is known of the file at its end, or the split's.
+func (m *lineMapper) leave() {
+	if !m.open {
+		return
+	}
+	if m.want == wantCounts && m.limit > 0 {
+		m.name()
+		m.frames.frame(frameCount, m.selected, nil)
+	}
+}
+
+// Flush ends the split.
+func (m *lineMapper) Flush(out jobs.Emitter) error {
+	if !m.open {
+		return nil
+	}
+	m.leave()
+	if m.more && (m.numbers || m.limited() || m.want == wantFiles) {
+		payload := jobs.AppendUint64(nil, uint64(m.lines))
+		began := byte(1)
+		if m.relative {
+			began = 0
+		}
+		m.frames.frame(frameOpen, int64(m.file), append(payload, began))
+	}
+	m.frames.flush()
+	return nil
+}
+
+// done reports whether nothing more of this file can matter.
+func (m *lineMapper) done() bool {
+	switch {
+	case m.want == wantAny:
+		return m.found || m.limit == 0
+	case m.want == wantFiles:
+		return m.selected > 0 || m.limit == 0
+	}
+	return m.selected >= m.limit
+}
+
+// name says which file the next frames are about, once.
+func (m *lineMapper) name() {
+	if m.named {
+		return
+	}
+	m.named = true
+	prefix := m.prefix
+	if m.want == wantFiles {
+		prefix = []byte(m.path)
+	}
+	m.frames.frame(frameFile, int64(m.file), prefix)
+}
+
+func (m *lineMapper) block(data []byte) {
+	switch m.want {
+	case wantAny:
+		if m.any(data) {
+			m.found = true
+			m.frames.frame(frameFound, 0, nil)
+		}
+	case wantFiles:
+		if m.any(data) {
+			m.selected = 1
+			m.name()
+			m.frames.frame(frameFound, 0, nil)
+		}
+	case wantCounts:
+		m.count(data)
+	default:
+		m.each(data)
+	}
+}
+
+// any reports whether a line is selected.
+func (m *lineMapper) any(data []byte) bool {
+	if !m.invert {
+		start, _ := m.search.line(data, 0)
+		return start != none
+	}
+	for from := 0; from < len(data); {
+		start, end := m.search.line(data, from)
+		if start != from {
+			return true
+		}
+		from = end + 1
+	}
+	return false
+}
+
+func (m *lineMapper) count(data []byte) {
+	n := m.search.count(data)
+	if m.invert {
+		n = countLines(data) - n
+	}
+	m.selected = min(m.selected+n, m.limit)
+}
+
+// countLines counts a last line without newline too.
+func countLines(data []byte) int64 {
+	n := int64(bytes.Count(data, []byte{'\n'}))
+	if len(data) > 0 && data[len(data)-1] != '\n' {
+		n++
+	}
+	return n
+}
+
+// each writes the selected lines of a block, run by run of neighbours.
+func (m *lineMapper) each(data []byte) {
+	counted := 0 // lines before here are in m.lines
+	for from := 0; from < len(data) && !m.done(); {
+		start, end := m.search.line(data, from)
+		from = m.selection(data, from, start, end, &counted)
+	}
+	if m.numbers && m.more {
+		m.lines += countLines(data[min(counted, len(data)):])
+	}
+}
+
+// selection writes what the matching line start:end means: the line, or with
+// -v those from the last one to it. It returns the start of the next line.
+func (m *lineMapper) selection(data []byte, from, start, end int, counted *int) int {
+	next := len(data)
+	if start != none {
+		next = min(end+1, next)
+	}
+	low, high := start, next
+	if m.invert {
+		low, high = from, min(start, len(data))
+	}
+	if low >= high {
+		return next
+	}
+	if m.numbers {
+		m.lines += int64(bytes.Count(data[*counted:low], []byte{'\n'}))
+		*counted = low
+	}
+	switch apart := m.numbers || m.names || m.matched || m.limited(); {
+	case m.matched && m.invert:
+		m.silent(data[low:high])
+	case apart && m.invert:
+		*counted = m.apart(data, low, high)
+	case apart:
+		m.one(data[start:end])
+		*counted = next
+	default:
+		m.run(data[low:high])
+	}
+	return next
+}
+
+// run writes neighbouring lines as they are.
+func (m *lineMapper) run(text []byte) {
+	lines := int64(1)
+	if m.invert {
+		lines = countLines(text)
+	}
+	m.selected += lines
+	m.frames.text(lines, text)
+	if text[len(text)-1] != '\n' {
+		m.frames.newline()
+	}
+}
+
+// silent selects lines of which nothing is written: -o with -v.
+func (m *lineMapper) silent(text []byte) {
+	lines := min(countLines(text), m.limit-m.selected)
+	m.selected += lines
+	if m.limited() {
+		m.name()
+		for range lines {
+			m.frames.frame(frameRaw, 1, nil)
+		}
+		return
+	}
+	m.frames.frame(frameRaw, lines, nil)
+}
+
+// apart writes lines one by one and returns the place up to which it did.
+func (m *lineMapper) apart(data []byte, low, high int) int {
+	for low < high && !m.done() {
+		end := lineEnd(data[:high], low)
+		m.one(data[low:end])
+		low = min(end+1, high)
+	}
+	return low
+}
+
+// one writes one selected line.
+func (m *lineMapper) one(line []byte) {
+	m.lines++
+	m.selected++
+	if m.limited() {
+		m.name()
+		m.frames.closeRaw()
+	}
+	if m.matched {
+		m.parts(line)
+	} else {
+		m.put(line, true)
+	}
+}
+
+// parts writes the matches in a line.
+func (m *lineMapper) parts(line []byte) {
+	m.inner.begin(line)
+	m.walker.reset(m.inner, line)
+	first := true
+	for {
+		start, end := m.walker.next()
+		if start == none {
+			break
+		}
+		m.put(line[start:end], first)
+		first = false
+	}
+	if first { // selected, by empty matches only
+		m.frames.text(1, nil)
+	}
+}
+
+// put writes one line of output; first is false for further parts of a line.
+func (m *lineMapper) put(text []byte, first bool) {
+	lines := int64(0)
+	if first {
+		lines = 1
+	}
+	if m.numbers && m.relative {
+		m.name()
+		kind, number := uint8(frameMore), int64(0)
+		if first {
+			kind, number = frameLine, m.lines
+		}
+		m.frames.frame(kind, number, text)
+		return
+	}
+	if m.numbers {
+		prefix := append(strconv.AppendInt(m.prefix, m.lines, 10), ':')
+		m.frames.text(lines, prefix)
+		lines = 0
+		m.prefix = prefix[:len(m.prefix)]
+	} else if m.names {
+		m.frames.text(lines, m.prefix)
+		lines = 0
+	}
+	m.frames.text(lines, text)
+	m.frames.newline()
+}
+
+// runeWidth is the width of the first rune of p, at least 1.
+func runeWidth(p []byte) int {
+	_, width := utf8.DecodeRune(p)
+	return max(width, 1)
+}

@@ -1,0 +1,274 @@
+package grep
+
+import (
+	"regexp/syntax"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// literal is a string of bytes to look for. With fold its ASCII letters, which
+// it then holds in lower case, match in either case.
+type literal struct {
+	text string
+	fold bool
+}
+
+// needs is what a pattern is known to need.
+//
+// exact, when not nil, is the whole language of the pattern: every match is
+// one of these, the preferred one first; pure says that the reverse holds too,
+// so that finding one of them is a match. need, when not nil, is a set one of
+// which lies inside every match. Neither ever holds a newline, nor U+FFFD,
+// which in regexp also stands for any invalid byte.
+type needs struct {
+	exact []literal
+	pure  bool
+	need  []literal
+}
+
+// maxLiterals bounds the sets: each member is a search of its own.
+const maxLiterals = 16
+
+// analyse finds out what re, simplified, needs.
+func analyse(re *syntax.Regexp) needs {
+	switch re.Op {
+	case syntax.OpEmptyMatch:
+		return needs{exact: []literal{{}}, pure: true}
+	case syntax.OpBeginLine, syntax.OpEndLine, syntax.OpBeginText, syntax.OpEndText,
+		syntax.OpWordBoundary, syntax.OpNoWordBoundary:
+		return needs{exact: []literal{{}}}
+	case syntax.OpLiteral:
+		return analyseLiteral(re)
+	case syntax.OpCharClass:
+		return analyseClass(re.Rune)
+	case syntax.OpCapture:
+		return analyse(re.Sub[0])
+	case syntax.OpPlus:
+		return needs{need: analyse(re.Sub[0]).inside()}
+	case syntax.OpQuest:
+		return analyseQuest(re)
+	case syntax.OpConcat:
+		return analyseConcat(re.Sub)
+	case syntax.OpAlternate:
+		return analyseAlternate(re.Sub)
+	}
+	return needs{}
+}
+
+// inside is the set that every match contains one of, or nil.
+func (n needs) inside() []literal {
+	if n.exact == nil {
+		return n.need
+	}
+	for _, l := range n.exact {
+		if l.text == "" {
+			return nil
+		}
+	}
+	return n.exact
+}
+
+// analyseLiteral cuts a literal where a rune has no certain bytes: folded
+// letters beyond ASCII, and those that needs leaves out.
+func analyseLiteral(re *syntax.Regexp) needs {
+	var pieces []string
+	var piece strings.Builder
+	fold := re.Flags&syntax.FoldCase != 0
+	whole := true
+	for _, r := range re.Rune {
+		if r == '\n' || r == utf8.RuneError || fold && r >= utf8.RuneSelf && unicode.SimpleFold(r) != r {
+			whole = false
+			pieces = append(pieces, piece.String())
+			piece.Reset()
+			continue
+		}
+		if fold && 'A' <= r && r <= 'Z' {
+			r += 'a' - 'A'
+		}
+		piece.WriteRune(r)
+	}
+	pieces = append(pieces, piece.String())
+	if whole {
+		return needs{exact: []literal{newLiteral(pieces[0], fold)}, pure: true}
+	}
+	var best []literal
+	for _, p := range pieces {
+		best = cheaper(best, []literal{newLiteral(p, fold)})
+	}
+	return needs{need: best}
+}
+
+// newLiteral forgets fold where there is nothing to fold.
+func newLiteral(text string, fold bool) literal {
+	return literal{text, fold && hasLetter(text)}
+}
+
+func hasLetter(s string) bool {
+	return strings.ContainsFunc(s, func(r rune) bool { return r|0x20 >= 'a' && r|0x20 <= 'z' })
+}
+
+func analyseClass(ranges []rune) needs {
+	var set []literal
+	for i := 0; i+1 < len(ranges); i += 2 {
+		if ranges[i+1]-ranges[i] > maxLiterals {
+			return needs{}
+		}
+		for r := ranges[i]; r <= ranges[i+1]; r++ {
+			if r == utf8.RuneError {
+				return needs{}
+			}
+			if r != '\n' {
+				set = append(set, literal{text: string(r)})
+			}
+		}
+	}
+	if len(set) == 0 || len(set) > maxLiterals {
+		return needs{}
+	}
+	return needs{exact: set, pure: true}
+}
+
+func analyseQuest(re *syntax.Regexp) needs {
+	sub := analyse(re.Sub[0])
+	if sub.exact == nil || len(sub.exact) == maxLiterals {
+		return needs{}
+	}
+	if re.Flags&syntax.NonGreedy != 0 {
+		return needs{exact: append([]literal{{}}, sub.exact...), pure: sub.pure}
+	}
+	return needs{exact: append(append([]literal(nil), sub.exact...), literal{}), pure: sub.pure}
+}
+
+func analyseAlternate(subs []*syntax.Regexp) needs {
+	all := needs{pure: true}
+	exact, need := true, true
+	for _, s := range subs {
+		sub := analyse(s)
+		exact = exact && sub.exact != nil
+		all.exact = append(all.exact, sub.exact...)
+		all.pure = all.pure && sub.pure
+		inside := sub.inside()
+		need = need && inside != nil
+		all.need = append(all.need, inside...)
+	}
+	if !exact || len(all.exact) > maxLiterals {
+		all.exact, all.pure = nil, false
+	}
+	if !need || len(all.need) > maxLiterals {
+		all.need = nil
+	}
+	return all
+}
+
+// analyseConcat multiplies neighbours out while that stays small, and keeps
+// the best of the runs in between.
+func analyseConcat(subs []*syntax.Regexp) needs {
+	var best []literal
+	run := needs{exact: []literal{{}}, pure: true}
+	whole := true
+	for _, s := range subs {
+		sub := analyse(s)
+		if sub.exact != nil && len(run.exact)*len(sub.exact) <= maxLiterals {
+			run = product(run, sub)
+			continue
+		}
+		whole = false
+		best = cheaper(cheaper(best, run.inside()), sub.inside())
+		run = needs{exact: []literal{{}}}
+		if sub.exact != nil {
+			run = sub
+		}
+	}
+	if whole {
+		return run
+	}
+	return needs{need: cheaper(best, run.inside())}
+}
+
+func product(a, b needs) needs {
+	p := needs{pure: a.pure && b.pure}
+	for _, x := range a.exact {
+		for _, y := range b.exact {
+			l, same := join(x, y)
+			p.exact = append(p.exact, l)
+			p.pure = p.pure && same
+		}
+	}
+	return p
+}
+
+// join puts b behind a; same is false when the result matches more than both
+// did, because one folds and the other has letters.
+func join(a, b literal) (l literal, same bool) {
+	same = a.fold == b.fold || !a.fold && !hasLetter(a.text) || !b.fold && !hasLetter(b.text)
+	l = literal{a.text + b.text, a.fold || b.fold}
+	if !same {
+		l.text = asciiLower(l.text)
+	}
+	return l, same
+}
+
+func asciiLower(s string) string {
+	return strings.Map(func(r rune) rune {
+		if 'A' <= r && r <= 'Z' {
+			return r + ('a' - 'A')
+		}
+		return r
+	}, s)
+}
+
+// cheaper is the set that is expected to cost less to search for; nil costs
+// most.
+func cheaper(a, b []literal) []literal {
+	if len(a) == 0 || len(b) > 0 && cost(b) < cost(a) {
+		return b
+	}
+	return a
+}
+
+// cost estimates the nanoseconds a byte of text takes: a stream for the rarest
+// byte of each literal, the stops it makes, and the lines that must be looked
+// at because of it.
+func cost(set []literal) float64 {
+	const stream, stop, verify = 0.05, 6, 400
+	sum := 0.0
+	for _, l := range set {
+		if l.text == "" {
+			return verify
+		}
+		rarest, chance := 1.0, 1.0
+		for i := range len(l.text) {
+			f := frequency(l.text[i])
+			if l.fold && hasLetter(l.text[i:i+1]) {
+				f += frequency(l.text[i] &^ 0x20)
+			}
+			rarest = min(rarest, f)
+			chance *= f * 3 // neighbours are not independent
+		}
+		sum += stream + stop*rarest + verify*chance
+	}
+	return sum
+}
+
+// frequency is a rough share of a byte in text: prose with markup.
+func frequency(c byte) float64 {
+	const letters = "\x41\x0c\x18\x1f\x66\x0f\x0f\x21\x38\x01\x07\x21\x13\x39\x3e\x11\x01\x36\x35\x4a\x16\x08\x0b\x02\x0f\x01" // a to z, thousandths
+	switch {
+	case 'a' <= c && c <= 'z':
+		return float64(letters[c-'a']) / 1000
+	case 'A' <= c && c <= 'Z':
+		return float64(letters[c-'A']) / 20000
+	case c == ' ':
+		return 0.15
+	case c == '\n' || c == ',' || c == '.':
+		return 0.01
+	case '0' <= c && c <= '9':
+		return 0.005
+	case c < ' ':
+		return 0.0001
+	case c >= utf8.RuneSelf:
+		return 0.002
+	}
+	return 0.003
+}

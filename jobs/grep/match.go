@@ -1,0 +1,156 @@
+package grep
+
+import (
+	"regexp"
+	"regexp/syntax"
+	"unicode/utf8"
+)
+
+// regexpMatcher is a lineMatcher by the standard library. Its searches begin
+// at the start of what they are given; a match further on must still see what
+// lies before it, for ^ and \b and for -w. So later searches start one rune
+// early and the expression consumes that rune, outside of its group.
+type regexpMatcher struct {
+	lines *regexp.Regexp // without groups: does a line match
+	first *regexp.Regexp // at the start of a line
+	later *regexp.Regexp // at a place inside it
+	group int            // of the match in first: 1 where it lies inside borders
+	after int            // of the match in later
+	empty *emptyWords    // where -w needs care; else nil
+}
+
+func newRegexpMatcher(text string, tree *syntax.Regexp, b border) (*regexpMatcher, error) {
+	var lines, first, later string
+	m := &regexpMatcher{}
+	switch {
+	case b == wholeLine:
+		lines = `\A(?:` + text + `)\z`
+		first, later = lines, `\A[^\x00-\x{10FFFF}]` // nothing can follow a whole line
+	case b == wordEnds:
+		lines = `(?:\A|\W)(?:` + text + `)(?:\W|\z)`
+		first, later = `(?:\A|\W)(`+text+`)(?:\W|\z)`, `\W(`+text+`)(?:\W|\z)`
+		m.group, m.after = 1, 1
+	case looksBack(tree):
+		lines, first, later = text, text, `(?s:.)(`+text+`)`
+		m.after = 1
+	default:
+		lines, first, later = text, text, text
+	}
+	for _, c := range []struct {
+		re   **regexp.Regexp
+		text string
+	}{{&m.lines, lines}, {&m.first, first}, {&m.later, later}} {
+		var err error
+		if *c.re, err = regexp.Compile(c.text); err != nil {
+			return nil, err
+		}
+	}
+	if b == wordEnds && m.first.MatchString("") {
+		var err error
+		if m.empty, err = newEmptyWords(text); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+// looksBack reports whether what lies before a match can decide about it.
+func looksBack(re *syntax.Regexp) bool {
+	switch re.Op {
+	case syntax.OpBeginLine, syntax.OpBeginText, syntax.OpWordBoundary, syntax.OpNoWordBoundary:
+		return true
+	}
+	for _, sub := range re.Sub {
+		if looksBack(sub) {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *regexpMatcher) match(line []byte) bool {
+	if !m.lines.Match(line) {
+		return false
+	}
+	return m.empty == nil || m.empty.match(line)
+}
+
+func (m *regexpMatcher) find(line []byte, from int) (start, end int) {
+	re, group, base := m.first, m.group, from
+	if from > 0 {
+		re, group = m.later, m.after
+		if group != 0 {
+			_, width := utf8.DecodeLastRune(line[:from])
+			base -= width
+		}
+	}
+	if group == 0 {
+		if at := re.FindIndex(line[base:]); at != nil {
+			return base + at[0], base + at[1]
+		}
+	} else if at := re.FindSubmatchIndex(line[base:]); at != nil {
+		return base + at[2*group], base + at[2*group+1]
+	}
+	return none, none
+}
+
+// emptyWords decides whether -w selects a line when the pattern also matches
+// nothing at all. GNU grep takes the longest match at each place in turn, and
+// where it does not end at a border, shorter ones, but none of no length: the
+// empty match only counts where it is the longest.
+type emptyWords struct {
+	first *regexp.Regexp // the longest match at the start of a line
+	later *regexp.Regexp // behind the first rune
+}
+
+func newEmptyWords(text string) (*emptyWords, error) {
+	first, err := regexp.Compile(`\A(` + text + `)`)
+	if err != nil {
+		return nil, err
+	}
+	later, err := regexp.Compile(`\A(?s:.)(` + text + `)`)
+	if err != nil {
+		return nil, err
+	}
+	first.Longest()
+	later.Longest()
+	return &emptyWords{first, later}, nil
+}
+
+func (w *emptyWords) match(line []byte) bool {
+	for at, width := 0, 0; ; at += width {
+		if (at == 0 || !isWord(line[at-1])) && w.matchAt(line, at, width) {
+			return true
+		}
+		if at == len(line) {
+			return false
+		}
+		_, width = utf8.DecodeRune(line[at:])
+	}
+}
+
+// matchAt tries the place at, which the rune of the given width precedes.
+func (w *emptyWords) matchAt(line []byte, at, width int) bool {
+	re := w.later
+	if at == 0 {
+		re = w.first
+	}
+	for limit := len(line); limit >= at; {
+		found := re.FindSubmatchIndex(line[at-width : limit])
+		if found == nil {
+			return false
+		}
+		end := at - width + found[3]
+		if end == at && limit < len(line) {
+			return false // shorter, and no length: GNU looks further on
+		}
+		if end == len(line) || !isWord(line[end]) {
+			return true
+		}
+		if end == at {
+			return false
+		}
+		limit = end - 1
+	}
+	return false
+}

@@ -1,0 +1,165 @@
+package grep
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"regexp/syntax"
+	"strings"
+	"unicode/utf8"
+
+	"mrlocal/internal/usage"
+)
+
+// program is the compiled patterns, shared by all mappers.
+type program struct {
+	// lines decides about a line; nil when find is nil too and the literals
+	// are all there is.
+	lines lineMatcher
+
+	literals []literal // one of these is in every match; nil: unknown
+	border   border
+	exact    bool // each of the literals, bordered, is a match, and nothing else is
+	oddFolds bool // a folded k or s has partners beyond ASCII: see search.begin
+}
+
+// lineMatcher is what decides where no literal can. A line is without its
+// newline.
+type lineMatcher interface {
+	match(line []byte) bool
+	// find is the leftmost match that begins at or after from, which is 0 or
+	// the end of a match, or a rune after it; start is none without one.
+	find(line []byte, from int) (start, end int)
+}
+
+// compile compiles o's patterns, which match in the order given.
+func compile(o Options) (*program, error) {
+	patterns := o.Patterns
+	if len(patterns) == 0 {
+		patterns = []string{DefaultPattern}
+	}
+	var parts []string
+	for _, p := range patterns {
+		parts = append(parts, strings.Split(p, "\n")...)
+	}
+	p := &program{}
+	switch {
+	case o.Whole: // as in GNU grep, -w then has no effect
+		p.border = wholeLine
+	case o.Word:
+		p.border = wordEnds
+	}
+	if o.Fixed && !o.IgnoreCase && p.fixed(parts) {
+		return p, nil
+	}
+	for i, part := range parts {
+		if o.Fixed {
+			if !utf8.ValidString(part) {
+				return nil, usage.Errorf(fmt.Sprintf("-e %q", part), "is not UTF-8, which this combination of flags needs")
+			}
+			part = regexp.QuoteMeta(part)
+		} else if err := check(part); err != nil {
+			return nil, err
+		}
+		parts[i] = "(?:" + part + ")"
+	}
+	text := strings.Join(parts, "|")
+	if o.IgnoreCase {
+		text = "(?i:" + text + ")"
+	}
+	return p, p.compileText(text)
+}
+
+// fixed tries to do without regular expressions, which cannot say every byte.
+func (p *program) fixed(parts []string) bool {
+	if len(parts) > maxLiterals {
+		return false
+	}
+	for _, part := range parts {
+		if part == "" {
+			return false
+		}
+		p.literals = append(p.literals, literal{text: part})
+	}
+	p.exact = true
+	return true
+}
+
+func (p *program) compileText(text string) error {
+	tree, err := syntax.Parse(text, syntax.Perl)
+	if err != nil {
+		return patternError(text, err)
+	}
+	tree = tree.Simplify()
+	n := analyse(tree)
+	p.literals = n.inside()
+	p.exact = p.literals != nil && n.exact != nil && n.pure
+	for _, l := range p.literals {
+		p.oddFolds = p.oddFolds || l.fold && strings.ContainsAny(l.text, "ks")
+	}
+	if p.lines, err = newRegexpMatcher(text, tree, p.border); err != nil {
+		return patternError(text, err)
+	}
+	return nil
+}
+
+// check compiles one pattern by itself, so that the error is about it.
+func check(pattern string) error {
+	if _, err := regexp.Compile(pattern); err != nil {
+		return patternError(pattern, err)
+	}
+	return nil
+}
+
+func patternError(pattern string, err error) error {
+	object := fmt.Sprintf("-e %q", pattern)
+	var at *syntax.Error
+	if !errors.As(err, &at) {
+		return usage.Errorf(object, "%v", err)
+	}
+	pos := strings.Index(pattern, at.Expr)
+	switch at.Code {
+	case syntax.ErrMissingParen:
+		pos, _ = parens(pattern)
+	case syntax.ErrUnexpectedParen:
+		_, pos = parens(pattern)
+	}
+	text := at.Code.String()
+	if at.Expr != pattern {
+		text += fmt.Sprintf(": %q", at.Expr)
+	}
+	return usage.Errorf(object, "position %d: %s", max(pos, 0)+1, text)
+}
+
+// parens is where the last parenthesis that is never closed opens, and where
+// the first closes that was never opened; -1 without one.
+func parens(pattern string) (open, closed int) {
+	var stack []int
+	class := false
+	for i := 0; i < len(pattern); i++ {
+		switch c := pattern[i]; {
+		case c == '\\':
+			i++
+		case class:
+			class = c != ']'
+		case c == '[':
+			class = true
+			if strings.HasPrefix(pattern[i+1:], "^") {
+				i++
+			}
+			if strings.HasPrefix(pattern[i+1:], "]") {
+				i++
+			}
+		case c == '(':
+			stack = append(stack, i)
+		case c == ')' && len(stack) == 0:
+			return -1, i
+		case c == ')':
+			stack = stack[:len(stack)-1]
+		}
+	}
+	if len(stack) == 0 {
+		return -1, -1
+	}
+	return stack[len(stack)-1], -1
+}

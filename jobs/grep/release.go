@@ -1,0 +1,191 @@
+package grep
+
+import (
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"strconv"
+
+	"mrlocal/jobs"
+)
+
+// releaser turns the frames of one split after the other into the output. It
+// holds a window of the split, never the whole.
+type releaser struct {
+	*form
+	in  *bufio.Reader
+	out *bufio.Writer
+
+	file     int64 // of the last frameFile, -1 before
+	prefix   []byte
+	selected int64 // of this file, where files are told apart
+	cut      bool  // the last line was beyond the limit, so is what continues it
+	base     int64 // lines before the piece that the next split begins with
+	records  int64
+	scratch  []byte
+}
+
+func newReleaser(f *form) *releaser {
+	return &releaser{
+		form: f,
+		in:   bufio.NewReaderSize(nil, frameBytes),
+		out:  bufio.NewWriterSize(nil, frameBytes),
+		file: -1,
+	}
+}
+
+// Records is the number of lines selected, of files with -l.
+func (r *releaser) Records() int64 { return r.records }
+
+func (r *releaser) Release(split io.Reader, w io.Writer) (jobs.Verdict, error) {
+	if r.limit == 0 {
+		return jobs.EndJob, nil
+	}
+	r.in.Reset(split)
+	r.out.Reset(w)
+	verdict := jobs.Continue
+	for verdict == jobs.Continue {
+		var header [headerBytes]byte
+		if _, err := io.ReadFull(r.in, header[:]); err == io.EOF {
+			break
+		} else if err != nil {
+			return verdict, fmt.Errorf("grep: read a split's lines: %w", err)
+		}
+		head := binary.LittleEndian.Uint64(header[:8])
+		var err error
+		verdict, err = r.frame(uint8(head), int64(head>>8), int64(binary.LittleEndian.Uint64(header[8:])))
+		if err != nil {
+			return verdict, err
+		}
+	}
+	return verdict, r.out.Flush()
+}
+
+func (r *releaser) Finish(w io.Writer) error {
+	r.out.Reset(w)
+	r.endFile()
+	return r.out.Flush()
+}
+
+// frame handles one frame, whose payload of length bytes is still to be read.
+func (r *releaser) frame(kind uint8, number, length int64) (jobs.Verdict, error) {
+	switch kind {
+	case frameRaw, frameLine, frameMore:
+		return jobs.Continue, r.lines(kind, number, length)
+	case frameFile:
+		payload, err := r.payload(length)
+		if err == nil && number != r.file {
+			r.endFile()
+			r.file, r.selected = number, 0
+		}
+		r.prefix = append(r.prefix[:0], payload...)
+		return jobs.Continue, err
+	case frameCount:
+		r.selected += number
+	case frameFound:
+		return r.found(), nil
+	case frameOpen:
+		payload, err := r.payload(length)
+		if err != nil {
+			return jobs.Continue, err
+		}
+		return r.stayOpen(number, payload), nil
+	default:
+		return jobs.Continue, fmt.Errorf("grep: frame of unknown kind %d", kind)
+	}
+	return jobs.Continue, nil
+}
+
+// lines copies a frame of text, unless it is beyond the limit.
+func (r *releaser) lines(kind uint8, number, length int64) error {
+	selected := number
+	if kind == frameLine {
+		selected = 1
+	} else if kind == frameMore {
+		selected = 0
+	}
+	if r.limited() && selected > 0 {
+		r.cut = r.selected >= r.limit
+		r.selected += selected
+	}
+	if r.cut {
+		return r.copy(io.Discard, length)
+	}
+	r.records += selected
+	if kind == frameRaw {
+		return r.copy(r.out, length)
+	}
+	if kind == frameLine {
+		r.scratch = append(strconv.AppendInt(append(r.scratch[:0], r.prefix...), r.base+number, 10), ':')
+	}
+	_, _ = r.out.Write(r.scratch) // sticky: the next Flush tells
+	if err := r.copy(r.out, length); err != nil {
+		return err
+	}
+	return r.out.WriteByte('\n')
+}
+
+// copy passes the payload on from the window it lies in.
+func (r *releaser) copy(w io.Writer, length int64) error {
+	for length > 0 {
+		window, err := r.in.Peek(int(min(length, int64(max(r.in.Buffered(), 1)))))
+		if err != nil {
+			return fmt.Errorf("grep: a split's lines end early: %w", err)
+		}
+		if _, err := w.Write(window); err != nil {
+			return err
+		}
+		_, _ = r.in.Discard(len(window)) // it was peeked at
+		length -= int64(len(window))
+	}
+	return nil
+}
+
+// payload is a short payload, borrowed.
+func (r *releaser) payload(length int64) ([]byte, error) {
+	r.scratch = append(r.scratch[:0], make([]byte, length)...)
+	_, err := io.ReadFull(r.in, r.scratch)
+	return r.scratch, err
+}
+
+func (r *releaser) found() jobs.Verdict {
+	if r.want == wantAny {
+		r.records = 1
+		return jobs.EndJob
+	}
+	if r.selected == 0 {
+		r.selected = 1
+		r.records++
+		_, _ = r.out.Write(r.prefix)
+		_ = r.out.WriteByte('\n')
+	}
+	return jobs.Continue
+}
+
+// stayOpen notes that file goes on in the next split.
+func (r *releaser) stayOpen(file int64, payload []byte) jobs.Verdict {
+	lines := int64(jobs.Uint64(payload))
+	if payload[8] == 1 {
+		r.base = 0
+	}
+	r.base += lines
+	if file != r.file {
+		return jobs.Continue
+	}
+	if r.want == wantFiles && r.selected > 0 || r.limited() && r.selected >= r.limit {
+		return jobs.EndFile
+	}
+	return jobs.Continue
+}
+
+// endFile writes the count of a file that has ended.
+func (r *releaser) endFile() {
+	if r.want != wantCounts || r.file < 0 {
+		return
+	}
+	n := min(r.selected, r.limit)
+	r.records += n
+	r.scratch = strconv.AppendInt(append(r.scratch[:0], r.prefix...), n, 10)
+	_, _ = r.out.Write(append(r.scratch, '\n'))
+}

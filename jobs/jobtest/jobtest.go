@@ -1,0 +1,243 @@
+// Package jobtest is the reference that jobs and the engine are checked
+// against: a chain of jobs run in memory, one step after the other, without
+// splits, spills, slots or any cleverness.
+//
+// Cut runs the same chain with its input cut into splits and blocks at will,
+// which must not change a byte: it is how a job is tested without the engine.
+// Everything here lives in memory and is the caller's afterwards.
+package jobtest
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+
+	"mrlocal/jobs"
+)
+
+// File is an input file.
+type File struct {
+	Path string
+	Data []byte
+}
+
+// Cut says how the input is cut. The zero value is one split with one block a
+// file.
+type Cut struct {
+	BlockBytes  int // a block ends with the record that reaches so many bytes
+	SplitBlocks int // blocks a split, of whatever files; 0: all
+}
+
+// Output is what a chain left behind.
+type Output struct {
+	Data    []byte
+	Records int64 // of the last job: reduced, mapped, or as its Releaser counted
+}
+
+// Reference is the output of chain over files.
+func Reference(chain jobs.Chain, files []File) ([]byte, error) {
+	out, err := Run(chain, files, Cut{})
+	return out.Data, err
+}
+
+// Run is Reference with its input cut.
+func Run(chain jobs.Chain, files []File, cut Cut) (out Output, err error) {
+	for _, job := range chain {
+		if out, err = runJob(job, files, cut); err != nil {
+			return out, fmt.Errorf("%s: %w", job.Name, err)
+		}
+		files = []File{{Path: job.Name, Data: out.Data}}
+	}
+	return out, nil
+}
+
+func runJob(job jobs.Job, files []File, cut Cut) (Output, error) {
+	if job.Begin != nil {
+		job.Begin(len(files))
+	}
+	var pairs []pair
+	text := &writer{delim: job.Delim.Byte()}
+	var releaser jobs.Releaser
+	if job.NewReleaser != nil {
+		releaser = job.NewReleaser()
+	}
+	for _, split := range splits(job, files, cut) {
+		if job.NewReducer != nil {
+			c := &collector{job: job}
+			if err := mapSplit(job, split, c); err != nil {
+				return Output{}, err
+			}
+			pairs = append(pairs, c.pairs...)
+			continue
+		}
+		spool := &writer{delim: text.delim}
+		if err := mapSplit(job, split, spool); err != nil {
+			return Output{}, err
+		}
+		if releaser == nil {
+			text.Write(spool.Bytes())
+			text.records += spool.records
+			continue
+		}
+		if verdict, err := releaser.Release(&spool.Buffer, text); err != nil || verdict == jobs.EndJob {
+			if err == nil {
+				break
+			}
+			return Output{}, err
+		}
+	}
+	if job.NewReducer != nil {
+		if err := reduce(job, pairs, text); err != nil {
+			return Output{}, err
+		}
+	}
+	if releaser != nil {
+		if err := releaser.Finish(text); err != nil {
+			return Output{}, err
+		}
+		if counter, ok := releaser.(jobs.RecordCounter); ok {
+			text.records = counter.Records()
+		}
+	}
+	return Output{text.Bytes(), text.records}, nil
+}
+
+func mapSplit(job jobs.Job, split []jobs.Block, out jobs.Emitter) error {
+	m := job.NewMapper()
+	for _, b := range split {
+		b.Data = slices.Clone(b.Data) // borrowed: what a mapper keeps goes bad
+		err := m.Map(b, out)
+		if c, ok := out.(*collector); !ok || !c.took {
+			clear(b.Data)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if f, ok := m.(jobs.Flusher); ok {
+		return f.Flush(out)
+	}
+	return nil
+}
+
+// pair is a record on its way to the reducer.
+type pair struct{ key, value []byte }
+
+// collector is the Emitter of a job that has a reduce side.
+type collector struct {
+	job   jobs.Job
+	pairs []pair
+	took  bool
+}
+
+func (c *collector) Emit(key, value []byte) {
+	c.pairs = append(c.pairs, pair{slices.Clone(key), slices.Clone(value)})
+}
+
+func (c *collector) Take(b jobs.Block, records []jobs.Span) {
+	c.took = true
+	for _, s := range records {
+		record := b.Data[s.Off : s.Off+s.Len]
+		if c.job.AppendKey == nil {
+			c.pairs = append(c.pairs, pair{record, nil})
+			continue
+		}
+		c.pairs = append(c.pairs, pair{c.job.AppendKey(nil, record), record})
+	}
+}
+
+// writer is the Emitter of a reducer or of a map-only job.
+type writer struct {
+	bytes.Buffer
+	delim   byte
+	records int64
+}
+
+func (w *writer) WriteRaw(p []byte) { w.Write(p) }
+
+func (w *writer) Emit(key, value []byte) {
+	w.Write(key)
+	if key != nil && value != nil {
+		w.WriteByte('\t')
+	}
+	w.Write(value)
+	w.WriteByte(w.delim)
+	w.records++
+}
+
+// reduce groups, folds where the job does, and reduces.
+func reduce(job jobs.Job, pairs []pair, out *writer) error {
+	slices.SortStableFunc(pairs, func(a, b pair) int { return bytes.Compare(a.key, b.key) })
+	r := job.NewReducer()
+	for len(pairs) > 0 {
+		n := 1
+		for n < len(pairs) && bytes.Equal(pairs[n].key, pairs[0].key) {
+			n++
+		}
+		group := &group{pairs: pairs[:n]}
+		if job.NewFolder != nil {
+			group.pairs = folded(job.NewFolder(), pairs[:n])
+		}
+		var vs jobs.Values
+		vs.Reset(group)
+		if err := r.Reduce(pairs[0].key, &vs, out); err != nil {
+			return err
+		}
+		pairs = pairs[n:]
+	}
+	return nil
+}
+
+func folded(f jobs.Folder, pairs []pair) []pair {
+	var acc []byte
+	for _, p := range pairs {
+		acc = f.Fold(acc, p.value)
+	}
+	return []pair{{pairs[0].key, acc}}
+}
+
+// group feeds Values one value a window.
+type group struct{ pairs []pair }
+
+func (g *group) Refill(vs *jobs.Values) bool {
+	if len(g.pairs) == 0 {
+		return false
+	}
+	v := g.pairs[0].value
+	vs.Window(v, []jobs.Span{{Len: uint32(len(v))}})
+	g.pairs = g.pairs[1:]
+	return true
+}
+
+// splits cuts files as the engine would, only at smaller sizes.
+func splits(job jobs.Job, files []File, cut Cut) [][]jobs.Block {
+	var blocks []jobs.Block
+	for i, f := range files {
+		if job.SkipBinary && bytes.IndexByte(f.Data[:min(len(f.Data), 64<<10)], 0) >= 0 {
+			continue
+		}
+		blocks = appendBlocks(blocks, int32(i), f, cut.BlockBytes, job.Delim.Byte())
+	}
+	if len(blocks) == 0 {
+		return nil
+	}
+	return slices.Collect(slices.Chunk(blocks, cmp.Or(cut.SplitBlocks, len(blocks))))
+}
+
+func appendBlocks(dst []jobs.Block, file int32, f File, blockBytes int, delim byte) []jobs.Block {
+	for off := 0; ; {
+		end := len(f.Data)
+		if blockBytes > 0 && off+blockBytes < end {
+			if n := bytes.IndexByte(f.Data[off+blockBytes-1:], delim); n >= 0 {
+				end = off + blockBytes + n
+			}
+		}
+		last := end == len(f.Data)
+		dst = append(dst, jobs.Block{Path: f.Path, File: file, Offset: int64(off), Data: f.Data[off:end], Last: last})
+		if last {
+			return dst
+		}
+		off = end
+	}
+}
