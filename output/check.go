@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"mrlocal/internal/tempdir"
 	"mrlocal/internal/usage"
 )
 
@@ -27,20 +28,23 @@ func openDirectory(spec Spec) (place, error) {
 		return nil, err
 	}
 	if info == nil {
-		return &directory{path: path}, nil
+		return &directory{name: spec.Dir, path: path}, nil
 	}
 	if err := checkReplace(spec, path, info); err != nil {
 		return nil, err
 	}
-	return &directory{path: path, replaces: true}, nil
+	return &directory{name: spec.Dir, path: path, replaces: true}, nil
 }
 
 // checkReplace refuses a directory that exists, unless it may be, and can be,
 // replaced.
 func checkReplace(spec Spec, path string, info fs.FileInfo) error {
+	if tempdir.Locked(path) {
+		return usage.Errorf("output "+spec.Dir, "is being written by another run; give another name")
+	}
 	if !spec.Overwrite {
 		if temp, err := os.Lstat(filepath.Join(path, tempName)); err == nil && temp.IsDir() && replaceable(path) == nil {
-			return usage.Errorf("output "+spec.Dir, "exists already, left by a run that was interrupted or still goes on; --overwrite replaces it")
+			return usage.Errorf("output "+spec.Dir, "exists already, left by a run that was interrupted; --overwrite replaces it")
 		}
 		return errExists(spec.Dir)
 	}
@@ -79,7 +83,7 @@ func checkPlace(spec Spec, name, path string, info fs.FileInfo) error {
 			return usage.Errorf("output "+name, "is the input %s; give another name", quoteName(in))
 		}
 	}
-	if in, inside := insideAny(parent, roots); inside {
+	if in, inside := insideAny(parent, append(roots, walked(spec.Files, roots)...)); inside {
 		return usage.Errorf("output "+name, "lies inside the input %s; give a name outside", quoteName(in))
 	}
 	return nil
@@ -141,6 +145,34 @@ func expand(inputs []string) (paths []string) {
 		paths = append(paths, matches...)
 	}
 	return paths
+}
+
+// walked lists the directories that lead from the roots to the files found
+// below them. Links may have led out of a root.
+func walked(files, roots []string) (dirs []string) {
+	known := make(map[string]bool)
+	for _, root := range roots {
+		known[filepath.Clean(root)] = true
+	}
+	for _, file := range files {
+		file = filepath.Clean(file)
+		if known[file] {
+			continue // named itself, not found in its directory
+		}
+		var above []string
+		dir := filepath.Dir(file)
+		for ; !known[dir] && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+			above = append(above, dir)
+		}
+		if !known[dir] {
+			continue // below none of the roots, as far as names tell
+		}
+		dirs = append(dirs, above...)
+		for _, dir := range above {
+			known[dir] = true
+		}
+	}
+	return dirs
 }
 
 // sameAsAny finds the input that is the same file.

@@ -7,7 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 
+	"mrlocal/internal/tempdir"
 	"mrlocal/internal/usage"
 )
 
@@ -22,13 +24,18 @@ const (
 //	stage/_temporary/attempt_r_000003_0/part-r-00003    written by an attempt
 //	stage/_temporary/task_r_000003/part-r-00003         its attempt has won
 //	stage/part-r-00003, stage/_SUCCESS                  published
+//
+// The stage is locked (flock) while it is written, so that another run sees
+// that it is not abandoned.
 type directory struct {
-	path     string
+	name     string // as the user gave it
+	path     string // absolute, no link
 	replaces bool
 
 	mu struct {
 		sync.Mutex
 		stage   string // "": not made
+		lock    *os.File
 		tasks   map[int]string
 		merged  *attemptFile // the single file of parts in order
 		aborted bool
@@ -42,18 +49,28 @@ func (d *directory) start() error {
 	d.mu.tasks = make(map[int]string)
 	stage := d.path
 	if d.replaces {
+		sweepBeside(d.path)
 		stage = beside(d.path)
 	}
 	if err := os.Mkdir(stage, 0o777); errors.Is(err, fs.ErrExist) {
-		return errExists(d.path)
+		return errExists(d.name)
 	} else if err != nil {
-		return refuse(d.path, err)
+		return refuse(d.name, err)
 	}
 	d.mu.stage = stage
+	d.mu.lock, _ = tempdir.LockDir(stage) // where there are no locks nothing is swept either
 	if err := os.Mkdir(filepath.Join(stage, tempName), 0o777); err != nil {
-		return refuse(d.path, err)
+		return refuse(d.name, err)
 	}
 	return nil
+}
+
+// unlock lets others see that the stage is not written any more.
+func (d *directory) unlock() {
+	if d.mu.lock != nil {
+		_ = d.mu.lock.Close()
+		d.mu.lock = nil
+	}
 }
 
 func errExists(path string) error {
@@ -91,7 +108,7 @@ func (d *directory) attempt(task, n int, mapOnly bool) (*attemptFile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("output part %d: %w", task, err)
 	}
-	a.f = f
+	a.mu.f = f
 	return a, nil
 }
 
@@ -104,7 +121,7 @@ func (d *directory) sink(mapOnly bool) (*sink, error) {
 	d.mu.Lock()
 	d.mu.merged = a
 	d.mu.Unlock()
-	return fileSink(a.f), nil
+	return fileSink(a.mu.f), nil
 }
 
 func (d *directory) sync() error {
@@ -127,7 +144,7 @@ func (d *directory) publish(parts int) error {
 		return ErrAborted
 	}
 	if d.mu.merged == nil && len(d.mu.tasks) != parts {
-		return fmt.Errorf("output %s: %d of %d parts were written", d.path, len(d.mu.tasks), parts)
+		return fmt.Errorf("output %s: %d of %d parts were written", d.name, len(d.mu.tasks), parts)
 	}
 	for _, won := range d.mu.tasks {
 		from := filepath.Join(d.mu.stage, won)
@@ -160,8 +177,8 @@ func (d *directory) replace() error {
 	err := exchange(d.mu.stage, d.path)
 	if err == nil {
 		old = d.mu.stage
-	} else if err = os.Rename(d.path, old); err != nil {
-		return fmt.Errorf("output: %w", err)
+	} else if err = moveAside(d.path, old); err != nil {
+		return err
 	} else if err = os.Rename(d.mu.stage, d.path); err != nil {
 		return errors.Join(fmt.Errorf("output: %w", err), os.Rename(old, d.path))
 	}
@@ -170,9 +187,20 @@ func (d *directory) replace() error {
 	return nil
 }
 
+// moveAside makes the name free. A directory that cannot be renamed (in an
+// overlay it may come from a lower layer) is removed at once.
+func moveAside(path, old string) error {
+	err := os.Rename(path, old)
+	if err == nil || !crossDevice(err) {
+		return bare(err)
+	}
+	return removeMade(path)
+}
+
 func (d *directory) settle() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	defer d.unlock()
 	err := syncDir(filepath.Dir(d.path))
 	for _, f := range d.mu.settled {
 		err = errors.Join(err, f())
@@ -192,6 +220,7 @@ func (d *directory) abort() error {
 	}
 	err := removeMade(d.mu.stage)
 	d.mu.stage = ""
+	d.unlock()
 	return err
 }
 
@@ -206,27 +235,28 @@ func writeSuccess(dir string) error {
 	return syncDir(dir)
 }
 
-// attemptFile is the part file of one attempt.
+// attemptFile is the part file of one attempt. Its abort does not wait for a
+// write or a sync that is under way: whoever has the lock then cleans up.
 type attemptFile struct {
 	dir             *directory
 	task            int
 	path, won, name string // below the stage
 
-	mu struct {
+	given atomic.Bool // up
+	mu    struct {
 		sync.Mutex
-		ended bool
+		f *os.File // nil: ended
 	}
-	f *os.File
 }
 
 func (a *attemptFile) write(p []byte) error {
 	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.mu.ended {
+	defer a.unlock()
+	if a.mu.f == nil || a.given.Load() {
 		return ErrAborted
 	}
-	if _, err := a.f.Write(p); err != nil {
-		return fmt.Errorf("output: %w", err)
+	if _, err := a.mu.f.Write(p); err != nil {
+		return fmt.Errorf("output: write: %w", bare(err))
 	}
 	return nil
 }
@@ -234,13 +264,17 @@ func (a *attemptFile) write(p []byte) error {
 // commit makes the file durable, then takes the task for this attempt.
 func (a *attemptFile) commit(int64) error {
 	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.mu.ended {
+	defer a.unlock()
+	if a.mu.f == nil || a.given.Load() {
 		return ErrAborted
 	}
-	a.mu.ended = true
-	if err := errors.Join(syncFile(a.f), a.f.Close()); err != nil {
-		return errors.Join(fmt.Errorf("output: %w", err), a.remove())
+	if err := syncFile(a.mu.f); err != nil {
+		return fmt.Errorf("output: %w", err)
+	}
+	f := a.mu.f
+	a.mu.f = nil
+	if err := f.Close(); err != nil {
+		return errors.Join(fmt.Errorf("output: %w", bare(err)), a.remove())
 	}
 	return a.win()
 }
@@ -263,18 +297,36 @@ func (a *attemptFile) win() error {
 }
 
 func (a *attemptFile) abort() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.mu.ended {
-		return
+	a.given.Store(true)
+	if a.mu.TryLock() {
+		a.unlock()
 	}
-	a.mu.ended = true
-	a.f.Close()
-	a.remove()
 }
 
-// remove deletes what the attempt wrote; what cannot be goes with the whole
-// `_temporary`.
+// unlock gives the lock back, and cleans up if the attempt was given up
+// meanwhile.
+func (a *attemptFile) unlock() {
+	if a.given.Load() {
+		a.end()
+	}
+	a.mu.Unlock()
+	if a.given.Load() && a.mu.TryLock() { // abort came in between and found it locked
+		a.end()
+		a.mu.Unlock()
+	}
+}
+
+// end closes and removes an attempt's file. a.mu is held.
+func (a *attemptFile) end() {
+	if a.mu.f == nil {
+		return
+	}
+	_ = a.mu.f.Close() // nobody wants what was in it
+	a.mu.f = nil
+	_ = a.remove() // what cannot be removed goes with the whole of _temporary
+}
+
+// remove deletes what the attempt wrote.
 func (a *attemptFile) remove() error {
 	a.dir.mu.Lock()
 	defer a.dir.mu.Unlock()

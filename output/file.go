@@ -17,7 +17,8 @@ import (
 // pendingFile is a place that is one regular file, written beside its name and
 // renamed at the end.
 type pendingFile struct {
-	path     string      // no link
+	name     string      // as the user gave it
+	path     string      // absolute, no link
 	replaces fs.FileInfo // nil: a new file
 
 	mu struct {
@@ -34,43 +35,19 @@ type pendingFile struct {
 func (p *pendingFile) start() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	sweepPending(p.path)
+	sweepBeside(p.path)
 	mode := fs.FileMode(0o666)
 	if p.replaces != nil {
 		mode &= p.replaces.Mode().Perm()
 	}
 	f, err := os.OpenFile(beside(p.path), os.O_CREATE|os.O_EXCL|os.O_RDWR, mode|0o200)
 	if err != nil {
-		return refuse(p.path, err)
+		return refuse(p.name, err)
 	}
 	p.mu.f = f
 	_ = tempdir.TryLock(f) // where there are no locks nothing is swept either
 	return nil
 }
-
-// sweepPending removes what killed runs left beside path: files of our naming,
-// of ours, whose lock is free.
-func sweepPending(path string) {
-	prefix := filepath.Base(besidePrefix(path))
-	dir, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return
-	}
-	defer dir.Close()
-	for {
-		entries, err := dir.ReadDir(1024)
-		for _, e := range entries {
-			if e.Type().IsRegular() && strings.HasPrefix(e.Name(), prefix) && isRandom(e.Name()[len(prefix):]) {
-				tempdir.RemoveUnlocked(filepath.Join(filepath.Dir(path), e.Name()))
-			}
-		}
-		if err != nil {
-			return
-		}
-	}
-}
-
-func isRandom(s string) bool { return len(s) == 16 && strings.Trim(s, "0123456789abcdef") == "" }
 
 func (p *pendingFile) file() (*os.File, error) {
 	p.mu.Lock()
@@ -96,7 +73,7 @@ func (p *pendingFile) regions(bytes []int64) (*regions, error) {
 	}
 	r := newRegions(f, 0, bytes)
 	if err := f.Truncate(r.end()); err != nil {
-		return nil, fmt.Errorf("output %s: %w", p.path, bare(err))
+		return nil, fmt.Errorf("output %s: %w", p.name, bare(err))
 	}
 	return r, nil
 }
@@ -109,11 +86,11 @@ func (p *pendingFile) sync() error {
 	if p.replaces != nil {
 		keepOwner(f, p.replaces)
 		if err := f.Chmod(p.replaces.Mode().Perm()); err != nil {
-			return fmt.Errorf("output %s: %w", p.path, bare(err))
+			return fmt.Errorf("output %s: %w", p.name, bare(err))
 		}
 	}
 	if err := syncFile(f); err != nil {
-		return fmt.Errorf("output %s: %w", p.path, err)
+		return fmt.Errorf("output %s: %w", p.name, err)
 	}
 	return nil
 }
@@ -125,15 +102,15 @@ func (p *pendingFile) publish(int) error {
 		return ErrAborted
 	}
 	if info, err := os.Lstat(p.path); err == nil && !info.Mode().IsRegular() {
-		return fmt.Errorf("output %s: is not a regular file any more", p.path)
+		return fmt.Errorf("output %s: is not a regular file any more", p.name)
 	}
 	if closeBeforeRename {
 		if err := p.mu.f.Close(); err != nil {
-			return fmt.Errorf("output %s: %w", p.path, bare(err))
+			return fmt.Errorf("output %s: %w", p.name, bare(err))
 		}
 	}
 	if err := os.Rename(p.mu.f.Name(), p.path); err != nil {
-		return fmt.Errorf("output %s: %w", p.path, bare(err))
+		return fmt.Errorf("output %s: %w", p.name, bare(err))
 	}
 	p.mu.renamed = true
 	return nil
@@ -145,7 +122,7 @@ func (p *pendingFile) settle() error {
 	err := syncDir(filepath.Dir(p.path))
 	if !closeBeforeRename {
 		if closeErr := p.mu.f.Close(); closeErr != nil {
-			err = errors.Join(err, fmt.Errorf("output %s: %w", p.path, bare(closeErr)))
+			err = errors.Join(err, fmt.Errorf("output %s: %w", p.name, bare(closeErr)))
 		}
 	}
 	return err
@@ -256,6 +233,9 @@ func openFile(spec Spec) (place, error) {
 		if err := fileWritable(path); err != nil {
 			return nil, refuse(spec.File, err)
 		}
+		if in, same := sameAsAny(info, spec.Files); same {
+			return nil, usage.Errorf("output "+spec.File, "is the input %s; give another name", quoteName(in))
+		}
 		return &device{path: path, fifo: info.Mode()&fs.ModeNamedPipe != 0}, nil
 	default:
 		if err := fileWritable(path); err != nil {
@@ -265,5 +245,5 @@ func openFile(spec Spec) (place, error) {
 	if err := checkPlace(spec, spec.File, path, info); err != nil {
 		return nil, err
 	}
-	return &pendingFile{path: path, replaces: info}, nil
+	return &pendingFile{name: spec.File, path: path, replaces: info}, nil
 }

@@ -9,15 +9,20 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"unicode/utf8"
 
+	"mrlocal/internal/tempdir"
 	"mrlocal/internal/usage"
 )
 
 // What mrlocal makes, and how it is told from what others made.
 
 const (
-	besideMark = ".mrlocal-"
+	besideMark  = ".mrlocal-"
+	randomBytes = 8
+
+	sweepEntries = 1024 // read at once
 
 	// The name beside must fit where names end at 255 bytes.
 	besideBaseBytes = 200
@@ -26,7 +31,7 @@ const (
 // beside is a fresh hidden name in the same directory, so that a rename can
 // put it in the place of path.
 func beside(path string) string {
-	var b [8]byte
+	var b [randomBytes]byte
 	rand.Read(b[:]) // never fails, says its documentation
 	return besidePrefix(path) + hex.EncodeToString(b[:])
 }
@@ -41,6 +46,39 @@ func besidePrefix(path string) string {
 		base = base[:cut]
 	}
 	return filepath.Join(filepath.Dir(path), "."+base+besideMark)
+}
+
+// sweepBeside removes what killed runs left beside path: files and directories
+// of our naming, of this user, whose lock is free.
+func sweepBeside(path string) {
+	parent, prefix := filepath.Dir(path), filepath.Base(besidePrefix(path))
+	dir, err := os.Open(parent)
+	if err != nil {
+		return
+	}
+	defer dir.Close()
+	for {
+		entries, err := dir.ReadDir(sweepEntries)
+		for _, e := range entries {
+			if !strings.HasPrefix(e.Name(), prefix) || !isRandom(e.Name()[len(prefix):]) {
+				continue
+			}
+			left := filepath.Join(parent, e.Name())
+			switch {
+			case e.Type().IsRegular():
+				tempdir.RemoveUnlocked(left, os.Remove)
+			case e.IsDir() && replaceable(left) == nil:
+				tempdir.RemoveUnlocked(left, removeMade)
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+func isRandom(s string) bool {
+	return len(s) == 2*randomBytes && strings.Trim(s, "0123456789abcdef") == ""
 }
 
 func partName() *regexp.Regexp { return regexp.MustCompile(`^part-[mr]-[0-9]{5,}$`) }

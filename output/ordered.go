@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"sync"
 	"sync/atomic"
 
@@ -152,11 +151,10 @@ func (a *attempt) empty() error {
 	if a.spool == nil {
 		return nil
 	}
-	s := a.spool
-	if err := a.of.passSpool(a, s); err != nil {
+	if _, err := a.spool.WriteTo(passer{a.of, a}); err != nil {
 		return err
 	}
-	s.Release()
+	a.spool.Release()
 	a.of.mu.Lock()
 	defer a.of.mu.Unlock()
 	a.spool = nil
@@ -261,14 +259,6 @@ func (p passer) ReadFrom(r io.Reader) (int64, error) {
 	return n, o.fail(streamError(err))
 }
 
-func (o *ordered) passSpool(a *attempt, s *Spool) error {
-	_, err := s.WriteTo(passer{o, a})
-	if err != nil {
-		return err
-	}
-	return nil
-}
-
 // commit makes the attempt the one whose text counts, and passes on whatever
 // can be passed on then.
 func (a *attempt) commit(bytes int64) error {
@@ -354,11 +344,10 @@ func (o *ordered) skip(i int) error {
 	return o.drain()
 }
 
-func (o *ordered) seal(total int) error {
+func (o *ordered) seal(total int) {
 	o.mu.Lock()
+	defer o.mu.Unlock()
 	o.mu.total = total
-	o.mu.Unlock()
-	return nil
 }
 
 func (o *ordered) released() int {
@@ -381,7 +370,7 @@ func (o *ordered) drain() error {
 		if !ok {
 			return err
 		}
-		verdict, err := o.release(t)
+		verdict, handed, err := o.release(t)
 		o.mu.Lock()
 		if err != nil && o.mu.err == nil {
 			o.mu.err = err
@@ -393,7 +382,7 @@ func (o *ordered) drain() error {
 		}
 		o.mu.Unlock()
 		if err == nil {
-			o.tell(t, verdict)
+			o.tell(t, verdict, handed)
 		}
 	}
 }
@@ -419,8 +408,8 @@ func (o *ordered) ready(first bool) (*turn, bool, error) {
 	return nil, false, o.mu.err
 }
 
-func (o *ordered) tell(t *turn, verdict jobs.Verdict) {
-	if o.parts.OnVerdict != nil && o.parts.Releaser != nil && !t.skipped {
+func (o *ordered) tell(t *turn, verdict jobs.Verdict, handed bool) {
+	if o.parts.OnVerdict != nil && handed {
 		o.parts.OnVerdict(t.index, verdict)
 	}
 	if o.parts.OnRelease != nil {
@@ -428,34 +417,46 @@ func (o *ordered) tell(t *turn, verdict jobs.Verdict) {
 	}
 }
 
-// release passes one part on.
-func (o *ordered) release(t *turn) (jobs.Verdict, error) {
+// release passes one part on, or hands it to the Releaser.
+func (o *ordered) release(t *turn) (verdict jobs.Verdict, handed bool, err error) {
 	a := t.done
 	if a == nil || a.spool == nil { // skipped, or written through
-		return jobs.Continue, nil
+		return jobs.Continue, false, nil
 	}
 	defer a.spool.Release()
 	o.mu.Lock()
 	over := o.mu.ended || t.skipped
 	o.mu.Unlock()
-	if over {
-		return jobs.Continue, nil
-	}
-	if o.parts.Releaser == nil {
-		return jobs.Continue, o.passSpool(a, a.spool)
+	switch {
+	case over:
+		return jobs.Continue, false, nil
+	case o.parts.Releaser == nil:
+		return jobs.Continue, false, o.passWhole(a)
 	}
 	r := a.spool.NewReader()
 	defer r.Close()
-	verdict, err := o.parts.Releaser.Release(r, o.releaseWriter())
-	if err != nil {
-		return verdict, err
-	}
-	return verdict, o.fatal()
+	verdict, err = o.parts.Releaser.Release(r, sinkWriter{o})
+	return verdict, true, errors.Join(err, o.fatal())
 }
 
-// releaseWriter is the sink as a Releaser sees it.
-func (o *ordered) releaseWriter() io.Writer { return sinkWriter{o} }
+// passWhole passes on a part that never wrote through. An attempt before may
+// have, and have written more.
+func (o *ordered) passWhole(a *attempt) error {
+	if err := o.pass(a, nil); err != nil {
+		return err
+	}
+	if _, err := a.spool.WriteTo(passer{o, a}); err != nil {
+		return err
+	}
+	o.passing.Lock()
+	defer o.passing.Unlock()
+	if a.checked != a.turn.passed {
+		return fmt.Errorf("output part %d: %w", a.turn.index, errDiffers)
+	}
+	return nil
+}
 
+// sinkWriter is the sink as a Releaser sees it.
 type sinkWriter struct{ o *ordered }
 
 func (w sinkWriter) Write(p []byte) (int, error) {
@@ -468,7 +469,7 @@ func (w sinkWriter) Write(p []byte) (int, error) {
 // finish reports a part that is missing, and lets the Releaser finish.
 func (o *ordered) finish(total int) error {
 	o.mu.Lock()
-	for o.mu.draining {
+	for o.mu.draining && !o.mu.aborted {
 		o.mu.idle.Wait()
 	}
 	turn, ended, err, aborted := o.mu.turn, o.mu.ended, o.mu.err, o.mu.aborted
@@ -483,7 +484,7 @@ func (o *ordered) finish(total int) error {
 	case o.parts.Releaser == nil:
 		return nil
 	}
-	if err := o.parts.Releaser.Finish(o.releaseWriter()); err != nil {
+	if err := o.parts.Releaser.Finish(sinkWriter{o}); err != nil {
 		return err
 	}
 	return o.fatal()
@@ -495,6 +496,7 @@ func (o *ordered) abort() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.mu.aborted = true
+	o.mu.idle.Broadcast()
 	for _, t := range o.mu.queue {
 		for a := range t.attempts {
 			a.dead.Store(true)
@@ -504,6 +506,3 @@ func (o *ordered) abort() {
 		}
 	}
 }
-
-var _ io.ReaderFrom = passer{}
-var _ = os.ErrClosed

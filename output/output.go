@@ -167,15 +167,13 @@ func (t *Target) Expect(p Parts) {
 }
 
 // Seal says how many parts there are, where Expect could not.
-func (t *Target) Seal(total int) error {
+func (t *Target) Seal(total int) {
 	t.mu.Lock()
+	defer t.mu.Unlock()
 	t.mu.total = total
-	o := t.mu.ordered
-	t.mu.Unlock()
-	if o != nil {
-		return o.seal(total)
+	if t.mu.ordered != nil {
+		t.mu.ordered.seal(total)
 	}
-	return nil
 }
 
 // SetSizes says how many bytes each part has. It reports whether the parts
@@ -263,7 +261,9 @@ func (t *Target) ByTask() bool {
 	return ok
 }
 
-// Skip says that part i will not come: its place stays empty.
+// Skip says that part i, of a result with a Releaser, is not wanted: its place
+// stays empty, whether an attempt at it still runs, has committed or never
+// began. One that has been passed on stays.
 func (t *Target) Skip(i int) error {
 	t.mu.Lock()
 	if t.mu.state != started {

@@ -20,7 +20,7 @@ type regions struct {
 	mu struct {
 		sync.Mutex
 		done    []bool
-		count   int
+		latest  []*region // attempt at each part
 		aborted bool
 	}
 }
@@ -32,13 +32,15 @@ func newRegions(f *os.File, base int64, bytes []int64) *regions {
 		base += n
 		r.starts = append(r.starts, base)
 	}
-	r.mu.done = make([]bool, len(bytes))
+	r.mu.done, r.mu.latest = make([]bool, len(bytes)), make([]*region, len(bytes))
 	return r
 }
 
 func (r *regions) base() int64 { return r.starts[0] }
 func (r *regions) end() int64  { return r.starts[len(r.starts)-1] }
 
+// part begins an attempt at a part, and ends the one before, should that still
+// be running: two must not write at one place.
 func (r *regions) part(i int) (*region, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -48,7 +50,11 @@ func (r *regions) part(i int) (*region, error) {
 	case r.mu.done[i]:
 		return nil, fmt.Errorf("output part %d: %w", i, ErrLost)
 	}
-	return &region{of: r, part: i, offset: r.starts[i]}, nil
+	if before := r.mu.latest[i]; before != nil {
+		before.abort()
+	}
+	r.mu.latest[i] = &region{of: r, part: i, offset: r.starts[i]}
+	return r.mu.latest[i], nil
 }
 
 // finish reports a part that is missing.
@@ -100,15 +106,8 @@ func (w *region) write(p []byte) error {
 }
 
 func (w *region) commit(int64) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.mu.ended {
-		return ErrAborted
-	}
-	w.mu.ended = true
-	start, end := w.of.starts[w.part], w.of.starts[w.part+1]
-	if w.offset != end {
-		return fmt.Errorf("output part %d: has %d bytes where %d were expected", w.part, w.offset-start, end-start)
+	if err := w.end(); err != nil {
+		return err
 	}
 	r := w.of
 	r.mu.Lock()
@@ -120,6 +119,21 @@ func (w *region) commit(int64) error {
 		return ErrLost
 	}
 	r.mu.done[w.part] = true
+	return nil
+}
+
+// end closes the region, which must be full.
+func (w *region) end() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.mu.ended {
+		return ErrAborted
+	}
+	w.mu.ended = true
+	start, end := w.of.starts[w.part], w.of.starts[w.part+1]
+	if w.offset != end {
+		return fmt.Errorf("output part %d: has %d bytes where %d were expected", w.part, w.offset-start, end-start)
+	}
 	return nil
 }
 

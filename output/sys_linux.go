@@ -65,6 +65,9 @@ func isUsage(err error) bool {
 // and lets Close end a write that waits.
 const nonBlocking = unix.O_NONBLOCK
 
+// crossDevice reports that a rename would have to copy.
+func crossDevice(err error) bool { return errors.Is(err, unix.EXDEV) }
+
 func noReader(err error) bool { return errors.Is(err, unix.ENXIO) }
 
 func readerGone(err error) bool { return errors.Is(err, unix.EPIPE) }

@@ -75,14 +75,19 @@ func sweepOne(path string) bool {
 	return removeLocked(path) == nil
 }
 
-// RemoveUnlocked removes a regular file of this user that a killed run left,
-// if its lock (TryLock) is free.
-func RemoveUnlocked(path string) bool {
+// RemoveUnlocked calls remove for a file or directory of this user that a
+// killed run left, if its lock (TryLock, LockDir) is free, and holds the lock
+// meanwhile.
+func RemoveUnlocked(path string, remove func(path string) error) bool {
 	info, err := os.Lstat(path)
-	if err != nil || !info.Mode().IsRegular() || !ownedByUs(info) {
+	if err != nil || !info.Mode().IsRegular() && !info.IsDir() || !ownedByUs(info) {
 		return false
 	}
-	f, err := openLock(path)
+	open := openLock
+	if info.IsDir() {
+		open = os.Open
+	}
+	f, err := open(path)
 	if err != nil {
 		return false
 	}
@@ -90,5 +95,26 @@ func RemoveUnlocked(path string) bool {
 	if TryLock(f) != nil || !same(f, path) {
 		return false
 	}
-	return os.Remove(path) == nil
+	return remove(path) == nil
+}
+
+// LockDir locks a directory until the file is closed.
+func LockDir(path string) (*os.File, error) {
+	d, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := TryLock(d); err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	return d, nil
+}
+
+// Locked reports whether somebody has locked the directory.
+func Locked(path string) bool {
+	d, err := LockDir(path)
+	if err == nil {
+		_ = d.Close()
+	}
+	return errors.Is(err, ErrLocked)
 }
