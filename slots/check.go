@@ -1,0 +1,144 @@
+package slots
+
+import "fmt"
+
+// Check recounts everything that is kept in place and returns the first thing
+// that is wrong: a bug of this package. Checked builds call it after every
+// fact and decision; it costs as much as the whole state.
+func (l *Ledger) Check() error {
+	var want totals
+	type counts struct{ running, held [2]int32 }
+	jobs := make([]counts, len(l.jobs))
+	for i := range l.trackers {
+		if err := l.checkTracker(&l.trackers[i], &want); err != nil {
+			return err
+		}
+	}
+	for i := range l.slots {
+		s := &l.slots[i]
+		if !s.busy {
+			continue
+		}
+		if l.slotOf(s.attempt) != s {
+			return fmt.Errorf("slots: slot %d holds %v, which its task does not know", i, s.attempt)
+		}
+		c := &jobs[s.attempt.Job]
+		c.running[s.attempt.Kind]++
+		if s.attempt.Kind == Reduce && s.state == SlotOpen && l.capable(s) {
+			c.held[Reduce]++
+		}
+	}
+	for i, j := range l.jobs {
+		if err := l.checkJob(j, jobs[i].running, jobs[i].held[Reduce], &want); err != nil {
+			return err
+		}
+	}
+	want.killing = l.countKilling()
+	if want != l.total {
+		return fmt.Errorf("slots: totals are %+v, recounted %+v", l.total, want)
+	}
+	return nil
+}
+
+func (l *Ledger) countKilling() (n int32) {
+	for i := range l.slots {
+		if l.slots[i].busy && l.slots[i].killing {
+			n++
+		}
+	}
+	return n
+}
+
+func (l *Ledger) checkTracker(t *tracker, want *totals) error {
+	got := *t
+	var free, running, capacity [homes]int32
+	for _, id := range t.slots {
+		s := &l.slots[id]
+		switch {
+		case s.busy:
+			running[s.attempt.Kind]++
+			if s.lent {
+				want.lent++
+			}
+		case s.state == SlotOpen:
+			free[s.list()]++
+			if l.capable(s) {
+				want.freeCapable++
+			}
+		}
+		switch s.state {
+		case SlotOpen:
+			want.open++
+			capacity[s.list()]++
+			if l.capable(s) {
+				want.mapCapable++
+			}
+		case SlotDraining:
+			want.draining++
+			if !s.busy {
+				return fmt.Errorf("slots: slot %d drains and is idle", id)
+			}
+		}
+	}
+	for list := range free {
+		if int(free[list]) != len(t.free[list]) {
+			return fmt.Errorf("slots: tracker %d: list %d has %d free slots, recounted %d", t.id, list, len(t.free[list]), free[list])
+		}
+	}
+	got.running, got.cap = [2]int32(running[:2]), [2]int32(capacity[:2])
+	got.retally()
+	if got.running != t.running || got.cap != t.cap || got.used != t.used || got.lentBy != t.lentBy {
+		return fmt.Errorf("slots: tracker %d: running %v capacity %v used %v lent %v, recounted %v %v %v %v",
+			t.id, t.running, t.cap, t.used, t.lentBy, got.running, got.cap, got.used, got.lentBy)
+	}
+	for k := range got.cap {
+		want.cap[k] += got.cap[k]
+		want.running[k] += got.running[k]
+		want.used[k] += got.used[k]
+		want.lentBy[k] += got.lentBy[k]
+	}
+	return nil
+}
+
+func (l *Ledger) checkJob(j *job, running [2]int32, held int32, want *totals) error {
+	if j.state == Running {
+		want.active++
+	}
+	if j.waiting != (j.state == Running && !j.mapsDone()) || j.held != held {
+		return fmt.Errorf("slots: job %d: waiting %v, held %d, recounted %d", j.id, j.waiting, j.held, held)
+	}
+	if j.waiting {
+		want.waiting += running[Reduce]
+		want.heldWaiting += held
+	}
+	for k := range j.side {
+		s := &j.side[k]
+		var pending, done int32
+		for t := range s.tasks {
+			switch task := &s.tasks[t]; {
+			case task.state == taskPending && int32(t) < s.ready:
+				pending++
+			case task.state == taskDone, task.state == taskDropped:
+				done++
+			}
+			if live := s.tasks[t].head != NoSlot; live != (s.tasks[t].state == taskRunning) && s.tasks[t].state == taskPending {
+				return fmt.Errorf("slots: job %d %v %d is pending and runs", j.id, Kind(k), t)
+			}
+		}
+		if s.running != running[k] {
+			return fmt.Errorf("slots: job %d runs %d %v attempts, recounted %d", j.id, s.running, Kind(k), running[k])
+		}
+		if s.tasks != nil && (s.pending != pending || s.done != done) {
+			return fmt.Errorf("slots: job %d has %d pending and %d done %v tasks, recounted %d and %d", j.id, s.pending, s.done, Kind(k), pending, done)
+		}
+		shown := s.pending
+		if j.state != Running || Kind(k) == Reduce && !j.gateOpen(l.config.Slowstart) {
+			shown = 0
+		}
+		if s.shown != shown {
+			return fmt.Errorf("slots: job %d shows %d pending %v tasks, has %d", j.id, s.shown, Kind(k), shown)
+		}
+		want.pending[k] += shown
+	}
+	return nil
+}

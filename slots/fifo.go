@@ -1,0 +1,95 @@
+package slots
+
+import "mrlocal/trace"
+
+// FIFO is Hadoop's first scheduler (JobQueueTaskScheduler, SPEC 1.5): typed
+// slots, the first job in order of priority, submission and id that has a task;
+// a tracker takes its part of the load, ceil(load factor · capacity), so that
+// few tasks spread evenly; at most one reduce per heartbeat. It is what a nil
+// Policy means.
+type FIFO struct {
+	first   [2]Ranking[fifoKey]
+	changed []JobID
+	refused []JobID
+}
+
+type fifoKey struct{ priority Priority }
+
+// NewFIFO returns a FIFO for one Ledger.
+func NewFIFO() *FIFO {
+	f := &FIFO{}
+	for k := range f.first {
+		f.first[k].Less = func(a, b *fifoKey) bool { return a.priority > b.priority }
+	}
+	return f
+}
+
+// Name implements Policy.
+func (*FIFO) Name() string { return "fifo" }
+
+// Decide implements Policy.
+func (f *FIFO) Decide(v *View, d *Decision) {
+	f.update(v)
+	t := v.Tracker()
+	for f.fits(v, t, Map) && f.grantFirst(v, d, Map) {
+	}
+	if f.fits(v, t, Reduce) {
+		f.grantFirst(v, d, Reduce)
+	}
+}
+
+func (f *FIFO) fits(v *View, t TrackerID, k Kind) bool {
+	return v.Pending(k) > 0 && v.FreeHome(t, k) > 0 && v.RunningAt(t, k) < LoadCap(v, t, k)
+}
+
+// LoadCap is how many tasks of kind k a tracker of typed slots takes under an
+// even load (SPEC 1.5, CapBasedLoadManager with max diff 0):
+// min(ceil(demand/capacity · trackerCapacity), trackerCapacity).
+func LoadCap(v *View, t TrackerID, k Kind) int32 {
+	own, all := int64(v.CapacityAt(t, k)), int64(v.Capacity(k))
+	if all == 0 {
+		return 0
+	}
+	demand := int64(v.Pending(k)) + int64(v.Running(k))
+	return int32(min((demand*own+all-1)/all, own))
+}
+
+// grantFirst starts a task of the first job that may have one.
+func (f *FIFO) grantFirst(v *View, d *Decision, k Kind) bool {
+	granted := false
+	for !granted {
+		id, ok := f.first[k].First()
+		if !ok {
+			break
+		}
+		granted = d.Grant(Grant{Slot: NoSlot, Job: JobID(id), Kind: k, Task: NoTask, Rule: trace.RuleFIFO})
+		if !granted {
+			f.first[k].Remove(id)
+			f.refused = append(f.refused, JobID(id))
+		}
+	}
+	for _, id := range f.refused {
+		f.rank(v, id)
+	}
+	f.refused = f.refused[:0]
+	f.update(v)
+	return granted
+}
+
+func (f *FIFO) update(v *View) {
+	f.changed = v.Changed(f.changed[:0])
+	for _, id := range f.changed {
+		f.rank(v, id)
+	}
+}
+
+func (f *FIFO) rank(v *View, id JobID) {
+	j := v.Job(id)
+	for k := range f.first {
+		if j.Pending(Kind(k)) > 0 {
+			f.first[k].Set(int32(id), fifoKey{j.Priority()})
+		} else {
+			f.first[k].Remove(int32(id))
+		}
+	}
+}

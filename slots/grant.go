@@ -1,0 +1,203 @@
+package slots
+
+import (
+	"mrlocal/internal/invariant"
+	"mrlocal/trace"
+)
+
+// grant checks a grant and applies it.
+func (l *Ledger) grant(g Grant) Refusal {
+	refused := l.settle(&g)
+	if refused != Granted {
+		invariant.Check(!refused.bug(), "slots: %s grants %+v at tracker %d: %s", l.policy.Name(), g, l.visited, refused)
+		return refused
+	}
+	l.start(&g)
+	return Granted
+}
+
+// settle fills in what the policy left open and says whether g is allowed.
+func (l *Ledger) settle(g *Grant) Refusal {
+	j := l.job(g.Job)
+	if j == nil || j.state != Running || g.Kind >= trace.Kinds || !l.asking {
+		return RefusedJob
+	}
+	if g.Kind == Reduce && !j.gate {
+		return RefusedGate
+	}
+	side := &j.side[g.Kind]
+	if g.Task == NoTask {
+		g.Task = side.pick()
+	}
+	if g.Task < 0 || int32(g.Task) >= side.ready {
+		return RefusedTask
+	}
+	t := &side.tasks[g.Task]
+	if wanted := taskState(taskPending); g.Speculative && t.state != taskRunning || !g.Speculative && t.state != wanted {
+		return RefusedTask
+	}
+	s := l.slotFor(g)
+	if s == nil {
+		return RefusedSlot
+	}
+	switch {
+	case !l.lends && !s.Extra && s.Home != g.Kind:
+		return RefusedTyped
+	case g.Speculative && l.sameHost(t, s):
+		return RefusedSameHost
+	case g.Kind == Reduce && l.wouldDeadlock(j, s):
+		return RefusedDeadlock
+	}
+	return Granted
+}
+
+// slotFor resolves g.Slot: an idle open slot of the visited tracker. Left to the
+// Ledger, a task goes to its own kind first, then to an extra slot, then to one
+// of the other kind; the lowest id first.
+func (l *Ledger) slotFor(g *Grant) *slot {
+	t := &l.trackers[l.visited]
+	if g.Slot == NoSlot {
+		lists := [homes]int{int(g.Kind), homeExtra, int(g.Kind.Other())}
+		for i, list := range lists {
+			if len(t.free[list]) > 0 && (l.lends || i < 2) {
+				g.Slot = t.free[list][0]
+				break
+			}
+		}
+	}
+	s := l.slotAt(g.Slot)
+	if s == nil || s.busy || s.state != SlotOpen || s.Tracker != l.visited {
+		return nil
+	}
+	return s
+}
+
+// sameHost: s is where an attempt of t runs: on the same tracker where there
+// are several, on the same core where there is one (SPEC 1.11).
+func (l *Ledger) sameHost(t *task, s *slot) bool {
+	for id := t.head; id != NoSlot; id = l.slots[id].next {
+		o := &l.slots[id]
+		if len(l.trackers) > 1 && o.Tracker == s.Tracker || len(l.trackers) == 1 && o.Core >= 0 && o.Core == s.Core {
+			return true
+		}
+	}
+	return false
+}
+
+// start applies a settled grant.
+func (l *Ledger) start(g *Grant) {
+	j, s := l.jobs[g.Job], &l.slots[g.Slot]
+	side := &j.side[g.Kind]
+	t := &side.tasks[g.Task]
+	a := Attempt{Job: g.Job, Kind: g.Kind, Task: g.Task, N: t.n}
+	if t.state == taskPending {
+		t.state = taskRunning
+		side.pending--
+	}
+	t.n++
+	l.take(s, a, g)
+	s.next, t.head = t.head, s.ID
+
+	side.counts.Started++
+	if g.Speculative {
+		side.counts.Speculative++
+	}
+	if s.lent {
+		side.counts.Lent++
+	}
+	if g.Rule.Borrows() || s.lent && g.Rule != trace.RuleOwnSlots {
+		side.counts.Moves++
+		s.times.Moves++
+		l.stats.moves++
+	}
+	if j.times.Start < 0 {
+		j.times.Start = l.now
+	}
+	if g.Kind == Map {
+		l.guardKill = false
+	}
+	l.orders.Starts = append(l.orders.Starts, Start{Attempt: a, Slot: s.ID, Lent: s.lent, Rule: g.Rule})
+	e := attemptEvent(trace.OpStart, a, s.ID, g.Rule)
+	if g.Speculative {
+		e.Flags |= trace.Speculative
+	}
+	if s.lent {
+		e.Flags |= trace.Lent
+	}
+	l.decided(e)
+	if s.lent {
+		l.decided(attemptEvent(trace.OpLend, a, s.ID, g.Rule))
+	}
+	l.touch(j)
+}
+
+// take puts an attempt on an idle open slot.
+func (l *Ledger) take(s *slot, a Attempt, g *Grant) {
+	tr := &l.trackers[s.Tracker]
+	tr.free[s.list()].remove(s.ID)
+	if l.capable(s) {
+		l.total.freeCapable--
+	}
+	s.busy, s.killing, s.speculative = true, false, g.Speculative
+	s.lent = !s.Extra && s.Home != a.Kind
+	s.rule, s.attempt, s.started, s.seq = g.Rule, a, l.now, l.seq
+	s.phase, s.progress = PhaseNone, 0
+	s.times.Starts++
+	l.seq++
+	if s.lent {
+		l.total.lent++
+	}
+	l.count(s, 1)
+}
+
+// release takes the attempt off its slot: the task's list, the slot's time, the
+// counts; a draining slot closes. The task's state is the caller's.
+func (l *Ledger) release(s *slot) {
+	a := s.attempt
+	link := &l.jobs[a.Job].side[a.Kind].tasks[a.Task].head
+	for *link != s.ID {
+		link = &l.slots[*link].next
+	}
+	*link, s.next = s.next, NoSlot
+
+	s.times.Busy += l.now - s.started
+	if s.lent {
+		s.times.Lent += l.now - s.started
+		l.total.lent--
+		l.decided(attemptEvent(trace.OpReturn, a, s.ID, s.rule))
+	}
+	if s.killing {
+		l.total.killing--
+	}
+	l.count(s, -1)
+	s.busy, s.lent, s.killing = false, false, false
+	if s.state == SlotDraining {
+		l.closeSlot(s, trace.RuleResize)
+		return
+	}
+	tr := &l.trackers[s.Tracker]
+	tr.free[s.list()].push(s.ID)
+	if l.capable(s) {
+		l.total.freeCapable++
+	}
+	l.free.set(tr.id, true)
+}
+
+// count adds d to everything that counts the running attempt on s.
+func (l *Ledger) count(s *slot, d int32) {
+	k := s.attempt.Kind
+	j := l.jobs[s.attempt.Job]
+	l.accrue(j.pool)
+	j.side[k].running += d
+	j.pool.running[k] += d
+	l.total.running[k] += d
+	tr := &l.trackers[s.Tracker]
+	tr.running[k] += d
+	l.retally(tr)
+	if k == Reduce && j.waiting {
+		l.total.waiting += d
+	}
+	if s.state == SlotOpen {
+		l.hold(s, d)
+	}
+}

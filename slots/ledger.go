@@ -1,0 +1,251 @@
+package slots
+
+import (
+	"time"
+
+	"mrlocal/internal/invariant"
+	"mrlocal/trace"
+)
+
+// Ledger is the bookkeeping of one run. New makes one.
+type Ledger struct {
+	config   Config
+	policy   Policy
+	observer Observer // the policy, where it learns
+	lends    bool
+	stream   *trace.Stream
+
+	now      time.Duration
+	slots    []slot
+	trackers []tracker
+	jobs     []*job
+	pools    []*pool
+	poolID   map[string]PoolID
+
+	total   totals
+	changed []JobID // since the policy last asked
+	view    *View
+
+	seq       int64 // grants so far
+	dirty     bool  // AssignAll has something to look at
+	visited   TrackerID
+	last      TrackerID // the last tracker that was served
+	kills     []kill    // ordered since the last Assign
+	advances  []Attempt
+	wake      time.Duration
+	guardKill bool // a map must start before another waiting reduce does
+	orders    Orders
+	decision  Decision
+	free      trackerSet    // trackers with a free slot
+	asking    bool          // an Assign is going on
+	made      []trace.Event // its decisions so far
+	digest    uint64        // of all facts so far
+	seen      []Fact        // facts to show to the observer
+
+	stats accruals
+	steps int64 // of a checked build
+}
+
+// kill is an ordered kill.
+type kill struct {
+	attempt Attempt
+	slot    SlotID
+	rule    Rule
+}
+
+// totals are cluster-wide counts, kept in place.
+type totals struct {
+	pending  [2]int32
+	running  [2]int32
+	cap      [2]int32
+	used     [2]int32
+	lentBy   [2]int32
+	open     int32 // open slots
+	draining int32 // draining slots, all busy
+	active   int32 // running jobs
+
+	mapCapable  int32 // open slots that a map may use
+	freeCapable int32 // of these, idle
+	heldWaiting int32 // of these, holding a waiting reduce
+	killing     int32 // attempts that a kill is ordered for
+	lent        int32 // busy lent slots
+	waiting     int32 // waiting reduces
+}
+
+// New returns a Ledger without jobs. A nil policy is FIFO.
+func New(c Config, p Policy) (*Ledger, error) {
+	if p == nil {
+		p = NewFIFO()
+	}
+	c = c.withDefaults()
+	if b, ok := p.(Borrower); ok {
+		c.BorrowMap, c.BorrowReduce = b.Borrow()
+	}
+	if c.PolicyName == "" {
+		c.PolicyName = p.Name()
+	}
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
+	l := &Ledger{config: c, policy: p, poolID: map[string]PoolID{}, wake: -1, last: -1, visited: -1}
+	if lender, ok := p.(Lender); ok {
+		l.lends = lender.Lends()
+	}
+	l.observer, _ = p.(Observer)
+	l.view, l.decision = &View{l: l}, Decision{l: l}
+	for _, pc := range c.Pools {
+		l.addPool(pc)
+	}
+	l.layOut()
+	return l, nil
+}
+
+// layOut builds slots and trackers.
+func (l *Ledger) layOut() {
+	l.slots = make([]slot, len(l.config.Slots))
+	for i, s := range l.config.Slots {
+		for int(s.Tracker) >= len(l.trackers) {
+			l.trackers = append(l.trackers, tracker{id: TrackerID(len(l.trackers))})
+		}
+		l.slots[i] = slot{Slot: s, state: SlotClosed, next: NoSlot}
+		l.trackers[s.Tracker].slots = append(l.trackers[s.Tracker].slots, s.ID)
+		if !s.Extra {
+			l.openSlot(&l.slots[i])
+		}
+	}
+}
+
+// SetStream makes every fact and decision from now on an event of s. It is
+// called once, before the first Submit.
+func (l *Ledger) SetStream(s *trace.Stream) {
+	h, err := l.config.header()
+	invariant.Check(err == nil, "%v", err)
+	l.stream = s
+	s.Open(h)
+}
+
+// Config is the effective configuration.
+func (l *Ledger) Config() Config { return l.config }
+
+// Now is the time of the latest fact or Assign.
+func (l *Ledger) Now() time.Duration { return l.now }
+
+// HoldsCopy reports whether reduces wait for Orders.Advances.
+func (l *Ledger) HoldsCopy() bool {
+	g, ok := l.policy.(PhaseGate)
+	return ok && g.HoldsCopy()
+}
+
+// Assign is one heartbeat of tracker t.
+func (l *Ledger) Assign(now time.Duration, t TrackerID) *Orders {
+	invariant.Check(t >= 0 && int(t) < len(l.trackers), "slots: Assign: tracker %d of %d", t, len(l.trackers))
+	l.begin(now)
+	l.visit(t)
+	return l.end(t)
+}
+
+// AssignAll is heartbeat 0: one visit per tracker in id order, going on after
+// the last one served, until a full round grants nothing. Trackers without a
+// free slot are passed over, but for the first, so that a policy sees every
+// call. It returns at once when nothing has happened since the last time and
+// no wake-up is due.
+func (l *Ledger) AssignAll(now time.Duration) *Orders {
+	if !l.dirty && (l.wake < 0 || now < l.wake) {
+		l.orders.clear()
+		l.orders.Wake = l.wake
+		return &l.orders
+	}
+	l.begin(now)
+	n := TrackerID(len(l.trackers))
+	l.serve((l.last + 1) % n)
+	for idle := false; !idle && l.total.pending[Map]+l.total.pending[Reduce] > 0; {
+		idle = true
+		from := (l.last + 1) % n
+		for t := l.free.next(from); t >= 0; t = l.free.next(t + 1) {
+			idle = !l.serve(t) && idle
+		}
+		for t := l.free.next(0); t >= 0 && t < from; t = l.free.next(t + 1) {
+			idle = !l.serve(t) && idle
+		}
+	}
+	l.dirty = false
+	return l.end(allTrackers)
+}
+
+// allTrackers is what AssignAll records as its tracker.
+const allTrackers TrackerID = -1
+
+// serve visits t if anything could be granted there and remembers it as the
+// last one served.
+func (l *Ledger) serve(t TrackerID) bool {
+	if !l.visit(t) {
+		return false
+	}
+	l.last = t
+	return true
+}
+
+// visit lets the policy decide for tracker t and reports whether it granted.
+func (l *Ledger) visit(t TrackerID) bool {
+	if l.trackers[t].lost {
+		return false
+	}
+	before := len(l.orders.Starts)
+	l.visited = t
+	l.policy.Decide(l.view, &l.decision)
+	if invariant.Enabled { // whoever kept them finds nothing
+		l.view.l = nil
+		l.view = &View{l: l}
+	}
+	l.checked()
+	return len(l.orders.Starts) > before
+}
+
+func (l *Ledger) begin(now time.Duration) {
+	l.advance(now)
+	l.orders.clear()
+	l.asking = true
+	if l.wake >= 0 && now >= l.wake {
+		l.wake = -1
+	}
+}
+
+// end completes the orders and records them: the Assign, then its decisions.
+func (l *Ledger) end(t TrackerID) *Orders {
+	l.guard()
+	o := &l.orders
+	for _, k := range l.kills {
+		o.Kills = append(o.Kills, k.attempt)
+		l.decided(attemptEvent(trace.OpKill, k.attempt, k.slot, k.rule))
+	}
+	o.Advances = append(o.Advances, l.advances...)
+	l.kills, l.advances = l.kills[:0], l.advances[:0]
+	o.Wake = l.wake
+	l.asking = false
+	if l.stream != nil {
+		l.stream.Append(trace.Event{
+			At: l.now, Op: trace.OpAssign,
+			A: int64(t), B: int64(len(o.Starts) + len(o.Kills) + len(o.Advances)), C: int64(o.Wake), D: int64(l.digest & digestMask),
+		})
+		for i := range l.made {
+			l.stream.Append(l.made[i])
+		}
+		l.made = l.made[:0]
+	}
+	return o
+}
+
+// clear empties o; in a checked build with new memory, after spoiling the old,
+// so that a driver that kept it is found.
+func (o *Orders) clear() {
+	if invariant.Enabled {
+		for i := range o.Starts {
+			o.Starts[i] = Start{Attempt: Attempt{Job: -1}, Slot: NoSlot}
+		}
+		for i := range o.Kills {
+			o.Kills[i] = Attempt{Job: -1}
+		}
+		o.Starts, o.Kills, o.Advances = nil, nil, nil
+	}
+	o.Starts, o.Kills, o.Advances = o.Starts[:0], o.Kills[:0], o.Advances[:0]
+}

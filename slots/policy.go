@@ -1,0 +1,134 @@
+package slots
+
+import (
+	"time"
+
+	"mrlocal/trace"
+)
+
+// Policy decides which task goes on which free slot. Decide is one heartbeat
+// of one tracker (v.Tracker): it reads v and grants through d, which applies a
+// grant at once, so v already shows it. A policy keeps no running counts of its
+// own, only orderings of what v.Changed reports; it must be deterministic and
+// keep neither v nor d.
+type Policy interface {
+	Name() string
+	Decide(v *View, d *Decision)
+}
+
+// Lender is a policy that may put a task on a slot of the other home kind.
+// Without it, or where it says no, the Ledger keeps slots typed. It is asked
+// once, at New.
+type Lender interface {
+	Lends() bool
+}
+
+// Borrower is a policy with the papers' percentages: the share of map slots
+// that reduces may borrow and of reduce slots that maps may borrow.
+type Borrower interface {
+	Borrow() (ofMapSlots, ofReduceSlots PPM)
+}
+
+// PhaseGate is a policy that says when a reduce may leave its copy phase
+// (Decision.Advance). For all others a reduce leaves it when it has its data.
+type PhaseGate interface {
+	HoldsCopy() bool
+}
+
+// Fact is a fact as a policy that learns sees it.
+type Fact = trace.Event
+
+// Observer is a policy that learns from the Ledger's own facts, in their order,
+// each after the Ledger has taken it in.
+type Observer interface {
+	Observe(f Fact)
+}
+
+// Grant asks the Ledger to start a task.
+type Grant struct {
+	Slot        SlotID // NoSlot: the Ledger picks an idle one of the visited tracker, of the task's own kind first
+	Job         JobID
+	Kind        Kind
+	Task        TaskID // NoTask: the Ledger picks, failed ones first
+	Speculative bool   // Task runs already and shall run once more
+	Rule        Rule
+}
+
+// Refusal is why a grant was not applied.
+type Refusal uint8
+
+const (
+	Granted         Refusal = iota
+	RefusedSlot             // busy, not open, of another tracker, or none is free
+	RefusedJob              // unknown or not running
+	RefusedTask             // nothing pending, or the named task is not
+	RefusedGate             // the job's reduces are not ready
+	RefusedTyped            // the policy does not lend slots
+	RefusedDeadlock         // every map-capable slot would hold a waiting reduce
+	RefusedSameHost         // a speculative copy beside the attempt it copies
+)
+
+var refusalNames = [...]string{"granted", "slot", "job", "task", "gate", "typed", "deadlock-guard", "same-host"}
+
+func (r Refusal) String() string { return refusalNames[r] }
+
+// bug reports whether only a wrong policy can meet r.
+func (r Refusal) bug() bool {
+	return r == RefusedSlot || r == RefusedJob || r == RefusedTask || r == RefusedTyped
+}
+
+// Decision takes a policy's answer.
+type Decision struct {
+	l       *Ledger
+	refused Refusal
+}
+
+// Grant starts a task, or says no (see Refused). A grant that only a wrong
+// policy can ask for panics in checked builds.
+func (d *Decision) Grant(g Grant) bool {
+	d.refused = d.l.grant(g)
+	return d.refused == Granted
+}
+
+// Refused is why the last grant was not applied.
+func (d *Decision) Refused() Refusal { return d.refused }
+
+// Reclaim kills the attempt on s; it counts as KILLED, not FAILED.
+func (d *Decision) Reclaim(s SlotID) {
+	if sl := d.l.slotAt(s); sl != nil && sl.busy {
+		d.l.kill(sl, trace.RuleReclaim)
+	}
+}
+
+// Advance lets the reduce on s leave its copy phase.
+func (d *Decision) Advance(s SlotID) { d.l.advanceReduce(s) }
+
+// Resize says how many slots of a tracker are open: of home kind map, of home
+// kind reduce, and extra ones. Busy slots drain, idle ones close at once.
+func (d *Decision) Resize(t TrackerID, mapOpen, reduceOpen, extraOpen int) {
+	d.l.resize(t, [homes]int{mapOpen, reduceOpen, extraOpen})
+}
+
+// WakeAt asks for an Assign at time t (absolute) if none comes before.
+func (d *Decision) WakeAt(t time.Duration) {
+	if d.l.wake < 0 || t < d.l.wake {
+		d.l.wake = t
+	}
+}
+
+// Start is an order to run an attempt on a slot.
+type Start struct {
+	Attempt Attempt
+	Slot    SlotID
+	Lent    bool
+	Rule    Rule
+}
+
+// Orders are what a driver obeys, at once and whole. The slices are valid until
+// the next Assign.
+type Orders struct {
+	Starts   []Start
+	Kills    []Attempt     // to end soon; the driver reports each with Finish
+	Advances []Attempt     // reduces that may leave their copy phase
+	Wake     time.Duration // call Assign again at this time; negative: no need
+}

@@ -1,0 +1,305 @@
+package slots
+
+import "time"
+
+// State is how a job stands.
+type State uint8
+
+const (
+	Running State = iota
+	Succeeded
+	Failed // a task failed MaxAttempts times
+	Killed // Abort
+)
+
+func (s State) String() string {
+	return [...]string{"running", "succeeded", "failed", "killed"}[s]
+}
+
+type taskState uint8
+
+const (
+	taskPending taskState = iota
+	taskRunning
+	taskDone    // committed
+	taskDropped // not needed any more; an attempt of it may still run
+)
+
+// task is one map or reduce task: 20 bytes.
+type task struct {
+	state  taskState
+	failed uint16    // failed attempts and lost outputs
+	n      int32     // attempts started: the next one's number
+	head   SlotID    // its live attempts, linked by slot.next
+	done   TrackerID // where it was committed; -1: nowhere
+}
+
+// side is a job's map side or reduce side.
+type side struct {
+	tasks   []task
+	total   int32 // tasks known so far
+	ready   int32 // tasks [0, ready) may start
+	next    int32 // tasks [next, ready) were never started; some may be dropped
+	pending int32 // tasks that may start, whatever the gate says
+	running int32 // live attempts
+	done    int32 // committed or dropped
+	shown   int32 // pending as pool and totals have it: 0 while the gate is closed
+
+	again     []TaskID // pending again, the oldest first; entries may be stale
+	againHead int
+
+	counts AttemptCounts
+}
+
+// AttemptCounts are a job's attempts of one kind, as Hadoop's job counters
+// count them.
+type AttemptCounts struct {
+	Started     int64
+	Failed      int64
+	Killed      int64
+	Lent        int64 // started on a slot of the other home kind
+	Moves       int64 // started by a borrowing rule
+	Speculative int64
+	LostOutputs int64
+}
+
+type job struct {
+	id     JobID
+	spec   JobSpec
+	pool   *pool
+	state  State
+	sealed bool // the number of maps is final
+	gate   bool // reduces are ready
+	dirty  bool // in Ledger.changed
+
+	waiting bool  // has unfinished maps: its running reduces are waiting reduces
+	held    int32 // its reduces on map-capable slots
+
+	side  [2]side
+	times JobTimes
+
+	failedBy Attempt
+}
+
+// JobTimes are when a job did what; negative: not yet.
+type JobTimes struct {
+	Submit, Start, MapsDone, Finish time.Duration
+}
+
+// complete: nothing of the job is left to do. A job with reduces is complete
+// with them, whatever became of a map whose output was lost afterwards.
+func (j *job) complete() bool {
+	if r := &j.side[Reduce]; r.total > 0 {
+		return r.done == r.total
+	}
+	return j.mapsDone()
+}
+
+func (j *job) mapsDone() bool { return j.sealed && j.side[Map].done == j.side[Map].total }
+
+// gateOpen is SPEC 1.8: finishedMaps >= ceil(slowstart * maps), which a lost
+// map output may close again. It needs the final number of maps.
+func (j *job) gateOpen(slowstart PPM) bool {
+	if slowstart == 0 {
+		return true
+	}
+	return j.sealed && j.side[Map].done >= slowstart.CeilOf(j.side[Map].total)
+}
+
+func (j *job) live() int32 { return j.side[Map].running + j.side[Reduce].running }
+
+// grow makes room for tasks [0, n).
+func (s *side) grow(n int32) {
+	for int32(len(s.tasks)) < n {
+		s.tasks = append(s.tasks, task{head: NoSlot, done: -1})
+	}
+	s.total = max(s.total, n)
+}
+
+// open makes tasks [0, n) startable. Those dropped before stay so.
+func (s *side) open(n int32) {
+	s.grow(n)
+	for ; s.ready < n; s.ready++ {
+		if s.tasks[s.ready].state == taskPending {
+			s.pending++
+		}
+	}
+}
+
+// requeue makes a task pending again, to be started before new ones.
+func (s *side) requeue(t TaskID) {
+	s.tasks[t].state = taskPending
+	s.pending++
+	s.again = append(s.again, t)
+}
+
+// pick returns the task to start next, or NoTask.
+func (s *side) pick() TaskID {
+	for s.againHead < len(s.again) {
+		t := s.again[s.againHead]
+		if s.tasks[t].state == taskPending {
+			return t
+		}
+		s.againHead++
+	}
+	s.again, s.againHead = s.again[:0], 0
+	for ; s.next < s.ready; s.next++ {
+		if s.tasks[s.next].state == taskPending {
+			return TaskID(s.next)
+		}
+	}
+	return NoTask
+}
+
+// pool is a pool's live counts.
+type pool struct {
+	Pool
+	id      PoolID
+	pending [2]int32
+	running [2]int32
+
+	at       time.Duration // counts are accrued up to here
+	slotTime time.Duration // slot-time of its attempts
+	wantTime time.Duration // time with demand
+}
+
+// SlotState says whether a slot takes tasks.
+type SlotState uint8
+
+const (
+	SlotOpen SlotState = iota
+	SlotDraining
+	SlotClosed
+)
+
+// homes are the lists that slots are kept in: by home kind, and the extra ones.
+const (
+	homeExtra = 2
+	homes     = 3
+)
+
+type slot struct {
+	Slot
+	state SlotState
+
+	busy        bool
+	lent        bool
+	killing     bool
+	speculative bool
+	rule        Rule
+	attempt     Attempt
+	phase       Phase
+	progress    PPM
+	started     time.Duration
+	seq         int64  // grants before this one: the newest has the largest
+	next        SlotID // next live attempt of the same task
+
+	times SlotTimes
+}
+
+// SlotTimes are a slot's life so far, without the attempt that runs on it.
+type SlotTimes struct {
+	Busy, Lent    time.Duration
+	Starts, Moves int64
+}
+
+func (s *slot) list() int {
+	if s.Extra {
+		return homeExtra
+	}
+	return int(s.Home)
+}
+
+// tracker is a tracker's live counts. Capacities are its open home slots.
+type tracker struct {
+	id      TrackerID
+	slots   []SlotID
+	cap     [2]int32
+	open    int32 // open slots, the extra ones too
+	running [2]int32
+	free    [homes]idHeap
+	used    [2]int32 // the papers' used slots (SPEC D4)
+	lentBy  [2]int32 // the papers' lent slots (SPEC A4), by the lending kind
+	lost    bool
+}
+
+func (t *tracker) freeSlots() int32 {
+	return int32(len(t.free[Map]) + len(t.free[Reduce]) + len(t.free[homeExtra]))
+}
+
+// retally recomputes the papers' counts of one tracker (SPEC D4, A4):
+//
+//	used map slots    = min(runM, Mcap) + max(runR - Rcap, 0)
+//	used reduce slots = min(runR, Rcap) + max(runM - Mcap, 0)
+func (t *tracker) retally() {
+	overM, overR := max(t.running[Map]-t.cap[Map], 0), max(t.running[Reduce]-t.cap[Reduce], 0)
+	t.lentBy = [2]int32{Map: overR, Reduce: overM}
+	t.used = [2]int32{
+		Map:    min(t.running[Map], t.cap[Map]) + overR,
+		Reduce: min(t.running[Reduce], t.cap[Reduce]) + overM,
+	}
+}
+
+// idHeap is a min-heap of slot ids: grants fill slots from the lowest id.
+type idHeap []SlotID
+
+func (h *idHeap) push(id SlotID) {
+	*h = append(*h, id)
+	s := *h
+	for i := len(s) - 1; i > 0; {
+		up := (i - 1) / 2
+		if s[up] <= s[i] {
+			break
+		}
+		s[up], s[i] = s[i], s[up]
+		i = up
+	}
+}
+
+func (h *idHeap) pop() SlotID { return h.removeAt(0) }
+
+func (h *idHeap) removeAt(i int) SlotID {
+	s := *h
+	id := s[i]
+	last := len(s) - 1
+	moved := s[last]
+	*h = s[:last]
+	if i < last {
+		s[i] = moved
+		h.fix(i)
+	}
+	return id
+}
+
+// fix restores order after element i changed.
+func (h *idHeap) fix(i int) {
+	s := *h
+	for i > 0 && s[(i-1)/2] > s[i] {
+		s[(i-1)/2], s[i] = s[i], s[(i-1)/2]
+		i = (i - 1) / 2
+	}
+	for {
+		low := 2*i + 1
+		if low >= len(s) {
+			return
+		}
+		if low+1 < len(s) && s[low+1] < s[low] {
+			low++
+		}
+		if s[i] <= s[low] {
+			return
+		}
+		s[i], s[low] = s[low], s[i]
+		i = low
+	}
+}
+
+func (h *idHeap) remove(id SlotID) bool {
+	for i, x := range *h {
+		if x == id {
+			h.removeAt(i)
+			return true
+		}
+	}
+	return false
+}

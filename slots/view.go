@@ -1,0 +1,155 @@
+package slots
+
+import "time"
+
+// View is the state a policy decides on. It is maintained in place and always
+// current: a grant shows at once. It, and the Jobs and Pools taken from it, are
+// valid until Decide returns; checked builds empty it then.
+type View struct {
+	l *Ledger
+}
+
+// Now is the time of this decision.
+func (v *View) Now() time.Duration { return v.l.now }
+
+// Tracker is the one that is being visited.
+func (v *View) Tracker() TrackerID { return v.l.visited }
+
+// Trackers is how many there are.
+func (v *View) Trackers() int { return len(v.l.trackers) }
+
+// Pending is how many tasks of kind k may start now: ready, and reduces past
+// their gate.
+func (v *View) Pending(k Kind) int32 { return v.l.total.pending[k] }
+
+// Running is how many attempts of kind k run.
+func (v *View) Running(k Kind) int32 { return v.l.total.running[k] }
+
+// Capacity is how many open slots have home kind k.
+func (v *View) Capacity(k Kind) int32 { return v.l.total.cap[k] }
+
+// Used is the papers' used slots of kind k, summed over trackers (SPEC D4).
+func (v *View) Used(k Kind) int32 { return v.l.total.used[k] }
+
+// LentBy is the papers' count of slots of kind k that tasks of the other kind
+// use, summed over trackers (SPEC A4).
+func (v *View) LentBy(k Kind) int32 { return v.l.total.lentBy[k] }
+
+// RunningAt, CapacityAt and UsedAt are the same of one tracker.
+func (v *View) RunningAt(t TrackerID, k Kind) int32 { return v.l.trackers[t].running[k] }
+
+// CapacityAt: see RunningAt.
+func (v *View) CapacityAt(t TrackerID, k Kind) int32 { return v.l.trackers[t].cap[k] }
+
+// UsedAt: see RunningAt.
+func (v *View) UsedAt(t TrackerID, k Kind) int32 { return v.l.trackers[t].used[k] }
+
+// FreeAt is how many open slots of a tracker are idle.
+func (v *View) FreeAt(t TrackerID) int32 { return v.l.trackers[t].freeSlots() }
+
+// FreeHome is how many open slots of home kind k of a tracker are idle.
+func (v *View) FreeHome(t TrackerID, k Kind) int32 { return int32(len(v.l.trackers[t].free[k])) }
+
+// FreeExtra is how many open extra slots of a tracker are idle.
+func (v *View) FreeExtra(t TrackerID) int32 {
+	return int32(len(v.l.trackers[t].free[homeExtra]))
+}
+
+// Changed appends to dst the jobs of which anything changed since the last
+// call, each once.
+func (v *View) Changed(dst []JobID) []JobID {
+	for _, id := range v.l.changed {
+		v.l.jobs[id].dirty = false
+	}
+	dst = append(dst, v.l.changed...)
+	v.l.changed = v.l.changed[:0]
+	return dst
+}
+
+// Job is a job; id must be one that was submitted.
+func (v *View) Job(id JobID) Job { return Job{v, id} }
+
+// Pool is a pool.
+func (v *View) Pool(id PoolID) PoolView { return PoolView{v, id} }
+
+// Pools is how many pools there are; they count from 0.
+func (v *View) Pools() int { return len(v.l.pools) }
+
+// Slots is how many slots there are, open or not.
+func (v *View) Slots() int { return len(v.l.slots) }
+
+// SlotView is a slot at this moment. What stands after Busy counts only then.
+type SlotView struct {
+	Slot
+	State    SlotState
+	Busy     bool
+	Lent     bool
+	Attempt  Attempt
+	Phase    Phase
+	Progress PPM
+	Started  time.Duration
+}
+
+// Slot is the slot id at this moment.
+func (v *View) Slot(id SlotID) SlotView {
+	s := &v.l.slots[id]
+	return SlotView{s.Slot, s.state, s.busy, s.lent, s.attempt, s.phase, s.progress, s.started}
+}
+
+// Job is a job as a policy sees it.
+type Job struct {
+	v  *View
+	id JobID
+}
+
+func (j Job) job() *job { return j.v.l.jobs[j.id] }
+
+// ID is the job's id: jobs that were submitted earlier have smaller ones.
+func (j Job) ID() JobID { return j.id }
+
+// Pool is the job's pool.
+func (j Job) Pool() PoolID { return j.job().pool.id }
+
+// Priority is the job's priority.
+func (j Job) Priority() Priority { return j.job().spec.Priority }
+
+// Weight is the job's weight, its priority's factor included.
+func (j Job) Weight() PPM {
+	s := &j.job().spec
+	return max(1, s.Weight*s.Priority.Weight()/One)
+}
+
+// Submitted is when it was.
+func (j Job) Submitted() time.Duration { return j.job().times.Submit }
+
+// Pending is how many of the job's tasks of kind k may start now.
+func (j Job) Pending(k Kind) int32 { return j.job().side[k].shown }
+
+// Running is how many attempts of kind k run.
+func (j Job) Running(k Kind) int32 { return j.job().side[k].running }
+
+// Done is how many tasks of kind k are done.
+func (j Job) Done(k Kind) int32 { return j.job().side[k].done }
+
+// Total is how many tasks of kind k are known; of maps it may still grow.
+func (j Job) Total(k Kind) int32 { return j.job().side[k].total }
+
+// Ended reports whether the job is not running any more.
+func (j Job) Ended() bool { return j.job().state != Running }
+
+// PoolView is a pool as a policy sees it.
+type PoolView struct {
+	v  *View
+	id PoolID
+}
+
+func (p PoolView) pool() *pool { return p.v.l.pools[p.id] }
+
+// Config is what the pool was configured with.
+func (p PoolView) Config() *Pool { return &p.pool().Pool }
+
+// Pending is how many of the pool's tasks of kind k may start now.
+func (p PoolView) Pending(k Kind) int32 { return p.pool().pending[k] }
+
+// Running is how many of its attempts of kind k run.
+func (p PoolView) Running(k Kind) int32 { return p.pool().running[k] }

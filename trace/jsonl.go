@@ -1,0 +1,150 @@
+package trace
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// Schema is the version of event files.
+const Schema = 1
+
+// JSONL is a Sink that writes an event file: a JSON object a line, times in
+// int64 nanoseconds. The first line is the header, the last one `end` with the
+// number of events and a hash of all lines before it.
+type JSONL struct {
+	w     *bufio.Writer
+	hash  *xxhash.Digest
+	line  []byte
+	count uint64
+}
+
+// NewJSONL returns a sink that writes to w. Stream.Close ends the file; it does
+// not close w.
+func NewJSONL(w io.Writer) *JSONL {
+	return &JSONL{w: bufio.NewWriterSize(w, 64<<10), hash: xxhash.New()}
+}
+
+// AddWriter attaches a JSONL that writes to w.
+func (s *Stream) AddWriter(w io.Writer) { s.Attach(NewJSONL(w)) }
+
+// fileHeader is line 1.
+type fileHeader struct {
+	Schema int             `json:"schema"`
+	Kind   string          `json:"kind"`
+	Policy string          `json:"policy"`
+	Seed   uint64          `json:"seed"`
+	Config json.RawMessage `json:"config"`
+	Slots  []Slot          `json:"slots"`
+}
+
+const fileKind = "mrlocal-events"
+
+// Open writes the header.
+func (j *JSONL) Open(h *Header) error {
+	config := h.Config
+	if config == nil {
+		config = json.RawMessage("{}")
+	}
+	line, err := json.Marshal(fileHeader{Schema, fileKind, h.Policy, h.Seed, config, h.Slots})
+	if err != nil {
+		return fmt.Errorf("write events: header: %w", err)
+	}
+	return j.write(append(line, '\n'))
+}
+
+// Record writes a line.
+func (j *JSONL) Record(s *Stream, e *Event) error {
+	j.count++
+	j.line = AppendJSON(j.line[:0], e, s.Texts(e.Ref))
+	j.line = append(j.line, '\n')
+	return j.write(j.line)
+}
+
+func (j *JSONL) write(line []byte) error {
+	j.hash.Write(line)
+	if _, err := j.w.Write(line); err != nil {
+		return fmt.Errorf("write events: %w", err)
+	}
+	return nil
+}
+
+// Close writes the last line.
+func (j *JSONL) Close() error {
+	fmt.Fprintf(j.w, `{"op":"end","events":%d,"hash":"%016x"}`+"\n", j.count, j.hash.Sum64())
+	if err := j.w.Flush(); err != nil {
+		return fmt.Errorf("write events: %w", err)
+	}
+	return nil
+}
+
+// AppendJSON appends an event as it stands in a file, without a newline.
+// hot: once per event of a recorded run.
+func AppendJSON(dst []byte, e *Event, texts []string) []byte {
+	s := e.Op.shape()
+	dst = strconv.AppendUint(append(dst, `{"seq":`...), e.Seq, 10)
+	dst = strconv.AppendInt(append(dst, `,"at":`...), int64(e.At), 10)
+	dst = appendText(append(dst, `,"op":`...), s.name)
+	number := func(has parts, name string, v int32) {
+		if s.parts&has != 0 {
+			dst = append(append(append(dst, `,"`...), name...), `":`...)
+			dst = strconv.AppendInt(dst, int64(v), 10)
+		}
+	}
+	number(hasJob, "job", e.Job)
+	if s.parts&hasKind != 0 {
+		dst = appendText(append(dst, `,"kind":`...), e.Kind.String())
+	}
+	number(hasTask, "task", e.Task)
+	number(hasN, "n", e.N)
+	number(hasSlot, "slot", e.Slot)
+	if s.parts&hasPhase != 0 {
+		dst = appendText(append(dst, `,"phase":`...), e.Phase.String())
+	}
+	if s.parts&hasRule != 0 {
+		dst = appendText(append(dst, `,"rule":`...), e.Rule.String())
+	}
+	for i, name := range flagNames {
+		if f := Flags(1) << i; s.flags&f != 0 {
+			dst = append(append(append(dst, `,"`...), name...), `":`...)
+			dst = strconv.AppendBool(dst, e.Has(f))
+		}
+	}
+	values := [...]int64{e.A, e.B, e.C, e.D, e.E}
+	for i, name := range s.values {
+		dst = append(append(append(dst, `,"`...), name...), `":`...)
+		dst = strconv.AppendInt(dst, values[i], 10)
+	}
+	for i, name := range s.texts {
+		if i < len(texts) {
+			dst = append(append(append(dst, `,"`...), name...), `":`...)
+			dst = appendText(dst, texts[i])
+		}
+	}
+	return append(dst, '}')
+}
+
+// appendText appends a JSON string. Bytes that are no UTF-8 become U+FFFD, as
+// encoding/json has it.
+func appendText(dst []byte, text string) []byte {
+	plain := true
+	for i := range len(text) {
+		if c := text[i]; c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf {
+			plain = false
+			break
+		}
+	}
+	if plain {
+		return append(append(append(dst, '"'), text...), '"')
+	}
+	quoted, err := json.Marshal(text)
+	if err != nil { // a string can always be written
+		return append(dst, `""`...)
+	}
+	return append(dst, quoted...)
+}
