@@ -11,6 +11,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"io"
 	"slices"
 
 	"mrlocal/jobs"
@@ -56,52 +57,69 @@ func runJob(job jobs.Job, files []File, cut Cut) (Output, error) {
 	if job.Begin != nil {
 		job.Begin(len(files))
 	}
+	out := &writer{delim: job.Delim.Byte()}
+	var err error
+	if job.NewReducer != nil {
+		err = mapReduce(job, splits(job, files, cut), out)
+	} else {
+		err = mapOnly(job, splits(job, files, cut), out)
+	}
+	return Output{out.Bytes(), out.records}, err
+}
+
+func mapReduce(job jobs.Job, splits [][]jobs.Block, out *writer) error {
 	var pairs []pair
-	text := &writer{delim: job.Delim.Byte()}
-	var releaser jobs.Releaser
+	for _, split := range splits {
+		c := &collector{job: job}
+		if err := mapSplit(job, split, c); err != nil {
+			return err
+		}
+		pairs = append(pairs, c.pairs...)
+	}
+	return reduce(job, pairs, out)
+}
+
+func mapOnly(job jobs.Job, splits [][]jobs.Block, out *writer) error {
+	releaser := jobs.Releaser(plain{})
 	if job.NewReleaser != nil {
 		releaser = job.NewReleaser()
 	}
-	for _, split := range splits(job, files, cut) {
-		if job.NewReducer != nil {
-			c := &collector{job: job}
-			if err := mapSplit(job, split, c); err != nil {
-				return Output{}, err
-			}
-			pairs = append(pairs, c.pairs...)
+	ended := int32(-1)
+	for _, split := range splits {
+		split = slices.DeleteFunc(slices.Clone(split), func(b jobs.Block) bool { return b.File == ended })
+		if len(split) == 0 {
 			continue
 		}
-		spool := &writer{delim: text.delim}
+		spool := &writer{delim: out.delim}
 		if err := mapSplit(job, split, spool); err != nil {
-			return Output{}, err
+			return err
 		}
-		if releaser == nil {
-			text.Write(spool.Bytes())
-			text.records += spool.records
-			continue
+		out.records += spool.records
+		verdict, err := releaser.Release(&spool.Buffer, out)
+		if err != nil {
+			return err
 		}
-		if verdict, err := releaser.Release(&spool.Buffer, text); err != nil || verdict == jobs.EndJob {
-			if err == nil {
-				break
-			}
-			return Output{}, err
-		}
-	}
-	if job.NewReducer != nil {
-		if err := reduce(job, pairs, text); err != nil {
-			return Output{}, err
+		if verdict == jobs.EndJob {
+			break
+		} else if verdict == jobs.EndFile {
+			ended = split[len(split)-1].File
 		}
 	}
-	if releaser != nil {
-		if err := releaser.Finish(text); err != nil {
-			return Output{}, err
-		}
-		if counter, ok := releaser.(jobs.RecordCounter); ok {
-			text.records = counter.Records()
-		}
+	if counter, ok := releaser.(jobs.RecordCounter); ok {
+		defer func() { out.records = counter.Records() }()
 	}
-	return Output{text.Bytes(), text.records}, nil
+	return releaser.Finish(out)
 }
+
+// plain writes what mappers emitted.
+type plain struct{}
+
+func (plain) Release(split io.Reader, w io.Writer) (jobs.Verdict, error) {
+	_, err := io.Copy(w, split)
+	return jobs.Continue, err
+}
+
+func (plain) Finish(io.Writer) error { return nil }
 
 func mapSplit(job jobs.Job, split []jobs.Block, out jobs.Emitter) error {
 	m := job.NewMapper()

@@ -60,6 +60,7 @@ func New(o Options) (jobs.Chain, error) {
 
 type mapper struct {
 	one   [8]byte
+	tail  [64]byte // the end of a block, followed by anything
 	lower bool
 	words func(*[64]byte) uint64
 }
@@ -90,14 +91,13 @@ func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
 func (m *mapper) emitWords(data []byte, out jobs.Emitter) (start int) {
 	start = -1
 	var last uint64 // 1: the byte before the window belongs to a word
-	var tail [64]byte
 	for off := 0; off < len(data); off += 64 {
 		var in uint64
 		if len(data)-off >= 64 {
 			in = m.words((*[64]byte)(data[off:]))
 		} else {
-			n := copy(tail[:], data[off:])
-			in = m.words(&tail) & (1<<n - 1)
+			n := copy(m.tail[:], data[off:])
+			in = m.words(&m.tail) & (1<<n - 1)
 		}
 		edges := in ^ (in<<1 | last)
 		last = in >> 63
