@@ -1,6 +1,7 @@
 package slots
 
 import (
+	"strings"
 	"time"
 
 	"mrlocal/internal/invariant"
@@ -64,6 +65,9 @@ const progressStep = One / 100
 // Submit adds a job. It may be called at any time.
 func (l *Ledger) Submit(now time.Duration, s JobSpec) JobID {
 	l.advance(now)
+	for _, text := range []*string{&s.Name, &s.Pool, &s.User} {
+		*text = strings.ToValidUTF8(*text, "\ufffd") // as an event file has it
+	}
 	if s.Pool == "" {
 		s.Pool = s.Name
 	}

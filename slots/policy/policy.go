@@ -1,0 +1,103 @@
+// Package policy holds the slot policies: one file a policy, and the table of
+// their names.
+//
+// A policy is a pure function of the View that the Ledger (package slots)
+// shows it, plus orderings it keeps of what changed. Each rule of a paper, and
+// of Hadoop, is a function that names its clause; docs/policies.md lists them,
+// and where we depart and why.
+//
+// Neighbours: slots defines the interface and holds FIFO, the policy that nil
+// means; policytest is the suite that every policy passes.
+package policy
+
+import (
+	"strings"
+
+	"mrlocal/internal/usage"
+	"mrlocal/slots"
+)
+
+// Options are what policies can be told.
+type Options struct {
+	// BorrowMap is percentageOfBorrowedMapSlots: the share of the map slots
+	// that reduces may borrow. BorrowReduce is percentageOfBorrowedReduceSlots:
+	// the share of the reduce slots that maps may borrow.
+	BorrowMap, BorrowReduce slots.PPM
+}
+
+// Info describes a policy in a line.
+type Info struct {
+	Name  string
+	Line  string
+	Paper string
+}
+
+type entry struct {
+	Info
+	make func(o Options) slots.Policy
+}
+
+func table() []entry {
+	return []entry{
+		{Info{"fifo", "first job first; map slots run maps, reduce slots run reduces", "Hadoop 1.x JobQueueTaskScheduler"},
+			func(Options) slots.Policy { return slots.NewFIFO() }},
+		{Info{"fair", "pools share each kind of slots fairly; map slots run maps, reduce slots run reduces", "Hadoop 1.x Fair Scheduler (HFS)"},
+			func(Options) slots.Policy { return NewFair() }},
+		{Info{"pi-dhfs", "fair in each phase; unused slots of one kind are lent to the other kind's tasks", "Tang, Lee, He: Dynamic Slot Allocation Technique for MapReduce Clusters, CLUSTER 2013, Algorithm 1"},
+			func(o Options) slots.Policy { return NewPIDHFS(o) }},
+	}
+}
+
+// All lists the policies, simplest first.
+func All() []Info {
+	var infos []Info
+	for _, e := range table() {
+		infos = append(infos, e.Info)
+	}
+	return infos
+}
+
+// New returns a policy for one Ledger.
+func New(name string, o Options) (slots.Policy, error) {
+	nearest, best := "", len(name)+1
+	var names []string
+	for _, e := range table() {
+		if e.Name == name {
+			return e.make(o), nil
+		}
+		names = append(names, e.Name)
+		if d := distance(strings.ToLower(name), e.Name); d < best {
+			nearest, best = e.Name, d
+		}
+	}
+	if best <= max(2, len(nearest)/2) {
+		return nil, usage.Errorf("policy "+name, "unknown; did you mean %s?", nearest)
+	}
+	return nil, usage.Errorf("policy "+name, "unknown; there are %s", strings.Join(names, ", "))
+}
+
+// ForReplay makes the policy of a recorded run.
+func ForReplay(c slots.Config) (slots.Policy, error) {
+	return New(c.PolicyName, Options{BorrowMap: c.BorrowMap, BorrowReduce: c.BorrowReduce})
+}
+
+// distance is the number of single-character edits between a and b.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		diagonal := row[0]
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := diagonal
+			if a[i-1] != b[j-1] {
+				cost++
+			}
+			diagonal = row[j]
+			row[j] = min(cost, row[j]+1, row[j-1]+1)
+		}
+	}
+	return row[len(b)]
+}
