@@ -1,0 +1,268 @@
+package membudget
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+)
+
+// ChunkBytes is the length of a standard chunk.
+const ChunkBytes = 256 << 10
+
+// ErrNoRoom says that memory was asked for that the budget can not give as
+// long as the others that ask hold what they have.
+var ErrNoRoom = errors.New("no room in the memory budget")
+
+// Evictable is finished work that can go to disk: Evict writes it out and
+// closes its lease. It is called without any lock of the Budget held, may be
+// called again, and returns 0 when there is nothing (more) to free now.
+type Evictable interface {
+	Evict() (freedBytes int64, err error)
+}
+
+// Budget bounds the memory of a run. Make one with New.
+type Budget struct {
+	limitBytes int64
+	mu         struct {
+		sync.Mutex
+		region      region
+		bigBytes    int64 // mapped outside of the region
+		leasedBytes int64
+		peakBytes   int64
+		tasks       int // leases with a floor that are open
+		queue       []*waiter
+		evictables  []*evictable
+		changed     chan struct{} // closed when memory may have come free
+	}
+}
+
+// waiter is a place in the queue for memory.
+type waiter struct {
+	lease  *Lease
+	bytes  int64
+	tried  bool // found too little since memory last came free
+	failed bool // nobody is left to give memory back
+}
+
+type evictable struct{ Evictable }
+
+// New makes a budget of limitBytes, rounded down to whole chunks. No memory is
+// touched until a chunk is.
+func New(limitBytes int64) (*Budget, error) {
+	limitBytes -= limitBytes % ChunkBytes
+	if limitBytes <= 0 {
+		return nil, fmt.Errorf("membudget: %d bytes: less than one chunk of %d", limitBytes, ChunkBytes)
+	}
+	b := &Budget{limitBytes: limitBytes}
+	b.mu.changed = make(chan struct{})
+	if err := b.mu.region.open(limitBytes); err != nil {
+		return nil, fmt.Errorf("membudget: map %d bytes: %w", limitBytes, err)
+	}
+	return b, nil
+}
+
+// Close unmaps the region. Chunks of leases still open are gone then.
+func (b *Budget) Close() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.mu.region.close()
+}
+
+// Limit is the bound in bytes.
+func (b *Budget) Limit() int64 { return b.limitBytes }
+
+// Leased is what all leases are granted.
+func (b *Budget) Leased() int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.mu.leasedBytes
+}
+
+// Free is what is granted to nobody.
+func (b *Budget) Free() int64 { return b.limitBytes - b.Leased() }
+
+// Peak is the largest Leased has been.
+func (b *Budget) Peak() int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.mu.peakBytes
+}
+
+// Register makes e evictable until cancel is called.
+func (b *Budget) Register(e Evictable) (cancel func()) {
+	entry := &evictable{e}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.mu.evictables = append(b.mu.evictables, entry)
+	b.wakeLocked()
+	return func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if i := slices.Index(b.mu.evictables, entry); i >= 0 {
+			b.mu.evictables = slices.Delete(b.mu.evictables, i, i+1)
+		}
+	}
+}
+
+// Reserve waits until bytes, a task's floor, can be granted. While memory is
+// short it evicts on the caller's goroutine, oldest first. Whoever waits is
+// served in the order of arrival.
+func (b *Budget) Reserve(ctx context.Context, bytes int64) (*Lease, error) {
+	if bytes > b.limitBytes {
+		return nil, fmt.Errorf("membudget: reserve %d of %d bytes: %w", bytes, b.limitBytes, ErrNoRoom)
+	}
+	l := &Lease{budget: b, floorBytes: bytes}
+	if err := b.acquire(ctx, l, bytes, true); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// TryReserve grants bytes now or not at all. The lease has no floor: it never
+// waits.
+func (b *Budget) TryReserve(bytes int64) (*Lease, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if bytes > 0 && !b.freeLocked(bytes) {
+		return nil, false
+	}
+	l := &Lease{budget: b}
+	b.grantLocked(l, bytes)
+	return l, true
+}
+
+// acquire grants bytes to l, evicting and, when wait is set, waiting for them.
+// Only the head of the queue evicts.
+func (b *Budget) acquire(ctx context.Context, l *Lease, bytes int64, wait bool) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !wait {
+		granted, err := b.evictLocked(ctx, l, bytes)
+		if err == nil && !granted {
+			err = b.noRoomLocked(bytes)
+		}
+		return err
+	}
+	me := &waiter{lease: l, bytes: bytes}
+	b.mu.queue = append(b.mu.queue, me)
+	defer b.leaveLocked(me)
+	for {
+		if b.mu.queue[0] == me && !me.tried {
+			me.tried = true
+			granted, err := b.evictLocked(ctx, l, bytes)
+			if granted || err != nil {
+				return err
+			}
+			if !me.tried {
+				continue // something came free meanwhile
+			}
+		}
+		b.breakDeadlockLocked()
+		if me.failed {
+			return b.noRoomLocked(bytes)
+		}
+		changed := b.mu.changed
+		b.mu.Unlock()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+		}
+		b.mu.Lock()
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+	}
+}
+
+func (b *Budget) noRoomLocked(bytes int64) error {
+	return fmt.Errorf("membudget: %d bytes more, %d of %d free: %w", bytes, b.limitBytes-b.mu.leasedBytes, b.limitBytes, ErrNoRoom)
+}
+
+// evictLocked grants bytes to l as soon as they are free, calling Evict of one
+// evictable after the other until then. It gives the lock away while it does.
+func (b *Budget) evictLocked(ctx context.Context, l *Lease, bytes int64) (granted bool, err error) {
+	candidates := slices.Clone(b.mu.evictables)
+	for {
+		if b.limitBytes-b.mu.leasedBytes >= bytes {
+			b.grantLocked(l, bytes)
+			return true, nil
+		}
+		if len(candidates) == 0 {
+			return false, nil
+		}
+		next := candidates[0]
+		candidates = candidates[1:]
+		b.mu.Unlock()
+		_, err := next.Evict()
+		b.mu.Lock()
+		if err != nil {
+			return false, fmt.Errorf("membudget: evict: %w", err)
+		}
+		if ctx.Err() != nil {
+			return false, context.Cause(ctx)
+		}
+	}
+}
+
+// breakDeadlockLocked fails the last open task in the queue when every open
+// task waits there, so that nobody is left to give memory back.
+func (b *Budget) breakDeadlockLocked() {
+	var last *waiter
+	waiting := 0
+	for _, w := range b.mu.queue {
+		if w.lease.open {
+			last = w
+			waiting++
+		}
+	}
+	if last == nil || waiting < b.mu.tasks || !b.mu.queue[0].tried || last.failed {
+		return
+	}
+	last.failed = true
+	b.broadcastLocked()
+}
+
+func (b *Budget) leaveLocked(me *waiter) {
+	if i := slices.Index(b.mu.queue, me); i >= 0 {
+		b.mu.queue = slices.Delete(b.mu.queue, i, i+1)
+	}
+	b.wakeLocked()
+}
+
+// freeLocked reports whether growth by bytes may be granted: not while somebody
+// waits for a floor.
+func (b *Budget) freeLocked(bytes int64) bool {
+	return len(b.mu.queue) == 0 && b.limitBytes-b.mu.leasedBytes >= bytes
+}
+
+func (b *Budget) grantLocked(l *Lease, bytes int64) {
+	l.grantedBytes += bytes
+	b.mu.leasedBytes += bytes
+	b.mu.peakBytes = max(b.mu.peakBytes, b.mu.leasedBytes)
+	if l.floorBytes > 0 && !l.open {
+		l.open = true
+		b.mu.tasks++
+	}
+}
+
+func (b *Budget) releaseLocked(bytes int64) {
+	b.mu.leasedBytes -= bytes
+	b.wakeLocked()
+}
+
+// wakeLocked makes every waiter look again.
+func (b *Budget) wakeLocked() {
+	for _, w := range b.mu.queue {
+		w.tried = false
+	}
+	b.broadcastLocked()
+}
+
+func (b *Budget) broadcastLocked() {
+	if len(b.mu.queue) > 0 {
+		close(b.mu.changed)
+		b.mu.changed = make(chan struct{})
+	}
+}

@@ -1,0 +1,273 @@
+package membudget
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+func newBudget(t testing.TB, chunks int64) *Budget {
+	t.Helper()
+	b, err := New(chunks * ChunkBytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { b.Close() })
+	return b
+}
+
+func reserve(t testing.TB, b *Budget, chunks int64) *Lease {
+	t.Helper()
+	l, err := b.Reserve(context.Background(), chunks*ChunkBytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// segment is finished work that holds memory until it is evicted.
+type segment struct {
+	lease  *Lease
+	pinned bool
+	err    error
+	calls  int
+}
+
+func (s *segment) Evict() (int64, error) {
+	s.calls++
+	if s.pinned || s.err != nil {
+		return 0, s.err
+	}
+	freed := s.lease.Granted()
+	s.lease.Close()
+	return freed, nil
+}
+
+func TestGrowthIsRefusedBeyondTheLimit(t *testing.T) {
+	b := newBudget(t, 4)
+	l := reserve(t, b, 2)
+	if !l.Grow(2*ChunkBytes) || l.Grow(ChunkBytes) {
+		t.Error("the limit is 4 chunks")
+	}
+	l.Shrink(ChunkBytes)
+	if b.Free() != ChunkBytes || b.Peak() != 4*ChunkBytes {
+		t.Errorf("free %d, peak %d", b.Free(), b.Peak())
+	}
+}
+
+func TestAFloorEvictsTheOldestFirst(t *testing.T) {
+	b := newBudget(t, 4)
+	old, young := &segment{lease: reserve(t, b, 1)}, &segment{lease: reserve(t, b, 2)}
+	b.Register(old)
+	b.Register(young)
+	reserve(t, b, 2)
+	if old.calls != 1 || young.calls != 0 {
+		t.Errorf("evicted: old %d times, young %d times", old.calls, young.calls)
+	}
+}
+
+func TestAFloorWaitsForWhatIsPinned(t *testing.T) {
+	b := newBudget(t, 4)
+	pinned := &segment{lease: reserve(t, b, 3), pinned: true}
+	b.Register(pinned)
+	got := make(chan *Lease)
+	go func() {
+		l, _ := b.Reserve(context.Background(), 2*ChunkBytes)
+		got <- l
+	}()
+	for pinned.waiting(b) == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	if l, ok := b.TryReserve(ChunkBytes); ok {
+		t.Errorf("growth %v was granted while a floor is waited for", l)
+	}
+	pinned.lease.Close()
+	if l := <-got; l.Granted() != 2*ChunkBytes {
+		t.Errorf("granted %d", l.Granted())
+	}
+}
+
+func (s *segment) waiting(b *Budget) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.mu.queue)
+}
+
+func TestAFailedEvictionFailsTheFloor(t *testing.T) {
+	b := newBudget(t, 1)
+	full := errors.New("disk full")
+	b.Register(&segment{lease: reserve(t, b, 1), err: full})
+	if _, err := b.Reserve(context.Background(), ChunkBytes); !errors.Is(err, full) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAWaiterStopsWithTheCauseOfItsContext(t *testing.T) {
+	b := newBudget(t, 1)
+	reserve(t, b, 1)
+	cause := errors.New("interrupted")
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(cause)
+	if _, err := b.Reserve(ctx, ChunkBytes); !errors.Is(err, cause) {
+		t.Errorf("got %v", err)
+	}
+	if (&segment{}).waiting(b) != 0 {
+		t.Error("the waiter is still there")
+	}
+}
+
+func TestDemandWaitsOnlyOnItsFloor(t *testing.T) {
+	b := newBudget(t, 4)
+	a := reserve(t, b, 1)
+	other := reserve(t, b, 2)
+	if !a.Grow(ChunkBytes) {
+		t.Fatal("growth refused")
+	}
+	if err := a.Demand(context.Background(), ChunkBytes); !errors.Is(err, ErrNoRoom) {
+		t.Errorf("beyond its floor: %v", err)
+	}
+	a.ShrinkTo(ChunkBytes)
+	done := make(chan error)
+	go func() { done <- a.Demand(context.Background(), 3*ChunkBytes) }()
+	other.Close()
+	if err := <-done; err != nil || a.Granted() != 4*ChunkBytes {
+		t.Errorf("%v, granted %d", err, a.Granted())
+	}
+}
+
+func TestTasksThatAllWaitDoNotDeadlock(t *testing.T) {
+	b := newBudget(t, 4)
+	errs := make(chan error, 2)
+	for range 2 {
+		l := reserve(t, b, 2)
+		go func() {
+			err := l.Demand(context.Background(), ChunkBytes)
+			l.Close()
+			errs <- err
+		}()
+	}
+	first, second := <-errs, <-errs
+	if !errors.Is(first, ErrNoRoom) || second != nil {
+		t.Errorf("got %v, %v: want one without room, then the other served", first, second)
+	}
+}
+
+func TestFloorsOfManyTasksAreAllServed(t *testing.T) {
+	b := newBudget(t, 8)
+	var wg sync.WaitGroup
+	for range 16 {
+		wg.Go(func() {
+			for range 50 {
+				l, err := b.Reserve(context.Background(), 2*ChunkBytes)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				c, ok := l.Chunk()
+				if !ok {
+					t.Error("a floor without its chunk")
+					return
+				}
+				c.Data[0]++
+				out, _ := b.TryReserve(0)
+				l.Transfer(out, c)
+				s := &segment{lease: out}
+				b.Register(s)
+				l.Close()
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestTransferMovesWhatIsGranted(t *testing.T) {
+	b := newBudget(t, 4)
+	from := reserve(t, b, 3)
+	c, _ := from.Chunk()
+	big, _ := from.Big(ChunkBytes + 1)
+	to, _ := b.TryReserve(0)
+	from.Transfer(to, c, big)
+	if to.Granted() != to.Used() || to.Used() != 2*ChunkBytes+pageBytes || from.Used() != 0 || !to.Owns(big) {
+		t.Errorf("to %d of %d, from %d", to.Used(), to.Granted(), from.Used())
+	}
+	from.Close()
+	to.Close()
+	if b.Leased() != 0 {
+		t.Errorf("%d bytes are still leased", b.Leased())
+	}
+}
+
+// What is resident keeps to the limit, chunks never overlap, and everything
+// comes back, whatever is taken and freed.
+func TestChunksNeverOverlapAndKeepToTheLimit(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		const limitChunks = 24
+		b, err := New(limitChunks * ChunkBytes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer b.Close()
+		l, _ := b.TryReserve(limitChunks * ChunkBytes)
+		var held []*Chunk
+		mark := byte(0)
+		for range rapid.IntRange(1, 60).Draw(t, "steps") {
+			var c *Chunk
+			var ok bool
+			switch rapid.IntRange(0, 4).Draw(t, "op") {
+			case 0, 1:
+				c, ok = l.Chunk()
+			case 2:
+				c, ok = l.Piece(rapid.IntRange(0, ChunkBytes/2).Draw(t, "piece"))
+			case 3:
+				c, ok = l.Big(int64(rapid.IntRange(1, 8*ChunkBytes).Draw(t, "big")))
+			default:
+				if len(held) > 0 {
+					i := rapid.IntRange(0, len(held)-1).Draw(t, "which")
+					checkMark(t, held[i])
+					l.Free(held[i])
+					held = append(held[:i], held[i+1:]...)
+				}
+			}
+			if ok {
+				mark++
+				for i := range c.Data {
+					c.Data[i] = mark
+				}
+				held = append(held, c)
+			}
+			resident := b.mu.region.residentBytes() + b.mu.bigBytes
+			if slack := int64(groupChunks * ChunkBytes); resident > b.limitBytes+slack {
+				t.Fatalf("%d resident of %d", resident, b.limitBytes)
+			}
+		}
+		for _, c := range held {
+			checkMark(t, c)
+			l.Free(c)
+		}
+		if l.Used() != 0 || len(l.holds()) != 0 || b.mu.bigBytes != 0 || len(b.mu.region.cut) != 0 {
+			t.Fatalf("%d bytes used after all is freed", l.Used())
+		}
+	})
+}
+
+func checkMark(t *rapid.T, c *Chunk) {
+	for i := range c.Data {
+		if c.Data[i] != c.Data[0] {
+			t.Fatalf("byte %d of a chunk of %d was written by another", i, len(c.Data))
+		}
+	}
+}
+
+func BenchmarkChunk(b *testing.B) {
+	budget := newBudget(b, 1024)
+	l := reserve(b, budget, 1024)
+	b.SetBytes(ChunkBytes)
+	for b.Loop() {
+		c, _ := l.Chunk()
+		l.Free(c)
+	}
+}

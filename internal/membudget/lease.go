@@ -1,0 +1,279 @@
+package membudget
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"mrlocal/internal/invariant"
+)
+
+// Lease is a right to so many bytes of a budget, and the chunks taken under it.
+type Lease struct {
+	budget *Budget
+
+	// Guarded by the budget's lock.
+	floorBytes   int64
+	grantedBytes int64
+	usedBytes    int64
+	held         []*Chunk // in no order; Chunk.place is the index
+	open         bool     // has a floor and was granted it
+}
+
+// Chunk is a piece of memory of a lease. Data may be written by the holder.
+type Chunk struct {
+	Data []byte
+
+	bytes int64 // charged
+	home  int32 // index in the region, -1: a mapping of its own
+	pages uint64
+	place int
+}
+
+// Budget is where the lease comes from.
+func (l *Lease) Budget() *Budget { return l.budget }
+
+// Granted is what the lease may use.
+func (l *Lease) Granted() int64 {
+	l.budget.mu.Lock()
+	defer l.budget.mu.Unlock()
+	return l.grantedBytes
+}
+
+// Used is what the chunks held take.
+func (l *Lease) Used() int64 {
+	l.budget.mu.Lock()
+	defer l.budget.mu.Unlock()
+	return l.usedBytes
+}
+
+// Available is what is granted and not used.
+func (l *Lease) Available() int64 {
+	l.budget.mu.Lock()
+	defer l.budget.mu.Unlock()
+	return l.grantedBytes - l.usedBytes
+}
+
+// Grow asks for bytes more. It never waits and never evicts, and is refused
+// while anybody waits for a floor.
+func (l *Lease) Grow(bytes int64) bool {
+	b := l.budget
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if bytes <= 0 {
+		return true
+	}
+	if !b.freeLocked(bytes) {
+		return false
+	}
+	b.grantLocked(l, bytes)
+	return true
+}
+
+// Demand asks for bytes more where there is no way to go on without, as for
+// one record that is larger than the floor. It evicts, and waits when the lease
+// holds no more than its floor; otherwise, and when every task waits like
+// this, it returns ErrNoRoom.
+func (l *Lease) Demand(ctx context.Context, bytes int64) error {
+	l.budget.mu.Lock()
+	wait := l.open && l.grantedBytes <= l.floorBytes
+	l.budget.mu.Unlock()
+	return l.budget.acquire(ctx, l, bytes, wait)
+}
+
+// Shrink gives back up to bytes of what is granted and not used.
+func (l *Lease) Shrink(bytes int64) {
+	b := l.budget
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	bytes = min(bytes, l.grantedBytes-l.usedBytes)
+	if bytes <= 0 {
+		return
+	}
+	l.grantedBytes -= bytes
+	b.releaseLocked(bytes)
+}
+
+// ShrinkTo gives back what is granted beyond bytes and not used.
+func (l *Lease) ShrinkTo(bytes int64) { l.Shrink(l.Granted() - bytes) }
+
+// Close frees the chunks still held and gives everything back. It may be
+// called again.
+func (l *Lease) Close() {
+	b := l.budget
+	b.mu.Lock()
+	held := l.held
+	l.held = nil
+	for _, c := range held {
+		if c.home >= 0 {
+			b.dropLocked(c)
+		}
+	}
+	b.mu.Unlock()
+	for _, c := range held {
+		if c.home < 0 {
+			l.unmap(c)
+		}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	granted := l.grantedBytes
+	l.grantedBytes, l.usedBytes = 0, 0
+	if l.open {
+		l.open = false
+		b.mu.tasks--
+	}
+	b.releaseLocked(granted)
+}
+
+// Chunk takes a standard chunk. It reports false when what is granted is used
+// up; the caller may Grow and try again. The memory holds anything.
+func (l *Lease) Chunk() (*Chunk, bool) {
+	b := l.budget
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if l.grantedBytes-l.usedBytes < ChunkBytes {
+		return nil, false
+	}
+	home, ok := b.mu.region.take()
+	if !ok {
+		return nil, false
+	}
+	c := &Chunk{Data: b.mu.region.chunk(home), bytes: ChunkBytes, home: home}
+	l.holdLocked(c)
+	return c, true
+}
+
+// Piece takes a part of a chunk, in whole pages; it is for what is small and
+// lives long. bytes must not be more than half of ChunkBytes.
+func (l *Lease) Piece(bytes int) (*Chunk, bool) {
+	b := l.budget
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	pages := max(1, (bytes+pageBytes-1)/pageBytes)
+	if l.grantedBytes-l.usedBytes < int64(pages*pageBytes) {
+		return nil, false
+	}
+	home, first, ok := b.mu.region.takePages(pages)
+	if !ok {
+		return nil, false
+	}
+	at := first * pageBytes
+	c := &Chunk{
+		Data:  b.mu.region.chunk(home)[at : at+bytes : at+pages*pageBytes],
+		bytes: int64(pages * pageBytes), home: home, pages: pageMask(first, pages),
+	}
+	l.holdLocked(c)
+	return c, true
+}
+
+// Big takes a contiguous chunk of any size, a mapping of its own: for records
+// and tables longer than a standard chunk.
+func (l *Lease) Big(bytes int64) (*Chunk, bool) {
+	b := l.budget
+	charged := max(1, (bytes+pageBytes-1)/pageBytes) * pageBytes
+	b.mu.Lock()
+	if l.grantedBytes-l.usedBytes < charged {
+		b.mu.Unlock()
+		return nil, false
+	}
+	l.usedBytes += charged
+	b.mu.bigBytes += charged
+	b.mu.region.giveBack(b.mu.bigBytes + b.mu.region.residentBytes() - b.limitBytes)
+	b.mu.Unlock()
+
+	data, err := mapMemory(charged)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	l.usedBytes -= charged
+	if err != nil {
+		b.mu.bigBytes -= charged
+		return nil, false
+	}
+	c := &Chunk{Data: data[:bytes], bytes: charged, home: -1}
+	l.holdLocked(c)
+	return c, true
+}
+
+// Free ends the use of c, which must be of this lease. The bytes stay granted.
+func (l *Lease) Free(c *Chunk) {
+	b := l.budget
+	b.mu.Lock()
+	l.letGoLocked(c)
+	if c.home >= 0 {
+		b.dropLocked(c)
+		b.mu.Unlock()
+		return
+	}
+	b.mu.Unlock()
+	l.unmap(c)
+}
+
+// Transfer moves chunks, and the granted bytes under them, to another lease of
+// the same budget.
+func (l *Lease) Transfer(to *Lease, cs ...*Chunk) {
+	if to == l {
+		return
+	}
+	l.budget.mu.Lock()
+	defer l.budget.mu.Unlock()
+	for _, c := range cs {
+		l.letGoLocked(c)
+		l.grantedBytes -= c.bytes
+		to.grantedBytes += c.bytes
+		to.holdLocked(c)
+	}
+}
+
+// Owns reports whether c is held under this lease.
+func (l *Lease) Owns(c *Chunk) bool {
+	l.budget.mu.Lock()
+	defer l.budget.mu.Unlock()
+	return c.place < len(l.held) && l.held[c.place] == c
+}
+
+func (l *Lease) holdLocked(c *Chunk) {
+	c.place = len(l.held)
+	l.held = append(l.held, c)
+	l.usedBytes += c.bytes
+}
+
+func (l *Lease) letGoLocked(c *Chunk) {
+	if c.place >= len(l.held) || l.held[c.place] != c {
+		panic(fmt.Sprintf("membudget: a chunk of %d bytes is not of this lease, or was freed before", c.bytes))
+	}
+	last := l.held[len(l.held)-1]
+	l.held[c.place] = last
+	last.place = c.place
+	l.held[len(l.held)-1] = nil
+	l.held = l.held[:len(l.held)-1]
+	l.usedBytes -= c.bytes
+}
+
+// dropLocked gives a chunk or piece back to the region. Its holder finds nil
+// where the memory was.
+func (b *Budget) dropLocked(c *Chunk) {
+	invariant.Mangle(c.Data)
+	c.Data = nil
+	if c.pages != 0 {
+		b.mu.region.putPages(c.home, c.pages)
+		return
+	}
+	b.mu.region.put(c.home)
+}
+
+func (l *Lease) unmap(c *Chunk) {
+	data := c.Data[:cap(c.Data)]
+	c.Data = nil
+	unmapMemory(data)
+	l.budget.mu.Lock()
+	defer l.budget.mu.Unlock()
+	l.budget.mu.bigBytes -= c.bytes
+}
+
+// holds is for tests: the chunks of a lease, in no order.
+func (l *Lease) holds() []*Chunk {
+	l.budget.mu.Lock()
+	defer l.budget.mu.Unlock()
+	return slices.Clone(l.held)
+}

@@ -1,0 +1,64 @@
+package membudget
+
+import "golang.org/x/sys/unix"
+
+const (
+	protection = unix.PROT_READ | unix.PROT_WRITE
+	mapping    = unix.MAP_ANON | unix.MAP_PRIVATE | unix.MAP_NORESERVE
+	hugeBytes  = 2 << 20
+)
+
+// regionMemory is one anonymous mapping, aligned to huge pages.
+type regionMemory struct {
+	mapped []byte
+	data   []byte
+	huge   bool
+}
+
+func (m *regionMemory) open(chunks int) error {
+	bytes := chunks * ChunkBytes
+	mapped, err := unix.Mmap(-1, 0, bytes+hugeBytes, protection, mapping)
+	if err != nil {
+		return err
+	}
+	skip := alignment(mapped, hugeBytes)
+	m.mapped, m.data = mapped, mapped[skip:skip+bytes:skip+bytes]
+	m.huge = unix.Madvise(m.data, unix.MADV_HUGEPAGE) == nil
+	return nil
+}
+
+func (m *regionMemory) close() error {
+	if m.mapped == nil {
+		return nil
+	}
+	mapped := m.mapped
+	m.mapped, m.data = nil, nil
+	return unix.Munmap(mapped)
+}
+
+func (m *regionMemory) hugePages() bool { return m.huge }
+
+func (m *regionMemory) chunk(home int32) []byte {
+	at := int(home) * ChunkBytes
+	return m.data[at : at+ChunkBytes : at+ChunkBytes]
+}
+
+// discard makes a chunk's pages not resident. An error leaves them resident,
+// which costs memory and nothing else.
+func (m *regionMemory) discard(home int32) {
+	_ = unix.Madvise(m.chunk(home), unix.MADV_DONTNEED)
+}
+
+func mapMemory(bytes int64) ([]byte, error) {
+	data, err := unix.Mmap(-1, 0, int(bytes), protection, mapping)
+	if err == nil && bytes >= 2*hugeBytes {
+		_ = unix.Madvise(data, unix.MADV_HUGEPAGE) // a hint
+	}
+	return data, err
+}
+
+func unmapMemory(data []byte) {
+	if err := unix.Munmap(data); err != nil {
+		panic("membudget: munmap of a chunk: " + err.Error())
+	}
+}

@@ -1,0 +1,31 @@
+//go:build !linux
+
+package membudget
+
+// regionMemory is Go slices, made when first used and kept.
+type regionMemory struct{ chunks [][]byte }
+
+func (m *regionMemory) open(chunks int) error {
+	m.chunks = make([][]byte, chunks)
+	return nil
+}
+
+func (m *regionMemory) close() error {
+	m.chunks = nil
+	return nil
+}
+
+func (m *regionMemory) hugePages() bool { return false }
+
+func (m *regionMemory) chunk(home int32) []byte {
+	if m.chunks[home] == nil {
+		m.chunks[home] = make([]byte, ChunkBytes)
+	}
+	return m.chunks[home]
+}
+
+func (m *regionMemory) discard(home int32) { m.chunks[home] = nil }
+
+func mapMemory(bytes int64) ([]byte, error) { return make([]byte, bytes), nil }
+
+func unmapMemory([]byte) {}
