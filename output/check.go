@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"mrlocal/internal/tempdir"
 	"mrlocal/internal/usage"
@@ -127,7 +128,7 @@ func resolve(name string) (path string, info fs.FileInfo, err error) {
 		}
 		path = link
 	}
-	return "", nil, errors.New("too many symbolic links")
+	return "", nil, syscall.ELOOP
 }
 
 // expand lists the inputs as they are found: what exists is meant literally,

@@ -39,7 +39,8 @@ type ordered struct {
 		queue    map[int]*turn
 		turn     int
 		total    int // -1: not known yet
-		draining bool
+		draining bool  // somebody passes parts on
+		current  *turn // is being passed on
 		ended    bool // the Releaser wants no more
 		aborted  bool
 		err      error
@@ -328,7 +329,7 @@ func (a *attempt) abort() {
 // unless it is being passed on.
 func (o *ordered) skip(i int) error {
 	o.mu.Lock()
-	if i < o.mu.turn || o.mu.draining && i == o.mu.turn {
+	if i < o.mu.turn || o.mu.current != nil && i == o.mu.current.index {
 		o.mu.Unlock()
 		return nil
 	}
@@ -372,6 +373,7 @@ func (o *ordered) drain() error {
 		}
 		verdict, handed, err := o.release(t)
 		o.mu.Lock()
+		o.mu.current = nil
 		if err != nil && o.mu.err == nil {
 			o.mu.err = err
 		}
@@ -397,7 +399,7 @@ func (o *ordered) ready(first bool) (*turn, bool, error) {
 	}
 	t := o.mu.queue[o.mu.turn]
 	if o.mu.err == nil && !o.mu.aborted && t != nil && (t.done != nil || t.skipped) {
-		o.mu.draining = true
+		o.mu.draining, o.mu.current = true, t
 		return t, true, nil
 	}
 	o.mu.draining = false

@@ -1,0 +1,204 @@
+package output
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"mrlocal/internal/usage"
+)
+
+// Every refusal is wrong usage, one line, and leaves nothing behind.
+func TestWhatIsRefusedBeforeAnythingRuns(t *testing.T) {
+	for name, tc := range map[string]struct {
+		make func(w *world) Spec
+		want string
+	}{
+		"a directory that exists": {func(w *world) Spec {
+			w.write("out/x", "")
+			return Spec{Dir: w.path("out")}
+		}, "exists already"},
+		"an empty directory, even to overwrite": {func(w *world) Spec {
+			must(w.t, os.Mkdir(w.path("out"), 0o777))
+			return Spec{Dir: w.path("out"), Overwrite: true}
+		}, "mrlocal did not make it"},
+		"a file where the directory should go": {func(w *world) Spec {
+			return Spec{Dir: w.write("out", ""), Overwrite: true}
+		}, "not a directory"},
+		"to overwrite a directory with a stranger's file": {func(w *world) Spec {
+			w.write("out/_SUCCESS", "")
+			w.write("out/part-r-00000", "")
+			w.write("out/notes\n.txt", "")
+			return Spec{Dir: w.path("out"), Overwrite: true}
+		}, `holds "notes\n.txt"`},
+		"to overwrite a directory with a sub-directory named like a part": {func(w *world) Spec {
+			w.write("out/_SUCCESS", "")
+			w.write("out/part-r-00000/x", "")
+			return Spec{Dir: w.path("out"), Overwrite: true}
+		}, "holds part-r-00000"},
+		"to overwrite parts without a mark": {func(w *world) Spec {
+			w.write("out/part-r-00000", "")
+			return Spec{Dir: w.path("out"), Overwrite: true}
+		}, "mrlocal did not make it"},
+		"a directory that an interrupted run left, without overwrite": {func(w *world) Spec {
+			w.write("out/_temporary/attempt_r_000000_0/part-r-00000", "")
+			return Spec{Dir: w.path("out")}
+		}, "interrupted"},
+		"to overwrite a directory that holds an input": {func(w *world) Spec {
+			w.write("out/_SUCCESS", "")
+			in := w.write("out/part-r-00000", "")
+			return Spec{Dir: w.path("out"), Overwrite: true, Inputs: []string{in}, Files: []string{in}}
+		}, "holds the input"},
+		"a file that is an input": {func(w *world) Spec {
+			in := w.write("in", "")
+			return Spec{File: in, Inputs: []string{in}, Files: []string{in}}
+		}, "is the input"},
+		"a file that is an input by another name": {func(w *world) Spec {
+			in := w.write("in", "")
+			must(w.t, os.Link(in, w.path("other")))
+			return Spec{File: w.path("other"), Inputs: []string{in}, Files: []string{in}}
+		}, "is the input"},
+		"a file that is an input through a link": {func(w *world) Spec {
+			in := w.write("in", "")
+			must(w.t, os.Symlink("in", w.path("link")))
+			return Spec{File: w.path("link"), Inputs: []string{in}, Files: []string{in}}
+		}, "is the input"},
+		"a file inside an input directory": {func(w *world) Spec {
+			in := w.write("in/a/x", "")
+			return Spec{File: w.path("in/a/result"), Inputs: []string{w.path("in")}, Files: []string{in}}
+		}, "lies inside the input"},
+		"a directory inside an input directory, the other way round a link": {func(w *world) Spec {
+			in := w.write("in/a/x", "")
+			must(w.t, os.Symlink("in/a", w.path("link")))
+			return Spec{Dir: w.path("link/out"), Inputs: []string{w.path("in")}, Files: []string{in}}
+		}, "lies inside the input"},
+		"a file inside a directory that a link in the input leads to": {func(w *world) Spec {
+			w.write("far/sub/x", "")
+			must(w.t, os.Mkdir(w.path("in"), 0o777))
+			must(w.t, os.Symlink("../far", w.path("in/link")))
+			return Spec{File: w.path("far/result"), Inputs: []string{w.path("in")}, Files: []string{w.path("in/link/sub/x")}}
+		}, "lies inside the input"},
+		"a file inside a directory that a glob matches": {func(w *world) Spec {
+			in := w.write("in1/x", "")
+			return Spec{File: w.path("in1/result"), Inputs: []string{w.path("in*")}, Files: []string{in}}
+		}, "lies inside the input"},
+		"the input directory itself": {func(w *world) Spec {
+			in := w.write("in/_SUCCESS", "")
+			return Spec{Dir: w.path("in"), Overwrite: true, Inputs: []string{w.path("in")}, Files: []string{in}}
+		}, "is the input"},
+		"a missing parent": {func(w *world) Spec {
+			return Spec{File: w.path("no/such/result")}
+		}, "does not exist"},
+		"a missing parent of a directory": {func(w *world) Spec {
+			return Spec{Dir: w.path("no/out")}
+		}, "does not exist"},
+		"a parent that is a file": {func(w *world) Spec {
+			return Spec{Dir: filepath.Join(w.write("file", ""), "out")}
+		}, "not a directory"},
+		"a file system that takes no files": {func(w *world) Spec {
+			return Spec{File: "/proc/result"}
+		}, "output /proc/result: "},
+		"a directory for a file": {func(w *world) Spec {
+			must(w.t, os.Mkdir(w.path("result"), 0o777))
+			return Spec{File: w.path("result")}
+		}, "is a directory"},
+		"a file's name with a slash behind": {func(w *world) Spec {
+			return Spec{File: w.path("result") + "/"}
+		}, "names a directory"},
+		"a socket": {func(w *world) Spec {
+			must(w.t, os.Chdir(w.dir)) // a socket's path is short
+			l, err := net.Listen("unix", "s")
+			must(w.t, err)
+			w.t.Cleanup(func() { l.Close(); os.Chdir("/") })
+			return Spec{File: w.path("s")}
+		}, "is a socket"},
+		"a name that is too long": {func(w *world) Spec {
+			return Spec{File: w.path(strings.Repeat("x", 300))}
+		}, "too long"},
+		"a loop of links": {func(w *world) Spec {
+			must(w.t, os.Symlink("b", w.path("a")))
+			must(w.t, os.Symlink("a", w.path("b")))
+			return Spec{File: w.path("a")}
+		}, "links"},
+		"a name with a NUL byte": {func(w *world) Spec {
+			return Spec{File: w.path("a\x00b")}
+		}, "invalid"},
+		"standard output into an input": {func(w *world) Spec {
+			in := w.write("in", "text")
+			f, err := os.OpenFile(in, os.O_WRONLY|os.O_APPEND, 0)
+			must(w.t, err)
+			w.t.Cleanup(func() { f.Close() })
+			return Spec{Stdout: f, Inputs: []string{in}, Files: []string{in}}
+		}, "standard output"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, 1<<20)
+			spec := tc.make(w)
+			before := tree(t, w.dir)
+			target, err := Open(spec)
+			if err == nil {
+				err = target.Start()
+				target.Abort()
+			}
+			if err == nil || !usage.Is(err) || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("got %v, want wrong usage with %q", err, tc.want)
+			}
+			mustList(t, tree(t, w.dir), before...)
+		})
+	}
+}
+
+func TestWhatIsAllowed(t *testing.T) {
+	for name, make := range map[string]func(w *world) Spec{
+		"a file beside an input that was named itself": func(w *world) Spec {
+			in := w.write("in/x", "")
+			return Spec{File: w.path("in/result"), Inputs: []string{in}, Files: []string{in}}
+		},
+		"a directory beside an input directory with the same beginning": func(w *world) Spec {
+			in := w.write("in/x", "")
+			return Spec{Dir: w.path("in2"), Inputs: []string{w.path("in")}, Files: []string{in}}
+		},
+		"to overwrite what an interrupted run left": func(w *world) Spec {
+			w.write("out/_temporary/attempt_r_000000_0/part-r-00000", "")
+			return Spec{Dir: w.path("out"), Overwrite: true}
+		},
+		"overwrite where there is nothing": func(w *world) Spec {
+			return Spec{Dir: w.path("out"), Overwrite: true}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, 1<<20)
+			target, err := Open(make(w))
+			must(t, err)
+			must(t, target.Start())
+			target.Seal(0)
+			must(t, target.Commit())
+		})
+	}
+}
+
+func TestADirectoryThatAnotherRunWritesIsNotReplaced(t *testing.T) {
+	w := newWorld(t, 1<<20)
+	w.begin(Spec{Dir: w.path("out")}, w.parts(1))
+	if _, err := Open(Spec{Dir: w.path("out"), Overwrite: true}); err == nil || !usage.Is(err) || !strings.Contains(err.Error(), "another run") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestOfTwoRunsThatStartTogetherOneIsRefused(t *testing.T) {
+	w := newWorld(t, 1<<20)
+	first, err := Open(Spec{Dir: w.path("out")})
+	must(t, err)
+	second, err := Open(Spec{Dir: w.path("out")})
+	must(t, err)
+	must(t, first.Start())
+	if err := second.Start(); !usage.Is(err) {
+		t.Errorf("the second: %v", err)
+	}
+	second.Abort()
+	first.Seal(0)
+	must(t, first.Commit())
+	mustList(t, w.list(), "out", "out/_SUCCESS")
+}
