@@ -1,0 +1,299 @@
+package sort
+
+import (
+	"bytes"
+	"fmt"
+	"math/big"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"mrlocal/internal/usage"
+	"mrlocal/jobs"
+	"mrlocal/jobs/jobtest"
+
+	"pgregory.net/rapid"
+)
+
+func run(t testing.TB, o Options, cut jobtest.Cut, text string) string {
+	t.Helper()
+	chain, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := jobtest.Run(chain, []jobtest.File{{Path: "f", Data: []byte(text)}}, cut)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out.Data)
+}
+
+func TestOrders(t *testing.T) {
+	keys := func(k ...string) []string { return k }
+	for _, c := range []struct {
+		name    string
+		options Options
+		text    string
+		want    string
+	}{
+		{"nothing", Options{}, "", ""},
+		{"a last line without newline gets one", Options{}, "b\na", "a\nb\n"},
+		{"bytes, not letters", Options{}, "b\nB\na\n\n\xff\né\n", "\nB\na\nb\né\n\xff\n"},
+		{"a prefix comes first", Options{}, "ab\na\x00\na\n", "a\na\x00\nab\n"},
+		{"carriage returns belong to the line", Options{}, "a\r\na\n", "a\na\r\n"},
+		{"reverse", Options{Reverse: true}, "a\nab\n\nb\na\x00\n", "b\nab\na\x00\na\n\n"},
+		{"unique", Options{Unique: true}, "b\na\nb\na\n", "a\nb\n"},
+		{"stable without a key means nothing", Options{Stable: true}, "b\na\n", "a\nb\n"},
+		{"numbers", Options{Numeric: true}, "10\n9\n-1\n1.5\n01.50\nx\n-\n.5\n-.5\n+3\n", "-1\n-.5\n+3\n-\nx\n.5\n01.50\n1.5\n9\n10\n"},
+		{"no exponents", Options{Numeric: true}, "2\n1e9\n", "1e9\n2\n"},
+		{"numbers of any length", Options{Numeric: true, Stable: true},
+			"1" + strings.Repeat("0", 200) + "\n" + strings.Repeat("9", 200) + "\n-" + strings.Repeat("9", 300) + "\n",
+			"-" + strings.Repeat("9", 300) + "\n" + strings.Repeat("9", 200) + "\n1" + strings.Repeat("0", 200) + "\n"},
+		{"blanks before numbers", Options{Numeric: true}, " 10\n\t9\n", "\t9\n 10\n"},
+		{"equal numbers by the whole line", Options{Numeric: true}, "1 b\n01 a\n1 a\n", "01 a\n1 a\n1 b\n"},
+		{"reverse turns the last resort too", Options{Numeric: true, Reverse: true}, "1 a\n1 b\n2 a\n", "2 a\n1 b\n1 a\n"},
+		{"stable leaves it out", Options{Numeric: true, Stable: true}, "1 b\n1 a\n", "1 b\n1 a\n"},
+		{"unique keeps the first of equal keys", Options{Numeric: true, Unique: true}, "1 b\n1 a\n0 x\n", "0 x\n1 b\n"},
+		{"case folded", Options{FoldCase: true}, "b\nA\na\nB\n", "A\na\nB\nb\n"},
+		{"case folded and unique", Options{FoldCase: true, Unique: true}, "b\nA\na\nB\n", "A\nb\n"},
+		{"leading blanks left out", Options{Blanks: true}, "  b\n a\n", " a\n  b\n"},
+		{"a field to the line's end", Options{Keys: keys("2")}, "x b\ny a\n", "y a\nx b\n"},
+		{"fields begin with their blanks", Options{Keys: keys("2,2")}, "x  b\ny a\n", "x  b\ny a\n"},
+		{"b leaves them out", Options{Keys: keys("2b,2")}, "x  b\ny a\n", "y a\nx  b\n"},
+		{"a separator", Options{Keys: keys("2,2"), Separator: ":"}, "x:b:1\ny:a:2\nz\n", "z\ny:a:2\nx:b:1\n"},
+		{"NUL as separator", Options{Keys: keys("2"), Separator: `\0`}, "x\x00b\ny\x00a\n", "y\x00a\nx\x00b\n"},
+		{"characters of a field", Options{Keys: keys("1.2,1.3")}, "xbc\nyab\n", "yab\nxbc\n"},
+		{"an option on a key keeps the global ones off", Options{Keys: keys("2n"), Reverse: true}, "a 2\nb 10\n", "a 2\nb 10\n"},
+		{"a key without takes them", Options{Keys: keys("2"), Numeric: true, Reverse: true}, "a 2\nb 10\n", "b 10\na 2\n"},
+		{"several keys", Options{Keys: keys("1,1", "2nr")}, "b 1\na 2\na 10\n", "a 10\na 2\nb 1\n"},
+		{"NUL inside of keys", Options{Keys: keys("1,1", "2,2r"), Separator: ":"}, "a\x00:a\na:b\na:c\na\x00:b\n", "a:c\na:b\na\x00:b\na\x00:a\n"},
+		{"a key beyond the line is empty", Options{Keys: keys("99999999999999999999")}, "b\na\n", "a\nb\n"},
+		{"lines that end with NUL", Options{ZeroEnded: true}, "b\nc\x00a\x00b", "a\x00b\x00b\nc\x00"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for _, cut := range []jobtest.Cut{{}, {BlockBytes: 1, SplitBlocks: 2}} {
+				if got := run(t, c.options, cut, c.text); got != c.want {
+					t.Errorf("%q, want %q", got, c.want)
+				}
+			}
+		})
+	}
+}
+
+func TestWrongKeysSayWhere(t *testing.T) {
+	for key, want := range map[string]string{
+		"":        `-k "": position 1: a number is missing`,
+		"0":       `-k "0": position 2: field number is zero: they count from 1`,
+		"1,0":     `-k "1,0": position 4: field number is zero: they count from 1`,
+		"1.0":     `-k "1.0": position 4: character position is zero: they count from 1`,
+		"1.":      `-k "1.": position 3: a number is missing`,
+		"1,":      `-k "1,": position 3: a number is missing`,
+		"-1":      `-k "-1": position 1: a number is missing`,
+		"1M":      `-k "1M": position 2: "M" is not understood: a key is F[.C][bfnr][,F[.C][bfnr]]`,
+		"1n,2r;3": `-k "1n,2r;3": position 6: ";3" is not understood: a key is F[.C][bfnr][,F[.C][bfnr]]`,
+	} {
+		_, err := New(Options{Keys: []string{key}})
+		if !usage.Is(err) || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	if _, err := New(Options{Separator: "ab"}); !usage.Is(err) {
+		t.Error(err)
+	}
+}
+
+// drawOptions draws any Options, and gnu are the flags that mean them.
+func drawOptions(t *rapid.T) (o Options, gnu []string) {
+	add := func(name string, on *bool) {
+		if *on = rapid.IntRange(0, 3).Draw(t, name) == 0; *on {
+			gnu = append(gnu, name)
+		}
+	}
+	add("-n", &o.Numeric)
+	add("-r", &o.Reverse)
+	add("-u", &o.Unique)
+	add("-s", &o.Stable)
+	add("-f", &o.FoldCase)
+	add("-b", &o.Blanks)
+	add("-z", &o.ZeroEnded)
+	if o.Separator = rapid.SampledFrom([]string{"", "", ":", " ", `\0`, "1"}).Draw(t, "-t"); o.Separator != "" {
+		gnu = append(gnu, "-t", o.Separator)
+	}
+	letters := rapid.StringOfN(rapid.SampledFrom([]rune("nrfb")), 0, 2, -1)
+	position := func(zero int) string {
+		p := fmt.Sprint(rapid.IntRange(1, 4).Draw(t, "field"))
+		if rapid.Bool().Draw(t, "has character") {
+			p += fmt.Sprint(".", rapid.IntRange(zero, 4).Draw(t, "character"))
+		}
+		if rapid.Bool().Draw(t, "has letters") {
+			p += letters.Draw(t, "letters")
+		}
+		return p
+	}
+	for range rapid.IntRange(0, 3).Draw(t, "keys") {
+		key := position(1)
+		if rapid.Bool().Draw(t, "has end") {
+			key += "," + position(0)
+		}
+		o.Keys = append(o.Keys, key)
+		gnu = append(gnu, "-k", key)
+	}
+	return o, gnu
+}
+
+func drawText(t *rapid.T) string {
+	piece := rapid.OneOf(
+		rapid.SampledFrom([]string{" ", "\t", "\n", "\n", "\n", "\x00", ":", "-", ".", "0", "1", "10", "a", "A", "b", "\xff", "\r", "00", "é"}),
+		rapid.SampledFrom([]string{"-1.50", "1.5", " x", "b:", "1:2:3\n", "a b c\n", "-0\n", "0.000\n"}))
+	return strings.Join(rapid.SliceOfN(piece, 0, 60).Draw(t, "text"), "")
+}
+
+func TestAnyOptionsOnAnyTextAgreeWithGNUSort(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		o, gnu := drawOptions(rt)
+		text := drawText(rt)
+		want, _ := jobtest.Tool(t, []jobtest.File{{Path: "f", Data: []byte(text)}}, "sort", append(gnu, "f")...)
+		cut := jobtest.Cut{BlockBytes: rapid.IntRange(0, 30).Draw(rt, "block"), SplitBlocks: rapid.IntRange(0, 3).Draw(rt, "split")}
+		if got := run(t, o, cut, text); got != string(want) {
+			rt.Fatalf("sort %q of %q:\n%q, want\n%q", gnu, text, got, want)
+		}
+	})
+}
+
+// value is what -n sees, the slow way.
+func value(s string) *big.Rat {
+	s = strings.TrimLeft(s, " \t\n")
+	end := 0
+	point := false
+	for end < len(s) {
+		c := s[end]
+		if c == '-' && end == 0 || c >= '0' && c <= '9' {
+			end++
+		} else if c == '.' && !point {
+			point = true
+			end++
+		} else {
+			break
+		}
+	}
+	r, ok := new(big.Rat).SetString("0" + strings.TrimPrefix(s[:end], "-") + "0")
+	if !strings.Contains(s[:end], ".") {
+		r, ok = new(big.Rat).SetString("0" + strings.TrimPrefix(s[:end], "-"))
+	}
+	if !ok {
+		return new(big.Rat)
+	}
+	if strings.HasPrefix(s, "-") {
+		r.Neg(r)
+	}
+	return r
+}
+
+func TestNumbersCompareByValueAndNoKeyIsAPrefixOfAnother(t *testing.T) {
+	number := rapid.StringMatching(`[ \t]{0,2}-?(0{0,3}[0-9]{0,4}|[1-9][0-9]{120,140})(\.[0-9]{0,4}0{0,2})?[.e+ -]?`)
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := number.Draw(t, "a"), number.Draw(t, "b")
+		ka, kb := appendNumber(nil, []byte(a)), appendNumber(nil, []byte(b))
+		if want := value(a).Cmp(value(b)); bytes.Compare(ka, kb) != want {
+			t.Fatalf("%q %q: keys %x %x compare %d, want %d", a, b, ka, kb, bytes.Compare(ka, kb), want)
+		}
+		if len(ka) != len(kb) && (bytes.HasPrefix(ka, kb) || bytes.HasPrefix(kb, ka)) {
+			t.Fatalf("%q %q: one of %x %x is a prefix of the other", a, b, ka, kb)
+		}
+	})
+}
+
+func TestTextKeysKeepOrder(t *testing.T) {
+	text := rapid.SliceOfN(rapid.SampledFrom([]byte{0, 1, 'a', 'b', 0xfe, 0xff}), 0, 6)
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := text.Draw(t, "a"), text.Draw(t, "b")
+		ka, kb := appendText(nil, a, false, false), appendText(nil, b, false, false)
+		if bytes.Compare(ka, kb) != bytes.Compare(a, b) || len(ka) != len(kb) && bytes.HasPrefix(ka, kb) {
+			t.Fatalf("%x %x: keys %x %x", a, b, ka, kb)
+		}
+	})
+}
+
+type taker struct{ records int }
+
+func (*taker) Emit(key, value []byte)                   {}
+func (k *taker) Take(b jobs.Block, records []jobs.Span) { k.records += len(records) }
+
+func lines(n, bytesEach int) []byte {
+	rng := rand.New(rand.NewPCG(3, 4))
+	var b bytes.Buffer
+	for range n {
+		fmt.Fprintf(&b, "%*d\n", bytesEach-1, rng.IntN(1e9))
+	}
+	return b.Bytes()
+}
+
+func TestMapAndAppendKeyDoNotAllocate(t *testing.T) {
+	data := lines(1000, 40)
+	m, out := &mapper{delim: '\n'}, &taker{}
+	if n := testing.AllocsPerRun(50, func() { _ = m.Map(jobs.Block{Data: data}, out) }); n != 0 {
+		t.Errorf("Map: %v allocations a block", n)
+	}
+	ord, err := compile(Options{Keys: []string{"1nr", "2.2,3f"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var dst []byte
+	line := []byte("12.5 some words in a line")
+	if n := testing.AllocsPerRun(50, func() { dst = ord.appendKey(dst[:0], line) }); n != 0 {
+		t.Errorf("appendKey: %v allocations a line", n)
+	}
+}
+
+func BenchmarkMap(b *testing.B) {
+	for _, width := range []int{10, 40, 100} {
+		b.Run(fmt.Sprint("line=", width, "B"), func(b *testing.B) {
+			data := lines(256<<10/width, width)
+			m, out := &mapper{delim: '\n'}, &taker{}
+			b.SetBytes(int64(len(data)))
+			b.ReportAllocs()
+			for b.Loop() {
+				_ = m.Map(jobs.Block{Data: data}, out)
+			}
+			b.ReportMetric(float64(out.records)/b.Elapsed().Seconds()/1e6, "Mrecords/s")
+		})
+	}
+}
+
+func BenchmarkAppendKey(b *testing.B) {
+	line := []byte("   1234567\tsome words in a line of text\t99")
+	for _, c := range []struct {
+		name    string
+		options Options
+	}{{"-n", Options{Numeric: true, Stable: true}}, {"-r", Options{Reverse: true}}, {"-k2,2f", Options{Keys: []string{"2,2f"}}}} {
+		b.Run("flags="+c.name, func(b *testing.B) {
+			ord, err := compile(c.options)
+			if err != nil {
+				b.Fatal(err)
+			}
+			var dst []byte
+			b.SetBytes(int64(len(line)))
+			b.ReportAllocs()
+			for b.Loop() {
+				dst = ord.appendKey(dst[:0], line)
+			}
+		})
+	}
+}
+
+func TestSpansAreTheLines(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		data := rapid.SliceOf(rapid.SampledFrom([]byte("ab\n\x00"))).Draw(t, "data")
+		var got, want [][]byte
+		for _, s := range appendLines(nil, data, '\n') {
+			got = append(got, data[s.Off:s.Off+s.Len])
+		}
+		for line := range (jobs.Block{Data: data}).Lines() {
+			want = append(want, line)
+		}
+		if !slices.EqualFunc(got, want, bytes.Equal) {
+			t.Fatalf("%q, want %q", got, want)
+		}
+	})
+}
