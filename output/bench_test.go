@@ -1,0 +1,93 @@
+package output
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"testing"
+
+	"mrlocal/internal/invariant"
+)
+
+// Back of the envelope: the kernel zeroes and fills a tmpfs page at about
+// 2 GB/s a core; gathering 100-byte records in front of it costs 10 GB/s.
+func BenchmarkRecord(b *testing.B) {
+	key, value := bytes.Repeat([]byte("k"), 10), bytes.Repeat([]byte("v"), 88)
+	for name, value := range map[string][]byte{"record=100B": value, "record=12B": []byte("1")} {
+		b.Run(name, func(b *testing.B) {
+			w := newWorld(b, 1<<20)
+			target := w.begin(Spec{Stdout: io.Discard}, w.parts(1))
+			p, err := target.Part(0, 0)
+			must(b, err)
+			b.SetBytes(int64(len(key) + len(value) + 2))
+			b.ReportAllocs()
+			for b.Loop() {
+				p.Record(key, value, '\n')
+			}
+		})
+	}
+}
+
+func TestRecordAllocatesNothing(t *testing.T) {
+	if invariant.Enabled {
+		t.Skip("checked builds allocate")
+	}
+	w := newWorld(t, 1<<20)
+	target := w.begin(Spec{File: w.path("result")}, w.parts(1))
+	p, err := target.Part(0, 0)
+	must(t, err)
+	key, value := []byte("key"), []byte("value")
+	p.Record(key, value, '\n')
+	if n := testing.AllocsPerRun(100_000, func() { p.Record(key, value, '\n') }); n != 0 {
+		t.Errorf("%v allocations a record", n)
+	}
+}
+
+func BenchmarkWrite(b *testing.B) {
+	const dir, bytesEach = "/dev/shm", 256 << 20
+	if _, err := os.Stat(dir); err != nil {
+		b.Skip("no tmpfs here")
+	}
+	text := make([]byte, 1<<20)
+	for name, piece := range map[string]int{"piece=100B": 100, "piece=64KiB": 64 << 10, "piece=1MiB": 1 << 20} {
+		for _, place := range []string{"part", "order", "region"} {
+			b.Run("place="+place+"/"+name, func(b *testing.B) {
+				home, err := os.MkdirTemp(dir, "mrlocal-output-")
+				must(b, err)
+				defer os.RemoveAll(home)
+				b.SetBytes(bytesEach)
+				for b.Loop() {
+					writeOnce(b, home+"/out", place, text[:piece], bytesEach)
+					must(b, os.RemoveAll(home+"/out"))
+				}
+			})
+		}
+	}
+}
+
+func writeOnce(b *testing.B, path, place string, piece []byte, bytesEach int) {
+	spec := Spec{File: path}
+	if place == "part" {
+		spec = Spec{Dir: path}
+	}
+	target, err := Open(spec)
+	must(b, err)
+	must(b, target.Start())
+	target.Expect(Parts{Count: 1})
+	bytesEach -= bytesEach % len(piece)
+	if place == "region" {
+		_, err := target.SetSizes([]int64{int64(bytesEach)})
+		must(b, err)
+	}
+	make := target.Part
+	if place == "part" {
+		make = target.Attempt
+	}
+	p, err := make(0, 0)
+	must(b, err)
+	for written := 0; written < bytesEach; written += len(piece) {
+		p.Write(piece)
+	}
+	must(b, p.Commit())
+	must(b, target.Commit())
+}
