@@ -42,7 +42,7 @@ type JobSpec struct {
 // Readiness is how much of a job's map side is known. It only grows.
 type Readiness struct {
 	Maps   int32 // map tasks [0, Maps) may start
-	Total  int32 // map tasks known, at least Maps
+	Total  int32 // map tasks known; never less than Maps
 	Sealed bool  // Total is final
 }
 
@@ -101,6 +101,7 @@ func (l *Ledger) Submit(now time.Duration, s JobSpec) JobID {
 // ignored.
 func (l *Ledger) Ready(now time.Duration, id JobID, r Readiness) {
 	l.advance(now)
+	r.Total = max(r.Total, r.Maps)
 	e := jobEvent(trace.OpReady, id)
 	e.A, e.B = int64(r.Maps), int64(r.Total)
 	if r.Sealed {
@@ -112,9 +113,9 @@ func (l *Ledger) Ready(now time.Duration, id JobID, r Readiness) {
 		return
 	}
 	m := &j.side[Map]
-	invariant.Check(!j.sealed || max(r.Total, r.Maps) <= m.total, "slots: Ready: job %d is sealed at %d maps: %+v", id, m.total, r)
+	invariant.Check(!j.sealed || r.Total <= m.total, "slots: Ready: job %d is sealed at %d maps: %+v", id, m.total, r)
 	if !j.sealed {
-		m.grow(max(r.Total, r.Maps))
+		m.grow(r.Total)
 		j.sealed = r.Sealed
 	}
 	m.open(min(r.Maps, m.total))

@@ -95,3 +95,28 @@ func (l *Ledger) JobTasks(id JobID, k Kind) (done, total int32) {
 	s := &l.jobs[id].side[k]
 	return s.done, s.total
 }
+
+// Jobs is how many jobs were submitted; their ids are 0 to Jobs()-1.
+func (l *Ledger) Jobs() int { return len(l.jobs) }
+
+// Idle is how many tasks may start now and how many open slots are idle, by
+// kind.
+func (l *Ledger) Idle() (pending, idle [2]int32) {
+	for i := range l.trackers {
+		for k := range idle {
+			idle[k] += int32(len(l.trackers[i].free[k]))
+		}
+	}
+	return l.total.pending, idle
+}
+
+// KeptBack reports whether pending reduces may be kept from idle slots by the
+// deadlock guard: those of a job with unfinished maps.
+func (l *Ledger) KeptBack() bool {
+	for _, j := range l.jobs {
+		if j.waiting && j.side[Reduce].shown > 0 {
+			return true
+		}
+	}
+	return false
+}

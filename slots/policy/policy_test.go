@@ -1,0 +1,40 @@
+package policy_test
+
+import (
+	"testing"
+
+	"mrlocal/slots"
+	"mrlocal/slots/policy"
+	"mrlocal/slots/policy/policytest"
+)
+
+func TestEveryPolicyPassesTheSuite(t *testing.T) {
+	claims := map[string]policytest.Claims{
+		"fifo":    {Idle: policytest.TypedIdle},
+		"fair":    {Idle: policytest.TypedIdle},
+		"pi-dhfs": {Idle: policytest.AnyIdle},
+	}
+	for _, info := range policy.All() {
+		t.Run(info.Name, func(t *testing.T) {
+			policytest.Run(t, func() slots.Policy {
+				return mustNew(t, info.Name, policy.Options{BorrowMap: slots.One, BorrowReduce: slots.One})
+			}, claims[info.Name])
+		})
+	}
+	for _, share := range []slots.PPM{0, slots.One / 4, slots.One / 2} {
+		t.Run("pi-dhfs with shares "+share.String(), func(t *testing.T) {
+			policytest.Run(t, func() slots.Policy {
+				return mustNew(t, "pi-dhfs", policy.Options{BorrowMap: share, BorrowReduce: slots.One - share})
+			}, policytest.Claims{})
+		})
+	}
+}
+
+func mustNew(t testing.TB, name string, o policy.Options) slots.Policy {
+	t.Helper()
+	p, err := policy.New(name, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}

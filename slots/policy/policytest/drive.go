@@ -1,0 +1,238 @@
+package policytest
+
+import (
+	"container/heap"
+	"fmt"
+	"time"
+
+	"mrlocal/slots"
+	"mrlocal/trace"
+)
+
+// Job is a job of fixed task times (cost model L0 of SPEC 6): a map takes its
+// MapTime; a reduce its ReduceTime, counted from when all maps are done where
+// it started before.
+type Job struct {
+	Spec       slots.JobSpec
+	Submit     time.Duration
+	MapTime    func(task slots.TaskID) time.Duration
+	ReduceTime func(task slots.TaskID) time.Duration
+
+	// Fail is how many attempts of a task fail, at their end. nil: none.
+	Fail func(k slots.Kind, task slots.TaskID) int32
+}
+
+// Const is a time that every task takes.
+func Const(d time.Duration) func(slots.TaskID) time.Duration {
+	return func(slots.TaskID) time.Duration { return d }
+}
+
+// Fault is a fact that comes at a time, whatever the tasks do.
+type Fault struct {
+	At time.Duration
+	Do func(now time.Duration, l *slots.Ledger)
+}
+
+// Typed lays out trackers of so many map and reduce slots each, bound to a core
+// per slot.
+func Typed(trackers, maps, reduces int) []slots.Slot {
+	var all []slots.Slot
+	for t := range trackers {
+		for i := range maps + reduces {
+			home := slots.Map
+			if i >= maps {
+				home = slots.Reduce
+			}
+			all = append(all, slots.Slot{ID: slots.SlotID(len(all)), Tracker: slots.TrackerID(t), Core: int32(len(all)), Home: home})
+		}
+	}
+	return all
+}
+
+// Options are how a run is driven.
+type Options struct {
+	Heartbeat time.Duration // 0: at once, after every instant
+	Faults    []Fault
+	Sinks     []trace.Sink
+
+	// Each, where set, is called after the last Assign of every instant.
+	Each func(now time.Duration, l *slots.Ledger) error
+}
+
+// Drive runs jobs in virtual time on a Ledger over c and p until nothing is left
+// to happen. It stands for the engine and the simulator in tests: all ends at
+// one instant are told before the next Assign. An error is a run that stopped
+// before its jobs did.
+func Drive(c slots.Config, p slots.Policy, jobs []Job, o Options) (*slots.Ledger, error) {
+	l, err := slots.New(c, p)
+	if err != nil {
+		return nil, err
+	}
+	s := trace.NewStream()
+	for _, k := range o.Sinks {
+		s.Attach(k)
+	}
+	l.SetStream(s)
+	d := &driver{ledger: l, o: o, jobs: map[slots.JobID]Job{}, live: map[slots.Attempt]bool{}, parked: map[slots.JobID][]slots.Attempt{}}
+	for _, j := range jobs {
+		d.at(j.Submit, func(now time.Duration) { d.jobs[l.Submit(now, j.Spec)] = j })
+	}
+	for _, f := range o.Faults {
+		d.at(f.At, func(now time.Duration) { f.Do(now, l) })
+	}
+	if err := d.run(c); err != nil {
+		return l, err
+	}
+	if err := s.Close(); err != nil {
+		return l, err
+	}
+	if l.Active() > 0 {
+		return l, fmt.Errorf("stuck at %v with %d jobs left", l.Now(), l.Active())
+	}
+	return l, nil
+}
+
+// driver is an event heap and what the tasks are up to.
+type driver struct {
+	ledger *slots.Ledger
+	o      Options
+	jobs   map[slots.JobID]Job
+	live   map[slots.Attempt]bool
+	parked map[slots.JobID][]slots.Attempt // reduces that wait for maps
+	queue  queue
+	seq    int
+	wakeAt time.Duration
+
+	idleBeats int // heartbeats in a row with nothing running
+}
+
+type happening struct {
+	at  time.Duration
+	seq int
+	do  func(now time.Duration)
+}
+
+func (d *driver) at(t time.Duration, do func(now time.Duration)) {
+	heap.Push(&d.queue, happening{t, d.seq, do})
+	d.seq++
+}
+
+func (d *driver) run(c slots.Config) error {
+	d.wakeAt = -1
+	for len(d.queue) > 0 {
+		now := d.queue[0].at
+		for len(d.queue) > 0 && d.queue[0].at == now {
+			heap.Pop(&d.queue).(happening).do(now)
+		}
+		if err := d.assign(now, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// assign asks and obeys until the Ledger has nothing more to say at this
+// instant: a kill ends at once, which may free a slot.
+func (d *driver) assign(now time.Duration, c slots.Config) error {
+	if beat := d.o.Heartbeat; beat > 0 {
+		if now%beat != 0 {
+			d.at(now-now%beat+beat, func(time.Duration) {})
+			return nil
+		}
+		for t := range c.Slots[len(c.Slots)-1].Tracker + 1 {
+			d.obey(now, d.ledger.Assign(now, t))
+		}
+		d.idleBeats++
+		if len(d.live) > 0 {
+			d.idleBeats = 0
+		}
+		if d.ledger.Active() > 0 && d.idleBeats < 10 || len(d.live) > 0 {
+			d.at(now+beat, func(time.Duration) {})
+		}
+		return nil
+	}
+	for {
+		o := d.ledger.AssignAll(now)
+		d.obey(now, o)
+		if o.Wake > now && o.Wake != d.wakeAt {
+			d.wakeAt = o.Wake
+			d.at(o.Wake, func(time.Duration) {})
+		}
+		if len(o.Kills) > 0 {
+			continue
+		}
+		if d.o.Each != nil {
+			if err := d.o.Each(now, d.ledger); err != nil {
+				return fmt.Errorf("at %v: %w", now, err)
+			}
+		}
+		return nil
+	}
+}
+
+func (d *driver) obey(now time.Duration, o *slots.Orders) {
+	for _, s := range o.Starts {
+		d.start(now, s.Attempt)
+	}
+	for _, a := range append([]slots.Attempt(nil), o.Kills...) {
+		if d.live[a] {
+			delete(d.live, a)
+			d.ledger.Finish(now, a, slots.Outcome{Killed: true})
+		}
+	}
+}
+
+func (d *driver) start(now time.Duration, a slots.Attempt) {
+	d.live[a] = true
+	j := d.jobs[a.Job]
+	if a.Kind == slots.Map {
+		d.at(now+j.MapTime(a.Task), func(now time.Duration) { d.end(now, a) })
+		return
+	}
+	d.parked[a.Job] = append(d.parked[a.Job], a)
+	d.unpark(now, a.Job)
+}
+
+// unpark lets reduces go on whose job has all its maps.
+func (d *driver) unpark(now time.Duration, id slots.JobID) {
+	if d.ledger.JobTimes(id).MapsDone < 0 {
+		return
+	}
+	for _, a := range d.parked[id] {
+		d.at(now+d.jobs[id].ReduceTime(a.Task), func(now time.Duration) { d.end(now, a) })
+	}
+	d.parked[id] = nil
+}
+
+// end is the end of an attempt, if it still runs. A reduce that lost a map
+// meanwhile waits again.
+func (d *driver) end(now time.Duration, a slots.Attempt) {
+	if !d.live[a] {
+		return
+	}
+	if a.Kind == slots.Reduce && d.ledger.JobTimes(a.Job).MapsDone < 0 && d.ledger.JobState(a.Job) == slots.Running {
+		d.parked[a.Job] = append(d.parked[a.Job], a)
+		return
+	}
+	delete(d.live, a)
+	j := d.jobs[a.Job]
+	ok := j.Fail == nil || a.N >= j.Fail(a.Kind, a.Task)
+	d.ledger.Finish(now, a, slots.Outcome{OK: ok})
+	d.unpark(now, a.Job)
+}
+
+// queue is a heap by time, then sequence.
+type queue []happening
+
+func (q queue) Len() int { return len(q) }
+func (q queue) Less(i, j int) bool {
+	return q[i].at < q[j].at || q[i].at == q[j].at && q[i].seq < q[j].seq
+}
+func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+func (q *queue) Push(x any)   { *q = append(*q, x.(happening)) }
+func (q *queue) Pop() any {
+	last := len(*q) - 1
+	h := (*q)[last]
+	*q = (*q)[:last]
+	return h
+}

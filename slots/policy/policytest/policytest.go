@@ -1,0 +1,285 @@
+// Package policytest is the suite that every policy passes, and the small
+// virtual-time driver it rests on.
+//
+// Run checks what no policy may break: every job ends, whatever fails and gets
+// lost and however few slots there are; nothing starts twice; the same facts
+// give the same decisions, also through a recorded file; no slot stays idle
+// that a claim says is used. Ledger.Check and the poisoning of what a policy
+// must not keep act in checked builds (`-race` or `-tags invariants`).
+//
+// Neighbours: package slots is what is driven, slots/policy what is tested.
+package policytest
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"mrlocal/slots"
+	"mrlocal/trace"
+)
+
+// Claims are what a policy says of itself.
+type Claims struct {
+	// Idle says whether an idle slot is a breach: it is called after every
+	// Assign with what is pending and the slots that are idle, by kind.
+	// nil: the policy claims nothing.
+	Idle func(pending, idle [2]int32) bool
+}
+
+// TypedIdle is the claim of a policy that conserves work on typed slots.
+func TypedIdle(pending, idle [2]int32) bool {
+	return pending[slots.Map] > 0 && idle[slots.Map] > 0 || pending[slots.Reduce] > 0 && idle[slots.Reduce] > 0
+}
+
+// AnyIdle is the claim of a policy that lends any slot.
+func AnyIdle(pending, idle [2]int32) bool {
+	return pending[slots.Map]+pending[slots.Reduce] > 0 && idle[slots.Map]+idle[slots.Reduce] > 0
+}
+
+// Run runs the suite on a policy that newPolicy makes afresh for every Ledger.
+func Run(t *testing.T, newPolicy func() slots.Policy, claims Claims) {
+	t.Run("random workloads end, alike each time, and replay", func(t *testing.T) {
+		rapid.Check(t, func(rt *rapid.T) { checkWorkload(rt, newPolicy, claims) })
+	})
+	for _, n := range []int{1, 2, 3} {
+		t.Run(fmt.Sprintf("no deadlock on %d slots with lost map output", n), func(t *testing.T) {
+			rapid.Check(t, func(rt *rapid.T) { checkLostOutput(rt, newPolicy, n) })
+		})
+	}
+	t.Run("heartbeats of one tracker at a time end all jobs", func(t *testing.T) {
+		rapid.Check(t, func(rt *rapid.T) {
+			w := drawWorkload(rt)
+			w.options.Heartbeat = 3 * time.Second
+			w.options.Faults = nil
+			if _, err := Drive(w.config, newPolicy(), w.jobs, w.options); err != nil {
+				rt.Fatal(err)
+			}
+		})
+	})
+	t.Run("a stream of maps ends", func(t *testing.T) { checkStream(t, newPolicy) })
+}
+
+// workload is a random cluster, jobs and faults.
+type workload struct {
+	config  slots.Config
+	jobs    []Job
+	options Options
+}
+
+func drawWorkload(t *rapid.T) workload {
+	share := rapid.SampledFrom([]slots.PPM{0, slots.One / 20, slots.One / 2, slots.One})
+	w := workload{config: slots.Config{
+		Slots: Typed(rapid.IntRange(1, 4).Draw(t, "trackers"), rapid.IntRange(1, 4).Draw(t, "map slots"), rapid.IntRange(1, 3).Draw(t, "reduce slots")),
+		Pools: []slots.Pool{{Name: "a", Weight: 2 * slots.One, MinMaps: 1, MinReduces: 1}, {Name: "b", FIFO: true}},
+	}}
+	w.config.Slowstart = share.Draw(t, "slowstart")
+	second := func(name string, most int) time.Duration {
+		return time.Duration(rapid.IntRange(1, most).Draw(t, name)) * time.Second
+	}
+	for i := range rapid.IntRange(1, 6).Draw(t, "jobs") {
+		maps := int32(rapid.IntRange(0, 20).Draw(t, "maps"))
+		j := Job{
+			Spec: slots.JobSpec{
+				Name: fmt.Sprintf("J%02d", i), Pool: rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "pool"),
+				Maps: maps, MapsSealed: true, Reduces: int32(rapid.IntRange(0, 8).Draw(t, "reduces")),
+				Priority: slots.Priority(rapid.IntRange(-2, 2).Draw(t, "priority")),
+			},
+			Submit: second("submit", 20) - time.Second, MapTime: Const(second("map time", 9)), ReduceTime: Const(second("reduce time", 9)),
+		}
+		if rapid.IntRange(0, 3).Draw(t, "fails") == 0 {
+			bad, times := slots.TaskID(rapid.IntRange(0, 9).Draw(t, "bad")), int32(rapid.IntRange(1, 4).Draw(t, "times"))
+			j.Fail = func(_ slots.Kind, task slots.TaskID) int32 {
+				if task == bad {
+					return times
+				}
+				return 0
+			}
+		}
+		w.jobs = append(w.jobs, j)
+	}
+	for range rapid.IntRange(0, 4).Draw(t, "faults") {
+		w.options.Faults = append(w.options.Faults, drawFault(t, len(w.jobs), len(w.config.Slots)))
+	}
+	return w
+}
+
+// drawFault: a lost map output, a dropped task, an aborted job, or a tracker
+// that goes away (never tracker 0).
+func drawFault(t *rapid.T, jobs, places int) Fault {
+	at := time.Duration(rapid.IntRange(1, 60).Draw(t, "at")) * time.Second
+	job := slots.JobID(rapid.IntRange(0, jobs-1).Draw(t, "job"))
+	task := slots.TaskID(rapid.IntRange(0, 19).Draw(t, "task"))
+	kind := rapid.SampledFrom([]string{"output", "output", "drop", "abort", "tracker"}).Draw(t, "fault")
+	return Fault{At: at, Do: func(now time.Duration, l *slots.Ledger) {
+		if kind == "tracker" {
+			last := l.Config().Slots[places-1].Tracker
+			if last > 0 {
+				l.Lost(now, last)
+			}
+			return
+		}
+		if int(job) >= l.Jobs() {
+			return
+		}
+		switch _, total := l.JobTasks(job, slots.Map); {
+		case kind == "abort":
+			l.Abort(now, job)
+		case int32(task) >= total:
+		case kind == "output":
+			l.LostOutput(now, job, task)
+		case kind == "drop":
+			l.Drop(now, job, slots.Map, task)
+		}
+	}}
+}
+
+func checkWorkload(t *rapid.T, newPolicy func() slots.Policy, claims Claims) {
+	w := drawWorkload(t)
+	o := w.options
+	o.Each = func(now time.Duration, l *slots.Ledger) error { return checkIdle(l, claims) }
+	var log trace.Log
+	var file bytes.Buffer
+	o.Sinks = []trace.Sink{&log, trace.NewJSONL(&file)}
+	l, err := Drive(w.config, newPolicy(), w.jobs, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := checkEvents(l, log.Events); err != nil {
+		t.Fatal(err)
+	}
+	var again trace.Log
+	o.Sinks = []trace.Sink{&again}
+	if _, err := Drive(w.config, newPolicy(), w.jobs, o); err != nil {
+		t.Fatal(err)
+	}
+	if i := firstDifference(log.Events, again.Events); i >= 0 {
+		t.Fatalf("the second run differs from event %d on", i)
+	}
+	diff, err := slots.Replay(&file, func(slots.Config) (slots.Policy, error) { return newPolicy(), nil })
+	if err != nil || diff != nil {
+		t.Fatalf("replay: %v, %v", diff, err)
+	}
+}
+
+func firstDifference(a, b []trace.Event) int {
+	for i := range a {
+		if i >= len(b) || a[i] != b[i] {
+			return i
+		}
+	}
+	if len(b) > len(a) {
+		return len(a)
+	}
+	return -1
+}
+
+// checkIdle holds a policy to its claim. Reduces that the deadlock guard keeps
+// back are not idleness, so nothing is claimed while a waiting reduce could run.
+func checkIdle(l *slots.Ledger, claims Claims) error {
+	if claims.Idle == nil || l.KeptBack() {
+		return nil
+	}
+	pending, idle := l.Idle()
+	if claims.Idle(pending, idle) {
+		return fmt.Errorf("%d maps and %d reduces are pending while %d map slots and %d reduce slots idle",
+			pending[slots.Map], pending[slots.Reduce], idle[slots.Map], idle[slots.Reduce])
+	}
+	return nil
+}
+
+// checkEvents checks what the events say against rules that need no Ledger: no
+// slot runs two attempts, no task two without speculation, none commits twice
+// without its output being lost between.
+func checkEvents(l *slots.Ledger, events []trace.Event) error {
+	type task struct {
+		job, task int32
+		kind      slots.Kind
+	}
+	onSlot := map[int32]bool{}
+	running, committed := map[task]int{}, map[task]bool{}
+	for i := range events {
+		e := &events[i]
+		id := task{e.Job, e.Task, e.Kind}
+		switch e.Op {
+		case trace.OpStart:
+			if onSlot[e.Slot] || running[id] > 0 && !e.Has(trace.Speculative) || committed[id] {
+				return fmt.Errorf("event %d starts %v on slot %d: slot busy %v, task running %d, committed %v", i, id, e.Slot, onSlot[e.Slot], running[id], committed[id])
+			}
+			onSlot[e.Slot] = true
+			running[id]++
+		case trace.OpFinish:
+			if e.Slot < 0 { // went with its tracker
+				continue
+			}
+			onSlot[e.Slot] = false
+			running[id]--
+			committed[id] = committed[id] || e.Has(trace.OK)
+		case trace.OpLostOutput:
+			committed[id] = false
+		case trace.OpLostTracker: // its attempts end and its maps are lost without a word each
+			clear(onSlot)
+			clear(running)
+			clear(committed)
+		}
+	}
+	return nil
+}
+
+func checkLostOutput(t *rapid.T, newPolicy func() slots.Policy, places int) {
+	maps := max(1, places-1)
+	if places == 1 && !sharesOneSlot(newPolicy()) {
+		return // typed slots need one of each kind
+	}
+	c := slots.Config{Slots: Typed(1, maps, places-maps), Slowstart: rapid.SampledFrom([]slots.PPM{0, slots.One / 2, slots.One}).Draw(t, "slowstart")}
+	var jobs []Job
+	for i := range rapid.IntRange(1, 3).Draw(t, "jobs") {
+		jobs = append(jobs, Job{
+			Spec:    slots.JobSpec{Name: fmt.Sprint(i), Maps: int32(rapid.IntRange(1, 5).Draw(t, "maps")), MapsSealed: true, Reduces: int32(rapid.IntRange(1, 5).Draw(t, "reduces"))},
+			MapTime: Const(time.Second), ReduceTime: Const(time.Duration(rapid.IntRange(1, 9).Draw(t, "reduce time")) * time.Second),
+		})
+	}
+	var o Options
+	for range rapid.IntRange(1, 3).Draw(t, "losses") {
+		job, task := slots.JobID(rapid.IntRange(0, len(jobs)-1).Draw(t, "job")), slots.TaskID(rapid.IntRange(0, 4).Draw(t, "task"))
+		o.Faults = append(o.Faults, Fault{time.Duration(rapid.IntRange(1, 30000).Draw(t, "at")) * time.Millisecond,
+			func(now time.Duration, l *slots.Ledger) { l.LostOutput(now, job, task) }})
+	}
+	if _, err := Drive(c, newPolicy(), jobs, o); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// sharesOneSlot reports whether a reduce may run where there is one map slot and
+// nothing else.
+func sharesOneSlot(p slots.Policy) bool {
+	if b, ok := p.(slots.Borrower); ok {
+		ofMapSlots, _ := b.Borrow()
+		return ofMapSlots.Of(1) == 1
+	}
+	lender, ok := p.(slots.Lender)
+	return ok && lender.Lends()
+}
+
+// checkStream feeds the maps of a job bit by bit, as a decoder would, with
+// reduces ready from the start.
+func checkStream(t *testing.T, newPolicy func() slots.Policy) {
+	c := slots.Config{Slots: Typed(1, 2, 1)}
+	jobs := []Job{{Spec: slots.JobSpec{Name: "stream", Reduces: 3}, MapTime: Const(2 * time.Second), ReduceTime: Const(time.Second)}}
+	var o Options
+	for i := range int32(10) {
+		o.Faults = append(o.Faults, Fault{time.Duration(i) * time.Second, func(now time.Duration, l *slots.Ledger) {
+			l.Ready(now, 0, slots.Readiness{Maps: i + 1, Total: i + 1, Sealed: i == 9})
+		}})
+	}
+	l, err := Drive(c, newPolicy(), jobs, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if done, total := l.JobTasks(0, slots.Map); done != 10 || total != 10 || l.JobState(0) != slots.Succeeded {
+		t.Errorf("%d of %d maps done, job %v", done, total, l.JobState(0))
+	}
+}

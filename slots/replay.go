@@ -1,0 +1,264 @@
+package slots
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"mrlocal/trace"
+)
+
+// Difference is the first decision in which a replay and a recorded run differ.
+type Difference struct {
+	Line     int    // of the event file
+	Decision int64  // how many decisions came before it
+	Recorded string // as it stands in the file; "": none there
+	Replayed string // as this Ledger decides; "": none
+
+	// FactsLine is the line of the first Assign that rested on other facts than
+	// the recorded one did, or 0: then facts were dropped, swapped or changed
+	// before it, else the policy or the Ledger is another.
+	FactsLine int
+}
+
+func (d *Difference) String() string {
+	text := fmt.Sprintf("line %d, decision %d: recorded %s, replayed %s", d.Line, d.Decision+1, orNone(d.Recorded), orNone(d.Replayed))
+	if d.FactsLine > 0 {
+		text += fmt.Sprintf(" (the facts before line %d are not the run's)", d.FactsLine)
+	}
+	return text
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "nothing"
+	}
+	return s
+}
+
+// Replay feeds the facts of an event file to a fresh Ledger and compares every
+// decision. It returns nil where all are the same. An error means that the file
+// cannot be read, is cut short or was changed without changing a decision.
+func Replay(r io.Reader, newPolicy func(c Config) (Policy, error)) (*Difference, error) {
+	d, err := trace.NewDecoder(r)
+	if err != nil {
+		return nil, err
+	}
+	c, err := configOf(d.Header())
+	if err != nil {
+		return nil, err
+	}
+	p, err := newPolicy(c)
+	if err != nil {
+		return nil, err
+	}
+	l, err := New(c, p)
+	if err != nil {
+		return nil, err
+	}
+	rp := &replay{decoder: d, ledger: l}
+	s := trace.NewStream()
+	s.Attach(rp)
+	l.SetStream(s)
+	diff, err := rp.run()
+	if err != nil {
+		err = fmt.Errorf("replay: %w", err)
+	}
+	return diff, err
+}
+
+// replay is also the sink of the fresh Ledger's stream: made holds what it
+// decided and the file has not confirmed yet.
+type replay struct {
+	decoder   *trace.Decoder
+	ledger    *Ledger
+	made      []trace.Event
+	at        int // first unconfirmed of made
+	decisions int64
+	factsLine int
+}
+
+// Record implements trace.Sink.
+func (r *replay) Record(_ *trace.Stream, e *trace.Event) error {
+	if e.Op.Class() == trace.Decision || e.Op.Class() == trace.Ask {
+		if r.at == len(r.made) {
+			r.made, r.at = r.made[:0], 0
+		}
+		r.made = append(r.made, *e)
+	}
+	return nil
+}
+
+func (r *replay) run() (*Difference, error) {
+	for {
+		e, err := r.decoder.Next()
+		if err != nil {
+			return r.end(err)
+		}
+		class := e.Op.Class()
+		if class == trace.Detail {
+			continue
+		}
+		if class == trace.Decision {
+			if diff := r.compare(&e); diff != nil {
+				return diff, nil
+			}
+			continue
+		}
+		if r.at < len(r.made) {
+			return r.differ("", r.text(&r.made[r.at])), nil
+		}
+		if e.At < r.ledger.now {
+			return r.differ(r.text(&e), "a time that never goes back from "+r.ledger.now.String()), nil
+		}
+		if err := r.apply(&e); err != nil {
+			return nil, &trace.SyntaxError{Line: r.decoder.Line(), Err: err}
+		}
+		if class == trace.Ask {
+			if diff := r.compareAsk(&e); diff != nil {
+				return diff, nil
+			}
+		}
+	}
+}
+
+// end is what a whole replay says: the file's own end, then facts that differ
+// without a decision that does.
+func (r *replay) end(err error) (*Difference, error) {
+	if r.at < len(r.made) {
+		return r.differ("", r.text(&r.made[r.at])), nil
+	}
+	if r.factsLine > 0 {
+		return nil, fmt.Errorf("the facts before line %d are not the run's, though no decision differs", r.factsLine)
+	}
+	if !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	return nil, nil
+}
+
+// compare takes a recorded decision and the next one that was made.
+func (r *replay) compare(e *trace.Event) *Difference {
+	if r.at == len(r.made) {
+		return r.differ(r.text(e), "")
+	}
+	got := r.made[r.at]
+	r.at++
+	if !same(got, *e) {
+		return r.differ(r.text(e), r.text(&got))
+	}
+	r.decisions++
+	return nil
+}
+
+// compareAsk takes a recorded Assign and the one just made: the wake-up it asked
+// for is a decision; the digest tells whether it rested on the same facts.
+func (r *replay) compareAsk(e *trace.Event) *Difference {
+	if r.at == len(r.made) { // nothing was left to ask for
+		return r.differ(r.text(e), "")
+	}
+	got := r.made[r.at]
+	r.at++
+	if got.D != e.D && r.factsLine == 0 {
+		r.factsLine = r.decoder.Line()
+	}
+	if got.C != e.C {
+		return r.differ(r.text(e), r.text(&got))
+	}
+	return nil
+}
+
+func same(a, b trace.Event) bool {
+	a.Seq, b.Seq = 0, 0
+	return a == b
+}
+
+func (r *replay) text(e *trace.Event) string {
+	c := *e
+	c.Seq = 0
+	return string(trace.AppendJSON(nil, &c, nil))
+}
+
+func (r *replay) differ(recorded, replayed string) *Difference {
+	return &Difference{Line: r.decoder.Line(), Decision: r.decisions, Recorded: recorded, Replayed: replayed, FactsLine: r.factsLine}
+}
+
+// apply tells the Ledger a recorded fact, or asks it.
+func (r *replay) apply(e *trace.Event) error {
+	l, j := r.ledger, JobID(e.Job)
+	if e.Op != trace.OpSubmit && e.Op != trace.OpAssign && e.Op != trace.OpLostTracker && l.job(j) == nil {
+		return fmt.Errorf("%v of job %d, which was not submitted", e.Op, e.Job)
+	}
+	a := Attempt{Job: j, Kind: e.Kind, Task: TaskID(e.Task), N: e.N}
+	switch e.Op {
+	case trace.OpSubmit:
+		return r.submit(e)
+	case trace.OpReady:
+		return r.ready(e)
+	case trace.OpDrop:
+		if t := l.jobs[j]; t.state == Running && (e.Task < 0 || e.Task >= t.side[e.Kind].total && (t.sealed || e.Kind == Reduce)) {
+			return fmt.Errorf("job %d has no %v %d to drop", e.Job, e.Kind, e.Task)
+		}
+		l.Drop(e.At, j, e.Kind, a.Task)
+	case trace.OpPhase:
+		l.Phase(e.At, a, e.Phase)
+	case trace.OpProgress:
+		l.Progress(e.At, a, PPM(e.A))
+	case trace.OpFinish:
+		l.Finish(e.At, a, outcomeOf(e))
+	case trace.OpLostOutput:
+		l.LostOutput(e.At, j, a.Task)
+	case trace.OpLostTracker:
+		if e.A < 0 || e.A >= int64(len(l.trackers)) {
+			return fmt.Errorf("tracker %d of %d is lost", e.A, len(l.trackers))
+		}
+		l.Lost(e.At, TrackerID(e.A))
+	case trace.OpAbort:
+		l.Abort(e.At, j)
+	case trace.OpAssign:
+		if e.A < -1 || e.A >= int64(len(l.trackers)) {
+			return fmt.Errorf("assign to tracker %d of %d", e.A, len(l.trackers))
+		}
+		if TrackerID(e.A) == allTrackers {
+			l.AssignAll(e.At)
+		} else {
+			l.Assign(e.At, TrackerID(e.A))
+		}
+	}
+	return nil
+}
+
+func (r *replay) submit(e *trace.Event) error {
+	texts := r.decoder.Texts(e.Ref)
+	s := JobSpec{
+		Name: texts[0], Pool: texts[1], User: texts[2], Maps: int32(e.A), Reduces: int32(e.B), ReadyMaps: int32(e.C),
+		Priority: Priority(e.D), Weight: PPM(e.E), MapsSealed: e.Has(trace.Sealed),
+	}
+	if min(e.A, e.B, e.C) < 0 || max(e.A, e.B) > maxTasks || e.C > e.A || e.E < 1 {
+		return fmt.Errorf("submit of %d maps, %d ready, %d reduces, weight %d", e.A, e.C, e.B, e.E)
+	}
+	if id := r.ledger.Submit(e.At, s); int32(id) != e.Job {
+		return fmt.Errorf("job %d is submitted out of turn, as job %d", e.Job, id)
+	}
+	return nil
+}
+
+// maxTasks bounds what a broken file can make a replay allocate.
+const maxTasks = 100_000_000
+
+func (r *replay) ready(e *trace.Event) error {
+	j := r.ledger.jobs[e.Job]
+	if e.A < 0 || e.A > e.B || e.B > maxTasks || j.sealed && j.state == Running && int32(e.B) > j.side[Map].total {
+		return fmt.Errorf("job %d: %d of %d maps are ready", e.Job, e.A, e.B)
+	}
+	r.ledger.Ready(e.At, j.id, Readiness{Maps: int32(e.A), Total: int32(e.B), Sealed: e.Has(trace.Sealed)})
+	return nil
+}
+
+func outcomeOf(e *trace.Event) Outcome {
+	return Outcome{
+		OK: e.Has(trace.OK), Killed: e.Has(trace.Killed), InBytes: e.A, OutBytes: e.B,
+		CPU: time.Duration(e.C), CopyBytes: e.D, CopyTime: time.Duration(e.E),
+	}
+}

@@ -1,0 +1,228 @@
+package trace
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// ErrCut says that an event file has no last line: the run that wrote it was
+// killed, or the file was cut short.
+var ErrCut = errors.New("cut short: its last line is missing")
+
+// ErrChanged says that an event file is not what a run wrote: the hash or the
+// number of lines in its last line is another.
+var ErrChanged = errors.New("changed after it was written: its last line does not fit")
+
+// SyntaxError is a line of an event file that cannot be read.
+type SyntaxError struct {
+	Line int
+	Err  error
+}
+
+func (e *SyntaxError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
+func (e *SyntaxError) Unwrap() error { return e.Err }
+
+// maxLineBytes bounds a line; headers of large clusters are the longest.
+const maxLineBytes = 64 << 20
+
+// Decoder reads an event file.
+type Decoder struct {
+	header Header
+	scan   *bufio.Scanner
+	line   int
+	count  uint64
+	hash   *xxhash.Digest
+	ops    map[string]Op
+	texts  [][]string
+}
+
+// NewDecoder reads the header. A file that is not an event file is an error.
+func NewDecoder(r io.Reader) (*Decoder, error) {
+	d := &Decoder{scan: bufio.NewScanner(r), hash: xxhash.New(), ops: map[string]Op{}, texts: [][]string{nil}}
+	d.scan.Buffer(make([]byte, 0, 64<<10), maxLineBytes)
+	for op := range numOps {
+		d.ops[op.String()] = op
+	}
+	line, err := d.next()
+	if err != nil {
+		if err == io.EOF {
+			err = errors.New("empty")
+		}
+		return nil, fmt.Errorf("read events: %w", err)
+	}
+	var h fileHeader
+	if err := json.Unmarshal(line, &h); err != nil || h.Kind != fileKind {
+		return nil, errors.New("read events: line 1: not an event file of mrlocal")
+	}
+	if h.Schema != Schema {
+		return nil, fmt.Errorf("read events: schema %d, this program reads %d", h.Schema, Schema)
+	}
+	d.header = Header{Policy: h.Policy, Seed: h.Seed, Config: h.Config, Slots: h.Slots}
+	d.sum(line)
+	return d, nil
+}
+
+// Header is line 1.
+func (d *Decoder) Header() *Header { return &d.header }
+
+// Line is the number of the line that Next read last.
+func (d *Decoder) Line() int { return d.line }
+
+// Texts are what an event's Ref refers to.
+func (d *Decoder) Texts(ref int32) []string { return d.texts[ref] }
+
+// next returns the next line, valid until the one after it.
+func (d *Decoder) next() ([]byte, error) {
+	if !d.scan.Scan() {
+		if err := d.scan.Err(); err != nil {
+			return nil, &SyntaxError{d.line + 1, err}
+		}
+		return nil, io.EOF
+	}
+	d.line++
+	return d.scan.Bytes(), nil
+}
+
+func (d *Decoder) sum(line []byte) {
+	d.hash.Write(line)
+	d.hash.Write([]byte{'\n'})
+}
+
+// Next reads an event. After the last one it returns io.EOF if the file is
+// whole, and an error that is ErrCut or ErrChanged if not.
+func (d *Decoder) Next() (Event, error) {
+	line, err := d.next()
+	if err == io.EOF {
+		return Event{}, ErrCut
+	}
+	if err != nil {
+		return Event{}, err
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(line, &fields); err != nil {
+		if _, peek := d.next(); peek == io.EOF {
+			return Event{}, ErrCut
+		}
+		return Event{}, &SyntaxError{d.line, err}
+	}
+	if string(fields["op"]) == `"end"` {
+		return Event{}, d.end(fields)
+	}
+	d.sum(line)
+	d.count++
+	e, err := d.event(fields)
+	if err != nil {
+		return Event{}, &SyntaxError{d.line, err}
+	}
+	return e, nil
+}
+
+func (d *Decoder) end(fields map[string]json.RawMessage) error {
+	want := fmt.Sprintf(`"%016x"`, d.hash.Sum64())
+	if string(fields["hash"]) != want || string(fields["events"]) != strconv.FormatUint(d.count, 10) {
+		return ErrChanged
+	}
+	return io.EOF
+}
+
+// event is the inverse of AppendJSON.
+func (d *Decoder) event(fields map[string]json.RawMessage) (Event, error) {
+	var e Event
+	op, ok := d.ops[string(bytes.Trim(fields["op"], `"`))]
+	if !ok || op == OpNone {
+		return e, fmt.Errorf("unknown op %s", fields["op"])
+	}
+	e.Op = op
+	s := op.shape()
+	f := fieldReader{fields: fields}
+	e.Seq = uint64(f.number("seq", 64))
+	e.At = time.Duration(f.number("at", 64))
+	for _, p := range []struct {
+		has  parts
+		name string
+		to   *int32
+	}{{hasJob, "job", &e.Job}, {hasTask, "task", &e.Task}, {hasN, "n", &e.N}, {hasSlot, "slot", &e.Slot}} {
+		if s.parts&p.has != 0 {
+			*p.to = int32(f.number(p.name, 32))
+		}
+	}
+	if s.parts&hasKind != 0 {
+		e.Kind = Kind(f.word("kind", kindNames[:]))
+	}
+	if s.parts&hasPhase != 0 {
+		e.Phase = Phase(f.word("phase", phaseNames[:]))
+	}
+	if s.parts&hasRule != 0 {
+		e.Rule = Rule(f.word("rule", ruleNames[:]))
+	}
+	for i, name := range flagNames {
+		if bit := Flags(1) << i; s.flags&bit != 0 && string(f.field(name)) == "true" {
+			e.Flags |= bit
+		}
+	}
+	values := [...]*int64{&e.A, &e.B, &e.C, &e.D, &e.E}
+	for i, name := range s.values {
+		*values[i] = f.number(name, 64)
+	}
+	if len(s.texts) > 0 {
+		texts := make([]string, len(s.texts))
+		for i, name := range s.texts {
+			texts[i] = f.text(name)
+		}
+		e.Ref = int32(len(d.texts))
+		d.texts = append(d.texts, texts)
+	}
+	return e, f.err
+}
+
+// fieldReader reads fields with a sticky error.
+type fieldReader struct {
+	fields map[string]json.RawMessage
+	err    error
+}
+
+func (f *fieldReader) field(name string) json.RawMessage {
+	v, ok := f.fields[name]
+	if !ok && f.err == nil {
+		f.err = fmt.Errorf("%q is missing", name)
+	}
+	return v
+}
+
+func (f *fieldReader) number(name string, bits int) int64 {
+	v := f.field(name)
+	n, err := strconv.ParseInt(string(v), 10, bits)
+	if err != nil && f.err == nil {
+		f.err = fmt.Errorf("%q: %s is not a number of %d bits", name, v, bits)
+	}
+	return n
+}
+
+func (f *fieldReader) text(name string) string {
+	var t string
+	if err := json.Unmarshal(f.field(name), &t); err != nil && f.err == nil {
+		f.err = fmt.Errorf("%q: %w", name, err)
+	}
+	return t
+}
+
+func (f *fieldReader) word(name string, words []string) int {
+	t := f.text(name)
+	for i, w := range words {
+		if w == t {
+			return i
+		}
+	}
+	if f.err == nil {
+		f.err = fmt.Errorf("%q: %q is unknown", name, t)
+	}
+	return 0
+}
