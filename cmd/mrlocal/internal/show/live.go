@@ -1,0 +1,117 @@
+package show
+
+import (
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/decor"
+
+	"mrlocal/trace"
+)
+
+const (
+	liveInterval = 100 * time.Millisecond
+	barTotal     = 10_000 // steps of a bar
+	barWidth     = 72
+	nameWidth    = 14
+)
+
+// Live is a block of lines on a terminal that is drawn again and again: a bar
+// a phase and job, with rate and time to go, and the strip of slots. It leaves
+// nothing behind.
+type Live struct {
+	progress *mpb.Progress
+	strip    *mpb.Bar
+	bars     map[barKey]*mpb.Bar
+
+	mu struct {
+		sync.Mutex
+		strip string // as last drawn
+		notes map[barKey]string
+	}
+}
+
+type barKey struct {
+	job  int32
+	kind trace.Kind
+}
+
+// NewLive draws on w, a terminal.
+func NewLive(w io.Writer) *Live {
+	l := &Live{
+		progress: mpb.New(mpb.WithOutput(w), mpb.WithWidth(barWidth), mpb.WithRefreshRate(liveInterval)),
+		bars:     map[barKey]*mpb.Bar{},
+	}
+	l.mu.notes = map[barKey]string{}
+	l.strip = l.progress.MustAdd(1, mpb.BarFillerFunc(l.drawStrip), mpb.BarPriority(1<<20))
+	return l
+}
+
+func (l *Live) drawStrip(w io.Writer, _ decor.Statistics) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, err := fmt.Fprintf(w, "%-*s %s", nameWidth, "slots", l.mu.strip)
+	return err
+}
+
+func (l *Live) interval() time.Duration { return liveInterval }
+
+func (l *Live) draw(m *Model, now time.Duration) {
+	l.mu.Lock()
+	l.mu.strip = m.Strip()
+	l.mu.Unlock()
+	for _, j := range m.jobs {
+		for k := range j.kinds {
+			if j.kinds[k].total > 0 {
+				l.drawBar(j, trace.Kind(k), now)
+			}
+		}
+	}
+}
+
+func (l *Live) drawBar(j *jobState, k trace.Kind, now time.Duration) {
+	key := barKey{j.id, k}
+	note := fmt.Sprintf("%d/%d", j.kinds[k].done, j.kinds[k].total)
+	if k == trace.Map {
+		if rate := j.bytesPerSecond(now); rate > 0 {
+			note += " " + humanize.IBytes(uint64(rate)) + "/s"
+		}
+		if left := j.remaining(now); left > 0 {
+			note += " " + roundTime(left).String()
+		}
+	}
+	l.mu.Lock()
+	l.mu.notes[key] = note
+	l.mu.Unlock()
+	bar := l.bars[key]
+	if bar == nil {
+		name := fmt.Sprintf("%-*.*s", nameWidth, nameWidth, j.name+" "+k.String())
+		bar = l.progress.New(barTotal, mpb.BarStyle(), mpb.BarPriority(int(j.id)*trace.Kinds+int(k)),
+			mpb.PrependDecorators(decor.Name(name)),
+			mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return l.note(key) })))
+		l.bars[key] = bar
+	}
+	// One short of the total while the display lives: a complete bar is final to mpb.
+	bar.SetCurrent(min(barTotal-1, int64(j.kinds[k].share()*barTotal)))
+}
+
+func (l *Live) note(key barKey) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.mu.notes[key]
+}
+
+// Note writes a message of the run above the block.
+func (l *Live) Note(text string) { _, _ = l.progress.Write([]byte(text)) }
+
+func (l *Live) close() {
+	for _, bar := range l.bars {
+		bar.Abort(true)
+	}
+	l.strip.Abort(true)
+	l.progress.Wait()
+}

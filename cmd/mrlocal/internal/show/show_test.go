@@ -1,0 +1,137 @@
+package show
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"mrlocal/trace"
+)
+
+var twoSlots = []trace.Slot{{ID: 0, Home: trace.Map}, {ID: 1, Home: trace.Reduce}, {ID: 2, Home: trace.Map, Extra: true}}
+
+func texts(int32) []string { return []string{"wordcount"} }
+
+func modelAfter(events ...trace.Event) *Model {
+	m := NewModel(twoSlots)
+	for i := range events {
+		m.Apply(&events[i], texts)
+	}
+	return m
+}
+
+func submit() trace.Event {
+	return trace.Event{Op: trace.OpSubmit, Job: 1, Ref: 1, A: 4, B: 1, Flags: trace.Sealed}
+}
+
+func start(kind trace.Kind, task, slot int32, f trace.Flags) trace.Event {
+	return trace.Event{Op: trace.OpStart, Job: 1, Kind: kind, Task: task, Slot: slot, Flags: f}
+}
+
+func finish(kind trace.Kind, task, slot int32, f trace.Flags, inBytes int64) trace.Event {
+	return trace.Event{Op: trace.OpFinish, Job: 1, Kind: kind, Task: task, Slot: slot, Flags: f, A: inBytes}
+}
+
+func TestTheStripShowsOneCellASlot(t *testing.T) {
+	for name, c := range map[string]struct {
+		events []trace.Event
+		want   string
+	}{
+		"idle, extra slots closed":     {nil, ".."},
+		"a map at home, a map on loan": {[]trace.Event{submit(), start(trace.Map, 0, 0, 0), start(trace.Map, 1, 1, trace.Lent)}, "Mm"},
+		"a reduce at home and on loan": {[]trace.Event{submit(), start(trace.Reduce, 0, 1, 0), start(trace.Reduce, 1, 0, trace.Lent)}, "rR"},
+		"idle again":                   {[]trace.Event{submit(), start(trace.Map, 0, 0, 0), finish(trace.Map, 0, 0, trace.OK, 9)}, ".."},
+		"an extra slot opens":          {[]trace.Event{submit(), {Op: trace.OpOpen, Slot: 2}}, "..."},
+		"and drains while it is busy":  {[]trace.Event{submit(), {Op: trace.OpOpen, Slot: 2}, start(trace.Map, 0, 2, 0), {Op: trace.OpDrain, Slot: 2}}, "..M"},
+		"a slot nobody told about":     {[]trace.Event{submit(), start(trace.Map, 0, 4, 0)}, "...M"},
+	} {
+		if got := modelAfter(c.events...).Strip(); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+func TestTheLineTellsSharesRateAndTimeToGo(t *testing.T) {
+	second := time.Second
+	for name, c := range map[string]struct {
+		events []trace.Event
+		want   string
+	}{
+		"before the first job": {nil, "starting"},
+		"half of the maps done": {
+			[]trace.Event{submit(), start(trace.Map, 0, 0, 0), finish(trace.Map, 0, 0, trace.OK, 1<<20), start(trace.Map, 1, 0, 0), finish(trace.Map, 1, 0, trace.OK, 1<<20)},
+			"wordcount: map 50% (2/4) 1.0 MiB/s 2s to go, reduce 0% (0/1), slots ..",
+		},
+		"a failed attempt counts for nothing": {
+			[]trace.Event{submit(), start(trace.Map, 0, 0, 0), finish(trace.Map, 0, 0, 0, 1<<20)},
+			"wordcount: map 0% (0/4), reduce 0% (0/1), slots ..",
+		},
+		"a running attempt counts by its progress": {
+			[]trace.Event{submit(), start(trace.Map, 0, 0, 0), {Op: trace.OpProgress, Job: 1, Slot: 0, A: 500_000}},
+			"wordcount: map 12% (0/4) 14s to go, reduce 0% (0/1), slots M.",
+		},
+		"a stream whose end is not known": {
+			[]trace.Event{{Op: trace.OpSubmit, Job: 1, Ref: 1, A: 1}, {Op: trace.OpReady, Job: 1, A: 1, B: 3}},
+			"wordcount: map 0% (0/3+), slots ..",
+		},
+		"lost output is done again": {
+			[]trace.Event{submit(), start(trace.Map, 0, 0, 0), finish(trace.Map, 0, 0, trace.OK, 1), {Op: trace.OpLostOutput, Job: 1}},
+			"wordcount: map 0% (0/4), reduce 0% (0/1), slots ..",
+		},
+	} {
+		if got := modelAfter(c.events...).Line(2 * second); got != c.want {
+			t.Errorf("%s:\n got  %s\n want %s", name, got, c.want)
+		}
+	}
+}
+
+// A display that draws on every event it can get.
+type recorder struct {
+	Plain
+	buf bytes.Buffer
+}
+
+func (r *recorder) interval() time.Duration { return time.Millisecond }
+
+func TestAFollowerDrawsWhatTheStreamTellsAndStops(t *testing.T) {
+	r := &recorder{}
+	r.w = &r.buf
+	f := Follow(r)
+	s := trace.NewStream()
+	f.Watch(s)
+	s.Open(trace.Header{Slots: twoSlots})
+	e := submit()
+	e.Ref = s.Refer("wordcount", "pool", "user")
+	s.Append(e)
+	s.Append(start(trace.Map, 0, 0, 0))
+	time.Sleep(50 * time.Millisecond)
+	f.Stop()
+	f.Stop()
+	if !f.Stopped() || !strings.Contains(r.buf.String(), "mrlocal: wordcount: map 0% (0/4), reduce 0% (0/1), slots M.\n") {
+		t.Errorf("drew %q", r.buf.String())
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTheLiveBlockLeavesAndNeverHangs(t *testing.T) {
+	var buf bytes.Buffer
+	l := NewLive(&buf)
+	m := modelAfter(submit(), start(trace.Map, 0, 0, 0))
+	l.draw(m, time.Second)
+	l.Note("mrlocal: a note\n")
+	for i := range int32(4) {
+		e := finish(trace.Map, i, 0, trace.OK, 1)
+		m.Apply(&e, texts)
+	}
+	l.draw(m, 2*time.Second)
+	done := make(chan struct{})
+	go func() { l.close(); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(5 * time.Second):
+		t.Fatal("close hangs")
+	}
+}
