@@ -94,7 +94,9 @@ func analyseLiteral(re *syntax.Regexp) needs {
 	}
 	var best []literal
 	for _, p := range pieces {
-		best = cheaper(best, []literal{newLiteral(p, fold)})
+		if p != "" {
+			best = cheaper(best, []literal{newLiteral(p, fold)})
+		}
 	}
 	return needs{need: best}
 }

@@ -16,7 +16,6 @@ type regexpMatcher struct {
 	later *regexp.Regexp // at a place inside it
 	group int            // of the match in first: 1 where it lies inside borders
 	after int            // of the match in later
-	empty *emptyWords    // where -w needs care; else nil
 }
 
 func newRegexpMatcher(text string, tree *syntax.Regexp, b border) (*regexpMatcher, error) {
@@ -45,12 +44,6 @@ func newRegexpMatcher(text string, tree *syntax.Regexp, b border) (*regexpMatche
 			return nil, err
 		}
 	}
-	if b == wordEnds && m.first.MatchString("") {
-		var err error
-		if m.empty, err = newEmptyWords(text); err != nil {
-			return nil, err
-		}
-	}
 	return m, nil
 }
 
@@ -68,12 +61,7 @@ func looksBack(re *syntax.Regexp) bool {
 	return false
 }
 
-func (m *regexpMatcher) match(line []byte) bool {
-	if !m.lines.Match(line) {
-		return false
-	}
-	return m.empty == nil || m.empty.match(line)
-}
+func (m *regexpMatcher) match(line []byte) bool { return m.lines.Match(line) }
 
 func (m *regexpMatcher) find(line []byte, from int) (start, end int) {
 	re, group, base := m.first, m.group, from
@@ -92,65 +80,4 @@ func (m *regexpMatcher) find(line []byte, from int) (start, end int) {
 		return base + at[2*group], base + at[2*group+1]
 	}
 	return none, none
-}
-
-// emptyWords decides whether -w selects a line when the pattern also matches
-// nothing at all. GNU grep takes the longest match at each place in turn, and
-// where it does not end at a border, shorter ones, but none of no length: the
-// empty match only counts where it is the longest.
-type emptyWords struct {
-	first *regexp.Regexp // the longest match at the start of a line
-	later *regexp.Regexp // behind the first rune
-}
-
-func newEmptyWords(text string) (*emptyWords, error) {
-	first, err := regexp.Compile(`\A(` + text + `)`)
-	if err != nil {
-		return nil, err
-	}
-	later, err := regexp.Compile(`\A(?s:.)(` + text + `)`)
-	if err != nil {
-		return nil, err
-	}
-	first.Longest()
-	later.Longest()
-	return &emptyWords{first, later}, nil
-}
-
-func (w *emptyWords) match(line []byte) bool {
-	for at, width := 0, 0; ; at += width {
-		if (at == 0 || !isWord(line[at-1])) && w.matchAt(line, at, width) {
-			return true
-		}
-		if at == len(line) {
-			return false
-		}
-		_, width = utf8.DecodeRune(line[at:])
-	}
-}
-
-// matchAt tries the place at, which the rune of the given width precedes.
-func (w *emptyWords) matchAt(line []byte, at, width int) bool {
-	re := w.later
-	if at == 0 {
-		re = w.first
-	}
-	for limit := len(line); limit >= at; {
-		found := re.FindSubmatchIndex(line[at-width : limit])
-		if found == nil {
-			return false
-		}
-		end := at - width + found[3]
-		if end == at && limit < len(line) {
-			return false // shorter, and no length: GNU looks further on
-		}
-		if end == len(line) || !isWord(line[end]) {
-			return true
-		}
-		if end == at {
-			return false
-		}
-		limit = end - 1
-	}
-	return false
 }

@@ -119,13 +119,15 @@ func patternError(pattern string, err error) error {
 	}
 	pos := strings.Index(pattern, at.Expr)
 	switch at.Code {
+	case syntax.ErrTrailingBackslash:
+		pos = len(pattern) - 1
 	case syntax.ErrMissingParen:
 		pos, _ = parens(pattern)
 	case syntax.ErrUnexpectedParen:
 		_, pos = parens(pattern)
 	}
 	text := at.Code.String()
-	if at.Expr != pattern {
+	if at.Expr != pattern && at.Expr != "" {
 		text += fmt.Sprintf(": %q", at.Expr)
 	}
 	return usage.Errorf(object, "position %d: %s", max(pos, 0)+1, text)

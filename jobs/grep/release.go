@@ -186,6 +186,6 @@ func (r *releaser) endFile() {
 	}
 	n := min(r.selected, r.limit)
 	r.records += n
-	r.scratch = strconv.AppendInt(append(r.scratch[:0], r.prefix...), n, 10)
-	_, _ = r.out.Write(append(r.scratch, '\n'))
+	_, _ = r.out.Write(r.prefix)
+	_, _ = r.out.Write(append(strconv.AppendInt(r.out.AvailableBuffer(), n, 10), '\n'))
 }
