@@ -247,6 +247,8 @@ type attemptFile struct {
 		sync.Mutex
 		f *os.File // nil: ended
 	}
+	bytes int64     // under mu
+	disk  writeback // under mu
 }
 
 func (a *attemptFile) write(p []byte) error {
@@ -255,9 +257,12 @@ func (a *attemptFile) write(p []byte) error {
 	if a.mu.f == nil || a.given.Load() {
 		return ErrAborted
 	}
-	if _, err := a.mu.f.Write(p); err != nil {
+	n, err := a.mu.f.Write(p)
+	if err != nil {
 		return fmt.Errorf("output: write: %w", bare(err))
 	}
+	a.bytes += int64(n)
+	a.disk.wrote(a.mu.f, a.bytes)
 	return nil
 }
 

@@ -166,18 +166,25 @@ type sink struct {
 	w      io.Writer
 	file   *os.File // nil: a stream
 	offset int64    // bytes passed on
-	stop   func()   // ends a write that waits; may be nil
+	disk   writeback
 }
 
 func fileSink(f *os.File) *sink { return &sink{w: f, file: f} }
 
 func (s *sink) Write(p []byte) (int, error) {
 	n, err := s.w.Write(p)
-	s.offset += int64(n)
+	s.advance(int64(n))
 	if err == nil && n < len(p) {
 		err = io.ErrShortWrite
 	}
 	return n, streamError(err)
+}
+
+func (s *sink) advance(bytes int64) {
+	s.offset += bytes
+	if s.file != nil {
+		s.disk.wrote(s.file, s.offset)
+	}
 }
 
 // rewind takes back everything after offset, or reports that it cannot.
@@ -194,7 +201,7 @@ func (s *sink) rewind(offset int64) (bool, error) {
 	if _, err := s.file.Seek(offset, io.SeekStart); err != nil {
 		return false, fmt.Errorf("output: take back a failed attempt: %w", bare(err))
 	}
-	s.offset = offset
+	s.offset, s.disk.from = offset, min(s.disk.from, offset)
 	return true, nil
 }
 

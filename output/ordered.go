@@ -38,10 +38,10 @@ type ordered struct {
 		idle     sync.Cond
 		queue    map[int]*turn
 		turn     int
-		total    int // -1: not known yet
+		total    int   // -1: not known yet
 		draining bool  // somebody passes parts on
 		current  *turn // is being passed on
-		ended    bool // the Releaser wants no more
+		ended    bool  // the Releaser wants no more
 		aborted  bool
 		err      error
 	}
@@ -254,7 +254,7 @@ func (p passer) ReadFrom(r io.Reader) (int64, error) {
 		return 0, o.fail(err)
 	}
 	n, err := o.sink.file.ReadFrom(r)
-	o.sink.offset += n
+	o.sink.advance(n)
 	a.turn.passed += n
 	a.checked = a.turn.passed
 	return n, o.fail(streamError(err))

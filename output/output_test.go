@@ -435,28 +435,3 @@ func TestStandardOutputInAppendModeIsWrittenInOrder(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
-
-func TestRecordsAreKeyTabValueOrTheOneThatIsThere(t *testing.T) {
-	w := newWorld(t, 1<<20)
-	var out bytes.Buffer
-	target := w.begin(Spec{Stdout: &out}, w.parts(1))
-	p, err := target.Part(0, 0)
-	must(t, err)
-	long := bytes.Repeat([]byte("x"), partBufferBytes)
-	p.Record([]byte("k"), []byte("v"), '\n')
-	p.Record([]byte("k"), nil, '\n')
-	p.Record(nil, []byte("v"), 0)
-	p.Record([]byte{}, []byte{}, '\n')
-	p.Record(nil, nil, '\n')
-	p.Record(long, long[:3], '\n')
-	p.Record([]byte("k"), long, '\n')
-	want := "k\tv\nk\nv\x00\t\n\n" + string(long) + "\txxx\nk\t" + string(long) + "\n"
-	if p.Bytes() != int64(len(want)) {
-		t.Errorf("%d bytes counted, %d written", p.Bytes(), len(want))
-	}
-	must(t, p.Commit())
-	must(t, target.Commit())
-	if out.String() != want {
-		t.Errorf("got %.80q", out.String())
-	}
-}

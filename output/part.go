@@ -1,8 +1,6 @@
 package output
 
-import (
-	"sync"
-)
+import "sync"
 
 // partBufferBytes is what a Part gathers before it writes: large enough that
 // system calls cost nothing beside the copy, small enough for a core's cache.
@@ -54,50 +52,6 @@ func (p *Part) Write(data []byte) (int, error) {
 		}
 	}
 	return written, p.err
-}
-
-// Record appends a record as text: key, TAB, value, delim; only the one that
-// is there when the other is nil. The sticky error shows in Err and Commit.
-//
-// hot: once per record of the result.
-func (p *Part) Record(key, value []byte, delim byte) {
-	n := len(key) + len(value) + 2
-	if n > cap(p.buf)-len(p.buf) {
-		if !p.room(n) {
-			p.long(key, value, delim)
-			return
-		}
-	}
-	b := p.buf
-	if key != nil {
-		b = append(b, key...)
-		if value != nil {
-			b = append(b, '\t')
-		}
-	}
-	b = append(b, value...)
-	p.buf = append(b, delim)
-}
-
-// room makes room for n bytes and reports whether the buffer is large enough.
-func (p *Part) room(n int) bool {
-	p.ready()
-	if n > cap(p.buf)-len(p.buf) {
-		p.flush()
-	}
-	return n <= cap(p.buf)-len(p.buf)
-}
-
-// long writes a record that is larger than the buffer.
-func (p *Part) long(key, value []byte, delim byte) {
-	if key != nil {
-		p.Write(key)
-		if value != nil {
-			p.Write([]byte{'\t'})
-		}
-	}
-	p.Write(value)
-	p.Write([]byte{delim})
 }
 
 // ready gives the part a buffer.

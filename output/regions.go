@@ -53,7 +53,7 @@ func (r *regions) part(i int) (*region, error) {
 	if before := r.mu.latest[i]; before != nil {
 		before.abort()
 	}
-	r.mu.latest[i] = &region{of: r, part: i, offset: r.starts[i]}
+	r.mu.latest[i] = &region{of: r, part: i, offset: r.starts[i], disk: writeback{r.starts[i]}}
 	return r.mu.latest[i], nil
 }
 
@@ -81,6 +81,7 @@ type region struct {
 	of     *regions
 	part   int
 	offset int64
+	disk   writeback
 
 	mu struct {
 		sync.Mutex
@@ -99,6 +100,7 @@ func (w *region) write(p []byte) error {
 	}
 	n, err := w.of.f.WriteAt(p, w.offset)
 	w.offset += int64(n)
+	w.disk.wrote(w.of.f, w.offset)
 	if err != nil {
 		return fmt.Errorf("output: write: %w", bare(err))
 	}

@@ -72,6 +72,18 @@ func noReader(err error) bool { return errors.Is(err, unix.ENXIO) }
 
 func readerGone(err error) bool { return errors.Is(err, unix.EPIPE) }
 
+// startWriteback asks the disk to begin writing a piece of f, and does not
+// wait. It is only a hint: errors show in the sync.
+func startWriteback(f *os.File, offset, bytes int64) {
+	c, err := f.SyscallConn() // unlike Fd it may meet a Close from elsewhere
+	if err != nil {
+		return
+	}
+	_ = c.Control(func(fd uintptr) {
+		_ = unix.SyncFileRange(int(fd), offset, bytes, unix.SYNC_FILE_RANGE_WRITE)
+	})
+}
+
 // atOffset is where a regular file that is not in append mode stands, and
 // whether it ends there.
 func atOffset(f *os.File) (offset int64, atEnd bool) {
