@@ -32,9 +32,16 @@ type matchMapper struct {
 	search *search
 	walker walker
 	count  [8]byte
+	only   []byte // what can only match in one way
 }
 
-func newMatchMapper(p *program) *matchMapper { return &matchMapper{search: newSearch(p)} }
+func newMatchMapper(p *program) *matchMapper {
+	m := &matchMapper{search: newSearch(p)}
+	if p.exact && len(p.literals) == 1 && !p.literals[0].fold {
+		m.only = []byte(p.literals[0].text)
+	}
+	return m
+}
 
 func (m *matchMapper) Map(b jobs.Block, out jobs.Emitter) error {
 	if len(b.Data) == 0 {
@@ -47,8 +54,8 @@ func (m *matchMapper) Map(b jobs.Block, out jobs.Emitter) error {
 		return nil
 	}
 	m.walker.reset(m.search, b.Data)
-	if set := m.search.literals; len(set) == 1 && !set[0].fold {
-		m.same(set[0].text, out)
+	if m.only != nil {
+		m.same(out)
 	} else {
 		m.emit(b.Data, out)
 	}
@@ -79,8 +86,8 @@ func (m *matchMapper) emit(text []byte, out jobs.Emitter) {
 	}
 }
 
-// same counts what can only match in one way, and emits it once.
-func (m *matchMapper) same(text string, out jobs.Emitter) {
+// same counts what is always the same, and emits it once.
+func (m *matchMapper) same(out jobs.Emitter) {
 	n := uint64(0)
 	for {
 		if start, _ := m.walker.next(); start == none {
@@ -89,7 +96,7 @@ func (m *matchMapper) same(text string, out jobs.Emitter) {
 		n++
 	}
 	if n > 0 {
-		out.Emit([]byte(text), jobs.AppendUint64(m.count[:0], n))
+		out.Emit(m.only, jobs.AppendUint64(m.count[:0], n))
 	}
 }
 

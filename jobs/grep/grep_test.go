@@ -178,7 +178,8 @@ func TestWrongPatternsSayWhere(t *testing.T) {
 
 // drawPattern draws an expression over a small alphabet.
 func drawPattern(t *rapid.T, depth int) string {
-	atoms := []string{"a", "b", "ab", "s", "K", "é", ".", `\w`, `\W`, `[ab]`, `[^a]`, "-", " ", "foo", "", `\b`, `\B`, "^", "$", "(?i:k)", "[[:upper:]]", "\ufffd", `\n`, `\x{17f}`}
+	atoms := []string{"a", "b", "ab", "s", "K", "é", ".", `\w`, `\W`, `[ab]`, `[^a]`, "-", " ", "foo", "", `\b`, `\B`, "^", "$", "(?i:k)", "[[:upper:]]", "\ufffd", `\n`, `\x{17f}`,
+		"(?m:^)", "(?m:$)", "(?s:.)", `\A`, `\z`, `[a\n]`, "(?i)", "(?U)"}
 	if depth == 0 {
 		return rapid.SampledFrom(atoms).Draw(t, "atom")
 	}

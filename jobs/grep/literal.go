@@ -234,23 +234,37 @@ func cheaper(a, b []literal) []literal {
 // at because of it.
 func cost(set []literal) float64 {
 	const stream, stop, verify = 0.05, 6, 400
-	sum := 0.0
+	sum := verify * chance(set)
 	for _, l := range set {
-		if l.text == "" {
-			return verify
-		}
-		rarest, chance := 1.0, 1.0
+		rarest := 1.0
 		for i := range len(l.text) {
-			f := frequency(l.text[i])
-			if l.fold && hasLetter(l.text[i:i+1]) {
-				f += frequency(l.text[i] &^ 0x20)
-			}
-			rarest = min(rarest, f)
-			chance *= f * 3 // neighbours are not independent
+			rarest = min(rarest, l.frequency(i))
 		}
-		sum += stream + stop*rarest + verify*chance
+		sum += stream + stop*rarest
 	}
 	return sum
+}
+
+// chance estimates how likely one of set begins at some place of a text.
+func chance(set []literal) float64 {
+	sum := 0.0
+	for _, l := range set {
+		one := 1.0
+		for i := range len(l.text) {
+			one *= min(1, 3*l.frequency(i)) // neighbours are not independent
+		}
+		sum += one
+	}
+	return sum
+}
+
+// frequency is that of byte i in a text.
+func (l literal) frequency(i int) float64 {
+	c := l.text[i]
+	if l.fold && 'a' <= c && c <= 'z' {
+		return frequency(c) + frequency(c&^0x20)
+	}
+	return frequency(c)
 }
 
 // frequency is a rough share of a byte in text: prose with markup.

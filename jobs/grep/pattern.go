@@ -94,6 +94,9 @@ func (p *program) compileText(text string) error {
 	n := analyse(tree)
 	p.literals = n.inside()
 	p.exact = p.literals != nil && n.exact != nil && n.pure
+	if !p.exact && chance(p.literals) > maxChance {
+		p.literals = nil
+	}
 	for _, l := range p.literals {
 		p.oddFolds = p.oddFolds || l.fold && strings.ContainsAny(l.text, "ks")
 	}
@@ -102,6 +105,10 @@ func (p *program) compileText(text string) error {
 	}
 	return nil
 }
+
+// maxChance is how likely a place may hold a literal for it to be looked for:
+// beyond, most lines have one, and finding it spares nothing.
+const maxChance = 0.02
 
 // check compiles one pattern by itself, so that the error is about it.
 func check(pattern string) error {

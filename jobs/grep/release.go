@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 
 	"mrlocal/jobs"
@@ -23,6 +24,7 @@ type releaser struct {
 	cut      bool  // the last line was beyond the limit, so is what continues it
 	base     int64 // lines before the piece that the next split begins with
 	records  int64
+	header   [headerBytes]byte
 	scratch  []byte
 }
 
@@ -46,15 +48,14 @@ func (r *releaser) Release(split io.Reader, w io.Writer) (jobs.Verdict, error) {
 	r.out.Reset(w)
 	verdict := jobs.Continue
 	for verdict == jobs.Continue {
-		var header [headerBytes]byte
-		if _, err := io.ReadFull(r.in, header[:]); err == io.EOF {
+		if _, err := io.ReadFull(r.in, r.header[:]); err == io.EOF {
 			break
 		} else if err != nil {
 			return verdict, fmt.Errorf("grep: read a split's lines: %w", err)
 		}
-		head := binary.LittleEndian.Uint64(header[:8])
+		head := binary.LittleEndian.Uint64(r.header[:8])
 		var err error
-		verdict, err = r.frame(uint8(head), int64(head>>8), int64(binary.LittleEndian.Uint64(header[8:])))
+		verdict, err = r.frame(uint8(head), int64(head>>8), int64(binary.LittleEndian.Uint64(r.header[8:])))
 		if err != nil {
 			return verdict, err
 		}
@@ -144,7 +145,7 @@ func (r *releaser) copy(w io.Writer, length int64) error {
 
 // payload is a short payload, borrowed.
 func (r *releaser) payload(length int64) ([]byte, error) {
-	r.scratch = append(r.scratch[:0], make([]byte, length)...)
+	r.scratch = slices.Grow(r.scratch[:0], int(length))[:length]
 	_, err := io.ReadFull(r.in, r.scratch)
 	return r.scratch, err
 }
