@@ -1,0 +1,225 @@
+package input
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+)
+
+// cut reads the records of a piece of an uncompressed regular file.
+//
+//	start      off              end                 size
+//	  │ …⏎ read │ chunk          │ slack │            │
+//
+// It reads no byte of the piece twice but the tail of each chunk, and beyond
+// the piece only what the last record needs.
+type cut struct {
+	plan     *Plan
+	h        *os.File
+	file     *File
+	index    int32
+	start    int64
+	off      int64 // a record starts here; before the first Next: start
+	end      int64
+	size     int64 // of the file; less than planned for some files of /sys
+	slack    int64 // how far beyond end the last record is looked for at first
+	delim    byte
+	probe    bool // the first bytes have not been looked at
+	brief    bool // leave out records longer than a chunk
+	sought   bool
+	done     bool
+	finished bool
+}
+
+// firstSlackBytes covers the last record of most files.
+const firstSlackBytes = 4 << 10
+
+// What the first bytes of a whole file may say.
+var (
+	errCompressed = errors.New("compressed")
+	errBinary     = errors.New("binary")
+)
+
+func newCut(p *Plan, pc Piece, h *os.File) *cut {
+	f := &p.Files[pc.File]
+	return &cut{
+		plan: p, h: h, file: f, index: pc.File, start: pc.Start, off: pc.Start, end: pc.End, size: f.Bytes,
+		slack: firstSlackBytes, delim: p.o.Delim, probe: pc.Start == 0 && pc.End == f.Bytes,
+	}
+}
+
+func (c *cut) consumedBytes() int64 { return min(c.off, c.end) - c.start }
+func (c *cut) Close() error         { return c.h.Close() }
+
+func (c *cut) next(h *hold) (block, error) {
+	if !c.sought {
+		c.sought = true
+		if err := c.seek(h); err != nil {
+			return block{}, err
+		}
+	}
+	for !c.done {
+		b, ok, err := c.fill(h)
+		if ok || err != nil {
+			return b, err
+		}
+	}
+	if !c.finished {
+		c.finished, c.off = true, max(c.off, c.end)
+		if err := c.file.unchanged(c.h); err != nil {
+			return block{}, err
+		}
+	}
+	return block{}, io.EOF
+}
+
+// seek finds the first record that starts in the piece: after the first
+// delimiter at start-1 or later. A piece that lies inside one record has
+// none; it is read through once and nothing beyond it.
+func (c *cut) seek(h *hold) error {
+	if c.start == 0 {
+		return nil
+	}
+	for at, want := c.start-1, int64(firstSlackBytes); at < c.end-1; want = chunkBytes {
+		want = min(want, c.end-1-at)
+		buf, err := h.take(int(want))
+		if err != nil {
+			return err
+		}
+		n, err := c.readAt(buf[:want], at)
+		if err != nil {
+			return err
+		}
+		if i := bytes.IndexByte(buf[:n], c.delim); i >= 0 {
+			c.off = at + int64(i) + 1
+			return nil
+		}
+		if at += int64(n); at >= c.size {
+			break
+		}
+	}
+	c.done = true
+	return nil
+}
+
+// fill reads the next chunk and cuts it after its last whole record. False:
+// what was read holds no whole record, look again.
+func (c *cut) fill(h *hold) (b block, ok bool, err error) {
+	want := min(chunkBytes, c.size-c.off, c.end-c.off+c.slack)
+	buf, err := h.take(int(want))
+	if err != nil {
+		return b, false, err
+	}
+	n, err := c.readAt(buf[:want], c.off)
+	if err != nil {
+		return b, false, err
+	}
+	if n == 0 { // a file of /sys that ended before its size
+		c.done = true
+		return block{data: buf[:0], last: true}, c.off == 0, nil
+	}
+	data := buf[:n]
+	if c.probe {
+		c.probe = false
+		if detect(data) != None {
+			return b, false, errCompressed
+		}
+		if c.plan.o.SkipBinary && c.plan.judge(c.index, data) {
+			return b, false, errBinary
+		}
+	}
+	ends := c.off + int64(n)
+	records := 0
+	switch {
+	case ends < c.end:
+		records = bytes.LastIndexByte(data, c.delim) + 1
+	case c.off < c.end:
+		from := max(c.end-1-c.off, 0)
+		if i := bytes.IndexByte(data[from:], c.delim); i >= 0 {
+			records, c.done = int(from)+i+1, true
+		} else if ends < c.size && want < chunkBytes {
+			c.slack = chunkBytes
+			return b, false, nil
+		} else {
+			records = bytes.LastIndexByte(data, c.delim) + 1
+		}
+	}
+	if ends == c.size && !c.done {
+		records, c.done = n, true // a last record without delimiter
+	}
+	if records == 0 {
+		if c.brief {
+			c.done = true
+			return b, false, nil
+		}
+		return c.long(h, c.off+int64(n))
+	}
+	b = block{data[:records:records], c.off, c.off+int64(records) == c.size}
+	c.off += int64(records)
+	if c.off >= c.end {
+		c.done = true
+	}
+	return b, true, nil
+}
+
+// long reads a record of more than a chunk: its length is scanned first, with
+// the chunk at hand, so that its memory is asked for once and in full. pos is
+// where the scan goes on.
+func (c *cut) long(h *hold, pos int64) (b block, ok bool, err error) {
+	end := int64(-1)
+	for end < 0 && pos < c.size {
+		buf, err := h.take(chunkBytes)
+		if err != nil {
+			return b, false, err
+		}
+		n, err := c.readAt(buf[:min(chunkBytes, c.size-pos)], pos)
+		if err != nil {
+			return b, false, err
+		}
+		if i := bytes.IndexByte(buf[:n], c.delim); i >= 0 {
+			end = pos + int64(i) + 1
+		}
+		pos += int64(n)
+	}
+	if end < 0 {
+		end = c.size
+	}
+	length := end - c.off
+	if length > maxRecordBytes {
+		return b, false, tooLong(c.file.Path, c.off)
+	}
+	buf, err := h.take(int(length))
+	if err != nil {
+		return b, false, roomError(c.file.Path, c.off, length, err)
+	}
+	data := buf[:length:length]
+	if n, err := c.readAt(data, c.off); err != nil {
+		return b, false, err
+	} else if n < len(data) || end < c.size && data[n-1] != c.delim {
+		return b, false, fmt.Errorf("%s: %w", shown(c.file.Path), errChanged)
+	}
+	b = block{data, c.off, end == c.size}
+	c.off = end
+	c.done = end >= c.end
+	return b, true, nil
+}
+
+// readAt fills buf. A file that ends too early has been truncated, unless it
+// is one of /sys, whose sizes are made up: then its size becomes known here.
+func (c *cut) readAt(buf []byte, at int64) (int, error) {
+	n, err := c.h.ReadAt(buf, at)
+	if n == len(buf) {
+		return n, nil
+	}
+	if err != io.EOF {
+		return n, err
+	}
+	if err := c.file.unchanged(c.h); err != nil {
+		return n, err
+	}
+	c.size = max(at+int64(n), c.off)
+	c.end = min(c.end, c.size)
+	return n, nil
+}

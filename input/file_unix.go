@@ -1,0 +1,35 @@
+//go:build unix
+
+package input
+
+import (
+	"io/fs"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// identityOf is the identity behind fi.
+func identityOf(fi os.FileInfo) identity {
+	st, ok := fi.Sys().(*syscall.Stat_t)
+	if !ok {
+		return identity{mtimeNanos: fi.ModTime().UnixNano()}
+	}
+	return identity{dev: uint64(st.Dev), ino: uint64(st.Ino), mtimeNanos: fi.ModTime().UnixNano()}
+}
+
+// readable asks whether the process, with the rights it acts under, may read
+// path.
+func readable(path string) error {
+	if err := unix.Faccessat(unix.AT_FDCWD, path, unix.R_OK, unix.AT_EACCESS); err != nil {
+		return &fs.PathError{Op: "access", Path: path, Err: err}
+	}
+	return nil
+}
+
+// openRegular opens a file that was regular when it was planned, and does not
+// hang should it have become a FIFO.
+func openRegular(path string) (*os.File, error) {
+	return os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+}

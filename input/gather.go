@@ -1,0 +1,153 @@
+package input
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"mrlocal/internal/membudget"
+)
+
+// gather collects one record of unknown length. The first chunks stay in
+// memory; beyond Options.GatherBytes, or when memory is refused, all of it
+// goes to a temporary file, where there may be one.
+type gather struct {
+	s           *sequential
+	h           *hold
+	chunks      []*membudget.Chunk // full, but for the last
+	temp        *os.File           // then chunks is one buffer
+	lengthBytes int64              // of the record so far
+}
+
+// collect reads to the record's end; what follows goes to s.carry.
+func (g *gather) collect() error {
+	for ended := false; !ended; {
+		buf, err := g.room()
+		if err != nil {
+			return err
+		}
+		n, err := g.s.read(buf, int(g.lengthBytes))
+		if err != nil {
+			return err
+		}
+		i := bytes.IndexByte(buf[:n], g.s.plan.o.Delim)
+		if ended = i >= 0 || g.s.eof; i >= 0 {
+			g.s.carry = append(g.s.carry[:0], buf[i+1:n]...)
+			n = i + 1
+		}
+		g.lengthBytes += int64(n)
+		if g.temp == nil {
+			continue
+		}
+		if _, err := g.temp.Write(buf[:n]); err != nil {
+			return g.explain(err)
+		}
+	}
+	return nil
+}
+
+// room is where the next part of the record goes.
+func (g *gather) room() ([]byte, error) {
+	if g.temp != nil {
+		return g.chunks[0].Data[:chunkBytes], nil
+	}
+	o := &g.s.plan.o
+	err := error(nil)
+	if o.CreateTemp == nil || g.lengthBytes+chunkBytes <= o.GatherBytes {
+		var c *membudget.Chunk
+		if c, err = g.h.mem.Get(chunkBytes); err == nil {
+			g.chunks = append(g.chunks, c)
+			return c.Data[:chunkBytes], nil
+		}
+	}
+	if o.CreateTemp == nil {
+		return nil, roomError(g.s.plan.Files[g.s.file].Path, g.s.off, g.lengthBytes, err)
+	}
+	if err := g.spill(); err != nil {
+		return nil, err
+	}
+	return g.chunks[0].Data[:chunkBytes], nil
+}
+
+// spill writes the record so far to a temporary file and keeps one chunk.
+func (g *gather) spill() (err error) {
+	if g.temp, err = g.s.plan.o.CreateTemp(); err != nil {
+		return g.explain(err)
+	}
+	left := g.lengthBytes
+	for _, c := range g.chunks {
+		n := min(left, chunkBytes)
+		if _, err := g.temp.Write(c.Data[:n]); err != nil {
+			return g.explain(err)
+		}
+		left -= n
+	}
+	for _, c := range g.chunks[1:] {
+		g.h.mem.Put(c)
+	}
+	g.chunks = g.chunks[:1]
+	return nil
+}
+
+// join puts the record together in the held chunk.
+func (g *gather) join() ([]byte, error) {
+	data, err := g.whole()
+	if err != nil && g.temp == nil && g.s.plan.o.CreateTemp != nil {
+		// The chunks were in the way of the record itself.
+		if err := g.spill(); err != nil {
+			return nil, err
+		}
+		data, err = g.whole()
+	}
+	if err != nil {
+		return nil, roomError(g.s.plan.Files[g.s.file].Path, g.s.off, g.lengthBytes, err)
+	}
+	if g.temp != nil {
+		if _, err := g.temp.Seek(0, io.SeekStart); err != nil {
+			return nil, g.explain(err)
+		}
+		if _, err := io.ReadFull(g.temp, data); err != nil {
+			return nil, g.explain(err)
+		}
+		return data, nil
+	}
+	at := 0
+	for _, c := range g.chunks {
+		at += copy(data[at:], c.Data[:chunkBytes])
+	}
+	return data, nil
+}
+
+// whole is memory for the record. With the record in a temporary file even
+// the last chunk is given back first.
+func (g *gather) whole() ([]byte, error) {
+	if g.temp != nil {
+		g.free()
+	}
+	buf, err := g.h.take(int(g.lengthBytes))
+	if err != nil {
+		return nil, err
+	}
+	return buf[:g.lengthBytes:g.lengthBytes], nil
+}
+
+func (g *gather) explain(err error) error {
+	return fmt.Errorf("%s: record at offset %d, collected in a temporary file: %w", g.s.path(), g.s.off, err)
+}
+
+func (g *gather) free() {
+	for _, c := range g.chunks {
+		g.h.mem.Put(c)
+	}
+	g.chunks = nil
+}
+
+func (g *gather) close() error {
+	g.free()
+	if g.temp == nil {
+		return nil
+	}
+	return errors.Join(g.temp.Close(), os.Remove(g.temp.Name()))
+}

@@ -1,0 +1,195 @@
+package input_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"mrlocal/input"
+	"mrlocal/internal/membudget"
+)
+
+// memory is a Memory that knows what is out, and may refuse.
+type memory struct {
+	mu struct {
+		sync.Mutex
+		out   map[*membudget.Chunk]bool
+		bytes int
+		peak  int
+	}
+	limitBytes int // 0: none
+	charged    int64
+}
+
+var errRoom = errors.New("no room")
+
+func (m *memory) Get(bytes int) (*membudget.Chunk, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n := max(bytes, membudget.ChunkBytes)
+	if m.limitBytes > 0 && m.mu.bytes+n > m.limitBytes {
+		return nil, errRoom
+	}
+	if m.mu.out == nil {
+		m.mu.out = map[*membudget.Chunk]bool{}
+	}
+	c := &membudget.Chunk{Data: make([]byte, n)}
+	m.mu.out[c] = true
+	m.mu.bytes += n
+	m.mu.peak = max(m.mu.peak, m.mu.bytes)
+	return c, nil
+}
+
+// Put spoils the chunk, so that whoever still looks at it is found out.
+func (m *memory) Put(c *membudget.Chunk) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.mu.out[c] {
+		panic("chunk put back twice")
+	}
+	delete(m.mu.out, c)
+	m.mu.bytes -= len(c.Data)
+	for i := 0; i < len(c.Data); i += 61 {
+		c.Data[i] = 0xee
+	}
+	c.Data = nil
+}
+
+func (m *memory) none(t testing.TB) {
+	t.Helper()
+	if m.mu.bytes != 0 {
+		t.Errorf("%d bytes were not put back", m.mu.bytes)
+	}
+}
+
+// write makes a file in a fresh directory and returns its path.
+func write(t testing.TB, name string, data []byte) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, data, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func plan(t testing.TB, o input.Options, paths ...string) *input.Plan {
+	t.Helper()
+	p, err := input.NewPlan(paths, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// content is what was read of each file, in order.
+type content struct {
+	data   map[int32][]byte
+	blocks int
+	last   map[int32]int
+}
+
+// readAll reads every split and stream of a plan, and checks what every block
+// must be: at the place it claims, whole records, chunks given back.
+func readAll(t testing.TB, p *input.Plan, delim byte) content {
+	t.Helper()
+	c, err := tryRead(t, p, delim, &memory{}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range p.Files {
+		if c.last[int32(i)] != 1 {
+			t.Errorf("file %d has %d last blocks", i, c.last[int32(i)])
+		}
+	}
+	return c
+}
+
+// blocks is what Reader and Stream have in common.
+type blocks interface {
+	Next() bool
+	Err() error
+	Keep()
+	Chunk() *membudget.Chunk
+	Close()
+}
+
+func tryRead(t testing.TB, p *input.Plan, delim byte, m *memory, keep bool) (content, error) {
+	t.Helper()
+	c := content{data: map[int32][]byte{}, last: map[int32]int{}}
+	for _, s := range p.Splits {
+		r := p.Open(s, m)
+		for r.Next() {
+			b := r.Block()
+			c.add(t, b.File, b.Offset, b.Data, b.Last, delim)
+			keepSome(r, m, keep, c.blocks)
+			if got := r.Consumed(); got < 0 || got > s.Bytes {
+				t.Errorf("%d of %d bytes consumed", got, s.Bytes)
+			}
+		}
+		err := r.Err()
+		if got := r.Consumed(); err == nil && got != s.Bytes {
+			t.Errorf("%d of %d bytes consumed at the end of split %d", got, s.Bytes, s.ID)
+		}
+		r.Close()
+		m.none(t)
+		if err != nil {
+			return c, err
+		}
+	}
+	for _, f := range p.Streams {
+		st, err := p.OpenStream(f, m)
+		if err != nil {
+			return c, err
+		}
+		for st.Next() {
+			b := st.Block()
+			c.add(t, b.File, b.Offset, b.Data, b.Last, delim)
+			keepSome(st, m, keep, c.blocks)
+		}
+		err = st.Err()
+		st.Close()
+		m.none(t)
+		if err != nil {
+			return c, err
+		}
+	}
+	return c, nil
+}
+
+// keepSome keeps every second chunk and puts it back spoiled at once: a reader
+// may not look at it again.
+func keepSome(b blocks, m *memory, keep bool, n int) {
+	if keep && n%2 == 0 {
+		chunk := b.Chunk()
+		b.Keep()
+		m.Put(chunk)
+	}
+}
+
+func (c *content) add(t testing.TB, file int32, off int64, data []byte, last bool, delim byte) {
+	t.Helper()
+	if off != int64(len(c.data[file])) {
+		t.Fatalf("file %d: block claims offset %d, %d bytes were read before it", file, off, len(c.data[file]))
+	}
+	if c.last[file] > 0 {
+		t.Fatalf("file %d: a block after the last", file)
+	}
+	if !last && !bytes.HasSuffix(data, []byte{delim}) {
+		t.Fatalf("file %d: block at %d does not end with a record", file, off)
+	}
+	c.data[file] = append(c.data[file], data...)
+	c.blocks++
+	if last {
+		c.last[file]++
+	}
+}
+
+func writeTo(t testing.TB, path string, data []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, data, 0o666); err != nil {
+		t.Fatal(err)
+	}
+}

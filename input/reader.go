@@ -1,0 +1,173 @@
+package input
+
+import (
+	"errors"
+	"io"
+	"os"
+
+	"mrlocal/internal/membudget"
+	"mrlocal/jobs"
+)
+
+// Reader yields the blocks of a split: of every file at least one, in whose
+// Data there is nothing if the file is empty.
+//
+//	for r.Next() {
+//		use(r.Block()) // and r.Keep(), if its chunk is not given back
+//	}
+//	err := r.Err()
+type Reader struct {
+	plan     *Plan
+	pieces   []Piece // not opened yet
+	file     int32   // the one that is open
+	src      source  // nil: none is open
+	hold     hold
+	decoders decoders
+	block    jobs.Block
+	consumed int64 // of finished pieces
+	skipped  []int32
+	err      error
+}
+
+// Open reads a split. Nothing is opened before the first Next.
+func (p *Plan) Open(s Split, mem Memory) *Reader {
+	return &Reader{plan: p, pieces: s.Pieces, hold: hold{mem: mem}, decoders: decoders{mem: mem}}
+}
+
+// Next moves to the next block and reports whether there is one. It takes
+// back the chunk of the last, unless that was kept.
+func (r *Reader) Next() bool {
+	for r.err == nil {
+		if r.src == nil && !r.open() {
+			break
+		}
+		b, err := r.src.next(&r.hold)
+		switch {
+		case err == nil:
+			r.block = jobs.Block{Path: r.plan.Files[r.file].Path, File: r.file, Offset: b.off, Data: b.data, Last: b.last}
+			return true
+		case err == io.EOF:
+			s, ok := r.src.(*sequential)
+			r.finish(ok && s.skipped)
+		case err == errBinary:
+			r.finish(true)
+		case err == errCompressed:
+			r.reopen()
+		default:
+			r.err = err
+		}
+	}
+	r.block = jobs.Block{}
+	r.hold.free()
+	return false
+}
+
+// open opens the next piece that is not skipped.
+func (r *Reader) open() bool {
+	for len(r.pieces) > 0 {
+		pc := r.pieces[0]
+		r.pieces = r.pieces[1:]
+		skip, err := r.openPiece(pc)
+		if err != nil {
+			r.err = err
+			return false
+		}
+		if !skip {
+			return true
+		}
+		r.consumed += pc.End - pc.Start
+		if pc.Start == 0 {
+			r.skipped = append(r.skipped, pc.File)
+		}
+	}
+	return false
+}
+
+func (r *Reader) openPiece(pc Piece) (skip bool, err error) {
+	f := &r.plan.Files[pc.File]
+	r.file = pc.File
+	h, err := r.plan.openPlanned(pc.File)
+	if err != nil {
+		return false, err
+	}
+	if f.Bytes == 0 || f.Codec != None {
+		return false, r.sequential(h)
+	}
+	c := newCut(r.plan, pc, h)
+	if r.plan.o.SkipBinary && !c.probe {
+		var buf []byte
+		if buf, err = r.hold.take(int(min(f.Bytes, binaryHeadBytes))); err == nil {
+			skip, err = r.plan.isBinary(pc.File, h, buf)
+		}
+		if skip || err != nil {
+			return skip, errors.Join(err, h.Close())
+		}
+	}
+	r.src = c
+	return false, nil
+}
+
+// sequential reads the whole of h from its start.
+func (r *Reader) sequential(h *os.File) error {
+	s, err := r.plan.newSequential(r.file, h, h, &r.decoders)
+	if err != nil {
+		return err
+	}
+	s.planned = h
+	r.src = s
+	return nil
+}
+
+// reopen reads a file that turned out to be compressed through its decoder.
+func (r *Reader) reopen() {
+	h := r.src.(*cut).h
+	r.src = nil
+	r.err = r.sequential(h)
+}
+
+// finish closes what has been read to its end.
+func (r *Reader) finish(skipped bool) {
+	if skipped {
+		r.skipped = append(r.skipped, r.file)
+	}
+	r.consumed += r.src.consumedBytes()
+	r.err = r.src.Close()
+	r.src = nil
+}
+
+// Block is the current block: whole records, borrowed until the next call of
+// Next or Close unless the chunk is kept.
+func (r *Reader) Block() jobs.Block { return r.block }
+
+// Chunk is what Block().Data lies in.
+func (r *Reader) Chunk() *membudget.Chunk { return r.hold.chunk }
+
+// Keep leaves the current chunk to the caller, who puts it back.
+func (r *Reader) Keep() { r.hold.chunk = nil }
+
+// Err is what ended the reading, nil at the end of the split.
+func (r *Reader) Err() error { return r.err }
+
+// Consumed is how many stored bytes of the split have been read.
+func (r *Reader) Consumed() int64 {
+	if r.src == nil {
+		return r.consumed
+	}
+	return r.consumed + r.src.consumedBytes()
+}
+
+// Skipped are the files that yielded nothing because they are binary. A file
+// of several splits is reported by the first of them.
+func (r *Reader) Skipped() []int32 { return r.skipped }
+
+// Close gives back what the reader holds. It may be called at any time, and
+// again.
+func (r *Reader) Close() {
+	if r.src != nil {
+		r.src.Close()
+		r.src = nil
+	}
+	r.pieces = nil
+	r.hold.free()
+	r.decoders.close()
+}

@@ -1,0 +1,115 @@
+package input
+
+import (
+	"io"
+
+	"mrlocal/jobs"
+)
+
+// Sample calls fn with records from up to places evenly spaced places of the
+// files that are not streams, about bytesEach (rounded up to a chunk at most)
+// from each. The same plan gives the same blocks. A place in the middle of a
+// record longer than a chunk yields nothing. Of a compressed file only the
+// start is looked at. Blocks are borrowed until fn returns.
+func (p *Plan) Sample(places, bytesEach int, mem Memory, fn func(jobs.Block) error) error {
+	var total int64
+	for i := range p.Splits {
+		total += p.Splits[i].Bytes
+	}
+	if total == 0 || places <= 0 || bytesEach <= 0 {
+		return nil
+	}
+	step := max(total/int64(places), 1)
+	s := sampler{plan: p, bytesEach: int64(bytesEach), fn: fn, r: Reader{plan: p, hold: hold{mem: mem}, decoders: decoders{mem: mem}}}
+	defer s.r.Close()
+	// at is the next place, counted in the stored bytes of all splits.
+	var before, at int64
+	for i := range p.Splits {
+		for _, pc := range p.Splits[i].Pieces {
+			length := pc.End - pc.Start
+			for ; at < before+length; at += step {
+				whole, err := s.place(pc, pc.Start+at-before)
+				if err != nil {
+					return err
+				}
+				if whole {
+					at += (before + length - at) / step * step
+				}
+			}
+			before += length
+		}
+	}
+	return nil
+}
+
+// sampler reads one place after the other.
+type sampler struct {
+	plan      *Plan
+	bytesEach int64
+	fn        func(jobs.Block) error
+	r         Reader
+}
+
+// place samples the records from the first that starts at at or later. whole:
+// other places of the file are of no use, for it is compressed or binary.
+func (s *sampler) place(pc Piece, at int64) (whole bool, err error) {
+	f := &s.plan.Files[pc.File]
+	s.r.file = pc.File
+	s.r.pieces = nil
+	defer func() {
+		if s.r.src != nil {
+			s.r.src.Close()
+			s.r.src = nil
+		}
+		s.r.hold.free()
+	}()
+	h, err := s.plan.openPlanned(pc.File)
+	if err != nil {
+		return false, err
+	}
+	codec := f.Codec
+	if codec == None && pc.Start == 0 && pc.End == f.Bytes {
+		var head [headBytes]byte
+		n, err := h.ReadAt(head[:], 0)
+		if err != nil && err != io.EOF {
+			h.Close()
+			return false, err
+		}
+		codec = detect(head[:n])
+	}
+	if codec != None {
+		if err := s.r.sequential(h); err != nil {
+			return true, err
+		}
+		return true, s.first()
+	}
+	c := newCut(s.plan, Piece{pc.File, at, min(at+chunkBytes, f.Bytes)}, h)
+	c.probe, c.brief, c.sought = false, true, true
+	s.r.src = c
+	if s.plan.o.SkipBinary {
+		buf, err := s.r.hold.take(int(min(f.Bytes, binaryHeadBytes)))
+		if err != nil {
+			return false, err
+		}
+		if binary, err := s.plan.isBinary(pc.File, h, buf); binary || err != nil {
+			return binary, err
+		}
+	}
+	if err := c.seek(&s.r.hold); err != nil {
+		return false, err
+	}
+	c.end = min(c.off+s.bytesEach, c.end)
+	return false, s.first()
+}
+
+// first hands the first block to fn.
+func (s *sampler) first() error {
+	b, err := s.r.src.next(&s.r.hold)
+	if err == io.EOF {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return s.fn(jobs.Block{Path: s.plan.Files[s.r.file].Path, File: s.r.file, Offset: b.off, Data: b.data, Last: b.last})
+}

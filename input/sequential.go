@@ -1,0 +1,204 @@
+package input
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+
+	"mrlocal/internal/membudget"
+)
+
+// sequential reads the records of what can only be read from its start: a
+// compressed file, a stream, a file of /proc.
+//
+// The tail of a chunk, a record's beginning, is copied into carry before the
+// block is handed out, for the chunk may be kept, written out and freed.
+type sequential struct {
+	plan    *Plan
+	file    int32
+	stored  stored
+	closer  io.Closer // nil: not ours
+	planned *os.File  // checked at the end that it has not changed; may be nil
+	r       io.Reader
+	codec   Codec
+	off     int64 // decoded, of the next block
+	from    int64 // records that start before it are left out
+	to      int64 // and those that start here or later
+	carry   []byte
+	started bool
+	skipped bool // as binary
+	eof     bool // r has ended
+	done    bool
+}
+
+// newSequential reads r, which it closes if closer is not nil.
+func (p *Plan) newSequential(file int32, r io.Reader, closer io.Closer, d *decoders) (*sequential, error) {
+	s := &sequential{plan: p, file: file, closer: closer, to: math.MaxInt64}
+	s.stored.r = r
+	var err error
+	if s.r, s.codec, err = d.open(&s.stored); err != nil {
+		return nil, errors.Join(s.explain(err), s.Close())
+	}
+	return s, nil
+}
+
+func (s *sequential) consumedBytes() int64 { return s.stored.bytes }
+
+func (s *sequential) Close() error {
+	if s.closer == nil {
+		return nil
+	}
+	return s.closer.Close()
+}
+
+// path is how the file is named in messages.
+func (s *sequential) path() string { return shown(s.plan.Files[s.file].Path) }
+
+// explain is a decoder's error with the place.
+func (s *sequential) explain(err error) error {
+	if s.codec == None {
+		return fmt.Errorf("%s: %w", s.path(), err)
+	}
+	at := s.off + int64(len(s.carry))
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("%s: %s data is cut short after %d decoded bytes: %w", s.path(), s.codec, at, err)
+	}
+	return fmt.Errorf("%s: %s data is corrupt after %d decoded bytes: %w", s.path(), s.codec, at, err)
+}
+
+// read fills buf, less only at the end. got is what the caller holds already
+// beyond off, for messages.
+func (s *sequential) read(buf []byte, got int) (n int, err error) {
+	for n < len(buf) && !s.eof {
+		m, err := s.r.Read(buf[n:])
+		n += m
+		if err == io.EOF {
+			s.eof = true
+		} else if err != nil {
+			s.off += int64(got + n)
+			s.carry = s.carry[:0]
+			return n, s.explain(err)
+		}
+	}
+	return n, nil
+}
+
+func (s *sequential) next(h *hold) (block, error) {
+	if s.done {
+		return block{}, io.EOF
+	}
+	buf, err := h.take(chunkBytes)
+	if err != nil {
+		return block{}, err
+	}
+	if !s.started {
+		s.started = true
+		if err := s.discard(buf); err != nil {
+			return block{}, err
+		}
+	}
+	buf = buf[:chunkBytes]
+	n := copy(buf, s.carry)
+	m, err := s.read(buf[n:], n)
+	if err != nil {
+		return block{}, err
+	}
+	data := buf[:n+m]
+	if s.off == 0 && s.plan.o.SkipBinary && s.plan.judge(s.file, data) {
+		s.done, s.skipped = true, true
+		return block{}, io.EOF
+	}
+	if s.eof {
+		return s.cut(block{data: data, last: true})
+	}
+	records := bytes.LastIndexByte(data, s.plan.o.Delim) + 1
+	if records == 0 {
+		return s.long(h)
+	}
+	s.carry = append(s.carry[:0], data[records:]...)
+	return s.cut(block{data: data[:records:records]})
+}
+
+// cut finishes a block of whole records: it finds out whether it is the last
+// of the file, and cuts off what lies outside [from, to).
+func (s *sequential) cut(b block) (block, error) {
+	if !b.last && len(s.carry) == 0 {
+		var one [1]byte
+		n, err := s.read(one[:], len(b.data))
+		if err != nil {
+			return block{}, err
+		}
+		s.carry = append(s.carry[:0], one[:n]...)
+		b.last = n == 0
+	}
+	b.off = s.off
+	s.off += int64(len(b.data))
+	if s.off >= s.to {
+		s.done = true
+		from := max(s.to-1-b.off, 0)
+		if i := bytes.IndexByte(b.data[from:], s.plan.o.Delim); i >= 0 && int(from)+i+1 < len(b.data) {
+			b.data, b.last = b.data[:int(from)+i+1], false
+		}
+	}
+	if b.last {
+		s.done = true
+		if s.planned != nil {
+			if err := s.plan.Files[s.file].unchanged(s.planned); err != nil {
+				return block{}, err
+			}
+		}
+	}
+	if len(b.data) == 0 && b.off > 0 {
+		return block{}, io.EOF // a range that begins at the end
+	}
+	return b, nil
+}
+
+// discard reads up to the first record that starts at from or later. buf is
+// scratch.
+func (s *sequential) discard(buf []byte) error {
+	for s.from > 0 && s.off < s.from-1 && !s.eof {
+		n, err := s.read(buf[:min(int64(len(buf)), s.from-1-s.off)], 0)
+		if err != nil {
+			return err
+		}
+		s.off += int64(n)
+	}
+	for s.from > 0 && !s.eof {
+		n, err := s.read(buf, 0)
+		if err != nil {
+			return err
+		}
+		if i := bytes.IndexByte(buf[:n], s.plan.o.Delim); i >= 0 {
+			s.off += int64(i) + 1
+			s.carry = append(s.carry[:0], buf[i+1:n]...)
+			break
+		}
+		s.off += int64(n)
+	}
+	s.done = s.off >= s.to
+	return nil
+}
+
+// long reads a record of more than a chunk, whose length nobody knows: it is
+// gathered in chunks, or where those do not suffice in a temporary file, and
+// then put together in memory of its size. The held chunk is its beginning.
+func (s *sequential) long(h *hold) (block, error) {
+	g := gather{s: s, h: h, chunks: []*membudget.Chunk{h.chunk}, lengthBytes: chunkBytes}
+	h.chunk, s.carry = nil, s.carry[:0]
+	defer g.close()
+	if err := g.collect(); err != nil {
+		return block{}, err
+	}
+	if g.lengthBytes > maxRecordBytes {
+		return block{}, tooLong(s.plan.Files[s.file].Path, s.off)
+	}
+	data, err := g.join()
+	if err != nil {
+		return block{}, err
+	}
+	return s.cut(block{data: data, last: s.eof && len(s.carry) == 0})
+}

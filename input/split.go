@@ -1,0 +1,123 @@
+package input
+
+import (
+	"fmt"
+	"math"
+
+	"mrlocal/internal/usage"
+)
+
+// fileCostBytes is what opening a file costs, in bytes that could be read
+// meanwhile: 100,000 tiny files are more than one map's work.
+const fileCostBytes = 4 << 10
+
+// split settles the block size, checks every file, and cuts. Adjacent small
+// files share a split; a stream ends it, so that splits keep the order of the
+// input.
+func (p *Plan) split() error {
+	workBytes := p.settleBlock()
+	var starts []int32 // of each split in pieces
+	var pieces []Piece
+	var packedBytes int64 // in the split that is open; 0: none is
+	closeSplit := func() { packedBytes = 0 }
+	add := func(pc Piece, seq int32) {
+		if packedBytes == 0 {
+			starts = append(starts, int32(len(pieces)))
+			p.Splits = append(p.Splits, Split{ID: int32(len(p.Splits)), Order: Order{pc.File, seq}})
+		}
+		pieces = append(pieces, pc)
+		p.Splits[len(p.Splits)-1].Bytes += pc.End - pc.Start
+	}
+	for i := range p.Files {
+		f := &p.Files[i]
+		if err := p.check(f, workBytes); err != nil {
+			return err
+		}
+		cost := f.Bytes + min(fileCostBytes, p.block/16)
+		switch {
+		case f.Stream:
+			closeSplit()
+			p.Streams = append(p.Streams, int32(i))
+		case p.cuts(f.Bytes) && f.Codec == None:
+			closeSplit()
+			seq := int32(0)
+			for at := int64(0); at < f.Bytes; seq++ {
+				end := at + p.block
+				if !p.cuts(f.Bytes - at) {
+					end = f.Bytes
+				}
+				add(Piece{int32(i), at, end}, seq)
+				at = end
+			}
+		default:
+			if packedBytes > 0 && packedBytes+cost > p.block {
+				closeSplit()
+			}
+			add(Piece{int32(i), 0, f.Bytes}, 0)
+			packedBytes += cost
+		}
+	}
+	for i := range p.Splits {
+		end := len(pieces)
+		if i+1 < len(starts) {
+			end = int(starts[i+1])
+		}
+		p.Splits[i].Pieces = pieces[starts[i]:end:end]
+	}
+	return nil
+}
+
+// cuts reports whether bytes are more than one split: Hadoop lets the last
+// one be a tenth longer than a block rather than have a tiny one after it.
+func (p *Plan) cuts(bytes int64) bool {
+	return bytes > p.block && float64(bytes) > float64(p.block)*slopTenths/10
+}
+
+// settleBlock chooses the block size, and returns what there is to do, in
+// bytes.
+func (p *Plan) settleBlock() (workBytes int64) {
+	for i := range p.Files {
+		p.Bytes += p.Files[i].Bytes
+	}
+	workBytes = p.Bytes + int64(len(p.Files))*fileCostBytes
+	p.block = p.o.BlockBytes
+	if p.block <= 0 {
+		per := workBytes/int64(4*p.o.MapSlots) + 1
+		p.block = (min(max(per, minBlockBytes), maxBlockBytes) + 64<<10 - 1) &^ (64<<10 - 1)
+	}
+	if least := p.Bytes / maxSplits; p.block < least {
+		p.block = (least + 1<<10 - 1) &^ (1<<10 - 1)
+		if p.o.BlockBytes > 0 {
+			p.Notes = append(p.Notes, fmt.Sprintf("block size raised to %d KiB: %d KiB would make more than %d splits",
+				p.block>>10, p.o.BlockBytes>>10, maxSplits))
+		}
+	}
+	return workBytes
+}
+
+// check makes sure that a file can be read, and whether it can be cut. Only
+// files of more than a block are opened.
+//
+// A large compressed file is a stream, unless it is such a small share of
+// the work that one map may decode it while others do the rest.
+func (p *Plan) check(f *File, workBytes int64) error {
+	if f.kind != regular {
+		return nil
+	}
+	if f.Bytes > math.MaxInt64/2 {
+		return usage.Errorf(shown(f.Path), "claims to have %d bytes", f.Bytes)
+	}
+	if !p.cuts(f.Bytes) {
+		if err := readable(f.Path); err != nil {
+			return usage.Errorf(shown(f.Path), "%v", cause(err))
+		}
+		return nil
+	}
+	codec, err := probe(f.Path)
+	if err != nil {
+		return usage.Errorf(shown(f.Path), "%v", cause(err))
+	}
+	f.Codec = codec
+	f.Stream = codec != None && f.Bytes >= workBytes/int64(4*p.o.MapSlots)
+	return nil
+}

@@ -1,0 +1,119 @@
+package input
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+
+	"mrlocal/internal/membudget"
+	"mrlocal/jobs"
+)
+
+// Stream yields the blocks of one file that can only be read from its start.
+// It is used as a Reader is.
+type Stream struct {
+	plan     *Plan
+	file     int32
+	src      *sequential
+	hold     hold
+	decoders decoders
+	block    jobs.Block
+	err      error
+	over     bool
+}
+
+// OpenStream reads a file from its start. It waits for the writer of a FIFO,
+// and for the first bytes.
+func (p *Plan) OpenStream(file int32, mem Memory) (*Stream, error) {
+	s := &Stream{plan: p, file: file, hold: hold{mem: mem}, decoders: decoders{mem: mem}}
+	f := &p.Files[file]
+	var h *os.File
+	var err error
+	switch f.kind {
+	case stdin:
+		s.src, err = p.newSequential(file, p.o.Stdin, nil, &s.decoders)
+	case fifo:
+		if h, err = os.Open(f.Path); err == nil {
+			s.src, err = p.newSequential(file, h, h, &s.decoders)
+		}
+	case regular:
+		if h, err = p.openPlanned(file); err == nil {
+			if s.src, err = p.newSequential(file, h, h, &s.decoders); err == nil {
+				s.src.planned = h
+			}
+		}
+	}
+	if err != nil {
+		s.decoders.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// ReopenStream decodes a file again and yields the records whose first byte
+// lies in the decoded range [offset, offset+length).
+func (p *Plan) ReopenStream(file int32, offset, length int64, mem Memory) (*Stream, error) {
+	if !p.Files[file].Rereadable {
+		return nil, fmt.Errorf("%s: cannot be read a second time", shown(p.Files[file].Path))
+	}
+	s, err := p.OpenStream(file, mem)
+	if err != nil {
+		return nil, err
+	}
+	s.src.from = offset
+	if s.src.to = offset + length; s.src.to < offset {
+		s.src.to = math.MaxInt64
+	}
+	return s, nil
+}
+
+// Next moves to the next block and reports whether there is one. It takes
+// back the chunk of the last, unless that was kept. When Next is called all
+// memory that it takes is taken within the call.
+func (s *Stream) Next() bool {
+	if s.err == nil && !s.over {
+		b, err := s.src.next(&s.hold)
+		if err == nil {
+			s.block = jobs.Block{Path: s.plan.Files[s.file].Path, File: s.file, Offset: b.off, Data: b.data, Last: b.last}
+			return true
+		}
+		if s.over = true; err != io.EOF {
+			s.err = err
+		}
+	}
+	s.block = jobs.Block{}
+	s.hold.free()
+	return false
+}
+
+// Block is the current block: whole records, borrowed until the next call of
+// Next or Close unless the chunk is kept.
+func (s *Stream) Block() jobs.Block { return s.block }
+
+// Chunk is what Block().Data lies in.
+func (s *Stream) Chunk() *membudget.Chunk { return s.hold.chunk }
+
+// Keep leaves the current chunk to the caller, who puts it back.
+func (s *Stream) Keep() { s.hold.chunk = nil }
+
+// Err is what ended the reading, nil at the end of the file.
+func (s *Stream) Err() error { return s.err }
+
+// Consumed is how many stored bytes have been read.
+func (s *Stream) Consumed() int64 { return s.src.consumedBytes() }
+
+// Skipped reports whether the stream yielded nothing because it is binary.
+func (s *Stream) Skipped() bool { return s.src.skipped }
+
+// Close gives back what the stream holds. It may be called at any time, and
+// again.
+func (s *Stream) Close() {
+	s.over = true
+	if err := s.src.Close(); s.err == nil && !errors.Is(err, os.ErrClosed) {
+		s.err = err
+	}
+	s.hold.free()
+	s.decoders.close()
+}
