@@ -120,3 +120,7 @@ func (l *Ledger) KeptBack() bool {
 	}
 	return false
 }
+
+// LentBy is, by lending kind, the papers' count of lent slots (SPEC A4) and of
+// open slots, summed over trackers.
+func (l *Ledger) LentBy() (lent, capacity [2]int32) { return l.total.lentBy, l.total.cap }

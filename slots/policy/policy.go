@@ -59,7 +59,7 @@ func All() []Info {
 
 // New returns a policy for one Ledger.
 func New(name string, o Options) (slots.Policy, error) {
-	nearest, best := "", len(name)+1
+	nearest, best := "", max(2, len(name)/2)+1 // a name farther off is no slip of the hand
 	var names []string
 	for _, e := range table() {
 		if e.Name == name {
@@ -70,10 +70,10 @@ func New(name string, o Options) (slots.Policy, error) {
 			nearest, best = e.Name, d
 		}
 	}
-	if best <= max(2, len(nearest)/2) {
+	if nearest != "" && name != "" {
 		return nil, usage.Errorf("policy "+name, "unknown; did you mean %s?", nearest)
 	}
-	return nil, usage.Errorf("policy "+name, "unknown; there are %s", strings.Join(names, ", "))
+	return nil, usage.Errorf(strings.TrimSpace("policy "+name), "unknown; there are %s", strings.Join(names, ", "))
 }
 
 // ForReplay makes the policy of a recorded run.

@@ -1,0 +1,204 @@
+package policy_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"mrlocal/internal/golden"
+	"mrlocal/slots"
+	"mrlocal/slots/policy"
+	"mrlocal/slots/policy/policytest"
+	"mrlocal/trace"
+)
+
+// TestScripts runs testdata/<policy>/<case>.txt: text in, a gantt out. Commands:
+//
+//	slots map=4 reduce=2 [trackers=1] [slowstart=1]
+//	policy [borrow-map=1] [borrow-reduce=1]
+//	pool NAME [weight=1] [min-maps=0] [min-reduces=0] [max-maps=0] [max-reduces=0] [fifo]
+//	job NAME [pool=NAME] maps=8 reduces=2 [map=1s] [reduce=1s] [submit=0s] [priority=0] [fail=map/3]
+//	lose JOB map=3 at=5s       a committed map's output is lost
+//	drop JOB map=3 at=5s
+//	abort JOB at=5s
+//	show cell=1s [lends]       how to draw; lends lists lendings and returns
+func TestScripts(t *testing.T) {
+	for _, info := range policy.All() {
+		t.Run(info.Name, func(t *testing.T) {
+			golden.Scripts(t, filepath.Join("testdata", info.Name, "*.txt"), func(t *testing.T, c golden.Case) string {
+				s := &script{t: t, options: whole(), jobs: map[string]slots.JobID{}, cell: time.Second}
+				for i, line := range strings.Split(strings.TrimSpace(c.Input), "\n") {
+					if err := s.command(strings.Fields(line)); err != nil {
+						t.Fatalf("line %d: %s: %v", c.Line+i, line, err)
+					}
+				}
+				return s.run(info.Name)
+			})
+		})
+	}
+}
+
+type script struct {
+	t       *testing.T
+	config  slots.Config
+	options policy.Options
+	work    []policytest.Job
+	names   []string
+	jobs    map[string]slots.JobID
+	faults  []policytest.Fault
+	cell    time.Duration
+	lends   bool
+}
+
+// args are name=value words, read with defaults; the first bad one sticks.
+type args struct {
+	values map[string]string
+	err    error
+}
+
+func parseArgs(words []string) *args {
+	a := &args{values: map[string]string{}}
+	for _, w := range words {
+		name, value, _ := strings.Cut(w, "=")
+		a.values[name] = value
+	}
+	return a
+}
+
+func (a *args) number(name string, otherwise int) int {
+	if v, ok := a.values[name]; ok {
+		n, err := strconv.Atoi(v)
+		if err != nil {
+			a.err = err
+		}
+		return n
+	}
+	return otherwise
+}
+
+func (a *args) share(name string, otherwise slots.PPM) slots.PPM {
+	if v, ok := a.values[name]; ok {
+		p, err := slots.ParsePPM(v)
+		if err != nil {
+			a.err = err
+		}
+		return p
+	}
+	return otherwise
+}
+
+func (a *args) time(name string, otherwise time.Duration) time.Duration {
+	if v, ok := a.values[name]; ok {
+		d, err := time.ParseDuration(v)
+		if err != nil {
+			a.err = err
+		}
+		return d
+	}
+	return otherwise
+}
+
+func (a *args) has(name string) bool { _, ok := a.values[name]; return ok }
+
+func (s *script) command(words []string) error {
+	verb, words := words[0], words[1:]
+	name := ""
+	if len(words) > 0 && !strings.Contains(words[0], "=") && verb != "show" {
+		name, words = words[0], words[1:]
+	}
+	a := parseArgs(words)
+	switch verb {
+	case "slots":
+		s.config.Slots = policytest.Typed(a.number("trackers", 1), a.number("map", 1), a.number("reduce", 1))
+		s.config.Slowstart = a.share("slowstart", slots.One)
+	case "policy":
+		s.options = policy.Options{BorrowMap: a.share("borrow-map", slots.One), BorrowReduce: a.share("borrow-reduce", slots.One)}
+	case "pool":
+		s.config.Pools = append(s.config.Pools, slots.Pool{
+			Name: name, Weight: a.share("weight", slots.One), FIFO: a.has("fifo"),
+			MinMaps: int32(a.number("min-maps", 0)), MinReduces: int32(a.number("min-reduces", 0)),
+			MaxMaps: int32(a.number("max-maps", 0)), MaxReduces: int32(a.number("max-reduces", 0)),
+		})
+	case "job":
+		s.job(name, a)
+	case "lose", "drop", "abort":
+		s.fault(verb, s.jobs[name], slots.TaskID(a.number("map", 0)), a.time("at", 0))
+	case "show":
+		s.cell, s.lends = a.time("cell", time.Second), a.has("lends")
+	default:
+		return fmt.Errorf("unknown command")
+	}
+	return a.err
+}
+
+func (s *script) job(name string, a *args) {
+	s.jobs[name] = slots.JobID(len(s.work))
+	s.names = append(s.names, name)
+	j := policytest.Job{
+		Spec: slots.JobSpec{
+			Name: name, Pool: a.values["pool"], Maps: int32(a.number("maps", 0)), MapsSealed: true,
+			Reduces: int32(a.number("reduces", 0)), Priority: slots.Priority(a.number("priority", 0)), Weight: a.share("weight", slots.One),
+		},
+		Submit: a.time("submit", 0), MapTime: policytest.Const(a.time("map", time.Second)), ReduceTime: policytest.Const(a.time("reduce", time.Second)),
+	}
+	if bad, times, ok := strings.Cut(a.values["fail"], "/"); ok {
+		task, _ := strconv.Atoi(bad)
+		n, _ := strconv.Atoi(times)
+		j.Fail = func(k slots.Kind, t slots.TaskID) int32 {
+			if k == slots.Map && t == slots.TaskID(task) {
+				return int32(n)
+			}
+			return 0
+		}
+	}
+	s.work = append(s.work, j)
+}
+
+func (s *script) fault(verb string, job slots.JobID, task slots.TaskID, at time.Duration) {
+	s.faults = append(s.faults, policytest.Fault{At: at, Do: func(now time.Duration, l *slots.Ledger) {
+		switch verb {
+		case "lose":
+			l.LostOutput(now, job, task)
+		case "drop":
+			l.Drop(now, job, slots.Map, task)
+		case "abort":
+			l.Abort(now, job)
+		}
+	}})
+}
+
+func (s *script) run(name string) string {
+	var log trace.Log
+	stream := &headerSink{}
+	l, err := policytest.Drive(s.config, mustNew(s.t, name, s.options), s.work, policytest.Options{Faults: s.faults, Sinks: []trace.Sink{&log, stream}})
+	if err != nil {
+		return err.Error()
+	}
+	var b strings.Builder
+	if err := trace.Gantt(&b, &stream.header, log.Events, trace.GanttOptions{Cell: s.cell}); err != nil {
+		s.t.Fatal(err)
+	}
+	st := l.Stats()
+	fmt.Fprintf(&b, "makespan %v, %d moves, lent %v, hoarding %v, utilisation %.2f\n", l.Now(), st.Moves, st.Lent, st.WaitingReduce, st.Utilisation())
+	for i, job := range s.names {
+		if state := l.JobState(slots.JobID(i)); state != slots.Succeeded {
+			fmt.Fprintf(&b, "%s %v\n", job, state)
+		}
+	}
+	if s.lends {
+		for i := range log.Events {
+			if e := &log.Events[i]; e.Op == trace.OpLend || e.Op == trace.OpReturn || e.Op == trace.OpKill {
+				fmt.Fprintf(&b, "%v %v slot %d: %s %v %d.%d (%v)\n", e.At, e.Op, e.Slot, s.names[e.Job], e.Kind, e.Task, e.N, e.Rule)
+			}
+		}
+	}
+	return b.String()
+}
+
+type headerSink struct{ header trace.Header }
+
+func (h *headerSink) Open(header *trace.Header) error              { h.header = *header; return nil }
+func (h *headerSink) Record(_ *trace.Stream, _ *trace.Event) error { return nil }
