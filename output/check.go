@@ -5,11 +5,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
 	"mrlocal/internal/tempdir"
-	"mrlocal/internal/usage"
 )
 
 // maxLinks is how many symbolic links lead to a file at most, as in Linux.
@@ -23,7 +23,7 @@ func openDirectory(spec Spec) (place, error) {
 		return nil, refuse(spec.Dir, err)
 	case info == nil:
 	case !info.IsDir():
-		return nil, usage.Errorf("output "+spec.Dir, "exists and is not a directory")
+		return nil, wrong(spec.Dir, "exists and is not a directory")
 	}
 	if err := checkPlace(spec, spec.Dir, path, info); err != nil {
 		return nil, err
@@ -41,11 +41,11 @@ func openDirectory(spec Spec) (place, error) {
 // replaced.
 func checkReplace(spec Spec, path string, info fs.FileInfo) error {
 	if tempdir.Locked(path) {
-		return usage.Errorf("output "+spec.Dir, "is being written by another run; give another name")
+		return wrong(spec.Dir, "is being written by another run; give another name")
 	}
 	if !spec.Overwrite {
 		if temp, err := os.Lstat(filepath.Join(path, tempName)); err == nil && temp.IsDir() && replaceable(path) == nil {
-			return usage.Errorf("output "+spec.Dir, "exists already, left by a run that was interrupted; --overwrite replaces it")
+			return wrong(spec.Dir, "exists already, left by a run that was interrupted; --overwrite replaces it")
 		}
 		return errExists(spec.Dir)
 	}
@@ -53,10 +53,10 @@ func checkReplace(spec Spec, path string, info fs.FileInfo) error {
 		return err
 	}
 	if parent, err := os.Stat(filepath.Dir(path)); err == nil && isMount(info, parent) {
-		return usage.Errorf("output "+spec.Dir, "is a mount point and cannot be replaced; give another name")
+		return wrong(spec.Dir, "is a mount point and cannot be replaced; give another name")
 	}
 	if name, inside := anyInside(info, spec.Files); inside {
-		return usage.Errorf("output "+spec.Dir, "holds the input %s and would be replaced; give another name", quoteName(name))
+		return wrong(spec.Dir, "holds the input %s and would be replaced; give another name", quoteName(name))
 	}
 	return nil
 }
@@ -70,22 +70,22 @@ func checkPlace(spec Spec, name, path string, info fs.FileInfo) error {
 	case err != nil:
 		return refuseParent(name, parent, err)
 	case !parentInfo.IsDir():
-		return usage.Errorf("output "+name, "its parent %s is not a directory", quoteName(parent))
+		return wrong(name, "its parent %s is not a directory", quoteName(parent))
 	}
 	if err := writable(parent); err != nil {
 		return refuseParent(name, parent, err)
 	}
 	roots := expand(spec.Inputs)
 	if info != nil {
-		if in, same := sameAsAny(info, spec.Files); same {
-			return usage.Errorf("output "+name, "is the input %s; give another name", quoteName(in))
+		if in, same := sameAsInput(spec, info); same {
+			return wrong(name, "is the input %s; give another name", quoteName(in))
 		}
 		if in, same := sameAsAny(info, roots); same {
-			return usage.Errorf("output "+name, "is the input %s; give another name", quoteName(in))
+			return wrong(name, "is the input %s; give another name", quoteName(in))
 		}
 	}
 	if in, inside := insideAny(parent, append(roots, walked(spec.Files, roots)...)); inside {
-		return usage.Errorf("output "+name, "lies inside the input %s; give a name outside", quoteName(in))
+		return wrong(name, "lies inside the input %s; give a name outside", quoteName(in))
 	}
 	return nil
 }
@@ -93,22 +93,17 @@ func checkPlace(spec Spec, name, path string, info fs.FileInfo) error {
 func refuseParent(name, parent string, err error) error {
 	cause := bare(err)
 	if errors.Is(cause, fs.ErrNotExist) {
-		return usage.Errorf("output "+name, "the directory %s does not exist; make it first", quoteName(parent))
+		return wrong(name, "the directory %s does not exist; make it first", quoteName(parent))
 	}
-	return usage.Errorf("output "+name, "the directory %s cannot be written to: %v", quoteName(parent), cause)
+	return wrong(name, "the directory %s cannot be written to: %v", quoteName(parent), cause)
 }
 
 // resolve follows symbolic links, also where they lead to nothing yet, and
-// returns an absolute path without any; info is nil when there is no file. A
-// parent that is missing is left for checkPlace to tell.
+// returns an absolute path without any; info is nil when there is no file.
 func resolve(name string) (path string, info fs.FileInfo, err error) {
-	path, err = filepath.Abs(name)
-	if err != nil {
-		return "", nil, err
-	}
 	for range maxLinks {
-		if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
-			path = filepath.Join(dir, filepath.Base(path))
+		if path, err = resolveParent(name); err != nil {
+			return "", nil, err
 		}
 		info, err = os.Lstat(path)
 		switch {
@@ -124,11 +119,36 @@ func resolve(name string) (path string, info fs.FileInfo, err error) {
 			return "", nil, bare(err)
 		}
 		if !filepath.IsAbs(link) {
-			link = filepath.Join(filepath.Dir(path), link)
+			link = filepath.Dir(path) + string(filepath.Separator) + link
 		}
-		path = link
+		name = link
 	}
 	return "", nil, syscall.ELOOP
+}
+
+// resolveParent resolves all but the last element of a name, as the system
+// would: `link/..` is not where link lies.
+func resolveParent(name string) (string, error) {
+	name = trimSeparators(name)
+	dir, base := filepath.Split(name)
+	if base == "." || base == ".." {
+		dir, base = name, ""
+	}
+	if dir == "" {
+		dir = "."
+	}
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return "", refuseParent(name, trimSeparators(dir), err)
+	}
+	return filepath.Abs(filepath.Join(real, base))
+}
+
+func trimSeparators(name string) string {
+	for len(name) > 1 && os.IsPathSeparator(name[len(name)-1]) {
+		name = name[:len(name)-1]
+	}
+	return name
 }
 
 // expand lists the inputs as they are found: what exists is meant literally,
@@ -174,6 +194,16 @@ func walked(files, roots []string) (dirs []string) {
 		}
 	}
 	return dirs
+}
+
+// sameAsInput finds the file to be read that is the same file.
+func sameAsInput(spec Spec, info fs.FileInfo) (string, bool) {
+	if f, ok := spec.Stdin.(*os.File); ok && slices.Contains(spec.Inputs, "-") {
+		if in, err := f.Stat(); err == nil && os.SameFile(info, in) {
+			return "(standard input)", true
+		}
+	}
+	return sameAsAny(info, spec.Files)
 }
 
 // sameAsAny finds the input that is the same file.

@@ -65,6 +65,21 @@ func TestWhatIsRefusedBeforeAnythingRuns(t *testing.T) {
 			must(w.t, os.Symlink("in", w.path("link")))
 			return Spec{File: w.path("link"), Inputs: []string{in}, Files: []string{in}}
 		}, "is the input"},
+		"a file that standard input is read from": {func(w *world) Spec {
+			f, err := os.Open(w.write("in", ""))
+			must(w.t, err)
+			w.t.Cleanup(func() { f.Close() })
+			return Spec{File: w.path("in"), Inputs: []string{"-"}, Stdin: f}
+		}, "is the input (standard input)"},
+		"a missing parent beyond a link and two dots": {func(w *world) Spec {
+			must(w.t, os.MkdirAll(w.path("a/b"), 0o777))
+			must(w.t, os.Mkdir(w.path("c"), 0o777))
+			must(w.t, os.Symlink("a/b", w.path("link")))
+			return Spec{File: w.path("link") + "/../c/result"}
+		}, "does not exist"},
+		"a name of two lines, on one": {func(w *world) Spec {
+			return Spec{Dir: w.path("no/such\nplace")}
+		}, `such\nplace": the directory`},
 		"a file inside an input directory": {func(w *world) Spec {
 			in := w.write("in/a/x", "")
 			return Spec{File: w.path("in/a/result"), Inputs: []string{w.path("in")}, Files: []string{in}}

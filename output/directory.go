@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 
 	"mrlocal/internal/tempdir"
-	"mrlocal/internal/usage"
 )
 
 const (
@@ -74,7 +73,7 @@ func (d *directory) unlock() {
 }
 
 func errExists(path string) error {
-	return usage.Errorf("output "+path, "exists already; give another name, or --overwrite to replace what mrlocal made")
+	return wrong(path, "exists already; give another name, or --overwrite to replace what mrlocal made")
 }
 
 func kindLetter(mapOnly bool) string {
@@ -144,7 +143,7 @@ func (d *directory) publish(parts int) error {
 		return ErrAborted
 	}
 	if d.mu.merged == nil && len(d.mu.tasks) != parts {
-		return fmt.Errorf("output %s: %d of %d parts were written", d.name, len(d.mu.tasks), parts)
+		return fmt.Errorf("output %s: %d of %d parts were written", quoteName(d.name), len(d.mu.tasks), parts)
 	}
 	for _, won := range d.mu.tasks {
 		from := filepath.Join(d.mu.stage, won)

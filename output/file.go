@@ -11,7 +11,6 @@ import (
 	"sync"
 
 	"mrlocal/internal/tempdir"
-	"mrlocal/internal/usage"
 )
 
 // pendingFile is a place that is one regular file, written beside its name and
@@ -73,7 +72,7 @@ func (p *pendingFile) regions(bytes []int64) (*regions, error) {
 	}
 	r := newRegions(f, 0, bytes)
 	if err := f.Truncate(r.end()); err != nil {
-		return nil, fmt.Errorf("output %s: %w", p.name, bare(err))
+		return nil, fmt.Errorf("output %s: %w", quoteName(p.name), bare(err))
 	}
 	return r, nil
 }
@@ -86,11 +85,11 @@ func (p *pendingFile) sync() error {
 	if p.replaces != nil {
 		keepOwner(f, p.replaces)
 		if err := f.Chmod(p.replaces.Mode().Perm()); err != nil {
-			return fmt.Errorf("output %s: %w", p.name, bare(err))
+			return fmt.Errorf("output %s: %w", quoteName(p.name), bare(err))
 		}
 	}
 	if err := syncFile(f); err != nil {
-		return fmt.Errorf("output %s: %w", p.name, err)
+		return fmt.Errorf("output %s: %w", quoteName(p.name), err)
 	}
 	return nil
 }
@@ -102,15 +101,15 @@ func (p *pendingFile) publish(int) error {
 		return ErrAborted
 	}
 	if info, err := os.Lstat(p.path); err == nil && !info.Mode().IsRegular() {
-		return fmt.Errorf("output %s: is not a regular file any more", p.name)
+		return fmt.Errorf("output %s: is not a regular file any more", quoteName(p.name))
 	}
 	if closeBeforeRename {
 		if err := p.mu.f.Close(); err != nil {
-			return fmt.Errorf("output %s: %w", p.name, bare(err))
+			return fmt.Errorf("output %s: %w", quoteName(p.name), bare(err))
 		}
 	}
 	if err := os.Rename(p.mu.f.Name(), p.path); err != nil {
-		return fmt.Errorf("output %s: %w", p.name, bare(err))
+		return fmt.Errorf("output %s: %w", quoteName(p.name), bare(err))
 	}
 	p.mu.renamed = true
 	return nil
@@ -122,7 +121,7 @@ func (p *pendingFile) settle() error {
 	err := syncDir(filepath.Dir(p.path))
 	if !closeBeforeRename {
 		if closeErr := p.mu.f.Close(); closeErr != nil {
-			err = errors.Join(err, fmt.Errorf("output %s: %w", p.name, bare(closeErr)))
+			err = errors.Join(err, fmt.Errorf("output %s: %w", quoteName(p.name), bare(closeErr)))
 		}
 	}
 	return err
@@ -222,7 +221,7 @@ func streamError(err error) error {
 // openFile checks File and finds what kind of place it is.
 func openFile(spec Spec) (place, error) {
 	if strings.HasSuffix(spec.File, string(filepath.Separator)) {
-		return nil, usage.Errorf("output "+spec.File, "names a directory; give a file, or use --output for a directory of parts")
+		return nil, wrong(spec.File, "names a directory; give a file, or use --output for a directory of parts")
 	}
 	if p, ok := descriptor(spec); ok {
 		return p, nil
@@ -233,17 +232,18 @@ func openFile(spec Spec) (place, error) {
 		return nil, refuse(spec.File, err)
 	case info == nil:
 	case info.IsDir():
-		return nil, usage.Errorf("output "+spec.File, "is a directory; use --output for a directory of parts")
+		return nil, wrong(spec.File, "is a directory; use --output for a directory of parts")
 	case info.Mode()&fs.ModeSocket != 0:
-		return nil, usage.Errorf("output "+spec.File, "is a socket")
+		return nil, wrong(spec.File, "is a socket")
 	case !info.Mode().IsRegular():
 		if err := fileWritable(path); err != nil {
 			return nil, refuse(spec.File, err)
 		}
-		if in, same := sameAsAny(info, spec.Files); same {
-			return nil, usage.Errorf("output "+spec.File, "is the input %s; give another name", quoteName(in))
+		fifo := info.Mode()&fs.ModeNamedPipe != 0
+		if in, same := sameAsInput(spec, info); fifo && same {
+			return nil, wrong(spec.File, "is the input %s; give another name", quoteName(in))
 		}
-		return &device{path: path, fifo: info.Mode()&fs.ModeNamedPipe != 0}, nil
+		return &device{path: path, fifo: fifo}, nil
 	default:
 		if err := fileWritable(path); err != nil {
 			return nil, refuse(spec.File, err)

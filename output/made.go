@@ -98,11 +98,11 @@ func replaceable(path string) error {
 			marked = true
 		case e.Type().IsRegular() && isPart.MatchString(e.Name()):
 		default:
-			return usage.Errorf("output "+path, "holds %s, which mrlocal did not make; remove the directory yourself or give another name", quoteName(e.Name()))
+			return wrong(path, "holds %s, which mrlocal did not make; remove the directory yourself or give another name", quoteName(e.Name()))
 		}
 	}
 	if !marked {
-		return usage.Errorf("output "+path, "has neither %s nor %s, so mrlocal did not make it; remove it yourself or give another name", successName, tempName)
+		return wrong(path, "has neither %s nor %s, so mrlocal did not make it; remove it yourself or give another name", successName, tempName)
 	}
 	return nil
 }
@@ -134,18 +134,26 @@ func removeMade(path string) error {
 	return errors.Join(problems...)
 }
 
+// wrong is an error of wrong usage about the output that the user named.
+func wrong(name, format string, args ...any) error {
+	return usage.Errorf("output "+quoteName(name), format, args...)
+}
+
 // refuse turns an error about a path into wrong usage, where it is the path's
 // fault; a full disk, for one, is not.
 func refuse(path string, err error) error {
+	if usage.Is(err) {
+		return err
+	}
 	var cause error = err
 	var p *fs.PathError
 	if errors.As(err, &p) {
 		cause = p.Err
 	}
 	if isUsage(cause) {
-		return usage.Errorf("output "+path, "%v", cause)
+		return wrong(path, "%v", cause)
 	}
-	return fmt.Errorf("output %s: %w", path, cause)
+	return fmt.Errorf("output %s: %w", quoteName(path), cause)
 }
 
 // quoteName shows a file's name on one line.

@@ -52,11 +52,12 @@ type Spec struct {
 	Overwrite bool      // Dir may exist, if mrlocal made it, and is replaced at Commit
 	Stdout    io.Writer // without Dir and File; nil: the result is thrown away
 
-	// Inputs are the paths as the user named them (globs too) and Files the
-	// files that will be read. A result that would be one of them, or lie
-	// inside one, is refused.
+	// Inputs are the paths as the user named them (globs too), Files the files
+	// that will be read, and Stdin what is read for "-". A result that would be
+	// one of them, or lie inside one, is refused.
 	Inputs []string
 	Files  []string
+	Stdin  io.Reader
 }
 
 // Parts says what parts will come. They are numbered from 0.

@@ -36,7 +36,7 @@ func openStdout(spec Spec) (place, error) {
 	if f == nil {
 		return s, nil
 	}
-	if name, same := sameAsAny(info, spec.Files); same {
+	if name, same := sameAsInput(spec, info); same {
 		return nil, usage.Errorf("standard output", "is the input %s; write the result elsewhere", quoteName(name))
 	}
 	return s, nil
@@ -199,7 +199,7 @@ func (d *device) sync() error {
 		return streamError(err)
 	}
 	if err := syncFile(f); err != nil {
-		return fmt.Errorf("output %s: %w", d.path, err)
+		return fmt.Errorf("output %s: %w", quoteName(d.path), err)
 	}
 	return nil
 }
@@ -210,7 +210,7 @@ func (d *device) settle() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err := d.mu.f.Close(); err != nil {
-		return fmt.Errorf("output %s: %w", d.path, bare(err))
+		return fmt.Errorf("output %s: %w", quoteName(d.path), bare(err))
 	}
 	return nil
 }
