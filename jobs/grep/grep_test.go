@@ -141,10 +141,10 @@ func TestRecordsAreWhatWasSelected(t *testing.T) {
 }
 
 func TestLongLinesPassTheBuffers(t *testing.T) {
-	long := strings.Repeat("x", 3*frameBytes) + "foo" + strings.Repeat("y", directBytes)
+	long := strings.Repeat("x", frameBytes) + "foo" + strings.Repeat("y", directBytes)
 	files := named("foo\n"+long+"\nfoo\n"+long, long+"\n"+long+"\n")
 	for _, o := range []Options{{}, {LineNumbers: true}, {Invert: true}, {OnlyMatched: true}, {MaxCount: max_(1)}, {LineNumbers: true, MaxCount: max_(2)}} {
-		for _, pattern := range []string{"foo", "x+foo", "x{50}", "nothing"} {
+		for _, pattern := range []string{"foo", "xx?foo", "nothing"} {
 			o.Patterns, o.Lines = []string{pattern}, true
 			want, records := oracle(o, files)
 			for _, cut := range []jobtest.Cut{{}, {BlockBytes: 1, SplitBlocks: 1}, {BlockBytes: 1, SplitBlocks: 2}} {
