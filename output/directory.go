@@ -176,24 +176,14 @@ func (d *directory) replace() error {
 	err := exchange(d.mu.stage, d.path)
 	if err == nil {
 		old = d.mu.stage
-	} else if err = moveAside(d.path, old); err != nil {
-		return err
+	} else if err = os.Rename(d.path, old); err != nil {
+		return fmt.Errorf("output: %w", err)
 	} else if err = os.Rename(d.mu.stage, d.path); err != nil {
 		return errors.Join(fmt.Errorf("output: %w", err), os.Rename(old, d.path))
 	}
 	d.mu.stage = d.path
 	d.mu.settled = append(d.mu.settled, func() error { return removeMade(old) })
 	return nil
-}
-
-// moveAside makes the name free. A directory that cannot be renamed (in an
-// overlay it may come from a lower layer) is removed at once.
-func moveAside(path, old string) error {
-	err := os.Rename(path, old)
-	if err == nil || !crossDevice(err) {
-		return bare(err)
-	}
-	return removeMade(path)
 }
 
 func (d *directory) settle() error {

@@ -145,11 +145,7 @@ func refuse(path string, err error) error {
 	if usage.Is(err) {
 		return err
 	}
-	var cause error = err
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		cause = p.Err
-	}
+	cause := bare(err)
 	if isUsage(cause) {
 		return wrong(path, "%v", cause)
 	}

@@ -24,6 +24,9 @@ type stdout struct {
 	}
 }
 
+// pipeBytes is what Linux lets anybody give a pipe; it begins with 64 KiB.
+const pipeBytes = 1 << 20
+
 // openStdout refuses a standard output that is redirected into an input: it
 // would be read while it grows. A reader's and a writer's end of one pipe are
 // not our business.
@@ -55,7 +58,15 @@ func (s *stdout) regular() (*os.File, fs.FileInfo) {
 	return f, info
 }
 
-func (s *stdout) start() error { return nil }
+// start makes room in a pipe: each wake-up of its reader then finds more.
+func (s *stdout) start() error {
+	if f, ok := s.w.(*os.File); ok {
+		if info, err := f.Stat(); err == nil && info.Mode()&fs.ModeNamedPipe != 0 {
+			growPipe(f, pipeBytes)
+		}
+	}
+	return nil
+}
 
 func (s *stdout) sink(bool) (*sink, error) { return &sink{w: s.w}, nil }
 

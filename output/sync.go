@@ -10,7 +10,7 @@ import (
 // syncFile makes a file's data durable. What cannot be synced (a pipe, a
 // device, some mounted file systems) is not an error.
 func syncFile(f *os.File) error {
-	if err := f.Sync(); err != nil && !syncUnsupported(err) && !unsyncable(err) {
+	if err := f.Sync(); err != nil && !syncUnsupported(err) {
 		return fmt.Errorf("sync: %w", err)
 	}
 	return nil
@@ -27,11 +27,6 @@ func syncDir(path string) error {
 	}
 	defer d.Close()
 	return syncFile(d)
-}
-
-func unsyncable(err error) bool {
-	var p *fs.PathError
-	return errors.As(err, &p) && syncUnsupported(p.Err)
 }
 
 // writebackBytes are written before the disk is asked to begin with them:

@@ -65,9 +65,6 @@ func isUsage(err error) bool {
 // and lets Close end a write that waits.
 const nonBlocking = unix.O_NONBLOCK
 
-// crossDevice reports that a rename would have to copy.
-func crossDevice(err error) bool { return errors.Is(err, unix.EXDEV) }
-
 func noReader(err error) bool { return errors.Is(err, unix.ENXIO) }
 
 func readerGone(err error) bool { return errors.Is(err, unix.EPIPE) }
@@ -81,6 +78,19 @@ func startWriteback(f *os.File, offset, bytes int64) {
 	}
 	_ = c.Control(func(fd uintptr) {
 		_ = unix.SyncFileRange(int(fd), offset, bytes, unix.SYNC_FILE_RANGE_WRITE)
+	})
+}
+
+// growPipe gives a pipe room for so many bytes, if the system lets us.
+func growPipe(f *os.File, bytes int) {
+	c, err := f.SyscallConn()
+	if err != nil {
+		return
+	}
+	_ = c.Control(func(fd uintptr) {
+		if now, err := unix.FcntlInt(fd, unix.F_GETPIPE_SZ, 0); err == nil && now < bytes {
+			_, _ = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, bytes)
+		}
 	})
 }
 

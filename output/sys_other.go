@@ -35,11 +35,11 @@ func isUsage(err error) bool {
 
 const nonBlocking = 0
 
-func crossDevice(error) bool { return false }
-
 func noReader(error) bool { return false }
 
 func readerGone(err error) bool { return errors.Is(err, syscall.EPIPE) }
+
+func growPipe(*os.File, int) {}
 
 func startWriteback(*os.File, int64, int64) {}
 
