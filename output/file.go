@@ -137,12 +137,11 @@ func (p *pendingFile) abort() error {
 	if p.mu.f == nil {
 		return nil
 	}
-	err := os.Remove(p.mu.f.Name())
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
 	_ = p.mu.f.Close() // nobody wants what was in it
-	return err
+	if err := os.Remove(p.mu.f.Name()); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 // bare is an error without the path that the os package puts around it: the

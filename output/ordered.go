@@ -279,11 +279,10 @@ func (a *attempt) commit(bytes int64) error {
 }
 
 func (o *ordered) settle(a *attempt, bytes int64) error {
-	o.passing.Lock() // an owner that is overtaken ends what it has begun
-	short := a.spool == nil && bytes != a.turn.passed
-	o.passing.Unlock()
-	if short {
-		return o.fail(fmt.Errorf("output part %d: %w", a.turn.index, errDiffers))
+	if a.spool == nil {
+		if err := o.checkWhole(a, bytes); err != nil {
+			return err
+		}
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -299,10 +298,32 @@ func (o *ordered) settle(a *attempt, bytes int64) error {
 	t.done = a
 	for other := range t.attempts {
 		if other != a {
-			other.dead.Store(true)
+			other.kill()
 		}
 	}
 	return nil
+}
+
+// checkWhole finds a retried attempt that wrote through less than the one
+// before. Only then, and not behind a stalled stream, does it take passing.
+func (o *ordered) checkWhole(a *attempt, bytes int64) error {
+	o.passing.Lock()
+	defer o.passing.Unlock()
+	switch {
+	case a.dead.Load():
+		return ErrLost
+	case bytes != a.turn.passed:
+		return o.fail(fmt.Errorf("output part %d: %w", a.turn.index, errDiffers))
+	}
+	return nil
+}
+
+// kill ends an attempt without waiting for it. of.mu is held.
+func (a *attempt) kill() {
+	a.dead.Store(true)
+	if a.spool != nil {
+		a.spool.Release()
+	}
 }
 
 // abort gives the attempt up. Its spool goes; what it has passed on stays for
@@ -315,13 +336,10 @@ func (a *attempt) abort() {
 	if t.done == a {
 		return
 	}
-	a.dead.Store(true)
+	a.kill()
 	delete(t.attempts, a)
 	if t.owner == a {
 		t.owner = nil
-	}
-	if a.spool != nil {
-		a.spool.Release()
 	}
 }
 
@@ -336,10 +354,7 @@ func (o *ordered) skip(i int) error {
 	t := o.at(i)
 	t.skipped = true
 	for a := range t.attempts {
-		a.dead.Store(true)
-		if a.spool != nil {
-			a.spool.Release()
-		}
+		a.kill()
 	}
 	o.mu.Unlock()
 	return o.drain()
@@ -501,10 +516,7 @@ func (o *ordered) abort() {
 	o.mu.idle.Broadcast()
 	for _, t := range o.mu.queue {
 		for a := range t.attempts {
-			a.dead.Store(true)
-			if a.spool != nil {
-				a.spool.Release()
-			}
+			a.kill()
 		}
 	}
 }

@@ -276,6 +276,77 @@ func TestPartsOfParallelWritersComeOutInOrder(t *testing.T) {
 	}
 }
 
+// Tasks wait for their floor while spools hold the rest of the memory: those
+// must make way, or nothing ever ends.
+func TestTasksThatWaitForMemoryGetThatOfPartsThatWaitForTheirTurn(t *testing.T) {
+	w := newWorld(t, 1<<20)
+	const count, bytesEach, tasks, floorBytes = 40, 400_000, 3, 300 << 10
+	target := w.begin(Spec{File: w.path("result")}, w.parts(count))
+	var group sync.WaitGroup
+	next := make(chan int)
+	for range tasks {
+		group.Go(func() {
+			for i := range next {
+				lease, err := w.memory.Reserve(t.Context(), floorBytes)
+				if err != nil {
+					t.Error(err)
+					continue
+				}
+				p, err := target.Part(i, 0)
+				if err != nil {
+					t.Error(err)
+				} else if p.Write(partText(i, bytesEach)); p.Commit() != nil {
+					t.Error(p.Err())
+				}
+				lease.Close()
+			}
+		})
+	}
+	soon(t, "the tasks", func() {
+		for i := count - 1; i >= 0; i-- {
+			next <- i
+		}
+		close(next)
+		group.Wait()
+	})
+	must(t, target.Commit())
+	if got := w.read("result"); len(got) != count*bytesEach || got[:bytesEach] != string(partText(0, bytesEach)) {
+		t.Errorf("%d bytes, or others", len(got))
+	}
+}
+
+// An attempt whose thread was abandoned is never aborted: the one that commits
+// in its place frees what it held.
+func TestAnAbandonedAttemptHoldsNoMemoryOnceAnotherCommits(t *testing.T) {
+	w := newWorld(t, 4<<20)
+	var out bytes.Buffer
+	target := w.begin(Spec{Stdout: &out}, w.parts(2))
+	for i, through := range []bool{true, false} {
+		abandoned, err := target.Part(i, 0)
+		must(t, err)
+		abandoned.Write(partText(i, 2*partBufferBytes)[:partBufferBytes])
+		if i == 1 && w.memory.Leased() == 0 {
+			t.Fatal("nothing is spooled")
+		}
+		if through {
+			later, err := target.Part(1, 7)
+			must(t, err)
+			later.Write(partText(1, 2*partBufferBytes)[:partBufferBytes])
+		}
+	}
+	for i := range 2 {
+		p, err := target.Part(i, 1)
+		must(t, put(t, p, err, string(partText(i, 2*partBufferBytes))).Commit())
+	}
+	if left := w.memory.Leased(); left != 0 {
+		t.Errorf("%d bytes are still leased", left)
+	}
+	must(t, target.Commit())
+	if want := string(partText(0, 2*partBufferBytes)) + string(partText(1, 2*partBufferBytes)); out.String() != want {
+		t.Error("the result differs")
+	}
+}
+
 // numberer is a Releaser that numbers the splits and stops where it is told.
 type numberer struct {
 	splits int
