@@ -1,0 +1,98 @@
+package workload
+
+// rowBytes is the length of a row of TeraGen.
+const rowBytes = 100
+
+const (
+	rowsPerUnit = 10_000
+	keyBytes    = 10
+	idBytes     = 10
+)
+
+// teraGen makes the rows of Hadoop 0.20's TeraGen (SPEC 2.7): a key of 10
+// printable bytes, the row's number in 10, 78 of filler, CR LF.
+//
+//	.t^#\|v$2\         0AAAAAAAAAABBBBBBBBBB…HHHHHHHH\r\n
+type teraGen struct {
+	start uint32 // state of the generator before row 0
+}
+
+// The generator of keys: state' = state·mul + inc mod 2^32, three draws a row.
+const (
+	lcgMul      = 3141592621
+	lcgInc      = 663896637
+	drawsPerRow = 3
+)
+
+// seedStride is how many rows lie between the keys of two seeds.
+const seedStride = 178_956_971
+
+// newTeraGen starts where TeraGen does for the seeds 0 and 1, elsewhere in the
+// generator's one cycle for others. Row numbers count from 0 for all.
+func newTeraGen(seed uint64) teraGen {
+	return teraGen{lcgJump(0, (max(seed, 1)-1)*seedStride*drawsPerRow)}
+}
+
+// lcgJump is the state n draws after state: the affine step applied n times,
+// by repeated squaring.
+func lcgJump(state uint32, n uint64) uint32 {
+	mul, inc := uint32(lcgMul), uint32(lcgInc)
+	for ; n > 0; n >>= 1 {
+		if n&1 != 0 {
+			state = state*mul + inc
+		}
+		inc += inc * mul
+		mul *= mul
+	}
+	return state
+}
+
+func (teraGen) unitBytes() int { return rowsPerUnit * rowBytes }
+
+// fill makes the rows of a unit.
+func (g teraGen) fill(dst []byte, unit int64) {
+	row := unit * rowsPerUnit
+	state := lcgJump(g.start, uint64(row)*drawsPerRow)
+	var filler [26 * 10]byte
+	for i := range filler {
+		filler[i] = 'A' + byte(i/10)
+	}
+	for ; len(dst) >= rowBytes; dst = dst[rowBytes:] {
+		state = teraRow((*[rowBytes]byte)(dst), state, row, &filler)
+		row++
+	}
+}
+
+// teraRow writes a row and returns the generator's state after it.
+//
+// hot:
+func teraRow(r *[rowBytes]byte, state uint32, row int64, filler *[260]byte) uint32 {
+	var key [12]byte
+	for i := 0; i < 12; i += 4 {
+		state = state*lcgMul + lcgInc
+		t := state / 52
+		key[i+3] = ' ' + byte(t%95)
+		t /= 95
+		key[i+2] = ' ' + byte(t%95)
+		t /= 95
+		key[i+1] = ' ' + byte(t%95)
+		t /= 95
+		key[i] = ' ' + byte(t%95)
+	}
+	copy(r[:keyBytes], key[:])
+	id := uint32(row)
+	for i := keyBytes + idBytes - 1; i >= keyBytes; i-- {
+		if id > 0 || i == keyBytes+idBytes-1 {
+			r[i] = '0' + byte(id%10)
+			id /= 10
+		} else {
+			r[i] = ' '
+		}
+	}
+	const begin = keyBytes + idBytes
+	base := int(row*8%26) * 10
+	n := copy(r[begin:begin+78], filler[base:])
+	copy(r[begin+n:begin+78], filler[:])
+	r[98], r[99] = '\r', '\n'
+	return state
+}

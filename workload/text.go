@@ -1,0 +1,65 @@
+package workload
+
+const textUnitBytes = 1 << 20
+
+// words makes lines of about ten words.
+type words struct {
+	v    *vocabulary
+	seed uint64
+}
+
+func (words) unitBytes() int { return textUnitBytes }
+
+func (g words) fill(dst []byte, unit int64) {
+	r := unitRNG(g.seed, unit)
+	at, all := 0, dst[:cap(dst)]
+	const most = 16
+	for len(dst)-at > most*maxTextBytes {
+		for n := 6 + r.below(most-6); n > 0; n-- {
+			at = g.v.put(all, at, &r)
+			all[at] = ' '
+			at++
+		}
+		all[at-1] = '\n'
+	}
+	g.v.closeOut(dst, at, &r)
+}
+
+// lines makes sentences of very different length, a line each.
+type lines struct {
+	v    *vocabulary
+	seed uint64
+}
+
+func (lines) unitBytes() int { return textUnitBytes }
+
+func (g lines) fill(dst []byte, unit int64) {
+	r := unitRNG(g.seed, unit)
+	at, all := 0, dst[:cap(dst)]
+	const most = 30
+	for len(dst)-at > most*maxTextBytes {
+		at = g.v.sentence(all, at, 1+r.below(most-1), &r)
+		all[at] = '\n'
+		at++
+	}
+	g.v.closeOut(dst, at, &r)
+}
+
+// sentence writes n words with a capital letter, some commas and a full stop.
+func (v *vocabulary) sentence(dst []byte, at, n int, r *rng) int {
+	begin := at
+	for ; n > 0; n-- {
+		at = v.put(dst, at, r)
+		if *r&15 == 0 {
+			dst[at] = ','
+			at++
+		}
+		dst[at] = ' '
+		at++
+	}
+	if c := dst[begin]; c >= 'a' && c <= 'z' {
+		dst[begin] = c - 'a' + 'A'
+	}
+	dst[at-1] = '.'
+	return at
+}

@@ -1,0 +1,214 @@
+package workload
+
+import (
+	"math"
+	"math/bits"
+)
+
+// rng is SplitMix64 (Steele, Lea, Flood 2014): small enough to be inlined.
+type rng uint64
+
+func (r *rng) next() uint64 {
+	*r += 0x9e3779b97f4a7c15
+	z := uint64(*r)
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}
+
+// below is uniform in [0, n).
+func (r *rng) below(n int) int {
+	hi, _ := bits.Mul64(r.next(), uint64(n))
+	return int(hi)
+}
+
+// unitRNG is the generator of a unit.
+func unitRNG(seed uint64, unit int64) rng {
+	r := rng(max(seed, 1) * 0xd1342543de82ef95)
+	return rng(r.next() + uint64(unit)*0xa0761d6478bd642f)
+}
+
+const (
+	vocabularyBits = 17
+	vocabularySize = 1 << vocabularyBits
+	maxWordBytes   = 15
+	// overrunBytes may be written behind a unit's end: words are copied 16
+	// bytes at a time.
+	overrunBytes = 32
+	// tailOneIn words is not in the vocabulary, so that the number of
+	// different words goes on growing with the text (Heaps' law).
+	tailOneIn = 64
+)
+
+// word is a word in the first n bytes.
+type word struct {
+	text [maxWordBytes]byte
+	n    uint8
+}
+
+// vocabulary draws words by Zipf's law in constant time, with Vose's alias
+// method: column i is word i below its threshold and word alias[i] above.
+type vocabulary struct {
+	words   [vocabularySize]word
+	columns [vocabularySize]column
+}
+
+type column struct{ threshold, alias uint32 }
+
+// newVocabulary is the same for every seed: seeds differ in the text.
+func newVocabulary() *vocabulary {
+	v := &vocabulary{}
+	seen := make(map[word]bool, vocabularySize)
+	r := rng(42)
+	for i := range v.words {
+		w := wordOf(common(i))
+		for w.n == 0 || seen[w] {
+			w = invent(&r, i)
+		}
+		seen[w] = true
+		v.words[i] = w
+	}
+	v.weigh()
+	return v
+}
+
+// weigh fills the alias table with Zipf and Mandelbrot's weights 1/(rank+2.7).
+func (v *vocabulary) weigh() {
+	const n = vocabularySize
+	weights := make([]float64, n)
+	sum := 0.0
+	for i := range weights {
+		weights[i] = 1 / (float64(i) + 2.7)
+		sum += weights[i]
+	}
+	var small, large []uint32
+	for i := range weights {
+		weights[i] *= n / sum
+		if weights[i] < 1 {
+			small = append(small, uint32(i))
+		} else {
+			large = append(large, uint32(i))
+		}
+	}
+	for i := range v.columns {
+		v.columns[i] = column{math.MaxUint32, uint32(i)}
+	}
+	for len(small) > 0 && len(large) > 0 {
+		s, l := small[len(small)-1], large[len(large)-1]
+		small = small[:len(small)-1]
+		v.columns[s] = column{uint32(weights[s] * math.MaxUint32), l}
+		weights[l] -= 1 - weights[s]
+		if weights[l] < 1 {
+			large = large[:len(large)-1]
+			small = append(small, l)
+		}
+	}
+}
+
+// put writes a word at dst[at:], with up to 16 bytes behind it as scratch, and
+// returns its end.
+//
+// hot:
+func (v *vocabulary) put(dst []byte, at int, r *rng) int {
+	x := r.next()
+	i := uint32(x >> (64 - vocabularyBits))
+	if c := &v.columns[i]; uint32(x) > c.threshold {
+		i = c.alias
+	}
+	w := &v.words[i]
+	copy(dst[at:at+16], w.text[:])
+	at += int(w.n)
+	if x>>32&(tailOneIn-1) == 0 {
+		at = putTail(dst, at, r)
+	}
+	return at
+}
+
+// putTail makes a word of the long tail of the one that ends at at: one to
+// five letters more.
+func putTail(dst []byte, at int, r *rng) int {
+	x := r.next()
+	for n := x%5 + 1; n > 0; n-- {
+		x >>= 5
+		dst[at] = 'a' + byte(x&31)%26
+		at++
+	}
+	return at
+}
+
+// closeOut fills dst from at to its end with lines of words.
+func (v *vocabulary) closeOut(dst []byte, at int, r *rng) {
+	end := len(dst)
+	all := dst[:cap(dst)]
+	for at < end {
+		stop := min(at+72, end)
+		for at < stop {
+			if at = v.put(all, at, r); at < stop-1 {
+				all[at] = ' '
+				at++
+			}
+		}
+		at = stop
+		// A word that was cut off may have been cut inside a letter.
+		for i := stop - 1; i >= max(stop-5, 0) && all[i] >= 0x80; i-- {
+			all[i] = '.'
+		}
+		dst[stop-1] = '\n'
+	}
+}
+
+// maxTextBytes is what a word with a tail and a blank can take.
+const maxTextBytes = maxWordBytes + 5 + 2
+
+func wordOf(s string) word {
+	var w word
+	w.n = uint8(copy(w.text[:], s))
+	return w
+}
+
+var onsets = [...]string{"", "b", "c", "d", "f", "g", "h", "k", "l", "m", "n", "p", "r", "s", "t", "v", "w", "st", "tr", "pr", "ch", "th", "br", "gr", "pl", "qu", "sh", "cr"}
+
+var nuclei = [...]string{"a", "e", "i", "o", "u", "a", "e", "i", "o", "e", "ai", "ea", "ou", "io", "ie"}
+
+var codas = [...]string{"", "", "", "", "n", "r", "s", "l", "t", "nd", "st", "m", "ck", "ng", "rt"}
+
+// Syllables outside ASCII, in one word of fifty.
+var foreign = [...]string{"é", "ö", "ü", "ñ", "ø", "ł", "ß", "ç", "京", "本", "мир", "ан", "λ", "ία"}
+
+// invent makes up a word: the rarer, the longer.
+func invent(r *rng, rank int) word {
+	var w word
+	add := func(s string) {
+		if int(w.n)+len(s) <= maxWordBytes {
+			w.n += uint8(copy(w.text[w.n:], s))
+		}
+	}
+	syllables := 1 + (bits.Len(uint(rank))+r.below(5))/9
+	special := r.below(50) == 0
+	for range syllables {
+		add(onsets[r.below(len(onsets))])
+		add(nuclei[r.below(len(nuclei))])
+		add(codas[r.below(len(codas))])
+		if special {
+			add(foreign[r.below(len(foreign))])
+			special = false
+		}
+	}
+	return w
+}
+
+// common are the most frequent words of English text, "" beyond them.
+func common(rank int) string {
+	words := [...]string{
+		"the", "of", "and", "in", "a", "to", "was", "is", "on", "for", "as", "with", "by", "he", "at", "from", "his", "an",
+		"it", "that", "were", "are", "which", "this", "or", "be", "first", "had", "has", "also", "one", "their", "its",
+		"new", "after", "but", "who", "not", "they", "two", "her", "she", "been", "other", "when", "time", "during",
+		"there", "into", "all", "year", "school", "may", "years", "more", "most", "only", "over", "city", "some", "up",
+		"between", "about", "used", "then", "where", "later", "out", "world", "known", "made", "under", "state", "would",
+		"three", "such", "part", "many", "season", "team", "than", "can", "before", "however", "being", "while", "became",
+	}
+	if rank < len(words) {
+		return words[rank]
+	}
+	return ""
+}

@@ -1,0 +1,264 @@
+// Package workload makes input data: deterministic by kind, size and seed, at
+// hundreds of megabytes a second.
+//
+// The data is made in units of about 1 MiB, each from a generator seeded by
+// the seed and the unit's number, so that units can be made in parallel and
+// the bytes do not depend on how many cores made them. Units are written in
+// order.
+//
+// Memory: a few units, owned by the package. It knows no other package but
+// internal/usage; the command line and benchmarks use it.
+package workload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"mrlocal/internal/usage"
+)
+
+// Kind is what data is made.
+type Kind string
+
+const (
+	Wiki    Kind = "wiki"    // a directory of files of wikitext articles
+	Lines   Kind = "lines"   // sentences of 1 to some 200 bytes, a line each
+	Records Kind = "records" // TeraGen's 100-byte rows
+	Words   Kind = "words"   // Zipf words, ten or so on a line
+)
+
+// Kinds are all kinds, in the order in which they are shown.
+func Kinds() []Kind { return []Kind{Wiki, Lines, Records, Words} }
+
+// ParseKind finds a kind by its name.
+func ParseKind(name string) (Kind, error) {
+	for _, k := range Kinds() {
+		if string(k) == name {
+			return k, nil
+		}
+	}
+	return "", usage.Errorf(name, "no such kind of data; there are wiki, lines, records and words")
+}
+
+// generator fills units. dst is as long as the unit, shorter only for the last
+// one, and is filled to its end.
+type generator interface {
+	unitBytes() int
+	fill(dst []byte, unit int64)
+}
+
+func (k Kind) generator(seed uint64) (generator, error) {
+	switch k {
+	case Records:
+		return newTeraGen(seed), nil
+	case Wiki:
+		return wiki{newVocabulary(), seed}, nil
+	case Lines:
+		return lines{newVocabulary(), seed}, nil
+	case Words:
+		return words{newVocabulary(), seed}, nil
+	}
+	_, err := ParseKind(string(k))
+	return nil, err
+}
+
+// Write writes sizeBytes of data to w: exactly, but for records, where it is
+// as many whole rows as fit.
+func Write(kind Kind, w io.Writer, sizeBytes int64, seed uint64) error {
+	return write(context.Background(), kind, w, sizeBytes, seed)
+}
+
+func write(ctx context.Context, kind Kind, w io.Writer, sizeBytes int64, seed uint64) error {
+	g, err := kind.generator(seed)
+	if err != nil {
+		return err
+	}
+	return writeUnits(ctx, g, w, 0, kind.bytes(sizeBytes))
+}
+
+// bytes is how much is made when sizeBytes are asked for.
+func (k Kind) bytes(sizeBytes int64) int64 {
+	if k == Records {
+		return sizeBytes / rowBytes * rowBytes
+	}
+	return max(sizeBytes, 0)
+}
+
+// Generate makes the file dst, or for wiki the directory dst, which may not
+// hold anything yet. It appears when it is complete. seed 0 is as 1.
+func Generate(kind Kind, dst string, sizeBytes int64, seed uint64) error {
+	return GenerateContext(context.Background(), kind, dst, sizeBytes, seed)
+}
+
+// GenerateContext is Generate that stops, and leaves nothing, when ctx is
+// done.
+func GenerateContext(ctx context.Context, kind Kind, dst string, sizeBytes int64, seed uint64) error {
+	if sizeBytes < 0 {
+		return usage.Errorf("size", "%d is negative", sizeBytes)
+	}
+	if _, err := ParseKind(string(kind)); err != nil {
+		return err
+	}
+	if dst == "" {
+		return usage.Errorf("", "no name for the data")
+	}
+	dst = filepath.Clean(dst)
+	parent := filepath.Dir(dst)
+	if fi, err := os.Stat(parent); err != nil {
+		return usage.Errorf(parent, "%v", pathCause(err))
+	} else if !fi.IsDir() {
+		return usage.Errorf(parent, "is not a directory")
+	}
+	if kind == Wiki {
+		return generateDir(ctx, dst, sizeBytes, seed)
+	}
+	return generateFile(ctx, kind, dst, sizeBytes, seed)
+}
+
+func generateFile(ctx context.Context, kind Kind, dst string, sizeBytes int64, seed uint64) error {
+	fi, err := os.Stat(dst)
+	switch {
+	case err == nil && fi.IsDir():
+		return usage.Errorf(dst, "is a directory")
+	case err == nil && !fi.Mode().IsRegular():
+		f, err := os.OpenFile(dst, os.O_WRONLY, 0)
+		if err != nil {
+			return usage.Errorf(dst, "%v", pathCause(err))
+		}
+		return errors.Join(write(ctx, kind, f, sizeBytes, seed), f.Close())
+	}
+	f, err := os.CreateTemp(filepath.Dir(dst), "."+filepath.Base(dst)+".mrlocal-*")
+	if err != nil {
+		return usage.Errorf(dst, "%v", pathCause(err))
+	}
+	if err = write(ctx, kind, f, sizeBytes, seed); err == nil {
+		err = f.Chmod(0o644)
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), dst)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("gen: %s: %w", dst, pathCause(err)), os.Remove(f.Name()))
+	}
+	return nil
+}
+
+// wikiFileBytes is about what a file of a wiki holds; there are at least
+// wikiFiles, where a unit each can be had.
+const (
+	wikiFileBytes = 32 << 20
+	wikiFiles     = 8
+)
+
+func generateDir(ctx context.Context, dst string, sizeBytes int64, seed uint64) error {
+	entries, err := os.ReadDir(dst)
+	switch {
+	case err == nil && len(entries) > 0:
+		return usage.Errorf(dst, "exists and is not empty; remove it or name another")
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return usage.Errorf(dst, "%v", pathCause(err))
+	}
+	temp, err := os.MkdirTemp(filepath.Dir(dst), "."+filepath.Base(dst)+".mrlocal-*")
+	if err != nil {
+		return usage.Errorf(dst, "%v", pathCause(err))
+	}
+	if err = writeDir(ctx, temp, sizeBytes, seed); err == nil {
+		_ = os.Remove(dst) // an empty directory, which not every system renames over
+		err = errors.Join(os.Chmod(temp, 0o755), os.Rename(temp, dst))
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("gen: %s: %w", dst, pathCause(err)), os.RemoveAll(temp))
+	}
+	return nil
+}
+
+// writeDir writes a wiki's files: one after the other what Write writes.
+func writeDir(ctx context.Context, dir string, sizeBytes int64, seed uint64) error {
+	g, err := Wiki.generator(seed)
+	if err != nil {
+		return err
+	}
+	unit := int64(g.unitBytes())
+	units := (sizeBytes + unit - 1) / unit
+	files := max(units*unit/wikiFileBytes, min(units, wikiFiles), 1)
+	for i := range files {
+		from := units * i / files * unit
+		to := min(units*(i+1)/files*unit, sizeBytes)
+		f, err := os.Create(filepath.Join(dir, fmt.Sprintf("articles-%05d.wiki", i)))
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(writeUnits(ctx, g, f, from, to), f.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeUnits writes the bytes [from, to) of g's data; from is where a unit
+// begins. Workers fill units; they are written here, in order.
+func writeUnits(ctx context.Context, g generator, w io.Writer, from, to int64) error {
+	type made struct{ data []byte }
+	unit := int64(g.unitBytes())
+	workers := runtime.GOMAXPROCS(0)
+	// A future for each unit, in order: as many as are being made at a time.
+	futures := make(chan chan made, workers)
+	free := make(chan []byte, workers+2)
+	for range cap(free) {
+		free <- make([]byte, unit+overrunBytes)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		defer close(futures)
+		for at := from; at < to; at += unit {
+			var buf []byte
+			select {
+			case buf = <-free:
+			case <-ctx.Done():
+				return
+			}
+			f := make(chan made, 1) // so that a worker never waits
+			n := min(unit, to-at)
+			go func() {
+				g.fill(buf[:n:len(buf)], at/unit)
+				f <- made{buf[:n]}
+			}()
+			select {
+			case futures <- f:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	for f := range futures {
+		m := <-f
+		if _, err := w.Write(m.data); err != nil {
+			return err
+		}
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		free <- m.data[:cap(m.data)]
+	}
+	return context.Cause(ctx)
+}
+
+// pathCause is an error without operation and path.
+func pathCause(err error) error {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		return pe.Err
+	}
+	var le *os.LinkError
+	if errors.As(err, &le) {
+		return le.Err
+	}
+	return err
+}
