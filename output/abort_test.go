@@ -18,8 +18,10 @@ func TestAbortAtAnyMomentLeavesAllOrNothing(t *testing.T) {
 		"file": {File: w.path("result")}, "regions": {File: w.path("regions")}, "order": {Dir: w.path("merged")},
 	} {
 		t.Run(name, func(t *testing.T) {
+			const rounds = 50
 			outcomes := map[bool]int{}
-			for round := range 120 {
+			whole := time.Second // how long a round takes that nothing ends
+			for round := range rounds {
 				if name == "replaced" {
 					w.write("old/_SUCCESS", "")
 					w.write("old/part-r-00000", "old")
@@ -30,13 +32,17 @@ func TestAbortAtAnyMomentLeavesAllOrNothing(t *testing.T) {
 					_, err := target.SetSizes([]int64{3000, 3000, 3000, 3000})
 					must(t, err)
 				}
-				var group sync.WaitGroup
-				group.Go(func() {
-					time.Sleep(time.Duration(round) * 15 * time.Microsecond)
-					target.Abort()
-				})
+				delay := whole * time.Duration(round) / (rounds * 2 / 3)
+				if round == 0 {
+					delay = whole
+				}
+				begun := time.Now()
+				abort := time.AfterFunc(delay, func() { target.Abort() })
 				err := writeAll(target, name == "directory" || name == "replaced", count)
-				group.Wait()
+				if abort.Stop(); err == nil {
+					whole = time.Since(begun)
+				}
+				target.Abort() // waits for one that is under way
 				if target.Committed() != (err == nil) {
 					t.Fatalf("committed: %v, but the error is %v", target.Committed(), err)
 				}

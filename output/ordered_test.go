@@ -2,6 +2,7 @@ package output
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -19,11 +20,11 @@ import (
 // partText is what part i of a random result holds.
 func partText(i, bytes int) []byte {
 	r := rand.New(rand.NewPCG(uint64(i), 7))
-	text := make([]byte, bytes)
-	for j := range text {
-		text[j] = byte(r.Uint32())
+	text := make([]byte, 0, bytes+8)
+	for len(text) < bytes {
+		text = binary.LittleEndian.AppendUint64(text, r.Uint64())
 	}
-	return text
+	return text[:bytes]
 }
 
 // Whatever the order of writes, commits, failures, retries and rival attempts,

@@ -312,7 +312,7 @@ func (t *Target) Commit() error {
 	t.mu.Lock()
 	if t.mu.state != started {
 		t.mu.Unlock()
-		return ErrAborted
+		return errors.Join(ErrAborted, t.Abort())
 	}
 	if err := t.place.publish(t.mu.total); err != nil {
 		t.mu.Unlock()
@@ -357,10 +357,11 @@ func (t *Target) finish() error {
 
 // Abort gives the result up and removes everything pending. It does not wait
 // for writers: their next call fails. It is idempotent, and does nothing once
-// the result has been committed.
+// the result has been committed. Whoever calls it while another does returns
+// when all is gone, too.
 func (t *Target) Abort() error {
 	t.mu.Lock()
-	if t.mu.state == aborted || t.mu.state == committed {
+	if t.mu.state == committed {
 		t.mu.Unlock()
 		return nil
 	}

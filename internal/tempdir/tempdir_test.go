@@ -116,7 +116,7 @@ func TestCheckNamesWhatIsNoDirectory(t *testing.T) {
 }
 
 func TestCloseFromElsewhereAtAnyMoment(t *testing.T) {
-	for range 50 {
+	for range 20 {
 		dir := t.TempDir()
 		r := New([]string{dir})
 		var group sync.WaitGroup
@@ -235,7 +235,7 @@ func TestSweepWhileOthersBegin(t *testing.T) {
 	})
 	for range 4 {
 		making.Go(func() {
-			for range 100 {
+			for range 25 {
 				r := New([]string{dir})
 				f, err := r.Create("x-*")
 				if err != nil {
