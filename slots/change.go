@@ -53,7 +53,7 @@ func (l *Ledger) checked() {
 		return
 	}
 	l.steps++
-	if len(l.jobs)+len(l.slots) > 500 && l.steps%256 != 0 {
+	if len(l.jobs)+len(l.slots) > 60 && l.steps%64 != 0 {
 		return
 	}
 	err := l.Check()

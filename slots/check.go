@@ -125,6 +125,7 @@ func (l *Ledger) checkJob(j *job, running [2]int32, held int32, want *totals) er
 				return fmt.Errorf("slots: job %d %v %d is pending and runs", j.id, Kind(k), t)
 			}
 		}
+		pending += max(0, s.ready-int32(len(s.tasks)))
 		if s.running != running[k] {
 			return fmt.Errorf("slots: job %d runs %d %v attempts, recounted %d", j.id, s.running, Kind(k), running[k])
 		}

@@ -90,7 +90,7 @@ func (l *Ledger) Submit(now time.Duration, s JobSpec) JobID {
 		e.Flags = trace.Sealed
 	}
 	l.fact(e, s.Name, s.Pool, s.User)
-	j.side[Map].grow(s.Maps)
+	j.side[Map].know(s.Maps)
 	j.side[Map].open(s.ReadyMaps)
 	j.side[Reduce].open(s.Reduces)
 	l.done(j)
@@ -115,7 +115,7 @@ func (l *Ledger) Ready(now time.Duration, id JobID, r Readiness) {
 	m := &j.side[Map]
 	invariant.Check(!j.sealed || r.Total <= m.total, "slots: Ready: job %d is sealed at %d maps: %+v", id, m.total, r)
 	if !j.sealed {
-		m.grow(r.Total)
+		m.know(r.Total)
 		j.sealed = r.Sealed
 	}
 	m.open(min(r.Maps, m.total))
@@ -133,20 +133,21 @@ func (l *Ledger) Drop(now time.Duration, id JobID, k Kind, t TaskID) {
 	}
 	s := &j.side[k]
 	if !j.sealed && k == Map {
-		s.grow(int32(t) + 1)
+		s.know(int32(t) + 1)
 	}
 	invariant.Check(t >= 0 && int32(t) < s.total, "slots: Drop: job %d has %d %s tasks, not %d", id, s.total, k, t)
-	switch s.tasks[t].state {
+	task := s.at(t)
+	switch task.state {
 	case taskPending:
 		if int32(t) < s.ready {
 			s.pending--
 		}
 	case taskRunning:
-		l.killTask(&s.tasks[t], trace.RuleDropped)
+		l.killTask(task, trace.RuleDropped)
 	default:
 		return
 	}
-	s.tasks[t].state = taskDropped
+	task.state = taskDropped
 	s.done++
 	l.done(j)
 }

@@ -32,8 +32,8 @@ func (l *Ledger) settle(g *Grant) Refusal {
 	if g.Task < 0 || int32(g.Task) >= side.ready {
 		return RefusedTask
 	}
-	t := &side.tasks[g.Task]
-	if wanted := taskState(taskPending); g.Speculative && t.state != taskRunning || !g.Speculative && t.state != wanted {
+	t := side.at(g.Task)
+	if g.Speculative && t.state != taskRunning || !g.Speculative && t.state != taskPending {
 		return RefusedTask
 	}
 	s := l.slotFor(g)
@@ -88,7 +88,7 @@ func (l *Ledger) sameHost(t *task, s *slot) bool {
 func (l *Ledger) start(g *Grant) {
 	j, s := l.jobs[g.Job], &l.slots[g.Slot]
 	side := &j.side[g.Kind]
-	t := &side.tasks[g.Task]
+	t := side.at(g.Task)
 	a := Attempt{Job: g.Job, Kind: g.Kind, Task: g.Task, N: t.n}
 	if t.state == taskPending {
 		t.state = taskRunning

@@ -200,6 +200,9 @@ func (r *replay) apply(e *trace.Event) error {
 		if t := l.jobs[j]; t.state == Running && (e.Task < 0 || e.Task >= t.side[e.Kind].total && (t.sealed || e.Kind == Reduce)) {
 			return fmt.Errorf("job %d has no %v %d to drop", e.Job, e.Kind, e.Task)
 		}
+		if e.Task >= maxDrop {
+			return fmt.Errorf("drop of %v %d", e.Kind, e.Task)
+		}
 		l.Drop(e.At, j, e.Kind, a.Task)
 	case trace.OpPhase:
 		l.Phase(e.At, a, e.Phase)
@@ -244,8 +247,11 @@ func (r *replay) submit(e *trace.Event) error {
 	return nil
 }
 
-// maxTasks bounds what a broken file can make a replay allocate.
-const maxTasks = 100_000_000
+// maxTasks bounds what a broken file can make a replay count.
+const maxTasks = 1 << 30
+
+// maxDrop bounds the task that a broken file can drop, which is kept.
+const maxDrop = 1 << 24
 
 func (r *replay) ready(e *trace.Event) error {
 	j := r.ledger.jobs[e.Job]

@@ -36,14 +36,14 @@ type task struct {
 
 // side is a job's map side or reduce side.
 type side struct {
-	tasks   []task
-	total   int32 // tasks known so far
-	ready   int32 // tasks [0, ready) may start
-	next    int32 // tasks [next, ready) were never started; some may be dropped
-	pending int32 // tasks that may start, whatever the gate says
-	running int32 // live attempts
-	done    int32 // committed or dropped
-	shown   int32 // pending as pool and totals have it: 0 while the gate is closed
+	tasks   []task // by TaskID, as far as anything has happened
+	total   int32  // tasks known so far
+	ready   int32  // tasks [0, ready) may start
+	next    int32  // tasks [next, ready) were never started; some may be dropped
+	pending int32  // tasks that may start, whatever the gate says
+	running int32  // live attempts
+	done    int32  // committed or dropped
+	shown   int32  // pending as pool and totals have it: 0 while the gate is closed
 
 	again     []TaskID // pending again, the oldest first; entries may be stale
 	againHead int
@@ -108,22 +108,31 @@ func (j *job) gateOpen(slowstart PPM) bool {
 
 func (j *job) live() int32 { return j.side[Map].running + j.side[Reduce].running }
 
-// grow makes room for tasks [0, n).
-func (s *side) grow(n int32) {
-	for int32(len(s.tasks)) < n {
+// know says that there are n tasks at least.
+func (s *side) know(n int32) { s.total = max(s.total, n) }
+
+// at is task t, which is kept from the first time anything happens to it: until
+// then it pends, or is not ready. The pointer is valid until the next at.
+func (s *side) at(t TaskID) *task {
+	for int(t) >= len(s.tasks) {
 		s.tasks = append(s.tasks, task{head: NoSlot, done: -1})
 	}
-	s.total = max(s.total, n)
+	return &s.tasks[t]
 }
 
 // open makes tasks [0, n) startable. Those dropped before stay so.
 func (s *side) open(n int32) {
-	s.grow(n)
-	for ; s.ready < n; s.ready++ {
-		if s.tasks[s.ready].state == taskPending {
-			s.pending++
+	s.know(n)
+	if n <= s.ready {
+		return
+	}
+	s.pending += n - s.ready
+	for ; int(s.ready) < len(s.tasks) && s.ready < n; s.ready++ {
+		if s.tasks[s.ready].state != taskPending {
+			s.pending--
 		}
 	}
+	s.ready = n
 }
 
 // requeue makes a task pending again, to be started before new ones.
@@ -144,7 +153,7 @@ func (s *side) pick() TaskID {
 	}
 	s.again, s.againHead = s.again[:0], 0
 	for ; s.next < s.ready; s.next++ {
-		if s.tasks[s.next].state == taskPending {
+		if int(s.next) >= len(s.tasks) || s.tasks[s.next].state == taskPending {
 			return TaskID(s.next)
 		}
 	}

@@ -80,7 +80,7 @@ func TestPoolsShareEvenly(t *testing.T) {
 				}
 				return nil
 			}
-			c := slots.Config{Slots: policytest.Typed(1, int(n), 1)}
+			c := slots.Config{Slots: policytest.Typed(1, int(n), 2)} // even in total when n is
 			l, err := policytest.Drive(c, mustNew(t, name, whole()), jobs, policytest.Options{Each: each})
 			if err != nil {
 				rt.Fatal(err)

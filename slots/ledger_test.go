@@ -1,0 +1,605 @@
+package slots_test
+
+import (
+	"testing"
+	"time"
+
+	"mrlocal/slots"
+	"mrlocal/slots/policy/policytest"
+	"mrlocal/trace"
+)
+
+// anySlot is a policy that fills free slots of the visited tracker with whatever
+// may start, maps first, and does what a test tells it.
+type anySlot struct {
+	typed bool
+	each  func(v *slots.View, d *slots.Decision)
+	seen  []slots.Fact
+}
+
+func (*anySlot) Name() string           { return "any" }
+func (p *anySlot) Lends() bool          { return !p.typed }
+func (p *anySlot) Observe(f slots.Fact) { p.seen = append(p.seen, f) }
+
+func (p *anySlot) Decide(v *slots.View, d *slots.Decision) {
+	if p.each != nil {
+		p.each(v, d)
+	}
+	for k := range slots.Kind(2) {
+		for v.FreeAt(v.Tracker()) > 0 && (!p.typed || v.FreeHome(v.Tracker(), k) > 0) {
+			id, ok := firstWith(v, k)
+			if !ok || !d.Grant(slots.Grant{Slot: slots.NoSlot, Job: id, Kind: k, Task: slots.NoTask, Rule: trace.RuleFIFO}) {
+				break
+			}
+		}
+	}
+}
+
+func firstWith(v *slots.View, k slots.Kind) (slots.JobID, bool) {
+	if v.Pending(k) == 0 {
+		return 0, false
+	}
+	for id := slots.JobID(0); ; id++ {
+		if v.Job(id).Pending(k) > 0 {
+			return id, true
+		}
+	}
+}
+
+// desk is a Ledger on a table: time is seconds, and its log is kept.
+type desk struct {
+	*slots.Ledger
+	t   *testing.T
+	log trace.Log
+}
+
+func newDesk(t *testing.T, c slots.Config, p slots.Policy) *desk {
+	t.Helper()
+	l, err := slots.New(c, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &desk{Ledger: l, t: t}
+	s := trace.NewStream()
+	s.Attach(&d.log)
+	l.SetStream(s)
+	return d
+}
+
+const second = time.Second
+
+// ask asks at time at and returns what was ordered, copied.
+func (d *desk) ask(at time.Duration) slots.Orders {
+	o := d.AssignAll(at)
+	return slots.Orders{
+		Starts: append([]slots.Start(nil), o.Starts...), Kills: append([]slots.Attempt(nil), o.Kills...),
+		Advances: append([]slots.Attempt(nil), o.Advances...), Wake: o.Wake,
+	}
+}
+
+func (d *desk) wantStarts(at time.Duration, want ...slots.Attempt) {
+	d.t.Helper()
+	o := d.ask(at)
+	if len(o.Starts) != len(want) {
+		d.t.Fatalf("at %v: %d starts %v, want %v", at, len(o.Starts), o.Starts, want)
+	}
+	for i := range want {
+		if o.Starts[i].Attempt != want[i] {
+			d.t.Fatalf("at %v: start %d is %v, want %v", at, i, o.Starts[i].Attempt, want[i])
+		}
+	}
+}
+
+func (d *desk) ops(op trace.Op) (found []trace.Event) {
+	for _, e := range d.log.Events {
+		if e.Op == op {
+			found = append(found, e)
+		}
+	}
+	return found
+}
+
+func mapOf(task slots.TaskID, n int32) slots.Attempt {
+	return slots.Attempt{Kind: slots.Map, Task: task, N: n}
+}
+func reduceOf(task slots.TaskID, n int32) slots.Attempt {
+	return slots.Attempt{Kind: slots.Reduce, Task: task, N: n}
+}
+
+var done = slots.Outcome{OK: true}
+
+func two() slots.Config { return slots.Config{Slots: policytest.Typed(1, 1, 1), Slowstart: slots.One} }
+
+func TestFailedAttemptsCountAndKilledOnesDoNot(t *testing.T) {
+	c := slots.Config{Slots: policytest.Typed(1, 1, 0), MaxAttempts: 2}
+	d := newDesk(t, c, &anySlot{})
+	d.Submit(0, slots.JobSpec{Name: "j", Maps: 2, MapsSealed: true})
+	d.wantStarts(0, mapOf(0, 0))
+	d.Finish(1, mapOf(0, 0), slots.Outcome{Killed: true})
+	d.wantStarts(1, mapOf(0, 1)) // before the map that was never tried
+	d.Finish(2, mapOf(0, 1), slots.Outcome{})
+	d.wantStarts(2, mapOf(0, 2))
+	if d.JobState(0) != slots.Running {
+		t.Fatalf("one failure of two ends the job: %v", d.JobState(0))
+	}
+	d.Finish(3, mapOf(0, 2), slots.Outcome{})
+	if by, failed := d.FailedBy(0); !failed || by != mapOf(0, 2) || !d.Done(0) {
+		t.Errorf("failed by %v (%v), done %v", by, failed, d.Done(0))
+	}
+	d.wantStarts(4)
+	if got := d.JobCounts(0, slots.Map); got.Failed != 2 || got.Killed != 1 || got.Started != 3 {
+		t.Errorf("counts %+v", got)
+	}
+}
+
+func TestAFailedJobTakesNothingElseWithIt(t *testing.T) {
+	c := slots.Config{Slots: policytest.Typed(1, 3, 0), MaxAttempts: 1}
+	d := newDesk(t, c, &anySlot{})
+	d.Submit(0, slots.JobSpec{Name: "bad", Maps: 2, MapsSealed: true})
+	d.Submit(0, slots.JobSpec{Name: "good", Maps: 1, MapsSealed: true})
+	d.wantStarts(0, mapOf(0, 0), mapOf(1, 0), slots.Attempt{Job: 1})
+	d.Finish(1, mapOf(1, 0), slots.Outcome{})
+	if d.Done(0) {
+		t.Error("the job is done while an attempt of it is left")
+	}
+	if o := d.ask(1); len(o.Kills) != 1 || o.Kills[0] != mapOf(0, 0) {
+		t.Errorf("kills %v", o.Kills)
+	}
+	d.Finish(2, mapOf(0, 0), slots.Outcome{Killed: true})
+	d.Finish(2, slots.Attempt{Job: 1}, done)
+	if d.JobState(0) != slots.Failed || d.JobState(1) != slots.Succeeded || !d.Done(0) || !d.Done(1) {
+		t.Errorf("states %v, %v", d.JobState(0), d.JobState(1))
+	}
+}
+
+func TestReducesStartWhenEnoughMapsAreDone(t *testing.T) {
+	for name, c := range map[string]struct {
+		slowstart slots.PPM
+		sealed    bool
+		openAfter int // maps done; -1: not while unsealed
+	}{
+		"1.0 waits for the last":                             {slots.One, true, 4},
+		"0.5 waits for half":                                 {slots.One / 2, true, 2},
+		"0.05 waits for one: the share is rounded up":        {slots.One / 20, true, 1},
+		"0 waits for nothing":                                {0, true, 0},
+		"while the number of maps may grow the gate is shut": {slots.One / 20, false, -1},
+		"but at 0 it is open even then":                      {0, false, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t, slots.Config{Slots: policytest.Typed(1, 1, 1), Slowstart: c.slowstart}, nil)
+			d.Submit(0, slots.JobSpec{Name: "j", Maps: 4, MapsSealed: c.sealed, ReadyMaps: 4, Reduces: 1})
+			openAfter := -1
+			for i := range 5 {
+				for _, s := range d.ask(time.Duration(i)).Starts {
+					if s.Attempt.Kind == slots.Reduce {
+						openAfter = i
+					}
+				}
+				if i < 4 {
+					d.Finish(time.Duration(i), mapOf(slots.TaskID(i), 0), done)
+				}
+			}
+			if openAfter != c.openAfter {
+				t.Errorf("open after %d maps, want %d", openAfter, c.openAfter)
+			}
+		})
+	}
+}
+
+func TestAStreamBecomesKnownBitByBit(t *testing.T) {
+	d := newDesk(t, two(), nil)
+	d.Submit(0, slots.JobSpec{Name: "stream", Reduces: 1})
+	d.wantStarts(0)
+	d.Ready(1, 0, slots.Readiness{Maps: 1})
+	d.wantStarts(1, mapOf(0, 0))
+	d.Finish(2, mapOf(0, 0), done)
+	d.wantStarts(2)
+	d.Ready(3, 0, slots.Readiness{Maps: 2, Total: 2, Sealed: true})
+	d.wantStarts(3, mapOf(1, 0))
+	d.Finish(4, mapOf(1, 0), done)
+	d.wantStarts(4, reduceOf(0, 0))
+	d.Finish(5, reduceOf(0, 0), done)
+	if got := d.JobTimes(0); !d.Done(0) || got != (slots.JobTimes{Submit: 0, Start: 1, MapsDone: 4, Finish: 5}) {
+		t.Errorf("done %v, times %+v", d.Done(0), got)
+	}
+}
+
+func TestAStreamThatTurnsOutEmptyIsDoneWithItsReduces(t *testing.T) {
+	d := newDesk(t, two(), nil)
+	d.Submit(0, slots.JobSpec{Name: "empty", Reduces: 1})
+	d.Submit(0, slots.JobSpec{Name: "nothing at all"})
+	d.Ready(1, 0, slots.Readiness{Sealed: true})
+	d.Ready(1, 1, slots.Readiness{Sealed: true})
+	if d.JobState(1) != slots.Succeeded {
+		t.Errorf("a job without tasks is %v", d.JobState(1))
+	}
+	d.wantStarts(1, reduceOf(0, 0))
+	d.Finish(2, reduceOf(0, 0), done)
+	if !d.Done(0) {
+		t.Error("not done")
+	}
+}
+
+func TestReadAheadIsBounded(t *testing.T) {
+	d := newDesk(t, slots.Config{Slots: policytest.Typed(1, 4, 1)}, nil)
+	d.Submit(0, slots.JobSpec{Name: "j", Maps: 4, MapsSealed: true, ReadyMaps: 1})
+	d.wantStarts(0, mapOf(0, 0))
+	d.Ready(1, 0, slots.Readiness{Maps: 3, Total: 4, Sealed: true})
+	d.wantStarts(1, mapOf(1, 0), mapOf(2, 0))
+}
+
+func TestALostMapOutputRunsAgainAndShutsTheGate(t *testing.T) {
+	d := newDesk(t, two(), &anySlot{typed: true})
+	d.Submit(0, slots.JobSpec{Name: "j", Maps: 1, MapsSealed: true, Reduces: 2})
+	d.wantStarts(0, mapOf(0, 0))
+	d.Finish(1, mapOf(0, 0), done)
+	d.wantStarts(1, reduceOf(0, 0))
+	d.LostOutput(2, 0, 0)
+	d.LostOutput(2, 0, 0) // told twice
+	d.wantStarts(2, mapOf(0, 1))
+	d.Finish(4, reduceOf(0, 0), slots.Outcome{Killed: true})
+	d.wantStarts(4) // the gate is shut
+	d.Finish(5, mapOf(0, 1), done)
+	d.wantStarts(5, reduceOf(0, 1))
+	if got := d.Stats().WaitingReduce; got != 2 {
+		t.Errorf("reduces waited %v, want from 2 to 4", got)
+	}
+	if gates := d.ops(trace.OpGate); len(gates) != 3 || !gates[0].Has(trace.OK) || gates[1].Has(trace.OK) || !gates[2].Has(trace.OK) {
+		t.Errorf("gate events %+v", gates)
+	}
+	if got := d.JobTimes(0).MapsDone; got != 5 {
+		t.Errorf("maps done at %v", got)
+	}
+}
+
+func TestAMapWhoseOutputIsAlwaysLostFailsItsJob(t *testing.T) {
+	d := newDesk(t, two(), &anySlot{typed: true})
+	d.Submit(0, slots.JobSpec{Name: "j", Maps: 1, MapsSealed: true, Reduces: 1})
+	for n := range int32(4) {
+		at := time.Duration(n)
+		d.ask(at)
+		d.Finish(at, mapOf(0, n), done)
+		d.LostOutput(at, 0, 0)
+	}
+	if by, failed := d.FailedBy(0); !failed || by != mapOf(0, 3) {
+		t.Errorf("failed %v by %v", failed, by)
+	}
+}
+
+func TestADroppedTaskCountsAsDone(t *testing.T) {
+	d := newDesk(t, slots.Config{Slots: policytest.Typed(1, 1, 0)}, &anySlot{})
+	d.Submit(0, slots.JobSpec{Name: "j", Maps: 3, MapsSealed: true})
+	d.wantStarts(0, mapOf(0, 0))
+	d.Drop(1, 0, slots.Map, 1) // pending
+	d.Drop(1, 0, slots.Map, 0) // running
+	d.Drop(1, 0, slots.Map, 0) // twice
+	if o := d.ask(1); len(o.Kills) != 1 || o.Kills[0] != mapOf(0, 0) {
+		t.Fatalf("kills %v", o.Kills)
+	}
+	d.Finish(2, mapOf(0, 0), slots.Outcome{Killed: true})
+	d.wantStarts(2, mapOf(2, 0)) // 0 is not tried again
+	d.Finish(3, mapOf(2, 0), done)
+	if !d.Done(0) || d.JobState(0) != slots.Succeeded {
+		t.Errorf("job is %v", d.JobState(0))
+	}
+}
+
+func TestDroppingAheadOfAStream(t *testing.T) {
+	d := newDesk(t, slots.Config{Slots: policytest.Typed(1, 1, 0)}, &anySlot{})
+	d.Submit(0, slots.JobSpec{Name: "j"})
+	d.Drop(0, 0, slots.Map, 1)
+	d.Ready(1, 0, slots.Readiness{Maps: 3, Total: 3, Sealed: true})
+	d.wantStarts(1, mapOf(0, 0))
+	d.Finish(2, mapOf(0, 0), done)
+	d.wantStarts(2, mapOf(2, 0))
+}
+
+func TestAbortKillsAndForgets(t *testing.T) {
+	d := newDesk(t, slots.Config{Slots: policytest.Typed(1, 1, 0)}, &anySlot{})
+	d.Submit(0, slots.JobSpec{Name: "j", Maps: 3, MapsSealed: true})
+	d.wantStarts(0, mapOf(0, 0))
+	d.Abort(1, 0)
+	if o := d.ask(1); len(o.Kills) != 1 || len(o.Starts) != 0 {
+		t.Fatalf("orders %+v", o)
+	}
+	d.Finish(2, mapOf(0, 0), done) // it got through: too late
+	if d.JobState(0) != slots.Killed || !d.Done(0) || d.JobCounts(0, slots.Map).Killed != 1 {
+		t.Errorf("job is %v, counts %+v", d.JobState(0), d.JobCounts(0, slots.Map))
+	}
+	d.Finish(3, mapOf(0, 0), done)
+	d.LostOutput(3, 0, 0)
+	d.Ready(3, 0, slots.Readiness{Maps: 9})
+	if d.Stats().Stale != 1 {
+		t.Errorf("%d ends of attempts nobody knows", d.Stats().Stale)
+	}
+}
+
+func TestALostTrackerTakesItsAttemptsAndMapOutputs(t *testing.T) {
+	d := newDesk(t, slots.Config{Slots: policytest.Typed(2, 1, 1), Slowstart: slots.One}, &anySlot{typed: true})
+	d.Submit(0, slots.JobSpec{Name: "j", Maps: 3, MapsSealed: true, Reduces: 1})
+	d.wantStarts(0, mapOf(0, 0), mapOf(1, 0))
+	d.Finish(1, mapOf(1, 0), done) // on tracker 1
+	d.wantStarts(1, mapOf(2, 0))   // on tracker 1 again
+	d.Lost(2, 1)
+	d.Finish(2, mapOf(2, 0), done) // the driver does not know yet
+	d.wantStarts(2)                // tracker 0 is busy, 1 is gone
+	d.Finish(3, mapOf(0, 0), done)
+	d.wantStarts(3, mapOf(2, 1))
+	d.Finish(4, mapOf(2, 1), done)
+	d.wantStarts(4, mapOf(1, 1))
+	d.Finish(5, mapOf(1, 1), done)
+	d.wantStarts(5, reduceOf(0, 0))
+	if c := d.JobCounts(0, slots.Map); c.Killed != 1 || c.LostOutputs != 1 || c.Failed != 0 {
+		t.Errorf("counts %+v", c)
+	}
+}
+
+func TestAJobIsCompleteWithItsReduces(t *testing.T) {
+	d := newDesk(t, slots.Config{Slots: policytest.Typed(1, 1, 2), Slowstart: slots.One}, &anySlot{typed: true})
+	d.Submit(0, slots.JobSpec{Name: "j", Maps: 1, MapsSealed: true, Reduces: 2})
+	d.wantStarts(0, mapOf(0, 0))
+	d.Finish(1, mapOf(0, 0), done)
+	d.wantStarts(1, reduceOf(0, 0), reduceOf(1, 0))
+	d.Finish(2, reduceOf(0, 0), done)
+	d.LostOutput(3, 0, 0)
+	d.wantStarts(3, mapOf(0, 1))
+	d.Finish(4, reduceOf(1, 0), done) // it had its copy already
+	if o := d.ask(4); len(o.Kills) != 1 || o.Kills[0] != mapOf(0, 1) || d.JobState(0) != slots.Succeeded {
+		t.Errorf("orders %+v, job %v", o, d.JobState(0))
+	}
+}
+
+func TestTheFirstFinisherOfASpeculatedTaskCommits(t *testing.T) {
+	speculate := false
+	refused := slots.Granted
+	p := &anySlot{each: func(v *slots.View, d *slots.Decision) {
+		if speculate && v.FreeAt(v.Tracker()) > 0 {
+			d.Grant(slots.Grant{Slot: slots.NoSlot, Kind: slots.Map, Task: 0, Speculative: true, Rule: trace.RuleSpeculative})
+			refused = d.Refused()
+			speculate = false
+		}
+	}}
+	c := slots.Config{Slots: policytest.Typed(1, 3, 0)}
+	c.Slots[1].Core = c.Slots[0].Core
+	d := newDesk(t, c, p)
+	d.Submit(0, slots.JobSpec{Name: "j", Maps: 1, MapsSealed: true})
+	d.Submit(0, slots.JobSpec{Name: "k", MapsSealed: false})
+	d.wantStarts(0, mapOf(0, 0))
+	speculate = true
+	d.Ready(1, 1, slots.Readiness{Total: 1})
+	d.wantStarts(1)
+	if refused != slots.RefusedSameHost {
+		t.Fatalf("a copy on the same core: %v", refused)
+	}
+	speculate = true
+	p.each = func(v *slots.View, d *slots.Decision) {
+		if speculate {
+			speculate = false
+			d.Grant(slots.Grant{Slot: 2, Kind: slots.Map, Task: 0, Speculative: true, Rule: trace.RuleSpeculative})
+		}
+	}
+	d.Ready(2, 1, slots.Readiness{Total: 2})
+	d.wantStarts(2, mapOf(0, 1))
+	d.Finish(3, mapOf(0, 0), slots.Outcome{}) // a failure beside a live copy: nothing to retry
+	d.wantStarts(3)
+	d.Finish(4, mapOf(0, 1), done)
+	if d.JobState(0) != slots.Succeeded || d.JobCounts(0, slots.Map).Speculative != 1 {
+		t.Errorf("job %v, counts %+v", d.JobState(0), d.JobCounts(0, slots.Map))
+	}
+}
+
+func TestTheLoserOfARaceIsKilled(t *testing.T) {
+	asked := false
+	p := &anySlot{each: func(v *slots.View, d *slots.Decision) {
+		if v.Now() == 1 && !asked {
+			asked = true
+			d.Grant(slots.Grant{Slot: slots.NoSlot, Kind: slots.Map, Task: 0, Speculative: true})
+		}
+	}}
+	d := newDesk(t, slots.Config{Slots: policytest.Typed(1, 2, 0)}, p)
+	d.Submit(0, slots.JobSpec{Name: "j", Maps: 1, MapsSealed: true})
+	d.wantStarts(0, mapOf(0, 0))
+	d.Progress(1, mapOf(0, 0), slots.One/2)
+	d.wantStarts(1, mapOf(0, 1))
+	d.Finish(2, mapOf(0, 1), done)
+	o := d.ask(2)
+	if len(o.Kills) != 1 || o.Kills[0] != mapOf(0, 0) {
+		t.Fatalf("kills %v", o.Kills)
+	}
+	if kills := d.ops(trace.OpKill); kills[0].Rule != trace.RuleLostRace {
+		t.Errorf("killed for %v", kills[0].Rule)
+	}
+	d.Finish(3, mapOf(0, 0), done)
+	if c := d.JobCounts(0, slots.Map); c.Killed != 1 || !d.Done(0) {
+		t.Errorf("counts %+v", c)
+	}
+}
+
+func TestProgressIsAFactFromOnePercentOn(t *testing.T) {
+	p := &anySlot{}
+	d := newDesk(t, slots.Config{Slots: policytest.Typed(1, 1, 0)}, p)
+	d.Submit(0, slots.JobSpec{Name: "j", Maps: 1, MapsSealed: true})
+	d.ask(0)
+	for i := range 10_000 {
+		d.Progress(time.Duration(i), mapOf(0, 0), slots.PPM(i*100))
+		d.Phase(time.Duration(i), mapOf(0, 0), slots.PhaseCompute)
+	}
+	d.Progress(10_000, mapOf(0, 0), slots.One)
+	d.Progress(10_000, mapOf(0, 7), slots.One) // nobody's
+	if n := len(d.ops(trace.OpProgress)); n != 100 {
+		t.Errorf("%d progress facts, want 100", n)
+	}
+	if n := len(d.ops(trace.OpPhase)); n != 1 {
+		t.Errorf("%d phase facts, want 1", n)
+	}
+	if n := len(p.seen); n != 102 {
+		t.Errorf("the policy saw %d facts, want a submit, a phase and 100 of progress", n)
+	}
+}
+
+func TestNothingIsAskedWhenNothingHappened(t *testing.T) {
+	visits := 0
+	p := &anySlot{each: func(*slots.View, *slots.Decision) { visits++ }}
+	d := newDesk(t, slots.Config{Slots: policytest.Typed(3, 1, 1)}, p)
+	d.Submit(0, slots.JobSpec{Name: "j", Maps: 1, MapsSealed: true})
+	d.ask(0)
+	before, events := visits, len(d.log.Events)
+	for i := range 100 {
+		d.ask(time.Duration(i))
+	}
+	if visits != before || len(d.log.Events) != events {
+		t.Errorf("%d visits, %d events for nothing", visits-before, len(d.log.Events)-events)
+	}
+}
+
+func TestAWakeUpIsKeptUntilItIsDue(t *testing.T) {
+	p := &anySlot{each: func(v *slots.View, d *slots.Decision) {
+		if v.Now() < 10 {
+			d.WakeAt(10)
+			d.WakeAt(20)
+		}
+	}}
+	d := newDesk(t, slots.Config{Slots: policytest.Typed(1, 1, 1)}, p)
+	d.Submit(0, slots.JobSpec{Name: "j"})
+	if o := d.ask(0); o.Wake != 10 {
+		t.Fatalf("wake at %v", o.Wake)
+	}
+	if o := d.ask(5); o.Wake != 10 {
+		t.Errorf("wake at %v", o.Wake)
+	}
+	if o := d.ask(10); o.Wake != -1 || len(d.ops(trace.OpAssign)) != 2 {
+		t.Errorf("wake at %v after it was due; %d assigns", o.Wake, len(d.ops(trace.OpAssign)))
+	}
+}
+
+func TestSlotsOpenDrainAndClose(t *testing.T) {
+	var sizes [][3]int
+	p := &anySlot{each: func(v *slots.View, d *slots.Decision) {
+		if len(sizes) > 0 {
+			d.Resize(0, sizes[0][0], sizes[0][1], sizes[0][2])
+			sizes = sizes[1:]
+		}
+	}}
+	c := slots.Config{Slots: policytest.Typed(1, 2, 1)}
+	c.Slots = append(c.Slots, slots.Slot{ID: 3, Core: -1, Extra: true})
+	d := newDesk(t, c, p)
+	d.Submit(0, slots.JobSpec{Name: "j", Maps: 9, MapsSealed: true})
+	d.wantStarts(0, mapOf(0, 0), mapOf(1, 0), mapOf(2, 0)) // not on the extra slot
+	sizes = [][3]int{{1, 0, 1}}
+	d.Finish(1, mapOf(0, 0), done)
+	d.wantStarts(1, mapOf(3, 0), mapOf(4, 0)) // slot 0 and the extra one
+	if len(d.ops(trace.OpDrain)) != 2 || len(d.ops(trace.OpOpen)) != 1 {
+		t.Errorf("%d drain, %d open", len(d.ops(trace.OpDrain)), len(d.ops(trace.OpOpen)))
+	}
+	d.Finish(2, mapOf(1, 0), done) // slot 1 drains: it closes
+	d.wantStarts(2)
+	if closes := d.ops(trace.OpClose); len(closes) != 1 || closes[0].Slot != 1 {
+		t.Errorf("closed %+v", closes)
+	}
+	sizes = [][3]int{{2, 1, 0}}
+	d.Finish(3, mapOf(3, 0), done)
+	d.wantStarts(3, mapOf(5, 0), mapOf(6, 0)) // 0 and 1; 2 drained and is open again, busy
+	if got, want := d.Stats(), time.Duration(3+3+2+1)+1; got.Open != want {
+		t.Errorf("open slot-time %v, want %v", got.Open, want)
+	}
+}
+
+func TestAPolicyMayTakeASlotBack(t *testing.T) {
+	p := &anySlot{each: func(v *slots.View, d *slots.Decision) {
+		if v.Now() == 1 && v.Slot(0).Busy {
+			d.Reclaim(0)
+		}
+	}}
+	d := newDesk(t, slots.Config{Slots: policytest.Typed(1, 1, 0)}, p)
+	d.Submit(0, slots.JobSpec{Name: "j", Maps: 1, MapsSealed: true})
+	d.ask(0)
+	d.Progress(1, mapOf(0, 0), slots.One/2)
+	if o := d.ask(1); len(o.Kills) != 1 {
+		t.Fatalf("kills %v", o.Kills)
+	}
+	d.Finish(2, mapOf(0, 0), slots.Outcome{}) // it failed of being killed
+	d.wantStarts(2, mapOf(0, 1))
+	if c := d.JobCounts(0, slots.Map); c.Killed != 1 || c.Failed != 0 {
+		t.Errorf("counts %+v", c)
+	}
+}
+
+// gated holds reduces in their copy phase until 5.
+type gated struct{ anySlot }
+
+func (*gated) HoldsCopy() bool { return true }
+
+func TestAPhaseGateSaysWhenAReduceMayGoOn(t *testing.T) {
+	p := &gated{anySlot{typed: true, each: func(v *slots.View, d *slots.Decision) {
+		if v.Now() >= 5 && v.Slot(1).Phase == slots.PhaseCopy {
+			d.Advance(1)
+		}
+	}}}
+	d := newDesk(t, two(), p)
+	if !d.HoldsCopy() {
+		t.Error("the gate is not known")
+	}
+	d.Submit(0, slots.JobSpec{Name: "j", MapsSealed: true, Reduces: 1})
+	d.wantStarts(0, reduceOf(0, 0))
+	d.Phase(5, reduceOf(0, 0), slots.PhaseCopy)
+	if o := d.ask(5); len(o.Advances) != 1 || o.Advances[0] != reduceOf(0, 0) {
+		t.Errorf("advances %v", o.Advances)
+	}
+}
+
+func TestStatsAddUpSlotTime(t *testing.T) {
+	d := newDesk(t, slots.Config{Slots: policytest.Typed(1, 1, 1), Slowstart: 0}, &anySlot{})
+	d.Submit(0, slots.JobSpec{Name: "j", Maps: 2, MapsSealed: true, Reduces: 1})
+	d.ask(0) // both maps: slot 1 is lent
+	d.Finish(2*second, mapOf(1, 0), done)
+	d.ask(2 * second) // the reduce, which waits for map 0
+	d.Finish(5*second, mapOf(0, 0), done)
+	d.Finish(6*second, reduceOf(0, 0), done)
+	got := d.Stats()
+	want := slots.Stats{Moves: 1, Busy: 11 * second, Lent: 2 * second, WaitingReduce: 3 * second, Open: 12 * second, Jain: 1}
+	if got != want || got.Utilisation() != 8.0/12 {
+		t.Errorf("got %+v, utilisation %v, want %+v", got, got.Utilisation(), want)
+	}
+	if s := d.SlotTimes(1); s.Busy != 6*second || s.Lent != 2*second || s.Starts != 2 || s.Moves != 1 {
+		t.Errorf("slot 1: %+v", s)
+	}
+}
+
+func TestTypedSlotsStayTyped(t *testing.T) {
+	// A policy that does not say it lends may not, even if it asks for it.
+	refused := slots.Granted
+	p := &anySlot{typed: true, each: func(v *slots.View, d *slots.Decision) {
+		if v.Pending(slots.Map) == 2 {
+			defer func() { _ = recover() }() // checked builds panic
+			d.Grant(slots.Grant{Slot: 1, Kind: slots.Map, Task: slots.NoTask})
+			refused = d.Refused()
+		}
+	}}
+	d := newDesk(t, two(), p)
+	d.Submit(0, slots.JobSpec{Name: "j", Maps: 2, MapsSealed: true})
+	d.wantStarts(0, mapOf(0, 0))
+	if refused != slots.RefusedTyped && refused != slots.Granted {
+		t.Errorf("refused for %v", refused)
+	}
+}
+
+func TestNewRefusesWhatMakesNoSense(t *testing.T) {
+	ok := policytest.Typed(1, 1, 1)
+	for name, c := range map[string]slots.Config{
+		"no slots":           {},
+		"ids out of order":   {Slots: []slots.Slot{{ID: 1}}},
+		"a negative tracker": {Slots: []slots.Slot{{Tracker: -1}}},
+		"share above 1":      {Slots: ok, Slowstart: slots.One + 1},
+		"negative share":     {Slots: ok, BorrowMap: -1},
+		"negative attempts":  {Slots: ok, MaxAttempts: -1},
+		"a pool twice":       {Slots: ok, Pools: []slots.Pool{{Name: "a"}, {Name: "a"}}},
+		"negative minimum":   {Slots: ok, Pools: []slots.Pool{{Name: "a", MinMaps: -1}}},
+	} {
+		if _, err := slots.New(c, nil); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+	if l, err := slots.New(slots.Config{Slots: ok}, nil); err != nil || l.Config().PolicyName != "fifo" {
+		t.Errorf("nil policy: %v", err)
+	}
+}

@@ -1,0 +1,59 @@
+package slots_test
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"mrlocal/slots"
+)
+
+func TestRankingGivesTheLeast(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		r := slots.Ranking[int]{Less: func(a, b *int) bool { return *a < *b }}
+		keys := map[int32]int{}
+		for range rapid.IntRange(0, 200).Draw(rt, "steps") {
+			id := rapid.Int32Range(0, 20).Draw(rt, "id")
+			if key := rapid.IntRange(-1, 5).Draw(rt, "key"); key < 0 {
+				delete(keys, id)
+				r.Remove(id)
+			} else {
+				keys[id] = key
+				r.Set(id, key)
+			}
+			want := int32(-1)
+			for id, key := range keys {
+				if want < 0 || key < keys[want] || key == keys[want] && id < want {
+					want = id
+				}
+			}
+			if got, ok := r.First(); got != want || ok != (len(keys) > 0) || r.Len() != len(keys) {
+				rt.Fatalf("first of %v: %d, want %d", keys, got, want)
+			}
+		}
+	})
+}
+
+func TestSharesAreExactDecimals(t *testing.T) {
+	for text, want := range map[string]slots.PPM{
+		"0": 0, "1": slots.One, "0.05": 50_000, ".5": 500_000, "1.": slots.One, "0.000001": 1, "0.1000000000": 100_000, "2.5": 2_500_000,
+	} {
+		if got, err := slots.ParsePPM(text); got != want || err != nil {
+			t.Errorf("%q: %d, %v, want %d", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", ".", "-1", "+1", "NaN", "1e9", "0.0000001", "0x1", " 1", "1,5", "99999999999999999999"} {
+		if got, err := slots.ParsePPM(text); err == nil {
+			t.Errorf("%q: %d, want an error", text, got)
+		}
+	}
+	if got := slots.PPM(50_000).CeilOf(41); got != 3 {
+		t.Errorf("ceil(0.05 · 41) = %d, want 3", got)
+	}
+	if got := slots.PPM(250_000).Of(18); got != 4 {
+		t.Errorf("floor(0.25 · 18) = %d, want 4", got)
+	}
+	if got := slots.PPM(50_000).String(); got != "0.05" {
+		t.Errorf("prints %s", got)
+	}
+}
