@@ -1,0 +1,204 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/engine"
+	"mrlocal/internal/usage"
+	"mrlocal/jobs/grep"
+	"mrlocal/slots"
+	"mrlocal/slots/policy"
+	"mrlocal/trace"
+	"mrlocal/workload"
+)
+
+const (
+	demoDir   = "wiki"
+	demoBytes = 128 << 20 // both runs together in seconds on two cores
+	demoSeed  = 1
+	demoTop   = 5
+	warmBytes = 1 << 30
+)
+
+const demoHelp = `Makes wiki/ where there is none, runs the same grep under fair and under pi-dhfs, with half of the cores' slots for maps and half for reduces, and shows both and the difference. Nothing but wiki/ is written.`
+
+func demoCommand() command {
+	return command{name: "demo", usage: "make wiki/, run one grep under two policies, show the difference", long: demoHelp,
+		run: func(ctx context.Context, e env, g *given) (int, error) {
+			if err := noWords(g); err != nil {
+				return 0, err
+			}
+			err := demo(ctx, e)
+			if gone(err) {
+				err = nil
+			}
+			return exitDone, err
+		}}
+}
+
+// demoRun is what one run left to show.
+type demoRun struct {
+	policy string
+	report *engine.Report
+	result [sha256.Size]byte
+	top    []byte
+	lines  int
+	gantt  bytes.Buffer
+}
+
+func demo(ctx context.Context, e env) error {
+	if err := makeWiki(ctx, e); err != nil {
+		return err
+	}
+	half := max(1, runtime.NumCPU()/2)
+	fmt.Fprintf(e.stdout, "counting what %s matches in %s/, %d map and %d reduce slots:\n", grep.DefaultPattern, demoDir, half, half)
+	runs := make([]*demoRun, 0, 2)
+	for _, name := range []string{"fair", defaultPolicy} {
+		r, err := runDemo(ctx, e, name, half)
+		if err != nil {
+			return err
+		}
+		runs = append(runs, r)
+		if err := r.show(e.stdout); err != nil {
+			return err
+		}
+	}
+	return showDifference(e.stdout, runs[0], runs[1])
+}
+
+// makeWiki makes demoDir where there is none. Files that are there already are
+// read once, so that both runs find them in memory.
+func makeWiki(ctx context.Context, e env) error {
+	info, err := os.Stat(demoDir)
+	switch {
+	case err == nil && !info.IsDir():
+		return usage.Errorf(demoDir, "is not a directory; the demo needs that name for its input")
+	case err == nil:
+		fmt.Fprintf(e.stdout, "%s/ is there already: taken as it is\n", demoDir)
+		return warm(ctx, demoDir)
+	case !errors.Is(err, fs.ErrNotExist):
+		return usage.Errorf(demoDir, "%v", cause(err))
+	}
+	started := time.Now()
+	if err := workload.GenerateContext(ctx, workload.Wiki, demoDir, demoBytes, demoSeed); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(e.stdout, "made %s/: %s of wiki articles in %.1fs\n", demoDir, humanize.IBytes(demoBytes), time.Since(started).Seconds())
+	return err
+}
+
+func warm(ctx context.Context, dir string) error {
+	left := int64(warmBytes)
+	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() || left <= 0 {
+			return nil // the run itself tells what cannot be read
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			return nil
+		}
+		defer f.Close()
+		n, _ := io.Copy(io.Discard, io.LimitReader(f, left))
+		left -= n
+		return nil
+	})
+}
+
+func runDemo(ctx context.Context, e env, name string, half int) (*demoRun, error) {
+	p, err := policy.New(name, policy.Options{BorrowMap: slots.One, BorrowReduce: slots.One})
+	if err != nil {
+		return nil, err
+	}
+	chain, err := grep.New(grep.Options{})
+	if err != nil {
+		return nil, err
+	}
+	var log demoLog
+	var result bytes.Buffer
+	r := &demoRun{policy: name}
+	r.report, err = engine.RunChain(ctx, chain, engine.Options{
+		Inputs: []string{demoDir}, Stdout: &result, Policy: p, MapSlots: half, ReduceSlots: half,
+		Watch: func(s *trace.Stream) { s.Attach(&log) },
+		Note:  func(text string) { fmt.Fprint(e.stderr, argv.ErrorLine("", errors.New(text))) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	r.result, r.lines = sha256.Sum256(result.Bytes()), bytes.Count(result.Bytes(), []byte("\n"))
+	r.top = firstLines(result.Bytes(), demoTop)
+	if log.header != nil {
+		err = trace.Gantt(&r.gantt, log.header, log.Events, trace.GanttOptions{})
+	}
+	return r, err
+}
+
+// demoLog keeps header and events for the gantt.
+type demoLog struct {
+	trace.Log
+	header *trace.Header
+}
+
+// Open is called by the stream before the first event.
+func (l *demoLog) Open(h *trace.Header) error {
+	l.header = h
+	return nil
+}
+
+func firstLines(text []byte, n int) []byte {
+	end := 0
+	for ; n > 0 && end < len(text); n-- {
+		i := bytes.IndexByte(text[end:], '\n')
+		if i < 0 {
+			return text
+		}
+		end += i + 1
+	}
+	return text[:end]
+}
+
+func (r *demoRun) mapSeconds() float64 {
+	j := &r.report.Jobs[0]
+	return j.MapsDoneS - j.StartS
+}
+
+func (r *demoRun) show(w io.Writer) error {
+	_, err := fmt.Fprintf(w, "\n%s: %.2fs, map phase %.2fs, slots %.0f%% used, %d moves\n%s", r.policy,
+		r.report.MakespanSeconds, r.mapSeconds(), 100*r.report.Utilisation, r.report.Moves, r.gantt.Bytes())
+	return err
+}
+
+func showDifference(w io.Writer, fair, dynamic *demoRun) error {
+	if fair.result != dynamic.result {
+		return fmt.Errorf("a bug in mrlocal: %s and %s gave different results", fair.policy, dynamic.policy)
+	}
+	fmt.Fprintf(w, "\nBoth gave the same %s lines; the first are\n%s", humanize.Comma(int64(dynamic.lines)), dynamic.top)
+	fmt.Fprintf(w, "\nDifference: the map phase took %.2fs instead of %.2fs (%.2f times as fast), the whole %.2fs instead of %.2fs.\n",
+		dynamic.mapSeconds(), fair.mapSeconds(), ratio(fair.mapSeconds(), dynamic.mapSeconds()),
+		dynamic.report.MakespanSeconds, fair.report.MakespanSeconds)
+	_, err := fmt.Fprintf(w, "Under fair, reduce slots wait for the maps to end; %s lends them to maps (lower case above).\nNext: mrlocal run grep --input %s/ --sched %s\n",
+		dynamic.policy, demoDir, dynamic.policy)
+	return err
+}
+
+func ratio(a, b float64) float64 {
+	if b <= 0 {
+		return 0
+	}
+	return a / b
+}

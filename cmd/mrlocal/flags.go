@@ -1,0 +1,255 @@
+package main
+
+import (
+	"os"
+	"strings"
+
+	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/engine"
+	"mrlocal/internal/usage"
+	"mrlocal/slots"
+	"mrlocal/slots/policy"
+	"mrlocal/spill"
+)
+
+// Bounds of counts: far above what is useful, far below what breaks.
+const (
+	mostSlots    = 2048
+	mostTrackers = 1024
+	mostReducers = 100_000
+	mostFactor   = 1_000_000
+	mostAttempts = 1000
+	leastBlock   = 1 << 10
+	leastBuffer  = 1 << 10
+)
+
+func value(name, help, def string) flagSpec {
+	return flagSpec{Flag: argv.Flag{Name: name, Value: true}, help: help, def: def}
+}
+
+func toggle(name, short, help string) flagSpec {
+	return flagSpec{Flag: argv.Flag{Name: name, Short: short}, help: help}
+}
+
+// runFlags are what every job takes. -o is --output-file except where the job
+// has a -o of its own.
+func runFlags(shortOutput string) []flagSpec {
+	input := value("input", "read `PATH`: a file, directory, glob, - or named FIFO; may be repeated, plain PATHs count too", "")
+	input.Repeat = true
+	outputFile := value("output-file", "write one merged `FILE`", "standard output")
+	outputFile.Short = shortOutput
+	return []flagSpec{
+		input,
+		toggle("all", "", "take hidden files and those starting with _ inside directories too"),
+		value("output", "write part files and _SUCCESS into the new directory `DIR`", ""),
+		toggle("overwrite", "", "let --output replace a directory that mrlocal made"),
+		outputFile,
+		value("sched", "slot policy `NAME`, see mrlocal policies", defaultPolicy),
+		value("map-slots", "home map slots a tracker, `N`", "its cores without the reduce slots"),
+		value("reduce-slots", "home reduce slots a tracker, `N`", "a sixth of its cores, at least 1"),
+		value("trackers", "groups of cores, `N`", "1"),
+		value("max-slots", "slots a tracker that a policy may open, `N`", "twice the home slots"),
+		value("pin", "bind each slot's thread to a core: `core|none`", "core"),
+		value("reducers", "reduce tasks, `N`; 0: map only where the job allows it", "by the size of the job"),
+		value("block-size", "bytes of a split, `SIZE`, at least 1KiB", "64MiB, less for small inputs"),
+		value("memory", "bound of all buffers together, `SIZE`", "a quarter of the machine's"),
+		value("sort-buffer", "where a map's kvbuffer starts, `SIZE`", "by memory and slots"),
+		value("spill-percent", "spill mark, `SHARE` of the kvbuffer", "0.80"),
+		value("buffer-growth", "dynamic growth of kvbuffers: `on|off`", "on"),
+		value("growth-threshold", "`SHARE` of the free memory a kvbuffer may grow to", "0.8"),
+		value("merge-factor", "runs merged at once, `N`, at least 2", "64"),
+		value("compress", "of spills: `none|s2|zstd|auto`", "auto"),
+		value("tmp", "spill into `DIR[,DIR]`", "the system's"),
+		value("slowstart", "`SHARE` of maps finished before reduces are ready", "1.0"),
+		value("borrow-map", "`SHARE` of the map slots that reduces may borrow", "1"),
+		value("borrow-reduce", "`SHARE` of the reduce slots that maps may borrow", "1"),
+		value("task-timeout", "fail an attempt without progress for `TIME`", "600s"),
+		value("attempts", "attempts a task, `N`", "4"),
+		value("events", "write every fact and decision to `FILE`, a JSON object a line", ""),
+		value("report", "write the run's report to `FILE` as JSON", ""),
+		value("progress", "`auto|plain|none`", "auto"),
+	}
+}
+
+const defaultPolicy = "pi-dhfs"
+
+// reader reads flags one after the other and keeps the first mistake.
+type reader struct {
+	g   *given
+	err error
+}
+
+func (r *reader) keep(err error) {
+	if r.err == nil {
+		r.err = err
+	}
+}
+
+func (r *reader) count(flag string, least, most int) int {
+	text, ok := r.g.text(flag)
+	if !ok {
+		return 0
+	}
+	n, err := argv.Count(flag, text, least, most)
+	r.keep(err)
+	return n
+}
+
+func (r *reader) size(flag string, least int64) int64 {
+	text, ok := r.g.text(flag)
+	if !ok {
+		return 0
+	}
+	n, err := argv.Size(flag, text, least)
+	r.keep(err)
+	return n
+}
+
+// share is nil where the flag was not given.
+func (r *reader) share(flag string) *slots.PPM {
+	text, ok := r.g.text(flag)
+	if !ok {
+		return nil
+	}
+	n, err := argv.Share(flag, text)
+	r.keep(err)
+	p := slots.PPM(n)
+	return &p
+}
+
+// mark is a share above 0, or 0 where the flag was not given.
+func (r *reader) mark(flag string) float64 {
+	p := r.share(flag)
+	if p == nil {
+		return 0
+	}
+	if *p == 0 {
+		r.keep(usage.Errorf("--"+flag, "0: must be more than 0"))
+	}
+	return float64(*p) / float64(slots.One)
+}
+
+func (r *reader) choice(flag string, names ...string) string {
+	text, ok := r.g.text(flag)
+	if !ok {
+		return names[0]
+	}
+	name, err := argv.Choice(flag, text, names...)
+	r.keep(err)
+	return name
+}
+
+func (r *reader) path(flag string) string {
+	text, ok := r.g.text(flag)
+	if !ok {
+		return ""
+	}
+	path, err := argv.NonEmpty(flag, text)
+	r.keep(err)
+	return path
+}
+
+// engineOptions lowers the flags of runFlags.
+func engineOptions(g *given) (engine.Options, error) {
+	r := &reader{g: g}
+	o := engine.Options{
+		Inputs: inputs(r), All: g.on["all"],
+		OutputDir: r.path("output"), Overwrite: g.on["overwrite"], OutputFile: r.path("output-file"),
+		Policy:      r.policy(),
+		MapSlots:    r.count("map-slots", 1, mostSlots),
+		ReduceSlots: r.count("reduce-slots", 0, mostSlots),
+		Trackers:    r.count("trackers", 1, mostTrackers),
+		MaxSlots:    r.count("max-slots", 1, 2*mostSlots),
+		NoPin:       r.choice("pin", "core", "none") == "none",
+		Slowstart:   r.share("slowstart"),
+
+		Reducers:        r.count("reducers", 0, mostReducers),
+		BlockBytes:      r.size("block-size", leastBlock),
+		MemoryBytes:     r.size("memory", 1),
+		SortBufferBytes: r.size("sort-buffer", leastBuffer),
+		SpillPercent:    r.mark("spill-percent"),
+		NoGrowth:        r.choice("buffer-growth", "on", "off") == "off",
+		GrowthThreshold: r.mark("growth-threshold"),
+		MergeFactor:     r.count("merge-factor", 2, mostFactor),
+		Codec:           r.codec(),
+		TempDirs:        r.directories("tmp"),
+
+		Attempts: r.count("attempts", 1, mostAttempts),
+	}
+	if text, ok := g.text("task-timeout"); ok {
+		var err error
+		o.TaskTimeout, err = argv.Time("task-timeout", text)
+		r.keep(err)
+	}
+	_, given := g.text("reduce-slots")
+	o.NoReduces = given && o.ReduceSlots == 0
+	_, given = g.text("reducers")
+	o.MapOnly = given && o.Reducers == 0
+	if o.Overwrite && o.OutputDir == "" {
+		r.keep(usage.Errorf("--overwrite", "goes with --output DIR; --output-file replaces a file anyway"))
+	}
+	return o, r.err
+}
+
+// inputs are the --input paths, then the plain ones.
+func inputs(r *reader) []string {
+	paths := append(append([]string(nil), r.g.values["input"]...), r.g.words...)
+	for _, p := range paths {
+		if p == "" {
+			r.keep(usage.Errorf("input", "an empty path"))
+		}
+	}
+	if len(paths) == 0 {
+		r.keep(usage.Errorf("no input", "name files, directories or globs, or - for standard input"))
+	}
+	return paths
+}
+
+func (r *reader) policy() slots.Policy {
+	name, ok := r.g.text("sched")
+	if !ok {
+		name = defaultPolicy
+	}
+	o := policy.Options{BorrowMap: slots.One, BorrowReduce: slots.One}
+	if p := r.share("borrow-map"); p != nil {
+		o.BorrowMap = *p
+	}
+	if p := r.share("borrow-reduce"); p != nil {
+		o.BorrowReduce = *p
+	}
+	p, err := policy.New(name, o)
+	r.keep(err)
+	return p
+}
+
+func (r *reader) codec() spill.Codec {
+	for c, name := range map[spill.Codec]string{spill.None: "none", spill.S2: "s2", spill.Zstd: "zstd"} {
+		if r.choice("compress", "auto", "none", "s2", "zstd") == name {
+			return c
+		}
+	}
+	return spill.Auto
+}
+
+// directories reads a comma-separated list; each must be a directory.
+func (r *reader) directories(flag string) []string {
+	text, ok := r.g.text(flag)
+	if !ok {
+		return nil
+	}
+	dirs := strings.Split(text, ",")
+	for _, d := range dirs {
+		if d == "" {
+			r.keep(usage.Errorf("--"+flag, "an empty directory name in %s", argv.Quote(text)))
+			continue
+		}
+		info, err := os.Stat(d)
+		switch {
+		case err != nil:
+			r.keep(usage.Errorf("--"+flag, "%s: %v", d, cause(err)))
+		case !info.IsDir():
+			r.keep(usage.Errorf("--"+flag, "%s: not a directory", d))
+		}
+	}
+	return dirs
+}

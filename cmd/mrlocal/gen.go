@@ -1,0 +1,96 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"syscall"
+
+	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/internal/usage"
+	"mrlocal/workload"
+)
+
+const (
+	genDefaultBytes = 64 << 20
+	genDefaultSeed  = 1
+)
+
+const genHelp = `KIND is wiki (articles, a directory of several files), lines (random text), records (TeraGen's 100-byte rows) or words (Zipf). The same KIND, size and seed give the same bytes. An existing file is replaced, an existing directory is refused; - writes to standard output, except a wiki.`
+
+func genCommand() command {
+	return command{name: "gen", usage: "generate input: wiki, lines, records or words", args: "KIND DIR_OR_FILE", long: genHelp,
+		flags: []flagSpec{
+			value("size", "how many bytes, `SIZE`", "64MiB"),
+			value("seed", "`N`, a whole number", "1"),
+		},
+		run: runGen}
+}
+
+func runGen(ctx context.Context, e env, g *given) (int, error) {
+	if len(g.words) != 2 {
+		return 0, usage.Errorf("", "give a kind and a place: mrlocal gen wiki|lines|records|words --size SIZE DIR_OR_FILE")
+	}
+	name, place := g.words[0], g.words[1]
+	kind, err := kindOf(name)
+	if err != nil {
+		return 0, err
+	}
+	bytes, seed := int64(genDefaultBytes), uint64(genDefaultSeed)
+	if text, given := g.text("size"); given {
+		if bytes, err = argv.Size("size", text, 1); err != nil {
+			return 0, err
+		}
+	}
+	if text, given := g.text("seed"); given {
+		if seed, err = argv.Seed("seed", text); err != nil {
+			return 0, err
+		}
+	}
+	if place == "-" {
+		return exitDone, genStream(ctx, e, kind, bytes, seed)
+	}
+	return exitDone, workload.GenerateContext(ctx, kind, place, bytes, seed)
+}
+
+func kindOf(name string) (workload.Kind, error) {
+	var names []string
+	for _, k := range workload.Kinds() {
+		names = append(names, string(k))
+	}
+	if near := argv.Nearest(name, names); near != "" && near != name {
+		return "", usage.Errorf(argv.Quote(name), "no such kind of data; did you mean %s?", near)
+	}
+	return workload.ParseKind(name)
+}
+
+func genStream(ctx context.Context, e env, kind workload.Kind, bytes int64, seed uint64) error {
+	if kind == workload.Wiki {
+		return usage.Errorf("-", "a wiki is a directory; name one")
+	}
+	w := bufio.NewWriterSize(e.stdout, 256<<10)
+	err := workload.Write(kind, contextWriter{ctx, w}, bytes, seed)
+	if err = errors.Join(err, w.Flush()); gone(err) {
+		return nil
+	}
+	return err
+}
+
+// gone says that err comes from a reader that has closed the pipe.
+func gone(err error) bool {
+	return errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe)
+}
+
+// contextWriter fails once ctx is cancelled.
+type contextWriter struct {
+	ctx context.Context
+	w   io.Writer
+}
+
+func (c contextWriter) Write(p []byte) (int, error) {
+	if c.ctx.Err() != nil {
+		return 0, context.Cause(c.ctx)
+	}
+	return c.w.Write(p)
+}

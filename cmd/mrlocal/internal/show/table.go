@@ -1,0 +1,76 @@
+package show
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"mrlocal/engine"
+)
+
+// Table writes what a person wants to know of a run that is over: a row a job,
+// and a line on the slots.
+func Table(w io.Writer, r *engine.Report) error {
+	var b bytes.Buffer
+	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "job\tmaps\treduces\tinput\trecords in\trecords out\tspilled\tmap phase\treduce phase\twall\t")
+	for i := range r.Jobs {
+		row(t, &r.Jobs[i])
+	}
+	_ = t.Flush() // into memory
+	b.WriteString(summary(r))
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+func row(w io.Writer, j *engine.JobReport) {
+	c := &j.Counters
+	out := c.ReduceOutputRecords
+	reduce := "-"
+	mapsDone := j.MapsDoneS
+	if mapsDone < j.StartS { // the job ended before its maps did
+		mapsDone = j.FinishS
+	}
+	if j.Reduces > 0 {
+		reduce = seconds(j.FinishS - mapsDone)
+	}
+	fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", j.Name, j.Maps, j.Reduces,
+		bytesOf(c.MapInputBytes), humanize.Comma(c.MapInputRecords), humanize.Comma(out), bytesOf(c.SpilledBytes),
+		seconds(mapsDone-j.StartS), reduce, seconds(j.FinishS-j.SubmitS))
+}
+
+// summary is the line below the rows.
+func summary(r *engine.Report) string {
+	var in int64
+	if len(r.Jobs) > 0 {
+		in = r.Jobs[0].Counters.MapInputBytes
+	}
+	rate := ""
+	if r.MakespanSeconds > 0 && in > 0 {
+		rate = fmt.Sprintf(" (%s/s)", bytesOf(int64(float64(in)/r.MakespanSeconds)))
+	}
+	lent := "none lent"
+	if r.Moves > 0 || r.LentSlotSeconds > 0 {
+		lent = fmt.Sprintf("%d moves, %s of slot time lent", r.Moves, seconds(r.LentSlotSeconds))
+	}
+	return fmt.Sprintf("%s in all%s under %s; %d slots %.0f%% used, %s; peak memory %s\n",
+		seconds(r.MakespanSeconds), rate, r.Policy, len(r.Slots), 100*r.Utilisation, lent, bytesOf(r.PeakRSSBytes))
+}
+
+func bytesOf(n int64) string { return humanize.IBytes(uint64(max(0, n))) }
+
+// seconds shows a time to three digits, whatever its size.
+func seconds(s float64) string {
+	d := time.Duration(max(0, s) * float64(time.Second))
+	switch {
+	case d >= 100*time.Second:
+		return d.Round(time.Second).String()
+	case d >= time.Second:
+		return fmt.Sprintf("%.2fs", d.Seconds())
+	}
+	return d.Round(time.Millisecond).String()
+}

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+
+	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/internal/usage"
+	"mrlocal/jobs"
+	"mrlocal/jobs/grep"
+	"mrlocal/jobs/sort"
+	"mrlocal/jobs/wordcount"
+)
+
+func wordcountFlags() []flagSpec {
+	return append(runFlags("o"),
+		toggle("ignore-case", "", "count A to Z as a to z"),
+		toggle("alnum", "", "words are runs of ASCII letters and digits"),
+		value("top", "only the `N` most frequent, by count, then word", "all"))
+}
+
+func wordcountJob(r *reader) (jobs.Chain, error) {
+	o := wordcount.Options{IgnoreCase: r.g.on["ignore-case"], Alnum: r.g.on["alnum"], Top: int64(r.count("top", 1, math.MaxInt32))}
+	if r.err != nil {
+		return nil, r.err
+	}
+	return wordcount.New(o)
+}
+
+func sortFlags() []flagSpec {
+	key := value("key", "sort by `POS1[,POS2]`, as GNU sort has it; may be repeated", "the line")
+	key.Short, key.Repeat = "k", true
+	separator := value("field-separator", "fields end at the byte `SEP`", "before blanks")
+	separator.Short = "t"
+	return append(runFlags("o"), key, separator,
+		toggle("numeric-sort", "n", "by numeric value"),
+		toggle("reverse", "r", "in descending order"),
+		toggle("unique", "u", "only the first of equal lines"),
+		toggle("stable", "s", "leave lines with equal keys in their order"),
+		toggle("ignore-case", "f", "a to z as A to Z"),
+		toggle("ignore-leading-blanks", "b", "leading blanks of a field do not count"),
+		toggle("zero-terminated", "z", "lines end with NUL"))
+}
+
+func sortJob(r *reader) (jobs.Chain, error) {
+	on := r.g.on
+	separator, given := r.g.text("field-separator")
+	if given && separator == "" {
+		return nil, usage.Errorf("-t", "the separator is empty")
+	}
+	return sort.New(sort.Options{
+		Keys: r.g.values["key"], Separator: separator,
+		Numeric: on["numeric-sort"], Reverse: on["reverse"], Unique: on["unique"], Stable: on["stable"],
+		FoldCase: on["ignore-case"], Blanks: on["ignore-leading-blanks"], ZeroEnded: on["zero-terminated"],
+	})
+}
+
+func grepFlags() []flagSpec {
+	pattern := value("regexp", "search for `PATTERN`, RE2 syntax; may be repeated", "the links of a wiki")
+	pattern.Short, pattern.Any, pattern.Repeat = "e", true, true
+	most := value("max-count", "stop a file after `N` selected lines", "")
+	most.Short = "m"
+	return append(runFlags(""), pattern, most,
+		toggle("lines", "", "the matching lines in input order, not counted matches"),
+		toggle("line-number", "n", "line numbers before lines"),
+		toggle("with-filename", "H", "the path before each line"),
+		toggle("no-filename", "", "no path before lines"),
+		toggle("count", "c", "the number of selected lines a file"),
+		toggle("files-with-matches", "l", "only the names of files with a selected line"),
+		toggle("invert-match", "v", "select the lines that do not match"),
+		toggle("ignore-case", "i", "upper and lower case match"),
+		toggle("fixed-strings", "F", "patterns are strings"),
+		toggle("word-regexp", "w", "match whole words"),
+		toggle("line-regexp", "x", "match whole lines"),
+		toggle("quiet", "q", "write nothing; the exit code tells"),
+		toggle("only-matching", "o", "only the matching parts"),
+		toggle("text", "a", "search binary files too"))
+}
+
+func grepJob(r *reader) (jobs.Chain, error) {
+	o, err := grepOptions(r)
+	if err != nil {
+		return nil, err
+	}
+	return grep.New(o)
+}
+
+func grepOptions(r *reader) (grep.Options, error) {
+	on := r.g.on
+	o := grep.Options{
+		Patterns: r.g.values["regexp"], Text: on["text"],
+		Lines: on["lines"], LineNumbers: on["line-number"], Count: on["count"], ListFiles: on["files-with-matches"],
+		Invert: on["invert-match"], IgnoreCase: on["ignore-case"], Fixed: on["fixed-strings"], Word: on["word-regexp"], Whole: on["line-regexp"],
+		OnlyMatched: on["only-matching"], Quiet: on["quiet"],
+	}
+	switch {
+	case on["with-filename"] && on["no-filename"]:
+		return o, usage.Errorf("-H, --no-filename", "give one of them, not both")
+	case on["with-filename"]:
+		o.Names = grep.NamesAlways
+	case on["no-filename"]:
+		o.Names = grep.NamesNever
+	}
+	if _, given := r.g.text("max-count"); given {
+		n := int64(r.count("max-count", 0, math.MaxInt32))
+		o.MaxCount = &n
+	}
+	return o, r.err
+}
+
+// missingWord finds the plain word that was meant as grep's pattern: one that
+// names no file, where no -e was given.
+func missingWord(g *given) error {
+	if len(g.values["regexp"]) > 0 {
+		return nil
+	}
+	for _, word := range g.words {
+		if word == "-" || word == "" {
+			continue
+		}
+		if _, err := os.Lstat(word); err == nil || !errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if found, err := filepath.Glob(word); err == nil && len(found) > 0 {
+			continue
+		}
+		return usage.Errorf(argv.Quote(word), "no such file; did you mean -e %s?", argv.Quote(word))
+	}
+	return nil
+}
+
+// grepNotes says what a run of grep does that its flags do not.
+func grepNotes(g *given, chain jobs.Chain) (notes []string, ignoreReducers bool) {
+	if len(g.values["regexp"]) == 0 {
+		notes = append(notes, fmt.Sprintf("no -e PATTERN given: searching for %s, the links of a wiki", grep.DefaultPattern))
+	}
+	_, given := g.text("reducers")
+	if given && len(chain) == 1 && chain[0].NewReducer == nil {
+		notes = append(notes, "--reducers is ignored: selecting lines has no reduce")
+		ignoreReducers = true
+	}
+	return notes, ignoreReducers
+}

@@ -1,0 +1,84 @@
+// Command mrlocal runs MapReduce jobs on the files and cores of one machine
+// and shows how the slots are handed out.
+//
+// main wires the process: standard streams, signals, exit code. run is the
+// program and is what tests call. One file a command: run.go, gen.go, demo.go,
+// policies.go, version.go; tree.go lists them, flags.go what they share. The
+// words of the command line are put into plain form by internal/argv before
+// the flag library sees them; internal/show draws progress and tables.
+//
+// Results go to standard output, everything else to standard error. Exit
+// codes: 0 done; 1 nothing matched (run grep); 2 wrong usage or input; 3 the
+// job failed; 128 + the signal's number when interrupted.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/internal/usage"
+)
+
+// Exit codes.
+const (
+	exitDone      = 0
+	exitNoMatch   = 1
+	exitUsage     = 2
+	exitFailed    = 3
+	exitInterrupt = 128 // plus the signal's number
+)
+
+// env is the program's surroundings.
+type env struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+}
+
+func main() {
+	ctx, stop := withSignals(context.Background())
+	code := run(ctx, os.Args[1:], env{os.Stdin, os.Stdout, os.Stderr})
+	stop()
+	os.Exit(code)
+}
+
+// run is the whole program: it returns the exit code and has told every error.
+func run(ctx context.Context, args []string, e env) (code int) {
+	what := ""
+	defer func() {
+		if r := recover(); r != nil {
+			code = fail(ctx, e, what, fmt.Errorf("a bug in mrlocal: %v", r))
+		}
+	}()
+	if code, done := shortcut(args, e); done {
+		return code
+	}
+	tree := commands()
+	line, err := argv.Parse(args, leaves(tree))
+	if err != nil {
+		return fail(ctx, e, "", err)
+	}
+	what = join(line.Path)
+	code, err = dispatch(ctx, tree, line.Args(), e)
+	if err != nil {
+		return fail(ctx, e, what, err)
+	}
+	return code
+}
+
+// fail tells err in one line and returns its exit code.
+func fail(ctx context.Context, e env, what string, err error) int {
+	var s interrupted
+	if errors.As(context.Cause(ctx), &s) {
+		fmt.Fprint(e.stderr, argv.ErrorLine(what, s))
+		return exitInterrupt + s.number()
+	}
+	fmt.Fprint(e.stderr, argv.ErrorLine(what, err))
+	if usage.Is(err) {
+		return exitUsage
+	}
+	return exitFailed
+}

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"runtime/debug"
+	"syscall"
+	"text/tabwriter"
+
+	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/internal/usage"
+	"mrlocal/slots/policy"
+)
+
+func policiesCommand() command {
+	return command{name: "policies", usage: "list the slot policies: name, one line, paper",
+		run: func(_ context.Context, e env, g *given) (int, error) {
+			if err := noWords(g); err != nil {
+				return 0, err
+			}
+			var text bytes.Buffer
+			w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+			for _, p := range policy.All() {
+				fmt.Fprintf(w, "%s\t%s\t%s\n", p.Name, p.Line, p.Paper)
+			}
+			_ = w.Flush() // into memory
+			return exitDone, write(e, text.Bytes())
+		}}
+}
+
+// version is this program's; releases are listed in CHANGELOG.md.
+const version = "0.1.0"
+
+func versionCommand() command {
+	return command{name: "version", usage: "tell the version",
+		run: func(_ context.Context, e env, g *given) (int, error) {
+			if err := noWords(g); err != nil {
+				return 0, err
+			}
+			return printVersion(e), nil
+		}}
+}
+
+func printVersion(e env) int {
+	commit := ""
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				commit = " " + s.Value[:min(12, len(s.Value))]
+			}
+		}
+	}
+	text := fmt.Sprintf("mrlocal %s%s %s %s/%s\n", version, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	if err := write(e, []byte(text)); err != nil {
+		fmt.Fprint(e.stderr, argv.ErrorLine("version", err))
+		return exitFailed
+	}
+	return exitDone
+}
+
+// write writes a command's result; a reader that has gone is success.
+func write(e env, text []byte) error {
+	_, err := e.stdout.Write(text)
+	if errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe) {
+		return nil
+	}
+	return err
+}
+
+func noWords(g *given) error {
+	if len(g.words) > 0 {
+		return usage.Errorf(argv.Quote(g.words[0]), "one word too many")
+	}
+	return nil
+}

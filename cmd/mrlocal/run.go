@@ -1,0 +1,226 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"sync"
+
+	"golang.org/x/term"
+
+	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/show"
+	"mrlocal/engine"
+	"mrlocal/internal/usage"
+	"mrlocal/jobs"
+)
+
+const runHelp = `Exit codes: 0 done, whole and durable; 1 nothing matched (grep); 2 wrong usage or input, nothing was started; 3 the job failed; 128 + the signal's number when interrupted.`
+
+func runCommand() command {
+	job := func(name, use string, flags []flagSpec, build func(*reader) (jobs.Chain, error)) command {
+		return command{name: name, usage: use, args: "[PATH…]", long: runHelp, flags: flags,
+			run: func(ctx context.Context, e env, g *given) (int, error) { return runJob(ctx, e, g, name, build) }}
+	}
+	return command{name: "run", usage: "run a job for real: wordcount, sort or grep", args: "JOB [FLAGS] [PATH…]", long: runHelp, sub: []command{
+		job("wordcount", "count words: word, TAB, count, in byte order of the word", wordcountFlags(), wordcountJob),
+		job("sort", "sort lines, in byte order or as GNU sort's keys say", sortFlags(), sortJob),
+		job("grep", "count what a pattern matches, most frequent first; --lines and GNU grep's flags select lines", grepFlags(), grepJob),
+	}}
+}
+
+// runJob runs one job: check everything, run, report.
+func runJob(ctx context.Context, e env, g *given, name string, build func(*reader) (jobs.Chain, error)) (int, error) {
+	if name == "grep" {
+		if err := missingWord(g); err != nil {
+			return 0, err
+		}
+	}
+	o, err := engineOptions(g)
+	if err != nil {
+		return 0, err
+	}
+	r := &reader{g: g}
+	mode := r.choice("progress", "auto", "plain", "none")
+	eventsPath, reportPath := r.path("events"), r.path("report")
+	if r.err != nil {
+		return 0, r.err
+	}
+	chain, err := build(r)
+	if err != nil {
+		return 0, err
+	}
+	side, err := openSides(eventsPath, reportPath, o)
+	if err != nil {
+		return 0, err
+	}
+	var notes []string
+	if name == "grep" {
+		var ignore bool
+		if notes, ignore = grepNotes(g, chain); ignore {
+			o.Reducers, o.MapOnly = 0, false
+		}
+	}
+	if g.on["quiet"] {
+		mode = "none"
+	}
+	s := newScreen(e, mode)
+	for _, n := range notes {
+		s.note(n)
+	}
+	report, err := s.run(ctx, chain, o, side)
+	if err = finishSides(side, report, err); err != nil {
+		return 0, err
+	}
+	s.table(report)
+	if name == "grep" && !report.Matched() {
+		return exitNoMatch, nil
+	}
+	return exitDone, nil
+}
+
+// sides are a run's --events and --report files; either may be nil.
+type sides struct{ events, report *sideFile }
+
+func openSides(eventsPath, reportPath string, o engine.Options) (s sides, err error) {
+	if eventsPath != "" && eventsPath == reportPath {
+		return s, usage.Errorf("--events, --report", "%s: name two different files", eventsPath)
+	}
+	for _, p := range []string{eventsPath, reportPath} {
+		if p != "" && p == o.OutputFile {
+			return s, usage.Errorf("--output-file", "%s: is the --events or --report file too", p)
+		}
+	}
+	if s.events, err = openSide("events", eventsPath, o.Inputs); err != nil {
+		return s, err
+	}
+	s.report, err = openSide("report", reportPath, o.Inputs)
+	return s, err
+}
+
+// finishSides writes the report, also of a run that failed, and adds what went
+// wrong with either file to runErr.
+func finishSides(s sides, report *engine.Report, runErr error) error {
+	if s.report != nil && report != nil {
+		text, err := json.MarshalIndent(report, "", "  ")
+		if err == nil {
+			_, err = s.report.Write(append(text, '\n'))
+		}
+		runErr = errors.Join(runErr, err)
+	}
+	return errors.Join(runErr, s.events.Close(), s.report.Close())
+}
+
+// screen is standard error during a run: notes, progress and, at the end, the
+// table. Its methods may be called from any goroutine.
+type screen struct {
+	e        env
+	quiet    bool // no table
+	follower *show.Follower
+	display  show.Display
+	mu       sync.Mutex // orders notes and the end of the display
+}
+
+// newScreen chooses the display: live on a terminal, plain lines elsewhere.
+func newScreen(e env, mode string) *screen {
+	s := &screen{e: e, quiet: mode == "none"}
+	switch {
+	case mode == "none":
+		return s
+	case mode == "auto" && isTerminal(e.stderr) && os.Getenv("TERM") != "dumb":
+		s.display = show.NewLive(e.stderr)
+	default:
+		s.display = show.NewPlain(e.stderr)
+	}
+	s.follower = show.Follow(s.display)
+	return s
+}
+
+// run runs the chain and takes the display away.
+func (s *screen) run(ctx context.Context, chain jobs.Chain, o engine.Options, side sides) (*engine.Report, error) {
+	defer s.stop()
+	o.Stdin, o.Stderr, o.Note = s.e.stdin, &noteWriter{s: s}, s.note
+	if o.OutputDir == "" && o.OutputFile == "" {
+		o.Stdout = s.e.stdout
+		if s.follower != nil && isTerminal(s.e.stdout) {
+			o.Stdout = &firstWrite{w: s.e.stdout, before: s.stop}
+		}
+	}
+	if s.follower != nil {
+		o.Watch = s.follower.Watch
+	}
+	if side.events != nil {
+		o.Events = side.events
+	}
+	return engine.RunChain(ctx, chain, o)
+}
+
+func (s *screen) stop() {
+	if s.follower == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.follower.Stop()
+}
+
+// note tells a one-line message of the run.
+func (s *screen) note(text string) {
+	s.write(argv.ErrorLine("", errors.New(text)))
+}
+
+// write puts whole lines on the screen, above a live block.
+func (s *screen) write(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.follower != nil && !s.follower.Stopped() {
+		s.display.Note(text)
+		return
+	}
+	_, _ = io.WriteString(s.e.stderr, text)
+}
+
+func (s *screen) table(r *engine.Report) {
+	if !s.quiet {
+		_ = show.Table(s.e.stderr, r)
+	}
+}
+
+// noteWriter passes what the engine writes for the user, stacks of failed user
+// code, to the screen line by line.
+type noteWriter struct {
+	s    *screen
+	mu   sync.Mutex
+	part bytes.Buffer
+}
+
+func (n *noteWriter) Write(p []byte) (int, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.part.Write(p)
+	if end := bytes.LastIndexByte(n.part.Bytes(), '\n'); end >= 0 {
+		n.s.write(string(n.part.Next(end + 1)))
+	}
+	return len(p), nil
+}
+
+// firstWrite calls before ahead of the first write: results and a live block
+// on one terminal do not mix.
+type firstWrite struct {
+	w      io.Writer
+	before func()
+	once   sync.Once
+}
+
+func (f *firstWrite) Write(p []byte) (int, error) {
+	f.once.Do(f.before)
+	return f.w.Write(p)
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
