@@ -1,0 +1,9 @@
+// Package bench measures whole runs: benchmarks of the real engine under the
+// policies (`go test -bench . ./bench`), and scripts beside them that compare
+// mrlocal with its peers (peers.sh) and hold it to its memory bound
+// (memory.sh).
+//
+// Inputs are made by package workload, by seed, in a temporary directory that
+// the benchmark removes. Neighbours: the micro-benchmarks of hot loops live in
+// the packages they measure.
+package bench

@@ -1,0 +1,135 @@
+package engine
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"mrlocal/internal/membudget"
+	"mrlocal/jobs"
+	"mrlocal/output"
+)
+
+// readParts makes the parts that the job before has committed the sources of
+// j, one map a part, and returns their bytes.
+func (j *jobRun) readParts(before *jobRun) int64 {
+	var total int64
+	j.before = before
+	for i, sp := range before.sink.(*spoolSink).spools {
+		if sp == nil {
+			continue
+		}
+		total += sp.Bytes()
+		j.sources = append(j.sources, partSource{name: fmt.Sprintf("%s part %d", before.job.Name, i), file: int32(i), spool: sp, delim: before.job.Delim.Byte()})
+	}
+	return total
+}
+
+// partSource is the text that a reduce of the job before has written.
+type partSource struct {
+	name  string
+	file  int32
+	spool *output.Spool
+	delim byte
+}
+
+func (s partSource) storedBytes() int64     { return s.spool.Bytes() }
+func (s partSource) again() (source, error) { return s, nil }
+func (s partSource) open(mem taskMemory) (blocks, error) {
+	return &partBlocks{src: s, r: s.spool.NewReader(), mem: mem}, nil
+}
+
+// partBlocks cuts a part's text into blocks of whole records. A begun record
+// behind a block is copied to the next chunk before the block is handed out: a
+// kvbuffer that keeps the block's chunk may free it at any time.
+type partBlocks struct {
+	src    partSource
+	r      io.ReadCloser
+	mem    taskMemory
+	chunk  *membudget.Chunk // of the block at hand
+	ahead  *membudget.Chunk // of the next one: its first carry bytes are read already
+	carry  int
+	offset int64
+	eof    bool
+}
+
+func (b *partBlocks) next(kept bool) (piece, error) {
+	if b.chunk != nil && !kept {
+		b.mem.Put(b.chunk)
+	}
+	b.chunk = nil
+	if err := b.room(membudget.ChunkBytes); err != nil {
+		return piece{}, err
+	}
+	for {
+		n, err := b.fill()
+		if err != nil {
+			return piece{}, err
+		}
+		if n == 0 {
+			return piece{}, io.EOF
+		}
+		cut := bytes.LastIndexByte(b.ahead.Data[:n], b.src.delim) + 1
+		if b.eof {
+			cut = n
+		}
+		b.carry = n
+		if cut > 0 {
+			return b.handOut(cut, n)
+		}
+		if err := b.room(2 * n); err != nil {
+			return piece{}, err
+		}
+	}
+}
+
+// handOut makes ahead's first cut bytes the block at hand; what follows them
+// up to n moves on.
+func (b *partBlocks) handOut(cut, n int) (piece, error) {
+	b.chunk, b.ahead, b.carry = b.ahead, nil, 0
+	if n > cut {
+		if err := b.room(max(membudget.ChunkBytes, n-cut)); err != nil {
+			return piece{}, err
+		}
+		b.carry = copy(b.ahead.Data, b.chunk.Data[cut:n])
+	}
+	blk := jobs.Block{Path: b.src.name, File: b.src.file, Offset: b.offset, Data: b.chunk.Data[:cut], Last: b.eof}
+	b.offset += int64(cut)
+	return piece{blk, b.chunk, b.mem.lease, b.offset}, nil
+}
+
+// room makes ahead hold at least n bytes, keeping what it carries.
+func (b *partBlocks) room(n int) error {
+	if b.ahead != nil && len(b.ahead.Data) >= n {
+		return nil
+	}
+	c, err := b.mem.Get(n)
+	if err != nil {
+		return err
+	}
+	if b.ahead != nil {
+		copy(c.Data, b.ahead.Data[:b.carry])
+		b.mem.Put(b.ahead)
+	}
+	b.ahead = c
+	return nil
+}
+
+// fill reads until ahead is full or the part ends, and returns how much of it
+// counts.
+func (b *partBlocks) fill() (n int, err error) {
+	n = b.carry
+	for n < len(b.ahead.Data) && !b.eof {
+		k, err := b.r.Read(b.ahead.Data[n:])
+		n += k
+		if errors.Is(err, io.EOF) {
+			b.eof = true
+		} else if err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+func (b *partBlocks) close() { b.r.Close() }

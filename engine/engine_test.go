@@ -1,0 +1,429 @@
+package engine_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"mrlocal/engine"
+	"mrlocal/internal/usage"
+	"mrlocal/jobs"
+	"mrlocal/jobs/grep"
+	"mrlocal/jobs/jobtest"
+	"mrlocal/jobs/sort"
+	"mrlocal/jobs/wordcount"
+	"mrlocal/slots"
+	"mrlocal/slots/policy"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// text makes lines of words from a small vocabulary, with the odd long line.
+func text(seed uint64, bytesWanted int) []byte {
+	rng := rand.New(rand.NewPCG(seed, 7))
+	var b bytes.Buffer
+	for b.Len() < bytesWanted {
+		words := rng.IntN(12)
+		if rng.IntN(400) == 0 {
+			words = 3000
+		}
+		for i := range words {
+			if i > 0 {
+				b.WriteByte(" \t"[rng.IntN(2)])
+			}
+			fmt.Fprintf(&b, "%s%d", []string{"the", "Map", "reduce", "slot"}[rng.IntN(4)], rng.IntN(1<<rng.IntN(14)))
+		}
+		b.WriteByte('\n')
+	}
+	return b.Bytes()
+}
+
+// writeFiles writes files below a new directory and returns it.
+func writeFiles(t testing.TB, files []jobtest.File) string {
+	t.Helper()
+	dir := t.TempDir()
+	for i, f := range files {
+		path := filepath.Join(dir, f.Path)
+		if err := os.WriteFile(path, f.Data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		files[i].Path = path
+	}
+	return dir
+}
+
+// must runs a chain and returns its output and report.
+func must(t testing.TB, chain jobs.Chain, o engine.Options) ([]byte, *engine.Report) {
+	t.Helper()
+	var out bytes.Buffer
+	if o.OutputFile == "" && o.OutputDir == "" {
+		o.Stdout = &out
+	}
+	report, err := engine.RunChain(t.Context(), chain, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes(), report
+}
+
+func newPolicy(t testing.TB, name string) slots.Policy {
+	t.Helper()
+	p, err := policy.New(name, policy.Options{BorrowMap: slots.One, BorrowReduce: slots.One})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func build[O any](t testing.TB, f func(O) (jobs.Chain, error), o O) jobs.Chain {
+	t.Helper()
+	chain, err := f(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return chain
+}
+
+// chains are every built-in job in its main forms; each call makes new ones.
+func chains(t testing.TB) map[string]func() jobs.Chain {
+	return map[string]func() jobs.Chain{
+		"wordcount":       func() jobs.Chain { return build(t, wordcount.New, wordcount.Options{}) },
+		"wordcount --top": func() jobs.Chain { return build(t, wordcount.New, wordcount.Options{Top: 10}) },
+		"sort":            func() jobs.Chain { return build(t, sort.New, sort.Options{}) },
+		"sort -rn":        func() jobs.Chain { return build(t, sort.New, sort.Options{Reverse: true, Numeric: true}) },
+		"sort -u":         func() jobs.Chain { return build(t, sort.New, sort.Options{Unique: true}) },
+		"sort -s -k2,2": func() jobs.Chain {
+			return build(t, sort.New, sort.Options{Stable: true, Keys: []string{"2,2"}})
+		},
+		"grep": func() jobs.Chain { return build(t, grep.New, grep.Options{Patterns: []string{"slot[0-9]+"}}) },
+		"grep --lines": func() jobs.Chain {
+			return build(t, grep.New, grep.Options{Patterns: []string{"map|slot7"}, Lines: true, LineNumbers: true})
+		},
+		"grep -c": func() jobs.Chain { return build(t, grep.New, grep.Options{Patterns: []string{"reduce1"}, Count: true}) },
+	}
+}
+
+func TestEveryJobUnderEveryPolicyEqualsTheReference(t *testing.T) {
+	files := []jobtest.File{{Path: "a", Data: text(1, 300_000)}, {Path: "b", Data: nil}, {Path: "c", Data: append(text(2, 200_000), "no newline"...)}, {Path: "d", Data: text(3, 5_000)}}
+	writeFiles(t, files)
+	var inputs []string
+	for _, f := range files {
+		inputs = append(inputs, f.Path)
+	}
+	for name, chain := range chains(t) {
+		want, err := jobtest.Reference(chain(), files)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, sched := range []string{"fifo", "fair", "pi-dhfs"} {
+			for _, blockBytes := range []int64{0, 64 << 10, 7 << 10} {
+				t.Run(fmt.Sprintf("%s/%s/%d", name, sched, blockBytes), func(t *testing.T) {
+					got, _ := must(t, chain(), engine.Options{Inputs: inputs, Policy: newPolicy(t, sched), BlockBytes: blockBytes, MemoryBytes: 64 << 20})
+					if diff := cmp.Diff(string(want), string(got)); diff != "" {
+						t.Errorf("differs from the reference (-want +got):\n%.2000s", diff)
+					}
+				})
+			}
+		}
+	}
+}
+
+func TestOptionsNeverChangeTheAnswer(t *testing.T) {
+	files := []jobtest.File{{Path: "a", Data: text(11, 1_500_000)}, {Path: "b", Data: text(12, 700_000)}}
+	writeFiles(t, files)
+	inputs := []string{files[0].Path, files[1].Path}
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 1))
+	for name, chain := range chains(t) {
+		want, err := jobtest.Reference(chain(), files)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 4 {
+			o := engine.Options{
+				Inputs: inputs, Policy: newPolicy(t, []string{"fifo", "fair", "pi-dhfs"}[rng.IntN(3)]),
+				MapSlots: 1 + rng.IntN(3), ReduceSlots: 1 + rng.IntN(2), Trackers: 1 + rng.IntN(2), NoPin: rng.IntN(4) == 0,
+				Reducers: rng.IntN(18), BlockBytes: 16<<10 + rng.Int64N(1<<20), SortBufferBytes: 64<<10 + rng.Int64N(1<<20),
+				SpillPercent: 0.2 + 0.8*rng.Float64(), NoGrowth: rng.IntN(2) == 0, MergeFactor: 2 + rng.IntN(10), TempDirs: []string{t.TempDir()},
+			}
+			o.MemoryBytes = int64(o.Trackers*(o.MapSlots+o.ReduceSlots)) * engine.LeastBytesPerSlot
+			half := slots.PPM(rng.IntN(1_000_001))
+			o.Slowstart = &half
+			t.Run(name, func(t *testing.T) {
+				got, _ := must(t, chain(), o)
+				if !bytes.Equal(want, got) {
+					o.Policy = nil
+					t.Errorf("differs from the reference: %d bytes, want %d; options %+v", len(got), len(want), o)
+				}
+			})
+		}
+	}
+}
+
+func TestStreamsGiveWhatFilesGive(t *testing.T) {
+	data := text(21, 3_000_000)
+	var zipped bytes.Buffer
+	for half := range 2 { // two members
+		w := gzip.NewWriter(&zipped)
+		w.Write(data[half*len(data)/2 : (half+1)*len(data)/2])
+		w.Close()
+	}
+	dir := writeFiles(t, []jobtest.File{{Path: "x.gz", Data: zipped.Bytes()}})
+	for name, chain := range chains(t) {
+		want, err := jobtest.Reference(chain(), []jobtest.File{{Path: "-", Data: data}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name == "grep -c" { // GNU grep names no file when there is one
+			want = bytes.TrimPrefix(want, []byte("-:"))
+		}
+		t.Run(name+" of standard input", func(t *testing.T) {
+			got, _ := must(t, chain(), engine.Options{Inputs: []string{"-"}, Stdin: bytes.NewReader(data), MemoryBytes: 32 << 20})
+			if !bytes.Equal(want, got) {
+				t.Errorf("%d bytes, want %d", len(got), len(want))
+			}
+		})
+		t.Run(name+" of a large gzip file", func(t *testing.T) {
+			got, _ := must(t, chain(), engine.Options{Inputs: []string{filepath.Join(dir, "x.gz")}, BlockBytes: 64 << 10, MemoryBytes: 32 << 20})
+			if !bytes.Equal(want, got) {
+				t.Errorf("%d bytes, want %d", len(got), len(want))
+			}
+		})
+	}
+}
+
+func TestWhatFitsNeverTouchesTheDisk(t *testing.T) {
+	dir := writeFiles(t, []jobtest.File{{Path: "a", Data: text(31, 2_000_000)}})
+	for name, chain := range chains(t) {
+		t.Run(name, func(t *testing.T) {
+			// Nothing can be created in /proc.
+			must(t, chain(), engine.Options{Inputs: []string{dir}, TempDirs: []string{"/proc"}, MemoryBytes: 512 << 20})
+		})
+	}
+}
+
+func TestABufferThatMayGrowDoesNotSpill(t *testing.T) {
+	dir := writeFiles(t, []jobtest.File{{Path: "a", Data: text(41, 8_000_000)}})
+	spills := func(noGrowth bool) int64 {
+		_, report := must(t, chains(t)["sort"](), engine.Options{
+			Inputs: []string{dir}, MapSlots: 1, ReduceSlots: 1, BlockBytes: 64 << 20, SortBufferBytes: 4 << 20,
+			NoGrowth: noGrowth, MemoryBytes: 512 << 20, TempDirs: []string{t.TempDir()},
+		})
+		return report.Jobs[0].Counters.Spills
+	}
+	if got := spills(true); got < 3 {
+		t.Errorf("with growth off: %d spills, want at least 3", got)
+	}
+	if got := spills(false); got != 0 {
+		t.Errorf("with growth on: %d spills, want none", got)
+	}
+}
+
+// failing is a job whose mapper and reducer do as told.
+func failing(mapper func(b jobs.Block, out jobs.Emitter) error, reducer func() error) jobs.Chain {
+	return jobs.Chain{{
+		Name:       "failing",
+		NewMapper:  func() jobs.Mapper { return mapFunc(mapper) },
+		NewReducer: func() jobs.Reducer { return reduceFunc(reducer) },
+	}}
+}
+
+type mapFunc func(b jobs.Block, out jobs.Emitter) error
+
+func (f mapFunc) Map(b jobs.Block, out jobs.Emitter) error { return f(b, out) }
+
+type reduceFunc func() error
+
+func (f reduceFunc) Reduce(key []byte, _ *jobs.Values, out jobs.Emitter) error {
+	out.Emit(key, nil)
+	return f()
+}
+
+func emitLines(b jobs.Block, out jobs.Emitter) error {
+	for line := range b.Lines() {
+		out.Emit(line, nil)
+	}
+	return nil
+}
+
+func TestAUsersFailureIsTriedFourTimesAndLeavesNothing(t *testing.T) {
+	boom := errors.New("boom")
+	var tries atomic.Int64
+	for name, chain := range map[string]jobs.Chain{
+		"a mapper that panics":  failing(func(jobs.Block, jobs.Emitter) error { tries.Add(1); panic("boom") }, nil),
+		"a mapper's error":      failing(func(jobs.Block, jobs.Emitter) error { tries.Add(1); return boom }, nil),
+		"a reducer that panics": failing(emitLines, func() error { tries.Add(1); panic("boom") }),
+		"a reducer's error":     failing(emitLines, func() error { tries.Add(1); return boom }),
+	} {
+		t.Run(name, func(t *testing.T) {
+			tries.Store(0)
+			in, temp, out := writeFiles(t, []jobtest.File{{Path: "a", Data: []byte("one\n")}}), t.TempDir(), t.TempDir()
+			var stderr bytes.Buffer
+			report, err := engine.RunChain(t.Context(), chain, engine.Options{
+				Inputs: []string{in}, OutputDir: filepath.Join(out, "result"), TempDirs: []string{temp}, Stderr: &stderr,
+			})
+			if err == nil || usage.Is(err) || !strings.Contains(err.Error(), "boom") {
+				t.Errorf("error %v, want the first cause", err)
+			}
+			if tries.Load() != 4 {
+				t.Errorf("%d attempts, want 4", tries.Load())
+			}
+			if c := report.Jobs[0].Counters; c.FailedMaps+c.FailedReduces != 4 {
+				t.Errorf("report counts %d failed attempts", c.FailedMaps+c.FailedReduces)
+			}
+			if !strings.Contains(stderr.String(), "\n    goroutine ") || strings.Count(stderr.String(), "failed: ") != 4 {
+				t.Errorf("no indented stack for each attempt:\n%s", stderr.String())
+			}
+			empty(t, temp)
+			empty(t, out)
+		})
+	}
+}
+
+func TestAnAttemptThatFailsOnceIsMadeGood(t *testing.T) {
+	in := writeFiles(t, []jobtest.File{{Path: "a", Data: []byte("b\na\n")}})
+	var tries atomic.Int64
+	chain := failing(emitLines, func() error {
+		if tries.Add(1) == 2 {
+			return errors.New("only once")
+		}
+		return nil
+	})
+	got, report := must(t, chain, engine.Options{Inputs: []string{in}})
+	if string(got) != "a\nb\n" {
+		t.Errorf("output %q", got)
+	}
+	if report.Jobs[0].Counters.FailedReduces != 1 {
+		t.Errorf("%d failed reduces, want 1", report.Jobs[0].Counters.FailedReduces)
+	}
+}
+
+func TestCancellingEndsARunSoonAndLeavesNothing(t *testing.T) {
+	in, temp, out := writeFiles(t, []jobtest.File{{Path: "a", Data: text(51, 4_000_000)}}), t.TempDir(), t.TempDir()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	stop := errors.New("stop")
+	chain := failing(func(b jobs.Block, out jobs.Emitter) error {
+		cancel(stop)
+		return emitLines(b, out)
+	}, func() error { return nil })
+	begun := time.Now()
+	_, err := engine.RunChain(ctx, chain, engine.Options{
+		Inputs: []string{in}, OutputDir: filepath.Join(out, "result"), TempDirs: []string{temp}, SortBufferBytes: 1, MemoryBytes: 16 << 20, MapSlots: 1, ReduceSlots: 1,
+	})
+	if !errors.Is(err, stop) {
+		t.Errorf("error %v, want the cause", err)
+	}
+	if took := time.Since(begun); took > 2*time.Second {
+		t.Errorf("took %v", took)
+	}
+	empty(t, temp)
+	empty(t, out)
+}
+
+func empty(t *testing.T, dir string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		t.Errorf("left behind: %s", filepath.Join(dir, e.Name()))
+	}
+}
+
+func TestALostMapOutputRunsItsMapAgain(t *testing.T) {
+	in, temp := writeFiles(t, []jobtest.File{{Path: "a", Data: text(61, 6_000_000)}}), t.TempDir()
+	chain := build(t, sort.New, sort.Options{})
+	want, err := jobtest.Reference(chain, []jobtest.File{{Path: "a", Data: text(61, 6_000_000)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var once atomic.Bool
+	reducer := chain[0].NewReducer
+	chain[0].NewReducer = func() jobs.Reducer {
+		if once.CompareAndSwap(false, true) {
+			corrupt(t, temp)
+		}
+		return reducer()
+	}
+	got, report := must(t, chain, engine.Options{
+		Inputs: []string{in}, TempDirs: []string{temp}, MapSlots: 1, ReduceSlots: 1, BlockBytes: 1 << 20, SortBufferBytes: 256 << 10,
+		NoGrowth: true, MemoryBytes: 16 << 20, Reducers: 3,
+	})
+	if !bytes.Equal(want, got) {
+		t.Errorf("output differs from the reference: %d bytes, want %d", len(got), len(want))
+	}
+	if c := report.Jobs[0].Counters; c.LaunchedMaps <= int64(report.Jobs[0].Maps) {
+		t.Errorf("%d maps launched for %d map tasks: none ran again", c.LaunchedMaps, report.Jobs[0].Maps)
+	}
+}
+
+// corrupt flips a byte in the middle of every file below dir.
+func corrupt(t *testing.T, dir string) {
+	err := filepath.Walk(dir, func(path string, info os.FileInfo, err error) error {
+		if err != nil || info.IsDir() || info.Size() < 1024 {
+			return err
+		}
+		f, err := os.OpenFile(path, os.O_RDWR, 0)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		var b [1]byte
+		f.ReadAt(b[:], info.Size()/2)
+		b[0] ^= 0x40
+		_, err = f.WriteAt(b[:], info.Size()/2)
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestARealRunsFactsReplayToTheSameDecisions(t *testing.T) {
+	in := writeFiles(t, []jobtest.File{{Path: "a", Data: text(71, 2_000_000)}, {Path: "b", Data: text(72, 100_000)}})
+	for _, sched := range []string{"fifo", "fair", "pi-dhfs"} {
+		for name, chain := range chains(t) {
+			t.Run(sched+"/"+name, func(t *testing.T) {
+				var events bytes.Buffer
+				must(t, chain(), engine.Options{
+					Inputs: []string{in}, Policy: newPolicy(t, sched), Events: &events, BlockBytes: 100_000, MapSlots: 2, ReduceSlots: 1, MemoryBytes: 64 << 20,
+				})
+				difference, err := slots.Replay(&events, func(c slots.Config) (slots.Policy, error) {
+					return policy.New(sched, policy.Options{BorrowMap: c.BorrowMap, BorrowReduce: c.BorrowReduce})
+				})
+				if err != nil || difference != nil {
+					t.Errorf("replay: %v, %v", difference, err)
+				}
+			})
+		}
+	}
+}
+
+func TestUnderPIDHFSMapsBorrowTheReduceSlotAndUnderFairTheyDoNot(t *testing.T) {
+	in := writeFiles(t, []jobtest.File{{Path: "a", Data: text(81, 4_000_000)}})
+	for sched, borrows := range map[string]bool{"fair": false, "pi-dhfs": true} {
+		_, report := must(t, chains(t)["grep"](), engine.Options{
+			Inputs: []string{in}, Policy: newPolicy(t, sched), MapSlots: 1, ReduceSlots: 1, BlockBytes: 256 << 10, MemoryBytes: 64 << 20,
+		})
+		if got := report.Moves > 0; got != borrows {
+			t.Errorf("%s: %d moves", sched, report.Moves)
+		}
+		if got := report.LentSlotSeconds > 0; got != borrows {
+			t.Errorf("%s: slots lent for %v s", sched, report.LentSlotSeconds)
+		}
+	}
+}

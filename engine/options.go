@@ -1,0 +1,154 @@
+package engine
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"time"
+
+	"mrlocal/internal/usage"
+	"mrlocal/slots"
+	"mrlocal/spill"
+	"mrlocal/trace"
+)
+
+// Options say how a run is done. The zero value of every field works; Inputs
+// is required.
+type Options struct {
+	Inputs []string  // files, directories, globs, "-", in the order given
+	All    bool      // take hidden files inside directories too
+	Stdin  io.Reader // what "-" reads; nil: an empty input
+
+	// At most one of OutputDir and OutputFile; with neither, the merged
+	// result goes to Stdout, and with that nil it is thrown away.
+	OutputDir  string
+	Overwrite  bool // replace an OutputDir that mrlocal made
+	OutputFile string
+	Stdout     io.Writer
+
+	Policy      slots.Policy // nil: FIFO
+	MapSlots    int          // home slots per tracker; 0: what ReduceSlots leaves of its cores
+	ReduceSlots int          // 0: a sixth of the tracker's cores, at least one
+	NoReduces   bool         // no reduce slots at all; map-only jobs
+	Trackers    int          // groups of cores; 0: one
+	MaxSlots    int          // slots per tracker a policy may open; 0: twice the home slots
+	NoPin       bool         // leave slots unbound
+	Slowstart   *slots.PPM   // share of maps finished before reduces start; nil: all
+
+	Reducers        int     // reduce tasks; 0: by the size of the job
+	MapOnly         bool    // zero reduce tasks were asked for
+	BlockBytes      int64   // bytes of a split; 0: 64 MiB, less for small inputs
+	MemoryBytes     int64   // bound of all buffers together; 0: a quarter of the machine's
+	SortBufferBytes int64   // where a map's kvbuffer starts; 0: by memory and slots
+	SpillPercent    float64 // spill mark, share of the kvbuffer; 0: 0.80
+	NoGrowth        bool    // never grow a kvbuffer
+	GrowthThreshold float64 // threshold of the Dynamic Split rule; 0: 0.8
+	MergeFactor     int     // runs merged at once; 0: 64
+	Codec           spill.Codec
+	TempDirs        []string // where spills go; nil: the system's
+
+	TaskTimeout time.Duration // an attempt without progress for so long fails; 0: 600 s
+	Attempts    int           // attempts a task; 0: 4
+
+	Events io.Writer           // every fact and decision as JSON lines; nil: none
+	Watch  func(*trace.Stream) // called once before work starts, to attach readers
+	Note   func(string)        // one-line notes and warnings; nil: dropped
+	Stderr io.Writer           // stacks of failed user code; nil: dropped
+}
+
+const (
+	defaultSpillPercent    = 0.80
+	defaultGrowthThreshold = 0.8
+	defaultMergeFactor     = 64
+	defaultTaskTimeout     = 600 * time.Second
+	defaultAttempts        = 4
+
+	// LeastBytesPerSlot of memory is always enough to run.
+	LeastBytesPerSlot = 8 << 20
+)
+
+func (o Options) withDefaults(cores int) Options {
+	def(&o.Trackers, 1)
+	perTracker := max(1, cores/o.Trackers)
+	if o.NoReduces {
+		o.ReduceSlots = 0
+	} else {
+		def(&o.ReduceSlots, max(1, perTracker/6))
+	}
+	def(&o.MapSlots, max(1, perTracker-o.ReduceSlots))
+	def(&o.MaxSlots, 2*(o.MapSlots+o.ReduceSlots))
+	def(&o.SpillPercent, defaultSpillPercent)
+	def(&o.GrowthThreshold, defaultGrowthThreshold)
+	def(&o.MergeFactor, defaultMergeFactor)
+	def(&o.TaskTimeout, defaultTaskTimeout)
+	def(&o.Attempts, defaultAttempts)
+	def(&o.MemoryBytes, machineMemoryBytes()/4)
+	if o.Note == nil {
+		o.Note = func(string) {}
+	}
+	if o.Stderr == nil {
+		o.Stderr = io.Discard
+	}
+	if o.Stdout == nil {
+		o.Stdout = io.Discard
+	}
+	if o.Policy == nil {
+		o.Policy = slots.NewFIFO()
+	}
+	if o.Slowstart == nil {
+		all := slots.One
+		o.Slowstart = &all
+	}
+	return o
+}
+
+func def[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// slotCount is the number of home slots on all trackers.
+func (o *Options) slotCount() int { return o.Trackers * (o.MapSlots + o.ReduceSlots) }
+
+func (o *Options) validate() error {
+	if len(o.Inputs) == 0 {
+		return usage.Errorf("", "no input: name files, directories or - with --input")
+	}
+	if o.OutputDir != "" && o.OutputFile != "" {
+		return usage.Errorf("--output, --output-file", "give one of them, not both")
+	}
+	for _, n := range []struct {
+		flag  string
+		value int64
+		least int64
+	}{
+		{"--map-slots", int64(o.MapSlots), 1}, {"--reduce-slots", int64(o.ReduceSlots), 0}, {"--trackers", int64(o.Trackers), 1},
+		{"--reducers", int64(o.Reducers), 0}, {"--block-size", o.BlockBytes, 0}, {"--merge-factor", int64(o.MergeFactor), 2},
+		{"--attempts", int64(o.Attempts), 1}, {"--sort-buffer", o.SortBufferBytes, 0},
+		{"--max-slots", int64(o.MaxSlots), int64(o.MapSlots + o.ReduceSlots)},
+	} {
+		if n.value < n.least {
+			return usage.Errorf(fmt.Sprintf("%s %d", n.flag, n.value), "must be at least %d", n.least)
+		}
+	}
+	if o.slotCount() > maxSlotCount {
+		return usage.Errorf("slots", "%d on all trackers; at most %d", o.slotCount(), maxSlotCount)
+	}
+	for _, s := range []struct {
+		flag  string
+		value float64
+	}{{"--spill-percent", o.SpillPercent}, {"--growth-threshold", o.GrowthThreshold}} {
+		if math.IsNaN(s.value) || s.value <= 0 || s.value > 1 {
+			return usage.Errorf(fmt.Sprintf("%s %v", s.flag, s.value), "must lie above 0 and at most at 1")
+		}
+	}
+	if least := int64(o.slotCount()) * LeastBytesPerSlot; o.MemoryBytes < least {
+		return usage.Errorf(fmt.Sprintf("--memory %d", o.MemoryBytes), "too little for %d slots: at least %dMiB", o.slotCount(), least>>20)
+	}
+	return nil
+}
+
+// maxSlotCount bounds the OS threads of a run: two a slot.
+const maxSlotCount = 4096

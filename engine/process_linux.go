@@ -1,0 +1,67 @@
+package engine
+
+import (
+	"bufio"
+	"bytes"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// threadCPU is the processor time the calling thread has used.
+func threadCPU() time.Duration {
+	var ru unix.Rusage
+	if unix.Getrusage(unix.RUSAGE_THREAD, &ru) != nil {
+		return 0
+	}
+	return time.Duration(ru.Utime.Nano() + ru.Stime.Nano())
+}
+
+// peakRSSBytes is the process's VmHWM. getrusage's maxrss will not do: it is
+// inherited over exec.
+func peakRSSBytes() int64 {
+	f, err := os.Open("/proc/self/status")
+	if err != nil {
+		return 0
+	}
+	defer f.Close()
+	for s := bufio.NewScanner(f); s.Scan(); {
+		if rest, ok := bytes.CutPrefix(s.Bytes(), []byte("VmHWM:")); ok {
+			kib, _ := strconv.ParseInt(strings.TrimSuffix(string(bytes.TrimSpace(rest)), " kB"), 10, 64)
+			return kib << 10
+		}
+	}
+	return 0
+}
+
+// machineMemoryBytes is the memory of the machine, or of the control group
+// where that has less.
+func machineMemoryBytes() int64 {
+	var si unix.Sysinfo_t
+	total := int64(4 << 30)
+	if unix.Sysinfo(&si) == nil {
+		total = int64(si.Totalram) * int64(si.Unit)
+	}
+	for _, path := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			continue
+		}
+		if n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && n > 0 && n < total {
+			total = n
+		}
+	}
+	return total
+}
+
+// fdLimit is the number of descriptors the process may hold.
+func fdLimit() int {
+	var lim unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &lim) != nil {
+		return 1024
+	}
+	return int(min(lim.Cur, 1<<20))
+}

@@ -1,0 +1,104 @@
+package engine
+
+import (
+	"bytes"
+	"slices"
+
+	"mrlocal/input"
+	"mrlocal/internal/membudget"
+	"mrlocal/jobs"
+)
+
+// Hadoop's InputSampler bounds (SPEC 2.7): places and keys of a sample.
+const (
+	samplePlaces        = 64
+	sampleKeys          = 10_000
+	sampleBytesPerPlace = 64 << 10
+)
+
+// sampler is an Emitter that keeps sort keys: what a job's own mapper would
+// have put into the kvbuffer.
+type sampler struct {
+	appendKey func(dst, record []byte) []byte
+	delim     byte
+	distinct  bool
+	seen      map[string]struct{}
+	keys      [][]byte
+	limit     int // of keys, at this place
+}
+
+func (s *sampler) Emit(key, _ []byte) { s.add(key) }
+
+// Take samples the spans of a block evenly.
+func (s *sampler) Take(b jobs.Block, spans []jobs.Span) {
+	step := max(1, len(spans)/max(1, s.limit-len(s.keys)))
+	for i := 0; i < len(spans); i += step {
+		record := b.Data[spans[i].Off : spans[i].Off+spans[i].Len]
+		if s.appendKey != nil {
+			s.add(s.appendKey(nil, record))
+			continue
+		}
+		s.add(record)
+	}
+}
+
+// maxSampleKeyBytes cuts giant keys: a cut point need not be a whole key.
+const maxSampleKeyBytes = 256
+
+func (s *sampler) add(key []byte) {
+	if len(s.keys) >= s.limit {
+		return
+	}
+	key = key[:min(len(key), maxSampleKeyBytes)]
+	if s.distinct {
+		if _, ok := s.seen[string(key)]; ok {
+			return
+		}
+		s.seen[string(key)] = struct{}{}
+	}
+	s.keys = append(s.keys, bytes.Clone(key))
+}
+
+// cutPoints makes parts-1 ascending, distinct cut points, or fewer: equal ones
+// would only make empty parts. parts is how many ranges there are in the end.
+func cutPoints(keys [][]byte, parts int) (cuts [][]byte, got int) {
+	slices.SortFunc(keys, bytes.Compare)
+	cuts = [][]byte{}
+	for i := 1; i < parts && len(keys) > 0; i++ {
+		cut := keys[len(keys)*i/parts]
+		if len(cuts) == 0 && bytes.Compare(cut, keys[0]) <= 0 {
+			continue
+		}
+		if len(cuts) > 0 && bytes.Compare(cut, cuts[len(cuts)-1]) <= 0 {
+			continue
+		}
+		cuts = append(cuts, cut)
+	}
+	return cuts, len(cuts) + 1
+}
+
+// sampleJob runs the job's mapper over places of the input and returns the
+// cut points of a total order (SPEC 2.7, TotalOrderPartitioner: a key equal
+// to a cut goes right). first is what could be had of a stream, or nil.
+func sampleJob(j *jobs.Job, plan *input.Plan, first []heldBlock, parts int, lease *membudget.Lease) ([][]byte, int, error) {
+	s := &sampler{appendKey: j.AppendKey, delim: j.Delim.Byte(), distinct: j.NewFolder != nil, seen: map[string]struct{}{}}
+	one := func(b jobs.Block) error {
+		s.limit = len(s.keys) + sampleKeys/samplePlaces
+		m := j.NewMapper()
+		err := guard("map (sampling)", func() error { return m.Map(b, s) })
+		if f, ok := m.(jobs.Flusher); ok && err == nil {
+			err = guard("flush (sampling)", func() error { return f.Flush(s) })
+		}
+		return err
+	}
+	if err := plan.Sample(samplePlaces, sampleBytesPerPlace, taskMemory{lease}, one); err != nil {
+		return nil, 0, err
+	}
+	for i := 0; i < len(first); i += max(1, len(first)/samplePlaces) {
+		if err := one(first[i].block); err != nil {
+			return nil, 0, err
+		}
+	}
+	cuts, got := cutPoints(s.keys, parts)
+	return cuts, got, nil
+}

@@ -1,0 +1,84 @@
+package engine
+
+import (
+	"io"
+
+	"mrlocal/internal/membudget"
+)
+
+// textOut is the Emitter of reducers and of map-only mappers: it writes
+// records as text through a buffer of leased memory.
+type textOut struct {
+	w       io.Writer
+	buf     []byte // of chunk
+	chunk   *membudget.Chunk
+	delim   byte
+	err     error // sticky
+	records int64
+	bytes   int64 // handed to w
+}
+
+func newTextOut(a *attempt, w io.Writer) (*textOut, error) {
+	c, err := taskMemory{a.lease}.Get(membudget.ChunkBytes)
+	if err != nil {
+		return nil, err
+	}
+	return &textOut{w: w, buf: c.Data[:0], chunk: c, delim: a.job.job.Delim.Byte()}, nil
+}
+
+// Emit writes key, TAB, value, delimiter; only the one that is there when the
+// other is nil.
+func (t *textOut) Emit(key, value []byte) {
+	t.records++
+	if cap(t.buf)-len(t.buf) < len(key)+len(value)+2 {
+		t.put(key)
+		if key != nil && value != nil {
+			t.put([]byte{'\t'})
+		}
+		t.put(value)
+		t.put([]byte{t.delim})
+		return
+	}
+	t.buf = append(t.buf, key...)
+	if key != nil && value != nil {
+		t.buf = append(t.buf, '\t')
+	}
+	t.buf = append(append(t.buf, value...), t.delim)
+}
+
+// line writes one record and its delimiter: Emit for the bulk loops.
+func (t *textOut) line(record []byte) {
+	t.records++
+	if cap(t.buf)-len(t.buf) < len(record)+1 {
+		t.put(record)
+		t.put([]byte{t.delim})
+		return
+	}
+	t.buf = append(append(t.buf, record...), t.delim)
+}
+
+// WriteRaw passes p on as it stands.
+func (t *textOut) WriteRaw(p []byte) { t.put(p) }
+
+// put appends p, across the buffer's end: only full buffers are written, which
+// the output then takes without another copy.
+func (t *textOut) put(p []byte) {
+	for {
+		n := copy(t.buf[len(t.buf):cap(t.buf)], p)
+		t.buf = t.buf[:len(t.buf)+n]
+		if p = p[n:]; len(p) == 0 {
+			return
+		}
+		t.flush()
+	}
+}
+
+func (t *textOut) flush() error {
+	if t.err == nil && len(t.buf) > 0 {
+		var n int
+		n, t.err = t.w.Write(t.buf)
+		t.bytes += int64(n)
+	}
+	t.buf = t.buf[:0]
+	return t.err
+}
