@@ -36,11 +36,13 @@ type decoders struct {
 type stored struct {
 	r     io.Reader
 	bytes int64
+	ended bool
 }
 
 func (s *stored) Read(p []byte) (int, error) {
 	n, err := s.r.Read(p)
 	s.bytes += int64(n)
+	s.ended = s.ended || err == io.EOF
 	return n, err
 }
 
@@ -113,15 +115,27 @@ func (d *decoders) charge(bytes int64) error {
 			return nil
 		}
 		if bytes > freeWindowBytes {
-			return fmt.Errorf("decoding needs %d bytes: %w", bytes, err)
+			return &windowError{bytes, err}
 		}
 		return nil
 	}
 	if bytes > freeWindowBytes {
-		return fmt.Errorf("decoding needs a window of %d bytes, more than %d", bytes, freeWindowBytes)
+		return &windowError{bytes, errors.New("only 8 MiB are allowed")}
 	}
 	return nil
 }
+
+// windowError is memory that a decoder cannot have.
+type windowError struct {
+	bytes int64
+	err   error
+}
+
+func (e *windowError) Error() string {
+	return fmt.Sprintf("decoding needs a window of %d MiB: %v", e.bytes>>20, e.err)
+}
+
+func (e *windowError) Unwrap() error { return e.err }
 
 func (d *decoders) close() {
 	if d.zstd != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 
@@ -59,12 +60,17 @@ func (s *sequential) path() string { return shown(s.plan.Files[s.file].Path) }
 
 // explain is a decoder's error with the place.
 func (s *sequential) explain(err error) error {
-	if s.codec == None {
+	var window *windowError
+	var read *fs.PathError
+	if s.codec == None || errors.As(err, &window) || errors.As(err, &read) {
 		return fmt.Errorf("%s: %w", s.path(), err)
 	}
 	at := s.off + int64(len(s.carry))
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("%s: %s data is cut short after %d decoded bytes: %w", s.path(), s.codec, at, err)
+	}
+	if s.codec == S2 && s.stored.ended { // which the decoder calls corrupt, too
+		return fmt.Errorf("%s: %s data is corrupt or cut short after %d decoded bytes: %w", s.path(), s.codec, at, err)
 	}
 	return fmt.Errorf("%s: %s data is corrupt after %d decoded bytes: %w", s.path(), s.codec, at, err)
 }
@@ -98,6 +104,9 @@ func (s *sequential) next(h *hold) (block, error) {
 		s.started = true
 		if err := s.discard(buf); err != nil {
 			return block{}, err
+		}
+		if s.done {
+			return block{}, io.EOF
 		}
 	}
 	buf = buf[:chunkBytes]

@@ -15,7 +15,7 @@ const fileCostBytes = 4 << 10
 // files share a split; a stream ends it, so that splits keep the order of the
 // input.
 func (p *Plan) split() error {
-	workBytes := p.settleBlock()
+	p.settleBlock()
 	var starts []int32 // of each split in pieces
 	var pieces []Piece
 	var packedBytes int64 // in the split that is open; 0: none is
@@ -30,7 +30,7 @@ func (p *Plan) split() error {
 	}
 	for i := range p.Files {
 		f := &p.Files[i]
-		if err := p.check(f, workBytes); err != nil {
+		if err := p.check(f); err != nil {
 			return err
 		}
 		cost := f.Bytes + min(fileCostBytes, p.block/16)
@@ -73,13 +73,12 @@ func (p *Plan) cuts(bytes int64) bool {
 	return bytes > p.block && float64(bytes) > float64(p.block)*slopTenths/10
 }
 
-// settleBlock chooses the block size, and returns what there is to do, in
-// bytes.
-func (p *Plan) settleBlock() (workBytes int64) {
+// settleBlock chooses the block size.
+func (p *Plan) settleBlock() {
 	for i := range p.Files {
 		p.Bytes += p.Files[i].Bytes
 	}
-	workBytes = p.Bytes + int64(len(p.Files))*fileCostBytes
+	workBytes := p.Bytes + int64(len(p.Files))*fileCostBytes
 	p.block = p.o.BlockBytes
 	if p.block <= 0 {
 		per := workBytes/int64(4*p.o.MapSlots) + 1
@@ -92,7 +91,6 @@ func (p *Plan) settleBlock() (workBytes int64) {
 				p.block>>10, p.o.BlockBytes>>10, maxSplits))
 		}
 	}
-	return workBytes
 }
 
 // check makes sure that a file can be read, and whether it can be cut. Only
@@ -100,7 +98,7 @@ func (p *Plan) settleBlock() (workBytes int64) {
 //
 // A large compressed file is a stream, unless it is such a small share of
 // the work that one map may decode it while others do the rest.
-func (p *Plan) check(f *File, workBytes int64) error {
+func (p *Plan) check(f *File) error {
 	if f.kind != regular {
 		return nil
 	}
@@ -118,6 +116,6 @@ func (p *Plan) check(f *File, workBytes int64) error {
 		return usage.Errorf(shown(f.Path), "%v", cause(err))
 	}
 	f.Codec = codec
-	f.Stream = codec != None && f.Bytes >= workBytes/int64(4*p.o.MapSlots)
+	f.Stream = codec != None && f.Bytes >= p.Bytes/int64(4*p.o.MapSlots)
 	return nil
 }
