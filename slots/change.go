@@ -229,7 +229,9 @@ func (l *Ledger) retally(t *tracker) {
 		l.total.used[k] += t.used[k] - used[k]
 		l.total.lentBy[k] += t.lentBy[k] - lent[k]
 	}
-	l.free.set(t.id, t.freeSlots() > 0)
+	for list := range t.free {
+		l.free[list].set(t.id, len(t.free[list]) > 0)
+	}
 }
 
 // openSlot makes a closed slot take tasks, or a draining one again.

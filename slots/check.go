@@ -84,6 +84,9 @@ func (l *Ledger) checkTracker(t *tracker, want *totals) error {
 		if int(free[list]) != len(t.free[list]) {
 			return fmt.Errorf("slots: tracker %d: list %d has %d free slots, recounted %d", t.id, list, len(t.free[list]), free[list])
 		}
+		if in := nextOf(&l.free, [homes]bool{list == 0, list == 1, list == 2}, t.id) == t.id; in != (free[list] > 0) {
+			return fmt.Errorf("slots: tracker %d: list %d has %d free slots, in the set %v", t.id, list, free[list], in)
+		}
 	}
 	got.running, got.cap = [2]int32(running[:2]), [2]int32(capacity[:2])
 	got.retally()

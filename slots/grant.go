@@ -180,7 +180,7 @@ func (l *Ledger) release(s *slot) {
 	if l.capable(s) {
 		l.total.freeCapable++
 	}
-	l.free.set(tr.id, true)
+	l.free[s.list()].set(tr.id, true)
 }
 
 // count adds d to everything that counts the running attempt on s.

@@ -12,6 +12,7 @@ type Ledger struct {
 	config   Config
 	policy   Policy
 	observer Observer // the policy, where it learns
+	sated    Sated    // the policy, where it can tell
 	lends    bool
 	stream   *trace.Stream
 
@@ -36,11 +37,11 @@ type Ledger struct {
 	guardKill bool // a map must start before another waiting reduce does
 	orders    Orders
 	decision  Decision
-	free      trackerSet    // trackers with a free slot
-	asking    bool          // an Assign is going on
-	made      []trace.Event // its decisions so far
-	digest    uint64        // of all facts so far
-	seen      []Fact        // facts to show to the observer
+	free      [homes]trackerSet // trackers with a free slot of that list
+	asking    bool              // an Assign is going on
+	made      []trace.Event     // its decisions so far
+	digest    uint64            // of all facts so far
+	seen      []Fact            // facts to show to the observer
 
 	stats accruals
 	steps int64 // of a checked build
@@ -92,6 +93,7 @@ func New(c Config, p Policy) (*Ledger, error) {
 		l.lends = lender.Lends()
 	}
 	l.observer, _ = p.(Observer)
+	l.sated, _ = p.(Sated)
 	l.view, l.decision = &View{l: l}, Decision{l: l}
 	for _, pc := range c.Pools {
 		l.addPool(pc)
@@ -158,15 +160,10 @@ func (l *Ledger) AssignAll(now time.Duration) *Orders {
 	l.begin(now)
 	n := TrackerID(len(l.trackers))
 	l.serve((l.last + 1) % n)
-	for idle := false; !idle && l.total.pending[Map]+l.total.pending[Reduce] > 0; {
-		idle = true
+	for granted := true; granted; {
 		from := (l.last + 1) % n
-		for t := l.free.next(from); t >= 0; t = l.free.next(t + 1) {
-			idle = !l.serve(t) && idle
-		}
-		for t := l.free.next(0); t >= 0 && t < from; t = l.free.next(t + 1) {
-			idle = !l.serve(t) && idle
-		}
+		granted = l.serveFrom(from, n)
+		granted = l.serveFrom(0, from) || granted
 	}
 	l.dirty = false
 	return l.end(allTrackers)
@@ -175,8 +172,26 @@ func (l *Ledger) AssignAll(now time.Duration) *Orders {
 // allTrackers is what AssignAll records as its tracker.
 const allTrackers TrackerID = -1
 
-// serve visits t if anything could be granted there and remembers it as the
-// last one served.
+// serveFrom visits the trackers in [from, to) that could be given something.
+func (l *Ledger) serveFrom(from, to TrackerID) (granted bool) {
+	for t := l.servable(from); t >= 0 && t < to; t = l.servable(t + 1) {
+		granted = l.serve(t) || granted
+	}
+	return granted
+}
+
+// servable is the first tracker from t on with a free slot on which something
+// that is pending could run; -1 where there is none.
+func (l *Ledger) servable(t TrackerID) TrackerID {
+	m, r := l.total.pending[Map] > 0, l.total.pending[Reduce] > 0
+	if !m && !r || l.sated != nil && l.sated.Sated(l.view) {
+		return -1
+	}
+	return nextOf(&l.free, [homes]bool{m || l.lends, r || l.lends, true}, t)
+}
+
+// serve visits t and, where something was granted, remembers it as the last one
+// served.
 func (l *Ledger) serve(t TrackerID) bool {
 	if !l.visit(t) {
 		return false

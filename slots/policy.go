@@ -29,6 +29,12 @@ type Borrower interface {
 	Borrow() (ofMapSlots, ofReduceSlots PPM)
 }
 
+// Sated is a policy that can tell in O(1) that it would grant nothing on any
+// tracker now, so that AssignAll need not visit those with idle slots.
+type Sated interface {
+	Sated(v *View) bool
+}
+
 // PhaseGate is a policy that says when a reduce may leave its copy phase
 // (Decision.Advance). For all others a reduce leaves it when it has its data.
 type PhaseGate interface {

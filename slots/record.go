@@ -96,10 +96,17 @@ func (s *trackerSet) set(t TrackerID, in bool) {
 	}
 }
 
-// next is the first tracker from t on, or -1.
-func (s trackerSet) next(t TrackerID) TrackerID {
-	for w := int(t) / 64; w < len(s); w++ {
-		word := s[w]
+// nextOf is the first tracker from t on that is in one of the chosen sets, or -1.
+// hot: per visit.
+func nextOf(sets *[homes]trackerSet, chosen [homes]bool, t TrackerID) TrackerID {
+	words := max(len(sets[0]), len(sets[1]), len(sets[2]))
+	for w := int(t) / 64; w < words; w++ {
+		word := uint64(0)
+		for i := range sets {
+			if chosen[i] && w < len(sets[i]) {
+				word |= sets[i][w]
+			}
+		}
 		if w == int(t)/64 {
 			word &= ^uint64(0) << (t % 64)
 		}

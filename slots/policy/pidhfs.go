@@ -44,6 +44,17 @@ func (p *PIDHFS) Decide(v *slots.View, d *slots.Decision) {
 	}
 }
 
+// Sated implements slots.Sated: no slot of a pending task's own type is left in
+// the cluster, and nothing may be borrowed.
+func (p *PIDHFS) Sated(v *slots.View) bool {
+	for k := range slots.Kind(trace.Kinds) {
+		if v.Pending(k) > 0 && (v.Used(k) < v.Capacity(k) || p.extraDemand(v, k) > 0) {
+			return false
+		}
+	}
+	return true
+}
+
 // own starts a task of kind k where the tracker has slots of that type
 // available.
 func (p *PIDHFS) own(v *slots.View, d *slots.Decision, k slots.Kind) bool {

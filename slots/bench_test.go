@@ -1,0 +1,101 @@
+package slots_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"mrlocal/internal/invariant"
+	"mrlocal/slots"
+	"mrlocal/slots/policy"
+	"mrlocal/slots/policy/policytest"
+	"mrlocal/trace"
+)
+
+// steady is a cluster in the steady state: every slot is busy, jobs have more
+// to do; a step ends one attempt and asks what takes its slot.
+type steady struct {
+	l    *slots.Ledger
+	now  time.Duration
+	live []slots.Attempt // in the order of their starts, a ring
+	next int
+}
+
+func newSteady(t testing.TB, name string, places, jobs int, s *trace.Stream) *steady {
+	t.Helper()
+	p, err := policy.New(name, policy.Options{BorrowMap: slots.One, BorrowReduce: slots.One})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := slots.Config{Slots: policytest.Typed(places/10, 8, 2)}
+	l, err := slots.New(c, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s != nil {
+		l.SetStream(s)
+	}
+	for i := range jobs {
+		l.Submit(0, slots.JobSpec{Name: fmt.Sprintf("J%04d", i), Pool: fmt.Sprintf("P%03d", i%(jobs/10+1)), Maps: int32(1 << 30 / jobs), MapsSealed: true})
+	}
+	st := &steady{l: l}
+	for _, o := range l.AssignAll(0).Starts {
+		st.live = append(st.live, o.Attempt)
+	}
+	return st
+}
+
+func (s *steady) step(t testing.TB) {
+	s.now++
+	s.l.Finish(s.now, s.live[s.next], slots.Outcome{OK: true})
+	o := s.l.AssignAll(s.now)
+	if len(o.Starts) != 1 {
+		t.Fatalf("%d starts for one end", len(o.Starts))
+	}
+	s.live[s.next] = o.Starts[0].Attempt
+	s.next = (s.next + 1) % len(s.live)
+}
+
+// BenchmarkLedger is a decision in the steady state: an end, an Assign, a start.
+// It grows with what changed, not with slots or jobs.
+func BenchmarkLedger(b *testing.B) {
+	for _, name := range []string{"fifo", "fair", "pi-dhfs"} {
+		for _, size := range []struct{ slots, jobs int }{{100, 10}, {10_000, 1000}} {
+			b.Run(fmt.Sprintf("policy=%s/slots=%d/jobs=%d", name, size.slots, size.jobs), func(b *testing.B) {
+				s := newSteady(b, name, size.slots, size.jobs, nil)
+				b.ReportAllocs()
+				for b.Loop() {
+					s.step(b)
+				}
+			})
+		}
+	}
+}
+
+// BenchmarkLedgerRecorded is the same with a stream and a lossy reader.
+func BenchmarkLedgerRecorded(b *testing.B) {
+	stream := trace.NewStream()
+	stream.Follow(1024)
+	s := newSteady(b, "pi-dhfs", 100, 10, stream)
+	b.ReportAllocs()
+	for b.Loop() {
+		s.step(b)
+	}
+}
+
+func TestADecisionAllocatesNothing(t *testing.T) {
+	if invariant.Enabled {
+		t.Skip("checked builds allocate on purpose")
+	}
+	for _, name := range []string{"fifo", "fair", "pi-dhfs"} {
+		stream := trace.NewStream()
+		stream.Follow(64)
+		s := newSteady(t, name, 100, 10, stream)
+		for range 1000 {
+			s.step(t)
+		}
+		if n := testing.AllocsPerRun(200, func() { s.step(t) }); n > 0.5 { // tasks are appended to now and then
+			t.Errorf("%s: %v allocations a decision", name, n)
+		}
+	}
+}

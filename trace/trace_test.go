@@ -1,0 +1,340 @@
+package trace
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"mrlocal/internal/golden"
+	"mrlocal/internal/invariant"
+)
+
+// drawEvent is a random event with only those fields set that its Op uses.
+func drawEvent(t *rapid.T, s *Stream) Event {
+	e := Event{Op: Op(rapid.IntRange(1, int(numOps)-1).Draw(t, "op")), At: time.Duration(rapid.Int64().Draw(t, "at"))}
+	sh := e.Op.shape()
+	number := func(has parts, to *int32) {
+		if sh.parts&has != 0 {
+			*to = rapid.Int32().Draw(t, "number")
+		}
+	}
+	number(hasJob, &e.Job)
+	number(hasTask, &e.Task)
+	number(hasN, &e.N)
+	number(hasSlot, &e.Slot)
+	if sh.parts&hasKind != 0 {
+		e.Kind = Kind(rapid.IntRange(0, Kinds-1).Draw(t, "kind"))
+	}
+	if sh.parts&hasPhase != 0 {
+		e.Phase = Phase(rapid.IntRange(0, len(phaseNames)-1).Draw(t, "phase"))
+	}
+	if sh.parts&hasRule != 0 {
+		e.Rule = Rule(rapid.IntRange(0, int(numRules)-1).Draw(t, "rule"))
+	}
+	e.Flags = sh.flags & Flags(rapid.Uint8().Draw(t, "flags"))
+	for i, to := range []*int64{&e.A, &e.B, &e.C, &e.D, &e.E} {
+		if i < len(sh.values) {
+			*to = rapid.Int64().Draw(t, "value")
+		}
+	}
+	if len(sh.texts) > 0 {
+		var texts []string
+		for range sh.texts {
+			texts = append(texts, rapid.String().Draw(t, "text"))
+		}
+		e.Ref = s.Refer(texts...)
+	}
+	return e
+}
+
+func TestAnEventFileHoldsEverything(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		s := NewStream()
+		var file bytes.Buffer
+		var log Log
+		s.AddWriter(&file)
+		s.Attach(&log)
+		h := Header{Policy: "fair", Seed: rapid.Uint64().Draw(rt, "seed"), Config: json.RawMessage(`{"a":1}`), Slots: []Slot{{ID: 0, Core: -1, Home: Reduce}}}
+		s.Open(h)
+		for range rapid.IntRange(0, 20).Draw(rt, "events") {
+			s.Append(drawEvent(rt, s))
+		}
+		if err := s.Close(); err != nil {
+			rt.Fatal(err)
+		}
+		for i, line := range bytes.Split(bytes.TrimSpace(file.Bytes()), []byte("\n")) {
+			if !json.Valid(line) {
+				rt.Fatalf("line %d is no JSON: %s", i+1, line)
+			}
+		}
+		d, err := NewDecoder(&file)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		if got := fmt.Sprint(*d.Header()); got != fmt.Sprint(h) {
+			rt.Fatalf("header %s, want %v", got, h)
+		}
+		for i := range log.Events {
+			want := log.Events[i]
+			got, err := d.Next()
+			if err != nil {
+				rt.Fatal(err)
+			}
+			if want.Ref != 0 {
+				if a, b := fmt.Sprintf("%q", d.Texts(got.Ref)), fmt.Sprintf("%q", s.Texts(want.Ref)); a != b {
+					rt.Fatalf("texts %s, want %s", a, b)
+				}
+				got.Ref, want.Ref = 0, 0
+			}
+			if got != want {
+				rt.Fatalf("event %d is %+v, want %+v", i, got, want)
+			}
+		}
+		if _, err := d.Next(); err != io.EOF {
+			rt.Fatalf("at the end: %v", err)
+		}
+	})
+}
+
+func TestOpsHaveNamesOfTheirOwn(t *testing.T) {
+	seen := map[string]Op{"end": 0}
+	for op := range numOps {
+		if other, ok := seen[op.String()]; ok || op.String() == "" {
+			t.Errorf("ops %d and %d are both %q", other, op, op)
+		}
+		seen[op.String()] = op
+	}
+	for r := range numRules {
+		if r.String() == "" {
+			t.Errorf("rule %d has no name", r)
+		}
+	}
+	if Op(250).String() != "none" || Rule(250).String() != "?" || Kind(9).String() != "?" {
+		t.Error("values out of range are not caught")
+	}
+}
+
+func TestAFileCutShortOrChangedAtAnyByteIsKnownAsSuch(t *testing.T) {
+	s := NewStream()
+	var file bytes.Buffer
+	s.AddWriter(&file)
+	s.Open(Header{Policy: "fifo"})
+	for i := range 5 {
+		s.Append(Event{Op: OpStart, Job: int32(i)})
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	whole := file.Bytes()
+	for n := range len(whole) - 1 { // without the last newline it is whole still
+		d, err := NewDecoder(bytes.NewReader(whole[:n]))
+		for err == nil {
+			_, err = d.Next()
+		}
+		if err == io.EOF {
+			t.Fatalf("cut at byte %d of %d: taken for whole", n, len(whole))
+		}
+	}
+	for i := range whole {
+		changed := append([]byte(nil), whole...)
+		changed[i] ^= 1
+		d, err := NewDecoder(bytes.NewReader(changed))
+		for err == nil {
+			_, err = d.Next()
+		}
+		if err == io.EOF {
+			t.Fatalf("byte %d changed: taken for whole", i)
+		}
+	}
+}
+
+// failing fails from the n-th write on.
+type failing struct{ n int }
+
+var errDisk = errors.New("disk full")
+
+func (f *failing) Write(p []byte) (int, error) {
+	if f.n--; f.n < 0 {
+		return 0, errDisk
+	}
+	return len(p), nil
+}
+
+func TestAnEventFileThatCannotBeWrittenIsReported(t *testing.T) {
+	for n := range 3 {
+		s := NewStream()
+		s.AddWriter(&failing{n})
+		var log Log
+		s.Attach(&log)
+		s.Open(Header{})
+		for range 2000 {
+			s.Append(Event{Op: OpStart})
+		}
+		if err := s.Close(); !errors.Is(err, errDisk) {
+			t.Errorf("after %d writes: %v", n, err)
+		}
+		if len(log.Events) != 2000 {
+			t.Errorf("the other reader got %d events", len(log.Events))
+		}
+	}
+}
+
+func TestASlowDisplayLosesEventsAndIsToldHowMany(t *testing.T) {
+	s := NewStream()
+	r := s.Follow(10) // rounded up to 64
+	for i := range 100 {
+		s.Append(Event{Op: OpProgress, A: int64(i)})
+	}
+	buf := make([]Event, 50)
+	if n := r.Read(buf); n != 50 || buf[0].Seq != 1 || buf[49].A != 49 {
+		t.Errorf("first read: %d events", n)
+	}
+	s.Append(Event{Op: OpProgress, A: 100})
+	if n := r.Read(buf); n != 15 || buf[14].A != 100 || r.Dropped() != 36 {
+		t.Errorf("second read: %d events, %d lost", n, r.Dropped())
+	}
+	if r.Ended() {
+		t.Error("ended before the stream is")
+	}
+	if err := s.Close(); err != nil || !r.Ended() || r.Read(buf) != 0 {
+		t.Errorf("after the end: %v", err)
+	}
+}
+
+// TestADisplayReadsBesideTheCoordinator is for the race detector: events come
+// in order and none comes twice.
+func TestADisplayReadsBesideTheCoordinator(t *testing.T) {
+	const events = 100_000
+	s := NewStream()
+	r := s.Follow(256)
+	got, last := make(chan int), uint64(0)
+	go func() {
+		n, buf := 0, make([]Event, 100)
+		for {
+			ended := r.Ended()
+			k := r.Read(buf)
+			for _, e := range buf[:k] {
+				if e.Seq <= last {
+					t.Errorf("event %d after %d", e.Seq, last)
+				}
+				last = e.Seq
+				_ = s.Texts(e.Ref)
+			}
+			n += k
+			if ended && k == 0 {
+				got <- n
+				return
+			}
+		}
+	}()
+	for i := range events {
+		e := Event{Op: OpNote}
+		if i%1000 == 0 {
+			e.Ref = s.Refer("a note")
+		}
+		s.Append(e)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if n := <-got; uint64(n)+r.Dropped() != events {
+		t.Errorf("%d read and %d lost of %d", n, r.Dropped(), events)
+	}
+}
+
+func TestAppendAllocatesNothing(t *testing.T) {
+	s := NewStream()
+	s.Follow(64)
+	if n := testing.AllocsPerRun(100, func() { s.Append(Event{Op: OpStart}) }); n != 0 && !invariant.Enabled {
+		t.Errorf("%v allocations an event", n)
+	}
+	line := make([]byte, 0, 512)
+	e := Event{Op: OpFinish, Job: 1, A: 1 << 40}
+	if n := testing.AllocsPerRun(100, func() { line = AppendJSON(line[:0], &e, nil) }); n != 0 {
+		t.Errorf("%v allocations a line", n)
+	}
+}
+
+func BenchmarkAppend(b *testing.B) {
+	s := NewStream()
+	s.Follow(1024)
+	b.ReportAllocs()
+	for b.Loop() {
+		s.Append(Event{Op: OpStart})
+	}
+}
+
+func BenchmarkAppendJSON(b *testing.B) {
+	e := Event{Op: OpFinish, Seq: 12345, At: time.Minute, Job: 1, Task: 77, Slot: 3, Flags: OK, A: 1 << 26, B: 1 << 25, C: 1 << 30}
+	line := AppendJSON(nil, &e, nil)
+	b.SetBytes(int64(len(line)))
+	b.ReportAllocs()
+	for b.Loop() {
+		line = AppendJSON(line[:0], &e, nil)
+	}
+}
+
+func FuzzDecoder(f *testing.F) {
+	s := NewStream()
+	var file bytes.Buffer
+	s.AddWriter(&file)
+	s.Open(Header{Policy: "fair", Config: json.RawMessage(`{}`), Slots: []Slot{{}}})
+	for op := OpSubmit; op < numOps; op++ {
+		s.Append(Event{Op: op, Ref: s.Refer("a", "b", "c")})
+	}
+	if err := s.Close(); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(file.Bytes())
+	f.Fuzz(func(t *testing.T, file []byte) {
+		d, err := NewDecoder(bytes.NewReader(file))
+		for err == nil {
+			_, err = d.Next()
+		}
+	})
+}
+
+// TestGantt draws slots from lines of "slot job from to [lent]", in seconds.
+func TestGantt(t *testing.T) {
+	golden.Script(t, "testdata/gantt.txt", func(t *testing.T, c golden.Case) string {
+		h := Header{Slots: []Slot{{ID: 0, Home: Map}, {ID: 1, Home: Reduce}, {ID: 2, Home: Map, Extra: true}}}
+		var events []Event
+		o := GanttOptions{Width: 30}
+		for _, line := range strings.Split(strings.TrimSpace(c.Input), "\n") {
+			if cell, ok := strings.CutPrefix(line, "cell "); ok {
+				o.Cell, _ = time.ParseDuration(cell)
+				continue
+			}
+			if line == "names" {
+				o.Names = func(job int32) string { return fmt.Sprintf("job-%d", job) }
+				continue
+			}
+			var slot, job int32
+			var from, to float64
+			n, err := fmt.Sscan(line, &slot, &job, &from, &to)
+			if n < 3 {
+				t.Fatalf("%q: %v", line, err)
+			}
+			e := Event{Op: OpStart, Slot: slot, Job: job, At: time.Duration(from * float64(time.Second))}
+			if strings.HasSuffix(line, "lent") {
+				e.Flags = Lent
+			}
+			events = append(events, e)
+			if n == 4 {
+				events = append(events, Event{Op: OpFinish, Slot: slot, Job: job, At: time.Duration(to * float64(time.Second))})
+			}
+		}
+		var b strings.Builder
+		if err := Gantt(&b, &h, events, o); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	})
+}
