@@ -27,7 +27,7 @@ import (
 
 const (
 	demoDir   = "wiki"
-	demoBytes = 128 << 20 // both runs together in seconds on two cores
+	demoBytes = 256 << 20 // both runs together in seconds on two cores
 	demoSeed  = 1
 	demoTop   = 5
 	warmBytes = 1 << 30
@@ -37,8 +37,8 @@ const demoHelp = `Makes wiki/ where there is none, runs the same grep under fair
 
 func demoCommand() command {
 	return command{name: "demo", usage: "make wiki/, run one grep under two policies, show the difference", long: demoHelp,
-		run: func(ctx context.Context, e env, g *given) (int, error) {
-			if err := noWords(g); err != nil {
+		run: func(ctx context.Context, e env, line argv.Line) (int, error) {
+			if err := noWords(line); err != nil {
 				return 0, err
 			}
 			err := demo(ctx, e)
@@ -56,7 +56,7 @@ type demoRun struct {
 	result [sha256.Size]byte
 	top    []byte
 	lines  int
-	gantt  bytes.Buffer
+	log    demoLog
 }
 
 func demo(ctx context.Context, e env) error {
@@ -72,7 +72,10 @@ func demo(ctx context.Context, e env) error {
 			return err
 		}
 		runs = append(runs, r)
-		if err := r.show(e.stdout); err != nil {
+	}
+	cell := ganttCell(max(runs[0].report.MakespanSeconds, runs[1].report.MakespanSeconds))
+	for _, r := range runs {
+		if err := r.show(e.stdout, cell); err != nil {
 			return err
 		}
 	}
@@ -129,12 +132,11 @@ func runDemo(ctx context.Context, e env, name string, half int) (*demoRun, error
 	if err != nil {
 		return nil, err
 	}
-	var log demoLog
 	var result bytes.Buffer
 	r := &demoRun{policy: name}
 	r.report, err = engine.RunChain(ctx, chain, engine.Options{
 		Inputs: []string{demoDir}, Stdout: &result, Policy: p, MapSlots: half, ReduceSlots: half,
-		Watch: func(s *trace.Stream) { s.Attach(&log) },
+		Watch: func(s *trace.Stream) { s.Attach(&r.log) },
 		Note:  func(text string) { fmt.Fprint(e.stderr, argv.ErrorLine("", errors.New(text))) },
 	})
 	if err != nil {
@@ -142,10 +144,7 @@ func runDemo(ctx context.Context, e env, name string, half int) (*demoRun, error
 	}
 	r.result, r.lines = sha256.Sum256(result.Bytes()), bytes.Count(result.Bytes(), []byte("\n"))
 	r.top = firstLines(result.Bytes(), demoTop)
-	if log.header != nil {
-		err = trace.Gantt(&r.gantt, log.header, log.Events, trace.GanttOptions{})
-	}
-	return r, err
+	return r, nil
 }
 
 // demoLog keeps header and events for the gantt.
@@ -177,10 +176,25 @@ func (r *demoRun) mapSeconds() float64 {
 	return j.MapsDoneS - j.StartS
 }
 
-func (r *demoRun) show(w io.Writer) error {
-	_, err := fmt.Fprintf(w, "\n%s: %.2fs, map phase %.2fs, slots %.0f%% used, %d moves\n%s", r.policy,
-		r.report.MakespanSeconds, r.mapSeconds(), 100*r.report.Utilisation, r.report.Moves, r.gantt.Bytes())
-	return err
+func (r *demoRun) show(w io.Writer, cell time.Duration) error {
+	if _, err := fmt.Fprintf(w, "\n%s: %.2fs, map phase %.2fs, slots %.0f%% used, %d moves\n", r.policy,
+		r.report.MakespanSeconds, r.mapSeconds(), 100*r.report.Utilisation, r.report.Moves); err != nil {
+		return err
+	}
+	return trace.Gantt(w, r.log.header, r.log.Events, trace.GanttOptions{Cell: cell})
+}
+
+// ganttCell is the time of a column with which a run of that length takes
+// between 25 and 64 columns; both runs are drawn with the same.
+func ganttCell(runSeconds float64) time.Duration {
+	const columns = 64
+	for cell := time.Millisecond; ; cell *= 10 {
+		for _, step := range []time.Duration{1, 2, 5} {
+			if c := step * cell; float64(columns)*c.Seconds() >= runSeconds {
+				return c
+			}
+		}
+	}
 }
 
 func showDifference(w io.Writer, fair, dynamic *demoRun) error {

@@ -75,8 +75,8 @@ const defaultPolicy = "pi-dhfs"
 
 // reader reads flags one after the other and keeps the first mistake.
 type reader struct {
-	g   *given
-	err error
+	line argv.Line
+	err  error
 }
 
 func (r *reader) keep(err error) {
@@ -86,7 +86,7 @@ func (r *reader) keep(err error) {
 }
 
 func (r *reader) count(flag string, least, most int) int {
-	text, ok := r.g.text(flag)
+	text, ok := r.line.Value(flag)
 	if !ok {
 		return 0
 	}
@@ -96,7 +96,7 @@ func (r *reader) count(flag string, least, most int) int {
 }
 
 func (r *reader) size(flag string, least int64) int64 {
-	text, ok := r.g.text(flag)
+	text, ok := r.line.Value(flag)
 	if !ok {
 		return 0
 	}
@@ -107,7 +107,7 @@ func (r *reader) size(flag string, least int64) int64 {
 
 // share is nil where the flag was not given.
 func (r *reader) share(flag string) *slots.PPM {
-	text, ok := r.g.text(flag)
+	text, ok := r.line.Value(flag)
 	if !ok {
 		return nil
 	}
@@ -130,7 +130,7 @@ func (r *reader) mark(flag string) float64 {
 }
 
 func (r *reader) choice(flag string, names ...string) string {
-	text, ok := r.g.text(flag)
+	text, ok := r.line.Value(flag)
 	if !ok {
 		return names[0]
 	}
@@ -140,7 +140,7 @@ func (r *reader) choice(flag string, names ...string) string {
 }
 
 func (r *reader) path(flag string) string {
-	text, ok := r.g.text(flag)
+	text, ok := r.line.Value(flag)
 	if !ok {
 		return ""
 	}
@@ -150,11 +150,11 @@ func (r *reader) path(flag string) string {
 }
 
 // engineOptions lowers the flags of runFlags.
-func engineOptions(g *given) (engine.Options, error) {
-	r := &reader{g: g}
+func engineOptions(line argv.Line) (engine.Options, error) {
+	r := &reader{line: line}
 	o := engine.Options{
-		Inputs: inputs(r), All: g.on["all"],
-		OutputDir: r.path("output"), Overwrite: g.on["overwrite"], OutputFile: r.path("output-file"),
+		Inputs: inputs(r), All: line.Has("all"),
+		OutputDir: r.path("output"), Overwrite: line.Has("overwrite"), OutputFile: r.path("output-file"),
 		Policy:      r.policy(),
 		MapSlots:    r.count("map-slots", 1, mostSlots),
 		ReduceSlots: r.count("reduce-slots", 0, mostSlots),
@@ -176,14 +176,14 @@ func engineOptions(g *given) (engine.Options, error) {
 
 		Attempts: r.count("attempts", 1, mostAttempts),
 	}
-	if text, ok := g.text("task-timeout"); ok {
+	if text, ok := line.Value("task-timeout"); ok {
 		var err error
 		o.TaskTimeout, err = argv.Time("task-timeout", text)
 		r.keep(err)
 	}
-	_, given := g.text("reduce-slots")
+	_, given := line.Value("reduce-slots")
 	o.NoReduces = given && o.ReduceSlots == 0
-	_, given = g.text("reducers")
+	_, given = line.Value("reducers")
 	o.MapOnly = given && o.Reducers == 0
 	if o.Overwrite && o.OutputDir == "" {
 		r.keep(usage.Errorf("--overwrite", "goes with --output DIR; --output-file replaces a file anyway"))
@@ -193,7 +193,7 @@ func engineOptions(g *given) (engine.Options, error) {
 
 // inputs are the --input paths, then the plain ones.
 func inputs(r *reader) []string {
-	paths := append(append([]string(nil), r.g.values["input"]...), r.g.words...)
+	paths := append(append([]string(nil), r.line.Values("input")...), r.line.Words...)
 	for _, p := range paths {
 		if p == "" {
 			r.keep(usage.Errorf("input", "an empty path"))
@@ -206,7 +206,7 @@ func inputs(r *reader) []string {
 }
 
 func (r *reader) policy() slots.Policy {
-	name, ok := r.g.text("sched")
+	name, ok := r.line.Value("sched")
 	if !ok {
 		name = defaultPolicy
 	}
@@ -216,6 +216,14 @@ func (r *reader) policy() slots.Policy {
 	}
 	if p := r.share("borrow-reduce"); p != nil {
 		o.BorrowReduce = *p
+	}
+	var names []string
+	for _, p := range policy.All() {
+		names = append(names, p.Name)
+	}
+	if near := argv.Nearest(name, names); near != "" && near != name {
+		r.keep(usage.Errorf("--sched", "%s: no such policy; did you mean %s?", argv.Quote(name), near))
+		return nil
 	}
 	p, err := policy.New(name, o)
 	r.keep(err)
@@ -233,7 +241,7 @@ func (r *reader) codec() spill.Codec {
 
 // directories reads a comma-separated list; each must be a directory.
 func (r *reader) directories(flag string) []string {
-	text, ok := r.g.text(flag)
+	text, ok := r.line.Value(flag)
 	if !ok {
 		return nil
 	}

@@ -28,22 +28,22 @@ func genCommand() command {
 		run: runGen}
 }
 
-func runGen(ctx context.Context, e env, g *given) (int, error) {
-	if len(g.words) != 2 {
+func runGen(ctx context.Context, e env, line argv.Line) (int, error) {
+	if len(line.Words) != 2 {
 		return 0, usage.Errorf("", "give a kind and a place: mrlocal gen wiki|lines|records|words --size SIZE DIR_OR_FILE")
 	}
-	name, place := g.words[0], g.words[1]
+	name, place := line.Words[0], line.Words[1]
 	kind, err := kindOf(name)
 	if err != nil {
 		return 0, err
 	}
 	bytes, seed := int64(genDefaultBytes), uint64(genDefaultSeed)
-	if text, given := g.text("size"); given {
+	if text, given := line.Value("size"); given {
 		if bytes, err = argv.Size("size", text, 1); err != nil {
 			return 0, err
 		}
 	}
-	if text, given := g.text("seed"); given {
+	if text, given := line.Value("seed"); given {
 		if seed, err = argv.Seed("seed", text); err != nil {
 			return 0, err
 		}

@@ -24,7 +24,7 @@ func wordcountFlags() []flagSpec {
 }
 
 func wordcountJob(r *reader) (jobs.Chain, error) {
-	o := wordcount.Options{IgnoreCase: r.g.on["ignore-case"], Alnum: r.g.on["alnum"], Top: int64(r.count("top", 1, math.MaxInt32))}
+	o := wordcount.Options{IgnoreCase: r.line.Has("ignore-case"), Alnum: r.line.Has("alnum"), Top: int64(r.count("top", 1, math.MaxInt32))}
 	if r.err != nil {
 		return nil, r.err
 	}
@@ -47,15 +47,15 @@ func sortFlags() []flagSpec {
 }
 
 func sortJob(r *reader) (jobs.Chain, error) {
-	on := r.g.on
-	separator, given := r.g.text("field-separator")
+	on := r.line.Has
+	separator, given := r.line.Value("field-separator")
 	if given && separator == "" {
 		return nil, usage.Errorf("-t", "the separator is empty")
 	}
 	return sort.New(sort.Options{
-		Keys: r.g.values["key"], Separator: separator,
-		Numeric: on["numeric-sort"], Reverse: on["reverse"], Unique: on["unique"], Stable: on["stable"],
-		FoldCase: on["ignore-case"], Blanks: on["ignore-leading-blanks"], ZeroEnded: on["zero-terminated"],
+		Keys: r.line.Values("key"), Separator: separator,
+		Numeric: on("numeric-sort"), Reverse: on("reverse"), Unique: on("unique"), Stable: on("stable"),
+		FoldCase: on("ignore-case"), Blanks: on("ignore-leading-blanks"), ZeroEnded: on("zero-terminated"),
 	})
 }
 
@@ -90,22 +90,22 @@ func grepJob(r *reader) (jobs.Chain, error) {
 }
 
 func grepOptions(r *reader) (grep.Options, error) {
-	on := r.g.on
+	on := r.line.Has
 	o := grep.Options{
-		Patterns: r.g.values["regexp"], Text: on["text"],
-		Lines: on["lines"], LineNumbers: on["line-number"], Count: on["count"], ListFiles: on["files-with-matches"],
-		Invert: on["invert-match"], IgnoreCase: on["ignore-case"], Fixed: on["fixed-strings"], Word: on["word-regexp"], Whole: on["line-regexp"],
-		OnlyMatched: on["only-matching"], Quiet: on["quiet"],
+		Patterns: r.line.Values("regexp"), Text: on("text"),
+		Lines: on("lines"), LineNumbers: on("line-number"), Count: on("count"), ListFiles: on("files-with-matches"),
+		Invert: on("invert-match"), IgnoreCase: on("ignore-case"), Fixed: on("fixed-strings"), Word: on("word-regexp"), Whole: on("line-regexp"),
+		OnlyMatched: on("only-matching"), Quiet: on("quiet"),
 	}
 	switch {
-	case on["with-filename"] && on["no-filename"]:
+	case on("with-filename") && on("no-filename"):
 		return o, usage.Errorf("-H, --no-filename", "give one of them, not both")
-	case on["with-filename"]:
+	case on("with-filename"):
 		o.Names = grep.NamesAlways
-	case on["no-filename"]:
+	case on("no-filename"):
 		o.Names = grep.NamesNever
 	}
-	if _, given := r.g.text("max-count"); given {
+	if _, given := r.line.Value("max-count"); given {
 		n := int64(r.count("max-count", 0, math.MaxInt32))
 		o.MaxCount = &n
 	}
@@ -114,11 +114,11 @@ func grepOptions(r *reader) (grep.Options, error) {
 
 // missingWord finds the plain word that was meant as grep's pattern: one that
 // names no file, where no -e was given.
-func missingWord(g *given) error {
-	if len(g.values["regexp"]) > 0 {
+func missingWord(line argv.Line) error {
+	if len(line.Values("regexp")) > 0 {
 		return nil
 	}
-	for _, word := range g.words {
+	for _, word := range line.Words {
 		if word == "-" || word == "" {
 			continue
 		}
@@ -134,11 +134,11 @@ func missingWord(g *given) error {
 }
 
 // grepNotes says what a run of grep does that its flags do not.
-func grepNotes(g *given, chain jobs.Chain) (notes []string, ignoreReducers bool) {
-	if len(g.values["regexp"]) == 0 {
+func grepNotes(line argv.Line, chain jobs.Chain) (notes []string, ignoreReducers bool) {
+	if len(line.Values("regexp")) == 0 {
 		notes = append(notes, fmt.Sprintf("no -e PATTERN given: searching for %s, the links of a wiki", grep.DefaultPattern))
 	}
-	_, given := g.text("reducers")
+	_, given := line.Value("reducers")
 	if given && len(chain) == 1 && chain[0].NewReducer == nil {
 		notes = append(notes, "--reducers is ignored: selecting lines has no reduce")
 		ignoreReducers = true

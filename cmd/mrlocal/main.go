@@ -62,7 +62,7 @@ func run(ctx context.Context, args []string, e env) (code int) {
 		return fail(ctx, e, "", err)
 	}
 	what = join(line.Path)
-	code, err = dispatch(ctx, tree, line.Args(), e)
+	code, err = dispatch(ctx, tree, line, e)
 	if err != nil {
 		return fail(ctx, e, what, err)
 	}

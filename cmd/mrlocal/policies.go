@@ -18,8 +18,8 @@ import (
 
 func policiesCommand() command {
 	return command{name: "policies", usage: "list the slot policies: name, one line, paper",
-		run: func(_ context.Context, e env, g *given) (int, error) {
-			if err := noWords(g); err != nil {
+		run: func(_ context.Context, e env, line argv.Line) (int, error) {
+			if err := noWords(line); err != nil {
 				return 0, err
 			}
 			var text bytes.Buffer
@@ -37,8 +37,8 @@ const version = "0.1.0"
 
 func versionCommand() command {
 	return command{name: "version", usage: "tell the version",
-		run: func(_ context.Context, e env, g *given) (int, error) {
-			if err := noWords(g); err != nil {
+		run: func(_ context.Context, e env, line argv.Line) (int, error) {
+			if err := noWords(line); err != nil {
 				return 0, err
 			}
 			return printVersion(e), nil
@@ -71,9 +71,9 @@ func write(e env, text []byte) error {
 	return err
 }
 
-func noWords(g *given) error {
-	if len(g.words) > 0 {
-		return usage.Errorf(argv.Quote(g.words[0]), "one word too many")
+func noWords(line argv.Line) error {
+	if len(line.Words) > 0 {
+		return usage.Errorf(argv.Quote(line.Words[0]), "one word too many")
 	}
 	return nil
 }

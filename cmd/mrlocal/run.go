@@ -23,7 +23,9 @@ const runHelp = `Exit codes: 0 done, whole and durable; 1 nothing matched (grep)
 func runCommand() command {
 	job := func(name, use string, flags []flagSpec, build func(*reader) (jobs.Chain, error)) command {
 		return command{name: name, usage: use, args: "[PATH…]", long: runHelp, flags: flags,
-			run: func(ctx context.Context, e env, g *given) (int, error) { return runJob(ctx, e, g, name, build) }}
+			run: func(ctx context.Context, e env, line argv.Line) (int, error) {
+				return runJob(ctx, e, line, name, build)
+			}}
 	}
 	return command{name: "run", usage: "run a job for real: wordcount, sort or grep", args: "JOB [FLAGS] [PATH…]", long: runHelp, sub: []command{
 		job("wordcount", "count words: word, TAB, count, in byte order of the word", wordcountFlags(), wordcountJob),
@@ -33,17 +35,17 @@ func runCommand() command {
 }
 
 // runJob runs one job: check everything, run, report.
-func runJob(ctx context.Context, e env, g *given, name string, build func(*reader) (jobs.Chain, error)) (int, error) {
+func runJob(ctx context.Context, e env, line argv.Line, name string, build func(*reader) (jobs.Chain, error)) (int, error) {
 	if name == "grep" {
-		if err := missingWord(g); err != nil {
+		if err := missingWord(line); err != nil {
 			return 0, err
 		}
 	}
-	o, err := engineOptions(g)
+	o, err := engineOptions(line)
 	if err != nil {
 		return 0, err
 	}
-	r := &reader{g: g}
+	r := &reader{line: line}
 	mode := r.choice("progress", "auto", "plain", "none")
 	eventsPath, reportPath := r.path("events"), r.path("report")
 	if r.err != nil {
@@ -60,11 +62,11 @@ func runJob(ctx context.Context, e env, g *given, name string, build func(*reade
 	var notes []string
 	if name == "grep" {
 		var ignore bool
-		if notes, ignore = grepNotes(g, chain); ignore {
+		if notes, ignore = grepNotes(line, chain); ignore {
 			o.Reducers, o.MapOnly = 0, false
 		}
 	}
-	if g.on["quiet"] {
+	if line.Has("quiet") {
 		mode = "none"
 	}
 	s := newScreen(e, mode)

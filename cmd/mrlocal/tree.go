@@ -26,23 +26,7 @@ type command struct {
 	long  string // more help
 	flags []flagSpec
 	sub   []command
-	run   func(ctx context.Context, e env, g *given) (code int, err error)
-}
-
-// given is what the user wrote for a command.
-type given struct {
-	values map[string][]string // of flags with values
-	on     map[string]bool     // flags without
-	words  []string
-}
-
-// text is the value of a flag and whether it was given.
-func (g *given) text(flag string) (string, bool) {
-	v := g.values[flag]
-	if len(v) == 0 {
-		return "", false
-	}
-	return v[len(v)-1], true
+	run   func(ctx context.Context, e env, line argv.Line) (code int, err error)
 }
 
 func commands() []command {
@@ -107,16 +91,16 @@ func shortcut(args []string, e env) (code int, done bool) {
 
 // help shows the help of the command that path names.
 func help(path []string, e env) int {
-	if _, err := dispatch(context.Background(), commands(), append(append([]string(nil), path...), "--help"), e); err != nil {
+	if _, err := dispatch(context.Background(), commands(), argv.Line{Path: path, Help: true}, e); err != nil {
 		fmt.Fprint(e.stderr, argv.ErrorLine("help", err))
 		return exitUsage
 	}
 	return exitDone
 }
 
-// dispatch lets the flag library take args, which are in plain form, to the
-// command they name.
-func dispatch(ctx context.Context, tree []command, args []string, e env) (code int, err error) {
+// dispatch calls the command that line names, or shows its help. The flag
+// library finds it and words the help; the flags' values are in line already.
+func dispatch(ctx context.Context, tree []command, line argv.Line, e env) (code int, err error) {
 	app := &cli.App{
 		Name: "mrlocal", HelpName: "mrlocal",
 		Usage:       "MapReduce on the files and cores of one machine",
@@ -126,12 +110,11 @@ func dispatch(ctx context.Context, tree []command, args []string, e env) (code i
 		HideHelpCommand: true, HideVersion: true, DisableSliceFlagSeparator: true,
 		ExitErrHandler:  func(*cli.Context, error) {},
 		CommandNotFound: func(_ *cli.Context, name string) { err = usage.Errorf(argv.Quote(name), "no such command") },
-		OnUsageError:    func(_ *cli.Context, err error, _ bool) error { return usage.Errorf("", "%v", err) },
 	}
 	for i := range tree {
-		app.Commands = append(app.Commands, tree[i].lower(e, &code))
+		app.Commands = append(app.Commands, tree[i].lower(line, e, &code))
 	}
-	if runErr := app.RunContext(ctx, append([]string{"mrlocal"}, args...)); runErr != nil {
+	if runErr := app.RunContext(ctx, append([]string{"mrlocal"}, libraryArgs(line)...)); runErr != nil {
 		err = runErr
 	}
 	return code, err
@@ -143,54 +126,42 @@ Exit codes: 0 done; 1 nothing matched (run grep); 2 wrong usage or input, nothin
 
 Sizes: 64MiB, 100MB (decimal), K M G T (binary). Times: 250ms, 20s. Shares: 0.5. Flags may stand anywhere; -- ends them.`
 
+// libraryArgs is what is left of line for the flag library: which command, and
+// whether its help is wanted. Words stay out: one that reads "help" is a file.
+func libraryArgs(line argv.Line) []string {
+	args := append([]string(nil), line.Path...)
+	if line.Help {
+		args = append(args, "--help")
+	}
+	return args
+}
+
 // lower makes the flag library's command of c.
-func (c *command) lower(e env, code *int) *cli.Command {
-	l := &cli.Command{Name: c.name, Usage: c.usage, ArgsUsage: c.args, Description: c.long, HideHelpCommand: true,
-		OnUsageError: func(_ *cli.Context, err error, _ bool) error { return usage.Errorf("", "%v", err) }}
+func (c *command) lower(line argv.Line, e env, code *int) *cli.Command {
+	l := &cli.Command{Name: c.name, Usage: c.usage, ArgsUsage: c.args, Description: c.long, HideHelpCommand: true}
 	for i := range c.sub {
-		l.Subcommands = append(l.Subcommands, c.sub[i].lower(e, code))
+		l.Subcommands = append(l.Subcommands, c.sub[i].lower(line, e, code))
 	}
-	if c.run == nil {
-		return l
-	}
-	g := &given{values: map[string][]string{}, on: map[string]bool{}}
 	for _, f := range c.flags {
-		l.Flags = append(l.Flags, f.lower(g))
+		l.Flags = append(l.Flags, f.lower())
 	}
-	l.Action = func(ctx *cli.Context) (err error) {
-		for _, f := range c.flags {
-			if !f.Value && ctx.Bool(f.Name) {
-				g.on[f.Name] = true
-			}
+	if c.run != nil {
+		l.Action = func(ctx *cli.Context) (err error) {
+			*code, err = c.run(ctx.Context, e, line)
+			return err
 		}
-		g.words = ctx.Args().Slice()
-		*code, err = c.run(ctx.Context, e, g)
-		return err
 	}
 	return l
 }
 
-func (f *flagSpec) lower(g *given) cli.Flag {
+// lower makes the flag library's flag, for the help.
+func (f *flagSpec) lower() cli.Flag {
 	var aliases []string
 	if f.Short != "" {
 		aliases = []string{f.Short}
 	}
 	if !f.Value {
-		return &cli.BoolFlag{Name: f.Name, Aliases: aliases, Usage: f.help}
+		return &cli.BoolFlag{Name: f.Name, Aliases: aliases, Usage: f.help, DefaultText: "off"}
 	}
-	return &cli.GenericFlag{Name: f.Name, Aliases: aliases, Usage: f.help, DefaultText: f.def, Value: &rawValue{g: g, name: f.Name}}
+	return &cli.StringFlag{Name: f.Name, Aliases: aliases, Usage: f.help, DefaultText: f.def}
 }
-
-// rawValue keeps a flag's texts as they were written: they are read by argv,
-// whose errors name the flag and what to write.
-type rawValue struct {
-	g    *given
-	name string
-}
-
-func (v *rawValue) Set(text string) error {
-	v.g.values[v.name] = append(v.g.values[v.name], text)
-	return nil
-}
-
-func (v *rawValue) String() string { return "" }

@@ -35,20 +35,60 @@ type Command struct {
 
 // Line is a command line in plain form.
 type Line struct {
-	Path  []string // of the command; empty where none was named
-	Flags []string // "--name" or "--name=value", long names only, in the order given
-	Words []string // positional words after the path
-	Help  bool     // --help or -h was among the flags
+	Path  []string  // of the command
+	Flags []Setting // in the order given
+	Words []string  // positional words after the path
+	Help  bool      // --help or -h was among the flags
 }
 
-// Args is the line for a flag library: path, flags, "--", words.
+// Setting is one flag as it was given.
+type Setting struct {
+	Flag  *Flag
+	Value string
+}
+
+// Args is the line in the one form that every flag library reads: path,
+// --name or --name=value, "--", words.
 func (l Line) Args() []string {
 	args := append([]string(nil), l.Path...)
 	if l.Help {
 		return append(args, "--help")
 	}
-	args = append(args, l.Flags...)
+	for _, s := range l.Flags {
+		if s.Flag.Value {
+			args = append(args, "--"+s.Flag.Name+"="+s.Value)
+		} else {
+			args = append(args, "--"+s.Flag.Name)
+		}
+	}
 	return append(append(args, "--"), l.Words...)
+}
+
+// Value is the last value given to a flag, and whether there was one.
+func (l Line) Value(flag string) (value string, given bool) {
+	for _, s := range l.Flags {
+		if s.Flag.Name == flag {
+			value, given = s.Value, true
+		}
+	}
+	return value, given
+}
+
+// Values are all values given to a flag.
+func (l Line) Values(flag string) []string {
+	var values []string
+	for _, s := range l.Flags {
+		if s.Flag.Name == flag {
+			values = append(values, s.Value)
+		}
+	}
+	return values
+}
+
+// Has reports whether the flag was given.
+func (l Line) Has(flag string) bool {
+	_, given := l.Value(flag)
+	return given
 }
 
 // Parse finds the command that args name and puts them into plain form. Flags
@@ -84,7 +124,7 @@ func Parse(args []string, commands []Command) (Line, error) {
 
 // scanned is args read with one set of flags.
 type scanned struct {
-	flags []string
+	flags []Setting
 	words []string
 	help  bool
 	err   error // the first mistake
@@ -147,7 +187,7 @@ func (s *scanned) long(word string, rest []string, flags []Flag, given map[strin
 		s.fail(usage.Errorf("--"+name, "takes no value"))
 		return 0
 	case !f.Value:
-		s.flags = append(s.flags, "--"+f.Name)
+		s.flags = append(s.flags, Setting{Flag: f})
 		return 0
 	case attached:
 		s.set(f, value, given)
@@ -169,7 +209,7 @@ func (s *scanned) short(word string, rest []string, flags []Flag, given map[stri
 			return 0
 		}
 		if !f.Value {
-			s.flags = append(s.flags, "--"+f.Name)
+			s.flags = append(s.flags, Setting{Flag: f})
 			continue
 		}
 		if i < len(word) {
@@ -204,5 +244,5 @@ func (s *scanned) set(f *Flag, value string, given map[string]string) {
 		s.fail(usage.Errorf("--"+f.Name, "given twice, with %s and with %s", Quote(before), Quote(value)))
 	}
 	given[f.Name] = value
-	s.flags = append(s.flags, "--"+f.Name+"="+value)
+	s.flags = append(s.flags, Setting{f, value})
 }

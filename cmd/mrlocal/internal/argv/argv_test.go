@@ -226,7 +226,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		again, err := Parse(line.Args(), commands())
-		if err != nil || fmt.Sprint(again) != fmt.Sprint(line) {
+		if err != nil || fmt.Sprintf("%q", again.Args()) != fmt.Sprintf("%q", line.Args()) {
 			t.Fatalf("%q became %q, which is read as %q (%v)", args, line.Args(), again.Args(), err)
 		}
 	})

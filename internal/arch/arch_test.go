@@ -1,0 +1,415 @@
+package arch
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/scanner"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "mrlocal"
+
+// source is one file of the module that is no test.
+type source struct {
+	path string // below the module, with slashes
+	pkg  string // its folder; "" is the module's own
+	file *ast.File
+	code []bool // by line, from 1: the line holds code
+}
+
+func (s *source) lines(from, to int) int {
+	n := 0
+	for line := from; line <= to && line < len(s.code); line++ {
+		if s.code[line] {
+			n++
+		}
+	}
+	return n
+}
+
+// module's sources, read once a test.
+func load(t *testing.T) (*token.FileSet, []*source) {
+	t.Helper()
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fset := token.NewFileSet()
+	var all []*source
+	err = filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		base := d.Name()
+		if d.IsDir() && name != root && (base == "testdata" || base == "tools" || strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_")) {
+			return filepath.SkipDir
+		}
+		if d.IsDir() || !strings.HasSuffix(base, ".go") || strings.HasSuffix(base, "_test.go") {
+			return nil
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		file, err := parser.ParseFile(fset, name, text, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		below, _ := filepath.Rel(root, name)
+		below = filepath.ToSlash(below)
+		pkg := path.Dir(below)
+		if pkg == "." {
+			pkg = ""
+		}
+		all = append(all, &source{path: below, pkg: pkg, file: file, code: codeLines(text)})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) < 20 {
+		t.Fatalf("only %d sources found below %s", len(all), root)
+	}
+	return fset, all
+}
+
+// codeLines marks the lines that hold a token other than a comment.
+func codeLines(text []byte) []bool {
+	fset := token.NewFileSet()
+	file := fset.AddFile("", -1, len(text))
+	var s scanner.Scanner
+	s.Init(file, text, nil, 0)
+	code := make([]bool, bytes.Count(text, []byte("\n"))+2)
+	for {
+		pos, tok, lit := s.Scan()
+		if tok == token.EOF {
+			return code
+		}
+		if tok == token.SEMICOLON && lit == "\n" {
+			continue // inserted, not written
+		}
+		first := file.Line(pos)
+		for line := first; line <= first+strings.Count(lit, "\n"); line++ {
+			code[line] = true
+		}
+	}
+}
+
+// matches reports whether pkg is meant by pattern: itself, or with "/..." it
+// and everything below, with "/*" only what is below; "..." is everything.
+func matches(pattern, pkg string) bool {
+	if pattern == "..." || pattern == pkg {
+		return true
+	}
+	if above, ok := strings.CutSuffix(pattern, "*"); ok {
+		return strings.HasPrefix(pkg, above)
+	}
+	below, ok := strings.CutSuffix(pattern, "/...")
+	return ok && (pkg == below || strings.HasPrefix(pkg, below+"/"))
+}
+
+func matchesAny(patterns []string, pkg string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool { return matches(p, pkg) })
+}
+
+// layerOf is the layer of the longest pattern that means pkg, -1 if none does.
+func layerOf(pkg string) int {
+	best, length := -1, -1
+	for i, l := range layers() {
+		for _, p := range l.packages {
+			if matches(p, pkg) && len(strings.TrimSuffix(p, "/...")) > length {
+				best, length = i, len(strings.TrimSuffix(p, "/..."))
+			}
+		}
+	}
+	return best
+}
+
+func mayImportBeside(from, to string) bool {
+	for f, tos := range within() {
+		if matches(f, from) && matchesAny(tos, to) {
+			return true
+		}
+	}
+	return false
+}
+
+func importsOf(s *source) []string {
+	var paths []string
+	for _, spec := range s.file.Imports {
+		p, _ := strconv.Unquote(spec.Path.Value)
+		paths = append(paths, p)
+	}
+	return paths
+}
+
+func TestImportsGoDown(t *testing.T) {
+	_, all := load(t)
+	for _, s := range all {
+		from := layerOf(s.pkg)
+		if from < 0 {
+			t.Errorf("%s: package %s stands in no layer: add it to layers in internal/arch/rules_test.go, where DESIGN.md has it", s.path, s.pkg)
+			continue
+		}
+		for _, p := range importsOf(s) {
+			to, ours := strings.CutPrefix(p, module+"/")
+			if !ours || s.pkg == to {
+				continue
+			}
+			if l := layerOf(to); l > from || l == from && !mayImportBeside(s.pkg, to) {
+				t.Errorf("%s imports %s: an arrow that runs up or across (%q to %q). What both need belongs below both; what only tests need belongs in a test",
+					s.path, to, layers()[from].name, layers()[max(l, 0)].name)
+			}
+		}
+	}
+}
+
+func TestForbiddenImports(t *testing.T) {
+	_, all := load(t)
+	for _, s := range all {
+		for _, p := range importsOf(s) {
+			for _, b := range bans() {
+				if matches(b.imports, p) && matchesAny(b.from, s.pkg) && !matchesAny(b.except, s.pkg) {
+					t.Errorf("%s imports %s: %s", s.path, p, b.reason)
+				}
+			}
+		}
+	}
+}
+
+func TestForbiddenCalls(t *testing.T) {
+	fset, all := load(t)
+	for _, s := range all {
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			sel, ok := n.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			pkg, ok := sel.X.(*ast.Ident)
+			if !ok {
+				return true
+			}
+			for _, b := range callBans() {
+				prefix, glob := strings.CutSuffix(b.name, "*")
+				named := sel.Sel.Name == b.name || glob && strings.HasPrefix(sel.Sel.Name, prefix)
+				if pkg.Name == b.pkg && named && matchesAny(b.from, s.pkg) && !matchesAny(b.except, s.pkg) {
+					t.Errorf("%s:%d: %s.%s: %s", s.path, fset.Position(n.Pos()).Line, b.pkg, sel.Sel.Name, b.reason)
+				}
+			}
+			return true
+		})
+	}
+}
+
+func TestGoroutinesStartOnlyInListedFiles(t *testing.T) {
+	fset, all := load(t)
+	listed := map[string]bool{}
+	for _, f := range goroutineFiles() {
+		listed[f] = false
+	}
+	table, err := os.ReadFile("../../ARCHITECTURE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range all {
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			if g, ok := n.(*ast.GoStmt); ok {
+				if _, in := listed[s.path]; !in {
+					t.Errorf("%s:%d: starts a goroutine; list the file in internal/arch/rules_test.go and say in ARCHITECTURE.md who owns it and how it ends", s.path, fset.Position(g.Pos()).Line)
+				}
+				listed[s.path] = true
+			}
+			return true
+		})
+	}
+	for f, used := range listed {
+		if !used {
+			t.Errorf("%s is listed but starts no goroutine", f)
+		}
+		if !bytes.Contains(table, []byte("`"+f+"`")) {
+			t.Errorf("%s: the goroutine table of ARCHITECTURE.md has no row for it", f)
+		}
+	}
+}
+
+func TestEveryPackageSaysWhatItIs(t *testing.T) {
+	_, all := load(t)
+	docs := map[string][]string{}
+	for _, s := range all {
+		if _, ok := docs[s.pkg]; !ok {
+			docs[s.pkg] = nil
+		}
+		if s.file.Doc == nil {
+			continue
+		}
+		text := s.file.Doc.Text()
+		docs[s.pkg] = append(docs[s.pkg], s.path)
+		if start := "Package " + s.file.Name.Name + " "; !strings.HasPrefix(text, start) && s.file.Name.Name != "main" {
+			t.Errorf("%s: the package comment starts with %q", s.path, start)
+		}
+		if len(text) < leastPackageDoc {
+			t.Errorf("%s: the package comment says what the package is, why, who owns memory, what is beside it; %d characters cannot", s.path, len(text))
+		}
+	}
+	for pkg, files := range docs {
+		if len(files) != 1 {
+			t.Errorf("package %q has %d package comments, not one: %v", pkg, len(files), files)
+		}
+	}
+}
+
+func TestSizesStayInBudget(t *testing.T) {
+	fset, all := load(t)
+	packages := map[string]int{}
+	var functions []int
+	for _, s := range all {
+		n := s.lines(1, len(s.code)-1)
+		packages[s.pkg] += n
+		if n > mostFileLines {
+			t.Errorf("%s: %d lines of code, at most %d: split it by what it is about", s.path, n, mostFileLines)
+		}
+		for _, d := range s.file.Decls {
+			f, ok := d.(*ast.FuncDecl)
+			if !ok || f.Body == nil {
+				continue
+			}
+			n := s.lines(fset.Position(f.Pos()).Line, fset.Position(f.End()).Line)
+			functions = append(functions, n)
+			most := mostFunctionLines
+			if strings.Contains(f.Doc.Text(), "hot:") || hasHotComment(s.file, f) {
+				most = mostHotFunctionLines
+			}
+			if n > most {
+				t.Errorf("%s:%d: %s has %d lines of code, at most %d: give its parts names", s.path, fset.Position(f.Pos()).Line, f.Name.Name, n, most)
+			}
+		}
+	}
+	for pkg, n := range packages {
+		if n > mostPackageLines {
+			t.Errorf("package %s: %d lines of code, at most %d: it is more than one noun", pkg, n, mostPackageLines)
+		}
+	}
+	slices.Sort(functions)
+	if p90 := functions[len(functions)*9/10]; p90 > mostP90FunctionLines {
+		t.Errorf("nine of ten functions have at most %d lines of code, not %d", p90, mostP90FunctionLines)
+	}
+}
+
+// hasHotComment finds "// hot:" inside the function.
+func hasHotComment(file *ast.File, f *ast.FuncDecl) bool {
+	for _, g := range file.Comments {
+		if g.Pos() > f.Pos() && g.End() < f.End() && strings.HasPrefix(g.Text(), "hot:") {
+			return true
+		}
+	}
+	return false
+}
+
+func TestNoInitAndNoVariableState(t *testing.T) {
+	fset, all := load(t)
+	for _, s := range all {
+		for _, d := range s.file.Decls {
+			switch d := d.(type) {
+			case *ast.FuncDecl:
+				if d.Name.Name == "init" && d.Recv == nil {
+					t.Errorf("%s:%d: func init: what has to be set up is set up by a constructor", s.path, fset.Position(d.Pos()).Line)
+				}
+			case *ast.GenDecl:
+				if d.Tok == token.VAR {
+					checkVariables(t, fset, s, d)
+				}
+			}
+		}
+	}
+}
+
+// checkVariables allows what is set once in its declaration: sentinel errors,
+// tables, assertions that a type implements an interface.
+func checkVariables(t *testing.T, fset *token.FileSet, s *source, d *ast.GenDecl) {
+	for _, spec := range d.Specs {
+		v := spec.(*ast.ValueSpec)
+		for i, name := range v.Names {
+			if name.Name == "_" || s.pkg == "internal/golden" {
+				continue
+			}
+			where := fmt.Sprintf("%s:%d", s.path, fset.Position(name.Pos()).Line)
+			if i >= len(v.Values) {
+				t.Errorf("%s: var %s has no value: package variables that change are hidden arguments", where, name.Name)
+			} else if assigned(s.file, name) {
+				t.Errorf("%s: var %s is assigned to: package variables that change are hidden arguments", where, name.Name)
+			}
+		}
+	}
+}
+
+// assigned reports whether file assigns to the package variable, judged by its
+// name where no function declares the same one.
+func assigned(file *ast.File, name *ast.Ident) bool {
+	found, local := false, false
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.AssignStmt:
+			for _, l := range n.Lhs {
+				if id, ok := l.(*ast.Ident); ok && id.Name == name.Name {
+					found = found || n.Tok != token.DEFINE
+					local = local || n.Tok == token.DEFINE
+				}
+			}
+		case *ast.IncDecStmt:
+			if id, ok := n.X.(*ast.Ident); ok && id.Name == name.Name {
+				found = true
+			}
+		case *ast.Field:
+			for _, id := range n.Names {
+				local = local || id.Name == name.Name
+			}
+		}
+		return true
+	})
+	return found && !local
+}
+
+func TestUnsafeHasASafeTwin(t *testing.T) {
+	_, all := load(t)
+	have := map[string]bool{}
+	for _, s := range all {
+		have[s.path] = true
+	}
+	for _, s := range all {
+		if !slices.Contains(importsOf(s), "unsafe") {
+			continue
+		}
+		stem, ok := strings.CutSuffix(s.path, "_unsafe.go")
+		if !ok || !have[stem+"_safe.go"] {
+			t.Errorf("%s imports unsafe: it belongs in a file *_unsafe.go with a twin *_safe.go under the build tag safe, and a fuzz test that they agree", s.path)
+		}
+	}
+}
+
+func TestTheRulesSeeWhatTheyForbid(t *testing.T) {
+	for pkg, want := range map[string]string{
+		"": "command", "cmd/mrlocal/internal/argv": "command", "internal/usage": "internal", "jobs": "ground", "jobs/grep": "data and slots",
+		"slots": "data and slots", "slots/policy": "policies, threads, shuffle", "slots/policy/policytest": "policies, threads, shuffle",
+		"engine": "drivers", "spill": "data and slots",
+	} {
+		if got := layerOf(pkg); got < 0 || layers()[got].name != want {
+			t.Errorf("package %q: layer %d, want %s", pkg, got, want)
+		}
+	}
+	if layerOf("nonsense") >= 0 {
+		t.Error("an unknown package stands in a layer")
+	}
+	if got := codeLines([]byte("package x\n\n// c\nvar a = `1\n2`\n")); fmt.Sprint(got[1:6]) != "[true false false true true]" {
+		t.Errorf("code lines %v", got)
+	}
+}

@@ -1,0 +1,119 @@
+package arch
+
+// A layer is a set of packages that do not import one another; imports go
+// from later layers to earlier ones only (DESIGN.md, "Layout and direction of
+// imports").
+type layer struct {
+	name     string
+	packages []string // path below the module; "x/..." is x and everything below it, "x/*" only what is below
+}
+
+func layers() []layer {
+	return []layer{
+		{"internal", []string{"internal/..."}},
+		{"ground", []string{"trace", "jobs", "workload"}},
+		{"data and slots", []string{"slots", "input", "spill", "output", "jobs/..."}},
+		{"policies, threads, shuffle", []string{"slots/policy/...", "slots/pool", "shuffle"}},
+		{"drivers", []string{"engine", "sim"}},
+		{"bench", []string{"bench/..."}},
+		{"command", []string{"cmd/mrlocal/...", ""}},
+	}
+}
+
+// within are imports inside a layer that are meant: a helper of the package
+// beside it.
+func within() map[string][]string {
+	return map[string][]string{
+		"internal/...":     {"internal/..."}, // Go itself forbids circles
+		"cmd/mrlocal/...":  {"cmd/mrlocal/..."},
+		"jobs/jobtest":     {"jobs/..."},
+		"slots/policy/...": {"slots/policy/..."},
+		"jobs/...":         {"jobs/internal/..."},
+		"bench/...":        {"bench/..."},
+	}
+}
+
+// A ban keeps an import out of the packages named, with the reason.
+type ban struct {
+	imports string // a path, or "path/..."
+	from    []string
+	except  []string
+	reason  string
+}
+
+func bans() []ban {
+	everywhere := []string{"..."}
+	command := []string{"cmd/mrlocal/..."}
+	pure := []string{"slots", "slots/policy/...", "sim"}
+	return []ban{
+		{"log/...", everywhere, nil, "libraries return errors; the command tells them, in one line"},
+		{"flag", everywhere, []string{"cmd/mrlocal/...", "internal/golden"}, "flags belong to the command; libraries take Options"},
+		{"github.com/urfave/cli/v2", everywhere, command, "types of the flag library stay inside cmd/mrlocal, so that it can be replaced"},
+		{"github.com/vbauerster/mpb/...", everywhere, command, "only the command draws; libraries append events"},
+		{"github.com/dustin/go-humanize", everywhere, command, "only the command words things for people"},
+		{"golang.org/x/term", everywhere, command, "only the command knows that there is a terminal"},
+		{"os/signal", everywhere, command, "a library is stopped by its context"},
+		{"github.com/pkg/errors", everywhere, nil, "errors and fmt wrap errors"},
+		{"golang.org/x/exp/...", everywhere, nil, "the standard library has what is needed"},
+		{"io/ioutil", everywhere, nil, "os and io have its functions"},
+		{"reflect", everywhere, nil, "nothing here needs types at run time"},
+		{"os/exec", everywhere, []string{"jobs/jobtest"}, "mrlocal runs no other program"},
+		{"net/...", everywhere, nil, "mrlocal needs no network"},
+		{"testing/...", everywhere, []string{"internal/golden", "slots/policy/policytest", "jobs/jobtest"}, "only helpers of tests know about tests"},
+		{"os", pure, nil, "decisions touch no file: they run in virtual time as well"},
+		{"math/rand", pure, nil, "randomness is an argument of whatever decides"},
+		{"math/rand/v2", pure, nil, "randomness is an argument of whatever decides"},
+		{"sync/...", pure, nil, "the Ledger has one owner and no lock"},
+		{"mrlocal/slots/policy/...", []string{"engine"}, nil, "the engine knows no policy by name"},
+		{"mrlocal/jobs/*", []string{"engine"}, nil, "the engine knows no job by name"},
+		{"mrlocal/internal/golden", everywhere, nil, "only tests compare with golden files"},
+	}
+}
+
+// A call that only some packages may make.
+type callBan struct {
+	pkg, name string // "fmt", "Print*"
+	from      []string
+	except    []string
+	reason    string
+}
+
+func callBans() []callBan {
+	everywhere := []string{"..."}
+	command := []string{"cmd/mrlocal"}
+	pure := []string{"slots", "slots/policy/...", "sim"}
+	return []callBan{
+		{"fmt", "Print*", everywhere, nil, "results go to the writer that was handed in"},
+		{"os", "Exit", everywhere, command, "only main ends the process"},
+		{"os", "Stdout", everywhere, command, "writers are handed in"},
+		{"os", "Stderr", everywhere, command, "writers are handed in"},
+		{"os", "Stdin", everywhere, command, "readers are handed in"},
+		{"os", "Args", everywhere, command, "only main sees the command line"},
+		{"os", "Getenv", everywhere, command, "behaviour is chosen by Options, never by the environment"},
+		{"os", "LookupEnv", everywhere, command, "behaviour is chosen by Options, never by the environment"},
+		{"time", "Now", pure, nil, "time is an argument of whatever decides"},
+		{"time", "Since", pure, nil, "time is an argument of whatever decides"},
+		{"time", "Sleep", pure, nil, "time is an argument of whatever decides"},
+		{"time", "After*", pure, nil, "time is an argument of whatever decides"},
+		{"time", "NewT*", pure, nil, "time is an argument of whatever decides"},
+	}
+}
+
+// goroutineFiles are the files that may start goroutines. ARCHITECTURE.md has
+// a row for each, with who owns it and how it ends.
+func goroutineFiles() []string {
+	return []string{
+		"cmd/mrlocal/signals.go",
+		"cmd/mrlocal/internal/show/follow.go",
+	}
+}
+
+// Budgets, in lines of code: comments, blank lines and tests do not count.
+const (
+	mostFunctionLines    = 70
+	mostHotFunctionLines = 100 // marked "hot:" in the function's comment
+	mostFileLines        = 600
+	mostPackageLines     = 2500
+	mostP90FunctionLines = 40 // over the whole module
+	leastPackageDoc      = 80 // characters
+)
