@@ -1,0 +1,35 @@
+package spill
+
+import "math/bits"
+
+// digit is the part of a prefix that a distribution goes by: the highest bits
+// in which prefixes differ.
+type digit struct {
+	shift int
+	mask  uint64
+}
+
+// digitOf chooses so many bits that a bucket gets a few dozen of n entries,
+// and so few that the places written to stay in the cache.
+func digitOf(diff uint64, n int) digit {
+	width := min(max(bits.Len(uint(n))-5, 1), 12)
+	return digit{max(0, bits.Len64(diff)-width), 1<<width - 1}
+}
+
+func (d digit) buckets() int { return int(d.mask) + 1 }
+
+// hot:
+func (d digit) count(counts []int, e []entry) {
+	for i := range e {
+		counts[e[i].prefix>>d.shift&d.mask]++
+	}
+}
+
+// hot:
+func (d digit) scatter(out []entry, at []int, e []entry) {
+	for i := range e {
+		n := &at[e[i].prefix>>d.shift&d.mask]
+		out[*n] = e[i]
+		*n++
+	}
+}

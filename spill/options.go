@@ -1,0 +1,150 @@
+package spill
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"mrlocal/internal/membudget"
+	"mrlocal/jobs"
+)
+
+// ErrKilled is the sticky error of a buffer or merge whose attempt is killed.
+var ErrKilled = errors.New("the attempt is killed")
+
+// Codec says how blocks on disk are compressed.
+type Codec uint8
+
+const (
+	Auto Codec = iota // s2 for as long as it pays, block by block
+	None
+	S2
+	Zstd
+)
+
+func (c Codec) String() string {
+	switch c {
+	case Auto:
+		return "auto"
+	case None:
+		return "none"
+	case S2:
+		return "s2"
+	case Zstd:
+		return "zstd"
+	}
+	return fmt.Sprintf("codec(%d)", uint8(c))
+}
+
+// EventKind is what happened to a buffer or a merge.
+type EventKind uint8
+
+const (
+	Grow       EventKind = iota // Bytes: the new capacity
+	Refuse                      // Bytes: the capacity that the rule asked for
+	SpillStart                  // Bytes, Records: collected
+	SpillEnd                    // Bytes, Records: written
+	Evict                       // Bytes, Records: written
+	MergePass                   // Bytes, Records: written by an intermediate pass
+)
+
+// Event is told to Options.Notify.
+type Event struct {
+	Kind           EventKind
+	Bytes, Records int64
+}
+
+// Options describe the kvbuffer of one map attempt. Parts and Lease are
+// required.
+type Options struct {
+	Parts int
+
+	// Cuts, when not nil, partitions by range: there are Parts-1 of them,
+	// ascending, and a key equal to a cut goes to the right of it. Partitions
+	// are then found by cutting the sorted order. Otherwise Partition says
+	// where a key belongs, and without it HashPartition.
+	Cuts      [][]byte
+	Partition func(key []byte, parts int) int
+
+	AppendKey func(dst, record []byte) []byte // jobs.Job.AppendKey
+	Folder    jobs.Folder                     // makes the buffer a hash-combining one
+	Combiner  func() jobs.Reducer             // run over every sorted run; not with Folder
+
+	StartBytes      int64   // capacity at the start; 0: what the lease grants
+	SpillPercent    float64 // the spill mark as a share of the capacity; 0: 0.80
+	Growth          bool    // the Dynamic Split rule may enlarge the capacity
+	GrowthThreshold float64 // of that rule; 0: 0.8
+
+	// Lease is where all memory comes from; it needs LeastBytes. AfmBytes is
+	// asked at the spill mark: (bound - leased) / running maps, the memory a
+	// map may count on; nil: what the budget has free.
+	Lease    *membudget.Lease
+	AfmBytes func() int64
+
+	Codec      Codec
+	CreateTemp func() (*os.File, error) // called at the first spill
+
+	// Background runs a spill on a helper of the slot; nil: on the caller's
+	// goroutine. Notify may be called from there.
+	Background func(run func())
+	Killed     func() bool // polled every few thousand records; nil: never
+	Notify     func(Event) // nil: nobody wants to know
+}
+
+const (
+	defaultSpillPercent    = 0.80
+	defaultGrowthThreshold = 0.8
+
+	// LeastBytes of a lease are enough for any buffer.
+	LeastBytes = 6 * membudget.ChunkBytes
+
+	// maxParts is what the entry of an emitted record has room for.
+	maxParts = 1 << 20
+)
+
+func (o Options) withDefaults() Options {
+	if o.StartBytes <= 0 {
+		o.StartBytes = o.Lease.Granted()
+	}
+	if o.SpillPercent <= 0 || o.SpillPercent > 1 {
+		o.SpillPercent = defaultSpillPercent
+	}
+	if o.GrowthThreshold <= 0 {
+		o.GrowthThreshold = defaultGrowthThreshold
+	}
+	if o.Background == nil {
+		o.Background = func(run func()) { run() }
+	}
+	if o.Killed == nil {
+		o.Killed = func() bool { return false }
+	}
+	if o.Notify == nil {
+		o.Notify = func(Event) {}
+	}
+	if o.AfmBytes == nil {
+		o.AfmBytes = o.Lease.Budget().Free
+	}
+	return o
+}
+
+func (o Options) validate() error {
+	switch {
+	case o.Lease == nil:
+		return errors.New("kvbuffer: no lease")
+	case o.Parts < 1 || o.Parts > maxParts:
+		return fmt.Errorf("kvbuffer: %d partitions: want 1 to %d", o.Parts, maxParts)
+	case o.Cuts != nil && len(o.Cuts) != o.Parts-1:
+		return fmt.Errorf("kvbuffer: %d cuts for %d partitions", len(o.Cuts), o.Parts)
+	case o.Folder != nil && o.Combiner != nil:
+		return errors.New("kvbuffer: a folder and a combiner")
+	}
+	return nil
+}
+
+// Stats are a buffer's counts; exact after Close.
+type Stats struct {
+	Records, Bytes               int64 // emitted or taken: keys and values
+	CombineIn, CombineOut        int64
+	SpilledRecords, SpilledBytes int64 // to disk; bytes as stored
+	Expansions, Refusals, Spills int64
+}

@@ -1,0 +1,201 @@
+package spill
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+
+	"mrlocal/internal/membudget"
+)
+
+// sortedSlice is a sorted run of entries, cut into partitions: partition p is
+// entries[ends[p-1]:ends[p]].
+type sortedSlice struct {
+	entries []entry
+	ends    []int
+}
+
+func (s sortedSlice) part(p int) []entry {
+	if p == 0 {
+		return s.entries[:s.ends[0]]
+	}
+	return s.entries[s.ends[p-1]:s.ends[p]]
+}
+
+// memoryRun is what a map collected last, sorted and still in memory: slices
+// in the order of arrival.
+type memoryRun struct {
+	arena  arena
+	slices []sortedSlice
+	lease  *membudget.Lease
+}
+
+// MapOutput is what one map attempt made: sorted runs, in the order of
+// arrival. All but the last are segments of one temporary file; the last is in
+// memory until it is evicted. Any number of merges may read it at the same
+// time; memory is freed when the last one that began to read it there has
+// ended.
+type MapOutput struct {
+	stats      []partStat
+	codec      Codec
+	createTemp func() (*os.File, error)
+	notify     func(Event)
+
+	mu struct {
+		sync.Mutex
+		file     spillFile
+		segments []segment
+		memory   *memoryRun // nil: none, or evicted
+		pins     int
+		evicted  *memoryRun // waits for its last reader
+		released bool
+		cancel   func()
+	}
+}
+
+// Parts is the number of partitions.
+func (o *MapOutput) Parts() int { return len(o.stats) }
+
+// PartBytes is what partition p holds, exactly, without reading it.
+func (o *MapOutput) PartBytes(p int) (records, keyBytes, valueBytes int64) {
+	s := o.stats[p]
+	return s.records, s.keyBytes, s.valueBytes
+}
+
+// MemoryBytes is what the run in memory takes.
+func (o *MapOutput) MemoryBytes() int64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.mu.memory == nil {
+		return 0
+	}
+	return o.mu.memory.lease.Granted()
+}
+
+// Register lets b evict what is in memory.
+func (o *MapOutput) Register(b *membudget.Budget) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.mu.memory != nil && o.mu.cancel == nil && !o.mu.released {
+		o.mu.cancel = b.Register(o)
+	}
+}
+
+// Evict writes the run in memory to the temporary file and frees it. What a
+// merge is reading stays until it has ended, but no other will read it.
+func (o *MapOutput) Evict() (freedBytes int64, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	run := o.mu.memory
+	if run == nil || o.mu.pins > 0 || o.mu.released {
+		return 0, nil
+	}
+	written, err := o.appendRun(run)
+	if err != nil {
+		return 0, fmt.Errorf("map output to disk: %w", err)
+	}
+	o.mu.memory = nil
+	freedBytes = run.lease.Granted()
+	run.lease.Close()
+	if o.mu.cancel != nil {
+		o.mu.cancel()
+		o.mu.cancel = nil
+	}
+	o.notify(Event{Kind: Evict, Bytes: written.Bytes, Records: written.Records})
+	return freedBytes, nil
+}
+
+// appendRun writes run as a segment at the end of the file. The memory for it
+// is not of the budget, which is short of it; only one evicts at a time.
+func (o *MapOutput) appendRun(run *memoryRun) (written Event, err error) {
+	w, err := newSegmentWriter(make([]byte, membudget.ChunkBytes), o.codec)
+	if err != nil {
+		return written, err
+	}
+	defer w.close()
+	file, err := openToAppend(&o.mu.file, o.createTemp)
+	if err != nil {
+		return written, err
+	}
+	w.begin(file, o.mu.file.bytes, nil)
+	writeSorted(w, &run.arena, run.slices, len(o.stats), nil)
+	s, end, err := w.end()
+	if err := errors.Join(err, file.Close()); err != nil {
+		return written, err
+	}
+	o.mu.file.bytes = end
+	o.mu.segments = append(o.mu.segments, s)
+	return w.total, nil
+}
+
+// openToAppend opens the file, or makes it.
+func openToAppend(f *spillFile, createTemp func() (*os.File, error)) (*os.File, error) {
+	if f.path != "" {
+		file, err := os.OpenFile(f.path, os.O_WRONLY, 0)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := file.Seek(f.bytes, 0); err != nil {
+			return nil, errors.Join(err, file.Close())
+		}
+		return file, nil
+	}
+	if createTemp == nil {
+		return nil, errors.New("there is no temporary directory")
+	}
+	file, err := createTemp()
+	if err != nil {
+		return nil, err
+	}
+	f.path = file.Name()
+	return file, nil
+}
+
+// Release frees all memory and removes the file. It may be called again; while
+// a merge reads, it takes effect when that has ended.
+func (o *MapOutput) Release() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.mu.released {
+		return
+	}
+	o.mu.released = true
+	if o.mu.cancel != nil {
+		o.mu.cancel()
+		o.mu.cancel = nil
+	}
+	o.freeLocked()
+}
+
+func (o *MapOutput) freeLocked() {
+	if !o.mu.released || o.mu.pins > 0 {
+		return
+	}
+	if o.mu.memory != nil {
+		o.mu.memory.lease.Close()
+		o.mu.memory = nil
+	}
+	_ = o.mu.file.remove() // the directory of temporary files goes as a whole in the end
+	o.mu.segments = nil
+}
+
+var errReleased = errors.New("the map output was released")
+
+// pin keeps what is there for a reader until unpin.
+func (o *MapOutput) pin() (segments []segment, memory *memoryRun, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.mu.released {
+		return nil, nil, errReleased
+	}
+	o.mu.pins++
+	return o.mu.segments, o.mu.memory, nil
+}
+
+func (o *MapOutput) unpin() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.mu.pins--
+	o.freeLocked()
+}

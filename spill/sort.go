@@ -1,0 +1,284 @@
+package spill
+
+import (
+	"bytes"
+	"math/bits"
+	"slices"
+)
+
+// sorter sorts entries by key, equal keys by address.
+//
+// It is a most-significant-digit radix sort that looks for the bits in which
+// prefixes differ, so that a common prefix does not put everything into one
+// bucket. Where all 8 bytes are equal it skips what the keys have in common
+// and loads the next 8. What is longer than the scratch is first divided by
+// quicksort on the prefix, in place. Every step parts a group into smaller
+// ones in time linear in the group, and each byte of a key is looked at a
+// bounded number of times: no order of the input, no common prefix and no
+// number of equal keys makes it quadratic.
+//
+//	[ entries ] -- longer than the scratch --> [ < ][ = ][ > ]   by prefix
+//	    | scatter by the highest bits that differ, into the scratch, and back
+//	    v
+//	[..][...][.][....]   short: insertion sort
+type sorter struct {
+	arena   *arena
+	scratch []entry
+	counts  []uint32 // stack of bucket ends
+}
+
+const (
+	insertionMax = 24
+	maxRadixBits = 11
+	minRadixBits = 4
+	bucketTarget = 2 // log2 of the entries aimed at in a bucket
+)
+
+// sort orders entries whose prefix holds the key's bytes from depth on. A
+// division that went badly is followed by one that halves the range of the
+// prefixes, so that no input needs more than a few dozen.
+func (s *sorter) sort(a []entry, depth int) {
+	halve := false
+	for len(a) > len(s.scratch) {
+		pivot := median(a)
+		if halve {
+			pivot = middle(a)
+		}
+		lt, gt := partition3(a, pivot)
+		s.tied(a[lt:gt], depth)
+		short, long := a[:lt], a[gt:]
+		if len(short) > len(long) {
+			short, long = long, short
+		}
+		halve = len(long) > len(a)/8*7
+		s.sort(short, depth)
+		a = long
+	}
+	s.radix(a, depth)
+}
+
+// middle of the range of the prefixes.
+func middle(a []entry) uint64 {
+	least, most := a[0].prefix, a[0].prefix
+	for i := range a {
+		least, most = min(least, a[i].prefix), max(most, a[i].prefix)
+	}
+	return least + (most-least)/2
+}
+
+// median of nine prefixes, evenly spaced.
+func median(a []entry) uint64 {
+	var p [9]uint64
+	for i := range p {
+		p[i] = a[i*(len(a)-1)/8].prefix
+	}
+	slices.Sort(p[:])
+	return p[4]
+}
+
+// partition3 divides a into prefixes less than, equal to and greater than
+// pivot.
+//
+// hot:
+func partition3(a []entry, pivot uint64) (lt, gt int) {
+	lt, gt = 0, len(a)
+	for i := 0; i < gt; {
+		switch e := a[i]; {
+		case e.prefix < pivot:
+			a[i], a[lt] = a[lt], e
+			lt++
+			i++
+		case e.prefix > pivot:
+			gt--
+			a[i], a[gt] = a[gt], e
+		default:
+			i++
+		}
+	}
+	return lt, gt
+}
+
+// radix sorts what fits the scratch.
+//
+// hot:
+func (s *sorter) radix(a []entry, depth int) {
+	for {
+		if len(a) <= insertionMax {
+			s.insertion(a, depth)
+			return
+		}
+		first := a[0].prefix
+		var diff uint64
+		for i := range a {
+			diff |= a[i].prefix ^ first
+		}
+		if diff == 0 {
+			s.tied(a, depth)
+			return
+		}
+		width := min(max(bits.Len(uint(len(a)))-bucketTarget, minRadixBits), maxRadixBits)
+		shift := max(0, bits.Len64(diff)-width)
+		mask := uint64(1)<<width - 1
+		base := len(s.counts)
+		s.counts = append(s.counts, make([]uint32, 1<<width)...)
+		counts := s.counts[base:]
+		for i := range a {
+			counts[a[i].prefix>>shift&mask]++
+		}
+		sum := uint32(0)
+		for i, n := range counts {
+			counts[i] = sum
+			sum += n
+		}
+		out := s.scratch[:len(a)]
+		for _, e := range a {
+			at := &counts[e.prefix>>shift&mask]
+			out[*at] = e
+			*at++
+		}
+		copy(a, out)
+		a = s.buckets(a, base, 1<<width, depth)
+	}
+}
+
+// buckets sorts all but the largest bucket, which it returns, so that the
+// stack stays shallow.
+func (s *sorter) buckets(a []entry, base, n, depth int) []entry {
+	start, largest, largestEnd := uint32(0), uint32(0), uint32(0)
+	for i := range n {
+		end := s.counts[base+i]
+		if end-start > largestEnd-largest {
+			largest, largestEnd = start, end
+		}
+		start = end
+	}
+	start = 0
+	for i := range n {
+		end := s.counts[base+i]
+		if start != largest || end != largestEnd {
+			switch {
+			case end-start < 2:
+			case end-start <= insertionMax:
+				s.insertion(a[start:end], depth)
+			default:
+				s.radix(a[start:end], depth)
+			}
+		}
+		start = end
+	}
+	s.counts = s.counts[:base]
+	return a[largest:largestEnd]
+}
+
+// insertion is for few entries.
+//
+// hot:
+func (s *sorter) insertion(a []entry, depth int) {
+	for i := 1; i < len(a); i++ {
+		e := a[i]
+		j := i
+		for j > 0 && (e.prefix < a[j-1].prefix || e.prefix == a[j-1].prefix && s.less(e.ref, a[j-1].ref, depth)) {
+			a[j] = a[j-1]
+			j--
+		}
+		a[j] = e
+	}
+}
+
+// less compares two records whose keys agree in the bytes before depth and, as
+// far as they go, in the 8 after it.
+func (s *sorter) less(x, y uint64, depth int) bool {
+	if x&codeMask < codeLongTaken && x&codeMask == y&codeMask && int(x&codeMask) <= depth+8 {
+		return x < y
+	}
+	kx, ky := s.arena.key(x), s.arena.key(y)
+	at := min(depth, len(kx), len(ky))
+	if c := bytes.Compare(kx[at:], ky[at:]); c != 0 {
+		return c < 0
+	}
+	return x < y
+}
+
+// tied sorts entries whose prefixes, the 8 bytes from depth on, are all equal.
+func (s *sorter) tied(a []entry, depth int) {
+	if len(a) <= insertionMax {
+		s.insertion(a, depth)
+		return
+	}
+	a = s.ended(a, depth)
+	if len(a) == 0 {
+		return
+	}
+	next := depth + 8
+	next += s.common(a, next)
+	prefix := a[0].prefix
+	for i := range a {
+		key := s.arena.key(a[i].ref)
+		a[i].prefix = prefixOf(key[min(next, len(key)):])
+	}
+	s.sort(a, next)
+	for i := range a {
+		a[i].prefix = prefix
+	}
+}
+
+// ended moves the entries whose key ends within the 8 bytes after depth to the
+// front, shorter ones first, and returns the rest. Keys that end at the same
+// place are equal: only their addresses have to be in order. A key of exactly
+// depth+8 bytes goes on, and ends at width 0 of the next prefix.
+func (s *sorter) ended(a []entry, depth int) (rest []entry) {
+	least, most := depth+8, 0
+	for i := range a {
+		n := s.arena.keyBytes(a[i].ref)
+		least, most = min(least, n), max(most, n)
+	}
+	for at := least; at <= most && at < depth+8; at++ {
+		n := len(a)
+		if least < most {
+			n = 0
+			for i := range a {
+				if s.arena.keyBytes(a[i].ref) == at {
+					a[i], a[n] = a[n], a[i]
+					n++
+				}
+			}
+		}
+		sortByAddress(a[:n])
+		a = a[n:]
+	}
+	return a
+}
+
+// common is how many bytes from next on all keys have in common.
+func (s *sorter) common(a []entry, next int) int {
+	first := s.arena.key(a[0].ref)[next:]
+	n := len(first)
+	for i := 1; i < len(a) && n > 0; i++ {
+		n = commonBytes(first[:n], s.arena.key(a[i].ref)[next:])
+	}
+	return n
+}
+
+func sortByAddress(a []entry) {
+	byRef := func(x, y entry) int {
+		if x.ref < y.ref {
+			return -1
+		}
+		return 1
+	}
+	if !slices.IsSortedFunc(a, func(x, y entry) int { return byRef(x, y) }) {
+		slices.SortFunc(a, byRef)
+	}
+}
+
+// commonBytes is the length of the common prefix.
+func commonBytes(a, b []byte) int {
+	n := min(len(a), len(b))
+	a, b = a[:n], b[:n]
+	i := 0
+	for ; i+64 <= n && bytes.Equal(a[i:i+64], b[i:i+64]); i += 64 {
+	}
+	for ; i < n && a[i] == b[i]; i++ {
+	}
+	return i
+}

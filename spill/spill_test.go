@@ -1,0 +1,472 @@
+package spill
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"mrlocal/internal/membudget"
+	"mrlocal/jobs"
+)
+
+// pair is one record of the oracle.
+type pair struct{ key, value string }
+
+// kit is what a test's buffers and merges need.
+type kit struct {
+	t      testing.TB
+	budget *membudget.Budget
+	dir    string
+	noDisk bool
+	events []Event
+}
+
+func newKit(t testing.TB, memoryBytes int64) *kit {
+	b, err := membudget.New(memoryBytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if b.Leased() != 0 {
+			t.Errorf("%d bytes are still leased", b.Leased())
+		}
+		b.Close()
+	})
+	return &kit{t: t, budget: b, dir: t.TempDir()}
+}
+
+func (k *kit) createTemp() (*os.File, error) {
+	if k.noDisk {
+		return nil, os.ErrPermission
+	}
+	return os.CreateTemp(k.dir, "spill-")
+}
+
+func (k *kit) lease(bytes int64) *membudget.Lease {
+	k.t.Helper()
+	l, err := k.budget.Reserve(context.Background(), bytes)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	return l
+}
+
+// options with a floor of so many bytes; done ends the lease.
+func (k *kit) options(floorBytes int64) (o Options, done func()) {
+	l := k.lease(floorBytes)
+	return Options{Parts: 1, Lease: l, CreateTemp: k.createTemp, Notify: func(e Event) { k.events = append(k.events, e) }}, l.Close
+}
+
+// read merges one partition record by record.
+func (k *kit) read(outs []*MapOutput, part int, change func(*MergeOptions)) []pair {
+	k.t.Helper()
+	l := k.lease(4 << 20)
+	defer l.Close()
+	o := MergeOptions{Inputs: outs, Part: part, Lease: l, CreateTemp: k.createTemp}
+	if change != nil {
+		change(&o)
+	}
+	m, err := NewMerge(context.Background(), o)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	var got []pair
+	for m.Next() {
+		got = append(got, pair{string(m.Key()), string(m.Value())})
+	}
+	if err := m.Close(); err != nil {
+		k.t.Fatal(err)
+	}
+	return got
+}
+
+// readGroups merges one partition group by group.
+func (k *kit) readGroups(outs []*MapOutput, part int, change func(*MergeOptions)) []pair {
+	k.t.Helper()
+	l := k.lease(4 << 20)
+	defer l.Close()
+	o := MergeOptions{Inputs: outs, Part: part, Lease: l, CreateTemp: k.createTemp}
+	if change != nil {
+		change(&o)
+	}
+	m, err := NewMerge(context.Background(), o)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	var got []pair
+	for m.NextGroup() {
+		key := string(m.Key())
+		if len(got) > 0 && got[len(got)-1].key >= key {
+			k.t.Fatalf("group %.40q after %.40q", key, got[len(got)-1].key)
+		}
+		for vs := m.Values(); vs.Next(); {
+			got = append(got, pair{key, string(vs.Value())})
+			if string(m.Key()) != key {
+				k.t.Fatalf("the key of a group changed from %.40q to %.40q", key, m.Key())
+			}
+		}
+	}
+	if err := m.Close(); err != nil {
+		k.t.Fatal(err)
+	}
+	return got
+}
+
+func stableSort(p []pair) []pair {
+	p = slices.Clone(p)
+	slices.SortStableFunc(p, func(a, b pair) int { return strings.Compare(a.key, b.key) })
+	return p
+}
+
+func same(t testing.TB, what string, got, want []pair) {
+	t.Helper()
+	for i := range min(len(got), len(want)) {
+		if got[i] != want[i] {
+			t.Fatalf("%s: record %d is %.60q %.60q, want %.60q %.60q", what, i, got[i].key, got[i].value, want[i].key, want[i].value)
+		}
+	}
+	if len(got) != len(want) {
+		t.Fatalf("%s: %d records, want %d", what, len(got), len(want))
+	}
+}
+
+// keys makes keys that are hard to sort, of every kind.
+var keyKinds = []struct {
+	name string
+	make func(r *rand.Rand) string
+}{
+	{"words with few distinct", func(r *rand.Rand) string { return fmt.Sprint("w", r.IntN(300)) }},
+	{"random bytes", func(r *rand.Rand) string { return randomBytes(r, 10) }},
+	{"lengths from 0 to 40 of two letters", func(r *rand.Rand) string {
+		p := make([]byte, r.IntN(40))
+		for i := range p {
+			p[i] = "ab"[r.IntN(2)]
+		}
+		return string(p)
+	}},
+	{"zeros at the end", func(r *rand.Rand) string { return strings.Repeat("a", r.IntN(10)) + strings.Repeat("\x00", r.IntN(12)) }},
+	{"a long common prefix", func(r *rand.Rand) string { return strings.Repeat("prefix/", 20) + fmt.Sprint(r.IntN(100000)) }},
+	{"one key", func(r *rand.Rand) string { return "the one and only key of them all" }},
+	{"empty", func(r *rand.Rand) string { return "" }},
+	{"some longer than a block", func(r *rand.Rand) string {
+		if r.IntN(50) > 0 {
+			return fmt.Sprint(r.IntN(100))
+		}
+		return strings.Repeat("k", 70_000) + randomBytes(r, r.IntN(3)*70_000)
+	}},
+}
+
+func randomBytes(r *rand.Rand, n int) string {
+	p := make([]byte, n)
+	for i := range p {
+		p[i] = byte(r.Uint32())
+	}
+	return string(p)
+}
+
+func TestMergedBuffersAreTheStableSortOfWhatWasEmitted(t *testing.T) {
+	for _, kind := range keyKinds {
+		t.Run(kind.name, func(t *testing.T) {
+			for seed := range uint64(6) {
+				r := rand.New(rand.NewPCG(seed, 1))
+				metamorphic(t, r, seed, kind.make)
+			}
+		})
+	}
+}
+
+// metamorphic emits the same records through buffers with random options: the
+// merge may not change.
+func metamorphic(t *testing.T, r *rand.Rand, seed uint64, makeKey func(*rand.Rand) string) {
+	k := newKit(t, 64<<20)
+	parts := 1 + r.IntN(4)
+	var outs []*MapOutput
+	want := make([][]pair, parts)
+	var cuts [][]byte
+	byRange := r.IntN(2) == 0
+	if byRange {
+		cuts = [][]byte{}
+		for range parts - 1 {
+			cuts = append(cuts, []byte(makeKey(r)))
+		}
+		slices.SortFunc(cuts, bytes.Compare)
+	}
+	for m := range 1 + r.IntN(4) {
+		o, done := k.options(int64(8+r.IntN(16)) * membudget.ChunkBytes)
+		o.Parts, o.Cuts = parts, cuts
+		o.StartBytes = []int64{0, 1 << 10, 64 << 10, 1 << 20}[r.IntN(4)]
+		o.Growth = r.IntN(2) == 0
+		o.Codec = Codec(r.IntN(4))
+		if r.IntN(2) == 0 {
+			o.Background = func(run func()) { go run() }
+			o.Notify = nil
+		}
+		b, err := NewBuffer(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := r.IntN(20_000)
+		if o.StartBytes == 1<<10 {
+			n = r.IntN(2000)
+		}
+		for i := range n {
+			key := makeKey(r)
+			value := fmt.Sprint(m, ".", i, strings.Repeat("x", r.IntN(2)*r.IntN(100)))
+			if r.IntN(5000) == 0 {
+				value += strings.Repeat("y", r.IntN(600_000))
+			}
+			b.SetProgress(int64(i+1), int64(n))
+			b.Emit([]byte(key), []byte(value))
+			p := HashPartition([]byte(key), parts)
+			if byRange {
+				p = 0
+				for p < len(cuts) && key >= string(cuts[p]) {
+					p++
+				}
+			}
+			want[p] = append(want[p], pair{key, value})
+		}
+		out, err := b.Close()
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		done()
+		if s := b.Stats(); s.Records != int64(n) {
+			t.Fatalf("%d records counted, %d emitted", s.Records, n)
+		}
+		outs = append(outs, out)
+		if r.IntN(3) == 0 {
+			if _, err := out.Evict(); err != nil {
+				t.Fatal(err)
+			}
+		} else if r.IntN(2) == 0 {
+			out.Register(k.budget)
+		}
+	}
+	factor := 2 + r.IntN(8)
+	for p := range parts {
+		sorted := stableSort(want[p])
+		set := func(o *MergeOptions) { o.Factor, o.FDs = factor, 1+int(seed%3) }
+		what := fmt.Sprintf("seed %d, part %d of %d", seed, p, parts)
+		same(t, what, k.read(outs, p, set), sorted)
+		same(t, what+", groups", k.readGroups(outs, p, set), sorted)
+		var records, keyBytes, valueBytes int64
+		for _, out := range outs {
+			n, kb, vb := out.PartBytes(p)
+			records, keyBytes, valueBytes = records+n, keyBytes+kb, valueBytes+vb
+		}
+		for _, x := range sorted {
+			records--
+			keyBytes -= int64(len(x.key))
+			valueBytes -= int64(len(x.value))
+		}
+		if records|keyBytes|valueBytes != 0 {
+			t.Fatalf("PartBytes is off by %d records, %d and %d bytes", records, keyBytes, valueBytes)
+		}
+	}
+	release(t, k, outs)
+}
+
+func release(t testing.TB, k *kit, outs []*MapOutput) {
+	for _, out := range outs {
+		out.Release()
+		out.Release()
+	}
+	if left, err := os.ReadDir(k.dir); err != nil || len(left) > 0 {
+		t.Fatalf("%d files are left, %v", len(left), err)
+	}
+}
+
+func TestTakenBlocksAreSortedLikeEmittedRecords(t *testing.T) {
+	reverse := func(dst, record []byte) []byte {
+		for i := len(record) - 1; i >= 0; i-- {
+			dst = append(dst, record[i])
+		}
+		return dst
+	}
+	for seed := range uint64(24) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		k := newKit(t, 64<<20)
+		o, done := k.options(int64(10+r.IntN(20)) * membudget.ChunkBytes)
+		o.Parts = 1 + r.IntN(3)
+		o.StartBytes = []int64{0, 64 << 10, 2 << 20}[r.IntN(3)]
+		if r.IntN(2) == 0 {
+			o.AppendKey = reverse
+		}
+		if r.IntN(2) == 0 {
+			o.Background = func(run func()) { go run() }
+			o.Notify = nil
+		}
+		b, err := NewBuffer(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := make([][]pair, o.Parts)
+		var reader *membudget.Chunk
+		for range r.IntN(40) {
+			if reader == nil {
+				var ok bool
+				if reader, ok = o.Lease.Chunk(); !ok {
+					t.Fatalf("seed %d: no chunk is left to the input", seed)
+				}
+			}
+			n := r.IntN(membudget.ChunkBytes)
+			data := reader.Data[:0]
+			var spans []jobs.Span
+			for len(data) < n {
+				size := r.IntN(60)
+				if r.IntN(200) == 0 {
+					size = r.IntN(50_000)
+				}
+				if seed%4 == 0 {
+					size = 0
+				}
+				size = min(size, n-len(data))
+				spans = append(spans, jobs.Span{Off: uint32(len(data)), Len: uint32(size)})
+				for range size {
+					data = append(data, byte('a'+r.IntN(3)))
+				}
+				data = append(data, '\n')
+				record := data[len(data)-1-size : len(data)-1]
+				key, value := string(record), ""
+				if o.AppendKey != nil {
+					key, value = string(reverse(nil, record)), key
+				}
+				p := HashPartition([]byte(key), o.Parts)
+				want[p] = append(want[p], pair{key, value})
+			}
+			if len(data) > membudget.ChunkBytes {
+				data = data[:membudget.ChunkBytes]
+			}
+			b.Lend(reader, o.Lease)
+			b.Take(jobs.Block{Data: data}, spans)
+			if b.Reclaim() {
+				reader = nil
+			}
+		}
+		if err := b.Err(); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		out, err := b.Close()
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		done()
+		outs := []*MapOutput{out}
+		for p := range want {
+			same(t, fmt.Sprintf("seed %d part %d", seed, p), k.read(outs, p, nil), stableSort(want[p]))
+		}
+		if _, err := out.Evict(); err != nil {
+			t.Fatal(err)
+		}
+		for p := range want {
+			same(t, fmt.Sprintf("seed %d part %d evicted", seed, p), k.readGroups(outs, p, nil), stableSort(want[p]))
+		}
+		release(t, k, outs)
+	}
+}
+
+// concat is a Folder whose accumulators grow.
+type concat struct{}
+
+func (concat) Fold(acc, value []byte) []byte { return append(acc, value...) }
+
+func TestHashCombiningFoldsEveryValueOnce(t *testing.T) {
+	for _, kind := range keyKinds {
+		for seed := range uint64(8) {
+			r := rand.New(rand.NewPCG(seed, 3))
+			t.Run(fmt.Sprint(kind.name, "/", seed), func(t *testing.T) { combines(t, r, seed, kind.make) })
+		}
+	}
+}
+
+func combines(t *testing.T, r *rand.Rand, seed uint64, makeKey func(*rand.Rand) string) {
+	k := newKit(t, 64<<20)
+	parts := 1 + r.IntN(4)
+	sum := r.IntN(2) == 0
+	sums := map[string]uint64{}
+	var outs []*MapOutput
+	for range 1 + r.IntN(3) {
+		o, done := k.options(int64(10+r.IntN(16)) * membudget.ChunkBytes)
+		o.Parts = parts
+		o.StartBytes = []int64{0, 4 << 10, 256 << 10}[r.IntN(3)]
+		o.Growth = r.IntN(2) == 0
+		o.Folder = jobs.Folder(concat{})
+		if sum {
+			o.Folder = jobs.Sum{}
+		}
+		if r.IntN(2) == 0 {
+			o.Background = func(run func()) { go run() }
+			o.Notify = nil
+		}
+		b, err := NewBuffer(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := r.IntN(60_000)
+		if strings.HasPrefix(kind(makeKey), "kkkk") {
+			n /= 20
+		}
+		for i := range n {
+			key := makeKey(r)
+			b.SetProgress(int64(i+1), int64(n))
+			value := jobs.AppendUint64(nil, r.Uint64())
+			sums[key] += jobs.Uint64(value)
+			b.Emit([]byte(key), value)
+		}
+		out, err := b.Close()
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		done()
+		if s := b.Stats(); s.Records != int64(n) || s.CombineIn != int64(n) || s.CombineOut > s.CombineIn {
+			t.Fatalf("%d records: %+v", n, s)
+		}
+		outs = append(outs, out)
+		if r.IntN(2) == 0 {
+			if _, err := out.Evict(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	distinct := 0
+	for p := range parts {
+		got := map[string]uint64{}
+		for _, x := range k.readGroups(outs, p, nil) {
+			if HashPartition([]byte(x.key), parts) != p {
+				t.Fatalf("%.40q is in part %d", x.key, p)
+			}
+			for v := []byte(x.value); len(v) > 0; v = v[8:] {
+				got[x.key] += binary.LittleEndian.Uint64(v)
+			}
+		}
+		distinct += len(got)
+		for key, n := range got {
+			if sums[key] != n {
+				t.Fatalf("seed %d: %.40q (%d bytes): %d, want %d", seed, key, len(key), n, sums[key])
+			}
+		}
+	}
+	if distinct != len(sums) {
+		t.Fatalf("seed %d: %d keys, want %d", seed, distinct, len(sums))
+	}
+	release(t, k, outs)
+}
+
+// kind is a sample of what makes keys.
+func kind(makeKey func(*rand.Rand) string) string {
+	r := rand.New(rand.NewPCG(9, 9))
+	longest := ""
+	for range 200 {
+		if k := makeKey(r); len(k) > len(longest) {
+			longest = k
+		}
+	}
+	return longest
+}

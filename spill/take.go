@@ -1,0 +1,222 @@
+package spill
+
+import (
+	"encoding/binary"
+
+	"mrlocal/internal/membudget"
+	"mrlocal/jobs"
+)
+
+// Lend names the chunk that the next block lies in, and the lease it is of.
+// Each call of Map is between a Lend and a Reclaim.
+func (b *Buffer) Lend(c *membudget.Chunk, from *membudget.Lease) {
+	b.lent.chunk, b.lent.from, b.lent.taken = c, from, false
+}
+
+// Reclaim ends what Lend began. It reports whether the block was taken: then
+// the buffer has the chunk, under its own lease, and the caller needs another.
+func (b *Buffer) Reclaim() (kept bool) {
+	c, from, taken := b.lent.chunk, b.lent.from, b.lent.taken
+	b.lent.chunk, b.lent.from, b.lent.taken = nil, nil, false
+	if !taken {
+		return false
+	}
+	from.Transfer(b.lease, c)
+	b.load.chunks = append(b.load.chunks, c)
+	for b.err == nil && !b.reserve(reserveChunks) {
+		b.note()
+		if b.load.empty() && b.spill.done == nil {
+			break
+		}
+		b.flush()
+	}
+	return true
+}
+
+// Take adds the records of a block. A block of some length that was lent is
+// not copied: entries refer to it.
+func (b *Buffer) Take(blk jobs.Block, spans []jobs.Span) {
+	if len(spans) == 0 || !b.alive() {
+		return
+	}
+	if b.mode != sortMode {
+		b.emitSpans(blk, spans)
+		return
+	}
+	if b.lent.chunk == nil || len(blk.Data) <= copyBlockBytes {
+		b.takeCopy(blk, spans)
+		return
+	}
+	b.lent.taken = true
+	b.data, b.off = nil, 0 // addresses ascend: no chunk goes on being filled behind the block's
+	for len(spans) > 0 && b.err == nil {
+		if b.room < 0 {
+			b.atMark(entryBytes)
+		}
+		base := b.load.arena.add(blk.Data)
+		if b.o.AppendKey != nil {
+			spans = b.takeKeyed(blk.Data, base, spans)
+		} else {
+			spans = b.takeSpans(blk.Data, base, spans)
+		}
+	}
+}
+
+// takeSpans adds records whose keys they are themselves. It returns those that
+// are left when the load was spilled on the way.
+//
+// hot:
+func (b *Buffer) takeSpans(data []byte, base uint64, spans []jobs.Span) []jobs.Span {
+	for load := b.load; len(spans) > 0; {
+		if b.n == len(b.cur) && !b.nextIndex() {
+			b.flush()
+		}
+		if b.err != nil || b.load != load {
+			return spans
+		}
+		n := b.index(data, base, spans[:min(len(spans), len(b.cur)-b.n)])
+		if n == 0 {
+			b.takeLong(data, base, spans[0])
+			n = 1
+		}
+		b.load.records += int64(n)
+		if spans = spans[n:]; b.room < 0 && len(spans) > 0 {
+			b.atMark(entryBytes)
+		}
+	}
+	return nil
+}
+
+// index makes entries for spans, until the spill mark or one that is too long
+// for an entry, and returns for how many.
+//
+// hot:
+func (b *Buffer) index(data []byte, base uint64, spans []jobs.Span) int {
+	cur := b.cur[b.n:]
+	room, bytes := b.room, b.stats.Bytes
+	n := 0
+	for i, s := range spans {
+		if s.Len >= codeLongTaken || room < 0 {
+			break
+		}
+		cur[i] = entry{prefixAt(data, s), (base+uint64(s.Off))<<codeBits | uint64(s.Len)}
+		room -= int64(s.Len) + 1 + entryBytes
+		bytes += int64(s.Len)
+		n++
+	}
+	b.n += n
+	b.room, b.stats.Bytes = room, bytes
+	return n
+}
+
+// takeLong adds a record whose length the entry has no room for.
+func (b *Buffer) takeLong(data []byte, base uint64, s jobs.Span) {
+	load := b.load
+	if !b.makeRoom(maxHeaderBytes) {
+		return
+	}
+	if b.load != load { // was spilled on the way
+		base = b.load.arena.add(data)
+	}
+	p := b.data[b.off:]
+	binary.LittleEndian.PutUint64(p, base+uint64(s.Off))
+	binary.LittleEndian.PutUint64(p[8:], uint64(s.Len))
+	b.cur[b.n] = entry{prefixAt(data, s), (b.dataAddr+uint64(b.off))<<codeBits | codeLongTaken}
+	b.n++
+	b.off += 16
+	b.room -= 16 + entryBytes + int64(s.Len) + 1
+	b.stats.Bytes += int64(s.Len)
+	b.data, b.off = nil, 0
+}
+
+// prefixAt is prefixOf of a span, which lies in data with more behind it but
+// for the last ones.
+func prefixAt(data []byte, s jobs.Span) uint64 {
+	at := int(s.Off)
+	if at+8 > len(data) {
+		return shortPrefix(data[at:min(len(data), at+int(s.Len))])
+	}
+	x := binary.BigEndian.Uint64(data[at:])
+	if s.Len < 8 {
+		x &= ^(^uint64(0) >> (8 * s.Len))
+	}
+	return x
+}
+
+// takeKeyed adds records with keys made by AppendKey; values refer to the
+// block. It returns those that are left when the load was spilled on the way.
+//
+// hot:
+func (b *Buffer) takeKeyed(data []byte, base uint64, spans []jobs.Span) []jobs.Span {
+	load := b.load
+	for i, s := range spans {
+		key := b.o.AppendKey(b.keyRoom[:0], data[s.Off:s.Off+s.Len])
+		b.keyRoom = key
+		need := len(key) + maxHeaderBytes + 16
+		if b.n == len(b.cur) || need > len(b.data)-b.off || int64(need) > b.room {
+			if !b.makeRoom(need) {
+				if b.err != nil {
+					return nil
+				}
+				b.emitAlone(key, data[s.Off:s.Off+s.Len])
+				return spans[i+1:]
+			}
+			if b.load != load {
+				return spans[i:]
+			}
+		}
+		code := uint64(codeKeyed)
+		if b.part != nil {
+			p := b.part(key, b.o.Parts)
+			if uint(p) >= uint(b.o.Parts) {
+				b.fail(partError(p, b.o.Parts))
+				return nil
+			}
+			code += uint64(p)
+		}
+		p := b.data[b.off:]
+		n := binary.PutUvarint(p, uint64(len(key)))
+		n += copy(p[n:], key)
+		binary.LittleEndian.PutUint64(p[n:], base+uint64(s.Off))
+		binary.LittleEndian.PutUint64(p[n+8:], uint64(s.Len))
+		b.cur[b.n] = entry{prefixOf(key), (b.dataAddr+uint64(b.off))<<codeBits | code}
+		b.n++
+		b.off += n + 16
+		b.room -= int64(n) + 16 + entryBytes + int64(s.Len) + 1
+		b.load.records++
+		b.stats.Bytes += int64(len(key)) + int64(s.Len)
+	}
+	return nil
+}
+
+// takeCopy copies a block's records, one by one.
+func (b *Buffer) takeCopy(blk jobs.Block, spans []jobs.Span) { b.emitSpans(blk, spans) }
+
+// emitSpans emits the records of a block as a mapper would.
+func (b *Buffer) emitSpans(blk jobs.Block, spans []jobs.Span) {
+	for _, s := range spans {
+		record := blk.Data[s.Off : s.Off+s.Len]
+		if b.o.AppendKey == nil {
+			b.Emit(record, nil)
+			continue
+		}
+		b.keyRoom = b.o.AppendKey(b.keyRoom[:0], record)
+		b.Emit(b.keyRoom, record)
+	}
+}
+
+// partition is the partition of a key, by cuts too.
+func (b *Buffer) partition(key []byte) (int, error) {
+	if b.part != nil {
+		p := b.part(key, b.o.Parts)
+		if p < 0 || p >= b.o.Parts {
+			return 0, partError(p, b.o.Parts)
+		}
+		return p, nil
+	}
+	p := 0
+	for p < len(b.o.Cuts) && string(key) >= string(b.o.Cuts[p]) {
+		p++
+	}
+	return p, nil
+}
