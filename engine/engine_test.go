@@ -216,7 +216,7 @@ func TestWhatFitsNeverTouchesTheDisk(t *testing.T) {
 }
 
 func TestABufferThatMayGrowDoesNotSpill(t *testing.T) {
-	dir := writeFiles(t, []jobtest.File{{Path: "a", Data: text(41, 8_000_000)}})
+	dir := writeFiles(t, []jobtest.File{{Path: "a", Data: text(41, 14_000_000)}})
 	spills := func(noGrowth bool) int64 {
 		_, report := must(t, chains(t)["sort"](), engine.Options{
 			Inputs: []string{dir}, MapSlots: 1, ReduceSlots: 1, BlockBytes: 64 << 20, SortBufferBytes: 4 << 20,

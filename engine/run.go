@@ -126,7 +126,7 @@ func (r *run) prepare(chain jobs.Chain, o Options) error {
 	}
 	r.divideMemory()
 	spec := output.Spec{
-		Dir: r.o.OutputDir, File: r.o.OutputFile, Overwrite: r.o.Overwrite, Stdout: r.o.Stdout, Inputs: r.o.Inputs,
+		Dir: r.o.OutputDir, File: r.o.OutputFile, Overwrite: r.o.Overwrite, Stdout: r.o.Stdout, Inputs: r.o.Inputs, Stdin: r.o.Stdin,
 	}
 	for i := range r.plan.Files {
 		spec.Files = append(spec.Files, r.plan.Files[i].Path)
