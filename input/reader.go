@@ -20,6 +20,7 @@ type Reader struct {
 	plan     *Plan
 	pieces   []Piece // not opened yet
 	file     int32   // the one that is open
+	length   int64   // of its piece
 	src      source  // nil: none is open
 	hold     hold
 	decoders decoders
@@ -85,7 +86,7 @@ func (r *Reader) open() bool {
 
 func (r *Reader) openPiece(pc Piece) (skip bool, err error) {
 	f := &r.plan.Files[pc.File]
-	r.file = pc.File
+	r.file, r.length = pc.File, pc.End-pc.Start
 	h, err := r.plan.openPlanned(pc.File)
 	if err != nil {
 		return false, err
@@ -109,13 +110,11 @@ func (r *Reader) openPiece(pc Piece) (skip bool, err error) {
 
 // sequential reads the whole of h from its start.
 func (r *Reader) sequential(h *os.File) error {
-	s, err := r.plan.newSequential(r.file, h, h, &r.decoders)
-	if err != nil {
-		return err
+	s, err := r.plan.newSequential(r.file, h, &r.decoders)
+	if err == nil {
+		r.src = s
 	}
-	s.planned = h
-	r.src = s
-	return nil
+	return err
 }
 
 // reopen reads a file that turned out to be compressed through its decoder.
@@ -130,7 +129,7 @@ func (r *Reader) finish(skipped bool) {
 	if skipped {
 		r.skipped = append(r.skipped, r.file)
 	}
-	r.consumed += r.src.consumedBytes()
+	r.consumed += r.length
 	r.err = r.src.Close()
 	r.src = nil
 }
@@ -153,7 +152,7 @@ func (r *Reader) Consumed() int64 {
 	if r.src == nil {
 		return r.consumed
 	}
-	return r.consumed + r.src.consumedBytes()
+	return r.consumed + min(r.src.consumedBytes(), r.length)
 }
 
 // Skipped are the files that yielded nothing because they are binary. A file

@@ -21,8 +21,8 @@ type sequential struct {
 	plan    *Plan
 	file    int32
 	stored  stored
-	closer  io.Closer // nil: not ours
-	planned *os.File  // checked at the end that it has not changed; may be nil
+	h       *os.File // nil: not ours to close
+	planned bool     // h is a regular file, and must be the one planned to its end
 	r       io.Reader
 	codec   Codec
 	off     int64 // decoded, of the next block
@@ -35,10 +35,13 @@ type sequential struct {
 	done    bool
 }
 
-// newSequential reads r, which it closes if closer is not nil.
-func (p *Plan) newSequential(file int32, r io.Reader, closer io.Closer, d *decoders) (*sequential, error) {
-	s := &sequential{plan: p, file: file, closer: closer, to: math.MaxInt64}
-	s.stored.r = r
+// newSequential reads h, which it closes, or standard input where h is nil.
+func (p *Plan) newSequential(file int32, h *os.File, d *decoders) (*sequential, error) {
+	s := &sequential{plan: p, file: file, h: h, planned: p.Files[file].kind == regular, to: math.MaxInt64}
+	s.stored.r = p.o.Stdin
+	if h != nil {
+		s.stored.r = h
+	}
 	var err error
 	if s.r, s.codec, err = d.open(&s.stored); err != nil {
 		return nil, errors.Join(s.explain(err), s.Close())
@@ -49,10 +52,17 @@ func (p *Plan) newSequential(file int32, r io.Reader, closer io.Closer, d *decod
 func (s *sequential) consumedBytes() int64 { return s.stored.bytes }
 
 func (s *sequential) Close() error {
-	if s.closer == nil {
+	if s.h == nil {
 		return nil
 	}
-	return s.closer.Close()
+	return s.h.Close()
+}
+
+func (s *sequential) unchanged() error {
+	if !s.planned {
+		return nil
+	}
+	return s.plan.Files[s.file].unchanged(s.h)
 }
 
 // path is how the file is named in messages.
@@ -60,6 +70,9 @@ func (s *sequential) path() string { return shown(s.plan.Files[s.file].Path) }
 
 // explain is a decoder's error with the place.
 func (s *sequential) explain(err error) error {
+	if err := s.unchanged(); err != nil {
+		return err
+	}
 	var window *windowError
 	var read *fs.PathError
 	if s.codec == None || errors.As(err, &window) || errors.As(err, &read) {
@@ -154,10 +167,8 @@ func (s *sequential) cut(b block) (block, error) {
 	}
 	if b.last {
 		s.done = true
-		if s.planned != nil {
-			if err := s.plan.Files[s.file].unchanged(s.planned); err != nil {
-				return block{}, err
-			}
+		if err := s.unchanged(); err != nil {
+			return block{}, err
 		}
 	}
 	if len(b.data) == 0 && b.off > 0 {

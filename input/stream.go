@@ -32,18 +32,13 @@ func (p *Plan) OpenStream(file int32, mem Memory) (*Stream, error) {
 	var h *os.File
 	var err error
 	switch f.kind {
-	case stdin:
-		s.src, err = p.newSequential(file, p.o.Stdin, nil, &s.decoders)
 	case fifo:
-		if h, err = os.Open(f.Path); err == nil {
-			s.src, err = p.newSequential(file, h, h, &s.decoders)
-		}
+		h, err = os.Open(f.Path)
 	case regular:
-		if h, err = p.openPlanned(file); err == nil {
-			if s.src, err = p.newSequential(file, h, h, &s.decoders); err == nil {
-				s.src.planned = h
-			}
-		}
+		h, err = p.openPlanned(file)
+	}
+	if err == nil {
+		s.src, err = p.newSequential(file, h, &s.decoders)
 	}
 	if err != nil {
 		s.decoders.close()
