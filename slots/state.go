@@ -2,7 +2,7 @@ package slots
 
 import "time"
 
-// State is how a job stands.
+// State is how a job stands. Event files have the same words.
 type State uint8
 
 const (

@@ -170,7 +170,11 @@ func (d *Decoder) event(fields map[string]json.RawMessage) (Event, error) {
 	}
 	values := [...]*int64{&e.A, &e.B, &e.C, &e.D, &e.E}
 	for i, name := range s.values {
-		*values[i] = f.number(name, 64)
+		if i == 0 && s.words != nil {
+			e.A = int64(f.word(name, s.words))
+		} else {
+			*values[i] = f.number(name, 64)
+		}
 	}
 	if len(s.texts) > 0 {
 		texts := make([]string, len(s.texts))

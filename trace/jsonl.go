@@ -118,7 +118,11 @@ func AppendJSON(dst []byte, e *Event, texts []string) []byte {
 	values := [...]int64{e.A, e.B, e.C, e.D, e.E}
 	for i, name := range s.values {
 		dst = append(append(append(dst, `,"`...), name...), `":`...)
-		dst = strconv.AppendInt(dst, values[i], 10)
+		if i == 0 && s.words != nil {
+			dst = appendText(dst, nameOf(s.words, uint8(values[0])))
+		} else {
+			dst = strconv.AppendInt(dst, values[i], 10)
+		}
 	}
 	for i, name := range s.texts {
 		if i < len(texts) {

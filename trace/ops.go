@@ -98,6 +98,7 @@ type shape struct {
 	parts  parts
 	flags  Flags
 	values []string // names of A, B, ... in order
+	words  []string // where A is one of these, by number
 	texts  []string // names of the texts that Ref refers to
 }
 
@@ -127,7 +128,7 @@ var shapes = [numOps]shape{
 	OpClose:    {name: "close", class: Decision, parts: hasSlot | hasRule},
 	OpGate:     {name: "gate", class: Decision, parts: hasJob, flags: OK},
 	OpMapsDone: {name: "maps-done", class: Decision, parts: hasJob},
-	OpJobEnd:   {name: "job-end", class: Decision, parts: hasJob, values: []string{"state"}},
+	OpJobEnd:   {name: "job-end", class: Decision, parts: hasJob, values: []string{"state"}, words: stateNames[:]},
 
 	OpSpillStart: {name: "spill-start", parts: ofAttempt, values: []string{"bytes", "records"}},
 	OpSpillEnd:   {name: "spill-end", parts: ofAttempt, values: []string{"bytes", "records"}},
@@ -144,6 +145,9 @@ var shapes = [numOps]shape{
 	OpAbandon:    {name: "abandon", parts: ofAttempt, values: []string{"bytes", "records"}},
 	OpNote:       {name: "note", texts: []string{"text"}},
 }
+
+// stateNames are a job's states, numbered as package slots has them.
+var stateNames = [...]string{"running", "succeeded", "failed", "killed"}
 
 var kindNames = [Kinds]string{"map", "reduce"}
 

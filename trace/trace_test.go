@@ -44,6 +44,9 @@ func drawEvent(t *rapid.T, s *Stream) Event {
 			*to = rapid.Int64().Draw(t, "value")
 		}
 	}
+	if sh.words != nil {
+		e.A = int64(rapid.IntRange(0, len(sh.words)-1).Draw(t, "word"))
+	}
 	if len(sh.texts) > 0 {
 		var texts []string
 		for range sh.texts {
