@@ -222,10 +222,9 @@ func (c *coordinator) attemptFailed(a *attempt, err error) {
 		return
 	}
 	j := a.job
-	now := c.run.now()
 	lost := c.outputLost(j, err)
 	killed := a.killed() || lost || errors.Is(err, errKilled) || errors.Is(err, shuffle.ErrLost)
-	c.ledger.Finish(now, a.id, slots.Outcome{Killed: killed})
+	c.ledger.Finish(c.run.now(), a.id, slots.Outcome{Killed: killed})
 	if a.id.Kind == slots.Map && !j.ended {
 		c.sourceAgain(a)
 	}

@@ -116,7 +116,7 @@ func chains(t testing.TB) map[string]func() jobs.Chain {
 }
 
 func TestEveryJobUnderEveryPolicyEqualsTheReference(t *testing.T) {
-	files := []jobtest.File{{Path: "a", Data: text(1, 300_000)}, {Path: "b", Data: nil}, {Path: "c", Data: append(text(2, 200_000), "no newline"...)}, {Path: "d", Data: text(3, 5_000)}}
+	files := []jobtest.File{{Path: "a", Data: text(1, 150_000)}, {Path: "b", Data: nil}, {Path: "c", Data: append(text(2, 100_000), "no newline"...)}, {Path: "d", Data: text(3, 5_000)}}
 	writeFiles(t, files)
 	var inputs []string
 	for _, f := range files {
@@ -128,7 +128,7 @@ func TestEveryJobUnderEveryPolicyEqualsTheReference(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, sched := range []string{"fifo", "fair", "pi-dhfs"} {
-			for _, blockBytes := range []int64{0, 64 << 10, 7 << 10} {
+			for _, blockBytes := range []int64{0, 9 << 10} {
 				t.Run(fmt.Sprintf("%s/%s/%d", name, sched, blockBytes), func(t *testing.T) {
 					got, _ := must(t, chain(), engine.Options{Inputs: inputs, Policy: newPolicy(t, sched), BlockBytes: blockBytes, MemoryBytes: 64 << 20})
 					if diff := cmp.Diff(string(want), string(got)); diff != "" {
@@ -141,7 +141,7 @@ func TestEveryJobUnderEveryPolicyEqualsTheReference(t *testing.T) {
 }
 
 func TestOptionsNeverChangeTheAnswer(t *testing.T) {
-	files := []jobtest.File{{Path: "a", Data: text(11, 1_500_000)}, {Path: "b", Data: text(12, 700_000)}}
+	files := []jobtest.File{{Path: "a", Data: text(11, 700_000)}, {Path: "b", Data: text(12, 300_000)}}
 	writeFiles(t, files)
 	inputs := []string{files[0].Path, files[1].Path}
 	seed := uint64(time.Now().UnixNano())
@@ -152,7 +152,7 @@ func TestOptionsNeverChangeTheAnswer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for range 4 {
+		for range 3 {
 			o := engine.Options{
 				Inputs: inputs, Policy: newPolicy(t, []string{"fifo", "fair", "pi-dhfs"}[rng.IntN(3)]),
 				MapSlots: 1 + rng.IntN(3), ReduceSlots: 1 + rng.IntN(2), Trackers: 1 + rng.IntN(2), NoPin: rng.IntN(4) == 0,
@@ -174,7 +174,7 @@ func TestOptionsNeverChangeTheAnswer(t *testing.T) {
 }
 
 func TestStreamsGiveWhatFilesGive(t *testing.T) {
-	data := text(21, 3_000_000)
+	data := text(21, 1_500_000)
 	var zipped bytes.Buffer
 	for half := range 2 { // two members
 		w := gzip.NewWriter(&zipped)
@@ -394,13 +394,13 @@ func corrupt(t *testing.T, dir string) {
 }
 
 func TestARealRunsFactsReplayToTheSameDecisions(t *testing.T) {
-	in := writeFiles(t, []jobtest.File{{Path: "a", Data: text(71, 2_000_000)}, {Path: "b", Data: text(72, 100_000)}})
+	in := writeFiles(t, []jobtest.File{{Path: "a", Data: text(71, 800_000)}, {Path: "b", Data: text(72, 100_000)}})
 	for _, sched := range []string{"fifo", "fair", "pi-dhfs"} {
 		for name, chain := range chains(t) {
 			t.Run(sched+"/"+name, func(t *testing.T) {
 				var events bytes.Buffer
 				must(t, chain(), engine.Options{
-					Inputs: []string{in}, Policy: newPolicy(t, sched), Events: &events, BlockBytes: 100_000, MapSlots: 2, ReduceSlots: 1, MemoryBytes: 64 << 20,
+					Inputs: []string{in}, Policy: newPolicy(t, sched), Events: &events, BlockBytes: 60_000, MapSlots: 2, ReduceSlots: 1, MemoryBytes: 64 << 20,
 				})
 				difference, err := slots.Replay(&events, func(c slots.Config) (slots.Policy, error) {
 					return policy.New(sched, policy.Options{BorrowMap: c.BorrowMap, BorrowReduce: c.BorrowReduce})

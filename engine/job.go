@@ -149,7 +149,6 @@ func (j *jobRun) progressed() {
 // splits that are no longer needed are dropped.
 func (j *jobRun) verdict(t int, v jobs.Verdict) {
 	c := j.run.coordinator
-	now := c.run.now()
 	if j.ended || v == jobs.Continue {
 		return
 	}
@@ -157,7 +156,7 @@ func (j *jobRun) verdict(t int, v jobs.Verdict) {
 		if v == jobs.EndFile && !j.withinFile(t, i) {
 			break
 		}
-		c.ledger.Drop(now, j.id, slots.Map, slots.TaskID(i))
+		c.ledger.Drop(c.run.now(), j.id, slots.Map, slots.TaskID(i))
 		if err := j.run.target.Skip(i); err != nil {
 			c.fail(j, err)
 			return
