@@ -15,13 +15,15 @@ type FIFO struct {
 
 type fifoKey struct{ priority Priority }
 
-// NewFIFO returns a FIFO for one Ledger.
-func NewFIFO() *FIFO {
-	f := &FIFO{}
+// NewFIFO returns a FIFO.
+func NewFIFO() *FIFO { return &FIFO{} }
+
+// Reset implements Resetter.
+func (f *FIFO) Reset() {
+	*f = FIFO{}
 	for k := range f.first {
 		f.first[k].Less = func(a, b *fifoKey) bool { return a.priority > b.priority }
 	}
-	return f
 }
 
 // Name implements Policy.

@@ -79,6 +79,9 @@ func New(c Config, p Policy) (*Ledger, error) {
 		p = NewFIFO()
 	}
 	c = c.withDefaults()
+	if r, ok := p.(Resetter); ok {
+		r.Reset()
+	}
 	if b, ok := p.(Borrower); ok {
 		c.BorrowMap, c.BorrowReduce = b.Borrow()
 	}

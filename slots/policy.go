@@ -35,6 +35,12 @@ type Sated interface {
 	Sated(v *View) bool
 }
 
+// Resetter is a policy that keeps orderings or what it learnt. New calls Reset,
+// so that one value may serve one run after another (never two at once).
+type Resetter interface {
+	Reset()
+}
+
 // PhaseGate is a policy that says when a reduce may leave its copy phase
 // (Decision.Advance). For all others a reduce leaves it when it has its data.
 type PhaseGate interface {

@@ -97,7 +97,6 @@ func (s *trackerSet) set(t TrackerID, in bool) {
 }
 
 // nextOf is the first tracker from t on that is in one of the chosen sets, or -1.
-// hot: per visit.
 func nextOf(sets *[homes]trackerSet, chosen [homes]bool, t TrackerID) TrackerID {
 	words := max(len(sets[0]), len(sets[1]), len(sets[2]))
 	for w := int(t) / 64; w < words; w++ {

@@ -28,7 +28,7 @@ const (
 // task is one map or reduce task: 20 bytes.
 type task struct {
 	state  taskState
-	failed uint16    // failed attempts and lost outputs
+	failed int32     // failed attempts and lost outputs
 	n      int32     // attempts started: the next one's number
 	head   SlotID    // its live attempts, linked by slot.next
 	done   TrackerID // where it was committed; -1: nowhere
@@ -265,11 +265,8 @@ func (h *idHeap) push(id SlotID) {
 	}
 }
 
-func (h *idHeap) pop() SlotID { return h.removeAt(0) }
-
-func (h *idHeap) removeAt(i int) SlotID {
+func (h *idHeap) removeAt(i int) {
 	s := *h
-	id := s[i]
 	last := len(s) - 1
 	moved := s[last]
 	*h = s[:last]
@@ -277,7 +274,6 @@ func (h *idHeap) removeAt(i int) SlotID {
 		s[i] = moved
 		h.fix(i)
 	}
-	return id
 }
 
 // fix restores order after element i changed.
@@ -303,12 +299,12 @@ func (h *idHeap) fix(i int) {
 	}
 }
 
-func (h *idHeap) remove(id SlotID) bool {
+// remove takes id out; a grant takes the first, so the search is short.
+func (h *idHeap) remove(id SlotID) {
 	for i, x := range *h {
 		if x == id {
 			h.removeAt(i)
-			return true
+			return
 		}
 	}
-	return false
 }

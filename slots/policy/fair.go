@@ -13,8 +13,11 @@ type Fair struct {
 	order order
 }
 
-// NewFair returns a Fair for one Ledger.
+// NewFair returns a Fair.
 func NewFair() *Fair { return &Fair{} }
+
+// Reset implements slots.Resetter.
+func (f *Fair) Reset() { f.order = order{} }
 
 // Name implements slots.Policy.
 func (*Fair) Name() string { return "fair" }

@@ -19,8 +19,11 @@ type PIDHFS struct {
 	order   order
 }
 
-// NewPIDHFS returns a PIDHFS for one Ledger.
+// NewPIDHFS returns a PIDHFS.
 func NewPIDHFS(o Options) *PIDHFS { return &PIDHFS{options: o} }
+
+// Reset implements slots.Resetter.
+func (p *PIDHFS) Reset() { p.order = order{} }
 
 // Name implements slots.Policy.
 func (*PIDHFS) Name() string { return "pi-dhfs" }

@@ -21,7 +21,7 @@ func TestEveryPolicyPassesTheSuite(t *testing.T) {
 			}, claims[info.Name])
 		})
 	}
-	for _, share := range []slots.PPM{0, slots.One / 4, slots.One / 2} {
+	for _, share := range []slots.PPM{0, slots.One / 4} {
 		t.Run("pi-dhfs with shares "+share.String(), func(t *testing.T) {
 			policytest.Run(t, func() slots.Policy {
 				return mustNew(t, "pi-dhfs", policy.Options{BorrowMap: share, BorrowReduce: slots.One - share})

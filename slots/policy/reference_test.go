@@ -81,7 +81,7 @@ func TestReferenceSimulationOfFiveJobs(t *testing.T) {
 // pi-dhfs and varies by more than 2 under fair.
 func TestSlotConfigurationsMatterToFairOnly(t *testing.T) {
 	var least, most time.Duration
-	for reduces := 54; reduces >= 6; reduces -= 12 {
+	for reduces := 54; reduces >= 6; reduces -= 24 {
 		fair, _ := refSim(t, "fair", whole(), 108-reduces, reduces, 20*time.Second, 1, 2, 3, 4, 5)
 		pi, _ := refSim(t, "pi-dhfs", whole(), 108-reduces, reduces, 20*time.Second, 1, 2, 3, 4, 5)
 		if pi != 520*time.Second {
