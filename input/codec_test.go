@@ -5,12 +5,13 @@ import (
 	stdgzip "compress/gzip"
 	"encoding/base64"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/klauspost/compress/s2"
@@ -71,18 +72,28 @@ func bzip2Data(t testing.TB) []byte {
 	return b
 }
 
-func sampleText(n int) []byte {
+var someText = sync.OnceValue(func() []byte {
 	rng := rand.New(rand.NewPCG(3, 4))
 	var b []byte
-	for len(b) < n {
-		b = fmt.Appendf(b, "%x %d\n", rng.Uint64(), len(b))
+	for len(b) < 3<<20 {
+		b = strconv.AppendUint(b, rng.Uint64(), 16)
+		b = append(b, ' ')
+		b = strconv.AppendInt(b, int64(len(b)), 10)
+		b = append(b, '\n')
 	}
 	return b
+})
+
+// sampleText is lines of at least n bytes together, up to 3 MiB.
+func sampleText(n int) []byte {
+	b := someText()
+	n += bytes.IndexByte(b[n:], '\n') + 1
+	return b[:n:n]
 }
 
 func TestCompressedInputIsDecodedInAMapOrAsAStream(t *testing.T) {
-	text := sampleText(900 << 10)
-	long := append(bytes.Repeat([]byte("long "), 200<<10), "line\nend"...)
+	text := sampleText(400 << 10)
+	long := append(bytes.Repeat([]byte("long "), 70<<10), "line\nend"...)
 	for name, compress := range compressors {
 		for what, text := range map[string][]byte{
 			"text": text, "nothing": {}, "a line": []byte("a\n"), "no final newline": []byte("a\nb"), "long lines": long,
@@ -282,8 +293,8 @@ func TestDecodersChargeTheirWindows(t *testing.T) {
 	var b bytes.Buffer
 	w, err := zstd.NewWriter(&b, zstd.WithWindowSize(32<<20), zstd.WithEncoderConcurrency(1))
 	must(t, err)
-	for range 40 {
-		_, err := w.Write(sampleText(1 << 20))
+	for range 3000 {
+		_, err := w.Write(letters[:1000])
 		must(t, err)
 	}
 	must(t, w.Close())

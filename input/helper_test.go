@@ -19,10 +19,13 @@ type memory struct {
 		out   map[*membudget.Chunk]bool
 		bytes int
 		peak  int
+		free  [][]byte
 	}
 	limitBytes int // 0: none
 	charged    int64
 }
+
+var poison = bytes.Repeat([]byte{0xee}, membudget.ChunkBytes)
 
 var errRoom = errors.New("no room")
 
@@ -36,7 +39,13 @@ func (m *memory) Get(bytes int) (*membudget.Chunk, error) {
 	if m.mu.out == nil {
 		m.mu.out = map[*membudget.Chunk]bool{}
 	}
-	c := &membudget.Chunk{Data: make([]byte, n)}
+	c := &membudget.Chunk{}
+	if n == membudget.ChunkBytes && len(m.mu.free) > 0 {
+		c.Data = m.mu.free[len(m.mu.free)-1]
+		m.mu.free = m.mu.free[:len(m.mu.free)-1]
+	} else {
+		c.Data = make([]byte, n)
+	}
 	m.mu.out[c] = true
 	m.mu.bytes += n
 	m.mu.peak = max(m.mu.peak, m.mu.bytes)
@@ -52,8 +61,11 @@ func (m *memory) Put(c *membudget.Chunk) {
 	}
 	delete(m.mu.out, c)
 	m.mu.bytes -= len(c.Data)
-	for i := 0; i < len(c.Data); i += 61 {
-		c.Data[i] = 0xee
+	for rest := c.Data; len(rest) > 0; {
+		rest = rest[copy(rest, poison):]
+	}
+	if len(c.Data) == membudget.ChunkBytes {
+		m.mu.free = append(m.mu.free, c.Data)
 	}
 	c.Data = nil
 }
