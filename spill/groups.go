@@ -14,6 +14,12 @@ type merger struct {
 
 	key, value []byte
 
+	// Records ahead, where all is in memory: (merger.ahead)
+	batch     []aheadRecord
+	batched   int // of them given out
+	touched   byte
+	aheadRoom [aheadRecords]aheadRecord
+
 	// Groups.
 	prefix   uint64
 	keyRoom  []byte           // copy of a key that lies in a block
@@ -37,24 +43,76 @@ func (m *merger) Refill(vs *jobs.Values) bool { return m.refill(vs) }
 func (m *merger) reset() {
 	m.started, m.ended, m.windowed = false, true, false
 	m.key, m.value = nil, nil
+	m.batch, m.batched = nil, 0
 }
 
 // next moves to the next record.
 //
 // hot:
 func (m *merger) next() bool {
+	if m.batched < len(m.batch) {
+		r := &m.batch[m.batched]
+		m.batched++
+		m.key, m.value = r.arena.record(r.ref)
+		return true
+	}
+	return m.nextSlow()
+}
+
+func (m *merger) nextSlow() bool {
 	t := &m.tree
 	if !m.started {
 		m.started = true
 		t.start()
+		m.batch, m.batched = nil, 0
+		if t.inMemory() {
+			m.batch = m.aheadRoom[:0]
+		}
 		if t.live == 0 || t.err != nil {
 			return false
 		}
-	} else if t.live == 0 || !t.next() {
+	} else if t.live == 0 || m.batch == nil && !t.next() {
 		return false
+	}
+	if m.batch != nil {
+		m.ahead()
+		return m.next()
 	}
 	m.key, m.value = t.record()
 	return t.err == nil
+}
+
+// aheadRecord is a record in memory.
+type aheadRecord struct {
+	arena *arena
+	ref   uint64
+}
+
+const aheadRecords = 32
+
+// ahead finds the next records by their entries alone and then touches them
+// all. Sorted records lie anywhere: so their cache misses overlap, where one
+// record after the other would wait for each.
+//
+// hot:
+func (m *merger) ahead() {
+	t := &m.tree
+	batch := m.batch[:0]
+	for more := true; more && len(batch) < aheadRecords; more = t.next() {
+		c := t.current()
+		batch = append(batch, aheadRecord{c.arena, c.entries[0].ref})
+	}
+	sum := m.touched
+	for i := range batch {
+		p := batch[i].arena.at(batch[i].ref >> codeBits)
+		if len(p) > 0 {
+			sum += p[0]
+		}
+		if len(p) > 64 {
+			sum += p[64]
+		}
+	}
+	m.batch, m.batched, m.touched = batch, 0, sum
 }
 
 // nextGroup moves to the next group, passing over values of the one before

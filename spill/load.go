@@ -158,14 +158,35 @@ func (s *sorting) gather(l *load, out []entry) (sortedSlice, error) {
 	for i := range l.index {
 		digit.scatter(out, s.counts, l.indexed(i))
 	}
-	start := 0
-	for _, end := range s.counts[:digit.buckets()] {
+	s.sortRanges(out, s.counts[:digit.buckets()])
+	return sortedSlice{out, s.cut(&l.arena, out)}, nil
+}
+
+// sortRanges sorts the ranges that end at ends, each for itself. With scratch
+// as long as the longest of them nothing has to be divided in place, which is
+// faster; it is borrowed if the budget has it free.
+func (s *sorting) sortRanges(e []entry, ends []int) {
+	longest, start := 0, 0
+	for _, end := range ends {
+		longest, start = max(longest, end-start), end
+	}
+	if longest > len(s.sorter.scratch) {
+		if big, ok := s.room(longest); ok {
+			own := s.sorter.scratch
+			s.sorter.scratch = entriesOf(big, longest)
+			defer func() {
+				s.sorter.scratch = own
+				s.lease.Free(big)
+			}()
+		}
+	}
+	start = 0
+	for _, end := range ends {
 		if end-start > 1 {
-			s.sorter.sort(out[start:end], 0)
+			s.sorter.sort(e[start:end], 0)
 		}
 		start = end
 	}
-	return sortedSlice{out, s.cut(&l.arena, out)}, nil
 }
 
 func (s *sorting) gatherParts(l *load, out []entry) (sortedSlice, error) {
@@ -187,9 +208,7 @@ func (s *sorting) gatherParts(l *load, out []entry) (sortedSlice, error) {
 			s.counts[p]++
 		}
 	}
-	for p := range slice.ends {
-		s.sorter.sort(slice.part(p), 0)
-	}
+	s.sortRanges(out, slice.ends)
 	return slice, nil
 }
 
@@ -234,17 +253,14 @@ func (s *sorting) spread(a *arena, e []entry) (sortedSlice, error) {
 		return s.inPlace(a, e)
 	}
 	if s.part == nil {
-		s.sorter.sort(e, 0)
+		s.sortRanges(e, []int{len(e)})
 		return sortedSlice{e, s.cut(a, e)}, nil
 	}
 	// The partitions are ranges of what partOf says: an order to sort by.
 	ends := make([]int, s.parts)
 	s.byPart(a, e, 0, s.parts, 0, ends)
-	slice := sortedSlice{e, ends}
-	for p := range ends {
-		s.sorter.sort(slice.part(p), 0)
-	}
-	return slice, nil
+	s.sortRanges(e, ends)
+	return sortedSlice{e, ends}, nil
 }
 
 // byPart divides entries of the partitions from lo to hi, in place, by halves.

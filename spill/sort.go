@@ -29,6 +29,7 @@ type sorter struct {
 
 const (
 	insertionMax = 24
+	byKeyMax     = 3
 	maxRadixBits = 11
 	minRadixBits = 4
 	bucketTarget = 2 // log2 of the entries aimed at in a bucket
@@ -170,14 +171,43 @@ func (s *sorter) buckets(a []entry, base, n, depth int) []entry {
 	return a[largest:largestEnd]
 }
 
-// insertion is for few entries.
+// insertion is for few entries: by prefix first, without a look at any key,
+// then each run of equal prefixes.
 //
 // hot:
 func (s *sorter) insertion(a []entry, depth int) {
+	tie := false
 	for i := 1; i < len(a); i++ {
 		e := a[i]
 		j := i
-		for j > 0 && (e.prefix < a[j-1].prefix || e.prefix == a[j-1].prefix && s.less(e.ref, a[j-1].ref, depth)) {
+		for j > 0 && e.prefix < a[j-1].prefix {
+			a[j] = a[j-1]
+			j--
+		}
+		a[j] = e
+		tie = tie || j > 0 && a[j-1].prefix == e.prefix
+	}
+	if !tie {
+		return
+	}
+	for i := 0; i < len(a); {
+		j := i + 1
+		for j < len(a) && a[j].prefix == a[i].prefix {
+			j++
+		}
+		if j-i > 1 {
+			s.tied(a[i:j], depth)
+		}
+		i = j
+	}
+}
+
+// byKey sorts very few entries of equal prefix by their keys.
+func (s *sorter) byKey(a []entry, depth int) {
+	for i := 1; i < len(a); i++ {
+		e := a[i]
+		j := i
+		for j > 0 && s.less(e.ref, a[j-1].ref, depth) {
 			a[j] = a[j-1]
 			j--
 		}
@@ -200,26 +230,48 @@ func (s *sorter) less(x, y uint64, depth int) bool {
 }
 
 // tied sorts entries whose prefixes, the 8 bytes from depth on, are all equal.
+// Mostly keys differ in the next 8; where they do not, what they have in common
+// is skipped.
 func (s *sorter) tied(a []entry, depth int) {
-	if len(a) <= insertionMax {
-		s.insertion(a, depth)
-		return
-	}
-	a = s.ended(a, depth)
-	if len(a) == 0 {
-		return
-	}
-	next := depth + 8
-	next += s.common(a, next)
 	prefix := a[0].prefix
-	for i := range a {
-		key := s.arena.key(a[i].ref)
-		a[i].prefix = prefixOf(key[min(next, len(key)):])
+	all := a
+	for skip := false; ; skip = true {
+		if len(a) <= byKeyMax {
+			s.byKey(a, depth)
+			break
+		}
+		if a = s.ended(a, depth); len(a) == 0 {
+			break
+		}
+		depth += 8
+		if skip {
+			depth += s.common(a, depth)
+		}
+		if s.load(a, depth) {
+			s.sort(a, depth)
+			break
+		}
 	}
-	s.sort(a, next)
-	for i := range a {
-		a[i].prefix = prefix
+	for i := range all {
+		all[i].prefix = prefix
 	}
+}
+
+// load makes prefixes the keys' bytes from depth on and reports whether any
+// differ.
+//
+// hot:
+func (s *sorter) load(a []entry, depth int) bool {
+	var first, diff uint64
+	for i := range a {
+		x := prefixOf(s.arena.key(a[i].ref)[depth:])
+		if i == 0 {
+			first = x
+		}
+		diff |= x ^ first
+		a[i].prefix = x
+	}
+	return diff != 0
 }
 
 // ended moves the entries whose key ends within the 8 bytes after depth to the

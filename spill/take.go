@@ -99,6 +99,9 @@ func (b *Buffer) index(data []byte, base uint64, spans []jobs.Span) int {
 		if s.Len >= codeLongTaken || room < 0 {
 			break
 		}
+		if s.Len == 0 {
+			s.Off = 0 // an address at the very end would be the next piece's
+		}
 		cur[i] = entry{prefixAt(data, s), (base+uint64(s.Off))<<codeBits | uint64(s.Len)}
 		room -= int64(s.Len) + 1 + entryBytes
 		bytes += int64(s.Len)
@@ -177,6 +180,9 @@ func (b *Buffer) takeKeyed(data []byte, base uint64, spans []jobs.Span) []jobs.S
 		p := b.data[b.off:]
 		n := binary.PutUvarint(p, uint64(len(key)))
 		n += copy(p[n:], key)
+		if s.Len == 0 {
+			s.Off = 0
+		}
 		binary.LittleEndian.PutUint64(p[n:], base+uint64(s.Off))
 		binary.LittleEndian.PutUint64(p[n+8:], uint64(s.Len))
 		b.cur[b.n] = entry{prefixOf(key), (b.dataAddr+uint64(b.off))<<codeBits | code}

@@ -115,6 +115,15 @@ func (t *tree) before(a, b node) bool {
 	return a.prefix < b.prefix || a.prefix == b.prefix && t.tied(a.cursor, b.cursor)
 }
 
+func (t *tree) inMemory() bool {
+	for i := range t.cursors {
+		if t.cursors[i].disk != nil {
+			return false
+		}
+	}
+	return true
+}
+
 // current is the cursor with the least record.
 func (t *tree) current() *cursor { return &t.cursors[t.top.cursor] }
 
