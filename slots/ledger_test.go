@@ -367,6 +367,37 @@ func TestStatsAddUpSlotTime(t *testing.T) {
 	}
 }
 
+func TestFairnessCountsOnlyTheTimeWithDemand(t *testing.T) {
+	d := newDesk(t, slots.Config{Slots: policytest.Typed(1, 2, 0)}, &anySlot{})
+	d.Submit(0, slots.JobSpec{Name: "short", Maps: 1, MapsSealed: true})
+	d.Submit(0, slots.JobSpec{Name: "long", Maps: 1, MapsSealed: true})
+	d.ask(0)
+	d.Finish(1, mapOf(0, 0), done)
+	d.Finish(10, slots.Attempt{Job: 1}, done)
+	if got := d.Stats().Jain; got != 1 {
+		t.Errorf("Jain's index is %v: each had a slot as long as it wanted one", got)
+	}
+}
+
+func TestVisitsGoOnAfterTheTrackerThatWasServedLast(t *testing.T) {
+	d := newDesk(t, slots.Config{Slots: policytest.Typed(3, 2, 0)}, nil)
+	d.Submit(0, slots.JobSpec{Name: "stream"})
+	for i, want := range [][2]slots.TrackerID{{0, 1}, {2, 0}, {1, 2}} {
+		at := time.Duration(i)
+		d.Ready(at, 0, slots.Readiness{Maps: int32(2*i) + 2})
+		o := d.ask(at)
+		if len(o.Starts) != 2 {
+			t.Fatalf("round %d: %d starts", i, len(o.Starts))
+		}
+		for k, s := range o.Starts {
+			if got := d.Config().Slots[s.Slot].Tracker; got != want[k] {
+				t.Errorf("round %d: start %d on tracker %d, want %d", i, k, got, want[k])
+			}
+			d.Finish(at, s.Attempt, done)
+		}
+	}
+}
+
 func TestTypedSlotsStayTyped(t *testing.T) {
 	// A policy that does not say it lends may not, even if it asks for it.
 	refused := slots.Granted

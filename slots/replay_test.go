@@ -209,6 +209,21 @@ func TestReplayFailsWhenAFactComesAfterTheWakeUp(t *testing.T) {
 	}
 }
 
+func TestReplayComparesWakeUps(t *testing.T) {
+	file := edit(t, record(t, "sleepy"), func(events []trace.Event) []trace.Event {
+		for i := range events {
+			if events[i].Op == trace.OpAssign && events[i].C > 0 {
+				events[i].C++
+				break
+			}
+		}
+		return events
+	})
+	if diff, err := slots.Replay(bytes.NewReader(file), newPolicy); err != nil || diff == nil || diff.FactsLine != 0 {
+		t.Errorf("%v, %v", diff, err)
+	}
+}
+
 func TestReplayNamesTheDecisionOfAnotherPolicy(t *testing.T) {
 	file := bytes.Replace(record(t, "pi-dhfs"), []byte(`"policy":"pi-dhfs"`), []byte(`"policy":"fair"`), 1)
 	diff, err := slots.Replay(bytes.NewReader(file), newPolicy)

@@ -1,0 +1,87 @@
+package slots_test
+
+import (
+	"testing"
+
+	"mrlocal/slots"
+	"mrlocal/slots/policy/policytest"
+	"mrlocal/trace"
+)
+
+// reducesFirst lends every slot and starts whatever reduce may start before any
+// map: the worst policy for maps that reduces wait for.
+type reducesFirst struct{ refused []slots.Refusal }
+
+func (*reducesFirst) Name() string { return "reduces-first" }
+func (*reducesFirst) Lends() bool  { return true }
+
+func (p *reducesFirst) Decide(v *slots.View, d *slots.Decision) {
+	for _, k := range []slots.Kind{slots.Reduce, slots.Map} {
+		for v.FreeAt(v.Tracker()) > 0 {
+			id, ok := firstWith(v, k)
+			if !ok {
+				break
+			}
+			if !d.Grant(slots.Grant{Slot: slots.NoSlot, Job: id, Kind: k, Task: slots.NoTask}) {
+				p.refused = append(p.refused, d.Refused())
+				break
+			}
+		}
+	}
+}
+
+func TestTheGuardKeepsOneSlotForMaps(t *testing.T) {
+	p := &reducesFirst{}
+	d := newDesk(t, slots.Config{Slots: policytest.Typed(1, 2, 1)}, p)
+	d.Submit(0, slots.JobSpec{Name: "stream", Reduces: 5})
+	d.wantStarts(0, reduceOf(0, 0), reduceOf(1, 0))
+	for _, r := range p.refused {
+		if r != slots.RefusedDeadlock {
+			t.Errorf("refused for %v", r)
+		}
+	}
+	d.Ready(1, 0, slots.Readiness{Maps: 1, Total: 1, Sealed: true})
+	d.wantStarts(1, mapOf(0, 0)) // at once, and nobody was killed for it
+	d.Finish(2, mapOf(0, 0), done)
+	d.wantStarts(2, reduceOf(2, 0)) // it waits for nothing: the last slot is free for it
+	if kills := d.ops(trace.OpKill); len(kills) != 0 {
+		t.Errorf("kills %+v", kills)
+	}
+}
+
+func TestReducesOnSlotsThatNoMapMayUseAreNotGuarded(t *testing.T) {
+	d := newDesk(t, slots.Config{Slots: policytest.Typed(1, 1, 2)}, nil) // FIFO lends nothing
+	d.Submit(0, slots.JobSpec{Name: "stream", Reduces: 5})
+	d.wantStarts(0, reduceOf(0, 0), reduceOf(1, 0)) // all that no map may use
+	d.Ready(1, 0, slots.Readiness{Maps: 1, Total: 1})
+	d.wantStarts(1, mapOf(0, 0))
+}
+
+// TestAfterAGuardKillAMapGoesFirst: the policy would give the killed reduce its
+// slot back for ever, because another job's reduce, which waits for nothing,
+// holds the other slot.
+func TestAfterAGuardKillAMapGoesFirst(t *testing.T) {
+	p := &reducesFirst{}
+	d := newDesk(t, slots.Config{Slots: policytest.Typed(1, 1, 1), Slowstart: slots.One / 2}, p)
+	d.Submit(0, slots.JobSpec{Name: "maps", Maps: 2, MapsSealed: true, Reduces: 1})
+	d.wantStarts(0, mapOf(0, 0), mapOf(1, 0))
+	d.Submit(1, slots.JobSpec{Name: "long", MapsSealed: true, Reduces: 1})
+	d.Finish(1, mapOf(0, 0), done)
+	d.Finish(1, mapOf(1, 0), done)
+	long := slots.Attempt{Job: 1, Kind: slots.Reduce}
+	d.wantStarts(1, reduceOf(0, 0), long)
+	d.LostOutput(2, 0, 1)
+	if o := d.ask(2); len(o.Kills) != 1 || o.Kills[0] != reduceOf(0, 0) || len(o.Starts) != 0 {
+		t.Fatalf("orders %+v", o)
+	}
+	if o := d.ask(2); len(o.Kills) != 0 {
+		t.Fatalf("killed twice: %+v", o)
+	}
+	d.Finish(3, reduceOf(0, 0), slots.Outcome{Killed: true})
+	d.wantStarts(3, mapOf(1, 1))
+	d.Finish(4, mapOf(1, 1), done)
+	d.wantStarts(4, reduceOf(0, 1))
+	if c := d.JobCounts(0, slots.Reduce); c.Killed != 1 || c.Failed != 0 {
+		t.Errorf("counts %+v", c)
+	}
+}
