@@ -73,15 +73,10 @@ func afterSkippable(head []byte) []byte {
 	return head
 }
 
-// probe reads the first bytes of a file.
-func probe(path string) (Codec, error) {
-	f, err := openRegular(path)
-	if err != nil {
-		return None, err
-	}
-	defer f.Close()
+// headCodec reads the first bytes of a file.
+func headCodec(h *handle) (Codec, error) {
 	var head [headBytes]byte
-	n, err := f.ReadAt(head[:], 0)
+	n, err := h.ReadAt(head[:], 0)
 	if err != nil && err != io.EOF {
 		return None, err
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 )
 
 // cut reads the records of a piece of an uncompressed regular file.
@@ -17,7 +16,7 @@ import (
 // the piece only what the last record needs.
 type cut struct {
 	plan     *Plan
-	h        *os.File
+	h        *handle
 	file     *File
 	index    int32
 	start    int64
@@ -42,7 +41,7 @@ var (
 	errBinary     = errors.New("binary")
 )
 
-func newCut(p *Plan, pc Piece, h *os.File) *cut {
+func newCut(p *Plan, pc Piece, h *handle) *cut {
 	f := &p.Files[pc.File]
 	return &cut{
 		plan: p, h: h, file: f, index: pc.File, start: pc.Start, off: pc.Start, end: pc.End, size: f.Bytes,

@@ -29,7 +29,7 @@ type decoders struct {
 	zstdMax uint64 // window that zstd was made for
 	s2      *s2.Reader
 	mem     Memory
-	release []func()
+	release [S2 + 1]func() // of what each codec's decoder is charged
 }
 
 // stored counts what is read of a file as it is stored.
@@ -64,13 +64,13 @@ func (d *decoders) open(r io.Reader) (io.Reader, Codec, error) {
 		}
 		return d.gzip, codec, d.gzip.reset()
 	case Bzip2:
-		return bzip2.NewReader(d.buf), codec, d.charge(4 << 20)
+		return bzip2.NewReader(d.buf), codec, d.charge(Bzip2, 4<<20)
 	case Zstd:
 		zr, err := d.openZstd(head)
 		return zr, codec, err
 	case S2:
 		if d.s2 == nil {
-			if err := d.charge(freeWindowBytes); err != nil {
+			if err := d.charge(S2, freeWindowBytes); err != nil {
 				return nil, codec, err
 			}
 			d.s2 = s2.NewReader(d.buf, s2.ReaderAllocBlock(64<<10))
@@ -94,7 +94,8 @@ func (d *decoders) openZstd(head []byte) (io.Reader, error) {
 			d.zstd.Close()
 			d.zstd = nil
 		}
-		if err := d.charge(int64(min(window, 1<<40))); err != nil {
+		d.uncharge(Zstd)
+		if err := d.charge(Zstd, int64(min(window, 1<<40))); err != nil {
 			return nil, err
 		}
 		zr, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(window))
@@ -106,12 +107,15 @@ func (d *decoders) openZstd(head []byte) (io.Reader, error) {
 	return d.zstd, d.zstd.Reset(d.buf)
 }
 
-// charge asks for memory that a decoder keeps on the heap.
-func (d *decoders) charge(bytes int64) error {
+// charge asks, once, for memory that a codec's decoder keeps on the heap.
+func (d *decoders) charge(codec Codec, bytes int64) error {
+	if d.release[codec] != nil {
+		return nil
+	}
 	if c, ok := d.mem.(Charger); ok {
 		release, err := c.Charge(bytes)
 		if err == nil {
-			d.release = append(d.release, release)
+			d.release[codec] = release
 			return nil
 		}
 		if bytes > freeWindowBytes {
@@ -123,6 +127,13 @@ func (d *decoders) charge(bytes int64) error {
 		return &windowError{bytes, errors.New("only 8 MiB are allowed")}
 	}
 	return nil
+}
+
+func (d *decoders) uncharge(codec Codec) {
+	if d.release[codec] != nil {
+		d.release[codec]()
+		d.release[codec] = nil
+	}
 }
 
 // windowError is memory that a decoder cannot have.
@@ -141,8 +152,8 @@ func (d *decoders) close() {
 	if d.zstd != nil {
 		d.zstd.Close()
 	}
-	for _, release := range d.release {
-		release()
+	for codec := range d.release {
+		d.uncharge(Codec(codec))
 	}
 	*d = decoders{}
 }

@@ -23,7 +23,8 @@
 // Compressed input (gzip, bzip2, zstd, s2, with several members or frames) is
 // known by its first bytes. Small ones are decoded inside their map. A large
 // one has no places to start at, so it is a Stream: one decoder, whose blocks
-// feed many maps; standard input and FIFOs are streams too.
+// feed many maps. FIFOs and standard input are streams too, unless standard
+// input is a regular file.
 //
 // Memory: blocks lie in chunks taken from the caller's Memory. A block is
 // valid until the next call of Next, unless the caller keeps its chunk; then

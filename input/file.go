@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 )
 
@@ -15,10 +16,40 @@ var errChanged = errors.New("changed while it was being read")
 // written to during the run.
 var ErrChanged = errChanged
 
-// openPlanned opens a regular file and makes sure that it is the planned one.
-func (p *Plan) openPlanned(file int32) (*os.File, error) {
-	f := &p.Files[file]
+// handle is an open file. Standard input, where it is a regular file, is
+// shared by all who read it, so that only pread may be used.
+type handle struct {
+	*os.File
+	shared bool
+}
+
+func (h *handle) Close() error {
+	if h.shared {
+		return nil
+	}
+	return h.File.Close()
+}
+
+// fromStart reads the file from its start.
+func (h *handle) fromStart() io.Reader {
+	if h.shared {
+		return io.NewSectionReader(h.File, 0, math.MaxInt64)
+	}
+	return h.File
+}
+
+func (p *Plan) open(f *File) (*handle, error) {
+	if f.kind == regularStdin {
+		return &handle{p.o.Stdin.(*os.File), true}, nil
+	}
 	h, err := openRegular(f.Path)
+	return &handle{h, false}, err
+}
+
+// openPlanned opens a regular file and makes sure that it is the planned one.
+func (p *Plan) openPlanned(file int32) (*handle, error) {
+	f := &p.Files[file]
+	h, err := p.open(f)
 	if err != nil {
 		return nil, err
 	}
@@ -31,7 +62,7 @@ func (p *Plan) openPlanned(file int32) (*os.File, error) {
 
 // unchanged compares h with what was planned. A file that was empty may be
 // one of /proc, whose number and time mean nothing.
-func (f *File) unchanged(h *os.File) error {
+func (f *File) unchanged(h *handle) error {
 	fi, err := h.Stat()
 	if err != nil {
 		return err

@@ -84,10 +84,13 @@ type File struct {
 type kind uint8
 
 const (
-	regular kind = iota
+	regular      kind = iota
+	regularStdin      // standard input, from a regular file, at its start
 	fifo
 	stdin
 )
+
+func (k kind) regular() bool { return k <= regularStdin }
 
 // identity is what a file is known by. Where the system has no inode numbers
 // both are zero.
@@ -198,7 +201,7 @@ func (p *Plan) containsByPath(fi os.FileInfo) bool {
 		}
 	}
 	for i := range p.Files {
-		if p.Files[i].kind != stdin && is(p.Files[i].Path) {
+		if k := p.Files[i].kind; k != stdin && k != regularStdin && is(p.Files[i].Path) {
 			return true
 		}
 	}

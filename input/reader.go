@@ -3,7 +3,6 @@ package input
 import (
 	"errors"
 	"io"
-	"os"
 
 	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
@@ -109,7 +108,7 @@ func (r *Reader) openPiece(pc Piece) (skip bool, err error) {
 }
 
 // sequential reads the whole of h from its start.
-func (r *Reader) sequential(h *os.File) error {
+func (r *Reader) sequential(h *handle) error {
 	s, err := r.plan.newSequential(r.file, h, &r.decoders)
 	if err == nil {
 		r.src = s

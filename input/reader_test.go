@@ -191,6 +191,41 @@ func TestStandardInput(t *testing.T) {
 	}
 }
 
+// Standard input from a regular file is split as a file is, unless somebody
+// has read from it.
+func TestStandardInputFromAFileIsSplit(t *testing.T) {
+	text := sampleText(700 << 10)
+	for codec, stored := range map[string][]byte{"plain": text, "gzip": compressors["gzip"](text)} {
+		for _, block := range []int64{1 << 20, 64 << 10} {
+			f, err := os.Open(write(t, "f", stored))
+			must(t, err)
+			defer f.Close()
+			p := plan(t, input.Options{Stdin: f, BlockBytes: block}, "-", "-")
+			if !p.Files[0].Rereadable || codec == "plain" && block < 1<<20 && len(p.Splits) < 20 {
+				t.Errorf("%d splits", len(p.Splits))
+			}
+			c, err := tryRead(t, p, '\n', &memory{}, true)
+			if err != nil || !bytes.Equal(c.data[0], text) || !bytes.Equal(c.data[1], text) {
+				t.Errorf("%s: %d bytes of %d, %v", codec, len(c.data[0]), len(text), err)
+			}
+			n, err := f.Seek(5, io.SeekStart)
+			must(t, err)
+			p = plan(t, input.Options{Stdin: f}, "-")
+			if len(p.Streams) != 1 {
+				t.Error("a file that was read from is no stream")
+			}
+			if c, err := tryRead(t, p, '\n', &memory{}, true); codec == "plain" && (err != nil || !bytes.Equal(c.data[0], text[n:])) {
+				t.Errorf("%s from %d: %d bytes of %d, %v", codec, n, len(c.data[0]), len(text), err)
+			}
+			fi, err := f.Stat()
+			must(t, err)
+			if !p.Contains(fi) {
+				t.Error("the plan does not know the file behind standard input")
+			}
+		}
+	}
+}
+
 // A stream between files keeps the order of the input.
 func TestStreamsEndASplit(t *testing.T) {
 	tree(t, "a", "b", "c", "d")

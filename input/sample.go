@@ -1,6 +1,7 @@
 package input
 
 import (
+	"errors"
 	"io"
 
 	"mrlocal/jobs"
@@ -33,7 +34,7 @@ func (p *Plan) Sample(places, bytesEach int, mem Memory, fn func(jobs.Block) err
 					return err
 				}
 				if whole {
-					at += (before + length - at) / step * step
+					at += (before + length - at - 1) / step * step
 				}
 			}
 			before += length
@@ -69,13 +70,9 @@ func (s *sampler) place(pc Piece, at int64) (whole bool, err error) {
 	}
 	codec := f.Codec
 	if codec == None && pc.Start == 0 && pc.End == f.Bytes {
-		var head [headBytes]byte
-		n, err := h.ReadAt(head[:], 0)
-		if err != nil && err != io.EOF {
-			h.Close()
-			return false, err
+		if codec, err = headCodec(h); err != nil {
+			return false, errors.Join(err, h.Close())
 		}
-		codec = detect(head[:n])
 	}
 	if codec != None {
 		if err := s.r.sequential(h); err != nil {

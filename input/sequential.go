@@ -7,7 +7,8 @@ import (
 	"io"
 	"io/fs"
 	"math"
-	"os"
+
+	"github.com/klauspost/compress/zstd"
 
 	"mrlocal/internal/membudget"
 )
@@ -21,8 +22,8 @@ type sequential struct {
 	plan    *Plan
 	file    int32
 	stored  stored
-	h       *os.File // nil: not ours to close
-	planned bool     // h is a regular file, and must be the one planned to its end
+	h       *handle // nil: a standard input that is no regular file
+	planned bool    // h is a regular file, and must be the one planned to its end
 	r       io.Reader
 	codec   Codec
 	off     int64 // decoded, of the next block
@@ -36,11 +37,11 @@ type sequential struct {
 }
 
 // newSequential reads h, which it closes, or standard input where h is nil.
-func (p *Plan) newSequential(file int32, h *os.File, d *decoders) (*sequential, error) {
-	s := &sequential{plan: p, file: file, h: h, planned: p.Files[file].kind == regular, to: math.MaxInt64}
+func (p *Plan) newSequential(file int32, h *handle, d *decoders) (*sequential, error) {
+	s := &sequential{plan: p, file: file, h: h, planned: p.Files[file].kind.regular(), to: math.MaxInt64}
 	s.stored.r = p.o.Stdin
 	if h != nil {
-		s.stored.r = h
+		s.stored.r = h.fromStart()
 	}
 	var err error
 	if s.r, s.codec, err = d.open(&s.stored); err != nil {
@@ -84,6 +85,9 @@ func (s *sequential) explain(err error) error {
 	}
 	if s.codec == S2 && s.stored.ended { // which the decoder calls corrupt, too
 		return fmt.Errorf("%s: %s data is corrupt or cut short after %d decoded bytes: %w", s.path(), s.codec, at, err)
+	}
+	if errors.Is(err, zstd.ErrWindowSizeExceeded) {
+		return fmt.Errorf("%s: a zstd frame after %d decoded bytes needs a larger window than the first one: %w", s.path(), at, err)
 	}
 	return fmt.Errorf("%s: %s data is corrupt after %d decoded bytes: %w", s.path(), s.codec, at, err)
 }

@@ -1,6 +1,7 @@
 package input
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -99,23 +100,29 @@ func (p *Plan) settleBlock() {
 // A large compressed file is a stream, unless it is such a small share of
 // the work that one map may decode it while others do the rest.
 func (p *Plan) check(f *File) error {
-	if f.kind != regular {
+	if !f.kind.regular() {
 		return nil
 	}
 	if f.Bytes > math.MaxInt64/2 {
 		return usage.Errorf(shown(f.Path), "claims to have %d bytes", f.Bytes)
 	}
 	if !p.cuts(f.Bytes) {
+		if f.kind == regularStdin {
+			return nil
+		}
 		if err := readable(f.Path); err != nil {
 			return usage.Errorf(shown(f.Path), "%v", cause(err))
 		}
 		return nil
 	}
-	codec, err := probe(f.Path)
+	h, err := p.open(f)
+	if err == nil {
+		f.Codec, err = headCodec(h)
+		err = errors.Join(err, h.Close())
+	}
 	if err != nil {
 		return usage.Errorf(shown(f.Path), "%v", cause(err))
 	}
-	f.Codec = codec
-	f.Stream = codec != None && f.Bytes >= p.Bytes/int64(4*p.o.MapSlots)
+	f.Stream = f.Codec != None && f.Bytes >= p.Bytes/int64(4*p.o.MapSlots)
 	return nil
 }

@@ -29,12 +29,15 @@ type Stream struct {
 func (p *Plan) OpenStream(file int32, mem Memory) (*Stream, error) {
 	s := &Stream{plan: p, file: file, hold: hold{mem: mem}, decoders: decoders{mem: mem}}
 	f := &p.Files[file]
-	var h *os.File
+	var h *handle
 	var err error
 	switch f.kind {
 	case fifo:
-		h, err = os.Open(f.Path)
-	case regular:
+		var file *os.File
+		if file, err = os.Open(f.Path); err == nil {
+			h = &handle{File: file}
+		}
+	case regular, regularStdin:
 		h, err = p.openPlanned(file)
 	}
 	if err == nil {

@@ -3,6 +3,7 @@ package input
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -52,7 +53,8 @@ func (w *walker) named(path string) error {
 	return usage.Errorf(shown(path), "%v", cause(err))
 }
 
-// stdin takes standard input, always as a stream.
+// stdin takes standard input: as a file that can be split where it is a
+// regular one that nobody has read from, else as a stream.
 func (w *walker) stdin() error {
 	if w.o.Stdin == nil {
 		return usage.Errorf("-", "there is no standard input")
@@ -66,7 +68,13 @@ func (w *walker) stdin() error {
 		if fi.IsDir() {
 			return usage.Errorf("-", "standard input is a directory")
 		}
-		f.id = identityOf(fi)
+		if fi.Mode().IsRegular() {
+			f.id = identityOf(fi)
+			// The size of a file of /proc says nothing.
+			if at, err := file.Seek(0, io.SeekCurrent); err == nil && at == 0 && fi.Size() > 0 {
+				f.Bytes, f.Stream, f.Rereadable, f.kind = fi.Size(), false, true, regularStdin
+			}
+		}
 	}
 	w.plan.Files = append(w.plan.Files, f)
 	return nil

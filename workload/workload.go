@@ -19,6 +19,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"sync"
 
 	"mrlocal/internal/usage"
 )
@@ -213,9 +214,11 @@ func writeUnits(ctx context.Context, g generator, w io.Writer, from, to int64) e
 	for range cap(free) {
 		free <- make([]byte, unit+overrunBytes)
 	}
+	var workersDone sync.WaitGroup
+	defer workersDone.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	go func() {
+	workersDone.Go(func() {
 		defer close(futures)
 		for at := from; at < to; at += unit {
 			var buf []byte
@@ -226,17 +229,17 @@ func writeUnits(ctx context.Context, g generator, w io.Writer, from, to int64) e
 			}
 			f := make(chan made, 1) // so that a worker never waits
 			n := min(unit, to-at)
-			go func() {
+			workersDone.Go(func() {
 				g.fill(buf[:n:len(buf)], at/unit)
 				f <- made{buf[:n]}
-			}()
+			})
 			select {
 			case futures <- f:
 			case <-ctx.Done():
 				return
 			}
 		}
-	}()
+	})
 	for f := range futures {
 		m := <-f
 		if _, err := w.Write(m.data); err != nil {
