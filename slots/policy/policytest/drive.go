@@ -78,7 +78,12 @@ func Drive(c slots.Config, p slots.Policy, jobs []Job, o Options) (*slots.Ledger
 		d.at(j.Submit, func(now time.Duration) { d.jobs[l.Submit(now, j.Spec)] = j })
 	}
 	for _, f := range o.Faults {
-		d.at(f.At, func(now time.Duration) { f.Do(now, l) })
+		d.at(f.At, func(now time.Duration) {
+			f.Do(now, l)
+			for id := range slots.JobID(l.Jobs()) { // a dropped map may be the last one
+				d.unpark(now, id)
+			}
+		})
 	}
 	if err := d.run(c); err != nil {
 		return l, err
