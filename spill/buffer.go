@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 
 	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
@@ -31,7 +32,8 @@ type Buffer struct {
 	part    func(key []byte, parts int) int // nil: one part, or cuts
 	keyRoom []byte                          // of AppendKey
 
-	capacityBytes int64 // abs of the Dynamic Split rule
+	heldBytes     atomic.Int64 // by the load and by a spill under way
+	capacityBytes int64        // abs of the Dynamic Split rule
 	markBytes     int64
 	mayGrow       bool
 	doneBytes     int64 // pfs
@@ -77,6 +79,9 @@ const (
 	copyBlockBytes = membudget.ChunkBytes / 4
 
 	pollEmits = 4096
+
+	// leastHeldBytes may always be held: a spill and a load of two chunks each.
+	leastHeldBytes = 4 * membudget.ChunkBytes
 )
 
 // NewBuffer makes an empty buffer.
@@ -259,12 +264,27 @@ func (b *Buffer) note() {
 }
 
 // chunk takes one that leaves the attempt's input its own. It may be granted
-// beyond the floor: the capacity was promised.
+// beyond the floor, because the capacity was promised; what is held, by a spill
+// under way too, keeps to the capacity, but for what any load needs.
 func (b *Buffer) chunk() (*membudget.Chunk, bool) {
+	over := b.heldBytes.Load()+membudget.ChunkBytes > max(b.capacityBytes, leastHeldBytes)
+	if over && !(b.mayGrow && b.grow(membudget.ChunkBytes)) && !b.load.slim() {
+		return nil, false
+	}
 	if !b.reserve(reserveChunks + 1) {
 		return nil, false
 	}
-	return b.lease.Chunk()
+	c, ok := b.lease.Chunk()
+	if ok {
+		b.hold(c)
+	}
+	return c, ok
+}
+
+// hold counts a chunk that the load gets.
+func (b *Buffer) hold(c *membudget.Chunk) {
+	b.load.heldBytes += int64(len(c.Data))
+	b.heldBytes.Add(int64(len(c.Data)))
 }
 
 // reserve makes so many chunks available.
@@ -314,15 +334,15 @@ func (b *Buffer) grow(need int64) bool {
 	return true
 }
 
-// flush is where the lease has no chunk left: what is collected is spilled, and
-// where nothing is, the spill under way is waited for.
+// flush is where there is no chunk left: the spill under way is waited for, or
+// what is collected is spilled.
 func (b *Buffer) flush() {
 	b.note()
 	switch {
-	case !b.load.empty():
-		b.rotate()
 	case b.spill.done != nil:
 		b.wait()
+	case !b.load.empty():
+		b.rotate()
 	default:
 		b.fail(fmt.Errorf("kvbuffer: %d of %d bytes leased are free: %w", b.lease.Available(), b.lease.Granted(), membudget.ErrNoRoom))
 	}
@@ -361,6 +381,7 @@ func (b *Buffer) emitBig(key, value []byte, need int64) bool {
 	}
 	big, ok := b.lease.Big(need)
 	if ok {
+		b.hold(big)
 		b.useData(big)
 		b.Emit(key, value)
 		b.data, b.off = nil, 0
@@ -452,11 +473,11 @@ func (b *Buffer) end() *MapOutput {
 }
 
 func (b *Buffer) free(l *load) {
-	for _, c := range l.chunks {
-		b.lease.Free(c)
+	for _, chunks := range [][]*membudget.Chunk{l.chunks, l.index} {
+		for _, c := range chunks {
+			b.lease.Free(c)
+		}
 	}
-	for _, c := range l.index {
-		b.lease.Free(c)
-	}
-	l.chunks, l.index, l.full = nil, nil, nil
+	b.heldBytes.Add(-l.heldBytes)
+	l.chunks, l.index, l.full, l.heldBytes = nil, nil, nil, 0
 }

@@ -17,9 +17,14 @@ type load struct {
 	entries int
 	table   table
 	records int64 // as they were emitted
+
+	heldBytes int64 // chunks that collecting took
 }
 
 func (l *load) empty() bool { return l.entries == 0 && l.table.keys == 0 }
+
+// slim says that the load has not the two chunks that any needs.
+func (l *load) slim() bool { return len(l.chunks)+len(l.index) < 2 }
 
 // indexed is the entries of the i-th index chunk.
 func (l *load) indexed(i int) []entry {
@@ -51,8 +56,8 @@ func (s *sorting) sort(l *load) ([]sortedSlice, error) {
 	if len(l.index) > 1 {
 		if big, ok := s.room(l.entries); ok {
 			slice, err := s.gather(l, entriesOf(big, l.entries))
-			l.chunks = append(l.chunks, big)
 			s.freeIndex(l)
+			l.index = append(l.index, big)
 			return []sortedSlice{slice}, err
 		}
 	}

@@ -233,6 +233,9 @@ func (s *sorter) less(x, y uint64, depth int) bool {
 // Mostly keys differ in the next 8; where they do not, what they have in common
 // is skipped.
 func (s *sorter) tied(a []entry, depth int) {
+	if len(a) < 2 {
+		return
+	}
 	prefix := a[0].prefix
 	all := a
 	for skip := false; ; skip = true {

@@ -23,6 +23,7 @@ func (b *Buffer) Reclaim() (kept bool) {
 	}
 	from.Transfer(b.lease, c)
 	b.load.chunks = append(b.load.chunks, c)
+	b.hold(c)
 	for b.err == nil && !b.reserve(reserveChunks) {
 		b.note()
 		if b.load.empty() && b.spill.done == nil {

@@ -1,0 +1,70 @@
+package spill
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The sorter gives the stable order whatever its scratch: from so little that
+// all is divided in place to more than there is.
+func TestSortIsStableWithAnyScratch(t *testing.T) {
+	for _, kind := range keyKinds[:7] {
+		for seed := range uint64(12) {
+			r := rand.New(rand.NewPCG(seed, 4))
+			keys := make([]string, r.IntN(3000))
+			for i := range keys {
+				keys[i] = kind.make(r)
+			}
+			switch seed % 4 {
+			case 1:
+				slices.Sort(keys)
+			case 2:
+				slices.Sort(keys)
+				slices.Reverse(keys)
+			}
+			checkSort(t, fmt.Sprint(kind.name, ", seed ", seed), keys, 1+r.IntN(200))
+			checkSort(t, fmt.Sprint(kind.name, ", seed ", seed), keys, 4000)
+		}
+	}
+}
+
+func checkSort(t *testing.T, what string, keys []string, scratch int) {
+	t.Helper()
+	s := sorter{arena: &arena{}, scratch: make([]entry, scratch)}
+	e := make([]entry, len(keys))
+	for i, key := range keys {
+		data := make([]byte, len(key)+32)
+		putEmitted(data, []byte(key), nil)
+		e[i] = entry{prefixOf([]byte(key)), s.arena.add(data)<<codeBits | codeEmitted}
+	}
+	want := slices.Clone(e)
+	slices.SortStableFunc(want, func(x, y entry) int {
+		return strings.Compare(string(s.arena.key(x.ref)), string(s.arena.key(y.ref)))
+	})
+	s.sort(e, 0)
+	for i := range e {
+		if e[i] != want[i] {
+			t.Fatalf("%s, scratch %d: entry %d is %q, want %q", what, scratch, i, s.arena.key(e[i].ref), s.arena.key(want[i].ref))
+		}
+	}
+}
+
+// Keys that share ever longer prefixes are the worst for a radix sort: each
+// level parts one key from the rest.
+func TestSortIsNotQuadraticInNestedPrefixes(t *testing.T) {
+	keys := make([]string, 2000)
+	for i := range keys {
+		keys[i] = strings.Repeat("a", 9*i) + "b"
+	}
+	checkSort(t, "nested prefixes", keys, 100)
+}
+
+func FuzzSort(f *testing.F) {
+	f.Add([]byte("b\na\n\n\x00\na\x00\nabcdefgh\nabcdefghi\nabcdefg"), uint8(3))
+	f.Fuzz(func(t *testing.T, text []byte, scratch uint8) {
+		checkSort(t, "fuzz", strings.Split(string(text), "\n"), int(scratch)+1)
+	})
+}
