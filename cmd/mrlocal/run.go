@@ -55,6 +55,9 @@ func runJob(ctx context.Context, e env, line argv.Line, name string, build func(
 	if err != nil {
 		return 0, err
 	}
+	if err := checkReduces(name, chain, o); err != nil {
+		return 0, err
+	}
 	side, err := openSides(eventsPath, reportPath, o)
 	if err != nil {
 		return 0, err
@@ -82,6 +85,21 @@ func runJob(ctx context.Context, e env, line argv.Line, name string, build func(
 		return exitNoMatch, nil
 	}
 	return exitDone, nil
+}
+
+// checkReduces refuses to leave out the reduces that a job needs. Selecting
+// lines has none, whatever --reducers says.
+func checkReduces(name string, chain jobs.Chain, o engine.Options) error {
+	for i := range chain {
+		switch {
+		case chain[i].NewReducer == nil:
+		case o.NoReduces:
+			return usage.Errorf("--reduce-slots", "0: %s has reduces; at least 1", name)
+		case o.MapOnly:
+			return usage.Errorf("--reducers", "0: %s needs its reduces; at least 1", name)
+		}
+	}
+	return nil
 }
 
 // sides are a run's --events and --report files; either may be nil.

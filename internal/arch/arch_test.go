@@ -274,7 +274,9 @@ func TestSizesStayInBudget(t *testing.T) {
 	var functions []int
 	for _, s := range all {
 		n := s.lines(1, len(s.code)-1)
-		packages[s.pkg] += n
+		if !strings.HasSuffix(s.path, "_safe.go") && !strings.HasSuffix(s.path, "_other.go") { // a twin counts once
+			packages[s.pkg] += n
+		}
 		if n > mostFileLines {
 			t.Errorf("%s: %d lines of code, at most %d: split it by what it is about", s.path, n, mostFileLines)
 		}

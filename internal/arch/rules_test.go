@@ -103,6 +103,10 @@ func callBans() []callBan {
 // a row for each, with who owns it and how it ends.
 func goroutineFiles() []string {
 	return []string{
+		"slots/pool/thread.go",
+		"slots/pool/pool.go",
+		"engine/job.go",
+		"workload/workload.go",
 		"cmd/mrlocal/signals.go",
 		"cmd/mrlocal/internal/show/follow.go",
 	}

@@ -1,0 +1,221 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"mrlocal": main})
+}
+
+// TestScripts runs testdata/script: the command as a user types it. Besides
+// testscript's own commands:
+//
+//	code N mrlocal ARG...    runs it and wants exit code N
+//	bad REGEXP ARG...        mrlocal ARG... is wrong usage or input: exit code 2
+//	fails REGEXP ARG...      mrlocal ARG... is a job that fails: exit code 3
+//	                         both: one line on standard error that matches, nothing
+//	                         on standard output, no file made or left
+//	sh LINE                  runs LINE in a shell and wants exit code 0
+//	socket PATH              makes a socket
+//	interrupted SIG ARG...   signals mrlocal while it waits for standard input
+//	readme                   runs README.md's commands
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: false,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("LC_ALL", "C")
+			repository, err := filepath.Abs("../..")
+			env.Setenv("REPOSITORY", repository)
+			return err
+		},
+		Condition: func(cond string) (bool, error) {
+			if cond == "root" {
+				return os.Geteuid() == 0, nil
+			}
+			return false, fmt.Errorf("unknown condition %q", cond)
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"code":        code,
+			"bad":         func(ts *testscript.TestScript, neg bool, args []string) { refused(ts, exitUsage, args) },
+			"fails":       func(ts *testscript.TestScript, neg bool, args []string) { refused(ts, exitFailed, args) },
+			"sh":          shell,
+			"socket":      socket,
+			"interrupted": signalled,
+			"readme":      readme,
+		},
+	})
+}
+
+func exitCode(ts *testscript.TestScript, command string, args ...string) int {
+	err := ts.Exec(command, args...)
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &exit):
+		return exit.ExitCode()
+	}
+	ts.Fatalf("%s: %v", command, err)
+	return -1
+}
+
+func code(ts *testscript.TestScript, neg bool, args []string) {
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	if got := exitCode(ts, args[1], args[2:]...); got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+// refused checks that mrlocal says no in one line and leaves nothing.
+func refused(ts *testscript.TestScript, want int, args []string) {
+	message, err := regexp.Compile(args[0])
+	ts.Check(err)
+	before := tree(ts)
+	got := exitCode(ts, "mrlocal", args[1:]...)
+	stderr, stdout := ts.ReadFile("stderr"), ts.ReadFile("stdout")
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+	var errorLines []string
+	for _, line := range strings.SplitAfter(stderr, "\n") {
+		if strings.HasPrefix(line, "mrlocal: ") || line == "" {
+			errorLines = append(errorLines, line)
+			continue
+		}
+		ts.Fatalf("a line of standard error that is no message: %q", line)
+	}
+	last := errorLines[len(errorLines)-2:] // the message and what follows its newline
+	if last[1] != "" || !message.MatchString(last[0]) {
+		ts.Fatalf("standard error %q does not end with a line like %q", stderr, args[0])
+	}
+	if want == exitUsage && len(errorLines) > 2 && !strings.Contains(stderr, "note") && !strings.Contains(stderr, "no -e PATTERN") {
+		ts.Fatalf("more than one line on standard error: %q", stderr)
+	}
+	if stdout != "" {
+		ts.Fatalf("standard output has %q", stdout)
+	}
+	if after := tree(ts); !slices.Equal(before, after) {
+		ts.Fatalf("files before: %q\nfiles after: %q", before, after)
+	}
+}
+
+// tree lists everything below the script's folder, its temp folder included.
+func tree(ts *testscript.TestScript) []string {
+	var all []string
+	ts.Check(filepath.WalkDir(ts.Getenv("WORK"), func(path string, d fs.DirEntry, err error) error {
+		if err == nil || errors.Is(err, fs.ErrPermission) {
+			all = append(all, path)
+			return nil
+		}
+		return err
+	}))
+	return all
+}
+
+func shell(ts *testscript.TestScript, neg bool, args []string) {
+	if got := exitCode(ts, "bash", "-c", strings.Join(args, " ")); (got == 0) == neg {
+		ts.Fatalf("exit code %d", got)
+	}
+}
+
+func socket(ts *testscript.TestScript, neg bool, args []string) {
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: ts.MkAbs(args[0]), Net: "unix"})
+	ts.Check(err)
+	ts.Defer(func() { l.Close() })
+}
+
+// signalled starts mrlocal with a standard input that never ends, signals it,
+// and checks that it ends within two seconds, with the right code, leaving
+// nothing.
+func signalled(ts *testscript.TestScript, neg bool, args []string) {
+	sig, ok := map[string]syscall.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP}[args[0]]
+	if !ok {
+		ts.Fatalf("no signal %s", args[0])
+	}
+	before := tree(ts)
+	cmd := exec.Command(mrlocalPath(ts), args[1:]...)
+	cmd.Dir = ts.Getenv("WORK")
+	cmd.Env = append(os.Environ(), "TMPDIR="+ts.Getenv("TMPDIR"))
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	in, err := cmd.StdinPipe()
+	ts.Check(err)
+	ts.Check(cmd.Start())
+	_, err = in.Write(bytes.Repeat([]byte("a line\n"), 500_000))
+	ts.Check(err)
+	time.Sleep(300 * time.Millisecond)
+	begun := time.Now()
+	ts.Check(cmd.Process.Signal(sig))
+	err = cmd.Wait()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 128+int(sig) {
+		ts.Fatalf("ended with %v, want exit code %d; %s", err, 128+int(sig), stderr.String())
+	}
+	if d := time.Since(begun); d > 2*time.Second {
+		ts.Fatalf("took %v to end", d)
+	}
+	if !strings.Contains(stderr.String(), "interrupted by SIG"+args[0]) {
+		ts.Fatalf("standard error: %q", stderr.String())
+	}
+	if after := tree(ts); !slices.Equal(before, after) {
+		ts.Fatalf("files before: %q\nfiles after: %q", before, after)
+	}
+}
+
+func mrlocalPath(ts *testscript.TestScript) string {
+	for _, dir := range filepath.SplitList(ts.Getenv("PATH")) {
+		if p := filepath.Join(dir, "mrlocal"); exists(p) {
+			return p
+		}
+	}
+	ts.Fatalf("no mrlocal in PATH")
+	return ""
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// readme runs the lines of README.md's shell block that call mrlocal.
+func readme(ts *testscript.TestScript, neg bool, args []string) {
+	text, err := os.ReadFile(filepath.Join(ts.Getenv("REPOSITORY"), "README.md"))
+	ts.Check(err)
+	_, block, _ := strings.Cut(string(text), "```sh\n")
+	block, _, found := strings.Cut(block, "```\n")
+	if !found {
+		ts.Fatalf("README.md has no shell block")
+	}
+	ran := 0
+	for _, line := range strings.Split(strings.TrimSpace(block), "\n") {
+		if strings.HasPrefix(line, "go build") {
+			continue
+		}
+		if got := exitCode(ts, "bash", "-c", strings.ReplaceAll(line, "./mrlocal", "mrlocal")); got != 0 {
+			ts.Fatalf("%s: exit code %d", line, got)
+		}
+		ran++
+	}
+	if ran < 5 {
+		ts.Fatalf("only %d commands in README.md", ran)
+	}
+}
