@@ -163,7 +163,7 @@ func newScreen(e env, mode string) *screen {
 func (s *screen) run(ctx context.Context, chain jobs.Chain, o engine.Options, side sides) (*engine.Report, error) {
 	defer s.stop()
 	o.Stdin, o.Stderr, o.Note = s.e.stdin, &noteWriter{s: s}, s.note
-	if o.OutputDir == "" && o.OutputFile == "" {
+	if o.OutputDir == "" { // --output-file may name it too: /dev/stdout
 		o.Stdout = s.e.stdout
 		if s.follower != nil && isTerminal(s.e.stdout) {
 			o.Stdout = &firstWrite{w: s.e.stdout, before: s.stop}
