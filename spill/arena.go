@@ -1,6 +1,7 @@
 package spill
 
 import (
+	"bytes"
 	"encoding/binary"
 
 	"mrlocal/internal/membudget"
@@ -97,6 +98,18 @@ func (a *arena) codedKey(p []byte, code uint64) []byte {
 	}
 	n := binary.LittleEndian.Uint64(p[8:])
 	return a.at(binary.LittleEndian.Uint64(p))[:n:n]
+}
+
+// equalShort reports, without a look at them, that two records of equal
+// prefix have the same key: both are taken, and as long, and no longer than
+// the prefix.
+func equalShort(x, y uint64) bool {
+	return (x^y)&codeMask == 0 && x&codeMask <= 8
+}
+
+// equal reports whether two records of equal prefix have the same key.
+func (a *arena) equal(x, y uint64) bool {
+	return equalShort(x, y) || bytes.Equal(a.key(x), a.key(y))
 }
 
 // record is key and value of the record at ref.

@@ -130,6 +130,15 @@ func (d *diskCursor) next() (bool, error) {
 	}
 	d.left--
 	p := d.buf[d.pos:d.size]
+	if len(p) > 1 && p[0] == 0 && p[1] < 0x80 && d.key != nil { // the same key, a short value
+		v := int(p[1])
+		if 2+v > len(p) {
+			return false, d.file.corrupt(d.at, errFormat)
+		}
+		d.value, d.same, d.valueBytes = p[2:2+v:2+v], true, v
+		d.pos += 2 + v
+		return true, nil
+	}
 	if len(p) > 2 && p[0] < 0x80 && p[1] < 0x80 && p[0] != 0 { // short key, short value
 		k, v := int(p[0])-1, int(p[1])
 		if 2+k+v > len(p) {

@@ -127,24 +127,34 @@ func (t *tree) inMemory() bool {
 // current is the cursor with the least record.
 func (t *tree) current() *cursor { return &t.cursors[t.top.cursor] }
 
-// next moves the winner on and finds the next one; false at the end.
+// next moves the winner on and finds the next one; false at the end. A run
+// whose key stays the same stays the winner: equal keys of later runs come
+// after all of its own.
 //
 // hot:
 func (t *tree) next() bool {
 	c := &t.cursors[t.top.cursor]
-	ok, err := c.advance()
-	if !ok {
-		if err != nil {
-			t.err = err
-			t.live = 0
-			return false
+	if c.disk == nil && len(c.entries) > 1 {
+		old := c.entries[0]
+		c.entries = c.entries[1:]
+		c.prefix = c.entries[0].prefix
+		if c.prefix == old.prefix && c.arena.equal(old.ref, c.entries[0].ref) {
+			return true
 		}
-		t.live--
-		if t.live == 0 {
-			return false
-		}
+		return t.replay()
 	}
-	return t.replay()
+	ok, err := c.advance()
+	switch {
+	case ok && c.disk.same:
+		return true
+	case ok:
+		return t.replay()
+	case err != nil:
+		t.err, t.live = err, 0
+		return false
+	}
+	t.live--
+	return t.live > 0 && t.replay()
 }
 
 // replay plays the winner's path again after its cursor moved.
@@ -174,6 +184,9 @@ func (t *tree) tied(a, b int32) bool {
 		return !x.done || y.done && a < b
 	}
 	var c int
+	if x.disk == nil && y.disk == nil && equalShort(x.entries[0].ref, y.entries[0].ref) {
+		return a < b
+	}
 	if x.whole() && y.whole() {
 		c = bytes.Compare(x.key(), y.key())
 	} else {
