@@ -150,7 +150,7 @@ func newScreen(e env, mode string) *screen {
 	switch {
 	case mode == "none":
 		return s
-	case mode == "auto" && isTerminal(e.stderr) && os.Getenv("TERM") != "dumb":
+	case mode == "auto" && canDraw(e.stderr):
 		s.display = show.NewLive(e.stderr)
 	default:
 		s.display = show.NewPlain(e.stderr)
@@ -238,6 +238,16 @@ type firstWrite struct {
 func (f *firstWrite) Write(p []byte) (int, error) {
 	f.once.Do(f.before)
 	return f.w.Write(p)
+}
+
+// canDraw reports whether w is a terminal that can go back and has room.
+func canDraw(w io.Writer) bool {
+	const leastWidth = 40
+	if !isTerminal(w) || os.Getenv("TERM") == "dumb" {
+		return false
+	}
+	width, _, err := term.GetSize(int(w.(*os.File).Fd()))
+	return err == nil && width >= leastWidth
 }
 
 func isTerminal(w io.Writer) bool {

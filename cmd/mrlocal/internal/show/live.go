@@ -47,7 +47,7 @@ func NewLive(w io.Writer) *Live {
 		bars:     map[barKey]*mpb.Bar{},
 	}
 	l.mu.notes = map[barKey]string{}
-	l.strip = l.progress.MustAdd(1, mpb.BarFillerFunc(l.drawStrip), mpb.BarPriority(1<<20))
+	l.strip = l.progress.MustAdd(1, mpb.BarFillerFunc(l.drawStrip), mpb.BarPriority(1<<20), mpb.BarFillerTrim())
 	return l
 }
 
