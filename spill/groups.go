@@ -1,6 +1,8 @@
 package spill
 
 import (
+	"sync/atomic"
+
 	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
 )
@@ -11,6 +13,8 @@ type merger struct {
 	tree    tree
 	started bool
 	killed  func() bool
+	move    func()      // goes over from evicted memory to the disk; nil: never
+	evicted atomic.Bool // there is some
 
 	key, value []byte
 
@@ -74,12 +78,25 @@ func (m *merger) nextSlow() bool {
 	} else if t.live == 0 || m.batch == nil && !t.next() {
 		return false
 	}
+	m.moveOut()
 	if m.batch != nil {
 		m.ahead()
 		return m.next()
 	}
 	m.key, m.value = t.record()
 	return t.err == nil
+}
+
+// moveOut goes over to the disk where a run in memory was evicted. The tree's
+// current record must be one that was not given out.
+func (m *merger) moveOut() {
+	if m.move != nil && m.evicted.Load() {
+		m.evicted.Store(false)
+		m.move()
+		if !m.tree.inMemory() {
+			m.batch = nil
+		}
+	}
 }
 
 // aheadRecord is a record in memory.
@@ -126,8 +143,11 @@ func (m *merger) nextGroup() bool {
 	for !m.ended {
 		m.step()
 	}
+	m.dropKey()
+	if t.live > 0 && t.err == nil {
+		m.moveOut()
+	}
 	if t.live == 0 || t.err != nil || m.killed != nil && m.killed() {
-		m.dropKey()
 		return false
 	}
 	m.takeKey()
@@ -139,7 +159,6 @@ func (m *merger) nextGroup() bool {
 // takeKey makes the current key the group's: in place where it lies in memory
 // that stays, else as a copy.
 func (m *merger) takeKey() {
-	m.dropKey()
 	c := m.tree.current()
 	m.prefix = c.prefix
 	if c.disk == nil {
@@ -208,6 +227,13 @@ func (m *merger) refill(vs *jobs.Values) bool {
 	if m.windowed {
 		m.windowed = false
 		m.step()
+	}
+	if !m.ended && m.evicted.Load() && len(m.key) <= keyRoomMax {
+		if m.keyBig == nil {
+			m.keyRoom = append(m.keyRoom[:0], m.key...)
+			m.key = m.keyRoom
+		}
+		m.moveOut()
 	}
 	m.gathered, m.spans = m.gathered[:0], m.spans[:0]
 	for !m.ended && len(m.spans) < gatherSpans {

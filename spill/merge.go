@@ -42,12 +42,19 @@ type Merge struct {
 	merger
 	o      MergeOptions
 	runs   []run
-	pinned []*MapOutput
+	pinned []pinned
 	shared diskReaders
 	chunks []*membudget.Chunk
+	spare  []byte    // for disk cursors yet to come
 	file   spillFile // of intermediate passes
 	err    error
 	closed bool
+}
+
+// pinned is a map output that is being read.
+type pinned struct {
+	out    *MapOutput
+	memory *memoryRun // nil: none, or left
 }
 
 // run is one sorted run of the partition, in memory or on disk.
@@ -102,6 +109,7 @@ func (m *Merge) open() error {
 		}
 	}
 	m.over(&m.merger, m.runs)
+	m.move = m.leaveMemory
 	return nil
 }
 
@@ -110,11 +118,11 @@ func (m *Merge) add(in *MapOutput) error {
 	if records, _, _ := in.PartBytes(m.o.Part); records == 0 {
 		return nil
 	}
-	segments, memory, err := in.pin()
+	segments, memory, err := in.pin(&m.evicted)
 	if err != nil {
 		return err
 	}
-	m.pinned = append(m.pinned, in)
+	m.pinned = append(m.pinned, pinned{in, memory})
 	for _, s := range segments {
 		file, err := m.shared.files.get(&in.mu.file)
 		if err != nil {
@@ -243,8 +251,11 @@ func (m *Merge) Close() error {
 		}
 	}
 	m.dropKey()
-	for _, in := range m.pinned {
-		in.unpin()
+	for _, p := range m.pinned {
+		if p.memory != nil {
+			p.out.leave(p.memory, &m.evicted)
+		}
+		p.out.unpin()
 	}
 	for _, c := range m.chunks {
 		m.o.Lease.Free(c)

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
+	"sync/atomic"
 
 	"mrlocal/internal/membudget"
 )
@@ -29,13 +31,17 @@ type memoryRun struct {
 	arena  arena
 	slices []sortedSlice
 	lease  *membudget.Lease
+
+	// Guarded by the output's lock.
+	readers []*atomic.Bool // of the merges that read it: set when it is on disk
+	onDisk  *segment       // nil: not yet
 }
 
 // MapOutput is what one map attempt made: sorted runs, in the order of
 // arrival. All but the last are segments of one temporary file; the last is in
 // memory until it is evicted. Any number of merges may read it at the same
-// time; memory is freed when the last one that began to read it there has
-// ended.
+// time. Those that are reading the memory when it is evicted are told, and go
+// over to the disk when they can; the last one that leaves frees it.
 type MapOutput struct {
 	stats      []partStat
 	codec      Codec
@@ -47,8 +53,7 @@ type MapOutput struct {
 		file     spillFile
 		segments []segment
 		memory   *memoryRun // nil: none, or evicted
-		pins     int
-		evicted  *memoryRun // waits for its last reader
+		pins     int        // merges that are open
 		released bool
 		cancel   func()
 	}
@@ -82,13 +87,13 @@ func (o *MapOutput) Register(b *membudget.Budget) {
 	}
 }
 
-// Evict writes the run in memory to the temporary file and frees it. What a
-// merge is reading stays until it has ended, but no other will read it.
+// Evict writes the run in memory to the temporary file. It is freed at once,
+// or when the last merge that is reading it has left it.
 func (o *MapOutput) Evict() (freedBytes int64, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	run := o.mu.memory
-	if run == nil || o.mu.pins > 0 || o.mu.released {
+	if run == nil || o.mu.released {
 		return 0, nil
 	}
 	written, err := o.appendRun(run)
@@ -96,14 +101,24 @@ func (o *MapOutput) Evict() (freedBytes int64, err error) {
 		return 0, fmt.Errorf("map output to disk: %w", err)
 	}
 	o.mu.memory = nil
+	run.onDisk = &o.mu.segments[len(o.mu.segments)-1]
 	freedBytes = run.lease.Granted()
-	run.lease.Close()
+	for _, told := range run.readers {
+		told.Store(true)
+	}
+	if len(run.readers) == 0 {
+		run.lease.Close()
+	}
+	o.unregister()
+	o.notify(Event{Kind: Evict, Bytes: written.Bytes, Records: written.Records})
+	return freedBytes, nil
+}
+
+func (o *MapOutput) unregister() {
 	if o.mu.cancel != nil {
 		o.mu.cancel()
 		o.mu.cancel = nil
 	}
-	o.notify(Event{Kind: Evict, Bytes: written.Bytes, Records: written.Records})
-	return freedBytes, nil
 }
 
 // appendRun writes run as a segment at the end of the file. The memory for it
@@ -161,10 +176,7 @@ func (o *MapOutput) Release() {
 		return
 	}
 	o.mu.released = true
-	if o.mu.cancel != nil {
-		o.mu.cancel()
-		o.mu.cancel = nil
-	}
+	o.unregister()
 	o.freeLocked()
 }
 
@@ -182,15 +194,40 @@ func (o *MapOutput) freeLocked() {
 
 var errReleased = errors.New("the map output was released")
 
-// pin keeps what is there for a reader until unpin.
-func (o *MapOutput) pin() (segments []segment, memory *memoryRun, err error) {
+// pin keeps the file for a merge until unpin, and the run in memory, if there
+// is one, until leave. told is set when that is on disk.
+func (o *MapOutput) pin(told *atomic.Bool) (segments []segment, memory *memoryRun, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.mu.released {
 		return nil, nil, errReleased
 	}
 	o.mu.pins++
-	return o.mu.segments, o.mu.memory, nil
+	if memory = o.mu.memory; memory != nil {
+		memory.readers = append(memory.readers, told)
+	}
+	return o.mu.segments, memory, nil
+}
+
+// movedTo is where an evicted run is on disk.
+func (o *MapOutput) movedTo(run *memoryRun) (s segment, moved bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if run.onDisk == nil {
+		return s, false
+	}
+	return *run.onDisk, true
+}
+
+// leave ends a merge's use of a run in memory.
+func (o *MapOutput) leave(run *memoryRun, told *atomic.Bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	i := slices.Index(run.readers, told)
+	run.readers = slices.Delete(run.readers, i, i+1)
+	if len(run.readers) == 0 && run.onDisk != nil {
+		run.lease.Close()
+	}
 }
 
 func (o *MapOutput) unpin() {

@@ -470,3 +470,83 @@ func kind(makeKey func(*rand.Rand) string) string {
 	}
 	return longest
 }
+
+// A merge that is told in its middle that what it reads was evicted goes on
+// from the disk, at any place, and the memory comes free at once.
+func TestEvictionWhileAMergeReadsChangesNothing(t *testing.T) {
+	for seed := range uint64(60) {
+		r := rand.New(rand.NewPCG(seed, 5))
+		k := newKit(t, 64<<20)
+		makeKey := keyKinds[r.IntN(len(keyKinds))].make
+		var outs []*MapOutput
+		var want []pair
+		for m := range 1 + r.IntN(3) {
+			o, done := k.options(16 * membudget.ChunkBytes)
+			o.StartBytes = []int64{0, 64 << 10}[r.IntN(2)]
+			if r.IntN(2) == 0 { // no room beyond the floor: slices a chunk long
+				rest := k.lease(k.budget.Free())
+				defer rest.Close()
+				done2 := done
+				done = func() { done2(); rest.Close() }
+			}
+			b, err := NewBuffer(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range r.IntN(30_000) {
+				key, value := makeKey(r), fmt.Sprint(m, ".", i)
+				if r.IntN(1000) == 0 {
+					value += strings.Repeat("v", r.IntN(1000))
+				}
+				want = append(want, pair{key, value})
+				if b.Emit([]byte(key), []byte(value)); len(want) > 100 && len(key) > 60_000 {
+					break
+				}
+			}
+			out, err := b.Close()
+			if err != nil {
+				t.Fatal(err)
+			}
+			done()
+			outs = append(outs, out)
+		}
+		want = stableSort(want)
+		l := k.lease(4 << 20)
+		m, err := NewMerge(context.Background(), MergeOptions{Inputs: outs, Lease: l, CreateTemp: k.createTemp})
+		if err != nil {
+			t.Fatal(err)
+		}
+		places := map[int]*MapOutput{}
+		for _, out := range outs {
+			places[r.IntN(len(want)+1)] = out
+		}
+		var got []pair
+		evict := func() {
+			if out := places[len(got)]; out != nil {
+				if _, err := out.Evict(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		evict()
+		if seed%2 == 0 {
+			for m.Next() {
+				got = append(got, pair{string(m.Key()), string(m.Value())})
+				evict()
+			}
+		} else {
+			for m.NextGroup() {
+				for vs := m.Values(); vs.Next(); {
+					got = append(got, pair{string(m.Key()), string(vs.Value())})
+					evict()
+				}
+			}
+		}
+		if err := m.Close(); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		l.Close()
+		same(t, fmt.Sprintf("seed %d", seed), got, want)
+		release(t, k, outs)
+	}
+}

@@ -90,6 +90,17 @@ func (t *tree) start() {
 	}
 }
 
+// rebuild plays all rounds again, with the cursors where they stand.
+func (t *tree) rebuild() {
+	t.live = 0
+	for i := range t.cursors {
+		if !t.cursors[i].done {
+			t.live++
+		}
+	}
+	t.top = t.play(1)
+}
+
 // play returns the winner below node i and leaves the losers there.
 func (t *tree) play(i int) node {
 	k := len(t.cursors)

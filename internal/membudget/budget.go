@@ -16,8 +16,9 @@ const ChunkBytes = 256 << 10
 var ErrNoRoom = errors.New("no room in the memory budget")
 
 // Evictable is finished work that can go to disk: Evict writes it out and
-// closes its lease. It is called without any lock of the Budget held, may be
-// called again, and returns 0 when there is nothing (more) to free now.
+// closes its lease, at once or as soon as those who read it have gone over to
+// the disk; it returns what that frees. It is called without any lock of the
+// Budget held, may be called again, and returns 0 when there is nothing more.
 type Evictable interface {
 	Evict() (freedBytes int64, err error)
 }
@@ -31,7 +32,6 @@ type Budget struct {
 		bigBytes    int64 // mapped outside of the region
 		leasedBytes int64
 		peakBytes   int64
-		tasks       int // leases with a floor that are open
 		queue       []*waiter
 		evictables  []*evictable
 		changed     chan struct{} // closed when memory may have come free
@@ -40,10 +40,7 @@ type Budget struct {
 
 // waiter is a place in the queue for memory.
 type waiter struct {
-	lease  *Lease
-	bytes  int64
-	tried  bool // found too little since memory last came free
-	failed bool // nobody is left to give memory back
+	tried bool // found too little since memory last came free
 }
 
 type evictable struct{ Evictable }
@@ -113,8 +110,8 @@ func (b *Budget) Reserve(ctx context.Context, bytes int64) (*Lease, error) {
 	if bytes > b.limitBytes {
 		return nil, fmt.Errorf("membudget: reserve %d of %d bytes: %w", bytes, b.limitBytes, ErrNoRoom)
 	}
-	l := &Lease{budget: b, floorBytes: bytes}
-	if err := b.acquire(ctx, l, bytes, true); err != nil {
+	l := &Lease{budget: b}
+	if err := b.wait(ctx, l, bytes); err != nil {
 		return nil, err
 	}
 	return l, nil
@@ -133,19 +130,12 @@ func (b *Budget) TryReserve(bytes int64) (*Lease, bool) {
 	return l, true
 }
 
-// acquire grants bytes to l, evicting and, when wait is set, waiting for them.
-// Only the head of the queue evicts.
-func (b *Budget) acquire(ctx context.Context, l *Lease, bytes int64, wait bool) error {
+// wait grants bytes to l when its turn has come and they are free. Only the
+// head of the queue evicts.
+func (b *Budget) wait(ctx context.Context, l *Lease, bytes int64) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !wait {
-		granted, err := b.evictLocked(ctx, l, bytes)
-		if err == nil && !granted {
-			err = b.noRoomLocked(bytes)
-		}
-		return err
-	}
-	me := &waiter{lease: l, bytes: bytes}
+	me := &waiter{}
 	b.mu.queue = append(b.mu.queue, me)
 	defer b.leaveLocked(me)
 	for {
@@ -158,10 +148,6 @@ func (b *Budget) acquire(ctx context.Context, l *Lease, bytes int64, wait bool) 
 			if !me.tried {
 				continue // something came free meanwhile
 			}
-		}
-		b.breakDeadlockLocked()
-		if me.failed {
-			return b.noRoomLocked(bytes)
 		}
 		changed := b.mu.changed
 		b.mu.Unlock()
@@ -176,26 +162,25 @@ func (b *Budget) acquire(ctx context.Context, l *Lease, bytes int64, wait bool) 
 	}
 }
 
-func (b *Budget) noRoomLocked(bytes int64) error {
-	return fmt.Errorf("membudget: %d bytes more, %d of %d free: %w", bytes, b.limitBytes-b.mu.leasedBytes, b.limitBytes, ErrNoRoom)
-}
-
 // evictLocked grants bytes to l as soon as they are free, calling Evict of one
-// evictable after the other until then. It gives the lock away while it does.
+// evictable after the other until then, or until enough is about to come free.
+// It gives the lock away while it does.
 func (b *Budget) evictLocked(ctx context.Context, l *Lease, bytes int64) (granted bool, err error) {
 	candidates := slices.Clone(b.mu.evictables)
+	promised := int64(0)
 	for {
-		if b.limitBytes-b.mu.leasedBytes >= bytes {
+		free := b.limitBytes - b.mu.leasedBytes
+		if free >= bytes {
 			b.grantLocked(l, bytes)
 			return true, nil
 		}
-		if len(candidates) == 0 {
+		if len(candidates) == 0 || free+promised >= bytes {
 			return false, nil
 		}
 		next := candidates[0]
 		candidates = candidates[1:]
 		b.mu.Unlock()
-		_, err := next.Evict()
+		freed, err := next.Evict()
 		b.mu.Lock()
 		if err != nil {
 			return false, fmt.Errorf("membudget: evict: %w", err)
@@ -203,25 +188,10 @@ func (b *Budget) evictLocked(ctx context.Context, l *Lease, bytes int64) (grante
 		if ctx.Err() != nil {
 			return false, context.Cause(ctx)
 		}
-	}
-}
-
-// breakDeadlockLocked fails the last open task in the queue when every open
-// task waits there, so that nobody is left to give memory back.
-func (b *Budget) breakDeadlockLocked() {
-	var last *waiter
-	waiting := 0
-	for _, w := range b.mu.queue {
-		if w.lease.open {
-			last = w
-			waiting++
+		if now := b.limitBytes - b.mu.leasedBytes; now < free+freed {
+			promised += free + freed - now
 		}
 	}
-	if last == nil || waiting < b.mu.tasks || !b.mu.queue[0].tried || last.failed {
-		return
-	}
-	last.failed = true
-	b.broadcastLocked()
 }
 
 func (b *Budget) leaveLocked(me *waiter) {
@@ -241,10 +211,6 @@ func (b *Budget) grantLocked(l *Lease, bytes int64) {
 	l.grantedBytes += bytes
 	b.mu.leasedBytes += bytes
 	b.mu.peakBytes = max(b.mu.peakBytes, b.mu.leasedBytes)
-	if l.floorBytes > 0 && !l.open {
-		l.open = true
-		b.mu.tasks++
-	}
 }
 
 func (b *Budget) releaseLocked(bytes int64) {

@@ -7,8 +7,8 @@
 // finished but not read yet is *evictable*: its owner registers it, and who
 // waits for a floor makes it write itself to disk.
 //
-// Memory cannot deadlock because only a lease that holds no more than its
-// floor waits: whoever holds more runs on and gives it back.
+// Memory cannot deadlock because only who holds nothing waits: whoever holds a
+// lease runs on and gives it back.
 //
 //	region, one anonymous mapping          own mappings
 //	+-------+-------+-------+-- - - --+    +----------------+

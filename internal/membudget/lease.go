@@ -13,11 +13,9 @@ type Lease struct {
 	budget *Budget
 
 	// Guarded by the budget's lock.
-	floorBytes   int64
 	grantedBytes int64
 	usedBytes    int64
 	held         []*Chunk // in no order; Chunk.place is the index
-	open         bool     // has a floor and was granted it
 }
 
 // Chunk is a piece of memory of a lease. Data may be written by the holder.
@@ -71,14 +69,18 @@ func (l *Lease) Grow(bytes int64) bool {
 }
 
 // Demand asks for bytes more where there is no way to go on without, as for
-// one record that is larger than the floor. It evicts, and waits when the lease
-// holds no more than its floor; otherwise, and when every task waits like
-// this, it returns ErrNoRoom.
+// one record that is larger than the floor. It evicts but never waits, because
+// it may hold what others wait for: on ErrNoRoom the task had better end and
+// begin anew with a larger floor.
 func (l *Lease) Demand(ctx context.Context, bytes int64) error {
-	l.budget.mu.Lock()
-	wait := l.open && l.grantedBytes <= l.floorBytes
-	l.budget.mu.Unlock()
-	return l.budget.acquire(ctx, l, bytes, wait)
+	b := l.budget
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	granted, err := b.evictLocked(ctx, l, bytes)
+	if err == nil && !granted {
+		err = fmt.Errorf("membudget: %d bytes more, %d of %d free: %w", bytes, b.limitBytes-b.mu.leasedBytes, b.limitBytes, ErrNoRoom)
+	}
+	return err
 }
 
 // Shrink gives back up to bytes of what is granted and not used.
@@ -119,10 +121,6 @@ func (l *Lease) Close() {
 	defer b.mu.Unlock()
 	granted := l.grantedBytes
 	l.grantedBytes, l.usedBytes = 0, 0
-	if l.open {
-		l.open = false
-		b.mu.tasks--
-	}
 	b.releaseLocked(granted)
 }
 
