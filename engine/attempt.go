@@ -38,10 +38,13 @@ type attempt struct {
 	waiting atomic.Bool  // for memory or map outputs: no progress is expected
 
 	// ---- of the slot's thread
-	counters  Counters
-	lease     *membudget.Lease
-	copyBytes int64
-	copyTime  time.Duration
+	counters   Counters
+	lease      *membudget.Lease
+	floorBytes int64 // of lease
+	roomBytes  int64 // of that, for a record that is larger than usual
+	heldBytes  int64 // leased by the piece of a stream that the attempt reads
+	copyBytes  int64
+	copyTime   time.Duration
 }
 
 // errKilled ends an attempt that the Ledger or the end of its job has killed:
@@ -148,7 +151,7 @@ func (e *roomError) Error() string {
 // a record does not fit, it runs again on a floor as large as needed. Nothing
 // is held while waiting, so attempts cannot block each other for good.
 func (a *attempt) withRoom(body func() error) error {
-	floorBytes := a.run.floorBytes
+	floorBytes := min(a.run.floorBytes, a.run.budget.Limit()-a.heldBytes)
 	for {
 		a.waiting.Store(true)
 		lease, err := a.run.budget.Reserve(a.ctx, floorBytes)
@@ -156,7 +159,7 @@ func (a *attempt) withRoom(body func() error) error {
 		if err != nil {
 			return err
 		}
-		a.lease = lease
+		a.lease, a.floorBytes = lease, floorBytes
 		err = body()
 		lease.Close()
 		a.lease = nil
@@ -164,8 +167,8 @@ func (a *attempt) withRoom(body func() error) error {
 		if need <= floorBytes {
 			return err
 		}
-		floorBytes = need
-		a.counters, a.copyBytes = Counters{}, 0
+		floorBytes, a.roomBytes = need, need-min(a.run.floorBytes, a.run.budget.Limit()/8)
+		a.counters = Counters{}
 	}
 }
 

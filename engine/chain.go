@@ -54,11 +54,11 @@ type partBlocks struct {
 	eof    bool
 }
 
-func (b *partBlocks) next(kept bool) (piece, error) {
-	if b.chunk != nil && !kept {
+func (b *partBlocks) next() (piece, error) {
+	if b.chunk != nil {
 		b.mem.Put(b.chunk)
+		b.chunk = nil
 	}
-	b.chunk = nil
 	if err := b.room(membudget.ChunkBytes); err != nil {
 		return piece{}, err
 	}
@@ -132,4 +132,5 @@ func (b *partBlocks) fill() (n int, err error) {
 	return n, nil
 }
 
+func (b *partBlocks) keep()  { b.chunk = nil }
 func (b *partBlocks) close() { b.r.Close() }

@@ -15,18 +15,19 @@ import (
 // file) is decoded here, by one goroutine, into pieces that wait in leased
 // memory for their maps. At most `held` pieces exist at a time.
 type feeder struct {
-	run    *run
-	job    *jobRun
-	plan   *input.Plan
-	cancel context.CancelCauseFunc
-	ctx    context.Context
-	tokens chan struct{} // one for each piece that may be in memory
-	stream *input.Stream // the one being decoded
-	file   int32
-	offset int64
-	lease  *membudget.Lease // of the piece being filled
-	primed *heldSource      // decoded before the job was submitted, for sampling
-	done   chan struct{}
+	run        *run
+	job        *jobRun
+	plan       *input.Plan
+	cancel     context.CancelCauseFunc
+	ctx        context.Context
+	tokens     chan struct{} // one for each piece that may be in memory
+	stream     *input.Stream // the one being decoded
+	file       int32
+	offset     int64
+	lease      *membudget.Lease // of the piece being filled
+	tokensHeld int              // by the piece being filled
+	primed     *heldSource      // decoded before the job was submitted, for sampling
+	done       chan struct{}
 }
 
 func newFeeder(r *run, j *jobRun, plan *input.Plan) *feeder {
@@ -100,17 +101,16 @@ func (f *feeder) piece(file int32) (*heldSource, error) {
 		}
 		f.stream, f.file, f.offset = stream, file, 0
 	}
-	select {
-	case f.tokens <- struct{}{}:
-	case <-f.ctx.Done():
-		return nil, context.Cause(f.ctx)
+	f.tokensHeld = 0
+	if err := f.takeTokens(1); err != nil {
+		return nil, err
 	}
 	lease, err := f.run.budget.Reserve(f.ctx, f.run.heldBytes+2*membudget.ChunkBytes)
 	if err != nil {
 		return nil, err
 	}
 	f.lease = lease
-	p := &heldSource{plan: f.plan, file: file, lease: lease, offset: f.offset, free: func() { <-f.tokens }}
+	p := &heldSource{plan: f.plan, file: file, lease: lease, offset: f.offset}
 	for p.bytes < f.run.heldBytes && f.stream.Next() {
 		b := f.stream.Block()
 		p.blocks = append(p.blocks, heldBlock{b, f.stream.Chunk()})
@@ -118,6 +118,12 @@ func (f *feeder) piece(file int32) (*heldSource, error) {
 		p.bytes += int64(len(b.Data))
 	}
 	f.offset += p.bytes
+	held := f.tokensHeld
+	p.free = func() {
+		for range held {
+			<-f.tokens
+		}
+	}
 	if err := f.stream.Err(); err != nil {
 		p.release()
 		return nil, inputError{err}
@@ -130,7 +136,20 @@ func (f *feeder) piece(file int32) (*heldSource, error) {
 	return p, nil
 }
 
-// stop ends the feeder and waits for it, unless it hangs in a read that
+// takeTokens waits until the piece being filled holds n tokens.
+func (f *feeder) takeTokens(n int) error {
+	for f.tokensHeld < n {
+		select {
+		case f.tokens <- struct{}{}:
+			f.tokensHeld++
+		case <-f.ctx.Done():
+			return context.Cause(f.ctx)
+		}
+	}
+	return nil
+}
+
+// stop ends the feeder. It is not waited for: it may hang in a read that
 // cannot be interrupted (a FIFO nobody writes to).
 func (f *feeder) stop(cause error) {
 	if cause == nil {
@@ -148,8 +167,11 @@ func (m feedMemory) Get(n int) (*membudget.Chunk, error) {
 	if !errors.As(err, &room) {
 		return c, err
 	}
-	// A giant record: wait for the memory. What this feeder holds meanwhile is
-	// bounded, and maps hold nothing while they wait.
+	// A giant record. It is the only piece in memory until its map has
+	// committed, so that this map finds room for its floor beside it.
+	if err := m.f.takeTokens(m.f.run.heldPieces); err != nil {
+		return nil, err
+	}
 	extra, err := m.f.run.budget.Reserve(m.f.ctx, int64(max(n, membudget.ChunkBytes)))
 	if err != nil {
 		return nil, err

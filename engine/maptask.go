@@ -16,6 +16,9 @@ type mapResult struct {
 
 // runMap is the whole of a map attempt, on its slot's thread.
 func (a *attempt) runMap(src source) (res mapResult, err error) {
+	if held, ok := src.(*heldSource); ok {
+		a.heldBytes = held.lease.Granted()
+	}
 	err = a.withRoom(func() error {
 		if a.job.mapOnly() {
 			return a.mapToOutput(src)
@@ -65,7 +68,7 @@ func (a *attempt) bufferOptions() spill.Options {
 	j, r := a.job, a.run
 	o := spill.Options{
 		Parts: j.parts, Cuts: j.cuts, Partition: j.job.Partition, AppendKey: j.job.AppendKey, Combiner: j.job.NewCombiner,
-		StartBytes: r.sortBufferBytes, SpillPercent: r.o.SpillPercent, Growth: !r.o.NoGrowth, GrowthThreshold: r.o.GrowthThreshold,
+		StartBytes: min(r.sortBufferBytes, max(spill.LeastBytes, a.floorBytes-a.roomBytes-taskOverheadBytes)), SpillPercent: r.o.SpillPercent, Growth: !r.o.NoGrowth, GrowthThreshold: r.o.GrowthThreshold,
 		Lease: a.lease, AfmBytes: r.afmBytes, Codec: r.o.Codec, CreateTemp: r.createTemp("map"),
 		Killed: a.killed, Background: r.helper(a.slot), Notify: a.notifySpill,
 	}
@@ -89,8 +92,8 @@ func (a *attempt) feed(src source, mapper jobs.Mapper, out jobs.Emitter,
 	defer in.close()
 	delim := a.job.job.Delim.Byte()
 	total := src.storedBytes()
-	for kept := false; ; {
-		p, err := in.next(kept)
+	for {
+		p, err := in.next()
 		if err == io.EOF {
 			break
 		}
@@ -99,7 +102,11 @@ func (a *attempt) feed(src source, mapper jobs.Mapper, out jobs.Emitter,
 		}
 		a.counters.MapInputRecords += countRecords(p.block.Data, delim)
 		a.counters.MapInputBytes += int64(len(p.block.Data))
-		if kept, err = each(p); err != nil {
+		kept, err := each(p)
+		if kept {
+			in.keep()
+		}
+		if err != nil {
 			return inFile(err, p.block)
 		}
 		a.tick(p.consumedBytes, total)

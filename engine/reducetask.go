@@ -13,12 +13,16 @@ import (
 // runReduce is the whole of a reduce attempt, on its slot's thread: copy
 // (take every map's partition), sort (merge down to one pass), reduce.
 func (a *attempt) runReduce() error {
+	fetch := a.job.shuffle.Fetch(int(a.id.Task))
+	defer fetch.Close()
+	if err := a.copyPhase(fetch); err != nil {
+		return err
+	}
+	records := a.counters.ReduceInputRecords
+	// Memory is reserved after the copy, so that a reduce that waits for maps
+	// keeps none from them.
 	return a.withRoom(func() error {
-		fetch := a.job.shuffle.Fetch(int(a.id.Task))
-		defer fetch.Close()
-		if err := a.copyPhase(fetch); err != nil {
-			return err
-		}
+		a.counters.ReduceInputRecords, a.counters.ReduceShuffleBytes = records, a.copyBytes
 		a.phase(slots.PhaseSort)
 		m, err := spill.NewMerge(a.ctx, a.mergeOptions(fetch.Outputs()))
 		if err != nil {
@@ -45,7 +49,7 @@ func (a *attempt) copyPhase(fetch *shuffle.Fetch[*spill.MapOutput]) error {
 		a.counters.ReduceInputRecords += records
 		return nil
 	})
-	a.counters.ReduceShuffleBytes, a.copyTime = a.copyBytes, time.Since(begun)
+	a.copyTime = time.Since(begun)
 	a.ppm.Store(333_333)
 	return err
 }

@@ -210,6 +210,8 @@ const (
 	// taskOverheadBytes of an attempt's floor are input and output blocks and
 	// the writing of spills.
 	taskOverheadBytes = 2 << 20
+	// sampleLeaseBytes hold the piece of input that is sampled at a time.
+	sampleLeaseBytes = 4 * membudget.ChunkBytes
 	// reservedFDs are for the standard streams, the runtime, the events file,
 	// outputs and their directories.
 	reservedFDs = 16
@@ -386,7 +388,7 @@ func (r *run) planMaps(j *jobRun) error {
 	if !j.job.Ordered || j.job.Partition != nil || j.parts <= 1 {
 		return nil
 	}
-	lease, err := r.budget.Reserve(r.ctx, r.floorBytes)
+	lease, err := r.budget.Reserve(r.ctx, sampleLeaseBytes)
 	if err != nil {
 		return err
 	}

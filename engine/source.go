@@ -20,9 +20,8 @@ type source interface {
 
 // blocks yields a source's blocks in order.
 type blocks interface {
-	// next returns the next block, io.EOF after the last. kept: the previous
-	// block's chunk now belongs to the kvbuffer.
-	next(kept bool) (piece, error)
+	next() (piece, error) // the next block, io.EOF after the last
+	keep()                // the chunk of the block at hand now belongs to the kvbuffer
 	close()
 }
 
@@ -53,16 +52,14 @@ type fileBlocks struct {
 	lease *membudget.Lease
 }
 
-func (b *fileBlocks) next(kept bool) (piece, error) {
-	if kept {
-		b.r.Keep()
-	}
+func (b *fileBlocks) next() (piece, error) {
 	if b.r.Next() {
 		return piece{b.r.Block(), b.r.Chunk(), b.lease, b.r.Consumed()}, nil
 	}
 	return piece{}, endOf(b.r.Err())
 }
 
+func (b *fileBlocks) keep()  { b.r.Keep() }
 func (b *fileBlocks) close() { b.r.Close() }
 
 // endOf is a finished reader's error: io.EOF when it just ended. Room is
@@ -132,10 +129,7 @@ type heldBlocks struct {
 	done int64
 }
 
-func (b *heldBlocks) next(kept bool) (piece, error) {
-	if kept {
-		b.s.taken = true
-	}
+func (b *heldBlocks) next() (piece, error) {
 	if b.i++; b.i >= len(b.s.blocks) {
 		return piece{}, io.EOF
 	}
@@ -144,6 +138,7 @@ func (b *heldBlocks) next(kept bool) (piece, error) {
 	return piece{h.block, h.chunk, b.s.lease, b.done}, nil
 }
 
+func (b *heldBlocks) keep()  { b.s.taken = true }
 func (b *heldBlocks) close() {}
 
 // streamSource is a piece of a compressed file that is decoded again.
@@ -170,10 +165,7 @@ type streamBlocks struct {
 	done  int64
 }
 
-func (b *streamBlocks) next(kept bool) (piece, error) {
-	if kept {
-		b.st.Keep()
-	}
+func (b *streamBlocks) next() (piece, error) {
 	if b.st.Next() {
 		b.done += int64(len(b.st.Block().Data))
 		return piece{b.st.Block(), b.st.Chunk(), b.lease, b.done}, nil
@@ -181,6 +173,7 @@ func (b *streamBlocks) next(kept bool) (piece, error) {
 	return piece{}, endOf(b.st.Err())
 }
 
+func (b *streamBlocks) keep()  { b.st.Keep() }
 func (b *streamBlocks) close() { b.st.Close() }
 
 // inputError marks a failure of the input itself.
