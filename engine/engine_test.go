@@ -427,3 +427,30 @@ func TestUnderPIDHFSMapsBorrowTheReduceSlotAndUnderFairTheyDoNot(t *testing.T) {
 		}
 	}
 }
+
+func TestOneRecordOfThreeQuartersOfTheBoundIsSorted(t *testing.T) {
+	var data bytes.Buffer
+	data.WriteString("b\n")
+	data.Write(bytes.Repeat([]byte{'x'}, 12_000_000))
+	data.WriteString("\na\n")
+	var zipped bytes.Buffer
+	w := gzip.NewWriter(&zipped)
+	w.Write(data.Bytes())
+	w.Close()
+	dir := writeFiles(t, []jobtest.File{{Path: "x", Data: data.Bytes()}, {Path: "x.gz", Data: zipped.Bytes()}})
+	for name, o := range map[string]engine.Options{
+		"from a file":           {Inputs: []string{filepath.Join(dir, "x")}},
+		"from standard input":   {Inputs: []string{"-"}, Stdin: bytes.NewReader(data.Bytes())},
+		"from a gzip stream":    {Inputs: []string{filepath.Join(dir, "x.gz")}, BlockBytes: 1 << 10},
+		"from a small gzip":     {Inputs: []string{filepath.Join(dir, "x.gz")}},
+		"borrowing, from stdin": {Inputs: []string{"-"}, Stdin: bytes.NewReader(data.Bytes()), Policy: newPolicy(t, "pi-dhfs")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o.MemoryBytes, o.MapSlots, o.ReduceSlots, o.TempDirs = 16<<20, 1, 1, []string{t.TempDir()}
+			got, _ := must(t, chains(t)["sort"](), o)
+			if len(got) != data.Len() || string(got[:5]) != "a\nb\nx" {
+				t.Errorf("%d bytes beginning %q", len(got), got[:min(5, len(got))])
+			}
+		})
+	}
+}

@@ -162,17 +162,20 @@ func (f *feeder) stop(cause error) {
 type feedMemory struct{ f *feeder }
 
 func (m feedMemory) Get(n int) (*membudget.Chunk, error) {
-	c, err := taskMemory{m.f.lease}.Get(n)
+	f := m.f
+	if int64(n) > membudget.ChunkBytes || f.lease.Available() < membudget.ChunkBytes {
+		// A giant record. Its piece is the only one in memory until its map has
+		// committed, so that this map finds room for its floor beside it.
+		if err := f.takeTokens(f.run.heldPieces); err != nil {
+			return nil, err
+		}
+	}
+	c, err := taskMemory{f.lease}.Get(n)
 	var room *roomError
 	if !errors.As(err, &room) {
 		return c, err
 	}
-	// A giant record. It is the only piece in memory until its map has
-	// committed, so that this map finds room for its floor beside it.
-	if err := m.f.takeTokens(m.f.run.heldPieces); err != nil {
-		return nil, err
-	}
-	extra, err := m.f.run.budget.Reserve(m.f.ctx, int64(max(n, membudget.ChunkBytes)))
+	extra, err := f.run.budget.Reserve(f.ctx, int64(max(n, membudget.ChunkBytes)))
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +188,7 @@ func (m feedMemory) Get(n int) (*membudget.Chunk, error) {
 		extra.Close()
 		return nil, room
 	}
-	extra.Transfer(m.f.lease, c)
+	extra.Transfer(f.lease, c)
 	extra.Close()
 	return c, nil
 }

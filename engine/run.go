@@ -113,7 +113,7 @@ func (r *run) prepare(chain jobs.Chain, o Options) error {
 	}
 	r.plan, err = input.NewPlan(r.o.Inputs, input.Options{
 		BlockBytes: r.o.BlockBytes, MapSlots: r.o.MapSlots * r.o.Trackers, All: r.o.All, Delim: first.Delim.Byte(), NUL: first.Delim == jobs.NUL,
-		SkipBinary: first.SkipBinary, Stdin: r.o.Stdin, CreateTemp: r.createTemp("record"),
+		SkipBinary: first.SkipBinary, Stdin: r.o.Stdin, CreateTemp: r.createTemp("record"), GatherBytes: min(8<<20, r.o.MemoryBytes/16),
 	})
 	if err != nil {
 		return err
