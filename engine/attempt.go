@@ -193,27 +193,38 @@ func (a *attempt) roomFor(err error) int64 {
 type taskMemory struct{ lease *membudget.Lease }
 
 // Get returns a chunk of at least n bytes, growing the lease where it must.
+// Small files get pieces of a chunk: a kvbuffer may keep very many of them.
 func (m taskMemory) Get(n int) (*membudget.Chunk, error) {
-	if n <= membudget.ChunkBytes {
-		if c, ok := m.lease.Chunk(); ok {
-			return c, nil
-		}
-		if m.lease.Grow(membudget.ChunkBytes) {
-			if c, ok := m.lease.Chunk(); ok {
-				return c, nil
-			}
-		}
-		return nil, &roomError{membudget.ChunkBytes, "an input block"}
+	take, charged := m.lease.Chunk, int64(membudget.ChunkBytes)
+	switch {
+	case n > membudget.ChunkBytes:
+		take, charged = func() (*membudget.Chunk, bool) { return m.lease.Big(int64(n)) }, int64(n)+bigSlackBytes
+	case n <= membudget.ChunkBytes/2:
+		take = func() (*membudget.Chunk, bool) { return m.lease.Piece(n) }
 	}
-	if c, ok := m.lease.Big(int64(n)); ok {
+	if c, ok := take(); ok {
 		return c, nil
 	}
-	if m.lease.Grow(int64(n)) {
-		if c, ok := m.lease.Big(int64(n)); ok {
+	if m.lease.Grow(charged) {
+		if c, ok := take(); ok {
 			return c, nil
 		}
 	}
-	return nil, &roomError{int64(n) + membudget.ChunkBytes, fmt.Sprintf("a record of %d bytes", n)}
+	if n > membudget.ChunkBytes {
+		return nil, &roomError{charged + membudget.ChunkBytes, fmt.Sprintf("a record of %d bytes", n)}
+	}
+	return nil, &roomError{charged, "an input block"}
+}
+
+// bigSlackBytes is what rounding to pages may add to a large chunk.
+const bigSlackBytes = 64 << 10
+
+// Charge accounts for memory that a decoder keeps on the Go heap.
+func (m taskMemory) Charge(bytes int64) (release func(), err error) {
+	if !m.lease.Grow(bytes) {
+		return nil, &roomError{bytes, fmt.Sprintf("a decoder's window of %d bytes", bytes)}
+	}
+	return func() { m.lease.Shrink(bytes) }, nil
 }
 
 // Put gives a chunk back.

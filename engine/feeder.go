@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 
 	"mrlocal/input"
@@ -194,3 +195,12 @@ func (m feedMemory) Get(n int) (*membudget.Chunk, error) {
 }
 
 func (m feedMemory) Put(c *membudget.Chunk) { m.f.lease.Free(c) }
+
+// Charge accounts for a stream's decoder, which outlives the pieces.
+func (m feedMemory) Charge(bytes int64) (release func(), err error) {
+	lease, ok := m.f.run.budget.TryReserve(bytes)
+	if !ok {
+		return nil, &roomError{bytes, fmt.Sprintf("a decoder's window of %d bytes", bytes)}
+	}
+	return lease.Close, nil
+}
