@@ -11,9 +11,19 @@ import (
 	"strings"
 	"testing"
 
+	"mrlocal/internal/invariant"
 	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
 )
+
+// seeds is how many random runs a test makes: fewer in a checked build, which
+// poisons every chunk that is freed.
+func seeds(n uint64) uint64 {
+	if invariant.Enabled {
+		return max(2, n/4)
+	}
+	return n
+}
 
 // pair is one record of the oracle.
 type pair struct{ key, value string }
@@ -63,10 +73,18 @@ func (k *kit) options(floorBytes int64) (o Options, done func()) {
 	return Options{Parts: 1, Lease: l, CreateTemp: k.createTemp, Notify: func(e Event) { k.events = append(k.events, e) }}, l.Close
 }
 
+// mergeLease is the floor of a reduce; outputs may be evicted for it.
+func (k *kit) mergeLease(outs []*MapOutput) *membudget.Lease {
+	for _, out := range outs {
+		out.Register(k.budget)
+	}
+	return k.lease(4 << 20)
+}
+
 // read merges one partition record by record.
 func (k *kit) read(outs []*MapOutput, part int, change func(*MergeOptions)) []pair {
 	k.t.Helper()
-	l := k.lease(4 << 20)
+	l := k.mergeLease(outs)
 	defer l.Close()
 	o := MergeOptions{Inputs: outs, Part: part, Lease: l, CreateTemp: k.createTemp}
 	if change != nil {
@@ -89,7 +107,7 @@ func (k *kit) read(outs []*MapOutput, part int, change func(*MergeOptions)) []pa
 // readGroups merges one partition group by group.
 func (k *kit) readGroups(outs []*MapOutput, part int, change func(*MergeOptions)) []pair {
 	k.t.Helper()
-	l := k.lease(4 << 20)
+	l := k.mergeLease(outs)
 	defer l.Close()
 	o := MergeOptions{Inputs: outs, Part: part, Lease: l, CreateTemp: k.createTemp}
 	if change != nil {
@@ -173,7 +191,7 @@ func randomBytes(r *rand.Rand, n int) string {
 func TestMergedBuffersAreTheStableSortOfWhatWasEmitted(t *testing.T) {
 	for _, kind := range keyKinds {
 		t.Run(kind.name, func(t *testing.T) {
-			for seed := range uint64(6) {
+			for seed := range seeds(6) {
 				r := rand.New(rand.NewPCG(seed, 1))
 				metamorphic(t, r, seed, kind.make)
 			}
@@ -211,9 +229,9 @@ func metamorphic(t *testing.T, r *rand.Rand, seed uint64, makeKey func(*rand.Ran
 		if err != nil {
 			t.Fatal(err)
 		}
-		n := r.IntN(20_000)
+		n := r.IntN(8000)
 		if o.StartBytes == 1<<10 {
-			n = r.IntN(2000)
+			n = r.IntN(800)
 		}
 		for i := range n {
 			key := makeKey(r)
@@ -290,7 +308,7 @@ func TestTakenBlocksAreSortedLikeEmittedRecords(t *testing.T) {
 		}
 		return dst
 	}
-	for seed := range uint64(24) {
+	for seed := range seeds(16) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		k := newKit(t, 64<<20)
 		o, done := k.options(int64(10+r.IntN(20)) * membudget.ChunkBytes)
@@ -309,7 +327,7 @@ func TestTakenBlocksAreSortedLikeEmittedRecords(t *testing.T) {
 		}
 		want := make([][]pair, o.Parts)
 		var reader *membudget.Chunk
-		for range r.IntN(40) {
+		for range r.IntN(10) {
 			if reader == nil {
 				var ok bool
 				if reader, ok = o.Lease.Chunk(); !ok {
@@ -379,7 +397,7 @@ func (concat) Fold(acc, value []byte) []byte { return append(acc, value...) }
 
 func TestHashCombiningFoldsEveryValueOnce(t *testing.T) {
 	for _, kind := range keyKinds {
-		for seed := range uint64(8) {
+		for seed := range seeds(6) {
 			r := rand.New(rand.NewPCG(seed, 3))
 			t.Run(fmt.Sprint(kind.name, "/", seed), func(t *testing.T) { combines(t, r, seed, kind.make) })
 		}
@@ -409,7 +427,7 @@ func combines(t *testing.T, r *rand.Rand, seed uint64, makeKey func(*rand.Rand) 
 		if err != nil {
 			t.Fatal(err)
 		}
-		n := r.IntN(60_000)
+		n := r.IntN(20_000)
 		if strings.HasPrefix(kind(makeKey), "kkkk") {
 			n /= 20
 		}
@@ -474,7 +492,7 @@ func kind(makeKey func(*rand.Rand) string) string {
 // A merge that is told in its middle that what it reads was evicted goes on
 // from the disk, at any place, and the memory comes free at once.
 func TestEvictionWhileAMergeReadsChangesNothing(t *testing.T) {
-	for seed := range uint64(60) {
+	for seed := range seeds(40) {
 		r := rand.New(rand.NewPCG(seed, 5))
 		k := newKit(t, 64<<20)
 		makeKey := keyKinds[r.IntN(len(keyKinds))].make
@@ -493,7 +511,7 @@ func TestEvictionWhileAMergeReadsChangesNothing(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for i := range r.IntN(30_000) {
+			for i := range r.IntN(12_000) {
 				key, value := makeKey(r), fmt.Sprint(m, ".", i)
 				if r.IntN(1000) == 0 {
 					value += strings.Repeat("v", r.IntN(1000))
