@@ -68,6 +68,8 @@ func (c *coordinator) runJob(ctx context.Context, j *jobRun) error {
 		c.windDown()
 		return c.failure
 	}
+	c.inbox.apply()
+	j.noteBinary()
 	j.finish()
 	return nil
 }

@@ -59,7 +59,7 @@ func (f *feeder) serve(post func(func())) {
 			}
 			streams = streams[1:]
 		}
-		announce(fileSource{f.plan, split}, false)
+		announce(fileSource{f.plan, split, f.job.skippedBinary}, false)
 	}
 	for _, file := range streams {
 		if err := f.decode(file, announce); err != nil {
@@ -130,6 +130,9 @@ func (f *feeder) piece(file int32) (*heldSource, error) {
 		return nil, inputError{err}
 	}
 	if len(p.blocks) == 0 {
+		if f.stream.Skipped() {
+			f.job.skippedBinary([]int32{file})
+		}
 		f.stream.Close()
 		p.release()
 		return nil, nil

@@ -3,6 +3,8 @@ package engine
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"sync"
 
 	"mrlocal/jobs"
@@ -25,7 +27,8 @@ type jobRun struct {
 	sealed    bool     // no more will come
 	ready     int32    // map tasks the Ledger may start
 	feeder    *feeder
-	before    *jobRun // of the chain: its parts are the input
+	before    *jobRun            // of the chain: its parts are the input
+	binary    map[int32]struct{} // files that were left out
 
 	shuffle *shuffle.Shuffle[*spill.MapOutput] // nil: map-only
 	outputs []*spill.MapOutput                 // committed, by map task; owned by shuffle
@@ -209,6 +212,35 @@ func (j *jobRun) partSizes(column jobs.Column) []int64 {
 		}
 	}
 	return sizes
+}
+
+// skippedBinary notes files that were left out as binary; a task that is tried
+// again names them again. Called from any goroutine.
+func (j *jobRun) skippedBinary(files []int32) {
+	if len(files) == 0 {
+		return
+	}
+	files = slices.Clone(files)
+	j.run.coordinator.inbox.post(func() {
+		for _, f := range files {
+			j.binary[f] = struct{}{}
+		}
+	})
+}
+
+// noteBinary tells of the binary files that were left out, once, by number
+// and by the first in input order.
+func (j *jobRun) noteBinary() {
+	if len(j.binary) == 0 {
+		return
+	}
+	first := slices.Min(slices.Collect(maps.Keys(j.binary)))
+	path := j.run.plan.Files[first].Path
+	if len(j.binary) == 1 {
+		j.run.o.Note(fmt.Sprintf("%s: skipped: it is binary", path))
+		return
+	}
+	j.run.o.Note(fmt.Sprintf("%d binary files skipped, the first is %s", len(j.binary), path))
 }
 
 // finish releases what the job held, once its output is complete.

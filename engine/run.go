@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -238,6 +239,9 @@ func (r *run) runAll(chain jobs.Chain) error {
 	if err := r.target.Start(); err != nil {
 		return err
 	}
+	if n := tempdir.Sweep(r.tempDirs()); n > 0 {
+		r.o.Note(fmt.Sprintf("removed what %d killed runs left in %s", n, strings.Join(r.tempDirs(), ", ")))
+	}
 	c := r.coordinator
 	defer c.inbox.close()
 	var before *jobRun
@@ -300,7 +304,7 @@ func (r *run) startSlots() error {
 // newJob prepares a job: its input (the plan, or the parts of the job before),
 // its reduce tasks and cut points, its output.
 func (r *run) newJob(job jobs.Job, before *jobRun, last bool) (*jobRun, error) {
-	j := &jobRun{run: r, job: job}
+	j := &jobRun{run: r, job: job, binary: map[int32]struct{}{}}
 	r.jobs = append(r.jobs, j)
 	inputBytes := r.plan.Bytes
 	if before == nil {
@@ -382,7 +386,7 @@ func (r *run) planMaps(j *jobRun) error {
 		}
 	} else {
 		for i := range r.plan.Splits {
-			j.sources = append(j.sources, fileSource{r.plan, &r.plan.Splits[i]})
+			j.sources = append(j.sources, fileSource{r.plan, &r.plan.Splits[i], j.skippedBinary})
 		}
 	}
 	if !j.job.Ordered || j.job.Partition != nil || j.parts <= 1 {
@@ -394,6 +398,7 @@ func (r *run) planMaps(j *jobRun) error {
 	}
 	defer lease.Close()
 	j.cuts, j.parts, err = sampleJob(&j.job, r.plan, first, j.parts, lease)
+	r.stream.Append(trace.Event{At: r.now(), Op: trace.OpSample, Job: int32(len(r.jobs) - 1), A: samplePlaces, B: int64(len(j.cuts))})
 	return err
 }
 

@@ -36,20 +36,22 @@ type piece struct {
 
 // fileSource is a split of files on disk.
 type fileSource struct {
-	plan  *input.Plan
-	split *input.Split
+	plan    *input.Plan
+	split   *input.Split
+	skipped func(files []int32)
 }
 
 func (s fileSource) storedBytes() int64     { return s.split.Bytes }
 func (s fileSource) again() (source, error) { return s, nil }
 func (s fileSource) open(mem taskMemory) (blocks, error) {
-	return &fileBlocks{s.plan.Open(*s.split, mem), mem.lease}, nil
+	return &fileBlocks{s.plan.Open(*s.split, mem), mem.lease, s.skipped}, nil
 }
 
 // fileBlocks adapts input.Reader.
 type fileBlocks struct {
-	r     *input.Reader
-	lease *membudget.Lease
+	r       *input.Reader
+	lease   *membudget.Lease
+	skipped func(files []int32) // hears which files were binary
 }
 
 func (b *fileBlocks) next() (piece, error) {
@@ -59,8 +61,11 @@ func (b *fileBlocks) next() (piece, error) {
 	return piece{}, endOf(b.r.Err())
 }
 
-func (b *fileBlocks) keep()  { b.r.Keep() }
-func (b *fileBlocks) close() { b.r.Close() }
+func (b *fileBlocks) keep() { b.r.Keep() }
+func (b *fileBlocks) close() {
+	b.skipped(b.r.Skipped())
+	b.r.Close()
+}
 
 // endOf is a finished reader's error: io.EOF when it just ended. Room is
 // asked for again; anything else the next attempt would only meet again.
