@@ -3,6 +3,7 @@ package spill
 import (
 	"bytes"
 	"encoding/binary"
+	"math/bits"
 
 	"mrlocal/internal/membudget"
 )
@@ -153,6 +154,13 @@ func putEmitted(dst, key, value []byte) int {
 	n += copy(dst[n:], key)
 	return n + copy(dst[n:], value)
 }
+
+// emittedBytes is what putEmitted writes.
+func emittedBytes(key, value []byte) int {
+	return uvarintBytes(len(key)) + uvarintBytes(len(value)) + len(key) + len(value)
+}
+
+func uvarintBytes(n int) int { return (bits.Len(uint(n)|1) + 6) / 7 }
 
 func keyed(p []byte) (key, rest []byte) {
 	k, n := binary.Uvarint(p)

@@ -27,6 +27,12 @@ type Buffer struct {
 	room     int64   // bytes until the spill mark
 	counted  int     // of emits, until somebody looks up
 
+	// Of hash-combining with sums.
+	pending   [pendingSums]pendingSum
+	pendings  int
+	deltaRoom [8]byte
+	touched   uint64 // only keeps looks ahead from being optimised away
+
 	load    *load
 	mode    mode
 	part    func(key []byte, parts int) int // nil: one part, or cuts
@@ -426,6 +432,7 @@ func (b *Buffer) spillFolded(key, value []byte) {
 
 // Close sorts what is left, which stays in memory, and waits for spills.
 func (b *Buffer) Close() (*MapOutput, error) {
+	b.addPending()
 	b.note()
 	b.wait()
 	if b.err == nil && b.lent.taken {

@@ -7,6 +7,16 @@ import (
 	"mrlocal/internal/membudget"
 )
 
+// pendingSum is a short key and what is to be added to its sum.
+type pendingSum struct{ a, w, meta, delta uint64 }
+
+const (
+	pendingSums = 32
+
+	// cacheChunks of table are quick to look into without asking ahead.
+	cacheChunks = 3
+)
+
 // fold combines a value into its key's accumulator.
 //
 // hot:
@@ -27,19 +37,62 @@ func (b *Buffer) fold(key, value []byte) {
 		return
 	}
 	a, w := words(key)
-	hash := hashWords(a, w, len(key))
-	meta := slotMetaOf(len(key), hash)
-	c := t.chunkOf(hash)
-	slot, found := c.find(a, w, meta)
-	if found && b.mode == sumMode {
-		binary.LittleEndian.PutUint64(slot[slotAcc:], binary.LittleEndian.Uint64(slot[slotAcc:])+binary.LittleEndian.Uint64(value))
+	meta := slotMetaOf(len(key), hashWords(a, w, len(key)))
+	if b.mode != sumMode {
+		if slot, found := t.chunkOf(uint32(meta)).find(a, w, meta); found {
+			b.foldSlot(key, slot, value)
+		} else {
+			b.insert(key, a, w, meta, b.first(value))
+		}
 		return
 	}
+	delta := binary.LittleEndian.Uint64(value)
+	if len(t.chunks) <= cacheChunks {
+		b.addSum(a, w, meta, delta)
+		return
+	}
+	b.pending[b.pendings] = pendingSum{a, w, meta, delta}
+	if b.pendings++; b.pendings == pendingSums {
+		b.addPending()
+	}
+}
+
+// addPending adds what is pending to the sums. Slots of a table larger than
+// the caches are far away: it looks at all of them first, so that the ways
+// overlap, and then adds.
+//
+// hot:
+func (b *Buffer) addPending() {
+	pending := b.pending[:b.pendings]
+	b.pendings = 0
+	if t := &b.load.table; len(t.directory) > 0 {
+		var metas uint64
+		for i := range pending {
+			hash := uint32(pending[i].meta)
+			metas += t.chunkOf(hash).meta(hash & slotMask)
+		}
+		b.touched += metas
+	}
+	for i := range pending {
+		p := &pending[i]
+		if len(b.load.table.directory) == 0 && !b.startTable() {
+			return
+		}
+		b.addSum(p.a, p.w, p.meta, p.delta)
+	}
+}
+
+// addSum adds to the sum of a short key.
+//
+// hot:
+func (b *Buffer) addSum(a, w, meta, delta uint64) {
+	slot, found := b.load.table.chunkOf(uint32(meta)).find(a, w, meta)
 	if found {
-		b.foldSlot(key, slot, value)
+		binary.LittleEndian.PutUint64(slot[slotAcc:], binary.LittleEndian.Uint64(slot[slotAcc:])+delta)
 		return
 	}
-	b.insert(key, a, w, meta, b.first(value))
+	binary.LittleEndian.PutUint64(b.deltaRoom[:], delta)
+	b.insert(nil, a, w, meta, b.deltaRoom[:])
 }
 
 func (b *Buffer) refuseValue(value []byte) {

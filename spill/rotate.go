@@ -141,6 +141,10 @@ func (b *Buffer) keep() error {
 		return err
 	}
 	b.combineWith(l, slices)
+	if small, run, ok := b.shrunk(l, slices); ok {
+		b.free(l)
+		l, slices = small, run
+	}
 	b.adopt(l, slices)
 	addStats(b.out.stats, &l.arena, slices)
 	return nil

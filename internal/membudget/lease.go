@@ -248,10 +248,15 @@ func (l *Lease) letGoLocked(c *Chunk) {
 	l.usedBytes -= c.bytes
 }
 
+// poisonBytes of a chunk are overwritten in a checked build when it is freed:
+// enough to find who looks at it, and not the whole, because everything is
+// slow there.
+const poisonBytes = 8 << 10
+
 // dropLocked gives a chunk or piece back to the region. Its holder finds nil
 // where the memory was.
 func (b *Budget) dropLocked(c *Chunk) {
-	invariant.Mangle(c.Data)
+	invariant.Mangle(c.Data[:min(len(c.Data), poisonBytes)])
 	c.Data = nil
 	if c.pages != 0 {
 		b.mu.region.putPages(c.home, c.pages)
