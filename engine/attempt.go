@@ -99,16 +99,42 @@ func guard(what string, f func() error) (err error) {
 	return nil
 }
 
+// whole runs an attempt. A panic in mrlocal's own code ends the attempt, not
+// the process, so that the run can still clean up behind itself.
+func whole(attempt func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = &internalError{fault: p, stack: debug.Stack()}
+		}
+	}()
+	return attempt()
+}
+
+// internalError is a fault of mrlocal; another attempt does not mend it.
+type internalError struct {
+	fault any
+	stack []byte
+}
+
+func (e *internalError) Error() string { return fmt.Sprintf("internal error: %v", e.fault) }
+
 // reportFailure prints what failed an attempt of user code with its stack,
 // indented, so that it cannot be taken for mrlocal's own words.
 func (a *attempt) reportFailure(err error) {
+	var stack []byte
 	var ue *userError
-	if a.job.job.BuiltIn || !errors.As(err, &ue) {
+	var internal *internalError
+	switch {
+	case errors.As(err, &internal):
+		stack = internal.stack
+	case errors.As(err, &ue) && !a.job.job.BuiltIn:
+		stack = ue.stack
+	default:
 		return
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "mrlocal: attempt %s failed: %v\n", a.name(), oneLine(err.Error()))
-	for line := range strings.Lines(string(ue.stack)) {
+	for line := range strings.Lines(string(stack)) {
 		b.WriteString("    ")
 		b.WriteString(line)
 	}

@@ -135,14 +135,18 @@ func (c *coordinator) start(s slots.Start) {
 
 func (c *coordinator) runMapOn(a *attempt, src source) {
 	cpu := threadCPU()
-	res, err := a.runMap(src)
+	var res mapResult
+	err := whole(func() (err error) {
+		res, err = a.runMap(src)
+		return err
+	})
 	spent := threadCPU() - cpu
 	c.inbox.post(func() { c.mapEnded(a, src, res, err, spent) })
 }
 
 func (c *coordinator) runReduceOn(a *attempt) {
 	cpu := threadCPU()
-	err := a.runReduce()
+	err := whole(a.runReduce)
 	spent := threadCPU() - cpu
 	c.inbox.post(func() { c.reduceEnded(a, err, spent) })
 }

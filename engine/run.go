@@ -397,7 +397,11 @@ func (r *run) planMaps(j *jobRun) error {
 		return err
 	}
 	defer lease.Close()
-	j.cuts, j.parts, err = sampleJob(&j.job, r.plan, first, j.parts, lease)
+	j.cuts, err = sampleJob(&j.job, r.plan, first, j.parts, lease)
+	if j.job.Reduces > 0 || r.o.Reducers > 0 {
+		j.cuts = padCuts(j.cuts, j.parts)
+	}
+	j.parts = len(j.cuts) + 1
 	r.stream.Append(trace.Event{At: r.now(), Op: trace.OpSample, Job: int32(len(r.jobs) - 1), A: samplePlaces, B: int64(len(j.cuts))})
 	return err
 }

@@ -59,9 +59,8 @@ func (s *sampler) add(key []byte) {
 	s.keys = append(s.keys, bytes.Clone(key))
 }
 
-// cutPoints makes parts-1 ascending, distinct cut points, or fewer: equal ones
-// would only make empty parts. parts is how many ranges there are in the end.
-func cutPoints(keys [][]byte, parts int) (cuts [][]byte, got int) {
+// cutPoints makes at most parts-1 ascending, distinct cut points.
+func cutPoints(keys [][]byte, parts int) (cuts [][]byte) {
 	slices.SortFunc(keys, bytes.Compare)
 	cuts = [][]byte{}
 	for i := 1; i < parts && len(keys) > 0; i++ {
@@ -74,13 +73,26 @@ func cutPoints(keys [][]byte, parts int) (cuts [][]byte, got int) {
 		}
 		cuts = append(cuts, cut)
 	}
-	return cuts, len(cuts) + 1
+	return cuts
+}
+
+// padCuts repeats the last cut until there are parts ranges: those between
+// equal cuts are empty. A user who asks for so many parts gets them.
+func padCuts(cuts [][]byte, parts int) [][]byte {
+	last := []byte{}
+	if len(cuts) > 0 {
+		last = cuts[len(cuts)-1]
+	}
+	for len(cuts) < parts-1 {
+		cuts = append(cuts, last)
+	}
+	return cuts
 }
 
 // sampleJob runs the job's mapper over places of the input and returns the
 // cut points of a total order (SPEC 2.7, TotalOrderPartitioner: a key equal
 // to a cut goes right). first is what could be had of a stream, or nil.
-func sampleJob(j *jobs.Job, plan *input.Plan, first []heldBlock, parts int, lease *membudget.Lease) ([][]byte, int, error) {
+func sampleJob(j *jobs.Job, plan *input.Plan, first []heldBlock, parts int, lease *membudget.Lease) ([][]byte, error) {
 	s := &sampler{appendKey: j.AppendKey, delim: j.Delim.Byte(), distinct: j.NewFolder != nil, seen: map[string]struct{}{}}
 	one := func(b jobs.Block) error {
 		s.limit = len(s.keys) + sampleKeys/samplePlaces
@@ -92,13 +104,12 @@ func sampleJob(j *jobs.Job, plan *input.Plan, first []heldBlock, parts int, leas
 		return err
 	}
 	if err := plan.Sample(samplePlaces, sampleBytesPerPlace, taskMemory{lease}, one); err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	for i := 0; i < len(first); i += max(1, len(first)/samplePlaces) {
 		if err := one(first[i].block); err != nil {
-			return nil, 0, err
+			return nil, err
 		}
 	}
-	cuts, got := cutPoints(s.keys, parts)
-	return cuts, got, nil
+	return cutPoints(s.keys, parts), nil
 }

@@ -190,5 +190,6 @@ func (e inputError) Unwrap() error { return e.error }
 func permanent(err error) bool {
 	var in inputError
 	var room *roomError
-	return errors.As(err, &in) || errors.As(err, &room) || errors.Is(err, membudget.ErrNoRoom) || errors.Is(err, output.ErrClosedPipe)
+	var internal *internalError
+	return errors.As(err, &in) || errors.As(err, &internal) || errors.As(err, &room) || errors.Is(err, membudget.ErrNoRoom) || errors.Is(err, output.ErrClosedPipe)
 }
