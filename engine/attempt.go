@@ -35,7 +35,8 @@ type attempt struct {
 	stopped atomic.Bool
 	beat    atomic.Int64 // rises with every block: the sign of life
 	ppm     atomic.Int64 // progress in parts per million
-	waiting atomic.Bool  // for memory or map outputs: no progress is expected
+	waiting atomic.Bool  // for memory, descriptors or map outputs: no progress is expected
+	hasFDs  atomic.Bool  // the attempt's turn at descriptors is taken
 
 	// ---- of the slot's thread
 	counters   Counters
@@ -173,10 +174,14 @@ func (e *roomError) Error() string {
 	return fmt.Sprintf("%s needs %d bytes of memory at once; raise --memory", e.what, e.bytes)
 }
 
-// withRoom reserves the attempt's floor and runs body; where body finds that
+// withRoom waits for descriptors, reserves the attempt's floor and runs body; where body finds that
 // a record does not fit, it runs again on a floor as large as needed. Nothing
 // is held while waiting, so attempts cannot block each other for good.
 func (a *attempt) withRoom(body func() error) error {
+	if err := a.takeFDs(); err != nil {
+		return err
+	}
+	defer a.leaveFDs()
 	floorBytes := min(a.run.floorBytes, a.run.budget.Limit()-a.heldBytes)
 	for {
 		a.waiting.Store(true)

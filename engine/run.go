@@ -44,6 +44,7 @@ type run struct {
 	heldPieces      int   // pieces of streams that may wait in memory
 	heldBytes       int64 // of one piece
 	fdsPerTask      int
+	fdTurns         chan struct{} // attempts that may have files open; nil: all
 	runningMaps     atomic.Int64
 	abandoned       int
 	jobs            []*jobRun
@@ -196,7 +197,7 @@ func (r *run) divideMemory() {
 		r.sortBufferBytes = min(r.o.SortBufferBytes, perSlot-taskOverheadBytes)
 	}
 	r.floorBytes = min(perSlot, max(r.sortBufferBytes+taskOverheadBytes, 6<<20))
-	r.fdsPerTask = max(3, (fdLimit()-reservedFDs)/int(slotCount))
+	r.divideFDs(int(slotCount))
 }
 
 // heldTotalBytes is what the pieces of streams may take together.
@@ -213,9 +214,6 @@ const (
 	taskOverheadBytes = 2 << 20
 	// sampleLeaseBytes hold the piece of input that is sampled at a time.
 	sampleLeaseBytes = 4 * membudget.ChunkBytes
-	// reservedFDs are for the standard streams, the runtime, the events file,
-	// outputs and their directories.
-	reservedFDs = 16
 )
 
 // tuneProcess sets what is process-wide for the run; the result puts it back.
