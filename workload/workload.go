@@ -110,6 +110,9 @@ func GenerateContext(ctx context.Context, kind Kind, dst string, sizeBytes int64
 		return usage.Errorf("", "no name for the data")
 	}
 	dst = filepath.Clean(dst)
+	if real, err := filepath.EvalSymlinks(dst); err == nil {
+		dst = real // what a link leads to is replaced, not the link
+	}
 	parent := filepath.Dir(dst)
 	if fi, err := os.Stat(parent); err != nil {
 		return usage.Errorf(parent, "%v", pathCause(err))
@@ -127,7 +130,7 @@ func generateFile(ctx context.Context, kind Kind, dst string, sizeBytes int64, s
 	switch {
 	case err == nil && fi.IsDir():
 		return usage.Errorf(dst, "is a directory")
-	case err == nil && !fi.Mode().IsRegular():
+	case err == nil && (!fi.Mode().IsRegular() || isLink(dst)): // a link that is left leads to a removed file
 		f, err := os.OpenFile(dst, os.O_WRONLY, 0)
 		if err != nil {
 			return usage.Errorf(dst, "%v", pathCause(err))
@@ -148,6 +151,11 @@ func generateFile(ctx context.Context, kind Kind, dst string, sizeBytes int64, s
 		return errors.Join(fmt.Errorf("gen: %s: %w", dst, pathCause(err)), os.Remove(f.Name()))
 	}
 	return nil
+}
+
+func isLink(path string) bool {
+	fi, err := os.Lstat(path)
+	return err == nil && fi.Mode()&fs.ModeSymlink != 0
 }
 
 // wikiFileBytes is about what a file of a wiki holds; there are at least

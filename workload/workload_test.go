@@ -214,6 +214,23 @@ func TestGenerateReplacesAFile(t *testing.T) {
 	}
 }
 
+func TestGenerateFollowsALink(t *testing.T) {
+	dir := t.TempDir()
+	file, link := filepath.Join(dir, "file"), filepath.Join(dir, "link")
+	if err := errors.Join(os.WriteFile(file, nil, 0o644), os.Symlink("file", link)); err != nil {
+		t.Fatal(err)
+	}
+	if err := Generate(Lines, link, 100, 0); err != nil {
+		t.Fatal(err)
+	}
+	if to, err := os.Readlink(link); err != nil || to != "file" {
+		t.Error("the link was replaced:", to, err)
+	}
+	if fi, err := os.Stat(file); err != nil || fi.Size() != 100 {
+		t.Error(fi, err)
+	}
+}
+
 type failing struct{ left int }
 
 func (f *failing) Write(p []byte) (int, error) {

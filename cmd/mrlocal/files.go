@@ -5,7 +5,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
+	"mrlocal/engine"
 	"mrlocal/internal/usage"
 )
 
@@ -17,20 +19,28 @@ type sideFile struct {
 }
 
 // openSide checks path without making the file; nil where the flag is absent.
-func openSide(flag, path string, inputs []string) (*sideFile, error) {
+// A run may destroy neither its input nor its output with what it tells.
+func openSide(flag, path string, o engine.Options) (*sideFile, error) {
 	if path == "" {
 		return nil, nil
 	}
 	info, err := os.Stat(path)
-	switch {
-	case err == nil && info.IsDir():
+	if err == nil && info.IsDir() {
 		return nil, usage.Errorf("--"+flag, "%s: is a directory; name a file", path)
-	case err == nil:
-		for _, in := range inputs {
-			if other, err := os.Stat(in); err == nil && os.SameFile(info, other) {
+	}
+	if err != nil || info.Mode().IsRegular() {
+		if in, ok := among(place(path), matches(o.Inputs)); ok {
+			if other, err := os.Stat(in); err == nil && !other.IsDir() {
 				return nil, usage.Errorf("--"+flag, "%s: is an input of the run", path)
 			}
+			return nil, usage.Errorf("--"+flag, "%s: lies inside the input %s; give a name outside", path, in)
 		}
+		if _, ok := among(place(path), []string{o.OutputDir}); ok {
+			return nil, usage.Errorf("--"+flag, "%s: lies inside the output %s; give a name outside", path, o.OutputDir)
+		}
+	}
+	switch {
+	case err == nil:
 		if err := writable(path); err != nil {
 			return nil, usage.Errorf("--"+flag, "%s: %v", path, cause(err))
 		}
@@ -48,6 +58,67 @@ func openSide(flag, path string, inputs []string) (*sideFile, error) {
 		return nil, usage.Errorf("--"+flag, "%s: %v", path, cause(err))
 	}
 	return &sideFile{flag: flag, path: path}, nil
+}
+
+// matches are the inputs as they are found: what exists is meant literally,
+// the rest as globs.
+func matches(inputs []string) (paths []string) {
+	for _, in := range inputs {
+		if _, err := os.Stat(in); err == nil {
+			paths = append(paths, in)
+			continue
+		}
+		found, _ := filepath.Glob(in)
+		paths = append(paths, found...)
+	}
+	return paths
+}
+
+// among finds the path that is, or is a directory above, the place.
+func among(place string, paths []string) (string, bool) {
+	var above []os.FileInfo
+	for dir := place; ; dir = filepath.Dir(dir) {
+		if info, err := os.Stat(dir); err == nil {
+			above = append(above, info)
+		}
+		if dir == filepath.Dir(dir) {
+			break
+		}
+	}
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		if err == nil && slices.ContainsFunc(above, func(a os.FileInfo) bool { return os.SameFile(a, info) }) {
+			return path, true
+		}
+	}
+	return "", false
+}
+
+// place is the absolute path that a name leads to, without symbolic links,
+// also where they lead to nothing yet.
+func place(name string) string {
+	const mostLinks = 40
+	for range mostLinks {
+		if real, err := filepath.EvalSymlinks(name); err == nil {
+			name = real
+			break
+		}
+		link, err := os.Readlink(name)
+		if err != nil {
+			if dir, err := filepath.EvalSymlinks(filepath.Dir(name)); err == nil {
+				name = filepath.Join(dir, filepath.Base(name))
+			}
+			break
+		}
+		if !filepath.IsAbs(link) {
+			link = filepath.Join(filepath.Dir(name), link)
+		}
+		name = link
+	}
+	if abs, err := filepath.Abs(name); err == nil {
+		return abs
+	}
+	return name
 }
 
 // Write makes the file at its first call.

@@ -19,6 +19,7 @@ const (
 	mostReducers = 100_000
 	mostFactor   = 1_000_000
 	mostAttempts = 1000
+	mostMemory   = 16 << 40 // bytes; the arena is mapped at once, and 47 bits is all there is
 	leastBlock   = 1 << 10
 	leastBuffer  = 1 << 10
 )
@@ -105,6 +106,15 @@ func (r *reader) size(flag string, least int64) int64 {
 	return n
 }
 
+func (r *reader) memory() int64 {
+	n := r.size("memory", 1)
+	if n > mostMemory {
+		text, _ := r.line.Value("memory")
+		r.keep(usage.Errorf("--memory", "%s: too large; at most 16TiB", argv.Quote(text)))
+	}
+	return n
+}
+
 // share is nil where the flag was not given.
 func (r *reader) share(flag string) *slots.PPM {
 	text, ok := r.line.Value(flag)
@@ -165,7 +175,7 @@ func engineOptions(line argv.Line) (engine.Options, error) {
 
 		Reducers:        r.count("reducers", 0, mostReducers),
 		BlockBytes:      r.size("block-size", leastBlock),
-		MemoryBytes:     r.size("memory", 1),
+		MemoryBytes:     r.memory(),
 		SortBufferBytes: r.size("sort-buffer", leastBuffer),
 		SpillPercent:    r.mark("spill-percent"),
 		NoGrowth:        r.choice("buffer-growth", "on", "off") == "off",

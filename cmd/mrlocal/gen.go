@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"syscall"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
@@ -48,7 +49,7 @@ func runGen(ctx context.Context, e env, line argv.Line) (int, error) {
 			return 0, err
 		}
 	}
-	if place == "-" {
+	if place == "-" || kind != workload.Wiki && isOpen(place, e.stdout) {
 		return exitDone, genStream(ctx, e, kind, bytes, seed)
 	}
 	return exitDone, workload.GenerateContext(ctx, kind, place, bytes, seed)
@@ -75,6 +76,21 @@ func genStream(ctx context.Context, e env, kind workload.Kind, bytes int64, seed
 		return nil
 	}
 	return err
+}
+
+// isOpen says that name is the file that w writes to already: /dev/stdout, of
+// which the link must not be replaced.
+func isOpen(name string, w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	a, err := os.Stat(name)
+	if err != nil {
+		return false
+	}
+	b, err := f.Stat()
+	return err == nil && os.SameFile(a, b)
 }
 
 // gone says that err comes from a reader that has closed the pipe.

@@ -106,18 +106,18 @@ func checkReduces(name string, chain jobs.Chain, o engine.Options) error {
 type sides struct{ events, report *sideFile }
 
 func openSides(eventsPath, reportPath string, o engine.Options) (s sides, err error) {
-	if eventsPath != "" && eventsPath == reportPath {
+	if eventsPath != "" && reportPath != "" && place(eventsPath) == place(reportPath) {
 		return s, usage.Errorf("--events, --report", "%s: name two different files", eventsPath)
 	}
 	for _, p := range []string{eventsPath, reportPath} {
-		if p != "" && p == o.OutputFile {
+		if p != "" && o.OutputFile != "" && place(p) == place(o.OutputFile) {
 			return s, usage.Errorf("--output-file", "%s: is the --events or --report file too", p)
 		}
 	}
-	if s.events, err = openSide("events", eventsPath, o.Inputs); err != nil {
+	if s.events, err = openSide("events", eventsPath, o); err != nil {
 		return s, err
 	}
-	s.report, err = openSide("report", reportPath, o.Inputs)
+	s.report, err = openSide("report", reportPath, o)
 	return s, err
 }
 
