@@ -337,6 +337,7 @@ func (c *coordinator) giveUp(a *attempt) {
 	a.abandoned = true
 	c.run.abandoned++
 	c.run.pool.Abandon(a.slot)
+	a.leaveFDs() // it may never return
 	j := a.job
 	count(a, &j.counters.FailedMaps, &j.counters.FailedReduces)
 	c.ledger.Finish(c.run.now(), a.id, slots.Outcome{})

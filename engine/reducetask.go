@@ -58,7 +58,7 @@ func (a *attempt) mergeOptions(outputs []*spill.MapOutput) spill.MergeOptions {
 	r := a.run
 	return spill.MergeOptions{
 		Inputs: outputs, Part: int(a.id.Task), Factor: r.o.MergeFactor, Lease: a.lease, CreateTemp: r.createTemp("merge"),
-		Codec: r.o.Codec, FDs: r.fdsPerTask, Killed: a.killed, Notify: a.notifySpill,
+		Codec: r.o.Codec, FDs: r.fdsPerTask - 3, Killed: a.killed, Notify: a.notifySpill,
 	}
 }
 
