@@ -32,6 +32,30 @@ const (
 	flagContinued = 2
 )
 
+// Codec says how blocks on disk are compressed.
+type Codec uint8
+
+const (
+	Auto Codec = iota // s2 for as long as it pays, block by block
+	None
+	S2
+	Zstd
+)
+
+func (c Codec) String() string {
+	switch c {
+	case Auto:
+		return "auto"
+	case None:
+		return "none"
+	case S2:
+		return "s2"
+	case Zstd:
+		return "zstd"
+	}
+	return fmt.Sprintf("codec(%d)", uint8(c))
+}
+
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 type header struct {

@@ -121,7 +121,7 @@ func NewBuffer(o Options) (*Buffer, error) {
 	b.sorting = sorting{parts: o.Parts, cuts: o.Cuts, byHash: byHash, part: b.part, lease: b.lease, scratch: scratch}
 	b.sorting.sorter.scratch = entriesOf(scratch, chunkEntries)
 	b.out = &MapOutput{stats: make([]partStat, o.Parts), codec: o.Codec, createTemp: o.CreateTemp, notify: o.Notify}
-	b.out.mu.file.owner = b.out
+	b.out.mu.file.damaged = damaged(b.out)
 	b.setCapacity(o.StartBytes)
 	b.begin()
 	return b, nil

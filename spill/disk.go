@@ -322,3 +322,30 @@ func (k *keyPieces) next() ([]byte, error) {
 	k.rest -= n
 	return k.room[:n], nil
 }
+
+// skip moves behind the first n records, passing over whole blocks by their
+// headers.
+func (d *diskCursor) skip(n int64) error {
+	for n > 0 {
+		if d.at >= d.end {
+			return d.file.corrupt(d.at, errFormat)
+		}
+		if err := d.readHead(); err != nil {
+			return err
+		}
+		if int64(d.head.records) > n {
+			break
+		}
+		n -= int64(d.head.records)
+		d.at += headerBytes + int64(d.head.storedBytes)
+		d.known = false
+	}
+	for ; n > 0; n-- {
+		if ok, err := d.next(); err != nil {
+			return err
+		} else if !ok {
+			return d.file.corrupt(d.at, errFormat)
+		}
+	}
+	return nil
+}

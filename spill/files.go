@@ -2,26 +2,9 @@ package spill
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"slices"
 )
-
-// CorruptError says that a map output, or a file of a merge, cannot be read
-// back: a block fails its check, or the file is short or gone. The map that
-// made Output has to run again; nil: it was a file of the merge itself.
-type CorruptError struct {
-	Output *MapOutput
-	Path   string
-	Offset int64
-	Err    error
-}
-
-func (e *CorruptError) Error() string {
-	return fmt.Sprintf("spilled data %s at byte %d: %v", e.Path, e.Offset, e.Err)
-}
-
-func (e *CorruptError) Unwrap() error { return e.Err }
 
 var errChecksum = errors.New("checksum does not match")
 
@@ -30,11 +13,13 @@ var errChecksum = errors.New("checksum does not match")
 type spillFile struct {
 	path  string
 	bytes int64
-	owner *MapOutput // nil: a merge
+
+	// damaged makes the error of a file that cannot be read back.
+	damaged func(path string, offset int64, err error) error
 }
 
 func (f *spillFile) corrupt(at int64, err error) error {
-	return &CorruptError{Output: f.owner, Path: f.path, Offset: at, Err: err}
+	return f.damaged(f.path, at, err)
 }
 
 func (f *spillFile) remove() error {

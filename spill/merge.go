@@ -39,7 +39,7 @@ const (
 // Merge reads one partition of many map outputs in order. Either Next or
 // NextGroup is used, not both. It is used by one goroutine; Close it.
 type Merge struct {
-	merger
+	in     merger
 	o      MergeOptions
 	runs   []run
 	pinned []pinned
@@ -78,7 +78,7 @@ func NewMerge(ctx context.Context, o MergeOptions) (*Merge, error) {
 		o.Notify = func(Event) {}
 	}
 	m := &Merge{o: o, shared: diskReaders{ctx: ctx, lease: o.Lease, files: openFiles{limit: o.FDs}}}
-	m.killed = o.Killed
+	m.in.killed, m.file.damaged = o.Killed, damaged(nil)
 	err := m.open()
 	if err != nil {
 		m.Close()
@@ -108,8 +108,8 @@ func (m *Merge) open() error {
 			return err
 		}
 	}
-	m.over(&m.merger, m.runs)
-	m.move = m.leaveMemory
+	m.over(&m.in, m.runs)
+	m.in.move = m.leaveMemory
 	return nil
 }
 
@@ -118,7 +118,7 @@ func (m *Merge) add(in *MapOutput) error {
 	if records, _, _ := in.PartBytes(m.o.Part); records == 0 {
 		return nil
 	}
-	segments, memory, err := in.pin(&m.evicted)
+	segments, memory, err := in.pin(&m.in.evicted)
 	if err != nil {
 		return err
 	}
@@ -214,27 +214,27 @@ func (m *Merge) over(g *merger, runs []run) {
 }
 
 // Next moves to the next record.
-func (m *Merge) Next() bool { return m.next() }
+func (m *Merge) Next() bool { return m.in.next() }
 
 // NextGroup moves to the next key; Values are its values.
-func (m *Merge) NextGroup() bool { return m.nextGroup() }
+func (m *Merge) NextGroup() bool { return m.in.nextGroup() }
 
 // Key is the current record's, or the group's.
-func (m *Merge) Key() []byte { return m.key }
+func (m *Merge) Key() []byte { return m.in.key }
 
 // Value is the current record's.
-func (m *Merge) Value() []byte { return m.value }
+func (m *Merge) Value() []byte { return m.in.value }
 
 // Values are the current group's.
-func (m *Merge) Values() *jobs.Values { return &m.values }
+func (m *Merge) Values() *jobs.Values { return &m.in.values }
 
 // Err is the first error.
 func (m *Merge) Err() error {
 	if m.err != nil {
 		return m.err
 	}
-	if m.tree.err != nil {
-		return m.tree.err
+	if m.in.tree.err != nil {
+		return m.in.tree.err
 	}
 	return m.shared.err
 }
@@ -245,15 +245,15 @@ func (m *Merge) Close() error {
 		return nil
 	}
 	m.closed = true
-	for i := range m.tree.cursors {
-		if d := m.tree.cursors[i].disk; d != nil {
+	for i := range m.in.tree.cursors {
+		if d := m.in.tree.cursors[i].disk; d != nil {
 			d.drop()
 		}
 	}
-	m.dropKey()
+	m.in.dropKey()
 	for _, p := range m.pinned {
 		if p.memory != nil {
-			p.out.leave(p.memory, &m.evicted)
+			p.out.leave(p.memory, &m.in.evicted)
 		}
 		p.out.unpin()
 	}

@@ -12,7 +12,7 @@ func (m *Merge) leaveMemory() {
 		if !moved || !m.moveRun(p, s) {
 			continue
 		}
-		p.out.leave(p.memory, &m.evicted)
+		p.out.leave(p.memory, &m.in.evicted)
 		p.memory = nil
 	}
 }
@@ -21,7 +21,7 @@ func (m *Merge) leaveMemory() {
 // The slices of a run are neighbours, in order, and so the records that the
 // merge took from them are just the first ones of the segment.
 func (m *Merge) moveRun(p *pinned, s segment) bool {
-	t := &m.tree
+	t := &m.in.tree
 	first, taken, left := -1, int64(0), int64(0)
 	for i := range t.cursors {
 		c := &t.cursors[i]
@@ -70,7 +70,7 @@ func (m *Merge) standIn(first int, d *diskCursor, taken int64, a *arena) error {
 	if err := d.skip(taken); err != nil {
 		return err
 	}
-	t := &m.tree
+	t := &m.in.tree
 	for i := range t.cursors {
 		if c := &t.cursors[i]; c.arena == a {
 			*c = cursor{done: true}
@@ -105,31 +105,4 @@ func (m *Merge) oneBuffer() ([]byte, bool) {
 	buf := m.spare[:bufferBytes:bufferBytes]
 	m.spare = m.spare[bufferBytes:]
 	return buf, true
-}
-
-// skip moves behind the first n records, passing over whole blocks by their
-// headers.
-func (d *diskCursor) skip(n int64) error {
-	for n > 0 {
-		if d.at >= d.end {
-			return d.file.corrupt(d.at, errFormat)
-		}
-		if err := d.readHead(); err != nil {
-			return err
-		}
-		if int64(d.head.records) > n {
-			break
-		}
-		n -= int64(d.head.records)
-		d.at += headerBytes + int64(d.head.storedBytes)
-		d.known = false
-	}
-	for ; n > 0; n-- {
-		if ok, err := d.next(); err != nil {
-			return err
-		} else if !ok {
-			return d.file.corrupt(d.at, errFormat)
-		}
-	}
-	return nil
 }

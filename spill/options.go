@@ -12,30 +12,6 @@ import (
 // ErrKilled is the sticky error of a buffer or merge whose attempt is killed.
 var ErrKilled = errors.New("the attempt is killed")
 
-// Codec says how blocks on disk are compressed.
-type Codec uint8
-
-const (
-	Auto Codec = iota // s2 for as long as it pays, block by block
-	None
-	S2
-	Zstd
-)
-
-func (c Codec) String() string {
-	switch c {
-	case Auto:
-		return "auto"
-	case None:
-		return "none"
-	case S2:
-		return "s2"
-	case Zstd:
-		return "zstd"
-	}
-	return fmt.Sprintf("codec(%d)", uint8(c))
-}
-
 // EventKind is what happened to a buffer or a merge.
 type EventKind uint8
 

@@ -11,20 +11,6 @@ import (
 	"mrlocal/internal/membudget"
 )
 
-// sortedSlice is a sorted run of entries, cut into partitions: partition p is
-// entries[ends[p-1]:ends[p]].
-type sortedSlice struct {
-	entries []entry
-	ends    []int
-}
-
-func (s sortedSlice) part(p int) []entry {
-	if p == 0 {
-		return s.entries[:s.ends[0]]
-	}
-	return s.entries[s.ends[p-1]:s.ends[p]]
-}
-
 // memoryRun is what a map collected last, sorted and still in memory: slices
 // in the order of arrival.
 type memoryRun struct {
@@ -110,7 +96,7 @@ func (o *MapOutput) Evict() (freedBytes int64, err error) {
 		run.lease.Close()
 	}
 	o.unregister()
-	o.notify(Event{Kind: Evict, Bytes: written.Bytes, Records: written.Records})
+	o.notify(written)
 	return freedBytes, nil
 }
 
@@ -141,7 +127,7 @@ func (o *MapOutput) appendRun(run *memoryRun) (written Event, err error) {
 	}
 	o.mu.file.bytes = end
 	o.mu.segments = append(o.mu.segments, s)
-	return w.total, nil
+	return Event{Kind: Evict, Bytes: w.totalBytes, Records: w.totalRecords}, nil
 }
 
 // openToAppend opens the file, or makes it.

@@ -24,7 +24,7 @@ func (m *Merge) passes(onDisk, fanIn int) error {
 	}
 	defer w.close()
 	for onDisk > fanIn {
-		if m.killed != nil && m.killed() {
+		if m.o.Killed != nil && m.o.Killed() {
 			return ErrKilled
 		}
 		take := firstPass(onDisk, fanIn)
@@ -80,7 +80,7 @@ func (m *Merge) pass(w *segmentWriter, from, to int) error {
 	w.begin(file, m.file.bytes, nil)
 	for n := 1; g.next(); n++ {
 		w.add(g.key, g.value)
-		if n%pollEmits == 0 && m.killed != nil && m.killed() {
+		if n%pollEmits == 0 && m.o.Killed != nil && m.o.Killed() {
 			g.tree.err = ErrKilled
 			break
 		}
@@ -102,6 +102,6 @@ func (m *Merge) pass(w *segmentWriter, from, to int) error {
 	}
 	m.file.bytes = end
 	m.runs = append(append(m.runs[:from:from], run{file: &m.file, index: index}), m.runs[to:]...)
-	m.o.Notify(Event{Kind: MergePass, Bytes: w.total.Bytes, Records: w.total.Records})
+	m.o.Notify(Event{Kind: MergePass, Bytes: w.totalBytes, Records: w.totalRecords})
 	return nil
 }

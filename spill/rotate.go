@@ -118,10 +118,10 @@ func (b *Buffer) segment(write func(w *segmentWriter) error) (err error) {
 	o.mu.segments = append(o.mu.segments, s)
 	b.combineMu.Lock()
 	b.stats.Spills++
-	b.stats.SpilledRecords += w.total.Records
-	b.stats.SpilledBytes += w.total.Bytes
+	b.stats.SpilledRecords += w.totalRecords
+	b.stats.SpilledBytes += w.totalBytes
 	b.combineMu.Unlock()
-	b.o.Notify(Event{Kind: SpillEnd, Bytes: w.total.Bytes, Records: w.total.Records})
+	b.o.Notify(Event{Kind: SpillEnd, Bytes: w.totalBytes, Records: w.totalRecords})
 	return nil
 }
 

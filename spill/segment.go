@@ -62,13 +62,14 @@ type segmentWriter struct {
 	lastKey    []byte // of the block, in raw; nil: none
 	compressor *compressor
 
-	part      int
-	partBegin int64
-	partRecs  int64
-	index     []byte
-	stats     []partStat // added to, one per partition; may be nil
-	total     Event      // Bytes as stored, Records
-	err       error
+	part         int
+	partBegin    int64
+	partRecs     int64
+	index        []byte
+	stats        []partStat // added to, one per partition; may be nil
+	totalBytes   int64      // as stored
+	totalRecords int64
+	err          error
 }
 
 func newSegmentWriter(memory []byte, codec Codec) (*segmentWriter, error) {
@@ -85,7 +86,7 @@ func newSegmentWriter(memory []byte, codec Codec) (*segmentWriter, error) {
 func (w *segmentWriter) begin(file *os.File, at int64, stats []partStat) {
 	w.file, w.at, w.stats, w.err = file, at, stats, nil
 	w.n, w.ready, w.records, w.lastKey, w.part, w.partRecs = 0, 0, 0, nil, 0, 0
-	w.index, w.total = w.index[:0], Event{}
+	w.index, w.totalBytes, w.totalRecords = w.index[:0], 0, 0
 	w.ready = copy(w.out, segmentMagic)
 	w.at += int64(w.ready)
 	w.partBegin = w.at
@@ -175,8 +176,8 @@ func (w *segmentWriter) endPart() {
 	var entry [indexBytes]byte
 	indexEntry{w.partBegin, w.at - w.partBegin, w.partRecs}.put(entry[:])
 	w.index = append(w.index, entry[:]...)
-	w.total.Records += w.partRecs
-	w.total.Bytes += w.at - w.partBegin
+	w.totalRecords += w.partRecs
+	w.totalBytes += w.at - w.partBegin
 	w.part++
 	w.partBegin, w.partRecs = w.at, 0
 }

@@ -6,12 +6,41 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"mrlocal/internal/invariant"
 )
+
+var sortKinds = []struct {
+	name string
+	make func(r *rand.Rand) string
+}{
+	{"few distinct", func(r *rand.Rand) string { return fmt.Sprint("w", r.IntN(300)) }},
+	{"random bytes", func(r *rand.Rand) string { return string(randomKey(r, 10)) }},
+	{"two letters", func(r *rand.Rand) string {
+		p := make([]byte, r.IntN(40))
+		for i := range p {
+			p[i] = "ab"[r.IntN(2)]
+		}
+		return string(p)
+	}},
+	{"zeros at the end", func(r *rand.Rand) string { return strings.Repeat("a", r.IntN(10)) + strings.Repeat("\x00", r.IntN(12)) }},
+	{"a long common prefix", func(r *rand.Rand) string { return strings.Repeat("prefix/", 20) + fmt.Sprint(r.IntN(100000)) }},
+	{"one key", func(*rand.Rand) string { return "the one and only key of them all" }},
+	{"empty", func(*rand.Rand) string { return "" }},
+}
+
+func randomKey(r *rand.Rand, n int) []byte {
+	p := make([]byte, n)
+	for i := range p {
+		p[i] = byte(r.Uint32())
+	}
+	return p
+}
 
 // The sorter gives the stable order whatever its scratch: from so little that
 // all is divided in place to more than there is.
 func TestSortIsStableWithAnyScratch(t *testing.T) {
-	for _, kind := range keyKinds[:7] {
+	for _, kind := range sortKinds {
 		for seed := range uint64(12) {
 			r := rand.New(rand.NewPCG(seed, 4))
 			keys := make([]string, r.IntN(3000))
@@ -67,4 +96,24 @@ func FuzzSort(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte, scratch uint8) {
 		checkSort(t, "fuzz", strings.Split(string(text), "\n"), int(scratch)+1)
 	})
+}
+
+func TestSortDoesNotAllocate(t *testing.T) {
+	if invariant.Enabled {
+		t.Skip("checked builds allocate")
+	}
+	s := sorter{arena: &arena{}, scratch: make([]entry, 4096), counts: make([]uint32, 0, 1<<16)}
+	r := rand.New(rand.NewPCG(1, 7))
+	data := randomKey(r, 64<<10)
+	base := s.arena.add(data)
+	e := make([]entry, 4096)
+	fill := func() {
+		for i := range e {
+			at := uint64(i * 16)
+			e[i] = entry{prefixOf(data[at:]), (base+at)<<codeBits | 16}
+		}
+	}
+	if n := testing.AllocsPerRun(10, func() { fill(); s.sort(e, 0) }); n > 0 {
+		t.Errorf("%v allocations", n)
+	}
 }
