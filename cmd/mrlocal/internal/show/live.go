@@ -17,7 +17,7 @@ const (
 	liveInterval = 100 * time.Millisecond
 	barTotal     = 10_000 // steps of a bar
 	barWidth     = 72
-	nameWidth    = 14
+	nameWidth    = len("grep-search reduce")
 )
 
 // Live is a block of lines on a terminal that is drawn again and again: a bar
@@ -89,7 +89,7 @@ func (l *Live) drawBar(j *jobState, k trace.Kind, now time.Duration) {
 	l.mu.Unlock()
 	bar := l.bars[key]
 	if bar == nil {
-		name := fmt.Sprintf("%-*.*s", nameWidth, nameWidth, j.name+" "+k.String())
+		name := barName(j.name, k)
 		bar = l.progress.New(barTotal, mpb.BarStyle(), mpb.BarPriority(int(j.id)*trace.Kinds+int(k)),
 			mpb.PrependDecorators(decor.Name(name)),
 			mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return l.note(key) })))
@@ -97,6 +97,12 @@ func (l *Live) drawBar(j *jobState, k trace.Kind, now time.Duration) {
 	}
 	// One short of the total while the display lives: a complete bar is final to mpb.
 	bar.SetCurrent(min(barTotal-1, int64(j.kinds[k].share()*barTotal)))
+}
+
+// barName is a job's name, cut where it is long, and a phase.
+func barName(job string, k trace.Kind) string {
+	room := nameWidth - len(" reduce")
+	return fmt.Sprintf("%-*s", nameWidth, fmt.Sprintf("%.*s %s", room, job, k))
 }
 
 func (l *Live) note(key barKey) string {

@@ -116,6 +116,19 @@ func TestAFollowerDrawsWhatTheStreamTellsAndStops(t *testing.T) {
 	}
 }
 
+func TestABarsNameEndsWithItsPhase(t *testing.T) {
+	for job, want := range map[string]string{
+		"sort":              "sort reduce       ",
+		"wordcount":         "wordcount reduce  ",
+		"grep-search":       "grep-search reduce",
+		"a-job-of-the-user": "a-job-of-th reduce",
+	} {
+		if got := barName(job, trace.Reduce); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 func TestTheLiveBlockLeavesAndNeverHangs(t *testing.T) {
 	var buf bytes.Buffer
 	l := NewLive(&buf)
