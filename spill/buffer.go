@@ -9,6 +9,7 @@ import (
 
 	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
+	"mrlocal/spill/run"
 )
 
 // Buffer is the kvbuffer of one map attempt: the jobs.Emitter and jobs.Taker
@@ -19,13 +20,13 @@ type Buffer struct {
 	lease *membudget.Lease
 
 	// Where the next record goes; all empty once there is an error.
-	data     []byte  // chunk being filled
-	off      int     // in data
-	dataAddr uint64  // of data
-	cur      []entry // index chunk being filled
-	n        int     // entries in cur
-	room     int64   // bytes until the spill mark
-	counted  int     // of emits, until somebody looks up
+	data     []byte      // chunk being filled
+	off      int         // in data
+	dataAddr uint64      // of data
+	cur      []run.Entry // index chunk being filled
+	n        int         // entries in cur
+	room     int64       // bytes until the spill mark
+	counted  int         // of emits, until somebody looks up
 
 	// Of hash-combining with sums.
 	pending   [pendingSums]pendingSum
@@ -52,7 +53,7 @@ type Buffer struct {
 	}
 
 	sorting sorting
-	writer  *segmentWriter
+	writer  *run.Writer
 	room2   *membudget.Chunk // the writer's memory
 	out     *MapOutput
 	file    *os.File
@@ -119,9 +120,9 @@ func NewBuffer(o Options) (*Buffer, error) {
 		return nil, fmt.Errorf("kvbuffer: a lease of %d bytes, want %d: %w", b.lease.Granted(), LeastBytes, membudget.ErrNoRoom)
 	}
 	b.sorting = sorting{parts: o.Parts, cuts: o.Cuts, byHash: byHash, part: b.part, lease: b.lease, scratch: scratch}
-	b.sorting.sorter.scratch = entriesOf(scratch, chunkEntries)
-	b.out = &MapOutput{stats: make([]partStat, o.Parts), codec: o.Codec, createTemp: o.CreateTemp, notify: o.Notify}
-	b.out.mu.file.damaged = damaged(b.out)
+	b.sorting.sorter.Scratch = run.EntriesOf(scratch, run.ChunkEntries)
+	b.out = &MapOutput{stats: make([]run.PartStat, o.Parts), codec: o.Codec, createTemp: o.CreateTemp, notify: o.Notify}
+	b.out.mu.file.Damaged = damaged(b.out)
 	b.setCapacity(o.StartBytes)
 	b.begin()
 	return b, nil
@@ -137,7 +138,7 @@ func (b *Buffer) setCapacity(bytes int64) {
 // begin starts an empty load.
 func (b *Buffer) begin() {
 	b.load = &load{}
-	b.load.table.sums = b.mode == sumMode
+	b.load.table.Sums = b.mode == sumMode
 	b.data, b.off, b.cur, b.n = nil, 0, nil, 0
 	b.room = b.markBytes
 }
@@ -176,7 +177,7 @@ func (b *Buffer) fail(err error) {
 		b.err = err
 	}
 	b.data, b.off, b.cur, b.n, b.room = nil, 0, nil, 0, 0
-	b.load.table = table{}
+	b.load.table = run.Table{}
 }
 
 // Emit adds a record; both slices are copied.
@@ -187,14 +188,14 @@ func (b *Buffer) Emit(key, value []byte) {
 		b.fold(key, value)
 		return
 	}
-	need := len(key) + len(value) + maxHeaderBytes
+	need := len(key) + len(value) + run.MaxHeaderBytes
 	if b.n == len(b.cur) || need > len(b.data)-b.off || int64(need) > b.room {
 		if !b.makeRoom(need) {
 			b.emitAlone(key, value)
 			return
 		}
 	}
-	code := uint64(codeEmitted)
+	code := uint64(run.CodeEmitted)
 	if b.part != nil {
 		p := b.part(key, b.o.Parts)
 		if uint(p) >= uint(b.o.Parts) {
@@ -203,11 +204,11 @@ func (b *Buffer) Emit(key, value []byte) {
 		}
 		code += uint64(p)
 	}
-	size := putEmitted(b.data[b.off:], key, value)
-	b.cur[b.n] = entry{prefixOf(key), (b.dataAddr+uint64(b.off))<<codeBits | code}
+	size := run.PutEmitted(b.data[b.off:], key, value)
+	b.cur[b.n] = run.Entry{Prefix: run.PrefixOf(key), Ref: (b.dataAddr+uint64(b.off))<<run.CodeBits | code}
 	b.n++
 	b.off += size
-	b.room -= int64(size) + entryBytes
+	b.room -= int64(size) + run.EntryBytes
 	b.load.records++
 	b.stats.Bytes += int64(len(key) + len(value))
 }
@@ -243,7 +244,7 @@ func (b *Buffer) nextIndex() bool {
 	if ok {
 		b.note()
 		b.load.index = append(b.load.index, c)
-		b.cur, b.n = entriesOf(c, chunkEntries), 0
+		b.cur, b.n = run.EntriesOf(c, run.ChunkEntries), 0
 		b.load.full = append(b.load.full, b.cur)
 	}
 	return ok
@@ -259,13 +260,13 @@ func (b *Buffer) nextData() bool {
 
 func (b *Buffer) useData(c *membudget.Chunk) {
 	b.load.chunks = append(b.load.chunks, c)
-	b.data, b.off, b.dataAddr = c.Data, 0, b.load.arena.add(c.Data)
+	b.data, b.off, b.dataAddr = c.Data, 0, b.load.arena.Add(c.Data)
 }
 
 // note publishes how many entries the load has.
 func (b *Buffer) note() {
 	if n := len(b.load.index); n > 0 {
-		b.load.entries = (n-1)*chunkEntries + b.n
+		b.load.entries = (n-1)*run.ChunkEntries + b.n
 	}
 }
 
@@ -361,7 +362,7 @@ func (b *Buffer) emitAlone(key, value []byte) {
 	if b.err != nil || b.ended {
 		return
 	}
-	need := int64(len(key)) + int64(len(value)) + maxHeaderBytes
+	need := int64(len(key)) + int64(len(value)) + run.MaxHeaderBytes
 	if need > 1<<32-1 {
 		b.fail(fmt.Errorf("kvbuffer: a record of %d bytes: longer than 4 GiB", need))
 		return
@@ -382,7 +383,7 @@ func (b *Buffer) emitBig(key, value []byte, need int64) bool {
 	if b.n == len(b.cur) && !b.nextIndex() {
 		return false
 	}
-	if !b.reserve(reserveChunks + (need+segMask)/segBytes) {
+	if !b.reserve(reserveChunks + (need+run.SegMask)/run.SegBytes) {
 		return false
 	}
 	big, ok := b.lease.Big(need)
@@ -416,14 +417,14 @@ func (b *Buffer) spillFolded(key, value []byte) {
 		b.fail(err)
 		return
 	}
-	err = b.segment(func(w *segmentWriter) error {
+	err = b.segment(func(w *run.Writer) error {
 		for p := range b.o.Parts {
 			if p == part {
-				w.add(key, value)
+				w.Add(key, value)
 			}
-			w.endPart()
+			w.EndPart()
 		}
-		return w.err
+		return w.Err
 	})
 	if err != nil {
 		b.fail(err)
@@ -465,7 +466,7 @@ func (b *Buffer) end() *MapOutput {
 	}
 	b.ended = true
 	if b.writer != nil {
-		b.writer.close()
+		b.writer.Close()
 	}
 	b.lease.Free(b.sorting.scratch)
 	b.lease.Free(b.room2)

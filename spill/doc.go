@@ -21,6 +21,7 @@
 // Order: equal keys come in the order of the maps, and of one map in the order
 // in which they were emitted.
 //
-// The format on disk stands in docs/formats.md. Neighbours: membudget below;
-// shuffle holds MapOutputs, engine drives.
+// The format on disk stands in docs/formats.md. Neighbours: membudget and
+// package run, what a sorted run is, below; shuffle holds MapOutputs, engine
+// drives.
 package spill

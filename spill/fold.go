@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"mrlocal/internal/membudget"
+	"mrlocal/spill/run"
 )
 
 // pendingSum is a short key and what is to be added to its sum.
@@ -26,20 +27,20 @@ func (b *Buffer) fold(key, value []byte) {
 		b.alive()
 	}
 	t := &b.load.table
-	if len(t.directory) == 0 && !b.startTable() || b.mode == sumMode && len(value) != 8 {
+	if len(t.Directory) == 0 && !b.startTable() || b.mode == sumMode && len(value) != 8 {
 		b.refuseValue(value)
 		return
 	}
 	b.load.records++
 	b.stats.Bytes += int64(len(key) + len(value))
-	if len(key) > inlineKey {
+	if len(key) > run.InlineKey {
 		b.foldLong(key, value)
 		return
 	}
-	a, w := words(key)
-	meta := slotMetaOf(len(key), hashWords(a, w, len(key)))
+	a, w := run.Words(key)
+	meta := run.SlotMetaOf(len(key), run.HashWords(a, w, len(key)))
 	if b.mode != sumMode {
-		if slot, found := t.chunkOf(uint32(meta)).find(a, w, meta); found {
+		if slot, found := t.ChunkOf(uint32(meta)).Find(a, w, meta); found {
 			b.foldSlot(key, slot, value)
 		} else {
 			b.insert(key, a, w, meta, b.first(value))
@@ -47,7 +48,7 @@ func (b *Buffer) fold(key, value []byte) {
 		return
 	}
 	delta := binary.LittleEndian.Uint64(value)
-	if len(t.chunks) <= cacheChunks {
+	if len(t.Chunks) <= cacheChunks {
 		b.addSum(a, w, meta, delta)
 		return
 	}
@@ -65,17 +66,17 @@ func (b *Buffer) fold(key, value []byte) {
 func (b *Buffer) addPending() {
 	pending := b.pending[:b.pendings]
 	b.pendings = 0
-	if t := &b.load.table; len(t.directory) > 0 {
+	if t := &b.load.table; len(t.Directory) > 0 {
 		var metas uint64
 		for i := range pending {
 			hash := uint32(pending[i].meta)
-			metas += t.chunkOf(hash).meta(hash & slotMask)
+			metas += t.ChunkOf(hash).Meta(hash & run.SlotMask)
 		}
 		b.touched += metas
 	}
 	for i := range pending {
 		p := &pending[i]
-		if len(b.load.table.directory) == 0 && !b.startTable() {
+		if len(b.load.table.Directory) == 0 && !b.startTable() {
 			return
 		}
 		b.addSum(p.a, p.w, p.meta, p.delta)
@@ -86,9 +87,9 @@ func (b *Buffer) addPending() {
 //
 // hot:
 func (b *Buffer) addSum(a, w, meta, delta uint64) {
-	slot, found := b.load.table.chunkOf(uint32(meta)).find(a, w, meta)
+	slot, found := b.load.table.ChunkOf(uint32(meta)).Find(a, w, meta)
 	if found {
-		binary.LittleEndian.PutUint64(slot[slotAcc:], binary.LittleEndian.Uint64(slot[slotAcc:])+delta)
+		binary.LittleEndian.PutUint64(slot[run.SlotAcc:], binary.LittleEndian.Uint64(slot[run.SlotAcc:])+delta)
 		return
 	}
 	binary.LittleEndian.PutUint64(b.deltaRoom[:], delta)
@@ -96,7 +97,7 @@ func (b *Buffer) addSum(a, w, meta, delta uint64) {
 }
 
 func (b *Buffer) refuseValue(value []byte) {
-	if b.err == nil && !b.ended && len(b.load.table.directory) > 0 {
+	if b.err == nil && !b.ended && len(b.load.table.Directory) > 0 {
 		b.fail(fmt.Errorf("kvbuffer: jobs.Sum: a value of %d bytes, want 8", len(value)))
 	}
 }
@@ -111,12 +112,12 @@ func (b *Buffer) first(value []byte) []byte {
 
 // foldLong is fold for a key longer than a slot holds.
 func (b *Buffer) foldLong(key, value []byte) {
-	hash := hashLong(key)
-	meta := slotMetaOf(len(key), hash)
-	slot, found := b.load.table.chunkOf(hash).findLong(&b.load.arena, key, meta)
+	hash := run.HashLong(key)
+	meta := run.SlotMetaOf(len(key), hash)
+	slot, found := b.load.table.ChunkOf(hash).FindLong(&b.load.arena, key, meta)
 	switch {
 	case found && b.mode == sumMode:
-		binary.LittleEndian.PutUint64(slot[slotAcc:], binary.LittleEndian.Uint64(slot[slotAcc:])+binary.LittleEndian.Uint64(value))
+		binary.LittleEndian.PutUint64(slot[run.SlotAcc:], binary.LittleEndian.Uint64(slot[run.SlotAcc:])+binary.LittleEndian.Uint64(value))
 	case found:
 		b.foldSlot(key, slot, value)
 	default:
@@ -128,11 +129,11 @@ func (b *Buffer) foldLong(key, value []byte) {
 // short one. What is longer than a chunk is spilled alone.
 func (b *Buffer) insert(key []byte, a, w, meta uint64, acc []byte) {
 	stored := 0
-	if len(key) > inlineKey {
+	if len(key) > run.InlineKey {
 		stored = len(key)
 	}
 	if b.mode == foldMode {
-		stored += accHeaderBytes + accSpace(len(acc))
+		stored += run.AccHeaderBytes + accSpace(len(acc))
 	}
 	if stored > membudget.ChunkBytes {
 		b.load.records--
@@ -145,36 +146,36 @@ func (b *Buffer) insert(key []byte, a, w, meta uint64, acc []byte) {
 	if c == nil {
 		return
 	}
-	slot := c.vacant(uint32(meta))
-	if len(key) > inlineKey {
+	slot := c.Vacant(uint32(meta))
+	if len(key) > run.InlineKey {
 		w = b.store(key)
 	}
 	binary.LittleEndian.PutUint64(slot, a)
 	binary.LittleEndian.PutUint64(slot[8:], w)
 	if b.mode == sumMode {
-		copy(slot[slotAcc:slotMeta], acc)
+		copy(slot[run.SlotAcc:run.SlotMeta], acc)
 	} else {
-		binary.LittleEndian.PutUint64(slot[slotAcc:], b.storeAcc(acc))
+		binary.LittleEndian.PutUint64(slot[run.SlotAcc:], b.storeAcc(acc))
 	}
-	binary.LittleEndian.PutUint64(slot[slotMeta:], meta)
-	c.keys++
-	b.load.table.keys++
+	binary.LittleEndian.PutUint64(slot[run.SlotMeta:], meta)
+	c.Keys++
+	b.load.table.Keys++
 }
 
 // slotCharge is what a key takes of the capacity: a slot two thirds used, and
 // an entry when it is sorted.
-const slotCharge = slotBytes*3/2 + entryBytes
+const slotCharge = run.SlotBytes*3/2 + run.EntryBytes
 
 // placeFor makes room for a new key with so many bytes outside its slot and
 // returns its chunk; nil when there is an error.
-func (b *Buffer) placeFor(hash uint32, stored int) *tableChunk {
+func (b *Buffer) placeFor(hash uint32, stored int) *run.TableChunk {
 	need := int64(slotCharge + stored)
 	if need > b.room {
 		b.atMark(need)
 	}
 	for b.err == nil {
 		t := &b.load.table
-		if len(t.directory) == 0 && !b.startTable() {
+		if len(t.Directory) == 0 && !b.startTable() {
 			return nil
 		}
 		if stored > len(b.data)-b.off {
@@ -183,8 +184,8 @@ func (b *Buffer) placeFor(hash uint32, stored int) *tableChunk {
 			}
 			continue
 		}
-		c := t.chunkOf(hash)
-		if c.keys < maxChunkKeys {
+		c := t.ChunkOf(hash)
+		if c.Keys < run.MaxChunkKeys {
 			b.room -= need
 			return c
 		}
@@ -202,7 +203,7 @@ func (b *Buffer) startTable() bool {
 	for b.err == nil {
 		if c, ok := b.chunk(); ok {
 			b.load.chunks = append(b.load.chunks, c)
-			b.load.table.start(c, b.load.arena.add(c.Data))
+			b.load.table.Start(c, b.load.arena.Add(c.Data))
 			return true
 		}
 		b.flush()
@@ -210,14 +211,14 @@ func (b *Buffer) startTable() bool {
 	return false
 }
 
-func (b *Buffer) splitTable(c *tableChunk, hash uint32) bool {
-	if c.depth == maxDepth {
+func (b *Buffer) splitTable(c *run.TableChunk, hash uint32) bool {
+	if c.Depth == run.MaxDepth {
 		return false
 	}
 	fresh, ok := b.chunk()
 	if ok {
 		b.load.chunks = append(b.load.chunks, fresh)
-		b.load.table.split(c, hash, fresh, b.load.arena.add(fresh.Data))
+		b.load.table.Split(c, hash, fresh, b.load.arena.Add(fresh.Data))
 	}
 	return ok
 }
@@ -238,8 +239,8 @@ func (b *Buffer) storeAcc(acc []byte) uint64 {
 	p := b.data[b.off:]
 	binary.LittleEndian.PutUint32(p, uint32(accSpace(len(acc))))
 	binary.LittleEndian.PutUint32(p[4:], uint32(len(acc)))
-	copy(p[accHeaderBytes:], acc)
-	b.off += accHeaderBytes + accSpace(len(acc))
+	copy(p[run.AccHeaderBytes:], acc)
+	b.off += run.AccHeaderBytes + accSpace(len(acc))
 	return addr
 }
 
@@ -247,21 +248,21 @@ func (b *Buffer) storeAcc(acc []byte) uint64 {
 // moves; where there is no room at all for it, the slot dies, what else was
 // collected is spilled, and the key begins anew.
 func (b *Buffer) foldSlot(key, slot, value []byte) {
-	p := b.load.arena.at(binary.LittleEndian.Uint64(slot[slotAcc:]))
+	p := b.load.arena.At(binary.LittleEndian.Uint64(slot[run.SlotAcc:]))
 	space, n := binary.LittleEndian.Uint32(p), binary.LittleEndian.Uint32(p[4:])
-	old := p[accHeaderBytes : accHeaderBytes+n : accHeaderBytes+space]
+	old := p[run.AccHeaderBytes : run.AccHeaderBytes+n : run.AccHeaderBytes+space]
 	acc := b.o.Folder.Fold(old, value)
 	if len(acc) <= int(space) {
 		if len(acc) > 0 && (len(old) == 0 || &acc[0] != &old[0]) {
-			copy(p[accHeaderBytes:accHeaderBytes+space], acc)
+			copy(p[run.AccHeaderBytes:run.AccHeaderBytes+space], acc)
 		}
 		binary.LittleEndian.PutUint32(p[4:], uint32(len(acc)))
 		return
 	}
-	need := accHeaderBytes + accSpace(len(acc))
+	need := run.AccHeaderBytes + accSpace(len(acc))
 	if need <= membudget.ChunkBytes && int64(need) <= b.room && (need <= len(b.data)-b.off || b.nextData()) {
 		b.room -= int64(need)
-		binary.LittleEndian.PutUint64(slot[slotAcc:], b.storeAcc(acc))
+		binary.LittleEndian.PutUint64(slot[run.SlotAcc:], b.storeAcc(acc))
 		return
 	}
 	b.moveOut(key, slot, acc)
@@ -271,9 +272,9 @@ func (b *Buffer) foldSlot(key, slot, value []byte) {
 // the key again.
 func (b *Buffer) moveOut(key, slot, acc []byte) {
 	acc = append([]byte(nil), acc...) // may lie in what is spilled
-	binary.LittleEndian.PutUint64(slot[slotMeta:], binary.LittleEndian.Uint64(slot[slotMeta:])|deadSlot)
-	b.load.table.keys--
-	if b.note(); b.load.table.keys > 0 {
+	binary.LittleEndian.PutUint64(slot[run.SlotMeta:], binary.LittleEndian.Uint64(slot[run.SlotMeta:])|run.DeadSlot)
+	b.load.table.Keys--
+	if b.note(); b.load.table.Keys > 0 {
 		b.rotate()
 	} else {
 		b.free(b.load)
@@ -286,16 +287,16 @@ func (b *Buffer) moveOut(key, slot, acc []byte) {
 	}
 	var a, w uint64
 	var hash uint32
-	if len(key) <= inlineKey {
-		a, w = words(key)
-		hash = hashWords(a, w, len(key))
+	if len(key) <= run.InlineKey {
+		a, w = run.Words(key)
+		hash = run.HashWords(a, w, len(key))
 	} else {
-		a, hash = binary.LittleEndian.Uint64(key), hashLong(key)
+		a, hash = binary.LittleEndian.Uint64(key), run.HashLong(key)
 	}
-	if accHeaderBytes+accSpace(len(acc))+len(key) > membudget.ChunkBytes {
+	if run.AccHeaderBytes+accSpace(len(acc))+len(key) > membudget.ChunkBytes {
 		b.countCombined(0, 1)
 		b.spillFolded(key, acc)
 		return
 	}
-	b.insert(key, a, w, slotMetaOf(len(key), hash), acc)
+	b.insert(key, a, w, run.SlotMetaOf(len(key), hash), acc)
 }

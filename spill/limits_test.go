@@ -358,7 +358,7 @@ func TestDamageIsFoundAndNamesTheMapOutput(t *testing.T) {
 		if _, err := out.Evict(); err != nil {
 			t.Fatal(err)
 		}
-		path := out.mu.file.path
+		path := out.mu.file.Path
 		whole, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)

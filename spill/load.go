@@ -6,29 +6,30 @@ import (
 
 	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
+	"mrlocal/spill/run"
 )
 
 // load is what a buffer collected since its last spill.
 type load struct {
-	arena   arena
+	arena   run.Arena
 	chunks  []*membudget.Chunk // records, blocks taken, the table
 	index   []*membudget.Chunk // of entries
-	full    [][]entry          // what lies in index: chunkEntries each, the last one fewer
+	full    [][]run.Entry      // what lies in index: chunkEntries each, the last one fewer
 	entries int
-	table   table
+	table   run.Table
 	records int64 // as they were emitted
 
 	heldBytes int64 // chunks that collecting took
 }
 
-func (l *load) empty() bool { return l.entries == 0 && l.table.keys == 0 }
+func (l *load) empty() bool { return l.entries == 0 && l.table.Keys == 0 }
 
 // slim says that the load has not the two chunks that any needs.
 func (l *load) slim() bool { return len(l.chunks)+len(l.index) < 2 }
 
 // indexed is the entries of the i-th index chunk.
-func (l *load) indexed(i int) []entry {
-	return l.full[i][:min(chunkEntries, l.entries-i*chunkEntries)]
+func (l *load) indexed(i int) []run.Entry {
+	return l.full[i][:min(run.ChunkEntries, l.entries-i*run.ChunkEntries)]
 }
 
 // sorting turns loads into sorted slices.
@@ -38,7 +39,7 @@ type sorting struct {
 	byHash  bool                            // hash partitions that the table's hash tells
 	part    func(key []byte, parts int) int // of a taken record; nil: one part, or cuts
 	lease   *membudget.Lease
-	sorter  sorter
+	sorter  run.Sorter
 	scratch *membudget.Chunk
 	counts  []int
 
@@ -48,20 +49,20 @@ type sorting struct {
 // sort sorts a load. With memory for all entries side by side the result is
 // one slice, and the chunks of the index are free; without, each chunk becomes
 // a slice, in place.
-func (s *sorting) sort(l *load) ([]sortedSlice, error) {
-	s.sorter.arena = &l.arena
-	if l.table.keys > 0 {
+func (s *sorting) sort(l *load) ([]run.Slice, error) {
+	s.sorter.Arena = &l.arena
+	if l.table.Keys > 0 {
 		return s.sortTable(l)
 	}
 	if len(l.index) > 1 {
 		if big, ok := s.room(l.entries); ok {
-			slice, err := s.gather(l, entriesOf(big, l.entries))
+			slice, err := s.gather(l, run.EntriesOf(big, l.entries))
 			s.freeIndex(l)
 			l.index = append(l.index, big)
-			return []sortedSlice{slice}, err
+			return []run.Slice{slice}, err
 		}
 	}
-	slices := make([]sortedSlice, len(l.index))
+	slices := make([]run.Slice, len(l.index))
 	for i := range l.index {
 		var err error
 		if slices[i], err = s.inPlace(&l.arena, l.indexed(i)); err != nil {
@@ -73,7 +74,7 @@ func (s *sorting) sort(l *load) ([]sortedSlice, error) {
 
 // room is contiguous memory for n entries, if the budget has it free.
 func (s *sorting) room(n int) (*membudget.Chunk, bool) {
-	bytes := int64(n) * entryBytes
+	bytes := int64(n) * run.EntryBytes
 	if big, ok := s.lease.Big(bytes); ok {
 		return big, true
 	}
@@ -101,30 +102,30 @@ func (s *sorting) giveBack() {
 
 // inPlace sorts entries that fit the scratch, first by partition where the
 // order of keys does not tell it.
-func (s *sorting) inPlace(a *arena, e []entry) (sortedSlice, error) {
+func (s *sorting) inPlace(a *run.Arena, e []run.Entry) (run.Slice, error) {
 	if s.part == nil {
-		s.sorter.sort(e, 0)
-		return sortedSlice{e, s.cut(a, e)}, nil
+		s.sorter.Sort(e, 0)
+		return run.Slice{Entries: e, Ends: s.cut(a, e)}, nil
 	}
 	s.counts = append(s.counts[:0], make([]int, s.parts+1)...)
 	for i := range e {
-		p, err := s.partOf(a, e[i].ref)
+		p, err := s.partOf(a, e[i].Ref)
 		if err != nil {
-			return sortedSlice{}, err
+			return run.Slice{}, err
 		}
 		s.counts[p+1]++
 	}
 	ends := s.sums()
-	out := s.sorter.scratch[:len(e)]
+	out := s.sorter.Scratch[:len(e)]
 	for i := range e {
-		p, _ := s.partOf(a, e[i].ref) // was in range above
+		p, _ := s.partOf(a, e[i].Ref) // was in range above
 		out[s.counts[p]] = e[i]
 		s.counts[p]++
 	}
 	copy(e, out)
-	slice := sortedSlice{e, ends}
+	slice := run.Slice{Entries: e, Ends: ends}
 	for p := range ends {
-		s.sorter.sort(slice.part(p), 0)
+		s.sorter.Sort(slice.Part(p), 0)
 	}
 	return slice, nil
 }
@@ -142,45 +143,45 @@ func (s *sorting) sums() (ends []int) {
 
 // gather sorts all entries of the load into out: a first distribution by
 // partition, or by the highest bits in which prefixes differ, on the way.
-func (s *sorting) gather(l *load, out []entry) (sortedSlice, error) {
+func (s *sorting) gather(l *load, out []run.Entry) (run.Slice, error) {
 	if s.part != nil {
 		return s.gatherParts(l, out)
 	}
-	first, diff := l.full[0][0].prefix, uint64(0)
+	first, diff := l.full[0][0].Prefix, uint64(0)
 	for i := range l.index {
 		for _, e := range l.indexed(i) {
-			diff |= e.prefix ^ first
+			diff |= e.Prefix ^ first
 		}
 	}
-	digit := digitOf(diff, l.entries)
-	s.counts = append(s.counts[:0], make([]int, digit.buckets()+1)...)
+	digit := run.DigitOf(diff, l.entries)
+	s.counts = append(s.counts[:0], make([]int, digit.Buckets()+1)...)
 	for i := range l.index {
-		digit.count(s.counts[1:], l.indexed(i))
+		digit.Count(s.counts[1:], l.indexed(i))
 	}
-	for b := range digit.buckets() {
+	for b := range digit.Buckets() {
 		s.counts[b+1] += s.counts[b]
 	}
 	for i := range l.index {
-		digit.scatter(out, s.counts, l.indexed(i))
+		digit.Scatter(out, s.counts, l.indexed(i))
 	}
-	s.sortRanges(out, s.counts[:digit.buckets()])
-	return sortedSlice{out, s.cut(&l.arena, out)}, nil
+	s.sortRanges(out, s.counts[:digit.Buckets()])
+	return run.Slice{Entries: out, Ends: s.cut(&l.arena, out)}, nil
 }
 
 // sortRanges sorts the ranges that end at ends, each for itself. With scratch
 // as long as the longest of them nothing has to be divided in place, which is
 // faster; it is borrowed if the budget has it free.
-func (s *sorting) sortRanges(e []entry, ends []int) {
+func (s *sorting) sortRanges(e []run.Entry, ends []int) {
 	longest, start := 0, 0
 	for _, end := range ends {
 		longest, start = max(longest, end-start), end
 	}
-	if longest > len(s.sorter.scratch) {
+	if longest > len(s.sorter.Scratch) {
 		if big, ok := s.room(longest); ok {
-			own := s.sorter.scratch
-			s.sorter.scratch = entriesOf(big, longest)
+			own := s.sorter.Scratch
+			s.sorter.Scratch = run.EntriesOf(big, longest)
 			defer func() {
-				s.sorter.scratch = own
+				s.sorter.Scratch = own
 				s.lease.Free(big)
 			}()
 		}
@@ -188,45 +189,45 @@ func (s *sorting) sortRanges(e []entry, ends []int) {
 	start = 0
 	for _, end := range ends {
 		if end-start > 1 {
-			s.sorter.sort(e[start:end], 0)
+			s.sorter.Sort(e[start:end], 0)
 		}
 		start = end
 	}
 }
 
-func (s *sorting) gatherParts(l *load, out []entry) (sortedSlice, error) {
+func (s *sorting) gatherParts(l *load, out []run.Entry) (run.Slice, error) {
 	s.counts = append(s.counts[:0], make([]int, s.parts+1)...)
 	for i := range l.index {
 		for _, e := range l.indexed(i) {
-			p, err := s.partOf(&l.arena, e.ref)
+			p, err := s.partOf(&l.arena, e.Ref)
 			if err != nil {
-				return sortedSlice{}, err
+				return run.Slice{}, err
 			}
 			s.counts[p+1]++
 		}
 	}
-	slice := sortedSlice{out, s.sums()}
+	slice := run.Slice{Entries: out, Ends: s.sums()}
 	for i := range l.index {
 		for _, e := range l.indexed(i) {
-			p, _ := s.partOf(&l.arena, e.ref) // was in range above
+			p, _ := s.partOf(&l.arena, e.Ref) // was in range above
 			out[s.counts[p]] = e
 			s.counts[p]++
 		}
 	}
-	s.sortRanges(out, slice.ends)
+	s.sortRanges(out, slice.Ends)
 	return slice, nil
 }
 
 // sortTable drains the table: into one slice where there is memory for its
 // entries, else each chunk into its own unused third.
-func (s *sorting) sortTable(l *load) ([]sortedSlice, error) {
-	l.arena.sums = l.table.sums
-	total := int(l.table.keys)
+func (s *sorting) sortTable(l *load) ([]run.Slice, error) {
+	l.arena.Sums = l.table.Sums
+	total := int(l.table.Keys)
 	if big, ok := s.room(total); ok {
-		out := entriesOf(big, total)
+		out := run.EntriesOf(big, total)
 		n := 0
-		for _, c := range l.table.chunks {
-			used := c.compact()
+		for _, c := range l.table.Chunks {
+			used := c.Compact()
 			if err := s.slotEntries(&l.arena, c, out[n:n+used]); err != nil {
 				return nil, err
 			}
@@ -234,12 +235,12 @@ func (s *sorting) sortTable(l *load) ([]sortedSlice, error) {
 		}
 		l.chunks = append(l.chunks, big)
 		slice, err := s.spread(&l.arena, out)
-		return []sortedSlice{slice}, err
+		return []run.Slice{slice}, err
 	}
-	var slices []sortedSlice
-	for _, c := range l.table.chunks {
-		used := c.compact()
-		out := entriesIn(c.slots[used*slotBytes:], used)
+	var slices []run.Slice
+	for _, c := range l.table.Chunks {
+		used := c.Compact()
+		out := run.EntriesIn(c.Slots[used*run.SlotBytes:], used)
 		if err := s.slotEntries(&l.arena, c, out); err != nil {
 			return nil, err
 		}
@@ -253,23 +254,23 @@ func (s *sorting) sortTable(l *load) ([]sortedSlice, error) {
 }
 
 // spread sorts entries that may be more than the scratch.
-func (s *sorting) spread(a *arena, e []entry) (sortedSlice, error) {
-	if len(e) <= len(s.sorter.scratch) {
+func (s *sorting) spread(a *run.Arena, e []run.Entry) (run.Slice, error) {
+	if len(e) <= len(s.sorter.Scratch) {
 		return s.inPlace(a, e)
 	}
 	if s.part == nil {
 		s.sortRanges(e, []int{len(e)})
-		return sortedSlice{e, s.cut(a, e)}, nil
+		return run.Slice{Entries: e, Ends: s.cut(a, e)}, nil
 	}
 	// The partitions are ranges of what partOf says: an order to sort by.
 	ends := make([]int, s.parts)
 	s.byPart(a, e, 0, s.parts, 0, ends)
 	s.sortRanges(e, ends)
-	return sortedSlice{e, ends}, nil
+	return run.Slice{Entries: e, Ends: ends}, nil
 }
 
 // byPart divides entries of the partitions from lo to hi, in place, by halves.
-func (s *sorting) byPart(a *arena, e []entry, lo, hi, at int, ends []int) {
+func (s *sorting) byPart(a *run.Arena, e []run.Entry, lo, hi, at int, ends []int) {
 	if hi-lo == 1 {
 		ends[lo] = at + len(e)
 		return
@@ -277,7 +278,7 @@ func (s *sorting) byPart(a *arena, e []entry, lo, hi, at int, ends []int) {
 	mid := (lo + hi) / 2
 	i, j := 0, len(e)
 	for i < j {
-		if p, _ := s.partOf(a, e[i].ref); p < mid {
+		if p, _ := s.partOf(a, e[i].Ref); p < mid {
 			i++
 		} else {
 			j--
@@ -289,32 +290,32 @@ func (s *sorting) byPart(a *arena, e []entry, lo, hi, at int, ends []int) {
 }
 
 // slotEntries makes entries for the compacted slots of c.
-func (s *sorting) slotEntries(a *arena, c *tableChunk, out []entry) error {
+func (s *sorting) slotEntries(a *run.Arena, c *run.TableChunk, out []run.Entry) error {
 	for i := range out {
-		slot := c.slots[i*slotBytes : (i+1)*slotBytes]
-		key := a.slotKey(slot)
+		slot := c.Slots[i*run.SlotBytes : (i+1)*run.SlotBytes]
+		key := a.SlotKey(slot)
 		part := 0
 		switch {
 		case s.part == nil:
 		case s.byHash:
-			part = partOfHash(uint32(c.meta(uint32(i))), s.parts)
+			part = run.PartOfHash(uint32(c.Meta(uint32(i))), s.parts)
 		default:
 			if part = s.part(key, s.parts); part < 0 || part >= s.parts {
 				return partError(part, s.parts)
 			}
 		}
-		addr := c.base + uint64(i)*slotBytes
-		out[i] = entry{prefixOf(key), addr<<codeBits | (codeSlot + uint64(part))}
+		addr := c.Base + uint64(i)*run.SlotBytes
+		out[i] = run.Entry{Prefix: run.PrefixOf(key), Ref: addr<<run.CodeBits | (run.CodeSlot + uint64(part))}
 	}
 	return nil
 }
 
 // partOf is the partition of the record at ref.
-func (s *sorting) partOf(a *arena, ref uint64) (int, error) {
-	if code := ref & codeMask; code >= codeSlot {
-		return int(code &^ kindMask), nil
+func (s *sorting) partOf(a *run.Arena, ref uint64) (int, error) {
+	if code := ref & run.CodeMask; code >= run.CodeSlot {
+		return int(code &^ run.KindMask), nil
 	}
-	p := s.part(a.key(ref), s.parts)
+	p := s.part(a.Key(ref), s.parts)
 	if p < 0 || p >= s.parts {
 		return 0, partError(p, s.parts)
 	}
@@ -326,14 +327,14 @@ func partError(p, parts int) error {
 }
 
 // cut finds the partitions of sorted entries.
-func (s *sorting) cut(a *arena, e []entry) (ends []int) {
+func (s *sorting) cut(a *run.Arena, e []run.Entry) (ends []int) {
 	ends = make([]int, s.parts)
 	from := 0
 	for p, cut := range s.cuts {
-		prefix := prefixOf(cut)
+		prefix := run.PrefixOf(cut)
 		from += sort.Search(len(e)-from, func(i int) bool {
 			x := e[from+i]
-			return x.prefix > prefix || x.prefix == prefix && string(a.key(x.ref)) >= string(cut)
+			return x.Prefix > prefix || x.Prefix == prefix && string(a.Key(x.Ref)) >= string(cut)
 		})
 		ends[p] = from
 	}
@@ -343,17 +344,17 @@ func (s *sorting) cut(a *arena, e []entry) (ends []int) {
 
 // combineInto runs a combiner over the groups of m. It may emit only the key
 // it was given.
-func combineInto(m *merger, combiner jobs.Reducer, out *combined) error {
-	for m.nextGroup() {
-		out.key = m.key
-		if err := combiner.Reduce(m.key, &m.values, out); err != nil {
+func combineInto(m *run.Merger, combiner jobs.Reducer, out *combined) error {
+	for m.NextGroup() {
+		out.key = m.Key
+		if err := combiner.Reduce(m.Key, &m.Values, out); err != nil {
 			return fmt.Errorf("combiner: %w", err)
 		}
 		if out.err != nil {
 			return out.err
 		}
 	}
-	return m.tree.err
+	return m.Tree.Err
 }
 
 // combined is the Emitter of a combiner.

@@ -8,6 +8,7 @@ import (
 
 	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
+	"mrlocal/spill/run"
 )
 
 // MergeOptions describe the merge of one partition.
@@ -30,7 +31,7 @@ const (
 	defaultFDs    = 16
 
 	// buffersPerChunk blocks of disk cursors share a chunk.
-	buffersPerChunk = membudget.ChunkBytes / bufferBytes
+	buffersPerChunk = membudget.ChunkBytes / run.BufferBytes
 
 	// outputChunks of the lease are left to what the merge feeds.
 	outputChunks = 4
@@ -39,14 +40,14 @@ const (
 // Merge reads one partition of many map outputs in order. Either Next or
 // NextGroup is used, not both. It is used by one goroutine; Close it.
 type Merge struct {
-	in     merger
+	in     run.Merger
 	o      MergeOptions
-	runs   []run
+	runs   []mergeRun
 	pinned []pinned
-	shared diskReaders
+	shared run.Readers
 	chunks []*membudget.Chunk
-	spare  []byte    // for disk cursors yet to come
-	file   spillFile // of intermediate passes
+	spare  []byte   // for disk cursors yet to come
+	file   run.File // of intermediate passes
 	err    error
 	closed bool
 }
@@ -57,12 +58,12 @@ type pinned struct {
 	memory *memoryRun // nil: none, or left
 }
 
-// run is one sorted run of the partition, in memory or on disk.
-type run struct {
-	entries []entry
-	arena   *arena
-	file    *spillFile // nil: in memory
-	index   indexEntry
+// mergeRun is one sorted run of the partition, in memory or on disk.
+type mergeRun struct {
+	entries []run.Entry
+	arena   *run.Arena
+	file    *run.File // nil: in memory
+	index   run.IndexEntry
 }
 
 // NewMerge opens a merge. Where more segments are on disk than can be read at
@@ -77,8 +78,8 @@ func NewMerge(ctx context.Context, o MergeOptions) (*Merge, error) {
 	if o.Notify == nil {
 		o.Notify = func(Event) {}
 	}
-	m := &Merge{o: o, shared: diskReaders{ctx: ctx, lease: o.Lease, files: openFiles{limit: o.FDs}}}
-	m.in.killed, m.file.damaged = o.Killed, damaged(nil)
+	m := &Merge{o: o, shared: run.Readers{Ctx: ctx, Lease: o.Lease, Files: run.OpenFiles{Limit: o.FDs}}}
+	m.in.Killed, m.file.Damaged = o.Killed, damaged(nil)
 	err := m.open()
 	if err != nil {
 		m.Close()
@@ -109,7 +110,7 @@ func (m *Merge) open() error {
 		}
 	}
 	m.over(&m.in, m.runs)
-	m.in.move = m.leaveMemory
+	m.in.Move = m.leaveMemory
 	return nil
 }
 
@@ -118,30 +119,30 @@ func (m *Merge) add(in *MapOutput) error {
 	if records, _, _ := in.PartBytes(m.o.Part); records == 0 {
 		return nil
 	}
-	segments, memory, err := in.pin(&m.in.evicted)
+	segments, memory, err := in.pin(&m.in.Evicted)
 	if err != nil {
 		return err
 	}
 	m.pinned = append(m.pinned, pinned{in, memory})
 	for _, s := range segments {
-		file, err := m.shared.files.get(&in.mu.file)
+		file, err := m.shared.Files.Get(&in.mu.file)
 		if err != nil {
 			return err
 		}
-		index, err := readIndex(file, s, m.o.Part)
+		index, err := run.ReadIndex(file, s, m.o.Part)
 		if err != nil {
-			return in.mu.file.corrupt(s.index, err)
+			return in.mu.file.Corrupt(s.Index, err)
 		}
-		if index.records > 0 {
-			m.runs = append(m.runs, run{file: &in.mu.file, index: index})
+		if index.Records > 0 {
+			m.runs = append(m.runs, mergeRun{file: &in.mu.file, index: index})
 		}
 	}
 	if memory == nil {
 		return nil
 	}
 	for _, s := range memory.slices {
-		if e := s.part(m.o.Part); len(e) > 0 {
-			m.runs = append(m.runs, run{entries: e, arena: &memory.arena})
+		if e := s.Part(m.o.Part); len(e) > 0 {
+			m.runs = append(m.runs, mergeRun{entries: e, arena: &memory.arena})
 		}
 	}
 	return nil
@@ -155,7 +156,7 @@ func (m *Merge) memory(want int) (fanIn int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	m.shared.useMemory(staging.Data)
+	m.shared.UseMemory(staging.Data)
 	passes := want == m.o.Factor // then one chunk more, to write with
 	for fanIn < want {
 		left := int64(outputChunks)
@@ -191,52 +192,52 @@ func (m *Merge) chunk(leave int64) (*membudget.Chunk, error) {
 
 // buffer is the memory of the i-th disk cursor. The first chunk is the staging.
 func (m *Merge) buffer(i int) []byte {
-	at := i % buffersPerChunk * bufferBytes
-	return m.chunks[1+i/buffersPerChunk].Data[at : at+bufferBytes : at+bufferBytes]
+	at := i % buffersPerChunk * run.BufferBytes
+	return m.chunks[1+i/buffersPerChunk].Data[at : at+run.BufferBytes : at+run.BufferBytes]
 }
 
 // over makes g read runs.
-func (m *Merge) over(g *merger, runs []run) {
-	g.tree = tree{cursors: make([]cursor, len(runs)), shared: &m.shared}
+func (m *Merge) over(g *run.Merger, runs []mergeRun) {
+	g.Tree = run.Tree{Cursors: make([]run.Cursor, len(runs)), Shared: &m.shared}
 	disks := 0
 	for i, r := range runs {
-		c := &g.tree.cursors[i]
+		c := &g.Tree.Cursors[i]
 		if r.file == nil {
-			c.entries, c.arena = r.entries, r.arena
+			c.Entries, c.Arena = r.entries, r.arena
 			continue
 		}
-		c.disk = &diskCursor{
-			shared: &m.shared, file: r.file, at: r.index.offset, end: r.index.offset + r.index.stored, buf: m.buffer(disks),
+		c.Disk = &run.DiskCursor{
+			Shared: &m.shared, File: r.file, At: r.index.Offset, End: r.index.Offset + r.index.Stored, Buf: m.buffer(disks),
 		}
 		disks++
 	}
-	g.reset()
+	g.Reset()
 }
 
 // Next moves to the next record.
-func (m *Merge) Next() bool { return m.in.next() }
+func (m *Merge) Next() bool { return m.in.Next() }
 
 // NextGroup moves to the next key; Values are its values.
-func (m *Merge) NextGroup() bool { return m.in.nextGroup() }
+func (m *Merge) NextGroup() bool { return m.in.NextGroup() }
 
 // Key is the current record's, or the group's.
-func (m *Merge) Key() []byte { return m.in.key }
+func (m *Merge) Key() []byte { return m.in.Key }
 
 // Value is the current record's.
-func (m *Merge) Value() []byte { return m.in.value }
+func (m *Merge) Value() []byte { return m.in.Value }
 
 // Values are the current group's.
-func (m *Merge) Values() *jobs.Values { return &m.in.values }
+func (m *Merge) Values() *jobs.Values { return &m.in.Values }
 
 // Err is the first error.
 func (m *Merge) Err() error {
 	if m.err != nil {
 		return m.err
 	}
-	if m.in.tree.err != nil {
-		return m.in.tree.err
+	if m.in.Tree.Err != nil {
+		return m.in.Tree.Err
 	}
-	return m.shared.err
+	return m.shared.Err
 }
 
 // Close gives all memory back and removes what passes wrote.
@@ -245,22 +246,22 @@ func (m *Merge) Close() error {
 		return nil
 	}
 	m.closed = true
-	for i := range m.in.tree.cursors {
-		if d := m.in.tree.cursors[i].disk; d != nil {
-			d.drop()
+	for i := range m.in.Tree.Cursors {
+		if d := m.in.Tree.Cursors[i].Disk; d != nil {
+			d.Drop()
 		}
 	}
-	m.in.dropKey()
+	m.in.DropKey()
 	for _, p := range m.pinned {
 		if p.memory != nil {
-			p.out.leave(p.memory, &m.in.evicted)
+			p.out.leave(p.memory, &m.in.Evicted)
 		}
 		p.out.unpin()
 	}
 	for _, c := range m.chunks {
 		m.o.Lease.Free(c)
 	}
-	m.shared.files.close()
-	m.shared.decoder.close()
-	return errors.Join(m.Err(), m.file.remove())
+	m.shared.Files.Close()
+	m.shared.Decoder.Close()
+	return errors.Join(m.Err(), m.file.Remove())
 }

@@ -7,10 +7,24 @@ import (
 
 	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
+	"mrlocal/spill/run"
 )
 
 // ErrKilled is the sticky error of a buffer or merge whose attempt is killed.
 var ErrKilled = errors.New("the attempt is killed")
+
+// Codec says how blocks on disk are compressed.
+type Codec = run.Codec
+
+const (
+	Auto = run.Auto // s2 for as long as it pays, block by block
+	None = run.None
+	S2   = run.S2
+	Zstd = run.Zstd
+)
+
+// HashPartition is the partition of key where a job says nothing else.
+func HashPartition(key []byte, parts int) int { return run.HashPartition(key, parts) }
 
 // EventKind is what happened to a buffer or a merge.
 type EventKind uint8
@@ -62,7 +76,7 @@ type Options struct {
 
 	// Background runs a spill on a helper of the slot; nil: on the caller's
 	// goroutine. Notify may be called from there.
-	Background func(run func())
+	Background func(spill func())
 	Killed     func() bool // polled every few thousand records; nil: never
 	Notify     func(Event) // nil: nobody wants to know
 }
@@ -89,7 +103,7 @@ func (o Options) withDefaults() Options {
 		o.GrowthThreshold = defaultGrowthThreshold
 	}
 	if o.Background == nil {
-		o.Background = func(run func()) { run() }
+		o.Background = func(spill func()) { spill() }
 	}
 	if o.Killed == nil {
 		o.Killed = func() bool { return false }

@@ -9,18 +9,19 @@ import (
 	"sync/atomic"
 
 	"mrlocal/internal/membudget"
+	"mrlocal/spill/run"
 )
 
 // memoryRun is what a map collected last, sorted and still in memory: slices
 // in the order of arrival.
 type memoryRun struct {
-	arena  arena
-	slices []sortedSlice
+	arena  run.Arena
+	slices []run.Slice
 	lease  *membudget.Lease
 
 	// Guarded by the output's lock.
 	readers []*atomic.Bool // of the merges that read it: set when it is on disk
-	onDisk  *segment       // nil: not yet
+	onDisk  *run.Segment   // nil: not yet
 }
 
 // MapOutput is what one map attempt made: sorted runs, in the order of
@@ -29,15 +30,15 @@ type memoryRun struct {
 // time. Those that are reading the memory when it is evicted are told, and go
 // over to the disk when they can; the last one that leaves frees it.
 type MapOutput struct {
-	stats      []partStat
+	stats      []run.PartStat
 	codec      Codec
 	createTemp func() (*os.File, error)
 	notify     func(Event)
 
 	mu struct {
 		sync.Mutex
-		file     spillFile
-		segments []segment
+		file     run.File
+		segments []run.Segment
 		memory   *memoryRun // nil: none, or evicted
 		pins     int        // merges that are open
 		released bool
@@ -51,7 +52,7 @@ func (o *MapOutput) Parts() int { return len(o.stats) }
 // PartBytes is what partition p holds, exactly, without reading it.
 func (o *MapOutput) PartBytes(p int) (records, keyBytes, valueBytes int64) {
 	s := o.stats[p]
-	return s.records, s.keyBytes, s.valueBytes
+	return s.Records, s.KeyBytes, s.ValueBytes
 }
 
 // MemoryBytes is what the run in memory takes.
@@ -78,22 +79,22 @@ func (o *MapOutput) Register(b *membudget.Budget) {
 func (o *MapOutput) Evict() (freedBytes int64, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	run := o.mu.memory
-	if run == nil || o.mu.released {
+	held := o.mu.memory
+	if held == nil || o.mu.released {
 		return 0, nil
 	}
-	written, err := o.appendRun(run)
+	written, err := o.appendRun(held)
 	if err != nil {
 		return 0, fmt.Errorf("map output to disk: %w", err)
 	}
 	o.mu.memory = nil
-	run.onDisk = &o.mu.segments[len(o.mu.segments)-1]
-	freedBytes = run.lease.Granted()
-	for _, told := range run.readers {
+	held.onDisk = &o.mu.segments[len(o.mu.segments)-1]
+	freedBytes = held.lease.Granted()
+	for _, told := range held.readers {
 		told.Store(true)
 	}
-	if len(run.readers) == 0 {
-		run.lease.Close()
+	if len(held.readers) == 0 {
+		held.lease.Close()
 	}
 	o.unregister()
 	o.notify(written)
@@ -109,35 +110,35 @@ func (o *MapOutput) unregister() {
 
 // appendRun writes run as a segment at the end of the file. The memory for it
 // is not of the budget, which is short of it; only one evicts at a time.
-func (o *MapOutput) appendRun(run *memoryRun) (written Event, err error) {
-	w, err := newSegmentWriter(make([]byte, membudget.ChunkBytes), o.codec)
+func (o *MapOutput) appendRun(held *memoryRun) (written Event, err error) {
+	w, err := run.NewWriter(make([]byte, membudget.ChunkBytes), o.codec)
 	if err != nil {
 		return written, err
 	}
-	defer w.close()
+	defer w.Close()
 	file, err := openToAppend(&o.mu.file, o.createTemp)
 	if err != nil {
 		return written, err
 	}
-	w.begin(file, o.mu.file.bytes, nil)
-	writeSorted(w, &run.arena, run.slices, len(o.stats), nil)
-	s, end, err := w.end()
+	w.Begin(file, o.mu.file.Bytes, nil)
+	run.WriteSorted(w, &held.arena, held.slices, len(o.stats), nil)
+	s, end, err := w.End()
 	if err := errors.Join(err, file.Close()); err != nil {
 		return written, err
 	}
-	o.mu.file.bytes = end
+	o.mu.file.Bytes = end
 	o.mu.segments = append(o.mu.segments, s)
-	return Event{Kind: Evict, Bytes: w.totalBytes, Records: w.totalRecords}, nil
+	return Event{Kind: Evict, Bytes: w.TotalBytes, Records: w.TotalRecords}, nil
 }
 
 // openToAppend opens the file, or makes it.
-func openToAppend(f *spillFile, createTemp func() (*os.File, error)) (*os.File, error) {
-	if f.path != "" {
-		file, err := os.OpenFile(f.path, os.O_WRONLY, 0)
+func openToAppend(f *run.File, createTemp func() (*os.File, error)) (*os.File, error) {
+	if f.Path != "" {
+		file, err := os.OpenFile(f.Path, os.O_WRONLY, 0)
 		if err != nil {
 			return nil, err
 		}
-		if _, err := file.Seek(f.bytes, 0); err != nil {
+		if _, err := file.Seek(f.Bytes, 0); err != nil {
 			return nil, errors.Join(err, file.Close())
 		}
 		return file, nil
@@ -149,7 +150,7 @@ func openToAppend(f *spillFile, createTemp func() (*os.File, error)) (*os.File, 
 	if err != nil {
 		return nil, err
 	}
-	f.path = file.Name()
+	f.Path = file.Name()
 	return file, nil
 }
 
@@ -174,7 +175,7 @@ func (o *MapOutput) freeLocked() {
 		o.mu.memory.lease.Close()
 		o.mu.memory = nil
 	}
-	_ = o.mu.file.remove() // the directory of temporary files goes as a whole in the end
+	_ = o.mu.file.Remove() // the directory of temporary files goes as a whole in the end
 	o.mu.segments = nil
 }
 
@@ -182,7 +183,7 @@ var errReleased = errors.New("the map output was released")
 
 // pin keeps the file for a merge until unpin, and the run in memory, if there
 // is one, until leave. told is set when that is on disk.
-func (o *MapOutput) pin(told *atomic.Bool) (segments []segment, memory *memoryRun, err error) {
+func (o *MapOutput) pin(told *atomic.Bool) (segments []run.Segment, memory *memoryRun, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.mu.released {
@@ -196,23 +197,23 @@ func (o *MapOutput) pin(told *atomic.Bool) (segments []segment, memory *memoryRu
 }
 
 // movedTo is where an evicted run is on disk.
-func (o *MapOutput) movedTo(run *memoryRun) (s segment, moved bool) {
+func (o *MapOutput) movedTo(held *memoryRun) (s run.Segment, moved bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if run.onDisk == nil {
+	if held.onDisk == nil {
 		return s, false
 	}
-	return *run.onDisk, true
+	return *held.onDisk, true
 }
 
 // leave ends a merge's use of a run in memory.
-func (o *MapOutput) leave(run *memoryRun, told *atomic.Bool) {
+func (o *MapOutput) leave(held *memoryRun, told *atomic.Bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	i := slices.Index(run.readers, told)
-	run.readers = slices.Delete(run.readers, i, i+1)
-	if len(run.readers) == 0 && run.onDisk != nil {
-		run.lease.Close()
+	i := slices.Index(held.readers, told)
+	held.readers = slices.Delete(held.readers, i, i+1)
+	if len(held.readers) == 0 && held.onDisk != nil {
+		held.lease.Close()
 	}
 }
 

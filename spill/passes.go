@@ -3,6 +3,8 @@ package spill
 import (
 	"errors"
 	"fmt"
+
+	"mrlocal/spill/run"
 )
 
 // passes merges runs on disk into longer ones until there are no more than
@@ -18,11 +20,11 @@ func (m *Merge) passes(onDisk, fanIn int) error {
 	if err != nil {
 		return err
 	}
-	w, err := newSegmentWriter(room.Data, m.o.Codec)
+	w, err := run.NewWriter(room.Data, m.o.Codec)
 	if err != nil {
 		return err
 	}
-	defer w.close()
+	defer w.Close()
 	for onDisk > fanIn {
 		if m.o.Killed != nil && m.o.Killed() {
 			return ErrKilled
@@ -58,9 +60,9 @@ func (m *Merge) lightest(take int) (from, to int) {
 	}
 	sum, least := int64(0), int64(-1)
 	for i, at := range disk {
-		sum += m.runs[at].index.stored
+		sum += m.runs[at].index.Stored
 		if i >= take {
-			sum -= m.runs[disk[i-take]].index.stored
+			sum -= m.runs[disk[i-take]].index.Stored
 		}
 		if i >= take-1 && (least < 0 || sum < least) {
 			least, from, to = sum, disk[i-take+1], at+1
@@ -70,38 +72,38 @@ func (m *Merge) lightest(take int) (from, to int) {
 }
 
 // pass merges the runs from up to to into one.
-func (m *Merge) pass(w *segmentWriter, from, to int) error {
+func (m *Merge) pass(w *run.Writer, from, to int) error {
 	file, err := openToAppend(&m.file, m.o.CreateTemp)
 	if err != nil {
 		return fmt.Errorf("merge pass: %w", err)
 	}
-	var g merger
+	var g run.Merger
 	m.over(&g, m.runs[from:to])
-	w.begin(file, m.file.bytes, nil)
-	for n := 1; g.next(); n++ {
-		w.add(g.key, g.value)
+	w.Begin(file, m.file.Bytes, nil)
+	for n := 1; g.Next(); n++ {
+		w.Add(g.Key, g.Value)
 		if n%pollEmits == 0 && m.o.Killed != nil && m.o.Killed() {
-			g.tree.err = ErrKilled
+			g.Tree.Err = ErrKilled
 			break
 		}
 	}
-	for i := range g.tree.cursors {
-		if d := g.tree.cursors[i].disk; d != nil {
-			d.drop()
+	for i := range g.Tree.Cursors {
+		if d := g.Tree.Cursors[i].Disk; d != nil {
+			d.Drop()
 		}
 	}
-	w.endPart()
-	_, end, err := w.end()
-	err = errors.Join(g.tree.err, m.shared.err, err, file.Close())
+	w.EndPart()
+	_, end, err := w.End()
+	err = errors.Join(g.Tree.Err, m.shared.Err, err, file.Close())
 	if err != nil {
 		return fmt.Errorf("merge pass: %w", err)
 	}
-	index, err := parseIndexEntry(w.index[:indexBytes])
+	index, err := run.ParseIndexEntry(w.Index[:run.IndexBytes])
 	if err != nil {
 		return err
 	}
-	m.file.bytes = end
-	m.runs = append(append(m.runs[:from:from], run{file: &m.file, index: index}), m.runs[to:]...)
-	m.o.Notify(Event{Kind: MergePass, Bytes: w.totalBytes, Records: w.totalRecords})
+	m.file.Bytes = end
+	m.runs = append(append(m.runs[:from:from], mergeRun{file: &m.file, index: index}), m.runs[to:]...)
+	m.o.Notify(Event{Kind: MergePass, Bytes: w.TotalBytes, Records: w.TotalRecords})
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"mrlocal/internal/membudget"
+	"mrlocal/spill/run"
 )
 
 // rotate hands what is collected to a spill and starts an empty load. At most
@@ -46,21 +47,21 @@ func (b *Buffer) spillLoad(l *load) error {
 		return err
 	}
 	combine := b.combineWith(l, slices)
-	return b.segment(func(w *segmentWriter) error {
+	return b.segment(func(w *run.Writer) error {
 		if combine == nil {
-			return writeSorted(w, &l.arena, slices, b.o.Parts, nil)
+			return run.WriteSorted(w, &l.arena, slices, b.o.Parts, nil)
 		}
-		return writeSorted(w, &l.arena, slices, b.o.Parts, func(m *merger) error { return combine(m, w.add) })
+		return run.WriteSorted(w, &l.arena, slices, b.o.Parts, func(m *run.Merger) error { return combine(m, w.Add) })
 	})
 }
 
 // combineWith returns what runs the combiner over one partition; nil where
 // there is none. It counts what hash-combining did.
-func (b *Buffer) combineWith(l *load, slices []sortedSlice) func(*merger, func(key, value []byte)) error {
+func (b *Buffer) combineWith(l *load, slices []run.Slice) func(*run.Merger, func(key, value []byte)) error {
 	if b.mode != sortMode {
 		distinct := int64(0)
 		for _, s := range slices {
-			distinct += int64(len(s.entries))
+			distinct += int64(len(s.Entries))
 		}
 		b.countCombined(l.records, distinct)
 		return nil
@@ -69,10 +70,10 @@ func (b *Buffer) combineWith(l *load, slices []sortedSlice) func(*merger, func(k
 		return nil
 	}
 	combiner := b.o.Combiner()
-	return func(m *merger, add func(key, value []byte)) error {
+	return func(m *run.Merger, add func(key, value []byte)) error {
 		in := int64(0)
-		for _, c := range m.tree.cursors {
-			in += int64(len(c.entries))
+		for _, c := range m.Tree.Cursors {
+			in += int64(len(c.Entries))
 		}
 		out := combined{add: add}
 		err := combineInto(m, combiner, &out)
@@ -89,10 +90,10 @@ func (b *Buffer) countCombined(in, out int64) {
 }
 
 // segment appends one to the file, which the first of them makes.
-func (b *Buffer) segment(write func(w *segmentWriter) error) (err error) {
+func (b *Buffer) segment(write func(w *run.Writer) error) (err error) {
 	o := b.out
 	if b.writer == nil {
-		if b.writer, err = newSegmentWriter(b.room2.Data, b.o.Codec); err != nil {
+		if b.writer, err = run.NewWriter(b.room2.Data, b.o.Codec); err != nil {
 			return err
 		}
 	}
@@ -103,25 +104,25 @@ func (b *Buffer) segment(write func(w *segmentWriter) error) (err error) {
 		if b.file, err = b.o.CreateTemp(); err != nil {
 			return fmt.Errorf("spill: %w", err)
 		}
-		o.mu.file.path = b.file.Name()
+		o.mu.file.Path = b.file.Name()
 	}
 	w := b.writer
-	w.begin(b.file, o.mu.file.bytes, o.stats)
+	w.Begin(b.file, o.mu.file.Bytes, o.stats)
 	if err := write(w); err != nil {
 		return err
 	}
-	s, end, err := w.end()
+	s, end, err := w.End()
 	if err != nil {
 		return err
 	}
-	o.mu.file.bytes = end
+	o.mu.file.Bytes = end
 	o.mu.segments = append(o.mu.segments, s)
 	b.combineMu.Lock()
 	b.stats.Spills++
-	b.stats.SpilledRecords += w.totalRecords
-	b.stats.SpilledBytes += w.totalBytes
+	b.stats.SpilledRecords += w.TotalRecords
+	b.stats.SpilledBytes += w.TotalBytes
 	b.combineMu.Unlock()
-	b.o.Notify(Event{Kind: SpillEnd, Bytes: w.totalBytes, Records: w.totalRecords})
+	b.o.Notify(Event{Kind: SpillEnd, Bytes: w.TotalBytes, Records: w.TotalRecords})
 	return nil
 }
 
@@ -141,9 +142,9 @@ func (b *Buffer) keep() error {
 		return err
 	}
 	b.combineWith(l, slices)
-	if small, run, ok := b.shrunk(l, slices); ok {
+	if small, sorted, ok := b.shrunk(l, slices); ok {
 		b.free(l)
-		l, slices = small, run
+		l, slices = small, sorted
 	}
 	b.adopt(l, slices)
 	addStats(b.out.stats, &l.arena, slices)
@@ -152,7 +153,7 @@ func (b *Buffer) keep() error {
 
 // adopt makes a sorted load the run in memory; its chunks go over to a lease
 // of the output's own.
-func (b *Buffer) adopt(l *load, slices []sortedSlice) {
+func (b *Buffer) adopt(l *load, slices []run.Slice) {
 	lease, _ := b.lease.Budget().TryReserve(0)
 	b.lease.Transfer(lease, l.chunks...)
 	b.lease.Transfer(lease, l.index...)
@@ -161,20 +162,20 @@ func (b *Buffer) adopt(l *load, slices []sortedSlice) {
 }
 
 // addStats counts what each partition holds.
-func addStats(stats []partStat, a *arena, slices []sortedSlice) {
+func addStats(stats []run.PartStat, a *run.Arena, slices []run.Slice) {
 	for p := range stats {
 		s := &stats[p]
 		for _, slice := range slices {
-			e := slice.part(p)
-			s.records += int64(len(e))
+			e := slice.Part(p)
+			s.Records += int64(len(e))
 			for i := range e {
-				if code := e[i].ref & codeMask; code < codeLongTaken {
-					s.keyBytes += int64(code)
+				if code := e[i].Ref & run.CodeMask; code < run.CodeLongTaken {
+					s.KeyBytes += int64(code)
 					continue
 				}
-				key, value := a.record(e[i].ref)
-				s.keyBytes += int64(len(key))
-				s.valueBytes += int64(len(value))
+				key, value := a.Record(e[i].Ref)
+				s.KeyBytes += int64(len(key))
+				s.ValueBytes += int64(len(value))
 			}
 		}
 	}
@@ -189,11 +190,11 @@ func (b *Buffer) keepCombined(l *load) error {
 		return err
 	}
 	combine := b.combineWith(l, slices)
-	c := compact{lease: b.lease, stats: make([]partStat, b.o.Parts)}
+	c := compact{lease: b.lease, stats: make([]run.PartStat, b.o.Parts)}
 	in, out := b.combining.in, b.combining.out
 	for p := range b.o.Parts {
-		var m merger
-		m.overSlices(&l.arena, slices, p)
+		var m run.Merger
+		m.OverSlices(&l.arena, slices, p)
 		if err := combine(&m, c.add); err != nil {
 			c.free()
 			return err
@@ -206,8 +207,8 @@ func (b *Buffer) keepCombined(l *load) error {
 	if c.full { // again, to disk
 		c.free()
 		b.combining.in, b.combining.out = in, out
-		return b.segment(func(w *segmentWriter) error {
-			return writeSorted(w, &l.arena, slices, b.o.Parts, func(m *merger) error { return combine(m, w.add) })
+		return b.segment(func(w *run.Writer) error {
+			return run.WriteSorted(w, &l.arena, slices, b.o.Parts, func(m *run.Merger) error { return combine(m, w.Add) })
 		})
 	}
 	c.finish(b)
@@ -222,36 +223,36 @@ type compact struct {
 	off   int
 	addr  uint64
 	ends  []int // entries at the end of each partition
-	stats []partStat
+	stats []run.PartStat
 	full  bool // there was no memory
 }
 
 func (c *compact) add(key, value []byte) {
-	need := len(key) + len(value) + maxHeaderBytes
+	need := len(key) + len(value) + run.MaxHeaderBytes
 	if c.full || !c.room(need) {
 		c.full = true
 		return
 	}
 	l := &c.load
-	at := l.entries % chunkEntries
-	l.full[len(l.full)-1][at] = entry{prefixOf(key), (c.addr+uint64(c.off))<<codeBits | codeEmitted}
+	at := l.entries % run.ChunkEntries
+	l.full[len(l.full)-1][at] = run.Entry{Prefix: run.PrefixOf(key), Ref: (c.addr+uint64(c.off))<<run.CodeBits | run.CodeEmitted}
 	l.entries++
-	c.off += putEmitted(c.data[c.off:], key, value)
+	c.off += run.PutEmitted(c.data[c.off:], key, value)
 	s := &c.stats[len(c.ends)]
-	s.records++
-	s.keyBytes += int64(len(key))
-	s.valueBytes += int64(len(value))
+	s.Records++
+	s.KeyBytes += int64(len(key))
+	s.ValueBytes += int64(len(value))
 }
 
 func (c *compact) room(need int) bool {
 	l := &c.load
-	if l.entries == len(l.full)*chunkEntries {
+	if l.entries == len(l.full)*run.ChunkEntries {
 		chunk, ok := c.chunk(membudget.ChunkBytes)
 		if !ok {
 			return false
 		}
 		l.index = append(l.index, chunk)
-		l.full = append(l.full, entriesOf(chunk, chunkEntries))
+		l.full = append(l.full, run.EntriesOf(chunk, run.ChunkEntries))
 	}
 	if need > len(c.data)-c.off {
 		chunk, ok := c.chunk(max(need, membudget.ChunkBytes))
@@ -259,7 +260,7 @@ func (c *compact) room(need int) bool {
 			return false
 		}
 		l.chunks = append(l.chunks, chunk)
-		c.data, c.off, c.addr = chunk.Data, 0, l.arena.add(chunk.Data)
+		c.data, c.off, c.addr = chunk.Data, 0, l.arena.Add(chunk.Data)
 	}
 	return true
 }
@@ -286,19 +287,19 @@ func (c *compact) free() {
 // part of every partition that lies in it.
 func (c *compact) finish(b *Buffer) {
 	l := &c.load
-	slices := make([]sortedSlice, len(l.full))
+	slices := make([]run.Slice, len(l.full))
 	for i := range slices {
-		begin := i * chunkEntries
-		slices[i].entries = l.indexed(i)
+		begin := i * run.ChunkEntries
+		slices[i].Entries = l.indexed(i)
 		for _, end := range c.ends {
-			slices[i].ends = append(slices[i].ends, min(max(end-begin, 0), len(slices[i].entries)))
+			slices[i].Ends = append(slices[i].Ends, min(max(end-begin, 0), len(slices[i].Entries)))
 		}
 	}
 	for p := range c.stats {
 		s := &b.out.stats[p]
-		s.records += c.stats[p].records
-		s.keyBytes += c.stats[p].keyBytes
-		s.valueBytes += c.stats[p].valueBytes
+		s.Records += c.stats[p].Records
+		s.KeyBytes += c.stats[p].KeyBytes
+		s.ValueBytes += c.stats[p].ValueBytes
 	}
 	old := b.load
 	b.adopt(l, slices)

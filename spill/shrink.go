@@ -1,6 +1,9 @@
 package spill
 
-import "mrlocal/internal/membudget"
+import (
+	"mrlocal/internal/membudget"
+	"mrlocal/spill/run"
+)
 
 const (
 	// pieceMax is the most that a piece of a chunk is taken for.
@@ -15,13 +18,13 @@ const (
 // hardly begun its chunks, and tables. Thousands of small maps then fit in
 // memory, and merges read the copy from front to back. It reports false where
 // that does not pay or there is no room for it beside the load.
-func (b *Buffer) shrunk(l *load, slices []sortedSlice) (*load, []sortedSlice, bool) {
+func (b *Buffer) shrunk(l *load, slices []run.Slice) (*load, []run.Slice, bool) {
 	records, dataBytes, longest := 0, 0, 0
 	for _, s := range slices {
-		records += len(s.entries)
-		for i := range s.entries {
-			key, value := l.arena.record(s.entries[i].ref)
-			n := emittedBytes(key, value)
+		records += len(s.Entries)
+		for i := range s.Entries {
+			key, value := l.arena.Record(s.Entries[i].Ref)
+			n := run.EmittedBytes(key, value)
 			dataBytes += n
 			longest = max(longest, n)
 		}
@@ -32,29 +35,29 @@ func (b *Buffer) shrunk(l *load, slices []sortedSlice) (*load, []sortedSlice, bo
 			held += len(c.Data)
 		}
 	}
-	if held < 2*(dataBytes+records*entryBytes) || longest > shrinkRecordMax {
+	if held < 2*(dataBytes+records*run.EntryBytes) || longest > shrinkRecordMax {
 		return nil, nil, false
 	}
 	c := copying{lease: b.lease, left: dataBytes}
-	index, ok := c.take(records*entryBytes, true)
+	index, ok := c.take(records*run.EntryBytes, true)
 	if ok {
 		c.load.index = append(c.load.index, index)
 		c.load.entries = records
-		c.entries = entriesOf(index, records)
+		c.entries = run.EntriesOf(index, records)
 		ok = c.copy(&l.arena, slices, b.o.Parts)
 	}
 	if !ok {
 		b.free(&c.load)
 		return nil, nil, false
 	}
-	return &c.load, []sortedSlice{{c.entries, c.ends}}, true
+	return &c.load, []run.Slice{{Entries: c.entries, Ends: c.ends}}, true
 }
 
 // copying is a run in memory as shrunk writes it.
 type copying struct {
 	lease   *membudget.Lease
 	load    load
-	entries []entry
+	entries []run.Entry
 	n       int
 	ends    []int
 	left    int // bytes of records not copied yet
@@ -63,11 +66,11 @@ type copying struct {
 	addr    uint64
 }
 
-func (c *copying) copy(a *arena, slices []sortedSlice, parts int) bool {
-	var m merger
+func (c *copying) copy(a *run.Arena, slices []run.Slice, parts int) bool {
+	var m run.Merger
 	for p := range parts {
-		for m.overSlices(a, slices, p); m.next(); {
-			if !c.add(m.key, m.value) {
+		for m.OverSlices(a, slices, p); m.Next(); {
+			if !c.add(m.Key, m.Value) {
 				return false
 			}
 		}
@@ -77,18 +80,18 @@ func (c *copying) copy(a *arena, slices []sortedSlice, parts int) bool {
 }
 
 func (c *copying) add(key, value []byte) bool {
-	need := emittedBytes(key, value)
+	need := run.EmittedBytes(key, value)
 	if need > len(c.data)-c.off {
 		chunk, ok := c.take(max(need, min(c.left, membudget.ChunkBytes)), false)
 		if !ok {
 			return false
 		}
 		c.load.chunks = append(c.load.chunks, chunk)
-		c.data, c.off, c.addr = chunk.Data, 0, c.load.arena.add(chunk.Data)
+		c.data, c.off, c.addr = chunk.Data, 0, c.load.arena.Add(chunk.Data)
 	}
-	c.entries[c.n] = entry{prefixOf(key), (c.addr+uint64(c.off))<<codeBits | codeEmitted}
+	c.entries[c.n] = run.Entry{Prefix: run.PrefixOf(key), Ref: (c.addr+uint64(c.off))<<run.CodeBits | run.CodeEmitted}
 	c.n++
-	c.off += putEmitted(c.data[c.off:], key, value)
+	c.off += run.PutEmitted(c.data[c.off:], key, value)
 	c.left -= need
 	return true
 }

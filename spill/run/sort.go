@@ -1,4 +1,4 @@
-package spill
+package run
 
 import (
 	"bytes"
@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// sorter sorts entries by key, equal keys by address.
+// Sorter sorts entries by key, equal keys by address.
 //
 // It is a most-significant-digit radix sort that looks for the bits in which
 // prefixes differ, so that a common prefix does not put everything into one
@@ -21,9 +21,9 @@ import (
 //	    | scatter by the highest bits that differ, into the scratch, and back
 //	    v
 //	[..][...][.][....]   short: insertion sort
-type sorter struct {
-	arena   *arena
-	scratch []entry
+type Sorter struct {
+	Arena   *Arena
+	Scratch []Entry
 	counts  []uint32 // stack of bucket ends
 }
 
@@ -35,12 +35,12 @@ const (
 	bucketTarget = 2 // log2 of the entries aimed at in a bucket
 )
 
-// sort orders entries whose prefix holds the key's bytes from depth on. A
+// Sort orders entries whose prefix holds the key's bytes from depth on. A
 // division that went badly is followed by one that halves the range of the
 // prefixes, so that no input needs more than a few dozen.
-func (s *sorter) sort(a []entry, depth int) {
+func (s *Sorter) Sort(a []Entry, depth int) {
 	halve := false
-	for len(a) > len(s.scratch) {
+	for len(a) > len(s.Scratch) {
 		pivot := median(a)
 		if halve {
 			pivot = middle(a)
@@ -52,26 +52,26 @@ func (s *sorter) sort(a []entry, depth int) {
 			short, long = long, short
 		}
 		halve = len(long) > len(a)/8*7
-		s.sort(short, depth)
+		s.Sort(short, depth)
 		a = long
 	}
 	s.radix(a, depth)
 }
 
 // middle of the range of the prefixes.
-func middle(a []entry) uint64 {
-	least, most := a[0].prefix, a[0].prefix
+func middle(a []Entry) uint64 {
+	least, most := a[0].Prefix, a[0].Prefix
 	for i := range a {
-		least, most = min(least, a[i].prefix), max(most, a[i].prefix)
+		least, most = min(least, a[i].Prefix), max(most, a[i].Prefix)
 	}
 	return least + (most-least)/2
 }
 
 // median of nine prefixes, evenly spaced.
-func median(a []entry) uint64 {
+func median(a []Entry) uint64 {
 	var p [9]uint64
 	for i := range p {
-		p[i] = a[i*(len(a)-1)/8].prefix
+		p[i] = a[i*(len(a)-1)/8].Prefix
 	}
 	slices.Sort(p[:])
 	return p[4]
@@ -81,15 +81,15 @@ func median(a []entry) uint64 {
 // pivot.
 //
 // hot:
-func partition3(a []entry, pivot uint64) (lt, gt int) {
+func partition3(a []Entry, pivot uint64) (lt, gt int) {
 	lt, gt = 0, len(a)
 	for i := 0; i < gt; {
 		switch e := a[i]; {
-		case e.prefix < pivot:
+		case e.Prefix < pivot:
 			a[i], a[lt] = a[lt], e
 			lt++
 			i++
-		case e.prefix > pivot:
+		case e.Prefix > pivot:
 			gt--
 			a[i], a[gt] = a[gt], e
 		default:
@@ -102,16 +102,16 @@ func partition3(a []entry, pivot uint64) (lt, gt int) {
 // radix sorts what fits the scratch.
 //
 // hot:
-func (s *sorter) radix(a []entry, depth int) {
+func (s *Sorter) radix(a []Entry, depth int) {
 	for {
 		if len(a) <= insertionMax {
 			s.insertion(a, depth)
 			return
 		}
-		first := a[0].prefix
+		first := a[0].Prefix
 		var diff uint64
 		for i := range a {
-			diff |= a[i].prefix ^ first
+			diff |= a[i].Prefix ^ first
 		}
 		if diff == 0 {
 			s.tied(a, depth)
@@ -124,16 +124,16 @@ func (s *sorter) radix(a []entry, depth int) {
 		s.counts = append(s.counts, make([]uint32, 1<<width)...)
 		counts := s.counts[base:]
 		for i := range a {
-			counts[a[i].prefix>>shift&mask]++
+			counts[a[i].Prefix>>shift&mask]++
 		}
 		sum := uint32(0)
 		for i, n := range counts {
 			counts[i] = sum
 			sum += n
 		}
-		out := s.scratch[:len(a)]
+		out := s.Scratch[:len(a)]
 		for _, e := range a {
-			at := &counts[e.prefix>>shift&mask]
+			at := &counts[e.Prefix>>shift&mask]
 			out[*at] = e
 			*at++
 		}
@@ -144,7 +144,7 @@ func (s *sorter) radix(a []entry, depth int) {
 
 // buckets sorts all but the largest bucket, which it returns, so that the
 // stack stays shallow.
-func (s *sorter) buckets(a []entry, base, n, depth int) []entry {
+func (s *Sorter) buckets(a []Entry, base, n, depth int) []Entry {
 	start, largest, largestEnd := uint32(0), uint32(0), uint32(0)
 	for i := range n {
 		end := s.counts[base+i]
@@ -175,24 +175,24 @@ func (s *sorter) buckets(a []entry, base, n, depth int) []entry {
 // then each run of equal prefixes.
 //
 // hot:
-func (s *sorter) insertion(a []entry, depth int) {
+func (s *Sorter) insertion(a []Entry, depth int) {
 	tie := false
 	for i := 1; i < len(a); i++ {
 		e := a[i]
 		j := i
-		for j > 0 && e.prefix < a[j-1].prefix {
+		for j > 0 && e.Prefix < a[j-1].Prefix {
 			a[j] = a[j-1]
 			j--
 		}
 		a[j] = e
-		tie = tie || j > 0 && a[j-1].prefix == e.prefix
+		tie = tie || j > 0 && a[j-1].Prefix == e.Prefix
 	}
 	if !tie {
 		return
 	}
 	for i := 0; i < len(a); {
 		j := i + 1
-		for j < len(a) && a[j].prefix == a[i].prefix {
+		for j < len(a) && a[j].Prefix == a[i].Prefix {
 			j++
 		}
 		if j-i > 1 {
@@ -203,11 +203,11 @@ func (s *sorter) insertion(a []entry, depth int) {
 }
 
 // byKey sorts very few entries of equal prefix by their keys.
-func (s *sorter) byKey(a []entry, depth int) {
+func (s *Sorter) byKey(a []Entry, depth int) {
 	for i := 1; i < len(a); i++ {
 		e := a[i]
 		j := i
-		for j > 0 && s.less(e.ref, a[j-1].ref, depth) {
+		for j > 0 && s.less(e.Ref, a[j-1].Ref, depth) {
 			a[j] = a[j-1]
 			j--
 		}
@@ -217,11 +217,11 @@ func (s *sorter) byKey(a []entry, depth int) {
 
 // less compares two records whose keys agree in the bytes before depth and, as
 // far as they go, in the 8 after it.
-func (s *sorter) less(x, y uint64, depth int) bool {
-	if x&codeMask < codeLongTaken && x&codeMask == y&codeMask && int(x&codeMask) <= depth+8 {
+func (s *Sorter) less(x, y uint64, depth int) bool {
+	if x&CodeMask < CodeLongTaken && x&CodeMask == y&CodeMask && int(x&CodeMask) <= depth+8 {
 		return x < y
 	}
-	kx, ky := s.arena.key(x), s.arena.key(y)
+	kx, ky := s.Arena.Key(x), s.Arena.Key(y)
 	at := min(depth, len(kx), len(ky))
 	if c := bytes.Compare(kx[at:], ky[at:]); c != 0 {
 		return c < 0
@@ -232,11 +232,11 @@ func (s *sorter) less(x, y uint64, depth int) bool {
 // tied sorts entries whose prefixes, the 8 bytes from depth on, are all equal.
 // Mostly keys differ in the next 8; where they do not, what they have in common
 // is skipped.
-func (s *sorter) tied(a []entry, depth int) {
+func (s *Sorter) tied(a []Entry, depth int) {
 	if len(a) < 2 {
 		return
 	}
-	prefix := a[0].prefix
+	prefix := a[0].Prefix
 	all := a
 	for skip := false; ; skip = true {
 		if len(a) <= byKeyMax {
@@ -251,12 +251,12 @@ func (s *sorter) tied(a []entry, depth int) {
 			depth += s.common(a, depth)
 		}
 		if s.load(a, depth) {
-			s.sort(a, depth)
+			s.Sort(a, depth)
 			break
 		}
 	}
 	for i := range all {
-		all[i].prefix = prefix
+		all[i].Prefix = prefix
 	}
 }
 
@@ -264,15 +264,15 @@ func (s *sorter) tied(a []entry, depth int) {
 // differ.
 //
 // hot:
-func (s *sorter) load(a []entry, depth int) bool {
+func (s *Sorter) load(a []Entry, depth int) bool {
 	var first, diff uint64
 	for i := range a {
-		x := prefixOf(s.arena.key(a[i].ref)[depth:])
+		x := PrefixOf(s.Arena.Key(a[i].Ref)[depth:])
 		if i == 0 {
 			first = x
 		}
 		diff |= x ^ first
-		a[i].prefix = x
+		a[i].Prefix = x
 	}
 	return diff != 0
 }
@@ -281,10 +281,10 @@ func (s *sorter) load(a []entry, depth int) bool {
 // front, shorter ones first, and returns the rest. Keys that end at the same
 // place are equal: only their addresses have to be in order. A key of exactly
 // depth+8 bytes goes on, and ends at width 0 of the next prefix.
-func (s *sorter) ended(a []entry, depth int) (rest []entry) {
+func (s *Sorter) ended(a []Entry, depth int) (rest []Entry) {
 	least, most := depth+8, 0
 	for i := range a {
-		n := s.arena.keyBytes(a[i].ref)
+		n := s.Arena.keyBytes(a[i].Ref)
 		least, most = min(least, n), max(most, n)
 	}
 	for at := least; at <= most && at < depth+8; at++ {
@@ -292,7 +292,7 @@ func (s *sorter) ended(a []entry, depth int) (rest []entry) {
 		if least < most {
 			n = 0
 			for i := range a {
-				if s.arena.keyBytes(a[i].ref) == at {
+				if s.Arena.keyBytes(a[i].Ref) == at {
 					a[i], a[n] = a[n], a[i]
 					n++
 				}
@@ -305,23 +305,23 @@ func (s *sorter) ended(a []entry, depth int) (rest []entry) {
 }
 
 // common is how many bytes from next on all keys have in common.
-func (s *sorter) common(a []entry, next int) int {
-	first := s.arena.key(a[0].ref)[next:]
+func (s *Sorter) common(a []Entry, next int) int {
+	first := s.Arena.Key(a[0].Ref)[next:]
 	n := len(first)
 	for i := 1; i < len(a) && n > 0; i++ {
-		n = commonBytes(first[:n], s.arena.key(a[i].ref)[next:])
+		n = commonBytes(first[:n], s.Arena.Key(a[i].Ref)[next:])
 	}
 	return n
 }
 
-func sortByAddress(a []entry) {
-	byRef := func(x, y entry) int {
-		if x.ref < y.ref {
+func sortByAddress(a []Entry) {
+	byRef := func(x, y Entry) int {
+		if x.Ref < y.Ref {
 			return -1
 		}
 		return 1
 	}
-	if !slices.IsSortedFunc(a, func(x, y entry) int { return byRef(x, y) }) {
+	if !slices.IsSortedFunc(a, func(x, y Entry) int { return byRef(x, y) }) {
 		slices.SortFunc(a, byRef)
 	}
 }

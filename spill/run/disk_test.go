@@ -1,4 +1,4 @@
-package spill
+package run
 
 import (
 	"bytes"
@@ -29,11 +29,11 @@ func FuzzDiskCursor(f *testing.F) {
 		defer b.Close()
 		l, _ := b.TryReserve(2 << 20)
 		defer l.Close()
-		shared := diskReaders{ctx: context.Background(), lease: l}
-		shared.useMemory(make([]byte, membudget.ChunkBytes))
-		defer shared.files.close()
-		d := diskCursor{shared: &shared, file: &spillFile{path: path, damaged: func(_ string, _ int64, err error) error { return err }}, end: int64(len(file)), buf: make([]byte, bufferBytes)}
-		defer d.drop()
+		shared := Readers{Ctx: context.Background(), Lease: l}
+		shared.UseMemory(make([]byte, membudget.ChunkBytes))
+		defer shared.Files.Close()
+		d := DiskCursor{Shared: &shared, File: &File{Path: path, Damaged: func(_ string, _ int64, err error) error { return err }}, End: int64(len(file)), Buf: make([]byte, BufferBytes)}
+		defer d.Drop()
 		for range len(file) + 1 {
 			ok, err := d.next()
 			if err == nil && ok && d.large {

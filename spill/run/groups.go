@@ -1,4 +1,4 @@
-package spill
+package run
 
 import (
 	"sync/atomic"
@@ -7,18 +7,18 @@ import (
 	"mrlocal/jobs"
 )
 
-// merger reads a tree record by record or group by group. It is the common
+// Merger reads a tree record by record or group by group. It is the common
 // part of Merge, of intermediate passes and of the combiner at spills.
-type merger struct {
-	tree    tree
+type Merger struct {
+	Tree    Tree
 	started bool
-	killed  func() bool
-	move    func()      // goes over from evicted memory to the disk; nil: never
-	evicted atomic.Bool // there is some
+	Killed  func() bool
+	Move    func()      // goes over from evicted memory to the disk; nil: never
+	Evicted atomic.Bool // there is some
 
-	key, value []byte
+	Key, Value []byte
 
-	// Records ahead, where all is in memory: (merger.ahead)
+	// Records ahead, where all is in memory: (Merger.ahead)
 	batch     []aheadRecord
 	batched   int // of them given out
 	touched   byte
@@ -28,7 +28,7 @@ type merger struct {
 	prefix   uint64
 	keyRoom  []byte           // copy of a key that lies in a block
 	keyBig   *membudget.Chunk // of a key too large for that
-	values   jobs.Values
+	Values   jobs.Values
 	gathered []byte // small values of a window
 	spans    []jobs.Span
 	windowed bool // the current record was given out as a window of its own
@@ -42,29 +42,29 @@ const (
 )
 
 // Refill is for jobs.Values.
-func (m *merger) Refill(vs *jobs.Values) bool { return m.refill(vs) }
+func (m *Merger) Refill(vs *jobs.Values) bool { return m.refill(vs) }
 
-func (m *merger) reset() {
+func (m *Merger) Reset() {
 	m.started, m.ended, m.windowed = false, true, false
-	m.key, m.value = nil, nil
+	m.Key, m.Value = nil, nil
 	m.batch, m.batched = nil, 0
 }
 
-// next moves to the next record.
+// Next moves to the next record.
 //
 // hot:
-func (m *merger) next() bool {
+func (m *Merger) Next() bool {
 	if m.batched < len(m.batch) {
 		r := &m.batch[m.batched]
 		m.batched++
-		m.key, m.value = r.arena.record(r.ref)
+		m.Key, m.Value = r.arena.Record(r.ref)
 		return true
 	}
 	return m.nextSlow()
 }
 
-func (m *merger) nextSlow() bool {
-	t := &m.tree
+func (m *Merger) nextSlow() bool {
+	t := &m.Tree
 	if !m.started {
 		m.started = true
 		t.start()
@@ -72,28 +72,28 @@ func (m *merger) nextSlow() bool {
 		if t.inMemory() {
 			m.batch = m.aheadRoom[:0]
 		}
-		if t.live == 0 || t.err != nil {
+		if t.Live == 0 || t.Err != nil {
 			return false
 		}
-	} else if t.live == 0 || m.batch == nil && !t.next() {
+	} else if t.Live == 0 || m.batch == nil && !t.next() {
 		return false
 	}
 	m.moveOut()
 	if m.batch != nil {
 		m.ahead()
-		return m.next()
+		return m.Next()
 	}
-	m.key, m.value = t.record()
-	return t.err == nil
+	m.Key, m.Value = t.record()
+	return t.Err == nil
 }
 
 // moveOut goes over to the disk where a run in memory was evicted. The tree's
 // current record must be one that was not given out.
-func (m *merger) moveOut() {
-	if m.move != nil && m.evicted.Load() {
-		m.evicted.Store(false)
-		m.move()
-		if !m.tree.inMemory() {
+func (m *Merger) moveOut() {
+	if m.Move != nil && m.Evicted.Load() {
+		m.Evicted.Store(false)
+		m.Move()
+		if !m.Tree.inMemory() {
 			m.batch = nil
 		}
 	}
@@ -101,7 +101,7 @@ func (m *merger) moveOut() {
 
 // aheadRecord is a record in memory.
 type aheadRecord struct {
-	arena *arena
+	arena *Arena
 	ref   uint64
 }
 
@@ -112,16 +112,16 @@ const aheadRecords = 32
 // record after the other would wait for each.
 //
 // hot:
-func (m *merger) ahead() {
-	t := &m.tree
+func (m *Merger) ahead() {
+	t := &m.Tree
 	batch := m.batch[:0]
 	for more := true; more && len(batch) < aheadRecords; more = t.next() {
 		c := t.current()
-		batch = append(batch, aheadRecord{c.arena, c.entries[0].ref})
+		batch = append(batch, aheadRecord{c.Arena, c.Entries[0].Ref})
 	}
 	sum := m.touched
 	for i := range batch {
-		p := batch[i].arena.at(batch[i].ref >> codeBits)
+		p := batch[i].arena.At(batch[i].ref >> CodeBits)
 		if len(p) > 0 {
 			sum += p[0]
 		}
@@ -132,10 +132,10 @@ func (m *merger) ahead() {
 	m.batch, m.batched, m.touched = batch, 0, sum
 }
 
-// nextGroup moves to the next group, passing over values of the one before
+// NextGroup moves to the next group, passing over values of the one before
 // that nobody read.
-func (m *merger) nextGroup() bool {
-	t := &m.tree
+func (m *Merger) NextGroup() bool {
+	t := &m.Tree
 	if !m.started {
 		m.started, m.ended = true, true
 		t.start()
@@ -143,71 +143,71 @@ func (m *merger) nextGroup() bool {
 	for !m.ended {
 		m.step()
 	}
-	m.dropKey()
-	if t.live > 0 && t.err == nil {
+	m.DropKey()
+	if t.Live > 0 && t.Err == nil {
 		m.moveOut()
 	}
-	if t.live == 0 || t.err != nil || m.killed != nil && m.killed() {
+	if t.Live == 0 || t.Err != nil || m.Killed != nil && m.Killed() {
 		return false
 	}
 	m.takeKey()
 	m.ended, m.windowed = false, false
-	m.values.Reset(m)
-	return t.err == nil
+	m.Values.Reset(m)
+	return t.Err == nil
 }
 
 // takeKey makes the current key the group's: in place where it lies in memory
 // that stays, else as a copy.
-func (m *merger) takeKey() {
-	c := m.tree.current()
+func (m *Merger) takeKey() {
+	c := m.Tree.current()
 	m.prefix = c.prefix
-	if c.disk == nil {
-		m.key = c.arena.key(c.entries[0].ref)
+	if c.Disk == nil {
+		m.Key = c.Arena.Key(c.Entries[0].Ref)
 		return
 	}
-	d := c.disk
+	d := c.Disk
 	if d.keyBytes <= keyRoomMax && len(d.key) == d.keyBytes {
 		m.keyRoom = append(m.keyRoom[:0], d.key...)
-		m.key = m.keyRoom
+		m.Key = m.keyRoom
 		return
 	}
 	if d.large {
 		if err := d.load(true); err != nil {
-			m.tree.err = err
+			m.Tree.Err = err
 			return
 		}
-		m.key, m.keyBig, d.big = d.key, d.big, nil // the key outlives the record
+		m.Key, m.keyBig, d.big = d.key, d.big, nil // the key outlives the record
 		return
 	}
 	m.keyRoom = append(m.keyRoom[:0], d.key...)
-	m.key = m.keyRoom
+	m.Key = m.keyRoom
 }
 
-func (m *merger) dropKey() {
+func (m *Merger) DropKey() {
 	if m.keyBig != nil {
-		freeBig(m.tree.shared.lease, m.keyBig)
+		freeBig(m.Tree.Shared.Lease, m.keyBig)
 		m.keyBig = nil
 	}
-	m.key = nil
+	m.Key = nil
 }
 
 // step moves to the next record and notes whether it is still of the group.
 // The run that is at hand goes on being the first as long as its key stays.
 //
 // hot:
-func (m *merger) step() {
-	t := &m.tree
+func (m *Merger) step() {
+	t := &m.Tree
 	c := t.current()
-	ok, err := c.advance()
+	ok, err := c.Advance()
 	switch {
 	case err != nil:
-		t.err, t.live, m.ended = err, 0, true
-	case ok && (c.disk != nil && c.disk.same || t.equalsKey(c, m.prefix, m.key)):
+		t.Err, t.Live, m.ended = err, 0, true
+	case ok && (c.Disk != nil && c.Disk.same || t.equalsKey(c, m.prefix, m.Key)):
 	default:
 		if !ok {
-			t.live--
+			t.Live--
 		}
-		if t.live == 0 {
+		if t.Live == 0 {
 			m.ended = true
 			return
 		}
@@ -215,7 +215,7 @@ func (m *merger) step() {
 			m.ended = true
 			return
 		}
-		m.ended = !t.equalsKey(t.current(), m.prefix, m.key)
+		m.ended = !t.equalsKey(t.current(), m.prefix, m.Key)
 	}
 }
 
@@ -223,15 +223,15 @@ func (m *merger) step() {
 // by side, or one where it lies.
 //
 // hot:
-func (m *merger) refill(vs *jobs.Values) bool {
+func (m *Merger) refill(vs *jobs.Values) bool {
 	if m.windowed {
 		m.windowed = false
 		m.step()
 	}
-	if !m.ended && m.evicted.Load() && len(m.key) <= keyRoomMax {
+	if !m.ended && m.Evicted.Load() && len(m.Key) <= keyRoomMax {
 		if m.keyBig == nil {
-			m.keyRoom = append(m.keyRoom[:0], m.key...)
-			m.key = m.keyRoom
+			m.keyRoom = append(m.keyRoom[:0], m.Key...)
+			m.Key = m.keyRoom
 		}
 		m.moveOut()
 	}
@@ -254,24 +254,24 @@ func (m *merger) refill(vs *jobs.Values) bool {
 		m.gathered = append(m.gathered, value...)
 		m.step()
 	}
-	if len(m.spans) == 0 || m.killed != nil && m.killed() {
+	if len(m.spans) == 0 || m.Killed != nil && m.Killed() {
 		return false
 	}
 	vs.Window(m.gathered, m.spans)
 	return true
 }
 
-func (m *merger) currentValue() (value []byte, ok bool) {
-	c := m.tree.current()
-	if c.disk == nil {
-		_, value = c.arena.record(c.entries[0].ref)
+func (m *Merger) currentValue() (value []byte, ok bool) {
+	c := m.Tree.current()
+	if c.Disk == nil {
+		_, value = c.Arena.Record(c.Entries[0].Ref)
 		return value, true
 	}
-	if c.disk.large {
-		if err := c.disk.load(false); err != nil {
-			m.tree.err, m.tree.live, m.ended = err, 0, true
+	if c.Disk.large {
+		if err := c.Disk.load(false); err != nil {
+			m.Tree.Err, m.Tree.Live, m.ended = err, 0, true
 			return nil, false
 		}
 	}
-	return c.disk.value, true
+	return c.Disk.value, true
 }

@@ -1,4 +1,4 @@
-package spill
+package run
 
 import (
 	"encoding/binary"
@@ -25,8 +25,8 @@ const (
 
 	// bufferBytes holds a block and, behind it, the next one's header, which
 	// is read along. Four of them are a chunk.
-	bufferBytes   = 64 << 10
-	maxBlockBytes = bufferBytes - 32
+	BufferBytes   = 64 << 10
+	maxBlockBytes = BufferBytes - 32
 
 	flagLarge     = 1
 	flagContinued = 2
@@ -140,7 +140,7 @@ func newCompressor(codec Codec) (*compressor, error) {
 	c := &compressor{codec: codec}
 	if codec == Zstd {
 		enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest),
-			zstd.WithWindowSize(bufferBytes), zstd.WithLowerEncoderMem(true), zstd.WithEncoderCRC(false))
+			zstd.WithWindowSize(BufferBytes), zstd.WithLowerEncoderMem(true), zstd.WithEncoderCRC(false))
 		if err != nil {
 			return nil, fmt.Errorf("zstd: %w", err)
 		}
@@ -183,7 +183,7 @@ func (d *decompressor) unpack(dst, stored []byte, h header) error {
 	return nil
 }
 
-func (d *decompressor) close() {
+func (d *decompressor) Close() {
 	if d.zstd != nil {
 		d.zstd.Close()
 		d.zstd = nil

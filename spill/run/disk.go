@@ -1,4 +1,4 @@
-package spill
+package run
 
 import (
 	"context"
@@ -8,41 +8,41 @@ import (
 	"mrlocal/internal/membudget"
 )
 
-// diskReaders is what the disk cursors of one merge share: open files, the
+// Readers is what the disk cursors of one merge share: open files, the
 // memory that compressed blocks pass through, and two blocks' room for keys
 // that are longer than a block and have to be compared piece by piece.
-type diskReaders struct {
-	ctx     context.Context
-	lease   *membudget.Lease
-	files   openFiles
-	staging []byte
+type Readers struct {
+	Ctx     context.Context
+	Lease   *membudget.Lease
+	Files   OpenFiles
+	Staging []byte
 	pieces  [2][]byte
-	decoder decompressor
-	err     error // sticky: reading for a comparison went wrong
+	Decoder decompressor
+	Err     error // sticky: reading for a comparison went wrong
 }
 
-func (r *diskReaders) useMemory(p []byte) {
-	r.staging = p[:bufferBytes:bufferBytes]
-	r.pieces[0] = p[bufferBytes : 2*bufferBytes : 2*bufferBytes]
-	r.pieces[1] = p[2*bufferBytes : 3*bufferBytes : 3*bufferBytes]
+func (r *Readers) UseMemory(p []byte) {
+	r.Staging = p[:BufferBytes:BufferBytes]
+	r.pieces[0] = p[BufferBytes : 2*BufferBytes : 2*BufferBytes]
+	r.pieces[1] = p[2*BufferBytes : 3*BufferBytes : 3*BufferBytes]
 }
 
-// diskCursor reads one partition of one segment, block by block.
+// DiskCursor reads one partition of one segment, block by block.
 //
 // A large record is not read whole when the cursor reaches it: key holds as
 // much of the key as lies in the first block, and load brings the rest, into
 // memory of its own that is gone with the next record. So a merge of many
 // giants holds one of them.
-type diskCursor struct {
-	shared *diskReaders
-	file   *spillFile
-	at     int64 // of the header that comes next
-	end    int64
+type DiskCursor struct {
+	Shared *Readers
+	File   *File
+	At     int64 // of the header that comes next
+	End    int64
 	head   header // of the block at at, where known
 	known  bool
 	headAs [headerBytes]byte // as it stands on disk
 
-	buf  []byte
+	Buf  []byte
 	pos  int
 	size int
 	left int // records of the block not read yet
@@ -56,62 +56,62 @@ type diskCursor struct {
 }
 
 // readHead makes d.head the header at d.at.
-func (d *diskCursor) readHead() error {
+func (d *DiskCursor) readHead() error {
 	if d.known {
 		return nil
 	}
-	file, err := d.shared.files.get(d.file)
+	file, err := d.Shared.Files.Get(d.File)
 	if err != nil {
 		return err
 	}
-	if err := readFull(file, d.headAs[:], d.at); err != nil {
-		return d.file.corrupt(d.at, err)
+	if err := readFull(file, d.headAs[:], d.At); err != nil {
+		return d.File.Corrupt(d.At, err)
 	}
 	return d.parseHead()
 }
 
-func (d *diskCursor) parseHead() (err error) {
+func (d *DiskCursor) parseHead() (err error) {
 	if d.head, err = parseHeader(d.headAs[:]); err != nil {
-		return d.file.corrupt(d.at, err)
+		return d.File.Corrupt(d.At, err)
 	}
 	d.known = true
 	return nil
 }
 
 // readBlock reads the block at d.at into dst and moves on behind it.
-func (d *diskCursor) readBlock(dst []byte) (h header, err error) {
+func (d *DiskCursor) readBlock(dst []byte) (h header, err error) {
 	if err := d.readHead(); err != nil {
 		return h, err
 	}
 	h = d.head
-	into := d.shared.staging
+	into := d.Shared.Staging
 	if h.codec == None {
 		into = dst
 	}
-	next := d.at + headerBytes + int64(h.storedBytes)
+	next := d.At + headerBytes + int64(h.storedBytes)
 	want := h.storedBytes
-	if next+headerBytes <= d.end {
+	if next+headerBytes <= d.End {
 		want += headerBytes
 	}
-	file, err := d.shared.files.get(d.file)
+	file, err := d.Shared.Files.Get(d.File)
 	if err != nil {
 		return h, err
 	}
-	if next > d.end {
-		return h, d.file.corrupt(d.at, errFormat)
+	if next > d.End {
+		return h, d.File.Corrupt(d.At, errFormat)
 	}
-	if err := readFull(file, into[:want], d.at+headerBytes); err != nil {
-		return h, d.file.corrupt(d.at, err)
+	if err := readFull(file, into[:want], d.At+headerBytes); err != nil {
+		return h, d.File.Corrupt(d.At, err)
 	}
 	if checksum(d.headAs[:], into[:h.storedBytes]) != h.sum {
-		return h, d.file.corrupt(d.at, errChecksum)
+		return h, d.File.Corrupt(d.At, errChecksum)
 	}
 	if h.codec != None {
-		if err := d.shared.decoder.unpack(dst, into[:h.storedBytes], h); err != nil {
-			return h, d.file.corrupt(d.at, err)
+		if err := d.Shared.Decoder.unpack(dst, into[:h.storedBytes], h); err != nil {
+			return h, d.File.Corrupt(d.At, err)
 		}
 	}
-	d.at, d.known = next, false
+	d.At, d.known = next, false
 	if want > h.storedBytes {
 		copy(d.headAs[:], into[h.storedBytes:want])
 		return h, d.parseHead()
@@ -122,18 +122,18 @@ func (d *diskCursor) readBlock(dst []byte) (h header, err error) {
 // next moves to the next record and reports false at the end.
 //
 // hot:
-func (d *diskCursor) next() (bool, error) {
+func (d *DiskCursor) next() (bool, error) {
 	if d.left == 0 || d.large {
 		if ok, err := d.nextBlock(); !ok || err != nil {
 			return false, err
 		}
 	}
 	d.left--
-	p := d.buf[d.pos:d.size]
+	p := d.Buf[d.pos:d.size]
 	if len(p) > 1 && p[0] == 0 && p[1] < 0x80 && d.key != nil { // the same key, a short value
 		v := int(p[1])
 		if 2+v > len(p) {
-			return false, d.file.corrupt(d.at, errFormat)
+			return false, d.File.Corrupt(d.At, errFormat)
 		}
 		d.value, d.same, d.valueBytes = p[2:2+v:2+v], true, v
 		d.pos += 2 + v
@@ -142,7 +142,7 @@ func (d *diskCursor) next() (bool, error) {
 	if len(p) > 2 && p[0] < 0x80 && p[1] < 0x80 && p[0] != 0 { // short key, short value
 		k, v := int(p[0])-1, int(p[1])
 		if 2+k+v > len(p) {
-			return false, d.file.corrupt(d.at, errFormat)
+			return false, d.File.Corrupt(d.At, errFormat)
 		}
 		d.key, d.value, d.same = p[2:2+k:2+k], p[2+k:2+k+v:2+k+v], false
 		d.keyBytes, d.valueBytes = k, v
@@ -152,11 +152,11 @@ func (d *diskCursor) next() (bool, error) {
 	return d.nextSlow(p)
 }
 
-func (d *diskCursor) nextSlow(p []byte) (bool, error) {
+func (d *DiskCursor) nextSlow(p []byte) (bool, error) {
 	k, n := binary.Uvarint(p)
 	v, m := binary.Uvarint(p[max(n, 0):])
 	if n <= 0 || m <= 0 || v > 1<<32 || k > 1<<32 {
-		return false, d.file.corrupt(d.at, errFormat)
+		return false, d.File.Corrupt(d.At, errFormat)
 	}
 	p = p[n+m:]
 	d.same = k == 0
@@ -175,7 +175,7 @@ func (d *diskCursor) nextSlow(p []byte) (bool, error) {
 		d.pos = d.size
 		return true, nil
 	case need > len(p) || d.same && d.key == nil:
-		return false, d.file.corrupt(d.at, errFormat)
+		return false, d.File.Corrupt(d.At, errFormat)
 	case !d.same:
 		d.key = p[:d.keyBytes:d.keyBytes]
 		p = p[d.keyBytes:]
@@ -186,11 +186,11 @@ func (d *diskCursor) nextSlow(p []byte) (bool, error) {
 }
 
 // nextBlock reads the next block that records begin in.
-func (d *diskCursor) nextBlock() (bool, error) {
-	d.drop()
+func (d *DiskCursor) nextBlock() (bool, error) {
+	d.Drop()
 	d.key, d.large, d.loaded = nil, false, false
 	for {
-		if d.at >= d.end {
+		if d.At >= d.End {
 			return false, nil
 		}
 		if err := d.readHead(); err != nil {
@@ -199,22 +199,22 @@ func (d *diskCursor) nextBlock() (bool, error) {
 		if d.head.flags != flagContinued {
 			break
 		}
-		d.at += headerBytes + int64(d.head.storedBytes)
+		d.At += headerBytes + int64(d.head.storedBytes)
 		d.known = false
 	}
-	h, err := d.readBlock(d.buf)
+	h, err := d.readBlock(d.Buf)
 	if err != nil {
 		return false, err
 	}
 	if h.records < 1 || h.flags == flagLarge && h.records != 1 {
-		return false, d.file.corrupt(d.at, errFormat)
+		return false, d.File.Corrupt(d.At, errFormat)
 	}
 	d.pos, d.size, d.left, d.large = 0, h.rawBytes, h.records, h.flags == flagLarge
 	return true, nil
 }
 
 // load makes key (when wanted) and value of a large record whole.
-func (d *diskCursor) load(wantKey bool) error {
+func (d *DiskCursor) load(wantKey bool) error {
 	if !d.large || d.loaded {
 		return nil
 	}
@@ -222,7 +222,7 @@ func (d *diskCursor) load(wantKey bool) error {
 	if wantKey {
 		skip, size = 0, d.keyBytes+d.valueBytes
 	}
-	big, err := demandBig(d.shared.ctx, d.shared.lease, int64(size))
+	big, err := demandBig(d.Shared.Ctx, d.Shared.Lease, int64(size))
 	if err != nil {
 		return fmt.Errorf("merge: a record of %d bytes: %w", d.keyBytes+d.valueBytes, err)
 	}
@@ -236,14 +236,14 @@ func (d *diskCursor) load(wantKey bool) error {
 	take(d.key)
 	take(d.value)
 	for rest := d.keyBytes + d.valueBytes - len(d.key) - len(d.value); rest > 0; {
-		h, err := d.readBlock(d.buf)
+		h, err := d.readBlock(d.Buf)
 		if err != nil {
 			return err
 		}
 		if h.flags != flagContinued || h.rawBytes == 0 || h.rawBytes > rest {
-			return d.file.corrupt(d.at, errFormat)
+			return d.File.Corrupt(d.At, errFormat)
 		}
-		take(d.buf[:h.rawBytes])
+		take(d.Buf[:h.rawBytes])
 		rest -= h.rawBytes
 	}
 	if wantKey {
@@ -253,10 +253,10 @@ func (d *diskCursor) load(wantKey bool) error {
 	return nil
 }
 
-// drop frees the memory of a large record.
-func (d *diskCursor) drop() {
+// Drop frees the memory of a large record.
+func (d *DiskCursor) Drop() {
 	if d.big != nil {
-		freeBig(d.shared.lease, d.big)
+		freeBig(d.Shared.Lease, d.big)
 		d.big = nil
 	}
 }
@@ -289,13 +289,13 @@ func freeBig(l *membudget.Lease, c *membudget.Chunk) {
 
 // keyPieces reads a key that may be longer than what its cursor holds.
 type keyPieces struct {
-	d     diskCursor // a copy: reads ahead of the original
+	d     DiskCursor // a copy: reads ahead of the original
 	room  []byte
 	first bool
 	rest  int
 }
 
-func (d *diskCursor) keyPieces(room []byte) keyPieces {
+func (d *DiskCursor) keyPieces(room []byte) keyPieces {
 	return keyPieces{d: *d, room: room, first: true, rest: d.keyBytes}
 }
 
@@ -317,18 +317,18 @@ func (k *keyPieces) next() ([]byte, error) {
 	}
 	n := min(k.rest, h.rawBytes)
 	if h.flags != flagContinued || n == 0 {
-		return nil, k.d.file.corrupt(k.d.at, errFormat)
+		return nil, k.d.File.Corrupt(k.d.At, errFormat)
 	}
 	k.rest -= n
 	return k.room[:n], nil
 }
 
-// skip moves behind the first n records, passing over whole blocks by their
+// Skip moves behind the first n records, passing over whole blocks by their
 // headers.
-func (d *diskCursor) skip(n int64) error {
+func (d *DiskCursor) Skip(n int64) error {
 	for n > 0 {
-		if d.at >= d.end {
-			return d.file.corrupt(d.at, errFormat)
+		if d.At >= d.End {
+			return d.File.Corrupt(d.At, errFormat)
 		}
 		if err := d.readHead(); err != nil {
 			return err
@@ -337,14 +337,14 @@ func (d *diskCursor) skip(n int64) error {
 			break
 		}
 		n -= int64(d.head.records)
-		d.at += headerBytes + int64(d.head.storedBytes)
+		d.At += headerBytes + int64(d.head.storedBytes)
 		d.known = false
 	}
 	for ; n > 0; n-- {
 		if ok, err := d.next(); err != nil {
 			return err
 		} else if !ok {
-			return d.file.corrupt(d.at, errFormat)
+			return d.File.Corrupt(d.At, errFormat)
 		}
 	}
 	return nil

@@ -1,4 +1,4 @@
-package spill
+package run
 
 import (
 	"bytes"
@@ -8,7 +8,7 @@ import (
 	"mrlocal/internal/membudget"
 )
 
-// entry stands for one record while it is sorted and merged: the first 8 bytes
+// Entry stands for one record while it is sorted and merged: the first 8 bytes
 // of its key, big-endian and padded with zeros, so that comparing prefixes
 // compares keys as far as they go; and where the record is.
 //
@@ -28,117 +28,117 @@ import (
 //	emitted+p uvarint length of key and of value, key, value
 //
 // p is the partition, where that is known when the record arrives.
-type entry struct{ prefix, ref uint64 }
+type Entry struct{ Prefix, Ref uint64 }
 
 const (
-	entryBytes   = 16
-	chunkEntries = membudget.ChunkBytes / entryBytes
+	EntryBytes   = 16
+	ChunkEntries = membudget.ChunkBytes / EntryBytes
 
-	codeBits = 24
-	codeMask = 1<<codeBits - 1
+	CodeBits = 24
+	CodeMask = 1<<CodeBits - 1
 
-	codeEmitted   = 0xE0_0000
-	codeKeyed     = 0xD0_0000
-	codeSlot      = 0xC0_0000
-	codeLongTaken = 0xBF_FFFF
-	kindMask      = 0xF0_0000
+	CodeEmitted   = 0xE0_0000
+	CodeKeyed     = 0xD0_0000
+	CodeSlot      = 0xC0_0000
+	CodeLongTaken = 0xBF_FFFF
+	KindMask      = 0xF0_0000
 
 	segBits  = 18 // of an address: the place in a piece of ChunkBytes
-	segMask  = 1<<segBits - 1
-	segBytes = 1 << segBits
+	SegMask  = 1<<segBits - 1
+	SegBytes = 1 << segBits
 
-	maxHeaderBytes = 2 * binary.MaxVarintLen64
+	MaxHeaderBytes = 2 * binary.MaxVarintLen64
 )
 
-// arena maps addresses to the chunks that a buffer collected into. What is
+// Arena maps addresses to the chunks that a buffer collected into. What is
 // longer than a chunk has several neighbouring pieces, each of which reaches to
 // its end, so that a record is always one slice.
-type arena struct {
+type Arena struct {
 	pieces [][]byte
-	sums   bool // the accumulators of slots are sums, in place
+	Sums   bool // the accumulators of slots are sums, in place
 }
 
-// add gives data the next addresses and returns the first.
-func (a *arena) add(data []byte) uint64 {
+// Add gives data the next addresses and returns the first.
+func (a *Arena) Add(data []byte) uint64 {
 	addr := uint64(len(a.pieces)) << segBits
 	for {
 		a.pieces = append(a.pieces, data)
-		if len(data) <= segBytes {
+		if len(data) <= SegBytes {
 			return addr
 		}
-		data = data[segBytes:]
+		data = data[SegBytes:]
 	}
 }
 
-func (a *arena) at(addr uint64) []byte { return a.pieces[addr>>segBits][addr&segMask:] }
+func (a *Arena) At(addr uint64) []byte { return a.pieces[addr>>segBits][addr&SegMask:] }
 
-// key is the key of the record at ref. It lives as long as the arena's chunks.
-func (a *arena) key(ref uint64) []byte {
-	p := a.at(ref >> codeBits)
-	n := ref & codeMask
-	if n < codeLongTaken {
+// Key is the key of the record at ref. It lives as long as the arena's chunks.
+func (a *Arena) Key(ref uint64) []byte {
+	p := a.At(ref >> CodeBits)
+	n := ref & CodeMask
+	if n < CodeLongTaken {
 		return p[:n:n]
 	}
 	return a.codedKey(p, n)
 }
 
-func (a *arena) codedKey(p []byte, code uint64) []byte {
-	switch code & kindMask {
-	case codeEmitted:
+func (a *Arena) codedKey(p []byte, code uint64) []byte {
+	switch code & KindMask {
+	case CodeEmitted:
 		if p[0] < 0x80 && p[1] < 0x80 {
 			end := 2 + int(p[0])
 			return p[2:end:end]
 		}
 		key, _ := emitted(p)
 		return key
-	case codeKeyed:
+	case CodeKeyed:
 		key, _ := keyed(p)
 		return key
-	case codeSlot:
-		return a.slotKey(p)
+	case CodeSlot:
+		return a.SlotKey(p)
 	}
 	n := binary.LittleEndian.Uint64(p[8:])
-	return a.at(binary.LittleEndian.Uint64(p))[:n:n]
+	return a.At(binary.LittleEndian.Uint64(p))[:n:n]
 }
 
 // equalShort reports, without a look at them, that two records of equal
 // prefix have the same key: both are taken, and as long, and no longer than
 // the prefix.
 func equalShort(x, y uint64) bool {
-	return (x^y)&codeMask == 0 && x&codeMask <= 8
+	return (x^y)&CodeMask == 0 && x&CodeMask <= 8
 }
 
 // equal reports whether two records of equal prefix have the same key.
-func (a *arena) equal(x, y uint64) bool {
-	return equalShort(x, y) || bytes.Equal(a.key(x), a.key(y))
+func (a *Arena) equal(x, y uint64) bool {
+	return equalShort(x, y) || bytes.Equal(a.Key(x), a.Key(y))
 }
 
-// record is key and value of the record at ref.
-func (a *arena) record(ref uint64) (key, value []byte) {
-	p := a.at(ref >> codeBits)
-	n := ref & codeMask
+// Record is key and value of the record at ref.
+func (a *Arena) Record(ref uint64) (key, value []byte) {
+	p := a.At(ref >> CodeBits)
+	n := ref & CodeMask
 	switch {
-	case n < codeLongTaken:
+	case n < CodeLongTaken:
 		return p[:n:n], nil
-	case n&kindMask == codeEmitted:
+	case n&KindMask == CodeEmitted:
 		return emitted(p)
-	case n&kindMask == codeKeyed:
+	case n&KindMask == CodeKeyed:
 		key, rest := keyed(p)
 		size := binary.LittleEndian.Uint64(rest[8:])
-		return key, a.at(binary.LittleEndian.Uint64(rest))[:size:size]
-	case n&kindMask == codeSlot:
-		return a.slotKey(p), a.slotValue(p)
+		return key, a.At(binary.LittleEndian.Uint64(rest))[:size:size]
+	case n&KindMask == CodeSlot:
+		return a.SlotKey(p), a.slotValue(p)
 	}
 	return a.codedKey(p, n), nil
 }
 
 // keyBytes is the length of the key at ref, without a look at the record where
 // the ref tells.
-func (a *arena) keyBytes(ref uint64) int {
-	if n := ref & codeMask; n < codeLongTaken {
+func (a *Arena) keyBytes(ref uint64) int {
+	if n := ref & CodeMask; n < CodeLongTaken {
 		return int(n)
 	}
-	return len(a.key(ref))
+	return len(a.Key(ref))
 }
 
 func emitted(p []byte) (key, value []byte) {
@@ -148,15 +148,15 @@ func emitted(p []byte) (key, value []byte) {
 	return p[at : at+k : at+k], p[at+k : at+k+v : at+k+v]
 }
 
-func putEmitted(dst, key, value []byte) int {
+func PutEmitted(dst, key, value []byte) int {
 	n := binary.PutUvarint(dst, uint64(len(key)))
 	n += binary.PutUvarint(dst[n:], uint64(len(value)))
 	n += copy(dst[n:], key)
 	return n + copy(dst[n:], value)
 }
 
-// emittedBytes is what putEmitted writes.
-func emittedBytes(key, value []byte) int {
+// EmittedBytes is what putEmitted writes.
+func EmittedBytes(key, value []byte) int {
 	return uvarintBytes(len(key)) + uvarintBytes(len(value)) + len(key) + len(value)
 }
 
@@ -168,15 +168,15 @@ func keyed(p []byte) (key, rest []byte) {
 	return p[n:end:end], p[end:]
 }
 
-// prefixOf is the first 8 bytes of key, big-endian, padded with zeros.
-func prefixOf(key []byte) uint64 {
+// PrefixOf is the first 8 bytes of key, big-endian, padded with zeros.
+func PrefixOf(key []byte) uint64 {
 	if len(key) >= 8 {
 		return binary.BigEndian.Uint64(key)
 	}
-	return shortPrefix(key)
+	return ShortPrefix(key)
 }
 
-func shortPrefix(key []byte) uint64 {
+func ShortPrefix(key []byte) uint64 {
 	var x uint64
 	for i, c := range key {
 		x |= uint64(c) << (56 - 8*i)

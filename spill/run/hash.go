@@ -1,15 +1,15 @@
-package spill
+package run
 
 import (
 	"encoding/binary"
 	"math/bits"
 )
 
-// words packs a key of up to 16 bytes into two words which, with its length,
+// Words packs a key of up to 16 bytes into two words which, with its length,
 // determine it: the first and the last 8 bytes, which overlap, or for less
 // than 8 the first and the last 4, or three single bytes. Two loads instead of
 // a loop.
-func words(key []byte) (a, b uint64) {
+func Words(key []byte) (a, b uint64) {
 	n := len(key)
 	switch {
 	case n >= 8:
@@ -50,8 +50,8 @@ func mix(a, b uint64) uint64 {
 	return hi ^ lo
 }
 
-// hashWords is the 32-bit hash of a key of up to 16 bytes.
-func hashWords(a, b uint64, n int) uint32 {
+// HashWords is the 32-bit hash of a key of up to 16 bytes.
+func HashWords(a, b uint64, n int) uint32 {
 	h := mix(a, b^uint64(n)*mixB)
 	return uint32((h * mixA) >> 32)
 }
@@ -59,13 +59,13 @@ func hashWords(a, b uint64, n int) uint32 {
 // hashKey is the 32-bit hash of any key, the same in every process.
 func hashKey(key []byte) uint32 {
 	if len(key) <= 16 {
-		a, b := words(key)
-		return hashWords(a, b, len(key))
+		a, b := Words(key)
+		return HashWords(a, b, len(key))
 	}
-	return hashLong(key)
+	return HashLong(key)
 }
 
-func hashLong(key []byte) uint32 {
+func HashLong(key []byte) uint32 {
 	h := uint64(len(key)) * mixA
 	p := key
 	for ; len(p) > 16; p = p[16:] {
@@ -77,6 +77,6 @@ func hashLong(key []byte) uint32 {
 }
 
 // HashPartition is the partition of key where a job says nothing else.
-func HashPartition(key []byte, parts int) int { return partOfHash(hashKey(key), parts) }
+func HashPartition(key []byte, parts int) int { return PartOfHash(hashKey(key), parts) }
 
-func partOfHash(h uint32, parts int) int { return int(uint64(h) * uint64(parts) >> 32) }
+func PartOfHash(h uint32, parts int) int { return int(uint64(h) * uint64(parts) >> 32) }

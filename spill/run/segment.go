@@ -1,4 +1,4 @@
-package spill
+package run
 
 import (
 	"bytes"
@@ -11,46 +11,46 @@ import (
 	"mrlocal/internal/membudget"
 )
 
-// segment is one sorted run on disk: for each partition its blocks, then the
+// Segment is one sorted run on disk: for each partition its blocks, then the
 // index, then the footer. What memory keeps of it is where the index is.
-type segment struct {
-	index int64 // offset in the file
+type Segment struct {
+	Index int64 // offset in the file
 }
 
 const (
 	segmentMagic = "MRSEG1\r\n"
 	footerBytes  = 32
-	indexBytes   = 32
+	IndexBytes   = 32
 )
 
-// indexEntry is where a partition's blocks lie in the file.
+// IndexEntry is where a partition's blocks lie in the file.
 //
 //	offset u64 | stored u64 | records u64 | 0 u32 | CRC-32C of the entry u32
-type indexEntry struct{ offset, stored, records int64 }
+type IndexEntry struct{ Offset, Stored, Records int64 }
 
-func (e indexEntry) put(p []byte) {
-	binary.LittleEndian.PutUint64(p, uint64(e.offset))
-	binary.LittleEndian.PutUint64(p[8:], uint64(e.stored))
-	binary.LittleEndian.PutUint64(p[16:], uint64(e.records))
+func (e IndexEntry) put(p []byte) {
+	binary.LittleEndian.PutUint64(p, uint64(e.Offset))
+	binary.LittleEndian.PutUint64(p[8:], uint64(e.Stored))
+	binary.LittleEndian.PutUint64(p[16:], uint64(e.Records))
 	binary.LittleEndian.PutUint32(p[24:], 0)
 	binary.LittleEndian.PutUint32(p[28:], crc32.Checksum(p[:28], castagnoli))
 }
 
-func parseIndexEntry(p []byte) (e indexEntry, err error) {
+func ParseIndexEntry(p []byte) (e IndexEntry, err error) {
 	if crc32.Checksum(p[:28], castagnoli) != binary.LittleEndian.Uint32(p[28:]) {
 		return e, errChecksum
 	}
-	return indexEntry{
+	return IndexEntry{
 		int64(binary.LittleEndian.Uint64(p)), int64(binary.LittleEndian.Uint64(p[8:])), int64(binary.LittleEndian.Uint64(p[16:])),
 	}, nil
 }
 
-// partStat is what a partition holds.
-type partStat struct{ records, keyBytes, valueBytes int64 }
+// PartStat is what a partition holds.
+type PartStat struct{ Records, KeyBytes, ValueBytes int64 }
 
-// segmentWriter appends one segment after the other to a file. Its memory is
+// Writer appends one segment after the other to a file. Its memory is
 // one chunk: a block being filled, and what is ready to be written.
-type segmentWriter struct {
+type Writer struct {
 	file  *os.File
 	raw   []byte // the block being filled: raw[:n]
 	out   []byte // ready to be written: out[:ready]
@@ -65,45 +65,45 @@ type segmentWriter struct {
 	part         int
 	partBegin    int64
 	partRecs     int64
-	index        []byte
-	stats        []partStat // added to, one per partition; may be nil
-	totalBytes   int64      // as stored
-	totalRecords int64
-	err          error
+	Index        []byte
+	stats        []PartStat // added to, one per partition; may be nil
+	TotalBytes   int64      // as stored
+	TotalRecords int64
+	Err          error
 }
 
-func newSegmentWriter(memory []byte, codec Codec) (*segmentWriter, error) {
+func NewWriter(memory []byte, codec Codec) (*Writer, error) {
 	c, err := newCompressor(codec)
 	if err != nil {
 		return nil, err
 	}
-	return &segmentWriter{
-		raw: memory[:maxBlockBytes:maxBlockBytes], out: memory[bufferBytes:membudget.ChunkBytes], compressor: c,
+	return &Writer{
+		raw: memory[:maxBlockBytes:maxBlockBytes], out: memory[BufferBytes:membudget.ChunkBytes], compressor: c,
 	}, nil
 }
 
-// begin starts a segment at the end of file, which is at offset at.
-func (w *segmentWriter) begin(file *os.File, at int64, stats []partStat) {
-	w.file, w.at, w.stats, w.err = file, at, stats, nil
+// Begin starts a segment at the end of file, which is at offset at.
+func (w *Writer) Begin(file *os.File, at int64, stats []PartStat) {
+	w.file, w.at, w.stats, w.Err = file, at, stats, nil
 	w.n, w.ready, w.records, w.lastKey, w.part, w.partRecs = 0, 0, 0, nil, 0, 0
-	w.index, w.totalBytes, w.totalRecords = w.index[:0], 0, 0
+	w.Index, w.TotalBytes, w.TotalRecords = w.Index[:0], 0, 0
 	w.ready = copy(w.out, segmentMagic)
 	w.at += int64(w.ready)
 	w.partBegin = w.at
 }
 
-// add appends a record to the partition being written.
+// Add appends a record to the partition being written.
 //
 // hot:
-func (w *segmentWriter) add(key, value []byte) {
+func (w *Writer) Add(key, value []byte) {
 	w.partRecs++
 	if w.stats != nil {
 		s := &w.stats[w.part]
-		s.records++
-		s.keyBytes += int64(len(key))
-		s.valueBytes += int64(len(value))
+		s.Records++
+		s.KeyBytes += int64(len(key))
+		s.ValueBytes += int64(len(value))
 	}
-	need := len(key) + len(value) + maxHeaderBytes
+	need := len(key) + len(value) + MaxHeaderBytes
 	if need > maxBlockBytes-w.n {
 		if w.endBlock(0); need > maxBlockBytes {
 			w.addLarge(key, value)
@@ -126,7 +126,7 @@ func (w *segmentWriter) add(key, value []byte) {
 }
 
 // addLarge cuts one record into blocks.
-func (w *segmentWriter) addLarge(key, value []byte) {
+func (w *Writer) addLarge(key, value []byte) {
 	w.n = binary.PutUvarint(w.raw, uint64(len(key))+1)
 	w.n += binary.PutUvarint(w.raw[w.n:], uint64(len(value)))
 	w.records = 1
@@ -147,7 +147,7 @@ func (w *segmentWriter) addLarge(key, value []byte) {
 }
 
 // endBlock packs the block being filled.
-func (w *segmentWriter) endBlock(flags uint8) {
+func (w *Writer) endBlock(flags uint8) {
 	if w.n == 0 {
 		return
 	}
@@ -170,61 +170,61 @@ func (w *segmentWriter) endBlock(flags uint8) {
 	w.n, w.records, w.lastKey = 0, 0, nil
 }
 
-// endPart ends the partition being written; the next one follows.
-func (w *segmentWriter) endPart() {
+// EndPart ends the partition being written; the next one follows.
+func (w *Writer) EndPart() {
 	w.endBlock(0)
-	var entry [indexBytes]byte
-	indexEntry{w.partBegin, w.at - w.partBegin, w.partRecs}.put(entry[:])
-	w.index = append(w.index, entry[:]...)
-	w.totalRecords += w.partRecs
-	w.totalBytes += w.at - w.partBegin
+	var entry [IndexBytes]byte
+	IndexEntry{w.partBegin, w.at - w.partBegin, w.partRecs}.put(entry[:])
+	w.Index = append(w.Index, entry[:]...)
+	w.TotalRecords += w.partRecs
+	w.TotalBytes += w.at - w.partBegin
 	w.part++
 	w.partBegin, w.partRecs = w.at, 0
 }
 
-// end writes index and footer and returns the segment and where the file ends.
-func (w *segmentWriter) end() (segment, int64, error) {
+// End writes index and footer and returns the segment and where the file ends.
+func (w *Writer) End() (Segment, int64, error) {
 	w.flush()
-	s := segment{index: w.at}
-	tail := w.index
+	s := Segment{Index: w.at}
+	tail := w.Index
 	var footer [footerBytes]byte
-	binary.LittleEndian.PutUint64(footer[:], uint64(s.index))
+	binary.LittleEndian.PutUint64(footer[:], uint64(s.Index))
 	binary.LittleEndian.PutUint64(footer[8:], uint64(w.part))
 	binary.LittleEndian.PutUint32(footer[16:], crc32.Checksum(footer[:16], castagnoli))
 	copy(footer[24:], segmentMagic)
 	tail = append(tail, footer[:]...)
 	w.write(tail)
 	w.at += int64(len(tail))
-	return s, w.at, w.err
+	return s, w.at, w.Err
 }
 
-func (w *segmentWriter) flush() {
+func (w *Writer) flush() {
 	w.write(w.out[:w.ready])
 	w.ready = 0
 }
 
-func (w *segmentWriter) write(p []byte) {
-	if w.err != nil || len(p) == 0 {
+func (w *Writer) write(p []byte) {
+	if w.Err != nil || len(p) == 0 {
 		return
 	}
 	if _, err := w.file.Write(p); err != nil {
-		w.err = fmt.Errorf("spill: %w", err)
+		w.Err = fmt.Errorf("spill: %w", err)
 	}
 }
 
-func (w *segmentWriter) close() {
+func (w *Writer) Close() {
 	if w.compressor.zstd != nil {
 		w.compressor.zstd.Close()
 	}
 }
 
-// readIndex reads where a partition of a segment lies.
-func readIndex(file io.ReaderAt, s segment, part int) (indexEntry, error) {
-	var p [indexBytes]byte
-	if err := readFull(file, p[:], s.index+int64(part)*indexBytes); err != nil {
-		return indexEntry{}, err
+// ReadIndex reads where a partition of a segment lies.
+func ReadIndex(file io.ReaderAt, s Segment, part int) (IndexEntry, error) {
+	var p [IndexBytes]byte
+	if err := readFull(file, p[:], s.Index+int64(part)*IndexBytes); err != nil {
+		return IndexEntry{}, err
 	}
-	return parseIndexEntry(p[:])
+	return ParseIndexEntry(p[:])
 }
 
 func readFull(file io.ReaderAt, p []byte, at int64) error {

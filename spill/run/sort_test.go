@@ -1,4 +1,4 @@
-package spill
+package run
 
 import (
 	"fmt"
@@ -62,21 +62,21 @@ func TestSortIsStableWithAnyScratch(t *testing.T) {
 
 func checkSort(t *testing.T, what string, keys []string, scratch int) {
 	t.Helper()
-	s := sorter{arena: &arena{}, scratch: make([]entry, scratch)}
-	e := make([]entry, len(keys))
+	s := Sorter{Arena: &Arena{}, Scratch: make([]Entry, scratch)}
+	e := make([]Entry, len(keys))
 	for i, key := range keys {
 		data := make([]byte, len(key)+32)
-		putEmitted(data, []byte(key), nil)
-		e[i] = entry{prefixOf([]byte(key)), s.arena.add(data)<<codeBits | codeEmitted}
+		PutEmitted(data, []byte(key), nil)
+		e[i] = Entry{PrefixOf([]byte(key)), s.Arena.Add(data)<<CodeBits | CodeEmitted}
 	}
 	want := slices.Clone(e)
-	slices.SortStableFunc(want, func(x, y entry) int {
-		return strings.Compare(string(s.arena.key(x.ref)), string(s.arena.key(y.ref)))
+	slices.SortStableFunc(want, func(x, y Entry) int {
+		return strings.Compare(string(s.Arena.Key(x.Ref)), string(s.Arena.Key(y.Ref)))
 	})
-	s.sort(e, 0)
+	s.Sort(e, 0)
 	for i := range e {
 		if e[i] != want[i] {
-			t.Fatalf("%s, scratch %d: entry %d is %q, want %q", what, scratch, i, s.arena.key(e[i].ref), s.arena.key(want[i].ref))
+			t.Fatalf("%s, scratch %d: entry %d is %q, want %q", what, scratch, i, s.Arena.Key(e[i].Ref), s.Arena.Key(want[i].Ref))
 		}
 	}
 }
@@ -102,18 +102,18 @@ func TestSortDoesNotAllocate(t *testing.T) {
 	if invariant.Enabled {
 		t.Skip("checked builds allocate")
 	}
-	s := sorter{arena: &arena{}, scratch: make([]entry, 4096), counts: make([]uint32, 0, 1<<16)}
+	s := Sorter{Arena: &Arena{}, Scratch: make([]Entry, 4096), counts: make([]uint32, 0, 1<<16)}
 	r := rand.New(rand.NewPCG(1, 7))
 	data := randomKey(r, 64<<10)
-	base := s.arena.add(data)
-	e := make([]entry, 4096)
+	base := s.Arena.Add(data)
+	e := make([]Entry, 4096)
 	fill := func() {
 		for i := range e {
 			at := uint64(i * 16)
-			e[i] = entry{prefixOf(data[at:]), (base+at)<<codeBits | 16}
+			e[i] = Entry{PrefixOf(data[at:]), (base+at)<<CodeBits | 16}
 		}
 	}
-	if n := testing.AllocsPerRun(10, func() { fill(); s.sort(e, 0) }); n > 0 {
+	if n := testing.AllocsPerRun(10, func() { fill(); s.Sort(e, 0) }); n > 0 {
 		t.Errorf("%v allocations", n)
 	}
 }

@@ -1,4 +1,4 @@
-package spill
+package run
 
 import "math/bits"
 
@@ -9,26 +9,26 @@ type digit struct {
 	mask  uint64
 }
 
-// digitOf chooses so many bits that a bucket gets a few dozen of n entries,
+// DigitOf chooses so many bits that a bucket gets a few dozen of n entries,
 // and so few that the places written to stay in the cache.
-func digitOf(diff uint64, n int) digit {
+func DigitOf(diff uint64, n int) digit {
 	width := min(max(bits.Len(uint(n))-5, 1), 12)
 	return digit{max(0, bits.Len64(diff)-width), 1<<width - 1}
 }
 
-func (d digit) buckets() int { return int(d.mask) + 1 }
+func (d digit) Buckets() int { return int(d.mask) + 1 }
 
 // hot:
-func (d digit) count(counts []int, e []entry) {
+func (d digit) Count(counts []int, e []Entry) {
 	for i := range e {
-		counts[e[i].prefix>>d.shift&d.mask]++
+		counts[e[i].Prefix>>d.shift&d.mask]++
 	}
 }
 
 // hot:
-func (d digit) scatter(out []entry, at []int, e []entry) {
+func (d digit) Scatter(out []Entry, at []int, e []Entry) {
 	for i := range e {
-		n := &at[e[i].prefix>>d.shift&d.mask]
+		n := &at[e[i].Prefix>>d.shift&d.mask]
 		out[*n] = e[i]
 		*n++
 	}

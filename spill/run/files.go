@@ -1,4 +1,4 @@
-package spill
+package run
 
 import (
 	"errors"
@@ -8,41 +8,41 @@ import (
 
 var errChecksum = errors.New("checksum does not match")
 
-// spillFile is a temporary file by its name; it is open only while it is
+// File is a temporary file by its name; it is open only while it is
 // written or read, so that descriptors are bounded by what is under way.
-type spillFile struct {
-	path  string
-	bytes int64
+type File struct {
+	Path  string
+	Bytes int64
 
 	// damaged makes the error of a file that cannot be read back.
-	damaged func(path string, offset int64, err error) error
+	Damaged func(path string, offset int64, err error) error
 }
 
-func (f *spillFile) corrupt(at int64, err error) error {
-	return f.damaged(f.path, at, err)
+func (f *File) Corrupt(at int64, err error) error {
+	return f.Damaged(f.Path, at, err)
 }
 
-func (f *spillFile) remove() error {
-	if f.path == "" {
+func (f *File) Remove() error {
+	if f.Path == "" {
 		return nil
 	}
-	err := os.Remove(f.path)
-	f.path = ""
+	err := os.Remove(f.Path)
+	f.Path = ""
 	return err
 }
 
-// openFiles keeps at most limit files open for reading, those used last.
-type openFiles struct {
-	limit int
+// OpenFiles keeps at most limit files open for reading, those used last.
+type OpenFiles struct {
+	Limit int
 	files []openFile // least recently used first
 }
 
 type openFile struct {
-	of   *spillFile
+	of   *File
 	file *os.File
 }
 
-func (o *openFiles) get(f *spillFile) (*os.File, error) {
+func (o *OpenFiles) Get(f *File) (*os.File, error) {
 	last := len(o.files) - 1
 	if last >= 0 && o.files[last].of == f {
 		return o.files[last].file, nil
@@ -53,19 +53,19 @@ func (o *openFiles) get(f *spillFile) (*os.File, error) {
 			return c.file, nil
 		}
 	}
-	if len(o.files) >= max(1, o.limit) {
+	if len(o.files) >= max(1, o.Limit) {
 		_ = o.files[0].file.Close() // was only read
 		o.files = slices.Delete(o.files, 0, 1)
 	}
-	file, err := os.Open(f.path)
+	file, err := os.Open(f.Path)
 	if err != nil {
-		return nil, f.corrupt(0, err)
+		return nil, f.Corrupt(0, err)
 	}
 	o.files = append(o.files, openFile{f, file})
 	return file, nil
 }
 
-func (o *openFiles) close() {
+func (o *OpenFiles) Close() {
 	for _, c := range o.files {
 		_ = c.file.Close() // was only read
 	}

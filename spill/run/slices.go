@@ -1,0 +1,60 @@
+package run
+
+// Slice is a sorted run of entries, cut into partitions: partition p is
+// entries[ends[p-1]:ends[p]].
+type Slice struct {
+	Entries []Entry
+	Ends    []int
+}
+
+func (s Slice) Part(p int) []Entry {
+	if p == 0 {
+		return s.Entries[:s.Ends[0]]
+	}
+	return s.Entries[s.Ends[p-1]:s.Ends[p]]
+}
+
+// WriteSorted writes sorted slices as one segment, through a combiner if there
+// is one.
+func WriteSorted(w *Writer, a *Arena, slices []Slice, parts int, combine func(*Merger) error) error {
+	var m Merger
+	for p := range parts {
+		if len(slices) == 1 && combine == nil {
+			writePart(w, a, slices[0].Part(p))
+			w.EndPart()
+			continue
+		}
+		m.OverSlices(a, slices, p)
+		if combine != nil {
+			if err := combine(&m); err != nil {
+				return err
+			}
+		} else {
+			for m.Next() {
+				w.Add(m.Key, m.Value)
+			}
+		}
+		w.EndPart()
+	}
+	return w.Err
+}
+
+// writePart writes one sorted slice.
+//
+// hot:
+func writePart(w *Writer, a *Arena, entries []Entry) {
+	for _, e := range entries {
+		w.Add(a.Record(e.Ref))
+	}
+}
+
+// OverSlices makes m merge partition p of slices in memory.
+func (m *Merger) OverSlices(a *Arena, slices []Slice, p int) {
+	m.Tree.Cursors = m.Tree.Cursors[:0]
+	for _, s := range slices {
+		if e := s.Part(p); len(e) > 0 {
+			m.Tree.Cursors = append(m.Tree.Cursors, Cursor{Entries: e, Arena: a})
+		}
+	}
+	m.Reset()
+}
