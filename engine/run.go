@@ -238,7 +238,7 @@ func (r *run) runAll(chain jobs.Chain) error {
 		return err
 	}
 	if n := tempdir.Sweep(r.tempDirs()); n > 0 {
-		r.o.Note(fmt.Sprintf("removed what %d killed runs left in %s", n, strings.Join(r.tempDirs(), ", ")))
+		r.o.Note(fmt.Sprintf("removed leftovers of killed runs in %s: %d", strings.Join(r.tempDirs(), ", "), n))
 	}
 	c := r.coordinator
 	defer c.inbox.close()
