@@ -45,7 +45,7 @@ func (s partSource) open(mem taskMemory) (blocks, error) {
 // kvbuffer that keeps the block's chunk may free it at any time.
 type partBlocks struct {
 	src    partSource
-	r      io.ReadCloser
+	r      *output.Reader
 	mem    taskMemory
 	chunk  *membudget.Chunk // of the block at hand
 	ahead  *membudget.Chunk // of the next one: its first carry bytes are read already
@@ -78,7 +78,7 @@ func (b *partBlocks) next() (piece, error) {
 		if cut > 0 {
 			return b.handOut(cut, n)
 		}
-		if err := b.room(2 * n); err != nil {
+		if err := b.roomForRecord(n); err != nil {
 			return piece{}, err
 		}
 	}
@@ -116,12 +116,37 @@ func (b *partBlocks) room(n int) error {
 	return nil
 }
 
+// roomForRecord makes ahead as large as the record that begins at offset and
+// is longer than knownBytes: it is scanned to its end first, so that the chunk
+// is got once. What ahead carries is read again.
+func (b *partBlocks) roomForRecord(knownBytes int) error {
+	scan := make([]byte, 32<<10)
+	size := int64(knownBytes)
+	for {
+		n, err := b.r.ReadAt(scan, b.offset+size)
+		if i := bytes.IndexByte(scan[:n], b.src.delim); i >= 0 {
+			size += int64(i) + 1
+			break
+		}
+		size += int64(n)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+	}
+	b.mem.Put(b.ahead)
+	b.ahead, b.carry = nil, 0
+	return b.room(int(size) + 1) // one more: a last record without end shows its end
+}
+
 // fill reads until ahead is full or the part ends, and returns how much of it
 // counts.
 func (b *partBlocks) fill() (n int, err error) {
 	n = b.carry
 	for n < len(b.ahead.Data) && !b.eof {
-		k, err := b.r.Read(b.ahead.Data[n:])
+		k, err := b.r.ReadAt(b.ahead.Data[n:], b.offset+int64(n))
 		n += k
 		if errors.Is(err, io.EOF) {
 			b.eof = true

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -452,5 +453,15 @@ func TestOneRecordOfThreeQuartersOfTheBoundIsSorted(t *testing.T) {
 				t.Errorf("%d bytes beginning %q", len(got), got[:min(5, len(got))])
 			}
 		})
+	}
+}
+
+func TestOneMatchOfMoreThanHalfTheBoundGoesThroughTheChain(t *testing.T) {
+	match := bytes.Repeat([]byte{'x'}, 9_000_000)
+	dir := writeFiles(t, []jobtest.File{{Path: "in", Data: slices.Concat([]byte("b xx\n"), match, []byte(" a\nxx\n"))}})
+	o := engine.Options{Inputs: []string{dir}, MemoryBytes: 16 << 20, MapSlots: 1, ReduceSlots: 1, TempDirs: []string{t.TempDir()}}
+	got, _ := must(t, build(t, grep.New, grep.Options{Patterns: []string{"x+"}}), o)
+	if want := slices.Concat([]byte("2\txx\n1\t"), match, []byte("\n")); !bytes.Equal(got, want) {
+		t.Errorf("%d bytes beginning %q, want %d", len(got), got[:min(8, len(got))], len(want))
 	}
 }
