@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"mrlocal/internal/machine"
 	"mrlocal/shuffle"
 	"mrlocal/slots"
 	"mrlocal/slots/pool"
@@ -134,20 +135,20 @@ func (c *coordinator) start(s slots.Start) {
 }
 
 func (c *coordinator) runMapOn(a *attempt, src source) {
-	cpu := threadCPU()
+	cpu := machine.ThreadCPU()
 	var res mapResult
 	err := whole(func() (err error) {
 		res, err = a.runMap(src)
 		return err
 	})
-	spent := threadCPU() - cpu
+	spent := machine.ThreadCPU() - cpu
 	c.inbox.post(func() { c.mapEnded(a, src, res, err, spent) })
 }
 
 func (c *coordinator) runReduceOn(a *attempt) {
-	cpu := threadCPU()
+	cpu := machine.ThreadCPU()
 	err := whole(a.runReduce)
-	spent := threadCPU() - cpu
+	spent := machine.ThreadCPU() - cpu
 	c.inbox.post(func() { c.reduceEnded(a, err, spent) })
 }
 

@@ -1,5 +1,7 @@
 package engine
 
+import "mrlocal/internal/machine"
+
 const (
 	// reservedFDs are for the standard streams, the runtime, the events file,
 	// outputs and their directories.
@@ -12,7 +14,7 @@ const (
 // divideFDs divides the descriptors the process may hold. Where they are too
 // few for all slots at once, attempts wait for a turn.
 func (r *run) divideFDs(slotCount int) {
-	free := fdLimit() - reservedFDs
+	free := machine.FDLimit() - reservedFDs
 	atOnce := max(1, min(slotCount, free/fdsOfAttempt))
 	r.fdsPerTask = max(fdsOfAttempt, free/atOnce)
 	if atOnce < slotCount {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -464,4 +465,35 @@ func TestOneMatchOfMoreThanHalfTheBoundGoesThroughTheChain(t *testing.T) {
 	if want := slices.Concat([]byte("2\txx\n1\t"), match, []byte("\n")); !bytes.Equal(got, want) {
 		t.Errorf("%d bytes beginning %q, want %d", len(got), got[:min(8, len(got))], len(want))
 	}
+}
+
+// lateReader gives its bytes after the run has ended.
+type lateReader struct{ reading, late, read chan struct{} }
+
+func (r lateReader) Read(p []byte) (int, error) {
+	select {
+	case <-r.late:
+		close(r.read)
+		return 0, io.EOF
+	default:
+	}
+	close(r.reading)
+	<-r.late
+	return copy(p, bytes.Repeat([]byte("slot7\n"), 1000)), nil
+}
+
+func TestAReadThatEndsAfterTheRunFindsItsMemory(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	r := lateReader{make(chan struct{}), make(chan struct{}), make(chan struct{})}
+	go func() {
+		<-r.reading
+		cancel()
+	}()
+	var out bytes.Buffer
+	_, err := engine.RunChain(ctx, chains(t)["grep --lines"](), engine.Options{Inputs: []string{"-"}, Stdin: r, Stdout: &out})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+	close(r.late)
+	<-r.read // the bytes read before are where they belong
 }

@@ -40,6 +40,7 @@ func newFeeder(r *run, j *jobRun, plan *input.Plan) *feeder {
 // serve announces everything, then says that the total is final.
 func (f *feeder) serve(post func(func())) {
 	defer close(f.done)
+	defer f.run.leaveMemory()
 	if !f.run.o.NoPin {
 		// One stream's decoder shares the core of the first slot, so that one
 		// map slot never quietly uses two cores.

@@ -70,6 +70,7 @@ const readAheadPerSlot = 4
 // start makes the first tasks ready.
 func (j *jobRun) start(c *coordinator) error {
 	if j.feeder != nil {
+		j.run.feeding.Add(1)
 		go j.feeder.serve(c.inbox.post)
 		return nil
 	}

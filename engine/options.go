@@ -6,6 +6,7 @@ import (
 	"math"
 	"time"
 
+	"mrlocal/internal/machine"
 	"mrlocal/internal/usage"
 	"mrlocal/slots"
 	"mrlocal/spill"
@@ -82,7 +83,7 @@ func (o Options) withDefaults(cores int) Options {
 	def(&o.MergeFactor, defaultMergeFactor)
 	def(&o.TaskTimeout, defaultTaskTimeout)
 	def(&o.Attempts, defaultAttempts)
-	def(&o.MemoryBytes, machineMemoryBytes()/4)
+	def(&o.MemoryBytes, machine.MemoryBytes()/4)
 	if o.Note == nil {
 		o.Note = func(string) {}
 	}

@@ -3,6 +3,7 @@ package engine
 import (
 	"time"
 
+	"mrlocal/internal/machine"
 	"mrlocal/jobs"
 	"mrlocal/slots"
 	"mrlocal/spill"
@@ -156,7 +157,7 @@ func (r *run) report(err error) *Report {
 	rep := &Report{
 		Schema: 1, Kind: "run", Policy: r.o.Policy.Name(), Config: r.configReport(), MakespanSeconds: seconds(r.now()),
 		Utilisation: st.Utilisation(), Moves: st.Moves, LentSlotSeconds: seconds(st.Lent), Jain: st.Jain,
-		HoardingSlotSecond: seconds(st.WaitingReduce), PeakRSSBytes: peakRSSBytes(), AbandonedThreads: r.abandoned, Notes: r.notes,
+		HoardingSlotSecond: seconds(st.WaitingReduce), PeakRSSBytes: machine.PeakRSSBytes(), AbandonedThreads: r.abandoned, Notes: r.notes,
 	}
 	for _, s := range ledger.Config().Slots {
 		t := ledger.SlotTimes(s.ID)
@@ -169,8 +170,14 @@ func (r *run) report(err error) *Report {
 			rep.Jobs = append(rep.Jobs, j.report(ledger))
 		}
 	}
-	if err != nil {
-		rep.Error = err.Error()
+	if err == nil {
+		return rep
+	}
+	rep.Error = err.Error()
+	if n := len(rep.Jobs); n > 0 && r.ctx.Err() == nil {
+		// The Ledger ends a job that cannot go on as it ends one that is
+		// cancelled; the run knows that it failed.
+		rep.Jobs[n-1].State = slots.Failed.String()
 	}
 	return rep
 }

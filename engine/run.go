@@ -46,6 +46,8 @@ type run struct {
 	fdsPerTask      int
 	fdTurns         chan struct{} // attempts that may have files open; nil: all
 	runningMaps     atomic.Int64
+	feeding         atomic.Int32 // feeders that may touch the budget's memory; -1: and the run has ended
+	closed          bool
 	abandoned       int
 	jobs            []*jobRun
 	notes           []string
@@ -435,7 +437,17 @@ func (r *run) close() {
 		r.temp.Close()
 	}
 	// A thread that hangs in user code may still touch its memory.
-	if r.budget != nil && r.abandoned == 0 {
+	if r.budget != nil && r.abandoned == 0 && !r.closed {
+		r.closed = true
+		r.leaveMemory()
+	}
+}
+
+// leaveMemory unmaps the budget's memory when the last of its users has left:
+// the run itself, and feeders, which are not waited for and may be in the
+// middle of a read.
+func (r *run) leaveMemory() {
+	if r.feeding.Add(-1) < 0 {
 		r.budget.Close()
 	}
 }

@@ -309,25 +309,13 @@ func TestSizesStayInBudget(t *testing.T) {
 		}
 	}
 	for pkg, n := range packages {
-		most := mostPackageLines
-		if larger, ok := largerPackages()[pkg]; ok {
-			most = larger
-		}
-		if n > most {
-			t.Errorf("package %s: %d lines of code, at most %d: it is more than one noun", pkg, n, most)
+		if n > mostPackageLines {
+			t.Errorf("package %s: %d lines of code, at most %d: it is more than one noun", pkg, n, mostPackageLines)
 		}
 	}
 	slices.Sort(functions)
 	if p90 := functions[len(functions)*9/10]; p90 > mostP90FunctionLines {
 		t.Errorf("nine of ten functions have at most %d lines of code, not %d", p90, mostP90FunctionLines)
-	}
-}
-
-// largerPackages have a budget of their own; a decision says why, and what
-// would bring them under the common one.
-func largerPackages() map[string]int {
-	return map[string]int{
-		"spill": 4300, // docs/adr/0004
 	}
 }
 

@@ -1,4 +1,4 @@
-package engine
+package machine
 
 import (
 	"bufio"
@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// threadCPU is the processor time the calling thread has used.
-func threadCPU() time.Duration {
+// ThreadCPU is the processor time the calling thread has used.
+func ThreadCPU() time.Duration {
 	var ru unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_THREAD, &ru) != nil {
 		return 0
@@ -20,9 +20,9 @@ func threadCPU() time.Duration {
 	return time.Duration(ru.Utime.Nano() + ru.Stime.Nano())
 }
 
-// peakRSSBytes is the process's VmHWM. getrusage's maxrss will not do: it is
+// PeakRSSBytes is the process's VmHWM. getrusage's maxrss will not do: it is
 // inherited over exec.
-func peakRSSBytes() int64 {
+func PeakRSSBytes() int64 {
 	f, err := os.Open("/proc/self/status")
 	if err != nil {
 		return 0
@@ -37,9 +37,9 @@ func peakRSSBytes() int64 {
 	return 0
 }
 
-// machineMemoryBytes is the memory of the machine, or of the control group
+// MemoryBytes is the memory of the machine, or of the control group
 // where that has less.
-func machineMemoryBytes() int64 {
+func MemoryBytes() int64 {
 	var si unix.Sysinfo_t
 	total := int64(4 << 30)
 	if unix.Sysinfo(&si) == nil {
@@ -57,8 +57,8 @@ func machineMemoryBytes() int64 {
 	return total
 }
 
-// fdLimit is the number of descriptors the process may hold.
-func fdLimit() int {
+// FDLimit is the number of descriptors the process may hold.
+func FDLimit() int {
 	var lim unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &lim) != nil {
 		return 1024
