@@ -44,6 +44,9 @@ type sorting struct {
 	counts  []int
 
 	grownBytes int64 // granted to room
+
+	// Of the table sorted last: what its records take when they are copied.
+	slotBytes, longestSlot int
 }
 
 // sort sorts a load. With memory for all entries side by side the result is
@@ -222,6 +225,7 @@ func (s *sorting) gatherParts(l *load, out []run.Entry) (run.Slice, error) {
 // entries, else each chunk into its own unused third.
 func (s *sorting) sortTable(l *load) ([]run.Slice, error) {
 	l.arena.Sums = l.table.Sums
+	s.slotBytes, s.longestSlot = 0, 0
 	total := int(l.table.Keys)
 	if big, ok := s.room(total); ok {
 		out := run.EntriesOf(big, total)
@@ -304,6 +308,9 @@ func (s *sorting) slotEntries(a *run.Arena, c *run.TableChunk, out []run.Entry) 
 				return partError(part, s.parts)
 			}
 		}
+		n := run.EmittedBytes(key, a.SlotValue(slot))
+		s.slotBytes += n
+		s.longestSlot = max(s.longestSlot, n)
 		addr := c.Base + uint64(i)*run.SlotBytes
 		out[i] = run.Entry{Prefix: run.PrefixOf(key), Ref: addr<<run.CodeBits | (run.CodeSlot + uint64(part))}
 	}

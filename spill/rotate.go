@@ -144,10 +144,11 @@ func (b *Buffer) keep() error {
 	b.combineWith(l, slices)
 	if small, sorted, ok := b.shrunk(l, slices); ok {
 		b.free(l)
-		l, slices = small, sorted
+		b.adopt(small, sorted)
+		return nil
 	}
-	b.adopt(l, slices)
 	addStats(b.out.stats, &l.arena, slices)
+	b.adopt(l, slices)
 	return nil
 }
 
@@ -164,19 +165,8 @@ func (b *Buffer) adopt(l *load, slices []run.Slice) {
 // addStats counts what each partition holds.
 func addStats(stats []run.PartStat, a *run.Arena, slices []run.Slice) {
 	for p := range stats {
-		s := &stats[p]
 		for _, slice := range slices {
-			e := slice.Part(p)
-			s.Records += int64(len(e))
-			for i := range e {
-				if code := e[i].Ref & run.CodeMask; code < run.CodeLongTaken {
-					s.KeyBytes += int64(code)
-					continue
-				}
-				key, value := a.Record(e[i].Ref)
-				s.KeyBytes += int64(len(key))
-				s.ValueBytes += int64(len(value))
-			}
+			stats[p].CountAll(a, slice.Part(p))
 		}
 	}
 }
@@ -238,10 +228,7 @@ func (c *compact) add(key, value []byte) {
 	l.full[len(l.full)-1][at] = run.Entry{Prefix: run.PrefixOf(key), Ref: (c.addr+uint64(c.off))<<run.CodeBits | run.CodeEmitted}
 	l.entries++
 	c.off += run.PutEmitted(c.data[c.off:], key, value)
-	s := &c.stats[len(c.ends)]
-	s.Records++
-	s.KeyBytes += int64(len(key))
-	s.ValueBytes += int64(len(value))
+	c.stats[len(c.ends)].Count(key, value)
 }
 
 func (c *compact) room(need int) bool {
@@ -296,10 +283,7 @@ func (c *compact) finish(b *Buffer) {
 		}
 	}
 	for p := range c.stats {
-		s := &b.out.stats[p]
-		s.Records += c.stats[p].Records
-		s.KeyBytes += c.stats[p].KeyBytes
-		s.ValueBytes += c.stats[p].ValueBytes
+		b.out.stats[p].Add(c.stats[p])
 	}
 	old := b.load
 	b.adopt(l, slices)

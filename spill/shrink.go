@@ -11,6 +11,9 @@ const (
 
 	// shrinkRecordMax: runs with longer records are left as they are.
 	shrinkRecordMax = 64 << 10
+
+	// shrinkHeldMax: what takes more and is no table fills its chunks.
+	shrinkHeldMax = 16 * membudget.ChunkBytes
 )
 
 // shrunk copies a sorted load, record by record in order, to memory of its
@@ -19,26 +22,26 @@ const (
 // memory, and merges read the copy from front to back. It reports false where
 // that does not pay or there is no room for it beside the load.
 func (b *Buffer) shrunk(l *load, slices []run.Slice) (*load, []run.Slice, bool) {
-	records, dataBytes, longest := 0, 0, 0
-	for _, s := range slices {
-		records += len(s.Entries)
-		for i := range s.Entries {
-			key, value := l.arena.Record(s.Entries[i].Ref)
-			n := run.EmittedBytes(key, value)
-			dataBytes += n
-			longest = max(longest, n)
-		}
-	}
-	held := 0
+	held, records := 0, 0
 	for _, chunks := range [][]*membudget.Chunk{l.chunks, l.index} {
 		for _, c := range chunks {
 			held += len(c.Data)
 		}
 	}
+	for _, s := range slices {
+		records += len(s.Entries)
+	}
+	dataBytes, longest := b.sorting.slotBytes, b.sorting.longestSlot
+	if l.table.Keys == 0 {
+		if held > shrinkHeldMax {
+			return nil, nil, false
+		}
+		dataBytes, longest = copiedBytes(&l.arena, slices)
+	}
 	if held < 2*(dataBytes+records*run.EntryBytes) || longest > shrinkRecordMax {
 		return nil, nil, false
 	}
-	c := copying{lease: b.lease, left: dataBytes}
+	c := copying{lease: b.lease, stats: make([]run.PartStat, b.o.Parts), left: dataBytes}
 	index, ok := c.take(records*run.EntryBytes, true)
 	if ok {
 		c.load.index = append(c.load.index, index)
@@ -50,7 +53,23 @@ func (b *Buffer) shrunk(l *load, slices []run.Slice) (*load, []run.Slice, bool) 
 		b.free(&c.load)
 		return nil, nil, false
 	}
+	for p := range c.stats {
+		b.out.stats[p].Add(c.stats[p])
+	}
 	return &c.load, []run.Slice{{Entries: c.entries, Ends: c.ends}}, true
+}
+
+// copiedBytes is what the records of slices take when they are copied, and the
+// longest of them.
+func copiedBytes(a *run.Arena, slices []run.Slice) (total, longest int) {
+	for _, s := range slices {
+		for i := range s.Entries {
+			n := run.EmittedBytes(a.Record(s.Entries[i].Ref))
+			total += n
+			longest = max(longest, n)
+		}
+	}
+	return total, longest
 }
 
 // copying is a run in memory as shrunk writes it.
@@ -60,6 +79,7 @@ type copying struct {
 	entries []run.Entry
 	n       int
 	ends    []int
+	stats   []run.PartStat
 	left    int // bytes of records not copied yet
 	data    []byte
 	off     int
@@ -93,6 +113,7 @@ func (c *copying) add(key, value []byte) bool {
 	c.n++
 	c.off += run.PutEmitted(c.data[c.off:], key, value)
 	c.left -= need
+	c.stats[len(c.ends)].Count(key, value)
 	return true
 }
 

@@ -54,8 +54,9 @@ const (
 // longer than a chunk has several neighbouring pieces, each of which reaches to
 // its end, so that a record is always one slice.
 type Arena struct {
-	pieces [][]byte
-	Sums   bool // the accumulators of slots are sums, in place
+	pieces  [][]byte
+	touched byte // only keeps looks ahead from being optimised away
+	Sums    bool // the accumulators of slots are sums, in place
 }
 
 // Add gives data the next addresses and returns the first.
@@ -71,6 +72,19 @@ func (a *Arena) Add(data []byte) uint64 {
 }
 
 func (a *Arena) At(addr uint64) []byte { return a.pieces[addr>>segBits][addr&SegMask:] }
+
+// touch looks at the first bytes of the record at ref, so that they are in the
+// cache when it is its turn.
+func (a *Arena) touch(ref uint64) (sum byte) {
+	p := a.At(ref >> CodeBits)
+	if len(p) > 0 {
+		sum = p[0]
+	}
+	if len(p) > 64 {
+		sum += p[64]
+	}
+	return sum
+}
 
 // Key is the key of the record at ref. It lives as long as the arena's chunks.
 func (a *Arena) Key(ref uint64) []byte {
@@ -127,7 +141,7 @@ func (a *Arena) Record(ref uint64) (key, value []byte) {
 		size := binary.LittleEndian.Uint64(rest[8:])
 		return key, a.At(binary.LittleEndian.Uint64(rest))[:size:size]
 	case n&KindMask == CodeSlot:
-		return a.SlotKey(p), a.slotValue(p)
+		return a.SlotKey(p), a.SlotValue(p)
 	}
 	return a.codedKey(p, n), nil
 }

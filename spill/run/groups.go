@@ -121,13 +121,7 @@ func (m *Merger) ahead() {
 	}
 	sum := m.touched
 	for i := range batch {
-		p := batch[i].arena.At(batch[i].ref >> CodeBits)
-		if len(p) > 0 {
-			sum += p[0]
-		}
-		if len(p) > 64 {
-			sum += p[64]
-		}
+		sum += batch[i].arena.touch(batch[i].ref)
 	}
 	m.batch, m.batched, m.touched = batch, 0, sum
 }

@@ -45,9 +45,6 @@ func ParseIndexEntry(p []byte) (e IndexEntry, err error) {
 	}, nil
 }
 
-// PartStat is what a partition holds.
-type PartStat struct{ Records, KeyBytes, ValueBytes int64 }
-
 // Writer appends one segment after the other to a file. Its memory is
 // one chunk: a block being filled, and what is ready to be written.
 type Writer struct {
@@ -98,10 +95,7 @@ func (w *Writer) Begin(file *os.File, at int64, stats []PartStat) {
 func (w *Writer) Add(key, value []byte) {
 	w.partRecs++
 	if w.stats != nil {
-		s := &w.stats[w.part]
-		s.Records++
-		s.KeyBytes += int64(len(key))
-		s.ValueBytes += int64(len(value))
+		w.stats[w.part].Count(key, value)
 	}
 	need := len(key) + len(value) + MaxHeaderBytes
 	if need > maxBlockBytes-w.n {

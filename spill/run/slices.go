@@ -39,13 +39,23 @@ func WriteSorted(w *Writer, a *Arena, slices []Slice, parts int, combine func(*M
 	return w.Err
 }
 
-// writePart writes one sorted slice.
+// writePart writes one sorted slice; as Merger.ahead does, it looks at records
+// some way ahead of writing them.
 //
 // hot:
 func writePart(w *Writer, a *Arena, entries []Entry) {
-	for _, e := range entries {
-		w.Add(a.Record(e.Ref))
+	touched := byte(0)
+	for len(entries) > 0 {
+		batch := entries[:min(len(entries), aheadRecords)]
+		entries = entries[len(batch):]
+		for _, e := range batch {
+			touched += a.touch(e.Ref)
+		}
+		for _, e := range batch {
+			w.Add(a.Record(e.Ref))
+		}
 	}
+	a.touched = touched
 }
 
 // OverSlices makes m merge partition p of slices in memory.

@@ -200,7 +200,7 @@ func (a *Arena) SlotKey(p []byte) []byte {
 	return a.At(binary.LittleEndian.Uint64(p[8:]))[:n:n]
 }
 
-func (a *Arena) slotValue(p []byte) []byte {
+func (a *Arena) SlotValue(p []byte) []byte {
 	if a.Sums {
 		return p[SlotAcc : SlotAcc+8 : SlotAcc+8]
 	}
