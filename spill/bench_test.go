@@ -181,6 +181,7 @@ func BenchmarkSum(b *testing.B) {
 			}
 			var e jobs.Emitter = buf
 			i := 0
+			b.SetBytes(16)
 			b.ResetTimer()
 			for b.Loop() {
 				e.Emit(words[i&(1<<20-1)], one)
@@ -207,6 +208,7 @@ func BenchmarkEmit(b *testing.B) {
 		b.Fatal(err)
 	}
 	n := 0
+	b.SetBytes(int64(len(keys[0]) + len(value)))
 	b.ReportAllocs()
 	for b.Loop() {
 		if buf.Emit(keys[n&(1<<16-1)], value); n&(1<<21-1) == 1<<21-1 {
@@ -217,4 +219,75 @@ func BenchmarkEmit(b *testing.B) {
 	}
 	buf.Discard()
 	done()
+}
+
+// Groups of a skewed key: what a value costs.
+func BenchmarkValues(b *testing.B) {
+	for _, where := range []string{"memory", "disk"} {
+		b.Run("in="+where, func(b *testing.B) {
+			k := newKit(b, 256<<20)
+			o, done := k.options(100 << 20)
+			buf, err := NewBuffer(o)
+			if err != nil {
+				b.Fatal(err)
+			}
+			const records = 1 << 20
+			one := jobs.AppendUint64(nil, 1)
+			for i := range records {
+				buf.Emit(fmt.Append(nil, "key ", i&3), one)
+			}
+			out, err := buf.Close()
+			if err != nil {
+				b.Fatal(err)
+			}
+			done()
+			if where == "disk" {
+				if _, err := out.Evict(); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.SetBytes(records * 8)
+			b.ResetTimer()
+			for b.Loop() {
+				l := k.lease(4 << 20)
+				m, err := NewMerge(context.Background(), MergeOptions{Inputs: []*MapOutput{out}, Lease: l})
+				if err != nil {
+					b.Fatal(err)
+				}
+				total := uint64(0)
+				for m.NextGroup() {
+					for vs := m.Values(); vs.Next(); {
+						total += jobs.Uint64(vs.Value())
+					}
+				}
+				if total != records {
+					b.Fatalf("%d values: %v", total, m.Err())
+				}
+				m.Close()
+				l.Close()
+			}
+			b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(b.N)/records, "ns/value")
+			release(b, k, []*MapOutput{out})
+		})
+	}
+}
+
+// Spilling a sorted run, with each codec.
+func BenchmarkEvict(b *testing.B) {
+	for _, codec := range []Codec{None, S2, Zstd} {
+		b.Run("codec="+codec.String(), func(b *testing.B) {
+			const total = 16 << 20
+			k := newKit(b, 128<<20)
+			blocks, spans, _ := makeBlocks(fillLines, total)
+			b.SetBytes(total)
+			for b.Loop() {
+				out := takeAll(b, k, blocks, spans, 64<<20)
+				out.codec = codec
+				if _, err := out.Evict(); err != nil {
+					b.Fatal(err)
+				}
+				out.Release()
+			}
+		})
+	}
 }

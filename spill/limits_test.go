@@ -503,3 +503,58 @@ func TestTheHotPathDoesNotAllocate(t *testing.T) {
 	l.Close()
 	release(t, k, outs)
 }
+
+func TestMergeNextAndTakeDoNotAllocate(t *testing.T) {
+	if invariant.Enabled {
+		t.Skip("checked builds allocate")
+	}
+	k := newKit(t, 64<<20)
+	o, done := k.options(16 << 20)
+	b, err := NewBuffer(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	takeLines(t, b, o.Lease, 100_000)
+	c, _ := o.Lease.Chunk()
+	spans := make([]jobs.Span, 100)
+	for i := range spans {
+		spans[i] = jobs.Span{Off: uint32(i), Len: 1}
+	}
+	b.Lend(c, o.Lease)
+	blk := jobs.Block{Data: c.Data}
+	b.Take(blk, spans)
+	if n := testing.AllocsPerRun(20, func() { b.Take(blk, spans) }); n > 1 { // a place in the arena's list
+		t.Errorf("%v allocations in a Take of 100 records", n)
+	}
+	if !b.Reclaim() {
+		t.Fatal("not kept")
+	}
+	out, err := b.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	done()
+	for _, where := range []string{"memory", "disk"} {
+		if where == "disk" {
+			if _, err := out.Evict(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		l := k.lease(4 << 20)
+		m, err := NewMerge(context.Background(), MergeOptions{Inputs: []*MapOutput{out}, Lease: l})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Next()
+		if n := testing.AllocsPerRun(50, func() {
+			for range 1000 {
+				m.Next()
+			}
+		}); n > 0 {
+			t.Errorf("%v allocations in 1000 steps of a merge in %s", n, where)
+		}
+		m.Close()
+		l.Close()
+	}
+	out.Release()
+}
