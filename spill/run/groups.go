@@ -1,6 +1,7 @@
 package run
 
 import (
+	"bytes"
 	"sync/atomic"
 
 	"mrlocal/internal/membudget"
@@ -190,27 +191,25 @@ func (m *Merger) DropKey() {
 //
 // hot:
 func (m *Merger) step() {
-	t := &m.Tree
-	c := t.current()
+	c := m.Tree.current()
 	ok, err := c.Advance()
-	switch {
-	case err != nil:
-		t.Err, t.Live, m.ended = err, 0, true
-	case ok && (c.Disk != nil && c.Disk.same || t.equalsKey(c, m.prefix, m.Key)):
-	default:
-		if !ok {
-			t.Live--
-		}
-		if t.Live == 0 {
-			m.ended = true
-			return
-		}
-		if !t.replay() {
-			m.ended = true
-			return
-		}
-		m.ended = !t.equalsKey(t.current(), m.prefix, m.Key)
+	if err != nil || !ok || !(c.Disk != nil && c.Disk.same || m.Tree.equalsKey(c, m.prefix, m.Key)) {
+		m.leaveRun(ok, err)
 	}
+}
+
+// leaveRun finds the run that goes on with the group after the one at hand was
+// moved on, to another key or, unless ok, to its end.
+func (m *Merger) leaveRun(ok bool, err error) {
+	t := &m.Tree
+	if err != nil {
+		t.Err, t.Live, m.ended = err, 0, true
+		return
+	}
+	if !ok {
+		t.Live--
+	}
+	m.ended = t.Live == 0 || !t.replay() || !t.equalsKey(t.current(), m.prefix, m.Key)
 }
 
 // refill gives vs the next values of the group: many small ones, copied side
@@ -244,15 +243,51 @@ func (m *Merger) refill(vs *jobs.Values) bool {
 			vs.Window(value, m.spans)
 			return true
 		}
-		m.spans = append(m.spans, jobs.Span{Off: uint32(len(m.gathered)), Len: uint32(len(value))})
-		m.gathered = append(m.gathered, value...)
-		m.step()
+		m.gather(value)
 	}
 	if len(m.spans) == 0 || m.Killed != nil && m.Killed() {
 		return false
 	}
 	vs.Window(m.gathered, m.spans)
 	return true
+}
+
+// gather copies the current value, and those that follow it in the same run,
+// to the window, and moves on behind them.
+//
+// hot:
+func (m *Merger) gather(value []byte) {
+	c := m.Tree.current()
+	for {
+		m.spans = append(m.spans, jobs.Span{Off: uint32(len(m.gathered)), Len: uint32(len(value))})
+		m.gathered = append(m.gathered, value...)
+		if c.Disk != nil {
+			ok, err := c.Advance()
+			if err != nil || !ok || !c.Disk.same && !m.Tree.equalsKey(c, m.prefix, m.Key) {
+				m.leaveRun(ok, err)
+				return
+			}
+			value = c.Disk.value
+			if c.Disk.large {
+				return
+			}
+		} else {
+			if len(c.Entries) == 1 || c.Entries[1].Prefix != m.prefix {
+				m.leaveRun(c.Advance())
+				return
+			}
+			c.Entries = c.Entries[1:]
+			key, next := c.Arena.Record(c.Entries[0].Ref)
+			if !bytes.Equal(key, m.Key) {
+				m.leaveRun(true, nil)
+				return
+			}
+			value = next
+		}
+		if len(value) > gatherValue || len(m.spans) == gatherSpans {
+			return
+		}
+	}
 }
 
 func (m *Merger) currentValue() (value []byte, ok bool) {
