@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"time"
 
 	"github.com/klauspost/compress/s2"
 	"github.com/klauspost/compress/zstd"
@@ -95,45 +96,85 @@ func checksum(p, stored []byte) uint32 {
 	return crc32.Update(crc32.Checksum(p[:16], castagnoli), castagnoli, stored)
 }
 
-// compressor packs blocks. For Auto it tries s2 and, where a block did not get
-// smaller by an eighth, leaves the next ones alone, ever longer.
+// compressor packs blocks. For Auto it measures: a block is compressed while
+// that costs less time than writing and reading back what it saves. Writes that
+// the page cache takes at once are cheaper than any codec; a disk that throttles
+// is not. SPILLED_BYTES therefore differ from run to run.
 type compressor struct {
 	codec   Codec
 	zstd    *zstd.Encoder
-	skip    int // blocks not to try
-	penalty int
+	write   rate // bytes written
+	tried   rate // raw bytes of blocks that were compressed
+	saved   int64
+	untried int // blocks since the last one that was compressed
 }
 
-const maxPenalty = 64
+// rate is time spent on bytes, of late.
+type rate struct{ nanoseconds, bytes int64 }
+
+const (
+	rateBytes   = 8 << 20 // beyond which what was earlier counts half
+	retryBlocks = 128     // after which a block is compressed to measure again
+
+	// unpackCost: compressing and then decompressing takes so much longer
+	// than compressing.
+	unpackCost = 1.5
+)
+
+// add reports whether older times were halved.
+func (r *rate) add(d time.Duration, bytes int) (halved bool) {
+	r.nanoseconds += int64(d)
+	r.bytes += int64(bytes)
+	if r.bytes <= rateBytes {
+		return false
+	}
+	r.nanoseconds, r.bytes = r.nanoseconds/2, r.bytes/2
+	return true
+}
+
+// pays reports whether the next block should be compressed.
+func (c *compressor) pays() bool {
+	if c.codec != Auto {
+		return true
+	}
+	if c.write.bytes == 0 {
+		return false // nothing was written yet
+	}
+	if c.tried.bytes == 0 || c.untried >= retryBlocks {
+		return true
+	}
+	cost := float64(c.tried.nanoseconds) * unpackCost
+	gain := 2 * float64(c.saved) * float64(c.write.nanoseconds) / float64(c.write.bytes)
+	return cost < gain
+}
 
 // maxPackedBytes is how long the destination of pack must be.
 var maxPackedBytes = s2.MaxEncodedLen(maxBlockBytes)
 
 // pack compresses raw into dst, or reports None: store it as it is.
 func (c *compressor) pack(dst, raw []byte) (codec Codec, packed []byte) {
-	switch c.codec {
-	case None:
+	if c.codec == None || !c.pays() {
+		c.untried++
 		return None, nil
-	case Zstd:
-		packed = c.zstd.EncodeAll(raw, dst[:0])
-		codec = Zstd
-	default:
-		if c.skip > 0 {
-			c.skip--
-			return None, nil
-		}
+	}
+	begun := time.Now()
+	if codec = S2; c.codec == Zstd {
+		codec, packed = Zstd, c.zstd.EncodeAll(raw, dst[:0])
+	} else {
 		packed = s2.Encode(dst, raw)
-		codec = S2
 	}
-	if len(packed) < len(raw)-len(raw)/8 {
-		c.penalty = 0
-		return codec, packed
+	c.untried = 0
+	fits := len(packed) < len(raw)-len(raw)/8
+	if fits {
+		c.saved += int64(len(raw) - len(packed))
 	}
-	if c.codec == Auto {
-		c.penalty = min(2*c.penalty+1, maxPenalty)
-		c.skip = c.penalty
+	if c.tried.add(time.Since(begun), len(raw)) {
+		c.saved /= 2
 	}
-	return None, nil
+	if !fits {
+		return None, nil
+	}
+	return codec, packed
 }
 
 func newCompressor(codec Codec) (*compressor, error) {

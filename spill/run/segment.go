@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"io"
 	"os"
+	"time"
 
 	"mrlocal/internal/membudget"
 )
@@ -201,9 +202,11 @@ func (w *Writer) write(p []byte) {
 	if w.Err != nil || len(p) == 0 {
 		return
 	}
+	begun := time.Now()
 	if _, err := w.file.Write(p); err != nil {
 		w.Err = fmt.Errorf("spill: %w", err)
 	}
+	w.compressor.write.add(time.Since(begun), len(p))
 }
 
 func (w *Writer) Close() {
