@@ -35,7 +35,9 @@ func BenchmarkLending(b *testing.B) {
 		chain func() (jobs.Chain, error)
 	}{
 		{"wordcount", func() (jobs.Chain, error) { return wordcount.New(wordcount.Options{}) }},
-		{"grep", func() (jobs.Chain, error) { return grep.New(grep.Options{Patterns: []string{`[a-m]+ing`}, Count: true}) }},
+		{"grep", func() (jobs.Chain, error) {
+			return grep.New(grep.Options{Patterns: []string{`[a-m]+ing`}, Count: true})
+		}},
 	} {
 		b.Run("job="+job.name, func(b *testing.B) {
 			b.SetBytes(*sizeBytes)
