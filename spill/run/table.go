@@ -111,9 +111,6 @@ func newTableChunk(c *membudget.Chunk, base uint64, depth uint) *TableChunk {
 	return &TableChunk{Slots: (*[membudget.ChunkBytes]byte)(c.Data), Depth: depth, Base: base}
 }
 
-// splittable reports whether a split of c can part its keys.
-func (c *TableChunk) splittable() bool { return c.Depth < MaxDepth }
-
 // Split moves the keys of c, where hash belongs, with the next bit of the hash
 // set to a new chunk.
 func (t *Table) Split(c *TableChunk, hash uint32, fresh *membudget.Chunk, base uint64) {
