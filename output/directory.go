@@ -248,7 +248,7 @@ func (a *attemptFile) write(p []byte) error {
 	}
 	n, err := a.mu.f.Write(p)
 	if err != nil {
-		return fmt.Errorf("output: write: %w", bare(err))
+		return fmt.Errorf("write: %w", bare(err))
 	}
 	a.bytes += int64(n)
 	a.disk.wrote(a.mu.f, a.bytes)

@@ -214,7 +214,7 @@ func streamError(err error) error {
 	case readerGone(err), errors.Is(err, io.ErrClosedPipe):
 		return fmt.Errorf("%w: %w", ErrClosedPipe, err)
 	}
-	return fmt.Errorf("output: write: %w", bare(err))
+	return fmt.Errorf("write: %w", bare(err))
 }
 
 // openFile checks File and finds what kind of place it is.

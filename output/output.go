@@ -23,6 +23,7 @@
 package output
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -86,6 +87,7 @@ type Parts struct {
 // goroutine.
 type Target struct {
 	place   place
+	name    string // as errors have it
 	buffers bufferList
 
 	mu struct {
@@ -127,7 +129,7 @@ func Open(spec Spec) (*Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Target{place: p}
+	t := &Target{place: p, name: cmp.Or(spec.Dir, spec.File, "standard output")}
 	t.mu.total = -1
 	return t, nil
 }

@@ -1,6 +1,10 @@
 package output
 
-import "sync"
+import (
+	"errors"
+	"fmt"
+	"sync"
+)
 
 // partBufferBytes is what a Part gathers before it writes: large enough that
 // system calls cost nothing beside the copy, small enough for a core's cache.
@@ -74,9 +78,17 @@ func (p *Part) pass(data []byte) {
 		p.err = ErrAborted
 		return
 	}
-	if p.err = p.w.write(data); p.err == nil {
+	if p.err = p.target.named(p.w.write(data)); p.err == nil {
 		p.flushed += int64(len(data))
 	}
+}
+
+// named gives a write error the name of the place.
+func (t *Target) named(err error) error {
+	if err == nil || errors.Is(err, ErrAborted) || errors.Is(err, ErrClosedPipe) {
+		return err
+	}
+	return fmt.Errorf("%s: %w", t.name, err)
 }
 
 // Bytes is how much has been written.

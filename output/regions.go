@@ -102,7 +102,7 @@ func (w *region) write(p []byte) error {
 	w.offset += int64(n)
 	w.disk.wrote(w.of.f, w.offset)
 	if err != nil {
-		return fmt.Errorf("output: write: %w", bare(err))
+		return fmt.Errorf("write: %w", bare(err))
 	}
 	return nil
 }
