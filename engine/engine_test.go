@@ -28,6 +28,7 @@ import (
 	"mrlocal/jobs/wordcount"
 	"mrlocal/slots"
 	"mrlocal/slots/policy"
+	"mrlocal/trace"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -418,9 +419,14 @@ func TestARealRunsFactsReplayToTheSameDecisions(t *testing.T) {
 func TestUnderPIDHFSMapsBorrowTheReduceSlotAndUnderFairTheyDoNot(t *testing.T) {
 	in := writeFiles(t, []jobtest.File{{Path: "a", Data: text(81, 4_000_000)}})
 	for sched, borrows := range map[string]bool{"fair": false, "pi-dhfs": true} {
+		log := &trace.Log{}
 		_, report := must(t, chains(t)["grep"](), engine.Options{
 			Inputs: []string{in}, Policy: newPolicy(t, sched), MapSlots: 1, ReduceSlots: 1, BlockBytes: 256 << 10, MemoryBytes: 64 << 20,
+			Watch: func(s *trace.Stream) { s.Attach(log) },
 		})
+		if got := mapsOverlap(log.Events); got != borrows {
+			t.Errorf("%s: two maps at a time: %v", sched, got)
+		}
 		if got := report.Moves > 0; got != borrows {
 			t.Errorf("%s: %d moves", sched, report.Moves)
 		}
@@ -499,4 +505,24 @@ func TestAReadThatEndsAfterTheRunFindsItsMemory(t *testing.T) {
 	case <-r.read:
 	case <-time.After(100 * time.Millisecond):
 	}
+}
+
+// mapsOverlap reports whether map attempts ran on two slots at a time.
+func mapsOverlap(events []trace.Event) bool {
+	running := 0
+	for _, e := range events {
+		if e.Kind != trace.Map {
+			continue
+		}
+		switch e.Op {
+		case trace.OpStart:
+			running++
+		case trace.OpFinish:
+			running--
+		}
+		if running > 1 {
+			return true
+		}
+	}
+	return false
 }

@@ -87,8 +87,6 @@ func (a *attempt) reduce(m *spill.Merge) error {
 const recordsPerTick = 1 << 14
 
 // passThrough writes every record of the merge: no reducer call a record.
-//
-// hot:
 func (a *attempt) passThrough(m *spill.Merge, column jobs.Column, text *textOut) error {
 	n := int64(0)
 	if column == jobs.ValueColumn {
