@@ -526,3 +526,20 @@ func mapsOverlap(events []trace.Event) bool {
 	}
 	return false
 }
+
+func TestAReaderThatGoesAwayIsSuccess(t *testing.T) {
+	in := writeFiles(t, []jobtest.File{{Path: "a", Data: text(101, 2_000_000)}})
+	for name, chain := range chains(t) {
+		t.Run(name, func(t *testing.T) {
+			r, w := io.Pipe()
+			go func() {
+				io.ReadFull(r, make([]byte, 2))
+				r.Close()
+			}()
+			report, err := engine.RunChain(t.Context(), chain(), engine.Options{Inputs: []string{in}, Stdout: w})
+			if err != nil || !report.Matched() {
+				t.Errorf("error %v, matched %v", err, report.Matched())
+			}
+		})
+	}
+}

@@ -27,6 +27,8 @@ type Report struct {
 	Jobs               []JobReport  `json:"jobs"`
 	Notes              []string     `json:"notes,omitempty"`
 	Error              string       `json:"error,omitempty"`
+
+	readerGone bool // whoever read the result closed the pipe
 }
 
 // ConfigReport lists the effective settings.
@@ -142,9 +144,10 @@ func (c *Counters) addBuffer(s spill.Stats) {
 // Last is the report of the job whose output the run's output is.
 func (r *Report) Last() *JobReport { return &r.Jobs[len(r.Jobs)-1] }
 
-// Matched reports whether the run wrote any record.
+// Matched reports whether the run wrote any record. A reader that went away
+// had something to read.
 func (r *Report) Matched() bool {
-	return len(r.Jobs) > 0 && r.Last().Counters.ReduceOutputRecords > 0
+	return r.readerGone || len(r.Jobs) > 0 && r.Last().Counters.ReduceOutputRecords > 0
 }
 
 // report gathers the outcome of the run; err is how it ended.

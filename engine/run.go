@@ -79,7 +79,8 @@ func RunChain(ctx context.Context, chain jobs.Chain, o Options) (*Report, error)
 	r.ctx, cancel = context.WithCancelCause(ctx)
 	defer cancel(nil)
 	err := r.runAll(chain)
-	if errors.Is(err, output.ErrClosedPipe) {
+	readerGone := errors.Is(err, output.ErrClosedPipe)
+	if readerGone {
 		// Whoever read the result has seen enough.
 		err = errors.Join(r.target.Abort())
 	} else if err != nil {
@@ -91,6 +92,9 @@ func RunChain(ctx context.Context, chain jobs.Chain, o Options) (*Report, error)
 		}
 	}
 	report := r.report(err)
+	if report != nil {
+		report.readerGone = readerGone
+	}
 	r.close()
 	return report, err
 }
