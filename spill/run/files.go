@@ -2,6 +2,7 @@ package run
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"slices"
 )
@@ -58,8 +59,11 @@ func (o *OpenFiles) Get(f *File) (*os.File, error) {
 		o.files = slices.Delete(o.files, 0, 1)
 	}
 	file, err := os.Open(f.Path)
-	if err != nil {
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, f.Corrupt(0, err)
+	}
+	if err != nil {
+		return nil, err // too few descriptors, say: the file itself is whole
 	}
 	o.files = append(o.files, openFile{f, file})
 	return file, nil
