@@ -20,7 +20,6 @@ const (
 // have put into the kvbuffer.
 type sampler struct {
 	appendKey func(dst, record []byte) []byte
-	delim     byte
 	distinct  bool
 	seen      map[string]struct{}
 	keys      [][]byte
@@ -93,7 +92,7 @@ func padCuts(cuts [][]byte, parts int) [][]byte {
 // cut points of a total order (SPEC 2.7, TotalOrderPartitioner: a key equal
 // to a cut goes right). first is what could be had of a stream, or nil.
 func sampleJob(j *jobs.Job, plan *input.Plan, first []heldBlock, parts int, lease *membudget.Lease) ([][]byte, error) {
-	s := &sampler{appendKey: j.AppendKey, delim: j.Delim.Byte(), distinct: j.NewFolder != nil, seen: map[string]struct{}{}}
+	s := &sampler{appendKey: j.AppendKey, distinct: j.NewFolder != nil, seen: map[string]struct{}{}}
 	one := func(b jobs.Block) error {
 		s.limit = len(s.keys) + sampleKeys/samplePlaces
 		m := j.NewMapper()
