@@ -37,6 +37,9 @@ type JobSpec struct {
 	Maps       int32
 	MapsSealed bool
 	ReadyMaps  int32
+
+	Deadline time.Duration // absolute; 0: none
+	Unplaced bool          // its maps' input has no place, whatever Config.Replicas says
 }
 
 // Readiness is how much of a job's map side is known. It only grows.

@@ -64,6 +64,11 @@ type Grant struct {
 	Task        TaskID // NoTask: the Ledger picks, failed ones first
 	Speculative bool   // Task runs already and shall run once more
 	Rule        Rule
+
+	// Locality is the least locality that the map must have here. Of those
+	// that have it the Ledger takes the most local one; a map that failed
+	// before goes first, wherever its input is (SPEC 1.10).
+	Locality Level
 }
 
 // Refusal is why a grant was not applied.
@@ -134,6 +139,8 @@ type Start struct {
 	Slot    SlotID
 	Lent    bool
 	Rule    Rule
+
+	Locality Level // of a map whose input has a place
 }
 
 // Orders are what a driver obeys, at once and whole. The slices are valid until

@@ -25,6 +25,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"mrlocal/trace"
 )
@@ -83,6 +84,7 @@ type Slot struct {
 	Core    int32 // -1: not bound
 	Home    Kind
 	Extra   bool // closed until a policy opens it; counts in no capacity of the papers
+	Weight  PPM  // of a tracker's resources (SPEC 3.1); 0: 1.0
 }
 
 // Pool is a share of the slots. A job whose pool is not configured gets one of
@@ -95,7 +97,30 @@ type Pool struct {
 	MaxMaps    int32  `json:"max_maps,omitempty"` // 0: no limit
 	MaxReduces int32  `json:"max_reduces,omitempty"`
 	FIFO       bool   `json:"fifo,omitempty"` // jobs inside by priority and submission, else by fair share
+	MaxRunning int32  `json:"max_running_jobs,omitempty"`
+
+	// Below its min share, or below half of its fair share, for so long, the
+	// pool may have tasks of others killed (SPEC 1.7). 0: never.
+	PreemptAfter     time.Duration `json:"preempt_after_ns,omitempty"`
+	FairPreemptAfter time.Duration `json:"fair_preempt_after_ns,omitempty"`
 }
+
+// User is who submits jobs. One that is not configured has no limit.
+type User struct {
+	Name       string `json:"name"`
+	MaxRunning int32  `json:"max_running_jobs,omitempty"` // 0: no limit
+}
+
+// Level is how near a map's input is to a tracker. The greater the nearer.
+type Level uint8
+
+const (
+	LevelAny     Level = iota // elsewhere, or nobody knows
+	LevelGroup                // in the same group of trackers
+	LevelTracker              // there
+)
+
+func (l Level) String() string { return [...]string{"any", "group", "tracker"}[l] }
 
 // Min is the pool's min share of kind k.
 func (p *Pool) Min(k Kind) int32 {
@@ -132,6 +157,21 @@ type Config struct {
 
 	MaxAttempts int    `json:"max_attempts"` // failed attempts of a task that fail its job; 0: 4
 	Pools       []Pool `json:"pools,omitempty"`
+	Users       []User `json:"users,omitempty"`
+
+	// MaxTrackerFailures is how many attempts of a job may fail on a tracker
+	// before it gets no more of the job's tasks (SPEC 1.12); 0: 4.
+	MaxTrackerFailures int32 `json:"max_tracker_failures"`
+
+	// Replicas is on how many trackers the input of each map is: a synthetic
+	// placement, drawn from Seed. 0: input has no place. GroupTrackers is how
+	// many trackers are a group; 0: there are no groups.
+	Replicas      int32 `json:"replicas,omitempty"`
+	GroupTrackers int32 `json:"group_trackers,omitempty"`
+
+	// LocalityDelay is for policies that wait for local slots; it stands here
+	// so that it is recorded.
+	LocalityDelay time.Duration `json:"locality_delay_ns,omitempty"`
 
 	PolicyName string `json:"-"` // recorded in the header's own field; "": the policy's own
 	Seed       uint64 `json:"-"` // the same

@@ -13,8 +13,8 @@ func layers() []layer {
 		{"internal", []string{"internal/..."}},
 		{"ground", []string{"trace", "jobs", "workload"}},
 		{"data and slots", []string{"slots", "input", "spill/...", "output", "jobs/..."}},
-		{"policies, threads, shuffle", []string{"slots/policy/...", "slots/pool", "shuffle"}},
-		{"drivers", []string{"engine", "sim"}},
+		{"policies, threads, shuffle", []string{"slots/policy/...", "slots/pool", "slots/setup", "shuffle", "report"}},
+		{"drivers", []string{"engine/...", "sim", "slots/explain"}},
 		{"bench", []string{"bench/..."}},
 		{"command", []string{"cmd/mrlocal/...", ""}},
 	}
@@ -29,6 +29,7 @@ func within() map[string][]string {
 		"jobs/jobtest":     {"jobs/..."},
 		"slots/policy/...": {"slots/policy/..."},
 		"jobs/...":         {"jobs/internal/..."},
+		"engine":           {"engine/*"},  // what it is made of
 		"spill":            {"spill/run"}, // one noun with two packages: the kvbuffer, and runs
 		"bench/...":        {"bench/..."},
 	}

@@ -1,0 +1,49 @@
+// Package ppm is the arithmetic of shares. A share is an integer, in parts per
+// million, so that ceilings and floors of capacities are exact on every
+// processor (SPEC A6: a ceiling of 1.0000001 would be a slot too many).
+//
+// Neighbours: package slots calls the type PPM; workload files are read into it.
+package ppm
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Share is a share in parts per million.
+type Share int64
+
+// One is the whole.
+const One Share = 1_000_000
+
+// Parse reads a decimal such as 0.25, exactly; digits beyond the millionth
+// are refused unless they are zero.
+func Parse(text string) (Share, error) {
+	whole, frac, _ := strings.Cut(text, ".")
+	if len(whole)+len(frac) == 0 || strings.Trim(whole+frac, "0123456789") != "" {
+		return 0, fmt.Errorf("share %q: not a decimal number", text)
+	}
+	frac = strings.TrimRight(frac, "0")
+	if len(frac) > 6 {
+		return 0, fmt.Errorf("share %q: more than six decimals", text)
+	}
+	digits := whole + frac + "000000"[len(frac):]
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("share %q: too large", text)
+	}
+	return Share(n), nil
+}
+
+func (p Share) String() string {
+	return strconv.FormatFloat(float64(p)/float64(One), 'f', -1, 64)
+}
+
+// Of is floor(n·p).
+func (p Share) Of(n int32) int32 { return int32(int64(n) * int64(p) / int64(One)) }
+
+// CeilOf is ceil(n·p).
+func (p Share) CeilOf(n int32) int32 {
+	return int32((int64(n)*int64(p) + int64(One) - 1) / int64(One))
+}
