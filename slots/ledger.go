@@ -43,6 +43,8 @@ type Ledger struct {
 	digest    uint64            // of all facts so far
 	seen      []Fact            // facts to show to the observer
 
+	explaining *explaining // nil: nobody asks why
+
 	stats accruals
 	steps int64 // of a checked build
 }
@@ -211,6 +213,9 @@ func (l *Ledger) visit(t TrackerID) bool {
 	before := len(l.orders.Starts)
 	l.visited = t
 	l.policy.Decide(l.view, &l.decision)
+	if l.explaining != nil {
+		l.visitExplained()
+	}
 	if invariant.Enabled { // whoever kept them finds nothing
 		l.view.l = nil
 		l.view = &View{l: l}

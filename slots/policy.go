@@ -104,6 +104,9 @@ type Decision struct {
 // policy can ask for panics in checked builds.
 func (d *Decision) Grant(g Grant) bool {
 	d.refused = d.l.grant(g)
+	if d.l.explaining != nil {
+		d.l.explained(g, d.refused)
+	}
 	return d.refused == Granted
 }
 
@@ -114,6 +117,9 @@ func (d *Decision) Refused() Refusal { return d.refused }
 func (d *Decision) Reclaim(s SlotID) {
 	if sl := d.l.slotAt(s); sl != nil && sl.busy {
 		d.l.kill(sl, trace.RuleReclaim)
+		if d.l.explaining != nil {
+			d.l.reclaimed(s)
+		}
 	}
 }
 
