@@ -124,13 +124,11 @@ func (c *coordinator) start(s slots.Start) {
 	c.running[a.id] = a
 	c.order = append(c.order, a)
 	if a.id.Kind == slots.Map {
-		j.counters.LaunchedMaps++
 		c.run.runningMaps.Add(1)
 		src := j.sources[a.id.Task]
 		c.run.pool.Run(a.slot, func(w pool.Worker) { c.runMapOn(a, src) })
 		return
 	}
-	j.counters.LaunchedReduces++
 	c.run.pool.Run(a.slot, func(w pool.Worker) { c.runReduceOn(a) })
 }
 
@@ -194,7 +192,7 @@ func (c *coordinator) reduceEnded(a *attempt, err error, cpu time.Duration) {
 // book reports a successful attempt to the Ledger and adds its counters.
 func (c *coordinator) book(a *attempt, cpu time.Duration) {
 	a.counters.CPUMilliseconds = cpu.Milliseconds()
-	a.job.counters.add(&a.counters)
+	a.job.counters.Add(&a.counters)
 	out := a.counters.MapOutputBytes
 	if a.id.Kind == slots.Reduce || a.job.mapOnly() {
 		out = a.counters.OutputBytes
@@ -236,24 +234,14 @@ func (c *coordinator) attemptFailed(a *attempt, err error) {
 		c.sourceAgain(a)
 	}
 	if killed {
-		count(a, &j.counters.KilledMaps, &j.counters.KilledReduces)
 		return
 	}
-	count(a, &j.counters.FailedMaps, &j.counters.FailedReduces)
 	a.reportFailure(err)
 	if j.firstFailure == nil {
 		j.firstFailure = fmt.Errorf("%s: %w", a.name(), err)
 	}
 	if c.ledger.JobState(j.id) == slots.Failed || permanent(err) || c.run.target.Err() != nil {
 		c.fail(j, j.firstFailure)
-	}
-}
-
-func count(a *attempt, maps, reduces *int64) {
-	if a.id.Kind == slots.Map {
-		*maps++
-	} else {
-		*reduces++
 	}
 }
 
@@ -340,7 +328,6 @@ func (c *coordinator) giveUp(a *attempt) {
 	c.run.pool.Abandon(a.slot)
 	a.leaveFDs() // it may never return
 	j := a.job
-	count(a, &j.counters.FailedMaps, &j.counters.FailedReduces)
 	c.ledger.Finish(c.run.now(), a.id, slots.Outcome{})
 	err := fmt.Errorf("%s: no progress for %v", a.name(), c.run.o.TaskTimeout)
 	c.run.o.Note(err.Error() + ": its thread is abandoned")

@@ -60,7 +60,7 @@ func (a *attempt) mapToBuffer(src source) (*spill.MapOutput, error) {
 		buf.Discard()
 		return nil, err
 	}
-	a.counters.addBuffer(buf.Stats())
+	addBuffer(&a.counters, buf.Stats())
 	return out, nil
 }
 

@@ -93,7 +93,7 @@ func RunChain(ctx context.Context, chain jobs.Chain, o Options) (*Report, error)
 	}
 	report := r.report(err)
 	if report != nil {
-		report.readerGone = readerGone
+		report.ReaderGone = readerGone
 	}
 	r.close()
 	return report, err

@@ -1,0 +1,118 @@
+package report_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"mrlocal/report"
+	"mrlocal/slots"
+)
+
+// ledger has run one job of two maps and a reduce on a map and a reduce slot:
+// each task takes a second, and the first map fails once.
+func ledger(t *testing.T) *slots.Ledger {
+	t.Helper()
+	l, err := slots.New(slots.Config{
+		Slots:     []slots.Slot{{ID: 0, Home: slots.Map}, {ID: 1, Home: slots.Reduce}},
+		Slowstart: slots.One,
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Submit(0, slots.JobSpec{Name: "J00", Maps: 2, MapsSealed: true, Reduces: 1})
+	now := time.Duration(0)
+	for i := range 4 {
+		starts := l.AssignAll(now).Starts
+		if len(starts) != 1 {
+			t.Fatalf("step %d: %d starts, want 1", i, len(starts))
+		}
+		a := starts[0].Attempt
+		now += time.Second
+		l.Finish(now, a, slots.Outcome{OK: i > 0})
+	}
+	return l
+}
+
+func TestAReportHoldsWhatTheLedgerKnows(t *testing.T) {
+	r := report.FromLedger("sim", ledger(t))
+	r.Describe(0, &slots.JobSpec{Name: "J00", User: "ann", Deadline: 5 * time.Second})
+	deadline := 5.0
+	want := &report.Report{
+		Schema: 1, Kind: "sim", Policy: "fifo", MakespanSeconds: 4, Utilisation: 0.5, Jain: 1,
+		Config: report.Config{Trackers: 1, MapSlots: 1, ReduceSlots: 1, MaxSlots: 2, Slowstart: 1, Attempts: 4},
+		Slots:  []report.Slot{{ID: 0, Home: "map", BusyS: 3}, {ID: 1, Home: "reduce", BusyS: 1}},
+		Jobs: []report.Job{{
+			Name: "J00", Pool: "J00", User: "ann", State: "succeeded", Maps: 2, Reduces: 1, MapsDoneS: 3, FinishS: 4, DeadlineS: &deadline,
+			Counters: report.Counters{LaunchedMaps: 3, LaunchedReduces: 1, FailedMaps: 1},
+		}},
+	}
+	if diff := cmp.Diff(want, r); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestTheMeanIsOverJobsThatSucceeded(t *testing.T) {
+	r := &report.Report{Jobs: []report.Job{
+		{State: "succeeded", SubmitS: 1, FinishS: 4}, {State: "failed", SubmitS: 0, FinishS: 100}, {State: "succeeded", SubmitS: 2, FinishS: 3},
+	}}
+	if got := r.MeanJobSeconds(); got != 2 {
+		t.Errorf("mean %v s, want 2", got)
+	}
+	if got := (&report.Report{}).MeanJobSeconds(); got != 0 {
+		t.Errorf("mean of no job: %v s", got)
+	}
+}
+
+func TestOneReportIsAnObjectAndSeveralAreAnArray(t *testing.T) {
+	r := report.FromLedger("sim", ledger(t))
+	for n, first := range map[int]string{1: "{", 2: "["} {
+		var b bytes.Buffer
+		reports := []*report.Report{r, r}[:n]
+		if err := report.WriteJSON(&b, reports); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(b.String(), first) || !json.Valid(b.Bytes()) {
+			t.Errorf("%d reports: %.40q", n, b.String())
+		}
+	}
+}
+
+func TestASimulatedRunHasNoSettingsOfTheDataPlane(t *testing.T) {
+	text := func(r *report.Report) string {
+		var b bytes.Buffer
+		if err := report.WriteJSON(&b, []*report.Report{r}); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	r := report.FromLedger("sim", ledger(t))
+	if strings.Contains(text(r), "merge_factor") {
+		t.Error("a simulated run's report names the merge factor")
+	}
+	r.Config.DataPlane = &report.DataPlane{MergeFactor: 64}
+	if !strings.Contains(text(r), `"merge_factor": 64`) {
+		t.Error("a real run's report lacks the merge factor")
+	}
+}
+
+func TestTheTableHasARowForEachPolicy(t *testing.T) {
+	r := report.FromLedger("sim", ledger(t))
+	var b bytes.Buffer
+	if err := report.WriteTable(&b, []*report.Report{r, {Policy: "pi-dhfs", MakespanSeconds: 1234.56, Moves: 7}}); err != nil {
+		t.Fatal(err)
+	}
+	want := strings.Join([]string{
+		"   policy  makespan  mean job time  utilisation  moves  fairness (Jain)  lent  hoarding",
+		"     fifo        4s             4s        50.0%      0            1.000    0s        0s",
+		"  pi-dhfs   1234.6s             0s         0.0%      7            0.000    0s        0s",
+		"",
+	}, "\n")
+	if diff := cmp.Diff(want, b.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
