@@ -22,7 +22,7 @@ type Number struct {
 // per million stands alone: 0.25.
 func (n Number) Value() string {
 	switch n.Den {
-	case 0:
+	case 0, 1:
 		return strconv.FormatInt(n.Num, 10)
 	case int64(One):
 		return PPM(n.Num).String()
