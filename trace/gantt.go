@@ -1,47 +1,76 @@
 package trace
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // GanttOptions are how a gantt is drawn.
 type GanttOptions struct {
-	Cell  time.Duration          // of a column; 0: so that Width columns suffice
-	Width int                    // columns; 0: 72
+	Cell  time.Duration          // of a column; 0: the least of 1, 2, 5, 10, … with which the run fits Width
+	Width int                    // columns of a line, its label included; 0: 80
 	Names func(job int32) string // for the legend; nil: none is written
 }
 
+const (
+	defaultGanttWidth = 80
+	leastGanttColumns = 10 // of the chart itself, however narrow the line
+)
+
 // Gantt draws one row per slot and one column per cell of time: the letter of
 // the job that used the slot longest in that cell, lower case when the slot was
-// lent, `.` when it was mostly idle. Letters follow the jobs' numbers and start
-// again after Z.
+// lent, `.` when it was idle for longer than any job used it. So a cell that
+// is half used and half idle shows the job, and one that two jobs share shows
+// the longer, of equals the earlier. An attempt that is not over is drawn up to
+// the last event.
+//
+// Jobs have the letters A to Z in the order of their numbers, then the digits
+// 0 to 9, whose lent form is the sign above them on a keyboard, and start again
+// after that. Where there are several trackers, each has a heading above its
+// slots.
 //
 //	         0s        10s       20s
 //	map    0 AAAAAAAAAABBBBBBBBBBaaaaa
 //	reduce 1 ..........AAAAAAAAAAAAAAA
 func Gantt(w io.Writer, h *Header, events []Event, o GanttOptions) error {
-	var end time.Duration
+	t := NewTimeline(h)
 	for i := range events {
-		end = max(end, events[i].At)
+		t.add(&events[i])
 	}
+	return t.Gantt(w, o)
+}
+
+// Gantt draws the timeline as the function Gantt does.
+func (t *Timeline) Gantt(w io.Writer, o GanttOptions) error {
+	slots := slices.Clone(t.Slots)
+	slices.SortStableFunc(slots, func(a, b Slot) int { return cmp.Compare(a.Tracker, b.Tracker) })
+	label := len(fmt.Sprintf("%-6s %d ", Reduce, max(0, len(slots)-1)))
 	if o.Width <= 0 {
-		o.Width = 72
+		o.Width = defaultGanttWidth
 	}
 	if o.Cell <= 0 {
-		o.Cell = roundCell((end + time.Duration(o.Width) - 1) / time.Duration(o.Width))
+		o.Cell = cellFor(t.End, max(leastGanttColumns, o.Width-label))
 	}
-	columns := int((end + o.Cell - 1) / o.Cell)
-	rows := newGanttRows(h.Slots, columns)
-	fill(rows, events, o.Cell)
+	columns := int((t.End + o.Cell - 1) / o.Cell)
+	rows := newGanttRows(len(slots), columns, o.Cell)
+	for i := range t.spans {
+		rows[t.spans[i].slot].book(&t.spans[i], t.until(&t.spans[i]), o.Cell)
+	}
 
 	var b strings.Builder
-	label := len(fmt.Sprintf("%-6s %d ", Reduce, max(0, len(h.Slots)-1)))
 	axis(&b, label, columns, o.Cell)
-	for i, s := range h.Slots {
-		if s.Extra && rows[i].idle {
+	several := len(slots) > 0 && slots[0].Tracker != slots[len(slots)-1].Tracker
+	for i, s := range slots {
+		if several && (i == 0 || slots[i-1].Tracker != s.Tracker) {
+			fmt.Fprintf(&b, "tracker %d\n", s.Tracker)
+		}
+		row := &rows[s.ID]
+		if s.Extra && !row.used {
 			continue
 		}
 		home := s.Home.String()
@@ -49,11 +78,11 @@ func Gantt(w io.Writer, h *Header, events []Event, o GanttOptions) error {
 			home = "extra"
 		}
 		fmt.Fprintf(&b, "%-6s %*d ", home, label-8, s.ID)
-		b.Write(rows[i].text())
+		b.Write(row.text())
 		b.WriteByte('\n')
 	}
 	if o.Names != nil {
-		legend(&b, events, o.Names)
+		t.legend(&b, o.Names, o.Width)
 	}
 	if _, err := io.WriteString(w, b.String()); err != nil {
 		return fmt.Errorf("draw gantt: %w", err)
@@ -61,67 +90,39 @@ func Gantt(w io.Writer, h *Header, events []Event, o GanttOptions) error {
 	return nil
 }
 
-// ganttRow is one slot: per cell, who used it longest so far and how long.
+// ganttRow is one slot: per cell, who used it longest and how long, and what is
+// left of the cell's time.
 type ganttRow struct {
 	letter []byte
 	most   []time.Duration
-	rest   []time.Duration // idle time left of the cell
-	idle   bool            // never used
-
-	from time.Duration
-	job  byte // 0: idle now
+	rest   []time.Duration
+	used   bool
 }
 
-func newGanttRows(slots []Slot, columns int) []ganttRow {
-	rows := make([]ganttRow, len(slots))
+func newGanttRows(slots, columns int, cell time.Duration) []ganttRow {
+	rows := make([]ganttRow, slots)
 	for i := range rows {
-		rows[i] = ganttRow{letter: make([]byte, columns), most: make([]time.Duration, columns), rest: make([]time.Duration, columns), idle: true}
-	}
-	return rows
-}
-
-// fill walks the events and books each attempt's time on its slot.
-func fill(rows []ganttRow, events []Event, cell time.Duration) {
-	for i := range rows {
+		rows[i] = ganttRow{letter: make([]byte, columns), most: make([]time.Duration, columns), rest: make([]time.Duration, columns)}
 		for c := range rows[i].rest {
 			rows[i].rest[c] = cell
 		}
 	}
-	for i := range events {
-		e := &events[i]
-		if e.Slot < 0 || int(e.Slot) >= len(rows) || e.Op != OpStart && e.Op != OpFinish && e.Op != OpClose {
-			continue
-		}
-		r := &rows[e.Slot]
-		if e.Op == OpStart {
-			r.from, r.job, r.idle = e.At, letterOf(e.Job, e.Has(Lent)), false
-			continue
-		}
-		r.book(e.At, cell)
-	}
-	if len(events) > 0 {
-		for i := range rows {
-			rows[i].book(events[len(events)-1].At, cell)
-		}
-	}
+	return rows
 }
 
-// book ends the attempt on the slot at time to.
-func (r *ganttRow) book(to, cell time.Duration) {
-	if r.job == 0 {
-		return
-	}
-	for c := int(r.from / cell); c < len(r.letter); c++ {
-		from, end := max(r.from, time.Duration(c)*cell), min(to, time.Duration(c+1)*cell)
+// book books an attempt's time on its slot, up to the time to.
+func (r *ganttRow) book(s *span, to, cell time.Duration) {
+	r.used = true
+	for c := int(s.from / cell); c < len(r.letter); c++ {
+		from, end := max(s.from, time.Duration(c)*cell), min(to, time.Duration(c+1)*cell)
 		if end <= from {
 			break
 		}
 		r.rest[c] -= end - from
 		if end-from > r.most[c] {
-			r.most[c], r.letter[c] = end-from, r.job
+			r.most[c], r.letter[c] = end-from, letterOf(s.job, s.lent)
 		}
 	}
-	r.job = 0
 }
 
 func (r *ganttRow) text() []byte {
@@ -135,42 +136,95 @@ func (r *ganttRow) text() []byte {
 	return out
 }
 
+const (
+	ganttHome = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+	ganttLent = "abcdefghijklmnopqrstuvwxyz)!@#$%^&*("
+)
+
 func letterOf(job int32, lent bool) byte {
-	letter := byte('A' + job%26)
 	if lent {
-		letter += 'a' - 'A'
+		return ganttLent[int(job)%len(ganttLent)]
 	}
-	return letter
+	return ganttHome[int(job)%len(ganttHome)]
 }
 
-// axis writes a time every ten columns.
+// axis writes a time every ten columns, where there is room for it.
 func axis(b *strings.Builder, label, columns int, cell time.Duration) {
 	line := strings.Repeat(" ", label)
 	for c := 0; c < columns; c += 10 {
 		mark := (time.Duration(c) * cell).String()
-		if at := label + c; at >= len(line) || c == 0 {
+		if at := label + c; at > len(line) || c == 0 {
 			line += strings.Repeat(" ", at-len(line)) + mark
 		}
 	}
 	b.WriteString(strings.TrimRight(line, " ") + "\n")
 }
 
-// legend names the letters of the jobs that started something.
-func legend(b *strings.Builder, events []Event, names func(int32) string) {
-	seen := map[int32]bool{}
-	for i := range events {
-		if e := &events[i]; e.Op == OpStart && !seen[e.Job] && len(seen) < 26 {
-			seen[e.Job] = true
-			fmt.Fprintf(b, "%c %s\n", letterOf(e.Job, false), names(e.Job))
+// legend names the letters of the jobs that started something, as many on a
+// line as fit. A letter that several jobs have names the first and how many.
+func (t *Timeline) legend(b *strings.Builder, names func(int32) string, width int) {
+	started := map[int32]bool{}
+	for i := range t.spans {
+		started[t.spans[i].job] = true
+	}
+	var entries []string
+	digits := false
+	for letter := range int32(len(ganttHome)) {
+		first, more := int32(-1), 0
+		for job := letter; job < t.jobs; job += int32(len(ganttHome)) {
+			switch {
+			case !started[job]:
+			case first < 0:
+				first = job
+			default:
+				more++
+			}
 		}
+		if first < 0 {
+			continue
+		}
+		digits = digits || letter >= 26
+		entry := fmt.Sprintf("%c %s", ganttHome[letter], names(first))
+		if more > 0 {
+			entry += fmt.Sprintf(" and %d more", more)
+		}
+		entries = append(entries, entry)
+	}
+	if digits {
+		entries = append(entries, "(lent: a to z, and )!@#$%^&*( for 0 to 9)")
+	}
+	writeWrapped(b, entries, width)
+}
+
+// writeWrapped writes entries two blanks apart, in lines of at most width.
+func writeWrapped(b *strings.Builder, entries []string, width int) {
+	used := 0
+	for i, e := range entries {
+		n := utf8.RuneCountInString(e)
+		switch {
+		case i == 0:
+		case used+2+n > width:
+			b.WriteByte('\n')
+			used = 0
+		default:
+			b.WriteString("  ")
+			used += 2
+		}
+		b.WriteString(e)
+		used += n
+	}
+	if len(entries) > 0 {
+		b.WriteByte('\n')
 	}
 }
 
-// roundCell rounds up to 1, 2 or 5 times a power of ten nanoseconds.
-func roundCell(d time.Duration) time.Duration {
+// cellFor is the least of 1, 2 or 5 times a power of ten nanoseconds of which
+// columns cells hold the whole.
+func cellFor(whole time.Duration, columns int) time.Duration {
+	least := (whole + time.Duration(columns) - 1) / time.Duration(columns)
 	for unit := time.Duration(1); ; unit *= 10 {
 		for _, m := range []time.Duration{1, 2, 5} {
-			if m*unit >= d {
+			if m*unit >= least {
 				return m * unit
 			}
 		}

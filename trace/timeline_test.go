@@ -1,0 +1,126 @@
+package trace
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"mrlocal/internal/golden"
+)
+
+// timelineOf records a run as lines tell it:
+//
+//	slots KIND...              per tracker; a "/" begins the next tracker
+//	job NAME POOL              jobs count from 0
+//	run SLOT JOB KIND FROM TO  an attempt, in seconds; lent where the kind is not the slot's
+//	lost TRACKER AT            closes its slots
+//	end AT                     the last event
+func timelineOf(t *testing.T, lines []string) *Timeline {
+	t.Helper()
+	s, line := NewStream(), NewTimeline(nil)
+	s.Attach(line)
+	h := Header{}
+	kinds := map[string]Kind{"map": Map, "reduce": Reduce}
+	job := int32(0)
+	at := func(seconds string) time.Duration {
+		d, err := time.ParseDuration(seconds + "s")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	number := func(text string) (n int32) {
+		if _, err := fmt.Sscan(text, &n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	for _, l := range lines {
+		w := strings.Fields(l)
+		switch w[0] {
+		case "slots":
+			tracker := int32(0)
+			for _, k := range w[1:] {
+				if k == "/" {
+					tracker++
+					continue
+				}
+				h.Slots = append(h.Slots, Slot{ID: int32(len(h.Slots)), Tracker: tracker, Home: kinds[k]})
+			}
+			s.Open(h)
+		case "job":
+			s.Append(Event{Op: OpSubmit, Job: job, Ref: s.Refer(w[1], w[2], "")})
+			job++
+		case "run":
+			e := Event{Op: OpStart, Slot: number(w[1]), Job: number(w[2]), Kind: kinds[w[3]], At: at(w[4])}
+			if h.Slots[e.Slot].Home != e.Kind {
+				e.Flags = Lent
+			}
+			s.Append(e)
+			if len(w) > 5 {
+				e.Op, e.At = OpFinish, at(w[5])
+				s.Append(e)
+			}
+		case "lost":
+			for _, slot := range h.Slots {
+				if slot.Tracker == number(w[1]) {
+					s.Append(Event{Op: OpClose, Slot: slot.ID, At: at(w[2])})
+				}
+			}
+		case "end":
+			s.Append(Event{Op: OpNote, At: at(w[1])})
+		default:
+			t.Fatalf("unknown line %q", l)
+		}
+	}
+	return line
+}
+
+// TestTimelines draws runs as timelineOf reads them; a line "draw gantt" or
+// "draw steps" with a time and a width says what of them.
+func TestTimelines(t *testing.T) {
+	golden.Script(t, "testdata/timeline.txt", func(t *testing.T, c golden.Case) string {
+		lines := strings.Split(strings.TrimSpace(c.Input), "\n")
+		draw := strings.Fields(lines[len(lines)-1])
+		line := timelineOf(t, lines[:len(lines)-1])
+		var b strings.Builder
+		var step time.Duration
+		var width int
+		if len(draw) > 2 {
+			step, _ = time.ParseDuration(draw[2])
+		}
+		if len(draw) > 3 {
+			fmt.Sscan(draw[3], &width)
+		}
+		var err error
+		switch draw[1] {
+		case "gantt":
+			err = line.Gantt(&b, GanttOptions{Cell: step, Width: width, Names: line.Name})
+		case "steps":
+			err = line.Steps(&b, StepOptions{Step: step, Width: width})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	})
+}
+
+func TestTheGanttOfManyJobs(t *testing.T) {
+	lines := []string{"slots map reduce"}
+	for i := range 80 {
+		lines = append(lines, fmt.Sprintf("job J%02d p", i+1), fmt.Sprintf("run %d %d map %d %d", i%2, i, i/2, i/2+1))
+	}
+	var b strings.Builder
+	line := timelineOf(t, lines)
+	if err := line.Gantt(&b, GanttOptions{Names: line.Name}); err != nil {
+		t.Fatal(err)
+	}
+	golden.Check(t, "testdata/gantt-jobs.txt", []byte(b.String()))
+	for i, l := range strings.Split(b.String(), "\n") {
+		if len(l) > 80 {
+			t.Errorf("line %d has %d columns: %s", i+1, len(l), l)
+		}
+	}
+}
