@@ -3,6 +3,8 @@ package membudget
 import (
 	"context"
 	"errors"
+	"os"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -243,10 +245,7 @@ func TestChunksNeverOverlapAndKeepToTheLimit(t *testing.T) {
 				}
 				held = append(held, c)
 			}
-			resident := b.mu.region.residentBytes() + b.mu.bigBytes
-			if slack := int64(groupChunks * ChunkBytes); resident > b.limitBytes+slack {
-				t.Fatalf("%d resident of %d", resident, b.limitBytes)
-			}
+			checkResident(t, b)
 		}
 		for _, c := range held {
 			checkMark(t, c)
@@ -256,6 +255,77 @@ func TestChunksNeverOverlapAndKeepToTheLimit(t *testing.T) {
 			t.Fatalf("%d bytes used after all is freed", l.Used())
 		}
 	})
+}
+
+// checkResident holds the sum of region and Bigs against the limit, where the
+// system can give back pages as small as ours.
+func checkResident(t rapid.TB, b *Budget) {
+	t.Helper()
+	resident := b.mu.region.residentBytes() + b.mu.bigBytes
+	if runtime.GOOS == "linux" && os.Getpagesize() <= pageBytes && resident > b.limitBytes {
+		t.Fatalf("%d resident of %d", resident, b.limitBytes)
+	}
+}
+
+// A Big and a full huge page, then a piece for which no cut chunk has room: a
+// second huge page would be more than the limit.
+func TestANewHugePageKeepsToTheLimit(t *testing.T) {
+	b := newBudget(t, 12)
+	l := reserve(t, b, 12)
+	chunks := func(n int) {
+		for range n {
+			mustHold(t, b)(l.Chunk())
+		}
+	}
+	big := func(bytes int64) { mustHold(t, b)(l.Big(bytes)) }
+	piece := func(bytes int) *Chunk { return mustHold(t, b)(l.Piece(bytes)) }
+	chunks(3)
+	big(1)
+	first := piece(53249)
+	piece(73729)
+	chunks(4)
+	l.Free(first)
+	big(1044481)
+	piece(131072)
+}
+
+// Chunks of which only one page is left in use hold no more than that page
+// when the room is needed.
+func TestPiecesFewAndFarBetweenKeepToTheLimit(t *testing.T) {
+	b := newBudget(t, 12)
+	l := reserve(t, b, 12)
+	var pieces []*Chunk
+	for range 12 * ChunkBytes / pageBytes {
+		pieces = append(pieces, mustHold(t, b)(l.Piece(pageBytes)))
+	}
+	for i, p := range pieces {
+		if i%(ChunkBytes/pageBytes) != 0 {
+			l.Free(p)
+		}
+	}
+	big := mustHold(t, b)(l.Big(12*ChunkBytes - 12*pageBytes))
+	l.Free(big)
+	for l.Available() > 0 {
+		mustHold(t, b)(l.Piece(pageBytes))
+	}
+	if l.Close(); b.mu.region.nAway != 0 || b.mu.bigBytes != 0 {
+		t.Errorf("after all is freed: %d pages away, %d bytes of Bigs", b.mu.region.nAway, b.mu.bigBytes)
+	}
+}
+
+// mustHold writes every page of what was taken and checks the limit.
+func mustHold(t *testing.T, b *Budget) func(*Chunk, bool) *Chunk {
+	return func(c *Chunk, ok bool) *Chunk {
+		t.Helper()
+		if !ok {
+			t.Fatal("refused within what is granted")
+		}
+		for i := 0; i < len(c.Data); i += 512 {
+			c.Data[i] = 1
+		}
+		checkResident(t, b)
+		return c
+	}
 }
 
 func checkMark(t *rapid.T, c *Chunk) {

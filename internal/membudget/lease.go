@@ -133,7 +133,7 @@ func (l *Lease) Chunk() (*Chunk, bool) {
 	if l.grantedBytes-l.usedBytes < ChunkBytes {
 		return nil, false
 	}
-	home, ok := b.mu.region.take()
+	home, ok := b.mu.region.take(b.limitBytes - b.mu.bigBytes)
 	if !ok {
 		return nil, false
 	}
@@ -152,7 +152,7 @@ func (l *Lease) Piece(bytes int) (*Chunk, bool) {
 	if l.grantedBytes-l.usedBytes < int64(pages*pageBytes) {
 		return nil, false
 	}
-	home, first, ok := b.mu.region.takePages(pages)
+	home, first, ok := b.mu.region.takePages(pages, b.limitBytes-b.mu.bigBytes)
 	if !ok {
 		return nil, false
 	}

@@ -49,6 +49,22 @@ func (m *regionMemory) discard(home int32) {
 	_ = unix.Madvise(m.chunk(home), unix.MADV_DONTNEED)
 }
 
+// discardPages makes a part of a chunk not resident, and reports whether the
+// system did it: its pages may be larger than ours.
+func (m *regionMemory) discardPages(home int32, at, bytes int) bool {
+	return unix.Madvise(m.chunk(home)[at:at+bytes:at+bytes], unix.MADV_DONTNEED) == nil
+}
+
+// pageSize asks for huge or small pages under chunks from to last. An error
+// leaves the size, which costs memory and nothing else.
+func (m *regionMemory) pageSize(from, last int, huge bool) {
+	advice := unix.MADV_NOHUGEPAGE
+	if huge {
+		advice = unix.MADV_HUGEPAGE
+	}
+	_ = unix.Madvise(m.data[from*ChunkBytes:last*ChunkBytes], advice)
+}
+
 func mapMemory(bytes int64) ([]byte, error) {
 	data, err := unix.Mmap(-1, 0, int(bytes), protection, mapping)
 	if err == nil && bytes >= 2*hugeBytes {

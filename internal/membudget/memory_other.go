@@ -26,6 +26,10 @@ func (m *regionMemory) chunk(home int32) []byte {
 
 func (m *regionMemory) discard(home int32) { m.chunks[home] = nil }
 
+func (m *regionMemory) discardPages(int32, int, int) bool { return false }
+
+func (m *regionMemory) pageSize(int, int, bool) {}
+
 func mapMemory(bytes int64) ([]byte, error) { return make([]byte, bytes), nil }
 
 func unmapMemory([]byte) {}

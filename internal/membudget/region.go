@@ -11,95 +11,174 @@ const groupChunks = (2 << 20) / ChunkBytes
 
 // region hands out chunks of one mapping. It holds an eighth more than the
 // limit, because chunks cut into pieces are rarely full. It has no lock.
+//
+// Whatever is resident beyond what is handed out can be given back, and is as
+// soon as there is no room for it: free chunks, and free pages of chunks cut
+// into pieces. A group is made of one huge page only where there is room for
+// the whole of it, and of small pages from the moment a part of it is given
+// back; otherwise the next write would make the whole resident again.
 type region struct {
 	memory   regionMemory
 	chunks   int
 	taken    bitmap
 	touched  bitmap // resident, taken or not
 	nTouched int
-	cut      map[int32]uint64 // chunks cut into pieces: their taken pages
+	small    bitmap        // groups of small pages
+	cut      map[int32]cut // chunks cut into pieces
+	nAway    int           // pages of cut chunks that are not resident
 }
+
+// cut is a chunk cut into pieces: a bit a page.
+type cut struct{ taken, away uint64 }
 
 func (r *region) open(limitBytes int64) error {
 	r.chunks = int(limitBytes/ChunkBytes) + int(limitBytes/ChunkBytes)/8 + groupChunks
 	r.taken, r.touched = newBitmap(r.chunks), newBitmap(r.chunks)
-	r.cut = map[int32]uint64{}
+	r.small = newBitmap(r.chunks/groupChunks + 1)
+	r.cut = map[int32]cut{}
 	return r.memory.open(r.chunks)
 }
 
 func (r *region) close() error            { return r.memory.close() }
 func (r *region) chunk(home int32) []byte { return r.memory.chunk(home) }
-func (r *region) residentBytes() int64    { return int64(r.nTouched) * ChunkBytes }
-func pageMask(first, pages int) uint64    { return (1<<pages - 1) << first }
+func (r *region) residentBytes() int64 {
+	return int64(r.nTouched)*ChunkBytes - int64(r.nAway)*pageBytes
+}
+func pageMask(first, pages int) uint64 { return (1<<pages - 1) << first }
 
-// take prefers what is resident already, then the lowest address.
-func (r *region) take() (home int32, ok bool) {
+// take prefers what is resident already, then the lowest address. roomBytes is
+// what may be resident.
+func (r *region) take(roomBytes int64) (home int32, ok bool) {
 	i := r.taken.firstClear(r.touched)
 	if i < 0 {
 		if i = r.taken.firstClear(nil); i < 0 || i >= r.chunks {
 			return 0, false
 		}
-		r.touch(i)
+		r.touch(i, roomBytes)
 	}
 	r.taken.set(i)
 	return int32(i), true
 }
 
 // touch notes what becomes resident with chunk i: the rest of its huge page
-// too, when nothing of it was.
-func (r *region) touch(i int) {
+// too, when nothing of it was and there is room.
+func (r *region) touch(i int, roomBytes int64) {
 	group := i - i%groupChunks
 	last := min(group+groupChunks, r.chunks)
 	if r.memory.hugePages() && !r.touched.any(group, last) {
-		for j := group; j < last; j++ {
-			r.touched.set(j)
+		huge := r.residentBytes()+int64(last-group)*ChunkBytes <= roomBytes
+		r.pageSize(group, huge)
+		if huge {
+			for j := group; j < last; j++ {
+				r.touched.set(j)
+			}
+			r.nTouched += last - group
+			return
 		}
-		r.nTouched += last - group
-		return
 	}
 	r.touched.set(i)
 	r.nTouched++
+	r.taken.set(i) // not to be given back
+	r.giveBack(r.residentBytes() - roomBytes)
+}
+
+// pageSize makes the group of chunk i one of huge pages, or of small ones.
+func (r *region) pageSize(i int, huge bool) {
+	group := i / groupChunks
+	if !r.memory.hugePages() || r.small.has(group) == !huge {
+		return
+	}
+	r.memory.pageSize(group*groupChunks, min((group+1)*groupChunks, r.chunks), huge)
+	if huge {
+		r.small.clear(group)
+	} else {
+		r.small.set(group)
+	}
 }
 
 func (r *region) put(home int32) { r.taken.clear(int(home)) }
 
 // giveBack returns at least bytes of resident, free memory to the system, or
-// all there is.
+// all there is: whole chunks first, then what is free of the cut ones.
 func (r *region) giveBack(bytes int64) {
 	for i := r.chunks - 1; i >= 0 && bytes > 0; i-- {
 		if r.touched.has(i) && !r.taken.has(i) {
-			r.memory.discard(int32(i))
-			r.touched.clear(i)
-			r.nTouched--
+			r.discard(i)
 			bytes -= ChunkBytes
 		}
 	}
+	for home, c := range r.cut { // in any order: it does not show
+		if bytes <= 0 {
+			return
+		}
+		bytes -= r.discardPages(home, ^c.taken&^c.away)
+	}
+}
+
+func (r *region) discard(i int) {
+	r.pageSize(i, false)
+	r.memory.discard(int32(i))
+	r.touched.clear(i)
+	r.nTouched--
+}
+
+// discardPages gives back the pages of a cut chunk, run by run. What the
+// system does not take counts as resident.
+func (r *region) discardPages(home int32, pages uint64) (freedBytes int64) {
+	c := r.cut[home]
+	if pages != 0 {
+		r.pageSize(int(home), false)
+	}
+	for pages != 0 {
+		first := bits.TrailingZeros64(pages)
+		n := bits.TrailingZeros64(^(pages >> first))
+		run := pageMask(first, n)
+		pages &^= run
+		if r.memory.discardPages(home, first*pageBytes, n*pageBytes) {
+			c.away |= run
+			r.nAway += n
+			freedBytes += int64(n) * pageBytes
+		}
+	}
+	r.cut[home] = c
+	return freedBytes
 }
 
 // takePages takes neighbouring pages of a chunk that is cut into pieces.
-func (r *region) takePages(pages int) (home int32, first int, ok bool) {
+func (r *region) takePages(pages int, roomBytes int64) (home int32, first int, ok bool) {
 	best := int32(-1)
-	for home, taken := range r.cut { // the lowest that fits: no order of the map shows
-		if (best < 0 || home < best) && runOfClear(taken, pages) >= 0 {
+	for home, c := range r.cut { // the lowest that fits: no order of the map shows
+		if (best < 0 || home < best) && runOfClear(c.taken, pages) >= 0 {
 			best = home
 		}
 	}
 	if best < 0 {
-		if best, ok = r.take(); !ok {
+		if best, ok = r.take(roomBytes); !ok {
 			return 0, 0, false
 		}
-		r.cut[best] = 0
+		r.cut[best] = cut{}
 	}
-	first = runOfClear(r.cut[best], pages)
-	r.cut[best] |= pageMask(first, pages)
+	c := r.cut[best]
+	first = runOfClear(c.taken, pages)
+	mask := pageMask(first, pages)
+	r.nAway -= bits.OnesCount64(c.away & mask)
+	r.cut[best] = cut{taken: c.taken | mask, away: c.away &^ mask}
+	r.giveBack(r.residentBytes() - roomBytes)
 	return best, first, true
 }
 
 func (r *region) putPages(home int32, pages uint64) {
-	r.cut[home] &^= pages
-	if r.cut[home] == 0 {
-		delete(r.cut, home)
-		r.put(home)
+	c := r.cut[home]
+	c.taken &^= pages
+	if c.taken != 0 {
+		r.cut[home] = c
+		return
+	}
+	delete(r.cut, home)
+	r.put(home)
+	if c.away != 0 {
+		r.nAway -= bits.OnesCount64(c.away)
+		r.discard(int(home)) // neither resident nor not
 	}
 }
 
