@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"strings"
+	"time"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/engine"
@@ -39,7 +40,7 @@ func runFlags(shortOutput string) []flagSpec {
 	input.Repeat = true
 	outputFile := value("output-file", "write one merged `FILE`", "standard output")
 	outputFile.Short = shortOutput
-	return []flagSpec{
+	return append([]flagSpec{
 		input,
 		toggle("all", "", "take hidden files and those starting with _ inside directories too"),
 		value("output", "write part files and _SUCCESS into the new directory `DIR`", ""),
@@ -69,7 +70,7 @@ func runFlags(shortOutput string) []flagSpec {
 		value("events", "write every fact and decision to `FILE`, a JSON object a line", ""),
 		value("report", "write the run's report to `FILE` as JSON", ""),
 		value("progress", "`auto|plain|none`", "auto"),
-	}
+	}, ganttFlags(", on standard error")...)
 }
 
 const defaultPolicy = "pi-dhfs"
@@ -139,6 +140,18 @@ func (r *reader) mark(flag string) float64 {
 	return float64(*p) / float64(slots.One)
 }
 
+// time is 0 where the flag was not given; where that says that something is
+// off, 0 may be given too.
+func (r *reader) time(flag string, zero bool) time.Duration {
+	text, ok := r.line.Value(flag)
+	if !ok || zero && (text == "0" || text == "0s") {
+		return 0
+	}
+	d, err := argv.Time(flag, text)
+	r.keep(err)
+	return d
+}
+
 func (r *reader) choice(flag string, names ...string) string {
 	text, ok := r.line.Value(flag)
 	if !ok {
@@ -184,12 +197,8 @@ func engineOptions(line argv.Line) (engine.Options, error) {
 		Codec:           r.codec(),
 		TempDirs:        r.directories("tmp"),
 
-		Attempts: r.count("attempts", 1, mostAttempts),
-	}
-	if text, ok := line.Value("task-timeout"); ok {
-		var err error
-		o.TaskTimeout, err = argv.Time("task-timeout", text)
-		r.keep(err)
+		Attempts:    r.count("attempts", 1, mostAttempts),
+		TaskTimeout: r.time("task-timeout", false),
 	}
 	_, given := line.Value("reduce-slots")
 	o.NoReduces = given && o.ReduceSlots == 0

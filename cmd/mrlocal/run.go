@@ -16,6 +16,7 @@ import (
 	"mrlocal/engine"
 	"mrlocal/internal/usage"
 	"mrlocal/jobs"
+	"mrlocal/trace"
 )
 
 const runHelp = `Exit codes: 0 done, whole and durable; 1 nothing matched (grep); 2 wrong usage or input, nothing was started; 3 the job failed; 128 + the signal's number when interrupted.`
@@ -48,6 +49,7 @@ func runJob(ctx context.Context, e env, line argv.Line, name string, build func(
 	r := &reader{line: line}
 	mode := r.choice("progress", "auto", "plain", "none")
 	eventsPath, reportPath := r.path("events"), r.path("report")
+	gantt := r.picture()
 	if r.err != nil {
 		return 0, r.err
 	}
@@ -73,11 +75,15 @@ func runJob(ctx context.Context, e env, line argv.Line, name string, build func(
 		mode = "none"
 	}
 	s := newScreen(e, mode)
+	s.picture = gantt
 	for _, n := range notes {
 		s.note(n)
 	}
 	report, err := s.run(ctx, chain, o, side)
 	if err = finishSides(side, report, err); err != nil {
+		return 0, err
+	}
+	if err := gantt.draw(e.stderr, false); err != nil {
 		return 0, err
 	}
 	s.table(report)
@@ -140,6 +146,7 @@ type screen struct {
 	e        env
 	quiet    bool // no table
 	follower *show.Follower
+	picture  *picture
 	display  show.Display
 	mu       sync.Mutex // orders notes and the end of the display
 }
@@ -169,8 +176,11 @@ func (s *screen) run(ctx context.Context, chain jobs.Chain, o engine.Options, si
 			o.Stdout = &firstWrite{w: s.e.stdout, before: s.stop}
 		}
 	}
-	if s.follower != nil {
-		o.Watch = s.follower.Watch
+	o.Watch = func(stream *trace.Stream) {
+		s.picture.watch(stream)
+		if s.follower != nil {
+			s.follower.Watch(stream)
+		}
 	}
 	if side.events != nil {
 		o.Events = side.events

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"golang.org/x/term"
+
+	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/internal/usage"
+	"mrlocal/trace"
+)
+
+// defaultWidth is how wide pictures are where no terminal tells.
+const defaultWidth = 100
+
+// fig5Step is the time step of seed 000's Fig. 5, in which a simulated run is
+// counted unless --step says otherwise, or that makes fewer or more steps than
+// a person reads.
+const (
+	fig5Step  = 10 * time.Second
+	fewSteps  = 2
+	mostSteps = 100
+)
+
+// ganttFlags are what --gantt takes.
+func ganttFlags(where string) []flagSpec {
+	return []flagSpec{
+		toggle("gantt", "", "draw who used which slot when: a row a slot, a letter a job, lower case when lent, . idle; below it the running maps and reduces of each pool, step by step"+where),
+		value("step", "`TIME` of a step of --gantt's counts", "10s simulated, else by the length of the run"),
+	}
+}
+
+// picture is --gantt: the runs it is to draw, and how.
+type picture struct {
+	on   bool
+	step time.Duration
+	line *trace.Timeline // of the run that is going on
+}
+
+func (r *reader) picture() *picture {
+	p := &picture{on: r.line.Has("gantt"), step: r.time("step", false)}
+	if p.step > 0 && !p.on {
+		r.keep(usage.Errorf("--step", "goes with --gantt"))
+	}
+	return p
+}
+
+// watch begins a picture with the stream of a run.
+func (p *picture) watch(s *trace.Stream) {
+	if p.on {
+		p.line = trace.NewTimeline(nil)
+		s.Attach(p.line)
+	}
+}
+
+// draw draws the run that watch has seen.
+func (p *picture) draw(w io.Writer, simulated bool) error {
+	if p.line == nil {
+		return nil
+	}
+	step, width := p.step, widthOf(w)
+	if steps := p.line.End / fig5Step; step == 0 && simulated && steps >= fewSteps && steps <= mostSteps {
+		step = fig5Step
+	}
+	name := func(job int32) string { return argv.Escape(p.line.Name(job)) }
+	if err := p.line.Gantt(w, trace.GanttOptions{Width: width, Names: name}); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintln(w); err != nil {
+		return err
+	}
+	return p.line.Steps(w, trace.StepOptions{Step: step, Width: width, Word: argv.Escape})
+}
+
+func widthOf(w io.Writer) int {
+	if f, ok := w.(*os.File); ok {
+		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
+			return width
+		}
+	}
+	return defaultWidth
+}
