@@ -41,6 +41,30 @@ func orNone(s string) string {
 // decision. It returns nil where all are the same. An error means that the file
 // cannot be read, is cut short or was changed without changing a decision.
 func Replay(r io.Reader, newPolicy func(c Config) (Policy, error)) (*Difference, error) {
+	return ReplayWith(r, newPolicy, ReplayOptions{})
+}
+
+// ReplayOptions are what a replay tells while it goes on. The zero value tells
+// nothing.
+type ReplayOptions struct {
+	// Begin is called once, with the fresh Ledger, before the first event. The
+	// Ledger may be looked at until the replay returns, and afterwards as it
+	// stood at the end.
+	Begin func(l *Ledger)
+
+	// Explain is told why each decision is made (Ledger.Explain), while it is
+	// made: before Event has it.
+	Explain func(e *Explanation)
+
+	// Event is called with every event of the file: a fact or an Assign before
+	// the Ledger has it, a decision once it was found to be the same. e and its
+	// texts are valid during the call. False ends the replay there, before e is
+	// told, and without a difference.
+	Event func(e *trace.Event, texts []string) bool
+}
+
+// ReplayWith is Replay, and tells what o asks for.
+func ReplayWith(r io.Reader, newPolicy func(c Config) (Policy, error), o ReplayOptions) (*Difference, error) {
 	d, err := trace.NewDecoder(r)
 	if err != nil {
 		return nil, err
@@ -57,10 +81,14 @@ func Replay(r io.Reader, newPolicy func(c Config) (Policy, error)) (*Difference,
 	if err != nil {
 		return nil, err
 	}
-	rp := &replay{decoder: d, ledger: l}
+	rp := &replay{decoder: d, ledger: l, event: o.Event}
 	s := trace.NewStream()
 	s.Attach(rp)
 	l.SetStream(s)
+	l.Explain(o.Explain)
+	if o.Begin != nil {
+		o.Begin(l)
+	}
 	diff, err := rp.run()
 	if err != nil {
 		err = fmt.Errorf("replay: %w", err)
@@ -73,6 +101,7 @@ func Replay(r io.Reader, newPolicy func(c Config) (Policy, error)) (*Difference,
 type replay struct {
 	decoder   *trace.Decoder
 	ledger    *Ledger
+	event     func(e *trace.Event, texts []string) bool
 	made      []trace.Event
 	at        int // first unconfirmed of made
 	decisions int64
@@ -97,30 +126,37 @@ func (r *replay) run() (*Difference, error) {
 			return r.end(err)
 		}
 		class := e.Op.Class()
-		if class == trace.Detail {
-			continue
-		}
 		if class == trace.Decision {
 			if diff := r.compare(&e); diff != nil {
 				return diff, nil
 			}
-			continue
-		}
-		if r.at < len(r.made) {
+		} else if class != trace.Detail && r.at < len(r.made) {
 			return r.differ("", r.text(&r.made[r.at])), nil
 		}
-		if e.At < r.ledger.now {
-			return r.differ(r.text(&e), "a time that never goes back from "+r.ledger.now.String()), nil
+		if r.event != nil && !r.event(&e, r.decoder.Texts(e.Ref)) {
+			return nil, nil
 		}
-		if err := r.apply(&e); err != nil {
-			return nil, &trace.SyntaxError{Line: r.decoder.Line(), Err: err}
-		}
-		if class == trace.Ask {
-			if diff := r.compareAsk(&e); diff != nil {
-				return diff, nil
+		if class == trace.Fact || class == trace.Ask {
+			if diff, err := r.tell(&e); diff != nil || err != nil {
+				return diff, err
 			}
 		}
 	}
+}
+
+// tell gives the Ledger a recorded fact or Assign, and compares what an Assign
+// asks for.
+func (r *replay) tell(e *trace.Event) (*Difference, error) {
+	if e.At < r.ledger.now {
+		return r.differ(r.text(e), "a time that never goes back from "+r.ledger.now.String()), nil
+	}
+	if err := r.apply(e); err != nil {
+		return nil, &trace.SyntaxError{Line: r.decoder.Line(), Err: err}
+	}
+	if e.Op.Class() == trace.Ask {
+		return r.compareAsk(e), nil
+	}
+	return nil, nil
 }
 
 // end is what a whole replay says: the file's own end, then facts that differ
