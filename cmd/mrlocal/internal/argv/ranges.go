@@ -1,0 +1,87 @@
+package argv
+
+import (
+	"strconv"
+	"strings"
+)
+
+// mostValues bounds how many values a range or list stands for.
+const mostValues = 1000
+
+// Counts reads whole numbers from least to most as a list or a range: 1,2,4 or
+// 1..8 or 1..9/2, both ends included where the step meets them.
+func Counts(flag, text string, least, most int) ([]int, error) {
+	values, err := values(flag, text, "1", func(part string) (int64, error) {
+		n, err := Count(flag, part, least, most)
+		return int64(n), err
+	})
+	counts := make([]int, len(values))
+	for i, v := range values {
+		counts[i] = int(v)
+	}
+	return counts, err
+}
+
+// Shares reads shares as a list or a range with a step, 0,0.5,1 or 0..1/0.1, in
+// parts per million.
+func Shares(flag, text string) ([]int64, error) {
+	return values(flag, text, "", func(part string) (int64, error) { return Share(flag, part) })
+}
+
+// values reads a list or a range of what read reads. step is that of a range
+// which names none; "": it must.
+func values(flag, text, step string, read func(part string) (int64, error)) ([]int64, error) {
+	from, rest, ranged := strings.Cut(text, "..")
+	if !ranged {
+		return list(flag, text, read)
+	}
+	to, given, stepped := strings.Cut(rest, "/")
+	if stepped {
+		step = given
+	}
+	if step == "" {
+		return nil, bad(flag, text, "a range without a step; write 0..1/0.1")
+	}
+	var ends [3]int64
+	for i, part := range []string{from, to, step} {
+		if part == "" {
+			return nil, bad(flag, text, "not a range; write FROM..TO or FROM..TO/STEP")
+		}
+		var err error
+		if ends[i], err = read(part); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case ends[2] == 0:
+		return nil, bad(flag, text, "the step is 0")
+	case ends[1] < ends[0]:
+		return nil, bad(flag, text, "ends before it begins")
+	case (ends[1]-ends[0])/ends[2] >= mostValues:
+		return nil, bad(flag, text, "too many values; at most "+strconv.Itoa(mostValues))
+	}
+	var all []int64
+	for v := ends[0]; v <= ends[1]; v += ends[2] {
+		all = append(all, v)
+	}
+	return all, nil
+}
+
+func list(flag, text string, read func(part string) (int64, error)) ([]int64, error) {
+	var all []int64
+	seen := map[int64]bool{}
+	for _, part := range strings.Split(text, ",") {
+		v, err := read(part)
+		if err != nil {
+			return nil, err
+		}
+		if seen[v] {
+			return nil, bad(flag, text, "has "+Quote(part)+" twice")
+		}
+		seen[v] = true
+		if all = append(all, v); len(all) > mostValues {
+			return nil, bad(flag, text, "too many values; at most "+strconv.Itoa(mostValues))
+		}
+	}
+	return all, nil
+}
