@@ -144,3 +144,8 @@ func (l *Ledger) tell(e *Explanation) {
 	x.why = Why{}
 	x.to(e)
 }
+
+// View is the Ledger's state between its calls, for whoever explains it; a
+// policy has its own. It must only be read, and View.Changed not be called: what
+// changed is the policy's to learn.
+func (l *Ledger) View() *View { return &View{l: l} }
