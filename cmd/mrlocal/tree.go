@@ -30,12 +30,20 @@ type command struct {
 }
 
 func commands() []command {
-	return []command{runCommand(), genCommand(), demoCommand(), policiesCommand(), versionCommand()}
+	return []command{runCommand(), replayCommand(), genCommand(), demoCommand(), policiesCommand(), versionCommand()}
 }
 
 // later are the commands of CLI.md that this version does not have.
 func later() []string {
-	return []string{"batch", "sim", "explain", "replay", "sweep", "reproduce", "profile", "tune"}
+	return []string{"batch", "sim", "explain", "sweep", "reproduce", "profile", "tune"}
+}
+
+func names(tree []command) []string {
+	var all []string
+	for _, c := range tree {
+		all = append(all, c.name)
+	}
+	return all
 }
 
 func join(path []string) string { return strings.Join(path, " ") }
@@ -82,7 +90,7 @@ func shortcut(args []string, e env) (code int, done bool) {
 	}
 	for _, name := range later() {
 		if first == name {
-			fmt.Fprint(e.stderr, argv.ErrorLine("", usage.Errorf(name, "not built yet; this version has run, gen, demo, policies and version")))
+			fmt.Fprint(e.stderr, argv.ErrorLine("", usage.Errorf(name, "not built yet; this version has %s", strings.Join(names(commands()), ", "))))
 			return exitUsage, true
 		}
 	}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/internal/usage"
+	"mrlocal/slots"
+	"mrlocal/slots/policy"
+	"mrlocal/trace"
+)
+
+const replayHelp = `EVENTS is a file that --events wrote, or - for standard input. Its facts are fed to a fresh Ledger under the same policy, and every decision is compared with the recorded one.
+
+Exit codes: 0 every decision is the same; 1 one differs: the first is shown; 2 the file is cut short, was changed or is not mrlocal's.`
+
+// exitDiffers is replay's: a decision is not the recorded one.
+const exitDiffers = 1
+
+func replayCommand() command {
+	return command{name: "replay", usage: "decide a recorded run again and compare", args: "EVENTS", long: replayHelp, run: runReplay}
+}
+
+func runReplay(ctx context.Context, e env, line argv.Line) (int, error) {
+	path, events, err := openEvents(e, line)
+	if err != nil {
+		return 0, err
+	}
+	defer events.Close()
+	decisions := 0
+	diff, err := slots.ReplayWith(events, policy.ForReplay, slots.ReplayOptions{Event: func(ev *trace.Event, _ []string) bool {
+		if ev.Op.Class() == trace.Decision {
+			decisions++
+		}
+		return ctx.Err() == nil
+	}})
+	switch {
+	case ctx.Err() != nil:
+		return 0, context.Cause(ctx)
+	case err != nil:
+		return 0, notEvents(path, err)
+	case diff != nil && diff.Recorded == "" && isCut(events):
+		return 0, notEvents(path, trace.ErrCut)
+	case diff != nil:
+		return exitDiffers, write(e, []byte(argv.Escape(diff.String())+"\n"))
+	}
+	return exitDone, write(e, fmt.Appendf(nil, "the same %d decisions\n", decisions))
+}
+
+// openEvents opens the one event file that a command line names.
+func openEvents(e env, line argv.Line) (path string, events io.ReadCloser, err error) {
+	if len(line.Words) != 1 {
+		return "", nil, usage.Errorf("", "name one EVENTS file; --events FILE of run, batch and sim writes one")
+	}
+	path = line.Words[0]
+	if path == "-" {
+		return "standard input", io.NopCloser(e.stdin), nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return "", nil, usage.Errorf(argv.Quote(path), "%v", cause(err))
+	}
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		f.Close()
+		return "", nil, usage.Errorf(path, "is a directory; name a file that --events wrote")
+	}
+	return path, f, nil
+}
+
+// isCut reports whether an event file ends without its last line. A replay
+// whose file ends among the decisions of a visit finds them missing before it
+// comes to that.
+func isCut(events io.Reader) bool {
+	f, ok := events.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	const most = 512 // bytes of a last line, and more
+	tail := make([]byte, min(most, info.Size()))
+	if _, err := f.ReadAt(tail, info.Size()-int64(len(tail))); err != nil {
+		return false
+	}
+	return !bytes.Contains(tail, []byte(`"op":"end"`))
+}
+
+// notEvents words what is wrong with an event file.
+func notEvents(path string, err error) error {
+	text := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "replay: "), "read events: ")
+	return usage.Errorf(argv.Quote(path), "%s", text)
+}
