@@ -1,13 +1,22 @@
-// Package workload makes input data: deterministic by kind, size and seed, at
-// hundreds of megabytes a second.
+// Package workload reads workload files, and makes input data.
 //
-// The data is made in units of about 1 MiB, each from a generator seeded by
-// the seed and the unit's number, so that units can be made in parallel and
-// the bytes do not depend on how many cores made them. Units are written in
-// order.
+// A workload file (CLI.md, "mrlocal batch / sim") says what jobs arrive in
+// which pools, and on what cluster. Load and Parse read the YAML, check all of
+// it, and give a File whose references are indexes and whose defaults are
+// applied; the first thing wrong is an error with file, line and column. They
+// read a long file in pieces, so that 100,000 jobs take tens of megabytes.
+// Times are the durations of simulated tasks: a hash of seed, job and task,
+// the same whoever asks and when.
 //
-// Memory: a few units, owned by the package. It knows no other package but
-// internal/usage; the command line and benchmarks use it.
+// Data is made by kind, size and seed, at hundreds of megabytes a second, in
+// units of about 1 MiB, each from a generator seeded by the seed and the
+// unit's number, so that units can be made in parallel and the bytes do not
+// depend on how many cores made them. Units are written in order.
+//
+// Memory: a File belongs to the caller and is not written to afterwards; a few
+// units belong to the package. Neighbours: slots/setup makes a File into what
+// a Ledger takes; engine, sim and the command line use both halves. It knows
+// internal/usage and internal/ppm.
 package workload
 
 import (

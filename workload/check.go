@@ -1,0 +1,226 @@
+package workload
+
+import (
+	"strings"
+)
+
+// check looks up names and holds what the parts of the file say against each
+// other. The order of sections in the file does not matter to it.
+func (d *decoder) check() {
+	f := d.file
+	d.unique("user", len(f.Users), func(i int) (string, Pos) { return f.Users[i].Name, d.said.userAt[i] })
+	pools := d.unique("pool", len(f.Pools), func(i int) (string, Pos) { return f.Pools[i].Name, d.said.poolAt[i] })
+	jobs := d.unique("job", len(f.Jobs), func(i int) (string, Pos) { return f.Jobs[i].Name, d.said.jobs[i].name })
+	users := map[string]int{}
+	for i, u := range f.Users {
+		users[u.Name] = i
+	}
+	d.checkSlow()
+	tasks := int64(0)
+	for i := range f.Jobs {
+		d.checkJob(i, pools, users, jobs)
+		if tasks += int64(f.Jobs[i].Maps) + int64(f.Jobs[i].Reduces); d.err == nil && tasks > mostTasks {
+			d.failAt(f.Jobs[i].Pos, "job "+f.Jobs[i].Name, "with it the jobs have %d tasks; at most %d", tasks, mostTasks)
+		}
+		if d.err != nil {
+			return
+		}
+	}
+	d.checkCycles()
+	for i := range f.Faults {
+		d.checkFault(i, jobs)
+	}
+}
+
+// unique is an index by name of things that must be named differently.
+func (d *decoder) unique(what string, n int, at func(i int) (string, Pos)) map[string]int {
+	index := make(map[string]int, n)
+	for i := range n {
+		name, pos := at(i)
+		if before, ok := index[name]; ok {
+			_, first := at(before)
+			d.failAt(pos, what+" "+plain(name), "the name is given twice, first on line %d", first.Line)
+			return index
+		}
+		index[name] = i
+	}
+	return index
+}
+
+func (d *decoder) checkSlow() {
+	seen := map[int]bool{}
+	for i, s := range d.file.Slow {
+		if seen[s.Tracker] {
+			d.failAt(d.said.slowAt[i], "slow", "tracker %d is given twice", s.Tracker)
+		}
+		seen[s.Tracker] = true
+		d.checkTracker(s.Tracker, d.said.slowAt[i])
+	}
+}
+
+// checkTracker can only be sure where the file says how many there are; flags
+// may say otherwise, and then a driver that has fewer ignores it.
+func (d *decoder) checkTracker(tracker int, at Pos) {
+	if n := d.file.Cluster.Trackers; n > 0 && tracker >= n {
+		d.failAt(at, "tracker", "no tracker %d; the cluster has %d, counted from 0", tracker, n)
+	}
+}
+
+func (d *decoder) checkJob(i int, pools, users, jobs map[string]int) {
+	j, s := &d.file.Jobs[i], &d.said.jobs[i]
+	object := "job " + plain(j.Name)
+	if j.Pool == "" {
+		j.Pool = j.Name
+	}
+	if _, ok := pools[j.Pool]; !ok && d.said.pools && j.Pool != j.Name {
+		d.failAt(s.pool, object, "unknown pool %s%s", quote(j.Pool), didYouMean(j.Pool, namesOf(pools)))
+	}
+	if _, ok := users[j.User]; !ok && j.User != "" {
+		d.failAt(s.user, object, "unknown user %s%s", quote(j.User), didYouMean(j.User, namesOf(users)))
+	}
+	if s.deadline.Line > 0 && j.Deadline <= j.Submit {
+		d.failAt(s.deadline, object, "the deadline %v is in the past when the job is submitted, at %v", j.Deadline, j.Submit)
+	}
+	for k, a := range s.after {
+		before, ok := jobs[a.name]
+		if !ok {
+			d.failAt(a.at, object, "unknown job %s in after%s", quote(a.name), didYouMean(a.name, namesOf(jobs)))
+			return
+		}
+		for _, other := range s.after[:k] {
+			if other.name == a.name {
+				d.failAt(a.at, object, "%s is twice in after", plain(a.name))
+			}
+		}
+		j.After = append(j.After, before)
+	}
+	if !j.MapTime.Given() {
+		j.MapTime = d.file.Defaults.MapTime
+	}
+	if !j.ReduceTime.Given() {
+		j.ReduceTime = d.file.Defaults.ReduceTime
+	}
+}
+
+// checkCycles takes away jobs that wait for none, until none is left; what
+// can not be taken away waits for itself.
+func (d *decoder) checkCycles() {
+	if d.err != nil {
+		return
+	}
+	jobs := d.file.Jobs
+	waits := make([]int, len(jobs))
+	waiters := make([][]int, len(jobs))
+	var free []int
+	for i := range jobs {
+		if waits[i] = len(jobs[i].After); waits[i] == 0 {
+			free = append(free, i)
+		}
+		for _, a := range jobs[i].After {
+			waiters[a] = append(waiters[a], i)
+		}
+	}
+	for len(free) > 0 {
+		i := free[len(free)-1]
+		free = free[:len(free)-1]
+		for _, w := range waiters[i] {
+			if waits[w]--; waits[w] == 0 {
+				free = append(free, w)
+			}
+		}
+	}
+	for i := range jobs {
+		if waits[i] > 0 {
+			d.failCycle(i, waits)
+			return
+		}
+	}
+}
+
+// failCycle names the circle that is met from job i on.
+func (d *decoder) failCycle(i int, waits []int) {
+	jobs := d.file.Jobs
+	next := func(i int) (job, k int) {
+		for k, a := range jobs[i].After {
+			if waits[a] > 0 {
+				return a, k
+			}
+		}
+		panic("workload: a job that waits for none is in a circle")
+	}
+	seen := map[int]bool{}
+	for !seen[i] {
+		seen[i] = true
+		i, _ = next(i)
+	}
+	const most = 8
+	text, start := plain(jobs[i].Name), i
+	for n := 1; ; n++ {
+		k, _ := next(i)
+		if n < most || k == start {
+			text += " after " + plain(jobs[k].Name)
+		} else if n == most {
+			text += " after …"
+		}
+		if i = k; i == start {
+			break
+		}
+	}
+	_, k := next(start)
+	d.failAt(d.said.jobs[start].after[k].at, "job "+plain(jobs[start].Name), "a cycle of after: %s", text)
+}
+
+// checkFault reads a fault's task: J01/m/7 or J01/r/0.
+func (d *decoder) checkFault(i int, jobs map[string]int) {
+	f, s := &d.file.Faults[i], d.said.faults[i]
+	if d.err != nil || f.Tracker >= 0 {
+		d.checkTracker(f.Tracker, s.at)
+		return
+	}
+	head, number, _ := cutLast(s.name)
+	name, kind, _ := cutLast(head)
+	task, problem := parseCount(number)
+	if problem != "" || name == "" || kind != "m" && kind != "r" {
+		d.failAt(s.at, "task", "%s is not a task; write J01/m/7 for a map and J01/r/0 for a reduce", quote(s.name))
+		return
+	}
+	job, ok := jobs[name]
+	if !ok {
+		d.failAt(s.at, "task", "unknown job %s%s", quote(name), didYouMean(name, namesOf(jobs)))
+		return
+	}
+	f.Job, f.Reduce, f.Task = job, kind == "r", task
+	j := &d.file.Jobs[job]
+	n, what := j.Maps, "maps"
+	if f.Reduce {
+		n, what = j.Reduces, "reduces"
+	}
+	if task >= n && (n > 0 || j.Job == "") { // a real job's tasks may be counted later
+		d.failAt(s.at, "task", "%s has %d %s, counted from 0", plain(j.Name), n, what)
+	}
+	if f.Reduce && f.Lost {
+		d.failAt(s.at, "task", "the output of a map can be lost, that of a reduce can not")
+	}
+}
+
+// cutLast cuts at the last slash.
+func cutLast(text string) (before, after string, ok bool) {
+	i := strings.LastIndexByte(text, '/')
+	if i < 0 {
+		return "", text, false
+	}
+	return text[:i], text[i+1:], true
+}
+
+// namesOf are the names of an index in the file's order, some of them at most.
+func namesOf(index map[string]int) []string {
+	const most = 10_000
+	names := make([]string, len(index))
+	for name, i := range index {
+		names[i] = name
+	}
+	if len(names) > most {
+		names = names[:most]
+	}
+	return names
+}

@@ -1,0 +1,265 @@
+package workload
+
+import (
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"mrlocal/internal/ppm"
+)
+
+// decoder turns a YAML tree into a File. Its first error is kept, and from
+// then on it does nothing.
+type decoder struct {
+	file              *File
+	err               error
+	anchors           map[string]ast.Node
+	steps             int64 // left: nodes that may yet be looked at
+	said              said
+	jobKeys, realJobs []string
+}
+
+// mostSteps bounds what anchors can make of a short file.
+const mostSteps = 20_000_000
+
+// Parse checks the text of a workload file; name is for messages.
+func Parse(name string, text []byte) (*File, error) { return parse(name, string(text), pieceBytes) }
+
+func parse(name, text string, bytes int) (*File, error) {
+	d := &decoder{file: &File{Name: name}, anchors: map[string]ast.Node{}, steps: mostSteps + int64(len(text))}
+	text = strings.TrimPrefix(text, "\ufeff")
+	switch at := invalidUTF8(text); {
+	case len(text) > mostFileBytes:
+		d.failAt(Pos{1, 1}, "", "longer than %d MiB", mostFileBytes>>20)
+	case at >= 0:
+		before := text[:at]
+		line := strings.Count(before, "\n")
+		d.failAt(Pos{line + 1, utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:]) + 1}, "", "not UTF-8 text")
+	default:
+		rest, items := cut(text, bytes)
+		d.workload(d.read(rest), items)
+	}
+	if d.err == nil {
+		d.check()
+	}
+	if d.err != nil {
+		return nil, d.err
+	}
+	return d.file, nil
+}
+
+func invalidUTF8(text string) int {
+	if utf8.ValidString(text) {
+		return -1
+	}
+	for i, r := range text {
+		if r == utf8.RuneError {
+			if _, size := utf8.DecodeRuneInString(text[i:]); size == 1 {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+func (d *decoder) failAt(p Pos, object, format string, args ...any) {
+	if d.err == nil {
+		d.err = d.file.Errorf(p, object, format, args...)
+	}
+}
+
+func (d *decoder) fail(n ast.Node, object, format string, args ...any) {
+	d.failAt(placeOf(n), object, format, args...)
+}
+
+// resolve follows anchors and aliases to what they stand for.
+func (d *decoder) resolve(n ast.Node) ast.Node {
+	for hops := 0; ; hops++ {
+		if d.steps--; d.steps < 0 || hops > 100 {
+			d.fail(n, "", "anchors and aliases make too much of this file")
+			return nil
+		}
+		switch v := n.(type) {
+		case *ast.AnchorNode:
+			d.anchors[v.Name.GetToken().Value] = v.Value
+			n = v.Value
+		case *ast.AliasNode:
+			name := v.Value.GetToken().Value
+			target, ok := d.anchors[name]
+			if !ok {
+				d.fail(v, "", "there is no anchor %s before this", quote(name))
+				return nil
+			}
+			n = target
+		case *ast.TagNode:
+			d.fail(v, "", "a tag; a workload has none")
+			return nil
+		default:
+			return n
+		}
+	}
+}
+
+// mapping calls set for each key of n, which is one of names, at most 64, and
+// comes once. Keys merged in with << come after those that n has itself, and
+// only where it has not.
+func (d *decoder) mapping(n ast.Node, what string, names []string, set func(key string, v ast.Node)) {
+	var done uint64
+	d.entries(n, what, names, &done, 0, set)
+}
+
+func (d *decoder) entries(n ast.Node, what string, names []string, done *uint64, depth int, set func(key string, v ast.Node)) {
+	m, ok := d.resolve(n).(ast.MapNode)
+	if !ok || depth > 20 {
+		d.fail(n, what, "keys and values are expected here")
+	}
+	var own [64]int // line by key
+	var merged []ast.Node
+	for it := entriesOf(m); d.err == nil && it.Next(); {
+		if it.Key().IsMergeKey() {
+			merged = append(merged, it.Value())
+			continue
+		}
+		k := it.Key()
+		key := d.word(k, what)
+		i := indexOf(names, key)
+		switch {
+		case d.err != nil:
+			return
+		case i < 0:
+			d.fail(k, what, "unknown key %s%s", quote(key), didYouMean(key, names))
+		case own[i] > 0:
+			d.fail(k, what, "%s is given twice, first on line %d", key, own[i])
+		case *done>>i&1 == 0:
+			set(key, it.Value())
+		}
+		if d.err == nil {
+			own[i] = max(1, placeOf(k).Line)
+			*done |= 1 << i
+		}
+	}
+	for _, n := range merged {
+		if list, ok := d.resolve(n).(*ast.SequenceNode); ok {
+			for _, n := range list.Values {
+				d.entries(n, what, names, done, depth+1, set)
+			}
+		} else {
+			d.entries(n, what, names, done, depth+1, set)
+		}
+	}
+}
+
+// entriesOf is m's iterator, of nothing where there is no m.
+func entriesOf(m ast.MapNode) *ast.MapNodeIter {
+	if m == nil {
+		m = &ast.MappingNode{}
+	}
+	return m.MapRange()
+}
+
+func indexOf(names []string, name string) int {
+	for i, n := range names {
+		if n == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// list calls each for every item of a list; one that is no list is an error.
+func (d *decoder) list(n ast.Node, what string, each func(item ast.Node)) {
+	list, ok := d.resolve(n).(*ast.SequenceNode)
+	if !ok {
+		d.fail(n, what, "a list is expected here")
+		return
+	}
+	for _, item := range list.Values {
+		if d.err != nil {
+			return
+		}
+		each(item)
+	}
+}
+
+// scalar is the text of a single value, and whether it is one.
+func (d *decoder) scalar(n ast.Node) (text string, ok bool) {
+	switch v := d.resolve(n).(type) {
+	case *ast.StringNode:
+		return v.Value, true
+	case *ast.LiteralNode:
+		return v.Value.Value, true
+	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.InfinityNode, *ast.NanNode:
+		return v.GetToken().Value, true
+	}
+	return "", false
+}
+
+// word is a value that must be text of one line, and not empty.
+func (d *decoder) word(n ast.Node, what string) string {
+	if k, ok := n.(*ast.MappingKeyNode); ok {
+		n = k.Value
+	}
+	text, ok := d.scalar(n)
+	switch {
+	case !ok:
+		d.fail(n, what, "a single value is expected here")
+	case text == "":
+		d.fail(n, what, "is empty")
+	case strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }):
+		d.fail(n, what, "%s: characters that can not be printed", quote(text))
+	}
+	return text
+}
+
+// name is a word that names something.
+func (d *decoder) name(n ast.Node, what string) string {
+	const most = 200
+	text := d.word(n, what)
+	if len(text) > most {
+		d.fail(n, what, "%s is too long a name; at most %d bytes", quote(text), most)
+	}
+	return text
+}
+
+func decode[T any](d *decoder, n ast.Node, what string, parse func(string) (T, string)) T {
+	text := d.word(n, what)
+	value, problem := parse(text)
+	if d.err == nil && problem != "" {
+		d.fail(n, what, "%s", problem)
+	}
+	return value
+}
+
+func (d *decoder) count(n ast.Node, what string) int          { return decode(d, n, what, parseCount) }
+func (d *decoder) time(n ast.Node, what string) time.Duration { return decode(d, n, what, parseTime) }
+func (d *decoder) share(n ast.Node, what string) ppm.Share    { return decode(d, n, what, parseShare) }
+func (d *decoder) bytes(n ast.Node, what string) int64        { return decode(d, n, what, parseBytes) }
+
+// positive is for what may be anything but 0.
+func positive[T int | int64 | ppm.Share](d *decoder, n ast.Node, what string, value T) T {
+	if d.err == nil && value <= 0 {
+		d.fail(n, what, "must be above 0")
+	}
+	return value
+}
+
+// yes is for what is said by true and otherwise left out.
+func (d *decoder) yes(n ast.Node, what string) bool {
+	if text := d.word(n, what); text != "true" {
+		d.fail(n, what, "%s is not true; leave it out instead", quote(text))
+	}
+	return true
+}
+
+// choice is the place of a word among words.
+func (d *decoder) choice(n ast.Node, what string, words []string) int {
+	text := d.word(n, what)
+	i := indexOf(words, text)
+	if i < 0 {
+		d.fail(n, what, "no such %s as %s%s", what, quote(text), didYouMean(text, words))
+	}
+	return i
+}

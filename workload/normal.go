@@ -1,0 +1,70 @@
+package workload
+
+import "math"
+
+// The functions here are written out, with every product rounded before it is
+// added to, because those of package math, and sums that a compiler may fuse,
+// differ in the last bit from processor to processor; same seed, same bytes.
+
+// normalQuantile is the inverse of the normal distribution function, exact to
+// about 1e-7: Wichura's PPND7 (Applied Statistics AS 241). 0 < p < 1.
+func normalQuantile(p float64) float64 {
+	q := p - 0.5
+	if math.Abs(q) <= 0.425 {
+		r := 0.180625 - float64(q*q)
+		return q * polynomial(r, 3.3871327179, 50.434271938, 159.29113202, 59.109374720) /
+			polynomial(r, 1, 17.895169469, 78.757757664, 67.187563600)
+	}
+	tail := math.Min(p, 1-p)
+	r := math.Sqrt(-ln(tail))
+	var x float64
+	if r <= 5 {
+		r -= 1.6
+		x = polynomial(r, 1.4234372777, 2.7568153900, 1.3067284816, 0.17023821103) /
+			polynomial(r, 1, 0.73700164250, 0.12021132975)
+	} else {
+		r -= 5
+		x = polynomial(r, 6.6579051150, 3.0812263860, 0.42868294337, 0.017337203997) /
+			polynomial(r, 1, 0.24197894225, 0.012258202635)
+	}
+	return math.Copysign(x, q)
+}
+
+// polynomial is c[0] + c[1]x + c[2]x² + …
+func polynomial(x float64, c ...float64) float64 {
+	sum := 0.0
+	for i := len(c) - 1; i >= 0; i-- {
+		sum = float64(sum*x) + c[i]
+	}
+	return sum
+}
+
+// exp is e to the power of x: 2^n of the nearest n, times the series of what
+// is left.
+func exp(x float64) float64 {
+	n := math.Floor(float64(x/math.Ln2) + 0.5)
+	r := x - float64(n*math.Ln2)
+	term, sum := 1.0, 1.0
+	for i := 1.0; i <= 16; i++ {
+		term = float64(term*r) / i
+		sum += term
+	}
+	return math.Ldexp(sum, int(n))
+}
+
+// ln is the natural logarithm of x > 0: with x = f·2^n and 1/√2 < f < √2, the
+// series of the area tangent of (f-1)/(f+1), and n·ln 2.
+func ln(x float64) float64 {
+	f, n := math.Frexp(x)
+	if f < math.Sqrt2/2 {
+		f, n = f*2, n-1
+	}
+	t := (f - 1) / (f + 1)
+	square := float64(t * t)
+	power, sum := t, 0.0
+	for i := 1.0; i <= 41; i += 2 {
+		sum += float64(power / i)
+		power = float64(power * square)
+	}
+	return float64(2*sum) + float64(float64(n)*math.Ln2)
+}

@@ -1,0 +1,280 @@
+package workload
+
+import (
+	"time"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"mrlocal/internal/ppm"
+)
+
+// said is what the file says that File does not hold as it was said: names
+// that are looked up, and places for messages, once all is read.
+type said struct {
+	pools          bool // the section is there
+	poolAt, userAt []Pos
+	slowAt         []Pos
+	faults         []named // a task, or only the place of a tracker
+	jobs           []saidJob
+}
+
+// named is a name and where it stands.
+type named struct {
+	name string
+	at   Pos
+}
+
+type saidJob struct {
+	name, pool, user, deadline Pos
+	after                      []named
+}
+
+func (d *decoder) workload(body ast.Node, items []piece) {
+	if d.err == nil && body == nil {
+		d.failAt(Pos{1, 1}, "", "empty: a workload has at least jobs")
+	}
+	if d.err != nil {
+		return
+	}
+	names := []string{"cluster", "defaults", "locality", "users", "pools", "slow", "faults", "jobs"}
+	jobsDone := false
+	d.mapping(body, "workload", names, func(key string, v ast.Node) {
+		switch key {
+		case "cluster":
+			d.cluster(v)
+		case "defaults":
+			d.defaults(v)
+		case "locality":
+			d.locality(v)
+		case "users":
+			d.list(v, key, d.user)
+		case "pools":
+			d.said.pools = true
+			d.list(v, key, d.pool)
+		case "slow":
+			d.list(v, key, d.slow)
+		case "faults":
+			d.list(v, key, d.fault)
+		case "jobs":
+			jobsDone = true
+			if items == nil {
+				d.list(v, key, d.job)
+			}
+			for _, p := range items {
+				if list := d.read(p); d.err == nil && list != nil {
+					d.list(list, key, d.job)
+				}
+			}
+		}
+	})
+	if d.err == nil && (!jobsDone || len(d.file.Jobs) == 0) {
+		d.failAt(placeOf(body), "", "no jobs")
+	}
+}
+
+func (d *decoder) cluster(n ast.Node) {
+	c := &d.file.Cluster
+	names := []string{"trackers", "map_slots", "reduce_slots", "cores", "disk", "net"}
+	d.mapping(n, "cluster", names, func(key string, v ast.Node) {
+		switch key {
+		case "trackers":
+			c.Trackers = positive(d, v, key, d.count(v, key))
+		case "map_slots":
+			c.MapSlots = positive(d, v, key, d.count(v, key))
+		case "reduce_slots":
+			c.ReduceSlots = positive(d, v, key, d.count(v, key))
+		case "cores":
+			c.Cores = positive(d, v, key, d.count(v, key))
+		case "disk":
+			c.DiskBytes = positive(d, v, key, d.bytes(v, key))
+		case "net":
+			c.NetBytes = positive(d, v, key, d.bytes(v, key))
+		}
+	})
+	if slots := int64(max(1, c.Trackers)) * (int64(c.MapSlots) + int64(c.ReduceSlots)); slots > mostSlots {
+		d.fail(n, "cluster", "%d slots; at most %d", slots, mostSlots)
+	}
+}
+
+func (d *decoder) defaults(n ast.Node) {
+	names := []string{"slowstart", "map_time", "reduce_time"}
+	d.mapping(n, "defaults", names, func(key string, v ast.Node) {
+		switch key {
+		case "slowstart":
+			p := d.share(v, key)
+			if p > ppm.One {
+				d.fail(v, key, "%v is more than 1, the whole", p)
+			}
+			d.file.Defaults.Slowstart = &p
+		case "map_time":
+			d.file.Defaults.MapTime = d.times(v, key)
+		case "reduce_time":
+			d.file.Defaults.ReduceTime = d.times(v, key)
+		}
+	})
+}
+
+func (d *decoder) locality(n ast.Node) {
+	d.mapping(n, "locality", []string{"replicas", "group_trackers"}, func(key string, v ast.Node) {
+		switch key {
+		case "replicas":
+			d.file.Replicas = d.count(v, key)
+		case "group_trackers":
+			d.file.Groups = d.count(v, key)
+		}
+	})
+}
+
+func (d *decoder) user(n ast.Node) {
+	u := User{}
+	d.mapping(n, "user", []string{"name", "max_running_jobs"}, func(key string, v ast.Node) {
+		switch key {
+		case "name":
+			u.Name = d.name(v, key)
+			d.said.userAt = append(d.said.userAt, placeOf(v))
+		case "max_running_jobs":
+			u.MaxRunning = d.count(v, key)
+		}
+	})
+	d.must(n, "user", u.Name != "", "name")
+	d.file.Users = append(d.file.Users, u)
+}
+
+// must reports that a key is missing.
+func (d *decoder) must(n ast.Node, what string, given bool, key string) {
+	if d.err == nil && !given {
+		d.fail(d.resolve(n), what, "no %s", key)
+	}
+}
+
+func (d *decoder) pool(n ast.Node) {
+	p := Pool{Weight: ppm.One, PreemptAfter: -1, FairPreemptAfter: -1}
+	var maxMaps, maxReduces ast.Node
+	names := []string{"name", "weight", "min_maps", "min_reduces", "max_maps", "max_reduces", "max_running_jobs", "mode", "preempt_after", "fair_preempt_after"}
+	d.mapping(n, "pool", names, func(key string, v ast.Node) {
+		switch key {
+		case "name":
+			p.Name = d.name(v, key)
+			d.said.poolAt = append(d.said.poolAt, placeOf(v))
+		case "weight":
+			p.Weight = positive(d, v, key, d.share(v, key))
+		case "min_maps":
+			p.MinMaps = d.count(v, key)
+		case "min_reduces":
+			p.MinReduces = d.count(v, key)
+		case "max_maps":
+			p.MaxMaps, maxMaps = d.count(v, key), v
+		case "max_reduces":
+			p.MaxReduces, maxReduces = d.count(v, key), v
+		case "max_running_jobs":
+			p.MaxRunning = d.count(v, key)
+		case "mode":
+			p.FIFO = d.choice(v, key, []string{"fair", "fifo"}) == 1
+		case "preempt_after":
+			p.PreemptAfter = d.time(v, key)
+		case "fair_preempt_after":
+			p.FairPreemptAfter = d.time(v, key)
+		}
+	})
+	d.must(n, "pool", p.Name != "", "name")
+	if d.err == nil && p.MaxMaps > 0 && p.MinMaps > p.MaxMaps {
+		d.fail(maxMaps, "pool "+p.Name, "min_maps %d is over max_maps %d", p.MinMaps, p.MaxMaps)
+	}
+	if d.err == nil && p.MaxReduces > 0 && p.MinReduces > p.MaxReduces {
+		d.fail(maxReduces, "pool "+p.Name, "min_reduces %d is over max_reduces %d", p.MinReduces, p.MaxReduces)
+	}
+	d.file.Pools = append(d.file.Pools, p)
+}
+
+func (d *decoder) slow(n ast.Node) {
+	s, tracker, at := Slow{}, false, placeOf(n)
+	d.mapping(n, "slow", []string{"tracker", "factor"}, func(key string, v ast.Node) {
+		switch key {
+		case "tracker":
+			s.Tracker, tracker, at = d.count(v, key), true, placeOf(v)
+		case "factor":
+			s.Factor = positive(d, v, key, d.share(v, key))
+		}
+	})
+	d.must(n, "slow", tracker, "tracker")
+	d.must(n, "slow", s.Factor > 0, "factor")
+	d.file.Slow = append(d.file.Slow, s)
+	d.said.slowAt = append(d.said.slowAt, at)
+}
+
+func (d *decoder) fault(n ast.Node) {
+	f := Fault{Tracker: -1}
+	var task named
+	has := map[string]ast.Node{}
+	d.mapping(n, "fault", []string{"at", "tracker", "lost", "task", "fail"}, func(key string, v ast.Node) {
+		has[key] = v
+		switch key {
+		case "at":
+			f.At = d.time(v, key)
+		case "tracker":
+			f.Tracker = d.count(v, key)
+			task.at = placeOf(v)
+		case "lost":
+			f.Lost = d.yes(v, key)
+		case "task":
+			task = named{d.word(v, key), placeOf(v)}
+		case "fail":
+			f.Fail = positive(d, v, key, d.count(v, key))
+		}
+	})
+	switch {
+	case d.err != nil:
+		return
+	case has["tracker"] == nil && has["task"] == nil:
+		d.must(n, "fault", false, "tracker and no task")
+	case has["tracker"] != nil && has["task"] != nil:
+		d.fail(has["task"], "fault", "of a tracker or of a task, not of both")
+	case f.Lost == (f.Fail > 0) || has["tracker"] != nil && f.Fail > 0:
+		d.fail(d.resolve(n), "fault", "is one of {at: 50s, tracker: 3, lost: true}, {task: J01/m/7, fail: 2} and {at: 50s, task: J01/m/7, lost: true}")
+	case f.Lost && has["at"] == nil:
+		d.must(n, "fault", false, "at: when it is lost")
+	case !f.Lost && has["at"] != nil:
+		d.fail(has["at"], "at", "a task fails at the end of its time, so it has no at")
+	}
+	d.file.Faults = append(d.file.Faults, f)
+	d.said.faults = append(d.said.faults, task)
+}
+
+// times is one of 20s, {uniform: [25s, 35s]}, {lognormal: [20s, 0.3]} and
+// {list: [20s, 30s]}.
+func (d *decoder) times(n ast.Node, what string) (t Times) {
+	if _, ok := d.scalar(n); ok || d.err != nil {
+		return Constant(d.time(n, what))
+	}
+	d.mapping(n, what, []string{"uniform", "lognormal", "list"}, func(key string, v ast.Node) {
+		if t.Given() {
+			d.fail(v, what, "is one of a time, uniform, lognormal and list")
+		}
+		var items []ast.Node
+		d.list(v, key, func(item ast.Node) { items = append(items, item) })
+		switch {
+		case d.err != nil:
+		case key == "list":
+			t = Times{law: listed, list: make([]time.Duration, len(items))}
+			for i, item := range items {
+				t.list[i] = d.time(item, key)
+			}
+			if len(items) == 0 {
+				d.fail(v, key, "is empty")
+			}
+		case len(items) != 2:
+			d.fail(v, key, "has %d items; it is [least, most] or [median, sigma], as in uniform: [25s, 35s] and lognormal: [20s, 0.3]", len(items))
+		case key == "uniform":
+			t = Times{law: uniform, a: d.time(items[0], key), b: d.time(items[1], key)}
+			if d.err == nil && t.a > t.b {
+				d.fail(items[0], key, "%v is over %v", t.a, t.b)
+			}
+		default:
+			t = Times{law: lognormal, a: d.time(items[0], key), sigma: decode(d, items[1], key, parseSigma)}
+		}
+	})
+	if d.err == nil && !t.Given() {
+		d.fail(n, what, "is empty; write 20s or {uniform: [25s, 35s]}")
+	}
+	return t
+}

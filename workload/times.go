@@ -1,0 +1,72 @@
+package workload
+
+import (
+	"math/bits"
+	"time"
+)
+
+// Times are the durations of a job's tasks. The zero value: none given.
+type Times struct {
+	law   law
+	a, b  time.Duration // constant a; uniform a to b; lognormal of median a
+	sigma float64
+	list  []time.Duration
+}
+
+type law uint8
+
+const (
+	absent law = iota
+	constant
+	uniform
+	lognormal
+	listed
+)
+
+// Constant are times that are all d.
+func Constant(d time.Duration) Times { return Times{law: constant, a: d} }
+
+// Given reports whether there are any.
+func (t Times) Given() bool { return t.law != absent }
+
+// At is how long a task takes. It is a pure function: the draw is a hash of
+// the arguments, so it depends neither on other draws nor on the processor. A
+// list goes by task, and begins anew at its end. Times not given are 0.
+func (t Times) At(seed uint64, job int, reduce bool, task int) time.Duration {
+	switch t.law {
+	case uniform:
+		span, _ := bits.Mul64(draw(seed, job, reduce, task), uint64(t.b-t.a)+1)
+		return t.a + time.Duration(span)
+	case lognormal:
+		// The middle of one of 2^52 equal parts, so never 0 or 1.
+		u := (float64(draw(seed, job, reduce, task)>>12) + 0.5) / (1 << 52)
+		f := float64(t.a) * exp(float64(t.sigma*normalQuantile(u)))
+		if f >= float64(mostTime) {
+			return mostTime
+		}
+		return time.Duration(f)
+	case listed:
+		return t.list[task%len(t.list)]
+	}
+	return t.a
+}
+
+// draw is 64 random bits for a task.
+func draw(seed uint64, job int, reduce bool, task int) uint64 {
+	kind := uint64(0)
+	if reduce {
+		kind = 1
+	}
+	h := mix(seed)
+	h = mix(h ^ uint64(job))
+	h = mix(h ^ kind)
+	return mix(h ^ uint64(task))
+}
+
+// mix is a step of splitmix64.
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}

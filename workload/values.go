@@ -1,0 +1,122 @@
+package workload
+
+import (
+	"math"
+	"math/bits"
+	"strconv"
+	"strings"
+	"time"
+
+	"mrlocal/internal/ppm"
+)
+
+const (
+	// mostTime bounds every time of a file, so that sums of them are never too
+	// large for a time.Duration.
+	mostTime = 100_000 * time.Hour
+
+	// mostCount bounds every count; ids of tasks and trackers are 32 bits.
+	mostCount = math.MaxInt32
+
+	// mostSlots bounds the slots of a cluster, and mostTasks the tasks of all
+	// jobs together: beyond, a slip of the keyboard would take all memory.
+	mostSlots = 10_000_000
+	mostTasks = 1_000_000_000
+)
+
+// A parser returns a problem instead of an error, because the place is added
+// by who knows it; "" is none.
+
+func parseCount(text string) (n int, problem string) {
+	if strings.HasPrefix(text, "-") {
+		return 0, quote(text) + " is negative"
+	}
+	v, err := strconv.ParseUint(text, 10, 64)
+	switch {
+	case err != nil && strings.Trim(text, "0123456789") != "":
+		return 0, quote(text) + " is not a whole number"
+	case err != nil || v > mostCount:
+		return 0, quote(text) + " is too large; at most " + strconv.Itoa(mostCount)
+	}
+	return int(v), ""
+}
+
+func parseTime(text string) (d time.Duration, problem string) {
+	d, err := time.ParseDuration(text)
+	switch {
+	case err != nil && text != "" && strings.Trim(text, "0123456789.") == "":
+		return 0, quote(text) + " has no unit; write 250ms or 20s"
+	case err != nil:
+		return 0, quote(text) + " is not a time; write 250ms or 20s"
+	case d < 0:
+		return 0, quote(text) + " is negative"
+	case d > mostTime:
+		return 0, quote(text) + " is too long; at most " + mostTime.String()
+	}
+	return d, ""
+}
+
+func parseShare(text string) (p ppm.Share, problem string) {
+	if strings.HasPrefix(text, "-") {
+		return 0, quote(text) + " is negative"
+	}
+	p, err := ppm.Parse(text)
+	switch {
+	case err != nil:
+		_, why, _ := strings.Cut(err.Error(), "\": ")
+		return 0, quote(text) + ": " + why
+	case p > 1_000_000*ppm.One:
+		return 0, quote(text) + " is too large; at most 1000000"
+	}
+	return p, ""
+}
+
+// parseBytes reads 4096, 64MiB, 100MB (decimal), 1.5G (binary).
+func parseBytes(text string) (n int64, problem string) {
+	const letters = "KMGTPE"
+	if strings.HasPrefix(text, "-") {
+		return 0, quote(text) + " is negative"
+	}
+	wrong := quote(text) + " is not a size; write 64MiB, 100MB or 1G"
+	end := strings.LastIndexAny(text, "0123456789.") + 1
+	number, unit := text[:end], strings.ToUpper(strings.TrimPrefix(text[end:], " "))
+	share, err := ppm.Parse(number)
+	if err != nil {
+		return 0, wrong
+	}
+	scale, power := uint64(1), 0
+	if unit != "" && unit != "B" {
+		if power = strings.IndexByte(letters, unit[0]) + 1; power == 0 {
+			return 0, wrong
+		}
+		base := uint64(1024)
+		switch unit[1:] {
+		case "", "I", "IB":
+		case "B":
+			base = 1000
+		default:
+			return 0, wrong
+		}
+		for range power {
+			scale *= base
+		}
+	}
+	hi, lo := bits.Mul64(uint64(share), scale)
+	if hi >= uint64(ppm.One) {
+		return 0, quote(text) + " is too large"
+	}
+	bytes, _ := bits.Div64(hi, lo, uint64(ppm.One))
+	if bytes > math.MaxInt64 {
+		return 0, quote(text) + " is too large"
+	}
+	return int64(bytes), ""
+}
+
+func parseSigma(text string) (sigma float64, problem string) {
+	const most = 5 * ppm.One // a task in a thousand takes e^15 times as long
+	p, problem := parseShare(text)
+	if problem == "" && p > most {
+		return 0, quote(text) + " is too large; at most " + most.String()
+	}
+	return float64(p) / float64(ppm.One), problem
+}

@@ -1,0 +1,211 @@
+package workload
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+)
+
+// The YAML parser takes some 90 bytes of memory for each byte of a file, so a
+// file is read in pieces: the items of a top-level `jobs:` in block style, a
+// piece of at least pieceBytes at a time, and the rest, which is short. YAML's
+// indentation makes the cut safe: whatever stands inside an item is indented
+// deeper than the item's dash.
+const pieceBytes = 64 << 10
+
+// piece is a part of a file. Lines from after on stand skip lines further
+// down in the file than in text.
+type piece struct {
+	text        string
+	after, skip int
+}
+
+// cut takes a file apart. Without a jobs section in block style, items is
+// empty and rest is all.
+func cut(text string, bytes int) (rest piece, items []piece) {
+	head, n := -1, 0 // the end of the line `jobs:`, and its number
+	for at, end := 0, 0; at < len(text) && head < 0; at = end {
+		end = lineEnd(text, at)
+		n++
+		if after, ok := strings.CutPrefix(text[at:end], "jobs:"); ok && insignificant(after) {
+			head = end
+		}
+	}
+	if head < 0 {
+		return piece{text: text}, nil
+	}
+	indent, line := -1, n
+	start, startLine := head, n // of the piece
+	tail := len(text)
+	for at, end := head, head; at < len(text); at = end {
+		end = lineEnd(text, at)
+		line++
+		if insignificant(text[at:end]) {
+			continue
+		}
+		spaces, dash := itemAt(text[at:end])
+		if indent < 0 {
+			indent = spaces
+		}
+		if spaces < indent || spaces == indent && !dash {
+			tail, line = at, line-1
+			break
+		}
+		if spaces == indent && at-start >= bytes {
+			items = append(items, piece{text: text[start:at], skip: startLine})
+			start, startLine = at, line-1
+		}
+	}
+	if indent < 0 || start == tail || !startsItem(text[head:tail]) {
+		return piece{text: text}, nil
+	}
+	items = append(items, piece{text: text[start:tail], skip: startLine})
+	return piece{text: text[:head] + text[tail:], after: n, skip: line - n}, items
+}
+
+func lineEnd(text string, at int) int {
+	if i := strings.IndexByte(text[at:], '\n'); i >= 0 {
+		return at + i + 1
+	}
+	return len(text)
+}
+
+// insignificant lines are blank or a comment.
+func insignificant(line string) bool {
+	line = strings.TrimLeft(line, " \t\r\n")
+	return line == "" || line[0] == '#'
+}
+
+// itemAt is where a line begins, and whether with the dash of an item.
+func itemAt(line string) (spaces int, dash bool) {
+	rest := strings.TrimLeft(line, " ")
+	after, dash := strings.CutPrefix(rest, "-")
+	return len(line) - len(rest), dash && strings.TrimLeft(after, " \t\r\n") != after
+}
+
+func startsItem(text string) bool {
+	for at, end := 0, 0; at < len(text); at = end {
+		end = lineEnd(text, at)
+		if !insignificant(text[at:end]) {
+			_, dash := itemAt(text[at:end])
+			return dash
+		}
+	}
+	return false
+}
+
+// read parses a piece. It is nil where there is nothing in it.
+func (d *decoder) read(p piece) (body ast.Node) {
+	defer func() {
+		if r := recover(); r != nil { // the parser has bugs of its own
+			d.failAt(Pos{p.skip + 1, 1}, "", "not YAML that can be read: %v", clean(fmt.Sprint(r)))
+			body = nil
+		}
+	}()
+	tokens := lexer.Tokenize(p.text)
+	for _, t := range tokens {
+		if t.Position.Line > p.after {
+			t.Position.Line += p.skip
+		}
+	}
+	if t := tooDeep(tokens); t != nil {
+		d.failAt(posOf(t), "", "nested too deeply")
+		return nil
+	}
+	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
+	if err != nil {
+		var e yaml.Error
+		at, what := Pos{p.skip + 1, 1}, clean(err.Error())
+		if errors.As(err, &e) {
+			what = clean(e.GetMessage())
+			if t := e.GetToken(); t != nil {
+				at = posOf(t)
+			}
+		}
+		d.failAt(at, "", "not YAML: %s", what)
+		return nil
+	}
+	for _, doc := range file.Docs {
+		if doc.Body == nil || doc.Body.Type() == ast.DirectiveType || doc.Body.Type() == ast.CommentType {
+			continue
+		}
+		if body != nil {
+			d.fail(doc.Body, "", "a second document; a workload is one")
+			return nil
+		}
+		body = doc.Body
+	}
+	return body
+}
+
+// clean makes one line of a message of the YAML parser.
+func clean(message string) string {
+	line, _, _ := strings.Cut(message, "\n")
+	return strings.TrimSpace(strings.ToValidUTF8(line, "?"))
+}
+
+// tooDeep finds where a file nests deeper than any workload does. The parser
+// calls itself for every level, and Go can not recover from a full stack.
+func tooDeep(tokens token.Tokens) *token.Token {
+	const (
+		mostFlow   = 50   // brackets in brackets
+		mostLine   = 50   // dashes, question marks and colons of a line outside of brackets
+		mostRun    = 100  // of these, anchors and tags with no word between them
+		mostIndent = 1000 // of the first word of a line
+	)
+	flow, line, run, lastLine := 0, 0, 0, 0
+	for _, t := range tokens {
+		if t.Position.Line != lastLine {
+			lastLine, line = t.Position.Line, 0
+			if flow == 0 && t.Position.Column > mostIndent && t.Type != token.CommentType {
+				return t
+			}
+		}
+		run++
+		switch t.Type {
+		case token.SequenceStartType, token.MappingStartType:
+			flow++
+		case token.SequenceEndType, token.MappingEndType:
+			flow = max(0, flow-1)
+		case token.SequenceEntryType, token.MappingKeyType, token.MappingValueType:
+			if flow == 0 {
+				line++
+			}
+		case token.AnchorType, token.AliasType, token.TagType, token.CollectEntryType:
+		default:
+			if t.Prev == nil || t.Prev.Type != token.AnchorType { // not an anchor's name
+				run = 0
+			}
+		}
+		if flow > mostFlow || line > mostLine || run > mostRun {
+			return t
+		}
+	}
+	return nil
+}
+
+func posOf(t *token.Token) Pos { return Pos{t.Position.Line, t.Position.Column} }
+
+// placeOf is where a node begins.
+func placeOf(n ast.Node) Pos {
+	switch v := n.(type) {
+	case *ast.MappingNode:
+		if !v.IsFlowStyle && len(v.Values) > 0 {
+			return placeOf(v.Values[0].Key)
+		}
+	case *ast.MappingValueNode:
+		return placeOf(v.Key)
+	}
+	if n != nil {
+		if t := n.GetToken(); t != nil && t.Position != nil {
+			return posOf(t)
+		}
+	}
+	return Pos{1, 1}
+}
