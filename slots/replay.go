@@ -160,8 +160,12 @@ func (r *replay) tell(e *trace.Event) (*Difference, error) {
 }
 
 // end is what a whole replay says: the file's own end, then facts that differ
-// without a decision that does.
+// without a decision that does. In a file that is cut short the last decisions
+// may be missing; that is no difference.
 func (r *replay) end(err error) (*Difference, error) {
+	if errors.Is(err, trace.ErrCut) {
+		return nil, err
+	}
 	if r.at < len(r.made) {
 		return r.differ("", r.text(&r.made[r.at])), nil
 	}
