@@ -1,0 +1,270 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"mrlocal/slots"
+	"mrlocal/slots/setup"
+	"mrlocal/workload"
+)
+
+// driver is one run: what will happen, what runs on each slot, how each job
+// stands. It tells its Ledger facts and obeys it.
+type driver struct {
+	file   *workload.File
+	o      *Options
+	ledger *slots.Ledger
+	agenda agenda
+	now    time.Duration
+
+	slots    []running
+	where    map[slots.Attempt]slots.SlotID // looked up only
+	trackers []tracker
+	jobs     []jobRun // as in the file
+	fileJob  []int32  // by JobID: place in the file
+	failing  map[taskKey]int32
+
+	live         int // attempts that the Ledger thinks run
+	left         int // jobs that have not ended
+	active       int // of them, submitted
+	faultsLeft   int
+	trackersLost int
+	quiet        int // trackers that are there and do not beat
+	coming       int // submissions and faults on the agenda
+
+	wakeAt    time.Duration     // of the wake-up on the agenda; negative: none
+	woken     bool              // a wake-up is due at this instant
+	beats     []slots.TrackerID // trackers that beat at this instant
+	idle      int               // steps in a row that brought nothing
+	idleSince time.Duration
+	patience  time.Duration // how long a policy may wait with nothing running
+}
+
+// jobRun is how a job of the file stands.
+type jobRun struct {
+	spec    slots.JobSpec
+	id      slots.JobID // -1: not submitted
+	waits   int32       // jobs that must end before
+	blame   int32       // the first of them, in the file, that did not succeed; -1: none
+	due     bool        // its time has come
+	ended   bool
+	faulty  bool // some task has attempts that shall fail
+	placed  bool // its maps' input has a place
+	next    []int32
+	flow    flow
+	copying list
+}
+
+// taskKey names a task of the file.
+type taskKey struct {
+	job, task int32
+	kind      slots.Kind
+}
+
+func newDriver(f *workload.File, o *Options, l *slots.Ledger) *driver {
+	c := l.Config()
+	d := &driver{
+		file: f, o: o, ledger: l, slots: make([]running, len(c.Slots)), jobs: make([]jobRun, len(f.Jobs)), left: len(f.Jobs), wakeAt: -1,
+		where: map[slots.Attempt]slots.SlotID{}, failing: map[taskKey]int32{},
+		patience: 4*o.LocalityDelay + 2*o.Heartbeat,
+	}
+	for i, s := range c.Slots {
+		for int(s.Tracker) >= len(d.trackers) {
+			d.trackers = append(d.trackers, tracker{speed: slots.One})
+		}
+		t := &d.trackers[s.Tracker]
+		t.slots = append(t.slots, s.ID)
+		d.slots[i] = running{tracker: s.Tracker}
+	}
+	d.quiet = len(d.trackers)
+	for _, s := range f.Slow {
+		d.trackers[s.Tracker].speed = s.Factor
+	}
+	for i := range f.Jobs {
+		d.jobs[i] = d.newJob(i, &c)
+	}
+	for i := range f.Jobs {
+		for _, before := range f.Jobs[i].After {
+			d.jobs[before].next = append(d.jobs[before].next, int32(i))
+		}
+	}
+	return d
+}
+
+func (d *driver) newJob(i int, c *slots.Config) jobRun {
+	w := &d.file.Jobs[i]
+	j := jobRun{spec: setup.JobSpec(d.file, i), id: -1, waits: int32(len(w.After)), blame: -1, copying: list{none, none}}
+	j.placed = c.Replicas > 0 && !j.spec.Unplaced
+	j.flow = flow{maps: j.spec.Maps, reduces: int64(j.spec.Reduces)}
+	if d.o.Cost == costL1 {
+		j.flow.mapBytes, j.flow.perSecond = w.MapOutputBytes, d.file.Cluster.NetBytes
+	}
+	return j
+}
+
+// plan puts on the agenda what the file says will happen, in its order.
+func (d *driver) plan() {
+	d.coming = len(d.jobs)
+	for i := range d.jobs {
+		d.agenda.push(d.file.Jobs[i].Submit, submitJob, int32(i), 0)
+	}
+	for i, x := range d.file.Faults {
+		if x.Tracker < 0 && !x.Lost {
+			kind := slots.Map
+			if x.Reduce {
+				kind = slots.Reduce
+			}
+			d.jobs[x.Job].faulty = true
+			key := taskKey{int32(x.Job), int32(x.Task), kind}
+			d.failing[key] = max(d.failing[key], int32(x.Fail))
+			continue
+		}
+		d.faultsLeft++
+		d.coming++
+		d.agenda.push(x.At, strike, int32(i), 0)
+	}
+}
+
+// due: the submit time of a job of the file has come.
+func (d *driver) due(i int32) {
+	d.jobs[i].due = true
+	d.submit(i)
+}
+
+// submit submits job i where its time has come and all that it waits for has
+// ended, and whatever may be submitted because of that. A job behind one that
+// did not succeed is submitted and aborted, so that events and report show it.
+func (d *driver) submit(i int32) {
+	ready := []int32{i}
+	for len(ready) > 0 {
+		i, ready = ready[0], ready[1:]
+		j := &d.jobs[i]
+		if !j.due || j.waits > 0 || j.id >= 0 {
+			continue
+		}
+		j.id = d.ledger.Submit(d.now, j.spec)
+		d.fileJob = append(d.fileJob, i)
+		d.active++
+		d.idle = 0
+		if j.blame >= 0 {
+			d.ledger.Abort(d.now, j.id)
+			d.o.Note(fmt.Sprintf("job %s does not start: %s", j.spec.Name, d.blamed(j)))
+		}
+		ready = d.ended(ready, i)
+	}
+	d.startBeats()
+}
+
+func (d *driver) blamed(j *jobRun) string {
+	b, did := &d.jobs[j.blame], "failed"
+	if d.ledger.JobState(b.id) == slots.Killed {
+		did = "was killed"
+	}
+	return fmt.Sprintf("it comes after job %s, which %s", b.spec.Name, did)
+}
+
+// settle follows every fact about job i of the file: jobs may have ended.
+func (d *driver) settle(i int32) {
+	if d.ledger.Active() == d.active {
+		return
+	}
+	for _, next := range d.ended(nil, i) {
+		d.submit(next)
+	}
+}
+
+// ended books the jobs that have ended and appends those that may be submitted
+// now: job i, as a rule; where that does not explain it (the end of one job lets
+// in another that has nothing to do), all are looked at.
+func (d *driver) ended(ready []int32, i int32) []int32 {
+	ready = d.book(ready, i)
+	if d.ledger.Active() != d.active {
+		for other := range d.jobs {
+			ready = d.book(ready, int32(other))
+		}
+	}
+	return ready
+}
+
+func (d *driver) book(ready []int32, i int32) []int32 {
+	j := &d.jobs[i]
+	if j.id < 0 || j.ended || d.ledger.JobState(j.id) == slots.Running {
+		return ready
+	}
+	j.ended = true
+	j.flow.byPlace = nil
+	d.active--
+	d.left--
+	for _, next := range j.next {
+		n := &d.jobs[next]
+		n.waits--
+		if n.blame < 0 && d.ledger.JobState(j.id) != slots.Succeeded {
+			n.blame = i
+		}
+		if n.waits == 0 {
+			ready = append(ready, next)
+		}
+	}
+	return ready
+}
+
+// strike is a fault of the file: a tracker or a committed map output is lost.
+func (d *driver) strike(x *workload.Fault) {
+	d.faultsLeft--
+	d.idle = 0
+	if x.Tracker >= 0 {
+		d.lose(slots.TrackerID(x.Tracker))
+		return
+	}
+	j := &d.jobs[x.Job]
+	if j.id < 0 || j.ended {
+		return
+	}
+	d.ledger.LostOutput(d.now, j.id, slots.TaskID(x.Task))
+	d.dropped(j, func(a *available) bool { return a.task == slots.TaskID(x.Task) })
+	d.settle(int32(x.Job))
+}
+
+// lose loses a tracker with all that runs there and all map outputs on it.
+func (d *driver) lose(t slots.TrackerID) {
+	tr := &d.trackers[t]
+	if tr.lost {
+		return
+	}
+	tr.lost = true
+	if !tr.beating {
+		d.quiet--
+	}
+	d.trackersLost++
+	tr.untold = nil
+	for _, id := range tr.slots {
+		if d.slots[id].stage != nothing {
+			d.forget(id)
+		}
+	}
+	d.ledger.Lost(d.now, t)
+	for _, i := range d.fileJob {
+		if j := &d.jobs[i]; !j.ended && j.spec.Reduces > 0 {
+			d.dropped(j, func(a *available) bool { return a.tracker == t })
+		}
+	}
+	if len(d.fileJob) > 0 {
+		d.settle(d.fileJob[0])
+	}
+}
+
+// dropped takes lost outputs out of a job's flow, as far as the Ledger has lost
+// them: reduces that copy must wait.
+func (d *driver) dropped(j *jobRun, lost func(a *available) bool) {
+	done, _ := d.ledger.JobTasks(j.id, slots.Map)
+	if done >= j.flow.there {
+		return
+	}
+	if j.flow.complete() {
+		for id := j.copying.first; id != none; id = d.slots[id].next {
+			d.slots[id].gen++ // its copy will not be complete then
+		}
+	}
+	j.flow.drop(done, lost)
+}

@@ -1,0 +1,232 @@
+package sim_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"mrlocal/sim"
+	"mrlocal/slots"
+	"mrlocal/trace"
+)
+
+// two is a cluster of two trackers of one map and one reduce slot each.
+const two = "cluster: {trackers: 2, map_slots: 1, reduce_slots: 1}"
+
+func TestFaultsTakeTheTimeTheyTake(t *testing.T) {
+	for name, c := range map[string]struct {
+		lines  []string
+		policy string
+		want   float64
+		state  string
+	}{
+		"two attempts fail at their ends, the third commits": {
+			[]string{"cluster: {trackers: 1, map_slots: 2, reduce_slots: 1}", "faults: [{task: J/m/0, fail: 2}]", "jobs: [{name: J, maps: 1, reduces: 1, map_time: 10s, reduce_time: 5s}]"},
+			"fair", 35, "succeeded"},
+		"four attempts fail, and with them the job": {
+			[]string{"cluster: {trackers: 1, map_slots: 2, reduce_slots: 1}", "faults: [{task: J/m/0, fail: 4}]", "jobs: [{name: J, maps: 1, reduces: 1, map_time: 10s, reduce_time: 5s}]"},
+			"fair", 40, "failed"},
+		"a reduce that fails copies and reduces again": {
+			[]string{"cluster: {trackers: 1, map_slots: 2, reduce_slots: 1}", "faults: [{task: J/r/0, fail: 1}]", "jobs: [{name: J, maps: 1, reduces: 1, map_time: 10s, reduce_time: 5s}]"},
+			"fair", 20, "succeeded"},
+		// 0-4 maps 0 and 1, 4- maps 2 and 3; at 5 tracker 1 takes map 3 and the output of map 1 with it; 8-16 both again, 16-20 the reduce.
+		"a lost tracker takes its attempts and its map outputs with it": {
+			[]string{two, "faults: [{at: 5s, tracker: 1, lost: true}]", "jobs: [{name: J, maps: 4, reduces: 1, map_time: 4s, reduce_time: 4s}]"},
+			"fair", 20, "succeeded"},
+		// As before, but what is lost at 5 is only the output of map 1, and both trackers go on: 8-12 map 1, 12-16 the reduce.
+		"a lost output is made again": {
+			[]string{two, "faults: [{at: 5s, task: J/m/1, lost: true}]", "jobs: [{name: J, maps: 4, reduces: 1, map_time: 4s, reduce_time: 4s}]"},
+			"fair", 16, "succeeded"},
+		"an output that is not there yet cannot be lost": {
+			[]string{two, "faults: [{at: 3s, task: J/m/1, lost: true}]", "jobs: [{name: J, maps: 4, reduces: 1, map_time: 4s, reduce_time: 4s}]"},
+			"fair", 12, "succeeded"},
+		"a job without reduces does not need its outputs any more": {
+			[]string{two, "faults: [{at: 5s, tracker: 1, lost: true}]", "jobs: [{name: J, maps: 3, map_time: 4s}]"},
+			"fair", 8, "succeeded"},
+		// Copied and past its copy at 8, the reduce needs map 0 no more.
+		"a reduce that has copied everything does not mind": {
+			[]string{two, "faults: [{at: 9s, task: J/m/0, lost: true}]", "jobs: [{name: J, maps: 4, reduces: 1, map_time: 4s, reduce_time: 4s}]"},
+			"fair", 12, "succeeded"},
+		// Tracker 1 is at a quarter of the speed: map 1 takes 16 s there.
+		"a slow tracker takes longer": {
+			[]string{two, "slow: [{tracker: 1, factor: 0.25}]", "jobs: [{name: J, maps: 3, map_time: 4s}]"},
+			"fair", 16, "succeeded"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, _, _ := recorded(t, parse(t, c.lines...), sim.Options{Policy: named(t, c.policy)})
+			if seconds(r) != c.want || r.Jobs[0].State != c.state {
+				t.Errorf("%v s, %s; want %v s, %s", seconds(r), r.Jobs[0].State, c.want, c.state)
+			}
+		})
+	}
+}
+
+// TestOutputsOfLostMapsAreCopiedAgain is L1: 2 maps of 10 s, each 10 s of
+// copying for the only reduce, which waits from the start. Undisturbed it has
+// copied at 30 and ends at 35. Map 0's output is lost at 15 and there again at
+// 20; as the newest it is copied last, from 20 to 30 or later.
+func TestOutputsOfLostMapsAreCopiedAgain(t *testing.T) {
+	for _, c := range []struct {
+		lostAt string
+		want   float64
+	}{
+		{"", 35},
+		{"faults: [{at: 15s, task: J/m/0, lost: true}]", 40}, // there at 25: copied from 25 to 35
+		{"faults: [{at: 29s, task: J/m/0, lost: true}]", 54}, // there at 39
+		{"faults: [{at: 31s, task: J/m/0, lost: true}]", 35}, // too late to matter
+	} {
+		lines := []string{"cluster: {trackers: 1, map_slots: 2, reduce_slots: 1, net: 1MB}", "defaults: {slowstart: 0}",
+			"jobs: [{name: J, maps: 2, reduces: 1, map_time: 10s, reduce_time: 5s, map_output: 10MB}]"}
+		if c.lostAt != "" {
+			lines = append(lines, c.lostAt)
+		}
+		r, events, _ := recorded(t, parse(t, lines...), sim.Options{Policy: named(t, "fair"), Cost: "l1"})
+		if seconds(r) != c.want {
+			t.Errorf("%q: %v s, want %v s", c.lostAt, seconds(r), c.want)
+		}
+		for _, e := range events {
+			if e.Op == trace.OpFinish && e.Kind == trace.Reduce && (e.A != 20_000_000 || e.D != 20_000_000 || e.E != 20e9) {
+				t.Errorf("%q: the reduce reports %d bytes in, %d copied in %d ns", c.lostAt, e.A, e.D, e.E)
+			}
+			if e.Op == trace.OpFinish && e.Kind == trace.Map && e.Has(trace.OK) && e.B != 10_000_000 {
+				t.Errorf("%q: a map reports %d bytes out", c.lostAt, e.B)
+			}
+		}
+	}
+}
+
+// TestLostTrackersEndDeterministically: jobs that lend everything lose half of
+// the trackers while reduces wait on map slots; all ends (SPEC A9), twice the
+// same.
+func TestLostTrackersEndDeterministically(t *testing.T) {
+	lines := []string{"cluster: {trackers: 4, map_slots: 2, reduce_slots: 1, net: 1MB}", "defaults: {slowstart: 0.05}",
+		"faults: [{at: 30s, tracker: 1, lost: true}, {at: 61s, tracker: 3, lost: true}, {at: 62s, task: J0/m/3, lost: true}]", "jobs:"}
+	for i := range 4 {
+		lines = append(lines, fmt.Sprintf("  - {name: J%d, maps: 20, reduces: 12, submit: %ds, map_time: {uniform: [5s, 15s]}, reduce_time: {uniform: [5s, 9s]}, map_output: 2MB}", i, 3*i))
+	}
+	f := parse(t, lines...)
+	for _, name := range policies() {
+		for _, cost := range []string{"l0", "l1"} {
+			r, _, file := recorded(t, f, sim.Options{Policy: named(t, name), Cost: cost})
+			_, _, again := recorded(t, f, sim.Options{Policy: named(t, name), Cost: cost})
+			if string(file) != string(again) {
+				t.Errorf("%s, %s: two runs differ", name, cost)
+			}
+			for _, j := range r.Jobs {
+				if j.State != "succeeded" {
+					t.Errorf("%s, %s: job %s %s", name, cost, j.Name, j.State)
+				}
+			}
+		}
+	}
+}
+
+// TestAJobBehindOneThatFailsDoesNotStart, nor one behind that; one behind a job
+// that succeeds does, when it has ended and its own time has come.
+func TestAJobBehindOneThatFailsDoesNotStart(t *testing.T) {
+	f := parse(t, "cluster: {trackers: 1, map_slots: 4, reduce_slots: 1}", "faults: [{task: bad/m/0, fail: 4}]", "defaults: {map_time: 10s}", "jobs:",
+		"  - {name: third, maps: 1, after: [second]}",
+		"  - {name: bad, maps: 1}",
+		"  - {name: second, maps: 1, after: [good, bad]}",
+		"  - {name: good, maps: 1}",
+		"  - {name: soon, maps: 1, after: [good]}",
+		"  - {name: late, maps: 1, after: [good], submit: 25s}")
+	var notes []string
+	r, _, _ := recorded(t, f, sim.Options{Policy: named(t, "fair"), Note: func(s string) { notes = append(notes, s) }})
+	for name, want := range map[string]struct {
+		state                 string
+		submit, start, finish float64
+		cause                 string
+	}{
+		"good":   {"succeeded", 0, 0, 10, ""},
+		"soon":   {"succeeded", 10, 10, 20, ""},
+		"late":   {"succeeded", 25, 25, 35, ""},
+		"bad":    {"failed", 0, 0, 40, "map 0 failed 4 times"},
+		"second": {"killed", 40, -1e-9, 40, "it comes after job bad, which failed"},
+		"third":  {"killed", 40, -1e-9, 40, "it comes after job second, which was killed"},
+	} {
+		j := job(t, r, name)
+		if j.State != want.state || j.SubmitS != want.submit || j.StartS != want.start || j.FinishS != want.finish || j.Error != want.cause {
+			t.Errorf("%s: %+v, want %+v", name, j, want)
+		}
+	}
+	if all := strings.Join(notes, "\n"); !strings.Contains(all, "job second does not start: it comes after job bad, which failed") {
+		t.Errorf("notes: %s", all)
+	}
+}
+
+// TestAJobMayHaveNoMapsOrNoReduces, or nothing to do at all.
+func TestAJobMayHaveNoMapsOrNoReduces(t *testing.T) {
+	f := parse(t, "cluster: {trackers: 1, map_slots: 2, reduce_slots: 1}", "defaults: {map_time: 10s, reduce_time: 5s}", "jobs:",
+		"  - {name: reduces, reduces: 2, maps: 1}", "  - {name: maps, maps: 3}", "  - {name: none, maps: 1, after: [maps]}", "  - {name: last, maps: 1, after: [none]}")
+	f.Jobs[0].Maps, f.Jobs[2].Maps = 0, 0 // as a file may not say
+	for _, cost := range []string{"l0", "l1"} {
+		r, _, _ := recorded(t, f, sim.Options{Policy: named(t, "fair"), Cost: cost})
+		for name, finish := range map[string]float64{"reduces": 10, "maps": 20, "none": 20, "last": 30} {
+			if j := job(t, r, name); j.State != "succeeded" || j.FinishS != finish {
+				t.Errorf("%s, %s: %s at %v s, want %v s", cost, name, j.State, j.FinishS, finish)
+			}
+		}
+	}
+}
+
+// TestARunThatCannotGoOnSaysWhy: never a loop, never success.
+func TestARunThatCannotGoOnSaysWhy(t *testing.T) {
+	work := "jobs: [{name: first, maps: 1, map_time: 1s}, {name: J, maps: 3, reduces: 2, submit: 1s, map_time: 4s, reduce_time: 4s}]"
+	lost := parse(t, two, "faults: [{at: 2s, tracker: 0, lost: true}, {at: 3s, tracker: 1, lost: true}]", work)
+	for _, c := range []struct {
+		name string
+		o    sim.Options
+		want []string
+		file []string
+	}{
+		{"all trackers are lost", sim.Options{Policy: named(t, "fair")}, []string{"stalled at 3s", "job J has 3 maps and 2 reduces to do", "every tracker is lost"}, nil},
+		{"the same under a heartbeat", sim.Options{Policy: named(t, "fair"), Heartbeat: 1e9}, []string{"job J has 3 maps and 2 reduces to do", "every tracker is lost"}, nil},
+		{"a policy that starts nothing", sim.Options{Policy: idler{}}, []string{"job first has 1 maps", "idler starts none of them, with 2 map and 2 reduce slots idle"}, []string{two, work}},
+		{"the same under a heartbeat, though it beats", sim.Options{Policy: idler{}, Heartbeat: 1e9}, []string{"job first has 1 maps", "idler starts none of them"}, []string{two, work}},
+		{"a policy that always wants to be woken", sim.Options{Policy: idler{wake: 1e6}}, []string{"job first has 1 maps", "idler starts none of them"}, []string{two, work}},
+		{"a policy that kills what it starts", sim.Options{Policy: killer{}}, []string{"killer kills and starts without end at 0s"}, []string{two, work}},
+	} {
+		f := lost
+		if c.file != nil {
+			f = parse(t, c.file...)
+		}
+		r, err := sim.Run(t.Context(), f, c.o)
+		if err == nil || r == nil || r.Error != err.Error() {
+			t.Errorf("%s: %v, report %+v", c.name, err, r)
+			continue
+		}
+		for _, want := range c.want {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v: want %q", c.name, err, want)
+			}
+		}
+	}
+}
+
+// idler grants nothing; where wake is set it asks to be woken so much later.
+type idler struct{ wake int64 }
+
+func (idler) Name() string { return "idler" }
+
+func (p idler) Decide(v *slots.View, d *slots.Decision) {
+	if p.wake > 0 {
+		d.WakeAt(v.Now() + 1e6)
+	}
+}
+
+// killer starts job 0's map and kills it at once.
+type killer struct{}
+
+func (killer) Name() string { return "killer" }
+
+func (killer) Decide(v *slots.View, d *slots.Decision) {
+	if v.FreeHome(v.Tracker(), slots.Map) > 0 && v.Job(0).Pending(slots.Map) > 0 {
+		d.Grant(slots.Grant{Slot: slots.NoSlot, Job: 0, Kind: slots.Map, Task: slots.NoTask})
+	}
+	for id := range slots.SlotID(v.Slots()) {
+		if v.Slot(id).Busy {
+			d.Reclaim(id)
+		}
+	}
+}

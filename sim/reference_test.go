@@ -1,0 +1,224 @@
+package sim_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"mrlocal/sim"
+	"mrlocal/slots"
+	"mrlocal/slots/policy"
+)
+
+// TestMakespanOfOneJobIsThePapersFormula is D14 under every policy:
+// ceil(N_M/S_M)·t_M + ceil(N_R/S_R)·t_R with typed slots, and with S_M+S_R below
+// both where slots are lent, for any numbers.
+func TestMakespanOfOneJobIsThePapersFormula(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		draw := func(name string, least, most int) int { return rapid.IntRange(least, most).Draw(rt, name) }
+		sm, sr, nm, nr := draw("map slots", 1, 20), draw("reduce slots", 1, 20), draw("maps", 1, 100), draw("reduces", 0, 60)
+		tm, tr := draw("map time", 1, 50), draw("reduce time", 1, 50)
+		trackers := 1
+		if sm%3 == 0 && sr%3 == 0 && draw("trackers", 0, 1) == 1 {
+			trackers = 3 // the formula knows the cluster's slots only
+		}
+		f := parse(t, fmt.Sprintf("cluster: {trackers: %d, map_slots: %d, reduce_slots: %d}", trackers, sm/trackers, sr/trackers),
+			"jobs:", fmt.Sprintf("  - {name: J, maps: %d, reduces: %d, map_time: %dms, reduce_time: %dms}", nm, nr, tm, tr))
+		waves := func(n, s int) int { return (n + s - 1) / s }
+		typed := waves(nm, sm)*tm + waves(nr, sr)*tr
+		lent := waves(nm, sm+sr)*tm + waves(nr, sm+sr)*tr
+		for _, name := range policies() {
+			want := lent
+			if name == "fifo" || name == "fair" {
+				want = typed
+			}
+			if got := seconds(run(t, f, sim.Options{Policy: named(t, name)})); got != (time.Duration(want) * time.Millisecond).Seconds() {
+				rt.Fatalf("%s: %v s, want %d ms", name, got, want)
+			}
+		}
+	})
+}
+
+// TestWaves is N2: the waves of each job of Table I, as makespans from which
+// both numbers can be read.
+func TestWaves(t *testing.T) {
+	want := [20][4]int{ // typed: map waves, reduce waves; lent: the same
+		{2, 2, 2, 1}, {4, 12, 3, 2}, {6, 7, 5, 2}, {8, 6, 6, 1}, {6, 12, 5, 2}, {1, 1, 1, 1}, {2, 6, 2, 1}, {3, 5, 3, 1}, {4, 3, 3, 1}, {1, 3, 1, 1},
+		{6, 4, 5, 1}, {6, 12, 5, 2}, {4, 5, 3, 1}, {2, 2, 2, 1}, {1, 4, 1, 1}, {1, 2, 1, 1}, {1, 3, 1, 1}, {2, 4, 2, 1}, {2, 3, 2, 1}, {1, 1, 1, 1},
+	}
+	for i, row := range tableI {
+		f := parse(t, "cluster: {trackers: 1, map_slots: 90, reduce_slots: 18}", "jobs:",
+			fmt.Sprintf("  - {name: J, maps: %d, reduces: %d, map_time: 1000s, reduce_time: 1s}", row[1], row[2]))
+		for _, name := range policies() {
+			w := want[i][2:]
+			if name == "fifo" || name == "fair" {
+				w = want[i][:2]
+			}
+			if got := seconds(run(t, f, sim.Options{Policy: named(t, name)})); got != float64(1000*w[0]+w[1]) {
+				t.Errorf("J%d under %s: %v s, want %d and %d waves", i+1, name, got, w[0], w[1])
+			}
+		}
+	}
+}
+
+// TestOneJobOfTheReferenceTable is SPEC 8.1's rows of J1, J2 and J3 alone, for
+// reduces of 10, 20 and 40 s.
+func TestOneJobOfTheReferenceTable(t *testing.T) {
+	for job, want := range map[int]map[string][3]float64{
+		1: {"fair": {60, 80, 120}, "dhfs": {50, 60, 80}},
+		2: {"fair": {200, 320, 560}, "dhfs": {80, 100, 140}},
+		3: {"fair": {190, 260, 400}, "dhfs": {120, 140, 180}},
+	} {
+		for i, reduceTime := range []time.Duration{10 * time.Second, 20 * time.Second, 40 * time.Second} {
+			f := paperJobs(t, 90, 18, reduceTime, job)
+			if got := seconds(run(t, f, sim.Options{Policy: named(t, "fair")})); got != want["fair"][i] {
+				t.Errorf("J%d under fair, reduces of %v: %v s, want %v s", job, reduceTime, got, want["fair"][i])
+			}
+			for _, name := range both() {
+				if got := seconds(run(t, f, sim.Options{Policy: named(t, name)})); got != want["dhfs"][i] {
+					t.Errorf("J%d under %s, reduces of %v: %v s, want %v s", job, name, reduceTime, got, want["dhfs"][i])
+				}
+			}
+		}
+	}
+}
+
+// TestFiveJobsOfTheReferenceTable is SPEC 8.1's row J1 to J5, and D22.
+func TestFiveJobsOfTheReferenceTable(t *testing.T) {
+	f := paperJobs(t, 90, 18, 20*time.Second, upTo(5)...)
+	for _, c := range []struct {
+		policy            string
+		seconds           float64
+		moves             int64
+		leastUse, mostUse float64
+	}{
+		{"fair", 1020, 0, .36, .76},
+		{"pi-dhfs", 520, 626, .95, .997},
+		{"pd-dhfs", 520, 634, .95, .997},
+	} {
+		if c.policy == "pd-dhfs" && len(both()) < 2 {
+			continue
+		}
+		r := run(t, f, sim.Options{Policy: named(t, c.policy)})
+		if seconds(r) != c.seconds || r.Moves != c.moves || r.Utilisation < c.leastUse || r.Utilisation > c.mostUse {
+			t.Errorf("%s: %v s, %d moves, utilisation %.3f; want %v s, %d, %v to %v",
+				c.policy, seconds(r), r.Moves, r.Utilisation, c.seconds, c.moves, c.leastUse, c.mostUse)
+		}
+	}
+}
+
+// TestPoolDependentMovesAtLeastAsMuch is D22 on every row of SPEC 8.1: equal for
+// a job alone, more for five and more.
+func TestPoolDependentMovesAtLeastAsMuch(t *testing.T) {
+	if len(both()) < 2 {
+		t.Skip("there is no pd-dhfs")
+	}
+	for _, jobs := range [][]int{{1}, {2}, {3}, upTo(5), upTo(10), upTo(20)} {
+		for _, reduceTime := range []time.Duration{10 * time.Second, 20 * time.Second, 40 * time.Second} {
+			f := paperJobs(t, 90, 18, reduceTime, jobs...)
+			pi := run(t, f, sim.Options{Policy: named(t, "pi-dhfs")})
+			pd := run(t, f, sim.Options{Policy: named(t, "pd-dhfs")})
+			if pd.Moves < pi.Moves || len(jobs) >= 5 && pd.Moves == pi.Moves || len(jobs) == 1 && pd.Moves != pi.Moves {
+				t.Errorf("%d jobs, reduces of %v: pi-dhfs moves %d times, pd-dhfs %d times", len(jobs), reduceTime, pi.Moves, pd.Moves)
+			}
+		}
+	}
+}
+
+// TestUtilisationOfManyJobs is SPEC 8.1's closing line: between .36 and .76 with
+// typed slots, between .95 and .997 with lent ones.
+func TestUtilisationOfManyJobs(t *testing.T) {
+	for _, n := range []int{5, 10, 20} {
+		for _, reduceTime := range []time.Duration{10 * time.Second, 20 * time.Second, 40 * time.Second} {
+			f := paperJobs(t, 90, 18, reduceTime, upTo(n)...)
+			fair := run(t, f, sim.Options{Policy: named(t, "fair")})
+			if u := fair.Utilisation; u < .355 || u > .765 {
+				t.Errorf("%d jobs, reduces of %v, fair: %.3f", n, reduceTime, u)
+			}
+			for _, name := range both() {
+				r := run(t, f, sim.Options{Policy: named(t, name)})
+				if u := r.Utilisation; u < .945 || u > .9975 {
+					t.Errorf("%d jobs, reduces of %v, %s: %.3f", n, reduceTime, name, u)
+				}
+				if seconds(r) >= seconds(fair) {
+					t.Errorf("%d jobs, reduces of %v, %s: %v s, fair %v s", n, reduceTime, name, seconds(r), seconds(fair))
+				}
+			}
+		}
+	}
+}
+
+// TestSlotConfigurationsMatterToTypedSlotsOnly is D19: J1 to J5 over every
+// division of 108 slots from 54/54 to 102/6.
+func TestSlotConfigurationsMatterToTypedSlotsOnly(t *testing.T) {
+	var least, most float64
+	for reduces := 54; reduces >= 6; reduces -= 6 {
+		f := paperJobs(t, 108-reduces, reduces, 20*time.Second, upTo(5)...)
+		fair := seconds(run(t, f, sim.Options{Policy: named(t, "fair")}))
+		if want := map[int]float64{54: 860, 18: 1020}[reduces]; want > 0 && fair != want {
+			t.Errorf("fair on %d/%d: %v s, want %v s", 108-reduces, reduces, fair, want)
+		}
+		if least == 0 || fair < least {
+			least = fair
+		}
+		most = max(most, fair)
+		for _, name := range both() {
+			if got := seconds(run(t, f, sim.Options{Policy: named(t, name)})); got != 520 {
+				t.Errorf("%s on %d/%d: %v s, want 520 s", name, 108-reduces, reduces, got)
+			}
+		}
+	}
+	if most < 2*least {
+		t.Errorf("fair varies from %v s to %v s only", least, most)
+	}
+}
+
+// TestBorrowPercentages is Fig 6 (SPEC 7.1 N3 and 8.1): a sort of 320 maps of
+// 160 s and 200 reduces of 20 s, so that t_R/t_M is .125.
+func TestBorrowPercentages(t *testing.T) {
+	f := parse(t, "cluster: {trackers: 1, map_slots: 90, reduce_slots: 18}", "jobs:", "  - {name: sort, maps: 320, reduces: 200, map_time: 160s, reduce_time: 20s}")
+	for name, c := range map[string]struct {
+		options func(p slots.PPM) policy.Options
+		want    [11]float64
+	}{
+		"PecM varies, PecR is 0":   {func(p slots.PPM) policy.Options { return policy.Options{BorrowMap: p} }, [11]float64{880, 800, 760, 740, 720, 720, 700, 700, 700, 700, 680}},
+		"PecM varies, PecR is 100": {func(p slots.PPM) policy.Options { return policy.Options{BorrowMap: p, BorrowReduce: slots.One} }, [11]float64{720, 640, 600, 580, 560, 560, 540, 540, 540, 540, 520}},
+		"PecR varies, PecM is 0":   {func(p slots.PPM) policy.Options { return policy.Options{BorrowReduce: p} }, [11]float64{880, 880, 880, 880, 880, 880, 880, 880, 880, 880, 720}},
+		"PecR varies, PecM is 100": {func(p slots.PPM) policy.Options { return policy.Options{BorrowMap: slots.One, BorrowReduce: p} }, [11]float64{680, 680, 680, 680, 680, 680, 680, 680, 680, 680, 520}},
+	} {
+		for i, want := range c.want {
+			if got := seconds(run(t, f, sim.Options{Policy: with(t, "pi-dhfs", c.options(slots.PPM(i)*slots.One/10))})); got != want {
+				t.Errorf("%s: %d %%: %v s, want %v s", name, 10*i, got, want)
+			}
+		}
+	}
+}
+
+// TestSlowstartUnderL1 is SPEC 8.2: 8 slots, 80 maps of 30 s, 4 reduces that
+// copy for 20, 60 or 120 s each and then work for 20 s. With static 4+4 slots
+// only late starts hurt; with lent slots an early start costs maps their slots
+// and a late one its overlap.
+func TestSlowstartUnderL1(t *testing.T) {
+	slowstarts := []string{"0.05", "0.2", "0.4", "0.5", "0.6", "0.7", "0.8", "0.9", "1"}
+	for _, row := range []struct {
+		copySeconds int
+		lent, typed [9]float64
+	}{
+		{20, [9]float64{591, 561, 501, 471, 441, 411, 381, 351, 340}, [9]float64{621, 621, 621, 621, 621, 621, 621, 621, 640}},
+		{60, [9]float64{593, 563, 503, 473, 443, 413, 383, 353, 380}, [9]float64{623, 623, 623, 623, 623, 623, 623, 623, 680}},
+		{120, [9]float64{596, 566, 506, 476, 446, 416, 386, 410, 440}, [9]float64{626, 626, 626, 626, 626, 626, 626, 680, 740}},
+	} {
+		for i, slowstart := range slowstarts {
+			// 80 maps, 4 reduces, 1 MB a second: 50 kB a map are 1 s of copying.
+			f := parse(t, "cluster: {trackers: 1, map_slots: 4, reduce_slots: 4, net: 1MB}", fmt.Sprintf("defaults: {slowstart: %s}", slowstart), "jobs:",
+				fmt.Sprintf("  - {name: J, maps: 80, reduces: 4, map_time: 30s, reduce_time: 20s, map_output: %dkB}", 50*row.copySeconds))
+			for name, want := range map[string]float64{"fair": row.typed[i], "pi-dhfs": row.lent[i]} {
+				if got := seconds(run(t, f, sim.Options{Policy: named(t, name), Cost: "l1"})); got != want {
+					t.Errorf("copying %d s, slowstart %s, %s: %v s, want %v s", row.copySeconds, slowstart, name, got, want)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,250 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"mrlocal/report"
+	"mrlocal/slots"
+	"mrlocal/slots/setup"
+	"mrlocal/trace"
+	"mrlocal/workload"
+)
+
+// Run runs the jobs of f in virtual time until all have ended. An error for
+// which usage.Is holds means that nothing was started; any other comes with
+// the report of what was done until then: ctx has ended, events could not be
+// written, or the run could not go on (a stall, which the error explains).
+func Run(ctx context.Context, f *workload.File, o Options) (*report.Report, error) {
+	o = o.withDefaults()
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	c := setup.Config(f, o.setup())
+	if err := check(f, &o, &c); err != nil {
+		return nil, err
+	}
+	l, err := slots.New(c, o.Policy)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range setup.Warnings(f, c) {
+		o.Note(w)
+	}
+	d := newDriver(f, &o, l)
+	var stream *trace.Stream
+	if o.Events != nil || o.Watch != nil {
+		stream = trace.NewStream()
+		if o.Events != nil {
+			stream.AddWriter(o.Events)
+		}
+		if o.Watch != nil {
+			o.Watch(stream)
+		}
+		l.SetStream(stream)
+	}
+	d.plan()
+	err = d.run(ctx, stream)
+	if stream != nil {
+		if serr := stream.Close(); serr != nil && !errors.Is(err, serr) {
+			err = errors.Join(err, fmt.Errorf("events: %w", serr))
+		}
+	}
+	if n := d.faultsLeft; n > 0 && err == nil {
+		o.Note(fmt.Sprintf("faults: %d come after the end of the run, at %v", n, l.Now()))
+	}
+	r := d.report()
+	if err != nil {
+		r.Error = err.Error()
+	}
+	return r, err
+}
+
+// report is what the Ledger knows, and what only the simulator does.
+func (d *driver) report() *report.Report {
+	r := report.FromLedger("sim", d.ledger)
+	r.Config.HeartbeatS, r.Config.Cost = d.o.Heartbeat.Seconds(), d.o.Cost
+	if d.o.RemotePenalty != slots.One {
+		r.Config.RemotePenalty = report.Share(d.o.RemotePenalty)
+	}
+	for _, s := range d.file.Slow {
+		r.Config.Slow = append(r.Config.Slow, report.Slow{Tracker: s.Tracker, Factor: report.Share(s.Factor)})
+	}
+	for id, i := range d.fileJob {
+		j := &d.jobs[i]
+		r.Describe(slots.JobID(id), &j.spec)
+		if j.blame >= 0 {
+			r.Jobs[id].Error = d.blamed(j)
+		} else if a, failed := d.ledger.FailedBy(slots.JobID(id)); failed {
+			r.Jobs[id].Error = fmt.Sprintf("%s %d failed %d times", a.Kind, a.Task, d.ledger.Config().MaxAttempts)
+		}
+	}
+	return r
+}
+
+// run lets things happen until all jobs have ended and nothing of them is left.
+func (d *driver) run(ctx context.Context, stream *trace.Stream) error {
+	latest := latestTime(len(d.slots))
+	for n := 0; d.left > 0 || d.live > 0; n++ {
+		if len(d.agenda.heap) == 0 {
+			return d.stalled()
+		}
+		if n%1024 == 0 {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			if stream != nil && stream.Err() != nil {
+				return fmt.Errorf("events: %w", stream.Err())
+			}
+		}
+		d.now = d.agenda.heap[0].at
+		if d.now > latest {
+			return fmt.Errorf("simulation: at %v it has come beyond %v, the virtual time that can be counted on %d slots", d.ledger.Now(), latest, len(d.slots))
+		}
+		for len(d.agenda.heap) > 0 && d.agenda.heap[0].at == d.now {
+			d.happen(d.agenda.pop())
+		}
+		if err := d.ask(); err != nil {
+			return err
+		}
+		if d.idle > mostIdleSteps && d.now-d.idleSince > d.patience {
+			return d.stalled()
+		}
+	}
+	return nil
+}
+
+// latestTime keeps slot-time within int64 nanoseconds.
+func latestTime(slotCount int) time.Duration {
+	return time.Duration(1<<62) / time.Duration(max(slotCount, 1))
+}
+
+// ask asks for orders, after all facts of this instant: the trackers whose beat
+// it is, or, at heartbeat 0, all.
+func (d *driver) ask() error {
+	if d.o.Heartbeat == 0 || d.woken {
+		if err := d.askAll(); err != nil {
+			return err
+		}
+	}
+	for _, id := range d.beats {
+		d.beat(id)
+	}
+	d.beats = d.beats[:0]
+	return nil
+}
+
+// askAll is a visit of all trackers, and again where a kill has freed a slot at
+// this instant.
+func (d *driver) askAll() error {
+	if d.woken {
+		d.woken = false
+		d.idleStep()
+	}
+	for round := 0; ; round++ {
+		if again := d.obey(d.ledger.AssignAll(d.now)); !again || d.o.Heartbeat > 0 {
+			return nil
+		}
+		if round > mostRounds {
+			return fmt.Errorf("simulation: %s kills and starts without end at %v", d.o.Policy.Name(), d.now)
+		}
+	}
+}
+
+const (
+	// mostRounds bounds the rounds of kills at one instant; more are a policy
+	// that kills what it has just started.
+	mostRounds = 100_000
+
+	// mostIdleSteps is how many beats or wake-ups in a row may bring nothing
+	// while nothing runs; more, over the time that a policy may wait for
+	// locality, are a stall.
+	mostIdleSteps = 1000
+)
+
+// obey carries out orders: attempts start at once and stop at once. It reports
+// whether the Ledger is to be asked again at this instant.
+func (d *driver) obey(o *slots.Orders) (again bool) {
+	for i := range o.Starts {
+		d.start(&o.Starts[i])
+	}
+	if len(o.Starts) > 0 {
+		d.idle = 0
+	}
+	for _, a := range o.Kills {
+		d.kill(a)
+	}
+	if o.Wake >= 0 && (d.wakeAt < 0 || o.Wake < d.wakeAt) {
+		d.wakeAt = max(o.Wake, d.now)
+		d.agenda.push(d.wakeAt, wakePolicy, 0, 0)
+	}
+	return len(o.Kills) > 0
+}
+
+// happen tells the Ledger what a happening means.
+// hot: once or twice an attempt.
+func (d *driver) happen(h happening) {
+	switch h.what() {
+	case endAttempt:
+		if d.slots[h.id].gen == h.gen {
+			d.end(slots.SlotID(h.id))
+		}
+	case endCopy:
+		if d.slots[h.id].gen == h.gen {
+			d.copied(slots.SlotID(h.id))
+		}
+	case submitJob:
+		d.coming--
+		d.due(h.id)
+	case strike:
+		d.coming--
+		d.strike(&d.file.Faults[h.id])
+	case beat:
+		d.beats = append(d.beats, slots.TrackerID(h.id))
+	case wakePolicy:
+		d.woken = d.woken || d.wakeAt == d.now
+		if d.woken {
+			d.wakeAt = -1
+		}
+	}
+}
+
+// idleStep counts a step that may bring nothing; obey and tell reset it.
+func (d *driver) idleStep() {
+	if d.live > 0 || d.coming > 0 {
+		d.idle = 0
+		return
+	}
+	if d.idle == 0 {
+		d.idleSince = d.now
+	}
+	d.idle++
+}
+
+// stalled says which job cannot go on, and why as far as that can be told.
+func (d *driver) stalled() error {
+	id := slices.IndexFunc(d.jobs, func(j jobRun) bool {
+		return j.id >= 0 && d.ledger.JobState(j.id) == slots.Running
+	})
+	if id < 0 {
+		return fmt.Errorf("simulation: stalled at %v with %d jobs to come", d.ledger.Now(), d.left)
+	}
+	j := &d.jobs[id]
+	var todo [2]int32
+	for k := range todo {
+		done, total := d.ledger.JobTasks(j.id, slots.Kind(k))
+		todo[k] = total - done
+	}
+	_, idle := d.ledger.Idle()
+	why := fmt.Sprintf("%s starts none of them, with %d map and %d reduce slots idle", d.o.Policy.Name(), idle[slots.Map], idle[slots.Reduce])
+	switch {
+	case d.trackersLost == len(d.trackers):
+		why = "every tracker is lost"
+	case idle[slots.Map] == 0 && idle[slots.Reduce] == 0:
+		why = "no slot is left"
+	}
+	return fmt.Errorf("simulation: stalled at %v: job %s has %d maps and %d reduces to do, and %s", d.ledger.Now(), j.spec.Name, todo[slots.Map], todo[slots.Reduce], why)
+}
