@@ -76,7 +76,7 @@ func (d *decoder) checkJob(i int, pools, users, jobs map[string]int) {
 		d.failAt(s.pool, object, "unknown pool %s%s", quote(j.Pool), didYouMean(j.Pool, namesOf(pools)))
 	}
 	if _, ok := users[j.User]; !ok && j.User != "" {
-		d.failAt(s.user, object, "unknown user %s%s", quote(j.User), didYouMean(j.User, namesOf(users)))
+		d.failAt(s.user, object, "unknown user %s%s", quote(j.User), knownUsers(j.User, users))
 	}
 	if s.deadline.Line > 0 && j.Deadline <= j.Submit {
 		d.failAt(s.deadline, object, "the deadline %v is in the past when the job is submitted, at %v", j.Deadline, j.Submit)
@@ -100,6 +100,14 @@ func (d *decoder) checkJob(i int, pools, users, jobs map[string]int) {
 	if !j.ReduceTime.Given() {
 		j.ReduceTime = d.file.Defaults.ReduceTime
 	}
+}
+
+// knownUsers is what to do about a user who is not there.
+func knownUsers(name string, users map[string]int) string {
+	if len(users) == 0 {
+		return "; list it under users"
+	}
+	return didYouMean(name, namesOf(users))
 }
 
 // checkCycles takes away jobs that wait for none, until none is left; what

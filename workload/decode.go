@@ -23,7 +23,7 @@ type decoder struct {
 }
 
 // mostSteps bounds what anchors can make of a short file.
-const mostSteps = 20_000_000
+const mostSteps = 5_000_000
 
 // Parse checks the text of a workload file; name is for messages.
 func Parse(name string, text []byte) (*File, error) { return parse(name, string(text), pieceBytes) }
@@ -113,8 +113,11 @@ func (d *decoder) mapping(n ast.Node, what string, names []string, set func(key 
 
 func (d *decoder) entries(n ast.Node, what string, names []string, done *uint64, depth int, set func(key string, v ast.Node)) {
 	m, ok := d.resolve(n).(ast.MapNode)
-	if !ok || depth > 20 {
+	switch {
+	case !ok:
 		d.fail(n, what, "keys and values are expected here")
+	case depth > 20:
+		d.fail(n, what, "<< in << goes too deep")
 	}
 	var own [64]int // line by key
 	var merged []ast.Node

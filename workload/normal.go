@@ -45,7 +45,7 @@ func exp(x float64) float64 {
 	n := math.Floor(float64(x/math.Ln2) + 0.5)
 	r := x - float64(n*math.Ln2)
 	term, sum := 1.0, 1.0
-	for i := 1.0; i <= 16; i++ {
+	for i := 1.0; i <= 14; i++ {
 		term = float64(term*r) / i
 		sum += term
 	}
@@ -62,7 +62,7 @@ func ln(x float64) float64 {
 	t := (f - 1) / (f + 1)
 	square := float64(t * t)
 	power, sum := t, 0.0
-	for i := 1.0; i <= 41; i += 2 {
+	for i := 1.0; i <= 25; i += 2 {
 		sum += float64(power / i)
 		power = float64(power * square)
 	}

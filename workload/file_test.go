@@ -1,0 +1,359 @@
+package workload
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"mrlocal/internal/golden"
+	"mrlocal/internal/invariant"
+	"mrlocal/internal/ppm"
+	"mrlocal/internal/usage"
+)
+
+func TestBadFilesAreRefusedInOneLine(t *testing.T) {
+	bytes := strings.NewReplacer("<TAB>", "\t", "<FF>", "\xff")
+	golden.Script(t, "testdata/bad.txt", func(t *testing.T, c golden.Case) string {
+		_, err := Parse("w.yaml", []byte(bytes.Replace(c.Input)))
+		if err == nil {
+			return "accepted"
+		}
+		if !usage.Is(err) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("line %d: not a usage error of one line: %v", c.Line, err)
+		}
+		return err.Error()
+	})
+}
+
+// everything is CLI.md's example, with all that it leaves to the imagination.
+const everything = `cluster: {trackers: 9, map_slots: 10, reduce_slots: 2, cores: 4, disk: 100MB, net: 125MB}   # per tracker
+defaults: {slowstart: 0.5, map_time: 20s, reduce_time: {uniform: [15s, 25s]}}
+locality: {replicas: 3, group_trackers: 3}
+users: [{name: ann, max_running_jobs: 2}]
+pools:
+  - {name: prod, weight: 2, min_maps: 4, min_reduces: 1, max_maps: 0, max_reduces: 7, max_running_jobs: 3, mode: fifo, preempt_after: 30s, fair_preempt_after: 60s}
+                                                           # a comment
+  - name: adhoc
+slow: [{tracker: 3, factor: 0.3}]
+faults: [{at: 50s, tracker: 3, lost: true}, {task: J01/m/7, fail: 2}, {task: J01/r/0, fail: 1}, {at: 70s, task: a/b/m/2, lost: true}]
+jobs:
+  - {name: a/b, pool: adhoc, maps: 3}
+  - name: J01            # unique
+    pool: prod
+    user: ann
+    submit: 1.5s
+    after: [a/b, J02]
+    weight: 0.25
+    priority: very_high
+    deadline: 3000s
+    maps: 160
+    reduces: 30
+    map_time: {lognormal: [20s, 0.3]}
+    reduce_time: {list: [1s, 2s]}
+    map_output: 64MiB
+    cpu: 0.6
+    disk: 1.5KB
+    profile: {map: {cpu: 0.30, io: 0.45, mem: 0.25}, shuffle: {io: 0.0015}, reduce: {cpu: 0.20, io: 0.50, mem: 0.60}}
+    job: wordcount
+    args: {input: [wiki/, 2024], output: out/J01, ignore-case: true, e: "", "top": 10}
+  - name: J02
+    job: sort
+    args:
+      input: wiki/
+      k: [2,3n, 1]
+`
+
+func TestEveryKeyOfAFileIsRead(t *testing.T) {
+	got, err := Parse("w.yaml", []byte(everything))
+	if err != nil {
+		t.Fatal(err)
+	}
+	share := func(text string) ppm.Share { p, _ := ppm.Parse(text); return p }
+	half := share("0.5")
+	usual := Constant(20 * time.Second)
+	spread := Times{law: uniform, a: 15 * time.Second, b: 25 * time.Second}
+	want := &File{
+		Name:     "w.yaml",
+		Cluster:  Cluster{Trackers: 9, MapSlots: 10, ReduceSlots: 2, Cores: 4, DiskBytes: 100e6, NetBytes: 125e6},
+		Defaults: Defaults{&half, usual, spread},
+		Replicas: 3, Groups: 3,
+		Users: []User{{"ann", 2}},
+		Pools: []Pool{
+			{Name: "prod", Weight: share("2"), MinMaps: 4, MinReduces: 1, MaxReduces: 7, MaxRunning: 3, FIFO: true, PreemptAfter: 30 * time.Second, FairPreemptAfter: time.Minute},
+			{Name: "adhoc", Weight: ppm.One, PreemptAfter: -1, FairPreemptAfter: -1},
+		},
+		Slow: []Slow{{3, share("0.3")}},
+		Faults: []Fault{
+			{At: 50 * time.Second, Tracker: 3, Lost: true},
+			{Tracker: -1, Job: 1, Task: 7, Fail: 2},
+			{Tracker: -1, Job: 1, Reduce: true, Fail: 1},
+			{At: 70 * time.Second, Tracker: -1, Lost: true, Task: 2},
+		},
+		Jobs: []Job{
+			{Name: "a/b", Pool: "adhoc", Weight: ppm.One, Maps: 3, MapTime: usual, ReduceTime: spread, Pos: Pos{12, 5}},
+			{
+				Name: "J01", Pool: "prod", User: "ann", Submit: 1500 * time.Millisecond, After: []int{0, 2}, Weight: share("0.25"), Priority: 2, Deadline: 3000 * time.Second,
+				Maps: 160, Reduces: 30, MapTime: Times{law: lognormal, a: 20 * time.Second, sigma: 0.3}, ReduceTime: Times{law: listed, list: []time.Duration{time.Second, 2 * time.Second}},
+				MapOutputBytes: 64 << 20, CPU: share("0.6"), DiskBytes: 1500,
+				Profile: &Profile{Demand{share("0.3"), share("0.45"), share("0.25")}, Demand{IO: 1500}, Demand{share("0.2"), share("0.5"), share("0.6")}},
+				Job:     "wordcount",
+				Args: []Arg{
+					{"input", []string{"wiki/", "2024"}, Pos{30, 12}}, {"output", []string{"out/J01"}, Pos{30, 34}},
+					{"ignore-case", []string{"true"}, Pos{30, 51}}, {"e", []string{""}, Pos{30, 70}}, {"top", []string{"10"}, Pos{30, 77}},
+				},
+				Pos: Pos{13, 5},
+			},
+			{
+				Name: "J02", Pool: "J02", Weight: ppm.One, MapTime: usual, ReduceTime: spread, Job: "sort",
+				Args: []Arg{{"input", []string{"wiki/"}, Pos{34, 7}}, {"k", []string{"2", "3n", "1"}, Pos{35, 7}}}, Pos: Pos{31, 5},
+			},
+		},
+	}
+	for i := range want.Jobs {
+		if !reflect.DeepEqual(got.Jobs[i], want.Jobs[i]) {
+			t.Errorf("job %d\n got %+v\nwant %+v", i, got.Jobs[i], want.Jobs[i])
+		}
+	}
+	if got.Jobs, want.Jobs = nil, nil; !reflect.DeepEqual(got, want) {
+		t.Errorf("\n got %+v\nwant %+v", got, want)
+	}
+}
+
+func TestOrdinaryFormsOfYAMLAreRead(t *testing.T) {
+	for name, text := range map[string]string{
+		"a file of Windows":           "jobs:\r\n  - name: a\r\n    maps: 3\r\n  - name: b\r\n    maps: 3\r\n    after: [a]\r\n",
+		"a byte order mark":           "\ufeffjobs: [{name: a, maps: 3}, {name: b, maps: 3, after: a}]\n",
+		"no newline at the end":       "jobs:\n- {name: a, maps: 3}\n- {name: b, maps: 3, after: [a]}",
+		"the marks of a document":     "%YAML 1.2\n---\njobs: [{name: a, maps: 3}, {name: b, maps: 3, after: [a]}]\n...\n",
+		"JSON":                        `{"jobs": [{"name": "a", "maps": 3}, {"name": "b", "maps": 3, "after": ["a"]}]}`,
+		"sections after the jobs":     "jobs:\n  - name: a\n    maps: 3\n    pool: p\n  - name: b\n    maps: 3\n    after: [a]\npools:\n  - name: p\n",
+		"an anchor and its alias":     "defaults: {map_time: &t {uniform: [1s, 2s]}}\njobs:\n- {name: a, maps: 3, map_time: *t}\n- {name: b, maps: 3, after: [a]}\n",
+		"jobs merged with <<":         "jobs:\n- &a {name: a, maps: 3}\n- {<<: *a, name: b, after: [a]}\n",
+		"a merge of several":          "jobs:\n- &a {name: a, maps: 3}\n- &b\n  <<: [{maps: 3}, *a]\n  name: b\n  after: [a]\n",
+		"quoted words":                "\"jobs\":\n- {\"name\": 'a', maps: \"3\"}\n- {name: b, maps: '3', after: [\"a\"]}\n",
+		"text in a block":             "jobs:\n- name: a\n  maps: 3\n- name: b\n  maps: 3\n  after: a\n  job: grep\n  args:\n    e: |-\n      - name: c\n",
+		"comments between the items":  "jobs: # all\n# one\n  - name: a # this\n# two\n    maps: 3\n\n\n# three\n  - name: b\n    maps: 3\n    after: [a]\n# end\n",
+		"items that are not indented": "cluster: {trackers: 2}\njobs:\n- name: a\n  maps: 3\n- name: b\n  maps: 3\n  after:\n  - a\nslow:\n- {tracker: 1, factor: 2}\n",
+		"a dash on a line of its own": "jobs:\n  -\n    name: a\n    maps: 3\n  -\n    name: b\n    maps: 3\n    after: [a]\n",
+		"flow that goes over lines":   "jobs:\n  - {name: a,\n     maps: 3}\n  - {name: b, maps: 3,\n      after: [\n      a]}\n",
+		"a key with a question mark":  "jobs:\n- {name: a, maps: 3}\n- ? name\n  : b\n  maps: 3\n  after: [a]\n",
+	} {
+		for _, bytes := range []int{1, pieceBytes} {
+			f, err := parse("w.yaml", text, bytes)
+			if err != nil {
+				t.Errorf("%s, in pieces of %d bytes: %v", name, bytes, err)
+				continue
+			}
+			if len(f.Jobs) != 2 || f.Jobs[0].Name != "a" || f.Jobs[1].Name != "b" || f.Jobs[1].Maps != 3 || fmt.Sprint(f.Jobs[1].After) != "[0]" {
+				t.Errorf("%s, in pieces of %d bytes: %+v", name, bytes, f.Jobs)
+			}
+		}
+	}
+}
+
+// An anchor of the head, of an earlier piece, and places behind the jobs.
+func TestPiecesKnowWhatStandsBeforeThem(t *testing.T) {
+	text := "defaults: {map_time: &t 7s}\njobs:\n- &a {name: a, maps: 1, map_time: *t}\n- {<<: *a, name: b}\n- {<<: *a, name: c, maps: -1}\n"
+	_, err := parse("w", text, 1)
+	if err == nil || err.Error() != `w:5:27: maps: "-1" is negative` {
+		t.Error(err)
+	}
+	f, err := parse("w", strings.Replace(text, "-1", "1", 1)+"users: [{name: *a}]\n", 1)
+	if err == nil || !strings.HasPrefix(err.Error(), "w:6:16: name: a single value") {
+		t.Error(f, err)
+	}
+}
+
+// A file that is well in pieces is well whole, and means the same; errors
+// stand at the same place.
+func samePieces(t *testing.T, text string) {
+	whole, wholeErr := parse("w", text, len(text)+1)
+	for _, bytes := range []int{1, 40} {
+		f, err := parse("w", text, bytes)
+		switch {
+		case err == nil && wholeErr == nil:
+			if !reflect.DeepEqual(f, whole) {
+				t.Errorf("in pieces of %d\n     %+v\nnot %+v", bytes, f, whole)
+			}
+		case fmt.Sprint(err) != fmt.Sprint(wholeErr) && !strings.Contains(fmt.Sprint(err)+fmt.Sprint(wholeErr), "not YAML"):
+			t.Errorf("in pieces of %d: %v, whole: %v\n%s", bytes, err, wholeErr, text)
+		}
+	}
+}
+
+func TestPiecesMeanWhatTheWholeMeans(t *testing.T) {
+	samePieces(t, everything)
+	text, err := os.ReadFile("testdata/bad.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range strings.Split(string(text), "\n\n") {
+		body, _, _ := strings.Cut(c, "\n----\n")
+		samePieces(t, body+"\n")
+	}
+}
+
+func TestAliasesCanNotMakeMuchOfLittle(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("jobs:\n- &a0 {name: x, maps: 1}\n")
+	for i := 1; i < 60; i++ {
+		fmt.Fprintf(&text, "- &a%d {<<: [*a%d, *a%d, *a%d, *a%d], name: x%d}\n", i, i-1, i-1, i-1, i-1, i)
+	}
+	for name, bomb := range map[string]string{
+		"merges of merges":     text.String(),
+		"a list of its own":    "jobs: [{name: a, maps: 1, map_time: {list: &l [*l, *l]}}]\n",
+		"an alias of itself":   "jobs: &j [{name: &n *n, maps: 1}]\n",
+		"jobs in jobs":         "jobs: &j [*j, *j]\n",
+		"a long list, often":   "jobs:\n- {name: a, maps: 1, map_time: {list: &l [" + strings.Repeat("1s,", 5000) + "]}}\n" + strings.Repeat("- {name: b, maps: 1, map_time: {list: *l}}\n", 5000),
+		"brackets":             strings.Repeat("[", 300_000),
+		"brackets with words":  "jobs: " + strings.Repeat("[a, ", 300_000),
+		"braces":               strings.Repeat("{a: ", 300_000),
+		"dashes":               strings.Repeat("- ", 300_000),
+		"question marks":       strings.Repeat("? ", 300_000),
+		"colons":               strings.Repeat("a: ", 300_000),
+		"anchors":              strings.Repeat("&a ", 300_000),
+		"anchors over lines":   strings.Repeat("&a\n", 300_000),
+		"tags":                 strings.Repeat("!a ", 300_000),
+		"tags over lines":      strings.Repeat("!a\n", 300_000),
+		"anchors in brackets":  "[" + strings.Repeat("&a ", 300_000),
+		"dashes over lines":    strings.Repeat("-\n", 300_000),
+		"stairs":               stairs(1200, "a:"),
+		"stairs of dashes":     stairs(1200, "-"),
+		"questions over lines": strings.Repeat("?\n", 300_000),
+	} {
+		start := time.Now()
+		if f, err := Parse("w", []byte(bomb)); err == nil {
+			t.Errorf("%s: accepted, %d jobs", name, len(f.Jobs))
+		} else if took := time.Since(start); took > 20*time.Second {
+			t.Errorf("%s: refused after %v: %v", name, took, err)
+		} else {
+			t.Logf("%s, %d bytes, %v: %v", name, len(bomb), took.Round(time.Millisecond), err)
+		}
+	}
+}
+
+func stairs(n int, word string) string {
+	var b strings.Builder
+	for i := range n {
+		b.WriteString(strings.Repeat(" ", i) + word + "\n")
+	}
+	return b.String()
+}
+
+func manyJobs(n int) string {
+	var b strings.Builder
+	b.WriteString("cluster: {trackers: 1000, map_slots: 8, reduce_slots: 2}\npools: [{name: p0}, {name: p1}]\njobs:\n")
+	for i := range n {
+		fmt.Fprintf(&b, "  - name: J%06d\n    pool: p%d\n    submit: %dms\n    maps: 10\n    reduces: 2\n    map_time: {uniform: [25s, 35s]}\n    reduce_time: 20s\n", i, i%2, i)
+		if i > 0 {
+			fmt.Fprintf(&b, "    after: [J%06d]\n", i-1)
+		}
+	}
+	return b.String()
+}
+
+func TestAHundredThousandJobsLoad(t *testing.T) {
+	n := 100_000
+	if testing.Short() || invariant.Enabled { // checked builds are ten times as slow
+		n /= 10
+	}
+	text := []byte(manyJobs(n))
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	start := time.Now()
+	f, err := Parse("w", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	took := time.Since(start)
+	runtime.ReadMemStats(&after)
+	t.Logf("%d jobs of %d bytes in %v, %d MiB more from the system", n, len(text), took, (after.Sys-before.Sys)>>20)
+	if len(f.Jobs) != n || f.Jobs[n-1].After[0] != n-2 || f.Jobs[n-1].Pos.Line != 4+8*(n-1)-1 {
+		t.Errorf("%d jobs, the last %+v", len(f.Jobs), f.Jobs[n-1])
+	}
+	if more := after.Sys - before.Sys; more > 512<<20 {
+		t.Errorf("%d MiB more from the system", more>>20)
+	}
+}
+
+func TestLoadNamesTheFile(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "w.yaml")
+	if err := os.WriteFile(path, []byte(everything), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if f, err := Load(path); err != nil || f.Name != path || len(f.Jobs) != 3 {
+		t.Errorf("%v, %v", f, err)
+	}
+	for _, bad := range []string{dir, filepath.Join(dir, "none.yaml")} {
+		if _, err := Load(bad); !usage.Is(err) || !strings.HasPrefix(err.Error(), bad+": ") || strings.Count(err.Error(), bad) != 1 {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
+func TestADriverIsToldWhatAJobLacks(t *testing.T) {
+	for text, want := range map[string][2]string{
+		"jobs: [{name: a, maps: 3, map_time: 1s}]":                                    {"", "w:1:8: job a: it says what to simulate and not what to run"},
+		"jobs: [{name: a, job: sort, args: {input: x}}]":                              {"w:1:8: job a: no maps", ""},
+		"jobs: [{name: a, job: sort, maps: 3, args: {input: x}}]":                     {"w:1:8: job a: no map_time", ""},
+		"jobs: [{name: a, job: sort, maps: 3, reduces: 1, map_time: 1s}]":             {"w:1:8: job a: no reduce_time", ""},
+		"defaults: {map_time: 1s}\njobs: [{name: a, job: sort, maps: 3}]":             {"", ""},
+		"defaults: {map_time: 1s}\njobs: [{name: a, job: sort, maps: 3, reduces: 1}]": {"w:2:8: job a: no reduce_time", ""},
+	} {
+		f, err := Parse("w", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, err := range []error{f.CheckSimulated(), f.CheckReal()} {
+			if err == nil && want[i] != "" || err != nil && (want[i] == "" || !strings.HasPrefix(err.Error(), want[i])) {
+				t.Errorf("%s: %v, want %q", text, err, want[i])
+			}
+		}
+	}
+}
+
+// The parser takes anything, in time that goes with the length, and what it
+// takes is whole: no index leads out of the file.
+func FuzzParse(f *testing.F) {
+	f.Add(everything)
+	f.Add("jobs:\n- &a {name: a, maps: 3}\n- {<<: [*a, *a], name: b, after: [a]}\n")
+	text, err := os.ReadFile("testdata/bad.txt")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, c := range strings.Split(string(text), "\n\n") {
+		body, _, _ := strings.Cut(c, "\n----\n")
+		f.Add(body)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		start := time.Now()
+		w, err := Parse("w", []byte(text))
+		if took := time.Since(start); took > 10*time.Second {
+			t.Fatalf("%v for %d bytes", took, len(text))
+		}
+		if err != nil {
+			if !usage.Is(err) || strings.ContainsAny(err.Error(), "\n\r") || !strings.HasPrefix(err.Error(), "w:") {
+				t.Fatalf("not an error of one line with a place: %q", err)
+			}
+			return
+		}
+		for i, j := range w.Jobs {
+			if j.Name == "" || j.Pool == "" || j.Maps+j.Reduces == 0 && j.Job == "" || j.Pos.Line < 1 {
+				t.Fatalf("job %d: %+v", i, j)
+			}
+			for _, a := range j.After {
+				if a < 0 || a >= len(w.Jobs) || a == i {
+					t.Fatalf("job %d after %d of %d", i, a, len(w.Jobs))
+				}
+			}
+			j.MapTime.At(1, i, false, 5)
+		}
+	})
+}
