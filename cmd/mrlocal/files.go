@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"mrlocal/engine"
 	"mrlocal/internal/usage"
 )
 
@@ -20,7 +19,7 @@ type sideFile struct {
 
 // openSide checks path without making the file; nil where the flag is absent.
 // A run may destroy neither its input nor its output with what it tells.
-func openSide(flag, path string, o engine.Options) (*sideFile, error) {
+func openSide(flag, path string, inputs, outputs []string) (*sideFile, error) {
 	if path == "" {
 		return nil, nil
 	}
@@ -29,14 +28,14 @@ func openSide(flag, path string, o engine.Options) (*sideFile, error) {
 		return nil, usage.Errorf("--"+flag, "%s: is a directory; name a file", path)
 	}
 	if err != nil || info.Mode().IsRegular() {
-		if in, ok := among(place(path), matches(o.Inputs)); ok {
+		if in, ok := among(place(path), matches(inputs)); ok {
 			if other, err := os.Stat(in); err == nil && !other.IsDir() {
 				return nil, usage.Errorf("--"+flag, "%s: is an input of the run", path)
 			}
 			return nil, usage.Errorf("--"+flag, "%s: lies inside the input %s; give a name outside", path, in)
 		}
-		if _, ok := among(place(path), []string{o.OutputDir}); ok {
-			return nil, usage.Errorf("--"+flag, "%s: lies inside the output %s; give a name outside", path, o.OutputDir)
+		if out, ok := among(place(path), outputs); ok {
+			return nil, usage.Errorf("--"+flag, "%s: lies inside the output %s; give a name outside", path, out)
 		}
 	}
 	switch {

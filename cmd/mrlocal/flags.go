@@ -224,27 +224,21 @@ func inputs(r *reader) []string {
 	return paths
 }
 
+// policy is that of a single run.
 func (r *reader) policy() slots.Policy {
 	name, ok := r.line.Value("sched")
 	if !ok {
 		name = defaultPolicy
 	}
-	o := policy.Options{BorrowMap: slots.One, BorrowReduce: slots.One}
-	if p := r.share("borrow-map"); p != nil {
-		o.BorrowMap = *p
-	}
-	if p := r.share("borrow-reduce"); p != nil {
-		o.BorrowReduce = *p
-	}
-	var names []string
+	var known []string
 	for _, p := range policy.All() {
-		names = append(names, p.Name)
+		known = append(known, p.Name)
 	}
-	if near := argv.Nearest(name, names); near != "" && near != name {
-		r.keep(usage.Errorf("--sched", "%s: no such policy; did you mean %s?", argv.Quote(name), near))
+	r.checkPolicy(name, known)
+	if r.err != nil {
 		return nil
 	}
-	p, err := policy.New(name, o)
+	p, err := policy.New(name, r.policyOptions())
 	r.keep(err)
 	return p
 }

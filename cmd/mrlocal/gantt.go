@@ -1,7 +1,7 @@
 package main
 
 import (
-	"fmt"
+	"bytes"
 	"io"
 	"os"
 	"time"
@@ -56,25 +56,25 @@ func (p *picture) watch(s *trace.Stream) {
 	}
 }
 
-// draw draws the run that watch has seen.
-func (p *picture) draw(w io.Writer, simulated bool) error {
+// text is the picture of the run that watch has seen, for lines of that width.
+func (p *picture) text(width int, simulated bool) []byte {
 	if p.line == nil {
 		return nil
 	}
-	step, width := p.step, widthOf(w)
+	step := p.step
 	if steps := p.line.End / fig5Step; step == 0 && simulated && steps >= fewSteps && steps <= mostSteps {
 		step = fig5Step
 	}
+	var b bytes.Buffer // to which writing never fails
 	name := func(job int32) string { return argv.Escape(p.line.Name(job)) }
-	if err := p.line.Gantt(w, trace.GanttOptions{Width: width, Names: name}); err != nil {
-		return err
-	}
-	if _, err := fmt.Fprintln(w); err != nil {
-		return err
-	}
-	return p.line.Steps(w, trace.StepOptions{Step: step, Width: width, Word: argv.Escape})
+	_ = p.line.Gantt(&b, trace.GanttOptions{Width: width, Names: name})
+	b.WriteByte('\n')
+	_ = p.line.Steps(&b, trace.StepOptions{Step: step, Width: width, Word: argv.Escape})
+	p.line = nil
+	return b.Bytes()
 }
 
+// widthOf is how many columns a line on w has.
 func widthOf(w io.Writer) int {
 	if f, ok := w.(*os.File); ok {
 		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -44,8 +43,6 @@ func runReplay(ctx context.Context, e env, line argv.Line) (int, error) {
 		return 0, context.Cause(ctx)
 	case err != nil:
 		return 0, notEvents(path, err)
-	case diff != nil && diff.Recorded == "" && isCut(events):
-		return 0, notEvents(path, trace.ErrCut)
 	case diff != nil:
 		return exitDiffers, write(e, []byte(argv.Escape(diff.String())+"\n"))
 	}
@@ -70,26 +67,6 @@ func openEvents(e env, line argv.Line) (path string, events io.ReadCloser, err e
 		return "", nil, usage.Errorf(path, "is a directory; name a file that --events wrote")
 	}
 	return path, f, nil
-}
-
-// isCut reports whether an event file ends without its last line. A replay
-// whose file ends among the decisions of a visit finds them missing before it
-// comes to that.
-func isCut(events io.Reader) bool {
-	f, ok := events.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		return false
-	}
-	const most = 512 // bytes of a last line, and more
-	tail := make([]byte, min(most, info.Size()))
-	if _, err := f.ReadAt(tail, info.Size()-int64(len(tail))); err != nil {
-		return false
-	}
-	return !bytes.Contains(tail, []byte(`"op":"end"`))
 }
 
 // notEvents words what is wrong with an event file.

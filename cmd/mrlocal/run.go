@@ -83,9 +83,7 @@ func runJob(ctx context.Context, e env, line argv.Line, name string, build func(
 	if err = finishSides(side, report, err); err != nil {
 		return 0, err
 	}
-	if err := gantt.draw(e.stderr, false); err != nil {
-		return 0, err
-	}
+	s.write(string(gantt.text(widthOf(e.stderr), false)))
 	s.table(report)
 	if name == "grep" && !report.Matched() {
 		return exitNoMatch, nil
@@ -120,10 +118,10 @@ func openSides(eventsPath, reportPath string, o engine.Options) (s sides, err er
 			return s, usage.Errorf("--output-file", "%s: is the --events or --report file too", p)
 		}
 	}
-	if s.events, err = openSide("events", eventsPath, o); err != nil {
+	if s.events, err = openSide("events", eventsPath, o.Inputs, []string{o.OutputDir}); err != nil {
 		return s, err
 	}
-	s.report, err = openSide("report", reportPath, o)
+	s.report, err = openSide("report", reportPath, o.Inputs, []string{o.OutputDir})
 	return s, err
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"flag"
 	"fmt"
 	"io/fs"
 	"net"
@@ -24,6 +25,8 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"mrlocal": main})
 }
 
+var rewrite = flag.Bool("rewrite", false, "write what cmp got into the scripts' files")
+
 // TestScripts runs testdata/script: the command as a user types it. Besides
 // testscript's own commands:
 //
@@ -40,6 +43,7 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: false,
+		UpdateScripts:       *rewrite,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("LC_ALL", "C")
 			env.Setenv("GORACE", "atexit_sleep_ms=0") // else each command of a -race build takes a second to end

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/internal/ppm"
+	"mrlocal/internal/usage"
+	"mrlocal/slots"
+	"mrlocal/slots/policy"
+	"mrlocal/workload"
+)
+
+// mostPenalty bounds --remote-penalty and the factors of --slow.
+const mostPenalty = 1000
+
+// scheduling are the flags that say who may run where: the same of a run, a
+// batch and a simulation. What was not given is 0, or nil.
+type scheduling struct {
+	policy                                    policy.Options
+	trackers, mapSlots, reduceSlots, maxSlots int
+	attempts, replicas                        int
+	slowstart                                 *slots.PPM
+	localityDelay                             time.Duration
+	remotePenalty                             slots.PPM
+	slow                                      []workload.Slow
+	seed                                      uint64
+	shuffleBytesPerSecond, diskBytesPerSecond int64
+}
+
+// schedulingFlags are those of a workload file's runs; elsewhere is where a
+// value comes from that is not given here.
+func schedulingFlags(elsewhere string) []flagSpec {
+	slow := value("slow", "`TRACKER=FACTOR`: that tracker has so much of the others' speed, as 3=0.5; may be repeated", elsewhere+"none")
+	slow.Repeat = true
+	return []flagSpec{
+		value("trackers", "`N` trackers: groups of cores, or nodes of a simulated cluster", elsewhere+"1"),
+		value("map-slots", "home map slots a tracker, `N`", elsewhere+"by the cores of this machine when real, 2 simulated"),
+		value("reduce-slots", "home reduce slots a tracker, `N`", elsewhere+"by the cores of this machine when real, 1 simulated"),
+		value("max-slots", "slots a tracker that a policy may open, `N`", "twice the home slots"),
+		value("slowstart", "`SHARE` of maps finished before reduces are ready", elsewhere+"1.0"),
+		value("borrow-map", "`SHARE` of the map slots that reduces may borrow", "1"),
+		value("borrow-reduce", "`SHARE` of the reduce slots that maps may borrow", "1"),
+		value("attempts", "attempts a task, `N`", "4"),
+		value("replicas", "trackers that hold each map's input, `N`: a synthetic placement", elsewhere+"no placement"),
+		value("locality-delay", "how long a job waits for a slot near its input, `TIME`; 0: not at all", "0"),
+		value("remote-penalty", "a map away from its input takes `X` times as long", "1"),
+		slow,
+	}
+}
+
+func (r *reader) scheduling() scheduling {
+	return scheduling{
+		policy:        r.policyOptions(),
+		trackers:      r.count("trackers", 1, mostTrackers),
+		mapSlots:      r.count("map-slots", 1, mostSlots),
+		reduceSlots:   r.count("reduce-slots", 1, mostSlots),
+		maxSlots:      r.count("max-slots", 1, 2*mostSlots),
+		attempts:      r.count("attempts", 1, mostAttempts),
+		replicas:      r.count("replicas", 1, mostTrackers),
+		slowstart:     r.share("slowstart"),
+		localityDelay: r.time("locality-delay", true),
+		remotePenalty: r.factor("remote-penalty"),
+		slow:          r.slow(),
+		seed:          r.seed(),
+	}
+}
+
+func (r *reader) policyOptions() policy.Options {
+	return policy.Options{BorrowMap: r.shareOr("borrow-map", slots.One), BorrowReduce: r.shareOr("borrow-reduce", slots.One)}
+}
+
+func (r *reader) shareOr(flag string, otherwise slots.PPM) slots.PPM {
+	if p := r.share(flag); p != nil {
+		return *p
+	}
+	return otherwise
+}
+
+// factor is a number of at least 1, or 0 where the flag was not given.
+func (r *reader) factor(flag string) slots.PPM {
+	text, ok := r.line.Value(flag)
+	if !ok {
+		return 0
+	}
+	p, err := ppm.Parse(text)
+	switch {
+	case err != nil:
+		r.keep(usage.Errorf("--"+flag, "%s: not a factor; write a decimal number such as 1.5", argv.Quote(text)))
+	case p < ppm.One || p > mostPenalty*ppm.One:
+		r.keep(usage.Errorf("--"+flag, "%s: a factor from 1 (none) to %d", argv.Quote(text), mostPenalty))
+	}
+	return p
+}
+
+// slow reads --slow TRACKER=FACTOR.
+func (r *reader) slow() []workload.Slow {
+	var all []workload.Slow
+	seen := map[int]bool{}
+	for _, text := range r.line.Values("slow") {
+		number, factor, ok := strings.Cut(text, "=")
+		tracker, err := strconv.Atoi(number)
+		share, shareErr := ppm.Parse(factor)
+		switch {
+		case !ok || err != nil || shareErr != nil || tracker < 0:
+			r.keep(usage.Errorf("--slow", "%s: not TRACKER=FACTOR; write 3=0.5", argv.Quote(text)))
+		case share < 1 || share > mostPenalty*ppm.One:
+			r.keep(usage.Errorf("--slow", "%s: a factor above 0, at most %d", argv.Quote(text), mostPenalty))
+		case seen[tracker]:
+			r.keep(usage.Errorf("--slow", "tracker %d is given twice", tracker))
+		}
+		seen[tracker] = true
+		all = append(all, workload.Slow{Tracker: tracker, Factor: share})
+	}
+	return all
+}
+
+func (r *reader) seed() uint64 {
+	text, ok := r.line.Value("seed")
+	if !ok {
+		return 0
+	}
+	n, err := argv.Seed("seed", text)
+	r.keep(err)
+	if err == nil && n == 0 {
+		r.keep(usage.Errorf("--seed", "0: must be more than 0"))
+	}
+	return n
+}
+
+// rate is a size a second, with or without /s.
+func (r *reader) rate(flag string) int64 {
+	text, ok := r.line.Value(flag)
+	if !ok {
+		return 0
+	}
+	n, err := argv.Size(flag, strings.TrimSuffix(text, "/s"), 1)
+	r.keep(err)
+	return n
+}
+
+// override puts what the flags say of the cluster into the file, where drivers
+// have no option for it.
+func (s *scheduling) override(f *workload.File) {
+	if s.replicas > 0 {
+		f.Replicas = s.replicas
+	}
+	for _, slow := range s.slow {
+		f.Slow = append(withoutTracker(f.Slow, slow.Tracker), slow)
+	}
+}
+
+func withoutTracker(all []workload.Slow, tracker int) []workload.Slow {
+	var kept []workload.Slow
+	for _, s := range all {
+		if s.Tracker != tracker {
+			kept = append(kept, s)
+		}
+	}
+	return kept
+}
+
+// policies are the names that --sched lists: one, several with commas, or all.
+func (r *reader) policies() []string {
+	text, ok := r.line.Value("sched")
+	if !ok {
+		return []string{defaultPolicy}
+	}
+	var known []string
+	for _, p := range policy.All() {
+		known = append(known, p.Name)
+	}
+	if text == "all" {
+		return known
+	}
+	names := strings.Split(text, ",")
+	seen := map[string]bool{}
+	for _, name := range names {
+		r.checkPolicy(name, known)
+		if seen[name] {
+			r.keep(usage.Errorf("--sched", "%s is given twice", argv.Quote(name)))
+		}
+		seen[name] = true
+	}
+	return names
+}
+
+// checkPolicy refuses a name that is none of a policy.
+func (r *reader) checkPolicy(name string, known []string) {
+	if near := argv.Nearest(name, known); near != "" && near != name {
+		r.keep(usage.Errorf("--sched", "%s: no such policy; did you mean %s?", argv.Quote(name), near))
+		return
+	}
+	_, err := policy.New(name, policy.Options{})
+	r.keep(err)
+}
+
+// newPolicy makes a policy for one run; its name has been checked.
+func (s *scheduling) newPolicy(name string) (slots.Policy, error) {
+	return policy.New(name, s.policy)
+}

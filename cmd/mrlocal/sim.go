@@ -1,0 +1,229 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/internal/usage"
+	"mrlocal/report"
+	"mrlocal/sim"
+	"mrlocal/slots"
+	"mrlocal/workload"
+)
+
+const simHelp = `WORKLOAD is a YAML file of pools and jobs; batch runs the same file for real. Flags go before what the file says. The same file, flags and --seed give the same bytes.
+
+Exit codes: 0 done; 2 wrong usage or input, nothing was started; 128 + the signal's number when interrupted. A job that fails in the simulation is told on standard error.`
+
+func simCommand() command {
+	return command{name: "sim", usage: "run a workload file in virtual time", args: "WORKLOAD", long: simHelp, run: runSim,
+		flags: workloadFlags(append(simFlags(),
+			value("events", "write every fact and decision to `FILE`, a JSON object a line; of several policies to FILE.POLICY", ""),
+			value("report", "write the report to `FILE` as JSON, of several policies an array", "a table on standard output")), ""),
+	}
+}
+
+// workloadFlags are those of all commands that run a workload file.
+func workloadFlags(own []flagSpec, ganttWhere string) []flagSpec {
+	flags := append([]flagSpec{value("sched", "slot policies `NAME[,NAME]`, one run each, or all; see mrlocal policies", defaultPolicy)},
+		schedulingFlags("the file's, else ")...)
+	return append(append(flags, own...), ganttFlags(ganttWhere)...)
+}
+
+// simFlags are those of virtual time only.
+func simFlags() []flagSpec {
+	return []flagSpec{
+		value("heartbeat", "`TIME` between a tracker's visits; 0: at once, whenever something has happened", "0"),
+		value("cost", "cost model: `l0|l1|l2`", "l0"),
+		value("seed", "of drawn times and places, `N`", "1"),
+	}
+}
+
+// simulation is how files are simulated.
+type simulation struct {
+	scheduling
+	heartbeat time.Duration
+	cost      string
+}
+
+func (r *reader) simulation() simulation {
+	return simulation{
+		scheduling: r.scheduling(),
+		heartbeat:  r.time("heartbeat", true),
+		cost:       r.choice("cost", "l0", "l1", "l2"),
+	}
+}
+
+func (s *simulation) options(policyName string) (sim.Options, error) {
+	p, err := s.newPolicy(policyName)
+	return sim.Options{
+		Policy: p, Trackers: s.trackers, MapSlots: s.mapSlots, ReduceSlots: s.reduceSlots, MaxSlots: s.maxSlots,
+		Slowstart: s.slowstart, Attempts: s.attempts, LocalityDelay: s.localityDelay,
+		Heartbeat: s.heartbeat, Cost: s.cost, RemotePenalty: s.remotePenalty, Seed: s.seed,
+	}, err
+}
+
+func runSim(ctx context.Context, e env, line argv.Line) (int, error) {
+	r := &reader{line: line}
+	s, names, picture := r.simulation(), r.policies(), r.picture()
+	eventsPath, reportPath := r.path("events"), r.path("report")
+	if r.err != nil {
+		return 0, r.err
+	}
+	f, err := loadWorkload(line)
+	if err != nil {
+		return 0, err
+	}
+	s.override(f)
+	side, err := openPolicySides(names, eventsPath, reportPath, []string{f.Name}, nil)
+	if err != nil {
+		return 0, err
+	}
+	notes := newNotes(e.stderr)
+	var reports []*report.Report
+	for i, name := range names {
+		o, err := s.options(name)
+		if err != nil {
+			return 0, err
+		}
+		o.Events, o.Note, o.Watch = side.sink(i), notes.note, picture.watch
+		done, err := sim.Run(ctx, f, o)
+		if err = errors.Join(err, side.closeEvents(i)); err != nil {
+			return 0, err
+		}
+		reports = append(reports, done)
+		notes.failures(done)
+		if err := write(e, picture.of(name, len(names), widthOf(e.stdout), true)); err != nil {
+			return 0, err
+		}
+	}
+	return exitDone, side.tell(e, reports)
+}
+
+// loadWorkload reads the one workload file that a command line names.
+func loadWorkload(line argv.Line) (*workload.File, error) {
+	if len(line.Words) == 0 {
+		return nil, usage.Errorf("", "name a WORKLOAD, a YAML file of pools and jobs")
+	}
+	if len(line.Words) > 1 {
+		return nil, usage.Errorf(argv.Quote(line.Words[1]), "one word too many; one WORKLOAD at a time")
+	}
+	if line.Words[0] == "" {
+		return nil, usage.Errorf("WORKLOAD", "the name is empty")
+	}
+	return workload.Load(line.Words[0])
+}
+
+// policySides are the --events files of the runs, one a policy, and the
+// --report file of all.
+type policySides struct {
+	events []*sideFile
+	report *sideFile
+}
+
+// openPolicySides checks the side files of one run per name; nothing is made
+// yet.
+func openPolicySides(names []string, eventsPath, reportPath string, inputs, outputs []string) (s policySides, err error) {
+	paths := []string{eventsPath}
+	if len(names) > 1 && eventsPath != "" {
+		paths = paths[:0]
+		for _, name := range names {
+			paths = append(paths, eventsPath+"."+name)
+		}
+	}
+	for _, path := range paths {
+		if path != "" && reportPath != "" && place(path) == place(reportPath) {
+			return s, usage.Errorf("--events, --report", "%s: name two different files", path)
+		}
+		f, err := openSide("events", path, inputs, outputs)
+		if err != nil {
+			return s, err
+		}
+		s.events = append(s.events, f)
+	}
+	if s.report, err = openSide("report", reportPath, inputs, outputs); err != nil {
+		return s, err
+	}
+	for len(s.events) < len(names) {
+		s.events = append(s.events, nil)
+	}
+	return s, nil
+}
+
+// sink is where the events of run i go; nil: nowhere.
+func (s *policySides) sink(i int) io.Writer {
+	if s.events[i] == nil {
+		return nil
+	}
+	return s.events[i]
+}
+
+func (s *policySides) closeEvents(i int) error { return s.events[i].Close() }
+
+// tell writes the report file, or the table on standard output.
+func (s *policySides) tell(e env, reports []*report.Report) error {
+	if s.report != nil {
+		return errors.Join(report.WriteJSON(s.report, reports), s.report.Close())
+	}
+	var b bytes.Buffer
+	if err := report.WriteTable(&b, reports); err != nil {
+		return err
+	}
+	return write(e, b.Bytes())
+}
+
+// of is the picture of a policy's run, under its name where there are several.
+func (p *picture) of(name string, runs, width int, simulated bool) []byte {
+	text := p.text(width, simulated)
+	if len(text) == 0 {
+		return nil
+	}
+	text = append(text, '\n')
+	if runs > 1 {
+		text = append([]byte(name+"\n"), text...)
+	}
+	return text
+}
+
+// notes tells each message of several runs once.
+type notes struct {
+	w    io.Writer
+	told map[string]bool
+}
+
+func newNotes(w io.Writer) *notes { return &notes{w: w, told: map[string]bool{}} }
+
+func (n *notes) note(text string) {
+	if !n.told[text] {
+		n.told[text] = true
+		_, _ = io.WriteString(n.w, argv.ErrorLine("", errors.New(text)))
+	}
+}
+
+// failures tells which jobs of a run did not succeed, and how many.
+func (n *notes) failures(r *report.Report) (failed int) {
+	const mostNamed = 5
+	var names []string
+	for i := range r.Jobs {
+		if r.Jobs[i].State != slots.Succeeded.String() {
+			failed++
+			if len(names) < mostNamed {
+				names = append(names, r.Jobs[i].Name)
+			}
+		}
+	}
+	if failed > 0 {
+		more := ""
+		if failed > len(names) {
+			more = ", …"
+		}
+		n.note(fmt.Sprintf("under %s %d of %d jobs did not succeed: %s%s", r.Policy, failed, len(r.Jobs), strings.Join(names, ", "), more))
+	}
+	return failed
+}

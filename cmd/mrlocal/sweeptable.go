@@ -1,0 +1,145 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"mrlocal/cmd/mrlocal/internal/chart"
+	"mrlocal/report"
+)
+
+// row is one run of a sweep.
+type row struct {
+	configuration
+	*report.Report
+}
+
+// speedups are T0/T1 - 1 of each row: against the first policy in the same
+// configuration, or, of one policy alone, against the first row. A run without
+// any time has none, and nor have those that are measured by it.
+func (p *plan) speedups(rows []row) []float64 {
+	all := make([]float64, len(rows))
+	for i := range rows {
+		first := 0
+		if n := len(p.policies); n > 1 {
+			first = i / n * n
+		}
+		if t1 := rows[i].MakespanSeconds; t1 > 0 {
+			all[i] = rows[first].MakespanSeconds/t1 - 1
+		}
+	}
+	return all
+}
+
+// against names what speedups are measured by.
+func (p *plan) against() string {
+	if len(p.policies) > 1 {
+		return p.policies[0] + " in the same configuration"
+	}
+	return p.settings(&p.runs[0])
+}
+
+// settings are the values of a configuration: borrow-map 0, borrow-reduce 1.
+func (p *plan) settings(c *configuration) string {
+	var all []string
+	for i := range p.dimensions {
+		d := &p.dimensions[i]
+		all = append(all, d.flag+" "+d.word(*d.at(c)))
+	}
+	return strings.Join(all, ", ")
+}
+
+// table is what a person reads.
+func (p *plan) table(rows []row) []byte {
+	var b bytes.Buffer
+	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	for i := range p.dimensions {
+		fmt.Fprintf(t, "%s\t", p.dimensions[i].flag)
+	}
+	if p.total > 0 {
+		fmt.Fprint(t, "reduce-slots\t")
+	}
+	fmt.Fprintln(t, "policy\tmakespan\tspeedup\tutilisation\tmoves\t")
+	for i, speedup := range p.speedups(rows) {
+		r := &rows[i]
+		for d := range p.dimensions {
+			fmt.Fprintf(t, "%s\t", p.dimensions[d].word(*p.dimensions[d].at(&r.configuration)))
+		}
+		if p.total > 0 {
+			fmt.Fprintf(t, "%d\t", r.reduceSlots)
+		}
+		fmt.Fprintf(t, "%s\t%ss\t%.1f%%\t%.1f%%\t%d\t\n", r.Policy, number(r.MakespanSeconds), 100*speedup, 100*r.Utilisation, r.Moves)
+	}
+	_ = t.Flush() // into memory
+	fmt.Fprintf(&b, "speedup: T0/T1 - 1 against %s\n", p.against())
+	return b.Bytes()
+}
+
+// csv has every figure of a run, in columns that are the same for every sweep.
+func (p *plan) csv(rows []row) []byte {
+	var b bytes.Buffer
+	b.WriteString("policy,trackers,map_slots,reduce_slots,borrow_map,borrow_reduce,makespan_s,mean_job_s,speedup,utilisation,moves,lent_slot_s,jain,hoarding_slot_s\n")
+	for i, speedup := range p.speedups(rows) {
+		r := &rows[i]
+		c := &r.Config
+		fields := []string{
+			r.Policy, strconv.Itoa(c.Trackers), strconv.Itoa(c.MapSlots), strconv.Itoa(c.ReduceSlots), number(c.BorrowMap), number(c.BorrowReduce),
+			number(r.MakespanSeconds), number(r.MeanJobSeconds()), number(speedup), number(r.Utilisation), strconv.FormatInt(r.Moves, 10),
+			number(r.LentSlotSeconds), number(r.Jain), number(r.HoardingSlotSecond),
+		}
+		b.WriteString(strings.Join(fields, ",") + "\n")
+	}
+	return b.Bytes()
+}
+
+// number has as many decimals as it needs, at most six.
+func number(v float64) string {
+	text := strconv.FormatFloat(v, 'f', 6, 64)
+	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
+}
+
+// chart is a line a series: a policy, and a value of each dimension but the x
+// axis'.
+func (p *plan) chart(file, y string, rows []row) *chart.Chart {
+	x := &p.dimensions[p.x]
+	if y == "" {
+		y = "makespan"
+		if x.share {
+			y = "speedup"
+		}
+	}
+	speedups := p.speedups(rows)
+	names := map[string]string{"makespan": "makespan (s)", "speedup": "speedup against " + p.against() + " (%)", "utilisation": "slot utilisation (%)", "moves": "moves (grants)"}
+	c := &chart.Chart{Title: filepath.Base(file), XName: x.unit, YName: names[y]}
+	of := map[string]int{}
+	for i := range rows {
+		r := &rows[i]
+		name := p.series(r)
+		at, known := of[name]
+		if !known {
+			at = len(c.Series)
+			of[name] = at
+			c.Series = append(c.Series, chart.Series{Name: name})
+		}
+		v := map[string]float64{"makespan": r.MakespanSeconds, "speedup": 100 * speedups[i], "utilisation": 100 * r.Utilisation, "moves": float64(r.Moves)}[y]
+		c.Series[at].Points = append(c.Series[at].Points, chart.Point{X: x.number(*x.at(&r.configuration)), Y: v})
+	}
+	return c
+}
+
+func (p *plan) series(r *row) string {
+	var parts []string
+	if len(p.policies) > 1 || len(p.dimensions) == 1 {
+		parts = append(parts, r.Policy)
+	}
+	for i := range p.dimensions {
+		if d := &p.dimensions[i]; i != p.x {
+			parts = append(parts, d.flag+" "+d.word(*d.at(&r.configuration)))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
