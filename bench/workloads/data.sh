@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# data.sh table1 | mix5 [SIZE] | two-pools [SIZE]: makes, in the current
+# directory, the input of the workload of that name, where it is not there yet.
+# SIZE is of each job's data for mix5 (default 40MiB), of wiki/ for two-pools
+# (default 64MiB). Needs mrlocal: the command of that name, or $MRLOCAL.
+set -euo pipefail
+
+mrlocal=${MRLOCAL:-mrlocal}
+
+# make KIND SIZE SEED PLACE
+make() { [ -e "$4" ] || "$mrlocal" gen "$1" --size "$2" --seed "$3" "$4"; }
+
+case "${1-}" in
+table1)
+	mkdir -p table1-data
+	for mib in 10 20 30 40; do make lines ${mib}MiB $mib table1-data/${mib}MiB.txt; done
+	;;
+mix5)
+	size=${2:-40MiB}
+	mkdir -p mix5-data
+	make words "$size" 1 mix5-data/words.txt
+	make lines "$size" 2 mix5-data/lines.txt
+	make lines "$size" 3 mix5-data/text.txt
+	make records "$size" 4 mix5-data/records
+	make wiki "$size" 5 mix5-data/wiki
+	;;
+two-pools) make wiki "${2:-64MiB}" 1 wiki ;;
+*)
+	echo "data.sh: table1, mix5 [SIZE] or two-pools [SIZE]" >&2
+	exit 2
+	;;
+esac

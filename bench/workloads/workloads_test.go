@@ -1,0 +1,171 @@
+// Package workloads holds workload files, each with where it comes from; only
+// this test is Go. The files load, and their numbers are those of the papers.
+package workloads
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"mrlocal/workload"
+)
+
+func load(t *testing.T, name string) *workload.File {
+	t.Helper()
+	f, err := workload.Load(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func TestEveryFileSaysWhereItComesFromAndLoads(t *testing.T) {
+	names, err := filepath.Glob("*.yaml")
+	if err != nil || len(names) < 9 {
+		t.Fatal(names, err)
+	}
+	real := map[string]bool{"table1-replica.yaml": true, "two-pools.yaml": true, "mix5.yaml": true}
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if comment, _, _ := strings.Cut(string(text), "\n"); !strings.HasPrefix(comment, "# ") {
+			t.Errorf("%s begins with %q", name, comment)
+		}
+		f := load(t, name)
+		if err := f.CheckSimulated(); err != nil {
+			t.Error(err)
+		}
+		if err := f.CheckReal(); real[name] != (err == nil) {
+			t.Errorf("%s runs for real: %v, %v", name, real[name], err)
+		}
+		outputs := map[string]bool{}
+		for i := range f.Jobs {
+			j := &f.Jobs[i]
+			if j.Job == "" {
+				continue
+			}
+			output := arg(t, j, "output")
+			if outputs[output] || arg(t, j, "overwrite") != "true" {
+				t.Errorf("%s: %s: %s is written twice", name, j.Name, output)
+			}
+			outputs[output] = true
+			if arg(t, j, "reducers") != strconv.Itoa(j.Reduces) {
+				t.Errorf("%s: %s: %s reducers and %d simulated ones", name, j.Name, arg(t, j, "reducers"), j.Reduces)
+			}
+		}
+	}
+}
+
+// arg is the single value of an option of j.
+func arg(t *testing.T, j *workload.Job, name string) string {
+	t.Helper()
+	for _, a := range j.Args {
+		if a.Name == name && len(a.Values) == 1 {
+			return a.Values[0]
+		}
+	}
+	t.Errorf("%s: no %s", j.Name, name)
+	return ""
+}
+
+// table1 is Table I of seed 000.
+func table1() []row {
+	return []row{
+		{"wordcount", 10, 64, 160, 30}, {"sort", 20, 64, 320, 200}, {"grep", 30, 64, 480, 120}, {"wordcount", 40, 64, 640, 100}, {"sort", 30, 64, 480, 200},
+		{"wordcount", 10, 128, 80, 15}, {"sort", 20, 128, 160, 100}, {"grep", 30, 128, 240, 80}, {"wordcount", 40, 128, 320, 50}, {"grep", 10, 128, 80, 40},
+		{"wordcount", 30, 64, 480, 60}, {"sort", 30, 64, 480, 200}, {"grep", 20, 64, 320, 80}, {"wordcount", 20, 128, 160, 30}, {"sort", 10, 128, 80, 60},
+		{"wordcount", 10, 256, 40, 20}, {"sort", 20, 256, 80, 40}, {"grep", 30, 256, 120, 60}, {"wordcount", 40, 256, 160, 40}, {"sort", 10, 256, 40, 10},
+	}
+}
+
+type row struct {
+	benchmark          string
+	gigabytes, blockMB int
+	maps, reduces      int
+}
+
+func name(i int) string { return "J" + strconv.Itoa((i+1)/10) + strconv.Itoa((i+1)%10) }
+
+// SPEC 7.1 N1: a map for each block, and the totals.
+func TestTable1HasTheTasksOfThePaper(t *testing.T) {
+	for file, want := range map[string]struct{ jobs, maps, reduces, gigabytes int }{
+		"table1-5.yaml":  {5, 2080, 650, 130},
+		"table1-10.yaml": {10, 2960, 935, 240},
+		"table1.yaml":    {20, 4920, 1535, 460},
+	} {
+		f := load(t, file)
+		if len(f.Jobs) != want.jobs {
+			t.Fatalf("%s: %d jobs", file, len(f.Jobs))
+		}
+		if c := f.Cluster; c.Trackers != 9 || c.MapSlots != 10 || c.ReduceSlots != 2 || f.Defaults.Slowstart.String() != "1" {
+			t.Errorf("%s: %+v, slowstart %v", file, c, f.Defaults.Slowstart)
+		}
+		maps, reduces, gigabytes := 0, 0, 0
+		for i, j := range f.Jobs {
+			r := table1()[i]
+			if j.Name != name(i) || j.Pool != j.Name || j.Submit != 0 || j.Maps != r.maps || j.Reduces != r.reduces || r.maps != r.gigabytes*1024/r.blockMB {
+				t.Errorf("%s: %+v, not %+v", file, j, r)
+			}
+			if mapTime, reduceTime := j.MapTime.At(1, i, false, 3), j.ReduceTime.At(1, i, true, 3); mapTime != 20*time.Second*time.Duration(r.blockMB)/64 || reduceTime != 20*time.Second {
+				t.Errorf("%s: %s: maps of %v, reduces of %v", file, j.Name, mapTime, reduceTime)
+			}
+			maps, reduces, gigabytes = maps+j.Maps, reduces+j.Reduces, gigabytes+r.gigabytes
+		}
+		if maps != want.maps || reduces != want.reduces || gigabytes != want.gigabytes {
+			t.Errorf("%s: %d maps, %d reduces, %d GB", file, maps, reduces, gigabytes)
+		}
+	}
+}
+
+// Bytes divided by 1024: GB are MiB, MB are KiB, and so a block is a map still.
+func TestTheReplicaKeepsTheNumbersOfTasks(t *testing.T) {
+	f := load(t, "table1-replica.yaml")
+	if len(f.Jobs) != len(table1()) {
+		t.Fatalf("%d jobs", len(f.Jobs))
+	}
+	for i := range f.Jobs {
+		j, r := &f.Jobs[i], table1()[i]
+		input, block := arg(t, j, "input"), arg(t, j, "block-size")
+		if input != "table1-data/"+strconv.Itoa(r.gigabytes)+"MiB.txt" || block != strconv.Itoa(r.blockMB)+"KiB" {
+			t.Errorf("%s reads %s in blocks of %s, not %+v", j.Name, input, block, r)
+		}
+		if j.Name != name(i) || j.Job != r.benchmark || j.Maps != r.maps || j.Reduces != r.reduces || j.Maps*r.blockMB<<10 != r.gigabytes<<20 {
+			t.Errorf("%+v, not %+v", j, r)
+		}
+	}
+}
+
+// SPEC 8.1 and 8.2.
+func TestTheFiguresHaveTheTasksOfTheReferences(t *testing.T) {
+	f := load(t, "fig5.yaml")
+	if c := f.Cluster; c.Trackers != 1 || c.MapSlots != 90 || c.ReduceSlots != 18 {
+		t.Errorf("fig5: %+v", c)
+	}
+	for i, want := range []struct {
+		pool          string
+		maps, reduces int
+	}{{"pool1", 80, 120}, {"pool2", 380, 60}} {
+		if j := f.Jobs[i]; j.Pool != want.pool || j.Maps != want.maps || j.Reduces != want.reduces {
+			t.Errorf("fig5: %+v", j)
+		}
+		for task := range 50 {
+			if m, r := f.Jobs[i].MapTime.At(1, i, false, task), f.Jobs[i].ReduceTime.At(1, i, true, task); m < 25*time.Second || m > 35*time.Second || r < 15*time.Second || r > 25*time.Second {
+				t.Errorf("fig5: %v, %v", m, r)
+			}
+		}
+	}
+	f = load(t, "fig6.yaml")
+	if j := f.Jobs[0]; len(f.Jobs) != 1 || j.Maps != 320 || j.Reduces != 200 || j.MapTime.At(1, 0, false, 0) != 160*time.Second || j.ReduceTime.At(1, 0, true, 0) != 20*time.Second || f.Cluster.MapSlots != 90 || f.Cluster.ReduceSlots != 18 {
+		t.Errorf("fig6: %+v on %+v", j, f.Cluster)
+	}
+	f = load(t, "slowstart.yaml")
+	j := f.Jobs[0]
+	if shuffle := int64(j.Maps) * j.MapOutputBytes / int64(j.Reduces) / f.Cluster.NetBytes; shuffle != 20 || j.Maps != 80 || j.Reduces != 4 || f.Cluster.MapSlots+f.Cluster.ReduceSlots != 8 {
+		t.Errorf("slowstart: a shuffle of %d s: %+v on %+v", shuffle, j, f.Cluster)
+	}
+}
