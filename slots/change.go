@@ -84,7 +84,7 @@ func (l *Ledger) touch(j *job) {
 	for k := range j.side {
 		s := &j.side[k]
 		shown := int32(0)
-		if running && (Kind(k) == Map || j.gate) {
+		if running && j.admitted && (Kind(k) == Map || j.gate) {
 			shown = s.pending
 		}
 		d := shown - s.shown
@@ -131,22 +131,23 @@ func (l *Ledger) endJob(j *job, s State) {
 	e := jobEvent(trace.OpJobEnd, j.id)
 	e.A = int64(s)
 	l.decided(e)
-	if j.live() == 0 {
-		return
-	}
-	for i := range l.slots {
-		if sl := &l.slots[i]; sl.busy && sl.attempt.Job == j.id {
-			l.kill(sl, trace.RuleJobEnded)
+	if j.live() > 0 {
+		for i := range l.slots {
+			if sl := &l.slots[i]; sl.busy && sl.attempt.Job == j.id {
+				l.kill(sl, trace.RuleJobEnded)
+			}
 		}
 	}
+	l.leave(j)
 }
 
 // retire frees an ended job's tasks once none of its attempts is left.
 func (l *Ledger) retire(j *job) {
 	for k := range j.side {
 		s := &j.side[k]
-		s.tasks, s.again, s.pending = nil, nil, 0
+		s.tasks, s.again, s.retry, s.pending = nil, nil, nil, 0
 	}
+	j.places, j.failures = places{}, failures{}
 }
 
 // kill orders the end of the attempt on s, once.
@@ -211,7 +212,7 @@ func (l *Ledger) poolNamed(name string) *pool {
 }
 
 func (l *Ledger) addPool(c Pool) *pool {
-	p := &pool{Pool: c, id: PoolID(len(l.pools)), at: l.now}
+	p := &pool{Pool: c, id: PoolID(len(l.pools)), at: l.now, limit: newLimit(c.MaxRunning)}
 	l.pools = append(l.pools, p)
 	l.poolID[c.Name] = p.id
 	return p

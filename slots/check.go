@@ -33,6 +33,9 @@ func (l *Ledger) Check() error {
 			return err
 		}
 	}
+	if err := l.checkLimits(); err != nil {
+		return err
+	}
 	want.killing = l.countKilling()
 	if want != l.total {
 		return fmt.Errorf("slots: totals are %+v, recounted %+v", l.total, want)
@@ -47,6 +50,43 @@ func (l *Ledger) countKilling() (n int32) {
 		}
 	}
 	return n
+}
+
+// checkLimits: limits hold, count right, and nobody waits for one that has room.
+func (l *Ledger) checkLimits() error {
+	count := map[*limit]int32{}
+	for _, j := range l.jobs {
+		user := l.userLimits[j.spec.User]
+		switch {
+		case j.state != Running:
+		case j.admitted:
+			count[&j.pool.limit]++
+			if user != nil {
+				count[user]++
+			}
+		case l.fullFor(j) == nil:
+			return fmt.Errorf("slots: job %d waits, and no limit is full", j.id)
+		}
+	}
+	check := func(m *limit, what string) error {
+		if m.running != count[m] || m.most > 0 && m.running > m.most || m.waiting.Len() > 0 && !m.full() {
+			return fmt.Errorf("slots: %s runs %d jobs of %d, recounted %d, %d wait", what, m.running, m.most, count[m], m.waiting.Len())
+		}
+		return nil
+	}
+	for _, p := range l.pools {
+		if err := check(&p.limit, "pool "+p.Name); err != nil {
+			return err
+		}
+	}
+	for _, u := range l.config.Users {
+		if m := l.userLimits[u.Name]; m != nil {
+			if err := check(m, "user "+u.Name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func (l *Ledger) checkTracker(t *tracker, want *totals) error {
@@ -136,7 +176,7 @@ func (l *Ledger) checkJob(j *job, running [2]int32, held int32, want *totals) er
 			return fmt.Errorf("slots: job %d has %d pending and %d done %v tasks, recounted %d and %d", j.id, s.pending, s.done, Kind(k), pending, done)
 		}
 		shown := s.pending
-		if j.state != Running || Kind(k) == Reduce && !j.gateOpen(l.config.Slowstart) {
+		if j.state != Running || !j.admitted || Kind(k) == Reduce && !j.gateOpen(l.config.Slowstart) {
 			shown = 0
 		}
 		if s.shown != shown {

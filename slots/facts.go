@@ -80,7 +80,7 @@ func (l *Ledger) Submit(now time.Duration, s JobSpec) JobID {
 	if s.MapsSealed && s.ReadyMaps == 0 {
 		s.ReadyMaps = s.Maps
 	}
-	invariant.Check(s.Maps >= s.ReadyMaps && s.ReadyMaps >= 0 && s.Reduces >= 0 && s.Weight > 0, "slots: Submit %+v", s)
+	invariant.Check(s.Maps >= s.ReadyMaps && s.ReadyMaps >= 0 && s.Reduces >= 0 && s.Weight > 0 && s.Deadline >= 0, "slots: Submit %+v", s)
 	j := &job{
 		id: JobID(len(l.jobs)), spec: s, pool: l.poolNamed(s.Pool), sealed: s.MapsSealed,
 		times: JobTimes{Submit: l.now, Start: -1, MapsDone: -1, Finish: -1},
@@ -88,14 +88,19 @@ func (l *Ledger) Submit(now time.Duration, s JobSpec) JobID {
 	l.jobs = append(l.jobs, j)
 	l.total.active++
 	e := jobEvent(trace.OpSubmit, j.id)
-	e.A, e.B, e.C, e.D, e.E = int64(s.Maps), int64(s.Reduces), int64(s.ReadyMaps), int64(s.Priority), int64(s.Weight)
+	e.A, e.B, e.C, e.D, e.E, e.F = int64(s.Maps), int64(s.Reduces), int64(s.ReadyMaps), int64(s.Priority), int64(s.Weight), int64(s.Deadline)
 	if s.MapsSealed {
-		e.Flags = trace.Sealed
+		e.Flags |= trace.Sealed
+	}
+	if s.Unplaced {
+		e.Flags |= trace.Unplaced
 	}
 	l.fact(e, s.Name, s.Pool, s.User)
+	l.admit(j)
 	j.side[Map].know(s.Maps)
 	j.side[Map].open(s.ReadyMaps)
 	j.side[Reduce].open(s.Reduces)
+	l.place(j)
 	l.done(j)
 	return j.id
 }
@@ -122,6 +127,7 @@ func (l *Ledger) Ready(now time.Duration, id JobID, r Readiness) {
 		j.sealed = r.Sealed
 	}
 	m.open(min(r.Maps, m.total))
+	l.place(j)
 	l.done(j)
 }
 
@@ -222,7 +228,7 @@ func (l *Ledger) Finish(now time.Duration, a Attempt, o Outcome) {
 	case killed:
 		l.killedAttempt(j, a)
 	default:
-		l.failedAttempt(j, a)
+		l.failedAttempt(j, a, s.Tracker)
 	}
 	l.done(j)
 }
@@ -245,11 +251,11 @@ func (l *Ledger) killedAttempt(j *job, a Attempt) {
 	s := &j.side[a.Kind]
 	s.counts.Killed++
 	if task := &s.tasks[a.Task]; j.state == Running && task.state == taskRunning && task.head == NoSlot {
-		s.requeue(a.Task)
+		l.requeue(j, a.Kind, a.Task)
 	}
 }
 
-func (l *Ledger) failedAttempt(j *job, a Attempt) {
+func (l *Ledger) failedAttempt(j *job, a Attempt, at TrackerID) {
 	s := &j.side[a.Kind]
 	s.counts.Failed++
 	task := &s.tasks[a.Task]
@@ -257,13 +263,14 @@ func (l *Ledger) failedAttempt(j *job, a Attempt) {
 		return
 	}
 	task.failed++
+	l.failedAt(j, a.Kind, a.Task, at)
 	if int(task.failed) >= l.config.MaxAttempts {
 		j.failedBy = a
 		l.endJob(j, Failed)
 		return
 	}
 	if task.head == NoSlot {
-		s.requeue(a.Task)
+		l.requeue(j, a.Kind, a.Task)
 	}
 }
 
@@ -283,11 +290,12 @@ func (l *Ledger) LostOutput(now time.Duration, id JobID, t TaskID) {
 	}
 	m.counts.LostOutputs++
 	m.tasks[t].failed++
+	l.failedAt(j, Map, t, m.tasks[t].done)
 	if int(m.tasks[t].failed) >= l.config.MaxAttempts {
 		j.failedBy = Attempt{Job: id, Kind: Map, Task: t, N: m.tasks[t].n - 1}
 		l.endJob(j, Failed)
 	} else {
-		m.uncommit(t)
+		l.uncommit(j, t)
 	}
 	l.done(j)
 }
@@ -323,18 +331,19 @@ func (l *Ledger) Lost(now time.Duration, id TrackerID) {
 		for t := range m.tasks {
 			if m.tasks[t].state == taskDone && m.tasks[t].done == id {
 				m.counts.LostOutputs++
-				m.uncommit(TaskID(t))
+				l.uncommit(j, TaskID(t))
 			}
 		}
 		l.done(j)
 	}
 }
 
-// uncommit makes a committed task pending again.
-func (s *side) uncommit(t TaskID) {
-	s.done--
-	s.tasks[t].done = -1
-	s.requeue(t)
+// uncommit makes a committed map pending again.
+func (l *Ledger) uncommit(j *job, t TaskID) {
+	m := &j.side[Map]
+	m.done--
+	m.tasks[t].done = -1
+	l.requeue(j, Map, t)
 }
 
 // Abort says that a job is not wanted any more: nothing of it starts, and what

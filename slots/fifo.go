@@ -5,8 +5,8 @@ import "mrlocal/trace"
 // FIFO is Hadoop's first scheduler (JobQueueTaskScheduler, SPEC 1.5): typed
 // slots, the first job in order of priority, submission and id that has a task;
 // a tracker takes its part of the load, ceil(load factor · capacity), so that
-// few tasks spread evenly; at most one reduce per heartbeat. It is what a nil
-// Policy means.
+// few tasks spread evenly; per heartbeat at most one reduce, and at most one map
+// that is not near its input. It is what a nil Policy means.
 type FIFO struct {
 	first   [2]Ranking[fifoKey]
 	changed []JobID
@@ -15,6 +15,10 @@ type FIFO struct {
 
 type fifoKey struct{ priority Priority }
 
+// fifoLess is FifoComparator (SPEC 1.3): priority, then submission, which the
+// ids are in the order of.
+func fifoLess(a, b *fifoKey) bool { return a.priority > b.priority }
+
 // NewFIFO returns a FIFO.
 func NewFIFO() *FIFO { return &FIFO{} }
 
@@ -22,7 +26,7 @@ func NewFIFO() *FIFO { return &FIFO{} }
 func (f *FIFO) Reset() {
 	*f = FIFO{}
 	for k := range f.first {
-		f.first[k].Less = func(a, b *fifoKey) bool { return a.priority > b.priority }
+		f.first[k].Less = fifoLess
 	}
 }
 
@@ -34,6 +38,9 @@ func (f *FIFO) Decide(v *View, d *Decision) {
 	f.update(v)
 	t := v.Tracker()
 	for f.fits(v, t, Map) && f.grantFirst(v, d, Map) {
+		if s := d.Started(); s.Locality == LevelAny && v.Placed(s.Attempt.Job) {
+			break
+		}
 	}
 	if f.fits(v, t, Reduce) {
 		f.grantFirst(v, d, Reduce)

@@ -26,10 +26,17 @@ func (l *Ledger) settle(g *Grant) Refusal {
 		return RefusedGate
 	}
 	side := &j.side[g.Kind]
-	if g.Task == NoTask {
-		g.Task = side.pick()
+	switch {
+	case l.blacklisted(j, l.visited):
+		return RefusedBlacklisted
+	case g.Task == NoTask:
+		if g.Task = l.pick(j, g.Kind, l.visited, g.Locality); g.Task == NoTask && side.shown > 0 {
+			return l.whyNone(j, g)
+		}
+	case !g.Speculative && side.at(g.Task).failed > 0 && l.avoids(j, g.Kind, g.Task, l.visited):
+		return RefusedFailedHere
 	}
-	if g.Task < 0 || int32(g.Task) >= side.ready {
+	if g.Task < 0 || int32(g.Task) >= side.ready || !j.admitted {
 		return RefusedTask
 	}
 	t := side.at(g.Task)
@@ -47,8 +54,32 @@ func (l *Ledger) settle(g *Grant) Refusal {
 		return RefusedSameHost
 	case g.Kind == Reduce && l.wouldDeadlock(j, s):
 		return RefusedDeadlock
+	case l.overAllowance(g.Kind):
+		return RefusedAllowance
 	}
 	return Granted
+}
+
+// whyNone is why none of the pending tasks may start at the visited tracker.
+func (l *Ledger) whyNone(j *job, g *Grant) Refusal {
+	if g.Locality > LevelAny && l.pick(j, g.Kind, l.visited, LevelAny) != NoTask {
+		return RefusedLocality
+	}
+	return RefusedFailedHere
+}
+
+// overAllowance: one more task of kind k at the visited tracker would lend more
+// slots of the other kind than the policy's percentage allows (SPEC A4, A6).
+func (l *Ledger) overAllowance(k Kind) bool {
+	t, other := &l.trackers[l.visited], k.Other()
+	if !l.borrows || t.running[k] < t.cap[k] {
+		return false
+	}
+	share := l.config.BorrowMap
+	if other == Reduce {
+		share = l.config.BorrowReduce
+	}
+	return l.total.lentBy[other] >= share.Of(l.total.cap[other])
 }
 
 // slotFor resolves g.Slot: an idle open slot of the visited tracker. Left to the
@@ -116,8 +147,14 @@ func (l *Ledger) start(g *Grant) {
 	if g.Kind == Map {
 		l.guardKill = false
 	}
-	l.orders.Starts = append(l.orders.Starts, Start{Attempt: a, Slot: s.ID, Lent: s.lent, Rule: g.Rule})
+	level := LevelAny
+	if g.Kind == Map {
+		level = l.levelOf(j, g.Task, s.Tracker)
+		side.countLevel(level)
+	}
+	l.orders.Starts = append(l.orders.Starts, Start{Attempt: a, Slot: s.ID, Lent: s.lent, Rule: g.Rule, Locality: level})
 	e := attemptEvent(trace.OpStart, a, s.ID, g.Rule)
+	e.A = int64(level)
 	if g.Speculative {
 		e.Flags |= trace.Speculative
 	}
@@ -129,6 +166,15 @@ func (l *Ledger) start(g *Grant) {
 		l.decided(attemptEvent(trace.OpLend, a, s.ID, g.Rule))
 	}
 	l.touch(j)
+}
+
+func (s *side) countLevel(level Level) {
+	switch level {
+	case LevelTracker:
+		s.counts.Local++
+	case LevelGroup:
+		s.counts.GroupLocal++
+	}
 }
 
 // take puts an attempt on an idle open slot.

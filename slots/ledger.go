@@ -14,6 +14,7 @@ type Ledger struct {
 	observer Observer // the policy, where it learns
 	sated    Sated    // the policy, where it can tell
 	lends    bool
+	borrows  bool // the policy has percentages
 	stream   *trace.Stream
 
 	now      time.Duration
@@ -22,6 +23,8 @@ type Ledger struct {
 	jobs     []*job
 	pools    []*pool
 	poolID   map[string]PoolID
+
+	userLimits map[string]*limit // of users with a limit; looked up, never walked
 
 	total   totals
 	changed []JobID // since the policy last asked
@@ -84,8 +87,10 @@ func New(c Config, p Policy) (*Ledger, error) {
 	if r, ok := p.(Resetter); ok {
 		r.Reset()
 	}
+	borrows := false
 	if b, ok := p.(Borrower); ok {
 		c.BorrowMap, c.BorrowReduce = b.Borrow()
+		borrows = true
 	}
 	if c.PolicyName == "" {
 		c.PolicyName = p.Name()
@@ -93,7 +98,7 @@ func New(c Config, p Policy) (*Ledger, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	l := &Ledger{config: c, policy: p, poolID: map[string]PoolID{}, wake: -1, last: -1, visited: -1}
+	l := &Ledger{config: c, policy: p, borrows: borrows, poolID: map[string]PoolID{}, userLimits: map[string]*limit{}, wake: -1, last: -1, visited: -1}
 	if lender, ok := p.(Lender); ok {
 		l.lends = lender.Lends()
 	}
@@ -102,6 +107,12 @@ func New(c Config, p Policy) (*Ledger, error) {
 	l.view, l.decision = &View{l: l}, Decision{l: l}
 	for _, pc := range c.Pools {
 		l.addPool(pc)
+	}
+	for _, u := range c.Users {
+		if u.MaxRunning > 0 {
+			m := newLimit(u.MaxRunning)
+			l.userLimits[u.Name] = &m
+		}
 	}
 	l.layOut()
 	return l, nil

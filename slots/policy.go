@@ -75,23 +75,27 @@ type Grant struct {
 type Refusal uint8
 
 const (
-	Granted         Refusal = iota
-	RefusedSlot             // busy, not open, of another tracker, or none is free
-	RefusedJob              // unknown or not running
-	RefusedTask             // nothing pending, or the named task is not
-	RefusedGate             // the job's reduces are not ready
-	RefusedTyped            // the policy does not lend slots
-	RefusedDeadlock         // every map-capable slot would hold a waiting reduce
-	RefusedSameHost         // a speculative copy beside the attempt it copies
+	Granted            Refusal = iota
+	RefusedSlot                // busy, not open, of another tracker, or none is free
+	RefusedJob                 // unknown or not running
+	RefusedTask                // nothing pending, or the named task is not
+	RefusedGate                // the job's reduces are not ready
+	RefusedTyped               // the policy does not lend slots
+	RefusedDeadlock            // every map-capable slot would hold a waiting reduce
+	RefusedSameHost            // a speculative copy beside the attempt it copies
+	RefusedAllowance           // more slots would be lent than the policy's percentage allows
+	RefusedLocality            // no pending map is as near as asked for
+	RefusedFailedHere          // what is pending failed on this tracker before, and may do better elsewhere
+	RefusedBlacklisted         // too many of the job's attempts failed on this tracker
 )
 
-var refusalNames = [...]string{"granted", "slot", "job", "task", "gate", "typed", "deadlock-guard", "same-host"}
+var refusalNames = [...]string{"granted", "slot", "job", "task", "gate", "typed", "deadlock-guard", "same-host", "allowance", "locality", "failed-here", "blacklisted"}
 
 func (r Refusal) String() string { return refusalNames[r] }
 
 // bug reports whether only a wrong policy can meet r.
 func (r Refusal) bug() bool {
-	return r == RefusedSlot || r == RefusedJob || r == RefusedTask || r == RefusedTyped
+	return r == RefusedSlot || r == RefusedJob || r == RefusedTask || r == RefusedTyped || r == RefusedAllowance
 }
 
 // Decision takes a policy's answer.
@@ -109,6 +113,9 @@ func (d *Decision) Grant(g Grant) bool {
 	}
 	return d.refused == Granted
 }
+
+// Started is what the last grant that was applied started.
+func (d *Decision) Started() Start { return d.l.orders.Starts[len(d.l.orders.Starts)-1] }
 
 // Refused is why the last grant was not applied.
 func (d *Decision) Refused() Refusal { return d.refused }

@@ -184,6 +184,9 @@ func (c Config) withDefaults() Config {
 	if c.MaxAttempts == 0 {
 		c.MaxAttempts = defaultMaxAttempts
 	}
+	if c.MaxTrackerFailures == 0 {
+		c.MaxTrackerFailures = defaultMaxTrackerFailures
+	}
 	c.Pools = append([]Pool(nil), c.Pools...)
 	for i := range c.Pools {
 		if c.Pools[i].Weight == 0 {
@@ -202,7 +205,7 @@ func (c *Config) validate() error {
 		if s.ID != SlotID(i) {
 			return fmt.Errorf("slots: slot %d stands at place %d", s.ID, i)
 		}
-		if s.Tracker < 0 || s.Home >= trace.Kinds || int(s.Tracker) > len(c.Slots) {
+		if s.Tracker < 0 || s.Home >= trace.Kinds || s.Weight < 0 || int(s.Tracker) > len(c.Slots) {
 			return fmt.Errorf("slots: slot %d: tracker %d, home %d", i, s.Tracker, s.Home)
 		}
 		top = max(top, s.Tracker)
@@ -220,7 +223,20 @@ func (c *Config) validate() error {
 		if seen[p.Name] || p.Weight < 1 || min(p.MinMaps, p.MinReduces, p.MaxMaps, p.MaxReduces) < 0 {
 			return fmt.Errorf("slots: pool %q: duplicate name, or a negative number", p.Name)
 		}
+		if p.MaxRunning < 0 || p.PreemptAfter < 0 || p.FairPreemptAfter < 0 {
+			return fmt.Errorf("slots: pool %q: a negative limit or time", p.Name)
+		}
 		seen[p.Name] = true
+	}
+	users := map[string]bool{}
+	for _, u := range c.Users {
+		if users[u.Name] || u.MaxRunning < 0 {
+			return fmt.Errorf("slots: user %q: duplicate name, or a negative limit", u.Name)
+		}
+		users[u.Name] = true
+	}
+	if min(c.Replicas, c.GroupTrackers, c.MaxTrackerFailures) < 0 || c.LocalityDelay < 0 {
+		return fmt.Errorf("slots: %d replicas, %d trackers a group, %d failures a tracker, delay %v", c.Replicas, c.GroupTrackers, c.MaxTrackerFailures, c.LocalityDelay)
 	}
 	return nil
 }
@@ -233,7 +249,7 @@ func (c *Config) header() (trace.Header, error) {
 	}
 	h := trace.Header{Policy: c.PolicyName, Seed: c.Seed, Config: text}
 	for _, s := range c.Slots {
-		h.Slots = append(h.Slots, trace.Slot{ID: int32(s.ID), Tracker: int32(s.Tracker), Core: s.Core, Home: s.Home, Extra: s.Extra})
+		h.Slots = append(h.Slots, trace.Slot{ID: int32(s.ID), Tracker: int32(s.Tracker), Core: s.Core, Home: s.Home, Extra: s.Extra, Weight: int64(s.Weight)})
 	}
 	return h, nil
 }
@@ -246,7 +262,7 @@ func configOf(h *trace.Header) (Config, error) {
 	}
 	c.PolicyName, c.Seed = h.Policy, h.Seed
 	for _, s := range h.Slots {
-		c.Slots = append(c.Slots, Slot{ID: SlotID(s.ID), Tracker: TrackerID(s.Tracker), Core: s.Core, Home: s.Home, Extra: s.Extra})
+		c.Slots = append(c.Slots, Slot{ID: SlotID(s.ID), Tracker: TrackerID(s.Tracker), Core: s.Core, Home: s.Home, Extra: s.Extra, Weight: PPM(s.Weight)})
 	}
 	return c, nil
 }

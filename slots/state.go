@@ -45,8 +45,9 @@ type side struct {
 	done    int32  // committed or dropped
 	shown   int32  // pending as pool and totals have it: 0 while the gate is closed
 
-	again     []TaskID // pending again, the oldest first; entries may be stale
+	again     []TaskID // pending again without having failed, the oldest first; entries may be stale
 	againHead int
+	retry     []TaskID // pending again after a failure, the oldest first; entries may be stale
 
 	counts AttemptCounts
 }
@@ -61,6 +62,8 @@ type AttemptCounts struct {
 	Moves       int64 // started by a borrowing rule
 	Speculative int64
 	LostOutputs int64
+	Local       int64 // maps started on a tracker that has their input
+	GroupLocal  int64 // maps started in a group that has it
 }
 
 type job struct {
@@ -72,11 +75,16 @@ type job struct {
 	gate   bool // reduces are ready
 	dirty  bool // in Ledger.changed
 
+	admitted bool   // within the running-job limits
+	blocked  *limit // what it waited for last
+
 	waiting bool  // has unfinished maps: its running reduces are waiting reduces
 	held    int32 // its reduces on map-capable slots
 
-	side  [2]side
-	times JobTimes
+	side     [2]side
+	places   places
+	failures failures
+	times    JobTimes
 
 	failedBy Attempt
 }
@@ -135,18 +143,11 @@ func (s *side) open(n int32) {
 	s.ready = n
 }
 
-// requeue makes a task pending again, to be started before new ones.
-func (s *side) requeue(t TaskID) {
-	s.tasks[t].state = taskPending
-	s.pending++
-	s.again = append(s.again, t)
-}
-
-// pick returns the task to start next, or NoTask.
+// pick returns the task to start next of those that never failed, or NoTask.
 func (s *side) pick() TaskID {
 	for s.againHead < len(s.again) {
 		t := s.again[s.againHead]
-		if s.tasks[t].state == taskPending {
+		if s.tasks[t].state == taskPending && s.tasks[t].failed == 0 {
 			return t
 		}
 		s.againHead++
@@ -168,6 +169,7 @@ type pool struct {
 	running [2]int32
 
 	at       time.Duration // counts are accrued up to here
+	limit    limit
 	slotTime time.Duration // slot-time of its attempts
 	wantTime time.Duration // time with demand
 }

@@ -55,6 +55,21 @@ func (v *View) FreeExtra(t TrackerID) int32 {
 	return int32(len(v.l.trackers[t].free[homeExtra]))
 }
 
+// Local is the best locality that a pending map of a job has on a tracker, in
+// O(1), amortised. LevelAny where its input has no place. A map that failed
+// before counts as near everywhere.
+func (v *View) Local(id JobID, t TrackerID) Level { return v.l.local(v.l.jobs[id], t) }
+
+// Placed reports whether the input of the job's maps has a place.
+func (v *View) Placed(id JobID) bool { return v.l.placed(v.l.jobs[id]) }
+
+// Group is the group of trackers that t is in; 0 where there are none.
+func (v *View) Group(t TrackerID) int32 { return v.l.groupOf(t) }
+
+// Blacklisted reports whether a tracker gets no more tasks of a job, because
+// too many of them failed there.
+func (v *View) Blacklisted(id JobID, t TrackerID) bool { return v.l.blacklisted(v.l.jobs[id], t) }
+
 // Changed appends to dst the jobs of which anything changed since the last
 // call, each once.
 func (v *View) Changed(dst []JobID) []JobID {
@@ -118,6 +133,16 @@ func (j Job) Weight() PPM {
 	s := &j.job().spec
 	return max(1, s.Weight*s.Priority.Weight()/One)
 }
+
+// User is who submitted it.
+func (j Job) User() string { return j.job().spec.User }
+
+// Deadline is when it should be done, from the start of the run; 0: whenever.
+func (j Job) Deadline() time.Duration { return j.job().spec.Deadline }
+
+// Runnable reports whether the job is within the running-job limits of its
+// pool and user; else it shows no pending tasks.
+func (j Job) Runnable() bool { return j.job().admitted }
 
 // Submitted is when it was.
 func (j Job) Submitted() time.Duration { return j.job().times.Submit }

@@ -168,7 +168,7 @@ func (d *Decoder) event(fields map[string]json.RawMessage) (Event, error) {
 			e.Flags |= bit
 		}
 	}
-	values := [...]*int64{&e.A, &e.B, &e.C, &e.D, &e.E}
+	values := [...]*int64{&e.A, &e.B, &e.C, &e.D, &e.E, &e.F}
 	for i, name := range s.values {
 		if i == 0 && s.words != nil {
 			e.A = int64(f.word(name, s.words))

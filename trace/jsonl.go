@@ -115,7 +115,7 @@ func AppendJSON(dst []byte, e *Event, texts []string) []byte {
 			dst = strconv.AppendBool(dst, e.Has(f))
 		}
 	}
-	values := [...]int64{e.A, e.B, e.C, e.D, e.E}
+	values := [...]int64{e.A, e.B, e.C, e.D, e.E, e.F}
 	for i, name := range s.values {
 		dst = append(append(append(dst, `,"`...), name...), `":`...)
 		if i == 0 && s.words != nil {

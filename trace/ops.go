@@ -31,6 +31,7 @@ const (
 	OpDrain
 	OpClose
 	OpGate
+	OpAdmit
 	OpMapsDone
 	OpJobEnd
 
@@ -75,7 +76,7 @@ func (o Op) shape() *shape {
 	return &shapes[OpNone]
 }
 
-// parts are the fields of an Event, other than A to E, that an Op uses.
+// parts are the fields of an Event, other than A to F, that an Op uses.
 type parts uint16
 
 const (
@@ -105,8 +106,8 @@ type shape struct {
 var shapes = [numOps]shape{
 	OpNone: {name: "none"},
 
-	OpSubmit: {name: "submit", class: Fact, parts: hasJob, flags: Sealed,
-		values: []string{"maps", "reduces", "ready", "priority", "weight"}, texts: []string{"name", "pool", "user"}},
+	OpSubmit: {name: "submit", class: Fact, parts: hasJob, flags: Sealed | Unplaced,
+		values: []string{"maps", "reduces", "ready", "priority", "weight", "deadline"}, texts: []string{"name", "pool", "user"}},
 	OpReady:       {name: "ready", class: Fact, parts: hasJob, flags: Sealed, values: []string{"ready", "maps"}},
 	OpDrop:        {name: "drop", class: Fact, parts: ofTask},
 	OpPhase:       {name: "phase", class: Fact, parts: ofAttempt | hasPhase},
@@ -118,7 +119,8 @@ var shapes = [numOps]shape{
 
 	OpAssign: {name: "assign", class: Ask, values: []string{"tracker", "orders", "wake", "facts"}},
 
-	OpStart:    {name: "start", class: Decision, parts: ofAttempt | hasRule, flags: Lent | Speculative},
+	OpStart: {name: "start", class: Decision, parts: ofAttempt | hasRule, flags: Lent | Speculative,
+		values: []string{"locality"}, words: levelNames[:]},
 	OpLend:     {name: "lend", class: Decision, parts: ofAttempt | hasRule},
 	OpReturn:   {name: "return", class: Decision, parts: ofAttempt | hasRule},
 	OpKill:     {name: "kill", class: Decision, parts: ofAttempt | hasRule},
@@ -127,6 +129,7 @@ var shapes = [numOps]shape{
 	OpDrain:    {name: "drain", class: Decision, parts: hasSlot | hasRule},
 	OpClose:    {name: "close", class: Decision, parts: hasSlot | hasRule},
 	OpGate:     {name: "gate", class: Decision, parts: hasJob, flags: OK},
+	OpAdmit:    {name: "admit", class: Decision, parts: hasJob},
 	OpMapsDone: {name: "maps-done", class: Decision, parts: hasJob},
 	OpJobEnd:   {name: "job-end", class: Decision, parts: hasJob, values: []string{"state"}, words: stateNames[:]},
 
@@ -149,6 +152,9 @@ var shapes = [numOps]shape{
 // stateNames are a job's states, numbered as package slots has them.
 var stateNames = [...]string{"running", "succeeded", "failed", "killed"}
 
+// levelNames are levels of locality, numbered as package slots has them.
+var levelNames = [...]string{"any", "group", "tracker"}
+
 var kindNames = [Kinds]string{"map", "reduce"}
 
 var phaseNames = [...]string{"none", "compute", "io", "copy", "sort", "reduce"}
@@ -162,4 +168,4 @@ var ruleNames = [numRules]string{
 }
 
 // flagNames in the order of the flags' bits.
-var flagNames = [...]string{"ok", "killed", "lent", "sealed", "speculative"}
+var flagNames = [...]string{"ok", "killed", "lent", "sealed", "speculative", "unplaced"}

@@ -12,7 +12,8 @@ type Slot struct {
 	Tracker int32 `json:"tracker"`
 	Core    int32 `json:"core"` // -1: not bound
 	Home    Kind  `json:"home"`
-	Extra   bool  `json:"extra,omitempty"` // closed until a policy opens it
+	Extra   bool  `json:"extra,omitempty"`  // closed until a policy opens it
+	Weight  int64 `json:"weight,omitempty"` // of the tracker's resources, in parts per million; 0: 1.0
 }
 
 // Header is what a reader must know before the first event.

@@ -94,10 +94,11 @@ const (
 	Lent                          // the task's kind is not the slot's home kind
 	Sealed                        // submit, ready: the number of maps is final
 	Speculative                   // start: a copy of a running task
+	Unplaced                      // submit: the input of its maps has no place
 )
 
 // Event is one thing that happened. Which of its fields count depends on Op;
-// the table in ops.go says so, and gives A to E their names in event files.
+// the table in ops.go says so, and gives A to F their names in event files.
 type Event struct {
 	Seq uint64        // from 1, set by the Stream
 	At  time.Duration // since the run's start
@@ -111,7 +112,7 @@ type Event struct {
 	Job, Task, N, Slot int32 // N: the attempt's number within its task, from 0
 	Ref                int32 // texts in the Stream's table; 0: none
 
-	A, B, C, D, E int64
+	A, B, C, D, E, F int64
 }
 
 // Has reports whether all of f are set.
