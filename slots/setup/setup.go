@@ -151,28 +151,28 @@ func Warnings(f *workload.File, c slots.Config) (lines []string) {
 			least += int64(c.Pools[i].Min(k))
 		}
 		if least > capacity[k] {
-			lines = append(lines, fmt.Sprintf("pools: the minimum shares are %d %s slots and there are %d: they are scaled down in proportion", least, k, capacity[k]))
+			lines = append(lines, fmt.Sprintf("pools: the minimum shares are %d %s slots of the %d there are: they are scaled down in proportion", least, k, capacity[k]))
 		}
 	}
 	for _, s := range f.Slow {
 		if s.Tracker >= trackers {
-			lines = append(lines, fmt.Sprintf("slow: tracker %d is not there: %s", s.Tracker, counted(trackers)))
+			lines = append(lines, fmt.Sprintf("slow: tracker %d, counted from 0, is not there: %s", s.Tracker, counted(trackers)))
 		}
 	}
 	for _, x := range f.Faults {
 		if x.Tracker >= trackers {
-			lines = append(lines, fmt.Sprintf("faults: tracker %d is not there: %s", x.Tracker, counted(trackers)))
+			lines = append(lines, fmt.Sprintf("faults: tracker %d, counted from 0, is not there: %s", x.Tracker, counted(trackers)))
 		}
 	}
 	if int(c.Replicas) > trackers {
-		lines = append(lines, fmt.Sprintf("locality: %d replicas and %d trackers: every tracker has every block", c.Replicas, trackers))
+		lines = append(lines, fmt.Sprintf("locality: %d replicas, and %s: every tracker has every block", c.Replicas, counted(trackers)))
 	}
 	return lines
 }
 
 func counted(trackers int) string {
 	if trackers == 1 {
-		return "there is one tracker, 0"
+		return "there is one tracker"
 	}
-	return fmt.Sprintf("there are %d, counted from 0", trackers)
+	return fmt.Sprintf("there are %d trackers", trackers)
 }
