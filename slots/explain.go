@@ -19,18 +19,23 @@ type Number struct {
 }
 
 // Value is the number without its name: 42, or 3.56 (320/90). A share in parts
-// per million stands alone: 0.25.
+// per million stands alone, 0.25; where it is such a share that divides, its
+// parts are not told: 3.33 (10/3).
 func (n Number) Value() string {
-	switch n.Den {
-	case 0, 1:
-		return strconv.FormatInt(n.Num, 10)
-	case int64(One):
+	if n.Den == int64(One) {
 		return PPM(n.Num).String()
+	}
+	if n.Den > 0 && n.Den%int64(One) == 0 {
+		d := int64(gcd(uint64(max(n.Num, 0)), uint64(n.Den)))
+		n.Num, n.Den = n.Num/d, n.Den/d
+	}
+	if n.Den == 0 || n.Den == 1 {
+		return strconv.FormatInt(n.Num, 10)
 	}
 	return fmt.Sprintf("%.2f (%d/%d)", float64(n.Num)/float64(n.Den), n.Num, n.Den)
 }
 
-func (n Number) String() string { return n.Name + " " + n.Value() }
+func (n Number) String() string { return n.Name + " = " + n.Value() }
 
 // Beaten is a candidate that a grant passed over, and why.
 type Beaten struct {

@@ -12,11 +12,14 @@ import (
 
 func TestANumberIsPrintedAsItIsRead(t *testing.T) {
 	for want, n := range map[string]slots.Number{
-		"allowance 4":               {Name: "allowance", Num: 4},
-		"load factor 3.56 (320/90)": {Name: "load factor", Num: 320, Den: 90},
-		"weight 2":                  {Name: "weight", Num: int64(2 * slots.One), Den: int64(slots.One)},
-		"borrow percentage 0.25":    {Name: "borrow percentage", Num: int64(slots.One / 4), Den: int64(slots.One)},
-		"running per weight 0":      {Name: "running per weight", Num: 0, Den: 1},
+		"allowance = 4":               {Name: "allowance", Num: 4},
+		"load factor = 3.56 (320/90)": {Name: "load factor", Num: 320, Den: 90},
+		"share = 3.33 (10/3)":         {Name: "share", Num: int64(10 * slots.One), Den: int64(3 * slots.One)},
+		"share = 3":                   {Name: "share", Num: int64(6 * slots.One), Den: int64(2 * slots.One)},
+		"share = 0":                   {Name: "share", Num: 0, Den: int64(2 * slots.One)},
+		"weight = 2":                  {Name: "weight", Num: int64(2 * slots.One), Den: int64(slots.One)},
+		"borrow percentage = 0.25":    {Name: "borrow percentage", Num: int64(slots.One / 4), Den: int64(slots.One)},
+		"running per weight = 0":      {Name: "running per weight", Num: 0, Den: 1},
 	} {
 		if got := n.String(); got != want {
 			t.Errorf("%#v: %q, want %q", n, got, want)
@@ -89,15 +92,15 @@ func TestALedgerThatIsAskedTellsWhy(t *testing.T) {
 	l.Submit(0, slots.JobSpec{Name: "j", Maps: 1, MapsSealed: true, Reduces: 1})
 	l.AssignAll(0)
 	want := []string{
-		"grant map to job 0: granted, slot 0 task 0, pending 1, 8 beaten",
+		"grant map to job 0: granted, slot 0 task 0, pending = 1, 8 beaten",
 		"grant reduce to job 0: gate",
 		"visit of tracker 0, declined reduce: the gate is closed []",
 	}
 	p.kill = true
 	l.Assign(1, 0)
 	want = append(want,
-		"reclaim 0, over its share by 1",
-		"visit of tracker 0, declined map: nothing is pending [pending 0]",
+		"reclaim 0, over its share by = 1",
+		"visit of tracker 0, declined map: nothing is pending [pending = 0]",
 	)
 	l.Explain(nil)
 	l.Assign(2, 0)
