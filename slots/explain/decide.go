@@ -1,0 +1,427 @@
+package explain
+
+import (
+	"fmt"
+	"strings"
+
+	"mrlocal/slots"
+	"mrlocal/trace"
+)
+
+// opening says which policy shared out which slots.
+func (t *teller) opening() string {
+	var maps, reduces, extra int
+	for _, s := range t.c.Slots {
+		switch {
+		case s.Extra:
+			extra++
+		case s.Home == slots.Map:
+			maps++
+		default:
+			reduces++
+		}
+	}
+	where := ""
+	if n := t.v.Trackers(); n > 1 {
+		where = fmt.Sprintf(" on %d trackers", n)
+	}
+	text := fmt.Sprintf("The policy is %s; there are %s and %s%s", t.c.PolicyName, counted(maps, "map slot"), counted(reduces, "reduce slot"), where)
+	if extra > 0 {
+		text += fmt.Sprintf(", and %s that the policy may open", counted(extra, "extra slot"))
+	}
+	text += "."
+	if t.c.BorrowMap > 0 || t.c.BorrowReduce > 0 {
+		text += fmt.Sprintf(" Reduces may borrow %s; maps may borrow %s.", borrowed(t.c.BorrowMap, maps, slots.Map), borrowed(t.c.BorrowReduce, reduces, slots.Reduce))
+	}
+	switch t.c.Slowstart {
+	case slots.One:
+		text += " The reduces of a job are ready when all its maps are done."
+	case 0:
+		text += " The reduces of a job are ready from the start."
+	default:
+		text += fmt.Sprintf(" The reduces of a job are ready when %v of its maps are done.", t.c.Slowstart)
+	}
+	return paragraphOf(text)
+}
+
+// borrowed is how many slots of a kind may be lent.
+func borrowed(share slots.PPM, places int, k slots.Kind) string {
+	switch share {
+	case 0:
+		return fmt.Sprintf("no %v slot", k)
+	case slots.One:
+		return fmt.Sprintf("any %v slot", k)
+	}
+	return fmt.Sprintf("%d of the %s (a share of %v)", share.Of(int32(places)), counted(places, k.String()+" slot"), share)
+}
+
+// granted words a grant that was just applied.
+func (t *teller) granted(e *slots.Explanation) string {
+	a := e.Start.Attempt
+	what := t.attemptName(a)
+	if e.Grant.Speculative {
+		what = "a copy of " + what
+	}
+	first := fmt.Sprintf("At %s %s%s started on %s", seconds(e.Now), what, t.ofPool(a.Job), t.slotName(e.Start.Slot))
+	if e.Start.Lent {
+		first += ", which is lent to it"
+	}
+	first += "." + t.near(a, e.Start.Locality)
+	return paragraphOf(first, t.byRule(e), t.restedOn(e), t.passedOver(e))
+}
+
+// near says how far a map is from its input.
+func (t *teller) near(a slots.Attempt, level slots.Level) string {
+	if a.Kind != slots.Map || t.v.Trackers() == 1 || !t.v.Placed(a.Job) {
+		return ""
+	}
+	switch level {
+	case slots.LevelTracker:
+		return " Its input is on that tracker."
+	case slots.LevelGroup:
+		return " Its input is in that tracker's group."
+	}
+	return " Its input is elsewhere."
+}
+
+func (t *teller) byRule(e *slots.Explanation) string {
+	rule := e.Grant.Rule
+	if rule == trace.RuleNone {
+		return ""
+	}
+	text := fmt.Sprintf("Rule %v of %s", rule, t.c.PolicyName)
+	if rule.String() == t.c.PolicyName {
+		text = fmt.Sprintf("Rule %v", rule)
+	}
+	words := ruleWords(t.c.PolicyName, rule)
+	if words == "" || t.terse && t.worded[rule] {
+		return text + "."
+	}
+	t.worded[rule] = true
+	return text + ": " + words + "."
+}
+
+// restedOn are the policy's numbers, or else how much there was to do.
+func (t *teller) restedOn(e *slots.Explanation) string {
+	if len(e.Why.Numbers) > 0 {
+		return "It rested on: " + numbers(e.Why.Numbers) + "."
+	}
+	k := e.Start.Attempt.Kind
+	pending, running := t.v.Pending(k), t.v.Running(k)-1 // the grant is applied already
+	if !e.Grant.Speculative {
+		pending++
+	}
+	return fmt.Sprintf("Then %s pending and %d ran, with %s in the cluster.",
+		counted(pending, k.String())+" "+were(pending), running, counted(t.v.Capacity(k), k.String()+" slot"))
+}
+
+// passedOver are the candidates that the grant beat: those that the policy
+// names, those that the Ledger refused before it, or else a few jobs that had a
+// task of the same kind.
+func (t *teller) passedOver(e *slots.Explanation) string {
+	var words []string
+	for _, r := range t.refused {
+		if r.grant.Kind == e.Grant.Kind {
+			words = append(words, fmt.Sprintf("%s (refused: %s)", t.jobName(r.grant.Job), refusalWords(r.reason)))
+		}
+	}
+	for _, b := range e.Why.Beaten {
+		who := "pool " + printable(t.v.Pool(b.Pool).Config().Name)
+		if b.Job >= 0 {
+			who = t.jobName(b.Job)
+		}
+		words = append(words, fmt.Sprintf("%s (%s)", who, b.Why))
+	}
+	pending, kept := t.alsoPending(e)
+	if len(words) == 0 && len(e.Why.Numbers) == 0 { // a policy that says nothing
+		words = pending
+	}
+	text := ""
+	if len(words) > 0 {
+		text = "It went before " + list(words) + "."
+	}
+	if len(kept) > 0 {
+		text += " Not in the running: " + list(kept) + "."
+	}
+	return text
+}
+
+const (
+	mostAlso    = 3  // jobs that no policy names
+	mostScanned = 64 // jobs looked at for them
+)
+
+// alsoPending are jobs that had a task of the same kind, and of these, apart,
+// those whose pool runs as many as it may.
+func (t *teller) alsoPending(e *slots.Explanation) (words, kept []string) {
+	k, won := e.Grant.Kind, t.v.Job(e.Grant.Job)
+	for i, id := range t.active {
+		j := t.v.Job(id)
+		if i == mostScanned || len(words)+len(kept) == mostAlso {
+			break
+		}
+		if id == won.ID() || j.Ended() || j.Pending(k) == 0 {
+			continue
+		}
+		if p := t.v.Pool(j.Pool()); p.Config().Max(k) > 0 && p.Running(k) >= p.Config().Max(k) {
+			kept = append(kept, fmt.Sprintf("%s (pool %s may run %s at a time)", t.jobName(id), printable(p.Config().Name), counted(p.Config().Max(k), k.String())))
+			continue
+		}
+		why := fmt.Sprintf("%d pending, %d running", j.Pending(k), j.Running(k))
+		if e.Grant.Rule == trace.RuleFIFO {
+			why = "submitted later"
+			if j.Priority() < won.Priority() {
+				why = "of lower priority"
+			}
+		}
+		words = append(words, fmt.Sprintf("%s (%s)", t.jobName(id), why))
+	}
+	return words, kept
+}
+
+// word tells what an event says, where the mode wants it.
+func (t *teller) word(e *trace.Event, texts []string) {
+	job := slots.JobID(e.Job)
+	attempt := slots.Attempt{Job: job, Kind: e.Kind, Task: slots.TaskID(e.Task), N: e.N}
+	switch e.Op {
+	case trace.OpAssign:
+		t.asks++
+		t.heartbeats = t.heartbeats || e.A >= 0
+	case trace.OpSubmit:
+		t.submitted(e, texts)
+	case trace.OpReady:
+		t.jobs[job].sealed = t.jobs[job].sealed || e.Has(trace.Sealed)
+	case trace.OpStart:
+		if len(t.grants) > 0 {
+			p := t.grants[0]
+			t.grants = t.grants[1:]
+			t.tell(p.about, func() string { return p.text })
+		}
+	case trace.OpKill:
+		t.tell(about{what: kill, job: job, task: true, attempt: attempt}, func() string { return t.killed(e, attempt) })
+	case trace.OpLostTracker:
+		t.wordFact(e, about{what: fact, job: slots.NoJob})
+	case trace.OpAbort:
+		t.wordFact(e, about{what: fact, job: job})
+	case trace.OpLostOutput, trace.OpDrop:
+		t.wordFact(e, about{what: fact, job: job, task: true, attempt: attempt})
+	case trace.OpGate:
+		t.jobs[job].gate = e.Has(trace.OK)
+		t.wordOther(e, about{what: gate, job: job})
+	case trace.OpMapsDone:
+		if t.v.Job(job).Total(slots.Reduce) > 0 && t.c.Slowstart != slots.One { // else the job's end, or its gate, says so
+			t.wordOther(e, about{what: gate, job: job})
+		}
+	case trace.OpAdmit, trace.OpJobEnd:
+		t.wordOther(e, about{what: other, job: job})
+	case trace.OpAdvance:
+		t.wordOther(e, about{what: other, job: job, task: true, attempt: attempt})
+	case trace.OpOpen, trace.OpDrain, trace.OpClose:
+		if e.Rule != trace.RuleLostTracker { // told with the tracker
+			t.wordOther(e, about{what: other, job: slots.NoJob})
+		}
+	}
+	t.mode.follow(e)
+	if e.Op == trace.OpJobEnd {
+		t.ended(job)
+	}
+}
+
+// submitted takes a job in; what becomes of it is told when the Ledger has it.
+func (t *teller) submitted(e *trace.Event, texts []string) {
+	id := slots.JobID(e.Job)
+	t.jobs = append(t.jobs, jobInfo{name: printable(texts[0]), pool: printable(texts[1]), user: texts[2], sealed: e.Has(trace.Sealed)})
+	t.active = append(t.active, id)
+	t.newest = id
+	t.mode.meet(id, texts[0])
+}
+
+// welcome tells of the job that was submitted last, once the Ledger has it.
+func (t *teller) welcome() {
+	id := t.newest
+	if id == slots.NoJob {
+		return
+	}
+	t.newest = slots.NoJob
+	t.tell(about{what: fact, job: id}, func() string {
+		j := t.v.Job(id)
+		maps := counted(j.Total(slots.Map), "map")
+		if !t.jobs[id].sealed {
+			maps = "maps whose number is not known yet"
+		}
+		first := fmt.Sprintf("At %s %s%s was submitted: %s, %s.", seconds(j.Submitted()), t.jobName(id), t.ofPool(id), maps, counted(j.Total(slots.Reduce), "reduce"))
+		if !j.Runnable() && !j.Ended() {
+			first += " It waits: " + t.limits(id) + "."
+		}
+		return paragraphOf(first)
+	})
+}
+
+// limits are the running-job limits that a job is under.
+func (t *teller) limits(id slots.JobID) string {
+	var words []string
+	if p := t.v.Pool(t.v.Job(id).Pool()).Config(); p.MaxRunning > 0 {
+		words = append(words, fmt.Sprintf("pool %s may run %s at a time", printable(p.Name), counted(p.MaxRunning, "job")))
+	}
+	for _, u := range t.c.Users {
+		if u.Name == t.jobs[id].user && u.MaxRunning > 0 {
+			words = append(words, fmt.Sprintf("user %s may run %s at a time", printable(u.Name), counted(u.MaxRunning, "job")))
+		}
+	}
+	return list(words)
+}
+
+// ended takes a job out of the active ones.
+func (t *teller) ended(id slots.JobID) {
+	for i, a := range t.active {
+		if a == id {
+			t.active = append(t.active[:i], t.active[i+1:]...)
+			return
+		}
+	}
+}
+
+// wordFact tells a fact that changes what can be decided.
+func (t *teller) wordFact(e *trace.Event, a about) {
+	t.tell(a, func() string {
+		at := "At " + seconds(e.At) + " "
+		switch e.Op {
+		case trace.OpLostTracker:
+			return paragraphOf(fmt.Sprintf("%stracker %d was lost, and with it what ran there (%s) and the output of the maps that it had done for jobs with reduces.",
+				at, e.A, counted(t.runningAt(slots.TrackerID(e.A)), "attempt")))
+		case trace.OpLostOutput:
+			return paragraphOf(fmt.Sprintf("%sthe output of %s was lost: the map has to run again.", at, t.taskName(a.attempt)))
+		case trace.OpAbort:
+			return paragraphOf(fmt.Sprintf("%s%s was cancelled.", at, t.jobName(a.job)))
+		}
+		return paragraphOf(fmt.Sprintf("%s%s was not needed any more.", at, t.taskName(a.attempt)))
+	})
+}
+
+func (t *teller) runningAt(id slots.TrackerID) int32 {
+	return t.v.RunningAt(id, slots.Map) + t.v.RunningAt(id, slots.Reduce)
+}
+
+// wordOther tells a decision that starts and ends no attempt, or what follows
+// from a fact.
+func (t *teller) wordOther(e *trace.Event, a about) {
+	t.tell(a, func() string { return paragraphOf("At " + seconds(e.At) + " " + t.otherWords(e, a)) })
+}
+
+func (t *teller) otherWords(e *trace.Event, a about) string {
+	name := t.jobName(a.job)
+	switch e.Op {
+	case trace.OpGate:
+		return t.gateWords(a.job)
+	case trace.OpAdmit:
+		return fmt.Sprintf("%s%s was admitted, %s after it was submitted: until then others had its place (%s).",
+			name, t.ofPool(a.job), seconds(e.At-t.v.Job(a.job).Submitted()), t.limits(a.job))
+	case trace.OpMapsDone:
+		return fmt.Sprintf("the last map of %s was done, so that its reduces need not wait any more.", name)
+	case trace.OpJobEnd:
+		return t.endWords(a.job)
+	case trace.OpAdvance:
+		return fmt.Sprintf("%s may leave its copy phase.", t.attemptName(a.attempt))
+	case trace.OpOpen:
+		return fmt.Sprintf("the policy opened slot %d (%v).", e.Slot, e.Rule)
+	case trace.OpDrain:
+		return fmt.Sprintf("the policy closed slot %d (%v), from the end of what runs there.", e.Slot, e.Rule)
+	}
+	return fmt.Sprintf("slot %d was closed (%v).", e.Slot, e.Rule)
+}
+
+// gateWords: slowstart is a share of the maps (SPEC 1.8).
+func (t *teller) gateWords(id slots.JobID) string {
+	j, name := t.v.Job(id), t.jobName(id)
+	done := doneOf(j)
+	if !t.jobs[id].gate {
+		return fmt.Sprintf("the gate of %s closed again: only %s, and %d are needed.", name, done, t.need(j))
+	}
+	if t.c.Slowstart == 0 {
+		return fmt.Sprintf("the gate of %s opened at once: slowstart is 0, so that its reduces wait for maps on their slots.", name)
+	}
+	if need := t.need(j); need < j.Total(slots.Map) {
+		done += fmt.Sprintf(", and %d were needed", need)
+	}
+	reduces := counted(j.Total(slots.Reduce), "reduce")
+	if j.Total(slots.Reduce) == 1 {
+		reduces = "reduce"
+	}
+	return fmt.Sprintf("the gate of %s opened: %s, so its %s may start.", name, done, reduces)
+}
+
+// doneOf is 12 of 80 maps are done.
+func doneOf(j slots.Job) string {
+	done, total := j.Done(slots.Map), j.Total(slots.Map)
+	switch {
+	case total == 0:
+		return "there are no maps"
+	case done < total:
+		return fmt.Sprintf("%d of %s are done", done, counted(total, "map"))
+	case total == 1:
+		return "its only map is done"
+	}
+	return fmt.Sprintf("all %s are done", counted(total, "map"))
+}
+
+// need is how many maps open the gate.
+func (t *teller) need(j slots.Job) int32 { return t.c.Slowstart.CeilOf(j.Total(slots.Map)) }
+
+func (t *teller) endWords(id slots.JobID) string {
+	after := seconds(t.now - t.v.Job(id).Submitted())
+	switch t.l.JobState(id) {
+	case slots.Failed:
+		a, _ := t.l.FailedBy(id)
+		return fmt.Sprintf("%s failed, %s after it was submitted: %v %d failed %s.", t.jobName(id), after, a.Kind, a.Task, counted(t.c.MaxAttempts, "time"))
+	case slots.Killed:
+		return fmt.Sprintf("%s ended, cancelled %s after it was submitted.", t.jobName(id), after)
+	}
+	text := fmt.Sprintf("%s was done, %s after it was submitted", t.jobName(id), after)
+	if d := t.v.Job(id).Deadline(); d > 0 && t.now > d {
+		text += fmt.Sprintf(" and %s after its deadline", seconds(t.now-d))
+	} else if d > 0 {
+		text += fmt.Sprintf(" and %s before its deadline", seconds(d-t.now))
+	}
+	return text + "."
+}
+
+// killed words the end that was ordered for an attempt.
+func (t *teller) killed(e *trace.Event, a slots.Attempt) string {
+	id := slots.SlotID(e.Slot)
+	first := fmt.Sprintf("At %s %s, on slot %d since %s, was killed.", seconds(e.At), t.attemptName(a), id, seconds(t.v.Slot(id).Started))
+	var why, rested string
+	switch e.Rule {
+	case trace.RuleDeadlockGuard:
+		why = fmt.Sprintf("The Ledger's deadlock guard: %s pending, none ran, and every slot that a map may use held a reduce waiting for maps. Of these it is the newest: it has reduced nothing yet.",
+			counted(t.v.Pending(slots.Map), "map")+" "+were(t.v.Pending(slots.Map)))
+	case trace.RuleLostRace:
+		why = "It lost the race: another attempt of the same task finished first."
+	case trace.RuleDropped:
+		why = "The task is not needed any more."
+	case trace.RuleJobEnded:
+		why = "Its job has ended."
+	case trace.RuleReclaim:
+		why = fmt.Sprintf("%s took the slot back (reclaim): killed so, an attempt does not count as failed.", t.c.PolicyName)
+		for _, r := range t.reclaims {
+			if r.slot == id && len(r.why.Numbers) > 0 {
+				rested = "It rested on: " + numbers(r.why.Numbers) + "."
+			}
+		}
+	default:
+		why = fmt.Sprintf("Rule %v of %s.", e.Rule, t.c.PolicyName)
+	}
+	return paragraphOf(first, why, rested)
+}
+
+// holds is what a slot holds, as map 7 of J01 since 10.0s.
+func (t *teller) holds(s slots.SlotView) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s since %s", t.attemptName(s.Attempt), seconds(s.Started))
+	if s.Phase != slots.PhaseNone {
+		fmt.Fprintf(&b, ", in its %v phase", s.Phase)
+	}
+	if s.Lent {
+		b.WriteString(", lent")
+	}
+	return b.String()
+}

@@ -1,0 +1,103 @@
+package explain
+
+import (
+	"fmt"
+	"strings"
+
+	"mrlocal/slots"
+)
+
+// moment is the state at a time, and the last decision before it.
+type moment struct {
+	quiet
+	t    *teller
+	last string
+}
+
+func (m *moment) wants(a about) bool { return a.what.decision() }
+
+func (m *moment) take(p paragraph) { m.last = p.text }
+
+func (m *moment) end() error {
+	t := m.t
+	text := fmt.Sprintf("The state at %s, under %s", seconds(t.o.At), t.c.PolicyName)
+	if t.now < t.o.At && len(t.jobs) > 0 && len(t.active) == 0 {
+		text += fmt.Sprintf(" (all jobs had ended by %s)", seconds(t.now))
+	}
+	t.print(text + ":\n")
+	for i := range t.c.Slots {
+		t.print(m.slot(slots.SlotID(i)))
+	}
+	for _, k := range []slots.Kind{slots.Map, slots.Reduce} {
+		t.print(m.demand(k))
+	}
+	for i, id := range t.active {
+		if i == mostJobs {
+			t.print(fmt.Sprintf("%s(and %d more)\n", indent, len(t.active)-i))
+			break
+		}
+		t.print(m.job(id))
+	}
+	if m.last == "" {
+		t.print("Nothing had been decided before.\n")
+		return nil
+	}
+	t.print("The last decision before it:\n" + m.last)
+	return nil
+}
+
+// mostJobs is how many running jobs a state lists.
+const mostJobs = 50
+
+func (m *moment) slot(id slots.SlotID) string {
+	s := m.t.v.Slot(id)
+	holds := "idle"
+	switch {
+	case s.Busy:
+		holds = m.t.holds(s)
+		if s.State == slots.SlotDraining {
+			holds += ", then it closes"
+		}
+	case s.State == slots.SlotClosed:
+		holds = "closed"
+	}
+	return fmt.Sprintf("%s%s: %s\n", indent, m.t.slotName(id), holds)
+}
+
+// demand is the papers' slots demand (D5): pending tasks and used slots; over
+// the capacity it is the load factor.
+func (m *moment) demand(k slots.Kind) string {
+	v := m.t.v
+	pending, used, capacity, lent := v.Pending(k), v.Used(k), v.Capacity(k), v.LentBy(k)
+	text := fmt.Sprintf("%ss: %d pending, %d running. %d of %s used", upper(k.String()), pending, v.Running(k), used, counted(capacity, k.String()+" slot"))
+	if lent > 0 {
+		text += fmt.Sprintf(", %d of them by %ss", lent, k.Other())
+	}
+	text += fmt.Sprintf(". The demand for them is %d", pending+used)
+	if capacity > 0 {
+		text += ": load factor " + slots.Number{Num: int64(pending + used), Den: int64(capacity)}.Value()
+	}
+	return paragraphOf("", text+".")
+}
+
+func (m *moment) job(id slots.JobID) string {
+	t, j := m.t, m.t.v.Job(id)
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s%s:", t.jobName(id), t.ofPool(id))
+	for _, k := range []slots.Kind{slots.Map, slots.Reduce} {
+		if j.Total(k) == 0 {
+			continue
+		}
+		fmt.Fprintf(&b, " %d of %s done, %d running;", j.Done(k), counted(j.Total(k), k.String()), j.Running(k))
+	}
+	text := strings.TrimSuffix(b.String(), ";")
+	switch {
+	case !j.Runnable():
+		text += "; it waits: " + t.limits(id)
+	case j.Total(slots.Reduce) > 0 && !t.jobs[id].gate && t.jobs[id].sealed:
+		text += fmt.Sprintf("; its gate opens at %s", counted(t.need(j), "map"))
+	case j.Total(slots.Reduce) > 0 && !t.jobs[id].gate:
+		text += "; its gate opens when the number of its maps is known"
+	}
+	return paragraphOf("", text)
+}

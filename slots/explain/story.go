@@ -1,0 +1,206 @@
+package explain
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"mrlocal/internal/usage"
+	"mrlocal/slots"
+	"mrlocal/trace"
+)
+
+// taskID is a task as a person names it.
+type taskID struct {
+	text string
+	job  string // a name, or a number
+	kind slots.Kind
+	task slots.TaskID
+}
+
+func parseTask(text string) (taskID, error) {
+	id := taskID{text: text}
+	parts := strings.Split(text, "/")
+	n := len(parts)
+	bad := usage.Errorf("task "+text, "a task is named as J01/m/7: job, m or r, number")
+	if n < 3 {
+		return id, bad
+	}
+	id.job = strings.Join(parts[:n-2], "/")
+	switch parts[n-2] {
+	case "m", "map":
+	case "r", "reduce":
+		id.kind = slots.Reduce
+	default:
+		return id, bad
+	}
+	number, err := strconv.ParseUint(parts[n-1], 10, 31)
+	if err != nil || id.job == "" {
+		return id, bad
+	}
+	id.task = slots.TaskID(number)
+	return id, nil
+}
+
+// story is what became of a task. It is kept until the end, because only then
+// it is known that there is such a task.
+type story struct {
+	quiet
+	t    *teller
+	id   taskID
+	job  slots.JobID // slots.NoJob: not submitted yet
+	text strings.Builder
+
+	failures int32
+	killed   bool            // the end of the running attempt was ordered
+	done     bool            // committed
+	doneOn   slots.TrackerID // where
+	began    time.Duration   // the first attempt
+	starts   int
+}
+
+// meet is told of each job when it is submitted.
+func (s *story) meet(id slots.JobID, name string) {
+	if s.job == slots.NoJob && (name == s.id.job || strconv.Itoa(int(id)) == s.id.job) {
+		s.job = id
+	}
+}
+
+// wants what happens to the task, and to its job as far as the task rests on it.
+func (s *story) wants(a about) bool {
+	if s.job == slots.NoJob {
+		return false
+	}
+	if a.what == gate && s.id.kind == slots.Map {
+		return false
+	}
+	return a.job == s.job && (!a.task || s.is(a.attempt))
+}
+
+func (s *story) is(a slots.Attempt) bool {
+	return a.Job == s.job && a.Kind == s.id.kind && a.Task == s.id.task
+}
+
+func (s *story) take(p paragraph) {
+	switch p.what {
+	case start:
+		if s.starts == 0 {
+			s.began = s.t.now
+		}
+		s.starts++
+		s.killed = false
+	case kill:
+		s.killed = true
+	}
+	s.text.WriteString(p.text)
+}
+
+// follow takes the steps of the task's attempts, before the Ledger has them.
+func (s *story) follow(e *trace.Event) {
+	a := slots.Attempt{Job: slots.JobID(e.Job), Kind: e.Kind, Task: slots.TaskID(e.Task), N: e.N}
+	switch {
+	case e.Op == trace.OpLostTracker && s.job != slots.NoJob:
+		s.trackerLost(e)
+	case s.job == slots.NoJob || !s.is(a):
+	case e.Op == trace.OpFinish && e.Slot >= 0:
+		s.finished(e, a)
+	case e.Op == trace.OpPhase && e.Phase != slots.PhaseCompute && e.Phase != slots.PhaseNone:
+		s.say(e.At, "attempt %d went into its %v phase.", a.N, e.Phase)
+	case e.Op == trace.OpLostOutput && s.done:
+		s.done = false
+		s.failures++
+	}
+}
+
+func (s *story) say(at time.Duration, format string, args ...any) {
+	s.text.WriteString(paragraphOf("At " + seconds(at) + " " + fmt.Sprintf(format, args...)))
+}
+
+func (s *story) finished(e *trace.Event, a slots.Attempt) {
+	t := s.t
+	slot := t.v.Slot(slots.SlotID(e.Slot))
+	took := seconds(e.At - slot.Started)
+	running := t.l.JobState(a.Job) == slots.Running
+	switch {
+	case e.Has(trace.OK) && !s.done && running:
+		s.done, s.doneOn = true, slot.Tracker
+		s.say(e.At, "attempt %d was done and committed, after %s.", a.N, took)
+	case e.Has(trace.OK):
+		s.say(e.At, "attempt %d was done after %s, too late to count.", a.N, took)
+	case e.Has(trace.Killed) || s.killed:
+		s.say(e.At, "attempt %d ended, killed after %s.", a.N, took)
+	default:
+		s.failures++
+		s.say(e.At, "attempt %d failed after %s: failure %d of the %d that end the job.", a.N, took, s.failures, t.c.MaxAttempts)
+	}
+}
+
+// trackerLost: what ran there is killed, and a map done there is wanted again.
+func (s *story) trackerLost(e *trace.Event) {
+	t := s.t
+	for _, place := range t.c.Slots {
+		if place.Tracker != slots.TrackerID(e.A) {
+			continue
+		}
+		if held := t.v.Slot(place.ID); held.Busy && s.is(held.Attempt) {
+			s.say(e.At, "tracker %d was lost, and attempt %d with it. It was killed, and does not count as failed.", e.A, held.Attempt.N)
+		}
+	}
+	if s.done && s.id.kind == slots.Map && s.doneOn == slots.TrackerID(e.A) && t.v.Job(s.job).Total(slots.Reduce) > 0 && !t.v.Job(s.job).Ended() {
+		s.done = false
+		s.say(e.At, "tracker %d was lost, and the output of the map with it: the map has to run again.", e.A)
+	}
+}
+
+func (s *story) end() error {
+	t := s.t
+	if s.job == slots.NoJob {
+		return usage.Errorf("task "+s.id.text, "there is no job %s; %s", s.id.job, s.jobs())
+	}
+	j := t.v.Job(s.job)
+	total := j.Total(s.id.kind)
+	if int32(s.id.task) >= total {
+		return usage.Errorf("task "+s.id.text, "%s has %s%s", t.jobName(s.job), counted(total, s.id.kind.String()), s.numbered(total))
+	}
+	t.print(s.text.String())
+	switch {
+	case s.starts == 0:
+		t.print(fmt.Sprintf("Up to %s it was never started.\n", seconds(t.now)))
+	default:
+		waited := "which started at once"
+		if d := s.began - j.Submitted(); d > 0 {
+			waited = "for which it waited " + seconds(d)
+		}
+		if s.starts > 1 {
+			waited = strings.Replace(waited, "which", "the first of which", 1)
+		}
+		t.print(fmt.Sprintf("In all %s, %s.\n", counted(s.starts, "attempt"), waited))
+	}
+	return nil
+}
+
+func (s *story) numbered(total int32) string {
+	if total == 0 {
+		return ""
+	}
+	letter := s.id.kind.String()[:1]
+	return fmt.Sprintf(", %s/0 to %s/%d", letter, letter, total-1)
+}
+
+// jobs says which there are, in an error.
+func (s *story) jobs() string {
+	all := s.t.jobs
+	const most = 5
+	switch {
+	case len(all) == 0:
+		return "none was submitted"
+	case len(all) > most:
+		return fmt.Sprintf("the run has %d, from %s to %s", len(all), all[0].name, all[len(all)-1].name)
+	}
+	var names []string
+	for i := range all {
+		names = append(names, all[i].name)
+	}
+	return "the run has " + list(names)
+}

@@ -1,0 +1,233 @@
+package explain
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"mrlocal/slots"
+	"mrlocal/trace"
+)
+
+// seconds prints a time as 12.5s, to the millisecond.
+func seconds(d time.Duration) string {
+	text := strconv.FormatFloat(d.Round(time.Millisecond).Seconds(), 'f', 3, 64)
+	text = strings.TrimRight(text, "0")
+	if strings.HasSuffix(text, ".") {
+		text += "0"
+	}
+	return text + "s"
+}
+
+// counted is 1 map, 2 maps.
+func counted[N int | int32 | int64](n N, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// were is the verb that goes with n.
+func were[N int | int32](n N) string {
+	if n == 1 {
+		return "was"
+	}
+	return "were"
+}
+
+// list joins words as a sentence has them.
+func list(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
+}
+
+// printable is a name from a file, without what a terminal would obey.
+func printable(name string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return utf8.RuneError
+	}, name)
+}
+
+// upper starts a sentence.
+func upper(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}
+
+// sticky is a space at which no line is broken.
+const sticky = "\x00"
+
+// lineColumns is how wide lines are; what belongs to a first line is indented.
+const (
+	lineColumns = 100
+	indent      = "    "
+)
+
+// firstSentence is a paragraph's, set in one line.
+func firstSentence(text string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if i := strings.Index(text, ". "); i >= 0 {
+		text = text[:i+1]
+	}
+	return text
+}
+
+// paragraphOf sets a first sentence and what belongs to it, one part a line,
+// wrapped. Empty parts are left out.
+func paragraphOf(first string, parts ...string) string {
+	var b strings.Builder
+	wrap(&b, first, "")
+	for _, p := range parts {
+		if p != "" {
+			wrap(&b, p, indent)
+		}
+	}
+	return b.String()
+}
+
+// wrap writes text in lines of lineColumns at most, the first one behind
+// prefix, the others indented once more.
+func wrap(b *strings.Builder, text, prefix string) {
+	if text == "" {
+		return
+	}
+	column := 0
+	for _, word := range strings.Fields(text) {
+		switch {
+		case column == 0:
+			b.WriteString(prefix)
+			column = len(prefix)
+		case column+1+len(word) > lineColumns:
+			b.WriteString("\n" + prefix + indent)
+			column = len(prefix) + len(indent)
+		default:
+			b.WriteByte(' ')
+			column++
+		}
+		b.WriteString(strings.ReplaceAll(word, sticky, " "))
+		column += len(word)
+	}
+	b.WriteByte('\n')
+}
+
+// ruleWords are the rules in the papers' terms, as the policy means them. "" is
+// a rule that speaks for itself.
+func ruleWords(policyName string, r slots.Rule) string {
+	if policyName == pdDHFS {
+		switch r {
+		case trace.RuleOwnSlots:
+			return "the pool farthest below its share, of maps and reduces together, has a task for a slot of the task's own kind"
+		case trace.RuleMapBorrows:
+			return "the case MAP_ON_REDUCE, where the pool farthest below its share has a map to start and the tracker's map slots are taken; so the map borrows a reduce slot"
+		case trace.RuleReduceBorrows:
+			return "the case REDUCE_ON_MAP, where the pool farthest below its share has a reduce to start and the tracker's reduce slots are taken; so the reduce borrows a map slot"
+		}
+	}
+	switch r {
+	case trace.RuleFIFO:
+		return "the first job in order of priority and submission that has a task for this slot"
+	case trace.RuleMinShare:
+		return "its pool is the one farthest below its min share"
+	case trace.RuleFairShare:
+		return "its pool runs the fewest tasks for its weight, and so is farthest below its fair share"
+	case trace.RuleOwnSlots:
+		return "slots of the task's own kind are available, by the paper's counts"
+	case trace.RuleMapBorrows:
+		return "the scenario MAP_BORROWS, where maps have too few slots while reduces leave some unused; so maps borrow reduce slots"
+	case trace.RuleReduceBorrows:
+		return "the scenario REDUCE_BORROWS, where reduces have too few slots while maps leave some unused; so reduces borrow map slots"
+	case trace.RuleSpeculative:
+		return "a second attempt of a task that is running already; the first one to finish counts"
+	}
+	return ""
+}
+
+// pdDHFS gives the rules that it shares with pi-dhfs another meaning.
+const pdDHFS = "pd-dhfs"
+
+// refusalWords say why the Ledger did not apply a grant.
+func refusalWords(r slots.Refusal) string {
+	switch r {
+	case slots.RefusedGate:
+		return "the job's gate is closed"
+	case slots.RefusedDeadlock:
+		return "the deadlock guard: every slot that a map may use would hold a reduce that waits for maps"
+	case slots.RefusedSameHost:
+		return "a copy would run beside the attempt it copies"
+	case slots.RefusedAllowance:
+		return "the allowance of slots to lend is used up"
+	case slots.RefusedLocality:
+		return "it waits for a slot nearer to its input"
+	case slots.RefusedFailedHere:
+		return "what is pending of it failed on this tracker before"
+	case slots.RefusedBlacklisted:
+		return "too many of its attempts failed on this tracker, which is blacklisted for it"
+	}
+	return "refused as " + r.String()
+}
+
+// jobName is a job as its owner calls it.
+func (t *teller) jobName(id slots.JobID) string {
+	if id < 0 || int(id) >= len(t.jobs) || t.jobs[id].name == "" {
+		return fmt.Sprintf("job %d", id)
+	}
+	return t.jobs[id].name
+}
+
+// ofPool is " (pool prod)" where the pool is not the job's own.
+func (t *teller) ofPool(id slots.JobID) string {
+	if j := &t.jobs[id]; j.pool != j.name {
+		return " (pool " + j.pool + ")"
+	}
+	return ""
+}
+
+// taskName is map 7 of J01.
+func (t *teller) taskName(a slots.Attempt) string {
+	return fmt.Sprintf("%v %d of %s", a.Kind, a.Task, t.jobName(a.Job))
+}
+
+// attemptName is the same, with the attempt's number where there are several.
+func (t *teller) attemptName(a slots.Attempt) string {
+	if a.N == 0 {
+		return t.taskName(a)
+	}
+	return fmt.Sprintf("%s (attempt %d)", t.taskName(a), a.N)
+}
+
+// slotName is slot 3, a reduce slot of tracker 0.
+func (t *teller) slotName(id slots.SlotID) string {
+	return fmt.Sprintf("slot %d, %s", id, t.slotKind(id))
+}
+
+// slotKind is a reduce slot of tracker 0. A single tracker is not named.
+func (t *teller) slotKind(id slots.SlotID) string {
+	s := t.c.Slots[id]
+	kind := "a " + s.Home.String() + " slot"
+	if s.Extra {
+		kind = "an extra slot"
+	}
+	if t.v.Trackers() > 1 {
+		kind += fmt.Sprintf(" of tracker %d", s.Tracker)
+	}
+	return kind
+}
+
+// numbers are a Why's, as part of a sentence.
+func numbers(all []slots.Number) string {
+	words := make([]string, len(all))
+	for i, n := range all {
+		words[i] = n.Name + sticky + "=" + sticky + strings.ReplaceAll(n.Value(), " ", sticky)
+	}
+	return strings.Join(words, ", ")
+}

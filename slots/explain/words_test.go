@@ -1,0 +1,51 @@
+package explain
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestTimesAreTold(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "0.0s", 12500 * time.Millisecond: "12.5s", time.Hour: "3600.0s", 1234567890: "1.235s", 499_999: "0.0s", 10 * time.Second: "10.0s",
+	} {
+		if got := seconds(d); got != want {
+			t.Errorf("%d: %s, want %s", d, got, want)
+		}
+	}
+}
+
+func TestThingsAreCountedAndListed(t *testing.T) {
+	if got := counted(1, "map") + ", " + counted(2, "map"); got != "1 map, 2 maps" {
+		t.Error(got)
+	}
+	for want, words := range map[string][]string{"": nil, "a": {"a"}, "a and b": {"a", "b"}, "a, b and c": {"a", "b", "c"}} {
+		if got := list(words); got != want {
+			t.Errorf("%q: %q, want %q", words, got, want)
+		}
+	}
+}
+
+func TestAParagraphIsWrappedAndIndented(t *testing.T) {
+	long := strings.Repeat("word ", 24) + "n" + sticky + "=" + sticky + "1"
+	want := strings.Repeat("word ", 19) + "word\n    " + strings.Repeat("word ", 4) + "n = 1\n    part.\n"
+	if got := paragraphOf(long, "", "part."); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestANameFromAFileCannotSteerATerminal(t *testing.T) {
+	if got := printable("a \x1b[2Jb\n\x00é"); got != "a \ufffd[2Jb\ufffd\ufffdé" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestWhatStaysTheSameWhileNumbersChange(t *testing.T) {
+	a := withoutNumbers("the gate of J01 was closed with 3 of 8 maps done. 1 reduce was pending, load 0.50 (2/4).")
+	b := withoutNumbers("the gate of J01 was closed with 4 of 8 maps done. 12 reduces were pending, load 0.75 (3/4).")
+	c := withoutNumbers("the gate of J02 was closed with 4 of 8 maps done. 12 reduces were pending, load 0.75 (3/4).")
+	if a != b || a == c {
+		t.Errorf("\n%s\n%s\n%s", a, b, c)
+	}
+}
