@@ -33,27 +33,48 @@ func toggle(name, short, help string) flagSpec {
 	return flagSpec{Flag: argv.Flag{Name: name, Short: short}, help: help}
 }
 
-// runFlags are what every job takes. -o is --output-file except where the job
-// has a -o of its own.
+// runFlags are what every job of run takes. -o is --output-file except where
+// the job has a -o of its own.
 func runFlags(shortOutput string) []flagSpec {
-	input := value("input", "read `PATH`: a file, directory, glob, - or named FIFO; may be repeated, plain PATHs count too", "")
-	input.Repeat = true
-	outputFile := value("output-file", "write one merged `FILE`", "standard output")
-	outputFile.Short = shortOutput
-	return append([]flagSpec{
-		input,
-		toggle("all", "", "take hidden files and those starting with _ inside directories too"),
-		value("output", "write part files and _SUCCESS into the new directory `DIR`", ""),
-		toggle("overwrite", "", "let --output replace a directory that mrlocal made"),
-		outputFile,
+	flags := jobFlags(shortOutput)
+	flags = append(flags,
 		value("sched", "slot policy `NAME`, see mrlocal policies", defaultPolicy),
 		value("map-slots", "home map slots a tracker, `N`", "its cores without the reduce slots"),
 		value("reduce-slots", "home reduce slots a tracker, `N`", "a sixth of its cores, at least 1"),
 		value("trackers", "groups of cores, `N`", "1"),
 		value("max-slots", "slots a tracker that a policy may open, `N`", "twice the home slots"),
-		value("pin", "bind each slot's thread to a core: `core|none`", "core"),
+		value("slowstart", "`SHARE` of maps finished before reduces are ready", "1.0"),
+		value("borrow-map", "`SHARE` of the map slots that reduces may borrow", "1"),
+		value("borrow-reduce", "`SHARE` of the reduce slots that maps may borrow", "1"),
+		value("attempts", "attempts a task, `N`", "4"))
+	flags = append(append(flags, engineFlags()...),
+		value("events", "write every fact and decision to `FILE`, a JSON object a line", ""),
+		value("report", "write the run's report to `FILE` as JSON", ""))
+	return append(flags, ganttFlags(", on standard error")...)
+}
+
+// jobFlags are those of one job of a run: what it reads and writes, and how it
+// is cut up. A workload file's args are these and the job's own.
+func jobFlags(shortOutput string) []flagSpec {
+	input := value("input", "read `PATH`: a file, directory, glob, - or named FIFO; may be repeated, plain PATHs count too", "")
+	input.Repeat = true
+	outputFile := value("output-file", "write one merged `FILE`", "standard output")
+	outputFile.Short = shortOutput
+	return []flagSpec{
+		input,
+		toggle("all", "", "take hidden files and those starting with _ inside directories too"),
+		value("output", "write part files and _SUCCESS into the new directory `DIR`", ""),
+		toggle("overwrite", "", "let --output replace a directory that mrlocal made"),
+		outputFile,
 		value("reducers", "reduce tasks, `N`; 0: map only where the job allows it", "by the size of the job"),
 		value("block-size", "bytes of a split, `SIZE`, at least 1KiB", "64MiB, less for small inputs"),
+	}
+}
+
+// engineFlags are those of a real run that no simulation has.
+func engineFlags() []flagSpec {
+	return []flagSpec{
+		value("pin", "bind each slot's thread to a core: `core|none`", "core"),
 		value("memory", "bound of all buffers together, `SIZE`", "a quarter of the machine's"),
 		value("sort-buffer", "where a map's kvbuffer starts, `SIZE`", "by memory and slots"),
 		value("spill-percent", "spill mark, `SHARE` of the kvbuffer", "0.80"),
@@ -62,15 +83,9 @@ func runFlags(shortOutput string) []flagSpec {
 		value("merge-factor", "runs merged at once, `N`, at least 2", "64"),
 		value("compress", "of spills: `none|s2|zstd|auto`", "auto"),
 		value("tmp", "spill into `DIR[,DIR]`", "the system's"),
-		value("slowstart", "`SHARE` of maps finished before reduces are ready", "1.0"),
-		value("borrow-map", "`SHARE` of the map slots that reduces may borrow", "1"),
-		value("borrow-reduce", "`SHARE` of the reduce slots that maps may borrow", "1"),
 		value("task-timeout", "fail an attempt without progress for `TIME`", "600s"),
-		value("attempts", "attempts a task, `N`", "4"),
-		value("events", "write every fact and decision to `FILE`, a JSON object a line", ""),
-		value("report", "write the run's report to `FILE` as JSON", ""),
 		value("progress", "`auto|plain|none`", "auto"),
-	}, ganttFlags(", on standard error")...)
+	}
 }
 
 const defaultPolicy = "pi-dhfs"
@@ -172,42 +187,49 @@ func (r *reader) path(flag string) string {
 	return path
 }
 
-// engineOptions lowers the flags of runFlags.
-func engineOptions(line argv.Line) (engine.Options, error) {
+// runOptions lowers the flags of runFlags.
+func runOptions(line argv.Line) (engine.Options, error) {
 	r := &reader{line: line}
 	o := engine.Options{
-		Inputs: inputs(r), All: line.Has("all"),
-		OutputDir: r.path("output"), Overwrite: line.Has("overwrite"), OutputFile: r.path("output-file"),
 		Policy:      r.policy(),
 		MapSlots:    r.count("map-slots", 1, mostSlots),
 		ReduceSlots: r.count("reduce-slots", 0, mostSlots),
 		Trackers:    r.count("trackers", 1, mostTrackers),
 		MaxSlots:    r.count("max-slots", 1, 2*mostSlots),
-		NoPin:       r.choice("pin", "core", "none") == "none",
 		Slowstart:   r.share("slowstart"),
-
-		Reducers:        r.count("reducers", 0, mostReducers),
-		BlockBytes:      r.size("block-size", leastBlock),
-		MemoryBytes:     r.memory(),
-		SortBufferBytes: r.size("sort-buffer", leastBuffer),
-		SpillPercent:    r.mark("spill-percent"),
-		NoGrowth:        r.choice("buffer-growth", "on", "off") == "off",
-		GrowthThreshold: r.mark("growth-threshold"),
-		MergeFactor:     r.count("merge-factor", 2, mostFactor),
-		Codec:           r.codec(),
-		TempDirs:        r.directories("tmp"),
-
 		Attempts:    r.count("attempts", 1, mostAttempts),
-		TaskTimeout: r.time("task-timeout", false),
 	}
 	_, given := line.Value("reduce-slots")
 	o.NoReduces = given && o.ReduceSlots == 0
-	_, given = line.Value("reducers")
-	o.MapOnly = given && o.Reducers == 0
+	r.jobOptions(&o)
+	r.engineOptions(&o)
+	return o, r.err
+}
+
+// jobOptions lowers jobFlags.
+func (r *reader) jobOptions(o *engine.Options) {
+	o.Inputs, o.All = inputs(r), r.line.Has("all")
+	o.OutputDir, o.Overwrite, o.OutputFile = r.path("output"), r.line.Has("overwrite"), r.path("output-file")
+	o.Reducers = r.count("reducers", 0, mostReducers)
+	o.MapOnly = r.line.Has("reducers") && o.Reducers == 0
+	o.BlockBytes = r.size("block-size", leastBlock)
 	if o.Overwrite && o.OutputDir == "" {
 		r.keep(usage.Errorf("--overwrite", "goes with --output DIR; --output-file replaces a file anyway"))
 	}
-	return o, r.err
+}
+
+// engineOptions lowers engineFlags but --progress.
+func (r *reader) engineOptions(o *engine.Options) {
+	o.NoPin = r.choice("pin", "core", "none") == "none"
+	o.MemoryBytes = r.memory()
+	o.SortBufferBytes = r.size("sort-buffer", leastBuffer)
+	o.SpillPercent = r.mark("spill-percent")
+	o.NoGrowth = r.choice("buffer-growth", "on", "off") == "off"
+	o.GrowthThreshold = r.mark("growth-threshold")
+	o.MergeFactor = r.count("merge-factor", 2, mostFactor)
+	o.Codec = r.codec()
+	o.TempDirs = r.directories("tmp")
+	o.TaskTimeout = r.time("task-timeout", false)
 }
 
 // inputs are the --input paths, then the plain ones.

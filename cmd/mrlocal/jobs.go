@@ -16,11 +16,28 @@ import (
 	"mrlocal/jobs/wordcount"
 )
 
+// jobKind is a job that run and workload files know by name.
+type jobKind struct {
+	name, use   string
+	shortOutput string     // "o": -o is --output-file
+	flags       []flagSpec // its own
+	build       func(*reader) (jobs.Chain, error)
+}
+
+func jobKinds() []jobKind {
+	return []jobKind{
+		{"wordcount", "count words: word, TAB, count, in byte order of the word", "o", wordcountFlags(), wordcountJob},
+		{"sort", "sort lines, in byte order or as GNU sort's keys say", "o", sortFlags(), sortJob},
+		{"grep", "count what a pattern matches, most frequent first; --lines and GNU grep's flags select lines", "", grepFlags(), grepJob},
+	}
+}
+
 func wordcountFlags() []flagSpec {
-	return append(runFlags("o"),
+	return []flagSpec{
 		toggle("ignore-case", "", "count A to Z as a to z"),
 		toggle("alnum", "", "words are runs of ASCII letters and digits"),
-		value("top", "only the `N` most frequent, by count, then word", "all"))
+		value("top", "only the `N` most frequent, by count, then word", "all"),
+	}
 }
 
 func wordcountJob(r *reader) (jobs.Chain, error) {
@@ -36,14 +53,15 @@ func sortFlags() []flagSpec {
 	key.Short, key.Repeat = "k", true
 	separator := value("field-separator", "fields end at the byte `SEP`", "before blanks")
 	separator.Short = "t"
-	return append(runFlags("o"), key, separator,
+	return []flagSpec{key, separator,
 		toggle("numeric-sort", "n", "by numeric value"),
 		toggle("reverse", "r", "in descending order"),
 		toggle("unique", "u", "only the first of equal lines"),
 		toggle("stable", "s", "leave lines with equal keys in their order"),
 		toggle("ignore-case", "f", "a to z as A to Z"),
 		toggle("ignore-leading-blanks", "b", "leading blanks of a field do not count"),
-		toggle("zero-terminated", "z", "lines end with NUL"))
+		toggle("zero-terminated", "z", "lines end with NUL"),
+	}
 }
 
 func sortJob(r *reader) (jobs.Chain, error) {
@@ -64,7 +82,7 @@ func grepFlags() []flagSpec {
 	pattern.Short, pattern.Any, pattern.Repeat = "e", true, true
 	most := value("max-count", "stop a file after `N` selected lines", "")
 	most.Short = "m"
-	return append(runFlags(""), pattern, most,
+	return []flagSpec{pattern, most,
 		toggle("lines", "", "the matching lines in input order, not counted matches"),
 		toggle("line-number", "n", "line numbers before lines"),
 		toggle("with-filename", "H", "the path before each line"),
@@ -78,7 +96,8 @@ func grepFlags() []flagSpec {
 		toggle("line-regexp", "x", "match whole lines"),
 		toggle("quiet", "q", "write nothing; the exit code tells"),
 		toggle("only-matching", "o", "only the matching parts"),
-		toggle("text", "a", "search binary files too"))
+		toggle("text", "a", "search binary files too"),
+	}
 }
 
 func grepJob(r *reader) (jobs.Chain, error) {

@@ -22,17 +22,14 @@ import (
 const runHelp = `Exit codes: 0 done, whole and durable; 1 nothing matched (grep); 2 wrong usage or input, nothing was started; 3 the job failed; 128 + the signal's number when interrupted.`
 
 func runCommand() command {
-	job := func(name, use string, flags []flagSpec, build func(*reader) (jobs.Chain, error)) command {
-		return command{name: name, usage: use, args: "[PATH…]", long: runHelp, flags: flags,
+	run := command{name: "run", usage: "run a job for real: wordcount, sort or grep", args: "JOB [FLAGS] [PATH…]", long: runHelp}
+	for _, j := range jobKinds() {
+		run.sub = append(run.sub, command{name: j.name, usage: j.use, args: "[PATH…]", long: runHelp, flags: append(runFlags(j.shortOutput), j.flags...),
 			run: func(ctx context.Context, e env, line argv.Line) (int, error) {
-				return runJob(ctx, e, line, name, build)
-			}}
+				return runJob(ctx, e, line, j.name, j.build)
+			}})
 	}
-	return command{name: "run", usage: "run a job for real: wordcount, sort or grep", args: "JOB [FLAGS] [PATH…]", long: runHelp, sub: []command{
-		job("wordcount", "count words: word, TAB, count, in byte order of the word", wordcountFlags(), wordcountJob),
-		job("sort", "sort lines, in byte order or as GNU sort's keys say", sortFlags(), sortJob),
-		job("grep", "count what a pattern matches, most frequent first; --lines and GNU grep's flags select lines", grepFlags(), grepJob),
-	}}
+	return run
 }
 
 // runJob runs one job: check everything, run, report.
@@ -42,7 +39,7 @@ func runJob(ctx context.Context, e env, line argv.Line, name string, build func(
 			return 0, err
 		}
 	}
-	o, err := engineOptions(line)
+	o, err := runOptions(line)
 	if err != nil {
 		return 0, err
 	}

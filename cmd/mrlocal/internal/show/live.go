@@ -17,6 +17,7 @@ const (
 	liveInterval = 100 * time.Millisecond
 	barTotal     = 10_000 // steps of a bar
 	barWidth     = 72
+	mostLiveJobs = 6 // of a batch, each with two bars
 	nameWidth    = len("grep-search reduce")
 )
 
@@ -61,14 +62,27 @@ func (l *Live) drawStrip(w io.Writer, _ decor.Statistics) error {
 func (l *Live) interval() time.Duration { return liveInterval }
 
 func (l *Live) draw(m *Model, now time.Duration) {
+	strip, jobs := m.Strip(), m.jobs
+	if m.several {
+		ended, _ := m.all()
+		strip, jobs = fmt.Sprintf("%s  %d of %d jobs ended", strip, ended, len(m.jobs)), m.active(mostLiveJobs)
+	}
 	l.mu.Lock()
-	l.mu.strip = m.Strip()
+	l.mu.strip = strip
 	l.mu.Unlock()
-	for _, j := range m.jobs {
+	drawn := map[barKey]bool{}
+	for _, j := range jobs {
 		for k := range j.kinds {
 			if j.kinds[k].total > 0 {
 				l.drawBar(j, trace.Kind(k), now)
+				drawn[barKey{j.id, trace.Kind(k)}] = true
 			}
+		}
+	}
+	for key, bar := range l.bars {
+		if !drawn[key] {
+			bar.Abort(true)
+			delete(l.bars, key)
 		}
 	}
 }

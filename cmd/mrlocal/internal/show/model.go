@@ -20,6 +20,8 @@ type Model struct {
 	jobs  []*jobState // in order of submission
 	slots []slotState
 	now   time.Duration
+
+	several bool // jobs were in the run at the same time: a batch, not a chain
 }
 
 // jobState counts one job's tasks.
@@ -83,6 +85,7 @@ func (m *Model) submit(e *trace.Event, texts []string) {
 	for k, total := range [trace.Kinds]int64{e.A, e.B} {
 		j.kinds[k] = tasks{total: int32(total), running: map[attempt]int64{}}
 	}
+	m.several = m.several || m.current() != nil && !m.current().ended
 	m.jobs = append(m.jobs, j)
 }
 
@@ -118,8 +121,11 @@ func (m *Model) task(j *jobState, e *trace.Event) {
 	}
 }
 
-// job finds by id; runs have a handful of jobs.
+// job finds by id: its place, unless submissions were missed.
 func (m *Model) job(id int32) *jobState {
+	if id >= 0 && int(id) < len(m.jobs) && m.jobs[id].id == id {
+		return m.jobs[id]
+	}
 	for _, j := range m.jobs {
 		if j.id == id {
 			return j
@@ -173,6 +179,46 @@ func (m *Model) current() *jobState {
 	}
 	return m.jobs[len(m.jobs)-1]
 }
+
+// active are the jobs of which something has started and that have not ended,
+// at most as many as asked for, in order of submission.
+func (m *Model) active(most int) []*jobState {
+	var jobs []*jobState
+	for _, j := range m.jobs {
+		if len(jobs) == most {
+			break
+		}
+		if !j.ended && (j.kinds[trace.Map].started() || j.kinds[trace.Reduce].started()) {
+			jobs = append(jobs, j)
+		}
+	}
+	return jobs
+}
+
+// all are the jobs and tasks of the run taken together.
+func (m *Model) all() (ended int, sum jobState) {
+	for k := range sum.kinds {
+		sum.kinds[k].running = map[attempt]int64{}
+	}
+	sum.sealed = true
+	for n, j := range m.jobs {
+		if j.ended {
+			ended++
+		}
+		sum.sealed = sum.sealed && (j.sealed || j.ended)
+		for k := range j.kinds {
+			t := &j.kinds[k]
+			sum.kinds[k].total += t.total
+			sum.kinds[k].done += t.done
+			for _, ppm := range t.running {
+				sum.kinds[k].running[attempt{int32(n), int32(len(sum.kinds[k].running))}] = ppm
+			}
+		}
+	}
+	return ended, sum
+}
+
+func (t *tasks) started() bool { return t.done > 0 || len(t.running) > 0 }
 
 // share is the part of the kind's work that is done, 0 to 1; running attempts
 // count by their progress.

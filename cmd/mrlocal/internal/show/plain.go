@@ -21,6 +21,9 @@ func (m *Model) Line(now time.Duration) string {
 	if j == nil {
 		return "starting"
 	}
+	if m.several {
+		return m.batchLine()
+	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s", j.name, m.phase(j, trace.Map))
 	if rate := j.bytesPerSecond(now); rate > 0 {
@@ -34,6 +37,16 @@ func (m *Model) Line(now time.Duration) string {
 	}
 	fmt.Fprintf(&b, ", slots %s", m.Strip())
 	return b.String()
+}
+
+// batchLine is a run of several jobs.
+func (m *Model) batchLine() string {
+	ended, sum := m.all()
+	text := fmt.Sprintf("%d of %d jobs ended: %s", ended, len(m.jobs), m.phase(&sum, trace.Map))
+	if sum.kinds[trace.Reduce].total > 0 {
+		text += ", " + m.phase(&sum, trace.Reduce)
+	}
+	return text + ", slots " + m.Strip()
 }
 
 func (m *Model) phase(j *jobState, k trace.Kind) string {

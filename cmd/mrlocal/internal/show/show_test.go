@@ -75,6 +75,16 @@ func TestTheLineTellsSharesRateAndTimeToGo(t *testing.T) {
 			[]trace.Event{{Op: trace.OpSubmit, Job: 1, Ref: 1, A: 1}, {Op: trace.OpReady, Job: 1, A: 1, B: 3}},
 			"wordcount: map 0% (0/3+), slots ..",
 		},
+		"two jobs at a time are told together": {
+			[]trace.Event{{Op: trace.OpSubmit, Job: 0, Ref: 1, A: 2, B: 1, Flags: trace.Sealed}, submit(),
+				start(trace.Map, 0, 0, 0), {Op: trace.OpProgress, Job: 1, Slot: 0, A: 500_000}, {Op: trace.OpStart, Job: 0, Slot: 1, Flags: trace.Lent},
+				{Op: trace.OpFinish, Job: 0, Slot: 1, Flags: trace.OK}, {Op: trace.OpJobEnd, Job: 0, A: 1}},
+			"1 of 2 jobs ended: map 25% (1/6), reduce 0% (0/2), slots M.",
+		},
+		"jobs one after the other are told one by one": {
+			[]trace.Event{{Op: trace.OpSubmit, Job: 0, Ref: 1, A: 1, Flags: trace.Sealed}, {Op: trace.OpJobEnd, Job: 0, A: 1}, submit()},
+			"wordcount: map 0% (0/4), reduce 0% (0/1), slots ..",
+		},
 		"lost output is done again": {
 			[]trace.Event{submit(), start(trace.Map, 0, 0, 0), finish(trace.Map, 0, 0, trace.OK, 1), {Op: trace.OpLostOutput, Job: 1}},
 			"wordcount: map 0% (0/4), reduce 0% (0/1), slots ..",
@@ -135,6 +145,15 @@ func TestTheLiveBlockLeavesAndNeverHangs(t *testing.T) {
 	m := modelAfter(submit(), start(trace.Map, 0, 0, 0))
 	l.draw(m, time.Second)
 	l.Note("mrlocal: a note\n")
+	other := submit()
+	other.Job = 2
+	for _, e := range []trace.Event{other, {Op: trace.OpStart, Job: 2, Slot: 1}, {Op: trace.OpJobEnd, Job: 1, A: 1}} {
+		m.Apply(&e, texts)
+		l.draw(m, time.Second)
+	}
+	if len(l.bars) != 2 || l.bars[barKey{2, trace.Map}] == nil {
+		t.Errorf("%d bars; want those of the job that runs", len(l.bars))
+	}
 	for i := range int32(4) {
 		e := finish(trace.Map, i, 0, trace.OK, 1)
 		m.Apply(&e, texts)
