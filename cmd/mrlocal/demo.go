@@ -20,6 +20,7 @@ import (
 	"mrlocal/internal/usage"
 	"mrlocal/jobs/grep"
 	"mrlocal/slots"
+	"mrlocal/slots/explain"
 	"mrlocal/slots/policy"
 	"mrlocal/trace"
 	"mrlocal/workload"
@@ -56,7 +57,8 @@ type demoRun struct {
 	result [sha256.Size]byte
 	top    []byte
 	lines  int
-	log    demoLog
+	line   *trace.Timeline
+	events bytes.Buffer // for the explanation
 }
 
 func demo(ctx context.Context, e env) error {
@@ -133,11 +135,11 @@ func runDemo(ctx context.Context, e env, name string, half int) (*demoRun, error
 		return nil, err
 	}
 	var result bytes.Buffer
-	r := &demoRun{policy: name}
+	r := &demoRun{policy: name, line: trace.NewTimeline(nil)}
 	r.report, err = engine.RunChain(ctx, chain, engine.Options{
 		Inputs: []string{demoDir}, Stdout: &result, Policy: p, MapSlots: half, ReduceSlots: half,
-		Watch: func(s *trace.Stream) { s.Attach(&r.log) },
-		Note:  func(text string) { fmt.Fprint(e.stderr, argv.ErrorLine("", errors.New(text))) },
+		Watch: func(s *trace.Stream) { s.Attach(r.line) }, Events: &r.events,
+		Note: func(text string) { fmt.Fprint(e.stderr, argv.ErrorLine("", errors.New(text))) },
 	})
 	if err != nil {
 		return nil, err
@@ -145,18 +147,6 @@ func runDemo(ctx context.Context, e env, name string, half int) (*demoRun, error
 	r.result, r.lines = sha256.Sum256(result.Bytes()), bytes.Count(result.Bytes(), []byte("\n"))
 	r.top = firstLines(result.Bytes(), demoTop)
 	return r, nil
-}
-
-// demoLog keeps header and events for the gantt.
-type demoLog struct {
-	trace.Log
-	header *trace.Header
-}
-
-// Open is called by the stream before the first event.
-func (l *demoLog) Open(h *trace.Header) error {
-	l.header = h
-	return nil
 }
 
 func firstLines(text []byte, n int) []byte {
@@ -181,7 +171,7 @@ func (r *demoRun) show(w io.Writer, cell time.Duration) error {
 		r.report.MakespanSeconds, r.mapSeconds(), 100*r.report.Utilisation, r.report.Moves); err != nil {
 		return err
 	}
-	return trace.Gantt(w, r.log.header, r.log.Events, trace.GanttOptions{Cell: cell})
+	return r.line.Gantt(w, trace.GanttOptions{Cell: cell, Names: r.line.Name})
 }
 
 // ganttCell is the time of a column with which a run of that length takes
@@ -205,8 +195,12 @@ func showDifference(w io.Writer, fair, dynamic *demoRun) error {
 	fmt.Fprintf(w, "\nDifference: the map phase took %.2fs instead of %.2fs (%.2f times as fast), the whole %.2fs instead of %.2fs.\n",
 		dynamic.mapSeconds(), fair.mapSeconds(), ratio(fair.mapSeconds(), dynamic.mapSeconds()),
 		dynamic.report.MakespanSeconds, fair.report.MakespanSeconds)
-	_, err := fmt.Fprintf(w, "Under fair, reduce slots wait for the maps to end; %s lends them to maps (lower case above).\nNext: mrlocal run grep --input %s/ --sched %s\n",
-		dynamic.policy, demoDir, dynamic.policy)
+	fmt.Fprintf(w, "Under fair, reduce slots wait for the maps to end; %s lends them to maps (lower case above). The first slot it lent, explained:\n\n", dynamic.policy)
+	err := explain.Sentences(w, &dynamic.events, explain.Options{FirstLent: true, WhyIdle: -1})
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "\nNext: mrlocal run grep --input %s/ --sched %s --gantt --events events.jsonl, then mrlocal explain events.jsonl\n", demoDir, dynamic.policy)
 	return err
 }
 

@@ -30,12 +30,12 @@ type command struct {
 }
 
 func commands() []command {
-	return []command{runCommand(), simCommand(), sweepCommand(), replayCommand(), genCommand(), demoCommand(), policiesCommand(), versionCommand()}
+	return []command{runCommand(), simCommand(), sweepCommand(), replayCommand(), explainCommand(), genCommand(), demoCommand(), policiesCommand(), versionCommand()}
 }
 
 // later are the commands of CLI.md that this version does not have.
 func later() []string {
-	return []string{"batch", "explain", "reproduce", "profile", "tune"}
+	return []string{"batch", "reproduce", "profile", "tune"}
 }
 
 func names(tree []command) []string {

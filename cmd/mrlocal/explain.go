@@ -1,0 +1,75 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"math"
+
+	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/internal/usage"
+	"mrlocal/slots/explain"
+)
+
+const explainHelp = `EVENTS is a file that --events of run, batch or sim wrote, or - for standard input. Its facts are replayed with explaining on: each decision is told with its rule, the numbers it rested on and the candidates it beat.
+
+Exit codes: 0 done; 2 wrong usage, a file that is cut short or not mrlocal's, a task or slot that the run does not have.`
+
+func explainCommand() command {
+	return command{name: "explain", usage: "tell in sentences why a recorded run decided as it did", args: "EVENTS", long: explainHelp,
+		flags: []flagSpec{
+			value("at", "the state at `TIME` since the run's start, and the last decision before it", ""),
+			value("task", "the story of `TASK`: J01/m/7, a job's name or number, m or r, the task's number", ""),
+			value("why-idle", "why nothing ran on `SLOT`, at --at or in its longest idle stretch", ""),
+			value("limit", "at most `N` decisions", "all"),
+		},
+		run: runExplain}
+}
+
+func runExplain(ctx context.Context, e env, line argv.Line) (int, error) {
+	r := &reader{line: line}
+	o := explain.Options{
+		At: r.time("at", true), HasAt: line.Has("at"), Task: r.path("task"), WhyIdle: -1,
+		Limit: r.count("limit", 1, math.MaxInt32),
+	}
+	if line.Has("why-idle") {
+		o.WhyIdle = r.count("why-idle", 0, math.MaxInt32)
+	}
+	if o.Task != "" && o.WhyIdle >= 0 {
+		r.keep(usage.Errorf("--task, --why-idle", "give one of them, not both"))
+	}
+	if r.err != nil {
+		return 0, r.err
+	}
+	path, events, err := openEvents(e, line)
+	if err != nil {
+		return 0, err
+	}
+	defer events.Close()
+	o.Name = argv.Quote(path)
+	var read io.Reader = contextReader{ctx, events}
+	if asked := o.HasAt || o.Task != "" || o.WhyIdle >= 0; asked {
+		var b bytes.Buffer // an answer that ends in an error is none
+		if err := explain.Sentences(&b, read, o); err != nil {
+			return 0, err
+		}
+		return exitDone, write(e, b.Bytes())
+	}
+	if err = explain.Sentences(e.stdout, read, o); gone(err) {
+		err = nil
+	}
+	return exitDone, err
+}
+
+// contextReader ends with the cause once ctx is done.
+type contextReader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (c contextReader) Read(p []byte) (int, error) {
+	if c.ctx.Err() != nil {
+		return 0, context.Cause(c.ctx)
+	}
+	return c.r.Read(p)
+}
