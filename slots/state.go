@@ -154,7 +154,7 @@ func (s *side) pick() TaskID {
 	}
 	s.again, s.againHead = s.again[:0], 0
 	for ; s.next < s.ready; s.next++ {
-		if int(s.next) >= len(s.tasks) || s.tasks[s.next].state == taskPending {
+		if int(s.next) >= len(s.tasks) || s.tasks[s.next].state == taskPending && s.tasks[s.next].failed == 0 {
 			return TaskID(s.next)
 		}
 	}
