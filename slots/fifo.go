@@ -37,18 +37,74 @@ func (*FIFO) Name() string { return "fifo" }
 func (f *FIFO) Decide(v *View, d *Decision) {
 	f.update(v)
 	t := v.Tracker()
-	for f.fits(v, t, Map) && f.grantFirst(v, d, Map) {
+	for f.fits(v, d, t, Map) && f.grantFirst(v, d, Map) {
 		if s := d.Started(); s.Locality == LevelAny && v.Placed(s.Attempt.Job) {
+			d.Decline(Map, "a heartbeat starts at most one map away from its input")
 			break
 		}
 	}
-	if f.fits(v, t, Reduce) {
-		f.grantFirst(v, d, Reduce)
+	if f.fits(v, d, t, Reduce) && f.grantFirst(v, d, Reduce) {
+		d.Decline(Reduce, "a heartbeat starts at most one reduce")
 	}
 }
 
-func (f *FIFO) fits(v *View, t TrackerID, k Kind) bool {
-	return v.Pending(k) > 0 && v.FreeHome(t, k) > 0 && v.RunningAt(t, k) < LoadCap(v, t, k)
+// fits: something is pending, and the tracker has a slot for it and not yet its
+// part of the load.
+func (f *FIFO) fits(v *View, d *Decision, t TrackerID, k Kind) bool {
+	why := ""
+	switch {
+	case v.Pending(k) == 0:
+		why = "no " + k.String() + " is pending"
+	case v.FreeHome(t, k) == 0:
+		why = "no " + k.String() + " slot of the tracker is free"
+	case v.RunningAt(t, k) >= LoadCap(v, t, k):
+		why = "the tracker has its part of the load"
+	}
+	if why != "" && d.Explaining() {
+		d.Decline(k, why, f.numbers(v, k)...)
+	}
+	return why == ""
+}
+
+// numbers are what FIFO looks at for kind k.
+func (f *FIFO) numbers(v *View, k Kind) []Number {
+	t := v.Tracker()
+	all := []Number{
+		{Name: "pending " + k.String() + "s", Num: int64(v.Pending(k))},
+		{Name: "running on the tracker", Num: int64(v.RunningAt(t, k))},
+		{Name: "the tracker's part of the load", Num: int64(LoadCap(v, t, k))},
+	}
+	if c := int64(v.Capacity(k)); c > 0 {
+		all = append(all, Number{Name: k.String() + " load factor", Num: int64(v.Pending(k)) + int64(v.Running(k)), Den: c})
+	}
+	return all
+}
+
+// why is what a grant to the first job rests on; the others come after it in
+// order of priority and submission.
+func (f *FIFO) why(v *View, k Kind, winner JobID) Why {
+	w := Why{Numbers: f.numbers(v, k)}
+	var later []int32
+	for range mostBeaten + 1 {
+		id, ok := f.first[k].First()
+		if !ok {
+			break
+		}
+		f.first[k].Remove(id)
+		later = append(later, id)
+		if JobID(id) == winner {
+			continue
+		}
+		why := "it was submitted later"
+		if v.Job(JobID(id)).Priority() < v.Job(winner).Priority() {
+			why = "its priority is lower"
+		}
+		w.Beaten = append(w.Beaten, Beaten{Pool: v.Job(JobID(id)).Pool(), Job: JobID(id), Why: why})
+	}
+	for _, id := range later {
+		f.rank(v, JobID(id))
+	}
+	return w
 }
 
 // LoadCap is how many tasks of kind k a tracker of typed slots takes under an
@@ -70,6 +126,9 @@ func (f *FIFO) grantFirst(v *View, d *Decision, k Kind) bool {
 		id, ok := f.first[k].First()
 		if !ok {
 			break
+		}
+		if d.Explaining() {
+			d.Because(f.why(v, k, JobID(id)))
 		}
 		granted = d.Grant(Grant{Slot: NoSlot, Job: JobID(id), Kind: k, Task: NoTask, Rule: trace.RuleFIFO})
 		if !granted {
