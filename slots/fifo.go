@@ -51,19 +51,20 @@ func (f *FIFO) Decide(v *View, d *Decision) {
 // fits: something is pending, and the tracker has a slot for it and not yet its
 // part of the load.
 func (f *FIFO) fits(v *View, d *Decision, t TrackerID, k Kind) bool {
-	why := ""
-	switch {
-	case v.Pending(k) == 0:
-		why = "no " + k.String() + " is pending"
-	case v.FreeHome(t, k) == 0:
-		why = "no " + k.String() + " slot of the tracker is free"
-	case v.RunningAt(t, k) >= LoadCap(v, t, k):
-		why = "the tracker has its part of the load"
+	pending, free := v.Pending(k) > 0, v.FreeHome(t, k) > 0
+	if pending && free && v.RunningAt(t, k) < LoadCap(v, t, k) {
+		return true
 	}
-	if why != "" && d.Explaining() {
+	if d.Explaining() {
+		why := "the tracker has its part of the load"
+		if !pending {
+			why = "no " + k.String() + " is pending"
+		} else if !free {
+			why = "no " + k.String() + " slot of the tracker is free"
+		}
 		d.Decline(k, why, f.numbers(v, k)...)
 	}
-	return why == ""
+	return false
 }
 
 // numbers are what FIFO looks at for kind k.
