@@ -8,23 +8,58 @@ import (
 // Fair is Hadoop 1.x's Fair Scheduler on static, typed slots: the baseline HFS
 // of the DHFS paper. Per kind, each free slot goes to the pool that is farthest
 // below its min share, else below its fair share; inside a pool likewise to a
-// job (SPEC 1.3, 1.5).
+// job (SPEC 1.3, 1.5). Maps may wait for slots near their data (SPEC 1.6), and
+// pools that starve have tasks of others killed where they are configured so
+// (SPEC 1.7).
 type Fair struct {
-	order order
+	options Options
+	order   order
+	preempt preemption
 }
 
 // NewFair returns a Fair.
-func NewFair() *Fair { return &Fair{} }
+func NewFair(o Options) *Fair {
+	f := &Fair{options: o}
+	f.Reset()
+	return f
+}
 
 // Reset implements slots.Resetter.
-func (f *Fair) Reset() { f.order = order{} }
+func (f *Fair) Reset() {
+	f.preempt = preemption{}
+	f.order = order{delay: delay{wait: f.options.LocalityDelay, starving: f.preempt.starves}}
+}
 
 // Name implements slots.Policy.
 func (*Fair) Name() string { return "fair" }
 
+// Sated implements slots.Sated: of each kind nothing may start, or no slot is
+// left in the cluster.
+func (f *Fair) Sated(v *slots.View) bool {
+	f.order.update(v)
+	for k := range slots.Kind(trace.Kinds) {
+		if f.order.total[k].startable > 0 && v.Running(k) < v.Capacity(k) {
+			return false
+		}
+	}
+	return true
+}
+
 // Decide is assignTasks (SPEC 1.5): task after task, until both kinds are
 // rejected.
 func (f *Fair) Decide(v *slots.View, d *slots.Decision) {
+	f.order.begin(v)
+	f.assignTasks(v, d)
+	if d.Explaining() {
+		for k := range slots.Kind(trace.Kinds) {
+			f.decline(v, d, k)
+		}
+	}
+	f.order.restore(v)
+	f.preempt.check(v, d, f.order.updates)
+}
+
+func (f *Fair) assignTasks(v *slots.View, d *slots.Decision) {
 	t := v.Tracker()
 	rejected := [2]bool{}
 	for {
@@ -35,16 +70,33 @@ func (f *Fair) Decide(v *slots.View, d *slots.Decision) {
 			return
 		}
 		k := f.nextKind(v, t, rejected)
-		if !f.order.grant(v, d, k, trace.RuleNone) {
+		numbers := func() []slots.Number { return f.loadNumbers(v, t, k) }
+		if !f.order.grant(v, d, offer{k, trace.RuleNone, numbers}) {
 			rejected[k] = true
 		}
 	}
 }
 
-// fits: something is pending and the load manager gives the tracker more of
-// kind k (CapBasedLoadManager).
+// fits: something may start and the load manager gives the tracker more of kind
+// k (CapBasedLoadManager).
 func (f *Fair) fits(v *slots.View, t slots.TrackerID, k slots.Kind) bool {
-	return v.Pending(k) > 0 && v.FreeHome(t, k) > 0 && v.RunningAt(t, k) < slots.LoadCap(v, t, k)
+	return f.order.total[k].startable > 0 && v.FreeHome(t, k) > 0 && v.RunningAt(t, k) < f.loadCap(v, t, k)
+}
+
+// loadCap is CapBasedLoadManager with max diff 0 (SPEC 1.5):
+// min(ceil(demand/capacity · trackerCapacity), trackerCapacity), where demand is
+// the pools', each capped by its limit.
+func (f *Fair) loadCap(v *slots.View, t slots.TrackerID, k slots.Kind) int32 {
+	return shareOfLoad(f.order.total[k].all, v.CapacityAt(t, k), v.Capacity(k))
+}
+
+// shareOfLoad is min(ceil(demand/all · own), own), in integers: a ceiling of
+// floating point gives a slot too much now and then.
+func shareOfLoad(demand, own, all int32) int32 {
+	if all == 0 {
+		return 0
+	}
+	return int32(min((int64(demand)*int64(own)+int64(all)-1)/int64(all), int64(own)))
 }
 
 // nextKind is the type choice: where both are open, maps if the tracker runs no

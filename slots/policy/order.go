@@ -7,19 +7,44 @@ import (
 	"mrlocal/trace"
 )
 
-// order ranks, for each kind, the pools that have a pending task and the jobs
-// inside them, by Hadoop's comparator. It is brought up to date with what
-// changed before every grant, so that a grant costs O(log pools + log jobs).
+// order ranks, for each kind, the pools that have a task which may start and the
+// jobs inside them. It is brought up to date with what changed before every
+// grant, so that a grant costs O(log pools + log jobs), however many there are.
 type order struct {
+	shape   shape
 	pools   [2]slots.Ranking[shareKey]
 	jobs    [2][]slots.Ranking[shareKey] // by pool
+	demands [2][]demand                  // by pool
+	total   [2]demand
 	changed []slots.JobID
-	refused []slots.JobID
+	updates int64   // jobs that changed, so far
+	out     []taken // of the ranking, for the rest of the visit
+	delay   delay
+}
+
+// shape is what is ranked.
+type shape uint8
+
+const (
+	perKind  shape = iota // pools by their tasks of the kind: the fair scheduler, PI-DHFS
+	together              // pools by their maps and reduces together: PD-DHFS (A14)
+	lineUp                // no pools, all jobs in one line: FIFO
+)
+
+// demand is a pool's demand of one kind (SPEC 1.4): what its jobs want, capped
+// by the pool's limit, and how much of it may start now.
+type demand struct{ all, startable int32 }
+
+// taken is a job that may not have the slot that was offered to it.
+type taken struct {
+	job  slots.JobID
+	kind slots.Kind
+	why  slots.Refusal
 }
 
 // shareKey is what FairShareComparator looks at (SPEC 1.3), copied.
 type shareKey struct {
-	rank      int8 // FIFO pools: minus the priority; else 0
+	rank      int8 // FIFO: minus the priority; else 0
 	needy     bool // below the min share
 	running   int64
 	minShare  int64 // min(min share, demand)
@@ -55,91 +80,196 @@ func fairShareLess(a, b *shareKey) bool {
 // update takes in what changed since the last call.
 func (o *order) update(v *slots.View) {
 	o.changed = v.Changed(o.changed[:0])
+	o.updates += int64(len(o.changed))
 	for _, id := range o.changed {
-		o.rank(v, id)
+		j := v.Job(id)
+		for k := range slots.Kind(trace.Kinds) {
+			o.rank(v, j, k)
+			o.rankPool(v, o.placeOf(j), k)
+		}
 	}
 }
 
-func (o *order) rank(v *slots.View, id slots.JobID) {
-	j := v.Job(id)
-	for k := range slots.Kind(trace.Kinds) {
-		for int(j.Pool()) >= len(o.jobs[k]) {
-			o.jobs[k] = append(o.jobs[k], slots.Ranking[shareKey]{Less: fairShareLess})
-		}
-		jobs := &o.jobs[k][j.Pool()]
-		if j.Pending(k) > 0 {
-			jobs.Set(int32(id), jobKey(v, j, k))
-		} else {
-			jobs.Remove(int32(id))
-		}
-		o.rankPool(v, j.Pool(), k)
+// placeOf is the pool that a job stands in, as this order sees it.
+func (o *order) placeOf(j slots.Job) slots.PoolID {
+	if o.shape == lineUp {
+		return 0
+	}
+	return j.Pool()
+}
+
+func (o *order) rank(v *slots.View, j slots.Job, k slots.Kind) {
+	place := o.placeOf(j)
+	for int(place) >= len(o.jobs[k]) {
+		o.jobs[k] = append(o.jobs[k], slots.Ranking[shareKey]{Less: fairShareLess})
+		o.demands[k] = append(o.demands[k], demand{})
+	}
+	jobs := &o.jobs[k][place]
+	if j.Pending(k) > 0 {
+		jobs.Set(int32(j.ID()), o.jobKey(v, j, k))
+	} else {
+		jobs.Remove(int32(j.ID()))
 	}
 }
 
+// rankPool ranks a pool for kind k where one of its jobs may start a task.
 func (o *order) rankPool(v *slots.View, id slots.PoolID, k slots.Kind) {
 	o.pools[k].Less = fairShareLess
-	p := v.Pool(id)
-	limit := p.Config().Max(k)
-	if o.jobs[k][id].Len() == 0 || limit > 0 && p.Running(k) >= limit {
+	d := o.demandOf(v, id, k)
+	o.total[k].all += d.all - o.demands[k][id].all
+	o.total[k].startable += d.startable - o.demands[k][id].startable
+	o.demands[k][id] = d
+	if o.jobs[k][id].Len() == 0 || d.startable == 0 {
 		o.pools[k].Remove(int32(id))
 		return
 	}
-	o.pools[k].Set(int32(id), poolKey(p, k))
+	o.pools[k].Set(int32(id), o.poolKey(v, id, k))
 }
 
-// poolKey: a pool's demand is what its jobs want, capped (SPEC 1.4).
-func poolKey(p slots.PoolView, k slots.Kind) shareKey {
-	c := p.Config()
-	demand := int64(p.Pending(k)) + int64(p.Running(k))
-	if limit := int64(c.Max(k)); limit > 0 {
-		demand = min(demand, limit)
+// demandOf: a pool's demand is what its jobs want, capped by maxMaps or
+// maxReduces (SPEC 1.4).
+func (o *order) demandOf(v *slots.View, id slots.PoolID, k slots.Kind) demand {
+	if o.shape == lineUp {
+		return demand{v.Pending(k) + v.Running(k), v.Pending(k)}
 	}
-	key := shareKey{running: int64(p.Running(k)), minShare: min(int64(c.Min(k)), demand), weight: int64(c.Weight), name: c.Name}
+	return poolDemand(v.Pool(id), k)
+}
+
+func poolDemand(p slots.PoolView, k slots.Kind) demand {
+	d := demand{p.Pending(k) + p.Running(k), p.Pending(k)}
+	if limit := p.Config().Max(k); limit > 0 {
+		d.all = min(d.all, limit)
+		d.startable = min(d.startable, max(limit-p.Running(k), 0))
+	}
+	return d
+}
+
+// poolKey is where a pool stands for kind k; under PD-DHFS for both (A14).
+func (o *order) poolKey(v *slots.View, id slots.PoolID, k slots.Kind) shareKey {
+	if o.shape == lineUp {
+		return shareKey{weight: 1}
+	}
+	p := v.Pool(id)
+	c := p.Config()
+	key := shareKey{
+		running: int64(p.Running(k)), minShare: min(int64(c.Min(k)), int64(poolDemand(p, k).all)),
+		weight: int64(c.Weight), name: c.Name,
+	}
+	if o.shape == together {
+		both := int64(poolDemand(p, slots.Map).all) + int64(poolDemand(p, slots.Reduce).all)
+		key.running = int64(p.Running(slots.Map)) + int64(p.Running(slots.Reduce))
+		key.minShare = min(int64(c.MinMaps)+int64(c.MinReduces), both)
+	}
 	key.needy = key.running < key.minShare
 	return key
 }
 
-// jobKey: inside a pool jobs have no min share; a FIFO pool orders them by
-// priority and submission (FifoComparator).
-func jobKey(v *slots.View, j slots.Job, k slots.Kind) shareKey {
-	if v.Pool(j.Pool()).Config().FIFO {
+// jobKey: inside a pool jobs have no min share; a FIFO pool, and a scheduler
+// without pools, orders them by priority and submission (FifoComparator).
+func (o *order) jobKey(v *slots.View, j slots.Job, k slots.Kind) shareKey {
+	if o.shape == lineUp || v.Pool(j.Pool()).Config().FIFO {
 		return shareKey{rank: -int8(j.Priority()), weight: 1, submitted: j.Submitted()}
 	}
 	return shareKey{running: int64(j.Running(k)), weight: int64(j.Weight()), submitted: j.Submitted()}
 }
 
-// grant starts a task of kind k of the first job of the first pool that may
-// have one. needy tells the rule apart where the caller leaves it open
-// (trace.RuleNone).
-func (o *order) grant(v *slots.View, d *slots.Decision, k slots.Kind, rule slots.Rule) bool {
-	o.update(v)
-	granted := false
-	for !granted {
-		pool, ok := o.pools[k].First()
-		if !ok {
-			break
-		}
-		id, _ := o.jobs[k][pool].First()
-		r := rule
-		if r == trace.RuleNone {
-			r = shareRule(v, slots.PoolID(pool), k)
-		}
-		granted = d.Grant(slots.Grant{Slot: slots.NoSlot, Job: slots.JobID(id), Kind: k, Task: slots.NoTask, Rule: r})
-		if !granted { // the Ledger's deadlock guard; another job's task may do
-			o.refused = append(o.refused, slots.JobID(id))
-			o.jobs[k][pool].Remove(id)
-			o.rankPool(v, slots.PoolID(pool), k)
-		}
-	}
-	for _, id := range o.refused {
-		o.rank(v, id)
-	}
-	o.refused = o.refused[:0]
-	return granted
+// offer is what grant may do: start tasks of Kind by Rule, with numbers that
+// explain it. RuleNone leaves the rule to the pool's standing.
+type offer struct {
+	kind    slots.Kind
+	rule    slots.Rule
+	numbers func() []slots.Number // called only where someone listens
 }
 
-func shareRule(v *slots.View, p slots.PoolID, k slots.Kind) slots.Rule {
-	if key := poolKey(v.Pool(p), k); key.needy {
+// begin is a heartbeat.
+func (o *order) begin(v *slots.View) {
+	o.delay.beat(v.Now())
+	o.update(v)
+}
+
+// grant starts a task of the first job of the first pool that may have one.
+func (o *order) grant(v *slots.View, d *slots.Decision, f offer) bool {
+	for {
+		pool, ok := o.pools[f.kind].First()
+		if !ok {
+			return false
+		}
+		if o.try(v, d, slots.PoolID(pool), f, false) {
+			return true
+		}
+	}
+}
+
+// try offers the slot to the first job of a pool. A job that may not have it is
+// out of the ranking for the rest of the visit. anywhere lifts the wait for a local slot.
+func (o *order) try(v *slots.View, d *slots.Decision, pool slots.PoolID, f offer, anywhere bool) bool {
+	first, _ := o.jobs[f.kind][pool].First()
+	id := slots.JobID(first)
+	if f.rule == trace.RuleNone {
+		f.rule = o.shareRule(v, pool, f.kind)
+	}
+	g := slots.Grant{Slot: slots.NoSlot, Job: id, Kind: f.kind, Task: slots.NoTask, Rule: f.rule}
+	if f.kind == slots.Map && !anywhere {
+		g.Locality = o.delay.allowed(v, id) // LevelAny while nobody waits
+	}
+	if d.Explaining() {
+		d.Because(o.why(v, pool, id, f))
+	}
+	if d.Grant(g) {
+		if f.kind == slots.Map {
+			o.delay.launched(id, d.Started().Locality)
+		}
+		o.update(v)
+		return true
+	}
+	o.refuse(v, d, pool, taken{id, f.kind, d.Refused()})
+	return false
+}
+
+// refuse takes a job out: the Ledger's deadlock guard keeps its reduce back, its
+// tasks failed on this tracker, or it waits for a local slot. Another job's task
+// may do.
+func (o *order) refuse(v *slots.View, d *slots.Decision, pool slots.PoolID, t taken) {
+	if t.why == slots.RefusedLocality {
+		o.delay.skip(v, d, t.job)
+	}
+	o.out = append(o.out, t)
+	o.jobs[t.kind][pool].Remove(int32(t.job))
+	o.rankPool(v, pool, t.kind)
+}
+
+// restore ends a visit: it puts back what was taken out.
+func (o *order) restore(v *slots.View) {
+	for _, t := range o.out {
+		o.putBack(v, t)
+	}
+	o.out = o.out[:0]
+}
+
+// recall puts back what was taken out for a reason, and reports whether anything
+// was.
+func (o *order) recall(v *slots.View, why slots.Refusal) bool {
+	kept := o.out[:0]
+	for _, t := range o.out {
+		if t.why == why {
+			o.putBack(v, t)
+		} else {
+			kept = append(kept, t)
+		}
+	}
+	recalled := len(kept) < len(o.out)
+	o.out = kept
+	return recalled
+}
+
+func (o *order) putBack(v *slots.View, t taken) {
+	j := v.Job(t.job)
+	o.rank(v, j, t.kind)
+	o.rankPool(v, o.placeOf(j), t.kind)
+}
+
+func (o *order) shareRule(v *slots.View, p slots.PoolID, k slots.Kind) slots.Rule {
+	if key := o.poolKey(v, p, k); key.needy {
 		return trace.RuleMinShare
 	}
 	return trace.RuleFairShare

@@ -8,28 +8,47 @@ import (
 // PIDHFS is the pool-independent dynamic Hadoop fair scheduler: Algorithm 1 of
 // seed 000, with the resolutions A1 to A9 of SPEC 5.1. Pools share the slots of
 // each phase fairly, as under Fair; when one phase has too few slots while the
-// other has slots unused, the first borrows.
+// other has slots unused, the first borrows. With a line of jobs instead of
+// pools it is pi-fifo: the paper remarks that its solution serves the FIFO
+// scheduler as well (SPEC D12).
 //
 // All its arithmetic is on the papers' counts (SPEC D4), not on the identities
 // of slots: which slot a task lands on is the Ledger's business. Quantities are
 // recomputed after every single grant, so that several trackers cannot lend the
 // same slot twice (A6).
 type PIDHFS struct {
+	name    string
+	shape   shape
 	options Options
 	order   order
 }
 
-// NewPIDHFS returns a PIDHFS.
-func NewPIDHFS(o Options) *PIDHFS { return &PIDHFS{options: o} }
+// NewPIDHFS returns a PIDHFS over fair pools.
+func NewPIDHFS(o Options) *PIDHFS { return newPI("pi-dhfs", perKind, o) }
+
+// NewPIFIFO returns a PIDHFS over one line of all jobs, by priority, submission
+// and id. It waits for no local slots, as Hadoop's FIFO scheduler does not.
+func NewPIFIFO(o Options) *PIDHFS {
+	o.LocalityDelay = 0
+	return newPI("pi-fifo", lineUp, o)
+}
+
+func newPI(name string, s shape, o Options) *PIDHFS {
+	p := &PIDHFS{name: name, shape: s, options: o}
+	p.Reset()
+	return p
+}
 
 // Reset implements slots.Resetter.
-func (p *PIDHFS) Reset() { p.order = order{} }
+func (p *PIDHFS) Reset() {
+	p.order = order{shape: p.shape, delay: delay{wait: p.options.LocalityDelay}}
+}
 
 // Name implements slots.Policy.
-func (*PIDHFS) Name() string { return "pi-dhfs" }
+func (p *PIDHFS) Name() string { return p.name }
 
 // Lends implements slots.Lender.
-func (p *PIDHFS) Lends() bool { return p.options.BorrowMap > 0 || p.options.BorrowReduce > 0 }
+func (p *PIDHFS) Lends() bool { return p.options.lends() }
 
 // Borrow implements slots.Borrower.
 func (p *PIDHFS) Borrow() (ofMapSlots, ofReduceSlots slots.PPM) {
@@ -39,43 +58,61 @@ func (p *PIDHFS) Borrow() (ofMapSlots, ofReduceSlots slots.PPM) {
 // Decide is one heartbeat: tasks on slots of their own type first, maps before
 // reduces, then what may be borrowed (A7).
 func (p *PIDHFS) Decide(v *slots.View, d *slots.Decision) {
+	p.order.begin(v)
 	for v.FreeAt(v.Tracker()) > 0 {
 		if !p.own(v, d, slots.Map) && !p.own(v, d, slots.Reduce) &&
 			!p.borrow(v, d, slots.Map) && !p.borrow(v, d, slots.Reduce) {
-			return
+			break
 		}
 	}
+	if d.Explaining() {
+		p.decline(v, d)
+	}
+	p.order.restore(v)
 }
 
 // Sated implements slots.Sated: no slot of a pending task's own type is left in
 // the cluster, and nothing may be borrowed.
 func (p *PIDHFS) Sated(v *slots.View) bool {
+	p.order.update(v)
 	for k := range slots.Kind(trace.Kinds) {
-		if v.Pending(k) > 0 && (v.Used(k) < v.Capacity(k) || p.extraDemand(v, k) > 0) {
+		if p.startable(k) > 0 && (v.Used(k) < v.Capacity(k) || p.extraDemand(v, k) > 0) {
 			return false
 		}
 	}
 	return true
 }
 
+// startable is how many tasks of kind k may start, the limits of pools counted.
+func (p *PIDHFS) startable(k slots.Kind) int32 { return p.order.total[k].startable }
+
 // own starts a task of kind k where the tracker has slots of that type
 // available.
 func (p *PIDHFS) own(v *slots.View, d *slots.Decision, k slots.Kind) bool {
-	return v.Pending(k) > 0 && available(v, v.Tracker(), k, 0) > 0 && p.order.grant(v, d, k, trace.RuleOwnSlots)
+	if p.startable(k) == 0 || p.available(v, v.Tracker(), k, 0) <= 0 {
+		return false
+	}
+	return p.order.grant(v, d, offer{k, trace.RuleOwnSlots, func() []slots.Number { return p.ownNumbers(v, k) }})
 }
 
 // borrow starts a task of kind k on the count of the other type, within the
 // cluster's allowance.
 func (p *PIDHFS) borrow(v *slots.View, d *slots.Decision, k slots.Kind) bool {
-	if v.Pending(k) == 0 {
+	if p.startable(k) == 0 {
 		return false
 	}
 	extra := p.extraDemand(v, k)
-	rule := trace.RuleMapBorrows
-	if k == slots.Reduce {
-		rule = trace.RuleReduceBorrows
+	if extra <= 0 || p.available(v, v.Tracker(), k.Other(), extra) <= 0 {
+		return false
 	}
-	return extra > 0 && available(v, v.Tracker(), k.Other(), extra) > 0 && p.order.grant(v, d, k, rule)
+	return p.order.grant(v, d, offer{k, borrowRule(k), func() []slots.Number { return p.borrowNumbers(v, k, extra) }})
+}
+
+func borrowRule(k slots.Kind) slots.Rule {
+	if k == slots.Map {
+		return trace.RuleMapBorrows
+	}
+	return trace.RuleReduceBorrows
 }
 
 // scenario is which phase has too few slots. The paper numbers the cases in two
@@ -94,13 +131,16 @@ func (s scenario) String() string {
 }
 
 // slotsDemand is mapSlotsDemand or reduceSlotsDemand: pending tasks plus used
-// slots, not running tasks, so that lent slots do not look idle (D5, A3).
-func slotsDemand(v *slots.View, k slots.Kind) int32 { return v.Pending(k) + v.Used(k) }
+// slots, not running tasks, so that lent slots do not look idle (D5, A3). A task
+// that its pool's limit keeps back demands nothing.
+func (p *PIDHFS) slotsDemand(v *slots.View, k slots.Kind) int32 {
+	return p.startable(k) + v.Used(k)
+}
 
 // compare is Algorithm 1, lines 3 to 14: load factors against 1, as integers; a
 // load factor of exactly 1 borrows nothing (A2).
-func compare(v *slots.View) scenario {
-	m, r := slotsDemand(v, slots.Map)-v.Capacity(slots.Map), slotsDemand(v, slots.Reduce)-v.Capacity(slots.Reduce)
+func (p *PIDHFS) compare(v *slots.View) scenario {
+	m, r := p.slotsDemand(v, slots.Map)-v.Capacity(slots.Map), p.slotsDemand(v, slots.Reduce)-v.Capacity(slots.Reduce)
 	switch {
 	case m > 0 && r < 0:
 		return mapBorrows
@@ -119,17 +159,31 @@ func compare(v *slots.View) scenario {
 //
 // alreadyBorrowed is counted tracker by tracker (A4).
 func (p *PIDHFS) extraDemand(v *slots.View, k slots.Kind) int32 {
-	other, percentage := slots.Reduce, p.options.BorrowReduce
 	want := mapBorrows
 	if k == slots.Reduce {
-		other, percentage, want = slots.Map, p.options.BorrowMap, reduceBorrows
+		want = reduceBorrows
 	}
-	if compare(v) != want {
+	if p.compare(v) != want {
 		return 0
 	}
-	allowance := max(percentage.Of(v.Capacity(other))-v.LentBy(other), 0)
-	return min(allowance, slotsDemand(v, k)-v.Capacity(k))
+	return min(p.options.allowanceLeft(v, k.Other()), p.slotsDemand(v, k)-v.Capacity(k))
 }
+
+// allowanceLeft is max(floor(capacity · percentage) - alreadyBorrowed, 0) of the
+// slots of kind k.
+func (o Options) allowanceLeft(v *slots.View, k slots.Kind) int32 {
+	return max(o.percentage(k).Of(v.Capacity(k))-v.LentBy(k), 0)
+}
+
+// percentage is percentageOfBorrowedMapSlots or percentageOfBorrowedReduceSlots.
+func (o Options) percentage(k slots.Kind) slots.PPM {
+	if k == slots.Map {
+		return o.BorrowMap
+	}
+	return o.BorrowReduce
+}
+
+func (o Options) lends() bool { return o.BorrowMap > 0 || o.BorrowReduce > 0 }
 
 // available is line 18: the slots of type k that tracker t may give away now,
 // where extra of the type are lent besides its own demand:
@@ -137,11 +191,6 @@ func (p *PIDHFS) extraDemand(v *slots.View, k slots.Kind) int32 {
 //	min(ceil((demand + extra)/capacity · trackerCapacity), trackerCapacity) - used at t
 //
 // a load factor like FIFO's, which spreads a light load evenly over trackers.
-func available(v *slots.View, t slots.TrackerID, k slots.Kind, extra int32) int32 {
-	own, all := int64(v.CapacityAt(t, k)), int64(v.Capacity(k))
-	if all == 0 {
-		return 0
-	}
-	demand := int64(slotsDemand(v, k)) + int64(extra)
-	return int32(min((demand*own+all-1)/all, own)) - v.UsedAt(t, k)
+func (p *PIDHFS) available(v *slots.View, t slots.TrackerID, k slots.Kind, extra int32) int32 {
+	return shareOfLoad(p.slotsDemand(v, k)+extra, v.CapacityAt(t, k), v.Capacity(k)) - v.UsedAt(t, k)
 }

@@ -113,12 +113,13 @@ func TestAlgorithm1DecidesAsSpecified(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s.view(t, func(v *slots.View) {
 				p := NewPIDHFS(Options{BorrowMap: s.pctM, BorrowReduce: s.pctR})
-				demand := [2]int32{slotsDemand(v, slots.Map), slotsDemand(v, slots.Reduce)}
+				p.order.update(v)
+				demand := [2]int32{p.slotsDemand(v, slots.Map), p.slotsDemand(v, slots.Reduce)}
 				extra := [2]int32{p.extraDemand(v, slots.Map), p.extraDemand(v, slots.Reduce)}
 				lent := [2]int32{v.LentBy(slots.Map), v.LentBy(slots.Reduce)}
-				if demand != s.wantDemand || compare(v) != s.wantScenario || extra != s.wantExtra || lent != s.wantLent {
+				if demand != s.wantDemand || p.compare(v) != s.wantScenario || extra != s.wantExtra || lent != s.wantLent {
 					t.Errorf("demand %v, %v, extra %v, lent %v; want %v, %v, %v, %v",
-						demand, compare(v), extra, lent, s.wantDemand, s.wantScenario, s.wantExtra, s.wantLent)
+						demand, p.compare(v), extra, lent, s.wantDemand, s.wantScenario, s.wantExtra, s.wantLent)
 				}
 			})
 		})
@@ -148,7 +149,9 @@ func TestUpdatedLoadFactors(t *testing.T) {
 		{"A6: ceil(4/18 · 2) = 1 on each of nine trackers", state{caps: repeat([2]int32{10, 2}, 9), run: repeat([2]int32{10, 0}, 9), pendM: 100}, slots.Reduce, 4, 1},
 	} {
 		c.s.view(t, func(v *slots.View) {
-			if got := available(v, v.Tracker(), c.kind, c.extra); got != c.want {
+			p := NewPIDHFS(Options{})
+			p.order.update(v)
+			if got := p.available(v, v.Tracker(), c.kind, c.extra); got != c.want {
 				t.Errorf("%s: %d available, want %d", c.name, got, c.want)
 			}
 		})
@@ -170,7 +173,9 @@ func TestDemandsAddUp(t *testing.T) {
 			run[0], run[1] = run[0]+m, run[1]+r
 		}
 		s.view(t, func(v *slots.View) {
-			if sum := slotsDemand(v, slots.Map) + slotsDemand(v, slots.Reduce); sum != s.pendM+s.pendR+run[0]+run[1] {
+			p := NewPIDHFS(Options{})
+			p.order.update(v)
+			if sum := p.slotsDemand(v, slots.Map) + p.slotsDemand(v, slots.Reduce); sum != s.pendM+s.pendR+run[0]+run[1] {
 				rt.Fatalf("demands add up to %d, not to %d pending and %d running", sum, s.pendM+s.pendR, run[0]+run[1])
 			}
 			for k := range slots.Kind(2) {

@@ -12,6 +12,7 @@ package policy
 
 import (
 	"strings"
+	"time"
 
 	"mrlocal/internal/usage"
 	"mrlocal/slots"
@@ -23,6 +24,11 @@ type Options struct {
 	// that reduces may borrow. BorrowReduce is percentageOfBorrowedReduceSlots:
 	// the share of the reduce slots that maps may borrow.
 	BorrowMap, BorrowReduce slots.PPM
+
+	// LocalityDelay is how long a job waits for a slot at its data, and once
+	// more for one in the same group (SPEC 1.6). 0: not at all. FIFO policies
+	// never wait.
+	LocalityDelay time.Duration
 }
 
 // Info describes a policy in a line.
@@ -31,6 +37,8 @@ type Info struct {
 	Line  string
 	Paper string
 }
+
+const dhfs = "Tang, Lee, He: Dynamic Slot Allocation Technique for MapReduce Clusters, CLUSTER 2013"
 
 type entry struct {
 	Info
@@ -42,9 +50,13 @@ func table() []entry {
 		{Info{"fifo", "first job first; map slots run maps, reduce slots run reduces", "Hadoop 1.x JobQueueTaskScheduler"},
 			func(Options) slots.Policy { return slots.NewFIFO() }},
 		{Info{"fair", "pools share each kind of slots fairly; map slots run maps, reduce slots run reduces", "Hadoop 1.x Fair Scheduler (HFS)"},
-			func(Options) slots.Policy { return NewFair() }},
-		{Info{"pi-dhfs", "fair in each phase; unused slots of one kind are lent to the other kind's tasks", "Tang, Lee, He: Dynamic Slot Allocation Technique for MapReduce Clusters, CLUSTER 2013, Algorithm 1"},
+			func(o Options) slots.Policy { return NewFair(o) }},
+		{Info{"pi-dhfs", "fair in each phase; unused slots of one kind are lent to the other kind's tasks", dhfs + ", Algorithm 1"},
 			func(o Options) slots.Policy { return NewPIDHFS(o) }},
+		{Info{"pd-dhfs", "fair over maps and reduces together; a pool uses both kinds of slots for itself before others do", dhfs + ", Algorithm 2"},
+			func(o Options) slots.Policy { return NewPDDHFS(o) }},
+		{Info{"pi-fifo", "first job first; unused slots of one kind are lent to the other kind's tasks", dhfs + ", Algorithm 1 in FIFO order"},
+			func(o Options) slots.Policy { return NewPIFIFO(o) }},
 	}
 }
 
@@ -78,7 +90,7 @@ func New(name string, o Options) (slots.Policy, error) {
 
 // ForReplay makes the policy of a recorded run.
 func ForReplay(c slots.Config) (slots.Policy, error) {
-	return New(c.PolicyName, Options{BorrowMap: c.BorrowMap, BorrowReduce: c.BorrowReduce})
+	return New(c.PolicyName, Options{BorrowMap: c.BorrowMap, BorrowReduce: c.BorrowReduce, LocalityDelay: c.LocalityDelay})
 }
 
 // distance is the number of single-character edits between a and b.

@@ -13,6 +13,8 @@ func TestEveryPolicyPassesTheSuite(t *testing.T) {
 		"fifo":    {Idle: policytest.TypedIdle},
 		"fair":    {Idle: policytest.TypedIdle},
 		"pi-dhfs": {Idle: policytest.AnyIdle},
+		"pd-dhfs": {Idle: policytest.AnyIdle},
+		"pi-fifo": {Idle: policytest.AnyIdle},
 	}
 	for _, info := range policy.All() {
 		t.Run(info.Name, func(t *testing.T) {
@@ -21,12 +23,14 @@ func TestEveryPolicyPassesTheSuite(t *testing.T) {
 			}, claims[info.Name])
 		})
 	}
-	for _, share := range []slots.PPM{0, slots.One / 4} {
-		t.Run("pi-dhfs with shares "+share.String(), func(t *testing.T) {
-			policytest.Run(t, func() slots.Policy {
-				return mustNew(t, "pi-dhfs", policy.Options{BorrowMap: share, BorrowReduce: slots.One - share})
-			}, policytest.Claims{})
-		})
+	for _, name := range []string{"pi-dhfs", "pd-dhfs"} {
+		for _, share := range []slots.PPM{0, slots.One / 4} {
+			t.Run(name+" with shares "+share.String(), func(t *testing.T) {
+				policytest.Run(t, func() slots.Policy {
+					return mustNew(t, name, policy.Options{BorrowMap: share, BorrowReduce: slots.One - share})
+				}, policytest.Claims{})
+			})
+		}
 	}
 }
 

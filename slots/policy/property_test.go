@@ -32,8 +32,11 @@ func TestLendingKeepsToItsPercentages(t *testing.T) {
 			}
 			return nil
 		}
-		if _, err := policytest.Drive(c, mustNew(t, "pi-dhfs", o), drawJobs(rt), policytest.Options{Each: each}); err != nil {
-			rt.Fatal(err)
+		jobs := drawJobs(rt)
+		for _, name := range []string{"pi-dhfs", "pd-dhfs", "pi-fifo"} {
+			if _, err := policytest.Drive(c, mustNew(t, name, o), jobs, policytest.Options{Each: each}); err != nil {
+				rt.Fatalf("%s: %v", name, err)
+			}
 		}
 	})
 }
@@ -95,7 +98,7 @@ func TestPoolsShareEvenly(t *testing.T) {
 func TestAnUnknownPolicyIsWrongUsageWithTheNearestName(t *testing.T) {
 	for name, want := range map[string]string{
 		"pi-dfs": "did you mean pi-dhfs?", "FAIR": "did you mean fair?", "fiffo": "did you mean fifo?",
-		"": "there are fifo, fair, pi-dhfs", "kubernetes": "there are fifo, fair, pi-dhfs",
+		"": "there are fifo, fair, pi-dhfs, pd-dhfs, pi-fifo", "kubernetes": "there are fifo, fair, pi-dhfs, pd-dhfs, pi-fifo",
 	} {
 		_, err := policy.New(name, policy.Options{})
 		if !usage.Is(err) || !strings.Contains(err.Error(), want) {

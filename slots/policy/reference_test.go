@@ -58,8 +58,9 @@ func TestReferenceSimulation(t *testing.T) {
 		for i, reduceTime := range []time.Duration{10 * time.Second, 20 * time.Second, 40 * time.Second} {
 			fair, _ := refSim(t, "fair", whole(), 90, 18, reduceTime, c.job)
 			pi, _ := refSim(t, "pi-dhfs", whole(), 90, 18, reduceTime, c.job)
-			if fair.Seconds() != float64(c.fair[i]) || pi.Seconds() != float64(c.pi[i]) {
-				t.Errorf("J%d, reduces of %v: fair %v, pi-dhfs %v; want %d s and %d s", c.job, reduceTime, fair, pi, c.fair[i], c.pi[i])
+			pd, _ := refSim(t, "pd-dhfs", whole(), 90, 18, reduceTime, c.job)
+			if fair.Seconds() != float64(c.fair[i]) || pi.Seconds() != float64(c.pi[i]) || pd != pi {
+				t.Errorf("J%d, reduces of %v: fair %v, pi-dhfs %v, pd-dhfs %v; want %d s, and %d s twice", c.job, reduceTime, fair, pi, pd, c.fair[i], c.pi[i])
 			}
 		}
 	}
@@ -71,21 +72,26 @@ func TestReferenceSimulationOfFiveJobs(t *testing.T) {
 	if fair != 1020*time.Second || pi != 520*time.Second || moves != 626 || none != 0 {
 		t.Errorf("fair %v with %d moves, pi-dhfs %v with %d; want 1020 s with 0, 520 s with 626", fair, none, pi, moves)
 	}
+	pd, pdMoves := refSim(t, "pd-dhfs", whole(), 90, 18, 20*time.Second, 1, 2, 3, 4, 5)
+	if pd != 520*time.Second || pdMoves != 634 {
+		t.Errorf("pd-dhfs %v with %d moves, want 520 s with 634", pd, pdMoves)
+	}
 	even, _ := refSim(t, "fair", whole(), 54, 54, 20*time.Second, 1, 2, 3, 4, 5)
 	if even != 860*time.Second {
 		t.Errorf("fair on 54/54: %v, want 860 s", even)
 	}
 }
 
-// TestSlotConfigurationsMatterToFairOnly is D19: the makespan is flat under
-// pi-dhfs and varies by more than 2 under fair.
+// TestSlotConfigurationsMatterToFairOnly is D19: the makespan is flat under the
+// DHFS policies and varies by more than 2 under fair.
 func TestSlotConfigurationsMatterToFairOnly(t *testing.T) {
 	var least, most time.Duration
 	for reduces := 54; reduces >= 6; reduces -= 24 {
 		fair, _ := refSim(t, "fair", whole(), 108-reduces, reduces, 20*time.Second, 1, 2, 3, 4, 5)
-		pi, _ := refSim(t, "pi-dhfs", whole(), 108-reduces, reduces, 20*time.Second, 1, 2, 3, 4, 5)
-		if pi != 520*time.Second {
-			t.Errorf("pi-dhfs on %d/%d: %v, want 520 s", 108-reduces, reduces, pi)
+		for _, name := range []string{"pi-dhfs", "pd-dhfs"} {
+			if got, _ := refSim(t, name, whole(), 108-reduces, reduces, 20*time.Second, 1, 2, 3, 4, 5); got != 520*time.Second {
+				t.Errorf("%s on %d/%d: %v, want 520 s", name, 108-reduces, reduces, got)
+			}
 		}
 		if least == 0 || fair < least {
 			least = fair
@@ -126,12 +132,12 @@ func TestBorrowPercentages(t *testing.T) {
 // TestWaves is SPEC 7.1 N2: the waves of each job of Table I, as makespans with
 // task times of which either can be read off.
 func TestWaves(t *testing.T) {
-	want := [20][4]int{ // fair: map waves, reduce waves; pi-dhfs: the same
+	want := [20][4]int{ // typed slots: map waves, reduce waves; lent slots: the same
 		{2, 2, 2, 1}, {4, 12, 3, 2}, {6, 7, 5, 2}, {8, 6, 6, 1}, {6, 12, 5, 2}, {1, 1, 1, 1}, {2, 6, 2, 1}, {3, 5, 3, 1}, {4, 3, 3, 1}, {1, 3, 1, 1},
 		{6, 4, 5, 1}, {6, 12, 5, 2}, {4, 5, 3, 1}, {2, 2, 2, 1}, {1, 4, 1, 1}, {1, 2, 1, 1}, {1, 3, 1, 1}, {2, 4, 2, 1}, {2, 3, 2, 1}, {1, 1, 1, 1},
 	}
 	for i, row := range tableI {
-		for p, name := range []string{"fair", "pi-dhfs"} {
+		for name, p := range map[string]int{"fifo": 0, "fair": 0, "pi-dhfs": 1, "pd-dhfs": 1, "pi-fifo": 1} {
 			got := makespan(t, name, 90, 18, row[1], row[2], 1000*time.Second, time.Second)
 			if w := time.Duration(want[i][2*p])*1000*time.Second + time.Duration(want[i][2*p+1])*time.Second; got != w {
 				t.Errorf("J%d under %s: %v, want %v", i+1, name, got, w)
@@ -162,6 +168,8 @@ func TestMakespanOfOneJobIsThePapersFormula(t *testing.T) {
 			"fifo":    waves(nm, sm)*tm + waves(nr, sr)*tr,
 			"fair":    waves(nm, sm)*tm + waves(nr, sr)*tr,
 			"pi-dhfs": waves(nm, sm+sr)*tm + waves(nr, sm+sr)*tr,
+			"pd-dhfs": waves(nm, sm+sr)*tm + waves(nr, sm+sr)*tr,
+			"pi-fifo": waves(nm, sm+sr)*tm + waves(nr, sm+sr)*tr,
 		} {
 			if got := makespan(t, name, sm, sr, int32(nm), int32(nr), tm, tr); got != want {
 				rt.Fatalf("%s: %v, want %v", name, got, want)

@@ -17,14 +17,17 @@ import (
 
 // TestScripts runs testdata/<policy>/<case>.txt: text in, a gantt out. Commands:
 //
-//	slots map=4 reduce=2 [trackers=1] [slowstart=1]
-//	policy [borrow-map=1] [borrow-reduce=1]
+//	slots map=4 reduce=2 [trackers=1] [slowstart=1] [replicas=0] [group=0]
+//	policy [borrow-map=1] [borrow-reduce=1] [locality-delay=0s]
 //	pool NAME [weight=1] [min-maps=0] [min-reduces=0] [max-maps=0] [max-reduces=0] [fifo]
-//	job NAME [pool=NAME] maps=8 reduces=2 [map=1s] [reduce=1s] [submit=0s] [priority=0] [fail=map/3]
+//	          [max-running=0] [preempt-after=0s] [fair-preempt-after=0s]
+//	user NAME [max-running=0]
+//	job NAME [pool=NAME] [user=NAME] maps=8 reduces=2 [map=1s] [reduce=1s] [submit=0s] [priority=0] [fail=map/3]
 //	lose JOB map=3 at=5s       a committed map's output is lost
 //	drop JOB map=3 at=5s
 //	abort JOB at=5s
-//	show cell=1s [lends]       how to draw; lends lists lendings and returns
+//	show cell=1s [lends] [why] how to draw; lends lists lendings, returns and
+//	                           kills; why lists what each grant rested on
 func TestScripts(t *testing.T) {
 	for _, info := range policy.All() {
 		t.Run(info.Name, func(t *testing.T) {
@@ -51,6 +54,7 @@ type script struct {
 	faults  []policytest.Fault
 	cell    time.Duration
 	lends   bool
+	why     bool
 }
 
 // args are name=value words, read with defaults; the first bad one sticks.
@@ -114,20 +118,28 @@ func (s *script) command(words []string) error {
 	case "slots":
 		s.config.Slots = policytest.Typed(a.number("trackers", 1), a.number("map", 1), a.number("reduce", 1))
 		s.config.Slowstart = a.share("slowstart", slots.One)
+		s.config.Replicas, s.config.GroupTrackers = int32(a.number("replicas", 0)), int32(a.number("group", 0))
 	case "policy":
-		s.options = policy.Options{BorrowMap: a.share("borrow-map", slots.One), BorrowReduce: a.share("borrow-reduce", slots.One)}
+		s.options = policy.Options{
+			BorrowMap: a.share("borrow-map", slots.One), BorrowReduce: a.share("borrow-reduce", slots.One),
+			LocalityDelay: a.time("locality-delay", 0),
+		}
 	case "pool":
 		s.config.Pools = append(s.config.Pools, slots.Pool{
 			Name: name, Weight: a.share("weight", slots.One), FIFO: a.has("fifo"),
 			MinMaps: int32(a.number("min-maps", 0)), MinReduces: int32(a.number("min-reduces", 0)),
-			MaxMaps: int32(a.number("max-maps", 0)), MaxReduces: int32(a.number("max-reduces", 0)),
+			MaxMaps: int32(a.number("max-maps", 0)), MaxReduces: int32(a.number("max-reduces", 0)), MaxRunning: int32(a.number("max-running", 0)),
+			PreemptAfter: a.time("preempt-after", 0), FairPreemptAfter: a.time("fair-preempt-after", 0),
 		})
+	case "user":
+		s.config.Users = append(s.config.Users, slots.User{Name: name, MaxRunning: int32(a.number("max-running", 0))})
 	case "job":
 		s.job(name, a)
 	case "lose", "drop", "abort":
 		s.fault(verb, s.jobs[name], slots.TaskID(a.number("map", 0)), a.time("at", 0))
 	case "show":
 		s.cell, s.lends = a.time("cell", time.Second), a.has("lends")
+		s.why = a.has("why")
 	default:
 		return fmt.Errorf("unknown command")
 	}
@@ -139,7 +151,7 @@ func (s *script) job(name string, a *args) {
 	s.names = append(s.names, name)
 	j := policytest.Job{
 		Spec: slots.JobSpec{
-			Name: name, Pool: a.values["pool"], Maps: int32(a.number("maps", 0)), MapsSealed: true,
+			Name: name, Pool: a.values["pool"], User: a.values["user"], Maps: int32(a.number("maps", 0)), MapsSealed: true,
 			Reduces: int32(a.number("reduces", 0)), Priority: slots.Priority(a.number("priority", 0)), Weight: a.share("weight", slots.One),
 		},
 		Submit: a.time("submit", 0), MapTime: policytest.Const(a.time("map", time.Second)), ReduceTime: policytest.Const(a.time("reduce", time.Second)),
@@ -172,8 +184,13 @@ func (s *script) fault(verb string, job slots.JobID, task slots.TaskID, at time.
 
 func (s *script) run(name string) string {
 	var log trace.Log
+	var reasons strings.Builder
 	stream := &headerSink{}
-	l, err := policytest.Drive(s.config, mustNew(s.t, name, s.options), s.work, policytest.Options{Faults: s.faults, Sinks: []trace.Sink{&log, stream}})
+	o := policytest.Options{Faults: s.faults, Sinks: []trace.Sink{&log, stream}}
+	if s.why {
+		o.Explain = func(e *slots.Explanation) { s.explain(&reasons, e) }
+	}
+	l, err := policytest.Drive(s.config, mustNew(s.t, name, s.options), s.work, o)
 	if err != nil {
 		return err.Error()
 	}
@@ -187,6 +204,9 @@ func (s *script) run(name string) string {
 		if state := l.JobState(slots.JobID(i)); state != slots.Succeeded {
 			fmt.Fprintf(&b, "%s %v\n", job, state)
 		}
+		if c := l.JobCounts(slots.JobID(i), slots.Map); s.config.Replicas > 0 {
+			fmt.Fprintf(&b, "%s: %d maps at their data, %d in its group, %d elsewhere\n", job, c.Local, c.GroupLocal, c.Started-c.Local-c.GroupLocal)
+		}
 	}
 	if s.lends {
 		for i := range log.Events {
@@ -195,7 +215,38 @@ func (s *script) run(name string) string {
 			}
 		}
 	}
-	return b.String()
+	return b.String() + reasons.String()
+}
+
+// explain writes an explanation in lines: what was decided, the numbers, whom it
+// beat; and why a visit ended.
+func (s *script) explain(b *strings.Builder, e *slots.Explanation) {
+	if e.EndOfVisit() {
+		fmt.Fprintf(b, "%v tracker %d:", e.Now, e.Tracker)
+		for _, d := range e.Declined {
+			fmt.Fprintf(b, " no more %vs: %s;", d.Kind, d.Reason)
+		}
+		b.WriteString("\n")
+		return
+	}
+	switch {
+	case e.Reclaimed != slots.NoSlot:
+		fmt.Fprintf(b, "%v kill on slot %d\n", e.Now, e.Reclaimed)
+	case e.Refused != slots.Granted:
+		fmt.Fprintf(b, "%v %s %v (%v): refused, %v\n", e.Now, s.names[e.Grant.Job], e.Grant.Kind, e.Grant.Rule, e.Refused)
+	default:
+		fmt.Fprintf(b, "%v %s %v %d on slot %d (%v)\n", e.Now, s.names[e.Grant.Job], e.Grant.Kind, e.Start.Attempt.Task, e.Start.Slot, e.Grant.Rule)
+	}
+	for _, n := range e.Why.Numbers {
+		fmt.Fprintf(b, "     %v\n", n)
+	}
+	for _, c := range e.Why.Beaten {
+		who := fmt.Sprintf("pool %d", c.Pool)
+		if c.Job != slots.NoJob {
+			who = "job " + s.names[c.Job]
+		}
+		fmt.Fprintf(b, "     before %s: %s\n", who, c.Why)
+	}
 }
 
 type headerSink struct{ header trace.Header }

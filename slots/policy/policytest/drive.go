@@ -55,6 +55,9 @@ type Options struct {
 	Faults    []Fault
 	Sinks     []trace.Sink
 
+	// Explain, where set, is told why (Ledger.Explain).
+	Explain func(e *slots.Explanation)
+
 	// Each, where set, is called after the last Assign of every instant.
 	Each func(now time.Duration, l *slots.Ledger) error
 }
@@ -73,6 +76,7 @@ func Drive(c slots.Config, p slots.Policy, jobs []Job, o Options) (*slots.Ledger
 		s.Attach(k)
 	}
 	l.SetStream(s)
+	l.Explain(o.Explain)
 	d := &driver{ledger: l, o: o, jobs: map[slots.JobID]Job{}, live: map[slots.Attempt]bool{}, parked: map[slots.JobID][]slots.Attempt{}}
 	for _, j := range jobs {
 		d.at(j.Submit, func(now time.Duration) { d.jobs[l.Submit(now, j.Spec)] = j })
@@ -106,28 +110,39 @@ type driver struct {
 	parked map[slots.JobID][]slots.Attempt // reduces that wait for maps
 	queue  queue
 	seq    int
+	facts  int // in queue
 	wakeAt time.Duration
 
-	idleBeats int // heartbeats in a row with nothing running
+	idleBeats int  // heartbeats in a row in which nothing happened
+	moved     bool // something has happened since the last one
 }
+
+// mostIdleBeats is longer than any task and any wait for a local slot in tests.
+const mostIdleBeats = 200
 
 type happening struct {
 	at  time.Duration
 	seq int
-	do  func(now time.Duration)
+	do  func(now time.Duration) // nil: only another Assign
 }
 
 func (d *driver) at(t time.Duration, do func(now time.Duration)) {
 	heap.Push(&d.queue, happening{t, d.seq, do})
 	d.seq++
+	if do != nil {
+		d.facts++
+	}
 }
 
 func (d *driver) run(c slots.Config) error {
 	d.wakeAt = -1
-	for len(d.queue) > 0 {
+	for len(d.queue) > 0 && (d.facts > 0 || d.ledger.Active() > 0) {
 		now := d.queue[0].at
 		for len(d.queue) > 0 && d.queue[0].at == now {
-			heap.Pop(&d.queue).(happening).do(now)
+			if h := heap.Pop(&d.queue).(happening); h.do != nil {
+				d.facts--
+				h.do(now)
+			}
 		}
 		if err := d.assign(now, c); err != nil {
 			return err
@@ -141,19 +156,22 @@ func (d *driver) run(c slots.Config) error {
 func (d *driver) assign(now time.Duration, c slots.Config) error {
 	if beat := d.o.Heartbeat; beat > 0 {
 		if now%beat != 0 {
-			d.at(now-now%beat+beat, func(time.Duration) {})
+			d.at(now-now%beat+beat, nil)
 			return nil
 		}
 		for t := range c.Slots[len(c.Slots)-1].Tracker + 1 {
 			d.obey(now, d.ledger.Assign(now, t))
 		}
-		d.idleBeats++
-		if len(d.live) > 0 {
-			d.idleBeats = 0
+		if d.idleBeats++; d.moved {
+			d.idleBeats, d.moved = 0, false
 		}
-		if d.ledger.Active() > 0 && d.idleBeats < 10 || len(d.live) > 0 {
-			d.at(now+beat, func(time.Duration) {})
+		if d.ledger.Active() == 0 && len(d.live) == 0 {
+			return nil
 		}
+		if d.idleBeats > mostIdleBeats {
+			return fmt.Errorf("stuck at %v: %d heartbeats in which nothing happened", now, d.idleBeats)
+		}
+		d.at(now+beat, nil)
 		return nil
 	}
 	for {
@@ -161,7 +179,7 @@ func (d *driver) assign(now time.Duration, c slots.Config) error {
 		d.obey(now, o)
 		if o.Wake > now && o.Wake != d.wakeAt {
 			d.wakeAt = o.Wake
-			d.at(o.Wake, func(time.Duration) {})
+			d.at(o.Wake, nil)
 		}
 		if len(o.Kills) > 0 {
 			continue
@@ -188,7 +206,7 @@ func (d *driver) obey(now time.Duration, o *slots.Orders) {
 }
 
 func (d *driver) start(now time.Duration, a slots.Attempt) {
-	d.live[a] = true
+	d.live[a], d.moved = true, true
 	j := d.jobs[a.Job]
 	if a.Kind == slots.Map {
 		d.at(now+j.MapTime(a.Task), func(now time.Duration) { d.end(now, a) })
@@ -220,6 +238,7 @@ func (d *driver) end(now time.Duration, a slots.Attempt) {
 		return
 	}
 	delete(d.live, a)
+	d.moved = true
 	j := d.jobs[a.Job]
 	ok := j.Fail == nil || a.N >= j.Fail(a.Kind, a.Task)
 	d.ledger.Finish(now, a, slots.Outcome{OK: ok})

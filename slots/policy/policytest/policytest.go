@@ -181,9 +181,10 @@ func firstDifference(a, b []trace.Event) int {
 }
 
 // checkIdle holds a policy to its claim. Reduces that the deadlock guard keeps
-// back are not idleness, so nothing is claimed while a waiting reduce could run.
+// back are not idleness, so nothing is claimed while a waiting reduce could run;
+// nor are tasks that are kept from a tracker where they failed.
 func checkIdle(l *slots.Ledger, claims Claims) error {
-	if claims.Idle == nil || l.KeptBack() {
+	if claims.Idle == nil || l.KeptBack() || failures(l) {
 		return nil
 	}
 	pending, idle := l.Idle()
@@ -192,6 +193,16 @@ func checkIdle(l *slots.Ledger, claims Claims) error {
 			pending[slots.Map], pending[slots.Reduce], idle[slots.Map], idle[slots.Reduce])
 	}
 	return nil
+}
+
+// failures reports whether a running job has had a failed attempt.
+func failures(l *slots.Ledger) bool {
+	for id := range slots.JobID(l.Jobs()) {
+		if l.JobState(id) == slots.Running && l.JobCounts(id, slots.Map).Failed+l.JobCounts(id, slots.Reduce).Failed > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // checkEvents checks what the events say against rules that need no Ledger: no
