@@ -10,11 +10,10 @@ import (
 
 // opening says which policy shared out which slots.
 func (t *teller) opening() string {
-	var maps, reduces, extra int
+	var maps, reduces int // extra slots are told when one is opened
 	for _, s := range t.c.Slots {
 		switch {
 		case s.Extra:
-			extra++
 		case s.Home == slots.Map:
 			maps++
 		default:
@@ -26,9 +25,6 @@ func (t *teller) opening() string {
 		where = fmt.Sprintf(" on %d trackers", n)
 	}
 	text := fmt.Sprintf("The policy is %s; there are %s and %s%s", t.c.PolicyName, counted(maps, "map slot"), counted(reduces, "reduce slot"), where)
-	if extra > 0 {
-		text += fmt.Sprintf(", and %s that the policy may open", counted(extra, "extra slot"))
-	}
 	text += "."
 	if t.c.BorrowMap > 0 || t.c.BorrowReduce > 0 {
 		text += fmt.Sprintf(" Reduces may borrow %s; maps may borrow %s.", borrowed(t.c.BorrowMap, maps, slots.Map), borrowed(t.c.BorrowReduce, reduces, slots.Reduce))

@@ -361,7 +361,7 @@ func (m *everything) end() error {
 	case m.t.o.FirstLent && m.told == 0:
 		m.t.print("No slot was lent: every task ran on a slot of its own kind.\n")
 	case m.t.stop && !m.t.o.FirstLent:
-		m.t.print(fmt.Sprintf("(Only the first %s told.)\n", counted(m.told, "decision")))
+		m.t.print(fmt.Sprintf("(Here it stops, after %s.)\n", counted(m.told, "decision")))
 	case !m.t.o.FirstLent && m.told == 0:
 		m.t.print("Nothing was decided.\n")
 	}

@@ -289,7 +289,7 @@ func (t *teller) noneReady(k slots.Kind) string {
 	var words []string
 	for i, id := range t.active {
 		if i == mostScanned || len(words) == mostAlso {
-			words = append(words, "and so on")
+			words = append(words, "others likewise")
 			break
 		}
 		j, name := t.v.Job(id), t.jobName(id)
@@ -317,6 +317,9 @@ func (t *teller) closedGate(j slots.Job) string {
 	if !t.jobs[j.ID()].sealed {
 		return fmt.Sprintf("the gate of %s was closed, because the number of its maps was not known yet", name)
 	}
-	return fmt.Sprintf("the gate of %s was closed with %d of %s done, and %d are needed", name,
-		j.Done(slots.Map), counted(j.Total(slots.Map), "map"), t.need(j))
+	needed := "all are needed"
+	if need := t.need(j); need < j.Total(slots.Map) {
+		needed = fmt.Sprintf("%d needed", need)
+	}
+	return fmt.Sprintf("the gate of %s was closed with %d of %s done (%s)", name, j.Done(slots.Map), counted(j.Total(slots.Map), "map"), needed)
 }

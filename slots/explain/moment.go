@@ -26,7 +26,11 @@ func (m *moment) end() error {
 	}
 	t.print(text + ":\n")
 	for i := range t.c.Slots {
-		t.print(m.slot(slots.SlotID(i)))
+		id := slots.SlotID(i)
+		if s := t.v.Slot(id); s.Extra && s.State == slots.SlotClosed {
+			continue // it takes no part
+		}
+		t.print(m.slot(id))
 	}
 	for _, k := range []slots.Kind{slots.Map, slots.Reduce} {
 		t.print(m.demand(k))
