@@ -12,7 +12,7 @@ import (
 
 // GanttOptions are how a gantt is drawn.
 type GanttOptions struct {
-	Cell  time.Duration          // of a column; 0: the least of 1, 2, 5, 10, … with which the run fits Width
+	Cell  time.Duration          // of a column; 0: the least of 1, 2, 2.5, 5, 10, … with which the run fits Width
 	Width int                    // columns of a line, its label included; 0: 80
 	Names func(job int32) string // for the legend; nil: none is written
 }
@@ -218,14 +218,14 @@ func writeWrapped(b *strings.Builder, entries []string, width int) {
 	}
 }
 
-// cellFor is the least of 1, 2 or 5 times a power of ten nanoseconds of which
-// columns cells hold the whole.
+// cellFor is the least round time of which columns cells hold the whole: 1, 2,
+// 2.5 or 5 times a power of ten.
 func cellFor(whole time.Duration, columns int) time.Duration {
 	least := (whole + time.Duration(columns) - 1) / time.Duration(columns)
 	for unit := time.Duration(1); ; unit *= 10 {
-		for _, m := range []time.Duration{1, 2, 5} {
-			if m*unit >= least {
-				return m * unit
+		for _, c := range []time.Duration{unit, 2 * unit, 5 * unit / 2, 5 * unit} {
+			if c >= least {
+				return c
 			}
 		}
 	}
