@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -189,6 +190,9 @@ func (r *reader) policies() []string {
 
 // checkPolicy refuses a name that is none of a policy.
 func (r *reader) checkPolicy(name string, known []string) {
+	if slices.Contains(known, name) {
+		return
+	}
 	if near := argv.Nearest(name, known); near != "" && near != name {
 		r.keep(usage.Errorf("--sched", "%s: no such policy; did you mean %s?", argv.Quote(name), near))
 		return

@@ -149,7 +149,7 @@ func Nearest(word string, names []string) string {
 	}
 	for _, name := range names {
 		d := distance(strings.ToLower(word), name)
-		if len(word) >= 3 && strings.HasPrefix(name, strings.ToLower(word)) {
+		if len(word) >= 3 && d > 0 && strings.HasPrefix(name, strings.ToLower(word)) {
 			d = 1
 		}
 		if d < bestDistance {
