@@ -59,7 +59,7 @@ func (s *steady) step(t testing.TB) {
 // BenchmarkLedger is a decision in the steady state: an end, an Assign, a start.
 // It grows with what changed, not with slots or jobs.
 func BenchmarkLedger(b *testing.B) {
-	for _, name := range []string{"fifo", "fair", "pi-dhfs"} {
+	for _, name := range []string{"fifo", "fair", "pi-dhfs", "pd-dhfs", "pi-fifo"} {
 		for _, size := range []struct{ slots, jobs int }{{100, 10}, {10_000, 1000}} {
 			b.Run(fmt.Sprintf("policy=%s/slots=%d/jobs=%d", name, size.slots, size.jobs), func(b *testing.B) {
 				s := newSteady(b, name, size.slots, size.jobs, nil)
@@ -87,7 +87,7 @@ func TestADecisionAllocatesNothing(t *testing.T) {
 	if invariant.Enabled {
 		t.Skip("checked builds allocate on purpose")
 	}
-	for _, name := range []string{"fifo", "fair", "pi-dhfs"} {
+	for _, name := range []string{"fifo", "fair", "pi-dhfs", "pd-dhfs", "pi-fifo"} {
 		stream := trace.NewStream()
 		stream.Follow(64)
 		s := newSteady(t, name, 100, 10, stream)
