@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"slices"
 
 	"mrlocal/slots"
 	"mrlocal/trace"
@@ -59,21 +60,43 @@ func (o *order) fairShare(v *slots.View, id slots.PoolID, k slots.Kind) slots.Nu
 	return waterLevel(pools, capacity).share(pools[id])
 }
 
-// beatenPools are the pools after the winner, in order.
+// beatenPools are the pools after the winner, in order; under PD-DHFS those with
+// a task of either kind.
 func (o *order) beatenPools(v *slots.View, winner slots.PoolID, k slots.Kind) (all []slots.Beaten) {
 	if o.shape == lineUp {
 		return nil
 	}
 	key := o.poolKey(v, winner, k)
-	ids := firsts(&o.pools[k], mostBeaten+1, func(id int32) shareKey { return o.poolKey(v, slots.PoolID(id), k) })
+	keyOf := func(id int32) shareKey { return o.poolKey(v, slots.PoolID(id), k) }
+	ids := firsts(&o.pools[k], mostBeaten+1, keyOf)
+	if o.shape == together {
+		ids = append(ids, firsts(&o.pools[k.Other()], mostBeaten+1, keyOf)...)
+		slices.SortFunc(ids, func(a, b int32) int { return byKey(keyOf(a), keyOf(b)) })
+		ids = slices.Compact(ids)
+	}
 	for _, id := range ids {
 		if id == int32(winner) || len(all) == mostBeaten {
 			continue
 		}
-		other := o.poolKey(v, slots.PoolID(id), k)
+		other := keyOf(id)
+		if fairShareLess(&other, &key) {
+			continue // it has no task that the tracker may run
+		}
 		all = append(all, slots.Beaten{Pool: slots.PoolID(id), Job: slots.NoJob, Why: against(&other, &key, "its name comes later")})
 	}
 	return all
+}
+
+// byKey is fairShareLess as slices.SortFunc has it; names make keys of pools
+// differ.
+func byKey(a, b shareKey) int {
+	switch {
+	case fairShareLess(&a, &b):
+		return -1
+	case fairShareLess(&b, &a):
+		return 1
+	}
+	return 0
 }
 
 // beatenJobs are the jobs after the winner, in order: of its pool, or of all
