@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"time"
 
+	"mrlocal/engine/source"
+	"mrlocal/engine/task"
 	"mrlocal/internal/machine"
 	"mrlocal/shuffle"
 	"mrlocal/slots"
 	"mrlocal/slots/pool"
 	"mrlocal/spill"
+	"mrlocal/trace"
 )
 
 // tickEvery is how often the coordinator looks at running attempts for
@@ -19,6 +22,45 @@ const tickEvery = 100 * time.Millisecond
 
 // stopWithin bounds how long an ended run waits for attempts to notice.
 const stopWithin = 1200 * time.Millisecond
+
+// mostClosing bounds how many jobs may be at making their result durable.
+// While there are so many, nothing new starts: each has files open.
+const mostClosing = 32
+
+// attempt is a running attempt with what the coordinator knows of it.
+type attempt struct {
+	*task.Attempt
+	job        *jobRun
+	lastBeat   int64     // of Attempt.Beat
+	lastBeatAt time.Time // when it last rose
+	lastPPM    int64
+	abandoned  bool
+	gone       bool      // the Ledger has forgotten it: its tracker is lost
+	killedAt   time.Time // when its job failed; zero: it has not
+}
+
+// Phase implements task.Listener.
+func (c *coordinator) Phase(a *task.Attempt, p slots.Phase) {
+	c.inbox.post(func() {
+		if b := c.running[a.ID]; b != nil && b.Attempt == a {
+			c.ledger.Phase(c.run.now(), a.ID, p)
+		}
+	})
+}
+
+// Spilled implements task.Listener: what spills goes on the timeline.
+func (c *coordinator) Spilled(a *task.Attempt, e spill.Event) {
+	op := [...]trace.Op{
+		spill.Grow: trace.OpGrow, spill.Refuse: trace.OpRefuse, spill.SpillStart: trace.OpSpillStart, spill.SpillEnd: trace.OpSpillEnd,
+		spill.Evict: trace.OpEvict, spill.MergePass: trace.OpMergeEnd,
+	}[e.Kind]
+	c.inbox.post(func() {
+		c.run.stream.Append(trace.Event{
+			At: c.run.now(), Op: op, Kind: a.ID.Kind, Job: int32(a.ID.Job), Task: int32(a.ID.Task), N: a.ID.N, Slot: int32(a.Slot),
+			A: e.Bytes, B: e.Records,
+		})
+	})
+}
 
 // coordinator is the goroutine that owns the Ledger. Workers post closures to
 // its inbox; it applies them, asks the Ledger and obeys.
@@ -29,147 +71,292 @@ type coordinator struct {
 	running map[slots.Attempt]*attempt // looked up, never iterated for a decision
 	order   []*attempt                 // running attempts, oldest first
 	jobs    []*jobRun                  // by JobID
-	failure error                      // the first cause that ended the run
+	limits  limits
+
+	due     dueQueue // works that wait for nothing but their time
+	toOpen  []*work  // works whose time has come, for the next opener
+	opening bool     // an opener is at work
+	closing int      // works that settle
+	left    int      // works that have not ended
+	touched []*jobRun
+	faults  []Fault // still to come, by time
+	lost    []bool  // trackers
+
+	hungBytes   int64 // leased by threads that hang for good
+	interrupted bool
 }
 
 func newCoordinator(r *run, l *slots.Ledger) *coordinator {
-	return &coordinator{run: r, ledger: l, inbox: newInbox(), running: map[slots.Attempt]*attempt{}}
+	return &coordinator{
+		run: r, ledger: l, inbox: newInbox(), running: map[slots.Attempt]*attempt{}, limits: newLimits(&r.o),
+		left: len(r.works), faults: timedFaults(r.o.Faults), lost: make([]bool, r.o.Trackers),
+	}
 }
 
-// runJob submits j and serves until it has ended.
-func (c *coordinator) runJob(ctx context.Context, j *jobRun) error {
-	j.id = c.ledger.Submit(c.run.now(), j.spec())
-	j.submitted = true
-	c.jobs = append(c.jobs, j)
-	if err := j.start(c); err != nil {
-		c.fail(j, err)
+// serve runs every work to its end. The error is why it was interrupted.
+func (c *coordinator) serve(ctx context.Context) error {
+	for _, w := range c.run.works {
+		if w.waits == 0 {
+			c.due.push(w)
+		}
 	}
 	ticker := time.NewTicker(tickEvery)
 	defer ticker.Stop()
-	for !c.ended(j) {
-		wake := c.obey(c.ledger.AssignAll(c.run.now()))
-		if c.ended(j) {
-			break
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for c.settleJobs(); c.left > 0; c.settleJobs() {
+		c.openDue()
+		c.injectFaults()
+		if c.settleJobs() {
+			continue
+		}
+		wake := c.ask()
+		if c.touched != nil {
+			continue
+		}
+		timer.Stop()
+		if next := c.nextWake(wake); next >= 0 {
+			timer.Reset(max(0, next-c.run.now()))
 		}
 		select {
 		case <-c.inbox.wake:
 			c.inbox.apply()
 		case <-ticker.C:
 			c.tick()
-		case <-wake:
+		case <-timer.C:
 		case <-ctx.Done():
-			c.fail(j, context.Cause(ctx))
-			c.obey(c.ledger.AssignAll(c.run.now()))
-			c.windDown()
-			return c.failure
+			return c.interrupt(context.Cause(ctx))
 		}
 	}
-	if c.failure != nil {
-		c.obey(c.ledger.AssignAll(c.run.now()))
-		c.windDown()
-		return c.failure
-	}
-	c.inbox.apply()
-	j.noteBinary()
-	j.finish()
 	return nil
 }
 
-// ended: no task of the job is left to do, or the run has failed.
-func (c *coordinator) ended(j *jobRun) bool {
-	return c.failure != nil || c.ledger.Done(j.id)
+// ask asks the Ledger for orders and obeys. It returns when the Ledger wants
+// to be asked again; negative: no need.
+func (c *coordinator) ask() (wake time.Duration) {
+	if c.closing >= mostClosing {
+		return -1
+	}
+	wake = c.obey(c.ledger.AssignAll(c.run.now()))
+	for _, id := range c.limits.takeAdmitted() {
+		c.feed(c.jobs[id])
+	}
+	return wake
+}
+
+// nextWake is the earliest time at which something is to be done; negative:
+// none is known.
+func (c *coordinator) nextWake(wake time.Duration) time.Duration {
+	next := wake
+	earlier := func(t time.Duration) {
+		if next < 0 || t < next {
+			next = t
+		}
+	}
+	if len(c.due) > 0 {
+		earlier(c.due[0].job.Submit)
+	}
+	if len(c.faults) > 0 {
+		earlier(c.faults[0].At)
+	}
+	return next
+}
+
+// touch marks a job as one that may have ended.
+func (c *coordinator) touch(j *jobRun) {
+	if !j.touched {
+		j.touched = true
+		c.touched = append(c.touched, j)
+	}
+}
+
+// settleJobs goes on with the jobs that have ended: the next of the chain, or
+// the end of the work. It reports whether there were any.
+func (c *coordinator) settleJobs() (any bool) {
+	for len(c.touched) > 0 {
+		touched := c.touched
+		c.touched = nil
+		for _, j := range touched {
+			j.touched = false
+			if !j.freed && c.ledger.Done(j.id) {
+				c.jobDone(j)
+				any = true
+			}
+		}
+	}
+	return any
+}
+
+// jobDone: nothing of j runs any more.
+func (c *coordinator) jobDone(j *jobRun) {
+	w := j.work
+	if w.err == nil && c.ledger.JobState(j.id) != slots.Succeeded {
+		w.err = j.firstFailure
+	}
+	j.noteBinary()
+	if w.err == nil && j.step+1 < len(w.job.Chain) {
+		next := w.next(j)
+		j.finish()
+		c.submit(next)
+		return
+	}
+	j.finish()
+	c.end(w)
+}
+
+// submit hands a job to the Ledger.
+func (c *coordinator) submit(j *jobRun) {
+	w := j.work
+	w.current, w.stage = j, running
+	j.id = c.ledger.Submit(c.run.now(), j.spec())
+	c.jobs = append(c.jobs, j)
+	c.touch(j)
+	j.tellSample()
+	j.start(c)
+	if j.feeder != nil && c.limits.submitted(j) {
+		c.feed(j)
+	}
+}
+
+// fail ends a work with its first cause; others go on.
+func (c *coordinator) fail(w *work, cause error) {
+	if w.stage >= closing {
+		return
+	}
+	if w.err == nil {
+		w.err = cause
+	}
+	j := w.current
+	if j == nil {
+		return // its opener will find it so
+	}
+	if !j.ended {
+		j.ended = true
+		c.ledger.Abort(c.run.now(), j.id)
+		c.touch(j)
+	}
+	for _, a := range c.order {
+		if a.job == j && !a.Killed() {
+			a.Kill()
+			a.killedAt = time.Now()
+		}
+	}
+	j.stopFeeder(cause)
+}
+
+// interrupt ends every work and waits, for a bounded time, until attempts have
+// noticed and results under way are settled. Everything pending is gone then.
+func (c *coordinator) interrupt(cause error) error {
+	c.interrupted = true
+	for _, w := range c.run.works {
+		if w.stage < closing {
+			w.killed = w.err == nil
+			c.fail(w, cause)
+		}
+	}
+	c.obey(c.ledger.AssignAll(c.run.now()))
+	c.windDown()
+	problems := []error{cause}
+	undone := false
+	for _, w := range c.run.works {
+		if w.stage != ended {
+			undone = true
+			problems = append(problems, w.abort())
+		}
+	}
+	if !undone { // what was left had been done in time
+		return nil
+	}
+	return errors.Join(problems...)
 }
 
 // windDown waits, for a bounded time, until the killed attempts have ended.
 func (c *coordinator) windDown() {
 	deadline := time.NewTimer(stopWithin)
 	defer deadline.Stop()
-	for len(c.running) > 0 {
+	for len(c.running) > 0 || c.closing > 0 {
 		select {
 		case <-c.inbox.wake:
 			c.inbox.apply()
 		case <-deadline.C:
-			for _, a := range c.order {
-				a.abandoned = true
-				c.run.abandoned++
-				c.run.pool.Abandon(a.slot)
+			for _, a := range append([]*attempt(nil), c.order...) {
+				c.abandon(a)
 			}
 			return
 		}
 	}
 }
 
-// obey carries out the Ledger's orders and returns a timer channel for its
-// wake-up, nil where it wants none.
-func (c *coordinator) obey(o *slots.Orders) <-chan time.Time {
+// obey carries out the Ledger's orders and returns when it wants to be asked
+// again; negative: no need.
+func (c *coordinator) obey(o *slots.Orders) time.Duration {
 	for _, id := range o.Kills {
 		if a := c.running[id]; a != nil {
-			a.kill()
+			a.Kill()
 		}
 	}
 	for _, s := range o.Starts {
 		c.start(s)
 	}
-	if o.Wake < 0 {
-		return nil
-	}
-	return time.After(max(0, o.Wake-c.run.now()))
+	return o.Wake
 }
 
 // start runs a granted attempt on its slot's thread.
 func (c *coordinator) start(s slots.Start) {
 	j := c.jobs[s.Attempt.Job]
-	a := &attempt{id: s.Attempt, slot: int(s.Slot), job: j, run: c.run, begun: time.Now(), lastBeatAt: time.Now()}
-	a.ctx, a.cancel = context.WithCancelCause(c.run.ctx)
-	c.running[a.id] = a
+	a := &attempt{Attempt: task.New(c.run.ctx, s.Attempt, int(s.Slot), &c.run.env, &j.Job, c), job: j, lastBeatAt: time.Now()}
+	a.Tracker = c.ledger.Config().Slots[s.Slot].Tracker
+	a.Faulty = c.run.failsFirst(a)
+	a.Stretch = c.run.stretch(a, s.Locality)
+	c.running[a.ID] = a
 	c.order = append(c.order, a)
-	if a.id.Kind == slots.Map {
+	if a.ID.Kind == slots.Map {
 		c.run.runningMaps.Add(1)
-		src := j.sources[a.id.Task]
-		c.run.pool.Run(a.slot, func(w pool.Worker) { c.runMapOn(a, src) })
+		src := j.sources[a.ID.Task]
+		c.run.pool.Run(a.Slot, func(w pool.Worker) { c.runMapOn(a, src) })
 		return
 	}
-	c.run.pool.Run(a.slot, func(w pool.Worker) { c.runReduceOn(a) })
+	c.run.pool.Run(a.Slot, func(w pool.Worker) { c.runReduceOn(a) })
 }
 
-func (c *coordinator) runMapOn(a *attempt, src source) {
+func (c *coordinator) runMapOn(a *attempt, src source.Source) {
 	cpu := machine.ThreadCPU()
-	var res mapResult
-	err := whole(func() (err error) {
-		res, err = a.runMap(src)
+	var out *spill.MapOutput
+	err := task.Whole(func() (err error) {
+		out, err = a.Map(src)
 		return err
 	})
 	spent := machine.ThreadCPU() - cpu
-	c.inbox.post(func() { c.mapEnded(a, src, res, err, spent) })
+	c.inbox.post(func() { c.mapEnded(a, src, out, err, spent) })
 }
 
 func (c *coordinator) runReduceOn(a *attempt) {
 	cpu := machine.ThreadCPU()
-	err := whole(a.runReduce)
+	err := task.Whole(a.Reduce)
 	spent := machine.ThreadCPU() - cpu
 	c.inbox.post(func() { c.reduceEnded(a, err, spent) })
 }
 
 // mapEnded books the end of a map attempt.
-func (c *coordinator) mapEnded(a *attempt, src source, res mapResult, err error, cpu time.Duration) {
+func (c *coordinator) mapEnded(a *attempt, src source.Source, out *spill.MapOutput, err error, cpu time.Duration) {
 	j := a.job
 	if !c.remove(a) || err != nil || j.ended {
-		if res.output != nil {
-			res.output.Release()
+		if out != nil {
+			out.Release()
 		}
 		if err == nil {
-			err = errKilled
+			err = task.ErrKilled
 		}
 		c.attemptFailed(a, err)
 		return
 	}
-	if res.output != nil {
-		res.output.Register(c.run.budget)
+	if out != nil {
+		out.Register(c.run.budget)
 		for len(j.outputs) < len(j.sources) {
-			j.outputs = append(j.outputs, nil)
+			j.outputs, j.ranOn = append(j.outputs, nil), append(j.ranOn, 0)
 		}
-		j.outputs[a.id.Task] = res.output
-		j.shuffle.Commit(int(a.id.Task), res.output)
+		j.outputs[a.ID.Task], j.ranOn[a.ID.Task] = out, a.Tracker
+		j.Shuffle.Commit(int(a.ID.Task), out)
 	}
 	releaseSource(src)
 	c.book(a, cpu)
@@ -180,36 +367,37 @@ func (c *coordinator) reduceEnded(a *attempt, err error, cpu time.Duration) {
 	j := a.job
 	if !c.remove(a) || err != nil || j.ended {
 		if err == nil {
-			err = errKilled
+			err = task.ErrKilled
 		}
 		c.attemptFailed(a, err)
 		return
 	}
-	j.shuffle.PartDone(int(a.id.Task))
+	j.Shuffle.PartDone(int(a.ID.Task))
 	c.book(a, cpu)
 }
 
 // book reports a successful attempt to the Ledger and adds its counters.
 func (c *coordinator) book(a *attempt, cpu time.Duration) {
-	a.counters.CPUMilliseconds = cpu.Milliseconds()
-	a.job.counters.Add(&a.counters)
-	out := a.counters.MapOutputBytes
-	if a.id.Kind == slots.Reduce || a.job.mapOnly() {
-		out = a.counters.OutputBytes
+	a.Counters.CPUMilliseconds = cpu.Milliseconds()
+	a.job.counters.Add(&a.Counters)
+	out := a.Counters.MapOutputBytes
+	if a.ID.Kind == slots.Reduce || a.job.MapOnly() {
+		out = a.Counters.OutputBytes
 	}
-	c.ledger.Finish(c.run.now(), a.id, slots.Outcome{
-		OK: true, InBytes: a.counters.MapInputBytes, OutBytes: out, CPU: cpu, CopyBytes: a.copyBytes, CopyTime: a.copyTime,
+	c.touch(a.job)
+	c.ledger.Finish(c.run.now(), a.ID, slots.Outcome{
+		OK: true, InBytes: a.Counters.MapInputBytes, OutBytes: out, CPU: cpu, CopyBytes: a.CopyBytes, CopyTime: a.CopyTime,
 	})
 }
 
 // remove forgets a running attempt; false if it was given up before.
 func (c *coordinator) remove(a *attempt) bool {
-	a.cancel(nil)
+	a.End()
 	if a.abandoned {
 		return false
 	}
-	delete(c.running, a.id)
-	if a.id.Kind == slots.Map {
+	delete(c.running, a.ID)
+	if a.ID.Kind == slots.Map {
 		c.run.runningMaps.Add(-1)
 	}
 	for i, b := range c.order {
@@ -228,20 +416,24 @@ func (c *coordinator) attemptFailed(a *attempt, err error) {
 	}
 	j := a.job
 	lost := c.outputLost(j, err)
-	killed := a.killed() || lost || errors.Is(err, errKilled) || errors.Is(err, shuffle.ErrLost)
-	c.ledger.Finish(c.run.now(), a.id, slots.Outcome{Killed: killed})
-	if a.id.Kind == slots.Map && !j.ended {
+	killed := a.Killed() || lost || errors.Is(err, task.ErrKilled) || errors.Is(err, shuffle.ErrLost)
+	c.touch(j)
+	if !a.gone {
+		c.ledger.Finish(c.run.now(), a.ID, slots.Outcome{Killed: killed})
+	}
+	if a.ID.Kind == slots.Map && !j.ended {
 		c.sourceAgain(a)
 	}
 	if killed {
 		return
 	}
-	a.reportFailure(err)
+	a.ReportFailure(err)
 	if j.firstFailure == nil {
-		j.firstFailure = fmt.Errorf("%s: %w", a.name(), err)
+		j.firstFailure = fmt.Errorf("%s: %w", a.Name(), err)
 	}
-	if c.ledger.JobState(j.id) == slots.Failed || permanent(err) || c.run.target.Err() != nil {
-		c.fail(j, j.firstFailure)
+	target := j.work.target()
+	if c.ledger.JobState(j.id) == slots.Failed || task.Permanent(err) || target != nil && target.Err() != nil {
+		c.fail(j.work, j.firstFailure)
 	}
 }
 
@@ -256,8 +448,11 @@ func (c *coordinator) outputLost(j *jobRun, err error) bool {
 		if out == nil || out != corrupt.Output {
 			continue
 		}
-		c.run.o.Note(fmt.Sprintf("map output %d of %s is lost (%v): the map runs again", task, j.job.Name, corrupt))
-		c.loseMap(j, task, err)
+		j.work.note(fmt.Sprintf("map output %d of %s is lost (%v): the map runs again", task, j.Spec.Name, corrupt))
+		if c.loseMap(j, task, err) {
+			c.touch(j)
+			c.ledger.LostOutput(c.run.now(), j.id, slots.TaskID(task))
+		}
 		return true
 	}
 	return false
@@ -265,76 +460,88 @@ func (c *coordinator) outputLost(j *jobRun, err error) bool {
 
 // sourceAgain gets a map task's input ready for another attempt.
 func (c *coordinator) sourceAgain(a *attempt) {
-	again, err := a.job.sources[a.id.Task].again()
+	again, err := a.job.sources[a.ID.Task].Again()
 	if err != nil {
-		c.fail(a.job, fmt.Errorf("%s: %w", a.name(), err))
+		c.fail(a.job.work, fmt.Errorf("%s: %w", a.Name(), err))
 		return
 	}
-	a.job.sources[a.id.Task] = again
+	a.job.sources[a.ID.Task] = again
 }
 
-// loseMap makes a committed map pending again.
-func (c *coordinator) loseMap(j *jobRun, task int, cause error) {
-	again, err := j.sources[task].again()
+// loseMap takes a committed map output back and gets its input ready; false
+// where that fails the job.
+func (c *coordinator) loseMap(j *jobRun, task int, cause error) bool {
+	again, err := j.sources[task].Again()
 	if err != nil {
-		c.fail(j, errors.Join(cause, err))
-		return
+		c.fail(j.work, errors.Join(cause, err))
+		return false
 	}
 	j.sources[task] = again
 	j.outputs[task] = nil
-	j.shuffle.Lost(task)
-	c.ledger.LostOutput(c.run.now(), j.id, slots.TaskID(task))
+	j.Shuffle.Lost(task)
+	return true
 }
 
-// fail ends the run with its first cause.
-func (c *coordinator) fail(j *jobRun, cause error) {
-	if c.failure == nil {
-		c.failure = cause
-	}
-	if !j.ended {
-		j.ended = true
-		c.ledger.Abort(c.run.now(), j.id)
-	}
-	for _, a := range c.order {
-		a.kill()
-	}
-	j.stopFeeder(cause)
-}
-
-// tick reports progress and gives up attempts that show no life.
+// tick reports progress, gives up attempts that show no life, and abandons
+// those of failed jobs that do not notice.
 func (c *coordinator) tick() {
 	now := time.Now()
 	for _, a := range append([]*attempt(nil), c.order...) {
-		if beat := a.beat.Load(); beat != a.lastBeat || a.waiting.Load() {
+		if beat := a.Beat.Load(); beat != a.lastBeat || a.Waiting.Load() {
 			a.lastBeat, a.lastBeatAt = beat, now
 		}
-		if ppm := a.ppm.Load(); ppm != a.lastPPM {
+		if ppm := a.PPM.Load(); ppm != a.lastPPM && !a.gone {
 			a.lastPPM = ppm
-			c.ledger.Progress(c.run.now(), a.id, slots.PPM(ppm))
+			c.ledger.Progress(c.run.now(), a.ID, slots.PPM(ppm))
 		}
-		if now.Sub(a.lastBeatAt) > c.run.o.TaskTimeout {
+		switch {
+		case now.Sub(a.lastBeatAt) > c.run.o.TaskTimeout:
 			c.giveUp(a)
+		case !a.killedAt.IsZero() && now.Sub(a.killedAt) > stopWithin:
+			c.abandon(a)
 		}
 	}
 }
 
-// giveUp fails an attempt that made no progress. Its thread is in user code
-// and cannot be stopped: it is abandoned and the slot gets a new one.
-func (c *coordinator) giveUp(a *attempt) {
-	a.kill()
+// abandon gives up an attempt whose thread is in user code and cannot be
+// stopped, however it was told; the slot gets a new thread.
+func (c *coordinator) abandon(a *attempt) {
+	a.Kill()
 	c.remove(a)
 	a.abandoned = true
 	c.run.abandoned++
-	c.run.pool.Abandon(a.slot)
-	a.leaveFDs() // it may never return
+	c.run.pool.Abandon(a.Slot)
+	a.LeaveFDs() // it may never return
 	j := a.job
-	c.ledger.Finish(c.run.now(), a.id, slots.Outcome{})
-	err := fmt.Errorf("%s: no progress for %v", a.name(), c.run.o.TaskTimeout)
-	c.run.o.Note(err.Error() + ": its thread is abandoned")
+	if a.ID.Kind == slots.Map {
+		if j.stuck == nil {
+			j.stuck = map[slots.TaskID]bool{}
+		}
+		j.stuck[a.ID.Task] = true
+	}
+	c.touch(j)
+	if !a.gone {
+		c.ledger.Finish(c.run.now(), a.ID, slots.Outcome{Killed: j.ended})
+	}
+	// What its thread holds is never given back.
+	c.hungBytes += c.run.env.FloorBytes
+	if c.run.budget.Limit()-c.run.env.HeldTotalBytes-c.hungBytes < c.run.env.FloorBytes && !c.interrupted {
+		for _, w := range c.run.works {
+			c.fail(w, errors.New("no memory is left for tasks: threads that hang hold it all; raise --memory"))
+		}
+	}
+}
+
+// giveUp fails an attempt that made no progress.
+func (c *coordinator) giveUp(a *attempt) {
+	j := a.job
+	c.abandon(a)
+	err := fmt.Errorf("%s: no progress for %v", a.Name(), c.run.o.TaskTimeout)
+	j.work.note(err.Error() + ": its thread is abandoned")
 	if j.firstFailure == nil {
 		j.firstFailure = err
 	}
 	if c.ledger.JobState(j.id) == slots.Failed {
-		c.fail(j, j.firstFailure)
+		c.fail(j.work, j.firstFailure)
 	}
 }

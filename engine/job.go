@@ -2,123 +2,102 @@ package engine
 
 import (
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"sync"
 
+	"mrlocal/engine/source"
+	"mrlocal/engine/task"
+	"mrlocal/input"
 	"mrlocal/jobs"
-	"mrlocal/output"
-	"mrlocal/shuffle"
 	"mrlocal/slots"
 	"mrlocal/spill"
 )
 
-// jobRun is one job of a run: its tasks, its shuffle, where its output goes.
+// jobRun is one job of a chain: its tasks, its shuffle, where its output goes.
 // Owned by the coordinator, but for what is said to be shared.
 type jobRun struct {
-	run       *run
-	job       jobs.Job
-	id        slots.JobID
-	submitted bool
-	parts     int // reduce tasks
-	cuts      [][]byte
-	sources   []source // of the map tasks known so far, by TaskID
-	sealed    bool     // no more will come
-	ready     int32    // map tasks the Ledger may start
-	feeder    *feeder
-	before    *jobRun            // of the chain: its parts are the input
-	binary    map[int32]struct{} // files that were left out
+	task.Job // what attempts see
 
-	shuffle *shuffle.Shuffle[*spill.MapOutput] // nil: map-only
-	outputs []*spill.MapOutput                 // committed, by map task; owned by shuffle
-	sink    sink
+	work    *work
+	run     *run
+	step    int // of the chain
+	id      slots.JobID
+	sources []source.Source    // of the map tasks known so far, by TaskID
+	ranOn   []slots.TrackerID  // where maps were committed, by TaskID
+	sealed  bool               // no more will come
+	ready   int32              // map tasks the Ledger may start
+	feeder  *source.Feeder     // nil: none
+	before  *jobRun            // of the chain: its parts are the input
+	binary  map[int32]struct{} // files that were left out
+	touched bool               // in coordinator.touched
+
+	outputs []*spill.MapOutput // committed, by map task; owned by the shuffle
 
 	releaser     jobs.Releaser // nil: none
 	counters     Counters
 	firstFailure error
 	ended        bool
-	sizesOnce    sync.Once // shared by reduce attempts
-	sizesErr     error
-}
+	freed        bool
+	stuck        map[slots.TaskID]bool // maps with an abandoned attempt, which may still read its source
 
-// sink is where a job's parts go: the run's output, or the spools that the
-// next job of a chain reads.
-type sink interface {
-	part(task, attempt int) (part, error)
-	sizes(bytes []int64) error // of every part, when they are known before the first is written
+	planning sync.Mutex // shared by map attempts: of plan, where that is made again
+	plan     *input.Plan
 }
-
-// part is one attempt's share of the output.
-type part interface {
-	io.Writer
-	Commit() error
-	Abort()
-}
-
-func (j *jobRun) mapOnly() bool { return j.job.NewReducer == nil }
 
 // spec is the job as the Ledger sees it.
 func (j *jobRun) spec() slots.JobSpec {
-	return slots.JobSpec{Name: j.job.Name, Pool: j.job.Name, Reduces: int32(j.parts)}
+	s := j.work.spec(j.step, j.Parts)
+	s.Unplaced = s.Unplaced || j.feeder != nil
+	return s
 }
 
 // readAheadPerSlot bounds how far maps of an ordered map-only job run ahead of
 // the release point.
 const readAheadPerSlot = 4
 
-// start makes the first tasks ready.
-func (j *jobRun) start(c *coordinator) error {
+// start makes the first tasks ready, where they are known: those of streams
+// come from the feeder.
+func (j *jobRun) start(c *coordinator) {
 	if j.feeder != nil {
-		j.run.feeding.Add(1)
-		go j.feeder.serve(c.inbox.post)
-		return nil
+		return
 	}
 	j.sealed = true
-	if j.shuffle != nil {
-		j.shuffle.Grow(len(j.sources))
-		j.shuffle.Seal()
+	if j.Shuffle != nil {
+		j.Shuffle.Grow(len(j.sources))
+		j.Shuffle.Seal()
 	}
 	j.sealTarget()
 	j.updateReady(c)
-	return nil
 }
 
-// announce adds a map task that the feeder has found; last says that there
-// are no more.
-func (j *jobRun) announce(s source, last bool) {
+// announce adds a map task that the feeder has found; nil says that there are
+// no more.
+func (j *jobRun) announce(s source.Source) {
 	c := j.run.coordinator
 	if j.ended {
-		if held, ok := s.(*heldSource); ok {
-			held.release()
-		}
+		releaseSource(s)
 		return
 	}
 	if s != nil {
 		j.sources = append(j.sources, s)
 	}
-	if j.shuffle != nil {
-		j.shuffle.Grow(len(j.sources))
+	if j.Shuffle != nil {
+		j.Shuffle.Grow(len(j.sources))
 	}
-	if last {
+	if s == nil {
 		j.sealed = true
-		if j.shuffle != nil {
-			j.shuffle.Seal()
+		if j.Shuffle != nil {
+			j.Shuffle.Seal()
 		}
 		j.sealTarget()
 	}
 	j.updateReady(c)
 }
 
-func (j *jobRun) feederFailed(err error) {
-	if !j.ended {
-		j.run.coordinator.fail(j, err)
-	}
-}
-
 func (j *jobRun) stopFeeder(cause error) {
 	if j.feeder != nil {
-		j.feeder.stop(cause)
+		j.feeder.Stop(cause)
 	}
 }
 
@@ -126,25 +105,31 @@ func (j *jobRun) stopFeeder(cause error) {
 func (j *jobRun) updateReady(c *coordinator) {
 	total := int32(len(j.sources))
 	j.ready = total
-	if t, ok := j.sink.(*targetSink); ok && j.mapOnly() && t.inOrder {
-		j.ready = min(total, int32(t.target.Released()+readAheadPerSlot*c.run.o.slotCount()))
+	if t, ok := j.Sink.(*targetSink); ok && j.MapOnly() && t.inOrder {
+		released := 0
+		if target := j.work.target(); target != nil {
+			released = target.Released()
+		}
+		j.ready = min(total, int32(released+readAheadPerSlot*c.run.o.slotCount()))
 	}
+	c.touch(j)
 	c.ledger.Ready(c.run.now(), j.id, slots.Readiness{Maps: j.ready, Total: total, Sealed: j.sealed})
 }
 
 // sealTarget tells an ordered output how many parts there will be.
 func (j *jobRun) sealTarget() {
-	t, ok := j.sink.(*targetSink)
-	if !ok || !j.mapOnly() {
+	if _, ok := j.Sink.(*targetSink); !ok || !j.MapOnly() {
 		return
 	}
-	t.target.Seal(len(j.sources))
+	if target := j.work.target(); target != nil {
+		target.Seal(len(j.sources))
+	}
 }
 
 // progressed is called when a map-only job's output has been passed on: maps
 // further ahead may start.
 func (j *jobRun) progressed() {
-	if j.mapOnly() && !j.ended {
+	if j.MapOnly() && !j.ended {
 		j.updateReady(j.run.coordinator)
 	}
 }
@@ -161,8 +146,8 @@ func (j *jobRun) verdict(t int, v jobs.Verdict) {
 			break
 		}
 		c.ledger.Drop(c.run.now(), j.id, slots.Map, slots.TaskID(i))
-		if err := j.run.target.Skip(i); err != nil {
-			c.fail(j, err)
+		if err := j.work.target().Skip(i); err != nil {
+			c.fail(j.work, err)
 			return
 		}
 	}
@@ -179,40 +164,24 @@ func (j *jobRun) verdict(t int, v jobs.Verdict) {
 // withinFile reports whether split i holds nothing but more of the file that
 // split t ends in.
 func (j *jobRun) withinFile(t, i int) bool {
-	a, ok1 := j.sources[t].(fileSource)
-	b, ok2 := j.sources[i].(fileSource)
-	if !ok1 || !ok2 || len(b.split.Pieces) != 1 {
+	a, b := j.splitOf(t), j.splitOf(i)
+	if a == nil || b == nil || len(b.Pieces) != 1 {
 		return false
 	}
-	return a.split.Pieces[len(a.split.Pieces)-1].File == b.split.Pieces[0].File
+	return a.Pieces[len(a.Pieces)-1].File == b.Pieces[0].File
 }
 
-// openPart opens the attempt's part of the job's output. Where all part sizes
-// are known by then, they are told first, so that parts go to their own
-// offsets in parallel.
-func (j *jobRun) openPart(a *attempt) (part, error) {
-	if !j.mapOnly() {
-		if id, ok := j.job.NewReducer().(jobs.Identity); ok && !id.Unique && id.Out != jobs.Both {
-			j.sizesOnce.Do(func() { j.sizesErr = j.sink.sizes(j.partSizes(id.Out)) })
-			if j.sizesErr != nil {
-				return nil, j.sizesErr
-			}
+// splitOf is what map task t reads of files; nil where it reads something else.
+func (j *jobRun) splitOf(t int) *input.Split {
+	switch s := j.sources[t].(type) {
+	case source.File:
+		return s.Split
+	case plannedAgain:
+		if plan, err := j.planAgain(); err == nil {
+			return &plan.Splits[s.index]
 		}
 	}
-	return j.sink.part(int(a.id.Task), int(a.id.N))
-}
-
-// partSizes are the bytes of every part of a job that passes records through.
-func (j *jobRun) partSizes(column jobs.Column) []int64 {
-	sizes := make([]int64, j.parts)
-	for p := range sizes {
-		records, keyBytes, valueBytes := j.shuffle.PartBytes(p)
-		sizes[p] = records + keyBytes
-		if column == jobs.ValueColumn {
-			sizes[p] = records + valueBytes
-		}
-	}
-	return sizes
+	return nil
 }
 
 // skippedBinary notes files that were left out as binary; a task that is tried
@@ -236,32 +205,41 @@ func (j *jobRun) noteBinary() {
 		return
 	}
 	first := slices.Min(slices.Collect(maps.Keys(j.binary)))
-	path := j.run.plan.Files[first].Path
+	path := j.plan.Files[first].Path
 	if len(j.binary) == 1 {
-		j.run.o.Note(fmt.Sprintf("%s: skipped: it is binary", path))
+		j.work.note(fmt.Sprintf("%s: skipped: it is binary", path))
 		return
 	}
-	j.run.o.Note(fmt.Sprintf("%d binary files skipped, the first is %s", len(j.binary), path))
+	j.work.note(fmt.Sprintf("%d binary files skipped, the first is %s", len(j.binary), path))
 }
 
-// finish releases what the job held, once its output is complete.
+// finish releases what the job held, once none of its attempts runs. A thread
+// that hangs in one may still read what it was given: that stays.
 func (j *jobRun) finish() {
 	j.ended = true
 	j.stopFeeder(nil)
-	for _, s := range j.sources {
-		releaseSource(s)
+	if j.freed {
+		return
 	}
-	if j.shuffle != nil {
-		j.shuffle.Close()
+	j.freed = true
+	for t, s := range j.sources {
+		if !j.stuck[slots.TaskID(t)] {
+			releaseSource(s)
+		}
+	}
+	if j.Shuffle != nil {
+		j.Shuffle.Close()
 	}
 	if j.before != nil {
 		j.before.releaseParts()
+		j.before = nil
 	}
+	j.sources, j.outputs, j.Cuts, j.plan, j.feeder, j.stuck = nil, nil, nil, nil, nil, nil
 }
 
 // releaseParts frees the parts that the next job of the chain has read.
 func (j *jobRun) releaseParts() {
-	s := j.sink.(*spoolSink)
+	s := j.Sink.(*spoolSink)
 	for i, sp := range s.spools {
 		if sp != nil {
 			sp.Release()
@@ -270,62 +248,25 @@ func (j *jobRun) releaseParts() {
 	}
 }
 
-func releaseSource(s source) {
-	if held, ok := s.(*heldSource); ok {
-		held.release()
+func releaseSource(s source.Source) {
+	if held, ok := s.(*source.Held); ok {
+		held.Release()
 	}
 }
 
-// targetSink writes to the run's output: each task a part file of its own, or
-// all parts in order in one file or stream.
-type targetSink struct {
-	target  *output.Target
-	inOrder bool
-}
-
-func (s *targetSink) part(task, attempt int) (part, error) {
-	if s.inOrder {
-		return s.target.Part(task, attempt)
+// readParts makes the parts that the job before has committed the sources of
+// j, one map a part, and returns their bytes.
+func (j *jobRun) readParts(before *jobRun) int64 {
+	var total int64
+	j.before = before
+	for i, sp := range before.Sink.(*spoolSink).spools {
+		if sp == nil {
+			continue
+		}
+		total += sp.Bytes()
+		j.sources = append(j.sources, source.Part{
+			Name: fmt.Sprintf("%s part %d", before.Spec.Name, i), File: int32(i), Spool: sp, Delim: before.Spec.Delim.Byte(),
+		})
 	}
-	return s.target.Attempt(task, attempt)
+	return total
 }
-
-func (s *targetSink) sizes(bytes []int64) error {
-	if !s.inOrder {
-		return nil
-	}
-	_, err := s.target.SetSizes(bytes)
-	return err
-}
-
-// spoolSink keeps each part for the next job of a chain, in memory where the
-// budget allows.
-type spoolSink struct {
-	run    *run
-	spools []*output.Spool // by task; set once, by the attempt that commits
-}
-
-func (s *spoolSink) part(task, _ int) (part, error) {
-	return &spoolPart{Spool: output.NewSpool(s.run.budget, s.run.createTemp("part")), sink: s, task: task}, nil
-}
-
-func (s *spoolSink) sizes([]int64) error { return nil }
-
-type spoolPart struct {
-	*output.Spool
-	sink *spoolSink
-	task int
-}
-
-func (p *spoolPart) Commit() error {
-	if p.sink.spools[p.task] != nil {
-		return fmt.Errorf("part %d is committed already", p.task)
-	}
-	if err := p.Seal(); err != nil {
-		return err
-	}
-	p.sink.spools[p.task] = p.Spool
-	return nil
-}
-
-func (p *spoolPart) Abort() { p.Release() }

@@ -8,14 +8,15 @@ import (
 
 	"mrlocal/internal/machine"
 	"mrlocal/internal/usage"
+	"mrlocal/jobs"
 	"mrlocal/slots"
 	"mrlocal/spill"
 	"mrlocal/trace"
 )
 
-// Options say how a run is done. The zero value of every field works; Inputs
-// is required.
-type Options struct {
+// JobOptions say what one job reads and writes, and how it is cut up. Inputs
+// is required, but for a job without input.
+type JobOptions struct {
 	Inputs []string  // files, directories, globs, "-", in the order given
 	All    bool      // take hidden files inside directories too
 	Stdin  io.Reader // what "-" reads; nil: an empty input
@@ -27,6 +28,65 @@ type Options struct {
 	OutputFile string
 	Stdout     io.Writer
 
+	Reducers   int   // reduce tasks; 0: by the size of the job
+	MapOnly    bool  // zero reduce tasks were asked for
+	BlockBytes int64 // bytes of a split; 0: 64 MiB, less for small inputs
+}
+
+// BatchJob is one job of a batch: a chain that runs in one pool.
+type BatchJob struct {
+	Name     string // names the job in messages; "": the first job's of the chain
+	Pool     string // "": one of the job's own name
+	User     string
+	Priority slots.Priority
+	Weight   slots.PPM     // 0: 1.0
+	Submit   time.Duration // from the run's start
+	Deadline time.Duration // from the run's start; 0: none. For policies, and for the report
+	After    []int         // jobs, by their place in the batch, that end before this one is submitted
+	Chain    jobs.Chain
+
+	JobOptions
+}
+
+// TrackerSpeed makes what runs on a tracker take 1/Speed times as long.
+type TrackerSpeed struct {
+	Tracker int
+	Speed   slots.PPM // above 0
+}
+
+// Fault is something that is made to go wrong.
+type Fault struct {
+	At time.Duration // from the run's start
+
+	// Tracker is lost at At: its attempts are killed, its slots are gone and
+	// the map outputs that were made there, of jobs that have not ended, are
+	// made again. -1: the fault is a task's.
+	Tracker int
+
+	Job    int // by its place in the batch; the first job of its chain
+	Reduce bool
+	Task   int
+	Fail   int  // so many first attempts of the task fail at their end
+	Lost   bool // the map's committed output is lost at At
+}
+
+// Options say how a run is done. The zero value of every field works; Inputs
+// is required of a single run.
+type Options struct {
+	// What a single run reads and writes, as in JobOptions. RunBatch takes
+	// Reducers and BlockBytes as what its jobs do not say; the others it
+	// leaves alone.
+	Inputs     []string
+	All        bool
+	Stdin      io.Reader
+	OutputDir  string
+	Overwrite  bool
+	OutputFile string
+	Stdout     io.Writer
+	Reducers   int
+	MapOnly    bool
+	BlockBytes int64
+
 	Policy      slots.Policy // nil: FIFO
 	MapSlots    int          // home slots per tracker; 0: what ReduceSlots leaves of its cores
 	ReduceSlots int          // 0: a sixth of the tracker's cores, at least one
@@ -36,9 +96,21 @@ type Options struct {
 	NoPin       bool         // leave slots unbound
 	Slowstart   *slots.PPM   // share of maps finished before reduces start; nil: all
 
-	Reducers        int     // reduce tasks; 0: by the size of the job
-	MapOnly         bool    // zero reduce tasks were asked for
-	BlockBytes      int64   // bytes of a split; 0: 64 MiB, less for small inputs
+	Pools         []slots.Pool  // shares; jobs of a pool that is not listed get one of weight 1
+	Users         []slots.User  // limits
+	Replicas      int           // trackers that hold the input of a map, a synthetic placement; 0: none
+	GroupTrackers int           // trackers of a group; 0: there are no groups
+	LocalityDelay time.Duration // for policies that wait for local slots; 0: none
+	Seed          uint64        // of the placement; 0: 1
+
+	// What makes effects visible that one machine does not have. Bandwidths
+	// are a tracker's; 0: as fast as it goes.
+	ShuffleBytesPerSecond int64
+	DiskBytesPerSecond    int64     // reading inputs, writing and reading spills
+	RemotePenalty         slots.PPM // a map away from its input takes so many times as long; 0: 1.0
+	Slow                  []TrackerSpeed
+	Faults                []Fault
+
 	MemoryBytes     int64   // bound of all buffers together; 0: a quarter of the machine's
 	SortBufferBytes int64   // where a map's kvbuffer starts; 0: by memory and slots
 	SpillPercent    float64 // spill mark, share of the kvbuffer; 0: 0.80
@@ -84,14 +156,13 @@ func (o Options) withDefaults(cores int) Options {
 	def(&o.TaskTimeout, defaultTaskTimeout)
 	def(&o.Attempts, defaultAttempts)
 	def(&o.MemoryBytes, machine.MemoryBytes()/4)
+	def(&o.Seed, 1)
+	def(&o.RemotePenalty, slots.One)
 	if o.Note == nil {
 		o.Note = func(string) {}
 	}
 	if o.Stderr == nil {
 		o.Stderr = io.Discard
-	}
-	if o.Stdout == nil {
-		o.Stdout = io.Discard
 	}
 	if o.Policy == nil {
 		o.Policy = slots.NewFIFO()
@@ -113,13 +184,33 @@ func def[T comparable](field *T, value T) {
 // slotCount is the number of home slots on all trackers.
 func (o *Options) slotCount() int { return o.Trackers * (o.MapSlots + o.ReduceSlots) }
 
-func (o *Options) validate() error {
-	if len(o.Inputs) == 0 {
+// job is what a single run reads and writes.
+func (o *Options) job() JobOptions {
+	return JobOptions{
+		Inputs: o.Inputs, All: o.All, Stdin: o.Stdin, OutputDir: o.OutputDir, Overwrite: o.Overwrite, OutputFile: o.OutputFile, Stdout: o.Stdout,
+		Reducers: o.Reducers, MapOnly: o.MapOnly, BlockBytes: o.BlockBytes,
+	}
+}
+
+// validate checks what one job says.
+func (o *JobOptions) validate(job *jobs.Job) error {
+	switch {
+	case job.NoInput && len(o.Inputs) > 0:
+		return usage.Errorf("job "+job.Name, "reads no input")
+	case !job.NoInput && len(o.Inputs) == 0:
 		return usage.Errorf("", "no input: name files, directories or - with --input")
-	}
-	if o.OutputDir != "" && o.OutputFile != "" {
+	case o.OutputDir != "" && o.OutputFile != "":
 		return usage.Errorf("--output, --output-file", "give one of them, not both")
+	case o.Reducers < 0:
+		return usage.Errorf(fmt.Sprintf("--reducers %d", o.Reducers), "must be at least 0")
+	case o.BlockBytes < 0:
+		return usage.Errorf(fmt.Sprintf("--block-size %d", o.BlockBytes), "must be at least 0")
 	}
+	return nil
+}
+
+// validate checks what holds for the whole run.
+func (o *Options) validate() error {
 	for _, n := range []struct {
 		flag  string
 		value int64
@@ -127,6 +218,8 @@ func (o *Options) validate() error {
 	}{
 		{"--map-slots", int64(o.MapSlots), 1}, {"--reduce-slots", int64(o.ReduceSlots), 0}, {"--trackers", int64(o.Trackers), 1},
 		{"--reducers", int64(o.Reducers), 0}, {"--block-size", o.BlockBytes, 0}, {"--merge-factor", int64(o.MergeFactor), 2},
+		{"--shuffle-bw", o.ShuffleBytesPerSecond, 0}, {"--disk-bw", o.DiskBytesPerSecond, 0}, {"--replicas", int64(o.Replicas), 0},
+		{"group_trackers", int64(o.GroupTrackers), 0}, {"--locality-delay", int64(o.LocalityDelay), 0},
 		{"--attempts", int64(o.Attempts), 1}, {"--sort-buffer", o.SortBufferBytes, 0},
 		{"--max-slots", int64(o.MaxSlots), int64(o.MapSlots + o.ReduceSlots)},
 	} {
@@ -143,6 +236,17 @@ func (o *Options) validate() error {
 	}{{"--spill-percent", o.SpillPercent}, {"--growth-threshold", o.GrowthThreshold}} {
 		if math.IsNaN(s.value) || s.value <= 0 || s.value > 1 {
 			return usage.Errorf(fmt.Sprintf("%s %v", s.flag, s.value), "must lie above 0 and at most at 1")
+		}
+	}
+	if o.RemotePenalty < slots.One {
+		return usage.Errorf("--remote-penalty", "must be at least 1")
+	}
+	for _, s := range o.Slow {
+		if s.Tracker < 0 || s.Tracker >= o.Trackers {
+			return usage.Errorf("--slow", "there is no tracker %d; they count from 0 to %d", s.Tracker, o.Trackers-1)
+		}
+		if s.Speed <= 0 {
+			return usage.Errorf("--slow", "tracker %d: the factor must be above 0", s.Tracker)
 		}
 	}
 	if least := int64(o.slotCount()) * LeastBytesPerSlot; o.MemoryBytes < least {

@@ -3,11 +3,11 @@ package engine
 import (
 	"time"
 
+	"mrlocal/engine/task"
 	"mrlocal/internal/machine"
 	"mrlocal/jobs"
 	"mrlocal/report"
 	"mrlocal/slots"
-	"mrlocal/spill"
 )
 
 // The report's types, as those who run jobs name them.
@@ -18,57 +18,72 @@ type (
 	Counters   = report.Counters
 )
 
-// addBuffer adds what a kvbuffer counted.
-func addBuffer(c *Counters, s spill.Stats) {
-	c.MapOutputRecords += s.Records
-	c.MapOutputBytes += s.Bytes
-	c.CombineInputRecords += s.CombineIn
-	c.CombineOutputRecords += s.CombineOut
-	c.SpilledRecords += s.SpilledRecords
-	c.SpilledBytes += s.SpilledBytes
-	c.Spills += s.Spills
-	c.KVBufferExpansions += s.Expansions
-}
-
 // report gathers the outcome of the run; err is how it ended.
 func (r *run) report(err error) *Report {
 	if r.coordinator == nil {
 		return nil
 	}
 	ledger := r.coordinator.ledger
-	rep := report.FromLedger("run", ledger)
+	rep := report.FromLedger(r.kind, ledger)
 	rep.MakespanSeconds, rep.PeakRSSBytes = seconds(r.now()), machine.PeakRSSBytes()
 	rep.AbandonedThreads, rep.Notes = r.abandoned, r.notes
 	r.settings(&rep.Config)
 	for i := range rep.Slots {
 		rep.Slots[i].Core = r.pool.Core(i)
 	}
-	for _, j := range r.jobs {
-		if j.submitted {
-			spec := j.spec()
-			rep.Describe(j.id, &spec)
-			j.report(&rep.Jobs[j.id])
+	for _, j := range r.coordinator.jobs {
+		j.report(rep, ledger)
+	}
+	for _, w := range r.works {
+		rep.ReaderGone = rep.ReaderGone || w.readerGone
+		if w.current == nil && !r.single() {
+			rep.Jobs = append(rep.Jobs, w.report())
 		}
 	}
-	if err == nil {
-		return rep
-	}
-	rep.Error = err.Error()
-	if n := len(rep.Jobs); n > 0 && r.ctx.Err() == nil {
-		// The Ledger ends a job that cannot go on as it ends one that is
-		// cancelled; the run knows that it failed.
-		rep.Jobs[n-1].State = slots.Failed.String()
+	if err != nil {
+		rep.Error = err.Error()
 	}
 	return rep
 }
 
-// report adds what the data plane counted to the job's share of the report.
-func (j *jobRun) report(rep *JobReport) {
-	rep.Reduces = j.parts
+// report adds what the work and the data plane know to the job's share of the
+// report.
+func (j *jobRun) report(r *Report, l *slots.Ledger) {
+	spec, rep := j.spec(), &r.Jobs[j.id]
+	r.Describe(j.id, &spec)
+	rep.Reduces = j.Parts
 	rep.Counters.Add(&j.counters)
 	if counter, ok := j.releaser.(jobs.RecordCounter); ok {
 		rep.Counters.ReduceOutputRecords = counter.Records()
 	}
+	w := j.work
+	if j.step > 0 && !j.run.single() {
+		rep.StepOf = w.name()
+	}
+	if w.current != j || w.err == nil {
+		return
+	}
+	if !w.killed {
+		// The Ledger ends a job that cannot go on as it ends one that is
+		// cancelled, and does not know of its result; the run does.
+		rep.State = slots.Failed.String()
+	}
+	if !j.run.single() {
+		rep.Error = task.OneLine(w.err.Error())
+	}
+}
+
+// report is of a job that never was submitted.
+func (w *work) report() JobReport {
+	spec := w.spec(0, 0)
+	rep := JobReport{Name: spec.Name, Pool: spec.Pool, User: spec.User, State: slots.Killed.String(), SubmitS: -1, StartS: -1, MapsDoneS: -1, FinishS: -1}
+	if w.err != nil {
+		rep.Error = task.OneLine(w.err.Error())
+		if !w.killed {
+			rep.State = slots.Failed.String()
+		}
+	}
+	return rep
 }
 
 // settings adds what the engine was told to the Ledger's configuration.
@@ -76,8 +91,15 @@ func (r *run) settings(c *report.Config) {
 	o := &r.o
 	c.Trackers, c.MapSlots, c.ReduceSlots, c.MaxSlots = o.Trackers, o.MapSlots, o.ReduceSlots, o.MaxSlots
 	c.TaskTimeoutS = seconds(o.TaskTimeout)
+	c.ShuffleBytesPerSecond, c.DiskBytesPerSecond = o.ShuffleBytesPerSecond, o.DiskBytesPerSecond
+	if o.RemotePenalty != slots.One {
+		c.RemotePenalty = report.Share(o.RemotePenalty)
+	}
+	for _, s := range o.Slow {
+		c.Slow = append(c.Slow, report.Slow{Tracker: s.Tracker, Factor: report.Share(s.Speed)})
+	}
 	c.DataPlane = &report.DataPlane{
-		Pin: !o.NoPin, BlockBytes: r.plan.BlockBytes(), MemoryBytes: o.MemoryBytes, SortBufferBytes: r.sortBufferBytes, SpillPercent: o.SpillPercent,
+		Pin: !o.NoPin, BlockBytes: r.blockBytes, MemoryBytes: o.MemoryBytes, SortBufferBytes: r.env.SortBufferBytes, SpillPercent: o.SpillPercent,
 		BufferGrowth: !o.NoGrowth, GrowthThreshold: o.GrowthThreshold, MergeFactor: o.MergeFactor, Compress: o.Codec.String(),
 	}
 }

@@ -11,46 +11,40 @@ import (
 	"sync/atomic"
 	"time"
 
-	"mrlocal/input"
+	"mrlocal/engine/source"
+	"mrlocal/engine/task"
 	"mrlocal/internal/affinity"
 	"mrlocal/internal/membudget"
 	"mrlocal/internal/tempdir"
-	"mrlocal/internal/usage"
 	"mrlocal/jobs"
-	"mrlocal/output"
-	"mrlocal/shuffle"
 	"mrlocal/slots"
 	"mrlocal/slots/pool"
-	"mrlocal/spill"
 	"mrlocal/trace"
 )
 
-// run is one call of RunChain.
+// run is one call of RunBatch or RunChain.
 type run struct {
 	o           Options
+	kind        string // as the report has it
 	ctx         context.Context
 	started     time.Time
 	cores       []int
-	plan        *input.Plan
-	target      *output.Target
+	works       []*work
 	budget      *membudget.Budget
 	pool        *pool.Pool
 	temp        *tempdir.Root
 	stream      *trace.Stream
 	coordinator *coordinator
+	env         task.Env    // what attempts see
+	speed       []slots.PPM // of each tracker; nil: all alike, and no input is far
 
-	floorBytes      int64 // every attempt's lease before it starts
-	sortBufferBytes int64 // of that, where a kvbuffer starts
-	heldPieces      int   // pieces of streams that may wait in memory
-	heldBytes       int64 // of one piece
-	fdsPerTask      int
-	fdTurns         chan struct{} // attempts that may have files open; nil: all
-	runningMaps     atomic.Int64
-	feeding         atomic.Int32 // feeders that may touch the budget's memory; -1: and the run has ended
-	closed          bool
-	abandoned       int
-	jobs            []*jobRun
-	notes           []string
+	runningMaps atomic.Int64
+	pieces      *source.Pieces // of streams; nil: there are none
+	blockBytes  int64          // of the first job's splits
+	visitors    atomic.Int32   // goroutines not waited for that may touch the budget's memory; -1: and the run has ended
+	closed      bool
+	abandoned   int
+	notes       []string
 }
 
 // Run runs one job. See RunChain.
@@ -68,8 +62,30 @@ func Run(ctx context.Context, job jobs.Job, o Options) (*Report, error) {
 // (or cores, if there are more) and the collector gets a soft memory limit;
 // both are put back. At most one run a process at a time.
 func RunChain(ctx context.Context, chain jobs.Chain, o Options) (*Report, error) {
-	r := &run{started: time.Now()}
-	if err := r.prepare(chain, o); err != nil {
+	work := []BatchJob{{Chain: chain, JobOptions: o.job()}}
+	return runWork(ctx, "run", work, o, func(r *run) error { return r.works[0].err })
+}
+
+// RunBatch runs many jobs at once: they share slots, memory and temporary
+// space as o says. Each is submitted at its time and after those it waits for
+// have ended, and a job whose predecessor failed is not started. One job's
+// failure does not touch another's: all others run to their end, and the
+// error then names those that failed. A job whose result is empty has
+// succeeded.
+//
+// Inputs, outputs and options of all jobs are checked before anything is
+// started; only what lies below the output of a job that is waited for may
+// appear later. Otherwise it is as RunChain says. work is borrowed until the
+// call returns.
+func RunBatch(ctx context.Context, work []BatchJob, o Options) (*Report, error) {
+	return runWork(ctx, "batch", work, o, (*run).failures)
+}
+
+// runWork runs and cleans up; outcome is the error of a run that was not
+// interrupted.
+func runWork(ctx context.Context, kind string, work []BatchJob, o Options, outcome func(*run) error) (*Report, error) {
+	r := &run{kind: kind, started: time.Now()}
+	if err := r.prepare(work, o); err != nil {
 		r.close()
 		return nil, err
 	}
@@ -78,13 +94,9 @@ func RunChain(ctx context.Context, chain jobs.Chain, o Options) (*Report, error)
 	var cancel context.CancelCauseFunc
 	r.ctx, cancel = context.WithCancelCause(ctx)
 	defer cancel(nil)
-	err := r.runAll(chain)
-	readerGone := errors.Is(err, output.ErrClosedPipe)
-	if readerGone {
-		// Whoever read the result has seen enough.
-		err = errors.Join(r.target.Abort())
-	} else if err != nil {
-		err = errors.Join(err, r.target.Abort())
+	err := r.runAll()
+	if err == nil {
+		err = outcome(r)
 	}
 	if r.stream != nil {
 		if serr := r.stream.Close(); serr != nil {
@@ -92,15 +104,34 @@ func RunChain(ctx context.Context, chain jobs.Chain, o Options) (*Report, error)
 		}
 	}
 	report := r.report(err)
-	if report != nil {
-		report.ReaderGone = readerGone
-	}
 	r.close()
 	return report, err
 }
 
+// failures is the error of a batch: which jobs failed, and the first causes.
+func (r *run) failures() error {
+	const mostNamed = 3
+	var named []string
+	failed := 0
+	for _, w := range r.works {
+		if w.err == nil {
+			continue
+		}
+		if failed++; failed <= mostNamed {
+			named = append(named, fmt.Sprintf("%s: %v", w.name(), task.OneLine(w.err.Error())))
+		}
+	}
+	if failed == 0 {
+		return nil
+	}
+	if failed > mostNamed {
+		named = append(named, fmt.Sprintf("and %d more", failed-mostNamed))
+	}
+	return fmt.Errorf("%d of %d jobs failed: %s", failed, len(r.works), strings.Join(named, "; "))
+}
+
 // prepare checks everything that can be checked before anything is started.
-func (r *run) prepare(chain jobs.Chain, o Options) error {
+func (r *run) prepare(batch []BatchJob, o Options) error {
 	cores, err := affinity.Allowed()
 	if err != nil || len(cores) == 0 {
 		cores = make([]int, runtime.NumCPU())
@@ -111,36 +142,26 @@ func (r *run) prepare(chain jobs.Chain, o Options) error {
 	r.cores = cores
 	r.o = o.withDefaults(len(cores))
 	r.noteFunc()
-	if err := errors.Join(checkChain(chain), r.o.validate()); err != nil {
+	if err := errors.Join(r.takeJobs(batch), r.o.validate()); err != nil {
 		return err
 	}
-	first := chain[0]
 	r.temp = tempdir.New(r.tempDirs())
 	if err := r.temp.Check(); err != nil {
 		return err
 	}
-	r.plan, err = input.NewPlan(r.o.Inputs, input.Options{
-		BlockBytes: r.o.BlockBytes, MapSlots: r.o.MapSlots * r.o.Trackers, All: r.o.All, Delim: first.Delim.Byte(), NUL: first.Delim == jobs.NUL,
-		SkipBinary: first.SkipBinary, Stdin: r.o.Stdin, CreateTemp: r.createTemp("record"), GatherBytes: min(8<<20, r.o.MemoryBytes/16),
-	})
+	totalBytes, streams, err := r.checkPlaces()
 	if err != nil {
 		return err
 	}
-	for _, n := range r.plan.Notes {
-		r.o.Note(n)
+	if err := r.checkFaults(); err != nil {
+		return err
 	}
 	if r.budget, err = membudget.New(r.o.MemoryBytes); err != nil {
 		return err
 	}
-	r.divideMemory()
-	spec := output.Spec{
-		Dir: r.o.OutputDir, File: r.o.OutputFile, Overwrite: r.o.Overwrite, Stdout: r.o.Stdout, Inputs: r.o.Inputs, Stdin: r.o.Stdin,
-	}
-	for i := range r.plan.Files {
-		spec.Files = append(spec.Files, r.plan.Files[i].Path)
-	}
-	r.target, err = output.Open(spec)
-	return err
+	r.divideMemory(totalBytes, streams)
+	r.setPace()
+	return nil
 }
 
 func (r *run) noteFunc() {
@@ -158,69 +179,80 @@ func (r *run) tempDirs() []string {
 	return r.o.TempDirs
 }
 
-// checkChain refuses chains that cannot run.
-func checkChain(chain jobs.Chain) error {
-	if len(chain) == 0 {
-		return usage.Errorf("job", "an empty chain")
-	}
-	for i, j := range chain {
-		switch {
-		case j.NewMapper == nil:
-			return usage.Errorf("job "+j.Name, "has no mapper")
-		case j.NewReducer == nil && i < len(chain)-1:
-			return usage.Errorf("job "+j.Name, "only the last job of a chain may be map-only")
-		case j.NewFolder != nil && j.NewCombiner != nil:
-			return usage.Errorf("job "+j.Name, "a folder and a combiner exclude each other")
-		case j.NewReducer == nil && (j.NewFolder != nil || j.NewCombiner != nil):
-			return usage.Errorf("job "+j.Name, "a map-only job combines nothing")
-		case j.Reduces < 0:
-			return usage.Errorf("job "+j.Name, "a negative number of reduces")
-		}
-	}
-	return nil
-}
+// mostFeeders is how many streams are decoded at a time. More would take
+// memory from the maps that their pieces are for.
+const mostFeeders = 4
 
-// divideMemory shares the bound out. The floors of all slots and the pieces
-// of streams that may wait fit into it together, so nobody can wait for good.
-// An input that will not fit anyway gets most of it for kvbuffers, so that
-// there are few runs to merge; one that fits leaves room for finished map
-// outputs.
-func (r *run) divideMemory() {
+// divideMemory shares the bound out, for all jobs of the run together. The
+// floors of all slots and the pieces of streams that may wait fit into it, so
+// nobody can wait for good: what else there is (kvbuffers' growth, finished
+// map outputs and parts between the jobs of chains, of whichever job) is
+// refused or evicted. Inputs that will not fit anyway get most of it for
+// kvbuffers, so that there are few runs to merge; those that fit leave room
+// for finished map outputs.
+func (r *run) divideMemory(inputBytes int64, streamJobs int) {
 	total, slotCount := r.budget.Limit(), int64(r.o.slotCount())
-	if len(r.plan.Streams) > 0 {
-		r.heldPieces = int(slotCount) + 1
-		r.heldBytes = max(membudget.ChunkBytes, min(r.plan.BlockBytes(), total/8/int64(r.heldPieces)-2*membudget.ChunkBytes))
-		total -= r.heldTotalBytes()
+	if streamJobs > 0 {
+		feeders := min(streamJobs, mostFeeders)
+		count := slotCount + int64(feeders)
+		bytes := max(membudget.ChunkBytes, min(r.blockBytes, total/8/count-2*membudget.ChunkBytes))
+		r.pieces = source.NewPieces(int(count), bytes, feeders)
+		total -= r.pieces.TotalBytes()
 	}
 	perSlot := total / slotCount
 	share := perSlot / 4
-	if fits := r.plan.Bytes+r.plan.Bytes/3 < total*3/5; !fits || len(r.plan.Streams) > 0 {
+	if fits := inputBytes+inputBytes/3 < total*3/5; !fits || streamJobs > 0 {
 		share = perSlot * 3 / 4
 	}
-	r.sortBufferBytes = min(max(share, 4<<20), 256<<20)
-	r.sortBufferBytes = min(r.sortBufferBytes, perSlot-taskOverheadBytes)
+	r.env.SortBufferBytes = min(max(share, 4<<20), 256<<20)
+	r.env.SortBufferBytes = min(r.env.SortBufferBytes, perSlot-task.OverheadBytes)
 	if r.o.SortBufferBytes > 0 {
-		r.sortBufferBytes = min(r.o.SortBufferBytes, perSlot-taskOverheadBytes)
+		r.env.SortBufferBytes = min(r.o.SortBufferBytes, perSlot-task.OverheadBytes)
 	}
-	r.floorBytes = min(perSlot, max(r.sortBufferBytes+taskOverheadBytes, 6<<20))
-	r.divideFDs(int(slotCount))
+	r.env.FloorBytes = min(perSlot, max(r.env.SortBufferBytes+task.OverheadBytes, 6<<20))
+	if r.pieces != nil {
+		r.env.HeldTotalBytes = r.pieces.TotalBytes()
+	}
+	r.env.DivideFDs(int(slotCount))
+	o := &r.o
+	r.env.Budget, r.env.AfmBytes, r.env.CreateTemp, r.env.Stderr = r.budget, r.afmBytes, r.createTemp, o.Stderr
+	r.env.SpillPercent, r.env.NoGrowth, r.env.GrowthThreshold = o.SpillPercent, o.NoGrowth, o.GrowthThreshold
+	r.env.MergeFactor, r.env.Codec = o.MergeFactor, o.Codec
 }
 
-// heldTotalBytes is what the pieces of streams may take together.
-func (r *run) heldTotalBytes() int64 {
-	if r.heldPieces == 0 {
+// setPace slows down what was asked to be slow.
+func (r *run) setPace() {
+	o := &r.o
+	if o.ShuffleBytesPerSecond > 0 || o.DiskBytesPerSecond > 0 {
+		r.env.Pace = task.NewPace(o.Trackers, o.ShuffleBytesPerSecond, o.DiskBytesPerSecond)
+	}
+	if len(o.Slow) == 0 && o.RemotePenalty == slots.One {
+		return
+	}
+	r.speed = make([]slots.PPM, o.Trackers)
+	for t := range r.speed {
+		r.speed[t] = slots.One
+	}
+	for _, s := range o.Slow {
+		r.speed[s.Tracker] = s.Speed
+	}
+}
+
+// stretch is how many times as long an attempt is to take: on a slow tracker,
+// and for a map whose input is elsewhere; 0: no longer than it does.
+func (r *run) stretch(a *attempt, level slots.Level) float64 {
+	if r.speed == nil {
 		return 0
 	}
-	return int64(r.heldPieces) * (r.heldBytes + 2*membudget.ChunkBytes)
+	factor := float64(slots.One) / float64(r.speed[a.Tracker])
+	if remote := a.ID.Kind == slots.Map && level < slots.LevelTracker; remote && r.o.Replicas > 0 && !a.job.spec().Unplaced {
+		factor *= float64(r.o.RemotePenalty) / float64(slots.One)
+	}
+	if factor == 1 {
+		return 0
+	}
+	return factor
 }
-
-const (
-	// taskOverheadBytes of an attempt's floor are input and output blocks and
-	// the writing of spills.
-	taskOverheadBytes = 2 << 20
-	// sampleLeaseBytes hold the piece of input that is sampled at a time.
-	sampleLeaseBytes = 4 * membudget.ChunkBytes
-)
 
 // tuneProcess sets what is process-wide for the run; the result puts it back.
 func (r *run) tuneProcess() func() {
@@ -235,36 +267,25 @@ func (r *run) tuneProcess() func() {
 // now is the time of the run, as the Ledger and the events have it.
 func (r *run) now() time.Duration { return time.Since(r.started) }
 
-// runAll starts the slots and runs the chain.
-func (r *run) runAll(chain jobs.Chain) error {
+// runAll starts the slots and serves until every job has ended.
+func (r *run) runAll() error {
 	if err := r.startSlots(); err != nil {
 		return err
 	}
-	if err := r.target.Start(); err != nil {
-		return err
-	}
+	c := r.coordinator
+	defer c.inbox.close()
 	if n := tempdir.Sweep(r.tempDirs()); n > 0 {
 		r.o.Note(fmt.Sprintf("removed leftovers of killed runs in %s: %d", strings.Join(r.tempDirs(), ", "), n))
 	}
-	c := r.coordinator
-	defer c.inbox.close()
-	var before *jobRun
-	for i := range chain {
-		j, err := r.newJob(chain[i], before, i == len(chain)-1)
-		if err == nil {
-			err = c.runJob(r.ctx, j)
-		}
-		if err != nil {
-			return err
-		}
-		before = j
-	}
-	return r.target.Commit()
+	return c.serve(r.ctx)
 }
 
 // startSlots opens the pool and the Ledger over the same slots.
 func (r *run) startSlots() error {
-	config := slots.Config{Slowstart: *r.o.Slowstart, MaxAttempts: r.o.Attempts}
+	config := slots.Config{
+		Slowstart: *r.o.Slowstart, MaxAttempts: r.o.Attempts, Pools: r.o.Pools, Users: r.o.Users, Replicas: int32(r.o.Replicas),
+		GroupTrackers: int32(r.o.GroupTrackers), LocalityDelay: r.o.LocalityDelay, Seed: r.o.Seed,
+	}
 	var cores []int
 	for t := range r.o.Trackers {
 		group := r.cores[t*len(r.cores)/r.o.Trackers : (t+1)*len(r.cores)/r.o.Trackers]
@@ -295,119 +316,18 @@ func (r *run) startSlots() error {
 	if r.o.Watch != nil {
 		r.o.Watch(r.stream)
 	}
+	c := newCoordinator(r, ledger)
+	if c.limits.any() {
+		r.stream.Attach(&c.limits)
+	}
 	ledger.SetStream(r.stream)
 	var warnings []error
 	r.pool, warnings = pool.New(pool.Options{Cores: cores})
 	if len(warnings) > 0 {
 		r.o.Note(fmt.Sprintf("slots run unbound: %v", warnings[0]))
 	}
-	r.coordinator = newCoordinator(r, ledger)
+	r.env.Pool, r.coordinator = r.pool, c
 	return nil
-}
-
-// newJob prepares a job: its input (the plan, or the parts of the job before),
-// its reduce tasks and cut points, its output.
-func (r *run) newJob(job jobs.Job, before *jobRun, last bool) (*jobRun, error) {
-	j := &jobRun{run: r, job: job, binary: map[int32]struct{}{}}
-	r.jobs = append(r.jobs, j)
-	inputBytes := r.plan.Bytes
-	if before == nil {
-		if job.Begin != nil {
-			job.Begin(len(r.plan.Files))
-		}
-	} else {
-		inputBytes = j.readParts(before)
-	}
-	if !j.mapOnly() {
-		j.parts = r.reduces(job, inputBytes, before == nil && len(r.plan.Streams) > 0)
-	}
-	if before == nil {
-		if err := r.planMaps(j); err != nil {
-			return nil, err
-		}
-	} else if job.Ordered && job.Partition == nil {
-		// Only the first job of a chain has an input that can be sampled.
-		j.parts = 1
-	}
-	if !j.mapOnly() {
-		j.shuffle = shuffle.New[*spill.MapOutput](len(j.sources), j.parts, shuffle.Options{})
-	}
-	if last {
-		j.sink = r.expect(j)
-	} else {
-		j.sink = &spoolSink{run: r, spools: make([]*output.Spool, j.parts)}
-	}
-	return j, nil
-}
-
-// expect tells the output what j will write, and how it is heard.
-func (r *run) expect(j *jobRun) *targetSink {
-	p := output.Parts{Count: j.parts, MapOnly: j.mapOnly(), Memory: r.budget, CreateTemp: r.createTemp("part")}
-	s := &targetSink{target: r.target, inOrder: !r.target.ByTask()}
-	if j.mapOnly() {
-		p.OnRelease = func(int) { r.coordinator.inbox.post(func() { j.progressed() }) }
-		if j.job.NewReleaser != nil {
-			j.releaser = j.job.NewReleaser()
-			p.Releaser, s.inOrder = j.releaser, true
-			p.OnVerdict = func(task int, v jobs.Verdict) { r.coordinator.inbox.post(func() { j.verdict(task, v) }) }
-		}
-	}
-	r.target.Expect(p)
-	return s
-}
-
-// reduces is the number of reduce tasks: as asked for, as the job says, or by
-// the size of its input: enough for balance, few enough for large parts.
-func (r *run) reduces(job jobs.Job, inputBytes int64, streams bool) int {
-	switch {
-	case job.Reduces > 0:
-		return job.Reduces
-	case r.o.Reducers > 0:
-		return r.o.Reducers
-	}
-	most := int64(4 * r.o.slotCount())
-	if streams {
-		return int(most)
-	}
-	const bytesPerReduce = 8 << 20
-	return int(min(max(1, inputBytes/bytesPerReduce), most))
-}
-
-// planMaps makes the map tasks of the first job, and samples its cut points
-// where it is ordered.
-func (r *run) planMaps(j *jobRun) error {
-	var first []heldBlock
-	if len(r.plan.Streams) > 0 {
-		j.feeder = newFeeder(r, j, r.plan)
-		if j.job.Ordered && j.job.Partition == nil && j.parts > 1 {
-			held, err := j.feeder.prime()
-			if err != nil {
-				return err
-			}
-			if held != nil {
-				first = held.blocks
-			}
-		}
-	} else {
-		for i := range r.plan.Splits {
-			j.sources = append(j.sources, fileSource{r.plan, &r.plan.Splits[i], j.skippedBinary})
-		}
-	}
-	if !j.job.Ordered || j.job.Partition != nil || j.parts <= 1 {
-		return nil
-	}
-	lease, err := r.budget.Reserve(r.ctx, sampleLeaseBytes)
-	if err != nil {
-		return err
-	}
-	defer lease.Close()
-	j.cuts, err = sampleJob(&j.job, r.plan, first, j.parts, lease)
-	if j.job.Reduces > 0 || r.o.Reducers > 0 {
-		j.cuts = padCuts(j.cuts, j.parts)
-	}
-	j.parts = len(j.cuts) + 1
-	r.stream.Append(trace.Event{At: r.now(), Op: trace.OpSample, Job: int32(len(r.jobs) - 1), A: samplePlaces, B: int64(len(j.cuts))})
-	return err
 }
 
 // afmBytes is the free memory a running map may count on: the afm of the
@@ -420,10 +340,13 @@ func (r *run) createTemp(kind string) func() (*os.File, error) {
 	return func() (*os.File, error) { return r.temp.Create(kind + "-*") }
 }
 
-// helper runs a closure on a thread that is bound to the slot's core, so that
-// a task's spill sorts never quietly use another core.
-func (r *run) helper(slot int) func(func()) {
-	return func(f func()) { r.pool.Helper(slot, f) }
+// bindFeeder puts the calling thread on the core of the first slot: a stream's
+// decoder shares it, so that one map slot never quietly uses two cores.
+func (r *run) bindFeeder() {
+	if !r.o.NoPin {
+		runtime.LockOSThread()
+		_ = affinity.Bind(r.cores[0])
+	}
 }
 
 // close gives everything back; idempotent.
@@ -431,10 +354,9 @@ func (r *run) close() {
 	if r.pool != nil && r.abandoned == 0 {
 		r.pool.Close()
 	}
-	for _, j := range r.jobs {
-		j.stopFeeder(nil)
-		if r.abandoned == 0 {
-			j.finish()
+	for _, w := range r.works {
+		if w.current != nil {
+			w.current.finish()
 		}
 	}
 	if r.temp != nil {
@@ -448,10 +370,10 @@ func (r *run) close() {
 }
 
 // leaveMemory unmaps the budget's memory when the last of its users has left:
-// the run itself, and feeders, which are not waited for and may be in the
+// the run itself, and goroutines that are not waited for and may be in the
 // middle of a read.
 func (r *run) leaveMemory() {
-	if r.feeding.Add(-1) < 0 {
+	if r.visitors.Add(-1) < 0 {
 		r.budget.Close()
 	}
 }

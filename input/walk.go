@@ -278,6 +278,19 @@ func hasMeta(path string) bool {
 	return strings.ContainsAny(path, `*?[`) || filepath.Separator == '/' && strings.Contains(path, `\`)
 }
 
+// Root is where a path of the command line leads: the path itself where it
+// exists or means nothing as a glob, else the directory that its first
+// wildcard is in, and true.
+func Root(path string) (root string, glob bool) {
+	if _, err := os.Lstat(path); err == nil || !hasMeta(path) {
+		return path, false
+	}
+	for hasMeta(path) {
+		path = filepath.Dir(path)
+	}
+	return path, true
+}
+
 // hiddenMatch reports whether a wildcard at the start of a name matched a dot,
 // which in a shell it does not.
 func hiddenMatch(pattern, path string) bool {

@@ -14,7 +14,10 @@
 // the reference every job is checked against; package engine runs them.
 package jobs
 
-import "io"
+import (
+	"context"
+	"io"
+)
 
 // Span is a piece of Block.Data: Len bytes from Off. A block is smaller than
 // 4 GiB.
@@ -69,6 +72,23 @@ type Mapper interface {
 // last block of the split.
 type Flusher interface {
 	Flush(out Emitter) error
+}
+
+// Attempt is what the user code of an attempt may know of itself.
+type Attempt struct {
+	Context context.Context // ends when the attempt is killed
+	Task    int             // among those of its kind, from 0
+	Number  int             // of attempts at the task, from 0
+
+	// Progress is a sign of life: done of total. Code that works long on one
+	// block or group calls it, from the goroutine it was called on.
+	Progress func(done, total int64)
+}
+
+// Attempter is an optional ability of a Mapper or Reducer: Begin is called
+// once, before its first block or group.
+type Attempter interface {
+	Begin(a Attempt)
 }
 
 // Folder makes the kvbuffer combine values while collecting. Fold must be
@@ -133,6 +153,11 @@ type Job struct {
 	Delim   Delim
 	Reduces int  // reduce tasks; 0: by the size of the job
 	Ordered bool // parts are ranges of keys: concatenated they are a sorted whole
+
+	// NoInput is a job that reads nothing: it has Maps map tasks, and each is
+	// given one block without data.
+	NoInput bool
+	Maps    int
 
 	// Begin, when set, is called once with the number of input files before
 	// any other function of the Job.

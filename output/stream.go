@@ -282,3 +282,10 @@ func isDescriptorDir(dir string) bool {
 	self, err := filepath.EvalSymlinks("/proc/self/fd")
 	return dir == "/dev/fd" || err == nil && dir == self
 }
+
+// IsDevice reports whether name is there and neither a regular file nor a
+// directory: what is written as it stands, by anybody at once.
+func IsDevice(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && !info.Mode().IsRegular() && !info.IsDir()
+}

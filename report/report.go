@@ -115,6 +115,7 @@ type Job struct {
 	FinishS   float64  `json:"finish_s"`
 	DeadlineS *float64 `json:"deadline_s"`
 	Counters  Counters `json:"counters"`
+	StepOf    string   `json:"step_of,omitempty"` // a later job of the chain that the job of this name began
 	Error     string   `json:"error,omitempty"`
 }
 
@@ -179,13 +180,28 @@ func (r *Report) Matched() bool {
 }
 
 // MeanJobSeconds is the mean time from a job's submission to its end, over
-// the jobs that succeeded; 0 where none did.
+// the jobs that succeeded; 0 where none did. The later jobs of a chain are
+// part of the one that began it.
 func (r *Report) MeanJobSeconds() float64 {
+	last := map[string]*Job{} // of chains
+	for i := range r.Jobs {
+		if j := &r.Jobs[i]; j.StepOf != "" {
+			last[j.StepOf] = j
+		}
+	}
 	var sum float64
 	n := 0
 	for i := range r.Jobs {
-		if j := &r.Jobs[i]; j.State == slots.Succeeded.String() {
-			sum += j.FinishS - j.SubmitS
+		j := &r.Jobs[i]
+		if j.StepOf != "" {
+			continue
+		}
+		end := j
+		if l := last[j.Name]; l != nil {
+			end = l
+		}
+		if end.State == slots.Succeeded.String() {
+			sum += end.FinishS - j.SubmitS
 			n++
 		}
 	}

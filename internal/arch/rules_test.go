@@ -29,8 +29,9 @@ func within() map[string][]string {
 		"jobs/jobtest":     {"jobs/..."},
 		"slots/policy/...": {"slots/policy/..."},
 		"jobs/...":         {"jobs/internal/..."},
-		"engine":           {"engine/*"},  // what it is made of
-		"spill":            {"spill/run"}, // one noun with two packages: the kvbuffer, and runs
+		"engine":           {"engine/*"},      // what it is made of
+		"engine/task":      {"engine/source"}, // attempts read sources
+		"spill":            {"spill/run"},     // one noun with two packages: the kvbuffer, and runs
 		"bench/...":        {"bench/..."},
 	}
 }
@@ -107,7 +108,7 @@ func goroutineFiles() []string {
 	return []string{
 		"slots/pool/thread.go",
 		"slots/pool/pool.go",
-		"engine/job.go",
+		"engine/arrivals.go",
 		"workload/workload.go",
 		"cmd/mrlocal/signals.go",
 		"cmd/mrlocal/internal/show/follow.go",

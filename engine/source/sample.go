@@ -1,4 +1,4 @@
-package engine
+package source
 
 import (
 	"bytes"
@@ -9,9 +9,12 @@ import (
 	"mrlocal/jobs"
 )
 
-// Hadoop's InputSampler bounds (SPEC 2.7): places and keys of a sample.
+// Hadoop's InputSampler bounds (SPEC 2.7): places and keys of a sample. The
+// lease holds the piece of input that is sampled at a time.
 const (
-	samplePlaces        = 64
+	SamplePlaces     = 64
+	SampleLeaseBytes = 4 * membudget.ChunkBytes
+
 	sampleKeys          = 10_000
 	sampleBytesPerPlace = 64 << 10
 )
@@ -75,9 +78,9 @@ func cutPoints(keys [][]byte, parts int) (cuts [][]byte) {
 	return cuts
 }
 
-// padCuts repeats the last cut until there are parts ranges: those between
+// PadCuts repeats the last cut until there are parts ranges: those between
 // equal cuts are empty. A user who asks for so many parts gets them.
-func padCuts(cuts [][]byte, parts int) [][]byte {
+func PadCuts(cuts [][]byte, parts int) [][]byte {
 	last := []byte{}
 	if len(cuts) > 0 {
 		last = cuts[len(cuts)-1]
@@ -88,26 +91,28 @@ func padCuts(cuts [][]byte, parts int) [][]byte {
 	return cuts
 }
 
-// sampleJob runs the job's mapper over places of the input and returns the
+// Sample runs the job's mapper over places of the input and returns the
 // cut points of a total order (SPEC 2.7, TotalOrderPartitioner: a key equal
 // to a cut goes right). first is what could be had of a stream, or nil.
-func sampleJob(j *jobs.Job, plan *input.Plan, first []heldBlock, parts int, lease *membudget.Lease) ([][]byte, error) {
+func Sample(j *jobs.Job, plan *input.Plan, first *Held, parts int, lease *membudget.Lease) ([][]byte, error) {
 	s := &sampler{appendKey: j.AppendKey, distinct: j.NewFolder != nil, seen: map[string]struct{}{}}
 	one := func(b jobs.Block) error {
-		s.limit = len(s.keys) + sampleKeys/samplePlaces
+		s.limit = len(s.keys) + sampleKeys/SamplePlaces
 		m := j.NewMapper()
-		err := guard("map (sampling)", func() error { return m.Map(b, s) })
+		err := Guard("map (sampling)", func() error { return m.Map(b, s) })
 		if f, ok := m.(jobs.Flusher); ok && err == nil {
-			err = guard("flush (sampling)", func() error { return f.Flush(s) })
+			err = Guard("flush (sampling)", func() error { return f.Flush(s) })
 		}
 		return err
 	}
-	if err := plan.Sample(samplePlaces, sampleBytesPerPlace, taskMemory{lease}, one); err != nil {
+	if err := plan.Sample(SamplePlaces, sampleBytesPerPlace, Memory{lease}, one); err != nil {
 		return nil, err
 	}
-	for i := 0; i < len(first); i += max(1, len(first)/samplePlaces) {
-		if err := one(first[i].block); err != nil {
-			return nil, err
+	if first != nil {
+		for i := 0; i < len(first.blocks); i += max(1, len(first.blocks)/SamplePlaces) {
+			if err := one(first.blocks[i].block); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return cutPoints(s.keys, parts), nil

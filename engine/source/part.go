@@ -1,9 +1,8 @@
-package engine
+package source
 
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 
 	"mrlocal/internal/membudget"
@@ -11,42 +10,32 @@ import (
 	"mrlocal/output"
 )
 
-// readParts makes the parts that the job before has committed the sources of
-// j, one map a part, and returns their bytes.
-func (j *jobRun) readParts(before *jobRun) int64 {
-	var total int64
-	j.before = before
-	for i, sp := range before.sink.(*spoolSink).spools {
-		if sp == nil {
-			continue
-		}
-		total += sp.Bytes()
-		j.sources = append(j.sources, partSource{name: fmt.Sprintf("%s part %d", before.job.Name, i), file: int32(i), spool: sp, delim: before.job.Delim.Byte()})
-	}
-	return total
+// Part is the text that a reduce of the job before, in a chain, has written.
+type Part struct {
+	Name  string // as messages have it
+	File  int32  // its place in the input order
+	Spool *output.Spool
+	Delim byte
 }
 
-// partSource is the text that a reduce of the job before has written.
-type partSource struct {
-	name  string
-	file  int32
-	spool *output.Spool
-	delim byte
-}
+// StoredBytes is the length of the text.
+func (s Part) StoredBytes() int64 { return s.Spool.Bytes() }
 
-func (s partSource) storedBytes() int64     { return s.spool.Bytes() }
-func (s partSource) again() (source, error) { return s, nil }
-func (s partSource) open(mem taskMemory) (blocks, error) {
-	return &partBlocks{src: s, r: s.spool.NewReader(), mem: mem}, nil
+// Again is the same part.
+func (s Part) Again() (Source, error) { return s, nil }
+
+// Open begins to read.
+func (s Part) Open(mem Memory) (Blocks, error) {
+	return &partBlocks{src: s, r: s.Spool.NewReader(), mem: mem}, nil
 }
 
 // partBlocks cuts a part's text into blocks of whole records. A begun record
 // behind a block is copied to the next chunk before the block is handed out: a
 // kvbuffer that keeps the block's chunk may free it at any time.
 type partBlocks struct {
-	src    partSource
+	src    Part
 	r      *output.Reader
-	mem    taskMemory
+	mem    Memory
 	chunk  *membudget.Chunk // of the block at hand
 	ahead  *membudget.Chunk // of the next one: its first carry bytes are read already
 	carry  int
@@ -54,23 +43,23 @@ type partBlocks struct {
 	eof    bool
 }
 
-func (b *partBlocks) next() (piece, error) {
+func (b *partBlocks) Next() (Piece, error) {
 	if b.chunk != nil {
 		b.mem.Put(b.chunk)
 		b.chunk = nil
 	}
 	if err := b.room(membudget.ChunkBytes); err != nil {
-		return piece{}, err
+		return Piece{}, err
 	}
 	for {
 		n, err := b.fill()
 		if err != nil {
-			return piece{}, err
+			return Piece{}, err
 		}
 		if n == 0 {
-			return piece{}, io.EOF
+			return Piece{}, io.EOF
 		}
-		cut := bytes.LastIndexByte(b.ahead.Data[:n], b.src.delim) + 1
+		cut := bytes.LastIndexByte(b.ahead.Data[:n], b.src.Delim) + 1
 		if b.eof {
 			cut = n
 		}
@@ -79,24 +68,24 @@ func (b *partBlocks) next() (piece, error) {
 			return b.handOut(cut, n)
 		}
 		if err := b.roomForRecord(n); err != nil {
-			return piece{}, err
+			return Piece{}, err
 		}
 	}
 }
 
 // handOut makes ahead's first cut bytes the block at hand; what follows them
 // up to n moves on.
-func (b *partBlocks) handOut(cut, n int) (piece, error) {
+func (b *partBlocks) handOut(cut, n int) (Piece, error) {
 	b.chunk, b.ahead, b.carry = b.ahead, nil, 0
 	if n > cut {
 		if err := b.room(max(membudget.ChunkBytes, n-cut)); err != nil {
-			return piece{}, err
+			return Piece{}, err
 		}
 		b.carry = copy(b.ahead.Data, b.chunk.Data[cut:n])
 	}
-	blk := jobs.Block{Path: b.src.name, File: b.src.file, Offset: b.offset, Data: b.chunk.Data[:cut], Last: b.eof}
+	blk := jobs.Block{Path: b.src.Name, File: b.src.File, Offset: b.offset, Data: b.chunk.Data[:cut], Last: b.eof}
 	b.offset += int64(cut)
-	return piece{blk, b.chunk, b.mem.lease, b.offset}, nil
+	return Piece{blk, b.chunk, b.mem.Lease, b.offset}, nil
 }
 
 // room makes ahead hold at least n bytes, keeping what it carries.
@@ -124,7 +113,7 @@ func (b *partBlocks) roomForRecord(knownBytes int) error {
 	size := int64(knownBytes)
 	for {
 		n, err := b.r.ReadAt(scan, b.offset+size)
-		if i := bytes.IndexByte(scan[:n], b.src.delim); i >= 0 {
+		if i := bytes.IndexByte(scan[:n], b.src.Delim); i >= 0 {
 			size += int64(i) + 1
 			break
 		}
@@ -157,5 +146,5 @@ func (b *partBlocks) fill() (n int, err error) {
 	return n, nil
 }
 
-func (b *partBlocks) keep()  { b.chunk = nil }
-func (b *partBlocks) close() { b.r.Close() }
+func (b *partBlocks) Keep()  { b.chunk = nil }
+func (b *partBlocks) Close() { b.r.Close() }

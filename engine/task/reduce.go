@@ -1,76 +1,79 @@
-package engine
+package task
 
 import (
 	"errors"
 	"time"
 
+	"mrlocal/engine/source"
 	"mrlocal/jobs"
 	"mrlocal/shuffle"
 	"mrlocal/slots"
 	"mrlocal/spill"
 )
 
-// runReduce is the whole of a reduce attempt, on its slot's thread: copy
+// Reduce is the whole of a reduce attempt, on its slot's thread: copy
 // (take every map's partition), sort (merge down to one pass), reduce.
-func (a *attempt) runReduce() error {
-	fetch := a.job.shuffle.Fetch(int(a.id.Task))
+func (a *Attempt) Reduce() error {
+	fetch := a.Job.Shuffle.Fetch(int(a.ID.Task))
 	defer fetch.Close()
 	if err := a.copyPhase(fetch); err != nil {
 		return err
 	}
-	records := a.counters.ReduceInputRecords
+	records := a.Counters.ReduceInputRecords
 	// Memory is reserved after the copy, so that a reduce that waits for maps
 	// keeps none from them.
 	return a.withRoom(func() error {
-		a.counters.ReduceInputRecords, a.counters.ReduceShuffleBytes = records, a.copyBytes
-		a.phase(slots.PhaseSort)
+		a.Counters.ReduceInputRecords, a.Counters.ReduceShuffleBytes = records, a.CopyBytes
+		a.listener.Phase(a, slots.PhaseSort)
+		a.readSpills(fetch.Outputs())
 		m, err := spill.NewMerge(a.ctx, a.mergeOptions(fetch.Outputs()))
 		if err != nil {
 			return err
 		}
 		defer m.Close()
-		a.phase(slots.PhaseReduce)
-		a.ppm.Store(666_667)
+		a.listener.Phase(a, slots.PhaseReduce)
+		a.PPM.Store(666_667)
 		return a.reduce(m)
 	})
 }
 
 // copyPhase waits until it has been handed every map output of the job.
 // Within one machine a copy moves references, not bytes.
-func (a *attempt) copyPhase(fetch *shuffle.Fetch[*spill.MapOutput]) error {
-	a.phase(slots.PhaseCopy)
-	a.waiting.Store(true)
-	defer a.waiting.Store(false)
+func (a *Attempt) copyPhase(fetch *shuffle.Fetch[*spill.MapOutput]) error {
+	a.listener.Phase(a, slots.PhaseCopy)
+	a.Waiting.Store(true)
+	defer a.Waiting.Store(false)
 	begun := time.Now()
-	task := int(a.id.Task)
+	task := int(a.ID.Task)
 	err := fetch.Copy(a.ctx, func(_ int, out *spill.MapOutput) error {
 		records, keyBytes, valueBytes := out.PartBytes(task)
-		a.copyBytes += keyBytes + valueBytes
-		a.counters.ReduceInputRecords += records
-		return nil
+		a.CopyBytes += keyBytes + valueBytes
+		a.Counters.ReduceInputRecords += records
+		return a.copied(keyBytes + valueBytes)
 	})
-	a.copyTime = time.Since(begun)
-	a.ppm.Store(333_333)
+	a.CopyTime = time.Since(begun)
+	a.PPM.Store(333_333)
 	return err
 }
 
-func (a *attempt) mergeOptions(outputs []*spill.MapOutput) spill.MergeOptions {
-	r := a.run
+func (a *Attempt) mergeOptions(outputs []*spill.MapOutput) spill.MergeOptions {
+	e := a.Env
 	return spill.MergeOptions{
-		Inputs: outputs, Part: int(a.id.Task), Factor: r.o.MergeFactor, Lease: a.lease, CreateTemp: r.createTemp("merge"),
-		Codec: r.o.Codec, FDs: r.fdsPerTask - 3, Killed: a.killed, Notify: a.notifySpill,
+		Inputs: outputs, Part: int(a.ID.Task), Factor: e.MergeFactor, Lease: a.lease, CreateTemp: e.CreateTemp("merge"),
+		Codec: e.Codec, FDs: e.FDsPerTask - 3, Killed: a.Killed, Notify: a.notifySpill,
 	}
 }
 
 // reduce runs the reducer over the merge and commits the part.
-func (a *attempt) reduce(m *spill.Merge) error {
-	part, err := a.job.openPart(a)
+func (a *Attempt) reduce(m *spill.Merge) error {
+	part, err := a.Job.openPart(a)
 	if err != nil {
 		return err
 	}
 	text, err := newTextOut(a, part)
 	if err == nil {
-		reducer := a.job.job.NewReducer()
+		reducer := a.Job.Spec.NewReducer()
+		a.begin(reducer)
 		if id, ok := reducer.(jobs.Identity); ok && !id.Unique && id.Out != jobs.Both {
 			err = a.passThrough(m, id.Out, text)
 		} else {
@@ -87,7 +90,7 @@ func (a *attempt) reduce(m *spill.Merge) error {
 const recordsPerTick = 1 << 14
 
 // passThrough writes every record of the merge: no reducer call a record.
-func (a *attempt) passThrough(m *spill.Merge, column jobs.Column, text *textOut) error {
+func (a *Attempt) passThrough(m *spill.Merge, column jobs.Column, text *textOut) error {
 	n := int64(0)
 	if column == jobs.ValueColumn {
 		for m.Next() {
@@ -104,14 +107,14 @@ func (a *attempt) passThrough(m *spill.Merge, column jobs.Column, text *textOut)
 			}
 		}
 	}
-	a.counters.ReduceInputGroups += n
+	a.Counters.ReduceInputGroups += n
 	return a.stopCause(m, text)
 }
 
 // reduceGroups calls the reducer once a group.
-func (a *attempt) reduceGroups(m *spill.Merge, reducer jobs.Reducer, text *textOut) error {
+func (a *Attempt) reduceGroups(m *spill.Merge, reducer jobs.Reducer, text *textOut) error {
 	n := int64(0)
-	err := guard("reduce", func() error {
+	err := source.Guard("reduce", func() error {
 		for m.NextGroup() {
 			if err := reducer.Reduce(m.Key(), m.Values(), text); err != nil {
 				return err
@@ -122,30 +125,31 @@ func (a *attempt) reduceGroups(m *spill.Merge, reducer jobs.Reducer, text *textO
 		}
 		return nil
 	})
-	a.counters.ReduceInputGroups += n
-	if err != nil && m.Err() == nil && !a.killed() {
+	a.Counters.ReduceInputGroups += n
+	if err != nil && m.Err() == nil && !a.Killed() {
 		return err
 	}
 	return a.stopCause(m, text)
 }
 
 // alive notes progress and says whether to go on.
-func (a *attempt) alive(done int64, text *textOut) bool {
-	a.beat.Add(1)
-	if total := a.counters.ReduceInputRecords; total > 0 {
-		a.ppm.Store(min(1_000_000, 666_667+done*333_333/total))
+func (a *Attempt) alive(done int64, text *textOut) bool {
+	a.Beat.Add(1)
+	if total := a.Counters.ReduceInputRecords; total > 0 {
+		a.PPM.Store(min(1_000_000, 666_667+done*333_333/total))
 	}
-	return text.err == nil && !a.killed()
+	a.drag(leastPause)
+	return text.err == nil && !a.Killed()
 }
 
-func (a *attempt) stopCause(m *spill.Merge, text *textOut) error {
+func (a *Attempt) stopCause(m *spill.Merge, text *textOut) error {
 	switch {
 	case m.Err() != nil:
 		return m.Err()
 	case text.err != nil:
 		return text.err
-	case a.killed():
-		return errKilled
+	case a.Killed():
+		return ErrKilled
 	}
 	return nil
 }

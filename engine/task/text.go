@@ -1,8 +1,9 @@
-package engine
+package task
 
 import (
 	"io"
 
+	"mrlocal/engine/source"
 	"mrlocal/internal/membudget"
 )
 
@@ -18,12 +19,12 @@ type textOut struct {
 	bytes   int64 // handed to w
 }
 
-func newTextOut(a *attempt, w io.Writer) (*textOut, error) {
-	c, err := taskMemory{a.lease}.Get(membudget.ChunkBytes)
+func newTextOut(a *Attempt, w io.Writer) (*textOut, error) {
+	c, err := source.Memory{Lease: a.lease}.Get(membudget.ChunkBytes)
 	if err != nil {
 		return nil, err
 	}
-	return &textOut{w: w, buf: c.Data[:0], chunk: c, delim: a.job.job.Delim.Byte()}, nil
+	return &textOut{w: w, buf: c.Data[:0], chunk: c, delim: a.Job.Spec.Delim.Byte()}, nil
 }
 
 // Emit writes key, TAB, value, delimiter; only the one that is there when the

@@ -1,4 +1,4 @@
-package engine
+package task
 
 import "mrlocal/internal/machine"
 
@@ -11,37 +11,37 @@ const (
 	fdsOfAttempt = 5
 )
 
-// divideFDs divides the descriptors the process may hold. Where they are too
+// DivideFDs divides the descriptors the process may hold. Where they are too
 // few for all slots at once, attempts wait for a turn.
-func (r *run) divideFDs(slotCount int) {
+func (e *Env) DivideFDs(slotCount int) {
 	free := machine.FDLimit() - reservedFDs
 	atOnce := max(1, min(slotCount, free/fdsOfAttempt))
-	r.fdsPerTask = max(fdsOfAttempt, free/atOnce)
+	e.FDsPerTask = max(fdsOfAttempt, free/atOnce)
 	if atOnce < slotCount {
-		r.fdTurns = make(chan struct{}, atOnce)
+		e.FDTurns = make(chan struct{}, atOnce)
 	}
 }
 
 // takeFDs waits until the attempt may open files; it holds nothing yet that
 // another one could wait for.
-func (a *attempt) takeFDs() error {
-	if a.run.fdTurns == nil {
+func (a *Attempt) takeFDs() error {
+	if a.Env.FDTurns == nil {
 		return nil
 	}
-	a.waiting.Store(true)
-	defer a.waiting.Store(false)
+	a.Waiting.Store(true)
+	defer a.Waiting.Store(false)
 	select {
-	case a.run.fdTurns <- struct{}{}:
+	case a.Env.FDTurns <- struct{}{}:
 		a.hasFDs.Store(true)
 		return nil
 	case <-a.ctx.Done():
-		return errKilled
+		return ErrKilled
 	}
 }
 
-// leaveFDs ends the attempt's turn; again is harmless.
-func (a *attempt) leaveFDs() {
+// LeaveFDs ends the attempt's turn; again is harmless.
+func (a *Attempt) LeaveFDs() {
 	if a.hasFDs.CompareAndSwap(true, false) {
-		<-a.run.fdTurns
+		<-a.Env.FDTurns
 	}
 }

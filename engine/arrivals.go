@@ -1,0 +1,233 @@
+package engine
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"mrlocal/engine/source"
+	"mrlocal/engine/task"
+)
+
+// This file is how works come and go: when their time has come they are
+// opened, submitted, and in the end settled. Opening and settling may take
+// long (a large directory is walked, a result is made durable) and are done on
+// goroutines of their own, which post what came of it.
+
+// dueQueue is works by the time of their submission, a heap.
+type dueQueue []*work
+
+func (q dueQueue) before(i, j int) bool {
+	return cmp.Or(cmp.Compare(q[i].job.Submit, q[j].job.Submit), cmp.Compare(q[i].index, q[j].index)) < 0
+}
+
+func (q *dueQueue) push(w *work) {
+	*q = append(*q, w)
+	s := *q
+	for i := len(s) - 1; i > 0 && s.before(i, (i-1)/2); i = (i - 1) / 2 {
+		s[i], s[(i-1)/2] = s[(i-1)/2], s[i]
+	}
+}
+
+func (q *dueQueue) pop() *work {
+	s := *q
+	first, last := s[0], len(s)-1
+	s[0], s[last] = s[last], nil
+	s = s[:last]
+	for i := 0; ; {
+		low := 2*i + 1
+		if low+1 < len(s) && s.before(low+1, low) {
+			low++
+		}
+		if low >= len(s) || !s.before(low, i) {
+			break
+		}
+		s[i], s[low] = s[low], s[i]
+		i = low
+	}
+	*q = s
+	return first
+}
+
+// openWithin is how long opened works may wait for others that were due at the
+// same time: they are submitted together, before anything is assigned.
+const openWithin = 20 * time.Millisecond
+
+// openDue opens the works whose time has come, in the order of their times.
+func (c *coordinator) openDue() {
+	for now := c.run.now(); len(c.due) > 0 && c.due[0].job.Submit <= now; {
+		w := c.due.pop()
+		w.stage = opening
+		if w.inMemory() {
+			j, err := w.open()
+			c.opened(w, j, err)
+			continue
+		}
+		c.toOpen = append(c.toOpen, w)
+	}
+	if len(c.toOpen) == 0 || c.opening {
+		return
+	}
+	c.opening = true
+	c.run.visitors.Add(1)
+	go c.openAll(c.toOpen)
+	c.toOpen = nil
+}
+
+// openAll is the opener: it opens works one after the other.
+func (c *coordinator) openAll(works []*work) {
+	defer c.run.leaveMemory()
+	type result struct {
+		w   *work
+		j   *jobRun
+		err error
+	}
+	var ready []result
+	posted := time.Now()
+	flush := func(last bool) {
+		results := ready
+		ready, posted = nil, time.Now()
+		c.inbox.post(func() {
+			for _, r := range results {
+				c.opened(r.w, r.j, r.err)
+			}
+			c.opening = c.opening && !last
+		})
+	}
+	for _, w := range works {
+		if c.run.ctx.Err() != nil {
+			break
+		}
+		var j *jobRun
+		err := task.Whole(func() (err error) {
+			j, err = w.open()
+			return err
+		})
+		ready = append(ready, result{w, j, err})
+		if time.Since(posted) > openWithin {
+			flush(false)
+		}
+	}
+	flush(true)
+}
+
+// opened submits a work, or ends it where it could not be opened.
+func (c *coordinator) opened(w *work, j *jobRun, err error) {
+	if w.err == nil && err != nil {
+		w.err = err
+	}
+	if w.plan != nil {
+		w.tellNotes(w.plan.Notes)
+	}
+	if w.err != nil {
+		if j != nil {
+			j.finish()
+		}
+		c.end(w)
+		return
+	}
+	c.submit(j)
+}
+
+// feed starts the feeder of a job that may run.
+func (c *coordinator) feed(j *jobRun) {
+	if j.feeder == nil || j.ended {
+		return
+	}
+	c.run.visitors.Add(1)
+	go c.serveFeeder(j)
+}
+
+func (c *coordinator) serveFeeder(j *jobRun) {
+	defer c.run.leaveMemory()
+	c.run.bindFeeder()
+	err := j.feeder.Serve(func(s source.Source) {
+		c.inbox.post(func() { j.announce(s) })
+	})
+	if err != nil {
+		c.inbox.post(func() {
+			if !j.ended {
+				c.fail(j.work, err)
+			}
+		})
+	}
+}
+
+// end settles a work whose jobs are done, and then says so to those that wait
+// for it.
+func (c *coordinator) end(w *work) {
+	w.stage = closing
+	if w.discards() || w.err != nil && w.target() == nil {
+		c.ended(w)
+		return
+	}
+	c.closing++
+	c.run.visitors.Add(1)
+	go c.settle(w, w.err)
+}
+
+func (c *coordinator) settle(w *work, cause error) {
+	defer c.run.leaveMemory()
+	var err error
+	var readerGone bool
+	if fault := task.Whole(func() error { err, readerGone = w.settle(cause); return nil }); fault != nil {
+		err = errors.Join(cause, fault)
+	}
+	c.inbox.post(func() {
+		w.err, w.readerGone = err, readerGone
+		c.closing--
+		c.ended(w)
+	})
+}
+
+// ended: w is over, and so are all that cannot start without it.
+func (c *coordinator) ended(w *work) {
+	over := []*work{w}
+	for len(over) > 0 {
+		w := over[0]
+		over = over[1:]
+		w.stage, w.endedAt, w.plan = ended, c.run.now(), nil
+		c.left--
+		for _, d := range w.dependents {
+			after := c.run.works[d]
+			if after.stage == ended {
+				continue
+			}
+			if w.err != nil {
+				after.stage, after.killed = ended, true // no second time
+				after.err = fmt.Errorf("%s, which it waits for, failed", w.name())
+				over = append(over, after)
+				continue
+			}
+			if after.waits--; after.waits == 0 {
+				c.due.push(after)
+			}
+		}
+	}
+}
+
+// timedFaults are the faults that come at a time, in its order.
+func timedFaults(faults []Fault) []Fault {
+	var timed []Fault
+	for _, f := range faults {
+		if f.Lost || f.Tracker >= 0 {
+			timed = append(timed, f)
+		}
+	}
+	slices.SortStableFunc(timed, func(a, b Fault) int { return cmp.Compare(a.At, b.At) })
+	return timed
+}
+
+// injectFaults makes those faults happen whose time has come.
+func (c *coordinator) injectFaults() {
+	for now := c.run.now(); len(c.faults) > 0 && c.faults[0].At <= now; c.faults = c.faults[1:] {
+		f := c.faults[0]
+		if f.Tracker >= 0 {
+			c.loseTracker(f.Tracker)
+			continue
+		}
+		c.loseTask(f)
+	}
+}

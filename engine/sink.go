@@ -1,0 +1,120 @@
+package engine
+
+import (
+	"fmt"
+	"sync"
+
+	"mrlocal/engine/task"
+	"mrlocal/jobs"
+	"mrlocal/output"
+)
+
+// targetSink writes to the work's output: each task a part file of its own, or
+// all parts in order in one file or stream. The output is begun at once or, in
+// a very large batch, with the first part.
+type targetSink struct {
+	job     *jobRun
+	inOrder bool
+
+	once   sync.Once
+	target *output.Target // set by once
+	err    error
+}
+
+func (j *jobRun) newTargetSink() *targetSink {
+	s := &targetSink{job: j, inOrder: j.work.job.OutputDir == "" || j.Spec.NewReleaser != nil && j.MapOnly()}
+	if j.MapOnly() && j.Spec.NewReleaser != nil {
+		j.releaser = j.Spec.NewReleaser()
+	}
+	if j.work.target() != nil {
+		_, _ = s.begin() // an error meets whoever writes a part
+	}
+	return s
+}
+
+// begin tells the output what the job will write, and how it is heard.
+func (s *targetSink) begin() (*output.Target, error) {
+	s.once.Do(func() {
+		if s.target, s.err = s.job.work.begin(); s.err != nil {
+			return
+		}
+		j := s.job
+		inbox := j.run.coordinator.inbox
+		p := output.Parts{Count: j.Parts, MapOnly: j.MapOnly(), Memory: j.run.budget, CreateTemp: j.run.createTemp("part")}
+		if j.MapOnly() {
+			p.OnRelease = func(int) { inbox.post(func() { j.progressed() }) }
+			if j.releaser != nil {
+				p.Releaser = j.releaser
+				p.OnVerdict = func(task int, v jobs.Verdict) { inbox.post(func() { j.verdict(task, v) }) }
+			}
+		}
+		s.target.Expect(p)
+		if j.MapOnly() && j.feeder == nil {
+			s.target.Seal(len(j.sources))
+		}
+	})
+	return s.target, s.err
+}
+
+func (s *targetSink) Part(t, attempt int) (task.Part, error) {
+	target, err := s.begin()
+	switch {
+	case err != nil:
+		return nil, err
+	case s.inOrder:
+		return target.Part(t, attempt)
+	}
+	return target.Attempt(t, attempt)
+}
+
+func (s *targetSink) Sizes(bytes []int64) error {
+	if !s.inOrder {
+		return nil
+	}
+	target, err := s.begin()
+	if err == nil {
+		_, err = target.SetSizes(bytes)
+	}
+	return err
+}
+
+// spoolSink keeps each part for the next job of a chain, in memory where the
+// budget allows.
+type spoolSink struct {
+	run    *run
+	spools []*output.Spool // by task; set once, by the attempt that commits
+}
+
+func (s *spoolSink) Part(t, _ int) (task.Part, error) {
+	return &spoolPart{Spool: output.NewSpool(s.run.budget, s.run.createTemp("part")), sink: s, task: t}, nil
+}
+
+func (s *spoolSink) Sizes([]int64) error { return nil }
+
+type spoolPart struct {
+	*output.Spool
+	sink *spoolSink
+	task int
+}
+
+func (p *spoolPart) Commit() error {
+	if p.sink.spools[p.task] != nil {
+		return fmt.Errorf("part %d is committed already", p.task)
+	}
+	if err := p.Seal(); err != nil {
+		return err
+	}
+	p.sink.spools[p.task] = p.Spool
+	return nil
+}
+
+func (p *spoolPart) Abort() { p.Release() }
+
+// discard is a sink, and its every part, for a result that nobody wants.
+type discard struct{}
+
+func (discard) Part(int, int) (task.Part, error) { return discard{}, nil }
+func (discard) Sizes([]int64) error              { return nil }
+func (discard) Write(p []byte) (int, error)      { return len(p), nil }
+func (discard) Commit() error                    { return nil }
+func (discard) Abort()                           {}

@@ -1,0 +1,276 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"mrlocal/input"
+	"mrlocal/internal/membudget"
+)
+
+// Pieces bounds what the feeders of a run keep in memory together. Each piece
+// that is being filled, or waits for its map, holds a token.
+//
+// Feeders cannot block each other for good: at most `feeders` decode at a
+// time, one token each is all that a piece needs, and pieces that wait are
+// taken by their maps. Only a giant record takes more, one at a time, and
+// never the tokens that the other feeders need.
+type Pieces struct {
+	bytes  int64 // of one piece
+	count  int
+	most   int           // tokens that a giant takes
+	tokens chan struct{} // one for each piece that may be in memory
+	turns  chan struct{} // one for each feeder that may decode
+	giants chan struct{} // the one that may take many tokens
+}
+
+// NewPieces allows count pieces of bytes each, and so many feeders at a time;
+// count must be larger.
+func NewPieces(count int, bytes int64, feeders int) *Pieces {
+	return &Pieces{
+		bytes: bytes, count: count, most: count - feeders + 1,
+		tokens: make(chan struct{}, count), turns: make(chan struct{}, feeders), giants: make(chan struct{}, 1),
+	}
+}
+
+// TotalBytes is what all pieces may take together.
+func (p *Pieces) TotalBytes() int64 { return int64(p.count) * p.pieceBytes() }
+
+func (p *Pieces) pieceBytes() int64 { return p.bytes + 2*membudget.ChunkBytes }
+
+// take waits for one of c.
+func take(ctx context.Context, c chan struct{}) error {
+	select {
+	case c <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Feeder finds the sources of a job in input order. Splits of files are
+// announced at once; a stream (standard input, a FIFO, a large compressed
+// file) is decoded here, by one goroutine, into pieces that wait in leased
+// memory for their maps.
+type Feeder struct {
+	plan    *input.Plan
+	budget  *membudget.Budget
+	pieces  *Pieces
+	skipped func(files []int32)
+	cancel  context.CancelCauseFunc
+	ctx     context.Context
+
+	stream     *input.Stream // the one being decoded
+	file       int32
+	offset     int64
+	lease      *membudget.Lease // of the piece being filled
+	tokensHeld int              // by the piece being filled
+	giant      bool             // that piece may take many tokens
+	primed     *Held            // decoded before the job was submitted, for sampling
+}
+
+// NewFeeder makes the feeder of a plan; it ends with ctx. skipped hears which
+// streams were left out as binary.
+func NewFeeder(ctx context.Context, plan *input.Plan, budget *membudget.Budget, pieces *Pieces, skipped func(files []int32)) *Feeder {
+	f := &Feeder{plan: plan, budget: budget, pieces: pieces, skipped: skipped, file: -1}
+	f.ctx, f.cancel = context.WithCancelCause(ctx)
+	return f
+}
+
+// Serve announces every source, then nil: there are no more.
+func (f *Feeder) Serve(announce func(s Source)) error {
+	if err := take(f.ctx, f.pieces.turns); err != nil {
+		return err
+	}
+	defer func() { <-f.pieces.turns }()
+	streams := f.plan.Streams
+	for i := range f.plan.Splits {
+		split := &f.plan.Splits[i]
+		for len(streams) > 0 && streams[0] < split.Order.File {
+			if err := f.decode(streams[0], announce); err != nil {
+				return err
+			}
+			streams = streams[1:]
+		}
+		announce(File{f.plan, split, f.skipped})
+	}
+	for _, file := range streams {
+		if err := f.decode(file, announce); err != nil {
+			return err
+		}
+	}
+	announce(nil)
+	return nil
+}
+
+// decode announces the pieces of one stream.
+func (f *Feeder) decode(file int32, announce func(Source)) error {
+	for {
+		piece, err := f.piece(file)
+		if err != nil || piece == nil {
+			return err
+		}
+		announce(piece)
+	}
+}
+
+// Prime decodes the first piece of the first stream ahead of the job, so that
+// cut points can be sampled from it; nil where it is empty. The piece is the
+// first that Serve announces.
+func (f *Feeder) Prime() (*Held, error) {
+	piece, err := f.piece(f.plan.Streams[0])
+	f.primed = piece
+	return piece, err
+}
+
+// Forget gives back what Prime has decoded, which can be read again: a piece
+// that nobody may take yet must not keep its token from those who can.
+func (f *Feeder) Forget() {
+	if f.primed == nil {
+		return
+	}
+	f.primed.Release()
+	f.stream.Close()
+	f.primed, f.stream, f.file = nil, nil, -1
+}
+
+// piece decodes the next piece of file; nil at its end.
+func (f *Feeder) piece(file int32) (*Held, error) {
+	if p := f.primed; p != nil && p.file == file {
+		f.primed = nil
+		return p, nil
+	}
+	if f.file != file {
+		stream, err := f.plan.OpenStream(file, feedMemory{f})
+		if err != nil {
+			return nil, err
+		}
+		f.stream, f.file, f.offset = stream, file, 0
+	}
+	f.tokensHeld = 0
+	if err := f.takeTokens(1); err != nil {
+		return nil, err
+	}
+	defer f.endGiant()
+	lease, err := f.budget.Reserve(f.ctx, f.pieces.pieceBytes())
+	if err != nil {
+		f.giveTokens(f.tokensHeld)
+		return nil, err
+	}
+	f.lease = lease
+	p := &Held{plan: f.plan, file: file, lease: lease, offset: f.offset}
+	for p.bytes < f.pieces.bytes && f.stream.Next() {
+		b := f.stream.Block()
+		p.blocks = append(p.blocks, heldBlock{b, f.stream.Chunk()})
+		f.stream.Keep()
+		p.bytes += int64(len(b.Data))
+	}
+	f.offset += p.bytes
+	held := f.tokensHeld
+	p.free = func() { f.giveTokens(held) }
+	if err := f.stream.Err(); err != nil {
+		p.Release()
+		return nil, InputError{err}
+	}
+	if len(p.blocks) == 0 {
+		if f.stream.Skipped() {
+			f.skipped([]int32{file})
+		}
+		f.stream.Close()
+		p.Release()
+		return nil, nil
+	}
+	return p, nil
+}
+
+// takeTokens waits until the piece being filled holds n tokens.
+func (f *Feeder) takeTokens(n int) error {
+	for ; f.tokensHeld < n; f.tokensHeld++ {
+		if err := take(f.ctx, f.pieces.tokens); err != nil {
+			f.giveTokens(f.tokensHeld)
+			f.tokensHeld = 0
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *Feeder) giveTokens(n int) {
+	for range n {
+		<-f.pieces.tokens
+	}
+}
+
+// takeGiant makes the piece being filled the only one in memory until its map
+// has committed, but for those that other feeders are filling, so that this
+// map finds room for its floor beside it.
+func (f *Feeder) takeGiant() error {
+	if !f.giant {
+		if err := take(f.ctx, f.pieces.giants); err != nil {
+			return err
+		}
+		f.giant = true
+	}
+	return f.takeTokens(f.pieces.most)
+}
+
+func (f *Feeder) endGiant() {
+	if f.giant {
+		f.giant = false
+		<-f.pieces.giants
+	}
+}
+
+// Stop ends the feeder. It is not waited for: it may hang in a read that
+// cannot be interrupted (a FIFO nobody writes to).
+func (f *Feeder) Stop(cause error) {
+	if cause == nil {
+		cause = errors.New("job ended")
+	}
+	f.cancel(cause)
+}
+
+// feedMemory leases what a stream reads into from the piece being filled.
+type feedMemory struct{ f *Feeder }
+
+func (m feedMemory) Get(n int) (*membudget.Chunk, error) {
+	f := m.f
+	if int64(n) > membudget.ChunkBytes || f.lease.Available() < membudget.ChunkBytes {
+		if err := f.takeGiant(); err != nil {
+			return nil, err
+		}
+	}
+	c, err := Memory{f.lease}.Get(n)
+	var room *RoomError
+	if !errors.As(err, &room) {
+		return c, err
+	}
+	extra, err := f.budget.Reserve(f.ctx, int64(max(n, membudget.ChunkBytes)))
+	if err != nil {
+		return nil, err
+	}
+	if n <= membudget.ChunkBytes {
+		c, _ = extra.Chunk()
+	} else {
+		c, _ = extra.Big(int64(n))
+	}
+	if c == nil {
+		extra.Close()
+		return nil, room
+	}
+	extra.Transfer(f.lease, c)
+	extra.Close()
+	return c, nil
+}
+
+func (m feedMemory) Put(c *membudget.Chunk) { m.f.lease.Free(c) }
+
+// Charge accounts for a stream's decoder, which outlives the pieces.
+func (m feedMemory) Charge(bytes int64) (release func(), err error) {
+	lease, ok := m.f.budget.TryReserve(bytes)
+	if !ok {
+		return nil, &RoomError{bytes, fmt.Sprintf("a decoder's window of %d bytes", bytes)}
+	}
+	return lease.Close, nil
+}

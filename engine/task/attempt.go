@@ -1,0 +1,267 @@
+package task
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"mrlocal/engine/source"
+	"mrlocal/internal/membudget"
+	"mrlocal/internal/usage"
+	"mrlocal/jobs"
+	"mrlocal/output"
+	"mrlocal/report"
+	"mrlocal/slots"
+	"mrlocal/slots/pool"
+	"mrlocal/spill"
+)
+
+// Env is what all attempts of a run share.
+type Env struct {
+	Budget          *membudget.Budget
+	FloorBytes      int64 // every attempt's lease before it starts
+	SortBufferBytes int64 // of that, where a kvbuffer starts
+	HeldTotalBytes  int64 // what pieces of streams may take together
+	AfmBytes        func() int64
+
+	SpillPercent    float64
+	NoGrowth        bool
+	GrowthThreshold float64
+	MergeFactor     int
+	Codec           spill.Codec
+	CreateTemp      func(kind string) func() (*os.File, error)
+	Pool            *pool.Pool
+	Stderr          io.Writer // stacks of failed user code
+
+	FDsPerTask int
+	FDTurns    chan struct{} // attempts that may have files open; nil: all
+	Pace       *Pace         // nil: as fast as it goes
+}
+
+// helper runs a closure on a thread that is bound to the slot's core, so that
+// a task's spill sorts never quietly use another core.
+func (e *Env) helper(slot int) func(func()) {
+	return func(f func()) { e.Pool.Helper(slot, f) }
+}
+
+// Listener hears of attempts, on their threads and on those of helpers.
+type Listener interface {
+	Phase(a *Attempt, p slots.Phase)
+	Spilled(a *Attempt, e spill.Event)
+}
+
+// Attempt is one attempt of a task, run on its slot's thread. The fields above
+// the line are set before it runs.
+type Attempt struct {
+	ID       slots.Attempt
+	Slot     int
+	Tracker  slots.TrackerID
+	Env      *Env
+	Job      *Job
+	Faulty   bool    // fails at its end, as was asked for
+	Stretch  float64 // takes so many times as long; 0: as long as it takes
+	listener Listener
+
+	// ---- shared with whoever looks after it
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	stopped atomic.Bool
+	Beat    atomic.Int64 // rises with every block: the sign of life
+	PPM     atomic.Int64 // progress in parts per million
+	Waiting atomic.Bool  // for memory, descriptors or map outputs: no progress is expected
+	hasFDs  atomic.Bool  // the attempt's turn at descriptors is taken
+
+	// ---- of the slot's thread; the caller's when it has ended
+	Counters  report.Counters
+	CopyBytes int64
+	CopyTime  time.Duration
+
+	lease      *membudget.Lease
+	floorBytes int64         // of lease
+	roomBytes  int64         // of that, for a record that is larger than usual
+	heldBytes  int64         // leased by the piece of a stream that the attempt reads
+	workingAt  time.Time     // when it began to work
+	pausedFor  time.Duration // of the time since
+	dragged    time.Duration // of that, to be slow
+}
+
+// OverheadBytes of an attempt's floor are input and output blocks and the
+// writing of spills.
+const OverheadBytes = 2 << 20
+
+// New makes an attempt; Map or Reduce runs it. It ends with ctx.
+func New(ctx context.Context, id slots.Attempt, slot int, env *Env, job *Job, l Listener) *Attempt {
+	a := &Attempt{ID: id, Slot: slot, Env: env, Job: job, listener: l}
+	a.ctx, a.cancel = context.WithCancelCause(ctx)
+	return a
+}
+
+// End frees what the attempt's context holds; it has ended.
+func (a *Attempt) End() { a.cancel(nil) }
+
+// ErrKilled ends an attempt that the Ledger or the end of its job has killed:
+// KILLED, not FAILED.
+var ErrKilled = errors.New("killed")
+
+// Kill asks the attempt to stop: seen at blocks' ends, in the kvbuffer, and
+// between values.
+func (a *Attempt) Kill() {
+	a.stopped.Store(true)
+	a.cancel(ErrKilled)
+}
+
+// Killed reports whether it was asked to.
+func (a *Attempt) Killed() bool { return a.stopped.Load() }
+
+// Name is the attempt as messages have it: "m-000007_0".
+func (a *Attempt) Name() string {
+	kind := "m"
+	if a.ID.Kind == slots.Reduce {
+		kind = "r"
+	}
+	return fmt.Sprintf("%s %s-%06d_%d", a.Job.Spec.Name, kind, a.ID.Task, a.ID.N)
+}
+
+// Whole runs an attempt. A panic in mrlocal's own code ends the attempt, not
+// the process, so that the run can still clean up behind itself.
+func Whole(attempt func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = &internalError{fault: p, stack: debug.Stack()}
+		}
+	}()
+	return attempt()
+}
+
+// internalError is a fault of mrlocal; another attempt does not mend it.
+type internalError struct {
+	fault any
+	stack []byte
+}
+
+func (e *internalError) Error() string { return fmt.Sprintf("internal error: %v", e.fault) }
+
+// ReportFailure prints what failed an attempt of user code with its stack,
+// indented, so that it cannot be taken for mrlocal's own words.
+func (a *Attempt) ReportFailure(err error) {
+	var stack []byte
+	var ue *source.UserError
+	var internal *internalError
+	switch {
+	case errors.As(err, &internal):
+		stack = internal.stack
+	case errors.As(err, &ue) && !a.Job.Spec.BuiltIn:
+		stack = ue.Stack
+	default:
+		return
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "mrlocal: attempt %s failed: %v\n", a.Name(), OneLine(err.Error()))
+	for line := range strings.Lines(string(stack)) {
+		b.WriteString("    ")
+		b.WriteString(line)
+	}
+	fmt.Fprint(a.Env.Stderr, b.String())
+}
+
+// OneLine is s on one line.
+func OneLine(s string) string { return strings.ReplaceAll(strings.TrimSpace(s), "\n", `\n`) }
+
+// begin tells user code of its attempt, where it wants to know.
+func (a *Attempt) begin(user any) {
+	if u, ok := user.(jobs.Attempter); ok {
+		u.Begin(jobs.Attempt{Context: a.ctx, Task: int(a.ID.Task), Number: int(a.ID.N), Progress: a.tick})
+	}
+}
+
+// tick notes a sign of life, doneBytes of totalBytes into the attempt.
+func (a *Attempt) tick(doneBytes, totalBytes int64) {
+	a.Beat.Add(1)
+	if totalBytes > 0 {
+		a.PPM.Store(min(1_000_000, doneBytes*1_000_000/totalBytes))
+	}
+}
+
+// withRoom waits for descriptors, reserves the attempt's floor and runs body; where body finds that
+// a record does not fit, it runs again on a floor as large as needed. Nothing
+// is held while waiting, so attempts cannot block each other for good.
+func (a *Attempt) withRoom(body func() error) error {
+	if err := a.takeFDs(); err != nil {
+		return err
+	}
+	defer a.LeaveFDs()
+	floorBytes := min(a.Env.FloorBytes, a.Env.Budget.Limit()-a.heldBytes)
+	for {
+		a.Waiting.Store(true)
+		lease, err := a.Env.Budget.Reserve(a.ctx, floorBytes)
+		a.Waiting.Store(false)
+		if err != nil {
+			return err
+		}
+		a.lease, a.floorBytes = lease, floorBytes
+		a.workingAt, a.pausedFor, a.dragged = time.Now(), 0, 0
+		err = body()
+		lease.Close()
+		a.lease = nil
+		need := a.roomFor(err)
+		if need <= floorBytes {
+			return err
+		}
+		floorBytes, a.roomBytes = need, need-min(a.Env.FloorBytes, a.Env.Budget.Limit()/8)
+		a.Counters = report.Counters{}
+	}
+}
+
+// roomFor is the floor with which an attempt that ended with err should start
+// over; 0 where another floor cannot help.
+func (a *Attempt) roomFor(err error) int64 {
+	e := a.Env
+	var room *source.RoomError
+	most := e.Budget.Limit() - e.HeldTotalBytes
+	switch {
+	case errors.As(err, &room):
+		if need := min(e.FloorBytes, e.Budget.Limit()/8) + room.Bytes; need <= most {
+			return need
+		}
+	case errors.Is(err, membudget.ErrNoRoom):
+		return most
+	}
+	return 0
+}
+
+// notifySpill hears what the kvbuffer or a merge tells of.
+func (a *Attempt) notifySpill(e spill.Event) {
+	a.spilled(&e)
+	a.listener.Spilled(a, e)
+}
+
+// addBuffer adds what a kvbuffer counted.
+func (a *Attempt) addBuffer(s spill.Stats) {
+	c := &a.Counters
+	c.MapOutputRecords += s.Records
+	c.MapOutputBytes += s.Bytes
+	c.CombineInputRecords += s.CombineIn
+	c.CombineOutputRecords += s.CombineOut
+	c.SpilledRecords += s.SpilledRecords
+	c.SpilledBytes += s.SpilledBytes
+	c.Spills += s.Spills
+	c.KVBufferExpansions += s.Expansions
+}
+
+// ErrInjected ends an attempt that is to fail.
+var ErrInjected = errors.New("fails because it was asked to (faults)")
+
+// Permanent reports whether another attempt could only meet the same failure.
+func Permanent(err error) bool {
+	var in source.InputError
+	var room *source.RoomError
+	var internal *internalError
+	return errors.As(err, &in) || errors.As(err, &internal) || errors.As(err, &room) || errors.Is(err, membudget.ErrNoRoom) ||
+		errors.Is(err, output.ErrClosedPipe) || usage.Is(err)
+}

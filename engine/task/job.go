@@ -1,0 +1,66 @@
+package task
+
+import (
+	"io"
+	"sync"
+
+	"mrlocal/jobs"
+	"mrlocal/shuffle"
+	"mrlocal/spill"
+)
+
+// Job is what the attempts of a job share.
+type Job struct {
+	Spec    jobs.Job
+	Parts   int                                // reduce tasks
+	Cuts    [][]byte                           // between parts, where they are ranges
+	Shuffle *shuffle.Shuffle[*spill.MapOutput] // nil: map-only
+	Sink    Sink
+
+	sizesOnce sync.Once
+	sizesErr  error
+}
+
+// Sink is where a job's parts go.
+type Sink interface {
+	Part(task, attempt int) (Part, error)
+	Sizes(bytes []int64) error // of every part, when they are known before the first is written
+}
+
+// Part is one attempt's share of the output.
+type Part interface {
+	io.Writer
+	Commit() error
+	Abort()
+}
+
+// MapOnly: the job has no reduces, and its maps write its output.
+func (j *Job) MapOnly() bool { return j.Spec.NewReducer == nil }
+
+// openPart opens the attempt's part of the job's output. Where all part sizes
+// are known by then, they are told first, so that parts go to their own
+// offsets in parallel.
+func (j *Job) openPart(a *Attempt) (Part, error) {
+	if !j.MapOnly() {
+		if id, ok := j.Spec.NewReducer().(jobs.Identity); ok && !id.Unique && id.Out != jobs.Both {
+			j.sizesOnce.Do(func() { j.sizesErr = j.Sink.Sizes(j.partSizes(id.Out)) })
+			if j.sizesErr != nil {
+				return nil, j.sizesErr
+			}
+		}
+	}
+	return j.Sink.Part(int(a.ID.Task), int(a.ID.N))
+}
+
+// partSizes are the bytes of every part of a job that passes records through.
+func (j *Job) partSizes(column jobs.Column) []int64 {
+	sizes := make([]int64, j.Parts)
+	for p := range sizes {
+		records, keyBytes, valueBytes := j.Shuffle.PartBytes(p)
+		sizes[p] = records + keyBytes
+		if column == jobs.ValueColumn {
+			sizes[p] = records + valueBytes
+		}
+	}
+	return sizes
+}

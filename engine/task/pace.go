@@ -1,0 +1,150 @@
+package task
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"mrlocal/spill"
+)
+
+// Pace slows attempts down where that was asked for, so that effects become
+// visible that one machine does not have: narrow networks and disks, slow
+// trackers, input that is elsewhere (Attempt.Stretch). Waiting is cooperative:
+// a kill ends it, and it counts as waiting, not as lack of progress.
+type Pace struct {
+	shuffle, disk []*bandwidth // by tracker; nil: as fast as it goes
+}
+
+// NewPace makes the pace of so many trackers; 0: as fast as it goes.
+func NewPace(trackers int, shuffleBytesPerSecond, diskBytesPerSecond int64) *Pace {
+	p := &Pace{}
+	for range trackers {
+		if shuffleBytesPerSecond > 0 {
+			p.shuffle = append(p.shuffle, &bandwidth{bytesPerSecond: shuffleBytesPerSecond})
+		}
+		if diskBytesPerSecond > 0 {
+			p.disk = append(p.disk, &bandwidth{bytesPerSecond: diskBytesPerSecond})
+		}
+	}
+	return p
+}
+
+// bandwidth is a line that bytes go through one after the other, whoever they
+// belong to.
+type bandwidth struct {
+	bytesPerSecond int64
+	mu             struct {
+		sync.Mutex
+		free time.Time // when it is free again
+	}
+}
+
+// book takes the line for bytes and returns when they are through.
+func (b *bandwidth) book(bytes int64) time.Time {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if now := time.Now(); b.mu.free.Before(now) {
+		b.mu.free = now
+	}
+	b.mu.free = b.mu.free.Add(time.Duration(float64(bytes) / float64(b.bytesPerSecond) * float64(time.Second)))
+	return b.mu.free
+}
+
+// leastPause is not worth to sleep for; it adds up until it is.
+const leastPause = time.Millisecond
+
+// pause sleeps for d, or less where the attempt is killed.
+func (a *Attempt) pause(d time.Duration) {
+	a.Waiting.Store(true)
+	defer a.Waiting.Store(false)
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	begun := time.Now()
+	select {
+	case <-timer.C:
+	case <-a.ctx.Done():
+	}
+	a.pausedFor += time.Since(begun)
+}
+
+// through waits until bytes have gone through the tracker's line.
+func (a *Attempt) through(lines []*bandwidth, bytes int64) {
+	if lines == nil || bytes <= 0 {
+		return
+	}
+	if d := time.Until(lines[a.Tracker].book(bytes)); d >= leastPause {
+		a.pause(d)
+	}
+}
+
+// readFromDisk waits as long as the tracker's disk takes to read input.
+func (a *Attempt) readFromDisk(bytes int64) { a.through(a.Env.Pace.disk, bytes) }
+
+// copied waits as long as the copy of a map's output takes.
+func (a *Attempt) copied(bytes int64) error {
+	if a.Env.Pace != nil {
+		a.through(a.Env.Pace.shuffle, bytes)
+		if a.ctx.Err() != nil {
+			return context.Cause(a.ctx)
+		}
+	}
+	return nil
+}
+
+// spilled books the writing of a spill, by whatever thread it was done: what
+// the attempt reads next waits for it.
+func (a *Attempt) spilled(e *spill.Event) {
+	if a.Env.Pace == nil || a.Env.Pace.disk == nil {
+		return
+	}
+	switch e.Kind {
+	case spill.SpillEnd, spill.MergePass, spill.Evict:
+		a.Env.Pace.disk[a.Tracker].book(e.Bytes)
+	}
+}
+
+// readSpills waits as long as the disk takes to read what of the outputs has
+// been spilled. All of a tracker's spills are on its own disk.
+func (a *Attempt) readSpills(outputs []*spill.MapOutput) {
+	if a.Env.Pace == nil || a.Env.Pace.disk == nil {
+		return
+	}
+	var bytes int64
+	for _, out := range outputs {
+		if out.MemoryBytes() > 0 {
+			continue
+		}
+		_, keyBytes, valueBytes := out.PartBytes(int(a.ID.Task))
+		bytes += keyBytes + valueBytes
+	}
+	a.readFromDisk(bytes)
+}
+
+// drag makes up for the work done so far: where it is to take so many times as
+// long, the rest is slept. A tracker that is faster than the others is not
+// made so.
+func (a *Attempt) drag(least time.Duration) {
+	if a.Stretch <= 1 {
+		return
+	}
+	worked := time.Since(a.workingAt) - a.pausedFor
+	if owed := time.Duration(float64(worked)*(a.Stretch-1)) - a.dragged; owed >= least {
+		before := a.pausedFor
+		a.pause(owed)
+		a.dragged += a.pausedFor - before
+	}
+}
+
+// atEnd is passed by every attempt that has done its work and has not
+// committed it: the last of what it owes, and the failure that was asked for.
+func (a *Attempt) atEnd() error {
+	a.drag(1)
+	switch {
+	case a.Killed():
+		return ErrKilled
+	case a.Faulty:
+		return ErrInjected
+	}
+	return nil
+}

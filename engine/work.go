@@ -1,0 +1,413 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"mrlocal/engine/source"
+	"mrlocal/engine/task"
+	"mrlocal/input"
+	"mrlocal/jobs"
+	"mrlocal/output"
+	"mrlocal/shuffle"
+	"mrlocal/slots"
+	"mrlocal/spill"
+	"mrlocal/trace"
+)
+
+// work is one job of a run as its user sees it: a chain of jobs of the Ledger,
+// one after the other. Owned by the coordinator, but for mu and for what open
+// and settle do, on goroutines of their own, while nobody else looks.
+type work struct {
+	run        *run
+	index      int
+	job        *BatchJob
+	dependents []int32 // who waits for it
+	waits      int     // jobs that it still waits for
+	stage      stage
+	step       int     // of the chain
+	current    *jobRun // nil: none yet
+	plan       *input.Plan
+	noted      bool // the plan's notes are told
+	err        error
+	killed     bool // err is not its own failure
+	readerGone bool // whoever read the result has seen enough
+	endedAt    time.Duration
+
+	mu struct {
+		sync.Mutex
+		target *output.Target // nil: not opened yet, or the result goes nowhere
+		begun  bool
+		over   bool // nobody may begin it any more
+	}
+}
+
+type stage uint8
+
+const (
+	waiting stage = iota // for its time, or for other jobs
+	opening
+	running
+	closing // its result is made durable, or removed
+	ended
+)
+
+// name is the job in messages.
+func (w *work) name() string {
+	if w.job.Name == "" {
+		return w.job.Chain[0].Name
+	}
+	return w.job.Name
+}
+
+// spec is step of the chain as the Ledger sees it.
+func (w *work) spec(step, reduces int) slots.JobSpec {
+	b := w.job
+	s := slots.JobSpec{
+		Name: w.name(), Pool: b.Pool, User: b.User, Priority: b.Priority, Weight: b.Weight, Deadline: b.Deadline, Reduces: int32(reduces), Unplaced: step > 0,
+	}
+	switch {
+	case w.run.single():
+		s.Name = b.Chain[step].Name
+	case step > 0:
+		s.Name = fmt.Sprintf("%s.%d", s.Name, step+1)
+	}
+	if s.Pool == "" {
+		s.Pool = s.Name
+		if !w.run.single() {
+			s.Pool = w.name()
+		}
+	}
+	return s
+}
+
+func (w *work) blockBytes() int64 {
+	if w.job.BlockBytes > 0 {
+		return w.job.BlockBytes
+	}
+	return w.run.o.BlockBytes
+}
+
+// newPlan finds and splits inputs.
+func (w *work) newPlan(inputs []string) (*input.Plan, error) {
+	r, first := w.run, &w.job.Chain[0]
+	return input.NewPlan(inputs, input.Options{
+		BlockBytes: w.blockBytes(), MapSlots: r.o.MapSlots * r.o.Trackers, All: w.job.All, Delim: first.Delim.Byte(), NUL: first.Delim == jobs.NUL,
+		SkipBinary: first.SkipBinary, Stdin: w.job.Stdin, CreateTemp: r.createTemp("record"), GatherBytes: min(8<<20, r.o.MemoryBytes/16),
+	})
+}
+
+// tellNotes tells what the plan left out, once.
+func (w *work) tellNotes(notes []string) {
+	if w.noted {
+		return
+	}
+	w.noted = true
+	for _, n := range notes {
+		w.note(n)
+	}
+}
+
+func (w *work) note(text string) {
+	if !w.run.single() {
+		text = w.name() + ": " + text
+	}
+	w.run.o.Note(text)
+}
+
+// discards: the result goes nowhere, so that nothing need be in order.
+func (w *work) discards() bool {
+	o := &w.job.JobOptions
+	last := &w.job.Chain[len(w.job.Chain)-1]
+	return o.OutputDir == "" && o.OutputFile == "" && o.Stdout == nil && last.NewReleaser == nil
+}
+
+// inMemory: nothing of the job touches a file, so that it is opened and closed
+// on the spot.
+func (w *work) inMemory() bool { return w.job.Chain[0].NoInput && w.discards() }
+
+// open makes the first job of the chain ready to be submitted: its input is
+// found, its output begun, its cut points are sampled. It may take long, and
+// runs where nobody waits for it.
+func (w *work) open() (*jobRun, error) {
+	first := &w.job.Chain[0]
+	if w.plan == nil && !first.NoInput {
+		var err error
+		if w.plan, err = w.newPlan(w.job.Inputs); err != nil {
+			return nil, err
+		}
+	}
+	j := w.newJob(0)
+	j.plan = w.plan
+	var inputBytes int64
+	streams := false
+	if j.plan != nil {
+		inputBytes, streams = j.plan.Bytes, len(j.plan.Streams) > 0
+	}
+	if w.run.keeps() || streams {
+		if _, err := w.begin(); err != nil {
+			return nil, err
+		}
+	}
+	if first.Begin != nil {
+		files := 0
+		if j.plan != nil {
+			files = len(j.plan.Files)
+		}
+		if err := source.Guard("begin", func() error { first.Begin(files); return nil }); err != nil {
+			return nil, err
+		}
+	}
+	if !j.MapOnly() {
+		j.Parts = w.reduces(first, inputBytes, streams)
+	}
+	if err := j.planMaps(streams); err != nil {
+		return nil, err
+	}
+	j.complete()
+	if !w.run.keeps() && !streams {
+		j.plan, w.plan = nil, nil // planned once more when its first map starts
+	}
+	return j, nil
+}
+
+// newJob is a step of the chain, without its input.
+func (w *work) newJob(step int) *jobRun {
+	return &jobRun{work: w, run: w.run, step: step, Job: task.Job{Spec: w.job.Chain[step]}, binary: map[int32]struct{}{}}
+}
+
+// next is the job of the chain that follows before, whose parts it reads.
+func (w *work) next(before *jobRun) *jobRun {
+	j := w.newJob(before.step + 1)
+	inputBytes := j.readParts(before)
+	if !j.MapOnly() {
+		j.Parts = w.reduces(&j.Spec, inputBytes, false)
+	}
+	if j.Spec.Ordered && j.Spec.Partition == nil && !j.MapOnly() {
+		// Only the first job of a chain has an input that can be sampled.
+		j.Parts = 1
+	}
+	j.complete()
+	return j
+}
+
+// complete adds what depends on the number of tasks.
+func (j *jobRun) complete() {
+	if !j.MapOnly() {
+		j.Shuffle = shuffle.New[*spill.MapOutput](len(j.sources), j.Parts, shuffle.Options{})
+	}
+	switch w := j.work; {
+	case j.step < len(w.job.Chain)-1:
+		j.Sink = &spoolSink{run: j.run, spools: make([]*output.Spool, j.Parts)}
+	case w.discards():
+		j.Sink = discard{}
+	default:
+		j.Sink = j.newTargetSink()
+	}
+}
+
+// reduces is the number of reduce tasks: as the job says, as asked for, or by
+// the size of its input: enough for balance, few enough for large parts.
+func (w *work) reduces(job *jobs.Job, inputBytes int64, streams bool) int {
+	switch {
+	case job.Reduces > 0:
+		return job.Reduces
+	case w.reducers() > 0:
+		return w.reducers()
+	}
+	most := int64(4 * w.run.o.slotCount())
+	if streams {
+		return int(most)
+	}
+	const bytesPerReduce = 8 << 20
+	return int(min(max(1, inputBytes/bytesPerReduce), most))
+}
+
+// reducers is how many reduce tasks were asked for.
+func (w *work) reducers() int {
+	if w.job.Reducers > 0 {
+		return w.job.Reducers
+	}
+	return w.run.o.Reducers
+}
+
+// planMaps makes the map tasks of the first job, and samples its cut points
+// where it is ordered.
+func (j *jobRun) planMaps(streams bool) error {
+	r := j.run
+	sampled := !j.MapOnly() && j.Spec.Ordered && j.Spec.Partition == nil && j.Parts > 1
+	var first *source.Held
+	switch {
+	case j.Spec.NoInput:
+		for range j.Spec.Maps {
+			j.sources = append(j.sources, source.Empty{})
+		}
+		return nil
+	case streams:
+		j.feeder = source.NewFeeder(r.ctx, j.plan, r.budget, r.pieces, j.skippedBinary)
+		if sampled && !r.single() && !j.plan.Files[j.plan.Streams[0]].Rereadable {
+			// To wait for the first piece could keep memory from jobs that are
+			// ahead of this one.
+			j.Parts, sampled = 1, false
+		}
+		if sampled {
+			var err error
+			if first, err = j.feeder.Prime(); err != nil {
+				return err
+			}
+		}
+	case r.keeps():
+		for i := range j.plan.Splits {
+			j.sources = append(j.sources, source.File{Plan: j.plan, Split: &j.plan.Splits[i], Skipped: j.skippedBinary})
+		}
+	default:
+		for i := range j.plan.Splits {
+			j.sources = append(j.sources, plannedAgain{j, i, j.plan.Splits[i].Bytes})
+		}
+	}
+	if !sampled {
+		return nil
+	}
+	return j.sample(first)
+}
+
+// sample finds cut points; first is what could be had of a stream, or nil.
+func (j *jobRun) sample(first *source.Held) error {
+	r := j.run
+	lease, err := r.budget.Reserve(r.ctx, source.SampleLeaseBytes)
+	if err != nil {
+		return err
+	}
+	defer lease.Close()
+	j.Cuts, err = source.Sample(&j.Spec, j.plan, first, j.Parts, lease)
+	if first != nil && !r.single() {
+		j.feeder.Forget()
+	}
+	if j.Spec.Reduces > 0 || j.work.reducers() > 0 {
+		j.Cuts = source.PadCuts(j.Cuts, j.Parts)
+	}
+	j.Parts = len(j.Cuts) + 1
+	return err
+}
+
+// tellSample puts the sampling on the timeline.
+func (j *jobRun) tellSample() {
+	if j.Cuts != nil {
+		j.run.stream.Append(trace.Event{At: j.run.now(), Op: trace.OpSample, Job: int32(j.id), A: source.SamplePlaces, B: int64(len(j.Cuts))})
+	}
+}
+
+// begin starts the output, once, and returns it; nil where the result goes
+// nowhere. After abort it refuses.
+func (w *work) begin() (*output.Target, error) {
+	if w.discards() {
+		return nil, nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.mu.over:
+		return nil, output.ErrAborted
+	case w.mu.begun:
+		return w.mu.target, nil
+	case w.mu.target == nil:
+		target, err := output.Open(w.outputSpec(w.plan, w.job.Inputs))
+		if err != nil {
+			return nil, err
+		}
+		w.mu.target = target
+	}
+	if err := w.mu.target.Start(); err != nil {
+		return nil, err
+	}
+	w.mu.begun = true
+	return w.mu.target, nil
+}
+
+// target is the output that was begun, or nil.
+func (w *work) target() *output.Target {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.mu.begun {
+		return nil
+	}
+	return w.mu.target
+}
+
+// settle commits the result, or removes it where cause says why there is none.
+// It may take long. It returns how the work ended, and whether whoever read the
+// result has seen enough.
+func (w *work) settle(cause error) (err error, readerGone bool) {
+	target := w.target()
+	if target == nil && cause == nil {
+		target, err = w.current.Sink.(*targetSink).begin() // no part was ever written
+	}
+	switch {
+	case err != nil:
+		return err, false
+	case cause == nil:
+		cause = target.Commit()
+	}
+	switch {
+	case cause == nil:
+		return nil, false
+	case errors.Is(cause, output.ErrClosedPipe):
+		return errors.Join(target.Abort()), true
+	}
+	return errors.Join(cause, target.Abort()), false
+}
+
+// abort removes the output, whoever is working at it.
+func (w *work) abort() error {
+	w.mu.Lock()
+	target := w.mu.target
+	w.mu.over = true
+	w.mu.Unlock()
+	if target == nil {
+		return nil
+	}
+	return target.Abort()
+}
+
+// plannedAgain is a split of a plan that was dropped after the job had been
+// submitted; the first that is read plans the input once more.
+type plannedAgain struct {
+	job   *jobRun
+	index int
+	bytes int64
+}
+
+// StoredBytes is the length of the split.
+func (s plannedAgain) StoredBytes() int64 { return s.bytes }
+
+// Again is the same split.
+func (s plannedAgain) Again() (source.Source, error) { return s, nil }
+
+// Open plans and reads.
+func (s plannedAgain) Open(mem source.Memory) (source.Blocks, error) {
+	plan, err := s.job.planAgain()
+	if err != nil {
+		return nil, err
+	}
+	return source.File{Plan: plan, Split: &plan.Splits[s.index], Skipped: s.job.skippedBinary}.Open(mem)
+}
+
+// planAgain is the job's plan; it is made anew where it was dropped.
+func (j *jobRun) planAgain() (*input.Plan, error) {
+	j.planning.Lock()
+	defer j.planning.Unlock()
+	if j.plan != nil {
+		return j.plan, nil
+	}
+	plan, err := j.work.newPlan(j.work.job.Inputs)
+	if err == nil && (len(plan.Splits) != len(j.sources) || len(plan.Streams) > 0) {
+		err = errors.New("the input has changed since the job was submitted")
+	}
+	if err != nil {
+		return nil, source.Input(err)
+	}
+	j.plan = plan
+	return plan, nil
+}
