@@ -76,7 +76,7 @@ func (d *driver) start(s *slots.Start) {
 		if j.placed && s.Locality < slots.LevelTracker {
 			took = scaled(int64(took), int64(d.o.RemotePenalty), int64(slots.One))
 		}
-		d.agenda.push(later(d.now, took), endAttempt, int32(s.Slot), r.gen)
+		d.push(later(d.now, took), endAttempt, int32(s.Slot), r.gen)
 		return
 	}
 	r.stage = copies
@@ -110,7 +110,7 @@ func (d *driver) finishCopy(j *jobRun, id slots.SlotID) {
 		if r.started == d.now {
 			d.tellPhase(id, slots.PhaseCopy)
 		}
-		d.agenda.push(at, endCopy, int32(id), r.gen)
+		d.push(at, endCopy, int32(id), r.gen)
 		return
 	}
 	d.copied(id)
@@ -122,7 +122,7 @@ func (d *driver) copied(id slots.SlotID) {
 	d.unlink(&d.jobs[d.fileJob[r.attempt.Job]].copying, id)
 	r.stage = works
 	d.tellPhase(id, slots.PhaseReduce)
-	d.agenda.push(later(d.now, d.takes(r)), endAttempt, int32(id), r.gen)
+	d.push(later(d.now, d.takes(r)), endAttempt, int32(id), r.gen)
 }
 
 // end: an attempt has come to its end, well or not.

@@ -11,7 +11,7 @@ import (
 // scale is the large run: 1,000 jobs of 900 maps and 100 reduces in 100
 // pools, arriving over half an hour, on 1,000 trackers of 8 map and 2 reduce
 // slots; replicas 0 gives inputs no place.
-func scale(b testing.TB, replicas int) *workload.File {
+func scale(b tester, replicas int) *workload.File {
 	lines := []string{"cluster: {trackers: 1000, map_slots: 8, reduce_slots: 2, net: 125MB}"}
 	if replicas > 0 {
 		lines = append(lines, fmt.Sprintf("locality: {replicas: %d}", replicas))

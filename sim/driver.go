@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"mrlocal/internal/invariant"
 	"mrlocal/slots"
 	"mrlocal/slots/setup"
 	"mrlocal/workload"
@@ -31,7 +32,7 @@ type driver struct {
 	faultsLeft   int
 	trackersLost int
 	quiet        int // trackers that are there and do not beat
-	coming       int // submissions and faults on the agenda
+	coming       int // what is on the agenda besides beats and wake-ups
 
 	wakeAt    time.Duration     // of the wake-up on the agenda; negative: none
 	woken     bool              // a wake-up is due at this instant
@@ -105,9 +106,8 @@ func (d *driver) newJob(i int, c *slots.Config) jobRun {
 
 // plan puts on the agenda what the file says will happen, in its order.
 func (d *driver) plan() {
-	d.coming = len(d.jobs)
 	for i := range d.jobs {
-		d.agenda.push(d.file.Jobs[i].Submit, submitJob, int32(i), 0)
+		d.push(d.file.Jobs[i].Submit, submitJob, int32(i), 0)
 	}
 	for i, x := range d.file.Faults {
 		if x.Tracker < 0 && !x.Lost {
@@ -121,9 +121,15 @@ func (d *driver) plan() {
 			continue
 		}
 		d.faultsLeft++
-		d.coming++
-		d.agenda.push(x.At, strike, int32(i), 0)
+		d.push(x.At, strike, int32(i), 0)
 	}
+}
+
+// push puts on the agenda what happens by itself, unlike beats and wake-ups: when
+// nothing of it is left, only a policy can make a run go on.
+func (d *driver) push(at time.Duration, w what, id int32, gen uint32) {
+	d.coming++
+	d.agenda.push(at, w, id, gen)
 }
 
 // due: the submit time of a job of the file has come.
@@ -151,7 +157,7 @@ func (d *driver) submit(i int32) {
 			d.ledger.Abort(d.now, j.id)
 			d.o.Note(fmt.Sprintf("job %s does not start: %s", j.spec.Name, d.blamed(j)))
 		}
-		ready = d.ended(ready, i)
+		ready = d.book(ready, i)
 	}
 	d.startBeats()
 }
@@ -164,32 +170,23 @@ func (d *driver) blamed(j *jobRun) string {
 	return fmt.Sprintf("it comes after job %s, which %s", b.spec.Name, did)
 }
 
-// settle follows every fact about job i of the file: jobs may have ended.
+// settle follows every fact about job i of the file: it may have ended, so that
+// others may be submitted.
 func (d *driver) settle(i int32) {
 	if d.ledger.Active() == d.active {
 		return
 	}
-	for _, next := range d.ended(nil, i) {
+	for _, next := range d.book(nil, i) {
 		d.submit(next)
 	}
+	invariant.Check(d.ledger.Active() == d.active, "sim: %d jobs are active, not %d", d.ledger.Active(), d.active)
 }
 
-// ended books the jobs that have ended and appends those that may be submitted
-// now: job i, as a rule; where that does not explain it (the end of one job lets
-// in another that has nothing to do), all are looked at.
-func (d *driver) ended(ready []int32, i int32) []int32 {
-	ready = d.book(ready, i)
-	if d.ledger.Active() != d.active {
-		for other := range d.jobs {
-			ready = d.book(ready, int32(other))
-		}
-	}
-	return ready
-}
-
+// book books the end of job i, if it has ended, and appends the jobs that only
+// waited for it.
 func (d *driver) book(ready []int32, i int32) []int32 {
 	j := &d.jobs[i]
-	if j.id < 0 || j.ended || d.ledger.JobState(j.id) == slots.Running {
+	if j.ended || d.ledger.JobState(j.id) == slots.Running {
 		return ready
 	}
 	j.ended = true
@@ -248,9 +245,6 @@ func (d *driver) lose(t slots.TrackerID) {
 		if j := &d.jobs[i]; !j.ended && j.spec.Reduces > 0 {
 			d.dropped(j, func(a *available) bool { return a.tracker == t })
 		}
-	}
-	if len(d.fileJob) > 0 {
-		d.settle(d.fileJob[0])
 	}
 }
 

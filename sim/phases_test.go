@@ -7,15 +7,7 @@ import (
 
 	"mrlocal/sim"
 	"mrlocal/trace"
-	"mrlocal/workload"
 )
-
-// fig5 is SPEC 8.1's workload of two pools on 90 map and 18 reduce slots.
-func fig5(t testing.TB) *workload.File {
-	return parse(t, "cluster: {trackers: 1, map_slots: 90, reduce_slots: 18}", "jobs:",
-		"  - {name: J1, pool: pool1, maps: 80, reduces: 120, map_time: {uniform: [25s, 35s]}, reduce_time: {uniform: [15s, 25s]}}",
-		"  - {name: J2, pool: pool2, maps: 380, reduces: 60, map_time: {uniform: [25s, 35s]}, reduce_time: {uniform: [15s, 25s]}}")
-}
 
 // counts are the running maps and reduces of each of two jobs in one step.
 type counts struct{ maps, reduces [2]int }
@@ -72,7 +64,7 @@ func near(got, want int) bool { return got >= want-2 && got <= want+2 }
 // 90 maps of pool 2 and 18 reduces of pool 1 (each phase has its own slots)
 // until maps run out, and PD 54 maps and 54 reduces (each pool has its half).
 func TestPhasesOfTwoPools(t *testing.T) {
-	f := fig5(t)
+	f := shipped(t, "fig5.yaml")
 	for _, c := range []struct {
 		policy          string
 		maps2, reduces1 int // the second plateau
@@ -108,6 +100,5 @@ func TestPhasesOfTwoPools(t *testing.T) {
 		if ends+1 >= len(steps) || !c.after(steps[ends+1]) {
 			t.Errorf("%s: step %d does not go on as in the paper:%s", c.policy, ends+1, text)
 		}
-		t.Log(c.policy, text)
 	}
 }

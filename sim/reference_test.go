@@ -10,6 +10,7 @@ import (
 	"mrlocal/sim"
 	"mrlocal/slots"
 	"mrlocal/slots/policy"
+	"mrlocal/workload"
 )
 
 // TestMakespanOfOneJobIsThePapersFormula is D14 under every policy:
@@ -24,7 +25,7 @@ func TestMakespanOfOneJobIsThePapersFormula(t *testing.T) {
 		if sm%3 == 0 && sr%3 == 0 && draw("trackers", 0, 1) == 1 {
 			trackers = 3 // the formula knows the cluster's slots only
 		}
-		f := parse(t, fmt.Sprintf("cluster: {trackers: %d, map_slots: %d, reduce_slots: %d}", trackers, sm/trackers, sr/trackers),
+		f := parse(rt, fmt.Sprintf("cluster: {trackers: %d, map_slots: %d, reduce_slots: %d}", trackers, sm/trackers, sr/trackers),
 			"jobs:", fmt.Sprintf("  - {name: J, maps: %d, reduces: %d, map_time: %dms, reduce_time: %dms}", nm, nr, tm, tr))
 		waves := func(n, s int) int { return (n + s - 1) / s }
 		typed := waves(nm, sm)*tm + waves(nr, sr)*tr
@@ -34,7 +35,7 @@ func TestMakespanOfOneJobIsThePapersFormula(t *testing.T) {
 			if name == "fifo" || name == "fair" {
 				want = typed
 			}
-			if got := seconds(run(t, f, sim.Options{Policy: named(t, name)})); got != (time.Duration(want) * time.Millisecond).Seconds() {
+			if got := seconds(run(rt, f, sim.Options{Policy: named(rt, name)})); got != (time.Duration(want) * time.Millisecond).Seconds() {
 				rt.Fatalf("%s: %v s, want %d ms", name, got, want)
 			}
 		}
@@ -48,15 +49,15 @@ func TestWaves(t *testing.T) {
 		{2, 2, 2, 1}, {4, 12, 3, 2}, {6, 7, 5, 2}, {8, 6, 6, 1}, {6, 12, 5, 2}, {1, 1, 1, 1}, {2, 6, 2, 1}, {3, 5, 3, 1}, {4, 3, 3, 1}, {1, 3, 1, 1},
 		{6, 4, 5, 1}, {6, 12, 5, 2}, {4, 5, 3, 1}, {2, 2, 2, 1}, {1, 4, 1, 1}, {1, 2, 1, 1}, {1, 3, 1, 1}, {2, 4, 2, 1}, {2, 3, 2, 1}, {1, 1, 1, 1},
 	}
-	for i, row := range tableI {
-		f := parse(t, "cluster: {trackers: 1, map_slots: 90, reduce_slots: 18}", "jobs:",
-			fmt.Sprintf("  - {name: J, maps: %d, reduces: %d, map_time: 1000s, reduce_time: 1s}", row[1], row[2]))
+	for i, wants := range want {
+		f := paperJobs(t, time.Second, i+1)
+		f.Jobs[0].MapTime = workload.Constant(1000 * time.Second)
 		for _, name := range policies() {
-			w := want[i][2:]
+			w := wants[2:]
 			if name == "fifo" || name == "fair" {
-				w = want[i][:2]
+				w = wants[:2]
 			}
-			if got := seconds(run(t, f, sim.Options{Policy: named(t, name)})); got != float64(1000*w[0]+w[1]) {
+			if got := seconds(run(t, f, aggregate(named(t, name), 90, 18))); got != float64(1000*w[0]+w[1]) {
 				t.Errorf("J%d under %s: %v s, want %d and %d waves", i+1, name, got, w[0], w[1])
 			}
 		}
@@ -72,12 +73,12 @@ func TestOneJobOfTheReferenceTable(t *testing.T) {
 		3: {"fair": {190, 260, 400}, "dhfs": {120, 140, 180}},
 	} {
 		for i, reduceTime := range []time.Duration{10 * time.Second, 20 * time.Second, 40 * time.Second} {
-			f := paperJobs(t, 90, 18, reduceTime, job)
-			if got := seconds(run(t, f, sim.Options{Policy: named(t, "fair")})); got != want["fair"][i] {
+			f := paperJobs(t, reduceTime, job)
+			if got := seconds(run(t, f, aggregate(named(t, "fair"), 90, 18))); got != want["fair"][i] {
 				t.Errorf("J%d under fair, reduces of %v: %v s, want %v s", job, reduceTime, got, want["fair"][i])
 			}
 			for _, name := range both() {
-				if got := seconds(run(t, f, sim.Options{Policy: named(t, name)})); got != want["dhfs"][i] {
+				if got := seconds(run(t, f, aggregate(named(t, name), 90, 18))); got != want["dhfs"][i] {
 					t.Errorf("J%d under %s, reduces of %v: %v s, want %v s", job, name, reduceTime, got, want["dhfs"][i])
 				}
 			}
@@ -87,7 +88,7 @@ func TestOneJobOfTheReferenceTable(t *testing.T) {
 
 // TestFiveJobsOfTheReferenceTable is SPEC 8.1's row J1 to J5, and D22.
 func TestFiveJobsOfTheReferenceTable(t *testing.T) {
-	f := paperJobs(t, 90, 18, 20*time.Second, upTo(5)...)
+	f := paperJobs(t, 20*time.Second, upTo(5)...)
 	for _, c := range []struct {
 		policy            string
 		seconds           float64
@@ -101,7 +102,7 @@ func TestFiveJobsOfTheReferenceTable(t *testing.T) {
 		if c.policy == "pd-dhfs" && len(both()) < 2 {
 			continue
 		}
-		r := run(t, f, sim.Options{Policy: named(t, c.policy)})
+		r := run(t, f, aggregate(named(t, c.policy), 90, 18))
 		if seconds(r) != c.seconds || r.Moves != c.moves || r.Utilisation < c.leastUse || r.Utilisation > c.mostUse {
 			t.Errorf("%s: %v s, %d moves, utilisation %.3f; want %v s, %d, %v to %v",
 				c.policy, seconds(r), r.Moves, r.Utilisation, c.seconds, c.moves, c.leastUse, c.mostUse)
@@ -118,9 +119,9 @@ func TestPoolDependentMovesAtLeastAsMuch(t *testing.T) {
 	}
 	for _, jobs := range [][]int{{1}, {2}, {3}, upTo(5), upTo(10), upTo(20)} {
 		for _, reduceTime := range []time.Duration{10 * time.Second, 20 * time.Second, 40 * time.Second} {
-			f := paperJobs(t, 90, 18, reduceTime, jobs...)
-			pi := run(t, f, sim.Options{Policy: named(t, "pi-dhfs")})
-			pd := run(t, f, sim.Options{Policy: named(t, "pd-dhfs")})
+			f := paperJobs(t, reduceTime, jobs...)
+			pi := run(t, f, aggregate(named(t, "pi-dhfs"), 90, 18))
+			pd := run(t, f, aggregate(named(t, "pd-dhfs"), 90, 18))
 			if pd.Moves < pi.Moves || len(jobs) >= 5 && reduceTime == 20*time.Second && pd.Moves == pi.Moves || len(jobs) == 1 && pd.Moves != pi.Moves {
 				t.Errorf("%d jobs, reduces of %v: pi-dhfs moves %d times, pd-dhfs %d times", len(jobs), reduceTime, pi.Moves, pd.Moves)
 			}
@@ -133,13 +134,13 @@ func TestPoolDependentMovesAtLeastAsMuch(t *testing.T) {
 func TestUtilisationOfManyJobs(t *testing.T) {
 	for _, n := range []int{5, 10, 20} {
 		for _, reduceTime := range []time.Duration{10 * time.Second, 20 * time.Second, 40 * time.Second} {
-			f := paperJobs(t, 90, 18, reduceTime, upTo(n)...)
-			fair := run(t, f, sim.Options{Policy: named(t, "fair")})
+			f := paperJobs(t, reduceTime, upTo(n)...)
+			fair := run(t, f, aggregate(named(t, "fair"), 90, 18))
 			if u := fair.Utilisation; u < .355 || u > .765 {
 				t.Errorf("%d jobs, reduces of %v, fair: %.3f", n, reduceTime, u)
 			}
 			for _, name := range both() {
-				r := run(t, f, sim.Options{Policy: named(t, name)})
+				r := run(t, f, aggregate(named(t, name), 90, 18))
 				if u := r.Utilisation; u < .945 || u > .9975 {
 					t.Errorf("%d jobs, reduces of %v, %s: %.3f", n, reduceTime, name, u)
 				}
@@ -154,10 +155,10 @@ func TestUtilisationOfManyJobs(t *testing.T) {
 // TestSlotConfigurationsMatterToTypedSlotsOnly is D19: J1 to J5 over every
 // division of 108 slots from 54/54 to 102/6.
 func TestSlotConfigurationsMatterToTypedSlotsOnly(t *testing.T) {
+	f := paperJobs(t, 20*time.Second, upTo(5)...)
 	var least, most float64
 	for reduces := 54; reduces >= 6; reduces -= 6 {
-		f := paperJobs(t, 108-reduces, reduces, 20*time.Second, upTo(5)...)
-		fair := seconds(run(t, f, sim.Options{Policy: named(t, "fair")}))
+		fair := seconds(run(t, f, aggregate(named(t, "fair"), 108-reduces, reduces)))
 		if want := map[int]float64{54: 860, 18: 1020}[reduces]; want > 0 && fair != want {
 			t.Errorf("fair on %d/%d: %v s, want %v s", 108-reduces, reduces, fair, want)
 		}
@@ -166,7 +167,7 @@ func TestSlotConfigurationsMatterToTypedSlotsOnly(t *testing.T) {
 		}
 		most = max(most, fair)
 		for _, name := range both() {
-			if got := seconds(run(t, f, sim.Options{Policy: named(t, name)})); got != 520 {
+			if got := seconds(run(t, f, aggregate(named(t, name), 108-reduces, reduces))); got != 520 {
 				t.Errorf("%s on %d/%d: %v s, want 520 s", name, 108-reduces, reduces, got)
 			}
 		}
@@ -179,7 +180,7 @@ func TestSlotConfigurationsMatterToTypedSlotsOnly(t *testing.T) {
 // TestBorrowPercentages is Fig 6 (SPEC 7.1 N3 and 8.1): a sort of 320 maps of
 // 160 s and 200 reduces of 20 s, so that t_R/t_M is .125.
 func TestBorrowPercentages(t *testing.T) {
-	f := parse(t, "cluster: {trackers: 1, map_slots: 90, reduce_slots: 18}", "jobs:", "  - {name: sort, maps: 320, reduces: 200, map_time: 160s, reduce_time: 20s}")
+	f := shipped(t, "fig6.yaml")
 	for name, c := range map[string]struct {
 		options func(p slots.PPM) policy.Options
 		want    [11]float64
@@ -202,9 +203,9 @@ func TestBorrowPercentages(t *testing.T) {
 // only late starts hurt; with lent slots an early start costs maps their slots
 // and a late one its overlap.
 func TestSlowstartUnderL1(t *testing.T) {
-	slowstarts := []string{"0.05", "0.2", "0.4", "0.5", "0.6", "0.7", "0.8", "0.9", "1"}
+	slowstarts := []slots.PPM{50_000, 200_000, 400_000, 500_000, 600_000, 700_000, 800_000, 900_000, slots.One}
 	for _, row := range []struct {
-		copySeconds int
+		copySeconds int64
 		lent, typed [9]float64
 	}{
 		{20, [9]float64{591, 561, 501, 471, 441, 411, 381, 351, 340}, [9]float64{621, 621, 621, 621, 621, 621, 621, 621, 640}},
@@ -212,12 +213,11 @@ func TestSlowstartUnderL1(t *testing.T) {
 		{120, [9]float64{596, 566, 506, 476, 446, 416, 386, 410, 440}, [9]float64{626, 626, 626, 626, 626, 626, 626, 680, 740}},
 	} {
 		for i, slowstart := range slowstarts {
-			// 80 maps, 4 reduces, 1 MB a second: 50 kB a map are 1 s of copying.
-			f := parse(t, "cluster: {trackers: 1, map_slots: 4, reduce_slots: 4, net: 1MB}", fmt.Sprintf("defaults: {slowstart: %s}", slowstart), "jobs:",
-				fmt.Sprintf("  - {name: J, maps: 80, reduces: 4, map_time: 30s, reduce_time: 20s, map_output: %dkB}", 50*row.copySeconds))
+			f := shipped(t, "slowstart.yaml") // 20 s of copying
+			f.Jobs[0].MapOutputBytes = f.Jobs[0].MapOutputBytes / 20 * row.copySeconds
 			for name, want := range map[string]float64{"fair": row.typed[i], "pi-dhfs": row.lent[i]} {
-				if got := seconds(run(t, f, sim.Options{Policy: named(t, name), Cost: "l1"})); got != want {
-					t.Errorf("copying %d s, slowstart %s, %s: %v s, want %v s", row.copySeconds, slowstart, name, got, want)
+				if got := seconds(run(t, f, sim.Options{Policy: named(t, name), Cost: "l1", Slowstart: &slowstart})); got != want {
+					t.Errorf("copying %d s, slowstart %v, %s: %v s, want %v s", row.copySeconds, slowstart, name, got, want)
 				}
 			}
 		}

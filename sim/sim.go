@@ -76,6 +76,7 @@ func (d *driver) report() *report.Report {
 	for id, i := range d.fileJob {
 		j := &d.jobs[i]
 		r.Describe(slots.JobID(id), &j.spec)
+		r.Jobs[id].Counters.DataLocalMaps = d.ledger.JobCounts(slots.JobID(id), slots.Map).Local
 		if j.blame >= 0 {
 			r.Jobs[id].Error = d.blamed(j)
 		} else if a, failed := d.ledger.FailedBy(slots.JobID(id)); failed {
@@ -187,7 +188,11 @@ func (d *driver) obey(o *slots.Orders) (again bool) {
 // happen tells the Ledger what a happening means.
 // hot: once or twice an attempt.
 func (d *driver) happen(h happening) {
-	switch h.what() {
+	w := h.what()
+	if w != beat && w != wakePolicy {
+		d.coming--
+	}
+	switch w {
 	case endAttempt:
 		if d.slots[h.id].gen == h.gen {
 			d.end(slots.SlotID(h.id))
@@ -197,10 +202,8 @@ func (d *driver) happen(h happening) {
 			d.copied(slots.SlotID(h.id))
 		}
 	case submitJob:
-		d.coming--
 		d.due(h.id)
 	case strike:
-		d.coming--
 		d.strike(&d.file.Faults[h.id])
 	case beat:
 		d.beats = append(d.beats, slots.TrackerID(h.id))
@@ -212,9 +215,10 @@ func (d *driver) happen(h happening) {
 	}
 }
 
-// idleStep counts a step that may bring nothing; obey and tell reset it.
+// idleStep counts a step that may bring nothing; it counts from the last one
+// with something started or something left to happen.
 func (d *driver) idleStep() {
-	if d.live > 0 || d.coming > 0 {
+	if d.coming > 0 {
 		d.idle = 0
 		return
 	}

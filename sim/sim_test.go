@@ -3,9 +3,7 @@ package sim_test
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"strings"
-	"testing"
 	"time"
 
 	"mrlocal/report"
@@ -16,13 +14,20 @@ import (
 	"mrlocal/workload"
 )
 
+// tester is what a testing.T and a rapid.T have in common.
+type tester interface {
+	Helper()
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+}
+
 // named is a policy that may borrow everything.
-func named(t testing.TB, name string) slots.Policy {
+func named(t tester, name string) slots.Policy {
 	t.Helper()
 	return with(t, name, policy.Options{BorrowMap: slots.One, BorrowReduce: slots.One})
 }
 
-func with(t testing.TB, name string, o policy.Options) slots.Policy {
+func with(t tester, name string, o policy.Options) slots.Policy {
 	t.Helper()
 	p, err := policy.New(name, o)
 	if err != nil {
@@ -53,7 +58,7 @@ func both() (names []string) {
 }
 
 // parse reads a workload given line by line.
-func parse(t testing.TB, lines ...string) *workload.File {
+func parse(t tester, lines ...string) *workload.File {
 	t.Helper()
 	f, err := workload.Parse("test.yaml", []byte(strings.Join(lines, "\n")+"\n"))
 	if err != nil {
@@ -63,7 +68,7 @@ func parse(t testing.TB, lines ...string) *workload.File {
 }
 
 // run simulates f and must succeed.
-func run(t testing.TB, f *workload.File, o sim.Options) *report.Report {
+func run(t tester, f *workload.File, o sim.Options) *report.Report {
 	t.Helper()
 	r, err := sim.Run(context.Background(), f, o)
 	if err != nil {
@@ -74,7 +79,7 @@ func run(t testing.TB, f *workload.File, o sim.Options) *report.Report {
 
 // recorded is run with all its events, and with its event file, which must be
 // replayable.
-func recorded(t testing.TB, f *workload.File, o sim.Options) (*report.Report, []trace.Event, []byte) {
+func recorded(t tester, f *workload.File, o sim.Options) (*report.Report, []trace.Event, []byte) {
 	t.Helper()
 	var file bytes.Buffer
 	log := &trace.Log{}
@@ -91,7 +96,7 @@ func recorded(t testing.TB, f *workload.File, o sim.Options) (*report.Report, []
 func seconds(r *report.Report) float64 { return r.MakespanSeconds }
 
 // job is the report of a job.
-func job(t testing.TB, r *report.Report, name string) *report.Job {
+func job(t tester, r *report.Report, name string) *report.Job {
 	t.Helper()
 	for i := range r.Jobs {
 		if r.Jobs[i].Name == name {
@@ -102,24 +107,33 @@ func job(t testing.TB, r *report.Report, name string) *report.Job {
 	return nil
 }
 
-// tableI is Table I of seed 000: block size in MB, maps, reduces.
-var tableI = [20][3]int{
-	{64, 160, 30}, {64, 320, 200}, {64, 480, 120}, {64, 640, 100}, {64, 480, 200},
-	{128, 80, 15}, {128, 160, 100}, {128, 240, 80}, {128, 320, 50}, {128, 80, 40},
-	{64, 480, 60}, {64, 480, 200}, {64, 320, 80}, {128, 160, 30}, {128, 80, 60},
-	{256, 40, 20}, {256, 80, 40}, {256, 120, 60}, {256, 160, 40}, {256, 40, 10},
+// shipped is a workload that comes with mrlocal.
+func shipped(t tester, name string) *workload.File {
+	t.Helper()
+	f, err := workload.Load("../bench/workloads/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
 }
 
-// paperJobs is RefSim-0's workload of SPEC 8.1: all jobs at 0, a pool a job,
-// maps of 20 s per 64 MB, on one aggregate tracker.
-func paperJobs(t testing.TB, mapSlots, reduceSlots int, reduceTime time.Duration, jobs ...int) *workload.File {
+// paperJobs are jobs of Table I of seed 000, counted from 1.
+func paperJobs(t tester, reduceTime time.Duration, numbers ...int) *workload.File {
 	t.Helper()
-	lines := []string{fmt.Sprintf("cluster: {trackers: 1, map_slots: %d, reduce_slots: %d}", mapSlots, reduceSlots), "jobs:"}
-	for _, i := range jobs {
-		row := tableI[i-1]
-		lines = append(lines, fmt.Sprintf("  - {name: J%02d, maps: %d, reduces: %d, map_time: %ds, reduce_time: %v}", i, row[1], row[2], 20*row[0]/64, reduceTime))
+	f := shipped(t, "table1.yaml")
+	var jobs []workload.Job
+	for _, n := range numbers {
+		j := f.Jobs[n-1]
+		j.ReduceTime = workload.Constant(reduceTime)
+		jobs = append(jobs, j)
 	}
-	return parse(t, lines...)
+	f.Jobs = jobs
+	return f
+}
+
+// aggregate is RefSim-0's cluster (SPEC 8.1): one tracker.
+func aggregate(p slots.Policy, mapSlots, reduceSlots int) sim.Options {
+	return sim.Options{Policy: p, Trackers: 1, MapSlots: mapSlots, ReduceSlots: reduceSlots}
 }
 
 // upTo are the numbers 1 to n.
