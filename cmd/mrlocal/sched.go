@@ -70,7 +70,10 @@ func (r *reader) scheduling() scheduling {
 }
 
 func (r *reader) policyOptions() policy.Options {
-	return policy.Options{BorrowMap: r.shareOr("borrow-map", slots.One), BorrowReduce: r.shareOr("borrow-reduce", slots.One)}
+	return policy.Options{
+		BorrowMap: r.shareOr("borrow-map", slots.One), BorrowReduce: r.shareOr("borrow-reduce", slots.One),
+		LocalityDelay: r.time("locality-delay", true),
+	}
 }
 
 func (r *reader) shareOr(flag string, otherwise slots.PPM) slots.PPM {
