@@ -1,0 +1,88 @@
+package bench
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"mrlocal/engine"
+)
+
+// BenchmarkSchedulers is the seeds' point on a real machine: with one map and
+// one reduce slot, what does it gain to lend slots? A single job, and five
+// jobs at once, under each policy in turn; medians of their makespans. fifo
+// and fair keep slots typed. With -judge it fails where a gain is missing.
+func BenchmarkSchedulers(b *testing.B) {
+	for _, c := range []struct {
+		name string
+		jobs []source
+		gain float64 // of makespans, fair / dhfs: the least
+	}{
+		{"wordcount", []source{words()}, 1.4},
+		{"mix", mix(), 1.0},
+	} {
+		b.Run("job="+c.name, func(b *testing.B) {
+			paths := makeInputs(b, c.jobs)
+			b.SetBytes(*sizeBytes * int64(len(c.jobs)))
+			for b.Loop() {
+				runs := inTurn(b, c.jobs, paths)
+				fair := median(runs["fair"], makespan)
+				for _, sched := range schedulers() {
+					b.ReportMetric(median(runs[sched], makespan), sched+"-s")
+				}
+				b.ReportMetric(median(runs["fair"], mapPhase)/median(runs["pi-dhfs"], mapPhase), "map-phase-fair/pi-dhfs")
+				b.ReportMetric(median(runs["fifo"], makespan)/fair, "fifo/fair")
+				for _, sched := range []string{"pi-dhfs", "pd-dhfs"} {
+					gain := fair / median(runs[sched], makespan)
+					b.ReportMetric(gain, "fair/"+sched)
+					if *judge && gain < c.gain {
+						b.Errorf("%s: %s is %.2f times as fast as fair, less than %.2f", c.name, sched, gain, c.gain)
+					}
+				}
+				if slow := fair / median(runs["fifo"], makespan); *judge && slow > noise {
+					b.Errorf("%s: fair takes %.2f times as long as fifo on the same slots", c.name, slow)
+				}
+			}
+		})
+	}
+}
+
+// noise is how far medians of the same work lie apart on a busy machine.
+const noise = 1.15
+
+func schedulers() []string { return []string{"fifo", "fair", "pi-dhfs", "pd-dhfs"} }
+
+// inTurn runs the jobs under each policy, one after the other, several times,
+// so that a drift of the machine's speed touches all alike.
+func inTurn(b *testing.B, all []source, paths []string) map[string][]*engine.Report {
+	b.Helper()
+	runs := map[string][]*engine.Report{}
+	for range *rounds {
+		for _, sched := range schedulers() {
+			runs[sched] = append(runs[sched], runReal(b, all, paths, sched, 1, 1))
+		}
+	}
+	if *rounds < 1 {
+		b.Fatal(fmt.Errorf("-rounds %d", *rounds))
+	}
+	return runs
+}
+
+func makespan(r *engine.Report) float64 { return r.MakespanSeconds }
+
+// mapPhase is from the first job's start to the end of the last map.
+func mapPhase(r *engine.Report) (seconds float64) {
+	for _, j := range r.Jobs {
+		seconds = max(seconds, j.MapsDoneS-r.Jobs[0].StartS)
+	}
+	return seconds
+}
+
+func median(runs []*engine.Report, of func(*engine.Report) float64) float64 {
+	var all []float64
+	for _, r := range runs {
+		all = append(all, of(r))
+	}
+	slices.Sort(all)
+	return all[len(all)/2]
+}

@@ -1,0 +1,84 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"mrlocal/engine"
+	"mrlocal/report"
+	"mrlocal/sim"
+	"mrlocal/slots/policy"
+	"mrlocal/workload"
+)
+
+// slotCounts is one slot configuration.
+type slotCounts struct{ maps, reduces int }
+
+// BenchmarkSlots sweeps slot configurations for real: each job, and the mix of
+// five, under each policy. Output is for benchstat, which compares policies
+// (-col /sched) or configurations (-col /map,/reduce).
+func BenchmarkSlots(b *testing.B) {
+	for _, c := range []struct {
+		name string
+		jobs []source
+	}{
+		{"wordcount", []source{words()}}, {"sort", []source{records()}}, {"grep", []source{matches()}}, {"mix", mix()},
+	} {
+		paths := makeInputs(b, c.jobs)
+		sweep(b, c.name, []slotCounts{{1, 1}, {2, 1}, {1, 2}, {3, 1}}, func(b *testing.B, sched string, n slotCounts) *report.Report {
+			b.SetBytes(*sizeBytes * int64(len(c.jobs)))
+			return runReal(b, c.jobs, paths, sched, n.maps, n.reduces)
+		})
+	}
+}
+
+// BenchmarkSlotsSimulated is the same in virtual time, with jobs of Table I of
+// seed 000 on its cluster's 108 slots: the times are those of the simulated
+// cluster (makespan-s), and of the simulator (ns/op).
+func BenchmarkSlotsSimulated(b *testing.B) {
+	file, err := workload.Load("workloads/table1-5.yaml")
+	if err != nil {
+		b.Fatal(err)
+	}
+	all := file.Jobs
+	for _, c := range []struct {
+		name string
+		jobs []workload.Job
+	}{
+		{"wordcount", all[:1]}, {"sort", all[1:2]}, {"grep", all[2:3]}, {"mix", all},
+	} {
+		sweep(b, c.name, []slotCounts{{54, 54}, {72, 36}, {90, 18}, {102, 6}}, func(b *testing.B, sched string, n slotCounts) *report.Report {
+			f := *file
+			f.Jobs = c.jobs
+			r, err := sim.Run(context.Background(), &f, sim.Options{Policy: newPolicy(b, sched), Trackers: 1, MapSlots: n.maps, ReduceSlots: n.reduces})
+			if err != nil {
+				b.Fatal(err)
+			}
+			return r
+		})
+	}
+}
+
+// sweep runs one benchmark for each policy and configuration.
+func sweep(b *testing.B, job string, counts []slotCounts, run func(b *testing.B, sched string, n slotCounts) *engine.Report) {
+	for _, info := range policy.All() {
+		for _, n := range counts {
+			b.Run(fmt.Sprintf("job=%s/sched=%s/map=%d/reduce=%d", job, info.Name, n.maps, n.reduces), func(b *testing.B) {
+				var makespan, utilisation, lent float64
+				loops := 0
+				for b.Loop() {
+					r := run(b, info.Name, n)
+					makespan += r.MakespanSeconds
+					utilisation += r.Utilisation
+					lent += r.LentSlotSeconds
+					loops++
+				}
+				per := float64(loops)
+				b.ReportMetric(makespan/per, "makespan-s")
+				b.ReportMetric(utilisation/per, "utilisation")
+				b.ReportMetric(lent/per, "lent-slot-s")
+			})
+		}
+	}
+}
