@@ -2,6 +2,7 @@ package policy_test
 
 import (
 	"testing"
+	"time"
 
 	"mrlocal/slots"
 	"mrlocal/slots/policy"
@@ -21,6 +22,16 @@ func TestEveryPolicyPassesTheSuite(t *testing.T) {
 			policytest.Run(t, func() slots.Policy {
 				return mustNew(t, info.Name, policy.Options{BorrowMap: slots.One, BorrowReduce: slots.One})
 			}, claims[info.Name])
+		})
+	}
+	for name, claims := range map[string]policytest.Claims{
+		"fair": {}, "pi-dhfs": {}, // a wait for a local slot leaves one idle
+		"pd-dhfs": {Idle: policytest.AnyIdle}, // NON_LOCAL_MAP does not
+	} {
+		t.Run(name+" with a locality delay", func(t *testing.T) {
+			policytest.Run(t, func() slots.Policy {
+				return mustNew(t, name, policy.Options{BorrowMap: slots.One, BorrowReduce: slots.One, LocalityDelay: 2500 * time.Millisecond})
+			}, claims)
 		})
 	}
 	for _, name := range []string{"pi-dhfs", "pd-dhfs"} {

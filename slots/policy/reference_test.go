@@ -103,6 +103,90 @@ func TestSlotConfigurationsMatterToFairOnly(t *testing.T) {
 	}
 }
 
+// TestPDMovesAtLeastAsMuchAsPI is D22: PD-DHFS moves slots in all four scenarios,
+// PI-DHFS in two.
+func TestPDMovesAtLeastAsMuchAsPI(t *testing.T) {
+	for _, jobs := range []int{1, 3, 5, 10, 20} {
+		var all []int
+		for i := range jobs {
+			all = append(all, i+1)
+		}
+		piTime, pi := refSim(t, "pi-dhfs", whole(), 90, 18, 20*time.Second, all...)
+		pdTime, pd := refSim(t, "pd-dhfs", whole(), 90, 18, 20*time.Second, all...)
+		fair, _ := refSim(t, "fair", whole(), 90, 18, 20*time.Second, all...)
+		if pd < pi || jobs == 1 && pd != pi || jobs > 1 && pd == pi {
+			t.Errorf("J1 to J%d: pd-dhfs moves %d, pi-dhfs %d", jobs, pd, pi)
+		}
+		if piTime >= fair || pdTime >= fair {
+			t.Errorf("J1 to J%d: fair %v, pi-dhfs %v, pd-dhfs %v", jobs, fair, piTime, pdTime)
+		}
+	}
+}
+
+// between draws times evenly, alike each time.
+func between(seed uint64, least, most time.Duration) func(slots.TaskID) time.Duration {
+	return func(task slots.TaskID) time.Duration {
+		x := (seed<<32 | uint64(uint32(task))) * 0x9e3779b97f4a7c15
+		x = (x ^ x>>29) * 0xbf58476d1ce4e5b9
+		return least + time.Duration((x^x>>32)%uint64(most-least))
+	}
+}
+
+// TestFig5 has the phases of Fig. 5 in their order, with its exact plateaus
+// (SPEC 8.1): both pools have half of all slots for maps; then pi-dhfs gives all
+// map slots to the maps of pool 2 and all reduce slots to the reduces of pool 1,
+// and in the end lends map slots to reduces, while pd-dhfs gives half of all
+// slots to each pool, and then pool 2 what pool 1 leaves.
+func TestFig5(t *testing.T) {
+	s := time.Second
+	jobs := []policytest.Job{
+		{Spec: slots.JobSpec{Name: "pool 1", Maps: 80, MapsSealed: true, Reduces: 120}, MapTime: between(1, 25*s, 35*s), ReduceTime: between(2, 15*s, 25*s)},
+		{Spec: slots.JobSpec{Name: "pool 2", Maps: 380, MapsSealed: true, Reduces: 60}, MapTime: between(3, 25*s, 35*s), ReduceTime: between(4, 15*s, 25*s)},
+	}
+	type counts struct{ maps1, reduces1, maps2, reduces2 int32 }
+	for name, phases := range map[string][]func(c counts) bool{
+		"pi-dhfs": {
+			func(c counts) bool { return c == counts{54, 0, 54, 0} },
+			func(c counts) bool { return c.maps1 < 54 && c.maps2 > 54 && c.reduces1 == 0 },
+			func(c counts) bool { return c == counts{0, 18, 90, 0} },
+			func(c counts) bool { return c.reduces1 > 18 && c.maps2 < 90 && c.maps2 > 0 },
+			func(c counts) bool { return c.reduces2 > 0 },
+		},
+		"pd-dhfs": {
+			func(c counts) bool { return c == counts{54, 0, 54, 0} },
+			func(c counts) bool { return c.maps1 < 54 && c.maps2 > 54 && c.reduces1 == 0 },
+			func(c counts) bool { return c == counts{0, 54, 54, 0} },
+			func(c counts) bool { return c.reduces1 < 54 && c.maps2 > 54 },
+			func(c counts) bool { return c.reduces2 > 0 },
+		},
+	} {
+		phase := 0
+		var seen []counts
+		each := func(_ time.Duration, l *slots.Ledger) error {
+			var c [2][2]int32
+			for id := range c {
+				for k := range c[id] {
+					done, _ := l.JobTasks(slots.JobID(id), slots.Kind(k))
+					c[id][k] = int32(l.JobCounts(slots.JobID(id), slots.Kind(k)).Started) - done
+				}
+			}
+			now := counts{c[0][0], c[0][1], c[1][0], c[1][1]}
+			seen = append(seen, now)
+			if phase < len(phases) && phases[phase](now) {
+				phase++
+			}
+			return nil
+		}
+		c := slots.Config{Slots: policytest.Typed(1, 90, 18), Slowstart: slots.One}
+		if _, err := policytest.Drive(c, mustNew(t, name, whole()), jobs, policytest.Options{Each: each}); err != nil {
+			t.Fatal(err)
+		}
+		if phase < len(phases) {
+			t.Errorf("%s: phase %d never comes: %v", name, phase+1, seen)
+		}
+	}
+}
+
 // TestBorrowPercentages is Fig 6 in RefSim-0 (SPEC 8.1): one sort of 320 maps of
 // 160 s and 200 reduces of 20 s; one percentage varies from 0 to 100 in tens.
 func TestBorrowPercentages(t *testing.T) {
@@ -121,9 +205,11 @@ func TestBorrowPercentages(t *testing.T) {
 				MapTime: policytest.Const(160 * time.Second), ReduceTime: policytest.Const(20 * time.Second),
 			}
 			config := slots.Config{Slots: policytest.Typed(1, 90, 18), Slowstart: slots.One}
-			l, err := policytest.Drive(config, mustNew(t, "pi-dhfs", c.option(slots.PPM(i)*slots.One/10)), []policytest.Job{j}, policytest.Options{})
-			if err != nil || l.Now() != time.Duration(want)*time.Second {
-				t.Errorf("%s: %d %%: %v (%v), want %d s", name, 10*i, l.Now(), err, want)
+			for _, p := range []string{"pi-dhfs", "pd-dhfs", "pi-fifo"} { // alike for a single job
+				l, err := policytest.Drive(config, mustNew(t, p, c.option(slots.PPM(i)*slots.One/10)), []policytest.Job{j}, policytest.Options{})
+				if err != nil || l.Now() != time.Duration(want)*time.Second {
+					t.Errorf("%s under %s: %d %%: %v (%v), want %d s", name, p, 10*i, l.Now(), err, want)
+				}
 			}
 		}
 	}

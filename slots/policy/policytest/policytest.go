@@ -77,6 +77,12 @@ func drawWorkload(t *rapid.T) workload {
 		Pools: []slots.Pool{{Name: "a", Weight: 2 * slots.One, MinMaps: 1, MinReduces: 1}, {Name: "b", FIFO: true}},
 	}}
 	w.config.Slowstart = share.Draw(t, "slowstart")
+	w.config.Replicas, w.config.GroupTrackers = int32(rapid.IntRange(0, 2).Draw(t, "replicas")), int32(rapid.IntRange(0, 2).Draw(t, "group"))
+	w.config.Users = []slots.User{{Name: "ann", MaxRunning: int32(rapid.IntRange(0, 2).Draw(t, "jobs of ann"))}}
+	w.config.Pools[0].MaxRunning = int32(rapid.IntRange(0, 2).Draw(t, "jobs of a"))
+	if rapid.IntRange(0, 3).Draw(t, "preempts") == 0 {
+		w.config.Pools[0].PreemptAfter, w.config.Pools[1].FairPreemptAfter = 2*time.Second, 3*time.Second
+	}
 	second := func(name string, most int) time.Duration {
 		return time.Duration(rapid.IntRange(1, most).Draw(t, name)) * time.Second
 	}
@@ -84,7 +90,7 @@ func drawWorkload(t *rapid.T) workload {
 		maps := int32(rapid.IntRange(0, 20).Draw(t, "maps"))
 		j := Job{
 			Spec: slots.JobSpec{
-				Name: fmt.Sprintf("J%02d", i), Pool: rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "pool"),
+				Name: fmt.Sprintf("J%02d", i), Pool: rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "pool"), User: rapid.SampledFrom([]string{"", "ann"}).Draw(t, "user"),
 				Maps: maps, MapsSealed: true, Reduces: int32(rapid.IntRange(0, 8).Draw(t, "reduces")),
 				Priority: slots.Priority(rapid.IntRange(-2, 2).Draw(t, "priority")),
 			},
