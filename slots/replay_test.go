@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"mrlocal/internal/invariant"
 	"mrlocal/slots"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/policytest"
@@ -35,13 +37,26 @@ func newPolicy(c slots.Config) (slots.Policy, error) {
 	return policy.ForReplay(c)
 }
 
-// record drives a workload with a failure, a lost output and a drop, and
-// returns its event file.
+// names are the policies that runs are replayed under: all that there are, and
+// one that asks to be woken.
+func names() []string {
+	all := []string{"sleepy"}
+	for _, info := range policy.All() {
+		all = append(all, info.Name)
+	}
+	return all
+}
+
+// record drives a workload with everything that is recorded: a failure, a lost
+// output and a drop; jobs whose number of maps is not known, that have a
+// deadline, a place for their input or none, and that wait for a limit of their
+// user's; waits for local slots. It returns its event file.
 func record(t testing.TB, name string) []byte {
 	t.Helper()
 	c := slots.Config{
 		Slots: policytest.Typed(2, 2, 1), Slowstart: slots.One / 2, Seed: 7, PolicyName: name,
 		BorrowMap: slots.One, BorrowReduce: slots.One / 2, Pools: []slots.Pool{{Name: "prod", MinMaps: 2}},
+		Users: []slots.User{{Name: "ann", MaxRunning: 1}}, Replicas: 1, LocalityDelay: 1500 * time.Millisecond,
 	}
 	p, err := newPolicy(c)
 	if err != nil {
@@ -53,17 +68,20 @@ func record(t testing.TB, name string) []byte {
 		}
 		return 0
 	}
+	const s = time.Second
 	jobs := []policytest.Job{
-		{Spec: slots.JobSpec{Name: `a "name"`, Maps: 9, MapsSealed: true, Reduces: 4}, MapTime: policytest.Const(3 * time.Second), ReduceTime: policytest.Const(2 * time.Second), Fail: fail},
-		{Spec: slots.JobSpec{Name: "b", Pool: "prod", Maps: 5, Reduces: 2}, Submit: 4 * time.Second, MapTime: policytest.Const(2 * time.Second), ReduceTime: policytest.Const(time.Second)},
+		{Spec: slots.JobSpec{Name: `a "name"`, Maps: 9, MapsSealed: true, Reduces: 4, Deadline: 40 * s}, MapTime: policytest.Const(3 * s), ReduceTime: policytest.Const(2 * s), Fail: fail},
+		{Spec: slots.JobSpec{Name: "b", Pool: "prod", Maps: 5, Reduces: 2, Unplaced: true}, Submit: 4 * s, MapTime: policytest.Const(2 * s), ReduceTime: policytest.Const(s)},
+		{Spec: slots.JobSpec{Name: "c", User: "ann", Maps: 2, MapsSealed: true}, Submit: 5 * s, MapTime: policytest.Const(s)},
+		{Spec: slots.JobSpec{Name: "d", User: "ann", Maps: 3, MapsSealed: true}, Submit: 5 * s, MapTime: policytest.Const(s)},
 	}
 	var file bytes.Buffer
 	o := policytest.Options{Sinks: []trace.Sink{trace.NewJSONL(&file)}, Faults: []policytest.Fault{
-		{At: 8 * time.Second, Do: func(now time.Duration, l *slots.Ledger) {
+		{At: 8 * s, Do: func(now time.Duration, l *slots.Ledger) {
 			l.Ready(now, 1, slots.Readiness{Maps: 5, Total: 6, Sealed: true})
 		}},
-		{At: 9 * time.Second, Do: func(now time.Duration, l *slots.Ledger) { l.LostOutput(now, 0, 1) }},
-		{At: 9 * time.Second, Do: func(now time.Duration, l *slots.Ledger) { l.Drop(now, 1, slots.Map, 5) }},
+		{At: 9 * s, Do: func(now time.Duration, l *slots.Ledger) { l.LostOutput(now, 0, 1) }},
+		{At: 9 * s, Do: func(now time.Duration, l *slots.Ledger) { l.Drop(now, 1, slots.Map, 5) }},
 	}}
 	if _, err := policytest.Drive(c, p, jobs, o); err != nil {
 		t.Fatal(err)
@@ -109,7 +127,7 @@ func edit(t *testing.T, file []byte, change func(events []trace.Event) []trace.E
 func unchanged(events []trace.Event) []trace.Event { return events }
 
 func TestReplayDecidesTheSame(t *testing.T) {
-	for _, name := range []string{"fifo", "fair", "pi-dhfs", "sleepy"} {
+	for _, name := range names() {
 		file := record(t, name)
 		if again := edit(t, file, unchanged); !bytes.Equal(again, file) {
 			t.Fatalf("%s: decoding and writing the file again changes it", name)
@@ -124,7 +142,11 @@ func TestReplayDecidesTheSame(t *testing.T) {
 // turn. Every time the replay must fail, and where a decision rests on the fact
 // it must name one.
 func TestReplayFailsWhenAFactIsWrong(t *testing.T) {
-	for _, name := range []string{"fifo", "fair", "pi-dhfs", "sleepy"} {
+	every := 1
+	if invariant.Enabled {
+		every = 4 // each replay recounts the whole state at every step
+	}
+	for _, name := range names() {
 		file := record(t, name)
 		var facts []int
 		edit(t, file, func(events []trace.Event) []trace.Event {
@@ -151,11 +173,12 @@ func TestReplayFailsWhenAFactIsWrong(t *testing.T) {
 				return events
 			},
 		} {
-			named := 0
+			named, tried := 0, 0
 			for n, i := range facts {
-				if how == "swapped" && n == len(facts)-1 {
+				if how == "swapped" && n == len(facts)-1 || n%every != 0 {
 					continue
 				}
+				tried++
 				bad := edit(t, file, func(events []trace.Event) []trace.Event { return change(events, i) })
 				diff, err := slots.Replay(bytes.NewReader(bad), newPolicy)
 				if diff == nil && err == nil {
@@ -168,44 +191,181 @@ func TestReplayFailsWhenAFactIsWrong(t *testing.T) {
 					}
 				}
 			}
-			if named < len(facts)/3 {
-				t.Errorf("%s: of %d facts %s only %d led to another decision", name, len(facts), how, named)
+			if named < tried/3 {
+				t.Errorf("%s: of %d facts %s only %d led to another decision", name, tried, how, named)
 			}
 		}
 	}
 }
 
-// TestReplayFailsWhenAFactComesAfterTheWakeUp: the last end of an attempt before a
-// wake-up at 10 s, told 1 ns after the wake-up instead.
+// TestReplayFailsWhenAFactComesAfterTheWakeUp: the last end of an attempt before
+// a wake-up, and what followed from it, told 1 ns after the wake-up instead.
 func TestReplayFailsWhenAFactComesAfterTheWakeUp(t *testing.T) {
-	file := record(t, "sleepy")
-	late := edit(t, file, func(events []trace.Event) []trace.Event {
-		wake := -1
-		for i := range events {
-			if events[i].Op == trace.OpAssign && events[i].At == 10*time.Second {
-				wake = i
-				break
+	for _, name := range []string{"sleepy", "fair"} { // fair waits for local slots
+		named := 0
+		file := record(t, name)
+		for n := range 100 {
+			late := edit(t, file, func(events []trace.Event) []trace.Event { return pastWakeUp(events, n) })
+			if bytes.Equal(late, file) {
+				break // there is no such wake-up
+			}
+			diff, err := slots.Replay(bytes.NewReader(late), newPolicy)
+			if err == nil && diff == nil {
+				t.Errorf("%s, wake-up %d: the replay says that all is well", name, n)
+			}
+			if diff == nil {
+				continue
+			}
+			if diff.FactsLine > 0 {
+				named++
+			}
+			if !strings.Contains(diff.String(), "decision") || diff.Recorded == diff.Replayed {
+				t.Errorf("%s, wake-up %d: %v", name, n, diff)
 			}
 		}
-		fact := wake
-		for events[fact].Op != trace.OpFinish {
-			fact--
+		if named == 0 {
+			t.Errorf("%s: no decision at a wake-up was named as resting on other facts", name)
 		}
-		moved := events[fact]
-		moved.At = 10*time.Second + 1
-		events = append(events[:fact], events[fact+1:]...) // the wake-up is at wake-1 now
-		after := wake
-		for after < len(events) && events[after].At <= 10*time.Second {
-			after++
-		}
-		return append(events[:after:after], append([]trace.Event{moved}, events[after:]...)...)
-	})
-	diff, err := slots.Replay(bytes.NewReader(late), newPolicy)
-	if err != nil || diff == nil {
-		t.Fatalf("%v, %v", diff, err)
 	}
-	if !strings.Contains(diff.String(), "decision") || diff.Recorded == diff.Replayed {
-		t.Errorf("%v", diff)
+}
+
+// pastWakeUp moves the last end of an attempt before wake-up n to 1 ns after it.
+// A wake-up is an Assign at the time that the one before it asked for, with no
+// fact at that time.
+func pastWakeUp(events []trace.Event, n int) []trace.Event {
+	wake, finish := -1, -1
+	for i, wanted, told := 0, int64(-1), time.Duration(-1); i < len(events) && wake < 0; i++ {
+		switch e := &events[i]; {
+		case e.Op == trace.OpAssign:
+			if int64(e.At) == wanted && told < e.At && finish >= 0 {
+				if n == 0 {
+					wake = i
+				}
+				n--
+			}
+			wanted = e.C
+		case e.Op.Class() == trace.Fact:
+			told = e.At
+			if e.Op == trace.OpFinish {
+				finish = i
+			}
+		}
+	}
+	if wake < 0 {
+		return events
+	}
+	follow := finish + 1 // what followed from the fact
+	for events[follow].Op.Class() == trace.Decision {
+		follow++
+	}
+	after := wake
+	for after < len(events) && events[after].At == events[wake].At {
+		after++
+	}
+	moved := append([]trace.Event(nil), events[finish:follow]...)
+	for i := range moved {
+		moved[i].At = events[wake].At + 1
+	}
+	return slices.Concat(events[:finish], events[follow:after], moved, events[after:])
+}
+
+// TestReplayComparesWhatIsDecidedBesideStarts: how near a map is to its input,
+// and when a job is admitted.
+func TestReplayComparesWhatIsDecidedBesideStarts(t *testing.T) {
+	file := record(t, "fair")
+	for name, change := range map[string]func(e *trace.Event) bool{
+		"locality": func(e *trace.Event) bool {
+			if e.Op != trace.OpStart || e.A != int64(slots.LevelTracker) {
+				return false
+			}
+			e.A = int64(slots.LevelAny)
+			return true
+		},
+		"admission": func(e *trace.Event) bool {
+			if e.Op != trace.OpAdmit {
+				return false
+			}
+			e.Job = 1
+			return true
+		},
+	} {
+		changed := false
+		bad := edit(t, file, func(events []trace.Event) []trace.Event {
+			for i := range events {
+				if changed = change(&events[i]); changed {
+					break
+				}
+			}
+			return events
+		})
+		diff, err := slots.Replay(bytes.NewReader(bad), newPolicy)
+		if !changed || err != nil || diff == nil || diff.FactsLine != 0 || diff.Recorded == "" || diff.Replayed == "" {
+			t.Errorf("%s: changed %v: %v, %v", name, changed, diff, err)
+		}
+	}
+}
+
+// TestReplayKnowsAllOfASubmission: a deadline or a placement that changed is
+// found by the digest of the facts, if no decision differs.
+func TestReplayKnowsAllOfASubmission(t *testing.T) {
+	file := record(t, "fifo")
+	for name, change := range map[string]func(e *trace.Event){
+		"deadline": func(e *trace.Event) { e.F++ },
+		"place":    func(e *trace.Event) { e.Flags ^= trace.Unplaced },
+	} {
+		bad := edit(t, file, func(events []trace.Event) []trace.Event {
+			change(&events[0])
+			return events
+		})
+		diff, err := slots.Replay(bytes.NewReader(bad), newPolicy)
+		if err == nil && (diff == nil || diff.FactsLine == 0) {
+			t.Errorf("%s: %v, %v", name, diff, err)
+		}
+	}
+}
+
+// TestReplayTellsWhatItReplays: explaining changes no decision; every start has
+// been explained before it is told; false ends the replay.
+func TestReplayTellsWhatItReplays(t *testing.T) {
+	for _, name := range names() {
+		file := record(t, name)
+		var ledger *slots.Ledger
+		var granted, visits, starts, submits int
+		o := slots.ReplayOptions{
+			Begin: func(l *slots.Ledger) { ledger = l },
+			Explain: func(e *slots.Explanation) {
+				switch {
+				case e.EndOfVisit():
+					visits++
+				case e.Refused == slots.Granted:
+					granted++
+				}
+			},
+			Event: func(e *trace.Event, texts []string) bool {
+				switch e.Op {
+				case trace.OpSubmit:
+					if submits++; ledger.Jobs() != submits-1 || len(texts) != 3 {
+						t.Errorf("%s: %d jobs at submit %d, texts %q", name, ledger.Jobs(), submits, texts)
+					}
+				case trace.OpStart:
+					if starts++; granted < starts {
+						t.Errorf("%s: start %d was not explained", name, starts)
+					}
+				}
+				return true
+			},
+		}
+		if diff, err := slots.ReplayWith(bytes.NewReader(file), newPolicy, o); diff != nil || err != nil {
+			t.Errorf("%s: %v, %v", name, diff, err)
+		}
+		if starts == 0 || granted != starts || visits == 0 || submits != 4 {
+			t.Errorf("%s: %d starts, %d granted, %d visits, %d submits", name, starts, granted, visits, submits)
+		}
+		const until = 7 * time.Second
+		o.Event = func(e *trace.Event, _ []string) bool { return e.At <= until }
+		if diff, err := slots.ReplayWith(bytes.NewReader(file), newPolicy, o); diff != nil || err != nil || ledger.Now() > until || ledger.Active() == 0 {
+			t.Errorf("%s: stopped at %v with %d jobs: %v, %v", name, ledger.Now(), ledger.Active(), diff, err)
+		}
 	}
 }
 
@@ -240,8 +400,9 @@ func TestReplayOfAFileThatIsNotWhole(t *testing.T) {
 		want error
 	}{
 		"last line missing":       {bytes.Join(lines[:len(lines)-2], nil), trace.ErrCut},
+		"cut among decisions":     {bytes.Join(lines[:4], nil), trace.ErrCut},
 		"cut inside a line":       {file[:len(file)-60], trace.ErrCut},
-		"a number changed":        {bytes.Replace(file, []byte(`"seed":7`), []byte(`"seed":8`), 1), trace.ErrChanged},
+		"a number changed":        {bytes.Replace(file, []byte(`"core":5`), []byte(`"core":9`), 1), trace.ErrChanged},
 		"another file altogether": {[]byte("hello\n"), nil},
 		"nothing":                 {nil, nil},
 	} {
