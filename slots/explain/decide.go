@@ -339,11 +339,15 @@ func (t *teller) gateWords(id slots.JobID) string {
 	if need := t.need(j); need < j.Total(slots.Map) {
 		done += fmt.Sprintf(", and %d were needed", need)
 	}
-	reduces := counted(j.Total(slots.Reduce), "reduce")
-	if j.Total(slots.Reduce) == 1 {
-		reduces = "reduce"
+	text := fmt.Sprintf("the gate of %s opened: %s", name, done)
+	switch left := j.Total(slots.Reduce) - j.Done(slots.Reduce) - j.Running(slots.Reduce); {
+	case left == 0:
+		return text + "; its reduces have all been started."
+	case left == 1:
+		return text + ", so its reduce may start."
+	default:
+		return text + fmt.Sprintf(", so its %d reduces may start.", left)
 	}
-	return fmt.Sprintf("the gate of %s opened: %s, so its %s may start.", name, done, reduces)
 }
 
 // doneOf is 12 of 80 maps are done.

@@ -128,7 +128,7 @@ func (s *stretch) add(at time.Duration, text string) {
 // neither the numbers nor the grammar that follows them.
 func withoutNumbers(text string) string {
 	var words []string
-	for _, w := range strings.Fields(text) {
+	for _, w := range strings.Fields(strings.ReplaceAll(text, sticky, " ")) {
 		switch {
 		case strings.Trim(w, "0123456789.,;:()/s") == "", w == "was", w == "were", w == "is", w == "are":
 		default:

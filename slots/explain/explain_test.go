@@ -1,0 +1,364 @@
+package explain_test
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"mrlocal/internal/golden"
+	"mrlocal/internal/usage"
+	"mrlocal/slots"
+	"mrlocal/slots/explain"
+	"mrlocal/slots/policy"
+	"mrlocal/slots/policy/policytest"
+	"mrlocal/trace"
+)
+
+// run is a small workload on a small cluster, in virtual time.
+type run struct {
+	config  slots.Config
+	borrow  slots.PPM // both percentages; 0: all
+	jobs    []policytest.Job
+	options policytest.Options
+}
+
+func job(name string, submit time.Duration, maps, reduces int32, mapTime, reduceTime time.Duration) policytest.Job {
+	return policytest.Job{
+		Spec:    slots.JobSpec{Name: name, Maps: maps, MapsSealed: true, Reduces: reduces},
+		Submit:  submit,
+		MapTime: policytest.Const(mapTime), ReduceTime: policytest.Const(reduceTime),
+	}
+}
+
+// runs are the workloads that the golden files name.
+func runs() map[string]run {
+	const s = time.Second
+	failing := job("J01", 0, 5, 2, 2*s, 3*s)
+	failing.Fail = func(k slots.Kind, t slots.TaskID) int32 {
+		if k == slots.Map && t == 1 {
+			return 2
+		}
+		return 0
+	}
+	urgent := job("J03", 3*s, 2, 1, 2*s, s)
+	urgent.Spec.Priority = slots.High
+	pooled := func(j policytest.Job, pool string) policytest.Job {
+		j.Spec.Pool = pool
+		return j
+	}
+	failsOnce := func(j policytest.Job) policytest.Job {
+		j.Fail = func(k slots.Kind, t slots.TaskID) int32 {
+			if k == slots.Map && t == 0 {
+				return 1
+			}
+			return 0
+		}
+		return j
+	}
+	owned := func(j policytest.Job) policytest.Job {
+		j.Spec.User, j.Spec.Deadline = "ann", 12*s
+		return j
+	}
+	all := map[string]run{
+		// One job, more maps than map slots, then more reduces than reduce slots.
+		"one": {config: slots.Config{Slots: policytest.Typed(1, 3, 1)}, jobs: []policytest.Job{job("J01", 0, 8, 4, 2*s, 3*s)}},
+		// Jobs of two pools, one with a min share, the other with a limit.
+		"pools": {
+			config: slots.Config{
+				Slots: policytest.Typed(2, 2, 1),
+				Pools: []slots.Pool{{Name: "prod", Weight: 2 * slots.One, MinMaps: 2}, {Name: "batch", MaxMaps: 1}},
+			},
+			jobs: []policytest.Job{pooled(job("J01", 0, 6, 2, 2*s, 3*s), "batch"), pooled(job("J02", s, 6, 3, 2*s, 2*s), "prod"), urgent},
+		},
+		// A map fails twice, a map output and a tracker are lost, a job is cancelled.
+		"faults": {
+			config: slots.Config{Slots: policytest.Typed(2, 2, 1), Slowstart: slots.One / 2},
+			jobs:   []policytest.Job{failing, job("J02", 2*s, 3, 1, 2*s, 2*s)},
+			options: policytest.Options{Faults: []policytest.Fault{
+				{At: 7 * s, Do: func(now time.Duration, l *slots.Ledger) { l.LostOutput(now, 0, 0) }},
+				{At: 8 * s, Do: func(now time.Duration, l *slots.Ledger) { l.Lost(now, 1) }},
+				{At: 9 * s, Do: func(now time.Duration, l *slots.Ledger) { l.Abort(now, 1) }},
+			}},
+		},
+		// Reduces are ready from the start, so that the deadlock guard has work.
+		"guard": {
+			config: slots.Config{Slots: policytest.Typed(1, 2, 0)},
+			jobs:   []policytest.Job{job("J01", 0, 1, 3, 2*s, 3*s)},
+			options: policytest.Options{Faults: []policytest.Fault{
+				{At: 3 * s, Do: func(now time.Duration, l *slots.Ledger) { l.LostOutput(now, 0, 0) }},
+			}},
+		},
+		// Input has places on one of three trackers; ann may run a job at a time.
+		"places": {
+			config: slots.Config{
+				Slots: policytest.Typed(3, 1, 1), Replicas: 1, GroupTrackers: 2, LocalityDelay: 1500 * time.Millisecond,
+				Users: []slots.User{{Name: "ann", MaxRunning: 1}},
+			},
+			jobs: []policytest.Job{owned(job("J01", 0, 5, 1, 2*s, s)), owned(job("J02", s, 2, 0, 2*s, s))},
+		},
+		// prod may have others' tasks killed to come to its min share.
+		"preempt": {
+			config: slots.Config{Slots: policytest.Typed(1, 3, 1), Pools: []slots.Pool{{Name: "prod", MinMaps: 2, PreemptAfter: 2 * s}}},
+			jobs:   []policytest.Job{job("J01", 0, 6, 0, 20*s, s), pooled(job("J02", 3*s, 2, 0, 2*s, s), "prod")},
+		},
+		// Half of each kind of slots may be lent.
+		"half": {config: slots.Config{Slots: policytest.Typed(1, 2, 2)}, borrow: slots.One / 2, jobs: []policytest.Job{job("J01", 0, 6, 2, 2*s, 3*s)}},
+		// A failure on one of five trackers is enough for a job to avoid it.
+		"flaky": {
+			config: slots.Config{Slots: policytest.Typed(5, 1, 1), MaxTrackerFailures: 1},
+			jobs:   []policytest.Job{failsOnce(job("J01", 0, 12, 1, 2*s, s))},
+		},
+		// Trackers report every three seconds.
+		"beats": {
+			config:  slots.Config{Slots: policytest.Typed(2, 1, 1)},
+			jobs:    []policytest.Job{job("J01", 0, 4, 1, 2*s, s)},
+			options: policytest.Options{Heartbeat: 3 * s},
+		},
+	}
+	for name, r := range all {
+		if name != "guard" && r.config.Slowstart == 0 {
+			r.config.Slowstart = slots.One
+		}
+		all[name] = r
+	}
+	return all
+}
+
+// record drives a run under a policy and returns its event file.
+func record(t testing.TB, policyName, runName string) []byte {
+	t.Helper()
+	r, ok := runs()[runName]
+	if !ok {
+		t.Fatalf("no run %q", runName)
+	}
+	if r.borrow == 0 {
+		r.borrow = slots.One
+	}
+	p, err := policy.New(policyName, policy.Options{BorrowMap: r.borrow, BorrowReduce: r.borrow, LocalityDelay: r.config.LocalityDelay})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file bytes.Buffer
+	r.options.Sinks = []trace.Sink{trace.NewJSONL(&file)}
+	if _, err := policytest.Drive(r.config, p, r.jobs, r.options); err != nil {
+		t.Fatal(err)
+	}
+	return file.Bytes()
+}
+
+// question reads the words of a case: all, first-lent, at 3s, task J01/m/2,
+// why-idle 3; limit 5.
+func question(words []string) (explain.Options, error) {
+	o := explain.Options{WhyIdle: -1}
+	for i := 0; i < len(words); i++ {
+		var err error
+		switch words[i] {
+		case "all":
+			continue
+		case "first-lent":
+			o.FirstLent = true
+			continue
+		}
+		if i+1 == len(words) {
+			return o, fmt.Errorf("%s what?", words[i])
+		}
+		value := words[i+1]
+		switch words[i] {
+		case "at":
+			o.HasAt = true
+			o.At, err = time.ParseDuration(value)
+		case "task":
+			o.Task = value
+		case "why-idle":
+			o.WhyIdle, err = strconv.Atoi(value)
+		case "limit":
+			o.Limit, err = strconv.Atoi(value)
+		default:
+			err = fmt.Errorf("unknown word %s", words[i])
+		}
+		if err != nil {
+			return o, err
+		}
+		i++
+	}
+	return o, nil
+}
+
+// TestSentences runs testdata/*.txt. A case is a line: policy, run, question.
+func TestSentences(t *testing.T) {
+	golden.Scripts(t, filepath.Join("testdata", "*.txt"), func(t *testing.T, c golden.Case) string {
+		words := strings.Fields(c.Input)
+		o, err := question(words[2:])
+		if err != nil {
+			t.Fatalf("line %d: %v", c.Line, err)
+		}
+		var out bytes.Buffer
+		if err := explain.Sentences(&out, bytes.NewReader(record(t, words[0], words[1])), o); err != nil {
+			fmt.Fprintf(&out, "error: %v\n", err)
+		}
+		return out.String()
+	})
+}
+
+func TestWrongInputIsToldAsSuch(t *testing.T) {
+	file := record(t, "fair", "one")
+	lines := bytes.SplitAfter(file, []byte("\n"))
+	asked := func(words string) explain.Options {
+		o, err := question(strings.Fields(words))
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Name = "run.jsonl"
+		return o
+	}
+	for name, c := range map[string]struct {
+		file []byte
+		ask  string
+		want string
+	}{
+		"a job that is not there":          {file, "task J09/m/0", "task J09/m/0: there is no job J09; the run has J01"},
+		"a task that is not there":         {file, "task J01/m/8", "task J01/m/8: J01 has 8 maps, m/0 to m/7"},
+		"a task by the number of its job":  {file, "task 0/r/4", "task 0/r/4: J01 has 4 reduces, r/0 to r/3"},
+		"no task at all":                   {file, "task J01", "task J01: a task is named as J01/m/7: job, m or r, number"},
+		"a negative number":                {file, "task J01/m/-1", "task J01/m/-1: a task is named"},
+		"a slot that is not there":         {file, "why-idle 4", "slot 4: the run has 4 slots, 0 to 3"},
+		"a time before the run":            {file, "at -1s", "time -1.0s: before the run's start"},
+		"a file without its last line":     {bytes.Join(lines[:len(lines)-2], nil), "all", "run.jsonl: cut short"},
+		"a file cut inside a line":         {file[:len(file)-60], "task J01/m/0", "run.jsonl: cut short"},
+		"a file cut among decisions":       {bytes.Join(lines[:5], nil), "all", "run.jsonl: cut short"},
+		"a file that was changed":          {bytes.Replace(file, []byte(`"seed":0`), []byte(`"seed":1`), 1), "at 100s", "run.jsonl: changed after it was written"},
+		"a file of somebody else":          {[]byte("hello\n"), "all", "run.jsonl: read events: line 1: not an event file of mrlocal"},
+		"nothing":                          {nil, "all", "run.jsonl: read events: empty"},
+		"a run of a policy that is gone":   {bytes.Replace(file, []byte(`"policy":"fair"`), []byte(`"policy":"dwim"`), 1), "all", "run.jsonl: policy dwim: unknown"},
+		"a run that decided otherwise":     {bytes.Replace(file, []byte(`"policy":"fair"`), []byte(`"policy":"pi-dhfs"`), 1), "all", "run.jsonl: line "},
+		"a line that says nothing we know": {bytes.Replace(file, []byte(`"op":"submit"`), []byte(`"op":"sumbit"`), 1), "all", "run.jsonl: line 2: unknown op"},
+	} {
+		var out bytes.Buffer
+		err := explain.Sentences(&out, bytes.NewReader(c.file), asked(c.ask))
+		if err == nil || !usage.Is(err) || !strings.HasPrefix(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: got %v, want %s", name, err, c.want)
+		}
+		if c.ask != "all" && out.Len() > 0 {
+			t.Errorf("%s: something was told all the same: %s", name, out.String())
+		}
+	}
+}
+
+// TestATimeInsideACutFileIsExplained: what comes after the time asked for does
+// not matter.
+func TestATimeInsideACutFileIsExplained(t *testing.T) {
+	file := record(t, "pi-dhfs", "one")
+	var whole, cut bytes.Buffer
+	o := explain.Options{WhyIdle: -1, HasAt: true, At: time.Second}
+	if err := explain.Sentences(&whole, bytes.NewReader(file), o); err != nil {
+		t.Fatal(err)
+	}
+	if err := explain.Sentences(&cut, bytes.NewReader(file[:len(file)-100]), o); err != nil || cut.String() != whole.String() {
+		t.Errorf("%v\n%s", err, cut.String())
+	}
+}
+
+// broken is a writer whose reader has gone.
+type broken struct{ left int }
+
+func (b *broken) Write(p []byte) (int, error) {
+	if b.left -= len(p); b.left < 0 {
+		return 0, fmt.Errorf("gone")
+	}
+	return len(p), nil
+}
+
+func TestAReaderThatGoesAwayEndsIt(t *testing.T) {
+	file := record(t, "fair", "pools")
+	for _, left := range []int{0, 5000} {
+		err := explain.Sentences(&broken{left}, bytes.NewReader(file), explain.Options{WhyIdle: -1})
+		if err == nil || !strings.Contains(err.Error(), "gone") || usage.Is(err) {
+			t.Errorf("%d bytes: %v", left, err)
+		}
+	}
+}
+
+// TestEveryQuestionHasAnAnswer asks all that can be asked of small runs of every
+// policy: no panic, no empty answer, no line that is too wide, no odd word.
+func TestEveryQuestionHasAnAnswer(t *testing.T) {
+	for _, info := range policy.All() {
+		for runName := range runs() {
+			if runName == "guard" && (info.Name == "fifo" || info.Name == "fair") {
+				continue // no reduce could ever run
+			}
+			file := record(t, info.Name, runName)
+			for _, q := range questions(t, file) {
+				o, err := question(strings.Fields(q))
+				if err != nil {
+					t.Fatal(err)
+				}
+				var out bytes.Buffer
+				if err := explain.Sentences(&out, bytes.NewReader(file), o); err != nil {
+					t.Errorf("%s %s %s: %v", info.Name, runName, q, err)
+				}
+				for _, line := range strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n") {
+					if line == "" || len(line) > 120 || strings.Contains(line, "%!") || strings.Contains(line, "  .") || strings.Contains(line, "()") {
+						t.Errorf("%s %s %s: line %q", info.Name, runName, q, line)
+					}
+				}
+			}
+		}
+	}
+}
+
+// questions are all that can be asked of a run, at a few times.
+func questions(t *testing.T, file []byte) []string {
+	t.Helper()
+	d, err := trace.NewDecoder(bytes.NewReader(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := []string{"all", "first-lent", "limit 3"}
+	end := time.Duration(0)
+	for e, err := d.Next(); err == nil; e, err = d.Next() {
+		end = e.At
+		if e.Op == trace.OpSubmit {
+			for m := range e.A {
+				all = append(all, fmt.Sprintf("task %d/m/%d", e.Job, m))
+			}
+			for r := range e.B {
+				all = append(all, fmt.Sprintf("task %d/r/%d", e.Job, r))
+			}
+		}
+	}
+	for i := range d.Header().Slots {
+		all = append(all, fmt.Sprintf("why-idle %d", i))
+		for at := time.Duration(i) * time.Second / 2; at <= end+time.Second; at += 4 * time.Second {
+			all = append(all, fmt.Sprintf("why-idle %d at %v", i, at))
+		}
+	}
+	for at := time.Duration(0); at <= end+time.Second; at += 3 * time.Second / 2 {
+		all = append(all, fmt.Sprintf("at %v", at))
+	}
+	return all
+}
+
+// FuzzSentences: no file and no question makes it panic or go on for ever.
+func FuzzSentences(f *testing.F) {
+	for _, name := range []string{"fair", "pi-dhfs"} {
+		file := record(f, name, "faults")
+		for i, q := range []string{"all", "task J01/m/1", "why-idle 3", "at 8s"} {
+			f.Add(file, q)
+			f.Add(bytes.ReplaceAll(file, []byte(`"job":1`), []byte(`"job":9`)), q)
+			f.Add(bytes.ReplaceAll(file, []byte(`"slot":2`), fmt.Appendf(nil, `"slot":%d`, 99*i-1)), q)
+			f.Add(bytes.ReplaceAll(file, []byte(`"tracker":1`), []byte(`"tracker":99`)), q)
+		}
+	}
+	f.Fuzz(func(t *testing.T, file []byte, words string) {
+		o, err := question(strings.Fields(words))
+		if err != nil {
+			return
+		}
+		var out bytes.Buffer
+		_ = explain.Sentences(&out, bytes.NewReader(file), o)
+	})
+}
