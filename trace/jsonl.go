@@ -12,7 +12,7 @@ import (
 )
 
 // Schema is the version of event files.
-const Schema = 1
+const Schema = 2
 
 // JSONL is a Sink that writes an event file: a JSON object a line, times in
 // int64 nanoseconds. The first line is the header, the last one `end` with the
