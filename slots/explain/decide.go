@@ -22,9 +22,9 @@ func (t *teller) opening() string {
 	}
 	where := ""
 	if n := t.v.Trackers(); n > 1 {
-		where = fmt.Sprintf(" on %d trackers", n)
+		where = fmt.Sprintf(" of %d trackers", n)
 	}
-	text := fmt.Sprintf("The policy is %s; there are %s and %s%s", t.c.PolicyName, counted(maps, "map slot"), counted(reduces, "reduce slot"), where)
+	text := fmt.Sprintf("The policy is %s, on %s and %s%s", t.c.PolicyName, counted(maps, "map slot"), counted(reduces, "reduce slot"), where)
 	text += "."
 	if t.c.BorrowMap > 0 || t.c.BorrowReduce > 0 {
 		text += fmt.Sprintf(" Reduces may borrow %s; maps may borrow %s.", borrowed(t.c.BorrowMap, maps, slots.Map), borrowed(t.c.BorrowReduce, reduces, slots.Reduce))
@@ -63,7 +63,21 @@ func (t *teller) granted(e *slots.Explanation) string {
 		first += ", which is lent to it"
 	}
 	first += "." + t.near(a, e.Start.Locality)
-	return paragraphOf(first, t.byRule(e), t.restedOn(e), t.passedOver(e))
+	return paragraphOf(first, t.byRule(e), t.byIdentity(e), t.restedOn(e), t.passedOver(e))
+}
+
+// byIdentity tells where the papers' counts and the slots' identities part
+// (SPEC A8): a rule speaks of the first, lent of the second.
+func (t *teller) byIdentity(e *slots.Explanation) string {
+	k := e.Start.Attempt.Kind
+	switch {
+	case t.c.Slots[e.Start.Slot].Extra:
+	case e.Grant.Rule.Borrows() && !e.Start.Lent:
+		return fmt.Sprintf("By the paper's counts, which know no single slots, one more %v takes a %v slot of the tracker; as a %v slot is idle it runs there, and none is lent by this.", k, k.Other(), k)
+	case e.Grant.Rule == trace.RuleOwnSlots && e.Start.Lent:
+		return fmt.Sprintf("By the paper's counts, which know no single slots, a %v slot of the tracker is free; but what is idle is a %v slot, so that one is lent.", k, k.Other())
+	}
+	return ""
 }
 
 // near says how far a map is from its input.

@@ -59,6 +59,15 @@ func runs() map[string]run {
 		}
 		return j
 	}
+	uneven := func(j policytest.Job) policytest.Job {
+		j.MapTime = func(t slots.TaskID) time.Duration {
+			if t == 1 {
+				return 5 * s
+			}
+			return 2 * s
+		}
+		return j
+	}
 	owned := func(j policytest.Job) policytest.Job {
 		j.Spec.User, j.Spec.Deadline = "ann", 12*s
 		return j
@@ -105,6 +114,8 @@ func runs() map[string]run {
 			config: slots.Config{Slots: policytest.Typed(1, 3, 1), Pools: []slots.Pool{{Name: "prod", MinMaps: 2, PreemptAfter: 2 * s}}},
 			jobs:   []policytest.Job{job("J01", 0, 6, 0, 20*s, s), pooled(job("J02", 3*s, 2, 0, 2*s, s), "prod")},
 		},
+		// The second map takes long, so that the map slot is idle first.
+		"apart": {config: slots.Config{Slots: policytest.Typed(1, 1, 1)}, jobs: []policytest.Job{uneven(job("J01", 0, 4, 1, 2*s, s))}},
 		// Half of each kind of slots may be lent.
 		"half": {config: slots.Config{Slots: policytest.Typed(1, 2, 2)}, borrow: slots.One / 2, jobs: []policytest.Job{job("J01", 0, 6, 2, 2*s, 3*s)}},
 		// A failure on one of five trackers is enough for a job to avoid it.
@@ -259,6 +270,38 @@ func TestATimeInsideACutFileIsExplained(t *testing.T) {
 	}
 	if err := explain.Sentences(&cut, bytes.NewReader(file[:len(file)-100]), o); err != nil || cut.String() != whole.String() {
 		t.Errorf("%v\n%s", err, cut.String())
+	}
+}
+
+// TestSpillsBelongToTheStory: what the engine tells of an attempt, no Ledger
+// knows.
+func TestSpillsBelongToTheStory(t *testing.T) {
+	d, err := trace.NewDecoder(bytes.NewReader(record(t, "fair", "faults")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file bytes.Buffer
+	s := trace.NewStream()
+	s.AddWriter(&file)
+	s.Open(*d.Header())
+	for e, err := d.Next(); err == nil; e, err = d.Next() {
+		e.Ref = s.Refer(d.Texts(e.Ref)...)
+		s.Append(e)
+		if e.Op == trace.OpStart && e.Job == 0 && e.Kind == slots.Map && e.Task == 1 && e.N == 0 {
+			for range 2 {
+				s.Append(trace.Event{At: e.At, Op: trace.OpSpillEnd, Task: 1, Slot: e.Slot, A: 3 << 19, B: 10})
+			}
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := explain.Sentences(&out, &file, explain.Options{WhyIdle: -1, Task: "J01/m/1"}); err != nil {
+		t.Fatal(err)
+	}
+	if want := "attempt 0 failed after 2.0s, having spilled 2 times (3.0 MiB): failure 1 of"; !strings.Contains(out.String(), want) || strings.Count(out.String(), "spilled") != 1 {
+		t.Errorf("no %q in\n%s", want, out.String())
 	}
 }
 

@@ -58,6 +58,9 @@ type story struct {
 	doneOn   slots.TrackerID // where
 	began    time.Duration   // the first attempt
 	starts   int
+
+	spills     int // of the running attempt
+	spillBytes int64
 }
 
 // meet is told of each job when it is submitted.
@@ -89,7 +92,7 @@ func (s *story) take(p paragraph) {
 			s.began = s.t.now
 		}
 		s.starts++
-		s.killed = false
+		s.killed, s.spills, s.spillBytes = false, 0, 0
 	case kill:
 		s.killed = true
 	}
@@ -107,6 +110,9 @@ func (s *story) follow(e *trace.Event) {
 		s.finished(e, a)
 	case e.Op == trace.OpPhase && e.Phase != slots.PhaseCompute && e.Phase != slots.PhaseNone:
 		s.say(e.At, "attempt %d went into its %v phase.", a.N, e.Phase)
+	case e.Op == trace.OpSpillEnd:
+		s.spills++
+		s.spillBytes += e.A
 	case e.Op == trace.OpLostOutput && s.done:
 		s.done = false
 		s.failures++
@@ -121,6 +127,9 @@ func (s *story) finished(e *trace.Event, a slots.Attempt) {
 	t := s.t
 	slot := t.v.Slot(slots.SlotID(e.Slot))
 	took := seconds(e.At - slot.Started)
+	if s.spills > 0 {
+		took += fmt.Sprintf(", having spilled %s (%.1f MiB)", counted(s.spills, "time"), float64(s.spillBytes)/(1<<20))
+	}
 	running := t.l.JobState(a.Job) == slots.Running
 	switch {
 	case e.Has(trace.OK) && !s.done && running:
