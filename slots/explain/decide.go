@@ -22,9 +22,13 @@ func (t *teller) opening() string {
 	}
 	where := ""
 	if n := t.v.Trackers(); n > 1 {
-		where = fmt.Sprintf(" of %d trackers", n)
+		where = fmt.Sprintf(" on %d trackers", n)
 	}
-	text := fmt.Sprintf("The policy is %s, on %s and %s%s", t.c.PolicyName, counted(maps, "map slot"), counted(reduces, "reduce slot"), where)
+	there := "there are"
+	if maps == 1 {
+		there = "there is"
+	}
+	text := fmt.Sprintf("The policy is %s; %s %s and %s%s", t.c.PolicyName, there, counted(maps, "map slot"), counted(reduces, "reduce slot"), where)
 	text += "."
 	if t.c.BorrowMap > 0 || t.c.BorrowReduce > 0 {
 		text += fmt.Sprintf(" Reduces may borrow %s; maps may borrow %s.", borrowed(t.c.BorrowMap, maps, slots.Map), borrowed(t.c.BorrowReduce, reduces, slots.Reduce))
