@@ -131,13 +131,20 @@ func (c *coordinator) opened(w *work, j *jobRun, err error) {
 	c.submit(j)
 }
 
-// feed starts the feeder of a job that may run.
-func (c *coordinator) feed(j *jobRun) {
-	if j.feeder == nil || j.ended {
-		return
-	}
-	c.run.visitors.Add(1)
-	go c.serveFeeder(j)
+// feedAdmitted starts the feeders of jobs that the limits on running jobs let
+// run: pieces that nobody may take would keep memory from those who can.
+func (c *coordinator) feedAdmitted() {
+	c.unfed = slices.DeleteFunc(c.unfed, func(j *jobRun) bool {
+		if j.ended {
+			return true
+		}
+		if !c.ledger.View().Job(j.id).Runnable() {
+			return false
+		}
+		c.run.visitors.Add(1)
+		go c.serveFeeder(j)
+		return true
+	})
 }
 
 func (c *coordinator) serveFeeder(j *jobRun) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"mrlocal/engine/source"
@@ -71,7 +72,7 @@ type coordinator struct {
 	running map[slots.Attempt]*attempt // looked up, never iterated for a decision
 	order   []*attempt                 // running attempts, oldest first
 	jobs    []*jobRun                  // by JobID
-	limits  limits
+	unfed   []*jobRun                  // with streams, and over a running-job limit
 
 	due     dueQueue // works that wait for nothing but their time
 	toOpen  []*work  // works whose time has come, for the next opener
@@ -88,7 +89,7 @@ type coordinator struct {
 
 func newCoordinator(r *run, l *slots.Ledger) *coordinator {
 	return &coordinator{
-		run: r, ledger: l, inbox: newInbox(), running: map[slots.Attempt]*attempt{}, limits: newLimits(&r.o),
+		run: r, ledger: l, inbox: newInbox(), running: map[slots.Attempt]*attempt{},
 		left: len(r.works), faults: timedFaults(r.o.Faults), lost: make([]bool, r.o.Trackers),
 	}
 }
@@ -138,9 +139,7 @@ func (c *coordinator) ask() (wake time.Duration) {
 		return -1
 	}
 	wake = c.obey(c.ledger.AssignAll(c.run.now()))
-	for _, id := range c.limits.takeAdmitted() {
-		c.feed(c.jobs[id])
-	}
+	c.feedAdmitted()
 	return wake
 }
 
@@ -213,8 +212,9 @@ func (c *coordinator) submit(j *jobRun) {
 	c.touch(j)
 	j.tellSample()
 	j.start(c)
-	if j.feeder != nil && c.limits.submitted(j) {
-		c.feed(j)
+	if j.feeder != nil {
+		c.unfed = append(c.unfed, j)
+		c.feedAdmitted()
 	}
 }
 
@@ -340,12 +340,9 @@ func (c *coordinator) runReduceOn(a *attempt) {
 // mapEnded books the end of a map attempt.
 func (c *coordinator) mapEnded(a *attempt, src source.Source, out *spill.MapOutput, err error, cpu time.Duration) {
 	j := a.job
-	if !c.remove(a) || err != nil || j.ended {
+	if !c.remove(a) || err != nil || j.ended || a.gone {
 		if out != nil {
 			out.Release()
-		}
-		if err == nil {
-			err = task.ErrKilled
 		}
 		c.attemptFailed(a, err)
 		return
@@ -365,10 +362,7 @@ func (c *coordinator) mapEnded(a *attempt, src source.Source, out *spill.MapOutp
 // reduceEnded books the end of a reduce attempt.
 func (c *coordinator) reduceEnded(a *attempt, err error, cpu time.Duration) {
 	j := a.job
-	if !c.remove(a) || err != nil || j.ended {
-		if err == nil {
-			err = task.ErrKilled
-		}
+	if !c.remove(a) || err != nil || j.ended || a.gone {
 		c.attemptFailed(a, err)
 		return
 	}
@@ -415,6 +409,21 @@ func (c *coordinator) attemptFailed(a *attempt, err error) {
 		return
 	}
 	j := a.job
+	writes := a.ID.Kind == slots.Reduce || j.MapOnly()
+	switch {
+	case err == nil && a.gone && writes:
+		j.written = append(j.written, a.ID.Task)
+	case err != nil && writes && !j.ended && !a.gone && slices.Contains(j.written, a.ID.Task):
+		// What was lost with its tracker had been done.
+		if j.Shuffle != nil {
+			j.Shuffle.PartDone(int(a.ID.Task))
+		}
+		c.book(a, 0)
+		return
+	}
+	if err == nil {
+		err = task.ErrKilled
+	}
 	lost := c.outputLost(j, err)
 	killed := a.Killed() || lost || errors.Is(err, task.ErrKilled) || errors.Is(err, shuffle.ErrLost)
 	c.touch(j)

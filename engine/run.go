@@ -317,9 +317,6 @@ func (r *run) startSlots() error {
 		r.o.Watch(r.stream)
 	}
 	c := newCoordinator(r, ledger)
-	if c.limits.any() {
-		r.stream.Attach(&c.limits)
-	}
 	ledger.SetStream(r.stream)
 	var warnings []error
 	r.pool, warnings = pool.New(pool.Options{Cores: cores})
@@ -351,8 +348,8 @@ func (r *run) bindFeeder() {
 
 // close gives everything back; idempotent.
 func (r *run) close() {
-	if r.pool != nil && r.abandoned == 0 {
-		r.pool.Close()
+	if r.pool != nil && (r.abandoned == 0 || !r.coordinator.interrupted) {
+		r.pool.Close() // which does not wait for threads that hang
 	}
 	for _, w := range r.works {
 		if w.current != nil {

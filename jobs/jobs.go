@@ -10,7 +10,7 @@
 // to an Emitter, is borrowed until the call returns, unless a method says
 // otherwise. Copy what must live longer.
 //
-// Neighbours: wordcount, sort and grep below this folder are jobs; jobtest is
+// Neighbours: wordcount, sort, grep and sleep below this folder are jobs; jobtest is
 // the reference every job is checked against; package engine runs them.
 package jobs
 

@@ -138,6 +138,7 @@ type Counters struct {
 	Spills               int64 `json:"SPILLS"`
 	KVBufferExpansions   int64 `json:"KVBUFFER_EXPANSIONS"`
 	DataLocalMaps        int64 `json:"DATA_LOCAL_MAPS"`
+	GroupLocalMaps       int64 `json:"RACK_LOCAL_MAPS,omitempty"`
 	SpeculativeMaps      int64 `json:"SPECULATIVE_MAPS"`
 	LaunchedMaps         int64 `json:"TOTAL_LAUNCHED_MAPS"`
 	LaunchedReduces      int64 `json:"TOTAL_LAUNCHED_REDUCES"`
@@ -265,7 +266,7 @@ func job(l *slots.Ledger, id slots.JobID) Job {
 		State: l.JobState(id).String(), Maps: int(maps), Reduces: int(reduces),
 		SubmitS: seconds(t.Submit), StartS: seconds(t.Start), MapsDoneS: seconds(t.MapsDone), FinishS: seconds(t.Finish),
 		Counters: Counters{
-			SpeculativeMaps: m.Speculative, LaunchedMaps: m.Started, LaunchedReduces: r.Started,
+			DataLocalMaps: m.Local, GroupLocalMaps: m.GroupLocal, SpeculativeMaps: m.Speculative, LaunchedMaps: m.Started, LaunchedReduces: r.Started,
 			FailedMaps: m.Failed, FailedReduces: r.Failed, KilledMaps: m.Killed, KilledReduces: r.Killed,
 		},
 	}

@@ -1,0 +1,302 @@
+package engine_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"mrlocal/engine"
+	"mrlocal/internal/usage"
+	"mrlocal/jobs"
+	"mrlocal/jobs/jobtest"
+	"mrlocal/slots"
+	"mrlocal/slots/policy"
+)
+
+// batchOf makes a job of each kind asked for, alternating between two pools.
+func batchOf(t testing.TB, inputs []string, kinds ...string) ([]engine.BatchJob, []*bytes.Buffer) {
+	t.Helper()
+	made := chains(t)
+	var batch []engine.BatchJob
+	var outs []*bytes.Buffer
+	for i, kind := range kinds {
+		out := &bytes.Buffer{}
+		outs = append(outs, out)
+		batch = append(batch, engine.BatchJob{
+			Name: fmt.Sprintf("J%02d", i), Pool: []string{"prod", "test"}[i%2], Chain: made[kind](),
+			JobOptions: engine.JobOptions{Inputs: inputs, Stdout: out, BlockBytes: 64 << 10},
+		})
+	}
+	return batch, outs
+}
+
+func TestEveryJobOfABatchGivesWhatItGivesAlone(t *testing.T) {
+	files := []jobtest.File{{Path: "a", Data: text(101, 400_000)}, {Path: "b", Data: text(102, 100_000)}}
+	dir := writeFiles(t, files)
+	kinds := []string{"wordcount", "sort", "grep", "grep --lines", "wordcount --top", "grep -c", "sort -u"}
+	for _, sched := range []string{"fifo", "fair", "pi-dhfs", "pd-dhfs"} {
+		t.Run(sched, func(t *testing.T) {
+			batch, outs := batchOf(t, []string{dir}, kinds...)
+			var events bytes.Buffer
+			temp := t.TempDir()
+			report, err := engine.RunBatch(t.Context(), batch, engine.Options{
+				Policy: newPolicy(t, sched), MapSlots: 2, ReduceSlots: 1, MemoryBytes: 64 << 20, Events: &events, TempDirs: []string{temp},
+				Pools: []slots.Pool{{Name: "prod", Weight: 2 * slots.One, MinMaps: 1}, {Name: "test"}},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, kind := range kinds {
+				want, err := jobtest.Reference(chains(t)[kind](), files)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !bytes.Equal(want, outs[i].Bytes()) {
+					t.Errorf("%s: %d bytes, want %d", kind, outs[i].Len(), len(want))
+				}
+			}
+			if report.Kind != "batch" || report.Jobs[0].Name != "J00" || report.Jobs[0].Pool != "prod" || report.MeanJobSeconds() <= 0 {
+				t.Errorf("report: %+v", report.Jobs[0])
+			}
+			steps := 0
+			for _, j := range report.Jobs {
+				if j.StepOf != "" {
+					steps++
+				}
+			}
+			if steps != 2 || len(report.Jobs) != len(kinds)+2 {
+				t.Errorf("%d rows, %d of them later steps of a chain, want %d and 2", len(report.Jobs), steps, len(kinds)+2)
+			}
+			difference, err := slots.Replay(&events, func(c slots.Config) (slots.Policy, error) { return policy.ForReplay(c) })
+			if err != nil || difference != nil {
+				t.Errorf("replay: %v, %v", difference, err)
+			}
+			empty(t, temp)
+		})
+	}
+}
+
+func TestMemoryIsBoundedForAllJobsTogether(t *testing.T) {
+	files := []jobtest.File{{Path: "a", Data: text(111, 4_000_000)}}
+	dir := writeFiles(t, files)
+	temp := t.TempDir()
+	batch, outs := batchOf(t, []string{dir}, "sort", "wordcount", "sort -u", "grep", "sort", "grep --lines")
+	report, err := engine.RunBatch(t.Context(), batch, engine.Options{
+		Policy: newPolicy(t, "fair"), MapSlots: 2, ReduceSlots: 2, MemoryBytes: 32 << 20, TempDirs: []string{temp},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, kind := range []string{"sort", "wordcount", "sort -u", "grep", "sort", "grep --lines"} {
+		want, err := jobtest.Reference(chains(t)[kind](), files)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(want, outs[i].Bytes()) {
+			t.Errorf("%s: %d bytes, want %d", kind, outs[i].Len(), len(want))
+		}
+	}
+	var spilled int64
+	for _, j := range report.Jobs {
+		spilled += j.Counters.SpilledBytes
+	}
+	t.Logf("%d bytes spilled", spilled)
+	empty(t, temp)
+}
+
+func TestAJobThatFailsFailsAlone(t *testing.T) {
+	files := []jobtest.File{{Path: "a", Data: text(121, 300_000)}}
+	dir := writeFiles(t, files)
+	want, err := jobtest.Reference(chains(t)["sort"](), files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	boom := errors.New("boom")
+	for name, bad := range map[string]engine.BatchJob{
+		"a mapper that panics":  {Chain: failing(func(jobs.Block, jobs.Emitter) error { panic("boom") }, nil)},
+		"a reducer's error":     {Chain: failing(emitLines, func() error { return boom })},
+		"a writer that refuses": {Chain: chains(t)["sort"](), JobOptions: engine.JobOptions{Stdout: refusing{boom}}},
+		"a mapper that hangs": {Chain: failing(func(jobs.Block, jobs.Emitter) error {
+			time.Sleep(500 * time.Millisecond)
+			return errors.New("boom: too late to be heard")
+		}, nil)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			temp, out := t.TempDir(), t.TempDir()
+			batch, outs := batchOf(t, []string{dir}, "sort", "sort", "grep", "sort")
+			bad.Name, bad.Inputs = "BAD", []string{dir}
+			if bad.Stdout == nil {
+				bad.OutputDir = filepath.Join(out, "bad")
+			}
+			batch[1] = bad
+			batch[3].After = []int{1}
+			timeout := time.Minute
+			if name == "a mapper that hangs" {
+				timeout = 100 * time.Millisecond
+			}
+			report, err := engine.RunBatch(t.Context(), batch, engine.Options{
+				Policy: newPolicy(t, "fair"), MapSlots: 2, ReduceSlots: 1, MemoryBytes: 64 << 20, TempDirs: []string{temp}, TaskTimeout: timeout, Attempts: 2,
+			})
+			if err == nil || usage.Is(err) || !strings.HasPrefix(err.Error(), "2 of 4 jobs failed: BAD: ") || !strings.HasSuffix(err.Error(), "J03: BAD, which it waits for, failed") {
+				t.Errorf("error %v", err)
+			}
+			if !bytes.Equal(want, outs[0].Bytes()) {
+				t.Errorf("the other job: %d bytes, want %d", outs[0].Len(), len(want))
+			}
+			if outs[3].Len() > 0 {
+				t.Error("a job ran whose predecessor failed")
+			}
+			states := map[string]string{}
+			for _, j := range report.Jobs {
+				states[j.Name] = j.State
+			}
+			if states["J00"] != "succeeded" || states["BAD"] != "failed" || states["J02"] != "succeeded" || states["J03"] != "killed" {
+				t.Errorf("states %v", states)
+			}
+			if name != "a mapper that hangs" {
+				empty(t, temp)
+			}
+			empty(t, out)
+		})
+	}
+}
+
+// refusing is a writer that takes nothing.
+type refusing struct{ err error }
+
+func (r refusing) Write([]byte) (int, error) { return 0, r.err }
+
+func TestAJobReadsWhatTheJobsBeforeItHaveWritten(t *testing.T) {
+	files := []jobtest.File{{Path: "a", Data: text(131, 200_000)}}
+	dir, out := writeFiles(t, files), t.TempDir()
+	counted, err := jobtest.Reference(chains(t)["wordcount"](), files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := jobtest.Reference(chains(t)["sort -rn"](), []jobtest.File{{Path: "x", Data: counted}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got bytes.Buffer
+	batch := []engine.BatchJob{
+		{Name: "second", After: []int{1}, Chain: chains(t)["sort -rn"](), JobOptions: engine.JobOptions{Inputs: []string{filepath.Join(out, "counts")}, Stdout: &got}},
+		{Name: "first", Chain: chains(t)["wordcount"](), JobOptions: engine.JobOptions{Inputs: []string{dir}, OutputDir: filepath.Join(out, "counts")}},
+	}
+	if _, err := engine.RunBatch(t.Context(), batch, engine.Options{MemoryBytes: 64 << 20}); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(want, got.Bytes()) {
+		t.Errorf("%d bytes, want %d", got.Len(), len(want))
+	}
+}
+
+func TestABatchIsCheckedWholeBeforeAnythingStarts(t *testing.T) {
+	dir := writeFiles(t, []jobtest.File{{Path: "a", Data: []byte("x\n")}})
+	out := t.TempDir()
+	in := func(paths ...string) engine.JobOptions { return engine.JobOptions{Inputs: paths} }
+	job := func(name string, o engine.JobOptions, after ...int) engine.BatchJob {
+		return engine.BatchJob{Name: name, Chain: chains(t)["sort"](), After: after, JobOptions: o}
+	}
+	to := func(o engine.JobOptions, path string) engine.JobOptions { o.OutputDir = path; return o }
+	for name, c := range map[string]struct {
+		batch []engine.BatchJob
+		want  string
+	}{
+		"no jobs":                             {nil, "no jobs"},
+		"an input that is not there":          {[]engine.BatchJob{job("A", in(dir)), job("B", in(dir+"/none"))}, "job B: " + dir + "/none: no such file or directory"},
+		"an output that is there":             {[]engine.BatchJob{job("A", to(in(dir), out))}, "job A: output " + out + ": exists already"},
+		"two jobs with one output":            {[]engine.BatchJob{job("A", to(in(dir), out+"/o")), job("B", to(in(dir), out+"/./o"))}, "job B: output " + out + "/./o: is the output of job A too"},
+		"an output inside another one":        {[]engine.BatchJob{job("A", to(in(dir), out+"/o")), job("B", to(in(dir), out+"/o/p"))}, "job B: output " + out + "/o/p: lies inside the output of job A"},
+		"an output inside another's input":    {[]engine.BatchJob{job("A", in(dir)), job("B", to(in(dir+"/a"), dir+"/o"))}, "job B: output " + dir + "/o: lies inside " + dir + ", which job A reads"},
+		"an input that another job makes":     {[]engine.BatchJob{job("A", to(in(dir), out+"/o")), job("B", in(out+"/o/part-r-00000"))}, "job B: " + out + "/o/part-r-00000: is written by job A; name that under after"},
+		"a circle":                            {[]engine.BatchJob{job("A", in(dir), 1), job("B", in(dir), 0)}, "job A: after: jobs wait for each other in a circle"},
+		"itself":                              {[]engine.BatchJob{job("A", in(dir), 0)}, "job A: after: jobs wait for each other in a circle"},
+		"a job that is not there":             {[]engine.BatchJob{job("A", in(dir), 7)}, "job A: after: there is no job 7"},
+		"no input":                            {[]engine.BatchJob{job("A", in())}, "job A: no input"},
+		"standard input twice":                {[]engine.BatchJob{{Name: "A", Chain: chains(t)["sort"](), JobOptions: engine.JobOptions{Inputs: []string{"-"}, Stdin: strings.NewReader("")}}, {Name: "B", Chain: chains(t)["sort"](), JobOptions: engine.JobOptions{Inputs: []string{"-"}, Stdin: strings.NewReader("")}}}, "job B: -: job A reads standard input too"},
+		"a submission before the run's start": {[]engine.BatchJob{{Name: "A", Chain: chains(t)["sort"](), Submit: -1, JobOptions: in(dir)}}, "job A: submit: "},
+		"a deadline before the submission":    {[]engine.BatchJob{{Name: "A", Chain: chains(t)["sort"](), Submit: 5, Deadline: 4, JobOptions: in(dir)}}, "job A: deadline: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			report, err := engine.RunBatch(t.Context(), c.batch, engine.Options{MemoryBytes: 64 << 20})
+			if !usage.Is(err) || report != nil || !strings.HasPrefix(err.Error(), c.want) {
+				t.Errorf("error %q, want %q…", err, c.want)
+			}
+			empty(t, out)
+		})
+	}
+}
+
+func TestInterruptingABatchLeavesNothing(t *testing.T) {
+	in, temp, out := writeFiles(t, []jobtest.File{{Path: "a", Data: text(141, 4_000_000)}}), t.TempDir(), t.TempDir()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	stop := errors.New("stop")
+	batch, _ := batchOf(t, []string{in}, "sort", "wordcount", "grep", "sort", "sort")
+	for i := range batch {
+		batch[i].Stdout, batch[i].OutputDir = nil, filepath.Join(out, batch[i].Name)
+	}
+	var blocks atomic.Int64
+	batch[1].Chain = failing(func(b jobs.Block, out jobs.Emitter) error {
+		if blocks.Add(1) == 3 {
+			cancel(stop)
+		}
+		return emitLines(b, out)
+	}, func() error { return nil })
+	batch[3].After = []int{0, 1}
+	batch[4].Submit = time.Hour
+	begun := time.Now()
+	report, err := engine.RunBatch(ctx, batch, engine.Options{TempDirs: []string{temp}, SortBufferBytes: 1, MemoryBytes: 24 << 20, MapSlots: 2, ReduceSlots: 1, Policy: newPolicy(t, "fair")})
+	if !errors.Is(err, stop) {
+		t.Errorf("error %v, want the cause", err)
+	}
+	if took := time.Since(begun); took > 3*time.Second {
+		t.Errorf("took %v", took)
+	}
+	if report == nil || len(report.Jobs) != 5 {
+		t.Errorf("report %+v", report)
+	}
+	empty(t, temp)
+	if entries, err := os.ReadDir(out); err != nil || len(entries) > 1 { // one of them may have been done before
+		t.Errorf("left behind: %v, %v", entries, err)
+	}
+}
+
+func TestVeryManyTinyJobsNeedFewFilesAtATime(t *testing.T) {
+	in, out := writeFiles(t, []jobtest.File{{Path: "a", Data: []byte("b\na\n")}}), t.TempDir()
+	n := 300
+	if testing.Short() {
+		n = 100
+	}
+	var batch []engine.BatchJob
+	for i := range n {
+		batch = append(batch, engine.BatchJob{
+			Name: fmt.Sprintf("J%05d", i), Pool: fmt.Sprint(i % 7), Chain: chains(t)["sort"](),
+			JobOptions: engine.JobOptions{Inputs: []string{in}, OutputFile: filepath.Join(out, fmt.Sprint(i))},
+		})
+	}
+	var most atomic.Int64
+	mapper := batch[n/2].Chain[0].NewMapper
+	batch[n/2].Chain[0].NewMapper = func() jobs.Mapper {
+		entries, _ := os.ReadDir("/proc/self/fd")
+		most.Store(int64(len(entries)))
+		return mapper()
+	}
+	if _, err := engine.RunBatch(t.Context(), batch, engine.Options{MemoryBytes: 64 << 20, MapSlots: 2, ReduceSlots: 1, Policy: newPolicy(t, "fair")}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		if got := read(t, filepath.Join(out, fmt.Sprint(i))); got != "a\nb\n" {
+			t.Fatalf("job %d: %q", i, got)
+		}
+	}
+	if most.Load() > 200 {
+		t.Errorf("%d files open at a time", most.Load())
+	}
+}

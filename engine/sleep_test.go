@@ -1,0 +1,264 @@
+package engine_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"mrlocal/engine"
+	"mrlocal/jobs"
+	"mrlocal/jobs/sleep"
+	"mrlocal/report"
+	"mrlocal/slots"
+	"mrlocal/slots/policy"
+	"mrlocal/trace"
+)
+
+// sleeping is a job whose maps take the times given, and its reduces too.
+func sleeping(t testing.TB, maps, reduces []time.Duration) jobs.Chain {
+	t.Helper()
+	return build(t, sleep.New, sleep.Options{
+		Maps: len(maps), Reduces: len(reduces),
+		MapTime:    func(task int) time.Duration { return maps[task] },
+		ReduceTime: func(task int) time.Duration { return reduces[task] },
+	})
+}
+
+func secs(s ...float64) (times []time.Duration) {
+	for _, x := range s {
+		times = append(times, time.Duration(x*float64(time.Second)))
+	}
+	return times
+}
+
+// gantt is the starts and ends of attempts, a line each, as the events have them.
+func gantt(events []trace.Event) string {
+	var b strings.Builder
+	for _, e := range events {
+		switch e.Op {
+		case trace.OpStart:
+			fmt.Fprintf(&b, "%v start J%d %v %d on %d\n", e.At, e.Job, e.Kind, e.Task, e.Slot)
+		case trace.OpFinish:
+			fmt.Fprintf(&b, "%v end J%d %v %d\n", e.At, e.Job, e.Kind, e.Task)
+		case trace.OpJobEnd:
+			fmt.Fprintf(&b, "%v over J%d\n", e.At, e.Job)
+		case trace.OpSubmit:
+			fmt.Fprintf(&b, "%v submit J%d\n", e.At, e.Job)
+		}
+	}
+	return b.String()
+}
+
+func TestSleepingJobsStartAndEndExactlyWhenTheirTimesSay(t *testing.T) {
+	want := map[string]string{
+		// Slots 0 and 1 are for maps, 2 for reduces.
+		"fair": `
+0s submit J0
+0s submit J1
+0s start J0 map 0 on 0
+0s start J1 map 0 on 1
+10s end J0 map 0
+10s start J0 map 1 on 0
+13.5s end J1 map 0
+13.5s start J1 map 1 on 1
+21s end J0 map 1
+21s start J0 reduce 0 on 2
+21s start J1 map 2 on 0
+25.5s submit J2
+26s end J0 reduce 0
+26s over J0
+28s end J1 map 1
+28s start J2 map 0 on 1
+29.125s end J2 map 0
+29.125s start J2 reduce 0 on 2
+29.375s end J2 reduce 0
+29.375s over J2
+29.375s submit J3
+29.375s start J3 map 0 on 1
+30.375s end J3 map 0
+30.375s over J3
+36.5s end J1 map 2
+36.5s start J1 reduce 0 on 2
+43.5s end J1 reduce 0
+43.5s over J1
+`,
+		"pi-dhfs": `
+0s submit J0
+0s submit J1
+0s start J0 map 0 on 0
+0s start J1 map 0 on 1
+0s start J0 map 1 on 2
+10s end J0 map 0
+10s start J1 map 1 on 0
+11s end J0 map 1
+11s start J0 reduce 0 on 2
+13.5s end J1 map 0
+13.5s start J1 map 2 on 1
+16s end J0 reduce 0
+16s over J0
+24.5s end J1 map 1
+25.5s submit J2
+25.5s start J2 map 0 on 0
+26.625s end J2 map 0
+26.625s start J2 reduce 0 on 2
+26.875s end J2 reduce 0
+26.875s over J2
+26.875s submit J3
+26.875s start J3 map 0 on 0
+27.875s end J3 map 0
+27.875s over J3
+29s end J1 map 2
+29s start J1 reduce 0 on 2
+36s end J1 reduce 0
+36s over J1
+`,
+	}
+	for sched, want := range want {
+		t.Run(sched, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				batch := []engine.BatchJob{
+					{Name: "J00", Pool: "prod", Chain: sleeping(t, secs(10, 11), secs(5))},
+					{Name: "J01", Pool: "test", Chain: sleeping(t, secs(13.5, 14.5, 15.5), secs(7))},
+					{Name: "J02", Pool: "prod", Submit: 25*time.Second + 500*time.Millisecond, Chain: sleeping(t, secs(1.125), secs(0.25))},
+					{Name: "J03", Pool: "prod", After: []int{2}, Chain: sleeping(t, secs(1), nil)},
+				}
+				log := &trace.Log{}
+				var events bytes.Buffer
+				r, err := engine.RunBatch(t.Context(), batch, engine.Options{
+					Policy: newPolicy(t, sched), MapSlots: 2, ReduceSlots: 1, NoPin: true, MemoryBytes: 64 << 20, Events: &events,
+					Pools: []slots.Pool{{Name: "prod"}, {Name: "test"}}, Watch: func(s *trace.Stream) { s.Attach(log) },
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(strings.TrimPrefix(want, "\n"), gantt(log.Events)); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+				difference, err := slots.Replay(&events, func(c slots.Config) (slots.Policy, error) { return policy.ForReplay(c) })
+				if err != nil || difference != nil {
+					t.Errorf("replay: %v, %v", difference, err)
+				}
+				last := r.Jobs[1].FinishS
+				if r.MakespanSeconds != last {
+					t.Errorf("makespan %v s, but the last job ended at %v s", r.MakespanSeconds, last)
+				}
+			})
+		})
+	}
+}
+
+// rows are a report's jobs by name.
+func rows(r *report.Report) map[string]*report.Job {
+	m := map[string]*report.Job{}
+	for i := range r.Jobs {
+		m[r.Jobs[i].Name] = &r.Jobs[i]
+	}
+	return m
+}
+
+func TestASlowTrackerTakesAsMuchLonger(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, r := must(t, sleeping(t, secs(3, 3), secs(1)), engine.Options{
+			Trackers: 2, MapSlots: 1, ReduceSlots: 1, NoPin: true, MemoryBytes: 64 << 20,
+			Slow: []engine.TrackerSpeed{{Tracker: 1, Speed: slots.One / 4}, {Tracker: 0, Speed: slots.One / 2}},
+		})
+		j := r.Jobs[0]
+		// The maps take 6 s and 12 s, the reduce, on one of them, 2 s or 4 s.
+		if got := j.FinishS; j.MapsDoneS != 12 || got != 14 && got != 16 {
+			t.Errorf("maps done at %v s, end at %v s", j.MapsDoneS, got)
+		}
+	})
+}
+
+func TestARemoteMapTakesAsMuchLonger(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const maps = 12
+		times := make([]time.Duration, maps)
+		for i := range times {
+			times[i] = time.Second
+		}
+		log := &trace.Log{}
+		_, r := must(t, sleeping(t, times, secs(1)), engine.Options{
+			Trackers: 4, MapSlots: 1, ReduceSlots: 1, NoPin: true, MemoryBytes: 64 << 20, Replicas: 1, RemotePenalty: 3 * slots.One,
+			Watch: func(s *trace.Stream) { s.Attach(log) },
+		})
+		began, local := map[int32]time.Duration{}, map[int32]bool{}
+		remote := 0
+		for _, e := range log.Events {
+			switch {
+			case e.Kind != trace.Map:
+			case e.Op == trace.OpStart:
+				began[e.Task], local[e.Task] = e.At, slots.Level(e.A) == slots.LevelTracker
+			case e.Op == trace.OpFinish:
+				want := time.Second
+				if !local[e.Task] {
+					want, remote = 3*time.Second, remote+1
+				}
+				if got := e.At - began[e.Task]; got != want {
+					t.Errorf("map %d, local %v, took %v", e.Task, local[e.Task], got)
+				}
+			}
+		}
+		if got := r.Jobs[0].Counters.DataLocalMaps; got != int64(maps-remote) || remote == 0 {
+			t.Errorf("%d local maps of %d, %d remote", got, maps, remote)
+		}
+	})
+}
+
+func TestFaultsHappenToRealRuns(t *testing.T) {
+	for name, c := range map[string]struct {
+		faults []engine.Fault
+		want   func(j *report.Job) bool
+	}{
+		"the first two attempts of a map fail at their end": {
+			[]engine.Fault{{Tracker: -1, Task: 1, Fail: 2}},
+			func(j *report.Job) bool { return j.Counters.FailedMaps == 2 && j.FinishS == 2+2+2+1 },
+		},
+		"the first attempt of a reduce fails at its end": {
+			[]engine.Fault{{Tracker: -1, Reduce: true, Fail: 1}},
+			func(j *report.Job) bool { return j.Counters.FailedReduces == 1 && j.FinishS == 2+1+1 },
+		},
+		"a lost map output is made again": { // it is lost while the reduce runs, which starts over
+			[]engine.Fault{{Tracker: -1, Lost: true, At: 2500 * time.Millisecond}},
+			func(j *report.Job) bool { return j.Counters.LaunchedMaps == 3 && j.State == "succeeded" },
+		},
+		"a lost tracker's maps run elsewhere": {
+			[]engine.Fault{{Tracker: 1, At: time.Second}},
+			func(j *report.Job) bool { return j.Counters.KilledMaps == 1 && j.FinishS == 4+1 },
+		},
+		"a lost tracker's finished maps run again elsewhere": {
+			[]engine.Fault{{Tracker: 1, At: 2500 * time.Millisecond}},
+			func(j *report.Job) bool { return j.Counters.LaunchedMaps == 3 && j.State == "succeeded" },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				_, r := must(t, sleeping(t, secs(2, 2), secs(1)), engine.Options{
+					Trackers: 2, MapSlots: 1, ReduceSlots: 1, NoPin: true, MemoryBytes: 64 << 20, Faults: c.faults,
+				})
+				if j := &r.Jobs[0]; !c.want(j) {
+					t.Errorf("%+v", *j)
+				}
+			})
+		})
+	}
+}
+
+func TestWithoutATrackerEveryJobFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, err := engine.RunBatch(t.Context(), []engine.BatchJob{
+			{Name: "A", Chain: sleeping(t, secs(5), secs(1))}, {Name: "B", Submit: 3 * time.Second, Chain: sleeping(t, secs(5), secs(1))},
+		}, engine.Options{MapSlots: 1, ReduceSlots: 1, NoPin: true, MemoryBytes: 64 << 20, Faults: []engine.Fault{{Tracker: 0, At: time.Second}}})
+		if err == nil || !strings.Contains(err.Error(), "2 of 2 jobs failed: A: every tracker is lost") {
+			t.Errorf("error %v", err)
+		}
+		if got := rows(r)["A"]; got.State != "failed" || got.FinishS != 1 {
+			t.Errorf("job %+v", got)
+		}
+	})
+}
