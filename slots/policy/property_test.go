@@ -2,10 +2,12 @@ package policy_test
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"mrlocal/internal/usage"
@@ -243,6 +245,75 @@ func TestPreemptionTakesNoPoolBelowItsShare(t *testing.T) {
 		t.Error("nothing was ever killed")
 	}
 }
+
+// fast is what all policies of this package but fifo are.
+type fast interface {
+	slots.Policy
+	slots.Sated
+	slots.Resetter
+}
+
+// honest checks that a policy that says it is sated grants nothing.
+type honest struct {
+	fast
+	sated int
+	bad   error
+}
+
+func (h *honest) Lends() bool {
+	l, ok := h.fast.(slots.Lender)
+	return ok && l.Lends()
+}
+
+func (h *honest) Decide(v *slots.View, d *slots.Decision) {
+	said, before := h.Sated(v), v.Running(slots.Map)+v.Running(slots.Reduce)
+	h.fast.Decide(v, d)
+	if said {
+		h.sated++
+		if now := v.Running(slots.Map) + v.Running(slots.Reduce); now != before {
+			h.bad = fmt.Errorf("%s says it is sated and starts %d tasks", h.Name(), now-before)
+		}
+	}
+}
+
+func TestWhoIsSatedGrantsNothing(t *testing.T) {
+	sated := map[string]int{}
+	rapid.Check(t, func(rt *rapid.T) {
+		share := rapid.SampledFrom([]slots.PPM{0, slots.One / 3, slots.One})
+		o := policy.Options{BorrowMap: share.Draw(rt, "of maps"), BorrowReduce: share.Draw(rt, "of reduces")}
+		c := slots.Config{Slots: policytest.Typed(rapid.IntRange(1, 5).Draw(rt, "trackers"), rapid.IntRange(1, 4).Draw(rt, "maps"), rapid.IntRange(1, 4).Draw(rt, "reduces"))}
+		jobs := drawJobs(rt)
+		for _, name := range []string{"fair", "pi-dhfs", "pd-dhfs", "pi-fifo"} {
+			h := &honest{fast: mustNew(t, name, o).(fast)}
+			if _, err := policytest.Drive(c, h, jobs, policytest.Options{Heartbeat: time.Second}); err != nil || h.bad != nil {
+				rt.Fatal(err, h.bad)
+			}
+			sated[name] += h.sated
+		}
+	})
+	for name, n := range sated {
+		if n == 0 {
+			t.Errorf("%s was never sated", name)
+		}
+	}
+}
+
+func TestAReplayHasTheOptionsOfTheRun(t *testing.T) {
+	for _, info := range policy.All() {
+		c := slots.Config{Slots: policytest.Typed(2, 1, 1), Replicas: 1, PolicyName: info.Name, BorrowMap: slots.One / 2, BorrowReduce: slots.One / 4, LocalityDelay: 3 * time.Second}
+		p, err := policy.ForReplay(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := policy.Options{BorrowMap: c.BorrowMap, BorrowReduce: c.BorrowReduce, LocalityDelay: c.LocalityDelay}
+		if want := mustNew(t, info.Name, o); !cmp.Equal(p, want, cmp.Exporter(func(reflect.Type) bool { return true }), cmp.FilterPath(isFunc, cmp.Ignore())) {
+			t.Errorf("%s: %+v, want %+v", info.Name, p, want)
+		}
+	}
+}
+
+// isFunc: functions compare as nothing else does.
+func isFunc(p cmp.Path) bool { return p.Last().Type() != nil && p.Last().Type().Kind() == reflect.Func }
 
 func TestAnUnknownPolicyIsWrongUsageWithTheNearestName(t *testing.T) {
 	for name, want := range map[string]string{

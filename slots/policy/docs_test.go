@@ -1,0 +1,104 @@
+package policy_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"mrlocal/slots/policy"
+)
+
+// TestDocsNameWhatExists: every function that docs/policies.md gives for a
+// clause is declared, and every policy has a section.
+func TestDocsNameWhatExists(t *testing.T) {
+	text, err := os.ReadFile("../../docs/policies.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	declared := declarations(t, "..", ".")
+	code := regexp.MustCompile("`([A-Za-z]+(?:\\.[A-Za-z]+){0,2})`")
+	names := 0
+	for i, line := range strings.Split(string(text), "\n") {
+		cells := strings.Split(line, "|")
+		if len(cells) != 4 { // not a row of clause and function
+			continue
+		}
+		for _, m := range code.FindAllStringSubmatch(cells[2], -1) {
+			names++
+			name := strings.TrimPrefix(strings.TrimPrefix(m[1], "policy."), "slots.")
+			if !declared[name] {
+				t.Errorf("docs/policies.md:%d: there is no %s", i+1, m[1])
+			}
+		}
+	}
+	if names < 40 {
+		t.Errorf("docs/policies.md names %d functions only", names)
+	}
+	for _, p := range policy.All() {
+		if !strings.Contains(string(text), "\n## "+p.Name+":") {
+			t.Errorf("docs/policies.md has no section on %s", p.Name)
+		}
+	}
+}
+
+// declarations are the functions, types, constants and fields of packages;
+// methods and fields with their type's name before a dot.
+func declarations(t *testing.T, dirs ...string) map[string]bool {
+	all := map[string]bool{}
+	for _, dir := range dirs {
+		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range files {
+			f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, d := range f.Decls {
+				declare(all, d)
+			}
+		}
+	}
+	return all
+}
+
+func declare(all map[string]bool, d ast.Decl) {
+	switch d := d.(type) {
+	case *ast.FuncDecl:
+		name := d.Name.Name
+		if d.Recv != nil {
+			receiver := d.Recv.List[0].Type
+			if star, ok := receiver.(*ast.StarExpr); ok {
+				receiver = star.X
+			}
+			if id, ok := receiver.(*ast.Ident); ok {
+				name = id.Name + "." + name
+			}
+		}
+		all[name] = true
+	case *ast.GenDecl:
+		for _, s := range d.Specs {
+			switch s := s.(type) {
+			case *ast.TypeSpec:
+				all[s.Name.Name] = true
+				if fields, ok := s.Type.(*ast.StructType); ok {
+					for _, f := range fields.Fields.List {
+						for _, n := range f.Names {
+							all[s.Name.Name+"."+n.Name] = true
+						}
+					}
+				}
+			case *ast.ValueSpec:
+				for _, n := range s.Names {
+					all[n.Name] = true
+				}
+			}
+		}
+	}
+}
