@@ -63,6 +63,11 @@ type story struct {
 	spillBytes int64
 }
 
+func (s *story) begin() error {
+	s.t.terse = true
+	return nil
+}
+
 // meet is told of each job when it is submitted.
 func (s *story) meet(id slots.JobID, name string) {
 	if s.job == slots.NoJob && (name == s.id.job || strconv.Itoa(int(id)) == s.id.job) {
@@ -175,7 +180,7 @@ func (s *story) end() error {
 	t.print(s.text.String())
 	switch {
 	case s.starts == 0:
-		t.print(fmt.Sprintf("Up to %s it was never started.\n", seconds(t.now)))
+		t.print(fmt.Sprintf("Up to %s it was not started.\n", seconds(s.until())))
 	default:
 		waited := "which started at once"
 		if d := s.began - j.Submitted(); d > 0 {
@@ -184,9 +189,31 @@ func (s *story) end() error {
 		if s.starts > 1 {
 			waited = strings.Replace(waited, "which", "the first of which", 1)
 		}
-		t.print(fmt.Sprintf("In all %s, %s.\n", counted(s.starts, "attempt"), waited))
+		t.print(s.stands() + fmt.Sprintf("In all %s, %s.\n", counted(s.starts, "attempt"), waited))
 	}
 	return nil
+}
+
+// until is when the story ends.
+func (s *story) until() time.Duration {
+	if s.t.o.HasAt {
+		return s.t.o.At
+	}
+	return s.t.now
+}
+
+// stands is what becomes of the task after the story's end, where that is open.
+func (s *story) stands() string {
+	t := s.t
+	for i := range t.c.Slots {
+		if held := t.v.Slot(slots.SlotID(i)); held.Busy && s.is(held.Attempt) {
+			return fmt.Sprintf("At %s attempt %d still ran, on slot %d.\n", seconds(s.until()), held.Attempt.N, i)
+		}
+	}
+	if !s.done && t.l.JobState(s.job) == slots.Running {
+		return fmt.Sprintf("At %s it was pending again.\n", seconds(s.until()))
+	}
+	return ""
 }
 
 func (s *story) numbered(total int32) string {
