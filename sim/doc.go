@@ -28,7 +28,7 @@
 // asked for is a visit of all trackers, out of turn. While no job is there,
 // nothing beats.
 //
-// Memory: 24 bytes a waiting happening, 80 bytes a slot, 200 a job; under L1
+// Memory: 24 bytes a waiting happening, about 100 a slot, 300 a job; under L1
 // also 16 bytes an available output. A File is only read.
 //
 // Neighbours: workload reads the file, slots/setup turns it into what a Ledger

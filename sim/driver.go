@@ -47,11 +47,11 @@ type jobRun struct {
 	spec    slots.JobSpec
 	id      slots.JobID // -1: not submitted
 	waits   int32       // jobs that must end before
-	blame   int32       // the first of them, in the file, that did not succeed; -1: none
+	blame   int32       // the first of them that did not succeed, so that it does not start; -1: none
 	due     bool        // its time has come
-	ended   bool
-	faulty  bool // some task has attempts that shall fail
-	placed  bool // its maps' input has a place
+	ended   bool        // or dropped
+	faulty  bool        // some task has attempts that shall fail
+	placed  bool        // its maps' input has a place
 	next    []int32
 	flow    flow
 	copying list
@@ -139,35 +139,22 @@ func (d *driver) due(i int32) {
 }
 
 // submit submits job i where its time has come and all that it waits for has
-// ended, and whatever may be submitted because of that. A job behind one that
-// did not succeed is submitted and aborted, so that events and report show it.
+// ended, and then whatever waited only for it, if it has nothing to do.
 func (d *driver) submit(i int32) {
 	ready := []int32{i}
 	for len(ready) > 0 {
 		i, ready = ready[0], ready[1:]
 		j := &d.jobs[i]
-		if !j.due || j.waits > 0 || j.id >= 0 {
+		if !j.due || j.waits > 0 || j.ended {
 			continue
 		}
 		j.id = d.ledger.Submit(d.now, j.spec)
 		d.fileJob = append(d.fileJob, i)
 		d.active++
 		d.idle = 0
-		if j.blame >= 0 {
-			d.ledger.Abort(d.now, j.id)
-			d.o.Note(fmt.Sprintf("job %s does not start: %s", j.spec.Name, d.blamed(j)))
-		}
 		ready = d.book(ready, i)
 	}
 	d.startBeats()
-}
-
-func (d *driver) blamed(j *jobRun) string {
-	b, did := &d.jobs[j.blame], "failed"
-	if d.ledger.JobState(b.id) == slots.Killed {
-		did = "was killed"
-	}
-	return fmt.Sprintf("it comes after job %s, which %s", b.spec.Name, did)
 }
 
 // settle follows every fact about job i of the file: it may have ended, so that
@@ -193,17 +180,42 @@ func (d *driver) book(ready []int32, i int32) []int32 {
 	j.flow.byPlace = nil
 	d.active--
 	d.left--
+	if d.ledger.JobState(j.id) != slots.Succeeded {
+		d.dropBehind(i)
+		return ready
+	}
 	for _, next := range j.next {
-		n := &d.jobs[next]
-		n.waits--
-		if n.blame < 0 && d.ledger.JobState(j.id) != slots.Succeeded {
-			n.blame = i
-		}
-		if n.waits == 0 {
+		if d.jobs[next].waits--; d.jobs[next].waits == 0 {
 			ready = append(ready, next)
 		}
 	}
 	return ready
+}
+
+// dropBehind drops all jobs that wait for job i, which did not succeed, and those
+// that wait for them: like the engine it does not submit them.
+func (d *driver) dropBehind(i int32) {
+	for over := []int32{i}; len(over) > 0; over = over[1:] {
+		for _, next := range d.jobs[over[0]].next {
+			j := &d.jobs[next]
+			if j.ended {
+				continue
+			}
+			j.ended, j.blame = true, over[0]
+			d.left--
+			over = append(over, next)
+			d.o.Note(fmt.Sprintf("job %s does not start: %s", j.spec.Name, d.blamed(j)))
+		}
+	}
+}
+
+// blamed is why a job does not start.
+func (d *driver) blamed(j *jobRun) string {
+	b, did := &d.jobs[j.blame], "failed"
+	if b.blame >= 0 {
+		did = "does not start either"
+	}
+	return fmt.Sprintf("job %s, which it waits for, %s", b.spec.Name, did)
 }
 
 // strike is a fault of the file: a tracker or a committed map output is lost.

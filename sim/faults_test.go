@@ -142,15 +142,15 @@ func TestAJobBehindOneThatFailsDoesNotStart(t *testing.T) {
 		"soon":   {"succeeded", 10, 10, 20, ""},
 		"late":   {"succeeded", 25, 25, 35, ""},
 		"bad":    {"failed", 0, 0, 40, "map 0 failed 4 times"},
-		"second": {"killed", 40, -1e-9, 40, "it comes after job bad, which failed"},
-		"third":  {"killed", 40, -1e-9, 40, "it comes after job second, which was killed"},
+		"second": {"killed", -1, -1, -1, "job bad, which it waits for, failed"},
+		"third":  {"killed", -1, -1, -1, "job second, which it waits for, does not start either"},
 	} {
 		j := job(t, r, name)
 		if j.State != want.state || j.SubmitS != want.submit || j.StartS != want.start || j.FinishS != want.finish || j.Error != want.cause {
 			t.Errorf("%s: %+v, want %+v", name, j, want)
 		}
 	}
-	if all := strings.Join(notes, "\n"); !strings.Contains(all, "job second does not start: it comes after job bad, which failed") {
+	if all := strings.Join(notes, "\n"); !strings.Contains(all, "job second does not start: job bad, which it waits for, failed") {
 		t.Errorf("notes: %s", all)
 	}
 }

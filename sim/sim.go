@@ -74,13 +74,20 @@ func (d *driver) report() *report.Report {
 		r.Config.Slow = append(r.Config.Slow, report.Slow{Tracker: s.Tracker, Factor: report.Share(s.Factor)})
 	}
 	for id, i := range d.fileJob {
-		j := &d.jobs[i]
-		r.Describe(slots.JobID(id), &j.spec)
-		r.Jobs[id].Counters.DataLocalMaps = d.ledger.JobCounts(slots.JobID(id), slots.Map).Local
-		if j.blame >= 0 {
-			r.Jobs[id].Error = d.blamed(j)
-		} else if a, failed := d.ledger.FailedBy(slots.JobID(id)); failed {
+		id := slots.JobID(id)
+		r.Describe(id, &d.jobs[i].spec)
+		r.Jobs[id].Counters.DataLocalMaps = d.ledger.JobCounts(id, slots.Map).Local
+		if a, failed := d.ledger.FailedBy(id); failed {
 			r.Jobs[id].Error = fmt.Sprintf("%s %d failed %d times", a.Kind, a.Task, d.ledger.Config().MaxAttempts)
+		}
+	}
+	for i := range d.jobs {
+		if j := &d.jobs[i]; j.blame >= 0 {
+			r.Jobs = append(r.Jobs, report.Job{
+				State: slots.Killed.String(), Maps: int(j.spec.Maps), Reduces: int(j.spec.Reduces),
+				SubmitS: -1, StartS: -1, MapsDoneS: -1, FinishS: -1, Error: d.blamed(j),
+			})
+			r.Describe(slots.JobID(len(r.Jobs)-1), &j.spec)
 		}
 	}
 	return r
