@@ -14,10 +14,11 @@
 // its tracker, which it has for itself. L0 is L1 with outputs of no bytes, and
 // is computed that way (flow.go). A tracker's speed divides the times of maps
 // and reduces, not of copies; the remote penalty multiplies those of maps that
-// are not on a tracker with their input. An attempt that shall fail does so at the end of its time. What has
-// been copied is the reduce's own: one that is past its copy goes on when a
-// map's output is lost, one that still copies waits for the map to run again
-// and copies that output then.
+// are not on a tracker with their input. An attempt that shall fail does so at
+// the end of its time. What has been copied is the reduce's own: one that is
+// past its copy goes on when a map's output is lost, one that still copies waits
+// for the map to run again and copies that output then. Phases and ends are
+// facts; progress is not told.
 //
 // Two ways of asking. Heartbeat 0: AssignAll at each instant, after all its
 // facts. Heartbeat T: tracker i of n beats at i·T/n and every T from there, as

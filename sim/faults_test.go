@@ -63,8 +63,8 @@ func TestFaultsTakeTheTimeTheyTake(t *testing.T) {
 
 // TestOutputsOfLostMapsAreCopiedAgain is L1: 2 maps of 10 s, each 10 s of
 // copying for the only reduce, which waits from the start. Undisturbed it has
-// copied at 30 and ends at 35. Map 0's output is lost at 15 and there again at
-// 20; as the newest it is copied last, from 20 to 30 or later.
+// copied at 30 and ends at 35. Where map 0's output is lost at 15 it is there
+// again at 25; as the newest it is copied last, until 35.
 func TestOutputsOfLostMapsAreCopiedAgain(t *testing.T) {
 	for _, c := range []struct {
 		lostAt string

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"mrlocal/internal/invariant"
 	"mrlocal/internal/usage"
 	"mrlocal/sim"
 	"mrlocal/slots"
@@ -40,6 +42,7 @@ func TestWhatCannotRunIsRefusedBeforeAnythingStarts(t *testing.T) {
 		{"a lost tracker that flags took away", parse(t, two, "faults: [{at: 1s, tracker: 1, lost: true}]", oneJob), sim.Options{Trackers: 1}, "faults: tracker 1 is lost, and there are 1 trackers"},
 		{"a real job", real, sim.Options{}, "job J: no maps and no reduces: a simulated job gives the number of its tasks"},
 		{"a job without times", timeless, sim.Options{}, "job J: no map_time"},
+		{"a policy that holds reduces back", parse(t, two, oneJob), sim.Options{Policy: holder{}}, "policy idler: decides when reduces leave their copy phase, which is not built yet"},
 		{"no jobs", &workload.File{Name: "empty.yaml"}, sim.Options{}, "empty.yaml: has no jobs"},
 	} {
 		var file bytes.Buffer
@@ -50,6 +53,11 @@ func TestWhatCannotRunIsRefusedBeforeAnythingStarts(t *testing.T) {
 		}
 	}
 }
+
+// holder is a policy that wants to say when a reduce may leave its copy phase.
+type holder struct{ idler }
+
+func (holder) HoldsCopy() bool { return true }
 
 // TestTheSeedIsAllThatVaries: same seed, same bytes; another, others.
 func TestTheSeedIsAllThatVaries(t *testing.T) {
@@ -198,6 +206,22 @@ func TestMoreMinimumThanThereIsIsSaid(t *testing.T) {
 	run(t, f, sim.Options{Policy: named(t, "fair"), Note: func(s string) { notes = append(notes, s) }})
 	if len(notes) == 0 || !strings.Contains(notes[0], "min") {
 		t.Errorf("%q", notes)
+	}
+}
+
+// TestARunAllocatesForJobsNotForTasks: ten times the tasks, hardly more
+// allocations.
+func TestARunAllocatesForJobsNotForTasks(t *testing.T) {
+	if invariant.Enabled {
+		t.Skip("checked builds allocate on purpose")
+	}
+	allocations := func(maps int) float64 {
+		f := parse(t, "cluster: {trackers: 10, map_slots: 8, reduce_slots: 2, net: 1MB}",
+			fmt.Sprintf("jobs: [{name: J, maps: %d, reduces: 100, map_time: {uniform: [2s, 4s]}, reduce_time: 3s, map_output: 1kB}]", maps))
+		return testing.AllocsPerRun(3, func() { run(t, f, sim.Options{Policy: named(t, "pi-dhfs"), Cost: "l1"}) })
+	}
+	if few, many := allocations(1000), allocations(10_000); many > few+200 {
+		t.Errorf("%v allocations with 1,000 maps, %v with 10,000", few, many)
 	}
 }
 

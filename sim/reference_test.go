@@ -198,6 +198,24 @@ func TestBorrowPercentages(t *testing.T) {
 	}
 }
 
+// TestTheGainOfBorrowing is N3: the paper's "about 29 %" is what full borrowing of
+// map slots gains where a reduce takes .1231 of a map's time; full borrowing of
+// both gives 68.7 %.
+func TestTheGainOfBorrowing(t *testing.T) {
+	f := shipped(t, "fig6.yaml")
+	f.Jobs[0].MapTime, f.Jobs[0].ReduceTime = workload.Constant(1000*time.Second), workload.Constant(123100*time.Millisecond)
+	at := func(ofMaps, ofReduces slots.PPM) float64 {
+		return seconds(run(t, f, sim.Options{Policy: with(t, "pi-dhfs", policy.Options{BorrowMap: ofMaps, BorrowReduce: ofReduces})}))
+	}
+	none := at(0, 0)
+	if gain := none/at(slots.One, 0) - 1; gain < .2895 || gain > .2905 {
+		t.Errorf("borrowing map slots gains %.4f", gain)
+	}
+	if gain := none/at(slots.One, slots.One) - 1; gain < .6865 || gain > .6875 {
+		t.Errorf("borrowing both gains %.4f", gain)
+	}
+}
+
 // TestSlowstartUnderL1 is SPEC 8.2: 8 slots, 80 maps of 30 s, 4 reduces that
 // copy for 20, 60 or 120 s each and then work for 20 s. With static 4+4 slots
 // only late starts hurt; with lent slots an early start costs maps their slots

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"mrlocal/internal/usage"
 	"mrlocal/report"
 	"mrlocal/slots"
 	"mrlocal/slots/setup"
@@ -30,6 +31,9 @@ func Run(ctx context.Context, f *workload.File, o Options) (*report.Report, erro
 	l, err := slots.New(c, o.Policy)
 	if err != nil {
 		return nil, err
+	}
+	if l.HoldsCopy() {
+		return nil, usage.Errorf("policy "+o.Policy.Name(), "decides when reduces leave their copy phase, which is not built yet in the simulator")
 	}
 	for _, w := range setup.Warnings(f, c) {
 		o.Note(w)

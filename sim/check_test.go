@@ -1,0 +1,33 @@
+package sim
+
+import (
+	"strings"
+	"testing"
+
+	"mrlocal/internal/usage"
+	"mrlocal/slots"
+	"mrlocal/workload"
+)
+
+// lender is a policy that may put any task on any slot.
+type lender struct{ slots.FIFO }
+
+func (lender) Lends() bool { return true }
+
+// TestAKindOfTaskWithoutASlotIsRefused where slots are typed; extra slots do not
+// count, for they are closed.
+func TestAKindOfTaskWithoutASlotIsRefused(t *testing.T) {
+	f, err := workload.Parse("w.yaml", []byte("jobs: [{name: J, maps: 1, reduces: 1, map_time: 1s, reduce_time: 1s}]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := slots.Config{Slots: []slots.Slot{{Home: slots.Map}, {ID: 1, Home: slots.Reduce, Extra: true}}}
+	typed := Options{Policy: slots.NewFIFO()}
+	if err := check(f, &typed, &c); !usage.Is(err) || !strings.Contains(err.Error(), "w.yaml:1:8: job J: has reduce tasks, and there is no reduce slot that could run them under fifo") {
+		t.Errorf("typed: %v", err)
+	}
+	lent := Options{Policy: &lender{}}
+	if err := check(f, &lent, &c); err != nil {
+		t.Errorf("lent: %v", err)
+	}
+}
