@@ -11,6 +11,7 @@ import (
 	"mrlocal/slots"
 	"mrlocal/slots/policy"
 	"mrlocal/spill"
+	"mrlocal/workload"
 )
 
 // Bounds of counts: far above what is useful, far below what breaks.
@@ -47,7 +48,8 @@ func runFlags(shortOutput string) []flagSpec {
 		value("borrow-map", "`SHARE` of the map slots that reduces may borrow", "1"),
 		value("borrow-reduce", "`SHARE` of the reduce slots that maps may borrow", "1"),
 		value("attempts", "attempts a task, `N`", "4"))
-	flags = append(append(flags, engineFlags()...),
+	flags = append(flags, placementFlags("")...)
+	flags = append(append(append(flags, bandwidthFlags()...), engineFlags()...),
 		value("events", "write every fact and decision to `FILE`, a JSON object a line", ""),
 		value("report", "write the run's report to `FILE` as JSON", ""))
 	return append(flags, ganttFlags(", on standard error")...)
@@ -86,6 +88,27 @@ func engineFlags() []flagSpec {
 		value("task-timeout", "fail an attempt without progress for `TIME`", "600s"),
 		value("progress", "`auto|plain|none`", "auto"),
 	}
+}
+
+// bandwidthFlags make visible what one machine does not have.
+func bandwidthFlags() []flagSpec {
+	return []flagSpec{
+		value("shuffle-bw", "`SIZE` a second that a tracker's reduces copy at", "as fast as it goes"),
+		value("disk-bw", "`SIZE` a second that a tracker reads inputs and writes and reads spills at", "as fast as it goes"),
+	}
+}
+
+func (r *reader) bandwidths(o *engine.Options) {
+	o.ShuffleBytesPerSecond, o.DiskBytesPerSecond = r.rate("shuffle-bw"), r.rate("disk-bw")
+}
+
+// speeds are slow trackers as the engine takes them.
+func speeds(slow []workload.Slow) []engine.TrackerSpeed {
+	var all []engine.TrackerSpeed
+	for _, s := range slow {
+		all = append(all, engine.TrackerSpeed{Tracker: s.Tracker, Speed: s.Factor})
+	}
+	return all
 }
 
 const defaultPolicy = "pi-dhfs"
@@ -198,11 +221,17 @@ func runOptions(line argv.Line) (engine.Options, error) {
 		MaxSlots:    r.count("max-slots", 1, 2*mostSlots),
 		Slowstart:   r.share("slowstart"),
 		Attempts:    r.count("attempts", 1, mostAttempts),
+
+		Replicas:      r.count("replicas", 1, mostTrackers),
+		LocalityDelay: r.time("locality-delay", true),
+		RemotePenalty: r.factor("remote-penalty"),
+		Slow:          speeds(r.slow()),
 	}
 	_, given := line.Value("reduce-slots")
 	o.NoReduces = given && o.ReduceSlots == 0
 	r.jobOptions(&o)
 	r.engineOptions(&o)
+	r.bandwidths(&o)
 	return o, r.err
 }
 

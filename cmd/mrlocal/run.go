@@ -164,23 +164,29 @@ func newScreen(e env, mode string) *screen {
 // run runs the chain and takes the display away.
 func (s *screen) run(ctx context.Context, chain jobs.Chain, o engine.Options, side sides) (*engine.Report, error) {
 	defer s.stop()
-	o.Stdin, o.Stderr, o.Note = s.e.stdin, &noteWriter{s: s}, s.note
+	o.Stdin = s.e.stdin
 	if o.OutputDir == "" { // --output-file may name it too: /dev/stdout
 		o.Stdout = s.e.stdout
 		if s.follower != nil && isTerminal(s.e.stdout) {
 			o.Stdout = &firstWrite{w: s.e.stdout, before: s.stop}
 		}
 	}
+	if side.events != nil {
+		o.Events = side.events
+	}
+	s.attach(&o)
+	return engine.RunChain(ctx, chain, o)
+}
+
+// attach has a run tell the screen what happens.
+func (s *screen) attach(o *engine.Options) {
+	o.Stderr, o.Note = &noteWriter{s: s}, s.note
 	o.Watch = func(stream *trace.Stream) {
 		s.picture.watch(stream)
 		if s.follower != nil {
 			s.follower.Watch(stream)
 		}
 	}
-	if side.events != nil {
-		o.Events = side.events
-	}
-	return engine.RunChain(ctx, chain, o)
 }
 
 func (s *screen) stop() {

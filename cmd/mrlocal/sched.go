@@ -28,15 +28,12 @@ type scheduling struct {
 	remotePenalty                             slots.PPM
 	slow                                      []workload.Slow
 	seed                                      uint64
-	shuffleBytesPerSecond, diskBytesPerSecond int64
 }
 
 // schedulingFlags are those of a workload file's runs; elsewhere is where a
 // value comes from that is not given here.
 func schedulingFlags(elsewhere string) []flagSpec {
-	slow := value("slow", "`TRACKER=FACTOR`: that tracker has so much of the others' speed, as 3=0.5; may be repeated", elsewhere+"none")
-	slow.Repeat = true
-	return []flagSpec{
+	return append([]flagSpec{
 		value("trackers", "`N` trackers: groups of cores, or nodes of a simulated cluster", elsewhere+"1"),
 		value("map-slots", "home map slots a tracker, `N`", elsewhere+"by the cores of this machine when real, 2 simulated"),
 		value("reduce-slots", "home reduce slots a tracker, `N`", elsewhere+"by the cores of this machine when real, 1 simulated"),
@@ -45,6 +42,14 @@ func schedulingFlags(elsewhere string) []flagSpec {
 		value("borrow-map", "`SHARE` of the map slots that reduces may borrow", "1"),
 		value("borrow-reduce", "`SHARE` of the reduce slots that maps may borrow", "1"),
 		value("attempts", "attempts a task, `N`", "4"),
+	}, placementFlags(elsewhere)...)
+}
+
+// placementFlags say what is where, and how fast.
+func placementFlags(elsewhere string) []flagSpec {
+	slow := value("slow", "`TRACKER=FACTOR`: that tracker has so much of the others' speed, as 3=0.5; may be repeated", elsewhere+"none")
+	slow.Repeat = true
+	return []flagSpec{
 		value("replicas", "trackers that hold each map's input, `N`: a synthetic placement", elsewhere+"no placement"),
 		value("locality-delay", "how long a job waits for a slot near its input, `TIME`; 0: not at all", "0"),
 		value("remote-penalty", "a map away from its input takes `X` times as long", "1"),

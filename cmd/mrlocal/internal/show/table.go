@@ -45,9 +45,11 @@ func row(w io.Writer, j *engine.JobReport) {
 
 // summary is the line below the rows.
 func summary(r *engine.Report) string {
-	var in int64
-	if len(r.Jobs) > 0 {
-		in = r.Jobs[0].Counters.MapInputBytes
+	var in int64 // of all jobs of a batch; of a chain the first job's, the others read what it made
+	for i := range r.Jobs {
+		if i == 0 || r.Kind == "batch" {
+			in += r.Jobs[i].Counters.MapInputBytes
+		}
 	}
 	rate := ""
 	if r.MakespanSeconds > 0 && in > 0 {

@@ -1,0 +1,303 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/engine"
+	"mrlocal/internal/usage"
+	"mrlocal/report"
+	"mrlocal/slots"
+	"mrlocal/slots/setup"
+	"mrlocal/workload"
+)
+
+const batchHelp = `WORKLOAD is a YAML file of pools and jobs; sim runs the same file in virtual time. Flags go before what the file says. A job's args are the flags of mrlocal run JOB that say what it reads and writes and what it does; each needs output: DIR or output-file: FILE. With several policies every job writes to DIR.POLICY, FILE.POLICY. Relative names start at the current directory; directories above an output are made.
+
+Exit codes: 0 done, whole and durable; 2 wrong usage or input, nothing was started; 3 a job failed (the others ran); 128 + the signal's number when interrupted.`
+
+func batchCommand() command {
+	own := append(engineFlags(), bandwidthFlags()...)
+	own = append(own,
+		value("seed", "of placement and of the times of jobs that sleep, `N`", "1"),
+		value("events", "write every fact and decision to `FILE`, a JSON object a line; of several policies to FILE.POLICY", ""),
+		value("report", "write the report to `FILE` as JSON, of several policies an array", "a table on standard output"))
+	return command{name: "batch", usage: "run a workload file for real: many jobs in pools", args: "WORKLOAD", long: batchHelp, run: runBatch, flags: workloadFlags(own, "")}
+}
+
+// batch is a workload file that is run for real.
+type batch struct {
+	scheduling
+	file   *workload.File
+	jobs   []batchJob
+	engine engine.Options // of engineFlags and bandwidthFlags
+	reader *batchReader
+}
+
+// batch reads the flags; the file follows with load.
+func (r *reader) batch() *batch {
+	b := &batch{scheduling: r.scheduling()}
+	r.engineOptions(&b.engine)
+	r.bandwidths(&b.engine)
+	return b
+}
+
+func (b *batch) load(line argv.Line) (err error) {
+	if b.file, err = loadWorkload(line); err != nil {
+		return err
+	}
+	b.override(b.file)
+	b.reader = &batchReader{file: b.file, kinds: jobKinds(), seed: max(1, b.seed)}
+	b.jobs, err = b.reader.read()
+	return err
+}
+
+func runBatch(ctx context.Context, e env, line argv.Line) (int, error) {
+	r := &reader{line: line}
+	b, names, picture := r.batch(), r.policies(), r.picture()
+	mode := r.choice("progress", "auto", "plain", "none")
+	eventsPath, reportPath := r.path("events"), r.path("report")
+	if r.err != nil {
+		return 0, r.err
+	}
+	if err := b.load(line); err != nil {
+		return 0, err
+	}
+	inputs, outputs := b.places(names)
+	side, err := openPolicySides(names, eventsPath, reportPath, inputs, outputs)
+	if err != nil {
+		return 0, err
+	}
+	if err := b.checkOutputs(names); err != nil {
+		return 0, err
+	}
+	var reports []*report.Report
+	code := exitDone
+	for i, name := range names {
+		s := newScreen(e, mode)
+		s.picture = picture
+		if i == 0 {
+			b.warn(s)
+		}
+		done, err := b.run(ctx, s, name, suffix(name, names), side.sink(i))
+		err = errors.Join(err, side.closeEvents(i))
+		if done == nil || ctx.Err() != nil {
+			return 0, err
+		}
+		if err != nil {
+			code = exitFailed
+			s.note(fmt.Sprintf("batch: %s: %v", name, err))
+		}
+		reports = append(reports, done)
+		if err := write(e, picture.of(name, len(names), widthOf(e.stdout), false)); err != nil {
+			return 0, err
+		}
+		s.table(done)
+	}
+	return code, side.tell(e, reports)
+}
+
+// suffix is what the name of a policy adds to places, where there are several.
+func suffix(name string, names []string) string {
+	if len(names) > 1 {
+		return "." + name
+	}
+	return ""
+}
+
+// withSuffix is path with the suffix at its last name; a device has none.
+func withSuffix(path, suffix string) string {
+	if path == "" || suffix == "" {
+		return path
+	}
+	if info, err := os.Stat(path); err == nil && !info.IsDir() && !info.Mode().IsRegular() {
+		return path
+	}
+	return filepath.Clean(path) + suffix
+}
+
+// places are all that the runs read and write, the file itself included.
+func (b *batch) places(names []string) (inputs, outputs []string) {
+	inputs = []string{b.file.Name}
+	for i := range b.jobs {
+		o := &b.jobs[i].options
+		inputs = append(inputs, o.Inputs...)
+		for _, name := range names {
+			if o.OutputDir != "" {
+				outputs = append(outputs, withSuffix(o.OutputDir, suffix(name, names)))
+			}
+		}
+	}
+	return inputs, outputs
+}
+
+// checkOutputs finds, before the first of several runs, what would stop a later
+// one. Of each run by itself the engine checks all.
+func (b *batch) checkOutputs(names []string) error {
+	if len(names) == 1 {
+		return nil
+	}
+	for i := range b.jobs {
+		o := &b.jobs[i].options
+		for _, name := range names {
+			dir := withSuffix(o.OutputDir, suffix(name, names))
+			if _, err := os.Lstat(dir); err == nil && o.OutputDir != "" && !o.Overwrite {
+				return b.reader.at(b.jobs[i].Job, usage.Errorf("--output", "%s: exists already; name another or add overwrite: true", argv.Quote(dir)))
+			}
+		}
+	}
+	return nil
+}
+
+// warn tells what is legal and yet not as it may have been meant.
+func (b *batch) warn(s *screen) {
+	o := b.options()
+	trackers := max(1, o.Trackers)
+	cores := max(1, runtime.NumCPU()/trackers)
+	reduces := max(1, cores/6) // the engine's defaults
+	maps := max(1, cores-reduces)
+	if o.ReduceSlots > 0 {
+		reduces = o.ReduceSlots
+		maps = max(1, cores-reduces)
+	}
+	if o.MapSlots > 0 {
+		maps = o.MapSlots
+	}
+	c := setup.Config(b.file, setup.Options{Trackers: trackers, MapSlots: maps, ReduceSlots: reduces, MaxSlots: b.maxSlots})
+	for _, w := range setup.Warnings(b.file, c) {
+		s.note(w)
+	}
+}
+
+// options are the run's, but for its policy.
+func (b *batch) options() engine.Options {
+	f, o := b.file, b.engine
+	c := setup.Config(f, setup.Options{})
+	o.Pools, o.Users = c.Pools, c.Users
+	o.Trackers, o.MapSlots, o.ReduceSlots, o.MaxSlots = or(b.trackers, f.Cluster.Trackers), or(b.mapSlots, f.Cluster.MapSlots), or(b.reduceSlots, f.Cluster.ReduceSlots), b.maxSlots
+	if o.Slowstart = b.slowstart; o.Slowstart == nil {
+		o.Slowstart = f.Defaults.Slowstart
+	}
+	o.Attempts, o.LocalityDelay, o.RemotePenalty, o.Seed = b.attempts, b.localityDelay, b.remotePenalty, b.seed
+	o.Replicas, o.GroupTrackers = f.Replicas, f.Groups
+	o.Slow = speeds(f.Slow)
+	for _, x := range f.Faults {
+		o.Faults = append(o.Faults, engine.Fault{At: x.At, Tracker: x.Tracker, Job: x.Job, Reduce: x.Reduce, Task: x.Task, Fail: x.Fail, Lost: x.Lost})
+	}
+	return o
+}
+
+func or(n, otherwise int) int {
+	if n > 0 {
+		return n
+	}
+	return otherwise
+}
+
+// run runs all jobs under a policy. Results go where the jobs say, suffix
+// added; with suffix discard they are thrown away.
+func (b *batch) run(ctx context.Context, s *screen, policyName, suffix string, events io.Writer) (done *report.Report, err error) {
+	defer s.stop()
+	o := b.options()
+	if o.Policy, err = b.newPolicy(policyName); err != nil {
+		return nil, err
+	}
+	if events != nil {
+		o.Events = events
+	}
+	s.attach(&o)
+	work := b.work(s.e.stdin, suffix)
+	parents, err := makeParents(work)
+	defer removeEmpty(parents)
+	if err != nil {
+		return nil, err
+	}
+	done, err = engine.RunBatch(ctx, work, o)
+	return done, b.reader.named(err)
+}
+
+// discard is the suffix of results that nobody wants.
+const discard = "\x00"
+
+// work are the jobs as the engine takes them.
+func (b *batch) work(stdin io.Reader, suffix string) []engine.BatchJob {
+	all := make([]engine.BatchJob, len(b.jobs))
+	for i := range b.jobs {
+		j := &b.jobs[i]
+		o := &j.options
+		all[i] = engine.BatchJob{
+			Name: j.Name, Pool: j.Pool, User: j.User, Priority: slots.Priority(j.Priority), Weight: j.Weight,
+			Submit: j.Submit, Deadline: j.Deadline, After: j.After, Chain: j.chain,
+			JobOptions: engine.JobOptions{Inputs: o.Inputs, All: o.All, Stdin: stdin, Overwrite: o.Overwrite, Reducers: o.Reducers, MapOnly: o.MapOnly, BlockBytes: o.BlockBytes},
+		}
+		if suffix == discard {
+			all[i].Overwrite = false
+			continue
+		}
+		all[i].OutputDir, all[i].OutputFile = withSuffix(o.OutputDir, suffix), withSuffix(o.OutputFile, suffix)
+	}
+	return all
+}
+
+// makeParents makes the directories above the outputs that are not there, and
+// returns those it made, the deepest last.
+func makeParents(work []engine.BatchJob) (made []string, err error) {
+	for i := range work {
+		out := work[i].OutputDir + work[i].OutputFile
+		if out == "" {
+			continue
+		}
+		var missing []string
+		for dir := filepath.Dir(filepath.Clean(out)); ; dir = filepath.Dir(dir) {
+			if _, err := os.Stat(dir); err == nil || dir == filepath.Dir(dir) {
+				break
+			}
+			missing = append(missing, dir)
+		}
+		for n := len(missing) - 1; n >= 0; n-- {
+			if err := os.Mkdir(missing[n], 0o777); err != nil {
+				return made, usage.Errorf("output "+argv.Quote(out), "%s: %v", missing[n], cause(err))
+			}
+			made = append(made, missing[n])
+		}
+	}
+	return made, nil
+}
+
+// removeEmpty takes away those directories that nothing was put into.
+func removeEmpty(dirs []string) {
+	for i := len(dirs) - 1; i >= 0; i-- {
+		_ = os.Remove(dirs[i]) // fails where something is in it
+	}
+}
+
+// named puts what the engine says of a job at its place in the file.
+func (b *batchReader) named(err error) error {
+	var u *usage.Error
+	if !errors.As(err, &u) {
+		return err
+	}
+	for i := range b.file.Jobs {
+		j := &b.file.Jobs[i]
+		if u.Object != "job "+j.Name {
+			continue
+		}
+		for n := range j.Args {
+			a := &j.Args[n]
+			for _, v := range a.Values {
+				if rest, ok := strings.CutPrefix(strings.TrimPrefix(u.Cause, "output "), v); ok && strings.HasPrefix(rest, ":") {
+					return b.errorf(a.Pos, j, a.Name, "%s", strings.TrimPrefix(u.Cause, "output "))
+				}
+			}
+		}
+		return b.errorf(j.Pos, j, "", "%s", u.Cause)
+	}
+	return err
+}

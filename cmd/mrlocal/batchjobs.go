@@ -1,0 +1,206 @@
+package main
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/engine"
+	"mrlocal/internal/usage"
+	"mrlocal/jobs"
+	"mrlocal/jobs/sleep"
+	"mrlocal/workload"
+)
+
+// batchJob is a job of a workload file, read as run reads its flags.
+type batchJob struct {
+	*workload.Job
+	chain   jobs.Chain
+	options engine.Options // of jobFlags only
+}
+
+// sleepJob is the name of the job that does nothing, for as long as the file
+// says.
+const sleepJob = "sleep"
+
+// batchReader reads the jobs of a workload file. Mistakes are told at the
+// place of the arg that has them.
+type batchReader struct {
+	file  *workload.File
+	kinds []jobKind
+	seed  uint64
+}
+
+// read reads all jobs of the file; the first mistake ends it.
+func (b *batchReader) read() ([]batchJob, error) {
+	if err := b.file.CheckReal(); err != nil {
+		return nil, err
+	}
+	all := make([]batchJob, 0, len(b.file.Jobs))
+	for i := range b.file.Jobs {
+		j, err := b.job(i)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, j)
+	}
+	return all, nil
+}
+
+func (b *batchReader) job(i int) (batchJob, error) {
+	j := &b.file.Jobs[i]
+	job := batchJob{Job: j}
+	if j.Job == sleepJob {
+		err := b.sleep(&job, i)
+		return job, err
+	}
+	for n := range b.kinds {
+		if k := &b.kinds[n]; k.name == j.Job {
+			err := b.lower(&job, k)
+			return job, err
+		}
+	}
+	return job, b.errorf(j.Pos, j, "", "%s: no such job; there are wordcount, sort, grep and sleep", argv.Quote(j.Job))
+}
+
+// sleep makes a job that only takes the file's times: those that the simulator
+// draws from the same seed.
+func (b *batchReader) sleep(job *batchJob, index int) (err error) {
+	j := job.Job
+	switch {
+	case len(j.Args) > 0:
+		return b.errorf(j.Args[0].Pos, j, j.Args[0].Name, "sleep takes no args; maps, reduces, map_time and reduce_time say how long")
+	case j.Maps == 0:
+		return b.errorf(j.Pos, j, "", "sleep needs maps, the number of its map tasks")
+	case !j.MapTime.Given():
+		return b.errorf(j.Pos, j, "", "sleep needs map_time, here or in defaults")
+	case j.Reduces > 0 && !j.ReduceTime.Given():
+		return b.errorf(j.Pos, j, "", "sleep needs reduce_time, here or in defaults")
+	}
+	times := func(t *workload.Times, reduce bool) func(task int) time.Duration {
+		return func(task int) time.Duration { return t.At(b.seed, index, reduce, task) }
+	}
+	job.chain, err = sleep.New(sleep.Options{
+		Maps: j.Maps, Reduces: j.Reduces, MapTime: times(&j.MapTime, false), ReduceTime: times(&j.ReduceTime, true),
+	})
+	return err
+}
+
+// lower lowers the args of a job as run does its flags.
+func (b *batchReader) lower(job *batchJob, k *jobKind) error {
+	specs := append(jobFlags(k.shortOutput), k.flags...)
+	line := argv.Line{Path: []string{"run", k.name}}
+	for i := range job.Args {
+		settings, err := b.settings(job.Job, &job.Args[i], k, specs)
+		if err != nil {
+			return err
+		}
+		line.Flags = append(line.Flags, settings...)
+	}
+	r := &reader{line: line}
+	r.jobOptions(&job.options)
+	if r.err != nil {
+		return b.at(job.Job, r.err)
+	}
+	var err error
+	if job.chain, err = k.build(r); err != nil {
+		return b.at(job.Job, err)
+	}
+	if err := checkReduces(k.name, job.chain, job.options); err != nil {
+		return b.at(job.Job, err)
+	}
+	return b.result(job)
+}
+
+// settings are the flags that an arg stands for.
+func (b *batchReader) settings(j *workload.Job, a *workload.Arg, k *jobKind, specs []flagSpec) ([]argv.Setting, error) {
+	f := flagNamed(a.Name, specs)
+	if f == nil {
+		return nil, b.unknown(j, a, k, specs)
+	}
+	var all []argv.Setting
+	for _, text := range a.Values {
+		switch {
+		case f.Value:
+			all = append(all, argv.Setting{Flag: &f.Flag, Value: text})
+		case text == "true":
+			all = append(all, argv.Setting{Flag: &f.Flag})
+		case text != "false":
+			return nil, b.errorf(a.Pos, j, a.Name, "%s: it is on or off; write true or false", argv.Quote(text))
+		}
+	}
+	if len(a.Values) > 1 && !(f.Value && f.Repeat) {
+		return nil, b.errorf(a.Pos, j, a.Name, "takes one value")
+	}
+	return all, nil
+}
+
+// flagNamed finds a flag by its long name or its letter.
+func flagNamed(name string, specs []flagSpec) *flagSpec {
+	for i := range specs {
+		if name == specs[i].Name || name != "" && name == specs[i].Short {
+			return &specs[i]
+		}
+	}
+	return nil
+}
+
+func (b *batchReader) unknown(j *workload.Job, a *workload.Arg, k *jobKind, specs []flagSpec) error {
+	if flagNamed(a.Name, runFlags(k.shortOutput)) != nil {
+		return b.errorf(a.Pos, j, a.Name, "is a setting of the whole run; give --%s to mrlocal batch", a.Name)
+	}
+	if bare := strings.TrimLeft(a.Name, "-"); bare != a.Name && flagNamed(bare, specs) != nil {
+		return b.errorf(a.Pos, j, a.Name, "write it without dashes: %s", bare)
+	}
+	var known []string
+	for i := range specs {
+		known = append(known, specs[i].Name)
+	}
+	if near := argv.Nearest(a.Name, known); near != "" {
+		return b.errorf(a.Pos, j, argv.Quote(a.Name), "%s has no such arg; did you mean %s?", k.name, near)
+	}
+	return b.errorf(a.Pos, j, argv.Quote(a.Name), "%s has no such arg; mrlocal run %s --help lists its flags", k.name, k.name)
+}
+
+// result checks that the job says where its result goes.
+func (b *batchReader) result(job *batchJob) error {
+	if job.options.OutputDir+job.options.OutputFile == "" {
+		return b.errorf(job.Pos, job.Job, "", "no output: a batch writes each job's result to a place of its own; add output: DIR or output-file: FILE to its args")
+	}
+	return nil
+}
+
+// at puts a mistake in a job's flags where the file has the arg.
+func (b *batchReader) at(j *workload.Job, err error) error {
+	var u *usage.Error
+	if !errors.As(err, &u) {
+		return err
+	}
+	word, rest, _ := strings.Cut(u.Object, " ")
+	name := strings.TrimLeft(word, "-")
+	for i := range j.Args {
+		a := &j.Args[i]
+		for _, k := range b.kinds {
+			if k.name != j.Job {
+				continue
+			}
+			f := flagNamed(a.Name, append(jobFlags(k.shortOutput), k.flags...))
+			if f != nil && word != name && (f.Name == name || f.Short == name) {
+				return b.errorf(a.Pos, j, strings.TrimSpace(a.Name+" "+rest), "%s", u.Cause)
+			}
+		}
+	}
+	if u.Object == "no input" {
+		return b.errorf(j.Pos, j, "no input", "add input: PATH or input: [PATH, PATH] to its args")
+	}
+	return b.errorf(j.Pos, j, u.Object, "%s", u.Cause)
+}
+
+func (b *batchReader) errorf(at workload.Pos, j *workload.Job, object, format string, args ...any) error {
+	where := "job " + argv.Quote(j.Name)
+	if object != "" {
+		where += ": " + object
+	}
+	return b.file.Errorf(at, where, format, args...)
+}
