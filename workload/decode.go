@@ -31,9 +31,12 @@ func Parse(name string, text []byte) (*File, error) { return parse(name, string(
 func parse(name, text string, bytes int) (*File, error) {
 	d := &decoder{file: &File{Name: name}, anchors: map[string]ast.Node{}, steps: mostSteps + int64(len(text))}
 	text = strings.TrimPrefix(text, "\ufeff")
+	blank := emptyLines(text)
 	switch at := invalidUTF8(text); {
 	case len(text) > mostFileBytes:
 		d.failAt(Pos{1, 1}, "", "longer than %d MiB", mostFileBytes>>20)
+	case blank > 0:
+		d.failAt(Pos{blank, 1}, "", "more than %d empty lines in a row", mostEmptyLines)
 	case at >= 0:
 		before := text[:at]
 		line := strings.Count(before, "\n")
@@ -49,6 +52,25 @@ func parse(name, text string, bytes int) (*File, error) {
 		return nil, d.err
 	}
 	return d.file, nil
+}
+
+// mostEmptyLines bounds what the YAML parser takes the square of.
+const mostEmptyLines = 1000
+
+// emptyLines is the number of the line with which there are too many, or 0.
+func emptyLines(text string) int {
+	line, run := 0, 0
+	for at, end := 0, 0; at < len(text); at = end {
+		end = lineEnd(text, at)
+		line++
+		if run++; strings.TrimSpace(text[at:end]) != "" {
+			run = 0
+		}
+		if run > mostEmptyLines {
+			return line
+		}
+	}
+	return 0
 }
 
 func invalidUTF8(text string) int {
@@ -94,9 +116,6 @@ func (d *decoder) resolve(n ast.Node) ast.Node {
 				return nil
 			}
 			n = target
-		case *ast.TagNode:
-			d.fail(v, "", "a tag; a workload has none")
-			return nil
 		default:
 			return n
 		}

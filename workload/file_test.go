@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"testing"
 	"time"
@@ -210,29 +211,72 @@ func TestAliasesCanNotMakeMuchOfLittle(t *testing.T) {
 		"an alias of itself":   "jobs: &j [{name: &n *n, maps: 1}]\n",
 		"jobs in jobs":         "jobs: &j [*j, *j]\n",
 		"a long list, often":   "jobs:\n- {name: a, maps: 1, map_time: {list: &l [" + strings.Repeat("1s,", 5000) + "]}}\n" + strings.Repeat("- {name: b, maps: 1, map_time: {list: *l}}\n", 5000),
-		"brackets":             strings.Repeat("[", 300_000),
-		"brackets with words":  "jobs: " + strings.Repeat("[a, ", 300_000),
-		"braces":               strings.Repeat("{a: ", 300_000),
-		"dashes":               strings.Repeat("- ", 300_000),
-		"question marks":       strings.Repeat("? ", 300_000),
-		"colons":               strings.Repeat("a: ", 300_000),
-		"anchors":              strings.Repeat("&a ", 300_000),
-		"anchors over lines":   strings.Repeat("&a\n", 300_000),
-		"tags":                 strings.Repeat("!a ", 300_000),
-		"tags over lines":      strings.Repeat("!a\n", 300_000),
-		"anchors in brackets":  "[" + strings.Repeat("&a ", 300_000),
-		"dashes over lines":    strings.Repeat("-\n", 300_000),
+		"brackets":             strings.Repeat("[", 60_000),
+		"brackets with words":  "jobs: " + strings.Repeat("[a, ", 60_000),
+		"braces":               strings.Repeat("{a: ", 60_000),
+		"dashes":               strings.Repeat("- ", 60_000),
+		"question marks":       strings.Repeat("? ", 60_000),
+		"colons":               strings.Repeat("a: ", 60_000),
+		"anchors":              strings.Repeat("&a ", 60_000),
+		"anchors over lines":   strings.Repeat("&a\n", 60_000),
+		"tags":                 strings.Repeat("!a ", 60_000),
+		"tags over lines":      strings.Repeat("!a\n", 60_000),
+		"anchors in brackets":  "[" + strings.Repeat("&a ", 60_000),
+		"dashes over lines":    strings.Repeat("-\n", 60_000),
 		"stairs":               stairs(1200, "a:"),
 		"stairs of dashes":     stairs(1200, "-"),
-		"questions over lines": strings.Repeat("?\n", 300_000),
+		"empty lines in text":  "a: |\n  " + strings.Repeat("\n", 60_000),
+		"many keys":            strings.Repeat("a: b\n", 60_000),
+		"many documents":       strings.Repeat("--- a\n", 60_000),
+		"questions over lines": strings.Repeat("?\n", 60_000),
 	} {
 		start := time.Now()
 		if f, err := Parse("w", []byte(bomb)); err == nil {
 			t.Errorf("%s: accepted, %d jobs", name, len(f.Jobs))
-		} else if took := time.Since(start); took > 20*time.Second {
+		} else if took := time.Since(start); took > time.Minute {
 			t.Errorf("%s: refused after %v: %v", name, took, err)
 		} else {
 			t.Logf("%s, %d bytes, %v: %v", name, len(bomb), took.Round(time.Millisecond), err)
+		}
+	}
+}
+
+// The YAML parser calls itself for more than brackets: none of these, however
+// often repeated, takes it deep or long. A full stack ends the test.
+func TestNothingRepeatedFillsTheStack(t *testing.T) {
+	if testing.Short() || invariant.Enabled {
+		t.Skip("the frames of checked builds are larger, and slow")
+	}
+	defer debug.SetMaxStack(debug.SetMaxStack(2 << 20))
+	const times = 10_000
+	for _, c := range [][3]string{ // before, repeated, after
+		{"a: {", "? a,", "}"}, {"jobs: [", "a,", "]"}, {"jobs: [", "\n", "]"}, {"jobs: {", "a: b,", "}"}, {"jobs: {", "a: b,\n", "}"},
+		{"a: |\n", "  x\n", ""}, {"a: |\n", "  x\n\n", ""}, {"a: >\n", "  x\n", ""}, {"a: \"", "x\n ", "\""}, {"a: '", "x\n ", "'"}, {"a: ", "x\n ", ""},
+		{"a:\n", "  - b\n", ""}, {"a:\n", "  - b: c\n", ""}, {"a:\n", "  - b: c\n    d: e\n", ""}, {"a: [", "[],", "]"}, {"a: ", "\n", "b"},
+		{"a: ", "# x\n", "b"}, {"a: [", "# x\n", "b]"}, {"- a\n", "\n", "- b"}, {"jobs: [", "{a: b},", "]"}, {"a: [", "*b,", "]"}, {"a: [", "&b c,", "]"},
+		{"a: |2\n", "\n", ""}, {"a: \"", "\n", "\""}, {"a: '", "\n", "'"}, {"a: x", "\n", "\n y"}, {"a: ", "?", ""}, {"a: &b ", "\n", "c"}, {"", "%\n", ""},
+		{"a: [", "'x',", "]"}, {"a:\n", "  ? x\n", ""}, {"a: [", "x: y,", "]"}, {"", "- ? a\n  : b\n", ""}, {"", "? a\n: b\n", ""}, {"", "*a : b\n", ""},
+		{"&a a: b\n", "<<: *a\n", ""}, {"", "&a b: c\n", ""}, {"", "!a b: c\n", ""}, {"", "\"b\": c\n", ""}, {"", "b:\n", ""}, {"", ": b\n", ""},
+		{"", " b:\nc:\n", ""}, {"", "a: b\n\n\n# x\n", ""}, {"[a]\n", "[a]: b\n", ""}, {"", "{a}: b\n", ""}, {"a: {", "? a : b,", "}"},
+		{"a: [", "? a,", "]"}, {"", "--- a\n", ""}, {"", "- a\n...\n", ""}, {"a: [\n", "a: b\n", "]"}, {"a: {\n", "a: b\n", "}"}, {"", "a: b\n c: d\n", ""},
+		{"", "- a: b\n- c: d\n  e: f\n", ""}, {"a: [", "{x: y}, ", ""}, {"a: [", "[x],\n", ""}, {"a: {", "x: [y],\n", ""}, {"a: ", "- ", ""},
+		{"a: ", "-\n", ""}, {"a: ", "{}", ""}, {"a: ", "[]", ""}, {"a: ", "}", ""}, {"a: ", "]", ""}, {"", "a:\n- b\n", ""}, {"", "- - a\n", ""},
+		{"", "- - a\n  - b\n", ""}, {"", "-\n - a\n", ""}, {"", "b: &a\n", ""}, {"", "b: !a\n", ""}, {"", "b: |\n", ""}, {"", "b: >\n c\n", ""},
+		{"", "- &a\n", ""}, {"", "- !a\n", ""}, {"", "- a: &b\n", ""}, {"", "- a: !b\n", ""}, {"- ", "- a: !b\n", ""}, {"- ", "- a: &b\n", ""},
+		{"- ", "- a: *b\n", ""}, {"", "- a:\n", ""}, {"", "- a: |\n", ""}, {"", "- a: >\n", ""}, {"", "- a: '\n", ""}, {"", "- ? a\n", ""},
+		{"", "- ?\n", ""}, {"", "- :\n", ""}, {"", "- <<:\n", ""}, {"", "- <<: *a\n", ""}, {"a: &b\n", "- &b\n", ""}, {"", "a: &b\n- c\n", ""},
+		{"", "&b\n- c\n", ""}, {"", "- &b\n- c\n", ""}, {"", "- &b\n  - c\n", ""}, {"", "- &b\n  c: &d\n", ""}, {"", "- c: &d\n  e: &f\n", ""},
+		{"[", "&a b: c,", "]"}, {"[", "a: &b,", "]"}, {"{", "a: &b,", "}"}, {"[", "*a: b,", "]"}, {"[\n", "&a\n", "]"}, {"[\n", "- \n", "]"},
+		{"[\n", "? \n", "]"}, {"[\n", ":\n", "]"}, {"[\n", "- a\n", "]"}, {"[\n", "? a\n", "]"}, {"[\n", "a\n", "]"}, {"[\n", "|\n", "]"},
+		{"[\n", "'a'\n", "]"}, {"", "'a'\n", ""}, {"", "'a' ", ""}, {"", "*a ", ""}, {"", "*a\n", ""}, {"", "@\n", ""}, {"", "%TAG ! !\n", ""},
+		{"", "%YAML 1.2\n", ""}, {"", "# a\n---\n", ""}, {"", "- # a\n", ""}, {"", "a: # b\n", ""},
+	} {
+		start := time.Now()
+		if _, err := Parse("w", []byte(c[0]+strings.Repeat(c[1], times)+c[2])); err == nil {
+			t.Errorf("%q is accepted", c)
+		}
+		if took := time.Since(start); took > time.Minute {
+			t.Errorf("%q: %v", c, took)
 		}
 	}
 }

@@ -114,21 +114,22 @@ func (d *decoder) read(p piece) (body ast.Node) {
 			t.Position.Line += p.skip
 		}
 	}
-	if t := tooDeep(tokens); t != nil {
-		d.failAt(posOf(t), "", "nested too deeply")
+	if t, what := tooMuch(tokens); t != nil {
+		d.failAt(posOf(t), "", "%s", what)
 		return nil
 	}
 	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
-		var e yaml.Error
-		at, what := Pos{p.skip + 1, 1}, clean(err.Error())
-		if errors.As(err, &e) {
-			what = clean(e.GetMessage())
+		at, what := Pos{p.skip + 1, 1}, ""
+		if e := yaml.Error(nil); errors.As(err, &e) {
+			what = e.GetMessage() // Error would print the file, in quadratic time
 			if t := e.GetToken(); t != nil {
 				at = posOf(t)
 			}
+		} else {
+			what = err.Error()
 		}
-		d.failAt(at, "", "not YAML: %s", what)
+		d.failAt(at, "", "not YAML: %s", clean(what))
 		return nil
 	}
 	for _, doc := range file.Docs {
@@ -150,44 +151,85 @@ func clean(message string) string {
 	return strings.TrimSpace(strings.ToValidUTF8(line, "?"))
 }
 
-// tooDeep finds where a file nests deeper than any workload does. The parser
-// calls itself for every level, and Go can not recover from a full stack.
-func tooDeep(tokens token.Tokens) *token.Token {
+// tooMuch finds where a file nests deeper, or has longer mappings, than any
+// workload, and says what it is. The parser calls itself for every level, for
+// every key of a mapping in block style and for every document, and Go can not
+// recover from a full stack.
+func tooMuch(tokens token.Tokens) (at *token.Token, what string) {
 	const (
 		mostFlow   = 50   // brackets in brackets
-		mostLine   = 50   // dashes, question marks and colons of a line outside of brackets
-		mostRun    = 100  // of these, anchors and tags with no word between them
+		mostLine   = 50   // dashes, question marks and colons of a line, or between commas in brackets
+		mostRun    = 100  // of these and anchors with no word between them
 		mostIndent = 1000 // of the first word of a line
+		mostKeys   = 1000 // of a mapping outside of brackets
+		mostMarks  = 4    // --- and ...
+		deep, long = "nested too deeply", "a mapping of too many keys"
 	)
-	flow, line, run, lastLine := 0, 0, 0, 0
+	flow, line, run, marks, lastLine := 0, 0, 0, 0, 0
+	var keys columns
 	for _, t := range tokens {
-		if t.Position.Line != lastLine {
+		if flow == 0 && t.Position.Line != lastLine {
 			lastLine, line = t.Position.Line, 0
-			if flow == 0 && t.Position.Column > mostIndent && t.Type != token.CommentType {
-				return t
+			if t.Position.Column > mostIndent && t.Type != token.CommentType {
+				return t, deep
 			}
 		}
 		run++
 		switch t.Type {
 		case token.SequenceStartType, token.MappingStartType:
-			flow++
+			flow, line = flow+1, 0
 		case token.SequenceEndType, token.MappingEndType:
-			flow = max(0, flow-1)
+			flow, line = max(0, flow-1), 0
 		case token.SequenceEntryType, token.MappingKeyType, token.MappingValueType:
-			if flow == 0 {
-				line++
+			if line++; flow == 0 && keys.count(t) > mostKeys {
+				return t, long
 			}
-		case token.AnchorType, token.AliasType, token.TagType, token.CollectEntryType:
+		case token.DocumentHeaderType, token.DocumentEndType:
+			if marks++; marks > mostMarks {
+				return t, "more than one document"
+			}
+		case token.CollectEntryType:
+			line = 0
+		case token.TagType:
+			return t, "a tag; a workload has none"
+		case token.AnchorType, token.AliasType:
 		default:
 			if t.Prev == nil || t.Prev.Type != token.AnchorType { // not an anchor's name
 				run = 0
 			}
 		}
 		if flow > mostFlow || line > mostLine || run > mostRun {
-			return t
+			return t, deep
 		}
 	}
-	return nil
+	return nil, ""
+}
+
+// columns are the mappings in block style that are open at a place of the
+// file, by their column, and their keys so far.
+type columns []struct{ column, keys int }
+
+// count takes in a dash, question mark or colon, and returns how many keys its
+// mapping has now.
+func (c *columns) count(t *token.Token) int {
+	column := t.Position.Column
+	if t.Type == token.MappingValueType && t.Prev != nil {
+		column = t.Prev.Position.Column
+	}
+	n := len(*c)
+	for n > 0 && (*c)[n-1].column > column {
+		n--
+	}
+	*c = (*c)[:n]
+	if t.Type == token.SequenceEntryType {
+		return 0
+	}
+	if n == 0 || (*c)[n-1].column < column {
+		*c = append(*c, struct{ column, keys int }{column, 0})
+		n++
+	}
+	(*c)[n-1].keys++
+	return (*c)[n-1].keys
 }
 
 func posOf(t *token.Token) Pos { return Pos{t.Position.Line, t.Position.Column} }
