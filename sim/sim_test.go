@@ -81,15 +81,21 @@ func run(t tester, f *workload.File, o sim.Options) *report.Report {
 // replayable.
 func recorded(t tester, f *workload.File, o sim.Options) (*report.Report, []trace.Event, []byte) {
 	t.Helper()
-	var file bytes.Buffer
 	log := &trace.Log{}
-	o.Events = &file
 	o.Watch = func(s *trace.Stream) { s.Attach(log) }
-	r := run(t, f, o)
-	if diff, err := slots.Replay(bytes.NewReader(file.Bytes()), policy.ForReplay); err != nil || diff != nil {
+	r, file := written(t, f, o)
+	if diff, err := slots.Replay(bytes.NewReader(file), policy.ForReplay); err != nil || diff != nil {
 		t.Fatalf("replay: %v %v", diff, err)
 	}
-	return r, log.Events, file.Bytes()
+	return r, log.Events, file
+}
+
+// written is run with its event file.
+func written(t tester, f *workload.File, o sim.Options) (*report.Report, []byte) {
+	t.Helper()
+	var file bytes.Buffer
+	o.Events = &file
+	return run(t, f, o), file.Bytes()
 }
 
 // seconds of the only job, or of the whole run.
