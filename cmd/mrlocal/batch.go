@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/side"
 	"mrlocal/engine"
 	"mrlocal/internal/usage"
 	"mrlocal/report"
@@ -263,7 +264,7 @@ func makeParents(work []engine.BatchJob) (made []string, err error) {
 		}
 		for n := len(missing) - 1; n >= 0; n-- {
 			if err := os.Mkdir(missing[n], 0o777); err != nil {
-				return made, usage.Errorf("output "+argv.Quote(out), "%s: %v", missing[n], cause(err))
+				return made, usage.Errorf("output "+argv.Quote(out), "%s: %v", missing[n], side.Cause(err))
 			}
 			made = append(made, missing[n])
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/side"
 	"mrlocal/engine"
 	"mrlocal/internal/usage"
 	"mrlocal/jobs/grep"
@@ -95,7 +96,7 @@ func makeWiki(ctx context.Context, e env) error {
 		fmt.Fprintf(e.stdout, "%s/ is there already: taken as it is\n", demoDir)
 		return warm(ctx, demoDir)
 	case !errors.Is(err, fs.ErrNotExist):
-		return usage.Errorf(demoDir, "%v", cause(err))
+		return usage.Errorf(demoDir, "%v", side.Cause(err))
 	}
 	started := time.Now()
 	if err := workload.GenerateContext(ctx, workload.Wiki, demoDir, demoBytes, demoSeed); err != nil {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/side"
 	"mrlocal/engine"
 	"mrlocal/internal/usage"
 	"mrlocal/slots"
@@ -318,7 +319,7 @@ func (r *reader) directories(flag string) []string {
 		info, err := os.Stat(d)
 		switch {
 		case err != nil:
-			r.keep(usage.Errorf("--"+flag, "%s: %v", d, cause(err)))
+			r.keep(usage.Errorf("--"+flag, "%s: %v", d, side.Cause(err)))
 		case !info.IsDir():
 			r.keep(usage.Errorf("--"+flag, "%s: not a directory", d))
 		}

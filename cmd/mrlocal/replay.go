@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/side"
 	"mrlocal/internal/usage"
 	"mrlocal/slots"
 	"mrlocal/slots/policy"
@@ -60,7 +61,7 @@ func openEvents(e env, line argv.Line) (path string, events io.ReadCloser, err e
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return "", nil, usage.Errorf(argv.Quote(path), "%v", cause(err))
+		return "", nil, usage.Errorf(argv.Quote(path), "%v", side.Cause(err))
 	}
 	if info, err := f.Stat(); err == nil && info.IsDir() {
 		f.Close()

@@ -13,6 +13,7 @@ import (
 
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/show"
+	"mrlocal/cmd/mrlocal/internal/side"
 	"mrlocal/engine"
 	"mrlocal/internal/usage"
 	"mrlocal/jobs"
@@ -104,21 +105,21 @@ func checkReduces(name string, chain jobs.Chain, o engine.Options) error {
 }
 
 // sides are a run's --events and --report files; either may be nil.
-type sides struct{ events, report *sideFile }
+type sides struct{ events, report *side.File }
 
 func openSides(eventsPath, reportPath string, o engine.Options) (s sides, err error) {
-	if eventsPath != "" && reportPath != "" && place(eventsPath) == place(reportPath) {
+	if eventsPath != "" && reportPath != "" && side.Place(eventsPath) == side.Place(reportPath) {
 		return s, usage.Errorf("--events, --report", "%s: name two different files", eventsPath)
 	}
 	for _, p := range []string{eventsPath, reportPath} {
-		if p != "" && o.OutputFile != "" && place(p) == place(o.OutputFile) {
+		if p != "" && o.OutputFile != "" && side.Place(p) == side.Place(o.OutputFile) {
 			return s, usage.Errorf("--output-file", "%s: is the --events or --report file too", p)
 		}
 	}
-	if s.events, err = openSide("events", eventsPath, o.Inputs, []string{o.OutputDir}); err != nil {
+	if s.events, err = side.Open("events", eventsPath, o.Inputs, []string{o.OutputDir}); err != nil {
 		return s, err
 	}
-	s.report, err = openSide("report", reportPath, o.Inputs, []string{o.OutputDir})
+	s.report, err = side.Open("report", reportPath, o.Inputs, []string{o.OutputDir})
 	return s, err
 }
 

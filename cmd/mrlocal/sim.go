@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/side"
 	"mrlocal/internal/usage"
 	"mrlocal/report"
 	"mrlocal/sim"
@@ -123,8 +124,8 @@ func loadWorkload(line argv.Line) (*workload.File, error) {
 // policySides are the --events files of the runs, one a policy, and the
 // --report file of all.
 type policySides struct {
-	events []*sideFile
-	report *sideFile
+	events []*side.File
+	report *side.File
 }
 
 // openPolicySides checks the side files of one run per name; nothing is made
@@ -138,16 +139,16 @@ func openPolicySides(names []string, eventsPath, reportPath string, inputs, outp
 		}
 	}
 	for _, path := range paths {
-		if path != "" && reportPath != "" && place(path) == place(reportPath) {
+		if path != "" && reportPath != "" && side.Place(path) == side.Place(reportPath) {
 			return s, usage.Errorf("--events, --report", "%s: name two different files", path)
 		}
-		f, err := openSide("events", path, inputs, outputs)
+		f, err := side.Open("events", path, inputs, outputs)
 		if err != nil {
 			return s, err
 		}
 		s.events = append(s.events, f)
 	}
-	if s.report, err = openSide("report", reportPath, inputs, outputs); err != nil {
+	if s.report, err = side.Open("report", reportPath, inputs, outputs); err != nil {
 		return s, err
 	}
 	for len(s.events) < len(names) {

@@ -1,4 +1,4 @@
-package main
+package sweep
 
 import (
 	"bytes"
@@ -12,16 +12,16 @@ import (
 	"mrlocal/report"
 )
 
-// row is one run of a sweep.
-type row struct {
-	configuration
+// Row is one run of a sweep.
+type Row struct {
+	Configuration
 	*report.Report
 }
 
 // speedups are T0/T1 - 1 of each row: against the first policy in the same
 // configuration, or, of one policy alone, against the first row. A run without
 // any time has none, and nor have those that are measured by it.
-func (p *plan) speedups(rows []row) []float64 {
+func (p *Plan) speedups(rows []Row) []float64 {
 	all := make([]float64, len(rows))
 	for i := range rows {
 		first := 0
@@ -36,7 +36,7 @@ func (p *plan) speedups(rows []row) []float64 {
 }
 
 // against names what speedups are measured by.
-func (p *plan) against() string {
+func (p *Plan) against() string {
 	if len(p.policies) > 1 {
 		return p.policies[0] + " in the same configuration"
 	}
@@ -44,7 +44,7 @@ func (p *plan) against() string {
 }
 
 // settings are the values of a configuration: borrow-map 0, borrow-reduce 1.
-func (p *plan) settings(c *configuration) string {
+func (p *Plan) settings(c *Configuration) string {
 	var all []string
 	for i := range p.dimensions {
 		d := &p.dimensions[i]
@@ -53,8 +53,8 @@ func (p *plan) settings(c *configuration) string {
 	return strings.Join(all, ", ")
 }
 
-// table is what a person reads.
-func (p *plan) table(rows []row) []byte {
+// Table is what a person reads.
+func (p *Plan) Table(rows []Row) []byte {
 	var b bytes.Buffer
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	for i := range p.dimensions {
@@ -67,10 +67,10 @@ func (p *plan) table(rows []row) []byte {
 	for i, speedup := range p.speedups(rows) {
 		r := &rows[i]
 		for d := range p.dimensions {
-			fmt.Fprintf(t, "%s\t", p.dimensions[d].word(*p.dimensions[d].at(&r.configuration)))
+			fmt.Fprintf(t, "%s\t", p.dimensions[d].word(*p.dimensions[d].at(&r.Configuration)))
 		}
 		if p.total > 0 {
-			fmt.Fprintf(t, "%d\t", r.reduceSlots)
+			fmt.Fprintf(t, "%d\t", r.ReduceSlots)
 		}
 		fmt.Fprintf(t, "%s\t%ss\t%.1f%%\t%.1f%%\t%d\t\n", r.Policy, number(r.MakespanSeconds), 100*speedup, 100*r.Utilisation, r.Moves)
 	}
@@ -79,8 +79,8 @@ func (p *plan) table(rows []row) []byte {
 	return b.Bytes()
 }
 
-// csv has every figure of a run, in columns that are the same for every sweep.
-func (p *plan) csv(rows []row) []byte {
+// CSV has every figure of a run, in columns that are the same for every sweep.
+func (p *Plan) CSV(rows []Row) []byte {
 	var b bytes.Buffer
 	b.WriteString("policy,trackers,map_slots,reduce_slots,borrow_map,borrow_reduce,makespan_s,mean_job_s,speedup,utilisation,moves,lent_slot_s,jain,hoarding_slot_s\n")
 	for i, speedup := range p.speedups(rows) {
@@ -102,9 +102,9 @@ func number(v float64) string {
 	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
 }
 
-// chart is a line a series: a policy, and a value of each dimension but the x
+// Chart is a line a series: a policy, and a value of each dimension but the x
 // axis'.
-func (p *plan) chart(file, y string, rows []row) *chart.Chart {
+func (p *Plan) Chart(file, y string, rows []Row) *chart.Chart {
 	x := &p.dimensions[p.x]
 	if y == "" {
 		y = "makespan"
@@ -126,19 +126,19 @@ func (p *plan) chart(file, y string, rows []row) *chart.Chart {
 			c.Series = append(c.Series, chart.Series{Name: name})
 		}
 		v := map[string]float64{"makespan": r.MakespanSeconds, "speedup": 100 * speedups[i], "utilisation": 100 * r.Utilisation, "moves": float64(r.Moves)}[y]
-		c.Series[at].Points = append(c.Series[at].Points, chart.Point{X: x.number(*x.at(&r.configuration)), Y: v})
+		c.Series[at].Points = append(c.Series[at].Points, chart.Point{X: x.number(*x.at(&r.Configuration)), Y: v})
 	}
 	return c
 }
 
-func (p *plan) series(r *row) string {
+func (p *Plan) series(r *Row) string {
 	var parts []string
 	if len(p.policies) > 1 || len(p.dimensions) == 1 {
 		parts = append(parts, r.Policy)
 	}
 	for i := range p.dimensions {
 		if d := &p.dimensions[i]; i != p.x {
-			parts = append(parts, d.flag+" "+d.word(*d.at(&r.configuration)))
+			parts = append(parts, d.flag+" "+d.word(*d.at(&r.Configuration)))
 		}
 	}
 	return strings.Join(parts, ", ")

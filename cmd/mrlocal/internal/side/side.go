@@ -1,4 +1,10 @@
-package main
+// Package side is the files that a command writes beside its result: events,
+// reports, tables, charts. Each is checked before the work and made at its
+// first write, so that work that never starts leaves none, and none of them
+// destroys what the command reads or writes.
+//
+// Neighbours: cmd/mrlocal names the files; package output writes results.
+package side
 
 import (
 	"errors"
@@ -10,16 +16,16 @@ import (
 	"mrlocal/internal/usage"
 )
 
-// sideFile is an --events or --report file. It is checked before the run and
-// made at the first write, so that a run that never starts leaves none.
-type sideFile struct {
+// File is such a file. A nil File is one that nobody asked for; it can be
+// closed.
+type File struct {
 	flag, path string
 	f          *os.File
 }
 
-// openSide checks path without making the file; nil where the flag is absent.
+// Open checks path without making the file; nil where the flag is absent.
 // A run may destroy neither its input nor its output with what it tells.
-func openSide(flag, path string, inputs, outputs []string) (*sideFile, error) {
+func Open(flag, path string, inputs, outputs []string) (*File, error) {
 	if path == "" {
 		return nil, nil
 	}
@@ -28,35 +34,35 @@ func openSide(flag, path string, inputs, outputs []string) (*sideFile, error) {
 		return nil, usage.Errorf("--"+flag, "%s: is a directory; name a file", path)
 	}
 	if err != nil || info.Mode().IsRegular() {
-		if in, ok := among(place(path), matches(inputs)); ok {
+		if in, ok := among(Place(path), matches(inputs)); ok {
 			if other, err := os.Stat(in); err == nil && !other.IsDir() {
 				return nil, usage.Errorf("--"+flag, "%s: is an input of the run", path)
 			}
 			return nil, usage.Errorf("--"+flag, "%s: lies inside the input %s; give a name outside", path, in)
 		}
-		if out, ok := among(place(path), outputs); ok {
+		if out, ok := among(Place(path), outputs); ok {
 			return nil, usage.Errorf("--"+flag, "%s: lies inside the output %s; give a name outside", path, out)
 		}
 	}
 	switch {
 	case err == nil:
 		if err := writable(path); err != nil {
-			return nil, usage.Errorf("--"+flag, "%s: %v", path, cause(err))
+			return nil, usage.Errorf("--"+flag, "%s: %v", path, Cause(err))
 		}
 	case errors.Is(err, fs.ErrNotExist):
 		parent := filepath.Dir(path)
 		if info, err := os.Stat(parent); err != nil {
-			return nil, usage.Errorf("--"+flag, "%s: %v", parent, cause(err))
+			return nil, usage.Errorf("--"+flag, "%s: %v", parent, Cause(err))
 		} else if !info.IsDir() {
 			return nil, usage.Errorf("--"+flag, "%s: not a directory", parent)
 		}
 		if err := writable(parent); err != nil {
-			return nil, usage.Errorf("--"+flag, "%s: %v", parent, cause(err))
+			return nil, usage.Errorf("--"+flag, "%s: %v", parent, Cause(err))
 		}
 	default:
-		return nil, usage.Errorf("--"+flag, "%s: %v", path, cause(err))
+		return nil, usage.Errorf("--"+flag, "%s: %v", path, Cause(err))
 	}
-	return &sideFile{flag: flag, path: path}, nil
+	return &File{flag: flag, path: path}, nil
 }
 
 // matches are the inputs as they are found: what exists is meant literally,
@@ -93,9 +99,9 @@ func among(place string, paths []string) (string, bool) {
 	return "", false
 }
 
-// place is the absolute path that a name leads to, without symbolic links,
+// Place is the absolute path that a name leads to, without symbolic links,
 // also where they lead to nothing yet.
-func place(name string) string {
+func Place(name string) string {
 	const mostLinks = 40
 	for range mostLinks {
 		if real, err := filepath.EvalSymlinks(name); err == nil {
@@ -121,7 +127,7 @@ func place(name string) string {
 }
 
 // Write makes the file at its first call.
-func (s *sideFile) Write(p []byte) (int, error) {
+func (s *File) Write(p []byte) (int, error) {
 	if s.f == nil {
 		f, err := os.Create(s.path)
 		if err != nil {
@@ -133,15 +139,15 @@ func (s *sideFile) Write(p []byte) (int, error) {
 }
 
 // Close is nil-safe.
-func (s *sideFile) Close() error {
+func (s *File) Close() error {
 	if s == nil || s.f == nil {
 		return nil
 	}
 	return s.f.Close()
 }
 
-// cause is err without the operation and path that os puts in front.
-func cause(err error) error {
+// Cause is err without the operation and path that os puts in front.
+func Cause(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {
 		return p.Err

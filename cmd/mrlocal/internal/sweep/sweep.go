@@ -1,0 +1,188 @@
+// Package sweep lays out the runs of a sweep over slots, shares and policies, and
+// shows what came out: as a table, as CSV, as a chart.
+//
+// A Plan is pure: it says which runs to make, in the order of the rows, and
+// whoever makes them gives back their reports.
+//
+// Neighbours: cmd/mrlocal reads the flags and runs; chart draws.
+package sweep
+
+import (
+	"errors"
+	"strconv"
+
+	"mrlocal/internal/usage"
+	"mrlocal/report"
+	"mrlocal/slots"
+)
+
+// mostRuns bounds a sweep.
+const mostRuns = 100_000
+
+// Options are the values to sweep over; none: as the file or the default has
+// it.
+type Options struct {
+	MapSlots, ReduceSlots   []int   // a tracker
+	BorrowMap, BorrowReduce []int64 // parts per million
+	TotalSlots              int     // a tracker: ReduceSlots are what MapSlots leave of it; 0: not held constant
+	Policies                []string
+}
+
+// Configuration is what a sweep changes from run to run; -1: as the file or
+// the default has it.
+type Configuration struct{ MapSlots, ReduceSlots, BorrowMap, BorrowReduce int64 }
+
+// dimension is a setting that is swept, and its values: counts, or shares in
+// parts per million.
+type dimension struct {
+	flag   string
+	unit   string // of an axis
+	share  bool
+	values []int64
+	at     func(c *Configuration) *int64
+}
+
+// word is a value as a person writes it.
+func (d *dimension) word(v int64) string {
+	if d.share {
+		return slots.PPM(v).String()
+	}
+	return strconv.FormatInt(v, 10)
+}
+
+func (d *dimension) number(v int64) float64 {
+	if d.share {
+		return report.Share(slots.PPM(v))
+	}
+	return float64(v)
+}
+
+// Plan is a sweep before it runs: dimensions in the order of the table's
+// columns, the one that an x axis shows, and the runs in the order of the rows.
+type Plan struct {
+	dimensions []dimension
+	x          int
+	total      int64 // slots a tracker; 0: not held constant
+	policies   []string
+	runs       []Configuration
+}
+
+// New lays out a sweep. A share of many values whose other share has none is
+// swept with that at 0 and at 1.
+func New(o Options) (*Plan, error) {
+	counts := func(values []int) (all []int64) {
+		for _, v := range values {
+			all = append(all, int64(v))
+		}
+		return all
+	}
+	p := &Plan{policies: o.Policies, total: int64(o.TotalSlots), dimensions: []dimension{
+		{flag: "map-slots", unit: "map slots a tracker", values: counts(o.MapSlots), at: func(c *Configuration) *int64 { return &c.MapSlots }},
+		{flag: "reduce-slots", unit: "reduce slots a tracker", values: counts(o.ReduceSlots), at: func(c *Configuration) *int64 { return &c.ReduceSlots }},
+		{flag: "borrow-map", unit: "share of the map slots that may be borrowed", share: true, values: o.BorrowMap, at: func(c *Configuration) *int64 { return &c.BorrowMap }},
+		{flag: "borrow-reduce", unit: "share of the reduce slots that may be borrowed", share: true, values: o.BorrowReduce, at: func(c *Configuration) *int64 { return &c.BorrowReduce }},
+	}}
+	return p, p.complete()
+}
+
+// Run makes the runs one after the other.
+func (p *Plan) Run(run func(c Configuration, policyName string) (*report.Report, error)) ([]Row, error) {
+	var rows []Row
+	for _, c := range p.runs {
+		for _, name := range p.policies {
+			done, err := run(c, name)
+			if err != nil {
+				return nil, p.in(c, name, err)
+			}
+			rows = append(rows, Row{c, done})
+		}
+	}
+	return rows, nil
+}
+
+// complete fills in what other settings imply, and lays out the runs.
+func (p *Plan) complete() error {
+	maps, reduces := &p.dimensions[0], &p.dimensions[1]
+	if p.total > 0 {
+		if len(reduces.values) > 0 {
+			return usage.Errorf("--total-slots", "goes without --reduce-slots: they are what the map slots leave")
+		}
+		if len(maps.values) == 0 {
+			for v := int64(1); v < p.total; v++ {
+				maps.values = append(maps.values, v)
+			}
+		}
+		for _, v := range maps.values {
+			if v >= p.total {
+				return usage.Errorf("--map-slots", "%d of --total-slots %d leave no reduce slot", v, p.total)
+			}
+		}
+	}
+	ofMaps, ofReduces := &p.dimensions[2], &p.dimensions[3]
+	switch both := []int64{0, int64(slots.One)}; {
+	case len(ofMaps.values) > 1 && len(ofReduces.values) == 0:
+		ofReduces.values = both
+	case len(ofReduces.values) > 1 && len(ofMaps.values) == 0:
+		ofMaps.values = both
+	}
+	var kept []dimension
+	runs := len(p.policies)
+	for _, d := range p.dimensions {
+		if len(d.values) > 0 {
+			kept = append(kept, d)
+			runs *= len(d.values)
+		}
+		if runs > mostRuns {
+			return usage.Errorf("", "more than %d runs; sweep fewer values", mostRuns)
+		}
+	}
+	if len(kept) == 0 {
+		return usage.Errorf("", "nothing to sweep; give --map-slots 1..8, --reduce-slots, --borrow-map 0..1/0.1 or --borrow-reduce")
+	}
+	p.dimensions = kept
+	p.lay()
+	return nil
+}
+
+// lay puts the runs into order: the dimension of most values, the x axis, runs
+// fastest, so that the rows of a series stand together.
+func (p *Plan) lay() {
+	for i := range p.dimensions {
+		if len(p.dimensions[i].values) > len(p.dimensions[p.x].values) {
+			p.x = i
+		}
+	}
+	p.runs = []Configuration{{-1, -1, -1, -1}}
+	for i := range p.dimensions {
+		if i != p.x {
+			p.runs = spread(p.runs, &p.dimensions[i])
+		}
+	}
+	p.runs = spread(p.runs, &p.dimensions[p.x])
+	for i := range p.runs {
+		if c := &p.runs[i]; p.total > 0 {
+			c.ReduceSlots = p.total - c.MapSlots
+		}
+	}
+}
+
+// spread has each of the runs once for each value of d.
+func spread(runs []Configuration, d *dimension) []Configuration {
+	var all []Configuration
+	for _, c := range runs {
+		for _, v := range d.values {
+			*d.at(&c) = v
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// in says which run of the sweep went wrong.
+func (p *Plan) in(c Configuration, policyName string, err error) error {
+	var u *usage.Error
+	if errors.As(err, &u) {
+		return usage.Errorf(policyName+", "+p.settings(&c)+": "+u.Object, "%s", u.Cause)
+	}
+	return err
+}
