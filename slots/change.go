@@ -147,6 +147,9 @@ func (l *Ledger) retire(j *job) {
 		s := &j.side[k]
 		s.tasks, s.again, s.retry, s.pending = nil, nil, nil, 0
 	}
+	if j.failures.at != nil {
+		l.failedJobs--
+	}
 	j.places, j.failures = places{}, failures{}
 }
 

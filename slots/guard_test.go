@@ -2,8 +2,10 @@ package slots_test
 
 import (
 	"testing"
+	"time"
 
 	"mrlocal/slots"
+	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/policytest"
 	"mrlocal/trace"
 )
@@ -83,5 +85,30 @@ func TestAfterAGuardKillAMapGoesFirst(t *testing.T) {
 	d.wantStarts(4, reduceOf(0, 1))
 	if c := d.JobCounts(0, slots.Reduce); c.Killed != 1 || c.Failed != 0 {
 		t.Errorf("counts %+v", c)
+	}
+}
+
+// The only free slot is where the map failed, and all others hold reduces that
+// wait for it: one of those makes room.
+func TestAMapThatFailedBesideTheOnlyFreeSlotIsNotStuck(t *testing.T) {
+	for name, failures := range map[string]int32{"failed once": 1, "failed often": 3} {
+		job := policytest.Job{
+			Spec:    slots.JobSpec{Name: "j", Maps: 1, MapsSealed: true, Reduces: 3},
+			MapTime: policytest.Const(time.Second), ReduceTime: policytest.Const(time.Second),
+			Fail: func(k slots.Kind, _ slots.TaskID) int32 {
+				if k == slots.Map {
+					return failures
+				}
+				return 0
+			},
+		}
+		p, err := policy.New("pi-dhfs", policy.Options{BorrowMap: slots.One, BorrowReduce: slots.One})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := policytest.Drive(slots.Config{Slots: policytest.Typed(2, 1, 1)}, p, []policytest.Job{job}, policytest.Options{})
+		if err != nil || l.JobState(0) != slots.Succeeded {
+			t.Errorf("%s: %v, job %v", name, err, l.JobState(0))
+		}
 	}
 }

@@ -30,21 +30,22 @@ type Ledger struct {
 	changed []JobID // since the policy last asked
 	view    *View
 
-	seq       int64 // grants so far
-	dirty     bool  // AssignAll has something to look at
-	visited   TrackerID
-	last      TrackerID // the last tracker that was served
-	kills     []kill    // ordered since the last Assign
-	advances  []Attempt
-	wake      time.Duration
-	guardKill bool // a map must start before another waiting reduce does
-	orders    Orders
-	decision  Decision
-	free      [homes]trackerSet // trackers with a free slot of that list
-	asking    bool              // an Assign is going on
-	made      []trace.Event     // its decisions so far
-	digest    uint64            // of all facts so far
-	seen      []Fact            // facts to show to the observer
+	seq        int64 // grants so far
+	dirty      bool  // AssignAll has something to look at
+	visited    TrackerID
+	last       TrackerID // the last tracker that was served
+	kills      []kill    // ordered since the last Assign
+	advances   []Attempt
+	wake       time.Duration
+	failedJobs int32 // running jobs with a failed attempt, where there are several trackers
+	guardKill  bool  // a map must start before another waiting reduce does
+	orders     Orders
+	decision   Decision
+	free       [homes]trackerSet // trackers with a free slot of that list
+	asking     bool              // an Assign is going on
+	made       []trace.Event     // its decisions so far
+	digest     uint64            // of all facts so far
+	seen       []Fact            // facts to show to the observer
 
 	explaining *explaining // nil: nobody asks why
 

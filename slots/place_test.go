@@ -107,7 +107,7 @@ func TestReplicasAreSpreadEvenly(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		const maps = 20_000
+		const maps = 1000
 		l.Submit(0, slots.JobSpec{Name: "j", Maps: maps, MapsSealed: true, Reduces: 1})
 		started := 0
 		now := time.Duration(0)
