@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
@@ -17,6 +18,7 @@ import (
 	"mrlocal/report"
 	"mrlocal/slots"
 	"mrlocal/slots/setup"
+	"mrlocal/trace"
 	"mrlocal/workload"
 )
 
@@ -40,6 +42,7 @@ type batch struct {
 	jobs   []batchJob
 	engine engine.Options // of engineFlags and bandwidthFlags
 	reader *batchReader
+	warned bool
 }
 
 // batch reads the flags; the file follows with load.
@@ -76,7 +79,7 @@ func runBatch(ctx context.Context, e env, line argv.Line) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if err := b.checkOutputs(names); err != nil {
+	if err := b.checkRuns(len(names), names); err != nil {
 		return 0, err
 	}
 	var reports []*report.Report
@@ -84,9 +87,6 @@ func runBatch(ctx context.Context, e env, line argv.Line) (int, error) {
 	for i, name := range names {
 		s := newScreen(e, mode)
 		s.picture = picture
-		if i == 0 {
-			b.warn(s)
-		}
 		done, err := b.run(ctx, s, name, suffix(name, names), side.sink(i))
 		err = errors.Join(err, side.closeEvents(i))
 		if done == nil || ctx.Err() != nil {
@@ -139,14 +139,18 @@ func (b *batch) places(names []string) (inputs, outputs []string) {
 	return inputs, outputs
 }
 
-// checkOutputs finds, before the first of several runs, what would stop a later
-// one. Of each run by itself the engine checks all.
-func (b *batch) checkOutputs(names []string) error {
-	if len(names) == 1 {
+// checkRuns finds, before the first of several runs, what would stop a later
+// one. Of each run by itself the engine checks all. Results go to the places of
+// those names, if any.
+func (b *batch) checkRuns(runs int, names []string) error {
+	if runs == 1 {
 		return nil
 	}
 	for i := range b.jobs {
 		o := &b.jobs[i].options
+		if slices.Contains(o.Inputs, "-") {
+			return b.reader.at(b.jobs[i].Job, usage.Errorf("--input", "-: standard input can be read once, and there are %d runs", runs))
+		}
 		for _, name := range names {
 			dir := withSuffix(o.OutputDir, suffix(name, names))
 			if _, err := os.Lstat(dir); err == nil && o.OutputDir != "" && !o.Overwrite {
@@ -157,8 +161,12 @@ func (b *batch) checkOutputs(names []string) error {
 	return nil
 }
 
-// warn tells what is legal and yet not as it may have been meant.
+// warn tells, once, what is legal and yet not as it may have been meant.
 func (b *batch) warn(s *screen) {
+	if b.warned {
+		return
+	}
+	b.warned = true
 	o := b.options()
 	trackers := max(1, o.Trackers)
 	cores := max(1, runtime.NumCPU()/trackers)
@@ -214,6 +222,11 @@ func (b *batch) run(ctx context.Context, s *screen, policyName, suffix string, e
 		o.Events = events
 	}
 	s.attach(&o)
+	watch := o.Watch
+	o.Watch = func(stream *trace.Stream) { // all checks are over then
+		b.warn(s)
+		watch(stream)
+	}
 	work := b.work(s.e.stdin, suffix)
 	parents, err := makeParents(work)
 	defer removeEmpty(parents)

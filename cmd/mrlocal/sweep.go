@@ -125,7 +125,7 @@ func runSweep(ctx context.Context, e env, line argv.Line) (int, error) {
 	if r.err != nil {
 		return 0, r.err
 	}
-	run, f, err := prepare(ctx, e, withoutSwept(line))
+	run, f, err := prepare(ctx, e, withoutSwept(line), p)
 	if err != nil {
 		return 0, err
 	}
@@ -154,7 +154,7 @@ func runSweep(ctx context.Context, e env, line argv.Line) (int, error) {
 type runner = func(c sweep.Configuration, policyName string) (*report.Report, error)
 
 // sweepSimulated makes runs in virtual time.
-func sweepSimulated(ctx context.Context, e env, line argv.Line) (runner, *workload.File, error) {
+func sweepSimulated(ctx context.Context, e env, line argv.Line, _ *sweep.Plan) (runner, *workload.File, error) {
 	r := &reader{line: line}
 	base := r.simulation()
 	if only := onlyOf(line, append(engineFlags(), bandwidthFlags()...)); only != "" {
@@ -186,7 +186,7 @@ func sweepSimulated(ctx context.Context, e env, line argv.Line) (runner, *worklo
 }
 
 // sweepReal makes real runs, whose results are thrown away.
-func sweepReal(ctx context.Context, e env, line argv.Line) (runner, *workload.File, error) {
+func sweepReal(ctx context.Context, e env, line argv.Line, p *sweep.Plan) (runner, *workload.File, error) {
 	r := &reader{line: line}
 	b := r.batch()
 	mode := r.choice("progress", "auto", "plain", "none")
@@ -199,6 +199,9 @@ func sweepReal(ctx context.Context, e env, line argv.Line) (runner, *workload.Fi
 		return nil, nil, r.err
 	}
 	if err := b.load(line); err != nil {
+		return nil, nil, err
+	}
+	if err := b.checkRuns(p.Runs(), nil); err != nil {
 		return nil, nil, err
 	}
 	base := b.scheduling

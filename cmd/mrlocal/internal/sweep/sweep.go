@@ -85,6 +85,9 @@ func New(o Options) (*Plan, error) {
 	return p, p.complete()
 }
 
+// Runs is how many runs there are.
+func (p *Plan) Runs() int { return len(p.runs) * len(p.policies) }
+
 // Run makes the runs one after the other.
 func (p *Plan) Run(run func(c Configuration, policyName string) (*report.Report, error)) ([]Row, error) {
 	var rows []Row

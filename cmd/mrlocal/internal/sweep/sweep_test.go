@@ -1,0 +1,106 @@
+package sweep
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"mrlocal/internal/usage"
+	"mrlocal/report"
+)
+
+const million = 1_000_000
+
+func TestRunsAreLaidOutSeriesBySeries(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		o    Options
+		want string
+	}{
+		{"policies change fastest", Options{MapSlots: []int{1, 2}, Policies: []string{"fair", "fifo"}}, "1,-1,-1,-1 fair; 1,-1,-1,-1 fifo; 2,-1,-1,-1 fair; 2,-1,-1,-1 fifo"},
+		{"then the setting of most values", Options{MapSlots: []int{1, 2}, ReduceSlots: []int{3, 4, 5}}, "1,3,-1,-1 p; 1,4,-1,-1 p; 1,5,-1,-1 p; 2,3,-1,-1 p; 2,4,-1,-1 p; 2,5,-1,-1 p"},
+		{"a total leaves the reduce slots", Options{TotalSlots: 4}, "1,3,-1,-1 p; 2,2,-1,-1 p; 3,1,-1,-1 p"},
+		{"a total of chosen map slots", Options{TotalSlots: 12, MapSlots: []int{10, 6}}, "10,2,-1,-1 p; 6,6,-1,-1 p"},
+		{"a share alone has the other at both ends", Options{BorrowMap: []int64{0, 5, million}},
+			"-1,-1,0,0 p; -1,-1,5,0 p; -1,-1,1000000,0 p; -1,-1,0,1000000 p; -1,-1,5,1000000 p; -1,-1,1000000,1000000 p"},
+		{"a share of one value stands by itself", Options{BorrowReduce: []int64{7}}, "-1,-1,-1,7 p"},
+		{"both shares as given", Options{BorrowMap: []int64{1, 2}, BorrowReduce: []int64{3}}, "-1,-1,1,3 p; -1,-1,2,3 p"},
+	} {
+		if c.o.Policies == nil {
+			c.o.Policies = []string{"p"}
+		}
+		p, err := New(c.o)
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		var got []string
+		rows, err := p.Run(func(c Configuration, name string) (*report.Report, error) {
+			got = append(got, fmt.Sprintf("%d,%d,%d,%d %s", c.MapSlots, c.ReduceSlots, c.BorrowMap, c.BorrowReduce, name))
+			return &report.Report{Policy: name}, nil
+		})
+		if text := strings.Join(got, "; "); err != nil || text != c.want || len(rows) != p.Runs() {
+			t.Errorf("%s:\n got  %s (%v)\n want %s", c.name, text, err, c.want)
+		}
+	}
+}
+
+func TestWhatCannotBeSwept(t *testing.T) {
+	thousand := make([]int, 1000)
+	for want, o := range map[string]Options{
+		"nothing to sweep":           {},
+		"goes without":               {TotalSlots: 3, ReduceSlots: []int{1}},
+		"3 of --total-slots 3 leave": {TotalSlots: 3, MapSlots: []int{3}},
+		"more than 100000 runs":      {MapSlots: thousand, ReduceSlots: thousand},
+	} {
+		o.Policies = []string{"p"}
+		if _, err := New(o); err == nil || !usage.Is(err) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+func TestSpeedupsAreAgainstTheFirstPolicyOrTheFirstRow(t *testing.T) {
+	makespans := map[string]float64{"1 fair": 100, "1 pi": 80, "2 fair": 60, "2 pi": 60}
+	run := func(c Configuration, name string) (*report.Report, error) {
+		return &report.Report{Policy: name, MakespanSeconds: makespans[fmt.Sprint(c.MapSlots, " ", name)]}, nil
+	}
+	for _, c := range []struct {
+		policies []string
+		want     string
+	}{
+		{[]string{"fair", "pi"}, "[0 0.25 0 0] fair in the same configuration"},
+		{[]string{"fair"}, "[0 0.6666666666666667] map-slots 1"},
+	} {
+		p, err := New(Options{MapSlots: []int{1, 2}, Policies: c.policies})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, _ := p.Run(run)
+		if got := fmt.Sprint(p.speedups(rows), " ", p.against()); got != c.want {
+			t.Errorf("%s, want %s", got, c.want)
+		}
+		if lines := strings.Count(string(p.CSV(rows)), "\n"); lines != len(rows)+1 {
+			t.Errorf("%d lines of CSV for %d rows", lines, len(rows))
+		}
+		if series := p.Chart("f", "", rows).Series; len(series) != len(c.policies) || len(series[0].Points) != 2 {
+			t.Errorf("series %v", series)
+		}
+	}
+}
+
+func TestARunThatFailsIsNamed(t *testing.T) {
+	p, err := New(Options{MapSlots: []int{1, 2}, Policies: []string{"fair"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = p.Run(func(Configuration, string) (*report.Report, error) { return nil, usage.Errorf("a.yaml", "no jobs") })
+	if err == nil || err.Error() != "fair, map-slots 1: a.yaml: no jobs" {
+		t.Error(err)
+	}
+	broken := errors.New("broken")
+	if _, err = p.Run(func(Configuration, string) (*report.Report, error) { return nil, broken }); !errors.Is(err, broken) {
+		t.Error(err)
+	}
+}
