@@ -11,12 +11,14 @@ import (
 
 	"mrlocal/sim"
 	"mrlocal/slots"
+	"mrlocal/slots/policy"
 )
 
 // TestEveryPolicyEndsEveryWorkload: random small workloads with pools, users,
-// limits, jobs behind jobs, slow and lost trackers, lost outputs and failing
-// attempts, under either cost model, with and without a heartbeat: all jobs
-// end, twice the same bytes, and a replay decides the same (recorded).
+// limits, preemption, jobs behind jobs, slow and lost trackers, lost outputs and
+// failing attempts, under either cost model, with and without a heartbeat and a
+// wait for local slots: all jobs end, twice the same bytes, and a replay decides
+// the same (recorded).
 func TestEveryPolicyEndsEveryWorkload(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		slowstart := rapid.SampledFrom([]slots.PPM{0, slots.One / 20, slots.One / 2, slots.One, slots.One}).Draw(rt, "slowstart")
@@ -29,11 +31,14 @@ func TestEveryPolicyEndsEveryWorkload(t *testing.T) {
 		o := sim.Options{
 			Slowstart: &slowstart, Seed: rapid.Uint64Range(1, 3).Draw(rt, "seed"), Cost: cost,
 			Heartbeat:     rapid.SampledFrom([]time.Duration{0, 0, time.Second, 7 * time.Second}).Draw(rt, "heartbeat"),
+			LocalityDelay: rapid.SampledFrom([]time.Duration{0, 0, 3 * time.Second}).Draw(rt, "delay"),
 			RemotePenalty: rapid.SampledFrom([]slots.PPM{0, 3 * slots.One}).Draw(rt, "penalty"),
 		}
+		share := rapid.SampledFrom([]slots.PPM{slots.One, slots.One, slots.One / 3})
+		p := policy.Options{BorrowMap: share.Draw(rt, "of map slots"), BorrowReduce: share.Draw(rt, "of reduce slots"), LocalityDelay: o.LocalityDelay}
 		rt.Logf("%s\n%+v", strings.Join(lines, "\n"), o)
 		for _, name := range policies() {
-			o.Policy = named(rt, name)
+			o.Policy = with(rt, name, p)
 			r, _, file := recorded(rt, f, o)
 			for _, j := range r.Jobs {
 				if j.State == "running" || j.FinishS < j.SubmitS {
@@ -61,8 +66,8 @@ func drawWorkload(rt *rapid.T, faulty bool) []string {
 	lines = append(lines, fmt.Sprintf("users: [{name: ann, max_running_jobs: %d}, {name: bob}]", draw("ann's jobs", 1, 2)))
 	lines = append(lines, "pools:")
 	for i := range 3 {
-		lines = append(lines, fmt.Sprintf("  - {name: p%d, weight: %d, min_maps: %d, min_reduces: %d, max_running_jobs: %d, mode: %s}", i,
-			draw("weight", 1, 3), draw("min maps", 0, 2), draw("min reduces", 0, 2), draw("running", 0, 2), rapid.SampledFrom([]string{"fair", "fifo"}).Draw(rt, "mode")))
+		lines = append(lines, fmt.Sprintf("  - {name: p%d, weight: %d, min_maps: %d, min_reduces: %d, max_running_jobs: %d, mode: %s%s}", i,
+			draw("weight", 1, 3), draw("min maps", 0, 2), draw("min reduces", 0, 2), draw("running", 0, 2), rapid.SampledFrom([]string{"fair", "fifo"}).Draw(rt, "mode"), rapid.SampledFrom([]string{"", ", preempt_after: 2s", ", fair_preempt_after: 4s"}).Draw(rt, "preempts")))
 	}
 	var faults, slow []string
 	for i := 1; i < trackers; i++ {
