@@ -76,6 +76,7 @@ type Attempt struct {
 	PPM     atomic.Int64 // progress in parts per million
 	Waiting atomic.Bool  // for memory, descriptors or map outputs: no progress is expected
 	hasFDs  atomic.Bool  // the attempt's turn at descriptors is taken
+	onDisk  atomic.Int64 // bytes it has spilled, where disks are slowed down
 
 	// ---- of the slot's thread; the caller's when it has ended
 	Counters  report.Counters

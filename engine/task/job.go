@@ -19,6 +19,14 @@ type Job struct {
 
 	sizesOnce sync.Once
 	sizesErr  error
+	makers    sync.Map // of *spill.MapOutput: the *Attempt that made it; only where disks are slowed down
+}
+
+// maker is the attempt that made out, where that is known.
+func (j *Job) maker(out *spill.MapOutput) *Attempt {
+	a, _ := j.makers.Load(out)
+	maker, _ := a.(*Attempt)
+	return maker
 }
 
 // Sink is where a job's parts go.

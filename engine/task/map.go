@@ -63,6 +63,9 @@ func (a *Attempt) mapToBuffer(src source.Source) (*spill.MapOutput, error) {
 		return nil, err
 	}
 	a.addBuffer(buf.Stats())
+	if a.Env.Pace != nil {
+		a.Job.makers.Store(out, a)
+	}
 	return out, nil
 }
 

@@ -101,22 +101,29 @@ func (a *Attempt) spilled(e *spill.Event) {
 	switch e.Kind {
 	case spill.SpillEnd, spill.MergePass, spill.Evict:
 		a.Env.Pace.disk[a.Tracker].book(e.Bytes)
+		a.onDisk.Add(e.Bytes)
 	}
 }
 
-// readSpills waits as long as the disk takes to read what of the outputs has
-// been spilled. All of a tracker's spills are on its own disk.
+// readSpills waits as long as the disk takes to read the part of the outputs
+// that has been spilled, of each in proportion to what the part is of it.
 func (a *Attempt) readSpills(outputs []*spill.MapOutput) {
 	if a.Env.Pace == nil || a.Env.Pace.disk == nil {
 		return
 	}
 	var bytes int64
 	for _, out := range outputs {
-		if out.MemoryBytes() > 0 {
-			continue
+		var part, total int64
+		for p := range out.Parts() {
+			_, keyBytes, valueBytes := out.PartBytes(p)
+			total += keyBytes + valueBytes
+			if p == int(a.ID.Task) {
+				part = keyBytes + valueBytes
+			}
 		}
-		_, keyBytes, valueBytes := out.PartBytes(int(a.ID.Task))
-		bytes += keyBytes + valueBytes
+		if maker := a.Job.maker(out); maker != nil && total > 0 {
+			bytes += int64(float64(maker.onDisk.Load()) * float64(part) / float64(total))
+		}
 	}
 	a.readFromDisk(bytes)
 }

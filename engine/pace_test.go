@@ -1,0 +1,79 @@
+package engine_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"mrlocal/engine"
+	"mrlocal/jobs/jobtest"
+)
+
+// Throttled runs take what arithmetic says. Time is fake: only what is waited
+// for on purpose passes.
+func TestThrottledRunsTakeAsLongAsTheirBytes(t *testing.T) {
+	const size = 3_000_000
+	data := text(151, size)
+	dir := writeFiles(t, []jobtest.File{{Path: "a", Data: data}})
+	lines := 0
+	for _, b := range data {
+		if b == '\n' {
+			lines++
+		}
+	}
+	bytesIn := float64(len(data))
+	keyBytes := bytesIn - float64(lines) // of sort, whose records are its keys
+	base := engine.Options{Inputs: []string{dir}, MapSlots: 1, ReduceSlots: 1, NoPin: true, MemoryBytes: 64 << 20, BlockBytes: 256 << 10, Reducers: 3}
+	for name, c := range map[string]struct {
+		set         func(o *engine.Options)
+		from, until func(spilled float64) float64 // seconds
+	}{
+		"off": {func(*engine.Options) {}, func(float64) float64 { return 0 }, func(float64) float64 { return 0 }},
+		"a disk of 1 MB/s": {
+			func(o *engine.Options) { o.DiskBytesPerSecond = 1_000_000 },
+			func(float64) float64 { return bytesIn / 1e6 }, func(float64) float64 { return bytesIn/1e6 + 0.1 },
+		},
+		"two trackers with a disk of 1 MB/s each": {
+			func(o *engine.Options) { o.DiskBytesPerSecond, o.Trackers = 1_000_000, 2 },
+			func(float64) float64 { return bytesIn / 1e6 / 2 }, func(float64) float64 { return bytesIn/1e6/2 + 0.6 },
+		},
+		"a network of 500 kB/s": {
+			func(o *engine.Options) { o.ShuffleBytesPerSecond = 500_000 },
+			func(float64) float64 { return keyBytes / 5e5 }, func(float64) float64 { return keyBytes/5e5 + 0.1 },
+		},
+		"a disk of 1 MB/s and spills, written and read": {
+			func(o *engine.Options) {
+				o.DiskBytesPerSecond, o.SortBufferBytes, o.NoGrowth, o.BlockBytes = 1_000_000, 256<<10, true, 64<<20
+				o.TempDirs = []string{t.TempDir()}
+			},
+			func(spilled float64) float64 { return (bytesIn + 1.9*spilled) / 1e6 }, func(spilled float64) float64 { return (bytesIn + 2.2*spilled) / 1e6 },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				o := base
+				c.set(&o)
+				_, r := must(t, chains(t)["sort"](), o)
+				spilled := float64(r.Jobs[0].Counters.SpilledBytes)
+				if o.NoGrowth && spilled < bytesIn/2 {
+					t.Fatalf("%.0f bytes spilled of %.0f", spilled, bytesIn)
+				}
+				if got := r.MakespanSeconds; got < c.from(spilled)-0.002 || got > c.until(spilled) {
+					t.Errorf("%.3f s, want %.3f to %.3f s (%.0f bytes spilled)", got, c.from(spilled), c.until(spilled), spilled)
+				}
+			})
+		})
+	}
+}
+
+func TestAThrottledAttemptIsKilledAtOnce(t *testing.T) {
+	dir := writeFiles(t, []jobtest.File{{Path: "a", Data: text(161, 1_000_000)}})
+	batch, _ := batchOf(t, []string{dir}, "sort")
+	begun := time.Now()
+	_, err := engine.RunBatch(t.Context(), batch, engine.Options{
+		MapSlots: 1, ReduceSlots: 1, MemoryBytes: 64 << 20, DiskBytesPerSecond: 1, Faults: []engine.Fault{{Tracker: 0, At: 50 * time.Millisecond}},
+	})
+	if took := time.Since(begun); err == nil || took > 5*time.Second {
+		t.Errorf("took %v, error %v", took, err)
+	}
+}

@@ -1,0 +1,78 @@
+package engine_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"mrlocal/engine"
+	"mrlocal/jobs/jobtest"
+	"mrlocal/slots"
+)
+
+func zipped(t testing.TB, data []byte) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	if _, err := w.Write(data); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// Streams of several jobs share what may be held in memory: with as little of
+// it as runs at all, nobody waits for good, whatever else limits the jobs.
+func TestStreamsOfManyJobsShareTheirMemory(t *testing.T) {
+	giant := append(bytes.Repeat([]byte("x"), 3_000_000), '\n')
+	datas := [][]byte{text(171, 1_200_000), append(text(172, 400_000), giant...), text(173, 800_000), append(giant, text(174, 500_000)...), text(175, 900_000), text(176, 700_000)}
+	var files []jobtest.File
+	for i, d := range datas[1:] {
+		files = append(files, jobtest.File{Path: fmt.Sprintf("%d.gz", i+1), Data: zipped(t, d)})
+	}
+	dir := writeFiles(t, files)
+	kinds := []string{"sort", "wordcount", "sort", "grep", "grep --lines", "sort"}
+	for name, set := range map[string]func(o *engine.Options){
+		"no limits": func(*engine.Options) {},
+		"one job of a pool runs": func(o *engine.Options) {
+			o.Pools = []slots.Pool{{Name: "prod", MaxRunning: 1}, {Name: "test", MaxRunning: 1}}
+		},
+		"one map of a pool runs": func(o *engine.Options) {
+			o.Pools = []slots.Pool{{Name: "prod", MaxMaps: 1}, {Name: "test", MaxMaps: 1}}
+		},
+		"one job of a user runs":  func(o *engine.Options) { o.Users = []slots.User{{Name: "ann", MaxRunning: 1}} },
+		"reduces start at once":   func(o *engine.Options) { none := slots.PPM(0); o.Slowstart = &none },
+		"a map and a reduce slot": func(o *engine.Options) { o.MapSlots, o.MemoryBytes = 1, 24<<20 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			batch, outs := batchOf(t, nil, kinds...)
+			for i := range batch {
+				batch[i].User = "ann"
+				batch[i].Inputs = []string{filepath.Join(dir, fmt.Sprintf("%d.gz", i))}
+			}
+			batch[0].Inputs, batch[0].Stdin = []string{"-"}, bytes.NewReader(datas[0])
+			o := engine.Options{Policy: newPolicy(t, "fair"), MapSlots: 2, ReduceSlots: 1, MemoryBytes: 32 << 20, TempDirs: []string{t.TempDir()}}
+			set(&o)
+			timer := time.AfterFunc(100*time.Second, func() { panic("the batch hangs") })
+			defer timer.Stop()
+			if _, err := engine.RunBatch(t.Context(), batch, o); err != nil {
+				t.Fatal(err)
+			}
+			for i, kind := range kinds {
+				want, err := jobtest.Reference(chains(t)[kind](), []jobtest.File{{Path: batch[i].Inputs[0], Data: datas[i]}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !bytes.Equal(want, outs[i].Bytes()) {
+					t.Errorf("%s: %d bytes, want %d", kind, outs[i].Len(), len(want))
+				}
+			}
+			empty(t, o.TempDirs[0])
+		})
+	}
+}
