@@ -277,7 +277,7 @@ func (p *PDDHFS) decline(v *slots.View, d *slots.Decision) {
 		case reason != "":
 		case v.FreeAt(t) == 0:
 			reason = "no slot of the tracker is free"
-		case runningTasks(v, t) >= p.currentSlotsCapacity(v, t):
+		case !p.withinShare(v, t):
 			reason = "the tracker's share of the load is used up"
 		default:
 			reason = allLent(v, p.options, k.Other())

@@ -195,7 +195,9 @@ func (n *naive) piOnce(v *slots.View, d *slots.Decision) bool {
 		own := int64(v.CapacityAt(t, k))
 		return min(ceilDiv(int64(demand)*own, int64(v.Capacity(k))), own) - int64(v.UsedAt(t, k))
 	}
-	if available(m, mapSlotsDemand) > 0 && n.anyPool(v, d, m, trace.RuleOwnSlots) {
+	stranded := v.Pending(m) > 0 && v.Running(m) == 0 // then the share of the load does not bind maps
+	left := func(k slots.Kind) bool { return stranded && v.UsedAt(t, k) < v.CapacityAt(t, k) }
+	if (available(m, mapSlotsDemand) > 0 || left(m)) && n.anyPool(v, d, m, trace.RuleOwnSlots) {
 		return true
 	}
 	if available(r, reduceSlotsDemand) > 0 && n.anyPool(v, d, r, trace.RuleOwnSlots) {
@@ -204,7 +206,7 @@ func (n *naive) piOnce(v *slots.View, d *slots.Decision) bool {
 	switch {
 	case mapSlotsDemand > M && reduceSlotsDemand < R:
 		extra := min(max(n.o.BorrowReduce.Of(R)-v.LentBy(r), 0), mapSlotsDemand-M)
-		return extra > 0 && available(r, reduceSlotsDemand+extra) > 0 && n.anyPool(v, d, m, trace.RuleMapBorrows)
+		return extra > 0 && (available(r, reduceSlotsDemand+extra) > 0 || left(r)) && n.anyPool(v, d, m, trace.RuleMapBorrows)
 	case mapSlotsDemand < M && reduceSlotsDemand > R:
 		extra := min(max(n.o.BorrowMap.Of(M)-v.LentBy(m), 0), reduceSlotsDemand-R)
 		return extra > 0 && available(m, mapSlotsDemand+extra) > 0 && n.anyPool(v, d, r, trace.RuleReduceBorrows)
@@ -221,7 +223,9 @@ func (n *naive) pd(v *slots.View, d *slots.Decision) {
 		totalSlotsDemand := int64(n.sum(v, m, capped) + n.sum(v, r, capped))
 		current := min(ceilDiv(totalSlotsDemand*trackerSlotsCapacity, int64(v.Capacity(m)+v.Capacity(r))), trackerSlotsCapacity)
 		foundTask := false
-		if int64(v.RunningAt(t, m)+v.RunningAt(t, r)) >= current || v.FreeAt(t) == 0 {
+		over := int64(v.RunningAt(t, m)+v.RunningAt(t, r)) >= current
+		stranded := v.Pending(m) > 0 && v.Running(m) == 0 // then the share of the load does not bind maps
+		if over && !stranded || v.FreeAt(t) == 0 {
 			return
 		}
 		for _, p := range sorted(v, m, r) {
@@ -229,9 +233,9 @@ func (n *naive) pd(v *slots.View, d *slots.Decision) {
 			lendReduce := v.LentBy(r) < n.o.BorrowReduce.Of(v.Capacity(r))
 			lendMap := v.LentBy(m) < n.o.BorrowMap.Of(v.Capacity(m))
 			if idleMap && n.assignTask(v, d, p, m, trace.RuleOwnSlots) ||
-				idleReduce && n.assignTask(v, d, p, r, trace.RuleOwnSlots) ||
+				!over && idleReduce && n.assignTask(v, d, p, r, trace.RuleOwnSlots) ||
 				!idleMap && lendReduce && n.assignTask(v, d, p, m, trace.RuleMapBorrows) ||
-				!idleReduce && lendMap && n.assignTask(v, d, p, r, trace.RuleReduceBorrows) {
+				!over && !idleReduce && lendMap && n.assignTask(v, d, p, r, trace.RuleReduceBorrows) {
 				foundTask = true
 				break
 			}

@@ -52,8 +52,7 @@ func (p *PDDHFS) Borrow() (ofMapSlots, ofReduceSlots slots.PPM) {
 // part of the load. What was found is told anew for each slot (A11).
 func (p *PDDHFS) Decide(v *slots.View, d *slots.Decision) {
 	p.order.begin(v)
-	t := v.Tracker()
-	for v.FreeAt(t) > 0 && runningTasks(v, t) < p.currentSlotsCapacity(v, t) {
+	for v.FreeAt(v.Tracker()) > 0 {
 		if !p.fromPools(v, d) && !p.nonLocalMap(v, d) {
 			break
 		}
@@ -89,6 +88,11 @@ func (p *PDDHFS) currentSlotsCapacity(v *slots.View, t slots.TrackerID) int32 {
 	own := v.CapacityAt(t, slots.Map) + v.CapacityAt(t, slots.Reduce)
 	all := v.Capacity(slots.Map) + v.Capacity(slots.Reduce)
 	return shareOfLoad(p.totalDemand(), own, all)
+}
+
+// withinShare is line 5: the tracker runs less than its part of the load.
+func (p *PDDHFS) withinShare(v *slots.View, t slots.TrackerID) bool {
+	return runningTasks(v, t) < p.currentSlotsCapacity(v, t)
 }
 
 // totalDemand is totalSlotsDemand: what all pools want, each within its limits.
@@ -136,6 +140,9 @@ func (p *PDDHFS) nextCase(v *slots.View) (pool slots.PoolID, k slots.Kind, ok bo
 
 // first is the first pool with a task of kind k, where the tracker may run one.
 func (p *PDDHFS) first(v *slots.View, k slots.Kind) (slots.PoolID, bool) {
+	if !p.withinShare(v, v.Tracker()) && (k == slots.Reduce || !stranded(v)) {
+		return 0, false
+	}
 	if !p.ownSlot(v, k) && p.options.allowanceLeft(v, k.Other()) == 0 {
 		return 0, false
 	}

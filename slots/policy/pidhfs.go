@@ -89,7 +89,7 @@ func (p *PIDHFS) startable(k slots.Kind) int32 { return p.order.total[k].startab
 // own starts a task of kind k where the tracker has slots of that type
 // available.
 func (p *PIDHFS) own(v *slots.View, d *slots.Decision, k slots.Kind) bool {
-	if p.startable(k) == 0 || p.available(v, v.Tracker(), k, 0) <= 0 {
+	if p.startable(k) == 0 || !p.hasSlot(v, k, k, 0) {
 		return false
 	}
 	return p.order.grant(v, d, offer{k, trace.RuleOwnSlots, func() []slots.Number { return p.ownNumbers(v, k) }})
@@ -102,11 +102,22 @@ func (p *PIDHFS) borrow(v *slots.View, d *slots.Decision, k slots.Kind) bool {
 		return false
 	}
 	extra := p.extraDemand(v, k)
-	if extra <= 0 || p.available(v, v.Tracker(), k.Other(), extra) <= 0 {
+	if extra <= 0 || !p.hasSlot(v, k, k.Other(), extra) {
 		return false
 	}
 	return p.order.grant(v, d, offer{k, borrowRule(k), func() []slots.Number { return p.borrowNumbers(v, k, extra) }})
 }
+
+// hasSlot reports whether a task may have a slot of a kind on the visited tracker.
+func (p *PIDHFS) hasSlot(v *slots.View, task, of slots.Kind, extra int32) bool {
+	t := v.Tracker()
+	return p.available(v, t, of, extra) > 0 || task == slots.Map && stranded(v) && v.UsedAt(t, of) < v.CapacityAt(t, of)
+}
+
+// stranded: maps are pending and none runs. Then the reduces that wait for them
+// may use up the share of the load of the only tracker where a map may run that
+// failed on all others: for maps the share does not count (A9).
+func stranded(v *slots.View) bool { return v.Pending(slots.Map) > 0 && v.Running(slots.Map) == 0 }
 
 func borrowRule(k slots.Kind) slots.Rule {
 	if k == slots.Map {

@@ -98,15 +98,8 @@ func drawWorkload(t *rapid.T) workload {
 		}
 		if rapid.IntRange(0, 3).Draw(t, "fails") == 0 {
 			bad, times := slots.TaskID(rapid.IntRange(0, 9).Draw(t, "bad")), int32(rapid.IntRange(1, 4).Draw(t, "times"))
-			// Maps fail, and outputs get lost, on a single tracker only: of several,
-			// the Ledger keeps such a map from where it failed, and the reduces that wait
-			// for it may hold all the others (Ledger.avoids).
-			least := slots.Map
-			if w.config.Slots[len(w.config.Slots)-1].Tracker > 0 {
-				least = slots.Reduce
-			}
-			j.Fail = func(k slots.Kind, task slots.TaskID) int32 {
-				if task == bad && k >= least {
+			j.Fail = func(_ slots.Kind, task slots.TaskID) int32 {
+				if task == bad {
 					return times
 				}
 				return 0
@@ -142,7 +135,7 @@ func drawFault(t *rapid.T, jobs, places int) Fault {
 		case kind == "abort":
 			l.Abort(now, job)
 		case int32(task) >= total:
-		case kind == "output" && l.Config().Slots[places-1].Tracker == 0: // see drawWorkload
+		case kind == "output":
 			l.LostOutput(now, job, task)
 		case kind == "drop":
 			l.Drop(now, job, slots.Map, task)
