@@ -74,8 +74,7 @@ func runBatch(ctx context.Context, e env, line argv.Line) (int, error) {
 	if err := b.load(line); err != nil {
 		return 0, err
 	}
-	inputs, outputs := b.places(names)
-	side, err := openPolicySides(names, eventsPath, reportPath, inputs, outputs)
+	files, err := side.OpenSet(names, eventsPath, reportPath, b.places(names))
 	if err != nil {
 		return 0, err
 	}
@@ -87,8 +86,8 @@ func runBatch(ctx context.Context, e env, line argv.Line) (int, error) {
 	for i, name := range names {
 		s := newScreen(e, mode)
 		s.picture = picture
-		done, err := b.run(ctx, s, name, suffix(name, names), side.sink(i))
-		err = errors.Join(err, side.closeEvents(i))
+		done, err := b.run(ctx, s, name, suffix(name, names), files.Events(i))
+		err = errors.Join(err, files.CloseEvents(i))
 		if done == nil || ctx.Err() != nil {
 			return 0, err
 		}
@@ -102,7 +101,7 @@ func runBatch(ctx context.Context, e env, line argv.Line) (int, error) {
 		}
 		s.table(done)
 	}
-	return code, side.tell(e, reports)
+	return code, tell(e, files, reports)
 }
 
 // suffix is what the name of a policy adds to places, where there are several.
@@ -125,18 +124,21 @@ func withSuffix(path, suffix string) string {
 }
 
 // places are all that the runs read and write, the file itself included.
-func (b *batch) places(names []string) (inputs, outputs []string) {
-	inputs = []string{b.file.Name}
+func (b *batch) places(names []string) side.Work {
+	w := side.Work{Inputs: []string{b.file.Name}}
 	for i := range b.jobs {
 		o := &b.jobs[i].options
-		inputs = append(inputs, o.Inputs...)
+		w.Inputs = append(w.Inputs, o.Inputs...)
 		for _, name := range names {
 			if o.OutputDir != "" {
-				outputs = append(outputs, withSuffix(o.OutputDir, suffix(name, names)))
+				w.Outputs = append(w.Outputs, withSuffix(o.OutputDir, suffix(name, names)))
+			}
+			if o.OutputFile != "" {
+				w.Files = append(w.Files, withSuffix(o.OutputFile, suffix(name, names)))
 			}
 		}
 	}
-	return inputs, outputs
+	return w
 }
 
 // checkRuns finds, before the first of several runs, what would stop a later

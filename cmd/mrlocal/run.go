@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"os"
@@ -17,6 +16,7 @@ import (
 	"mrlocal/engine"
 	"mrlocal/internal/usage"
 	"mrlocal/jobs"
+	"mrlocal/report"
 	"mrlocal/trace"
 )
 
@@ -58,9 +58,16 @@ func runJob(ctx context.Context, e env, line argv.Line, name string, build func(
 	if err := checkReduces(name, chain, o); err != nil {
 		return 0, err
 	}
-	side, err := openSides(eventsPath, reportPath, o)
+	beside := side.Work{Inputs: o.Inputs, Outputs: []string{o.OutputDir}}
+	if o.OutputFile != "" {
+		beside.Files = []string{o.OutputFile}
+	}
+	files, err := side.OpenSet([]string{name}, eventsPath, reportPath, beside)
 	if err != nil {
 		return 0, err
+	}
+	if e := files.Events(0); e != nil {
+		o.Events = e
 	}
 	var notes []string
 	if name == "grep" {
@@ -77,13 +84,16 @@ func runJob(ctx context.Context, e env, line argv.Line, name string, build func(
 	for _, n := range notes {
 		s.note(n)
 	}
-	report, err := s.run(ctx, chain, o, side)
-	if err = finishSides(side, report, err); err != nil {
+	done, err := s.run(ctx, chain, o)
+	if files.HasReport() && done != nil { // also of a run that failed
+		err = errors.Join(err, files.Report(func(w io.Writer) error { return report.WriteJSON(w, []*report.Report{done}) }))
+	}
+	if err = errors.Join(err, files.CloseEvents(0)); err != nil {
 		return 0, err
 	}
 	s.write(string(gantt.text(widthOf(e.stderr), false)))
-	s.table(report)
-	if name == "grep" && !report.Matched() {
+	s.table(done)
+	if name == "grep" && !done.Matched() {
 		return exitNoMatch, nil
 	}
 	return exitDone, nil
@@ -102,38 +112,6 @@ func checkReduces(name string, chain jobs.Chain, o engine.Options) error {
 		}
 	}
 	return nil
-}
-
-// sides are a run's --events and --report files; either may be nil.
-type sides struct{ events, report *side.File }
-
-func openSides(eventsPath, reportPath string, o engine.Options) (s sides, err error) {
-	if eventsPath != "" && reportPath != "" && side.Place(eventsPath) == side.Place(reportPath) {
-		return s, usage.Errorf("--events, --report", "%s: name two different files", eventsPath)
-	}
-	for _, p := range []string{eventsPath, reportPath} {
-		if p != "" && o.OutputFile != "" && side.Place(p) == side.Place(o.OutputFile) {
-			return s, usage.Errorf("--output-file", "%s: is the --events or --report file too", p)
-		}
-	}
-	if s.events, err = side.Open("events", eventsPath, o.Inputs, []string{o.OutputDir}); err != nil {
-		return s, err
-	}
-	s.report, err = side.Open("report", reportPath, o.Inputs, []string{o.OutputDir})
-	return s, err
-}
-
-// finishSides writes the report, also of a run that failed, and adds what went
-// wrong with either file to runErr.
-func finishSides(s sides, report *engine.Report, runErr error) error {
-	if s.report != nil && report != nil {
-		text, err := json.MarshalIndent(report, "", "  ")
-		if err == nil {
-			_, err = s.report.Write(append(text, '\n'))
-		}
-		runErr = errors.Join(runErr, err)
-	}
-	return errors.Join(runErr, s.events.Close(), s.report.Close())
 }
 
 // screen is standard error during a run: notes, progress and, at the end, the
@@ -163,7 +141,7 @@ func newScreen(e env, mode string) *screen {
 }
 
 // run runs the chain and takes the display away.
-func (s *screen) run(ctx context.Context, chain jobs.Chain, o engine.Options, side sides) (*engine.Report, error) {
+func (s *screen) run(ctx context.Context, chain jobs.Chain, o engine.Options) (*engine.Report, error) {
 	defer s.stop()
 	o.Stdin = s.e.stdin
 	if o.OutputDir == "" { // --output-file may name it too: /dev/stdout
@@ -171,9 +149,6 @@ func (s *screen) run(ctx context.Context, chain jobs.Chain, o engine.Options, si
 		if s.follower != nil && isTerminal(s.e.stdout) {
 			o.Stdout = &firstWrite{w: s.e.stdout, before: s.stop}
 		}
-	}
-	if side.events != nil {
-		o.Events = side.events
 	}
 	s.attach(&o)
 	return engine.RunChain(ctx, chain, o)

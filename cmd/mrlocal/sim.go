@@ -82,7 +82,7 @@ func runSim(ctx context.Context, e env, line argv.Line) (int, error) {
 		return 0, err
 	}
 	s.override(f)
-	side, err := openPolicySides(names, eventsPath, reportPath, []string{f.Name}, nil)
+	files, err := side.OpenSet(names, eventsPath, reportPath, side.Work{Inputs: []string{f.Name}})
 	if err != nil {
 		return 0, err
 	}
@@ -93,9 +93,9 @@ func runSim(ctx context.Context, e env, line argv.Line) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		o.Events, o.Note, o.Watch = side.sink(i), notes.note, picture.watch
+		o.Events, o.Note, o.Watch = files.Events(i), notes.note, picture.watch
 		done, err := sim.Run(ctx, f, o)
-		if err = errors.Join(err, side.closeEvents(i)); err != nil {
+		if err = errors.Join(err, files.CloseEvents(i)); err != nil {
 			return 0, err
 		}
 		reports = append(reports, done)
@@ -104,7 +104,7 @@ func runSim(ctx context.Context, e env, line argv.Line) (int, error) {
 			return 0, err
 		}
 	}
-	return exitDone, side.tell(e, reports)
+	return exitDone, tell(e, files, reports)
 }
 
 // loadWorkload reads the one workload file that a command line names.
@@ -121,56 +121,10 @@ func loadWorkload(line argv.Line) (*workload.File, error) {
 	return workload.Load(line.Words[0])
 }
 
-// policySides are the --events files of the runs, one a policy, and the
-// --report file of all.
-type policySides struct {
-	events []*side.File
-	report *side.File
-}
-
-// openPolicySides checks the side files of one run per name; nothing is made
-// yet.
-func openPolicySides(names []string, eventsPath, reportPath string, inputs, outputs []string) (s policySides, err error) {
-	paths := []string{eventsPath}
-	if len(names) > 1 && eventsPath != "" {
-		paths = paths[:0]
-		for _, name := range names {
-			paths = append(paths, eventsPath+"."+name)
-		}
-	}
-	for _, path := range paths {
-		if path != "" && reportPath != "" && side.Place(path) == side.Place(reportPath) {
-			return s, usage.Errorf("--events, --report", "%s: name two different files", path)
-		}
-		f, err := side.Open("events", path, inputs, outputs)
-		if err != nil {
-			return s, err
-		}
-		s.events = append(s.events, f)
-	}
-	if s.report, err = side.Open("report", reportPath, inputs, outputs); err != nil {
-		return s, err
-	}
-	for len(s.events) < len(names) {
-		s.events = append(s.events, nil)
-	}
-	return s, nil
-}
-
-// sink is where the events of run i go; nil: nowhere.
-func (s *policySides) sink(i int) io.Writer {
-	if s.events[i] == nil {
-		return nil
-	}
-	return s.events[i]
-}
-
-func (s *policySides) closeEvents(i int) error { return s.events[i].Close() }
-
 // tell writes the report file, or the table on standard output.
-func (s *policySides) tell(e env, reports []*report.Report) error {
-	if s.report != nil {
-		return errors.Join(report.WriteJSON(s.report, reports), s.report.Close())
+func tell(e env, files *side.Set, reports []*report.Report) error {
+	if files.HasReport() {
+		return files.Report(func(w io.Writer) error { return report.WriteJSON(w, reports) })
 	}
 	var b bytes.Buffer
 	if err := report.WriteTable(&b, reports); err != nil {
