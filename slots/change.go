@@ -104,6 +104,7 @@ func (l *Ledger) touch(j *job) {
 	if !running && j.live() == 0 {
 		l.retire(j)
 	}
+	l.fruitless = 0
 	if !j.dirty {
 		j.dirty = true
 		l.changed = append(l.changed, j.id)
@@ -146,9 +147,6 @@ func (l *Ledger) retire(j *job) {
 	for k := range j.side {
 		s := &j.side[k]
 		s.tasks, s.again, s.retry, s.pending = nil, nil, nil, 0
-	}
-	if j.failures.at != nil {
-		l.failedJobs--
 	}
 	j.places, j.failures = places{}, failures{}
 }

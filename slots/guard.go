@@ -9,12 +9,14 @@ import "mrlocal/trace"
 //
 //  1. refuses a grant after which every map-capable slot would hold a waiting
 //     reduce (wouldDeadlock), and
-//  2. where it happens all the same, because a map output was lost, or because
-//     what pends failed where a slot is free and may not go there again, kills
-//     the newest waiting reduce once a map is pending, none runs and no slot is
-//     free on which one may (guard). Until a map has started, no waiting reduce
-//     may take a map-capable slot: else the policy could give the reduce its
-//     slot back.
+//  2. where it happens all the same, because a map output was lost, kills the
+//     newest waiting reduce once a map is pending, none runs and no map-capable
+//     slot is free (guard). Until a map has started, no waiting reduce may take
+//     a map-capable slot: else the policy could give the reduce its slot back.
+//
+// A free slot may be of no use: the map that pends failed there, or the policy's
+// percentages or its even load keep maps from it. So part 2 holds as well when
+// nothing runs but waiting reduces and nobody found anything to start (stuck).
 //
 // YARN's allocator has the same rule (SPEC 1.13). It never ends otherwise
 // useful work: a waiting reduce has reduced nothing yet.
@@ -30,50 +32,24 @@ func (l *Ledger) wouldDeadlock(j *job, s *slot) bool {
 // guard is part 2, at the end of every Assign.
 func (l *Ledger) guard() {
 	t := &l.total
-	if t.pending[Map] == 0 || t.running[Map] > 0 || t.killing > 0 || t.heldWaiting == 0 || t.freeCapable > 0 && l.mapFitsFree() {
+	if t.pending[Map] == 0 || t.running[Map] > 0 || t.killing > 0 || t.heldWaiting == 0 || t.freeCapable > 0 && !l.stuck() {
 		return
 	}
 	var newest *slot
 	for i := range l.slots {
 		s := &l.slots[i]
-		if s.busy && s.state == SlotOpen && s.attempt.Kind == Reduce && l.capable(s) && l.jobs[s.attempt.Job].waiting &&
-			(newest == nil || s.seq > newest.seq) && (l.failedJobs == 0 || l.mapFits(s.Tracker)) {
+		if s.busy && s.state == SlotOpen && s.attempt.Kind == Reduce && l.capable(s) &&
+			l.jobs[s.attempt.Job].waiting && (newest == nil || s.seq > newest.seq) {
 			newest = s
 		}
-	}
-	if newest == nil {
-		return
 	}
 	l.guardKill = true
 	l.kill(newest, trace.RuleDeadlockGuard)
 }
 
-// mapFitsFree: some pending map may start on a free map-capable slot. That is so
-// of any such slot while nothing has failed.
-func (l *Ledger) mapFitsFree() bool {
-	if l.failedJobs == 0 {
-		return true
-	}
-	for i := range l.trackers {
-		t := &l.trackers[i]
-		free := len(t.free[Map]) + len(t.free[homeExtra])
-		if l.lends {
-			free += len(t.free[Reduce])
-		}
-		if free > 0 && l.mapFits(t.id) {
-			return true
-		}
-	}
-	return false
-}
-
-// mapFits: some pending map may start on a tracker. It walks all jobs: it is
-// asked only when no map runs and something has failed.
-func (l *Ledger) mapFits(at TrackerID) bool {
-	for _, j := range l.jobs {
-		if j.side[Map].shown > 0 && !l.blacklisted(j, at) && l.pick(j, Map, at, LevelAny) != NoTask {
-			return true
-		}
-	}
-	return false
+// stuck: slots are free and nothing will come of it. Every tracker was visited
+// since the last change and was given nothing, nothing runs but waiting
+// reduces, and the policy waits for no time.
+func (l *Ledger) stuck() bool {
+	return int(l.fruitless) >= len(l.trackers) && l.wake < 0 && l.total.waiting == l.total.running[Reduce]
 }

@@ -30,22 +30,22 @@ type Ledger struct {
 	changed []JobID // since the policy last asked
 	view    *View
 
-	seq        int64 // grants so far
-	dirty      bool  // AssignAll has something to look at
-	visited    TrackerID
-	last       TrackerID // the last tracker that was served
-	kills      []kill    // ordered since the last Assign
-	advances   []Attempt
-	wake       time.Duration
-	failedJobs int32 // running jobs with a failed attempt, where there are several trackers
-	guardKill  bool  // a map must start before another waiting reduce does
-	orders     Orders
-	decision   Decision
-	free       [homes]trackerSet // trackers with a free slot of that list
-	asking     bool              // an Assign is going on
-	made       []trace.Event     // its decisions so far
-	digest     uint64            // of all facts so far
-	seen       []Fact            // facts to show to the observer
+	seq       int64 // grants so far
+	dirty     bool  // AssignAll has something to look at
+	visited   TrackerID
+	last      TrackerID // the last tracker that was served
+	kills     []kill    // ordered since the last Assign
+	advances  []Attempt
+	wake      time.Duration
+	guardKill bool  // a map must start before another waiting reduce does
+	fruitless int32 // visits since anything changed
+	orders    Orders
+	decision  Decision
+	free      [homes]trackerSet // trackers with a free slot of that list
+	asking    bool              // an Assign is going on
+	made      []trace.Event     // its decisions so far
+	digest    uint64            // of all facts so far
+	seen      []Fact            // facts to show to the observer
 
 	explaining *explaining // nil: nobody asks why
 
@@ -183,6 +183,7 @@ func (l *Ledger) AssignAll(now time.Duration) *Orders {
 		granted = l.serveFrom(0, from) || granted
 	}
 	l.dirty = false
+	l.fruitless = int32(len(l.trackers)) // those passed over have no free slot, or none that a pending task may use
 	return l.end(allTrackers)
 }
 
@@ -224,6 +225,7 @@ func (l *Ledger) visit(t TrackerID) bool {
 	}
 	before := len(l.orders.Starts)
 	l.visited = t
+	l.fruitless++
 	l.policy.Decide(l.view, &l.decision)
 	if l.explaining != nil {
 		l.visitExplained()

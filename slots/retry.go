@@ -27,7 +27,6 @@ func (l *Ledger) failedAt(j *job, k Kind, t TaskID, at TrackerID) {
 	}
 	f := &j.failures
 	if f.at == nil {
-		l.failedJobs++
 		f.at, f.tasks = map[TrackerID]int32{}, map[taskOf][]TrackerID{}
 	}
 	if f.at[at]++; f.at[at] == l.config.MaxTrackerFailures {
