@@ -232,7 +232,7 @@ func (l *Ledger) retally(t *tracker) {
 		l.total.lentBy[k] += t.lentBy[k] - lent[k]
 	}
 	for list := range t.free {
-		l.free[list].set(t.id, len(t.free[list]) > 0)
+		l.free[list].Put(t.id, len(t.free[list]) > 0)
 	}
 }
 
@@ -240,7 +240,7 @@ func (l *Ledger) retally(t *tracker) {
 func (l *Ledger) openSlot(s *slot) {
 	t := &l.trackers[s.Tracker]
 	if s.state == SlotClosed {
-		t.free[s.list()].push(s.ID)
+		t.free[s.list()].Push(s.ID)
 		if l.capable(s) {
 			l.total.freeCapable++
 		}
@@ -266,7 +266,7 @@ func (l *Ledger) closeSlot(s *slot, r Rule) {
 	if s.state == SlotDraining {
 		l.total.draining--
 	} else {
-		t.free[s.list()].remove(s.ID)
+		t.free[s.list()].Remove(s.ID)
 		if l.capable(s) {
 			l.total.freeCapable--
 		}

@@ -1,6 +1,10 @@
 package slots
 
-import "fmt"
+import (
+	"fmt"
+
+	"mrlocal/internal/order"
+)
 
 // Check recounts everything that is kept in place and returns the first thing
 // that is wrong: a bug of this package. Checked builds call it after every
@@ -124,7 +128,7 @@ func (l *Ledger) checkTracker(t *tracker, want *totals) error {
 		if int(free[list]) != len(t.free[list]) {
 			return fmt.Errorf("slots: tracker %d: list %d has %d free slots, recounted %d", t.id, list, len(t.free[list]), free[list])
 		}
-		if in := nextOf(&l.free, [homes]bool{list == 0, list == 1, list == 2}, t.id) == t.id; in != (free[list] > 0) {
+		if in := order.Next(l.free[:], []bool{list == 0, list == 1, list == 2}, t.id) == t.id; in != (free[list] > 0) {
 			return fmt.Errorf("slots: tracker %d: list %d has %d free slots, in the set %v", t.id, list, free[list], in)
 		}
 	}

@@ -180,7 +180,7 @@ func (s *side) countLevel(level Level) {
 // take puts an attempt on an idle open slot.
 func (l *Ledger) take(s *slot, a Attempt, g *Grant) {
 	tr := &l.trackers[s.Tracker]
-	tr.free[s.list()].remove(s.ID)
+	tr.free[s.list()].Remove(s.ID)
 	if l.capable(s) {
 		l.total.freeCapable--
 	}
@@ -222,11 +222,11 @@ func (l *Ledger) release(s *slot) {
 		return
 	}
 	tr := &l.trackers[s.Tracker]
-	tr.free[s.list()].push(s.ID)
+	tr.free[s.list()].Push(s.ID)
 	if l.capable(s) {
 		l.total.freeCapable++
 	}
-	l.free[s.list()].set(tr.id, true)
+	l.free[s.list()].Put(tr.id, true)
 }
 
 // count adds d to everything that counts the running attempt on s.

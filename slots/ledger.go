@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"mrlocal/internal/invariant"
+	"mrlocal/internal/order"
 	"mrlocal/trace"
 )
 
@@ -41,11 +42,11 @@ type Ledger struct {
 	fruitless int32 // visits since anything changed
 	orders    Orders
 	decision  Decision
-	free      [homes]trackerSet // trackers with a free slot of that list
-	asking    bool              // an Assign is going on
-	made      []trace.Event     // its decisions so far
-	digest    uint64            // of all facts so far
-	seen      []Fact            // facts to show to the observer
+	free      [homes]order.Set[TrackerID] // trackers with a free slot of that list
+	asking    bool                        // an Assign is going on
+	made      []trace.Event               // its decisions so far
+	digest    uint64                      // of all facts so far
+	seen      []Fact                      // facts to show to the observer
 
 	explaining *explaining // nil: nobody asks why
 
@@ -205,7 +206,7 @@ func (l *Ledger) servable(t TrackerID) TrackerID {
 	if !m && !r || l.sated != nil && l.sated.Sated(l.view) {
 		return -1
 	}
-	return nextOf(&l.free, [homes]bool{m || l.lends, r || l.lends, true}, t)
+	return order.Next(l.free[:], []bool{m || l.lends, r || l.lends, true}, t)
 }
 
 // serve visits t and, where something was granted, remembers it as the last one

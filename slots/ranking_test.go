@@ -3,36 +3,8 @@ package slots_test
 import (
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"mrlocal/slots"
 )
-
-func TestRankingGivesTheLeast(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		r := slots.Ranking[int]{Less: func(a, b *int) bool { return *a < *b }}
-		keys := map[int32]int{}
-		for range rapid.IntRange(0, 200).Draw(rt, "steps") {
-			id := rapid.Int32Range(0, 20).Draw(rt, "id")
-			if key := rapid.IntRange(-1, 5).Draw(rt, "key"); key < 0 {
-				delete(keys, id)
-				r.Remove(id)
-			} else {
-				keys[id] = key
-				r.Set(id, key)
-			}
-			want := int32(-1)
-			for id, key := range keys {
-				if want < 0 || key < keys[want] || key == keys[want] && id < want {
-					want = id
-				}
-			}
-			if got, ok := r.First(); got != want || ok != (len(keys) > 0) || r.Len() != len(keys) {
-				rt.Fatalf("first of %v: %d, want %d", keys, got, want)
-			}
-		}
-	})
-}
 
 func TestSharesAreExactDecimals(t *testing.T) {
 	for text, want := range map[string]slots.PPM{

@@ -81,37 +81,3 @@ func jobEvent(op trace.Op, j JobID) trace.Event { return trace.Event{Op: op, Job
 func slotEvent(op trace.Op, s SlotID, r Rule) trace.Event {
 	return trace.Event{Op: op, Slot: int32(s), Rule: r}
 }
-
-// trackerSet is a set of trackers that is walked in id order.
-type trackerSet []uint64
-
-func (s *trackerSet) set(t TrackerID, in bool) {
-	for int(t)/64 >= len(*s) {
-		*s = append(*s, 0)
-	}
-	if in {
-		(*s)[t/64] |= 1 << (t % 64)
-	} else {
-		(*s)[t/64] &^= 1 << (t % 64)
-	}
-}
-
-// nextOf is the first tracker from t on that is in one of the chosen sets, or -1.
-func nextOf(sets *[homes]trackerSet, chosen [homes]bool, t TrackerID) TrackerID {
-	words := max(len(sets[0]), len(sets[1]), len(sets[2]))
-	for w := int(t) / 64; w < words; w++ {
-		word := uint64(0)
-		for i := range sets {
-			if chosen[i] && w < len(sets[i]) {
-				word |= sets[i][w]
-			}
-		}
-		if w == int(t)/64 {
-			word &= ^uint64(0) << (t % 64)
-		}
-		if word != 0 {
-			return TrackerID(w*64 + bits.TrailingZeros64(word))
-		}
-	}
-	return -1
-}

@@ -1,6 +1,10 @@
 package slots
 
-import "time"
+import (
+	"time"
+
+	"mrlocal/internal/order"
+)
 
 // State is how a job stands. Event files have the same words.
 type State uint8
@@ -228,7 +232,7 @@ type tracker struct {
 	cap     [2]int32
 	open    int32 // open slots, the extra ones too
 	running [2]int32
-	free    [homes]idHeap
+	free    [homes]order.IDs[SlotID]
 	used    [2]int32 // the papers' used slots (SPEC D4)
 	lentBy  [2]int32 // the papers' lent slots (SPEC A4), by the lending kind
 	lost    bool
@@ -248,65 +252,5 @@ func (t *tracker) retally() {
 	t.used = [2]int32{
 		Map:    min(t.running[Map], t.cap[Map]) + overR,
 		Reduce: min(t.running[Reduce], t.cap[Reduce]) + overM,
-	}
-}
-
-// idHeap is a min-heap of slot ids: grants fill slots from the lowest id.
-type idHeap []SlotID
-
-func (h *idHeap) push(id SlotID) {
-	*h = append(*h, id)
-	s := *h
-	for i := len(s) - 1; i > 0; {
-		up := (i - 1) / 2
-		if s[up] <= s[i] {
-			break
-		}
-		s[up], s[i] = s[i], s[up]
-		i = up
-	}
-}
-
-func (h *idHeap) removeAt(i int) {
-	s := *h
-	last := len(s) - 1
-	moved := s[last]
-	*h = s[:last]
-	if i < last {
-		s[i] = moved
-		h.fix(i)
-	}
-}
-
-// fix restores order after element i changed.
-func (h *idHeap) fix(i int) {
-	s := *h
-	for i > 0 && s[(i-1)/2] > s[i] {
-		s[(i-1)/2], s[i] = s[i], s[(i-1)/2]
-		i = (i - 1) / 2
-	}
-	for {
-		low := 2*i + 1
-		if low >= len(s) {
-			return
-		}
-		if low+1 < len(s) && s[low+1] < s[low] {
-			low++
-		}
-		if s[i] <= s[low] {
-			return
-		}
-		s[i], s[low] = s[low], s[i]
-		i = low
-	}
-}
-
-// remove takes id out; a grant takes the first, so the search is short.
-func (h *idHeap) remove(id SlotID) {
-	for i, x := range *h {
-		if x == id {
-			h.removeAt(i)
-			return
-		}
 	}
 }

@@ -1,0 +1,62 @@
+package order
+
+// IDs is a min-heap of ids.
+type IDs[T ~int32] []T
+
+// Push adds id.
+func (h *IDs[T]) Push(id T) {
+	*h = append(*h, id)
+	s := *h
+	for i := len(s) - 1; i > 0; {
+		up := (i - 1) / 2
+		if s[up] <= s[i] {
+			break
+		}
+		s[up], s[i] = s[i], s[up]
+		i = up
+	}
+}
+
+func (h *IDs[T]) removeAt(i int) {
+	s := *h
+	last := len(s) - 1
+	moved := s[last]
+	*h = s[:last]
+	if i < last {
+		s[i] = moved
+		h.fix(i)
+	}
+}
+
+// fix restores order after element i changed.
+func (h *IDs[T]) fix(i int) {
+	s := *h
+	for i > 0 && s[(i-1)/2] > s[i] {
+		s[(i-1)/2], s[i] = s[i], s[(i-1)/2]
+		i = (i - 1) / 2
+	}
+	for {
+		low := 2*i + 1
+		if low >= len(s) {
+			return
+		}
+		if low+1 < len(s) && s[low+1] < s[low] {
+			low++
+		}
+		if s[i] <= s[low] {
+			return
+		}
+		s[i], s[low] = s[low], s[i]
+		i = low
+	}
+}
+
+// Remove takes id out. Near the first the search is short.
+func (h *IDs[T]) Remove(id T) {
+	for i, x := range *h {
+		if x == id {
+			h.removeAt(i)
+			return
+		}
+	}
+}

@@ -1,0 +1,94 @@
+package order
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestRankingGivesTheLeast(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		r := Ranking[int]{Less: func(a, b *int) bool { return *a < *b }}
+		keys := map[int32]int{}
+		for range rapid.IntRange(0, 200).Draw(rt, "steps") {
+			id := rapid.Int32Range(0, 20).Draw(rt, "id")
+			if key := rapid.IntRange(-1, 5).Draw(rt, "key"); key < 0 {
+				delete(keys, id)
+				r.Remove(id)
+			} else {
+				keys[id] = key
+				r.Set(id, key)
+			}
+			want := int32(-1)
+			for id, key := range keys {
+				if want < 0 || key < keys[want] || key == keys[want] && id < want {
+					want = id
+				}
+			}
+			if got, ok := r.First(); got != want || ok != (len(keys) > 0) || r.Len() != len(keys) {
+				rt.Fatalf("first of %v: %d, want %d", keys, got, want)
+			}
+		}
+	})
+}
+
+func TestIDsGiveTheLeast(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		var h IDs[int32]
+		held := map[int32]bool{}
+		for range rapid.IntRange(0, 200).Draw(rt, "steps") {
+			if id := rapid.Int32Range(0, 30).Draw(rt, "id"); held[id] {
+				h.Remove(id)
+				delete(held, id)
+			} else {
+				h.Push(id)
+				held[id] = true
+			}
+			if len(h) != len(held) {
+				rt.Fatalf("%d held of %d", len(h), len(held))
+			}
+			for id := range held {
+				if h[0] > id {
+					rt.Fatalf("first is %d, and %d is held", h[0], id)
+				}
+			}
+		}
+	})
+}
+
+func TestNextWalksSetsInOrder(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		sets := make([]Set[int32], 3)
+		var want []int32
+		chosen := []bool{rapid.Bool().Draw(rt, "0"), rapid.Bool().Draw(rt, "1"), rapid.Bool().Draw(rt, "2")}
+		for range rapid.IntRange(0, 60).Draw(rt, "n") {
+			i, id := rapid.IntRange(0, 2).Draw(rt, "set"), rapid.Int32Range(0, 300).Draw(rt, "id")
+			sets[i].Put(id, true)
+			if rapid.Bool().Draw(rt, "out") {
+				sets[i].Put(id, false)
+				want = slices.DeleteFunc(want, func(x int32) bool { return x == id && !in(sets, chosen, id) })
+			} else if chosen[i] {
+				want = append(want, id)
+			}
+		}
+		slices.Sort(want)
+		want = slices.Compact(want)
+		var got []int32
+		for id := Next(sets, chosen, 0); id >= 0; id = Next(sets, chosen, id+1) {
+			got = append(got, id)
+		}
+		if !slices.Equal(got, want) {
+			rt.Fatalf("walked %v, want %v", got, want)
+		}
+	})
+}
+
+func in(sets []Set[int32], chosen []bool, id int32) bool {
+	for i := range sets {
+		if chosen[i] && int(id)/64 < len(sets[i]) && sets[i][id/64]>>(id%64)&1 == 1 {
+			return true
+		}
+	}
+	return false
+}
