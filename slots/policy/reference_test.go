@@ -85,12 +85,13 @@ func TestReferenceSimulationOfFiveJobs(t *testing.T) {
 // TestSlotConfigurationsMatterToFairOnly is D19: the makespan is flat under the
 // DHFS policies and varies by more than 2 under fair.
 func TestSlotConfigurationsMatterToFairOnly(t *testing.T) {
+	line, _ := refSim(t, "pi-fifo", whole(), 90, 18, 20*time.Second, 1, 2, 3, 4, 5)
 	var least, most time.Duration
 	for reduces := 54; reduces >= 6; reduces -= 24 {
 		fair, _ := refSim(t, "fair", whole(), 108-reduces, reduces, 20*time.Second, 1, 2, 3, 4, 5)
-		for _, name := range []string{"pi-dhfs", "pd-dhfs"} {
-			if got, _ := refSim(t, name, whole(), 108-reduces, reduces, 20*time.Second, 1, 2, 3, 4, 5); got != 520*time.Second {
-				t.Errorf("%s on %d/%d: %v, want 520 s", name, 108-reduces, reduces, got)
+		for name, want := range map[string]time.Duration{"pi-dhfs": 520 * time.Second, "pd-dhfs": 520 * time.Second, "pi-fifo": line} {
+			if got, _ := refSim(t, name, whole(), 108-reduces, reduces, 20*time.Second, 1, 2, 3, 4, 5); got != want {
+				t.Errorf("%s on %d/%d: %v, want %v", name, 108-reduces, reduces, got, want)
 			}
 		}
 		if least == 0 || fair < least {
