@@ -10,6 +10,7 @@ import (
 	"mrlocal/sim"
 	"mrlocal/slots"
 	"mrlocal/slots/policy"
+	"mrlocal/slots/replay"
 	"mrlocal/trace"
 	"mrlocal/workload"
 )
@@ -84,7 +85,7 @@ func recorded(t tester, f *workload.File, o sim.Options) (*report.Report, []trac
 	log := &trace.Log{}
 	o.Watch = func(s *trace.Stream) { s.Attach(log) }
 	r, file := written(t, f, o)
-	if diff, err := slots.Replay(bytes.NewReader(file), policy.ForReplay); err != nil || diff != nil {
+	if diff, err := replay.Run(bytes.NewReader(file), policy.ForReplay); err != nil || diff != nil {
 		t.Fatalf("replay: %v %v", diff, err)
 	}
 	return r, log.Events, file

@@ -185,11 +185,11 @@ func (l *Ledger) AssignAll(now time.Duration) *Orders {
 	}
 	l.dirty = false
 	l.fruitless = int32(len(l.trackers)) // those passed over have no free slot, or none that a pending task may use
-	return l.end(allTrackers)
+	return l.end(AllTrackers)
 }
 
-// allTrackers is what AssignAll records as its tracker.
-const allTrackers TrackerID = -1
+// AllTrackers is what AssignAll records as its tracker.
+const AllTrackers TrackerID = -1
 
 // serveFrom visits the trackers in [from, to) that could be given something.
 func (l *Ledger) serveFrom(from, to TrackerID) (granted bool) {

@@ -254,8 +254,8 @@ func (c *Config) header() (trace.Header, error) {
 	return h, nil
 }
 
-// configOf is the inverse of header.
-func configOf(h *trace.Header) (Config, error) {
+// ConfigOf is the configuration that a recorded run had.
+func ConfigOf(h *trace.Header) (Config, error) {
 	var c Config
 	if err := json.Unmarshal(h.Config, &c); err != nil {
 		return c, fmt.Errorf("slots: recorded configuration: %w", err)

@@ -159,6 +159,9 @@ func (j Job) Done(k Kind) int32 { return j.job().side[k].done }
 // Total is how many tasks of kind k are known; of maps it may still grow.
 func (j Job) Total(k Kind) int32 { return j.job().side[k].total }
 
+// Sealed reports whether the number of its maps is final.
+func (j Job) Sealed() bool { return j.job().sealed }
+
 // Ended reports whether the job is not running any more.
 func (j Job) Ended() bool { return j.job().state != Running }
 

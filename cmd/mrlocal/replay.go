@@ -10,8 +10,8 @@ import (
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/side"
 	"mrlocal/internal/usage"
-	"mrlocal/slots"
 	"mrlocal/slots/policy"
+	"mrlocal/slots/replay"
 	"mrlocal/trace"
 )
 
@@ -33,7 +33,7 @@ func runReplay(ctx context.Context, e env, line argv.Line) (int, error) {
 	}
 	defer events.Close()
 	decisions := 0
-	diff, err := slots.ReplayWith(events, policy.ForReplay, slots.ReplayOptions{Event: func(ev *trace.Event, _ []string) bool {
+	diff, err := replay.With(events, policy.ForReplay, replay.Options{Event: func(ev *trace.Event, _ []string) bool {
 		if ev.Op.Class() == trace.Decision {
 			decisions++
 		}

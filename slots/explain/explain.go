@@ -4,7 +4,7 @@
 // a slot stayed idle.
 //
 // Nothing of this is recorded. An event file holds the facts and the decisions;
-// the facts are replayed through a fresh Ledger (slots.ReplayWith), which makes
+// the facts are replayed through a fresh Ledger (replay.With), which makes
 // each decision once more and says why. A file whose decisions this program
 // would not make is told so rather than explained.
 //
@@ -26,6 +26,7 @@ import (
 	"mrlocal/internal/usage"
 	"mrlocal/slots"
 	"mrlocal/slots/policy"
+	"mrlocal/slots/replay"
 	"mrlocal/trace"
 )
 
@@ -63,7 +64,7 @@ func Sentences(w io.Writer, r io.Reader, o Options) error {
 	if err := t.choose(); err != nil {
 		return err
 	}
-	diff, err := slots.ReplayWith(r, policy.ForReplay, slots.ReplayOptions{Begin: t.begin, Explain: t.explained, Event: t.event})
+	diff, err := replay.With(r, policy.ForReplay, replay.Options{Begin: t.begin, Explain: t.explained, Event: t.event})
 	switch {
 	case t.err != nil:
 		return t.err

@@ -1,4 +1,4 @@
-package slots_test
+package replay_test
 
 import (
 	"bytes"
@@ -13,11 +13,12 @@ import (
 	"mrlocal/slots"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/policytest"
+	"mrlocal/slots/replay"
 	"mrlocal/trace"
 )
 
 // sleepy starts what it can, but only every ten seconds: it asks to be woken.
-type sleepy struct{ anySlot }
+type sleepy struct{}
 
 func (*sleepy) Name() string { return "sleepy" }
 
@@ -27,7 +28,15 @@ func (p *sleepy) Decide(v *slots.View, d *slots.Decision) {
 		d.WakeAt(next)
 		return
 	}
-	p.anySlot.Decide(v, d)
+	for k := range slots.Kind(trace.Kinds) {
+		for id := slots.JobID(0); v.Pending(k) > 0 && v.FreeHome(v.Tracker(), k) > 0; id++ {
+			for v.Job(id).Pending(k) > 0 && d.Grant(slots.Grant{Slot: slots.NoSlot, Job: id, Kind: k, Task: slots.NoTask, Rule: trace.RuleFIFO}) {
+				if v.FreeHome(v.Tracker(), k) == 0 {
+					break
+				}
+			}
+		}
+	}
 }
 
 func newPolicy(c slots.Config) (slots.Policy, error) {
@@ -132,7 +141,7 @@ func TestReplayDecidesTheSame(t *testing.T) {
 		if again := edit(t, file, unchanged); !bytes.Equal(again, file) {
 			t.Fatalf("%s: decoding and writing the file again changes it", name)
 		}
-		if diff, err := slots.Replay(bytes.NewReader(file), newPolicy); diff != nil || err != nil {
+		if diff, err := replay.Run(bytes.NewReader(file), newPolicy); diff != nil || err != nil {
 			t.Errorf("%s: %v, %v", name, diff, err)
 		}
 	}
@@ -180,7 +189,7 @@ func TestReplayFailsWhenAFactIsWrong(t *testing.T) {
 				}
 				tried++
 				bad := edit(t, file, func(events []trace.Event) []trace.Event { return change(events, i) })
-				diff, err := slots.Replay(bytes.NewReader(bad), newPolicy)
+				diff, err := replay.Run(bytes.NewReader(bad), newPolicy)
 				if diff == nil && err == nil {
 					t.Errorf("%s: fact %d %s: the replay says that all is well", name, i, how)
 				}
@@ -209,7 +218,7 @@ func TestReplayFailsWhenAFactComesAfterTheWakeUp(t *testing.T) {
 			if bytes.Equal(late, file) {
 				break // there is no such wake-up
 			}
-			diff, err := slots.Replay(bytes.NewReader(late), newPolicy)
+			diff, err := replay.Run(bytes.NewReader(late), newPolicy)
 			if err == nil && diff == nil {
 				t.Errorf("%s, wake-up %d: the replay says that all is well", name, n)
 			}
@@ -298,7 +307,7 @@ func TestReplayComparesWhatIsDecidedBesideStarts(t *testing.T) {
 			}
 			return events
 		})
-		diff, err := slots.Replay(bytes.NewReader(bad), newPolicy)
+		diff, err := replay.Run(bytes.NewReader(bad), newPolicy)
 		if !changed || err != nil || diff == nil || diff.FactsLine != 0 || diff.Recorded == "" || diff.Replayed == "" {
 			t.Errorf("%s: changed %v: %v, %v", name, changed, diff, err)
 		}
@@ -317,7 +326,7 @@ func TestReplayKnowsAllOfASubmission(t *testing.T) {
 			change(&events[0])
 			return events
 		})
-		diff, err := slots.Replay(bytes.NewReader(bad), newPolicy)
+		diff, err := replay.Run(bytes.NewReader(bad), newPolicy)
 		if err == nil && (diff == nil || diff.FactsLine == 0) {
 			t.Errorf("%s: %v, %v", name, diff, err)
 		}
@@ -331,7 +340,7 @@ func TestReplayTellsWhatItReplays(t *testing.T) {
 		file := record(t, name)
 		var ledger *slots.Ledger
 		var granted, visits, starts, submits int
-		o := slots.ReplayOptions{
+		o := replay.Options{
 			Begin: func(l *slots.Ledger) { ledger = l },
 			Explain: func(e *slots.Explanation) {
 				switch {
@@ -355,7 +364,7 @@ func TestReplayTellsWhatItReplays(t *testing.T) {
 				return true
 			},
 		}
-		if diff, err := slots.ReplayWith(bytes.NewReader(file), newPolicy, o); diff != nil || err != nil {
+		if diff, err := replay.With(bytes.NewReader(file), newPolicy, o); diff != nil || err != nil {
 			t.Errorf("%s: %v, %v", name, diff, err)
 		}
 		if starts == 0 || granted != starts || visits == 0 || submits != 4 {
@@ -363,7 +372,7 @@ func TestReplayTellsWhatItReplays(t *testing.T) {
 		}
 		const until = 7 * time.Second
 		o.Event = func(e *trace.Event, _ []string) bool { return e.At <= until }
-		if diff, err := slots.ReplayWith(bytes.NewReader(file), newPolicy, o); diff != nil || err != nil || ledger.Now() > until || ledger.Active() == 0 {
+		if diff, err := replay.With(bytes.NewReader(file), newPolicy, o); diff != nil || err != nil || ledger.Now() > until || ledger.Active() == 0 {
 			t.Errorf("%s: stopped at %v with %d jobs: %v, %v", name, ledger.Now(), ledger.Active(), diff, err)
 		}
 	}
@@ -379,14 +388,14 @@ func TestReplayComparesWakeUps(t *testing.T) {
 		}
 		return events
 	})
-	if diff, err := slots.Replay(bytes.NewReader(file), newPolicy); err != nil || diff == nil || diff.FactsLine != 0 {
+	if diff, err := replay.Run(bytes.NewReader(file), newPolicy); err != nil || diff == nil || diff.FactsLine != 0 {
 		t.Errorf("%v, %v", diff, err)
 	}
 }
 
 func TestReplayNamesTheDecisionOfAnotherPolicy(t *testing.T) {
 	file := bytes.Replace(record(t, "pi-dhfs"), []byte(`"policy":"pi-dhfs"`), []byte(`"policy":"fair"`), 1)
-	diff, err := slots.Replay(bytes.NewReader(file), newPolicy)
+	diff, err := replay.Run(bytes.NewReader(file), newPolicy)
 	if err != nil || diff == nil || diff.FactsLine != 0 || !strings.Contains(diff.Recorded, `"op":"start"`) {
 		t.Errorf("%v, %v", diff, err)
 	}
@@ -406,7 +415,7 @@ func TestReplayOfAFileThatIsNotWhole(t *testing.T) {
 		"another file altogether": {[]byte("hello\n"), nil},
 		"nothing":                 {nil, nil},
 	} {
-		diff, err := slots.Replay(bytes.NewReader(c.file), newPolicy)
+		diff, err := replay.Run(bytes.NewReader(c.file), newPolicy)
 		if err == nil || c.want != nil && !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, %v", name, diff, err)
 		}
@@ -422,6 +431,6 @@ func FuzzReplay(f *testing.F) {
 		f.Add(bytes.Replace(file, []byte(`"job":0`), []byte(`"job":-1`), -1))
 	}
 	f.Fuzz(func(t *testing.T, file []byte) {
-		_, _ = slots.Replay(bytes.NewReader(file), newPolicy)
+		_, _ = replay.Run(bytes.NewReader(file), newPolicy)
 	})
 }

@@ -1,4 +1,11 @@
-package slots
+// Package replay decides a recorded run again: it feeds the facts of an event
+// file to a fresh slots.Ledger and compares every decision with the recorded one.
+// Explanations, and the proof that a policy is deterministic, rest on it.
+//
+// Memory: one event and the decisions of one Assign at a time, beside the
+// Ledger. Neighbours: package slots is what decides, trace reads the file,
+// slots/explain words what a replay tells.
+package replay
 
 import (
 	"errors"
@@ -6,6 +13,7 @@ import (
 	"io"
 	"time"
 
+	"mrlocal/slots"
 	"mrlocal/trace"
 )
 
@@ -14,11 +22,11 @@ type Difference struct {
 	Line     int    // of the event file
 	Decision int64  // how many decisions came before it
 	Recorded string // as it stands in the file; "": none there
-	Replayed string // as this Ledger decides; "": none
+	Replayed string // as this slots.Ledger decides; "": none
 
 	// FactsLine is the line of the first Assign that rested on other facts than
 	// the recorded one did, or 0: then facts were dropped, swapped or changed
-	// before it, else the policy or the Ledger is another.
+	// before it, else the policy or the slots.Ledger is another.
 	FactsLine int
 }
 
@@ -37,39 +45,39 @@ func orNone(s string) string {
 	return s
 }
 
-// Replay feeds the facts of an event file to a fresh Ledger and compares every
+// Run feeds the facts of an event file to a fresh slots.Ledger and compares every
 // decision. It returns nil where all are the same. An error means that the file
 // cannot be read, is cut short or was changed without changing a decision.
-func Replay(r io.Reader, newPolicy func(c Config) (Policy, error)) (*Difference, error) {
-	return ReplayWith(r, newPolicy, ReplayOptions{})
+func Run(r io.Reader, newPolicy func(c slots.Config) (slots.Policy, error)) (*Difference, error) {
+	return With(r, newPolicy, Options{})
 }
 
-// ReplayOptions are what a replay tells while it goes on. The zero value tells
+// Options are what a replay tells while it goes on. The zero value tells
 // nothing.
-type ReplayOptions struct {
-	// Begin is called once, with the fresh Ledger, before the first event. The
-	// Ledger may be looked at until the replay returns, and afterwards as it
+type Options struct {
+	// Begin is called once, with the fresh slots.Ledger, before the first event. The
+	// slots.Ledger may be looked at until the replay returns, and afterwards as it
 	// stood at the end.
-	Begin func(l *Ledger)
+	Begin func(l *slots.Ledger)
 
 	// Explain is told why each decision is made (Ledger.Explain), while it is
 	// made: before Event has it.
-	Explain func(e *Explanation)
+	Explain func(e *slots.Explanation)
 
 	// Event is called with every event of the file: a fact or an Assign before
-	// the Ledger has it, a decision once it was found to be the same. e and its
+	// the slots.Ledger has it, a decision once it was found to be the same. e and its
 	// texts are valid during the call. False ends the replay there, before e is
 	// told, and without a difference.
 	Event func(e *trace.Event, texts []string) bool
 }
 
-// ReplayWith is Replay, and tells what o asks for.
-func ReplayWith(r io.Reader, newPolicy func(c Config) (Policy, error), o ReplayOptions) (*Difference, error) {
+// With is Run, and tells what o asks for.
+func With(r io.Reader, newPolicy func(c slots.Config) (slots.Policy, error), o Options) (*Difference, error) {
 	d, err := trace.NewDecoder(r)
 	if err != nil {
 		return nil, err
 	}
-	c, err := configOf(d.Header())
+	c, err := slots.ConfigOf(d.Header())
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +85,7 @@ func ReplayWith(r io.Reader, newPolicy func(c Config) (Policy, error), o ReplayO
 	if err != nil {
 		return nil, err
 	}
-	l, err := New(c, p)
+	l, err := slots.New(c, p)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +108,7 @@ func ReplayWith(r io.Reader, newPolicy func(c Config) (Policy, error), o ReplayO
 // decided and the file has not confirmed yet.
 type replay struct {
 	decoder   *trace.Decoder
-	ledger    *Ledger
+	ledger    *slots.Ledger
 	event     func(e *trace.Event, texts []string) bool
 	made      []trace.Event
 	at        int // first unconfirmed of made
@@ -144,11 +152,11 @@ func (r *replay) run() (*Difference, error) {
 	}
 }
 
-// tell gives the Ledger a recorded fact or Assign, and compares what an Assign
+// tell gives the slots.Ledger a recorded fact or Assign, and compares what an Assign
 // asks for.
 func (r *replay) tell(e *trace.Event) (*Difference, error) {
-	if e.At < r.ledger.now {
-		return r.differ(r.text(e), "a time that never goes back from "+r.ledger.now.String()), nil
+	if e.At < r.ledger.Now() {
+		return r.differ(r.text(e), "a time that never goes back from "+r.ledger.Now().String()), nil
 	}
 	if err := r.apply(e); err != nil {
 		return nil, &trace.SyntaxError{Line: r.decoder.Line(), Err: err}
@@ -224,20 +232,20 @@ func (r *replay) differ(recorded, replayed string) *Difference {
 	return &Difference{Line: r.decoder.Line(), Decision: r.decisions, Recorded: recorded, Replayed: replayed, FactsLine: r.factsLine}
 }
 
-// apply tells the Ledger a recorded fact, or asks it.
+// apply tells the slots.Ledger a recorded fact, or asks it.
 func (r *replay) apply(e *trace.Event) error {
-	l, j := r.ledger, JobID(e.Job)
-	if e.Op != trace.OpSubmit && e.Op != trace.OpAssign && e.Op != trace.OpLostTracker && l.job(j) == nil {
+	l, j := r.ledger, slots.JobID(e.Job)
+	if e.Op != trace.OpSubmit && e.Op != trace.OpAssign && e.Op != trace.OpLostTracker && (j < 0 || int(j) >= l.Jobs()) {
 		return fmt.Errorf("%v of job %d, which was not submitted", e.Op, e.Job)
 	}
-	a := Attempt{Job: j, Kind: e.Kind, Task: TaskID(e.Task), N: e.N}
+	a := slots.Attempt{Job: j, Kind: e.Kind, Task: slots.TaskID(e.Task), N: e.N}
 	switch e.Op {
 	case trace.OpSubmit:
 		return r.submit(e)
 	case trace.OpReady:
 		return r.ready(e)
 	case trace.OpDrop:
-		if t := l.jobs[j]; t.state == Running && (e.Task < 0 || e.Task >= t.side[e.Kind].total && (t.sealed || e.Kind == Reduce)) {
+		if t := l.View().Job(j); !t.Ended() && (e.Task < 0 || e.Task >= t.Total(e.Kind) && (t.Sealed() || e.Kind == slots.Reduce)) {
 			return fmt.Errorf("job %d has no %v %d to drop", e.Job, e.Kind, e.Task)
 		}
 		if e.Task >= maxDrop {
@@ -247,26 +255,26 @@ func (r *replay) apply(e *trace.Event) error {
 	case trace.OpPhase:
 		l.Phase(e.At, a, e.Phase)
 	case trace.OpProgress:
-		l.Progress(e.At, a, PPM(e.A))
+		l.Progress(e.At, a, slots.PPM(e.A))
 	case trace.OpFinish:
 		l.Finish(e.At, a, outcomeOf(e))
 	case trace.OpLostOutput:
 		l.LostOutput(e.At, j, a.Task)
 	case trace.OpLostTracker:
-		if e.A < 0 || e.A >= int64(len(l.trackers)) {
-			return fmt.Errorf("tracker %d of %d is lost", e.A, len(l.trackers))
+		if e.A < 0 || e.A >= int64(l.View().Trackers()) {
+			return fmt.Errorf("tracker %d of %d is lost", e.A, l.View().Trackers())
 		}
-		l.Lost(e.At, TrackerID(e.A))
+		l.Lost(e.At, slots.TrackerID(e.A))
 	case trace.OpAbort:
 		l.Abort(e.At, j)
 	case trace.OpAssign:
-		if e.A < -1 || e.A >= int64(len(l.trackers)) {
-			return fmt.Errorf("assign to tracker %d of %d", e.A, len(l.trackers))
+		if e.A < -1 || e.A >= int64(l.View().Trackers()) {
+			return fmt.Errorf("assign to tracker %d of %d", e.A, l.View().Trackers())
 		}
-		if TrackerID(e.A) == allTrackers {
+		if slots.TrackerID(e.A) == slots.AllTrackers {
 			l.AssignAll(e.At)
 		} else {
-			l.Assign(e.At, TrackerID(e.A))
+			l.Assign(e.At, slots.TrackerID(e.A))
 		}
 	}
 	return nil
@@ -274,9 +282,9 @@ func (r *replay) apply(e *trace.Event) error {
 
 func (r *replay) submit(e *trace.Event) error {
 	texts := r.decoder.Texts(e.Ref)
-	s := JobSpec{
+	s := slots.JobSpec{
 		Name: texts[0], Pool: texts[1], User: texts[2], Maps: int32(e.A), Reduces: int32(e.B), ReadyMaps: int32(e.C),
-		Priority: Priority(e.D), Weight: PPM(e.E), MapsSealed: e.Has(trace.Sealed),
+		Priority: slots.Priority(e.D), Weight: slots.PPM(e.E), MapsSealed: e.Has(trace.Sealed),
 		Deadline: time.Duration(e.F), Unplaced: e.Has(trace.Unplaced),
 	}
 	if min(e.A, e.B, e.C, e.F) < 0 || max(e.A, e.B) > maxTasks || e.C > e.A || e.E < 1 {
@@ -295,16 +303,16 @@ const maxTasks = 1 << 30
 const maxDrop = 1 << 24
 
 func (r *replay) ready(e *trace.Event) error {
-	j := r.ledger.jobs[e.Job]
-	if e.A < 0 || e.A > e.B || e.B > maxTasks || j.sealed && j.state == Running && int32(e.B) > j.side[Map].total {
+	j := r.ledger.View().Job(slots.JobID(e.Job))
+	if e.A < 0 || e.A > e.B || e.B > maxTasks || j.Sealed() && !j.Ended() && int32(e.B) > j.Total(slots.Map) {
 		return fmt.Errorf("job %d: %d of %d maps are ready", e.Job, e.A, e.B)
 	}
-	r.ledger.Ready(e.At, j.id, Readiness{Maps: int32(e.A), Total: int32(e.B), Sealed: e.Has(trace.Sealed)})
+	r.ledger.Ready(e.At, j.ID(), slots.Readiness{Maps: int32(e.A), Total: int32(e.B), Sealed: e.Has(trace.Sealed)})
 	return nil
 }
 
-func outcomeOf(e *trace.Event) Outcome {
-	return Outcome{
+func outcomeOf(e *trace.Event) slots.Outcome {
+	return slots.Outcome{
 		OK: e.Has(trace.OK), Killed: e.Has(trace.Killed), InBytes: e.A, OutBytes: e.B,
 		CPU: time.Duration(e.C), CopyBytes: e.D, CopyTime: time.Duration(e.E),
 	}
