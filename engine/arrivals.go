@@ -195,7 +195,11 @@ func (c *coordinator) ended(w *work) {
 	for len(over) > 0 {
 		w := over[0]
 		over = over[1:]
-		w.stage, w.endedAt, w.plan = ended, c.run.now(), nil
+		if w.current != nil {
+			c.jobs[w.lastID].over()
+		}
+		w.stage, w.plan, w.current = ended, nil, nil
+		w.forget()
 		c.left--
 		for _, d := range w.dependents {
 			after := c.run.works[d]

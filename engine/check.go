@@ -23,7 +23,7 @@ func (r *run) takeJobs(batch []BatchJob) error {
 	works := make([]work, len(batch))
 	r.works = make([]*work, len(batch))
 	for i := range batch {
-		works[i] = work{run: r, index: i, job: &batch[i]}
+		works[i] = work{run: r, index: i, job: &batch[i], lastID: -1}
 		r.works[i] = &works[i]
 	}
 	for i, w := range r.works {

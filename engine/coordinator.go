@@ -71,7 +71,7 @@ type coordinator struct {
 	inbox   *inbox
 	running map[slots.Attempt]*attempt // looked up, never iterated for a decision
 	order   []*attempt                 // running attempts, oldest first
-	jobs    []*jobRun                  // by JobID
+	jobs    []submitted                // by JobID
 	unfed   []*jobRun                  // with streams, and over a running-job limit
 
 	due     dueQueue // works that wait for nothing but their time
@@ -196,6 +196,7 @@ func (c *coordinator) jobDone(j *jobRun) {
 	if w.err == nil && j.step+1 < len(w.job.Chain) {
 		next := w.next(j)
 		j.finish()
+		c.jobs[j.id].over()
 		c.submit(next)
 		return
 	}
@@ -206,9 +207,9 @@ func (c *coordinator) jobDone(j *jobRun) {
 // submit hands a job to the Ledger.
 func (c *coordinator) submit(j *jobRun) {
 	w := j.work
-	w.current, w.stage = j, running
 	j.id = c.ledger.Submit(c.run.now(), j.spec())
-	c.jobs = append(c.jobs, j)
+	w.current, w.stage, w.lastID = j, running, j.id
+	c.jobs = append(c.jobs, submitted{jobRun: j, work: w, step: j.step})
 	c.touch(j)
 	j.tellSample()
 	j.start(c)
@@ -303,7 +304,7 @@ func (c *coordinator) obey(o *slots.Orders) time.Duration {
 
 // start runs a granted attempt on its slot's thread.
 func (c *coordinator) start(s slots.Start) {
-	j := c.jobs[s.Attempt.Job]
+	j := c.jobs[s.Attempt.Job].jobRun
 	a := &attempt{Attempt: task.New(c.run.ctx, s.Attempt, int(s.Slot), &c.run.env, &j.Job, c), job: j, lastBeatAt: time.Now()}
 	a.Tracker = c.ledger.Config().Slots[s.Slot].Tracker
 	a.Faulty = c.run.failsFirst(a)

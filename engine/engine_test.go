@@ -28,6 +28,7 @@ import (
 	"mrlocal/jobs/wordcount"
 	"mrlocal/slots"
 	"mrlocal/slots/policy"
+	"mrlocal/slots/replay"
 	"mrlocal/trace"
 )
 
@@ -405,7 +406,7 @@ func TestARealRunsFactsReplayToTheSameDecisions(t *testing.T) {
 				must(t, chain(), engine.Options{
 					Inputs: []string{in}, Policy: newPolicy(t, sched), Events: &events, BlockBytes: 60_000, MapSlots: 2, ReduceSlots: 1, MemoryBytes: 64 << 20,
 				})
-				difference, err := slots.Replay(&events, func(c slots.Config) (slots.Policy, error) {
+				difference, err := replay.Run(&events, func(c slots.Config) (slots.Policy, error) {
 					return policy.New(sched, policy.Options{BorrowMap: c.BorrowMap, BorrowReduce: c.BorrowReduce})
 				})
 				if err != nil || difference != nil {

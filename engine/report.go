@@ -31,12 +31,12 @@ func (r *run) report(err error) *Report {
 	for i := range rep.Slots {
 		rep.Slots[i].Core = r.pool.Core(i)
 	}
-	for _, j := range r.coordinator.jobs {
-		j.report(rep, ledger)
+	for id := range r.coordinator.jobs {
+		r.coordinator.jobs[id].report(rep, slots.JobID(id))
 	}
 	for _, w := range r.works {
 		rep.ReaderGone = rep.ReaderGone || w.readerGone
-		if w.current == nil && !r.single() {
+		if w.lastID < 0 && !r.single() {
 			rep.Jobs = append(rep.Jobs, w.report())
 		}
 	}
@@ -46,21 +46,38 @@ func (r *run) report(err error) *Report {
 	return rep
 }
 
+// submitted is a job of the Ledger. What is not in its jobRun is what stays of
+// it when it is over: of very many jobs little may.
+type submitted struct {
+	*jobRun  // nil: it is over
+	work     *work
+	step     int
+	counters Counters
+}
+
+// over lets go of a job that is over.
+func (s *submitted) over() {
+	s.counters = s.jobRun.counters
+	if counter, ok := s.releaser.(jobs.RecordCounter); ok {
+		s.counters.ReduceOutputRecords = counter.Records()
+	}
+	s.jobRun = nil
+}
+
 // report adds what the work and the data plane know to the job's share of the
 // report.
-func (j *jobRun) report(r *Report, l *slots.Ledger) {
-	spec, rep := j.spec(), &r.Jobs[j.id]
-	r.Describe(j.id, &spec)
-	rep.Reduces = j.Parts
-	rep.Counters.Add(&j.counters)
-	if counter, ok := j.releaser.(jobs.RecordCounter); ok {
-		rep.Counters.ReduceOutputRecords = counter.Records()
+func (s *submitted) report(r *Report, id slots.JobID) {
+	if s.jobRun != nil {
+		s.over()
 	}
-	w := j.work
-	if j.step > 0 && !j.run.single() {
+	w, rep := s.work, &r.Jobs[id]
+	spec := w.spec(s.step, rep.Reduces)
+	r.Describe(id, &spec)
+	rep.Counters.Add(&s.counters)
+	if s.step > 0 && !w.run.single() {
 		rep.StepOf = w.name()
 	}
-	if w.current != j || w.err == nil {
+	if w.err == nil || w.lastID != id {
 		return
 	}
 	if !w.killed {
@@ -68,7 +85,7 @@ func (j *jobRun) report(r *Report, l *slots.Ledger) {
 		// cancelled, and does not know of its result; the run does.
 		rep.State = slots.Failed.String()
 	}
-	if !j.run.single() {
+	if !w.run.single() {
 		rep.Error = task.OneLine(w.err.Error())
 	}
 }

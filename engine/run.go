@@ -254,10 +254,14 @@ func (r *run) stretch(a *attempt, level slots.Level) float64 {
 	return factor
 }
 
+// bookBytes are what a job of a batch takes on the heap, in the Ledger, in the
+// engine and in the report, whatever its size.
+const bookBytes = 8 << 10
+
 // tuneProcess sets what is process-wide for the run; the result puts it back.
 func (r *run) tuneProcess() func() {
 	procs := runtime.GOMAXPROCS(max(len(r.cores), r.o.slotCount()) + 1)
-	limit := debug.SetMemoryLimit(r.budget.Limit() + 64<<20)
+	limit := debug.SetMemoryLimit(r.budget.Limit() + 64<<20 + int64(len(r.works))*bookBytes)
 	return func() {
 		runtime.GOMAXPROCS(procs)
 		debug.SetMemoryLimit(limit)

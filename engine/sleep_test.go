@@ -16,6 +16,7 @@ import (
 	"mrlocal/report"
 	"mrlocal/slots"
 	"mrlocal/slots/policy"
+	"mrlocal/slots/replay"
 	"mrlocal/trace"
 )
 
@@ -139,7 +140,7 @@ func TestSleepingJobsStartAndEndExactlyWhenTheirTimesSay(t *testing.T) {
 				if diff := cmp.Diff(strings.TrimPrefix(want, "\n"), gantt(log.Events)); diff != "" {
 					t.Errorf("(-want +got):\n%s", diff)
 				}
-				difference, err := slots.Replay(&events, func(c slots.Config) (slots.Policy, error) { return policy.ForReplay(c) })
+				difference, err := replay.Run(&events, func(c slots.Config) (slots.Policy, error) { return policy.ForReplay(c) })
 				if err != nil || difference != nil {
 					t.Errorf("replay: %v, %v", difference, err)
 				}

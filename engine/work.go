@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"mrlocal/engine/source"
 	"mrlocal/engine/task"
@@ -27,14 +26,13 @@ type work struct {
 	dependents []int32 // who waits for it
 	waits      int     // jobs that it still waits for
 	stage      stage
-	step       int     // of the chain
-	current    *jobRun // nil: none yet
+	current    *jobRun     // nil: none yet, or no more
+	lastID     slots.JobID // of the last job of the chain that was submitted; -1: none
 	plan       *input.Plan
 	noted      bool // the plan's notes are told
 	err        error
 	killed     bool // err is not its own failure
 	readerGone bool // whoever read the result has seen enough
-	endedAt    time.Duration
 
 	mu struct {
 		sync.Mutex
@@ -357,6 +355,13 @@ func (w *work) settle(cause error) (err error, readerGone bool) {
 		return errors.Join(target.Abort()), true
 	}
 	return errors.Join(cause, target.Abort()), false
+}
+
+// forget lets go of the output, which is settled.
+func (w *work) forget() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.mu.target, w.mu.over = nil, true
 }
 
 // abort removes the output, whoever is working at it.

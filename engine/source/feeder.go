@@ -246,7 +246,7 @@ func (m feedMemory) Get(n int) (*membudget.Chunk, error) {
 	if !errors.As(err, &room) {
 		return c, err
 	}
-	extra, err := f.budget.Reserve(f.ctx, int64(max(n, membudget.ChunkBytes)))
+	extra, err := f.budget.Reserve(f.ctx, int64(max(n+bigSlackBytes, membudget.ChunkBytes)))
 	if err != nil {
 		return nil, err
 	}

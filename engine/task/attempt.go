@@ -211,10 +211,11 @@ func (a *Attempt) withRoom(body func() error) error {
 		lease.Close()
 		a.lease = nil
 		need := a.roomFor(err)
-		if need <= floorBytes {
+		room := need - min(a.Env.FloorBytes, a.Env.Budget.Limit()/8)
+		if need <= floorBytes && room <= a.roomBytes {
 			return err
 		}
-		floorBytes, a.roomBytes = need, need-min(a.Env.FloorBytes, a.Env.Budget.Limit()/8)
+		floorBytes, a.roomBytes = max(floorBytes, need), room
 		a.Counters = report.Counters{}
 	}
 }
