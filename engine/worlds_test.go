@@ -1,0 +1,123 @@
+package engine_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"mrlocal/engine"
+	"mrlocal/jobs/sleep"
+	"mrlocal/sim"
+	"mrlocal/slots"
+	"mrlocal/slots/policy"
+	"mrlocal/slots/setup"
+	"mrlocal/trace"
+	"mrlocal/workload"
+)
+
+// bothWorlds is a workload that the engine can sleep through and the simulator
+// compute: pools with weights, minimum shares and limits, a user with a limit,
+// priorities, jobs that arrive late, one that waits for another, a map-only
+// one, a failing task, three replicas on four trackers. Times are drawn to the
+// nanosecond, so that no two tasks end at one instant.
+const bothWorlds = `
+cluster: {trackers: 4, map_slots: 2, reduce_slots: 1}
+defaults: {slowstart: 0.6}
+locality: {replicas: 3}
+users:
+  - {name: ann, max_running_jobs: 1}
+pools:
+  - {name: prod, weight: 2, min_maps: 3, max_maps: 7}
+  - {name: adhoc, max_running_jobs: 2, mode: fifo}
+faults:
+  - {task: J02/m/1, fail: 2}
+jobs:
+  - {name: J01, pool: prod, user: ann, maps: 17, reduces: 5, map_time: {uniform: [2s, 9s]}, reduce_time: {uniform: [3s, 8s]}}
+  - {name: J02, pool: adhoc, maps: 9, reduces: 3, map_time: {uniform: [1s, 4s]}, reduce_time: {lognormal: [4s, 0.4]}}
+  - {name: J03, pool: adhoc, maps: 12, reduces: 2, map_time: {uniform: [1s, 6s]}, reduce_time: {uniform: [1s, 2s]}, weight: 2}
+  - {name: J04, pool: adhoc, submit: 500ms, maps: 3, reduces: 2, map_time: {uniform: [1s, 3s]}, reduce_time: {uniform: [1s, 2s]}, priority: high}
+  - {name: J05, pool: prod, user: ann, submit: 3s, maps: 20, reduces: 7, map_time: {lognormal: [3s, 0.5]}, reduce_time: {uniform: [2s, 5s]}}
+  - {name: J06, pool: prod, after: [J02], maps: 8, map_time: {uniform: [1s, 3s]}}
+`
+
+// TestTheEngineAndTheSimulatorGiveTheSameEvents: one workload, two worlds, one
+// Ledger: the same submissions, starts on the same slots by the same rules,
+// ends, lendings, gates and admissions at the same times.
+func TestTheEngineAndTheSimulatorGiveTheSameEvents(t *testing.T) {
+	file, err := workload.Parse("both.yaml", []byte(bothWorlds))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, info := range policy.All() {
+		t.Run(info.Name, func(t *testing.T) {
+			var simulated, real trace.Log
+			if _, err := sim.Run(t.Context(), file, sim.Options{Policy: newPolicy(t, info.Name), MaxSlots: 3, Watch: func(s *trace.Stream) { s.Attach(&simulated) }}); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Test(t, func(t *testing.T) { sleepThrough(t, file, info.Name, &real) })
+			want, got := story(simulated.Events), story(real.Events)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("(-simulated +real):\n%s", diff)
+			}
+			if strings.Count(want, "start") < 80 {
+				t.Errorf("too few events to say anything:\n%s", want)
+			}
+		})
+	}
+}
+
+// sleepThrough runs the file's jobs for real, each task sleeping its time.
+func sleepThrough(t *testing.T, file *workload.File, sched string, log *trace.Log) {
+	const seed = 1 // the simulator's default
+	config := setup.Config(file, setup.Options{Seed: seed})
+	var work []engine.BatchJob
+	for i := range file.Jobs {
+		j := &file.Jobs[i]
+		times := func(reduce bool, of workload.Times) func(task int) time.Duration {
+			return func(task int) time.Duration { return of.At(seed, i, reduce, task) }
+		}
+		chain, err := sleep.New(sleep.Options{Maps: j.Maps, Reduces: j.Reduces, MapTime: times(false, j.MapTime), ReduceTime: times(true, j.ReduceTime)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		work = append(work, engine.BatchJob{
+			Name: j.Name, Pool: j.Pool, User: j.User, Priority: slots.Priority(j.Priority), Weight: j.Weight, Submit: j.Submit, After: j.After, Chain: chain,
+		})
+	}
+	o := engine.Options{
+		Policy: newPolicy(t, sched), Trackers: 4, MapSlots: 2, ReduceSlots: 1, NoPin: true, MemoryBytes: 256 << 20,
+		Slowstart: &config.Slowstart, Pools: config.Pools, Users: config.Users, Replicas: int(config.Replicas), Seed: config.Seed,
+		Watch: func(s *trace.Stream) { s.Attach(log) },
+	}
+	for _, f := range file.Faults {
+		o.Faults = append(o.Faults, engine.Fault{Tracker: f.Tracker, At: f.At, Job: f.Job, Reduce: f.Reduce, Task: f.Task, Fail: f.Fail, Lost: f.Lost})
+	}
+	if _, err := engine.RunBatch(t.Context(), work, o); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// story is all that is told and decided, without what only one world has:
+// progress, measurements, and how often the Ledger is asked in vain.
+func story(events []trace.Event) string {
+	var b bytes.Buffer
+	for i := range events {
+		e := events[i]
+		switch {
+		case e.Op == trace.OpAssign || e.Op == trace.OpProgress || e.Op == trace.OpPhase || e.Op == trace.OpReady || e.Op.Class() == trace.Detail:
+			continue
+		case e.Op == trace.OpSubmit: // a real job's maps become known bit by bit
+			e.A, e.C, e.Flags = 0, 0, 0
+		case e.Op == trace.OpFinish:
+			e.A, e.B, e.C, e.D, e.E = 0, 0, 0, 0, 0
+		}
+		e.Seq = 0
+		fmt.Fprintf(&b, "%s\n", trace.AppendJSON(nil, &e, nil))
+	}
+	return b.String()
+}
