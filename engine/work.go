@@ -194,7 +194,7 @@ func (w *work) next(before *jobRun) *jobRun {
 // complete adds what depends on the number of tasks.
 func (j *jobRun) complete() {
 	if !j.MapOnly() {
-		j.Shuffle = shuffle.New[*spill.MapOutput](len(j.sources), j.Parts, shuffle.Options{})
+		j.Shuffle = shuffle.New[*spill.MapOutput](len(j.sources), j.Parts)
 	}
 	switch w := j.work; {
 	case j.step < len(w.job.Chain)-1:

@@ -24,7 +24,7 @@ func (s *Shuffle[O]) Fetch(part int) *Fetch[O] { return &Fetch[O]{shuffle: s, pa
 // Copy hands each map's output to fn, once, in the order in which the maps
 // committed, and returns when it has handed out those of all maps of a sealed
 // number. It ends early with ErrLost, ErrClosed, fn's error or ctx's cause.
-// fn may be nil.
+// fn may be nil, or wait as long as a copy should take.
 func (f *Fetch[O]) Copy(ctx context.Context, fn func(mapTask int, out O) error) error {
 	for {
 		e, changed, err := f.next()
@@ -50,12 +50,6 @@ func (f *Fetch[O]) Copy(ctx context.Context, fn func(mapTask int, out O) error) 
 func (f *Fetch[O]) hand(ctx context.Context, e *entry[O], fn func(mapTask int, out O) error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
-	}
-	if f.shuffle.throttle != nil {
-		_, keyBytes, valueBytes := e.out.PartBytes(f.part)
-		if err := f.shuffle.throttle(ctx, keyBytes+valueBytes); err != nil {
-			return err
-		}
 	}
 	if fn == nil {
 		return nil

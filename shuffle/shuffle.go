@@ -39,18 +39,9 @@ type PartReleaser interface {
 	ReleasePart(part int)
 }
 
-// Options are what a shuffle may be told besides its sizes.
-type Options struct {
-	// Throttle is called before an output is handed out, with the bytes that
-	// the reduce takes from it, and waits as long as that copy should take.
-	Throttle func(ctx context.Context, bytes int64) error
-}
-
 // Shuffle is the shuffle of one job. Its methods may be called from any
 // goroutine.
 type Shuffle[O Output] struct {
-	throttle func(ctx context.Context, bytes int64) error
-
 	mu struct {
 		sync.Mutex
 		outputs   []*entry[O] // by map task; nil: not committed, or lost
@@ -77,8 +68,8 @@ type entry[O Output] struct {
 
 // New makes the shuffle of a job of maps tasks, as far as known (see Grow and
 // Seal), and parts partitions.
-func New[O Output](maps, parts int, o Options) *Shuffle[O] {
-	s := &Shuffle[O]{throttle: o.Throttle}
+func New[O Output](maps, parts int) *Shuffle[O] {
+	s := &Shuffle[O]{}
 	s.mu.outputs = make([]*entry[O], maps)
 	s.mu.partsDone = make([]bool, parts)
 	s.mu.changed = make(chan struct{})

@@ -44,7 +44,7 @@ func collect(t *testing.T, ctx context.Context, f *Fetch[*fake]) (names []string
 }
 
 func TestACopyPhaseGetsEachOutputOnceInCommitOrderAndMergesInMapOrder(t *testing.T) {
-	s := New[*fake](3, 1, Options{})
+	s := New[*fake](3, 1)
 	s.Seal()
 	s.Commit(2, &fake{name: "c"})
 	f := s.Fetch(0)
@@ -70,7 +70,7 @@ func TestACopyPhaseGetsEachOutputOnceInCommitOrderAndMergesInMapOrder(t *testing
 }
 
 func TestACopyPhaseEndsOnlyWhenTheNumberOfMapsIsFinal(t *testing.T) {
-	s := New[*fake](1, 1, Options{})
+	s := New[*fake](1, 1)
 	s.Commit(0, &fake{name: "a"})
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 20*time.Millisecond, errors.New("waited"))
 	defer cancel()
@@ -88,7 +88,7 @@ func TestACopyPhaseEndsOnlyWhenTheNumberOfMapsIsFinal(t *testing.T) {
 }
 
 func TestAJobWithoutMapsHasNothingToCopy(t *testing.T) {
-	s := New[*fake](0, 2, Options{})
+	s := New[*fake](0, 2)
 	s.Seal()
 	f := s.Fetch(1)
 	defer f.Close()
@@ -98,7 +98,7 @@ func TestAJobWithoutMapsHasNothingToCopy(t *testing.T) {
 }
 
 func TestALostOutputEndsTheCopyPhasesThatHaveItAndNoOthers(t *testing.T) {
-	s := New[*fake](2, 2, Options{})
+	s := New[*fake](2, 2)
 	s.Seal()
 	lost := &fake{name: "lost"}
 	s.Commit(0, lost)
@@ -130,7 +130,7 @@ func TestALostOutputEndsTheCopyPhasesThatHaveItAndNoOthers(t *testing.T) {
 }
 
 func TestASecondOutputOfAMapIsReleased(t *testing.T) {
-	s := New[*fake](1, 1, Options{})
+	s := New[*fake](1, 1)
 	first, second := &fake{}, &fake{}
 	s.Commit(0, first)
 	s.Commit(0, second)
@@ -140,7 +140,7 @@ func TestASecondOutputOfAMapIsReleased(t *testing.T) {
 }
 
 func TestOutputsAreReleasedWhenTheLastPartIsDoneAndTheLastFetchClosed(t *testing.T) {
-	s := New[*fake](1, 2, Options{})
+	s := New[*fake](1, 2)
 	s.Seal()
 	out := &fake{}
 	s.Commit(0, out)
@@ -165,7 +165,7 @@ func TestOutputsAreReleasedWhenTheLastPartIsDoneAndTheLastFetchClosed(t *testing
 }
 
 func TestAMapThatRanAgainKeepsNothingForPartsThatAreDone(t *testing.T) {
-	s := New[*fake](1, 2, Options{})
+	s := New[*fake](1, 2)
 	s.Commit(0, &fake{})
 	s.PartDone(0)
 	s.Lost(0)
@@ -178,7 +178,7 @@ func TestAMapThatRanAgainKeepsNothingForPartsThatAreDone(t *testing.T) {
 }
 
 func TestCloseEndsCopyPhasesAndReleasesEverything(t *testing.T) {
-	s := New[*fake](2, 1, Options{})
+	s := New[*fake](2, 1)
 	out := &fake{}
 	s.Commit(0, out)
 	f := s.Fetch(0)
@@ -201,7 +201,7 @@ func TestCloseEndsCopyPhasesAndReleasesEverything(t *testing.T) {
 }
 
 func TestWaitSaysHowManyAreThere(t *testing.T) {
-	s := New[*fake](2, 1, Options{})
+	s := New[*fake](2, 1)
 	go s.Commit(1, &fake{})
 	if n, all, err := s.Wait(t.Context(), 0); n != 1 || all || err != nil {
 		t.Errorf("%d, %v, %v", n, all, err)
@@ -218,26 +218,13 @@ func TestWaitSaysHowManyAreThere(t *testing.T) {
 	}
 }
 
-func TestTheThrottleHearsOfEveryCopy(t *testing.T) {
-	var bytes int64
-	s := New[*fake](2, 3, Options{Throttle: func(_ context.Context, n int64) error { bytes += n; return nil }})
-	s.Seal()
-	s.Commit(0, &fake{})
-	s.Commit(1, &fake{})
-	f := s.Fetch(2)
-	defer f.Close()
-	if _, err := collect(t, t.Context(), f); err != nil || bytes != 2*(30+2) {
-		t.Errorf("%d bytes, %v", bytes, err)
-	}
-}
-
 // Whatever is committed, lost and fetched in whatever order: a copy phase that
 // ends well has exactly one living output of every map, and in the end
 // everything was released once.
 func TestAnyHistoryEndsWithEverythingReleasedOnce(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		maps, parts := rapid.IntRange(1, 5).Draw(rt, "maps"), rapid.IntRange(1, 3).Draw(rt, "parts")
-		s := New[*fake](maps, parts, Options{})
+		s := New[*fake](maps, parts)
 		s.Seal()
 		live := make([]*fake, maps)
 		var all []*fake
@@ -317,7 +304,7 @@ func copyNow(rt *rapid.T, f *Fetch[*fake], live []*fake) {
 
 func BenchmarkCopy(b *testing.B) {
 	const maps = 10_000
-	s := New[*fake](maps, 1, Options{})
+	s := New[*fake](maps, 1)
 	s.Seal()
 	for m := range maps {
 		s.Commit(m, &fake{})
