@@ -80,7 +80,6 @@ func (d *driver) report() *report.Report {
 	for id, i := range d.fileJob {
 		id := slots.JobID(id)
 		r.Describe(id, &d.jobs[i].spec)
-		r.Jobs[id].Counters.DataLocalMaps = d.ledger.JobCounts(id, slots.Map).Local
 		if a, failed := d.ledger.FailedBy(id); failed {
 			r.Jobs[id].Error = fmt.Sprintf("%s %d failed %d times", a.Kind, a.Task, d.ledger.Config().MaxAttempts)
 		}
