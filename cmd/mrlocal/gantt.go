@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"os"
 	"time"
@@ -24,6 +25,9 @@ const (
 	fewSteps  = 2
 	mostSteps = 100
 )
+
+// mostGivenSteps bounds what --step may ask for.
+const mostGivenSteps = 10_000
 
 // ganttFlags are what --gantt takes.
 func ganttFlags(where string) []flagSpec {
@@ -69,6 +73,11 @@ func (p *picture) text(width int, simulated bool) []byte {
 	name := func(job int32) string { return argv.Escape(p.line.Name(job)) }
 	_ = p.line.Gantt(&b, trace.GanttOptions{Width: width, Names: name})
 	b.WriteByte('\n')
+	if step > 0 && p.line.End/step > mostGivenSteps {
+		fmt.Fprintf(&b, "no counts: --step %v makes more than %d steps of this run\n", step, mostGivenSteps)
+		p.line = nil
+		return b.Bytes()
+	}
 	_ = p.line.Steps(&b, trace.StepOptions{Step: step, Width: width, Word: argv.Escape})
 	p.line = nil
 	return b.Bytes()

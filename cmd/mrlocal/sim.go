@@ -95,7 +95,7 @@ func runSim(ctx context.Context, e env, line argv.Line) (int, error) {
 		}
 		o.Events, o.Note, o.Watch = files.Events(i), notes.note, picture.watch
 		done, err := sim.Run(ctx, f, o)
-		if err = errors.Join(err, files.CloseEvents(i)); err != nil {
+		if err = errors.Join(err, files.CloseEvents(i)); err != nil && !(gone(err) && done != nil) {
 			return 0, err
 		}
 		reports = append(reports, done)
@@ -124,7 +124,11 @@ func loadWorkload(line argv.Line) (*workload.File, error) {
 // tell writes the report file, or the table on standard output.
 func tell(e env, files *side.Set, reports []*report.Report) error {
 	if files.HasReport() {
-		return files.Report(func(w io.Writer) error { return report.WriteJSON(w, reports) })
+		err := files.Report(func(w io.Writer) error { return report.WriteJSON(w, reports) })
+		if gone(err) {
+			err = nil
+		}
+		return err
 	}
 	var b bytes.Buffer
 	if err := report.WriteTable(&b, reports); err != nil {

@@ -12,16 +12,22 @@ import (
 	"mrlocal/engine"
 )
 
+// mostRows is up to how many jobs a table lists.
+const mostRows = 50
+
 // Table writes what a person wants to know of a run that is over: a row a job,
 // and a line on the slots.
 func Table(w io.Writer, r *engine.Report) error {
 	var b bytes.Buffer
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "job\tmaps\treduces\tinput\trecords in\trecords out\tspilled\tmap phase\treduce phase\twall\t")
-	for i := range r.Jobs {
+	for i := range r.Jobs[:min(len(r.Jobs), mostRows)] {
 		row(t, &r.Jobs[i])
 	}
 	_ = t.Flush() // into memory
+	if more := len(r.Jobs) - mostRows; more > 0 {
+		fmt.Fprintf(&b, "and %d more jobs, which --report lists\n", more)
+	}
 	b.WriteString(summary(r))
 	_, err := w.Write(b.Bytes())
 	return err

@@ -2,6 +2,7 @@ package show
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 
 	"mrlocal/engine"
@@ -30,4 +31,19 @@ func TestTheTableTellsARun(t *testing.T) {
 		t.Fatal(err)
 	}
 	golden.Check(t, "testdata/table-empty.txt", b.Bytes())
+}
+
+func TestTheTableOfManyJobsIsCut(t *testing.T) {
+	r := &engine.Report{Policy: "fair", Kind: "batch", MakespanSeconds: 2, Jobs: make([]engine.JobReport, 60)}
+	for i := range r.Jobs {
+		r.Jobs[i].Counters.MapInputBytes = 1 << 20
+	}
+	var b bytes.Buffer
+	if err := Table(&b, r); err != nil {
+		t.Fatal(err)
+	}
+	text := b.String()
+	if lines := strings.Count(text, "\n"); lines != 1+mostRows+2 || !strings.Contains(text, "\nand 10 more jobs, which --report lists\n") || !strings.Contains(text, "(30 MiB/s)") {
+		t.Errorf("%d lines:\n%s", lines, text)
+	}
 }

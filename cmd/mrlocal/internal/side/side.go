@@ -129,7 +129,7 @@ func Place(name string) string {
 // Write makes the file at its first call.
 func (s *File) Write(p []byte) (int, error) {
 	if s.f == nil {
-		f, err := os.Create(s.path)
+		f, err := create(s.path)
 		if err != nil {
 			return 0, err
 		}

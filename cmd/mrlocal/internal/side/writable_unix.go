@@ -2,7 +2,31 @@
 
 package side
 
-import "golang.org/x/sys/unix"
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
 
 // writable asks the system whether path may be written.
 func writable(path string) error { return unix.Access(path, unix.W_OK) }
+
+// create opens path anew. A pipe or device is opened for plain blocking writes:
+// one that waits in the runtime's poller for a pipe's room (/dev/stdout that
+// was opened once more) may never hear that the reader has gone.
+func create(path string) (*os.File, error) {
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().IsRegular() {
+		return os.Create(path)
+	}
+	for {
+		fd, err := unix.Open(path, unix.O_WRONLY|unix.O_CLOEXEC, 0)
+		switch err {
+		case nil:
+			return os.NewFile(uintptr(fd), path), nil
+		case unix.EINTR:
+		default:
+			return nil, &os.PathError{Op: "open", Path: path, Err: err}
+		}
+	}
+}
