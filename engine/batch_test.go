@@ -289,10 +289,21 @@ func TestVeryManyTinyJobsNeedFewFilesAtATime(t *testing.T) {
 		most.Store(int64(len(entries)))
 		return mapper()
 	}
-	if _, err := engine.RunBatch(t.Context(), batch, engine.Options{MemoryBytes: 64 << 20, MapSlots: 2, ReduceSlots: 1, Policy: newPolicy(t, "fair")}); err != nil {
-		t.Fatal(err)
+	const bad = 7
+	batch[bad].Chain = failing(func(jobs.Block, jobs.Emitter) error { panic("boom") }, nil)
+	temp := t.TempDir()
+	_, err := engine.RunBatch(t.Context(), batch, engine.Options{MemoryBytes: 64 << 20, MapSlots: 2, ReduceSlots: 1, Policy: newPolicy(t, "fair"), TempDirs: []string{temp}})
+	if want := fmt.Sprintf("1 of %d jobs failed: J00007: ", n); err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Fatalf("error %v, want %s…", err, want)
+	}
+	empty(t, temp)
+	if entries, err := os.ReadDir(out); err != nil || len(entries) != n-1 {
+		t.Errorf("%d results, %v", len(entries), err)
 	}
 	for i := range n {
+		if i == bad {
+			continue
+		}
 		if got := read(t, filepath.Join(out, fmt.Sprint(i))); got != "a\nb\n" {
 			t.Fatalf("job %d: %q", i, got)
 		}
