@@ -47,7 +47,7 @@ type batch struct {
 
 // batch reads the flags; the file follows with load.
 func (r *reader) batch() *batch {
-	b := &batch{scheduling: r.scheduling()}
+	b := &batch{scheduling: r.scheduling(mostTrackers, mostSlots)}
 	r.engineOptions(&b.engine)
 	r.bandwidths(&b.engine)
 	return b

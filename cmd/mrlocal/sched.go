@@ -57,15 +57,25 @@ func placementFlags(elsewhere string) []flagSpec {
 	}
 }
 
-func (r *reader) scheduling() scheduling {
+// Bounds of a simulated cluster, whose slots are no threads.
+const (
+	mostNodes     = 100_000
+	mostNodeSlots = 1_000_000
+
+	mostSimulatedSlots = 4_000_000 // of all, the extra ones with them: half a gigabyte, about
+)
+
+// scheduling reads schedulingFlags, with these bounds of trackers and of slots
+// a tracker.
+func (r *reader) scheduling(trackers, slotsEach int) scheduling {
 	return scheduling{
 		policy:        r.policyOptions(),
-		trackers:      r.count("trackers", 1, mostTrackers),
-		mapSlots:      r.count("map-slots", 1, mostSlots),
-		reduceSlots:   r.count("reduce-slots", 1, mostSlots),
-		maxSlots:      r.count("max-slots", 1, 2*mostSlots),
+		trackers:      r.count("trackers", 1, trackers),
+		mapSlots:      r.count("map-slots", 1, slotsEach),
+		reduceSlots:   r.count("reduce-slots", 1, slotsEach),
+		maxSlots:      r.count("max-slots", 1, 2*slotsEach),
 		attempts:      r.count("attempts", 1, mostAttempts),
-		replicas:      r.count("replicas", 1, mostTrackers),
+		replicas:      r.count("replicas", 1, trackers),
 		slowstart:     r.share("slowstart"),
 		localityDelay: r.time("locality-delay", true),
 		remotePenalty: r.factor("remote-penalty"),

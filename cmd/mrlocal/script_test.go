@@ -165,9 +165,15 @@ func signalled(ts *testscript.TestScript, neg bool, args []string) {
 	in, err := cmd.StdinPipe()
 	ts.Check(err)
 	ts.Check(cmd.Start())
+	wrote := make(chan struct{})
 	go func() { // ends with the process, which may read it or not
 		_, _ = in.Write(bytes.Repeat([]byte("a line\n"), 500_000))
+		close(wrote)
 	}()
+	select {
+	case <-wrote:
+	case <-time.After(time.Second): // for what reads none of it
+	}
 	time.Sleep(300 * time.Millisecond)
 	begun := time.Now()
 	ts.Check(cmd.Process.Signal(sig))

@@ -55,13 +55,18 @@ type simulation struct {
 
 func (r *reader) simulation() simulation {
 	return simulation{
-		scheduling: r.scheduling(),
+		scheduling: r.scheduling(mostNodes, mostNodeSlots),
 		heartbeat:  r.time("heartbeat", true),
 		cost:       r.choice("cost", "l0", "l1", "l2"),
 	}
 }
 
-func (s *simulation) options(policyName string) (sim.Options, error) {
+func (s *simulation) options(f *workload.File, policyName string) (sim.Options, error) {
+	c := f.Cluster
+	home := or(s.mapSlots, c.MapSlots) + or(s.reduceSlots, c.ReduceSlots)
+	if slots := or(s.trackers, max(1, c.Trackers)) * or(s.maxSlots, 2*home); slots > mostSimulatedSlots {
+		return sim.Options{}, usage.Errorf("--trackers, --map-slots, --reduce-slots", "%d slots, the extra ones with them; at most %d", slots, mostSimulatedSlots)
+	}
 	p, err := s.newPolicy(policyName)
 	return sim.Options{
 		Policy: p, Trackers: s.trackers, MapSlots: s.mapSlots, ReduceSlots: s.reduceSlots, MaxSlots: s.maxSlots,
@@ -89,7 +94,7 @@ func runSim(ctx context.Context, e env, line argv.Line) (int, error) {
 	notes := newNotes(e.stderr)
 	var reports []*report.Report
 	for i, name := range names {
-		o, err := s.options(name)
+		o, err := s.options(f, name)
 		if err != nil {
 			return 0, err
 		}

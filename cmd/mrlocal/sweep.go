@@ -53,7 +53,7 @@ func sweepFlags() []flagSpec {
 func (r *reader) sweep() *sweep.Plan {
 	o := sweep.Options{
 		MapSlots: r.counts("map-slots"), ReduceSlots: r.counts("reduce-slots"), BorrowMap: r.shares("borrow-map"), BorrowReduce: r.shares("borrow-reduce"),
-		TotalSlots: r.count("total-slots", 2, 2*mostSlots), Policies: r.policies(),
+		TotalSlots: r.count("total-slots", 2, 2*r.sweptSlots()), Policies: r.policies(),
 	}
 	if r.err != nil {
 		return nil
@@ -68,9 +68,17 @@ func (r *reader) counts(flag string) []int {
 	if !given {
 		return nil
 	}
-	n, err := argv.Counts(flag, text, 1, mostSlots)
+	n, err := argv.Counts(flag, text, 1, r.sweptSlots())
 	r.keep(err)
 	return n
+}
+
+// sweptSlots bounds the slots a tracker.
+func (r *reader) sweptSlots() int {
+	if r.line.Has("real") {
+		return mostSlots
+	}
+	return mostNodeSlots
 }
 
 func (r *reader) shares(flag string) []int64 {
@@ -172,7 +180,7 @@ func sweepSimulated(ctx context.Context, e env, line argv.Line, _ *sweep.Plan) (
 	return func(c sweep.Configuration, policyName string) (*report.Report, error) {
 		s := base
 		s.apply(c)
-		o, err := s.options(policyName)
+		o, err := s.options(f, policyName)
 		if err != nil {
 			return nil, err
 		}
