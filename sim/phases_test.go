@@ -74,9 +74,6 @@ func TestPhasesOfTwoPools(t *testing.T) {
 		{"pi-dhfs", 90, 18, 9, 15, func(c counts) bool { return c.reduces[0]+c.reduces[1] > 18 }},
 		{"pd-dhfs", 54, 54, 8, 11, func(c counts) bool { return c.reduces[0] < 54 }},
 	} {
-		if c.policy == "pd-dhfs" && len(both()) < 2 {
-			continue
-		}
 		_, events, _ := recorded(t, f, sim.Options{Policy: named(t, c.policy)})
 		steps := perStep(events)
 		text := ""

@@ -99,9 +99,6 @@ func TestFiveJobsOfTheReferenceTable(t *testing.T) {
 		{"pi-dhfs", 520, 626, .95, .997},
 		{"pd-dhfs", 520, 634, .95, .997},
 	} {
-		if c.policy == "pd-dhfs" && len(both()) < 2 {
-			continue
-		}
 		r := run(t, f, aggregate(named(t, c.policy), 90, 18))
 		if seconds(r) != c.seconds || r.Moves != c.moves || r.Utilisation < c.leastUse || r.Utilisation > c.mostUse {
 			t.Errorf("%s: %v s, %d moves, utilisation %.3f; want %v s, %d, %v to %v",
@@ -114,9 +111,6 @@ func TestFiveJobsOfTheReferenceTable(t *testing.T) {
 // and more for many jobs on the reference table's 20 s. (With reduces of 40 s
 // the two move equally often on J1 to J5, 740 times.)
 func TestPoolDependentMovesAtLeastAsMuch(t *testing.T) {
-	if len(both()) < 2 {
-		t.Skip("there is no pd-dhfs")
-	}
 	for _, jobs := range [][]int{{1}, {2}, {3}, upTo(5), upTo(10), upTo(20)} {
 		for _, reduceTime := range []time.Duration{10 * time.Second, 20 * time.Second, 40 * time.Second} {
 			f := paperJobs(t, reduceTime, jobs...)

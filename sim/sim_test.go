@@ -37,26 +37,16 @@ func with(t tester, name string, o policy.Options) slots.Policy {
 	return p
 }
 
-// policies are those of the five of this simulator's tables that there are.
+// policies are the names of all policies.
 func policies() (names []string) {
 	for _, p := range policy.All() {
-		switch p.Name {
-		case "fifo", "fair", "pi-dhfs", "pd-dhfs", "pi-fifo":
-			names = append(names, p.Name)
-		}
+		names = append(names, p.Name)
 	}
 	return names
 }
 
-// both are the DHFS policies that there are.
-func both() (names []string) {
-	for _, name := range policies() {
-		if name == "pi-dhfs" || name == "pd-dhfs" {
-			names = append(names, name)
-		}
-	}
-	return names
-}
+// both are the policies of seed 000.
+func both() []string { return []string{"pi-dhfs", "pd-dhfs"} }
 
 // parse reads a workload given line by line.
 func parse(t tester, lines ...string) *workload.File {

@@ -7,7 +7,7 @@
 // answers with grants; the Ledger checks each grant, applies it at once and
 // keeps the promises no policy may break: no task runs twice by accident, no
 // reduce starts before its gate, and a run never deadlocks (guard.go). The
-// real engine and the simulator drive the same Ledger; Replay feeds it the
+// real engine and the simulator drive the same Ledger; slots/replay feeds it the
 // facts of a recorded run and must see the same decisions.
 //
 // Cost: a fact costs O(1) plus O(log n) of the orderings it changes; an Assign
@@ -18,7 +18,9 @@
 // valid until Decide returns.
 //
 // Neighbours: slots/policy holds the policies, slots/policy/policytest the
-// suite that each must pass, slots/pool the threads that real slots are.
+// suite that each must pass, slots/setup reads a Config out of a workload file,
+// slots/replay and slots/explain read recorded runs, slots/pool is the threads
+// that real slots are.
 package slots
 
 import (
