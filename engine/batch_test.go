@@ -39,7 +39,7 @@ func batchOf(t testing.TB, inputs []string, kinds ...string) ([]engine.BatchJob,
 }
 
 func TestEveryJobOfABatchGivesWhatItGivesAlone(t *testing.T) {
-	files := []jobtest.File{{Path: "a", Data: text(101, 400_000)}, {Path: "b", Data: text(102, 100_000)}}
+	files := []jobtest.File{{Path: "a", Data: text(101, 200_000)}, {Path: "b", Data: text(102, 100_000)}}
 	dir := writeFiles(t, files)
 	kinds := []string{"wordcount", "sort", "grep", "grep --lines", "wordcount --top", "grep -c", "sort -u"}
 	for _, sched := range []string{"fifo", "fair", "pi-dhfs", "pd-dhfs"} {
@@ -85,7 +85,7 @@ func TestEveryJobOfABatchGivesWhatItGivesAlone(t *testing.T) {
 }
 
 func TestMemoryIsBoundedForAllJobsTogether(t *testing.T) {
-	files := []jobtest.File{{Path: "a", Data: text(111, 4_000_000)}}
+	files := []jobtest.File{{Path: "a", Data: text(111, 2_000_000)}}
 	dir := writeFiles(t, files)
 	temp := t.TempDir()
 	batch, outs := batchOf(t, []string{dir}, "sort", "wordcount", "sort -u", "grep", "sort", "grep --lines")

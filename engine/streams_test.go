@@ -29,8 +29,8 @@ func zipped(t testing.TB, data []byte) []byte {
 // Streams of several jobs share what may be held in memory: with as little of
 // it as runs at all, nobody waits for good, whatever else limits the jobs.
 func TestStreamsOfManyJobsShareTheirMemory(t *testing.T) {
-	giant := append(bytes.Repeat([]byte("x"), 1_500_000), '\n')
-	datas := [][]byte{text(171, 500_000), append(text(172, 200_000), giant...), text(173, 400_000), append(giant, text(174, 200_000)...), text(175, 400_000), text(176, 300_000)}
+	giant := append(bytes.Repeat([]byte("x"), 900_000), '\n')
+	datas := [][]byte{text(171, 300_000), append(text(172, 200_000), giant...), text(173, 250_000), append(giant, text(174, 200_000)...), text(175, 250_000), text(176, 300_000)}
 	var files []jobtest.File
 	for i, d := range datas[1:] {
 		files = append(files, jobtest.File{Path: fmt.Sprintf("%d.gz", i+1), Data: zipped(t, d)})
