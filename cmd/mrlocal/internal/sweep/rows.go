@@ -3,6 +3,7 @@ package sweep
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -72,7 +73,7 @@ func (p *Plan) Table(rows []Row) []byte {
 		if p.total > 0 {
 			fmt.Fprintf(t, "%d\t", r.ReduceSlots)
 		}
-		fmt.Fprintf(t, "%s\t%ss\t%.1f%%\t%.1f%%\t%d\t\n", r.Policy, number(r.MakespanSeconds), 100*speedup, 100*r.Utilisation, r.Moves)
+		fmt.Fprintf(t, "%s\t%ss\t%.1f%%\t%.1f%%\t%d\t\n", r.Policy, number(math.Round(1000*r.MakespanSeconds)/1000), 100*speedup, 100*r.Utilisation, r.Moves)
 	}
 	_ = t.Flush() // into memory
 	fmt.Fprintf(&b, "speedup: T0/T1 - 1 against %s\n", p.against())
