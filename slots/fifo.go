@@ -109,15 +109,19 @@ func (f *FIFO) why(v *View, k Kind, winner JobID) Why {
 }
 
 // LoadCap is how many tasks of kind k a tracker of typed slots takes under an
-// even load (SPEC 1.5, CapBasedLoadManager with max diff 0):
-// min(ceil(demand/capacity · trackerCapacity), trackerCapacity).
+// even load (SPEC 1.5, CapBasedLoadManager with max diff 0): its share of what
+// is pending and running.
 func LoadCap(v *View, t TrackerID, k Kind) int32 {
-	own, all := int64(v.CapacityAt(t, k)), int64(v.Capacity(k))
+	return ShareOfLoad(v.Pending(k)+v.Running(k), v.CapacityAt(t, k), v.Capacity(k))
+}
+
+// ShareOfLoad is min(ceil(demand/all · own), own), in integers: a ceiling of
+// floating point gives a slot too much now and then.
+func ShareOfLoad(demand, own, all int32) int32 {
 	if all == 0 {
 		return 0
 	}
-	demand := int64(v.Pending(k)) + int64(v.Running(k))
-	return int32(min((demand*own+all-1)/all, own))
+	return int32(min((int64(demand)*int64(own)+int64(all)-1)/int64(all), int64(own)))
 }
 
 // grantFirst starts a task of the first job that may have one.

@@ -3,6 +3,8 @@ package workload
 import (
 	"fmt"
 	"strconv"
+
+	"mrlocal/internal/nearest"
 )
 
 // quote shows a word of the file in a message of one line, shortened.
@@ -17,16 +19,7 @@ func quote(word string) string {
 // didYouMean is "; did you mean x?" with the name nearest to word, or what
 // names there are where none is near.
 func didYouMean(word string, names []string) string {
-	best, least := "", len(word)/3+2
-	for _, name := range names {
-		if len(name)-len(word) >= least || len(word)-len(name) >= least {
-			continue
-		}
-		if d := distance(word, name); d < least {
-			best, least = name, d
-		}
-	}
-	if best != "" {
+	if best := nearest.Name(word, names); best != "" {
 		return fmt.Sprintf("; did you mean %s?", plain(best))
 	}
 	const most = 12
@@ -59,28 +52,4 @@ func plain(name string) string {
 		}
 	}
 	return name
-}
-
-// distance counts the single-byte edits between two words; neighbours that
-// changed places are one.
-func distance(a, b string) int {
-	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range last {
-		last[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], before[j-2]+1)
-			}
-		}
-		before, last, row = last, row, before
-	}
-	return last[len(b)]
 }

@@ -87,16 +87,7 @@ func (f *Fair) fits(v *slots.View, t slots.TrackerID, k slots.Kind) bool {
 // min(ceil(demand/capacity · trackerCapacity), trackerCapacity), where demand is
 // the pools', each capped by its limit.
 func (f *Fair) loadCap(v *slots.View, t slots.TrackerID, k slots.Kind) int32 {
-	return shareOfLoad(f.order.total[k].all, v.CapacityAt(t, k), v.Capacity(k))
-}
-
-// shareOfLoad is min(ceil(demand/all · own), own), in integers: a ceiling of
-// floating point gives a slot too much now and then.
-func shareOfLoad(demand, own, all int32) int32 {
-	if all == 0 {
-		return 0
-	}
-	return int32(min((int64(demand)*int64(own)+int64(all)-1)/int64(all), int64(own)))
+	return slots.ShareOfLoad(f.order.total[k].all, v.CapacityAt(t, k), v.Capacity(k))
 }
 
 // nextKind is the type choice: where both are open, maps if the tracker runs no

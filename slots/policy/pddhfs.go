@@ -87,7 +87,7 @@ func runningTasks(v *slots.View, t slots.TrackerID) int32 {
 func (p *PDDHFS) currentSlotsCapacity(v *slots.View, t slots.TrackerID) int32 {
 	own := v.CapacityAt(t, slots.Map) + v.CapacityAt(t, slots.Reduce)
 	all := v.Capacity(slots.Map) + v.Capacity(slots.Reduce)
-	return shareOfLoad(p.totalDemand(), own, all)
+	return slots.ShareOfLoad(p.totalDemand(), own, all)
 }
 
 // withinShare is line 5: the tracker runs less than its part of the load.

@@ -203,5 +203,5 @@ func (o Options) lends() bool { return o.BorrowMap > 0 || o.BorrowReduce > 0 }
 //
 // a load factor like FIFO's, which spreads a light load evenly over trackers.
 func (p *PIDHFS) available(v *slots.View, t slots.TrackerID, k slots.Kind, extra int32) int32 {
-	return shareOfLoad(p.slotsDemand(v, k)+extra, v.CapacityAt(t, k), v.Capacity(k)) - v.UsedAt(t, k)
+	return slots.ShareOfLoad(p.slotsDemand(v, k)+extra, v.CapacityAt(t, k), v.Capacity(k)) - v.UsedAt(t, k)
 }

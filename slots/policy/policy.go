@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"mrlocal/internal/nearest"
 	"mrlocal/internal/usage"
 	"mrlocal/slots"
 )
@@ -71,19 +72,15 @@ func All() []Info {
 
 // New returns a policy for one Ledger.
 func New(name string, o Options) (slots.Policy, error) {
-	nearest, best := "", max(2, len(name)/2)+1 // a name farther off is no slip of the hand
 	var names []string
 	for _, e := range table() {
 		if e.Name == name {
 			return e.make(o), nil
 		}
 		names = append(names, e.Name)
-		if d := distance(strings.ToLower(name), e.Name); d < best {
-			nearest, best = e.Name, d
-		}
 	}
-	if nearest != "" && name != "" {
-		return nil, usage.Errorf("policy "+name, "unknown; did you mean %s?", nearest)
+	if n := nearest.Name(name, names); n != "" {
+		return nil, usage.Errorf("policy "+name, "unknown; did you mean %s?", n)
 	}
 	return nil, usage.Errorf(strings.TrimSpace("policy "+name), "unknown; there are %s", strings.Join(names, ", "))
 }
@@ -91,25 +88,4 @@ func New(name string, o Options) (slots.Policy, error) {
 // ForReplay makes the policy of a recorded run.
 func ForReplay(c slots.Config) (slots.Policy, error) {
 	return New(c.PolicyName, Options{BorrowMap: c.BorrowMap, BorrowReduce: c.BorrowReduce, LocalityDelay: c.LocalityDelay})
-}
-
-// distance is the number of single-character edits between a and b.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		diagonal := row[0]
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := diagonal
-			if a[i-1] != b[j-1] {
-				cost++
-			}
-			diagonal = row[j]
-			row[j] = min(cost, row[j]+1, row[j-1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -1,0 +1,40 @@
+package nearest
+
+import "testing"
+
+func TestNameIsWhatWasMeant(t *testing.T) {
+	policies := []string{"fifo", "fair", "pi-dhfs", "pd-dhfs", "pi-fifo"}
+	for _, c := range []struct {
+		word  string
+		names []string
+		want  string
+	}{
+		{"fiar", policies, "fair"}, // a swap of neighbours is one edit
+		{"pi-dfs", policies, "pi-dhfs"},
+		{"FAIR", policies, "fair"},
+		{"J1", []string{"J01", "J02"}, "J01"},
+		{"pd-", policies, "pd-dhfs"}, // a beginning
+		{"kubernetes", policies, ""},
+		{"", policies, ""},
+		{"m", []string{"r", "e"}, "r"}, // of equally near ones the first
+		{"m", []string{"map", "reduce"}, ""},
+		{"reducer", []string{"reduce", "reducers"}, "reduce"},
+		{"reduce", []string{"reduce", "reducers"}, "reduce"}, // itself is nearest
+		{"wordcuont", []string{"sort", "wordcount"}, "wordcount"},
+	} {
+		if got := Name(c.word, c.names); got != c.want {
+			t.Errorf("%q among %q: %q, want %q", c.word, c.names, got, c.want)
+		}
+	}
+}
+
+func TestDistanceCountsEdits(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		want int
+	}{{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"abc", "acb", 1}, {"abc", "abd", 1}, {"abc", "xabc", 1}, {"kitten", "sitting", 3}, {"ca", "abc", 3}} {
+		if got := distance(c.a, c.b); got != c.want {
+			t.Errorf("%q to %q: %d, want %d", c.a, c.b, got, c.want)
+		}
+	}
+}
