@@ -166,7 +166,7 @@ const (
 )
 
 // alsoPending are jobs that had a task of the same kind, and of these, apart,
-// those whose pool runs as many as it may.
+// those whose pool ran as many as it may before the grant.
 func (t *teller) alsoPending(e *slots.Explanation) (words, kept []string) {
 	k, won := e.Grant.Kind, t.v.Job(e.Grant.Job)
 	for i, id := range t.active {
@@ -177,7 +177,11 @@ func (t *teller) alsoPending(e *slots.Explanation) (words, kept []string) {
 		if id == won.ID() || j.Ended() || j.Pending(k) == 0 {
 			continue
 		}
-		if p := t.v.Pool(j.Pool()); p.Config().Max(k) > 0 && p.Running(k) >= p.Config().Max(k) {
+		ran := t.v.Pool(j.Pool()).Running(k)
+		if j.Pool() == won.Pool() {
+			ran-- // the grant is applied already
+		}
+		if p := t.v.Pool(j.Pool()); limitsPools(t.c.PolicyName) && p.Config().Max(k) > 0 && ran >= p.Config().Max(k) {
 			kept = append(kept, fmt.Sprintf("%s (pool %s may run %s at a time)", t.jobName(id), printable(p.Config().Name), counted(p.Config().Max(k), k.String())))
 			continue
 		}

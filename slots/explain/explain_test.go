@@ -83,6 +83,11 @@ func runs() map[string]run {
 			},
 			jobs: []policytest.Job{pooled(job("J01", 0, 6, 2, 2*s, 3*s), "batch"), pooled(job("J02", s, 6, 3, 2*s, 2*s), "prod"), urgent},
 		},
+		// Two jobs of a pool that may run one map at a time.
+		"limited": {
+			config: slots.Config{Slots: policytest.Typed(1, 2, 1), Pools: []slots.Pool{{Name: "batch", MaxMaps: 1}}},
+			jobs:   []policytest.Job{pooled(job("J01", 0, 3, 0, 2*s, 3*s), "batch"), pooled(job("J02", 0, 3, 0, 2*s, 3*s), "batch")},
+		},
 		// A map fails twice, a map output and a tracker are lost, a job is cancelled.
 		"faults": {
 			config: slots.Config{Slots: policytest.Typed(2, 2, 1), Slowstart: slots.One / 2},
@@ -213,6 +218,20 @@ func TestSentences(t *testing.T) {
 		}
 		return out.String()
 	})
+}
+
+// TestALimitKeepsBackWhoWasNotBeaten: a job that a grant beat was in the running,
+// and a policy of one line knows no pools that could keep jobs back.
+func TestALimitKeepsBackWhoWasNotBeaten(t *testing.T) {
+	for _, info := range policy.All() {
+		var b bytes.Buffer
+		if err := explain.Sentences(&b, bytes.NewReader(record(t, info.Name, "limited")), explain.Options{WhyIdle: -1}); err != nil {
+			t.Fatal(err)
+		}
+		if text := b.String(); !strings.Contains(text, "It went before J02") || strings.Contains(text, "Not in the running") {
+			t.Errorf("%s: J02 is beaten for the one map that the pool may run, so no limit kept it back:\n%s", info.Name, text)
+		}
+	}
 }
 
 func TestWrongInputIsToldAsSuch(t *testing.T) {

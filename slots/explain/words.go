@@ -231,3 +231,7 @@ func numbers(all []slots.Number) string {
 	}
 	return strings.Join(words, ", ")
 }
+
+// limitsPools reports whether a policy keeps to max_maps and max_reduces: those
+// with one line of jobs know no pools.
+func limitsPools(policyName string) bool { return policyName != "fifo" && policyName != "pi-fifo" }
