@@ -44,8 +44,8 @@ type Beaten struct {
 	Why  string
 }
 
-// mostBeaten is how many candidates a Why keeps.
-const mostBeaten = 8
+// MostBeaten is how many candidates a Why keeps; a policy need name no more.
+const MostBeaten = 8
 
 // Why is what a grant rested on: numbers in the paper's own terms, and at most
 // eight candidates it beat.
@@ -107,7 +107,7 @@ func (d *Decision) Explaining() bool { return d.l.explaining != nil }
 // only, whether or not it is applied.
 func (d *Decision) Because(w Why) {
 	if x := d.l.explaining; x != nil {
-		w.Beaten = w.Beaten[:min(len(w.Beaten), mostBeaten)]
+		w.Beaten = w.Beaten[:min(len(w.Beaten), MostBeaten)]
 		x.why = w
 	}
 }

@@ -86,7 +86,7 @@ func (f *FIFO) numbers(v *View, k Kind) []Number {
 func (f *FIFO) why(v *View, k Kind, winner JobID) Why {
 	w := Why{Numbers: f.numbers(v, k)}
 	var later []int32
-	for range mostBeaten + 1 {
+	for range MostBeaten + 1 {
 		id, ok := f.first[k].First()
 		if !ok {
 			break

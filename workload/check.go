@@ -59,7 +59,7 @@ func (d *decoder) checkSlow() {
 }
 
 // checkTracker can only be sure where the file says how many there are; flags
-// may say otherwise, and then a driver that has fewer ignores it.
+// may say otherwise, and then a driver that has fewer refuses it.
 func (d *decoder) checkTracker(tracker int, at Pos) {
 	if n := d.file.Cluster.Trackers; n > 0 && tracker >= n {
 		d.failAt(at, "tracker", "no tracker %d; the cluster has %d, counted from 0", tracker, n)

@@ -12,9 +12,6 @@ import (
 // and why a visit starts nothing more of a kind. Nothing here is called, and
 // nothing is built, unless someone listens (Decision.Explaining).
 
-// mostBeaten is how many of the candidates that a grant beat are told.
-const mostBeaten = 8
-
 // why is what a grant to a job of a pool rests on.
 func (o *order) why(v *slots.View, pool slots.PoolID, id slots.JobID, f offer) slots.Why {
 	w := slots.Why{Numbers: f.numbers()}
@@ -22,7 +19,7 @@ func (o *order) why(v *slots.View, pool slots.PoolID, id slots.JobID, f offer) s
 		w.Numbers = append(w.Numbers, o.standing(v, pool, f.kind)...)
 	}
 	w.Beaten = o.beatenPools(v, pool, f.kind)
-	w.Beaten = append(w.Beaten, o.beatenJobs(v, pool, id, f.kind, mostBeaten-len(w.Beaten))...)
+	w.Beaten = append(w.Beaten, o.beatenJobs(v, pool, id, f.kind, slots.MostBeaten-len(w.Beaten))...)
 	return w
 }
 
@@ -68,14 +65,14 @@ func (o *order) beatenPools(v *slots.View, winner slots.PoolID, k slots.Kind) (a
 	}
 	key := o.poolKey(v, winner, k)
 	keyOf := func(id int32) shareKey { return o.poolKey(v, slots.PoolID(id), k) }
-	ids := firsts(&o.pools[k], mostBeaten+1, keyOf)
+	ids := firsts(&o.pools[k], slots.MostBeaten+1, keyOf)
 	if o.shape == together {
-		ids = append(ids, firsts(&o.pools[k.Other()], mostBeaten+1, keyOf)...)
+		ids = append(ids, firsts(&o.pools[k.Other()], slots.MostBeaten+1, keyOf)...)
 		slices.SortFunc(ids, func(a, b int32) int { return byKey(keyOf(a), keyOf(b)) })
 		ids = slices.Compact(ids)
 	}
 	for _, id := range ids {
-		if id == int32(winner) || len(all) == mostBeaten {
+		if id == int32(winner) || len(all) == slots.MostBeaten {
 			continue
 		}
 		other := keyOf(id)

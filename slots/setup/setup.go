@@ -1,11 +1,11 @@
 // Package setup makes what a slots.Ledger takes out of a workload file and
-// flags, so that the engine and the simulator read a file in one and the same
-// way: the slots of every tracker, pools, users, placement, and jobs.
+// flags, so that a batch and a simulation read a file in one and the same way:
+// the slots of every tracker, pools, users, placement, and jobs.
 //
 // It is pure, and owns nothing: what it returns belongs to the caller.
 //
-// Neighbours: workload is the file, slots takes the results; engine, sim and
-// the command line call it.
+// Neighbours: workload is the file, slots takes the results; sim and the command
+// line, which tells the engine, call it.
 package setup
 
 import (
@@ -135,8 +135,8 @@ func JobSpec(f *workload.File, i int) slots.JobSpec {
 }
 
 // Warnings are what is legal and may not be meant, a line each: more minimum
-// than capacity, trackers that are not there, more replicas than trackers.
-func Warnings(f *workload.File, c slots.Config) (lines []string) {
+// than capacity, more replicas than trackers.
+func Warnings(_ *workload.File, c slots.Config) (lines []string) {
 	capacity := map[slots.Kind]int64{}
 	trackers := 0
 	for _, s := range c.Slots {
@@ -154,25 +154,12 @@ func Warnings(f *workload.File, c slots.Config) (lines []string) {
 			lines = append(lines, fmt.Sprintf("pools: the minimum shares are %d %s slots of the %d there are: they are scaled down in proportion", least, k, capacity[k]))
 		}
 	}
-	for _, s := range f.Slow {
-		if s.Tracker >= trackers {
-			lines = append(lines, fmt.Sprintf("slow: tracker %d, counted from 0, is not there: %s", s.Tracker, counted(trackers)))
-		}
-	}
-	for _, x := range f.Faults {
-		if x.Tracker >= trackers {
-			lines = append(lines, fmt.Sprintf("faults: tracker %d, counted from 0, is not there: %s", x.Tracker, counted(trackers)))
-		}
-	}
 	if int(c.Replicas) > trackers {
-		lines = append(lines, fmt.Sprintf("locality: %d replicas, and %s: every tracker has every block", c.Replicas, counted(trackers)))
+		there := fmt.Sprintf("there are %d trackers", trackers)
+		if trackers == 1 {
+			there = "there is one tracker"
+		}
+		lines = append(lines, fmt.Sprintf("locality: %d replicas, and %s: every tracker has every block", c.Replicas, there))
 	}
 	return lines
-}
-
-func counted(trackers int) string {
-	if trackers == 1 {
-		return "there is one tracker"
-	}
-	return fmt.Sprintf("there are %d trackers", trackers)
 }
