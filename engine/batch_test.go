@@ -125,7 +125,7 @@ func TestAJobThatFailsFailsAlone(t *testing.T) {
 		"a reducer's error":     {Chain: failing(emitLines, func() error { return boom })},
 		"a writer that refuses": {Chain: chains(t)["sort"](), JobOptions: engine.JobOptions{Stdout: refusing{boom}}},
 		"a mapper that hangs": {Chain: failing(func(jobs.Block, jobs.Emitter) error {
-			time.Sleep(500 * time.Millisecond)
+			time.Sleep(2500 * time.Millisecond)
 			return errors.New("boom: too late to be heard")
 		}, nil)},
 	} {
@@ -140,11 +140,14 @@ func TestAJobThatFailsFailsAlone(t *testing.T) {
 			batch[3].After = []int{1}
 			timeout := time.Minute
 			if name == "a mapper that hangs" {
-				timeout = 1500 * time.Millisecond // the others must show life within it, on a busy machine too
+				timeout = time.Second // the others must show life within it, on a busy machine too
 			}
 			report, err := engine.RunBatch(t.Context(), batch, engine.Options{
 				Policy: newPolicy(t, "fair"), MapSlots: 2, ReduceSlots: 1, MemoryBytes: 64 << 20, TempDirs: []string{temp}, TaskTimeout: timeout, Attempts: 2,
 			})
+			if name == "a mapper that hangs" && !strings.Contains(fmt.Sprint(err), "no progress for 1s") {
+				t.Errorf("it was heard of: %v", err)
+			}
 			if err == nil || usage.Is(err) || !strings.HasPrefix(err.Error(), "2 of 4 jobs failed: BAD: ") || !strings.HasSuffix(err.Error(), "J03: BAD, which it waits for, failed") {
 				t.Errorf("error %v", err)
 			}
