@@ -120,12 +120,14 @@ func TestAJobThatFailsFailsAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	boom := errors.New("boom")
+	hang := make(chan struct{})
+	defer close(hang)
 	for name, bad := range map[string]engine.BatchJob{
 		"a mapper that panics":  {Chain: failing(func(jobs.Block, jobs.Emitter) error { panic("boom") }, nil)},
 		"a reducer's error":     {Chain: failing(emitLines, func() error { return boom })},
 		"a writer that refuses": {Chain: chains(t)["sort"](), JobOptions: engine.JobOptions{Stdout: refusing{boom}}},
 		"a mapper that hangs": {Chain: failing(func(jobs.Block, jobs.Emitter) error {
-			time.Sleep(2500 * time.Millisecond)
+			<-hang
 			return errors.New("boom: too late to be heard")
 		}, nil)},
 	} {
