@@ -21,6 +21,9 @@ var ErrCut = errors.New("cut short: its last line is missing")
 // number of lines in its last line is another.
 var ErrChanged = errors.New("changed after it was written: its last line does not fit")
 
+// errAfterEnd: two files one behind the other would else pass for the first.
+var errAfterEnd = errors.New("something comes after the run's last line")
+
 // SyntaxError is a line of an event file that cannot be read.
 type SyntaxError struct {
 	Line int
@@ -129,6 +132,9 @@ func (d *Decoder) end(fields map[string]json.RawMessage) error {
 	want := fmt.Sprintf(`"%016x"`, d.hash.Sum64())
 	if string(fields["hash"]) != want || string(fields["events"]) != strconv.FormatUint(d.count, 10) {
 		return ErrChanged
+	}
+	if _, err := d.next(); err != io.EOF {
+		return &SyntaxError{d.line, errAfterEnd}
 	}
 	return io.EOF
 }

@@ -18,9 +18,9 @@ package explain
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"mrlocal/internal/usage"
@@ -84,24 +84,10 @@ func Sentences(w io.Writer, r io.Reader, o Options) error {
 	return err
 }
 
-// broken words an error of the file itself.
+// broken words an error of the file itself: no event file, one that was cut short
+// or changed, one of a policy that is not there any more.
 func (t *teller) broken(err error) error {
-	for _, known := range []error{trace.ErrCut, trace.ErrChanged} {
-		if errors.Is(err, known) {
-			return usage.Errorf(t.o.Name, "%v", known)
-		}
-	}
-	var syntax *trace.SyntaxError
-	if errors.As(err, &syntax) {
-		return usage.Errorf(t.o.Name, "%v", syntax)
-	}
-	if usage.Is(err) { // a policy that is not there any more
-		return usage.Errorf(t.o.Name, "%v", err)
-	}
-	if t.l == nil { // nothing was replayed: not an event file, or not of ours
-		return usage.Errorf(t.o.Name, "%v", err)
-	}
-	return fmt.Errorf("%s: %w", t.o.Name, err)
+	return usage.Errorf(t.o.Name, "%s", strings.TrimPrefix(err.Error(), "replay: "))
 }
 
 func orNothing(s string) string {

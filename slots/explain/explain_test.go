@@ -261,6 +261,8 @@ func TestWrongInputIsToldAsSuch(t *testing.T) {
 		"a file cut inside a line":         {file[:len(file)-60], "task J01/m/0", "run.jsonl: cut short"},
 		"a file cut among decisions":       {bytes.Join(lines[:5], nil), "all", "run.jsonl: cut short"},
 		"a file that was changed":          {bytes.Replace(file, []byte(`"seed":0`), []byte(`"seed":1`), 1), "at 100s", "run.jsonl: changed after it was written"},
+		"two files in one":                 {append(bytes.Clone(file), file...), "all", fmt.Sprintf("run.jsonl: line %d: something comes after the run's last line", len(lines))},
+		"a fact that decided nothing":      {bytes.Replace(file, []byte(`"cpu_ns":0`), []byte(`"cpu_ns":1`), 1), "all", "run.jsonl: the facts before line "},
 		"a file of somebody else":          {[]byte("hello\n"), "all", "run.jsonl: read events: line 1: not an event file of mrlocal"},
 		"nothing":                          {nil, "all", "run.jsonl: read events: empty"},
 		"a run of a policy that is gone":   {bytes.Replace(file, []byte(`"policy":"fair"`), []byte(`"policy":"dwim"`), 1), "all", "run.jsonl: policy dwim: unknown"},
