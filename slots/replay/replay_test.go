@@ -3,7 +3,6 @@ package replay_test
 import (
 	"bytes"
 	"errors"
-	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -98,47 +97,12 @@ func record(t testing.TB, name string) []byte {
 	return file.Bytes()
 }
 
-// edit decodes an event file, lets change have its way with the events, and
-// writes a file whose numbers and hash are right again.
-func edit(t *testing.T, file []byte, change func(events []trace.Event) []trace.Event) []byte {
-	t.Helper()
-	d, err := trace.NewDecoder(bytes.NewReader(file))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := trace.NewStream()
-	var out bytes.Buffer
-	s.AddWriter(&out)
-	s.Open(*d.Header())
-	var events []trace.Event
-	for {
-		e, err := d.Next()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if e.Ref != 0 {
-			e.Ref = s.Refer(d.Texts(e.Ref)...)
-		}
-		events = append(events, e)
-	}
-	for _, e := range change(events) {
-		s.Append(e)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return out.Bytes()
-}
-
 func unchanged(events []trace.Event) []trace.Event { return events }
 
 func TestReplayDecidesTheSame(t *testing.T) {
 	for _, name := range names() {
 		file := record(t, name)
-		if again := edit(t, file, unchanged); !bytes.Equal(again, file) {
+		if again := policytest.Edit(t, file, unchanged); !bytes.Equal(again, file) {
 			t.Fatalf("%s: decoding and writing the file again changes it", name)
 		}
 		if diff, err := replay.Run(bytes.NewReader(file), newPolicy); diff != nil || err != nil {
@@ -158,7 +122,7 @@ func TestReplayFailsWhenAFactIsWrong(t *testing.T) {
 	for _, name := range names() {
 		file := record(t, name)
 		var facts []int
-		edit(t, file, func(events []trace.Event) []trace.Event {
+		policytest.Edit(t, file, func(events []trace.Event) []trace.Event {
 			for i := range events {
 				if events[i].Op.Class() == trace.Fact {
 					facts = append(facts, i)
@@ -188,7 +152,7 @@ func TestReplayFailsWhenAFactIsWrong(t *testing.T) {
 					continue
 				}
 				tried++
-				bad := edit(t, file, func(events []trace.Event) []trace.Event { return change(events, i) })
+				bad := policytest.Edit(t, file, func(events []trace.Event) []trace.Event { return change(events, i) })
 				diff, err := replay.Run(bytes.NewReader(bad), newPolicy)
 				if diff == nil && err == nil {
 					t.Errorf("%s: fact %d %s: the replay says that all is well", name, i, how)
@@ -214,7 +178,7 @@ func TestReplayFailsWhenAFactComesAfterTheWakeUp(t *testing.T) {
 		named := 0
 		file := record(t, name)
 		for n := range 100 {
-			late := edit(t, file, func(events []trace.Event) []trace.Event { return pastWakeUp(events, n) })
+			late := policytest.Edit(t, file, func(events []trace.Event) []trace.Event { return pastWakeUp(events, n) })
 			if bytes.Equal(late, file) {
 				break // there is no such wake-up
 			}
@@ -299,7 +263,7 @@ func TestReplayComparesWhatIsDecidedBesideStarts(t *testing.T) {
 		},
 	} {
 		changed := false
-		bad := edit(t, file, func(events []trace.Event) []trace.Event {
+		bad := policytest.Edit(t, file, func(events []trace.Event) []trace.Event {
 			for i := range events {
 				if changed = change(&events[i]); changed {
 					break
@@ -322,7 +286,7 @@ func TestReplayKnowsAllOfASubmission(t *testing.T) {
 		"deadline": func(e *trace.Event) { e.F++ },
 		"place":    func(e *trace.Event) { e.Flags ^= trace.Unplaced },
 	} {
-		bad := edit(t, file, func(events []trace.Event) []trace.Event {
+		bad := policytest.Edit(t, file, func(events []trace.Event) []trace.Event {
 			change(&events[0])
 			return events
 		})
@@ -379,7 +343,7 @@ func TestReplayTellsWhatItReplays(t *testing.T) {
 }
 
 func TestReplayComparesWakeUps(t *testing.T) {
-	file := edit(t, record(t, "sleepy"), func(events []trace.Event) []trace.Event {
+	file := policytest.Edit(t, record(t, "sleepy"), func(events []trace.Event) []trace.Event {
 		for i := range events {
 			if events[i].Op == trace.OpAssign && events[i].C > 0 {
 				events[i].C++

@@ -1,0 +1,130 @@
+package engine_test
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"mrlocal/engine"
+	"mrlocal/internal/invariant"
+	"mrlocal/jobs/jobtest"
+	"mrlocal/slots"
+	"mrlocal/slots/policy"
+	"mrlocal/slots/policy/policytest"
+	"mrlocal/slots/replay"
+	"mrlocal/trace"
+)
+
+// recordedBatch is the event file of a real run: jobs of two pools on two
+// trackers, waiting for slots at their data where the policy has them wait.
+func recordedBatch(t *testing.T, sched string) []byte {
+	t.Helper()
+	const delay = 2 * time.Millisecond
+	p, err := policy.New(sched, policy.Options{BorrowMap: slots.One, BorrowReduce: slots.One, LocalityDelay: delay})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := writeFiles(t, []jobtest.File{{Path: "a", Data: text(181, 200_000)}})
+	batch, _ := batchOf(t, []string{in}, "wordcount", "sort", "grep")
+	for i := range batch {
+		batch[i].BlockBytes = 16 << 10
+	}
+	var events bytes.Buffer
+	_, err = engine.RunBatch(t.Context(), batch, engine.Options{
+		Policy: p, Trackers: 2, MapSlots: 1, ReduceSlots: 1, MemoryBytes: 64 << 20, Events: &events, Replicas: 1, LocalityDelay: delay,
+		Pools: []slots.Pool{{Name: "prod", Weight: 2 * slots.One, MinMaps: 1}, {Name: "test"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return events.Bytes()
+}
+
+// TestAReplayOfARealRunNamesTheDecisionThatAWrongFactChanges: the end of an
+// attempt that is dropped, swapped with the fact before it, or told 1 ns after
+// the Ledger was asked next instead of before.
+func TestAReplayOfARealRunNamesTheDecisionThatAWrongFactChanges(t *testing.T) {
+	ends := 20
+	if invariant.Enabled {
+		ends = 4 // each replay recounts the whole state at every step
+	}
+	for _, info := range policy.All() {
+		t.Run(info.Name, func(t *testing.T) {
+			file := recordedBatch(t, info.Name)
+			if diff, err := replay.Run(bytes.NewReader(file), policy.ForReplay); err != nil || diff != nil {
+				t.Fatalf("unchanged: %v, %v", diff, err)
+			}
+			for how, change := range map[string]func(events []trace.Event, i int) []trace.Event{
+				"dropped": dropped, "swapped": swapped, "delayed": delayed,
+			} {
+				named := 0
+				for n := range ends {
+					bad := policytest.Edit(t, file, func(events []trace.Event) []trace.Event { return change(events, finish(t, events, n)) })
+					diff, err := replay.Run(bytes.NewReader(bad), policy.ForReplay)
+					switch {
+					case diff == nil && err == nil:
+						t.Errorf("end %d %s: the replay says that all is well", n, how)
+					case diff != nil && diff.Line > 0 && diff.Recorded != diff.Replayed:
+						named++
+					}
+				}
+				if named < ends/2 {
+					t.Errorf("of %d ends %s only %d led to a decision that was named", ends, how, named)
+				}
+			}
+		})
+	}
+}
+
+// finish is the place of end n among the events.
+func finish(t *testing.T, events []trace.Event, n int) int {
+	t.Helper()
+	for i := range events {
+		if events[i].Op != trace.OpFinish {
+			continue
+		}
+		if n == 0 {
+			return i
+		}
+		n--
+	}
+	t.Fatalf("the run has %d ends too few", n+1)
+	return -1
+}
+
+func dropped(events []trace.Event, i int) []trace.Event { return append(events[:i:i], events[i+1:]...) }
+
+func swapped(events []trace.Event, i int) []trace.Event {
+	for j := i - 1; j >= 0; j-- {
+		if events[j].Op.Class() == trace.Fact {
+			events[i], events[j] = events[j], events[i]
+			break
+		}
+	}
+	return events
+}
+
+// delayed moves event i, and what followed from it, behind the next Assign and
+// its decisions.
+func delayed(events []trace.Event, i int) []trace.Event {
+	follow := i + 1
+	for follow < len(events) && events[follow].Op.Class() == trace.Decision {
+		follow++
+	}
+	ask := follow
+	for ask < len(events) && events[ask].Op.Class() != trace.Ask {
+		ask++
+	}
+	after := ask + 1
+	for after < len(events) && events[after].Op.Class() == trace.Decision {
+		after++
+	}
+	moved := append([]trace.Event(nil), events[i:follow]...)
+	for k := range moved {
+		moved[k].At = events[ask].At + 1
+	}
+	late := append([]trace.Event(nil), events[:i]...)
+	late = append(late, events[follow:after]...)
+	late = append(late, moved...)
+	return append(late, events[after:]...)
+}
