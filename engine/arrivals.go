@@ -9,6 +9,7 @@ import (
 
 	"mrlocal/engine/source"
 	"mrlocal/engine/task"
+	"mrlocal/internal/order"
 )
 
 // This file is how works come and go: when their time has come they are
@@ -16,39 +17,22 @@ import (
 // long (a large directory is walked, a result is made durable) and are done on
 // goroutines of their own, which post what came of it.
 
-// dueQueue is works by the time of their submission, a heap.
-type dueQueue []*work
+// dueQueue is works by the time of their submission: by their places in the
+// batch, which ties go to.
+type dueQueue struct{ order.Ranking[time.Duration] }
 
-func (q dueQueue) before(i, j int) bool {
-	return cmp.Or(cmp.Compare(q[i].job.Submit, q[j].job.Submit), cmp.Compare(q[i].index, q[j].index)) < 0
+func newDueQueue() dueQueue {
+	return dueQueue{order.Ranking[time.Duration]{Less: func(a, b *time.Duration) bool { return *a < *b }}}
 }
 
-func (q *dueQueue) push(w *work) {
-	*q = append(*q, w)
-	s := *q
-	for i := len(s) - 1; i > 0 && s.before(i, (i-1)/2); i = (i - 1) / 2 {
-		s[i], s[(i-1)/2] = s[(i-1)/2], s[i]
-	}
-}
+func (q *dueQueue) push(w *work) { q.Set(int32(w.index), w.job.Submit) }
 
-func (q *dueQueue) pop() *work {
-	s := *q
-	first, last := s[0], len(s)-1
-	s[0], s[last] = s[last], nil
-	s = s[:last]
-	for i := 0; ; {
-		low := 2*i + 1
-		if low+1 < len(s) && s.before(low+1, low) {
-			low++
-		}
-		if low >= len(s) || !s.before(low, i) {
-			break
-		}
-		s[i], s[low] = s[low], s[i]
-		i = low
+// nextDue is the work that is due next; nil where none is.
+func (c *coordinator) nextDue() *work {
+	if i, ok := c.due.First(); ok {
+		return c.run.works[i]
 	}
-	*q = s
-	return first
+	return nil
 }
 
 // openWithin is how long opened works may wait for others that were due at the
@@ -57,8 +41,9 @@ const openWithin = 20 * time.Millisecond
 
 // openDue opens the works whose time has come, in the order of their times.
 func (c *coordinator) openDue() {
-	for now := c.run.now(); len(c.due) > 0 && c.due[0].job.Submit <= now; {
-		w := c.due.pop()
+	now := c.run.now()
+	for w := c.nextDue(); w != nil && w.job.Submit <= now; w = c.nextDue() {
+		c.due.Remove(int32(w.index))
 		w.stage = opening
 		if w.inMemory() {
 			j, err := w.open()

@@ -89,7 +89,7 @@ type coordinator struct {
 
 func newCoordinator(r *run, l *slots.Ledger) *coordinator {
 	return &coordinator{
-		run: r, ledger: l, inbox: newInbox(), running: map[slots.Attempt]*attempt{},
+		run: r, ledger: l, inbox: newInbox(), running: map[slots.Attempt]*attempt{}, due: newDueQueue(),
 		left: len(r.works), faults: timedFaults(r.o.Faults), lost: make([]bool, r.o.Trackers),
 	}
 }
@@ -152,8 +152,8 @@ func (c *coordinator) nextWake(wake time.Duration) time.Duration {
 			next = t
 		}
 	}
-	if len(c.due) > 0 {
-		earlier(c.due[0].job.Submit)
+	if w := c.nextDue(); w != nil {
+		earlier(w.job.Submit)
 	}
 	if len(c.faults) > 0 {
 		earlier(c.faults[0].At)
