@@ -35,7 +35,7 @@ func Run(ctx context.Context, f *workload.File, o Options) (*report.Report, erro
 	if l.HoldsCopy() {
 		return nil, usage.Errorf("policy "+o.Policy.Name(), "decides when reduces leave their copy phase, which is not built yet in the simulator")
 	}
-	for _, w := range setup.Warnings(f, c) {
+	for _, w := range setup.Warnings(c) {
 		o.Note(w)
 	}
 	d := newDriver(f, &o, l)

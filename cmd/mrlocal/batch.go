@@ -182,7 +182,7 @@ func (b *batch) warn(s *screen) {
 		maps = o.MapSlots
 	}
 	c := setup.Config(b.file, setup.Options{Trackers: trackers, MapSlots: maps, ReduceSlots: reduces, MaxSlots: b.maxSlots})
-	for _, w := range setup.Warnings(b.file, c) {
+	for _, w := range setup.Warnings(c) {
 		s.note(w)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/engine"
+	"mrlocal/internal/nearest"
 	"mrlocal/internal/usage"
 	"mrlocal/jobs"
 	"mrlocal/jobs/sleep"
@@ -157,7 +158,7 @@ func (b *batchReader) unknown(j *workload.Job, a *workload.Arg, k *jobKind, spec
 	for i := range specs {
 		known = append(known, specs[i].Name)
 	}
-	if near := argv.Nearest(a.Name, known); near != "" {
+	if near := nearest.Name(a.Name, known); near != "" {
 		return b.errorf(a.Pos, j, argv.Quote(a.Name), "%s has no such arg; did you mean %s?", k.name, near)
 	}
 	return b.errorf(a.Pos, j, argv.Quote(a.Name), "%s has no such arg; mrlocal run %s --help lists its flags", k.name, k.name)

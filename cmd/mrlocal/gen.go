@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/internal/nearest"
 	"mrlocal/internal/usage"
 	"mrlocal/workload"
 )
@@ -60,7 +61,7 @@ func kindOf(name string) (workload.Kind, error) {
 	for _, k := range workload.Kinds() {
 		names = append(names, string(k))
 	}
-	if near := argv.Nearest(name, names); near != "" && near != name {
+	if near := nearest.Name(name, names); near != "" && near != name {
 		return "", usage.Errorf(argv.Quote(name), "no such kind of data; did you mean %s?", near)
 	}
 	return workload.ParseKind(name)

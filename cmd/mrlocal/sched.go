@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/internal/nearest"
 	"mrlocal/internal/ppm"
 	"mrlocal/internal/usage"
 	"mrlocal/slots"
@@ -211,7 +212,7 @@ func (r *reader) checkPolicy(name string, known []string) {
 	if slices.Contains(known, name) {
 		return
 	}
-	if near := argv.Nearest(name, known); near != "" && near != name {
+	if near := nearest.Name(name, known); near != "" && near != name {
 		r.keep(usage.Errorf("--sched", "%s: no such policy; did you mean %s?", argv.Quote(name), near))
 		return
 	}

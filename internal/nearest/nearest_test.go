@@ -1,6 +1,9 @@
 package nearest
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestNameIsWhatWasMeant(t *testing.T) {
 	policies := []string{"fifo", "fair", "pi-dhfs", "pd-dhfs", "pi-fifo"}
@@ -11,6 +14,10 @@ func TestNameIsWhatWasMeant(t *testing.T) {
 	}{
 		{"fiar", policies, "fair"}, // a swap of neighbours is one edit
 		{"pi-dfs", policies, "pi-dhfs"},
+		{"pidhfs", policies, "pi-dhfs"},
+		{"lifo", policies, "fifo"},
+		{"pi", policies, ""},
+		{strings.Repeat("f", 1000), policies, ""},
 		{"FAIR", policies, "fair"},
 		{"J1", []string{"J01", "J02"}, "J01"},
 		{"pd-", policies, "pd-dhfs"}, // a beginning
@@ -23,7 +30,7 @@ func TestNameIsWhatWasMeant(t *testing.T) {
 		{"wordcuont", []string{"sort", "wordcount"}, "wordcount"},
 	} {
 		if got := Name(c.word, c.names); got != c.want {
-			t.Errorf("%q among %q: %q, want %q", c.word, c.names, got, c.want)
+			t.Errorf("%.20q among %q: %q, want %q", c.word, c.names, got, c.want)
 		}
 	}
 }

@@ -136,7 +136,7 @@ func JobSpec(f *workload.File, i int) slots.JobSpec {
 
 // Warnings are what is legal and may not be meant, a line each: more minimum
 // than capacity, more replicas than trackers.
-func Warnings(_ *workload.File, c slots.Config) (lines []string) {
+func Warnings(c slots.Config) (lines []string) {
 	capacity := map[slots.Kind]int64{}
 	trackers := 0
 	for _, s := range c.Slots {

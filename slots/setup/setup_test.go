@@ -136,7 +136,7 @@ func TestAJobIsSubmittedWhole(t *testing.T) {
 
 func TestWhatMayNotBeMeantIsSaid(t *testing.T) {
 	f := parse(t, example)
-	got := Warnings(f, Config(f, Options{Trackers: 1}))
+	got := Warnings(Config(f, Options{Trackers: 1}))
 	want := []string{
 		"pools: the minimum shares are 13 map slots of the 3 there are: they are scaled down in proportion",
 		"locality: 3 replicas, and there is one tracker: every tracker has every block",
@@ -144,11 +144,11 @@ func TestWhatMayNotBeMeantIsSaid(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
-	if got := Warnings(f, Config(f, Options{Trackers: 5})); len(got) != 0 {
+	if got := Warnings(Config(f, Options{Trackers: 5})); len(got) != 0 {
 		t.Errorf("with 15 map slots on 5 trackers: %q", got)
 	}
 	few := parse(t, "pools: [{name: p, min_reduces: 2}]\njobs: [{name: a, maps: 1}]")
-	if got := Warnings(f, Config(few, Options{})); len(got) != 1 || !strings.Contains(got[0], "2 reduce slots of the 1 there are") {
+	if got := Warnings(Config(few, Options{})); len(got) != 1 || !strings.Contains(got[0], "2 reduce slots of the 1 there are") {
 		t.Errorf("%q", got)
 	}
 }

@@ -198,17 +198,6 @@ func checkBad(t *testing.T, text, want string, read func() error) {
 	}
 }
 
-func TestNearest(t *testing.T) {
-	names := []string{"fifo", "fair", "pi-dhfs", "pd-dhfs"}
-	for word, want := range map[string]string{
-		"fiar": "fair", "pidhfs": "pi-dhfs", "pi-dfhs": "pi-dhfs", "FAIR": "fair", "pd-dhfs": "pd-dhfs", "pi-dhfs": "pi-dhfs", "pi": "", "omo": "", "": "", "lifo": "fifo", strings.Repeat("f", 1000): "",
-	} {
-		if got := Nearest(word, names); got != want {
-			t.Errorf("%.20s: %q, want %q", word, got, want)
-		}
-	}
-}
-
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{"run sort -rk2,3n a", "run grep -e -- x", "run -o grep sort", "--", "-", "run sort --input"} {
 		f.Add(seed)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"mrlocal/internal/nearest"
 	"mrlocal/internal/usage"
 )
 
@@ -182,7 +183,7 @@ func Choice(flag, text string, names ...string) (string, error) {
 	if contains(names, text) {
 		return text, nil
 	}
-	if n := Nearest(text, names); n != "" {
+	if n := nearest.Name(text, names); n != "" {
 		return "", bad(flag, text, "no such choice; did you mean "+n+"?")
 	}
 	return "", bad(flag, text, "no such choice; one of "+strings.Join(names, ", "))

@@ -3,6 +3,7 @@ package argv
 import (
 	"strings"
 
+	"mrlocal/internal/nearest"
 	"mrlocal/internal/usage"
 )
 
@@ -33,7 +34,7 @@ func longNames(flags []Flag) []string {
 }
 
 func unknownLong(name string, flags []Flag) error {
-	if n := Nearest(name, longNames(flags)); n != "" {
+	if n := nearest.Name(name, longNames(flags)); n != "" {
 		return usage.Errorf("--"+name, "no such flag; did you mean --%s?", n)
 	}
 	return usage.Errorf("--"+name, "no such flag; --help lists them")
@@ -121,7 +122,7 @@ func unknownWord(path []string, word string, next []string, commands []Command) 
 			return usage.Errorf(object, "no such %s; did you mean %s?", noun(path), strings.Join(c.Path, " "))
 		}
 	}
-	if n := Nearest(word, next); n != "" {
+	if n := nearest.Name(word, next); n != "" {
 		return usage.Errorf(object, "no such %s; did you mean %s?", noun(path), n)
 	}
 	return usage.Errorf(object, "no such %s; one of %s", noun(path), strings.Join(next, ", "))
@@ -134,53 +135,4 @@ func contains(words []string, word string) bool {
 		}
 	}
 	return false
-}
-
-// Nearest is the name that word was most likely meant to be, or "". Names are
-// compared by edit distance (a swap of neighbours counts one); a third of the
-// letters may be wrong, and a name that word is the beginning of is near.
-func Nearest(word string, names []string) string {
-	if len(word) == 0 || len(word) > 64 {
-		return ""
-	}
-	best, bestDistance := "", len(word)/3+2
-	if len(word) < 3 {
-		bestDistance = 2
-	}
-	for _, name := range names {
-		d := distance(strings.ToLower(word), name)
-		if len(word) >= 3 && d > 0 && strings.HasPrefix(name, strings.ToLower(word)) {
-			d = 1
-		}
-		if d < bestDistance {
-			best, bestDistance = name, d
-		}
-	}
-	return best
-}
-
-// distance is the restricted Damerau-Levenshtein distance.
-func distance(a, b string) int {
-	rows := make([][]int, len(a)+1)
-	for i := range rows {
-		rows[i] = make([]int, len(b)+1)
-		rows[i][0] = i
-	}
-	for j := range rows[0] {
-		rows[0][j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		for j := 1; j <= len(b); j++ {
-			wrong := 1
-			if a[i-1] == b[j-1] {
-				wrong = 0
-			}
-			d := min(rows[i-1][j]+1, rows[i][j-1]+1, rows[i-1][j-1]+wrong)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				d = min(d, rows[i-2][j-2]+1)
-			}
-			rows[i][j] = d
-		}
-	}
-	return rows[len(a)][len(b)]
 }
