@@ -38,7 +38,7 @@ var rewrite = flag.Bool("rewrite", false, "write what cmp got into the scripts' 
 //	sh LINE                  runs LINE in a shell and wants exit code 0
 //	socket PATH              makes a socket
 //	interrupted SIG ARG...   signals mrlocal while it runs, with a standard input that does not end
-//	readme                   runs README.md's commands
+//	readme                   runs README.md's commands on its workload file
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
@@ -208,26 +208,40 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// readme runs the lines of README.md's shell block that call mrlocal.
+// readme runs the lines of README.md's shell blocks that call mrlocal, with its
+// workload file, which is cut up more finely for the small data of the test.
 func readme(ts *testscript.TestScript, neg bool, args []string) {
 	text, err := os.ReadFile(filepath.Join(ts.Getenv("REPOSITORY"), "README.md"))
 	ts.Check(err)
-	_, block, _ := strings.Cut(string(text), "```sh\n")
-	block, _, found := strings.Cut(block, "```\n")
-	if !found {
-		ts.Fatalf("README.md has no shell block")
+	files, blocks := fenced(string(text), "yaml"), fenced(string(text), "sh")
+	if len(files) != 1 || len(blocks) < 3 {
+		ts.Fatalf("README.md has %d workload files and %d shell blocks", len(files), len(blocks))
 	}
+	ts.Check(os.WriteFile(ts.MkAbs("two.yaml"), []byte(strings.ReplaceAll(files[0], "4MiB", "128KiB")), 0o666))
+	here := strings.NewReplacer("./mrlocal", "mrlocal", "bench/workloads/", ts.Getenv("REPOSITORY")+"/bench/workloads/")
 	ran := 0
-	for _, line := range strings.Split(strings.TrimSpace(block), "\n") {
-		if strings.HasPrefix(line, "go build") {
+	for _, line := range strings.Split(strings.Join(blocks, "\n"), "\n") {
+		if !strings.Contains(line, "mrlocal") || strings.HasPrefix(line, "go build") {
 			continue
 		}
-		if got := exitCode(ts, "bash", "-c", strings.ReplaceAll(line, "./mrlocal", "mrlocal")); got != 0 {
+		if got := exitCode(ts, "bash", "-c", here.Replace(line)); got != 0 {
 			ts.Fatalf("%s: exit code %d", line, got)
 		}
 		ran++
 	}
-	if ran < 5 {
+	if ran < 15 {
 		ts.Fatalf("only %d commands in README.md", ran)
+	}
+}
+
+// fenced are the blocks of a Markdown text in a language.
+func fenced(text, language string) (blocks []string) {
+	for {
+		_, after, found := strings.Cut(text, "```"+language+"\n")
+		if !found {
+			return blocks
+		}
+		block, rest, _ := strings.Cut(after, "```\n")
+		blocks, text = append(blocks, strings.TrimSpace(block)), rest
 	}
 }
