@@ -35,7 +35,7 @@ func BenchmarkSlots(b *testing.B) {
 
 // BenchmarkSlotsSimulated is the same in virtual time, with jobs of Table I of
 // seed 000 on its cluster's 108 slots: the times are those of the simulated
-// cluster (makespan-s), and of the simulator (ns/op).
+// cluster (makespan-s, virtual-MB/s), and of the simulator (ns/op).
 func BenchmarkSlotsSimulated(b *testing.B) {
 	file, err := workload.Load("workloads/table1-5.yaml")
 	if err != nil {
@@ -48,6 +48,10 @@ func BenchmarkSlotsSimulated(b *testing.B) {
 	}{
 		{"wordcount", all[:1]}, {"sort", all[1:2]}, {"grep", all[2:3]}, {"mix", all},
 	} {
+		bytes := 0.0
+		for i := range c.jobs {
+			bytes += float64(c.jobs[i].Maps) * blockBytes
+		}
 		sweep(b, c.name, []slotCounts{{54, 54}, {72, 36}, {90, 18}, {102, 6}}, func(b *testing.B, sched string, n slotCounts) *report.Report {
 			f := *file
 			f.Jobs = c.jobs
@@ -55,10 +59,14 @@ func BenchmarkSlotsSimulated(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
+			b.ReportMetric(bytes/1e6/r.MakespanSeconds, "virtual-MB/s")
 			return r
 		})
 	}
 }
+
+// blockBytes is what a map of J1 to J5 of Table I reads.
+const blockBytes = 64 << 20
 
 // sweep runs one benchmark for each policy and configuration.
 func sweep(b *testing.B, job string, counts []slotCounts, run func(b *testing.B, sched string, n slotCounts) *engine.Report) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"mrlocal/internal/machine"
 	"mrlocal/sim"
 	"mrlocal/workload"
 )
@@ -39,6 +40,7 @@ func BenchmarkScale(b *testing.B) {
 						b.ReportMetric(r.Utilisation, "utilisation")
 					}
 					b.ReportMetric(b.Elapsed().Seconds()*1e3/float64(b.N), "ns/task")
+					b.ReportMetric(float64(machine.PeakRSSBytes())/(1<<20), "peak-MiB") // of the process, so far
 				})
 			}
 		}
