@@ -66,10 +66,6 @@ func (v *View) Placed(id JobID) bool { return v.l.placed(v.l.jobs[id]) }
 // Group is the group of trackers that t is in; 0 where there are none.
 func (v *View) Group(t TrackerID) int32 { return v.l.groupOf(t) }
 
-// Blacklisted reports whether a tracker gets no more tasks of a job, because
-// too many of them failed there.
-func (v *View) Blacklisted(id JobID, t TrackerID) bool { return v.l.blacklisted(v.l.jobs[id], t) }
-
 // Changed appends to dst the jobs of which anything changed since the last
 // call, each once.
 func (v *View) Changed(dst []JobID) []JobID {

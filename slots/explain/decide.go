@@ -150,6 +150,9 @@ func (t *teller) passedOver(e *slots.Explanation) string {
 	if len(words) == 0 && len(e.Why.Numbers) == 0 { // a policy that says nothing
 		words = pending
 	}
+	if more := len(words) - slots.MostBeaten; more > 0 {
+		words = append(words[:slots.MostBeaten], counted(more, "other"))
+	}
 	text := ""
 	if len(words) > 0 {
 		text = "It went before " + list(words) + "."
