@@ -263,3 +263,16 @@ func TestWithoutATrackerEveryJobFails(t *testing.T) {
 		}
 	})
 }
+
+func TestReducesThatWaitForMapsHoardTheirSlots(t *testing.T) {
+	for slowstart, want := range map[slots.PPM]float64{0: 2 * 10, slots.One / 2: 2 * 4, slots.One: 0} {
+		synctest.Test(t, func(t *testing.T) {
+			_, r := must(t, sleeping(t, secs(6, 10), secs(1, 1)), engine.Options{
+				MapSlots: 2, ReduceSlots: 2, NoPin: true, MemoryBytes: 64 << 20, Slowstart: &slowstart,
+			})
+			if r.HoardingSlotSecond != want || r.MakespanSeconds != 11 {
+				t.Errorf("slowstart %v: %v slot-seconds of waiting in %v s, want %v in 11 s", slowstart, r.HoardingSlotSecond, r.MakespanSeconds, want)
+			}
+		})
+	}
+}
