@@ -32,8 +32,8 @@ const mostGivenSteps = 10_000
 // ganttFlags are what --gantt takes.
 func ganttFlags(where string) []flagSpec {
 	return []flagSpec{
-		toggle("gantt", "", "draw who used which slot when: a row a slot, a letter a job, lower case when lent, . idle; below it the running maps and reduces of each pool, step by step"+where),
-		value("step", "`TIME` of a step of --gantt's counts", "10s simulated, else by the length of the run"),
+		toggle("gantt", "", "draw who used which slot when: a row a slot, a letter a job, lower case when lent, . idle; below it the maps and reduces of each pool that run as each step of time starts"+where),
+		value("step", "`TIME` of a step of --gantt's counts", "10s for simulated runs of 20s to 1000s, else by the length of the run"),
 	}
 }
 
