@@ -212,6 +212,7 @@ func (r *run) divideMemory(inputBytes int64, streamJobs int) {
 	r.env.FloorBytes = min(perSlot, max(r.env.SortBufferBytes+task.OverheadBytes, 6<<20))
 	if r.pieces != nil {
 		r.env.HeldTotalBytes = r.pieces.TotalBytes()
+		r.pieces.AllowWindows(total - r.env.FloorBytes)
 	}
 	r.env.DivideFDs(int(slotCount))
 	o := &r.o

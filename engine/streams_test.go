@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/klauspost/compress/zstd"
+
 	"mrlocal/engine"
 	"mrlocal/jobs/jobtest"
 	"mrlocal/slots"
@@ -74,5 +76,39 @@ func TestStreamsOfManyJobsShareTheirMemory(t *testing.T) {
 			}
 			empty(t, o.TempDirs[0])
 		})
+	}
+}
+
+// What a decoder keeps must not take the room that the maps of its own pieces
+// need: with the least memory there is, it would wait for them and they for it.
+func TestADecoderLeavesMapsTheirMemory(t *testing.T) {
+	data := text(181, 1_500_000)
+	var b bytes.Buffer
+	w, err := zstd.NewWriter(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write(data); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	files := []jobtest.File{{Path: "a.zst", Data: b.Bytes()}}
+	dir := writeFiles(t, files)
+	for _, kind := range []string{"grep --lines", "sort"} {
+		chain := chains(t)[kind]()
+		want, err := jobtest.Reference(chain, []jobtest.File{{Path: "a.zst", Data: data}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		timer := time.AfterFunc(100*time.Second, func() { panic("the run hangs") })
+		got, _ := must(t, chain, engine.Options{
+			Inputs: []string{filepath.Join(dir, "a.zst")}, MapSlots: 1, ReduceSlots: 1, MemoryBytes: 2 * engine.LeastBytesPerSlot, BlockBytes: 64 << 10, Policy: newPolicy(t, "pi-dhfs"),
+		})
+		timer.Stop()
+		if !bytes.Equal(want, got) {
+			t.Errorf("%s: %d bytes, want %d", kind, len(got), len(want))
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"mrlocal/input"
 	"mrlocal/internal/membudget"
@@ -23,7 +24,14 @@ type Pieces struct {
 	tokens chan struct{} // one for each piece that may be in memory
 	turns  chan struct{} // one for each feeder that may decode
 	giants chan struct{} // the one that may take many tokens
+
+	windows atomic.Int64 // bytes that decoders with large windows may still take
 }
+
+// smallWindowBytes is what package input lets every decoder keep, whether it is
+// accounted for or not. A feeder's never is: it would be for as long as the
+// stream lasts, which is until maps have found room for their floors beside it.
+const smallWindowBytes = 8 << 20
 
 // NewPieces allows count pieces of bytes each, and so many feeders at a time;
 // count must be larger.
@@ -36,6 +44,20 @@ func NewPieces(count int, bytes int64, feeders int) *Pieces {
 
 // TotalBytes is what all pieces may take together.
 func (p *Pieces) TotalBytes() int64 { return int64(p.count) * p.pieceBytes() }
+
+// AllowWindows is called once, before any feeder serves: decoders that need
+// larger windows than usual may take so much of the budget together. What they
+// leave must be enough for a map.
+func (p *Pieces) AllowWindows(bytes int64) { p.windows.Store(bytes) }
+
+// takeWindow takes bytes of what is allowed; false where that is too little.
+func (p *Pieces) takeWindow(bytes int64) bool {
+	if p.windows.Add(-bytes) >= 0 {
+		return true
+	}
+	p.windows.Add(bytes)
+	return false
+}
 
 func (p *Pieces) pieceBytes() int64 { return p.bytes + 2*membudget.ChunkBytes }
 
@@ -268,9 +290,15 @@ func (m feedMemory) Put(c *membudget.Chunk) { m.f.lease.Free(c) }
 
 // Charge accounts for a stream's decoder, which outlives the pieces.
 func (m feedMemory) Charge(bytes int64) (release func(), err error) {
-	lease, ok := m.f.budget.TryReserve(bytes)
-	if !ok {
-		return nil, &RoomError{bytes, fmt.Sprintf("a decoder's window of %d bytes", bytes)}
+	if bytes <= smallWindowBytes {
+		return func() {}, nil
 	}
-	return lease.Close, nil
+	p := m.f.pieces
+	if p.takeWindow(bytes) {
+		if lease, ok := m.f.budget.TryReserve(bytes); ok {
+			return func() { lease.Close(); p.windows.Add(bytes) }, nil
+		}
+		p.windows.Add(bytes)
+	}
+	return nil, &RoomError{bytes, fmt.Sprintf("a decoder's window of %d bytes", bytes)}
 }
