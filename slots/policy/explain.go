@@ -99,14 +99,15 @@ func byKey(a, b shareKey) int {
 // beatenJobs are the jobs after the winner, in order: of its pool, or of all
 // where there are no pools.
 func (o *order) beatenJobs(v *slots.View, pool slots.PoolID, winner slots.JobID, k slots.Kind, most int) (all []slots.Beaten) {
-	keyOf := func(id int32) shareKey { return o.jobKey(v, v.Job(slots.JobID(id)), k) }
-	key := keyOf(int32(winner))
-	for _, id := range firsts(&o.jobs[k][pool], most+1, keyOf) {
-		if id == int32(winner) || len(all) == most {
+	keyOf := func(n int32) shareKey { return o.jobKey(v, v.Job(o.members[pool][n]), k) }
+	key := o.jobKey(v, v.Job(winner), k)
+	for _, n := range firsts(&o.jobs[k][pool], most+1, keyOf) {
+		id := o.members[pool][n]
+		if id == winner || len(all) == most {
 			continue
 		}
-		other := keyOf(id)
-		all = append(all, slots.Beaten{Pool: v.Job(slots.JobID(id)).Pool(), Job: slots.JobID(id), Why: against(&other, &key, "it was submitted later")})
+		other := keyOf(n)
+		all = append(all, slots.Beaten{Pool: v.Job(id).Pool(), Job: id, Why: against(&other, &key, "it was submitted later")})
 	}
 	return all
 }

@@ -13,7 +13,9 @@ import (
 type order struct {
 	shape   shape
 	pools   [2]slots.Ranking[shareKey]
-	jobs    [2][]slots.Ranking[shareKey] // by pool
+	jobs    [2][]slots.Ranking[shareKey] // by pool; a job is its number there
+	numbers []int32                      // by job: how many jobs of its pool came before it
+	members [][]slots.JobID              // by pool and number
 	demands [2][]demand                  // by pool
 	total   [2]demand
 	changed []slots.JobID
@@ -104,12 +106,28 @@ func (o *order) rank(v *slots.View, j slots.Job, k slots.Kind) {
 		o.jobs[k] = append(o.jobs[k], slots.Ranking[shareKey]{Less: fairShareLess})
 		o.demands[k] = append(o.demands[k], demand{})
 	}
-	jobs := &o.jobs[k][place]
+	jobs, n := &o.jobs[k][place], o.numberOf(v, j.ID())
 	if j.Pending(k) > 0 {
-		jobs.Set(int32(j.ID()), o.jobKey(v, j, k))
+		jobs.Set(n, o.jobKey(v, j, k))
 	} else {
-		jobs.Remove(int32(j.ID()))
+		jobs.Remove(n)
 	}
+}
+
+// numberOf is a job's number among the jobs of its pool, in the order of ids. A
+// ranking takes room for all ids up to the greatest: with the jobs' own ids,
+// 100,000 jobs in pools of their own would take its square.
+func (o *order) numberOf(v *slots.View, id slots.JobID) int32 {
+	for int(id) >= len(o.numbers) {
+		next := slots.JobID(len(o.numbers))
+		place := o.placeOf(v.Job(next))
+		for int(place) >= len(o.members) {
+			o.members = append(o.members, nil)
+		}
+		o.numbers = append(o.numbers, int32(len(o.members[place])))
+		o.members[place] = append(o.members[place], next)
+	}
+	return o.numbers[id]
 }
 
 // rankPool ranks a pool for kind k where one of its jobs may start a task.
@@ -204,7 +222,7 @@ func (o *order) grant(v *slots.View, d *slots.Decision, f offer) bool {
 // out of the ranking for the rest of the visit. anywhere lifts the wait for a local slot.
 func (o *order) try(v *slots.View, d *slots.Decision, pool slots.PoolID, f offer, anywhere bool) bool {
 	first, _ := o.jobs[f.kind][pool].First()
-	id := slots.JobID(first)
+	id := o.members[pool][first]
 	if f.rule == trace.RuleNone {
 		f.rule = o.shareRule(v, pool, f.kind)
 	}
@@ -234,7 +252,7 @@ func (o *order) refuse(v *slots.View, d *slots.Decision, pool slots.PoolID, t ta
 		o.delay.skip(v, d, t.job)
 	}
 	o.out = append(o.out, t)
-	o.jobs[t.kind][pool].Remove(int32(t.job))
+	o.jobs[t.kind][pool].Remove(o.numberOf(v, t.job))
 	o.rankPool(v, pool, t.kind)
 }
 
