@@ -45,34 +45,81 @@ jobs:
   - {name: J06, pool: prod, after: [J02], maps: 8, map_time: {uniform: [1s, 3s]}}
 `
 
+// roughWorlds is one in which things go wrong: a slow tracker, maps away from
+// their input that take three times as long, waits for local slots, a tracker
+// that is lost while it holds map outputs, and a pool that preempts. No reduce
+// starts before: where an output is lost that it has copied, a real one starts
+// anew and a simulated one copies it again.
+const roughWorlds = `
+cluster: {trackers: 5, map_slots: 2, reduce_slots: 1}
+defaults: {slowstart: 1}
+locality: {replicas: 2}
+pools:
+  - {name: prod, min_maps: 4, preempt_after: 2s}
+  - {name: adhoc}
+slow:
+  - {tracker: 1, factor: 0.5}
+faults:
+  - {at: 14s, tracker: 3, lost: true}
+  - {task: K01/r/2, fail: 1}
+jobs:
+  - {name: K01, pool: adhoc, maps: 31, reduces: 5, map_time: {uniform: [2s, 9s]}, reduce_time: {uniform: [3s, 8s]}}
+  - {name: K02, pool: adhoc, maps: 14, reduces: 3, map_time: {uniform: [4s, 8s]}, reduce_time: {uniform: [2s, 5s]}}
+  - {name: K03, pool: prod, submit: 5s, maps: 12, reduces: 4, map_time: {uniform: [1s, 6s]}, reduce_time: {uniform: [1s, 9s]}}
+`
+
+const (
+	worldsDelay   = 1500 * time.Millisecond // roughWorlds'
+	worldsPenalty = 3 * slots.One
+)
+
 // TestTheEngineAndTheSimulatorGiveTheSameEvents: one workload, two worlds, one
 // Ledger: the same submissions, starts on the same slots by the same rules,
 // ends, lendings, gates and admissions at the same times.
 func TestTheEngineAndTheSimulatorGiveTheSameEvents(t *testing.T) {
-	file, err := workload.Parse("both.yaml", []byte(bothWorlds))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, info := range policy.All() {
-		t.Run(info.Name, func(t *testing.T) {
-			var simulated, real trace.Log
-			if _, err := sim.Run(t.Context(), file, sim.Options{Policy: newPolicy(t, info.Name), MaxSlots: 3, Watch: func(s *trace.Stream) { s.Attach(&simulated) }}); err != nil {
-				t.Fatal(err)
-			}
-			synctest.Test(t, func(t *testing.T) { sleepThrough(t, file, info.Name, &real) })
-			want, got := story(simulated.Events), story(real.Events)
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("(-simulated +real):\n%s", diff)
-			}
-			if strings.Count(want, "start") < 80 {
-				t.Errorf("too few events to say anything:\n%s", want)
-			}
-		})
+	for name, w := range map[string]struct {
+		text    string
+		delay   time.Duration
+		penalty slots.PPM
+	}{"calm": {text: bothWorlds}, "rough": {roughWorlds, worldsDelay, worldsPenalty}} {
+		file, err := workload.Parse(name+".yaml", []byte(w.text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, info := range policy.All() {
+			t.Run(name+"/"+info.Name, func(t *testing.T) {
+				var simulated, real trace.Log
+				p := func() slots.Policy {
+					p, err := policy.New(info.Name, policy.Options{BorrowMap: slots.One, BorrowReduce: slots.One, LocalityDelay: w.delay})
+					if err != nil {
+						t.Fatal(err)
+					}
+					return p
+				}
+				if _, err := sim.Run(t.Context(), file, sim.Options{
+					Policy: p(), MaxSlots: 3, LocalityDelay: w.delay, RemotePenalty: w.penalty, Watch: func(s *trace.Stream) { s.Attach(&simulated) },
+				}); err != nil {
+					t.Fatal(err)
+				}
+				synctest.Test(t, func(t *testing.T) {
+					sleepThrough(t, file, engine.Options{
+						Policy: p(), LocalityDelay: w.delay, RemotePenalty: w.penalty, Watch: func(s *trace.Stream) { s.Attach(&real) },
+					})
+				})
+				want, got := story(simulated.Events), story(real.Events)
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("(-simulated +real):\n%s", diff)
+				}
+				if strings.Count(want, "start") < 70 {
+					t.Errorf("too few events to say anything:\n%s", want)
+				}
+			})
+		}
 	}
 }
 
 // sleepThrough runs the file's jobs for real, each task sleeping its time.
-func sleepThrough(t *testing.T, file *workload.File, sched string, log *trace.Log) {
+func sleepThrough(t *testing.T, file *workload.File, o engine.Options) {
 	const seed = 1 // the simulator's default
 	config := setup.Config(file, setup.Options{Seed: seed})
 	var work []engine.BatchJob
@@ -89,10 +136,10 @@ func sleepThrough(t *testing.T, file *workload.File, sched string, log *trace.Lo
 			Name: j.Name, Pool: j.Pool, User: j.User, Priority: slots.Priority(j.Priority), Weight: j.Weight, Submit: j.Submit, After: j.After, Chain: chain,
 		})
 	}
-	o := engine.Options{
-		Policy: newPolicy(t, sched), Trackers: 4, MapSlots: 2, ReduceSlots: 1, NoPin: true, MemoryBytes: 256 << 20,
-		Slowstart: &config.Slowstart, Pools: config.Pools, Users: config.Users, Replicas: int(config.Replicas), Seed: config.Seed,
-		Watch: func(s *trace.Stream) { s.Attach(log) },
+	o.Trackers, o.MapSlots, o.ReduceSlots, o.NoPin, o.MemoryBytes = file.Cluster.Trackers, 2, 1, true, 256<<20
+	o.Slowstart, o.Pools, o.Users, o.Replicas, o.Seed = &config.Slowstart, config.Pools, config.Users, int(config.Replicas), config.Seed
+	for _, s := range file.Slow {
+		o.Slow = append(o.Slow, engine.TrackerSpeed{Tracker: s.Tracker, Speed: s.Factor})
 	}
 	for _, f := range file.Faults {
 		o.Faults = append(o.Faults, engine.Fault{Tracker: f.Tracker, At: f.At, Job: f.Job, Reduce: f.Reduce, Task: f.Task, Fail: f.Fail, Lost: f.Lost})

@@ -124,6 +124,9 @@ func New(c Config, p Policy) (*Ledger, error) {
 func (l *Ledger) layOut() {
 	l.slots = make([]slot, len(l.config.Slots))
 	for i, s := range l.config.Slots {
+		if s.Weight == 0 {
+			s.Weight = One
+		}
 		for int(s.Tracker) >= len(l.trackers) {
 			l.trackers = append(l.trackers, tracker{id: TrackerID(len(l.trackers))})
 		}

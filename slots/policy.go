@@ -82,7 +82,7 @@ const (
 	RefusedGate                // the job's reduces are not ready
 	RefusedTyped               // the policy does not lend slots
 	RefusedDeadlock            // every map-capable slot would hold a waiting reduce
-	RefusedSameHost            // a speculative copy beside the attempt it copies
+	RefusedSameHost            // a speculative copy beside the attempt it copies, or where the task failed
 	RefusedAllowance           // more slots would be lent than the policy's percentage allows
 	RefusedLocality            // no pending map is as near as asked for
 	RefusedFailedHere          // what is pending failed on this tracker before, and may do better elsewhere

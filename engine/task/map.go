@@ -7,6 +7,7 @@ import (
 
 	"mrlocal/engine/source"
 	"mrlocal/jobs"
+	"mrlocal/slots"
 	"mrlocal/spill"
 )
 
@@ -32,6 +33,7 @@ func (a *Attempt) mapToBuffer(src source.Source) (*spill.MapOutput, error) {
 	if err != nil {
 		return nil, err
 	}
+	a.listener.Phase(a, slots.PhaseCompute)
 	mapper := a.Job.Spec.NewMapper()
 	total := src.StoredBytes()
 	err = a.feed(src, mapper, buf, func(p source.Piece) (bool, error) {
@@ -51,6 +53,7 @@ func (a *Attempt) mapToBuffer(src source.Source) (*spill.MapOutput, error) {
 		buf.Discard()
 		return nil, err
 	}
+	a.listener.Phase(a, slots.PhaseIO) // the last sort and spill (Dynamic Split's I/O period)
 	out, err := buf.Close()
 	if err == nil {
 		if err = a.atEnd(); err != nil {
