@@ -44,7 +44,7 @@ func runFlags(shortOutput string) []flagSpec {
 		value("map-slots", "home map slots a tracker, `N`", "its cores without the reduce slots"),
 		value("reduce-slots", "home reduce slots a tracker, `N`", "a sixth of its cores, at least 1"),
 		value("trackers", "groups of cores, `N`", "1"),
-		value("max-slots", "slots a tracker that a policy may open, `N`", "twice the home slots"),
+		value("max-slots", "slots a tracker that a policy may open, `N`; none of this version opens more than the home slots", "twice the home slots"),
 		value("slowstart", "`SHARE` of maps finished before reduces are ready", "1.0"),
 		value("borrow-map", "`SHARE` of the map slots that reduces may borrow", "1"),
 		value("borrow-reduce", "`SHARE` of the reduce slots that maps may borrow", "1"),

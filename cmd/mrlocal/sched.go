@@ -38,7 +38,7 @@ func schedulingFlags(elsewhere string) []flagSpec {
 		value("trackers", "`N` trackers: groups of cores, or nodes of a simulated cluster", elsewhere+"1"),
 		value("map-slots", "home map slots a tracker, `N`", elsewhere+"by the cores of this machine when real, 2 simulated"),
 		value("reduce-slots", "home reduce slots a tracker, `N`", elsewhere+"by the cores of this machine when real, 1 simulated"),
-		value("max-slots", "slots a tracker that a policy may open, `N`", "twice the home slots"),
+		value("max-slots", "slots a tracker that a policy may open, `N`; none of this version opens more than the home slots", "twice the home slots"),
 		value("slowstart", "`SHARE` of maps finished before reduces are ready", elsewhere+"1.0"),
 		value("borrow-map", "`SHARE` of the map slots that reduces may borrow", "1"),
 		value("borrow-reduce", "`SHARE` of the reduce slots that maps may borrow", "1"),
