@@ -40,12 +40,14 @@ func sweepFlags() []flagSpec {
 			flags = append(flags, f)
 		}
 	}
+	y := value("y", "what --svg draws: `makespan|speedup|utilisation|moves`", "speedup over shares, else makespan")
+	y.Short = y.Name // the help writes a name of one letter as -y
 	return append(flags,
 		toggle("real", "", "run for real, as batch does; results are thrown away"),
 		value("total-slots", "slots a tracker, `N`: reduce slots are what the map slots leave", ""),
 		value("csv", "write the figures to `FILE` as CSV", ""),
 		value("svg", "draw the figures into `FILE`, a line a policy", ""),
-		value("y", "what --svg draws: `makespan|speedup|utilisation|moves`", "speedup over shares, else makespan"),
+		y,
 	)
 }
 

@@ -165,7 +165,7 @@ func (c *command) lower(line argv.Line, e env, code *int) *cli.Command {
 // lower makes the flag library's flag, for the help.
 func (f *flagSpec) lower() cli.Flag {
 	var aliases []string
-	if f.Short != "" {
+	if f.Short != "" && f.Short != f.Name {
 		aliases = []string{f.Short}
 	}
 	if !f.Value {
