@@ -42,9 +42,13 @@ const openWithin = 20 * time.Millisecond
 // openDue opens the works whose time has come, in the order of their times.
 func (c *coordinator) openDue() {
 	now := c.run.now()
-	for w := c.nextDue(); w != nil && w.job.Submit <= now; w = c.nextDue() {
+	for w := c.nextDue(); w != nil && (w.job.Submit <= now || c.hopeless); w = c.nextDue() {
 		c.due.Remove(int32(w.index))
 		w.stage = opening
+		if w.err != nil {
+			c.end(w)
+			continue
+		}
 		if w.inMemory() {
 			j, err := w.open()
 			c.opened(w, j, err)

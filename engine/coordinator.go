@@ -38,6 +38,8 @@ type attempt struct {
 	abandoned  bool
 	gone       bool      // the Ledger has forgotten it: its tracker is lost
 	killedAt   time.Time // when its job failed; zero: it has not
+
+	inherits chan source.Source // waits for what another attempt still reads; nil: it need not, or has it
 }
 
 // Phase implements task.Listener.
@@ -84,6 +86,7 @@ type coordinator struct {
 	lost    []bool  // trackers
 
 	hungBytes   int64 // leased by threads that hang for good
+	hopeless    bool  // nothing can run any more: every work has failed
 	interrupted bool
 }
 
@@ -152,7 +155,9 @@ func (c *coordinator) nextWake(wake time.Duration) time.Duration {
 			next = t
 		}
 	}
-	if w := c.nextDue(); w != nil {
+	if w := c.nextDue(); w != nil && c.hopeless {
+		earlier(0)
+	} else if w != nil {
 		earlier(w.job.Submit)
 	}
 	if len(c.faults) > 0 {
@@ -190,7 +195,9 @@ func (c *coordinator) settleJobs() (any bool) {
 func (c *coordinator) jobDone(j *jobRun) {
 	w := j.work
 	if w.err == nil && c.ledger.JobState(j.id) != slots.Succeeded {
-		w.err = j.firstFailure
+		if w.err = j.firstFailure; w.err == nil {
+			w.err = fmt.Errorf("%s: its tasks failed more often than --attempts allows", j.Spec.Name)
+		}
 	}
 	j.noteBinary()
 	if w.err == nil && j.step+1 < len(w.job.Chain) {
@@ -314,16 +321,26 @@ func (c *coordinator) start(s slots.Start) {
 	if a.ID.Kind == slots.Map {
 		c.run.runningMaps.Add(1)
 		src := j.sources[a.ID.Task]
-		c.run.pool.Run(a.Slot, func(w pool.Worker) { c.runMapOn(a, src) })
+		if c.stillRead(a) {
+			a.inherits = make(chan source.Source, 1)
+		}
+		next := a.inherits
+		c.run.pool.Run(a.Slot, func(w pool.Worker) { c.runMapOn(a, src, next) })
 		return
 	}
 	c.run.pool.Run(a.Slot, func(w pool.Worker) { c.runReduceOn(a) })
 }
 
-func (c *coordinator) runMapOn(a *attempt, src source.Source) {
+// runMapOn maps src, or what comes through next where that is not nil.
+func (c *coordinator) runMapOn(a *attempt, src source.Source, next <-chan source.Source) {
 	cpu := machine.ThreadCPU()
 	var out *spill.MapOutput
 	err := task.Whole(func() (err error) {
+		if next != nil {
+			if src, err = a.Await(next); err != nil {
+				return err
+			}
+		}
 		out, err = a.Map(src)
 		return err
 	})
@@ -351,9 +368,9 @@ func (c *coordinator) mapEnded(a *attempt, src source.Source, out *spill.MapOutp
 	if out != nil {
 		out.Register(c.run.budget)
 		for len(j.outputs) < len(j.sources) {
-			j.outputs, j.ranOn = append(j.outputs, nil), append(j.ranOn, 0)
+			j.outputs, j.ranOn, j.counted = append(j.outputs, nil), append(j.ranOn, 0), append(j.counted, nil)
 		}
-		j.outputs[a.ID.Task], j.ranOn[a.ID.Task] = out, a.Tracker
+		j.outputs[a.ID.Task], j.ranOn[a.ID.Task], j.counted[a.ID.Task] = out, a.Tracker, &a.Counters
 		j.Shuffle.Commit(int(a.ID.Task), out)
 	}
 	releaseSource(src)
@@ -419,6 +436,9 @@ func (c *coordinator) attemptFailed(a *attempt, err error) {
 		if j.Shuffle != nil {
 			j.Shuffle.PartDone(int(a.ID.Task))
 		}
+		if a.ID.Kind == slots.Map {
+			releaseSource(j.sources[a.ID.Task])
+		}
 		c.book(a, 0)
 		return
 	}
@@ -431,9 +451,10 @@ func (c *coordinator) attemptFailed(a *attempt, err error) {
 	if !a.gone {
 		c.ledger.Finish(c.run.now(), a.ID, slots.Outcome{Killed: killed})
 	}
-	if a.ID.Kind == slots.Map && !j.ended {
+	if a.ID.Kind == slots.Map && !j.ended && a.inherits == nil {
 		c.sourceAgain(a)
 	}
+	c.handOn(a)
 	if killed {
 		return
 	}
@@ -459,13 +480,26 @@ func (c *coordinator) outputLost(j *jobRun, err error) bool {
 			continue
 		}
 		j.work.note(fmt.Sprintf("map output %d of %s is lost (%v): the map runs again", task, j.Spec.Name, corrupt))
-		if c.loseMap(j, task, err) {
-			c.touch(j)
-			c.ledger.LostOutput(c.run.now(), j.id, slots.TaskID(task))
-		}
+		c.loseOutput(j, task, err)
 		return true
 	}
 	return false
+}
+
+// loseOutput takes back one map output; to the Ledger that is a failure of the
+// map, of which the job may have had enough.
+func (c *coordinator) loseOutput(j *jobRun, task int, cause error) {
+	c.touch(j)
+	if !c.loseMap(j, task, cause) {
+		return
+	}
+	if j.firstFailure == nil {
+		j.firstFailure = fmt.Errorf("%s m-%06d: %w", j.Spec.Name, task, cause)
+	}
+	c.ledger.LostOutput(c.run.now(), j.id, slots.TaskID(task))
+	if c.ledger.JobState(j.id) == slots.Failed {
+		c.fail(j.work, j.firstFailure)
+	}
 }
 
 // sourceAgain gets a map task's input ready for another attempt.
@@ -488,6 +522,7 @@ func (c *coordinator) loseMap(j *jobRun, task int, cause error) bool {
 	}
 	j.sources[task] = again
 	j.outputs[task] = nil
+	j.counters.Sub(j.counted[task])
 	j.Shuffle.Lost(task)
 	return true
 }
@@ -529,6 +564,7 @@ func (c *coordinator) abandon(a *attempt) {
 		}
 		j.stuck[a.ID.Task] = true
 	}
+	c.handOn(a)
 	c.touch(j)
 	if !a.gone {
 		c.ledger.Finish(c.run.now(), a.ID, slots.Outcome{Killed: j.ended})
@@ -539,6 +575,7 @@ func (c *coordinator) abandon(a *attempt) {
 		for _, w := range c.run.works {
 			c.fail(w, errors.New("no memory is left for tasks: threads that hang hold it all; raise --memory"))
 		}
+		c.hopeless = true
 	}
 }
 

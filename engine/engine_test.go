@@ -363,15 +363,25 @@ func TestALostMapOutputRunsItsMapAgain(t *testing.T) {
 		}
 		return reducer()
 	}
-	got, report := must(t, chain, engine.Options{
+	o := engine.Options{
 		Inputs: []string{in}, TempDirs: []string{temp}, MapSlots: 1, ReduceSlots: 1, BlockBytes: 1 << 20, SortBufferBytes: 256 << 10,
 		NoGrowth: true, MemoryBytes: 16 << 20, Reducers: 3,
-	})
+	}
+	got, report := must(t, chain, o)
 	if !bytes.Equal(want, got) {
 		t.Errorf("output differs from the reference: %d bytes, want %d", len(got), len(want))
 	}
 	if c := report.Jobs[0].Counters; c.LaunchedMaps <= int64(report.Jobs[0].Maps) {
 		t.Errorf("%d maps launched for %d map tasks: none ran again", c.LaunchedMaps, report.Jobs[0].Maps)
+	} else if c.MapInputBytes != 6_000_000 || c.ReduceInputRecords != c.MapOutputRecords {
+		t.Errorf("what was lost counts too: %+v", c)
+	}
+	once.Store(false)
+	o.Attempts = 1
+	var out bytes.Buffer
+	o.Stdout = &out
+	if _, err := engine.RunChain(t.Context(), chain, o); err == nil || !strings.Contains(err.Error(), "sort m-") || out.Len() > 0 {
+		t.Errorf("with one attempt a map: error %v, %d bytes", err, out.Len())
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 
+	"mrlocal/engine/source"
 	"mrlocal/slots"
 )
 
@@ -45,10 +46,44 @@ func (c *coordinator) loseTracker(tracker int) {
 		for _, w := range c.run.works {
 			c.fail(w, errors.New("every tracker is lost"))
 		}
+		c.hopeless = true
 	}
 }
 
-var errTrackerLost = errors.New("its tracker is lost")
+// stillRead reports whether an attempt whose tracker is lost, and that has not
+// noticed yet, reads the piece of a stream that a is to read: its blocks may
+// move to whoever reads them, so it is for one at a time.
+func (c *coordinator) stillRead(a *attempt) bool {
+	if a.ID.Kind != slots.Map || a.job.ended {
+		return false
+	}
+	if _, held := a.job.sources[a.ID.Task].(*source.Held); !held {
+		return false
+	}
+	return slices.ContainsFunc(c.order, func(b *attempt) bool { return b.gone && b.inherits == nil && a.sameTask(b) })
+}
+
+// handOn gives what a has read to the attempt that waits for it.
+func (c *coordinator) handOn(a *attempt) {
+	if !a.gone || a.ID.Kind != slots.Map {
+		return
+	}
+	for _, b := range c.order {
+		if b.inherits != nil && !b.gone && a.sameTask(b) && !c.stillRead(b) && !b.job.ended {
+			b.inherits <- b.job.sources[b.ID.Task]
+			b.inherits = nil
+		}
+	}
+}
+
+func (a *attempt) sameTask(b *attempt) bool {
+	return a != b && a.job == b.job && a.ID.Kind == b.ID.Kind && a.ID.Task == b.ID.Task
+}
+
+var (
+	errTrackerLost = errors.New("its tracker is lost")
+	errOutputLost  = errors.New("its output is lost, as was asked for (faults)")
+)
 
 // loseTask takes the committed output of a map away, if there is one.
 func (c *coordinator) loseTask(f Fault) {
@@ -57,8 +92,5 @@ func (c *coordinator) loseTask(f Fault) {
 	if w.stage != running || j.step > 0 || f.Task >= len(j.outputs) || j.outputs[f.Task] == nil {
 		return
 	}
-	c.touch(j)
-	if c.loseMap(j, f.Task, errors.New("its output is lost, as was asked for (faults)")) {
-		c.ledger.LostOutput(c.run.now(), j.id, slots.TaskID(f.Task))
-	}
+	c.loseOutput(j, f.Task, errOutputLost)
 }

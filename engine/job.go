@@ -25,6 +25,7 @@ type jobRun struct {
 	id      slots.JobID
 	sources []source.Source    // of the map tasks known so far, by TaskID
 	ranOn   []slots.TrackerID  // where maps were committed, by TaskID
+	counted []*Counters        // what the committed maps counted, by TaskID
 	sealed  bool               // no more will come
 	ready   int32              // map tasks the Ledger may start
 	feeder  *source.Feeder     // nil: none
@@ -235,6 +236,7 @@ func (j *jobRun) finish() {
 		j.before.releaseParts()
 		j.before = nil
 	}
+	j.counted = nil
 	j.sources, j.outputs, j.Cuts, j.plan, j.feeder, j.stuck = nil, nil, nil, nil, nil, nil
 }
 

@@ -253,13 +253,16 @@ func TestFaultsHappenToRealRuns(t *testing.T) {
 func TestWithoutATrackerEveryJobFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, err := engine.RunBatch(t.Context(), []engine.BatchJob{
-			{Name: "A", Chain: sleeping(t, secs(5), secs(1))}, {Name: "B", Submit: 3 * time.Second, Chain: sleeping(t, secs(5), secs(1))},
+			{Name: "A", Chain: sleeping(t, secs(5), secs(1))}, {Name: "B", Submit: time.Hour, Chain: sleeping(t, secs(5), secs(1))},
 		}, engine.Options{MapSlots: 1, ReduceSlots: 1, NoPin: true, MemoryBytes: 64 << 20, Faults: []engine.Fault{{Tracker: 0, At: time.Second}}})
 		if err == nil || !strings.Contains(err.Error(), "2 of 2 jobs failed: A: every tracker is lost") {
 			t.Errorf("error %v", err)
 		}
 		if got := rows(r)["A"]; got.State != "failed" || got.FinishS != 1 {
 			t.Errorf("job %+v", got)
+		}
+		if r.MakespanSeconds > 2 {
+			t.Errorf("it waited %v s for a job that cannot run", r.MakespanSeconds)
 		}
 	})
 }

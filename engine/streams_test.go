@@ -5,12 +5,14 @@ import (
 	"compress/gzip"
 	"fmt"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
 
 	"mrlocal/engine"
+	"mrlocal/jobs"
 	"mrlocal/jobs/jobtest"
 	"mrlocal/slots"
 )
@@ -110,5 +112,40 @@ func TestADecoderLeavesMapsTheirMemory(t *testing.T) {
 		if !bytes.Equal(want, got) {
 			t.Errorf("%s: %d bytes, want %d", kind, len(got), len(want))
 		}
+	}
+}
+
+// An attempt whose tracker is lost may go on reading until it notices. Its
+// piece of a stream is in memory once, and blocks move to whoever reads them.
+func TestAPieceOfAStreamIsReadByOneAttemptAtATime(t *testing.T) {
+	for kind, reducer := range map[string]func() error{"a job with reduces": func() error { return nil }, "a map-only job": nil} {
+		t.Run(kind, func(t *testing.T) {
+			data := text(191, 20_000)
+			var readers, most atomic.Int32
+			chain := failing(func(b jobs.Block, out jobs.Emitter) error {
+				n := readers.Add(1)
+				defer readers.Add(-1)
+				most.Store(max(most.Load(), n))
+				time.Sleep(700 * time.Millisecond)
+				return emitLines(b, out)
+			}, reducer)
+			if reducer == nil {
+				chain[0].NewReducer = nil
+			}
+			_, report := must(t, chain, engine.Options{
+				Stdin: bytes.NewReader(data), Inputs: []string{"-"}, Trackers: 2, MapSlots: 1, ReduceSlots: 1, MemoryBytes: 64 << 20, TempDirs: []string{t.TempDir()},
+				Faults: []engine.Fault{{Tracker: 0, At: 300 * time.Millisecond}},
+			})
+			c := report.Jobs[0].Counters
+			if c.LaunchedMaps != 2 || c.KilledMaps != 1 {
+				t.Errorf("%d maps launched, %d killed", c.LaunchedMaps, c.KilledMaps)
+			}
+			if most.Load() != 1 {
+				t.Errorf("%d attempts read it at once", most.Load())
+			}
+			if c.MapInputBytes != int64(len(data)) {
+				t.Errorf("%d bytes read, want %d", c.MapInputBytes, len(data))
+			}
+		})
 	}
 }

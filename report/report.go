@@ -171,6 +171,27 @@ func (c *Counters) Add(d *Counters) {
 	c.OutputBytes += d.OutputBytes
 }
 
+// Sub takes back what an attempt's data plane counted, whose output is lost:
+// the one that replaces it counts the same.
+func (c *Counters) Sub(d *Counters) {
+	c.MapInputRecords -= d.MapInputRecords
+	c.MapInputBytes -= d.MapInputBytes
+	c.MapOutputRecords -= d.MapOutputRecords
+	c.MapOutputBytes -= d.MapOutputBytes
+	c.CombineInputRecords -= d.CombineInputRecords
+	c.CombineOutputRecords -= d.CombineOutputRecords
+	c.ReduceInputGroups -= d.ReduceInputGroups
+	c.ReduceInputRecords -= d.ReduceInputRecords
+	c.ReduceOutputRecords -= d.ReduceOutputRecords
+	c.ReduceShuffleBytes -= d.ReduceShuffleBytes
+	c.SpilledRecords -= d.SpilledRecords
+	c.SpilledBytes -= d.SpilledBytes
+	c.Spills -= d.Spills
+	c.KVBufferExpansions -= d.KVBufferExpansions
+	c.CPUMilliseconds -= d.CPUMilliseconds
+	c.OutputBytes -= d.OutputBytes
+}
+
 // Last is the report of the job whose output the run's output is.
 func (r *Report) Last() *Job { return &r.Jobs[len(r.Jobs)-1] }
 

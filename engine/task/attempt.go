@@ -120,6 +120,18 @@ func (a *Attempt) Kill() {
 // Killed reports whether it was asked to.
 func (a *Attempt) Killed() bool { return a.stopped.Load() }
 
+// Await waits for a source that another attempt still reads.
+func (a *Attempt) Await(next <-chan source.Source) (source.Source, error) {
+	a.Waiting.Store(true)
+	defer a.Waiting.Store(false)
+	select {
+	case src := <-next:
+		return src, nil
+	case <-a.ctx.Done():
+		return nil, ErrKilled
+	}
+}
+
 // Name is the attempt as messages have it: "m-000007_0".
 func (a *Attempt) Name() string {
 	kind := "m"
