@@ -24,6 +24,8 @@ var ErrChanged = errors.New("changed after it was written: its last line does no
 // errAfterEnd: two files one behind the other would else pass for the first.
 var errAfterEnd = errors.New("something comes after the run's last line")
 
+var errNotOurs = errors.New("line 1: not an event file of mrlocal")
+
 // SyntaxError is a line of an event file that cannot be read.
 type SyntaxError struct {
 	Line int
@@ -33,8 +35,9 @@ type SyntaxError struct {
 func (e *SyntaxError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
 func (e *SyntaxError) Unwrap() error { return e.Err }
 
-// maxLineBytes bounds a line; headers of large clusters are the longest.
-const maxLineBytes = 64 << 20
+// maxLineBytes bounds a line after the header, which grows with the cluster:
+// that of millions of slots is longer.
+const maxLineBytes, maxHeaderBytes = 64 << 20, 2 << 30
 
 // Decoder reads an event file.
 type Decoder struct {
@@ -49,21 +52,20 @@ type Decoder struct {
 
 // NewDecoder reads the header. A file that is not an event file is an error.
 func NewDecoder(r io.Reader) (*Decoder, error) {
-	d := &Decoder{scan: bufio.NewScanner(r), hash: xxhash.New(), ops: map[string]Op{}, texts: [][]string{nil}}
-	d.scan.Buffer(make([]byte, 0, 64<<10), maxLineBytes)
+	d := &Decoder{hash: xxhash.New(), ops: map[string]Op{}, texts: [][]string{nil}, line: 1}
 	for op := range numOps {
 		d.ops[op.String()] = op
 	}
-	line, err := d.next()
+	in := bufio.NewReaderSize(r, 64<<10)
+	line, err := headerLine(in)
 	if err != nil {
-		if err == io.EOF {
-			err = errors.New("empty")
-		}
 		return nil, fmt.Errorf("read events: %w", err)
 	}
+	d.scan = bufio.NewScanner(in)
+	d.scan.Buffer(make([]byte, 0, 64<<10), maxLineBytes)
 	var h fileHeader
 	if err := json.Unmarshal(line, &h); err != nil || h.Kind != fileKind {
-		return nil, errors.New("read events: line 1: not an event file of mrlocal")
+		return nil, fmt.Errorf("read events: %w", errNotOurs)
 	}
 	if h.Schema != Schema {
 		return nil, fmt.Errorf("read events: schema %d, this program reads %d", h.Schema, Schema)
@@ -71,6 +73,28 @@ func NewDecoder(r io.Reader) (*Decoder, error) {
 	d.header = Header{Policy: h.Policy, Seed: h.Seed, Config: h.Config, Slots: h.Slots}
 	d.sum(line)
 	return d, nil
+}
+
+// headerLine reads line 1 of what begins like a header.
+func headerLine(in *bufio.Reader) (line []byte, err error) {
+	const begin = `{"schema":`
+	switch start, err := in.Peek(len(begin)); {
+	case len(start) == 0 && err == io.EOF:
+		return nil, errors.New("empty")
+	case err != nil && err != io.EOF:
+		return nil, &SyntaxError{1, err}
+	case string(start) != begin:
+		return nil, errNotOurs
+	}
+	for err = bufio.ErrBufferFull; err == bufio.ErrBufferFull && len(line) < maxHeaderBytes; {
+		var part []byte
+		part, err = in.ReadSlice('\n')
+		line = append(line, part...)
+	}
+	if err != nil && err != io.EOF {
+		return nil, &SyntaxError{1, err}
+	}
+	return bytes.TrimRight(line, "\r\n"), nil
 }
 
 // Header is line 1.
@@ -85,7 +109,10 @@ func (d *Decoder) Texts(ref int32) []string { return d.texts[ref] }
 // next returns the next line, valid until the one after it.
 func (d *Decoder) next() ([]byte, error) {
 	if !d.scan.Scan() {
-		if err := d.scan.Err(); err != nil {
+		switch err := d.scan.Err(); {
+		case errors.Is(err, bufio.ErrTooLong):
+			return nil, &SyntaxError{d.line + 1, fmt.Errorf("longer than %d MiB", maxLineBytes>>20)}
+		case err != nil:
 			return nil, &SyntaxError{d.line + 1, err}
 		}
 		return nil, io.EOF

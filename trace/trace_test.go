@@ -341,3 +341,46 @@ func TestGantt(t *testing.T) {
 		return b.String()
 	})
 }
+
+// TestALongLine: the header of a large cluster is read however long it is; what is
+// no header is not, and neither is a longer line behind it.
+func TestALongLine(t *testing.T) {
+	long := strings.Repeat("x", 65<<20)
+	header := fmt.Sprintf(`{"schema":%d,"kind":"mrlocal-events","policy":"fifo","config":"%s","slots":[]}`, Schema, long)
+	d, err := NewDecoder(strings.NewReader(header + "\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(d.Header().Config) < len(long) {
+		t.Fatal("the header is not whole")
+	}
+	if _, err := d.Next(); !errors.Is(err, ErrCut) {
+		t.Errorf("got %v, want that the file is cut short", err)
+	}
+	short := strings.Replace(header, long, "", 1) + "\n"
+	if d, err = NewDecoder(strings.NewReader(short + long + "\n")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Next(); err == nil || err.Error() != "line 2: longer than 64 MiB" {
+		t.Errorf("got %v, want that line 2 is too long", err)
+	}
+	if _, err := NewDecoder(strings.NewReader(long)); err == nil || err.Error() != "read events: line 1: not an event file of mrlocal" {
+		t.Errorf("got %v, want that it is none of ours", err)
+	}
+}
+
+// TestNothingComesAfterTheEnd: a second file behind a whole one is not passed over.
+func TestNothingComesAfterTheEnd(t *testing.T) {
+	var file bytes.Buffer
+	s := NewStream()
+	s.AddWriter(&file)
+	s.Open(Header{Policy: "fifo"})
+	_ = s.Close()
+	d, err := NewDecoder(io.MultiReader(bytes.NewReader(file.Bytes()), &file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Next(); err == nil || !strings.Contains(err.Error(), "comes after the run's last line") {
+		t.Errorf("got %v, want an error", err)
+	}
+}
