@@ -122,7 +122,7 @@ func (l *Ledger) gateEvent(j *job) {
 
 // endJob ends a job; touch must follow.
 func (l *Ledger) endJob(j *job, s State) {
-	if j.mapsDone() && j.times.MapsDone < 0 {
+	if (j.mapsDone() || s == Succeeded) && j.times.MapsDone < 0 { // a lost map is not wanted any more
 		j.times.MapsDone = l.now
 		l.decided(jobEvent(trace.OpMapsDone, j.id))
 	}

@@ -38,10 +38,13 @@ func (l *Ledger) guard() {
 	var newest *slot
 	for i := range l.slots {
 		s := &l.slots[i]
-		if s.busy && s.state == SlotOpen && s.attempt.Kind == Reduce && l.capable(s) &&
+		if s.busy && s.state == SlotOpen && s.attempt.Kind == Reduce && s.phase < PhaseSort && l.capable(s) &&
 			l.jobs[s.attempt.Job].waiting && (newest == nil || s.seq > newest.seq) {
 			newest = s
 		}
+	}
+	if newest == nil { // all have copied what they need, and will end
+		return
 	}
 	l.guardKill = true
 	l.kill(newest, trace.RuleDeadlockGuard)

@@ -112,3 +112,26 @@ func TestAMapThatFailedBesideTheOnlyFreeSlotIsNotStuck(t *testing.T) {
 		}
 	}
 }
+
+// A reduce that has copied everything waits for no map, whatever is lost then:
+// it goes on, and the map runs beside it or after it.
+func TestAReduceThatHasCopiedIsNotKilledForALostMap(t *testing.T) {
+	d := newDesk(t, two(), &reducesFirst{})
+	d.Submit(0, slots.JobSpec{Name: "j", Maps: 1, MapsSealed: true, Reduces: 2})
+	d.wantStarts(0, mapOf(0, 0))
+	d.Finish(1*second, mapOf(0, 0), done)
+	d.wantStarts(1*second, reduceOf(0, 0), reduceOf(1, 0))
+	for _, a := range []slots.Attempt{reduceOf(0, 0), reduceOf(1, 0)} {
+		d.Phase(2*second, a, slots.PhaseReduce)
+	}
+	d.LostOutput(3*second, 0, 0)
+	if o := d.ask(3 * second); len(o.Kills) > 0 {
+		t.Errorf("killed %v", o.Kills)
+	}
+	d.Finish(4*second, reduceOf(0, 0), done)
+	d.wantStarts(4*second, mapOf(0, 1))
+	d.Finish(5*second, reduceOf(1, 0), done)
+	if d.JobState(0) != slots.Succeeded || d.JobTimes(0).MapsDone < 0 {
+		t.Errorf("%v, maps done at %v", d.JobState(0), d.JobTimes(0).MapsDone)
+	}
+}
