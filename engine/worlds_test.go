@@ -97,7 +97,7 @@ func TestTheEngineAndTheSimulatorGiveTheSameEvents(t *testing.T) {
 					return p
 				}
 				if _, err := sim.Run(t.Context(), file, sim.Options{
-					Policy: p(), MaxSlots: 3, LocalityDelay: w.delay, RemotePenalty: w.penalty, Watch: func(s *trace.Stream) { s.Attach(&simulated) },
+					Policy: p(), LocalityDelay: w.delay, RemotePenalty: w.penalty, Watch: func(s *trace.Stream) { s.Attach(&simulated) },
 				}); err != nil {
 					t.Fatal(err)
 				}

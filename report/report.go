@@ -309,4 +309,10 @@ func (r *Report) Describe(id slots.JobID, spec *slots.JobSpec) {
 // Share is p as reports have shares: between 0 and 1.
 func Share(p slots.PPM) float64 { return float64(p) / float64(slots.One) }
 
-func seconds(d time.Duration) float64 { return d.Seconds() }
+// seconds of a time; -1 of one that never came.
+func seconds(d time.Duration) float64 {
+	if d < 0 {
+		return -1
+	}
+	return d.Seconds()
+}

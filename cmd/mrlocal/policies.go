@@ -33,7 +33,7 @@ func policiesCommand() command {
 }
 
 // version is this program's; releases are listed in CHANGELOG.md.
-const version = "0.1.0"
+const version = "0.2.0"
 
 func versionCommand() command {
 	return command{name: "version", usage: "tell the version",

@@ -33,10 +33,10 @@ type Options struct {
 	Replicas      int // 0: the file's
 }
 
-// Config is the configuration of a Ledger for f under o. A tracker's slots are
-// its map slots, its reduce slots and, up to MaxSlots, extra ones that are
-// closed until a policy opens them (of home kind map); trackers follow each
-// other. Numbers beyond 32 bits are the caller's fault: workload refuses them.
+// Config is the configuration of a Ledger for f under o. First come the home
+// slots, tracker by tracker, map slots before reduce slots, as a real run
+// numbers them; then, up to MaxSlots, each tracker's extra ones, closed until a
+// policy opens them (of home kind map). Numbers beyond 32 bits are the caller's fault: workload refuses them.
 func Config(f *workload.File, o Options) slots.Config {
 	o = o.withDefaults(f)
 	c := slots.Config{
@@ -47,18 +47,21 @@ func Config(f *workload.File, o Options) slots.Config {
 		LocalityDelay: o.LocalityDelay,
 		Seed:          o.Seed,
 	}
-	perTracker := max(o.MaxSlots, o.MapSlots+o.ReduceSlots)
-	c.Slots = make([]slots.Slot, 0, o.Trackers*perTracker)
-	for t := range o.Trackers {
-		for i := range perTracker {
-			s := slots.Slot{ID: slots.SlotID(len(c.Slots)), Tracker: slots.TrackerID(t), Core: o.core(t, i), Home: slots.Map}
-			if i >= o.MapSlots && i < o.MapSlots+o.ReduceSlots {
-				s.Home = slots.Reduce
+	home := o.MapSlots + o.ReduceSlots
+	c.Slots = make([]slots.Slot, 0, o.Trackers*max(o.MaxSlots, home))
+	lay := func(from, to int) {
+		for t := range o.Trackers {
+			for i := from; i < to; i++ {
+				s := slots.Slot{ID: slots.SlotID(len(c.Slots)), Tracker: slots.TrackerID(t), Core: o.core(t, i), Home: slots.Map, Extra: i >= home}
+				if i >= o.MapSlots && !s.Extra {
+					s.Home = slots.Reduce
+				}
+				c.Slots = append(c.Slots, s)
 			}
-			s.Extra = i >= o.MapSlots+o.ReduceSlots
-			c.Slots = append(c.Slots, s)
 		}
 	}
+	lay(0, home)
+	lay(home, o.MaxSlots)
 	for _, p := range f.Pools {
 		c.Pools = append(c.Pools, poolOf(p))
 	}

@@ -65,10 +65,10 @@ func TestFlagsGoBeforeTheFileAndTheFileBeforeTheDefaults(t *testing.T) {
 		want       string
 	}{
 		{"nothing is given", bare, Options{}, "mmrxxx"},
-		{"the file's cluster", example, Options{}, "mmmrxxxx mmmrxxxx"},
+		{"the file's cluster", example, Options{}, "mmmr mmmr xxxx xxxx"},
 		{"flags over the file", example, Options{Trackers: 1, MapSlots: 1, ReduceSlots: 2}, "mrrxxx"},
 		{"one flag over the file", example, Options{ReduceSlots: 2, MaxSlots: 5}, "mmmrr mmmrr"},
-		{"extra slots up to the most", bare, Options{Trackers: 3, MaxSlots: 4}, "mmrx mmrx mmrx"},
+		{"extra slots up to the most", bare, Options{Trackers: 3, MaxSlots: 4}, "mmr mmr mmr x x x"},
 		{"a most below what is open adds none", bare, Options{MaxSlots: 1}, "mmr"},
 	} {
 		config := Config(parse(t, c.text), c.o)
@@ -118,7 +118,7 @@ func TestSlotsTakeTheCoresOfTheirTrackerInTurn(t *testing.T) {
 	for _, s := range c.Slots {
 		cores = append(cores, s.Core)
 	}
-	if want := []int32{4, 6, 4, 6, 4, 7, 7, 7, 7, 7}; !slices.Equal(cores, want) {
+	if want := []int32{4, 6, 4, 6, 7, 7, 7, 7, 4, 7}; !slices.Equal(cores, want) {
 		t.Errorf("%v, want %v", cores, want)
 	}
 }
