@@ -95,6 +95,7 @@ type SlotView struct {
 	State    SlotState
 	Busy     bool
 	Lent     bool
+	Killing  bool // its end is ordered
 	Attempt  Attempt
 	Phase    Phase
 	Progress PPM
@@ -104,7 +105,7 @@ type SlotView struct {
 // Slot is the slot id at this moment.
 func (v *View) Slot(id SlotID) SlotView {
 	s := &v.l.slots[id]
-	return SlotView{s.Slot, s.state, s.busy, s.lent, s.attempt, s.phase, s.progress, s.started}
+	return SlotView{s.Slot, s.state, s.busy, s.lent, s.killing, s.attempt, s.phase, s.progress, s.started}
 }
 
 // Job is a job as a policy sees it.

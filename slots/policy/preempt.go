@@ -152,23 +152,28 @@ func (p *preemption) starves(v *slots.View, id slots.PoolID) bool {
 }
 
 // preemptTasks kills tasks of pools above their fair share, the newest first,
-// and takes no pool below it.
+// and takes no pool below it. What is being killed already counts as gone.
 func (p *preemption) preemptTasks(v *slots.View, d *slots.Decision, k slots.Kind, missing int32, level water) {
+	left := make([]int32, v.Pools())
+	for id := range left {
+		left[id] = v.Pool(slots.PoolID(id)).Running(k)
+	}
 	var victims []slots.SlotView
 	for id := range slots.SlotID(v.Slots()) {
-		if s := v.Slot(id); s.Busy && s.Attempt.Kind == k {
+		switch s := v.Slot(id); {
+		case !s.Busy || s.Attempt.Kind != k:
+		case s.Killing:
+			left[v.Job(s.Attempt.Job).Pool()]--
+			missing--
+		default:
 			victims = append(victims, s)
 		}
 	}
 	slices.SortStableFunc(victims, func(a, b slots.SlotView) int {
 		return cmp.Or(cmp.Compare(b.Started, a.Started), cmp.Compare(b.ID, a.ID))
 	})
-	left := make([]int32, v.Pools())
-	for id := range left {
-		left[id] = v.Pool(slots.PoolID(id)).Running(k)
-	}
 	for _, s := range victims {
-		if missing == 0 {
+		if missing <= 0 {
 			return
 		}
 		pool := v.Job(s.Attempt.Job).Pool()
