@@ -207,7 +207,7 @@ func (t *teller) word(e *trace.Event, texts []string) {
 	switch e.Op {
 	case trace.OpAssign:
 		t.asks++
-		t.heartbeats = t.heartbeats || e.A >= 0
+		t.heartbeats, t.asked = t.heartbeats || e.A >= 0, slots.TrackerID(e.A)
 	case trace.OpSubmit:
 		t.submitted(e, texts)
 	case trace.OpReady:

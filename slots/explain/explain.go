@@ -60,7 +60,7 @@ func Sentences(w io.Writer, r io.Reader, o Options) error {
 	if o.Name == "" {
 		o.Name = "events"
 	}
-	t := &teller{w: bufio.NewWriter(w), o: o, worded: map[slots.Rule]bool{}}
+	t := &teller{w: bufio.NewWriter(w), o: o, worded: map[slots.Rule]bool{}, asked: slots.AllTrackers}
 	if err := t.choose(); err != nil {
 		return err
 	}
@@ -162,7 +162,8 @@ type teller struct {
 	active     []slots.JobID // not ended, by id
 	newest     slots.JobID   // submitted, and not told yet; or NoJob
 	now        time.Duration
-	heartbeats bool // the driver asks for one tracker at a time
+	heartbeats bool            // the driver asks for one tracker at a time
+	asked      slots.TrackerID // for which it asked the last time
 
 	terse  bool                // rules are put in words once
 	worded map[slots.Rule]bool // looked up only

@@ -128,6 +128,12 @@ func runs() map[string]run {
 			config: slots.Config{Slots: policytest.Typed(5, 1, 1), MaxTrackerFailures: 1},
 			jobs:   []policytest.Job{failsOnce(job("J01", 0, 12, 1, 2*s, s))},
 		},
+		// Of two trackers that report every second, one is busy; a map failed on the other.
+		"beats apart": {
+			config:  slots.Config{Slots: policytest.Typed(2, 1, 1)},
+			jobs:    []policytest.Job{failsOnce(job("J01", 0, 1, 0, 2*s, s)), job("J02", 0, 1, 0, 20*s, s)},
+			options: policytest.Options{Heartbeat: s},
+		},
 		// Trackers report every three seconds.
 		"beats": {
 			config:  slots.Config{Slots: policytest.Typed(2, 1, 1)},
@@ -230,6 +236,20 @@ func TestALimitKeepsBackWhoWasNotBeaten(t *testing.T) {
 		}
 		if text := b.String(); !strings.Contains(text, "It went before J02") || strings.Contains(text, "Not in the running") {
 			t.Errorf("%s: J02 is beaten for the one map that the pool may run, so no limit kept it back:\n%s", info.Name, text)
+		}
+	}
+}
+
+// TestAnIdleSlotIsNotToldAnotherTrackersReason: what a tracker declined at its
+// heartbeat says nothing of the slots of another.
+func TestAnIdleSlotIsNotToldAnotherTrackersReason(t *testing.T) {
+	for _, name := range []string{"fifo", "fair"} {
+		var b bytes.Buffer
+		if err := explain.Sentences(&b, bytes.NewReader(record(t, name, "beats apart")), explain.Options{WhyIdle: 0, HasAt: true, At: 10 * time.Second}); err != nil {
+			t.Fatal(err)
+		}
+		if text := strings.Join(strings.Fields(b.String()), " "); !strings.Contains(text, "1 map was pending") || !strings.Contains(text, "failed on this tracker") || strings.Contains(text, "no map slot of the tracker is free") {
+			t.Errorf("%s: slot 0 is free, and the map failed there:\n%s", name, b.String())
 		}
 	}
 }

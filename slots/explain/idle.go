@@ -94,7 +94,7 @@ const waitsForHeartbeat = "its tracker had not reported yet; a slot is filled at
 
 // look takes in the state after an Assign.
 func (m *idle) look() {
-	if m.t.v.Slot(m.slot).Busy {
+	if m.t.v.Slot(m.slot).Busy || m.now != nil && !m.lost && m.elsewhere() {
 		return
 	}
 	if m.now == nil {
@@ -104,6 +104,12 @@ func (m *idle) look() {
 		}
 	}
 	m.now.add(m.t.now, m.whyIdle())
+}
+
+// elsewhere: the last heartbeat was another tracker's, at which nothing was
+// decided about the slot.
+func (m *idle) elsewhere() bool {
+	return m.t.asked != slots.AllTrackers && m.t.asked != m.t.c.Slots[m.slot].Tracker
 }
 
 func (s *stretch) add(at time.Duration, text string) {
@@ -213,7 +219,7 @@ func (m *idle) whyIdle() string {
 		return "no job had been submitted."
 	case len(t.active) == 0:
 		return "all jobs that had been submitted were over."
-	case t.heartbeats && t.visits[s.Tracker].at < m.freed:
+	case t.heartbeats && (t.visits[s.Tracker].at < m.freed || t.visits[s.Tracker].ask == 0 && m.elsewhere()):
 		return waitsForHeartbeat
 	}
 	return m.whyNot(s, s.Home) + " " + upper(m.whyNot(s, s.Home.Other()))
@@ -238,7 +244,7 @@ func (m *idle) whyNot(s slots.SlotView, k slots.Kind) string {
 func (m *idle) declined(s slots.SlotView, k slots.Kind) string {
 	t := m.t
 	v := &t.visits[s.Tracker]
-	if other := &t.visits[t.last]; v.ask != t.asks && other.ask == t.asks {
+	if other := &t.visits[t.last]; t.asked == slots.AllTrackers && v.ask != t.asks && other.ask == t.asks {
 		v = other // the cluster was asked once, through another tracker
 	}
 	var words []string
