@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"mrlocal/engine/source"
@@ -430,9 +429,13 @@ func (c *coordinator) attemptFailed(a *attempt, err error) {
 	writes := a.ID.Kind == slots.Reduce || j.MapOnly()
 	switch {
 	case err == nil && a.gone && writes:
-		j.written = append(j.written, a.ID.Task)
-	case err != nil && writes && !j.ended && !a.gone && slices.Contains(j.written, a.ID.Task):
+		if j.written == nil {
+			j.written = map[slots.TaskID]*attempt{}
+		}
+		j.written[a.ID.Task] = a
+	case err != nil && writes && !j.ended && !a.gone && j.written[a.ID.Task] != nil:
 		// What was lost with its tracker had been done.
+		a.Counters = j.written[a.ID.Task].Counters
 		if j.Shuffle != nil {
 			j.Shuffle.PartDone(int(a.ID.Task))
 		}

@@ -38,7 +38,7 @@ type jobRun struct {
 	releaser     jobs.Releaser // nil: none
 	counters     Counters
 	firstFailure error
-	written      []slots.TaskID // tasks whose part is committed though their tracker is lost
+	written      map[slots.TaskID]*attempt // those whose part is committed though their tracker is lost
 	ended        bool
 	freed        bool
 	stuck        map[slots.TaskID]bool // maps with an abandoned attempt, which may still read its source

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"fmt"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -147,5 +148,38 @@ func TestAPieceOfAStreamIsReadByOneAttemptAtATime(t *testing.T) {
 				t.Errorf("%d bytes read, want %d", c.MapInputBytes, len(data))
 			}
 		})
+	}
+}
+
+// slowWriter takes its time for the first write.
+type slowWriter struct {
+	bytes.Buffer
+	once sync.Once
+}
+
+func (w *slowWriter) Write(p []byte) (int, error) {
+	w.once.Do(func() { time.Sleep(700 * time.Millisecond) })
+	return w.Buffer.Write(p)
+}
+
+// A map that has written its part when it hears that its tracker is lost is not
+// made again: the attempt that would is booked with what the first has counted.
+func TestWhatWasWrittenOnALostTrackerCounts(t *testing.T) {
+	data := text(192, 100_000)
+	chain := failing(emitLines, nil)
+	chain[0].NewReducer = nil
+	var out slowWriter
+	report, err := engine.RunChain(t.Context(), chain, engine.Options{
+		Inputs: []string{"-"}, Stdin: bytes.NewReader(data), Stdout: &out, Trackers: 2, MapSlots: 1, ReduceSlots: 1, MemoryBytes: 64 << 20,
+		TempDirs: []string{t.TempDir()}, Faults: []engine.Fault{{Tracker: 0, At: 300 * time.Millisecond}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(out.Bytes(), data) {
+		t.Errorf("%d bytes, want %d", out.Len(), len(data))
+	}
+	if c := report.Jobs[0].Counters; c.LaunchedMaps != 2 || c.MapInputBytes != int64(len(data)) || c.OutputBytes != int64(len(data)) {
+		t.Errorf("%+v", c)
 	}
 }
