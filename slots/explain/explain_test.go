@@ -123,6 +123,10 @@ func runs() map[string]run {
 		"apart": {config: slots.Config{Slots: policytest.Typed(1, 1, 1)}, jobs: []policytest.Job{uneven(job("J01", 0, 4, 1, 2*s, s))}},
 		// Half of each kind of slots may be lent.
 		"half": {config: slots.Config{Slots: policytest.Typed(1, 2, 2)}, borrow: slots.One / 2, jobs: []policytest.Job{job("J01", 0, 6, 2, 2*s, 3*s)}},
+		// The same on two trackers, where one of two map slots stays idle.
+		"two": {config: slots.Config{Slots: policytest.Typed(2, 1, 1)}, borrow: slots.One / 2, jobs: []policytest.Job{
+			job("J01", 0, 2, 9, 2*s, 3*s), job("J02", s, 0, 0, s, s), job("J03", 4*s, 0, 0, s, s),
+		}},
 		// A failure on one of five trackers is enough for a job to avoid it.
 		"flaky": {
 			config: slots.Config{Slots: policytest.Typed(5, 1, 1), MaxTrackerFailures: 1},
@@ -250,6 +254,24 @@ func TestAnIdleSlotIsNotToldAnotherTrackersReason(t *testing.T) {
 		}
 		if text := strings.Join(strings.Fields(b.String()), " "); !strings.Contains(text, "1 map was pending") || !strings.Contains(text, "failed on this tracker") || strings.Contains(text, "no map slot of the tracker is free") {
 			t.Errorf("%s: slot 0 is free, and the map failed there:\n%s", name, b.String())
+		}
+	}
+}
+
+// TestAFullTrackerIsNoReasonForAnother: where nothing can be granted anywhere only
+// one tracker is asked, and its having no free slot keeps no other slot idle.
+func TestAFullTrackerIsNoReasonForAnother(t *testing.T) {
+	for _, name := range []string{"pi-dhfs", "pd-dhfs", "pi-fifo"} {
+		told := ""
+		for slot := range 4 {
+			var b bytes.Buffer
+			if err := explain.Sentences(&b, bytes.NewReader(record(t, name, "two")), explain.Options{WhyIdle: slot}); err != nil {
+				t.Fatal(err)
+			}
+			told += strings.Join(strings.Fields(b.String()), " ") + "\n"
+		}
+		if strings.Contains(told, "no slot of the tracker is free") || !strings.Contains(told, "declined: the one map slot that may be lent is lent") {
+			t.Errorf("%s: one of the map slots is idle, because the other one is all that may be lent:\n%s", name, told)
 		}
 	}
 }

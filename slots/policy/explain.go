@@ -189,22 +189,22 @@ func (p *PIDHFS) decline(v *slots.View, d *slots.Decision) {
 	}
 }
 
-// whyNoSlot: something may start, but Algorithm 1 has no slot for it here.
+// whyNoSlot: something may start, but Algorithm 1 has no slot for it here. What
+// holds for the whole cluster is said first: where nothing can be granted
+// anywhere, one tracker's visit speaks for all.
 func (p *PIDHFS) whyNoSlot(v *slots.View, k slots.Kind) string {
 	t, other := v.Tracker(), k.Other()
-	if v.FreeAt(t) == 0 {
-		return "no slot of the tracker is free"
-	}
-	if v.UsedAt(t, k) < v.CapacityAt(t, k) && p.available(v, t, k, 0) <= 0 {
-		return "the tracker's share of the load is used up"
-	}
 	switch {
+	case v.FreeAt(t) > 0 && v.UsedAt(t, k) < v.CapacityAt(t, k) && p.available(v, t, k, 0) <= 0:
+		return "the tracker's share of the load is used up"
 	case p.slotsDemand(v, other) >= v.Capacity(other):
 		return fmt.Sprintf("%s %s: no slot is unused", loadName(other), ratio("", int64(p.slotsDemand(v, other)), v.Capacity(other)).Value())
 	case p.slotsDemand(v, k) <= v.Capacity(k):
 		return fmt.Sprintf("%s is at most 1: the %v slots of other trackers are enough", loadName(k), k)
 	case p.options.allowanceLeft(v, other) == 0:
 		return allLent(v, p.options, other)
+	case v.FreeAt(t) == 0:
+		return "no slot of the tracker is free"
 	}
 	return "the tracker's share of the load is used up"
 }
@@ -213,6 +213,9 @@ func allLent(v *slots.View, o Options, k slots.Kind) string {
 	allowed := o.percentage(k).Of(v.Capacity(k))
 	if allowed == 0 {
 		return fmt.Sprintf("no %v slot may be lent", k)
+	}
+	if allowed == 1 {
+		return fmt.Sprintf("the one %v slot that may be lent is lent", k)
 	}
 	return fmt.Sprintf("all %d %v slots that may be lent are lent", allowed, k)
 }
@@ -273,12 +276,12 @@ func (p *PDDHFS) decline(v *slots.View, d *slots.Decision) {
 		reason := p.order.stopped(v, k)
 		switch {
 		case reason != "":
-		case v.FreeAt(t) == 0:
-			reason = "no slot of the tracker is free"
-		case !p.withinShare(v, t):
+		case v.FreeAt(t) > 0 && !p.withinShare(v, t):
 			reason = "the tracker's share of the load is used up"
-		default:
+		case p.options.allowanceLeft(v, k.Other()) == 0: // first, as in whyNoSlot
 			reason = allLent(v, p.options, k.Other())
+		default:
+			reason = "no slot of the tracker is free"
 		}
 		d.Decline(k, reason,
 			slots.Number{Name: "totalSlotsDemand", Num: int64(p.totalDemand())},
