@@ -198,6 +198,11 @@ func (c *coordinator) jobDone(j *jobRun) {
 			w.err = fmt.Errorf("%s: its tasks failed more often than --attempts allows", j.Spec.Name)
 		}
 	}
+	for t, out := range j.outputs { // reduces that had copied it need not see it made again
+		if out == nil && j.counted[t] != nil {
+			j.counters.Add(j.counted[t])
+		}
+	}
 	j.noteBinary()
 	if w.err == nil && j.step+1 < len(w.job.Chain) {
 		next := w.next(j)

@@ -183,3 +183,25 @@ func TestWhatWasWrittenOnALostTrackerCounts(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 }
+
+// The output of a map is lost when the reduce has copied it: the job ends
+// before the map has been made again, which counts all the same.
+func TestALostMapThatIsNotMissedCounts(t *testing.T) {
+	data := text(193, 100_000)
+	dir := writeFiles(t, []jobtest.File{{Path: "a", Data: data}})
+	var once sync.Once
+	chain := failing(func(b jobs.Block, out jobs.Emitter) error {
+		time.Sleep(700 * time.Millisecond)
+		return emitLines(b, out)
+	}, func() error {
+		once.Do(func() { time.Sleep(500 * time.Millisecond) })
+		return nil
+	})
+	_, report := must(t, chain, engine.Options{
+		Inputs: []string{dir}, BlockBytes: 50_001, Reducers: 1, Trackers: 2, MapSlots: 1, ReduceSlots: 1, MemoryBytes: 64 << 20, TempDirs: []string{t.TempDir()},
+		Faults: []engine.Fault{{Tracker: 1, At: 900 * time.Millisecond}},
+	})
+	if c := report.Jobs[0].Counters; c.MapInputBytes != int64(len(data)) {
+		t.Errorf("%+v", c)
+	}
+}
