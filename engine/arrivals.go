@@ -49,7 +49,7 @@ func (c *coordinator) openDue() {
 			c.end(w)
 			continue
 		}
-		if w.inMemory() {
+		if w.inMemory() && !c.opening && len(c.toOpen) == 0 { // else it would overtake
 			j, err := w.open()
 			c.opened(w, j, err)
 			continue

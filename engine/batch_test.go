@@ -317,3 +317,22 @@ func TestVeryManyTinyJobsNeedFewFilesAtATime(t *testing.T) {
 		t.Errorf("%d files open at a time", most.Load())
 	}
 }
+
+// A job without input needs no opening; it does not go before one that was due
+// earlier and does. With a limit of one job at a time the order shows.
+func TestAJobThatNeedsNoOpeningOvertakesNobody(t *testing.T) {
+	dir := writeFiles(t, []jobtest.File{{Path: "a", Data: text(7, 50_000)}})
+	batch := []engine.BatchJob{
+		{Name: "reads", User: "ann", Chain: chains(t)["sort"](), JobOptions: engine.JobOptions{Inputs: []string{dir}}},
+		{Name: "sleeps", User: "ann", Chain: sleeping(t, []time.Duration{time.Millisecond}, nil)},
+	}
+	r, err := engine.RunBatch(t.Context(), batch, engine.Options{
+		MapSlots: 1, ReduceSlots: 1, MemoryBytes: 32 << 20, Users: []slots.User{{Name: "ann", MaxRunning: 1}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if at := rows(r); at["sleeps"].StartS < at["reads"].FinishS {
+		t.Errorf("the second job started at %v s, the first ended at %v s", at["sleeps"].StartS, at["reads"].FinishS)
+	}
+}
