@@ -247,10 +247,10 @@ func (d *driver) stalled() error {
 		return fmt.Errorf("simulation: stalled at %v with %d jobs to come", d.ledger.Now(), d.left)
 	}
 	j := &d.jobs[id]
-	var todo [2]int32
-	for k := range todo {
+	var unfinished [2]int32
+	for k := range unfinished {
 		done, total := d.ledger.JobTasks(j.id, slots.Kind(k))
-		todo[k] = total - done
+		unfinished[k] = total - done
 	}
 	_, idle := d.ledger.Idle()
 	why := fmt.Sprintf("%s starts none of them, with %d map and %d reduce slots idle", d.o.Policy.Name(), idle[slots.Map], idle[slots.Reduce])
@@ -260,5 +260,5 @@ func (d *driver) stalled() error {
 	case idle[slots.Map] == 0 && idle[slots.Reduce] == 0:
 		why = "no slot is left"
 	}
-	return fmt.Errorf("simulation: stalled at %v: job %s has %d maps and %d reduces to do, and %s", d.ledger.Now(), j.spec.Name, todo[slots.Map], todo[slots.Reduce], why)
+	return fmt.Errorf("simulation: stalled at %v: job %s has %d maps and %d reduces to do, and %s", d.ledger.Now(), j.spec.Name, unfinished[slots.Map], unfinished[slots.Reduce], why)
 }

@@ -21,13 +21,13 @@ import (
 // The paper numbers them from 1 to 5. The percentages bound the third and the
 // fourth: that is our addition (A4), for Algorithm 2 has none.
 type PDDHFS struct {
-	options Options
-	order   order
+	borrower
+	order order
 }
 
 // NewPDDHFS returns a PDDHFS.
 func NewPDDHFS(o Options) *PDDHFS {
-	p := &PDDHFS{options: o}
+	p := &PDDHFS{borrower: borrower{o}}
 	p.Reset()
 	return p
 }
@@ -39,14 +39,6 @@ func (p *PDDHFS) Reset() {
 
 // Name implements slots.Policy.
 func (*PDDHFS) Name() string { return "pd-dhfs" }
-
-// Lends implements slots.Lender.
-func (p *PDDHFS) Lends() bool { return p.options.lends() }
-
-// Borrow implements slots.Borrower.
-func (p *PDDHFS) Borrow() (ofMapSlots, ofReduceSlots slots.PPM) {
-	return p.options.BorrowMap, p.options.BorrowReduce
-}
 
 // Decide is one heartbeat: slot after slot, while the tracker runs less than its
 // part of the load. What was found is told anew for each slot (A11).

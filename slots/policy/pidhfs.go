@@ -17,10 +17,10 @@ import (
 // recomputed after every single grant, so that several trackers cannot lend the
 // same slot twice (A6).
 type PIDHFS struct {
-	name    string
-	shape   shape
-	options Options
-	order   order
+	borrower
+	name  string
+	shape shape
+	order order
 }
 
 // NewPIDHFS returns a PIDHFS over fair pools.
@@ -34,7 +34,7 @@ func NewPIFIFO(o Options) *PIDHFS {
 }
 
 func newPI(name string, s shape, o Options) *PIDHFS {
-	p := &PIDHFS{name: name, shape: s, options: o}
+	p := &PIDHFS{borrower: borrower{o}, name: name, shape: s}
 	p.Reset()
 	return p
 }
@@ -46,14 +46,6 @@ func (p *PIDHFS) Reset() {
 
 // Name implements slots.Policy.
 func (p *PIDHFS) Name() string { return p.name }
-
-// Lends implements slots.Lender.
-func (p *PIDHFS) Lends() bool { return p.options.lends() }
-
-// Borrow implements slots.Borrower.
-func (p *PIDHFS) Borrow() (ofMapSlots, ofReduceSlots slots.PPM) {
-	return p.options.BorrowMap, p.options.BorrowReduce
-}
 
 // Decide is one heartbeat: tasks on slots of their own type first, maps before
 // reduces, then what may be borrowed (A7).
@@ -193,8 +185,6 @@ func (o Options) percentage(k slots.Kind) slots.PPM {
 	}
 	return o.BorrowReduce
 }
-
-func (o Options) lends() bool { return o.BorrowMap > 0 || o.BorrowReduce > 0 }
 
 // available is line 18: the slots of type k that tracker t may give away now,
 // where extra of the type are lent besides its own demand:
