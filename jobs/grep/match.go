@@ -6,6 +6,28 @@ import (
 	"unicode/utf8"
 )
 
+// lineMatcher decides where no literal can. It belongs to one mapper. A line
+// is without its newline, and is matched as if there were no other.
+type lineMatcher interface {
+	match(line []byte) bool
+	// find is the leftmost match that begins at or after from, which is 0 or
+	// the end of a match, or a rune after it; start is none without one.
+	find(line []byte, from int) (start, end int)
+	// countLines is the number of lines of data that match; the last one may
+	// lack its newline.
+	countLines(data []byte) int64
+	// nextLine is the next line of data that matches, from the start of a line
+	// on; start is none without one.
+	nextLine(data []byte, from int) (start, end int)
+}
+
+// newLineMatchers compiles a pattern, given as text and as its simplified
+// tree, and returns what makes a matcher of it for each mapper.
+func newLineMatchers(text string, tree *syntax.Regexp, b border) (func() lineMatcher, error) {
+	m, err := newRegexpMatcher(text, tree, b)
+	return func() lineMatcher { return m }, err
+}
+
 // regexpMatcher is a lineMatcher by the standard library. Its searches begin
 // at the start of what they are given; a match further on must still see what
 // lies before it, for ^ and \b and for -w. So later searches start one rune
@@ -78,6 +100,28 @@ func (m *regexpMatcher) find(line []byte, from int) (start, end int) {
 		}
 	} else if at := re.FindSubmatchIndex(line[base:]); at != nil {
 		return base + at[2*group], base + at[2*group+1]
+	}
+	return none, none
+}
+
+func (m *regexpMatcher) countLines(data []byte) (lines int64) {
+	for from := 0; from < len(data); {
+		end := lineEnd(data, from)
+		if m.match(data[from:end]) {
+			lines++
+		}
+		from = end + 1
+	}
+	return lines
+}
+
+func (m *regexpMatcher) nextLine(data []byte, from int) (start, end int) {
+	for from < len(data) {
+		end := lineEnd(data, from)
+		if m.match(data[from:end]) {
+			return from, end
+		}
+		from = end + 1
 	}
 	return none, none
 }

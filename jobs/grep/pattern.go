@@ -13,23 +13,14 @@ import (
 
 // program is the compiled patterns, shared by all mappers.
 type program struct {
-	// lines decides about a line; nil when find is nil too and the literals
-	// are all there is.
-	lines lineMatcher
+	// newLines makes a mapper's lineMatcher; nil when the literals are all
+	// there is.
+	newLines func() lineMatcher
 
 	literals []literal // one of these is in every match; nil: unknown
 	border   border
 	exact    bool // each of the literals, bordered, is a match, and nothing else is
 	oddFolds bool // a folded k or s has partners beyond ASCII: see search.begin
-}
-
-// lineMatcher is what decides where no literal can. A line is without its
-// newline.
-type lineMatcher interface {
-	match(line []byte) bool
-	// find is the leftmost match that begins at or after from, which is 0 or
-	// the end of a match, or a rune after it; start is none without one.
-	find(line []byte, from int) (start, end int)
 }
 
 // compile compiles o's patterns, which match in the order given.
@@ -100,7 +91,7 @@ func (p *program) compileText(text string) error {
 	for _, l := range p.literals {
 		p.oddFolds = p.oddFolds || l.fold && strings.ContainsAny(l.text, "ks")
 	}
-	if p.lines, err = newRegexpMatcher(text, tree, p.border); err != nil {
+	if p.newLines, err = newLineMatchers(text, tree, p.border); err != nil {
 		return patternError(text, err)
 	}
 	return nil

@@ -5,14 +5,18 @@ import "bytes"
 // search runs a program over blocks; it belongs to one mapper.
 type search struct {
 	*program
-	finder *finder // nil: there are no literals to look for
-	lits   bool    // the finder may be used on this block
-	sure   bool    // and what it finds is a match
+	lines  lineMatcher // nil: literals are all there is
+	finder *finder     // nil: there are no literals to look for
+	lits   bool        // the finder may be used on this block
+	sure   bool        // and what it finds is a match
 	tuned  bool
 }
 
 func newSearch(p *program) *search {
 	s := &search{program: p}
+	if p.newLines != nil {
+		s.lines = p.newLines()
+	}
 	if p.literals != nil {
 		b := p.border
 		if !p.exact {
