@@ -2,6 +2,17 @@ package workload
 
 const textUnitBytes = 1 << 20
 
+// textWriter writes one unit, which must have room for what is written.
+type textWriter struct {
+	v   *vocabulary
+	r   rng
+	dst []byte
+	at  int
+}
+
+func (w *textWriter) text(s string) { w.at += copy(w.dst[w.at:], s) }
+func (w *textWriter) word()         { w.at = w.v.put(w.dst, w.at, &w.r) }
+
 // words makes lines of about ten words.
 type words struct {
 	v    *vocabulary

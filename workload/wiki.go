@@ -30,7 +30,7 @@ func (wiki) unitBytes() int { return textUnitBytes }
 const maxPartBytes = 8 * 24 * (2*maxTextBytes + 6)
 
 func (g wiki) fill(dst []byte, unit int64) {
-	w := wikiWriter{v: g.v, r: unitRNG(g.seed, unit), dst: dst[:cap(dst)]}
+	w := wikiWriter{textWriter{v: g.v, r: unitRNG(g.seed, unit), dst: dst[:cap(dst)]}}
 	room := func() bool { return len(dst)-w.at > maxPartBytes }
 	for room() {
 		w.opening()
@@ -50,15 +50,7 @@ func (g wiki) fill(dst []byte, unit int64) {
 }
 
 // wikiWriter writes one unit.
-type wikiWriter struct {
-	v   *vocabulary
-	r   rng
-	dst []byte
-	at  int
-}
-
-func (w *wikiWriter) text(s string) { w.at += copy(w.dst[w.at:], s) }
-func (w *wikiWriter) word()         { w.at = w.v.put(w.dst, w.at, &w.r) }
+type wikiWriter struct{ textWriter }
 
 func (w *wikiWriter) number(n int) {
 	w.at += len(strconv.AppendInt(w.dst[w.at:w.at], int64(n), 10))

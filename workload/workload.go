@@ -41,10 +41,11 @@ const (
 	Lines   Kind = "lines"   // sentences of 1 to some 200 bytes, a line each
 	Records Kind = "records" // TeraGen's 100-byte rows
 	Words   Kind = "words"   // Zipf words, ten or so on a line
+	Corpus  Kind = "corpus"  // short technical lines, many of them equal
 )
 
 // Kinds are all kinds, in the order in which they are shown.
-func Kinds() []Kind { return []Kind{Wiki, Lines, Records, Words} }
+func Kinds() []Kind { return []Kind{Wiki, Lines, Records, Words, Corpus} }
 
 // ParseKind finds a kind by its name.
 func ParseKind(name string) (Kind, error) {
@@ -53,7 +54,7 @@ func ParseKind(name string) (Kind, error) {
 			return k, nil
 		}
 	}
-	return "", usage.Errorf(name, "no such kind of data; there are wiki, lines, records and words")
+	return "", usage.Errorf(name, "no such kind of data; there are wiki, lines, records, words and corpus")
 }
 
 // generator fills units. dst is as long as the unit, shorter only for the last
@@ -73,6 +74,8 @@ func (k Kind) generator(seed uint64) (generator, error) {
 		return lines{newVocabulary(), seed}, nil
 	case Words:
 		return words{newVocabulary(), seed}, nil
+	case Corpus:
+		return corpus{newVocabulary(), seed}, nil
 	}
 	_, err := ParseKind(string(k))
 	return nil, err

@@ -133,6 +133,45 @@ func TestWikiLooksLikeOne(t *testing.T) {
 	}
 }
 
+func TestCorpusLooksLikeOne(t *testing.T) {
+	const size = 8 << 20
+	data := make1(t, Corpus, size, 1)
+	lines := bytes.Split(data, []byte("\n"))
+	var short, indented, the int
+	different := map[string]bool{}
+	for _, line := range lines {
+		different[string(line)] = true
+		if len(line) < 12 {
+			short++
+		}
+		if bytes.HasPrefix(line, []byte("  ")) || bytes.HasPrefix(line, []byte("\t")) {
+			indented++
+		}
+		if bytes.Contains(line, []byte("the")) {
+			the++
+		}
+	}
+	for _, c := range []struct {
+		what        string
+		n, of       int
+		least, most float64
+	}{
+		{"bytes a line", size, len(lines), 38, 44},
+		{"words a line", len(bytes.Fields(data)), len(lines), 4, 6},
+		{"short lines", short, len(lines), 0.15, 0.3},
+		{"indented lines", indented, len(lines), 0.5, 0.8},
+		{"lines with a common word", the, len(lines), 0.28, 0.38},
+		{"different lines", len(different), len(lines), 0.6, 0.8},
+	} {
+		if got := float64(c.n) / float64(c.of); got < c.least || got > c.most {
+			t.Errorf("%s: %.2f, want %.2f to %.2f", c.what, got, c.least, c.most)
+		}
+	}
+	if n := bytes.Count(make1(t, Corpus, 128<<20, 1), []byte(RareLiteral)); n != 2 {
+		t.Errorf("the rare literal stands %d times in 128 MiB, want 2", n)
+	}
+}
+
 func TestWikiDirectoryIsTheSameTextInSeveralFiles(t *testing.T) {
 	const size = 9<<20 + 77
 	dir := filepath.Join(t.TempDir(), "wiki")

@@ -19,10 +19,10 @@ const (
 	genDefaultSeed  = 1
 )
 
-const genHelp = `KIND is wiki (articles, a directory of several files), lines (random text), records (TeraGen's 100-byte rows) or words (Zipf). The same KIND, size and seed give the same bytes. An existing file is replaced, an existing directory is refused; - writes to standard output, except a wiki.`
+const genHelp = `KIND is wiki (articles, a directory of several files), lines (random text), records (TeraGen's 100-byte rows), words (Zipf) or corpus (short technical lines, many of them equal). The same KIND, size and seed give the same bytes. An existing file is replaced, an existing directory is refused; - writes to standard output, except a wiki.`
 
 func genCommand() command {
-	return command{name: "gen", usage: "generate input: wiki, lines, records or words", args: "KIND DIR_OR_FILE", long: genHelp,
+	return command{name: "gen", usage: "generate input: wiki, lines, records, words or corpus", args: "KIND DIR_OR_FILE", long: genHelp,
 		flags: []flagSpec{
 			value("size", "how many bytes, `SIZE`", "64MiB"),
 			value("seed", "`N`, a whole number", "1"),
@@ -32,7 +32,7 @@ func genCommand() command {
 
 func runGen(ctx context.Context, e env, line argv.Line) (int, error) {
 	if len(line.Words) != 2 {
-		return 0, usage.Errorf("", "give a kind and a place: mrlocal gen wiki|lines|records|words --size SIZE DIR_OR_FILE")
+		return 0, usage.Errorf("", "give a kind and a place: mrlocal gen wiki|lines|records|words|corpus --size SIZE DIR_OR_FILE")
 	}
 	name, place := line.Words[0], line.Words[1]
 	kind, err := kindOf(name)

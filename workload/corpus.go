@@ -1,0 +1,151 @@
+package workload
+
+// RareLiteral stands about once in 100 MiB of a corpus, ten times in a GiB,
+// and nowhere else in what is made here.
+const RareLiteral = "retry_budget_exhausted"
+
+// corpus makes what a tree of sources, configurations, logs and their
+// documentation looks like to a line tool: 40 bytes and 5 words a line, many
+// short lines and equal ones, leading blanks, long common
+// beginnings; a third of the lines have "the". A GiB
+// has 27 million lines, 127 million words and 2.8 million different words.
+type corpus struct {
+	v    *vocabulary
+	seed uint64
+}
+
+func (corpus) unitBytes() int { return textUnitBytes }
+
+// rareEvery is in how many units RareLiteral stands once.
+const rareEvery = 100
+
+func (g corpus) fill(dst []byte, unit int64) {
+	w := corpusWriter{textWriter{v: g.v, r: unitRNG(g.seed, unit), dst: dst[:cap(dst)]}}
+	const longestLineBytes = 40 * maxTextBytes
+	rareAt := len(dst)
+	if unit%rareEvery == 7 {
+		rareAt = w.r.below(max(len(dst)-2*longestLineBytes, 1))
+	}
+	for len(dst)-w.at > longestLineBytes {
+		if w.at >= rareAt {
+			rareAt = len(dst)
+			w.text("WARN  ")
+			w.text(RareLiteral)
+			w.text(": ")
+			w.phrase(4)
+		} else {
+			w.line()
+		}
+		w.text("\n")
+	}
+	g.v.closeOut(dst, w.at, &w.r)
+}
+
+// corpusWriter writes one unit.
+type corpusWriter struct{ textWriter }
+
+// plainWords are the most frequent ones.
+const plainWords = 5
+
+// blanks is as deep as lines are indented.
+const blanks = "                        "
+
+const tabs = "\t\t\t\t\t\t"
+
+// stock are lines that come again and again, the first ones most often.
+var stock = [...]string{
+	"}", "return 0;", "} else {", "break;", "*/", "/*", "end", "*", "#endif", "};", "return err;", "{", "try:", "pass", "fi", "done", "---", "goto out;",
+	"if err != nil {", "#include <linux/kernel.h>", "#include <linux/module.h>", "continue;", "return NULL;", "default:", "self.assertTrue(result)",
+	" * This program is free software; you can redistribute it and/or modify it under the terms", " * of the GNU General Public License as published by the Free Software Foundation",
+	"SPDX-License-Identifier: GPL-2.0", "import os", "import sys", "from __future__ import annotations", "@Override", "return None",
+}
+
+// openings begin lines that go on differently.
+var openings = [...]string{
+	"#include <linux/", "static inline int ", "static const struct ", "        self.assertEqual(", "\treturn fmt.Errorf(\"", "#define CONFIG_", "\tstruct ",
+	"EXPORT_SYMBOL_GPL(", "import org.example.platform.service.", "\tdev_err(&pdev->dev, \"", "/usr/share/doc/packages/", "drivers/net/ethernet/", "CONFIG_SND_SOC_",
+	"2026-03-04T12:34:56.789 INFO  org.example.platform.service.Worker - ", "2026-03-04T12:34:57.012 DEBUG org.example.platform.storage.Segment - ",
+	"<property name=\"", "      - name: ", "MODULE_DEVICE_TABLE(",
+}
+
+// closings end them.
+var closings = [...]string{";", ");", " {", ")", "\");", ">", ",", "", "", " = {", ":", "\">"}
+
+func (w *corpusWriter) line() {
+	x := w.r.next()
+	kind := x >> 32 % 100
+	switch depth := int(x & 7); {
+	case kind < 8:
+		return
+	case kind < 12:
+		w.text(tabs[:depth%6])
+	default:
+		w.text(blanks[:depth/2*4])
+	}
+	switch {
+	case kind < 28: // the lower of three draws: the first ones most often
+		n := len(stock)
+		w.text(stock[min(w.r.below(n), w.r.below(n), w.r.below(n))])
+	case kind < 52:
+		w.text(openings[w.r.below(len(openings))])
+		w.identifier()
+		for n := w.r.below(4); n > 0; n-- {
+			w.text(" ")
+			w.identifier()
+		}
+		w.text(closings[w.r.below(len(closings))])
+	default:
+		w.phrase(2 + w.r.below(11))
+	}
+}
+
+// identifier writes one to three words joined, or a number.
+func (w *corpusWriter) identifier() {
+	if w.r>>40&31 == 0 {
+		w.hex(4 + w.r.below(3))
+		return
+	}
+	w.name()
+	if w.r>>20&15 == 0 {
+		w.text("_")
+		w.name()
+	}
+}
+
+// name writes one of the words that identifiers are made of.
+func (w *corpusWriter) name() {
+	const names = 2048
+	x := &w.v.words[w.r.below(names)]
+	w.at += copy(w.dst[w.at:], x.text[:x.n])
+}
+
+// hex writes a number of so many digits.
+func (w *corpusWriter) hex(digits int) {
+	w.text("0x")
+	x := w.r.next()
+	for range digits {
+		w.dst[w.at] = "0123456789abcdef"[x&15]
+		w.at++
+		x >>= 4
+	}
+}
+
+// phrase writes n words.
+func (w *corpusWriter) phrase(n int) {
+	for i := range n {
+		if i > 0 {
+			w.text(" ")
+		}
+		if w.r>>50&3 == 0 { // as running text has it, against the vocabulary's long tail
+			w.text(common(min(w.r.below(plainWords), w.r.below(plainWords))))
+		} else {
+			w.word()
+		}
+		switch w.r >> 30 & 127 {
+		case 0:
+			w.text(",")
+		case 1:
+			w.text(".")
+		}
+	}
+}
