@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"mrlocal/internal/invariant"
+	"mrlocal/slots/locality"
 	"mrlocal/trace"
 )
 
@@ -148,7 +149,7 @@ func (l *Ledger) retire(j *job) {
 		s := &j.side[k]
 		s.tasks, s.again, s.retry, s.pending = nil, nil, nil, 0
 	}
-	j.places, j.failures = places{}, failures{}
+	j.places, j.failures = locality.Index{}, failures{}
 }
 
 // kill orders the end of the attempt on s, once.

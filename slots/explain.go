@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"mrlocal/internal/ppm"
 )
 
 // Explaining is off unless someone asks (Ledger.Explain): a run records facts
@@ -26,7 +28,7 @@ func (n Number) Value() string {
 		return PPM(n.Num).String()
 	}
 	if n.Den > 0 && n.Den%int64(One) == 0 {
-		d := int64(gcd(uint64(max(n.Num, 0)), uint64(n.Den)))
+		d := int64(ppm.GCD(uint64(max(n.Num, 0)), uint64(n.Den)))
 		n.Num, n.Den = n.Num/d, n.Den/d
 	}
 	if n.Den == 0 || n.Den == 1 {

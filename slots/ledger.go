@@ -5,18 +5,20 @@ import (
 
 	"mrlocal/internal/invariant"
 	"mrlocal/internal/order"
+	"mrlocal/slots/locality"
 	"mrlocal/trace"
 )
 
 // Ledger is the bookkeeping of one run. New makes one.
 type Ledger struct {
-	config   Config
-	policy   Policy
-	observer Observer // the policy, where it learns
-	sated    Sated    // the policy, where it can tell
-	lends    bool
-	borrows  bool // the policy has percentages
-	stream   *trace.Stream
+	config    Config
+	placement locality.Placement
+	policy    Policy
+	observer  Observer // the policy, where it learns
+	sated     Sated    // the policy, where it can tell
+	lends     bool
+	borrows   bool // the policy has percentages
+	stream    *trace.Stream
 
 	now      time.Duration
 	slots    []slot
@@ -136,6 +138,7 @@ func (l *Ledger) layOut() {
 			l.openSlot(&l.slots[i])
 		}
 	}
+	l.placement = locality.Placement{Seed: l.config.Seed, Trackers: int32(len(l.trackers)), Replicas: l.config.Replicas, GroupTrackers: l.config.GroupTrackers}
 }
 
 // SetStream makes every fact and decision from now on an event of s. It is

@@ -101,6 +101,6 @@ func (l *Ledger) requeue(j *job, k Kind, t TaskID) {
 	}
 	s.again = append(s.again, t)
 	if k == Map {
-		l.placeAgain(j, t)
+		j.places.Again(&l.placement, int32(j.id), int32(t))
 	}
 }

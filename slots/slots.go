@@ -19,7 +19,7 @@
 //
 // Neighbours: slots/policy holds the policies, slots/policy/policytest the
 // suite that each must pass, slots/setup reads a Config out of a workload file,
-// slots/replay and slots/explain read recorded runs, slots/pool is the threads
+// slots/locality knows where inputs are, slots/replay and slots/explain read recorded runs, slots/pool is the threads
 // that real slots are.
 package slots
 
@@ -112,17 +112,6 @@ type User struct {
 	Name       string `json:"name"`
 	MaxRunning int32  `json:"max_running_jobs,omitempty"` // 0: no limit
 }
-
-// Level is how near a map's input is to a tracker. The greater the nearer.
-type Level uint8
-
-const (
-	LevelAny     Level = iota // elsewhere, or nobody knows
-	LevelGroup                // in the same group of trackers
-	LevelTracker              // there
-)
-
-func (l Level) String() string { return [...]string{"any", "group", "tracker"}[l] }
 
 // Min is the pool's min share of kind k.
 func (p *Pool) Min(k Kind) int32 {

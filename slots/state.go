@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"mrlocal/internal/order"
+	"mrlocal/slots/locality"
 )
 
 // State is how a job stands. Event files have the same words.
@@ -86,7 +87,7 @@ type job struct {
 	held    int32 // its reduces on map-capable slots
 
 	side     [2]side
-	places   places
+	places   locality.Index
 	failures failures
 	times    JobTimes
 

@@ -64,7 +64,7 @@ func (v *View) Local(id JobID, t TrackerID) Level { return v.l.local(v.l.jobs[id
 func (v *View) Placed(id JobID) bool { return v.l.placed(v.l.jobs[id]) }
 
 // Group is the group of trackers that t is in; 0 where there are none.
-func (v *View) Group(t TrackerID) int32 { return v.l.groupOf(t) }
+func (v *View) Group(t TrackerID) int32 { return v.l.placement.Group(int32(t)) }
 
 // Changed appends to dst the jobs of which anything changed since the last
 // call, each once.

@@ -47,3 +47,11 @@ func (p Share) Of(n int32) int32 { return int32(int64(n) * int64(p) / int64(One)
 func (p Share) CeilOf(n int32) int32 {
 	return int32((int64(n)*int64(p) + int64(One) - 1) / int64(One))
 }
+
+// GCD is the greatest common divisor; GCD(a, 0) is a.
+func GCD(a, b uint64) uint64 {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
