@@ -291,23 +291,11 @@ func (r *run) startSlots() error {
 		Slowstart: *r.o.Slowstart, MaxAttempts: r.o.Attempts, Pools: r.o.Pools, Users: r.o.Users, Replicas: int32(r.o.Replicas),
 		GroupTrackers: int32(r.o.GroupTrackers), LocalityDelay: r.o.LocalityDelay, Seed: r.o.Seed,
 	}
-	var cores []int
-	for t := range r.o.Trackers {
-		group := r.cores[t*len(r.cores)/r.o.Trackers : (t+1)*len(r.cores)/r.o.Trackers]
-		if len(group) == 0 {
-			group = r.cores[t%len(r.cores) : t%len(r.cores)+1]
-		}
-		for i := range r.o.MapSlots + r.o.ReduceSlots {
-			home := slots.Map
-			if i >= r.o.MapSlots {
-				home = slots.Reduce
-			}
-			core := group[i%len(group)]
-			config.Slots = append(config.Slots, slots.Slot{ID: slots.SlotID(len(cores)), Tracker: slots.TrackerID(t), Core: int32(core), Home: home})
-			if r.o.NoPin {
-				core = -1
-			}
-			cores = append(cores, core)
+	config.Slots = slots.Layout{Trackers: r.o.Trackers, MapSlots: r.o.MapSlots, ReduceSlots: r.o.ReduceSlots, Core: r.coreOf}.Slots()
+	cores := make([]int, len(config.Slots))
+	for i, s := range config.Slots {
+		if cores[i] = int(s.Core); r.o.NoPin {
+			cores[i] = -1
 		}
 	}
 	ledger, err := slots.New(config, r.o.Policy)
@@ -330,6 +318,16 @@ func (r *run) startSlots() error {
 	}
 	r.env.Pool, r.coordinator = r.pool, c
 	return nil
+}
+
+// coreOf is the core of slot i of a tracker: the tracker's group of cores in
+// turn.
+func (r *run) coreOf(tracker, i int) int32 {
+	from, to := tracker*len(r.cores)/r.o.Trackers, (tracker+1)*len(r.cores)/r.o.Trackers
+	if from == to { // more trackers than cores
+		return int32(r.cores[tracker%len(r.cores)])
+	}
+	return int32(r.cores[from+i%(to-from)])
 }
 
 // afmBytes is the free memory a running map may count on: the afm of the

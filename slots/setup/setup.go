@@ -33,13 +33,13 @@ type Options struct {
 	Replicas      int // 0: the file's
 }
 
-// Config is the configuration of a Ledger for f under o. First come the home
-// slots, tracker by tracker, map slots before reduce slots, as a real run
-// numbers them; then, up to MaxSlots, each tracker's extra ones, closed until a
-// policy opens them (of home kind map). Numbers beyond 32 bits are the caller's fault: workload refuses them.
+// Config is the configuration of a Ledger for f under o. Numbers beyond 32 bits
+// are the caller's fault: workload refuses them.
 func Config(f *workload.File, o Options) slots.Config {
 	o = o.withDefaults(f)
+	layout := slots.Layout{Trackers: o.Trackers, MapSlots: o.MapSlots, ReduceSlots: o.ReduceSlots, MaxSlots: o.MaxSlots, Core: o.core}
 	c := slots.Config{
+		Slots:         layout.Slots(),
 		Slowstart:     *o.Slowstart,
 		MaxAttempts:   o.Attempts,
 		Replicas:      int32(o.Replicas),
@@ -47,21 +47,6 @@ func Config(f *workload.File, o Options) slots.Config {
 		LocalityDelay: o.LocalityDelay,
 		Seed:          o.Seed,
 	}
-	home := o.MapSlots + o.ReduceSlots
-	c.Slots = make([]slots.Slot, 0, o.Trackers*max(o.MaxSlots, home))
-	lay := func(from, to int) {
-		for t := range o.Trackers {
-			for i := from; i < to; i++ {
-				s := slots.Slot{ID: slots.SlotID(len(c.Slots)), Tracker: slots.TrackerID(t), Core: o.core(t, i), Home: slots.Map, Extra: i >= home}
-				if i >= o.MapSlots && !s.Extra {
-					s.Home = slots.Reduce
-				}
-				c.Slots = append(c.Slots, s)
-			}
-		}
-	}
-	lay(0, home)
-	lay(home, o.MaxSlots)
 	for _, p := range f.Pools {
 		c.Pools = append(c.Pools, poolOf(p))
 	}

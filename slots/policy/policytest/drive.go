@@ -36,17 +36,10 @@ type Fault struct {
 // Typed lays out trackers of so many map and reduce slots each, bound to a core
 // per slot.
 func Typed(trackers, maps, reduces int) []slots.Slot {
-	var all []slots.Slot
-	for t := range trackers {
-		for i := range maps + reduces {
-			home := slots.Map
-			if i >= maps {
-				home = slots.Reduce
-			}
-			all = append(all, slots.Slot{ID: slots.SlotID(len(all)), Tracker: slots.TrackerID(t), Core: int32(len(all)), Home: home})
-		}
-	}
-	return all
+	return slots.Layout{
+		Trackers: trackers, MapSlots: maps, ReduceSlots: reduces,
+		Core: func(tracker, i int) int32 { return int32(tracker*(maps+reduces) + i) },
+	}.Slots()
 }
 
 // Options are how a run is driven.
