@@ -48,7 +48,7 @@ func (m *matchMapper) Map(b jobs.Block, out jobs.Emitter) error {
 		return nil
 	}
 	m.search.begin(b.Data)
-	m.search.tune(b.Data)
+	m.search.tune()
 	if !m.search.sure {
 		m.byLine(b.Data, out)
 		return nil
@@ -63,14 +63,13 @@ func (m *matchMapper) Map(b jobs.Block, out jobs.Emitter) error {
 }
 
 func (m *matchMapper) byLine(data []byte, out jobs.Emitter) {
-	for from := 0; ; {
-		start, end := m.search.candidate(data, from)
+	for {
+		start, end, _ := m.search.candidate()
 		if start == none {
 			return
 		}
 		m.walker.reset(m.search, data[start:end])
 		m.emit(data[start:end], out)
-		from = end + 1
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"math"
 	"math/bits"
+
+	"mrlocal/internal/scan"
 )
 
 // none is the place of what is not there.
@@ -18,122 +20,9 @@ const (
 	wholeLine        // -x: the ends of the line on both sides
 )
 
-// needle finds one literal: it stops at the literal's rarest byte, of which
-// the standard library's wide IndexByte passes the others at memory speed,
-// and compares there. The literal's two stop bytes are equal unless it folds.
-type needle struct {
-	text   []byte
-	mask   []byte // 0x20 for folded letters, else 0
-	folds  bool
-	border border
-
-	rare, check int     // offsets in text
-	stops       [2]byte // the rare byte in both cases
-	ahead       [2]int  // where the next of each lies, at or after what was last asked for
-}
-
-func newNeedle(l literal, b border) *needle {
-	n := &needle{text: []byte(l.text), mask: make([]byte, len(l.text)), border: b}
-	for i, c := range n.text {
-		n.folds = n.folds || l.fold
-		if l.fold && 'a' <= c && c <= 'z' {
-			n.mask[i] = 0x20
-		}
-	}
-	n.tune(nil)
-	return n
-}
-
-// tune chooses the stop byte by the frequencies in a sample of the text to
-// come, with the general ones as tie-breakers.
-func (n *needle) tune(counts *[256]int) {
-	weight := func(i int) float64 {
-		c := n.text[i]
-		w := frequency(c)
-		if n.mask[i] != 0 {
-			w += frequency(c &^ 0x20)
-		}
-		if counts != nil {
-			w += 1000 * float64(counts[c])
-			if n.mask[i] != 0 {
-				w += 1000 * float64(counts[c&^0x20])
-			}
-		}
-		return w
-	}
-	n.rare = 0
-	for i := range n.text {
-		if weight(i) < weight(n.rare) {
-			n.rare = i
-		}
-	}
-	n.check = (n.rare + 1) % len(n.text)
-	for i := range n.text {
-		if i != n.rare && weight(i) < weight(n.check) {
-			n.check = i
-		}
-	}
-	c := n.text[n.rare]
-	n.stops = [2]byte{c, c &^ n.mask[n.rare]}
-}
-
-// reset begins a new text.
-func (n *needle) reset() { n.ahead = [2]int{-1, -1} }
-
-// find is where the literal lies next in data at or after from, or none.
-//
-// hot: a stop byte a turn.
-func (n *needle) find(data []byte, from int) int {
-	text, rare := n.text, n.rare
-	lastStop := len(data) - len(text) + rare
-	for at := from + rare; at <= lastStop; at++ {
-		if n.stops[0] == n.stops[1] {
-			k := bytes.IndexByte(data[at:lastStop+1], n.stops[0])
-			if k < 0 {
-				return none
-			}
-			at += k
-		} else if at = n.nextStop(data, at); at > lastStop {
-			return none
-		}
-		start := at - rare
-		if data[start+n.check]|n.mask[n.check] == text[n.check] && n.equal(data[start:start+len(text)]) && n.bordered(data, start) {
-			return start
-		}
-	}
-	return none
-}
-
-// nextStop is the next stop byte of either case. The places are kept: the
-// rarer of the two is not searched for again until it is passed.
-func (n *needle) nextStop(data []byte, at int) int {
-	for i, c := range n.stops {
-		if n.ahead[i] < at {
-			if k := bytes.IndexByte(data[at:], c); k >= 0 {
-				n.ahead[i] = at + k
-			} else {
-				n.ahead[i] = none
-			}
-		}
-	}
-	return min(n.ahead[0], n.ahead[1])
-}
-
-func (n *needle) equal(p []byte) bool {
-	if !n.folds {
-		return string(p) == string(n.text)
-	}
-	for i, c := range p {
-		if c|n.mask[i] != n.text[i] {
-			return false
-		}
-	}
-	return true
-}
-
-func (n *needle) bordered(data []byte, start int) bool {
-	end := start + len(n.text)
-	switch n.border {
+// around reports whether b holds around start:end in data.
+func (b border) around(data []byte, start, end int) bool {
+	switch b {
 	case wordEnds:
 		return (start == 0 || !isWord(data[start-1])) && (end == len(data) || !isWord(data[end]))
 	case wholeLine:
@@ -146,63 +35,117 @@ func isWord(c byte) bool {
 	return c-'a' < 26 || c-'A' < 26 || c-'0' < 10 || c == '_'
 }
 
-// finder finds a set of literals in one text after the other: the leftmost,
-// and where several begin, the first of the set.
+// windowWords of marks are made at once: of 32 KiB of text, which then still
+// is in the first cache.
+const windowWords = 512
+
+// finder finds a set of literals in one text after the other. It marks where
+// they begin, window by window.
 type finder struct {
-	needles []*needle
-	next    []int // of each needle, at or after what was last asked for
+	marker scan.Marker
+	set    []literal
+	border border
+
+	data  []byte
+	base  int // place of the first mark
+	words int // of marks
+	hits  [windowWords]uint64
 }
 
 func newFinder(set []literal, b border) *finder {
-	f := &finder{next: make([]int, len(set))}
-	for _, l := range set {
-		f.needles = append(f.needles, newNeedle(l, b))
+	f := &finder{set: set, border: b}
+	lits := make([]scan.Literal, len(set))
+	for i, l := range set {
+		lits[i] = l.scanned()
+	}
+	if len(lits) == 1 {
+		f.marker = scan.NewNeedle(lits[0])
+	} else {
+		f.marker = scan.NewSet(lits)
 	}
 	return f
 }
 
+// tune fits the finder to a sample of the text.
+func (f *finder) tune(sample []byte) { f.marker.Tune(sample) }
+
 // reset begins a new text.
-func (f *finder) reset() {
-	for i, n := range f.needles {
-		f.next[i] = -1
-		n.reset()
+func (f *finder) reset(data []byte) { f.data, f.base, f.words = data, 0, 0 }
+
+// end is where the window ends.
+func (f *finder) end() int { return f.base + 64*f.words }
+
+// window marks the next window, which begins at base, and says whether there
+// is a mark.
+func (f *finder) window(base int) bool {
+	f.base, f.words = base, min((len(f.data)-base+63)/64, windowWords)
+	hits := f.hits[:f.words]
+	found := f.marker.Mark(hits, f.data[base:])
+	if !found || f.border == anywhere {
+		return found
+	}
+	found = false
+	for w, h := range hits {
+		for rest := h; rest != 0; rest &= rest - 1 {
+			i := bits.TrailingZeros64(rest)
+			if f.length(base+64*w+i) == 0 {
+				h &^= 1 << i
+			}
+		}
+		hits[w] = h
+		found = found || h != 0
+	}
+	return found
+}
+
+// length is that of the literal at start, of the set's first one where there
+// are several, or 0.
+func (f *finder) length(start int) int {
+	for _, l := range f.set {
+		end := start + len(l.text)
+		if l.scanned().Begins(f.data[start:]) && f.border.around(f.data, start, end) {
+			return len(l.text)
+		}
+	}
+	return 0
+}
+
+// find is the next literal at or after from, the leftmost, and where several
+// begin, the first of the set; start is none when there is none. from must not
+// decrease until reset.
+func (f *finder) find(from int) (start, end int) {
+	from = max(from, f.base)
+	for {
+		for w := (from - f.base) / 64; w < f.words; w++ {
+			h := f.hits[w]
+			if at := f.base + 64*w; at < from {
+				h &= ^uint64(0) << (from - at)
+			}
+			if h != 0 {
+				start = f.base + 64*w + bits.TrailingZeros64(h)
+				return start, start + f.matched(start)
+			}
+		}
+		from = max(from, f.end())
+		for {
+			if from >= len(f.data) {
+				f.base, f.words = from, 0
+				return none, none
+			}
+			if f.window(from) {
+				break
+			}
+			from = f.end()
+		}
 	}
 }
 
-// tune chooses the stop bytes by a sample of the text.
-func (f *finder) tune(sample []byte) {
-	var counts [256]int
-	for _, c := range sample {
-		counts[c]++
+// matched is the length of what was marked at start.
+func (f *finder) matched(start int) int {
+	if len(f.set) == 1 {
+		return len(f.set[0].text)
 	}
-	for _, n := range f.needles {
-		n.tune(&counts)
-	}
-}
-
-// find is the next literal in data at or after from: start is none
-// when there is none. from must not decrease until reset.
-func (f *finder) find(data []byte, from int) (start, end int) {
-	if len(f.needles) == 1 {
-		if start = f.needles[0].find(data, from); start == none {
-			return none, none
-		}
-		return start, start + len(f.needles[0].text)
-	}
-	start = none
-	first := 0
-	for i, n := range f.needles {
-		if f.next[i] < from {
-			f.next[i] = n.find(data, from)
-		}
-		if f.next[i] < start {
-			start, first = f.next[i], i
-		}
-	}
-	if start == none {
-		return none, none
-	}
-	return start, start + len(f.needles[first].text)
+	return f.length(start)
 }
 
 // lineStart is where the line begins that at lies in; from is known to be the

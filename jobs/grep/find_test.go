@@ -47,17 +47,17 @@ func TestFinderFindsTheLeftmostAndThenTheFirst(t *testing.T) {
 		data := []byte(rapid.StringOfN(rapid.SampledFrom([]rune("aAb-\nx")), 0, 40, -1).Draw(t, "data"))
 		f := newFinder(set, anywhere)
 		f.tune(data)
-		f.reset()
+		f.reset(data)
 		re := regexp.MustCompile(strings.Join(parts, "|"))
 		from := 0
 		for _, want := range re.FindAllIndex(data, -1) {
-			start, end := f.find(data, from)
+			start, end := f.find(from)
 			if start != want[0] || end != want[1] {
 				t.Fatalf("%s in %q from %d: %d:%d, want %v", re, data, from, start, end, want)
 			}
 			from = end
 		}
-		if start, _ := f.find(data, from); start != none {
+		if start, _ := f.find(from); start != none {
 			t.Fatalf("%s in %q from %d: %d, want none", re, data, from, start)
 		}
 	})

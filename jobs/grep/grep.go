@@ -7,13 +7,14 @@
 // into the output. What a mapper can know it has already formatted; numbers
 // and limits of a file that began in another split are settled on release.
 //
-// A block is searched as a whole for literals that the pattern needs
-// (literal.go, find.go); where such a literal is the pattern, no line is looked
-// at by itself, else the lines with one go to a lineMatcher (match.go), and all
-// of them where the pattern needs none.
+// A block is searched for literals that the pattern needs (literal.go): a
+// window of it at a time is marked, a bit a place (find.go, internal/scan). Where
+// such a literal is the pattern, the marks are all there is to know, else the
+// lines with one go to a lineMatcher (match.go); and whole blocks do where the
+// pattern needs no literal, or too many lines have one (search.go).
 //
-// Memory: at most 80 KiB of output a mapper, 128 KiB in the releaser; longer
-// lines are written from the block they lie in.
+// Memory: at most 80 KiB of output and 32 KiB of marks a mapper, 128 KiB in the
+// releaser; longer lines are written from the block they lie in.
 package grep
 
 import "mrlocal/jobs"

@@ -90,7 +90,7 @@ func (m *lineMapper) Map(b jobs.Block, out jobs.Emitter) error {
 	m.enter(b)
 	if len(b.Data) > 0 && !m.done() {
 		m.search.begin(b.Data)
-		m.search.tune(b.Data)
+		m.search.tune()
 		m.block(b.Data)
 	}
 	return nil
@@ -186,11 +186,11 @@ func (m *lineMapper) block(data []byte) {
 // any reports whether a line is selected.
 func (m *lineMapper) any(data []byte) bool {
 	if !m.invert {
-		start, _ := m.search.line(data, 0)
+		start, _ := m.search.line()
 		return start != none
 	}
 	for from := 0; from < len(data); {
-		start, end := m.search.line(data, from)
+		start, end := m.search.line()
 		if start != from {
 			return true
 		}
@@ -200,7 +200,7 @@ func (m *lineMapper) any(data []byte) bool {
 }
 
 func (m *lineMapper) count(data []byte) {
-	n := m.search.count(data)
+	n := m.search.count()
 	if m.invert {
 		n = countLines(data) - n
 	}
@@ -220,7 +220,7 @@ func countLines(data []byte) int64 {
 func (m *lineMapper) each(data []byte) {
 	counted := 0 // lines before here are in m.lines
 	for from := 0; from < len(data) && !m.done(); {
-		start, end := m.search.line(data, from)
+		start, end := m.search.line()
 		from = m.selection(data, from, start, end, &counted)
 	}
 	if m.numbers && m.more {

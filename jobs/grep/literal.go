@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"mrlocal/internal/scan"
 )
 
 // literal is a string of bytes to look for. With fold its ASCII letters, which
@@ -13,6 +15,8 @@ type literal struct {
 	text string
 	fold bool
 }
+
+func (l literal) scanned() scan.Literal { return scan.Literal{Text: l.text, Fold: l.fold} }
 
 // needs is what a pattern is known to need.
 //
@@ -238,7 +242,7 @@ func cost(set []literal) float64 {
 	for _, l := range set {
 		rarest := 1.0
 		for i := range len(l.text) {
-			rarest = min(rarest, l.frequency(i))
+			rarest = min(rarest, l.scanned().Frequency(i))
 		}
 		sum += stream + stop*rarest
 	}
@@ -251,40 +255,9 @@ func chance(set []literal) float64 {
 	for _, l := range set {
 		one := 1.0
 		for i := range len(l.text) {
-			one *= min(1, 3*l.frequency(i)) // neighbours are not independent
+			one *= min(1, 3*l.scanned().Frequency(i)) // neighbours are not independent
 		}
 		sum += one
 	}
 	return sum
-}
-
-// frequency is that of byte i in a text.
-func (l literal) frequency(i int) float64 {
-	c := l.text[i]
-	if l.fold && 'a' <= c && c <= 'z' {
-		return frequency(c) + frequency(c&^0x20)
-	}
-	return frequency(c)
-}
-
-// frequency is a rough share of a byte in text: prose with markup.
-func frequency(c byte) float64 {
-	const letters = "\x41\x0c\x18\x1f\x66\x0f\x0f\x21\x38\x01\x07\x21\x13\x39\x3e\x11\x01\x36\x35\x4a\x16\x08\x0b\x02\x0f\x01" // a to z, thousandths
-	switch {
-	case 'a' <= c && c <= 'z':
-		return float64(letters[c-'a']) / 1000
-	case 'A' <= c && c <= 'Z':
-		return float64(letters[c-'A']) / 20000
-	case c == ' ':
-		return 0.15
-	case c == '\n' || c == ',' || c == '.':
-		return 0.01
-	case '0' <= c && c <= '9':
-		return 0.005
-	case c < ' ':
-		return 0.0001
-	case c >= utf8.RuneSelf:
-		return 0.002
-	}
-	return 0.003
 }

@@ -1,15 +1,38 @@
 package grep
 
-import "bytes"
+import (
+	"bytes"
+	"math/bits"
+
+	"mrlocal/internal/scan"
+)
 
 // search runs a program over blocks; it belongs to one mapper.
+//
+// Where there are literals, a window of the block at a time is marked: hits,
+// newlines, and from both of these the newlines that end a line with a hit.
+// Those lines match, or are candidates that the lineMatcher decides about, each
+// once. A window that is crowded with candidates shows that marking spares
+// nothing here: the lineMatcher gets it and some that follow as a whole.
 type search struct {
 	*program
 	lines  lineMatcher // nil: literals are all there is
 	finder *finder     // nil: there are no literals to look for
-	lits   bool        // the finder may be used on this block
-	sure   bool        // and what it finds is a match
+	sure   bool        // what the finder finds in this block is a match
 	tuned  bool
+
+	data    []byte
+	at      int // the lineMatcher gets what lies between here
+	plain   int // and here, both starts of lines; then come windows
+	next    int // where the next window begins
+	crowded int // windows that a crowded one takes with it
+
+	// Of the window at hand, which is the finder's:
+	newlines, ends [windowWords]uint64
+	marked         int    // words of both; 0 when nothing of it was of interest
+	word           int    // of ends, the first that may hold a candidate yet
+	begun          int    // where the line begins that its first place lies in
+	carry          uint64 // 1: the line that goes on behind it has a hit
 }
 
 func newSearch(p *program) *search {
@@ -31,75 +54,170 @@ func newSearch(p *program) *search {
 // s; blocks that hold one of the two, which are few, are searched without
 // literals.
 func (s *search) begin(data []byte) {
-	if s.finder == nil {
+	s.data, s.at, s.plain, s.next = data, 0, 0, 0
+	s.marked, s.word, s.carry, s.crowded = 0, 0, 0, leastCrowded
+	s.sure = false
+	if s.finder == nil || s.oddFolds && (bytes.Contains(data, []byte("\u212a")) || bytes.Contains(data, []byte("\u017f"))) {
+		s.plain, s.next = len(data), len(data)
 		return
 	}
-	s.lits = !s.oddFolds || !bytes.Contains(data, []byte("\u212a")) && !bytes.Contains(data, []byte("\u017f"))
-	s.sure = s.lits && s.exact
-	if s.lits {
-		s.finder.reset()
-	}
+	s.sure = s.exact
+	s.finder.reset(data)
 }
 
 // tune fits the search to the first text it is shown.
-func (s *search) tune(data []byte) {
-	if s.lits && !s.tuned {
+func (s *search) tune() {
+	if s.finder != nil && !s.tuned {
 		s.tuned = true
-		s.finder.tune(data[:min(len(data), sampleBytes)])
+		s.finder.tune(s.data[:min(len(s.data), sampleBytes)])
 	}
 }
 
-// sampleBytes are looked at to choose the stop bytes.
+// sampleBytes are looked at to fit the search to the text.
 const sampleBytes = 16 << 10
 
-// candidate is the next line, from the start of a line on, that can match;
-// start is none without one.
-func (s *search) candidate(data []byte, from int) (start, end int) {
-	if from >= len(data) {
-		return none, none
+// leastCrowded and mostCrowded bound the windows that are not marked because
+// one was crowded; while that goes on they double.
+const leastCrowded, mostCrowded = 2, 32
+
+// candidate is the next line that can match; sure says that it does. start is
+// none at the end.
+func (s *search) candidate() (start, end int, sure bool) {
+	for {
+		if s.at < s.plain {
+			if start, end = s.lines.nextLine(s.data[:s.plain], s.at); start != none {
+				s.at = end + 1
+				return start, end, true
+			}
+			s.at = s.plain
+		}
+		for ; s.word < s.marked; s.word++ {
+			if e := s.ends[s.word]; e != 0 {
+				s.ends[s.word] = e & (e - 1)
+				i := bits.TrailingZeros64(e)
+				return s.lineStart(s.word, i), s.finder.base + 64*s.word + i, s.sure
+			}
+		}
+		if s.advance() {
+			continue
+		}
+		if s.carry != 0 {
+			s.carry = 0
+			return s.lineStart(s.marked, 0), len(s.data), s.sure
+		}
+		return none, none, false
 	}
-	if !s.lits {
-		return from, lineEnd(data, from)
-	}
-	at, _ := s.finder.find(data, from)
-	if at == none {
-		return none, none
-	}
-	return lineStart(data, from, at), lineEnd(data, at)
 }
 
-// line is the next line that matches.
-func (s *search) line(data []byte, from int) (start, end int) {
+// advance goes on to the next window that holds part of a candidate, and
+// perhaps hands over to the lineMatcher; it is false at the end of the block.
+func (s *search) advance() bool {
+	f := s.finder
+	for s.next < len(s.data) {
+		begun := none
+		if s.marked > 0 {
+			begun = s.lineStart(s.marked, 0)
+		}
+		found := f.window(s.next)
+		s.next, s.marked = f.end(), 0
+		if !found && s.carry == 0 {
+			continue
+		}
+		if begun == none {
+			begun = lineStart(s.data, s.plain, f.base)
+		}
+		s.begun, s.word, s.marked = begun, 0, f.words
+		newlines := s.newlines[:f.words]
+		scan.Newlines(newlines, s.data[f.base:])
+		var candidates int
+		candidates, s.carry = scan.Ends(s.ends[:f.words], f.hits[:f.words], newlines, s.carry)
+		if !s.sure {
+			s.handOver(candidates)
+		}
+		return true
+	}
+	return false
+}
+
+// handOver leaves a crowded window, and some that follow, to the lineMatcher.
+func (s *search) handOver(candidates int) {
+	lines := 0
+	for _, n := range s.newlines[:s.marked] {
+		lines += bits.OnesCount64(n)
+	}
+	if crowd*candidates <= lines {
+		s.crowded = leastCrowded
+		return
+	}
+	s.at = s.begun
+	s.plain = len(s.data)
+	if to := s.finder.base + s.crowded*64*windowWords; to < len(s.data) {
+		s.plain = min(lineEnd(s.data, to)+1, len(s.data))
+	}
+	s.next, s.marked, s.word, s.carry = s.plain, 0, 0, 0
+	s.crowded = min(2*s.crowded, mostCrowded)
+}
+
+// crowd: a window is crowded when one line of so many is a candidate.
+const crowd = 3
+
+// lineStart is where the line begins that place i of word lies in, in the
+// window at hand.
+func (s *search) lineStart(word, i int) int {
+	if word < s.marked {
+		if m := s.newlines[word] & (1<<i - 1); m != 0 {
+			return s.finder.base + 64*word + bits.Len64(m)
+		}
+	}
+	for word--; word >= 0; word-- {
+		if m := s.newlines[word]; m != 0 {
+			return s.finder.base + 64*word + bits.Len64(m)
+		}
+	}
+	return s.begun
+}
+
+// line is the next line that matches; start is none at the end of the block.
+func (s *search) line() (start, end int) {
 	for {
-		start, end = s.candidate(data, from)
-		if start == none || s.sure || s.lines.match(data[start:end]) {
+		start, end, sure := s.candidate()
+		if start == none || sure || s.lines.match(s.data[start:end]) {
 			return start, end
 		}
-		from = end + 1
 	}
 }
 
 // count is the number of lines that match.
-//
-// hot: literals alone decide at the speed of memory.
-func (s *search) count(data []byte) (lines int64) {
-	if !s.sure {
-		for from := 0; ; lines++ {
-			start, end := s.line(data, from)
-			if start == none {
-				return lines
-			}
-			from = end + 1
-		}
+func (s *search) count() (lines int64) {
+	if s.sure {
+		return s.countHits()
 	}
-	for from := 0; from < len(data); lines++ {
-		at, _ := s.finder.find(data, from)
-		if at == none {
+	for {
+		if s.at < s.plain {
+			lines += s.lines.countLines(s.data[s.at:s.plain])
+			s.at = s.plain
+		}
+		start, _ := s.line()
+		if start == none {
 			return lines
 		}
-		from = lineEnd(data, at) + 1
+		lines++
 	}
-	return lines
+}
+
+// countHits counts where no line needs to be looked at.
+func (s *search) countHits() (lines int64) {
+	f := s.finder
+	for ; s.next < len(s.data); s.next = f.end() {
+		if !f.window(s.next) && s.carry == 0 {
+			continue
+		}
+		scan.Newlines(s.newlines[:f.words], s.data[f.base:])
+		var n int
+		n, s.carry = scan.Ends(s.ends[:f.words], f.hits[:f.words], s.newlines[:f.words], s.carry)
+		lines += int64(n)
+	}
+	return lines + int64(s.carry)
 }
 
 // walker hands out the matches that are not empty of one line, or, where
@@ -131,9 +249,11 @@ func (w *walker) next() (start, end int) {
 	return none, none
 }
 
+// find finds in the whole block where the search is sure of it, in a line
+// where it is not.
 func (w *walker) find() (start, end int) {
 	if w.search.sure {
-		return w.search.finder.find(w.text, w.at)
+		return w.search.finder.find(w.at)
 	}
 	return w.search.lines.find(w.text, w.at)
 }

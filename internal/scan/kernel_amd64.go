@@ -1,0 +1,43 @@
+//go:build amd64 && !safe
+
+package scan
+
+import "golang.org/x/sys/cpu"
+
+var wide = cpu.X86.HasAVX2
+
+func kernelMark(hits []uint64, data []byte, columns []column) bool {
+	if !wide {
+		return portableMark(hits, data, columns)
+	}
+	return markAVX2(&hits[0], &data[0], len(hits), &columns[0], len(columns)) != 0
+}
+
+func kernelMarkSet(hits []uint64, data []byte, t *tables) bool {
+	if !wide {
+		return portableMarkSet(hits, data, t)
+	}
+	return markSetAVX2(&hits[0], &data[0], len(hits), t) != 0
+}
+
+func kernelNewlines(marks []uint64, data []byte) {
+	if !wide {
+		portableNewlines(marks, data)
+		return
+	}
+	newlinesAVX2(&marks[0], &data[0], len(marks))
+}
+
+// markAVX2 reads 64*words bytes behind data, from each column's offset on. It
+// returns all hits, or-ed. There are at least one word and two columns.
+//
+//go:noescape
+func markAVX2(hits *uint64, data *byte, words int, columns *column, n int) uint64
+
+// markSetAVX2 reads as markAVX2 does.
+//
+//go:noescape
+func markSetAVX2(hits *uint64, data *byte, words int, t *tables) uint64
+
+//go:noescape
+func newlinesAVX2(marks *uint64, data *byte, words int)
