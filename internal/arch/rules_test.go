@@ -31,6 +31,7 @@ func within() map[string][]string {
 		"slots":            {"slots/locality"}, // where inputs are
 		"slots/replay":     {"slots"},          // the Ledger, once more
 		"jobs/...":         {"jobs/internal/..."},
+		"jobs/grep":        {"jobs/grep/*"},   // what it searches with
 		"engine":           {"engine/*"},      // what it is made of
 		"engine/task":      {"engine/source"}, // attempts read sources
 		"spill":            {"spill/run"},     // one noun with two packages: the kvbuffer, and runs

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"regexp/syntax"
 	"unicode/utf8"
+
+	"mrlocal/jobs/grep/dfa"
 )
 
 // lineMatcher decides where no literal can. It belongs to one mapper. A line
@@ -24,8 +26,62 @@ type lineMatcher interface {
 // newLineMatchers compiles a pattern, given as text and as its simplified
 // tree, and returns what makes a matcher of it for each mapper.
 func newLineMatchers(text string, tree *syntax.Regexp, b border) (func() lineMatcher, error) {
-	m, err := newRegexpMatcher(text, tree, b)
-	return func() lineMatcher { return m }, err
+	plain, err := newRegexpMatcher(text, tree, b)
+	if err != nil {
+		return nil, err
+	}
+	program := dfa.Compile(tree, b.around())
+	if program == nil {
+		return func() lineMatcher { return plain }, nil
+	}
+	return func() lineMatcher { return &dfaMatcher{program.NewMatcher(), plain} }, nil
+}
+
+func (b border) around() dfa.Border {
+	switch b {
+	case wordEnds:
+		return dfa.WordEnds
+	case wholeLine:
+		return dfa.WholeLine
+	}
+	return dfa.Anywhere
+}
+
+// dfaMatcher is a lineMatcher by automata, and by the standard library where
+// one of them gives up: its states would not fit its memory.
+type dfaMatcher struct {
+	automata *dfa.Matcher
+	plain    *regexpMatcher
+}
+
+func (m *dfaMatcher) match(line []byte) bool {
+	if matches, ok := m.automata.Match(line); ok {
+		return matches
+	}
+	return m.plain.match(line)
+}
+
+func (m *dfaMatcher) find(line []byte, from int) (start, end int) {
+	start, end, ok := m.automata.Find(line, from)
+	if !ok {
+		return m.plain.find(line, from)
+	}
+	return start, end
+}
+
+func (m *dfaMatcher) countLines(data []byte) int64 {
+	if lines, ok := m.automata.CountLines(data); ok {
+		return lines
+	}
+	return m.plain.countLines(data)
+}
+
+func (m *dfaMatcher) nextLine(data []byte, from int) (start, end int) {
+	start, end, ok := m.automata.NextLine(data, from)
+	if !ok {
+		return m.plain.nextLine(data, from)
+	}
+	return start, end
 }
 
 // regexpMatcher is a lineMatcher by the standard library. Its searches begin

@@ -1,0 +1,172 @@
+package dfa
+
+import (
+	"slices"
+	"unicode"
+	"unicode/utf8"
+)
+
+// classes partition the runes: those of a class are in the same sets.
+type classes struct {
+	breaks []rune   // where another class begins, from 0 on
+	class  []uint16 // of the runes from there on
+	has    [][]bool // by class and set
+	ascii  [utf8.RuneSelf]uint16
+	some   []rune // of each class, one
+	broken uint16 // the class of U+FFFD
+}
+
+// mostCells bounds what classes take.
+const mostCells = 1 << 22
+
+func newClasses(sets [][]rune) *classes {
+	breaks := []rune{0}
+	for _, set := range sets {
+		for i := 0; i < len(set); i += 2 {
+			breaks = append(breaks, set[i], set[i+1]+1)
+		}
+	}
+	slices.Sort(breaks)
+	breaks = slices.Compact(breaks)
+	if last := len(breaks) - 1; breaks[last] > unicode.MaxRune {
+		breaks = breaks[:last]
+	}
+	if len(breaks)*len(sets) > mostCells {
+		return nil
+	}
+	class := partition(breaks, sets)
+	c := &classes{}
+	for i, b := range breaks {
+		if n := len(c.class); n == 0 || c.class[n-1] != class[i] {
+			c.breaks, c.class = append(c.breaks, b), append(c.class, class[i])
+		}
+		if int(class[i]) == len(c.some) { // numbered in the order of their first runes
+			c.some = append(c.some, b)
+		}
+	}
+	for _, r := range c.some {
+		c.has = append(c.has, make([]bool, len(sets)))
+		for id, set := range sets {
+			c.has[len(c.has)-1][id] = contains(set, r)
+		}
+	}
+	for r := range c.ascii {
+		c.ascii[r] = c.class[c.interval(rune(r))]
+	}
+	c.broken = c.class[c.interval(utf8.RuneError)]
+	return c
+}
+
+// partition numbers the intervals between breaks by the sets they are in.
+func partition(breaks []rune, sets [][]rune) []uint16 {
+	class := make([]uint16, len(breaks))
+	inside := make([]bool, len(breaks))
+	for _, set := range sets {
+		clear(inside)
+		for i := 0; i < len(set); i += 2 {
+			at, _ := slices.BinarySearch(breaks, set[i])
+			for ; at < len(breaks) && breaks[at] <= set[i+1]; at++ {
+				inside[at] = true
+			}
+		}
+		type half struct {
+			class  uint16
+			inside bool
+		}
+		numbers := map[half]uint16{}
+		for i := range class {
+			h := half{class[i], inside[i]}
+			id, ok := numbers[h]
+			if !ok {
+				id = uint16(len(numbers))
+				numbers[h] = id
+			}
+			class[i] = id
+		}
+	}
+	return class
+}
+
+func contains(set []rune, r rune) bool {
+	for i := 0; i < len(set); i += 2 {
+		if set[i] <= r && r <= set[i+1] {
+			return true
+		}
+	}
+	return false
+}
+
+// interval is the place of r in breaks.
+func (c *classes) interval(r rune) int {
+	at, found := slices.BinarySearch(c.breaks, r)
+	if !found {
+		at--
+	}
+	return at
+}
+
+func (c *classes) of(r rune) uint16 {
+	if r < utf8.RuneSelf {
+		return c.ascii[r]
+	}
+	return c.class[c.interval(r)]
+}
+
+// bytes partitions the bytes: no text is told apart by exchanging two of a
+// class. The newline has one of its own. It returns the class of each byte and
+// a byte of each class.
+func (c *classes) bytes() (class [256]uint8, some []byte) {
+	// The places where UTF-8 changes what may follow.
+	var cut [257]bool
+	for _, b := range []int{0x80, 0x90, 0xa0, 0xc0, 0xc2, 0xe0, 0xe1, 0xed, 0xee, 0xf0, 0xf1, 0xf4, 0xf5} {
+		cut[b] = true
+	}
+	beyond := false // some runes beyond ASCII are told apart
+	for _, r := range c.breaks {
+		if r > utf8.RuneSelf {
+			beyond = true
+			cutBefore(&cut, r)
+		}
+	}
+	first := map[uint16]uint8{}
+	for b := range utf8.RuneSelf {
+		id, ok := first[c.ascii[b]]
+		if !ok || b == '\n' {
+			id = uint8(len(some))
+			some = append(some, byte(b))
+		}
+		if b != '\n' {
+			first[c.ascii[b]] = id
+		}
+		class[b] = id
+	}
+	for b := utf8.RuneSelf; b < 256; b++ {
+		switch {
+		case b == 0xf5:
+			class[b] = class[0xc0] // never in UTF-8
+		case b == 0xee && !beyond:
+			class[b] = class[0xe1]
+		case cut[b]:
+			class[b] = uint8(len(some))
+			some = append(some, byte(b))
+		default:
+			class[b] = class[b-1]
+		}
+	}
+	return class, some
+}
+
+// cutBefore tells apart what precedes r from what does not.
+func cutBefore(cut *[257]bool, r rune) {
+	if 0xd800 <= r && r <= 0xdfff {
+		return // between 0xed and 0xee, which are told apart as it is
+	}
+	var text [utf8.UTFMax]byte
+	n := utf8.EncodeRune(text[:], r)
+	for i, b := range text[:n] {
+		cut[b] = true
+		if i < n-1 && slices.ContainsFunc(text[i+1:n], func(b byte) bool { return b != 0x80 }) {
+			cut[int(b)+1] = true
+		}
+	}
+}

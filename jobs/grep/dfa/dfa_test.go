@@ -1,0 +1,145 @@
+package dfa
+
+import (
+	"bytes"
+	"regexp"
+	"regexp/syntax"
+	"testing"
+	"unicode/utf8"
+)
+
+// oracle is what the standard library says, border by border.
+type oracle struct {
+	first, later *regexp.Regexp
+	group, after int
+}
+
+func newOracle(pattern string, b Border) (*oracle, error) {
+	o := &oracle{}
+	var first, later string
+	switch b {
+	case WholeLine:
+		first, later = `\A(?:`+pattern+`)\z`, `\A[^\x00-\x{10FFFF}]`
+	case WordEnds:
+		first, later = `(?:\A|\W)(`+pattern+`)(?:\W|\z)`, `\W(`+pattern+`)(?:\W|\z)`
+		o.group, o.after = 1, 1
+	default:
+		first, later = pattern, `(?s:.)(`+pattern+`)`
+		o.after = 1
+	}
+	var err error
+	if o.first, err = regexp.Compile(first); err != nil {
+		return nil, err
+	}
+	o.later, err = regexp.Compile(later)
+	return o, err
+}
+
+func (o *oracle) match(line []byte) bool { return o.first.Match(line) }
+
+func (o *oracle) find(line []byte, from int) (start, end int) {
+	re, group, base := o.first, o.group, from
+	if from > 0 {
+		re, group = o.later, o.after
+		_, width := utf8.DecodeLastRune(line[:from])
+		base -= width
+	}
+	at := re.FindSubmatchIndex(line[base:])
+	if at == nil {
+		return None, None
+	}
+	return base + at[2*group], base + at[2*group+1]
+}
+
+func borders() []Border { return []Border{Anywhere, WordEnds, WholeLine} }
+
+// matcherOf compiles a pattern that is known to compile; most and least are
+// those of its caches.
+func matcherOf(t testing.TB, pattern string, b Border, most, least int) *Matcher {
+	t.Helper()
+	tree, err := syntax.Parse(pattern, syntax.Perl)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := Compile(tree.Simplify(), b)
+	if p == nil {
+		t.Fatalf("%q is too large", pattern)
+	}
+	m := p.NewMatcher()
+	m.cacheBytes, m.leastFilled = most, least
+	return m
+}
+
+// compare holds m to the standard library: each line of text, all matches in
+// it, and the text as a block.
+func compare(t testing.TB, m *Matcher, o *oracle, name string, text []byte) {
+	t.Helper()
+	count := int64(0)
+	rest := text
+	for at := 0; len(rest) > 0; {
+		line, next, _ := bytes.Cut(rest, []byte{'\n'})
+		want := o.match(line)
+		if got, ok := m.Match(line); ok && got != want {
+			t.Fatalf("%s: line %q matches: %v, want %v", name, line, got, want)
+		}
+		compareMatches(t, m, o, name, line)
+		if start, end, ok := m.NextLine(text, at); ok && (want && (start != at || end != at+len(line)) || !want && start == at) {
+			t.Fatalf("%s: next line of %q from %d is %d:%d, want %v", name, text, at, start, end, want)
+		}
+		if want {
+			count++
+		}
+		at += len(rest) - len(next)
+		rest = next
+	}
+	if got, ok := m.CountLines(text); ok && got != count {
+		t.Fatalf("%s: %d lines of %q match, want %d", name, got, text, count)
+	}
+}
+
+func compareMatches(t testing.TB, m *Matcher, o *oracle, name string, line []byte) {
+	t.Helper()
+	for from := 0; from <= len(line); {
+		wantStart, wantEnd := o.find(line, from)
+		start, end, ok := m.Find(line, from)
+		if ok && (start != wantStart || end != wantEnd) {
+			t.Fatalf("%s: in %q from %d: %d:%d, want %d:%d", name, line, from, start, end, wantStart, wantEnd)
+		}
+		if wantStart == None {
+			return
+		}
+		if from = wantEnd; wantEnd == wantStart {
+			_, width := utf8.DecodeRune(line[wantEnd:])
+			from += max(width, 1)
+		}
+	}
+}
+
+func FuzzEqualsRegexp(f *testing.F) {
+	for _, seed := range [][2]string{
+		{"foo|bar", "foo\nbar baz\n"}, {`\bs.*k\b`, "S k\nſ \u212a"}, {"(?i)straße", "STRASSE\nstraße"},
+		{`[[:^word:]]+`, "a-\xff\n"}, {"a*?b|", "aab\n\nb"}, {`(?m)^$`, "a\n\n"}, {"[^\\x00-\\x{10ffff}]|é", "é"},
+		{`\b^a|\B`, "a\nba"}, {`.\z`, "\xe2\x84\n\xf0\x9f\x98"}, {`\ufffd{2}\b`, "\xe2\x84a"}, {`\p{L}+?\b`, "Ж日a本\xff"},
+		{`(a*)*b|[a-q][^u-z]{3}x`, "abcdex\naaab"}, {`(|a)*?(?:^|\b)`, "aab"}, {`[\x{d700}-\x{e001}]`, "\ue000\xed\xa0\x80"},
+	} {
+		f.Add(seed[0], []byte(seed[1]), uint8(0))
+	}
+	f.Fuzz(func(t *testing.T, pattern string, text []byte, bits uint8) {
+		if len(pattern) > 100 || len(text) > 1000 {
+			return
+		}
+		if bits&1 != 0 {
+			pattern = "(?i:" + pattern + ")"
+		}
+		if _, err := regexp.Compile(pattern); err != nil {
+			return
+		}
+		border := borders()[int(bits>>1)%3]
+		o, err := newOracle(pattern, border)
+		if err != nil {
+			return
+		}
+		compare(t, matcherOf(t, pattern, border, CacheBytes, leastFilled), o, pattern, text)
+		compare(t, matcherOf(t, pattern, border, 0, 0), o, pattern+", cleared", text)
+	})
+}

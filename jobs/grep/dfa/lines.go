@@ -1,0 +1,365 @@
+package dfa
+
+import (
+	"bytes"
+	"slices"
+	"unicode/utf8"
+)
+
+// lines is an automaton over bytes that decides about one line after the
+// other. Its first rows are, in this order: the unknown, which leads to
+// itself; the line has matched, which stays so up to the newline; the line can
+// no longer match, likewise; a line begins after one that matched; a line
+// begins. So a comparison tells what is special, and the row after a match is
+// the only odd one, by a step aside, so that matches can be counted without a
+// branch.
+type lines struct {
+	*threads
+	cache
+	class    *[256]uint8
+	some     []byte // of each class, a byte
+	newline  uint32 // its class
+	hit      uint32
+	miss     uint32
+	counted  uint32
+	begin    uint32
+	constant ending // of every line, where that is known
+	live     [streams]uint32
+	pending  []byte
+	shapes   map[shape][utf8.UTFMax]byte
+	ahead    []uint32
+}
+
+// streams are the pieces of a block that are walked at the same time: a step
+// waits for the table, so the steps of several fit into one.
+const streams = 4
+
+// shape is what the bytes of an incomplete rune tell, where all runes that
+// they can become are of a class.
+type shape struct {
+	have, width uint8
+	class       uint16
+}
+
+func newLines(p *program, most, least int) *lines {
+	class, some := p.classes.bytes()
+	d := &lines{
+		threads: newThreads(p, false), cache: newCache(len(some)+1, most, least), // the step aside needs a column
+		class: &class, some: some, newline: uint32(class['\n']), shapes: map[shape][utf8.UTFMax]byte{},
+	}
+	w := d.width
+	d.hit, d.miss, d.counted, d.begin = w, 2*w, 3*w+1, 5*w
+	d.reserve(5)
+	for c := range w {
+		d.table[d.hit+c], d.table[d.miss+c] = d.hit, d.miss
+	}
+	d.table[d.hit+d.newline], d.table[d.miss+d.newline] = d.counted, d.begin
+	list := slices.Clone(d.closed([]uint32{d.entry}, edge, unknown))
+	if d.matched {
+		d.constant = endMatch
+	} else if len(list) == 0 && !d.restarts {
+		d.constant = endNoMatch
+	}
+	d.write(edge, d.restarts, nil, list)
+	d.add(string(d.key))
+	d.fixed, d.stays = len(d.states), 3
+	for i := range d.live {
+		d.live[i] = d.begin
+	}
+	return d
+}
+
+// step makes the transition of stream's state by class known, and takes it.
+func (d *lines) step(stream int, class uint32) {
+	before, restart, pending, list := d.read(d.states[d.live[stream]/d.width].key)
+	d.pending = append(d.pending[:0], pending...)
+	next := uint32(0)
+	if class == d.newline {
+		if next = d.taken(before, restart, len(pending) > 0, list, true); next == d.hit {
+			next = d.counted
+		}
+	} else {
+		d.pending = append(d.pending, d.some[class])
+		next = d.taken(before, restart, len(pending) > 0, list, false)
+	}
+	d.table[d.live[stream]+class] = next
+	if d.live[stream] == d.begin {
+		d.table[d.counted+class] = next
+	}
+	d.live[stream] = next
+}
+
+// taken is the state behind d.pending, the last bytes of the line where ending
+// is true. Where looked is true the threads in list are those that have looked
+// ahead at the first of them.
+func (d *lines) taken(before side, restart, looked bool, list []uint32, ending bool) uint32 {
+	for len(d.pending) > 0 {
+		if !looked {
+			if list = d.look(before, restart, sideOf(d.pending[0]), list); d.matched {
+				return d.hit
+			}
+		}
+		if !ending && !utf8.FullRune(d.pending) {
+			list = d.shaped(list)
+			d.write(noWord, restart, d.pending, list)
+			return d.row(d.live[:])
+		}
+		r, width := utf8.DecodeRune(d.pending)
+		d.pending = append(d.pending[:0], d.pending[width:]...)
+		if before = noWord; d.words && r < utf8.RuneSelf {
+			before = sideOf(byte(r))
+		}
+		if list = d.stepped(list, d.classes.of(r)); d.matched {
+			return d.hit
+		}
+		looked = false
+	}
+	if ending {
+		if d.look(before, restart, edge, list); d.matched {
+			return d.hit
+		}
+		return d.begin
+	}
+	if restart {
+		list = slices.DeleteFunc(list, func(pc uint32) bool { return d.implied[pc] })
+	}
+	if len(list) == 0 && !restart {
+		return d.miss
+	}
+	d.write(before, restart, nil, list)
+	return d.row(d.live[:])
+}
+
+// look closes the threads that run, and those that begin here.
+func (d *lines) look(before side, restart bool, after side, list []uint32) []uint32 {
+	d.ahead = append(d.ahead[:0], list...)
+	if restart {
+		d.ahead = append(d.ahead, d.entry)
+	}
+	return d.closed(d.ahead, before, after)
+}
+
+// shaped drops from list the threads that d.pending cannot continue, where
+// that is known, and exchanges d.pending for bytes of the same shape.
+func (d *lines) shaped(list []uint32) []uint32 {
+	low, high, width := span(d.pending)
+	c := d.classes
+	class := c.of(low)
+	if c.interval(low) != c.interval(high) {
+		return list
+	}
+	list = slices.DeleteFunc(list, func(pc uint32) bool {
+		set := d.insts[pc].set
+		return !c.has[class][set] && !c.has[c.broken][set]
+	})
+	lead := d.pending[0]
+	if len(d.pending) == 1 && (lead == 0xe0 || lead == 0xed || lead == 0xf0 || lead == 0xf4) {
+		return list // what may follow differs
+	}
+	key := shape{uint8(len(d.pending)), width, class}
+	text, ok := d.shapes[key]
+	if !ok {
+		copy(text[:], d.pending)
+		d.shapes[key] = text
+	}
+	d.pending = append(d.pending[:0], text[:len(d.pending)]...)
+	return list
+}
+
+// span are the first and the last of the runes of width bytes that begin with
+// prefix.
+func span(prefix []byte) (low, high rune, width uint8) {
+	width = 2
+	switch lead := prefix[0]; {
+	case lead >= 0xf0:
+		width = 4
+	case lead >= 0xe0:
+		width = 3
+	}
+	low = rune(prefix[0] & (0xff >> (width + 1)))
+	high = low
+	for i := 1; i < int(width); i++ {
+		if i < len(prefix) {
+			low, high = low<<6|rune(prefix[i]&0x3f), high<<6|rune(prefix[i]&0x3f)
+		} else {
+			low, high = low<<6, high<<6|0x3f
+		}
+	}
+	if len(prefix) == 1 { // what is shorter, a surrogate, or beyond Unicode is never taken
+		switch prefix[0] {
+		case 0xe0:
+			low = 0x800
+		case 0xed:
+			high = 0xd7ff
+		case 0xf0:
+			low = 0x10000
+		case 0xf4:
+			high = 0x10ffff
+		}
+	}
+	return low, high, width
+}
+
+// walk walks text from stream's state on and stops in front of the byte that
+// leads to a state that is no greater than last. It returns the place, how
+// many lines that matched began, and whether it stopped.
+func (d *lines) walk(stream int, text []byte, last uint32) (at int, began uint32) {
+	state, table, class := d.live[stream], d.table, d.class
+	for at, b := range text {
+		next := table[state+uint32(class[b])]
+		if next <= last {
+			d.live[stream] = state
+			return at, began
+		}
+		began += next & 1
+		state = next
+	}
+	d.live[stream] = state
+	return len(text), began
+}
+
+// finish walks text to its end, through states that are not known yet too.
+func (d *lines) finish(stream int, text []byte) (began int64) {
+	for {
+		at, n := d.walk(stream, text, 0)
+		began += int64(n)
+		d.walked += at
+		if at == len(text) || d.gaveUp {
+			return began
+		}
+		d.step(stream, uint32(d.class[text[at]]))
+		began += int64(d.live[stream] & 1)
+		d.walked++
+		text = text[at+1:]
+	}
+}
+
+// match reports whether line matches.
+func (d *lines) match(line []byte) (matches, ok bool) {
+	if d.constant != endUnknown {
+		return d.constant == endMatch, true
+	}
+	if d.gaveUp {
+		return false, false
+	}
+	d.live[0] = d.begin
+	for {
+		at, _ := d.walk(0, line, d.counted)
+		d.walked += at
+		if at == len(line) {
+			break
+		}
+		d.advance(line[at])
+		if d.gaveUp {
+			return false, false
+		}
+		if d.live[0] <= d.counted {
+			return d.live[0] != d.miss, true
+		}
+		line = line[at+1:]
+	}
+	d.advance('\n')
+	return d.live[0] == d.counted, !d.gaveUp
+}
+
+// advance takes stream 0 on by one byte, known or not.
+func (d *lines) advance(b byte) {
+	class := uint32(d.class[b])
+	if next := d.table[d.live[0]+class]; next != 0 {
+		d.live[0] = next
+	} else {
+		d.step(0, class)
+	}
+	d.walked++
+}
+
+// next finds the next line that matches, from the start of a line on.
+func (d *lines) next(data []byte, from int) (start, end int, ok bool) {
+	if from >= len(data) || d.constant == endNoMatch {
+		return None, None, true
+	}
+	if d.constant == endMatch {
+		return from, lineEnd(data, from), true
+	}
+	if d.gaveUp {
+		return None, None, false
+	}
+	d.live[0] = d.begin
+	for at := from; at < len(data); {
+		n, _ := d.walk(0, data[at:], d.counted)
+		d.walked += n
+		if at += n; at == len(data) {
+			break
+		}
+		d.advance(data[at])
+		switch {
+		case d.gaveUp:
+			return None, None, false
+		case d.live[0] == d.hit || d.live[0] == d.counted:
+			return from + bytes.LastIndexByte(data[from:at], '\n') + 1, lineEnd(data, at), true
+		case d.live[0] == d.miss:
+			if at = lineEnd(data, at); at == len(data) {
+				return None, None, true
+			}
+			d.live[0] = d.begin
+		}
+		at++
+	}
+	if data[len(data)-1] != '\n' {
+		if d.advance('\n'); d.live[0] == d.counted {
+			return from + bytes.LastIndexByte(data[from:], '\n') + 1, len(data), !d.gaveUp
+		}
+	}
+	return None, None, !d.gaveUp
+}
+
+// lineEnd is the end of the line that at lies in.
+func lineEnd(data []byte, at int) int {
+	if n := bytes.IndexByte(data[at:], '\n'); n >= 0 {
+		return at + n
+	}
+	return len(data)
+}
+
+// count counts the lines that match.
+func (d *lines) count(data []byte) (lines int64, ok bool) {
+	if len(data) == 0 || d.constant == endNoMatch {
+		return 0, true
+	}
+	if d.gaveUp {
+		return 0, false
+	}
+	whole := bytes.LastIndexByte(data, '\n') + 1
+	if whole < len(data) {
+		if matches, _ := d.match(data[whole:]); matches {
+			lines++
+		}
+	}
+	if d.constant == endMatch {
+		return lines + int64(bytes.Count(data, []byte{'\n'})), true
+	}
+	var pieces [streams][]byte
+	cut(data[:whole], &pieces)
+	lines += d.together(&pieces)
+	for i := range pieces {
+		if !d.gaveUp {
+			lines += d.finish(i, pieces[i])
+		}
+	}
+	return lines, !d.gaveUp
+}
+
+// cut cuts data into pieces of whole lines.
+func cut(data []byte, pieces *[streams][]byte) {
+	at := 0
+	for i := range streams - 1 {
+		aim := max(at, len(data)*(i+1)/streams)
+		end := aim
+		if end > at && data[end-1] != '\n' {
+			end = lineEnd(data, end) + 1
+		}
+		pieces[i] = data[at:end]
+		at = end
+	}
+	pieces[streams-1] = data[at:]
+}

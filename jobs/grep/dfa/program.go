@@ -1,0 +1,205 @@
+package dfa
+
+import (
+	"encoding/binary"
+	"regexp/syntax"
+	"slices"
+	"unicode"
+)
+
+// program is a syntax.Prog without captures, whose instructions name their
+// runes by set, and the classes of runes that no set tells apart.
+type program struct {
+	insts   []inst
+	entry   uint32
+	classes *classes
+	words   bool // an assertion asks for word characters
+
+	// restarts is false when a match can only begin where the text does.
+	restarts bool
+	// implied are the threads that a restart always brings along.
+	implied []bool
+}
+
+type inst struct {
+	op       op
+	empty    syntax.EmptyOp // opEmpty
+	set      int            // opRune
+	out, arg uint32
+}
+
+type op uint8
+
+const (
+	opFail op = iota
+	opAlt
+	opEmpty
+	opRune
+	opMatch
+)
+
+// Assertions beyond those of syntax, for borders.
+const (
+	noWordBefore syntax.EmptyOp = 1 << 6
+	noWordAfter  syntax.EmptyOp = 1 << 7
+
+	lookingAhead = syntax.EmptyEndLine | syntax.EmptyEndText | syntax.EmptyWordBoundary | syntax.EmptyNoWordBoundary | noWordAfter
+	aboutWords   = syntax.EmptyWordBoundary | syntax.EmptyNoWordBoundary | noWordBefore | noWordAfter
+)
+
+// mostInsts is where states would grow too large to pay.
+const mostInsts = 50_000
+
+func compile(tree *syntax.Regexp, b Border) *program {
+	from, err := syntax.Compile(tree)
+	if err != nil || len(from.Inst) > mostInsts {
+		return nil
+	}
+	p := &program{insts: make([]inst, len(from.Inst), len(from.Inst)+2)}
+	var sets runeSets
+	for pc := range from.Inst {
+		p.insts[pc] = translate(from, uint32(pc), &sets)
+		p.words = p.words || p.insts[pc].op == opEmpty && p.insts[pc].empty&aboutWords != 0
+	}
+	p.entry = follow(from, uint32(from.Start))
+	switch b {
+	case WordEnds:
+		p.words = true
+		p.surround(noWordBefore, noWordAfter)
+	case WholeLine:
+		p.surround(syntax.EmptyBeginText, syntax.EmptyEndText)
+	}
+	if p.words {
+		sets.add([]rune{'0', '9', 'A', 'Z', '_', '_', 'a', 'z'})
+	}
+	if p.classes = newClasses(sets.all); p.classes == nil {
+		return nil
+	}
+	p.findRestarts()
+	return p
+}
+
+// surround puts assertions around the whole program.
+func (p *program) surround(before, after syntax.EmptyOp) {
+	end := uint32(len(p.insts))
+	for pc := range p.insts {
+		if p.insts[pc].op == opMatch {
+			p.insts[pc] = inst{op: opEmpty, empty: after, out: end}
+		}
+	}
+	p.insts = append(p.insts, inst{op: opMatch}, inst{op: opEmpty, empty: before, out: p.entry})
+	p.entry = end + 1
+}
+
+func translate(from *syntax.Prog, pc uint32, sets *runeSets) inst {
+	in := &from.Inst[pc]
+	switch in.Op {
+	case syntax.InstAlt, syntax.InstAltMatch:
+		return inst{op: opAlt, out: follow(from, in.Out), arg: follow(from, in.Arg)}
+	case syntax.InstEmptyWidth:
+		return inst{op: opEmpty, empty: syntax.EmptyOp(in.Arg), out: follow(from, in.Out)}
+	case syntax.InstMatch:
+		return inst{op: opMatch}
+	case syntax.InstRune, syntax.InstRune1, syntax.InstRuneAny, syntax.InstRuneAnyNotNL:
+		if set := runesOf(in); len(set) > 0 {
+			return inst{op: opRune, set: sets.add(set), out: follow(from, in.Out)}
+		}
+	}
+	return inst{op: opFail}
+}
+
+// follow skips what does nothing.
+func follow(from *syntax.Prog, pc uint32) uint32 {
+	for from.Inst[pc].Op == syntax.InstNop || from.Inst[pc].Op == syntax.InstCapture {
+		pc = from.Inst[pc].Out
+	}
+	return pc
+}
+
+// runesOf are the ranges, in order, that an instruction matches.
+func runesOf(in *syntax.Inst) []rune {
+	switch {
+	case in.Op == syntax.InstRuneAny:
+		return []rune{0, unicode.MaxRune}
+	case in.Op == syntax.InstRuneAnyNotNL:
+		return []rune{0, '\n' - 1, '\n' + 1, unicode.MaxRune}
+	case len(in.Rune) != 1:
+		return in.Rune
+	}
+	r := in.Rune[0]
+	all := []rune{r}
+	if syntax.Flags(in.Arg)&syntax.FoldCase != 0 {
+		for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
+			all = append(all, f)
+		}
+	}
+	slices.Sort(all)
+	var set []rune
+	for _, r := range all {
+		set = append(set, r, r)
+	}
+	return set
+}
+
+// runeSets numbers different sets.
+type runeSets struct {
+	all [][]rune
+	ids map[string]int
+}
+
+func (s *runeSets) add(set []rune) int {
+	var text []byte // not string(set), where surrogates become U+FFFD
+	for _, r := range set {
+		text = binary.AppendUvarint(text, uint64(r))
+	}
+	key := string(text)
+	id, ok := s.ids[key]
+	if !ok {
+		if s.ids == nil {
+			s.ids = map[string]int{}
+		}
+		id = len(s.all)
+		s.ids[key] = id
+		s.all = append(s.all, set)
+	}
+	return id
+}
+
+// reversed is the tree whose matches are those of re, read backwards.
+func reversed(re *syntax.Regexp) *syntax.Regexp {
+	r := *re
+	switch re.Op {
+	case syntax.OpLiteral:
+		r.Rune = slices.Clone(re.Rune)
+		slices.Reverse(r.Rune)
+	case syntax.OpBeginLine:
+		r.Op = syntax.OpEndLine
+	case syntax.OpEndLine:
+		r.Op = syntax.OpBeginLine
+	case syntax.OpBeginText:
+		r.Op = syntax.OpEndText
+	case syntax.OpEndText:
+		r.Op = syntax.OpBeginText
+	}
+	r.Sub = make([]*syntax.Regexp, len(re.Sub))
+	for i, sub := range re.Sub {
+		if re.Op == syntax.OpConcat {
+			i = len(re.Sub) - 1 - i
+		}
+		r.Sub[i] = reversed(sub)
+	}
+	return &r
+}
+
+// findRestarts finds out what begins at every rune but the first.
+func (p *program) findRestarts() {
+	p.implied = make([]bool, len(p.insts))
+	t := newThreads(p, false)
+	behindWord := slices.Clone(t.closed([]uint32{p.entry}, word, unknown))
+	p.restarts = len(behindWord) > 0 || t.matched
+	other := t.closed([]uint32{p.entry}, noWord, unknown)
+	p.restarts = p.restarts || len(other) > 0 || t.matched
+	for _, pc := range other {
+		p.implied[pc] = slices.Contains(behindWord, pc)
+	}
+}

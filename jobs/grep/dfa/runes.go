@@ -1,0 +1,225 @@
+package dfa
+
+import "unicode/utf8"
+
+// runes is an automaton over runes that finds an end of a match: forward, from
+// wherever it begins, or backwards, from the other end.
+type runes struct {
+	*threads
+	cache
+	begins [sides]uint32 // transitions into the first state, by what is before
+	last   int           // of classes.breaks, where the last rune was found
+	live   [1]uint32
+	ahead  []uint32
+}
+
+// Transitions are below zero, as int32, where there is something to do: a match
+// ends before the rune that was taken, or behind it, or no match can follow.
+const (
+	special  = 1 << 31
+	behind   = 1 << 30
+	before   = 1 << 29
+	toRow    = before - 1
+	deadRows = 2 // the unknown, and the dead
+)
+
+func newRunes(p *program, forward bool, most, least int) *runes {
+	d := &runes{threads: newThreads(p, forward), cache: newCache(len(p.classes.some), most, least)}
+	d.reserve(deadRows)
+	d.fixed, d.stays = deadRows, deadRows
+	return d
+}
+
+func (d *runes) dead() uint32 { return d.width }
+
+// begin is the transition into the first state.
+func (d *runes) begin(before side) uint32 {
+	if d.begins[before] == 0 {
+		list := d.closed([]uint32{d.entry}, before, unknown)
+		d.live[0] = d.dead()
+		d.begins[before] = d.into(list, before, d.ordered && d.restarts, 0)
+	}
+	return d.begins[before]
+}
+
+// into is the transition into a state that was just closed.
+func (d *runes) into(list []uint32, before side, restart bool, flags uint32) uint32 {
+	if d.matched {
+		flags |= special | behind
+		restart = restart && !d.ordered
+	}
+	if len(list) == 0 && !restart {
+		return flags | special | d.dead()
+	}
+	if !d.words && before == word {
+		before = noWord
+	}
+	d.write(before, restart, nil, list)
+	was := len(d.states)
+	row := d.row(d.live[:])
+	if len(d.states) < was {
+		d.begins = [sides]uint32{}
+	}
+	return flags | row
+}
+
+// step is the transition from d.live by a rune of class, which becomes known.
+func (d *runes) step(class uint16) uint32 {
+	from, restart, list := d.around(d.live[0])
+	after := noWord
+	if d.words && d.classes.word(class) {
+		after = word
+	}
+	list = d.closed(list, from, after)
+	flags := uint32(0)
+	if d.matched {
+		flags = special | before
+		restart = restart && !d.ordered
+	}
+	next := d.into(d.stepped(list, class), after, restart, flags)
+	d.table[d.live[0]+uint32(class)] = next
+	return next
+}
+
+// around is what is known of a state.
+func (d *runes) around(row uint32) (from side, restart bool, list []uint32) {
+	from, restart, _, list = d.read(d.states[row/d.width].key)
+	if restart {
+		d.ahead = append(append(d.ahead[:0], list...), d.entry)
+		list = d.ahead
+	}
+	return from, restart, list
+}
+
+// ended reports whether a match ends where the text does, in front of after.
+func (d *runes) ended(row uint32, after side) bool {
+	state := &d.states[row/d.width]
+	if state.ends[after] == endUnknown {
+		from, _, list := d.around(row)
+		d.closed(list, from, after)
+		state.ends[after] = endNoMatch
+		if d.matched {
+			state.ends[after] = endMatch
+		}
+	}
+	return state.ends[after] == endMatch
+}
+
+// of is the class of a rune beyond ASCII.
+func (d *runes) of(r rune) uint32 {
+	c := d.classes
+	if r < c.breaks[d.last] || d.last+1 < len(c.breaks) && r >= c.breaks[d.last+1] {
+		d.last = c.interval(r)
+	}
+	return uint32(c.class[d.last])
+}
+
+// end finds where the leftmost-first match ends that begins at or after from.
+//
+// hot: every byte of a line whose matches are wanted passes here.
+func (d *runes) end(line []byte, from int) (end int, ok bool) {
+	side := edge
+	if from > 0 {
+		side = sideOf(line[from-1])
+	}
+	end = None
+	next := d.begin(side)
+	if next&behind != 0 {
+		end = from
+	}
+	if d.gaveUp {
+		return None, false
+	}
+	state := next & toRow
+	d.walked += len(line) - from
+	for at := from; at < len(line) && state != d.dead(); {
+		class, width := uint32(0), 1
+		if b := line[at]; b < utf8.RuneSelf {
+			class = uint32(d.classes.ascii[b])
+		} else {
+			var r rune
+			r, width = utf8.DecodeRune(line[at:])
+			class = d.of(r)
+		}
+		next := d.table[state+class]
+		if int32(next) <= 0 {
+			if next == 0 {
+				d.live[0] = state
+				if next = d.step(uint16(class)); d.gaveUp {
+					return None, false
+				}
+			}
+			if next&before != 0 {
+				end = at
+			}
+			if next&behind != 0 {
+				end = at + width
+			}
+			next &= toRow
+		}
+		state = next
+		at += width
+	}
+	if state != d.dead() && d.ended(state, edge) {
+		end = len(line)
+	}
+	return end, true
+}
+
+// start finds where the longest match begins that ends at end and begins at or
+// behind from; there is one.
+//
+// hot: every byte of a match whose bounds are wanted passes here.
+func (d *runes) start(line []byte, from, end int) (start int, ok bool) {
+	side := edge
+	if end < len(line) {
+		side = sideOf(line[end])
+	}
+	start = end
+	next := d.begin(side)
+	if d.gaveUp {
+		return None, false
+	}
+	state := next & toRow
+	at := end
+	for at > from && state != d.dead() {
+		class, width := uint32(0), 1
+		if b := line[at-1]; b < utf8.RuneSelf {
+			class = uint32(d.classes.ascii[b])
+		} else {
+			var r rune
+			r, width = utf8.DecodeLastRune(line[from:at])
+			class = d.of(r)
+		}
+		next := d.table[state+class]
+		if int32(next) <= 0 {
+			if next == 0 {
+				d.live[0] = state
+				if next = d.step(uint16(class)); d.gaveUp {
+					return None, false
+				}
+			}
+			if next&before != 0 {
+				start = at
+			}
+			if next&behind != 0 {
+				start = at - width
+			}
+			next &= toRow
+		}
+		state = next
+		at -= width
+	}
+	d.walked += end - at
+	if state == d.dead() {
+		return start, true
+	}
+	side = edge
+	if from > 0 {
+		side = sideOf(line[from-1])
+	}
+	if d.ended(state, side) {
+		start = from
+	}
+	return start, true
+}
