@@ -30,14 +30,14 @@ func newLineMatchers(text string, tree *syntax.Regexp, b border) (func() lineMat
 	if err != nil {
 		return nil, err
 	}
-	program := dfa.Compile(tree, b.around())
+	program := dfa.Compile(tree, b.dfa())
 	if program == nil {
 		return func() lineMatcher { return plain }, nil
 	}
 	return func() lineMatcher { return &dfaMatcher{program.NewMatcher(), plain} }, nil
 }
 
-func (b border) around() dfa.Border {
+func (b border) dfa() dfa.Border {
 	switch b {
 	case wordEnds:
 		return dfa.WordEnds
