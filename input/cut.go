@@ -26,6 +26,7 @@ type cut struct {
 	slack    int64 // how far beyond end the last record is looked for at first
 	delim    byte
 	probe    bool // the first bytes have not been looked at
+	checked  bool // the file was found to be the planned one since it was read
 	brief    bool // leave out records longer than a chunk
 	sought   bool
 	done     bool
@@ -41,9 +42,9 @@ var (
 	errBinary     = errors.New("binary")
 )
 
-func newCut(p *Plan, pc Piece, h *handle) *cut {
+func newCut(p *Plan, pc Piece, h *handle) cut {
 	f := &p.Files[pc.File]
-	return &cut{
+	return cut{
 		plan: p, h: h, file: f, index: pc.File, start: pc.Start, off: pc.Start, end: pc.End, size: f.Bytes,
 		slack: firstSlackBytes, delim: p.o.Delim, probe: pc.Start == 0 && pc.End == f.Bytes,
 	}
@@ -67,11 +68,21 @@ func (c *cut) next(h *hold) (block, error) {
 	}
 	if !c.finished {
 		c.finished, c.off = true, max(c.off, c.end)
-		if err := c.file.unchanged(c.h); err != nil {
+		if err := c.unchanged(); err != nil {
 			return block{}, err
 		}
 	}
 	return block{}, io.EOF
+}
+
+// unchanged makes sure, when the last byte has been read, that the file is the
+// planned one.
+func (c *cut) unchanged() error {
+	if c.checked {
+		return nil
+	}
+	c.checked = true
+	return c.file.unchanged(c.h)
 }
 
 // seek finds the first record that starts in the piece: after the first
@@ -120,6 +131,12 @@ func (c *cut) fill(h *hold) (b block, ok bool, err error) {
 		return block{data: buf[:0], last: true}, c.off == 0, nil
 	}
 	data := buf[:n]
+	if int64(n) == c.file.Bytes {
+		// All of it at once: what is not the planned file is never seen.
+		if err := c.unchanged(); err != nil {
+			return b, false, err
+		}
+	}
 	if c.probe {
 		c.probe = false
 		if detect(data) != None {

@@ -28,8 +28,5 @@ func readable(path string) error {
 	return nil
 }
 
-// openRegular opens a file that was regular when it was planned, and does not
-// hang should it have become a FIFO.
-func openRegular(path string) (*os.File, error) {
-	return os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-}
+// nonBlocking keeps an open from hanging should the file have become a FIFO.
+const nonBlocking = syscall.O_NONBLOCK

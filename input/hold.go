@@ -17,10 +17,16 @@ const (
 type hold struct {
 	mem   Memory
 	chunk *membudget.Chunk
+	kept  bool // a chunk was kept: others may be, too
 }
 
 // take returns a buffer of at least bytes: the chunk at hand where it fits.
+// One standard chunk serves all small files as long as nobody keeps it; from
+// then on each gets a chunk of its size.
 func (h *hold) take(bytes int) ([]byte, error) {
+	if !h.kept {
+		bytes = max(bytes, chunkBytes)
+	}
 	if h.chunk != nil {
 		n := len(h.chunk.Data)
 		if n >= bytes && (n <= chunkBytes || bytes > chunkBytes) {
@@ -35,6 +41,9 @@ func (h *hold) take(bytes int) ([]byte, error) {
 	h.chunk = c
 	return c.Data, nil
 }
+
+// keep leaves the chunk to whoever uses the block.
+func (h *hold) keep() { h.chunk, h.kept = nil, true }
 
 func (h *hold) free() {
 	if h.chunk != nil {

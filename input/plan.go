@@ -34,7 +34,8 @@ type Options struct {
 
 	// All takes files inside directories whose names start with . or _.
 	All bool
-	// Exclude leaves out files inside directories for which it is true.
+	// Exclude leaves out files inside directories for which it is true. It is
+	// called from several goroutines.
 	Exclude func(path string) bool
 
 	Delim      byte      // ends a record; default '\n', unless NUL is set
@@ -77,6 +78,7 @@ type File struct {
 	Codec      Codec // of large files; small ones are recognised when they are read
 	Stream     bool  // cannot be split: read by OpenStream
 	Rereadable bool
+	mayRead    bool // known without asking
 	kind       kind
 }
 
@@ -147,7 +149,7 @@ func NewPlan(paths []string, o Options) (*Plan, error) {
 	if len(paths) == 0 {
 		return nil, usage.Errorf("", "no input named")
 	}
-	w := walker{plan: p, o: p.o}
+	w := walker{plan: p, o: p.o, euid: int32(os.Geteuid())}
 	for _, path := range paths {
 		if err := w.named(path); err != nil {
 			return nil, err

@@ -21,6 +21,8 @@ type Reader struct {
 	file     int32   // the one that is open
 	length   int64   // of its piece
 	src      source  // nil: none is open
+	handle   handle  // of src
+	cut      cut     // src, where that is one
 	hold     hold
 	decoders decoders
 	block    jobs.Block
@@ -86,14 +88,19 @@ func (r *Reader) open() bool {
 func (r *Reader) openPiece(pc Piece) (skip bool, err error) {
 	f := &r.plan.Files[pc.File]
 	r.file, r.length = pc.File, pc.End-pc.Start
-	h, err := r.plan.openPlanned(pc.File)
-	if err != nil {
+	h := &r.handle
+	if f.Bytes > 0 && f.Bytes <= chunkBytes && pc.End-pc.Start == f.Bytes { // checked when it has been read
+		if err := r.plan.open(f, h); err != nil {
+			return false, err
+		}
+	} else if err := r.plan.openPlanned(pc.File, h); err != nil {
 		return false, err
 	}
 	if f.Bytes == 0 || f.Codec != None {
 		return false, r.sequential(h)
 	}
-	c := newCut(r.plan, pc, h)
+	r.cut = newCut(r.plan, pc, h)
+	c := &r.cut
 	if r.plan.o.SkipBinary && !c.probe {
 		var buf []byte
 		if buf, err = r.hold.take(int(min(f.Bytes, binaryHeadBytes))); err == nil {
@@ -141,7 +148,7 @@ func (r *Reader) Block() jobs.Block { return r.block }
 func (r *Reader) Chunk() *membudget.Chunk { return r.hold.chunk }
 
 // Keep leaves the current chunk to the caller, who puts it back.
-func (r *Reader) Keep() { r.hold.chunk = nil }
+func (r *Reader) Keep() { r.hold.keep() }
 
 // Err is what ended the reading, nil at the end of the split.
 func (r *Reader) Err() error { return r.err }

@@ -64,8 +64,8 @@ func (s *sampler) place(pc Piece, at int64) (whole bool, err error) {
 		}
 		s.r.hold.free()
 	}()
-	h, err := s.plan.openPlanned(pc.File)
-	if err != nil {
+	h := &s.r.handle
+	if err := s.plan.openPlanned(pc.File, h); err != nil {
 		return false, err
 	}
 	codec := f.Codec
@@ -80,7 +80,8 @@ func (s *sampler) place(pc Piece, at int64) (whole bool, err error) {
 		}
 		return true, s.first()
 	}
-	c := newCut(s.plan, Piece{pc.File, at, min(at+chunkBytes, f.Bytes)}, h)
+	s.r.cut = newCut(s.plan, Piece{pc.File, at, min(at+chunkBytes, f.Bytes)}, h)
+	c := &s.r.cut
 	c.probe, c.brief, c.sought = false, true, true
 	s.r.src = c
 	if s.plan.o.SkipBinary {

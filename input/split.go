@@ -18,7 +18,7 @@ const fileCostBytes = 4 << 10
 func (p *Plan) split() error {
 	p.settleBlock()
 	var starts []int32 // of each split in pieces
-	var pieces []Piece
+	pieces := make([]Piece, 0, len(p.Files))
 	var packedBytes int64 // in the split that is open; 0: none is
 	closeSplit := func() { packedBytes = 0 }
 	add := func(pc Piece, seq int32) {
@@ -107,7 +107,7 @@ func (p *Plan) check(f *File) error {
 		return usage.Errorf(shown(f.Path), "claims to have %d bytes", f.Bytes)
 	}
 	if !p.cuts(f.Bytes) {
-		if f.kind == regularStdin {
+		if f.kind == regularStdin || f.mayRead {
 			return nil
 		}
 		if err := readable(f.Path); err != nil {
@@ -115,9 +115,10 @@ func (p *Plan) check(f *File) error {
 		}
 		return nil
 	}
-	h, err := p.open(f)
+	var h handle
+	err := p.open(f, &h)
 	if err == nil {
-		f.Codec, err = headCodec(h)
+		f.Codec, err = headCodec(&h)
 		err = errors.Join(err, h.Close())
 	}
 	if err != nil {

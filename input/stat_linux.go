@@ -1,6 +1,8 @@
 package input
 
 import (
+	"bytes"
+	"encoding/binary"
 	"io/fs"
 
 	"golang.org/x/sys/unix"
@@ -9,21 +11,33 @@ import (
 // statPath follows links. It costs no os.FileInfo, which for 100,000 files is
 // 30 MB of garbage.
 func statPath(path string) (stat, error) {
+	st, err := statAt(unix.AT_FDCWD, path)
+	if err != nil {
+		return stat{}, &fs.PathError{Op: "stat", Path: path, Err: err}
+	}
+	return st, nil
+}
+
+func statAt(dir int, name string) (stat, error) {
 	var st unix.Stat_t
 	for {
-		err := unix.Stat(path, &st)
+		err := unix.Fstatat(dir, name, &st, 0)
 		if err == nil {
-			break
+			return statOf(&st), nil
 		}
 		if err != unix.EINTR {
-			return stat{}, &fs.PathError{Op: "stat", Path: path, Err: err}
+			return stat{}, err
 		}
 	}
+}
+
+func statOf(st *unix.Stat_t) stat {
 	return stat{
 		mode:  fileMode(st.Mode),
 		bytes: st.Size,
 		id:    identity{dev: uint64(st.Dev), ino: st.Ino, mtimeNanos: st.Mtim.Nano()},
-	}, nil
+		owner: int32(st.Uid), ownerReads: st.Mode&unix.S_IRUSR != 0,
+	}
 }
 
 // fileMode keeps only the type.
@@ -43,4 +57,65 @@ func fileMode(mode uint32) fs.FileMode {
 		return fs.ModeDevice
 	}
 	return fs.ModeIrregular
+}
+
+// directory is an open directory. Names are looked up from it, which costs a
+// third of walking down their paths.
+type directory int
+
+func openDirectory(path string) (directory, error) {
+	for {
+		fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		if err != unix.EINTR {
+			return directory(fd), err
+		}
+	}
+}
+
+func (d directory) close() error { return unix.Close(int(d)) }
+
+// id is the identity of the directory itself.
+func (d directory) id() (identity, error) {
+	st, err := rawFile(d).stat()
+	return st.id, err
+}
+
+// stat follows links.
+func (d directory) stat(name string) (stat, error) { return statAt(int(d), name) }
+
+// readable asks whether the process may read the file of that name.
+func (d directory) readable(name string) bool {
+	return unix.Faccessat(int(d), name, unix.R_OK, unix.AT_EACCESS) == nil
+}
+
+// Where the fields of a linux_dirent64 are.
+const (
+	direntLength = 16 // two bytes
+	direntType   = 18
+	direntName   = 19
+)
+
+// each calls visit with the names in the directory, in any order; isDir: known
+// to be a directory, and no link to one. buf is scratch.
+func (d directory) each(buf []byte, visit func(name []byte, isDir bool)) error {
+	for {
+		n, err := unix.ReadDirent(int(d), buf)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil || n <= 0 {
+			return err
+		}
+		for rest := buf[:n]; len(rest) > direntName; {
+			length := binary.NativeEndian.Uint16(rest[direntLength:])
+			name := rest[direntName:length]
+			if i := bytes.IndexByte(name, 0); i >= 0 {
+				name = name[:i]
+			}
+			if string(name) != "." && string(name) != ".." {
+				visit(name, rest[direntType] == unix.DT_DIR)
+			}
+			rest = rest[length:]
+		}
+	}
 }

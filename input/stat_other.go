@@ -2,7 +2,10 @@
 
 package input
 
-import "os"
+import (
+	"os"
+	"path/filepath"
+)
 
 // statPath follows links.
 func statPath(path string) (stat, error) {
@@ -10,5 +13,48 @@ func statPath(path string) (stat, error) {
 	if err != nil {
 		return stat{}, err
 	}
-	return stat{mode: fi.Mode(), bytes: fi.Size(), id: identityOf(fi)}, nil
+	return statOf(fi), nil
+}
+
+func statOf(fi os.FileInfo) stat {
+	return stat{mode: fi.Mode().Type(), bytes: fi.Size(), id: identityOf(fi), owner: -1}
+}
+
+// directory is an open directory.
+type directory struct{ f *os.File }
+
+func openDirectory(path string) (directory, error) {
+	f, err := os.Open(path)
+	return directory{f}, cause(err)
+}
+
+func (d directory) close() error { return cause(d.f.Close()) }
+
+// id is the identity of the directory itself.
+func (d directory) id() (identity, error) {
+	fi, err := d.f.Stat()
+	if err != nil {
+		return identity{}, cause(err)
+	}
+	return identityOf(fi), nil
+}
+
+// stat follows links.
+func (d directory) stat(name string) (stat, error) {
+	st, err := statPath(filepath.Join(d.f.Name(), name))
+	return st, cause(err)
+}
+
+// readable asks whether the process may read the file of that name.
+func (d directory) readable(name string) bool {
+	return readable(filepath.Join(d.f.Name(), name)) == nil
+}
+
+// each calls visit with the names in the directory, in any order.
+func (d directory) each(_ []byte, visit func(name []byte, isDir bool)) error {
+	names, err := d.f.Readdirnames(-1)
+	for _, name := range names {
+		visit([]byte(name), false)
+	}
+	return cause(err)
 }

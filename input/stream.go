@@ -35,10 +35,11 @@ func (p *Plan) OpenStream(file int32, mem Memory) (*Stream, error) {
 	case fifo:
 		var file *os.File
 		if file, err = os.Open(f.Path); err == nil {
-			h = &handle{File: file}
+			h = &handle{path: f.Path, file: file}
 		}
 	case regular, regularStdin:
-		h, err = p.openPlanned(file)
+		h = &handle{}
+		err = p.openPlanned(file, h)
 	}
 	if err == nil {
 		s.src, err = p.newSequential(file, h, &s.decoders)
@@ -94,7 +95,7 @@ func (s *Stream) Block() jobs.Block { return s.block }
 func (s *Stream) Chunk() *membudget.Chunk { return s.hold.chunk }
 
 // Keep leaves the current chunk to the caller, who puts it back.
-func (s *Stream) Keep() { s.hold.chunk = nil }
+func (s *Stream) Keep() { s.hold.keep() }
 
 // Err is what ended the reading, nil at the end of the file.
 func (s *Stream) Err() error { return s.err }

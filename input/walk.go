@@ -18,18 +18,21 @@ import (
 type walker struct {
 	plan   *Plan
 	o      Options
-	above  []identity // directories that are being read, outermost first
-	hidden int        // names left out because of their first letter
-	pipes  int        // FIFOs found in directories
+	euid   int32
+	hidden int // names left out because of their first letter
+	pipes  int // FIFOs found in directories
 	loops  []string
 	empty  []string // named directories without a file
 }
 
 // stat is what the walk needs to know of a path.
 type stat struct {
-	mode  fs.FileMode
-	bytes int64
-	id    identity
+	bytes      int64
+	id         identity
+	mode       fs.FileMode // its type
+	owner      int32       // its number; -1: not known
+	ownerReads bool        // by the mode, whatever else rules access
+	readable   bool        // asked for, and granted
 }
 
 // named takes one path of the command line.
@@ -85,9 +88,10 @@ func (w *walker) stdin() error {
 func (w *walker) take(path string, st stat, named bool) error {
 	switch st.mode.Type() {
 	case fs.ModeDir:
-		return w.dir(path, st, named)
+		return w.gather(newTree(w, path), named)
 	case 0:
-		w.plan.Files = append(w.plan.Files, File{Path: path, Bytes: st.bytes, id: st.id, Rereadable: true})
+		mayRead := st.readable || st.ownerReads && st.owner == w.euid
+		w.plan.Files = append(w.plan.Files, File{Path: path, Bytes: st.bytes, id: st.id, Rereadable: true, mayRead: mayRead})
 		return nil
 	case fs.ModeNamedPipe:
 		if !named {
@@ -108,87 +112,6 @@ func (w *walker) take(path string, st stat, named bool) error {
 	return usage.Errorf(shown(path), "is neither a file nor a directory")
 }
 
-// entry is a name in a directory.
-type entry struct {
-	name string // a directory's ends with /, so that names sort as the paths below them do
-	stat
-}
-
-// dir takes the files in a directory, in the order of their paths' bytes.
-func (w *walker) dir(path string, st stat, named bool) error {
-	for _, id := range w.above {
-		if st.id.same(id) {
-			w.loops = append(w.loops, path)
-			return nil
-		}
-	}
-	before := len(w.plan.Files)
-	w.plan.dirs = append(w.plan.dirs, st.id)
-	if st.id.ino == 0 {
-		w.plan.roots = append(w.plan.roots, path)
-	}
-	w.above = append(w.above, st.id)
-	defer func() { w.above = w.above[:len(w.above)-1] }()
-
-	prefix := path
-	if !strings.HasSuffix(prefix, "/") && !os.IsPathSeparator(prefix[len(prefix)-1]) {
-		prefix += string(filepath.Separator)
-	}
-	entries, err := w.list(path, prefix)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if err := w.take(prefix+strings.TrimSuffix(e.name, "/"), e.stat, false); err != nil {
-			return err
-		}
-	}
-	if named && len(w.plan.Files) == before {
-		w.empty = append(w.empty, path)
-	}
-	return nil
-}
-
-// list reads a directory: everything but hidden and excluded names, sorted.
-func (w *walker) list(path, prefix string) ([]entry, error) {
-	d, err := os.Open(path)
-	if err != nil {
-		return nil, usage.Errorf(shown(path), "%v", cause(err))
-	}
-	names, err := d.Readdirnames(-1)
-	if err = errors.Join(err, d.Close()); err != nil {
-		return nil, usage.Errorf(shown(path), "reading the directory: %v", cause(err))
-	}
-	entries := make([]entry, 0, len(names))
-	for _, name := range names {
-		if !w.o.All && (name[0] == '.' || name[0] == '_') {
-			w.hidden++
-			continue
-		}
-		full := prefix + name
-		if w.o.Exclude != nil && w.o.Exclude(full) {
-			continue
-		}
-		st, err := statPath(full)
-		if err != nil {
-			if _, lerr := os.Lstat(full); errors.Is(lerr, fs.ErrNotExist) {
-				continue // removed since the directory was read
-			}
-			if isLinkLoop(err) {
-				w.loops = append(w.loops, full)
-				continue
-			}
-			return nil, dangling(full, err)
-		}
-		if st.mode.IsDir() {
-			name += "/"
-		}
-		entries = append(entries, entry{name, st})
-	}
-	slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(a.name, b.name) })
-	return entries, nil
-}
-
 // glob takes what matches a pattern, in the order of the paths' bytes.
 func (w *walker) glob(pattern string) error {
 	matches, err := filepath.Glob(pattern)
@@ -205,17 +128,14 @@ func (w *walker) glob(pattern string) error {
 		if err != nil {
 			return dangling(path, err)
 		}
-		if st.mode.IsDir() {
-			path += "/"
-		}
-		entries = append(entries, entry{path, st})
+		entries = append(entries, entry{path: path, stat: st})
 	}
 	if len(entries) == 0 {
 		return usage.Errorf(shown(pattern), "no such file, and no file matches it as a glob")
 	}
-	slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(a.name, b.name) })
+	slices.SortFunc(entries, func(a, b entry) int { return byPath(&a, &b) })
 	for _, e := range entries {
-		if err := w.take(strings.TrimSuffix(e.name, "/"), e.stat, false); err != nil {
+		if err := w.take(e.path, e.stat, false); err != nil {
 			return err
 		}
 	}

@@ -112,6 +112,7 @@ func goroutineFiles() []string {
 		"slots/pool/thread.go",
 		"slots/pool/pool.go",
 		"engine/arrivals.go",
+		"input/tree.go",
 		"workload/workload.go",
 		"cmd/mrlocal/signals.go",
 		"cmd/mrlocal/internal/show/follow.go",

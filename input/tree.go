@@ -1,0 +1,348 @@
+package input
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"mrlocal/internal/usage"
+)
+
+// tree reads the directories below a path. Every name costs a system call or
+// two, so several goroutines list and stat; what they find is gathered in the
+// order of the paths' bytes afterwards, so it does not depend on them. Only
+// the names of a long folder are statted by more than one.
+//
+//	todo:  list a folder [──► stat batches of its names] ──► list its folders …
+type tree struct {
+	w    *walker
+	root *folder
+
+	mu struct {
+		sync.Mutex
+		wake    sync.Cond
+		todo    []errand
+		running int // errands under way
+		entries int // found
+	}
+}
+
+// folder is a directory that is read.
+type folder struct {
+	path, prefix string // prefix: path and a separator
+	above        *folder
+	dir          directory
+	id           identity
+	entries      []entry
+	folders      []*folder // of entries
+	batches      int       // to be statted by others; guarded by the tree's lock
+	hidden       int       // names left out because of their first letter
+	leadsBack    bool
+	err          error
+}
+
+// entry is a name in a directory.
+type entry struct {
+	path string
+	stat
+	*below // nil: a file
+}
+
+// below is what few names have.
+type below struct {
+	folder *folder // of a directory
+	err    error   // of stat
+}
+
+// scratch is what one goroutine lists with.
+type scratch struct {
+	buf     []byte // of getdents
+	names   []byte
+	lengths []int32 // of names; negative: known to be a directory
+}
+
+// errand is a folder to be listed, or entries from:to of it to be statted.
+type errand struct {
+	f        *folder
+	from, to int
+	list     bool
+}
+
+const (
+	batchNames  = 512 // a few tenths of a millisecond
+	mostWalkers = 8
+	direntBytes = 32 << 10
+)
+
+func newTree(w *walker, path string) *tree {
+	t := &tree{w: w, root: newFolder(path, nil)}
+	t.mu.wake.L = &t.mu
+	t.mu.todo = []errand{{f: t.root, list: true}}
+	return t
+}
+
+func newFolder(path string, above *folder) *folder {
+	prefix := path
+	if !strings.HasSuffix(prefix, "/") && !os.IsPathSeparator(prefix[len(prefix)-1]) {
+		prefix += string(filepath.Separator)
+	}
+	return &folder{path: path, prefix: prefix, above: above}
+}
+
+// read reads the whole tree. The caller works alone until there is work for
+// others.
+func (t *tree) read() {
+	var helpers sync.WaitGroup
+	scratch := scratch{buf: make([]byte, direntBytes)}
+	alone := true
+	for {
+		e, more := t.next()
+		if e.f == nil {
+			break
+		}
+		if alone && more > 0 {
+			alone = false
+			for range min(runtime.GOMAXPROCS(0), mostWalkers) - 1 {
+				helpers.Go(t.help)
+			}
+		}
+		t.do(e, &scratch)
+	}
+	helpers.Wait()
+}
+
+func (t *tree) help() {
+	scratch := scratch{buf: make([]byte, direntBytes)}
+	for e, _ := t.next(); e.f != nil; e, _ = t.next() {
+		t.do(e, &scratch)
+	}
+}
+
+// next waits for an errand, and tells how many more there are; none: the tree
+// has been read.
+func (t *tree) next() (e errand, more int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for len(t.mu.todo) == 0 {
+		if t.mu.running == 0 {
+			return errand{}, 0
+		}
+		t.mu.wake.Wait()
+	}
+	last := len(t.mu.todo) - 1
+	e = t.mu.todo[last]
+	t.mu.todo = t.mu.todo[:last]
+	t.mu.running++
+	return e, last
+}
+
+func (t *tree) do(e errand, s *scratch) {
+	f := e.f
+	open := false // entries of f are still to be statted
+	if e.list {
+		open = t.list(f, s)
+	} else {
+		t.stat(f, f.entries[e.from:e.to])
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.mu.running--
+	if e.list {
+		t.mu.entries += len(f.entries)
+	}
+	switch {
+	case open:
+		for from := 0; from < len(f.entries); from += batchNames {
+			t.mu.todo = append(t.mu.todo, errand{f: f, from: from, to: min(from+batchNames, len(f.entries))})
+			f.batches++
+		}
+	case !e.list:
+		if f.batches--; f.batches > 0 {
+			return
+		}
+		t.mu.Unlock()
+		f.complete()
+		t.mu.Lock()
+	}
+	if !open {
+		for _, b := range f.folders {
+			t.mu.todo = append(t.mu.todo, errand{f: b, list: true})
+		}
+	}
+	if len(t.mu.todo) > 0 || t.mu.running == 0 {
+		t.mu.wake.Broadcast()
+	}
+}
+
+// list opens a folder and takes its names: everything but hidden and excluded
+// ones. What they are is left to others where there are many: then the folder
+// stays open.
+func (t *tree) list(f *folder, s *scratch) (open bool) {
+	if f.dir, f.err = openDirectory(f.path); f.err != nil {
+		f.err = usage.Errorf(shown(f.path), "%v", cause(f.err))
+		return false
+	}
+	if f.id, f.err = f.dir.id(); f.err == nil {
+		for up := f.above; up != nil && !f.leadsBack; up = up.above {
+			f.leadsBack = f.id.same(up.id)
+		}
+		if !f.leadsBack {
+			f.err = t.names(f, s)
+		}
+	}
+	if f.err != nil {
+		f.err = usage.Errorf(shown(f.path), "reading the directory: %v", cause(f.err))
+	}
+	if f.err == nil && len(f.entries) > batchNames {
+		return true
+	}
+	t.stat(f, f.entries)
+	f.complete()
+	return false
+}
+
+// names makes an entry of every name. All paths lie in one string.
+func (t *tree) names(f *folder, s *scratch) error {
+	s.names, s.lengths = s.names[:0], s.lengths[:0]
+	err := f.dir.each(s.buf, func(name []byte, isDir bool) {
+		if !t.w.o.All && (name[0] == '.' || name[0] == '_') {
+			f.hidden++
+			return
+		}
+		length := int32(len(name))
+		if isDir {
+			length = -length
+		}
+		s.names, s.lengths = append(s.names, name...), append(s.lengths, length)
+	})
+	if err != nil {
+		return err
+	}
+	var paths strings.Builder
+	paths.Grow(len(s.names) + len(s.lengths)*len(f.prefix))
+	f.entries = make([]entry, 0, len(s.lengths))
+	rest := s.names
+	for _, length := range s.lengths {
+		n := max(length, -length)
+		from := paths.Len()
+		paths.WriteString(f.prefix)
+		paths.Write(rest[:n])
+		rest = rest[n:]
+		e := entry{path: paths.String()[from:]}
+		if t.w.o.Exclude != nil && t.w.o.Exclude(e.path) {
+			continue
+		}
+		if length < 0 {
+			e.mode = fs.ModeDir
+		}
+		f.entries = append(f.entries, e)
+	}
+	return nil
+}
+
+// stat fills in what the names are. Whoever owns a file and may read it by its
+// mode need not be asked.
+func (t *tree) stat(f *folder, entries []entry) {
+	for i := range entries {
+		e := &entries[i]
+		if e.mode.IsDir() {
+			continue
+		}
+		name := e.path[len(f.prefix):]
+		var err error
+		if e.stat, err = f.dir.stat(name); err != nil {
+			e.below = &below{err: err}
+		} else if e.mode == 0 && (!e.ownerReads || e.owner != t.w.euid) {
+			e.readable = f.dir.readable(name)
+		}
+	}
+}
+
+// complete closes a folder whose entries are known, sorts them, and makes the
+// folders below.
+func (f *folder) complete() {
+	f.dir.close()
+	slices.SortFunc(f.entries, func(a, b entry) int { return byPath(&a, &b) })
+	for i := range f.entries {
+		if e := &f.entries[i]; e.mode.IsDir() {
+			e.below = &below{folder: newFolder(e.path, f)}
+			f.folders = append(f.folders, e.folder)
+		}
+	}
+}
+
+// byPath orders entries by their paths' bytes, those of directories with the
+// separator that the paths below them have.
+func byPath(a, b *entry) int {
+	n := min(len(a.path), len(b.path))
+	if c := strings.Compare(a.path[:n], b.path[:n]); c != 0 {
+		return c
+	}
+	return a.byteAt(n) - b.byteAt(n)
+}
+
+func (e *entry) byteAt(i int) int {
+	switch {
+	case i < len(e.path):
+		return int(e.path[i])
+	case e.mode.IsDir():
+		return '/'
+	}
+	return -1
+}
+
+// gather reads a tree and takes what is in it, in order.
+func (w *walker) gather(t *tree, named bool) error {
+	t.read()
+	before := len(w.plan.Files)
+	w.plan.Files = slices.Grow(w.plan.Files, t.mu.entries)
+	if err := w.folder(t.root); err != nil {
+		return err
+	}
+	if named && len(w.plan.Files) == before {
+		w.empty = append(w.empty, t.root.path)
+	}
+	return nil
+}
+
+func (w *walker) folder(f *folder) error {
+	switch {
+	case f.leadsBack:
+		w.loops = append(w.loops, f.path)
+		return nil
+	case f.err != nil:
+		return f.err
+	}
+	w.hidden += f.hidden
+	w.plan.dirs = append(w.plan.dirs, f.id)
+	if f.id.ino == 0 {
+		w.plan.roots = append(w.plan.roots, f.path)
+	}
+	for i := range f.entries {
+		if err := w.entry(&f.entries[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *walker) entry(e *entry) error {
+	switch {
+	case e.below == nil:
+		return w.take(e.path, e.stat, false)
+	case e.folder != nil:
+		return w.folder(e.folder)
+	case isLinkLoop(e.err):
+		w.loops = append(w.loops, e.path)
+		return nil
+	}
+	if _, err := os.Lstat(e.path); errors.Is(err, fs.ErrNotExist) {
+		return nil // removed since the directory was read
+	}
+	return dangling(e.path, e.err)
+}
