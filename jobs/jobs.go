@@ -56,6 +56,14 @@ type Taker interface {
 	Take(b Block, records []Span)
 }
 
+// SpanEmitter is an ability of the Emitter of a job that has a reduce side:
+// EmitSpans emits a record a span, whose key is the span of data, all with the
+// same value. It does what a call of Emit for each would do, and is for mappers
+// whose keys are short and many.
+type SpanEmitter interface {
+	EmitSpans(data []byte, keys []Span, value []byte)
+}
+
 // RawWriter is an ability of the Emitter of a map-only job: p goes to the
 // split's output as it stands.
 type RawWriter interface {

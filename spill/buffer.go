@@ -29,10 +29,9 @@ type Buffer struct {
 	counted  int         // of emits, until somebody looks up
 
 	// Of hash-combining with sums.
-	pending   [pendingSums]pendingSum
-	pendings  int
+	sums      sums
 	deltaRoom [8]byte
-	touched   uint64 // only keeps looks ahead from being optimised away
+	touched   byte // only keeps looks ahead from being optimised away
 
 	load    *load
 	mode    mode

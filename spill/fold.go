@@ -8,16 +8,6 @@ import (
 	"mrlocal/spill/run"
 )
 
-// pendingSum is a short key and what is to be added to its sum.
-type pendingSum struct{ a, w, meta, delta uint64 }
-
-const (
-	pendingSums = 32
-
-	// cacheChunks of table are quick to look into without asking ahead.
-	cacheChunks = 3
-)
-
 // fold combines a value into its key's accumulator.
 //
 // hot:
@@ -34,11 +24,11 @@ func (b *Buffer) fold(key, value []byte) {
 	b.load.records++
 	b.stats.Bytes += int64(len(key) + len(value))
 	if len(key) > run.InlineKey {
-		b.foldLong(key, value)
+		b.foldLong(key, value, run.SlotMetaOf(len(key), run.HashLong(key)))
 		return
 	}
 	a, w := run.Words(key)
-	meta := run.SlotMetaOf(len(key), run.HashWords(a, w, len(key)))
+	meta := run.SlotMetaOf(len(key), run.HashWords(a, w))
 	if b.mode != sumMode {
 		if slot, found := t.ChunkOf(uint32(meta)).Find(a, w, meta); found {
 			b.foldSlot(key, slot, value)
@@ -47,53 +37,11 @@ func (b *Buffer) fold(key, value []byte) {
 		}
 		return
 	}
-	delta := binary.LittleEndian.Uint64(value)
-	if len(t.Chunks) <= cacheChunks {
-		b.addSum(a, w, meta, delta)
-		return
+	p := &b.sums
+	p.pending[p.filling][p.n&(pendingSums-1)] = run.Sum{A: a, B: w, Meta: meta, Delta: binary.LittleEndian.Uint64(value)}
+	if p.n++; p.n == pendingSums {
+		b.turnSums()
 	}
-	b.pending[b.pendings] = pendingSum{a, w, meta, delta}
-	if b.pendings++; b.pendings == pendingSums {
-		b.addPending()
-	}
-}
-
-// addPending adds what is pending to the sums. Slots of a table larger than
-// the caches are far away: it looks at all of them first, so that the ways
-// overlap, and then adds.
-//
-// hot:
-func (b *Buffer) addPending() {
-	pending := b.pending[:b.pendings]
-	b.pendings = 0
-	if t := &b.load.table; len(t.Directory) > 0 {
-		var metas uint64
-		for i := range pending {
-			hash := uint32(pending[i].meta)
-			metas += t.ChunkOf(hash).Meta(hash & run.SlotMask)
-		}
-		b.touched += metas
-	}
-	for i := range pending {
-		p := &pending[i]
-		if len(b.load.table.Directory) == 0 && !b.startTable() {
-			return
-		}
-		b.addSum(p.a, p.w, p.meta, p.delta)
-	}
-}
-
-// addSum adds to the sum of a short key.
-//
-// hot:
-func (b *Buffer) addSum(a, w, meta, delta uint64) {
-	slot, found := b.load.table.ChunkOf(uint32(meta)).Find(a, w, meta)
-	if found {
-		binary.LittleEndian.PutUint64(slot[run.SlotAcc:], binary.LittleEndian.Uint64(slot[run.SlotAcc:])+delta)
-		return
-	}
-	binary.LittleEndian.PutUint64(b.deltaRoom[:], delta)
-	b.insert(nil, a, w, meta, b.deltaRoom[:])
 }
 
 func (b *Buffer) refuseValue(value []byte) {
@@ -111,10 +59,8 @@ func (b *Buffer) first(value []byte) []byte {
 }
 
 // foldLong is fold for a key longer than a slot holds.
-func (b *Buffer) foldLong(key, value []byte) {
-	hash := run.HashLong(key)
-	meta := run.SlotMetaOf(len(key), hash)
-	slot, found := b.load.table.ChunkOf(hash).FindLong(&b.load.arena, key, meta)
+func (b *Buffer) foldLong(key, value []byte, meta uint64) {
+	slot, found := b.load.table.ChunkOf(uint32(meta)).FindLong(&b.load.arena, key, meta)
 	switch {
 	case found && b.mode == sumMode:
 		binary.LittleEndian.PutUint64(slot[run.SlotAcc:], binary.LittleEndian.Uint64(slot[run.SlotAcc:])+binary.LittleEndian.Uint64(value))
@@ -289,7 +235,7 @@ func (b *Buffer) moveOut(key, slot, acc []byte) {
 	var hash uint32
 	if len(key) <= run.InlineKey {
 		a, w = run.Words(key)
-		hash = run.HashWords(a, w, len(key))
+		hash = run.HashWords(a, w)
 	} else {
 		a, hash = binary.LittleEndian.Uint64(key), run.HashLong(key)
 	}

@@ -89,6 +89,13 @@ type copying struct {
 func (c *copying) copy(a *run.Arena, slices []run.Slice, parts int) bool {
 	var m run.Merger
 	for p := range parts {
+		if len(slices) == 1 {
+			if !run.Walk(a, slices[0].Part(p), c.add) {
+				return false
+			}
+			c.ends = append(c.ends, c.n)
+			continue
+		}
 		for m.OverSlices(a, slices, p); m.Next(); {
 			if !c.add(m.Key, m.Value) {
 				return false

@@ -7,13 +7,16 @@
 // literals cost what rare ones do; no call is made and no branch mispredicted
 // for a hit; and the lines of 64 places are told with one addition.
 //
+// Bytes.Edges instead lists where runs of some bytes begin and end: for words,
+// of which every one is wanted.
+//
 // The kernels are in assembly for amd64 with AVX2, which is looked for at run
 // time, unless the tag safe is set; their twins in plain Go (portable.go) serve
 // everything else and say what is right. A kernel reads only the data it is
 // given. Nothing here keeps data; a Needle or a Set belongs to one caller at
 // a time.
 //
-// mrlocal/jobs/grep decides what to look for.
+// mrlocal/jobs/grep and mrlocal/jobs.Words decide what to look for.
 package scan
 
 import "unicode/utf8"

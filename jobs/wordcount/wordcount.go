@@ -1,8 +1,7 @@
 // Package wordcount counts words, as Hadoop's first example does.
 //
-// A block is scanned once, 64 bytes to a bit mask, eight bytes at a time; a
-// word costs the walk over its two edges in the mask and one Emit. Counts are
-// added up in the kvbuffer by jobs.Sum. The result is "word TAB count", in byte
+// jobs.Words finds the words of a block, some hundred at a time, and hands them
+// to the kvbuffer as they are, where jobs.Sum adds up the counts. The result is "word TAB count", in byte
 // order of the word, or, with Top, by falling count and then by word: a second
 // job orders the counts of the first.
 //
@@ -60,15 +59,16 @@ func New(o Options) (jobs.Chain, error) {
 
 type mapper struct {
 	one   [8]byte
-	tail  [64]byte // the end of a block, followed by anything
 	lower bool
-	words func(*[64]byte) uint64
+	words *jobs.Words
 }
 
 func newMapper(o Options) *mapper {
-	m := &mapper{lower: o.IgnoreCase, words: nonBlank}
+	m := &mapper{lower: o.IgnoreCase}
 	if o.Alnum {
-		m.words = alnum
+		m.words = jobs.LettersAndDigits()
+	} else {
+		m.words = jobs.BlankSeparated()
 	}
 	jobs.AppendUint64(m.one[:0], 1)
 	return m
@@ -78,48 +78,10 @@ func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
 	if m.lower {
 		lower(b.Data)
 	}
-	if start := m.emitWords(b.Data, out); start >= 0 {
-		out.Emit(b.Data[start:], m.one[:])
+	for words := range m.words.In(b.Data) {
+		jobs.EmitSpans(out, b.Data, words, m.one[:])
 	}
 	return nil
-}
-
-// emitWords emits the words of data; of one that ends with the data and a
-// window alike, it returns the start, else -1.
-//
-// hot: two edges a word, one mask call 64 bytes.
-func (m *mapper) emitWords(data []byte, out jobs.Emitter) (start int) {
-	start = -1
-	var last uint64 // 1: the byte before the window belongs to a word
-	for off := 0; off < len(data); off += 64 {
-		var in uint64
-		if len(data)-off >= 64 {
-			in = m.words((*[64]byte)(data[off:]))
-		} else {
-			n := copy(m.tail[:], data[off:])
-			in = m.words(&m.tail) & (1<<n - 1)
-		}
-		edges := in ^ (in<<1 | last)
-		last = in >> 63
-		if start >= 0 && edges != 0 {
-			end := off + trailingZeros(edges)
-			edges &= edges - 1
-			out.Emit(data[start:end], m.one[:])
-			start = -1
-		}
-		for edges != 0 {
-			begin := off + trailingZeros(edges)
-			edges &= edges - 1
-			if edges == 0 {
-				start = begin
-				break
-			}
-			end := off + trailingZeros(edges)
-			edges &= edges - 1
-			out.Emit(data[begin:end], m.one[:])
-		}
-	}
-	return start
 }
 
 // rank turns "word TAB count" into keys that sort by falling count. It leaves

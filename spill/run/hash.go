@@ -5,39 +5,45 @@ import (
 	"math/bits"
 )
 
-// Words packs a key of up to 16 bytes into two words which, with its length,
-// determine it: the first and the last 8 bytes, which overlap, or for less
-// than 8 the first and the last 4, or three single bytes. Two loads instead of
-// a loop.
+// Words packs a key of up to 16 bytes into two words, little-endian and padded
+// with zeros, which, with its length, determine it. Where the memory goes on
+// behind the key, as it does behind a word of a block, that is two loads and two
+// masks; else the loads overlap, so that nothing beyond it is looked at.
 func Words(key []byte) (a, b uint64) {
 	n := len(key)
+	if cap(key) >= InlineKey {
+		p, m := key[:InlineKey], &masks[n&31]
+		return binary.LittleEndian.Uint64(p) & m[0], binary.LittleEndian.Uint64(p[8:]) & m[1]
+	}
 	switch {
 	case n >= 8:
-		return binary.LittleEndian.Uint64(key), binary.LittleEndian.Uint64(key[n-8:])
+		return binary.LittleEndian.Uint64(key), binary.LittleEndian.Uint64(key[n-8:]) >> (8 * (16 - n))
 	case n >= 4:
-		return uint64(binary.LittleEndian.Uint32(key)) | uint64(binary.LittleEndian.Uint32(key[n-4:]))<<32, 0
+		return uint64(binary.LittleEndian.Uint32(key)) | uint64(binary.LittleEndian.Uint32(key[n-4:]))<<(8*(n-4)), 0
 	case n > 0:
-		return uint64(key[0]) | uint64(key[n>>1])<<8 | uint64(key[n-1])<<16, 0
+		return uint64(key[0]) | uint64(key[n>>1])<<(8*(n>>1)) | uint64(key[n-1])<<(8*(n-1)), 0
 	}
 	return 0, 0
 }
 
-// unpack writes the key of n bytes that words made a and b from to dst, which
-// holds 16.
-func unpack(dst []byte, a, b uint64, n int) {
-	switch {
-	case n >= 8:
-		binary.LittleEndian.PutUint64(dst, a)
-		binary.LittleEndian.PutUint64(dst[n-8:], b)
-	case n >= 4:
-		binary.LittleEndian.PutUint32(dst, uint32(a))
-		binary.LittleEndian.PutUint32(dst[n-4:], uint32(a>>32))
-	case n > 0:
-		dst[0] = byte(a)
-		dst[n>>1] = byte(a >> 8)
-		dst[n-1] = byte(a >> 16)
+// WordsAt is Words of the n bytes of data from off on.
+//
+// hot: inlined, once for every word of a text.
+func WordsAt(data []byte, off, n uint32) (a, b uint64) {
+	if p := data[off:]; len(p) >= InlineKey {
+		m := &masks[n&31]
+		return binary.LittleEndian.Uint64(p) & m[0], binary.LittleEndian.Uint64(p[8:]) & m[1]
 	}
+	return Words(data[off : off+n : off+n])
 }
+
+// masks keep the first bytes of two words, as many as their index says.
+var masks = func() (m [32][2]uint64) {
+	for n := range InlineKey + 1 {
+		m[n] = [2]uint64{1<<(8*min(n, 8)) - 1, 1<<(8*max(n-8, 0)) - 1}
+	}
+	return m
+}()
 
 const (
 	mixA = 0x9e37_79b9_7f4a_7c15
@@ -51,8 +57,8 @@ func mix(a, b uint64) uint64 {
 }
 
 // HashWords is the 32-bit hash of a key of up to 16 bytes.
-func HashWords(a, b uint64, n int) uint32 {
-	h := mix(a, b^uint64(n)*mixB)
+func HashWords(a, b uint64) uint32 {
+	h := mix(a, b)
 	return uint32((h * mixA) >> 32)
 }
 
@@ -60,7 +66,7 @@ func HashWords(a, b uint64, n int) uint32 {
 func hashKey(key []byte) uint32 {
 	if len(key) <= 16 {
 		a, b := Words(key)
-		return HashWords(a, b, len(key))
+		return HashWords(a, b)
 	}
 	return HashLong(key)
 }

@@ -39,11 +39,20 @@ func WriteSorted(w *Writer, a *Arena, slices []Slice, parts int, combine func(*M
 	return w.Err
 }
 
-// writePart writes one sorted slice; as Merger.ahead does, it looks at records
-// some way ahead of writing them.
+// writePart writes one sorted slice.
+func writePart(w *Writer, a *Arena, entries []Entry) {
+	Walk(a, entries, func(key, value []byte) bool {
+		w.Add(key, value)
+		return true
+	})
+}
+
+// Walk visits the records of entries, as long as visit says so. It looks at
+// records some way ahead, so that their cache misses overlap: those of the
+// slots of a table, and then those of keys that lie elsewhere.
 //
 // hot:
-func writePart(w *Writer, a *Arena, entries []Entry) {
+func Walk(a *Arena, entries []Entry, visit func(key, value []byte) bool) bool {
 	touched := byte(0)
 	for len(entries) > 0 {
 		batch := entries[:min(len(entries), aheadRecords)]
@@ -52,10 +61,18 @@ func writePart(w *Writer, a *Arena, entries []Entry) {
 			touched += a.touch(e.Ref)
 		}
 		for _, e := range batch {
-			w.Add(a.Record(e.Ref))
+			if e.Ref&KindMask == CodeSlot {
+				touched += a.touchSlot(e.Ref)
+			}
+		}
+		for _, e := range batch {
+			if !visit(a.Record(e.Ref)) {
+				return false
+			}
 		}
 	}
 	a.touched = touched
+	return true
 }
 
 // OverSlices makes m merge partition p of slices in memory.

@@ -19,20 +19,23 @@ import (
 //	                +--------+--------+--------+--------+
 //
 // meta is the key's length + 1 (upper half) and hash (lower half); 0 is an
-// empty slot. A key of up to 16 bytes lies in the slot, packed by words; of a
+// empty slot. A key of up to 16 bytes lies in the slot, padded with zeros; of a
 // longer one a holds the first 8 bytes and b the address. acc is the sum where
 // the Folder is jobs.Sum, else the address of the accumulator:
 // capacity and length, 4 bytes each, then the bytes.
 type Table struct {
 	Directory []*TableChunk
+	bases     []*slots // of the directory's chunks: one look less on the way to a slot
 	depth     uint
 	Chunks    []*TableChunk
 	Keys      int64
 	Sums      bool // accumulators are sums
 }
 
+type slots [membudget.ChunkBytes]byte
+
 type TableChunk struct {
-	Slots *[membudget.ChunkBytes]byte
+	Slots *slots
 	Keys  int
 	Depth uint
 	Base  uint64 // address
@@ -62,6 +65,39 @@ const (
 
 func SlotMetaOf(n int, hash uint32) uint64 { return uint64(n+1)<<32 | uint64(hash) }
 
+// Sum is a key of up to InlineKey bytes and what is to be added to its sum.
+type Sum struct{ A, B, Meta, Delta uint64 }
+
+// AddSum adds to the sum of a key that the table has, and reports whether it
+// has it.
+//
+// hot:
+func (t *Table) AddSum(p *Sum) bool {
+	c := t.bases[uint64(uint32(p.Meta))>>t.shift()]
+	for i := uint32(p.Meta); ; i++ {
+		s := (*[SlotBytes]byte)(c[i&SlotMask*SlotBytes:])
+		meta := binary.LittleEndian.Uint64(s[SlotMeta:])
+		if (meta^p.Meta)|(binary.LittleEndian.Uint64(s[:])^p.A)|(binary.LittleEndian.Uint64(s[8:])^p.B) == 0 {
+			binary.LittleEndian.PutUint64(s[SlotAcc:], binary.LittleEndian.Uint64(s[SlotAcc:])+p.Delta)
+			return true
+		}
+		if meta == 0 {
+			return false
+		}
+	}
+}
+
+// Ahead asks for the slots of sums that are soon to be added, so that they are
+// in the cache by then.
+func (t *Table) Ahead(sums []Sum) {
+	if len(sums) > 0 && len(t.bases) > 0 {
+		ahead(sums, t.bases, uint64(t.shift()))
+	}
+}
+
+// shift is how far a hash is shifted for its place in the directory.
+func (t *Table) shift() uint32 { return uint32(32-t.depth) & 63 }
+
 func (t *Table) ChunkOf(hash uint32) *TableChunk {
 	return t.Directory[uint64(hash)>>(32-t.depth)]
 }
@@ -78,6 +114,22 @@ func (c *TableChunk) Find(a, b, meta uint64) (slot []byte, found bool) {
 			return s, true
 		case m == 0:
 			return s, false
+		}
+	}
+}
+
+// LookLong looks at what FindLong will compare key with, and says what it saw,
+// which only keeps the look from being optimised away.
+//
+// hot:
+func (c *TableChunk) LookLong(ar *Arena, first, meta uint64) byte {
+	for i := uint32(meta); ; i++ {
+		s := (*[SlotBytes]byte)(c.Slots[i&SlotMask*SlotBytes:])
+		switch m := binary.LittleEndian.Uint64(s[SlotMeta:]); {
+		case m == meta && binary.LittleEndian.Uint64(s[:]) == first:
+			return ar.At(binary.LittleEndian.Uint64(s[8:]))[0]
+		case m == 0:
+			return 0
 		}
 	}
 }
@@ -103,23 +155,25 @@ func (t *Table) Start(c *membudget.Chunk, base uint64) {
 	first := newTableChunk(c, base, 0)
 	t.Chunks = append(t.Chunks[:0], first)
 	t.Directory = append(t.Directory[:0], first)
+	t.bases = append(t.bases[:0], first.Slots)
 	t.depth, t.Keys = 0, 0
 }
 
 func newTableChunk(c *membudget.Chunk, base uint64, depth uint) *TableChunk {
 	clear(c.Data)
-	return &TableChunk{Slots: (*[membudget.ChunkBytes]byte)(c.Data), Depth: depth, Base: base}
+	return &TableChunk{Slots: (*slots)(c.Data), Depth: depth, Base: base}
 }
 
 // Split moves the keys of c, where hash belongs, with the next bit of the hash
 // set to a new chunk.
 func (t *Table) Split(c *TableChunk, hash uint32, fresh *membudget.Chunk, base uint64) {
 	if c.Depth == t.depth {
-		doubled := make([]*TableChunk, 2*len(t.Directory))
+		doubled, bases := make([]*TableChunk, 2*len(t.Directory)), make([]*slots, 2*len(t.Directory))
 		for i, c := range t.Directory {
 			doubled[2*i], doubled[2*i+1] = c, c
+			bases[2*i], bases[2*i+1] = c.Slots, c.Slots
 		}
-		t.Directory = doubled
+		t.Directory, t.bases = doubled, bases
 		t.depth++
 	}
 	// The directory's places for c are neighbours; the upper half becomes the
@@ -131,7 +185,7 @@ func (t *Table) Split(c *TableChunk, hash uint32, fresh *membudget.Chunk, base u
 	t.Chunks = append(t.Chunks, sibling)
 	c.part(sibling)
 	for i := first + places/2; i < first+places; i++ {
-		t.Directory[i] = sibling
+		t.Directory[i], t.bases[i] = sibling, sibling.Slots
 	}
 }
 
@@ -186,9 +240,6 @@ func (c *TableChunk) put(slot []byte, hash uint32) {
 	c.Keys++
 }
 
-// The slots below are those of a drained table: the key of up to 16 bytes
-// stands in the first 16 as it is.
-
 func (a *Arena) SlotKey(p []byte) []byte {
 	n := binary.LittleEndian.Uint64(p[SlotMeta:])>>32 - 1
 	if n <= InlineKey {
@@ -206,8 +257,16 @@ func (a *Arena) SlotValue(p []byte) []byte {
 	return acc[AccHeaderBytes : AccHeaderBytes+n : AccHeaderBytes+n]
 }
 
-// Compact makes the chunk's slots readable through an arena, in place: used
-// slots move to the front and their keys are unpacked. It returns how many.
+// touchSlot looks at the key of the slot at ref where it lies elsewhere.
+func (a *Arena) touchSlot(ref uint64) byte {
+	p := a.At(ref >> CodeBits)
+	if binary.LittleEndian.Uint64(p[SlotMeta:])>>32-1 <= InlineKey {
+		return 0
+	}
+	return a.At(binary.LittleEndian.Uint64(p[8:]))[0]
+}
+
+// Compact moves used slots to the front and returns how many there are.
 func (c *TableChunk) Compact() int {
 	n := 0
 	for i := uint32(0); i < chunkSlots; i++ {
@@ -215,11 +274,7 @@ func (c *TableChunk) Compact() int {
 		if meta == 0 || meta&DeadSlot != 0 {
 			continue
 		}
-		s := c.Slots[n*SlotBytes : (n+1)*SlotBytes : (n+1)*SlotBytes]
-		copy(s, c.Slots[i*SlotBytes:(i+1)*SlotBytes])
-		if size := int(meta>>32) - 1; size <= InlineKey {
-			unpack(s[:InlineKey], binary.LittleEndian.Uint64(s), binary.LittleEndian.Uint64(s[8:]), size)
-		}
+		copy(c.Slots[n*SlotBytes:(n+1)*SlotBytes], c.Slots[i*SlotBytes:(i+1)*SlotBytes])
 		n++
 	}
 	return n
