@@ -31,23 +31,24 @@ func (d *lines) together(pieces *[streams][]byte) (began int64) {
 	return began
 }
 
-// walkAll is walk for all streams, n bytes of each, up to what is unknown.
-func (d *lines) walkAll(pieces *[streams][]byte, n int) (at int, began uint32) {
+// walkBytes is walk for all streams: n bytes of each, as far as they are known.
+func (d *lines) walkBytes(pieces *[streams][]byte, n int) (at, began int) {
 	s0, s1, s2, s3 := d.live[0], d.live[1], d.live[2], d.live[3]
 	p0, p1, p2, p3 := pieces[0][:n], pieces[1][:n], pieces[2][:n], pieces[3][:n]
 	table, class := d.table, d.class
-	for at = range n {
+	counted := uint32(0)
+	for at < n {
 		n0 := table[s0+uint32(class[p0[at]])]
 		n1 := table[s1+uint32(class[p1[at]])]
 		n2 := table[s2+uint32(class[p2[at]])]
 		n3 := table[s3+uint32(class[p3[at]])]
 		if n0 == 0 || n1 == 0 || n2 == 0 || n3 == 0 {
-			d.live = [streams]uint32{s0, s1, s2, s3}
-			return at, began
+			break
 		}
-		began += n0&1 + n1&1 + n2&1 + n3&1
+		counted += n0&1 + n1&1 + n2&1 + n3&1
 		s0, s1, s2, s3 = n0, n1, n2, n3
+		at++
 	}
 	d.live = [streams]uint32{s0, s1, s2, s3}
-	return n, began
+	return at, int(counted)
 }
