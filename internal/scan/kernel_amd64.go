@@ -13,6 +13,14 @@ func kernelMark(hits []uint64, data []byte, columns []column) bool {
 	return markAVX2(&hits[0], &data[0], len(hits), &columns[0], len(columns)) != 0
 }
 
+// kernelMarkEvery is kernelMark for a pair that stands in many words.
+func kernelMarkEvery(hits []uint64, data []byte, columns []column) bool {
+	if !wide {
+		return portableMark(hits, data, columns)
+	}
+	return markEveryAVX2(&hits[0], &data[0], len(hits), &columns[0], len(columns)) != 0
+}
+
 func kernelMarkSet(hits []uint64, data []byte, t *tables) bool {
 	if !wide {
 		return portableMarkSet(hits, data, t)
@@ -33,6 +41,12 @@ func kernelNewlines(marks []uint64, data []byte) {
 //
 //go:noescape
 func markAVX2(hits *uint64, data *byte, words int, columns *column, n int) uint64
+
+// markEveryAVX2 is markAVX2 without a branch that depends on the data: all
+// columns are compared everywhere.
+//
+//go:noescape
+func markEveryAVX2(hits *uint64, data *byte, words int, columns *column, n int) uint64
 
 // markSetAVX2 reads as markAVX2 does.
 //

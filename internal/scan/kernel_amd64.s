@@ -78,6 +78,48 @@ all:
 	ORQ AX, DX
 	JMP next
 
+// func markEveryAVX2(hits *uint64, data *byte, words int, columns *column, n int) uint64
+TEXT ·markEveryAVX2(SB), NOSPLIT, $0-48
+	MOVQ hits+0(FP), DI
+	MOVQ data+8(FP), SI
+	MOVQ words+16(FP), CX
+	MOVQ columns+24(FP), R8
+	MOVQ n+32(FP), R9
+	XORQ DX, DX
+
+	PCALIGN $32
+word:
+	VPCMPEQB Y0, Y0, Y0
+	VMOVDQA Y0, Y1
+	MOVQ R8, R12
+	MOVQ R9, R13
+column:
+	MOVQ OFFSET(R12), BX
+	VMOVDQU MASK(R12), Y2
+	VMOVDQU WANT(R12), Y3
+	VPOR (SI)(BX*1), Y2, Y4
+	VPOR 32(SI)(BX*1), Y2, Y5
+	VPCMPEQB Y3, Y4, Y4
+	VPCMPEQB Y3, Y5, Y5
+	VPAND Y4, Y0, Y0
+	VPAND Y5, Y1, Y1
+	ADDQ $COLUMN, R12
+	DECQ R13
+	JNZ column
+	VPMOVMSKB Y0, AX
+	VPMOVMSKB Y1, BX
+	SHLQ $32, BX
+	ORQ BX, AX
+	ORQ AX, DX
+	MOVQ AX, (DI)
+	ADDQ $64, SI
+	ADDQ $8, DI
+	DECQ CX
+	JNZ word
+	VZEROUPPER
+	MOVQ DX, ret+40(FP)
+	RET
+
 DATA nibbles<>+0(SB)/8, $0x0f0f0f0f0f0f0f0f
 DATA nibbles<>+8(SB)/8, $0x0f0f0f0f0f0f0f0f
 GLOBL nibbles<>(SB), RODATA|NOPTR, $16

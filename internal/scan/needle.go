@@ -22,10 +22,12 @@ const maxColumns = 16
 
 // Needle marks one literal. The kernel compares two bytes of it at each place,
 // those of which a sample held the fewest together, and the others only where
-// these two stand.
+// these two stand; or, where that is in many words, whose branches could not be
+// predicted, all of them at each place.
 type Needle struct {
 	lit     Literal
 	columns []column
+	every   bool // all columns are compared at each place
 	whole   bool // the columns are all of the literal
 }
 
@@ -43,6 +45,7 @@ const rarest = 6
 
 // Tune chooses the bytes and their order.
 func (n *Needle) Tune(sample []byte) {
+	n.every = false
 	counts := countBytes(sample)
 	order := make([]int, n.width())
 	for i := range order {
@@ -57,7 +60,7 @@ func (n *Needle) Tune(sample []byte) {
 		}
 		return 0
 	})
-	if len(order) > 2 {
+	if len(order) > 1 {
 		n.pair(order, sample)
 	}
 	if len(order) == 1 {
@@ -85,6 +88,7 @@ func (n *Needle) pair(order []int, sample []byte) {
 	if len(hits) == 0 {
 		return
 	}
+	words := len(hits)
 	few := order[:min(len(order), rarest)]
 	best, bestPlaces := [2]int{0, 1}, len(sample)+1
 	for a := range few {
@@ -103,11 +107,16 @@ func (n *Needle) pair(order []int, sample []byte) {
 	first, second := few[best[0]], few[best[1]]
 	rest := slices.DeleteFunc(slices.Clone(order), func(i int) bool { return i == first || i == second })
 	copy(order, append([]int{first, second}, rest...))
+	n.every = bestPlaces*branchColumns > words*min(len(order)-1, maxColumns)
 }
+
+// branchColumns is how many columns could be compared in the time that a
+// mispredicted branch takes.
+const branchColumns = 8
 
 // Mark marks the places where the literal begins.
 func (n *Needle) Mark(hits []uint64, data []byte) bool {
-	found := kernel{columns: n.columns}.places(hits, data, n.width())
+	found := kernel{columns: n.columns, every: n.every}.places(hits, data, n.width())
 	if !found || n.whole {
 		return found
 	}

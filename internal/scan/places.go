@@ -4,12 +4,16 @@ package scan
 // tables. (A function value would make the copies below escape.)
 type kernel struct {
 	columns []column
+	every   bool // the columns' pair stands in many words
 	tables  *tables
 }
 
 func (k kernel) mark(hits []uint64, data []byte) bool {
-	if k.tables != nil {
+	switch {
+	case k.tables != nil:
 		return kernelMarkSet(hits, data, k.tables)
+	case k.every:
+		return kernelMarkEvery(hits, data, k.columns)
 	}
 	return kernelMark(hits, data, k.columns)
 }

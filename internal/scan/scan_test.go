@@ -167,6 +167,8 @@ func FuzzKernels(f *testing.F) {
 		if words := max(len(data)-n.width()+1, 0) / 64; words > 0 {
 			found := kernelMark(got[:words], data, n.columns)
 			check("needle", words, found, portableMark(want[:words], data, n.columns))
+			found = kernelMarkEvery(got[:words], data, n.columns)
+			check("every", words, found, portableMark(want[:words], data, n.columns))
 		}
 		if words := max(len(data)-s.width+1, 0) / 64; words > 0 {
 			found := kernelMarkSet(got[:words], data, &s.tables)
