@@ -345,8 +345,10 @@ func (c *coordinator) runMapOn(a *attempt, src source.Source, next <-chan source
 				return err
 			}
 		}
-		out, err = a.Map(src)
-		return err
+		return a.Profiled(func() (err error) {
+			out, err = a.Map(src)
+			return err
+		})
 	})
 	spent := machine.ThreadCPU() - cpu
 	c.inbox.post(func() { c.mapEnded(a, src, out, err, spent) })
@@ -354,7 +356,7 @@ func (c *coordinator) runMapOn(a *attempt, src source.Source, next <-chan source
 
 func (c *coordinator) runReduceOn(a *attempt) {
 	cpu := machine.ThreadCPU()
-	err := task.Whole(a.Reduce)
+	err := task.Whole(func() error { return a.Profiled(a.Reduce) })
 	spent := machine.ThreadCPU() - cpu
 	c.inbox.post(func() { c.reduceEnded(a, err, spent) })
 }

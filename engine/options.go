@@ -123,6 +123,10 @@ type Options struct {
 	TaskTimeout time.Duration // an attempt without progress for so long fails; 0: 600 s
 	Attempts    int           // attempts a task; 0: 4
 
+	// Profile labels what attempts do for a CPU profile (slot, job, kind, phase)
+	// and an execution trace that the caller takes meanwhile.
+	Profile bool
+
 	Events io.Writer           // every fact and decision as JSON lines; nil: none
 	Watch  func(*trace.Stream) // called once before work starts, to attach readers
 	Note   func(string)        // one-line notes and warnings; nil: dropped

@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"runtime/pprof"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -85,6 +86,11 @@ func RunBatch(ctx context.Context, work []BatchJob, o Options) (*Report, error) 
 // interrupted.
 func runWork(ctx context.Context, kind string, work []BatchJob, o Options, outcome func(*run) error) (*Report, error) {
 	r := &run{kind: kind, started: time.Now()}
+	if o.Profile {
+		ctx = pprof.WithLabels(ctx, pprof.Labels("phase", "coordinate"))
+		pprof.SetGoroutineLabels(ctx)
+		defer pprof.SetGoroutineLabels(context.Background())
+	}
 	if err := r.prepare(work, o); err != nil {
 		r.close()
 		return nil, err
@@ -218,7 +224,7 @@ func (r *run) divideMemory(inputBytes int64, streamJobs int) {
 	o := &r.o
 	r.env.Budget, r.env.AfmBytes, r.env.CreateTemp, r.env.Stderr = r.budget, r.afmBytes, r.createTemp, o.Stderr
 	r.env.SpillPercent, r.env.NoGrowth, r.env.GrowthThreshold = o.SpillPercent, o.NoGrowth, o.GrowthThreshold
-	r.env.MergeFactor, r.env.Codec = o.MergeFactor, o.Codec
+	r.env.MergeFactor, r.env.Codec, r.env.Profile = o.MergeFactor, o.Codec, o.Profile
 }
 
 // setPace slows down what was asked to be slow.

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/profile"
 	"mrlocal/cmd/mrlocal/internal/side"
 	"mrlocal/engine"
 	"mrlocal/internal/usage"
@@ -28,7 +29,7 @@ Exit codes: 0 done, whole and durable; 2 wrong usage or input, nothing was start
 
 func batchCommand() command {
 	own := append(engineFlags(), bandwidthFlags()...)
-	own = append(own,
+	own = append(own, profileFlag("; of several policies into DIR.POLICY"),
 		value("seed", "of placement and of the times of jobs that sleep, `N`", "1"),
 		value("events", "write every fact and decision to `FILE`, a JSON object a line; of several policies to FILE.POLICY", ""),
 		value("report", "write the report to `FILE` as JSON, of several policies an array", "a table on standard output"))
@@ -67,7 +68,7 @@ func runBatch(ctx context.Context, e env, line argv.Line) (int, error) {
 	r := &reader{line: line}
 	b, names, picture := r.batch(), r.policies(), r.picture()
 	mode := r.choice("progress", "auto", "plain", "none")
-	eventsPath, reportPath := r.path("events"), r.path("report")
+	eventsPath, reportPath, profilePath := r.path("events"), r.path("report"), r.path("profile")
 	if r.err != nil {
 		return 0, r.err
 	}
@@ -81,12 +82,24 @@ func runBatch(ctx context.Context, e env, line argv.Line) (int, error) {
 	if err := b.checkRuns(len(names), names); err != nil {
 		return 0, err
 	}
+	profiles := make([]string, len(names))
+	for i, name := range names {
+		profiles[i] = withSuffix(profilePath, suffix(name, names))
+		if err := profile.Check(profiles[i], b.places(names)); err != nil {
+			return 0, err
+		}
+	}
 	var reports []*report.Report
 	code := exitDone
 	for i, name := range names {
 		s := newScreen(e, mode)
 		s.picture = picture
-		done, err := b.run(ctx, s, name, suffix(name, names), files.Events(i))
+		var done *report.Report
+		err := profile.Around(profiles[i], b.places(names), func(on bool) (err error) {
+			b.engine.Profile = on
+			done, err = b.run(ctx, s, name, suffix(name, names), files.Events(i))
+			return err
+		})
 		err = errors.Join(err, files.CloseEvents(i))
 		if done == nil || ctx.Err() != nil {
 			return 0, err

@@ -52,7 +52,8 @@ func runFlags(shortOutput string) []flagSpec {
 	flags = append(flags, placementFlags("")...)
 	flags = append(append(append(flags, bandwidthFlags()...), engineFlags()...),
 		value("events", "write every fact and decision to `FILE`, a JSON object a line", ""),
-		value("report", "write the run's report to `FILE` as JSON", ""))
+		value("report", "write the run's report to `FILE` as JSON", ""),
+		profileFlag(""))
 	return append(flags, ganttFlags(", on standard error")...)
 }
 
@@ -89,6 +90,10 @@ func engineFlags() []flagSpec {
 		value("task-timeout", "fail an attempt without progress for `TIME`", "600s"),
 		value("progress", "`auto|plain|none`", "auto"),
 	}
+}
+
+func profileFlag(several string) flagSpec {
+	return value("profile", "write cpu.pprof, heap.pprof, allocs.pprof and trace.out, labelled by slot and phase, into `DIR`"+several, "")
 }
 
 // bandwidthFlags make visible what one machine does not have.

@@ -8,7 +8,8 @@
 // reads the jobs of a workload file as run reads its flags. The words of the
 // command line are put into plain form by internal/argv before the flag library
 // sees them; internal/show draws progress and tables, internal/sweep and
-// internal/chart those of a sweep; internal/side are the files beside a result.
+// internal/chart those of a sweep; internal/side are the files beside a result,
+// internal/profile those of --profile.
 //
 // Results go to standard output, everything else to standard error. Exit
 // codes: 0 done; 1 nothing matched (run grep); 2 wrong usage or input; 3 the
@@ -23,6 +24,7 @@ import (
 	"os"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/profile"
 	"mrlocal/internal/usage"
 )
 
@@ -42,6 +44,7 @@ type env struct {
 }
 
 func main() {
+	profile.Off()
 	ctx, stop := withSignals(context.Background())
 	code := run(ctx, os.Args[1:], env{os.Stdin, os.Stdout, os.Stderr})
 	stop()

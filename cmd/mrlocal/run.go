@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -11,6 +10,7 @@ import (
 	"golang.org/x/term"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/profile"
 	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/cmd/mrlocal/internal/side"
 	"mrlocal/engine"
@@ -46,7 +46,7 @@ func runJob(ctx context.Context, e env, line argv.Line, name string, build func(
 	}
 	r := &reader{line: line}
 	mode := r.choice("progress", "auto", "plain", "none")
-	eventsPath, reportPath := r.path("events"), r.path("report")
+	eventsPath, reportPath, profilePath := r.path("events"), r.path("report"), r.path("profile")
 	gantt := r.picture()
 	if r.err != nil {
 		return 0, r.err
@@ -84,7 +84,12 @@ func runJob(ctx context.Context, e env, line argv.Line, name string, build func(
 	for _, n := range notes {
 		s.note(n)
 	}
-	done, err := s.run(ctx, chain, o)
+	var done *engine.Report
+	err = profile.Around(profilePath, beside, func(on bool) (err error) {
+		o.Profile = on
+		done, err = s.run(ctx, chain, o)
+		return err
+	})
 	if files.HasReport() && done != nil { // also of a run that failed
 		err = errors.Join(err, files.Report(func(w io.Writer) error { return report.WriteJSON(w, []*report.Report{done}) }))
 	}
@@ -147,7 +152,7 @@ func (s *screen) run(ctx context.Context, chain jobs.Chain, o engine.Options) (*
 	if o.OutputDir == "" { // --output-file may name it too: /dev/stdout
 		o.Stdout = s.e.stdout
 		if s.follower != nil && isTerminal(s.e.stdout) {
-			o.Stdout = &firstWrite{w: s.e.stdout, before: s.stop}
+			o.Stdout = show.BeforeFirst(s.e.stdout, s.stop)
 		}
 	}
 	s.attach(&o)
@@ -156,7 +161,7 @@ func (s *screen) run(ctx context.Context, chain jobs.Chain, o engine.Options) (*
 
 // attach has a run tell the screen what happens.
 func (s *screen) attach(o *engine.Options) {
-	o.Stderr, o.Note = &noteWriter{s: s}, s.note
+	o.Stderr, o.Note = show.Lines(s.write), s.note
 	o.Watch = func(stream *trace.Stream) {
 		s.picture.watch(stream)
 		if s.follower != nil {
@@ -194,37 +199,6 @@ func (s *screen) table(r *engine.Report) {
 	if !s.quiet {
 		_ = show.Table(s.e.stderr, r)
 	}
-}
-
-// noteWriter passes what the engine writes for the user, stacks of failed user
-// code, to the screen line by line.
-type noteWriter struct {
-	s    *screen
-	mu   sync.Mutex
-	part bytes.Buffer
-}
-
-func (n *noteWriter) Write(p []byte) (int, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.part.Write(p)
-	if end := bytes.LastIndexByte(n.part.Bytes(), '\n'); end >= 0 {
-		n.s.write(string(n.part.Next(end + 1)))
-	}
-	return len(p), nil
-}
-
-// firstWrite calls before ahead of the first write: results and a live block
-// on one terminal do not mix.
-type firstWrite struct {
-	w      io.Writer
-	before func()
-	once   sync.Once
-}
-
-func (f *firstWrite) Write(p []byte) (int, error) {
-	f.once.Do(f.before)
-	return f.w.Write(p)
 }
 
 // canDraw reports whether w is a terminal that can go back and has room.

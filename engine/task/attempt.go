@@ -42,12 +42,7 @@ type Env struct {
 	FDsPerTask int
 	FDTurns    chan struct{} // attempts that may have files open; nil: all
 	Pace       *Pace         // nil: as fast as it goes
-}
-
-// helper runs a closure on a thread that is bound to the slot's core, so that
-// a task's spill sorts never quietly use another core.
-func (e *Env) helper(slot int) func(func()) {
-	return func(f func()) { e.Pool.Helper(slot, f) }
+	Profile    bool          // label attempts for the profiler and the execution tracer
 }
 
 // Listener hears of attempts, on their threads and on those of helpers.
@@ -83,6 +78,7 @@ type Attempt struct {
 	CopyBytes int64
 	CopyTime  time.Duration
 
+	profile    *profiled // nil: nobody profiles
 	lease      *membudget.Lease
 	floorBytes int64         // of lease
 	roomBytes  int64         // of that, for a record that is larger than usual

@@ -33,7 +33,7 @@ func (a *Attempt) mapToBuffer(src source.Source) (*spill.MapOutput, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.listener.Phase(a, slots.PhaseCompute)
+	a.phase(slots.PhaseCompute)
 	mapper := a.Job.Spec.NewMapper()
 	total := src.StoredBytes()
 	err = a.feed(src, mapper, buf, func(p source.Piece) (bool, error) {
@@ -53,7 +53,7 @@ func (a *Attempt) mapToBuffer(src source.Source) (*spill.MapOutput, error) {
 		buf.Discard()
 		return nil, err
 	}
-	a.listener.Phase(a, slots.PhaseIO) // the last sort and spill (Dynamic Split's I/O period)
+	a.phase(slots.PhaseIO) // the last sort and spill (Dynamic Split's I/O period)
 	out, err := buf.Close()
 	if err == nil {
 		if err = a.atEnd(); err != nil {
@@ -78,7 +78,7 @@ func (a *Attempt) bufferOptions() spill.Options {
 		Parts: j.Parts, Cuts: j.Cuts, Partition: j.Spec.Partition, AppendKey: j.Spec.AppendKey, Combiner: j.Spec.NewCombiner,
 		StartBytes: min(e.SortBufferBytes, max(spill.LeastBytes, a.floorBytes-a.roomBytes-OverheadBytes)), SpillPercent: e.SpillPercent, Growth: !e.NoGrowth, GrowthThreshold: e.GrowthThreshold,
 		Lease: a.lease, AfmBytes: e.AfmBytes, Codec: e.Codec, CreateTemp: e.CreateTemp("map"),
-		Killed: a.Killed, Background: e.helper(a.Slot), Notify: a.notifySpill,
+		Killed: a.Killed, Background: a.helper, Notify: a.notifySpill,
 	}
 	if j.Spec.Ordered && j.Spec.Partition == nil && j.Cuts == nil {
 		o.Cuts = [][]byte{}

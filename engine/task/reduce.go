@@ -24,14 +24,14 @@ func (a *Attempt) Reduce() error {
 	// keeps none from them.
 	return a.withRoom(func() error {
 		a.Counters.ReduceInputRecords, a.Counters.ReduceShuffleBytes = records, a.CopyBytes
-		a.listener.Phase(a, slots.PhaseSort)
+		a.phase(slots.PhaseSort)
 		a.readSpills(fetch.Outputs())
 		m, err := spill.NewMerge(a.ctx, a.mergeOptions(fetch.Outputs()))
 		if err != nil {
 			return err
 		}
 		defer m.Close()
-		a.listener.Phase(a, slots.PhaseReduce)
+		a.phase(slots.PhaseReduce)
 		a.PPM.Store(666_667)
 		return a.reduce(m)
 	})
@@ -40,7 +40,7 @@ func (a *Attempt) Reduce() error {
 // copyPhase waits until it has been handed every map output of the job.
 // Within one machine a copy moves references, not bytes.
 func (a *Attempt) copyPhase(fetch *shuffle.Fetch[*spill.MapOutput]) error {
-	a.listener.Phase(a, slots.PhaseCopy)
+	a.phase(slots.PhaseCopy)
 	a.Waiting.Store(true)
 	defer a.Waiting.Store(false)
 	begun := time.Now()

@@ -3,6 +3,7 @@ package side
 import (
 	"errors"
 	"io"
+	"slices"
 
 	"mrlocal/internal/usage"
 )
@@ -58,6 +59,17 @@ func (w *Work) open(flag, path string) (*File, error) {
 		}
 	}
 	return Open(flag, path, w.Inputs, w.Outputs)
+}
+
+// CheckDirectory refuses a directory that is, or lies inside, what the command
+// reads or writes.
+func (w *Work) CheckDirectory(flag, path string) error {
+	for _, out := range slices.Concat(w.Files, w.Outputs) { // which need not be there yet
+		if Place(path) == Place(out) {
+			return usage.Errorf("--"+flag, "%s: is the output too; name another", path)
+		}
+	}
+	return apart(flag, path, w.Inputs, w.Outputs)
 }
 
 // Events is where the events of run i go; nil: nowhere.

@@ -34,14 +34,8 @@ func Open(flag, path string, inputs, outputs []string) (*File, error) {
 		return nil, usage.Errorf("--"+flag, "%s: is a directory; name a file", path)
 	}
 	if err != nil || info.Mode().IsRegular() {
-		if in, ok := among(Place(path), matches(inputs)); ok {
-			if other, err := os.Stat(in); err == nil && !other.IsDir() {
-				return nil, usage.Errorf("--"+flag, "%s: is an input of the run", path)
-			}
-			return nil, usage.Errorf("--"+flag, "%s: lies inside the input %s; give a name outside", path, in)
-		}
-		if out, ok := among(Place(path), outputs); ok {
-			return nil, usage.Errorf("--"+flag, "%s: lies inside the output %s; give a name outside", path, out)
+		if err := apart(flag, path, inputs, outputs); err != nil {
+			return nil, err
 		}
 	}
 	switch {
@@ -63,6 +57,20 @@ func Open(flag, path string, inputs, outputs []string) (*File, error) {
 		return nil, usage.Errorf("--"+flag, "%s: %v", path, Cause(err))
 	}
 	return &File{flag: flag, path: path}, nil
+}
+
+// apart refuses a path that is, or lies inside, what the run reads or writes.
+func apart(flag, path string, inputs, outputs []string) error {
+	if in, ok := among(Place(path), matches(inputs)); ok {
+		if other, err := os.Stat(in); err == nil && !other.IsDir() {
+			return usage.Errorf("--"+flag, "%s: is an input of the run", path)
+		}
+		return usage.Errorf("--"+flag, "%s: lies inside the input %s; give a name outside", path, in)
+	}
+	if out, ok := among(Place(path), outputs); ok {
+		return usage.Errorf("--"+flag, "%s: lies inside the output %s; give a name outside", path, out)
+	}
+	return nil
 }
 
 // matches are the inputs as they are found: what exists is meant literally,

@@ -1,0 +1,68 @@
+package task
+
+import (
+	"context"
+	"fmt"
+	"runtime/pprof"
+	"runtime/trace"
+
+	"mrlocal/slots"
+)
+
+// profiled is how an attempt shows in profiles: its slot, job, kind and phase
+// are labels of its thread's samples; in the execution trace it is a task, and
+// its phases are regions. It belongs to the attempt's thread, and is nil where
+// nobody profiles.
+type profiled struct {
+	ctx    context.Context // with the labels that stay, and the trace's task
+	region *trace.Region
+}
+
+// Profiled runs the work of an attempt, on its slot's thread.
+func (a *Attempt) Profiled(work func() error) error {
+	if !a.Env.Profile {
+		return work()
+	}
+	kind := a.ID.Kind.String()
+	ctx, task := trace.NewTask(a.ctx, kind+" "+a.Job.Spec.Name)
+	defer task.End()
+	slot := fmt.Sprintf("s%d", a.Slot)
+	trace.Log(ctx, "attempt", a.Name()+" on "+slot)
+	a.profile = &profiled{ctx: pprof.WithLabels(ctx, pprof.Labels("slot", slot, "job", a.Job.Spec.Name, "kind", kind))}
+	defer func() {
+		a.profile.region.End()
+		pprof.SetGoroutineLabels(context.Background())
+	}()
+	a.profile.enter(kind)
+	return work()
+}
+
+// enter begins a phase and ends the one before.
+func (p *profiled) enter(phase string) {
+	if p == nil {
+		return
+	}
+	if p.region != nil {
+		p.region.End()
+	}
+	pprof.SetGoroutineLabels(pprof.WithLabels(p.ctx, pprof.Labels("phase", phase)))
+	p.region = trace.StartRegion(p.ctx, phase)
+}
+
+// phase tells whoever looks after the attempt that it is in another phase.
+func (a *Attempt) phase(phase slots.Phase) {
+	a.profile.enter(phase.String())
+	a.listener.Phase(a, phase)
+}
+
+// helper runs a closure on a thread that is bound to the slot's core, so that
+// a task's spill sorts never quietly use another core.
+func (a *Attempt) helper(f func()) {
+	if p := a.profile; p != nil {
+		work := f
+		f = func() {
+			pprof.Do(p.ctx, pprof.Labels("phase", "spill"), func(ctx context.Context) { trace.WithRegion(ctx, "spill", work) })
+		}
+	}
+	a.Env.Pool.Helper(a.Slot, f)
+}
