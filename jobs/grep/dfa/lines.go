@@ -71,6 +71,9 @@ func newLines(p *program, most, least int) *lines {
 
 // step makes the transition of stream's state by class known, and takes it.
 func (d *lines) step(stream int, class uint32) {
+	if d.live[stream] == d.counted {
+		d.live[stream] = d.begin
+	}
 	before, restart, pending, list := d.read(d.states[d.live[stream]/d.width].key)
 	d.pending = append(d.pending[:0], pending...)
 	next := uint32(0)
