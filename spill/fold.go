@@ -30,11 +30,7 @@ func (b *Buffer) fold(key, value []byte) {
 	a, w := run.Words(key)
 	meta := run.SlotMetaOf(len(key), run.HashWords(a, w))
 	if b.mode != sumMode {
-		if slot, found := t.ChunkOf(uint32(meta)).Find(a, w, meta); found {
-			b.foldSlot(key, slot, value)
-		} else {
-			b.insert(key, a, w, meta, b.first(value))
-		}
+		b.foldShort(key, value, &run.Sum{A: a, B: w, Meta: meta})
 		return
 	}
 	p := &b.sums
@@ -56,6 +52,15 @@ func (b *Buffer) first(value []byte) []byte {
 		return value
 	}
 	return b.o.Folder.Fold(nil, value)
+}
+
+// foldShort folds value into the accumulator of a key that a slot holds.
+func (b *Buffer) foldShort(key, value []byte, k *run.Sum) {
+	if slot, found := b.load.table.ChunkOf(uint32(k.Meta)).Find(k.A, k.B, k.Meta); found {
+		b.foldSlot(key, slot, value)
+	} else {
+		b.insert(key, k.A, k.B, k.Meta, b.first(value))
+	}
 }
 
 // foldLong is fold for a key longer than a slot holds.

@@ -431,12 +431,25 @@ func combines(t *testing.T, r *rand.Rand, seed uint64, makeKey func(*rand.Rand) 
 		if strings.HasPrefix(kind(makeKey), "kkkk") {
 			n /= 20
 		}
-		for i := range n {
-			key := makeKey(r)
-			b.SetProgress(int64(i+1), int64(n))
+		for i := 0; i < n; {
+			batch := min(n-i, []int{1, 1, 5, 70, 1500}[r.IntN(5)])
+			var data []byte
+			var spans []jobs.Span
 			value := jobs.AppendUint64(nil, r.Uint64())
-			sums[key] += jobs.Uint64(value)
-			b.Emit([]byte(key), value)
+			for range batch {
+				key := makeKey(r)
+				sums[key] += jobs.Uint64(value)
+				spans = append(spans, jobs.Span{Off: uint32(len(data)), Len: uint32(len(key))})
+				data = append(data, key...)
+			}
+			i += batch
+			b.SetProgress(int64(i), int64(n))
+			if batch == 1 {
+				b.Emit(data, value)
+			} else {
+				b.EmitSpans(data, spans, value)
+			}
+			clear(data[:cap(data)]) // what was emitted is copied
 		}
 		out, err := b.Close()
 		if err != nil {

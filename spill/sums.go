@@ -30,6 +30,14 @@ type sums struct {
 //
 // hot:
 func (b *Buffer) EmitSpans(data []byte, keys []jobs.Span, value []byte) {
+	if b.mode == foldMode {
+		for len(keys) > 0 {
+			n := min(len(keys), pendingSums)
+			b.foldSpans(data, keys[:n], value)
+			keys = keys[n:]
+		}
+		return
+	}
 	if b.mode != sumMode || len(value) != 8 {
 		for _, s := range keys {
 			b.Emit(data[s.Off:s.Off+s.Len:s.Off+s.Len], value)
@@ -94,7 +102,7 @@ func (b *Buffer) sumLong(data []byte, keys []jobs.Span, value []byte) {
 		t.Ahead(sums)
 		if len(t.Directory) > 0 {
 			for i := range sums {
-				b.touched += t.ChunkOf(uint32(sums[i].Meta)).LookLong(&b.load.arena, sums[i].A, sums[i].Meta)
+				b.touched += t.ChunkOf(uint32(sums[i].Meta)).LookLong(&b.load.arena, &sums[i])
 			}
 		}
 		for i, s := range keys[:len(sums)] {
@@ -104,6 +112,52 @@ func (b *Buffer) sumLong(data []byte, keys []jobs.Span, value []byte) {
 			b.foldLong(data[s.Off:s.Off+s.Len:s.Off+s.Len], value, sums[i].Meta)
 		}
 		keys = keys[len(sums):]
+	}
+}
+
+// foldSpans folds value into the accumulators of up to pendingSums keys of
+// data: as sumLong does, it asks for all slots first, and then looks at all
+// accumulators.
+//
+// hot:
+func (b *Buffer) foldSpans(data []byte, keys []jobs.Span, value []byte) {
+	if b.counted -= len(keys); b.counted <= 0 {
+		b.counted = pollEmits
+		b.alive()
+	}
+	if len(b.load.table.Directory) == 0 && !b.startTable() {
+		return
+	}
+	var room [pendingSums]run.Sum
+	found := room[:len(keys)]
+	bytes := 0
+	for i, s := range keys {
+		bytes += int(s.Len) + len(value)
+		if s.Len > run.InlineKey {
+			key := data[s.Off : s.Off+s.Len]
+			found[i] = run.Sum{A: binary.LittleEndian.Uint64(key), Meta: run.SlotMetaOf(len(key), run.HashLong(key))}
+			continue
+		}
+		a, w := run.WordsAt(data, s.Off, s.Len)
+		found[i] = run.Sum{A: a, B: w, Meta: run.SlotMetaOf(int(s.Len), run.HashWords(a, w))}
+	}
+	b.load.records += int64(len(keys))
+	b.stats.Bytes += int64(bytes)
+	t := &b.load.table
+	t.Ahead(found)
+	for i := range found {
+		b.touched += t.ChunkOf(uint32(found[i].Meta)).LookAcc(&b.load.arena, &found[i])
+	}
+	for i, s := range keys {
+		if len(b.load.table.Directory) == 0 && !b.startTable() {
+			return
+		}
+		key := data[s.Off : s.Off+s.Len : s.Off+s.Len]
+		if s.Len > run.InlineKey {
+			b.foldLong(key, value, found[i].Meta)
+		} else {
+			b.foldShort(key, value, &found[i])
+		}
 	}
 }
 

@@ -156,6 +156,10 @@ func (a *Arena) keyBytes(ref uint64) int {
 }
 
 func emitted(p []byte) (key, value []byte) {
+	if p[0]|p[1] < 0x80 {
+		k, v := 2+uint64(p[0]), uint64(p[1])
+		return p[2:k:k], p[k : k+v : k+v]
+	}
 	k, n := binary.Uvarint(p)
 	v, m := binary.Uvarint(p[n:])
 	at := uint64(n + m)

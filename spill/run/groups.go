@@ -2,6 +2,7 @@ package run
 
 import (
 	"bytes"
+	"encoding/binary"
 	"sync/atomic"
 
 	"mrlocal/internal/membudget"
@@ -260,7 +261,11 @@ func (m *Merger) gather(value []byte) {
 	c := m.Tree.current()
 	for {
 		m.spans = append(m.spans, jobs.Span{Off: uint32(len(m.gathered)), Len: uint32(len(value))})
-		m.gathered = append(m.gathered, value...)
+		if len(value) == 8 { // the values of Sum, and whatever else is one word: no call
+			m.gathered = binary.LittleEndian.AppendUint64(m.gathered, binary.LittleEndian.Uint64(value))
+		} else {
+			m.gathered = append(m.gathered, value...)
+		}
 		if c.Disk != nil {
 			ok, err := c.Advance()
 			if err != nil || !ok || !c.Disk.same && !m.Tree.equalsKey(c, m.prefix, m.Key) {
@@ -276,7 +281,9 @@ func (m *Merger) gather(value []byte) {
 				m.leaveRun(c.Advance())
 				return
 			}
-			c.Entries = c.Entries[1:]
+			if c.Entries = c.Entries[1:]; len(m.spans)%aheadRecords == 0 {
+				c.look()
+			}
 			key, next := c.Arena.Record(c.Entries[0].Ref)
 			if !bytes.Equal(key, m.Key) {
 				m.leaveRun(true, nil)
@@ -288,6 +295,15 @@ func (m *Merger) gather(value []byte) {
 			return
 		}
 	}
+}
+
+// look looks at the records that follow, so that their cache misses overlap.
+func (c *Cursor) look() {
+	sum := c.touched
+	for _, e := range c.Entries[:min(len(c.Entries), aheadRecords)] {
+		sum += c.Arena.touch(e.Ref)
+	}
+	c.touched = sum
 }
 
 func (m *Merger) currentValue() (value []byte, ok bool) {

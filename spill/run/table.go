@@ -118,18 +118,35 @@ func (c *TableChunk) Find(a, b, meta uint64) (slot []byte, found bool) {
 	}
 }
 
-// LookLong looks at what FindLong will compare key with, and says what it saw,
-// which only keeps the look from being optimised away.
+// LookLong looks at the key that FindLong will compare a key with, and LookAcc
+// at the accumulator of what is most likely the same key. What they return
+// only keeps the look from being optimised away.
 //
 // hot:
-func (c *TableChunk) LookLong(ar *Arena, first, meta uint64) byte {
-	for i := uint32(meta); ; i++ {
+func (c *TableChunk) LookLong(ar *Arena, k *Sum) byte {
+	if s := c.like(k); s != nil {
+		return ar.At(binary.LittleEndian.Uint64(s[8:]))[0]
+	}
+	return 0
+}
+
+// hot:
+func (c *TableChunk) LookAcc(ar *Arena, k *Sum) byte {
+	if s := c.like(k); s != nil {
+		return ar.At(binary.LittleEndian.Uint64(s[SlotAcc:]))[0]
+	}
+	return 0
+}
+
+// like is the first slot with the hash, the length and the first bytes of k.
+func (c *TableChunk) like(k *Sum) *[SlotBytes]byte {
+	for i := uint32(k.Meta); ; i++ {
 		s := (*[SlotBytes]byte)(c.Slots[i&SlotMask*SlotBytes:])
 		switch m := binary.LittleEndian.Uint64(s[SlotMeta:]); {
-		case m == meta && binary.LittleEndian.Uint64(s[:]) == first:
-			return ar.At(binary.LittleEndian.Uint64(s[8:]))[0]
+		case m == k.Meta && binary.LittleEndian.Uint64(s[:]) == k.A:
+			return s
 		case m == 0:
-			return 0
+			return nil
 		}
 	}
 }

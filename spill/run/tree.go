@@ -9,6 +9,7 @@ type Cursor struct {
 	Arena   *Arena
 	Disk    *DiskCursor // nil: in memory
 	Done    bool
+	touched byte // only keeps looks ahead from being optimised away
 }
 
 // key is the current key: of a large record on disk, what is at hand of it.
