@@ -276,3 +276,16 @@ func ExampleNew() {
 	// 1	o
 	// <nil>
 }
+
+func TestADecimalHasTheDigitsOfItsNumber(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var d decimal
+		n := int64(0)
+		for range 30 {
+			n += rapid.OneOf(rapid.Int64Range(0, 12), rapid.Int64Range(80, 1100)).Draw(t, "step")
+			if got := string(d.set(n)); got != fmt.Sprint(n) {
+				t.Fatalf("%s, want %d", got, n)
+			}
+		}
+	})
+}

@@ -17,6 +17,9 @@ const (
 	// frameLine: the text of one line, whose number counts from the piece of
 	// the file that the split begins with.
 	frameLine
+	// frameLines: as frameLine, of so many lines: eight bytes with the length of
+	// the text in the lowest lengthBits and the number above, the text.
+	frameLines
 	// frameMore: further text of the same line (-o).
 	frameMore
 	// frameFile: what follows belongs to the file of this number; the payload
@@ -35,41 +38,57 @@ const (
 const (
 	headerBytes = 16
 	frameBytes  = 64 << 10 // buffered until written
-	directBytes = 16 << 10 // text that is not copied into the buffer any more
+	lengthBits  = 14
+	directBytes = 1 << lengthBits // text that is not copied into the buffer any more
 )
 
 // frames writes frames.
 type frames struct {
-	out jobs.RawWriter
-	buf []byte
-	raw int // where the header of the open raw frame lies in buf, -1 without one
-	// lines selected for the open raw frame
+	out  jobs.RawWriter
+	buf  []byte
+	open int // where the header of the frame that grows lies in buf, -1 without one
+	kind uint8
+	// lines selected for the open frame
 	lines int64
 }
 
-func newFrames() *frames { return &frames{raw: -1} }
+func newFrames() *frames { return &frames{open: -1} }
 
 func appendHeader(dst []byte, kind uint8, number int64, length int) []byte {
 	dst = binary.LittleEndian.AppendUint64(dst, uint64(kind)|uint64(number)<<8)
 	return binary.LittleEndian.AppendUint64(dst, uint64(length))
 }
 
-// closeRaw ends the open raw frame, if there is one.
-func (f *frames) closeRaw() {
-	if f.raw < 0 {
+// close ends the open frame, if there is one.
+func (f *frames) close() {
+	if f.open < 0 {
 		return
 	}
-	header := f.buf[f.raw:f.raw]
-	appendHeader(header, frameRaw, f.lines, len(f.buf)-f.raw-headerBytes)
-	f.raw, f.lines = -1, 0
+	header := f.buf[f.open:f.open]
+	appendHeader(header, f.kind, f.lines, len(f.buf)-f.open-headerBytes)
+	f.open, f.lines = -1, 0
 }
 
 // flush hands the buffer over.
 func (f *frames) flush() {
-	f.closeRaw()
+	f.close()
 	if len(f.buf) > 0 {
 		f.out.WriteRaw(f.buf)
 		f.buf = f.buf[:0]
+	}
+}
+
+// room opens a frame of this kind, unless one is open, for so many bytes more.
+func (f *frames) room(kind uint8, bytes int) {
+	if len(f.buf)+headerBytes+bytes > frameBytes {
+		f.flush()
+	}
+	if f.open >= 0 && f.kind != kind {
+		f.close()
+	}
+	if f.open < 0 {
+		f.open, f.kind = len(f.buf), kind
+		f.buf = append(f.buf, make([]byte, headerBytes)...)
 	}
 }
 
@@ -79,28 +98,45 @@ func (f *frames) text(lines int64, p []byte) {
 		f.direct(frameRaw, lines, p)
 		return
 	}
-	if len(f.buf)+len(p) > frameBytes {
-		f.flush()
-	}
-	if f.raw < 0 {
-		f.raw = len(f.buf)
-		f.buf = append(f.buf, make([]byte, headerBytes)...)
-	}
+	f.room(frameRaw, len(p))
 	f.buf = append(f.buf, p...)
 	f.lines += lines
 }
 
+// line adds a line, after a prefix, to the open raw frame.
+func (f *frames) line(lines int64, prefix, text []byte) {
+	if len(prefix)+len(text) >= directBytes {
+		f.text(lines, prefix)
+		f.text(0, text)
+		f.newline()
+		return
+	}
+	f.room(frameRaw, len(prefix)+len(text)+1)
+	f.buf = append(append(append(f.buf, prefix...), text...), '\n')
+	f.lines += lines
+}
+
+// numbered adds a line to the open frame of lines whose numbers the releaser
+// settles.
+func (f *frames) numbered(number int64, text []byte) {
+	if len(text) >= directBytes {
+		f.frame(frameLine, number, text)
+		return
+	}
+	f.room(frameLines, 8+len(text))
+	f.buf = append(binary.LittleEndian.AppendUint64(f.buf, uint64(number)<<lengthBits|uint64(len(text))), text...)
+	f.lines++
+}
+
 // newline ends a line in the open raw frame.
 func (f *frames) newline() {
-	if f.raw < 0 {
-		f.text(0, nil)
-	}
+	f.room(frameRaw, 1)
 	f.buf = append(f.buf, '\n')
 }
 
 // frame writes a frame of its own.
 func (f *frames) frame(kind uint8, number int64, payload []byte) {
-	f.closeRaw()
+	f.close()
 	if len(payload) >= directBytes {
 		f.direct(kind, number, payload)
 		return
@@ -112,7 +148,7 @@ func (f *frames) frame(kind uint8, number int64, payload []byte) {
 }
 
 func (f *frames) direct(kind uint8, number int64, payload []byte) {
-	f.closeRaw()
+	f.close()
 	f.buf = appendHeader(f.buf, kind, number, len(payload))
 	f.flush()
 	f.out.WriteRaw(payload)

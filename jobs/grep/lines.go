@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"math"
-	"strconv"
 	"unicode/utf8"
 
 	"mrlocal/jobs"
@@ -65,6 +64,7 @@ type lineMapper struct {
 	walker walker
 	frames *frames
 	prefix []byte // path and colon, then room for a line number
+	number decimal
 
 	file     int32
 	path     string
@@ -303,7 +303,7 @@ func (m *lineMapper) one(line []byte) {
 	m.selected++
 	if m.limited() {
 		m.name()
-		m.frames.closeRaw()
+		m.frames.close()
 	}
 	if m.matched {
 		m.parts(line)
@@ -336,26 +336,24 @@ func (m *lineMapper) put(text []byte, first bool) {
 	if first {
 		lines = 1
 	}
-	if m.numbers && m.relative {
+	switch {
+	case m.numbers && m.relative:
 		m.name()
-		kind, number := uint8(frameMore), int64(0)
-		if first {
-			kind, number = frameLine, m.lines
+		switch {
+		case first && !m.matched && !m.limited():
+			m.frames.numbered(m.lines, text)
+		case first:
+			m.frames.frame(frameLine, m.lines, text)
+		default:
+			m.frames.frame(frameMore, 0, text)
 		}
-		m.frames.frame(kind, number, text)
-		return
-	}
-	if m.numbers {
-		prefix := append(strconv.AppendInt(m.prefix, m.lines, 10), ':')
-		m.frames.text(lines, prefix)
-		lines = 0
+	case m.numbers:
+		prefix := append(append(m.prefix, m.number.set(m.lines)...), ':')
+		m.frames.line(lines, prefix, text)
 		m.prefix = prefix[:len(m.prefix)]
-	} else if m.names {
-		m.frames.text(lines, m.prefix)
-		lines = 0
+	default:
+		m.frames.line(lines, m.prefix, text)
 	}
-	m.frames.text(lines, text)
-	m.frames.newline()
 }
 
 // runeWidth is the width of the first rune of p, at least 1.

@@ -22,6 +22,7 @@ type releaser struct {
 	prefix   []byte
 	selected int64 // of this file, where files are told apart
 	cut      bool  // the last line was beyond the limit, so is what continues it
+	number   decimal
 	base     int64 // lines before the piece that the next split begins with
 	records  int64
 	header   [headerBytes]byte
@@ -72,6 +73,8 @@ func (r *releaser) Finish(w io.Writer) error {
 // frame handles one frame, whose payload of length bytes is still to be read.
 func (r *releaser) frame(kind uint8, number, length int64) (jobs.Verdict, error) {
 	switch kind {
+	case frameLines:
+		return jobs.Continue, r.numbered(number, length)
 	case frameRaw, frameLine, frameMore:
 		return jobs.Continue, r.lines(kind, number, length)
 	case frameFile:
@@ -125,6 +128,29 @@ func (r *releaser) lines(kind uint8, number, length int64) error {
 		return err
 	}
 	return r.out.WriteByte('\n')
+}
+
+// numbered writes a frame of lines that have no limit.
+func (r *releaser) numbered(lines, length int64) error {
+	r.records += lines
+	payload, err := r.in.Peek(int(length)) // no longer than the window
+	if err != nil {
+		return fmt.Errorf("grep: a split's lines end early: %w", err)
+	}
+	for len(payload) > 0 {
+		head := binary.LittleEndian.Uint64(payload)
+		end := 8 + int(head&(1<<lengthBits-1))
+		digits := r.number.set(r.base + int64(head>>lengthBits))
+		if r.out.Available() < len(r.prefix)+len(digits)+end {
+			_ = r.out.Flush() // sticky: the last Flush tells
+		}
+		line := append(append(r.out.AvailableBuffer(), r.prefix...), digits...)
+		line = append(append(append(line, ':'), payload[8:end]...), '\n')
+		_, _ = r.out.Write(line)
+		payload = payload[end:]
+	}
+	_, _ = r.in.Discard(int(length)) // it was peeked at
+	return nil
 }
 
 // copy passes the payload on from the window it lies in.
