@@ -1,99 +1,187 @@
 #!/usr/bin/env bash
-# Compares mrlocal with the tools it replaces: mawk, GNU sort, ripgrep.
+# Compares mrlocal with the tools it replaces: GNU sort, mawk, ripgrep.
 #
-#   bench/peers.sh [SIZE] [RUNS]        default 1GiB 5
+#   bench/peers.sh [-size SIZE] [-runs N] [-data DIR] [-only GLOB] [-judge] [-expect FILE] [-update FILE]
 #
-# Makes its data with `mrlocal gen`, checks that the answers agree, runs peer
-# and mrlocal in turn, and prints a table of medians. Data and outputs lie in
-# memory (/dev/shm where there is one): write-back is noise. Peers that are
-# missing are installed from Debian packages.
+#   -size    of records and text each; 1GiB
+#   -runs    of peer and mrlocal, in turn; medians count; 5
+#   -data    use the files records and text and the directory tree in DIR, and
+#            leave out the rows of what is not there; without it all three are
+#            made, and removed at the end
+#   -only    rows whose name the GLOB matches; names are in the first column
+#   -judge   exit 1 when a floor is missed
+#   -expect  compare each ratio with the one in FILE, and warn where a fifth
+#            of it is lost; exit 1 where half is
+#   -update  write the ratios to FILE
+#
+# The answers are compared before anything is timed. Peers that are missing are
+# installed from Debian packages. Data and outputs lie in memory (/dev/shm,
+# where there is one): write-back is noise. The literals suit the data that is
+# made; for other text set RARE (a handful of hits), COMMON (many lines),
+# NOCASE (a literal, any case), FIVE (words, in one string) and TREE (for the
+# tree).
 set -euo pipefail
 cd "$(dirname "$0")/.."
-size=${1:-1GiB} runs=${2:-5}
+. bench/measure.sh
+export LC_ALL=C
 
-# need PROGRAM PACKAGE installs what is missing.
-need() {
-	command -v "$1" >/dev/null && return
-	command -v apt-get >/dev/null || { echo "peers.sh: $1 is missing, and there is no apt-get to install it" >&2; exit 2; }
-	local root=()
-	[ "$(id -u)" = 0 ] || root=(sudo)
-	"${root[@]}" apt-get update -q >/dev/null || true
-	DEBIAN_FRONTEND=noninteractive "${root[@]}" apt-get install -qy "$2" >/dev/null
-}
+RARE=${RARE:-Thessalonica} COMMON=${COMMON:-the} NOCASE=${NOCASE:-however} FIVE=${FIVE:-alpha beta gamma delta epsilon} TREE=${TREE:-return}
+size=1GiB runs=5 data= only='*' judge= expect= update=
+while [ $# -gt 0 ]; do
+	case $1 in
+	-size) size=$2 && shift 2 ;;
+	-runs) runs=$2 && shift 2 ;;
+	-data) data=$2 && shift 2 ;;
+	-only) only=$2 && shift 2 ;;
+	-expect) expect=$2 && shift 2 ;;
+	-update) update=$2 && shift 2 ;;
+	-judge) judge=yes && shift ;;
+	*) die "what is $1? The first lines of bench/peers.sh say what it takes" ;;
+	esac
+done
+
+# Two cores, as peers are told: on a larger machine everything stays on two.
+if [ "$(nproc)" -gt 2 ] && command -v taskset >/dev/null; then taskset -pc 0,1 $$ >/dev/null; fi
 need mawk mawk
 need rg ripgrep
 need sort coreutils
+workdir
+missed=0 lost=0 warnings=()
 
-memory=/dev/shm
-[ -d "$memory" ] && [ -w "$memory" ] || memory=${TMPDIR:-/tmp}
-work=$(mktemp -d "$memory/mrlocal-peers.XXXXXX")
-trap 'rm -rf "$work"' EXIT
-go build -o "$work/mrlocal" ./cmd/mrlocal
-mr() { "$work/mrlocal" run "$@" --progress none; }
-export LC_ALL=C TIMEFORMAT=%R
-
-for kind in wiki words records lines; do
-	"$work/mrlocal" gen "$kind" --size "$size" --seed 7 "$work/$kind"
-done
-cat "$work"/wiki/* >/dev/null # in memory before anything is timed
-
-# seconds COMMAND... prints its wall time. Exit code 1 is "no match".
-seconds() {
-	{ time "$@" >"$work/stdout" 2>"$work/stderr" || [ $? = 1 ]; } 2>"$work/time" || { cat "$work/stderr" >&2; echo "peers.sh: failed: $*" >&2; exit 1; }
-	tail -n 1 "$work/time"
-}
-median() { sort -n | sed -n "$((runs / 2 + 1))p"; }
-
-# compare NAME CHECK PEER OURS: functions; CHECK compares $work/peer and
-# $work/ours, which they write.
-compare() {
-	local name=$1 check=$2 peer=$3 ours=$4 i
-	$peer >/dev/null && $ours >/dev/null # warm, and for the check
-	$check || { echo "peers.sh: $name: the answers differ" >&2; exit 1; }
-	rm -f "$work/peer.times" "$work/ours.times"
-	for ((i = 0; i < runs; i++)); do
-		seconds "$peer" >>"$work/peer.times"
-		seconds "$ours" >>"$work/ours.times"
+# tree_of FILE DIR makes small files of FILE, 20 KB or so each, 1 to 40 KB,
+# some 500 a directory.
+tree_of() {
+	local part i=0
+	mkdir -p "$2"
+	split -n l/$((($(stat -c %s "$1") >> 20) / 10 + 1)) -d -a 4 "$1" "$2/part-"
+	for part in "$2"/part-*; do
+		i=$((i + 1))
+		mkdir "$2/dir-$i"
+		split -C $(((i % 20 + 1) * 2))k -d -a 4 --additional-suffix=.txt "$part" "$2/dir-$i/file-"
+		rm "$part"
 	done
-	local p o
-	p=$(median <"$work/peer.times") o=$(median <"$work/ours.times")
-	mawk -v n="$name" -v p="$p" -v o="$o" 'BEGIN { printf "| %s | %.2f s | %.2f s | %.2f |\n", n, p, o, p / (o > 0 ? o : 0.001) }'
 }
-same() { cmp "$work/peer" "$work/ours"; }
-same_lines() { cmp <(sort "$work/peer") <(grep -v ':0$' "$work/ours" | sort); }
-same_set() { cmp <(sort "$work/peer") <(sort "$work/ours"); }
 
-count_words='{ for (i = 1; i <= NF; i++) c[$i]++ } END { for (w in c) print w "\t" c[w] }'
-mawk_words() { mawk "$count_words" "$work/words" >"$work/peer"; }
-our_words() { mr wordcount "$work/words" -o "$work/ours"; }
-mawk_wiki() { cat "$work"/wiki/* | mawk "$count_words" >"$work/peer"; }
-our_wiki() { mr wordcount "$work/wiki" -o "$work/ours"; }
+if [ -z "$data" ]; then
+	data=$work/data
+	mkdir "$data"
+	"$work/mrlocal" gen records --size "$size" --seed 7 "$data/records"
+	"$work/mrlocal" gen corpus --size "$size" --seed 7 "$data/text"
+	case tree in $only) tree_of "$data/text" "$data/tree" ;; esac
+fi
+cd "$data" && data=$PWD && cd - >/dev/null
+records=$data/records text=$data/text tree=$data/tree
+peer=$work/peer ours=$work/ours
 
-sort_records() { sort -T "$work" "$work/records" -o "$work/peer"; }
-our_records() { mr sort "$work/records" -o "$work/ours" --tmp "$work"; }
-sort_lines() { sort -T "$work" "$work/lines" -o "$work/peer"; }
-our_lines() { mr sort "$work/lines" -o "$work/ours" --tmp "$work"; }
-sort_bounded() { sort -S 128M -T "$work" "$work/records" -o "$work/peer"; }
-our_bounded() { mr sort --memory 128MiB "$work/records" -o "$work/ours" --tmp "$work"; }
+# row NAME WORK PEER FLOOR AIM NEEDS CHECK THEIRS OURS: one line of the table.
+# THEIRS and OURS are functions that write $peer and $ours, which CHECK
+# compares; NEEDS is the data they read.
+row() {
+	local name=$1 work_name=$2 peer_name=$3 floor=$4 aim=$5 needs=$6 check=$7 theirs=$8 own=$9 i p o
+	# shellcheck disable=SC2053
+	[[ $name == $only && -e $needs ]] || return 0
+	$theirs && $own # warm, and for the check
+	$check || { echo "peers.sh: $name: the answers differ" >&2; exit 1; }
+	: >"$work/p.times" && : >"$work/o.times"
+	for ((i = 0; i < runs; i++)); do
+		micros "$theirs" >>"$work/p.times"
+		micros "$own" >>"$work/o.times"
+	done
+	rm -f "$peer" "$ours"
+	p=$(median <"$work/p.times") o=$(median <"$work/o.times")
+	verdict "$name" "$work_name" "$peer_name" "$p" "$o" "$floor" "$aim" "$(awk -v p="$p" -v o="$o" 'BEGIN { print p / o }')"
+}
 
-pattern=
-rg_count() { rg -uu --no-config -c -e "$pattern" "$work/wiki" >"$work/peer" || [ $? = 1 ]; }
-our_count() { mr grep -c -e "$pattern" "$work/wiki" >"$work/ours" || [ $? = 1 ]; }
-rg_match() { rg -uu --no-config --no-heading -N -H -e "$pattern" "$work/wiki" >"$work/peer" || [ $? = 1 ]; }
-our_match() { mr grep --lines -e "$pattern" "$work/wiki" >"$work/ours" || [ $? = 1 ]; }
+# verdict prints the line, and keeps what -judge, -expect and -update ask for.
+verdict() {
+	local name=$1 ratio=$8 met line want change
+	met=$(awk -v r="$ratio" -v f="$6" -v a="$7" 'BEGIN { print (r >= a ? "aim" : r >= f ? "floor" : "MISSED") }')
+	[ "$met" != MISSED ] || missed=1
+	line=$(awk -v n="$name" -v w="$2" -v q="$3" -v p="$4" -v o="$5" -v f="$6" -v a="$7" -v r="$ratio" -v m="$met" \
+		'BEGIN { printf "| %s | %s | %s | %.3f s | %.3f s | %.2f | %s | %s | %s |", n, w, q, p / 1e6, o / 1e6, r, f, a, m }')
+	[ -z "$update" ] || printf '%s\t%.2f\n' "$name" "$ratio" >>"$work/update"
+	if [ -n "$expect" ]; then
+		want=$(awk -v n="$name" '$1 == n { print $2 }' "$expect")
+		change=$(awk -v r="$ratio" -v w="${want:-0}" 'BEGIN { printf "%+.0f", w > 0 ? (r / w - 1) * 100 : 0 }')
+		line+=" ${want:-new} | $change % |"
+		[ "$change" -gt -20 ] || warnings+=("$name: the ratio is $(printf %.2f "$ratio"), it was $want: $change %")
+		[ "$change" -gt -50 ] || lost=1
+	fi
+	echo "$line"
+}
 
-echo "Inputs of $size each, medians of $runs runs, $(nproc) cores. Ratio: the peer's time by ours; above 1 mrlocal is faster."
+same() { cmp "$peer" "$ours"; }
+same_set() { cmp <(sort "$peer") <(sort "$ours"); }
+
+gnu_records() { sort -S 128M --parallel=2 -T "$work" "$records" -o "$peer"; }
+gnu_text() { sort -S 128M --parallel=2 -T "$work" "$text" -o "$peer"; }
+our_records() { mr sort "$records" -o "$ours" --tmp "$work"; }
+our_bounded() { mr sort --memory 128MiB "$records" -o "$ours" --tmp "$work"; }
+our_text() { mr sort "$text" -o "$ours" --tmp "$work"; }
+
+mawk_count() { mawk '{ for (i = 1; i <= NF; i++) c[$i]++ } END { for (w in c) print w "\t" c[w] }' "$text" >"$peer"; }
+our_count() { mr wordcount "$text" -o "$ours"; }
+
+# With -c neither prints a file's name when there is one file.
+flags=() pattern=() # of the row
+rg_c() { rg -j2 --no-unicode -c "${flags[@]}" "${pattern[@]}" "$text" >"$peer" || [ $? = 1 ]; }
+our_c() { mr grep -c "${flags[@]}" "${pattern[@]}" "$text" >"$ours" || [ $? = 1 ]; }
+rg_tree() { rg -j2 -uuu -a -n "${pattern[@]}" "$tree" >"$peer" || [ $? = 1 ]; }
+our_tree() { mr grep -a -n "${pattern[@]}" "$tree" >"$ours" || [ $? = 1 ]; }
+grep_row() { # NAME WORK FLOOR AIM
+	row "$1" "grep -c: $2" 'rg -j2 --no-unicode -c' "$3" "$4" "$text" same rg_c our_c
+}
+
+# small: wordcount, sort and grep of 10 KB, the slowest of the three.
+small_row() {
+	local most=0 m job from=$text
+	[[ small == $only ]] || return 0 # shellcheck disable=SC2053
+	[ -e "$from" ] || from=bench/peers.sh
+	head -c 10240 "$from" >"$work/small"
+	for job in wordcount sort 'grep -c -e the'; do
+		: >"$work/o.times"
+		for _ in {1..25}; do
+			# shellcheck disable=SC2086
+			micros mr $job "$work/small" >>"$work/o.times"
+		done
+		m=$(median <"$work/o.times")
+		[ "$m" -lt "$most" ] || most=$m
+	done
+	local met=MISSED
+	[ "$most" -ge 30000 ] || met=floor
+	[ "$most" -ge 15000 ] || met=aim
+	[ "$met" != MISSED ] || missed=1
+	awk -v o="$most" -v m="$met" -v e="${expect:+ | |}" 'BEGIN { printf "| small | a job of 10 KB, start to end (the slowest of wordcount, sort, grep) | | | %.3f s | | 0.030 s | 0.015 s | %s |%s\n", o / 1e6, m, e }'
+}
+
+mib() { echo "$(($(stat -L -c %s "$1") >> 20)) MiB"; }
+about="$(nproc) cores"
+[ ! -e "$records" ] || about+=", records $(mib "$records")"
+[ ! -e "$text" ] || about+=", text $(mib "$text")"
+if [ -e "$tree" ]; then
+	about+=", tree $(find -L "$tree" -type f | wc -l) files"
+	find -L "$tree" -type f -print0 | xargs -0 cat >/dev/null # in memory before anything is timed
+fi
+echo "Medians of $runs runs in turn, $about. Ratio: the peer's time by ours; above 1 mrlocal is faster."
 echo
-echo "| task | peer | mrlocal | ratio |"
-echo "| --- | ---: | ---: | ---: |"
-compare "wordcount of Zipf words, mawk (unsorted)" same_set mawk_words our_words
-compare "wordcount of a wiki, mawk (unsorted)" same_set mawk_wiki our_wiki
-compare "sort of 100-byte records, GNU sort" same sort_records our_records
-compare "sort of text lines, GNU sort" same sort_lines our_lines
-compare "sort of records within 128 MiB, GNU sort -S 128M" same sort_bounded our_bounded
-pattern='Thessalonica' && compare "grep -c, a literal that is not there, ripgrep" same_lines rg_count our_count
-pattern='\[\[The\]\]' && compare "grep -c, a rare literal, ripgrep" same_lines rg_count our_count
-pattern='the' && compare "grep -c, a common literal, ripgrep" same_lines rg_count our_count
-pattern='\[\[The\]\]' && compare "grep --lines, a rare literal, ripgrep" same_set rg_match our_match
-pattern='the' && compare "grep --lines, a common literal, ripgrep" same_set rg_match our_match
-pattern='\[\[[A-Z][a-z]+ of [a-z]+\]\]' && compare "grep -c, a pattern, ripgrep" same_lines rg_count our_count
+echo "| row | work | peer | its time | mrlocal | ratio | floor | aim | met |${expect:+ expected | change |}"
+echo "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | --- |${expect:+ ---: | ---: |}"
+row sort-records "sort, 100-byte records, ample memory" 'sort -S 128M --parallel=2' 2.5 4.4 "$records" same gnu_records our_records
+row sort-bounded 'the same, ours with `--memory 128MiB`' 'sort -S 128M --parallel=2' 1.6 2.1 "$records" same gnu_records our_bounded
+row sort-text "sort, text lines" 'sort -S 128M --parallel=2' 2.0 2.7 "$text" same gnu_text our_text
+row wordcount "wordcount" 'mawk' 4.5 7 "$text" same_set mawk_count our_count
+pattern=(-e "$RARE") && grep_row grep-rare "a rare literal" 0.7 1.2
+pattern=(-e "$COMMON") && grep_row grep-common "a common literal" 1.0 1.8
+pattern=(-e "$NOCASE") flags=(-i) && grep_row grep-nocase "a literal, any case" 0.8 1.6
+flags=() pattern=() && for word in $FIVE; do pattern+=(-e "$word"); done
+grep_row grep-five "five literals" 0.7 1.6
+pattern=(-e '[A-Z][a-z]+ing\b') && grep_row grep-class '`[A-Z][a-z]+ing\b`' 0.8 1.6
+pattern=(-e '\w{5}\s+\w{5}\s+\w{5}') && grep_row grep-words '`\w{5}\s+\w{5}\s+\w{5}`' 1.5 3.5
+pattern=(-e "$TREE")
+row tree "grep -n on a tree of small files" 'rg -j2 -uuu -a -n' 0.8 1.1 "$tree" same_set rg_tree our_tree
+small_row
+
+[ -z "$update" ] || mv "$work/update" "$update"
+[ ${#warnings[@]} = 0 ] || { echo && printf 'WARNING: %s\n' "${warnings[@]}"; }
+[ "$lost" = 0 ] || { echo "peers.sh: half of a ratio is lost" >&2; exit 1; }
+[ -z "$judge" ] || [ "$missed" = 0 ] || { echo "peers.sh: a floor is missed" >&2; exit 1; }

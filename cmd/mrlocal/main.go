@@ -7,9 +7,9 @@
 // them. flags.go and sched.go hold what they share, gantt.go draws, batchjobs.go
 // reads the jobs of a workload file as run reads its flags. The words of the
 // command line are put into plain form by internal/argv before the flag library
-// sees them; internal/show draws progress and tables, internal/sweep and
-// internal/chart those of a sweep; internal/side are the files beside a result,
-// internal/profile those of --profile.
+// sees them; internal/show draws progress and tables, internal/sweep those of a
+// sweep; internal/side are the files beside a result, internal/profile those of
+// --profile.
 //
 // Results go to standard output, everything else to standard error. Exit
 // codes: 0 done; 1 nothing matched (run grep); 2 wrong usage or input; 3 the

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"mrlocal/cmd/mrlocal/internal/chart"
+	"mrlocal/internal/chart"
 	"mrlocal/report"
 )
 

@@ -7,7 +7,7 @@
 // those who do not tell colours apart.
 //
 // The package is pure and keeps nothing. Neighbours: cmd/mrlocal's sweep draws
-// its tables with it.
+// its tables with it, bench how time grows with the input.
 package chart
 
 import (
@@ -25,6 +25,7 @@ import (
 type Chart struct {
 	Title        string
 	XName, YName string
+	Log          bool // both axes are logarithmic; every value is above 0
 	Series       []Series
 }
 
@@ -50,7 +51,8 @@ const (
 	markerSize  = 4
 )
 
-// WriteSVG draws the chart. Both axes start at 0 unless a value is less.
+// WriteSVG draws the chart. Both axes start at 0 unless a value is less, or at
+// a power of ten where they are logarithmic.
 func (c *Chart) WriteSVG(w io.Writer) error {
 	x, y := c.axes()
 	longest := 0
@@ -102,10 +104,11 @@ text { fill: #dddddd; }
 
 const colours = 6
 
-// axis maps values to pixels.
+// axis maps values, or their decimal logarithms, to pixels.
 type axis struct {
 	low, high, step float64
 	pixels          float64
+	log             bool
 }
 
 func (c *Chart) axes() (x, y axis) {
@@ -115,7 +118,20 @@ func (c *Chart) axes() (x, y axis) {
 			xs, ys = append(xs, p.X), append(ys, p.Y)
 		}
 	}
+	if c.Log {
+		return logAxisOf(xs, plotWidth), logAxisOf(ys, plotHeight)
+	}
 	return axisOf(xs, plotWidth), axisOf(ys, plotHeight)
+}
+
+// logAxisOf covers all values with whole decades.
+func logAxisOf(values []float64, pixels float64) axis {
+	a := axis{low: 0, high: 1, step: 1, pixels: pixels, log: true}
+	if len(values) > 0 {
+		a.low = math.Floor(math.Log10(slices.Min(values)))
+		a.high = max(math.Ceil(math.Log10(slices.Max(values))), a.low+1)
+	}
+	return a
 }
 
 // axisOf covers 0 and all values with about 8 round steps.
@@ -139,7 +155,12 @@ func axisOf(values []float64, pixels float64) axis {
 	return axis{low: math.Floor(low/step+slack) * step, high: math.Ceil(high/step-slack) * step, step: step, pixels: pixels}
 }
 
-func (a axis) at(v float64) float64 { return (v - a.low) / (a.high - a.low) * a.pixels }
+func (a axis) at(v float64) float64 {
+	if a.log {
+		v = math.Log10(v)
+	}
+	return (v - a.low) / (a.high - a.low) * a.pixels
+}
 
 // ticks are the values of an axis that get a label.
 func (a axis) ticks() []float64 {
@@ -147,12 +168,18 @@ func (a axis) ticks() []float64 {
 	ticks := make([]float64, n+1)
 	for i := range ticks {
 		ticks[i] = a.low + float64(i)*a.step
+		if a.log {
+			ticks[i] = math.Pow10(int(ticks[i]))
+		}
 	}
 	return ticks
 }
 
 // word is a tick's label: as many decimals as the step has.
 func (a axis) word(v float64) string {
+	if a.log {
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	}
 	decimals := max(0, int(-math.Floor(math.Log10(a.step)+1e-9)))
 	text := strconv.FormatFloat(v, 'f', decimals, 64)
 	if strings.Trim(text, "-0.") == "" {
