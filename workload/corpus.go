@@ -95,7 +95,11 @@ func (w *corpusWriter) line() {
 		}
 		w.text(closings[w.r.below(len(closings))])
 	default:
+		begin := w.at
 		w.phrase(2 + w.r.below(11))
+		if c := w.dst[begin]; x>>60 == 0 && c >= 'a' && c <= 'z' { // a sentence, of sixteen
+			w.dst[begin] = c - 'a' + 'A'
+		}
 	}
 }
 
