@@ -1,0 +1,149 @@
+package dfa
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// drawPattern draws an expression over a small alphabet.
+func drawPattern(t *rapid.T, depth int) string {
+	if depth == 0 {
+		return rapid.SampledFrom([]string{"a", "b", "ab", "é", ".", `\w`, `\W`, `[^a]`, " ", "", `\b`, `\B`, "^", "$", "(?i:k)", "\ufffd", `\p{L}`, "[а-я]",
+			`[\x{800}-\x{fffe}]`, "(?m:^)", "(?m:$)", "(?s:.)", "日"}).Draw(t, "atom")
+	}
+	sub := func() string { return drawPattern(t, depth-1) }
+	switch rapid.IntRange(0, 6).Draw(t, "op") {
+	case 0, 1, 2:
+		return sub() + sub()
+	case 3:
+		return "(?:" + sub() + "|" + sub() + ")"
+	case 4, 5:
+		return "(?:" + sub() + ")" + rapid.SampledFrom([]string{"*", "+", "?", "*?", "+?", "??", "{3}", "{1,2}"}).Draw(t, "repeat")
+	}
+	return sub()
+}
+
+// drawText draws lines, some of them long enough to be cut into streams.
+func drawText(t *rapid.T) []byte {
+	piece := rapid.SampledFrom([]string{"a", "b", "ab", "aaaaaaaaaaaaaaaaa", "k", "\u212a", "é", "ж", "日本", "😀", " ", "_", "\n", "\n", "\n\n\n\n\n\n\n\n\n",
+		"\xff", "\xe2\x84", "\xf0\x9f", "\x80", "\xed\xa0\x80", "\ufffd"})
+	return []byte(strings.Join(rapid.SliceOfN(piece, 0, 100).Draw(t, "text"), ""))
+}
+
+// TestNoCacheIsTooSmall: whatever the bound, and with every state forgotten
+// over and over, the answers are the same.
+func TestNoCacheIsTooSmall(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		pattern := drawPattern(rt, rapid.IntRange(0, 3).Draw(rt, "depth"))
+		b := rapid.SampledFrom(borders()).Draw(rt, "border")
+		o, err := newOracle(pattern, b)
+		if err != nil {
+			rt.Skip(err)
+		}
+		text := drawText(rt)
+		for _, most := range []int{0, 4 << 10, CacheBytes} {
+			compare(rt, matcherOf(t, pattern, b, most, 0), o, fmt.Sprintf("%q, %d bytes", pattern, most), text)
+		}
+	})
+}
+
+// letters are lines of a and b, seeded.
+func letters(size int) []byte {
+	rng := rand.New(rand.NewPCG(1, 2))
+	text := make([]byte, size)
+	for i := range text {
+		text[i] = "aabab\nbaabbaababbaababbaabab"[rng.IntN(28)]
+	}
+	return text
+}
+
+func TestStatesStayInTheirBound(t *testing.T) {
+	text := letters(200 << 10)
+	for _, most := range []int{64 << 10, CacheBytes} {
+		m := matcherOf(t, `[ab]*a[ab]{12}$`, Anywhere, most, 0)
+		if _, ok := m.CountLines(text); !ok {
+			t.Error("gave up")
+		}
+		for line := range bytes.Lines(text) {
+			m.Find(bytes.TrimSuffix(line, []byte{'\n'}), 0)
+		}
+		for name, c := range map[string]*cache{"lines": &m.lines.cache, "ends": &m.ends.cache, "starts": &m.starts.cache} {
+			table := len(c.table) * 4
+			if rowBytes := int(c.width) * 4; c.used > most+1000 || table > most+(c.fixed+1)*rowBytes {
+				t.Errorf("%s with %d bytes: %d in use, a table of %d", name, most, c.used, table)
+			}
+		}
+	}
+}
+
+// TestGivingUp: where states are forgotten as fast as they are made, and only
+// there, the automaton says so, and goes on saying so.
+func TestGivingUp(t *testing.T) {
+	text := letters(300 << 10)
+	grown := matcherOf(t, `[ab]*a[ab]{15}$`, Anywhere, 64<<10, leastFilled)
+	if _, ok := grown.CountLines(text); ok {
+		t.Error("CountLines has not given up")
+	}
+	if _, ok := grown.Match([]byte("a")); ok {
+		t.Error("Match goes on")
+	}
+	if _, _, ok := grown.NextLine(text, 0); ok {
+		t.Error("NextLine goes on")
+	}
+	if _, _, ok := grown.Find([]byte("ba"), 0); !ok {
+		t.Error("Find, which has states of its own, has given up")
+	}
+	small := matcherOf(t, `[ab]*a[ab]{3}$`, Anywhere, 64<<10, leastFilled)
+	if n, ok := small.CountLines(text); !ok || n == 0 {
+		t.Errorf("%d lines, %v", n, ok)
+	}
+}
+
+// TestLongLines: what is cut into streams has no line to cut at.
+func TestLongLines(t *testing.T) {
+	long := strings.Repeat("x", 5000)
+	for _, pattern := range []string{"a", "x$", "^x*$", "y|^b", `\Ax{400}$|b`, "", "^$"} {
+		re := regexp.MustCompile(pattern)
+		for _, text := range []string{long, long + "a\n", "b\n" + long, "\n" + long + "\n\n", strings.Repeat(long+"\n", 3), "b\nb\nb\n" + long + "a\nb"} {
+			want := int64(0)
+			for line := range bytes.Lines([]byte(text)) {
+				if re.Match(bytes.TrimSuffix(line, []byte{'\n'})) {
+					want++
+				}
+			}
+			m := matcherOf(t, pattern, Anywhere, CacheBytes, leastFilled)
+			if got, ok := m.CountLines([]byte(text)); !ok || got != want {
+				t.Errorf("%q in %d bytes: %d, want %d", pattern, len(text), got, want)
+			}
+		}
+	}
+}
+
+// TestTimeIsLinear: patterns that other engines choke on are of no account.
+func TestTimeIsLinear(t *testing.T) {
+	var words []string
+	rng := rand.New(rand.NewPCG(3, 4))
+	for range 1000 {
+		words = append(words, fmt.Sprintf("%x", rng.Uint64()>>uint(rng.IntN(40))))
+	}
+	for pattern, text := range map[string]string{
+		"(a*)*b":                 strings.Repeat("a", 1<<20),
+		"(a|aa)+$":               strings.Repeat("a", 1<<20) + "b",
+		"(x+x+)+y":               strings.Repeat("x", 1<<20),
+		`\w{1000}\W`:             strings.Repeat("a", 1<<20),
+		"((a{0,30}){0,30})*b":    strings.Repeat("a", 1<<16),
+		`\p{L}+\d`:               strings.Repeat("汉字", 1<<17),
+		strings.Join(words, "|"): strings.Repeat("0123456789 ", 1<<14),
+	} {
+		m := matcherOf(t, pattern, Anywhere, CacheBytes, leastFilled)
+		if matches, ok := m.Match([]byte(text)); !ok || matches != regexp.MustCompile(pattern).MatchString(text[len(text)-2000:]) {
+			t.Errorf("%.20q: %v, %v", pattern, matches, ok)
+		}
+	}
+}

@@ -1,0 +1,154 @@
+package dfa
+
+import (
+	"bufio"
+	"compress/bzip2"
+	"fmt"
+	"go/build"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// table opens a file of test cases that ship with the Go distribution.
+func table(t *testing.T, name string) io.Reader {
+	f, err := os.Open(filepath.Join(build.Default.GOROOT, "src", "regexp", "testdata", name))
+	if err != nil {
+		t.Skipf("this Go distribution lacks its regexp tables: %v", err)
+	}
+	t.Cleanup(func() { _ = f.Close() })
+	if strings.HasSuffix(name, ".bz2") {
+		return bzip2.NewReader(f)
+	}
+	return f
+}
+
+// matchesOf is what the tables of RE2 want of a line: the bounds of the first
+// match, if there is one.
+func matchesOf(t *testing.T, m *Matcher, text string) string {
+	line := []byte(text)
+	start, end, ok := m.Find(line, 0)
+	matches, also := m.Match(line)
+	if !ok || !also {
+		t.Fatal("gave up")
+	}
+	if (start != None) != matches {
+		t.Fatalf("%q matches: %v, at %d", text, matches, start)
+	}
+	if !matches {
+		return "-"
+	}
+	return fmt.Sprintf("%d-%d", start, end)
+}
+
+// TestTablesOfRE2 holds matchers to RE2's own results: of the whole line, and
+// anywhere in it. Of the exhaustive table, each pattern costs too much.
+func TestTablesOfRE2(t *testing.T) {
+	for name, every := range map[string]int{"re2-search.txt": 1, "re2-exhaustive.txt.bz2": 17} {
+		t.Run(name, func(t *testing.T) {
+			if testing.Short() && every > 1 {
+				t.Skip("takes seconds to unpack")
+			}
+			cases, regexps := 0, 0
+			var texts, left []string
+			var whole, anywhere *Matcher
+			pattern, strings_ := "", false
+			for lines := bufio.NewScanner(table(t, name)); lines.Scan(); {
+				line := lines.Text()
+				switch c := line[0]; {
+				case line == "strings":
+					texts, strings_ = nil, true
+				case line == "regexps":
+					strings_ = false
+				case c == '"' && strings_:
+					text, err := strconv.Unquote(line)
+					if err != nil {
+						t.Fatal(err)
+					}
+					texts = append(texts, text)
+				case c == '"':
+					left = nil
+					if regexps++; regexps%every != 0 {
+						continue
+					}
+					pattern, _ = strconv.Unquote(line)
+					if _, err := regexp.Compile(pattern); err != nil {
+						continue // \C
+					}
+					left = texts
+					whole, anywhere = matcherOf(t, pattern, WholeLine, CacheBytes, leastFilled), matcherOf(t, pattern, Anywhere, CacheBytes, leastFilled)
+				case (c == '-' || '0' <= c && c <= '9') && len(left) > 0:
+					text := left[0]
+					left = left[1:]
+					if strings.ContainsFunc(text, func(r rune) bool { return r >= 0x80 }) && strings.Contains(pattern, `\B`) || strings.Contains(text, "\n") {
+						continue // \B between the bytes of a rune is not Go's; a line has no newline
+					}
+					cases++
+					results := strings.Split(line, ";")
+					for i, m := range []*Matcher{whole, anywhere} {
+						want, _, _ := strings.Cut(results[i], " ")
+						if got := matchesOf(t, m, text); got != want {
+							t.Errorf("%q in %q: %s, want %s", pattern, text, got, want)
+						}
+					}
+				}
+			}
+			if cases < 1000 {
+				t.Errorf("only %d cases", cases)
+			}
+		})
+	}
+}
+
+// TestTablesOfFowler holds matchers to the standard library on patterns whose
+// results are POSIX's: whether there is a match is the same, its end is not.
+func TestTablesOfFowler(t *testing.T) {
+	for _, name := range []string{"basic.dat", "nullsubexpr.dat", "repetition.dat"} {
+		t.Run(name, func(t *testing.T) {
+			cases, last := 0, ""
+			for lines := bufio.NewScanner(table(t, name)); lines.Scan(); {
+				fields := strings.FieldsFunc(lines.Text(), func(r rune) bool { return r == '\t' })
+				if len(fields) < 4 || !strings.Contains(fields[0], "E") || strings.ContainsAny(fields[0], "#?&|;{}") {
+					continue
+				}
+				pattern, text := fields[1], fields[2]
+				if strings.Contains(fields[0], "$") {
+					pattern, _ = strconv.Unquote(`"` + pattern + `"`)
+					text, _ = strconv.Unquote(`"` + text + `"`)
+				}
+				if pattern == "SAME" {
+					pattern = last
+				}
+				last = pattern
+				if text == "NULL" {
+					text = ""
+				}
+				if strings.Contains(fields[0], "i") {
+					pattern = "(?i)" + pattern
+				}
+				if _, err := regexp.Compile(pattern); err != nil {
+					continue
+				}
+				cases++
+				for _, b := range borders() {
+					o, err := newOracle(pattern, b)
+					if err != nil {
+						t.Fatal(err)
+					}
+					compare(t, matcherOf(t, pattern, b, CacheBytes, leastFilled), o, pattern, []byte(text))
+				}
+				wants := strings.HasPrefix(fields[3], "(")
+				if matches, _ := matcherOf(t, pattern, Anywhere, CacheBytes, leastFilled).Match([]byte(text)); matches != wants && !strings.Contains(text, "\n") {
+					t.Errorf("%q in %q: %v, want %v", pattern, text, matches, wants)
+				}
+			}
+			if cases < 10 {
+				t.Errorf("only %d cases", cases)
+			}
+		})
+	}
+}

@@ -1,0 +1,147 @@
+package dfa
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// guarded is text, followed by memory that must not be read.
+func guarded(t testing.TB, text []byte) []byte {
+	page := syscall.Getpagesize()
+	size := (len(text) + page - 1) / page * page
+	m, err := syscall.Mmap(-1, 0, size+page, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = syscall.Munmap(m) })
+	if err := syscall.Mprotect(m[size:], syscall.PROT_NONE); err != nil {
+		t.Fatal(err)
+	}
+	copy(m[size-len(text):], text)
+	return m[size-len(text) : size : size]
+}
+
+// FuzzWalks holds the walk that this machine has to the one in Go: with an
+// automaton that knows some transitions and not others, on streams of any
+// length that end where memory does.
+func FuzzWalks(f *testing.F) {
+	f.Add([]byte("foo\nbar\n\n\nabcabcabcabcabcabc\n"), []byte("foo bar\n"), uint16(7))
+	f.Add(bytes.Repeat([]byte("ab\n\n"), 30), bytes.Repeat([]byte("ab\n"), 5), uint16(0xffff))
+	f.Fuzz(func(t *testing.T, text, known []byte, lengths uint16) {
+		d := matcherOf(t, `b\b|^$|(?i)K`, Anywhere, CacheBytes, leastFilled).automaton()
+		d.count(known)
+		text = append(text, '\n')
+		var pieces [streams][]byte
+		n := len(text)
+		for i := range pieces {
+			pieces[i] = guarded(t, text[:max(len(text)-int(lengths>>(4*i)&15), 0)])
+			n = min(n, len(pieces[i]))
+			d.live[i] = d.begin
+		}
+		at, began := d.walkAll(&pieces, n)
+		after := d.live
+		for i := range d.live {
+			d.live[i] = d.begin
+		}
+		wantAt, wantBegan := d.walkBytes(&pieces, n)
+		if at != wantAt || began != wantBegan || after != d.live {
+			t.Fatalf("%q knowing %q: %d bytes, %d lines, %v, want %d, %d, %v", text, known, at, began, after, wantAt, wantBegan, d.live)
+		}
+	})
+}
+
+// prose is text with words of all lengths, seeded.
+func prose(size int) []byte {
+	rng := rand.New(rand.NewPCG(5, 6))
+	words := strings.Fields("the of and a to in is was he for it with as his on be at by I this had not are but from which one you were " +
+		"could these their would there other about when into Holmes Watson London evening morning Something walking question Ünter naïve")
+	var b bytes.Buffer
+	for b.Len() < size {
+		for range rng.IntN(14) {
+			b.WriteString(words[min(rng.IntN(len(words)), rng.IntN(len(words)))])
+			b.WriteByte(' ')
+		}
+		b.WriteByte('\n')
+	}
+	return b.Bytes()
+}
+
+// searches are the hot loops, by what they do with a text.
+func searches() map[string]func(m *Matcher, text []byte) {
+	return map[string]func(m *Matcher, text []byte){
+		"count/streams=4": func(m *Matcher, text []byte) { m.CountLines(text) },
+		"count/streams=1": func(m *Matcher, text []byte) {
+			d := m.automaton()
+			d.live[0] = d.begin
+			d.finish(0, text)
+		},
+		"next": func(m *Matcher, text []byte) {
+			for at := 0; ; {
+				start, end, _ := m.NextLine(text, at)
+				if start == None {
+					return
+				}
+				at = end + 1
+			}
+		},
+		"find": func(m *Matcher, text []byte) {
+			for len(text) > 0 {
+				line := text[:lineEnd(text, 0)]
+				for from := 0; ; {
+					start, end, _ := m.Find(line, from)
+					if start == None {
+						break
+					}
+					from = end
+				}
+				text = text[min(len(line)+1, len(text)):]
+			}
+		},
+	}
+}
+
+var searched = []string{`[A-Z][a-z]+ing\b`, `\w{5}\s+\w{5}\s+\w{5}`}
+
+// The hot loops: walk, walkAll, end, start.
+func TestSearchesDoNotAllocate(t *testing.T) {
+	text := prose(64 << 10)
+	for name, search := range searches() {
+		for _, pattern := range searched {
+			m := matcherOf(t, pattern, Anywhere, CacheBytes, leastFilled)
+			if n := testing.AllocsPerRun(5, func() { search(m, text) }); n != 0 {
+				t.Errorf("%s of %s: %v allocations", name, pattern, n)
+			}
+		}
+	}
+}
+
+func BenchmarkSearch(b *testing.B) {
+	text := prose(1 << 20)
+	for _, pattern := range searched {
+		for name, search := range searches() {
+			b.Run(name+"/pattern="+pattern, func(b *testing.B) {
+				m := matcherOf(b, pattern, Anywhere, CacheBytes, leastFilled)
+				b.SetBytes(int64(len(text)))
+				b.ReportAllocs()
+				for b.Loop() {
+					search(m, text)
+				}
+			})
+		}
+		b.Run("regexp/pattern="+pattern, func(b *testing.B) {
+			re := regexp.MustCompile(pattern)
+			b.SetBytes(int64(len(text)))
+			for b.Loop() {
+				for rest := text; len(rest) > 0; {
+					line, next, _ := bytes.Cut(rest, []byte{'\n'})
+					re.Match(line)
+					rest = next
+				}
+			}
+		})
+	}
+}
