@@ -36,6 +36,7 @@ func (b *Buffer) fold(key, value []byte) {
 	p := &b.sums
 	p.pending[p.filling][p.n&(pendingSums-1)] = run.Sum{A: a, B: w, Meta: meta, Delta: binary.LittleEndian.Uint64(value)}
 	if p.n++; p.n == pendingSums {
+		t.Ahead(p.pending[p.filling][:])
 		b.turnSums()
 	}
 }

@@ -63,27 +63,43 @@ func (b *Buffer) sumSpans(data []byte, keys []jobs.Span, value []byte) {
 		return
 	}
 	delta := binary.LittleEndian.Uint64(value)
+	bytes, long := 0, 0
 	p := &b.sums
-	pending, n := &p.pending[p.filling], p.n
-	bytes, long := 0, p.long[:0]
-	for _, s := range keys {
-		bytes += int(s.Len)
-		if s.Len > run.InlineKey {
-			long = append(long, s)
-			continue
-		}
-		a, w := run.WordsAt(data, s.Off, s.Len)
-		pending[n&(pendingSums-1)] = run.Sum{A: a, B: w, Meta: run.SlotMetaOf(int(s.Len), run.HashWords(a, w)), Delta: delta}
-		if n++; n == pendingSums {
-			p.n = n
-			b.turnSums()
-			pending, n = &p.pending[p.filling], p.n
-		}
+	for i := range keys {
+		bytes += int(keys[i].Len)
 	}
-	p.n = n
 	b.load.records += int64(len(keys))
 	b.stats.Bytes += int64(bytes + 8*len(keys))
-	b.sumLong(data, long, value)
+	for rest := keys; len(rest) > 0; {
+		if len(b.load.table.Directory) == 0 && !b.startTable() {
+			return
+		}
+		used, n, longs := b.load.table.Pack(p.pending[p.filling][p.n:], data, rest, delta, p.long[long:])
+		rest = rest[used:]
+		long += longs
+		if p.n += n; p.n == pendingSums {
+			b.turnSums()
+		} else if len(rest) > 0 { // so near the end of the data that it is packed with care
+			long = b.sumLast(data, rest[0], delta, long)
+			rest = rest[1:]
+		}
+	}
+	b.sumLong(data, p.long[:long], value)
+}
+
+// sumLast adds delta for a key near the end of data.
+func (b *Buffer) sumLast(data []byte, s jobs.Span, delta uint64, long int) int {
+	p := &b.sums
+	if s.Len > run.InlineKey {
+		p.long[long] = s
+		return long + 1
+	}
+	x, w := run.Words(data[s.Off : s.Off+s.Len : s.Off+s.Len])
+	p.pending[p.filling][p.n] = run.Sum{A: x, B: w, Meta: run.SlotMetaOf(int(s.Len), run.HashWords(x, w)), Delta: delta}
+	if p.n++; p.n == pendingSums {
+		b.turnSums()
+	}
+	return long
 }
 
 // sumLong adds value for keys longer than a slot holds: all slots are asked for,
@@ -161,11 +177,10 @@ func (b *Buffer) foldSpans(data []byte, keys []jobs.Span, value []byte) {
 	}
 }
 
-// turnSums asks for the slots of what was filled and adds the other half,
-// which is filled next.
+// turnSums adds the other half, which is filled next. What was filled has been
+// asked for meanwhile.
 func (b *Buffer) turnSums() {
 	p := &b.sums
-	b.load.table.Ahead(p.pending[p.filling][:p.n])
 	other := p.pending[1-p.filling][:p.asked]
 	p.filling, p.asked, p.n = 1-p.filling, p.n, 0
 	b.addSums(other)
@@ -177,16 +192,15 @@ func (b *Buffer) addPending() {
 	b.turnSums()
 }
 
-// hot:
 func (b *Buffer) addSums(pending []run.Sum) {
-	for i := range pending {
-		p := &pending[i]
-		if len(b.load.table.Directory) == 0 && !b.startTable() {
+	for {
+		pending = pending[b.load.table.AddSums(pending):]
+		if len(pending) == 0 || len(b.load.table.Directory) == 0 && !b.startTable() {
 			return
 		}
-		if !b.load.table.AddSum(p) {
-			binary.LittleEndian.PutUint64(b.deltaRoom[:], p.Delta)
-			b.insert(nil, p.A, p.B, p.Meta, b.deltaRoom[:])
-		}
+		p := &pending[0]
+		binary.LittleEndian.PutUint64(b.deltaRoom[:], p.Delta)
+		b.insert(nil, p.A, p.B, p.Meta, b.deltaRoom[:])
+		pending = pending[1:]
 	}
 }

@@ -65,36 +65,6 @@ const (
 
 func SlotMetaOf(n int, hash uint32) uint64 { return uint64(n+1)<<32 | uint64(hash) }
 
-// Sum is a key of up to InlineKey bytes and what is to be added to its sum.
-type Sum struct{ A, B, Meta, Delta uint64 }
-
-// AddSum adds to the sum of a key that the table has, and reports whether it
-// has it.
-//
-// hot:
-func (t *Table) AddSum(p *Sum) bool {
-	c := t.bases[uint64(uint32(p.Meta))>>t.shift()]
-	for i := uint32(p.Meta); ; i++ {
-		s := (*[SlotBytes]byte)(c[i&SlotMask*SlotBytes:])
-		meta := binary.LittleEndian.Uint64(s[SlotMeta:])
-		if (meta^p.Meta)|(binary.LittleEndian.Uint64(s[:])^p.A)|(binary.LittleEndian.Uint64(s[8:])^p.B) == 0 {
-			binary.LittleEndian.PutUint64(s[SlotAcc:], binary.LittleEndian.Uint64(s[SlotAcc:])+p.Delta)
-			return true
-		}
-		if meta == 0 {
-			return false
-		}
-	}
-}
-
-// Ahead asks for the slots of sums that are soon to be added, so that they are
-// in the cache by then.
-func (t *Table) Ahead(sums []Sum) {
-	if len(sums) > 0 && len(t.bases) > 0 {
-		ahead(sums, t.bases, uint64(t.shift()))
-	}
-}
-
 // shift is how far a hash is shifted for its place in the directory.
 func (t *Table) shift() uint32 { return uint32(32-t.depth) & 63 }
 
