@@ -12,12 +12,17 @@ type classes struct {
 	class  []uint16 // of the runes from there on
 	has    [][]bool // by class and set
 	ascii  [utf8.RuneSelf]uint16
+	low    []uint16 // of the runes of two bytes too, where they differ
 	some   []rune // of each class, one
 	broken uint16 // the class of U+FFFD
 }
 
 // mostCells bounds what classes take.
 const mostCells = 1 << 22
+
+// lowRunes are the runes of two bytes and fewer: scripts whose letters take
+// turns with spaces and with one another's case.
+const lowRunes = 0x800
 
 func newClasses(sets [][]rune) *classes {
 	breaks := []rune{0}
@@ -52,6 +57,12 @@ func newClasses(sets [][]rune) *classes {
 	}
 	for r := range c.ascii {
 		c.ascii[r] = c.class[c.interval(rune(r))]
+	}
+	if at := c.interval(utf8.RuneSelf); at+1 < len(c.breaks) && c.breaks[at+1] < lowRunes {
+		c.low = make([]uint16, lowRunes)
+		for r := range c.low {
+			c.low[r] = c.class[c.interval(rune(r))]
+		}
 	}
 	c.broken = c.class[c.interval(utf8.RuneError)]
 	return c

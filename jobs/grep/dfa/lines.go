@@ -28,6 +28,8 @@ type lines struct {
 	pending  []byte
 	shapes   map[shape][utf8.UTFMax]byte
 	ahead    []uint32
+	skipping bool
+	untried  int // blocks since skip was tried
 }
 
 // streams are the pieces of a block that are walked at the same time: a step
@@ -341,15 +343,70 @@ func (d *lines) count(data []byte) (lines int64, ok bool) {
 	if d.constant == endMatch {
 		return lines + int64(bytes.Count(data, []byte{'\n'})), true
 	}
+	return lines + d.countWhole(data[:whole]), !d.gaveUp
+}
+
+// countWhole counts the lines that match, in whole lines. Where lines are long and soon decided, it pays
+// to leave them for the next newline, which is tried from time to time.
+func (d *lines) countWhole(data []byte) (lines int64) {
+	if d.untried--; d.untried < 0 && len(data) > 0 {
+		end := min(lineEnd(data, min(trialBytes, len(data)-1))+1, len(data))
+		walked, ended := 0, 0
+		lines, walked, ended = d.skip(data[:end])
+		d.skipping = walked*streams+ended*skipBytes < end
+		d.untried = trialEvery
+		data = data[end:]
+	}
+	if d.skipping {
+		more, _, _ := d.skip(data)
+		return lines + more
+	}
 	var pieces [streams][]byte
-	cut(data[:whole], &pieces)
+	cut(data, &pieces)
 	lines += d.together(&pieces)
 	for i := range pieces {
 		if !d.gaveUp {
 			lines += d.finish(i, pieces[i])
 		}
 	}
-	return lines, !d.gaveUp
+	return lines
+}
+
+const (
+	trialBytes = 16 << 10
+	trialEvery = 32 // blocks
+	skipBytes  = 60 // of all streams, walked while one finds the next newline
+)
+
+// skip counts the lines that match, in whole lines, and leaves each as soon as
+// it is decided. It returns how many bytes it has walked, and how many lines
+// it has left.
+func (d *lines) skip(data []byte) (lines int64, walked, left int) {
+	d.live[0] = d.begin
+	for at := 0; at < len(data) && !d.gaveUp; at++ {
+		n, _ := d.walk(0, data[at:], d.counted)
+		d.walked += n
+		walked += n
+		if at += n; at == len(data) {
+			break
+		}
+		d.advance(data[at])
+		switch d.live[0] {
+		case d.hit:
+			lines++
+		case d.counted:
+			lines++
+			d.live[0] = d.begin
+			continue
+		case d.miss:
+		default:
+			continue
+		}
+		left++
+		at = lineEnd(data, at)
+		d.live[0] = d.begin
+	}
+	return lines, walked, left
 }
 
 // cut cuts data into pieces of whole lines.

@@ -11,6 +11,7 @@ type runes struct {
 	last   int           // of classes.breaks, where the last rune was found
 	live   [1]uint32
 	ahead  []uint32
+	ascii  *[256]uint16 // the class of a byte; beyond ASCII a column that stays unknown
 }
 
 // Transitions are below zero, as int32, where there is something to do: a match
@@ -24,7 +25,13 @@ const (
 )
 
 func newRunes(p *program, forward bool, most, least int) *runes {
-	d := &runes{threads: newThreads(p, forward), cache: newCache(len(p.classes.some), most, least)}
+	columns := len(p.classes.some)
+	d := &runes{threads: newThreads(p, forward), cache: newCache(columns+1, most, least), ascii: new([256]uint16)}
+	for b := range d.ascii {
+		if d.ascii[b] = uint16(columns); b < utf8.RuneSelf {
+			d.ascii[b] = p.classes.ascii[b]
+		}
+	}
 	d.reserve(deadRows)
 	d.fixed, d.stays = deadRows, deadRows
 	return d
@@ -108,60 +115,79 @@ func (d *runes) ended(row uint32, after side) bool {
 // of is the class of a rune beyond ASCII.
 func (d *runes) of(r rune) uint32 {
 	c := d.classes
+	if int(r) < len(c.low) {
+		return uint32(c.low[r])
+	}
 	if r < c.breaks[d.last] || d.last+1 < len(c.breaks) && r >= c.breaks[d.last+1] {
 		d.last = c.interval(r)
 	}
 	return uint32(c.class[d.last])
 }
 
+// next is the transition from state by a rune of class, known or not.
+func (d *runes) next(state, class uint32) uint32 {
+	next := d.table[state+class]
+	if next == 0 {
+		d.live[0] = state
+		next = d.step(uint16(class))
+	}
+	return next
+}
+
 // end finds where the leftmost-first match ends that begins at or after from.
 //
 // hot: every byte of a line whose matches are wanted passes here.
 func (d *runes) end(line []byte, from int) (end int, ok bool) {
-	side := edge
-	if from > 0 {
-		side = sideOf(line[from-1])
-	}
-	end = None
-	next := d.begin(side)
-	if next&behind != 0 {
-		end = from
-	}
+	next := d.begin(sideBefore(line, from))
 	if d.gaveUp {
 		return None, false
 	}
+	end = None
+	if next&behind != 0 {
+		end = from
+	}
 	state := next & toRow
 	d.walked += len(line) - from
-	for at := from; at < len(line) && state != d.dead(); {
-		class, width := uint32(0), 1
-		if b := line[at]; b < utf8.RuneSelf {
-			class = uint32(d.classes.ascii[b])
-		} else {
-			var r rune
-			r, width = utf8.DecodeRune(line[at:])
-			class = d.of(r)
+	for at := from; state != d.dead(); {
+		// What is known, is ASCII and ends nothing.
+		table, ascii := d.table, d.ascii
+		for at < len(line) {
+			next := table[state+uint32(ascii[line[at]])]
+			if int32(next) <= 0 {
+				break
+			}
+			state = next
+			at++
 		}
-		next := d.table[state+class]
-		if int32(next) <= 0 {
-			if next == 0 {
-				d.live[0] = state
-				if next = d.step(uint16(class)); d.gaveUp {
-					return None, false
-				}
+		if at == len(line) {
+			if d.ended(state, edge) {
+				end = at
+			}
+			break
+		}
+		for more := true; more; more = at < len(line) && line[at] >= utf8.RuneSelf && state != d.dead() {
+			class, width := uint32(ascii[line[at]]), 1
+			if line[at] >= utf8.RuneSelf {
+				var r rune
+				r, width = utf8.DecodeRune(line[at:])
+				class = d.of(r)
+			}
+			next := d.next(state, class)
+			if d.gaveUp {
+				return None, false
 			}
 			if next&before != 0 {
 				end = at
 			}
+			at += width
+			state = next & toRow
 			if next&behind != 0 {
-				end = at + width
+				for table := d.table; at < len(line) && table[state+uint32(ascii[line[at]])] == behind|special|state; {
+					at++ // matches that grow
+				}
+				end = at
 			}
-			next &= toRow
 		}
-		state = next
-		at += width
-	}
-	if state != d.dead() && d.ended(state, edge) {
-		end = len(line)
 	}
 	return end, true
 }
@@ -171,55 +197,67 @@ func (d *runes) end(line []byte, from int) (end int, ok bool) {
 //
 // hot: every byte of a match whose bounds are wanted passes here.
 func (d *runes) start(line []byte, from, end int) (start int, ok bool) {
-	side := edge
-	if end < len(line) {
-		side = sideOf(line[end])
-	}
-	start = end
-	next := d.begin(side)
+	next := d.begin(sideBehind(line, end))
 	if d.gaveUp {
 		return None, false
 	}
+	start = end
 	state := next & toRow
 	at := end
-	for at > from && state != d.dead() {
-		class, width := uint32(0), 1
-		if b := line[at-1]; b < utf8.RuneSelf {
-			class = uint32(d.classes.ascii[b])
-		} else {
-			var r rune
-			r, width = utf8.DecodeLastRune(line[from:at])
-			class = d.of(r)
+	for state != d.dead() {
+		table, ascii := d.table, d.ascii
+		for at > from {
+			next := table[state+uint32(ascii[line[at-1]])]
+			if int32(next) <= 0 {
+				break
+			}
+			state = next
+			at--
 		}
-		next := d.table[state+class]
-		if int32(next) <= 0 {
-			if next == 0 {
-				d.live[0] = state
-				if next = d.step(uint16(class)); d.gaveUp {
-					return None, false
-				}
+		if at == from {
+			if d.ended(state, sideBefore(line, from)) {
+				start = from
+			}
+			break
+		}
+		for more := true; more; more = at > from && line[at-1] >= utf8.RuneSelf && state != d.dead() {
+			class, width := uint32(ascii[line[at-1]]), 1
+			if line[at-1] >= utf8.RuneSelf {
+				var r rune
+				r, width = utf8.DecodeLastRune(line[from:at])
+				class = d.of(r)
+			}
+			next := d.next(state, class)
+			if d.gaveUp {
+				return None, false
 			}
 			if next&before != 0 {
 				start = at
 			}
+			at -= width
+			state = next & toRow
 			if next&behind != 0 {
-				start = at - width
+				for table := d.table; at > from && table[state+uint32(ascii[line[at-1]])] == behind|special|state; {
+					at--
+				}
+				start = at
 			}
-			next &= toRow
 		}
-		state = next
-		at -= width
 	}
 	d.walked += end - at
-	if state == d.dead() {
-		return start, true
-	}
-	side = edge
-	if from > 0 {
-		side = sideOf(line[from-1])
-	}
-	if d.ended(state, side) {
-		start = from
-	}
 	return start, true
+}
+
+func sideBefore(line []byte, at int) side {
+	if at == 0 {
+		return edge
+	}
+	return sideOf(line[at-1])
+}
+
+func sideBehind(line []byte, at int) side {
+	if at == len(line) {
+		return edge
+	}
+	return sideOf(line[at])
 }
