@@ -217,6 +217,9 @@ func (w *work) outputSpec(plan *input.Plan, inputs []string) output.Spec {
 	o := &w.job.JobOptions
 	spec := output.Spec{Dir: o.OutputDir, File: o.OutputFile, Overwrite: o.Overwrite, Stdout: o.Stdout, Inputs: inputs, Stdin: o.Stdin}
 	if plan != nil {
+		spec.Found = plan
+	}
+	if plan != nil && o.Overwrite {
 		for i := range plan.Files {
 			spec.Files = append(spec.Files, plan.Files[i].Path)
 		}

@@ -101,6 +101,12 @@ type identity struct {
 	mtimeNanos int64
 }
 
+// walked is a directory that was read for input.
+type walked struct {
+	path string
+	id   identity
+}
+
 // same reports whether a and b are one file (whatever its content).
 func (a identity) same(b identity) bool {
 	return a.ino != 0 && a.ino == b.ino && a.dev == b.dev
@@ -136,8 +142,7 @@ type Plan struct {
 
 	o      Options
 	block  int64
-	dirs   []identity
-	roots  []string        // directories walked, where identities are unknown
+	dirs   []walked
 	binary []atomic.Uint32 // per file: unknown, text or binary; nil unless SkipBinary
 }
 
@@ -171,43 +176,33 @@ func NewPlan(paths []string, o Options) (*Plan, error) {
 // BlockBytes is the length of a split that was settled on.
 func (p *Plan) BlockBytes() int64 { return p.block }
 
-// Contains reports whether fi is one of the input files, or a directory that
-// was read for input: what an output may neither replace nor lie in.
-func (p *Plan) Contains(fi os.FileInfo) bool {
-	id := identityOf(fi)
-	if id.ino == 0 {
-		return p.containsByPath(fi)
-	}
-	for i := range p.dirs {
-		if id.same(p.dirs[i]) {
-			return true
-		}
-	}
+// File finds the input file that info is of.
+func (p *Plan) File(info os.FileInfo) (path string, ok bool) {
+	id := identityOf(info)
 	for i := range p.Files {
-		if id.same(p.Files[i].id) {
-			return true
+		f := &p.Files[i]
+		if id.ino == 0 && f.kind != stdin && f.kind != regularStdin && isAt(info, f.Path) || id.same(f.id) {
+			return f.Path, true
 		}
 	}
-	return false
+	return "", false
 }
 
-// containsByPath serves systems without inode numbers.
-func (p *Plan) containsByPath(fi os.FileInfo) bool {
-	is := func(path string) bool {
-		other, err := os.Stat(path)
-		return err == nil && os.SameFile(fi, other)
-	}
-	for _, dir := range p.roots {
-		if is(dir) {
-			return true
+// Directory finds the directory that was read for input and that info is of.
+func (p *Plan) Directory(info os.FileInfo) (path string, ok bool) {
+	id := identityOf(info)
+	for i := range p.dirs {
+		if d := &p.dirs[i]; id.ino == 0 && isAt(info, d.path) || id.same(d.id) {
+			return d.path, true
 		}
 	}
-	for i := range p.Files {
-		if k := p.Files[i].kind; k != stdin && k != regularStdin && is(p.Files[i].Path) {
-			return true
-		}
-	}
-	return false
+	return "", false
+}
+
+// isAt serves systems without inode numbers.
+func isAt(info os.FileInfo, path string) bool {
+	other, err := os.Stat(path)
+	return err == nil && os.SameFile(info, other)
 }
 
 // shown is a path as it stands in a message of one line.

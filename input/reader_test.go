@@ -219,7 +219,7 @@ func TestStandardInputFromAFileIsSplit(t *testing.T) {
 			}
 			fi, err := f.Stat()
 			must(t, err)
-			if !p.Contains(fi) {
+			if _, ok := p.File(fi); !ok {
 				t.Error("the plan does not know the file behind standard input")
 			}
 		}

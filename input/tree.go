@@ -319,10 +319,7 @@ func (w *walker) folder(f *folder) error {
 		return f.err
 	}
 	w.hidden += f.hidden
-	w.plan.dirs = append(w.plan.dirs, f.id)
-	if f.id.ino == 0 {
-		w.plan.roots = append(w.plan.roots, f.path)
-	}
+	w.plan.dirs = append(w.plan.dirs, walked{f.path, f.id})
 	for i := range f.entries {
 		if err := w.entry(&f.entries[i]); err != nil {
 			return err

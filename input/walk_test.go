@@ -195,14 +195,16 @@ func TestAPlanKnowsItsFilesAndDirectories(t *testing.T) {
 	for path, want := range map[string]bool{"d": true, "d/e": true, "d/e/f": true, "g": true, "other": false, "other/x": false, ".": false} {
 		fi, err := os.Stat(path)
 		must(t, err)
-		if got := p.Contains(fi); got != want {
-			t.Errorf("Contains(%s) = %v", path, got)
+		file, isFile := p.File(fi)
+		dir, isDir := p.Directory(fi)
+		if isFile != (want && !fi.IsDir()) || isDir != (want && fi.IsDir()) || want && file+dir != path {
+			t.Errorf("%s is the file %q %v, the directory %q %v", path, file, isFile, dir, isDir)
 		}
 	}
 	must(t, os.Link("g", "hard"))
 	fi, err := os.Stat("hard")
 	must(t, err)
-	if !p.Contains(fi) {
+	if _, ok := p.File(fi); !ok {
 		t.Error("a hard link to an input is not known")
 	}
 }

@@ -84,7 +84,11 @@ func checkPlace(spec Spec, name, path string, info fs.FileInfo) error {
 			return wrong(name, "is the input %s; give another name", quoteName(in))
 		}
 	}
-	if in, inside := insideAny(parent, append(roots, walked(spec.Files, roots)...)); inside {
+	in, inside := insideAny(parent, roots)
+	if !inside && spec.Found != nil {
+		in, inside = insideFound(parent, spec.Found)
+	}
+	if inside {
 		return wrong(name, "lies inside the input %s; give a name outside", quoteName(in))
 	}
 	return nil
@@ -168,34 +172,6 @@ func expand(inputs []string) (paths []string) {
 	return paths
 }
 
-// walked lists the directories that lead from the roots to the files found
-// below them. Links may have led out of a root.
-func walked(files, roots []string) (dirs []string) {
-	known := make(map[string]bool)
-	for _, root := range roots {
-		known[filepath.Clean(root)] = true
-	}
-	for _, file := range files {
-		file = filepath.Clean(file)
-		if known[file] {
-			continue // named itself, not found in its directory
-		}
-		var above []string
-		dir := filepath.Dir(file)
-		for ; !known[dir] && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
-			above = append(above, dir)
-		}
-		if !known[dir] {
-			continue // below none of the roots, as far as names tell
-		}
-		dirs = append(dirs, above...)
-		for _, dir := range above {
-			known[dir] = true
-		}
-	}
-	return dirs
-}
-
 // sameAsInput finds the file to be read that is the same file.
 func sameAsInput(spec Spec, info fs.FileInfo) (string, bool) {
 	if f, ok := spec.Stdin.(*os.File); ok && slices.Contains(spec.Inputs, "-") {
@@ -203,7 +179,10 @@ func sameAsInput(spec Spec, info fs.FileInfo) (string, bool) {
 			return "(standard input)", true
 		}
 	}
-	return sameAsAny(info, spec.Files)
+	if spec.Found == nil {
+		return "", false
+	}
+	return spec.Found.File(info)
 }
 
 // sameAsAny finds the input that is the same file.
@@ -214,6 +193,21 @@ func sameAsAny(info fs.FileInfo, inputs []string) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+// insideFound finds the directory that is at or above dir and that inputs were
+// found in.
+func insideFound(dir string, found Found) (string, bool) {
+	for ; ; dir = filepath.Dir(dir) {
+		if info, err := os.Stat(dir); err == nil {
+			if in, ok := found.Directory(info); ok {
+				return in, true
+			}
+		}
+		if dir == filepath.Dir(dir) {
+			return "", false
+		}
+	}
 }
 
 // insideAny finds the input that is a directory at or above dir, which is

@@ -1,6 +1,7 @@
 package output
 
 import (
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -53,17 +54,17 @@ func TestWhatIsRefusedBeforeAnythingRuns(t *testing.T) {
 		}, "holds the input"},
 		"a file that is an input": {func(w *world) Spec {
 			in := w.write("in", "")
-			return Spec{File: in, Inputs: []string{in}, Files: []string{in}}
+			return Spec{File: in, Inputs: []string{in}, Found: found{files: []string{in}}}
 		}, "is the input"},
 		"a file that is an input by another name": {func(w *world) Spec {
 			in := w.write("in", "")
 			must(w.t, os.Link(in, w.path("other")))
-			return Spec{File: w.path("other"), Inputs: []string{in}, Files: []string{in}}
+			return Spec{File: w.path("other"), Inputs: []string{in}, Found: found{files: []string{in}}}
 		}, "is the input"},
 		"a file that is an input through a link": {func(w *world) Spec {
 			in := w.write("in", "")
 			must(w.t, os.Symlink("in", w.path("link")))
-			return Spec{File: w.path("link"), Inputs: []string{in}, Files: []string{in}}
+			return Spec{File: w.path("link"), Inputs: []string{in}, Found: found{files: []string{in}}}
 		}, "is the input"},
 		"a file that standard input is read from": {func(w *world) Spec {
 			f, err := os.Open(w.write("in", ""))
@@ -82,7 +83,7 @@ func TestWhatIsRefusedBeforeAnythingRuns(t *testing.T) {
 		}, `such\nplace": the directory`},
 		"a file inside an input directory": {func(w *world) Spec {
 			in := w.write("in/a/x", "")
-			return Spec{File: w.path("in/a/result"), Inputs: []string{w.path("in")}, Files: []string{in}}
+			return Spec{File: w.path("in/a/result"), Inputs: []string{w.path("in")}, Found: found{files: []string{in}}}
 		}, "lies inside the input"},
 		"a directory inside an input directory, the other way round a link": {func(w *world) Spec {
 			in := w.write("in/a/x", "")
@@ -93,11 +94,11 @@ func TestWhatIsRefusedBeforeAnythingRuns(t *testing.T) {
 			w.write("far/sub/x", "")
 			must(w.t, os.Mkdir(w.path("in"), 0o777))
 			must(w.t, os.Symlink("../far", w.path("in/link")))
-			return Spec{File: w.path("far/result"), Inputs: []string{w.path("in")}, Files: []string{w.path("in/link/sub/x")}}
+			return Spec{File: w.path("far/result"), Inputs: []string{w.path("in")}, Found: found{dirs: []string{w.path("in"), w.path("in/link"), w.path("in/link/sub")}}}
 		}, "lies inside the input"},
 		"a file inside a directory that a glob matches": {func(w *world) Spec {
 			in := w.write("in1/x", "")
-			return Spec{File: w.path("in1/result"), Inputs: []string{w.path("in*")}, Files: []string{in}}
+			return Spec{File: w.path("in1/result"), Inputs: []string{w.path("in*")}, Found: found{files: []string{in}}}
 		}, "lies inside the input"},
 		"the input directory itself": {func(w *world) Spec {
 			in := w.write("in/_SUCCESS", "")
@@ -145,7 +146,7 @@ func TestWhatIsRefusedBeforeAnythingRuns(t *testing.T) {
 			f, err := os.OpenFile(in, os.O_WRONLY|os.O_APPEND, 0)
 			must(w.t, err)
 			w.t.Cleanup(func() { f.Close() })
-			return Spec{Stdout: f, Inputs: []string{in}, Files: []string{in}}
+			return Spec{Stdout: f, Inputs: []string{in}, Found: found{files: []string{in}}}
 		}, "standard output"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -169,7 +170,7 @@ func TestWhatIsAllowed(t *testing.T) {
 	for name, make := range map[string]func(w *world) Spec{
 		"a file beside an input that was named itself": func(w *world) Spec {
 			in := w.write("in/x", "")
-			return Spec{File: w.path("in/result"), Inputs: []string{in}, Files: []string{in}}
+			return Spec{File: w.path("in/result"), Inputs: []string{in}, Found: found{files: []string{in}}}
 		},
 		"a directory beside an input directory with the same beginning": func(w *world) Spec {
 			in := w.write("in/x", "")
@@ -217,3 +218,9 @@ func TestOfTwoRunsThatStartTogetherOneIsRefused(t *testing.T) {
 	must(t, first.Commit())
 	mustList(t, w.list(), "out", "out/_SUCCESS")
 }
+
+// found knows files and directories by asking the system.
+type found struct{ files, dirs []string }
+
+func (f found) File(info fs.FileInfo) (string, bool)      { return sameAsAny(info, f.files) }
+func (f found) Directory(info fs.FileInfo) (string, bool) { return sameAsAny(info, f.dirs) }

@@ -27,6 +27,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"sync"
 
@@ -53,12 +54,22 @@ type Spec struct {
 	Overwrite bool      // Dir may exist, if mrlocal made it, and is replaced at Commit
 	Stdout    io.Writer // without Dir and File; nil: the result is thrown away
 
-	// Inputs are the paths as the user named them (globs too), Files the files
-	// that will be read, and Stdin what is read for "-". A result that would be
-	// one of them, or lie inside one, is refused.
+	// Inputs are the paths as the user named them (globs too), and Stdin what is
+	// read for "-". Found knows what was found there; nil: nothing was. Files are
+	// the files that will be read; they only matter where Overwrite replaces a
+	// directory. A result that would be one of all those, or lie inside one, is
+	// refused.
 	Inputs []string
-	Files  []string
 	Stdin  io.Reader
+	Found  Found
+	Files  []string
+}
+
+// Found knows the files that will be read, and the directories that they were
+// found in.
+type Found interface {
+	File(info fs.FileInfo) (name string, ok bool)
+	Directory(info fs.FileInfo) (name string, ok bool)
 }
 
 // Parts says what parts will come. They are numbered from 0.
