@@ -38,6 +38,22 @@ type Series struct {
 // Point is one value.
 type Point struct{ X, Y float64 }
 
+// Add adds a point to the series of that name, which begins with its first: the
+// last of the same X counts.
+func (c *Chart) Add(name string, p Point) {
+	i := slices.IndexFunc(c.Series, func(s Series) bool { return s.Name == name })
+	if i < 0 {
+		c.Series = append(c.Series, Series{Name: name})
+		i = len(c.Series) - 1
+	}
+	s := &c.Series[i]
+	if at := slices.IndexFunc(s.Points, func(q Point) bool { return q.X == p.X }); at >= 0 {
+		s.Points[at] = p
+		return
+	}
+	s.Points = append(s.Points, p)
+}
+
 // Sizes in pixels.
 const (
 	plotWidth   = 560

@@ -1,0 +1,7 @@
+//go:build !unix
+
+package bench
+
+import "testing"
+
+func machineTouch(b *testing.B, _, _ int) { b.Skip("memory of its own is asked for by mmap") }
