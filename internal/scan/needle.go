@@ -120,16 +120,10 @@ func (n *Needle) Mark(hits []uint64, data []byte) bool {
 	if !found || n.whole {
 		return found
 	}
-	return keep(hits, data, n.lit.Begins)
-}
-
-// keep clears the marks of places that at, given the data from there on,
-// denies.
-func keep(hits []uint64, data []byte, at func([]byte) bool) (found bool) {
+	found = false
 	for w, h := range hits {
 		for rest := h; rest != 0; rest &= rest - 1 {
-			i := bits.TrailingZeros64(rest)
-			if !at(data[64*w+i:]) {
+			if i := bits.TrailingZeros64(rest); !n.lit.Begins(data[64*w+i:]) {
 				h &^= 1 << i
 			}
 		}

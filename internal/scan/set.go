@@ -1,9 +1,11 @@
 package scan
 
 import (
+	"encoding/binary"
 	"math"
 	"math/bits"
 	"slices"
+	"strings"
 )
 
 // MaxSet is how many literals a Set may hold: with more of them in a bucket
@@ -35,23 +37,42 @@ func (t *tables) buckets(data []byte) byte {
 // places that may be one, by three bytes of each literal at the same distances
 // from its start, where a sample held the fewest; each is then compared.
 type Set struct {
-	lits    []Literal
-	tables  tables
-	members [8][]Literal // of each bucket
-	width   int          // of the shortest literal
+	tables   tables
+	members  [8][]member // of each bucket
+	width    int         // of the shortest literal
+	compared int         // places, by the last Mark
+}
+
+// member is a literal with its first eight bytes as a number: those it has,
+// what stands there after or-ing fold, and whether that is all.
+type member struct {
+	lit              Literal
+	care, want, fold uint64
+	whole            bool
+}
+
+func newMember(l Literal) member {
+	m := member{lit: l, whole: len(l.Text) <= 8}
+	for i := range min(len(l.Text), 8) {
+		m.care |= 0xff << (8 * i)
+		m.want |= uint64(l.Text[i]) << (8 * i)
+		m.fold |= uint64(l.mask(i)) << (8 * i)
+	}
+	return m
 }
 
 // NewSet prepares to look for at most MaxSet literals.
 func NewSet(lits []Literal) *Set {
-	s := &Set{lits: slices.Clone(lits), width: mostWidth}
+	s := &Set{width: mostWidth}
 	for _, l := range lits {
 		s.width = min(s.width, len(l.Text))
 	}
 	// Those that look alike share a bucket, which then lets little else pass.
-	slices.SortStableFunc(s.lits, func(a, b Literal) int { return slices.Compare([]byte(a.Text), []byte(b.Text)) })
-	for i, l := range s.lits {
-		b := i * min(len(s.lits), 8) / len(s.lits)
-		s.members[b] = append(s.members[b], l)
+	alike := slices.Clone(lits)
+	slices.SortStableFunc(alike, func(a, b Literal) int { return strings.Compare(a.Text, b.Text) })
+	for i, l := range alike {
+		b := i * min(len(alike), 8) / len(alike)
+		s.members[b] = append(s.members[b], newMember(l))
 	}
 	s.Tune(nil)
 	return s
@@ -64,8 +85,8 @@ func (s *Set) Tune(sample []byte) {
 	total := 1000 * float64(len(sample)+1)
 	share := func(i int) (sum [8]float64) {
 		for b, lits := range s.members {
-			for _, l := range lits {
-				sum[b] += min(1, l.weigh(i, counts)/total+0.001)
+			for _, m := range lits {
+				sum[b] += min(1, m.lit.weigh(i, counts)/total+0.001)
 			}
 		}
 		return sum
@@ -99,12 +120,12 @@ func (s *Set) fill() {
 	t := &s.tables
 	t.low, t.high = [setColumns][16]byte{}, [setColumns][16]byte{}
 	for b, lits := range s.members {
-		for _, l := range lits {
+		for _, m := range lits {
 			for k, offset := range t.offsets {
-				c, m := l.Text[offset], l.mask(int(offset))
+				c, mask := m.lit.Text[offset], m.lit.mask(int(offset))
 				t.low[k][c&15] |= 1 << b
 				t.high[k][c>>4] |= 1 << b
-				t.high[k][(c&^m)>>4] |= 1 << b
+				t.high[k][(c&^mask)>>4] |= 1 << b
 			}
 		}
 	}
@@ -112,14 +133,46 @@ func (s *Set) fill() {
 
 // Mark marks the places where a literal of the set begins.
 func (s *Set) Mark(hits []uint64, data []byte) bool {
-	found := kernel{tables: &s.tables}.places(hits, data, s.width)
-	return found && keep(hits, data, s.at)
+	s.compared = 0
+	if !(kernel{tables: &s.tables}.places(hits, data, s.width)) {
+		return false
+	}
+	found := false
+	for w, h := range hits {
+		s.compared += bits.OnesCount64(h)
+		for rest := h; rest != 0; rest &= rest - 1 {
+			i := bits.TrailingZeros64(rest)
+			if !s.begins(data[64*w+i:]) {
+				h &^= 1 << i
+			}
+		}
+		hits[w] = h
+		found = found || h != 0
+	}
+	return found
 }
 
-func (s *Set) at(data []byte) bool {
-	for b := s.tables.buckets(data); b != 0; b &= b - 1 {
-		for _, l := range s.members[bits.TrailingZeros8(b)] {
-			if l.Begins(data) {
+// Compared is how many places the last Mark has compared one by one, which is
+// what its time goes by.
+func (s *Set) Compared() int { return s.compared }
+
+func (s *Set) begins(data []byte) bool {
+	b := s.tables.buckets(data)
+	if len(data) < 8 {
+		for ; b != 0; b &= b - 1 {
+			for i := range s.members[bits.TrailingZeros8(b)] {
+				if s.members[bits.TrailingZeros8(b)][i].lit.Begins(data) {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	head := binary.LittleEndian.Uint64(data)
+	for ; b != 0; b &= b - 1 {
+		for i := range s.members[bits.TrailingZeros8(b)] {
+			m := &s.members[bits.TrailingZeros8(b)][i]
+			if (head|m.fold)&m.care == m.want && (m.whole || m.lit.Begins(data)) {
 				return true
 			}
 		}

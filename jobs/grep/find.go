@@ -43,6 +43,7 @@ const windowWords = 512
 // they begin, window by window.
 type finder struct {
 	marker scan.Marker
+	many   *scan.Set // the marker, unless there is only one literal
 	set    []literal
 	border border
 
@@ -61,7 +62,8 @@ func newFinder(set []literal, b border) *finder {
 	if len(lits) == 1 {
 		f.marker = scan.NewNeedle(lits[0])
 	} else {
-		f.marker = scan.NewSet(lits)
+		f.many = scan.NewSet(lits)
+		f.marker = f.many
 	}
 	return f
 }
@@ -97,6 +99,14 @@ func (f *finder) window(base int) bool {
 	}
 	return found
 }
+
+// slow reports whether marking the window took longer than an automaton
+// takes for its text.
+func (f *finder) slow() bool { return f.many != nil && f.many.Compared() > slowPlaces*f.words }
+
+// slowPlaces are the places of a word that can be compared one by one, at 5 ns
+// each, before that takes longer than an automaton at 1.4 GB/s.
+const slowPlaces = 8
 
 // length is that of the literal at start, of the set's first one where there
 // are several, or 0.

@@ -13,8 +13,7 @@ import (
 
 // program is the compiled patterns, shared by all mappers.
 type program struct {
-	// newLines makes a mapper's lineMatcher; nil when the literals are all
-	// there is.
+	// newLines makes a mapper's lineMatcher; nil where the literals have to do.
 	newLines func() lineMatcher
 
 	literals []literal // one of these is in every match; nil: unknown
@@ -41,7 +40,7 @@ func compile(o Options) (*program, error) {
 		p.border = wordEnds
 	}
 	if o.Fixed && !o.IgnoreCase && p.fixed(parts) {
-		return p, nil
+		return p, p.fallBack(parts)
 	}
 	for i, part := range parts {
 		if o.Fixed {
@@ -74,6 +73,25 @@ func (p *program) fixed(parts []string) bool {
 	}
 	p.exact = true
 	return true
+}
+
+// fallBack compiles fixed literals for where looking for them is slow. One
+// never is, and what is not UTF-8, or stands for it, cannot be said.
+func (p *program) fallBack(parts []string) error {
+	var quoted []string
+	for _, part := range parts {
+		if len(parts) == 1 || !utf8.ValidString(part) || strings.ContainsRune(part, utf8.RuneError) {
+			return nil
+		}
+		quoted = append(quoted, regexp.QuoteMeta(part))
+	}
+	text := strings.Join(quoted, "|")
+	tree, err := syntax.Parse(text, syntax.Perl)
+	if err != nil {
+		return patternError(text, err)
+	}
+	p.newLines, err = newLineMatchers(text, tree.Simplify(), p.border)
+	return err
 }
 
 func (p *program) compileText(text string) error {

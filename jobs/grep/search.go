@@ -12,14 +12,15 @@ import (
 // Where there are literals, a window of the block at a time is marked: hits,
 // newlines, and from both of these the newlines that end a line with a hit.
 // Those lines match, or are candidates that the lineMatcher decides about, each
-// once. A window that is crowded with candidates shows that marking spares
-// nothing here: the lineMatcher gets it and some that follow as a whole.
+// once. Where a window shows that marking spares nothing, because candidates
+// crowd or finding them was slow, the lineMatcher gets it and some that follow
+// as a whole.
 type search struct {
 	*program
-	lines  lineMatcher // nil: literals are all there is
+	lines  lineMatcher // nil: literals have to do
 	finder *finder     // nil: there are no literals to look for
 	sure   bool        // what the finder finds in this block is a match
-	tuned  bool
+	tuned  int         // bytes of the sample that the finder is fitted to
 
 	data    []byte
 	at      int // the lineMatcher gets what lies between here
@@ -31,6 +32,7 @@ type search struct {
 	newlines, ends [windowWords]uint64
 	marked         int    // words of both; 0 when nothing of it was of interest
 	word           int    // of ends, the first that may hold a candidate yet
+	candidates     int    // lines that end in it
 	begun          int    // where the line begins that its first place lies in
 	carry          uint64 // 1: the line that goes on behind it has a hit
 }
@@ -65,11 +67,12 @@ func (s *search) begin(data []byte) {
 	s.finder.reset(data)
 }
 
-// tune fits the search to the first text it is shown.
+// tune fits the search to the text: to the first of it, or the first that is
+// longer, up to sampleBytes.
 func (s *search) tune() {
-	if s.finder != nil && !s.tuned {
-		s.tuned = true
-		s.finder.tune(s.data[:min(len(s.data), sampleBytes)])
+	if sample := min(len(s.data), sampleBytes); s.finder != nil && sample > 2*s.tuned {
+		s.tuned = sample
+		s.finder.tune(s.data[:sample])
 	}
 }
 
@@ -91,12 +94,8 @@ func (s *search) candidate() (start, end int, sure bool) {
 			}
 			s.at = s.plain
 		}
-		for ; s.word < s.marked; s.word++ {
-			if e := s.ends[s.word]; e != 0 {
-				s.ends[s.word] = e & (e - 1)
-				i := bits.TrailingZeros64(e)
-				return s.lineStart(s.word, i), s.finder.base + 64*s.word + i, s.sure
-			}
+		if start, end = s.inWindow(); start != none {
+			return start, end, s.sure
 		}
 		if s.advance() {
 			continue
@@ -107,6 +106,18 @@ func (s *search) candidate() (start, end int, sure bool) {
 		}
 		return none, none, false
 	}
+}
+
+// inWindow is the next candidate that ends in the window at hand.
+func (s *search) inWindow() (start, end int) {
+	for ; s.word < s.marked; s.word++ {
+		if e := s.ends[s.word]; e != 0 {
+			s.ends[s.word] = e & (e - 1)
+			i := bits.TrailingZeros64(e)
+			return s.lineStart(s.word, i), s.finder.base + 64*s.word + i
+		}
+	}
+	return none, none
 }
 
 // advance goes on to the next window that holds part of a candidate, and
@@ -129,26 +140,31 @@ func (s *search) advance() bool {
 		s.begun, s.word, s.marked = begun, 0, f.words
 		newlines := s.newlines[:f.words]
 		scan.Newlines(newlines, s.data[f.base:])
-		var candidates int
-		candidates, s.carry = scan.Ends(s.ends[:f.words], f.hits[:f.words], newlines, s.carry)
-		if !s.sure {
-			s.handOver(candidates)
+		s.candidates, s.carry = scan.Ends(s.ends[:f.words], f.hits[:f.words], newlines, s.carry)
+		if s.lines != nil && (f.slow() || !s.sure && s.isCrowded()) {
+			s.handOver()
+		} else {
+			s.crowded = leastCrowded
 		}
 		return true
 	}
 	return false
 }
 
-// handOver leaves a crowded window, and some that follow, to the lineMatcher.
-func (s *search) handOver(candidates int) {
+// isCrowded reports whether most lines of the window are candidates.
+func (s *search) isCrowded() bool {
 	lines := 0
 	for _, n := range s.newlines[:s.marked] {
 		lines += bits.OnesCount64(n)
 	}
-	if crowd*candidates <= lines {
-		s.crowded = leastCrowded
-		return
-	}
+	return crowd*s.candidates > lines
+}
+
+// crowd: a window is crowded when one line of so many is a candidate.
+const crowd = 3
+
+// handOver leaves the window, and some that follow, to the lineMatcher.
+func (s *search) handOver() {
 	s.at = s.begun
 	s.plain = len(s.data)
 	if to := s.finder.base + s.crowded*64*windowWords; to < len(s.data) {
@@ -157,9 +173,6 @@ func (s *search) handOver(candidates int) {
 	s.next, s.marked, s.word, s.carry = s.plain, 0, 0, 0
 	s.crowded = min(2*s.crowded, mostCrowded)
 }
-
-// crowd: a window is crowded when one line of so many is a candidate.
-const crowd = 3
 
 // lineStart is where the line begins that place i of word lies in, in the
 // window at hand.
@@ -189,35 +202,29 @@ func (s *search) line() (start, end int) {
 
 // count is the number of lines that match.
 func (s *search) count() (lines int64) {
-	if s.sure {
-		return s.countHits()
-	}
 	for {
 		if s.at < s.plain {
 			lines += s.lines.countLines(s.data[s.at:s.plain])
 			s.at = s.plain
 		}
-		start, _ := s.line()
-		if start == none {
-			return lines
+		if !s.advance() {
+			break
 		}
-		lines++
-	}
-}
-
-// countHits counts where no line needs to be looked at.
-func (s *search) countHits() (lines int64) {
-	f := s.finder
-	for ; s.next < len(s.data); s.next = f.end() {
-		if !f.window(s.next) && s.carry == 0 {
+		if s.sure && s.marked > 0 {
+			lines += int64(s.candidates)
+			s.word = s.marked
 			continue
 		}
-		scan.Newlines(s.newlines[:f.words], s.data[f.base:])
-		var n int
-		n, s.carry = scan.Ends(s.ends[:f.words], f.hits[:f.words], s.newlines[:f.words], s.carry)
-		lines += int64(n)
+		for start, end := s.inWindow(); start != none; start, end = s.inWindow() {
+			if s.lines.match(s.data[start:end]) {
+				lines++
+			}
+		}
 	}
-	return lines + int64(s.carry)
+	if start, _ := s.line(); start != none { // the last line, when it has no newline
+		lines++
+	}
+	return lines
 }
 
 // walker hands out the matches that are not empty of one line, or, where
