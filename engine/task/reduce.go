@@ -43,15 +43,15 @@ func (a *Attempt) copyPhase(fetch *shuffle.Fetch[*spill.MapOutput]) error {
 	a.phase(slots.PhaseCopy)
 	a.Waiting.Store(true)
 	defer a.Waiting.Store(false)
-	begun := time.Now()
 	task := int(a.ID.Task)
 	err := fetch.Copy(a.ctx, func(_ int, out *spill.MapOutput) error {
+		begun := time.Now() // a wait for the next output is no copying
+		defer func() { a.CopyTime += time.Since(begun) }()
 		records, keyBytes, valueBytes := out.PartBytes(task)
 		a.CopyBytes += keyBytes + valueBytes
 		a.Counters.ReduceInputRecords += records
 		return a.copied(keyBytes + valueBytes)
 	})
-	a.CopyTime = time.Since(begun)
 	a.PPM.Store(333_333)
 	return err
 }
