@@ -33,6 +33,26 @@ func TestRankingGivesTheLeast(t *testing.T) {
 	})
 }
 
+func TestFirstsAreInOrderAndStay(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		r := Ranking[int]{Less: func(a, b *int) bool { return *a < *b }}
+		for id, key := range rapid.SliceOfN(rapid.IntRange(0, 5), 0, 30).Draw(rt, "keys") {
+			r.Set(int32(id), key)
+		}
+		n, before := rapid.IntRange(0, 40).Draw(rt, "n"), r.Len()
+		got := r.Firsts(nil, n)
+		if r.Len() != before || len(got) != min(n, before) {
+			rt.Fatalf("%d of %d, and %d stay", len(got), before, r.Len())
+		}
+		for _, id := range got {
+			if first, _ := r.First(); first != id {
+				rt.Fatalf("%v, and %d is the first", got, first)
+			}
+			r.Remove(id)
+		}
+	})
+}
+
 func TestIDsGiveTheLeast(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var h IDs[int32]

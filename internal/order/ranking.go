@@ -34,6 +34,21 @@ func (r *Ranking[K]) First() (id int32, ok bool) {
 	return r.heap[0].id, true
 }
 
+// Firsts appends the n least ids to dst, in order. They are taken out and put
+// back.
+func (r *Ranking[K]) Firsts(dst []int32, n int) []int32 {
+	var out []ranked[K]
+	for range min(n, len(r.heap)) {
+		out = append(out, r.heap[0])
+		r.Remove(r.heap[0].id)
+	}
+	for _, e := range out {
+		dst = append(dst, e.id)
+		r.Set(e.id, e.key)
+	}
+	return dst
+}
+
 // Set adds id, or changes its key.
 func (r *Ranking[K]) Set(id int32, key K) {
 	for int(id) >= len(r.place) {
