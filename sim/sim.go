@@ -25,6 +25,9 @@ func Run(ctx context.Context, f *workload.File, o Options) (*report.Report, erro
 		return nil, err
 	}
 	c := setup.Config(f, o.setup())
+	if o.Cost != costL0 {
+		c.CopyBandwidth = f.Cluster.NetBytes
+	}
 	if err := check(f, &o, &c); err != nil {
 		return nil, err
 	}

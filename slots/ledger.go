@@ -96,6 +96,9 @@ func New(c Config, p Policy) (*Ledger, error) {
 		c.BorrowMap, c.BorrowReduce = b.Borrow()
 		borrows = true
 	}
+	if s, ok := p.(Starter); ok {
+		c.Slowstart = s.Slowstart()
+	}
 	if c.PolicyName == "" {
 		c.PolicyName = p.Name()
 	}

@@ -436,3 +436,19 @@ func TestNewRefusesWhatMakesNoSense(t *testing.T) {
 		t.Errorf("nil policy: %v", err)
 	}
 }
+
+// starter is FIFO with a slowstart of its own.
+type starter struct{ slots.FIFO }
+
+func (*starter) Slowstart() slots.PPM { return slots.One / 2 }
+
+func TestAPolicyMayHaveASlowstartOfItsOwn(t *testing.T) {
+	p := &starter{}
+	l, err := slots.New(slots.Config{Slots: policytest.Typed(1, 2, 1), Slowstart: slots.One}, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := l.Config().Slowstart; got != slots.One/2 {
+		t.Errorf("%v is recorded, want the policy's", got)
+	}
+}

@@ -29,6 +29,12 @@ type Borrower interface {
 	Borrow() (ofMapSlots, ofReduceSlots PPM)
 }
 
+// Starter is a policy with a slowstart of its own, whatever the run's is: 0
+// where it says itself when the reduces of a job start.
+type Starter interface {
+	Slowstart() PPM
+}
+
 // Sated is a policy that can tell in O(1) that it would grant nothing on any
 // tracker now, so that AssignAll need not visit those with idle slots.
 type Sated interface {

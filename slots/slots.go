@@ -137,7 +137,8 @@ type Config struct {
 
 	// Slowstart is the share of a job's maps that must be done before its
 	// reduces are ready (SPEC 1.8). While the number of maps is not final the
-	// gate is closed, except at 0, where it is open from the start.
+	// gate is closed, except at 0, where it is open from the start. New takes it
+	// from a policy that has its own (Starter).
 	Slowstart PPM `json:"slowstart"`
 
 	// BorrowMap and BorrowReduce are the papers' percentages. A policy that
@@ -145,6 +146,11 @@ type Config struct {
 	// stand here so that they are recorded.
 	BorrowMap    PPM `json:"borrow_map"`
 	BorrowReduce PPM `json:"borrow_reduce"`
+
+	// CopyBandwidth is how many bytes a second a reduce can copy, where that is
+	// known before any has; 0: it is not. It is for policies that estimate how
+	// long a shuffle takes.
+	CopyBandwidth int64 `json:"copy_bytes_per_s,omitempty"`
 
 	MaxAttempts int    `json:"max_attempts"` // failed attempts of a task that fail its job; 0: 4
 	Pools       []Pool `json:"pools,omitempty"`
@@ -226,8 +232,8 @@ func (c *Config) validate() error {
 		}
 		users[u.Name] = true
 	}
-	if min(c.Replicas, c.GroupTrackers, c.MaxTrackerFailures) < 0 || c.LocalityDelay < 0 {
-		return fmt.Errorf("slots: %d replicas, %d trackers a group, %d failures a tracker, delay %v", c.Replicas, c.GroupTrackers, c.MaxTrackerFailures, c.LocalityDelay)
+	if min(c.Replicas, c.GroupTrackers, c.MaxTrackerFailures) < 0 || c.LocalityDelay < 0 || c.CopyBandwidth < 0 {
+		return fmt.Errorf("slots: %d replicas, %d trackers a group, %d failures a tracker, delay %v, %d bytes copied a second", c.Replicas, c.GroupTrackers, c.MaxTrackerFailures, c.LocalityDelay, c.CopyBandwidth)
 	}
 	return nil
 }

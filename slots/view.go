@@ -25,6 +25,12 @@ func (v *View) Pending(k Kind) int32 { return v.l.total.pending[k] }
 // Running is how many attempts of kind k run.
 func (v *View) Running(k Kind) int32 { return v.l.total.running[k] }
 
+// Waiting is how many reduces run whose jobs have unfinished maps.
+func (v *View) Waiting() int32 { return v.l.total.waiting }
+
+// CopyBandwidth is Config.CopyBandwidth.
+func (v *View) CopyBandwidth() int64 { return v.l.config.CopyBandwidth }
+
 // Capacity is how many open slots have home kind k.
 func (v *View) Capacity(k Kind) int32 { return v.l.total.cap[k] }
 
