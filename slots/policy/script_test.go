@@ -17,12 +17,13 @@ import (
 
 // TestScripts runs testdata/<policy>/<case>.txt: text in, a gantt out. Commands:
 //
-//	slots map=4 reduce=2 [trackers=1] [slowstart=1] [replicas=0] [group=0]
+//	slots map=4 reduce=2 [trackers=1] [slowstart=1] [replicas=0] [group=0] [net=0]
 //	policy [borrow-map=1] [borrow-reduce=1] [locality-delay=0s]
 //	pool NAME [weight=1] [min-maps=0] [min-reduces=0] [max-maps=0] [max-reduces=0] [fifo]
 //	          [max-running=0] [preempt-after=0s] [fair-preempt-after=0s]
 //	user NAME [max-running=0]
-//	job NAME [pool=NAME] [user=NAME] maps=8 reduces=2 [map=1s] [reduce=1s] [submit=0s] [priority=0] [fail=map/3]
+//	job NAME [pool=NAME] [user=NAME] maps=8 reduces=2 [map=1s] [reduce=1s] [submit=0s] [priority=0] [out=0] [fail=map/3]
+//	                           net is bytes copied a second, out those that a map puts out
 //	lose JOB map=3 at=5s       a committed map's output is lost
 //	drop JOB map=3 at=5s
 //	abort JOB at=5s
@@ -117,7 +118,7 @@ func (s *script) command(words []string) error {
 	switch verb {
 	case "slots":
 		s.config.Slots = policytest.Typed(a.number("trackers", 1), a.number("map", 1), a.number("reduce", 1))
-		s.config.Slowstart = a.share("slowstart", slots.One)
+		s.config.Slowstart, s.config.CopyBandwidth = a.share("slowstart", slots.One), int64(a.number("net", 0))
 		s.config.Replicas, s.config.GroupTrackers = int32(a.number("replicas", 0)), int32(a.number("group", 0))
 	case "policy":
 		s.options = policy.Options{
@@ -154,7 +155,7 @@ func (s *script) job(name string, a *args) {
 			Name: name, Pool: a.values["pool"], User: a.values["user"], Maps: int32(a.number("maps", 0)), MapsSealed: true,
 			Reduces: int32(a.number("reduces", 0)), Priority: slots.Priority(a.number("priority", 0)), Weight: a.share("weight", slots.One),
 		},
-		Submit: a.time("submit", 0), MapTime: policytest.Const(a.time("map", time.Second)), ReduceTime: policytest.Const(a.time("reduce", time.Second)),
+		MapBytes: int64(a.number("out", 0)), Submit: a.time("submit", 0), MapTime: policytest.Const(a.time("map", time.Second)), ReduceTime: policytest.Const(a.time("reduce", time.Second)),
 	}
 	if bad, times, ok := strings.Cut(a.values["fail"], "/"); ok {
 		task, _ := strconv.Atoi(bad)

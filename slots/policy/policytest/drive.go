@@ -18,6 +18,11 @@ type Job struct {
 	MapTime    func(task slots.TaskID) time.Duration
 	ReduceTime func(task slots.TaskID) time.Duration
 
+	// MapBytes is what a map puts out. Copying it takes no time here, but is
+	// told to have taken that of Config.CopyBandwidth, so that policies that
+	// estimate shuffles have something to go by.
+	MapBytes int64
+
 	// Fail is how many attempts of a task fail, at their end. nil: none.
 	Fail func(k slots.Kind, task slots.TaskID) int32
 }
@@ -234,7 +239,15 @@ func (d *driver) end(now time.Duration, a slots.Attempt) {
 	d.moved = true
 	j := d.jobs[a.Job]
 	ok := j.Fail == nil || a.N >= j.Fail(a.Kind, a.Task)
-	d.ledger.Finish(now, a, slots.Outcome{OK: ok})
+	o := slots.Outcome{OK: ok, OutBytes: j.MapBytes}
+	if a.Kind == slots.Reduce {
+		_, maps := d.ledger.JobTasks(a.Job, slots.Map)
+		o.OutBytes, o.CopyBytes = 0, j.MapBytes*int64(maps)/int64(j.Spec.Reduces)
+		if b := d.ledger.Config().CopyBandwidth; b > 0 {
+			o.CopyTime = time.Duration(o.CopyBytes) * time.Second / time.Duration(b)
+		}
+	}
+	d.ledger.Finish(now, a, o)
 	d.unpark(now, a.Job)
 }
 

@@ -79,6 +79,7 @@ func drawWorkload(t *rapid.T) workload {
 	}}
 	w.config.Slowstart = share.Draw(t, "slowstart")
 	w.config.Replicas, w.config.GroupTrackers = int32(rapid.IntRange(0, 2).Draw(t, "replicas")), int32(rapid.IntRange(0, 2).Draw(t, "group"))
+	w.config.CopyBandwidth = int64(rapid.IntRange(0, 3).Draw(t, "bytes copied a second"))
 	w.config.Users = []slots.User{{Name: "ann", MaxRunning: int32(rapid.IntRange(0, 2).Draw(t, "jobs of ann"))}}
 	w.config.Pools[0].MaxRunning = int32(rapid.IntRange(0, 2).Draw(t, "jobs of a"))
 	if rapid.IntRange(0, 3).Draw(t, "preempts") == 0 {
@@ -96,6 +97,7 @@ func drawWorkload(t *rapid.T) workload {
 				Priority: slots.Priority(rapid.IntRange(-2, 2).Draw(t, "priority")),
 			},
 			Submit: second("submit", 20) - time.Second, MapTime: Const(second("map time", 9)), ReduceTime: Const(second("reduce time", 9)),
+			MapBytes: int64(rapid.IntRange(0, 9).Draw(t, "bytes of a map")),
 		}
 		if rapid.IntRange(0, 3).Draw(t, "fails") == 0 {
 			bad, times := slots.TaskID(rapid.IntRange(0, 9).Draw(t, "bad")), int32(rapid.IntRange(1, 4).Draw(t, "times"))
@@ -257,12 +259,13 @@ func checkLostOutput(t *rapid.T, newPolicy func() slots.Policy, places int) {
 	if places == 1 && !sharesOneSlot(newPolicy()) {
 		return // typed slots need one of each kind
 	}
-	c := slots.Config{Slots: Typed(1, maps, places-maps), Slowstart: rapid.SampledFrom([]slots.PPM{0, slots.One / 2, slots.One}).Draw(t, "slowstart")}
+	c := slots.Config{Slots: Typed(1, maps, places-maps), CopyBandwidth: 1, Slowstart: rapid.SampledFrom([]slots.PPM{0, slots.One / 2, slots.One}).Draw(t, "slowstart")}
 	var jobs []Job
 	for i := range rapid.IntRange(1, 3).Draw(t, "jobs") {
 		jobs = append(jobs, Job{
 			Spec:    slots.JobSpec{Name: fmt.Sprint(i), Maps: int32(rapid.IntRange(1, 5).Draw(t, "maps")), MapsSealed: true, Reduces: int32(rapid.IntRange(1, 5).Draw(t, "reduces"))},
 			MapTime: Const(time.Second), ReduceTime: Const(time.Duration(rapid.IntRange(1, 9).Draw(t, "reduce time")) * time.Second),
+			MapBytes: 9,
 		})
 	}
 	var o Options
