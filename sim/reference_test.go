@@ -32,7 +32,7 @@ func TestMakespanOfOneJobIsThePapersFormula(t *testing.T) {
 		lent := waves(nm, sm+sr)*tm + waves(nr, sm+sr)*tr
 		for _, name := range policies() {
 			want := lent
-			if name == "fifo" || name == "fair" {
+			if isTyped(rt, name) {
 				want = typed
 			}
 			if got := seconds(run(rt, f, sim.Options{Policy: named(rt, name)})); got != (time.Duration(want) * time.Millisecond).Seconds() {
@@ -54,7 +54,7 @@ func TestWaves(t *testing.T) {
 		f.Jobs[0].MapTime = workload.Constant(1000 * time.Second)
 		for _, name := range policies() {
 			w := wants[2:]
-			if name == "fifo" || name == "fair" {
+			if isTyped(t, name) {
 				w = wants[:2]
 			}
 			if got := seconds(run(t, f, aggregate(named(t, name), 90, 18))); got != float64(1000*w[0]+w[1]) {

@@ -45,6 +45,12 @@ func policies() (names []string) {
 	return names
 }
 
+// isTyped reports whether a policy lends no slots.
+func isTyped(t tester, name string) bool {
+	l, ok := named(t, name).(slots.Lender)
+	return !ok || !l.Lends()
+}
+
 // both are the policies of seed 000.
 func both() []string { return []string{"pi-dhfs", "pd-dhfs"} }
 

@@ -56,10 +56,17 @@ func (s *steady) step(t testing.TB) {
 	s.next = (s.next + 1) % len(s.live)
 }
 
+func policies() (names []string) {
+	for _, p := range policy.All() {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
 // BenchmarkLedger is a decision in the steady state: an end, an Assign, a start.
 // It grows with what changed, not with slots or jobs.
 func BenchmarkLedger(b *testing.B) {
-	for _, name := range []string{"fifo", "fair", "pi-dhfs", "pd-dhfs", "pi-fifo"} {
+	for _, name := range policies() {
 		for _, size := range []struct{ slots, jobs int }{{100, 10}, {10_000, 1000}} {
 			b.Run(fmt.Sprintf("policy=%s/slots=%d/jobs=%d", name, size.slots, size.jobs), func(b *testing.B) {
 				s := newSteady(b, name, size.slots, size.jobs, nil)
@@ -87,7 +94,7 @@ func TestADecisionAllocatesNothing(t *testing.T) {
 	if invariant.Enabled {
 		t.Skip("checked builds allocate on purpose")
 	}
-	for _, name := range []string{"fifo", "fair", "pi-dhfs", "pd-dhfs", "pi-fifo"} {
+	for _, name := range policies() {
 		stream := trace.NewStream()
 		stream.Follow(64)
 		s := newSteady(t, name, 100, 10, stream)

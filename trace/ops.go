@@ -165,6 +165,8 @@ var ruleNames = [numRules]string{
 	RuleSpeculative: "speculative", RuleDeadlockGuard: "deadlock-guard", RuleLostRace: "lost-race",
 	RuleDropped: "dropped", RuleJobEnded: "job-ended", RuleLostTracker: "lost-tracker",
 	RuleReclaim: "reclaim", RuleResize: "resize",
+	RuleDeficit: "deficit", RuleFewest: "fewest-containers", RuleLazyStart: "lazy-start", RuleConsecutive: "consecutive-reduces",
+	RuleBatchFinish: "batch-finish", RuleRampUp: "ramp-up", RuleRemainingWork: "remaining-work",
 }
 
 // flagNames in the order of the flags' bits.

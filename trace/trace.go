@@ -75,6 +75,13 @@ const (
 	RuleJobEnded           // the job failed, was cancelled or is complete
 	RuleLostTracker        // the tracker went away
 	RuleReclaim            // the policy took the slot back
+	RuleDeficit            // fair-deficit: the job that is owed most
+	RuleFewest             // the job with the fewest containers for its weight
+	RuleLazyStart          // OMO, Algorithm 1: the job's reduce stage begins now
+	RuleConsecutive        // OMO, Principle 1: a reduce of a stage that has begun
+	RuleBatchFinish        // OMO, Algorithm 2: the job's last maps in one go
+	RuleRampUp             // YARN: the share of reduces that the maps done allow
+	RuleRemainingWork      // FRESH: the kind with too few containers for its remaining work
 	RuleResize             // the policy changed how many slots are open
 	numRules
 )

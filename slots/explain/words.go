@@ -146,6 +146,20 @@ func ruleWords(policyName string, r slots.Rule) string {
 		return "the scenario MAP_BORROWS, where maps have too few slots while reduces leave some unused; so maps borrow reduce slots"
 	case trace.RuleReduceBorrows:
 		return "the scenario REDUCE_BORROWS, where reduces have too few slots while maps leave some unused; so reduces borrow map slots"
+	case trace.RuleDeficit:
+		return "its job is the one that is owed most: fair share less running tasks, over time"
+	case trace.RuleFewest:
+		return "its job has the fewest containers for its weight, maps and reduces together"
+	case trace.RuleLazyStart:
+		return "the reduce stage of its job begins: with so many maps pending, its shuffle should end when the maps do (Algorithm 1); of such jobs it has the fewest containers"
+	case trace.RuleConsecutive:
+		return "once a job's reduce stage has begun, all its reduces start one after the other (Principle 1)"
+	case trace.RuleBatchFinish:
+		return "its job gains most from having its last maps done in one wave (Algorithm 2)"
+	case trace.RuleRampUp:
+		return "its job has the fewest containers for its weight, and reduces go first as far as the maps that are done have ramped them up"
+	case trace.RuleRemainingWork:
+		return "the kind of task with too few containers for its remaining work gets one, else the other; of its jobs the one with the fewest containers for its weight"
 	case trace.RuleSpeculative:
 		return "a second attempt of a task that is running already; the first one to finish counts"
 	}
@@ -232,6 +246,8 @@ func numbers(all []slots.Number) string {
 	return strings.Join(words, ", ")
 }
 
-// limitsPools reports whether a policy keeps to max_maps and max_reduces: those
-// with one line of jobs know no pools.
-func limitsPools(policyName string) bool { return policyName != "fifo" && policyName != "pi-fifo" }
+// limitsPools reports whether a policy keeps to max_maps and max_reduces: most
+// rank jobs and know no pools.
+func limitsPools(policyName string) bool {
+	return policyName == "fair" || policyName == "pi-dhfs" || policyName == pdDHFS
+}

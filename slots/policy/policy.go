@@ -17,6 +17,7 @@ import (
 	"mrlocal/internal/nearest"
 	"mrlocal/internal/usage"
 	"mrlocal/slots"
+	"mrlocal/slots/policy/omo"
 )
 
 // Options are what policies can be told.
@@ -39,6 +40,8 @@ type Info struct {
 	Paper string
 }
 
+const omoPaper = "Yang, Wang, Mao, Yao, Mi, Sheng: Optimizing Internal Overlaps by Self-Adjusting Resource Allocation, IEEE Access 2021"
+
 const dhfs = "Tang, Lee, He: Dynamic Slot Allocation Technique for MapReduce Clusters, CLUSTER 2013"
 
 type entry struct {
@@ -58,6 +61,18 @@ func table() []entry {
 			func(o Options) slots.Policy { return NewPDDHFS(o) }},
 		{Info{"pi-fifo", "first job first; unused slots of one kind are lent to the other kind's tasks", dhfs + ", Algorithm 1 in FIFO order"},
 			func(o Options) slots.Policy { return NewPIFIFO(o) }},
+		{Info{"fair-deficit", "the job that is owed most slot-time comes first; map slots run maps, reduce slots run reduces", "Hadoop 0.20 Fair Scheduler"},
+			func(Options) slots.Policy { return NewDeficit() }},
+		{Info{"yarn", "slots take any task; a job's reduces ramp up with the maps that are done, and are killed where they keep all maps from running", "Hadoop 2.x MapReduce on YARN"},
+			func(Options) slots.Policy { return omo.NewYARN() }},
+		{Info{"lazy-start", "slots take any task; a job's reduces start, all in a row, when their shuffle would end with its maps", omoPaper + ", Algorithm 1"},
+			func(Options) slots.Policy { return omo.NewLazyStart() }},
+		{Info{"batch-finish", "slots take any task; the last maps of the job that gains most go first, in one wave", omoPaper + ", Algorithm 2"},
+			func(Options) slots.Policy { return omo.NewBatchFinish() }},
+		{Info{"omo", "slots take any task; lazy start of reduces, then batch finish of maps, then the job with the fewest slots", omoPaper + ", Algorithm 3"},
+			func(Options) slots.Policy { return omo.New() }},
+		{Info{"fresh", "FRESH-like: slots take any task; each kind gets slots by its remaining work, reduces once a job's maps are done", "after Wang, Yao, Mao, Sheng, Mi: FRESH, CLOUD 2014 (reconstructed)"},
+			func(Options) slots.Policy { return omo.NewFresh() }},
 	}
 }
 

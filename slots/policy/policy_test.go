@@ -16,6 +16,10 @@ func TestEveryPolicyPassesTheSuite(t *testing.T) {
 		"pi-dhfs": {Idle: policytest.AnyIdle},
 		"pd-dhfs": {Idle: policytest.AnyIdle},
 		"pi-fifo": {Idle: policytest.AnyIdle},
+
+		"fair-deficit": {Idle: policytest.TypedIdle},
+		"lazy-start":   {Idle: policytest.AnyIdle}, "batch-finish": {Idle: policytest.AnyIdle}, "omo": {Idle: policytest.AnyIdle},
+		"yarn": {Idle: policytest.AnyIdle}, "fresh": {Idle: policytest.AnyIdle},
 	}
 	for _, info := range policy.All() {
 		t.Run(info.Name, func(t *testing.T) {

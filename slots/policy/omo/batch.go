@@ -1,0 +1,65 @@
+package omo
+
+import (
+	"mrlocal/slots"
+	"mrlocal/trace"
+)
+
+// batchFinishMap is Algorithm 2: a container for a map of the job that gains most
+// from having its trailing maps done in one go.
+func (s *scheduler) batchFinishMap(v *slots.View, d *slots.Decision) bool {
+	if !s.batch {
+		return false
+	}
+	for {
+		id, ok := first(&s.waves)
+		if !ok {
+			return false
+		}
+		why := func() slots.Why { return s.whyBatch(v, id) }
+		if s.benefit(v.Job(id)) <= 0 { // by newer estimates
+			s.waves.Remove(int32(id))
+			continue
+		}
+		before := s.jobs[id].batched
+		s.jobs[id].batched = true // first, because the grant places the job anew
+		if s.grant(v, d, s, offer{id, slots.Map, trace.RuleBatchFinish, why}) {
+			return true
+		}
+		s.jobs[id].batched = before
+	}
+}
+
+// wave is a job's place among those that would finish in a batch: one whose batch
+// has begun keeps the following containers (section IV.E: else a job would lose
+// its place to another with every map that it is given), then the greatest
+// benefit.
+type wave struct {
+	begun   bool
+	benefit float64
+}
+
+func waveLess(a, b *wave) bool {
+	if a.begun != b.begun {
+		return a.begun
+	}
+	return a.benefit > b.benefit
+}
+
+// benefit is t_fair - t_batch of a job, in seconds; 0 where it is no candidate:
+// its reduce stage has not begun, its maps are more than one wave (A54), or
+// nothing is known of them.
+func (s *scheduler) benefit(j slots.Job) float64 {
+	observed, containers, known := s.estimates()
+	m := s.of(j.ID())
+	pending, reduces := unstarted(j), j.Total(slots.Reduce)
+	if !known || pending == 0 || m.tasks[slots.Map] == 0 || s.requireReduceStarted && !s.jobs[j.ID()].begun {
+		return 0
+	}
+	mapTime := m.mean(slots.Map).Seconds()
+	if !oneWave(observed, mapTime, pending) {
+		return 0
+	}
+	fair := fairTime(observed, mapTime, s.active, pending)
+	return fair - batchTime(observed, mapTime, containers, pending, reduces, othersGet(observed, fair, s.active))
+}

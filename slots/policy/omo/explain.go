@@ -1,0 +1,176 @@
+package omo
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"mrlocal/slots"
+	"mrlocal/trace"
+)
+
+// This file says why, in the paper's words. Nothing here is called unless
+// someone listens (Decision.Explaining).
+
+// decimal is a number that is no integer.
+func decimal(name string, x float64) slots.Number {
+	return slots.Number{Name: name, Num: int64(math.Round(x * float64(slots.One))), Den: int64(slots.One)}
+}
+
+func whole[N int32 | int64 | int](name string, n N) slots.Number {
+	return slots.Number{Name: name, Num: int64(n)}
+}
+
+// beaten are the jobs after the winner in a ranking.
+func beaten[K any](r *slots.Ranking[K], winner slots.JobID, v *slots.View, why func(j slots.Job) string) (all []slots.Beaten) {
+	for _, id := range r.Firsts(nil, slots.MostBeaten+1) {
+		if j := v.Job(slots.JobID(id)); j.ID() != winner && len(all) < slots.MostBeaten {
+			all = append(all, slots.Beaten{Pool: j.Pool(), Job: j.ID(), Why: why(j)})
+		}
+	}
+	return all
+}
+
+// holds says how many containers a job has.
+func holds(j slots.Job) string {
+	if n := held(j); n != 1 {
+		return fmt.Sprintf("it has %d containers", n)
+	}
+	return "it has 1 container"
+}
+
+// fairNumbers are what fair order by containers looks at.
+func fairNumbers(j slots.Job) []slots.Number {
+	return []slots.Number{whole("containers of the job", held(j)), decimal("weight", float64(j.Weight())/float64(slots.One))}
+}
+
+func (s *scheduler) whyFewest(v *slots.View, id slots.JobID) slots.Why {
+	return slots.Why{Numbers: fairNumbers(v.Job(id)), Beaten: beaten(&s.fair, id, v, holds)}
+}
+
+// whyReduce is what a reduce by Algorithm 1 rests on.
+func (s *scheduler) whyReduce(v *slots.View, id slots.JobID, rule slots.Rule) slots.Why {
+	j := v.Job(id)
+	w := slots.Why{Numbers: s.overlapNumbers(v, j)}
+	if rule == trace.RuleConsecutive {
+		w.Numbers = []slots.Number{whole("reduces launched", s.jobs[id].launched-1), whole("reduces of the job", j.Total(slots.Reduce))}
+		w.Beaten = beaten(&s.begun, id, v, func(slots.Job) string { return "its reduce stage began later" })
+	}
+	w.Beaten = andThen(w.Beaten, beaten(&s.ready, id, v, func(j slots.Job) string { return "its reduce stage has not begun; " + holds(j) }))
+	w.Beaten = andThen(w.Beaten, beaten(&s.fair, id, v, func(slots.Job) string { return "a reduce stage goes first" }))
+	return w
+}
+
+// andThen adds those jobs to all that it has not.
+func andThen(all, more []slots.Beaten) []slots.Beaten {
+	for _, b := range more {
+		if !slices.ContainsFunc(all, func(a slots.Beaten) bool { return a.Job == b.Job }) {
+			all = append(all, b)
+		}
+	}
+	return all
+}
+
+// overlapNumbers are those of equations (2) and (3).
+func (s *scheduler) overlapNumbers(v *slots.View, j slots.Job) []slots.Number {
+	all := []slots.Number{whole("pending maps m'", unstarted(j))}
+	g, ok := s.gapOf(v, j)
+	if !ok {
+		return all
+	}
+	observed, containers, _ := s.estimates()
+	all = append(all, decimal("x*", g.aligned()), decimal("T_s", g.shuffle), decimal("T_m", g.mapTime))
+	if unstarted(j) == 0 || g.frequency > 0 {
+		all = append(all, decimal("β", gap(g.shuffle, g.mapTime, g.frequency, unstarted(j))))
+	}
+	return append(all, decimal("F_o", observed), decimal("A_o", containers), whole("D", s.active))
+}
+
+func (s *scheduler) whyBatch(v *slots.View, id slots.JobID) slots.Why {
+	j := v.Job(id)
+	observed, containers, _ := s.estimates()
+	return slots.Why{
+		Numbers: []slots.Number{
+			whole("pending maps m'", unstarted(j)), decimal("t_fair - t_batch", s.benefit(j)), decimal("T_m", s.of(id).mean(slots.Map).Seconds()),
+			decimal("F_o", observed), decimal("A_o", containers), whole("D", s.active),
+		},
+		Beaten: andThen(beaten(&s.waves, id, v, func(slots.Job) string { return "it gains less" }),
+			beaten(&s.fair, id, v, func(slots.Job) string { return "it does not finish its maps in a batch" })),
+	}
+}
+
+// decline ends a visit.
+func (s *scheduler) decline(v *slots.View, d *slots.Decision, started bool) {
+	for k := range slots.Kind(trace.Kinds) {
+		reason := s.stopped(v, k, started)
+		if reason == "" {
+			reason = "lazy start holds the pending reduces back: their shuffle would end before the maps do"
+		}
+		d.Decline(k, reason)
+	}
+}
+
+// stopped is why nothing more of kind k is started, as far as it does not depend
+// on the policy.
+func (c *containers) stopped(v *slots.View, k slots.Kind, started bool) string {
+	switch {
+	case v.Pending(k) == 0:
+		return fmt.Sprintf("no %v is pending", k)
+	case v.FreeAt(v.Tracker()) == 0:
+		return "no slot of the tracker is free"
+	case started:
+		return "a heartbeat starts one task"
+	}
+	for _, o := range c.out {
+		if o.kind == k && o.why != slots.Granted {
+			return refusedBecause(o.why, k)
+		}
+	}
+	return ""
+}
+
+func refusedBecause(r slots.Refusal, k slots.Kind) string {
+	switch r {
+	case slots.RefusedDeadlock:
+		return "a slot must stay for the maps that the pending reduces wait for"
+	case slots.RefusedFailedHere, slots.RefusedBlacklisted:
+		return fmt.Sprintf("the pending %vs failed on this tracker", k)
+	}
+	return "refused: " + r.String()
+}
+
+// requestNumbers are what the ramp-up of a job's reduces rests on.
+func requestNumbers(r request) []slots.Number {
+	return []slots.Number{
+		whole("containers it has or could have", r.total), {Name: "share of maps done", Num: int64(r.doneMaps), Den: int64(max(r.maps, 1))},
+		whole("maps wanted", r.wantedMaps), whole("reduces running", r.reduces), whole("reduces to ramp up", rampUp(r)),
+	}
+}
+
+func (y *YARN) why(v *slots.View, id slots.JobID) slots.Why {
+	j := v.Job(id)
+	return slots.Why{Numbers: append(fairNumbers(j), requestNumbers(limits(v, j))...), Beaten: beaten(&y.fair, id, v, holds)}
+}
+
+func (y *YARN) decline(v *slots.View, d *slots.Decision, started bool) {
+	for k := range slots.Kind(trace.Kinds) {
+		reason := y.stopped(v, k, started)
+		if reason == "" {
+			reason = "the pending reduces are not ramped up yet"
+		}
+		d.Decline(k, reason)
+	}
+}
+
+func (f *Fresh) why(v *slots.View, id slots.JobID, k slots.Kind) slots.Why {
+	all := append(fairNumbers(v.Job(id)),
+		decimal("remaining map work in seconds", float64(f.work[slots.Map])/1e6), decimal("remaining reduce work in seconds", float64(f.work[slots.Reduce])/1e6),
+		decimal("map containers s_m", mapContainers(total(v), f.work)), whole("running maps", v.Running(slots.Map)))
+	return slots.Why{Numbers: all, Beaten: beaten(&f.jobs[k], id, v, holds)}
+}
+
+func (f *Fresh) decline(v *slots.View, d *slots.Decision, started bool) {
+	for k := range slots.Kind(trace.Kinds) {
+		d.Decline(k, f.stopped(v, k, started))
+	}
+}

@@ -1,0 +1,142 @@
+package omo
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+func near(a, b float64) bool { return math.Abs(a-b) < 1e-9*max(1, math.Abs(b)) }
+
+// TestAlignment is N10: S 16, r 4, F_o 0.4, T_m 30, T_s 40 give F_e 0.3 and x* 3;
+// T_m 50 gives a start when no map is pending. Eq. (3): A_o 12, D 2, r 4, F_o 0.5
+// give F_e 1/6, and T_s 60, T_m 30 x* 5.
+func TestAlignment(t *testing.T) {
+	fe := shareFrequency(0.4, 16, 4, 1)
+	if !near(fe, 0.3) || !near(aligned(40, 30, fe), 3) || !startsNow(3, aligned(40, 30, fe)) || startsNow(4, aligned(40, 30, fe)) {
+		t.Errorf("F_e %v, x* %v", fe, aligned(40, 30, fe))
+	}
+	if x := aligned(40, 50, fe); x != 0 || !startsNow(0, x) || startsNow(1, x) {
+		t.Errorf("T_s < T_m: x* %v", x)
+	}
+	fe = shareFrequency(0.5, 12, 4, 2)
+	if !near(fe, 1.0/6) || !near(aligned(60, 30, fe), 5) {
+		t.Errorf("eq. (3): F_e %v, x* %v", fe, aligned(60, 30, fe))
+	}
+	if shareFrequency(0.5, 4, 4, 1) != 0 || shareFrequency(0.5, 3, 4, 1) != 0 {
+		t.Error("no container is left beside the reduces: F_e is 0 (A50)")
+	}
+}
+
+// TestStartsNowIsTheLeastGap: the rule is |β(m')| <= |β(x)| for all x < m' (A49).
+// As the paper prints it, with signed gaps over x from m' to m, it holds for no
+// m' but m.
+func TestStartsNowIsTheLeastGap(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		shuffle, mapTime := float64(rapid.IntRange(0, 200).Draw(rt, "T_s")), float64(rapid.IntRange(1, 90).Draw(rt, "T_m"))
+		fe := float64(rapid.IntRange(1, 64).Draw(rt, "F_e in 64ths")) / 64
+		pending := rapid.Int32Range(0, 60).Draw(rt, "m'")
+		want := true
+		for x := range pending {
+			want = want && math.Abs(gap(shuffle, mapTime, fe, pending)) <= math.Abs(gap(shuffle, mapTime, fe, x))+1e-9
+		}
+		if got := startsNow(pending, aligned(shuffle, mapTime, fe)); got != want {
+			rt.Fatalf("starts %v, want %v: β = %v", got, want, gap(shuffle, mapTime, fe, pending))
+		}
+		if gap(shuffle, mapTime, fe, pending+1) >= gap(shuffle, mapTime, fe, pending) {
+			rt.Fatal("β does not fall with x")
+		}
+	})
+}
+
+// TestBatch is A54's example: K 3, m' 6, F_o 0.5, T_m 30, A_o 12, r 4 give t_fair
+// 66, s 22 and t_batch 52.5, where the paper prints 33.
+func TestBatch(t *testing.T) {
+	fair := fairTime(0.5, 30, 3, 6)
+	s := othersGet(0.5, fair, 3)
+	if batch := batchTime(0.5, 30, 12, 6, 4, s); !near(fair, 66) || !near(s, 22) || !near(batch, 52.5) {
+		t.Errorf("t_fair %v, s %v, t_batch %v", fair, s, batch)
+	}
+	if fair := fairTime(0.5, 30, 1, 6); !near(fair, batchTime(0.5, 30, 12, 6, 4, othersGet(0.5, fair, 1))) {
+		t.Error("with one job nothing is gained")
+	}
+	if !oneWave(0.5, 30, 15) || oneWave(0.5, 30, 16) {
+		t.Error("15 containers are released in 30 s")
+	}
+}
+
+func TestShuffleTime(t *testing.T) {
+	if ts := shuffleTime(60e6, 80, 20e6, 4); !near(ts, 60) {
+		t.Errorf("80 outputs of 60 MB to 4 reduces of 20 MB/s: %v s", ts)
+	}
+	if shuffleTime(60e6, 80, 0, 4) != 0 || shuffleTime(60e6, 80, 1, 0) != 0 {
+		t.Error("where nothing is known of B, or there is no reduce, no time")
+	}
+}
+
+// TestWindows: two containers release one task each in every 10 s; in the second
+// window only one of them does.
+func TestWindows(t *testing.T) {
+	const s = time.Second
+	var m monitor
+	m.close(0, 0)
+	m.available(0, 2)
+	m.released(10*s, 10*s)
+	m.released(10*s, 10*s)
+	if !m.close(10*s, 10*s) || m.frequency != 0.2 || m.averages != 2 {
+		t.Errorf("first window: F_o %v, A_o %v", m.frequency, m.averages)
+	}
+	m.available(10*s, 1)
+	m.released(20*s, 10*s)
+	m.close(20*s, 10*s)
+	if !near(m.frequency, 0.5*0.1+0.5*0.2) || !near(m.averages, 0.5*1+0.5*2) {
+		t.Errorf("second window: F_o %v, A_o %v", m.frequency, m.averages)
+	}
+	m.available(20*s, 0)
+	if m.close(1_000_000*s, 10*s) || m.windows != 2 {
+		t.Errorf("%d windows, and in those after the second nothing was available", m.windows)
+	}
+	m.available(1_000_000*s, 3)
+	m.released(1_000_010*s, 10*s)
+	m.close(1_000_010*s, 10*s)
+	if !near(m.averages, 0.5*3+0.5*1.5) {
+		t.Errorf("after a pause: A_o %v", m.averages)
+	}
+}
+
+// TestRampUp is SPEC 1.13 on 16 containers: half of the maps done, or more, let
+// reduces have half; a fourth lets them have a fourth; what maps leave unused is
+// theirs as well.
+func TestRampUp(t *testing.T) {
+	for _, c := range []struct {
+		r    request
+		want int32
+	}{
+		{request{total: 16, doneMaps: 50, maps: 100, wantedMaps: 50, reduces: 0}, 8},
+		{request{total: 16, doneMaps: 80, maps: 100, wantedMaps: 20, reduces: 8}, 0},
+		{request{total: 16, doneMaps: 25, maps: 100, wantedMaps: 75, reduces: 1}, 3},
+		{request{total: 16, doneMaps: 97, maps: 100, wantedMaps: 3, reduces: 8}, 5},
+		{request{total: 16, doneMaps: 10, maps: 100, wantedMaps: 90, reduces: 5}, -4},
+		{request{total: 1, doneMaps: 99, maps: 100, wantedMaps: 1, reduces: 0}, 0},
+	} {
+		if got := rampUp(c.r); got != c.want {
+			t.Errorf("%+v: %d, want %d", c.r, got, c.want)
+		}
+	}
+	for _, c := range [][3]int32{{16, 1, 1}, {16, 20, 8}, {1, 5, 1}, {3, 9, 2}} {
+		if got := toPreempt(c[0], c[1]); got != c[2] {
+			t.Errorf("of %d with %d maps waiting: %d, want %d", c[0], c[1], got, c[2])
+		}
+	}
+}
+
+func TestMapContainers(t *testing.T) {
+	if got := mapContainers(16, work{3e6, 1e6}); got != 12 {
+		t.Errorf("three fourths of the work are maps: %v of 16", got)
+	}
+	if mapContainers(16, work{}) != 0 {
+		t.Error("no work")
+	}
+}

@@ -1,0 +1,118 @@
+package omo
+
+import (
+	"cmp"
+	"time"
+
+	"mrlocal/slots"
+	"mrlocal/trace"
+)
+
+// Fresh is a FRESH-like baseline, reconstructed from what the abstracts of FRESH
+// (CLOUD 2014) and TuMM (CLOUD 2013) and seed 004 say of it (SPEC 3.3):
+// containers of any kind, reduces once all maps of the job are done, a free
+// container of the kind that has too few of them for its remaining work, and the
+// job that has the fewest containers for its weight.
+type Fresh struct {
+	containers
+	jobs   [trace.Kinds]slots.Ranking[fewest]
+	counts [][trace.Kinds]int64 // by job: its part of work
+	work   work
+}
+
+// work is the remaining work of a kind over all jobs, in microseconds of
+// container time.
+type work [trace.Kinds]int64
+
+// NewFresh returns a Fresh.
+func NewFresh() *Fresh {
+	f := &Fresh{}
+	f.Reset()
+	return f
+}
+
+// Reset implements slots.Resetter.
+func (f *Fresh) Reset() {
+	*f = Fresh{jobs: [trace.Kinds]slots.Ranking[fewest]{newFewest(), newFewest()}}
+}
+
+// Name implements slots.Policy.
+func (*Fresh) Name() string { return "fresh" }
+
+// Slowstart implements slots.Starter.
+func (*Fresh) Slowstart() slots.PPM { return slots.One }
+
+// Observe implements slots.Observer.
+func (f *Fresh) Observe(e slots.Fact) {
+	if freed(&e) {
+		f.finish(&e)
+	}
+}
+
+// Decide is one heartbeat, which starts one task.
+func (f *Fresh) Decide(v *slots.View, d *slots.Decision) {
+	f.update(v, f)
+	started := v.FreeAt(v.Tracker()) > 0 && f.allocate(v, d)
+	if d.Explaining() {
+		f.decline(v, d, started)
+	}
+	f.restore(v, f)
+}
+
+// allocate types a free container; where that kind has no task for it, the other
+// one gets it.
+func (f *Fresh) allocate(v *slots.View, d *slots.Decision) bool {
+	k := slots.Reduce
+	if float64(v.Running(slots.Map)) < mapContainers(total(v), f.work) {
+		k = slots.Map
+	}
+	return f.fewest(v, d, k) || f.fewest(v, d, k.Other())
+}
+
+// fewest starts a task of the job with the fewest containers for its weight.
+func (f *Fresh) fewest(v *slots.View, d *slots.Decision, k slots.Kind) bool {
+	for {
+		id, ok := first(&f.jobs[k])
+		if !ok {
+			return false
+		}
+		if f.grant(v, d, f, offer{id, k, trace.RuleRemainingWork, func() slots.Why { return f.why(v, id, k) }}) {
+			return true
+		}
+	}
+}
+
+// mapContainers is s_m = S · W_m / (W_m + W_r): map and reduce work end together
+// then.
+func mapContainers(all int32, w work) float64 {
+	both := float64(w[slots.Map]) + float64(w[slots.Reduce])
+	if both == 0 {
+		return 0
+	}
+	return float64(all) * float64(w[slots.Map]) / both
+}
+
+// rank implements ranker.
+func (f *Fresh) rank(_ *slots.View, j slots.Job) {
+	id := j.ID()
+	for int(id) >= len(f.counts) {
+		f.counts = append(f.counts, [trace.Kinds]int64{})
+	}
+	for k := range slots.Kind(trace.Kinds) {
+		put(&f.jobs[k], id, f.startable(j, k) > 0, fewestOf(j))
+		f.work[k] -= f.counts[id][k]
+		f.counts[id][k] = f.remaining(j, k)
+		f.work[k] += f.counts[id][k]
+	}
+}
+
+// remaining is the work of kind k that a job has to do: of maps until they are
+// done, of reduces from then on. How long a task takes is the job's own mean,
+// else that of all jobs, else that of their maps, else a second.
+func (f *Fresh) remaining(j slots.Job, k slots.Kind) int64 {
+	if j.Ended() || !j.Runnable() || k == slots.Reduce && !mapsComplete(j) {
+		return 0
+	}
+	took := cmp.Or(f.of(j.ID()).mean(k), f.all.mean(k), f.all.mean(slots.Map), time.Second)
+	return int64(j.Total(k)-j.Done(k)) * max(took.Microseconds(), 1)
+}

@@ -1,0 +1,98 @@
+package omo
+
+import (
+	"time"
+
+	"mrlocal/slots"
+	"mrlocal/trace"
+)
+
+// measures are what a policy here learns from facts: the paper's task monitor
+// (O12, TM).
+type measures struct {
+	started []time.Duration // by slot: when what runs there was started
+	samples []sample
+	all     sample
+
+	// bandwidth is B, what one reduce copies in a second: the fastest copy seen,
+	// because a reduce that waited for maps meanwhile shows less than B, and
+	// never more. instant: copies take no time.
+	bandwidth float64
+	instant   bool
+}
+
+// sample is what was measured of tasks that are done: how many, how long they
+// took together, by kind, and what the maps put out.
+type sample struct {
+	tasks [trace.Kinds]int64
+	took  [trace.Kinds]time.Duration
+	out   int64
+}
+
+// mean is how long a task of kind k takes on average; 0: none is done.
+func (s *sample) mean(k slots.Kind) time.Duration {
+	if s.tasks[k] == 0 {
+		return 0
+	}
+	return s.took[k] / time.Duration(s.tasks[k])
+}
+
+// mapOutput is d, the bytes a map puts out on average.
+func (s *sample) mapOutput() float64 {
+	if s.tasks[slots.Map] == 0 {
+		return 0
+	}
+	return float64(s.out) / float64(s.tasks[slots.Map])
+}
+
+func (m *measures) of(id slots.JobID) *sample {
+	for int(id) >= len(m.samples) {
+		m.samples = append(m.samples, sample{})
+	}
+	return &m.samples[id]
+}
+
+// start notes when a grant started what runs on a slot.
+func (m *measures) start(now time.Duration, s slots.SlotID) {
+	for int(s) >= len(m.started) {
+		m.started = append(m.started, 0)
+	}
+	m.started[s] = now
+}
+
+// freed reports whether a fact is the end of an attempt on a slot.
+func freed(f *slots.Fact) bool { return f.Op == trace.OpFinish && f.Slot >= 0 }
+
+// finish takes in how an attempt ended; only those that committed count.
+func (m *measures) finish(f *slots.Fact) {
+	if !f.Has(trace.OK) || int(f.Slot) >= len(m.started) {
+		return
+	}
+	took, out, bytes, copied := f.At-m.started[f.Slot], f.B, f.D, time.Duration(f.E)
+	for _, s := range []*sample{m.of(slots.JobID(f.Job)), &m.all} {
+		s.tasks[f.Kind]++
+		s.took[f.Kind] += took
+		if f.Kind == slots.Map {
+			s.out += out
+		}
+	}
+	switch {
+	case f.Kind == slots.Map || bytes == 0:
+	case copied <= 0:
+		m.instant = true
+	default:
+		m.bandwidth = max(m.bandwidth, float64(bytes)/copied.Seconds())
+	}
+}
+
+// copyBandwidth is B: as measured; before, as the configuration has it; 0 where
+// neither is known, or copies take no time.
+func (m *measures) copyBandwidth(v *slots.View) float64 {
+	switch {
+	case m.instant:
+		return 0
+	case m.bandwidth > 0:
+		return m.bandwidth
+	}
+	return float64(v.CopyBandwidth())
+}

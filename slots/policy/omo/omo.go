@@ -1,0 +1,222 @@
+package omo
+
+import (
+	"mrlocal/slots"
+	"mrlocal/trace"
+)
+
+// OMO is the paper's scheduler: lazy start of reduces, then batch finish of
+// maps, then the fair scheduler over containers (Algorithm 3); or lazy start
+// alone. It says itself when reduces start.
+type OMO struct{ scheduler }
+
+// Slowstart implements slots.Starter: the gate is open, and Algorithm 1 decides.
+func (*OMO) Slowstart() slots.PPM { return 0 }
+
+// BatchFinish is batch finish of maps over the fair scheduler. Reduces start at
+// the run's slowstart.
+type BatchFinish struct{ scheduler }
+
+// New returns the whole of OMO.
+func New() *OMO {
+	p := &OMO{scheduler{name: "omo", lazy: true, batch: true, requireReduceStarted: true}}
+	p.Reset()
+	return p
+}
+
+// NewLazyStart returns lazy start alone: Algorithm 1 over the fair scheduler.
+func NewLazyStart() *OMO {
+	p := &OMO{scheduler{name: "lazy-start", lazy: true}}
+	p.Reset()
+	return p
+}
+
+// NewBatchFinish returns batch finish alone: Algorithm 2 over the fair scheduler.
+func NewBatchFinish() *BatchFinish {
+	p := &BatchFinish{scheduler{name: "batch-finish", batch: true}}
+	p.Reset()
+	return p
+}
+
+// scheduler is Algorithm 3, whole or in part.
+//
+// Estimates (F_o, A_o and D) are common to all jobs. Where they change, each
+// job's place among the candidates would have to be found anew; that waits until
+// as many jobs have changed as are an eighth of those there, so that a decision
+// costs what changed however many jobs there are. A job that changes is always
+// placed by the newest estimates.
+type scheduler struct {
+	containers
+	name string
+
+	lazy  bool // reduces start by Algorithm 1, else at the run's slowstart
+	batch bool // Algorithm 2
+
+	// requireReduceStarted: only a job whose reduce stage has begun finishes its
+	// maps in a batch. Batch finish alone must do without, for at its slowstart
+	// of 1 no such job has a pending map (A55).
+	requireReduceStarted bool
+
+	given float64 // F_o where it is known; 0: the monitor's
+
+	monitor monitor
+	jobs    []standing
+	live    []slots.JobID // active jobs, and those that ended since the last look
+	active  int           // D
+	stale   bool          // estimates changed since all jobs were placed by them
+	news    int           // jobs that changed since
+	stages  int64         // reduce stages begun
+
+	begun slots.Ranking[stage] // lazy: jobs in their reduce stage with a reduce to start
+	ready slots.Ranking[int32] // lazy: jobs whose reduce stage should begin, by containers
+	waves slots.Ranking[wave]  // batch: by the benefit
+	fair  slots.Ranking[fewest]
+}
+
+// standing is what a job's place rests on besides the View.
+type standing struct {
+	active   bool
+	begun    bool  // its reduce stage
+	batched  bool  // it has been given maps of a batch, and is not done with it
+	stage    int64 // stages before it
+	launched int32 // reduces that were started for the first time
+}
+
+// stage is a job's place among those in their reduce stage: one that has not
+// launched all its reduces yet goes before those that must repeat some; then who
+// began earlier.
+type stage struct {
+	repeats bool
+	number  int64
+}
+
+func stageLess(a, b *stage) bool {
+	if a.repeats != b.repeats {
+		return b.repeats
+	}
+	return a.number < b.number
+}
+
+// Name implements slots.Policy.
+func (s *scheduler) Name() string { return s.name }
+
+// Reset implements slots.Resetter.
+func (s *scheduler) Reset() {
+	*s = scheduler{name: s.name, lazy: s.lazy, batch: s.batch, requireReduceStarted: s.requireReduceStarted, given: s.given}
+	s.begun.Less = stageLess
+	s.ready.Less = func(a, b *int32) bool { return *a < *b }
+	s.waves.Less = waveLess
+	s.fair = newFewest()
+}
+
+// Observe implements slots.Observer.
+func (s *scheduler) Observe(f slots.Fact) {
+	if freed(&f) {
+		s.finish(&f)
+		s.monitor.released(f.At, s.all.mean(slots.Map))
+	}
+}
+
+// Decide is one heartbeat, which starts one task.
+func (s *scheduler) Decide(v *slots.View, d *slots.Decision) {
+	if s.monitor.close(v.Now(), s.all.mean(slots.Map)) {
+		s.stale = true
+	}
+	s.update(v, s)
+	s.refresh(v)
+	started := v.FreeAt(v.Tracker()) > 0 && s.allocate(v, d)
+	if d.Explaining() {
+		s.decline(v, d, started)
+	}
+	s.restore(v, s)
+	s.monitor.available(v.Now(), available(v))
+}
+
+// allocate is Algorithm 3, for one container. Lazy start goes first where both
+// want it (A63).
+func (s *scheduler) allocate(v *slots.View, d *slots.Decision) bool {
+	return s.lazyStartReduce(v, d) || s.batchFinishMap(v, d) || s.fairScheduler(v, d)
+}
+
+// fairScheduler is line 9: the job with the fewest containers for its weight,
+// maps and reduces together (O11). Where the run's slowstart opens the gate, its
+// reduces go before its maps and so start one after the other.
+func (s *scheduler) fairScheduler(v *slots.View, d *slots.Decision) bool {
+	for {
+		id, ok := first(&s.fair)
+		if !ok {
+			return false
+		}
+		k := slots.Map
+		if !s.lazy && s.startable(v.Job(id), slots.Reduce) > 0 {
+			k = slots.Reduce
+		}
+		why := func() slots.Why { return s.whyFewest(v, id) }
+		if s.grant(v, d, s, offer{id, k, trace.RuleFewest, why}) {
+			return true
+		}
+	}
+}
+
+// available is how many containers are available in the paper's sense (O3, A62):
+// those that run maps, and those that run reduces of jobs whose map stage is
+// complete.
+func available(v *slots.View) int32 {
+	return v.Running(slots.Map) + v.Running(slots.Reduce) - v.Waiting()
+}
+
+// estimates are F_o, A_o; known: a window has been closed, or F_o is given.
+func (s *scheduler) estimates() (frequency, available float64, known bool) {
+	m := &s.monitor
+	if s.given > 0 {
+		return s.given, m.averages, m.windows > 0
+	}
+	return m.frequency, m.averages, m.windows > 0 && m.frequency > 0
+}
+
+// refresh places all jobs by the newest estimates.
+func (s *scheduler) refresh(v *slots.View) {
+	if !s.stale || s.news*8 < len(s.live) {
+		return
+	}
+	s.stale, s.news = false, 0
+	kept := s.live[:0]
+	for _, id := range s.live {
+		if s.jobs[id].active {
+			kept = append(kept, id)
+			s.rank(v, v.Job(id))
+		}
+	}
+	s.live, s.news = kept, 0
+}
+
+// rank finds a job's place among the candidates of each step.
+func (s *scheduler) rank(v *slots.View, j slots.Job) {
+	id := j.ID()
+	for int(id) >= len(s.jobs) {
+		s.jobs = append(s.jobs, standing{})
+	}
+	s.news++
+	at := &s.jobs[id]
+	if active := !j.Ended() && j.Runnable(); active != at.active {
+		at.active = active
+		s.stale = true
+		if active {
+			s.active++
+			s.live = append(s.live, id)
+		} else {
+			s.active--
+		}
+	}
+	maps, reduces := s.startable(j, slots.Map), s.startable(j, slots.Reduce)
+	put(&s.fair, id, maps > 0 || !s.lazy && reduces > 0, fewestOf(j))
+	if s.lazy {
+		put(&s.begun, id, at.begun && reduces > 0, stage{at.launched >= j.Total(slots.Reduce), at.stage})
+		put(&s.ready, id, !at.begun && reduces > 0 && s.starts(v, j), held(j))
+	}
+	if s.batch {
+		gain := s.benefit(j)
+		at.batched = at.batched && gain > 0
+		put(&s.waves, id, maps > 0 && gain > 0, wave{at.batched, gain})
+	}
+}

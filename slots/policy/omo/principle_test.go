@@ -1,0 +1,166 @@
+package omo_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"mrlocal/slots"
+	"mrlocal/slots/policy"
+	"mrlocal/slots/policy/omo"
+	"mrlocal/slots/policy/policytest"
+)
+
+// principle watches Principle 1 (O6): while a job has launched some of its
+// reduces and not all, nothing else is started, except where the Ledger has just
+// refused a reduce of it on the same visit.
+type principle struct {
+	total   map[slots.JobID]int32
+	begun   map[slots.JobID]int32 // reduces launched for the first time
+	refused map[slots.JobID]bool
+	stages  int
+	early   int // stages that began before the job's last map was started
+	bad     error
+}
+
+func newPrinciple(jobs []policytest.Job) *principle {
+	p := &principle{total: map[slots.JobID]int32{}, begun: map[slots.JobID]int32{}, refused: map[slots.JobID]bool{}}
+	for i, j := range order(jobs) {
+		p.total[slots.JobID(i)] = j.Spec.Reduces
+	}
+	return p
+}
+
+// open is the job in the midst of its launches that was refused nothing.
+func (p *principle) open(except slots.JobID) (slots.JobID, bool) {
+	for id, n := range p.begun {
+		if id != except && n > 0 && n < p.total[id] && !p.refused[id] {
+			return id, true
+		}
+	}
+	return 0, false
+}
+
+func (p *principle) explain(e *slots.Explanation) {
+	switch {
+	case e.EndOfVisit():
+		clear(p.refused)
+	case e.Reclaimed != slots.NoSlot:
+	case e.Refused != slots.Granted:
+		if e.Grant.Kind == slots.Reduce {
+			p.refused[e.Grant.Job] = true
+		}
+	default:
+		a := e.Start.Attempt
+		except := slots.JobID(-1)
+		if a.Kind == slots.Reduce {
+			except = a.Job
+		}
+		if id, ok := p.open(except); ok && p.bad == nil {
+			p.bad = fmt.Errorf("at %v %v starts while job %d has launched %d of %d reduces", e.Now, a, id, p.begun[id], p.total[id])
+		}
+		if a.Kind == slots.Reduce && a.N == 0 {
+			if p.begun[a.Job] == 0 {
+				p.stages++
+				if e.Why.Numbers[0].Num > 0 {
+					p.early++
+				}
+			}
+			p.begun[a.Job]++
+		}
+	}
+}
+
+// TestReducesAreLaunchedConsecutively under lazy start and OMO, with failures,
+// lost outputs and jobs that come and go.
+func TestReducesAreLaunchedConsecutively(t *testing.T) {
+	stages, early := 0, 0
+	rapid.Check(t, func(rt *rapid.T) {
+		c := slots.Config{
+			Slots:         policytest.Typed(rapid.IntRange(1, 3).Draw(rt, "trackers"), rapid.IntRange(1, 4).Draw(rt, "map slots"), rapid.IntRange(1, 3).Draw(rt, "reduce slots")),
+			CopyBandwidth: 1,
+		}
+		jobs := drawJobs(rt)
+		var o policytest.Options
+		for range rapid.IntRange(0, 3).Draw(rt, "losses") {
+			job, task := slots.JobID(rapid.IntRange(0, len(jobs)-1).Draw(rt, "job")), slots.TaskID(rapid.IntRange(0, 4).Draw(rt, "task"))
+			o.Faults = append(o.Faults, policytest.Fault{At: time.Duration(rapid.IntRange(1, 60).Draw(rt, "at")) * time.Second, Do: func(now time.Duration, l *slots.Ledger) {
+				if int(job) < l.Jobs() {
+					l.LostOutput(now, job, task)
+				}
+			}})
+		}
+		for _, p := range []slots.Policy{omo.NewLazyStart(), omo.New()} {
+			w := newPrinciple(jobs)
+			o.Explain = w.explain
+			if _, err := policytest.Drive(c, p, jobs, o); err != nil || w.bad != nil {
+				rt.Fatalf("%s: %v, %v", p.Name(), err, w.bad)
+			}
+			stages += w.stages
+			early += w.early
+		}
+	})
+	if early == 0 || early == stages {
+		t.Errorf("%d of %d stages began before the last map was started", early, stages)
+	}
+}
+
+// order is the jobs as they get their ids: by submission.
+func order(jobs []policytest.Job) []policytest.Job {
+	var all []policytest.Job
+	for at := time.Duration(0); len(all) < len(jobs); at += time.Second {
+		for _, j := range jobs {
+			if j.Submit == at {
+				all = append(all, j)
+			}
+		}
+	}
+	return all
+}
+
+func drawJobs(t *rapid.T) (jobs []policytest.Job) {
+	seconds := func(name string, least, most int) time.Duration {
+		return time.Duration(rapid.IntRange(least, most).Draw(t, name)) * time.Second
+	}
+	for i := range rapid.IntRange(1, 5).Draw(t, "jobs") {
+		j := policytest.Job{
+			Spec: slots.JobSpec{
+				Name: fmt.Sprintf("J%02d", i), MapsSealed: true,
+				Maps: int32(rapid.IntRange(1, 40).Draw(t, "maps")), Reduces: int32(rapid.IntRange(0, 9).Draw(t, "reduces")),
+			},
+			Submit: seconds("submit", 0, 20), MapTime: policytest.Const(seconds("map time", 1, 9)), ReduceTime: policytest.Const(seconds("reduce time", 1, 9)),
+			MapBytes: int64(rapid.IntRange(0, 9).Draw(t, "bytes of a map")),
+		}
+		if rapid.IntRange(0, 3).Draw(t, "fails") == 0 {
+			bad := slots.TaskID(rapid.IntRange(0, 5).Draw(t, "bad"))
+			j.Fail = func(_ slots.Kind, task slots.TaskID) int32 {
+				if task == bad {
+					return 2
+				}
+				return 0
+			}
+		}
+		jobs = append(jobs, j)
+	}
+	return jobs
+}
+
+// TestOneMapMoreIsOneWaveMore is the paper's Fig 4: three map containers, maps and
+// reduces of a unit of time: 12 maps take 5 units, 13 take 6.
+func TestOneMapMoreIsOneWaveMore(t *testing.T) {
+	for maps, want := range map[int32]time.Duration{12: 5 * time.Second, 13: 6 * time.Second} {
+		p, err := policy.New("fair", policy.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := policytest.Drive(slots.Config{Slots: policytest.Typed(1, 3, 1), Slowstart: slots.One / 2}, p, []policytest.Job{{
+			Spec:    slots.JobSpec{Name: "J", Maps: maps, MapsSealed: true, Reduces: 1},
+			MapTime: policytest.Const(time.Second), ReduceTime: policytest.Const(time.Second),
+		}}, policytest.Options{})
+		if err != nil || l.Now() != want {
+			t.Errorf("%d maps: %v, %v; want %v", maps, l.Now(), err, want)
+		}
+	}
+}

@@ -1,0 +1,159 @@
+package omo
+
+import (
+	"cmp"
+	"slices"
+
+	"mrlocal/slots"
+	"mrlocal/trace"
+)
+
+// YARN is the allocator of MapReduce on YARN, RMContainerAllocator of Hadoop 2.x
+// (SPEC 1.13), one for each job, with a task a container. Containers go to jobs
+// by fair order; inside a job reduces go before maps as far as they are ramped
+// up. Reduces that keep all maps from running are killed.
+type YARN struct {
+	containers
+	fair   slots.Ranking[fewest]
+	hungry slots.Ranking[struct{}] // jobs with maps to start, none running, and running reduces
+}
+
+// NewYARN returns a YARN.
+func NewYARN() *YARN {
+	y := &YARN{}
+	y.Reset()
+	return y
+}
+
+// Reset implements slots.Resetter.
+func (y *YARN) Reset() {
+	*y = YARN{fair: newFewest()}
+	y.hungry.Less = func(_, _ *struct{}) bool { return false }
+}
+
+// Name implements slots.Policy.
+func (*YARN) Name() string { return "yarn" }
+
+// Decide is one heartbeat of a node, which gets one container.
+func (y *YARN) Decide(v *slots.View, d *slots.Decision) {
+	y.update(v, y)
+	started := v.FreeAt(v.Tracker()) > 0 && y.allocate(v, d)
+	if d.Explaining() {
+		y.decline(v, d, started)
+	}
+	y.restore(v, y)
+	if !started {
+		y.preempt(v, d)
+	}
+}
+
+// allocate gives a container to the first job in fair order that asks for one.
+func (y *YARN) allocate(v *slots.View, d *slots.Decision) bool {
+	for {
+		id, ok := first(&y.fair)
+		if !ok {
+			return false
+		}
+		o := offer{id, slots.Map, trace.RuleFewest, func() slots.Why { return y.why(v, id) }}
+		switch j := v.Job(id); {
+		case y.startable(j, slots.Reduce) > 0 && rampedUp(v, j):
+			o.kind, o.rule = slots.Reduce, trace.RuleRampUp
+		case y.startable(j, slots.Map) == 0:
+			y.bar(refusal{id, slots.Reduce, slots.Granted}) // its maps are not ready yet, and its reduces wait for them
+			y.rank(v, j)
+			continue
+		}
+		if y.grant(v, d, y, o) {
+			return true
+		}
+	}
+}
+
+// rampedUp is scheduleReduces: a job may start one more reduce. Once all its maps
+// have been started all may, whatever the limits.
+func rampedUp(v *slots.View, j slots.Job) bool {
+	if unstarted(j) == 0 {
+		return true
+	}
+	return rampUp(limits(v, j)) > 0
+}
+
+// request is what a job's allocator knows of it, in containers.
+type request struct {
+	total               int32 // its containers and those that are idle: its resource limit
+	doneMaps, maps      int32
+	wantedMaps, reduces int32 // maps to start and running, running reduces
+}
+
+func limits(v *slots.View, j slots.Job) request {
+	return request{
+		total:    held(j) + idle(v),
+		doneMaps: j.Done(slots.Map), maps: j.Total(slots.Map),
+		wantedMaps: unstarted(j) + j.Running(slots.Map), reduces: j.Running(slots.Reduce),
+	}
+}
+
+// rampUp is how many reduces more a job may have. Its ideal reduce limit is
+// total · min(share of maps done, maxReduceRampupLimit = 1/2), its ideal map
+// limit the rest; what of that its maps leave unused goes to reduces as well.
+// Negative: it has too many.
+func rampUp(r request) int32 {
+	num, den := int64(min(2*r.doneMaps, r.maps)), 2*int64(max(r.maps, 1))
+	limit := int64(r.total) * num / den
+	if total := int64(r.total); total*den-total*num >= int64(r.wantedMaps)*den {
+		limit = total - int64(r.wantedMaps)
+	}
+	return int32(limit) - r.reduces
+}
+
+// preempt is preemptReducesIfNeeded, for the jobs whose reduces have taken all
+// that they could get: maps wait, none runs, and nothing is idle.
+func (y *YARN) preempt(v *slots.View, d *slots.Decision) {
+	for idle(v) == 0 {
+		id, ok := first(&y.hungry)
+		if !ok {
+			return
+		}
+		y.hungry.Remove(int32(id)) // until it changes: what was killed needs time to end
+		y.preemptReduces(v, d, v.Job(id))
+	}
+}
+
+// toPreempt is min(max(reduces for one map, half of the total), reduces for all
+// maps), with maxReducePreemptionLimit = 1/2.
+func toPreempt(total, waitingMaps int32) int32 {
+	return min(max(1, (total+1)/2), waitingMaps)
+}
+
+// preemptReduces kills reduces of a job, the least advanced first, of these the
+// newest. Where some are being killed already there will be room.
+func (y *YARN) preemptReduces(v *slots.View, d *slots.Decision, j slots.Job) {
+	var victims []slots.SlotView
+	for id := range slots.SlotID(v.Slots()) {
+		s := v.Slot(id)
+		switch {
+		case !s.Busy || s.Attempt.Job != j.ID() || s.Attempt.Kind != slots.Reduce:
+		case s.Killing:
+			return
+		default:
+			victims = append(victims, s)
+		}
+	}
+	slices.SortFunc(victims, func(a, b slots.SlotView) int {
+		return cmp.Or(cmp.Compare(a.Progress, b.Progress), cmp.Compare(b.Started, a.Started), cmp.Compare(b.ID, a.ID))
+	})
+	n := min(toPreempt(held(j), unstarted(j)), int32(len(victims)))
+	for _, s := range victims[:n] {
+		if d.Explaining() {
+			d.Because(slots.Why{Numbers: append([]slots.Number{whole("reduces to preempt", n)}, requestNumbers(limits(v, j))...)})
+		}
+		d.Reclaim(s.ID)
+	}
+}
+
+// rank implements ranker.
+func (y *YARN) rank(_ *slots.View, j slots.Job) {
+	maps, reduces := y.startable(j, slots.Map), y.startable(j, slots.Reduce)
+	put(&y.fair, j.ID(), maps > 0 || reduces > 0, fewestOf(j))
+	put(&y.hungry, j.ID(), j.Pending(slots.Map) > 0 && j.Running(slots.Map) == 0 && j.Running(slots.Reduce) > 0, struct{}{})
+}
