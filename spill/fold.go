@@ -164,7 +164,7 @@ func (b *Buffer) startTable() bool {
 }
 
 func (b *Buffer) splitTable(c *run.TableChunk, hash uint32) bool {
-	if c.Depth == run.MaxDepth {
+	if c.Depth == run.MaxDepth || !c.Divisible() {
 		return false
 	}
 	fresh, ok := b.chunk()

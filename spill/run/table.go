@@ -151,6 +151,22 @@ func newTableChunk(c *membudget.Chunk, base uint64, depth uint) *TableChunk {
 	return &TableChunk{Slots: (*slots)(c.Data), Depth: depth, Base: base}
 }
 
+// Divisible says that splits can divide the keys of a chunk that has some: their
+// hashes differ in bits that the directory goes by. Keys made to have one hash
+// would else be moved MaxDepth times, past one another each time.
+func (c *TableChunk) Divisible() bool {
+	var first, diff uint64
+	for i := range uint32(chunkSlots) {
+		if meta := c.Meta(i); meta != 0 {
+			if first == 0 {
+				first = meta
+			}
+			diff |= meta ^ first
+		}
+	}
+	return uint32(diff)>>(32-MaxDepth) != 0
+}
+
 // Split moves the keys of c, where hash belongs, with the next bit of the hash
 // set to a new chunk.
 func (t *Table) Split(c *TableChunk, hash uint32, fresh *membudget.Chunk, base uint64) {

@@ -1,0 +1,180 @@
+package spill
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"mrlocal/jobs"
+)
+
+// manyWords are words of one text, Zipf distributed, as a mapper hands them
+// over.
+func manyWords(distinct int, format string) (data []byte, spans []jobs.Span) {
+	zipf := rand.NewZipf(rand.New(rand.NewPCG(1, 1)), 1.07, 5, uint64(distinct-1))
+	for range 1 << 20 {
+		at := len(data)
+		data = fmt.Appendf(data, format, zipf.Uint64()*7919)
+		spans = append(spans, jobs.Span{Off: uint32(at), Len: uint32(len(data) - at)})
+		data = append(data, ' ')
+	}
+	return data, spans
+}
+
+func benchmarkSpans(b *testing.B, folder jobs.Folder, data []byte, spans []jobs.Span) {
+	k := newKit(b, 512<<20)
+	o, done := k.options(400 << 20)
+	o.Folder = folder
+	buf, err := NewBuffer(o)
+	if err != nil {
+		b.Fatal(err)
+	}
+	one := jobs.AppendUint64(nil, 1)
+	n := 0
+	b.ReportAllocs()
+	for b.Loop() {
+		for at := 0; at < len(spans); at += 256 {
+			buf.EmitSpans(data, spans[at:min(at+256, len(spans))], one)
+		}
+		n += len(spans)
+	}
+	b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(n), "ns/word")
+	b.StopTimer()
+	buf.Discard()
+	done()
+}
+
+func BenchmarkSumSpans(b *testing.B) {
+	for _, c := range []struct {
+		name     string
+		distinct int
+		format   string
+	}{
+		{"keys=hot", 1000, "w%x"},
+		{"keys=cold", 400_000, "w%x"},
+		{"keys=long", 400_000, "a/path/of/some/length/%x"},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			data, spans := manyWords(c.distinct, c.format)
+			benchmarkSpans(b, jobs.Sum{}, data, spans)
+		})
+	}
+}
+
+// keepFirst is a Folder whose accumulators have no fixed size.
+type keepFirst struct{}
+
+func (keepFirst) Fold(acc, value []byte) []byte {
+	if acc == nil {
+		return append(acc, value...)
+	}
+	return acc
+}
+
+func BenchmarkFoldSpans(b *testing.B) {
+	for _, distinct := range []int{1000, 400_000} {
+		b.Run(fmt.Sprint("distinct=", distinct), func(b *testing.B) {
+			data, spans := manyWords(distinct, "w%x")
+			benchmarkSpans(b, keepFirst{}, data, spans)
+		})
+	}
+}
+
+// Every word is new: the table grows, chunk by chunk, and is sorted.
+func BenchmarkTableGrowth(b *testing.B) {
+	const words = 1 << 20
+	var data []byte
+	var spans []jobs.Span
+	for i := range words {
+		at := len(data)
+		data = fmt.Appendf(data, "%x", uint32(i)*2654435761)
+		spans = append(spans, jobs.Span{Off: uint32(at), Len: uint32(len(data) - at)})
+	}
+	k := newKit(b, 512<<20)
+	one := jobs.AppendUint64(nil, 1)
+	for _, close := range []bool{false, true} {
+		b.Run(fmt.Sprint("sorted=", close), func(b *testing.B) {
+			for b.Loop() {
+				o, done := k.options(400 << 20)
+				o.Folder = jobs.Sum{}
+				buf, err := NewBuffer(o)
+				if err != nil {
+					b.Fatal(err)
+				}
+				buf.EmitSpans(data, spans, one)
+				if close {
+					out, err := buf.Close()
+					if err != nil {
+						b.Fatal(err)
+					}
+					out.Release()
+				} else {
+					buf.Discard()
+				}
+				done()
+			}
+			b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(b.N)/words, "ns/word")
+		})
+	}
+}
+
+func TestEmittingSpansDoesNotAllocate(t *testing.T) {
+	data, spans := manyWords(1000, "w%x")
+	for _, folder := range []jobs.Folder{jobs.Sum{}, keepFirst{}} {
+		k := newKit(t, 64<<20)
+		o, done := k.options(32 << 20)
+		o.Folder = folder
+		buf, err := NewBuffer(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		one := jobs.AppendUint64(nil, 1)
+		buf.EmitSpans(data, spans, one)
+		if n := testing.AllocsPerRun(10, func() { buf.EmitSpans(data, spans[:5000], one) }); n != 0 {
+			t.Errorf("%T: %v allocations", folder, n)
+		}
+		buf.Discard()
+		done()
+	}
+}
+
+// Keys made to have one hash cost more than others, but not without bound: a
+// chunk of them is spilled as it stands.
+func TestKeysOfOneHashAreAllCounted(t *testing.T) {
+	// The second half makes one factor of the product zero.
+	const keys = 8000
+	k := newKit(t, 64<<20)
+	o, done := k.options(16 << 20)
+	o.Folder = jobs.Sum{}
+	buf, err := NewBuffer(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := jobs.AppendUint64(nil, 1)
+	for range 2 {
+		for i := range keys {
+			buf.Emit(jobs.AppendUint64(jobs.AppendUint64(nil, uint64(i)), 0xe703_7ed1_a0b4_28db), one)
+		}
+	}
+	out, err := buf.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	done()
+	counts := map[string]uint64{}
+	for _, x := range k.readGroups([]*MapOutput{out}, 0, nil) {
+		counts[x.key] += jobs.Uint64([]byte(x.value))
+	}
+	for key, n := range counts {
+		if n != 2 {
+			t.Errorf("%q: %d, want 2", key, n)
+		}
+	}
+	if len(counts) != keys {
+		t.Errorf("%d keys, want %d", len(counts), keys)
+	}
+	if s := buf.Stats(); s.Spills == 0 {
+		t.Error("keys of one hash must have been spilled: the test misses its point")
+	}
+	release(t, k, []*MapOutput{out})
+}
