@@ -13,8 +13,8 @@ type classes struct {
 	has    [][]bool // by class and set
 	ascii  [utf8.RuneSelf]uint16
 	low    []uint16 // of the runes of two bytes too, where they differ
-	some   []rune // of each class, one
-	broken uint16 // the class of U+FFFD
+	some   []rune   // of each class, one
+	broken uint16   // the class of U+FFFD
 }
 
 // mostCells bounds what classes take.

@@ -9,10 +9,10 @@ import (
 // lines is an automaton over bytes that decides about one line after the
 // other. Its first rows are, in this order: the unknown, which leads to
 // itself; the line has matched, which stays so up to the newline; the line can
-// no longer match, likewise; a line begins after one that matched; a line
-// begins. So a comparison tells what is special, and the row after a match is
-// the only odd one, by a step aside, so that matches can be counted without a
-// branch.
+// no longer match, likewise; a line begins after one that matched; nothing has
+// begun, behind no word character, and behind one; a line begins. So a
+// comparison tells what is special, and the row after a match is the only odd
+// one, by a step aside, so that matches can be counted without a branch.
 type lines struct {
 	*threads
 	cache
@@ -22,7 +22,11 @@ type lines struct {
 	hit      uint32
 	miss     uint32
 	counted  uint32
+	idle     uint32
+	idleWord uint32
 	begin    uint32
+	last     uint32 // of those where a single stream stops
+	firsts   *firsts
 	constant ending // of every line, where that is known
 	live     [streams]uint32
 	pending  []byte
@@ -47,11 +51,19 @@ func newLines(p *program, most, least int) *lines {
 	class, some := p.classes.bytes()
 	d := &lines{
 		threads: newThreads(p, false), cache: newCache(len(some)+1, most, least), // the step aside needs a column
-		class: &class, some: some, newline: uint32(class['\n']), shapes: map[shape][utf8.UTFMax]byte{},
+		class: &class, some: some, newline: uint32(class['\n']), shapes: map[shape][utf8.UTFMax]byte{}, firsts: newFirsts(p),
 	}
 	w := d.width
-	d.hit, d.miss, d.counted, d.begin = w, 2*w, 3*w+1, 5*w
+	d.hit, d.miss, d.counted, d.idle, d.idleWord, d.begin = w, 2*w, 3*w+1, 5*w, 6*w, 7*w
+	d.last = d.counted
 	d.reserve(5)
+	for _, before := range []side{noWord, word} {
+		d.write(before, true, nil, nil)
+		d.add(string(d.key))
+	}
+	if d.firsts.few {
+		d.last = d.idleWord
+	}
 	for c := range w {
 		d.table[d.hit+c], d.table[d.miss+c] = d.hit, d.miss
 	}
@@ -128,8 +140,13 @@ func (d *lines) taken(before side, restart, looked bool, list []uint32, ending b
 	if restart {
 		list = slices.DeleteFunc(list, func(pc uint32) bool { return d.implied[pc] })
 	}
-	if len(list) == 0 && !restart {
+	switch {
+	case len(list) == 0 && !restart:
 		return d.miss
+	case len(list) == 0 && before == word:
+		return d.idleWord
+	case len(list) == 0:
+		return d.idle
 	}
 	d.write(before, restart, nil, list)
 	return d.row(d.live[:])
@@ -289,9 +306,8 @@ func (d *lines) next(data []byte, from int) (start, end int, ok bool) {
 	if d.gaveUp {
 		return None, None, false
 	}
-	d.live[0] = d.begin
-	for at := from; at < len(data); {
-		n, _ := d.walk(0, data[at:], d.counted)
+	for at := d.start(data, from); at < len(data); at++ {
+		n, _ := d.walk(0, data[at:], d.last)
 		d.walked += n
 		if at += n; at == len(data) {
 			break
@@ -307,8 +323,9 @@ func (d *lines) next(data []byte, from int) (start, end int, ok bool) {
 				return None, None, true
 			}
 			d.live[0] = d.begin
+		case d.live[0] <= d.last:
+			at = d.start(data, at+1) - 1
 		}
-		at++
 	}
 	if data[len(data)-1] != '\n' {
 		if d.advance('\n'); d.live[0] == d.counted {
@@ -316,6 +333,23 @@ func (d *lines) next(data []byte, from int) (start, end int, ok bool) {
 		}
 	}
 	return None, None, !d.gaveUp
+}
+
+// start prepares stream 0, in which nothing has begun, to go on from at, and
+// returns where there is something to do.
+func (d *lines) start(data []byte, at int) int {
+	if d.firsts.few {
+		at = d.firsts.next(data, at)
+	}
+	switch {
+	case at == 0 || data[at-1] == '\n':
+		d.live[0] = d.begin
+	case d.words && sideOf(data[at-1]) == word:
+		d.live[0] = d.idleWord
+	default:
+		d.live[0] = d.idle
+	}
+	return at
 }
 
 // lineEnd is the end of the line that at lies in.
@@ -382,9 +416,8 @@ const (
 // it is decided. It returns how many bytes it has walked, and how many lines
 // it has left.
 func (d *lines) skip(data []byte) (lines int64, walked, left int) {
-	d.live[0] = d.begin
-	for at := 0; at < len(data) && !d.gaveUp; at++ {
-		n, _ := d.walk(0, data[at:], d.counted)
+	for at := d.start(data, 0); at < len(data) && !d.gaveUp; at++ {
+		n, _ := d.walk(0, data[at:], d.last)
 		d.walked += n
 		walked += n
 		if at += n; at == len(data) {
@@ -399,6 +432,12 @@ func (d *lines) skip(data []byte) (lines int64, walked, left int) {
 			d.live[0] = d.begin
 			continue
 		case d.miss:
+		case d.idle, d.idleWord:
+			if d.firsts.few {
+				at = d.start(data, at+1) - 1
+				left++
+			}
+			continue
 		default:
 			continue
 		}

@@ -11,33 +11,37 @@ type runes struct {
 	last   int           // of classes.breaks, where the last rune was found
 	live   [1]uint32
 	ahead  []uint32
+	firsts *firsts
 	ascii  *[256]uint16 // the class of a byte; beyond ASCII a column that stays unknown
 }
 
 // Transitions are below zero, as int32, where there is something to do: a match
 // ends before the rune that was taken, or behind it, or no match can follow.
 const (
-	special  = 1 << 31
-	behind   = 1 << 30
-	before   = 1 << 29
-	toRow    = before - 1
-	deadRows = 2 // the unknown, and the dead
+	special = 1 << 31
+	behind  = 1 << 30
+	before  = 1 << 29
+	toRow   = before - 1
+	ownRows = 3 // the unknown, the dead and the idle
 )
 
 func newRunes(p *program, forward bool, most, least int) *runes {
 	columns := len(p.classes.some)
-	d := &runes{threads: newThreads(p, forward), cache: newCache(columns+1, most, least), ascii: new([256]uint16)}
+	d := &runes{threads: newThreads(p, forward), cache: newCache(columns+1, most, least), firsts: newFirsts(p), ascii: new([256]uint16)}
 	for b := range d.ascii {
 		if d.ascii[b] = uint16(columns); b < utf8.RuneSelf {
 			d.ascii[b] = p.classes.ascii[b]
 		}
 	}
-	d.reserve(deadRows)
-	d.fixed, d.stays = deadRows, deadRows
+	d.reserve(ownRows)
+	d.fixed, d.stays = ownRows, ownRows
 	return d
 }
 
+// The rows of the state that no match can follow, and, where firsts are few, of
+// that in which nothing has begun, which is never walked from.
 func (d *runes) dead() uint32 { return d.width }
+func (d *runes) idle() uint32 { return 2 * d.width }
 
 // begin is the transition into the first state.
 func (d *runes) begin(before side) uint32 {
@@ -83,7 +87,11 @@ func (d *runes) step(class uint16) uint32 {
 		flags = special | before
 		restart = restart && !d.ordered
 	}
-	next := d.into(d.stepped(list, class), after, restart, flags)
+	list = d.stepped(list, class)
+	next := flags | special | d.idle()
+	if len(list) > 0 || !restart || d.matched || !d.firsts.few {
+		next = d.into(list, after, restart, flags)
+	}
 	d.table[d.live[0]+uint32(class)] = next
 	return next
 }
@@ -146,9 +154,21 @@ func (d *runes) end(line []byte, from int) (end int, ok bool) {
 	if next&behind != 0 {
 		end = from
 	}
-	state := next & toRow
 	d.walked += len(line) - from
-	for at := from; state != d.dead(); {
+	at, state := from, next&toRow
+	if d.firsts.few {
+		state = d.idle()
+	}
+	for state != d.dead() {
+		if state == d.idle() {
+			if at = d.firsts.next(line, at); at == len(line) {
+				break
+			}
+			state = d.begin(sideBefore(line, at)) & toRow
+			if d.gaveUp {
+				return None, false
+			}
+		}
 		// What is known, is ASCII and ends nothing.
 		table, ascii := d.table, d.ascii
 		for at < len(line) {
@@ -165,7 +185,7 @@ func (d *runes) end(line []byte, from int) (end int, ok bool) {
 			}
 			break
 		}
-		for more := true; more; more = at < len(line) && line[at] >= utf8.RuneSelf && state != d.dead() {
+		for more := true; more; more = at < len(line) && line[at] >= utf8.RuneSelf && state > d.idle() {
 			class, width := uint32(ascii[line[at]]), 1
 			if line[at] >= utf8.RuneSelf {
 				var r rune
