@@ -115,3 +115,10 @@ func later(at, d time.Duration) time.Duration {
 	}
 	return at + d
 }
+
+// reached is how much a reduce that started at s and had the network for itself
+// has copied now of what is there, in the time that it takes.
+func (f *flow) reached(s, now time.Duration) time.Duration {
+	all := f.copying(f.there)
+	return max(0, all-max(0, later(max(s, f.latest), all)-now))
+}

@@ -1,0 +1,295 @@
+package sim
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"mrlocal/slots"
+)
+
+// link is the network of one tracker, shared by the reduces that copy there
+// (L2): each that has something to copy gets the same part. Work is the time
+// that copying takes alone, and what a reduce can copy grows with the outputs
+// of its job (flow).
+//
+// What a copy has reached matters to nobody until all outputs are there, so the
+// link is settled only when somebody asks: when a reduce comes or goes, or the
+// last output of its job is there. It then goes through the outputs that came
+// since, once for all reduces of the job.
+//
+// The reduces of a job are in the order in which they came, which is also that
+// of what they have copied. Once one has copied all that was there it waits for
+// the next output like all before it, and from then on they are equal:
+// together. So a job has one group that is together, and behind it, each by
+// itself, those that have yet to catch up. served is what each that copies has
+// been served; one that began (or went on) when that was from has copied served
+// − from, and has caught up when served comes to from + what is there.
+type link struct {
+	at      work // settled until then, to the part of a nanosecond
+	served  work
+	copying uint64 // reduces that have something to copy
+	jobs    []copyJob
+	done    []slots.SlotID // whose copies are complete, to be told and emptied by the driver
+}
+
+// copyJob is the reduces of one job that copy on one tracker.
+type copyJob struct {
+	job      int32 // of the file
+	flow     *flow
+	seen     int32 // of flow.byPlace, those that are in there
+	there    work  // what can be copied
+	together int   // copiers that have caught up with one another, the first ones
+	waits    bool  // they have copied all that is there
+	from     work  // of those together, where they copy
+	waited   work  // for how long those together have had nothing to copy, all in all
+	copiers  []copier
+}
+
+// copier is one reduce.
+type copier struct {
+	slot   slots.SlotID
+	from   work // while it is not together
+	joined work // copyJob.waited when it became so
+	waited work // before, in an order of outputs that was lost
+}
+
+// join lets a reduce copy from now on.
+func (l *link) join(now time.Duration, job int32, f *flow, id slots.SlotID) {
+	l.settle(now)
+	i := l.find(job)
+	if i < 0 {
+		i = len(l.jobs)
+		l.jobs = slices.Grow(l.jobs, 1)[:i+1]
+		l.jobs[i] = copyJob{job: job, flow: f, copiers: l.jobs[i].copiers[:0]}
+	}
+	j := &l.jobs[i]
+	j.copiers = append(j.copiers, copier{slot: id, from: l.served})
+	l.copying++
+	l.take(j)
+	l.catchUp(j)
+}
+
+// leave takes a reduce out, and is for how long it had nothing to copy.
+func (l *link) leave(now time.Duration, job int32, id slots.SlotID) (waited time.Duration) {
+	l.settle(now)
+	i := l.find(job)
+	j := &l.jobs[i]
+	k := slices.IndexFunc(j.copiers, func(c copier) bool { return c.slot == id })
+	w := j.waitedBy(k)
+	switch {
+	case k >= j.together:
+		l.copying--
+	case j.waits:
+		j.together--
+	default:
+		j.together--
+		l.copying--
+	}
+	j.copiers = slices.Delete(j.copiers, k, k+1)
+	if n := len(l.jobs) - 1; len(j.copiers) == 0 {
+		l.jobs[i], l.jobs[n] = l.jobs[n], l.jobs[i] // its memory serves the next job
+		l.jobs = l.jobs[:n]
+	}
+	return w.floor()
+}
+
+func (j *copyJob) waitedBy(k int) work {
+	c := &j.copiers[k]
+	if k >= j.together {
+		return c.waited
+	}
+	return c.waited.plus(j.waited).minus(c.joined)
+}
+
+// complete reports whether a reduce has copied all outputs of its job, all of
+// which are there; the link is settled until now.
+func (l *link) complete(job int32, id slots.SlotID) bool {
+	j := &l.jobs[l.find(job)]
+	k := slices.IndexFunc(j.copiers, func(c copier) bool { return c.slot == id })
+	return j.whole() && j.waits && k < j.together
+}
+
+// cut follows a loss of outputs that has just been taken out of the job's flow:
+// each reduce has copied no more than if those left had been all there were,
+// and if it had had the link for itself. started tells when a reduce began.
+func (l *link) cut(now time.Duration, job int32, started func(slots.SlotID) time.Duration) {
+	i := l.find(job)
+	if i < 0 {
+		return
+	}
+	j := &l.jobs[i]
+	all := j.flow.copying(j.flow.there)
+	for k := range j.copiers {
+		c := &j.copiers[k]
+		had := l.served.minus(c.from)
+		if k < j.together {
+			if had = l.served.minus(j.from); j.waits {
+				had = j.there
+			}
+			if j.waits {
+				l.copying++
+			}
+			c.waited = j.waitedBy(k)
+		}
+		c.from = l.served.minus(least(had, alone(j.flow.reached(started(c.slot), now))))
+	}
+	j.together, j.waits = 0, false
+	j.seen, j.there = j.flow.there, alone(all)
+	l.catchUp(j)
+}
+
+func least(a, b work) work {
+	if b.less(a) {
+		return b
+	}
+	return a
+}
+
+func (l *link) find(job int32) int {
+	return slices.IndexFunc(l.jobs, func(j copyJob) bool { return j.job == job })
+}
+
+// whole: all outputs of the job are in there.
+func (j *copyJob) whole() bool { return j.seen == j.flow.maps && j.flow.complete() }
+
+// settle lets everybody copy until now.
+// hot: goes through all outputs, for each tracker that has reduces of the job.
+func (l *link) settle(now time.Duration) {
+	end := alone(now)
+	for l.at.less(end) {
+		until := end
+		for i := range l.jobs {
+			j := &l.jobs[i]
+			if l.take(j); j.seen < int32(len(j.flow.byPlace)) {
+				until = least(until, alone(j.flow.byPlace[j.seen].at))
+			}
+		}
+		if l.copying == 0 {
+			l.pass(until)
+			continue
+		}
+		next := l.first()
+		ends := l.at.plus(next.times(l.copying))
+		if until.plus(crumb()).less(ends) {
+			part := until.minus(l.at).among(l.copying)
+			l.pass(until)
+			l.served = l.served.plus(part)
+			continue
+		}
+		l.pass(least(ends, until))
+		l.served = l.served.plus(next)
+		for i := range l.jobs {
+			l.catchUp(&l.jobs[i])
+		}
+	}
+	for i := range l.jobs {
+		l.take(&l.jobs[i])
+	}
+}
+
+// pass lets time pass until t: who waits has waited for so long.
+func (l *link) pass(t work) {
+	took := t.minus(l.at)
+	l.at = t
+	for i := range l.jobs {
+		if j := &l.jobs[i]; j.waits {
+			j.waited = j.waited.plus(took)
+		}
+	}
+}
+
+// take takes in what has become available until l.at.
+func (l *link) take(j *copyJob) {
+	seen := j.seen
+	for n := int32(len(j.flow.byPlace)); seen < n && !l.at.less(alone(j.flow.byPlace[seen].at)); {
+		seen++
+	}
+	if seen == j.seen {
+		return
+	}
+	j.seen = seen
+	there := alone(j.flow.copying(seen))
+	if j.waits && j.there.less(there) {
+		j.waits = false
+		j.from = l.served.minus(j.there)
+		l.copying += uint64(j.together)
+	}
+	j.there = there
+}
+
+// front is how much each must be served until the first of a job have caught
+// up, and whether anybody of it copies.
+func (l *link) front(j *copyJob) (left work, copies bool) {
+	from := j.from
+	if j.together == 0 || j.waits {
+		if j.together == len(j.copiers) {
+			return work{}, false
+		}
+		from = j.copiers[j.together].from
+	}
+	return from.plus(j.there).minus(l.served), true
+}
+
+// first is how much each must be served until the first of all have caught up.
+func (l *link) first() work {
+	next := mostWork()
+	for i := range l.jobs {
+		if left, copies := l.front(&l.jobs[i]); copies {
+			next = least(next, left)
+		}
+	}
+	return next
+}
+
+// catchUp makes all those together that have copied what is there.
+func (l *link) catchUp(j *copyJob) {
+	for {
+		left, copies := l.front(j)
+		if !copies || crumb().less(left) {
+			return
+		}
+		first, n := 0, j.together // who stops copying
+		if j.together == 0 || j.waits {
+			first, n = j.together, 1
+			j.copiers[first].joined = j.waited
+			j.together++
+		}
+		j.waits = true
+		l.copying -= uint64(n)
+		if j.whole() {
+			for _, c := range j.copiers[first : first+n] {
+				l.done = append(l.done, c.slot)
+			}
+		}
+	}
+}
+
+// next is when it is time to look whether a reduce whose job's outputs are all
+// there has copied them: not after the first one has, and at that time where no
+// other reduce comes or goes or gets more to copy.
+func (l *link) next() time.Duration {
+	next, any := mostWork(), false
+	for i := range l.jobs {
+		if j := &l.jobs[i]; j.whole() {
+			if left, copies := l.front(j); copies {
+				next, any = least(next, left), true
+			}
+		}
+	}
+	if !any {
+		return math.MaxInt64
+	}
+	ends := l.at
+	for i := range l.jobs {
+		j := &l.jobs[i]
+		if left, copies := l.front(j); copies {
+			n := len(j.copiers)
+			if j.waits {
+				n -= j.together
+			}
+			ends = ends.plus(least(left, next).times(uint64(n)))
+		}
+	}
+	return ends.ceil()
+}
