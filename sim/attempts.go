@@ -13,20 +13,32 @@ type stage uint8
 const (
 	nothing stage = iota
 	copies        // a reduce: waits for map outputs, or copies them
+	held          // a reduce that has copied everything, and may not go on yet
 	works         // a map, or a reduce past its copy
+	onCPU         // the same, under L2: computes or reduces
+	onDisk        // the same: writes or sorts
 	over          // has ended, and its tracker has not told yet
 )
 
 // running is what runs on a slot.
 type running struct {
-	attempt slots.Attempt
-	gen     uint32 // what is on the agenda for an earlier one is void
-	stage   stage
-	killed  bool
-	tracker slots.TrackerID
-	started time.Duration
+	attempt  slots.Attempt
+	gen      uint32 // what is on the agenda for an earlier one is void
+	stage    stage
+	killed   bool
+	advanced bool // may leave its copy phase, where the policy says when
+	tracker  slots.TrackerID
+	started  time.Duration
 
 	next, before slots.SlotID // in the job's list of copying reduces
+
+	// Under L2 only.
+	place    int32         // in the pool that it shares; negative: in none
+	turn     uint64        // of the ends of its periods, among those for the same time
+	memory   uint64        // that it wants
+	cpu, io  time.Duration // to come
+	computed time.Duration // alone, in all
+	copied   time.Duration // for how long it did
 }
 
 // none ends lists of slots.
@@ -65,22 +77,24 @@ func (d *driver) unlink(l *list, id slots.SlotID) {
 func (d *driver) start(s *slots.Start) {
 	r := &d.slots[s.Slot]
 	invariant.Check(r.stage == nothing, "sim: slot %d has %v and gets %v", s.Slot, r.attempt, s.Attempt)
-	r.attempt, r.gen, r.killed, r.started = s.Attempt, r.gen+1, false, d.now
+	r.attempt, r.gen, r.killed, r.advanced, r.started = s.Attempt, r.gen+1, false, false, d.now
 	d.where[s.Attempt] = s.Slot
 	d.live++
 	i := d.fileJob[s.Attempt.Job]
 	j := &d.jobs[i]
 	if s.Attempt.Kind == slots.Map {
-		r.stage = works
-		took := d.takes(r)
+		base, took := d.takes(r)
 		if j.placed && s.Locality < slots.LevelTracker {
 			took = scaled(int64(took), int64(d.o.RemotePenalty), int64(slots.One))
 		}
-		d.push(later(d.now, took), endAttempt, int32(s.Slot), r.gen)
+		d.work(s.Slot, base, took)
 		return
 	}
 	r.stage = copies
 	d.append(&j.copying, s.Slot)
+	if d.nodes != nil {
+		d.onNet(j, s.Slot)
+	}
 	if !j.flow.complete() {
 		d.tellPhase(s.Slot, slots.PhaseCopy)
 		return
@@ -88,46 +102,98 @@ func (d *driver) start(s *slots.Start) {
 	d.finishCopy(j, s.Slot)
 }
 
-// takes is how long the work of an attempt takes on its tracker.
-func (d *driver) takes(r *running) time.Duration {
+// takes is how long the work of an attempt takes: as the file has it, and on its
+// tracker.
+func (d *driver) takes(r *running) (base, took time.Duration) {
 	i := d.fileJob[r.attempt.Job]
 	w := &d.file.Jobs[i]
 	times := &w.MapTime
 	if r.attempt.Kind == slots.Reduce {
 		times = &w.ReduceTime
 	}
-	took := max(0, times.At(d.o.Seed, int(i), r.attempt.Kind == slots.Reduce, int(r.attempt.Task)))
+	base = max(0, times.At(d.o.Seed, int(i), r.attempt.Kind == slots.Reduce, int(r.attempt.Task)))
 	if speed := d.trackers[r.tracker].speed; speed != slots.One {
-		took = scaled(int64(took), int64(slots.One), int64(speed))
+		return base, scaled(int64(base), int64(slots.One), int64(speed))
 	}
-	return took
+	return base, base
+}
+
+// work begins the work of a map, or of a reduce that has left its copy phase.
+func (d *driver) work(id slots.SlotID, base, took time.Duration) {
+	r := &d.slots[id]
+	r.stage = works
+	if d.nodes != nil {
+		d.share(id, base, took)
+		return
+	}
+	if r.attempt.Kind == slots.Reduce {
+		d.tellPhase(id, slots.PhaseReduce)
+	}
+	d.push(later(d.now, took), endAttempt, int32(id), r.gen)
 }
 
 // finishCopy lets a reduce of a complete flow copy what it has not copied yet.
 func (d *driver) finishCopy(j *jobRun, id slots.SlotID) {
 	r := &d.slots[id]
-	if at := j.flow.copied(r.started); at > d.now {
-		if r.started == d.now {
-			d.tellPhase(id, slots.PhaseCopy)
-		}
-		d.push(at, endCopy, int32(id), r.gen)
+	shared := d.nodes != nil && j.flow.mapBytes > 0
+	at := j.flow.copied(r.started)
+	if shared {
+		at = d.copiesUntil(id)
+	}
+	if at <= d.now {
+		d.copied(id)
 		return
 	}
-	d.copied(id)
+	if r.started == d.now {
+		d.tellPhase(id, slots.PhaseCopy)
+	}
+	if shared {
+		d.awaitCopy(id)
+		return
+	}
+	d.push(at, endCopy, int32(id), r.gen)
 }
 
-// copied: a reduce has all its input and reduces.
+// copied: a reduce has all its input, and reduces if it may.
 func (d *driver) copied(id slots.SlotID) {
 	r := &d.slots[id]
 	d.unlink(&d.jobs[d.fileJob[r.attempt.Job]].copying, id)
-	r.stage = works
-	d.tellPhase(id, slots.PhaseReduce)
-	d.push(later(d.now, d.takes(r)), endAttempt, int32(id), r.gen)
+	if d.nodes != nil {
+		d.offNet(id)
+	}
+	r.stage = held
+	if !d.holds || r.advanced {
+		d.leaveCopy(id)
+		return
+	}
+	d.tellPhase(id, slots.PhaseCopy) // where that is no news, it is not taken for any
+}
+
+// advance: a reduce may leave its copy phase, once it has all its input.
+func (d *driver) advance(a slots.Attempt) {
+	id, ok := d.where[a]
+	if !ok {
+		return
+	}
+	r := &d.slots[id]
+	r.advanced = true
+	if r.stage == held {
+		d.leaveCopy(id)
+	}
+}
+
+// leaveCopy lets a reduce that has all its input reduce.
+func (d *driver) leaveCopy(id slots.SlotID) {
+	r := &d.slots[id]
+	d.off(id)
+	base, took := d.takes(r)
+	d.work(id, base, took)
 }
 
 // end: an attempt has come to its end, well or not.
 func (d *driver) end(id slots.SlotID) {
 	r := &d.slots[id]
+	d.off(id)
 	r.stage = over
 	if d.o.Heartbeat > 0 {
 		d.later(id, slots.PhaseNone)
@@ -157,6 +223,9 @@ func (d *driver) forget(id slots.SlotID) {
 	r := &d.slots[id]
 	if r.stage == copies {
 		d.unlink(&d.jobs[d.fileJob[r.attempt.Job]].copying, id)
+	}
+	if r.stage != over {
+		d.off(id)
 	}
 	delete(d.where, r.attempt)
 	r.gen++
@@ -204,13 +273,22 @@ func (d *driver) outcome(r *running, i int32) slots.Outcome {
 	if j.faulty && r.attempt.N < d.failing[taskKey{i, int32(r.attempt.Task), r.attempt.Kind}] {
 		return slots.Outcome{}
 	}
+	o := slots.Outcome{OK: true}
+	if d.nodes != nil {
+		o.CPU = scaled(int64(r.computed), int64(j.needs.cpuShare[r.attempt.Kind]), int64(slots.One))
+	}
 	if r.attempt.Kind == slots.Map {
-		return slots.Outcome{OK: true, OutBytes: d.file.Jobs[i].MapOutputBytes}
+		o.OutBytes = d.file.Jobs[i].MapOutputBytes
+		return o
 	}
 	f := j.flow
 	f.mapBytes = d.file.Jobs[i].MapOutputBytes // L0 moves them in no time
-	n := f.bytes(f.maps)
-	return slots.Outcome{OK: true, InBytes: n, CopyBytes: n, CopyTime: j.flow.copying(f.maps)}
+	o.InBytes = f.bytes(f.maps)
+	o.CopyBytes, o.CopyTime = o.InBytes, j.flow.copying(f.maps)
+	if d.nodes != nil && j.flow.mapBytes > 0 {
+		o.CopyTime = r.copied
+	}
+	return o
 }
 
 // tellPhase tells the Ledger that an attempt changes phase.

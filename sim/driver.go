@@ -22,6 +22,8 @@ type driver struct {
 	slots    []running
 	where    map[slots.Attempt]slots.SlotID // looked up only
 	trackers []tracker
+	nodes    []node   // by tracker, under L2 only
+	holds    bool     // the policy says when a reduce may leave its copy phase
 	jobs     []jobRun // as in the file
 	fileJob  []int32  // by JobID: place in the file
 	failing  map[taskKey]int32
@@ -55,6 +57,7 @@ type jobRun struct {
 	next    []int32
 	flow    flow
 	copying list
+	needs   needs // under L2
 }
 
 // taskKey names a task of the file.
@@ -68,7 +71,7 @@ func newDriver(f *workload.File, o *Options, l *slots.Ledger) *driver {
 	d := &driver{
 		file: f, o: o, ledger: l, slots: make([]running, len(c.Slots)), jobs: make([]jobRun, len(f.Jobs)), left: len(f.Jobs), wakeAt: -1,
 		where: map[slots.Attempt]slots.SlotID{}, failing: map[taskKey]int32{},
-		patience: 4*o.LocalityDelay + 2*o.Heartbeat,
+		patience: 4*o.LocalityDelay + 2*o.Heartbeat, holds: l.HoldsCopy(),
 	}
 	for i, s := range c.Slots {
 		for int(s.Tracker) >= len(d.trackers) {
@@ -90,6 +93,9 @@ func newDriver(f *workload.File, o *Options, l *slots.Ledger) *driver {
 			d.jobs[before].next = append(d.jobs[before].next, int32(i))
 		}
 	}
+	if o.Cost == costL2 {
+		d.layNodes()
+	}
 	return d
 }
 
@@ -98,7 +104,7 @@ func (d *driver) newJob(i int, c *slots.Config) jobRun {
 	j := jobRun{spec: setup.JobSpec(d.file, i), id: -1, waits: int32(len(w.After)), blame: -1, copying: list{none, none}}
 	j.placed = c.Replicas > 0 && !j.spec.Unplaced
 	j.flow = flow{maps: j.spec.Maps, reduces: int64(j.spec.Reduces)}
-	if d.o.Cost == costL1 {
+	if d.o.Cost != costL0 {
 		j.flow.mapBytes, j.flow.perSecond = w.MapOutputBytes, d.file.Cluster.NetBytes
 	}
 	return j
@@ -271,6 +277,10 @@ func (d *driver) dropped(j *jobRun, lost func(a *available) bool) {
 		for id := j.copying.first; id != none; id = d.slots[id].next {
 			d.slots[id].gen++ // its copy will not be complete then
 		}
+	}
+	if d.nodes != nil && j.flow.mapBytes > 0 {
+		d.cutCopies(j, func() { j.flow.drop(done, lost) })
+		return
 	}
 	j.flow.drop(done, lost)
 }

@@ -106,7 +106,7 @@ func TestLostTrackersEndDeterministically(t *testing.T) {
 	}
 	f := parse(t, lines...)
 	for _, name := range policies() {
-		for _, cost := range []string{"l0", "l1"} {
+		for _, cost := range []string{"l0", "l1", "l2"} {
 			r, _, file := recorded(t, f, sim.Options{Policy: named(t, name), Cost: cost})
 			_, again := written(t, f, sim.Options{Policy: named(t, name), Cost: cost})
 			if string(file) != string(again) {
@@ -160,7 +160,7 @@ func TestAJobMayHaveNoMapsOrNoReduces(t *testing.T) {
 	f := parse(t, "cluster: {trackers: 1, map_slots: 2, reduce_slots: 1}", "defaults: {map_time: 10s, reduce_time: 5s}", "jobs:",
 		"  - {name: reduces, reduces: 2, maps: 1}", "  - {name: maps, maps: 3}", "  - {name: none, maps: 1, after: [maps]}", "  - {name: last, maps: 1, after: [none]}")
 	f.Jobs[0].Maps, f.Jobs[2].Maps = 0, 0 // as a file may not say
-	for _, cost := range []string{"l0", "l1"} {
+	for _, cost := range []string{"l0", "l1", "l2"} {
 		r, _, _ := recorded(t, f, sim.Options{Policy: named(t, "fair"), Cost: cost})
 		for name, finish := range map[string]float64{"reduces": 10, "maps": 20, "none": 20, "last": 30} {
 			if j := job(t, r, name); j.State != "succeeded" || j.FinishS != finish {

@@ -9,9 +9,11 @@ const (
 	submitJob  what = iota // id: a job of the file
 	endAttempt             // id: a slot
 	endCopy                // id: a slot
+	endPeriod              // id: a slot
 	strike                 // id: a fault of the file
 	beat                   // id: a tracker
 	wakePolicy
+	look // id: a resource of a tracker, where something is due
 	whats
 )
 
@@ -39,10 +41,20 @@ type agenda struct {
 }
 
 // push adds a happening behind all that are there for the same time.
-// hot: once an attempt, or twice.
 func (a *agenda) push(at time.Duration, w what, id int32, gen uint32) {
-	h := happening{at: at, key: a.seq*uint64(whats) + uint64(w), gen: gen, id: id}
+	a.insert(at, a.turn(), w, id, gen)
+}
+
+// turn is a place behind all that have been given out, for insert.
+func (a *agenda) turn() uint64 {
 	a.seq++
+	return a.seq
+}
+
+// insert adds a happening at a place of its own among those for the same time.
+// hot: once an attempt, or twice.
+func (a *agenda) insert(at time.Duration, turn uint64, w what, id int32, gen uint32) {
+	h := happening{at: at, key: turn*uint64(whats) + uint64(w), gen: gen, id: id}
 	a.heap = append(a.heap, h)
 	s := a.heap
 	i := len(s) - 1

@@ -28,7 +28,7 @@ type Options struct {
 	// happened.
 	Heartbeat time.Duration
 
-	Cost string // "l0" (default) or "l1"
+	Cost string // "l0" (default), "l1" or "l2"
 
 	// RemotePenalty is how many times as long a map takes away from its input;
 	// 0: 1.
@@ -63,6 +63,7 @@ func (o Options) withDefaults() Options {
 const (
 	costL0 = "l0"
 	costL1 = "l1"
+	costL2 = "l2"
 )
 
 // leastHeartbeat bounds how many beats a second of virtual time can have.
@@ -70,10 +71,8 @@ const leastHeartbeat = time.Millisecond
 
 func (o *Options) validate() error {
 	switch {
-	case o.Cost == "l2":
-		return usage.Errorf("cost l2", "l2 is not built yet; there are l0 and l1")
-	case o.Cost != costL0 && o.Cost != costL1:
-		return usage.Errorf("cost "+o.Cost, "unknown; there are l0 and l1")
+	case o.Cost != costL0 && o.Cost != costL1 && o.Cost != costL2:
+		return usage.Errorf("cost "+o.Cost, "unknown; there are l0, l1 and l2")
 	case o.Heartbeat != 0 && o.Heartbeat < leastHeartbeat:
 		return usage.Errorf(fmt.Sprintf("heartbeat %v", o.Heartbeat), "must be 0 (at once) or at least %v", leastHeartbeat)
 	case o.RemotePenalty < slots.One:
@@ -125,8 +124,8 @@ func check(f *workload.File, o *Options, c *slots.Config) error {
 				return f.Errorf(j.Pos, "job "+j.Name, "has %s tasks, and there is no %s slot that could run them under %s", kind, kind, o.Policy.Name())
 			}
 		}
-		if o.Cost == costL1 && f.Cluster.NetBytes <= 0 && j.MapOutputBytes > 0 && j.Reduces > 0 {
-			return f.Errorf(j.Pos, "job "+j.Name, "has map_output, and the cluster no net bandwidth to copy it over under cost l1; give cluster: {net: 125MB}")
+		if o.Cost != costL0 && f.Cluster.NetBytes <= 0 && j.MapOutputBytes > 0 && j.Reduces > 0 {
+			return f.Errorf(j.Pos, "job "+j.Name, "has map_output, and the cluster no net bandwidth to copy it over under cost %s; give cluster: {net: 125MB}", o.Cost)
 		}
 	}
 	return nil

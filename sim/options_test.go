@@ -31,9 +31,9 @@ func TestWhatCannotRunIsRefusedBeforeAnythingStarts(t *testing.T) {
 		o    sim.Options
 		want string
 	}{
-		{"l2 is named", parse(t, two, oneJob), sim.Options{Cost: "l2"}, "cost l2: l2 is not built yet; there are l0 and l1"},
-		{"an unknown cost", parse(t, two, oneJob), sim.Options{Cost: "L1"}, "cost L1: unknown; there are l0 and l1"},
+		{"an unknown cost", parse(t, two, oneJob), sim.Options{Cost: "L1"}, "cost L1: unknown; there are l0, l1 and l2"},
 		{"l1 without a bandwidth", parse(t, two, oneJob), sim.Options{Cost: "l1"}, "test.yaml:2:8: job J: has map_output, and the cluster no net bandwidth"},
+		{"l2 without a bandwidth", parse(t, two, oneJob), sim.Options{Cost: "l2"}, "test.yaml:2:8: job J: has map_output, and the cluster no net bandwidth to copy it over under cost l2"},
 		{"a negative heartbeat", parse(t, two, oneJob), sim.Options{Heartbeat: -1}, "heartbeat -1ns: must be 0 (at once) or at least 1ms"},
 		{"a heartbeat of nothing but beats", parse(t, two, oneJob), sim.Options{Heartbeat: 1000}, "must be 0 (at once) or at least 1ms"},
 		{"a penalty that is a gain", parse(t, two, oneJob), sim.Options{RemotePenalty: slots.One / 2}, "remote penalty 0.5: must be at least 1"},
@@ -42,7 +42,6 @@ func TestWhatCannotRunIsRefusedBeforeAnythingStarts(t *testing.T) {
 		{"a lost tracker that flags took away", parse(t, two, "faults: [{at: 1s, tracker: 1, lost: true}]", oneJob), sim.Options{Trackers: 1}, "faults: tracker 1 is lost, and there are 1 trackers"},
 		{"a real job", real, sim.Options{}, "job J: no maps and no reduces: a simulated job gives the number of its tasks"},
 		{"a job without times", timeless, sim.Options{}, "job J: no map_time"},
-		{"a policy that holds reduces back", parse(t, two, oneJob), sim.Options{Policy: holder{}}, "policy idler: decides when reduces leave their copy phase, which is not built yet"},
 		{"no jobs", &workload.File{Name: "empty.yaml"}, sim.Options{}, "empty.yaml: has no jobs"},
 	} {
 		var file bytes.Buffer
@@ -53,11 +52,6 @@ func TestWhatCannotRunIsRefusedBeforeAnythingStarts(t *testing.T) {
 		}
 	}
 }
-
-// holder is a policy that wants to say when a reduce may leave its copy phase.
-type holder struct{ idler }
-
-func (holder) HoldsCopy() bool { return true }
 
 // TestTheSeedIsAllThatVaries: same seed, same bytes; another, others.
 func TestTheSeedIsAllThatVaries(t *testing.T) {

@@ -16,13 +16,13 @@ import (
 
 // TestEveryPolicyEndsEveryWorkload: random small workloads with pools, users,
 // limits, preemption, jobs behind jobs, slow and lost trackers, lost outputs and
-// failing attempts, under either cost model, with and without a heartbeat and a
+// failing attempts, under each cost model, with and without a heartbeat and a
 // wait for local slots: all jobs end, twice the same bytes, and a replay decides
 // the same (recorded).
 func TestEveryPolicyEndsEveryWorkload(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		slowstart := rapid.SampledFrom([]slots.PPM{0, slots.One / 20, slots.One / 2, slots.One, slots.One}).Draw(rt, "slowstart")
-		cost := rapid.SampledFrom([]string{"l0", "l1"}).Draw(rt, "cost")
+		cost := rapid.SampledFrom([]string{"l0", "l1", "l2", "l2"}).Draw(rt, "cost")
 		lines := drawWorkload(rt, true)
 		f := parse(rt, lines...)
 		o := sim.Options{
@@ -56,7 +56,8 @@ func TestEveryPolicyEndsEveryWorkload(t *testing.T) {
 func drawWorkload(rt *rapid.T, faulty bool) []string {
 	draw := func(name string, least, most int) int { return rapid.IntRange(least, most).Draw(rt, name) }
 	trackers := draw("trackers", 1, 4)
-	lines := []string{fmt.Sprintf("cluster: {trackers: %d, map_slots: %d, reduce_slots: %d, net: %dMB}", trackers, draw("map slots", 1, 3), draw("reduce slots", 1, 3), draw("net", 1, 9))}
+	lines := []string{fmt.Sprintf("cluster: {trackers: %d, map_slots: %d, reduce_slots: %d, net: %dMB%s}", trackers, draw("map slots", 1, 3), draw("reduce slots", 1, 3), draw("net", 1, 9),
+		rapid.SampledFrom([]string{"", ", cores: 1", ", cores: 2, disk: 3MB", ", disk: 1MB"}).Draw(rt, "shared"))}
 	if n := draw("replicas", 0, 3); n > 0 {
 		lines = append(lines, fmt.Sprintf("locality: {replicas: %d}", n))
 	}
@@ -78,9 +79,9 @@ func drawWorkload(rt *rapid.T, faulty bool) []string {
 	jobs := []string{"jobs:"}
 	for i := range draw("jobs", 1, 6) {
 		maps, reduces := draw("maps", 1, 12), draw("reduces", 0, 8)
-		jobs = append(jobs, fmt.Sprintf("  - {name: J%d, pool: p%d, user: %s, submit: %ds, maps: %d, reduces: %d, map_time: {uniform: [%ds, 9s]}, reduce_time: {list: [3s, 0s, %ds]}, map_output: %dMB%s}",
+		jobs = append(jobs, fmt.Sprintf("  - {name: J%d, pool: p%d, user: %s, submit: %ds, maps: %d, reduces: %d, map_time: {uniform: [%ds, 9s]}, reduce_time: {list: [3s, 0s, %ds]}, map_output: %dMB%s%s}",
 			i, draw("pool", 0, 2), rapid.SampledFrom([]string{"ann", "bob"}).Draw(rt, "user"), draw("submit", 0, 20), maps, reduces, draw("map", 0, 9), draw("reduce", 0, 9),
-			draw("output", 0, 5), behind(rt, i)))
+			draw("output", 0, 5), rapid.SampledFrom([]string{"", ", cpu: 0.6", ", cpu: 3, disk: 2MB", profiled}).Draw(rt, "needs"), behind(rt, i)))
 		for range draw("failing", 0, 2) {
 			faults = append(faults, fmt.Sprintf("{task: J%d/m/%d, fail: %d}", i, draw("task", 0, maps-1), draw("fail", 1, 4)))
 		}
@@ -96,6 +97,8 @@ func drawWorkload(rt *rapid.T, faulty bool) []string {
 	}
 	return append(lines, jobs...)
 }
+
+const profiled = ", profile: {map: {cpu: 0.3, io: 0.45, mem: 0.6}, shuffle: {mem: 0.1}, reduce: {cpu: 0.2, io: 0.5, mem: 0.6}}"
 
 // behind is a job's after: one of those before it, or nothing.
 func behind(rt *rapid.T, i int) string {

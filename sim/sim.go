@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"mrlocal/internal/usage"
 	"mrlocal/report"
 	"mrlocal/slots"
 	"mrlocal/slots/setup"
@@ -35,11 +34,11 @@ func Run(ctx context.Context, f *workload.File, o Options) (*report.Report, erro
 	if err != nil {
 		return nil, err
 	}
-	if l.HoldsCopy() {
-		return nil, usage.Errorf("policy "+o.Policy.Name(), "decides when reduces leave their copy phase, which is not built yet in the simulator")
-	}
 	for _, w := range setup.Warnings(c) {
 		o.Note(w)
+	}
+	if o.Cost == costL2 && f.Cluster.Cores == 0 && f.Cluster.DiskBytes == 0 {
+		o.Note("cost l2: the cluster says nothing of cores and disk, so there is enough for every task; give cluster: {cores: 4, disk: 100MB}")
 	}
 	d := newDriver(f, &o, l)
 	var stream *trace.Stream
@@ -180,7 +179,8 @@ const (
 )
 
 // obey carries out orders: attempts start at once and stop at once. It reports
-// whether the Ledger is to be asked again at this instant.
+// whether the Ledger is to be asked again at this instant: kills free slots, and
+// a reduce that starts or goes on changes phase, for which a gate may wait.
 func (d *driver) obey(o *slots.Orders) (again bool) {
 	for i := range o.Starts {
 		d.start(&o.Starts[i])
@@ -191,11 +191,14 @@ func (d *driver) obey(o *slots.Orders) (again bool) {
 	for _, a := range o.Kills {
 		d.kill(a)
 	}
+	for _, a := range o.Advances {
+		d.advance(a)
+	}
 	if o.Wake >= 0 && (d.wakeAt < 0 || o.Wake < d.wakeAt) {
 		d.wakeAt = max(o.Wake, d.now)
 		d.agenda.push(d.wakeAt, wakePolicy, 0, 0)
 	}
-	return len(o.Kills) > 0
+	return len(o.Kills) > 0 || d.holds && len(o.Starts)+len(o.Advances) > 0
 }
 
 // happen tells the Ledger what a happening means.
@@ -211,9 +214,15 @@ func (d *driver) happen(h happening) {
 			d.end(slots.SlotID(h.id))
 		}
 	case endCopy:
-		if d.slots[h.id].gen == h.gen {
+		if r := &d.slots[h.id]; r.gen == h.gen && r.stage == copies {
 			d.copied(slots.SlotID(h.id))
 		}
+	case endPeriod:
+		if d.slots[h.id].gen == h.gen {
+			d.goOn(slots.SlotID(h.id))
+		}
+	case look:
+		d.lookedAt(h.id, h.gen)
 	case submitJob:
 		d.due(h.id)
 	case strike:

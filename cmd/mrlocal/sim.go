@@ -41,7 +41,7 @@ func workloadFlags(own []flagSpec, ganttWhere string) []flagSpec {
 func simFlags() []flagSpec {
 	return []flagSpec{
 		value("heartbeat", "`TIME` between a tracker's visits; 0: at once, whenever something has happened", "0"),
-		value("cost", "cost model: `l0|l1|l2`", "l0"),
+		value("cost", "what takes time, `l0|l1|l2`: the tasks' own times; l1: copying over the network, too; l2: CPU, disk and network, which the tasks of a tracker share", "l0"),
 		value("seed", "of drawn times and places, `N`", "1"),
 	}
 }

@@ -1,0 +1,428 @@
+package sim_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"mrlocal/report"
+	"mrlocal/sim"
+	"mrlocal/slots"
+	"mrlocal/trace"
+	"mrlocal/workload"
+)
+
+// cluster is L2 taken literally, for a whole run: it is given when attempts
+// start and which are killed, and steps from one change to the next, finding
+// every rate anew, attempt by attempt. Times are seconds; what comes out must be
+// the run's own ends and changes of phase.
+type cluster struct {
+	file     *workload.File
+	seed     uint64
+	now      float64
+	attempts []*literal
+	outputs  map[int]int // of a job, that are there
+	told     map[string]float64
+}
+
+// literal is one attempt.
+type literal struct {
+	Kind    slots.Kind
+	Task    slots.TaskID
+	name    string // in told
+	job     int    // of the file
+	tracker int
+	copying bool
+	copied  float64 // seconds alone, as all here
+	cpu, io float64 // left
+	phase   slots.Phase
+	rate    float64
+}
+
+const almost = 1e-9
+
+// need is a job's cap of a resource and its memory, as docs/workloads.md says.
+func (c *cluster) need(a *literal) (cpu, disk, memory float64) {
+	j, k := &c.file.Jobs[a.job], &c.file.Cluster
+	cpu = 1
+	var p workload.Demand
+	if j.Profile != nil {
+		if p = j.Profile.Map; a.Kind == slots.Reduce {
+			p = j.Profile.Reduce
+		}
+		if memory = float64(p.Memory) / 1e6; a.copying {
+			memory = float64(j.Profile.Shuffle.Memory) / 1e6
+		}
+	}
+	if j.CPU > 0 {
+		cpu = float64(j.CPU) / 1e6
+	}
+	disk = float64(j.DiskBytes)
+	if both := float64(p.CPU+p.IO) / 1e6; j.CPU == 0 && j.DiskBytes == 0 && both > 0 {
+		cpu, disk = both*float64(k.Cores), math.Floor(both*float64(k.DiskBytes))
+	}
+	if k.Cores > 0 {
+		cpu = min(cpu, float64(k.Cores))
+	}
+	if k.DiskBytes > 0 {
+		disk = min(disk, float64(k.DiskBytes))
+	}
+	return cpu, disk, memory
+}
+
+// begin gives an attempt the work that it has after its copy.
+func (c *cluster) begin(a *literal) {
+	j := &c.file.Jobs[a.job]
+	times, bytes := j.MapTime, float64(j.MapOutputBytes)
+	var p workload.Demand
+	if j.Profile != nil {
+		p = j.Profile.Map
+	}
+	if a.Kind == slots.Reduce {
+		times, bytes = j.ReduceTime, c.part(a.job, j.Maps)
+		if j.Profile != nil {
+			p = j.Profile.Reduce
+		}
+	}
+	took := times.At(c.seed, a.job, a.Kind == slots.Reduce, int(a.Task)).Seconds()
+	if _, disk, _ := c.need(a); j.DiskBytes > 0 {
+		a.io = min(took, bytes/disk)
+	} else if j.CPU == 0 && p.CPU+p.IO > 0 {
+		a.io = took * float64(p.IO) / float64(p.CPU+p.IO)
+	}
+	a.cpu = took - a.io
+	for _, s := range c.file.Slow {
+		if s.Tracker == a.tracker {
+			a.cpu, a.io = a.cpu/float64(s.Factor)*1e6, a.io/float64(s.Factor)*1e6
+		}
+	}
+}
+
+// part is the bytes of n outputs of a job that are for one reduce.
+func (c *cluster) part(job, n int) float64 {
+	j := &c.file.Jobs[job]
+	if j.Reduces == 0 {
+		return 0
+	}
+	return math.Floor(float64(n) * float64(j.MapOutputBytes) / float64(j.Reduces))
+}
+
+// toCopy is what a reduce could copy now, and all that it must, in seconds alone.
+func (c *cluster) toCopy(a *literal) (now, all float64) {
+	job := a.job
+	if c.part(job, 1) == 0 && c.part(job, c.file.Jobs[job].Maps) == 0 {
+		return 0, 0
+	}
+	net := float64(c.file.Cluster.NetBytes)
+	return c.part(job, c.outputs[job]) / net, c.part(job, c.file.Jobs[job].Maps) / net
+}
+
+// rates gives each attempt its rate, and reports when the first will come to the
+// end of what it does.
+func (c *cluster) rates() (next float64) {
+	next = math.Inf(1)
+	byTracker := map[int][]*literal{}
+	for _, a := range c.attempts {
+		byTracker[a.tracker] = append(byTracker[a.tracker], a)
+	}
+	for _, all := range byTracker {
+		var onCPU, onDisk []*literal
+		memory, copying := 0.0, 0.0
+		for _, a := range all {
+			_, _, m := c.need(a)
+			memory += m
+			there, _ := c.toCopy(a)
+			switch a.rate = 0; {
+			case a.copying:
+				if there > a.copied+almost {
+					copying++
+				}
+			case a.computes():
+				onCPU = append(onCPU, a)
+			default:
+				onDisk = append(onDisk, a)
+			}
+		}
+		speed := 1.0
+		if memory > 1 && len(onCPU) > 0 && len(onDisk) > 0 {
+			speed = (1 + 1/memory) / 2
+		}
+		fill(onCPU, float64(c.file.Cluster.Cores), speed, func(a *literal) float64 { cpu, _, _ := c.need(a); return cpu })
+		fill(onDisk, float64(c.file.Cluster.DiskBytes), speed, func(a *literal) float64 { _, disk, _ := c.need(a); return disk })
+		for _, a := range all {
+			left := a.io
+			if a.computes() {
+				left = a.cpu
+			}
+			if a.copying {
+				there, _ := c.toCopy(a)
+				if left = there - a.copied; left <= almost {
+					continue
+				}
+				a.rate = 1 / copying
+			}
+			next = min(next, left/a.rate)
+		}
+	}
+	return next
+}
+
+func (a *literal) computes() bool {
+	return a.cpu > almost && (a.Kind == slots.Map || a.io <= almost)
+}
+
+func fill(all []*literal, capacity, speed float64, limit func(*literal) float64) {
+	slices.SortStableFunc(all, func(a, b *literal) int {
+		switch x, y := limit(a), limit(b); {
+		case x < y:
+			return -1
+		case x > y:
+			return 1
+		}
+		return 0
+	})
+	rest := capacity
+	for i, a := range all {
+		got := limit(a)
+		if capacity > 0 {
+			got = min(got, rest/float64(len(all)-i))
+		}
+		rest -= got
+		if a.rate = speed; limit(a) > 0 {
+			a.rate = got / limit(a) * speed
+		}
+	}
+}
+
+// changes lets everybody go on who has come to an end of what it did.
+func (c *cluster) changes() (changed bool) {
+	for _, a := range slices.Clone(c.attempts) {
+		if there, all := c.toCopy(a); a.copying && c.outputs[a.job] == c.file.Jobs[a.job].Maps && a.copied >= min(there, all)-almost {
+			a.copying = false
+			c.begin(a)
+			changed = true
+		}
+		if a.copying {
+			continue
+		}
+		phase := slots.PhaseNone
+		switch computes := a.computes(); {
+		case computes && a.Kind == slots.Map:
+			phase = slots.PhaseCompute
+		case computes:
+			phase = slots.PhaseReduce
+		case a.io > almost && a.Kind == slots.Map:
+			phase = slots.PhaseIO
+		case a.io > almost:
+			phase = slots.PhaseSort
+		}
+		if phase == slots.PhaseNone {
+			c.told[a.name+" ends"] = c.now
+			c.attempts = slices.DeleteFunc(c.attempts, func(o *literal) bool { return o == a })
+			if a.Kind == slots.Map && c.file.Jobs[a.job].Reduces > 0 {
+				c.outputs[a.job]++
+			}
+			changed = true
+		} else if phase != a.phase {
+			a.phase = phase
+			c.told[fmt.Sprintf("%s %v", a.name, phase)] = c.now
+			changed = true
+		}
+	}
+	return changed
+}
+
+// until lets time pass.
+func (c *cluster) until(end float64) {
+	for c.changes() {
+	}
+	for c.now < end-almost {
+		took := min(c.rates(), end-c.now)
+		c.now += took
+		for _, a := range c.attempts {
+			switch done := took * a.rate; {
+			case a.copying:
+				a.copied += done
+			case a.computes():
+				a.cpu -= done
+			default:
+				a.io -= done
+			}
+		}
+		for c.changes() {
+		}
+	}
+}
+
+// agrees runs the literal cluster with a run's starts and kills, and compares its
+// ends and changes of phase with the run's, to the microsecond. The file has no
+// faults and no input with a place.
+func agrees(t tester, f *workload.File, seed uint64, perTracker, fileJob []int, events []trace.Event) {
+	t.Helper()
+	c := cluster{file: f, seed: seed, outputs: map[int]int{}, told: map[string]float64{}}
+	name := func(e *trace.Event) string { return fmt.Sprintf("%d/%v/%d/%d", e.Job, e.Kind, e.Task, e.N) }
+	for i := range events {
+		e := &events[i]
+		switch {
+		case e.Op == trace.OpStart:
+			c.until(e.At.Seconds())
+			a := &literal{tracker: perTracker[e.Slot], name: name(e)}
+			a.job, a.Kind, a.Task = fileJob[e.Job], e.Kind, slots.TaskID(e.Task)
+			if a.copying = e.Kind == slots.Reduce; !a.copying {
+				c.begin(a)
+			}
+			c.attempts = append(c.attempts, a)
+		case e.Op == trace.OpFinish && e.Has(trace.Killed):
+			c.until(e.At.Seconds())
+			c.attempts = slices.DeleteFunc(c.attempts, func(o *literal) bool { return o.name == name(e) })
+		}
+	}
+	c.until(events[len(events)-1].At.Seconds() + 1)
+	for i := range events {
+		e := &events[i]
+		what := name(e) + " ends"
+		switch {
+		case e.Op == trace.OpPhase && e.Phase != slots.PhaseCopy:
+			what = fmt.Sprintf("%s %v", name(e), e.Phase)
+		case e.Op != trace.OpFinish || e.Has(trace.Killed):
+			continue
+		}
+		at, ok := c.told[what]
+		if e.Op == trace.OpPhase && e.Phase == slots.PhaseReduce && !ok {
+			continue // it reduces in no time
+		}
+		if !ok || math.Abs(at-e.At.Seconds()) > 1e-6 {
+			t.Fatalf("%s at %v, want %v s (%v)", what, e.At, at, ok)
+		}
+	}
+}
+
+// TestARunIsTheFluidThatItStandsFor: random clusters and jobs, slow trackers and
+// killed tasks, under every policy; all periods begin and end when the literal
+// cluster has them.
+func TestARunIsTheFluidThatItStandsFor(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		f := parse(rt, drawWorkload(rt, false)...)
+		f.Replicas = 0
+		slowstart := rapid.SampledFrom([]slots.PPM{0, slots.One / 2, slots.One}).Draw(rt, "slowstart")
+		for _, name := range policies() {
+			fluidly(rt, f, sim.Options{Policy: named(rt, name), Slowstart: &slowstart, Cost: "l2"})
+		}
+	})
+}
+
+// fluidly runs f and compares.
+func fluidly(t tester, f *workload.File, o sim.Options) (r *report.Report, events []trace.Event) {
+	t.Helper()
+	log := &trace.Log{}
+	o.Watch = func(s *trace.Stream) { s.Attach(log) }
+	r = run(t, f, o)
+	perTracker := make([]int, len(r.Slots))
+	for i, s := range r.Slots {
+		perTracker[i] = s.Tracker
+	}
+	fileJob := make([]int, len(r.Jobs))
+	for i, j := range r.Jobs {
+		fileJob[i] = slices.IndexFunc(f.Jobs, func(o workload.Job) bool { return o.Name == j.Name })
+	}
+	agrees(t, f, 1, perTracker, fileJob, log.Events)
+	return r, log.Events
+}
+
+// reaper starts everything, and kills once, from a time on, what is in a phase.
+type reaper struct {
+	slots.FIFO
+	at     time.Duration
+	phase  slots.Phase
+	reaped bool
+}
+
+func (p *reaper) Decide(v *slots.View, d *slots.Decision) {
+	p.FIFO.Decide(v, d)
+	if v.Now() < p.at {
+		d.WakeAt(p.at)
+		return
+	}
+	for id := range slots.SlotID(v.Slots()) {
+		if s := v.Slot(id); !p.reaped && s.Busy && s.Phase == p.phase {
+			d.Reclaim(id)
+			p.reaped = true
+		}
+	}
+}
+
+// TestAKilledTaskLeavesItsPartInEachPeriod: undisturbed two maps compute until
+// 12 s and write until 20 s, two reduces copy until 28 s, sort until 36 s and
+// reduce until 40 s. One is killed, and its work begins anew beside the other's.
+func TestAKilledTaskLeavesItsPartInEachPeriod(t *testing.T) {
+	f := parse(t, "cluster: {trackers: 1, map_slots: 2, reduce_slots: 2, cores: 1, disk: 10MB, net: 10MB}",
+		"jobs: [{name: J, maps: 2, reduces: 2, map_time: 10s, reduce_time: 6s, map_output: 40MB, disk: 10MB}]")
+	for _, c := range []struct {
+		phase slots.Phase
+		at    time.Duration
+	}{
+		{slots.PhaseCompute, 6 * time.Second}, {slots.PhaseIO, 16 * time.Second},
+		{slots.PhaseCopy, 24 * time.Second}, {slots.PhaseSort, 32 * time.Second}, {slots.PhaseReduce, 38 * time.Second},
+	} {
+		r, events := fluidly(t, f, sim.Options{Policy: &reaper{FIFO: *slots.NewFIFO(), at: c.at, phase: c.phase}, Cost: "l2"})
+		killed := slices.ContainsFunc(events, func(e trace.Event) bool { return e.Op == trace.OpFinish && e.Has(trace.Killed) && e.At == c.at })
+		if !killed || r.Jobs[0].State != "succeeded" {
+			t.Errorf("%v at %v: killed %v, %v s", c.phase, c.at, killed, seconds(r))
+		}
+	}
+}
+
+// TestWithoutContentionL2IsL1: enough cores and disk for everybody and a
+// network for each reduce; every attempt starts and ends to the nanosecond as it
+// does under L1, and with outputs of no bytes as under L0.
+func TestWithoutContentionL2IsL1(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		f := parse(rt, drawWorkload(rt, true)...)
+		f.Cluster.Cores, f.Cluster.DiskBytes = 1000, 1<<40
+		o := sim.Options{
+			Slowstart:     rapid.SampledFrom([]*slots.PPM{nil, new(slots.PPM)}).Draw(rt, "slowstart"),
+			Heartbeat:     rapid.SampledFrom([]time.Duration{0, 0, 2 * time.Second}).Draw(rt, "heartbeat"),
+			RemotePenalty: rapid.SampledFrom([]slots.PPM{0, 3 * slots.One}).Draw(rt, "penalty"),
+		}
+		names := policies()
+		cost := rapid.SampledFrom([]string{"l0", "l1"}).Draw(rt, "cost")
+		if cost == "l1" {
+			names = []string{"fifo", "fair"} // others put reduces on map slots as well
+			o.ReduceSlots = 1
+		}
+		for i := range f.Jobs {
+			if cost == "l0" {
+				f.Jobs[i].MapOutputBytes = 0
+			}
+			if p := f.Jobs[i].Profile; p != nil {
+				all := *p
+				all.Map, all.Reduce = workload.Demand{CPU: 9, IO: 20}, workload.Demand{CPU: 3, IO: 70}
+				f.Jobs[i].Profile = &all
+			}
+		}
+		for _, name := range names {
+			o.Policy = named(rt, name)
+			o.Cost = cost
+			_, want, _ := recorded(rt, f, o)
+			o.Cost = "l2"
+			_, got, _ := recorded(rt, f, o)
+			if a, b := startsAndEnds(want), startsAndEnds(got); !slices.Equal(a, b) {
+				rt.Fatalf("%s: %s:\n%v\nl2:\n%v", name, cost, a, b)
+			}
+		}
+	})
+}
+
+// startsAndEnds are the facts and starts of a run, without what only L2 tells.
+func startsAndEnds(events []trace.Event) (lines []string) {
+	for _, e := range events {
+		if e.Op == trace.OpStart || e.Op == trace.OpFinish || e.Op == trace.OpJobEnd || e.Op == trace.OpKill {
+			lines = append(lines, fmt.Sprintf("%v %v %d/%v/%d/%d on %d %d %d\n", e.At, e.Op, e.Job, e.Kind, e.Task, e.N, e.Slot, e.Flags, e.A))
+		}
+	}
+	return lines
+}
