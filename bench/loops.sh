@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# Runs the benchmark of each hot loop and prints a table: loop, benchmark, figure.
+#
+#   bench/loops.sh [BENCHTIME]      0.3s
+set -euo pipefail
+cd "$(dirname "$0")/.."
+time=${1:-0.3s}
+
+# loop WHAT PACKAGE PATTERN [UNIT]: a line for each benchmark that PATTERN
+# matches, with its figure in UNIT.
+loop() {
+	go test -run '^$' -bench "$3" -benchtime "$time" "$2" | W=$1 P=$2 U=${4:-MB/s} awk '
+		/^Benchmark/ {
+			name = $1
+			sub(/^Benchmark/, "", name)
+			sub(/-[0-9]+$/, "", name)
+			gsub(/\|/, "\\|", name)
+			for (i = 3; i < NF; i += 2) if ($(i + 1) == ENVIRON["U"]) {
+				found = 1
+				unit = $(i + 1)
+				value = $i
+				if (unit == "MB/s" && value >= 1000) { unit = "GB/s"; value /= 1000 }
+				printf "| %s | `%s` %s | %s %s |\n", ENVIRON["W"], ENVIRON["P"], name, value < 10 ? sprintf("%.1f", value) : sprintf("%.0f", value), unit
+			}
+		}
+		END { if (!found) exit 1 }' || { echo "loops.sh: $2 has no benchmark $3 in ${4:-MB/s}" >&2; exit 1; }
+}
+
+echo "| loop | package and benchmark | figure |"
+echo "| --- | --- | ---: |"
+loop "read a file of the page cache" ./input 'ReaderNext/codec=none'
+loop "mark literals and newlines" ./internal/scan 'Mark'
+loop "mark the ends of words" ./internal/scan 'Edges'
+loop "grep: a block, whole" ./jobs/grep 'Map$'
+loop "grep: release lines in order" ./jobs/grep 'Release'
+loop "grep: the automaton" ./jobs/grep/dfa 'Search/(count|next|find)'
+loop "wordcount: a block, whole" ./jobs/wordcount 'Map$' Mwords/s
+loop "sum by key, so many different" ./spill 'Sum$' Mrecords/s
+loop "sort: a block's lines" ./jobs/sort 'Map$' Mrecords/s
+loop "sort: keys of -k" ./jobs/sort 'AppendKey'
+loop "sort: 64 MiB, by reference" ./spill 'TakeAndSort' Mrecords/s
+loop "emit into the kvbuffer" ./spill 'Emit$' ns/op
+loop "merge runs" ./spill 'Merge' Mrecords/s
+loop "values of a group" ./spill 'Values' ns/value
+loop "push memory out, by codec" ./spill 'Evict'
+loop "write results" ./output 'Write/.*/piece=(100B|1MiB)'
+loop "shuffle: a map output" ./shuffle 'Copy' ns/output
+loop "take and give back a chunk" ./internal/membudget 'Chunk' ns/op
+loop "a user's job: inverted index" ./engine 'Index'
+loop "a closure on a slot's thread" ./slots/pool 'Run$' ns/op
+loop "a decision" ./slots 'Ledger$/policy=pi-dhfs' ns/op
