@@ -207,7 +207,8 @@ func (r *run) divideMemory(inputBytes int64, streamJobs int) {
 	}
 	perSlot := total / slotCount
 	share := perSlot / 4
-	if fits := inputBytes+inputBytes/3 < total*3/5; !fits || streamJobs > 0 {
+	r.env.Fits = inputBytes+inputBytes/3 < total*3/5 && streamJobs == 0
+	if !r.env.Fits {
 		share = perSlot * 3 / 4
 	}
 	r.env.SortBufferBytes = min(max(share, 4<<20), 256<<20)

@@ -150,24 +150,11 @@ func (s *sorting) gather(l *load, out []run.Entry) (run.Slice, error) {
 	if s.part != nil {
 		return s.gatherParts(l, out)
 	}
-	first, diff := l.full[0][0].Prefix, uint64(0)
-	for i := range l.index {
-		for _, e := range l.indexed(i) {
-			diff |= e.Prefix ^ first
-		}
+	lists := make([]entryList, len(l.index))
+	for i := range lists {
+		lists[i].entries = l.indexed(i)
 	}
-	digit := run.DigitOf(diff, l.entries)
-	s.counts = append(s.counts[:0], make([]int, digit.Buckets()+1)...)
-	for i := range l.index {
-		digit.Count(s.counts[1:], l.indexed(i))
-	}
-	for b := range digit.Buckets() {
-		s.counts[b+1] += s.counts[b]
-	}
-	for i := range l.index {
-		digit.Scatter(out, s.counts, l.indexed(i))
-	}
-	s.sortRanges(out, s.counts[:digit.Buckets()])
+	s.gatherLists(out, lists)
 	return run.Slice{Entries: out, Ends: s.cut(&l.arena, out)}, nil
 }
 

@@ -45,6 +45,7 @@ type Merge struct {
 	runs   []mergeRun
 	pinned []pinned
 	shared run.Readers
+	arena  run.Arena // of all runs, when they are sorted as a whole
 	chunks []*membudget.Chunk
 	spare  []byte   // for disk cursors yet to come
 	file   run.File // of intermediate passes
@@ -62,6 +63,7 @@ type pinned struct {
 type mergeRun struct {
 	entries []run.Entry
 	arena   *run.Arena
+	held    *memoryRun
 	file    *run.File // nil: in memory
 	index   run.IndexEntry
 }
@@ -100,6 +102,11 @@ func (m *Merge) open() error {
 			onDisk++
 		}
 	}
+	if onDisk == 0 && m.sortWhole() {
+		m.over(&m.in, m.runs)
+		return nil
+	}
+	m.sortHere()
 	if onDisk > 0 {
 		fanIn, err := m.memory(onDisk)
 		if err != nil {
@@ -142,7 +149,7 @@ func (m *Merge) add(in *MapOutput) error {
 	}
 	for _, s := range memory.slices {
 		if e := s.Part(m.o.Part); len(e) > 0 {
-			m.runs = append(m.runs, mergeRun{entries: e, arena: &memory.arena})
+			m.runs = append(m.runs, mergeRun{entries: e, arena: &memory.arena, held: memory})
 		}
 	}
 	return nil

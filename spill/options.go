@@ -60,6 +60,10 @@ type Options struct {
 	Folder    jobs.Folder                     // makes the buffer a hash-combining one
 	Combiner  func() jobs.Reducer             // run over every sorted run; not with Folder
 
+	// SortLate: all outputs of the job together are likely to fit in memory;
+	// then the reduces sort, all runs of a partition at once.
+	SortLate bool
+
 	StartBytes      int64   // capacity at the start; 0: what the lease grants
 	SpillPercent    float64 // the spill mark as a share of the capacity; 0: 0.80
 	Growth          bool    // the Dynamic Split rule may enlarge the capacity

@@ -18,6 +18,8 @@ type memoryRun struct {
 	arena  run.Arena
 	slices []run.Slice
 	lease  *membudget.Lease
+	late   *lateSorted // nil: sorted
+	slots  bool        // entries refer to a table
 
 	// Guarded by the output's lock.
 	readers []*atomic.Bool // of the merges that read it: set when it is on disk
@@ -120,6 +122,7 @@ func (o *MapOutput) appendRun(held *memoryRun) (written Event, err error) {
 	if err != nil {
 		return written, err
 	}
+	held.sortAll()
 	w.Begin(file, o.mu.file.Bytes, nil)
 	run.WriteSorted(w, &held.arena, held.slices, len(o.stats), nil)
 	s, end, err := w.End()

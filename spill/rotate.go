@@ -137,6 +137,19 @@ func (b *Buffer) keep() error {
 	if b.o.Combiner != nil {
 		return b.keepCombined(l)
 	}
+	if slice, ok, err := b.divideLate(l); ok {
+		slices := []run.Slice{slice}
+		if err == nil {
+			addStats(b.out.stats, &l.arena, slices)
+		}
+		late := &lateSorted{unsorted: make([]bool, b.o.Parts)}
+		for p := range late.unsorted {
+			late.unsorted[p] = true
+		}
+		b.adopt(l, slices)
+		b.out.mu.memory.late = late
+		return err
+	}
 	slices, err := b.sorting.sort(l)
 	if err != nil {
 		return err
@@ -158,7 +171,7 @@ func (b *Buffer) adopt(l *load, slices []run.Slice) {
 	lease, _ := b.lease.Budget().TryReserve(0)
 	b.lease.Transfer(lease, l.chunks...)
 	b.lease.Transfer(lease, l.index...)
-	b.out.mu.memory = &memoryRun{arena: l.arena, slices: slices, lease: lease}
+	b.out.mu.memory = &memoryRun{arena: l.arena, slices: slices, lease: lease, slots: l.table.Keys > 0}
 	b.load = &load{}
 }
 

@@ -27,6 +27,7 @@ type Env struct {
 	Budget          *membudget.Budget
 	FloorBytes      int64 // every attempt's lease before it starts
 	SortBufferBytes int64 // of that, where a kvbuffer starts
+	Fits            bool  // all inputs, as map outputs, are likely to fit in memory
 	HeldTotalBytes  int64 // what pieces of streams may take together
 	AfmBytes        func() int64
 

@@ -55,8 +55,9 @@ const (
 // its end, so that a record is always one slice.
 type Arena struct {
 	pieces  [][]byte
-	touched byte // only keeps looks ahead from being optimised away
-	Sums    bool // the accumulators of slots are sums, in place
+	bases   []uint32 // of an arena made of several: the first piece of its own arena, for each piece
+	touched byte     // only keeps looks ahead from being optimised away
+	Sums    bool     // the accumulators of slots are sums, in place
 }
 
 // Add gives data the next addresses and returns the first.
@@ -69,6 +70,25 @@ func (a *Arena) Add(data []byte) uint64 {
 		}
 		data = data[SegBytes:]
 	}
+}
+
+// Append gives what b has the next addresses and returns what to add to refs
+// of b. Addresses within records stay as they are.
+func (a *Arena) Append(b *Arena) (shift uint64) {
+	base := len(a.pieces)
+	a.pieces = append(a.pieces, b.pieces...)
+	for range b.pieces {
+		a.bases = append(a.bases, uint32(base))
+	}
+	return uint64(base) << (segBits + CodeBits)
+}
+
+// within is what an address in the record at ref means.
+func (a *Arena) within(ref, addr uint64) []byte {
+	if a.bases != nil {
+		addr += uint64(a.bases[ref>>(CodeBits+segBits)]) << segBits
+	}
+	return a.At(addr)
 }
 
 func (a *Arena) At(addr uint64) []byte { return a.pieces[addr>>segBits][addr&SegMask:] }
@@ -93,11 +113,11 @@ func (a *Arena) Key(ref uint64) []byte {
 	if n < CodeLongTaken {
 		return p[:n:n]
 	}
-	return a.codedKey(p, n)
+	return a.codedKey(p, ref)
 }
 
-func (a *Arena) codedKey(p []byte, code uint64) []byte {
-	switch code & KindMask {
+func (a *Arena) codedKey(p []byte, ref uint64) []byte {
+	switch ref & CodeMask & KindMask {
 	case CodeEmitted:
 		if p[0] < 0x80 && p[1] < 0x80 {
 			end := 2 + int(p[0])
@@ -112,7 +132,7 @@ func (a *Arena) codedKey(p []byte, code uint64) []byte {
 		return a.SlotKey(p)
 	}
 	n := binary.LittleEndian.Uint64(p[8:])
-	return a.At(binary.LittleEndian.Uint64(p))[:n:n]
+	return a.within(ref, binary.LittleEndian.Uint64(p))[:n:n]
 }
 
 // equalShort reports, without a look at them, that two records of equal
@@ -139,11 +159,11 @@ func (a *Arena) Record(ref uint64) (key, value []byte) {
 	case n&KindMask == CodeKeyed:
 		key, rest := keyed(p)
 		size := binary.LittleEndian.Uint64(rest[8:])
-		return key, a.At(binary.LittleEndian.Uint64(rest))[:size:size]
+		return key, a.within(ref, binary.LittleEndian.Uint64(rest))[:size:size]
 	case n&KindMask == CodeSlot:
 		return a.SlotKey(p), a.SlotValue(p)
 	}
-	return a.codedKey(p, n), nil
+	return a.codedKey(p, ref), nil
 }
 
 // keyBytes is the length of the key at ref, without a look at the record where

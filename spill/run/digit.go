@@ -25,11 +25,23 @@ func (d digit) Count(counts []int, e []Entry) {
 	}
 }
 
+// Scatter adds shift to the refs.
+//
 // hot:
-func (d digit) Scatter(out []Entry, at []int, e []Entry) {
+func (d digit) Scatter(out []Entry, at []int, e []Entry, shift uint64) {
 	for i := range e {
 		n := &at[e[i].Prefix>>d.shift&d.mask]
-		out[*n] = e[i]
+		out[*n] = Entry{e[i].Prefix, e[i].Ref + shift}
 		*n++
 	}
+}
+
+// Differing is the bits in which prefixes differ from first.
+//
+// hot:
+func Differing(e []Entry, first uint64) (diff uint64) {
+	for i := range e {
+		diff |= e[i].Prefix ^ first
+	}
+	return diff
 }

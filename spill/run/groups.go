@@ -117,10 +117,29 @@ const aheadRecords = 32
 func (m *Merger) ahead() {
 	t := &m.Tree
 	batch := m.batch[:0]
+	if len(t.Cursors) == 1 {
+		c := &t.Cursors[0]
+		n := min(aheadRecords, len(c.Entries))
+		for _, e := range c.Entries[:n] {
+			batch = append(batch, aheadRecord{c.Arena, e.Ref})
+		}
+		if c.Entries = c.Entries[n:]; len(c.Entries) == 0 {
+			c.Done, t.Live = true, 0
+		}
+		m.touch(batch)
+		return
+	}
 	for more := true; more && len(batch) < aheadRecords; more = t.next() {
 		c := t.current()
 		batch = append(batch, aheadRecord{c.Arena, c.Entries[0].Ref})
 	}
+	m.touch(batch)
+}
+
+// touch makes batch the records to give out next.
+//
+// hot:
+func (m *Merger) touch(batch []aheadRecord) {
 	sum := m.touched
 	for i := range batch {
 		sum += batch[i].arena.touch(batch[i].ref)
