@@ -34,6 +34,7 @@ type Buffer struct {
 	touched   byte // only keeps looks ahead from being optimised away
 
 	load    *load
+	late    *dividing // nil: what is collected is sorted at once
 	mode    mode
 	part    func(key []byte, parts int) int // nil: one part, or cuts
 	keyRoom []byte                          // of AppendKey
@@ -122,6 +123,7 @@ func NewBuffer(o Options) (*Buffer, error) {
 	b.sorting.sorter.Scratch = run.EntriesOf(scratch, run.ChunkEntries)
 	b.out = &MapOutput{stats: make([]run.PartStat, o.Parts), codec: o.Codec, createTemp: o.CreateTemp, notify: o.Notify}
 	b.out.mu.file.Damaged = damaged(b.out)
+	b.late = b.newDividing()
 	b.setCapacity(o.StartBytes)
 	b.begin()
 	return b, nil
@@ -242,6 +244,9 @@ func (b *Buffer) nextIndex() bool {
 	c, ok := b.chunk()
 	if ok {
 		b.note()
+		if b.late != nil {
+			b.divide()
+		}
 		b.load.index = append(b.load.index, c)
 		b.cur, b.n = run.EntriesOf(c, run.ChunkEntries), 0
 		b.load.full = append(b.load.full, b.cur)

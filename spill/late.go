@@ -30,75 +30,115 @@ const (
 	scratchEntries = 4096
 )
 
-// divideLate divides what was collected last by partition, unsorted. It
-// reports false where the load is better sorted now: a combiner or a table
-// wants it, it is small enough to be copied, or there is no memory.
-func (b *Buffer) divideLate(l *load) (run.Slice, bool, error) {
-	if !b.o.SortLate || b.mode != sortMode || b.o.Parts > lateParts || l.heldBytes <= shrinkHeldMax || len(b.out.mu.segments) > 0 {
-		return run.Slice{}, false, nil
-	}
-	s := &b.sorting
-	codes, ok := s.room((l.entries + run.EntryBytes - 1) / run.EntryBytes)
-	if !ok {
-		return run.Slice{}, false, nil
-	}
-	defer b.lease.Free(codes)
-	big, ok := s.room(l.entries)
-	if !ok {
-		return run.Slice{}, false, nil
-	}
-	s.sorter.Arena = &l.arena
-	slice, err := s.divide(l, codes.Data, run.EntriesOf(big, l.entries))
-	s.freeIndex(l)
-	l.index = append(l.index, big)
-	return slice, true, err
+// dividing divides the index of a load, chunk by chunk, while its records are
+// in the cache: entries of one partition side by side, in their order, with
+// prefixes from where the keys of the partition begin to differ.
+type dividing struct {
+	cuts  *run.Cuts // nil: partitions are no ranges
+	parts [run.ChunkEntries]byte
 }
 
-// divide puts the entries of each partition side by side, in their order.
+func (b *Buffer) newDividing() *dividing {
+	if !b.o.SortLate || b.mode != sortMode || b.o.Combiner != nil || b.o.Parts > lateParts {
+		return nil
+	}
+	d := &dividing{}
+	if b.part == nil {
+		d.cuts = run.NewCuts(b.o.Cuts)
+	}
+	return d
+}
+
+// divide divides the index chunks that are filled and not divided yet.
 //
 // hot:
-func (s *sorting) divide(l *load, codes []byte, out []run.Entry) (run.Slice, error) {
-	s.counts = append(s.counts[:0], make([]int, s.parts+1)...)
-	cuts := run.NewCuts(s.cuts)
-	n := 0
-	for i := range l.index {
+func (b *Buffer) divide() {
+	s, l := &b.sorting, b.load
+	for i := len(l.ends); i < len(l.full) && b.err == nil; i++ {
 		entries := l.indexed(i)
-		part := codes[n : n+len(entries)]
-		n += len(entries)
-		if s.part == nil {
-			cuts.Parts(part, &l.arena, entries)
+		part := b.late.parts[:len(entries)]
+		if b.late.cuts != nil {
+			b.late.cuts.Parts(part, &l.arena, entries)
 		} else {
 			for j := range entries {
 				p, err := s.partOf(&l.arena, entries[j].Ref)
 				if err != nil {
-					return run.Slice{}, err
+					b.fail(err)
+					return
 				}
 				part[j] = byte(p)
 			}
 		}
+		s.counts = append(s.counts[:0], make([]int, s.parts+1)...)
 		for _, p := range part {
 			s.counts[int(p)+1]++
 		}
-	}
-	slice := run.Slice{Entries: out, Ends: s.sums()}
-	n = 0
-	for i := range l.index {
-		entries := l.indexed(i)
-		part := codes[n : n+len(entries)]
-		n += len(entries)
+		slice := run.Slice{Entries: entries, Ends: s.sums()}
+		out := s.sorter.Scratch[:len(entries)]
 		for j, p := range part {
 			at := &s.counts[p]
 			out[*at] = entries[j]
 			*at++
 		}
+		copy(entries, out)
+		if b.late.cuts != nil {
+			for p := range s.parts {
+				run.Deepen(&l.arena, slice.Part(p), b.late.cuts.Depth(p))
+			}
+		}
+		l.ends = append(l.ends, slice.Ends)
 	}
-	return slice, nil
+}
+
+// sortNow is where it shows that the load cannot be sorted late.
+func (b *Buffer) sortNow(l *load) {
+	if b.late != nil {
+		l.undivide(b.late.cuts)
+		b.late = nil
+	}
+}
+
+// undivide makes the load one that was never divided, but for the order of
+// entries: what has to be sorted now is sorted by whole keys.
+func (l *load) undivide(cuts *run.Cuts) {
+	if cuts == nil {
+		l.ends = nil
+	}
+	for i, ends := range l.ends {
+		slice := run.Slice{Entries: l.indexed(i), Ends: ends}
+		for p := range ends {
+			cuts.Restore(p, slice.Part(p))
+		}
+	}
+	l.ends = nil
+}
+
+// keepDivided makes the load the output's run in memory, unsorted, unless it
+// is small enough to be copied.
+func (b *Buffer) keepDivided(l *load) bool {
+	if b.late == nil || len(b.out.mu.segments) > 0 || l.heldBytes <= shrinkHeldMax || b.err != nil {
+		return false
+	}
+	b.divide()
+	slices := make([]run.Slice, len(l.full))
+	for i, ends := range l.ends {
+		slices[i] = run.Slice{Entries: l.indexed(i), Ends: ends}
+	}
+	late := &lateSorted{unsorted: make([]bool, b.o.Parts), cuts: b.late.cuts}
+	for p := range late.unsorted {
+		late.unsorted[p] = true
+	}
+	addStats(b.out.stats, &l.arena, slices)
+	b.adopt(l, slices)
+	b.out.mu.memory.late = late
+	return true
 }
 
 // lateSorted is what is not sorted yet of a run in memory.
 type lateSorted struct {
 	mu       sync.Mutex // held while entries are copied or sorted
-	unsorted []bool     // by partition; nil: all are sorted
+	unsorted []bool     // by partition
+	cuts     *run.Cuts  // nil: partitions are no ranges
 }
 
 // sortPart sorts partition p of the run, unless that was done before.
@@ -113,7 +153,13 @@ func (r *memoryRun) sortPart(p int, sorter *run.Sorter) {
 	}
 	sorter.Arena = &r.arena
 	for _, s := range r.slices {
-		sorter.Sort(s.Part(p), 0)
+		e := s.Part(p)
+		if r.late.cuts == nil {
+			sorter.Sort(e, 0)
+			continue
+		}
+		sorter.Sort(e, r.late.cuts.Depth(p))
+		r.late.cuts.Restore(p, e)
 	}
 	r.late.unsorted[p] = false
 }
@@ -170,13 +216,46 @@ func (m *Merge) sortWhole() bool {
 	}
 	m.chunks = append(m.chunks, big)
 	from := make([]entryList, len(m.runs))
+	depth := m.depth()
 	for i, r := range m.runs {
-		from[i] = entryList{entries: r.entries, late: r.held.late, shift: m.arena.Append(r.arena)}
+		from[i] = entryList{entries: r.entries, late: r.held.late}
+		if depth > 0 && r.held.late == nil && !m.deepen(&from[i], r.arena, depth, &s) {
+			return false
+		}
+		if i > 0 && r.held == m.runs[i-1].held {
+			from[i].shift = from[i-1].shift
+		} else {
+			from[i].shift = m.arena.Append(r.arena)
+		}
 	}
 	s.sorter = run.Sorter{Arena: &m.arena, Scratch: run.EntriesOf(scratch, run.ChunkEntries)}
 	out := run.EntriesOf(big, total)
-	s.gatherLists(out, from)
+	s.gatherLists(out, from, depth)
 	m.runs = append(m.runs[:0], mergeRun{entries: out, arena: &m.arena})
+	return true
+}
+
+// depth is where the prefixes of runs that are not sorted yet begin.
+func (m *Merge) depth() int {
+	for _, r := range m.runs {
+		if r.held.late != nil && r.held.late.cuts != nil {
+			return r.held.late.cuts.Depth(m.o.Part)
+		}
+	}
+	return 0
+}
+
+// deepen makes list a copy with prefixes from depth on.
+func (m *Merge) deepen(list *entryList, a *run.Arena, depth int, s *sorting) bool {
+	big, ok := s.room(len(list.entries))
+	if !ok {
+		return false
+	}
+	m.chunks = append(m.chunks, big)
+	e := run.EntriesOf(big, len(list.entries))
+	copy(e, list.entries)
+	run.Deepen(a, e, depth)
+	list.entries = e
 	return true
 }
 
@@ -215,7 +294,8 @@ func each(lists []entryList, do func(e []run.Entry, shift uint64)) {
 
 // gatherLists sorts the entries of all lists into out: a first distribution by
 // the highest bits in which prefixes differ, on the way.
-func (s *sorting) gatherLists(out []run.Entry, lists []entryList) {
+// Prefixes begin at depth.
+func (s *sorting) gatherLists(out []run.Entry, lists []entryList, depth int) {
 	first, diff := lists[0].entries[0].Prefix, uint64(0)
 	each(lists, func(e []run.Entry, _ uint64) { diff |= run.Differing(e, first) })
 	digit := run.DigitOf(diff, len(out))
@@ -225,5 +305,5 @@ func (s *sorting) gatherLists(out []run.Entry, lists []entryList) {
 		s.counts[b+1] += s.counts[b]
 	}
 	each(lists, func(e []run.Entry, shift uint64) { digit.Scatter(out, s.counts, e, shift) })
-	s.sortRanges(out, s.counts[:digit.Buckets()])
+	s.sortRanges(out, s.counts[:digit.Buckets()], depth)
 }

@@ -16,6 +16,7 @@ type load struct {
 	index   []*membudget.Chunk // of entries
 	full    [][]run.Entry      // what lies in index: chunkEntries each, the last one fewer
 	entries int
+	ends    [][]int // of the partitions of index chunks that are divided already
 	table   run.Table
 	records int64 // as they were emitted
 
@@ -154,14 +155,14 @@ func (s *sorting) gather(l *load, out []run.Entry) (run.Slice, error) {
 	for i := range lists {
 		lists[i].entries = l.indexed(i)
 	}
-	s.gatherLists(out, lists)
+	s.gatherLists(out, lists, 0)
 	return run.Slice{Entries: out, Ends: s.cut(&l.arena, out)}, nil
 }
 
 // sortRanges sorts the ranges that end at ends, each for itself. With scratch
 // as long as the longest of them nothing has to be divided in place, which is
 // faster; it is borrowed if the budget has it free.
-func (s *sorting) sortRanges(e []run.Entry, ends []int) {
+func (s *sorting) sortRanges(e []run.Entry, ends []int, depth int) {
 	longest, start := 0, 0
 	for _, end := range ends {
 		longest, start = max(longest, end-start), end
@@ -179,7 +180,7 @@ func (s *sorting) sortRanges(e []run.Entry, ends []int) {
 	start = 0
 	for _, end := range ends {
 		if end-start > 1 {
-			s.sorter.Sort(e[start:end], 0)
+			s.sorter.Sort(e[start:end], depth)
 		}
 		start = end
 	}
@@ -204,7 +205,7 @@ func (s *sorting) gatherParts(l *load, out []run.Entry) (run.Slice, error) {
 			s.counts[p]++
 		}
 	}
-	s.sortRanges(out, slice.Ends)
+	s.sortRanges(out, slice.Ends, 0)
 	return slice, nil
 }
 
@@ -250,13 +251,13 @@ func (s *sorting) spread(a *run.Arena, e []run.Entry) (run.Slice, error) {
 		return s.inPlace(a, e)
 	}
 	if s.part == nil {
-		s.sortRanges(e, []int{len(e)})
+		s.sortRanges(e, []int{len(e)}, 0)
 		return run.Slice{Entries: e, Ends: s.cut(a, e)}, nil
 	}
 	// The partitions are ranges of what partOf says: an order to sort by.
 	ends := make([]int, s.parts)
 	s.byPart(a, e, 0, s.parts, 0, ends)
-	s.sortRanges(e, ends)
+	s.sortRanges(e, ends, 0)
 	return run.Slice{Entries: e, Ends: ends}, nil
 }
 

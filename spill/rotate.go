@@ -15,6 +15,7 @@ func (b *Buffer) rotate() {
 		return
 	}
 	l := b.load
+	b.sortNow(l)
 	b.begin()
 	b.stats.Records += l.records
 	b.o.Notify(Event{Kind: SpillStart, Bytes: b.markBytes, Records: l.records})
@@ -137,19 +138,10 @@ func (b *Buffer) keep() error {
 	if b.o.Combiner != nil {
 		return b.keepCombined(l)
 	}
-	if slice, ok, err := b.divideLate(l); ok {
-		slices := []run.Slice{slice}
-		if err == nil {
-			addStats(b.out.stats, &l.arena, slices)
-		}
-		late := &lateSorted{unsorted: make([]bool, b.o.Parts)}
-		for p := range late.unsorted {
-			late.unsorted[p] = true
-		}
-		b.adopt(l, slices)
-		b.out.mu.memory.late = late
-		return err
+	if b.keepDivided(l) {
+		return nil
 	}
+	b.sortNow(l)
 	slices, err := b.sorting.sort(l)
 	if err != nil {
 		return err

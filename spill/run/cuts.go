@@ -1,66 +1,144 @@
 package run
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
 // Cuts tell to which range of keys an entry belongs, mostly by its prefix
-// alone.
+// alone: a search in the cuts' prefixes, and where one is equal, another one in
+// the next 8 bytes of the cuts that begin with it.
 type Cuts struct {
+	root  cutNode
+	depth []int    // bytes that all keys of a range have in common
+	head  []uint64 // prefix of the range's keys, as far as that is known from depth
+}
+
+// cutNode searches among neighbouring cuts that agree before depth.
+type cutNode struct {
 	keys     [][]byte
-	prefixes []uint64 // of keys, then enough of the largest for a full search tree
-	levels   int
+	depth    int
+	prefixes []uint64  // distinct, ascending, then the largest for a full search tree
+	before   []int     // how many cuts are left of the prefix; one more than there are prefixes
+	next     []cutNode // of a prefix that several cuts have
 }
 
 // NewCuts takes the ascending keys that the second range and all later ones
 // begin with.
-func NewCuts(keys [][]byte) Cuts {
-	c := Cuts{keys: keys}
-	for len(keys) >= 1<<c.levels {
-		c.levels++
-	}
-	c.prefixes = make([]uint64, 1<<c.levels)
-	for i := range c.prefixes {
-		c.prefixes[i] = ^uint64(0)
-		if i < len(keys) {
-			c.prefixes[i] = PrefixOf(keys[i])
-		}
+func NewCuts(keys [][]byte) *Cuts {
+	c := &Cuts{root: newCutNode(keys, 0, 0), depth: make([]int, len(keys)+1), head: make([]uint64, len(keys)+1)}
+	for p := 1; p < len(keys); p++ {
+		n := commonBytes(keys[p-1], keys[p])
+		c.depth[p] = n
+		c.head[p] = PrefixOf(keys[p][:n])
 	}
 	return c
+}
+
+func newCutNode(keys [][]byte, depth, before int) cutNode {
+	n := cutNode{keys: keys, depth: depth}
+	longest := 0
+	for i, key := range keys {
+		prefix := PrefixOf(key[min(depth, len(key)):])
+		if i == 0 || prefix != n.prefixes[len(n.prefixes)-1] {
+			n.prefixes = append(n.prefixes, prefix)
+			n.before = append(n.before, before+i)
+		}
+		longest = max(longest, len(key))
+	}
+	n.before = append(n.before, before+len(keys))
+	n.next = make([]cutNode, len(n.prefixes))
+	if longest > depth+8 {
+		for i := range n.next {
+			from, to := n.before[i]-before, n.before[i+1]-before
+			if to-from > 1 {
+				n.next[i] = newCutNode(keys[from:to], depth+8, before+from)
+			}
+		}
+	}
+	full := 1
+	for full <= len(n.prefixes) {
+		full *= 2
+	}
+	n.prefixes = append(n.prefixes, slices.Repeat([]uint64{^uint64(0)}, full-len(n.prefixes))...)
+	return n
 }
 
 // Parts writes the range of each entry to parts. There must be at most 256.
 //
 // hot:
 func (c *Cuts) Parts(parts []byte, a *Arena, entries []Entry) {
-	half := len(c.prefixes) / 2
+	n := &c.root
+	prefixes, half := n.prefixes, len(n.prefixes)/2
 	for i := range entries {
 		e := &entries[i]
 		p := 0
 		for step := half; step > 0; step >>= 1 { // how many prefixes are less
-			if c.prefixes[p+step-1] < e.Prefix {
+			if prefixes[p+step-1] < e.Prefix {
 				p += step
 			}
 		}
-		if p < len(c.keys) && c.prefixes[p] == e.Prefix {
-			p = c.among(p, a.Key(e.Ref))
+		part := n.before[p]
+		if prefixes[p] == e.Prefix && p < len(n.next) {
+			part = n.among(p, a.Key(e.Ref))
 		}
-		parts[i] = byte(p)
+		parts[i] = byte(part)
 	}
 }
 
-// among is the range of a key whose prefix is that of the cut at p and maybe
-// of later ones.
-func (c *Cuts) among(p int, key []byte) int {
-	prefix := c.prefixes[p]
-	end := p + 1
-	for end < len(c.keys) && c.prefixes[end] == prefix {
-		end++
-	}
-	for p < end {
-		if mid := (p + end) / 2; bytes.Compare(c.keys[mid], key) <= 0 {
-			p = mid + 1
-		} else {
-			end = mid
+// among is the range of a key whose prefix is the p-th.
+func (n *cutNode) among(p int, key []byte) int {
+	for {
+		if n.next[p].keys == nil {
+			break
+		}
+		n = &n.next[p]
+		prefix := PrefixOf(key[min(n.depth, len(key)):])
+		p = 0
+		for step := len(n.prefixes) / 2; step > 0; step >>= 1 {
+			if n.prefixes[p+step-1] < prefix {
+				p += step
+			}
+		}
+		if p == len(n.next) || n.prefixes[p] != prefix {
+			return n.before[p]
 		}
 	}
-	return p
+	part := n.before[p]
+	for _, cut := range n.keys[part-n.before[0] : n.before[p+1]-n.before[0]] {
+		if bytes.Compare(cut, key) > 0 {
+			break
+		}
+		part++
+	}
+	return part
+}
+
+// Depth is how many bytes all keys of a range have in common.
+func (c *Cuts) Depth(part int) int { return c.depth[part] }
+
+// Deepen makes prefixes those of the keys' bytes from depth on, which all keys
+// reach.
+//
+// hot:
+func Deepen(a *Arena, entries []Entry, depth int) {
+	if depth == 0 {
+		return
+	}
+	for i := range entries {
+		entries[i].Prefix = PrefixOf(a.Key(entries[i].Ref)[depth:])
+	}
+}
+
+// Restore makes prefixes those of whole keys again, in a range whose keys were
+// deepened by its depth.
+//
+// hot:
+func (c *Cuts) Restore(part int, entries []Entry) {
+	if depth := c.depth[part]; depth > 0 {
+		head, shift := c.head[part], min(8*depth, 64)
+		for i := range entries {
+			entries[i].Prefix = head | entries[i].Prefix>>shift
+		}
+	}
 }
