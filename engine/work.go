@@ -216,6 +216,9 @@ func (w *work) reduces(job *jobs.Job, inputBytes int64, streams bool) int {
 		return w.reducers()
 	}
 	most := int64(4 * w.run.o.slotCount())
+	if job.Ordered && w.run.env.Fits {
+		most *= 2 // no run is read from disk in pieces, and the last parts end together
+	}
 	if streams {
 		return int(most)
 	}
