@@ -116,7 +116,7 @@ func (l *load) undivide(cuts *run.Cuts) {
 // keepDivided makes the load the output's run in memory, unsorted, unless it
 // is small enough to be copied.
 func (b *Buffer) keepDivided(l *load) bool {
-	if b.late == nil || len(b.out.mu.segments) > 0 || l.heldBytes <= shrinkHeldMax || b.err != nil {
+	if b.late == nil || len(b.out.mu.segments) > 0 || l.heldBytes < b.o.lateLeastBytes || l.empty() || b.err != nil {
 		return false
 	}
 	b.divide()

@@ -64,6 +64,8 @@ type Options struct {
 	// then the reduces sort, all runs of a partition at once.
 	SortLate bool
 
+	lateLeastBytes int64 // smaller loads are sorted at once; 0: what shrunk does not look at
+
 	StartBytes      int64   // capacity at the start; 0: what the lease grants
 	SpillPercent    float64 // the spill mark as a share of the capacity; 0: 0.80
 	Growth          bool    // the Dynamic Split rule may enlarge the capacity
@@ -105,6 +107,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.GrowthThreshold <= 0 {
 		o.GrowthThreshold = defaultGrowthThreshold
+	}
+	if o.lateLeastBytes == 0 {
+		o.lateLeastBytes = shrinkHeldMax + 1
 	}
 	if o.Background == nil {
 		o.Background = func(spill func()) { spill() }

@@ -222,6 +222,9 @@ func metamorphic(t *testing.T, r *rand.Rand, seed uint64, makeKey func(*rand.Ran
 		o.Growth = r.IntN(2) == 0
 		o.Codec = Codec(r.IntN(4))
 		if r.IntN(2) == 0 {
+			o.SortLate, o.lateLeastBytes = true, 1+int64(r.IntN(2))<<20
+		}
+		if r.IntN(2) == 0 {
 			o.Background = func(run func()) { go run() }
 			o.Notify = nil
 		}

@@ -1,0 +1,178 @@
+package spill
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"mrlocal/internal/membudget"
+	"mrlocal/jobs"
+)
+
+// lateKinds are lines whose cuts lie in all sorts of places: many within one
+// prefix, equal ones, such that differ in zeros only.
+var lateKinds = []struct {
+	name string
+	make func(r *rand.Rand) string
+}{
+	{"text with leading blanks", func(r *rand.Rand) string {
+		words := []string{"return ", "the ", "if err != nil ", "}", "static const ", "int "}
+		line := strings.Repeat("    ", r.IntN(5))
+		for range r.IntN(6) {
+			line += words[r.IntN(len(words))]
+		}
+		return line + fmt.Sprint(r.IntN(1000))
+	}},
+	{"a common prefix of 200 bytes", func(r *rand.Rand) string { return strings.Repeat("prefix/20 ", 20) + fmt.Sprint(r.IntN(1_000_000)) }},
+	{"zeros at the end", func(r *rand.Rand) string {
+		return strings.Repeat("a", r.IntN(4)) + strings.Repeat("\x00", r.IntN(20)) + strings.Repeat("b", r.IntN(2))
+	}},
+	{"one or two bytes", func(r *rand.Rand) string { return randomBytes(r, r.IntN(3)) }},
+	{"three keys", func(r *rand.Rand) string { return strings.Repeat("key", 3+r.IntN(3)) }},
+	{"random bytes", func(r *rand.Rand) string { return randomBytes(r, 12) }},
+}
+
+// What is sorted late is read as what was sorted at once: whole, beside runs
+// that are sorted already, with too little memory to be sorted whole, and
+// after it was evicted before or during the merge.
+func TestLateSortingGivesTheStableSort(t *testing.T) {
+	for _, kind := range lateKinds {
+		t.Run(kind.name, func(t *testing.T) {
+			for seed := range seeds(6) {
+				sortLate(t, rand.New(rand.NewPCG(seed, 11)), seed, kind.make)
+			}
+		})
+	}
+}
+
+func sortLate(t *testing.T, r *rand.Rand, seed uint64, makeKey func(*rand.Rand) string) {
+	k := newKit(t, 96<<20)
+	parts := 1 + r.IntN(9)
+	var cuts [][]byte
+	if r.IntN(4) > 0 {
+		cuts = [][]byte{}
+		for range parts - 1 {
+			cuts = append(cuts, []byte(makeKey(r)))
+		}
+		slices.SortFunc(cuts, bytes.Compare)
+	}
+	var outs []*MapOutput
+	want := make([][]pair, parts)
+	for m := range 1 + r.IntN(3) {
+		o, done := k.options(20 << 20)
+		o.Parts, o.Cuts = parts, cuts
+		o.SortLate, o.lateLeastBytes = r.IntN(5) > 0, 1
+		if r.IntN(4) == 0 {
+			o.StartBytes = 2 << 20 // spills when chunks of its index are divided
+		}
+		keyed := r.IntN(3) == 0
+		if keyed {
+			o.AppendKey = func(dst, record []byte) []byte { return append(dst, record[:len(record)-1]...) }
+		}
+		out := k.takeKeys(o, r, 20_000+r.IntN(20_000), m, makeKey, keyed, want)
+		done()
+		outs = append(outs, out)
+		switch r.IntN(6) {
+		case 0:
+			if _, err := out.Evict(); err != nil {
+				t.Fatal(err)
+			}
+		case 1:
+			out.Register(k.budget)
+		}
+	}
+	tight := r.IntN(3) == 0
+	var rest *membudget.Lease
+	for p := range parts {
+		sorted := stableSort(want[p])
+		what := fmt.Sprintf("seed %d, part %d of %d, tight %v", seed, p, parts, tight)
+		l := k.mergeLease(outs)
+		if tight {
+			rest, _ = k.budget.TryReserve(k.budget.Free())
+		}
+		m, err := NewMerge(context.Background(), MergeOptions{Inputs: outs, Part: p, Lease: l, CreateTemp: k.createTemp})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []pair
+		for m.Next() {
+			if got = append(got, pair{string(m.Key()), string(m.Value())}); len(got) == 1000 {
+				if _, err := outs[0].Evict(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if err := m.Close(); err != nil {
+			t.Fatal(err)
+		}
+		l.Close()
+		if rest != nil {
+			rest.Close()
+		}
+		same(t, what, got, sorted)
+		same(t, what+", groups", k.readGroups(outs, p, nil), sorted)
+	}
+	release(t, k, outs)
+}
+
+// takeKeys makes a map output of n records, in blocks that are taken or copied.
+// Keyed records are their key and one byte more, and a value.
+func (k *kit) takeKeys(o Options, r *rand.Rand, n, m int, makeKey func(*rand.Rand) string, keyed bool, want [][]pair) *MapOutput {
+	b, err := NewBuffer(o)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	for i := 0; i < n; {
+		c, ok := o.Lease.Chunk()
+		if !ok {
+			c, ok = o.Lease.Big(membudget.ChunkBytes)
+		}
+		if !ok {
+			if !o.Lease.Grow(membudget.ChunkBytes) {
+				k.t.Fatal("no chunk")
+			}
+			continue
+		}
+		var spans []jobs.Span
+		at := 0
+		for ; i < n; i++ {
+			key := makeKey(r)
+			record := key
+			if keyed {
+				record += string(rune('0' + i%10))
+			}
+			if at+len(record)+1 > len(c.Data) {
+				break
+			}
+			copy(c.Data[at:], record)
+			spans = append(spans, jobs.Span{Off: uint32(at), Len: uint32(len(record))})
+			at += len(record)
+			c.Data[at] = '\n'
+			at++
+			p := HashPartition([]byte(key), o.Parts)
+			if o.Cuts != nil {
+				for p = 0; p < len(o.Cuts) && key >= string(o.Cuts[p]); p++ {
+				}
+			}
+			value := ""
+			if keyed {
+				value = record
+			}
+			want[p] = append(want[p], pair{key, value})
+		}
+		b.Lend(c, o.Lease)
+		b.Take(jobs.Block{Data: c.Data[:at]}, spans)
+		if !b.Reclaim() {
+			o.Lease.Free(c)
+		}
+	}
+	out, err := b.Close()
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	return out
+}
