@@ -9,6 +9,7 @@ import (
 
 	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
+	"mrlocal/spill/late"
 	"mrlocal/spill/run"
 )
 
@@ -34,7 +35,7 @@ type Buffer struct {
 	touched   byte // only keeps looks ahead from being optimised away
 
 	load    *load
-	late    *dividing // nil: what is collected is sorted at once
+	late    *late.Divider // nil: what is collected is sorted at once
 	mode    mode
 	part    func(key []byte, parts int) int // nil: one part, or cuts
 	keyRoom []byte                          // of AppendKey
@@ -123,7 +124,7 @@ func NewBuffer(o Options) (*Buffer, error) {
 	b.sorting.sorter.Scratch = run.EntriesOf(scratch, run.ChunkEntries)
 	b.out = &MapOutput{stats: make([]run.PartStat, o.Parts), codec: o.Codec, createTemp: o.CreateTemp, notify: o.Notify}
 	b.out.mu.file.Damaged = damaged(b.out)
-	b.late = b.newDividing()
+	b.late = b.newDivider()
 	b.setCapacity(o.StartBytes)
 	b.begin()
 	return b, nil

@@ -6,6 +6,7 @@ import (
 
 	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
+	"mrlocal/spill/late"
 	"mrlocal/spill/run"
 )
 
@@ -151,11 +152,11 @@ func (s *sorting) gather(l *load, out []run.Entry) (run.Slice, error) {
 	if s.part != nil {
 		return s.gatherParts(l, out)
 	}
-	lists := make([]entryList, len(l.index))
+	lists := make([]late.List, len(l.index))
 	for i := range lists {
-		lists[i].entries = l.indexed(i)
+		lists[i].Entries = l.indexed(i)
 	}
-	s.gatherLists(out, lists, 0)
+	s.sortRanges(out, late.Gather(out, lists), 0)
 	return run.Slice{Entries: out, Ends: s.cut(&l.arena, out)}, nil
 }
 

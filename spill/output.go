@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"mrlocal/internal/membudget"
+	"mrlocal/spill/late"
 	"mrlocal/spill/run"
 )
 
@@ -18,7 +19,7 @@ type memoryRun struct {
 	arena  run.Arena
 	slices []run.Slice
 	lease  *membudget.Lease
-	late   *lateSorted // nil: sorted
+	late   *late.State // nil: sorted
 	slots  bool        // entries refer to a table
 
 	// Guarded by the output's lock.
@@ -122,7 +123,7 @@ func (o *MapOutput) appendRun(held *memoryRun) (written Event, err error) {
 	if err != nil {
 		return written, err
 	}
-	held.sortAll()
+	held.sortParts(0, len(o.stats))
 	w.Begin(file, o.mu.file.Bytes, nil)
 	run.WriteSorted(w, &held.arena, held.slices, len(o.stats), nil)
 	s, end, err := w.End()

@@ -34,7 +34,8 @@ func within() map[string][]string {
 		"jobs/grep":        {"jobs/grep/*"},   // what it searches with
 		"engine":           {"engine/*"},      // what it is made of
 		"engine/task":      {"engine/source"}, // attempts read sources
-		"spill":            {"spill/run"},     // one noun with two packages: the kvbuffer, and runs
+		"spill":            {"spill/*"},       // one noun with several packages: the kvbuffer, runs, and what is sorted late
+		"spill/late":       {"spill/run"},
 		"bench/...":        {"bench/..."},
 	}
 }

@@ -309,7 +309,7 @@ func (s *Sorter) common(a []Entry, next int) int {
 	first := s.Arena.Key(a[0].Ref)[next:]
 	n := len(first)
 	for i := 1; i < len(a) && n > 0; i++ {
-		n = commonBytes(first[:n], s.Arena.Key(a[i].Ref)[next:])
+		n = CommonBytes(first[:n], s.Arena.Key(a[i].Ref)[next:])
 	}
 	return n
 }
@@ -326,8 +326,8 @@ func sortByAddress(a []Entry) {
 	}
 }
 
-// commonBytes is the length of the common prefix.
-func commonBytes(a, b []byte) int {
+// CommonBytes is the length of the common prefix.
+func CommonBytes(a, b []byte) int {
 	n := min(len(a), len(b))
 	a, b = a[:n], b[:n]
 	i := 0

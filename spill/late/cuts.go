@@ -1,14 +1,16 @@
-package run
+package late
 
 import (
 	"bytes"
 	"slices"
+
+	"mrlocal/spill/run"
 )
 
-// Cuts tell to which range of keys an entry belongs, mostly by its prefix
+// cuts tell to which range of keys an entry belongs, mostly by its prefix
 // alone: a search in the cuts' prefixes, and where one is equal, another one in
 // the next 8 bytes of the cuts that begin with it.
-type Cuts struct {
+type cuts struct {
 	root  cutNode
 	depth []int    // bytes that all keys of a range have in common
 	head  []uint64 // prefix of the range's keys, as far as that is known from depth
@@ -23,14 +25,14 @@ type cutNode struct {
 	next     []cutNode // of a prefix that several cuts have
 }
 
-// NewCuts takes the ascending keys that the second range and all later ones
+// newCuts takes the ascending keys that the second range and all later ones
 // begin with.
-func NewCuts(keys [][]byte) *Cuts {
-	c := &Cuts{root: newCutNode(keys, 0, 0), depth: make([]int, len(keys)+1), head: make([]uint64, len(keys)+1)}
+func newCuts(keys [][]byte) *cuts {
+	c := &cuts{root: newCutNode(keys, 0, 0), depth: make([]int, len(keys)+1), head: make([]uint64, len(keys)+1)}
 	for p := 1; p < len(keys); p++ {
-		n := commonBytes(keys[p-1], keys[p])
+		n := run.CommonBytes(keys[p-1], keys[p])
 		c.depth[p] = n
-		c.head[p] = PrefixOf(keys[p][:n])
+		c.head[p] = run.PrefixOf(keys[p][:n])
 	}
 	return c
 }
@@ -39,7 +41,7 @@ func newCutNode(keys [][]byte, depth, before int) cutNode {
 	n := cutNode{keys: keys, depth: depth}
 	longest := 0
 	for i, key := range keys {
-		prefix := PrefixOf(key[min(depth, len(key)):])
+		prefix := run.PrefixOf(key[min(depth, len(key)):])
 		if i == 0 || prefix != n.prefixes[len(n.prefixes)-1] {
 			n.prefixes = append(n.prefixes, prefix)
 			n.before = append(n.before, before+i)
@@ -64,10 +66,11 @@ func newCutNode(keys [][]byte, depth, before int) cutNode {
 	return n
 }
 
-// Parts writes the range of each entry to parts. There must be at most 256.
+// divide writes the range of each entry to parts. There must be at most
+// MostParts.
 //
 // hot:
-func (c *Cuts) Parts(parts []byte, a *Arena, entries []Entry) {
+func (c *cuts) divide(parts []byte, a *run.Arena, entries []run.Entry) {
 	n := &c.root
 	prefixes, half := n.prefixes, len(n.prefixes)/2
 	for i := range entries {
@@ -93,7 +96,7 @@ func (n *cutNode) among(p int, key []byte) int {
 			break
 		}
 		n = &n.next[p]
-		prefix := PrefixOf(key[min(n.depth, len(key)):])
+		prefix := run.PrefixOf(key[min(n.depth, len(key)):])
 		p = 0
 		for step := len(n.prefixes) / 2; step > 0; step >>= 1 {
 			if n.prefixes[p+step-1] < prefix {
@@ -114,27 +117,14 @@ func (n *cutNode) among(p int, key []byte) int {
 	return part
 }
 
-// Depth is how many bytes all keys of a range have in common.
-func (c *Cuts) Depth(part int) int { return c.depth[part] }
-
-// Deepen makes prefixes those of the keys' bytes from depth on, which all keys
-// reach.
-//
-// hot:
-func Deepen(a *Arena, entries []Entry, depth int) {
-	if depth == 0 {
-		return
-	}
-	for i := range entries {
-		entries[i].Prefix = PrefixOf(a.Key(entries[i].Ref)[depth:])
-	}
-}
-
-// Restore makes prefixes those of whole keys again, in a range whose keys were
+// restore makes prefixes those of whole keys again, in a range whose keys were
 // deepened by its depth.
 //
 // hot:
-func (c *Cuts) Restore(part int, entries []Entry) {
+func (c *cuts) restore(part int, entries []run.Entry) {
+	if c == nil {
+		return
+	}
 	if depth := c.depth[part]; depth > 0 {
 		head, shift := c.head[part], min(8*depth, 64)
 		for i := range entries {

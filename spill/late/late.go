@@ -1,0 +1,186 @@
+// Package late divides entries by partition where they are collected, so that
+// they can be sorted where they are read.
+//
+//	map 0   [ 0 | 1 | 2 ][ 0 | 1 | 2 ]      a chunk of the index at a time
+//	map 1   [ 0 | 1 | 2 ]                   --reduce 1-->   [ 1 1 1 ] sorted
+//	map 2   [ 0 | 1 | 2 ][ 0 | 1 | 2 ]
+//
+// Where a whole job fits in memory, sorting costs the same in the reduce as in
+// the maps, and the merge of many sorted runs, which for text costs more than
+// sorting, is not needed at all. A run that has to leave memory after all, or
+// that is merged with runs on disk, is sorted then, partition by partition.
+//
+// Entries are divided while the records they stand for are in the cache. So
+// what all keys between two cuts have in common, such as the blanks that lines
+// begin with, is skipped there: prefixes hold the 8 bytes behind it, which mostly
+// decide, where otherwise each record would be fetched again.
+//
+// Memory is the caller's: entries are moved within what is given. Neighbours:
+// package run, whose entries these are; package spill decides what is sorted late.
+package late
+
+import (
+	"sync"
+
+	"mrlocal/spill/run"
+)
+
+// MostParts is what one byte an entry can tell apart.
+const MostParts = 256
+
+// Divider divides chunks of entries by partition.
+type Divider struct {
+	cuts   *cuts                                       // nil: partitions are no ranges
+	partOf func(a *run.Arena, ref uint64) (int, error) // then
+	counts []int
+	parts  int
+	codes  [run.ChunkEntries]byte
+}
+
+// NewDivider divides by range, or, where partOf is not nil, as that says.
+func NewDivider(parts int, keys [][]byte, partOf func(a *run.Arena, ref uint64) (int, error)) *Divider {
+	d := &Divider{parts: parts, partOf: partOf}
+	if partOf == nil {
+		d.cuts = newCuts(keys)
+	}
+	return d
+}
+
+// Divide puts the entries of each partition side by side, in their order, with
+// prefixes from where the keys of the partition begin to differ. Entries are at
+// most a chunk of them, scratch as many.
+//
+// hot:
+func (d *Divider) Divide(a *run.Arena, entries, scratch []run.Entry) (ends []int, err error) {
+	codes := d.codes[:len(entries)]
+	if d.cuts != nil {
+		d.cuts.divide(codes, a, entries)
+	} else {
+		for i := range entries {
+			p, err := d.partOf(a, entries[i].Ref)
+			if err != nil {
+				return nil, err
+			}
+			codes[i] = byte(p)
+		}
+	}
+	at := append(d.counts[:0], make([]int, d.parts+1)...)
+	for _, p := range codes {
+		at[int(p)+1]++
+	}
+	ends = make([]int, d.parts)
+	for p := range ends {
+		at[p+1] += at[p]
+		ends[p] = at[p+1]
+	}
+	for i, p := range codes {
+		scratch[at[p]] = entries[i]
+		at[p]++
+	}
+	copy(entries, scratch[:len(entries)])
+	d.counts = at
+	if d.cuts != nil {
+		slice := run.Slice{Entries: entries, Ends: ends}
+		for p := range ends {
+			Deepen(a, slice.Part(p), d.cuts.depth[p])
+		}
+	}
+	return ends, nil
+}
+
+// Restore gives divided entries the prefixes of whole keys again.
+func (d *Divider) Restore(s run.Slice) {
+	for p := range s.Ends {
+		d.cuts.restore(p, s.Part(p))
+	}
+}
+
+// State is what of a divided run is not sorted yet. Any number of goroutines
+// may use it.
+type State struct {
+	mu       sync.Mutex // held while entries are copied or sorted
+	unsorted []bool     // by partition
+	cuts     *cuts
+}
+
+// State of a run that was divided and nothing else.
+func (d *Divider) State() *State {
+	s := &State{unsorted: make([]bool, d.parts), cuts: d.cuts}
+	for p := range s.unsorted {
+		s.unsorted[p] = true
+	}
+	return s
+}
+
+// Depth is where the prefixes of a partition begin that is not sorted.
+func (s *State) Depth(part int) int {
+	if s == nil || s.cuts == nil {
+		return 0
+	}
+	return s.cuts.depth[part]
+}
+
+// Sort sorts a partition in each of the run's slices, with prefixes of whole
+// keys, unless that was done before.
+func (s *State) Sort(part int, slices []run.Slice, sorter *run.Sorter) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.unsorted[part] {
+		return
+	}
+	for _, slice := range slices {
+		e := slice.Part(part)
+		sorter.Sort(e, s.Depth(part))
+		s.cuts.restore(part, e)
+	}
+	s.unsorted[part] = false
+}
+
+// List is a part of what is gathered.
+type List struct {
+	Entries []run.Entry
+	State   *State // nil: nobody else writes to Entries
+	Shift   uint64 // moves addresses behind those of the lists before
+}
+
+// Gather copies the entries of all lists to out, in ranges by the highest bits
+// in which prefixes differ, and returns where each range ends.
+func Gather(out []run.Entry, lists []List) (ends []int) {
+	first, diff := lists[0].Entries[0].Prefix, uint64(0)
+	each(lists, func(l *List) { diff |= run.Differing(l.Entries, first) })
+	digit := run.DigitOf(diff, len(out))
+	ends = make([]int, digit.Buckets()+1)
+	each(lists, func(l *List) { digit.Count(ends[1:], l.Entries) })
+	for b := range digit.Buckets() {
+		ends[b+1] += ends[b]
+	}
+	each(lists, func(l *List) { digit.Scatter(out, ends, l.Entries, l.Shift) })
+	return ends[:digit.Buckets()]
+}
+
+// each calls do for every list, while nobody sorts it.
+func each(lists []List, do func(*List)) {
+	for i := range lists {
+		l := &lists[i]
+		if l.State == nil {
+			do(l)
+			continue
+		}
+		l.State.mu.Lock()
+		do(l)
+		l.State.mu.Unlock()
+	}
+}
+
+// Deepen makes prefixes those of the keys' bytes from depth on, which all keys
+// reach.
+//
+// hot:
+func Deepen(a *run.Arena, entries []run.Entry, depth int) {
+	if depth == 0 {
+		return
+	}
+	for i := range entries {
+		entries[i].Prefix = run.PrefixOf(a.Key(entries[i].Ref)[depth:])
+	}
+}
