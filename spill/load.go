@@ -5,7 +5,6 @@ import (
 	"sort"
 
 	"mrlocal/internal/membudget"
-	"mrlocal/jobs"
 	"mrlocal/spill/late"
 	"mrlocal/spill/run"
 )
@@ -336,38 +335,4 @@ func (s *sorting) cut(a *run.Arena, e []run.Entry) (ends []int) {
 	}
 	ends[s.parts-1] = len(e)
 	return ends
-}
-
-// combineInto runs a combiner over the groups of m. It may emit only the key
-// it was given.
-func combineInto(m *run.Merger, combiner jobs.Reducer, out *combined) error {
-	for m.NextGroup() {
-		out.key = m.Key
-		if err := combiner.Reduce(m.Key, &m.Values, out); err != nil {
-			return fmt.Errorf("combiner: %w", err)
-		}
-		if out.err != nil {
-			return out.err
-		}
-	}
-	return m.Tree.Err
-}
-
-// combined is the Emitter of a combiner.
-type combined struct {
-	add     func(key, value []byte)
-	key     []byte
-	records int64
-	err     error
-}
-
-func (c *combined) Emit(key, value []byte) {
-	if string(key) != string(c.key) {
-		if c.err == nil {
-			c.err = fmt.Errorf("combiner: emitted a key other than the one it was given")
-		}
-		return
-	}
-	c.records++
-	c.add(key, value)
 }

@@ -76,9 +76,8 @@ func (b *Buffer) combineWith(l *load, slices []run.Slice) func(*run.Merger, func
 		for _, c := range m.Tree.Cursors {
 			in += int64(len(c.Entries))
 		}
-		out := combined{add: add}
-		err := combineInto(m, combiner, &out)
-		b.countCombined(in, out.records)
+		out, err := run.Combine(m, combiner, add)
+		b.countCombined(in, out)
 		return err
 	}
 }
