@@ -88,11 +88,19 @@ func (w *work) blockBytes() int64 {
 	return w.run.o.BlockBytes
 }
 
+// mapOnlySplits for each map slot: nothing of a split has to be merged with
+// others, and the last ones leave slots idle the shorter they are the less.
+const mapOnlySplits = 16
+
 // newPlan finds and splits inputs.
 func (w *work) newPlan(inputs []string) (*input.Plan, error) {
 	r, first := w.run, &w.job.Chain[0]
+	perSlot := 0
+	if first.NewReducer == nil {
+		perSlot = mapOnlySplits
+	}
 	return input.NewPlan(inputs, input.Options{
-		BlockBytes: w.blockBytes(), MapSlots: r.o.MapSlots * r.o.Trackers, All: w.job.All, Delim: first.Delim.Byte(), NUL: first.Delim == jobs.NUL,
+		BlockBytes: w.blockBytes(), MapSlots: r.o.MapSlots * r.o.Trackers, SplitsPerSlot: perSlot, All: w.job.All, Delim: first.Delim.Byte(), NUL: first.Delim == jobs.NUL,
 		SkipBinary: first.SkipBinary, Stdin: w.job.Stdin, CreateTemp: r.createTemp("record"), GatherBytes: min(8<<20, r.o.MemoryBytes/16),
 	})
 }

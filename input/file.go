@@ -111,6 +111,17 @@ func (p *Plan) open(f *File, h *handle) error {
 	return h.failed("open", err)
 }
 
+// openNear is open for one of many files: where next, the one after it, is in
+// the same directory, both are opened from there.
+func (p *Plan) openNear(f *File, h *handle, dir *near, next string) error {
+	if f.kind == regularStdin {
+		return p.open(f, h)
+	}
+	raw, err := dir.open(f.Path, next)
+	*h = handle{path: f.Path, raw: raw}
+	return h.failed("open", err)
+}
+
 // openPlanned opens a regular file and makes sure that it is the planned one.
 func (p *Plan) openPlanned(file int32, h *handle) error {
 	f := &p.Files[file]

@@ -27,10 +27,11 @@ type Charger interface {
 
 // Options of a Plan. The zero value works.
 type Options struct {
-	// BlockBytes is the length of a split. 0: about four splits for each map
-	// slot, from 1 MiB to 64 MiB.
-	BlockBytes int64
-	MapSlots   int // default 1
+	// BlockBytes is the length of a split. 0: so that there are SplitsPerSlot
+	// for each of MapSlots, from 1 MiB to 64 MiB.
+	BlockBytes    int64
+	MapSlots      int // default 1
+	SplitsPerSlot int // default 4
 
 	// All takes files inside directories whose names start with . or _.
 	All bool
@@ -61,6 +62,9 @@ const (
 
 func (o Options) withDefaults() Options {
 	o.MapSlots = max(o.MapSlots, 1)
+	if o.SplitsPerSlot <= 0 {
+		o.SplitsPerSlot = 4
+	}
 	if o.Delim == 0 && !o.NUL {
 		o.Delim = '\n'
 	}

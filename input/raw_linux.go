@@ -1,14 +1,20 @@
 package input
 
-import "golang.org/x/sys/unix"
+import (
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
 
 // rawFile is a descriptor.
 type rawFile int
 
 // openRegular opens a file that was regular when it was planned.
-func openRegular(path string) (rawFile, error) {
+func openRegular(path string) (rawFile, error) { return openAt(unix.AT_FDCWD, path) }
+
+func openAt(dir int, name string) (rawFile, error) {
 	for {
-		fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC|nonBlocking, 0)
+		fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_CLOEXEC|nonBlocking, 0)
 		if err != unix.EINTR {
 			return rawFile(fd), err
 		}
@@ -45,5 +51,40 @@ func (f rawFile) stat() (stat, error) {
 		if err != unix.EINTR {
 			return stat{}, err
 		}
+	}
+}
+
+// near opens files from the directory they lie in, as long as they lie in the
+// same: to walk down the path again is a tenth of what a small file costs.
+type near struct {
+	prefix string // of the paths of its files; "": none is open
+	fd     int
+}
+
+// open opens path; next is the one that follows.
+func (d *near) open(path, next string) (rawFile, error) {
+	i := strings.LastIndexByte(path, '/') + 1
+	if i <= 1 {
+		return openRegular(path)
+	}
+	prefix := path[:i]
+	if prefix != d.prefix {
+		d.close()
+		if !strings.HasPrefix(next, prefix) || strings.IndexByte(next[i:], '/') >= 0 {
+			return openRegular(path)
+		}
+		fd, err := unix.Open(prefix, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return openRegular(path)
+		}
+		d.prefix, d.fd = prefix, fd
+	}
+	return openAt(d.fd, path[i:])
+}
+
+func (d *near) close() {
+	if d.prefix != "" {
+		_ = unix.Close(d.fd)
+		d.prefix = ""
 	}
 }

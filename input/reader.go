@@ -22,6 +22,7 @@ type Reader struct {
 	length   int64   // of its piece
 	src      source  // nil: none is open
 	handle   handle  // of src
+	dir      near    // the directory of the last files
 	cut      cut     // src, where that is one
 	hold     hold
 	decoders decoders
@@ -90,7 +91,11 @@ func (r *Reader) openPiece(pc Piece) (skip bool, err error) {
 	r.file, r.length = pc.File, pc.End-pc.Start
 	h := &r.handle
 	if f.Bytes > 0 && f.Bytes <= chunkBytes && pc.End-pc.Start == f.Bytes { // checked when it has been read
-		if err := r.plan.open(f, h); err != nil {
+		next := ""
+		if len(r.pieces) > 0 {
+			next = r.plan.Files[r.pieces[0].File].Path
+		}
+		if err := r.plan.openNear(f, h, &r.dir, next); err != nil {
 			return false, err
 		}
 	} else if err := r.plan.openPlanned(pc.File, h); err != nil {
@@ -173,6 +178,7 @@ func (r *Reader) Close() {
 		r.src = nil
 	}
 	r.pieces = nil
+	r.dir.close()
 	r.hold.free()
 	r.decoders.close()
 }

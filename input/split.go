@@ -82,7 +82,7 @@ func (p *Plan) settleBlock() {
 	workBytes := p.Bytes + int64(len(p.Files))*fileCostBytes
 	p.block = p.o.BlockBytes
 	if p.block <= 0 {
-		per := workBytes/int64(4*p.o.MapSlots) + 1
+		per := workBytes/int64(p.o.SplitsPerSlot*p.o.MapSlots) + 1
 		p.block = (min(max(per, minBlockBytes), maxBlockBytes) + 64<<10 - 1) &^ (64<<10 - 1)
 	}
 	if least := p.Bytes / maxSplits; p.block < least {

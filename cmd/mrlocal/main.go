@@ -25,6 +25,7 @@ import (
 
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/profile"
+	"mrlocal/internal/machine"
 	"mrlocal/internal/usage"
 )
 
@@ -45,6 +46,7 @@ type env struct {
 
 func main() {
 	profile.Off()
+	machine.CollectLate()
 	ctx, stop := withSignals(context.Background())
 	code := run(ctx, os.Args[1:], env{os.Stdin, os.Stdout, os.Stderr})
 	stop()
