@@ -19,10 +19,18 @@
 // package unicode/utf8. Bytes and runes that no instruction tells apart share
 // a column.
 //
-// Memory is bounded: a Matcher, which belongs to one mapper, holds at most
-// CacheBytes in each of its automata. A full cache is cleared; one that fills
-// again too soon gives up (the caller has regexp then), so that time stays
-// linear whatever the pattern.
+// Blocks are cut into four pieces that are walked in one loop, because a step
+// waits for the table while those of the others need not: 2.4 GB/s a core on a
+// machine where one stream reaches 0.6. Matches are looked for in one stream,
+// which goes from one byte that a match can begin with to the next where these
+// are few.
+//
+// Memory is bounded: a Matcher, which belongs to one mapper, holds about
+// CacheBytes in each of its three automata, of those that it has used. A full
+// cache is cleared; one that is full again after less than 20 bytes of text for
+// each of its states gives up for good, and says so (the caller has regexp), so
+// that time stays linear whatever the pattern. Programs of more than 50,000
+// instructions are not taken at all.
 package dfa
 
 import (
@@ -54,6 +62,9 @@ func Compile(tree *syntax.Regexp, b Border) *Program {
 	if p.forward == nil || p.backward == nil {
 		return nil
 	}
+	p.forward.firsts = newFirsts(p.forward)
+	p.backward.firsts = &firsts{} // it begins where it is told to
+	p.forward.class, p.forward.some = p.forward.classes.bytes()
 	return p
 }
 

@@ -22,10 +22,14 @@ const mostFirsts = 0.1
 func newFirsts(p *program) *firsts {
 	f := &firsts{one: -1}
 	t := newThreads(p, false)
+	added := map[int]bool{}
 	for before := range side(sides) {
 		for after := range side(sides) {
 			for _, pc := range t.closed([]uint32{p.entry}, before, after) {
-				f.add(p, p.insts[pc].set)
+				if set := p.insts[pc].set; !added[set] {
+					added[set] = true
+					f.add(p, set)
+				}
 			}
 			if t.matched {
 				return f

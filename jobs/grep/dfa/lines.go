@@ -16,8 +16,6 @@ import (
 type lines struct {
 	*threads
 	cache
-	class    *[256]uint8
-	some     []byte // of each class, a byte
 	newline  uint32 // its class
 	hit      uint32
 	miss     uint32
@@ -26,7 +24,6 @@ type lines struct {
 	idleWord uint32
 	begin    uint32
 	last     uint32 // of those where a single stream stops
-	firsts   *firsts
 	constant ending // of every line, where that is known
 	live     [streams]uint32
 	pending  []byte
@@ -48,10 +45,11 @@ type shape struct {
 }
 
 func newLines(p *program, most, least int) *lines {
-	class, some := p.classes.bytes()
 	d := &lines{
-		threads: newThreads(p, false), cache: newCache(len(some)+1, most, least), // the step aside needs a column
-		class: &class, some: some, newline: uint32(class['\n']), shapes: map[shape][utf8.UTFMax]byte{}, firsts: newFirsts(p),
+		threads: newThreads(p, false),
+		cache:   newCache(len(p.some)+1, most, least), // the step aside needs a column
+		newline: uint32(p.class['\n']),
+		shapes:  map[shape][utf8.UTFMax]byte{},
 	}
 	w := d.width
 	d.hit, d.miss, d.counted, d.idle, d.idleWord, d.begin = w, 2*w, 3*w+1, 5*w, 6*w, 7*w
@@ -226,7 +224,7 @@ func span(prefix []byte) (low, high rune, width uint8) {
 // leads to a state that is no greater than last. It returns the place, how
 // many lines that matched began, and whether it stopped.
 func (d *lines) walk(stream int, text []byte, last uint32) (at int, began uint32) {
-	state, table, class := d.live[stream], d.table, d.class
+	state, table, class := d.live[stream], d.table, &d.class
 	for at, b := range text {
 		next := table[state+uint32(class[b])]
 		if next <= last {

@@ -13,7 +13,12 @@ type program struct {
 	insts   []inst
 	entry   uint32
 	classes *classes
+	firsts  *firsts
 	words   bool // an assertion asks for word characters
+
+	// Of a program that reads bytes, the class of each, and one of each class.
+	class [256]uint8
+	some  []byte
 
 	// restarts is false when a match can only begin where the text does.
 	restarts bool

@@ -11,7 +11,6 @@ type runes struct {
 	last   int           // of classes.breaks, where the last rune was found
 	live   [1]uint32
 	ahead  []uint32
-	firsts *firsts
 	ascii  *[256]uint16 // the class of a byte; beyond ASCII a column that stays unknown
 }
 
@@ -27,7 +26,7 @@ const (
 
 func newRunes(p *program, forward bool, most, least int) *runes {
 	columns := len(p.classes.some)
-	d := &runes{threads: newThreads(p, forward), cache: newCache(columns+1, most, least), firsts: newFirsts(p), ascii: new([256]uint16)}
+	d := &runes{threads: newThreads(p, forward), cache: newCache(columns+1, most, least), ascii: new([256]uint16)}
 	for b := range d.ascii {
 		if d.ascii[b] = uint16(columns); b < utf8.RuneSelf {
 			d.ascii[b] = p.classes.ascii[b]

@@ -35,7 +35,7 @@ func (d *lines) together(pieces *[streams][]byte) (began int64) {
 func (d *lines) walkBytes(pieces *[streams][]byte, n int) (at, began int) {
 	s0, s1, s2, s3 := d.live[0], d.live[1], d.live[2], d.live[3]
 	p0, p1, p2, p3 := pieces[0][:n], pieces[1][:n], pieces[2][:n], pieces[3][:n]
-	table, class := d.table, d.class
+	table, class := d.table, &d.class
 	counted := uint32(0)
 	for at < n {
 		n0 := table[s0+uint32(class[p0[at]])]

@@ -28,7 +28,7 @@ func (d *lines) walkAll(pieces *[streams][]byte, n int) (at, began int) {
 	if n < blockBytes {
 		return d.walkBytes(pieces, n)
 	}
-	w := walkers{state: d.live, table: &d.table[0], class: d.class, n: n &^ (blockBytes - 1)}
+	w := walkers{state: d.live, table: &d.table[0], class: &d.class, n: n &^ (blockBytes - 1)}
 	for i, p := range pieces {
 		w.text[i] = &p[0]
 	}

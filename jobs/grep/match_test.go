@@ -1,0 +1,49 @@
+package grep
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// TestWhatAutomataGiveUpTheStandardLibraryDoes: a pattern whose states are as
+// many as the places of the text.
+func TestWhatAutomataGiveUpTheStandardLibraryDoes(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 7))
+	text := make([]byte, 40<<10)
+	for i := range text {
+		text[i] = "ab"[rng.IntN(2)]
+		if i%100 == 99 {
+			text[i] = '\n'
+		}
+	}
+	p, err := compile(Options{Patterns: []string{`a[ab]{16}b[ab]{60}$`}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := p.newLines().(*dfaMatcher)
+	want := m.plain.countLines(text)
+	for range 2 {
+		if got := m.countLines(text); got != want || want == 0 {
+			t.Errorf("%d lines, want %d", got, want)
+		}
+	}
+	if _, ok := m.automata.CountLines(text); ok {
+		t.Error("the automaton has not given up")
+	}
+	for from := 0; from < len(text); {
+		start, end := m.nextLine(text, from)
+		wantStart, wantEnd := m.plain.nextLine(text, from)
+		if start != wantStart || end != wantEnd {
+			t.Fatalf("from %d: %d:%d, want %d:%d", from, start, end, wantStart, wantEnd)
+		}
+		if start == none {
+			break
+		}
+		line := text[start:end]
+		got, gotEnd := m.find(line, 0)
+		if want, wantEnd := m.plain.find(line, 0); got != want || gotEnd != wantEnd || m.match(line) != true {
+			t.Fatalf("in %q: %d:%d, want %d:%d", line, got, gotEnd, want, wantEnd)
+		}
+		from = end + 1 + 10_000/100*100 // not all of them, at this speed
+	}
+}
