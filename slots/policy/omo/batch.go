@@ -19,31 +19,10 @@ func (s *scheduler) batchFinishMap(v *slots.View, d *slots.Decision) bool {
 		why := func() slots.Why { return s.whyBatch(v, id) }
 		if s.benefit(v.Job(id)) <= 0 { // by newer estimates
 			s.waves.Remove(int32(id))
-			continue
-		}
-		before := s.jobs[id].batched
-		s.jobs[id].batched = true // first, because the grant places the job anew
-		if s.grant(v, d, s, offer{id, slots.Map, trace.RuleBatchFinish, why}) {
+		} else if s.grant(v, d, s, offer{id, slots.Map, trace.RuleBatchFinish, why}) {
 			return true
 		}
-		s.jobs[id].batched = before
 	}
-}
-
-// wave is a job's place among those that would finish in a batch: one whose batch
-// has begun keeps the following containers (section IV.E: else a job would lose
-// its place to another with every map that it is given), then the greatest
-// benefit.
-type wave struct {
-	begun   bool
-	benefit float64
-}
-
-func waveLess(a, b *wave) bool {
-	if a.begun != b.begun {
-		return a.begun
-	}
-	return a.benefit > b.benefit
 }
 
 // benefit is t_fair - t_batch of a job, in seconds; 0 where it is no candidate:

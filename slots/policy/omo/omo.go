@@ -67,9 +67,9 @@ type scheduler struct {
 	news    int           // jobs that changed since
 	stages  int64         // reduce stages begun
 
-	begun slots.Ranking[stage] // lazy: jobs in their reduce stage with a reduce to start
-	ready slots.Ranking[int32] // lazy: jobs whose reduce stage should begin, by containers
-	waves slots.Ranking[wave]  // batch: by the benefit
+	begun slots.Ranking[stage]   // lazy: jobs in their reduce stage with a reduce to start
+	ready slots.Ranking[int32]   // lazy: jobs whose reduce stage should begin, by containers
+	waves slots.Ranking[float64] // batch: by the benefit, negative
 	fair  slots.Ranking[fewest]
 }
 
@@ -77,7 +77,6 @@ type scheduler struct {
 type standing struct {
 	active   bool
 	begun    bool  // its reduce stage
-	batched  bool  // it has been given maps of a batch, and is not done with it
 	stage    int64 // stages before it
 	launched int32 // reduces that were started for the first time
 }
@@ -105,7 +104,7 @@ func (s *scheduler) Reset() {
 	*s = scheduler{name: s.name, lazy: s.lazy, batch: s.batch, requireReduceStarted: s.requireReduceStarted, given: s.given}
 	s.begun.Less = stageLess
 	s.ready.Less = func(a, b *int32) bool { return *a < *b }
-	s.waves.Less = waveLess
+	s.waves.Less = func(a, b *float64) bool { return *a < *b }
 	s.fair = newFewest()
 }
 
@@ -216,7 +215,6 @@ func (s *scheduler) rank(v *slots.View, j slots.Job) {
 	}
 	if s.batch {
 		gain := s.benefit(j)
-		at.batched = at.batched && gain > 0
-		put(&s.waves, id, maps > 0 && gain > 0, wave{at.batched, gain})
+		put(&s.waves, id, maps > 0 && gain > 0, -gain)
 	}
 }
