@@ -47,19 +47,25 @@ func BenchmarkScale(b *testing.B) {
 	}
 }
 
-// BenchmarkShared is a whole run a step under L2, on 1,000 slots of 100 trackers
-// that are short of everything: 100,000 tasks of 100 jobs, or of one.
+// crowded is a cluster of 1,000 slots on 100 trackers that are short of
+// everything, and so many tasks, a tenth of them reduces.
+func crowded(t tester, tasks, jobs int) *workload.File {
+	lines := []string{"cluster: {trackers: 100, map_slots: 8, reduce_slots: 2, cores: 4, disk: 100MB, net: 125MB}", "defaults: {slowstart: 0.05}", "jobs:"}
+	for i := range jobs {
+		lines = append(lines, fmt.Sprintf("  - {name: J%03d, pool: P%02d, submit: %ds, maps: %d, reduces: %d, map_time: {uniform: [20s, 40s]}, reduce_time: {uniform: [30s, 90s]}, "+
+			"map_output: 64MB, cpu: 0.%d, disk: 40MB, profile: {map: {mem: 0.1}, reduce: {mem: 0.3}}}", i, i%10, 10*i, tasks/jobs*9/10, tasks/jobs/10, i%5+5))
+	}
+	return parse(t, lines...)
+}
+
+// BenchmarkShared is a whole run a step under L2: 100,000 tasks of 100 jobs, or
+// of one.
 //
 //	GOMAXPROCS=1 go test -run '^$' -bench Shared -benchtime 1x ./sim
 func BenchmarkShared(b *testing.B) {
 	const tasks = 100_000
 	for _, jobs := range []int{100, 1} {
-		lines := []string{"cluster: {trackers: 100, map_slots: 8, reduce_slots: 2, cores: 4, disk: 100MB, net: 125MB}", "defaults: {slowstart: 0.05}", "jobs:"}
-		for i := range jobs {
-			lines = append(lines, fmt.Sprintf("  - {name: J%03d, pool: P%02d, submit: %ds, maps: %d, reduces: %d, map_time: {uniform: [20s, 40s]}, reduce_time: {uniform: [30s, 90s]}, "+
-				"map_output: 64MB, cpu: 0.%d, disk: 40MB, profile: {map: {mem: 0.1}, reduce: {mem: 0.3}}}", i, i%10, 10*i, tasks/jobs*9/10, tasks/jobs/10, i%5+5))
-		}
-		f := parse(b, lines...)
+		f := crowded(b, tasks, jobs)
 		for _, name := range policies() {
 			b.Run(fmt.Sprintf("policy=%s/jobs=%d", name, jobs), func(b *testing.B) {
 				b.ReportAllocs()

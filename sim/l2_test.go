@@ -7,7 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"mrlocal/internal/invariant"
 	"mrlocal/sim"
+	"mrlocal/slots"
 	"mrlocal/trace"
 )
 
@@ -155,5 +157,58 @@ func TestWhatEndsLeavesItsPartToOthers(t *testing.T) {
 				t.Errorf("%v s, %s; want %v s", seconds(r), r.Jobs[0].State, c.want)
 			}
 		})
+	}
+}
+
+// quitter starts everything until a time, and from then on kills all and starts
+// nothing.
+type quitter struct {
+	slots.FIFO
+	at time.Duration
+}
+
+func (q *quitter) Decide(v *slots.View, d *slots.Decision) {
+	if v.Now() < q.at {
+		q.FIFO.Decide(v, d)
+		d.WakeAt(q.at)
+		return
+	}
+	for id := range slots.SlotID(v.Slots()) {
+		d.Reclaim(id)
+	}
+}
+
+// TestNobodyWaitsForWhatNobodySharesAnyMore: maps of a year on half a core each,
+// and reduces that copy for as long, are killed after a second; that nothing
+// happens any more is seen soon, and not when they would have ended.
+func TestNobodyWaitsForWhatNobodySharesAnyMore(t *testing.T) {
+	for _, job := range []string{
+		"{name: J, maps: 2, map_time: 8760h}",
+		"{name: J, maps: 2, reduces: 2, map_time: 1s, reduce_time: 8760h, map_output: 1TB}",
+	} {
+		f := parse(t, "cluster: {trackers: 1, map_slots: 2, reduce_slots: 2, cores: 1, disk: 10MB, net: 10MB}", "jobs: ["+job+"]")
+		log := &trace.Log{}
+		r, err := sim.Run(t.Context(), f, sim.Options{Policy: &quitter{*slots.NewFIFO(), 5 * time.Second}, Cost: "l2", Heartbeat: time.Second, Watch: func(s *trace.Stream) { s.Attach(log) }})
+		if err == nil || !strings.Contains(err.Error(), "stalled") || len(log.Events) > 5000 {
+			t.Errorf("%s: %v after %d events, %v", job, err, len(log.Events), r.Error)
+		}
+	}
+}
+
+// TestAHundredThousandTasksTakeSeconds is the promise of L2: cost grows with
+// what happens. 30 s are allowed; checked builds look at everything at each step
+// and are not meant.
+func TestAHundredThousandTasksTakeSeconds(t *testing.T) {
+	if invariant.Enabled || testing.Short() {
+		t.Skip("a matter of speed")
+	}
+	for _, jobs := range []int{100, 1} {
+		began := time.Now()
+		r := run(t, crowded(t, 100_000, jobs), sim.Options{Policy: named(t, "fair"), Cost: "l2"})
+		if took := time.Since(began); took > 30*time.Second {
+			t.Errorf("%d jobs: %v", jobs, took)
+		} else {
+			t.Logf("%d jobs: %v, makespan %v s", jobs, took, seconds(r))
+		}
 	}
 }

@@ -228,25 +228,25 @@ func (d *driver) balance(t slots.TrackerID) {
 		n.cpu.run(d.now, speed)
 		n.disk.run(d.now, speed)
 	}
-	if n.cpu.sharers > 0 {
-		d.lookAt(t, cpuOf, n.cpu.next())
-	}
-	if n.disk.sharers > 0 {
-		d.lookAt(t, diskOf, n.disk.next())
-	}
+	d.lookAt(t, cpuOf, n.cpu.next(), n.cpu.sharers > 0)
+	d.lookAt(t, diskOf, n.disk.next(), n.disk.sharers > 0)
 }
 
 // lookAt puts a look on the agenda, unless there is one that is not later: that
-// one will see that it has come too early and ask for another.
-func (d *driver) lookAt(t slots.TrackerID, resource int, at time.Duration) {
+// one will see that it has come too early and ask for another. Where there is
+// nothing to look for, none is left.
+func (d *driver) lookAt(t slots.TrackerID, resource int, at time.Duration, busy bool) {
 	w := &d.nodes[t].looks[resource]
-	if w.on && w.at <= at {
-		return
+	if w.on && (!busy || w.at > at) {
+		w.on = false
+		w.gen++
+		d.coming--
 	}
-	w.at, w.on = at, true
-	w.gen++
-	d.coming++
-	d.agenda.insert(at, 0, look, int32(t)*resources+int32(resource), w.gen)
+	if busy && !w.on {
+		w.at, w.on = at, true
+		d.coming++
+		d.agenda.insert(at, 0, look, int32(t)*resources+int32(resource), w.gen)
+	}
 }
 
 // lookedAt is a look: whose period is over is told, in the order in which they
@@ -259,6 +259,8 @@ func (d *driver) lookedAt(id int32, gen uint32) {
 		return
 	}
 	w.on = false
+	w.gen++
+	d.coming--
 	ends := func(id int32) { d.periodEnds(slots.SlotID(id)) }
 	switch id % resources {
 	case cpuOf:
@@ -341,7 +343,6 @@ func (d *driver) copiesEnd(t slots.TrackerID) {
 		}
 	}
 	l.done = l.done[:0]
-	if at := l.next(); at < math.MaxInt64 {
-		d.lookAt(t, netOf, at)
-	}
+	at := l.next()
+	d.lookAt(t, netOf, at, at < math.MaxInt64)
 }

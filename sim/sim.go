@@ -205,7 +205,7 @@ func (d *driver) obey(o *slots.Orders) (again bool) {
 // hot: once or twice an attempt.
 func (d *driver) happen(h happening) {
 	w := h.what()
-	if w != beat && w != wakePolicy {
+	if w != beat && w != wakePolicy && w != look {
 		d.coming--
 	}
 	switch w {
