@@ -92,7 +92,9 @@ measure() {
 	local i
 	: >"$work/p.times" && : >"$work/o.times"
 	for ((i = 0; i < runs; i++)); do
+		rm -f "$peer" "$ours" # nobody pays for what the last run left
 		micros "$1" >>"$work/p.times"
+		rm -f "$peer"
 		micros "$2" >>"$work/o.times"
 	done
 	p=$(median <"$work/p.times") o=$(median <"$work/o.times")

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # How time grows with the input, and shrinks with a second core.
 #
-#   bench/scaling.sh [-sizes 'SIZE…'] [-dir DIR] FILE
+#   bench/scaling.sh [-sizes 'SIZE…'] [-jobs 'JOB…'] [-dir DIR] FILE
 #
 #   -sizes   of the text that is made for each; '1MiB 8MiB 64MiB 512MiB 1GiB 2GiB 4GiB 8GiB'
+#   -jobs    'sort wordcount grep'
 #   -dir     where data and outputs lie when they do not fit into half of
 #            /dev/shm; $TMPDIR or /tmp
 #
@@ -17,10 +18,11 @@ cd "$(dirname "$0")/.."
 . bench/measure.sh
 export LC_ALL=C
 
-sizes='1MiB 8MiB 64MiB 512MiB 1GiB 2GiB 4GiB 8GiB' dir=${TMPDIR:-/tmp} file=
+sizes='1MiB 8MiB 64MiB 512MiB 1GiB 2GiB 4GiB 8GiB' jobs='sort wordcount grep' dir=${TMPDIR:-/tmp} file=
 while [ $# -gt 0 ]; do
 	case $1 in
 	-sizes) sizes=$2 && shift 2 ;;
+	-jobs) jobs=$2 && shift 2 ;;
 	-dir) dir=$2 && shift 2 ;;
 	-*) die "what is $1? The first lines of bench/scaling.sh say what it takes" ;;
 	*) file=$1 && shift ;;
@@ -45,14 +47,14 @@ for size in $sizes; do
 	fi
 	"$work/mrlocal" gen corpus --size "$size" --seed 7 "$place/text"
 	runs=$((mib < 512 ? 5 : mib < 4096 ? 3 : 1))
-	for job in sort wordcount grep; do
+	for job in $jobs; do
 		for cores in 0 0,1; do
 			cat "$place/text" >/dev/null
-			for ((i = 0; i < runs; i++)); do micros ${job}_job; done | median |
+			for ((i = 0; i < runs; i++)); do rm -f "$place/out" && micros ${job}_job; done | median |
 				awk -v j="$job" -v c="$((${#cores} / 2 + 1))" -v m="$mib" '{ printf "%s\t%d\t%d\t%.4f\n", j, c, m, $1 / 1e6 }' >>"$file"
 		done
 	done
-	rm "$place/text" "$place/out"
+	rm -f "$place/text" "$place/out"
 	[ "$place" = "$work" ] || rmdir "$place"
 done
 
