@@ -94,13 +94,13 @@ func (a *Arena) within(ref, addr uint64) []byte {
 func (a *Arena) At(addr uint64) []byte { return a.pieces[addr>>segBits][addr&SegMask:] }
 
 // touch looks at the first bytes of the record at ref, so that they are in the
-// cache when it is its turn.
+// cache when it is its turn. A slot never reaches into a second line.
 func (a *Arena) touch(ref uint64) (sum byte) {
 	p := a.At(ref >> CodeBits)
 	if len(p) > 0 {
 		sum = p[0]
 	}
-	if len(p) > 64 {
+	if len(p) > 64 && ref&KindMask != CodeSlot {
 		sum += p[64]
 	}
 	return sum
