@@ -1,0 +1,35 @@
+package engine_test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"mrlocal/engine"
+	"mrlocal/jobs"
+)
+
+// idle is a mapper that looks at nothing.
+type idle struct{}
+
+func (idle) Map(jobs.Block, jobs.Emitter) error { return nil }
+
+// BenchmarkReadOnly is what a job costs that only reads: about its bytes by
+// what a core copies out of the page cache, on each slot, and the lines' count.
+func BenchmarkReadOnly(b *testing.B) {
+	const fileBytes = 256 << 20
+	path := filepath.Join(b.TempDir(), "f")
+	line := bytes.Repeat([]byte("x"), 99)
+	if err := os.WriteFile(path, bytes.Repeat(append(line, '\n'), fileBytes/100), 0o666); err != nil {
+		b.Fatal(err)
+	}
+	job := jobs.Job{Name: "read", NewMapper: func() jobs.Mapper { return idle{} }}
+	b.SetBytes(fileBytes)
+	for b.Loop() {
+		if _, err := engine.Run(context.Background(), job, engine.Options{Inputs: []string{path}, MapSlots: 1, ReduceSlots: 1}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
