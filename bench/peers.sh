@@ -169,7 +169,7 @@ small_row() {
 }
 
 mib() { echo "$(($(stat -L -c %s "$1") >> 20)) MiB"; }
-about="$(nproc) cores"
+about="$(nproc) cores, commit $(git rev-parse --short HEAD 2>/dev/null || echo unknown)"
 [ ! -e "$records" ] || about+=", records $(mib "$records")"
 [ ! -e "$text" ] || about+=", text $(mib "$text")"
 if [ -e "$tree" ]; then

@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# Puts a table where it belongs: standard input between the lines
+# <!-- NAME --> and <!-- /NAME --> of each file.
+#
+#   bench/peers.sh | bench/paste.sh peers README.md docs/performance.md
+#   bench/scaling.sh docs/scaling.tsv | bench/paste.sh scaling docs/performance.md
+#   bench/loops.sh | bench/paste.sh loops docs/performance.md
+set -euo pipefail
+name=$1 text=$(cat)
+shift
+[ -n "$text" ] || { echo "paste.sh: nothing to paste" >&2; exit 1; }
+for file in "$@"; do
+	grep -qxF "<!-- $name -->" "$file" || { echo "paste.sh: $file has no place for $name" >&2; exit 1; }
+	new=$(TEXT=$text NAME=$name awk '
+		$0 == "<!-- /" ENVIRON["NAME"] " -->" { inside = 0 }
+		!inside
+		$0 == "<!-- " ENVIRON["NAME"] " -->" { inside = 1; print ENVIRON["TEXT"] }' "$file")
+	printf '%s\n' "$new" >"$file"
+done
