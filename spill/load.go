@@ -167,16 +167,21 @@ func (s *sorting) sortRanges(e []run.Entry, ends []int, depth int) {
 	for _, end := range ends {
 		longest, start = max(longest, end-start), end
 	}
-	if longest > len(s.sorter.Scratch) {
-		if big, ok := s.room(longest); ok {
-			own := s.sorter.Scratch
-			s.sorter.Scratch = run.EntriesOf(big, longest)
-			defer func() {
-				s.sorter.Scratch = own
-				s.lease.Free(big)
-			}()
+	own := s.sorter.Scratch
+	var big *membudget.Chunk
+	s.sorter.More = func(int) []run.Entry {
+		var ok bool
+		if big, ok = s.room(longest); ok {
+			return run.EntriesOf(big, longest)
 		}
+		return nil
 	}
+	defer func() {
+		s.sorter.Scratch, s.sorter.More = own, nil
+		if big != nil {
+			s.lease.Free(big)
+		}
+	}()
 	start = 0
 	for _, end := range ends {
 		if end-start > 1 {

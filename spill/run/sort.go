@@ -24,7 +24,8 @@ import (
 type Sorter struct {
 	Arena   *Arena
 	Scratch []Entry
-	counts  []uint32 // stack of bucket ends
+	More    func(entries int) []Entry // longer scratch, asked for where it is needed; nil: there is none
+	counts  []uint32                  // stack of bucket ends
 }
 
 const (
@@ -41,6 +42,13 @@ const (
 func (s *Sorter) Sort(a []Entry, depth int) {
 	halve := false
 	for len(a) > len(s.Scratch) {
+		if Differing(a, a[0].Prefix) == 0 {
+			s.tied(a, depth)
+			return
+		}
+		if s.more(len(a)) {
+			break
+		}
 		pivot := median(a)
 		if halve {
 			pivot = middle(a)
@@ -56,6 +64,18 @@ func (s *Sorter) Sort(a []Entry, depth int) {
 		a = long
 	}
 	s.radix(a, depth)
+}
+
+func (s *Sorter) more(entries int) bool {
+	if s.More == nil {
+		return false
+	}
+	longer := s.More(entries)
+	if s.More = nil; len(longer) < entries {
+		return false
+	}
+	s.Scratch = longer
+	return true
 }
 
 // middle of the range of the prefixes.
