@@ -296,7 +296,7 @@ func (r *run) runAll() error {
 func (r *run) startSlots() error {
 	config := slots.Config{
 		Slowstart: *r.o.Slowstart, MaxAttempts: r.o.Attempts, Pools: r.o.Pools, Users: r.o.Users, Replicas: int32(r.o.Replicas),
-		GroupTrackers: int32(r.o.GroupTrackers), LocalityDelay: r.o.LocalityDelay, Seed: r.o.Seed,
+		GroupTrackers: int32(r.o.GroupTrackers), LocalityDelay: r.o.LocalityDelay, Seed: r.o.Seed, CopyBandwidth: r.o.ShuffleBytesPerSecond,
 	}
 	config.Slots = slots.Layout{Trackers: r.o.Trackers, MapSlots: r.o.MapSlots, ReduceSlots: r.o.ReduceSlots, Core: r.coreOf}.Slots()
 	cores := make([]int, len(config.Slots))
