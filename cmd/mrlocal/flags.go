@@ -45,7 +45,7 @@ func runFlags(shortOutput string) []flagSpec {
 		value("reduce-slots", "home reduce slots a tracker, `N`", "a sixth of its cores, at least 1"),
 		value("trackers", "groups of cores, `N`", "1"),
 		value("max-slots", "slots a tracker that a policy may open, `N`; none of this version opens more than the home slots", "twice the home slots"),
-		value("slowstart", "`SHARE` of maps finished before reduces are ready", "1.0"),
+		value("slowstart", "`SHARE` of maps finished before reduces are ready; fair-deficit, lazy-start, omo and fresh have their own", "1.0"),
 		value("borrow-map", "`SHARE` of the map slots that reduces may borrow", "1"),
 		value("borrow-reduce", "`SHARE` of the reduce slots that maps may borrow", "1"),
 		value("attempts", "attempts a task, `N`", "4"))

@@ -39,7 +39,7 @@ func schedulingFlags(elsewhere string) []flagSpec {
 		value("map-slots", "home map slots a tracker, `N`", elsewhere+"by the cores of this machine when real, 2 simulated"),
 		value("reduce-slots", "home reduce slots a tracker, `N`", elsewhere+"by the cores of this machine when real, 1 simulated"),
 		value("max-slots", "slots a tracker that a policy may open, `N`; none of this version opens more than the home slots", "twice the home slots"),
-		value("slowstart", "`SHARE` of maps finished before reduces are ready", elsewhere+"1.0"),
+		value("slowstart", "`SHARE` of maps finished before reduces are ready; fair-deficit, lazy-start, omo and fresh have their own", elsewhere+"1.0"),
 		value("borrow-map", "`SHARE` of the map slots that reduces may borrow", "1"),
 		value("borrow-reduce", "`SHARE` of the reduce slots that maps may borrow", "1"),
 		value("attempts", "attempts a task, `N`", "4"),
