@@ -3,7 +3,7 @@
 #
 #   bench/scaling.sh [-sizes 'SIZE…'] [-jobs 'JOB…'] [-dir DIR] FILE
 #
-#   -sizes   of the text that is made for each; '1MiB 8MiB 64MiB 512MiB 1GiB 2GiB 4GiB 8GiB'
+#   -sizes   of the text that is made for each ('' only prints the table); '1MiB 8MiB 64MiB 512MiB 1GiB 2GiB 4GiB 8GiB'
 #   -jobs    'sort wordcount grep'
 #   -dir     where data and outputs lie when they do not fit into half of
 #            /dev/shm; $TMPDIR or /tmp
@@ -69,7 +69,7 @@ awk -F '\t' '
 			split("sort wordcount grep", jobs, " ")
 			for (j = 1; j <= 3; j++) {
 				one = seconds[jobs[j], 1, m]; two = seconds[jobs[j], 2, m]
-				line = line sprintf(" %.3f s | %.3f s | %.2f |", one, two, two > 0 ? one / two : 0)
+				line = line (two > 0 ? sprintf(" %.3f s | %.3f s | %.2f |", one, two, one / two) : " | | |")
 			}
 			print line
 		}
