@@ -13,57 +13,47 @@ import (
 	"mrlocal/jobs"
 )
 
-// indexer emits (word, name of the file) for every word: some hundred words at
-// a time, which for a file of small words is much less work than one by one.
+// indexer emits (word, NUL and name of the file), some hundred words at a time.
 type indexer struct{ words *jobs.Words }
 
 func (x indexer) Map(b jobs.Block, out jobs.Emitter) error {
-	name := []byte(filepath.Base(b.Path))
+	name := append([]byte{0}, filepath.Base(b.Path)...)
 	for words := range x.words.In(b.Data) {
 		jobs.EmitSpans(out, b.Data, words, name)
 	}
 	return nil
 }
 
-// union keeps each name of a word once while words are collected: what a map
-// hands on is as long as its lists of files, not as its text.
+// union strings a word's names together: a map hands on lists, not its text.
 type union struct{}
 
 func (union) Fold(names, name []byte) []byte {
-	switch {
-	case names == nil:
-		return append(names, name...)
-	case bytes.HasSuffix(names, name) && (len(names) == len(name) || names[len(names)-len(name)-1] == 0):
-		return names // one file's words follow one another
+	if bytes.HasSuffix(names, name) { // one file's words follow one another
+		return names
 	}
-	return append(append(names, 0), name...)
+	return append(names, name...)
 }
 
 // lister writes the files of a word, each once, in order.
-type lister struct{ names []string }
+type lister struct{}
 
-func (l *lister) Reduce(word []byte, vs *jobs.Values, out jobs.Emitter) error {
-	names := l.names[:0]
+func (lister) Reduce(word []byte, vs *jobs.Values, out jobs.Emitter) error {
+	var names []string
 	for vs.Next() {
-		for name := range bytes.SplitSeq(vs.Value(), []byte{0}) {
-			if i, found := slices.BinarySearch(names, string(name)); !found {
-				names = slices.Insert(names, i, string(name))
-			}
-		}
+		names = append(names, strings.Split(string(vs.Value()[1:]), "\x00")...)
 	}
-	out.Emit(word, []byte(strings.Join(names, ",")))
-	l.names = names
+	slices.Sort(names)
+	out.Emit(word, []byte(strings.Join(slices.Compact(names), ",")))
 	return nil
 }
 
-// index is an inverted index: which files hold which words. Not one of the
-// built-in jobs, so this is all a user writes.
+// index is an inverted index: which files hold which words.
 func index() jobs.Job {
 	return jobs.Job{
 		Name: "index", Ordered: true,
 		NewMapper:  func() jobs.Mapper { return indexer{jobs.LettersAndDigits()} },
 		NewFolder:  func() jobs.Folder { return union{} },
-		NewReducer: func() jobs.Reducer { return &lister{} },
+		NewReducer: func() jobs.Reducer { return lister{} },
 	}
 }
 
@@ -72,9 +62,7 @@ func Example() {
 	defer os.RemoveAll(dir)
 	os.WriteFile(filepath.Join(dir, "a.txt"), []byte("the quick fox\n"), 0o600)
 	os.WriteFile(filepath.Join(dir, "b.txt"), []byte("the lazy dog, the\n"), 0o600)
-
-	_, err := engine.Run(context.Background(), index(), engine.Options{Inputs: []string{dir}, Stdout: os.Stdout})
-	if err != nil {
+	if _, err := engine.Run(context.Background(), index(), engine.Options{Inputs: []string{dir}, Stdout: os.Stdout}); err != nil {
 		fmt.Println(err)
 	}
 	// Output:

@@ -21,7 +21,7 @@ import (
 type oneByOne struct{ indexer }
 
 func (x oneByOne) Map(b jobs.Block, out jobs.Emitter) error {
-	name := []byte(filepath.Base(b.Path))
+	name := append([]byte{0}, filepath.Base(b.Path)...)
 	for words := range x.words.In(b.Data) {
 		for _, w := range words {
 			out.Emit(b.Data[w.Off:w.Off+w.Len], name)
@@ -36,11 +36,7 @@ type combiner struct{ names []byte }
 func (c *combiner) Reduce(word []byte, vs *jobs.Values, out jobs.Emitter) error {
 	c.names = c.names[:0]
 	for vs.Next() {
-		if len(c.names) == 0 {
-			c.names = append(c.names, vs.Value()...)
-		} else {
-			c.names = union{}.Fold(c.names, vs.Value())
-		}
+		c.names = union{}.Fold(c.names, vs.Value())
 	}
 	out.Emit(word, c.names)
 	return nil
