@@ -79,6 +79,15 @@ func (r *memoryRun) sortParts(from, to int) {
 	}
 }
 
+// sortParts makes the runs in memory sorted ones, each for itself.
+func (m *Merge) sortParts() {
+	for _, p := range m.pinned {
+		if p.memory != nil {
+			p.memory.sortParts(m.o.Part, m.o.Part+1)
+		}
+	}
+}
+
 // sortWhole makes all runs, which are in memory, one sorted run of entries of
 // its own. It reports false where that does not pay, or there is no memory for
 // it. The runs' memory then stays until the merge is closed, even when it was
@@ -119,7 +128,16 @@ func (m *Merge) sortWhole() bool {
 		}
 	}
 	s := sorting{lease: m.o.Lease, sorter: run.Sorter{Arena: &m.arena, Scratch: make([]run.Entry, scratchEntries)}}
-	s.sortRanges(out, late.Gather(out, lists), depth)
+	ends, ok := late.Gather(out, lists, m.o.Part, depth)
+	if !ok { // one of them was evicted, or merged with too little memory
+		m.sortParts()
+		for i, r := range m.runs {
+			lists[i].Entries = r.entries
+		}
+		depth = 0
+		ends, _ = late.Gather(out, lists, m.o.Part, 0)
+	}
+	s.sortRanges(out, ends, depth)
 	m.runs = append(m.runs[:0], mergeRun{entries: out, arena: &m.arena})
 	return true
 }

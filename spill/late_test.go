@@ -7,7 +7,9 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
@@ -117,6 +119,67 @@ func sortLate(t *testing.T, r *rand.Rand, seed uint64, makeKey func(*rand.Rand) 
 		same(t, what+", groups", k.readGroups(outs, p, nil), sorted)
 	}
 	release(t, k, outs)
+}
+
+// What one merge sorted, for want of memory, or an eviction, the next one gathers
+// as whole keys.
+func TestLateSortingOfWhatIsSortedAlready(t *testing.T) {
+	for _, evicts := range []bool{false, true} {
+		for seed := range seeds(8) {
+			r := rand.New(rand.NewPCG(seed, 12))
+			k := newKit(t, 96<<20)
+			kind := lateKinds[1].make
+			cuts := [][]byte{[]byte(kind(r)), []byte(kind(r)), []byte(kind(r))}
+			slices.SortFunc(cuts, bytes.Compare)
+			want := make([][]pair, len(cuts)+1)
+			var outs []*MapOutput
+			for m := range 3 {
+				o, done := k.options(16 << 20)
+				o.Parts, o.Cuts = len(want), cuts
+				o.SortLate, o.lateLeastBytes = m > 0 || r.IntN(2) > 0, 1
+				outs = append(outs, k.takeKeys(o, r, 20_000, m, kind, false, want))
+				done()
+			}
+			for p := range want {
+				what := fmt.Sprintf("evicts %v, seed %d, part %d", evicts, seed, p)
+				sorted := stableSort(want[p])
+				var evicted sync.WaitGroup
+				switch {
+				case !evicts:
+					l := k.mergeLease(outs)
+					rest, _ := k.budget.TryReserve(k.budget.Free())
+					same(t, what+", tight", k.readRecords(outs, p, l), sorted)
+					rest.Close()
+				case p == 1:
+					delay := time.Duration(r.IntN(1000)) * time.Microsecond
+					evicted.Go(func() {
+						time.Sleep(delay)
+						if _, err := outs[2].Evict(); err != nil {
+							t.Error(err)
+						}
+					})
+				}
+				same(t, what, k.readRecords(outs, p, k.mergeLease(outs)), sorted)
+				evicted.Wait()
+			}
+			release(t, k, outs)
+		}
+	}
+}
+
+func (k *kit) readRecords(outs []*MapOutput, p int, l *membudget.Lease) (got []pair) {
+	m, err := NewMerge(context.Background(), MergeOptions{Inputs: outs, Part: p, Lease: l, CreateTemp: k.createTemp})
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	for m.Next() {
+		got = append(got, pair{string(m.Key()), string(m.Value())})
+	}
+	if err := m.Close(); err != nil {
+		k.t.Fatal(err)
+	}
+	l.Close()
+	return got
 }
 
 // takeKeys makes a map output of n records, in blocks that are taken or copied.

@@ -155,7 +155,8 @@ func (s *sorting) gather(l *load, out []run.Entry) (run.Slice, error) {
 	for i := range lists {
 		lists[i].Entries = l.indexed(i)
 	}
-	s.sortRanges(out, late.Gather(out, lists), 0)
+	ends, _ := late.Gather(out, lists, 0, 0)
+	s.sortRanges(out, ends, 0)
 	return run.Slice{Entries: out, Ends: s.cut(&l.arena, out)}, nil
 }
 

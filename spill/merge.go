@@ -106,11 +106,7 @@ func (m *Merge) open() error {
 		m.over(&m.in, m.runs)
 		return nil
 	}
-	for _, p := range m.pinned {
-		if p.memory != nil {
-			p.memory.sortParts(m.o.Part, m.o.Part+1)
-		}
-	}
+	m.sortParts()
 	if onDisk > 0 {
 		fanIn, err := m.memory(onDisk)
 		if err != nil {

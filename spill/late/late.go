@@ -98,8 +98,8 @@ func (d *Divider) Restore(s run.Slice) {
 // State is what of a divided run is not sorted yet. Any number of goroutines
 // may use it.
 type State struct {
-	mu       sync.Mutex // held while entries are copied or sorted
-	unsorted []bool     // by partition
+	mu       sync.RWMutex // held while entries are sorted; to read, while they are copied
+	unsorted []bool       // by partition
 	cuts     *cuts
 }
 
@@ -143,32 +143,49 @@ type List struct {
 	Shift   uint64 // moves addresses behind those of the lists before
 }
 
-// Gather copies the entries of all lists to out, in ranges by the highest bits
-// in which prefixes differ, and returns where each range ends.
-func Gather(out []run.Entry, lists []List) (ends []int) {
+// Gather copies the entries of all lists, which are of one partition, to out, in
+// ranges by the highest bits in which prefixes differ, and returns where each
+// range ends. It reports false, and has done nothing, where a list whose
+// prefixes should begin at depth was sorted meanwhile: then they are whole keys'.
+func Gather(out []run.Entry, lists []List, part, depth int) (ends []int, ok bool) {
+	lock(lists)
+	defer unlock(lists)
+	for i := range lists {
+		if s := lists[i].State; depth > 0 && s != nil && !s.unsorted[part] {
+			return nil, false
+		}
+	}
 	first, diff := lists[0].Entries[0].Prefix, uint64(0)
-	each(lists, func(l *List) { diff |= run.Differing(l.Entries, first) })
+	for i := range lists {
+		diff |= run.Differing(lists[i].Entries, first)
+	}
 	digit := run.DigitOf(diff, len(out))
 	ends = make([]int, digit.Buckets()+1)
-	each(lists, func(l *List) { digit.Count(ends[1:], l.Entries) })
+	for i := range lists {
+		digit.Count(ends[1:], lists[i].Entries)
+	}
 	for b := range digit.Buckets() {
 		ends[b+1] += ends[b]
 	}
-	each(lists, func(l *List) { digit.Scatter(out, ends, l.Entries, l.Shift) })
-	return ends[:digit.Buckets()]
+	for i := range lists {
+		digit.Scatter(out, ends, lists[i].Entries, lists[i].Shift)
+	}
+	return ends[:digit.Buckets()], true
 }
 
-// each calls do for every list, while nobody sorts it.
-func each(lists []List, do func(*List)) {
+// lock keeps others from sorting the lists. Lists of one run are neighbours, and
+// everybody has runs in the order of maps, so that nobody waits in a circle.
+func lock(lists []List) { eachState(lists, func(s *State) { s.mu.RLock() }) }
+
+func unlock(lists []List) { eachState(lists, func(s *State) { s.mu.RUnlock() }) }
+
+func eachState(lists []List, do func(*State)) {
+	var last *State
 	for i := range lists {
-		l := &lists[i]
-		if l.State == nil {
-			do(l)
-			continue
+		if s := lists[i].State; s != nil && s != last {
+			do(s)
+			last = s
 		}
-		l.State.mu.Lock()
-		do(l)
-		l.State.mu.Unlock()
 	}
 }
 
