@@ -147,3 +147,20 @@ func TestTimeIsLinear(t *testing.T) {
 		}
 	}
 }
+
+// TestLoopsAroundAssertions: a loop is left rather than gone around again by
+// way of an assertion, whenever that turns out to hold.
+func TestLoopsAroundAssertions(t *testing.T) {
+	for _, assertion := range []string{`\b`, `\B`, "^", "$", "(?m:$)", ""} {
+		for _, form := range []string{"(?:%s|a)+", "(?:a|%s)+", "(?:%s|a)*", "(?:%s|a)+?", "(?:a*%s)+", "(?:%s|\ufffd)+", "(?:(?:%s|a)*|b)+b?"} {
+			pattern := fmt.Sprintf(form, assertion)
+			for _, b := range borders() {
+				o, err := newOracle(pattern, b)
+				if err != nil {
+					t.Fatal(err)
+				}
+				compare(t, matcherOf(t, pattern, b, CacheBytes, leastFilled), o, pattern, []byte("a\naa\nab\na b\n ba a\n\xff\n\xe2\x84a\xff\xff"))
+			}
+		}
+	}
+}

@@ -13,7 +13,8 @@
 //	                    the longest match wins
 //
 // A state is a list of threads, closed over everything that is known, and
-// waits at assertions that look ahead ($, \b) until the next rune is. Automata
+// waits at assertions that look ahead ($, \b) until the next rune is; by
+// priority it then waits as a whole, before it is closed. Automata
 // over bytes also hold the bytes of a rune that is not complete; where a
 // sequence turns out to be invalid, each of its bytes is a U+FFFD, as in
 // package unicode/utf8. Bytes and runes that no instruction tells apart share

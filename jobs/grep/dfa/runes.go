@@ -52,7 +52,10 @@ func (d *runes) begin(before side) uint32 {
 	return d.begins[before]
 }
 
-// into is the transition into a state that was just closed.
+// into is the transition into a state that was just closed. Where order counts
+// and a thread looks ahead, the state has the roots, to be closed once the next
+// rune is known: the thread may go around a loop, and what it then does not
+// pass again, because it came from there, decides what is preferred.
 func (d *runes) into(list []uint32, before side, restart bool, flags uint32) uint32 {
 	if d.matched {
 		flags |= special | behind
@@ -63,6 +66,9 @@ func (d *runes) into(list []uint32, before side, restart bool, flags uint32) uin
 	}
 	if !d.words && before == word {
 		before = noWord
+	}
+	if d.ordered && d.waits {
+		list = d.origin
 	}
 	d.write(before, restart, nil, list)
 	was := len(d.states)

@@ -52,8 +52,10 @@ type threads struct {
 	*program
 	ordered bool // the first thread that matches ends those behind it
 	matched bool // the last list that was closed held a match
+	waits   bool // and a thread that looks ahead
 
 	list   []uint32
+	origin []uint32 // the roots that added to it
 	roots  []uint32
 	stack  []uint32
 	seen   []uint32 // by instruction, the generation that saw it
@@ -68,10 +70,14 @@ func newThreads(p *program, ordered bool) *threads {
 // after is unknown the threads that look ahead stay as they are. A match is
 // noted, not listed.
 func (t *threads) closed(roots []uint32, before, after side) []uint32 {
-	t.list, t.matched = t.list[:0], false
+	t.list, t.origin, t.matched, t.waits = t.list[:0], t.origin[:0], false, false
 	t.serial++
 	holding := holds(before, after)
 	for _, root := range roots {
+		if t.seen[root] == t.serial {
+			continue
+		}
+		t.origin = append(t.origin, root)
 		t.stack = append(t.stack[:0], root)
 		for len(t.stack) > 0 {
 			pc := t.stack[len(t.stack)-1]
@@ -87,7 +93,7 @@ func (t *threads) closed(roots []uint32, before, after side) []uint32 {
 				if in.empty&^holding == 0 {
 					t.stack = append(t.stack, in.out)
 				} else if after == unknown && in.empty&^holding&^lookingAhead == 0 {
-					t.list = append(t.list, pc)
+					t.list, t.waits = append(t.list, pc), true
 				}
 			case opRune:
 				t.list = append(t.list, pc)
