@@ -2,9 +2,9 @@ package engine
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 
+	"mrlocal/engine/places"
 	"mrlocal/input"
 	"mrlocal/internal/usage"
 	"mrlocal/jobs"
@@ -13,7 +13,7 @@ import (
 )
 
 // This file checks a run's jobs before anything is started: each by itself,
-// then where they read and write, one against the other.
+// then where they read and write, one against the other (engine/places).
 
 // takeJobs checks what the jobs say of themselves and makes their works.
 func (r *run) takeJobs(batch []BatchJob) error {
@@ -137,14 +137,14 @@ func (r *run) keeps() bool { return len(r.works) <= keptWorks }
 // checkPlaces checks where jobs read and write. It returns the bytes of all
 // inputs that are known, and how many jobs read streams.
 func (r *run) checkPlaces() (totalBytes int64, streamJobs int, err error) {
-	m := newMap(r)
-	if err := m.check(); err != nil {
-		return 0, 0, err
+	m := r.places()
+	if i, err := m.Check(); err != nil {
+		return 0, 0, r.works[i].named(err)
 	}
 	known := map[string]*input.Plan{} // jobs often read the same
 	stdin := -1
 	for i, w := range r.works {
-		inputs := m.existing[i]
+		inputs := m.Existing[i]
 		for _, path := range inputs {
 			if path == "-" && stdin >= 0 {
 				return 0, 0, w.named(usage.Errorf("-", "job %s reads standard input too; only one can", r.works[stdin].name()))
@@ -177,10 +177,19 @@ func (r *run) checkPlaces() (totalBytes int64, streamJobs int, err error) {
 			w.tellNotes(plan.Notes)
 		}
 	}
-	if len(m.later) > 0 {
+	if len(m.Later) > 0 {
 		streamJobs++ // what is not there yet may turn out to be one
 	}
 	return totalBytes, streamJobs, nil
+}
+
+// places is what the jobs say of where they read and write.
+func (r *run) places() *places.Map {
+	all := make([]places.Job, len(r.works))
+	for i, w := range r.works {
+		all[i] = places.Job{Name: w.name(), Inputs: w.job.Inputs, Output: w.job.OutputDir + w.job.OutputFile, After: w.job.After}
+	}
+	return places.New(all)
 }
 
 // planOf plans inputs, or finds the plan of another job that reads the same.
@@ -242,171 +251,4 @@ func (r *run) checkFaults() error {
 		}
 	}
 	return nil
-}
-
-// placeMap knows which job reads and writes where.
-type placeMap struct {
-	run      *run
-	outputs  map[string]int      // who writes there
-	outPath  []string            // of each job; "": nowhere that others could meet
-	inputs   map[string][]reader // who reads there, or below
-	existing [][]string          // of each job, the inputs that must be there up front
-	later    map[int]bool        // jobs some of whose inputs another one makes
-	resolved map[string]string
-	seen     []int32 // for waitsFor: when a job was last looked at
-	round    int32
-}
-
-// reader is a job that reads a path; all below it, or what a glob matches.
-type reader struct {
-	job  int
-	path string // as named
-	glob string // resolved; "": a plain path
-}
-
-func newMap(r *run) *placeMap {
-	return &placeMap{
-		run: r, outputs: map[string]int{}, outPath: make([]string, len(r.works)), inputs: map[string][]reader{}, existing: make([][]string, len(r.works)),
-		later: map[int]bool{}, resolved: map[string]string{}, seen: make([]int32, len(r.works)),
-	}
-}
-
-func (m *placeMap) check() error {
-	for i, w := range m.run.works {
-		if err := m.addOutput(i, w); err != nil {
-			return w.named(err)
-		}
-	}
-	for i, w := range m.run.works {
-		for _, path := range w.job.Inputs {
-			if err := m.addInput(i, path); err != nil {
-				return w.named(err)
-			}
-		}
-	}
-	for i, w := range m.run.works {
-		if m.outPath[i] == "" {
-			continue
-		}
-		if err := m.checkOutput(m.outPath[i], i); err != nil {
-			return w.named(err)
-		}
-	}
-	return nil
-}
-
-// addOutput notes where a job writes. Devices and pipes may be shared.
-func (m *placeMap) addOutput(i int, w *work) error {
-	name := w.job.OutputDir
-	if name == "" {
-		name = w.job.OutputFile
-	}
-	if name == "" || output.IsDevice(name) {
-		return nil
-	}
-	path := m.resolve(name)
-	if other, taken := m.outputs[path]; taken {
-		return usage.Errorf("output "+name, "is the output of job %s too", m.run.works[other].name())
-	}
-	m.outputs[path], m.outPath[i] = i, path
-	return nil
-}
-
-// addInput notes where a job reads, and whether another job makes that first.
-func (m *placeMap) addInput(i int, name string) error {
-	if name == "-" || name == "" {
-		m.existing[i] = append(m.existing[i], name)
-		return nil
-	}
-	root, glob := input.Root(name)
-	path := m.resolve(root)
-	if glob {
-		rest := strings.TrimPrefix(filepath.Clean(name), filepath.Clean(root))
-		m.inputs[path] = append(m.inputs[path], reader{i, name, filepath.Join(path, rest)})
-	} else {
-		m.inputs[path] = append(m.inputs[path], reader{i, name, ""})
-	}
-	for at := path; ; at = filepath.Dir(at) {
-		if writer, made := m.outputs[at]; made && writer != i {
-			if !m.waitsFor(i, writer) {
-				return usage.Errorf(name, "is written by job %s; name that under after", m.run.works[writer].name())
-			}
-			m.later[i] = true
-			return nil
-		}
-		if at == filepath.Dir(at) {
-			break
-		}
-	}
-	m.existing[i] = append(m.existing[i], name)
-	return nil
-}
-
-// checkOutput refuses an output inside another one, or inside the input of a
-// job that may run at the same time.
-func (m *placeMap) checkOutput(path string, i int) error {
-	name := m.run.works[i].job.OutputDir + m.run.works[i].job.OutputFile
-	for at := path; ; at = filepath.Dir(at) {
-		if other, made := m.outputs[at]; made && other != i {
-			return usage.Errorf("output "+name, "lies inside the output of job %s", m.run.works[other].name())
-		}
-		for _, in := range m.inputs[at] {
-			if in.job == i || in.glob != "" && !matches(in.glob, path) || m.waitsFor(i, in.job) || m.waitsFor(in.job, i) {
-				continue
-			}
-			return usage.Errorf("output "+name, "lies inside %s, which job %s reads; let one wait for the other (after)", in.path, m.run.works[in.job].name())
-		}
-		if at == filepath.Dir(at) {
-			return nil
-		}
-	}
-}
-
-// matches reports whether glob matches path or a directory above it.
-func matches(glob, path string) bool {
-	for depth := strings.Count(glob, string(filepath.Separator)); strings.Count(path, string(filepath.Separator)) > depth; {
-		path = filepath.Dir(path)
-	}
-	ok, err := filepath.Match(glob, path)
-	return ok && err == nil
-}
-
-// resolve is an absolute path without links, as far as it exists.
-func (m *placeMap) resolve(path string) string {
-	abs, err := filepath.Abs(path)
-	if err != nil {
-		return filepath.Clean(path)
-	}
-	if real, ok := m.resolved[abs]; ok {
-		return real
-	}
-	real, err := filepath.EvalSymlinks(abs)
-	if err != nil {
-		real = abs
-		if dir := filepath.Dir(abs); dir != abs {
-			real = filepath.Join(m.resolve(dir), filepath.Base(abs))
-		}
-	}
-	m.resolved[abs] = real
-	return real
-}
-
-// waitsFor reports whether job i starts only after job j has ended.
-func (m *placeMap) waitsFor(i, j int) bool {
-	m.round++
-	stack := []int{i}
-	for len(stack) > 0 {
-		at := stack[len(stack)-1]
-		stack = stack[:len(stack)-1]
-		for _, before := range m.run.works[at].job.After {
-			if before == j {
-				return true
-			}
-			if m.seen[before] != m.round {
-				m.seen[before] = m.round
-				stack = append(stack, before)
-			}
-		}
-	}
-	return false
 }

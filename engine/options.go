@@ -10,6 +10,7 @@ import (
 	"mrlocal/internal/usage"
 	"mrlocal/jobs"
 	"mrlocal/slots"
+	"mrlocal/slots/fifo"
 	"mrlocal/spill"
 	"mrlocal/trace"
 )
@@ -169,7 +170,7 @@ func (o Options) withDefaults(cores int) Options {
 		o.Stderr = io.Discard
 	}
 	if o.Policy == nil {
-		o.Policy = slots.NewFIFO()
+		o.Policy = fifo.New()
 	}
 	if o.Slowstart == nil {
 		all := slots.One

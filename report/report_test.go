@@ -11,6 +11,7 @@ import (
 
 	"mrlocal/report"
 	"mrlocal/slots"
+	"mrlocal/slots/fifo"
 )
 
 // ledger has run one job of two maps and a reduce on a map and a reduce slot:
@@ -20,7 +21,7 @@ func ledger(t *testing.T) *slots.Ledger {
 	l, err := slots.New(slots.Config{
 		Slots:     []slots.Slot{{ID: 0, Home: slots.Map}, {ID: 1, Home: slots.Reduce}},
 		Slowstart: slots.One,
-	}, nil)
+	}, fifo.New())
 	if err != nil {
 		t.Fatal(err)
 	}

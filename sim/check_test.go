@@ -6,11 +6,12 @@ import (
 
 	"mrlocal/internal/usage"
 	"mrlocal/slots"
+	"mrlocal/slots/fifo"
 	"mrlocal/workload"
 )
 
 // lender is a policy that may put any task on any slot.
-type lender struct{ slots.FIFO }
+type lender struct{ fifo.FIFO }
 
 func (lender) Lends() bool { return true }
 
@@ -22,7 +23,7 @@ func TestAKindOfTaskWithoutASlotIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := slots.Config{Slots: []slots.Slot{{Home: slots.Map}, {ID: 1, Home: slots.Reduce, Extra: true}}}
-	typed := Options{Policy: slots.NewFIFO()}
+	typed := Options{Policy: fifo.New()}
 	if err := check(f, &typed, &c); !usage.Is(err) || !strings.Contains(err.Error(), "w.yaml:1:8: job J: has reduce tasks, and there is no reduce slot that could run them under fifo") {
 		t.Errorf("typed: %v", err)
 	}

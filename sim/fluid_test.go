@@ -12,6 +12,7 @@ import (
 	"mrlocal/report"
 	"mrlocal/sim"
 	"mrlocal/slots"
+	"mrlocal/slots/fifo"
 	"mrlocal/trace"
 	"mrlocal/workload"
 )
@@ -335,7 +336,7 @@ func fluidly(t tester, f *workload.File, o sim.Options) (r *report.Report, event
 
 // reaper starts everything, and kills once, from a time on, what is in a phase.
 type reaper struct {
-	slots.FIFO
+	fifo.FIFO
 	at     time.Duration
 	phase  slots.Phase
 	reaped bool
@@ -368,7 +369,7 @@ func TestAKilledTaskLeavesItsPartInEachPeriod(t *testing.T) {
 		{slots.PhaseCompute, 6 * time.Second}, {slots.PhaseIO, 16 * time.Second},
 		{slots.PhaseCopy, 24 * time.Second}, {slots.PhaseSort, 32 * time.Second}, {slots.PhaseReduce, 38 * time.Second},
 	} {
-		r, events := fluidly(t, f, sim.Options{Policy: &reaper{FIFO: *slots.NewFIFO(), at: c.at, phase: c.phase}, Cost: "l2"})
+		r, events := fluidly(t, f, sim.Options{Policy: &reaper{FIFO: *fifo.New(), at: c.at, phase: c.phase}, Cost: "l2"})
 		killed := slices.ContainsFunc(events, func(e trace.Event) bool { return e.Op == trace.OpFinish && e.Has(trace.Killed) && e.At == c.at })
 		if !killed || r.Jobs[0].State != "succeeded" {
 			t.Errorf("%v at %v: killed %v, %v s", c.phase, c.at, killed, seconds(r))

@@ -10,6 +10,7 @@ import (
 
 	"mrlocal/sim"
 	"mrlocal/slots"
+	"mrlocal/slots/fifo"
 	"mrlocal/trace"
 	"mrlocal/workload"
 )
@@ -17,7 +18,7 @@ import (
 // gate is FIFO that lets reduces leave their copy phase from a time on, one per
 // visit where oneByOne is set.
 type gate struct {
-	slots.FIFO
+	fifo.FIFO
 	from     time.Duration
 	oneByOne bool
 	kill     bool // what waits for the gate, once, before it opens
@@ -73,7 +74,7 @@ func TestAGateLetsReducesLeaveTheirCopyPhase(t *testing.T) {
 	} {
 		for cost, want := range c.want {
 			g := c.gate
-			g.FIFO, g.let = *slots.NewFIFO(), map[slots.SlotID]bool{}
+			g.FIFO, g.let = *fifo.New(), map[slots.SlotID]bool{}
 			log := &trace.Log{}
 			r := run(t, f, sim.Options{Policy: &g, Cost: cost, Watch: func(s *trace.Stream) { s.Attach(log) }})
 			if seconds(r) != want {
@@ -82,7 +83,7 @@ func TestAGateLetsReducesLeaveTheirCopyPhase(t *testing.T) {
 		}
 	}
 	for _, cost := range []string{"l0", "l1", "l2"} {
-		g := gate{FIFO: *slots.NewFIFO(), from: 1 << 61}
+		g := gate{FIFO: *fifo.New(), from: 1 << 61}
 		if _, err := sim.Run(context.Background(), f, sim.Options{Policy: &g, Cost: cost}); err == nil {
 			t.Errorf("%s: a gate that never opens: success", cost)
 		}

@@ -10,6 +10,7 @@ import (
 	"mrlocal/internal/invariant"
 	"mrlocal/sim"
 	"mrlocal/slots"
+	"mrlocal/slots/fifo"
 	"mrlocal/trace"
 )
 
@@ -163,7 +164,7 @@ func TestWhatEndsLeavesItsPartToOthers(t *testing.T) {
 // quitter starts everything until a time, and from then on kills all and starts
 // nothing.
 type quitter struct {
-	slots.FIFO
+	fifo.FIFO
 	at time.Duration
 }
 
@@ -188,7 +189,7 @@ func TestNobodyWaitsForWhatNobodySharesAnyMore(t *testing.T) {
 	} {
 		f := parse(t, "cluster: {trackers: 1, map_slots: 2, reduce_slots: 2, cores: 1, disk: 10MB, net: 10MB}", "jobs: ["+job+"]")
 		log := &trace.Log{}
-		r, err := sim.Run(t.Context(), f, sim.Options{Policy: &quitter{*slots.NewFIFO(), 5 * time.Second}, Cost: "l2", Heartbeat: time.Second, Watch: func(s *trace.Stream) { s.Attach(log) }})
+		r, err := sim.Run(t.Context(), f, sim.Options{Policy: &quitter{*fifo.New(), 5 * time.Second}, Cost: "l2", Heartbeat: time.Second, Watch: func(s *trace.Stream) { s.Attach(log) }})
 		if err == nil || !strings.Contains(err.Error(), "stalled") || len(log.Events) > 5000 {
 			t.Errorf("%s: %v after %d events, %v", job, err, len(log.Events), r.Error)
 		}

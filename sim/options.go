@@ -7,6 +7,7 @@ import (
 
 	"mrlocal/internal/usage"
 	"mrlocal/slots"
+	"mrlocal/slots/fifo"
 	"mrlocal/slots/setup"
 	"mrlocal/trace"
 	"mrlocal/workload"
@@ -52,7 +53,7 @@ func (o Options) withDefaults() Options {
 		o.Seed = 1
 	}
 	if o.Policy == nil {
-		o.Policy = slots.NewFIFO()
+		o.Policy = fifo.New()
 	}
 	if o.Note == nil {
 		o.Note = func(string) {}

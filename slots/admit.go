@@ -15,12 +15,15 @@ import "mrlocal/trace"
 type limit struct {
 	most    int32 // 0: any number
 	running int32 // jobs admitted, and not ended
-	waiting Ranking[fifoKey]
+	waiting Ranking[Priority]
 }
 
 func newLimit(most int32) limit {
-	return limit{most: most, waiting: Ranking[fifoKey]{Less: fifoLess}}
+	return limit{most: most, waiting: Ranking[Priority]{Less: higher}}
 }
+
+// higher is the order in which jobs are admitted.
+func higher(a, b *Priority) bool { return *a > *b }
 
 func (m *limit) full() bool { return m.most > 0 && m.running >= m.most }
 
@@ -38,7 +41,7 @@ func (l *Ledger) fullFor(j *job) *limit {
 // admit lets j run, or wait.
 func (l *Ledger) admit(j *job) bool {
 	if j.blocked = l.fullFor(j); j.blocked != nil {
-		j.blocked.waiting.Set(int32(j.id), fifoKey{j.spec.Priority})
+		j.blocked.waiting.Set(int32(j.id), j.spec.Priority)
 		return false
 	}
 	j.admitted = true

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"mrlocal/slots"
+	"mrlocal/slots/fifo"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/policytest"
 	"mrlocal/trace"
@@ -52,7 +53,7 @@ func TestTheGuardKeepsOneSlotForMaps(t *testing.T) {
 }
 
 func TestReducesOnSlotsThatNoMapMayUseAreNotGuarded(t *testing.T) {
-	d := newDesk(t, slots.Config{Slots: policytest.Typed(1, 1, 2)}, nil) // FIFO lends nothing
+	d := newDesk(t, slots.Config{Slots: policytest.Typed(1, 1, 2)}, fifo.New()) // FIFO lends nothing
 	d.Submit(0, slots.JobSpec{Name: "stream", Reduces: 5})
 	d.wantStarts(0, reduceOf(0, 0), reduceOf(1, 0)) // all that no map may use
 	d.Ready(1, 0, slots.Readiness{Maps: 1, Total: 1})

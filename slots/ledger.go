@@ -82,11 +82,8 @@ type totals struct {
 	waiting     int32 // waiting reduces
 }
 
-// New returns a Ledger without jobs. A nil policy is FIFO.
+// New returns a Ledger without jobs.
 func New(c Config, p Policy) (*Ledger, error) {
-	if p == nil {
-		p = NewFIFO()
-	}
 	c = c.withDefaults()
 	if r, ok := p.(Resetter); ok {
 		r.Reset()

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"mrlocal/slots"
+	"mrlocal/slots/fifo"
 	"mrlocal/slots/policy/policytest"
 	"mrlocal/trace"
 )
@@ -166,7 +167,7 @@ func TestReducesStartWhenEnoughMapsAreDone(t *testing.T) {
 		"but at 0 it is open even then":                      {0, false, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := newDesk(t, slots.Config{Slots: policytest.Typed(1, 1, 1), Slowstart: c.slowstart}, nil)
+			d := newDesk(t, slots.Config{Slots: policytest.Typed(1, 1, 1), Slowstart: c.slowstart}, fifo.New())
 			d.Submit(0, slots.JobSpec{Name: "j", Maps: 4, MapsSealed: c.sealed, ReadyMaps: 4, Reduces: 1})
 			openAfter := -1
 			for i := range 5 {
@@ -221,7 +222,7 @@ func TestAStreamThatTurnsOutEmptyIsDoneWithItsReduces(t *testing.T) {
 }
 
 func TestReadAheadIsBounded(t *testing.T) {
-	d := newDesk(t, slots.Config{Slots: policytest.Typed(1, 4, 1)}, nil)
+	d := newDesk(t, slots.Config{Slots: policytest.Typed(1, 4, 1)}, fifo.New())
 	d.Submit(0, slots.JobSpec{Name: "j", Maps: 4, MapsSealed: true, ReadyMaps: 1})
 	d.wantStarts(0, mapOf(0, 0))
 	d.Ready(1, 0, slots.Readiness{Maps: 3, Total: 4, Sealed: true})
@@ -380,7 +381,7 @@ func TestFairnessCountsOnlyTheTimeWithDemand(t *testing.T) {
 }
 
 func TestVisitsGoOnAfterTheTrackerThatWasServedLast(t *testing.T) {
-	d := newDesk(t, slots.Config{Slots: policytest.Typed(3, 2, 0)}, nil)
+	d := newDesk(t, slots.Config{Slots: policytest.Typed(3, 2, 0)}, fifo.New())
 	d.Submit(0, slots.JobSpec{Name: "stream"})
 	for i, want := range [][2]slots.TrackerID{{0, 1}, {2, 0}, {1, 2}} {
 		at := time.Duration(i)
@@ -428,17 +429,17 @@ func TestNewRefusesWhatMakesNoSense(t *testing.T) {
 		"a pool twice":       {Slots: ok, Pools: []slots.Pool{{Name: "a"}, {Name: "a"}}},
 		"negative minimum":   {Slots: ok, Pools: []slots.Pool{{Name: "a", MinMaps: -1}}},
 	} {
-		if _, err := slots.New(c, nil); err == nil {
+		if _, err := slots.New(c, fifo.New()); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
 	}
-	if l, err := slots.New(slots.Config{Slots: ok}, nil); err != nil || l.Config().PolicyName != "fifo" {
-		t.Errorf("nil policy: %v", err)
+	if l, err := slots.New(slots.Config{Slots: ok}, fifo.New()); err != nil || l.Config().PolicyName != "fifo" {
+		t.Errorf("a policy without a name of its run's: %v", err)
 	}
 }
 
 // starter is FIFO with a slowstart of its own.
-type starter struct{ slots.FIFO }
+type starter struct{ fifo.FIFO }
 
 func (*starter) Slowstart() slots.PPM { return slots.One / 2 }
 

@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"mrlocal/slots"
+	"mrlocal/slots/fifo"
 	"mrlocal/slots/policy/policytest"
 	"mrlocal/trace"
 )
@@ -262,7 +263,7 @@ func TestLimitsHoldWhateverEnds(t *testing.T) {
 		c := two()
 		c.Pools = []slots.Pool{{Name: "p", MaxRunning: 2}, {Name: "q", MaxRunning: 1}, {Name: "free"}}
 		c.Users = []slots.User{{Name: "ann", MaxRunning: 2}, {Name: "bob", MaxRunning: 1}}
-		l, err := slots.New(c, nil)
+		l, err := slots.New(c, fifo.New())
 		if err != nil {
 			rt.Fatal(err)
 		}

@@ -17,7 +17,7 @@
 // Assign returns is valid until the next Assign; a View and a Decision are
 // valid until Decide returns.
 //
-// Neighbours: slots/policy holds the policies, slots/policy/policytest the
+// Neighbours: slots/fifo is the plainest policy, slots/policy holds the others, slots/policy/policytest the
 // suite that each must pass, slots/setup reads a Config out of a workload file,
 // slots/locality knows where inputs are, slots/replay and slots/explain read recorded runs, slots/pool is the threads
 // that real slots are.

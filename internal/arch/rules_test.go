@@ -12,7 +12,7 @@ func layers() []layer {
 	return []layer{
 		{"internal", []string{"internal/..."}},
 		{"ground", []string{"trace", "jobs", "workload"}},
-		{"data and slots", []string{"slots", "slots/locality", "slots/replay", "input", "spill/...", "output", "jobs/..."}},
+		{"data and slots", []string{"slots", "slots/fifo", "slots/locality", "slots/replay", "input", "spill/...", "output", "jobs/..."}},
 		{"policies, threads, shuffle", []string{"slots/policy/...", "slots/pool", "slots/setup", "shuffle", "report"}},
 		{"drivers", []string{"engine/...", "sim", "slots/explain"}},
 		{"bench", []string{"bench/..."}},
@@ -29,6 +29,7 @@ func within() map[string][]string {
 		"jobs/jobtest":     {"jobs/..."},
 		"slots/policy/...": {"slots/policy/..."},
 		"slots":            {"slots/locality"}, // where inputs are
+		"slots/fifo":       {"slots"},          // the policy that is there before all others
 		"slots/replay":     {"slots"},          // the Ledger, once more
 		"jobs/...":         {"jobs/internal/..."},
 		"jobs/grep":        {"jobs/grep/*"},   // what it searches with
@@ -51,7 +52,7 @@ type ban struct {
 func bans() []ban {
 	everywhere := []string{"..."}
 	command := []string{"cmd/mrlocal/..."}
-	pure := []string{"slots", "slots/locality", "slots/replay", "slots/policy/...", "sim"}
+	pure := []string{"slots", "slots/fifo", "slots/locality", "slots/replay", "slots/policy/...", "sim"}
 	return []ban{
 		{"log/...", everywhere, nil, "libraries return errors; the command tells them, in one line"},
 		{"flag", everywhere, []string{"cmd/mrlocal/...", "internal/golden"}, "flags belong to the command; libraries take Options"},
@@ -88,7 +89,7 @@ type callBan struct {
 func callBans() []callBan {
 	everywhere := []string{"..."}
 	command := []string{"cmd/mrlocal"}
-	pure := []string{"slots", "slots/locality", "slots/replay", "slots/policy/...", "sim"}
+	pure := []string{"slots", "slots/fifo", "slots/locality", "slots/replay", "slots/policy/...", "sim"}
 	return []callBan{
 		{"fmt", "Print*", everywhere, nil, "results go to the writer that was handed in"},
 		{"os", "Exit", everywhere, command, "only main ends the process"},

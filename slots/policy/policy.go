@@ -6,8 +6,7 @@
 // of Hadoop, is a function that names its clause; docs/policies.md lists them,
 // and where we depart and why.
 //
-// Neighbours: slots defines the interface and holds FIFO, the policy that nil
-// means; policytest is the suite that every policy passes.
+// Neighbours: slots defines the interface, slots/fifo is the plainest policy; policytest is the suite that every policy passes.
 package policy
 
 import (
@@ -17,6 +16,7 @@ import (
 	"mrlocal/internal/nearest"
 	"mrlocal/internal/usage"
 	"mrlocal/slots"
+	"mrlocal/slots/fifo"
 	"mrlocal/slots/policy/omo"
 )
 
@@ -52,7 +52,7 @@ type entry struct {
 func table() []entry {
 	return []entry{
 		{Info{"fifo", "first job first; map slots run maps, reduce slots run reduces", "Hadoop 1.x JobQueueTaskScheduler"},
-			func(Options) slots.Policy { return slots.NewFIFO() }},
+			func(Options) slots.Policy { return fifo.New() }},
 		{Info{"fair", "pools share each kind of slots fairly; map slots run maps, reduce slots run reduces", "Hadoop 1.x Fair Scheduler (HFS)"},
 			func(o Options) slots.Policy { return NewFair(o) }},
 		{Info{"pi-dhfs", "fair in each phase; unused slots of one kind are lent to the other kind's tasks", dhfs + ", Algorithm 1"},

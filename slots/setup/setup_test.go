@@ -11,6 +11,7 @@ import (
 
 	"mrlocal/internal/ppm"
 	"mrlocal/slots"
+	"mrlocal/slots/fifo"
 	"mrlocal/workload"
 )
 
@@ -169,7 +170,7 @@ func TestEveryFileThatLoadsMakesALedger(t *testing.T) {
 		}
 		o := Options{Trackers: n(3, "flag trackers"), MapSlots: n(3, "flag maps"), ReduceSlots: n(3, "flag reduces"), MaxSlots: n(20, "most"), Attempts: n(5, "attempts")}
 		c := Config(f, o)
-		l, err := slots.New(c, nil)
+		l, err := slots.New(c, fifo.New())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,0 +1,160 @@
+// Package fifo is Hadoop's first scheduler, the plainest policy there is: what
+// a run without a policy of its own takes.
+//
+// It keeps two orderings of jobs and nothing else. Neighbours: slots is what a
+// policy sees and grants through; the other policies are in slots/policy.
+package fifo
+
+import (
+	"mrlocal/slots"
+	"mrlocal/trace"
+)
+
+// FIFO is Hadoop's first scheduler (JobQueueTaskScheduler, SPEC 1.5): typed
+// slots, the first job in order of priority, submission and id that has a task;
+// a tracker takes its part of the load, ceil(load factor · capacity), so that
+// few tasks spread evenly; per heartbeat at most one reduce, and at most one map
+// that is not near its input.
+type FIFO struct {
+	first   [2]slots.Ranking[key]
+	changed []slots.JobID
+	refused []slots.JobID
+}
+
+type key struct{ priority slots.Priority }
+
+// less is FifoComparator (SPEC 1.3): priority, then submission, which the
+// ids are in the order of.
+func less(a, b *key) bool { return a.priority > b.priority }
+
+// New returns a FIFO.
+func New() *FIFO { return &FIFO{} }
+
+// Reset implements Resetter.
+func (f *FIFO) Reset() {
+	*f = FIFO{}
+	for k := range f.first {
+		f.first[k].Less = less
+	}
+}
+
+// Name implements Policy.
+func (*FIFO) Name() string { return "fifo" }
+
+// Decide implements Policy.
+func (f *FIFO) Decide(v *slots.View, d *slots.Decision) {
+	f.update(v)
+	t := v.Tracker()
+	for f.fits(v, d, t, slots.Map) && f.grantFirst(v, d, slots.Map) {
+		if s := d.Started(); s.Locality == slots.LevelAny && v.Placed(s.Attempt.Job) {
+			d.Decline(slots.Map, "a heartbeat starts at most one map away from its input")
+			break
+		}
+	}
+	if f.fits(v, d, t, slots.Reduce) && f.grantFirst(v, d, slots.Reduce) {
+		d.Decline(slots.Reduce, "a heartbeat starts at most one reduce")
+	}
+}
+
+// fits: something is pending, and the tracker has a slot for it and not yet its
+// part of the load.
+func (f *FIFO) fits(v *slots.View, d *slots.Decision, t slots.TrackerID, k slots.Kind) bool {
+	pending, free := v.Pending(k) > 0, v.FreeHome(t, k) > 0
+	if pending && free && v.RunningAt(t, k) < slots.LoadCap(v, t, k) {
+		return true
+	}
+	if d.Explaining() {
+		why := "the tracker has its part of the load"
+		if !pending {
+			why = "no " + k.String() + " is pending"
+		} else if !free {
+			why = "no " + k.String() + " slot of the tracker is free"
+		}
+		d.Decline(k, why, f.numbers(v, k)...)
+	}
+	return false
+}
+
+// numbers are what FIFO looks at for kind k.
+func (f *FIFO) numbers(v *slots.View, k slots.Kind) []slots.Number {
+	t := v.Tracker()
+	all := []slots.Number{
+		{Name: "pending " + k.String() + "s", Num: int64(v.Pending(k))},
+		{Name: "running on the tracker", Num: int64(v.RunningAt(t, k))},
+		{Name: "the tracker's part of the load", Num: int64(slots.LoadCap(v, t, k))},
+	}
+	if c := int64(v.Capacity(k)); c > 0 {
+		all = append(all, slots.Number{Name: k.String() + " load factor", Num: int64(v.Pending(k)) + int64(v.Running(k)), Den: c})
+	}
+	return all
+}
+
+// why is what a grant to the first job rests on; the others come after it in
+// order of priority and submission.
+func (f *FIFO) why(v *slots.View, k slots.Kind, winner slots.JobID) slots.Why {
+	w := slots.Why{Numbers: f.numbers(v, k)}
+	var later []int32
+	for range slots.MostBeaten + 1 {
+		id, ok := f.first[k].First()
+		if !ok {
+			break
+		}
+		f.first[k].Remove(id)
+		later = append(later, id)
+		if slots.JobID(id) == winner {
+			continue
+		}
+		why := "it was submitted later"
+		if v.Job(slots.JobID(id)).Priority() < v.Job(winner).Priority() {
+			why = "its priority is lower"
+		}
+		w.Beaten = append(w.Beaten, slots.Beaten{Pool: v.Job(slots.JobID(id)).Pool(), Job: slots.JobID(id), Why: why})
+	}
+	for _, id := range later {
+		f.rank(v, slots.JobID(id))
+	}
+	return w
+}
+
+// grantFirst starts a task of the first job that may have one.
+func (f *FIFO) grantFirst(v *slots.View, d *slots.Decision, k slots.Kind) bool {
+	granted := false
+	for !granted {
+		id, ok := f.first[k].First()
+		if !ok {
+			break
+		}
+		if d.Explaining() {
+			d.Because(f.why(v, k, slots.JobID(id)))
+		}
+		granted = d.Grant(slots.Grant{Slot: slots.NoSlot, Job: slots.JobID(id), Kind: k, Task: slots.NoTask, Rule: trace.RuleFIFO})
+		if !granted {
+			f.first[k].Remove(id)
+			f.refused = append(f.refused, slots.JobID(id))
+		}
+	}
+	for _, id := range f.refused {
+		f.rank(v, id)
+	}
+	f.refused = f.refused[:0]
+	f.update(v)
+	return granted
+}
+
+func (f *FIFO) update(v *slots.View) {
+	f.changed = v.Changed(f.changed[:0])
+	for _, id := range f.changed {
+		f.rank(v, id)
+	}
+}
+
+func (f *FIFO) rank(v *slots.View, id slots.JobID) {
+	j := v.Job(id)
+	for k := range f.first {
+		if j.Pending(slots.Kind(k)) > 0 {
+			f.first[k].Set(int32(id), key{j.Priority()})
+		} else {
+			f.first[k].Remove(int32(id))
+		}
+	}
+}
