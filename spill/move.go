@@ -52,9 +52,7 @@ func (m *Merge) moveRun(p *pinned, s run.Segment) bool {
 	if err == nil {
 		var index run.IndexEntry
 		if index, err = run.ReadIndex(file, s, m.o.Part); err == nil {
-			d := &run.DiskCursor{
-				Shared: &m.shared, File: &p.out.mu.file, At: index.Offset, End: index.Offset + index.Stored, Buf: buf,
-			}
+			d := &run.DiskCursor{Shared: &m.shared, File: &p.out.mu.file, At: index.Offset, End: index.Offset + index.Stored, Buf: buf}
 			err = m.standIn(first, d, taken, &p.memory.arena)
 		} else {
 			err = p.out.mu.file.Corrupt(s.Index, err)
@@ -79,8 +77,7 @@ func (m *Merge) standIn(first int, d *run.DiskCursor, taken int64, a *run.Arena)
 		}
 	}
 	c := &t.Cursors[first]
-	c.Disk = d
-	c.Done = false
+	c.Disk, c.Done = d, false
 	if _, err := c.Advance(); err != nil {
 		return err
 	}
