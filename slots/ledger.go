@@ -16,6 +16,7 @@ type Ledger struct {
 	policy    Policy
 	observer  Observer // the policy, where it learns
 	sated     Sated    // the policy, where it can tell
+	copies    Speculator
 	lends     bool
 	borrows   bool // the policy has percentages
 	stream    *trace.Stream
@@ -96,6 +97,9 @@ func New(c Config, p Policy) (*Ledger, error) {
 	if s, ok := p.(Starter); ok {
 		c.Slowstart = s.Slowstart()
 	}
+	if t, ok := p.(Tuned); ok {
+		c.Tuning = t.Tuning()
+	}
 	if c.PolicyName == "" {
 		c.PolicyName = p.Name()
 	}
@@ -108,6 +112,7 @@ func New(c Config, p Policy) (*Ledger, error) {
 	}
 	l.observer, _ = p.(Observer)
 	l.sated, _ = p.(Sated)
+	l.copies, _ = p.(Speculator)
 	l.view, l.decision = &View{l: l}, Decision{l: l}
 	for _, pc := range c.Pools {
 		l.addPool(pc)
@@ -208,11 +213,16 @@ func (l *Ledger) serveFrom(from, to TrackerID) (granted bool) {
 // servable is the first tracker from t on with a free slot on which something
 // that is pending could run; -1 where there is none.
 func (l *Ledger) servable(t TrackerID) TrackerID {
-	m, r := l.total.pending[Map] > 0, l.total.pending[Reduce] > 0
+	m, r := l.wants(Map), l.wants(Reduce)
 	if !m && !r || l.sated != nil && l.sated.Sated(l.view) {
 		return -1
 	}
 	return order.Next(l.free[:], []bool{m || l.lends, r || l.lends, true}, t)
+}
+
+// wants: a task of kind k pends, or the policy has one to copy.
+func (l *Ledger) wants(k Kind) bool {
+	return l.total.pending[k] > 0 || l.copies != nil && l.copies.Speculates(l.view, k)
 }
 
 // serve visits t and, where something was granted, remembers it as the last one
@@ -292,4 +302,5 @@ func (o *Orders) clear() {
 		o.Starts, o.Kills, o.Advances = nil, nil, nil
 	}
 	o.Starts, o.Kills, o.Advances = o.Starts[:0], o.Kills[:0], o.Advances[:0]
+	o.Probe = -1
 }

@@ -41,6 +41,19 @@ type Sated interface {
 	Sated(v *View) bool
 }
 
+// Speculator is a policy that starts copies of running tasks. It tells whether
+// some task of kind k is worth one now; then trackers with idle slots are visited
+// though nothing pends. For all others copies are none of AssignAll's business.
+type Speculator interface {
+	Speculates(v *View, k Kind) bool
+}
+
+// Tuned is a policy with options of its own, which New puts into the
+// configuration, so that a replay has them.
+type Tuned interface {
+	Tuning() map[string]string
+}
+
 // Resetter is a policy that keeps orderings or what it learnt. New calls Reset,
 // so that one value may serve one run after another (never two at once).
 type Resetter interface {
@@ -152,6 +165,15 @@ func (d *Decision) WakeAt(t time.Duration) {
 	}
 }
 
+// Probe asks to be told, once, the progress of all running attempts before the
+// first Assign from time t (absolute) on. Drivers that tell progress all the time
+// need not listen.
+func (d *Decision) Probe(t time.Duration) {
+	if o := &d.l.orders; o.Probe < 0 || t < o.Probe {
+		o.Probe = t
+	}
+}
+
 // Start is an order to run an attempt on a slot.
 type Start struct {
 	Attempt Attempt
@@ -169,4 +191,5 @@ type Orders struct {
 	Kills    []Attempt     // to end soon; the driver reports each with Finish
 	Advances []Attempt     // reduces that may leave their copy phase
 	Wake     time.Duration // call Assign again at this time; negative: no need
+	Probe    time.Duration // tell the progress of what runs before the first Assign from this time on; negative: no need
 }

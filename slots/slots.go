@@ -170,6 +170,10 @@ type Config struct {
 	// so that it is recorded.
 	LocalityDelay time.Duration `json:"locality_delay_ns,omitempty"`
 
+	// Tuning are the policy's other options, as text by name; New takes them
+	// from a policy that has some (Tuned).
+	Tuning map[string]string `json:"tuning,omitempty"`
+
 	PolicyName string `json:"-"` // recorded in the header's own field; "": the policy's own
 	Seed       uint64 `json:"-"` // the same
 }

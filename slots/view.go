@@ -106,12 +106,14 @@ type SlotView struct {
 	Phase    Phase
 	Progress PPM
 	Started  time.Duration
+
+	Speculative bool // it was started as a copy of a running task
 }
 
 // Slot is the slot id at this moment.
 func (v *View) Slot(id SlotID) SlotView {
 	s := &v.l.slots[id]
-	return SlotView{s.Slot, s.state, s.busy, s.lent, s.killing, s.attempt, s.phase, s.progress, s.started}
+	return SlotView{s.Slot, s.state, s.busy, s.lent, s.killing, s.attempt, s.phase, s.progress, s.started, s.speculative}
 }
 
 // Job is a job as a policy sees it.
