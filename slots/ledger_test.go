@@ -188,7 +188,7 @@ func TestReducesStartWhenEnoughMapsAreDone(t *testing.T) {
 }
 
 func TestAStreamBecomesKnownBitByBit(t *testing.T) {
-	d := newDesk(t, two(), nil)
+	d := newDesk(t, two(), fifo.New())
 	d.Submit(0, slots.JobSpec{Name: "stream", Reduces: 1})
 	d.wantStarts(0)
 	d.Ready(1, 0, slots.Readiness{Maps: 1})
@@ -206,7 +206,7 @@ func TestAStreamBecomesKnownBitByBit(t *testing.T) {
 }
 
 func TestAStreamThatTurnsOutEmptyIsDoneWithItsReduces(t *testing.T) {
-	d := newDesk(t, two(), nil)
+	d := newDesk(t, two(), fifo.New())
 	d.Submit(0, slots.JobSpec{Name: "empty", Reduces: 1})
 	d.Submit(0, slots.JobSpec{Name: "nothing at all"})
 	d.Ready(1, 0, slots.Readiness{Sealed: true})
