@@ -29,6 +29,8 @@ type File struct {
 	Slow     []Slow
 	Faults   []Fault
 	Jobs     []Job
+
+	Experiments []Experiment // of papers, with these jobs
 }
 
 // Cluster is what each tracker has; 0: not given.

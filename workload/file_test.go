@@ -125,6 +125,49 @@ func TestEveryKeyOfAFileIsRead(t *testing.T) {
 	}
 }
 
+func TestExperimentsAreRead(t *testing.T) {
+	got, err := Parse("w.yaml", []byte(`jobs:
+  - {name: J, maps: 1, map_time: 1s}
+experiments:
+  - name: e
+    title: A title
+    paper: a paper, Fig. 1
+    assumed: [times]
+    fitted: map_time
+    with: {cost: l1}
+    runs: [{name: a, jobs: J, sched: fair, slowstart: [0.05, 1]}]
+    figures: [{what: w, target: Q1, paper: 29 %, ours: "makespan[a]", band: [20 %, 40 %], beyond: 0, fitted: true, because: b}]
+    charts: [{name: c, title: t, x: xs, y: ys, lines: [{name: l, y: "makespan[a-*]"}]}]
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Experiment{{
+		Name: "e", Title: "A title", Paper: "a paper, Fig. 1", Assumed: []string{"times"}, Fitted: []string{"map_time"},
+		With:    []Arg{{"cost", []string{"l1"}, Pos{9, 12}}},
+		Runs:    []Trial{{Name: "a", Jobs: []string{"J"}, Args: []Arg{{"sched", []string{"fair"}, Pos{10, 31}}, {"slowstart", []string{"0.05", "1"}, Pos{10, 44}}}, Pos: Pos{10, 12}}},
+		Figures: []Figure{{What: "w", Target: "Q1", Paper: "29 %", Ours: "makespan[a]", Band: []string{"20 %", "40 %"}, Beyond: "0", Fitted: true, Because: "b", Pos: Pos{11, 15}}},
+		Charts:  []ChartOf{{Name: "c", Title: "t", X: "xs", Y: "ys", Lines: []LineOf{{"l", "makespan[a-*]", Pos{12, 56}}}, Pos: Pos{12, 14}}},
+		Pos:     Pos{4, 5},
+	}}
+	if !reflect.DeepEqual(got.Experiments, want) {
+		t.Errorf("\n got %+v\nwant %+v", got.Experiments, want)
+	}
+	for text, complaint := range map[string]string{
+		"{name: e, paper: p, runs: [{sched: fair}], figures: []}":                                                         "no name",
+		"{name: e, paper: p, runs: [{name: a}], figures: [{what: w, paper: p, ours: o, band: [1]}]}":                      "is [least, most]",
+		"{name: e, runs: [{name: a}], figures: [{what: w, paper: p, ours: o}]}":                                           "no paper",
+		"{name: e, paper: p, runs: [{name: a}]}":                                                                          "no figures",
+		"{name: e, paper: p, runs: [{name: a}], figures: [{what: w, paper: p}]}":                                          "no ours",
+		"{name: e, paper: p, runs: [{name: a}], figures: [{what: w, paper: p, ours: o}], charts: [{name: c, lines: []}]}": "no lines",
+	} {
+		_, err := Parse("w.yaml", []byte("jobs: [{name: J, maps: 1, map_time: 1s}]\nexperiments: ["+text+"]\n"))
+		if err == nil || !strings.HasSuffix(err.Error(), complaint) {
+			t.Errorf("%s: %v, want %s", text, err, complaint)
+		}
+	}
+}
+
 func TestOrdinaryFormsOfYAMLAreRead(t *testing.T) {
 	for name, text := range map[string]string{
 		"a file of Windows":           "jobs:\r\n  - name: a\r\n    maps: 3\r\n  - name: b\r\n    maps: 3\r\n    after: [a]\r\n",

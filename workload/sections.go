@@ -36,7 +36,7 @@ func (d *decoder) workload(body ast.Node, items []piece) {
 	if d.err != nil {
 		return
 	}
-	names := []string{"cluster", "defaults", "locality", "users", "pools", "slow", "faults", "jobs"}
+	names := []string{"cluster", "defaults", "locality", "users", "pools", "slow", "faults", "jobs", "experiments"}
 	jobsDone := false
 	d.mapping(body, "workload", names, func(key string, v ast.Node) {
 		switch key {
@@ -55,6 +55,8 @@ func (d *decoder) workload(body ast.Node, items []piece) {
 			d.list(v, key, d.slow)
 		case "faults":
 			d.list(v, key, d.fault)
+		case "experiments":
+			d.list(v, key, d.experiment)
 		case "jobs":
 			jobsDone = true
 			if items == nil {

@@ -1,5 +1,3 @@
-// Package workloads holds workload files, each with where it comes from; only
-// this test is Go. The files load, and their numbers are those of the papers.
 package workloads
 
 import (

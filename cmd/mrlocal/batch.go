@@ -13,6 +13,7 @@ import (
 
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/profile"
+	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/cmd/mrlocal/internal/side"
 	"mrlocal/engine"
 	"mrlocal/internal/usage"
@@ -109,7 +110,7 @@ func runBatch(ctx context.Context, e env, line argv.Line) (int, error) {
 			s.note(fmt.Sprintf("batch: %s: %v", name, err))
 		}
 		reports = append(reports, done)
-		if err := write(e, picture.of(name, len(names), widthOf(e.stdout), false)); err != nil {
+		if err := write(e, picture.Of(name, len(names), show.Width(e.stdout), false)); err != nil {
 			return 0, err
 		}
 		s.table(done)

@@ -96,7 +96,7 @@ func runJob(ctx context.Context, e env, line argv.Line, name string, build func(
 	if err = errors.Join(err, files.CloseEvents(0)); err != nil {
 		return 0, err
 	}
-	s.write(string(gantt.text(widthOf(e.stderr), false)))
+	s.write(string(gantt.Text(show.Width(e.stderr), false)))
 	s.table(done)
 	if name == "grep" && !done.Matched() {
 		return exitNoMatch, nil
@@ -125,7 +125,7 @@ type screen struct {
 	e        env
 	quiet    bool // no table
 	follower *show.Follower
-	picture  *picture
+	picture  *show.Picture
 	display  show.Display
 	mu       sync.Mutex // orders notes and the end of the display
 }
@@ -163,7 +163,7 @@ func (s *screen) run(ctx context.Context, chain jobs.Chain, o engine.Options) (*
 func (s *screen) attach(o *engine.Options) {
 	o.Stderr, o.Note = show.Lines(s.write), s.note
 	o.Watch = func(stream *trace.Stream) {
-		s.picture.watch(stream)
+		s.picture.Watch(stream)
 		if s.follower != nil {
 			s.follower.Watch(stream)
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/cmd/mrlocal/internal/side"
 	"mrlocal/internal/usage"
 	"mrlocal/report"
@@ -98,14 +99,14 @@ func runSim(ctx context.Context, e env, line argv.Line) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		o.Events, o.Note, o.Watch = files.Events(i), notes.note, picture.watch
+		o.Events, o.Note, o.Watch = files.Events(i), notes.note, picture.Watch
 		done, err := sim.Run(ctx, f, o)
 		if err = errors.Join(err, files.CloseEvents(i)); err != nil && !(gone(err) && done != nil) {
 			return 0, err
 		}
 		reports = append(reports, done)
 		notes.failures(done)
-		if err := write(e, picture.of(name, len(names), widthOf(e.stdout), true)); err != nil {
+		if err := write(e, picture.Of(name, len(names), show.Width(e.stdout), true)); err != nil {
 			return 0, err
 		}
 	}
@@ -140,19 +141,6 @@ func tell(e env, files *side.Set, reports []*report.Report) error {
 		return err
 	}
 	return write(e, b.Bytes())
-}
-
-// of is the picture of a policy's run, under its name where there are several.
-func (p *picture) of(name string, runs, width int, simulated bool) []byte {
-	text := p.text(width, simulated)
-	if len(text) == 0 {
-		return nil
-	}
-	text = append(text, '\n')
-	if runs > 1 {
-		text = append([]byte(name+"\n"), text...)
-	}
-	return text
 }
 
 // notes tells each message of several runs once.

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/cmd/mrlocal/internal/side"
 	"mrlocal/cmd/mrlocal/internal/sweep"
 	"mrlocal/internal/usage"
@@ -219,7 +220,7 @@ func sweepReal(ctx context.Context, e env, line argv.Line, p *sweep.Plan) (runne
 		b.scheduling = base
 		b.apply(c)
 		s := newScreen(e, mode)
-		s.picture = &picture{}
+		s.picture = &show.Picture{}
 		return b.run(ctx, s, policyName, discard, nil)
 	}, b.file, nil
 }

@@ -1,0 +1,279 @@
+package reproduce
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A value is what an expression is worth: numbers, one a run (or step), and
+// where they were swept, over what.
+type value struct {
+	v []float64
+	x []float64 // as long as v, or nil
+}
+
+// one is the number of a value that must be single.
+func (a value) one() (float64, error) {
+	if len(a.v) != 1 {
+		return 0, fmt.Errorf("%d numbers where one is meant; take min, max, mean or another of them", len(a.v))
+	}
+	return a.v[0], nil
+}
+
+// A lookup gives a metric: makespan[lazy] is metric makespan of the words lazy.
+type lookup func(metric string, words []string) (value, error)
+
+// parser evaluates an expression as it reads it:
+//
+//	comparison = sum { ("<" | "<=" | ">" | ">=" | "==") sum }
+//	sum        = term { ("+" | "-") term }
+//	term       = factor { ("*" | "/") factor }
+//	factor     = "-" factor | number [ "%" ] | "(" sum ")" | function "(" sum { "," sum } ")" | metric "[" words "]"
+type parser struct {
+	text string
+	at   int
+	look lookup
+	err  error
+}
+
+// relation is a comparison that was evaluated: the sides, the signs between
+// them, and whether all hold, element by element.
+type relation struct {
+	sides []value
+	signs []string
+	holds bool
+}
+
+// evaluate evaluates text.
+func evaluate(text string, look lookup) (relation, error) {
+	p := &parser{text: text, look: look}
+	r := relation{sides: []value{p.sum()}, holds: true}
+	for p.err == nil {
+		sign := p.sign()
+		if sign == "" {
+			break
+		}
+		r.signs = append(r.signs, sign)
+		r.sides = append(r.sides, p.sum())
+		if n := len(r.sides); p.err == nil {
+			r.holds = r.holds && p.all(r.sides[n-2], r.sides[n-1], sign)
+		}
+	}
+	if p.space(); p.err == nil && p.at < len(p.text) {
+		p.fail("%q is too much", p.text[p.at:])
+	}
+	return r, p.err
+}
+
+func (p *parser) fail(format string, args ...any) {
+	if p.err == nil {
+		p.err = fmt.Errorf("%s: "+format, append([]any{p.text}, args...)...)
+	}
+}
+
+func (p *parser) space() {
+	for p.at < len(p.text) && p.text[p.at] == ' ' {
+		p.at++
+	}
+}
+
+// take reads token where it comes next.
+func (p *parser) take(token string) bool {
+	if p.space(); strings.HasPrefix(p.text[p.at:], token) {
+		p.at += len(token)
+		return true
+	}
+	return false
+}
+
+func (p *parser) sign() string {
+	for _, s := range []string{"<=", ">=", "==", "<", ">"} {
+		if p.take(s) {
+			return s
+		}
+	}
+	return ""
+}
+
+// all compares element by element; a single number goes with each.
+func (p *parser) all(a, b value, sign string) bool {
+	holds := true
+	p.pair(a, b, func(x, y float64) float64 {
+		switch sign {
+		case "<":
+			holds = holds && x < y
+		case "<=":
+			holds = holds && x <= y
+		case ">":
+			holds = holds && x > y
+		case ">=":
+			holds = holds && x >= y
+		default:
+			holds = holds && math.Abs(x-y) < 1e-9*max(1, math.Abs(x))
+		}
+		return 0
+	})
+	return holds
+}
+
+// pair combines two values element by element.
+func (p *parser) pair(a, b value, f func(x, y float64) float64) value {
+	if len(a.v) != len(b.v) && len(a.v) != 1 && len(b.v) != 1 {
+		p.fail("%d numbers beside %d", len(a.v), len(b.v))
+		return value{v: []float64{0}}
+	}
+	r := value{v: make([]float64, max(len(a.v), len(b.v))), x: a.x}
+	if len(b.v) > len(a.v) || r.x == nil {
+		r.x = b.x
+	}
+	if len(r.x) != len(r.v) {
+		r.x = nil
+	}
+	for i := range r.v {
+		r.v[i] = f(a.v[min(i, len(a.v)-1)], b.v[min(i, len(b.v)-1)])
+	}
+	return r
+}
+
+func (p *parser) sum() value {
+	a := p.term()
+	for p.err == nil {
+		switch {
+		case p.take("+"):
+			a = p.pair(a, p.term(), func(x, y float64) float64 { return x + y })
+		case p.take("-"):
+			a = p.pair(a, p.term(), func(x, y float64) float64 { return x - y })
+		default:
+			return a
+		}
+	}
+	return a
+}
+
+func (p *parser) term() value {
+	a := p.factor()
+	for p.err == nil {
+		switch {
+		case p.take("*"):
+			a = p.pair(a, p.factor(), func(x, y float64) float64 { return x * y })
+		case p.take("/"):
+			a = p.pair(a, p.factor(), func(x, y float64) float64 { return x / y })
+		default:
+			return a
+		}
+	}
+	return a
+}
+
+func (p *parser) factor() value {
+	switch {
+	case p.take("-"):
+		return p.pair(value{v: []float64{0}}, p.factor(), func(x, y float64) float64 { return x - y })
+	case p.take("("):
+		a := p.sum()
+		p.must(")")
+		return a
+	}
+	word := p.word()
+	if word == "" {
+		p.fail("a number, a function or a metric is expected at %q", p.text[p.at:])
+		return value{v: []float64{0}}
+	}
+	if n, err := strconv.ParseFloat(word, 64); err == nil {
+		if p.take("%") {
+			n /= 100
+		}
+		return value{v: []float64{n}}
+	}
+	switch {
+	case p.take("("):
+		return p.function(word)
+	case p.take("["):
+		return p.metric(word)
+	}
+	p.fail("%q is neither a number nor followed by ( or [", word)
+	return value{v: []float64{0}}
+}
+
+func (p *parser) must(token string) {
+	if p.err == nil && !p.take(token) {
+		p.fail("%s is missing before %q", token, p.text[p.at:])
+	}
+}
+
+// word is a number or a name.
+func (p *parser) word() string {
+	p.space()
+	start := p.at
+	for p.at < len(p.text) && (p.text[p.at] == '_' || p.text[p.at] == '.' || '0' <= p.text[p.at] && p.text[p.at] <= '9' || 'a' <= p.text[p.at] && p.text[p.at] <= 'z') {
+		p.at++
+	}
+	return p.text[start:p.at]
+}
+
+func (p *parser) metric(name string) value {
+	inside, rest, ok := strings.Cut(p.text[p.at:], "]")
+	if !ok {
+		p.fail("no ] after %s[", name)
+		return value{v: []float64{0}}
+	}
+	p.at = len(p.text) - len(rest)
+	words := strings.Split(inside, ",")
+	for i := range words {
+		words[i] = strings.TrimSpace(words[i])
+	}
+	v, err := p.look(name, words)
+	if err != nil {
+		p.fail("%s[%s]: %v", name, inside, err)
+		return value{v: []float64{0}}
+	}
+	return v
+}
+
+// function is one of those that make one number of all that they are given.
+func (p *parser) function(name string) value {
+	var all value
+	for p.err == nil {
+		a := p.sum()
+		all.v, all.x = append(all.v, a.v...), append(all.x, a.x...)
+		if !p.take(",") {
+			break
+		}
+	}
+	p.must(")")
+	if p.err != nil || len(all.v) == 0 {
+		return value{v: []float64{0}}
+	}
+	one := func(n float64) value { return value{v: []float64{n}} }
+	switch name {
+	case "min":
+		return one(slices.Min(all.v))
+	case "max":
+		return one(slices.Max(all.v))
+	case "mean":
+		sum := 0.0
+		for _, n := range all.v {
+			sum += n
+		}
+		return one(sum / float64(len(all.v)))
+	case "spread": // how many times the least the most is
+		return one(slices.Max(all.v) / slices.Min(all.v))
+	case "rise": // the least step from one to the next: 0 or above where they never fall
+		least := math.Inf(1)
+		for i := 1; i < len(all.v); i++ {
+			least = min(least, all.v[i]-all.v[i-1])
+		}
+		return one(least)
+	case "where_least": // the value swept over at which it is least, the first of several
+		if len(all.x) != len(all.v) {
+			p.fail("where_least: of runs that were swept")
+			return one(0)
+		}
+		return one(all.x[slices.Index(all.v, slices.Min(all.v))])
+	}
+	p.fail("no function %s; there are min, max, mean, spread, rise, where_least", name)
+	return one(0)
+}

@@ -1,0 +1,115 @@
+package reproduce
+
+import (
+	"slices"
+	"time"
+
+	"mrlocal/trace"
+)
+
+// measures are what a run's events tell that its report does not: the stages of
+// map and shuffle (O22), where maps end together (O21), where each runs.
+type measures struct {
+	firstReduce, mapsEnd, copiesEnd time.Duration // of the run; firstReduce negative: none started
+
+	jobs  map[int32]*jobMeasures
+	pools map[string][trace.Kinds][]span
+	open  map[int32]opened // by slot
+}
+
+type jobMeasures struct {
+	pool    string
+	mapEnds []time.Duration // of maps that succeeded
+}
+
+// span is an attempt's time.
+type span struct{ from, to time.Duration }
+
+type opened struct {
+	pool string
+	kind trace.Kind
+	at   int // in the spans of pool and kind
+}
+
+func newMeasures() *measures {
+	return &measures{firstReduce: -1, jobs: map[int32]*jobMeasures{}, pools: map[string][trace.Kinds][]span{}, open: map[int32]opened{}}
+}
+
+// Record implements trace.Sink.
+func (m *measures) Record(s *trace.Stream, e *trace.Event) error {
+	switch e.Op {
+	case trace.OpSubmit:
+		if texts := s.Texts(e.Ref); len(texts) > 1 {
+			m.jobs[e.Job] = &jobMeasures{pool: texts[1]}
+		}
+	case trace.OpStart:
+		m.start(e)
+	case trace.OpFinish:
+		m.finish(e)
+	case trace.OpPhase:
+		if e.Kind == trace.Reduce && e.Phase != trace.PhaseCopy {
+			m.copiesEnd = max(m.copiesEnd, e.At)
+		}
+	}
+	return nil
+}
+
+func (m *measures) start(e *trace.Event) {
+	if e.Kind == trace.Reduce && m.firstReduce < 0 {
+		m.firstReduce = e.At
+	}
+	pool := m.jobs[e.Job].pool
+	spans := m.pools[pool]
+	m.open[e.Slot] = opened{pool, e.Kind, len(spans[e.Kind])}
+	spans[e.Kind] = append(spans[e.Kind], span{from: e.At, to: -1})
+	m.pools[pool] = spans
+}
+
+func (m *measures) finish(e *trace.Event) {
+	if o, ok := m.open[e.Slot]; ok {
+		m.pools[o.pool][o.kind][o.at].to = e.At
+		delete(m.open, e.Slot)
+	}
+	if e.Kind == trace.Map && e.Has(trace.OK) {
+		m.mapsEnd = max(m.mapsEnd, e.At)
+		m.jobs[e.Job].mapEnds = append(m.jobs[e.Job].mapEnds, e.At)
+	}
+}
+
+// running are the attempts of a kind that run for a pool at an instant; what
+// ends just then is not counted, what starts then is.
+func (m *measures) running(pool string, kind trace.Kind, at time.Duration) (n int) {
+	for _, s := range m.pools[pool][kind] {
+		if s.from <= at && (s.to < 0 || at < s.to) {
+			n++
+		}
+	}
+	return n
+}
+
+// lastWindow is how close to its last map the maps of a job's last batch end
+// (Fig. 8 of the OMO paper).
+const lastWindow = 10 * time.Second
+
+// lastBatches are, by job, how many maps end within lastWindow of the last.
+func (m *measures) lastBatches() (sizes []float64) {
+	var ids []int32
+	for id := range m.jobs {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	for _, id := range ids {
+		ends := m.jobs[id].mapEnds
+		if len(ends) == 0 {
+			continue
+		}
+		last, n := slices.Max(ends), 0
+		for _, at := range ends {
+			if last-at <= lastWindow {
+				n++
+			}
+		}
+		sizes = append(sizes, float64(n))
+	}
+	return sizes
+}

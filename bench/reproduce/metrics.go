@@ -1,0 +1,117 @@
+package reproduce
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"mrlocal/report"
+	"mrlocal/trace"
+)
+
+// metric is a figure of a run by its name; words are what stands in the brackets
+// after the runs.
+func (d *done) metric(name string, words []string) (value, error) {
+	one := func(n float64) (value, error) { return value{v: []float64{n}}, nil }
+	if of, ok := ofRun()[name]; ok {
+		if len(words) > 0 {
+			return value{}, fmt.Errorf("is of a run, not of %s", strings.Join(words, ", "))
+		}
+		return one(of(d))
+	}
+	switch name {
+	case "last_batch":
+		return value{v: d.lastBatches()}, nil
+	case "finish", "maps_done", "start", "response":
+		if len(words) != 1 {
+			return value{}, fmt.Errorf("is of one job: %s[run, job]", name)
+		}
+		j := d.job(words[0])
+		if j == nil {
+			return value{}, fmt.Errorf("no job %s", words[0])
+		}
+		return one(map[string]float64{"finish": j.FinishS, "maps_done": j.MapsDoneS, "start": j.StartS, "response": j.FinishS - j.SubmitS}[name])
+	case "maps", "reduces":
+		if len(words) != 2 {
+			return value{}, fmt.Errorf("is of a pool and steps of %v, from 1: %s[run, pool, 4..7]", step, name)
+		}
+		return d.steps(name, words[0], words[1])
+	}
+	return value{}, fmt.Errorf("no such metric")
+}
+
+// ofRun are the metrics of whole runs. Times are seconds.
+func ofRun() map[string]func(d *done) float64 {
+	return map[string]func(d *done) float64{
+		"makespan":     func(d *done) float64 { return d.MakespanSeconds },
+		"mean_job":     func(d *done) float64 { return d.MeanJobSeconds() },
+		"utilisation":  func(d *done) float64 { return d.Utilisation },
+		"moves":        func(d *done) float64 { return float64(d.Moves) },
+		"jain":         func(d *done) float64 { return d.Jain },
+		"hoarding":     func(d *done) float64 { return d.HoardingSlotSecond },
+		"lent":         func(d *done) float64 { return d.LentSlotSeconds },
+		"map_phase":    func(d *done) float64 { return d.mapsEnd.Seconds() },
+		"map_only":     func(d *done) float64 { return min(d.firstReduce, d.mapsEnd).Seconds() },
+		"overlap":      func(d *done) float64 { return max(0, d.mapsEnd-d.firstReduce).Seconds() },
+		"shuffle_only": func(d *done) float64 { return max(0, d.copiesEnd-max(d.mapsEnd, d.firstReduce)).Seconds() },
+		"local":        func(d *done) float64 { return d.share(func(c *report.Counters) int64 { return c.DataLocalMaps }) },
+		"task_maps":    func(d *done) float64 { return d.sum(func(j *report.Job) int64 { return int64(j.Maps) }) },
+		"task_reduces": func(d *done) float64 { return d.sum(func(j *report.Job) int64 { return int64(j.Reduces) }) },
+		"speculative":  func(d *done) float64 { return d.sum(func(j *report.Job) int64 { return j.Counters.SpeculativeMaps }) },
+	}
+}
+
+func (d *done) job(name string) *report.Job {
+	for i := range d.Jobs {
+		if d.Jobs[i].Name == name {
+			return &d.Jobs[i]
+		}
+	}
+	return nil
+}
+
+func (d *done) sum(of func(j *report.Job) int64) (sum float64) {
+	for i := range d.Jobs {
+		sum += float64(of(&d.Jobs[i]))
+	}
+	return sum
+}
+
+// share is of the maps that were started.
+func (d *done) share(of func(c *report.Counters) int64) float64 {
+	return d.sum(func(j *report.Job) int64 { return of(&j.Counters) }) / d.sum(func(j *report.Job) int64 { return j.Counters.LaunchedMaps })
+}
+
+// step is the papers' step of time (Fig. 5 of the DHFS paper).
+const step = 10 * time.Second
+
+// steps are a pool's running tasks at the starts of steps, as 4, 4..7, or * for
+// all.
+func (d *done) steps(kind, pool, which string) (v value, err error) {
+	k := trace.Map
+	if kind == "reduces" {
+		k = trace.Reduce
+	}
+	if _, ok := d.pools[pool]; !ok {
+		return v, fmt.Errorf("no pool %s", pool)
+	}
+	first, last := 1, int(d.MakespanSeconds/step.Seconds())+1
+	if which != "*" {
+		from, to, several := strings.Cut(which, "..")
+		if !several {
+			to = from
+		}
+		if first, err = strconv.Atoi(from); err == nil {
+			last, err = strconv.Atoi(to)
+		}
+		if err != nil || first < 1 || last < first {
+			return v, fmt.Errorf("%s is no range of steps", which)
+		}
+	}
+	for i := first; i <= last; i++ {
+		v.v = append(v.v, float64(d.running(pool, k, time.Duration(i-1)*step)))
+		v.x = append(v.x, float64(i))
+	}
+	return v, nil
+}

@@ -1,0 +1,169 @@
+// Package reproduce runs the papers' experiments in the simulator and holds what
+// comes out against what the papers print.
+//
+// An experiment is data: a section of a workload file (bench/workloads), with
+// the runs as flags of mrlocal sim, the paper's figures, the expression that is
+// ours of each, the band within which it counts as reproduced, and what was
+// assumed or fitted. All lists those whose policies there are, Run makes one's
+// runs and judges its figures, Text and Document show results: on a terminal,
+// and as docs/reproduction.md with its charts. The same file gives the same
+// bytes.
+//
+// Results are plain data of their own. Neighbours: workload reads the files, sim
+// runs them, chart draws.
+package reproduce
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"mrlocal/bench/workloads"
+	"mrlocal/internal/nearest"
+	"mrlocal/internal/usage"
+	"mrlocal/slots/policy"
+	"mrlocal/workload"
+)
+
+// Experiment is an experiment of a paper, ready to run.
+type Experiment struct {
+	*workload.Experiment
+
+	file   *workload.File
+	trials []trial
+}
+
+// All lists the experiments of the files in bench/workloads, in the files' order:
+// those that this version has all policies for.
+func All() ([]*Experiment, error) {
+	var all []*Experiment
+	for _, name := range workloads.Names() {
+		f, err := workloads.Load(name)
+		if err != nil {
+			return nil, err
+		}
+		of, err := Of(f)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, of...)
+	}
+	return all, nil
+}
+
+// File is the name of e's workload file in the repository.
+func (e *Experiment) File() string { return e.file.Name }
+
+// Of lists the experiments of a file that this version has all policies for.
+func Of(f *workload.File) ([]*Experiment, error) {
+	var all []*Experiment
+	for i := range f.Experiments {
+		e := &Experiment{Experiment: &f.Experiments[i], file: f}
+		for t := range e.Runs {
+			trials, err := expand(f, e.With, &e.Runs[t])
+			if err != nil {
+				return nil, err
+			}
+			e.trials = append(e.trials, trials...)
+		}
+		if e.runnable() {
+			all = append(all, e)
+		}
+	}
+	return all, nil
+}
+
+// runnable reports whether there are the policies of all runs.
+func (e *Experiment) runnable() bool {
+	for i := range e.trials {
+		if _, err := policy.New(e.trials[i].sched, e.trials[i].has); err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// Named picks experiments by name; none: all.
+func Named(all []*Experiment, names []string) ([]*Experiment, error) {
+	if len(names) == 0 {
+		return all, nil
+	}
+	var known []string
+	of := map[string]*Experiment{}
+	for _, e := range all {
+		known = append(known, e.Name)
+		of[e.Name] = e
+	}
+	var some []*Experiment
+	for _, name := range names {
+		e, ok := of[name]
+		if near := nearest.Name(name, known); !ok && near != "" {
+			return nil, usage.Errorf("experiment "+name, "unknown; did you mean %s?", near)
+		}
+		if !ok {
+			return nil, usage.Errorf("experiment "+name, "unknown; there are %s", strings.Join(known, ", "))
+		}
+		some = append(some, e)
+	}
+	return some, nil
+}
+
+// Result is an experiment that was run.
+type Result struct {
+	*Experiment
+	Lines []Line
+	done  []*done // by trial
+}
+
+// Run makes the runs of e, one after the other, and judges its figures.
+func (e *Experiment) Run(ctx context.Context) (*Result, error) {
+	r := &Result{Experiment: e}
+	for i := range e.trials {
+		d, err := e.trials[i].run(ctx, e.file)
+		if err != nil {
+			return nil, err
+		}
+		r.done = append(r.done, d)
+	}
+	for i := range e.Figures {
+		f := &e.Figures[i]
+		worth, err := evaluate(f.Ours, r.look)
+		if err != nil {
+			return nil, e.file.Errorf(f.Pos, f.What, "%v", err)
+		}
+		l, err := judge(f, &worth)
+		if err != nil {
+			return nil, e.file.Errorf(f.Pos, f.What, "%v", err)
+		}
+		r.Lines = append(r.Lines, l)
+	}
+	return r, nil
+}
+
+// look finds a metric of the runs that the first word names, as fair-* does.
+func (r *Result) look(metric string, words []string) (all value, err error) {
+	for i := range r.trials {
+		t := &r.trials[i]
+		if !t.matches(words[0]) {
+			continue
+		}
+		v, err := r.done[i].metric(metric, words[1:])
+		if err != nil {
+			return value{}, err
+		}
+		all.v = append(all.v, v.v...)
+		switch {
+		case v.x != nil:
+			all.x = append(all.x, v.x...)
+		case len(v.v) == 1:
+			all.x = append(all.x, t.x)
+		}
+	}
+	if len(all.v) == 0 {
+		return value{}, fmt.Errorf("no run is called %s", words[0])
+	}
+	if len(all.x) != len(all.v) {
+		all.x = nil
+	}
+	return all, nil
+}

@@ -1,0 +1,177 @@
+package reproduce
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"mrlocal/internal/ppm"
+	"mrlocal/report"
+	"mrlocal/sim"
+	"mrlocal/slots/policy"
+	"mrlocal/trace"
+	"mrlocal/workload"
+)
+
+// trial is one run: a line of mrlocal sim, made of the experiment's flags and
+// its own.
+type trial struct {
+	name  string
+	jobs  []string // nil: all
+	swept string   // the first of its flags that has several values; "": none
+	x     float64  // its value
+	flags []flag
+	sched string
+	sim   sim.Options
+	has   policy.Options
+}
+
+type flag struct{ name, value string }
+
+// line is the command line that makes the run.
+func (t *trial) line(file string) string {
+	words := []string{"mrlocal sim", file}
+	for _, f := range t.flags {
+		words = append(words, "--"+f.name, f.value)
+	}
+	line := strings.Join(words, " ")
+	if t.jobs != nil {
+		line += " (" + strings.Join(t.jobs, ", ") + " only)"
+	}
+	return line
+}
+
+// expand makes the runs of a Trial. Lists are gone through side by side, so that
+// they have the same length; each run's name ends with the first list's value.
+func expand(f *workload.File, with []workload.Arg, t *workload.Trial) (all []trial, err error) {
+	n := 1
+	for i := range t.Args {
+		a := &t.Args[i]
+		if len(a.Values) == 1 {
+			continue
+		}
+		if n > 1 && len(a.Values) != n {
+			return nil, f.Errorf(a.Pos, a.Name, "%d values beside a list of %d", len(a.Values), n)
+		}
+		n = len(a.Values)
+	}
+	for i := range n {
+		run := trial{name: t.Name, jobs: t.Jobs, has: policy.Options{BorrowMap: ppm.One, BorrowReduce: ppm.One}}
+		for _, a := range slices.Concat(with, t.Args) {
+			value := a.Values[min(i, len(a.Values)-1)]
+			if len(a.Values) > 1 && run.swept == "" {
+				run.swept, run.name = a.Name, t.Name+"-"+value
+				run.x, _ = strconv.ParseFloat(value, 64) // 0 where it is no number
+			}
+			if err := run.set(a.Name, value); err != nil {
+				return nil, f.Errorf(a.Pos, a.Name, "%v", err)
+			}
+			run.flags = slices.DeleteFunc(run.flags, func(f flag) bool { return f.name == a.Name })
+			run.flags = append(run.flags, flag{a.Name, value})
+		}
+		if run.sched == "" {
+			return nil, f.Errorf(t.Pos, "run "+t.Name, "no sched")
+		}
+		all = append(all, run)
+	}
+	return all, nil
+}
+
+// set applies a flag of mrlocal sim.
+func (t *trial) set(name, value string) (err error) {
+	count := func(into *int) { *into, err = strconv.Atoi(value) }
+	span := func(into *time.Duration) { *into, err = time.ParseDuration(value) }
+	share := func(into *ppm.Share) { *into, err = ppm.Parse(value) }
+	switch name {
+	case "sched":
+		t.sched = value
+	case "cost":
+		t.sim.Cost = value
+	case "seed":
+		t.sim.Seed, err = strconv.ParseUint(value, 10, 64)
+	case "trackers":
+		count(&t.sim.Trackers)
+	case "map-slots":
+		count(&t.sim.MapSlots)
+	case "reduce-slots":
+		count(&t.sim.ReduceSlots)
+	case "max-slots":
+		count(&t.sim.MaxSlots)
+	case "heartbeat":
+		span(&t.sim.Heartbeat)
+	case "remote-penalty":
+		share(&t.sim.RemotePenalty)
+	case "slowstart":
+		t.sim.Slowstart = new(ppm.Share)
+		share(t.sim.Slowstart)
+	case "locality-delay":
+		span(&t.sim.LocalityDelay)
+		t.has.LocalityDelay = t.sim.LocalityDelay
+	case "borrow-map":
+		share(&t.has.BorrowMap)
+	case "borrow-reduce":
+		share(&t.has.BorrowReduce)
+	default:
+		return fmt.Errorf("no such flag of mrlocal sim, or none for an experiment")
+	}
+	return err
+}
+
+// done is what came out of a trial.
+type done struct {
+	*report.Report
+	*measures
+}
+
+// run makes the run.
+func (t *trial) run(ctx context.Context, f *workload.File) (*done, error) {
+	p, err := policy.New(t.sched, t.has)
+	if err != nil {
+		return nil, err
+	}
+	f, err = t.of(f)
+	if err != nil {
+		return nil, err
+	}
+	o, m := t.sim, newMeasures()
+	o.Policy = p
+	o.Watch = func(s *trace.Stream) { s.Attach(m) }
+	r, err := sim.Run(ctx, f, o)
+	if err != nil {
+		return nil, fmt.Errorf("%s: run %s: %w", f.Name, t.name, err)
+	}
+	return &done{r, m}, nil
+}
+
+// of is the file with the jobs of the run only.
+func (t *trial) of(f *workload.File) (*workload.File, error) {
+	if t.jobs == nil {
+		return f, nil
+	}
+	some := *f
+	some.Jobs = nil
+	for i := range f.Jobs {
+		j := &f.Jobs[i]
+		if !slices.Contains(t.jobs, j.Name) {
+			continue
+		}
+		if len(j.After) > 0 {
+			return nil, f.Errorf(j.Pos, "job "+j.Name, "has after, and can not be run without the others")
+		}
+		some.Jobs = append(some.Jobs, *j)
+	}
+	if len(some.Jobs) != len(t.jobs) {
+		return nil, f.Errorf(workload.Pos{Line: 1, Column: 1}, "run "+t.name, "names jobs that are not there, or one twice: %s", strings.Join(t.jobs, ", "))
+	}
+	return &some, nil
+}
+
+// matches reports whether a run is one of those that a pattern names.
+func (t *trial) matches(pattern string) bool {
+	ok, err := path.Match(pattern, t.name)
+	return err == nil && ok
+}

@@ -1,0 +1,218 @@
+package reproduce
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"mrlocal/workload"
+)
+
+// Verdict is how a figure of ours stands to the paper's.
+type Verdict uint8
+
+// Verdicts, the best first.
+const (
+	Exact      Verdict = iota // the paper's, to its last digit
+	Within                    // in the band that the workload file states
+	Calibrated                // one of these two, and constants were fitted to it
+	Same                      // out of the band, on the same side of what means no change; or a comparison that holds
+	Differs
+)
+
+var verdictWords = [...]string{"exact", "within the band", "calibrated", "same direction", "differs"}
+
+func (v Verdict) String() string { return verdictWords[v] }
+
+// Line is a figure with its verdict.
+type Line struct {
+	What, Target, Paper, Ours string
+	Verdict                   Verdict
+	Why                       string
+}
+
+// judge compares what an expression is worth with the paper's figure.
+func judge(f *workload.Figure, r *relation) (Line, error) {
+	l := Line{What: f.What, Target: f.Target, Paper: f.Paper}
+	if len(r.signs) > 0 {
+		l.compare(f, r)
+		return l, nil
+	}
+	ours, err := r.sides[0].one()
+	if err != nil {
+		return l, err
+	}
+	paper, err := parseQuantity(f.Paper)
+	if err != nil {
+		return l, err
+	}
+	return l, l.measure(f, &paper, ours)
+}
+
+// compare is for comparisons, which hold or do not.
+func (l *Line) compare(f *workload.Figure, r *relation) {
+	l.Ours = r.String()
+	switch {
+	case !r.holds:
+		l.Verdict = Differs
+	case f.Fitted:
+		l.Verdict = Calibrated
+	case !slices.ContainsFunc(r.signs, func(s string) bool { return s != "==" }):
+		l.Verdict = Exact
+	default:
+		l.Verdict = Same
+	}
+	l.because(f, "")
+}
+
+// measure is for numbers.
+func (l *Line) measure(f *workload.Figure, paper *quantity, ours float64) error {
+	l.Ours = paper.format(ours)
+	band := *paper
+	if f.Band != nil {
+		least, err := parseQuantity(f.Band[0])
+		if err != nil {
+			return err
+		}
+		most, err := parseQuantity(f.Band[1])
+		if err != nil {
+			return err
+		}
+		band.least, band.most = least.least, most.most
+	}
+	said := fmt.Sprintf("band %s to %s", band.format(band.least), band.format(band.most))
+	switch {
+	case paper.least == paper.most && math.Abs(ours-paper.least) <= paper.half()+1e-9:
+		l.Verdict = Exact
+		said = ""
+	case band.least <= ours && ours <= band.most:
+		l.Verdict = Within
+	default:
+		same, err := l.sameSide(f, paper, ours)
+		if err != nil {
+			return err
+		}
+		l.Verdict = Differs
+		if same {
+			l.Verdict = Same
+		}
+	}
+	if f.Fitted && l.Verdict <= Within {
+		l.Verdict = Calibrated
+	}
+	l.because(f, said)
+	return nil
+}
+
+// sameSide reports whether the paper's figure and ours are on the same side of
+// what means no change.
+func (l *Line) sameSide(f *workload.Figure, paper *quantity, ours float64) (bool, error) {
+	if f.Beyond == "" {
+		return false, nil
+	}
+	b, err := parseQuantity(f.Beyond)
+	return (ours-b.least)*(paper.least-b.least) > 0, err
+}
+
+// because joins what is said of every such verdict and of this one.
+func (l *Line) because(f *workload.Figure, said string) {
+	why := f.Because
+	if why == "" && l.Verdict == Differs {
+		why = "not explained"
+	}
+	if said != "" && why != "" {
+		said += ": "
+	}
+	l.Why = said + why
+}
+
+// quantity is a number of the paper's, or a range of them, as it is printed.
+type quantity struct {
+	least, most float64
+	decimals    int
+	percent     bool
+	unit        string // with a space before it, or ""
+}
+
+func parseQuantity(text string) (q quantity, err error) {
+	digits := text
+	if i := strings.IndexFunc(text, func(r rune) bool { return r != '.' && r != '-' && !unicode.IsDigit(r) }); i >= 0 {
+		digits, q.unit = text[:i], text[i:]
+	}
+	from, to, several := strings.Cut(digits, "..")
+	if !several {
+		to = from
+	}
+	q.least, err = strconv.ParseFloat(from, 64)
+	if err == nil {
+		q.most, err = strconv.ParseFloat(to, 64)
+	}
+	if err != nil {
+		return q, fmt.Errorf("%q is no number; write 29 %%, 32..55 %% or 1319 s, or compare in ours", text)
+	}
+	_, decimals, _ := strings.Cut(to, ".")
+	q.decimals = len(decimals)
+	if strings.TrimSpace(q.unit) == "%" {
+		q.percent = true
+		q.least, q.most = q.least/100, q.most/100
+	}
+	return q, nil
+}
+
+// half is half of the last digit's place.
+func (q *quantity) half() float64 {
+	h := 0.5 * math.Pow10(-q.decimals)
+	if q.percent {
+		h /= 100
+	}
+	return h
+}
+
+// format writes a number as the paper writes its own, with a digit more where
+// that tells them apart.
+func (q *quantity) format(n float64) string {
+	decimals := q.decimals
+	if q.percent {
+		n *= 100
+		decimals = max(decimals, 1)
+	}
+	if decimals == 0 && n != math.Trunc(n) && math.Abs(n) < 100 {
+		decimals = 1
+	}
+	return strconv.FormatFloat(n, 'f', decimals, 64) + q.unit
+}
+
+// String writes the sides of a comparison: 626 < 634, 5 to 9 > 3.
+func (r *relation) String() string {
+	var b strings.Builder
+	for i := range r.sides {
+		if i > 0 {
+			b.WriteString(" " + r.signs[i-1] + " ")
+		}
+		least, most := short(slices.Min(r.sides[i].v)), short(slices.Max(r.sides[i].v))
+		b.WriteString(least)
+		if least != most {
+			b.WriteString(" to " + most)
+		}
+	}
+	return b.String()
+}
+
+// short writes a number with three significant decimals at most.
+func short(n float64) string {
+	decimals := 3
+	for limit := 1.0; decimals > 0 && math.Abs(n) >= limit; limit *= 10 {
+		decimals--
+	}
+	text := strconv.FormatFloat(n, 'f', decimals, 64)
+	if strings.Contains(text, ".") {
+		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
+	}
+	if text == "-0" {
+		return "0"
+	}
+	return text
+}
