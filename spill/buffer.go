@@ -83,7 +83,8 @@ const (
 	reserveChunks = 2
 
 	// copyBlockBytes: a block up to this long is copied, not kept, because it
-	// would keep a chunk several times its length.
+	// would keep a chunk several times its length; so are records that together
+	// take no more.
 	copyBlockBytes = membudget.ChunkBytes / 4
 
 	pollEmits = 4096

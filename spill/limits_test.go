@@ -504,6 +504,41 @@ func TestTheHotPathDoesNotAllocate(t *testing.T) {
 	release(t, k, outs)
 }
 
+// A block is kept for records that fill a good part of it; few are copied.
+func TestFewRecordsOfABlockAreCopied(t *testing.T) {
+	for _, each := range []uint32{10, 2000} {
+		k := newKit(t, 64<<20)
+		o, done := k.options(16 << 20)
+		b, err := NewBuffer(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, _ := o.Lease.Chunk()
+		spans := make([]jobs.Span, 100)
+		for i := range spans {
+			spans[i] = jobs.Span{Off: uint32(2000 * i), Len: each}
+		}
+		b.Lend(c, o.Lease)
+		b.Take(jobs.Block{Data: c.Data}, spans)
+		kept := b.Reclaim()
+		if kept != (each == 2000) {
+			t.Errorf("100 records of %d bytes: kept %v", each, kept)
+		}
+		if !kept {
+			o.Lease.Free(c)
+		}
+		out, err := b.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if records, keyBytes, _ := out.PartBytes(0); records != 100 || keyBytes != 100*int64(each) {
+			t.Errorf("%d records of %d bytes", records, keyBytes)
+		}
+		done()
+		release(t, k, []*MapOutput{out})
+	}
+}
+
 func TestMergeNextAndTakeDoNotAllocate(t *testing.T) {
 	if invariant.Enabled {
 		t.Skip("checked builds allocate")
@@ -518,7 +553,7 @@ func TestMergeNextAndTakeDoNotAllocate(t *testing.T) {
 	c, _ := o.Lease.Chunk()
 	spans := make([]jobs.Span, 100)
 	for i := range spans {
-		spans[i] = jobs.Span{Off: uint32(i), Len: 1}
+		spans[i] = jobs.Span{Off: uint32(1000 * i), Len: 1000}
 	}
 	b.Lend(c, o.Lease)
 	blk := jobs.Block{Data: c.Data}

@@ -2,7 +2,6 @@ package spill
 
 import (
 	"fmt"
-	"sort"
 
 	"mrlocal/internal/membudget"
 	"mrlocal/spill/late"
@@ -109,7 +108,7 @@ func (s *sorting) giveBack() {
 func (s *sorting) inPlace(a *run.Arena, e []run.Entry) (run.Slice, error) {
 	if s.part == nil {
 		s.sorter.Sort(e, 0)
-		return run.Slice{Entries: e, Ends: s.cut(a, e)}, nil
+		return run.Slice{Entries: e, Ends: late.Ends(s.cuts, s.parts, a, e)}, nil
 	}
 	s.counts = append(s.counts[:0], make([]int, s.parts+1)...)
 	for i := range e {
@@ -157,7 +156,7 @@ func (s *sorting) gather(l *load, out []run.Entry) (run.Slice, error) {
 	}
 	ends, _ := late.Gather(out, lists, 0, 0)
 	s.sortRanges(out, ends, 0)
-	return run.Slice{Entries: out, Ends: s.cut(&l.arena, out)}, nil
+	return run.Slice{Entries: out, Ends: late.Ends(s.cuts, s.parts, &l.arena, out)}, nil
 }
 
 // sortRanges sorts the ranges that end at ends, each for itself. With scratch
@@ -258,7 +257,7 @@ func (s *sorting) spread(a *run.Arena, e []run.Entry) (run.Slice, error) {
 	}
 	if s.part == nil {
 		s.sortRanges(e, []int{len(e)}, 0)
-		return run.Slice{Entries: e, Ends: s.cut(a, e)}, nil
+		return run.Slice{Entries: e, Ends: late.Ends(s.cuts, s.parts, a, e)}, nil
 	}
 	// The partitions are ranges of what partOf says: an order to sort by.
 	ends := make([]int, s.parts)
@@ -325,20 +324,4 @@ func (s *sorting) partOf(a *run.Arena, ref uint64) (int, error) {
 
 func partError(p, parts int) error {
 	return fmt.Errorf("partition %d of %d: out of range", p, parts)
-}
-
-// cut finds the partitions of sorted entries.
-func (s *sorting) cut(a *run.Arena, e []run.Entry) (ends []int) {
-	ends = make([]int, s.parts)
-	from := 0
-	for p, cut := range s.cuts {
-		prefix := run.PrefixOf(cut)
-		from += sort.Search(len(e)-from, func(i int) bool {
-			x := e[from+i]
-			return x.Prefix > prefix || x.Prefix == prefix && string(a.Key(x.Ref)) >= string(cut)
-		})
-		ends[p] = from
-	}
-	ends[s.parts-1] = len(e)
-	return ends
 }

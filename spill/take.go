@@ -35,8 +35,8 @@ func (b *Buffer) Reclaim() (kept bool) {
 	return true
 }
 
-// Take adds the records of a block. A block of some length that was lent is
-// not copied: entries refer to it.
+// Take adds the records of a block. A block of some length that was lent, with
+// records in a good part of it, is not copied: entries refer to it.
 func (b *Buffer) Take(blk jobs.Block, spans []jobs.Span) {
 	if len(spans) == 0 || !b.alive() {
 		return
@@ -45,8 +45,8 @@ func (b *Buffer) Take(blk jobs.Block, spans []jobs.Span) {
 		b.emitSpans(blk, spans)
 		return
 	}
-	if b.lent.chunk == nil || len(blk.Data) <= copyBlockBytes {
-		b.takeCopy(blk, spans)
+	if b.lent.chunk == nil || len(blk.Data) <= copyBlockBytes || areFew(spans) {
+		b.emitSpans(blk, spans)
 		return
 	}
 	b.lent.taken = true
@@ -62,6 +62,17 @@ func (b *Buffer) Take(blk jobs.Block, spans []jobs.Span) {
 			spans = b.takeSpans(blk.Data, base, spans)
 		}
 	}
+}
+
+// areFew reports whether copies of the records take less than keeping a block.
+func areFew(spans []jobs.Span) bool {
+	bytes := 0
+	for _, s := range spans {
+		if bytes += int(s.Len) + 3; bytes > copyBlockBytes {
+			return false
+		}
+	}
+	return true
 }
 
 // takeSpans adds records whose keys they are themselves. It returns those that
@@ -196,9 +207,6 @@ func (b *Buffer) takeKeyed(data []byte, base uint64, spans []jobs.Span) []jobs.S
 	}
 	return nil
 }
-
-// takeCopy copies a block's records, one by one.
-func (b *Buffer) takeCopy(blk jobs.Block, spans []jobs.Span) { b.emitSpans(blk, spans) }
 
 // emitSpans emits the records of a block as a mapper would.
 func (b *Buffer) emitSpans(blk jobs.Block, spans []jobs.Span) {

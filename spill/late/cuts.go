@@ -3,6 +3,7 @@ package late
 import (
 	"bytes"
 	"slices"
+	"sort"
 
 	"mrlocal/spill/run"
 )
@@ -131,4 +132,20 @@ func (c *cuts) restore(part int, entries []run.Entry) {
 			entries[i].Prefix = head | entries[i].Prefix>>shift
 		}
 	}
+}
+
+// Ends finds where the ranges between cuts end in sorted entries.
+func Ends(cuts [][]byte, parts int, a *run.Arena, e []run.Entry) []int {
+	ends := make([]int, parts)
+	from := 0
+	for p, cut := range cuts {
+		prefix := run.PrefixOf(cut)
+		from += sort.Search(len(e)-from, func(i int) bool {
+			x := e[from+i]
+			return x.Prefix > prefix || x.Prefix == prefix && string(a.Key(x.Ref)) >= string(cut)
+		})
+		ends[p] = from
+	}
+	ends[parts-1] = len(e)
+	return ends
 }
