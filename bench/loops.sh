@@ -37,6 +37,7 @@ loop "grep: the automaton" ./jobs/grep/dfa 'Search/(count|next|find)'
 loop "wordcount: a block, whole" ./jobs/wordcount 'Map$' Mwords/s
 loop "sum by key, so many different" ./spill 'Sum$' Mrecords/s
 loop "sort: a block's lines" ./jobs/sort 'Map$' Mrecords/s
+loop "sort: repeated lines of -u" ./jobs/sort 'WithoutRepeats'
 loop "sort: keys of -k" ./jobs/sort 'AppendKey'
 loop "sort: 64 MiB, by reference" ./spill 'TakeAndSort' Mrecords/s
 loop "emit into the kvbuffer" ./spill 'Emit$' ns/op

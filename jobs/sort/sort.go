@@ -49,7 +49,7 @@ func New(o Options) (jobs.Chain, error) {
 		job.Delim = jobs.NUL
 	}
 	delim := job.Delim
-	job.NewMapper = func() jobs.Mapper { return &mapper{delim: delim.Byte()} }
+	job.NewMapper = func() jobs.Mapper { return &mapper{delim: delim.Byte(), unique: o.Unique} }
 	identity := jobs.Identity{Out: jobs.KeyColumn, Unique: o.Unique}
 	if order.needsKey() {
 		job.AppendKey = order.appendKey
@@ -60,8 +60,9 @@ func New(o Options) (jobs.Chain, error) {
 }
 
 type mapper struct {
-	delim byte
-	lines []jobs.Span
+	delim  byte
+	unique bool
+	lines  []jobs.Span
 }
 
 func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
@@ -73,6 +74,9 @@ func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
 		return errors.New("sort: lines are handed over in blocks, which this Emitter cannot take")
 	}
 	m.lines = appendLines(m.lines[:0], b.Data, m.delim)
+	if m.unique {
+		m.lines = withoutRepeats(m.lines, b.Data)
+	}
 	taker.Take(b, m.lines)
 	return nil
 }
@@ -91,4 +95,26 @@ func appendLines(dst []jobs.Span, data []byte, delim byte) []jobs.Span {
 		off += n + 1
 	}
 	return dst
+}
+
+// withoutRepeats leaves out, in place, each line that is the one before it once
+// more: of equal lines the first is kept, so it need not even be collected.
+//
+// hot: every line of -u passes; lengths mostly decide.
+func withoutRepeats(lines []jobs.Span, data []byte) []jobs.Span {
+	if len(lines) == 0 {
+		return lines
+	}
+	n := 1
+	last := data[lines[0].Off : lines[0].Off+lines[0].Len]
+	for _, s := range lines[1:] {
+		line := data[s.Off : s.Off+s.Len]
+		if bytes.Equal(line, last) {
+			continue
+		}
+		last = line
+		lines[n] = s
+		n++
+	}
+	return lines[:n]
 }

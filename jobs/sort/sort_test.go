@@ -246,6 +246,26 @@ func TestMapAndAppendKeyDoNotAllocate(t *testing.T) {
 	}
 }
 
+// Lines of -u that repeat are not handed over.
+func TestUniqueLeavesOutRepeats(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                  "",
+		"a\n":               "a",
+		"a\na\na\nb\nb\na":  "a b a",
+		"\n\na\n\n":         " a ",
+		"aa\nab\nab\naab\n": "aa ab aab",
+	} {
+		data := []byte(text)
+		var got []string
+		for _, s := range withoutRepeats(appendLines(nil, data, '\n'), data) {
+			got = append(got, text[s.Off:s.Off+s.Len])
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
 func BenchmarkMap(b *testing.B) {
 	for _, width := range []int{10, 40, 100} {
 		b.Run(fmt.Sprint("line=", width, "B"), func(b *testing.B) {
@@ -257,6 +277,19 @@ func BenchmarkMap(b *testing.B) {
 				_ = m.Map(jobs.Block{Data: data}, out)
 			}
 			b.ReportMetric(float64(out.records)/b.Elapsed().Seconds()/1e6, "Mrecords/s")
+		})
+	}
+}
+
+func BenchmarkWithoutRepeats(b *testing.B) {
+	for name, data := range map[string][]byte{"equal": bytes.Repeat([]byte("the same line again, and once more\n"), 7000), "different": lines(7000, 35)} {
+		b.Run("lines="+name, func(b *testing.B) {
+			all := appendLines(nil, data, '\n')
+			var some []jobs.Span
+			b.SetBytes(int64(len(data)))
+			for b.Loop() {
+				some = withoutRepeats(append(some[:0], all...), data)
+			}
 		})
 	}
 }
