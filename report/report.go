@@ -12,6 +12,7 @@
 package report
 
 import (
+	"encoding/json"
 	"time"
 
 	"mrlocal/slots"
@@ -60,8 +61,10 @@ type Config struct {
 	Replicas       int     `json:"replicas,omitempty"`
 	GroupTrackers  int     `json:"group_trackers,omitempty"`
 	LocalityDelayS float64 `json:"locality_delay_s,omitempty"`
-	RemotePenalty  float64 `json:"remote_penalty,omitempty"`
-	Slow           []Slow  `json:"slow,omitempty"`
+
+	Options       json.RawMessage `json:"policy_options,omitempty"` // as the policy records them
+	RemotePenalty float64         `json:"remote_penalty,omitempty"`
+	Slow          []Slow          `json:"slow,omitempty"`
 
 	ShuffleBytesPerSecond int64 `json:"shuffle_bytes_per_s,omitempty"`
 	DiskBytesPerSecond    int64 `json:"disk_bytes_per_s,omitempty"`
@@ -259,7 +262,7 @@ func FromLedger(kind string, l *slots.Ledger) *Report {
 func config(c *slots.Config) Config {
 	r := Config{
 		Slowstart: Share(c.Slowstart), BorrowMap: Share(c.BorrowMap), BorrowReduce: Share(c.BorrowReduce), Attempts: c.MaxAttempts,
-		Seed: c.Seed, Replicas: int(c.Replicas), GroupTrackers: int(c.GroupTrackers), LocalityDelayS: seconds(c.LocalityDelay),
+		Seed: c.Seed, Replicas: int(c.Replicas), GroupTrackers: int(c.GroupTrackers), LocalityDelayS: seconds(c.LocalityDelay), Options: c.Options,
 	}
 	for _, s := range c.Slots {
 		r.Trackers = max(r.Trackers, int(s.Tracker)+1)

@@ -1,6 +1,8 @@
 package slots
 
 import (
+	"encoding/json"
+	"fmt"
 	"time"
 
 	"mrlocal/internal/invariant"
@@ -99,6 +101,13 @@ func New(c Config, p Policy) (*Ledger, error) {
 	}
 	if t, ok := p.(Tuned); ok {
 		c.Tuning = t.Tuning()
+	}
+	if r, ok := p.(Recorder); ok {
+		text, err := json.Marshal(r.Recorded())
+		if err != nil {
+			return nil, fmt.Errorf("slots: options of %s: %w", p.Name(), err)
+		}
+		c.Options = text
 	}
 	if c.PolicyName == "" {
 		c.PolicyName = p.Name()

@@ -453,3 +453,30 @@ func TestAPolicyMayHaveASlowstartOfItsOwn(t *testing.T) {
 		t.Errorf("%v is recorded, want the policy's", got)
 	}
 }
+
+// recorder is FIFO with an option of its own.
+type recorder struct {
+	fifo.FIFO
+	told any
+}
+
+func (r *recorder) Recorded() any { return r.told }
+
+func TestAPolicysOptionsAreRecorded(t *testing.T) {
+	type options struct {
+		Extra int `json:"extra"`
+	}
+	l, err := slots.New(slots.Config{Slots: policytest.Typed(1, 1, 1)}, &recorder{told: options{Extra: 3}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := trace.NewStream()
+	l.SetStream(s)
+	c, err := slots.ConfigOf(s.Header())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := string(c.Options); got != `{"extra":3}` {
+		t.Errorf("recorded: %s", got)
+	}
+}

@@ -35,6 +35,12 @@ type Starter interface {
 	Slowstart() PPM
 }
 
+// Recorder is a policy with options of its own. What Recorded returns is recorded
+// with the configuration, as JSON, so that a replay can make the same policy.
+type Recorder interface {
+	Recorded() any
+}
+
 // Sated is a policy that can tell in O(1) that it would grant nothing on any
 // tracker now, so that AssignAll need not visit those with idle slots.
 type Sated interface {

@@ -174,6 +174,9 @@ type Config struct {
 	// from a policy that has some (Tuned).
 	Tuning map[string]string `json:"tuning,omitempty"`
 
+	// Options are the policy's own (Recorder); New takes them from it.
+	Options json.RawMessage `json:"options,omitempty"`
+
 	PolicyName string `json:"-"` // recorded in the header's own field; "": the policy's own
 	Seed       uint64 `json:"-"` // the same
 }

@@ -60,7 +60,7 @@ func expand(f *workload.File, with []workload.Arg, t *workload.Trial) (all []tri
 		n = len(a.Values)
 	}
 	for i := range n {
-		run := trial{name: t.Name, jobs: t.Jobs, has: policy.Options{BorrowMap: ppm.One, BorrowReduce: ppm.One}}
+		run := trial{name: t.Name, jobs: t.Jobs, has: policy.Defaults()}
 		for _, a := range slices.Concat(with, t.Args) {
 			value := a.Values[min(i, len(a.Values)-1)]
 			if len(a.Values) > 1 && run.swept == "" {

@@ -66,12 +66,12 @@ func (b *batch) load(line argv.Line) (err error) {
 }
 
 func runBatch(ctx context.Context, e env, line argv.Line) (int, error) {
-	r := &reader{line: line}
+	r := newReader(line)
 	b, names, picture := r.batch(), r.policies(), r.picture()
-	mode := r.choice("progress", "auto", "plain", "none")
-	eventsPath, reportPath, profilePath := r.path("events"), r.path("report"), r.path("profile")
-	if r.err != nil {
-		return 0, r.err
+	mode := r.Choice("progress", "auto", "plain", "none")
+	eventsPath, reportPath, profilePath := r.Path("events"), r.Path("report"), r.Path("profile")
+	if r.Err != nil {
+		return 0, r.Err
 	}
 	if err := b.load(line); err != nil {
 		return 0, err

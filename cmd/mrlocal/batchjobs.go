@@ -99,10 +99,10 @@ func (b *batchReader) lower(job *batchJob, k *jobKind) error {
 		}
 		line.Flags = append(line.Flags, settings...)
 	}
-	r := &reader{line: line}
+	r := newReader(line)
 	r.jobOptions(&job.options)
-	if r.err != nil {
-		return b.at(job.Job, r.err)
+	if r.Err != nil {
+		return b.at(job.Job, r.Err)
 	}
 	var err error
 	if job.chain, err = k.build(r); err != nil {

@@ -20,7 +20,6 @@ import (
 	"mrlocal/engine"
 	"mrlocal/internal/usage"
 	"mrlocal/jobs/grep"
-	"mrlocal/slots"
 	"mrlocal/slots/explain"
 	"mrlocal/slots/policy"
 	"mrlocal/trace"
@@ -127,7 +126,7 @@ func warm(ctx context.Context, dir string) error {
 }
 
 func runDemo(ctx context.Context, e env, name string, half int) (*demoRun, error) {
-	p, err := policy.New(name, policy.Options{BorrowMap: slots.One, BorrowReduce: slots.One})
+	p, err := policy.New(name, policy.Defaults())
 	if err != nil {
 		return nil, err
 	}

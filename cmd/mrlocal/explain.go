@@ -27,19 +27,19 @@ func explainCommand() command {
 }
 
 func runExplain(ctx context.Context, e env, line argv.Line) (int, error) {
-	r := &reader{line: line}
+	r := newReader(line)
 	o := explain.Options{
-		At: r.time("at", true), HasAt: line.Has("at"), Task: r.path("task"), WhyIdle: -1,
-		Limit: r.count("limit", 1, math.MaxInt32),
+		At: r.Time("at", true), HasAt: line.Has("at"), Task: r.Path("task"), WhyIdle: -1,
+		Limit: r.Count("limit", 1, math.MaxInt32),
 	}
 	if line.Has("why-idle") {
-		o.WhyIdle = r.count("why-idle", 0, math.MaxInt32)
+		o.WhyIdle = r.Count("why-idle", 0, math.MaxInt32)
 	}
 	if o.Task != "" && o.WhyIdle >= 0 {
-		r.keep(usage.Errorf("--task, --why-idle", "give one of them, not both"))
+		r.Keep(usage.Errorf("--task, --why-idle", "give one of them, not both"))
 	}
-	if r.err != nil {
-		return 0, r.err
+	if r.Err != nil {
+		return 0, r.Err
 	}
 	path, events, err := openEvents(e, line)
 	if err != nil {

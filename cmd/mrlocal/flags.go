@@ -3,9 +3,9 @@ package main
 import (
 	"os"
 	"strings"
-	"time"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/policyflags"
 	"mrlocal/cmd/mrlocal/internal/side"
 	"mrlocal/engine"
 	"mrlocal/internal/usage"
@@ -27,12 +27,10 @@ const (
 	leastBuffer  = 1 << 10
 )
 
-func value(name, help, def string) flagSpec {
-	return flagSpec{Flag: argv.Flag{Name: name, Value: true}, help: help, def: def}
-}
+func value(name, help, def string) flagSpec { return argv.ValueSpec(name, help, def) }
 
 func toggle(name, short, help string) flagSpec {
-	return flagSpec{Flag: argv.Flag{Name: name, Short: short}, help: help}
+	return flagSpec{Flag: argv.Flag{Name: name, Short: short}, Help: help}
 }
 
 // runFlags are what every job of run takes. -o is --output-file except where
@@ -46,9 +44,8 @@ func runFlags(shortOutput string) []flagSpec {
 		value("trackers", "groups of cores, `N`", "1"),
 		value("max-slots", "slots a tracker that a policy may open, `N`; none of this version opens more than the home slots", "twice the home slots"),
 		value("slowstart", "`SHARE` of maps finished before reduces are ready; fair-deficit, lazy-start, omo and fresh have their own", "1.0"),
-		value("borrow-map", "`SHARE` of the map slots that reduces may borrow", "1"),
-		value("borrow-reduce", "`SHARE` of the reduce slots that maps may borrow", "1"),
 		value("attempts", "attempts a task, `N`", "4"))
+	flags = append(flags, policyflags.Specs()...)
 	flags = append(flags, placementFlags("")...)
 	flags = append(append(append(flags, bandwidthFlags()...), engineFlags()...),
 		value("events", "write every fact and decision to `FILE`, a JSON object a line", ""),
@@ -105,7 +102,7 @@ func bandwidthFlags() []flagSpec {
 }
 
 func (r *reader) bandwidths(o *engine.Options) {
-	o.ShuffleBytesPerSecond, o.DiskBytesPerSecond = r.rate("shuffle-bw"), r.rate("disk-bw")
+	o.ShuffleBytesPerSecond, o.DiskBytesPerSecond = r.Rate("shuffle-bw"), r.Rate("disk-bw")
 }
 
 // speeds are slow trackers as the engine takes them.
@@ -119,117 +116,34 @@ func speeds(slow []workload.Slow) []engine.TrackerSpeed {
 
 const defaultPolicy = "pi-dhfs"
 
-// reader reads flags one after the other and keeps the first mistake.
-type reader struct {
-	line argv.Line
-	err  error
-}
+// reader is argv's, with what only this command reads.
+type reader struct{ argv.Reader }
 
-func (r *reader) keep(err error) {
-	if r.err == nil {
-		r.err = err
-	}
-}
-
-func (r *reader) count(flag string, least, most int) int {
-	text, ok := r.line.Value(flag)
-	if !ok {
-		return 0
-	}
-	n, err := argv.Count(flag, text, least, most)
-	r.keep(err)
-	return n
-}
-
-func (r *reader) size(flag string, least int64) int64 {
-	text, ok := r.line.Value(flag)
-	if !ok {
-		return 0
-	}
-	n, err := argv.Size(flag, text, least)
-	r.keep(err)
-	return n
-}
+func newReader(line argv.Line) *reader { return &reader{argv.Reader{Line: line}} }
 
 func (r *reader) memory() int64 {
-	n := r.size("memory", 1)
+	n := r.Size("memory", 1)
 	if n > mostMemory {
-		text, _ := r.line.Value("memory")
-		r.keep(usage.Errorf("--memory", "%s: too large; at most 16TiB", argv.Quote(text)))
+		text, _ := r.Line.Value("memory")
+		r.Keep(usage.Errorf("--memory", "%s: too large; at most 16TiB", argv.Quote(text)))
 	}
 	return n
-}
-
-// share is nil where the flag was not given.
-func (r *reader) share(flag string) *slots.PPM {
-	text, ok := r.line.Value(flag)
-	if !ok {
-		return nil
-	}
-	n, err := argv.Share(flag, text)
-	r.keep(err)
-	p := slots.PPM(n)
-	return &p
-}
-
-// mark is a share above 0, or 0 where the flag was not given.
-func (r *reader) mark(flag string) float64 {
-	p := r.share(flag)
-	if p == nil {
-		return 0
-	}
-	if *p == 0 {
-		r.keep(usage.Errorf("--"+flag, "0: must be more than 0"))
-	}
-	return float64(*p) / float64(slots.One)
-}
-
-// time is 0 where the flag was not given; where that says that something is
-// off, 0 may be given too.
-func (r *reader) time(flag string, zero bool) time.Duration {
-	text, ok := r.line.Value(flag)
-	if !ok || zero && (text == "0" || text == "0s") {
-		return 0
-	}
-	d, err := argv.Time(flag, text)
-	r.keep(err)
-	return d
-}
-
-func (r *reader) choice(flag string, names ...string) string {
-	text, ok := r.line.Value(flag)
-	if !ok {
-		return names[0]
-	}
-	name, err := argv.Choice(flag, text, names...)
-	r.keep(err)
-	return name
-}
-
-func (r *reader) path(flag string) string {
-	text, ok := r.line.Value(flag)
-	if !ok {
-		return ""
-	}
-	path, err := argv.NonEmpty(flag, text)
-	r.keep(err)
-	return path
 }
 
 // runOptions lowers the flags of runFlags.
 func runOptions(line argv.Line) (engine.Options, error) {
-	r := &reader{line: line}
+	r := newReader(line)
 	o := engine.Options{
 		Policy:      r.policy(),
-		MapSlots:    r.count("map-slots", 1, mostSlots),
-		ReduceSlots: r.count("reduce-slots", 0, mostSlots),
-		Trackers:    r.count("trackers", 1, mostTrackers),
-		MaxSlots:    r.count("max-slots", 1, 2*mostSlots),
-		Slowstart:   r.share("slowstart"),
-		Attempts:    r.count("attempts", 1, mostAttempts),
+		MapSlots:    r.Count("map-slots", 1, mostSlots),
+		ReduceSlots: r.Count("reduce-slots", 0, mostSlots),
+		Trackers:    r.Count("trackers", 1, mostTrackers),
+		MaxSlots:    r.Count("max-slots", 1, 2*mostSlots),
+		Slowstart:   r.Share("slowstart"),
+		Attempts:    r.Count("attempts", 1, mostAttempts),
 
-		Replicas:      r.count("replicas", 1, mostTrackers),
-		LocalityDelay: r.time("locality-delay", true),
+		Replicas:      r.Count("replicas", 1, mostTrackers),
+		LocalityDelay: r.Time("locality-delay", true),
 		RemotePenalty: r.factor("remote-penalty"),
 		Slow:          speeds(r.slow()),
 	}
@@ -238,52 +152,52 @@ func runOptions(line argv.Line) (engine.Options, error) {
 	r.jobOptions(&o)
 	r.engineOptions(&o)
 	r.bandwidths(&o)
-	return o, r.err
+	return o, r.Err
 }
 
 // jobOptions lowers jobFlags.
 func (r *reader) jobOptions(o *engine.Options) {
-	o.Inputs, o.All = inputs(r), r.line.Has("all")
-	o.OutputDir, o.Overwrite, o.OutputFile = r.path("output"), r.line.Has("overwrite"), r.path("output-file")
-	o.Reducers = r.count("reducers", 0, mostReducers)
-	o.MapOnly = r.line.Has("reducers") && o.Reducers == 0
-	o.BlockBytes = r.size("block-size", leastBlock)
+	o.Inputs, o.All = inputs(r), r.Line.Has("all")
+	o.OutputDir, o.Overwrite, o.OutputFile = r.Path("output"), r.Line.Has("overwrite"), r.Path("output-file")
+	o.Reducers = r.Count("reducers", 0, mostReducers)
+	o.MapOnly = r.Line.Has("reducers") && o.Reducers == 0
+	o.BlockBytes = r.Size("block-size", leastBlock)
 	if o.Overwrite && o.OutputDir == "" {
-		r.keep(usage.Errorf("--overwrite", "goes with --output DIR; --output-file replaces a file anyway"))
+		r.Keep(usage.Errorf("--overwrite", "goes with --output DIR; --output-file replaces a file anyway"))
 	}
 }
 
 // engineOptions lowers engineFlags but --progress.
 func (r *reader) engineOptions(o *engine.Options) {
-	o.NoPin = r.choice("pin", "core", "none") == "none"
+	o.NoPin = r.Choice("pin", "core", "none") == "none"
 	o.MemoryBytes = r.memory()
-	o.SortBufferBytes = r.size("sort-buffer", leastBuffer)
-	o.SpillPercent = r.mark("spill-percent")
-	o.NoGrowth = r.choice("buffer-growth", "on", "off") == "off"
-	o.GrowthThreshold = r.mark("growth-threshold")
-	o.MergeFactor = r.count("merge-factor", 2, mostFactor)
+	o.SortBufferBytes = r.Size("sort-buffer", leastBuffer)
+	o.SpillPercent = r.Mark("spill-percent")
+	o.NoGrowth = r.Choice("buffer-growth", "on", "off") == "off"
+	o.GrowthThreshold = r.Mark("growth-threshold")
+	o.MergeFactor = r.Count("merge-factor", 2, mostFactor)
 	o.Codec = r.codec()
 	o.TempDirs = r.directories("tmp")
-	o.TaskTimeout = r.time("task-timeout", false)
+	o.TaskTimeout = r.Time("task-timeout", false)
 }
 
 // inputs are the --input paths, then the plain ones.
 func inputs(r *reader) []string {
-	paths := append(append([]string(nil), r.line.Values("input")...), r.line.Words...)
+	paths := append(append([]string(nil), r.Line.Values("input")...), r.Line.Words...)
 	for _, p := range paths {
 		if p == "" {
-			r.keep(usage.Errorf("input", "an empty path"))
+			r.Keep(usage.Errorf("input", "an empty path"))
 		}
 	}
 	if len(paths) == 0 {
-		r.keep(usage.Errorf("no input", "name files, directories or globs, or - for standard input"))
+		r.Keep(usage.Errorf("no input", "name files, directories or globs, or - for standard input"))
 	}
 	return paths
 }
 
 // policy is that of a single run.
 func (r *reader) policy() slots.Policy {
-	name, ok := r.line.Value("sched")
+	name, ok := r.Line.Value("sched")
 	if !ok {
 		name = defaultPolicy
 	}
@@ -292,17 +206,17 @@ func (r *reader) policy() slots.Policy {
 		known = append(known, p.Name)
 	}
 	r.checkPolicy(name, known)
-	if r.err != nil {
+	if r.Err != nil {
 		return nil
 	}
-	p, err := policy.New(name, r.policyOptions())
-	r.keep(err)
+	p, err := policy.New(name, policyflags.Read(&r.Reader))
+	r.Keep(err)
 	return p
 }
 
 func (r *reader) codec() spill.Codec {
 	for c, name := range map[spill.Codec]string{spill.None: "none", spill.S2: "s2", spill.Zstd: "zstd"} {
-		if r.choice("compress", "auto", "none", "s2", "zstd") == name {
+		if r.Choice("compress", "auto", "none", "s2", "zstd") == name {
 			return c
 		}
 	}
@@ -311,22 +225,22 @@ func (r *reader) codec() spill.Codec {
 
 // directories reads a comma-separated list; each must be a directory.
 func (r *reader) directories(flag string) []string {
-	text, ok := r.line.Value(flag)
+	text, ok := r.Line.Value(flag)
 	if !ok {
 		return nil
 	}
 	dirs := strings.Split(text, ",")
 	for _, d := range dirs {
 		if d == "" {
-			r.keep(usage.Errorf("--"+flag, "an empty directory name in %s", argv.Quote(text)))
+			r.Keep(usage.Errorf("--"+flag, "an empty directory name in %s", argv.Quote(text)))
 			continue
 		}
 		info, err := os.Stat(d)
 		switch {
 		case err != nil:
-			r.keep(usage.Errorf("--"+flag, "%s: %v", d, side.Cause(err)))
+			r.Keep(usage.Errorf("--"+flag, "%s: %v", d, side.Cause(err)))
 		case !info.IsDir():
-			r.keep(usage.Errorf("--"+flag, "%s: not a directory", d))
+			r.Keep(usage.Errorf("--"+flag, "%s: not a directory", d))
 		}
 	}
 	return dirs

@@ -14,9 +14,9 @@ func ganttFlags(where string) []flagSpec {
 }
 
 func (r *reader) picture() *show.Picture {
-	p := &show.Picture{On: r.line.Has("gantt"), Step: r.time("step", false)}
+	p := &show.Picture{On: r.Line.Has("gantt"), Step: r.Time("step", false)}
 	if p.Step > 0 && !p.On {
-		r.keep(usage.Errorf("--step", "goes with --gantt"))
+		r.Keep(usage.Errorf("--step", "goes with --gantt"))
 	}
 	return p
 }

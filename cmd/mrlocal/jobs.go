@@ -41,9 +41,9 @@ func wordcountFlags() []flagSpec {
 }
 
 func wordcountJob(r *reader) (jobs.Chain, error) {
-	o := wordcount.Options{IgnoreCase: r.line.Has("ignore-case"), Alnum: r.line.Has("alnum"), Top: int64(r.count("top", 1, math.MaxInt32))}
-	if r.err != nil {
-		return nil, r.err
+	o := wordcount.Options{IgnoreCase: r.Line.Has("ignore-case"), Alnum: r.Line.Has("alnum"), Top: int64(r.Count("top", 1, math.MaxInt32))}
+	if r.Err != nil {
+		return nil, r.Err
 	}
 	return wordcount.New(o)
 }
@@ -65,13 +65,13 @@ func sortFlags() []flagSpec {
 }
 
 func sortJob(r *reader) (jobs.Chain, error) {
-	on := r.line.Has
-	separator, given := r.line.Value("field-separator")
+	on := r.Line.Has
+	separator, given := r.Line.Value("field-separator")
 	if given && separator == "" {
 		return nil, usage.Errorf("-t", "the separator is empty")
 	}
 	return sort.New(sort.Options{
-		Keys: r.line.Values("key"), Separator: separator,
+		Keys: r.Line.Values("key"), Separator: separator,
 		Numeric: on("numeric-sort"), Reverse: on("reverse"), Unique: on("unique"), Stable: on("stable"),
 		FoldCase: on("ignore-case"), Blanks: on("ignore-leading-blanks"), ZeroEnded: on("zero-terminated"),
 	})
@@ -109,9 +109,9 @@ func grepJob(r *reader) (jobs.Chain, error) {
 }
 
 func grepOptions(r *reader) (grep.Options, error) {
-	on := r.line.Has
+	on := r.Line.Has
 	o := grep.Options{
-		Patterns: r.line.Values("regexp"), Text: on("text"),
+		Patterns: r.Line.Values("regexp"), Text: on("text"),
 		Lines: on("lines"), LineNumbers: on("line-number"), Count: on("count"), ListFiles: on("files-with-matches"),
 		Invert: on("invert-match"), IgnoreCase: on("ignore-case"), Fixed: on("fixed-strings"), Word: on("word-regexp"), Whole: on("line-regexp"),
 		OnlyMatched: on("only-matching"), Quiet: on("quiet"),
@@ -124,11 +124,11 @@ func grepOptions(r *reader) (grep.Options, error) {
 	case on("no-filename"):
 		o.Names = grep.NamesNever
 	}
-	if _, given := r.line.Value("max-count"); given {
-		n := int64(r.count("max-count", 0, math.MaxInt32))
+	if _, given := r.Line.Value("max-count"); given {
+		n := int64(r.Count("max-count", 0, math.MaxInt32))
 		o.MaxCount = &n
 	}
-	return o, r.err
+	return o, r.Err
 }
 
 // missingWord finds the plain word that was meant as grep's pattern: one that

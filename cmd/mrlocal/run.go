@@ -44,12 +44,12 @@ func runJob(ctx context.Context, e env, line argv.Line, name string, build func(
 	if err != nil {
 		return 0, err
 	}
-	r := &reader{line: line}
-	mode := r.choice("progress", "auto", "plain", "none")
-	eventsPath, reportPath, profilePath := r.path("events"), r.path("report"), r.path("profile")
+	r := newReader(line)
+	mode := r.Choice("progress", "auto", "plain", "none")
+	eventsPath, reportPath, profilePath := r.Path("events"), r.Path("report"), r.Path("profile")
 	gantt := r.picture()
-	if r.err != nil {
-		return 0, r.err
+	if r.Err != nil {
+		return 0, r.Err
 	}
 	chain, err := build(r)
 	if err != nil {

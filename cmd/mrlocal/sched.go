@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/policyflags"
 	"mrlocal/internal/nearest"
 	"mrlocal/internal/ppm"
 	"mrlocal/internal/usage"
@@ -40,10 +41,8 @@ func schedulingFlags(elsewhere string) []flagSpec {
 		value("reduce-slots", "home reduce slots a tracker, `N`", elsewhere+"by the cores of this machine when real, 1 simulated"),
 		value("max-slots", "slots a tracker that a policy may open, `N`; none of this version opens more than the home slots", "twice the home slots"),
 		value("slowstart", "`SHARE` of maps finished before reduces are ready; fair-deficit, lazy-start, omo and fresh have their own", elsewhere+"1.0"),
-		value("borrow-map", "`SHARE` of the map slots that reduces may borrow", "1"),
-		value("borrow-reduce", "`SHARE` of the reduce slots that maps may borrow", "1"),
 		value("attempts", "attempts a task, `N`", "4"),
-	}, placementFlags(elsewhere)...)
+	}, append(policyflags.Specs(), placementFlags(elsewhere)...)...)
 }
 
 // placementFlags say what is where, and how fast.
@@ -52,7 +51,6 @@ func placementFlags(elsewhere string) []flagSpec {
 	slow.Repeat = true
 	return []flagSpec{
 		value("replicas", "trackers that hold each map's input, `N`: a synthetic placement", elsewhere+"no placement"),
-		value("locality-delay", "how long a job waits for a slot near its input, `TIME`; 0: not at all", "0"),
 		value("remote-penalty", "a map away from its input takes `X` times as long", "1"),
 		slow,
 	}
@@ -70,47 +68,33 @@ const (
 // a tracker.
 func (r *reader) scheduling(trackers, slotsEach int) scheduling {
 	return scheduling{
-		policy:        r.policyOptions(),
-		trackers:      r.count("trackers", 1, trackers),
-		mapSlots:      r.count("map-slots", 1, slotsEach),
-		reduceSlots:   r.count("reduce-slots", 1, slotsEach),
-		maxSlots:      r.count("max-slots", 1, 2*slotsEach),
-		attempts:      r.count("attempts", 1, mostAttempts),
-		replicas:      r.count("replicas", 1, trackers),
-		slowstart:     r.share("slowstart"),
-		localityDelay: r.time("locality-delay", true),
+		policy:        policyflags.Read(&r.Reader),
+		trackers:      r.Count("trackers", 1, trackers),
+		mapSlots:      r.Count("map-slots", 1, slotsEach),
+		reduceSlots:   r.Count("reduce-slots", 1, slotsEach),
+		maxSlots:      r.Count("max-slots", 1, 2*slotsEach),
+		attempts:      r.Count("attempts", 1, mostAttempts),
+		replicas:      r.Count("replicas", 1, trackers),
+		slowstart:     r.Share("slowstart"),
+		localityDelay: r.Time("locality-delay", true),
 		remotePenalty: r.factor("remote-penalty"),
 		slow:          r.slow(),
-		seed:          r.seed(),
+		seed:          r.Seed(),
 	}
-}
-
-func (r *reader) policyOptions() policy.Options {
-	return policy.Options{
-		BorrowMap: r.shareOr("borrow-map", slots.One), BorrowReduce: r.shareOr("borrow-reduce", slots.One),
-		LocalityDelay: r.time("locality-delay", true),
-	}
-}
-
-func (r *reader) shareOr(flag string, otherwise slots.PPM) slots.PPM {
-	if p := r.share(flag); p != nil {
-		return *p
-	}
-	return otherwise
 }
 
 // factor is a number of at least 1, or 0 where the flag was not given.
 func (r *reader) factor(flag string) slots.PPM {
-	text, ok := r.line.Value(flag)
+	text, ok := r.Line.Value(flag)
 	if !ok {
 		return 0
 	}
 	p, err := ppm.Parse(text)
 	switch {
 	case err != nil:
-		r.keep(usage.Errorf("--"+flag, "%s: not a factor; write a decimal number such as 1.5", argv.Quote(text)))
+		r.Keep(usage.Errorf("--"+flag, "%s: not a factor; write a decimal number such as 1.5", argv.Quote(text)))
 	case p < ppm.One || p > mostPenalty*ppm.One:
-		r.keep(usage.Errorf("--"+flag, "%s: a factor from 1 (none) to %d", argv.Quote(text), mostPenalty))
+		r.Keep(usage.Errorf("--"+flag, "%s: a factor from 1 (none) to %d", argv.Quote(text), mostPenalty))
 	}
 	return p
 }
@@ -119,46 +103,22 @@ func (r *reader) factor(flag string) slots.PPM {
 func (r *reader) slow() []workload.Slow {
 	var all []workload.Slow
 	seen := map[int]bool{}
-	for _, text := range r.line.Values("slow") {
+	for _, text := range r.Line.Values("slow") {
 		number, factor, ok := strings.Cut(text, "=")
 		tracker, err := strconv.Atoi(number)
 		share, shareErr := ppm.Parse(factor)
 		switch {
 		case !ok || err != nil || shareErr != nil || tracker < 0:
-			r.keep(usage.Errorf("--slow", "%s: not TRACKER=FACTOR; write 3=0.5", argv.Quote(text)))
+			r.Keep(usage.Errorf("--slow", "%s: not TRACKER=FACTOR; write 3=0.5", argv.Quote(text)))
 		case share < 1 || share > mostPenalty*ppm.One:
-			r.keep(usage.Errorf("--slow", "%s: a factor above 0, at most %d", argv.Quote(text), mostPenalty))
+			r.Keep(usage.Errorf("--slow", "%s: a factor above 0, at most %d", argv.Quote(text), mostPenalty))
 		case seen[tracker]:
-			r.keep(usage.Errorf("--slow", "tracker %d is given twice", tracker))
+			r.Keep(usage.Errorf("--slow", "tracker %d is given twice", tracker))
 		}
 		seen[tracker] = true
 		all = append(all, workload.Slow{Tracker: tracker, Factor: share})
 	}
 	return all
-}
-
-func (r *reader) seed() uint64 {
-	text, ok := r.line.Value("seed")
-	if !ok {
-		return 0
-	}
-	n, err := argv.Seed("seed", text)
-	r.keep(err)
-	if err == nil && n == 0 {
-		r.keep(usage.Errorf("--seed", "0: must be more than 0"))
-	}
-	return n
-}
-
-// rate is a size a second, with or without /s.
-func (r *reader) rate(flag string) int64 {
-	text, ok := r.line.Value(flag)
-	if !ok {
-		return 0
-	}
-	n, err := argv.Size(flag, strings.TrimSuffix(text, "/s"), 1)
-	r.keep(err)
-	return n
 }
 
 // override puts what the flags say of the cluster into the file, where drivers
@@ -184,7 +144,7 @@ func withoutTracker(all []workload.Slow, tracker int) []workload.Slow {
 
 // policies are the names that --sched lists: one, several with commas, or all.
 func (r *reader) policies() []string {
-	text, ok := r.line.Value("sched")
+	text, ok := r.Line.Value("sched")
 	if !ok {
 		return []string{defaultPolicy}
 	}
@@ -200,7 +160,7 @@ func (r *reader) policies() []string {
 	for _, name := range names {
 		r.checkPolicy(name, known)
 		if seen[name] {
-			r.keep(usage.Errorf("--sched", "%s is given twice", argv.Quote(name)))
+			r.Keep(usage.Errorf("--sched", "%s is given twice", argv.Quote(name)))
 		}
 		seen[name] = true
 	}
@@ -213,11 +173,11 @@ func (r *reader) checkPolicy(name string, known []string) {
 		return
 	}
 	if near := nearest.Name(name, known); near != "" && near != name {
-		r.keep(usage.Errorf("--sched", "%s: no such policy; did you mean %s?", argv.Quote(name), near))
+		r.Keep(usage.Errorf("--sched", "%s: no such policy; did you mean %s?", argv.Quote(name), near))
 		return
 	}
 	_, err := policy.New(name, policy.Options{})
-	r.keep(err)
+	r.Keep(err)
 }
 
 // newPolicy makes a policy for one run; its name has been checked.

@@ -57,8 +57,8 @@ type simulation struct {
 func (r *reader) simulation() simulation {
 	return simulation{
 		scheduling: r.scheduling(mostNodes, mostNodeSlots),
-		heartbeat:  r.time("heartbeat", true),
-		cost:       r.choice("cost", "l0", "l1", "l2"),
+		heartbeat:  r.Time("heartbeat", true),
+		cost:       r.Choice("cost", "l0", "l1", "l2"),
 	}
 }
 
@@ -77,11 +77,11 @@ func (s *simulation) options(f *workload.File, policyName string) (sim.Options, 
 }
 
 func runSim(ctx context.Context, e env, line argv.Line) (int, error) {
-	r := &reader{line: line}
+	r := newReader(line)
 	s, names, picture := r.simulation(), r.policies(), r.picture()
-	eventsPath, reportPath := r.path("events"), r.path("report")
-	if r.err != nil {
-		return 0, r.err
+	eventsPath, reportPath := r.Path("events"), r.Path("report")
+	if r.Err != nil {
+		return 0, r.Err
 	}
 	f, err := loadWorkload(line)
 	if err != nil {

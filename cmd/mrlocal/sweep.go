@@ -56,41 +56,41 @@ func sweepFlags() []flagSpec {
 func (r *reader) sweep() *sweep.Plan {
 	o := sweep.Options{
 		MapSlots: r.counts("map-slots"), ReduceSlots: r.counts("reduce-slots"), BorrowMap: r.shares("borrow-map"), BorrowReduce: r.shares("borrow-reduce"),
-		TotalSlots: r.count("total-slots", 2, 2*r.sweptSlots()), Policies: r.policies(),
+		TotalSlots: r.Count("total-slots", 2, 2*r.sweptSlots()), Policies: r.policies(),
 	}
-	if r.err != nil {
+	if r.Err != nil {
 		return nil
 	}
 	p, err := sweep.New(o)
-	r.keep(err)
+	r.Keep(err)
 	return p
 }
 
 func (r *reader) counts(flag string) []int {
-	text, given := r.line.Value(flag)
+	text, given := r.Line.Value(flag)
 	if !given {
 		return nil
 	}
 	n, err := argv.Counts(flag, text, 1, r.sweptSlots())
-	r.keep(err)
+	r.Keep(err)
 	return n
 }
 
 // sweptSlots bounds the slots a tracker.
 func (r *reader) sweptSlots() int {
-	if r.line.Has("real") {
+	if r.Line.Has("real") {
 		return mostSlots
 	}
 	return mostNodeSlots
 }
 
 func (r *reader) shares(flag string) []int64 {
-	text, given := r.line.Value(flag)
+	text, given := r.Line.Value(flag)
 	if !given {
 		return nil
 	}
 	n, err := argv.Shares(flag, text)
-	r.keep(err)
+	r.Keep(err)
 	return n
 }
 
@@ -125,16 +125,16 @@ func withoutSwept(line argv.Line) argv.Line {
 }
 
 func runSweep(ctx context.Context, e env, line argv.Line) (int, error) {
-	r := &reader{line: line}
+	r := newReader(line)
 	p := r.sweep()
-	y := r.choice("y", "", "makespan", "speedup", "utilisation", "moves")
-	csvPath, svgPath := r.path("csv"), r.path("svg")
+	y := r.Choice("y", "", "makespan", "speedup", "utilisation", "moves")
+	csvPath, svgPath := r.Path("csv"), r.Path("svg")
 	prepare := sweepSimulated
 	if line.Has("real") {
 		prepare = sweepReal
 	}
-	if r.err != nil {
-		return 0, r.err
+	if r.Err != nil {
+		return 0, r.Err
 	}
 	run, f, err := prepare(ctx, e, withoutSwept(line), p)
 	if err != nil {
@@ -166,13 +166,13 @@ type runner = func(c sweep.Configuration, policyName string) (*report.Report, er
 
 // sweepSimulated makes runs in virtual time.
 func sweepSimulated(ctx context.Context, e env, line argv.Line, _ *sweep.Plan) (runner, *workload.File, error) {
-	r := &reader{line: line}
+	r := newReader(line)
 	base := r.simulation()
 	if only := onlyOf(line, append(engineFlags(), bandwidthFlags()...)); only != "" {
-		r.keep(usage.Errorf("--"+only, "goes with --real"))
+		r.Keep(usage.Errorf("--"+only, "goes with --real"))
 	}
-	if r.err != nil {
-		return nil, nil, r.err
+	if r.Err != nil {
+		return nil, nil, r.Err
 	}
 	f, err := loadWorkload(line)
 	if err != nil {
@@ -198,16 +198,16 @@ func sweepSimulated(ctx context.Context, e env, line argv.Line, _ *sweep.Plan) (
 
 // sweepReal makes real runs, whose results are thrown away.
 func sweepReal(ctx context.Context, e env, line argv.Line, p *sweep.Plan) (runner, *workload.File, error) {
-	r := &reader{line: line}
+	r := newReader(line)
 	b := r.batch()
-	mode := r.choice("progress", "auto", "plain", "none")
+	mode := r.Choice("progress", "auto", "plain", "none")
 	for _, flag := range []string{"heartbeat", "cost"} {
 		if line.Has(flag) {
-			r.keep(usage.Errorf("--"+flag, "is of simulated runs; it does not go with --real"))
+			r.Keep(usage.Errorf("--"+flag, "is of simulated runs; it does not go with --real"))
 		}
 	}
-	if r.err != nil {
-		return nil, nil, r.err
+	if r.Err != nil {
+		return nil, nil, r.Err
 	}
 	if err := b.load(line); err != nil {
 		return nil, nil, err

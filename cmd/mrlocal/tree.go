@@ -11,12 +11,7 @@ import (
 	"mrlocal/internal/usage"
 )
 
-// flagSpec is a flag: what argv has to know, and what the help says.
-type flagSpec struct {
-	argv.Flag
-	help string // a value's name in `backquotes`
-	def  string // the default, where help names one
-}
+type flagSpec = argv.Spec
 
 // command is a leaf of the tree, or with subcommands an inner node.
 type command struct {
@@ -150,8 +145,8 @@ func (c *command) lower(line argv.Line, e env, code *int) *cli.Command {
 	for i := range c.sub {
 		l.Subcommands = append(l.Subcommands, c.sub[i].lower(line, e, code))
 	}
-	for _, f := range c.flags {
-		l.Flags = append(l.Flags, f.lower())
+	for i := range c.flags {
+		l.Flags = append(l.Flags, lowerFlag(&c.flags[i]))
 	}
 	if c.run != nil {
 		l.Action = func(ctx *cli.Context) (err error) {
@@ -162,14 +157,14 @@ func (c *command) lower(line argv.Line, e env, code *int) *cli.Command {
 	return l
 }
 
-// lower makes the flag library's flag, for the help.
-func (f *flagSpec) lower() cli.Flag {
+// lowerFlag makes the flag library's flag, for the help.
+func lowerFlag(f *flagSpec) cli.Flag {
 	var aliases []string
 	if f.Short != "" && f.Short != f.Name {
 		aliases = []string{f.Short}
 	}
 	if !f.Value {
-		return &cli.BoolFlag{Name: f.Name, Aliases: aliases, Usage: f.help, DefaultText: "off"}
+		return &cli.BoolFlag{Name: f.Name, Aliases: aliases, Usage: f.Help, DefaultText: "off"}
 	}
-	return &cli.StringFlag{Name: f.Name, Aliases: aliases, Usage: f.help, DefaultText: f.def}
+	return &cli.StringFlag{Name: f.Name, Aliases: aliases, Usage: f.Help, DefaultText: f.Default}
 }

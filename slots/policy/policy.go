@@ -10,28 +10,23 @@
 package policy
 
 import (
+	"encoding/json"
+	"fmt"
 	"strings"
-	"time"
 
 	"mrlocal/internal/nearest"
 	"mrlocal/internal/usage"
 	"mrlocal/slots"
 	"mrlocal/slots/fifo"
 	"mrlocal/slots/policy/omo"
+	"mrlocal/slots/policy/told"
 )
 
-// Options are what policies can be told.
-type Options struct {
-	// BorrowMap is percentageOfBorrowedMapSlots: the share of the map slots
-	// that reduces may borrow. BorrowReduce is percentageOfBorrowedReduceSlots:
-	// the share of the reduce slots that maps may borrow.
-	BorrowMap, BorrowReduce slots.PPM
+// Options are what policies can be told, with what pi-dhfs and pd-dhfs make of it.
+type Options told.Options
 
-	// LocalityDelay is how long a job waits for a slot at its data, and once
-	// more for one in the same group (SPEC 1.6). 0: not at all. FIFO policies
-	// never wait.
-	LocalityDelay time.Duration
-}
+// Defaults are the options of who was told nothing.
+func Defaults() Options { return Options(told.Defaults()) }
 
 // Info describes a policy in a line.
 type Info struct {
@@ -102,5 +97,12 @@ func New(name string, o Options) (slots.Policy, error) {
 
 // ForReplay makes the policy of a recorded run.
 func ForReplay(c slots.Config) (slots.Policy, error) {
-	return New(c.PolicyName, Options{BorrowMap: c.BorrowMap, BorrowReduce: c.BorrowReduce, LocalityDelay: c.LocalityDelay})
+	o := Defaults()
+	if len(c.Options) > 0 {
+		if err := json.Unmarshal(c.Options, &o); err != nil {
+			return nil, fmt.Errorf("policy: recorded options: %w", err)
+		}
+	}
+	o.BorrowMap, o.BorrowReduce, o.LocalityDelay = c.BorrowMap, c.BorrowReduce, c.LocalityDelay
+	return New(c.PolicyName, o)
 }

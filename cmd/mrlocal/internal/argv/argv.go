@@ -27,6 +27,19 @@ type Flag struct {
 	Repeat bool   // may be given more than once with different values
 }
 
+// Spec is a flag as a command lists it: what normalising has to know, and what
+// the help says.
+type Spec struct {
+	Flag
+	Help    string // a value's name in `backquotes`
+	Default string // in words
+}
+
+// ValueSpec is a flag that takes a value.
+func ValueSpec(name, help, otherwise string) Spec {
+	return Spec{Flag: Flag{Name: name, Value: true}, Help: help, Default: otherwise}
+}
+
 // Command is a leaf of the command tree: the words that name it and its flags.
 type Command struct {
 	Path  []string

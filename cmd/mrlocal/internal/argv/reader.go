@@ -1,0 +1,137 @@
+package argv
+
+import (
+	"strings"
+	"time"
+
+	"mrlocal/internal/ppm"
+	"mrlocal/internal/usage"
+)
+
+// Reader reads the values of a line's flags one after the other and keeps the
+// first mistake. What was not given is 0, or nil.
+type Reader struct {
+	Line Line
+	Err  error
+}
+
+// Keep keeps a mistake.
+func (r *Reader) Keep(err error) {
+	if r.Err == nil {
+		r.Err = err
+	}
+}
+
+// Count reads a whole number from least to most.
+func (r *Reader) Count(flag string, least, most int) int {
+	text, ok := r.Line.Value(flag)
+	if !ok {
+		return 0
+	}
+	n, err := Count(flag, text, least, most)
+	r.Keep(err)
+	return n
+}
+
+// Size reads a number of bytes.
+func (r *Reader) Size(flag string, least int64) int64 {
+	text, ok := r.Line.Value(flag)
+	if !ok {
+		return 0
+	}
+	n, err := Size(flag, text, least)
+	r.Keep(err)
+	return n
+}
+
+// Share is nil where the flag was not given.
+func (r *Reader) Share(flag string) *ppm.Share {
+	text, ok := r.Line.Value(flag)
+	if !ok {
+		return nil
+	}
+	n, err := Share(flag, text)
+	r.Keep(err)
+	p := ppm.Share(n)
+	return &p
+}
+
+// Mark is a share above 0, or 0 where the flag was not given.
+func (r *Reader) Mark(flag string) float64 {
+	p := r.Share(flag)
+	if p == nil {
+		return 0
+	}
+	if *p == 0 {
+		r.Keep(usage.Errorf("--"+flag, "0: must be more than 0"))
+	}
+	return float64(*p) / float64(ppm.One)
+}
+
+// Time is 0 where the flag was not given; where that says that something is
+// off, 0 may be given too.
+func (r *Reader) Time(flag string, zero bool) time.Duration {
+	text, ok := r.Line.Value(flag)
+	if !ok || zero && (text == "0" || text == "0s") {
+		return 0
+	}
+	d, err := Time(flag, text)
+	r.Keep(err)
+	return d
+}
+
+// Choice reads one of a few names, the first of which is what an absent flag
+// means.
+func (r *Reader) Choice(flag string, names ...string) string {
+	text, ok := r.Line.Value(flag)
+	if !ok {
+		return names[0]
+	}
+	name, err := Choice(flag, text, names...)
+	r.Keep(err)
+	return name
+}
+
+// Path reads the name of a file.
+func (r *Reader) Path(flag string) string {
+	text, ok := r.Line.Value(flag)
+	if !ok {
+		return ""
+	}
+	path, err := NonEmpty(flag, text)
+	r.Keep(err)
+	return path
+}
+
+// ShareOr reads a share that is not 0 where the flag was not given.
+func (r *Reader) ShareOr(flag string, otherwise ppm.Share) ppm.Share {
+	if p := r.Share(flag); p != nil {
+		return *p
+	}
+	return otherwise
+}
+
+// Seed reads a seed.
+func (r *Reader) Seed() uint64 {
+	text, ok := r.Line.Value("seed")
+	if !ok {
+		return 0
+	}
+	n, err := Seed("seed", text)
+	r.Keep(err)
+	if err == nil && n == 0 {
+		r.Keep(usage.Errorf("--seed", "0: must be more than 0"))
+	}
+	return n
+}
+
+// Rate is a size a second, with or without /s.
+func (r *Reader) Rate(flag string) int64 {
+	text, ok := r.Line.Value(flag)
+	if !ok {
+		return 0
+	}
+	n, err := Size(flag, strings.TrimSuffix(text, "/s"), 1)
+	r.Keep(err)
+	return n
+}

@@ -1,0 +1,37 @@
+// Package told is what slot policies can be told, in one struct for all of them,
+// whichever packages they live in: a policy takes what concerns it.
+//
+// A policy that is told more than the Ledger's own configuration has (percentages,
+// the locality delay) returns its Options from Recorded (slots.Recorder), so that
+// they are recorded with the run and a replay is told the same: every field needs
+// a name in JSON.
+//
+// It is plain values. Neighbours: slots/policy makes policies out of names and
+// Options, the command line reads them from flags.
+package told
+
+import (
+	"time"
+
+	"mrlocal/slots"
+)
+
+// Options are what policies can be told. Defaults has what holds otherwise.
+type Options struct {
+	// BorrowMap is percentageOfBorrowedMapSlots: the share of the map slots
+	// that reduces may borrow. BorrowReduce is percentageOfBorrowedReduceSlots:
+	// the share of the reduce slots that maps may borrow. The Ledger records
+	// both (slots.Borrower).
+	BorrowMap    slots.PPM `json:"-"`
+	BorrowReduce slots.PPM `json:"-"`
+
+	// LocalityDelay is how long a job waits for a slot at its data, and once
+	// more for one in the same group (SPEC 1.6). 0: not at all. FIFO policies
+	// never wait. The Ledger's configuration has it too.
+	LocalityDelay time.Duration `json:"-"`
+}
+
+// Defaults are the options of who was told nothing.
+func Defaults() Options {
+	return Options{BorrowMap: slots.One, BorrowReduce: slots.One}
+}
