@@ -474,6 +474,21 @@ func TestOneRecordOfThreeQuartersOfTheBoundIsSorted(t *testing.T) {
 	}
 }
 
+// One is read while another is collected, and perhaps a third one spilled.
+func TestRecordsOfAThirdOfTheBoundAreSorted(t *testing.T) {
+	long := bytes.Repeat([]byte{'x'}, 5_000_000)
+	var data, want bytes.Buffer
+	for i := range 6 {
+		fmt.Fprintf(&data, "%s%d\n", long, 5-i)
+		fmt.Fprintf(&want, "%s%d\n", long, i)
+	}
+	dir := writeFiles(t, []jobtest.File{{Path: "x", Data: data.Bytes()}})
+	o := engine.Options{Inputs: []string{dir}, Policy: newPolicy(t, "pi-dhfs"), MemoryBytes: 16 << 20, MapSlots: 1, ReduceSlots: 1, TempDirs: []string{t.TempDir()}}
+	if got, _ := must(t, chains(t)["sort"](), o); !bytes.Equal(got, want.Bytes()) {
+		t.Errorf("%d bytes, want %d", len(got), want.Len())
+	}
+}
+
 func TestOneMatchOfMoreThanHalfTheBoundGoesThroughTheChain(t *testing.T) {
 	match := bytes.Repeat([]byte{'x'}, 9_000_000)
 	dir := writeFiles(t, []jobtest.File{{Path: "in", Data: slices.Concat([]byte("b xx\n"), match, []byte(" a\nxx\n"))}})

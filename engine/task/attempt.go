@@ -222,7 +222,10 @@ func (a *Attempt) withRoom(body func() error) error {
 		need := a.roomFor(err)
 		room := need - min(a.Env.FloorBytes, a.Env.Budget.Limit()/8)
 		if need <= floorBytes && room <= a.roomBytes {
-			return err
+			if need == 0 || floorBytes >= a.mostBytes() {
+				return err
+			}
+			need = a.mostBytes() // the kvbuffer may hold, and be spilling, records as large
 		}
 		floorBytes, a.roomBytes = max(floorBytes, need), room
 		a.Counters = report.Counters{}
@@ -234,17 +237,19 @@ func (a *Attempt) withRoom(body func() error) error {
 func (a *Attempt) roomFor(err error) int64 {
 	e := a.Env
 	var room *source.RoomError
-	most := e.Budget.Limit() - e.HeldTotalBytes
 	switch {
 	case errors.As(err, &room):
-		if need := min(e.FloorBytes, e.Budget.Limit()/8) + room.Bytes; need <= most {
+		if need := min(e.FloorBytes, e.Budget.Limit()/8) + room.Bytes; need <= a.mostBytes() {
 			return need
 		}
 	case errors.Is(err, membudget.ErrNoRoom):
-		return most
+		return a.mostBytes()
 	}
 	return 0
 }
+
+// mostBytes is the largest floor that an attempt may wait for.
+func (a *Attempt) mostBytes() int64 { return a.Env.Budget.Limit() - a.Env.HeldTotalBytes }
 
 // notifySpill hears what the kvbuffer or a merge tells of.
 func (a *Attempt) notifySpill(e spill.Event) {
