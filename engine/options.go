@@ -10,6 +10,7 @@ import (
 	"mrlocal/internal/usage"
 	"mrlocal/jobs"
 	"mrlocal/slots"
+	"mrlocal/slots/demand"
 	"mrlocal/slots/fifo"
 	"mrlocal/spill"
 	"mrlocal/trace"
@@ -40,10 +41,11 @@ type BatchJob struct {
 	Pool     string // "": one of the job's own name
 	User     string
 	Priority slots.Priority
-	Weight   slots.PPM     // 0: 1.0
-	Submit   time.Duration // from the run's start
-	Deadline time.Duration // from the run's start; 0: none. For policies, and for the report
-	After    []int         // jobs, by their place in the batch, that end before this one is submitted
+	Weight   slots.PPM       // 0: 1.0
+	Submit   time.Duration   // from the run's start
+	Deadline time.Duration   // from the run's start; 0: none. For policies, and for the report
+	Profile  *demand.Profile // what its tasks need; nil: nobody knows. For policies
+	After    []int           // jobs, by their place in the batch, that end before this one is submitted
 	Chain    jobs.Chain
 
 	JobOptions

@@ -64,7 +64,7 @@ func (w *work) name() string {
 func (w *work) spec(step, reduces int) slots.JobSpec {
 	b := w.job
 	s := slots.JobSpec{
-		Name: w.name(), Pool: b.Pool, User: b.User, Priority: b.Priority, Weight: b.Weight, Deadline: b.Deadline, Reduces: int32(reduces), Unplaced: step > 0,
+		Name: w.name(), Pool: b.Pool, User: b.User, Priority: b.Priority, Weight: b.Weight, Deadline: b.Deadline, Profile: b.Profile, Reduces: int32(reduces), Unplaced: step > 0,
 	}
 	switch {
 	case w.run.single():

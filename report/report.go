@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"mrlocal/slots"
+	"mrlocal/slots/demand"
 )
 
 // Report is the outcome of a run; its JSON is the report file.
@@ -118,8 +119,25 @@ type Job struct {
 	FinishS   float64  `json:"finish_s"`
 	DeadlineS *float64 `json:"deadline_s"`
 	Counters  Counters `json:"counters"`
+	Profile   *Profile `json:"profile,omitempty"` // under a policy that places by demand
 	StepOf    string   `json:"step_of,omitempty"` // a later job of the chain that the job of this name began
 	Error     string   `json:"error,omitempty"`
+}
+
+// Profile is what a task of a job was taken to need of a tracker, in shares of
+// it: a map, a reduce that copies (its I/O for each map), a reduce that reduces.
+type Profile struct {
+	Assumed bool   `json:"assumed,omitempty"` // the job has no profile: these are the defaults
+	Map     Demand `json:"map"`
+	Shuffle Demand `json:"shuffle"`
+	Reduce  Demand `json:"reduce"`
+}
+
+// Demand is a share of each resource.
+type Demand struct {
+	CPU    float64 `json:"cpu"`
+	IO     float64 `json:"io"`
+	Memory float64 `json:"mem"`
 }
 
 // Counters are Hadoop's job counters (its "Map-Reduce Framework" group) and
@@ -281,6 +299,15 @@ func config(c *slots.Config) Config {
 	return r
 }
 
+func profile(l *slots.Ledger, id slots.JobID) *Profile {
+	if !l.PlacesByDemand() {
+		return nil
+	}
+	shares := func(v demand.Vector) Demand { return Demand{Share(v.CPU), Share(v.IO), Share(v.Memory)} }
+	p, given := l.JobProfile(id)
+	return &Profile{Assumed: !given, Map: shares(p.Map), Shuffle: shares(p.Shuffle), Reduce: shares(p.Reduce)}
+}
+
 func job(l *slots.Ledger, id slots.JobID) Job {
 	t := l.JobTimes(id)
 	_, maps := l.JobTasks(id, slots.Map)
@@ -288,6 +315,7 @@ func job(l *slots.Ledger, id slots.JobID) Job {
 	m, r := l.JobCounts(id, slots.Map), l.JobCounts(id, slots.Reduce)
 	return Job{
 		State: l.JobState(id).String(), Maps: int(maps), Reduces: int(reduces),
+		Profile: profile(l, id),
 		SubmitS: seconds(t.Submit), StartS: seconds(t.Start), MapsDoneS: seconds(t.MapsDone), FinishS: seconds(t.Finish),
 		Counters: Counters{
 			DataLocalMaps: m.Local, GroupLocalMaps: m.GroupLocal, SpeculativeMaps: m.Speculative, LaunchedMaps: m.Started, LaunchedReduces: r.Started,

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"mrlocal/internal/invariant"
+	"mrlocal/slots/demand"
 	"mrlocal/trace"
 )
 
@@ -38,8 +39,9 @@ type JobSpec struct {
 	MapsSealed bool
 	ReadyMaps  int32
 
-	Deadline time.Duration // absolute; 0: none
-	Unplaced bool          // its maps' input has no place, whatever Config.Replicas says
+	Deadline time.Duration   // absolute; 0: none
+	Profile  *demand.Profile // what its tasks need; nil: nobody knows. It is copied
+	Unplaced bool            // its maps' input has no place, whatever Config.Replicas says
 }
 
 // Readiness is how much of a job's map side is known. It only grows.
@@ -81,6 +83,8 @@ func (l *Ledger) Submit(now time.Duration, s JobSpec) JobID {
 		s.ReadyMaps = s.Maps
 	}
 	invariant.Check(s.Maps >= s.ReadyMaps && s.ReadyMaps >= 0 && s.Reduces >= 0 && s.Weight > 0 && s.Deadline >= 0, "slots: Submit %+v", s)
+	profile := s.Profile
+	s.Profile = nil
 	j := &job{
 		id: JobID(len(l.jobs)), spec: s, pool: l.poolNamed(s.Pool), sealed: s.MapsSealed,
 		times: JobTimes{Submit: l.now, Start: -1, MapsDone: -1, Finish: -1},
@@ -102,6 +106,11 @@ func (l *Ledger) Submit(now time.Duration, s JobSpec) JobID {
 	j.side[Reduce].open(s.Reduces)
 	l.place(j)
 	l.done(j)
+	if profile != nil {
+		for _, p := range []Phase{PhaseCompute, PhaseCopy, PhaseReduce} {
+			l.Demand(now, j.id, p, *profile.Of(p))
+		}
+	}
 	return j.id
 }
 

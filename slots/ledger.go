@@ -23,12 +23,13 @@ type Ledger struct {
 	borrows   bool // the policy has percentages
 	stream    *trace.Stream
 
-	now      time.Duration
-	slots    []slot
-	trackers []tracker
-	jobs     []*job
-	pools    []*pool
-	poolID   map[string]PoolID
+	now       time.Duration
+	slots     []slot
+	trackers  []tracker
+	jobs      []*job
+	pools     []*pool
+	poolID    map[string]PoolID
+	homeSlots int32 // of the first tracker
 
 	userLimits map[string]*limit // of users with a limit; looked up, never walked
 
@@ -149,6 +150,9 @@ func (l *Ledger) layOut() {
 		l.slots[i] = slot{Slot: s, state: SlotClosed, next: NoSlot}
 		l.trackers[s.Tracker].slots = append(l.trackers[s.Tracker].slots, s.ID)
 		if !s.Extra {
+			if s.Tracker == 0 {
+				l.homeSlots++
+			}
 			l.openSlot(&l.slots[i])
 		}
 	}

@@ -19,7 +19,7 @@
 //
 // Neighbours: slots/fifo is the plainest policy, slots/policy holds the others, slots/policy/policytest the
 // suite that each must pass, slots/setup reads a Config out of a workload file,
-// slots/locality knows where inputs are, slots/replay and slots/explain read recorded runs, slots/pool is the threads
+// slots/locality knows where inputs are, slots/demand what tasks need, slots/replay and slots/explain read recorded runs, slots/pool is the threads
 // that real slots are.
 package slots
 
@@ -29,6 +29,7 @@ import (
 	"fmt"
 	"time"
 
+	"mrlocal/slots/demand"
 	"mrlocal/trace"
 )
 
@@ -152,6 +153,10 @@ type Config struct {
 	// long a shuffle takes.
 	CopyBandwidth int64 `json:"copy_bytes_per_s,omitempty"`
 
+	// Capacities are of trackers that have not the whole of each resource; for
+	// policies that place by demand.
+	Capacities demand.Capacities `json:"capacities,omitempty"`
+
 	MaxAttempts int    `json:"max_attempts"` // failed attempts of a task that fail its job; 0: 4
 	Pools       []Pool `json:"pools,omitempty"`
 	Users       []User `json:"users,omitempty"`
@@ -231,6 +236,9 @@ func (c *Config) validate() error {
 			return fmt.Errorf("slots: pool %q: a negative limit or time", p.Name)
 		}
 		seen[p.Name] = true
+	}
+	if err := c.Capacities.Validate(int32(top)); err != nil {
+		return fmt.Errorf("slots: %w", err)
 	}
 	users := map[string]bool{}
 	for _, u := range c.Users {

@@ -16,6 +16,7 @@ const (
 	OpLostOutput
 	OpLostTracker
 	OpAbort
+	OpDemand
 
 	// OpAssign is the driver asking for orders; the decisions up to the next
 	// fact are its answer.
@@ -116,6 +117,7 @@ var shapes = [numOps]shape{
 	OpLostOutput:  {name: "lost-output", class: Fact, parts: ofTask},
 	OpLostTracker: {name: "lost-tracker", class: Fact, values: []string{"tracker"}},
 	OpAbort:       {name: "abort", class: Fact, parts: hasJob},
+	OpDemand:      {name: "demand", class: Fact, parts: hasJob | hasPhase, values: []string{"cpu", "io", "mem"}},
 
 	OpAssign: {name: "assign", class: Ask, values: []string{"tracker", "orders", "wake", "facts"}},
 

@@ -48,6 +48,14 @@ func (d *decoder) unique(what string, n int, at func(i int) (string, Pos)) map[s
 }
 
 func (d *decoder) checkSlow() {
+	for i, c := range d.file.Capacities {
+		d.checkTracker(c.Tracker, d.said.capacityAt[i])
+		for _, before := range d.file.Capacities[:i] {
+			if before.Tracker == c.Tracker {
+				d.failAt(d.said.capacityAt[i], "capacities", "tracker %d is given twice", c.Tracker)
+			}
+		}
+	}
 	seen := map[int]bool{}
 	for i, s := range d.file.Slow {
 		if seen[s.Tracker] {

@@ -19,16 +19,17 @@ type Pos struct{ Line, Column int }
 // make one that has been checked whole; what refers by name in the file refers
 // by index here.
 type File struct {
-	Name     string // for messages
-	Cluster  Cluster
-	Defaults Defaults
-	Replicas int // trackers that hold the input of a map; 0: no placement given
-	Groups   int // trackers of a group (a rack); 0: there are no groups
-	Users    []User
-	Pools    []Pool
-	Slow     []Slow
-	Faults   []Fault
-	Jobs     []Job
+	Name       string // for messages
+	Cluster    Cluster
+	Defaults   Defaults
+	Replicas   int // trackers that hold the input of a map; 0: no placement given
+	Groups     int // trackers of a group (a rack); 0: there are no groups
+	Users      []User
+	Pools      []Pool
+	Slow       []Slow
+	Capacities []Capacity
+	Faults     []Fault
+	Jobs       []Job
 
 	Experiments []Experiment // of papers, with these jobs
 }
@@ -68,6 +69,13 @@ type Pool struct {
 type Slow struct {
 	Tracker int
 	Factor  ppm.Share
+}
+
+// Capacity is what a tracker has of each resource, in shares of what profiles are
+// shares of; all above 0. One that is not listed has the whole of each.
+type Capacity struct {
+	Tracker int
+	Demand
 }
 
 // Fault is something that goes wrong.

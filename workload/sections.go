@@ -14,6 +14,7 @@ type said struct {
 	pools          bool // the section is there
 	poolAt, userAt []Pos
 	slowAt         []Pos
+	capacityAt     []Pos
 	faults         []named // a task, or only the place of a tracker
 	jobs           []saidJob
 }
@@ -36,7 +37,7 @@ func (d *decoder) workload(body ast.Node, items []piece) {
 	if d.err != nil {
 		return
 	}
-	names := []string{"cluster", "defaults", "locality", "users", "pools", "slow", "faults", "jobs", "experiments"}
+	names := []string{"cluster", "defaults", "locality", "users", "pools", "slow", "capacities", "faults", "jobs", "experiments"}
 	jobsDone := false
 	d.mapping(body, "workload", names, func(key string, v ast.Node) {
 		switch key {
@@ -53,6 +54,8 @@ func (d *decoder) workload(body ast.Node, items []piece) {
 			d.list(v, key, d.pool)
 		case "slow":
 			d.list(v, key, d.slow)
+		case "capacities":
+			d.list(v, key, d.capacity)
 		case "faults":
 			d.list(v, key, d.fault)
 		case "experiments":
@@ -202,6 +205,25 @@ func (d *decoder) slow(n ast.Node) {
 	d.must(n, "slow", s.Factor > 0, "factor")
 	d.file.Slow = append(d.file.Slow, s)
 	d.said.slowAt = append(d.said.slowAt, at)
+}
+
+func (d *decoder) capacity(n ast.Node) {
+	c, tracker := Capacity{Demand: Demand{ppm.One, ppm.One, ppm.One}}, false
+	d.mapping(n, "capacity", []string{"tracker", "cpu", "io", "mem"}, func(key string, v ast.Node) {
+		switch key {
+		case "tracker":
+			c.Tracker, tracker = d.count(v, key), true
+			d.said.capacityAt = append(d.said.capacityAt, placeOf(v))
+		case "cpu":
+			c.CPU = positive(d, v, key, d.share(v, key))
+		case "io":
+			c.IO = positive(d, v, key, d.share(v, key))
+		case "mem":
+			c.Memory = positive(d, v, key, d.share(v, key))
+		}
+	})
+	d.must(n, "capacity", tracker, "tracker")
+	d.file.Capacities = append(d.file.Capacities, c)
 }
 
 func (d *decoder) fault(n ast.Node) {

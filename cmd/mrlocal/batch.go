@@ -264,7 +264,7 @@ func (b *batch) work(stdin io.Reader, suffix string) []engine.BatchJob {
 		o := &j.options
 		all[i] = engine.BatchJob{
 			Name: j.Name, Pool: j.Pool, User: j.User, Priority: slots.Priority(j.Priority), Weight: j.Weight,
-			Submit: j.Submit, Deadline: j.Deadline, After: j.After, Chain: j.chain,
+			Submit: j.Submit, Deadline: j.Deadline, Profile: setup.ProfileOf(j.Job), After: j.After, Chain: j.chain,
 			JobOptions: engine.JobOptions{Inputs: o.Inputs, All: o.All, Stdin: stdin, Overwrite: o.Overwrite, Reducers: o.Reducers, MapOnly: o.MapOnly, BlockBytes: o.BlockBytes},
 		}
 		if suffix == discard {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"mrlocal/slots"
+	"mrlocal/slots/demand"
 	"mrlocal/trace"
 )
 
@@ -267,6 +268,11 @@ func (r *replay) apply(e *trace.Event) error {
 		l.Lost(e.At, slots.TrackerID(e.A))
 	case trace.OpAbort:
 		l.Abort(e.At, j)
+	case trace.OpDemand:
+		if min(e.A, e.B, e.C) < 0 || max(e.A, e.B, e.C) > maxDemand {
+			return fmt.Errorf("job %d needs %d, %d and %d", e.Job, e.A, e.B, e.C)
+		}
+		l.Demand(e.At, j, e.Phase, demand.Vector{CPU: slots.PPM(e.A), IO: slots.PPM(e.B), Memory: slots.PPM(e.C)})
 	case trace.OpAssign:
 		if e.A < -1 || e.A >= int64(l.View().Trackers()) {
 			return fmt.Errorf("assign to tracker %d of %d", e.A, l.View().Trackers())
@@ -295,6 +301,10 @@ func (r *replay) submit(e *trace.Event) error {
 	}
 	return nil
 }
+
+// maxDemand bounds what a broken file can have a task need: what a workload file
+// can.
+const maxDemand = 1_000_000 * int64(slots.One)
 
 // maxTasks bounds what a broken file can make a replay count.
 const maxTasks = 1 << 30

@@ -14,6 +14,7 @@ import (
 
 	"mrlocal/internal/ppm"
 	"mrlocal/slots"
+	"mrlocal/slots/demand"
 	"mrlocal/workload"
 )
 
@@ -46,6 +47,11 @@ func Config(f *workload.File, o Options) slots.Config {
 		GroupTrackers: int32(f.Groups),
 		LocalityDelay: o.LocalityDelay,
 		Seed:          o.Seed,
+	}
+	for _, p := range f.Capacities {
+		if p.Tracker < o.Trackers {
+			c.Capacities = append(c.Capacities, demand.Capacity{Tracker: int32(p.Tracker), Vector: demand.Vector(p.Demand)})
+		}
 	}
 	for _, p := range f.Pools {
 		c.Pools = append(c.Pools, poolOf(p))
@@ -118,8 +124,16 @@ func JobSpec(f *workload.File, i int) slots.JobSpec {
 	return slots.JobSpec{
 		Name: j.Name, Pool: j.Pool, User: j.User,
 		Maps: int32(j.Maps), MapsSealed: true, Reduces: int32(j.Reduces),
-		Priority: slots.Priority(j.Priority), Weight: j.Weight, Deadline: j.Deadline,
+		Priority: slots.Priority(j.Priority), Weight: j.Weight, Deadline: j.Deadline, Profile: ProfileOf(j),
 	}
+}
+
+// ProfileOf is a job's profile as a Ledger takes it; nil where it has none.
+func ProfileOf(j *workload.Job) *demand.Profile {
+	if j.Profile == nil {
+		return nil
+	}
+	return &demand.Profile{Map: demand.Vector(j.Profile.Map), Shuffle: demand.Vector(j.Profile.Shuffle), Reduce: demand.Vector(j.Profile.Reduce)}
 }
 
 // Warnings are what is legal and may not be meant, a line each: more minimum
