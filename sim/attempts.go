@@ -166,7 +166,7 @@ func (d *driver) copied(id slots.SlotID) {
 		d.leaveCopy(id)
 		return
 	}
-	d.tellPhase(id, slots.PhaseCopy) // where that is no news, it is not taken for any
+	d.tellPhase(id, slots.PhaseHeld)
 }
 
 // advance: a reduce may leave its copy phase, once it has all its input.

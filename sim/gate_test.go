@@ -41,7 +41,7 @@ func (g *gate) Decide(v *slots.View, d *slots.Decision) {
 		if !s.Busy {
 			delete(g.let, id)
 		}
-		if !s.Busy || s.Phase != slots.PhaseCopy {
+		if !s.Busy || s.Phase != slots.PhaseCopy && s.Phase != slots.PhaseHeld {
 			continue
 		}
 		if g.kill && !g.killed && v.Now() >= g.from {

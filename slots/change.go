@@ -174,6 +174,7 @@ func (l *Ledger) advanceReduce(id SlotID) {
 	if s == nil || !s.busy || s.attempt.Kind != Reduce {
 		return
 	}
+	s.advanced = true
 	l.advances = append(l.advances, s.attempt)
 	l.decided(attemptEvent(trace.OpAdvance, s.attempt, s.ID, trace.RuleNone))
 }
@@ -263,6 +264,13 @@ func (l *Ledger) drainSlot(s *slot) {
 
 // closeSlot closes an idle slot, open or draining.
 func (l *Ledger) closeSlot(s *slot, r Rule) {
+	l.shut(s)
+	l.dirty = true
+	l.decided(slotEvent(trace.OpClose, s.ID, r))
+}
+
+// shut takes an idle slot out of all that is counted.
+func (l *Ledger) shut(s *slot) {
 	t := &l.trackers[s.Tracker]
 	if s.state == SlotDraining {
 		l.total.draining--
@@ -275,8 +283,6 @@ func (l *Ledger) closeSlot(s *slot, r Rule) {
 	}
 	s.state = SlotClosed
 	l.retally(t)
-	l.dirty = true
-	l.decided(slotEvent(trace.OpClose, s.ID, r))
 }
 
 func (l *Ledger) countOpen(t *tracker, s *slot, d int32) {
@@ -302,6 +308,24 @@ func (l *Ledger) hold(s *slot, d int32) {
 	if j.waiting {
 		l.total.heldWaiting += d
 	}
+}
+
+// rehome makes an idle slot of the visited tracker one of home kind k: the lowest
+// of the other kind. False where there is none.
+func (l *Ledger) rehome(k Kind) bool {
+	t := &l.trackers[l.visited]
+	idle := &t.free[k.Other()]
+	if len(*idle) == 0 {
+		return false
+	}
+	s := &l.slots[(*idle)[0]]
+	l.shut(s)
+	s.Home = k
+	l.openSlot(s)
+	e := slotEvent(trace.OpHome, s.ID, trace.RuleResize)
+	e.Kind = k
+	l.decided(e)
+	return true
 }
 
 // resize opens and closes slots of a tracker so that, per list, want of them

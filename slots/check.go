@@ -96,11 +96,13 @@ func (l *Ledger) checkLimits() error {
 func (l *Ledger) checkTracker(t *tracker, want *totals) error {
 	got := *t
 	var free, running, capacity [homes]int32
+	var inPhase [phases]int32
 	for _, id := range t.slots {
 		s := &l.slots[id]
 		switch {
 		case s.busy:
 			running[s.attempt.Kind]++
+			inPhase[s.phase]++
 			if s.lent {
 				want.lent++
 			}
@@ -134,9 +136,9 @@ func (l *Ledger) checkTracker(t *tracker, want *totals) error {
 	}
 	got.running, got.cap = [2]int32(running[:2]), [2]int32(capacity[:2])
 	got.retally()
-	if got.running != t.running || got.cap != t.cap || got.used != t.used || got.lentBy != t.lentBy {
-		return fmt.Errorf("slots: tracker %d: running %v capacity %v used %v lent %v, recounted %v %v %v %v",
-			t.id, t.running, t.cap, t.used, t.lentBy, got.running, got.cap, got.used, got.lentBy)
+	if got.running != t.running || got.cap != t.cap || got.used != t.used || got.lentBy != t.lentBy || inPhase != t.phases {
+		return fmt.Errorf("slots: tracker %d: running %v capacity %v used %v lent %v phases %v, recounted %v %v %v %v %v",
+			t.id, t.running, t.cap, t.used, t.lentBy, t.phases, got.running, got.cap, got.used, got.lentBy, inPhase)
 	}
 	for k := range got.cap {
 		want.cap[k] += got.cap[k]

@@ -206,3 +206,60 @@ func TestAPhaseGateSaysWhenAReduceMayGoOn(t *testing.T) {
 		t.Errorf("advances %v", o.Advances)
 	}
 }
+
+// rehomer gives every slot of a tracker to reduces, which makes them reduce slots.
+type rehomer struct{}
+
+func (*rehomer) Name() string { return "rehomer" }
+func (*rehomer) Lends() bool  { return true }
+
+func (p *rehomer) Decide(v *slots.View, d *slots.Decision) {
+	for v.Pending(slots.Reduce) > 0 && (v.FreeHome(0, slots.Reduce) > 0 || d.Rehome(slots.Reduce)) {
+		d.Grant(slots.Grant{Slot: slots.NoSlot, Job: 0, Kind: slots.Reduce, Task: slots.NoTask})
+	}
+}
+
+func TestASlotMayChangeItsHomeKindWhileItIsIdle(t *testing.T) {
+	d := newDesk(t, slots.Config{Slots: policytest.Typed(1, 2, 1)}, &rehomer{})
+	d.Submit(0, slots.JobSpec{Name: "j", MapsSealed: true, Reduces: 2})
+	for _, s := range d.ask(0).Starts {
+		if s.Lent {
+			t.Errorf("slot %d is lent", s.Slot)
+		}
+	}
+	if homes := d.ops(trace.OpHome); len(homes) != 1 || homes[0].Kind != trace.Reduce || homes[0].Slot != 0 {
+		t.Errorf("changes of home kind: %+v", homes)
+	}
+	v := d.View()
+	if v.Capacity(slots.Map) != 1 || v.Capacity(slots.Reduce) != 2 || v.Slot(0).Home != slots.Reduce {
+		t.Errorf("%d map slots and %d reduce slots; slot 0 is a %v slot", v.Capacity(slots.Map), v.Capacity(slots.Reduce), v.Slot(0).Home)
+	}
+}
+
+func TestAttemptsAreCountedByPhase(t *testing.T) {
+	p := &gated{anySlot{each: func(v *slots.View, d *slots.Decision) {
+		for _, id := range v.SlotsOf(v.Tracker()) {
+			if s := v.Slot(id); s.Busy && s.Phase == slots.PhaseHeld && !s.Advanced {
+				d.Advance(id)
+			}
+		}
+	}}}
+	d := newDesk(t, slots.Config{Slots: policytest.Typed(1, 2, 1)}, p)
+	d.Submit(0, slots.JobSpec{Name: "j", MapsSealed: true, Maps: 1, Reduces: 1})
+	d.ask(0)
+	d.Phase(1, mapOf(0, 0), slots.PhaseIO)
+	if v := d.View(); v.InPhase(0, slots.PhaseIO) != 1 || v.InPhase(0, slots.PhaseNone) != 1 {
+		t.Errorf("%d maps in their I/O period", v.InPhase(0, slots.PhaseIO))
+	}
+	d.Finish(2, mapOf(0, 0), done)
+	d.Phase(3, reduceOf(0, 0), slots.PhaseCopy)
+	d.Phase(4, reduceOf(0, 0), slots.PhaseHeld)
+	d.Submit(4, slots.JobSpec{Name: "k", MapsSealed: true, Maps: 1})
+	if o := d.ask(4); len(o.Advances) != 1 {
+		t.Errorf("advances %v", o.Advances)
+	}
+	v := d.View()
+	if v.InPhase(0, slots.PhaseIO) != 0 || v.InPhase(0, slots.PhaseHeld) != 1 {
+		t.Errorf("%d in I/O, %d held", v.InPhase(0, slots.PhaseIO), v.InPhase(0, slots.PhaseHeld))
+	}
+}

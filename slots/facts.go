@@ -174,9 +174,12 @@ func (l *Ledger) Drop(now time.Duration, id JobID, k Kind, t TaskID) {
 func (l *Ledger) Phase(now time.Duration, a Attempt, p Phase) {
 	l.advance(now)
 	s := l.slotOf(a)
-	if s == nil || s.phase == p {
+	if s == nil || s.phase == p || int(p) >= phases {
 		return
 	}
+	tr := &l.trackers[s.Tracker]
+	tr.phases[s.phase]--
+	tr.phases[p]++
 	s.phase = p
 	e := attemptEvent(trace.OpPhase, a, s.ID, trace.RuleNone)
 	e.Phase = p

@@ -187,7 +187,7 @@ func (l *Ledger) take(s *slot, a Attempt, g *Grant) {
 	s.busy, s.killing, s.speculative = true, false, g.Speculative
 	s.lent = !s.Extra && s.Home != a.Kind
 	s.rule, s.attempt, s.started, s.seq = g.Rule, a, l.now, l.seq
-	s.phase, s.progress = PhaseNone, 0
+	s.phase, s.progress, s.advanced = PhaseNone, 0, false
 	s.times.Starts++
 	l.seq++
 	if s.lent {
@@ -239,6 +239,7 @@ func (l *Ledger) count(s *slot, d int32) {
 	l.total.running[k] += d
 	tr := &l.trackers[s.Tracker]
 	tr.running[k] += d
+	tr.phases[s.phase] += d
 	l.retally(tr)
 	if k == Reduce && j.waiting {
 		l.total.waiting += d

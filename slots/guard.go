@@ -38,7 +38,7 @@ func (l *Ledger) guard() {
 	var newest *slot
 	for i := range l.slots {
 		s := &l.slots[i]
-		if s.busy && s.state == SlotOpen && s.attempt.Kind == Reduce && s.phase < PhaseSort && l.capable(s) &&
+		if s.busy && s.state == SlotOpen && s.attempt.Kind == Reduce && s.beforeSort() && l.capable(s) &&
 			l.jobs[s.attempt.Job].waiting && (newest == nil || s.seq > newest.seq) {
 			newest = s
 		}
@@ -49,6 +49,9 @@ func (l *Ledger) guard() {
 	l.guardKill = true
 	l.kill(newest, trace.RuleDeadlockGuard)
 }
+
+// beforeSort: what a reduce has done so far is to copy.
+func (s *slot) beforeSort() bool { return s.phase < PhaseSort || s.phase == PhaseHeld }
 
 // stuck: slots are free and nothing will come of it. Every tracker was visited
 // since the last change and was given nothing, nothing runs but waiting

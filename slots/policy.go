@@ -67,7 +67,9 @@ type Resetter interface {
 }
 
 // PhaseGate is a policy that says when a reduce may leave its copy phase
-// (Decision.Advance). For all others a reduce leaves it when it has its data.
+// (Decision.Advance), before or after it has its data. One that has it and may
+// not go on is told to be in PhaseHeld. For all other policies a reduce leaves
+// its copy phase when it has its data.
 type PhaseGate interface {
 	HoldsCopy() bool
 }
@@ -163,6 +165,11 @@ func (d *Decision) Advance(s SlotID) { d.l.advanceReduce(s) }
 func (d *Decision) Resize(t TrackerID, mapOpen, reduceOpen, extraOpen int) {
 	d.l.resize(t, [homes]int{mapOpen, reduceOpen, extraOpen})
 }
+
+// Rehome makes an idle slot of the visited tracker one of home kind k: the first
+// of the other kind. False where there is none. Only a Lender may: the slots
+// that maps can have do not become fewer.
+func (d *Decision) Rehome(k Kind) bool { return d.l.lends && d.l.rehome(k) }
 
 // WakeAt asks for an Assign at time t (absolute) if none comes before.
 func (d *Decision) WakeAt(t time.Duration) {

@@ -65,6 +65,7 @@ const (
 	PhaseCopy    = trace.PhaseCopy
 	PhaseSort    = trace.PhaseSort
 	PhaseReduce  = trace.PhaseReduce
+	PhaseHeld    = trace.PhaseHeld
 )
 
 // Attempt names one try at one task.

@@ -194,6 +194,9 @@ const (
 	homes     = 3
 )
 
+// phases is how many there are.
+const phases = int(PhaseHeld) + 1
+
 type slot struct {
 	Slot
 	state SlotState
@@ -202,6 +205,7 @@ type slot struct {
 	lent        bool
 	killing     bool
 	speculative bool
+	advanced    bool // a reduce that may leave its copy phase
 	rule        Rule
 	attempt     Attempt
 	phase       Phase
@@ -233,6 +237,7 @@ type tracker struct {
 	cap     [2]int32
 	open    int32 // open slots, the extra ones too
 	running [2]int32
+	phases  [phases]int32 // attempts by phase
 	free    [homes]order.IDs[SlotID]
 	used    [2]int32 // the papers' used slots (SPEC D4)
 	lentBy  [2]int32 // the papers' lent slots (SPEC A4), by the lending kind

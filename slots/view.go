@@ -61,6 +61,18 @@ func (v *View) FreeExtra(t TrackerID) int32 {
 	return int32(len(v.l.trackers[t].free[homeExtra]))
 }
 
+// OpenExtra is how many extra slots of a tracker are open.
+func (v *View) OpenExtra(t TrackerID) int32 {
+	tr := &v.l.trackers[t]
+	return tr.open - tr.cap[Map] - tr.cap[Reduce]
+}
+
+// InPhase is how many attempts on a tracker are in a phase.
+func (v *View) InPhase(t TrackerID, p Phase) int32 { return v.l.trackers[t].phases[p] }
+
+// SlotsOf are all slots of a tracker, in the order of ids; not to be changed.
+func (v *View) SlotsOf(t TrackerID) []SlotID { return v.l.trackers[t].slots }
+
 // Local is the best locality that a pending map of a job has on a tracker, in
 // O(1), amortised. LevelAny where its input has no place. A map that failed
 // before counts as near everywhere.
@@ -102,6 +114,7 @@ type SlotView struct {
 	Busy     bool
 	Lent     bool
 	Killing  bool // its end is ordered
+	Advanced bool // a reduce that may leave its copy phase
 	Attempt  Attempt
 	Phase    Phase
 	Progress PPM
@@ -113,7 +126,7 @@ type SlotView struct {
 // Slot is the slot id at this moment.
 func (v *View) Slot(id SlotID) SlotView {
 	s := &v.l.slots[id]
-	return SlotView{s.Slot, s.state, s.busy, s.lent, s.killing, s.attempt, s.phase, s.progress, s.started, s.speculative}
+	return SlotView{s.Slot, s.state, s.busy, s.lent, s.killing, s.advanced, s.attempt, s.phase, s.progress, s.started, s.speculative}
 }
 
 // Job is a job as a policy sees it.

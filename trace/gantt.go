@@ -23,8 +23,9 @@ const (
 )
 
 // Gantt draws one row per slot and one column per cell of time: the letter of
-// the job that used the slot longest in that cell, lower case when the slot was
-// lent, `.` when it was idle for longer than any job used it. So a cell that
+// the job that used the slot longest in that cell, lower case when its task was
+// of the other kind than the row's (the slot was lent, or had changed its home
+// kind), `.` when it was idle for longer than any job used it. So a cell that
 // is half used and half idle shows the job, and one that two jobs share shows
 // the longer, of equals the earlier. An attempt that is not over is drawn up to
 // the last event.

@@ -31,6 +31,7 @@ const (
 	OpOpen
 	OpDrain
 	OpClose
+	OpHome
 	OpGate
 	OpAdmit
 	OpMapsDone
@@ -130,6 +131,7 @@ var shapes = [numOps]shape{
 	OpOpen:     {name: "open", class: Decision, parts: hasSlot | hasRule},
 	OpDrain:    {name: "drain", class: Decision, parts: hasSlot | hasRule},
 	OpClose:    {name: "close", class: Decision, parts: hasSlot | hasRule},
+	OpHome:     {name: "home", class: Decision, parts: hasSlot | hasKind | hasRule},
 	OpGate:     {name: "gate", class: Decision, parts: hasJob, flags: OK},
 	OpAdmit:    {name: "admit", class: Decision, parts: hasJob},
 	OpMapsDone: {name: "maps-done", class: Decision, parts: hasJob},
@@ -159,7 +161,7 @@ var levelNames = [...]string{"any", "group", "tracker"}
 
 var kindNames = [Kinds]string{"map", "reduce"}
 
-var phaseNames = [...]string{"none", "compute", "io", "copy", "sort", "reduce"}
+var phaseNames = [...]string{"none", "compute", "io", "copy", "sort", "reduce", "held"}
 
 var ruleNames = [numRules]string{
 	RuleNone: "none", RuleFIFO: "fifo", RuleMinShare: "min-share", RuleFairShare: "fair-share",
@@ -169,6 +171,7 @@ var ruleNames = [numRules]string{
 	RuleReclaim: "reclaim", RuleResize: "resize",
 	RuleDeficit: "deficit", RuleFewest: "fewest-containers", RuleLazyStart: "lazy-start", RuleConsecutive: "consecutive-reduces",
 	RuleBatchFinish: "batch-finish", RuleRampUp: "ramp-up", RuleRemainingWork: "remaining-work",
+	RuleSplit: "dynamic-split", RuleAdditional: "additional-map",
 }
 
 // flagNames in the order of the flags' bits.

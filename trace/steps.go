@@ -16,6 +16,7 @@ type Timeline struct {
 	End   time.Duration // time of the last event
 
 	spans []span
+	away  []bool   // by slot: its home kind is another than at first
 	open  []int32  // by slot: index into spans of the attempt that runs there; -1: none
 	jobs  int32    // greatest job number and one
 	names []string // by job
@@ -44,6 +45,7 @@ func NewTimeline(h *Header) *Timeline {
 // Open is called by the stream before the first event.
 func (t *Timeline) Open(h *Header) error {
 	t.Slots = h.Slots
+	t.away = make([]bool, len(h.Slots))
 	t.open = slices.Repeat([]int32{-1}, len(h.Slots))
 	return nil
 }
@@ -76,6 +78,9 @@ func (t *Timeline) submit(job int32, name, pool string) {
 // ran there.
 func (t *Timeline) add(e *Event) {
 	t.End = max(t.End, e.At)
+	if e.Op == OpHome && e.Slot >= 0 && int(e.Slot) < len(t.away) {
+		t.away[e.Slot] = e.Kind != t.Slots[e.Slot].Home
+	}
 	if e.Op != OpStart && e.Op != OpFinish && e.Op != OpClose || e.Slot < 0 || int(e.Slot) >= len(t.open) {
 		return
 	}
@@ -86,7 +91,7 @@ func (t *Timeline) add(e *Event) {
 	if e.Op == OpStart {
 		t.jobs = max(t.jobs, e.Job+1)
 		t.open[e.Slot] = int32(len(t.spans))
-		t.spans = append(t.spans, span{from: e.At, to: -1, slot: e.Slot, job: e.Job, kind: e.Kind, lent: e.Has(Lent)})
+		t.spans = append(t.spans, span{from: e.At, to: -1, slot: e.Slot, job: e.Job, kind: e.Kind, lent: e.Has(Lent) || t.away[e.Slot]})
 	}
 }
 

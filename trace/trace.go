@@ -42,7 +42,8 @@ func (k Kind) Other() Kind { return k ^ 1 }
 func (k Kind) String() string { return nameOf(kindNames[:], uint8(k)) }
 
 // Phase is what an attempt is doing. A map computes or is in an I/O period
-// (Dynamic Split's words); a reduce copies, sorts, reduces (Hadoop's).
+// (Dynamic Split's words); a reduce copies, sorts, reduces (Hadoop's). Between
+// copying and sorting it is held where the policy says when it may go on.
 type Phase uint8
 
 const (
@@ -52,6 +53,7 @@ const (
 	PhaseCopy
 	PhaseSort
 	PhaseReduce
+	PhaseHeld // behind the others: digests of facts have the numbers
 )
 
 func (p Phase) String() string { return nameOf(phaseNames[:], uint8(p)) }
@@ -82,7 +84,9 @@ const (
 	RuleBatchFinish        // OMO, Algorithm 2: the job's last maps in one go
 	RuleRampUp             // YARN: the share of reduces that the maps done allow
 	RuleRemainingWork      // FRESH: the kind with too few containers for its remaining work
-	RuleResize             // the policy changed how many slots are open
+	RuleSplit              // Dynamic Split: the kind of a job that is farthest below its share of the slots
+	RuleAdditional         // Dynamic Split: a map beside one in its I/O period
+	RuleResize             // the policy changed how many slots are open, or their home kind
 	numRules
 )
 

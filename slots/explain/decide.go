@@ -237,7 +237,7 @@ func (t *teller) word(e *trace.Event, texts []string) {
 		t.wordOther(e, about{what: other, job: job})
 	case trace.OpAdvance:
 		t.wordOther(e, about{what: other, job: job, task: true, attempt: attempt})
-	case trace.OpOpen, trace.OpDrain, trace.OpClose:
+	case trace.OpOpen, trace.OpDrain, trace.OpClose, trace.OpHome:
 		if e.Rule != trace.RuleLostTracker { // told with the tracker
 			t.wordOther(e, about{what: other, job: slots.NoJob})
 		}
@@ -345,6 +345,8 @@ func (t *teller) otherWords(e *trace.Event, a about) string {
 		return fmt.Sprintf("%s may leave its copy phase.", t.attemptName(a.attempt))
 	case trace.OpOpen:
 		return fmt.Sprintf("the policy opened slot %d (%v).", e.Slot, e.Rule)
+	case trace.OpHome:
+		return fmt.Sprintf("slot %d became a %v slot.", e.Slot, e.Kind)
 	case trace.OpDrain:
 		return fmt.Sprintf("the policy closed slot %d (%v), from the end of what runs there.", e.Slot, e.Rule)
 	}

@@ -226,7 +226,7 @@ func (t *teller) slotName(id slots.SlotID) string {
 
 // slotKind is a reduce slot of tracker 0. A single tracker is not named.
 func (t *teller) slotKind(id slots.SlotID) string {
-	s := t.c.Slots[id]
+	s := t.v.Slot(id)
 	kind := "a " + s.Home.String() + " slot"
 	if s.Extra {
 		kind = "an extra slot"
