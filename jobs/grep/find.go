@@ -100,6 +100,18 @@ func (f *finder) window(base int) bool {
 	return found
 }
 
+// span is the first mark of the window and the last; there is one.
+func (f *finder) span() (first, last int) {
+	low, high := 0, f.words-1
+	for f.hits[low] == 0 {
+		low++
+	}
+	for f.hits[high] == 0 {
+		high--
+	}
+	return f.base + 64*low + bits.TrailingZeros64(f.hits[low]), f.base + 64*high + bits.Len64(f.hits[high]) - 1
+}
+
 // slow reports whether marking the window took longer than an automaton
 // takes for its text.
 func (f *finder) slow() bool { return f.many != nil && f.many.Compared() > slowPlaces*f.words }

@@ -30,10 +30,11 @@ type search struct {
 
 	// Of the window at hand, which is the finder's:
 	newlines, ends [windowWords]uint64
-	marked         int    // words of both; 0 when nothing of it was of interest
+	low            int    // words of both before here are not made: nothing there is of interest
+	marked         int    // nor are those from here on; 0 when nothing at all is
 	word           int    // of ends, the first that may hold a candidate yet
 	candidates     int    // lines that end in it
-	begun          int    // where the line begins that its first place lies in
+	begun          int    // where the line begins that the first place of low lies in, or a hit in it
 	carry          uint64 // 1: the line that goes on behind it has a hit
 }
 
@@ -126,7 +127,7 @@ func (s *search) advance() bool {
 	f := s.finder
 	for s.next < len(s.data) {
 		begun := none
-		if s.marked > 0 {
+		if s.marked > 0 && s.marked == f.words {
 			begun = s.lineStart(s.marked, 0)
 		}
 		found := f.window(s.next)
@@ -137,10 +138,14 @@ func (s *search) advance() bool {
 		if begun == none {
 			begun = lineStart(s.data, s.plain, f.base)
 		}
-		s.begun, s.word, s.marked = begun, 0, f.words
-		newlines := s.newlines[:f.words]
-		scan.Newlines(newlines, s.data[f.base:])
-		s.candidates, s.carry = scan.Ends(s.ends[:f.words], f.hits[:f.words], newlines, s.carry)
+		s.begun, s.low, s.marked = begun, 0, f.words
+		if s.sure && s.carry == 0 {
+			s.narrow()
+		}
+		s.word = s.low
+		newlines := s.newlines[s.low:s.marked]
+		scan.Newlines(newlines, s.data[f.base+64*s.low:])
+		s.candidates, s.carry = scan.Ends(s.ends[s.low:s.marked], f.hits[s.low:s.marked], newlines, s.carry)
 		if s.lines != nil && (f.slow() || !s.sure && s.isCrowded()) {
 			s.handOver()
 		} else {
@@ -151,10 +156,22 @@ func (s *search) advance() bool {
 	return false
 }
 
+// narrow leaves out the words before the line of the first hit and behind that
+// of the last: in a small file there often are no others.
+func (s *search) narrow() {
+	f := s.finder
+	first, last := f.span()
+	s.begun = lineStart(s.data, s.begun, first)
+	s.low = max(s.begun-f.base, 0) / 64
+	if end := lineEnd(s.data, last); end < f.end() {
+		s.marked = (end-f.base)/64 + 1
+	}
+}
+
 // isCrowded reports whether most lines of the window are candidates.
 func (s *search) isCrowded() bool {
 	lines := 0
-	for _, n := range s.newlines[:s.marked] {
+	for _, n := range s.newlines[s.low:s.marked] {
 		lines += bits.OnesCount64(n)
 	}
 	return crowd*s.candidates > lines
@@ -182,7 +199,7 @@ func (s *search) lineStart(word, i int) int {
 			return s.finder.base + 64*word + bits.Len64(m)
 		}
 	}
-	for word--; word >= 0; word-- {
+	for word--; word >= s.low; word-- {
 		if m := s.newlines[word]; m != 0 {
 			return s.finder.base + 64*word + bits.Len64(m)
 		}

@@ -11,7 +11,7 @@ import (
 )
 
 // patchwork is text of some windows, in stretches that differ: nothing to
-// find, a hit in every line, candidates that do not match, one long line, lines
+// find, a hit in every line, a single one far from all others, candidates that do not match, one long line, lines
 // of no length.
 func patchwork(seed uint64) []byte {
 	rng := rand.New(rand.NewPCG(seed, 1))
@@ -19,7 +19,7 @@ func patchwork(seed uint64) []byte {
 	for b.Len() < 5*64*windowWords {
 		for n := rng.IntN(3 * 64 * windowWords); n > 0; {
 			at := b.Len()
-			switch rng.IntN(6) {
+			switch rng.IntN(7) {
 			case 0:
 				b.WriteString(strings.Repeat("xyzzy plugh\n", 1+rng.IntN(2000)))
 			case 1:
@@ -32,6 +32,11 @@ func patchwork(seed uint64) []byte {
 				b.WriteString(strings.Repeat("\n", 1+rng.IntN(1000)))
 			case 5:
 				b.WriteString("\nwindow Window \u017fharing \u212aing task\n")
+			case 6:
+				far := func() { b.WriteString(strings.Repeat("far\n", rng.IntN(2000))) }
+				far()
+				b.WriteString("a plugh is one king handle\n")
+				far()
 			}
 			n -= b.Len() - at
 		}
