@@ -95,12 +95,12 @@ const mapOnlySplits = 16
 // newPlan finds and splits inputs.
 func (w *work) newPlan(inputs []string) (*input.Plan, error) {
 	r, first := w.run, &w.job.Chain[0]
-	perSlot := 0
-	if first.NewReducer == nil {
-		perSlot = mapOnlySplits
+	mapSlots, perSlot, mapOnly := r.o.MapSlots*r.o.Trackers, 0, first.NewReducer == nil
+	if mapOnly { // its maps get the reduces' slots too, where the policy lends them
+		mapSlots, perSlot = r.o.slotCount(), mapOnlySplits
 	}
 	return input.NewPlan(inputs, input.Options{
-		BlockBytes: w.blockBytes(), MapSlots: r.o.MapSlots * r.o.Trackers, SplitsPerSlot: perSlot, All: w.job.All, Delim: first.Delim.Byte(), NUL: first.Delim == jobs.NUL,
+		BlockBytes: w.blockBytes(), MapSlots: mapSlots, SplitsPerSlot: perSlot, Taper: mapOnly, All: w.job.All, Delim: first.Delim.Byte(), NUL: first.Delim == jobs.NUL,
 		SkipBinary: first.SkipBinary, Stdin: w.job.Stdin, CreateTemp: r.createTemp("record"), GatherBytes: min(8<<20, r.o.MemoryBytes/16),
 	})
 }

@@ -32,6 +32,9 @@ type Options struct {
 	BlockBytes    int64
 	MapSlots      int // default 1
 	SplitsPerSlot int // default 4
+	// Taper makes splits of small files smaller towards the end of the input,
+	// unless BlockBytes is set: so that slots end together.
+	Taper bool
 
 	// All takes files inside directories whose names start with . or _.
 	All bool

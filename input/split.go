@@ -20,6 +20,8 @@ func (p *Plan) split() error {
 	var starts []int32 // of each split in pieces
 	pieces := make([]Piece, 0, len(p.Files))
 	var packedBytes int64 // in the split that is open; 0: none is
+	packBytes := p.block  // when it is full
+	leftBytes := p.Bytes + int64(len(p.Files))*fileCostBytes
 	closeSplit := func() { packedBytes = 0 }
 	add := func(pc Piece, seq int32) {
 		if packedBytes == 0 {
@@ -51,12 +53,16 @@ func (p *Plan) split() error {
 				at = end
 			}
 		default:
-			if packedBytes > 0 && packedBytes+cost > p.block {
+			if packedBytes > 0 && packedBytes+cost > packBytes {
 				closeSplit()
+			}
+			if packedBytes == 0 {
+				packBytes = p.packed(leftBytes)
 			}
 			add(Piece{int32(i), 0, f.Bytes}, 0)
 			packedBytes += cost
 		}
+		leftBytes -= f.Bytes + fileCostBytes
 	}
 	for i := range p.Splits {
 		end := len(pieces)
@@ -67,6 +73,22 @@ func (p *Plan) split() error {
 	}
 	return nil
 }
+
+// packed is how full a split of small files may be with so much work left.
+func (p *Plan) packed(leftBytes int64) int64 {
+	if !p.o.Taper || p.o.BlockBytes > 0 {
+		return p.block
+	}
+	return min(p.block, max(leftBytes/int64(taperShare*p.o.MapSlots), leastTaperBytes))
+}
+
+// With Taper a split has at most one of taperShare parts of what is left for
+// each slot. The last splits take a millisecond or two, ten times what an
+// attempt costs.
+const (
+	taperShare      = 4
+	leastTaperBytes = 4 << 20
+)
 
 // cuts reports whether bytes are more than one split: Hadoop lets the last
 // one be a tenth longer than a block rather than have a tiny one after it.

@@ -1,6 +1,7 @@
 package input_test
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -164,6 +165,42 @@ func TestSmallFilesShareASplitUpToTheBlockSize(t *testing.T) {
 }
 
 // SPEC 7.1 N6: 64.1 MB of 64 MB blocks is one split, 71 MB two. Here in KiB.
+func TestTaperedSplitsShrinkTowardsTheEnd(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for i := range 300 {
+		f, err := os.Create(fmt.Sprintf("%03d", i))
+		must(t, err)
+		must(t, errors.Join(f.Truncate(int64(500+i%7)<<10), f.Close()))
+	}
+	for _, taper := range []bool{false, true} {
+		p := plan(t, input.Options{MapSlots: 2, Taper: taper}, ".")
+		files := 0
+		for _, s := range p.Splits {
+			for _, piece := range s.Pieces {
+				if int(piece.File) != files || piece.Start != 0 || piece.End != p.Files[files].Bytes {
+					t.Fatalf("%+v where file %d is wanted whole", piece, files)
+				}
+				files++
+			}
+		}
+		if files != len(p.Files) {
+			t.Errorf("%d of %d files", files, len(p.Files))
+		}
+		for i, s := range p.Splits[1:] {
+			if taper && s.Bytes > p.Splits[i].Bytes+1<<20 {
+				t.Errorf("split %d has %d bytes, the one before %d", i+1, s.Bytes, p.Splits[i].Bytes)
+			}
+		}
+		first, last := p.Splits[0].Bytes, p.Splits[len(p.Splits)-1].Bytes
+		if taper && (last > 5<<20 || len(p.Splits) > 40) || first < 16<<20 {
+			t.Errorf("taper %v: %d splits, from %d to %d bytes", taper, len(p.Splits), first, last)
+		}
+	}
+	if p := plan(t, input.Options{MapSlots: 2, Taper: true, BlockBytes: 16 << 20}, "."); len(p.Splits) > 11 {
+		t.Errorf("%d splits, where the user wants them of 16 MiB", len(p.Splits))
+	}
+}
+
 func TestTheLastSplitMayBeATenthLonger(t *testing.T) {
 	for size, want := range map[int]int{64_100: 1, 70_400: 1, 70_500: 2, 71_000: 2, 128_000: 2, 134_000: 2, 135_000: 3} {
 		path := write(t, "f", make([]byte, size))
