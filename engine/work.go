@@ -273,7 +273,7 @@ func (j *jobRun) planMaps(streams bool) error {
 		}
 	default:
 		for i := range j.plan.Splits {
-			j.sources = append(j.sources, plannedAgain{j, i, j.plan.Splits[i].Bytes})
+			j.sources = append(j.sources, plannedAgain{job: j, index: i, bytes: j.plan.Splits[i].Bytes})
 		}
 	}
 	if !sampled {
@@ -393,13 +393,14 @@ type plannedAgain struct {
 	job   *jobRun
 	index int
 	bytes int64
+	again bool // it has been read before
 }
 
 // StoredBytes is the length of the split.
 func (s plannedAgain) StoredBytes() int64 { return s.bytes }
 
 // Again is the same split.
-func (s plannedAgain) Again() (source.Source, error) { return s, nil }
+func (s plannedAgain) Again() (source.Source, error) { s.again = true; return s, nil }
 
 // Open plans and reads.
 func (s plannedAgain) Open(mem source.Memory) (source.Blocks, error) {
@@ -407,7 +408,7 @@ func (s plannedAgain) Open(mem source.Memory) (source.Blocks, error) {
 	if err != nil {
 		return nil, err
 	}
-	return source.File{Plan: plan, Split: &plan.Splits[s.index], Skipped: s.job.skippedBinary}.Open(mem)
+	return source.File{Plan: plan, Split: &plan.Splits[s.index], Skipped: s.job.skippedBinary, Reread: s.again}.Open(mem)
 }
 
 // planAgain is the job's plan; it is made anew where it was dropped.

@@ -27,6 +27,7 @@ type cut struct {
 	delim    byte
 	probe    bool // the first bytes have not been looked at
 	checked  bool // the file was found to be the planned one since it was read
+	atOnce   bool // all of the file is read by one call, whose length says whether it is the planned one
 	brief    bool // leave out records longer than a chunk
 	sought   bool
 	done     bool
@@ -85,6 +86,14 @@ func (c *cut) unchanged() error {
 	return c.file.unchanged(c.h)
 }
 
+// grown is the error of a file that goes on behind its planned end.
+func (c *cut) grown() error {
+	if err := c.file.unchanged(c.h); err != nil {
+		return err
+	}
+	return fmt.Errorf("%s: %w", shown(c.file.Path), errChanged) // it no longer does
+}
+
 // seek finds the first record that starts in the piece: after the first
 // delimiter at start-1 or later. A piece that lies inside one record has
 // none; it is read through once and nothing beyond it.
@@ -118,14 +127,22 @@ func (c *cut) seek(h *hold) error {
 // what was read holds no whole record, look again.
 func (c *cut) fill(h *hold) (b block, ok bool, err error) {
 	want := min(chunkBytes, c.size-c.off, c.end-c.off+c.slack)
-	buf, err := h.take(int(want))
+	more := int64(0)
+	if c.atOnce {
+		more = 1 // which only a file that has grown has
+	}
+	buf, err := h.take(int(want + more))
 	if err != nil {
 		return b, false, err
 	}
-	n, err := c.readAt(buf[:want], c.off)
+	n, err := c.readAtLeast(buf[:want+more], c.off, int(want))
 	if err != nil {
 		return b, false, err
 	}
+	if int64(n) > want {
+		return b, false, c.grown()
+	}
+	c.checked = c.checked || c.atOnce && int64(n) == want
 	if n == 0 { // a file of /sys that ended before its size
 		c.done = true
 		return block{data: buf[:0], last: true}, c.off == 0, nil
@@ -222,11 +239,14 @@ func (c *cut) long(h *hold, pos int64) (b block, ok bool, err error) {
 	return b, true, nil
 }
 
-// readAt fills buf. A file that ends too early has been truncated, unless it
+// readAt fills buf.
+func (c *cut) readAt(buf []byte, at int64) (int, error) { return c.readAtLeast(buf, at, len(buf)) }
+
+// readAtLeast reads into buf until least bytes are there. A file that ends too early has been truncated, unless it
 // is one of /sys, whose sizes are made up: then its size becomes known here.
-func (c *cut) readAt(buf []byte, at int64) (int, error) {
-	n, err := c.h.ReadAt(buf, at)
-	if n == len(buf) {
+func (c *cut) readAtLeast(buf []byte, at int64, least int) (int, error) {
+	n, err := c.h.readAtLeast(buf, at, least)
+	if n >= least {
 		return n, nil
 	}
 	if err != io.EOF {

@@ -18,7 +18,9 @@
 //
 // Files are read by pread, never mapped: a file that is truncated under a
 // mapping kills the process. A file that is not what it was when the plan was
-// made ends the reading with an error.
+// made ends the reading with an error; of a small one, which is read by one
+// call, only another length is noticed, unless the split is read again
+// (docs/adr/0009).
 //
 // Compressed input (gzip, bzip2, zstd, s2, with several members or frames) is
 // known by its first bytes. Small ones are decoded inside their map. A large

@@ -56,11 +56,14 @@ func (h *handle) Read(buf []byte) (int, error) {
 }
 
 // ReadAt is io.ReaderAt's.
-func (h *handle) ReadAt(buf []byte, at int64) (n int, err error) {
+func (h *handle) ReadAt(buf []byte, at int64) (int, error) { return h.readAtLeast(buf, at, len(buf)) }
+
+// readAtLeast is ReadAt that is content with least bytes.
+func (h *handle) readAtLeast(buf []byte, at int64, least int) (n int, err error) {
 	if h.file != nil {
 		return h.file.ReadAt(buf, at)
 	}
-	for n < len(buf) {
+	for n < least {
 		m, err := h.raw.pread(buf[n:], at+int64(n))
 		if err != nil {
 			return n, h.failed("read", err)

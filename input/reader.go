@@ -29,12 +29,22 @@ type Reader struct {
 	block    jobs.Block
 	consumed int64 // of finished pieces
 	skipped  []int32
+	again    bool // the split has been read before
 	err      error
 }
 
 // Open reads a split. Nothing is opened before the first Next.
 func (p *Plan) Open(s Split, mem Memory) *Reader {
 	return &Reader{plan: p, pieces: s.Pieces, hold: hold{mem: mem}, decoders: decoders{mem: mem}}
+}
+
+// Reopen reads a split that may have been read before. What was made of it then
+// may be in use: small files, too, have to be the planned ones to the nanosecond
+// of their last change, where Open is content with their length.
+func (p *Plan) Reopen(s Split, mem Memory) *Reader {
+	r := p.Open(s, mem)
+	r.again = true
+	return r
 }
 
 // Next moves to the next block and reports whether there is one. It takes
@@ -90,7 +100,8 @@ func (r *Reader) openPiece(pc Piece) (skip bool, err error) {
 	f := &r.plan.Files[pc.File]
 	r.file, r.length = pc.File, pc.End-pc.Start
 	h := &r.handle
-	if f.Bytes > 0 && f.Bytes <= chunkBytes && pc.End-pc.Start == f.Bytes { // checked when it has been read
+	small := f.Bytes > 0 && f.Bytes < chunkBytes && pc.End-pc.Start == f.Bytes
+	if small { // checked when it has been read
 		next := ""
 		if len(r.pieces) > 0 {
 			next = r.plan.Files[r.pieces[0].File].Path
@@ -106,6 +117,7 @@ func (r *Reader) openPiece(pc Piece) (skip bool, err error) {
 	}
 	r.cut = newCut(r.plan, pc, h)
 	c := &r.cut
+	c.atOnce = small && f.kind == regular && !r.again
 	if r.plan.o.SkipBinary && !c.probe {
 		var buf []byte
 		if buf, err = r.hold.take(int(min(f.Bytes, binaryHeadBytes))); err == nil {

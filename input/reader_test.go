@@ -136,6 +136,43 @@ func TestAFileThatChangedIsAnError(t *testing.T) {
 	}
 }
 
+// A file that is read by one call shows another length by itself. Its time is
+// asked for only when an earlier reading of it may be in use.
+func TestASmallFileIsKnownByItsLengthUntilItIsReadAgain(t *testing.T) {
+	for name, c := range map[string]struct {
+		text      string
+		is, again bool // the planned one, for the first reader and for others
+	}{
+		"as it was":                {"abc\n", true, true},
+		"other text":               {"xyz\n", true, false},
+		"a byte more":              {"abcd\n", false, false},
+		"a byte less":              {"ab\n", false, false},
+		"longer than a chunk":      {strings.Repeat("abc\n", membudget.ChunkBytes), false, false},
+		"nothing":                  {"", false, false},
+		"compressed, other length": {string(compressors["zstd"]([]byte("abc\n"))), false, false},
+	} {
+		path := write(t, "f", []byte("abc\n"))
+		p := plan(t, input.Options{}, path)
+		if c.text != "abc\n" {
+			writeTo(t, path, []byte(c.text))
+			must(t, os.Chtimes(path, time.Time{}, time.Now().Add(time.Hour)))
+		}
+		for again, want := range map[*input.Reader]bool{
+			p.Open(p.Splits[0], &memory{}): c.is, p.Reopen(p.Splits[0], &memory{}): c.again,
+		} {
+			var got []byte
+			for again.Next() {
+				got = append(got, again.Block().Data...)
+			}
+			err := again.Err()
+			again.Close()
+			if want && (err != nil || string(got) != c.text) || !want && (!errors.Is(err, input.ErrChanged) || len(got) > 0) {
+				t.Errorf("%s: %q, %v", name, got, err)
+			}
+		}
+	}
+}
+
 func TestAnEmptyFileThatGrewIsAnError(t *testing.T) {
 	path := write(t, "f", nil)
 	p := plan(t, input.Options{}, path)

@@ -115,7 +115,7 @@ func (f *Feeder) Serve(announce func(s Source)) error {
 			}
 			streams = streams[1:]
 		}
-		announce(File{f.plan, split, f.skipped})
+		announce(File{Plan: f.plan, Split: split, Skipped: f.skipped})
 	}
 	for _, file := range streams {
 		if err := f.decode(file, announce); err != nil {

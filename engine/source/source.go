@@ -39,17 +39,25 @@ type File struct {
 	Plan    *input.Plan
 	Split   *input.Split
 	Skipped func(files []int32)
+	Reread  bool // it has been read before: see input.Plan.Reopen
 }
 
 // StoredBytes is the length of the split on disk.
 func (s File) StoredBytes() int64 { return s.Split.Bytes }
 
 // Again is the same split.
-func (s File) Again() (Source, error) { return s, nil }
+func (s File) Again() (Source, error) {
+	s.Reread = true
+	return s, nil
+}
 
 // Open begins to read.
 func (s File) Open(mem Memory) (Blocks, error) {
-	return &fileBlocks{s.Plan.Open(*s.Split, mem), mem.Lease, s.Skipped}, nil
+	open := s.Plan.Open
+	if s.Reread {
+		open = s.Plan.Reopen
+	}
+	return &fileBlocks{open(*s.Split, mem), mem.Lease, s.Skipped}, nil
 }
 
 // fileBlocks adapts input.Reader.
