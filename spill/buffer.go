@@ -356,9 +356,18 @@ func (b *Buffer) flush() {
 		b.wait()
 	case !b.load.empty():
 		b.rotate()
+	case !b.load.slim():
+		b.drop()
 	default:
 		b.fail(fmt.Errorf("kvbuffer: %d of %d bytes leased are free: %w", b.lease.Available(), b.lease.Granted(), membudget.ErrNoRoom))
 	}
+}
+
+// drop frees what an empty load holds, such as taken blocks whose records all
+// went to spills of their own.
+func (b *Buffer) drop() {
+	b.free(b.load)
+	b.begin()
 }
 
 // emitAlone takes a record that is longer than a chunk: with memory of its own

@@ -22,6 +22,10 @@ func (b *Buffer) Reclaim() (kept bool) {
 	if !taken {
 		return false
 	}
+	if b.note(); b.err == nil && b.load.empty() && b.spill.done == nil {
+		b.drop() // no entry refers to the block
+		return false
+	}
 	from.Transfer(b.lease, c)
 	b.load.chunks = append(b.load.chunks, c)
 	b.hold(c)

@@ -1,0 +1,51 @@
+package spill
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+
+	"mrlocal/internal/membudget"
+	"mrlocal/jobs"
+)
+
+// TestABlockOfGiantsIsNotHeld: records that have to go to spills of their own
+// leave nothing in the buffer that would keep the next ones out.
+func TestABlockOfGiantsIsNotHeld(t *testing.T) {
+	const bound, giant = 8 << 20, 1_200_000
+	k := newKit(t, bound)
+	o, done := k.options(4 << 20)
+	o.StartBytes = LeastBytes
+	o.AppendKey = func(dst, record []byte) []byte { return append(dst, record...) }
+	b, err := NewBuffer(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []pair
+	for i := range 8 {
+		n := giant
+		if i%3 == 2 {
+			n = membudget.ChunkBytes / 2
+		}
+		c, ok := o.Lease.Big(giant)
+		if !ok {
+			t.Fatalf("block %d: no memory, %d bytes in use", i, o.Lease.Used())
+		}
+		record := append(bytes.Repeat([]byte{'g'}, n-1), byte('z'-i))
+		copy(c.Data, record)
+		b.Lend(c, o.Lease)
+		b.Take(jobs.Block{Data: c.Data[:n]}, []jobs.Span{{Len: uint32(n)}})
+		if !b.Reclaim() {
+			o.Lease.Free(c)
+		}
+		want = append(want, pair{string(record), string(record)})
+	}
+	out, err := b.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	done()
+	outs := []*MapOutput{out}
+	same(t, fmt.Sprint("records of ", giant), k.read(outs, 0, nil), stableSort(want))
+	release(t, k, outs)
+}
