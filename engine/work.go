@@ -290,11 +290,17 @@ func (j *jobRun) sample(first *source.Held) error {
 		return err
 	}
 	defer lease.Close()
-	j.Cuts, err = source.Sample(&j.Spec, j.plan, first, j.Parts, lease)
+	asked := j.Spec.Reduces > 0 || j.work.reducers() > 0
+	if !asked && j.work.job.OutputDir == "" { // nobody sees where a part ends
+		if _, ok := j.PassesThrough(); ok {
+			j.Spread = len(j.sources)
+		}
+	}
+	j.Cuts, err = source.Sample(&j.Spec, j.plan, first, j.Parts, j.Spread > 0, lease)
 	if first != nil && !r.single() {
 		j.feeder.Forget()
 	}
-	if j.Spec.Reduces > 0 || j.work.reducers() > 0 {
+	if asked {
 		j.Cuts = source.PadCuts(j.Cuts, j.Parts)
 	}
 	j.Parts = len(j.Cuts) + 1

@@ -61,12 +61,24 @@ func (s *sampler) add(key []byte) {
 	s.keys = append(s.keys, bytes.Clone(key))
 }
 
-// cutPoints makes at most parts-1 ascending, distinct cut points.
-func cutPoints(keys [][]byte, parts int) (cuts [][]byte) {
+// cutPoints makes at most parts-1 ascending cut points. They are distinct, but
+// where spread is asked for: a key that takes several of them as its share is
+// followed by itself, so often, and by the next key there is; CutsOf tells the
+// maps apart there.
+func cutPoints(keys [][]byte, parts int, spread bool) (cuts [][]byte) {
 	slices.SortFunc(keys, bytes.Compare)
 	cuts = [][]byte{}
 	for i := 1; i < parts && len(keys) > 0; i++ {
-		cut := keys[len(keys)*i/parts]
+		cut, share := keys[len(keys)*i/parts], 1
+		for spread && i+1 < parts && bytes.Equal(keys[len(keys)*(i+1)/parts], cut) {
+			i++
+			share++
+		}
+		if share > 1 {
+			cuts = append(cuts, slices.Repeat([][]byte{cut}, share-1)...)
+			cuts = append(cuts, append(bytes.Clone(cut), 0))
+			continue
+		}
 		if len(cuts) == 0 && bytes.Compare(cut, keys[0]) <= 0 {
 			continue
 		}
@@ -77,6 +89,34 @@ func cutPoints(keys [][]byte, parts int) (cuts [][]byte) {
 	}
 	return cuts
 }
+
+// CutsOf are the cuts by which map m of so many divides. The parts between equal
+// cuts are all one key's: the first maps' records of it go to the first of them,
+// and so on, so that one key is not one reduce's, and equal keys still follow
+// each other in the order of maps.
+//
+//	cuts         k     k     k    k\0
+//	map 0 of 2   k    k\0   k\0   k\0
+//	map 1 of 2   k     k    k\0   k\0
+func CutsOf(cuts [][]byte, m, maps int) [][]byte {
+	own := cuts
+	for i, end := 0, 0; i < len(cuts); i = end {
+		for end = i + 1; end < len(cuts) && bytes.Equal(cuts[end], cuts[i]); end++ {
+		}
+		if end-i < 2 || end == len(cuts) || !isNext(cuts[end], cuts[i]) {
+			continue
+		}
+		if &own[0] == &cuts[0] {
+			own = slices.Clone(cuts)
+		}
+		for at := i + 1 + m*(end-i)/maps; at < end; at++ {
+			own[at] = cuts[end]
+		}
+	}
+	return own
+}
+
+func isNext(a, b []byte) bool { return len(a) == len(b)+1 && a[len(b)] == 0 && bytes.HasPrefix(a, b) }
 
 // PadCuts repeats the last cut until there are parts ranges: those between
 // equal cuts are empty. A user who asks for so many parts gets them.
@@ -93,8 +133,9 @@ func PadCuts(cuts [][]byte, parts int) [][]byte {
 
 // Sample runs the job's mapper over places of the input and returns the
 // cut points of a total order (SPEC 2.7, TotalOrderPartitioner: a key equal
-// to a cut goes right). first is what could be had of a stream, or nil.
-func Sample(j *jobs.Job, plan *input.Plan, first *Held, parts int, lease *membudget.Lease) ([][]byte, error) {
+// to a cut goes right). first is what could be had of a stream, or nil. With
+// spread, records of one key may go to several parts, by CutsOf.
+func Sample(j *jobs.Job, plan *input.Plan, first *Held, parts int, spread bool, lease *membudget.Lease) ([][]byte, error) {
 	s := &sampler{appendKey: j.AppendKey, distinct: j.NewFolder != nil, seen: map[string]struct{}{}}
 	one := func(b jobs.Block) error {
 		s.limit = len(s.keys) + sampleKeys/SamplePlaces
@@ -115,5 +156,5 @@ func Sample(j *jobs.Job, plan *input.Plan, first *Held, parts int, lease *membud
 			}
 		}
 	}
-	return cutPoints(s.keys, parts), nil
+	return cutPoints(s.keys, parts, spread), nil
 }

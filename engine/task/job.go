@@ -14,6 +14,7 @@ type Job struct {
 	Spec    jobs.Job
 	Parts   int                                // reduce tasks
 	Cuts    [][]byte                           // between parts, where they are ranges
+	Spread  int                                // maps that a key of several parts is divided among; 0: no key is
 	Shuffle *shuffle.Shuffle[*spill.MapOutput] // nil: map-only
 	Sink    Sink
 
@@ -45,13 +46,19 @@ type Part interface {
 // MapOnly: the job has no reduces, and its maps write its output.
 func (j *Job) MapOnly() bool { return j.Spec.NewReducer == nil }
 
+// PassesThrough: reduces write a column of every record and look at no groups.
+func (j *Job) PassesThrough() (jobs.Column, bool) {
+	id, ok := j.Spec.NewReducer().(jobs.Identity)
+	return id.Out, ok && !id.Unique && id.Out != jobs.Both
+}
+
 // openPart opens the attempt's part of the job's output. Where all part sizes
 // are known by then, they are told first, so that parts go to their own
 // offsets in parallel.
 func (j *Job) openPart(a *Attempt) (Part, error) {
 	if !j.MapOnly() {
-		if id, ok := j.Spec.NewReducer().(jobs.Identity); ok && !id.Unique && id.Out != jobs.Both {
-			j.sizesOnce.Do(func() { j.sizesErr = j.Sink.Sizes(j.partSizes(id.Out)) })
+		if column, ok := j.PassesThrough(); ok {
+			j.sizesOnce.Do(func() { j.sizesErr = j.Sink.Sizes(j.partSizes(column)) })
 			if j.sizesErr != nil {
 				return nil, j.sizesErr
 			}

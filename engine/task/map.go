@@ -81,6 +81,9 @@ func (a *Attempt) bufferOptions() spill.Options {
 		Lease: a.lease, AfmBytes: e.AfmBytes, Codec: e.Codec, CreateTemp: e.CreateTemp("map"),
 		Killed: a.Killed, Background: a.helper, Notify: a.notifySpill,
 	}
+	if j.Spread > 0 {
+		o.Cuts = source.CutsOf(j.Cuts, int(a.ID.Task), j.Spread)
+	}
 	if j.Spec.Ordered && j.Spec.Partition == nil && j.Cuts == nil {
 		o.Cuts = [][]byte{}
 	}

@@ -74,8 +74,8 @@ func (a *Attempt) reduce(m *spill.Merge) error {
 	if err == nil {
 		reducer := a.Job.Spec.NewReducer()
 		a.begin(reducer)
-		if id, ok := reducer.(jobs.Identity); ok && !id.Unique && id.Out != jobs.Both {
-			err = a.passThrough(m, id.Out, text)
+		if column, ok := a.Job.PassesThrough(); ok {
+			err = a.passThrough(m, column, text)
 		} else {
 			err = a.reduceGroups(m, reducer, text)
 		}
