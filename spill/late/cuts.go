@@ -10,20 +10,22 @@ import (
 
 // cuts tell to which range of keys an entry belongs, mostly by its prefix
 // alone: a search in the cuts' prefixes, and where one is equal, another one in
-// the next 8 bytes of the cuts that begin with it.
+// the 8 bytes in which the cuts that begin with it differ.
 type cuts struct {
 	root  cutNode
 	depth []int    // bytes that all keys of a range have in common
 	head  []uint64 // prefix of the range's keys, as far as that is known from depth
 }
 
-// cutNode searches among neighbouring cuts that agree before depth.
+// cutNode searches among neighbouring cuts that agree before depth. Below it are
+// those whose next 8 bytes agree too, from where they differ: as many levels as
+// there are cuts, whatever they have in common.
 type cutNode struct {
 	keys     [][]byte
 	depth    int
 	prefixes []uint64  // distinct, ascending, then the largest for a full search tree
 	before   []int     // how many cuts are left of the prefix; one more than there are prefixes
-	next     []cutNode // of a prefix that several cuts have
+	next     []cutNode // of a prefix that several, different cuts have
 }
 
 // newCuts takes the ascending keys that the second range and all later ones
@@ -40,23 +42,20 @@ func newCuts(keys [][]byte) *cuts {
 
 func newCutNode(keys [][]byte, depth, before int) cutNode {
 	n := cutNode{keys: keys, depth: depth}
-	longest := 0
 	for i, key := range keys {
 		prefix := run.PrefixOf(key[min(depth, len(key)):])
 		if i == 0 || prefix != n.prefixes[len(n.prefixes)-1] {
 			n.prefixes = append(n.prefixes, prefix)
 			n.before = append(n.before, before+i)
 		}
-		longest = max(longest, len(key))
 	}
 	n.before = append(n.before, before+len(keys))
 	n.next = make([]cutNode, len(n.prefixes))
-	if longest > depth+8 {
-		for i := range n.next {
-			from, to := n.before[i]-before, n.before[i+1]-before
-			if to-from > 1 {
-				n.next[i] = newCutNode(keys[from:to], depth+8, before+from)
-			}
+	for i := range n.next {
+		same := keys[n.before[i]-before : n.before[i+1]-before]
+		least, most := same[0], same[len(same)-1]
+		if common := run.CommonBytes(least, most); common >= depth+8 && common < len(most) {
+			n.next[i] = newCutNode(same, common, n.before[i])
 		}
 	}
 	full := 1
@@ -92,12 +91,15 @@ func (c *cuts) divide(parts []byte, a *run.Arena, entries []run.Entry) {
 
 // among is the range of a key whose prefix is the p-th.
 func (n *cutNode) among(p int, key []byte) int {
-	for {
-		if n.next[p].keys == nil {
-			break
-		}
+	for n.next[p].keys != nil {
 		n = &n.next[p]
-		prefix := run.PrefixOf(key[min(n.depth, len(key)):])
+		switch c := bytes.Compare(key[:min(n.depth, len(key))], n.keys[0][:n.depth]); {
+		case c < 0:
+			return n.before[0]
+		case c > 0:
+			return n.before[len(n.next)]
+		}
+		prefix := run.PrefixOf(key[n.depth:])
 		p = 0
 		for step := len(n.prefixes) / 2; step > 0; step >>= 1 {
 			if n.prefixes[p+step-1] < prefix {
@@ -108,14 +110,15 @@ func (n *cutNode) among(p int, key []byte) int {
 			return n.before[p]
 		}
 	}
-	part := n.before[p]
-	for _, cut := range n.keys[part-n.before[0] : n.before[p+1]-n.before[0]] {
-		if bytes.Compare(cut, key) > 0 {
-			break
+	lo, hi := n.before[p], n.before[p+1]
+	for first := n.before[0]; lo < hi; {
+		if mid := (lo + hi) / 2; bytes.Compare(n.keys[mid-first], key) > 0 {
+			hi = mid
+		} else {
+			lo = mid + 1
 		}
-		part++
 	}
-	return part
+	return lo
 }
 
 // restore makes prefixes those of whole keys again, in a range whose keys were
