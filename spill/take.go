@@ -45,11 +45,7 @@ func (b *Buffer) Take(blk jobs.Block, spans []jobs.Span) {
 	if len(spans) == 0 || !b.alive() {
 		return
 	}
-	if b.mode != sortMode {
-		b.emitSpans(blk, spans)
-		return
-	}
-	if b.lent.chunk == nil || len(blk.Data) <= copyBlockBytes || areFew(spans) {
+	if b.mode != sortMode || b.lent.chunk == nil || len(blk.Data) <= copyBlockBytes || areFew(spans) {
 		b.emitSpans(blk, spans)
 		return
 	}
