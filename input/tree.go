@@ -1,6 +1,9 @@
 package input
 
 import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
 	"errors"
 	"io/fs"
 	"os"
@@ -61,9 +64,38 @@ type below struct {
 
 // scratch is what one goroutine lists with.
 type scratch struct {
-	buf     []byte // of getdents
-	names   []byte
-	lengths []int32 // of names; negative: known to be a directory
+	buf   []byte   // of getdents
+	text  []byte   // of names
+	names []nameAt // in any order
+}
+
+// nameAt is a name in a directory, of text[from:to]; of what is known to be a
+// directory that ends with a slash, as the paths below it go on.
+type nameAt struct {
+	first    uint64 // eight bytes, which mostly tell names apart
+	from, to int32
+	isDir    bool
+}
+
+// add takes a name.
+func (s *scratch) add(name []byte, isDir bool) {
+	from := int32(len(s.text))
+	s.text = append(s.text, name...)
+	if isDir {
+		s.text = append(s.text, '/')
+	}
+	var first [8]byte
+	copy(first[:], s.text[from:])
+	s.names = append(s.names, nameAt{binary.BigEndian.Uint64(first[:]), from, int32(len(s.text)), isDir})
+}
+
+func (s *scratch) sort() {
+	slices.SortFunc(s.names, func(a, b nameAt) int {
+		if a.first != b.first {
+			return cmp.Compare(a.first, b.first)
+		}
+		return bytes.Compare(s.text[a.from:a.to], s.text[b.from:b.to])
+	})
 }
 
 // errand is a folder to be listed, or entries from:to of it to be statted.
@@ -206,38 +238,38 @@ func (t *tree) list(f *folder, s *scratch) (open bool) {
 	return false
 }
 
-// names makes an entry of every name. All paths lie in one string.
+// names makes an entry of every name, in order as far as it is known which are
+// directories: these small things are quicker to sort than entries. All paths
+// lie in one string.
 func (t *tree) names(f *folder, s *scratch) error {
-	s.names, s.lengths = s.names[:0], s.lengths[:0]
+	s.text, s.names = s.text[:0], s.names[:0]
 	err := f.dir.each(s.buf, func(name []byte, isDir bool) {
 		if !t.w.o.All && (name[0] == '.' || name[0] == '_') {
 			f.hidden++
 			return
 		}
-		length := int32(len(name))
-		if isDir {
-			length = -length
-		}
-		s.names, s.lengths = append(s.names, name...), append(s.lengths, length)
+		s.add(name, isDir)
 	})
 	if err != nil {
 		return err
 	}
+	s.sort()
 	var paths strings.Builder
-	paths.Grow(len(s.names) + len(s.lengths)*len(f.prefix))
-	f.entries = make([]entry, 0, len(s.lengths))
-	rest := s.names
-	for _, length := range s.lengths {
-		n := max(length, -length)
+	paths.Grow(len(s.text) + len(s.names)*len(f.prefix))
+	f.entries = make([]entry, 0, len(s.names))
+	for _, n := range s.names {
 		from := paths.Len()
 		paths.WriteString(f.prefix)
-		paths.Write(rest[:n])
-		rest = rest[n:]
+		name := s.text[n.from:n.to]
+		if n.isDir {
+			name = name[:len(name)-1]
+		}
+		paths.Write(name)
 		e := entry{path: paths.String()[from:]}
 		if t.w.o.Exclude != nil && t.w.o.Exclude(e.path) {
 			continue
 		}
-		if length < 0 {
+		if n.isDir {
 			e.mode = fs.ModeDir
 		}
 		f.entries = append(f.entries, e)
@@ -267,7 +299,10 @@ func (t *tree) stat(f *folder, entries []entry) {
 // folders below.
 func (f *folder) complete() {
 	f.dir.close()
-	slices.SortFunc(f.entries, func(a, b entry) int { return byPath(&a, &b) })
+	inOrder := func(a, b entry) int { return byPath(&a, &b) }
+	if !slices.IsSortedFunc(f.entries, inOrder) { // links were found to be directories
+		slices.SortFunc(f.entries, inOrder)
+	}
 	for i := range f.entries {
 		if e := &f.entries[i]; e.mode.IsDir() {
 			e.below = &below{folder: newFolder(e.path, f)}

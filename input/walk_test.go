@@ -67,6 +67,8 @@ func TestPathsAreFoundInOrder(t *testing.T) {
 		"what exists is not a glob":           {[]string{"a[1]", "a1"}, []string{"a[1]"}, []string{"a[1]"}, 0, false},
 		"blanks, newlines, a leading dash":    {[]string{"a b", "c\nd", "-e"}, []string{"a b", "c\nd", "-e"}, []string{"a b", "c\nd", "-e"}, 0, false},
 		"links to files and directories":      {[]string{"x/f", "d/l -> ../x", "d/m -> ../x/f"}, []string{"d"}, []string{"d/l/f", "d/m"}, 0, false},
+		"a linked directory among files":      {[]string{"x/f", "d/a0", "d/a -> ../x", "d/a.c", "d/a-b"}, []string{"d"}, []string{"d/a-b", "d/a.c", "d/a/f", "d/a0"}, 0, false},
+		"names that begin alike":              {[]string{"d/12345678a", "d/12345678/f", "d/12345678.x/f", "d/12345678-"}, []string{"d"}, []string{"d/12345678-", "d/12345678.x/f", "d/12345678/f", "d/12345678a"}, 0, false},
 		"a directory link that leads back":    {[]string{"d/f", "d/l -> ../d"}, []string{"d"}, []string{"d/f"}, 1, false},
 		"a link to itself in a directory":     {[]string{"d/f", "d/l -> l"}, []string{"d"}, []string{"d/f"}, 1, false},
 		"an empty directory is noted":         {[]string{"d/"}, []string{"d"}, nil, 1, false},
