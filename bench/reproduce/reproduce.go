@@ -119,7 +119,7 @@ type Result struct {
 func (e *Experiment) Run(ctx context.Context) (*Result, error) {
 	r := &Result{Experiment: e}
 	for i := range e.trials {
-		d, err := e.trials[i].run(ctx, e.file)
+		d, err := e.trials[i].run(ctx)
 		if err != nil {
 			return nil, err
 		}

@@ -132,7 +132,7 @@ func (r *Result) section(b *bytes.Buffer) {
 	}
 	b.WriteString("\n| run | makespan | mean job time | utilisation | moves | fairness (Jain) |\n| --- | --- | --- | --- | --- | --- |\n")
 	for i, d := range r.done {
-		fmt.Fprintf(b, "| `%s` | %s s | %s s | %.1f %% | %d | %.3f |\n", r.trials[i].line(r.file.Name), short(d.MakespanSeconds), short(d.MeanJobSeconds()), 100*d.Utilisation, d.Moves, d.Jain)
+		fmt.Fprintf(b, "| `%s` | %s s | %s s | %.1f %% | %d | %.3f |\n", r.trials[i].line(), short(d.MakespanSeconds), short(d.MeanJobSeconds()), 100*d.Utilisation, d.Moves, d.Jain)
 	}
 }
 

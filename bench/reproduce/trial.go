@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"mrlocal/bench/workloads"
 	"mrlocal/internal/ppm"
 	"mrlocal/report"
 	"mrlocal/sim"
@@ -22,6 +23,7 @@ import (
 type trial struct {
 	name  string
 	jobs  []string // nil: all
+	file  *workload.File
 	swept string   // the first of its flags that has several values; "": none
 	x     float64  // its value
 	flags []flag
@@ -33,8 +35,8 @@ type trial struct {
 type flag struct{ name, value string }
 
 // line is the command line that makes the run.
-func (t *trial) line(file string) string {
-	words := []string{"mrlocal sim", file}
+func (t *trial) line() string {
+	words := []string{"mrlocal sim", t.file.Name}
 	for _, f := range t.flags {
 		words = append(words, "--"+f.name, f.value)
 	}
@@ -60,7 +62,7 @@ func expand(f *workload.File, with []workload.Arg, t *workload.Trial) (all []tri
 		n = len(a.Values)
 	}
 	for i := range n {
-		run := trial{name: t.Name, jobs: t.Jobs, has: policy.Defaults()}
+		run := trial{name: t.Name, jobs: t.Jobs, file: f, has: policy.Defaults()}
 		for _, a := range slices.Concat(with, t.Args) {
 			value := a.Values[min(i, len(a.Values)-1)]
 			if len(a.Values) > 1 && run.swept == "" {
@@ -70,8 +72,10 @@ func expand(f *workload.File, with []workload.Arg, t *workload.Trial) (all []tri
 			if err := run.set(a.Name, value); err != nil {
 				return nil, f.Errorf(a.Pos, a.Name, "%v", err)
 			}
-			run.flags = slices.DeleteFunc(run.flags, func(f flag) bool { return f.name == a.Name })
-			run.flags = append(run.flags, flag{a.Name, value})
+			if a.Name != "file" {
+				run.flags = slices.DeleteFunc(run.flags, func(f flag) bool { return f.name == a.Name })
+				run.flags = append(run.flags, flag{a.Name, value})
+			}
 		}
 		if run.sched == "" {
 			return nil, f.Errorf(t.Pos, "run "+t.Name, "no sched")
@@ -81,12 +85,14 @@ func expand(f *workload.File, with []workload.Arg, t *workload.Trial) (all []tri
 	return all, nil
 }
 
-// set applies a flag of mrlocal sim.
+// set applies a flag of mrlocal sim, or another file.
 func (t *trial) set(name, value string) (err error) {
 	count := func(into *int) { *into, err = strconv.Atoi(value) }
 	span := func(into *time.Duration) { *into, err = time.ParseDuration(value) }
 	share := func(into *ppm.Share) { *into, err = ppm.Parse(value) }
 	switch name {
+	case "file":
+		t.file, err = workloads.Load(value)
 	case "sched":
 		t.sched = value
 	case "cost":
@@ -128,12 +134,12 @@ type done struct {
 }
 
 // run makes the run.
-func (t *trial) run(ctx context.Context, f *workload.File) (*done, error) {
+func (t *trial) run(ctx context.Context) (*done, error) {
 	p, err := policy.New(t.sched, t.has)
 	if err != nil {
 		return nil, err
 	}
-	f, err = t.of(f)
+	f, err := t.some()
 	if err != nil {
 		return nil, err
 	}
@@ -147,8 +153,9 @@ func (t *trial) run(ctx context.Context, f *workload.File) (*done, error) {
 	return &done{r, m}, nil
 }
 
-// of is the file with the jobs of the run only.
-func (t *trial) of(f *workload.File) (*workload.File, error) {
+// some is the file with the jobs of the run only.
+func (t *trial) some() (*workload.File, error) {
+	f := t.file
 	if t.jobs == nil {
 		return f, nil
 	}
