@@ -24,8 +24,8 @@ type trial struct {
 	name  string
 	jobs  []string // nil: all
 	file  *workload.File
-	swept string   // the first of its flags that has several values; "": none
-	x     float64  // its value
+	swept string  // the first of its flags that has several values; "": none
+	x     float64 // its value
 	flags []flag
 	sched string
 	sim   sim.Options
