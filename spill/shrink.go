@@ -36,7 +36,7 @@ func (b *Buffer) shrunk(l *load, slices []run.Slice) (*load, []run.Slice, bool) 
 		if held > shrinkHeldMax {
 			return nil, nil, false
 		}
-		dataBytes, longest = copiedBytes(&l.arena, slices)
+		dataBytes, longest = run.CopiedBytes(&l.arena, slices)
 	}
 	if held < 2*(dataBytes+records*run.EntryBytes) || longest > shrinkRecordMax {
 		return nil, nil, false
@@ -57,19 +57,6 @@ func (b *Buffer) shrunk(l *load, slices []run.Slice) (*load, []run.Slice, bool) 
 		b.out.stats[p].Add(c.stats[p])
 	}
 	return &c.load, []run.Slice{{Entries: c.entries, Ends: c.ends}}, true
-}
-
-// copiedBytes is what the records of slices take when they are copied, and the
-// longest of them.
-func copiedBytes(a *run.Arena, slices []run.Slice) (total, longest int) {
-	for _, s := range slices {
-		for i := range s.Entries {
-			n := run.EmittedBytes(a.Record(s.Entries[i].Ref))
-			total += n
-			longest = max(longest, n)
-		}
-	}
-	return total, longest
 }
 
 // copying is a run in memory as shrunk writes it.

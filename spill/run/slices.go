@@ -85,3 +85,16 @@ func (m *Merger) OverSlices(a *Arena, slices []Slice, p int) {
 	}
 	m.Reset()
 }
+
+// CopiedBytes is what the records of slices take when they are copied, and the
+// longest of them.
+func CopiedBytes(a *Arena, slices []Slice) (total, longest int) {
+	for _, s := range slices {
+		for i := range s.Entries {
+			n := EmittedBytes(a.Record(s.Entries[i].Ref))
+			total += n
+			longest = max(longest, n)
+		}
+	}
+	return total, longest
+}
