@@ -303,7 +303,7 @@ func agrees(t tester, f *workload.File, seed uint64, perTracker, fileJob []int, 
 }
 
 // TestARunIsTheFluidThatItStandsFor: random clusters and jobs, slow trackers and
-// killed tasks, under every policy; all periods begin and end when the literal
+// killed tasks, under every policy without a gate; all periods begin and end when the literal
 // cluster has them.
 func TestARunIsTheFluidThatItStandsFor(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
@@ -311,6 +311,9 @@ func TestARunIsTheFluidThatItStandsFor(t *testing.T) {
 		f.Replicas = 0
 		slowstart := rapid.SampledFrom([]slots.PPM{0, slots.One / 2, slots.One}).Draw(rt, "slowstart")
 		for _, name := range policies() {
+			if g, ok := named(rt, name).(slots.PhaseGate); ok && g.HoldsCopy() {
+				continue // the cluster does not know when reduces may leave their copy phase
+			}
 			fluidly(rt, f, sim.Options{Policy: named(rt, name), Slowstart: &slowstart, Cost: "l2"})
 		}
 	})

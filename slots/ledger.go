@@ -190,8 +190,8 @@ func (l *Ledger) Assign(now time.Duration, t TrackerID) *Orders {
 
 // AssignAll is heartbeat 0: one visit per tracker in id order, going on after
 // the last one served, until a full round grants nothing. Trackers without a
-// free slot are passed over, but for the first, so that a policy sees every
-// call. It returns at once when nothing has happened since the last time and
+// free slot are passed over, but for the first one there is, so that a policy sees
+// every call. It returns at once when nothing has happened since the last time and
 // no wake-up is due.
 func (l *Ledger) AssignAll(now time.Duration) *Orders {
 	if !l.dirty && (l.wake < 0 || now < l.wake) {
@@ -201,7 +201,11 @@ func (l *Ledger) AssignAll(now time.Duration) *Orders {
 	}
 	l.begin(now)
 	n := TrackerID(len(l.trackers))
-	l.serve((l.last + 1) % n)
+	first := (l.last + 1) % n
+	for i := n; l.trackers[first].lost && i > 0; i-- {
+		first = (first + 1) % n
+	}
+	l.serve(first)
 	for granted := true; granted; {
 		from := (l.last + 1) % n
 		granted = l.serveFrom(from, n)

@@ -86,6 +86,7 @@ const (
 	RuleRemainingWork      // FRESH: the kind with too few containers for its remaining work
 	RuleSplit              // Dynamic Split: the kind of a job that is farthest below its share of the slots
 	RuleAdditional         // Dynamic Split: a map beside one in its I/O period
+	RuleLowestUtility      // RAS: placed here, and of the job with the lowest utility
 	RuleResize             // the policy changed how many slots are open, or their home kind
 	numRules
 )

@@ -158,6 +158,8 @@ func ruleWords(policyName string, r slots.Rule) string {
 		return "its job gains most from having its last maps done in one wave (Algorithm 2)"
 	case trace.RuleRampUp:
 		return "its job has the fewest containers for its weight, and reduces go first as far as the maps that are done have ramped them up"
+	case trace.RuleLowestUtility:
+		return "the placement of this control cycle has it on this tracker, there is room for what it needs, and of such jobs its has the lowest utility"
 	case trace.RuleRemainingWork:
 		return "the kind of task with too few containers for its remaining work gets one, else the other; of its jobs the one with the fewest containers for its weight"
 	case trace.RuleSpeculative:

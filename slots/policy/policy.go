@@ -19,6 +19,7 @@ import (
 	"mrlocal/slots"
 	"mrlocal/slots/fifo"
 	"mrlocal/slots/policy/omo"
+	"mrlocal/slots/policy/ras"
 	"mrlocal/slots/policy/told"
 )
 
@@ -36,6 +37,8 @@ type Info struct {
 }
 
 const omoPaper = "Yang, Wang, Mao, Yao, Mi, Sheng: Optimizing Internal Overlaps by Self-Adjusting Resource Allocation, IEEE Access 2021"
+
+const rasPaper = "Polo, Castillo, Carrera, Becerra, Whalley, Steinder, Torres, Ayguadé: Resource-aware Adaptive Scheduling for MapReduce Clusters, Middleware 2011"
 
 const dhfs = "Tang, Lee, He: Dynamic Slot Allocation Technique for MapReduce Clusters, CLUSTER 2013"
 
@@ -68,6 +71,8 @@ func table() []entry {
 			func(Options) slots.Policy { return omo.New() }},
 		{Info{"fresh", "FRESH-like: slots take any task; each kind gets slots by its remaining work, reduces once a job's maps are done", "after Wang, Yao, Mao, Sheng, Mi: FRESH, CLOUD 2014 (reconstructed)"},
 			func(Options) slots.Policy { return omo.NewFresh() }},
+		{Info{"ras", "slots take any task; tasks are placed by what they need of CPU, I/O and memory, so that the job worst off against its deadline gets most", rasPaper},
+			func(o Options) slots.Policy { return ras.New(told.Options(o)) }},
 	}
 }
 

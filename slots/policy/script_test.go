@@ -10,6 +10,7 @@ import (
 
 	"mrlocal/internal/golden"
 	"mrlocal/slots"
+	"mrlocal/slots/demand"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/policytest"
 	"mrlocal/trace"
@@ -18,12 +19,14 @@ import (
 // TestScripts runs testdata/<policy>/<case>.txt: text in, a gantt out. Commands:
 //
 //	slots map=4 reduce=2 [trackers=1] [slowstart=1] [replicas=0] [group=0] [net=0]
-//	policy [borrow-map=1] [borrow-reduce=1] [locality-delay=0s]
+//	policy [borrow-map=1] [borrow-reduce=1] [locality-delay=0s] [cycle=0s] [shuffle-memory=on]
 //	pool NAME [weight=1] [min-maps=0] [min-reduces=0] [max-maps=0] [max-reduces=0] [fifo]
 //	          [max-running=0] [preempt-after=0s] [fair-preempt-after=0s]
 //	user NAME [max-running=0]
 //	job NAME [pool=NAME] [user=NAME] maps=8 reduces=2 [map=1s] [reduce=1s] [submit=0s] [priority=0] [out=0] [fail=map/3]
+//	          [goal=0s] [profile=30/45/25,0/0.15/0,20/50/60]
 //	                           net is bytes copied a second, out those that a map puts out
+//	                           a profile is percent of CPU, I/O and memory of a map, a shuffling and a reducing reduce
 //	lose JOB map=3 at=5s       a committed map's output is lost
 //	drop JOB map=3 at=5s
 //	abort JOB at=5s
@@ -106,6 +109,26 @@ func (a *args) time(name string, otherwise time.Duration) time.Duration {
 	return otherwise
 }
 
+// profile reads a profile in percent.
+func (a *args) profile(name string) *demand.Profile {
+	if !a.has(name) {
+		return nil
+	}
+	var p demand.Profile
+	for i, v := range strings.SplitN(a.values[name], ",", 3) {
+		phase := []slots.Phase{slots.PhaseCompute, slots.PhaseCopy, slots.PhaseReduce}[i]
+		needs := p.Of(phase)
+		for k, text := range strings.SplitN(v, "/", 3) {
+			percent, err := slots.ParsePPM(text)
+			if err != nil {
+				a.err = err
+			}
+			*[]*slots.PPM{&needs.CPU, &needs.IO, &needs.Memory}[k] = percent / 100
+		}
+	}
+	return &p
+}
+
 func (a *args) has(name string) bool { _, ok := a.values[name]; return ok }
 
 func (s *script) command(words []string) error {
@@ -123,7 +146,7 @@ func (s *script) command(words []string) error {
 	case "policy":
 		s.options = policy.Options{
 			BorrowMap: a.share("borrow-map", slots.One), BorrowReduce: a.share("borrow-reduce", slots.One),
-			LocalityDelay: a.time("locality-delay", 0),
+			LocalityDelay: a.time("locality-delay", 0), Cycle: a.time("cycle", 0), ShuffleMemory: a.has("shuffle-memory"),
 		}
 	case "pool":
 		s.config.Pools = append(s.config.Pools, slots.Pool{
@@ -154,6 +177,7 @@ func (s *script) job(name string, a *args) {
 		Spec: slots.JobSpec{
 			Name: name, Pool: a.values["pool"], User: a.values["user"], Maps: int32(a.number("maps", 0)), MapsSealed: true,
 			Reduces: int32(a.number("reduces", 0)), Priority: slots.Priority(a.number("priority", 0)), Weight: a.share("weight", slots.One),
+			Deadline: a.time("goal", 0), Profile: a.profile("profile"),
 		},
 		MapBytes: int64(a.number("out", 0)), Submit: a.time("submit", 0), MapTime: policytest.Const(a.time("map", time.Second)), ReduceTime: policytest.Const(a.time("reduce", time.Second)),
 	}

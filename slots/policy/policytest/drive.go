@@ -87,6 +87,9 @@ func Drive(c slots.Config, p slots.Policy, jobs []Job, o Options) (*slots.Ledger
 			}
 		})
 	}
+	if l.HoldsCopy() {
+		d.let = map[slots.Attempt]bool{}
+	}
 	if err := d.run(c); err != nil {
 		return l, err
 	}
@@ -105,6 +108,7 @@ type driver struct {
 	o      Options
 	jobs   map[slots.JobID]Job
 	live   map[slots.Attempt]bool
+	let    map[slots.Attempt]bool          // may leave their copy phase; nil: all may
 	parked map[slots.JobID][]slots.Attempt // reduces that wait for maps
 	queue  queue
 	seq    int
@@ -195,6 +199,10 @@ func (d *driver) obey(now time.Duration, o *slots.Orders) {
 	for _, s := range o.Starts {
 		d.start(now, s.Attempt)
 	}
+	for _, a := range o.Advances {
+		d.let[a] = true
+		d.unpark(now, a.Job)
+	}
 	for _, a := range append([]slots.Attempt(nil), o.Kills...) {
 		if d.live[a] {
 			delete(d.live, a)
@@ -214,15 +222,21 @@ func (d *driver) start(now time.Duration, a slots.Attempt) {
 	d.unpark(now, a.Job)
 }
 
-// unpark lets reduces go on whose job has all its maps.
+// unpark lets reduces go on whose job has all its maps, and that may leave their
+// copy phase.
 func (d *driver) unpark(now time.Duration, id slots.JobID) {
 	if d.ledger.JobTimes(id).MapsDone < 0 {
 		return
 	}
+	var held []slots.Attempt
 	for _, a := range d.parked[id] {
+		if d.let != nil && !d.let[a] {
+			held = append(held, a)
+			continue
+		}
 		d.at(now+d.jobs[id].ReduceTime(a.Task), func(now time.Duration) { d.end(now, a) })
 	}
-	d.parked[id] = nil
+	d.parked[id] = held
 }
 
 // end is the end of an attempt, if it still runs. A reduce that lost a map

@@ -19,6 +19,7 @@ import (
 	"pgregory.net/rapid"
 
 	"mrlocal/slots"
+	"mrlocal/slots/demand"
 	"mrlocal/slots/replay"
 	"mrlocal/trace"
 )
@@ -99,6 +100,7 @@ func drawWorkload(t *rapid.T) workload {
 			Submit: second("submit", 20) - time.Second, MapTime: Const(second("map time", 9)), ReduceTime: Const(second("reduce time", 9)),
 			MapBytes: int64(rapid.IntRange(0, 9).Draw(t, "bytes of a map")),
 		}
+		j.Spec.Profile, j.Spec.Deadline = drawProfile(t), time.Duration(rapid.IntRange(0, 60).Draw(t, "deadline"))*time.Second
 		if rapid.IntRange(0, 3).Draw(t, "fails") == 0 {
 			bad, times := slots.TaskID(rapid.IntRange(0, 9).Draw(t, "bad")), int32(rapid.IntRange(1, 4).Draw(t, "times"))
 			j.Fail = func(_ slots.Kind, task slots.TaskID) int32 {
@@ -114,6 +116,21 @@ func drawWorkload(t *rapid.T) workload {
 		w.options.Faults = append(w.options.Faults, drawFault(t, len(w.jobs), len(w.config.Slots)))
 	}
 	return w
+}
+
+// drawProfile: what tasks need, in tenths of a tracker, up to more than it has; nil
+// as often as not.
+func drawProfile(t *rapid.T) *demand.Profile {
+	if rapid.Bool().Draw(t, "no profile") {
+		return nil
+	}
+	vector := func(name string, most int) demand.Vector {
+		tenths := func(of string) slots.PPM {
+			return slots.One / 10 * slots.PPM(rapid.IntRange(0, most).Draw(t, of+" of a "+name))
+		}
+		return demand.Vector{CPU: tenths("CPU"), IO: tenths("I/O"), Memory: tenths("memory")}
+	}
+	return &demand.Profile{Map: vector("map", 12), Shuffle: vector("shuffle", 4), Reduce: vector("reduce", 12)}
 }
 
 // drawFault: a lost map output, a dropped task, an aborted job, or a tracker

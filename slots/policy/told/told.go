@@ -29,6 +29,14 @@ type Options struct {
 	// more for one in the same group (SPEC 1.6). 0: not at all. FIFO policies
 	// never wait. The Ledger's configuration has it too.
 	LocalityDelay time.Duration `json:"-"`
+
+	// Cycle is RAS's control cycle, how often tasks are placed anew. 0: the mean
+	// time of a map, between 250 ms and 10 s.
+	Cycle time.Duration `json:"cycle_ns,omitempty"`
+
+	// ShuffleMemory: under RAS a reduce that copies holds the memory that it needs
+	// to reduce.
+	ShuffleMemory bool `json:"shuffle_memory,omitempty"`
 }
 
 // Defaults are the options of who was told nothing.

@@ -1,0 +1,91 @@
+package ras
+
+import (
+	"fmt"
+	"math"
+
+	"mrlocal/slots"
+	"mrlocal/slots/demand"
+	"mrlocal/trace"
+)
+
+// This file says why, in the paper's words. Nothing here is called unless someone
+// listens (Decision.Explaining).
+
+func whole(name string, n int32) slots.Number { return slots.Number{Name: name, Num: int64(n)} }
+
+func share(name string, p slots.PPM) slots.Number {
+	return slots.Number{Name: name, Num: int64(p), Den: int64(slots.One)}
+}
+
+// shown is a utility as a sentence has it.
+func shown(u utility) string {
+	if u <= none/2 {
+		return "-∞"
+	}
+	return fmt.Sprintf("%.2f", math.Round(u.float()*100)/100)
+}
+
+// why is what a launch rests on: the job's utility and what it is made of, what was
+// placed, and what the tracker has left for it.
+func (r *RAS) why(v *slots.View, s *standing, k slots.Kind, load demand.Vector) slots.Why {
+	n, t := &r.nodes[v.Tracker()], v.Tracker()
+	j := v.Job(s.id)
+	rest := n.capacity.Minus(load)
+	needs := r.launchNeeds(s, k, n)
+	w := slots.Why{Numbers: []slots.Number{
+		whole("running maps", j.Running(slots.Map)), whole("s_req", s.required), whole("s_pend", s.left[slots.Map]), whole("s_alloc, placed", s.allotted[slots.Map]),
+		whole("running reduces", j.Running(slots.Reduce)), whole("r_pend", s.left[slots.Reduce]),
+		whole(fmt.Sprintf("%vs of the job placed on the tracker", k), s.placed[k][t]), whole("of these running", s.here[k]),
+		share("CPU it needs", needs.CPU), share("CPU left", rest.CPU), share("I/O it needs", needs.IO), share("I/O left", rest.IO),
+		share("memory it needs", needs.Memory), share("memory left", rest.Memory),
+	}}
+	for _, o := range r.jobs {
+		if o != s && len(w.Beaten) < slots.MostBeaten && v.Job(o.id).Pending(slots.Map)+v.Job(o.id).Pending(slots.Reduce) > 0 {
+			w.Beaten = append(w.Beaten, slots.Beaten{Pool: v.Job(o.id).Pool(), Job: o.id, Why: r.whyNot(v, s, o, n, int(t), load)})
+		}
+	}
+	return w
+}
+
+// whyNot is why a job with something to start is not the one.
+func (r *RAS) whyNot(v *slots.View, winner, s *standing, n *node, t int, load demand.Vector) string {
+	if _, ok := r.startable(v, s, n, t, load); ok {
+		return fmt.Sprintf("its utility is %s, and the winner's %s", shown(s.running(v)), shown(winner.running(v)))
+	}
+	if s.here[slots.Map] >= s.placed[slots.Map][t] && s.here[slots.Reduce] >= s.placed[slots.Reduce][t] {
+		return "no more of it is placed on this tracker"
+	}
+	return "what is placed of it has no room yet"
+}
+
+// decline ends a visit.
+func (r *RAS) decline(v *slots.View, d *slots.Decision, t int, out [trace.Kinds]slots.Refusal) {
+	load := r.running(v, t)
+	rest := r.nodes[t].capacity.Minus(load)
+	for k := range slots.Kind(trace.Kinds) {
+		d.Decline(k, r.stopped(v, k, t, out[k]), share("CPU left", rest.CPU), share("I/O left", rest.IO), share("memory left", rest.Memory))
+	}
+}
+
+func (r *RAS) stopped(v *slots.View, k slots.Kind, t int, refused slots.Refusal) string {
+	missing := int32(0)
+	for _, s := range r.jobs {
+		if s.pending[k] > 0 {
+			missing += max(s.placed[k][t]-s.here[k], 0)
+		}
+	}
+	switch {
+	case v.Pending(k) == 0:
+		return fmt.Sprintf("no %v is pending", k)
+	case refused == slots.RefusedDeadlock:
+		return "a slot must stay for the maps that the pending reduces wait for"
+	case refused != slots.Granted:
+		return fmt.Sprintf("the pending %vs failed on this tracker", k)
+	case missing == 0:
+		return fmt.Sprintf("the placement has no more %vs on this tracker", k)
+	case v.FreeAt(v.Tracker()) == 0:
+		return "no slot of the tracker is free"
+	}
+	return "what is placed on this tracker has no room until something ends"
+}

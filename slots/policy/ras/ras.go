@@ -1,0 +1,230 @@
+package ras
+
+import (
+	"time"
+
+	"mrlocal/internal/invariant"
+	"mrlocal/slots"
+	"mrlocal/slots/demand"
+	"mrlocal/slots/policy/told"
+	"mrlocal/trace"
+)
+
+// parallelCopies is how many map outputs a reduce fetches at a time, Hadoop's
+// mapred.reduce.parallel.copies.
+const parallelCopies = 5
+
+// A control cycle is as long as a map, on average, within these bounds: the paper's
+// is of the order of tens of seconds, for maps of some minutes.
+const (
+	leastCycle = 250 * time.Millisecond
+	mostCycle  = 10 * time.Second
+)
+
+// RAS is the paper's scheduler.
+type RAS struct {
+	options told.Options
+	lengths lengths
+
+	jobs    []*standing // active, by id
+	byID    []*standing // nil: not active
+	nodes   []node      // by tracker
+	left    []slots.PPM // by job: of its running maps; scratch
+	order   []int32     // of trackers, for the reducers; scratch
+	changed []slots.JobID
+	held    []held // reduces in shuffle, by their start
+
+	next  time.Duration // when the control cycle ends
+	news  bool          // something that need not wait until then
+	stale bool          // something has changed since it began
+}
+
+// node is a tracker: what it has, and what is placed there.
+type node struct {
+	slots    []slots.SlotID
+	home     int32 // of them, those that are always open
+	capacity demand.Vector
+	lost     bool
+	opened   [2]int // map and reduce slots that are its own
+	extra    int    // others that are open
+
+	load    demand.Vector // of what is placed
+	maps    demand.Vector // of it, by maps
+	copying demand.Vector // of it, by reduces in shuffle
+	used    int32         // slots
+	reduces int32         // placed
+	room    int32         // slots that are kept for maps
+	shuffle []*standing   // jobs with reduces in shuffle; some may have none any more
+}
+
+// New returns RAS.
+func New(o told.Options) *RAS {
+	r := &RAS{options: o}
+	r.Reset()
+	return r
+}
+
+// Reset implements slots.Resetter.
+func (r *RAS) Reset() { *r = RAS{options: r.options} }
+
+// Name implements slots.Policy.
+func (*RAS) Name() string { return "ras" }
+
+// Lends implements slots.Lender: a job slot is for the task that is placed there (R1).
+func (*RAS) Lends() bool { return true }
+
+// Slowstart implements slots.Starter: reduces start as early as there is room, so that
+// their shuffle runs beside the maps (3.3 of the paper).
+func (*RAS) Slowstart() slots.PPM { return 0 }
+
+// HoldsCopy implements slots.PhaseGate: the Task Scheduler drives the switch from
+// shuffle to reduce (R10).
+func (*RAS) HoldsCopy() bool { return true }
+
+// ByDemand implements slots.ByDemand.
+func (*RAS) ByDemand() bool { return true }
+
+// Recorded implements slots.Recorder.
+func (r *RAS) Recorded() any { return r.options }
+
+// Observe implements slots.Observer: the Job Status Updater.
+func (r *RAS) Observe(f slots.Fact) {
+	switch {
+	case f.Op == trace.OpLostTracker:
+		r.news = true
+	case f.Op == trace.OpFinish && f.Slot >= 0:
+		r.lengths.finish(&f)
+	}
+	if f.Op == trace.OpFinish || f.Op == trace.OpLostOutput || f.Op == trace.OpLostTracker {
+		for _, s := range r.jobs {
+			if f.Op == trace.OpLostTracker || s.id == slots.JobID(f.Job) {
+				s.barred = [trace.Kinds][]bool{} // what pends now may be something else
+			}
+		}
+	}
+}
+
+// Decide is one heartbeat of a tracker: where a control cycle has ended tasks are
+// placed anew, and then the Task Scheduler does what can be done.
+func (r *RAS) Decide(v *slots.View, d *slots.Decision) {
+	r.update(v)
+	if r.news || v.Now() >= r.next {
+		r.controlCycle(v, d)
+	}
+	r.advance(v, d)
+	r.launch(v, d)
+	r.wake(v, d)
+	if invariant.Enabled {
+		r.checkFeasible(v)
+	}
+}
+
+// controlCycle places all tasks anew, for the time of one cycle (R9).
+func (r *RAS) controlCycle(v *slots.View, d *slots.Decision) {
+	r.place(v)
+	r.open(v, d)
+	r.next, r.news, r.stale = v.Now()+r.cycle(), false, false
+}
+
+// cycle is T (A48).
+func (r *RAS) cycle() time.Duration {
+	if r.options.Cycle > 0 {
+		return r.options.Cycle
+	}
+	if r.lengths.all.count == 0 {
+		return mostCycle
+	}
+	return max(leastCycle, min(r.lengths.all.mean(), mostCycle))
+}
+
+// wake asks for a decision at the end of the cycle where that could make one: tasks
+// are pending, and something has changed since they were placed.
+func (r *RAS) wake(v *slots.View, d *slots.Decision) {
+	switch {
+	case r.news: // a tracker may not have what was placed there: others may
+		d.WakeAt(v.Now() + 1)
+	case r.stale && v.Pending(slots.Map)+v.Pending(slots.Reduce) > 0:
+		d.WakeAt(r.next)
+	}
+}
+
+// update takes in what changed since the last call.
+func (r *RAS) update(v *slots.View) {
+	if r.nodes == nil {
+		r.layOut(v)
+	}
+	r.changed = v.Changed(r.changed[:0])
+	r.stale = r.stale || len(r.changed) > 0
+	for _, id := range r.changed {
+		for int(id) >= len(r.byID) {
+			r.byID = append(r.byID, nil)
+		}
+		j := v.Job(id)
+		if active := !j.Ended() && j.Runnable(); active != (r.byID[id] != nil) {
+			r.news = true
+			if !active {
+				r.remove(id)
+				continue
+			}
+			r.add(id)
+		}
+		if s := r.byID[id]; s != nil && s.read(v, r.options.ShuffleMemory) {
+			r.news = true
+		}
+	}
+}
+
+func (r *RAS) layOut(v *slots.View) {
+	r.nodes = make([]node, v.Trackers())
+	r.order = make([]int32, len(r.nodes))
+	for id := range slots.SlotID(v.Slots()) {
+		s := v.Slot(id)
+		n := &r.nodes[s.Tracker]
+		n.slots = append(n.slots, id)
+		if !s.Extra {
+			n.home++
+			n.opened[s.Home]++
+		}
+	}
+	for t := range r.nodes {
+		r.nodes[t].capacity = v.CapacityOf(slots.TrackerID(t))
+	}
+}
+
+func (r *RAS) add(id slots.JobID) {
+	s := &standing{id: id, pending: [2]int32{-1, -1}}
+	s.placed[slots.Map], s.placed[slots.Reduce] = make([]int32, len(r.nodes)), make([]int32, len(r.nodes))
+	s.waiting = make([]int32, len(r.nodes))
+	r.byID[id] = s
+	i := len(r.jobs)
+	for i > 0 && r.jobs[i-1].id > id { // a job may be admitted late
+		i--
+	}
+	r.jobs = append(r.jobs, nil)
+	copy(r.jobs[i+1:], r.jobs[i:])
+	r.jobs[i] = s
+}
+
+func (r *RAS) remove(id slots.JobID) {
+	r.byID[id] = nil
+	for i, s := range r.jobs {
+		if s.id == id {
+			r.jobs = append(r.jobs[:i], r.jobs[i+1:]...)
+			return
+		}
+	}
+}
+
+// open opens as many job slots on each tracker as are placed there (R1). Home slots
+// are never closed.
+func (r *RAS) open(v *slots.View, d *slots.Decision) {
+	for t := range r.nodes {
+		n := &r.nodes[t]
+		running := v.RunningAt(slots.TrackerID(t), slots.Map) + v.RunningAt(slots.TrackerID(t), slots.Reduce)
+		extra := int(max(0, min(max(n.used, running), int32(len(n.slots)))-n.home))
+		if extra != n.extra && !n.lost {
+			n.extra = extra
+			d.Resize(slots.TrackerID(t), n.opened[slots.Map], n.opened[slots.Reduce], extra)
+		}
+	}
+}

@@ -1,0 +1,163 @@
+package ras
+
+import (
+	"mrlocal/slots"
+	"mrlocal/slots/demand"
+	"mrlocal/trace"
+)
+
+// This file is the Task Scheduler (R11): it moves what runs to what is placed, and
+// never lets the tasks on a tracker need more than it has.
+
+// held is a reduce in shuffle.
+type held struct {
+	slot    slots.SlotID
+	attempt slots.Attempt
+}
+
+// advance lets reduces switch from shuffle to reduce whose maps are all done, where
+// their tracker has room for it (R10, A42): before anything new is launched, and on
+// all trackers, because nobody may visit a tracker on which nothing can start.
+func (r *RAS) advance(v *slots.View, d *slots.Decision) {
+	if len(r.changed) == 0 {
+		return // nothing has made room
+	}
+	kept := r.held[:0]
+	for _, h := range r.held {
+		slot := v.Slot(h.slot)
+		if !slot.Busy || slot.Attempt != h.attempt {
+			continue
+		}
+		if s := r.byID[h.attempt.Job]; s == nil || !s.mapsDone || !r.advances(v, d, s, &slot) {
+			kept = append(kept, h)
+		}
+	}
+	r.held = kept
+}
+
+// advances lets one reduce switch, if there is room.
+func (r *RAS) advances(v *slots.View, d *slots.Decision, s *standing, slot *slots.SlotView) bool {
+	n := &r.nodes[slot.Tracker]
+	load := r.running(v, int(slot.Tracker)).Minus(s.copying(n)).Plus(s.reducing(n))
+	if !load.Fits(n.capacity) {
+		return false
+	}
+	d.Advance(slot.ID)
+	return true
+}
+
+// launch starts on the visited tracker what is placed there and does not run, as far
+// as there is room now: the job with the lowest utility first.
+func (r *RAS) launch(v *slots.View, d *slots.Decision) {
+	t := int(v.Tracker())
+	var out [trace.Kinds]slots.Refusal
+	if v.FreeAt(v.Tracker()) > 0 && r.misses(t) {
+		load := r.running(v, t)
+		for v.FreeAt(v.Tracker()) > 0 {
+			s, k := r.nextTask(v, t, load)
+			if s == nil {
+				break
+			}
+			if d.Explaining() {
+				d.Because(r.why(v, s, k, load))
+			}
+			if !d.Grant(slots.Grant{Slot: slots.NoSlot, Job: s.id, Kind: k, Task: slots.NoTask, Rule: trace.RuleLowestUtility}) {
+				out[k] = d.Refused()
+				r.refused(s, k, t, d.Refused())
+				continue
+			}
+			load = load.Plus(r.launched(v, d, s, k, t))
+		}
+		r.forgive()
+	}
+	if d.Explaining() {
+		r.decline(v, d, t, out)
+	}
+}
+
+// misses: something is placed on a tracker, and could start.
+func (r *RAS) misses(t int) bool {
+	for _, s := range r.jobs {
+		for k := range s.placed {
+			if s.placed[k][t] > 0 && s.pending[k] > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// nextTask is what to launch next on a tracker: of the jobs with fewer tasks there
+// than are placed, and room for one more, the one with the lowest utility by what
+// runs; its reduces before its maps.
+func (r *RAS) nextTask(v *slots.View, t int, load demand.Vector) (next *standing, kind slots.Kind) {
+	n := &r.nodes[t]
+	var least utility
+	for _, s := range r.jobs {
+		k, ok := r.startable(v, s, n, t, load)
+		if !ok {
+			continue
+		}
+		if u := s.running(v); next == nil || u < least {
+			next, kind, least = s, k, u
+		}
+	}
+	return next, kind
+}
+
+// startable is which kind of task of a job may be launched on a tracker.
+func (r *RAS) startable(v *slots.View, s *standing, n *node, t int, load demand.Vector) (slots.Kind, bool) {
+	j := v.Job(s.id)
+	for _, k := range []slots.Kind{slots.Reduce, slots.Map} {
+		if s.here[k] < s.placed[k][t] && j.Pending(k) > 0 && !s.isBarred(k, t) && !s.skipped[k] && load.Plus(r.launchNeeds(s, k, n)).Fits(n.capacity) {
+			return k, true
+		}
+	}
+	return 0, false
+}
+
+// launchNeeds is what a task needs that is launched now: a reduce whose maps are all
+// done switches at once.
+func (r *RAS) launchNeeds(s *standing, k slots.Kind, n *node) demand.Vector {
+	switch {
+	case k == slots.Map:
+		return s.mapping(n)
+	case s.mapsDone:
+		return s.reducing(n)
+	}
+	return s.copying(n)
+}
+
+// launched books what was launched, and tells what it needs.
+func (r *RAS) launched(v *slots.View, d *slots.Decision, s *standing, k slots.Kind, t int) demand.Vector {
+	start := d.Started()
+	r.lengths.start(v.Now(), start.Slot)
+	s.here[k]++
+	switch {
+	case k == slots.Map:
+	case s.mapsDone:
+		d.Advance(start.Slot)
+	default:
+		r.held = append(r.held, held{start.Slot, start.Attempt})
+	}
+	return r.launchNeeds(s, k, &r.nodes[t])
+}
+
+// refused: a job may not have the slot that was offered. Where it is that its tasks
+// failed on this tracker they are placed elsewhere, at once; otherwise they are
+// passed over for this visit.
+func (r *RAS) refused(s *standing, k slots.Kind, t int, why slots.Refusal) {
+	if why == slots.RefusedFailedHere || why == slots.RefusedBlacklisted {
+		s.bar(k, t, len(r.nodes))
+		r.news = true
+		return
+	}
+	s.skipped[k] = true
+}
+
+// forgive ends a visit.
+func (r *RAS) forgive() {
+	for _, s := range r.jobs {
+		s.skipped = [trace.Kinds]bool{}
+	}
+}
