@@ -36,6 +36,7 @@ type attempt struct {
 	lastPPM    int64
 	abandoned  bool
 	gone       bool      // the Ledger has forgotten it: its tracker is lost
+	raced      bool      // another attempt of its task has run beside it
 	killedAt   time.Time // when its job failed; zero: it has not
 
 	inherits chan source.Source // waits for what another attempt still reads; nil: it need not, or has it
@@ -84,6 +85,8 @@ type coordinator struct {
 	faults  []Fault // still to come, by time
 	lost    []bool  // trackers
 
+	probe time.Duration // when the policy wants to know how far attempts are; negative: never
+
 	hungBytes   int64 // leased by threads that hang for good
 	hopeless    bool  // nothing can run any more: every work has failed
 	interrupted bool
@@ -92,7 +95,7 @@ type coordinator struct {
 func newCoordinator(r *run, l *slots.Ledger) *coordinator {
 	return &coordinator{
 		run: r, ledger: l, inbox: newInbox(), running: map[slots.Attempt]*attempt{}, due: newDueQueue(),
-		left: len(r.works), faults: timedFaults(r.o.Faults), lost: make([]bool, r.o.Trackers),
+		left: len(r.works), faults: timedFaults(r.o.Faults), lost: make([]bool, r.o.Trackers), probe: -1,
 	}
 }
 
@@ -140,6 +143,7 @@ func (c *coordinator) ask() (wake time.Duration) {
 	if c.closing >= mostClosing {
 		return -1
 	}
+	c.answerProbe()
 	wake = c.obey(c.ledger.AssignAll(c.run.now()))
 	c.feedAdmitted()
 	return wake
@@ -161,6 +165,9 @@ func (c *coordinator) nextWake(wake time.Duration) time.Duration {
 	}
 	if len(c.faults) > 0 {
 		earlier(c.faults[0].At)
+	}
+	if c.probe >= 0 {
+		earlier(c.probe)
 	}
 	return next
 }
@@ -310,6 +317,7 @@ func (c *coordinator) obey(o *slots.Orders) time.Duration {
 	for _, s := range o.Starts {
 		c.start(s)
 	}
+	c.probeAt(o)
 	return o.Wake
 }
 
@@ -320,6 +328,7 @@ func (c *coordinator) start(s slots.Start) {
 	a.Tracker = c.ledger.Config().Slots[s.Slot].Tracker
 	a.Faulty = c.run.failsFirst(a)
 	a.Stretch = c.run.stretch(a, s.Locality)
+	c.join(a)
 	c.running[a.ID] = a
 	c.order = append(c.order, a)
 	if a.ID.Kind == slots.Map {
@@ -364,9 +373,10 @@ func (c *coordinator) runReduceOn(a *attempt) {
 // mapEnded books the end of a map attempt.
 func (c *coordinator) mapEnded(a *attempt, src source.Source, out *spill.MapOutput, err error, cpu time.Duration) {
 	j := a.job
+	err = a.endOfMap(out, err)
 	if !c.remove(a) || err != nil || j.ended || a.gone {
 		if out != nil {
-			out.Release()
+			j.Drop(out)
 		}
 		c.attemptFailed(a, err)
 		return
@@ -456,7 +466,7 @@ func (c *coordinator) attemptFailed(a *attempt, err error) {
 		err = task.ErrKilled
 	}
 	lost := c.outputLost(j, err)
-	killed := a.Killed() || lost || errors.Is(err, task.ErrKilled) || errors.Is(err, shuffle.ErrLost)
+	killed := a.Killed() || lost || errors.Is(err, task.ErrKilled) || errors.Is(err, shuffle.ErrLost) || a.lostRace(err)
 	c.touch(j)
 	if !a.gone {
 		c.ledger.Finish(c.run.now(), a.ID, slots.Outcome{Killed: killed})
@@ -482,13 +492,10 @@ func (c *coordinator) attemptFailed(a *attempt, err error) {
 // those of failed jobs that do not notice.
 func (c *coordinator) tick() {
 	now := time.Now()
+	c.tellProgress(false)
 	for _, a := range append([]*attempt(nil), c.order...) {
 		if beat := a.Beat.Load(); beat != a.lastBeat || a.Waiting.Load() {
 			a.lastBeat, a.lastBeatAt = beat, now
-		}
-		if ppm := a.PPM.Load(); ppm != a.lastPPM && !a.gone {
-			a.lastPPM = ppm
-			c.ledger.Progress(c.run.now(), a.ID, slots.PPM(ppm))
 		}
 		switch {
 		case now.Sub(a.lastBeatAt) > c.run.o.TaskTimeout:

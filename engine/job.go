@@ -51,6 +51,7 @@ type jobRun struct {
 func (j *jobRun) spec() slots.JobSpec {
 	s := j.work.spec(j.step, j.Parts)
 	s.Unplaced = s.Unplaced || j.feeder != nil
+	s.Single = j.feeder != nil // its blocks move to whoever reads them
 	return s
 }
 

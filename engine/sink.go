@@ -1,12 +1,12 @@
 package engine
 
 import (
-	"fmt"
 	"sync"
 
 	"mrlocal/engine/task"
 	"mrlocal/jobs"
 	"mrlocal/output"
+	"mrlocal/slots"
 )
 
 // targetSink writes to the work's output: each task a part file of its own, or
@@ -68,8 +68,8 @@ func (s *targetSink) Part(t, attempt int) (task.Part, error) {
 }
 
 func (s *targetSink) Sizes(bytes []int64) error {
-	if !s.inOrder {
-		return nil
+	if _, races := s.job.run.o.Policy.(slots.Speculator); races || !s.inOrder {
+		return nil // two attempts must not write at one place
 	}
 	target, err := s.begin()
 	if err == nil {
@@ -82,7 +82,8 @@ func (s *targetSink) Sizes(bytes []int64) error {
 // budget allows.
 type spoolSink struct {
 	run    *run
-	spools []*output.Spool // by task; set once, by the attempt that commits
+	mu     sync.Mutex      // while attempts run
+	spools []*output.Spool // by task; set once, by the attempt that commits first
 }
 
 func (s *spoolSink) Part(t, _ int) (task.Part, error) {
@@ -98,11 +99,15 @@ type spoolPart struct {
 }
 
 func (p *spoolPart) Commit() error {
-	if p.sink.spools[p.task] != nil {
-		return fmt.Errorf("part %d is committed already", p.task)
-	}
 	if err := p.Seal(); err != nil {
+		p.Release()
 		return err
+	}
+	p.sink.mu.Lock()
+	defer p.sink.mu.Unlock()
+	if p.sink.spools[p.task] != nil {
+		p.Release()
+		return output.ErrLost
 	}
 	p.sink.spools[p.task] = p.Spool
 	return nil
@@ -110,11 +115,33 @@ func (p *spoolPart) Commit() error {
 
 func (p *spoolPart) Abort() { p.Release() }
 
-// discard is a sink, and its every part, for a result that nobody wants.
-type discard struct{}
+// discard is a sink for a result that nobody wants.
+type discard struct {
+	mu   sync.Mutex
+	done map[int]struct{} // parts that are committed
+}
 
-func (discard) Part(int, int) (task.Part, error) { return discard{}, nil }
-func (discard) Sizes([]int64) error              { return nil }
-func (discard) Write(p []byte) (int, error)      { return len(p), nil }
-func (discard) Commit() error                    { return nil }
-func (discard) Abort()                           {}
+func (d *discard) Part(t, _ int) (task.Part, error) { return discarded{d, t}, nil }
+func (*discard) Sizes([]int64) error                { return nil }
+
+type discarded struct {
+	from *discard
+	task int
+}
+
+func (discarded) Write(p []byte) (int, error) { return len(p), nil }
+func (discarded) Abort()                      {}
+
+// Commit: of several attempts the first wins.
+func (p discarded) Commit() error {
+	p.from.mu.Lock()
+	defer p.from.mu.Unlock()
+	if _, done := p.from.done[p.task]; done {
+		return output.ErrLost
+	}
+	if p.from.done == nil {
+		p.from.done = map[int]struct{}{}
+	}
+	p.from.done[p.task] = struct{}{}
+	return nil
+}

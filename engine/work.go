@@ -208,7 +208,7 @@ func (j *jobRun) complete() {
 	case j.step < len(w.job.Chain)-1:
 		j.Sink = &spoolSink{run: j.run, spools: make([]*output.Spool, j.Parts)}
 	case w.discards():
-		j.Sink = discard{}
+		j.Sink = &discard{}
 	default:
 		j.Sink = j.newTargetSink()
 	}

@@ -132,12 +132,12 @@ func (o *ordered) claim(a *attempt) (through bool, err error) {
 	defer o.mu.Unlock()
 	t := a.turn
 	switch {
+	case t.done != nil || t.skipped:
+		return false, ErrLost
 	case a.dead.Load() || o.mu.aborted:
 		return false, ErrAborted
 	case o.mu.err != nil:
 		return false, o.mu.err
-	case t.done != nil || t.skipped:
-		return false, ErrLost
 	case t.owner == a:
 		return true, nil
 	case o.parts.Releaser != nil || t.index != o.mu.turn || t.owner != nil:
@@ -288,12 +288,12 @@ func (o *ordered) settle(a *attempt, bytes int64) error {
 	defer o.mu.Unlock()
 	t := a.turn
 	switch {
+	case t.done != nil || t.skipped:
+		return ErrLost
 	case a.dead.Load() || o.mu.aborted:
 		return ErrAborted
 	case o.mu.err != nil:
 		return o.mu.err
-	case t.done != nil || t.skipped:
-		return ErrLost
 	}
 	t.done = a
 	for other := range t.attempts {

@@ -156,6 +156,13 @@ func (s *Shuffle[O]) grow(maps int) {
 	}
 }
 
+// Maps is how many maps the job has, as far as known.
+func (s *Shuffle[O]) Maps() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.mu.outputs)
+}
+
 // Seal says that the number of maps is final.
 func (s *Shuffle[O]) Seal() {
 	s.mu.Lock()

@@ -42,6 +42,7 @@ type JobSpec struct {
 	Deadline time.Duration   // absolute; 0: none
 	Profile  *demand.Profile // what its tasks need; nil: nobody knows. It is copied
 	Unplaced bool            // its maps' input has no place, whatever Config.Replicas says
+	Single   bool            // the input of a map is for one attempt at a time: no copy runs beside it
 }
 
 // Readiness is how much of a job's map side is known. It only grows.
@@ -98,6 +99,9 @@ func (l *Ledger) Submit(now time.Duration, s JobSpec) JobID {
 	}
 	if s.Unplaced {
 		e.Flags |= trace.Unplaced
+	}
+	if s.Single {
+		e.Flags |= trace.Single
 	}
 	l.fact(e, s.Name, s.Pool, s.User)
 	l.admit(j)
@@ -350,11 +354,16 @@ func (l *Ledger) Lost(now time.Duration, id TrackerID) {
 	}
 }
 
-// uncommit makes a committed map pending again.
+// uncommit makes a committed map pending again; where an attempt that lost the
+// race has not ended yet, from its end on.
 func (l *Ledger) uncommit(j *job, t TaskID) {
 	m := &j.side[Map]
 	m.done--
 	m.tasks[t].done = -1
+	if m.tasks[t].head != NoSlot {
+		m.tasks[t].state = taskRunning
+		return
+	}
 	l.requeue(j, Map, t)
 }
 

@@ -50,6 +50,8 @@ func (l *Ledger) settle(g *Grant) Refusal {
 	switch {
 	case !l.lends && !s.Extra && s.Home != g.Kind:
 		return RefusedTyped
+	case g.Speculative && g.Kind == Map && j.spec.Single:
+		return RefusedSingle
 	case g.Speculative && (l.sameHost(t, s) || l.avoids(j, g.Kind, g.Task, l.visited)):
 		return RefusedSameHost
 	case g.Kind == Reduce && l.wouldDeadlock(j, s):

@@ -114,9 +114,10 @@ const (
 	RefusedLocality            // no pending map is as near as asked for
 	RefusedFailedHere          // what is pending failed on this tracker before, and may do better elsewhere
 	RefusedBlacklisted         // too many of the job's attempts failed on this tracker
+	RefusedSingle              // a copy of a map whose input is for one attempt at a time
 )
 
-var refusalNames = [...]string{"granted", "slot", "job", "task", "gate", "typed", "deadlock-guard", "same-host", "allowance", "locality", "failed-here", "blacklisted"}
+var refusalNames = [...]string{"granted", "slot", "job", "task", "gate", "typed", "deadlock-guard", "same-host", "allowance", "locality", "failed-here", "blacklisted", "single"}
 
 func (r Refusal) String() string { return refusalNames[r] }
 

@@ -108,7 +108,7 @@ type shape struct {
 var shapes = [numOps]shape{
 	OpNone: {name: "none"},
 
-	OpSubmit: {name: "submit", class: Fact, parts: hasJob, flags: Sealed | Unplaced,
+	OpSubmit: {name: "submit", class: Fact, parts: hasJob, flags: Sealed | Unplaced | Single,
 		values: []string{"maps", "reduces", "ready", "priority", "weight", "deadline"}, texts: []string{"name", "pool", "user"}},
 	OpReady:       {name: "ready", class: Fact, parts: hasJob, flags: Sealed, values: []string{"ready", "maps"}},
 	OpDrop:        {name: "drop", class: Fact, parts: ofTask},
@@ -175,4 +175,4 @@ var ruleNames = [numRules]string{
 }
 
 // flagNames in the order of the flags' bits.
-var flagNames = [...]string{"ok", "killed", "lent", "sealed", "speculative", "unplaced"}
+var flagNames = [...]string{"ok", "killed", "lent", "sealed", "speculative", "unplaced", "single"}

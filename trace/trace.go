@@ -107,6 +107,7 @@ const (
 	Sealed                        // submit, ready: the number of maps is final
 	Speculative                   // start: a copy of a running task
 	Unplaced                      // submit: the input of its maps has no place
+	Single                        // submit: its maps run one attempt at a time
 )
 
 // Event is one thing that happened. Which of its fields count depends on Op;

@@ -30,6 +30,12 @@ func (j *Job) maker(out *spill.MapOutput) *Attempt {
 	return maker
 }
 
+// Drop releases an output that nobody needs.
+func (j *Job) Drop(out *spill.MapOutput) {
+	j.makers.Delete(out)
+	out.Release()
+}
+
 // Sink is where a job's parts go.
 type Sink interface {
 	Part(task, attempt int) (Part, error)

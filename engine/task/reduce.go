@@ -11,6 +11,13 @@ import (
 	"mrlocal/spill"
 )
 
+// third of a reduce's progress is the copy, one the sort, one the reduce (SPEC
+// 1.11), in parts per million.
+const third = 1_000_000 / 3
+
+// Copying: with so much done the attempt is a reduce in its copy phase.
+func (a *Attempt) Copying(ppm int64) bool { return a.ID.Kind == slots.Reduce && ppm < third }
+
 // Reduce is the whole of a reduce attempt, on its slot's thread: copy
 // (take every map's partition), sort (merge down to one pass), reduce.
 func (a *Attempt) Reduce() error {
@@ -32,7 +39,7 @@ func (a *Attempt) Reduce() error {
 		}
 		defer m.Close()
 		a.phase(slots.PhaseReduce)
-		a.PPM.Store(666_667)
+		a.PPM.Store(2 * third)
 		return a.reduce(m)
 	})
 }
@@ -43,16 +50,20 @@ func (a *Attempt) copyPhase(fetch *shuffle.Fetch[*spill.MapOutput]) error {
 	a.phase(slots.PhaseCopy)
 	a.Waiting.Store(true)
 	defer a.Waiting.Store(false)
-	task := int(a.ID.Task)
+	task, copied := int(a.ID.Task), 0
 	err := fetch.Copy(a.ctx, func(_ int, out *spill.MapOutput) error {
 		begun := time.Now() // a wait for the next output is no copying
-		defer func() { a.CopyTime += time.Since(begun) }()
+		defer func() {
+			a.CopyTime += time.Since(begun)
+			copied++
+			a.PPM.Store(third * int64(copied) / int64(max(a.Job.Shuffle.Maps(), copied)))
+		}()
 		records, keyBytes, valueBytes := out.PartBytes(task)
 		a.CopyBytes += keyBytes + valueBytes
 		a.Counters.ReduceInputRecords += records
 		return a.copied(keyBytes + valueBytes)
 	})
-	a.PPM.Store(333_333)
+	a.PPM.Store(third)
 	return err
 }
 
@@ -136,7 +147,7 @@ func (a *Attempt) reduceGroups(m *spill.Merge, reducer jobs.Reducer, text *textO
 func (a *Attempt) alive(done int64, text *textOut) bool {
 	a.Beat.Add(1)
 	if total := a.Counters.ReduceInputRecords; total > 0 {
-		a.PPM.Store(min(1_000_000, 666_667+done*333_333/total))
+		a.PPM.Store(min(1_000_000, 2*third+done*third/total))
 	}
 	a.drag(leastPause)
 	return text.err == nil && !a.Killed()

@@ -188,6 +188,8 @@ func refusalWords(r slots.Refusal) string {
 		return "what is pending of it failed on this tracker before"
 	case slots.RefusedBlacklisted:
 		return "too many of its attempts failed on this tracker, which is blacklisted for it"
+	case slots.RefusedSingle:
+		return "its maps' input can be read by one attempt at a time"
 	}
 	return "refused as " + r.String()
 }

@@ -291,7 +291,7 @@ func (r *replay) submit(e *trace.Event) error {
 	s := slots.JobSpec{
 		Name: texts[0], Pool: texts[1], User: texts[2], Maps: int32(e.A), Reduces: int32(e.B), ReadyMaps: int32(e.C),
 		Priority: slots.Priority(e.D), Weight: slots.PPM(e.E), MapsSealed: e.Has(trace.Sealed),
-		Deadline: time.Duration(e.F), Unplaced: e.Has(trace.Unplaced),
+		Deadline: time.Duration(e.F), Unplaced: e.Has(trace.Unplaced), Single: e.Has(trace.Single),
 	}
 	if min(e.A, e.B, e.C, e.F) < 0 || max(e.A, e.B) > maxTasks || e.C > e.A || e.E < 1 {
 		return fmt.Errorf("submit of %d maps, %d ready, %d reduces, weight %d, deadline %d", e.A, e.C, e.B, e.E, e.F)

@@ -1,0 +1,175 @@
+package engine_test
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"mrlocal/engine"
+	"mrlocal/jobs/jobtest"
+	"mrlocal/report"
+	"mrlocal/slots"
+	"mrlocal/slots/fifo"
+	"mrlocal/trace"
+)
+
+// copier is FIFO that copies every attempt which has run for so long, once, to
+// whatever slot is idle.
+type copier struct {
+	*fifo.FIFO
+	after  time.Duration
+	copies int
+	saw    map[slots.PPM]bool // progress of what it looked at
+}
+
+func newCopier(after time.Duration) *copier {
+	return &copier{FIFO: fifo.New(), after: after, saw: map[slots.PPM]bool{}}
+}
+
+func (*copier) Speculates(*slots.View, slots.Kind) bool { return true }
+
+func (p *copier) Decide(v *slots.View, d *slots.Decision) {
+	p.FIFO.Decide(v, d)
+	copied := map[slots.Attempt]bool{}
+	task := func(a slots.Attempt) slots.Attempt { a.N = 0; return a }
+	for id := range slots.SlotID(v.Slots()) {
+		if s := v.Slot(id); s.Busy && (s.Killing || s.Speculative) {
+			copied[task(s.Attempt)] = true
+		}
+	}
+	for id := range slots.SlotID(v.Slots()) {
+		s := v.Slot(id)
+		if !s.Busy || copied[task(s.Attempt)] || v.Job(s.Attempt.Job).Ended() {
+			continue
+		}
+		p.saw[s.Progress] = true
+		if due := s.Started + p.after; v.Now() < due {
+			d.WakeAt(due)
+			d.Probe(due)
+			continue
+		}
+		a := s.Attempt
+		if v.FreeHome(v.Tracker(), a.Kind) > 0 && d.Grant(slots.Grant{Slot: slots.NoSlot, Job: a.Job, Kind: a.Kind, Task: a.Task, Speculative: true, Rule: trace.RuleSpeculative}) {
+			p.copies++
+		}
+	}
+}
+
+func TestACopyOfAStragglerEndsTheJobSooner(t *testing.T) {
+	run := func(p slots.Policy) (j *report.Job) {
+		synctest.Test(t, func(t *testing.T) {
+			_, r := must(t, sleeping(t, secs(1, 1, 1, 1), secs(1, 1)), engine.Options{
+				Policy: p, Trackers: 2, MapSlots: 2, ReduceSlots: 1, NoPin: true, MemoryBytes: 64 << 20,
+				Slow: []engine.TrackerSpeed{{Tracker: 1, Speed: slots.One / 10}},
+			})
+			j = &r.Jobs[0]
+		})
+		return j
+	}
+	alone, p := run(nil), newCopier(1500*time.Millisecond)
+	beside := run(p)
+	if alone.FinishS != 20 || alone.Counters.SpeculativeMaps != 0 {
+		t.Errorf("without copies: %+v", alone)
+	}
+	// The copies of two maps start after 1.5 s and take one; so does that of a reduce.
+	if beside.FinishS != 2.5+2.5 || beside.Counters.SpeculativeMaps != 2 || beside.Counters.KilledMaps != 2 || beside.Counters.KilledReduces != 1 {
+		t.Errorf("with copies: %+v", beside)
+	}
+	if beside.Counters.MapInputRecords != alone.Counters.MapInputRecords || beside.Counters.FailedMaps+beside.Counters.FailedReduces != 0 {
+		t.Errorf("counters of attempts that lost are added: %+v, want %+v", beside.Counters, alone.Counters)
+	}
+}
+
+// TestCopiesNeverChangeTheAnswer: whatever runs is copied at once or a little
+// later, while attempts fail and trackers are lost, and nobody can tell.
+func TestCopiesNeverChangeTheAnswer(t *testing.T) {
+	files := []jobtest.File{{Path: "a", Data: text(21, 400_000)}, {Path: "b", Data: text(22, 200_000)}}
+	writeFiles(t, files)
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 1))
+	copies := 0
+	for name, chain := range chains(t) {
+		want, err := jobtest.Reference(chain(), files)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, where := range []string{"stream", "file", "directory", "nowhere"} {
+			t.Run(name+"/"+where, func(t *testing.T) {
+				p := newCopier(time.Duration(rng.IntN(3)) * 3 * time.Millisecond)
+				temp, out := t.TempDir(), t.TempDir()
+				o := engine.Options{
+					Inputs: []string{files[0].Path, files[1].Path}, Policy: p, Trackers: 3, MapSlots: 2, ReduceSlots: 2, NoPin: rng.IntN(2) == 0,
+					Reducers: 1 + rng.IntN(6), BlockBytes: 40 << 10, SortBufferBytes: 64<<10 + rng.Int64N(1<<20), NoGrowth: rng.IntN(2) == 0,
+					MemoryBytes: 12 * engine.LeastBytesPerSlot, TempDirs: []string{temp}, Slow: []engine.TrackerSpeed{{Tracker: rng.IntN(3), Speed: slots.One / 20}},
+				}
+				if rng.IntN(2) == 0 {
+					o.Faults = append(o.Faults, engine.Fault{Tracker: rng.IntN(3), At: time.Duration(rng.IntN(20)) * time.Millisecond})
+				}
+				if rng.IntN(2) == 0 {
+					o.Faults = append(o.Faults, engine.Fault{Tracker: -1, Reduce: rng.IntN(2) == 0, Fail: 1})
+				}
+				switch where {
+				case "file":
+					o.OutputFile = filepath.Join(out, "result")
+				case "directory":
+					o.OutputDir = filepath.Join(out, "result")
+				}
+				var got bytes.Buffer
+				if where == "stream" {
+					o.Stdout = &got
+				}
+				r, err := engine.RunChain(t.Context(), chain(), o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if text := resultOf(t, out, got.Bytes()); where != "nowhere" && where != "directory" && !bytes.Equal(want, text) || where == "directory" && len(text) != len(want) {
+					t.Errorf("differs from the reference: %d bytes, want %d", len(text), len(want))
+				}
+				empty(t, temp)
+				copies += p.copies
+				for _, j := range r.Jobs {
+					if in := j.Counters.MapInputRecords; j.StepOf == "" && name != "wordcount --top" && name != "grep" && in != records(files) && name != "grep -c" {
+						t.Errorf("%d records were read, of %d", in, records(files))
+					}
+				}
+			})
+		}
+	}
+	if copies < 50 {
+		t.Errorf("%d copies are too few to say anything", copies)
+	}
+}
+
+func records(files []jobtest.File) (n int64) {
+	for _, f := range files {
+		n += int64(bytes.Count(f.Data, []byte("\n")))
+	}
+	return n
+}
+
+// resultOf is what a run has written: nothing but whole parts may be there.
+func resultOf(t *testing.T, out string, streamed []byte) []byte {
+	t.Helper()
+	all := append([]byte(nil), streamed...)
+	err := filepath.WalkDir(out, func(path string, e os.DirEntry, err error) error {
+		if err != nil || e.IsDir() || e.Name() == "_SUCCESS" {
+			return err
+		}
+		if name := e.Name(); name != "result" && name[:5] != "part-" {
+			return fmt.Errorf("left behind: %s", path)
+		}
+		data, err := os.ReadFile(path)
+		all = append(all, data...)
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	return all
+}
