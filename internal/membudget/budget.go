@@ -30,6 +30,7 @@ type Budget struct {
 		sync.Mutex
 		region      region
 		bigBytes    int64 // mapped outside of the region
+		kept        keeping
 		leasedBytes int64
 		peakBytes   int64
 		queue       []*waiter
@@ -64,6 +65,7 @@ func New(limitBytes int64) (*Budget, error) {
 func (b *Budget) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.dropKeptLocked(b.limitBytes)
 	return b.mu.region.close()
 }
 

@@ -211,7 +211,10 @@ func TestTransferMovesWhatIsGranted(t *testing.T) {
 // comes back, whatever is taken and freed.
 func TestChunksNeverOverlapAndKeepToTheLimit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		const limitChunks = 12
+		limitChunks, bigMost := int64(12), 4*ChunkBytes
+		if rapid.Bool().Draw(t, "bigs that are kept") {
+			limitChunks, bigMost = 64, 40*ChunkBytes
+		}
 		b, err := New(limitChunks * ChunkBytes)
 		if err != nil {
 			t.Fatal(err)
@@ -229,7 +232,7 @@ func TestChunksNeverOverlapAndKeepToTheLimit(t *testing.T) {
 			case 2:
 				c, ok = l.Piece(rapid.IntRange(0, ChunkBytes/2).Draw(t, "piece"))
 			case 3:
-				c, ok = l.Big(int64(rapid.IntRange(1, 4*ChunkBytes).Draw(t, "big")))
+				c, ok = l.Big(int64(rapid.IntRange(1, bigMost).Draw(t, "big")))
 			default:
 				if len(held) > 0 {
 					i := rapid.IntRange(0, len(held)-1).Draw(t, "which")
@@ -251,7 +254,7 @@ func TestChunksNeverOverlapAndKeepToTheLimit(t *testing.T) {
 			checkMark(t, c)
 			l.Free(c)
 		}
-		if l.Used() != 0 || len(l.holds()) != 0 || b.mu.bigBytes != 0 || len(b.mu.region.cut) != 0 {
+		if l.Used() != 0 || len(l.holds()) != 0 || b.mu.bigBytes != b.mu.kept.bytes || len(b.mu.region.cut) != 0 {
 			t.Fatalf("%d bytes used after all is freed", l.Used())
 		}
 	})
@@ -314,6 +317,52 @@ func TestPiecesFewAndFarBetweenKeepToTheLimit(t *testing.T) {
 }
 
 // mustHold writes every page of what was taken and checks the limit.
+// What is freed of a Big's length is there for the next one, without a page that
+// is new, and goes where its room is needed.
+func TestABigThatWasFreedIsTakenAgain(t *testing.T) {
+	b := newBudget(t, 64)
+	l := reserve(t, b, 64)
+	first := mustHold(t, b)(l.Big(20 * ChunkBytes))
+	first.Data[19*ChunkBytes] = 7
+	at := &first.Data[0]
+	l.Free(first)
+	if b.mu.bigBytes != 20*ChunkBytes || l.Used() != 0 {
+		t.Errorf("%d bytes of mappings, %d used", b.mu.bigBytes, l.Used())
+	}
+	second := mustHold(t, b)(l.Big(18*ChunkBytes + 5))
+	if at != &second.Data[0] || len(second.Data) != 18*ChunkBytes+5 || l.Used() != 18*ChunkBytes+pageBytes || b.mu.bigBytes != l.Used() {
+		t.Errorf("%d bytes, %d used, %d mapped, the same memory: %v", len(second.Data), l.Used(), b.mu.bigBytes, at == &second.Data[0])
+	}
+	l.Free(second)
+	whole := mustHold(t, b)(l.Big(20 * ChunkBytes))
+	if at != &whole.Data[0] {
+		t.Error("its whole length is not taken again")
+	}
+	l.Free(whole)
+	for range 60 {
+		mustHold(t, b)(l.Chunk())
+		checkResident(t, b)
+	}
+	if b.mu.kept.bytes != 0 || b.mu.bigBytes != 0 {
+		t.Errorf("%d bytes are kept where there is no room for them", b.mu.kept.bytes)
+	}
+}
+
+func TestNotTooManyBigsAreKept(t *testing.T) {
+	b := newBudget(t, 1024)
+	l := reserve(t, b, 1024)
+	var held []*Chunk
+	for i := range keptMax + 4 {
+		held = append(held, mustHold(t, b)(l.Big(int64(16+i)*ChunkBytes)))
+	}
+	for _, c := range held {
+		l.Free(c)
+	}
+	if n := len(b.mu.kept.maps); n != keptMax || b.mu.bigBytes != b.mu.kept.bytes {
+		t.Errorf("%d are kept, %d bytes of %d", n, b.mu.kept.bytes, b.mu.bigBytes)
+	}
+}
+
 func mustHold(t *testing.T, b *Budget) func(*Chunk, bool) *Chunk {
 	return func(c *Chunk, ok bool) *Chunk {
 		t.Helper()

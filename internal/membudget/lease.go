@@ -133,6 +133,9 @@ func (l *Lease) Chunk() (*Chunk, bool) {
 	if l.grantedBytes-l.usedBytes < ChunkBytes {
 		return nil, false
 	}
+	if b.mu.kept.bytes > 0 && !b.mu.region.hasFree() {
+		b.dropKeptLocked(hugeGroupBytes)
+	}
 	home, ok := b.mu.region.take(b.limitBytes - b.mu.bigBytes)
 	if !ok {
 		return nil, false
@@ -152,6 +155,7 @@ func (l *Lease) Piece(bytes int) (*Chunk, bool) {
 	if l.grantedBytes-l.usedBytes < int64(pages*pageBytes) {
 		return nil, false
 	}
+	b.dropKeptLocked(hugeGroupBytes)
 	home, first, ok := b.mu.region.takePages(pages, b.limitBytes-b.mu.bigBytes)
 	if !ok {
 		return nil, false
@@ -175,7 +179,18 @@ func (l *Lease) Big(bytes int64) (*Chunk, bool) {
 		b.mu.Unlock()
 		return nil, false
 	}
+	if data, resident := b.mu.kept.take(charged); data != nil {
+		b.mu.bigBytes -= resident
+		b.dropKeptLocked(charged)
+		b.mu.bigBytes += charged
+		b.mu.region.giveBack(b.mu.bigBytes + b.mu.region.residentBytes() - b.limitBytes)
+		c := &Chunk{Data: data[:bytes], bytes: charged, home: -1}
+		l.holdLocked(c)
+		b.mu.Unlock()
+		return c, true
+	}
 	l.usedBytes += charged
+	b.dropKeptLocked(charged)
 	b.mu.bigBytes += charged
 	b.mu.region.giveBack(b.mu.bigBytes + b.mu.region.residentBytes() - b.limitBytes)
 	b.mu.Unlock()
@@ -266,12 +281,19 @@ func (b *Budget) dropLocked(c *Chunk) {
 }
 
 func (l *Lease) unmap(c *Chunk) {
+	b := l.budget
 	data := c.Data[:cap(c.Data)]
 	c.Data = nil
-	unmapMemory(data)
-	l.budget.mu.Lock()
-	defer l.budget.mu.Unlock()
-	l.budget.mu.bigBytes -= c.bytes
+	b.mu.Lock()
+	rest := b.mu.kept.keep(data, c.bytes)
+	b.mu.Unlock()
+	if rest.data == nil {
+		return
+	}
+	unmapMemory(rest.data)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.mu.bigBytes -= rest.resident
 }
 
 // holds is for tests: the chunks of a lease, in no order.

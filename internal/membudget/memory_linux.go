@@ -73,6 +73,10 @@ func mapMemory(bytes int64) ([]byte, error) {
 	return data, err
 }
 
+// discardMemory makes a part of a mapping not resident. An error leaves it
+// resident, which costs memory and nothing else.
+func discardMemory(data []byte) { _ = unix.Madvise(data, unix.MADV_DONTNEED) }
+
 func unmapMemory(data []byte) {
 	if err := unix.Munmap(data); err != nil {
 		panic("membudget: munmap of a chunk: " + err.Error())

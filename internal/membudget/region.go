@@ -7,7 +7,10 @@ import "math/bits"
 const pageBytes = ChunkBytes / 64
 
 // groupChunks chunks are one huge page, which becomes resident as a whole.
-const groupChunks = (2 << 20) / ChunkBytes
+const (
+	groupChunks    = (2 << 20) / ChunkBytes
+	hugeGroupBytes = groupChunks * ChunkBytes
+)
 
 // region hands out chunks of one mapping. It holds an eighth more than the
 // limit, because chunks cut into pieces are rarely full. It has no lock.
@@ -59,6 +62,9 @@ func (r *region) take(roomBytes int64) (home int32, ok bool) {
 	r.taken.set(i)
 	return int32(i), true
 }
+
+// hasFree: the next chunk taken is resident already.
+func (r *region) hasFree() bool { return r.taken.firstClear(r.touched) >= 0 }
 
 // touch notes what becomes resident with chunk i: the rest of its huge page
 // too, when nothing of it was and there is room.
