@@ -19,7 +19,8 @@
 // The region is never walked by the garbage collector. Memory touched in the
 // region stays resident when it is freed and is used again first; it goes back
 // to the system, chunk by chunk or page by page, when the room is needed, so
-// that what is resident of region and Bigs together keeps to the limit.
+// that what is resident of region and Bigs together keeps to the limit. Bigs
+// that were freed are kept for the next ones in the same way.
 //
 // A Chunk belongs to the lease it was taken from until Free, Transfer or the
 // lease's Close; nobody may look at Data afterwards. All methods may be called
