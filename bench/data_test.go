@@ -74,6 +74,12 @@ const splits = 40
 // away as they are merged.
 func runReal(b *testing.B, all []source, paths []string, sched string, mapSlots, reduceSlots int) *engine.Report {
 	b.Helper()
+	return runWith(b, all, paths, engine.Options{Policy: newPolicy(b, sched), MapSlots: mapSlots, ReduceSlots: reduceSlots})
+}
+
+// runWith is runReal with any options.
+func runWith(b *testing.B, all []source, paths []string, o engine.Options) *engine.Report {
+	b.Helper()
 	var work []engine.BatchJob
 	for i, s := range all {
 		chain, err := s.chain()
@@ -84,9 +90,9 @@ func runReal(b *testing.B, all []source, paths []string, sched string, mapSlots,
 			Inputs: []string{paths[i]}, BlockBytes: max(*sizeBytes/splits, 64<<10), Reducers: 4,
 		}})
 	}
-	r, err := engine.RunBatch(b.Context(), work, engine.Options{Policy: newPolicy(b, sched), MapSlots: mapSlots, ReduceSlots: reduceSlots})
+	r, err := engine.RunBatch(b.Context(), work, o)
 	if err != nil {
-		b.Fatalf("%s: %v", sched, err)
+		b.Fatalf("%s: %v", o.Policy.Name(), err)
 	}
 	return r
 }
