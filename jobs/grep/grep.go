@@ -13,7 +13,7 @@
 // lines with one go to a lineMatcher (match.go); and whole blocks do where the
 // pattern needs no literal, or too many lines have one (search.go).
 //
-// Memory: at most 80 KiB of output, 32 KiB of marks and 4 MiB of automata
+// Memory: at most 80 KiB of output, 32 KiB of marks and 6 MiB of automata
 // (package dfa) a mapper, 128 KiB in the releaser; longer lines are written from
 // the block they lie in. Where a pattern's states do not fit, the standard
 // library's regexp takes over, at a few per cent of the speed.

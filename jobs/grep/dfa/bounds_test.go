@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"regexp"
+	"regexp/syntax"
 	"strings"
 	"testing"
 
@@ -163,4 +164,46 @@ func TestLoopsAroundAssertions(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A thousand words have more states than fit; they are filled in again rather
+// than left to regexp, which takes ten microseconds a byte then.
+func TestAThousandWordsAreNotGivenUp(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 7))
+	words := make([]string, 1000)
+	for i := range words {
+		word := make([]byte, 6+rng.IntN(8))
+		for k := range word {
+			word[k] = byte('a' + rng.IntN(26))
+		}
+		words[i] = string(word)
+	}
+	tree, err := syntax.Parse(strings.Join(words, "|"), syntax.Perl)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text []byte
+	for i := range 40_000 {
+		word := words[rng.IntN(len(words))]
+		if i%8 != 0 {
+			word = word[:len(word)-1]
+		}
+		text = append(append(text, word...), " \n"[i%2])
+	}
+	lines, ok := Compile(tree.Simplify(), Anywhere).NewMatcher().CountLines(text)
+	if want := countByWords(words, text); !ok || lines != want {
+		t.Errorf("%d lines, %v; %d have one", lines, ok, want)
+	}
+}
+
+func countByWords(words []string, text []byte) (lines int64) {
+	for line := range bytes.Lines(text) {
+		for _, word := range words {
+			if bytes.Contains(line, []byte(word)) {
+				lines++
+				break
+			}
+		}
+	}
+	return lines
 }

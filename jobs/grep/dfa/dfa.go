@@ -27,9 +27,10 @@
 // are few.
 //
 // Memory is bounded: a Matcher, which belongs to one mapper, holds about
-// CacheBytes in each of its three automata, of those that it has used. A full
+// CacheBytes in each of its three automata, of those that it has used; of a
+// pattern with many instructions ManyLinesBytes in the one for lines. A full
 // cache is cleared; one that is full again after less than 20 bytes of text for
-// each of its states gives up for good, and says so (the caller has regexp), so
+// each of its states (one byte, where there are many instructions) gives up for good, and says so (the caller has regexp), so
 // that time stays linear whatever the pattern. Programs of more than 50,000
 // instructions are not taken at all.
 package dfa
@@ -75,14 +76,31 @@ type Matcher struct {
 	lines       *lines
 	ends        *runes
 	starts      *runes
-	cacheBytes  int
+	cacheBytes  int // of ends and starts
+	linesBytes  int // of lines
 	leastFilled int
 }
 
 // NewMatcher makes a Matcher, whose automata are built as they are needed.
 func (p *Program) NewMatcher() *Matcher {
-	return &Matcher{program: p, cacheBytes: CacheBytes, leastFilled: leastFilled}
+	m := &Matcher{program: p, cacheBytes: CacheBytes, linesBytes: CacheBytes, leastFilled: leastFilled}
+	if len(p.forward.insts) > manyInsts {
+		m.linesBytes, m.leastFilled = ManyLinesBytes, leastFilledByMany
+	}
+	return m
 }
+
+// manyInsts is where regexp stops to backtrack, and becomes slower by the number
+// of instructions: from 30 MB/s to 0.1 with a thousand words. Filling a cache
+// over and over is faster, nearly however few bytes a state is worth.
+const (
+	manyInsts         = 500
+	leastFilledByMany = 1
+)
+
+// ManyLinesBytes is CacheBytes of the automaton for lines where a pattern has
+// many instructions: states for some thousand words.
+const ManyLinesBytes = 4 << 20
 
 // leastFilled is how many bytes of text a state must be worth, on average, for
 // a full cache to be cleared and filled again.
@@ -110,7 +128,7 @@ func (m *Matcher) NextLine(data []byte, from int) (start, end int, ok bool) {
 
 func (m *Matcher) automaton() *lines {
 	if m.lines == nil {
-		m.lines = newLines(m.program.forward, m.cacheBytes, m.leastFilled)
+		m.lines = newLines(m.program.forward, m.linesBytes, m.leastFilled)
 	}
 	return m.lines
 }

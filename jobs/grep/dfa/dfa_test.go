@@ -66,7 +66,7 @@ func matcherOf(t testing.TB, pattern string, b Border, most, least int) *Matcher
 		t.Fatalf("%q is too large", pattern)
 	}
 	m := p.NewMatcher()
-	m.cacheBytes, m.leastFilled = most, least
+	m.cacheBytes, m.linesBytes, m.leastFilled = most, most, least
 	return m
 }
 
