@@ -62,6 +62,12 @@ func (m *matchMapper) Map(b jobs.Block, out jobs.Emitter) error {
 	return nil
 }
 
+// Flush ends the split.
+func (m *matchMapper) Flush(jobs.Emitter) error {
+	m.search.end()
+	return nil
+}
+
 func (m *matchMapper) byLine(data []byte, out jobs.Emitter) {
 	for {
 		start, end, _ := m.search.candidate()

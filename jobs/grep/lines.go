@@ -123,6 +123,8 @@ func (m *lineMapper) leave() {
 
 // Flush ends the split.
 func (m *lineMapper) Flush(out jobs.Emitter) error {
+	m.search.end()
+	m.inner.end()
 	if !m.open {
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"regexp/syntax"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"mrlocal/internal/usage"
@@ -15,11 +16,20 @@ import (
 type program struct {
 	// newLines makes a mapper's lineMatcher; nil where the literals have to do.
 	newLines func() lineMatcher
+	idle     sync.Pool // of lineMatchers whose mappers have ended: what they know of the pattern serves others
 
 	literals []literal // one of these is in every match; nil: unknown
 	border   border
 	exact    bool // each of the literals, bordered, is a match, and nothing else is
 	oddFolds bool // a folded k or s has partners beyond ASCII: see search.begin
+}
+
+// matcher is a mapper's lineMatcher.
+func (p *program) matcher() lineMatcher {
+	if m, ok := p.idle.Get().(lineMatcher); ok {
+		return m
+	}
+	return p.newLines()
 }
 
 // compile compiles o's patterns, which match in the order given.

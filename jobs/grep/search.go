@@ -41,7 +41,7 @@ type search struct {
 func newSearch(p *program) *search {
 	s := &search{program: p}
 	if p.newLines != nil {
-		s.lines = p.newLines()
+		s.lines = p.matcher()
 	}
 	if p.literals != nil {
 		b := p.border
@@ -51,6 +51,14 @@ func newSearch(p *program) *search {
 		s.finder = newFinder(p.literals, b)
 	}
 	return s
+}
+
+// end leaves the lineMatcher to other mappers; the search is over.
+func (s *search) end() {
+	if s.lines != nil {
+		s.idle.Put(s.lines)
+		s.lines = nil
+	}
 }
 
 // begin begins a new block. K has the Kelvin sign for a partner and s the long
