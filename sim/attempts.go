@@ -32,6 +32,8 @@ type running struct {
 
 	next, before slots.SlotID // in the job's list of copying reduces
 
+	took, ends time.Duration // of its work; ends not under L2
+
 	// Under L2 only.
 	place    int32         // in the pool that it shares; negative: in none
 	turn     uint64        // of the ends of its periods, among those for the same time
@@ -121,7 +123,7 @@ func (d *driver) takes(r *running) (base, took time.Duration) {
 // work begins the work of a map, or of a reduce that has left its copy phase.
 func (d *driver) work(id slots.SlotID, base, took time.Duration) {
 	r := &d.slots[id]
-	r.stage = works
+	r.stage, r.took, r.ends = works, took, later(d.now, took)
 	if d.nodes != nil {
 		d.share(id, base, took)
 		return
@@ -129,7 +131,7 @@ func (d *driver) work(id slots.SlotID, base, took time.Duration) {
 	if r.attempt.Kind == slots.Reduce {
 		d.tellPhase(id, slots.PhaseReduce)
 	}
-	d.push(later(d.now, took), endAttempt, int32(id), r.gen)
+	d.push(r.ends, endAttempt, int32(id), r.gen)
 }
 
 // finishCopy lets a reduce of a complete flow copy what it has not copied yet.

@@ -44,6 +44,11 @@ func (d *driver) beat(id slots.TrackerID) {
 		}
 	}
 	t.untold = t.untold[:0]
+	if d.probeAt >= 0 {
+		for _, id := range t.slots {
+			d.tellProgress(id)
+		}
+	}
 	d.obey(d.ledger.Assign(d.now, id))
 	if d.active > 0 || d.live > 0 {
 		d.schedule(id, true)

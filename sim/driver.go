@@ -37,6 +37,7 @@ type driver struct {
 	coming       int // what is on the agenda besides beats and wake-ups
 
 	wakeAt    time.Duration     // of the wake-up on the agenda; negative: none
+	probeAt   time.Duration     // from when on progress is to be told; negative: it is not
 	woken     bool              // a wake-up is due at this instant
 	beats     []slots.TrackerID // trackers that beat at this instant
 	idle      int               // steps in a row that brought nothing
@@ -69,7 +70,7 @@ type taskKey struct {
 func newDriver(f *workload.File, o *Options, l *slots.Ledger) *driver {
 	c := l.Config()
 	d := &driver{
-		file: f, o: o, ledger: l, slots: make([]running, len(c.Slots)), jobs: make([]jobRun, len(f.Jobs)), left: len(f.Jobs), wakeAt: -1,
+		file: f, o: o, ledger: l, slots: make([]running, len(c.Slots)), jobs: make([]jobRun, len(f.Jobs)), left: len(f.Jobs), wakeAt: -1, probeAt: -1,
 		where: map[slots.Attempt]slots.SlotID{}, failing: map[taskKey]int32{},
 		patience: 4*o.LocalityDelay + 2*o.Heartbeat, holds: l.HoldsCopy(),
 	}

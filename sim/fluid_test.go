@@ -26,7 +26,8 @@ type cluster struct {
 	seed     uint64
 	now      float64
 	attempts []*literal
-	outputs  map[int]int // of a job, that are there
+	outputs  map[int]int     // of a job, that are there
+	done     map[[2]int]bool // maps of jobs, whose outputs these are
 	told     map[string]float64
 }
 
@@ -224,7 +225,8 @@ func (c *cluster) changes() (changed bool) {
 		if phase == slots.PhaseNone {
 			c.told[a.name+" ends"] = c.now
 			c.attempts = slices.DeleteFunc(c.attempts, func(o *literal) bool { return o == a })
-			if a.Kind == slots.Map && c.file.Jobs[a.job].Reduces > 0 {
+			if task := [2]int{a.job, int(a.Task)}; a.Kind == slots.Map && !c.done[task] { // else a copy has lost the race
+				c.done[task] = true
 				c.outputs[a.job]++
 			}
 			changed = true
@@ -264,7 +266,7 @@ func (c *cluster) until(end float64) {
 // faults and no input with a place.
 func agrees(t tester, f *workload.File, seed uint64, perTracker, fileJob []int, events []trace.Event) {
 	t.Helper()
-	c := cluster{file: f, seed: seed, outputs: map[int]int{}, told: map[string]float64{}}
+	c := cluster{file: f, seed: seed, outputs: map[int]int{}, done: map[[2]int]bool{}, told: map[string]float64{}}
 	name := func(e *trace.Event) string { return fmt.Sprintf("%d/%v/%d/%d", e.Job, e.Kind, e.Task, e.N) }
 	for i := range events {
 		e := &events[i]

@@ -157,6 +157,7 @@ func (d *driver) askAll() error {
 		d.woken = false
 		d.idleStep()
 	}
+	d.probe()
 	for round := 0; ; round++ {
 		if again := d.obey(d.ledger.AssignAll(d.now)); !again || d.o.Heartbeat > 0 {
 			return nil
@@ -193,6 +194,9 @@ func (d *driver) obey(o *slots.Orders) (again bool) {
 	}
 	for _, a := range o.Advances {
 		d.advance(a)
+	}
+	if o.Probe >= 0 && (d.probeAt < 0 || o.Probe < d.probeAt) {
+		d.probeAt = o.Probe
 	}
 	if o.Wake >= 0 && (d.wakeAt < 0 || o.Wake < d.wakeAt) {
 		d.wakeAt = max(o.Wake, d.now)
