@@ -100,9 +100,6 @@ func New(c Config, p Policy) (*Ledger, error) {
 	if s, ok := p.(Starter); ok {
 		c.Slowstart = s.Slowstart()
 	}
-	if t, ok := p.(Tuned); ok {
-		c.Tuning = t.Tuning()
-	}
 	if r, ok := p.(Recorder); ok {
 		text, err := json.Marshal(r.Recorded())
 		if err != nil {

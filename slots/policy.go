@@ -54,12 +54,6 @@ type Speculator interface {
 	Speculates(v *View, k Kind) bool
 }
 
-// Tuned is a policy with options of its own, which New puts into the
-// configuration, so that a replay has them.
-type Tuned interface {
-	Tuning() map[string]string
-}
-
 // Resetter is a policy that keeps orderings or what it learnt. New calls Reset,
 // so that one value may serve one run after another (never two at once).
 type Resetter interface {

@@ -176,10 +176,6 @@ type Config struct {
 	// so that it is recorded.
 	LocalityDelay time.Duration `json:"locality_delay_ns,omitempty"`
 
-	// Tuning are the policy's other options, as text by name; New takes them
-	// from a policy that has some (Tuned).
-	Tuning map[string]string `json:"tuning,omitempty"`
-
 	// Options are the policy's own (Recorder); New takes them from it.
 	Options json.RawMessage `json:"options,omitempty"`
 

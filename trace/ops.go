@@ -171,7 +171,7 @@ var ruleNames = [numRules]string{
 	RuleReclaim: "reclaim", RuleResize: "resize",
 	RuleDeficit: "deficit", RuleFewest: "fewest-containers", RuleLazyStart: "lazy-start", RuleConsecutive: "consecutive-reduces",
 	RuleBatchFinish: "batch-finish", RuleRampUp: "ramp-up", RuleRemainingWork: "remaining-work",
-	RuleLowestUtility: "lowest-utility", RuleSplit: "dynamic-split", RuleAdditional: "additional-map",
+	RuleLowestUtility: "lowest-utility", RuleSplit: "dynamic-split", RuleAdditional: "additional-map", RulePreScheduled: "pre-scheduled",
 }
 
 // flagNames in the order of the flags' bits.

@@ -87,6 +87,7 @@ const (
 	RuleSplit              // Dynamic Split: the kind of a job that is farthest below its share of the slots
 	RuleAdditional         // Dynamic Split: a map beside one in its I/O period
 	RuleLowestUtility      // RAS: placed here, and of the job with the lowest utility
+	RulePreScheduled       // DynamicMR: a map takes a slot at its input beyond the tracker's part of the load
 	RuleResize             // the policy changed how many slots are open, or their home kind
 	numRules
 )

@@ -107,7 +107,7 @@ func (t *teller) byRule(e *slots.Explanation) string {
 	if rule.String() == t.c.PolicyName {
 		text = fmt.Sprintf("Rule %v", rule)
 	}
-	words := ruleWords(t.c.PolicyName, rule)
+	words := ruleWords(selfishPools(&t.c), rule)
 	if words == "" || t.terse && t.worded[rule] {
 		return text + "."
 	}

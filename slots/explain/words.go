@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -122,8 +123,8 @@ func wrap(b *strings.Builder, text, prefix string) {
 
 // ruleWords are the rules in the papers' terms, as the policy means them. "" is
 // a rule that speaks for itself.
-func ruleWords(policyName string, r slots.Rule) string {
-	if policyName == pdDHFS {
+func ruleWords(selfish bool, r slots.Rule) string {
+	if selfish {
 		switch r {
 		case trace.RuleOwnSlots:
 			return "the pool farthest below its share, of maps and reduces together, has a task for a slot of the task's own kind"
@@ -163,13 +164,29 @@ func ruleWords(policyName string, r slots.Rule) string {
 	case trace.RuleRemainingWork:
 		return "the kind of task with too few containers for its remaining work gets one, else the other; of its jobs the one with the fewest containers for its weight"
 	case trace.RuleSpeculative:
-		return "a second attempt of a task that is running already; the first one to finish counts"
+		return "a second attempt of a task that is running already; the first one to finish counts. It is among the slowest quarter of its kind and will end last of them, and later than a copy that takes the usual time; no task that goes before copies needs the slot (SEPB)"
+	case trace.RulePreScheduled:
+		return "Slot PreScheduling, where the tracker has had its even part of the load and has map slots beyond it; the pool and the job that come first in fair order have a map whose input is there"
 	}
 	return ""
 }
 
-// pdDHFS gives the rules that it shares with pi-dhfs another meaning.
-const pdDHFS = "pd-dhfs"
+const (
+	pdDHFS    = "pd-dhfs"
+	dynamicMR = "dynamicmr"
+)
+
+// selfishPools reports whether pools use slots of both kinds for themselves
+// first: then the rules that pd-dhfs shares with pi-dhfs have another meaning.
+func selfishPools(c *slots.Config) bool {
+	var told struct {
+		DHSA string `json:"dhsa"`
+	}
+	if c.PolicyName == dynamicMR && json.Unmarshal(c.Options, &told) != nil { // not recorded: as pi-dhfs
+		return false
+	}
+	return c.PolicyName == pdDHFS || told.DHSA == "pd"
+}
 
 // refusalWords say why the Ledger did not apply a grant.
 func refusalWords(r slots.Refusal) string {
@@ -253,5 +270,9 @@ func numbers(all []slots.Number) string {
 // limitsPools reports whether a policy keeps to max_maps and max_reduces: most
 // rank jobs and know no pools.
 func limitsPools(policyName string) bool {
-	return policyName == "fair" || policyName == "pi-dhfs" || policyName == pdDHFS
+	switch policyName {
+	case "fair", "pi-dhfs", pdDHFS, dynamicMR, "late", "delay":
+		return true
+	}
+	return false
 }

@@ -20,17 +20,17 @@ func TestDocsNameWhatExists(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	declared := declarations(t, "..", "../fifo", "../demand", ".", "omo", "ras")
+	declared := declarations(t, "..", "../fifo", "../demand", ".", "omo", "ras", "dynamicmr")
 	code := regexp.MustCompile("`([A-Za-z]+(?:\\.[A-Za-z]+){0,2})`")
 	names := 0
 	for i, line := range strings.Split(string(text), "\n") {
 		cells := strings.Split(line, "|")
-		if len(cells) != 4 { // not a row of clause and function
+		if len(cells) != 4 && len(cells) != 5 { // not a row of clause and function, and perhaps a tag
 			continue
 		}
 		for _, m := range code.FindAllStringSubmatch(cells[2], -1) {
 			names++
-			name := regexp.MustCompile(`^(policy|slots|fifo|omo|ras|demand)\.`).ReplaceAllString(m[1], "")
+			name := regexp.MustCompile(`^(policy|slots|fifo|omo|ras|dynamicmr|demand)\.`).ReplaceAllString(m[1], "")
 			if !declared[name] {
 				t.Errorf("docs/policies.md:%d: there is no %s", i+1, m[1])
 			}

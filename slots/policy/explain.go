@@ -3,8 +3,10 @@ package policy
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"mrlocal/slots"
+	"mrlocal/slots/policy/dynamicmr"
 	"mrlocal/trace"
 )
 
@@ -178,6 +180,18 @@ func (p *PIDHFS) borrowNumbers(v *slots.View, k slots.Kind, extra int32) []slots
 		slots.Number{Name: fmt.Sprintf("available %v slots of tracker %d", other, t), Num: int64(p.available(v, t, other, extra))})
 }
 
+// copyNumbers are what LATE looks at.
+func copyNumbers(v *slots.View, c *dynamicmr.Candidate) []slots.Number {
+	return []slots.Number{
+		seconds("time left of the running attempt", c.Left), seconds("its time in all", c.Total),
+		seconds("what the slowest quarter takes at least", c.Slowest), seconds("what is usual", c.Usual),
+	}
+}
+
+func seconds(name string, t time.Duration) slots.Number {
+	return slots.Number{Name: name + ", in s", Num: int64(t / time.Microsecond), Den: int64(slots.One)}
+}
+
 // decline ends a visit: why nothing more of each kind is started.
 func (p *PIDHFS) decline(v *slots.View, d *slots.Decision) {
 	for k := range slots.Kind(trace.Kinds) {
@@ -264,7 +278,7 @@ func (p *PDDHFS) numbers(v *slots.View, pool slots.PoolID, k slots.Kind) []slots
 		all = append(all, slots.Number{Name: fmt.Sprintf("%v slots that may still be lent", other), Num: int64(p.options.allowanceLeft(v, other))})
 	}
 	for each := range slots.Kind(trace.Kinds) {
-		all = append(all, slots.Number{Name: demandName(each) + " of the pool", Num: int64(poolDemand(v.Pool(pool), each).all)})
+		all = append(all, slots.Number{Name: demandName(each) + " of the pool", Num: int64(poolDemand(v.Pool(pool), each, 0).all)})
 	}
 	return all
 }

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"mrlocal/slots"
+	"mrlocal/slots/policy/dynamicmr"
 	"mrlocal/trace"
 )
 
@@ -13,6 +14,7 @@ import (
 // (SPEC 1.7).
 type Fair struct {
 	options Options
+	extras  extras
 	order   order
 	preempt preemption
 }
@@ -27,7 +29,7 @@ func NewFair(o Options) *Fair {
 // Reset implements slots.Resetter.
 func (f *Fair) Reset() {
 	f.preempt = preemption{}
-	f.order = order{delay: delay{wait: f.options.LocalityDelay, starving: f.preempt.starves}}
+	f.order = order{delay: delay{wait: f.options.LocalityDelay, starving: f.preempt.starves}, copies: f.extras.newCopies(f.idle)}
 }
 
 // Name implements slots.Policy.
@@ -55,7 +57,7 @@ func (f *Fair) Decide(v *slots.View, d *slots.Decision) {
 			f.decline(v, d, k)
 		}
 	}
-	f.order.restore(v)
+	f.order.restore(v, d)
 	f.preempt.check(v, d, f.order.updates)
 }
 
@@ -70,6 +72,10 @@ func (f *Fair) assignTasks(v *slots.View, d *slots.Decision) {
 			return
 		}
 		k := f.nextKind(v, t, rejected)
+		if k == slots.Map && f.preSchedules(v, t) {
+			rejected[k] = !f.order.preSchedule(v, d, f.extraIdle(v, t), func() []slots.Number { return f.loadNumbers(v, t, slots.Map) })
+			continue
+		}
 		numbers := func() []slots.Number { return f.loadNumbers(v, t, k) }
 		if !f.order.grant(v, d, offer{k, trace.RuleNone, numbers}) {
 			rejected[k] = true
@@ -80,8 +86,23 @@ func (f *Fair) assignTasks(v *slots.View, d *slots.Decision) {
 // fits: something may start and the load manager gives the tracker more of kind
 // k (CapBasedLoadManager).
 func (f *Fair) fits(v *slots.View, t slots.TrackerID, k slots.Kind) bool {
-	return f.order.total[k].startable > 0 && v.FreeHome(t, k) > 0 && v.RunningAt(t, k) < f.loadCap(v, t, k)
+	return f.order.total[k].startable > 0 && v.FreeHome(t, k) > 0 &&
+		(v.RunningAt(t, k) < f.loadCap(v, t, k) || k == slots.Map && f.preSchedules(v, t))
 }
+
+// preSchedules: the tracker has had its part of the load of maps, and has slots
+// beyond it.
+func (f *Fair) preSchedules(v *slots.View, t slots.TrackerID) bool {
+	return f.extras.preSchedules && v.RunningAt(t, slots.Map) >= f.loadCap(v, t, slots.Map) && f.extraIdle(v, t) > 0
+}
+
+func (f *Fair) extraIdle(v *slots.View, t slots.TrackerID) int32 {
+	k := slots.Map
+	return dynamicmr.ExtraIdle(f.order.total[k].all, v.CapacityAt(t, k), v.Capacity(k), v.RunningAt(t, k))
+}
+
+// idle is how many slots tasks of kind k could have now.
+func (f *Fair) idle(v *slots.View, k slots.Kind) int32 { return v.Capacity(k) - v.Running(k) }
 
 // loadCap is CapBasedLoadManager with max diff 0 (SPEC 1.5):
 // min(ceil(demand/capacity · trackerCapacity), trackerCapacity), where demand is

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"mrlocal/slots"
+	"mrlocal/slots/policy/dynamicmr"
 	"mrlocal/trace"
 )
 
@@ -22,6 +23,7 @@ type order struct {
 	updates int64   // jobs that changed, so far
 	out     []taken // of the ranking, for the rest of the visit
 	delay   delay
+	copies  *copies // of running tasks; nil: none
 }
 
 // shape is what is ranked.
@@ -85,10 +87,16 @@ func (o *order) update(v *slots.View) {
 	o.updates += int64(len(o.changed))
 	for _, id := range o.changed {
 		j := v.Job(id)
+		if o.copies != nil {
+			o.copies.changed(v, j)
+		}
 		for k := range slots.Kind(trace.Kinds) {
 			o.rank(v, j, k)
 			o.rankPool(v, o.placeOf(j), k)
 		}
+	}
+	if o.copies != nil {
+		o.balance(v)
 	}
 }
 
@@ -107,7 +115,7 @@ func (o *order) rank(v *slots.View, j slots.Job, k slots.Kind) {
 		o.demands[k] = append(o.demands[k], demand{})
 	}
 	jobs, n := &o.jobs[k][place], o.numberOf(v, j.ID())
-	if j.Pending(k) > 0 {
+	if j.Pending(k)+o.copies.of(j.ID(), k) > 0 {
 		jobs.Set(n, o.jobKey(v, j, k))
 	} else {
 		jobs.Remove(n)
@@ -150,11 +158,13 @@ func (o *order) demandOf(v *slots.View, id slots.PoolID, k slots.Kind) demand {
 	if o.shape == lineUp {
 		return demand{v.Pending(k) + v.Running(k), v.Pending(k)}
 	}
-	return poolDemand(v.Pool(id), k)
+	return poolDemand(v.Pool(id), k, o.copiesIn(v, id, k))
 }
 
-func poolDemand(p slots.PoolView, k slots.Kind) demand {
-	d := demand{p.Pending(k) + p.Running(k), p.Pending(k)}
+// poolDemand counts a task that is worth a copy as one more.
+func poolDemand(p slots.PoolView, k slots.Kind, copies int32) demand {
+	startable := p.Pending(k) + copies
+	d := demand{startable + p.Running(k), startable}
 	if limit := p.Config().Max(k); limit > 0 {
 		d.all = min(d.all, limit)
 		d.startable = min(d.startable, max(limit-p.Running(k), 0))
@@ -170,11 +180,11 @@ func (o *order) poolKey(v *slots.View, id slots.PoolID, k slots.Kind) shareKey {
 	p := v.Pool(id)
 	c := p.Config()
 	key := shareKey{
-		running: int64(p.Running(k)), minShare: min(int64(c.Min(k)), int64(poolDemand(p, k).all)),
+		running: int64(p.Running(k)), minShare: min(int64(c.Min(k)), int64(poolDemand(p, k, 0).all)),
 		weight: int64(c.Weight), name: c.Name,
 	}
 	if o.shape == together {
-		both := int64(poolDemand(p, slots.Map).all) + int64(poolDemand(p, slots.Reduce).all)
+		both := int64(poolDemand(p, slots.Map, 0).all) + int64(poolDemand(p, slots.Reduce, 0).all)
 		key.running = int64(p.Running(slots.Map)) + int64(p.Running(slots.Reduce))
 		key.minShare = min(int64(c.MinMaps)+int64(c.MinReduces), both)
 	}
@@ -203,6 +213,7 @@ type offer struct {
 func (o *order) begin(v *slots.View) {
 	o.delay.beat(v.Now())
 	o.update(v)
+	o.look(v)
 }
 
 // grant starts a task of the first job of the first pool that may have one.
@@ -230,18 +241,57 @@ func (o *order) try(v *slots.View, d *slots.Decision, pool slots.PoolID, f offer
 	if f.kind == slots.Map && !anywhere {
 		g.Locality = o.delay.allowed(v, id) // LevelAny while nobody waits
 	}
+	if o.copies != nil && v.Job(id).Pending(f.kind) == 0 {
+		c, ok := o.copy(v, &g)
+		if !ok {
+			o.refuse(v, d, pool, taken{id, f.kind, slots.RefusedSameHost})
+			return false
+		}
+		f.numbers = func() []slots.Number { return copyNumbers(v, &c) }
+	}
 	if d.Explaining() {
 		d.Because(o.why(v, pool, id, f))
 	}
 	if d.Grant(g) {
-		if f.kind == slots.Map {
-			o.delay.launched(id, d.Started().Locality)
-		}
-		o.update(v)
+		o.started(v, d, g)
 		return true
 	}
 	o.refuse(v, d, pool, taken{id, f.kind, d.Refused()})
 	return false
+}
+
+// started follows a grant that was applied.
+func (o *order) started(v *slots.View, d *slots.Decision, g slots.Grant) {
+	if g.Kind == slots.Map && !g.Speculative {
+		o.delay.launched(g.Job, d.Started().Locality)
+	}
+	if o.copies != nil {
+		o.copies.Started(v, d.Started())
+	}
+	o.update(v)
+}
+
+// preSchedule gives an extra idle slot of the visited tracker to the pool and the
+// job that fairness ranks first, where that has a map whose input is there.
+func (o *order) preSchedule(v *slots.View, d *slots.Decision, extra int32, numbers func() []slots.Number) bool {
+	pool, ok := o.pools[slots.Map].First()
+	if !ok {
+		return false
+	}
+	first, _ := o.jobs[slots.Map][pool].First()
+	id := o.members[pool][first]
+	if v.Job(id).Pending(slots.Map) == 0 || !dynamicmr.PreSchedules(0, extra, v.Local(id, v.Tracker())) {
+		return false
+	}
+	g := slots.Grant{Slot: slots.NoSlot, Job: id, Kind: slots.Map, Task: slots.NoTask, Rule: trace.RulePreScheduled, Locality: slots.LevelTracker}
+	if d.Explaining() {
+		d.Because(o.why(v, slots.PoolID(pool), id, offer{slots.Map, g.Rule, numbers}))
+	}
+	if !d.Grant(g) {
+		return false
+	}
+	o.started(v, d, g)
+	return true
 }
 
 // refuse takes a job out: the Ledger's deadlock guard keeps its reduce back, its
@@ -257,11 +307,12 @@ func (o *order) refuse(v *slots.View, d *slots.Decision, pool slots.PoolID, t ta
 }
 
 // restore ends a visit: it puts back what was taken out.
-func (o *order) restore(v *slots.View) {
+func (o *order) restore(v *slots.View, d *slots.Decision) {
 	for _, t := range o.out {
 		o.putBack(v, t)
 	}
 	o.out = o.out[:0]
+	o.askProgress(v, d)
 }
 
 // recall puts back what was taken out for a reason, and reports whether anything

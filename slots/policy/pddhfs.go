@@ -2,6 +2,7 @@ package policy
 
 import (
 	"mrlocal/slots"
+	"mrlocal/slots/policy/dynamicmr"
 	"mrlocal/trace"
 )
 
@@ -22,19 +23,22 @@ import (
 // fourth: that is our addition (A4), for Algorithm 2 has none.
 type PDDHFS struct {
 	borrower
-	order order
+	extras extras
+	order  order
 }
 
 // NewPDDHFS returns a PDDHFS.
-func NewPDDHFS(o Options) *PDDHFS {
-	p := &PDDHFS{borrower: borrower{o}}
+func NewPDDHFS(o Options) *PDDHFS { return newPD(o, extras{}) }
+
+func newPD(o Options, x extras) *PDDHFS {
+	p := &PDDHFS{borrower: borrower{o}, extras: x}
 	p.Reset()
 	return p
 }
 
 // Reset implements slots.Resetter.
 func (p *PDDHFS) Reset() {
-	p.order = order{shape: together, delay: delay{wait: p.options.LocalityDelay, wakeless: true}}
+	p.order = order{shape: together, delay: delay{wait: p.options.LocalityDelay, wakeless: true}, copies: p.extras.newCopies(p.idle)}
 }
 
 // Name implements slots.Policy.
@@ -45,14 +49,14 @@ func (*PDDHFS) Name() string { return "pd-dhfs" }
 func (p *PDDHFS) Decide(v *slots.View, d *slots.Decision) {
 	p.order.begin(v)
 	for v.FreeAt(v.Tracker()) > 0 {
-		if !p.fromPools(v, d) && !p.nonLocalMap(v, d) {
+		if !p.fromPools(v, d) && !p.nonLocalMap(v, d) && !p.preSchedule(v, d) {
 			break
 		}
 	}
 	if d.Explaining() {
 		p.decline(v, d)
 	}
-	p.order.restore(v)
+	p.order.restore(v, d)
 }
 
 // Sated implements slots.Sated: nothing that may start has a slot of its own
@@ -175,4 +179,29 @@ func (p *PDDHFS) nonLocalMap(v *slots.View, d *slots.Decision) bool {
 			return true
 		}
 	}
+}
+
+// preSchedule is Slot PreScheduling: past its part of the load, the tracker has
+// map slots for maps whose input it has.
+func (p *PDDHFS) preSchedule(v *slots.View, d *slots.Decision) bool {
+	if t := v.Tracker(); !p.extras.preSchedules || p.withinShare(v, t) || !p.ownSlot(v, slots.Map) {
+		return false
+	}
+	pool, ok := p.order.pools[slots.Map].First()
+	return ok && p.order.preSchedule(v, d, p.extraIdle(v), func() []slots.Number { return p.numbers(v, slots.PoolID(pool), slots.Map) })
+}
+
+// extraIdle are the visited tracker's slots beyond its part of the load.
+func (p *PDDHFS) extraIdle(v *slots.View) int32 {
+	t := v.Tracker()
+	own, all := v.CapacityAt(t, slots.Map)+v.CapacityAt(t, slots.Reduce), v.Capacity(slots.Map)+v.Capacity(slots.Reduce)
+	return dynamicmr.ExtraIdle(p.totalDemand(), own, all, runningTasks(v, t))
+}
+
+// idle is how many slots tasks of kind k could have now, borrowed ones too.
+func (p *PDDHFS) idle(v *slots.View, k slots.Kind) int32 {
+	other := k.Other()
+	own := v.Capacity(k) - (v.Running(k) - v.LentBy(other))
+	all := v.Capacity(k) + v.Capacity(other) - v.Running(k) - v.Running(other)
+	return min(own+p.options.allowanceLeft(v, other), all)
 }

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"mrlocal/slots"
+	"mrlocal/slots/policy/dynamicmr"
 	"mrlocal/trace"
 )
 
@@ -18,30 +19,31 @@ import (
 // same slot twice (A6).
 type PIDHFS struct {
 	borrower
-	name  string
-	shape shape
-	order order
+	name   string
+	shape  shape
+	extras extras
+	order  order
 }
 
 // NewPIDHFS returns a PIDHFS over fair pools.
-func NewPIDHFS(o Options) *PIDHFS { return newPI("pi-dhfs", perKind, o) }
+func NewPIDHFS(o Options) *PIDHFS { return newPI("pi-dhfs", perKind, o, extras{}) }
 
 // NewPIFIFO returns a PIDHFS over one line of all jobs, by priority, submission
 // and id. It waits for no local slots, as Hadoop's FIFO scheduler does not.
 func NewPIFIFO(o Options) *PIDHFS {
 	o.LocalityDelay = 0
-	return newPI("pi-fifo", lineUp, o)
+	return newPI("pi-fifo", lineUp, o, extras{})
 }
 
-func newPI(name string, s shape, o Options) *PIDHFS {
-	p := &PIDHFS{borrower: borrower{o}, name: name, shape: s}
+func newPI(name string, s shape, o Options, x extras) *PIDHFS {
+	p := &PIDHFS{borrower: borrower{o}, name: name, shape: s, extras: x}
 	p.Reset()
 	return p
 }
 
 // Reset implements slots.Resetter.
 func (p *PIDHFS) Reset() {
-	p.order = order{shape: p.shape, delay: delay{wait: p.options.LocalityDelay}}
+	p.order = order{shape: p.shape, delay: delay{wait: p.options.LocalityDelay}, copies: p.extras.newCopies(p.idle)}
 }
 
 // Name implements slots.Policy.
@@ -60,7 +62,7 @@ func (p *PIDHFS) Decide(v *slots.View, d *slots.Decision) {
 	if d.Explaining() {
 		p.decline(v, d)
 	}
-	p.order.restore(v)
+	p.order.restore(v, d)
 }
 
 // Sated implements slots.Sated: no slot of a pending task's own type is left in
@@ -81,10 +83,27 @@ func (p *PIDHFS) startable(k slots.Kind) int32 { return p.order.total[k].startab
 // own starts a task of kind k where the tracker has slots of that type
 // available.
 func (p *PIDHFS) own(v *slots.View, d *slots.Decision, k slots.Kind) bool {
-	if p.startable(k) == 0 || !p.hasSlot(v, k, k, 0) {
+	if p.startable(k) == 0 {
 		return false
 	}
-	return p.order.grant(v, d, offer{k, trace.RuleOwnSlots, func() []slots.Number { return p.ownNumbers(v, k) }})
+	numbers := func() []slots.Number { return p.ownNumbers(v, k) }
+	if !p.hasSlot(v, k, k, 0) {
+		return k == slots.Map && p.extras.preSchedules && p.order.preSchedule(v, d, p.extraIdle(v), numbers)
+	}
+	return p.order.grant(v, d, offer{k, trace.RuleOwnSlots, numbers})
+}
+
+// extraIdle are the visited tracker's map slots beyond its part of the load.
+func (p *PIDHFS) extraIdle(v *slots.View) int32 {
+	t, k := v.Tracker(), slots.Map
+	return dynamicmr.ExtraIdle(p.slotsDemand(v, k), v.CapacityAt(t, k), v.Capacity(k), v.UsedAt(t, k))
+}
+
+// idle is how many slots tasks of kind k could have now, borrowed ones too.
+func (p *PIDHFS) idle(v *slots.View, k slots.Kind) int32 {
+	other := k.Other()
+	unused := max(v.Capacity(other)-p.slotsDemand(v, other), 0)
+	return v.Capacity(k) - v.Used(k) + min(p.options.allowanceLeft(v, other), unused)
 }
 
 // borrow starts a task of kind k on the count of the other type, within the

@@ -40,6 +40,8 @@ const omoPaper = "Yang, Wang, Mao, Yao, Mi, Sheng: Optimizing Internal Overlaps 
 
 const rasPaper = "Polo, Castillo, Carrera, Becerra, Whalley, Steinder, Torres, Ayguadé: Resource-aware Adaptive Scheduling for MapReduce Clusters, Middleware 2011"
 
+const dynamicMR = "Tang, Lee, He: DynamicMR: A Dynamic Slot Allocation Optimization Framework, TCC 2014"
+
 const dhfs = "Tang, Lee, He: Dynamic Slot Allocation Technique for MapReduce Clusters, CLUSTER 2013"
 
 type entry struct {
@@ -59,6 +61,12 @@ func table() []entry {
 			func(o Options) slots.Policy { return NewPDDHFS(o) }},
 		{Info{"pi-fifo", "first job first; unused slots of one kind are lent to the other kind's tasks", dhfs + ", Algorithm 1 in FIFO order"},
 			func(o Options) slots.Policy { return NewPIFIFO(o) }},
+		{Info{"dynamicmr", "pi-dhfs or pd-dhfs; copies of slow tasks go after pending ones (SEPB), and maps to idle slots at their input (Slot PreScheduling)", dynamicMR},
+			func(o Options) slots.Policy { return NewDynamicMR(o) }},
+		{Info{"late", "fair, and copies of the tasks that will end last", "Zaharia, Konwinski, Joseph, Katz, Stoica: Improving MapReduce Performance in Heterogeneous Environments (LATE), OSDI 2008"},
+			func(o Options) slots.Policy { return NewLate(o) }},
+		{Info{"delay", "fair, and jobs wait a little for slots at their input", "Zaharia, Borthakur, Sen Sarma, Elmeleegy, Shenker, Stoica: Delay Scheduling, EuroSys 2010"},
+			func(o Options) slots.Policy { return NewDelay(o) }},
 		{Info{"fair-deficit", "the job that is owed most slot-time comes first; map slots run maps, reduce slots run reduces", "Hadoop 0.20 Fair Scheduler"},
 			func(Options) slots.Policy { return NewDeficit() }},
 		{Info{"yarn", "slots take any task; a job's reduces ramp up with the maps that are done, and are killed where they keep all maps from running", "Hadoop 2.x MapReduce on YARN"},

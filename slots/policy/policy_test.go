@@ -19,12 +19,13 @@ func TestEveryPolicyPassesTheSuite(t *testing.T) {
 
 		"fair-deficit": {Idle: policytest.TypedIdle},
 		"lazy-start":   {Idle: policytest.AnyIdle}, "batch-finish": {Idle: policytest.AnyIdle}, "omo": {Idle: policytest.AnyIdle},
+		"dynamicmr": {Idle: policytest.AnyIdle}, "late": {Idle: policytest.TypedIdle},
 		"yarn": {Idle: policytest.AnyIdle}, "fresh": {Idle: policytest.AnyIdle},
 	}
 	for _, info := range policy.All() {
 		t.Run(info.Name, func(t *testing.T) {
 			policytest.Run(t, func() slots.Policy {
-				return mustNew(t, info.Name, policy.Options{BorrowMap: slots.One, BorrowReduce: slots.One})
+				return mustNew(t, info.Name, policy.Defaults())
 			}, claims[info.Name])
 		})
 	}
@@ -46,6 +47,24 @@ func TestEveryPolicyPassesTheSuite(t *testing.T) {
 				}, policytest.Claims{})
 			})
 		}
+	}
+}
+
+func TestEveryPartOfDynamicMRPassesTheSuite(t *testing.T) {
+	for name, change := range map[string]func(o *policy.Options){
+		"pd":                    func(o *policy.Options) { o.DHSA = "pd" },
+		"job-first":             func(o *policy.Options) { o.SEPBJobs = 0 },
+		"half of the jobs":      func(o *policy.Options) { o.DHSA, o.SEPBJobs = "pd", slots.One/2 },
+		"SEPB alone":            func(o *policy.Options) { o.DHSA, o.PreScheduling = "off", false },
+		"PreScheduling alone":   func(o *policy.Options) { o.DHSA, o.SEPB = "off", false },
+		"without PreScheduling": func(o *policy.Options) { o.PreScheduling = false },
+		"lending little":        func(o *policy.Options) { o.BorrowMap, o.BorrowReduce = slots.One/4, slots.One/4 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := policy.Defaults()
+			change(&o)
+			policytest.Run(t, func() slots.Policy { return mustNew(t, "dynamicmr", o) }, policytest.Claims{})
+		})
 	}
 }
 

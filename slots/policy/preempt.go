@@ -81,7 +81,7 @@ func (p *preemption) checkKind(v *slots.View, d *slots.Decision, k slots.Kind) {
 // shareDemand is a pool for Shares.
 func shareDemand(p slots.PoolView, k slots.Kind) Demand {
 	c := p.Config()
-	return Demand{Demand: poolDemand(p, k).all, Min: c.Min(k), Weight: c.Weight}
+	return Demand{Demand: poolDemand(p, k, 0).all, Min: c.Min(k), Weight: c.Weight}
 }
 
 func (p *preemption) wake(at time.Duration) {

@@ -305,10 +305,29 @@ func TestAReplayHasTheOptionsOfTheRun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o := policy.Options{BorrowMap: c.BorrowMap, BorrowReduce: c.BorrowReduce, LocalityDelay: c.LocalityDelay}
+		o := policy.Defaults()
+		o.BorrowMap, o.BorrowReduce, o.LocalityDelay = c.BorrowMap, c.BorrowReduce, c.LocalityDelay
 		if want := mustNew(t, info.Name, o); !cmp.Equal(p, want, cmp.Exporter(func(reflect.Type) bool { return true }), cmp.FilterPath(isFunc, cmp.Ignore())) {
 			t.Errorf("%s: %+v, want %+v", info.Name, p, want)
 		}
+	}
+}
+
+// TestOptionsOfAPolicysOwnAreRecorded: through the configuration, as an event file
+// has it.
+func TestOptionsOfAPolicysOwnAreRecorded(t *testing.T) {
+	o := policy.Defaults()
+	o.DHSA, o.SEPB, o.SEPBJobs, o.PreScheduling, o.CopyAfter = "pd", false, slots.One/4, false, time.Minute
+	l, err := slots.New(slots.Config{Slots: policytest.Typed(1, 1, 1)}, policy.NewDynamicMR(o))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := policy.ForReplay(l.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := p.(slots.Recorder).Recorded(); got != o {
+		t.Errorf("%+v, want %+v", got, o)
 	}
 }
 

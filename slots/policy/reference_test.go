@@ -42,7 +42,7 @@ func refSim(t testing.TB, name string, o policy.Options, mapSlots, reduceSlots i
 }
 
 func whole() policy.Options {
-	return policy.Options{BorrowMap: slots.One, BorrowReduce: slots.One}
+	return policy.Defaults()
 }
 
 func TestReferenceSimulation(t *testing.T) {

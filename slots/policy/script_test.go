@@ -20,6 +20,8 @@ import (
 //
 //	slots map=4 reduce=2 [trackers=1] [slowstart=1] [replicas=0] [group=0] [net=0]
 //	policy [borrow-map=1] [borrow-reduce=1] [locality-delay=0s] [cycle=0s] [shuffle-memory=on]
+//	       [dhsa=pi|pd|off] [sepb=off] [sepb-jobs=1] [prescheduling=off]
+//	slow tracker=1 speed=0.5
 //	pool NAME [weight=1] [min-maps=0] [min-reduces=0] [max-maps=0] [max-reduces=0] [fifo]
 //	          [max-running=0] [preempt-after=0s] [fair-preempt-after=0s]
 //	user NAME [max-running=0]
@@ -56,6 +58,7 @@ type script struct {
 	names   []string
 	jobs    map[string]slots.JobID
 	faults  []policytest.Fault
+	speeds  []slots.PPM
 	cell    time.Duration
 	lends   bool
 	why     bool
@@ -144,10 +147,20 @@ func (s *script) command(words []string) error {
 		s.config.Slowstart, s.config.CopyBandwidth = a.share("slowstart", slots.One), int64(a.number("net", 0))
 		s.config.Replicas, s.config.GroupTrackers = int32(a.number("replicas", 0)), int32(a.number("group", 0))
 	case "policy":
-		s.options = policy.Options{
-			BorrowMap: a.share("borrow-map", slots.One), BorrowReduce: a.share("borrow-reduce", slots.One),
-			LocalityDelay: a.time("locality-delay", 0), Cycle: a.time("cycle", 0), ShuffleMemory: a.has("shuffle-memory"),
+		s.options = policy.Defaults()
+		s.options.BorrowMap, s.options.BorrowReduce = a.share("borrow-map", slots.One), a.share("borrow-reduce", slots.One)
+		s.options.LocalityDelay = a.time("locality-delay", 0)
+		s.options.SEPB, s.options.PreScheduling = a.values["sepb"] != "off", a.values["prescheduling"] != "off"
+		s.options.SEPBJobs = a.share("sepb-jobs", slots.One)
+		s.options.Cycle, s.options.ShuffleMemory = a.time("cycle", 0), a.has("shuffle-memory")
+		if a.has("dhsa") {
+			s.options.DHSA = a.values["dhsa"]
 		}
+	case "slow":
+		for t := a.number("tracker", 0); t >= len(s.speeds); {
+			s.speeds = append(s.speeds, slots.One)
+		}
+		s.speeds[a.number("tracker", 0)] = a.share("speed", slots.One)
 	case "pool":
 		s.config.Pools = append(s.config.Pools, slots.Pool{
 			Name: name, Weight: a.share("weight", slots.One), FIFO: a.has("fifo"),
@@ -211,7 +224,7 @@ func (s *script) run(name string) string {
 	var log trace.Log
 	var reasons strings.Builder
 	stream := &headerSink{}
-	o := policytest.Options{Faults: s.faults, Sinks: []trace.Sink{&log, stream}}
+	o := policytest.Options{Faults: s.faults, Speeds: s.speeds, Sinks: []trace.Sink{&log, stream}}
 	if s.why {
 		o.Explain = func(e *slots.Explanation) { s.explain(&reasons, e) }
 	}

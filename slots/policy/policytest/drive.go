@@ -53,6 +53,9 @@ type Options struct {
 	Faults    []Fault
 	Sinks     []trace.Sink
 
+	// Speeds are of the trackers, by id; those that are not there have 1.
+	Speeds []slots.PPM
+
 	// Explain, where set, is told why (Ledger.Explain).
 	Explain func(e *slots.Explanation)
 
@@ -75,7 +78,8 @@ func Drive(c slots.Config, p slots.Policy, jobs []Job, o Options) (*slots.Ledger
 	}
 	l.SetStream(s)
 	l.Explain(o.Explain)
-	d := &driver{ledger: l, o: o, jobs: map[slots.JobID]Job{}, live: map[slots.Attempt]bool{}, parked: map[slots.JobID][]slots.Attempt{}}
+	d := &driver{ledger: l, o: o, jobs: map[slots.JobID]Job{}, live: map[slots.Attempt]*task{}, parked: map[slots.JobID][]slots.Attempt{}, probeAt: -1}
+	_, d.tells = p.(slots.Speculator)
 	for _, j := range jobs {
 		d.at(j.Submit, func(now time.Duration) { d.jobs[l.Submit(now, j.Spec)] = j })
 	}
@@ -107,7 +111,7 @@ type driver struct {
 	ledger *slots.Ledger
 	o      Options
 	jobs   map[slots.JobID]Job
-	live   map[slots.Attempt]bool
+	live   map[slots.Attempt]*task
 	let    map[slots.Attempt]bool          // may leave their copy phase; nil: all may
 	parked map[slots.JobID][]slots.Attempt // reduces that wait for maps
 	queue  queue
@@ -115,8 +119,18 @@ type driver struct {
 	facts  int // in queue
 	wakeAt time.Duration
 
+	probeAt time.Duration // as slots.Orders.Probe
+	tells   bool          // progress, at every heartbeat
+
 	idleBeats int  // heartbeats in a row in which nothing happened
 	moved     bool // something has happened since the last one
+}
+
+// task is a running attempt: from began on its work takes so long.
+type task struct {
+	slot        slots.SlotID
+	works       bool
+	began, took time.Duration
 }
 
 // mostIdleBeats is longer than any task and any wait for a local slot in tests.
@@ -161,6 +175,9 @@ func (d *driver) assign(now time.Duration, c slots.Config) error {
 			d.at(now-now%beat+beat, nil)
 			return nil
 		}
+		if d.tells {
+			d.tellProgress(now)
+		}
 		for t := range c.Slots[len(c.Slots)-1].Tracker + 1 {
 			d.obey(now, d.ledger.Assign(now, t))
 		}
@@ -176,14 +193,21 @@ func (d *driver) assign(now time.Duration, c slots.Config) error {
 		d.at(now+beat, nil)
 		return nil
 	}
+	if d.probeAt >= 0 && now >= d.probeAt {
+		d.probeAt = -1
+		d.tellProgress(now)
+	}
 	for {
 		o := d.ledger.AssignAll(now)
+		if o.Probe >= 0 && (d.probeAt < 0 || o.Probe < d.probeAt) {
+			d.probeAt = o.Probe
+		}
 		d.obey(now, o)
 		if o.Wake > now && o.Wake != d.wakeAt {
 			d.wakeAt = o.Wake
 			d.at(o.Wake, nil)
 		}
-		if len(o.Kills) > 0 {
+		if len(o.Kills) > 0 || o.Wake == now {
 			continue
 		}
 		if d.o.Each != nil {
@@ -195,31 +219,65 @@ func (d *driver) assign(now time.Duration, c slots.Config) error {
 	}
 }
 
+// tellProgress tells how far everything is: a reduce has a third when its job's
+// maps are done.
+func (d *driver) tellProgress(now time.Duration) {
+	v := d.ledger.View()
+	for id := range slots.SlotID(v.Slots()) {
+		s := v.Slot(id)
+		t := d.live[s.Attempt]
+		if !s.Busy || t == nil || t.slot != id {
+			continue
+		}
+		score := int64(0)
+		if t.works {
+			score = int64(slots.One) * int64(now-t.began) / int64(t.took)
+		}
+		if s.Attempt.Kind == slots.Reduce && t.works {
+			score = (int64(slots.One) + 2*score) / 3
+		}
+		d.ledger.Progress(now, s.Attempt, slots.PPM(score))
+	}
+}
+
 func (d *driver) obey(now time.Duration, o *slots.Orders) {
 	for _, s := range o.Starts {
-		d.start(now, s.Attempt)
+		d.start(now, s)
 	}
 	for _, a := range o.Advances {
 		d.let[a] = true
 		d.unpark(now, a.Job)
 	}
 	for _, a := range append([]slots.Attempt(nil), o.Kills...) {
-		if d.live[a] {
+		if d.live[a] != nil {
 			delete(d.live, a)
 			d.ledger.Finish(now, a, slots.Outcome{Killed: true})
 		}
 	}
 }
 
-func (d *driver) start(now time.Duration, a slots.Attempt) {
-	d.live[a], d.moved = true, true
-	j := d.jobs[a.Job]
+func (d *driver) start(now time.Duration, s slots.Start) {
+	a := s.Attempt
+	d.live[a], d.moved = &task{slot: s.Slot}, true
 	if a.Kind == slots.Map {
-		d.at(now+j.MapTime(a.Task), func(now time.Duration) { d.end(now, a) })
+		d.work(now, a, d.jobs[a.Job].MapTime(a.Task))
 		return
 	}
 	d.parked[a.Job] = append(d.parked[a.Job], a)
 	d.unpark(now, a.Job)
+}
+
+// work begins the work of an attempt, which takes so long at full speed.
+func (d *driver) work(now time.Duration, a slots.Attempt, took time.Duration) {
+	t := d.live[a]
+	if t == nil {
+		return
+	}
+	if at := int(d.ledger.Config().Slots[t.slot].Tracker); at < len(d.o.Speeds) {
+		took = took * time.Duration(slots.One) / time.Duration(d.o.Speeds[at])
+	}
+	t.works, t.began, t.took = true, now, took
+	d.at(now+took, func(now time.Duration) { d.end(now, a) })
 }
 
 // unpark lets reduces go on whose job has all its maps, and that may leave their
@@ -234,7 +292,7 @@ func (d *driver) unpark(now time.Duration, id slots.JobID) {
 			held = append(held, a)
 			continue
 		}
-		d.at(now+d.jobs[id].ReduceTime(a.Task), func(now time.Duration) { d.end(now, a) })
+		d.work(now, a, d.jobs[id].ReduceTime(a.Task))
 	}
 	d.parked[id] = held
 }
@@ -242,10 +300,11 @@ func (d *driver) unpark(now time.Duration, id slots.JobID) {
 // end is the end of an attempt, if it still runs. A reduce that lost a map
 // meanwhile waits again.
 func (d *driver) end(now time.Duration, a slots.Attempt) {
-	if !d.live[a] {
+	if d.live[a] == nil {
 		return
 	}
 	if a.Kind == slots.Reduce && d.ledger.JobTimes(a.Job).MapsDone < 0 && d.ledger.JobState(a.Job) == slots.Running {
+		d.live[a].works = false
 		d.parked[a.Job] = append(d.parked[a.Job], a)
 		return
 	}

@@ -112,6 +112,9 @@ func drawWorkload(t *rapid.T) workload {
 		}
 		w.jobs = append(w.jobs, j)
 	}
+	for range rapid.IntRange(0, 4).Draw(t, "slow trackers") {
+		w.options.Speeds = append(w.options.Speeds, slots.One/slots.PPM(rapid.IntRange(1, 5).Draw(t, "slowness")))
+	}
 	for range rapid.IntRange(0, 4).Draw(t, "faults") {
 		w.options.Faults = append(w.options.Faults, drawFault(t, len(w.jobs), len(w.config.Slots)))
 	}

@@ -37,9 +37,24 @@ type Options struct {
 	// ShuffleMemory: under RAS a reduce that copies holds the memory that it needs
 	// to reduce.
 	ShuffleMemory bool `json:"shuffle_memory,omitempty"`
+
+	// DHSA is the allocation that dynamicmr starts from: "pi", "pd", or "off",
+	// which is fair. Without SEPB it starts no copies of running tasks, without
+	// PreScheduling each tracker keeps to its part of the load. SEPBJobs is the
+	// share of the running jobs whose pending tasks go before copies: 0 is LATE's
+	// job-first, 1 batch-first.
+	DHSA          string    `json:"dhsa,omitempty"`
+	SEPB          bool      `json:"sepb"`
+	SEPBJobs      slots.PPM `json:"sepb_jobs"`
+	PreScheduling bool      `json:"prescheduling"`
+
+	// CopyAfter is how long an attempt must have run before dynamicmr and late
+	// copy it, whatever else they look at: longer than progress takes to be told.
+	// 0: 100 ms.
+	CopyAfter time.Duration `json:"copy_after_ns,omitempty"`
 }
 
 // Defaults are the options of who was told nothing.
 func Defaults() Options {
-	return Options{BorrowMap: slots.One, BorrowReduce: slots.One}
+	return Options{DHSA: "pi", SEPB: true, SEPBJobs: slots.One, PreScheduling: true, BorrowMap: slots.One, BorrowReduce: slots.One}
 }

@@ -16,6 +16,11 @@ func Specs() []argv.Spec {
 		argv.ValueSpec("borrow-map", "`SHARE` of the map slots that reduces may borrow", "1"),
 		argv.ValueSpec("borrow-reduce", "`SHARE` of the reduce slots that maps may borrow", "1"),
 		argv.ValueSpec("locality-delay", "how long a job waits for a slot near its input, `TIME`; 0: not at all", "0"),
+		argv.ValueSpec("dhsa", "what dynamicmr allocates by, `pi|pd|off`: as pi-dhfs, as pd-dhfs, or as fair", "pi"),
+		argv.ValueSpec("sepb", "`on|off`: whether dynamicmr copies slow tasks", "on"),
+		argv.ValueSpec("sepb-jobs", "`SHARE` of the running jobs whose pending tasks go before dynamicmr's copies; 0: job-first, as under late; 1: batch-first", "1"),
+		argv.ValueSpec("prescheduling", "`on|off`: whether dynamicmr gives a tracker maps at their input beyond its part of the load", "on"),
+		argv.ValueSpec("copy-after", "how long an attempt must have run before late and dynamicmr copy it, `TIME`", "100ms"),
 	}
 }
 
@@ -25,5 +30,10 @@ func Read(r *argv.Reader) policy.Options {
 	o.BorrowMap = r.ShareOr("borrow-map", o.BorrowMap)
 	o.BorrowReduce = r.ShareOr("borrow-reduce", o.BorrowReduce)
 	o.LocalityDelay = r.Time("locality-delay", true)
+	o.DHSA = r.Choice("dhsa", "pi", "pd", "off")
+	o.SEPB = r.Choice("sepb", "on", "off") != "off"
+	o.SEPBJobs = r.ShareOr("sepb-jobs", o.SEPBJobs)
+	o.PreScheduling = r.Choice("prescheduling", "on", "off") != "off"
+	o.CopyAfter = r.Time("copy-after", false)
 	return o
 }

@@ -1,0 +1,110 @@
+package policy
+
+import (
+	"time"
+
+	"mrlocal/slots"
+	"mrlocal/slots/policy/dynamicmr"
+)
+
+// DynamicMR is the pipeline of seed 001 for each idle slot: DHSA says whether the
+// slot may be used, and for which kind and pool; SEPB whether a pending task or a
+// copy of a running one takes it; Slot PreScheduling lets maps whose input is
+// there have slots that load balancing would keep back. DHSA is pi-dhfs or
+// pd-dhfs; both are used as they are.
+type DynamicMR struct {
+	allocation
+	borrower
+	speculating
+	recorded
+}
+
+// allocation is what DynamicMR lays its rules over.
+type allocation interface {
+	slots.Policy
+	slots.Sated
+	slots.Resetter
+}
+
+// extras are the rules that an allocation may have laid over it. The zero value
+// has none.
+type extras struct {
+	copies       bool // of running tasks, balanced by SEPB
+	checked      slots.PPM
+	copyAfter    time.Duration
+	preSchedules bool
+}
+
+// newCopies is for one Ledger.
+func (x *extras) newCopies(idle func(v *slots.View, k slots.Kind) int32) *copies {
+	if !x.copies {
+		return nil
+	}
+	return &copies{Speculation: dynamicmr.New(x.copyAfter), checked: x.checked, idle: idle, asked: -1}
+}
+
+// NewDynamicMR returns DynamicMR, or what o leaves of it. It waits for no local
+// slots: Slot PreScheduling takes that place.
+func NewDynamicMR(o Options) slots.Policy {
+	x := extras{copies: o.SEPB, checked: o.SEPBJobs, copyAfter: o.CopyAfter, preSchedules: o.PreScheduling}
+	o.LocalityDelay = 0
+	switch o.DHSA {
+	case "pd":
+		p := newPD(o, x)
+		return &DynamicMR{allocation: p, borrower: p.borrower, speculating: speculating{&p.order}, recorded: recorded{o}}
+	case "off":
+		return newLate("dynamicmr", o, x)
+	}
+	p := newPI("dynamicmr", perKind, o, x)
+	return &DynamicMR{allocation: p, borrower: p.borrower, speculating: speculating{&p.order}, recorded: recorded{o}}
+}
+
+// recorded is the part of a policy that a replay must be told.
+type recorded struct{ told Options }
+
+// Recorded implements slots.Recorder.
+func (r *recorded) Recorded() any { return r.told }
+
+// Name implements slots.Policy.
+func (*DynamicMR) Name() string { return "dynamicmr" }
+
+// Late is the fair scheduler with LATE's copies of slow tasks, a job's at its
+// turn.
+type Late struct {
+	*Fair
+	speculating
+	recorded
+	name string
+}
+
+// NewLate returns a Late.
+func NewLate(o Options) *Late {
+	return newLate("late", o, extras{copies: true, copyAfter: o.CopyAfter})
+}
+
+func newLate(name string, o Options, x extras) *Late {
+	f := &Fair{options: o, extras: x}
+	f.Reset()
+	return &Late{Fair: f, speculating: speculating{&f.order}, recorded: recorded{o}, name: name}
+}
+
+// Name implements slots.Policy.
+func (l *Late) Name() string { return l.name }
+
+// hadoopsDelay is 1.5 heartbeats of Hadoop, of 3 s: its own choice of how long
+// delay scheduling waits (SPEC 1.6).
+const hadoopsDelay = 4500 * time.Millisecond
+
+// Delay is the fair scheduler with delay scheduling.
+type Delay struct{ *Fair }
+
+// NewDelay returns a Delay that waits as long as o says, or as Hadoop does.
+func NewDelay(o Options) Delay {
+	if o.LocalityDelay == 0 {
+		o.LocalityDelay = hadoopsDelay
+	}
+	return Delay{NewFair(o)}
+}
+
+// Name implements slots.Policy.
+func (Delay) Name() string { return "delay" }
