@@ -113,3 +113,14 @@ func (m *measures) lastBatches() (sizes []float64) {
 	}
 	return sizes
 }
+
+// slotTime is for how long slots ran tasks of a kind, all together, in seconds.
+func (m *measures) slotTime(kind trace.Kind) float64 {
+	var sum time.Duration
+	for _, spans := range m.pools {
+		for _, s := range spans[kind] {
+			sum += max(0, s.to-s.from)
+		}
+	}
+	return sum.Seconds()
+}

@@ -23,7 +23,7 @@ func (d *done) metric(name string, words []string) (value, error) {
 	switch name {
 	case "last_batch":
 		return value{v: d.lastBatches()}, nil
-	case "finish", "maps_done", "start", "response":
+	case "finish", "maps_done", "start", "response", "submit", "deadline":
 		if len(words) != 1 {
 			return value{}, fmt.Errorf("is of one job: %s[run, job]", name)
 		}
@@ -31,7 +31,13 @@ func (d *done) metric(name string, words []string) (value, error) {
 		if j == nil {
 			return value{}, fmt.Errorf("no job %s", words[0])
 		}
-		return one(map[string]float64{"finish": j.FinishS, "maps_done": j.MapsDoneS, "start": j.StartS, "response": j.FinishS - j.SubmitS}[name])
+		deadline := 0.0
+		if j.DeadlineS != nil {
+			deadline = *j.DeadlineS
+		}
+		return one(map[string]float64{
+			"finish": j.FinishS, "maps_done": j.MapsDoneS, "start": j.StartS, "response": j.FinishS - j.SubmitS, "submit": j.SubmitS, "deadline": deadline,
+		}[name])
 	case "maps", "reduces":
 		if len(words) != 2 {
 			return value{}, fmt.Errorf("is of a pool and steps of %v, from 1: %s[run, pool, 4..7]", step, name)
@@ -55,6 +61,7 @@ func ofRun() map[string]func(d *done) float64 {
 		"map_only":     func(d *done) float64 { return min(d.firstReduce, d.mapsEnd).Seconds() },
 		"overlap":      func(d *done) float64 { return max(0, d.mapsEnd-d.firstReduce).Seconds() },
 		"shuffle_only": func(d *done) float64 { return max(0, d.copiesEnd-max(d.mapsEnd, d.firstReduce)).Seconds() },
+		"concurrency":  func(d *done) float64 { return d.slotTime(trace.Map) / d.MakespanSeconds / float64(d.Config.Trackers) },
 		"local":        func(d *done) float64 { return d.share(func(c *report.Counters) int64 { return c.DataLocalMaps }) },
 		"task_maps":    func(d *done) float64 { return d.sum(func(j *report.Job) int64 { return int64(j.Maps) }) },
 		"task_reduces": func(d *done) float64 { return d.sum(func(j *report.Job) int64 { return int64(j.Reduces) }) },
