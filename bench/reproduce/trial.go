@@ -117,6 +117,14 @@ func (t *trial) set(name, value string) (err error) {
 	case "locality-delay":
 		span(&t.sim.LocalityDelay)
 		t.has.LocalityDelay = t.sim.LocalityDelay
+	case "dhsa":
+		t.has.DHSA = value
+	case "sepb":
+		t.has.SEPB = value != "off"
+	case "prescheduling":
+		t.has.PreScheduling = value != "off"
+	case "sepb-jobs":
+		share(&t.has.SEPBJobs)
 	case "borrow-map":
 		share(&t.has.BorrowMap)
 	case "borrow-reduce":
