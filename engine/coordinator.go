@@ -317,6 +317,11 @@ func (c *coordinator) obey(o *slots.Orders) time.Duration {
 	for _, s := range o.Starts {
 		c.start(s)
 	}
+	for _, id := range o.Advances { // also of what has just been started
+		if a := c.running[id]; a != nil && a.Gate != nil {
+			a.Gate.Open()
+		}
+	}
 	c.probeAt(o)
 	return o.Wake
 }
@@ -328,6 +333,9 @@ func (c *coordinator) start(s slots.Start) {
 	a.Tracker = c.ledger.Config().Slots[s.Slot].Tracker
 	a.Faulty = c.run.failsFirst(a)
 	a.Stretch = c.run.stretch(a, s.Locality)
+	if a.ID.Kind == slots.Reduce && c.ledger.HoldsCopy() {
+		a.Gate = make(task.Gate)
+	}
 	c.join(a)
 	c.running[a.ID] = a
 	c.order = append(c.order, a)

@@ -130,6 +130,8 @@ type Options struct {
 	// and an execution trace that the caller takes meanwhile.
 	Profile bool
 
+	extraSlots int // of a tracker, closed until the policy opens them
+
 	Events io.Writer           // every fact and decision as JSON lines; nil: none
 	Watch  func(*trace.Stream) // called once before work starts, to attach readers
 	Note   func(string)        // one-line notes and warnings; nil: dropped
@@ -178,6 +180,7 @@ func (o Options) withDefaults(cores int) Options {
 		all := slots.One
 		o.Slowstart = &all
 	}
+	o.extraSlots = o.extra()
 	return o
 }
 
@@ -190,6 +193,21 @@ func def[T comparable](field *T, value T) {
 
 // slotCount is the number of home slots on all trackers.
 func (o *Options) slotCount() int { return o.Trackers * (o.MapSlots + o.ReduceSlots) }
+
+// allSlots is the number of slots that may ever be open.
+func (o *Options) allSlots() int { return o.slotCount() + o.Trackers*o.extraSlots }
+
+// extra is how many extra slots a tracker has: what the policy wants, as far as
+// --max-slots and the memory allow.
+func (o *Options) extra() int {
+	p, opens := o.Policy.(slots.Opener)
+	most := o.MaxSlots - o.MapSlots - o.ReduceSlots
+	if !opens || most <= 0 {
+		return 0
+	}
+	fit := min(o.MemoryBytes/LeastBytesPerSlot, maxSlotCount) / int64(o.Trackers)
+	return min(p.Extra(most), most, max(0, int(fit)-o.MapSlots-o.ReduceSlots))
+}
 
 // job is what a single run reads and writes.
 func (o *Options) job() JobOptions {

@@ -29,7 +29,9 @@ func (r *run) report(err error) *Report {
 	rep.AbandonedThreads, rep.Notes = r.abandoned, r.notes
 	r.settings(&rep.Config)
 	for i := range rep.Slots {
-		rep.Slots[i].Core = r.pool.Core(i)
+		if r.coordinator.ledger.SlotTimes(slots.SlotID(i)).Starts > 0 || i < r.o.slotCount() { // of extra ones that were never opened there is no thread
+			rep.Slots[i].Core = r.pool.Core(i)
+		}
 	}
 	for id := range r.coordinator.jobs {
 		r.coordinator.jobs[id].report(rep, slots.JobID(id))

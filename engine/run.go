@@ -197,7 +197,7 @@ const mostFeeders = 4
 // kvbuffers, so that there are few runs to merge; those that fit leave room
 // for finished map outputs.
 func (r *run) divideMemory(inputBytes int64, streamJobs int) {
-	total, slotCount := r.budget.Limit(), int64(r.o.slotCount())
+	total, slotCount := r.budget.Limit(), int64(r.o.allSlots())
 	if streamJobs > 0 {
 		feeders := min(streamJobs, mostFeeders)
 		count := slotCount + int64(feeders)
@@ -268,7 +268,7 @@ const bookBytes = 8 << 10
 
 // tuneProcess sets what is process-wide for the run; the result puts it back.
 func (r *run) tuneProcess() func() {
-	procs := runtime.GOMAXPROCS(max(len(r.cores), r.o.slotCount()) + 1)
+	procs := runtime.GOMAXPROCS(max(len(r.cores), r.o.allSlots()) + 1)
 	limit := debug.SetMemoryLimit(r.budget.Limit() + 64<<20 + int64(len(r.works))*bookBytes)
 	return func() {
 		runtime.GOMAXPROCS(procs)
@@ -298,7 +298,7 @@ func (r *run) startSlots() error {
 		Slowstart: *r.o.Slowstart, MaxAttempts: r.o.Attempts, Pools: r.o.Pools, Users: r.o.Users, Replicas: int32(r.o.Replicas),
 		GroupTrackers: int32(r.o.GroupTrackers), LocalityDelay: r.o.LocalityDelay, Seed: r.o.Seed, CopyBandwidth: r.o.ShuffleBytesPerSecond,
 	}
-	config.Slots = slots.Layout{Trackers: r.o.Trackers, MapSlots: r.o.MapSlots, ReduceSlots: r.o.ReduceSlots, Core: r.coreOf}.Slots()
+	config.Slots = slots.Layout{Trackers: r.o.Trackers, MapSlots: r.o.MapSlots, ReduceSlots: r.o.ReduceSlots, MaxSlots: r.o.MapSlots + r.o.ReduceSlots + r.o.extraSlots, Core: r.coreOf}.Slots()
 	cores := make([]int, len(config.Slots))
 	for i, s := range config.Slots {
 		if cores[i] = int(s.Core); r.o.NoPin {

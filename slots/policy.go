@@ -23,6 +23,13 @@ type Lender interface {
 	Lends() bool
 }
 
+// Opener is a policy that opens extra slots (Decision.Resize): how many a tracker
+// should have of them, where there may be at most so many. For all others a real
+// run has none: each takes its share of the memory, open or not.
+type Opener interface {
+	Extra(most int) int
+}
+
 // Borrower is a policy with the papers' percentages: the share of map slots
 // that reduces may borrow and of reduce slots that maps may borrow.
 type Borrower interface {

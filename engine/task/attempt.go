@@ -62,6 +62,7 @@ type Attempt struct {
 	Job      *Job
 	Faulty   bool    // fails at its end, as was asked for
 	Stretch  float64 // takes so many times as long; 0: as long as it takes
+	Gate     Gate    // of a reduce that may leave its copy phase when it is told to; nil: when it has its data
 	listener Listener
 
 	// ---- shared with whoever looks after it

@@ -56,6 +56,7 @@ func (a *Attempt) mapToBuffer(src source.Source) (*spill.MapOutput, error) {
 	a.phase(slots.PhaseIO) // the last sort and spill (Dynamic Split's I/O period)
 	out, err := buf.Close()
 	if err == nil {
+		a.written()
 		if err = a.atEnd(); err != nil {
 			out.Release()
 			return nil, err

@@ -31,12 +31,26 @@ func NewPace(trackers int, shuffleBytesPerSecond, diskBytesPerSecond int64) *Pac
 }
 
 // bandwidth is a line that bytes go through one after the other, whoever they
-// belong to.
+// belong to. What is written gives way to what is read, as systems do that write
+// back: it goes through while nobody reads, or when somebody waits for it.
 type bandwidth struct {
 	bytesPerSecond int64
 	mu             struct {
 		sync.Mutex
-		free time.Time // when it is free again
+		free    time.Time     // when what was read is through
+		written time.Duration // that what was written takes, behind it
+	}
+}
+
+func (b *bandwidth) takes(bytes int64) time.Duration {
+	return time.Duration(float64(bytes) / float64(b.bytesPerSecond) * float64(time.Second))
+}
+
+// settle brings the line up to now. b.mu is held.
+func (b *bandwidth) settle() {
+	if now := time.Now(); b.mu.free.Before(now) {
+		b.mu.written = max(0, b.mu.written-now.Sub(b.mu.free))
+		b.mu.free = now
 	}
 }
 
@@ -44,11 +58,25 @@ type bandwidth struct {
 func (b *bandwidth) book(bytes int64) time.Time {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if now := time.Now(); b.mu.free.Before(now) {
-		b.mu.free = now
-	}
-	b.mu.free = b.mu.free.Add(time.Duration(float64(bytes) / float64(b.bytesPerSecond) * float64(time.Second)))
+	b.settle()
+	b.mu.free = b.mu.free.Add(b.takes(bytes))
 	return b.mu.free
+}
+
+// write puts bytes behind what is read.
+func (b *bandwidth) write(bytes int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.settle()
+	b.mu.written += b.takes(bytes)
+}
+
+// flushed is when all that was written is through, if nobody reads meanwhile.
+func (b *bandwidth) flushed() time.Time {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.settle()
+	return b.mu.free.Add(b.mu.written)
 }
 
 // leastPause is not worth to sleep for; it adds up until it is.
@@ -92,16 +120,30 @@ func (a *Attempt) copied(bytes int64) error {
 	return nil
 }
 
-// spilled books the writing of a spill, by whatever thread it was done: what
-// the attempt reads next waits for it.
+// spilled books the writing of a spill, by whatever thread it was done.
 func (a *Attempt) spilled(e *spill.Event) {
 	if a.Env.Pace == nil || a.Env.Pace.disk == nil {
 		return
 	}
 	switch e.Kind {
 	case spill.SpillEnd, spill.MergePass, spill.Evict:
-		a.Env.Pace.disk[a.Tracker].book(e.Bytes)
+		a.Env.Pace.disk[a.Tracker].write(e.Bytes)
 		a.onDisk.Add(e.Bytes)
+	}
+}
+
+// written waits until the tracker's disk has taken what the attempt has spilled: an
+// I/O period lasts so long.
+func (a *Attempt) written() {
+	if a.Env.Pace == nil || a.Env.Pace.disk == nil || a.onDisk.Load() == 0 {
+		return
+	}
+	for a.ctx.Err() == nil {
+		d := time.Until(a.Env.Pace.disk[a.Tracker].flushed())
+		if d < leastPause {
+			return
+		}
+		a.pause(d)
 	}
 }
 

@@ -26,6 +26,9 @@ func (a *Attempt) Reduce() error {
 	if err := a.copyPhase(fetch); err != nil {
 		return err
 	}
+	if err := a.pass(); err != nil {
+		return err
+	}
 	records := a.Counters.ReduceInputRecords
 	// Memory is reserved after the copy, so that a reduce that waits for maps
 	// keeps none from them.

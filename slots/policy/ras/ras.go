@@ -77,6 +77,9 @@ func (*RAS) Lends() bool { return true }
 // their shuffle runs beside the maps (3.3 of the paper).
 func (*RAS) Slowstart() slots.PPM { return 0 }
 
+// Extra implements slots.Opener: as many slots as there may be (R1).
+func (*RAS) Extra(most int) int { return most }
+
 // HoldsCopy implements slots.PhaseGate: the Task Scheduler drives the switch from
 // shuffle to reduce (R10).
 func (*RAS) HoldsCopy() bool { return true }

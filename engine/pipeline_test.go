@@ -1,0 +1,140 @@
+package engine_test
+
+import (
+	"bytes"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"mrlocal/engine"
+	"mrlocal/jobs"
+	"mrlocal/jobs/jobtest"
+	"mrlocal/slots"
+	"mrlocal/slots/fifo"
+	"mrlocal/spill"
+	"mrlocal/trace"
+)
+
+// opener is FIFO with an extra map slot on a tracker for each map that is in its
+// I/O period there, up to some.
+type opener struct {
+	*fifo.FIFO
+	extra int
+	most  int32 // extra slots that were open
+}
+
+func (p *opener) Extra(most int) int { return min(p.extra, most) }
+func (*opener) Observe(slots.Fact)   {}
+
+func (p *opener) Decide(v *slots.View, d *slots.Decision) {
+	t := v.Tracker()
+	if n := min(int32(p.extra), v.InPhase(t, slots.PhaseIO)); n != v.OpenExtra(t) {
+		d.Resize(t, 1<<20, 1<<20, int(n))
+	}
+	p.most = max(p.most, v.OpenExtra(t))
+	p.FIFO.Decide(v, d)
+	for v.FreeExtra(t) > 0 && v.Pending(slots.Map) > 0 {
+		if !d.Grant(slots.Grant{Slot: slots.NoSlot, Job: 0, Kind: slots.Map, Task: slots.NoTask, Rule: trace.RuleFIFO}) {
+			return
+		}
+	}
+}
+
+func TestAMapInItsIOPeriodLetsAnotherOneCompute(t *testing.T) {
+	const computes = time.Second // of each map
+	data := text(171, 2<<20)
+	lines := int64(bytes.Count(data, []byte("\n")))
+	dir := writeFiles(t, []jobtest.File{{Path: "a", Data: data}})
+	run := func(extra int) (seconds float64, p *opener, r *engine.Report) {
+		p = &opener{FIFO: fifo.New(), extra: extra}
+		synctest.Test(t, func(t *testing.T) {
+			chain := failing(func(b jobs.Block, out jobs.Emitter) error {
+				time.Sleep(computes * time.Duration(len(b.Data)) / (512 << 10))
+				for line := range b.Lines() {
+					out.Emit(line, nil)
+				}
+				return nil
+			}, func() error { return nil })
+			_, r = must(t, chain, engine.Options{
+				Policy: p, Inputs: []string{dir}, MapSlots: 1, ReduceSlots: 1, NoPin: true, MemoryBytes: 64 << 20, BlockBytes: 128 << 10,
+				SortBufferBytes: 64 << 10, NoGrowth: true, Codec: spill.None, DiskBytesPerSecond: 1 << 20, TempDirs: []string{t.TempDir()},
+			})
+			seconds = r.Jobs[0].MapsDoneS
+		})
+		return seconds, p, r
+	}
+	alone, _, plain := run(0)
+	overlapped, p, r := run(1)
+	if p.most != 1 || overlapped > alone*0.9 {
+		t.Errorf("maps took %.2f s with an extra slot and %.2f s without; %d were open", overlapped, alone, p.most)
+	}
+	if len(plain.Slots) != 2 || len(r.Slots) != 3 || r.Slots[2].BusyS == 0 {
+		t.Errorf("slots: %+v, then %+v", plain.Slots, r.Slots)
+	}
+	if plain.Jobs[0].Counters.MapOutputRecords != lines || r.Jobs[0].Counters.MapOutputRecords != lines {
+		t.Error("records are lost")
+	}
+}
+
+// holder is FIFO that lets a reduce go on so long after it had its data.
+type holder struct {
+	*fifo.FIFO
+	wait time.Duration
+	held map[slots.SlotID]time.Duration
+}
+
+func (*holder) HoldsCopy() bool    { return true }
+func (*holder) Observe(slots.Fact) {}
+
+func (p *holder) Decide(v *slots.View, d *slots.Decision) {
+	p.FIFO.Decide(v, d)
+	for id := range slots.SlotID(v.Slots()) {
+		s := v.Slot(id)
+		if !s.Busy || s.Phase != slots.PhaseHeld || s.Advanced {
+			continue
+		}
+		if _, seen := p.held[id]; !seen {
+			p.held[id] = v.Now()
+		}
+		if due := p.held[id] + p.wait; v.Now() >= due {
+			d.Advance(id)
+		} else {
+			d.WakeAt(due)
+		}
+	}
+}
+
+func TestAReduceIsHeldUntilThePolicyLetsItGoOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &holder{fifo.New(), 3 * time.Second, map[slots.SlotID]time.Duration{}}
+		var log trace.Log
+		_, r := must(t, sleeping(t, secs(2, 2), secs(1, 1)), engine.Options{
+			Policy: p, MapSlots: 2, ReduceSlots: 2, NoPin: true, MemoryBytes: 64 << 20, Watch: func(s *trace.Stream) { s.Attach(&log) },
+		})
+		if r.Jobs[0].FinishS != 2+3+1 || len(p.held) != 2 {
+			t.Errorf("the job ended after %v s, %d reduces were held", r.Jobs[0].FinishS, len(p.held))
+		}
+		advanced := 0
+		for _, e := range log.Events {
+			if e.Op == trace.OpAdvance {
+				advanced++
+			}
+		}
+		if advanced != 2 {
+			t.Errorf("%d reduces were let go on", advanced)
+		}
+	})
+}
+
+func TestAHeldReduceIsKilledAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &holder{fifo.New(), time.Second, map[slots.SlotID]time.Duration{}}
+		_, r := must(t, sleeping(t, secs(2, 2), secs(1)), engine.Options{
+			Policy: p, Trackers: 2, MapSlots: 1, ReduceSlots: 1, NoPin: true, MemoryBytes: 64 << 20,
+			Faults: []engine.Fault{{Tracker: 0, At: 2500 * time.Millisecond}},
+		})
+		if j := &r.Jobs[0]; j.State != "succeeded" || j.Counters.KilledReduces != 1 {
+			t.Errorf("%+v", j)
+		}
+	})
+}
