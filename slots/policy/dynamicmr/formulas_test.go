@@ -1,0 +1,122 @@
+package dynamicmr
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"mrlocal/slots"
+)
+
+const s = time.Second
+
+func share(text string) slots.PPM {
+	p, err := slots.ParsePPM(text)
+	if err != nil {
+		panic(err)
+	}
+	return p
+}
+
+func TestTimeLeftIsWhatIsToDoAtTheRateSoFar(t *testing.T) {
+	for _, c := range []struct {
+		elapsed time.Duration
+		score   string
+		left    time.Duration
+	}{
+		{60 * s, "0.5", 60 * s}, {10 * s, "0.25", 30 * s}, {30 * s, "0.75", 10 * s}, {5 * s, "1", 0}, {0, "0.3", 0},
+		{time.Millisecond, "0.000001", 1000*s - time.Millisecond}, {time.Hour * 1000, "0.1", 9000 * time.Hour},
+	} {
+		if got := timeLeft(c.elapsed, share(c.score)); got != c.left {
+			t.Errorf("%v at %s: %v, want %v", c.elapsed, c.score, got, c.left)
+		}
+	}
+	if timeLeft(s, 0) < 100*time.Hour || total(math.MaxInt64, 1) != math.MaxInt64 {
+		t.Error("nothing done is nearly for ever")
+	}
+}
+
+func TestACapOfATenthOfTheSlotsLetsOneCopyRunAtLeast(t *testing.T) {
+	for places, want := range map[int32]int32{1: 1, 10: 1, 19: 1, 20: 2, 108: 10, 10_000: 1000} {
+		if got := mostCopies(places); got != want {
+			t.Errorf("%d slots: %d copies, want %d", places, got, want)
+		}
+	}
+}
+
+func TestSlowIsTheLowestQuarterOfRates(t *testing.T) {
+	for _, c := range []struct {
+		totals []time.Duration
+		want   time.Duration
+	}{
+		{[]time.Duration{4 * s}, 4 * s},
+		{[]time.Duration{4 * s, 1 * s, 3 * s, 2 * s}, 4 * s},
+		{[]time.Duration{1 * s, 1 * s, 1 * s, 1 * s, 5 * s}, 1 * s},                      // two of five: the fifth, and one like the others
+		{[]time.Duration{1 * s, 1 * s, 1 * s, 1 * s, 1 * s, 1 * s, 5 * s, 5 * s}, 5 * s}, // just a quarter
+	} {
+		if got := slowestQuarter(c.totals); got != c.want {
+			t.Errorf("%v: %v, want %v", c.totals, got, c.want)
+		}
+	}
+	if got := slowNodeBelow([]int64{9, 1, 5, 7, 8}); got != 5 {
+		t.Errorf("of five trackers the second least progress: %d", got)
+	}
+	if got := slowNodeBelow([]int64{7, 3}); got != 3 {
+		t.Errorf("of two trackers none is below the least: %d", got)
+	}
+}
+
+func TestAnAttemptMustHaveRunForHalfOfWhatIsUsual(t *testing.T) {
+	for _, c := range []struct {
+		elapsed, usual time.Duration
+		want           bool
+	}{
+		{10 * s, 20 * s, true}, {9 * s, 20 * s, false}, {99 * time.Millisecond, 10 * time.Millisecond, false}, {100 * time.Millisecond, 200 * time.Millisecond, true},
+	} {
+		if got := longEnough(c.elapsed, c.usual, leastRun); got != c.want {
+			t.Errorf("%v of usually %v: %v", c.elapsed, c.usual, got)
+		}
+	}
+	if pays(20*s, 20*s) || !pays(21*s, 20*s) {
+		t.Error("a copy pays where it ends first")
+	}
+}
+
+// TestSEPBsLimits is N12 in numbers: at 0 no job is checked, so that any idle
+// slot is for a copy; at 1 all are, and it is not while as much pends as idles.
+func TestSEPBsLimits(t *testing.T) {
+	for _, c := range []struct {
+		percentage    string
+		running, want int32
+	}{{"0", 20, 0}, {"1", 20, 20}, {"0.5", 20, 10}, {"0.25", 10, 3}, {"0.01", 3, 1}} {
+		if got := MostJobsChecked(share(c.percentage), c.running); got != c.want {
+			t.Errorf("%s of %d jobs: %d, want %d", c.percentage, c.running, got, c.want)
+		}
+	}
+	if !LeavesSlots(0, 1) || LeavesSlots(0, 0) || LeavesSlots(5, 5) || !LeavesSlots(4, 5) {
+		t.Error("a copy needs a slot that pending tasks leave")
+	}
+}
+
+// TestIdleSlotsByDefinition: a tracker of 10 map slots in a cluster of 90.
+func TestIdleSlotsByDefinition(t *testing.T) {
+	for _, c := range []struct {
+		demand, used     int32
+		allowable, extra int32
+	}{
+		{90, 4, 6, 0},   // a full load
+		{200, 10, 0, 0}, // more than that
+		{45, 4, 1, 5},   // half a load: ceil(0.5 · 10) = 5
+		{45, 5, 0, 5},
+		{45, 7, 0, 3}, // pre-scheduled two
+		{1, 0, 1, 9},
+		{0, 0, 0, 10},
+	} {
+		if a, x := AllowableIdle(c.demand, 10, 90, c.used), ExtraIdle(c.demand, 10, 90, c.used); a != c.allowable || x != c.extra {
+			t.Errorf("demand %d, %d used: %d allowable and %d extra, want %d and %d", c.demand, c.used, a, x, c.allowable, c.extra)
+		}
+	}
+	if !PreSchedules(0, 1, slots.LevelTracker) || PreSchedules(1, 1, slots.LevelTracker) || PreSchedules(0, 0, slots.LevelTracker) || PreSchedules(0, 1, slots.LevelGroup) {
+		t.Error("only a local map, only an extra slot, only where none is allowable")
+	}
+}
