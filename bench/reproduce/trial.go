@@ -139,6 +139,7 @@ func (t *trial) set(name, value string) (err error) {
 type done struct {
 	*report.Report
 	*measures
+	cpu *cpuShares
 }
 
 // run makes the run.
@@ -151,14 +152,14 @@ func (t *trial) run(ctx context.Context) (*done, error) {
 	if err != nil {
 		return nil, err
 	}
-	o, m := t.sim, newMeasures()
+	o, m, c := t.sim, newMeasures(), &cpuShares{cores: f.Cluster.Cores}
 	o.Policy = p
-	o.Watch = func(s *trace.Stream) { s.Attach(m) }
+	o.Watch = func(s *trace.Stream) { s.Attach(m); s.Attach(c) }
 	r, err := sim.Run(ctx, f, o)
 	if err != nil {
 		return nil, fmt.Errorf("%s: run %s: %w", f.Name, t.name, err)
 	}
-	return &done{r, m}, nil
+	return &done{r, m, c}, nil
 }
 
 // some is the file with the jobs of the run only.

@@ -1,0 +1,98 @@
+package reproduce
+
+import (
+	"time"
+
+	"mrlocal/trace"
+)
+
+// cpuShares are what the CPUs of a cluster did, as vmstat would tell it: tasks
+// that compute or reduce use a core each, as far as there are cores; a core that
+// is idle while a task of its tracker reads or writes waits for I/O.
+type cpuShares struct {
+	cores    int // of a tracker; 0: not known
+	trackers []int32
+	at       []activity // by tracker
+	doing    map[int32]trace.Phase
+
+	last         time.Duration
+	user, waited float64 // core-seconds so far
+
+	mapUser, mapWaited float64 // until the last map's end
+	mapsEnd            time.Duration
+}
+
+// activity counts a tracker's tasks by what they use.
+type activity struct{ computing, io int }
+
+// Open is called by the stream before the first event.
+func (c *cpuShares) Open(h *trace.Header) error {
+	c.doing = map[int32]trace.Phase{}
+	for _, s := range h.Slots {
+		c.trackers = append(c.trackers, s.Tracker)
+		for int(s.Tracker) >= len(c.at) {
+			c.at = append(c.at, activity{})
+		}
+	}
+	return nil
+}
+
+// Record implements trace.Sink.
+func (c *cpuShares) Record(_ *trace.Stream, e *trace.Event) error {
+	switch e.Op {
+	case trace.OpStart:
+		c.advance(e.At)
+		first := trace.PhaseCompute
+		if e.Kind == trace.Reduce {
+			first = trace.PhaseCopy
+		}
+		c.change(e.Slot, first)
+	case trace.OpPhase:
+		c.advance(e.At)
+		c.change(e.Slot, e.Phase)
+	case trace.OpFinish:
+		c.advance(e.At)
+		c.change(e.Slot, trace.PhaseNone)
+		if e.Kind == trace.Map {
+			c.mapUser, c.mapWaited, c.mapsEnd = c.user, c.waited, e.At
+		}
+	}
+	return nil
+}
+
+// advance adds up what was done until now.
+func (c *cpuShares) advance(now time.Duration) {
+	d := (now - c.last).Seconds()
+	if c.last = now; d == 0 {
+		return
+	}
+	for i := range c.at {
+		user := min(c.cores, c.at[i].computing)
+		c.user += d * float64(user)
+		c.waited += d * float64(min(c.cores-user, c.at[i].io))
+	}
+}
+
+func (c *cpuShares) change(slot int32, to trace.Phase) {
+	if slot < 0 || int(slot) >= len(c.trackers) {
+		return
+	}
+	t := &c.at[c.trackers[slot]]
+	t.count(c.doing[slot], -1)
+	t.count(to, 1)
+	c.doing[slot] = to
+}
+
+func (t *activity) count(p trace.Phase, n int) {
+	switch p {
+	case trace.PhaseCompute, trace.PhaseReduce:
+		t.computing += n
+	case trace.PhaseIO, trace.PhaseSort:
+		t.io += n
+	}
+}
+
+// of is a part of all core-seconds until an instant.
+func (c *cpuShares) of(seconds float64, until time.Duration) float64 {
+	return seconds / (float64(c.cores*len(c.at)) * until.Seconds())
+}

@@ -1,0 +1,64 @@
+package reproduce
+
+import (
+	"context"
+	"testing"
+
+	"mrlocal/bench/workloads"
+	"mrlocal/slots/policy"
+)
+
+// TestThePapersOwnArithmetic is what the papers' figures say of each other (SPEC
+// N9, N11): percentages of tables, and where two figures do not agree.
+func TestThePapersOwnArithmetic(t *testing.T) {
+	for text, want := range map[string]string{
+		// OMO, Table 7: against Fair-default, Fair-1, FRESH.
+		"100 * (1 - 1238 / 1885)": "34.3",
+		"100 * (1 - 1238 / 2258)": "45.2",
+		"100 * (1 - 1238 / 2037)": "39.2",
+		// OMO, Fig. 9: FRESH is 17.8 % below Fair-1, OMO 20.8 % below FRESH and 34.9 % below Fair-1.
+		"100 * (1 - (1 - 17.8 %) * (1 - 20.8 %))": "34.9",
+		// OMO, Table 6: the text has 17.3 % and 11.6 %, which 1309 s would give.
+		"100 * (1 - 1319 / 1583)":                              "16.7",
+		"100 * (1 - 1309 / 1583)":                              "17.3",
+		"100 * (1 - 1319 / ((1583 + 1490 + 1464 + 1481) / 4))": "12.3",
+		"100 * (1 - 1309 / 1481)":                              "11.6",
+		"4781 - 4614":                                          "167", // RAS, experiment 2
+	} {
+		r, err := evaluate(text, metrics)
+		if err != nil || r.String() != want || !r.holds {
+			t.Errorf("%s is %v, want %s: %v", text, &r, want, err)
+		}
+	}
+}
+
+// TestSEPBsLimitsInARun is SPEC N12: checking no jobs, SEPB is LATE, copy for copy;
+// checking all of them, it copies no more than LATE does.
+func TestSEPBsLimitsInARun(t *testing.T) {
+	f, err := workloads.Load("dynamicmr.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(flags ...flag) *done {
+		one := trial{name: "one", file: f, has: policy.Defaults(), jobs: []string{"J01", "J02", "J03", "J04", "J05"}}
+		for _, f := range append(flags, flag{"cost", "l1"}) {
+			if err := one.set(f.name, f.value); err != nil {
+				t.Fatal(err)
+			}
+		}
+		d, err := one.run(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	speculative := ofRun()["speculative"]
+	late := run(flag{"sched", "late"})
+	alone := []flag{{"sched", "dynamicmr"}, {"dhsa", "off"}, {"prescheduling", "off"}}
+	if first := run(append(alone, flag{"sepb-jobs", "0"})...); first.MakespanSeconds != late.MakespanSeconds || speculative(first) != speculative(late) {
+		t.Errorf("checking no jobs: %v s and %v copies; LATE %v s and %v", first.MakespanSeconds, speculative(first), late.MakespanSeconds, speculative(late))
+	}
+	if batch := run(append(alone, flag{"sepb-jobs", "1"})...); speculative(batch) >= speculative(late) || speculative(late) == 0 {
+		t.Errorf("checking all jobs: %v copies; LATE %v", speculative(batch), speculative(late))
+	}
+}
