@@ -1,12 +1,6 @@
 package reproduce
 
-import (
-	"context"
-	"testing"
-
-	"mrlocal/bench/workloads"
-	"mrlocal/slots/policy"
-)
+import "testing"
 
 // TestThePapersOwnArithmetic is what the papers' figures say of each other (SPEC
 // N9, N11): percentages of tables, and where two figures do not agree.
@@ -29,36 +23,5 @@ func TestThePapersOwnArithmetic(t *testing.T) {
 		if err != nil || r.String() != want || !r.holds {
 			t.Errorf("%s is %v, want %s: %v", text, &r, want, err)
 		}
-	}
-}
-
-// TestSEPBsLimitsInARun is SPEC N12: checking no jobs, SEPB is LATE, copy for copy;
-// checking all of them, it copies no more than LATE does.
-func TestSEPBsLimitsInARun(t *testing.T) {
-	f, err := workloads.Load("dynamicmr.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	run := func(flags ...flag) *done {
-		one := trial{name: "one", file: f, has: policy.Defaults(), jobs: []string{"J01", "J02", "J03", "J04", "J05"}}
-		for _, f := range append(flags, flag{"cost", "l1"}) {
-			if err := one.set(f.name, f.value); err != nil {
-				t.Fatal(err)
-			}
-		}
-		d, err := one.run(context.Background())
-		if err != nil {
-			t.Fatal(err)
-		}
-		return d
-	}
-	speculative := ofRun()["speculative"]
-	late := run(flag{"sched", "late"})
-	alone := []flag{{"sched", "dynamicmr"}, {"dhsa", "off"}, {"prescheduling", "off"}}
-	if first := run(append(alone, flag{"sepb-jobs", "0"})...); first.MakespanSeconds != late.MakespanSeconds || speculative(first) != speculative(late) {
-		t.Errorf("checking no jobs: %v s and %v copies; LATE %v s and %v", first.MakespanSeconds, speculative(first), late.MakespanSeconds, speculative(late))
-	}
-	if batch := run(append(alone, flag{"sepb-jobs", "1"})...); speculative(batch) >= speculative(late) || speculative(late) == 0 {
-		t.Errorf("checking all jobs: %v copies; LATE %v", speculative(batch), speculative(late))
 	}
 }
