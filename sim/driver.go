@@ -24,6 +24,7 @@ type driver struct {
 	trackers []tracker
 	nodes    []node   // by tracker, under L2 only
 	holds    bool     // the policy says when a reduce may leave its copy phase
+	looks    bool     // it may say so: it decides by phases
 	jobs     []jobRun // as in the file
 	fileJob  []int32  // by JobID: place in the file
 	failing  map[taskKey]int32
@@ -74,6 +75,7 @@ func newDriver(f *workload.File, o *Options, l *slots.Ledger) *driver {
 		where: map[slots.Attempt]slots.SlotID{}, failing: map[taskKey]int32{},
 		patience: 4*o.LocalityDelay + 2*o.Heartbeat, holds: l.HoldsCopy(),
 	}
+	_, d.looks = o.Policy.(slots.PhaseGate)
 	for i, s := range c.Slots {
 		for int(s.Tracker) >= len(d.trackers) {
 			d.trackers = append(d.trackers, tracker{speed: slots.One})

@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -30,7 +31,7 @@ func TestMakespanOfOneJobIsThePapersFormula(t *testing.T) {
 		waves := func(n, s int) int { return (n + s - 1) / s }
 		typed := waves(nm, sm)*tm + waves(nr, sr)*tr
 		lent := waves(nm, sm+sr)*tm + waves(nr, sm+sr)*tr
-		for _, name := range policies() {
+		for _, name := range phased() {
 			want := lent
 			if isTyped(rt, name) {
 				want = typed
@@ -40,6 +41,12 @@ func TestMakespanOfOneJobIsThePapersFormula(t *testing.T) {
 			}
 		}
 	})
+}
+
+// phased are the policies under which one phase of a job, where copying takes no
+// time, follows the other: Dynamic Split's reduces have slots before that.
+func phased() []string {
+	return slices.DeleteFunc(policies(), func(name string) bool { return name == "dynsplit" })
 }
 
 // TestWaves is N2: the waves of each job of Table I, as makespans from which
@@ -52,7 +59,7 @@ func TestWaves(t *testing.T) {
 	for i, wants := range want {
 		f := paperJobs(t, time.Second, i+1)
 		f.Jobs[0].MapTime = workload.Constant(1000 * time.Second)
-		for _, name := range policies() {
+		for _, name := range phased() {
 			w := wants[2:]
 			if isTyped(t, name) {
 				w = wants[:2]

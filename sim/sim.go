@@ -181,7 +181,7 @@ const (
 
 // obey carries out orders: attempts start at once and stop at once. It reports
 // whether the Ledger is to be asked again at this instant: kills free slots, and
-// a reduce that starts or goes on changes phase, for which a gate may wait.
+// what starts or goes on changes phase, which a policy with a gate looks at.
 func (d *driver) obey(o *slots.Orders) (again bool) {
 	for i := range o.Starts {
 		d.start(&o.Starts[i])
@@ -202,7 +202,7 @@ func (d *driver) obey(o *slots.Orders) (again bool) {
 		d.wakeAt = max(o.Wake, d.now)
 		d.agenda.push(d.wakeAt, wakePolicy, 0, 0)
 	}
-	return len(o.Kills) > 0 || d.holds && len(o.Starts)+len(o.Advances) > 0
+	return len(o.Kills) > 0 || d.looks && len(o.Starts)+len(o.Advances) > 0
 }
 
 // happen tells the Ledger what a happening means.

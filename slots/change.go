@@ -310,22 +310,14 @@ func (l *Ledger) hold(s *slot, d int32) {
 	}
 }
 
-// rehome makes an idle slot of the visited tracker one of home kind k: the lowest
-// of the other kind. False where there is none.
-func (l *Ledger) rehome(k Kind) bool {
-	t := &l.trackers[l.visited]
-	idle := &t.free[k.Other()]
-	if len(*idle) == 0 {
-		return false
-	}
-	s := &l.slots[(*idle)[0]]
+// rehome makes an idle slot one of home kind k.
+func (l *Ledger) rehome(s *slot, k Kind) {
 	l.shut(s)
 	s.Home = k
 	l.openSlot(s)
 	e := slotEvent(trace.OpHome, s.ID, trace.RuleResize)
 	e.Kind = k
 	l.decided(e)
-	return true
 }
 
 // resize opens and closes slots of a tracker so that, per list, want of them

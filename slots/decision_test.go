@@ -214,8 +214,8 @@ func (*rehomer) Name() string { return "rehomer" }
 func (*rehomer) Lends() bool  { return true }
 
 func (p *rehomer) Decide(v *slots.View, d *slots.Decision) {
-	for v.Pending(slots.Reduce) > 0 && (v.FreeHome(0, slots.Reduce) > 0 || d.Rehome(slots.Reduce)) {
-		d.Grant(slots.Grant{Slot: slots.NoSlot, Job: 0, Kind: slots.Reduce, Task: slots.NoTask})
+	for v.Pending(slots.Reduce) > 0 {
+		d.Grant(slots.Grant{Slot: slots.NoSlot, Job: 0, Kind: slots.Reduce, Task: slots.NoTask, Rehome: true})
 	}
 }
 

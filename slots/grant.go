@@ -123,6 +123,9 @@ func (l *Ledger) start(g *Grant) {
 	side := &j.side[g.Kind]
 	t := side.at(g.Task)
 	a := Attempt{Job: g.Job, Kind: g.Kind, Task: g.Task, N: t.n}
+	if g.Rehome && !s.Extra && s.Home != g.Kind {
+		l.rehome(s, g.Kind)
+	}
 	if t.state == taskPending {
 		t.state = taskRunning
 		side.pending--

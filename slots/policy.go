@@ -93,6 +93,10 @@ type Grant struct {
 	Speculative bool   // Task runs already and shall run once more
 	Rule        Rule
 
+	// Rehome makes a slot of the other home kind one of the task's kind, from now
+	// on, so that it is not lent. Only a Lender may.
+	Rehome bool
+
 	// Locality is the least locality that the map must have here. Of those
 	// that have it the Ledger takes the most local one; a map that failed
 	// before goes first, wherever its input is (SPEC 1.10).
@@ -167,11 +171,6 @@ func (d *Decision) Advance(s SlotID) { d.l.advanceReduce(s) }
 func (d *Decision) Resize(t TrackerID, mapOpen, reduceOpen, extraOpen int) {
 	d.l.resize(t, [homes]int{mapOpen, reduceOpen, extraOpen})
 }
-
-// Rehome makes an idle slot of the visited tracker one of home kind k: the first
-// of the other kind. False where there is none. Only a Lender may: the slots
-// that maps can have do not become fewer.
-func (d *Decision) Rehome(k Kind) bool { return d.l.lends && d.l.rehome(k) }
 
 // WakeAt asks for an Assign at time t (absolute) if none comes before.
 func (d *Decision) WakeAt(t time.Duration) {

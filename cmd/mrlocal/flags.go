@@ -42,8 +42,8 @@ func runFlags(shortOutput string) []flagSpec {
 		value("map-slots", "home map slots a tracker, `N`", "its cores without the reduce slots"),
 		value("reduce-slots", "home reduce slots a tracker, `N`", "a sixth of its cores, at least 1"),
 		value("trackers", "groups of cores, `N`", "1"),
-		value("max-slots", "slots a tracker that a policy may open, `N`; none of this version opens more than the home slots", "twice the home slots"),
-		value("slowstart", "`SHARE` of maps finished before reduces are ready; fair-deficit, lazy-start, omo and fresh have their own", "1.0"),
+		value("max-slots", "slots a tracker that a policy may open, `N`: home slots, and the extra ones that dynsplit opens", "twice the home slots"),
+		value("slowstart", "`SHARE` of maps finished before reduces are ready; fair-deficit, lazy-start, omo, fresh and dynsplit have their own", "1.0"),
 		value("attempts", "attempts a task, `N`", "4"))
 	flags = append(flags, policyflags.Specs()...)
 	flags = append(flags, placementFlags("")...)

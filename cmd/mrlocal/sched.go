@@ -39,8 +39,8 @@ func schedulingFlags(elsewhere string) []flagSpec {
 		value("trackers", "`N` trackers: groups of cores, or nodes of a simulated cluster", elsewhere+"1"),
 		value("map-slots", "home map slots a tracker, `N`", elsewhere+"by the cores of this machine when real, 2 simulated"),
 		value("reduce-slots", "home reduce slots a tracker, `N`", elsewhere+"by the cores of this machine when real, 1 simulated"),
-		value("max-slots", "slots a tracker that a policy may open, `N`; none of this version opens more than the home slots", "twice the home slots"),
-		value("slowstart", "`SHARE` of maps finished before reduces are ready; fair-deficit, lazy-start, omo and fresh have their own", elsewhere+"1.0"),
+		value("max-slots", "slots a tracker that a policy may open, `N`: home slots, and the extra ones that dynsplit opens", "twice the home slots"),
+		value("slowstart", "`SHARE` of maps finished before reduces are ready; fair-deficit, lazy-start, omo, fresh and dynsplit have their own", elsewhere+"1.0"),
 		value("attempts", "attempts a task, `N`", "4"),
 	}, append(policyflags.Specs(), placementFlags(elsewhere)...)...)
 }

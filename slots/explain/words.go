@@ -163,6 +163,10 @@ func ruleWords(selfish bool, r slots.Rule) string {
 		return "the placement of this control cycle has it on this tracker, there is room for what it needs, and of such jobs its has the lowest utility"
 	case trace.RuleRemainingWork:
 		return "the kind of task with too few containers for its remaining work gets one, else the other; of its jobs the one with the fewest containers for its weight"
+	case trace.RuleSplit:
+		return "of the maps and reduces of all jobs those farthest below their share, which goes from a job's maps to its reduces as its maps get done (w_m, w_r)"
+	case trace.RuleAdditional:
+		return "a map of the tracker is in its I/O period and leaves the CPU to others, so one more map than the tracker has slots may run (resource usage pipeline)"
 	case trace.RuleSpeculative:
 		return "a second attempt of a task that is running already; the first one to finish counts. It is among the slowest quarter of its kind and will end last of them, and later than a copy that takes the usual time; no task that goes before copies needs the slot (SEPB)"
 	case trace.RulePreScheduled:

@@ -18,6 +18,7 @@ import (
 	"mrlocal/internal/usage"
 	"mrlocal/slots"
 	"mrlocal/slots/fifo"
+	"mrlocal/slots/policy/dynsplit"
 	"mrlocal/slots/policy/omo"
 	"mrlocal/slots/policy/ras"
 	"mrlocal/slots/policy/told"
@@ -39,6 +40,7 @@ type Info struct {
 const omoPaper = "Yang, Wang, Mao, Yao, Mi, Sheng: Optimizing Internal Overlaps by Self-Adjusting Resource Allocation, IEEE Access 2021"
 
 const rasPaper = "Polo, Castillo, Carrera, Becerra, Whalley, Steinder, Torres, Ayguadé: Resource-aware Adaptive Scheduling for MapReduce Clusters, Middleware 2011"
+const dynamicSplit = "Wang, Zhang, Liao, Zha: Dynamic Split Model of Resource Utilization in MapReduce, DataCloud-SC 2011"
 
 const dynamicMR = "Tang, Lee, He: DynamicMR: A Dynamic Slot Allocation Optimization Framework, TCC 2014"
 
@@ -81,6 +83,8 @@ func table() []entry {
 			func(Options) slots.Policy { return omo.NewFresh() }},
 		{Info{"ras", "slots take any task; tasks are placed by what they need of CPU, I/O and memory, so that the job worst off against its deadline gets most", rasPaper},
 			func(o Options) slots.Policy { return ras.New(told.Options(o)) }},
+		{Info{"dynsplit", "a job's slots go from maps to reduces as its maps get done, and change their home kind; a map in its I/O period lets one more map in", dynamicSplit},
+			func(o Options) slots.Policy { return dynsplit.New(told.Options(o)) }},
 	}
 }
 

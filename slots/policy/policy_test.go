@@ -21,12 +21,21 @@ func TestEveryPolicyPassesTheSuite(t *testing.T) {
 		"lazy-start":   {Idle: policytest.AnyIdle}, "batch-finish": {Idle: policytest.AnyIdle}, "omo": {Idle: policytest.AnyIdle},
 		"dynamicmr": {Idle: policytest.AnyIdle}, "late": {Idle: policytest.TypedIdle},
 		"yarn": {Idle: policytest.AnyIdle}, "fresh": {Idle: policytest.AnyIdle},
+		"dynsplit": {Idle: policytest.AnyIdle},
 	}
 	for _, info := range policy.All() {
 		t.Run(info.Name, func(t *testing.T) {
 			policytest.Run(t, func() slots.Policy {
 				return mustNew(t, info.Name, policy.Defaults())
 			}, claims[info.Name])
+		})
+	}
+	for name, o := range map[string]policy.Options{
+		"additional map slots": {AdditionalMapSlots: 2}, "few reduces": {AdditionalMapSlots: 1, ReduceTotal: 1},
+		"one copy at a time": {ReduceShuffle: 1}, "one computes at a time": {ReduceCompute: 1}, "all bounds": {AdditionalMapSlots: 1, ReduceTotal: 3, ReduceShuffle: 2, ReduceCompute: 1},
+	} {
+		t.Run("dynsplit with "+name, func(t *testing.T) {
+			policytest.Run(t, func() slots.Policy { return mustNew(t, "dynsplit", o) }, policytest.Claims{Periods: true})
 		})
 	}
 	for name, claims := range map[string]policytest.Claims{

@@ -18,14 +18,15 @@ import (
 
 // TestScripts runs testdata/<policy>/<case>.txt: text in, a gantt out. Commands:
 //
-//	slots map=4 reduce=2 [trackers=1] [slowstart=1] [replicas=0] [group=0] [net=0]
+//	slots map=4 reduce=2 [extra=0] [trackers=1] [slowstart=1] [replicas=0] [group=0] [net=0]
 //	policy [borrow-map=1] [borrow-reduce=1] [locality-delay=0s] [cycle=0s] [shuffle-memory=on]
 //	       [dhsa=pi|pd|off] [sepb=off] [sepb-jobs=1] [prescheduling=off]
 //	slow tracker=1 speed=0.5
+//	       [additional-map-slots=1] [reduce-total=0] [reduce-shuffle=0] [reduce-compute=0]
 //	pool NAME [weight=1] [min-maps=0] [min-reduces=0] [max-maps=0] [max-reduces=0] [fifo]
 //	          [max-running=0] [preempt-after=0s] [fair-preempt-after=0s]
 //	user NAME [max-running=0]
-//	job NAME [pool=NAME] [user=NAME] maps=8 reduces=2 [map=1s] [reduce=1s] [submit=0s] [priority=0] [out=0] [fail=map/3]
+//	job NAME [pool=NAME] [user=NAME] maps=8 reduces=2 [map=1s] [io=0s] [reduce=1s] [submit=0s] [priority=0] [out=0] [fail=map/3]
 //	          [goal=0s] [profile=30/45/25,0/0.15/0,20/50/60]
 //	                           net is bytes copied a second, out those that a map puts out
 //	                           a profile is percent of CPU, I/O and memory of a map, a shuffling and a reducing reduce
@@ -143,7 +144,7 @@ func (s *script) command(words []string) error {
 	a := parseArgs(words)
 	switch verb {
 	case "slots":
-		s.config.Slots = policytest.Typed(a.number("trackers", 1), a.number("map", 1), a.number("reduce", 1))
+		s.config.Slots = policytest.WithExtra(a.number("trackers", 1), a.number("map", 1), a.number("reduce", 1), a.number("extra", 0))
 		s.config.Slowstart, s.config.CopyBandwidth = a.share("slowstart", slots.One), int64(a.number("net", 0))
 		s.config.Replicas, s.config.GroupTrackers = int32(a.number("replicas", 0)), int32(a.number("group", 0))
 	case "policy":
@@ -153,6 +154,8 @@ func (s *script) command(words []string) error {
 		s.options.SEPB, s.options.PreScheduling = a.values["sepb"] != "off", a.values["prescheduling"] != "off"
 		s.options.SEPBJobs = a.share("sepb-jobs", slots.One)
 		s.options.Cycle, s.options.ShuffleMemory = a.time("cycle", 0), a.has("shuffle-memory")
+		s.options.AdditionalMapSlots, s.options.ReduceTotal = int32(a.number("additional-map-slots", 1)), int32(a.number("reduce-total", 0))
+		s.options.ReduceShuffle, s.options.ReduceCompute = int32(a.number("reduce-shuffle", 0)), int32(a.number("reduce-compute", 0))
 		if a.has("dhsa") {
 			s.options.DHSA = a.values["dhsa"]
 		}
@@ -192,7 +195,7 @@ func (s *script) job(name string, a *args) {
 			Reduces: int32(a.number("reduces", 0)), Priority: slots.Priority(a.number("priority", 0)), Weight: a.share("weight", slots.One),
 			Deadline: a.time("goal", 0), Profile: a.profile("profile"),
 		},
-		MapBytes: int64(a.number("out", 0)), Submit: a.time("submit", 0), MapTime: policytest.Const(a.time("map", time.Second)), ReduceTime: policytest.Const(a.time("reduce", time.Second)),
+		MapBytes: int64(a.number("out", 0)), MapIO: a.time("io", 0), Submit: a.time("submit", 0), MapTime: policytest.Const(a.time("map", time.Second)), ReduceTime: policytest.Const(a.time("reduce", time.Second)),
 	}
 	if bad, times, ok := strings.Cut(a.values["fail"], "/"); ok {
 		task, _ := strconv.Atoi(bad)

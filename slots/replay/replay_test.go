@@ -164,7 +164,7 @@ func TestReplayFailsWhenAFactIsWrong(t *testing.T) {
 					}
 				}
 			}
-			if named < tried/3 {
+			if named < tried/4 {
 				t.Errorf("%s: of %d facts %s only %d led to another decision", name, tried, how, named)
 			}
 		}

@@ -18,6 +18,9 @@ type Job struct {
 	MapTime    func(task slots.TaskID) time.Duration
 	ReduceTime func(task slots.TaskID) time.Duration
 
+	// MapIO is how long the I/O period at the end of a map is. 0: none is told.
+	MapIO time.Duration
+
 	// MapBytes is what a map puts out. Copying it takes no time here, but is
 	// told to have taken that of Config.CopyBandwidth, so that policies that
 	// estimate shuffles have something to go by.
@@ -43,6 +46,14 @@ type Fault struct {
 func Typed(trackers, maps, reduces int) []slots.Slot {
 	return slots.Layout{
 		Trackers: trackers, MapSlots: maps, ReduceSlots: reduces,
+		Core: func(tracker, i int) int32 { return int32(tracker*(maps+reduces) + i) },
+	}.Slots()
+}
+
+// WithExtra is Typed with so many extra slots more a tracker.
+func WithExtra(trackers, maps, reduces, extra int) []slots.Slot {
+	return slots.Layout{
+		Trackers: trackers, MapSlots: maps, ReduceSlots: reduces, MaxSlots: maps + reduces + extra,
 		Core: func(tracker, i int) int32 { return int32(tracker*(maps+reduces) + i) },
 	}.Slots()
 }
@@ -80,6 +91,7 @@ func Drive(c slots.Config, p slots.Policy, jobs []Job, o Options) (*slots.Ledger
 	l.Explain(o.Explain)
 	d := &driver{ledger: l, o: o, jobs: map[slots.JobID]Job{}, live: map[slots.Attempt]*task{}, parked: map[slots.JobID][]slots.Attempt{}, probeAt: -1}
 	_, d.tells = p.(slots.Speculator)
+	_, d.looks = p.(slots.PhaseGate)
 	for _, j := range jobs {
 		d.at(j.Submit, func(now time.Duration) { d.jobs[l.Submit(now, j.Spec)] = j })
 	}
@@ -114,6 +126,7 @@ type driver struct {
 	live   map[slots.Attempt]*task
 	let    map[slots.Attempt]bool          // may leave their copy phase; nil: all may
 	parked map[slots.JobID][]slots.Attempt // reduces that wait for maps
+	looks  bool                            // the policy decides by phases
 	queue  queue
 	seq    int
 	facts  int // in queue
@@ -207,7 +220,7 @@ func (d *driver) assign(now time.Duration, c slots.Config) error {
 			d.wakeAt = o.Wake
 			d.at(o.Wake, nil)
 		}
-		if len(o.Kills) > 0 || o.Wake == now {
+		if len(o.Kills) > 0 || o.Wake == now || d.looks && len(o.Starts)+len(o.Advances) > 0 {
 			continue
 		}
 		if d.o.Each != nil {
@@ -260,7 +273,7 @@ func (d *driver) start(now time.Duration, s slots.Start) {
 	a := s.Attempt
 	d.live[a], d.moved = &task{slot: s.Slot}, true
 	if a.Kind == slots.Map {
-		d.work(now, a, d.jobs[a.Job].MapTime(a.Task))
+		d.work(now, a, j.MapTime(a.Task))
 		return
 	}
 	d.parked[a.Job] = append(d.parked[a.Job], a)
@@ -277,6 +290,9 @@ func (d *driver) work(now time.Duration, a slots.Attempt, took time.Duration) {
 		took = took * time.Duration(slots.One) / time.Duration(d.o.Speeds[at])
 	}
 	t.works, t.began, t.took = true, now, took
+	if io := d.jobs[a.Job].MapIO; a.Kind == slots.Map && io > 0 {
+		d.at(now+took-io, func(now time.Duration) { d.ledger.Phase(now, a, slots.PhaseIO) })
+	}
 	d.at(now+took, func(now time.Duration) { d.end(now, a) })
 }
 
@@ -290,21 +306,34 @@ func (d *driver) unpark(now time.Duration, id slots.JobID) {
 	for _, a := range d.parked[id] {
 		if d.let != nil && !d.let[a] {
 			held = append(held, a)
+			d.ledger.Phase(now, a, slots.PhaseHeld)
 			continue
 		}
-		d.work(now, a, d.jobs[id].ReduceTime(a.Task))
+		d.reduce(now, a)
 	}
 	d.parked[id] = held
 }
 
+// reduce lets a reduce go on that has everything.
+func (d *driver) reduce(now time.Duration, a slots.Attempt) {
+	j := d.jobs[a.Job]
+	if d.let != nil || j.MapIO > 0 {
+		d.ledger.Phase(now, a, slots.PhaseReduce)
+	}
+	d.work(now, a, j.ReduceTime(a.Task))
+}
+
 // end is the end of an attempt, if it still runs. A reduce that lost a map
-// meanwhile waits again.
+// meanwhile waits again; where a gate let it go on, what it has copied is its own.
 func (d *driver) end(now time.Duration, a slots.Attempt) {
 	if d.live[a] == nil {
 		return
 	}
-	if a.Kind == slots.Reduce && d.ledger.JobTimes(a.Job).MapsDone < 0 && d.ledger.JobState(a.Job) == slots.Running {
+	if a.Kind == slots.Reduce && d.let == nil && d.ledger.JobTimes(a.Job).MapsDone < 0 && d.ledger.JobState(a.Job) == slots.Running {
 		d.live[a].works = false
+		if d.jobs[a.Job].MapIO > 0 {
+			d.ledger.Phase(now, a, slots.PhaseCopy)
+		}
 		d.parked[a.Job] = append(d.parked[a.Job], a)
 		return
 	}

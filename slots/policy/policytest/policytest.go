@@ -30,6 +30,10 @@ type Claims struct {
 	// Assign with what is pending and the slots that are idle, by kind.
 	// nil: the policy claims nothing.
 	Idle func(pending, idle [2]int32) bool
+
+	// Periods: it looks at what tasks are doing, so that maps tell of their I/O
+	// period, and there are extra slots.
+	Periods bool
 }
 
 // TypedIdle is the claim of a policy that conserves work on typed slots.
@@ -54,7 +58,7 @@ func Run(t *testing.T, newPolicy func() slots.Policy, claims Claims) {
 	}
 	t.Run("heartbeats of one tracker at a time end all jobs", func(t *testing.T) {
 		rapid.Check(t, func(rt *rapid.T) {
-			w := drawWorkload(rt)
+			w := drawWorkload(rt, claims)
 			w.options.Heartbeat = 3 * time.Second
 			w.options.Faults = nil
 			if _, err := Drive(w.config, newPolicy(), w.jobs, w.options); err != nil {
@@ -72,12 +76,20 @@ type workload struct {
 	options Options
 }
 
-func drawWorkload(t *rapid.T) workload {
+func drawWorkload(t *rapid.T, claims Claims) workload {
 	share := rapid.SampledFrom([]slots.PPM{0, slots.One / 20, slots.One / 2, slots.One})
 	w := workload{config: slots.Config{
 		Slots: Typed(rapid.IntRange(1, 4).Draw(t, "trackers"), rapid.IntRange(1, 4).Draw(t, "map slots"), rapid.IntRange(1, 3).Draw(t, "reduce slots")),
 		Pools: []slots.Pool{{Name: "a", Weight: 2 * slots.One, MinMaps: 1, MinReduces: 1}, {Name: "b", FIFO: true}},
 	}}
+	if claims.Periods {
+		last := w.config.Slots[len(w.config.Slots)-1]
+		for t := range last.Tracker + 1 {
+			for range 2 {
+				w.config.Slots = append(w.config.Slots, slots.Slot{ID: slots.SlotID(len(w.config.Slots)), Tracker: t, Core: -1, Extra: true})
+			}
+		}
+	}
 	w.config.Slowstart = share.Draw(t, "slowstart")
 	w.config.Replicas, w.config.GroupTrackers = int32(rapid.IntRange(0, 2).Draw(t, "replicas")), int32(rapid.IntRange(0, 2).Draw(t, "group"))
 	w.config.CopyBandwidth = int64(rapid.IntRange(0, 3).Draw(t, "bytes copied a second"))
@@ -101,6 +113,9 @@ func drawWorkload(t *rapid.T) workload {
 			MapBytes: int64(rapid.IntRange(0, 9).Draw(t, "bytes of a map")),
 		}
 		j.Spec.Profile, j.Spec.Deadline = drawProfile(t), time.Duration(rapid.IntRange(0, 60).Draw(t, "deadline"))*time.Second
+		if claims.Periods {
+			j.MapIO = time.Duration(rapid.Int64Range(0, int64(j.MapTime(0)/time.Second)).Draw(t, "I/O period")) * time.Second
+		}
 		if rapid.IntRange(0, 3).Draw(t, "fails") == 0 {
 			bad, times := slots.TaskID(rapid.IntRange(0, 9).Draw(t, "bad")), int32(rapid.IntRange(1, 4).Draw(t, "times"))
 			j.Fail = func(_ slots.Kind, task slots.TaskID) int32 {
@@ -167,7 +182,7 @@ func drawFault(t *rapid.T, jobs, places int) Fault {
 }
 
 func checkWorkload(t *rapid.T, newPolicy func() slots.Policy, claims Claims) {
-	w := drawWorkload(t)
+	w := drawWorkload(t, claims)
 	o := w.options
 	o.Each = func(now time.Duration, l *slots.Ledger) error { return checkIdle(l, claims) }
 	var log trace.Log

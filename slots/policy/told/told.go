@@ -52,9 +52,17 @@ type Options struct {
 	// copy it, whatever else they look at: longer than progress takes to be told.
 	// 0: 100 ms.
 	CopyAfter time.Duration `json:"copy_after_ns,omitempty"`
+
+	// Of a tracker, under dynsplit: how many additional map slots open while maps
+	// are in their I/O period, and how many reduces may run, copy, and sort or
+	// reduce at a time; 0: any number.
+	AdditionalMapSlots int32 `json:"additional_map_slots"`
+	ReduceTotal        int32 `json:"reduce_total"`
+	ReduceShuffle      int32 `json:"reduce_shuffle"`
+	ReduceCompute      int32 `json:"reduce_compute"`
 }
 
 // Defaults are the options of who was told nothing.
 func Defaults() Options {
-	return Options{DHSA: "pi", SEPB: true, SEPBJobs: slots.One, PreScheduling: true, BorrowMap: slots.One, BorrowReduce: slots.One}
+	return Options{DHSA: "pi", SEPB: true, SEPBJobs: slots.One, PreScheduling: true, BorrowMap: slots.One, BorrowReduce: slots.One, AdditionalMapSlots: 1}
 }

@@ -1,0 +1,96 @@
+package dynsplit
+
+import (
+	"fmt"
+	"math"
+
+	"mrlocal/slots"
+	"mrlocal/trace"
+)
+
+// This file says why, in the paper's words. Nothing here is called unless
+// someone listens (Decision.Explaining).
+
+// decimal is a number that is no integer.
+func decimal(name string, x float64) slots.Number {
+	return slots.Number{Name: name, Num: int64(math.Round(x * float64(slots.One))), Den: int64(slots.One)}
+}
+
+func whole(name string, n int32) slots.Number { return slots.Number{Name: name, Num: int64(n)} }
+
+// why is what a grant rests on: how far the job is, its share, the cluster's.
+func (s *Split) why(v *slots.View, id slots.JobID, k slots.Kind, r slots.Rule) slots.Why {
+	j, at := v.Job(id), &s.jobs[id]
+	weight := s.weightOf(j)
+	names := [trace.Kinds]string{slots.Map: "R_im", slots.Reduce: "R_ir"}
+	w := slots.Why{Numbers: []slots.Number{
+		{Name: "x", Num: int64(j.Done(slots.Map)), Den: int64(max(j.Total(slots.Map), 1))},
+		decimal("w_m", mapWeight(weight)), decimal("w_r", weight),
+		decimal(names[k], at.share[k]), decimal("carried", at.carried[k]), whole(fmt.Sprintf("running %vs of the job", k), j.Running(k)),
+		decimal("R_M", s.totals[slots.Map]), decimal("R_R", s.totals[slots.Reduce]),
+	}}
+	if r == trace.RuleAdditional {
+		w.Numbers = append(w.Numbers, whole("maps of the tracker in their I/O period", v.InPhase(v.Tracker(), slots.PhaseIO)),
+			whole("additional map slots", s.options.AdditionalMapSlots))
+	}
+	w.Beaten = s.beaten(v, id, k)
+	return w
+}
+
+// beaten are those after the winner: of its kind, then of the other.
+func (s *Split) beaten(v *slots.View, winner slots.JobID, k slots.Kind) (all []slots.Beaten) {
+	for _, of := range []slots.Kind{k, k.Other()} {
+		for _, n := range s.ranks[of].Firsts(nil, slots.MostBeaten+1) {
+			id := slots.JobID(n)
+			if id == winner && of == k || len(all) == slots.MostBeaten {
+				continue
+			}
+			why := fmt.Sprintf("its %vs are %+.3f slots below their share", of, s.jobs[id].below[of])
+			all = append(all, slots.Beaten{Pool: v.Job(id).Pool(), Job: id, Why: why})
+		}
+	}
+	return all
+}
+
+// decline ends a visit: why nothing more of each kind is started.
+func (s *Split) decline(v *slots.View, d *slots.Decision, started bool) {
+	for k := range slots.Kind(trace.Kinds) {
+		d.Decline(k, s.stopped(v, k, started), decimal("R_M", s.totals[slots.Map]), decimal("R_R", s.totals[slots.Reduce]))
+	}
+}
+
+func (s *Split) stopped(v *slots.View, k slots.Kind, started bool) string {
+	t := v.Tracker()
+	switch {
+	case v.Pending(k) == 0:
+		return fmt.Sprintf("no %v is pending", k)
+	case started:
+		return "a heartbeat starts one task"
+	case v.FreeAt(t) == 0 || !s.mapFits(v, t):
+		return "no slot of the tracker is free, normal or additional"
+	case k == slots.Reduce && normalSlots(v, t) == 0:
+		return "what is free is an additional map slot"
+	}
+	for _, o := range s.out {
+		if o.kind == k {
+			return refusedBecause(o.why, k)
+		}
+	}
+	switch {
+	case k == slots.Reduce && !within(v.RunningAt(t, k), s.options.ReduceTotal):
+		return fmt.Sprintf("the tracker runs as many reduces as it may, %d", s.options.ReduceTotal)
+	case k == slots.Reduce && !within(copying(v, t), s.options.ReduceShuffle):
+		return fmt.Sprintf("as many reduces of the tracker copy as may, %d", s.options.ReduceShuffle)
+	}
+	return "the pending reduces have no share yet: too few of their jobs' maps are done"
+}
+
+func refusedBecause(r slots.Refusal, k slots.Kind) string {
+	switch r {
+	case slots.RefusedDeadlock:
+		return "a slot must stay for the maps that the pending reduces wait for"
+	case slots.RefusedFailedHere, slots.RefusedBlacklisted:
+		return fmt.Sprintf("the pending %vs failed on this tracker", k)
+	}
+	return "refused: " + r.String()
+}

@@ -1,0 +1,274 @@
+package dynsplit
+
+import (
+	"time"
+
+	"mrlocal/slots"
+	"mrlocal/slots/policy/told"
+	"mrlocal/trace"
+)
+
+// Split is Dynamic Split.
+//
+// Shares concern all jobs. They are worked out anew when as many jobs have
+// changed as are an eighth of those there, so that a decision costs what changed
+// however many jobs there are; between that, a job that changes is placed by its
+// old share.
+type Split struct {
+	options told.Options
+
+	jobs    []standing
+	live    []slots.JobID // that run, and those that ended since the last allocation
+	wants   []want        // of live
+	shares  []share
+	totals  share // R_M, R_R
+	changed []slots.JobID
+	news    int           // jobs that changed since the last allocation
+	at      time.Duration // of the last allocation
+
+	ranks [trace.Kinds]slots.Ranking[float64] // of jobs whose kind may start a task, by how far it is below its share
+	out   []refusal                           // of the rankings, for the rest of the visit
+
+	moved []slots.SlotID // slots whose attempt changed phase or ended: their trackers' pipelines have news
+}
+
+// standing is what a job's place rests on besides the View.
+type standing struct {
+	active       bool
+	barred       [trace.Kinds]bool // for the rest of the visit
+	finished     int32             // maps, as reduceWeight has it
+	maps         int32
+	reduceWeight float64
+	share        share
+	carried      share
+	ran          [trace.Kinds]int32 // at the end of the last decision about it
+	below        share              // as the rankings have it
+}
+
+type refusal struct {
+	job  slots.JobID
+	kind slots.Kind
+	why  slots.Refusal
+}
+
+// New returns Dynamic Split.
+func New(o told.Options) *Split {
+	s := &Split{options: o}
+	s.Reset()
+	return s
+}
+
+// Name implements slots.Policy.
+func (*Split) Name() string { return "dynsplit" }
+
+// Reset implements slots.Resetter.
+func (s *Split) Reset() {
+	*s = Split{options: s.options}
+	for k := range s.ranks {
+		s.ranks[k].Less = func(a, b *float64) bool { return *a > *b }
+	}
+}
+
+// Lends implements slots.Lender: any slot can become one of any kind. None is
+// ever lent.
+func (*Split) Lends() bool { return true }
+
+// Slowstart implements slots.Starter: w_r replaces it (A27).
+func (*Split) Slowstart() slots.PPM { return 0 }
+
+// Recorded implements slots.Recorder.
+func (s *Split) Recorded() any { return s.options }
+
+// Decide is one heartbeat, which starts one task.
+func (s *Split) Decide(v *slots.View, d *slots.Decision) {
+	s.pipeline(v, d)
+	s.update(v)
+	started := v.FreeAt(v.Tracker()) > 0 && s.start(v, d)
+	if d.Explaining() {
+		s.decline(v, d, started)
+	}
+	s.restore(v)
+}
+
+// Sated implements slots.Sated: no kind of any job may start.
+func (s *Split) Sated(v *slots.View) bool {
+	s.update(v)
+	return s.ranks[slots.Map].Len() == 0 && s.ranks[slots.Reduce].Len() == 0
+}
+
+// start gives a slot of the tracker to the kind that is farthest below its share
+// of those that may have it here.
+func (s *Split) start(v *slots.View, d *slots.Decision) bool {
+	t := v.Tracker()
+	for {
+		k, id, ok := s.farthest(s.mapFits(v, t), s.reduceFits(v, t))
+		if !ok {
+			return false
+		}
+		g := slots.Grant{Slot: slots.NoSlot, Job: id, Kind: k, Task: slots.NoTask, Rule: trace.RuleSplit, Rehome: true}
+		if normalSlots(v, t) == 0 {
+			g.Rule = trace.RuleAdditional
+		}
+		if d.Explaining() {
+			d.Because(s.why(v, id, k, g.Rule))
+		}
+		if d.Grant(g) {
+			s.update(v)
+			return true
+		}
+		s.bar(v, refusal{id, k, d.Refused()})
+	}
+}
+
+// farthest is the kind of a job that is farthest below its share; of equals a
+// map, then the job that was submitted first.
+func (s *Split) farthest(maps, reduces bool) (best slots.Kind, job slots.JobID, ok bool) {
+	allowed := [trace.Kinds]bool{slots.Map: maps, slots.Reduce: reduces}
+	for k := range slots.Kind(trace.Kinds) {
+		id, some := s.ranks[k].First()
+		if !some || !allowed[k] {
+			continue
+		}
+		if !ok || s.jobs[id].below[k] > s.jobs[job].below[best] {
+			best, job, ok = k, slots.JobID(id), true
+		}
+	}
+	return best, job, ok
+}
+
+// update takes in what changed, and allocates anew where that is due.
+func (s *Split) update(v *slots.View) {
+	s.changed = v.Changed(s.changed[:0])
+	for _, id := range s.changed {
+		s.take(v.Job(id))
+	}
+	s.news += len(s.changed)
+	if s.news > 0 && s.news*8 >= len(s.live) {
+		s.allocate(v)
+		return
+	}
+	for _, id := range s.changed {
+		s.rank(v.Job(id))
+	}
+}
+
+// take notes how far a job is.
+func (s *Split) take(j slots.Job) {
+	id := j.ID()
+	for int(id) >= len(s.jobs) {
+		s.jobs = append(s.jobs, standing{maps: -1})
+	}
+	at := &s.jobs[id]
+	if active := !j.Ended() && j.Runnable(); active != at.active {
+		at.active = active
+		if active {
+			s.live = append(s.live, id)
+		}
+	}
+	if finished, maps := j.Done(slots.Map), j.Total(slots.Map); j.Sealed() && (finished != at.finished || maps != at.maps) {
+		at.finished, at.maps, at.reduceWeight = finished, maps, reduceWeight(finished, maps)
+	}
+}
+
+// allocate works out all shares (S2, S3, A28) from how far each job is now.
+func (s *Split) allocate(v *slots.View) {
+	again := v.Now() == s.at && len(s.shares) > 0 // at one instant there is one remainder
+	s.news, s.at = 0, v.Now()
+	kept := s.live[:0]
+	var weights float64
+	for _, id := range s.live {
+		at := &s.jobs[id]
+		if !at.active {
+			s.rank(v.Job(id))
+			continue
+		}
+		if !again {
+			s.remains(v.Job(id), at)
+		}
+		kept = append(kept, id)
+		weights += float64(v.Job(id).Weight())
+	}
+	s.live = kept
+	slotCount := float64(v.Capacity(slots.Map) + v.Capacity(slots.Reduce))
+	s.wants = s.wants[:0]
+	for _, id := range s.live {
+		j := v.Job(id)
+		s.wants = append(s.wants, s.want(j, jobShare(float64(j.Weight()), weights, slotCount)))
+	}
+	s.shares = fill(s.shares[:0], s.wants, slotCount)
+	s.totals = totals(s.shares)
+	for i, id := range s.live {
+		s.jobs[id].share = s.shares[i]
+		s.rank(v.Job(id))
+	}
+}
+
+// remains carries what is left of a job's shares (A27). The reduces of a job
+// whose maps are not all done carry nothing: their share grows by itself, and a
+// reduce that starts for a remainder would hold its slot until the maps are done.
+func (s *Split) remains(j slots.Job, at *standing) {
+	for k := range slots.Kind(trace.Kinds) {
+		if j.Pending(k) == 0 || k == slots.Reduce && !mapsDone(j) {
+			at.carried[k] = 0
+			continue
+		}
+		at.carried[k] = carry(at.share[k], at.carried[k], at.ran[k])
+	}
+}
+
+// want is what a job of so many slots by its weight brings to an allocation.
+func (s *Split) want(j slots.Job, jobShare float64) want {
+	w := want{weight: float64(j.Weight()), reduceWeight: s.weightOf(j)}
+	w.demand[slots.Map] = float64(j.Pending(slots.Map) + j.Running(slots.Map))
+	reduces := j.Pending(slots.Reduce) + j.Running(slots.Reduce)
+	if !mapsDone(j) {
+		early := earlyReduces(w.reduceWeight, jobShare, j.Total(slots.Reduce))
+		reduces = min(reduces, max(early, j.Running(slots.Reduce)))
+	}
+	w.demand[slots.Reduce] = float64(reduces)
+	return w
+}
+
+// weightOf is w_r of a job: 0 where it has no reduces, or as long as the number of
+// its maps is not final, so that x is not known (A27).
+func (s *Split) weightOf(j slots.Job) float64 {
+	if !j.Sealed() || j.Total(slots.Reduce) == 0 {
+		return 0
+	}
+	return s.jobs[j.ID()].reduceWeight
+}
+
+// mapsDone: all maps of the job are done, so that its reduces need not wait. A
+// lost output changes that again.
+func mapsDone(j slots.Job) bool { return j.Sealed() && j.Done(slots.Map) == j.Total(slots.Map) }
+
+// rank finds a job's places. A reduce of a job whose maps are not all done has
+// one only as long as it is below its share.
+func (s *Split) rank(j slots.Job) {
+	at := &s.jobs[j.ID()]
+	for k := range slots.Kind(trace.Kinds) {
+		at.ran[k] = j.Running(k)
+		at.below[k] = below(at.share[k], at.carried[k], j.Running(k))
+		if at.active && j.Pending(k) > 0 && !at.barred[k] && (k == slots.Map || mapsDone(j) || at.below[k] > 0) {
+			s.ranks[k].Set(int32(j.ID()), at.below[k])
+		} else {
+			s.ranks[k].Remove(int32(j.ID()))
+		}
+	}
+}
+
+// bar keeps tasks of a job from starting for the rest of the visit.
+func (s *Split) bar(v *slots.View, r refusal) {
+	s.out = append(s.out, r)
+	s.jobs[r.job].barred[r.kind] = true
+	s.rank(v.Job(r.job))
+}
+
+// restore ends a visit: it puts back what was taken out.
+func (s *Split) restore(v *slots.View) {
+	for _, r := range s.out {
+		s.jobs[r.job].barred[r.kind] = false
+		s.rank(v.Job(r.job))
+	}
+	s.out = s.out[:0]
+}
