@@ -273,7 +273,7 @@ func (d *driver) start(now time.Duration, s slots.Start) {
 	a := s.Attempt
 	d.live[a], d.moved = &task{slot: s.Slot}, true
 	if a.Kind == slots.Map {
-		d.work(now, a, j.MapTime(a.Task))
+		d.work(now, a, d.jobs[a.Job].MapTime(a.Task))
 		return
 	}
 	d.parked[a.Job] = append(d.parked[a.Job], a)
