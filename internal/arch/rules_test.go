@@ -1,8 +1,8 @@
 package arch
 
 // A layer is a set of packages that do not import one another; imports go
-// from later layers to earlier ones only (DESIGN.md, "Layout and direction of
-// imports").
+// from later layers to earlier ones only (ARCHITECTURE.md,
+// "Imports").
 type layer struct {
 	name     string
 	packages []string // path below the module; "x/..." is x and everything below it, "x/*" only what is below
@@ -67,7 +67,7 @@ func bans() []ban {
 		{"reflect", everywhere, nil, "nothing here needs types at run time"},
 		{"os/exec", everywhere, []string{"jobs/jobtest"}, "mrlocal runs no other program"},
 		{"net/...", everywhere, nil, "mrlocal needs no network"},
-		{"testing/...", everywhere, []string{"internal/golden", "slots/policy/policytest", "jobs/jobtest"}, "only helpers of tests know about tests"},
+		{"testing/...", everywhere, []string{"internal/golden", "internal/guarded", "slots/policy/policytest", "jobs/jobtest"}, "only helpers of tests know about tests"},
 		{"os", pure, nil, "decisions touch no file: they run in virtual time as well"},
 		{"math/rand", pure, nil, "randomness is an argument of whatever decides"},
 		{"math/rand/v2", pure, nil, "randomness is an argument of whatever decides"},
@@ -75,6 +75,7 @@ func bans() []ban {
 		{"mrlocal/slots/policy/...", []string{"engine"}, nil, "the engine knows no policy by name"},
 		{"mrlocal/jobs/*", []string{"engine"}, nil, "the engine knows no job by name"},
 		{"mrlocal/internal/golden", everywhere, nil, "only tests compare with golden files"},
+		{"mrlocal/internal/guarded", everywhere, nil, "only tests guard what they hand out"},
 	}
 }
 

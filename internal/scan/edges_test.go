@@ -4,8 +4,9 @@ import (
 	"bytes"
 	"math/rand/v2"
 	"slices"
-	"syscall"
 	"testing"
+
+	"mrlocal/internal/guarded"
 )
 
 func blanks() *Bytes {
@@ -48,6 +49,7 @@ func FuzzEdges(f *testing.F) {
 	f.Add(bytes.Repeat([]byte("a "), 200), uint16(0))
 	f.Add(bytes.Repeat([]byte("\x80\xff\x00 "), 64), uint16(7))
 	f.Fuzz(func(t *testing.T, data []byte, room uint16) {
+		data = guarded.Copy(t, data)
 		for _, s := range []*Bytes{blanks(), letters()} {
 			want := plainEdges(s, data)
 			if got := allEdges(s, data, EdgesRoom+int(room%1000)); !slices.Equal(got, want) {
@@ -79,17 +81,8 @@ func TestSetsMeanWhatTheySay(t *testing.T) {
 
 // Data that ends where a page does is not read beyond.
 func TestEdgesStayWithinTheData(t *testing.T) {
-	page := syscall.Getpagesize()
-	m, err := syscall.Mmap(-1, 0, 2*page, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
-	if err != nil {
-		t.Skip(err)
-	}
-	defer syscall.Munmap(m)
-	if err := syscall.Mprotect(m[page:], syscall.PROT_NONE); err != nil {
-		t.Skip(err)
-	}
 	for n := range 300 {
-		data := m[page-n : page]
+		data := guarded.Copy(t, make([]byte, n))
 		for i := range data {
 			data[i] = " ab\n"[i*7%4]
 		}

@@ -6,27 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
-)
 
-// atPageEnd copies data to the end of a page behind which nothing may be read.
-func atPageEnd(t testing.TB, data []byte) []byte {
-	t.Helper()
-	page := unix.Getpagesize()
-	size := (len(data) + page - 1) / page * page
-	m, err := unix.Mmap(-1, 0, size+page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = unix.Munmap(m) })
-	if err := unix.Mprotect(m[size:], unix.PROT_NONE); err != nil {
-		t.Fatal(err)
-	}
-	end := m[size-len(data) : size : size]
-	copy(end, data)
-	return end
-}
+	"mrlocal/internal/guarded"
+)
 
 // marks are the places of data where at holds, in words.
 func marks(data []byte, words int, at func(data []byte) bool) []uint64 {
@@ -63,7 +46,7 @@ func draw(t *rapid.T) (lits []Literal, data []byte) {
 func TestMarksAreWhereALiteralBegins(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		lits, data := draw(rt)
-		data = atPageEnd(t, data)
+		data = guarded.Copy(t, data)
 		words := rapid.IntRange(0, len(data)/64+2).Draw(rt, "words")
 		for _, m := range []struct {
 			name   string
@@ -103,7 +86,7 @@ func TestMarksAreWhereALiteralBegins(t *testing.T) {
 func TestEndsAreTheNewlinesOfLinesWithAHit(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		data := rapid.SliceOfN(rapid.SampledFrom([]byte("..x\n")), 0, 300).Draw(rt, "data")
-		data = atPageEnd(t, data)
+		data = guarded.Copy(t, data)
 		words := (len(data) + 63) / 64
 		hits := marks(data, words, func(p []byte) bool { return p[0] == 'x' })
 		newlines := make([]uint64, words)
@@ -147,7 +130,7 @@ func FuzzKernels(f *testing.F) {
 		if fold {
 			lits = []Literal{{lower(a), true}, {lower(b), true}}
 		}
-		data = atPageEnd(t, data)
+		data = guarded.Copy(t, data)
 		n, s := NewNeedle(lits[0]), NewSet(lits)
 		n.Tune(data[:min(len(data), int(sample))])
 		s.Tune(data[:min(len(data), int(sample))])
@@ -256,4 +239,30 @@ func BenchmarkMark(b *testing.B) {
 			}
 		}
 	})
+}
+
+// The kernels alone, each beside its twin.
+func BenchmarkKernels(b *testing.B) {
+	data := benchText()
+	n, s := NewNeedle(Literal{Text: "handle"}), NewSet([]Literal{{"handle", false}, {"window", false}, {"question", false}})
+	n.Tune(data[:16<<10])
+	s.Tune(data[:16<<10])
+	hits := make([]uint64, len(data)/64-1)
+	for _, c := range []struct {
+		name           string
+		wide, portable func()
+	}{
+		{"needle", func() { kernelMark(hits, data, n.columns) }, func() { portableMark(hits, data, n.columns) }},
+		{"set", func() { kernelMarkSet(hits, data, &s.tables) }, func() { portableMarkSet(hits, data, &s.tables) }},
+		{"newlines", func() { kernelNewlines(hits, data) }, func() { portableNewlines(hits, data) }},
+	} {
+		for name, kernel := range map[string]func(){"wide": c.wide, "portable": c.portable} {
+			b.Run(c.name+"/kernel="+name, func(b *testing.B) {
+				b.SetBytes(int64(64 * len(hits)))
+				for b.Loop() {
+					kernel()
+				}
+			})
+		}
+	}
 }

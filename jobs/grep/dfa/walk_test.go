@@ -5,25 +5,10 @@ import (
 	"math/rand/v2"
 	"regexp"
 	"strings"
-	"syscall"
 	"testing"
-)
 
-// guarded is text, followed by memory that must not be read.
-func guarded(t testing.TB, text []byte) []byte {
-	page := syscall.Getpagesize()
-	size := (len(text) + page - 1) / page * page
-	m, err := syscall.Mmap(-1, 0, size+page, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = syscall.Munmap(m) })
-	if err := syscall.Mprotect(m[size:], syscall.PROT_NONE); err != nil {
-		t.Fatal(err)
-	}
-	copy(m[size-len(text):], text)
-	return m[size-len(text) : size : size]
-}
+	"mrlocal/internal/guarded"
+)
 
 // FuzzWalks holds the walk that this machine has to the one in Go: with an
 // automaton that knows some transitions and not others, on streams of any
@@ -38,7 +23,7 @@ func FuzzWalks(f *testing.F) {
 		var pieces [streams][]byte
 		n := len(text)
 		for i := range pieces {
-			pieces[i] = guarded(t, text[:max(len(text)-int(lengths>>(4*i)&15), 0)])
+			pieces[i] = guarded.Copy(t, text[:max(len(text)-int(lengths>>(4*i)&15), 0)])
 			n = min(n, len(pieces[i]))
 			d.live[i] = d.begin
 		}

@@ -1,0 +1,27 @@
+//go:build unix
+
+package guarded
+
+import (
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// Copy copies data to the end of a page. What reads or writes behind it crashes.
+func Copy(t testing.TB, data []byte) []byte {
+	t.Helper()
+	page := unix.Getpagesize()
+	size := (len(data) + page - 1) / page * page
+	m, err := unix.Mmap(-1, 0, size+page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Munmap(m) })
+	if err := unix.Mprotect(m[size:], unix.PROT_NONE); err != nil {
+		t.Fatal(err)
+	}
+	end := m[size-len(data) : size : size]
+	copy(end, data)
+	return end
+}
