@@ -31,17 +31,22 @@ echo "| --- | --- | ---: |"
 loop "read a file of the page cache" ./input 'ReaderNext/codec=none'
 loop "mark literals and newlines" ./internal/scan 'Mark'
 loop "mark the ends of words" ./internal/scan 'Edges'
+loop "the same without assembly" ./internal/scan 'Kernels/.*/kernel=portable'
 loop "grep: a block, whole" ./jobs/grep 'Map$'
 loop "grep: release lines in order" ./jobs/grep 'Release'
 loop "grep: the automaton" ./jobs/grep/dfa 'Search/(count|next|find)'
 loop "wordcount: a block, whole" ./jobs/wordcount 'Map$' Mwords/s
 loop "sum by key, so many different" ./spill 'Sum$' Mrecords/s
+loop "sum words handed over at once" ./spill 'SumSpans' ns/word
+loop "fold words handed over at once" ./spill 'FoldSpans' ns/word
+loop "grow a table, and sort it" ./spill 'TableGrowth' ns/word
 loop "sort: a block's lines" ./jobs/sort 'Map$' Mrecords/s
 loop "sort: repeated lines of -u" ./jobs/sort 'WithoutRepeats'
 loop "sort: keys of -k" ./jobs/sort 'AppendKey'
 loop "sort: 64 MiB, by reference" ./spill 'TakeAndSort' Mrecords/s
 loop "sort late: divide a map's entries" ./spill/late 'Divide' Mrecords/s
 loop "sort late: gather and sort a part" ./spill/late 'GatherAndSort' Mrecords/s
+loop "sort late: prefixes of whole keys again" ./spill/late 'Restore'
 loop "emit into the kvbuffer" ./spill 'Emit$' ns/op
 loop "merge runs" ./spill 'Merge' Mrecords/s
 loop "values of a group" ./spill 'Values' ns/value
@@ -52,3 +57,6 @@ loop "take and give back a chunk" ./internal/membudget 'Chunk' ns/op
 loop "a user's job: inverted index" ./engine 'Index'
 loop "a closure on a slot's thread" ./slots/pool 'Run$' ns/op
 loop "a decision" ./slots 'Ledger$/policy=pi-dhfs' ns/op
+loop "an event, kept and written" ./trace 'Append' ns/op
+loop "simulate: what comes next, who shares" ./sim 'Agenda|Pool' ns/op
+loop "generate data" ./workload 'Fill'

@@ -10,7 +10,10 @@ import (
 	"mrlocal/jobs"
 )
 
-// block is one chunk of records of size bytes, newline included.
+// fillRecords fills a chunk with rows as TeraGen's are long.
+func fillRecords(data []byte, r *rand.Rand) []jobs.Span { return fillBlock(data, r, 100) }
+
+// fillBlock fills a chunk with records of size bytes, newline included.
 func fillBlock(data []byte, r *rand.Rand, size int) []jobs.Span {
 	var spans []jobs.Span
 	for at := 0; at+size <= len(data); at += size {
@@ -23,7 +26,7 @@ func fillBlock(data []byte, r *rand.Rand, size int) []jobs.Span {
 	return spans
 }
 
-// lines are like text: many equal, common prefixes, leading blanks.
+// fillLines fills a chunk with lines that are like text: many equal, common prefixes, leading blanks.
 func fillLines(data []byte, r *rand.Rand) []jobs.Span {
 	var spans []jobs.Span
 	words := []string{"the ", "of ", "        ", "\t\t", "return ", "if err != nil ", "static ", "int ", "value ", "{", "}", "key "}
@@ -48,10 +51,10 @@ func fillLines(data []byte, r *rand.Rand) []jobs.Span {
 }
 
 // takeAll collects and sorts blocks; the time to copy them is not measured.
-func takeAll(b *testing.B, k *kit, blocks [][]byte, spans [][]jobs.Span, bound int64) *MapOutput {
+func takeAll(b *testing.B, k *kit, blocks [][]byte, spans [][]jobs.Span, bound int64, appendKey func(dst, record []byte) []byte) *MapOutput {
 	b.StopTimer()
 	o, done := k.options(bound)
-	o.Cuts = [][]byte{}
+	o.Cuts, o.AppendKey = [][]byte{}, appendKey
 	chunks := make([]*membudget.Chunk, len(blocks))
 	for i, data := range blocks {
 		c, ok := o.Lease.Chunk()
@@ -94,18 +97,20 @@ func makeBlocks(fill func([]byte, *rand.Rand) []jobs.Span, total int) (blocks []
 func BenchmarkTakeAndSort(b *testing.B) {
 	const total = 64 << 20
 	for _, kind := range []struct {
-		name string
-		fill func([]byte, *rand.Rand) []jobs.Span
+		name      string
+		fill      func([]byte, *rand.Rand) []jobs.Span
+		appendKey func(dst, record []byte) []byte
 	}{
-		{"records", func(p []byte, r *rand.Rand) []jobs.Span { return fillBlock(p, r, 100) }},
-		{"lines", fillLines},
+		{"records", fillRecords, nil},
+		{"lines", fillLines, nil},
+		{"keyed", fillRecords, func(dst, record []byte) []byte { return append(dst, record[50:60]...) }},
 	} {
 		b.Run("kind="+kind.name, func(b *testing.B) {
 			k := newKit(b, 256<<20)
 			blocks, spans, records := makeBlocks(kind.fill, total)
 			b.SetBytes(total)
 			for b.Loop() {
-				takeAll(b, k, blocks, spans, 200<<20).Release()
+				takeAll(b, k, blocks, spans, 200<<20, kind.appendKey).Release()
 			}
 			b.ReportMetric(float64(records)*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mrecords/s")
 		})
@@ -118,11 +123,11 @@ func BenchmarkMerge(b *testing.B) {
 			b.Run(fmt.Sprintf("ways=%d/in=%s", ways, where), func(b *testing.B) {
 				const total = 64 << 20
 				k := newKit(b, 512<<20)
-				blocks, spans, records := makeBlocks(func(p []byte, r *rand.Rand) []jobs.Span { return fillBlock(p, r, 100) }, total)
+				blocks, spans, records := makeBlocks(fillRecords, total)
 				var outs []*MapOutput
 				per := len(blocks) / ways
 				for i := range ways {
-					out := takeAll(b, k, blocks[i*per:(i+1)*per], spans[i*per:(i+1)*per], 200<<20)
+					out := takeAll(b, k, blocks[i*per:(i+1)*per], spans[i*per:(i+1)*per], 200<<20, nil)
 					if where == "disk" {
 						out.codec = None
 						if _, err := out.Evict(); err != nil {
@@ -281,7 +286,7 @@ func BenchmarkEvict(b *testing.B) {
 			blocks, spans, _ := makeBlocks(fillLines, total)
 			b.SetBytes(total)
 			for b.Loop() {
-				out := takeAll(b, k, blocks, spans, 64<<20)
+				out := takeAll(b, k, blocks, spans, 64<<20, nil)
 				out.codec = codec
 				if _, err := out.Evict(); err != nil {
 					b.Fatal(err)

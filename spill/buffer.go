@@ -185,7 +185,7 @@ func (b *Buffer) fail(err error) {
 
 // Emit adds a record; both slices are copied.
 //
-// hot:
+// hot: once a record that a mapper emits.
 func (b *Buffer) Emit(key, value []byte) {
 	if b.mode != sortMode {
 		b.fold(key, value)

@@ -10,7 +10,7 @@ import (
 
 // fold combines a value into its key's accumulator.
 //
-// hot:
+// hot: once a record that is combined.
 func (b *Buffer) fold(key, value []byte) {
 	if b.counted--; b.counted == 0 {
 		b.counted = pollEmits

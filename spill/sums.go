@@ -28,7 +28,7 @@ type sums struct {
 
 // EmitSpans is Emit for every key, with one value.
 //
-// hot:
+// hot: a turn for some hundred words.
 func (b *Buffer) EmitSpans(data []byte, keys []jobs.Span, value []byte) {
 	if b.mode == foldMode {
 		for len(keys) > 0 {
@@ -53,7 +53,7 @@ func (b *Buffer) EmitSpans(data []byte, keys []jobs.Span, value []byte) {
 
 // sumSpans adds value for keys of data. Long ones are added last, together.
 //
-// hot:
+// hot: every word passes.
 func (b *Buffer) sumSpans(data []byte, keys []jobs.Span, value []byte) {
 	if b.counted -= len(keys); b.counted <= 0 {
 		b.counted = pollEmits
@@ -105,7 +105,7 @@ func (b *Buffer) sumLast(data []byte, s jobs.Span, delta uint64, long int) int {
 // sumLong adds value for keys longer than a slot holds: all slots are asked for,
 // then all keys of those are looked at, and then they are compared and added.
 //
-// hot:
+// hot: every word longer than a slot holds.
 func (b *Buffer) sumLong(data []byte, keys []jobs.Span, value []byte) {
 	for len(keys) > 0 {
 		var room [pendingSums]run.Sum
@@ -135,7 +135,7 @@ func (b *Buffer) sumLong(data []byte, keys []jobs.Span, value []byte) {
 // data: as sumLong does, it asks for all slots first, and then looks at all
 // accumulators.
 //
-// hot:
+// hot: every word passes.
 func (b *Buffer) foldSpans(data []byte, keys []jobs.Span, value []byte) {
 	if b.counted -= len(keys); b.counted <= 0 {
 		b.counted = pollEmits

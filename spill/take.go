@@ -78,7 +78,7 @@ func areFew(spans []jobs.Span) bool {
 // takeSpans adds records whose keys they are themselves. It returns those that
 // are left when the load was spilled on the way.
 //
-// hot:
+// hot: a turn for a chunk of the index.
 func (b *Buffer) takeSpans(data []byte, base uint64, spans []jobs.Span) []jobs.Span {
 	for load := b.load; len(spans) > 0; {
 		if b.n == len(b.cur) && !b.nextIndex() {
@@ -103,7 +103,7 @@ func (b *Buffer) takeSpans(data []byte, base uint64, spans []jobs.Span) []jobs.S
 // index makes entries for spans, until the spill mark or one that is too long
 // for an entry, and returns for how many.
 //
-// hot:
+// hot: once a record that is sorted where it lies.
 func (b *Buffer) index(data []byte, base uint64, spans []jobs.Span) int {
 	cur := b.cur[b.n:]
 	room, bytes := b.room, b.stats.Bytes
@@ -162,7 +162,7 @@ func prefixAt(data []byte, s jobs.Span) uint64 {
 // takeKeyed adds records with keys made by AppendKey; values refer to the
 // block. It returns those that are left when the load was spilled on the way.
 //
-// hot:
+// hot: once a record whose key is made.
 func (b *Buffer) takeKeyed(data []byte, base uint64, spans []jobs.Span) []jobs.Span {
 	load := b.load
 	for i, s := range spans {

@@ -6,9 +6,9 @@ const RareLiteral = "retry_budget_exhausted"
 
 // corpus makes what a tree of sources, configurations, logs and their
 // documentation looks like to a line tool: 40 bytes and 5 words a line, many
-// short lines and equal ones, leading blanks, long common
-// beginnings; a third of the lines have "the". A GiB
-// has 27 million lines, 127 million words and 2.8 million different words.
+// short lines and equal ones, leading blanks, long common beginnings; a third
+// of the lines have "the". A GiB has 27 million lines, 127 million words and
+// 2.8 million different words.
 type corpus struct {
 	v    *vocabulary
 	seed uint64

@@ -65,7 +65,7 @@ func (g teraGen) fill(dst []byte, unit int64) {
 
 // teraRow writes a row and returns the generator's state after it.
 //
-// hot:
+// hot: once a row.
 func teraRow(r *[rowBytes]byte, state uint32, row int64, filler *[260]byte) uint32 {
 	var key [12]byte
 	for i := 0; i < 12; i += 4 {

@@ -108,7 +108,7 @@ func (v *vocabulary) weigh() {
 // put writes a word at dst[at:], with up to 16 bytes behind it as scratch, and
 // returns its end.
 //
-// hot:
+// hot: once a word.
 func (v *vocabulary) put(dst []byte, at int, r *rng) int {
 	x := r.next()
 	i := uint32(x >> (64 - vocabularyBits))

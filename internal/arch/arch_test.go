@@ -158,7 +158,7 @@ func TestImportsGoDown(t *testing.T) {
 	for _, s := range all {
 		from := layerOf(s.pkg)
 		if from < 0 {
-			t.Errorf("%s: package %s stands in no layer: add it to layers in internal/arch/rules_test.go, where DESIGN.md has it", s.path, s.pkg)
+			t.Errorf("%s: package %s stands in no layer: add it to layers in internal/arch/rules_test.go, and to the imports in ARCHITECTURE.md", s.path, s.pkg)
 			continue
 		}
 		for _, p := range importsOf(s) {
@@ -327,6 +327,38 @@ func hasHotComment(file *ast.File, f *ast.FuncDecl) bool {
 		}
 	}
 	return false
+}
+
+// TestHotLoopsAreMeasured: whoever marks a function says why, and bench/loops.sh
+// runs benchmarks of its package, or of one above or below it.
+func TestHotLoopsAreMeasured(t *testing.T) {
+	fset, all := load(t)
+	script, err := os.ReadFile("../../bench/loops.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var measured []string
+	for _, word := range strings.Fields(string(script)) {
+		if pkg, ok := strings.CutPrefix(word, "./"); ok {
+			measured = append(measured, pkg)
+		}
+	}
+	for _, s := range all {
+		isNear := func(pkg string) bool {
+			return pkg == s.pkg || strings.HasPrefix(pkg, s.pkg+"/") || strings.HasPrefix(s.pkg, pkg+"/")
+		}
+		for _, g := range s.file.Comments {
+			for _, c := range g.List {
+				why, hot := strings.CutPrefix(c.Text, "// hot:")
+				if hot && strings.TrimSpace(why) == "" {
+					t.Errorf("%s: hot, and why?", fset.Position(c.Pos()))
+				}
+				if hot && !slices.ContainsFunc(measured, isNear) {
+					t.Errorf("%s: no line of bench/loops.sh runs benchmarks of package %s", fset.Position(c.Pos()), s.pkg)
+				}
+			}
+		}
+	}
 }
 
 func TestNoInitAndNoVariableState(t *testing.T) {

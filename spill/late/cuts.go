@@ -69,7 +69,7 @@ func newCutNode(keys [][]byte, depth, before int) cutNode {
 // divide writes the range of each entry to parts. There must be at most
 // MostParts.
 //
-// hot:
+// hot: a search in the cuts for each record.
 func (c *cuts) divide(parts []byte, a *run.Arena, entries []run.Entry) {
 	n := &c.root
 	prefixes, half := n.prefixes, len(n.prefixes)/2
@@ -124,7 +124,7 @@ func (n *cutNode) among(p int, key []byte) int {
 // restore makes prefixes those of whole keys again, in a range whose keys were
 // deepened by its depth.
 //
-// hot:
+// hot: every entry that leaves memory after all.
 func (c *cuts) restore(part int, entries []run.Entry) {
 	if c == nil {
 		return

@@ -50,7 +50,7 @@ func NewDivider(parts int, keys [][]byte, partOf func(a *run.Arena, ref uint64) 
 // prefixes from where the keys of the partition begin to differ. Entries are at
 // most a chunk of them, scratch as many.
 //
-// hot:
+// hot: every entry moves once.
 func (d *Divider) Divide(a *run.Arena, entries, scratch []run.Entry) (ends []int, err error) {
 	codes := d.codes[:len(entries)]
 	if d.cuts != nil {
@@ -192,7 +192,7 @@ func eachState(lists []List, do func(*State)) {
 // Deepen makes prefixes those of the keys' bytes from depth on, which all keys
 // reach.
 //
-// hot:
+// hot: a look at every key, while it is in the cache.
 func Deepen(a *run.Arena, entries []run.Entry, depth int) {
 	if depth == 0 {
 		return

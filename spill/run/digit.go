@@ -18,7 +18,7 @@ func DigitOf(diff uint64, n int) digit {
 
 func (d digit) Buckets() int { return int(d.mask) + 1 }
 
-// hot:
+// hot: every entry that is gathered.
 func (d digit) Count(counts []int, e []Entry) {
 	for i := range e {
 		counts[e[i].Prefix>>d.shift&d.mask]++
@@ -27,7 +27,7 @@ func (d digit) Count(counts []int, e []Entry) {
 
 // Scatter adds shift to the refs.
 //
-// hot:
+// hot: every entry that is gathered, to a place of its own.
 func (d digit) Scatter(out []Entry, at []int, e []Entry, shift uint64) {
 	for i := range e {
 		n := &at[e[i].Prefix>>d.shift&d.mask]
@@ -38,7 +38,7 @@ func (d digit) Scatter(out []Entry, at []int, e []Entry, shift uint64) {
 
 // Differing is the bits in which prefixes differ from first.
 //
-// hot:
+// hot: every entry that is gathered.
 func Differing(e []Entry, first uint64) (diff uint64) {
 	for i := range e {
 		diff |= e[i].Prefix ^ first

@@ -121,7 +121,7 @@ func (d *DiskCursor) readBlock(dst []byte) (h header, err error) {
 
 // next moves to the next record and reports false at the end.
 //
-// hot:
+// hot: once a record read back.
 func (d *DiskCursor) next() (bool, error) {
 	if d.left == 0 || d.large {
 		if ok, err := d.nextBlock(); !ok || err != nil {

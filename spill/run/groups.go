@@ -54,7 +54,7 @@ func (m *Merger) Reset() {
 
 // Next moves to the next record.
 //
-// hot:
+// hot: once a record merged.
 func (m *Merger) Next() bool {
 	if m.batched < len(m.batch) {
 		r := &m.batch[m.batched]
@@ -113,7 +113,7 @@ const aheadRecords = 32
 // all. Sorted records lie anywhere: so their cache misses overlap, where one
 // record after the other would wait for each.
 //
-// hot:
+// hot: once a record that is sorted and in memory.
 func (m *Merger) ahead() {
 	t := &m.Tree
 	batch := m.batch[:0]
@@ -138,7 +138,7 @@ func (m *Merger) ahead() {
 
 // touch makes batch the records to give out next.
 //
-// hot:
+// hot: a cache miss for each record.
 func (m *Merger) touch(batch []aheadRecord) {
 	sum := m.touched
 	for i := range batch {
@@ -209,7 +209,7 @@ func (m *Merger) DropKey() {
 // step moves to the next record and notes whether it is still of the group.
 // The run that is at hand goes on being the first as long as its key stays.
 //
-// hot:
+// hot: once a value, where a group is longer than a window.
 func (m *Merger) step() {
 	c := m.Tree.current()
 	ok, err := c.Advance()
@@ -235,7 +235,7 @@ func (m *Merger) leaveRun(ok bool, err error) {
 // refill gives vs the next values of the group: many small ones, copied side
 // by side, or one where it lies.
 //
-// hot:
+// hot: once some hundred values.
 func (m *Merger) refill(vs *jobs.Values) bool {
 	if m.windowed {
 		m.windowed = false
@@ -275,7 +275,7 @@ func (m *Merger) refill(vs *jobs.Values) bool {
 // gather copies the current value, and those that follow it in the same run,
 // to the window, and moves on behind them.
 //
-// hot:
+// hot: once a value of a group.
 func (m *Merger) gather(value []byte) {
 	c := m.Tree.current()
 	for {

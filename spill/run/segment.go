@@ -92,7 +92,7 @@ func (w *Writer) Begin(file *os.File, at int64, stats []PartStat) {
 
 // Add appends a record to the partition being written.
 //
-// hot:
+// hot: once a record written.
 func (w *Writer) Add(key, value []byte) {
 	w.partRecs++
 	if w.stats != nil {

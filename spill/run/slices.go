@@ -51,7 +51,7 @@ func writePart(w *Writer, a *Arena, entries []Entry) {
 // records some way ahead, so that their cache misses overlap: those of the
 // slots of a table, and then those of keys that lie elsewhere.
 //
-// hot:
+// hot: once a record that leaves memory.
 func Walk(a *Arena, entries []Entry, visit func(key, value []byte) bool) bool {
 	touched := byte(0)
 	for len(entries) > 0 {

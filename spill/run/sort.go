@@ -100,7 +100,7 @@ func median(a []Entry) uint64 {
 // partition3 divides a into prefixes less than, equal to and greater than
 // pivot.
 //
-// hot:
+// hot: every entry, more than once.
 func partition3(a []Entry, pivot uint64) (lt, gt int) {
 	lt, gt = 0, len(a)
 	for i := 0; i < gt; {
@@ -121,7 +121,7 @@ func partition3(a []Entry, pivot uint64) (lt, gt int) {
 
 // radix sorts what fits the scratch.
 //
-// hot:
+// hot: every entry, a few times.
 func (s *Sorter) radix(a []Entry, depth int) {
 	for {
 		if len(a) <= insertionMax {
@@ -194,7 +194,7 @@ func (s *Sorter) buckets(a []Entry, base, n, depth int) []Entry {
 // insertion is for few entries: by prefix first, without a look at any key,
 // then each run of equal prefixes.
 //
-// hot:
+// hot: most of the comparisons of a sort.
 func (s *Sorter) insertion(a []Entry, depth int) {
 	tie := false
 	for i := 1; i < len(a); i++ {
@@ -283,7 +283,7 @@ func (s *Sorter) tied(a []Entry, depth int) {
 // load makes prefixes the keys' bytes from depth on and reports whether any
 // differ.
 //
-// hot:
+// hot: a cache miss for each key whose prefix ties.
 func (s *Sorter) load(a []Entry, depth int) bool {
 	var first, diff uint64
 	for i := range a {

@@ -20,7 +20,7 @@ func (s *PartStat) Add(t PartStat) {
 // CountAll adds the records of entries. It looks at those ahead that have to be
 // looked at, so that their cache misses overlap.
 //
-// hot:
+// hot: once a record of a run.
 func (s *PartStat) CountAll(a *Arena, entries []Entry) {
 	s.Records += int64(len(entries))
 	touched := byte(0)

@@ -143,7 +143,7 @@ func (t *Tree) current() *Cursor { return &t.Cursors[t.top.cursor] }
 // whose key stays the same stays the winner: equal keys of later runs come
 // after all of its own.
 //
-// hot:
+// hot: once a record merged.
 func (t *Tree) next() bool {
 	c := &t.Cursors[t.top.cursor]
 	if c.Disk == nil && len(c.Entries) > 1 {
@@ -171,7 +171,7 @@ func (t *Tree) next() bool {
 
 // replay plays the winner's path again after its cursor moved.
 //
-// hot:
+// hot: a comparison a level for each record merged.
 func (t *Tree) replay() bool {
 	win := t.leaf(t.top.cursor)
 	for i := (int(win.cursor) + len(t.Cursors)) / 2; i > 0; i /= 2 {

@@ -221,8 +221,10 @@ func span(prefix []byte) (low, high rune, width uint8) {
 }
 
 // walk walks text from stream's state on and stops in front of the byte that
-// leads to a state that is no greater than last. It returns the place, how
-// many lines that matched began, and whether it stopped.
+// leads to a state that is no greater than last. It returns the place, and
+// how many lines that matched began.
+//
+// hot: every byte of a line that is looked for passes here.
 func (d *lines) walk(stream int, text []byte, last uint32) (at int, began uint32) {
 	state, table, class := d.live[stream], d.table, &d.class
 	for at, b := range text {
@@ -378,8 +380,9 @@ func (d *lines) count(data []byte) (lines int64, ok bool) {
 	return lines + d.countWhole(data[:whole]), !d.gaveUp
 }
 
-// countWhole counts the lines that match, in whole lines. Where lines are long and soon decided, it pays
-// to leave them for the next newline, which is tried from time to time.
+// countWhole counts the lines that match, in whole lines. Where lines are long
+// and soon decided, it pays to leave them for the next newline, which is tried
+// from time to time.
 func (d *lines) countWhole(data []byte) (lines int64) {
 	if d.untried--; d.untried < 0 && len(data) > 0 {
 		end := min(lineEnd(data, min(trialBytes, len(data)-1))+1, len(data))

@@ -32,6 +32,8 @@ func (d *lines) together(pieces *[streams][]byte) (began int64) {
 }
 
 // walkBytes is walk for all streams: n bytes of each, as far as they are known.
+//
+// hot: what processors without an assembly of ours run, for every byte.
 func (d *lines) walkBytes(pieces *[streams][]byte, n int) (at, began int) {
 	s0, s1, s2, s3 := d.live[0], d.live[1], d.live[2], d.live[3]
 	p0, p1, p2, p3 := pieces[0][:n], pieces[1][:n], pieces[2][:n], pieces[3][:n]
