@@ -136,7 +136,7 @@ mawk_count() { mawk '{ for (i = 1; i <= NF; i++) c[$i]++ } END { for (w in c) pr
 our_count() { mr wordcount "$text" -o "$ours"; }
 
 # With -c neither prints the name of an only file; of 0 ripgrep prints nothing.
-same_count() { [ -s "$peer" ] && cmp "$peer" "$ours" || [ "$(cat "$ours")" = 0 ]; }
+same_count() { if [ -s "$peer" ]; then cmp "$peer" "$ours"; else [ "$(cat "$ours")" = 0 ]; fi; }
 flags=() pattern=() # of the row
 rg_c() { rg -j2 --no-unicode -c "${flags[@]}" "${pattern[@]}" "$text" >"$peer" || [ $? = 1 ]; }
 our_c() { mr grep -c "${flags[@]}" "${pattern[@]}" "$text" >"$ours" || [ $? = 1 ]; }
