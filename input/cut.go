@@ -242,8 +242,9 @@ func (c *cut) long(h *hold, pos int64) (b block, ok bool, err error) {
 // readAt fills buf.
 func (c *cut) readAt(buf []byte, at int64) (int, error) { return c.readAtLeast(buf, at, len(buf)) }
 
-// readAtLeast reads into buf until least bytes are there. A file that ends too early has been truncated, unless it
-// is one of /sys, whose sizes are made up: then its size becomes known here.
+// readAtLeast reads into buf until least bytes are there. A file that ends too
+// early has been truncated, unless it is one of /sys, whose sizes are made up:
+// then its size becomes known here.
 func (c *cut) readAtLeast(buf []byte, at int64, least int) (int, error) {
 	n, err := c.h.readAtLeast(buf, at, least)
 	if n >= least {

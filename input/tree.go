@@ -183,27 +183,25 @@ func (t *tree) do(e errand, s *scratch) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.mu.running--
 	if e.list {
 		t.mu.entries += len(f.entries)
-	}
-	switch {
-	case open:
-		for from := 0; from < len(f.entries); from += batchNames {
-			t.mu.todo = append(t.mu.todo, errand{f: f, from: from, to: min(from+batchNames, len(f.entries))})
-			f.batches++
-		}
-	case !e.list:
-		if f.batches--; f.batches > 0 {
-			return
-		}
-		t.mu.Unlock()
+	} else if f.batches--; f.batches > 0 {
+		open = true
+	} else {
+		t.mu.Unlock() // while this runs: the folders below are still to come
 		f.complete()
 		t.mu.Lock()
 	}
-	if !open {
+	t.mu.running--
+	switch {
+	case !open:
 		for _, b := range f.folders {
 			t.mu.todo = append(t.mu.todo, errand{f: b, list: true})
+		}
+	case e.list:
+		for from := 0; from < len(f.entries); from += batchNames {
+			t.mu.todo = append(t.mu.todo, errand{f: f, from: from, to: min(from+batchNames, len(f.entries))})
+			f.batches++
 		}
 	}
 	if len(t.mu.todo) > 0 || t.mu.running == 0 {
