@@ -102,7 +102,7 @@ func machineWrite(b *testing.B) func(int, []byte) {
 }
 
 // machineRandom loads words of 256 MiB at random, independent of one another,
-// as a large hash table is read: ns/op is of one load.
+// as a large hash table is read.
 func machineRandom(b *testing.B, cores int) {
 	table := make([]uint64, 32<<20)
 	for i := range table {

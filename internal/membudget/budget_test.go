@@ -316,7 +316,6 @@ func TestPiecesFewAndFarBetweenKeepToTheLimit(t *testing.T) {
 	}
 }
 
-// mustHold writes every page of what was taken and checks the limit.
 // What is freed of a Big's length is there for the next one, without a page that
 // is new, and goes where its room is needed.
 func TestABigThatWasFreedIsTakenAgain(t *testing.T) {
@@ -363,6 +362,7 @@ func TestNotTooManyBigsAreKept(t *testing.T) {
 	}
 }
 
+// mustHold writes every page of what was taken and checks the limit.
 func mustHold(t *testing.T, b *Budget) func(*Chunk, bool) *Chunk {
 	return func(c *Chunk, ok bool) *Chunk {
 		t.Helper()

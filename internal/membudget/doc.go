@@ -1,7 +1,7 @@
 // Package membudget is the memory of a run: every large buffer is a chunk
 // leased from one Budget, so that the sum of them keeps to --memory.
 //
-// Three kinds of memory (DESIGN 4). A *floor* is reserved before a task
+// Three kinds of memory. A *floor* is reserved before a task
 // starts, is waited for and never revoked. *Growth* is what a lease gets
 // beyond it: refusable, never waited for, never at the cost of others. What is
 // finished but not read yet is *evictable*: its owner registers it, and who

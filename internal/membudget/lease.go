@@ -96,9 +96,6 @@ func (l *Lease) Shrink(bytes int64) {
 	b.releaseLocked(bytes)
 }
 
-// ShrinkTo gives back what is granted beyond bytes and not used.
-func (l *Lease) ShrinkTo(bytes int64) { l.Shrink(l.Granted() - bytes) }
-
 // Close frees the chunks still held and gives everything back. It may be
 // called again.
 func (l *Lease) Close() {

@@ -2,6 +2,7 @@ package grep
 
 import (
 	"bytes"
+	"encoding/binary"
 	"math"
 	"math/bits"
 
@@ -175,10 +176,7 @@ func (f *finder) matched(start int) int {
 func lineStart(data []byte, from, at int) int {
 	const lows, highs = 0x0101010101010101, 0x8080808080808080
 	for at-from >= 8 {
-		p := data[at-8 : at]
-		v := uint64(p[0]) | uint64(p[1])<<8 | uint64(p[2])<<16 | uint64(p[3])<<24 |
-			uint64(p[4])<<32 | uint64(p[5])<<40 | uint64(p[6])<<48 | uint64(p[7])<<56
-		v ^= '\n' * lows
+		v := binary.LittleEndian.Uint64(data[at-8:]) ^ '\n'*lows
 		// Exact for every byte: the high bit stays clear only in zero bytes.
 		if zero := ^((v&^highs + ^uint64(highs)) | v) & highs; zero != 0 {
 			return at - bits.LeadingZeros64(zero)/8

@@ -31,8 +31,8 @@ type needs struct {
 	need  []literal
 }
 
-// maxLiterals bounds the sets: each member is a search of its own.
-const maxLiterals = 16
+// maxLiterals bounds the sets, those on the way to the one that is looked for too.
+const maxLiterals = scan.MaxSet
 
 // analyse finds out what re, simplified, needs.
 func analyse(re *syntax.Regexp) needs {

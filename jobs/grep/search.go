@@ -176,7 +176,8 @@ func (s *search) narrow() {
 	}
 }
 
-// isCrowded reports whether most lines of the window are candidates.
+// isCrowded reports whether too many lines of the window are candidates for
+// marks to spare anything.
 func (s *search) isCrowded() bool {
 	lines := 0
 	for _, n := range s.newlines[s.low:s.marked] {

@@ -30,9 +30,11 @@
 // CacheBytes in each of its three automata, of those that it has used; of a
 // pattern with many instructions ManyLinesBytes in the one for lines. A full
 // cache is cleared; one that is full again after less than 20 bytes of text for
-// each of its states (one byte, where there are many instructions) gives up for good, and says so (the caller has regexp), so
-// that time stays linear whatever the pattern. Programs of more than 50,000
-// instructions are not taken at all.
+// each of its states (one byte, where there are many instructions) gives up for
+// good, and says so: the caller has regexp. So time stays linear whatever the
+// pattern. Programs of more than 50,000 instructions are not taken at all.
+//
+// Parsing is regexp/syntax's; package grep decides what is looked for here.
 package dfa
 
 import (
