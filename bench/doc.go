@@ -7,5 +7,6 @@
 //
 // Inputs are made by package workload, by seed, in a temporary directory that
 // the benchmark removes. Neighbours: the micro-benchmarks of hot loops live in
-// the packages they measure.
+// the packages they measure; loops.sh runs them all. paste.sh puts the scripts'
+// tables into README.md and docs/performance.md.
 package bench
