@@ -84,7 +84,7 @@ func TestAtMostThreeFiguresDiffer(t *testing.T) {
 	}
 }
 
-// TestTheInequalitiesHold: Q1 to Q7, Q9 and Q10 of SPEC 7.3, each as figures of workloads with
+// TestTheInequalitiesHold: Q1 to Q10 of SPEC 7.3, each as figures of workloads with
 // fixed seeds. One that does not hold is one of the few that are explained.
 func TestTheInequalitiesHold(t *testing.T) {
 	checked := map[string]int{}
@@ -99,7 +99,7 @@ func TestTheInequalitiesHold(t *testing.T) {
 			}
 		}
 	}
-	for _, q := range []string{"Q1", "Q2", "Q3", "Q4", "Q5", "Q6", "Q7", "Q9", "Q10"} {
+	for _, q := range []string{"Q1", "Q2", "Q3", "Q4", "Q5", "Q6", "Q7", "Q8", "Q9", "Q10"} {
 		if checked[q] == 0 {
 			t.Errorf("%s: no figure", q)
 		}
