@@ -146,7 +146,7 @@ func TestExperimentsAreFoundByName(t *testing.T) {
 	if some, err := reproduce.Named(all, nil); err != nil || len(some) != len(all) {
 		t.Errorf("%d of %d, %v", len(some), len(all), err)
 	}
-	for name, complaint := range map[string]string{"fig7": "did you mean fig4?", "elsewhere": "unknown; there are dynamicmr"} {
+	for name, complaint := range map[string]string{"fig7": "did you mean fig4?", "elsewhere": "unknown; there are dsplit-macro, "} {
 		if _, err := reproduce.Named(all, []string{name}); err == nil || !strings.Contains(err.Error(), complaint) {
 			t.Errorf("%s: %v, want %s", name, err, complaint)
 		}
