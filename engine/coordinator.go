@@ -9,6 +9,7 @@ import (
 	"mrlocal/engine/source"
 	"mrlocal/engine/task"
 	"mrlocal/internal/machine"
+	"mrlocal/report"
 	"mrlocal/shuffle"
 	"mrlocal/slots"
 	"mrlocal/slots/pool"
@@ -35,7 +36,8 @@ type attempt struct {
 	lastBeatAt time.Time // when it last rose
 	lastPPM    int64
 	abandoned  bool
-	gone       bool      // the Ledger has forgotten it: its tracker is lost
+	gone       bool // the Ledger has forgotten it: its tracker is lost
+	usage      []report.Usage
 	raced      bool      // another attempt of its task has run beside it
 	killedAt   time.Time // when its job failed; zero: it has not
 
@@ -367,6 +369,7 @@ func (c *coordinator) runMapOn(a *attempt, src source.Source, next <-chan source
 			return err
 		})
 	})
+	a.usage = a.Usage()
 	spent := machine.ThreadCPU() - cpu
 	c.inbox.post(func() { c.mapEnded(a, src, out, err, spent) })
 }
@@ -374,6 +377,7 @@ func (c *coordinator) runMapOn(a *attempt, src source.Source, next <-chan source
 func (c *coordinator) runReduceOn(a *attempt) {
 	cpu := machine.ThreadCPU()
 	err := task.Whole(func() error { return a.Profiled(a.Reduce) })
+	a.usage = a.Usage()
 	spent := machine.ThreadCPU() - cpu
 	c.inbox.post(func() { c.reduceEnded(a, err, spent) })
 }
@@ -416,6 +420,7 @@ func (c *coordinator) reduceEnded(a *attempt, err error, cpu time.Duration) {
 func (c *coordinator) book(a *attempt, cpu time.Duration) {
 	a.Counters.CPUMilliseconds = cpu.Milliseconds()
 	a.job.counters.Add(&a.Counters)
+	a.job.use(a.usage)
 	out := a.Counters.MapOutputBytes
 	if a.ID.Kind == slots.Reduce || a.job.MapOnly() {
 		out = a.Counters.OutputBytes

@@ -26,6 +26,7 @@ import (
 	"mrlocal/jobs/jobtest"
 	"mrlocal/jobs/sort"
 	"mrlocal/jobs/wordcount"
+	"mrlocal/report"
 	"mrlocal/slots"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/replay"
@@ -216,6 +217,40 @@ func TestWhatFitsNeverTouchesTheDisk(t *testing.T) {
 			// Nothing can be created in /proc.
 			must(t, chain(), engine.Options{Inputs: []string{dir}, TempDirs: []string{"/proc"}, MemoryBytes: 512 << 20})
 		})
+	}
+}
+
+func TestAReportSaysWhatAttemptsUsedInEachPhase(t *testing.T) {
+	data := text(181, 2<<20)
+	dir := writeFiles(t, []jobtest.File{{Path: "a", Data: data}})
+	_, r := must(t, chains(t)["sort"](), engine.Options{
+		Inputs: []string{dir}, MapSlots: 2, ReduceSlots: 1, MemoryBytes: 64 << 20, BlockBytes: 512 << 10, SortBufferBytes: 64 << 10, NoGrowth: true, Reducers: 2,
+		TempDirs: []string{t.TempDir()},
+	})
+	j := &r.Jobs[0]
+	used := map[string]report.Usage{}
+	for _, u := range j.Phases {
+		used[u.Phase] = u
+		if u.WallS <= 0 || u.PeakBytes < 0 || u.PeakBytes > 64<<20 {
+			t.Errorf("%+v", u)
+		}
+	}
+	maps, reduces := int64(j.Maps), int64(j.Reduces)
+	if used["compute"].Attempts != maps || used["io"].Attempts != maps || used["copy"].Attempts != reduces || used["sort"].Attempts != reduces || used["reduce"].Attempts != reduces {
+		t.Errorf("%d maps and %d reduces: %+v", maps, reduces, j.Phases)
+	}
+	if used["compute"].ReadBytes != int64(len(data)) || used["reduce"].WrittenBytes != int64(len(data)) || used["copy"].ReadBytes == 0 {
+		t.Errorf("of %d bytes: %+v", len(data), j.Phases)
+	}
+	if written := used["compute"].WrittenBytes + used["io"].WrittenBytes; written == 0 || used["compute"].PeakBytes < 64<<10 || used["reduce"].PeakBytes == 0 {
+		t.Errorf("%d bytes spilled: %+v", written, j.Phases)
+	}
+	var cpu float64
+	for _, u := range j.Phases {
+		cpu += u.CPUS
+	}
+	if cpu <= 0 || cpu > 60 {
+		t.Errorf("%v s of processor time", cpu)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"mrlocal/engine/task"
 	"mrlocal/input"
 	"mrlocal/jobs"
+	"mrlocal/report"
 	"mrlocal/slots"
 	"mrlocal/spill"
 )
@@ -37,6 +38,7 @@ type jobRun struct {
 
 	releaser     jobs.Releaser // nil: none
 	counters     Counters
+	usage        []report.Usage // by phase, of attempts that committed
 	firstFailure error
 	written      map[slots.TaskID]*attempt // those whose part is committed though their tracker is lost
 	ended        bool

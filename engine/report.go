@@ -48,6 +48,16 @@ func (r *run) report(err error) *Report {
 	return rep
 }
 
+// use adds what an attempt has used.
+func (j *jobRun) use(usage []report.Usage) {
+	if j.usage == nil {
+		j.usage = make([]report.Usage, len(usage))
+	}
+	for phase := range usage {
+		j.usage[phase].Add(&usage[phase])
+	}
+}
+
 // submitted is a job of the Ledger. What is not in its jobRun is what stays of
 // it when it is over: of very many jobs little may.
 type submitted struct {
@@ -55,11 +65,12 @@ type submitted struct {
 	work     *work
 	step     int
 	counters Counters
+	usage    []report.Usage
 }
 
 // over lets go of a job that is over.
 func (s *submitted) over() {
-	s.counters = s.jobRun.counters
+	s.counters, s.usage = s.jobRun.counters, s.jobRun.usage
 	if counter, ok := s.releaser.(jobs.RecordCounter); ok {
 		s.counters.ReduceOutputRecords = counter.Records()
 	}
@@ -76,6 +87,12 @@ func (s *submitted) report(r *Report, id slots.JobID) {
 	spec := w.spec(s.step, rep.Reduces)
 	r.Describe(id, &spec)
 	rep.Counters.Add(&s.counters)
+	for phase, u := range s.usage {
+		if u.Attempts > 0 {
+			u.Phase = slots.Phase(phase).String()
+			rep.Phases = append(rep.Phases, u)
+		}
+	}
 	if s.step > 0 && !w.run.single() {
 		rep.StepOf = w.name()
 	}

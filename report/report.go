@@ -120,8 +120,33 @@ type Job struct {
 	DeadlineS *float64 `json:"deadline_s"`
 	Counters  Counters `json:"counters"`
 	Profile   *Profile `json:"profile,omitempty"` // under a policy that places by demand
+	Phases    []Usage  `json:"phases,omitempty"`  // of a real run
 	StepOf    string   `json:"step_of,omitempty"` // a later job of the chain that the job of this name began
 	Error     string   `json:"error,omitempty"`
+}
+
+// Usage is what the attempts of a job that committed have used in one of their
+// phases: compute and io of maps, copy, held, sort and reduce of reduces.
+// Processor time is that of their own threads and their helpers; bytes are those
+// of input, copies, spills and output.
+type Usage struct {
+	Phase        string  `json:"phase"`
+	Attempts     int64   `json:"attempts"`
+	WallS        float64 `json:"wall_s"`
+	CPUS         float64 `json:"cpu_s"`
+	ReadBytes    int64   `json:"read_bytes"`
+	WrittenBytes int64   `json:"written_bytes"`
+	PeakBytes    int64   `json:"peak_memory_bytes"` // of one attempt
+}
+
+// Add adds an attempt's.
+func (u *Usage) Add(o *Usage) {
+	u.Attempts += o.Attempts
+	u.WallS += o.WallS
+	u.CPUS += o.CPUS
+	u.ReadBytes += o.ReadBytes
+	u.WrittenBytes += o.WrittenBytes
+	u.PeakBytes = max(u.PeakBytes, o.PeakBytes)
 }
 
 // Profile is what a task of a job was taken to need of a tracker, in shares of

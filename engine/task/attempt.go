@@ -66,19 +66,24 @@ type Attempt struct {
 	listener Listener
 
 	// ---- shared with whoever looks after it
-	ctx     context.Context
-	cancel  context.CancelCauseFunc
-	stopped atomic.Bool
-	Beat    atomic.Int64 // rises with every block: the sign of life
-	PPM     atomic.Int64 // progress in parts per million
-	Waiting atomic.Bool  // for memory, descriptors or map outputs: no progress is expected
-	hasFDs  atomic.Bool  // the attempt's turn at descriptors is taken
-	onDisk  atomic.Int64 // bytes it has spilled, where disks are slowed down
+	ctx          context.Context
+	cancel       context.CancelCauseFunc
+	stopped      atomic.Bool
+	Beat         atomic.Int64 // rises with every block: the sign of life
+	PPM          atomic.Int64 // progress in parts per million
+	Waiting      atomic.Bool  // for memory, descriptors or map outputs: no progress is expected
+	hasFDs       atomic.Bool  // the attempt's turn at descriptors is taken
+	helperCPU    atomic.Int64 // nanoseconds of its helpers
+	spilledBytes atomic.Int64
+	onDisk       atomic.Int64 // bytes it has spilled, where disks are slowed down
 
 	// ---- of the slot's thread; the caller's when it has ended
 	Counters  report.Counters
 	CopyBytes int64
 	CopyTime  time.Duration
+
+	measured  measures
+	leftBytes int64 // peak of a lease that is closed
 
 	profile    *profiled // nil: nobody profiles
 	lease      *membudget.Lease
@@ -218,6 +223,7 @@ func (a *Attempt) withRoom(body func() error) error {
 		a.lease, a.floorBytes = lease, floorBytes
 		a.workingAt, a.pausedFor, a.dragged = time.Now(), 0, 0
 		err = body()
+		a.leftBytes = lease.Peak()
 		lease.Close()
 		a.lease = nil
 		need := a.roomFor(err)
@@ -254,6 +260,7 @@ func (a *Attempt) mostBytes() int64 { return a.Env.Budget.Limit() - a.Env.HeldTo
 
 // notifySpill hears what the kvbuffer or a merge tells of.
 func (a *Attempt) notifySpill(e spill.Event) {
+	a.wrote(&e)
 	a.spilled(&e)
 	a.listener.Spilled(a, e)
 }

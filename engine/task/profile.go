@@ -51,6 +51,7 @@ func (p *profiled) enter(phase string) {
 
 // phase tells whoever looks after the attempt that it is in another phase.
 func (a *Attempt) phase(phase slots.Phase) {
+	a.measure(phase)
 	a.profile.enter(phase.String())
 	a.listener.Phase(a, phase)
 }
@@ -58,6 +59,7 @@ func (a *Attempt) phase(phase slots.Phase) {
 // helper runs a closure on a thread that is bound to the slot's core, so that
 // a task's spill sorts never quietly use another core.
 func (a *Attempt) helper(f func()) {
+	f = a.helped(f)
 	if p := a.profile; p != nil {
 		work := f
 		f = func() {

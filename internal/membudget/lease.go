@@ -15,6 +15,7 @@ type Lease struct {
 	// Guarded by the budget's lock.
 	grantedBytes int64
 	usedBytes    int64
+	peakBytes    int64    // the most of it, since somebody asked
 	held         []*Chunk // in no order; Chunk.place is the index
 }
 
@@ -43,6 +44,15 @@ func (l *Lease) Used() int64 {
 	l.budget.mu.Lock()
 	defer l.budget.mu.Unlock()
 	return l.usedBytes
+}
+
+// Peak is the most that chunks have taken since the last call.
+func (l *Lease) Peak() int64 {
+	l.budget.mu.Lock()
+	defer l.budget.mu.Unlock()
+	peak := l.peakBytes
+	l.peakBytes = l.usedBytes
+	return peak
 }
 
 // Available is what is granted and not used.
@@ -246,6 +256,7 @@ func (l *Lease) holdLocked(c *Chunk) {
 	c.place = len(l.held)
 	l.held = append(l.held, c)
 	l.usedBytes += c.bytes
+	l.peakBytes = max(l.peakBytes, l.usedBytes)
 }
 
 func (l *Lease) letGoLocked(c *Chunk) {

@@ -1,0 +1,70 @@
+package task
+
+import (
+	"time"
+
+	"mrlocal/internal/machine"
+	"mrlocal/report"
+	"mrlocal/slots"
+	"mrlocal/spill"
+)
+
+// measures are what an attempt has used so far, by phase. They belong to its
+// thread.
+type measures struct {
+	phases [slots.PhaseHeld + 1]report.Usage
+	now    slots.Phase
+	begun  time.Time
+	cpu    time.Duration // of the thread and the helpers, when the phase began
+	read   int64
+	wrote  int64
+}
+
+// Usage is what the attempt has used in each phase. It ends the last one: the
+// attempt's thread calls it when all is done.
+func (a *Attempt) Usage() []report.Usage {
+	a.measure(slots.PhaseNone)
+	return a.measured.phases[:]
+}
+
+// measure ends a phase and begins another one.
+func (a *Attempt) measure(next slots.Phase) {
+	m := &a.measured
+	cpu, read := machine.ThreadCPU()+time.Duration(a.helperCPU.Load()), a.Counters.MapInputBytes+a.CopyBytes
+	wrote := a.spilledBytes.Load() + a.Counters.OutputBytes
+	if m.now != slots.PhaseNone {
+		u := &m.phases[m.now]
+		u.Attempts = 1
+		u.WallS += time.Since(m.begun).Seconds()
+		u.CPUS += (cpu - m.cpu).Seconds()
+		u.ReadBytes += read - m.read
+		u.WrittenBytes += wrote - m.wrote
+		u.PeakBytes = max(u.PeakBytes, a.peak())
+	}
+	m.now, m.begun, m.cpu, m.read, m.wrote = next, time.Now(), cpu, read, wrote
+}
+
+// peak is the most memory that was used since it was last asked for.
+func (a *Attempt) peak() int64 {
+	if a.lease == nil {
+		return a.leftBytes
+	}
+	return a.lease.Peak()
+}
+
+// wrote counts what is written below a phase, by whatever thread.
+func (a *Attempt) wrote(e *spill.Event) {
+	switch e.Kind {
+	case spill.SpillEnd, spill.MergePass, spill.Evict:
+		a.spilledBytes.Add(e.Bytes)
+	}
+}
+
+// helped adds the processor time of a helper's closure.
+func (a *Attempt) helped(f func()) func() {
+	return func() {
+		before := machine.ThreadCPU()
+		defer func() { a.helperCPU.Add(int64(machine.ThreadCPU() - before)) }()
+		f()
+	}
+}
