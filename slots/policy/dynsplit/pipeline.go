@@ -76,6 +76,9 @@ func copying(v *slots.View, t slots.TrackerID) int32 {
 	return v.RunningAt(t, slots.Reduce) - v.InPhase(t, slots.PhaseHeld) - v.InPhase(t, slots.PhaseSort) - v.InPhase(t, slots.PhaseReduce)
 }
 
+// Extra implements slots.Opener: the additional map slots.
+func (s *Split) Extra(most int) int { return min(int(s.options.AdditionalMapSlots), most) }
+
 // HoldsCopy implements slots.PhaseGate: reduces ask before they sort and compute,
 // where that is bounded.
 func (s *Split) HoldsCopy() bool { return s.options.ReduceCompute > 0 }
