@@ -11,8 +11,8 @@ import (
 )
 
 // patchwork is text of some windows, in stretches that differ: nothing to
-// find, a hit in every line, a single one far from all others, candidates that do not match, one long line, lines
-// of no length.
+// find, a hit in every line, a single one far from all others, candidates that
+// do not match, one long line, lines of no length.
 func patchwork(seed uint64) []byte {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	var b bytes.Buffer
