@@ -44,6 +44,11 @@ func (v Vector) AtMost(o Vector) Vector {
 	return Vector{min(v.CPU, o.CPU), min(v.IO, o.IO), min(v.Memory, o.Memory)}
 }
 
+// AtLeast is v, and of each resource no less than o has.
+func (v Vector) AtLeast(o Vector) Vector {
+	return Vector{max(v.CPU, o.CPU), max(v.IO, o.IO), max(v.Memory, o.Memory)}
+}
+
 // Fits reports whether there is as much of every resource as v needs.
 func (v Vector) Fits(capacity Vector) bool {
 	return v.CPU <= capacity.CPU && v.IO <= capacity.IO && v.Memory <= capacity.Memory

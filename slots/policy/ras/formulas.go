@@ -59,14 +59,13 @@ func jobUtility(maps, reduces utility) utility { return min(maps+reduces, one) }
 // required is s_req, how many maps should run at a time to meet the goal (SPEC
 // 3.2): the remaining work over the time that is left for it, rounded up, between 1
 // and pending. goal 0 is as soon as possible, and so is one that has passed: all. As
-// long as no map is done nothing is known of the work: then 1, or all without a goal.
+// long as no map is done nothing is known of the work, and all are required: a job
+// that has just come has a low utility although it gets most (4.2 of the paper).
 func required(work, goal, now time.Duration, pending int32, known bool) int32 {
 	left := goal - now
 	switch {
-	case goal == 0 || known && left <= 0:
+	case goal == 0 || !known || left <= 0:
 		return max(pending, 1)
-	case !known:
-		return 1
 	}
 	n := int64(work / left)
 	if work%left > 0 {

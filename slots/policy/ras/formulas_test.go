@@ -85,7 +85,7 @@ func TestRequiredMaps(t *testing.T) {
 		"more than pend is no use":      {required(600*s, 61*s, 60*s, 35, true), 35},
 		"the goal has passed":           {required(600*s, 60*s, 60*s, 35, true), 35},
 		"no goal: as soon as possible":  {required(600*s, 0, 60*s, 35, true), 35},
-		"nothing is known, with a goal": {required(0, 160*s, 60*s, 35, false), 1},
+		"nothing is known, with a goal": {required(0, 160*s, 60*s, 35, false), 35},
 		"nothing is known, no goal":     {required(0, 0, 60*s, 35, false), 35},
 	} {
 		if c.got != c.want {

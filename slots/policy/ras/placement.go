@@ -43,10 +43,16 @@ func (r *RAS) takeStock(v *slots.View) {
 	for t := range r.nodes {
 		n := &r.nodes[t]
 		n.load, n.maps, n.copying, n.used, n.reduces, n.room = demand.Vector{}, demand.Vector{}, demand.Vector{}, 0, 0, 0
-		n.lost, n.shuffle = true, n.shuffle[:0]
+		n.lost, n.shuffle, n.busy = true, n.shuffle[:0], 0
+		extra := 0
 		for _, id := range n.slots {
 			slot := v.Slot(id)
 			n.lost = n.lost && (slot.Extra || slot.State == slots.SlotClosed)
+			if slot.Extra {
+				if extra++; slot.Busy {
+					n.busy = extra
+				}
+			}
 			if !slot.Busy || r.byID[slot.Attempt.Job] == nil {
 				continue
 			}
@@ -112,19 +118,15 @@ func (r *RAS) shuffle(s *standing, n *node, t int, count int32) {
 
 // switchReducers places reduces that run in shuffle and whose job's map phase is
 // complete, or about to be, with what they need to reduce: as many of each tracker as
-// fit beside its other reduces, who was started first before the others. The rest
-// wait for these to end.
+// fit beside its other reduces. The rest wait for these to end. Until they have
+// switched they also count as copying: a map may have to run again.
 func (r *RAS) switchReducers() {
 	for t := range r.nodes {
 		n := &r.nodes[t]
-		for i := 0; i < len(n.shuffle); i++ {
-			s := n.shuffle[i]
-			for s.switched && s.waiting[t] > 0 {
-				if !n.load.Minus(n.maps).Minus(s.copying(n)).Plus(s.reducing(n)).Fits(n.capacity) {
-					break
-				}
-				r.shuffle(s, n, t, -1)
-				r.take(n, s.reducing(n), 1)
+		for _, s := range n.shuffle {
+			more := s.reducing(n).Minus(s.copying(n)).AtLeast(demand.Vector{})
+			for i := int32(0); s.switched && i < s.waiting[t] && n.load.Minus(n.maps).Plus(more).Fits(n.capacity); i++ {
+				n.load = n.load.Plus(more)
 			}
 		}
 	}
@@ -321,7 +323,7 @@ func (r *RAS) roomForMap(s *standing, n *node, t int) bool {
 // about to be complete are placed as reducing from the next cycle on.
 func (r *RAS) switchProfiles() {
 	for _, s := range r.jobs {
-		s.switched = s.mapsDone || s.left[slots.Map] > 0 && aboutToComplete(s.work, s.allotted[slots.Map], r.cycle()) && r.lengths.of(s.id).count > 0
+		s.switched = s.mapsDone || s.pending[slots.Map] == 0 && aboutToComplete(s.work, s.allotted[slots.Map], r.cycle()) && r.lengths.of(s.id).count > 0
 	}
 }
 

@@ -32,7 +32,9 @@ type RAS struct {
 	left    []slots.PPM // by job: of its running maps; scratch
 	order   []int32     // of trackers, for the reducers; scratch
 	changed []slots.JobID
-	held    []held // reduces in shuffle, by their start
+	held    []held        // reduces in shuffle, by their start
+	blocked time.Duration // since when nothing runs but these, and nothing can start; negative: that is not so
+	moved   bool          // this visit has started something, or let it go on
 
 	next  time.Duration // when the control cycle ends
 	news  bool          // something that need not wait until then
@@ -47,6 +49,7 @@ type node struct {
 	lost     bool
 	opened   [2]int // map and reduce slots that are its own
 	extra    int    // others that are open
+	busy     int    // of these, up to the last one that is busy
 
 	load    demand.Vector // of what is placed
 	maps    demand.Vector // of it, by maps
@@ -65,7 +68,7 @@ func New(o told.Options) *RAS {
 }
 
 // Reset implements slots.Resetter.
-func (r *RAS) Reset() { *r = RAS{options: r.options} }
+func (r *RAS) Reset() { *r = RAS{options: r.options, blocked: -1} }
 
 // Name implements slots.Policy.
 func (*RAS) Name() string { return "ras" }
@@ -98,7 +101,7 @@ func (r *RAS) Observe(f slots.Fact) {
 	case f.Op == trace.OpFinish && f.Slot >= 0:
 		r.lengths.finish(&f)
 	}
-	if f.Op == trace.OpFinish || f.Op == trace.OpLostOutput || f.Op == trace.OpLostTracker {
+	if f.Op == trace.OpFinish && !f.Has(trace.Killed) || f.Op == trace.OpLostOutput || f.Op == trace.OpLostTracker {
 		for _, s := range r.jobs {
 			if f.Op == trace.OpLostTracker || s.id == slots.JobID(f.Job) {
 				s.barred = [trace.Kinds][]bool{} // what pends now may be something else
@@ -114,8 +117,11 @@ func (r *RAS) Decide(v *slots.View, d *slots.Decision) {
 	if r.news || v.Now() >= r.next {
 		r.controlCycle(v, d)
 	}
+	r.moved = false
 	r.advance(v, d)
+	r.takeBack(v, d)
 	r.launch(v, d)
+	r.unblock(v, d)
 	r.wake(v, d)
 	if invariant.Enabled {
 		r.checkFeasible(v)
@@ -125,7 +131,7 @@ func (r *RAS) Decide(v *slots.View, d *slots.Decision) {
 // controlCycle places all tasks anew, for the time of one cycle (R9).
 func (r *RAS) controlCycle(v *slots.View, d *slots.Decision) {
 	r.place(v)
-	r.open(v, d)
+	r.open(d)
 	r.next, r.news, r.stale = v.Now()+r.cycle(), false, false
 }
 
@@ -219,12 +225,11 @@ func (r *RAS) remove(id slots.JobID) {
 }
 
 // open opens as many job slots on each tracker as are placed there (R1). Home slots
-// are never closed.
-func (r *RAS) open(v *slots.View, d *slots.Decision) {
+// are never closed, nor any on which something runs.
+func (r *RAS) open(d *slots.Decision) {
 	for t := range r.nodes {
 		n := &r.nodes[t]
-		running := v.RunningAt(slots.TrackerID(t), slots.Map) + v.RunningAt(slots.TrackerID(t), slots.Reduce)
-		extra := int(max(0, min(max(n.used, running), int32(len(n.slots)))-n.home))
+		extra := max(int(min(n.used, int32(len(n.slots)))-n.home), n.busy)
 		if extra != n.extra && !n.lost {
 			n.extra = extra
 			d.Resize(slots.TrackerID(t), n.opened[slots.Map], n.opened[slots.Reduce], extra)

@@ -43,7 +43,60 @@ func (r *RAS) advances(v *slots.View, d *slots.Decision, s *standing, slot *slot
 		return false
 	}
 	d.Advance(slot.ID)
+	r.moved = true
 	return true
+}
+
+// takeBack kills the reduces of a job, one of whose map outputs was lost, that were let
+// go and still copy: they would hold what they need to reduce while they wait for a
+// map that may need it. They have reduced nothing yet.
+func (r *RAS) takeBack(v *slots.View, d *slots.Decision) {
+	for _, s := range r.jobs {
+		if !s.reopened {
+			continue
+		}
+		s.reopened = false
+		for id := range slots.SlotID(v.Slots()) {
+			slot := v.Slot(id)
+			if copies := slot.Phase < slots.PhaseSort || slot.Phase == slots.PhaseHeld; slot.Busy && slot.Attempt.Job == s.id && slot.Advanced && copies && !s.mapsDone {
+				if d.Explaining() {
+					d.Because(slots.Why{Numbers: []slots.Number{whole("maps of the job that are not done", s.left[slots.Map])}})
+				}
+				d.Reclaim(id)
+			}
+		}
+	}
+}
+
+// unblock is the last resort. Where nothing runs but reduces in shuffle, and neither
+// can one of them go on nor a map start, because the maps failed on the trackers that
+// have room, the newest of the reduces is killed, and not placed there again until
+// something of its job has ended.
+func (r *RAS) unblock(v *slots.View, d *slots.Decision) {
+	switch {
+	case r.moved || v.Running(slots.Map) > 0 || len(r.held) == 0 || v.Running(slots.Reduce) != int32(len(r.held)) || !r.wanted(v):
+		r.blocked = -1
+	case r.blocked < 0:
+		r.blocked = v.Now()
+		d.WakeAt(v.Now() + 1) // by then all trackers have been visited
+	case v.Now() > r.blocked:
+		newest := r.held[len(r.held)-1]
+		if s := r.byID[newest.attempt.Job]; s != nil {
+			s.bar(slots.Reduce, int(v.Slot(newest.slot).Tracker), len(r.nodes))
+		}
+		d.Reclaim(newest.slot)
+		r.blocked = -1
+	}
+}
+
+// wanted: a map is pending, or a reduce in shuffle has all it waits for but room.
+func (r *RAS) wanted(v *slots.View) bool {
+	for _, h := range r.held {
+		if s := r.byID[h.attempt.Job]; s != nil && s.mapsDone {
+			return true
+		}
+	}
+	return v.Pending(slots.Map) > 0
 }
 
 // launch starts on the visited tracker what is placed there and does not run, as far
@@ -131,6 +184,7 @@ func (r *RAS) launchNeeds(s *standing, k slots.Kind, n *node) demand.Vector {
 // launched books what was launched, and tells what it needs.
 func (r *RAS) launched(v *slots.View, d *slots.Decision, s *standing, k slots.Kind, t int) demand.Vector {
 	start := d.Started()
+	r.moved = true
 	r.lengths.start(v.Now(), start.Slot)
 	s.here[k]++
 	switch {
@@ -144,10 +198,10 @@ func (r *RAS) launched(v *slots.View, d *slots.Decision, s *standing, k slots.Ki
 }
 
 // refused: a job may not have the slot that was offered. Where it is that its tasks
-// failed on this tracker they are placed elsewhere, at once; otherwise they are
-// passed over for this visit.
+// failed on this tracker, or that a reduce must not wait here while maps cannot run,
+// all is placed anew without it, at once; otherwise it is passed over for this visit.
 func (r *RAS) refused(s *standing, k slots.Kind, t int, why slots.Refusal) {
-	if why == slots.RefusedFailedHere || why == slots.RefusedBlacklisted {
+	if why == slots.RefusedFailedHere || why == slots.RefusedBlacklisted || why == slots.RefusedDeadlock {
 		s.bar(k, t, len(r.nodes))
 		r.news = true
 		return

@@ -17,6 +17,7 @@ type standing struct {
 	left     [trace.Kinds]int32 // tasks that are not done (A38)
 	pending  [trace.Kinds]int32 // of them, those that may start
 	mapsDone bool
+	reopened bool // its maps were done, and are not any more
 	switched bool // its reduces are placed with what they need to reduce
 
 	required int32
@@ -51,8 +52,9 @@ func (s *standing) read(v *slots.View, shuffleMemory bool) (news bool) {
 	}
 	done := j.Sealed() && s.left[slots.Map] == 0
 	news = news || done != s.mapsDone
+	s.reopened = s.reopened || s.mapsDone && !done
 	s.mapsDone = done
-	s.switched = s.switched || done
+	s.switched = done || s.switched && s.pending[slots.Map] == 0 // a map that must run again goes first
 	return news
 }
 

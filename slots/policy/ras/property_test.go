@@ -1,0 +1,142 @@
+package ras_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"mrlocal/slots"
+	"mrlocal/slots/demand"
+	"mrlocal/slots/policy/policytest"
+	"mrlocal/slots/policy/ras"
+	"mrlocal/slots/policy/told"
+)
+
+// cluster is a random run: trackers of different capacities, jobs with profiles,
+// goals and stragglers, failures, lost outputs and a lost tracker.
+type cluster struct {
+	config slots.Config
+	jobs   []policytest.Job
+	o      policytest.Options
+	told   told.Options
+}
+
+func draw(t *rapid.T) cluster {
+	number := func(name string, least, most int) int { return rapid.IntRange(least, most).Draw(t, name) }
+	vector := func(name string, most int) demand.Vector {
+		tenths := func(of string) slots.PPM { return slots.One / 10 * slots.PPM(number(of+" of a "+name, 0, most)) }
+		return demand.Vector{CPU: tenths("CPU"), IO: tenths("I/O"), Memory: tenths("memory")}
+	}
+	trackers := number("trackers", 1, 4)
+	c := cluster{config: slots.Config{Slots: slots.Layout{
+		Trackers: trackers, MapSlots: number("map slots", 1, 3), ReduceSlots: number("reduce slots", 1, 2), MaxSlots: number("slots", 0, 8),
+	}.Slots()}}
+	c.told.ShuffleMemory = rapid.Bool().Draw(t, "shuffle memory")
+	if number("small trackers", 0, 1) == 1 {
+		small := demand.Vector{CPU: slots.One / 2, IO: slots.One, Memory: slots.One / 3}
+		c.config.Capacities = demand.Capacities{{Tracker: int32(number("small", 0, trackers-1)), Vector: small}}
+	}
+	for i := range number("jobs", 1, 5) {
+		j := policytest.Job{
+			Spec:   slots.JobSpec{Name: fmt.Sprint(i), Maps: int32(number("maps", 1, 12)), MapsSealed: true, Reduces: int32(number("reduces", 0, 6))},
+			Submit: time.Duration(number("submit", 0, 9)) * time.Second, ReduceTime: policytest.Const(time.Duration(number("reduce time", 1, 9)) * time.Second),
+		}
+		mapTime, straggler := time.Duration(number("map time", 1, 9))*time.Second, slots.TaskID(number("straggler", 0, 20))
+		j.MapTime = func(task slots.TaskID) time.Duration {
+			if task == straggler {
+				return 8 * mapTime
+			}
+			return mapTime
+		}
+		if number("profile", 0, 3) > 0 {
+			j.Spec.Profile = &demand.Profile{Map: vector("map", 12), Shuffle: vector("shuffle", 4), Reduce: vector("reduce", 12)}
+		}
+		if number("goal", 0, 1) == 1 {
+			j.Spec.Deadline = time.Duration(number("deadline", 1, 90)) * time.Second
+		}
+		if bad := slots.TaskID(number("failing", 0, 30)); bad < 12 {
+			j.Fail = func(_ slots.Kind, task slots.TaskID) int32 {
+				if task == bad {
+					return 2
+				}
+				return 0
+			}
+		}
+		c.jobs = append(c.jobs, j)
+	}
+	for range number("losses", 0, 3) {
+		job, task, what := slots.JobID(number("job", 0, len(c.jobs)-1)), slots.TaskID(number("task", 0, 9)), number("what", 0, 3)
+		c.o.Faults = append(c.o.Faults, policytest.Fault{At: time.Duration(number("at", 1, 60)) * time.Second, Do: func(now time.Duration, l *slots.Ledger) {
+			switch {
+			case what == 0 && trackers > 1:
+				l.Lost(now, slots.TrackerID(trackers-1))
+			case int(job) < l.Jobs():
+				l.LostOutput(now, job, task)
+			}
+		}})
+	}
+	return c
+}
+
+// TestNoTrackerIsOverloadedAndAllJobsEnd: eq. (6), counted anew after the last
+// decision of every instant; no deadlock, and nobody starves.
+func TestNoTrackerIsOverloadedAndAllJobsEnd(t *testing.T) {
+	switched, full := 0, 0
+	rapid.Check(t, func(rt *rapid.T) {
+		c := draw(rt)
+		c.o.Each = func(_ time.Duration, l *slots.Ledger) error {
+			v := l.View()
+			for tracker := range slots.TrackerID(v.Trackers()) {
+				load, capacity := demand.Vector{}, v.CapacityOf(tracker)
+				for _, id := range v.SlotsOf(tracker) {
+					s := v.Slot(id)
+					if !s.Busy {
+						continue
+					}
+					load = load.Plus(needs(v, &s, c.told.ShuffleMemory).AtMost(capacity))
+					if s.Advanced {
+						switched++
+					}
+				}
+				if !load.Fits(capacity) {
+					return fmt.Errorf("tracker %d has %+v, and its tasks need %+v", tracker, capacity, load)
+				}
+				if load.CPU == capacity.CPU || load.IO == capacity.IO || load.Memory == capacity.Memory {
+					full++
+				}
+			}
+			return nil
+		}
+		l, err := policytest.Drive(c.config, ras.New(c.told), c.jobs, c.o)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		for id := range slots.JobID(l.Jobs()) {
+			if s := l.JobState(id); s == slots.Running || s == slots.Killed {
+				rt.Fatalf("job %d: %v", id, s)
+			}
+		}
+	})
+	if switched == 0 || full == 0 {
+		t.Errorf("%d reduces past their switch, %d trackers with nothing left of something", switched, full)
+	}
+}
+
+// needs is what an attempt needs, by SPEC's words alone.
+func needs(v *slots.View, s *slots.SlotView, shuffleMemory bool) demand.Vector {
+	p, _ := v.Job(s.Attempt.Job).Profile()
+	switch {
+	case s.Attempt.Kind == slots.Map:
+		return p.Map
+	case s.Advanced:
+		return p.Reduce
+	}
+	copied := slots.PPM(min(5, v.Job(s.Attempt.Job).Total(slots.Map)))
+	p.Shuffle.IO = min(copied*p.Shuffle.IO, p.Reduce.IO)
+	if shuffleMemory {
+		p.Shuffle.Memory = max(p.Shuffle.Memory, p.Reduce.Memory)
+	}
+	return p.Shuffle
+}
