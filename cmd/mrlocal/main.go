@@ -3,13 +3,14 @@
 //
 // main wires the process: standard streams, signals, exit code. run is the
 // program and is what tests call. One file a command: run.go, batch.go, sim.go,
-// sweep.go, reproduce.go, replay.go, explain.go, gen.go, demo.go, policies.go;
+// sweep.go, jobprofile.go, reproduce.go, replay.go, explain.go, gen.go, demo.go, policies.go;
 // tree.go lists them. flags.go and sched.go hold what they share, batchjobs.go
 // reads the jobs of a workload file as run reads its flags. The words of the
 // command line are put into plain form by internal/argv before the flag library
 // sees them; internal/show draws progress, tables and gantts, internal/sweep
 // those of a sweep; internal/papers shows what reproduce finds, internal/side are
-// the files beside a result, internal/profile those of --profile.
+// the files beside a result, internal/profile those of --profile; internal/jobprofile
+// measures what a job needs.
 //
 // Results go to standard output, everything else to standard error. Exit
 // codes: 0 done; 1 nothing matched (run grep); 2 wrong usage or input; 3 the

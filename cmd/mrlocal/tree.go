@@ -25,12 +25,12 @@ type command struct {
 }
 
 func commands() []command {
-	return []command{runCommand(), batchCommand(), simCommand(), sweepCommand(), reproduceCommand(), replayCommand(), explainCommand(), genCommand(), demoCommand(), policiesCommand(), versionCommand()}
+	return []command{runCommand(), batchCommand(), simCommand(), sweepCommand(), profileCommand(), reproduceCommand(), replayCommand(), explainCommand(), genCommand(), demoCommand(), policiesCommand(), versionCommand()}
 }
 
 // later are the commands of CLI.md that this version does not have.
 func later() []string {
-	return []string{"profile", "tune"}
+	return []string{"tune"}
 }
 
 func names(tree []command) []string {

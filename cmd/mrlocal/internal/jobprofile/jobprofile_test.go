@@ -1,0 +1,61 @@
+package jobprofile_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"mrlocal/cmd/mrlocal/internal/jobprofile"
+	"mrlocal/report"
+	"mrlocal/workload"
+)
+
+// run took so long with so many map slots: maps used half a core each, of four, and a
+// tenth of the disk; reduces wrote.
+func run(mapSlots int, seconds float64) *report.Report {
+	return &report.Report{
+		MakespanSeconds: seconds,
+		Config:          report.Config{Trackers: 1, MapSlots: mapSlots, DiskBytesPerSecond: 1000, DataPlane: &report.DataPlane{MemoryBytes: 4000}},
+		Jobs: []report.Job{{Name: "sort", Phases: []report.Usage{
+			{Phase: "compute", Attempts: 4, WallS: 6, CPUS: 4, ReadBytes: 600, PeakBytes: 1000},
+			{Phase: "io", Attempts: 4, WallS: 2, CPUS: 0, WrittenBytes: 200, PeakBytes: 800},
+			{Phase: "copy", Attempts: 2, WallS: 2, ReadBytes: 100},
+			{Phase: "held", Attempts: 2, WallS: 100},
+			{Phase: "sort", Attempts: 2, WallS: 1, CPUS: 1, PeakBytes: 2000},
+			{Phase: "reduce", Attempts: 2, WallS: 3, CPUS: 3, WrittenBytes: 2000, PeakBytes: 400},
+		}}},
+	}
+}
+
+func TestTheProfileIsThatOfTheFastestRun(t *testing.T) {
+	runs := []*report.Report{run(1, 9), run(2, 5), run(3, 6)}
+	if jobprofile.Fastest(runs) != runs[1] {
+		t.Error("not the fastest")
+	}
+	var b bytes.Buffer
+	if err := jobprofile.Write(&b, runs, 4); err != nil {
+		t.Fatal(err)
+	}
+	want := `# 1 map slots: 9.000 s
+# 2 map slots: 5.000 s  the fastest
+# 3 map slots: 6.000 s
+# sort: shares of 4 cores and 4000 bytes; 1000 bytes of I/O a second
+profile: {map: {cpu: 0.125, io: 0.1, mem: 0.25}, shuffle: {cpu: 0, io: 0.01, mem: 0}, reduce: {cpu: 0.25, io: 0.5, mem: 0.5}}
+`
+	if b.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
+	}
+	line := b.String()[strings.Index(b.String(), "profile:"):]
+	f, err := workload.Parse("p.yaml", []byte("jobs:\n  - name: J\n    maps: 1\n    "+line))
+	if err != nil || f.Jobs[0].Profile == nil || f.Jobs[0].Profile.Map.CPU != 125_000 {
+		t.Errorf("a workload file does not take it: %v", err)
+	}
+}
+
+func TestWithoutADiskThereIsNoIO(t *testing.T) {
+	r := run(1, 1)
+	r.Config.DiskBytesPerSecond = 0
+	if p := jobprofile.Measured(r.Jobs[0].Phases, jobprofile.Of(r, 4)); p.Map.IO != 0 || p.Map.CPU != 0.125 {
+		t.Errorf("%+v", p)
+	}
+}

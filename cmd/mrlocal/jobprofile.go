@@ -1,0 +1,58 @@
+package main
+
+import (
+	"context"
+	"runtime"
+
+	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/jobprofile"
+	"mrlocal/engine"
+	"mrlocal/internal/usage"
+	"mrlocal/jobs"
+	"mrlocal/report"
+)
+
+const profileHelp = `Runs the job alone with 1 to --map-slots map slots a tracker, throws the results away, and prints the profile that the fastest run shows, as a workload file has it: what a task needs of a tracker's CPU, I/O and memory, by phase. Policy ras places tasks by it. The runs' times stand above it. I/O is measured against --disk-bw.`
+
+func profileCommand() command {
+	c := command{name: "profile", usage: "measure what a job's tasks need, for workload files", args: "JOB [FLAGS] [PATH…]", long: profileHelp}
+	for _, j := range jobKinds() {
+		c.sub = append(c.sub, command{name: j.name, usage: j.use, args: "[PATH…]", long: profileHelp, flags: append(runFlags(j.shortOutput), j.flags...),
+			run: func(ctx context.Context, e env, line argv.Line) (int, error) {
+				return profileJob(ctx, e, line, j.name, j.build)
+			}})
+	}
+	return c
+}
+
+func profileJob(ctx context.Context, e env, line argv.Line, name string, build func(*reader) (jobs.Chain, error)) (int, error) {
+	o, err := runOptions(line)
+	if err != nil {
+		return 0, err
+	}
+	if o.OutputDir != "" || o.OutputFile != "" {
+		return 0, usage.Errorf("profile", "the job's results are thrown away; leave --output and --output-file out")
+	}
+	chain, err := build(newReader(line))
+	if err != nil {
+		return 0, err
+	}
+	if err := checkReduces(name, chain, o); err != nil {
+		return 0, err
+	}
+	var runs []*report.Report
+	for n := range max(o.MapSlots, runtime.NumCPU()/max(o.Trackers, 1), 1) {
+		if o.MapSlots > 0 && n >= o.MapSlots {
+			break
+		}
+		each := o
+		each.MapSlots, each.Stdout = n+1, nil
+		each.Policy = newReader(line).policy()
+		done, err := engine.RunChain(ctx, chain, each)
+		if err != nil {
+			return 0, err
+		}
+		runs = append(runs, done)
+	}
+	return exitDone, jobprofile.Write(e.stdout, runs, runtime.NumCPU())
+}
