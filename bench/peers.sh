@@ -141,7 +141,7 @@ flags=() pattern=() # of the row
 rg_c() { rg -j2 --no-unicode -c "${flags[@]}" "${pattern[@]}" "$text" >"$peer" || [ $? = 1 ]; }
 our_c() { mr grep -c "${flags[@]}" "${pattern[@]}" "$text" >"$ours" || [ $? = 1 ]; }
 rg_tree() { rg -j2 -uuu -a -n "${pattern[@]}" "$tree" >"$peer" || [ $? = 1 ]; }
-our_tree() { mr grep -a -n "${pattern[@]}" "$tree" >"$ours" || [ $? = 1 ]; }
+our_tree() { mr grep -a -n --all "${pattern[@]}" "$tree" >"$ours" || [ $? = 1 ]; }
 grep_row() { # NAME WORK FLOOR AIM
 	row "$1" "grep -c: $2" 'rg -j2 --no-unicode -c' "$3" "$4" "$text" same_count rg_c our_c
 }
