@@ -99,7 +99,7 @@ func runWith(b *testing.B, all []source, paths []string, o engine.Options) *engi
 
 func newPolicy(b *testing.B, sched string) slots.Policy {
 	b.Helper()
-	p, err := policy.New(sched, policy.Options{BorrowMap: slots.One, BorrowReduce: slots.One})
+	p, err := policy.New(sched, policy.Defaults())
 	if err != nil {
 		b.Fatal(err)
 	}

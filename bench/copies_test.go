@@ -1,0 +1,60 @@
+package bench
+
+import (
+	"testing"
+
+	"mrlocal/engine"
+	"mrlocal/slots"
+	"mrlocal/slots/policy"
+)
+
+// BenchmarkCopies is SEPB's effect on a real machine: of two trackers one has a
+// tenth of the other's speed, and tasks that got there hold the job up until a copy
+// overtakes them. Medians of makespans: dynamicmr without copies, with them
+// job-first and batch-first, and fair without and with (late). With -judge it
+// fails unless copies help.
+func BenchmarkCopies(b *testing.B) {
+	tuned := func(change func(o *policy.Options)) func() slots.Policy {
+		return func() slots.Policy {
+			o := policy.Defaults()
+			change(&o)
+			return policy.NewDynamicMR(o)
+		}
+	}
+	cases := []struct {
+		name string
+		make func() slots.Policy
+	}{
+		{"no-copies", tuned(func(o *policy.Options) { o.SEPB = false })},
+		{"job-first", tuned(func(o *policy.Options) { o.SEPBJobs = 0 })},
+		{"batch-first", tuned(func(*policy.Options) {})},
+		{"fair", func() slots.Policy { return newPolicy(b, "fair") }},
+		{"late", func() slots.Policy { return newPolicy(b, "late") }},
+	}
+	for _, s := range []source{words(), records()} {
+		b.Run("job="+s.name, func(b *testing.B) {
+			paths := makeInputs(b, []source{s})
+			b.SetBytes(*sizeBytes)
+			for b.Loop() {
+				took := map[string][]float64{}
+				for range *rounds {
+					for _, c := range cases {
+						r := runWith(b, []source{s}, paths, engine.Options{
+							Policy: c.make(), Trackers: 2, MapSlots: 1, ReduceSlots: 1,
+							Slow: []engine.TrackerSpeed{{Tracker: 1, Speed: slots.One / 10}},
+						})
+						took[c.name] = append(took[c.name], r.MakespanSeconds)
+					}
+				}
+				for _, c := range cases {
+					b.ReportMetric(middle(took[c.name]), c.name+"-s")
+				}
+				gain := middle(took["no-copies"]) / middle(took["batch-first"])
+				b.ReportMetric(gain, "no-copies/batch-first")
+				if *judge && gain < 1 {
+					b.Errorf("%s: with copies %.3f s, without %.3f s", s.name, middle(took["batch-first"]), middle(took["no-copies"]))
+				}
+			}
+		})
+	}
+}
