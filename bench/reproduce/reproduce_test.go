@@ -13,13 +13,19 @@ import (
 	"mrlocal/bench/reproduce"
 	"mrlocal/bench/workloads"
 	"mrlocal/internal/golden"
+	"mrlocal/internal/invariant"
 	"mrlocal/sim"
 	"mrlocal/slots/policy"
 )
 
-// results are those of all experiments, which are run once.
+// results are those of all experiments, which are run once. In a checked build,
+// where each decision is checked and that takes minutes, they are left out: the
+// policies' own tests check them.
 func results(t *testing.T) []*reproduce.Result {
 	t.Helper()
+	if invariant.Enabled {
+		t.Skip("all experiments take too long with every decision checked")
+	}
 	all, err := once()
 	if err != nil {
 		t.Fatal(err)
@@ -108,7 +114,7 @@ func TestTheInequalitiesHold(t *testing.T) {
 
 // TestEveryWorkloadRunsUnderEveryPolicy: mrlocal sim --sched all.
 func TestEveryWorkloadRunsUnderEveryPolicy(t *testing.T) {
-	if testing.Short() {
+	if testing.Short() || invariant.Enabled {
 		t.Skip("runs each file under each policy")
 	}
 	for _, name := range workloads.Names() {
