@@ -59,7 +59,8 @@ type pinned struct {
 	memory *memoryRun // nil: none, or left
 }
 
-// mergeRun is one sorted run of the partition, in memory or on disk.
+// mergeRun is one run of the partition, on disk, or in memory, where held may
+// have it not sorted yet.
 type mergeRun struct {
 	entries []run.Entry
 	arena   *run.Arena
