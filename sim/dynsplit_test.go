@@ -1,0 +1,67 @@
+package sim_test
+
+import (
+	"testing"
+
+	"mrlocal/report"
+	"mrlocal/sim"
+	"mrlocal/slots/policy/dynsplit"
+	"mrlocal/slots/policy/told"
+)
+
+// walls are the wall times of a report's jobs.
+func walls(r *report.Report) (all []float64) {
+	for _, j := range r.Jobs {
+		all = append(all, j.FinishS-j.SubmitS)
+	}
+	return all
+}
+
+// TestDynamicSplitHelpsSmallJobsMost is Q8 on bench/workloads/dsplit-macro.yaml
+// (Table 7 of seed 002), L2, seed 1: against the fair scheduler the mean wall
+// reduction of jobs is larger than the gain in makespan, and reduces hold fewer
+// slots while they wait for maps (S4).
+func TestDynamicSplitHelpsSmallJobsMost(t *testing.T) {
+	f := shipped(t, "dsplit-macro.yaml")
+	raw := run(t, f, sim.Options{Policy: named(t, "fair"), Cost: "l2"})
+	changed := run(t, f, sim.Options{Policy: dynsplit.New(told.Options{AdditionalMapSlots: 1}), Cost: "l2"})
+	gain := dynsplit.ThroughputGain(seconds(raw), seconds(changed))
+	mean := dynsplit.MeanWallReduction(walls(raw), walls(changed))
+	t.Logf("makespan %.0f s -> %.0f s, I = %.1f %%, r_ave = %.1f %%, hoarding %.0f -> %.0f slot-seconds",
+		seconds(raw), seconds(changed), 100*gain, 100*mean, raw.HoardingSlotSecond, changed.HoardingSlotSecond)
+	if gain <= 0 || mean <= gain {
+		t.Errorf("throughput gain %.3f, mean wall reduction %.3f", gain, mean)
+	}
+	if changed.HoardingSlotSecond >= raw.HoardingSlotSecond {
+		t.Errorf("hoarding: %v slot-seconds, under fair %v", changed.HoardingSlotSecond, raw.HoardingSlotSecond)
+	}
+}
+
+// TestASmallJobsReducesDoNotHoard is S4: a job of two maps beside a large one.
+// Where reduces start early under fair they wait for as long as the slowest map
+// takes; under Dynamic Split, which has w_r = 0 then, not at all.
+func TestASmallJobsReducesDoNotHoard(t *testing.T) {
+	f := parse(t, "cluster: {trackers: 2, map_slots: 3, reduce_slots: 2}", "defaults: {slowstart: 0.05}", "jobs:",
+		"  - {name: large, maps: 60, reduces: 4, map_time: 10s, reduce_time: 10s}",
+		"  - {name: small, maps: 2, reduces: 4, map_time: {list: [10s, 100s]}, reduce_time: 5s}")
+	raw := run(t, f, sim.Options{Policy: named(t, "fair")})
+	changed := run(t, f, sim.Options{Policy: named(t, "dynsplit")})
+	if changed.HoardingSlotSecond*2 > raw.HoardingSlotSecond {
+		t.Errorf("%v slot-seconds, under fair %v", changed.HoardingSlotSecond, raw.HoardingSlotSecond)
+	}
+}
+
+// TestAnAdditionalMapSlotOverlapsComputingAndWriting: one tracker of one core and
+// one disk, two slots that take maps, which compute for 5 s and write for 5 s, alone.
+// Two at a time compute for 10 s and then write for 10 s; with an additional slot
+// one computes while another writes.
+func TestAnAdditionalMapSlotOverlapsComputingAndWriting(t *testing.T) {
+	f := parse(t, "cluster: {trackers: 1, map_slots: 1, reduce_slots: 1, cores: 1, disk: 10MB}",
+		"jobs: [{name: J, maps: 8, map_time: 10s, map_output: 50MB, disk: 10MB}]")
+	for additional, want := range map[int32]float64{0: 80, 1: 65} {
+		p := dynsplit.New(told.Options{AdditionalMapSlots: additional})
+		if got := seconds(run(t, f, sim.Options{Policy: p, Cost: "l2"})); got != want {
+			t.Errorf("%d additional map slots: %v s, want %v s", additional, got, want)
+		}
+	}
+}
