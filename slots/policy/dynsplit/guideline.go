@@ -1,6 +1,6 @@
 package dynsplit
 
-// Guideline for the numbers of slots (S9), for mrlocal tune, and the measures of
+// Guideline for the numbers of slots (S9), and the measures of
 // the paper's evaluation (S10). P is the number of tasks (A30), avg_k the mean
 // time of one where k run at a time; seconds, or any unit.
 
