@@ -99,7 +99,9 @@ func (r *RAS) Observe(f slots.Fact) {
 	case f.Op == trace.OpLostTracker:
 		r.news = true
 	case f.Op == trace.OpFinish && f.Slot >= 0:
+		known := r.lengths.of(slots.JobID(f.Job)).count > 0
 		r.lengths.finish(&f)
+		r.news = r.news || !known && r.lengths.of(slots.JobID(f.Job)).count > 0 // what is required can be told now
 	}
 	if f.Op == trace.OpFinish && !f.Has(trace.Killed) || f.Op == trace.OpLostOutput || f.Op == trace.OpLostTracker {
 		for _, s := range r.jobs {

@@ -1,0 +1,62 @@
+package bench
+
+import (
+	"testing"
+	"time"
+
+	"mrlocal/engine"
+)
+
+// BenchmarkGoals is RAS's point on a real machine: of two equal jobs the one with a
+// tight goal gets what it needs, and the other, which was submitted first and has time
+// to spare, what is left. Medians of when each ends, without goals and with them. The
+// tight goal is six tenths of what both take together. Six tasks run at a time: on the
+// slots of one core each job would always have one. With -judge it fails unless the
+// tight job ends earlier than without goals, and the other one still makes its goal.
+func BenchmarkGoals(b *testing.B) {
+	const loose, tight = 0, 1
+	pair := []source{words(), words()}
+	paths := makeInputs(b, pair)
+	b.SetBytes(2 * *sizeBytes)
+	for b.Loop() {
+		var without, with [2][]float64
+		for range *rounds {
+			r := runTowards(b, pair, paths, [2]time.Duration{})
+			whole := time.Duration(r.MakespanSeconds * float64(time.Second))
+			goals := runTowards(b, pair, paths, [2]time.Duration{loose: 20 * whole, tight: whole * 6 / 10})
+			for i := range pair {
+				without[i], with[i] = append(without[i], r.Jobs[i].FinishS), append(with[i], goals.Jobs[i].FinishS)
+			}
+			if *judge && goals.Jobs[loose].FinishS > *goals.Jobs[loose].DeadlineS {
+				b.Errorf("the job with time to spare misses its goal: %.3f s of %.3f s", goals.Jobs[loose].FinishS, *goals.Jobs[loose].DeadlineS)
+			}
+		}
+		b.ReportMetric(middle(without[tight]), "tight-without-goals-s")
+		b.ReportMetric(middle(with[tight]), "tight-s")
+		b.ReportMetric(middle(without[loose]), "loose-without-goals-s")
+		b.ReportMetric(middle(with[loose]), "loose-s")
+		if *judge && middle(with[tight]) >= middle(without[tight]) {
+			b.Errorf("the job with the tight goal ends at %.3f s, without goals at %.3f s", middle(with[tight]), middle(without[tight]))
+		}
+	}
+}
+
+// runTowards runs the jobs at once under RAS, with goals; 0: none.
+func runTowards(b *testing.B, all []source, paths []string, goals [2]time.Duration) *engine.Report {
+	b.Helper()
+	var work []engine.BatchJob
+	for i, s := range all {
+		chain, err := s.chain()
+		if err != nil {
+			b.Fatal(err)
+		}
+		work = append(work, engine.BatchJob{Name: s.name, Chain: chain, Deadline: goals[i], JobOptions: engine.JobOptions{
+			Inputs: []string{paths[i]}, BlockBytes: max(*sizeBytes/splits, 64<<10), Reducers: 2,
+		}})
+	}
+	r, err := engine.RunBatch(b.Context(), work, engine.Options{Policy: newPolicy(b, "ras"), MapSlots: 5, ReduceSlots: 1})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return r
+}
