@@ -32,7 +32,7 @@ type Figure struct {
 	Ours    string
 	Band    []string // least and most that count as reproduced; nil: the paper's own, where that is a range
 	Beyond  string   // the value on one side of which the paper's figure and ours are: the same direction; "": there is none
-	Fitted  bool     // constants were fitted to it
+	Fitted  bool     // constants were fitted to it, or settings or its wording chosen after a run that showed it
 	Because string   // why it comes out otherwise
 	Pos     Pos
 }

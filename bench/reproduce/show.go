@@ -89,17 +89,23 @@ const head = `# Reproduction
 
 The papers' experiments in the simulator: what the paper prints, what comes out here, and how the two stand. This file is what ` + "`mrlocal reproduce --write`" + ` writes; a test holds it to that.
 
-Experiments are sections of the files in bench/workloads, whose format [workloads.md](workloads.md) describes: runs, figures, bands, and what is assumed or fitted stand there, and were stated before the
-run that uses them. Papers measured clusters; times here come from a model of one. So makespans are compared as ratios, and a figure is judged so:
+Experiments are sections of the files in bench/workloads, whose format [workloads.md](workloads.md) describes: runs, figures, bands, and what is assumed or fitted stand there. Papers measured
+clusters; times here come from a model of one. So makespans are mostly compared as ratios, and a figure is judged so:
 
 | verdict | means |
 | --- | --- |
 | exact | the paper's figure, to its last digit |
 | within the band | in the range that the file states; where the paper gives a range, that |
-| calibrated | the same, but constants of the file were fitted to this figure: it says that the model can, and no more |
+| calibrated | one of these two, or a comparison that holds, but constants of the file were fitted to this figure, or settings or its wording chosen after a run that showed it: it says that the model can, and no more |
 | same direction | a gain is a gain and a loss a loss, of another size; or a comparison that the paper makes in words holds |
 
 What none of these fits is said to be otherwise, with the reason, in its line.
+
+Not everything was stated before the first run. Chosen after one were the times of OMO's sets and simple workloads and of its Tables 2 and 3, those of RAS and of DynamicMR, the workload of
+dynamicmr-locality, the cost model of omo-batch, the wording of what omo-means says of the best policy and of light shuffles and what omo-a says of last batches, the second that omo-slowstart allows, and
+from where on two figures of omo-terasort have the paper's direction. Each stands below, under Fitted or in the figure's line, with what it was chosen by or what comes out otherwise. Figures and bands of Dynamic Split were written down together with
+its first results, its times before; two figures of omo-terasort, OMO against YARN and the makespan of OMO, came or came back after a run, the latter with the band that it had before. No band that was stated
+before a run was changed after it.
 
 `
 

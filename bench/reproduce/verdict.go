@@ -18,7 +18,7 @@ type Verdict uint8
 const (
 	Exact      Verdict = iota // the paper's, to its last digit
 	Within                    // in the band that the workload file states
-	Calibrated                // one of these two, and constants were fitted to it
+	Calibrated                // one of these two or a comparison that holds, and constants, settings or its wording were fitted to it
 	Same                      // out of the band, on the same side of what means no change; or a comparison that holds
 	Differs
 )
