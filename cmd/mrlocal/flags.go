@@ -43,7 +43,7 @@ func runFlags(shortOutput string) []flagSpec {
 		value("reduce-slots", "home reduce slots a tracker, `N`", "a sixth of its cores, at least 1"),
 		value("trackers", "groups of cores, `N`", "1"),
 		value("max-slots", "slots a tracker that a policy may open, `N`: home slots, and the extra ones that dynsplit opens", "twice the home slots"),
-		value("slowstart", "`SHARE` of maps finished before reduces are ready; fair-deficit, lazy-start, omo, fresh and dynsplit have their own", "1.0"),
+		slowstartFlag(""),
 		value("attempts", "attempts a task, `N`", "4"))
 	flags = append(flags, policyflags.Specs()...)
 	flags = append(flags, placementFlags("")...)

@@ -40,9 +40,13 @@ func schedulingFlags(elsewhere string) []flagSpec {
 		value("map-slots", "home map slots a tracker, `N`", elsewhere+"by the cores of this machine when real, 2 simulated"),
 		value("reduce-slots", "home reduce slots a tracker, `N`", elsewhere+"by the cores of this machine when real, 1 simulated"),
 		value("max-slots", "slots a tracker that a policy may open, `N`: home slots, and the extra ones that dynsplit opens", "twice the home slots"),
-		value("slowstart", "`SHARE` of maps finished before reduces are ready; fair-deficit, lazy-start, omo, fresh and dynsplit have their own", elsewhere+"1.0"),
+		slowstartFlag(elsewhere),
 		value("attempts", "attempts a task, `N`", "4"),
 	}, append(policyflags.Specs(), placementFlags(elsewhere)...)...)
+}
+
+func slowstartFlag(elsewhere string) flagSpec {
+	return value("slowstart", "`SHARE` of maps finished before reduces are ready; "+strings.Join(policy.OwnSlowstart(), ", ")+" have their own", elsewhere+"1.0")
 }
 
 // placementFlags say what is where, and how fast.

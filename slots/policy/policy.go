@@ -97,6 +97,18 @@ func All() []Info {
 	return infos
 }
 
+// OwnSlowstart names the policies with a slowstart of their own, whatever the
+// run's is.
+func OwnSlowstart() []string {
+	var names []string
+	for _, e := range table() {
+		if _, own := e.make(Defaults()).(slots.Starter); own {
+			names = append(names, e.Name)
+		}
+	}
+	return names
+}
+
 // New returns a policy for one Ledger.
 func New(name string, o Options) (slots.Policy, error) {
 	var names []string
