@@ -21,7 +21,7 @@ import (
 
 const simHelp = `WORKLOAD is a YAML file of pools and jobs; batch runs the same file for real. Flags go before what the file says. The same file, flags and --seed give the same bytes.
 
-Exit codes: 0 done; 2 wrong usage or input, nothing was started; 128 + the signal's number when interrupted. A job that fails in the simulation is told on standard error.`
+Exit codes: 0 done; 2 wrong usage or input, nothing was started; 3 a job failed in the simulation (the others went on; table and report are whole); 128 + the signal's number when interrupted.`
 
 func simCommand() command {
 	return command{name: "sim", usage: "run a workload file in virtual time", args: "WORKLOAD", long: simHelp, run: runSim,
@@ -94,6 +94,7 @@ func runSim(ctx context.Context, e env, line argv.Line) (int, error) {
 	}
 	notes := newNotes(e.stderr)
 	var reports []*report.Report
+	code := exitDone
 	for i, name := range names {
 		o, err := s.options(f, name)
 		if err != nil {
@@ -105,12 +106,14 @@ func runSim(ctx context.Context, e env, line argv.Line) (int, error) {
 			return 0, err
 		}
 		reports = append(reports, done)
-		notes.failures(done)
+		if notes.failures(done) > 0 {
+			code = exitFailed
+		}
 		if err := write(e, picture.Of(name, len(names), show.Width(e.stdout), true)); err != nil {
 			return 0, err
 		}
 	}
-	return exitDone, tell(e, files, reports)
+	return code, tell(e, files, reports)
 }
 
 // loadWorkload reads the one workload file that a command line names.
