@@ -59,7 +59,7 @@ func runFlags(shortOutput string) []flagSpec {
 func jobFlags(shortOutput string) []flagSpec {
 	input := value("input", "read `PATH`: a file, directory, glob, - or named FIFO; may be repeated, plain PATHs count too", "")
 	input.Repeat = true
-	outputFile := value("output-file", "write one merged `FILE`", "standard output")
+	outputFile := value("output-file", "write one merged `FILE`; -: standard output", "standard output")
 	outputFile.Short = shortOutput
 	return []flagSpec{
 		input,
@@ -159,6 +159,9 @@ func runOptions(line argv.Line) (engine.Options, error) {
 func (r *reader) jobOptions(o *engine.Options) {
 	o.Inputs, o.All = inputs(r), r.Line.Has("all")
 	o.OutputDir, o.Overwrite, o.OutputFile = r.Path("output"), r.Line.Has("overwrite"), r.Path("output-file")
+	if o.OutputFile == "-" && o.OutputDir == "" { // with both, the engine refuses
+		o.OutputFile = ""
+	}
 	o.Reducers = r.Count("reducers", 0, mostReducers)
 	o.MapOnly = r.Line.Has("reducers") && o.Reducers == 0
 	o.BlockBytes = r.Size("block-size", leastBlock)

@@ -30,7 +30,7 @@ func profileJob(ctx context.Context, e env, line argv.Line, name string, build f
 	if err != nil {
 		return 0, err
 	}
-	if o.OutputDir != "" || o.OutputFile != "" {
+	if line.Has("output") || line.Has("output-file") {
 		return 0, usage.Errorf("profile", "the job's results are thrown away; leave --output and --output-file out")
 	}
 	chain, err := build(newReader(line))
