@@ -51,7 +51,7 @@ func Open(flag, path string, inputs, outputs []string) (*File, error) {
 			return nil, usage.Errorf("--"+flag, "%s: not a directory", parent)
 		}
 		if err := writable(parent); err != nil {
-			return nil, usage.Errorf("--"+flag, "%s: %v", parent, Cause(err))
+			return nil, usage.Errorf("--"+flag, "%s: cannot be made: %v", path, Cause(err))
 		}
 	default:
 		return nil, usage.Errorf("--"+flag, "%s: %v", path, Cause(err))
