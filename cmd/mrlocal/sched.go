@@ -176,6 +176,10 @@ func (r *reader) checkPolicy(name string, known []string) {
 	if slices.Contains(known, name) {
 		return
 	}
+	if name == "all" {
+		r.Keep(usage.Errorf("--sched", "all stands alone, and only in sim, batch, sweep"))
+		return
+	}
 	if near := nearest.Name(name, known); near != "" && near != name {
 		r.Keep(usage.Errorf("--sched", "%s: no such policy; did you mean %s?", argv.Quote(name), near))
 		return
