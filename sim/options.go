@@ -136,8 +136,11 @@ func check(f *workload.File, o *Options, c *slots.Config) error {
 // may have made the cluster another than the file's.
 func checkTrackers(f *workload.File, trackers int) error {
 	for _, s := range f.Slow {
-		if s.Tracker < 0 || s.Tracker >= trackers || s.Factor <= 0 {
-			return usage.Errorf(f.Name, "slow: tracker %d at a factor of %v: there are %d trackers, and a factor is above 0", s.Tracker, s.Factor, trackers)
+		if s.Tracker < 0 || s.Tracker >= trackers {
+			return usage.Errorf(f.Name, "slow: there is no tracker %d; they count from 0 to %d", s.Tracker, trackers-1)
+		}
+		if s.Factor <= 0 {
+			return usage.Errorf(f.Name, "slow: tracker %d: a factor of %v; it must be above 0", s.Tracker, s.Factor)
 		}
 	}
 	for _, x := range f.Faults {
@@ -150,7 +153,7 @@ func checkTrackers(f *workload.File, trackers int) error {
 
 func checkFault(f *workload.File, x workload.Fault, trackers int) error {
 	if x.Tracker >= trackers {
-		return usage.Errorf(f.Name, "faults: tracker %d is lost, and there are %d trackers", x.Tracker, trackers)
+		return usage.Errorf(f.Name, "faults: there is no tracker %d to lose; they count from 0 to %d", x.Tracker, trackers-1)
 	}
 	if x.Tracker >= 0 {
 		return nil

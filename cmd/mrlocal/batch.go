@@ -59,7 +59,9 @@ func (b *batch) load(line argv.Line) (err error) {
 	if b.file, err = loadWorkload(line); err != nil {
 		return err
 	}
-	b.override(b.file)
+	if err := b.override(b.file); err != nil {
+		return err
+	}
 	b.reader = &batchReader{file: b.file, kinds: jobKinds(), seed: max(1, b.seed)}
 	b.jobs, err = b.reader.read()
 	return err

@@ -127,13 +127,18 @@ func (r *reader) slow() []workload.Slow {
 
 // override puts what the flags say of the cluster into the file, where drivers
 // have no option for it.
-func (s *scheduling) override(f *workload.File) {
+func (s *scheduling) override(f *workload.File) error {
 	if s.replicas > 0 {
 		f.Replicas = s.replicas
 	}
+	trackers := or(s.trackers, max(1, f.Cluster.Trackers))
 	for _, slow := range s.slow {
+		if slow.Tracker >= trackers {
+			return usage.Errorf("--slow", "there is no tracker %d; they count from 0 to %d", slow.Tracker, trackers-1)
+		}
 		f.Slow = append(withoutTracker(f.Slow, slow.Tracker), slow)
 	}
+	return nil
 }
 
 func withoutTracker(all []workload.Slow, tracker int) []workload.Slow {

@@ -87,7 +87,9 @@ func runSim(ctx context.Context, e env, line argv.Line) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	s.override(f)
+	if err := s.override(f); err != nil {
+		return 0, err
+	}
 	files, err := side.OpenSet(names, eventsPath, reportPath, side.Work{Inputs: []string{f.Name}})
 	if err != nil {
 		return 0, err

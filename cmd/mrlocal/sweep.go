@@ -178,7 +178,9 @@ func sweepSimulated(ctx context.Context, e env, line argv.Line, _ *sweep.Plan) (
 	if err != nil {
 		return nil, nil, err
 	}
-	base.override(f)
+	if err := base.override(f); err != nil {
+		return nil, nil, err
+	}
 	notes := newNotes(e.stderr)
 	return func(c sweep.Configuration, policyName string) (*report.Report, error) {
 		s := base
