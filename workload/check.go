@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"slices"
 	"strings"
 )
 
@@ -92,7 +93,7 @@ func (d *decoder) checkJob(i int, pools, users, jobs map[string]int) {
 	for k, a := range s.after {
 		before, ok := jobs[a.name]
 		if !ok {
-			d.failAt(a.at, object, "unknown job %s in after%s", quote(a.name), didYouMean(a.name, namesOf(jobs)))
+			d.failAt(a.at, object, "unknown job %s in after%s", quote(a.name), didYouMean(a.name, without(j.Name, namesOf(jobs))))
 			return
 		}
 		for _, other := range s.after[:k] {
@@ -108,6 +109,11 @@ func (d *decoder) checkJob(i int, pools, users, jobs map[string]int) {
 	if !j.ReduceTime.Given() {
 		j.ReduceTime = d.file.Defaults.ReduceTime
 	}
+}
+
+// without are the names but one: a job that is no answer to what it waits for.
+func without(name string, names []string) []string {
+	return slices.DeleteFunc(names, func(n string) bool { return n == name })
 }
 
 // knownUsers is what to do about a user who is not there.

@@ -3,6 +3,7 @@ package argv
 import (
 	"math"
 	"math/bits"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -178,12 +179,15 @@ func Time(flag, text string) (time.Duration, error) {
 	return d, nil
 }
 
-// Choice reads one of a few names.
+// Choice reads one of a few names. Where several are equally near, all
+// are told.
 func Choice(flag, text string, names ...string) (string, error) {
 	if contains(names, text) {
 		return text, nil
 	}
-	if n := nearest.Name(text, names); n != "" {
+	backwards := slices.Clone(names)
+	slices.Reverse(backwards)
+	if n := nearest.Name(text, names); n != "" && n == nearest.Name(text, backwards) {
 		return "", bad(flag, text, "no such choice; did you mean "+n+"?")
 	}
 	return "", bad(flag, text, "no such choice; one of "+strings.Join(names, ", "))
