@@ -31,14 +31,20 @@ func genCommand() command {
 }
 
 func runGen(ctx context.Context, e env, line argv.Line) (int, error) {
-	if len(line.Words) != 2 {
+	if len(line.Words) == 0 {
 		return 0, usage.Errorf("", "give a kind and a place: mrlocal gen wiki|lines|records|words|corpus --size SIZE DIR_OR_FILE")
 	}
-	name, place := line.Words[0], line.Words[1]
+	name := line.Words[0]
 	kind, err := kindOf(name)
-	if err != nil {
+	switch {
+	case err != nil:
 		return 0, err
+	case len(line.Words) == 1:
+		return 0, usage.Errorf(name, "give a place: mrlocal gen %s --size SIZE DIR_OR_FILE", name)
+	case len(line.Words) > 2:
+		return 0, usage.Errorf(argv.Quote(line.Words[2]), "one word too many")
 	}
+	place := line.Words[1]
 	bytes, seed := int64(genDefaultBytes), uint64(genDefaultSeed)
 	if text, given := line.Value("size"); given {
 		if bytes, err = argv.Size("size", text, 1); err != nil {

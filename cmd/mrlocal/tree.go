@@ -78,10 +78,10 @@ func shortcut(args []string, e env) (code int, done bool) {
 		return exitUsage, true
 	case first == "--version" || first == "-v":
 		return printVersion(e), true
-	case first == "help" || (first == "--help" || first == "-h") && len(args) == 1:
+	case first == "help" || isHelp(first) && len(args) == 1:
 		return help(args[1:], e), true
-	case first == "run" && len(args) == 2 && (args[1] == "--help" || args[1] == "-h"):
-		return help(args[:1], e), true
+	case len(args) == 2 && (first == "run" && isHelp(args[1]) || isHelp(first) && args[1] == "run"):
+		return help([]string{"run"}, e), true
 	}
 	for _, name := range later() {
 		if first == name {
@@ -91,6 +91,8 @@ func shortcut(args []string, e env) (code int, done bool) {
 	}
 	return 0, false
 }
+
+func isHelp(word string) bool { return word == "--help" || word == "-h" }
 
 // help shows the help of the command that path names.
 func help(path []string, e env) int {
