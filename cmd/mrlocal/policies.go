@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"runtime/debug"
 	"syscall"
-	"text/tabwriter"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/internal/usage"
@@ -17,17 +16,19 @@ import (
 )
 
 func policiesCommand() command {
-	return command{name: "policies", usage: "list the slot policies: name, one line, paper",
+	return command{name: "policies", usage: "list the slot policies: name, one line, and below it the paper",
 		run: func(_ context.Context, e env, line argv.Line) (int, error) {
 			if err := noWords(line); err != nil {
 				return 0, err
 			}
 			var text bytes.Buffer
-			w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+			width := 0
 			for _, p := range policy.All() {
-				fmt.Fprintf(w, "%s\t%s\t%s\n", p.Name, p.Line, p.Paper)
+				width = max(width, len(p.Name))
 			}
-			_ = w.Flush() // into memory
+			for _, p := range policy.All() {
+				fmt.Fprintf(&text, "%-*s  %s\n%*s  %s\n", width, p.Name, p.Line, width, "", p.Paper)
+			}
 			return exitDone, write(e, text.Bytes())
 		}}
 }
