@@ -91,7 +91,7 @@ func (o *order) pendingChecked(v *slots.View, k slots.Kind, enough int32) (n int
 		return 0
 	}
 	if most == o.copies.running {
-		return o.total[k].startable - o.copiesOpen(k)
+		return o.total[k].pending
 	}
 	for _, pool := range o.pools[k].Firsts(nil, int(most)) {
 		for _, number := range o.jobs[k][pool].Firsts(nil, int(most)) {

@@ -211,7 +211,7 @@ func (p *PIDHFS) whyNoSlot(v *slots.View, k slots.Kind) string {
 	switch {
 	case v.FreeAt(t) > 0 && v.UsedAt(t, k) < v.CapacityAt(t, k) && p.available(v, t, k, 0) <= 0:
 		return "the tracker's share of the load is used up"
-	case p.slotsDemand(v, other) >= v.Capacity(other):
+	case p.unused(v, other) == 0:
 		return fmt.Sprintf("%s %s: no slot is unused", loadName(other), ratio("", int64(p.slotsDemand(v, other)), v.Capacity(other)).Value())
 	case p.slotsDemand(v, k) <= v.Capacity(k):
 		return fmt.Sprintf("%s is at most 1: the %v slots of other trackers are enough", loadName(k), k)

@@ -36,8 +36,9 @@ const (
 )
 
 // demand is a pool's demand of one kind (SPEC 1.4): what its jobs want, capped
-// by the pool's limit, and how much of it may start now.
-type demand struct{ all, startable int32 }
+// by the pool's limit, how much of it may start now, and how much of that pends.
+// The rest of what may start is copies.
+type demand struct{ all, startable, pending int32 }
 
 // taken is a job that may not have the slot that was offered to it.
 type taken struct {
@@ -144,6 +145,7 @@ func (o *order) rankPool(v *slots.View, id slots.PoolID, k slots.Kind) {
 	d := o.demandOf(v, id, k)
 	o.total[k].all += d.all - o.demands[k][id].all
 	o.total[k].startable += d.startable - o.demands[k][id].startable
+	o.total[k].pending += d.pending - o.demands[k][id].pending
 	o.demands[k][id] = d
 	if o.jobs[k][id].Len() == 0 || d.startable == 0 {
 		o.pools[k].Remove(int32(id))
@@ -156,7 +158,7 @@ func (o *order) rankPool(v *slots.View, id slots.PoolID, k slots.Kind) {
 // maxReduces (SPEC 1.4).
 func (o *order) demandOf(v *slots.View, id slots.PoolID, k slots.Kind) demand {
 	if o.shape == lineUp {
-		return demand{v.Pending(k) + v.Running(k), v.Pending(k)}
+		return demand{v.Pending(k) + v.Running(k), v.Pending(k), v.Pending(k)}
 	}
 	return poolDemand(v.Pool(id), k, o.copiesIn(v, id, k))
 }
@@ -164,10 +166,11 @@ func (o *order) demandOf(v *slots.View, id slots.PoolID, k slots.Kind) demand {
 // poolDemand counts a task that is worth a copy as one more.
 func poolDemand(p slots.PoolView, k slots.Kind, copies int32) demand {
 	startable := p.Pending(k) + copies
-	d := demand{startable + p.Running(k), startable}
+	d := demand{startable + p.Running(k), startable, p.Pending(k)}
 	if limit := p.Config().Max(k); limit > 0 {
 		d.all = min(d.all, limit)
-		d.startable = min(d.startable, max(limit-p.Running(k), 0))
+		room := max(limit-p.Running(k), 0)
+		d.startable, d.pending = min(d.startable, room), min(d.pending, room)
 	}
 	return d
 }

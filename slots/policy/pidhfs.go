@@ -102,8 +102,7 @@ func (p *PIDHFS) extraIdle(v *slots.View) int32 {
 // idle is how many slots tasks of kind k could have now, borrowed ones too.
 func (p *PIDHFS) idle(v *slots.View, k slots.Kind) int32 {
 	other := k.Other()
-	unused := max(v.Capacity(other)-p.slotsDemand(v, other), 0)
-	return v.Capacity(k) - v.Used(k) + min(p.options.allowanceLeft(v, other), unused)
+	return v.Capacity(k) - v.Used(k) + min(p.options.allowanceLeft(v, other), p.unused(v, other))
 }
 
 // borrow starts a task of kind k on the count of the other type, within the
@@ -159,14 +158,22 @@ func (p *PIDHFS) slotsDemand(v *slots.View, k slots.Kind) int32 {
 	return p.startable(k) + v.Used(k)
 }
 
+// unused is how many slots of kind k its pending tasks leave for the other kind.
+// Copies keep none back: what may start on the visited tracker goes before what
+// borrows there, and a copy may not start on every tracker, so that a slot which
+// waited for one could idle while tasks are pending.
+func (p *PIDHFS) unused(v *slots.View, k slots.Kind) int32 {
+	return max(v.Capacity(k)-v.Used(k)-p.order.total[k].pending, 0)
+}
+
 // compare is Algorithm 1, lines 3 to 14: load factors against 1, as integers; a
 // load factor of exactly 1 borrows nothing (A2).
 func (p *PIDHFS) compare(v *slots.View) scenario {
 	m, r := p.slotsDemand(v, slots.Map)-v.Capacity(slots.Map), p.slotsDemand(v, slots.Reduce)-v.Capacity(slots.Reduce)
 	switch {
-	case m > 0 && r < 0:
+	case m > 0 && p.unused(v, slots.Reduce) > 0:
 		return mapBorrows
-	case m < 0 && r > 0:
+	case p.unused(v, slots.Map) > 0 && r > 0:
 		return reduceBorrows
 	case m >= 0 && r >= 0:
 		return saturated
