@@ -98,22 +98,21 @@ func TestSEPBsLimits(t *testing.T) {
 	}
 }
 
-// TestIdleSlotsByDefinition: a tracker of 10 map slots in a cluster of 90.
-func TestIdleSlotsByDefinition(t *testing.T) {
+// TestExtraIdleSlotsByDefinition: a tracker of 10 map slots in a cluster of 90.
+func TestExtraIdleSlotsByDefinition(t *testing.T) {
 	for _, c := range []struct {
-		demand, used     int32
-		allowable, extra int32
+		demand, used, extra int32
 	}{
-		{90, 4, 6, 0},   // a full load
-		{200, 10, 0, 0}, // more than that
-		{45, 4, 1, 5},   // half a load: ceil(0.5 · 10) = 5
-		{45, 5, 0, 5},
-		{45, 7, 0, 3}, // pre-scheduled two
-		{1, 0, 1, 9},
-		{0, 0, 0, 10},
+		{90, 4, 0},   // a full load
+		{200, 10, 0}, // more than that
+		{45, 4, 5},   // half a load: ceil(0.5 · 10) = 5
+		{45, 5, 5},
+		{45, 7, 3}, // pre-scheduled two
+		{1, 0, 9},
+		{0, 0, 10},
 	} {
-		if a, x := AllowableIdle(c.demand, 10, 90, c.used), ExtraIdle(c.demand, 10, 90, c.used); a != c.allowable || x != c.extra {
-			t.Errorf("demand %d, %d used: %d allowable and %d extra, want %d and %d", c.demand, c.used, a, x, c.allowable, c.extra)
+		if x := ExtraIdle(c.demand, 10, 90, c.used); x != c.extra {
+			t.Errorf("demand %d, %d used: %d extra, want %d", c.demand, c.used, x, c.extra)
 		}
 	}
 	if !PreSchedules(0, 1, slots.LevelTracker) || PreSchedules(1, 1, slots.LevelTracker) || PreSchedules(0, 0, slots.LevelTracker) || PreSchedules(0, 1, slots.LevelGroup) {

@@ -6,15 +6,9 @@ import "mrlocal/slots"
 // slots beyond it, takes at once the maps whose input it has. That trades an even
 // load, not fairness, for locality. Reconstructed (A22).
 
-// AllowableIdle is Definition 1: the map slots that load balancing lets a tracker
-// give away now, min(ceil(map load factor · own), own) - used, none of them
-// negative.
-func AllowableIdle(demand, own, all, used int32) int32 {
-	return max(slots.ShareOfLoad(demand, own, all)-used, 0)
-}
-
-// ExtraIdle is Definition 2: those that are idle beyond, which load balancing
-// keeps for a heavier load: own - max(used, min(ceil(map load factor · own), own)).
+// ExtraIdle is Definition 2: the map slots of a tracker that are idle beyond those
+// that load balancing lets it give away now (Definition 1), kept for a heavier
+// load: own - max(used, min(ceil(map load factor · own), own)).
 func ExtraIdle(demand, own, all, used int32) int32 {
 	return max(own-max(used, slots.ShareOfLoad(demand, own, all)), 0)
 }
