@@ -113,7 +113,8 @@ func TestReplayDecidesTheSame(t *testing.T) {
 
 // TestReplayFailsWhenAFactIsWrong drops, swaps and delays each fact of a run in
 // turn. Every time the replay must fail, and where a decision rests on the fact
-// it must name one.
+// it must name one. One does on a quarter of the facts at least, progress aside:
+// who is slow seldom changes with what is told of one attempt at one time.
 func TestReplayFailsWhenAFactIsWrong(t *testing.T) {
 	every := 1
 	if invariant.Enabled {
@@ -122,11 +123,13 @@ func TestReplayFailsWhenAFactIsWrong(t *testing.T) {
 	for _, name := range names() {
 		file := record(t, name)
 		var facts []int
+		progress := map[int]bool{}
 		policytest.Edit(t, file, func(events []trace.Event) []trace.Event {
 			for i := range events {
 				if events[i].Op.Class() == trace.Fact {
 					facts = append(facts, i)
 				}
+				progress[i] = events[i].Op == trace.OpProgress
 			}
 			return events
 		})
@@ -151,21 +154,25 @@ func TestReplayFailsWhenAFactIsWrong(t *testing.T) {
 				if how == "swapped" && n == len(facts)-1 || n%every != 0 {
 					continue
 				}
-				tried++
+				if !progress[i] {
+					tried++
+				}
 				bad := policytest.Edit(t, file, func(events []trace.Event) []trace.Event { return change(events, i) })
 				diff, err := replay.Run(bytes.NewReader(bad), newPolicy)
 				if diff == nil && err == nil {
 					t.Errorf("%s: fact %d %s: the replay says that all is well", name, i, how)
 				}
 				if diff != nil {
-					named++
+					if !progress[i] {
+						named++
+					}
 					if diff.Recorded == "" && diff.Replayed == "" || diff.Line == 0 {
 						t.Errorf("%s: fact %d %s: %+v names nothing", name, i, how, diff)
 					}
 				}
 			}
 			if named < tried/4 {
-				t.Errorf("%s: of %d facts %s only %d led to another decision", name, tried, how, named)
+				t.Errorf("%s: of %d facts %s, progress aside, only %d led to another decision", name, tried, how, named)
 			}
 		}
 	}
