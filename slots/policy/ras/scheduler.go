@@ -68,13 +68,24 @@ func (r *RAS) takeBack(v *slots.View, d *slots.Decision) {
 	}
 }
 
+// ending: the kill of a reduce in shuffle is ordered; with heartbeats its end comes
+// later, and is a reason to decide then.
+func (r *RAS) ending(v *slots.View) bool {
+	for _, h := range r.held {
+		if v.Slot(h.slot).Killing {
+			return true
+		}
+	}
+	return false
+}
+
 // unblock is the last resort. Where nothing runs but reduces in shuffle, and neither
 // can one of them go on nor a map start, because the maps failed on the trackers that
 // have room, the newest of the reduces is killed, and not placed there again until
 // something of its job has ended.
 func (r *RAS) unblock(v *slots.View, d *slots.Decision) {
 	switch {
-	case r.moved || v.Running(slots.Map) > 0 || len(r.held) == 0 || v.Running(slots.Reduce) != int32(len(r.held)) || !r.wanted(v):
+	case r.moved || v.Running(slots.Map) > 0 || len(r.held) == 0 || v.Running(slots.Reduce) != int32(len(r.held)) || !r.wanted(v) || r.ending(v):
 		r.blocked = -1
 	case r.blocked < 0:
 		r.blocked = v.Now()
