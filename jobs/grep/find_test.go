@@ -119,7 +119,7 @@ func FuzzSelect(f *testing.F) {
 		{"foo|bar", "foo\nbar baz\n"}, {`\bs.*k\b`, "S k\nſ \u212a"}, {"(?i)straße", "STRASSE\nstraße"},
 		{`[[:^word:]]+`, "a-\xff\n"}, {"a*?b|", "aab\n\nb"}, {`(?m)^$`, "a\n\n"}, {"[^\\x00-\\x{10ffff}]|é", "é"},
 	} {
-		for _, bits := range []uint8{0, 1, 2, 4 + 32, 8, 16, 64, 64 + 2} {
+		for _, bits := range []uint8{0, 1, 2, 4 + 32, 8, 16, 64, 64 + 4} {
 			f.Add(seed[0], []byte(seed[1]), bits)
 		}
 	}
@@ -129,6 +129,9 @@ func FuzzSelect(f *testing.F) {
 		}
 		o := Options{Patterns: []string{pattern}, Text: true, Lines: bits&1 != 0, OnlyMatched: bits&2 != 0, IgnoreCase: bits&4 != 0,
 			Whole: bits&8 != 0, Invert: bits&16 != 0, LineNumbers: bits&32 != 0, Word: bits&64 != 0}
+		if o.Word && o.OnlyMatched {
+			return // the oracle knows what lines -w selects, not what parts of them; dfa's FuzzEqualsRegexp does
+		}
 		chain, err := New(o)
 		if err != nil {
 			return
