@@ -1,6 +1,10 @@
 package membudget
 
-import "golang.org/x/sys/unix"
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
 
 const (
 	protection = unix.PROT_READ | unix.PROT_WRITE
@@ -8,7 +12,9 @@ const (
 	hugeBytes  = 2 << 20
 )
 
-// regionMemory is one anonymous mapping, aligned to huge pages.
+// regionMemory is one anonymous mapping, aligned to huge pages: one that lay
+// in two groups of chunks would make resident what only one of them accounts
+// for.
 type regionMemory struct {
 	mapped []byte
 	data   []byte
@@ -21,10 +27,18 @@ func (m *regionMemory) open(chunks int) error {
 	if err != nil {
 		return err
 	}
-	skip := alignment(mapped, hugeBytes)
+	skip := int(-address(mapped) & (hugeBytes - 1))
 	m.mapped, m.data = mapped, mapped[skip:skip+bytes:skip+bytes]
 	m.huge = unix.Madvise(m.data, unix.MADV_HUGEPAGE) == nil
 	return nil
+}
+
+// address is where a mapping begins. fmt tells it in builds without unsafe too.
+func address(mapping []byte) (at uintptr) {
+	if _, err := fmt.Sscan(fmt.Sprintf("%p", mapping), &at); err != nil {
+		panic("membudget: the address of a mapping: " + err.Error())
+	}
+	return at
 }
 
 func (m *regionMemory) close() error {
