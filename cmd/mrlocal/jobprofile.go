@@ -33,7 +33,11 @@ func profileJob(ctx context.Context, e env, line argv.Line, name string, build f
 	if line.Has("output") || line.Has("output-file") {
 		return 0, usage.Errorf("profile", "the job's results are thrown away; leave --output and --output-file out")
 	}
-	chain, err := build(newReader(line))
+	r := newReader(line)
+	if r.readAgain(o.Inputs); r.Err != nil {
+		return 0, r.Err
+	}
+	chain, err := build(r)
 	if err != nil {
 		return 0, err
 	}

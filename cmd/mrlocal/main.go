@@ -1,16 +1,16 @@
 // Command mrlocal runs MapReduce jobs on the files and cores of one machine
 // and shows how the slots are handed out.
 //
-// main wires the process: standard streams, signals, exit code. run is the
+// main wires the process: standard streams, signals (internal/signals), exit code. run is the
 // program and is what tests call. One file a command: run.go, batch.go, sim.go,
-// sweep.go, jobprofile.go, reproduce.go, replay.go, explain.go, gen.go, demo.go, policies.go;
+// sweep.go, jobprofile.go, tune.go, reproduce.go, replay.go, explain.go, gen.go, demo.go, policies.go;
 // tree.go lists them. flags.go and sched.go hold what they share, batchjobs.go
 // reads the jobs of a workload file as run reads its flags. The words of the
 // command line are put into plain form by internal/argv before the flag library
 // sees them; internal/show draws progress, tables and gantts, internal/sweep
 // those of a sweep; internal/papers shows what reproduce finds, internal/side are
 // the files beside a result, internal/profile those of --profile; internal/jobprofile
-// measures what a job needs.
+// measures what a job needs, internal/tune with how many slots it runs best.
 //
 // Results go to standard output, everything else to standard error. Exit
 // codes: 0 done; 1 nothing matched (run grep); 2 wrong usage or input; 3 the
@@ -26,17 +26,17 @@ import (
 
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/profile"
+	"mrlocal/cmd/mrlocal/internal/signals"
 	"mrlocal/internal/machine"
 	"mrlocal/internal/usage"
 )
 
-// Exit codes.
+// Exit codes; of signals, signals.Interrupted has them.
 const (
-	exitDone      = 0
-	exitNoMatch   = 1
-	exitUsage     = 2
-	exitFailed    = 3
-	exitInterrupt = 128 // plus the signal's number
+	exitDone    = 0
+	exitNoMatch = 1
+	exitUsage   = 2
+	exitFailed  = 3
 )
 
 // env is the program's surroundings.
@@ -48,7 +48,7 @@ type env struct {
 func main() {
 	profile.Off()
 	machine.CollectLate()
-	ctx, stop := withSignals(context.Background())
+	ctx, stop := signals.Watch(context.Background(), os.Exit)
 	code := run(ctx, os.Args[1:], env{os.Stdin, os.Stdout, os.Stderr})
 	stop()
 	os.Exit(code)
@@ -80,10 +80,10 @@ func run(ctx context.Context, args []string, e env) (code int) {
 
 // fail tells err in one line and returns its exit code.
 func fail(ctx context.Context, e env, what string, err error) int {
-	var s interrupted
+	var s signals.Interrupted
 	if errors.As(context.Cause(ctx), &s) {
 		fmt.Fprint(e.stderr, argv.ErrorLine(what, s))
-		return exitInterrupt + s.number()
+		return s.ExitCode()
 	}
 	fmt.Fprint(e.stderr, argv.ErrorLine(what, err))
 	if usage.Is(err) {

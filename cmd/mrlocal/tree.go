@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -25,20 +26,7 @@ type command struct {
 }
 
 func commands() []command {
-	return []command{runCommand(), batchCommand(), simCommand(), sweepCommand(), profileCommand(), reproduceCommand(), replayCommand(), explainCommand(), genCommand(), demoCommand(), policiesCommand(), versionCommand()}
-}
-
-// later are the commands of CLI.md that this version does not have.
-func later() []string {
-	return []string{"tune"}
-}
-
-func names(tree []command) []string {
-	var all []string
-	for _, c := range tree {
-		all = append(all, c.name)
-	}
-	return all
+	return []command{runCommand(), batchCommand(), simCommand(), sweepCommand(), profileCommand(), tuneCommand(), reproduceCommand(), replayCommand(), explainCommand(), genCommand(), demoCommand(), policiesCommand(), versionCommand()}
 }
 
 func join(path []string) string { return strings.Join(path, " ") }
@@ -65,8 +53,7 @@ func argvFlags(specs []flagSpec) []argv.Flag {
 	return flags
 }
 
-// shortcut answers what names no leaf: help, --version, nothing at all, and
-// the commands that are yet to come.
+// shortcut answers what names no leaf: help, --version, nothing at all.
 func shortcut(args []string, e env) (code int, done bool) {
 	first := ""
 	if len(args) > 0 {
@@ -80,16 +67,17 @@ func shortcut(args []string, e env) (code int, done bool) {
 		return printVersion(e), true
 	case first == "help" || isHelp(first) && len(args) == 1:
 		return help(args[1:], e), true
-	case len(args) == 2 && (first == "run" && isHelp(args[1]) || isHelp(first) && args[1] == "run"):
-		return help([]string{"run"}, e), true
-	}
-	for _, name := range later() {
-		if first == name {
-			fmt.Fprint(e.stderr, argv.ErrorLine("", usage.Errorf(name, "not built yet; this version has %s", strings.Join(names(commands()), ", "))))
-			return exitUsage, true
-		}
+	case len(args) == 2 && isInner(first) && isHelp(args[1]):
+		return help(args[:1], e), true
+	case len(args) == 2 && isHelp(first) && isInner(args[1]):
+		return help(args[1:], e), true
 	}
 	return 0, false
+}
+
+// isInner reports whether name is that of a command that needs another word.
+func isInner(name string) bool {
+	return slices.ContainsFunc(commands(), func(c command) bool { return c.name == name && len(c.sub) > 0 })
 }
 
 func isHelp(word string) bool { return word == "--help" || word == "-h" }

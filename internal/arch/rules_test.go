@@ -117,7 +117,7 @@ func goroutineFiles() []string {
 		"engine/arrivals.go",
 		"input/tree.go",
 		"workload/workload.go",
-		"cmd/mrlocal/signals.go",
+		"cmd/mrlocal/internal/signals/signals.go",
 		"cmd/mrlocal/internal/show/follow.go",
 	}
 }

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/policyflags"
+	"mrlocal/cmd/mrlocal/internal/side"
+	"mrlocal/cmd/mrlocal/internal/tune"
+	"mrlocal/internal/usage"
+	"mrlocal/jobs"
+)
+
+const tuneHelp = `Runs the job alone with 1 to --map-slots map slots a tracker, then with 1 to --reduce-slots reduce slots, throws the results away, and prints Avg_k, the mean time of a task where k run at a time, and the flags that Dynamic Split's guideline leads to: fewer slots m are better than n if Gain_m = (Avg_n - Avg_m)·P/n is above Lose_m = (P/m - P/n)·Avg_m, so the best k has the least Avg_k/k. Gain and Lose of a row are those of the fewer slots, of its own and the best number.
+
+Runs are made under fair, which lends no slots, with the same P tasks in each. The first one is not counted.`
+
+const defaultRounds = 3
+
+func tuneCommand() command {
+	c := command{name: "tune", usage: "find the numbers of slots for a job, by Dynamic Split's guideline", args: "JOB [FLAGS] [PATH…]", long: tuneHelp}
+	for _, j := range jobKinds() {
+		c.sub = append(c.sub, command{name: j.name, usage: j.use, args: "[PATH…]", long: tuneHelp, flags: append(tuneFlags(), j.flags...),
+			run: func(ctx context.Context, e env, line argv.Line) (int, error) {
+				return tuneJob(ctx, e, line, j.name, j.build)
+			}})
+	}
+	return c
+}
+
+// tuneFlags are a run's, without those of results and of policies.
+func tuneFlags() []flagSpec {
+	leave := []string{"output", "overwrite", "output-file", "sched", "max-slots", "events", "profile"}
+	for _, f := range append(policyflags.Specs(), ganttFlags("")...) {
+		leave = append(leave, f.Name)
+	}
+	changed := map[string]flagSpec{
+		"map-slots":    value("map-slots", "up to `N` home map slots a tracker", "its cores, at least 2"),
+		"reduce-slots": value("reduce-slots", "up to `N` home reduce slots a tracker", "its cores, at least 2"),
+		"report":       value("report", "write what was measured to `FILE` as JSON", ""),
+		"progress":     value("progress", "`auto|plain|none`: a line a run, on standard error", "auto"),
+	}
+	flags := []flagSpec{value("rounds", "runs with each number of slots, `N`; their median counts", fmt.Sprint(defaultRounds))}
+	for _, f := range runFlags("") {
+		if c, ok := changed[f.Name]; ok {
+			f = c
+		}
+		if !slices.Contains(leave, f.Name) {
+			flags = append(flags, f)
+		}
+	}
+	return flags
+}
+
+func tuneJob(ctx context.Context, e env, line argv.Line, name string, build func(*reader) (jobs.Chain, error)) (int, error) {
+	if name == "grep" {
+		if err := missingWord(line); err != nil {
+			return 0, err
+		}
+	}
+	o, err := runOptions(line)
+	if err != nil {
+		return 0, err
+	}
+	r := newReader(line)
+	rounds := or(r.Count("rounds", 1, mostAttempts), defaultRounds)
+	quiet := r.Choice("progress", "auto", "plain", "none") == "none"
+	reportPath := r.Path("report")
+	r.readAgain(o.Inputs)
+	if r.Err != nil {
+		return 0, r.Err
+	}
+	chain, err := build(r)
+	if err != nil {
+		return 0, err
+	}
+	if err := checkReduces(name, chain, o); err != nil {
+		return 0, err
+	}
+	file, err := side.Open("report", reportPath, o.Inputs, nil)
+	if err != nil {
+		return 0, err
+	}
+	note := func(text string) {
+		if !quiet {
+			fmt.Fprint(e.stderr, argv.ErrorLine("", errors.New(text)))
+		}
+	}
+	found, err := (&tune.Job{Chain: chain, Options: o, Rounds: rounds, Note: note}).Measure(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if file != nil {
+		if err := errors.Join(found.WriteJSON(file), file.Close()); err != nil {
+			return 0, err
+		}
+	}
+	return exitDone, write(e, found.Text())
+}
+
+// readAgain refuses inputs that can be read only once, for commands that run a
+// job several times.
+func (r *reader) readAgain(inputs []string) {
+	for _, path := range inputs {
+		info, err := os.Stat(path)
+		if path == "-" || err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+			r.Keep(usage.Errorf(argv.Quote(path), "can be read only once, and the job runs several times; name a file or directory"))
+		}
+	}
+}
