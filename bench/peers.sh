@@ -9,7 +9,7 @@
 #            leave out the rows of what is not there; without it all three are
 #            made, and removed at the end
 #   -only    rows whose name the GLOB matches; names are in the first column
-#   -judge   exit 1 when a floor is missed
+#   -judge   exit 1 when a floor is missed; floors and aims are meant for 1 GiB
 #   -expect  print by how much each ratio differs from the one in FILE, and
 #            warn where a fifth of it is lost; exit 1 where half is
 #   -update  write the ratios to FILE
