@@ -44,7 +44,7 @@ func recordedBatch(t *testing.T, sched string) []byte {
 // attempt that is dropped, swapped with the fact before it, or told 1 ns after
 // the Ledger was asked next instead of before.
 func TestAReplayOfARealRunNamesTheDecisionThatAWrongFactChanges(t *testing.T) {
-	ends := 20
+	ends := 8
 	if invariant.Enabled {
 		ends = 4 // each replay recounts the whole state at every step
 	}

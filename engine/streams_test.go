@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
@@ -121,32 +122,34 @@ func TestADecoderLeavesMapsTheirMemory(t *testing.T) {
 func TestAPieceOfAStreamIsReadByOneAttemptAtATime(t *testing.T) {
 	for kind, reducer := range map[string]func() error{"a job with reduces": func() error { return nil }, "a map-only job": nil} {
 		t.Run(kind, func(t *testing.T) {
-			data := text(191, 20_000)
-			var readers, most atomic.Int32
-			chain := failing(func(b jobs.Block, out jobs.Emitter) error {
-				n := readers.Add(1)
-				defer readers.Add(-1)
-				most.Store(max(most.Load(), n))
-				time.Sleep(700 * time.Millisecond)
-				return emitLines(b, out)
-			}, reducer)
-			if reducer == nil {
-				chain[0].NewReducer = nil
-			}
-			_, report := must(t, chain, engine.Options{
-				Stdin: bytes.NewReader(data), Inputs: []string{"-"}, Trackers: 2, MapSlots: 1, ReduceSlots: 1, MemoryBytes: 64 << 20, TempDirs: []string{t.TempDir()},
-				Faults: []engine.Fault{{Tracker: 0, At: 300 * time.Millisecond}},
+			synctest.Test(t, func(t *testing.T) {
+				data := text(191, 20_000)
+				var readers, most atomic.Int32
+				chain := failing(func(b jobs.Block, out jobs.Emitter) error {
+					n := readers.Add(1)
+					defer readers.Add(-1)
+					most.Store(max(most.Load(), n))
+					time.Sleep(700 * time.Millisecond)
+					return emitLines(b, out)
+				}, reducer)
+				if reducer == nil {
+					chain[0].NewReducer = nil
+				}
+				_, report := must(t, chain, engine.Options{
+					Stdin: bytes.NewReader(data), Inputs: []string{"-"}, Trackers: 2, MapSlots: 1, ReduceSlots: 1, MemoryBytes: 64 << 20, TempDirs: []string{t.TempDir()},
+					Faults: []engine.Fault{{Tracker: 0, At: 300 * time.Millisecond}},
+				})
+				c := report.Jobs[0].Counters
+				if c.LaunchedMaps != 2 || c.KilledMaps != 1 {
+					t.Errorf("%d maps launched, %d killed", c.LaunchedMaps, c.KilledMaps)
+				}
+				if most.Load() != 1 {
+					t.Errorf("%d attempts read it at once", most.Load())
+				}
+				if c.MapInputBytes != int64(len(data)) {
+					t.Errorf("%d bytes read, want %d", c.MapInputBytes, len(data))
+				}
 			})
-			c := report.Jobs[0].Counters
-			if c.LaunchedMaps != 2 || c.KilledMaps != 1 {
-				t.Errorf("%d maps launched, %d killed", c.LaunchedMaps, c.KilledMaps)
-			}
-			if most.Load() != 1 {
-				t.Errorf("%d attempts read it at once", most.Load())
-			}
-			if c.MapInputBytes != int64(len(data)) {
-				t.Errorf("%d bytes read, want %d", c.MapInputBytes, len(data))
-			}
 		})
 	}
 }
@@ -165,43 +168,53 @@ func (w *slowWriter) Write(p []byte) (int, error) {
 // A map that has written its part when it hears that its tracker is lost is not
 // made again: the attempt that would is booked with what the first has counted.
 func TestWhatWasWrittenOnALostTrackerCounts(t *testing.T) {
-	data := text(192, 100_000)
-	chain := failing(emitLines, nil)
-	chain[0].NewReducer = nil
-	var out slowWriter
-	report, err := engine.RunChain(t.Context(), chain, engine.Options{
-		Inputs: []string{"-"}, Stdin: bytes.NewReader(data), Stdout: &out, Trackers: 2, MapSlots: 1, ReduceSlots: 1, MemoryBytes: 64 << 20,
-		TempDirs: []string{t.TempDir()}, Faults: []engine.Fault{{Tracker: 0, At: 300 * time.Millisecond}},
+	synctest.Test(t, func(t *testing.T) {
+		data := text(192, 100_000)
+		chain := failing(emitLines, nil)
+		chain[0].NewReducer = nil
+		var out slowWriter
+		report, err := engine.RunChain(t.Context(), chain, engine.Options{
+			Inputs: []string{"-"}, Stdin: bytes.NewReader(data), Stdout: &out, Trackers: 2, MapSlots: 1, ReduceSlots: 1, MemoryBytes: 64 << 20,
+			TempDirs: []string{t.TempDir()}, Faults: []engine.Fault{{Tracker: 0, At: 300 * time.Millisecond}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(out.Bytes(), data) {
+			t.Errorf("%d bytes, want %d", out.Len(), len(data))
+		}
+		if c := report.Jobs[0].Counters; c.LaunchedMaps != 2 || c.MapInputBytes != int64(len(data)) || c.OutputBytes != int64(len(data)) {
+			t.Errorf("%+v", c)
+		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(out.Bytes(), data) {
-		t.Errorf("%d bytes, want %d", out.Len(), len(data))
-	}
-	if c := report.Jobs[0].Counters; c.LaunchedMaps != 2 || c.MapInputBytes != int64(len(data)) || c.OutputBytes != int64(len(data)) {
-		t.Errorf("%+v", c)
-	}
 }
 
-// The output of a map is lost when the reduce has copied it: the job ends
-// before the map has been made again, which counts all the same.
+// The output of a map is lost when the reduce, on the other tracker, has copied
+// it: the job ends before the map has been made again, which counts all the same.
 func TestALostMapThatIsNotMissedCounts(t *testing.T) {
-	data := text(193, 100_000)
-	dir := writeFiles(t, []jobtest.File{{Path: "a", Data: data}})
-	var once sync.Once
-	chain := failing(func(b jobs.Block, out jobs.Emitter) error {
-		time.Sleep(700 * time.Millisecond)
-		return emitLines(b, out)
-	}, func() error {
-		once.Do(func() { time.Sleep(500 * time.Millisecond) })
-		return nil
+	synctest.Test(t, func(t *testing.T) {
+		data := text(193, 100_000)
+		dir := writeFiles(t, []jobtest.File{{Path: "a", Data: data}})
+		var once sync.Once
+		chain := failing(func(b jobs.Block, out jobs.Emitter) error {
+			time.Sleep(700 * time.Millisecond)
+			if !bytes.HasPrefix(data, b.Data) { // the first to end has the reduce beside it
+				time.Sleep(100 * time.Millisecond)
+			}
+			return emitLines(b, out)
+		}, func() error {
+			once.Do(func() { time.Sleep(500 * time.Millisecond) })
+			return nil
+		})
+		_, report := must(t, chain, engine.Options{
+			Inputs: []string{dir}, BlockBytes: 60_001, Reducers: 1, Trackers: 2, MapSlots: 1, ReduceSlots: 1, MemoryBytes: 64 << 20, TempDirs: []string{t.TempDir()},
+			Faults: []engine.Fault{{Tracker: 1, At: 900 * time.Millisecond}},
+		})
+		if c := report.Jobs[0].Counters; c.MapInputBytes != int64(len(data)) || c.LaunchedMaps != 3 || c.KilledReduces != 0 {
+			t.Errorf("%+v", c)
+		}
+		if end := report.Jobs[0].FinishS; end != 1.3 {
+			t.Errorf("the job ends after %v s", end)
+		}
 	})
-	_, report := must(t, chain, engine.Options{
-		Inputs: []string{dir}, BlockBytes: 50_001, Reducers: 1, Trackers: 2, MapSlots: 1, ReduceSlots: 1, MemoryBytes: 64 << 20, TempDirs: []string{t.TempDir()},
-		Faults: []engine.Fault{{Tracker: 1, At: 900 * time.Millisecond}},
-	})
-	if c := report.Jobs[0].Counters; c.MapInputBytes != int64(len(data)) {
-		t.Errorf("%+v", c)
-	}
 }
