@@ -464,8 +464,9 @@ func (c *coordinator) attemptFailed(a *attempt, err error) {
 		}
 		j.written[a.ID.Task] = a
 	case err != nil && writes && !j.ended && !a.gone && j.written[a.ID.Task] != nil:
-		// What was lost with its tracker had been done.
+		// What was lost with its tracker had been done, and counts once.
 		a.Counters = j.written[a.ID.Task].Counters
+		delete(j.written, a.ID.Task)
 		if j.Shuffle != nil {
 			j.Shuffle.PartDone(int(a.ID.Task))
 		}

@@ -6,11 +6,13 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"mrlocal/engine"
+	"mrlocal/jobs"
 	"mrlocal/jobs/jobtest"
 	"mrlocal/report"
 	"mrlocal/slots"
@@ -172,4 +174,33 @@ func resultOf(t *testing.T, out string, streamed []byte) []byte {
 		t.Error(err)
 	}
 	return all
+}
+
+// A copy writes the part while its tracker is lost. The attempt that it was
+// made of ends next, and a second copy after that: what was read counts once.
+func TestWhatWasWrittenByALostCopyCountsOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		data := text(194, 10_000)
+		var calls atomic.Int32
+		chain := failing(func(b jobs.Block, out jobs.Emitter) error {
+			time.Sleep([]time.Duration{0, 2000, 100, 2000}[calls.Add(1)] * time.Millisecond)
+			return emitLines(b, out)
+		}, nil)
+		chain[0].NewReducer = nil
+		var out slowWriter
+		report, err := engine.RunChain(t.Context(), chain, engine.Options{
+			Inputs: []string{writeFiles(t, []jobtest.File{{Path: "a", Data: data}})}, Stdout: &out, Policy: newCopier(100 * time.Millisecond),
+			Trackers: 3, MapSlots: 1, ReduceSlots: 1, MemoryBytes: 64 << 20, TempDirs: []string{t.TempDir()},
+			Faults: []engine.Fault{{Tracker: 1, At: 500 * time.Millisecond}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(out.Bytes(), data) {
+			t.Errorf("%d bytes, want %d", out.Len(), len(data))
+		}
+		if c := report.Jobs[0].Counters; c.LaunchedMaps != 3 || c.SpeculativeMaps != 2 || c.MapInputBytes != int64(len(data)) || c.OutputBytes != int64(len(data)) {
+			t.Errorf("%+v", c)
+		}
+	})
 }
