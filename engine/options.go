@@ -206,7 +206,7 @@ func (o *Options) extra() int {
 		return 0
 	}
 	fit := min(o.MemoryBytes/LeastBytesPerSlot, maxSlotCount) / int64(o.Trackers)
-	return min(p.Extra(most), most, max(0, int(fit)-o.MapSlots-o.ReduceSlots))
+	return min(p.Extra([2]int32{slots.Map: int32(o.MapSlots), slots.Reduce: int32(o.ReduceSlots)}, most), most, max(0, int(fit)-o.MapSlots-o.ReduceSlots))
 }
 
 // job is what a single run reads and writes.

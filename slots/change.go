@@ -23,7 +23,13 @@ func (l *Ledger) advance(now time.Duration) {
 	l.stats.busy += dt * time.Duration(l.total.running[Map]+l.total.running[Reduce])
 	l.stats.lent += dt * time.Duration(l.total.lent)
 	l.stats.waiting += dt * time.Duration(l.total.waiting)
-	l.stats.open += dt * time.Duration(l.total.open+l.total.draining)
+	open := l.total.open + l.total.draining
+	l.stats.open += dt * time.Duration(open)
+	if l.weights.Bound() {
+		open = l.weights.Sum(l.total.cap)
+	}
+	l.stats.work += dt * time.Duration(l.weights.Sum(l.total.running)-l.weights.Times(Reduce, l.total.waiting))
+	l.stats.room += dt * time.Duration(open)
 }
 
 // accrue brings a pool's slot-time up to now; it must precede every change of
@@ -227,14 +233,15 @@ func (l *Ledger) capable(s *slot) bool { return l.lends || s.Extra || s.Home == 
 // retally brings a tracker's used and lent counts, and the totals of them, up
 // to date after its capacity or running tasks changed.
 func (l *Ledger) retally(t *tracker) {
-	used, lent := t.used, t.lentBy
-	t.retally()
-	for k := range t.used {
-		l.total.used[k] += t.used[k] - used[k]
-		l.total.lentBy[k] += t.lentBy[k] - lent[k]
+	before, keeps := t.tally, t.keeps
+	t.tally, t.keeps = l.weights.TallyOf(t.cap, t.running), l.keeps(t.cap)
+	for k := range t.cap {
+		l.total.tally.Used[k] += t.tally.Used[k] - before.Used[k]
+		l.total.tally.Lent[k] += t.tally.Lent[k] - before.Lent[k]
 	}
+	l.total.keeps += t.keeps - keeps
 	for list := range t.free {
-		l.free[list].Put(t.id, len(t.free[list]) > 0)
+		l.free[list].Put(t.id, len(t.free[list]) > 0 && l.fits(t, l.weights.Lightest()))
 	}
 }
 

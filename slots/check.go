@@ -130,22 +130,26 @@ func (l *Ledger) checkTracker(t *tracker, want *totals) error {
 		if int(free[list]) != len(t.free[list]) {
 			return fmt.Errorf("slots: tracker %d: list %d has %d free slots, recounted %d", t.id, list, len(t.free[list]), free[list])
 		}
-		if in := order.Next(l.free[:], []bool{list == 0, list == 1, list == 2}, t.id) == t.id; in != (free[list] > 0) {
+		if in := order.Next(l.free[:], []bool{list == 0, list == 1, list == 2}, t.id) == t.id; in != (free[list] > 0 && l.fits(t, l.weights.Lightest())) {
 			return fmt.Errorf("slots: tracker %d: list %d has %d free slots, in the set %v", t.id, list, free[list], in)
 		}
 	}
 	got.running, got.cap = [2]int32(running[:2]), [2]int32(capacity[:2])
-	got.retally()
-	if got.running != t.running || got.cap != t.cap || got.used != t.used || got.lentBy != t.lentBy || inPhase != t.phases {
-		return fmt.Errorf("slots: tracker %d: running %v capacity %v used %v lent %v phases %v, recounted %v %v %v %v %v",
-			t.id, t.running, t.cap, t.used, t.lentBy, t.phases, got.running, got.cap, got.used, got.lentBy, inPhase)
+	got.tally, got.keeps = l.weights.TallyOf(got.cap, got.running), l.keeps(got.cap)
+	if got.running != t.running || got.cap != t.cap || got.tally != t.tally || got.keeps != t.keeps || inPhase != t.phases {
+		return fmt.Errorf("slots: tracker %d: running %v capacity %v tally %v keeps %d phases %v, recounted %v %v %v %d %v",
+			t.id, t.running, t.cap, t.tally, t.keeps, t.phases, got.running, got.cap, got.tally, got.keeps, inPhase)
+	}
+	if l.weights.Bound() && !t.lost && l.room(t) < 0 {
+		return fmt.Errorf("slots: tracker %d: %v tasks run on %v home slots, of weights %+v", t.id, t.running, t.cap, l.weights)
 	}
 	for k := range got.cap {
 		want.cap[k] += got.cap[k]
 		want.running[k] += got.running[k]
-		want.used[k] += got.used[k]
-		want.lentBy[k] += got.lentBy[k]
+		want.tally.Used[k] += got.tally.Used[k]
+		want.tally.Lent[k] += got.tally.Lent[k]
 	}
+	want.keeps += got.keeps
 	return nil
 }
 

@@ -58,6 +58,8 @@ func (l *Ledger) settle(g *Grant) Refusal {
 		return RefusedDeadlock
 	case l.overAllowance(g.Kind):
 		return RefusedAllowance
+	case !l.fits(&l.trackers[l.visited], l.weights.Of(g.Kind)):
+		return RefusedWeight
 	}
 	return Granted
 }
@@ -81,16 +83,20 @@ func (l *Ledger) overAllowance(k Kind) bool {
 	if other == Reduce {
 		share = l.config.BorrowReduce
 	}
-	return l.total.lentBy[other] >= share.Of(l.total.cap[other])
+	return l.total.tally.Lent[other]+l.weights.Of(k) > l.weights.Times(other, share.Of(l.total.cap[other]))
 }
 
 // slotFor resolves g.Slot: an idle open slot of the visited tracker. Left to the
 // Ledger, a task goes to its own kind first, then to an extra slot, then to one
-// of the other kind; the lowest id first.
+// of the other kind; the lowest id first. Under weights extra slots come last:
+// they are there for the light tasks that fill up what heavy ones leave.
 func (l *Ledger) slotFor(g *Grant) *slot {
 	t := &l.trackers[l.visited]
 	if g.Slot == NoSlot {
 		lists := [homes]int{int(g.Kind), homeExtra, int(g.Kind.Other())}
+		if l.weights.Bound() {
+			lists[1], lists[2] = lists[2], lists[1]
+		}
 		for i, list := range lists {
 			if len(t.free[list]) > 0 && (l.lends || i < 2) {
 				g.Slot = t.free[list][0]
@@ -231,7 +237,7 @@ func (l *Ledger) release(s *slot) {
 	if l.capable(s) {
 		l.total.freeCapable++
 	}
-	l.free[s.list()].Put(tr.id, true)
+	l.free[s.list()].Put(tr.id, l.fits(tr, l.weights.Lightest()))
 }
 
 // count adds d to everything that counts the running attempt on s.

@@ -18,6 +18,10 @@ import "mrlocal/trace"
 // percentages or its even load keep maps from it. So part 2 holds as well when
 // nothing runs but waiting reduces and nobody found anything to start (stuck).
 //
+// Under slot weights a slot may be idle and its tracker full. Part 1 then leaves
+// waiting reduces so much weight in all that one tracker at least has room for a
+// map, and part 2 holds where no tracker has.
+//
 // YARN's allocator has the same rule (SPEC 1.13). It never ends otherwise
 // useful work: a waiting reduce has reduced nothing yet.
 
@@ -26,13 +30,40 @@ func (l *Ledger) wouldDeadlock(j *job, s *slot) bool {
 	if !j.waiting || !l.capable(s) {
 		return false
 	}
-	return l.guardKill && l.total.pending[Map] > 0 || l.total.heldWaiting+1 >= l.total.mapCapable
+	return l.guardKill && l.total.pending[Map] > 0 || l.total.heldWaiting+1 >= l.total.mapCapable ||
+		l.weights.Bound() && l.weights.Times(Reduce, l.total.heldWaiting+1) > l.total.keeps
 }
+
+// keeps is the weight that waiting reduces may have of a tracker with so many
+// home slots that a map still fits. All trackers are full of them only where they
+// have more than that of all trackers together.
+func (l *Ledger) keeps(home [2]int32) int32 {
+	if !l.weights.Bound() {
+		return 0
+	}
+	return max(l.weights.Sum(home)-l.weights.Of(Map), 0)
+}
+
+// mapFits: some tracker has room for the weight of a map.
+func (l *Ledger) mapFits() bool {
+	for i := range l.trackers {
+		if t := &l.trackers[i]; t.freeSlots() > 0 && l.fits(t, l.weights.Of(Map)) {
+			return true
+		}
+	}
+	return !l.weights.Bound()
+}
+
+// fits: a tracker has room for so much weight; always where nothing has any.
+func (l *Ledger) fits(t *tracker, w int32) bool { return !l.weights.Bound() || l.room(t) >= w }
+
+// room is the weight that a tracker may still run.
+func (l *Ledger) room(t *tracker) int32 { return l.weights.Room(t.cap, t.running) }
 
 // guard is part 2, at the end of every Assign.
 func (l *Ledger) guard() {
 	t := &l.total
-	if t.pending[Map] == 0 || t.running[Map] > 0 || t.killing > 0 || t.heldWaiting == 0 || t.freeCapable > 0 && !l.stuck() {
+	if t.pending[Map] == 0 || t.running[Map] > 0 || t.killing > 0 || t.heldWaiting == 0 || t.freeCapable > 0 && l.mapFits() && !l.stuck() {
 		return
 	}
 	var newest *slot

@@ -3,11 +3,13 @@ package slots
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"mrlocal/internal/invariant"
 	"mrlocal/internal/order"
 	"mrlocal/slots/locality"
+	"mrlocal/slots/weight"
 	"mrlocal/trace"
 )
 
@@ -21,6 +23,7 @@ type Ledger struct {
 	copies    Speculator
 	lends     bool
 	borrows   bool // the policy has percentages
+	weights   weight.Weights
 	stream    *trace.Stream
 
 	now       time.Duration
@@ -51,7 +54,7 @@ type Ledger struct {
 	free      [homes]order.Set[TrackerID] // trackers with a free slot of that list
 	asking    bool                        // an Assign is going on
 	made      []trace.Event               // its decisions so far
-	digest    uint64                      // of all facts so far
+	digest    trace.Digest                // of all facts so far
 	seen      []Fact                      // facts to show to the observer
 
 	explaining *explaining // nil: nobody asks why
@@ -72,8 +75,8 @@ type totals struct {
 	pending  [2]int32
 	running  [2]int32
 	cap      [2]int32
-	used     [2]int32
-	lentBy   [2]int32
+	tally    weight.Tally
+	keeps    int32
 	open     int32 // open slots
 	draining int32 // draining slots, all busy
 	active   int32 // running jobs
@@ -100,6 +103,10 @@ func New(c Config, p Policy) (*Ledger, error) {
 	if s, ok := p.(Starter); ok {
 		c.Slowstart = s.Slowstart()
 	}
+	var weights weight.Weights
+	if w, ok := p.(Weigher); ok {
+		weights = w.Weights()
+	}
 	if r, ok := p.(Recorder); ok {
 		text, err := json.Marshal(r.Recorded())
 		if err != nil {
@@ -113,7 +120,13 @@ func New(c Config, p Policy) (*Ledger, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	l := &Ledger{config: c, policy: p, borrows: borrows, poolID: map[string]PoolID{}, userLimits: map[string]*limit{}, wake: -1, last: -1, visited: -1}
+	if !weights.Valid() {
+		return nil, fmt.Errorf("slots: weights %+v: each is from 1 to %d", weights, weight.Most)
+	}
+	if weights.Bound() {
+		c.Slots = weighed(c.Slots, weights)
+	}
+	l := &Ledger{config: c, policy: p, borrows: borrows, weights: weights, poolID: map[string]PoolID{}, userLimits: map[string]*limit{}, wake: -1, last: -1, visited: -1}
 	if lender, ok := p.(Lender); ok {
 		l.lends = lender.Lends()
 	}
@@ -134,13 +147,21 @@ func New(c Config, p Policy) (*Ledger, error) {
 	return l, nil
 }
 
+// weighed are slots with their weights.
+func weighed(all []Slot, w weight.Weights) []Slot {
+	all = slices.Clone(all)
+	for i := range all {
+		if all[i].Weight = 0; !all[i].Extra {
+			all[i].Weight = PPM(w.Of(all[i].Home)) * One
+		}
+	}
+	return all
+}
+
 // layOut builds slots and trackers.
 func (l *Ledger) layOut() {
 	l.slots = make([]slot, len(l.config.Slots))
 	for i, s := range l.config.Slots {
-		if s.Weight == 0 {
-			s.Weight = One
-		}
 		for int(s.Tracker) >= len(l.trackers) {
 			l.trackers = append(l.trackers, tracker{id: TrackerID(len(l.trackers))})
 		}
@@ -293,7 +314,7 @@ func (l *Ledger) end(t TrackerID) *Orders {
 	if l.stream != nil {
 		l.stream.Append(trace.Event{
 			At: l.now, Op: trace.OpAssign,
-			A: int64(t), B: int64(len(o.Starts) + len(o.Kills) + len(o.Advances)), C: int64(o.Wake), D: int64(l.digest & digestMask),
+			A: int64(t), B: int64(len(o.Starts) + len(o.Kills) + len(o.Advances)), C: int64(o.Wake), D: l.digest.Sum(),
 		})
 		for i := range l.made {
 			l.stream.Append(l.made[i])

@@ -3,6 +3,7 @@ package slots
 import (
 	"time"
 
+	"mrlocal/slots/weight"
 	"mrlocal/trace"
 )
 
@@ -24,16 +25,23 @@ type Lender interface {
 }
 
 // Opener is a policy that opens extra slots (Decision.Resize): how many a tracker
-// should have of them, where there may be at most so many. For all others a real
-// run has none: each takes its share of the memory, open or not.
+// with so many home slots of each kind should have of them, where there may be at
+// most so many. For all others a real run has none: each takes its share of the
+// memory, open or not.
 type Opener interface {
-	Extra(most int) int
+	Extra(home [2]int32, most int) int
 }
 
 // Borrower is a policy with the papers' percentages: the share of map slots
 // that reduces may borrow and of reduce slots that maps may borrow.
 type Borrower interface {
 	Borrow() (ofMapSlots, ofReduceSlots PPM)
+}
+
+// Weigher is a policy with slot weights, where it says any: a tracker runs no more
+// than its home slots weigh together. It is asked once, at New.
+type Weigher interface {
+	Weights() weight.Weights
 }
 
 // Starter is a policy with a slowstart of its own, whatever the run's is: 0
@@ -119,10 +127,11 @@ const (
 	RefusedLocality            // no pending map is as near as asked for
 	RefusedFailedHere          // what is pending failed on this tracker before, and may do better elsewhere
 	RefusedBlacklisted         // too many of the job's attempts failed on this tracker
+	RefusedWeight              // the tracker's weight has no room for the task
 	RefusedSingle              // a copy of a map whose input is for one attempt at a time
 )
 
-var refusalNames = [...]string{"granted", "slot", "job", "task", "gate", "typed", "deadlock-guard", "same-host", "allowance", "locality", "failed-here", "blacklisted", "single"}
+var refusalNames = [...]string{"granted", "slot", "job", "task", "gate", "typed", "deadlock-guard", "same-host", "allowance", "locality", "failed-here", "blacklisted", "weight", "single"}
 
 func (r Refusal) String() string { return refusalNames[r] }
 

@@ -19,7 +19,7 @@
 //
 // Neighbours: slots/fifo is the plainest policy, slots/policy holds the others, slots/policy/policytest the
 // suite that each must pass, slots/setup reads a Config out of a workload file,
-// slots/locality knows where inputs are, slots/demand what tasks need, slots/replay and slots/explain read recorded runs, slots/pool is the threads
+// slots/locality knows where inputs are, slots/demand what tasks need, slots/weight what they weigh, slots/replay and slots/explain read recorded runs, slots/pool is the threads
 // that real slots are.
 package slots
 
@@ -88,7 +88,7 @@ type Slot struct {
 	Core    int32 // -1: not bound
 	Home    Kind
 	Extra   bool // closed until a policy opens it; counts in no capacity of the papers
-	Weight  PPM  // of a tracker's resources (SPEC 3.1); 0: 1.0
+	Weight  PPM  // of a home slot, where the policy has slot weights; New sets it, so that it is recorded
 }
 
 // Pool is a share of the slots. A job whose pool is not configured gets one of

@@ -5,6 +5,7 @@ import (
 
 	"mrlocal/internal/order"
 	"mrlocal/slots/locality"
+	"mrlocal/slots/weight"
 )
 
 // State is how a job stands. Event files have the same words.
@@ -239,24 +240,11 @@ type tracker struct {
 	running [2]int32
 	phases  [phases]int32 // attempts by phase
 	free    [homes]order.IDs[SlotID]
-	used    [2]int32 // the papers' used slots (SPEC D4)
-	lentBy  [2]int32 // the papers' lent slots (SPEC A4), by the lending kind
+	tally   weight.Tally // the papers' used and lent slots
+	keeps   int32        // for waiting reduces, at most: what leaves room for a map; 0 where nothing has weights
 	lost    bool
 }
 
 func (t *tracker) freeSlots() int32 {
 	return int32(len(t.free[Map]) + len(t.free[Reduce]) + len(t.free[homeExtra]))
-}
-
-// retally recomputes the papers' counts of one tracker (SPEC D4, A4):
-//
-//	used map slots    = min(runM, Mcap) + max(runR - Rcap, 0)
-//	used reduce slots = min(runR, Rcap) + max(runM - Mcap, 0)
-func (t *tracker) retally() {
-	overM, overR := max(t.running[Map]-t.cap[Map], 0), max(t.running[Reduce]-t.cap[Reduce], 0)
-	t.lentBy = [2]int32{Map: overR, Reduce: overM}
-	t.used = [2]int32{
-		Map:    min(t.running[Map], t.cap[Map]) + overR,
-		Reduce: min(t.running[Reduce], t.cap[Reduce]) + overM,
-	}
 }

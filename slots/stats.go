@@ -4,6 +4,7 @@ import "time"
 
 type accruals struct {
 	busy, lent, waiting, open time.Duration
+	work, room                time.Duration // in weight
 	moves                     int64
 	stale                     int64
 }
@@ -15,22 +16,23 @@ type Stats struct {
 	Lent          time.Duration // of it, with one of the other kind
 	WaitingReduce time.Duration // of it, with a reduce of a job that has unfinished maps (hoarding)
 	Open          time.Duration // slot-time of open slots
+	Work, Room    time.Duration // Busy - WaitingReduce and Open; under slot weights, in weight, which extra slots add none to
 	Jain          float64       // fairness over pools, 1 is even
 	Stale         int64         // ends of attempts that were unknown
 }
 
 // Utilisation is (busy - waiting reduce) / open.
 func (s Stats) Utilisation() float64 {
-	if s.Open == 0 {
+	if s.Room == 0 {
 		return 0
 	}
-	return float64(s.Busy-s.WaitingReduce) / float64(s.Open)
+	return float64(s.Work) / float64(s.Room)
 }
 
 // Stats returns the totals so far.
 func (l *Ledger) Stats() Stats {
 	s := &l.stats
-	return Stats{Moves: s.moves, Busy: s.busy, Lent: s.lent, WaitingReduce: s.waiting, Open: s.open, Jain: l.jain(), Stale: s.stale}
+	return Stats{Moves: s.moves, Busy: s.busy, Lent: s.lent, WaitingReduce: s.waiting, Open: s.open, Work: s.work, Room: s.room, Jain: l.jain(), Stale: s.stale}
 }
 
 // jain is Jain's index over the pools' slot-time per weight and time with
@@ -122,5 +124,10 @@ func (l *Ledger) KeptBack() bool {
 }
 
 // LentBy is, by lending kind, the papers' count of lent slots (SPEC A4) and of
-// open slots, summed over trackers.
-func (l *Ledger) LentBy() (lent, capacity [2]int32) { return l.total.lentBy, l.total.cap }
+// open slots, summed over trackers, in weight.
+func (l *Ledger) LentBy() (lent, capacity [2]int32) {
+	for k := range capacity {
+		capacity[k] = l.weights.Times(Kind(k), l.total.cap[k])
+	}
+	return l.total.tally.Lent, capacity
+}

@@ -1,6 +1,10 @@
 package slots
 
-import "time"
+import (
+	"time"
+
+	"mrlocal/slots/weight"
+)
 
 // View is the state a policy decides on. It is maintained in place and always
 // current: a grant shows at once. It, and the Jobs and Pools taken from it, are
@@ -34,12 +38,16 @@ func (v *View) CopyBandwidth() int64 { return v.l.config.CopyBandwidth }
 // Capacity is how many open slots have home kind k.
 func (v *View) Capacity(k Kind) int32 { return v.l.total.cap[k] }
 
-// Used is the papers' used slots of kind k, summed over trackers (SPEC D4).
-func (v *View) Used(k Kind) int32 { return v.l.total.used[k] }
+// Weights are what tasks weigh; all of them 1 where the policy has no weights.
+func (v *View) Weights() weight.Weights { return v.l.weights }
+
+// Used is the papers' used slots of kind k, summed over trackers (SPEC D4), in
+// weight.
+func (v *View) Used(k Kind) int32 { return v.l.total.tally.Used[k] }
 
 // LentBy is the papers' count of slots of kind k that tasks of the other kind
-// use, summed over trackers (SPEC A4).
-func (v *View) LentBy(k Kind) int32 { return v.l.total.lentBy[k] }
+// use, summed over trackers (SPEC A4), in weight.
+func (v *View) LentBy(k Kind) int32 { return v.l.total.tally.Lent[k] }
 
 // RunningAt, CapacityAt and UsedAt are the same of one tracker.
 func (v *View) RunningAt(t TrackerID, k Kind) int32 { return v.l.trackers[t].running[k] }
@@ -48,10 +56,20 @@ func (v *View) RunningAt(t TrackerID, k Kind) int32 { return v.l.trackers[t].run
 func (v *View) CapacityAt(t TrackerID, k Kind) int32 { return v.l.trackers[t].cap[k] }
 
 // UsedAt: see RunningAt.
-func (v *View) UsedAt(t TrackerID, k Kind) int32 { return v.l.trackers[t].used[k] }
+func (v *View) UsedAt(t TrackerID, k Kind) int32 { return v.l.trackers[t].tally.Used[k] }
 
-// FreeAt is how many open slots of a tracker are idle.
-func (v *View) FreeAt(t TrackerID) int32 { return v.l.trackers[t].freeSlots() }
+// FreeAt is how many open slots of a tracker are idle, as far as its weight has
+// room for tasks on them.
+func (v *View) FreeAt(t TrackerID) int32 {
+	tr := &v.l.trackers[t]
+	if !v.l.weights.Bound() {
+		return tr.freeSlots()
+	}
+	return min(tr.freeSlots(), v.l.room(tr)/v.l.weights.Lightest())
+}
+
+// RoomAt is the weight that a tracker may still run.
+func (v *View) RoomAt(t TrackerID) int32 { return v.l.room(&v.l.trackers[t]) }
 
 // FreeHome is how many open slots of home kind k of a tracker are idle.
 func (v *View) FreeHome(t TrackerID, k Kind) int32 { return int32(len(v.l.trackers[t].free[k])) }

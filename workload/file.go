@@ -38,6 +38,7 @@ type File struct {
 type Cluster struct {
 	Trackers, MapSlots, ReduceSlots, Cores int
 	DiskBytes, NetBytes                    int64 // per second
+	MapWeight, ReduceWeight                int   // of a slot of each kind; both are given, or none
 }
 
 // Defaults stand for what jobs do not give. The times have been applied to the

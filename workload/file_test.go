@@ -32,7 +32,7 @@ func TestBadFilesAreRefusedInOneLine(t *testing.T) {
 }
 
 // everything is CLI.md's example, with all that it leaves to the imagination.
-const everything = `cluster: {trackers: 9, map_slots: 10, reduce_slots: 2, cores: 4, disk: 100MB, net: 125MB}   # per tracker
+const everything = `cluster: {trackers: 9, map_slots: 10, reduce_slots: 2, cores: 4, disk: 100MB, net: 125MB, slot_weights: {map: 1, reduce: 2}}   # per tracker
 defaults: {slowstart: 0.5, map_time: 20s, reduce_time: {uniform: [15s, 25s]}}
 locality: {replicas: 3, group_trackers: 3}
 users: [{name: ann, max_running_jobs: 2}]
@@ -80,7 +80,7 @@ func TestEveryKeyOfAFileIsRead(t *testing.T) {
 	spread := Times{law: uniform, a: 15 * time.Second, b: 25 * time.Second}
 	want := &File{
 		Name:     "w.yaml",
-		Cluster:  Cluster{Trackers: 9, MapSlots: 10, ReduceSlots: 2, Cores: 4, DiskBytes: 100e6, NetBytes: 125e6},
+		Cluster:  Cluster{Trackers: 9, MapSlots: 10, ReduceSlots: 2, Cores: 4, DiskBytes: 100e6, NetBytes: 125e6, MapWeight: 1, ReduceWeight: 2},
 		Defaults: Defaults{&half, usual, spread},
 		Replicas: 3, Groups: 3,
 		Users: []User{{"ann", 2}},

@@ -79,7 +79,7 @@ func (d *decoder) workload(body ast.Node, items []piece) {
 
 func (d *decoder) cluster(n ast.Node) {
 	c := &d.file.Cluster
-	names := []string{"trackers", "map_slots", "reduce_slots", "cores", "disk", "net"}
+	names := []string{"trackers", "map_slots", "reduce_slots", "cores", "disk", "net", "slot_weights"}
 	d.mapping(n, "cluster", names, func(key string, v ast.Node) {
 		switch key {
 		case "trackers":
@@ -94,10 +94,30 @@ func (d *decoder) cluster(n ast.Node) {
 			c.DiskBytes = positive(d, v, key, d.bytes(v, key))
 		case "net":
 			c.NetBytes = positive(d, v, key, d.bytes(v, key))
+		case "slot_weights":
+			d.slotWeights(v)
 		}
 	})
 	if slots := int64(max(1, c.Trackers)) * (int64(c.MapSlots) + int64(c.ReduceSlots)); slots > mostSlots {
 		d.fail(n, "cluster", "%d slots; at most %d", slots, mostSlots)
+	}
+}
+
+func (d *decoder) slotWeights(n ast.Node) {
+	c := &d.file.Cluster
+	d.mapping(n, "slot_weights", []string{"map", "reduce"}, func(key string, v ast.Node) {
+		weight := positive(d, v, key, d.count(v, key))
+		if weight > mostWeight {
+			d.fail(v, key, "at most %d", mostWeight)
+		}
+		if key == "map" {
+			c.MapWeight = weight
+		} else {
+			c.ReduceWeight = weight
+		}
+	})
+	if d.err == nil && min(c.MapWeight, c.ReduceWeight) == 0 {
+		d.fail(n, "slot_weights", "give map and reduce")
 	}
 }
 

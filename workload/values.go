@@ -22,6 +22,9 @@ const (
 	// jobs together: beyond, a slip of the keyboard would take all memory.
 	mostSlots = 10_000_000
 	mostTasks = 1_000_000_000
+
+	// mostWeight bounds a slot weight.
+	mostWeight = 100
 )
 
 // A parser returns a problem instead of an error, because the place is added

@@ -14,6 +14,7 @@ import (
 	"mrlocal/report"
 	"mrlocal/sim"
 	"mrlocal/slots/policy"
+	"mrlocal/slots/setup"
 	"mrlocal/trace"
 	"mrlocal/workload"
 )
@@ -144,6 +145,7 @@ type done struct {
 
 // run makes the run.
 func (t *trial) run(ctx context.Context) (*done, error) {
+	t.has.SlotWeights = setup.Weights(t.file)
 	p, err := policy.New(t.sched, t.has)
 	if err != nil {
 		return nil, err

@@ -72,8 +72,15 @@ func (m *moment) slot(id slots.SlotID) string {
 // the capacity it is the load factor.
 func (m *moment) demand(k slots.Kind) string {
 	v := m.t.v
+	w := v.Weights()
 	pending, used, capacity, lent := v.Pending(k), v.Used(k), v.Capacity(k), v.LentBy(k)
-	text := fmt.Sprintf("%ss: %d pending, %d running. %d of %s used", upper(k.String()), pending, v.Running(k), used, counted(capacity, k.String()+" slot"))
+	text := fmt.Sprintf("%ss: %d pending, %d running. ", upper(k.String()), pending, v.Running(k))
+	if w.Bound() {
+		text += fmt.Sprintf("Of the weight of %s, %d each, %d of %d used", counted(capacity, k.String()+" slot"), w.Of(k), used, w.Times(k, capacity))
+		pending, capacity = w.Times(k, pending), w.Times(k, capacity)
+	} else {
+		text += fmt.Sprintf("%d of %s used", used, counted(capacity, k.String()+" slot"))
+	}
 	if lent > 0 {
 		text += fmt.Sprintf(", %d of them by %ss", lent, k.Other())
 	}

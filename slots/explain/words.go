@@ -209,6 +209,8 @@ func refusalWords(r slots.Refusal) string {
 		return "what is pending of it failed on this tracker before"
 	case slots.RefusedBlacklisted:
 		return "too many of its attempts failed on this tracker, which is blacklisted for it"
+	case slots.RefusedWeight:
+		return "it weighs more than its tracker has room for"
 	case slots.RefusedSingle:
 		return "its maps' input can be read by one attempt at a time"
 	}

@@ -1,9 +1,18 @@
 package policy
 
-import "mrlocal/slots"
+import (
+	"mrlocal/slots"
+	"mrlocal/slots/weight"
+)
 
-// borrower is the part of a DHFS policy that its percentages decide.
-type borrower struct{ options Options }
+// borrower is the part of a DHFS policy that its percentages decide, and slot
+// weights: quantities are in weight, where each task and slot weighs 1 if nothing
+// else is said. The papers' counts are that. pi-dhfs and pd-dhfs have no weights,
+// dynamicmr may.
+type borrower struct {
+	options Options
+	weights weight.Weights
+}
 
 // Lends implements slots.Lender.
 func (b *borrower) Lends() bool { return b.options.BorrowMap > 0 || b.options.BorrowReduce > 0 }
@@ -11,4 +20,60 @@ func (b *borrower) Lends() bool { return b.options.BorrowMap > 0 || b.options.Bo
 // Borrow implements slots.Borrower.
 func (b *borrower) Borrow() (ofMapSlots, ofReduceSlots slots.PPM) {
 	return b.options.BorrowMap, b.options.BorrowReduce
+}
+
+// Weights implements slots.Weigher. Where nothing is lent a tracker's home slots
+// bound what it runs.
+func (b *borrower) Weights() weight.Weights {
+	if !b.Lends() {
+		return weight.Weights{}
+	}
+	return b.weights
+}
+
+// Extra implements slots.Opener: the slots that light tasks need to fill up what a
+// tracker's home slots weigh.
+func (b *borrower) Extra(home [2]int32, most int) int {
+	return min(int(b.Weights().Slots(home)-home[slots.Map]-home[slots.Reduce]), most)
+}
+
+// openExtra opens them at the visited tracker, as far as there are any.
+func (b *borrower) openExtra(v *slots.View, d *slots.Decision) {
+	if !v.Weights().Bound() {
+		return
+	}
+	t := v.Tracker()
+	home := [2]int32{slots.Map: v.CapacityAt(t, slots.Map), slots.Reduce: v.CapacityAt(t, slots.Reduce)}
+	most := len(v.SlotsOf(t)) - int(home[slots.Map]+home[slots.Reduce])
+	if n := b.Extra(home, most); int(v.OpenExtra(t)) < n {
+		d.Resize(t, int(home[slots.Map]), int(home[slots.Reduce]), n)
+	}
+}
+
+// capacity is what the slots of kind k weigh, of all trackers.
+func capacity(v *slots.View, k slots.Kind) int32 { return v.Weights().Times(k, v.Capacity(k)) }
+
+// capacityAt is what the slots of kind k of a tracker weigh.
+func capacityAt(v *slots.View, t slots.TrackerID, k slots.Kind) int32 {
+	return v.Weights().Times(k, v.CapacityAt(t, k))
+}
+
+// lendable reports whether slots of kind k may be lent for a task of the other
+// kind, whatever is unused.
+func (b *borrower) lendable(v *slots.View, k slots.Kind) bool {
+	return b.options.allowanceLeft(v, k) >= v.Weights().Of(k.Other())
+}
+
+// allowanceLeft is max(floor(capacity · percentage) - alreadyBorrowed, 0) of the
+// slots of kind k, in weight.
+func (o Options) allowanceLeft(v *slots.View, k slots.Kind) int32 {
+	return max(v.Weights().Times(k, o.percentage(k).Of(v.Capacity(k)))-v.LentBy(k), 0)
+}
+
+// percentage is percentageOfBorrowedMapSlots or percentageOfBorrowedReduceSlots.
+func (o Options) percentage(k slots.Kind) slots.PPM {
+	if k == slots.Map {
+		return o.BorrowMap
+	}
+	return o.BorrowReduce
 }

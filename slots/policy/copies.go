@@ -161,7 +161,7 @@ func (o *order) askProgress(v *slots.View, d *slots.Decision) {
 		c.asked = max(c.Due(), v.Now())
 	}
 	d.Probe(c.asked)
-	if v.Capacity(slots.Map)+v.Capacity(slots.Reduce) > v.Running(slots.Map)+v.Running(slots.Reduce) {
+	if v.Used(slots.Map)+v.Used(slots.Reduce) < capacity(v, slots.Map)+capacity(v, slots.Reduce) {
 		d.WakeAt(max(c.asked, v.Now()))
 	}
 }

@@ -148,7 +148,7 @@ func (f *Deficit) grant(v *slots.View, d *slots.Decision, k slots.Kind) bool {
 			f.take(v)
 			return true
 		}
-		f.out = append(f.out, taken{id, k, d.Refused()})
+		f.out = append(f.out, taken{id, k, d.Refused(), false})
 		f.accounts[id].kinds[k].barred = true
 		f.ranks[k].Remove(first)
 	}

@@ -20,7 +20,7 @@ func TestDocsNameWhatExists(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	declared := declarations(t, "..", "../fifo", "../demand", ".", "omo", "dynsplit", "ras", "dynamicmr", "../../cmd/mrlocal/internal/tune")
+	declared := declarations(t, "..", "../fifo", "../demand", "../weight", ".", "omo", "dynsplit", "ras", "dynamicmr", "../../cmd/mrlocal/internal/tune")
 	code := regexp.MustCompile("`([A-Za-z]+(?:\\.[A-Za-z]+){0,2})`")
 	names := 0
 	for i, line := range strings.Split(string(text), "\n") {
@@ -30,7 +30,7 @@ func TestDocsNameWhatExists(t *testing.T) {
 		}
 		for _, m := range code.FindAllStringSubmatch(cells[2], -1) {
 			names++
-			name := regexp.MustCompile(`^(policy|slots|fifo|omo|dynsplit|ras|dynamicmr|demand|tune)\.`).ReplaceAllString(m[1], "")
+			name := regexp.MustCompile(`^(policy|slots|fifo|omo|dynsplit|ras|dynamicmr|demand|tune|weight)\.`).ReplaceAllString(m[1], "")
 			if !declared[name] {
 				t.Errorf("docs/policies.md:%d: there is no %s", i+1, m[1])
 			}

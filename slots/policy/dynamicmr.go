@@ -5,6 +5,7 @@ import (
 
 	"mrlocal/slots"
 	"mrlocal/slots/policy/dynamicmr"
+	"mrlocal/slots/weight"
 )
 
 // DynamicMR is the pipeline of seed 001 for each idle slot: DHSA says whether the
@@ -33,6 +34,7 @@ type extras struct {
 	checked      slots.PPM
 	copyAfter    time.Duration
 	preSchedules bool
+	weights      weight.Weights
 }
 
 // newCopies is for one Ledger.
@@ -46,7 +48,7 @@ func (x *extras) newCopies(idle func(v *slots.View, k slots.Kind) int32) *copies
 // NewDynamicMR returns DynamicMR, or what o leaves of it. It waits for no local
 // slots: Slot PreScheduling takes that place.
 func NewDynamicMR(o Options) slots.Policy {
-	x := extras{copies: o.SEPB, checked: o.SEPBJobs, copyAfter: o.CopyAfter, preSchedules: o.PreScheduling}
+	x := extras{copies: o.SEPB, checked: o.SEPBJobs, copyAfter: o.CopyAfter, preSchedules: o.PreScheduling, weights: o.SlotWeights}
 	o.LocalityDelay = 0
 	switch o.DHSA {
 	case "pd":

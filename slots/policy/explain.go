@@ -156,9 +156,29 @@ func loadName(k slots.Kind) string   { return k.String() + " load factor" }
 func (p *PIDHFS) loads(v *slots.View) (all []slots.Number) {
 	for k := range slots.Kind(trace.Kinds) {
 		demand := int64(p.slotsDemand(v, k))
-		all = append(all, slots.Number{Name: demandName(k), Num: demand}, ratio(loadName(k), demand, v.Capacity(k)))
+		all = append(all, slots.Number{Name: demandName(k), Num: demand}, ratio(loadName(k), demand, capacity(v, k)))
 	}
-	return all
+	return append(all, roomNumbers(v)...)
+}
+
+// roomNumbers are about slot weights, where there are any: then demands are in
+// weight.
+func roomNumbers(v *slots.View) []slots.Number {
+	if !v.Weights().Bound() {
+		return nil
+	}
+	t := v.Tracker()
+	return []slots.Number{{Name: fmt.Sprintf("weight that tracker %d has room for", t), Num: int64(v.RoomAt(t))}}
+}
+
+// noRoom is why a task of kind k does not fit in the visited tracker's weight; ""
+// where it does.
+func noRoom(v *slots.View, k slots.Kind) string {
+	w, room := v.Weights(), v.RoomAt(v.Tracker())
+	if !w.Bound() || room >= w.Of(k) {
+		return ""
+	}
+	return fmt.Sprintf("the tracker has room for a weight of %d, and a %v weighs %d", room, k, w.Of(k))
 }
 
 // ratio is a number of which the whole may be nothing.
@@ -175,7 +195,7 @@ func (p *PIDHFS) borrowNumbers(v *slots.View, k slots.Kind, extra int32) []slots
 	t, other := v.Tracker(), k.Other()
 	return append(p.loads(v),
 		slots.Number{Name: fmt.Sprintf("extra %s", demandName(k)), Num: int64(extra)},
-		ratio("updated "+loadName(other), int64(p.slotsDemand(v, other)+extra), v.Capacity(other)),
+		ratio("updated "+loadName(other), int64(p.slotsDemand(v, other)+extra), capacity(v, other)),
 		slots.Number{Name: fmt.Sprintf("%v slots that may still be lent", other), Num: int64(p.options.allowanceLeft(v, other))},
 		slots.Number{Name: fmt.Sprintf("available %v slots of tracker %d", other, t), Num: int64(p.available(v, t, other, extra))})
 }
@@ -209,13 +229,15 @@ func (p *PIDHFS) decline(v *slots.View, d *slots.Decision) {
 func (p *PIDHFS) whyNoSlot(v *slots.View, k slots.Kind) string {
 	t, other := v.Tracker(), k.Other()
 	switch {
-	case v.FreeAt(t) > 0 && v.UsedAt(t, k) < v.CapacityAt(t, k) && p.available(v, t, k, 0) <= 0:
+	case v.FreeAt(t) > 0 && p.idleAt(v, k) >= v.Weights().Of(k) && p.available(v, t, k, 0) <= 0:
 		return "the tracker's share of the load is used up"
 	case p.unused(v, other) == 0:
-		return fmt.Sprintf("%s %s: no slot is unused", loadName(other), ratio("", int64(p.slotsDemand(v, other)), v.Capacity(other)).Value())
-	case p.slotsDemand(v, k) <= v.Capacity(k):
+		return fmt.Sprintf("%s %s: no slot is unused", loadName(other), ratio("", int64(p.slotsDemand(v, other)), capacity(v, other)).Value())
+	case noRoom(v, k) != "":
+		return noRoom(v, k)
+	case p.slotsDemand(v, k) <= capacity(v, k):
 		return fmt.Sprintf("%s is at most 1: the %v slots of other trackers are enough", loadName(k), k)
-	case p.options.allowanceLeft(v, other) == 0:
+	case !p.lendable(v, other):
 		return allLent(v, p.options, other)
 	case v.FreeAt(t) == 0:
 		return "no slot of the tracker is free"
@@ -259,6 +281,8 @@ func refusedBecause(r slots.Refusal, k slots.Kind) string {
 		return "what is pending is kept back for locality"
 	case slots.RefusedDeadlock:
 		return "a slot must stay for the maps that the pending reduces wait for"
+	case slots.RefusedWeight:
+		return fmt.Sprintf("the tracker's weight has no room for a %v", k)
 	case slots.RefusedFailedHere, slots.RefusedBlacklisted:
 		return fmt.Sprintf("the pending %vs failed on this tracker", k)
 	}
@@ -274,6 +298,7 @@ func (p *PDDHFS) numbers(v *slots.View, pool slots.PoolID, k slots.Kind) []slots
 		{Name: "trackerCurrentSlotsCapacity", Num: int64(p.currentSlotsCapacity(v, t))},
 		ratio(fmt.Sprintf("running %vs per %v slot of the tracker", k, k), int64(v.RunningAt(t, k)), v.CapacityAt(t, k)),
 	}
+	all = append(all, roomNumbers(v)...)
 	if !p.ownSlot(v, k) {
 		all = append(all, slots.Number{Name: fmt.Sprintf("%v slots that may still be lent", other), Num: int64(p.options.allowanceLeft(v, other))})
 	}
@@ -292,7 +317,9 @@ func (p *PDDHFS) decline(v *slots.View, d *slots.Decision) {
 		case reason != "":
 		case v.FreeAt(t) > 0 && !p.withinShare(v, t):
 			reason = "the tracker's share of the load is used up"
-		case p.options.allowanceLeft(v, k.Other()) == 0: // first, as in whyNoSlot
+		case noRoom(v, k) != "":
+			reason = noRoom(v, k)
+		case !p.lendable(v, k.Other()): // first, as in whyNoSlot
 			reason = allLent(v, p.options, k.Other())
 		default:
 			reason = "no slot of the tracker is free"

@@ -45,6 +45,7 @@ type taken struct {
 	job  slots.JobID
 	kind slots.Kind
 	why  slots.Refusal
+	copy bool // of a running task was what was refused
 }
 
 // shareKey is what FairShareComparator looks at (SPEC 1.3), copied.
@@ -247,7 +248,7 @@ func (o *order) try(v *slots.View, d *slots.Decision, pool slots.PoolID, f offer
 	if o.copies != nil && v.Job(id).Pending(f.kind) == 0 {
 		c, ok := o.copy(v, &g)
 		if !ok {
-			o.refuse(v, d, pool, taken{id, f.kind, slots.RefusedSameHost})
+			o.refuse(v, d, pool, taken{id, f.kind, slots.RefusedSameHost, true})
 			return false
 		}
 		f.numbers = func() []slots.Number { return copyNumbers(v, &c) }
@@ -259,7 +260,7 @@ func (o *order) try(v *slots.View, d *slots.Decision, pool slots.PoolID, f offer
 		o.started(v, d, g)
 		return true
 	}
-	o.refuse(v, d, pool, taken{id, f.kind, d.Refused()})
+	o.refuse(v, d, pool, taken{id, f.kind, d.Refused(), g.Speculative})
 	return false
 }
 
@@ -307,6 +308,13 @@ func (o *order) refuse(v *slots.View, d *slots.Decision, pool slots.PoolID, t ta
 	o.out = append(o.out, t)
 	o.jobs[t.kind][pool].Remove(o.numberOf(v, t.job))
 	o.rankPool(v, pool, t.kind)
+}
+
+// waits: a task that pends is heavier than what the tracker has room for. Nobody
+// behind it gets the room, or lighter tasks would keep it out for ever.
+func (o *order) waits() bool {
+	n := len(o.out)
+	return n > 0 && o.out[n-1].why == slots.RefusedWeight && !o.out[n-1].copy
 }
 
 // restore ends a visit: it puts back what was taken out.

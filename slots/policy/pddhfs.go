@@ -31,7 +31,7 @@ type PDDHFS struct {
 func NewPDDHFS(o Options) *PDDHFS { return newPD(o, extras{}) }
 
 func newPD(o Options, x extras) *PDDHFS {
-	p := &PDDHFS{borrower: borrower{o}, extras: x}
+	p := &PDDHFS{borrower: borrower{o, x.weights}, extras: x}
 	p.Reset()
 	return p
 }
@@ -47,6 +47,7 @@ func (*PDDHFS) Name() string { return "pd-dhfs" }
 // Decide is one heartbeat: slot after slot, while the tracker runs less than its
 // part of the load. What was found is told anew for each slot (A11).
 func (p *PDDHFS) Decide(v *slots.View, d *slots.Decision) {
+	p.openExtra(v, d)
 	p.order.begin(v)
 	for v.FreeAt(v.Tracker()) > 0 {
 		if !p.fromPools(v, d) && !p.nonLocalMap(v, d) && !p.preSchedule(v, d) {
@@ -65,24 +66,24 @@ func (p *PDDHFS) Decide(v *slots.View, d *slots.Decision) {
 func (p *PDDHFS) Sated(v *slots.View) bool {
 	p.order.update(v)
 	for k := range slots.Kind(trace.Kinds) {
-		own := v.Running(k)-v.LentBy(k.Other()) < v.Capacity(k)
-		if p.order.total[k].startable > 0 && (own || p.options.allowanceLeft(v, k.Other()) > 0) {
+		own := v.Weights().Times(k, v.Running(k))-v.LentBy(k.Other()) < capacity(v, k)
+		if p.order.total[k].startable > 0 && (own || p.lendable(v, k.Other())) {
 			return false
 		}
 	}
 	return true
 }
 
-// runningTasks is trackerRunningTasksNum.
+// runningTasks is trackerRunningTasksNum, in weight.
 func runningTasks(v *slots.View, t slots.TrackerID) int32 {
-	return v.RunningAt(t, slots.Map) + v.RunningAt(t, slots.Reduce)
+	return v.Weights().Sum([2]int32{v.RunningAt(t, slots.Map), v.RunningAt(t, slots.Reduce)})
 }
 
 // currentSlotsCapacity is trackerCurrentSlotsCapacity, which the paper leaves
 // open (A10): min(ceil(totalSlotsDemand/totalCapacity · trackerCapacity), trackerCapacity).
 func (p *PDDHFS) currentSlotsCapacity(v *slots.View, t slots.TrackerID) int32 {
-	own := v.CapacityAt(t, slots.Map) + v.CapacityAt(t, slots.Reduce)
-	all := v.Capacity(slots.Map) + v.Capacity(slots.Reduce)
+	own := capacityAt(v, t, slots.Map) + capacityAt(v, t, slots.Reduce)
+	all := capacity(v, slots.Map) + capacity(v, slots.Reduce)
 	return slots.ShareOfLoad(p.totalDemand(), own, all)
 }
 
@@ -93,7 +94,7 @@ func (p *PDDHFS) withinShare(v *slots.View, t slots.TrackerID) bool {
 
 // totalDemand is totalSlotsDemand: what all pools want, each within its limits.
 func (p *PDDHFS) totalDemand() int32 {
-	return p.order.total[slots.Map].all + p.order.total[slots.Reduce].all
+	return p.weights.Sum([2]int32{p.order.total[slots.Map].all, p.order.total[slots.Reduce].all})
 }
 
 // fromPools is lines 6 to 27: the first pool that has a task for one of the four
@@ -102,7 +103,7 @@ func (p *PDDHFS) totalDemand() int32 {
 func (p *PDDHFS) fromPools(v *slots.View, d *slots.Decision) bool {
 	for {
 		pool, k, ok := p.nextCase(v)
-		if !ok {
+		if !ok || p.order.waits() {
 			return false
 		}
 		if p.try(v, d, pool, k, false) {
@@ -139,7 +140,7 @@ func (p *PDDHFS) first(v *slots.View, k slots.Kind) (slots.PoolID, bool) {
 	if !p.withinShare(v, v.Tracker()) && (k == slots.Reduce || !stranded(v)) {
 		return 0, false
 	}
-	if !p.ownSlot(v, k) && p.options.allowanceLeft(v, k.Other()) == 0 {
+	if !p.ownSlot(v, k) && !p.lendable(v, k.Other()) {
 		return 0, false
 	}
 	id, ok := p.order.pools[k].First()
@@ -194,14 +195,14 @@ func (p *PDDHFS) preSchedule(v *slots.View, d *slots.Decision) bool {
 // extraIdle are the visited tracker's slots beyond its part of the load.
 func (p *PDDHFS) extraIdle(v *slots.View) int32 {
 	t := v.Tracker()
-	own, all := v.CapacityAt(t, slots.Map)+v.CapacityAt(t, slots.Reduce), v.Capacity(slots.Map)+v.Capacity(slots.Reduce)
-	return dynamicmr.ExtraIdle(p.totalDemand(), own, all, runningTasks(v, t))
+	own, all := capacityAt(v, t, slots.Map)+capacityAt(v, t, slots.Reduce), capacity(v, slots.Map)+capacity(v, slots.Reduce)
+	return dynamicmr.ExtraIdle(p.totalDemand(), own, all, runningTasks(v, t)) / p.weights.Of(slots.Map)
 }
 
 // idle is how many slots tasks of kind k could have now, borrowed ones too.
 func (p *PDDHFS) idle(v *slots.View, k slots.Kind) int32 {
 	other := k.Other()
-	own := v.Capacity(k) - (v.Running(k) - v.LentBy(other))
-	all := v.Capacity(k) + v.Capacity(other) - v.Running(k) - v.Running(other)
-	return min(own+p.options.allowanceLeft(v, other), all)
+	own := capacity(v, k) - (v.Weights().Times(k, v.Running(k)) - v.LentBy(other))
+	all := v.Weights().Room([2]int32{v.Capacity(slots.Map), v.Capacity(slots.Reduce)}, [2]int32{v.Running(slots.Map), v.Running(slots.Reduce)})
+	return min(own+p.options.allowanceLeft(v, other), all) / v.Weights().Of(k)
 }

@@ -36,7 +36,7 @@ func NewPIFIFO(o Options) *PIDHFS {
 }
 
 func newPI(name string, s shape, o Options, x extras) *PIDHFS {
-	p := &PIDHFS{borrower: borrower{o}, name: name, shape: s, extras: x}
+	p := &PIDHFS{borrower: borrower{o, x.weights}, name: name, shape: s, extras: x}
 	p.Reset()
 	return p
 }
@@ -52,6 +52,7 @@ func (p *PIDHFS) Name() string { return p.name }
 // Decide is one heartbeat: tasks on slots of their own type first, maps before
 // reduces, then what may be borrowed (A7).
 func (p *PIDHFS) Decide(v *slots.View, d *slots.Decision) {
+	p.openExtra(v, d)
 	p.order.begin(v)
 	for v.FreeAt(v.Tracker()) > 0 {
 		if !p.own(v, d, slots.Map) && !p.own(v, d, slots.Reduce) &&
@@ -70,7 +71,7 @@ func (p *PIDHFS) Decide(v *slots.View, d *slots.Decision) {
 func (p *PIDHFS) Sated(v *slots.View) bool {
 	p.order.update(v)
 	for k := range slots.Kind(trace.Kinds) {
-		if p.startable(k) > 0 && (v.Used(k) < v.Capacity(k) || p.extraDemand(v, k) > 0) {
+		if p.startable(k) > 0 && (v.Used(k) < capacity(v, k) || p.extraDemand(v, k) > 0) {
 			return false
 		}
 	}
@@ -95,14 +96,14 @@ func (p *PIDHFS) own(v *slots.View, d *slots.Decision, k slots.Kind) bool {
 
 // extraIdle are the visited tracker's map slots beyond its part of the load.
 func (p *PIDHFS) extraIdle(v *slots.View) int32 {
-	t, k := v.Tracker(), slots.Map
-	return dynamicmr.ExtraIdle(p.slotsDemand(v, k), v.CapacityAt(t, k), v.Capacity(k), v.UsedAt(t, k))
+	t, k, w := v.Tracker(), slots.Map, v.Weights().Of(slots.Map)
+	return dynamicmr.ExtraIdle(p.slotsDemand(v, k), v.CapacityAt(t, k), capacity(v, k), (v.UsedAt(t, k)+w-1)/w)
 }
 
 // idle is how many slots tasks of kind k could have now, borrowed ones too.
 func (p *PIDHFS) idle(v *slots.View, k slots.Kind) int32 {
 	other := k.Other()
-	return v.Capacity(k) - v.Used(k) + min(p.options.allowanceLeft(v, other), p.unused(v, other))
+	return (capacity(v, k) - v.Used(k) + min(p.options.allowanceLeft(v, other), p.unused(v, other))) / v.Weights().Of(k)
 }
 
 // borrow starts a task of kind k on the count of the other type, within the
@@ -118,10 +119,17 @@ func (p *PIDHFS) borrow(v *slots.View, d *slots.Decision, k slots.Kind) bool {
 	return p.order.grant(v, d, offer{k, borrowRule(k), func() []slots.Number { return p.borrowNumbers(v, k, extra) }})
 }
 
-// hasSlot reports whether a task may have a slot of a kind on the visited tracker.
+// hasSlot reports whether a task may have a slot of a kind on the visited tracker:
+// what is idle of that kind there has its weight, and the tracker has not had its
+// share of the load.
 func (p *PIDHFS) hasSlot(v *slots.View, task, of slots.Kind, extra int32) bool {
 	t := v.Tracker()
-	return p.available(v, t, of, extra) > 0 || task == slots.Map && stranded(v) && v.UsedAt(t, of) < v.CapacityAt(t, of)
+	return p.idleAt(v, of) >= v.Weights().Of(task) && (p.available(v, t, of, extra) > 0 || task == slots.Map && stranded(v))
+}
+
+// idleAt is what is unused of the visited tracker's slots of kind k.
+func (p *PIDHFS) idleAt(v *slots.View, k slots.Kind) int32 {
+	return capacityAt(v, v.Tracker(), k) - v.UsedAt(v.Tracker(), k)
 }
 
 // stranded: maps are pending and none runs. Then the reduces that wait for them
@@ -155,7 +163,7 @@ func (s scenario) String() string {
 // slots, not running tasks, so that lent slots do not look idle (D5, A3). A task
 // that its pool's limit keeps back demands nothing.
 func (p *PIDHFS) slotsDemand(v *slots.View, k slots.Kind) int32 {
-	return p.startable(k) + v.Used(k)
+	return v.Weights().Times(k, p.startable(k)) + v.Used(k)
 }
 
 // unused is how many slots of kind k its pending tasks leave for the other kind.
@@ -163,13 +171,13 @@ func (p *PIDHFS) slotsDemand(v *slots.View, k slots.Kind) int32 {
 // borrows there, and a copy may not start on every tracker, so that a slot which
 // waited for one could idle while tasks are pending.
 func (p *PIDHFS) unused(v *slots.View, k slots.Kind) int32 {
-	return max(v.Capacity(k)-v.Used(k)-p.order.total[k].pending, 0)
+	return max(capacity(v, k)-v.Used(k)-v.Weights().Times(k, p.order.total[k].pending), 0)
 }
 
 // compare is Algorithm 1, lines 3 to 14: load factors against 1, as integers; a
 // load factor of exactly 1 borrows nothing (A2).
 func (p *PIDHFS) compare(v *slots.View) scenario {
-	m, r := p.slotsDemand(v, slots.Map)-v.Capacity(slots.Map), p.slotsDemand(v, slots.Reduce)-v.Capacity(slots.Reduce)
+	m, r := p.slotsDemand(v, slots.Map)-capacity(v, slots.Map), p.slotsDemand(v, slots.Reduce)-capacity(v, slots.Reduce)
 	switch {
 	case m > 0 && p.unused(v, slots.Reduce) > 0:
 		return mapBorrows
@@ -192,24 +200,10 @@ func (p *PIDHFS) extraDemand(v *slots.View, k slots.Kind) int32 {
 	if k == slots.Reduce {
 		want = reduceBorrows
 	}
-	if p.compare(v) != want {
+	if p.compare(v) != want || !p.lendable(v, k.Other()) {
 		return 0
 	}
-	return min(p.options.allowanceLeft(v, k.Other()), p.slotsDemand(v, k)-v.Capacity(k))
-}
-
-// allowanceLeft is max(floor(capacity · percentage) - alreadyBorrowed, 0) of the
-// slots of kind k.
-func (o Options) allowanceLeft(v *slots.View, k slots.Kind) int32 {
-	return max(o.percentage(k).Of(v.Capacity(k))-v.LentBy(k), 0)
-}
-
-// percentage is percentageOfBorrowedMapSlots or percentageOfBorrowedReduceSlots.
-func (o Options) percentage(k slots.Kind) slots.PPM {
-	if k == slots.Map {
-		return o.BorrowMap
-	}
-	return o.BorrowReduce
+	return min(p.options.allowanceLeft(v, k.Other()), p.slotsDemand(v, k)-capacity(v, k))
 }
 
 // available is line 18: the slots of type k that tracker t may give away now,
@@ -217,7 +211,10 @@ func (o Options) percentage(k slots.Kind) slots.PPM {
 //
 //	min(ceil((demand + extra)/capacity · trackerCapacity), trackerCapacity) - used at t
 //
-// a load factor like FIFO's, which spreads a light load evenly over trackers.
+// a load factor like FIFO's, which spreads a light load evenly over trackers. It
+// is rounded up to whole slots; of what is left a task may overdraw the share, but
+// not the tracker's weight.
 func (p *PIDHFS) available(v *slots.View, t slots.TrackerID, k slots.Kind, extra int32) int32 {
-	return slots.ShareOfLoad(p.slotsDemand(v, k)+extra, v.CapacityAt(t, k), v.Capacity(k)) - v.UsedAt(t, k)
+	share := slots.ShareOfLoad(p.slotsDemand(v, k)+extra, v.CapacityAt(t, k), capacity(v, k))
+	return v.Weights().Times(k, share) - v.UsedAt(t, k)
 }

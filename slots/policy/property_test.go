@@ -14,6 +14,7 @@ import (
 	"mrlocal/slots"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/policytest"
+	"mrlocal/slots/weight"
 )
 
 // TestLendingKeepsToItsPercentages is A4 and A6 with two to nine trackers: by
@@ -265,6 +266,13 @@ func (h *honest) Lends() bool {
 	return ok && l.Lends()
 }
 
+func (h *honest) Weights() (none weight.Weights) {
+	if w, ok := h.fast.(slots.Weigher); ok {
+		return w.Weights()
+	}
+	return none
+}
+
 func (h *honest) Decide(v *slots.View, d *slots.Decision) {
 	said, before := h.Sated(v), v.Running(slots.Map)+v.Running(slots.Reduce)
 	h.fast.Decide(v, d)
@@ -281,10 +289,17 @@ func TestWhoIsSatedGrantsNothing(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		share := rapid.SampledFrom([]slots.PPM{0, slots.One / 3, slots.One})
 		o := policy.Options{BorrowMap: share.Draw(rt, "of maps"), BorrowReduce: share.Draw(rt, "of reduces")}
-		c := slots.Config{Slots: policytest.Typed(rapid.IntRange(1, 5).Draw(rt, "trackers"), rapid.IntRange(1, 4).Draw(rt, "maps"), rapid.IntRange(1, 4).Draw(rt, "reduces"))}
+		c := slots.Config{Slots: policytest.WithExtra(rapid.IntRange(1, 5).Draw(rt, "trackers"), rapid.IntRange(1, 4).Draw(rt, "maps"), rapid.IntRange(1, 4).Draw(rt, "reduces"), 4)}
 		jobs := drawJobs(rt)
-		for _, name := range []string{"fair", "pi-dhfs", "pd-dhfs", "pi-fifo"} {
-			h := &honest{fast: mustNew(t, name, o).(fast)}
+		weighted := o
+		weighted.SlotWeights = weight.Weights{Map: rapid.Int32Range(1, 3).Draw(rt, "of a map"), Reduce: rapid.Int32Range(1, 3).Draw(rt, "of a reduce")}
+		pi, pd := weighted, weighted
+		pi.DHSA, pd.DHSA = "pi", "pd"
+		for name, p := range map[string]slots.Policy{
+			"fair": policy.NewFair(o), "pi-dhfs": policy.NewPIDHFS(o), "pd-dhfs": policy.NewPDDHFS(o), "pi-fifo": policy.NewPIFIFO(o),
+			"pi with weights": policy.NewDynamicMR(pi), "pd with weights": policy.NewDynamicMR(pd),
+		} {
+			h := &honest{fast: p.(fast)}
 			if _, err := policytest.Drive(c, h, jobs, policytest.Options{Heartbeat: time.Second}); err != nil || h.bad != nil {
 				rt.Fatal(err, h.bad)
 			}

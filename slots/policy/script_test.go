@@ -13,6 +13,7 @@ import (
 	"mrlocal/slots/demand"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/policytest"
+	"mrlocal/slots/weight"
 	"mrlocal/trace"
 )
 
@@ -21,6 +22,7 @@ import (
 //	slots map=4 reduce=2 [extra=0] [trackers=1] [slowstart=1] [replicas=0] [group=0] [net=0]
 //	policy [borrow-map=1] [borrow-reduce=1] [locality-delay=0s] [cycle=0s] [shuffle-memory=on]
 //	       [dhsa=pi|pd|off] [sepb=off] [sepb-jobs=1] [prescheduling=off]
+//	       [map-weight=1 reduce-weight=2]
 //	slow tracker=1 speed=0.5
 //	       [additional-map-slots=1] [reduce-total=0] [reduce-shuffle=0] [reduce-compute=0]
 //	pool NAME [weight=1] [min-maps=0] [min-reduces=0] [max-maps=0] [max-reduces=0] [fifo]
@@ -156,6 +158,7 @@ func (s *script) command(words []string) error {
 		s.options.Cycle, s.options.ShuffleMemory = a.time("cycle", 0), a.has("shuffle-memory")
 		s.options.AdditionalMapSlots, s.options.ReduceTotal = int32(a.number("additional-map-slots", 1)), int32(a.number("reduce-total", 0))
 		s.options.ReduceShuffle, s.options.ReduceCompute = int32(a.number("reduce-shuffle", 0)), int32(a.number("reduce-compute", 0))
+		s.options.SlotWeights = weight.Weights{Map: int32(a.number("map-weight", 0)), Reduce: int32(a.number("reduce-weight", 0))}
 		if a.has("dhsa") {
 			s.options.DHSA = a.values["dhsa"]
 		}

@@ -15,6 +15,7 @@ import (
 	"mrlocal/internal/ppm"
 	"mrlocal/slots"
 	"mrlocal/slots/demand"
+	"mrlocal/slots/weight"
 	"mrlocal/workload"
 )
 
@@ -60,6 +61,11 @@ func Config(f *workload.File, o Options) slots.Config {
 		c.Users = append(c.Users, slots.User{Name: u.Name, MaxRunning: int32(u.MaxRunning)})
 	}
 	return c
+}
+
+// Weights are the slot weights of f; without them, none that bound anything.
+func Weights(f *workload.File) weight.Weights {
+	return weight.Weights{Map: int32(f.Cluster.MapWeight), Reduce: int32(f.Cluster.ReduceWeight)}
 }
 
 func (o Options) withDefaults(f *workload.File) Options {

@@ -77,7 +77,7 @@ func copying(v *slots.View, t slots.TrackerID) int32 {
 }
 
 // Extra implements slots.Opener: the additional map slots.
-func (s *Split) Extra(most int) int { return min(int(s.options.AdditionalMapSlots), most) }
+func (s *Split) Extra(_ [2]int32, most int) int { return min(int(s.options.AdditionalMapSlots), most) }
 
 // HoldsCopy implements slots.PhaseGate: reduces ask before they sort and compute,
 // where that is bounded.

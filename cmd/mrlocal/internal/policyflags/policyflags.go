@@ -6,8 +6,12 @@
 package policyflags
 
 import (
+	"strings"
+
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/internal/usage"
 	"mrlocal/slots/policy"
+	"mrlocal/slots/weight"
 )
 
 // Specs lists the flags.
@@ -20,6 +24,7 @@ func Specs() []argv.Spec {
 		argv.ValueSpec("sepb", "`on|off`: whether dynamicmr copies slow tasks", "on"),
 		argv.ValueSpec("sepb-jobs", "`SHARE` of the running jobs whose pending tasks go before dynamicmr's copies; 0: job-first, as under late; 1: batch-first", "1"),
 		argv.ValueSpec("prescheduling", "`on|off`: whether dynamicmr gives a tracker maps at their input beyond its part of the load", "on"),
+		argv.ValueSpec("slot-weights", "what tasks weigh under dynamicmr, `map=N,reduce=N`: a tracker runs no more than its home slots weigh together", "no bound but the slots"),
 		argv.ValueSpec("copy-after", "how long an attempt must have run before late and dynamicmr copy it, `TIME`", "100ms"),
 		argv.ValueSpec("additional-map-slots", "map slots a tracker that open while maps are in their I/O period, at most `N` (dynsplit)", "1"),
 		argv.ValueSpec("reduce-total", "reduces a tracker runs at a time, at most `N` (dynsplit)", "no bound"),
@@ -41,6 +46,7 @@ func Read(r *argv.Reader) policy.Options {
 	o.SEPB = r.Choice("sepb", "on", "off") != "off"
 	o.SEPBJobs = r.ShareOr("sepb-jobs", o.SEPBJobs)
 	o.PreScheduling = r.Choice("prescheduling", "on", "off") != "off"
+	o.SlotWeights = slotWeights(r)
 	o.CopyAfter = r.Time("copy-after", false)
 	if r.Line.Has("additional-map-slots") {
 		o.AdditionalMapSlots = int32(r.Count("additional-map-slots", 0, most))
@@ -49,4 +55,27 @@ func Read(r *argv.Reader) policy.Options {
 	o.ReduceShuffle = int32(r.Count("reduce-shuffle", 1, most))
 	o.ReduceCompute = int32(r.Count("reduce-compute", 1, most))
 	return o
+}
+
+// slotWeights reads --slot-weights map=N,reduce=N; both are given.
+func slotWeights(r *argv.Reader) (w weight.Weights) {
+	text, ok := r.Line.Value("slot-weights")
+	if !ok {
+		return w
+	}
+	for _, part := range strings.Split(text, ",") {
+		kind, number, _ := strings.Cut(part, "=")
+		of := map[string]*int32{"map": &w.Map, "reduce": &w.Reduce}[kind]
+		if of == nil || *of != 0 {
+			r.Keep(usage.Errorf("--slot-weights", "%s: not map=N,reduce=N; write map=1,reduce=2", argv.Quote(text)))
+			return w
+		}
+		n, err := argv.Count("slot-weights", number, 1, weight.Most)
+		r.Keep(err)
+		*of = int32(n)
+	}
+	if r.Err == nil && !w.Valid() {
+		r.Keep(usage.Errorf("--slot-weights", "%s: give map and reduce; write map=1,reduce=2", argv.Quote(text)))
+	}
+	return w
 }
