@@ -23,8 +23,10 @@ type opener struct {
 	most  int32 // extra slots that were open
 }
 
-func (p *opener) Extra(most int) int { return min(p.extra, most) }
-func (*opener) Observe(slots.Fact)   {}
+var _ slots.Opener = (*opener)(nil)
+
+func (p *opener) Extra(_ [2]int32, most int) int { return min(p.extra, most) }
+func (*opener) Observe(slots.Fact)               {}
 
 func (p *opener) Decide(v *slots.View, d *slots.Decision) {
 	t := v.Tracker()
