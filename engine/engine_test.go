@@ -85,7 +85,7 @@ func must(t testing.TB, chain jobs.Chain, o engine.Options) ([]byte, *engine.Rep
 
 func newPolicy(t testing.TB, name string) slots.Policy {
 	t.Helper()
-	p, err := policy.New(name, policy.Options{BorrowMap: slots.One, BorrowReduce: slots.One})
+	p, err := policy.New(name, policy.Defaults())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func chains(t testing.TB) map[string]func() jobs.Chain {
 	}
 }
 
-func TestEveryJobUnderEveryPolicyEqualsTheReference(t *testing.T) {
+func TestEveryJobEqualsTheReference(t *testing.T) {
 	files := []jobtest.File{{Path: "a", Data: text(1, 150_000)}, {Path: "b", Data: nil}, {Path: "c", Data: append(text(2, 100_000), "no newline"...)}, {Path: "d", Data: text(3, 5_000)}}
 	writeFiles(t, files)
 	var inputs []string

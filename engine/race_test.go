@@ -17,6 +17,7 @@ import (
 	"mrlocal/report"
 	"mrlocal/slots"
 	"mrlocal/slots/fifo"
+	"mrlocal/slots/policy"
 	"mrlocal/trace"
 )
 
@@ -145,6 +146,39 @@ func TestCopiesNeverChangeTheAnswer(t *testing.T) {
 	}
 	if copies < 50 {
 		t.Errorf("%d copies are too few to say anything", copies)
+	}
+}
+
+// TestEveryPolicyGivesTheSameBytesWhateverGoesWrong: of three trackers one is slow,
+// one is lost, and the first attempt of a map and of a reduce fails.
+func TestEveryPolicyGivesTheSameBytesWhateverGoesWrong(t *testing.T) {
+	files := []jobtest.File{{Path: "a", Data: text(23, 150_000)}, {Path: "b", Data: text(24, 100_000)}}
+	writeFiles(t, files)
+	for _, name := range []string{"wordcount", "sort", "grep"} {
+		chain := chains(t)[name]
+		want, err := jobtest.Reference(chain(), files)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, info := range policy.All() {
+			t.Run(name+"/"+info.Name, func(t *testing.T) {
+				o := policy.Defaults()
+				o.CopyAfter = time.Millisecond
+				p, err := policy.New(info.Name, o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				early := slots.PPM(50_000)
+				got, _ := must(t, chain(), engine.Options{
+					Inputs: []string{files[0].Path, files[1].Path}, Policy: p, Trackers: 3, MapSlots: 2, ReduceSlots: 1, NoPin: true, Reducers: 3, BlockBytes: 16 << 10, Slowstart: &early,
+					MemoryBytes: 18 * engine.LeastBytesPerSlot, Slow: []engine.TrackerSpeed{{Tracker: 2, Speed: slots.One / 5}},
+					Faults: []engine.Fault{{Tracker: 1, At: 3 * time.Millisecond}, {Tracker: -1, Fail: 1}, {Tracker: -1, Reduce: true, Fail: 1}},
+				})
+				if !bytes.Equal(want, got) {
+					t.Errorf("differs from the reference: %d bytes, want %d", len(got), len(want))
+				}
+			})
+		}
 	}
 }
 

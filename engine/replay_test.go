@@ -20,7 +20,9 @@ import (
 func recordedBatch(t *testing.T, sched string) []byte {
 	t.Helper()
 	const delay = 2 * time.Millisecond
-	p, err := policy.New(sched, policy.Options{BorrowMap: slots.One, BorrowReduce: slots.One, LocalityDelay: delay})
+	o := policy.Defaults()
+	o.LocalityDelay = delay
+	p, err := policy.New(sched, o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -94,7 +94,9 @@ func TestTheEngineAndTheSimulatorGiveTheSameEvents(t *testing.T) {
 				file := withoutLosses(t, file, info.Name)
 				var simulated, real trace.Log
 				p := func() slots.Policy {
-					p, err := policy.New(info.Name, policy.Options{BorrowMap: slots.One, BorrowReduce: slots.One, LocalityDelay: w.delay})
+					o := policy.Defaults()
+					o.LocalityDelay = w.delay
+					p, err := policy.New(info.Name, o)
 					if err != nil {
 						t.Fatal(err)
 					}

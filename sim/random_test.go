@@ -32,7 +32,10 @@ func TestEveryPolicyEndsEveryWorkload(t *testing.T) {
 			RemotePenalty: rapid.SampledFrom([]slots.PPM{0, 3 * slots.One}).Draw(rt, "penalty"),
 		}
 		share := rapid.SampledFrom([]slots.PPM{slots.One, slots.One, slots.One / 3})
-		p := policy.Options{BorrowMap: share.Draw(rt, "of map slots"), BorrowReduce: share.Draw(rt, "of reduce slots"), LocalityDelay: o.LocalityDelay}
+		p := policy.Defaults()
+		p.BorrowMap, p.BorrowReduce, p.LocalityDelay = share.Draw(rt, "of map slots"), share.Draw(rt, "of reduce slots"), o.LocalityDelay
+		p.DHSA, p.SEPBJobs = rapid.SampledFrom([]string{"pi", "pd", "off"}).Draw(rt, "DHSA"), rapid.SampledFrom([]slots.PPM{0, slots.One / 2, slots.One}).Draw(rt, "SEPB")
+		p.ReduceTotal, p.ReduceShuffle, p.ReduceCompute = int32(rapid.IntRange(0, 2).Draw(rt, "reduces")), int32(rapid.IntRange(0, 2).Draw(rt, "copying")), int32(rapid.IntRange(0, 2).Draw(rt, "computing"))
 		rt.Logf("%s\n%+v", strings.Join(lines, "\n"), o)
 		for _, name := range policies() {
 			o.Policy = with(rt, name, p)

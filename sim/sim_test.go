@@ -25,7 +25,7 @@ type tester interface {
 // named is a policy that may borrow everything.
 func named(t tester, name string) slots.Policy {
 	t.Helper()
-	return with(t, name, policy.Options{BorrowMap: slots.One, BorrowReduce: slots.One})
+	return with(t, name, policy.Defaults())
 }
 
 func with(t tester, name string, o policy.Options) slots.Policy {

@@ -165,7 +165,9 @@ func record(t testing.TB, policyName, runName string) []byte {
 	if r.borrow == 0 {
 		r.borrow = slots.One
 	}
-	p, err := policy.New(policyName, policy.Options{BorrowMap: r.borrow, BorrowReduce: r.borrow, LocalityDelay: r.config.LocalityDelay})
+	o := policy.Defaults()
+	o.BorrowMap, o.BorrowReduce, o.LocalityDelay = r.borrow, r.borrow, r.config.LocalityDelay
+	p, err := policy.New(policyName, o)
 	if err != nil {
 		t.Fatal(err)
 	}

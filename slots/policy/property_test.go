@@ -175,28 +175,54 @@ func TestSharesAreMaxMinInSteadyState(t *testing.T) {
 	})
 }
 
-// TestNobodyStarves: where there are as many slots as pools, a job that arrives
-// in a pool of its own starts before the longest task could end, however much
-// the others have to do. Under FIFO orders it waits for those before it.
+// TestNobodyStarves: where each tracker has twice as many map slots as there are jobs,
+// a job starts soon after it has come, however much the others have to do: before the longest
+// task could end where the order is the fair scheduler's, and before five of them
+// could in a row under any other. While a tracker is slow and then lost, and attempts
+// fail, the longest task is one there, and no job has reduces, which could hold slots
+// until the maps that failed are done. Under FIFO orders a job waits for those before it.
 func TestNobodyStarves(t *testing.T) {
+	const longest = 9 * time.Second
+	soon := map[string]time.Duration{"fair": longest, "late": longest, "delay": longest, "pi-dhfs": longest, "pd-dhfs": longest, "dynamicmr": longest}
 	rapid.Check(t, func(rt *rapid.T) {
-		n := rapid.IntRange(1, 8).Draw(rt, "pools")
-		c := slots.Config{Slots: policytest.Typed(1, n, 1)}
+		n := rapid.IntRange(1, 8).Draw(rt, "jobs")
+		c := slots.Config{Slots: policytest.Typed(2, 2*n, 1), Slowstart: slots.One}
+		seconds := func(name string, least, most int) time.Duration {
+			return time.Duration(rapid.IntRange(least, most).Draw(rt, name)) * time.Second
+		}
 		var jobs []policytest.Job
 		for i := range n {
 			jobs = append(jobs, policytest.Job{
-				Spec:    slots.JobSpec{Name: fmt.Sprintf("J%02d", i), Maps: rapid.Int32Range(1, 80).Draw(rt, "maps"), MapsSealed: true},
-				MapTime: policytest.Const(time.Duration(rapid.IntRange(1, 9).Draw(rt, "time")) * time.Second),
-				Submit:  time.Duration(rapid.IntRange(0, 60).Draw(rt, "submit")) * time.Second,
+				Spec:    slots.JobSpec{Name: fmt.Sprintf("J%02d", i), Maps: rapid.Int32Range(1, 80).Draw(rt, "maps"), MapsSealed: true, Reduces: rapid.Int32Range(0, 9).Draw(rt, "reduces")},
+				MapTime: policytest.Const(seconds("map time", 1, 9)), ReduceTime: policytest.Const(seconds("reduce time", 1, 9)), Submit: seconds("submit", 0, 60),
 			})
 		}
-		for _, name := range []string{"fair", "pi-dhfs", "pd-dhfs"} {
-			l, err := policytest.Drive(c, mustNew(t, name, whole()), jobs, policytest.Options{})
+		var o policytest.Options
+		slower := time.Duration(1)
+		if rapid.Bool().Draw(rt, "things go wrong") {
+			slower = 3
+			o.Speeds = []slots.PPM{slots.One, slots.One / slots.PPM(slower)}
+			o.Faults = []policytest.Fault{{At: seconds("lost", 1, 90), Do: func(now time.Duration, l *slots.Ledger) { l.Lost(now, 1) }}}
+			for i := range jobs {
+				jobs[i].Spec.Reduces = 0
+				jobs[i].Fail = func(_ slots.Kind, task slots.TaskID) int32 { return int32(task % 2) }
+			}
+		}
+		for _, info := range policy.All() {
+			name := info.Name
+			if name == "fifo" || name == "pi-fifo" {
+				continue
+			}
+			l, err := policytest.Drive(c, mustNew(t, name, policy.Defaults()), jobs, o)
 			if err != nil {
 				rt.Fatalf("%s: %v", name, err)
 			}
+			most, ok := soon[name]
+			if !ok {
+				most = 5 * longest
+			}
 			for id := range slots.JobID(l.Jobs()) {
-				if times := l.JobTimes(id); times.Start-times.Submit > 9*time.Second {
+				if times := l.JobTimes(id); times.Start-times.Submit > slower*most {
 					rt.Fatalf("%s: job %d waits from %v to %v", name, id, times.Submit, times.Start)
 				}
 			}

@@ -53,8 +53,13 @@ func reduceUtility(placed, pending int32) utility {
 	return utility(ratio(log2(placed), int64(one), log2(pending))) - one
 }
 
-// jobUtility is eq. (1), at most 1.
-func jobUtility(maps, reduces utility) utility { return min(maps+reduces, one) }
+// jobUtility is eq. (1), at most 1; −∞ whatever the reduces are.
+func jobUtility(maps, reduces utility) utility {
+	if maps == none {
+		return none
+	}
+	return min(maps+reduces, one)
+}
 
 // required is s_req, how many maps should run at a time to meet the goal (SPEC
 // 3.2): the remaining work over the time that is left for it, rounded up, between 1

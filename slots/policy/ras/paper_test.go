@@ -14,6 +14,11 @@ import (
 // simulated runs a shipped workload under cost L2.
 func simulated(t *testing.T, file, policyName string, mapSlots int) *report.Report {
 	t.Helper()
+	return simulatedWith(t, file, policyName, mapSlots, 1)
+}
+
+func simulatedWith(t *testing.T, file, policyName string, mapSlots int, seed uint64) *report.Report {
+	t.Helper()
 	f, err := workload.Load(filepath.Join("..", "..", "..", "bench", "workloads", file))
 	if err != nil {
 		t.Fatal(err)
@@ -22,7 +27,7 @@ func simulated(t *testing.T, file, policyName string, mapSlots int) *report.Repo
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := sim.Run(t.Context(), f, sim.Options{Policy: p, Cost: "l2", MapSlots: mapSlots})
+	r, err := sim.Run(t.Context(), f, sim.Options{Policy: p, Cost: "l2", MapSlots: mapSlots, Seed: seed})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,16 +76,21 @@ func TestTableOneBeatsFewSlots(t *testing.T) {
 
 // TestGoalsMoveResourcesToTightJobs is Q7: from experiment 1, with relaxed goals, to
 // experiment 2 the jobs 1 and 8, with tight ones, end earlier, and job 7, with time to
-// spare, later, and still by its goal.
+// spare, later, and still by its goal. Times are means over six seeds, as those of
+// mrlocal reproduce.
 func TestGoalsMoveResourcesToTightJobs(t *testing.T) {
-	relaxed, tight := simulated(t, "ras-1.yaml", "ras", 0), simulated(t, "ras-2.yaml", "ras", 0)
-	for _, i := range []int{0, 7} {
-		if a, b := relaxed.Jobs[i].FinishS, tight.Jobs[i].FinishS; b >= a {
-			t.Errorf("%s ends at %v s with a tight goal and at %v s with a relaxed one", tight.Jobs[i].Name, b, a)
+	var relaxed, tight [9]float64
+	for seed := uint64(1); seed <= 6; seed++ {
+		a, b := simulatedWith(t, "ras-1.yaml", "ras", 0, seed), simulatedWith(t, "ras-2.yaml", "ras", 0, seed)
+		for i := range tight {
+			relaxed[i] += a.Jobs[i].FinishS / 6
+			tight[i] += b.Jobs[i].FinishS / 6
+		}
+		if j7 := &b.Jobs[6]; j7.FinishS > *j7.DeadlineS {
+			t.Errorf("seed %d: J7 ends at %v s, after its goal of %v s", seed, j7.FinishS, *j7.DeadlineS)
 		}
 	}
-	j7 := &tight.Jobs[6]
-	if a, b := relaxed.Jobs[6].FinishS, j7.FinishS; b <= a || b > *j7.DeadlineS {
-		t.Errorf("J7 ends at %v s, at %v s when all goals are relaxed; its goal is %v s", b, a, *j7.DeadlineS)
+	if tight[0] >= relaxed[0] || tight[7] >= relaxed[7] || tight[6] <= relaxed[6] {
+		t.Errorf("with relaxed goals jobs end at %v s, with tight ones of J1 and J8 at %v s", relaxed, tight)
 	}
 }

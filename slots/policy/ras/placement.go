@@ -230,7 +230,7 @@ func (r *RAS) placeMappers() {
 func (r *RAS) giveWay(t int) {
 	n := &r.nodes[t]
 	for !n.load.Fits(n.capacity) || n.used > int32(len(n.slots)) {
-		out := r.highest(t)
+		out := r.highest(t, 1)
 		if out == nil {
 			return // reducers alone: eq. 6 held when they were launched
 		}
@@ -256,10 +256,11 @@ func (r *RAS) lowest() (least utility, jobs int) {
 
 // removeHighest is lines 11 to 19 as corrected (A40): maps of the job with the highest
 // utility are taken out, as long as it stays above that of the job that would get the
-// room. The one step too many is taken back.
+// room. The one step too many is taken back. A job's only map is not for the taking:
+// without it nobody would be worse off, and the search would end there.
 func (r *RAS) removeHighest(n *node, t int) {
 	for {
-		out := r.highest(t)
+		out := r.highest(t, 2)
 		if out == nil {
 			return
 		}
@@ -287,10 +288,10 @@ func (r *RAS) putMap(s *standing, n *node, t int, count int32) {
 }
 
 // highest is job_out: the one with the highest utility of those with a map on the
-// tracker; who came last, of equals.
-func (r *RAS) highest(t int) (out *standing) {
+// tracker, and at least so many placed at all; who came last, of equals.
+func (r *RAS) highest(t int, least int32) (out *standing) {
 	for _, s := range r.jobs {
-		if s.placed[slots.Map][t] > 0 && (out == nil || s.utility >= out.utility) {
+		if s.placed[slots.Map][t] > 0 && s.allotted[slots.Map] >= least && (out == nil || s.utility >= out.utility) {
 			out = s
 		}
 	}

@@ -124,6 +124,27 @@ func TestNoTrackerIsOverloadedAndAllJobsEnd(t *testing.T) {
 	}
 }
 
+// TestALateJobStartsWhereAnotherHasMapsToGive: of two jobs that share the slots for
+// maps one has the highest utility, and a single map; the other has two. A third job
+// that comes gets the next of these.
+func TestALateJobStartsWhereAnotherHasMapsToGive(t *testing.T) {
+	const s = time.Second
+	job := func(name string, submit time.Duration, maps, reduces int32, mapTime, reduceTime time.Duration) policytest.Job {
+		return policytest.Job{
+			Spec:   slots.JobSpec{Name: name, Maps: maps, MapsSealed: true, Reduces: reduces},
+			Submit: submit, MapTime: policytest.Const(mapTime), ReduceTime: policytest.Const(reduceTime),
+		}
+	}
+	jobs := []policytest.Job{job("high", 6*s, 37, 4, 2*s, 9*s), job("low", 21*s, 22, 1, 3*s, s), job("late", 27*s, 1, 0, s, s)}
+	l, err := policytest.Drive(slots.Config{Slots: policytest.Typed(1, 4, 1)}, ras.New(told.Options{}), jobs, policytest.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if times := l.JobTimes(2); times.Start-times.Submit > 3*s {
+		t.Errorf("it waits from %v to %v", times.Submit, times.Start)
+	}
+}
+
 // needs is what an attempt needs, by SPEC's words alone.
 func needs(v *slots.View, s *slots.SlotView, shuffleMemory bool) demand.Vector {
 	p, _ := v.Job(s.Attempt.Job).Profile()
