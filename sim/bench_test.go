@@ -9,7 +9,7 @@ import (
 	"mrlocal/workload"
 )
 
-// scale is the large run: 1,000 jobs of 900 maps and 100 reduces in 100
+// scale is a large run: 1,000 jobs of 900 maps and 100 reduces in 100
 // pools, arriving over half an hour, on 1,000 trackers of 8 map and 2 reduce
 // slots; replicas 0 gives inputs no place.
 func scale(b tester, replicas int) *workload.File {

@@ -10,8 +10,8 @@ import (
 
 // Explaining is off unless someone asks (Ledger.Explain): a run records facts
 // and decisions, and a replay of them with explaining on says why each decision
-// was made (DESIGN 5, "Explain"). Off, it costs one comparison per grant and
-// per visit, and allocates nothing.
+// was made, so that a run is not slowed down by it. Off, it costs one comparison
+// per grant and per visit, and allocates nothing.
 
 // Number is a quantity that a decision rested on: an integer where Den is 0,
 // else the ratio Num/Den.

@@ -2,7 +2,7 @@ package slots
 
 import "mrlocal/trace"
 
-// The deadlock guard (DESIGN 5; SPEC A9). Under a policy that lends map slots,
+// The deadlock guard (A9). Under a policy that lends map slots,
 // reduces in their copy phase can hold every slot on which the maps they wait
 // for could run. A waiting reduce is one whose job has unfinished maps; a
 // map-capable slot is one that a map may use under the policy. The Ledger

@@ -31,7 +31,7 @@ func TestBadFilesAreRefusedInOneLine(t *testing.T) {
 	})
 }
 
-// everything is CLI.md's example, with all that it leaves to the imagination.
+// everything has nearly every key that there is.
 const everything = `cluster: {trackers: 9, map_slots: 10, reduce_slots: 2, cores: 4, disk: 100MB, net: 125MB, slot_weights: {map: 1, reduce: 2}}   # per tracker
 defaults: {slowstart: 0.5, map_time: 20s, reduce_time: {uniform: [15s, 25s]}}
 locality: {replicas: 3, group_trackers: 3}

@@ -6,7 +6,7 @@ import (
 	"mrlocal/internal/ppm"
 )
 
-// jobKeys are the keys of a job, as CLI.md has them.
+// jobKeys are the keys of a job, as docs/workloads.md has them.
 func jobKeys() []string {
 	return []string{
 		"name", "pool", "user", "submit", "after", "weight", "priority", "deadline",

@@ -1,6 +1,6 @@
 // Package workload reads workload files, and makes input data.
 //
-// A workload file (CLI.md, "mrlocal batch / sim") says what jobs arrive in
+// A workload file (docs/workloads.md) says what jobs arrive in
 // which pools, and on what cluster. Load and Parse read the YAML, check all of
 // it, and give a File whose references are indexes and whose defaults are
 // applied; the first thing wrong is an error with file, line and column. They

@@ -4,9 +4,11 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -20,8 +22,9 @@ func TestDocsNameWhatExists(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	declared := declarations(t, "..", "../fifo", "../demand", "../weight", ".", "omo", "dynsplit", "ras", "dynamicmr", "../../cmd/mrlocal/internal/tune")
-	code := regexp.MustCompile("`([A-Za-z]+(?:\\.[A-Za-z]+){0,2})`")
+	declared := declarations(t, "..", "../fifo", "../demand", "../weight", ".", "omo", "dynsplit", "ras", "dynamicmr", "../../cmd/mrlocal/internal/tune", "../../cmd/mrlocal/internal/jobprofile",
+		"../../spill", "../../engine", "../../sim", "../../bench/reproduce", "../../bench/workloads")
+	code := regexp.MustCompile("`([A-Za-z][A-Za-z0-9]*(?:\\.[A-Za-z][A-Za-z0-9]*){0,2})`")
 	names := 0
 	for i, line := range strings.Split(string(text), "\n") {
 		cells := strings.Split(line, "|")
@@ -30,7 +33,7 @@ func TestDocsNameWhatExists(t *testing.T) {
 		}
 		for _, m := range code.FindAllStringSubmatch(cells[2], -1) {
 			names++
-			name := regexp.MustCompile(`^(policy|slots|fifo|omo|dynsplit|ras|dynamicmr|demand|tune|weight)\.`).ReplaceAllString(m[1], "")
+			name := regexp.MustCompile(`^(policy|slots|fifo|omo|dynsplit|ras|dynamicmr|demand|tune|weight|jobprofile)\.`).ReplaceAllString(m[1], "")
 			if !declared[name] {
 				t.Errorf("docs/policies.md:%d: there is no %s", i+1, m[1])
 			}
@@ -43,6 +46,66 @@ func TestDocsNameWhatExists(t *testing.T) {
 		if !strings.Contains(string(text), "\n## "+p.Name+":") {
 			t.Errorf("docs/policies.md has no section on %s", p.Name)
 		}
+	}
+}
+
+// TestDocsHaveEveryClauseThatIsCited: whoever meets a clause's number in a comment
+// finds it in docs/policies.md, among the clauses by number.
+func TestDocsHaveEveryClauseThatIsCited(t *testing.T) {
+	text, err := os.ReadFile("../../docs/policies.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, index, ok := strings.Cut(string(text), "\n## Clauses by number\n")
+	if !ok {
+		t.Fatal("docs/policies.md has no clauses by number")
+	}
+	number := regexp.MustCompile(`\b([ADMNOQRS])([0-9]{1,2})\b`)
+	there := map[string]bool{}
+	for _, line := range strings.Split(index, "\n") {
+		cells := strings.Split(line, "|")
+		if len(cells) != 5 {
+			continue
+		}
+		ids := number.FindAllString(cells[1], -1)
+		for _, id := range ids {
+			there[id] = true
+		}
+		if strings.Contains(cells[1], " to ") && len(ids) == 2 {
+			from, _ := strconv.Atoi(ids[0][1:])
+			to, _ := strconv.Atoi(ids[1][1:])
+			for n := from; n < to; n++ {
+				there[ids[0][:1]+strconv.Itoa(n)] = true
+			}
+		}
+	}
+	cited := 0
+	for _, root := range []string{"..", "../../sim", "../../bench/reproduce", "../../bench/workloads", "../../workload"} {
+		err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+			if err != nil || filepath.Ext(path) != ".go" {
+				return err
+			}
+			set := token.NewFileSet()
+			f, err := parser.ParseFile(set, path, nil, parser.ParseComments|parser.SkipObjectResolution)
+			if err != nil {
+				return err
+			}
+			for _, group := range f.Comments {
+				for _, id := range number.FindAllString(group.Text(), -1) {
+					cited++
+					if !there[id] {
+						t.Errorf("%s: %s, which docs/policies.md does not have", set.Position(group.Pos()), id)
+					}
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if cited < 150 {
+		t.Errorf("comments cite clauses %d times only", cited)
 	}
 }
 

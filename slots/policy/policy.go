@@ -4,7 +4,7 @@
 // A policy is a pure function of the View that the Ledger (package slots)
 // shows it, plus orderings it keeps of what changed. Each rule of a paper, and
 // of Hadoop, is a function that names its clause; docs/policies.md lists them,
-// and where we depart and why.
+// by paper and by number (A54, SPEC 1.3, seed 004), and where we depart and why.
 //
 // Neighbours: slots defines the interface, slots/fifo is the plainest policy; policytest is the suite that every policy passes.
 package policy
