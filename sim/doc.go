@@ -35,7 +35,11 @@
 //   - copies share the receiving tracker's network only, and all of them use it,
 //     also those of outputs that are there already. Copying needs no CPU or disk.
 //   - memory that is wanted beyond what a tracker has (the profile's mem, by
-//     phase) takes away from the overlap of computing and I/O: see balance.
+//     phase) takes away from the overlap of computing and I/O; where the cluster
+//     has overcommit, wanting too much of anything costs speed: see pressure.
+//   - a tracker with a capacity of its own (capacities) has so much of the cores,
+//     disk and memory of the others. A task whose cap is more than there is runs
+//     as much slower there.
 //   - a loss of outputs takes from a reduce what it could not have copied without
 //     them, if it had had the network for itself.
 //

@@ -39,6 +39,14 @@ func TestTasksShareWhatATrackerHas(t *testing.T) {
 		"two of them want three quarters each of it":        {"map_slots: 2, cores: 2, disk: 10MB", "maps: 2, map_time: 10s, profile: {map: {cpu: 0.3, io: 0.45}}", 15},
 		"what the job says itself goes before its profile":  {"map_slots: 2, cores: 2, disk: 10MB", "maps: 2, map_time: 10s, cpu: 1, profile: {map: {cpu: 0.3, io: 0.45}}", 10},
 		"memory that is there changes nothing":              {"map_slots: 2, cores: 1, disk: 10MB", "maps: 2, map_time: {list: [4s, 12s]}, map_output: 40MB, disk: 10MB, profile: {map: {mem: 0.5}}", 12},
+		"a tracker that has half of the cores":              {"map_slots: 2, cores: 2}\ncapacities: [{tracker: 0, cpu: 0.5}]\nlocality: {replicas: 1", "maps: 2, map_time: 10s", 20},
+		"one that has twice the disk":                       {"map_slots: 2, cores: 2, disk: 10MB}\ncapacities: [{tracker: 0, io: 2}]\nlocality: {replicas: 1", "maps: 2, map_time: 10s, map_output: 40MB, disk: 10MB", 10},
+		"one that has half of the memory":                   {"map_slots: 2, cores: 1, disk: 10MB}\ncapacities: [{tracker: 0, mem: 0.5}]\nlocality: {replicas: 1", "maps: 2, map_time: {list: [4s, 12s]}, map_output: 40MB, disk: 10MB, profile: {map: {mem: 0.5}}", 13.333333333},
+		"a task whose cap is more than there is, alone":     {"map_slots: 1, cores: 2, overcommit: {cpu: 1}}\ncapacities: [{tracker: 0, cpu: 0.5}]\nlocality: {replicas: 1", "maps: 1, map_time: 10s, cpu: 2", 20},
+		"twice the cores wanted, a tenth of them lost":      {"map_slots: 2, cores: 1, overcommit: {cpu: 0.1}", "maps: 2, map_time: 10s", 22},
+		"twice the disk wanted, half as long again":         {"map_slots: 2, cores: 2, disk: 10MB, overcommit: {io: 0.5}", "maps: 2, map_time: 10s, map_output: 40MB, disk: 10MB", 6 + 12},
+		"what is not wanted too much costs nothing":         {"map_slots: 2, cores: 2, disk: 10MB, overcommit: {cpu: 1, io: 1, mem: 1}", "maps: 2, map_time: 10s, map_output: 20MB, disk: 5MB, profile: {map: {mem: 0.5}}", 10},
+		"twice the memory wanted, half of the speed":        {"map_slots: 2, cores: 2, overcommit: {mem: 1}", "maps: 2, map_time: 10s, profile: {map: {mem: 1}}", 20},
 		"memory that is not there: computing waits for I/O": {"map_slots: 2, cores: 1, disk: 10MB", "maps: 2, map_time: {list: [4s, 12s]}, map_output: 40MB, disk: 10MB, profile: {map: {mem: 1}}", 13.333333333},
 	} {
 		t.Run(name, func(t *testing.T) {

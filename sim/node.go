@@ -19,7 +19,8 @@ import (
 type node struct {
 	cpu, disk pool
 	net       link
-	memory    uint64          // that they want, in shares of what there is
+	memory    uint64          // that they want, in shares of a tracker's
+	room      uint64          // memory that there is
 	looks     [resources]wait // on the agenda
 }
 
@@ -116,15 +117,26 @@ func (d *driver) layNodes() {
 	c := &d.file.Cluster
 	cpu, _ := capacities(uint64(c.Cores)*uint64(slots.One), 1)
 	disk, _ := capacities(uint64(c.DiskBytes), 1)
+	own := d.ledger.Config().Capacities
 	d.nodes = make([]node, len(d.trackers))
 	for i := range d.nodes {
-		d.nodes[i].cpu = pool{capacity: cpu, speed: whole}
-		d.nodes[i].disk = pool{capacity: disk, speed: whole}
+		n, has := &d.nodes[i], own.Of(int32(i))
+		n.cpu = pool{capacity: partOf(cpu, has.CPU), speed: whole}
+		n.disk = pool{capacity: partOf(disk, has.IO), speed: whole}
+		n.room = uint64(has.Memory)
 	}
 	for i := range d.jobs {
 		f := d.jobs[i].flow
 		d.jobs[i].needs = newNeeds(c, &d.file.Jobs[i], f.bytes(f.maps))
 	}
+}
+
+// partOf is a share of a capacity, and not 0, which would be enough for all.
+func partOf(capacity uint64, share slots.PPM) uint64 {
+	if capacity == 0 || share == slots.One {
+		return capacity
+	}
+	return max(1, uint64(scaled(int64(capacity), int64(share), int64(slots.One))))
 }
 
 // share begins the work of an attempt, which takes so long alone, and would take
@@ -212,21 +224,14 @@ func (d *driver) off(id slots.SlotID) {
 }
 
 // balance follows every change of who needs what of a tracker.
-//
-// Memory that is wanted beyond what there is takes away from the overlap of
-// computing and I/O: of the CPU and the disk each is kept from working while
-// the other does, for as much of the time as is wanted too much. With a share o
-// of what is wanted there, both run at (1+o)/2 of their speed while both are
-// needed: at full speed when all is there, taking turns when nearly nothing is.
 func (d *driver) balance(t slots.TrackerID) {
 	n := &d.nodes[t]
-	speed := whole
-	if n.memory > uint64(slots.One) && n.cpu.sharers > 0 && n.disk.sharers > 0 {
-		speed = whole/2 + fraction(uint64(slots.One), n.memory)/2
+	cpu, disk := n.pressure(&d.file.Cluster.Overcommit)
+	if cpu != n.cpu.speed {
+		n.cpu.run(d.now, cpu)
 	}
-	if speed != n.cpu.speed {
-		n.cpu.run(d.now, speed)
-		n.disk.run(d.now, speed)
+	if disk != n.disk.speed {
+		n.disk.run(d.now, disk)
 	}
 	d.lookAt(t, cpuOf, n.cpu.next(), n.cpu.sharers > 0)
 	d.lookAt(t, diskOf, n.disk.next(), n.disk.sharers > 0)

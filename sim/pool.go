@@ -27,6 +27,7 @@ type pool struct {
 	speed    rate   // of the resource as a whole
 	at       time.Duration
 	sharers  int
+	wanted   uint64  // by all of them, each alone
 	classes  []class // with sharers, by cap; behind them, in the spare capacity, heaps to reuse
 }
 
@@ -66,7 +67,7 @@ func (p *pool) join(now time.Duration, cap uint64, takes time.Duration, id int32
 	}
 	c := p.class(cap)
 	c.push(ending{c.served.plus(alone(takes)), id, place})
-	p.sharers++
+	p.count(cap, 1)
 	p.fill()
 }
 
@@ -80,7 +81,7 @@ func (p *pool) leave(now time.Duration, cap uint64, place *int32) {
 	c := &p.classes[i]
 	c.remove(int(*place))
 	*place = -1
-	p.sharers--
+	p.count(cap, -1)
 	if len(c.ends) == 0 {
 		p.drop(i)
 	}
@@ -97,7 +98,7 @@ func (p *pool) due(now time.Duration, each func(id int32)) {
 			e := c.ends[0]
 			c.remove(0)
 			*e.place = -1
-			p.sharers--
+			p.count(c.cap, -1)
 			each(e.id)
 		}
 		if len(c.ends) == 0 {
@@ -108,6 +109,12 @@ func (p *pool) due(now time.Duration, each func(id int32)) {
 	if p.sharers < before {
 		p.fill()
 	}
+}
+
+// count books a task that comes (1) or goes (-1).
+func (p *pool) count(cap uint64, n int) {
+	p.sharers += n
+	p.wanted += uint64(n) * min(cap, p.capacity)
 }
 
 // next is when the first task will have been served, if nobody comes or goes.

@@ -59,8 +59,12 @@ func TestEveryPolicyEndsEveryWorkload(t *testing.T) {
 func drawWorkload(rt *rapid.T, faulty bool) []string {
 	draw := func(name string, least, most int) int { return rapid.IntRange(least, most).Draw(rt, name) }
 	trackers := draw("trackers", 1, 4)
-	lines := []string{fmt.Sprintf("cluster: {trackers: %d, map_slots: %d, reduce_slots: %d, net: %dMB%s}", trackers, draw("map slots", 1, 3), draw("reduce slots", 1, 3), draw("net", 1, 9),
-		rapid.SampledFrom([]string{"", ", cores: 1", ", cores: 2, disk: 3MB", ", disk: 1MB"}).Draw(rt, "shared"))}
+	lines := []string{fmt.Sprintf("cluster: {trackers: %d, map_slots: %d, reduce_slots: %d, net: %dMB%s%s}", trackers, draw("map slots", 1, 3), draw("reduce slots", 1, 3), draw("net", 1, 9),
+		rapid.SampledFrom([]string{"", ", cores: 1", ", cores: 2, disk: 3MB", ", disk: 1MB"}).Draw(rt, "shared"),
+		rapid.SampledFrom([]string{"", ", overcommit: {cpu: 0.1, io: 0.5, mem: 2}"}).Draw(rt, "lost"))}
+	if draw("unlike", 0, 2) == 0 {
+		lines = append(lines, fmt.Sprintf("capacities: [{tracker: %d, cpu: 0.%d, io: %d.5, mem: 0.%d}]", draw("which", 0, trackers-1), draw("of the CPU", 1, 9), draw("of the disk", 0, 2), draw("of memory", 6, 9)))
+	}
 	if n := draw("replicas", 0, 3); n > 0 {
 		lines = append(lines, fmt.Sprintf("locality: {replicas: %d}", n))
 	}

@@ -39,7 +39,13 @@ type Cluster struct {
 	Trackers, MapSlots, ReduceSlots, Cores int
 	DiskBytes, NetBytes                    int64 // per second
 	MapWeight, ReduceWeight                int   // of a slot of each kind; both are given, or none
+	Overcommit                             Overcommit
 }
+
+// Overcommit is what it costs that tasks want more of a resource than their
+// tracker has: of so much beyond it, the share of its speed in question. 0:
+// nothing but that it is shared.
+type Overcommit = Demand
 
 // Defaults stand for what jobs do not give. The times have been applied to the
 // jobs already.

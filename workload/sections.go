@@ -79,7 +79,7 @@ func (d *decoder) workload(body ast.Node, items []piece) {
 
 func (d *decoder) cluster(n ast.Node) {
 	c := &d.file.Cluster
-	names := []string{"trackers", "map_slots", "reduce_slots", "cores", "disk", "net", "slot_weights"}
+	names := []string{"trackers", "map_slots", "reduce_slots", "cores", "disk", "net", "slot_weights", "overcommit"}
 	d.mapping(n, "cluster", names, func(key string, v ast.Node) {
 		switch key {
 		case "trackers":
@@ -96,6 +96,8 @@ func (d *decoder) cluster(n ast.Node) {
 			c.NetBytes = positive(d, v, key, d.bytes(v, key))
 		case "slot_weights":
 			d.slotWeights(v)
+		case "overcommit":
+			c.Overcommit = d.demand(v, key)
 		}
 	})
 	if slots := int64(max(1, c.Trackers)) * (int64(c.MapSlots) + int64(c.ReduceSlots)); slots > mostSlots {
