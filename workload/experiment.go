@@ -11,6 +11,7 @@ type Experiment struct {
 	Assumed, Fitted    []string // prose: what the paper leaves out; which constants were fitted to what
 	With               []Arg    // flags of every run, as mrlocal sim has them
 	Runs               []Trial
+	Seeds              int // of every run: 1, 2, … ; 0: only the one of its flags
 	Figures            []Figure
 	Charts             []ChartOf
 	Pos                Pos
@@ -53,7 +54,7 @@ type LineOf struct {
 
 func (d *decoder) experiment(n ast.Node) {
 	e := Experiment{Pos: placeOf(d.resolve(n))}
-	names := []string{"name", "title", "paper", "assumed", "fitted", "with", "runs", "figures", "charts"}
+	names := []string{"name", "title", "paper", "assumed", "fitted", "with", "runs", "seeds", "figures", "charts"}
 	d.mapping(n, "experiment", names, func(key string, v ast.Node) {
 		switch key {
 		case "name":
@@ -70,6 +71,8 @@ func (d *decoder) experiment(n ast.Node) {
 			e.With = d.trial(v, false).Args
 		case "runs":
 			d.list(v, key, func(item ast.Node) { e.Runs = append(e.Runs, d.trial(item, true)) })
+		case "seeds":
+			e.Seeds = positive(d, v, key, d.count(v, key))
 		case "figures":
 			d.list(v, key, func(item ast.Node) { e.Figures = append(e.Figures, d.figure(item)) })
 		case "charts":

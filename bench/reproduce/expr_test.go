@@ -70,10 +70,10 @@ func TestVerdicts(t *testing.T) {
 	}{
 		{workload.Figure{Paper: "29 %", Ours: "0.2949"}, "29.5 % exact"},
 		{workload.Figure{Paper: "29 %", Ours: "0.2951"}, "29.5 % differs: band 29.0 % to 29.0 %: not explained"},
-		{workload.Figure{Paper: "29 %", Ours: "0.33", Band: []string{"20 %", "40 %"}}, "33.0 % within the band: band 20.0 % to 40.0 %"},
+		{workload.Figure{Paper: "29 %", Ours: "0.33", Band: []string{"20 %", "40 %"}}, "33.0 % within the band: 20.0 % to 40.0 %"},
 		{workload.Figure{Paper: "29 %", Ours: "0.29", Fitted: true}, "29.0 % calibrated"},
 		{workload.Figure{Paper: "29 %", Ours: "0.33", Fitted: true, Band: []string{"20 %", "40 %"}}, "33.0 % calibrated: band 20.0 % to 40.0 %"},
-		{workload.Figure{Paper: "32..55 %", Ours: "0.4"}, "40.0 % within the band: band 32.0 % to 55.0 %"},
+		{workload.Figure{Paper: "32..55 %", Ours: "0.4"}, "40.0 % within the band: 32.0 % to 55.0 %"},
 		{workload.Figure{Paper: "32..55 %", Ours: "0.9", Beyond: "0"}, "90.0 % same direction: band 32.0 % to 55.0 %"},
 		{workload.Figure{Paper: "32..55 %", Ours: "0.9", Beyond: "0", Because: "x"}, "90.0 % same direction: band 32.0 % to 55.0 %: x"},
 		{workload.Figure{Paper: "32..55 %", Ours: "-0.1", Beyond: "0", Because: "x"}, "-10.0 % differs: band 32.0 % to 55.0 %: x"},

@@ -31,18 +31,20 @@ type Experiment struct {
 
 	file   *workload.File
 	trials []trial
+	runs   *runs
 }
 
 // All lists the experiments of the files in bench/workloads, in the files' order:
 // those that this version has all policies for.
 func All() ([]*Experiment, error) {
 	var all []*Experiment
+	shared := &runs{uses: map[string]int{}, done: map[string]*done{}}
 	for _, name := range workloads.Names() {
 		f, err := workloads.Load(name)
 		if err != nil {
 			return nil, err
 		}
-		of, err := Of(f)
+		of, err := experiments(f, shared)
 		if err != nil {
 			return nil, err
 		}
@@ -56,9 +58,13 @@ func (e *Experiment) File() string { return e.file.Name }
 
 // Of lists the experiments of a file that this version has all policies for.
 func Of(f *workload.File) ([]*Experiment, error) {
+	return experiments(f, &runs{uses: map[string]int{}, done: map[string]*done{}})
+}
+
+func experiments(f *workload.File, shared *runs) ([]*Experiment, error) {
 	var all []*Experiment
 	for i := range f.Experiments {
-		e := &Experiment{Experiment: &f.Experiments[i], file: f}
+		e := &Experiment{Experiment: &f.Experiments[i], file: f, runs: shared}
 		for t := range e.Runs {
 			trials, err := expand(f, e.With, &e.Runs[t])
 			if err != nil {
@@ -68,6 +74,7 @@ func Of(f *workload.File) ([]*Experiment, error) {
 		}
 		if e.runnable() {
 			all = append(all, e)
+			shared.expect(e)
 		}
 	}
 	return all, nil
@@ -112,42 +119,78 @@ func Named(all []*Experiment, names []string) ([]*Experiment, error) {
 type Result struct {
 	*Experiment
 	Lines []Line
-	done  []*done // by trial
+	first seed
 }
 
-// Run makes the runs of e, one after the other, and judges its figures.
+// seed are the runs of an experiment with one seed.
+type seed struct {
+	trials []trial
+	done   []*done // by trial
+}
+
+// Run makes the runs of e, one after the other, and judges its figures: by the first
+// seed, as the file states. The other seeds tell how much hangs on that.
 func (e *Experiment) Run(ctx context.Context) (*Result, error) {
 	r := &Result{Experiment: e}
-	for i := range e.trials {
-		d, err := e.trials[i].run(ctx)
-		if err != nil {
+	for n := range max(e.Seeds, 1) {
+		s := seed{trials: e.trials}
+		for _, t := range e.trials {
+			e.sow(&t, n)
+			d, err := e.runs.of(ctx, &t)
+			if err != nil {
+				return nil, err
+			}
+			s.done = append(s.done, d)
+		}
+		if err := r.judge(&s, n == 0); err != nil {
 			return nil, err
 		}
-		r.done = append(r.done, d)
-	}
-	for i := range e.Figures {
-		f := &e.Figures[i]
-		worth, err := evaluate(f.Ours, r.look)
-		if err != nil {
-			return nil, e.file.Errorf(f.Pos, f.What, "%v", err)
+		if n == 0 {
+			r.first = s
 		}
-		l, err := judge(f, &worth)
-		if err != nil {
-			return nil, e.file.Errorf(f.Pos, f.What, "%v", err)
-		}
-		r.Lines = append(r.Lines, l)
 	}
 	return r, nil
 }
 
+// sow gives a run the seed of the n-th go, from 0; where there is only one go, it
+// keeps its own.
+func (e *Experiment) sow(t *trial, n int) {
+	if e.Seeds > 0 {
+		t.sim.Seed = uint64(n + 1)
+	}
+}
+
+// judge judges all figures by a seed: the first one's verdicts count, and others are
+// held against them.
+func (r *Result) judge(s *seed, first bool) error {
+	for i := range r.Figures {
+		f := &r.Figures[i]
+		worth, err := evaluate(f.Ours, s.look)
+		if err != nil {
+			return r.file.Errorf(f.Pos, f.What, "%v", err)
+		}
+		l, err := judge(f, &worth)
+		if err != nil {
+			return r.file.Errorf(f.Pos, f.What, "%v", err)
+		}
+		if first {
+			r.Lines = append(r.Lines, l)
+		}
+		if r.Seeds > 0 {
+			r.Lines[i].against(l.Verdict)
+		}
+	}
+	return nil
+}
+
 // look finds a metric of the runs that the first word names, as fair-* does.
-func (r *Result) look(metric string, words []string) (all value, err error) {
-	for i := range r.trials {
-		t := &r.trials[i]
+func (s *seed) look(metric string, words []string) (all value, err error) {
+	for i := range s.trials {
+		t := &s.trials[i]
 		if !t.matches(words[0]) {
 			continue
 		}
-		v, err := r.done[i].metric(metric, words[1:])
+		v, err := s.done[i].metric(metric, words[1:])
 		if err != nil {
 			return value{}, err
 		}

@@ -2,6 +2,7 @@ package reproduce_test
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"mrlocal/internal/invariant"
 	"mrlocal/sim"
 	"mrlocal/slots/policy"
+	"mrlocal/workload"
 )
 
 // results are those of all experiments, which are run once. In a checked build,
@@ -109,6 +111,58 @@ func TestTheInequalitiesHold(t *testing.T) {
 		if checked[q] == 0 {
 			t.Errorf("%s: no figure", q)
 		}
+	}
+}
+
+// TestOtherSeedsAreHeldAgainstTheFirst: the verdict is the first seed's, and a
+// seed counts where the figure comes out as well with it alone.
+func TestOtherSeedsAreHeldAgainstTheFirst(t *testing.T) {
+	const seeds = 6
+	file := func(flags string) *reproduce.Result {
+		f, err := workload.Parse("seeds.yaml", []byte(`
+cluster: {trackers: 2, map_slots: 2, reduce_slots: 1}
+jobs: [{name: J, maps: 20, map_time: {lognormal: [10s, 0.5]}}]
+experiments:
+  - name: seeds
+    paper: none
+    `+flags+`
+    figures:
+      - {what: it takes less than a minute, paper: faster, ours: "makespan[fifo] < 60"}
+      - {what: it ends, paper: sometime, ours: "makespan[fifo] > 0"}
+`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := reproduce.Of(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := all[0].Run(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	faster := 0
+	var first reproduce.Verdict
+	for n := range seeds {
+		l := file(fmt.Sprintf("runs: [{name: fifo, sched: fifo, seed: %d}]", n+1)).Lines[0]
+		if n == 0 {
+			first = l.Verdict
+		}
+		if l.Seeds != 0 {
+			t.Errorf("%+v", l)
+		}
+		if l.Verdict != reproduce.Differs {
+			faster++
+		}
+	}
+	lines := file(fmt.Sprintf("runs: [{name: fifo, sched: fifo}]\n    seeds: %d", seeds)).Lines
+	if l := lines[0]; l.Verdict != first || l.Held != faster || l.Seeds != seeds || faster == 0 || faster == seeds {
+		t.Errorf("%+v; the first seed alone: %v; %d of %d take less than a minute", l, first, faster, seeds)
+	}
+	if l := lines[1]; l.Verdict != reproduce.Same || l.Held != seeds || l.Seeds != seeds {
+		t.Errorf("%+v", l)
 	}
 }
 

@@ -143,6 +143,41 @@ type done struct {
 	cpu *cpuShares
 }
 
+// runs are those that several experiments have in common, each kept until the last
+// of them has had it.
+type runs struct {
+	uses map[string]int // that are to come
+	done map[string]*done
+}
+
+func (r *runs) expect(e *Experiment) {
+	for n := range max(e.Seeds, 1) {
+		for _, t := range e.trials {
+			e.sow(&t, n)
+			r.uses[t.key()]++
+		}
+	}
+}
+
+// of is a run, made where it is not there.
+func (r *runs) of(ctx context.Context, t *trial) (*done, error) {
+	key := t.key()
+	d := r.done[key]
+	if d == nil {
+		var err error
+		if d, err = t.run(ctx); err != nil {
+			return nil, err
+		}
+		r.done[key] = d
+	}
+	if r.uses[key]--; r.uses[key] <= 0 {
+		delete(r.done, key)
+	}
+	return d, nil
+}
+
+func (t *trial) key() string { return strconv.FormatUint(t.sim.Seed, 10) + " " + t.line() }
+
 // run makes the run.
 func (t *trial) run(ctx context.Context) (*done, error) {
 	t.has.SlotWeights = setup.Weights(t.file)

@@ -32,6 +32,15 @@ type Line struct {
 	What, Target, Paper, Ours string
 	Verdict                   Verdict
 	Why                       string
+	Held, Seeds               int // so many seeds of so many say so, or better; where it is Differs, so many do not; 0 of 0: there is only one
+}
+
+// against counts what a seed says of the figure.
+func (l *Line) against(v Verdict) {
+	l.Seeds++
+	if v <= min(l.Verdict, Same) {
+		l.Held++
+	}
 }
 
 // judge compares what an expression is worth with the paper's figure.
@@ -83,7 +92,7 @@ func (l *Line) measure(f *workload.Figure, paper *quantity, ours float64) error 
 		}
 		band.least, band.most = least.least, most.most
 	}
-	said := fmt.Sprintf("band %s to %s", band.format(band.least), band.format(band.most))
+	said := fmt.Sprintf("%s to %s", band.format(band.least), band.format(band.most))
 	switch {
 	case paper.least == paper.most && math.Abs(ours-paper.least) <= paper.half()+1e-9:
 		l.Verdict = Exact
@@ -102,6 +111,9 @@ func (l *Line) measure(f *workload.Figure, paper *quantity, ours float64) error 
 	}
 	if f.Fitted && l.Verdict <= Within {
 		l.Verdict = Calibrated
+	}
+	if said != "" && l.Verdict != Within { // which says it itself
+		said = "band " + said
 	}
 	l.because(f, said)
 	return nil
