@@ -125,15 +125,9 @@ func (d *decoder) simulated(j *Job, key string, v ast.Node) bool {
 }
 
 func (d *decoder) demand(n ast.Node, what string) (m Demand) {
+	shares := map[string]*ppm.Share{"cpu": &m.CPU, "io": &m.IO, "mem": &m.Memory}
 	d.mapping(n, what, []string{"cpu", "io", "mem"}, func(key string, v ast.Node) {
-		switch key {
-		case "cpu":
-			m.CPU = d.share(v, key)
-		case "io":
-			m.IO = d.share(v, key)
-		case "mem":
-			m.Memory = d.share(v, key)
-		}
+		*shares[key] = d.share(v, key)
 	})
 	return m
 }

@@ -80,20 +80,14 @@ func (d *decoder) workload(body ast.Node, items []piece) {
 func (d *decoder) cluster(n ast.Node) {
 	c := &d.file.Cluster
 	names := []string{"trackers", "map_slots", "reduce_slots", "cores", "disk", "net", "slot_weights", "overcommit"}
+	counts := map[string]*int{"trackers": &c.Trackers, "map_slots": &c.MapSlots, "reduce_slots": &c.ReduceSlots, "cores": &c.Cores}
+	rates := map[string]*int64{"disk": &c.DiskBytes, "net": &c.NetBytes}
 	d.mapping(n, "cluster", names, func(key string, v ast.Node) {
 		switch key {
-		case "trackers":
-			c.Trackers = positive(d, v, key, d.count(v, key))
-		case "map_slots":
-			c.MapSlots = positive(d, v, key, d.count(v, key))
-		case "reduce_slots":
-			c.ReduceSlots = positive(d, v, key, d.count(v, key))
-		case "cores":
-			c.Cores = positive(d, v, key, d.count(v, key))
-		case "disk":
-			c.DiskBytes = positive(d, v, key, d.bytes(v, key))
-		case "net":
-			c.NetBytes = positive(d, v, key, d.bytes(v, key))
+		case "trackers", "map_slots", "reduce_slots", "cores":
+			*counts[key] = positive(d, v, key, d.count(v, key))
+		case "disk", "net":
+			*rates[key] = positive(d, v, key, d.bytes(v, key))
 		case "slot_weights":
 			d.slotWeights(v)
 		case "overcommit":
