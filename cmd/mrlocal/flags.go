@@ -42,7 +42,7 @@ func runFlags(shortOutput string) []flagSpec {
 		value("map-slots", "home map slots a tracker, `N`", "its cores without the reduce slots"),
 		value("reduce-slots", "home reduce slots a tracker, `N`", "a sixth of its cores, at least 1"),
 		value("trackers", "groups of cores, `N`", "1"),
-		value("max-slots", "slots a tracker that a policy may open, `N`: home slots, and the extra ones that dynsplit opens", "twice the home slots"),
+		value("max-slots", "slots a tracker that a policy may open, `N`: home slots, and the extra ones that dynsplit and ras open, and dynamicmr for slot weights", "twice the home slots"),
 		slowstartFlag(""),
 		value("attempts", "attempts a task, `N`", "4"))
 	flags = append(flags, policyflags.Specs()...)

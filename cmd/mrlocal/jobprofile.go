@@ -7,17 +7,17 @@ import (
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/jobprofile"
 	"mrlocal/engine"
-	"mrlocal/internal/usage"
 	"mrlocal/jobs"
 	"mrlocal/report"
+	"mrlocal/slots/policy"
 )
 
-const profileHelp = `Runs the job alone with 1 to --map-slots map slots a tracker, throws the results away, and prints the profile that the fastest run shows, as a workload file has it: what a task needs of a tracker's CPU, I/O and memory, by phase. Policy ras places tasks by it. The runs' times stand above it. I/O is measured against --disk-bw.`
+const profileHelp = `Runs the job alone with 1 to --map-slots map slots a tracker, throws the results away, and prints the profile that the fastest run shows, as a workload file has it: what a task needs of a tracker's CPU, I/O and memory, by phase. Policy ras places tasks by it. The runs' times stand above it. I/O is measured against --disk-bw. Runs are made under fair, which lends no slots, so that as many maps run as there are map slots.`
 
 func profileCommand() command {
 	c := command{name: "profile", usage: "measure what a job's tasks need, for workload files", args: "JOB [FLAGS] [PATH…]", long: profileHelp}
 	for _, j := range jobKinds() {
-		c.sub = append(c.sub, command{name: j.name, usage: j.use, args: "[PATH…]", long: profileHelp, flags: append(runFlags(j.shortOutput), j.flags...),
+		c.sub = append(c.sub, command{name: j.name, usage: j.use, args: "[PATH…]", long: profileHelp, flags: append(profileFlags(), j.flags...),
 			run: func(ctx context.Context, e env, line argv.Line) (int, error) {
 				return profileJob(ctx, e, line, j.name, j.build)
 			}})
@@ -25,13 +25,14 @@ func profileCommand() command {
 	return c
 }
 
+func profileFlags() []flagSpec {
+	return measuringFlags(value("map-slots", "up to `N` home map slots a tracker", "its cores"))
+}
+
 func profileJob(ctx context.Context, e env, line argv.Line, name string, build func(*reader) (jobs.Chain, error)) (int, error) {
 	o, err := runOptions(line)
 	if err != nil {
 		return 0, err
-	}
-	if line.Has("output") || line.Has("output-file") {
-		return 0, usage.Errorf("profile", "the job's results are thrown away; leave --output and --output-file out")
 	}
 	r := newReader(line)
 	if r.readAgain(o.Inputs); r.Err != nil {
@@ -51,7 +52,9 @@ func profileJob(ctx context.Context, e env, line argv.Line, name string, build f
 		}
 		each := o
 		each.MapSlots, each.Stdout = n+1, nil
-		each.Policy = newReader(line).policy()
+		if each.Policy, err = policy.New("fair", policy.Defaults()); err != nil {
+			return 0, err
+		}
 		done, err := engine.RunChain(ctx, chain, each)
 		if err != nil {
 			return 0, err

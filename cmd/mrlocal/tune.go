@@ -32,24 +32,29 @@ func tuneCommand() command {
 	return c
 }
 
-// tuneFlags are a run's, without those of results and of policies.
 func tuneFlags() []flagSpec {
-	leave := []string{"output", "overwrite", "output-file", "sched", "max-slots", "events", "profile"}
+	rounds := value("rounds", "runs with each number of slots, `N`; their median counts", fmt.Sprint(defaultRounds))
+	return append([]flagSpec{rounds}, measuringFlags(
+		value("map-slots", "up to `N` home map slots a tracker", "its cores, at least 2"),
+		value("reduce-slots", "up to `N` home reduce slots a tracker", "its cores, at least 2"),
+		value("report", "write what was measured to `FILE` as JSON", ""),
+		value("progress", "`auto|plain|none`: a line a run, on standard error", "auto"),
+	)...)
+}
+
+// measuringFlags are a run's, without those of results, policies and displays;
+// some are other ones.
+func measuringFlags(others ...flagSpec) []flagSpec {
+	leave := []string{"output", "overwrite", "output-file", "sched", "max-slots", "events", "report", "progress", "profile"}
 	for _, f := range append(policyflags.Specs(), ganttFlags("")...) {
 		leave = append(leave, f.Name)
 	}
-	changed := map[string]flagSpec{
-		"map-slots":    value("map-slots", "up to `N` home map slots a tracker", "its cores, at least 2"),
-		"reduce-slots": value("reduce-slots", "up to `N` home reduce slots a tracker", "its cores, at least 2"),
-		"report":       value("report", "write what was measured to `FILE` as JSON", ""),
-		"progress":     value("progress", "`auto|plain|none`: a line a run, on standard error", "auto"),
-	}
-	flags := []flagSpec{value("rounds", "runs with each number of slots, `N`; their median counts", fmt.Sprint(defaultRounds))}
+	var flags []flagSpec
 	for _, f := range runFlags("") {
-		if c, ok := changed[f.Name]; ok {
-			f = c
-		}
-		if !slices.Contains(leave, f.Name) {
+		same := func(o flagSpec) bool { return o.Name == f.Name }
+		if i := slices.IndexFunc(others, same); i >= 0 {
+			flags = append(flags, others[i])
+		} else if !slices.Contains(leave, f.Name) {
 			flags = append(flags, f)
 		}
 	}

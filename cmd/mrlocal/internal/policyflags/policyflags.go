@@ -30,6 +30,8 @@ func Specs() []argv.Spec {
 		argv.ValueSpec("reduce-total", "reduces a tracker runs at a time, at most `N` (dynsplit)", "no bound"),
 		argv.ValueSpec("reduce-shuffle", "of these, reduces that copy, at most `N` (dynsplit)", "no bound"),
 		argv.ValueSpec("reduce-compute", "of these, reduces that sort and reduce, at most `N` (dynsplit)", "no bound"),
+		argv.ValueSpec("control-cycle", "how often ras places tasks anew, `TIME`", "the mean time of a map, from 250ms to 10s"),
+		argv.ValueSpec("shuffle-memory", "`off|on`: whether under ras a reduce that copies holds the memory that it reduces with", "off"),
 	}
 }
 
@@ -54,6 +56,8 @@ func Read(r *argv.Reader) policy.Options {
 	o.ReduceTotal = int32(r.Count("reduce-total", 1, most))
 	o.ReduceShuffle = int32(r.Count("reduce-shuffle", 1, most))
 	o.ReduceCompute = int32(r.Count("reduce-compute", 1, most))
+	o.Cycle = r.Time("control-cycle", false)
+	o.ShuffleMemory = r.Choice("shuffle-memory", "off", "on") == "on"
 	return o
 }
 
