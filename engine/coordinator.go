@@ -311,13 +311,13 @@ func (c *coordinator) windDown() {
 // obey carries out the Ledger's orders and returns when it wants to be asked
 // again; negative: no need.
 func (c *coordinator) obey(o *slots.Orders) time.Duration {
-	for _, id := range o.Kills {
+	for _, s := range o.Starts {
+		c.start(s)
+	}
+	for _, id := range o.Kills { // also of what has just been started: the deadlock guard's
 		if a := c.running[id]; a != nil {
 			a.Kill()
 		}
-	}
-	for _, s := range o.Starts {
-		c.start(s)
 	}
 	for _, id := range o.Advances { // also of what has just been started
 		if a := c.running[id]; a != nil && a.Gate != nil {

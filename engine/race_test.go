@@ -238,3 +238,34 @@ func TestWhatWasWrittenByALostCopyCountsOnce(t *testing.T) {
 		}
 	})
 }
+
+// taker is FIFO that takes back, in the same decision, the slot of the first reduce
+// that it starts.
+type taker struct {
+	*fifo.FIFO
+	took bool
+}
+
+func (p *taker) Decide(v *slots.View, d *slots.Decision) {
+	p.FIFO.Decide(v, d)
+	for id := range slots.SlotID(v.Slots()) {
+		if s := v.Slot(id); !p.took && s.Busy && s.Attempt.Kind == slots.Reduce {
+			p.took = true
+			d.Reclaim(id)
+		}
+	}
+}
+
+// The deadlock guard may do the same: an order to start and to end an attempt.
+func TestAKillReachesWhatHasJustBeenStarted(t *testing.T) {
+	now := slots.PPM(0)
+	synctest.Test(t, func(t *testing.T) {
+		_, r := must(t, sleeping(t, secs(1, 1), secs(1)), engine.Options{
+			Policy: &taker{FIFO: fifo.New()}, MapSlots: 1, ReduceSlots: 1, NoPin: true, MemoryBytes: 64 << 20, Slowstart: &now,
+		})
+		c := r.Jobs[0].Counters
+		if c.KilledReduces != 1 || c.LaunchedReduces != 2 || r.Jobs[0].FinishS != 3 {
+			t.Errorf("%d reduces of %d were killed, and the job ended after %v s", c.KilledReduces, c.LaunchedReduces, r.Jobs[0].FinishS)
+		}
+	})
+}
