@@ -87,8 +87,8 @@ func (l *Ledger) overAllowance(k Kind) bool {
 }
 
 // slotFor resolves g.Slot: an idle open slot of the visited tracker. Left to the
-// Ledger, a task goes to its own kind first, then to an extra slot, then to one
-// of the other kind; the lowest id first. Under weights extra slots come last:
+// Ledger, a task goes to its own kind first, then to an extra slot, where it may,
+// then to one of the other kind; the lowest id first. Under weights extra slots come last:
 // they are there for the light tasks that fill up what heavy ones leave.
 func (l *Ledger) slotFor(g *Grant) *slot {
 	t := &l.trackers[l.visited]
@@ -97,8 +97,11 @@ func (l *Ledger) slotFor(g *Grant) *slot {
 		if l.weights.Bound() {
 			lists[1], lists[2] = lists[2], lists[1]
 		}
-		for i, list := range lists {
-			if len(t.free[list]) > 0 && (l.lends || i < 2) {
+		for _, list := range lists {
+			if list == homeExtra && g.HomeSlot || list == int(g.Kind.Other()) && !l.lends {
+				continue
+			}
+			if len(t.free[list]) > 0 {
 				g.Slot = t.free[list][0]
 				break
 			}

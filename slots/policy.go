@@ -105,6 +105,9 @@ type Grant struct {
 	// on, so that it is not lent. Only a Lender may.
 	Rehome bool
 
+	// HomeSlot: left to the Ledger, the slot is none of the extra ones.
+	HomeSlot bool
+
 	// Locality is the least locality that the map must have here. Of those
 	// that have it the Ledger takes the most local one; a map that failed
 	// before goes first, wherever its input is (SPEC 1.10).

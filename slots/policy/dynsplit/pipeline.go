@@ -62,6 +62,8 @@ func normalSlots(v *slots.View, t slots.TrackerID) int32 {
 
 // reduceFits: the tracker may run one more reduce, which begins by copying:
 // mapred.tasktracker.reduce.total.tasks and reduce.shuffle.tasks (S8).
+// It goes to a normal slot: an additional one closes when maps have written, and a
+// reduce that waits there for maps would be room that no map gets.
 func (s *Split) reduceFits(v *slots.View, t slots.TrackerID) bool {
 	return s.room(v, t) > 0 && normalSlots(v, t) > 0 &&
 		within(v.RunningAt(t, slots.Reduce), s.options.ReduceTotal) &&

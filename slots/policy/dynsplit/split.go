@@ -105,7 +105,7 @@ func (s *Split) start(v *slots.View, d *slots.Decision) bool {
 		if !ok {
 			return false
 		}
-		g := slots.Grant{Slot: slots.NoSlot, Job: id, Kind: k, Task: slots.NoTask, Rule: trace.RuleSplit, Rehome: true}
+		g := slots.Grant{Slot: slots.NoSlot, Job: id, Kind: k, Task: slots.NoTask, Rule: trace.RuleSplit, Rehome: true, HomeSlot: k == slots.Reduce}
 		if normalSlots(v, t) == 0 {
 			g.Rule = trace.RuleAdditional
 		}
