@@ -140,3 +140,38 @@ func TestAHeldReduceIsKilledAtOnce(t *testing.T) {
 		}
 	})
 }
+
+// TestAMapIsNotDoneWhenItsInputIsRead: two thirds of its progress are its input, and
+// while it sorts and spills it stays there, so that a slow one can be told from one
+// that is about to end.
+func TestAMapIsNotDoneWhenItsInputIsRead(t *testing.T) {
+	const read = 2 * (slots.One / 3)
+	dir := writeFiles(t, []jobtest.File{{Path: "a", Data: text(172, 1<<20)}})
+	var log trace.Log
+	synctest.Test(t, func(t *testing.T) {
+		chain := failing(func(b jobs.Block, out jobs.Emitter) error {
+			for line := range b.Lines() {
+				out.Emit(line, nil)
+			}
+			return nil
+		}, func() error { return nil })
+		must(t, chain, engine.Options{
+			Policy: fifo.New(), Inputs: []string{dir}, MapSlots: 1, ReduceSlots: 1, NoPin: true, MemoryBytes: 64 << 20, BlockBytes: 512 << 10,
+			SortBufferBytes: 64 << 10, NoGrowth: true, Codec: spill.None, DiskBytesPerSecond: 512 << 10, TempDirs: []string{t.TempDir()},
+			Watch: func(s *trace.Stream) { s.Attach(&log) },
+		})
+	})
+	waits := 0
+	for _, e := range log.Events {
+		switch {
+		case e.Op != trace.OpProgress || e.Kind != slots.Map:
+		case slots.PPM(e.A) > read:
+			t.Errorf("at %v map %d is at %v", e.At, e.Task, slots.PPM(e.A))
+		case slots.PPM(e.A) == read:
+			waits++
+		}
+	}
+	if waits == 0 {
+		t.Error("no map was seen with its input read and its output not yet written")
+	}
+}

@@ -199,8 +199,12 @@ func (a *Attempt) begin(user any) {
 // tick notes a sign of life, doneBytes of totalBytes into the attempt.
 func (a *Attempt) tick(doneBytes, totalBytes int64) {
 	a.Beat.Add(1)
+	whole := int64(1_000_000)
+	if a.ID.Kind == slots.Map && !a.Job.MapOnly() {
+		whole = 2 * third
+	}
 	if totalBytes > 0 {
-		a.PPM.Store(min(1_000_000, doneBytes*1_000_000/totalBytes))
+		a.PPM.Store(min(whole, doneBytes*whole/totalBytes))
 	}
 }
 

@@ -12,7 +12,9 @@ import (
 )
 
 // third of a reduce's progress is the copy, one the sort, one the reduce (SPEC
-// 1.11), in parts per million.
+// 1.11), in parts per million. Two of a map's are its input, one is the last sort
+// and spill, as Hadoop 2 has it: with input alone a map would look done while it
+// has the longer part of its time before it.
 const third = 1_000_000 / 3
 
 // Copying: with so much done the attempt is a reduce in its copy phase.

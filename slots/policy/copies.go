@@ -123,9 +123,12 @@ func (o *order) look(v *slots.View) {
 	}
 	jobs := c.jobsOf(c.before[:0])
 	changed := c.Expire(v.Now())
-	if c.asked >= 0 && v.Now() >= c.asked && o.mayCopy(v) {
-		c.asked, changed = -1, true
-		c.Look(v)
+	if c.asked >= 0 && v.Now() >= c.asked { // what is not used now will be old
+		c.asked = -1
+		if o.mayCopy(v) {
+			c.Look(v)
+			changed = true
+		}
 	}
 	if c.before = c.jobsOf(jobs); !changed {
 		return
@@ -158,7 +161,7 @@ func (o *order) askProgress(v *slots.View, d *slots.Decision) {
 		return
 	}
 	if c.asked < 0 {
-		c.asked = max(c.Due(), v.Now())
+		c.asked = max(c.Due(), v.Now()+1) // at this instant what is known is old
 	}
 	d.Probe(c.asked)
 	if v.Used(slots.Map)+v.Used(slots.Reduce) < capacity(v, slots.Map)+capacity(v, slots.Reduce) {

@@ -5,9 +5,12 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"mrlocal/slots"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/policytest"
+	"mrlocal/slots/weight"
 )
 
 // TestACopyKeepsNoSlotFromThePendingTasksOfTheOtherKind: the map slot that gets
@@ -43,4 +46,33 @@ func TestACopyKeepsNoSlotFromThePendingTasksOfTheOtherKind(t *testing.T) {
 			t.Errorf("--dhsa %s: %v, a map slot was lent: %v", dhsa, err, lent)
 		}
 	}
+}
+
+// TestTasksThatAreAlikeAreNotCopied: whoever asks for progress when, a copy rests on
+// what was told at its instant. With what was told before, every task would look
+// as if it stood still.
+func TestTasksThatAreAlikeAreNotCopied(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		o := policy.Defaults()
+		o.DHSA = rapid.SampledFrom([]string{"pi", "pd", "off"}).Draw(rt, "dhsa")
+		o.SEPBJobs = rapid.SampledFrom([]slots.PPM{0, slots.One / 2, slots.One}).Draw(rt, "jobs checked")
+		if rapid.Bool().Draw(rt, "weights") {
+			o.SlotWeights = weight.Weights{Map: rapid.Int32Range(1, 3).Draw(rt, "map"), Reduce: rapid.Int32Range(1, 3).Draw(rt, "reduce")}
+		}
+		c := slots.Config{
+			Slots:     policytest.WithExtra(rapid.IntRange(1, 4).Draw(rt, "trackers"), rapid.IntRange(1, 4).Draw(rt, "maps"), rapid.IntRange(1, 3).Draw(rt, "reduces"), 4),
+			Slowstart: rapid.SampledFrom([]slots.PPM{0, slots.One}).Draw(rt, "slowstart"),
+		}
+		l, err := policytest.Drive(c, mustNew(t, "dynamicmr", o), drawJobs(rt), policytest.Options{})
+		if err != nil {
+			rt.Fatal(err)
+		}
+		for id := range slots.JobID(l.Jobs()) {
+			for k := range slots.Kind(2) {
+				if n := l.JobCounts(id, k).Speculative; n > 0 {
+					rt.Fatalf("%d copies of %vs of job %d", n, k, id)
+				}
+			}
+		}
+	})
 }

@@ -44,6 +44,16 @@ func TestACapOfATenthOfTheSlotsLetsOneCopyRunAtLeast(t *testing.T) {
 	}
 }
 
+func TestOfFewTasksHalfSayWhatIsUsual(t *testing.T) {
+	for all, want := range map[int32]int{1: 1, 2: 1, 3: 2, 4: 2, 5: 3, 6: 3, 1000: 3} {
+		for n := range 5 {
+			if got := enough(n, all); got != (n >= want) {
+				t.Errorf("%d of %d tasks: %v", n, all, got)
+			}
+		}
+	}
+}
+
 func TestSlowIsTheLowestQuarterOfRates(t *testing.T) {
 	for _, c := range []struct {
 		totals []time.Duration

@@ -19,7 +19,7 @@ const (
 	slowNode       = slots.One / 4  // the percentile of progress below which a tracker is slow
 
 	leastRun    = 100 * time.Millisecond // that an attempt must have run, where nothing else is said
-	leastSample = 3                      // finished tasks of a job and kind, before which nothing is slow
+	leastSample = 3                      // finished tasks of a job and kind, before which nothing is slow; of a few tasks half
 	mostSample  = 64                     // of them, the last ones that are looked at
 
 	looksATask = 16 // times that a task of usual length is looked at
@@ -44,6 +44,13 @@ func timeLeft(elapsed time.Duration, score slots.PPM) time.Duration {
 
 // mostCopies is SpeculativeCap: how many copies may run at a time. One always may.
 func mostCopies(places int32) int32 { return max(1, speculativeCap.Of(places)) }
+
+// enough: so many finished tasks of a job and kind say what is usual. Of a job with
+// less than six tasks half of them do: else nothing of it would ever be slow, where
+// lent slots start all of them at once.
+func enough(finished int, all int32) bool {
+	return finished >= 1 && finished >= min(leastSample, int(all+1)/2)
+}
 
 // longEnough: an attempt has run for so long that its rate says something. LATE
 // waits a minute, about as long as its tasks take; here half of what is usual.

@@ -78,7 +78,7 @@ func (s *Speculation) judge(v *slots.View, running []slots.SlotView) {
 	kind := running[0].Attempt.Kind
 	m := s.of(running[0].Attempt.Job)
 	k := &m.kinds[kind]
-	if k.ended < leastSample || kind == slots.Reduce && m.mapsDone < 0 {
+	if !enough(k.ended, k.tasks) || kind == slots.Reduce && m.mapsDone < 0 {
 		return
 	}
 	s.totals = append(s.totals[:0], k.times...)

@@ -56,6 +56,7 @@ type measured struct {
 type sample struct {
 	times []time.Duration // a ring
 	ended int
+	tasks int32 // of the job and kind, as far as they are known
 	usual time.Duration // at the latest look
 }
 
@@ -99,6 +100,9 @@ func (s *Speculation) Changed(now time.Duration, j slots.Job) {
 		return
 	}
 	m := s.of(id)
+	for k := range m.kinds {
+		m.kinds[k].tasks = j.Total(slots.Kind(k))
+	}
 	if done := j.Sealed() && j.Done(slots.Map) == j.Total(slots.Map); done != (m.mapsDone >= 0) {
 		m.mapsDone = -1
 		if done {
@@ -124,7 +128,7 @@ func (s *Speculation) Observe(f *slots.Fact) {
 
 // wake has the running tasks looked at soon, where none were worth it.
 func (s *Speculation) wake(now time.Duration, k *sample) {
-	if s.due < 0 && k.ended >= leastSample {
+	if s.due < 0 && enough(k.ended, k.tasks) {
 		s.due = now + k.every()
 	}
 }
