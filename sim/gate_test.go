@@ -90,9 +90,14 @@ func TestAGateLetsReducesLeaveTheirCopyPhase(t *testing.T) {
 	}
 }
 
-// TestShippedWorkloadsRunUnderL2, as they are and with every resource short,
-// under every policy, recorded and replayed. Of the large ones each runs under
-// every fifth policy, another fifth each, so that all policies meet large ones.
+// TestShippedWorkloadsRunUnderL2 with every resource short, under every policy,
+// recorded and replayed; and little CPU and disk is not faster than enough of both,
+// by more than a policy's luck. That is compared on a network that is never short:
+// where reduces go on slots of any kind, how many of them come together on one
+// tracker and share its network hangs on moments, and is worth up to a sixth of the
+// makespan either way (eight terasorts of omo-terasort under batch-finish).
+// Of the large files each runs under every fifth policy, another fifth each, so that
+// all policies meet large ones.
 func TestShippedWorkloadsRunUnderL2(t *testing.T) {
 	names, err := filepath.Glob("../bench/workloads/*.yaml")
 	if err != nil || len(names) == 0 {
@@ -101,35 +106,37 @@ func TestShippedWorkloadsRunUnderL2(t *testing.T) {
 	for i, name := range names {
 		f := shipped(t, filepath.Base(name))
 		f.Jobs = slices.DeleteFunc(f.Jobs, func(j workload.Job) bool { return j.Maps == 0 || !j.MapTime.Given() })
+		maps := 0
+		for k := range f.Jobs {
+			j := &f.Jobs[k]
+			maps += j.Maps
+			j.MapOutputBytes, j.DiskBytes = max(j.MapOutputBytes, 16e6), 40e6
+		}
 		if len(f.Jobs) == 0 {
 			continue // only for real
 		}
-		if f.Cluster.NetBytes == 0 {
-			f.Cluster.NetBytes = 125e6
-		}
-		calibrated := f.Cluster.Cores > 0 || f.Cluster.DiskBytes > 0 // what is short there is the file's
-		maps := 0
-		for k := range f.Jobs {
-			maps += f.Jobs[k].Maps
+		net := f.Cluster.NetBytes
+		if net == 0 {
+			net = 125e6
 		}
 		for k, p := range policies() {
 			if maps > 500 && (i+k)%5 != 0 {
 				continue
 			}
-			f.Cluster.Cores, f.Cluster.DiskBytes = 0, 0
-			plain := run(t, f, sim.Options{Policy: named(t, p), Cost: "l2"})
-			f.Cluster.Cores, f.Cluster.DiskBytes = 4, 100e6
-			for i := range f.Jobs {
-				f.Jobs[i].MapOutputBytes, f.Jobs[i].DiskBytes = max(f.Jobs[i].MapOutputBytes, 16e6), 40e6
+			under := func(cores int, disk, net int64) float64 {
+				f.Cluster.Cores, f.Cluster.DiskBytes, f.Cluster.NetBytes = cores, disk, net
+				r := run(t, f, sim.Options{Policy: named(t, p), Cost: "l2"})
+				return seconds(r)
 			}
+			if little, enough := under(4, 100e6, 1e12), under(0, 0, 1e12); little < enough*0.95 {
+				t.Errorf("%s under %s: %v s with little, %v s with enough", name, p, little, enough)
+			}
+			f.Cluster.Cores, f.Cluster.DiskBytes, f.Cluster.NetBytes = 4, 100e6, net
 			short, _, _ := recorded(t, f, sim.Options{Policy: named(t, p), Cost: "l2"})
 			for _, j := range short.Jobs {
 				if j.State != "succeeded" {
 					t.Errorf("%s under %s: job %s %s", name, p, j.Name, j.State)
 				}
-			}
-			if seconds(short) < seconds(plain)*0.9 && !calibrated {
-				t.Errorf("%s under %s: %v s with little, %v s with enough", name, p, seconds(short), seconds(plain))
 			}
 		}
 	}

@@ -48,6 +48,7 @@ type Decoder struct {
 	hash   *xxhash.Digest
 	ops    map[string]Op
 	texts  [][]string
+	fields fields // of the line that was read last
 }
 
 // NewDecoder reads the header. A file that is not an event file is an error.
@@ -136,28 +137,29 @@ func (d *Decoder) Next() (Event, error) {
 	if err != nil {
 		return Event{}, err
 	}
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(line, &fields); err != nil {
+	if d.fields, err = d.fields[:0].split(line); err != nil {
 		if _, peek := d.next(); peek == io.EOF {
 			return Event{}, ErrCut
 		}
 		return Event{}, &SyntaxError{d.line, err}
 	}
-	if string(fields["op"]) == `"end"` {
-		return Event{}, d.end(fields)
+	if op, _ := d.fields.get("op"); string(op) == `"end"` {
+		return Event{}, d.end()
 	}
 	d.sum(line)
 	d.count++
-	e, err := d.event(fields)
+	e, err := d.event()
 	if err != nil {
 		return Event{}, &SyntaxError{d.line, err}
 	}
 	return e, nil
 }
 
-func (d *Decoder) end(fields map[string]json.RawMessage) error {
+func (d *Decoder) end() error {
 	want := fmt.Sprintf(`"%016x"`, d.hash.Sum64())
-	if string(fields["hash"]) != want || string(fields["events"]) != strconv.FormatUint(d.count, 10) {
+	hash, _ := d.fields.get("hash")
+	events, _ := d.fields.get("events")
+	if string(hash) != want || string(events) != strconv.FormatUint(d.count, 10) {
 		return ErrChanged
 	}
 	if _, err := d.next(); err != io.EOF {
@@ -167,15 +169,16 @@ func (d *Decoder) end(fields map[string]json.RawMessage) error {
 }
 
 // event is the inverse of AppendJSON.
-func (d *Decoder) event(fields map[string]json.RawMessage) (Event, error) {
+func (d *Decoder) event() (Event, error) {
 	var e Event
-	op, ok := d.ops[string(bytes.Trim(fields["op"], `"`))]
+	name, _ := d.fields.get("op")
+	op, ok := d.ops[string(bytes.Trim(name, `"`))]
 	if !ok || op == OpNone {
-		return e, fmt.Errorf("unknown op %s", fields["op"])
+		return e, fmt.Errorf("unknown op %s", name)
 	}
 	e.Op = op
 	s := op.shape()
-	f := fieldReader{fields: fields}
+	f := fieldReader{fields: d.fields}
 	e.Seq = uint64(f.number("seq", 64))
 	e.At = time.Duration(f.number("at", 64))
 	for _, p := range []struct {
@@ -222,12 +225,12 @@ func (d *Decoder) event(fields map[string]json.RawMessage) (Event, error) {
 
 // fieldReader reads fields with a sticky error.
 type fieldReader struct {
-	fields map[string]json.RawMessage
+	fields fields
 	err    error
 }
 
 func (f *fieldReader) field(name string) json.RawMessage {
-	v, ok := f.fields[name]
+	v, ok := f.fields.get(name)
 	if !ok && f.err == nil {
 		f.err = fmt.Errorf("%q is missing", name)
 	}
@@ -244,17 +247,25 @@ func (f *fieldReader) number(name string, bits int) int64 {
 }
 
 func (f *fieldReader) text(name string) string {
+	v := f.field(name)
+	if plain, next := plainText(v, 0); next == len(v) {
+		return string(plain)
+	}
 	var t string
-	if err := json.Unmarshal(f.field(name), &t); err != nil && f.err == nil {
+	if err := json.Unmarshal(v, &t); err != nil && f.err == nil {
 		f.err = fmt.Errorf("%q: %w", name, err)
 	}
 	return t
 }
 
 func (f *fieldReader) word(name string, words []string) int {
-	t := f.text(name)
+	v := f.field(name)
+	t, next := plainText(v, 0)
+	if next != len(v) {
+		t = []byte(f.text(name))
+	}
 	for i, w := range words {
-		if w == t {
+		if w == string(t) {
 			return i
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -282,6 +283,33 @@ func BenchmarkAppendJSON(b *testing.B) {
 	for b.Loop() {
 		line = AppendJSON(line[:0], &e, nil)
 	}
+}
+
+// FuzzFields: a line of the plain form has the fields that it has as JSON.
+func FuzzFields(f *testing.F) {
+	for _, line := range []string{
+		`{"seq":1,"at":-20,"op":"start","ok":true,"a":0}`, `{"op":"x","op":"y"}`, `{}`, `{"a":01}`, `{"a":-}`, `{"a":1 }`, `{"a":"\u0041"}`, `{"a":"é"}`,
+		`{"a":nul}`, `{"a":truely}`, `{"a":1,}`, `{"a":1}}`, `{"a":[1]}`, `{"":""}`, `{"a`, `{"a":`, `{"a":"b`, `{"a":1.5}`, `null`, `{"a":1}{`,
+	} {
+		f.Add([]byte(line))
+	}
+	f.Fuzz(func(t *testing.T, line []byte) {
+		got, ok := fields(nil).splitPlain(line)
+		if !ok {
+			return
+		}
+		var want map[string]json.RawMessage
+		if err := json.Unmarshal(line, &want); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		have := map[string]json.RawMessage{}
+		for _, f := range got {
+			have[string(f.name)], _ = got.get(string(f.name))
+		}
+		if !maps.EqualFunc(have, want, func(a, b json.RawMessage) bool { return bytes.Equal(a, b) }) {
+			t.Fatalf("%q: %q, want %q", line, have, want)
+		}
+	})
 }
 
 func FuzzDecoder(f *testing.F) {

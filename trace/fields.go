@@ -1,0 +1,109 @@
+package trace
+
+import (
+	"bytes"
+	"encoding/json"
+)
+
+// field is a name and its value, as JSON has it; both are parts of a line.
+type field struct {
+	name  []byte
+	value json.RawMessage
+}
+
+// fields are those of a line. A name that is there twice has its last value.
+type fields []field
+
+func (f fields) get(name string) (json.RawMessage, bool) {
+	for i := len(f) - 1; i >= 0; i-- {
+		if string(f[i].name) == name {
+			return f[i].value, true
+		}
+	}
+	return nil, false
+}
+
+// split appends the fields of a line to f. Lines are written in one form
+// (AppendJSON), which is looked for first; any other JSON object is read as well.
+func (f fields) split(line []byte) (fields, error) {
+	if plain, ok := f.splitPlain(line); ok {
+		return plain, nil
+	}
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(line, &all); err != nil {
+		return f, err
+	}
+	for name, value := range all {
+		f = append(f, field{[]byte(name), value})
+	}
+	return f, nil
+}
+
+// splitPlain splits an object without spaces whose values are whole numbers, true,
+// false, and text that needs no escapes; ok is false where it is not of this form.
+// hot: once per event that is read.
+func (f fields) splitPlain(line []byte) (_ fields, ok bool) {
+	if len(line) == 0 || line[0] != '{' {
+		return f, false
+	}
+	for i := 1; ; i++ { // past { or ,
+		name, next := plainText(line, i)
+		if next < 0 || next >= len(line) || line[next] != ':' {
+			return f, false
+		}
+		from := next + 1
+		if from < len(line) && line[from] == '"' {
+			_, i = plainText(line, from)
+		} else {
+			i = plainLiteral(line, from)
+		}
+		if i < 0 || i >= len(line) {
+			return f, false
+		}
+		f = append(f, field{name, line[from:i]})
+		switch {
+		case line[i] == '}':
+			return f, i == len(line)-1
+		case line[i] != ',':
+			return f, false
+		}
+	}
+}
+
+// plainText is the text in the quotes at i, and where it goes on behind them;
+// negative: there is none, or one that needs to be read with care.
+func plainText(line []byte, i int) (text []byte, next int) {
+	if i >= len(line) || line[i] != '"' {
+		return nil, -1
+	}
+	for k := i + 1; k < len(line); k++ {
+		switch c := line[k]; {
+		case c == '"':
+			return line[i+1 : k], k + 1
+		case c < ' ' || c == '\\' || c >= 0x80:
+			return nil, -1
+		}
+	}
+	return nil, -1
+}
+
+// plainLiteral is where it goes on behind a whole number, true or false at i.
+func plainLiteral(line []byte, i int) (next int) {
+	for _, word := range []string{"true", "false"} {
+		if bytes.HasPrefix(line[min(i, len(line)):], []byte(word)) {
+			return i + len(word)
+		}
+	}
+	digits := i
+	if digits < len(line) && line[digits] == '-' {
+		digits++
+	}
+	next = digits
+	for next < len(line) && '0' <= line[next] && line[next] <= '9' {
+		next++
+	}
+	if next == digits || line[digits] == '0' && next > digits+1 {
+		return -1
+	}
+	return next
+}
