@@ -114,6 +114,27 @@ func TestTheInequalitiesHold(t *testing.T) {
 	}
 }
 
+// TestDynamicSplitUsesProcessorsMoreAndWaitsLess is the half of Q8 that is about
+// processors, with each of the five seeds: over the whole macrobenchmark they compute
+// more, and in the map phase of the microbenchmark they wait less for disks.
+func TestDynamicSplitUsesProcessorsMoreAndWaitsLess(t *testing.T) {
+	found := 0
+	for _, r := range results(t) {
+		for _, l := range r.Lines {
+			switch r.Name + ": " + l.What {
+			case "dsplit-macro: user CPU, with the split against raw", "dsplit-micro: I/O wait in the map phase is less", "dsplit-micro: the job ends earlier":
+				found++
+				if l.Verdict == reproduce.Differs || l.Held < 5 || l.Held < l.Seeds {
+					t.Errorf("%s: %s: %s with %d of %d seeds", r.Name, l.What, l.Ours, l.Held, l.Seeds)
+				}
+			}
+		}
+	}
+	if found != 3 {
+		t.Errorf("%d of 3 figures", found)
+	}
+}
+
 // TestOtherSeedsAreHeldAgainstTheFirst: the verdict is the first seed's, and a
 // seed counts where the figure comes out as well with it alone.
 func TestOtherSeedsAreHeldAgainstTheFirst(t *testing.T) {
