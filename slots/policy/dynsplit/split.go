@@ -51,6 +51,18 @@ type refusal struct {
 	why  slots.Refusal
 }
 
+var _ interface {
+	slots.Policy
+	slots.Lender
+	slots.Starter
+	slots.Opener
+	slots.PhaseGate
+	slots.Observer
+	slots.Recorder
+	slots.Resetter
+	slots.Sated
+} = (*Split)(nil)
+
 // New returns Dynamic Split.
 func New(o told.Options) *Split {
 	s := &Split{options: o}

@@ -60,6 +60,18 @@ type node struct {
 	shuffle []*standing   // jobs with reduces in shuffle; some may have none any more
 }
 
+var _ interface {
+	slots.Policy
+	slots.Lender
+	slots.Starter
+	slots.Opener
+	slots.PhaseGate
+	slots.ByDemand
+	slots.Observer
+	slots.Recorder
+	slots.Resetter
+} = (*RAS)(nil)
+
 // New returns RAS.
 func New(o told.Options) *RAS {
 	r := &RAS{options: o}
@@ -81,7 +93,7 @@ func (*RAS) Lends() bool { return true }
 func (*RAS) Slowstart() slots.PPM { return 0 }
 
 // Extra implements slots.Opener: as many slots as there may be (R1).
-func (*RAS) Extra(most int) int { return most }
+func (*RAS) Extra(_ [trace.Kinds]int32, most int) int { return most }
 
 // HoldsCopy implements slots.PhaseGate: the Task Scheduler drives the switch from
 // shuffle to reduce (R10).
