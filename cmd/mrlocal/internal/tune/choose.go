@@ -25,8 +25,9 @@ var measured = [periods]string{
 	Compute: "the sort and compute of a reduce, from then to its commit",
 }
 
-// choose applies the guideline to what runs[k-1] showed with k slots a tracker.
-func (r *Result) choose(runs [][]*Run, p Period) Choice {
+// choose applies the guideline to what runs[k-1] showed with k slots a tracker, of
+// asked ones.
+func (r *Result) choose(runs [][]*Run, p Period, asked int) Choice {
 	c := Choice{Flag: flags[p], Measured: measured[p], Tasks: r.Reduces, Rows: make([]Row, len(runs))}
 	if p == Maps {
 		c.Tasks = r.Maps
@@ -49,8 +50,13 @@ func (r *Result) choose(runs [][]*Run, p Period) Choice {
 	for i := range c.Rows {
 		c.judge(&c.Rows[i], r.Trackers)
 	}
-	if p != Maps && !matters {
+	switch {
+	case p != Maps && !matters:
 		c.Best = 0
+	case len(runs) < asked:
+		c.Edge = "not more slots than a tracker has tasks"
+	case c.Best == len(runs):
+		c.Edge = "the most that were measured; " + flags[min(p, Reduces)] + " measures more"
 	}
 	return c
 }

@@ -49,6 +49,9 @@ func (c *Choice) write(b *bytes.Buffer) {
 	if c.Best == 0 {
 		fmt.Fprintf(b, "no bound: less than %.0f %% of a reduce's time\n", 100*negligible)
 	}
+	if c.Edge != "" {
+		fmt.Fprintln(b, c.Edge)
+	}
 }
 
 func count(n int, noun string) string {

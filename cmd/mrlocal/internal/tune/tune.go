@@ -56,6 +56,7 @@ type Choice struct {
 	Measured string `json:"measured"` // what Avg_k is the mean time of
 	Tasks    int    `json:"tasks"`    // P
 	Best     int    `json:"best"`     // 0: no bound, the period is too short to matter
+	Edge     string `json:"edge,omitempty"` // why the last row is the last
 	Rows     []Row  `json:"rows"`
 }
 
@@ -102,7 +103,7 @@ func Measure(o Options) (*Result, error) {
 	if err := s.over(mapSlots, func(k int) Setting { held.MapSlots = k; return held }); err != nil {
 		return nil, err
 	}
-	maps := r.choose(s.runs, Maps)
+	maps := r.choose(s.runs, Maps, o.MapSlots)
 	r.Choices = append(r.Choices, maps)
 	if r.Reduces == 0 {
 		r.recommend()
@@ -113,7 +114,7 @@ func Measure(o Options) (*Result, error) {
 		return nil, err
 	}
 	for _, p := range []Period{Reduces, Shuffle, Compute} {
-		r.Choices = append(r.Choices, r.choose(s.runs, p))
+		r.Choices = append(r.Choices, r.choose(s.runs, p, o.ReduceSlots))
 	}
 	r.recommend()
 	return r, nil

@@ -179,8 +179,22 @@ func TestThereAreNoMoreSlotsThanTasks(t *testing.T) {
 	m := &machine{mapTime: processors(2, time.Second), mapOnly: true, trackers: 4}
 	o := m.options()
 	o.MapSlots = 20
-	if r := measure(t, o); len(r.Choices[0].Rows) != maps/4 {
-		t.Errorf("%d rows of 12 maps on 4 trackers", len(r.Choices[0].Rows))
+	if c := measure(t, o).Choices[0]; len(c.Rows) != maps/4 || c.Edge != "not more slots than a tracker has tasks" {
+		t.Errorf("%d rows of 12 maps on 4 trackers, %q", len(c.Rows), c.Edge)
+	}
+}
+
+func TestTheBestAtTheEndIsToldAsSuch(t *testing.T) {
+	m := &machine{mapTime: processors(4, time.Second), copyTime: seek(time.Second), computeTime: processors(3, 9*time.Second)}
+	want := map[string]string{"--map-slots": "--map-slots", "--reduce-slots": "--reduce-slots", "--reduce-compute": "--reduce-slots"}
+	for _, c := range measure(t, m.options()).Choices {
+		edge := ""
+		if flag := want[c.Flag]; flag != "" {
+			edge = "the most that were measured; " + flag + " measures more"
+		}
+		if c.Edge != edge {
+			t.Errorf("%s: %q, want %q", c.Flag, c.Edge, edge)
+		}
 	}
 }
 
@@ -232,6 +246,7 @@ func TestTextAndReport(t *testing.T) {
   k   Avg_k  Avg_k/k  Gain   Lose  makespan
   1  10.00s   10.00s   0µs  60.00s     1.00s  too few
   2  10.00s    5.00s     -      -     1.00s  best
+the most that were measured; --map-slots measures more
 
 flags:
   --map-slots 2
