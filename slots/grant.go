@@ -98,10 +98,7 @@ func (l *Ledger) slotFor(g *Grant) *slot {
 			lists[1], lists[2] = lists[2], lists[1]
 		}
 		for _, list := range lists {
-			if list == homeExtra && g.HomeSlot || list == int(g.Kind.Other()) && !l.lends {
-				continue
-			}
-			if len(t.free[list]) > 0 {
+			if len(t.free[list]) > 0 && (list != homeExtra || !g.HomeSlot) && (list != int(g.Kind.Other()) || l.lends) {
 				g.Slot = t.free[list][0]
 				break
 			}

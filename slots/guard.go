@@ -16,7 +16,9 @@ import "mrlocal/trace"
 //
 // A free slot may be of no use: the map that pends failed there, or the policy's
 // percentages or its even load keep maps from it. So part 2 holds as well when
-// nothing runs but waiting reduces and nobody found anything to start (stuck).
+// nothing runs but waiting reduces and nobody found anything to start (stuck). A
+// reduce may then wait on a slot that drains: no map can have that, but a policy
+// that counts tasks gives its place to none.
 //
 // Under slot weights a slot may be idle and its tracker full. Part 1 then leaves
 // waiting reduces so much weight in all that one tracker at least has room for a
@@ -63,13 +65,15 @@ func (l *Ledger) room(t *tracker) int32 { return l.weights.Room(t.cap, t.running
 // guard is part 2, at the end of every Assign.
 func (l *Ledger) guard() {
 	t := &l.total
-	if t.pending[Map] == 0 || t.running[Map] > 0 || t.killing > 0 || t.heldWaiting == 0 || t.freeCapable > 0 && l.mapFits() && !l.stuck() {
+	stuck := l.stuck()
+	if t.pending[Map] == 0 || t.running[Map] > 0 || t.killing > 0 || t.heldWaiting+t.draining == 0 ||
+		!stuck && (t.heldWaiting == 0 || t.freeCapable > 0 && l.mapFits()) {
 		return
 	}
 	var newest *slot
 	for i := range l.slots {
 		s := &l.slots[i]
-		if s.busy && s.state == SlotOpen && s.attempt.Kind == Reduce && s.beforeSort() && l.capable(s) &&
+		if s.busy && (s.state == SlotOpen || stuck) && s.attempt.Kind == Reduce && s.beforeSort() && l.capable(s) &&
 			l.jobs[s.attempt.Job].waiting && (newest == nil || s.seq > newest.seq) {
 			newest = s
 		}

@@ -136,3 +136,37 @@ func TestAReduceThatHasCopiedIsNotKilledForALostMap(t *testing.T) {
 		t.Errorf("%v, maps done at %v", d.JobState(0), d.JobTimes(0).MapsDone)
 	}
 }
+
+// drainer runs one task at a time, whatever slot it is on: reduces first, on the
+// extra slot, which it closes behind them.
+type drainer struct{ reducesFirst }
+
+func (*drainer) Extra(most int) int { return most }
+
+func (p *drainer) Decide(v *slots.View, d *slots.Decision) {
+	d.Resize(v.Tracker(), 1, 0, 1)
+	if v.Running(slots.Map)+v.Running(slots.Reduce) == 0 {
+		for _, k := range []slots.Kind{slots.Reduce, slots.Map} {
+			if id, ok := firstWith(v, k); ok && d.Grant(slots.Grant{Slot: slots.NoSlot, Job: id, Kind: k, Task: slots.NoTask}) {
+				break
+			}
+		}
+	}
+	d.Resize(v.Tracker(), 1, 0, 0)
+}
+
+// A reduce that waits on a slot that drains holds none that a map could have, but
+// the policy may count it: once nothing else runs or starts it makes room.
+func TestAReduceThatWaitsOnADrainingSlotMakesRoom(t *testing.T) {
+	d := newDesk(t, slots.Config{Slots: policytest.WithExtra(1, 1, 0, 1)}, &drainer{})
+	d.Submit(0, slots.JobSpec{Name: "stream", Reduces: 1})
+	d.wantStarts(0, reduceOf(0, 0))
+	d.Ready(1, 0, slots.Readiness{Maps: 1, Total: 1, Sealed: true})
+	if o := d.ask(1); len(o.Kills) != 1 || o.Kills[0] != reduceOf(0, 0) || len(o.Starts) != 0 {
+		t.Fatalf("orders %+v", o)
+	}
+	d.Finish(2, reduceOf(0, 0), slots.Outcome{Killed: true})
+	d.wantStarts(2, mapOf(0, 0))
+	d.Finish(3, mapOf(0, 0), done)
+	d.wantStarts(3, reduceOf(0, 1))
+}

@@ -53,9 +53,9 @@ type Result struct {
 // Choice is a number of slots that was chosen: the rows of its table.
 type Choice struct {
 	Flag     string `json:"flag"`
-	Measured string `json:"measured"` // what Avg_k is the mean time of
-	Tasks    int    `json:"tasks"`    // P
-	Best     int    `json:"best"`     // 0: no bound, the period is too short to matter
+	Measured string `json:"measured"`       // what Avg_k is the mean time of
+	Tasks    int    `json:"tasks"`          // P
+	Best     int    `json:"best"`           // 0: no bound, the period is too short to matter
 	Edge     string `json:"edge,omitempty"` // why the last row is the last
 	Rows     []Row  `json:"rows"`
 }
