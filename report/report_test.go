@@ -109,7 +109,7 @@ func TestTheTableHasARowForEachPolicy(t *testing.T) {
 	}
 	want := strings.Join([]string{
 		"   policy  makespan  mean job time  utilisation  moves  fairness (Jain)  lent  hoarding",
-		"     fifo        4s             4s        50.0%      0            1.000    0s        0s",
+		"     fifo      4.0s             4s        50.0%      0            1.000    0s        0s",
 		"  pi-dhfs   1234.6s             0s         0.0%      7            0.000    0s        0s",
 		"",
 	}, "\n")

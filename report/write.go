@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"text/tabwriter"
 )
@@ -29,24 +30,34 @@ func WriteTable(w io.Writer, reports []*Report) error {
 	if _, err := fmt.Fprintln(t, "policy\tmakespan\tmean job time\tutilisation\tmoves\tfairness (Jain)\tlent\thoarding\t"); err != nil {
 		return err
 	}
-	for _, r := range reports {
-		if _, err := fmt.Fprintf(t, "%s\t%s\t%s\t%.1f%%\t%d\t%.3f\t%s\t%s\t\n", r.Policy, duration(r.MakespanSeconds), duration(r.MeanJobSeconds()),
-			100*r.Utilisation, r.Moves, r.Jain, duration(r.LentSlotSeconds), duration(r.HoardingSlotSecond)); err != nil {
+	makespan := durations(reports, func(r *Report) float64 { return r.MakespanSeconds })
+	mean := durations(reports, (*Report).MeanJobSeconds)
+	lent := durations(reports, func(r *Report) float64 { return r.LentSlotSeconds })
+	hoarding := durations(reports, func(r *Report) float64 { return r.HoardingSlotSecond })
+	for i, r := range reports {
+		if _, err := fmt.Fprintf(t, "%s\t%s\t%s\t%.1f%%\t%d\t%.3f\t%s\t%s\t\n", r.Policy, makespan[i], mean[i], 100*r.Utilisation, r.Moves, r.Jain, lent[i], hoarding[i]); err != nil {
 			return err
 		}
 	}
 	return t.Flush()
 }
 
-// duration shows a time in seconds: to the millisecond below a thousand of
-// them, to the tenth above, so that rows can be compared at a glance.
-func duration(s float64) string {
-	digits := 3
-	if s >= 1000 {
+// durations shows a column of times in seconds, all to the same digit, so that rows
+// can be compared at a glance: to the millisecond, to the tenth where one of them
+// has a thousand seconds, and without a fraction where none has one.
+func durations(reports []*Report, of func(r *Report) float64) (column []string) {
+	digits, most := 0, 0.0
+	for _, r := range reports {
+		s := of(r)
+		if most = max(most, s); s != math.Trunc(s) {
+			digits = 3
+		}
+	}
+	if digits > 0 && most >= 1000 {
 		digits = 1
 	}
-	if s == float64(int64(s)) {
-		digits = 0
+	for _, r := range reports {
+		column = append(column, strconv.FormatFloat(max(0, of(r)), 'f', digits, 64)+"s")
 	}
-	return strconv.FormatFloat(max(0, s), 'f', digits, 64) + "s"
+	return column
 }

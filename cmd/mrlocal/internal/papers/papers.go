@@ -57,6 +57,11 @@ func Files(w io.Writer, all []*reproduce.Experiment) error {
 // Run runs experiments one after the other, shows each when it is done, and the
 // count of verdicts at the end; with toDocs it writes the document of all.
 func Run(ctx context.Context, w io.Writer, all []*reproduce.Experiment, toDocs bool) error {
+	if toDocs { // before all the runs
+		if err := os.MkdirAll(filepath.Join(docs, reproduce.Folder), 0o777); err != nil {
+			return fmt.Errorf("write the document: %w", err)
+		}
+	}
 	var results []*reproduce.Result
 	for _, e := range all {
 		r, err := e.Run(ctx)
@@ -76,11 +81,7 @@ func Run(ctx context.Context, w io.Writer, all []*reproduce.Experiment, toDocs b
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		path := filepath.Join(docs, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-			return fmt.Errorf("write the document: %w", err)
-		}
-		if err := os.WriteFile(path, files[name], 0o666); err != nil {
+		if err := os.WriteFile(filepath.Join(docs, filepath.FromSlash(name)), files[name], 0o666); err != nil {
 			return fmt.Errorf("write the document: %w", err)
 		}
 	}

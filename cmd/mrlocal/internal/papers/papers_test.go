@@ -1,0 +1,42 @@
+package papers
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"mrlocal/bench/reproduce"
+)
+
+// TestTheDocumentIsWritten of some experiments: of all, it is that of the repository
+// (bench/reproduce).
+func TestTheDocumentIsWritten(t *testing.T) {
+	all, err := reproduce.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	some, err := reproduce.Named(all, []string{"omo-fig4", "fig6"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	var out bytes.Buffer
+	if err := Run(t.Context(), &out, some, true); err != nil {
+		t.Fatal(err)
+	}
+	document, err := os.ReadFile(filepath.Join("docs", "reproduction.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	summary := "2 experiments, 7 figures:"
+	for _, text := range []string{out.String(), string(document)} {
+		if !strings.Contains(text, "omo-fig4: ") || !strings.Contains(text, "fig6: ") || !strings.Contains(text, summary) {
+			t.Errorf("%s", text)
+		}
+	}
+	if _, err := os.Stat(filepath.Join("docs", "reproduction", "fig6.svg")); err != nil {
+		t.Error(err)
+	}
+}
