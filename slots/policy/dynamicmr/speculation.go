@@ -56,7 +56,7 @@ type measured struct {
 type sample struct {
 	times []time.Duration // a ring
 	ended int
-	tasks int32 // of the job and kind, as far as they are known
+	tasks int32         // of the job and kind, as far as they are known
 	usual time.Duration // at the latest look
 }
 
