@@ -34,6 +34,7 @@ func draw(t *rapid.T) cluster {
 		Trackers: trackers, MapSlots: number("map slots", 1, 3), ReduceSlots: number("reduce slots", 1, 2), MaxSlots: number("slots", 0, 8),
 	}.Slots()}}
 	c.told.ShuffleMemory = rapid.Bool().Draw(t, "shuffle memory")
+	c.told.Cycle = rapid.SampledFrom([]time.Duration{0, time.Millisecond, time.Second, time.Hour}).Draw(t, "cycle")
 	if number("small trackers", 0, 1) == 1 {
 		small := demand.Vector{CPU: slots.One / 2, IO: slots.One, Memory: slots.One / 3}
 		c.config.Capacities = demand.Capacities{{Tracker: int32(number("small", 0, trackers-1)), Vector: small}}
