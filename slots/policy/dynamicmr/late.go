@@ -22,7 +22,8 @@ const (
 	leastSample = 3                      // finished tasks of a job and kind, before which nothing is slow; of a few tasks half
 	mostSample  = 64                     // of them, the last ones that are looked at
 
-	looksATask = 16 // times that a task of usual length is looked at
+	looksATask = 16                    // times that a task of usual length is looked at
+	leastWait  = 10 * time.Millisecond // from one look to the next
 )
 
 // total is the time that a task takes in all, if it goes on at the rate that it

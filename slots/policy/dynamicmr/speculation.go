@@ -61,7 +61,7 @@ type sample struct {
 }
 
 // every is how often running tasks of the kind are looked at.
-func (k *sample) every() time.Duration { return max(leastRun, k.usual/looksATask) }
+func (k *sample) every() time.Duration { return max(leastWait, k.usual/looksATask) }
 
 // place is what runs on a slot, and whose the slot is.
 type place struct {
