@@ -181,15 +181,13 @@ func (d *Decoder) event() (Event, error) {
 	f := fieldReader{fields: d.fields}
 	e.Seq = uint64(f.number("seq", 64))
 	e.At = time.Duration(f.number("at", 64))
-	for _, p := range []struct {
-		has  parts
-		name string
-		to   *int32
-	}{{hasJob, "job", &e.Job}, {hasTask, "task", &e.Task}, {hasN, "n", &e.N}, {hasSlot, "slot", &e.Slot}} {
-		if s.parts&p.has != 0 {
-			*p.to = int32(f.number(p.name, 32))
+	part := func(has parts, name string) int32 {
+		if s.parts&has == 0 {
+			return 0
 		}
+		return int32(f.number(name, 32))
 	}
+	e.Job, e.Task, e.N, e.Slot = part(hasJob, "job"), part(hasTask, "task"), part(hasN, "n"), part(hasSlot, "slot")
 	if s.parts&hasKind != 0 {
 		e.Kind = Kind(f.word("kind", kindNames[:]))
 	}
@@ -204,14 +202,15 @@ func (d *Decoder) event() (Event, error) {
 			e.Flags |= bit
 		}
 	}
-	values := [...]*int64{&e.A, &e.B, &e.C, &e.D, &e.E, &e.F}
+	var values [6]int64
 	for i, name := range s.values {
 		if i == 0 && s.words != nil {
-			e.A = int64(f.word(name, s.words))
+			values[i] = int64(f.word(name, s.words))
 		} else {
-			*values[i] = f.number(name, 64)
+			values[i] = f.number(name, 64)
 		}
 	}
+	e.A, e.B, e.C, e.D, e.E, e.F = values[0], values[1], values[2], values[3], values[4], values[5]
 	if len(s.texts) > 0 {
 		texts := make([]string, len(s.texts))
 		for i, name := range s.texts {

@@ -285,6 +285,51 @@ func BenchmarkAppendJSON(b *testing.B) {
 	}
 }
 
+// eventLines is the file of n events without texts.
+func eventLines(t testing.TB, n int) []byte {
+	s := NewStream()
+	var file bytes.Buffer
+	s.AddWriter(&file)
+	s.Open(Header{Policy: "fair", Config: json.RawMessage(`{}`), Slots: []Slot{{}}})
+	for i := range n {
+		s.Append(Event{Op: OpFinish, At: time.Duration(i) * time.Second, Job: 3, Kind: Reduce, Task: int32(i), Flags: OK, A: 1 << 40, D: 20_000_000})
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return file.Bytes()
+}
+
+// TestEventsAreReadWithoutAllocations, in the steady state.
+func TestEventsAreReadWithoutAllocations(t *testing.T) {
+	d, err := NewDecoder(bytes.NewReader(eventLines(t, 1000)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := testing.AllocsPerRun(900, func() {
+		if _, err := d.Next(); err != nil {
+			t.Fatal(err)
+		}
+	}); n > 0 {
+		t.Errorf("%v allocations an event", n)
+	}
+}
+
+func BenchmarkDecoder(b *testing.B) {
+	const events = 10_000
+	file := eventLines(b, events)
+	b.SetBytes(int64(len(file)) / events)
+	b.ReportAllocs()
+	b.ResetTimer()
+	for n := 0; n < b.N; {
+		d, err := NewDecoder(bytes.NewReader(file))
+		for n < b.N && err == nil {
+			_, err = d.Next()
+			n++
+		}
+	}
+}
+
 // FuzzFields: a line of the plain form has the fields that it has as JSON.
 func FuzzFields(f *testing.F) {
 	for _, line := range []string{
