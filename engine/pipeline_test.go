@@ -78,6 +78,37 @@ func TestAMapInItsIOPeriodLetsAnotherOneCompute(t *testing.T) {
 	}
 }
 
+// A map whose output stays in memory computes to its end: another one beside it
+// would only take its processor.
+func TestAMapThatWritesNothingHasNoIOPeriod(t *testing.T) {
+	dir := writeFiles(t, []jobtest.File{{Path: "a", Data: text(172, 2<<20)}})
+	for name, o := range map[string]engine.Options{
+		"what fits":         {MemoryBytes: 64 << 20},
+		"what is spilled":   {MemoryBytes: 64 << 20, SortBufferBytes: 64 << 10, NoGrowth: true},
+		"what does not fit": {MemoryBytes: 24 << 20, Inputs: []string{dir, dir, dir, dir, dir, dir, dir, dir}},
+	} {
+		var log trace.Log
+		if o.Inputs == nil {
+			o.Inputs = []string{dir}
+		}
+		o.MapSlots, o.ReduceSlots, o.BlockBytes, o.TempDirs, o.Watch = 1, 1, 512<<10, []string{t.TempDir()}, func(s *trace.Stream) { s.Attach(&log) }
+		_, r := must(t, chains(t)["sort"](), o)
+		periods := 0
+		for _, e := range log.Events {
+			if e.Op == trace.OpPhase && e.Phase == slots.PhaseIO {
+				periods++
+			}
+		}
+		want := r.Jobs[0].Maps
+		if name == "what fits" {
+			want = 0
+		}
+		if periods != want {
+			t.Errorf("%s: %d I/O periods of %d maps", name, periods, r.Jobs[0].Maps)
+		}
+	}
+}
+
 // holder is FIFO that lets a reduce go on so long after it had its data.
 type holder struct {
 	*fifo.FIFO

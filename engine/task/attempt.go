@@ -81,6 +81,7 @@ type Attempt struct {
 	Counters  report.Counters
 	CopyBytes int64
 	CopyTime  time.Duration
+	spills    bool // it has begun to
 
 	measured  measures
 	leftBytes int64 // peak of a lease that is closed
@@ -264,6 +265,9 @@ func (a *Attempt) mostBytes() int64 { return a.Env.Budget.Limit() - a.Env.HeldTo
 
 // notifySpill hears what the kvbuffer or a merge tells of.
 func (a *Attempt) notifySpill(e spill.Event) {
+	if e.Kind == spill.SpillStart { // on the attempt's thread
+		a.spills = true
+	}
 	a.wrote(&e)
 	a.spilled(&e)
 	a.listener.Spilled(a, e)

@@ -53,7 +53,9 @@ func (a *Attempt) mapToBuffer(src source.Source) (*spill.MapOutput, error) {
 		buf.Discard()
 		return nil, err
 	}
-	a.phase(slots.PhaseIO) // the last sort and spill (Dynamic Split's I/O period)
+	if !a.Env.Fits || a.spills || a.spilledBytes.Load() > 0 { // what stays in memory needs no disk
+		a.phase(slots.PhaseIO) // the last sort and spill (Dynamic Split's I/O period)
+	}
 	out, err := buf.Close()
 	if err == nil {
 		a.written()
