@@ -34,6 +34,7 @@ func (r *RAS) takeStock(v *slots.View) {
 			clear(s.placed[k])
 		}
 		clear(s.waiting)
+		clear(s.listed)
 		s.allotted, s.here = [trace.Kinds]int32{}, [trace.Kinds]int32{}
 	}
 	clear(r.left)
@@ -43,7 +44,7 @@ func (r *RAS) takeStock(v *slots.View) {
 	for t := range r.nodes {
 		n := &r.nodes[t]
 		n.load, n.maps, n.copying, n.used, n.reduces, n.room = demand.Vector{}, demand.Vector{}, demand.Vector{}, 0, 0, 0
-		n.lost, n.shuffle, n.busy = true, n.shuffle[:0], 0
+		n.lost, n.jobs, n.shuffle, n.busy = true, n.jobs[:0], n.shuffle[:0], 0
 		extra := 0
 		for _, id := range n.slots {
 			slot := v.Slot(id)
@@ -57,7 +58,7 @@ func (r *RAS) takeStock(v *slots.View) {
 				continue
 			}
 			s, k := r.byID[slot.Attempt.Job], slot.Attempt.Kind
-			if s.put(k, t, 1); k == slots.Map {
+			if s.put(k, n, t, 1); k == slots.Map {
 				r.left[s.id] += r.lengths.left(v.Now(), &slot)
 				r.takeMap(s, n, 1)
 				continue
@@ -73,11 +74,22 @@ func (r *RAS) takeStock(v *slots.View) {
 	for _, s := range r.jobs {
 		s.estimate(v, &r.lengths, r.left[s.id])
 		s.judge()
-		if s.left[slots.Map] == 0 {
+	}
+	for t := range r.nodes {
+		n := &r.nodes[t]
+		if before := &r.nodes[max(t-1, 0)]; t > 0 && n.capacity == before.capacity && len(n.slots) == len(before.slots) {
+			n.room = before.room // most trackers are like the one before
 			continue
 		}
-		for t := range r.nodes {
-			n := &r.nodes[t]
+		r.keepRoom(n)
+	}
+}
+
+// keepRoom is how many slots of a tracker are kept for maps: as many as fit, of the
+// job of whose maps most do, up to half of them.
+func (r *RAS) keepRoom(n *node) {
+	for _, s := range r.jobs {
+		if s.left[slots.Map] > 0 {
 			n.room = max(n.room, min(fitting(s.mapping(n), n.capacity), int32(len(n.slots)+1)/2))
 		}
 	}
@@ -137,13 +149,11 @@ func (r *RAS) switchReducers() {
 // none is left. They have room where other reducers leave it: running maps give way.
 func (r *RAS) placeReducers() {
 	for _, s := range r.jobs {
-		for left, placed := s.pending[slots.Reduce], true; left > 0 && placed; {
-			placed = false
+		for left := s.pending[slots.Reduce]; left > 0 && r.roomSomewhere(s); {
 			for _, t := range r.trackersForReducers(s) {
 				if left > 0 && r.roomForReducer(s, int(t)) {
 					r.placeReducer(s, int(t))
 					left--
-					placed = true
 				}
 			}
 		}
@@ -164,9 +174,19 @@ func (r *RAS) trackersForReducers(s *standing) []int32 {
 	return r.order
 }
 
+// roomSomewhere saves the ordering of trackers that are full.
+func (r *RAS) roomSomewhere(s *standing) bool {
+	for t := range r.nodes {
+		if r.roomForReducer(s, t) {
+			return true
+		}
+	}
+	return false
+}
+
 func (r *RAS) placeReducer(s *standing, t int) {
 	n := &r.nodes[t]
-	s.put(slots.Reduce, t, 1)
+	s.put(slots.Reduce, n, t, 1)
 	n.reduces++
 	if s.mapsDone {
 		r.take(n, s.reducing(n), 1)
@@ -282,7 +302,7 @@ func (r *RAS) fill(n *node, t int) {
 }
 
 func (r *RAS) putMap(s *standing, n *node, t int, count int32) {
-	s.put(slots.Map, t, count)
+	s.put(slots.Map, n, t, count)
 	r.takeMap(s, n, count)
 	s.judge()
 }
@@ -290,8 +310,9 @@ func (r *RAS) putMap(s *standing, n *node, t int, count int32) {
 // highest is job_out: the one with the highest utility of those with a map on the
 // tracker, and at least so many placed at all; who came last, of equals.
 func (r *RAS) highest(t int, least int32) (out *standing) {
-	for _, s := range r.jobs {
-		if s.placed[slots.Map][t] > 0 && s.allotted[slots.Map] >= least && (out == nil || s.utility >= out.utility) {
+	for _, s := range r.nodes[t].jobs {
+		if s.placed[slots.Map][t] > 0 && s.allotted[slots.Map] >= least &&
+			(out == nil || s.utility > out.utility || s.utility == out.utility && s.id > out.id) {
 			out = s
 		}
 	}
@@ -348,7 +369,7 @@ func (r *RAS) needs(v *slots.View, slot *slots.SlotView) demand.Vector {
 // running is what runs on a tracker needs, and how many tasks of each job there are
 // (standing.here).
 func (r *RAS) running(v *slots.View, t int) (sum demand.Vector) {
-	for _, s := range r.jobs {
+	for _, s := range r.nodes[t].jobs {
 		s.here = [trace.Kinds]int32{}
 	}
 	for _, id := range r.nodes[t].slots {

@@ -33,6 +33,7 @@ type RAS struct {
 	order   []int32     // of trackers, for the reducers; scratch
 	changed []slots.JobID
 	held    []held        // reduces in shuffle, by their start
+	look    bool          // some of them may go on, or have ended
 	blocked time.Duration // since when nothing runs but these, and nothing can start; negative: that is not so
 	moved   bool          // this visit has started something, or let it go on
 
@@ -57,6 +58,7 @@ type node struct {
 	used    int32         // slots
 	reduces int32         // placed
 	room    int32         // slots that are kept for maps
+	jobs    []*standing   // jobs with tasks placed, by no order; some may have none any more
 	shuffle []*standing   // jobs with reduces in shuffle; some may have none any more
 }
 
@@ -109,11 +111,15 @@ func (r *RAS) Recorded() any { return r.options }
 func (r *RAS) Observe(f slots.Fact) {
 	switch {
 	case f.Op == trace.OpLostTracker:
-		r.news = true
+		r.news, r.look = true, true
 	case f.Op == trace.OpFinish && f.Slot >= 0:
 		known := r.lengths.of(slots.JobID(f.Job)).count > 0
 		r.lengths.finish(&f)
 		r.news = r.news || !known && r.lengths.of(slots.JobID(f.Job)).count > 0 // what is required can be told now
+	}
+	if f.Op == trace.OpFinish && f.Kind == slots.Reduce && int(f.Job) < len(r.byID) {
+		s := r.byID[f.Job]
+		r.look = r.look || s != nil && s.held > 0
 	}
 	if f.Op == trace.OpFinish && !f.Has(trace.Killed) || f.Op == trace.OpLostOutput || f.Op == trace.OpLostTracker {
 		for _, s := range r.jobs {
@@ -191,9 +197,14 @@ func (r *RAS) update(v *slots.View) {
 			}
 			r.add(id)
 		}
-		if s := r.byID[id]; s != nil && s.read(v, r.options.ShuffleMemory) {
+		s := r.byID[id]
+		if s == nil {
+			continue
+		}
+		if s.read(v, r.options.ShuffleMemory) {
 			r.news = true
 		}
+		r.look = r.look || s.mapsDone && s.held > 0
 	}
 }
 
@@ -217,7 +228,7 @@ func (r *RAS) layOut(v *slots.View) {
 func (r *RAS) add(id slots.JobID) {
 	s := &standing{id: id, pending: [2]int32{-1, -1}}
 	s.placed[slots.Map], s.placed[slots.Reduce] = make([]int32, len(r.nodes)), make([]int32, len(r.nodes))
-	s.waiting = make([]int32, len(r.nodes))
+	s.waiting, s.listed = make([]int32, len(r.nodes)), make([]bool, len(r.nodes))
 	r.byID[id] = s
 	i := len(r.jobs)
 	for i > 0 && r.jobs[i-1].id > id { // a job may be admitted late
@@ -229,6 +240,7 @@ func (r *RAS) add(id slots.JobID) {
 }
 
 func (r *RAS) remove(id slots.JobID) {
+	r.look = r.look || r.byID[id].held > 0
 	r.byID[id] = nil
 	for i, s := range r.jobs {
 		if s.id == id {

@@ -19,17 +19,26 @@ type held struct {
 // their tracker has room for it (R10, A42): before anything new is launched, and on
 // all trackers, because nobody may visit a tracker on which nothing can start.
 func (r *RAS) advance(v *slots.View, d *slots.Decision) {
-	if len(r.changed) == 0 {
+	if len(r.changed) == 0 || !r.look {
 		return // nothing has made room
 	}
+	r.look = false
 	kept := r.held[:0]
 	for _, h := range r.held {
-		slot := v.Slot(h.slot)
-		if !slot.Busy || slot.Attempt != h.attempt {
+		slot, s := v.Slot(h.slot), r.byID[h.attempt.Job]
+		switch {
+		case !slot.Busy || slot.Attempt != h.attempt:
+		case s == nil || !s.mapsDone:
+			kept = append(kept, h)
+			r.look = r.look || s == nil
+			continue
+		case !r.advances(v, d, s, &slot):
+			kept = append(kept, h)
+			r.look = true // it waits for room
 			continue
 		}
-		if s := r.byID[h.attempt.Job]; s == nil || !s.mapsDone || !r.advances(v, d, s, &slot) {
-			kept = append(kept, h)
+		if s != nil {
+			s.held--
 		}
 	}
 	r.held = kept
@@ -132,7 +141,7 @@ func (r *RAS) launch(v *slots.View, d *slots.Decision) {
 			}
 			load = load.Plus(r.launched(v, d, s, k, t))
 		}
-		r.forgive()
+		r.forgive(t)
 	}
 	if d.Explaining() {
 		r.decline(v, d, t, out)
@@ -141,7 +150,7 @@ func (r *RAS) launch(v *slots.View, d *slots.Decision) {
 
 // misses: something is placed on a tracker, and could start.
 func (r *RAS) misses(t int) bool {
-	for _, s := range r.jobs {
+	for _, s := range r.nodes[t].jobs {
 		for k := range s.placed {
 			if s.placed[k][t] > 0 && s.pending[k] > 0 {
 				return true
@@ -157,12 +166,12 @@ func (r *RAS) misses(t int) bool {
 func (r *RAS) nextTask(v *slots.View, t int, load demand.Vector) (next *standing, kind slots.Kind) {
 	n := &r.nodes[t]
 	var least utility
-	for _, s := range r.jobs {
+	for _, s := range n.jobs {
 		k, ok := r.startable(v, s, n, t, load)
 		if !ok {
 			continue
 		}
-		if u := s.running(v); next == nil || u < least {
+		if u := s.running(v); next == nil || u < least || u == least && s.id < next.id {
 			next, kind, least = s, k, u
 		}
 	}
@@ -204,6 +213,7 @@ func (r *RAS) launched(v *slots.View, d *slots.Decision, s *standing, k slots.Ki
 		d.Advance(start.Slot)
 	default:
 		r.held = append(r.held, held{start.Slot, start.Attempt})
+		s.held++
 	}
 	return r.launchNeeds(s, k, &r.nodes[t])
 }
@@ -221,8 +231,8 @@ func (r *RAS) refused(s *standing, k slots.Kind, t int, why slots.Refusal) {
 }
 
 // forgive ends a visit.
-func (r *RAS) forgive() {
-	for _, s := range r.jobs {
+func (r *RAS) forgive(t int) {
+	for _, s := range r.nodes[t].jobs {
 		s.skipped = [trace.Kinds]bool{}
 	}
 }

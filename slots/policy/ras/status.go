@@ -25,6 +25,8 @@ type standing struct {
 	placed   [trace.Kinds][]int32 // P^M and P^R, by tracker
 	allotted [trace.Kinds]int32   // their sums: s_alloc and r_alloc
 	waiting  []int32              // of the reduces placed, those in shuffle
+	listed   []bool               // by tracker: it is one of node.jobs
+	held     int                  // running reduces in shuffle
 	utility  utility
 
 	here    [trace.Kinds]int32  // running on the tracker that is being looked at
@@ -81,10 +83,14 @@ func (s *standing) running(v *slots.View) utility {
 	return s.at([trace.Kinds]int32{slots.Map: j.Running(slots.Map), slots.Reduce: j.Running(slots.Reduce)})
 }
 
-// put places n more tasks of kind k on a tracker, or fewer.
-func (s *standing) put(k slots.Kind, t int, n int32) {
-	s.placed[k][t] += n
-	s.allotted[k] += n
+// put places count more tasks of kind k on tracker t, or fewer.
+func (s *standing) put(k slots.Kind, n *node, t int, count int32) {
+	if !s.listed[t] {
+		s.listed[t] = true
+		n.jobs = append(n.jobs, s)
+	}
+	s.placed[k][t] += count
+	s.allotted[k] += count
 }
 
 func (s *standing) isBarred(k slots.Kind, t int) bool { return s.barred[k] != nil && s.barred[k][t] }
