@@ -1,7 +1,7 @@
 package engine_test
 
 import (
-	"runtime"
+	"runtime/debug"
 	"testing"
 	"time"
 
@@ -18,15 +18,18 @@ func TestOneMapSlotUnderFairUsesOneCore(t *testing.T) {
 	in := writeFiles(t, []jobtest.File{{Path: "a", Data: text(91, 16_000_000)}})
 	for name, chain := range map[string]jobs.Chain{"sort": chains(t)["sort"](), "wordcount": chains(t)["wordcount"]()} {
 		t.Run(name, func(t *testing.T) {
-			runtime.GC() // what other tests left is not this one's
-			cpu, begun := processCPU(t), time.Now()
-			must(t, chain, engine.Options{
-				Inputs: []string{in}, Policy: newPolicy(t, "fair"), MapSlots: 1, ReduceSlots: 1, MemoryBytes: 16 << 20, TempDirs: []string{t.TempDir()},
-			})
-			used, wall := processCPU(t)-cpu, time.Since(begun)
-			if used > wall*11/10+50*time.Millisecond {
-				t.Errorf("%v of processor time in %v", used, wall)
+			defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a collection has a core of its own
+			var used, wall time.Duration
+			for range 3 { // another process, or what a test before left, may disturb one
+				cpu, begun := processCPU(t), time.Now()
+				must(t, chain, engine.Options{
+					Inputs: []string{in}, Policy: newPolicy(t, "fair"), MapSlots: 1, ReduceSlots: 1, MemoryBytes: 16 << 20, TempDirs: []string{t.TempDir()},
+				})
+				if used, wall = processCPU(t)-cpu, time.Since(begun); used <= wall*11/10+50*time.Millisecond {
+					return
+				}
 			}
+			t.Errorf("three times more than one core, at last %v of processor time in %v", used, wall)
 		})
 	}
 }
