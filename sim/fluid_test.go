@@ -13,6 +13,7 @@ import (
 	"mrlocal/sim"
 	"mrlocal/slots"
 	"mrlocal/slots/fifo"
+	"mrlocal/slots/policy"
 	"mrlocal/trace"
 	"mrlocal/workload"
 )
@@ -426,9 +427,14 @@ func TestAKilledTaskLeavesItsPartInEachPeriod(t *testing.T) {
 
 // TestWithoutContentionL2IsL1: enough cores and disk for everybody and a
 // network for each reduce; every attempt starts and ends to the nanosecond as it
-// does under L1, and with outputs of no bytes as under L0. Policies that learn
-// are left out: what they know depends on when they look, and under L2 they look
-// at ends of periods too.
+// does under L1, and with outputs of no bytes as under L0. Only L2 tells of I/O
+// periods, and without heartbeats it asks at their ends too:
+//
+//   - dynsplit opens its additional map slots in them. It is compared without.
+//   - batch-finish and omo close a window of releases, late and dynamicmr look at
+//     what runs, and ras places anew, at the first question after that is due. They
+//     are compared where both ask at the same instants, with heartbeats.
+//   - The others that learn (fresh, lazy-start) do so from facts alone.
 func TestWithoutContentionL2IsL1(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		f := parse(rt, drawWorkload(rt, true)...)
@@ -456,8 +462,13 @@ func TestWithoutContentionL2IsL1(t *testing.T) {
 		}
 		for _, name := range names {
 			o.Policy = named(rt, name)
-			if _, learns := o.Policy.(slots.Observer); learns {
-				continue
+			switch name {
+			case "dynsplit":
+				o.Policy = withoutAdditionalSlots(rt)
+			case "batch-finish", "omo", "late", "dynamicmr", "ras":
+				if o.Heartbeat == 0 {
+					continue
+				}
 			}
 			o.Cost = cost
 			_, want, _ := recorded(rt, f, o)
@@ -468,6 +479,16 @@ func TestWithoutContentionL2IsL1(t *testing.T) {
 			}
 		}
 	})
+}
+
+func withoutAdditionalSlots(t tester) slots.Policy {
+	o := policy.Defaults()
+	o.AdditionalMapSlots = 0
+	p, err := policy.New("dynsplit", o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
 }
 
 // startsAndEnds are the facts and starts of a run, without what only L2 tells.
