@@ -91,6 +91,7 @@ func TestMistakesAreNamedWithTheNearestName(t *testing.T) {
 		"unknown job":                     {"run wordcout a", "run: wordcout: no such job; did you mean wordcount?"},
 		"a job like nothing":              {"run frobnicate a", "run: frobnicate: no such job; one of wordcount, sort, grep"},
 		"a letter of two meanings":        {"run -o grep sort", "run -o grep sort: can be read as run sort and as run grep; put the command's name first"},
+		"a letter of two meanings, again": {"run -o x grep", "run grep: a flag in front of it takes a value with some commands only; put the command's name first"},
 		"an overlong flag":                {"run sort --" + strings.Repeat("x", 100_000), "run sort: --"},
 		"a flag with a newline":           {"run sort --a\u0001b", "run sort: --a\u0001b: no such flag"},
 	} {
@@ -199,7 +200,7 @@ func checkBad(t *testing.T, text, want string, read func() error) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, seed := range []string{"run sort -rk2,3n a", "run grep -e -- x", "run -o grep sort", "--", "-", "run sort --input"} {
+	for _, seed := range []string{"run sort -rk2,3n a", "run grep -e -- x", "run -o grep sort", "run -o  grep", "run -o sort grep", "--", "-", "run sort --input"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -89,6 +89,9 @@ func diagnose(args []string, commands []Command) error {
 		}
 		path = append(path, word)
 	}
+	if s.err == nil { // run -o x grep: x is a value with all commands' flags, and a word with grep's
+		return usage.Errorf(strings.Join(path, " "), "a flag in front of it takes a value with some commands only; put the command's name first")
+	}
 	return at(path, s.err)
 }
 
