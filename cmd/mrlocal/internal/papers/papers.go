@@ -13,6 +13,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"syscall"
@@ -20,6 +21,7 @@ import (
 
 	"mrlocal/bench/reproduce"
 	"mrlocal/bench/workloads"
+	"mrlocal/cmd/mrlocal/internal/side"
 )
 
 // docs is where the document is written, below the current directory.
@@ -57,9 +59,9 @@ func Files(w io.Writer, all []*reproduce.Experiment) error {
 // Run runs experiments one after the other, shows each when it is done, and the
 // count of verdicts at the end; with toDocs it writes the document of all.
 func Run(ctx context.Context, w io.Writer, all []*reproduce.Experiment, toDocs bool) error {
-	if toDocs { // before all the runs
-		if err := os.MkdirAll(filepath.Join(docs, reproduce.Folder), 0o777); err != nil {
-			return fmt.Errorf("write the document: %w", err)
+	if toDocs {
+		if err := checkDocs(all); err != nil {
+			return err
 		}
 	}
 	var results []*reproduce.Result
@@ -80,9 +82,29 @@ func Run(ctx context.Context, w io.Writer, all []*reproduce.Experiment, toDocs b
 	if err != nil {
 		return err
 	}
+	if err := os.MkdirAll(filepath.Join(docs, reproduce.Folder), 0o777); err != nil {
+		return fmt.Errorf("write the document: %w", err)
+	}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if err := os.WriteFile(filepath.Join(docs, filepath.FromSlash(name)), files[name], 0o666); err != nil {
 			return fmt.Errorf("write the document: %w", err)
+		}
+	}
+	return nil
+}
+
+// checkDocs finds out whether the document could be written, before minutes of
+// runs.
+func checkDocs(all []*reproduce.Experiment) error {
+	names := []string{"reproduction.md"}
+	for _, e := range all {
+		for i := range e.Charts {
+			names = append(names, path.Join(reproduce.Folder, e.Charts[i].Name+".svg"))
+		}
+	}
+	for _, name := range names {
+		if err := side.CheckBelow("write", filepath.Join(docs, filepath.FromSlash(name))); err != nil {
+			return err
 		}
 	}
 	return nil

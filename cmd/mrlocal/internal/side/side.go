@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 
 	"mrlocal/internal/usage"
 )
@@ -57,6 +58,30 @@ func Open(flag, path string, inputs, outputs []string) (*File, error) {
 		return nil, usage.Errorf("--"+flag, "%s: %v", path, Cause(err))
 	}
 	return &File{flag: flag, path: path}, nil
+}
+
+// CheckBelow finds out whether path could be written once the directories above
+// it have been made, and makes nothing.
+func CheckBelow(flag, path string) error {
+	at := path
+	info, err := os.Stat(at)
+	for errors.Is(err, fs.ErrNotExist) && filepath.Dir(at) != at {
+		at = filepath.Dir(at)
+		info, err = os.Stat(at)
+	}
+	switch {
+	case err != nil:
+	case at == path && info.IsDir():
+		err = syscall.EISDIR
+	case at != path && !info.IsDir():
+		err = syscall.ENOTDIR
+	default:
+		err = writable(at)
+	}
+	if err != nil {
+		return usage.Errorf("--"+flag, "%s: %v", at, Cause(err))
+	}
+	return nil
 }
 
 // apart refuses a path that is, or lies inside, what the run reads or writes.
