@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"runtime"
 	"time"
 
+	"mrlocal/internal/affinity"
 	"mrlocal/internal/machine"
 	"mrlocal/internal/usage"
 	"mrlocal/jobs"
@@ -232,6 +234,25 @@ func (o *JobOptions) validate(job *jobs.Job) error {
 		return usage.Errorf(fmt.Sprintf("--block-size %d", o.BlockBytes), "must be at least 0")
 	}
 	return nil
+}
+
+// Check reports what a run would refuse of its settings, whatever its job.
+func (o Options) Check() error {
+	o = o.withDefaults(len(allowedCores()))
+	return o.validate()
+}
+
+// allowedCores are those that the process may run on.
+func allowedCores() []int {
+	cores, err := affinity.Allowed()
+	if err == nil && len(cores) > 0 {
+		return cores
+	}
+	cores = make([]int, runtime.NumCPU())
+	for i := range cores {
+		cores[i] = i
+	}
+	return cores
 }
 
 // validate checks what holds for the whole run.

@@ -138,15 +138,8 @@ func (r *run) failures() error {
 
 // prepare checks everything that can be checked before anything is started.
 func (r *run) prepare(batch []BatchJob, o Options) error {
-	cores, err := affinity.Allowed()
-	if err != nil || len(cores) == 0 {
-		cores = make([]int, runtime.NumCPU())
-		for i := range cores {
-			cores[i] = i
-		}
-	}
-	r.cores = cores
-	r.o = o.withDefaults(len(cores))
+	r.cores = allowedCores()
+	r.o = o.withDefaults(len(r.cores))
 	r.noteFunc()
 	if err := errors.Join(r.takeJobs(batch), r.o.validate()); err != nil {
 		return err

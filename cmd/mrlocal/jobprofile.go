@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"runtime"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
@@ -30,28 +32,20 @@ func profileFlags() []flagSpec {
 }
 
 func profileJob(ctx context.Context, e env, line argv.Line, name string, build func(*reader) (jobs.Chain, error)) (int, error) {
-	o, err := runOptions(line)
+	note := func(text string) { fmt.Fprint(e.stderr, argv.ErrorLine("", errors.New(text))) }
+	chain, o, err := newReader(line).measured(name, build, note)
 	if err != nil {
 		return 0, err
 	}
-	r := newReader(line)
-	if r.readAgain(o.Inputs); r.Err != nil {
-		return 0, r.Err
-	}
-	chain, err := build(r)
-	if err != nil {
+	o.MapSlots = or(o.MapSlots, max(runtime.NumCPU()/max(o.Trackers, 1), 1))
+	if err := o.Check(); err != nil { // before fewer slots have run
 		return 0, err
 	}
-	if err := checkReduces(name, chain, o); err != nil {
-		return 0, err
-	}
+	o.Note = note
 	var runs []*report.Report
-	for n := range max(o.MapSlots, runtime.NumCPU()/max(o.Trackers, 1), 1) {
-		if o.MapSlots > 0 && n >= o.MapSlots {
-			break
-		}
+	for n := range o.MapSlots {
 		each := o
-		each.MapSlots, each.Stdout = n+1, nil
+		each.MapSlots, o.Note = n+1, nil
 		if each.Policy, err = policy.New("fair", policy.Defaults()); err != nil {
 			return 0, err
 		}

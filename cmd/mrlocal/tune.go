@@ -11,6 +11,7 @@ import (
 	"mrlocal/cmd/mrlocal/internal/policyflags"
 	"mrlocal/cmd/mrlocal/internal/side"
 	"mrlocal/cmd/mrlocal/internal/tune"
+	"mrlocal/engine"
 	"mrlocal/internal/usage"
 	"mrlocal/jobs"
 )
@@ -62,38 +63,22 @@ func measuringFlags(others ...flagSpec) []flagSpec {
 }
 
 func tuneJob(ctx context.Context, e env, line argv.Line, name string, build func(*reader) (jobs.Chain, error)) (int, error) {
-	if name == "grep" {
-		if err := missingWord(line); err != nil {
-			return 0, err
-		}
-	}
-	o, err := runOptions(line)
-	if err != nil {
-		return 0, err
-	}
 	r := newReader(line)
 	rounds := or(r.Count("rounds", 1, mostAttempts), defaultRounds)
 	quiet := r.Choice("progress", "auto", "plain", "none") == "none"
 	reportPath := r.Path("report")
-	r.readAgain(o.Inputs)
-	if r.Err != nil {
-		return 0, r.Err
+	note := func(text string) {
+		if !quiet {
+			fmt.Fprint(e.stderr, argv.ErrorLine("", errors.New(text)))
+		}
 	}
-	chain, err := build(r)
+	chain, o, err := r.measured(name, build, note)
 	if err != nil {
-		return 0, err
-	}
-	if err := checkReduces(name, chain, o); err != nil {
 		return 0, err
 	}
 	file, err := side.Open("report", reportPath, o.Inputs, nil)
 	if err != nil {
 		return 0, err
-	}
-	note := func(text string) {
-		if !quiet {
-			fmt.Fprint(e.stderr, argv.ErrorLine("", errors.New(text)))
-		}
 	}
 	found, err := (&tune.Job{Chain: chain, Options: o, Rounds: rounds, Note: note}).Measure(ctx)
 	if err != nil {
@@ -105,6 +90,36 @@ func tuneJob(ctx context.Context, e env, line argv.Line, name string, build func
 		}
 	}
 	return exitDone, write(e, found.Text())
+}
+
+// measured reads the job and its settings, for commands that run it several times.
+func (r *reader) measured(name string, build func(*reader) (jobs.Chain, error), note func(string)) (jobs.Chain, engine.Options, error) {
+	if name == "grep" {
+		r.Keep(missingWord(r.Line))
+	}
+	o, err := runOptions(r.Line)
+	r.Keep(err)
+	r.readAgain(o.Inputs)
+	if r.Err != nil {
+		return nil, o, r.Err
+	}
+	chain, err := build(r)
+	if err == nil {
+		err = checkReduces(name, chain, o)
+	}
+	if err != nil {
+		return nil, o, err
+	}
+	if name == "grep" {
+		notes, ignore := grepNotes(r.Line, chain)
+		for _, n := range notes {
+			note(n)
+		}
+		if ignore {
+			o.Reducers, o.MapOnly = 0, false
+		}
+	}
+	return chain, o, nil
 }
 
 // readAgain refuses inputs that can be read only once, for commands that run a
