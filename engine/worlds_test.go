@@ -152,7 +152,6 @@ func bothWorldsPolicies() (all []tunedPolicy) {
 		dynamicMR("dynamicmr by pd without copies", "pd", weight.Weights{}),
 		dynamicMR("dynamicmr with weights without copies", "pi", weight.Weights{Map: 1, Reduce: 2}),
 		dynamicMR("dynamicmr by pd with weights without copies", "pd", weight.Weights{Map: 1, Reduce: 2}),
-		tunedPolicy{"dynsplit without additional map slots", "dynsplit", func(o *policy.Options) { o.AdditionalMapSlots = 0 }},
 	)
 }
 
@@ -162,8 +161,6 @@ func oneWorldOnly(name string) string {
 	switch name {
 	case "late", "dynamicmr":
 		return "it copies by progress: that of a task that sleeps is told at the engine's ticks and by whole steps, a simulated one's whenever it is asked for"
-	case "dynsplit":
-		return "its additional map slots open in I/O periods: a real map has one, however short, and a simulated one under L0 has none"
 	case "omo", "batch-finish":
 		return "a window of releases closes at the first question after its end, and the engine asks at other instants, when it has ticked"
 	case "ras":

@@ -16,8 +16,13 @@ import (
 type DynamicMR struct {
 	allocation
 	borrower
-	speculating
 	recorded
+}
+
+// copying is DynamicMR with SEPB. Without, nobody need expect copies.
+type copying struct {
+	DynamicMR
+	speculating
 }
 
 // allocation is what DynamicMR lays its rules over.
@@ -53,12 +58,20 @@ func NewDynamicMR(o Options) slots.Policy {
 	switch o.DHSA {
 	case "pd":
 		p := newPD(o, x)
-		return &DynamicMR{allocation: p, borrower: p.borrower, speculating: speculating{&p.order}, recorded: recorded{o}}
+		return withCopies(DynamicMR{p, p.borrower, recorded{o}}, &p.order)
 	case "off":
 		return newLate("dynamicmr", o, x)
 	}
 	p := newPI("dynamicmr", perKind, o, x)
-	return &DynamicMR{allocation: p, borrower: p.borrower, speculating: speculating{&p.order}, recorded: recorded{o}}
+	return withCopies(DynamicMR{p, p.borrower, recorded{o}}, &p.order)
+}
+
+// withCopies is d as one that copies, where o does.
+func withCopies(d DynamicMR, o *order) slots.Policy {
+	if o.copies == nil {
+		return &d
+	}
+	return &copying{d, speculating{o}}
 }
 
 // recorded is the part of a policy that a replay must be told.
