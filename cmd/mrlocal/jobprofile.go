@@ -55,5 +55,5 @@ func profileJob(ctx context.Context, e env, line argv.Line, name string, build f
 		}
 		runs = append(runs, done)
 	}
-	return exitDone, jobprofile.Write(e.stdout, runs, runtime.NumCPU())
+	return exitDone, write(e, jobprofile.Text(runs, runtime.NumCPU()))
 }

@@ -7,8 +7,8 @@
 package jobprofile
 
 import (
+	"bytes"
 	"fmt"
-	"io"
 
 	"mrlocal/report"
 	"mrlocal/slots"
@@ -75,17 +75,16 @@ func (t Tracker) demand(phases []report.Usage, names ...string) (d report.Demand
 	return d
 }
 
-// Write writes the profile as a workload file has it, below what it rests on.
-func Write(w io.Writer, runs []*report.Report, cpus int) error {
+// Text is the profile as a workload file has it, below what it rests on.
+func Text(runs []*report.Report, cpus int) []byte {
+	var b bytes.Buffer
 	best := Fastest(runs)
 	for _, r := range runs {
 		mark := ""
 		if r == best {
 			mark = "  the fastest"
 		}
-		if _, err := fmt.Fprintf(w, "# %d map slots: %.3f s%s\n", r.Config.MapSlots, r.MakespanSeconds, mark); err != nil {
-			return err
-		}
+		fmt.Fprintf(&b, "# %d map slots: %.3f s%s\n", r.Config.MapSlots, r.MakespanSeconds, mark)
 	}
 	t := Of(best, cpus)
 	disk := "I/O is not measured: --disk-bw says what a tracker's disk gives"
@@ -94,13 +93,10 @@ func Write(w io.Writer, runs []*report.Report, cpus int) error {
 	}
 	for i := range best.Jobs {
 		p := Measured(best.Jobs[i].Phases, t)
-		_, err := fmt.Fprintf(w, "# %s: shares of %d cores and %d bytes; %s\nprofile: {map: %s, shuffle: %s, reduce: %s}\n",
+		fmt.Fprintf(&b, "# %s: shares of %d cores and %d bytes; %s\nprofile: {map: %s, shuffle: %s, reduce: %s}\n",
 			best.Jobs[i].Name, t.Cores, t.MemoryBytes, disk, shares(p.Map), shares(p.Shuffle), shares(p.Reduce))
-		if err != nil {
-			return err
-		}
 	}
-	return nil
+	return b.Bytes()
 }
 
 // shares writes a demand, in parts per million and never more than the whole.

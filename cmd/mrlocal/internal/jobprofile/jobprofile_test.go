@@ -1,7 +1,6 @@
 package jobprofile_test
 
 import (
-	"bytes"
 	"strings"
 	"testing"
 
@@ -32,20 +31,17 @@ func TestTheProfileIsThatOfTheFastestRun(t *testing.T) {
 	if jobprofile.Fastest(runs) != runs[1] {
 		t.Error("not the fastest")
 	}
-	var b bytes.Buffer
-	if err := jobprofile.Write(&b, runs, 4); err != nil {
-		t.Fatal(err)
-	}
 	want := `# 1 map slots: 9.000 s
 # 2 map slots: 5.000 s  the fastest
 # 3 map slots: 6.000 s
 # sort: shares of 4 cores and 4000 bytes; 1000 bytes of I/O a second
 profile: {map: {cpu: 0.125, io: 0.1, mem: 0.25}, shuffle: {cpu: 0, io: 0.01, mem: 0}, reduce: {cpu: 0.25, io: 0.5, mem: 0.5}}
 `
-	if b.String() != want {
-		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
+	text := string(jobprofile.Text(runs, 4))
+	if text != want {
+		t.Errorf("got\n%s\nwant\n%s", text, want)
 	}
-	line := b.String()[strings.Index(b.String(), "profile:"):]
+	line := text[strings.Index(text, "profile:"):]
 	f, err := workload.Parse("p.yaml", []byte("jobs:\n  - name: J\n    maps: 1\n    "+line))
 	if err != nil || f.Jobs[0].Profile == nil || f.Jobs[0].Profile.Map.CPU != 125_000 {
 		t.Errorf("a workload file does not take it: %v", err)
