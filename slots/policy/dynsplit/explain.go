@@ -1,8 +1,10 @@
 package dynsplit
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 
 	"mrlocal/slots"
 	"mrlocal/trace"
@@ -40,7 +42,12 @@ func (s *Split) why(v *slots.View, id slots.JobID, k slots.Kind, r slots.Rule) s
 // beaten are those after the winner: of its kind, then of the other.
 func (s *Split) beaten(v *slots.View, winner slots.JobID, k slots.Kind) (all []slots.Beaten) {
 	for _, of := range []slots.Kind{k, k.Other()} {
-		for _, n := range s.ranks[of].Firsts(nil, slots.MostBeaten+1) {
+		after := s.ranks[of].Firsts(nil, slots.MostBeaten+1)
+		if of == slots.Reduce && s.earlyFits(v) {
+			after = s.early.Firsts(after, slots.MostBeaten+1)
+			slices.SortStableFunc(after, func(a, b int32) int { return cmp.Compare(s.jobs[b].below[of], s.jobs[a].below[of]) })
+		}
+		for _, n := range after {
 			id := slots.JobID(n)
 			if id == winner && of == k || len(all) == slots.MostBeaten {
 				continue
@@ -81,6 +88,9 @@ func (s *Split) stopped(v *slots.View, k slots.Kind, started bool) string {
 		return fmt.Sprintf("the tracker runs as many reduces as it may, %d", s.options.ReduceTotal)
 	case k == slots.Reduce && !within(copying(v, t), s.options.ReduceShuffle):
 		return fmt.Sprintf("as many reduces of the tracker copy as may, %d", s.options.ReduceShuffle)
+	}
+	if s.early.Len() > 0 {
+		return fmt.Sprintf("%d reduces run, as many as R_R, and the maps of the jobs that want more are not all done", v.Running(k))
 	}
 	return "the pending reduces have no share yet: too few of their jobs' maps are done"
 }

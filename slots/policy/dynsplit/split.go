@@ -27,6 +27,7 @@ type Split struct {
 	at      time.Duration // of the last allocation
 
 	ranks [trace.Kinds]slots.Ranking[float64] // of jobs whose kind may start a task, by how far it is below its share
+	early slots.Ranking[float64]              // of those whose reduces may, though their maps are not all done
 	out   []refusal                           // of the rankings, for the rest of the visit
 
 	moved []slots.SlotID // slots whose attempt changed phase or ended: their trackers' pipelines have news
@@ -76,8 +77,8 @@ func (*Split) Name() string { return "dynsplit" }
 // Reset implements slots.Resetter.
 func (s *Split) Reset() {
 	*s = Split{options: s.options}
-	for k := range s.ranks {
-		s.ranks[k].Less = func(a, b *float64) bool { return *a > *b }
+	for _, r := range []*slots.Ranking[float64]{&s.ranks[slots.Map], &s.ranks[slots.Reduce], &s.early} {
+		r.Less = func(a, b *float64) bool { return *a > *b }
 	}
 }
 
@@ -105,7 +106,7 @@ func (s *Split) Decide(v *slots.View, d *slots.Decision) {
 // Sated implements slots.Sated: no kind of any job may start.
 func (s *Split) Sated(v *slots.View) bool {
 	s.update(v)
-	return s.ranks[slots.Map].Len() == 0 && s.ranks[slots.Reduce].Len() == 0
+	return s.ranks[slots.Map].Len() == 0 && s.ranks[slots.Reduce].Len() == 0 && s.early.Len() == 0
 }
 
 // start gives a slot of the tracker to the kind that is farthest below its share
@@ -113,7 +114,7 @@ func (s *Split) Sated(v *slots.View) bool {
 func (s *Split) start(v *slots.View, d *slots.Decision) bool {
 	t := v.Tracker()
 	for {
-		k, id, ok := s.farthest(s.mapFits(v, t), s.reduceFits(v, t))
+		k, id, ok := s.farthest(s.mapFits(v, t), s.reduceFits(v, t), s.earlyFits(v))
 		if !ok {
 			return false
 		}
@@ -134,18 +135,33 @@ func (s *Split) start(v *slots.View, d *slots.Decision) bool {
 
 // farthest is the kind of a job that is farthest below its share; of equals a
 // map, then the job that was submitted first.
-func (s *Split) farthest(maps, reduces bool) (best slots.Kind, job slots.JobID, ok bool) {
-	allowed := [trace.Kinds]bool{slots.Map: maps, slots.Reduce: reduces}
-	for k := range slots.Kind(trace.Kinds) {
-		id, some := s.ranks[k].First()
-		if !some || !allowed[k] {
+func (s *Split) farthest(maps, reduces, early bool) (best slots.Kind, job slots.JobID, ok bool) {
+	for _, r := range []struct {
+		kind    slots.Kind
+		ranking *slots.Ranking[float64]
+		allowed bool
+	}{
+		{slots.Map, &s.ranks[slots.Map], maps},
+		{slots.Reduce, &s.ranks[slots.Reduce], reduces},
+		{slots.Reduce, &s.early, reduces && early},
+	} {
+		id, some := r.ranking.First()
+		if !some || !r.allowed {
 			continue
 		}
-		if !ok || s.jobs[id].below[k] > s.jobs[job].below[best] {
-			best, job, ok = k, slots.JobID(id), true
+		if !ok || s.jobs[id].below[r.kind] > s.jobs[job].below[best] {
+			best, job, ok = r.kind, slots.JobID(id), true
 		}
 	}
 	return best, job, ok
+}
+
+// earlyFits: a reduce whose maps are not all done may start only as long as fewer
+// reduces run than the cluster has slots for, R_R (S3). A job that came when there
+// were few holds more than its share now; without this bound the reduces of many
+// such jobs come to hold all slots, and wait.
+func (s *Split) earlyFits(v *slots.View) bool {
+	return float64(v.Running(slots.Reduce)) < s.totals[slots.Reduce]
 }
 
 // update takes in what changed, and allocates anew where that is due.
@@ -261,11 +277,20 @@ func (s *Split) rank(j slots.Job) {
 	for k := range slots.Kind(trace.Kinds) {
 		at.ran[k] = j.Running(k)
 		at.below[k] = below(at.share[k], at.carried[k], j.Running(k))
-		if at.active && j.Pending(k) > 0 && !at.barred[k] && (k == slots.Map || mapsDone(j) || at.below[k] > 0) {
-			s.ranks[k].Set(int32(j.ID()), at.below[k])
-		} else {
-			s.ranks[k].Remove(int32(j.ID()))
+		may := at.active && j.Pending(k) > 0 && !at.barred[k]
+		early := k == slots.Reduce && !mapsDone(j)
+		place(&s.ranks[k], j.ID(), at.below[k], may && !early)
+		if k == slots.Reduce {
+			place(&s.early, j.ID(), at.below[k], may && early && at.below[k] > 0)
 		}
+	}
+}
+
+func place(r *slots.Ranking[float64], id slots.JobID, below float64, there bool) {
+	if there {
+		r.Set(int32(id), below)
+	} else {
+		r.Remove(int32(id))
 	}
 }
 
