@@ -80,16 +80,7 @@ func runReal(b *testing.B, all []source, paths []string, sched string, mapSlots,
 // runWith is runReal with any options.
 func runWith(b *testing.B, all []source, paths []string, o engine.Options) *engine.Report {
 	b.Helper()
-	var work []engine.BatchJob
-	for i, s := range all {
-		chain, err := s.chain()
-		if err != nil {
-			b.Fatal(err)
-		}
-		work = append(work, engine.BatchJob{Name: s.name, Chain: chain, JobOptions: engine.JobOptions{
-			Inputs: []string{paths[i]}, BlockBytes: max(*sizeBytes/splits, 64<<10), Reducers: 4,
-		}})
-	}
+	work := batchOf(b, all, paths, 4)
 	r, err := engine.RunBatch(b.Context(), work, o)
 	if err != nil {
 		b.Fatalf("%s: %v", o.Policy.Name(), err)
@@ -104,4 +95,19 @@ func newPolicy(b *testing.B, sched string) slots.Policy {
 		b.Fatal(err)
 	}
 	return p
+}
+
+// batchOf are jobs over paths, with so many reduces each.
+func batchOf(b *testing.B, all []source, paths []string, reducers int) (work []engine.BatchJob) {
+	b.Helper()
+	for i, s := range all {
+		chain, err := s.chain()
+		if err != nil {
+			b.Fatal(err)
+		}
+		work = append(work, engine.BatchJob{Name: s.name, Chain: chain, JobOptions: engine.JobOptions{
+			Inputs: []string{paths[i]}, BlockBytes: max(*sizeBytes/splits, 64<<10), Reducers: reducers,
+		}})
+	}
+	return work
 }

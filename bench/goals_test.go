@@ -44,15 +44,9 @@ func BenchmarkGoals(b *testing.B) {
 // runTowards runs the jobs at once under RAS, with goals; 0: none.
 func runTowards(b *testing.B, all []source, paths []string, goals [2]time.Duration) *engine.Report {
 	b.Helper()
-	var work []engine.BatchJob
-	for i, s := range all {
-		chain, err := s.chain()
-		if err != nil {
-			b.Fatal(err)
-		}
-		work = append(work, engine.BatchJob{Name: s.name, Chain: chain, Deadline: goals[i], JobOptions: engine.JobOptions{
-			Inputs: []string{paths[i]}, BlockBytes: max(*sizeBytes/splits, 64<<10), Reducers: 2,
-		}})
+	work := batchOf(b, all, paths, 2)
+	for i := range work {
+		work[i].Deadline = goals[i]
 	}
 	r, err := engine.RunBatch(b.Context(), work, engine.Options{Policy: newPolicy(b, "ras"), MapSlots: 5, ReduceSlots: 1})
 	if err != nil {

@@ -20,6 +20,12 @@ type Number struct {
 	Num, Den int64
 }
 
+// Whole is a Number that is an integer.
+func Whole[N int32 | int64 | int](name string, n N) Number { return Number{name, int64(n), 0} }
+
+// Decimal is a Number in parts per million.
+func Decimal(name string, x float64) Number { return Number{name, int64(ppm.Near(x)), int64(One)} }
+
 // Value is the number without its name: 42, or 3.56 (320/90). A share in parts
 // per million stands alone, 0.25; where it is such a share that divides, its
 // parts are not told: 3.33 (10/3).

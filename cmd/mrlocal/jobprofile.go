@@ -17,18 +17,9 @@ import (
 const profileHelp = `Runs the job alone with 1 to --map-slots map slots a tracker, throws the results away, and prints the profile that the fastest run shows, as a workload file has it: what a task needs of a tracker's CPU, I/O and memory, by phase. Policy ras places tasks by it. The runs' times stand above it. I/O is measured against --disk-bw. Runs are made under fair, which lends no slots, so that as many maps run as there are map slots.`
 
 func profileCommand() command {
-	c := command{name: "profile", usage: "measure what a job's tasks need, for workload files", args: "JOB [FLAGS] [PATH…]", long: profileHelp}
-	for _, j := range jobKinds() {
-		c.sub = append(c.sub, command{name: j.name, usage: j.use, args: "[PATH…]", long: profileHelp, flags: append(profileFlags(), j.flags...),
-			run: func(ctx context.Context, e env, line argv.Line) (int, error) {
-				return profileJob(ctx, e, line, j.name, j.build)
-			}})
-	}
-	return c
-}
-
-func profileFlags() []flagSpec {
-	return measuringFlags(value("map-slots", "up to `N` home map slots a tracker", "its cores"))
+	flags := measuringFlags(value("map-slots", "up to `N` home map slots a tracker", "its cores"))
+	return forEachJob(command{name: "profile", usage: "measure what a job's tasks need, for workload files", long: profileHelp},
+		func(jobKind) []flagSpec { return flags }, profileJob)
 }
 
 func profileJob(ctx context.Context, e env, line argv.Line, name string, build func(*reader) (jobs.Chain, error)) (int, error) {

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/internal/usage"
@@ -30,6 +32,19 @@ func jobKinds() []jobKind {
 		{"sort", "sort lines, in byte order or as GNU sort's keys say", "o", sortFlags(), sortJob},
 		{"grep", "count what a pattern matches, most frequent first; --lines and GNU grep's flags select lines", "", grepFlags(), grepJob},
 	}
+}
+
+// forEachJob makes of c a command for each kind of job, which takes flags and the
+// job's own.
+func forEachJob(c command, flags func(jobKind) []flagSpec, run func(context.Context, env, argv.Line, string, func(*reader) (jobs.Chain, error)) (int, error)) command {
+	c.args = "JOB [FLAGS] [PATH…]"
+	for _, j := range jobKinds() {
+		c.sub = append(c.sub, command{name: j.name, usage: j.use, args: "[PATH…]", long: c.long, flags: slices.Concat(flags(j), j.flags),
+			run: func(ctx context.Context, e env, line argv.Line) (int, error) {
+				return run(ctx, e, line, j.name, j.build)
+			}})
+	}
+	return c
 }
 
 func wordcountFlags() []flagSpec {

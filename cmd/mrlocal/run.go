@@ -23,14 +23,8 @@ import (
 const runHelp = `Exit codes: 0 done, whole and durable; 1 nothing matched (grep); 2 wrong usage or input, nothing was started; 3 the job failed; 128 + the signal's number when interrupted.`
 
 func runCommand() command {
-	run := command{name: "run", usage: "run a job for real: wordcount, sort or grep", args: "JOB [FLAGS] [PATH…]", long: runHelp}
-	for _, j := range jobKinds() {
-		run.sub = append(run.sub, command{name: j.name, usage: j.use, args: "[PATH…]", long: runHelp, flags: append(runFlags(j.shortOutput), j.flags...),
-			run: func(ctx context.Context, e env, line argv.Line) (int, error) {
-				return runJob(ctx, e, line, j.name, j.build)
-			}})
-	}
-	return run
+	return forEachJob(command{name: "run", usage: "run a job for real: wordcount, sort or grep", long: runHelp},
+		func(j jobKind) []flagSpec { return runFlags(j.shortOutput) }, runJob)
 }
 
 // runJob runs one job: check everything, run, report.

@@ -23,14 +23,7 @@ Runs are made under fair, which lends no slots, with the same P tasks in each. T
 const defaultRounds = 3
 
 func tuneCommand() command {
-	c := command{name: "tune", usage: "find the numbers of slots for a job, by Dynamic Split's guideline", args: "JOB [FLAGS] [PATH…]", long: tuneHelp}
-	for _, j := range jobKinds() {
-		c.sub = append(c.sub, command{name: j.name, usage: j.use, args: "[PATH…]", long: tuneHelp, flags: append(tuneFlags(), j.flags...),
-			run: func(ctx context.Context, e env, line argv.Line) (int, error) {
-				return tuneJob(ctx, e, line, j.name, j.build)
-			}})
-	}
-	return c
+	return forEachJob(command{name: "tune", usage: "find the numbers of slots for a job, by Dynamic Split's guideline", long: tuneHelp}, func(jobKind) []flagSpec { return tuneFlags() }, tuneJob)
 }
 
 func tuneFlags() []flagSpec {

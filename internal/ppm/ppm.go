@@ -7,6 +7,7 @@ package ppm
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 )
@@ -35,6 +36,9 @@ func Parse(text string) (Share, error) {
 	}
 	return Share(n), nil
 }
+
+// Near is the share nearest to x, of halves the one further from 0.
+func Near(x float64) Share { return Share(math.Round(x * float64(One))) }
 
 func (p Share) String() string {
 	return strconv.FormatFloat(float64(p)/float64(One), 'f', -1, 64)

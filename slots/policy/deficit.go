@@ -351,20 +351,15 @@ func (f *Deficit) updateFairShares(v *slots.View, k slots.Kind) {
 func (f *Deficit) why(v *slots.View, id slots.JobID, k slots.Kind) slots.Why {
 	a := &f.accounts[id].kinds[k]
 	w := slots.Why{Numbers: append([]slots.Number{
-		decimal("deficit in slot-seconds", a.deficit), decimal("fair share", a.share),
+		slots.Decimal("deficit in slot-seconds", a.deficit), slots.Decimal("fair share", a.share),
 		{Name: "running tasks of the job", Num: int64(v.Job(id).Running(k))}, {Name: "min slots", Num: int64(a.min)},
 	}, f.load(v, k)...)}
 	for _, other := range f.ranks[k].Firsts(nil, slots.MostBeaten+1) {
 		if j := v.Job(slots.JobID(other)); j.ID() != id && len(w.Beaten) < slots.MostBeaten {
-			w.Beaten = append(w.Beaten, slots.Beaten{Pool: j.Pool(), Job: j.ID(), Why: "its deficit is " + decimal("", f.accounts[other].kinds[k].deficit).Value()})
+			w.Beaten = append(w.Beaten, slots.Beaten{Pool: j.Pool(), Job: j.ID(), Why: "its deficit is " + slots.Decimal("", f.accounts[other].kinds[k].deficit).Value()})
 		}
 	}
 	return w
-}
-
-// decimal is a number that is no integer.
-func decimal(name string, x float64) slots.Number {
-	return slots.Number{Name: name, Num: int64(math.Round(x * float64(slots.One))), Den: int64(slots.One)}
 }
 
 // load is what the load manager looks at.

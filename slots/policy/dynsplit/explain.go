@@ -3,7 +3,6 @@ package dynsplit
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 
 	"mrlocal/slots"
@@ -13,13 +12,6 @@ import (
 // This file says why, in the paper's words. Nothing here is called unless
 // someone listens (Decision.Explaining).
 
-// decimal is a number that is no integer.
-func decimal(name string, x float64) slots.Number {
-	return slots.Number{Name: name, Num: int64(math.Round(x * float64(slots.One))), Den: int64(slots.One)}
-}
-
-func whole(name string, n int32) slots.Number { return slots.Number{Name: name, Num: int64(n)} }
-
 // why is what a grant rests on: how far the job is, its share, the cluster's.
 func (s *Split) why(v *slots.View, id slots.JobID, k slots.Kind, r slots.Rule) slots.Why {
 	j, at := v.Job(id), &s.jobs[id]
@@ -27,13 +19,13 @@ func (s *Split) why(v *slots.View, id slots.JobID, k slots.Kind, r slots.Rule) s
 	names := [trace.Kinds]string{slots.Map: "R_im", slots.Reduce: "R_ir"}
 	w := slots.Why{Numbers: []slots.Number{
 		{Name: "x", Num: int64(j.Done(slots.Map)), Den: int64(max(j.Total(slots.Map), 1))},
-		decimal("w_m", mapWeight(weight)), decimal("w_r", weight),
-		decimal(names[k], at.share[k]), decimal("carried", at.carried[k]), whole(fmt.Sprintf("running %vs of the job", k), j.Running(k)),
-		decimal("R_M", s.totals[slots.Map]), decimal("R_R", s.totals[slots.Reduce]),
+		slots.Decimal("w_m", mapWeight(weight)), slots.Decimal("w_r", weight),
+		slots.Decimal(names[k], at.share[k]), slots.Decimal("carried", at.carried[k]), slots.Whole(fmt.Sprintf("running %vs of the job", k), j.Running(k)),
+		slots.Decimal("R_M", s.totals[slots.Map]), slots.Decimal("R_R", s.totals[slots.Reduce]),
 	}}
 	if r == trace.RuleAdditional {
-		w.Numbers = append(w.Numbers, whole("maps of the tracker in their I/O period", v.InPhase(v.Tracker(), slots.PhaseIO)),
-			whole("additional map slots", s.options.AdditionalMapSlots))
+		w.Numbers = append(w.Numbers, slots.Whole("maps of the tracker in their I/O period", v.InPhase(v.Tracker(), slots.PhaseIO)),
+			slots.Whole("additional map slots", s.options.AdditionalMapSlots))
 	}
 	w.Beaten = s.beaten(v, id, k)
 	return w
@@ -62,7 +54,7 @@ func (s *Split) beaten(v *slots.View, winner slots.JobID, k slots.Kind) (all []s
 // decline ends a visit: why nothing more of each kind is started.
 func (s *Split) decline(v *slots.View, d *slots.Decision, started bool) {
 	for k := range slots.Kind(trace.Kinds) {
-		d.Decline(k, s.stopped(v, k, started), decimal("R_M", s.totals[slots.Map]), decimal("R_R", s.totals[slots.Reduce]))
+		d.Decline(k, s.stopped(v, k, started), slots.Decimal("R_M", s.totals[slots.Map]), slots.Decimal("R_R", s.totals[slots.Reduce]))
 	}
 }
 

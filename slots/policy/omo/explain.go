@@ -2,7 +2,6 @@ package omo
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"mrlocal/slots"
@@ -11,15 +10,6 @@ import (
 
 // This file says why, in the paper's words. Nothing here is called unless
 // someone listens (Decision.Explaining).
-
-// decimal is a number that is no integer.
-func decimal(name string, x float64) slots.Number {
-	return slots.Number{Name: name, Num: int64(math.Round(x * float64(slots.One))), Den: int64(slots.One)}
-}
-
-func whole[N int32 | int64 | int](name string, n N) slots.Number {
-	return slots.Number{Name: name, Num: int64(n)}
-}
 
 // beaten are the jobs after the winner in a ranking.
 func beaten[K any](r *slots.Ranking[K], winner slots.JobID, v *slots.View, why func(j slots.Job) string) (all []slots.Beaten) {
@@ -41,7 +31,7 @@ func holds(j slots.Job) string {
 
 // fairNumbers are what fair order by containers looks at.
 func fairNumbers(j slots.Job) []slots.Number {
-	return []slots.Number{whole("containers of the job", held(j)), decimal("weight", float64(j.Weight())/float64(slots.One))}
+	return []slots.Number{slots.Whole("containers of the job", held(j)), slots.Decimal("weight", float64(j.Weight())/float64(slots.One))}
 }
 
 func (s *scheduler) whyFewest(v *slots.View, id slots.JobID) slots.Why {
@@ -53,7 +43,7 @@ func (s *scheduler) whyReduce(v *slots.View, id slots.JobID, rule slots.Rule) sl
 	j := v.Job(id)
 	w := slots.Why{Numbers: s.overlapNumbers(v, j)}
 	if rule == trace.RuleConsecutive {
-		w.Numbers = []slots.Number{whole("reduces launched", s.jobs[id].launched-1), whole("reduces of the job", j.Total(slots.Reduce))}
+		w.Numbers = []slots.Number{slots.Whole("reduces launched", s.jobs[id].launched-1), slots.Whole("reduces of the job", j.Total(slots.Reduce))}
 		w.Beaten = beaten(&s.begun, id, v, func(slots.Job) string { return "its reduce stage began later" })
 	}
 	w.Beaten = andThen(w.Beaten, beaten(&s.ready, id, v, func(j slots.Job) string { return "its reduce stage has not begun; " + holds(j) }))
@@ -73,17 +63,17 @@ func andThen(all, more []slots.Beaten) []slots.Beaten {
 
 // overlapNumbers are those of equations (2) and (3).
 func (s *scheduler) overlapNumbers(v *slots.View, j slots.Job) []slots.Number {
-	all := []slots.Number{whole("pending maps m'", unstarted(j))}
+	all := []slots.Number{slots.Whole("pending maps m'", unstarted(j))}
 	g, ok := s.gapOf(v, j)
 	if !ok {
 		return all
 	}
 	observed, containers, _ := s.estimates()
-	all = append(all, decimal("x*", g.aligned()), decimal("T_s", g.shuffle), decimal("T_m", g.mapTime))
+	all = append(all, slots.Decimal("x*", g.aligned()), slots.Decimal("T_s", g.shuffle), slots.Decimal("T_m", g.mapTime))
 	if unstarted(j) == 0 || g.frequency > 0 {
-		all = append(all, decimal("β", gap(g.shuffle, g.mapTime, g.frequency, unstarted(j))))
+		all = append(all, slots.Decimal("β", gap(g.shuffle, g.mapTime, g.frequency, unstarted(j))))
 	}
-	return append(all, decimal("F_o", observed), decimal("A_o", containers), whole("D", s.active))
+	return append(all, slots.Decimal("F_o", observed), slots.Decimal("A_o", containers), slots.Whole("D", s.active))
 }
 
 func (s *scheduler) whyBatch(v *slots.View, id slots.JobID) slots.Why {
@@ -91,8 +81,8 @@ func (s *scheduler) whyBatch(v *slots.View, id slots.JobID) slots.Why {
 	observed, containers, _ := s.estimates()
 	return slots.Why{
 		Numbers: []slots.Number{
-			whole("pending maps m'", unstarted(j)), decimal("t_fair - t_batch", s.benefit(j)), decimal("T_m", s.of(id).mean(slots.Map).Seconds()),
-			decimal("F_o", observed), decimal("A_o", containers), whole("D", s.active),
+			slots.Whole("pending maps m'", unstarted(j)), slots.Decimal("t_fair - t_batch", s.benefit(j)), slots.Decimal("T_m", s.of(id).mean(slots.Map).Seconds()),
+			slots.Decimal("F_o", observed), slots.Decimal("A_o", containers), slots.Whole("D", s.active),
 		},
 		Beaten: andThen(beaten(&s.waves, id, v, func(slots.Job) string { return "it gains less" }),
 			beaten(&s.fair, id, v, func(slots.Job) string { return "it does not finish its maps in a batch" })),
@@ -142,8 +132,8 @@ func refusedBecause(r slots.Refusal, k slots.Kind) string {
 // requestNumbers are what the ramp-up of a job's reduces rests on.
 func requestNumbers(r request) []slots.Number {
 	return []slots.Number{
-		whole("containers it has or could have", r.total), {Name: "share of maps done", Num: int64(r.doneMaps), Den: int64(max(r.maps, 1))},
-		whole("maps wanted", r.wantedMaps), whole("reduces running", r.reduces), whole("reduces to ramp up", rampUp(r)),
+		slots.Whole("containers it has or could have", r.total), {Name: "share of maps done", Num: int64(r.doneMaps), Den: int64(max(r.maps, 1))},
+		slots.Whole("maps wanted", r.wantedMaps), slots.Whole("reduces running", r.reduces), slots.Whole("reduces to ramp up", rampUp(r)),
 	}
 }
 
@@ -164,8 +154,8 @@ func (y *YARN) decline(v *slots.View, d *slots.Decision, started bool) {
 
 func (f *Fresh) why(v *slots.View, id slots.JobID, k slots.Kind) slots.Why {
 	all := append(fairNumbers(v.Job(id)),
-		decimal("remaining map work in seconds", float64(f.work[slots.Map])/1e6), decimal("remaining reduce work in seconds", float64(f.work[slots.Reduce])/1e6),
-		decimal("map containers s_m", mapContainers(total(v), f.work)), whole("running maps", v.Running(slots.Map)))
+		slots.Decimal("remaining map work in seconds", float64(f.work[slots.Map])/1e6), slots.Decimal("remaining reduce work in seconds", float64(f.work[slots.Reduce])/1e6),
+		slots.Decimal("map containers s_m", mapContainers(total(v), f.work)), slots.Whole("running maps", v.Running(slots.Map)))
 	return slots.Why{Numbers: all, Beaten: beaten(&f.jobs[k], id, v, holds)}
 }
 

@@ -145,7 +145,7 @@ func (y *YARN) preemptReduces(v *slots.View, d *slots.Decision, j slots.Job) {
 	n := min(toPreempt(held(j), unstarted(j)), int32(len(victims)))
 	for _, s := range victims[:n] {
 		if d.Explaining() {
-			d.Because(slots.Why{Numbers: append([]slots.Number{whole("reduces to preempt", n)}, requestNumbers(limits(v, j))...)})
+			d.Because(slots.Why{Numbers: append([]slots.Number{slots.Whole("reduces to preempt", n)}, requestNumbers(limits(v, j))...)})
 		}
 		d.Reclaim(s.ID)
 	}

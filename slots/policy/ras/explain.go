@@ -12,8 +12,6 @@ import (
 // This file says why, in the paper's words. Nothing here is called unless someone
 // listens (Decision.Explaining).
 
-func whole(name string, n int32) slots.Number { return slots.Number{Name: name, Num: int64(n)} }
-
 func share(name string, p slots.PPM) slots.Number {
 	return slots.Number{Name: name, Num: int64(p), Den: int64(slots.One)}
 }
@@ -34,9 +32,9 @@ func (r *RAS) why(v *slots.View, s *standing, k slots.Kind, load demand.Vector) 
 	rest := n.capacity.Minus(load)
 	needs := r.launchNeeds(s, k, n)
 	w := slots.Why{Numbers: []slots.Number{
-		whole("running maps", j.Running(slots.Map)), whole("s_req", s.required), whole("s_pend", s.left[slots.Map]), whole("s_alloc, placed", s.allotted[slots.Map]),
-		whole("running reduces", j.Running(slots.Reduce)), whole("r_pend", s.left[slots.Reduce]),
-		whole(fmt.Sprintf("%vs of the job placed on the tracker", k), s.placed[k][t]), whole("of these running", s.here[k]),
+		slots.Whole("running maps", j.Running(slots.Map)), slots.Whole("s_req", s.required), slots.Whole("s_pend", s.left[slots.Map]), slots.Whole("s_alloc, placed", s.allotted[slots.Map]),
+		slots.Whole("running reduces", j.Running(slots.Reduce)), slots.Whole("r_pend", s.left[slots.Reduce]),
+		slots.Whole(fmt.Sprintf("%vs of the job placed on the tracker", k), s.placed[k][t]), slots.Whole("of these running", s.here[k]),
 		share("CPU it needs", needs.CPU), share("CPU left", rest.CPU), share("I/O it needs", needs.IO), share("I/O left", rest.IO),
 		share("memory it needs", needs.Memory), share("memory left", rest.Memory),
 	}}

@@ -69,7 +69,7 @@ func (r *RAS) takeBack(v *slots.View, d *slots.Decision) {
 			slot := v.Slot(id)
 			if copies := slot.Phase < slots.PhaseSort || slot.Phase == slots.PhaseHeld; slot.Busy && slot.Attempt.Job == s.id && slot.Advanced && copies && !s.mapsDone {
 				if d.Explaining() {
-					d.Because(slots.Why{Numbers: []slots.Number{whole("maps of the job that are not done", s.left[slots.Map])}})
+					d.Because(slots.Why{Numbers: []slots.Number{slots.Whole("maps of the job that are not done", s.left[slots.Map])}})
 				}
 				d.Reclaim(id)
 			}
