@@ -8,6 +8,8 @@
 #   -data    use the files records and text and the directory tree in DIR, and
 #            leave out the rows of what is not there; without it all three are
 #            made, and removed at the end
+#            (mawk takes form feeds, carriage returns and vertical tabs for
+#            letters, so replace them before: tr '\f\r\v' '   ')
 #   -only    rows whose name the GLOB matches; names are in the first column
 #   -judge   exit 1 when a floor is missed; floors and aims are meant for 1 GiB
 #   -expect  print by how much each ratio differs from the one in FILE, and
