@@ -101,12 +101,13 @@ type Options struct {
 	NoPin       bool         // leave slots unbound
 	Slowstart   *slots.PPM   // share of maps finished before reduces start; nil: all
 
-	Pools         []slots.Pool  // shares; jobs of a pool that is not listed get one of weight 1
-	Users         []slots.User  // limits
-	Replicas      int           // trackers that hold the input of a map, a synthetic placement; 0: none
-	GroupTrackers int           // trackers of a group; 0: there are no groups
-	LocalityDelay time.Duration // for policies that wait for local slots; 0: none
-	Seed          uint64        // of the placement; 0: 1
+	Pools         []slots.Pool      // shares; jobs of a pool that is not listed get one of weight 1
+	Users         []slots.User      // limits
+	Capacities    demand.Capacities // of trackers that do not have the whole of each resource; for policies that place by demand
+	Replicas      int               // trackers that hold the input of a map, a synthetic placement; 0: none
+	GroupTrackers int               // trackers of a group; 0: there are no groups
+	LocalityDelay time.Duration     // for policies that wait for local slots; 0: none
+	Seed          uint64            // of the placement; 0: 1
 
 	// What makes effects visible that one machine does not have. Bandwidths
 	// are a tracker's; 0: as fast as it goes.

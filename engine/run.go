@@ -290,6 +290,7 @@ func (r *run) startSlots() error {
 	config := slots.Config{
 		Slowstart: *r.o.Slowstart, MaxAttempts: r.o.Attempts, Pools: r.o.Pools, Users: r.o.Users, Replicas: int32(r.o.Replicas),
 		GroupTrackers: int32(r.o.GroupTrackers), LocalityDelay: r.o.LocalityDelay, Seed: r.o.Seed, CopyBandwidth: r.o.ShuffleBytesPerSecond,
+		Capacities: r.o.Capacities,
 	}
 	config.Slots = slots.Layout{Trackers: r.o.Trackers, MapSlots: r.o.MapSlots, ReduceSlots: r.o.ReduceSlots, MaxSlots: r.o.MapSlots + r.o.ReduceSlots + r.o.extraSlots, Core: r.coreOf}.Slots()
 	cores := make([]int, len(config.Slots))

@@ -206,8 +206,8 @@ func (b *batch) warn(s *screen) {
 // options are the run's, but for its policy.
 func (b *batch) options() engine.Options {
 	f, o := b.file, b.engine
-	c := setup.Config(f, setup.Options{})
-	o.Pools, o.Users = c.Pools, c.Users
+	c := setup.Config(f, setup.Options{Trackers: b.trackers})
+	o.Pools, o.Users, o.Capacities = c.Pools, c.Users, c.Capacities
 	o.Trackers, o.MapSlots, o.ReduceSlots, o.MaxSlots = or(b.trackers, f.Cluster.Trackers), or(b.mapSlots, f.Cluster.MapSlots), or(b.reduceSlots, f.Cluster.ReduceSlots), b.maxSlots
 	if o.Slowstart = b.slowstart; o.Slowstart == nil {
 		o.Slowstart = f.Defaults.Slowstart
