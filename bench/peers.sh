@@ -178,7 +178,8 @@ if [ -e "$tree" ]; then
 	about+=", tree $(find -L "$tree" -type f | wc -l) files"
 	find -L "$tree" -type f -print0 | xargs -0 cat >/dev/null # in memory before anything is timed
 fi
-echo "Medians of $runs runs in turn, $about. Ratio: the peer's time by ours; above 1 mrlocal is faster."
+echo "Medians of $runs runs in turn, $about."
+echo "Ratio: the peer's time by ours; above 1 mrlocal is faster."
 echo
 echo "| row | work | peer | its time | mrlocal | ratio | floor | aim | met |${expect:+ change |}"
 echo "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | --- |${expect:+ ---: |}"
