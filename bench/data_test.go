@@ -83,7 +83,7 @@ func runWith(b *testing.B, all []source, paths []string, o engine.Options) *engi
 	work := batchOf(b, all, paths, 4)
 	r, err := engine.RunBatch(b.Context(), work, o)
 	if err != nil {
-		b.Fatalf("%s: %v", o.Policy.Name(), err)
+		b.Fatalf("%s: %v", o.Policy.Traits().Name, err)
 	}
 	return r
 }

@@ -177,7 +177,7 @@ func withoutLosses(t *testing.T, file *workload.File, name string) *workload.Fil
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s, ok := p.(slots.Starter); !ok || s.Slowstart() == slots.One {
+	if s := p.Traits(); !s.OwnSlowstart || s.Slowstart == slots.One {
 		return file
 	}
 	calm := *file

@@ -13,7 +13,7 @@ import (
 // lender is a policy that may put any task on any slot.
 type lender struct{ fifo.FIFO }
 
-func (lender) Lends() bool { return true }
+func (lender) Traits() slots.Traits { return slots.Traits{Name: "fifo", Lends: true} }
 
 // TestAKindOfTaskWithoutASlotIsRefused where slots are typed; extra slots do not
 // count, for they are closed.

@@ -207,7 +207,7 @@ func TestARunThatCannotGoOnSaysWhy(t *testing.T) {
 // idler grants nothing; where wake is set it asks to be woken so much later.
 type idler struct{ wake int64 }
 
-func (idler) Name() string { return "idler" }
+func (idler) Traits() slots.Traits { return slots.Traits{Name: "idler"} }
 
 func (p idler) Decide(v *slots.View, d *slots.Decision) {
 	if p.wake > 0 {
@@ -218,7 +218,7 @@ func (p idler) Decide(v *slots.View, d *slots.Decision) {
 // killer starts job 0's map and kills it at once.
 type killer struct{}
 
-func (killer) Name() string { return "killer" }
+func (killer) Traits() slots.Traits { return slots.Traits{Name: "killer"} }
 
 func (killer) Decide(v *slots.View, d *slots.Decision) {
 	if v.FreeHome(v.Tracker(), slots.Map) > 0 && v.Job(0).Pending(slots.Map) > 0 {

@@ -78,7 +78,7 @@ func TestAHeartbeatCostsSlotTime(t *testing.T) {
 // wants to be woken.
 type sleeper struct{ until time.Duration }
 
-func (sleeper) Name() string { return "sleeper" }
+func (sleeper) Traits() slots.Traits { return slots.Traits{Name: "sleeper"} }
 
 func (p sleeper) Decide(v *slots.View, d *slots.Decision) {
 	if v.Now() < p.until {

@@ -105,10 +105,7 @@ func check(f *workload.File, o *Options, c *slots.Config) error {
 	if err := checkTrackers(f, trackers); err != nil {
 		return err
 	}
-	lends := false
-	if l, ok := o.Policy.(slots.Lender); ok {
-		lends = l.Lends()
-	}
+	lends := o.Policy.Traits().Lends
 	for i := range f.Jobs {
 		j := &f.Jobs[i]
 		switch {
@@ -122,7 +119,7 @@ func check(f *workload.File, o *Options, c *slots.Config) error {
 		for k, n := range [2]int{slots.Map: j.Maps, slots.Reduce: j.Reduces} {
 			kind := slots.Kind(k)
 			if n > 0 && !home[kind] && !(lends && home[kind.Other()]) {
-				return f.Errorf(j.Pos, "job "+j.Name, "has %s tasks, and there is no %s slot that could run them under %s", kind, kind, o.Policy.Name())
+				return f.Errorf(j.Pos, "job "+j.Name, "has %s tasks, and there is no %s slot that could run them under %s", kind, kind, o.Policy.Traits().Name)
 			}
 		}
 		if o.Cost != costL0 && f.Cluster.NetBytes <= 0 && j.MapOutputBytes > 0 && j.Reduces > 0 {

@@ -163,7 +163,7 @@ func (d *driver) askAll() error {
 			return nil
 		}
 		if round > mostRounds {
-			return fmt.Errorf("simulation: %s kills and starts without end at %v", d.o.Policy.Name(), d.now)
+			return fmt.Errorf("simulation: %s kills and starts without end at %v", d.o.Policy.Traits().Name, d.now)
 		}
 	}
 }
@@ -269,7 +269,7 @@ func (d *driver) stalled() error {
 		unfinished[k] = total - done
 	}
 	_, idle := d.ledger.Idle()
-	why := fmt.Sprintf("%s starts none of them, with %d map and %d reduce slots idle", d.o.Policy.Name(), idle[slots.Map], idle[slots.Reduce])
+	why := fmt.Sprintf("%s starts none of them, with %d map and %d reduce slots idle", d.o.Policy.Traits().Name, idle[slots.Map], idle[slots.Reduce])
 	switch {
 	case d.trackersLost == len(d.trackers):
 		why = "every tracker is lost"

@@ -47,8 +47,7 @@ func policies() (names []string) {
 
 // isTyped reports whether a policy lends no slots.
 func isTyped(t tester, name string) bool {
-	l, ok := named(t, name).(slots.Lender)
-	return !ok || !l.Lends()
+	return !named(t, name).Traits().Lends
 }
 
 // both are the policies of seed 000.

@@ -210,8 +210,7 @@ func TestAPhaseGateSaysWhenAReduceMayGoOn(t *testing.T) {
 // rehomer gives every slot of a tracker to reduces, which makes them reduce slots.
 type rehomer struct{}
 
-func (*rehomer) Name() string { return "rehomer" }
-func (*rehomer) Lends() bool  { return true }
+func (*rehomer) Traits() slots.Traits { return slots.Traits{Name: "rehomer", Lends: true} }
 
 func (p *rehomer) Decide(v *slots.View, d *slots.Decision) {
 	for v.Pending(slots.Reduce) > 0 {

@@ -7,12 +7,6 @@ import (
 	"mrlocal/trace"
 )
 
-// ByDemand is a policy that places tasks by what they need (demand.Profile): a
-// report then tells what each job was taken to need.
-type ByDemand interface {
-	ByDemand() bool
-}
-
 // Demand says what one task of a job needs: a map (PhaseCompute), a reduce that
 // copies (PhaseCopy) or one that sorts and reduces (PhaseReduce). Submit tells it
 // of a job that has a profile.
@@ -42,11 +36,8 @@ func (l *Ledger) JobProfile(id JobID) (p demand.Profile, given bool) {
 	return demand.Default(l.homeSlots), false
 }
 
-// PlacesByDemand reports whether the policy does.
-func (l *Ledger) PlacesByDemand() bool {
-	p, ok := l.policy.(ByDemand)
-	return ok && p.ByDemand()
-}
+// PlacesByDemand reports whether the policy does (Traits.ByDemand).
+func (l *Ledger) PlacesByDemand() bool { return l.byDemand }
 
 // Profile is JobProfile.
 func (j Job) Profile() (p demand.Profile, given bool) { return j.v.l.JobProfile(j.id) }

@@ -31,7 +31,7 @@ func TestANumberIsPrintedAsItIsRead(t *testing.T) {
 // a beaten job, then it declines.
 type reasoned struct{ kill bool }
 
-func (*reasoned) Name() string { return "reasoned" }
+func (*reasoned) Traits() slots.Traits { return slots.Traits{Name: "reasoned"} }
 
 func (p *reasoned) Decide(v *slots.View, d *slots.Decision) {
 	if p.kill {

@@ -9,7 +9,7 @@ import (
 func (l *Ledger) grant(g Grant) Refusal {
 	refused := l.settle(&g)
 	if refused != Granted {
-		invariant.Check(!refused.bug(), "slots: %s grants %+v at tracker %d: %s", l.policy.Name(), g, l.visited, refused)
+		invariant.Check(!refused.bug(), "slots: %s grants %+v at tracker %d: %s", l.policy.Traits().Name, g, l.visited, refused)
 		return refused
 	}
 	l.start(&g)

@@ -15,8 +15,7 @@ import (
 // map: the worst policy for maps that reduces wait for.
 type reducesFirst struct{ refused []slots.Refusal }
 
-func (*reducesFirst) Name() string { return "reduces-first" }
-func (*reducesFirst) Lends() bool  { return true }
+func (*reducesFirst) Traits() slots.Traits { return slots.Traits{Name: "reduces-first", Lends: true} }
 
 func (p *reducesFirst) Decide(v *slots.View, d *slots.Decision) {
 	for _, k := range []slots.Kind{slots.Reduce, slots.Map} {

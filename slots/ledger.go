@@ -22,6 +22,7 @@ type Ledger struct {
 	sated     Sated    // the policy, where it can tell
 	copies    Speculator
 	lends     bool
+	byDemand  bool
 	borrows   bool // the policy has percentages
 	weights   weight.Weights
 	stream    *trace.Stream
@@ -95,41 +96,33 @@ func New(c Config, p Policy) (*Ledger, error) {
 	if r, ok := p.(Resetter); ok {
 		r.Reset()
 	}
-	borrows := false
-	if b, ok := p.(Borrower); ok {
-		c.BorrowMap, c.BorrowReduce = b.Borrow()
-		borrows = true
+	t := p.Traits()
+	if t.Borrows {
+		c.BorrowMap, c.BorrowReduce = t.BorrowMap, t.BorrowReduce
 	}
-	if s, ok := p.(Starter); ok {
-		c.Slowstart = s.Slowstart()
+	if t.OwnSlowstart {
+		c.Slowstart = t.Slowstart
 	}
-	var weights weight.Weights
-	if w, ok := p.(Weigher); ok {
-		weights = w.Weights()
-	}
-	if r, ok := p.(Recorder); ok {
-		text, err := json.Marshal(r.Recorded())
+	if t.Options != nil {
+		text, err := json.Marshal(t.Options)
 		if err != nil {
-			return nil, fmt.Errorf("slots: options of %s: %w", p.Name(), err)
+			return nil, fmt.Errorf("slots: options of %s: %w", t.Name, err)
 		}
 		c.Options = text
 	}
 	if c.PolicyName == "" {
-		c.PolicyName = p.Name()
+		c.PolicyName = t.Name
 	}
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	if !weights.Valid() {
-		return nil, fmt.Errorf("slots: weights %+v: each is from 1 to %d", weights, weight.Most)
+	if !t.Weights.Valid() {
+		return nil, fmt.Errorf("slots: weights %+v: each is from 1 to %d", t.Weights, weight.Most)
 	}
-	if weights.Bound() {
-		c.Slots = weighed(c.Slots, weights)
+	if t.Weights.Bound() {
+		c.Slots = weighed(c.Slots, t.Weights)
 	}
-	l := &Ledger{config: c, policy: p, borrows: borrows, weights: weights, poolID: map[string]PoolID{}, userLimits: map[string]*limit{}, wake: -1, last: -1, visited: -1}
-	if lender, ok := p.(Lender); ok {
-		l.lends = lender.Lends()
-	}
+	l := &Ledger{config: c, policy: p, lends: t.Lends, borrows: t.Borrows, byDemand: t.ByDemand, weights: t.Weights, poolID: map[string]PoolID{}, userLimits: map[string]*limit{}, wake: -1, last: -1, visited: -1}
 	l.observer, _ = p.(Observer)
 	l.sated, _ = p.(Sated)
 	l.copies, _ = p.(Speculator)

@@ -18,8 +18,7 @@ type anySlot struct {
 	seen  []slots.Fact
 }
 
-func (*anySlot) Name() string           { return "any" }
-func (p *anySlot) Lends() bool          { return !p.typed }
+func (p *anySlot) Traits() slots.Traits { return slots.Traits{Name: "any", Lends: !p.typed} }
 func (p *anySlot) Observe(f slots.Fact) { p.seen = append(p.seen, f) }
 
 func (p *anySlot) Decide(v *slots.View, d *slots.Decision) {
@@ -441,7 +440,9 @@ func TestNewRefusesWhatMakesNoSense(t *testing.T) {
 // starter is FIFO with a slowstart of its own.
 type starter struct{ fifo.FIFO }
 
-func (*starter) Slowstart() slots.PPM { return slots.One / 2 }
+func (*starter) Traits() slots.Traits {
+	return slots.Traits{Name: "fifo", OwnSlowstart: true, Slowstart: slots.One / 2}
+}
 
 func TestAPolicyMayHaveASlowstartOfItsOwn(t *testing.T) {
 	p := &starter{}
@@ -460,7 +461,7 @@ type recorder struct {
 	told any
 }
 
-func (r *recorder) Recorded() any { return r.told }
+func (r *recorder) Traits() slots.Traits { return slots.Traits{Name: "fifo", Options: r.told} }
 
 func TestAPolicysOptionsAreRecorded(t *testing.T) {
 	type options struct {

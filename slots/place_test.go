@@ -19,7 +19,7 @@ type nearPolicy struct {
 	got   []slots.Refusal
 }
 
-func (*nearPolicy) Name() string { return "near" }
+func (*nearPolicy) Traits() slots.Traits { return slots.Traits{Name: "near"} }
 func (p *nearPolicy) Decide(v *slots.View, d *slots.Decision) {
 	if p.look != nil {
 		p.look(v)

@@ -13,15 +13,41 @@ import (
 // own, only orderings of what v.Changed reports; it must be deterministic and
 // keep neither v nor d.
 type Policy interface {
-	Name() string
+	Traits() Traits
 	Decide(v *View, d *Decision)
 }
 
-// Lender is a policy that may put a task on a slot of the other home kind.
-// Without it, or where it says no, the Ledger keeps slots typed. It is asked
-// once, at New.
-type Lender interface {
-	Lends() bool
+// Traits are the constants of a policy. New asks for them once, and a policy
+// always gives the same. The zero value keeps slots typed and lends none.
+type Traits struct {
+	Name string
+
+	// Lends: the policy may start a task on a slot of the other home kind. If it
+	// is not set, the Ledger refuses such a grant.
+	Lends bool
+
+	// Borrows: the papers' percentages bound what is lent. BorrowMap is the share
+	// of map slots that reduces may borrow, BorrowReduce the share of reduce slots
+	// that maps may borrow.
+	Borrows                 bool
+	BorrowMap, BorrowReduce PPM
+
+	// Weights of tasks: a tracker runs no more than its home slots weigh together.
+	// The zero value sets no bound.
+	Weights weight.Weights
+
+	// OwnSlowstart: Slowstart replaces the run's. At 0 the policy decides by itself
+	// when the reduces of a job start.
+	OwnSlowstart bool
+	Slowstart    PPM
+
+	// ByDemand: the policy places tasks by what they need (demand.Profile). A
+	// report then lists what each job is taken to need.
+	ByDemand bool
+
+	// Options are recorded with the configuration, as JSON, so that a replay can
+	// make the same policy. nil: the policy has none of its own.
+	Options any
 }
 
 // Opener is a policy that opens extra slots (Decision.Resize): how many a tracker
@@ -30,30 +56,6 @@ type Lender interface {
 // memory, open or not.
 type Opener interface {
 	Extra(home [2]int32, most int) int
-}
-
-// Borrower is a policy with the papers' percentages: the share of map slots
-// that reduces may borrow and of reduce slots that maps may borrow.
-type Borrower interface {
-	Borrow() (ofMapSlots, ofReduceSlots PPM)
-}
-
-// Weigher is a policy with slot weights, where it says any: a tracker runs no more
-// than its home slots weigh together. It is asked once, at New.
-type Weigher interface {
-	Weights() weight.Weights
-}
-
-// Starter is a policy with a slowstart of its own, whatever the run's is: 0
-// where it says itself when the reduces of a job start.
-type Starter interface {
-	Slowstart() PPM
-}
-
-// Recorder is a policy with options of its own. What Recorded returns is recorded
-// with the configuration, as JSON, so that a replay can make the same policy.
-type Recorder interface {
-	Recorded() any
 }
 
 // Sated is a policy that can tell in O(1) that it would grant nothing on any
@@ -102,7 +104,7 @@ type Grant struct {
 	Rule        Rule
 
 	// Rehome makes a slot of the other home kind one of the task's kind, from now
-	// on, so that it is not lent. Only a Lender may.
+	// on, so that it is not lent. Only a policy that lends may (Traits.Lends).
 	Rehome bool
 
 	// HomeSlot: left to the Ledger, the slot is none of the extra ones.

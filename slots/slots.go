@@ -140,11 +140,11 @@ type Config struct {
 	// Slowstart is the share of a job's maps that must be done before its
 	// reduces are ready (SPEC 1.8). While the number of maps is not final the
 	// gate is closed, except at 0, where it is open from the start. New takes it
-	// from a policy that has its own (Starter).
+	// from a policy that has its own (Traits.OwnSlowstart).
 	Slowstart PPM `json:"slowstart"`
 
 	// BorrowMap and BorrowReduce are the papers' percentages. A policy that
-	// borrows has them already and New takes them from it (Borrower); they
+	// borrows has them already and New takes them from it (Traits.Borrows); they
 	// stand here so that they are recorded.
 	BorrowMap    PPM `json:"borrow_map"`
 	BorrowReduce PPM `json:"borrow_reduce"`
@@ -176,7 +176,7 @@ type Config struct {
 	// so that it is recorded.
 	LocalityDelay time.Duration `json:"locality_delay_ns,omitempty"`
 
-	// Options are the policy's own (Recorder); New takes them from it.
+	// Options are the policy's own (Traits.Options); New takes them from it.
 	Options json.RawMessage `json:"options,omitempty"`
 
 	PolicyName string `json:"-"` // recorded in the header's own field; "": the policy's own

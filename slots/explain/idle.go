@@ -53,9 +53,7 @@ func (m *idle) begin() error {
 	if err != nil {
 		return err
 	}
-	if lender, ok := p.(slots.Lender); ok {
-		m.lends = lender.Lends()
-	}
+	m.lends = p.Traits().Lends
 	return nil
 }
 

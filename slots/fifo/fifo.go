@@ -38,8 +38,8 @@ func (f *FIFO) Reset() {
 	}
 }
 
-// Name implements Policy.
-func (*FIFO) Name() string { return "fifo" }
+// Traits implements slots.Policy.
+func (*FIFO) Traits() slots.Traits { return slots.Traits{Name: "fifo"} }
 
 // Decide implements Policy.
 func (f *FIFO) Decide(v *slots.View, d *slots.Decision) {

@@ -14,27 +14,21 @@ type borrower struct {
 	weights weight.Weights
 }
 
-// Lends implements slots.Lender.
-func (b *borrower) Lends() bool { return b.options.BorrowMap > 0 || b.options.BorrowReduce > 0 }
-
-// Borrow implements slots.Borrower.
-func (b *borrower) Borrow() (ofMapSlots, ofReduceSlots slots.PPM) {
-	return b.options.BorrowMap, b.options.BorrowReduce
-}
-
-// Weights implements slots.Weigher. Where nothing is lent a tracker's home slots
-// bound what it runs.
-func (b *borrower) Weights() weight.Weights {
-	if !b.Lends() {
-		return weight.Weights{}
+// traits are those of a policy of this name. Where nothing is lent a tracker's
+// home slots bound what it runs, and weights do not count.
+func (b *borrower) traits(name string) slots.Traits {
+	o := &b.options
+	t := slots.Traits{Name: name, Borrows: true, BorrowMap: o.BorrowMap, BorrowReduce: o.BorrowReduce, Lends: o.BorrowMap > 0 || o.BorrowReduce > 0}
+	if t.Lends {
+		t.Weights = b.weights
 	}
-	return b.weights
+	return t
 }
 
 // Extra implements slots.Opener: the slots that light tasks need to fill up what a
 // tracker's home slots weigh.
 func (b *borrower) Extra(home [2]int32, most int) int {
-	return min(int(b.Weights().Slots(home)-home[slots.Map]-home[slots.Reduce]), most)
+	return min(int(b.traits("").Weights.Slots(home)-home[slots.Map]-home[slots.Reduce]), most)
 }
 
 // openExtra opens them at the visited tracker, as far as there are any.

@@ -93,11 +93,11 @@ func (f *Deficit) Reset() {
 	}
 }
 
-// Name implements slots.Policy.
-func (*Deficit) Name() string { return "fair-deficit" }
-
-// Slowstart implements slots.Starter: the generation's gate is hard-wired.
-func (*Deficit) Slowstart() slots.PPM { return deficitSlowstart }
+// Traits implements slots.Policy. The gate of reduces is hard-wired in this
+// generation.
+func (*Deficit) Traits() slots.Traits {
+	return slots.Traits{Name: "fair-deficit", OwnSlowstart: true, Slowstart: deficitSlowstart}
+}
 
 // Sated implements slots.Sated.
 func (f *Deficit) Sated(v *slots.View) bool {

@@ -16,7 +16,7 @@ import (
 type DynamicMR struct {
 	allocation
 	borrower
-	recorded
+	options Options
 }
 
 // copying is DynamicMR with SEPB. Without, nobody need expect copies.
@@ -58,12 +58,12 @@ func NewDynamicMR(o Options) slots.Policy {
 	switch o.DHSA {
 	case "pd":
 		p := newPD(o, x)
-		return withCopies(DynamicMR{p, p.borrower, recorded{o}}, &p.order)
+		return withCopies(DynamicMR{p, p.borrower, o}, &p.order)
 	case "off":
 		return newLate("dynamicmr", o, x)
 	}
 	p := newPI("dynamicmr", perKind, o, x)
-	return withCopies(DynamicMR{p, p.borrower, recorded{o}}, &p.order)
+	return withCopies(DynamicMR{p, p.borrower, o}, &p.order)
 }
 
 // withCopies is d as one that copies, where o does.
@@ -74,21 +74,18 @@ func withCopies(d DynamicMR, o *order) slots.Policy {
 	return &copying{d, speculating{o}}
 }
 
-// recorded is the part of a policy that a replay must be told.
-type recorded struct{ told Options }
-
-// Recorded implements slots.Recorder.
-func (r *recorded) Recorded() any { return r.told }
-
-// Name implements slots.Policy.
-func (*DynamicMR) Name() string { return "dynamicmr" }
+// Traits implements slots.Policy.
+func (d *DynamicMR) Traits() slots.Traits {
+	t := d.traits("dynamicmr")
+	t.Options = d.options
+	return t
+}
 
 // Late is the fair scheduler with LATE's copies of slow tasks, a job's at its
 // turn.
 type Late struct {
 	*Fair
 	speculating
-	recorded
 	name string
 }
 
@@ -100,11 +97,11 @@ func NewLate(o Options) *Late {
 func newLate(name string, o Options, x extras) *Late {
 	f := &Fair{options: o, extras: x}
 	f.Reset()
-	return &Late{Fair: f, speculating: speculating{&f.order}, recorded: recorded{o}, name: name}
+	return &Late{Fair: f, speculating: speculating{&f.order}, name: name}
 }
 
-// Name implements slots.Policy.
-func (l *Late) Name() string { return l.name }
+// Traits implements slots.Policy.
+func (l *Late) Traits() slots.Traits { return slots.Traits{Name: l.name, Options: l.Fair.options} }
 
 // hadoopsDelay is 1.5 heartbeats of Hadoop, of 3 s: its own choice of how long
 // delay scheduling waits (SPEC 1.6).
@@ -121,5 +118,5 @@ func NewDelay(o Options) Delay {
 	return Delay{NewFair(o)}
 }
 
-// Name implements slots.Policy.
-func (Delay) Name() string { return "delay" }
+// Traits implements slots.Policy.
+func (Delay) Traits() slots.Traits { return slots.Traits{Name: "delay"} }

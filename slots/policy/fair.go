@@ -32,8 +32,8 @@ func (f *Fair) Reset() {
 	f.order = order{delay: delay{wait: f.options.LocalityDelay, starving: f.preempt.starves}, copies: f.extras.newCopies(f.idle)}
 }
 
-// Name implements slots.Policy.
-func (*Fair) Name() string { return "fair" }
+// Traits implements slots.Policy.
+func (*Fair) Traits() slots.Traits { return slots.Traits{Name: "fair"} }
 
 // Sated implements slots.Sated: of each kind nothing may start, or no slot is
 // left in the cluster.

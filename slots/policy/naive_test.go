@@ -24,9 +24,11 @@ type naive struct {
 	jobs   []slots.JobID
 }
 
-func (n *naive) Name() string { return n.name }
-func (n *naive) Lends() bool  { return n.name != "fair" && (n.o.BorrowMap > 0 || n.o.BorrowReduce > 0) }
-func (n *naive) Reset()       { n.jobs = nil }
+func (n *naive) Traits() slots.Traits {
+	return slots.Traits{Name: n.name, Lends: n.name != "fair" && (n.o.BorrowMap > 0 || n.o.BorrowReduce > 0)}
+}
+
+func (n *naive) Reset() { n.jobs = nil }
 
 // Decide knows every job: each has changed once, when it was submitted.
 func (n *naive) Decide(v *slots.View, d *slots.Decision) {
@@ -288,7 +290,7 @@ func TestFastPoliciesDecideAsTheAlgorithmsSay(t *testing.T) {
 func events(t *rapid.T, c slots.Config, p slots.Policy, jobs []policytest.Job, beat time.Duration) []trace.Event {
 	var log trace.Log
 	if _, err := policytest.Drive(c, p, jobs, policytest.Options{Heartbeat: beat, Sinks: []trace.Sink{&log}}); err != nil {
-		t.Fatalf("%s: %v", p.Name(), err)
+		t.Fatalf("%s: %v", p.Traits().Name, err)
 	}
 	return log.Events
 }

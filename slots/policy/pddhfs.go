@@ -41,8 +41,8 @@ func (p *PDDHFS) Reset() {
 	p.order = order{shape: together, delay: delay{wait: p.options.LocalityDelay, wakeless: true}, copies: p.extras.newCopies(p.idle)}
 }
 
-// Name implements slots.Policy.
-func (*PDDHFS) Name() string { return "pd-dhfs" }
+// Traits implements slots.Policy.
+func (p *PDDHFS) Traits() slots.Traits { return p.traits("pd-dhfs") }
 
 // Decide is one heartbeat: slot after slot, while the tracker runs less than its
 // part of the load. What was found is told anew for each slot (A11).

@@ -46,8 +46,8 @@ func (p *PIDHFS) Reset() {
 	p.order = order{shape: p.shape, delay: delay{wait: p.options.LocalityDelay}, copies: p.extras.newCopies(p.idle)}
 }
 
-// Name implements slots.Policy.
-func (p *PIDHFS) Name() string { return p.name }
+// Traits implements slots.Policy.
+func (p *PIDHFS) Traits() slots.Traits { return p.traits(p.name) }
 
 // Decide is one heartbeat: tasks on slots of their own type first, maps before
 // reduces, then what may be borrowed (A7).

@@ -17,8 +17,7 @@ type probe struct {
 	look func(v *slots.View)
 }
 
-func (*probe) Name() string { return "probe" }
-func (*probe) Lends() bool  { return true }
+func (*probe) Traits() slots.Traits { return slots.Traits{Name: "probe", Lends: true} }
 
 func (p *probe) Decide(v *slots.View, d *slots.Decision) {
 	for k, n := range p.run[v.Tracker()] {

@@ -102,7 +102,7 @@ func All() []Info {
 func OwnSlowstart() []string {
 	var names []string
 	for _, e := range table() {
-		if _, own := e.make(Defaults()).(slots.Starter); own {
+		if e.make(Defaults()).Traits().OwnSlowstart {
 			names = append(names, e.Name)
 		}
 	}

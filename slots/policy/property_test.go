@@ -287,25 +287,13 @@ type honest struct {
 	bad   error
 }
 
-func (h *honest) Lends() bool {
-	l, ok := h.fast.(slots.Lender)
-	return ok && l.Lends()
-}
-
-func (h *honest) Weights() (none weight.Weights) {
-	if w, ok := h.fast.(slots.Weigher); ok {
-		return w.Weights()
-	}
-	return none
-}
-
 func (h *honest) Decide(v *slots.View, d *slots.Decision) {
 	said, before := h.Sated(v), v.Running(slots.Map)+v.Running(slots.Reduce)
 	h.fast.Decide(v, d)
 	if said {
 		h.sated++
 		if now := v.Running(slots.Map) + v.Running(slots.Reduce); now != before {
-			h.bad = fmt.Errorf("%s says it is sated and starts %d tasks", h.Name(), now-before)
+			h.bad = fmt.Errorf("%s says it is sated and starts %d tasks", h.Traits().Name, now-before)
 		}
 	}
 }
@@ -367,7 +355,7 @@ func TestOptionsOfAPolicysOwnAreRecorded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := p.(slots.Recorder).Recorded(); got != o {
+	if got := p.Traits().Options; got != o {
 		t.Errorf("%+v, want %+v", got, o)
 	}
 }
@@ -390,8 +378,8 @@ func TestAnUnknownPolicyIsWrongUsageWithTheNearestName(t *testing.T) {
 func TestTheTableOfNamesAgreesWithThePolicies(t *testing.T) {
 	for _, info := range policy.All() {
 		p := mustNew(t, info.Name, whole())
-		if p.Name() != info.Name || info.Line == "" || info.Paper == "" {
-			t.Errorf("%+v makes a policy named %q", info, p.Name())
+		if p.Traits().Name != info.Name || info.Line == "" || info.Paper == "" {
+			t.Errorf("%+v makes a policy named %q", info, p.Traits().Name)
 		}
 	}
 }

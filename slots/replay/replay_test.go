@@ -19,7 +19,7 @@ import (
 // sleepy starts what it can, but only every ten seconds: it asks to be woken.
 type sleepy struct{}
 
-func (*sleepy) Name() string { return "sleepy" }
+func (*sleepy) Traits() slots.Traits { return slots.Traits{Name: "sleepy"} }
 
 func (p *sleepy) Decide(v *slots.View, d *slots.Decision) {
 	const every = 10 * time.Second

@@ -54,12 +54,9 @@ type refusal struct {
 
 var _ interface {
 	slots.Policy
-	slots.Lender
-	slots.Starter
 	slots.Opener
 	slots.PhaseGate
 	slots.Observer
-	slots.Recorder
 	slots.Resetter
 	slots.Sated
 } = (*Split)(nil)
@@ -71,8 +68,11 @@ func New(o told.Options) *Split {
 	return s
 }
 
-// Name implements slots.Policy.
-func (*Split) Name() string { return "dynsplit" }
+// Traits implements slots.Policy. Any slot can become one of any kind; none is
+// ever lent. w_r replaces the slowstart (A27).
+func (s *Split) Traits() slots.Traits {
+	return slots.Traits{Name: "dynsplit", Lends: true, OwnSlowstart: true, Options: s.options}
+}
 
 // Reset implements slots.Resetter.
 func (s *Split) Reset() {
@@ -81,16 +81,6 @@ func (s *Split) Reset() {
 		r.Less = func(a, b *float64) bool { return *a > *b }
 	}
 }
-
-// Lends implements slots.Lender: any slot can become one of any kind. None is
-// ever lent.
-func (*Split) Lends() bool { return true }
-
-// Slowstart implements slots.Starter: w_r replaces it (A27).
-func (*Split) Slowstart() slots.PPM { return 0 }
-
-// Recorded implements slots.Recorder.
-func (s *Split) Recorded() any { return s.options }
 
 // Decide is one heartbeat, which starts one task.
 func (s *Split) Decide(v *slots.View, d *slots.Decision) {

@@ -26,9 +26,6 @@ type ranker interface {
 	rank(v *slots.View, j slots.Job)
 }
 
-// Lends implements slots.Lender: a container has no kind (O1).
-func (*containers) Lends() bool { return true }
-
 // update takes in what changed since the last call.
 func (c *containers) update(v *slots.View, r ranker) {
 	c.changed = v.Changed(c.changed[:0])

@@ -36,11 +36,10 @@ func (f *Fresh) Reset() {
 	*f = Fresh{jobs: [trace.Kinds]slots.Ranking[fewest]{newFewest(), newFewest()}}
 }
 
-// Name implements slots.Policy.
-func (*Fresh) Name() string { return "fresh" }
-
-// Slowstart implements slots.Starter.
-func (*Fresh) Slowstart() slots.PPM { return slots.One }
+// Traits implements slots.Policy. A container has no kind (O1).
+func (*Fresh) Traits() slots.Traits {
+	return slots.Traits{Name: "fresh", Lends: true, OwnSlowstart: true, Slowstart: slots.One}
+}
 
 // Observe implements slots.Observer.
 func (f *Fresh) Observe(e slots.Fact) {

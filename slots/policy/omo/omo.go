@@ -7,15 +7,8 @@ import (
 
 // OMO is the paper's scheduler: lazy start of reduces, then batch finish of
 // maps, then the fair scheduler over containers (Algorithm 3); or lazy start
-// alone. It says itself when reduces start.
+// alone, or batch finish alone.
 type OMO struct{ scheduler }
-
-// Slowstart implements slots.Starter: the gate is open, and Algorithm 1 decides.
-func (*OMO) Slowstart() slots.PPM { return 0 }
-
-// BatchFinish is batch finish of maps over the fair scheduler. Reduces start at
-// the run's slowstart.
-type BatchFinish struct{ scheduler }
 
 // New returns the whole of OMO.
 func New() *OMO {
@@ -32,8 +25,8 @@ func NewLazyStart() *OMO {
 }
 
 // NewBatchFinish returns batch finish alone: Algorithm 2 over the fair scheduler.
-func NewBatchFinish() *BatchFinish {
-	p := &BatchFinish{scheduler{name: "batch-finish", batch: true}}
+func NewBatchFinish() *OMO {
+	p := &OMO{scheduler{name: "batch-finish", batch: true}}
 	p.Reset()
 	return p
 }
@@ -96,8 +89,12 @@ func stageLess(a, b *stage) bool {
 	return a.number < b.number
 }
 
-// Name implements slots.Policy.
-func (s *scheduler) Name() string { return s.name }
+// Traits implements slots.Policy. A container has no kind (O1). With lazy start
+// the gate of reduces is open, and Algorithm 1 decides; else they start at the
+// run's slowstart.
+func (s *scheduler) Traits() slots.Traits {
+	return slots.Traits{Name: s.name, Lends: true, OwnSlowstart: s.lazy}
+}
 
 // Reset implements slots.Resetter.
 func (s *scheduler) Reset() {

@@ -96,7 +96,7 @@ func TestReducesAreLaunchedConsecutively(t *testing.T) {
 			w := newPrinciple(jobs)
 			o.Explain = w.explain
 			if _, err := policytest.Drive(c, p, jobs, o); err != nil || w.bad != nil {
-				rt.Fatalf("%s: %v, %v", p.Name(), err, w.bad)
+				rt.Fatalf("%s: %v, %v", p.Traits().Name, err, w.bad)
 			}
 			stages += w.stages
 			early += w.early

@@ -31,8 +31,8 @@ func (y *YARN) Reset() {
 	y.hungry.Less = func(_, _ *struct{}) bool { return false }
 }
 
-// Name implements slots.Policy.
-func (*YARN) Name() string { return "yarn" }
+// Traits implements slots.Policy. A container has no kind (O1).
+func (*YARN) Traits() slots.Traits { return slots.Traits{Name: "yarn", Lends: true} }
 
 // Decide is one heartbeat of a node, which gets one container.
 func (y *YARN) Decide(v *slots.View, d *slots.Decision) {

@@ -317,15 +317,14 @@ func checkLostOutput(t *rapid.T, newPolicy func() slots.Policy, places int) {
 // sharesOneSlot reports whether a reduce may run where there is one map slot and
 // nothing else.
 func sharesOneSlot(p slots.Policy) bool {
-	if w, ok := p.(slots.Weigher); ok && w.Weights().Of(slots.Reduce) > w.Weights().Of(slots.Map) {
+	t := p.Traits()
+	switch {
+	case t.Weights.Of(slots.Reduce) > t.Weights.Of(slots.Map):
 		return false
+	case t.Borrows:
+		return t.BorrowMap.Of(1) == 1
 	}
-	if b, ok := p.(slots.Borrower); ok {
-		ofMapSlots, _ := b.Borrow()
-		return ofMapSlots.Of(1) == 1
-	}
-	lender, ok := p.(slots.Lender)
-	return ok && lender.Lends()
+	return t.Lends
 }
 
 // checkStream feeds the maps of a job bit by bit, as a decoder would, with

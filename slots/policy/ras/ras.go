@@ -64,13 +64,9 @@ type node struct {
 
 var _ interface {
 	slots.Policy
-	slots.Lender
-	slots.Starter
 	slots.Opener
 	slots.PhaseGate
-	slots.ByDemand
 	slots.Observer
-	slots.Recorder
 	slots.Resetter
 } = (*RAS)(nil)
 
@@ -84,15 +80,12 @@ func New(o told.Options) *RAS {
 // Reset implements slots.Resetter.
 func (r *RAS) Reset() { *r = RAS{options: r.options, blocked: -1} }
 
-// Name implements slots.Policy.
-func (*RAS) Name() string { return "ras" }
-
-// Lends implements slots.Lender: a job slot is for the task that is placed there (R1).
-func (*RAS) Lends() bool { return true }
-
-// Slowstart implements slots.Starter: reduces start as early as there is room, so that
-// their shuffle runs beside the maps (3.3 of the paper).
-func (*RAS) Slowstart() slots.PPM { return 0 }
+// Traits implements slots.Policy. A job slot is for the task that is placed there
+// (R1). Reduces start as early as there is room, so that their shuffle runs beside
+// the maps (3.3 of the paper).
+func (r *RAS) Traits() slots.Traits {
+	return slots.Traits{Name: "ras", Lends: true, OwnSlowstart: true, ByDemand: true, Options: r.options}
+}
 
 // Extra implements slots.Opener: as many slots as there may be (R1).
 func (*RAS) Extra(_ [trace.Kinds]int32, most int) int { return most }
@@ -100,12 +93,6 @@ func (*RAS) Extra(_ [trace.Kinds]int32, most int) int { return most }
 // HoldsCopy implements slots.PhaseGate: the Task Scheduler drives the switch from
 // shuffle to reduce (R10).
 func (*RAS) HoldsCopy() bool { return true }
-
-// ByDemand implements slots.ByDemand.
-func (*RAS) ByDemand() bool { return true }
-
-// Recorded implements slots.Recorder.
-func (r *RAS) Recorded() any { return r.options }
 
 // Observe implements slots.Observer: the Job Status Updater.
 func (r *RAS) Observe(f slots.Fact) {

@@ -2,7 +2,7 @@
 // whichever packages they live in: a policy takes what concerns it.
 //
 // A policy that is told more than the Ledger's own configuration has (percentages,
-// the locality delay) returns its Options from Recorded (slots.Recorder), so that
+// the locality delay) has its Options in slots.Traits, so that
 // they are recorded with the run and a replay is told the same: every field needs
 // a name in JSON.
 //
@@ -22,7 +22,7 @@ type Options struct {
 	// BorrowMap is percentageOfBorrowedMapSlots: the share of the map slots
 	// that reduces may borrow. BorrowReduce is percentageOfBorrowedReduceSlots:
 	// the share of the reduce slots that maps may borrow. The Ledger records
-	// both (slots.Borrower).
+	// both (slots.Traits).
 	BorrowMap    slots.PPM `json:"-"`
 	BorrowReduce slots.PPM `json:"-"`
 
