@@ -5,12 +5,12 @@ import (
 	"testing"
 	"time"
 
+	"mrlocal/datagen"
 	"mrlocal/engine"
 	"mrlocal/jobs"
 	"mrlocal/slots/policy"
 	"mrlocal/spill"
 	"mrlocal/trace"
-	"mrlocal/workload"
 )
 
 // additionalDisk is what a tracker's disk takes in a second: maps need it for about
@@ -25,7 +25,7 @@ const additionalDisk = 150_000_000
 // long maps ran on the additional slot. With -judge it fails unless the map phase
 // is shorter with it.
 func BenchmarkAdditional(b *testing.B) {
-	s := source{"digests", workload.Words, func() (jobs.Chain, error) {
+	s := source{"digests", datagen.Words, func() (jobs.Chain, error) {
 		return jobs.Chain{{
 			Name:       "digests",
 			NewMapper:  func() jobs.Mapper { return &digests{words: jobs.BlankSeparated()} },

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"mrlocal/datagen"
 	"mrlocal/engine"
 	"mrlocal/jobs"
 	"mrlocal/jobs/grep"
@@ -12,7 +13,6 @@ import (
 	"mrlocal/jobs/wordcount"
 	"mrlocal/slots"
 	"mrlocal/slots/policy"
-	"mrlocal/workload"
 )
 
 var (
@@ -24,20 +24,20 @@ var (
 // source is a job and the data it reads.
 type source struct {
 	name  string
-	kind  workload.Kind
+	kind  datagen.Kind
 	chain func() (jobs.Chain, error)
 }
 
 func words() source {
-	return source{"wordcount", workload.Words, func() (jobs.Chain, error) { return wordcount.New(wordcount.Options{}) }}
+	return source{"wordcount", datagen.Words, func() (jobs.Chain, error) { return wordcount.New(wordcount.Options{}) }}
 }
 
 func records() source {
-	return source{"sort", workload.Records, func() (jobs.Chain, error) { return sort.New(sort.Options{}) }}
+	return source{"sort", datagen.Records, func() (jobs.Chain, error) { return sort.New(sort.Options{}) }}
 }
 
 func matches() source {
-	return source{"grep", workload.Lines, func() (jobs.Chain, error) {
+	return source{"grep", datagen.Lines, func() (jobs.Chain, error) {
 		return grep.New(grep.Options{Patterns: []string{`[a-z]*ing`}, Count: true})
 	}}
 }
@@ -46,8 +46,8 @@ func matches() source {
 // that searches (bench/workloads/mix5.yaml).
 func mix() []source {
 	lines, text := records(), words()
-	lines.name, lines.kind = "sort-lines", workload.Lines
-	text.name, text.kind = "wordcount-wiki", workload.Wiki
+	lines.name, lines.kind = "sort-lines", datagen.Lines
+	text.name, text.kind = "wordcount-wiki", datagen.Wiki
 	return []source{words(), lines, matches(), records(), text}
 }
 
@@ -58,7 +58,7 @@ func makeInputs(b *testing.B, all []source) []string {
 	var paths []string
 	for i, s := range all {
 		path := filepath.Join(dir, s.name)
-		if err := workload.Generate(s.kind, path, *sizeBytes, uint64(i+1)); err != nil {
+		if err := datagen.Generate(b.Context(), s.kind, path, *sizeBytes, uint64(i+1)); err != nil {
 			b.Fatal(err)
 		}
 		paths = append(paths, path)

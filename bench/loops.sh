@@ -59,4 +59,4 @@ loop "a closure on a slot's thread" ./slots/pool 'Run$' ns/op
 loop "a decision" ./slots 'Ledger$/policy=pi-dhfs' ns/op
 loop "an event, kept and written" ./trace 'Append' ns/op
 loop "simulate: what comes next, who shares" ./sim 'Agenda|Pool' ns/op
-loop "generate data" ./workload 'Fill'
+loop "generate data" ./datagen 'Fill'

@@ -12,9 +12,9 @@ import (
 	"strconv"
 	"testing"
 
+	"mrlocal/datagen"
 	"mrlocal/engine"
 	"mrlocal/jobs"
-	"mrlocal/workload"
 )
 
 // oneByOne is indexer with a call of Emit a word.
@@ -90,11 +90,11 @@ func indexes() map[string]jobs.Job {
 	return map[string]jobs.Job{"emit": emit, "combiner": combine, "folder": fold, "folder-spans": index(), "places": where}
 }
 
-func writeTexts(t testing.TB, kind workload.Kind, files int, bytes int64) (dir string) {
+func writeTexts(t testing.TB, kind datagen.Kind, files int, bytes int64) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	for i := range files {
-		if err := workload.Generate(kind, filepath.Join(dir, fmt.Sprint("f", i)), bytes, uint64(i+1)); err != nil {
+		if err := datagen.Generate(t.Context(), kind, filepath.Join(dir, fmt.Sprint("f", i)), bytes, uint64(i+1)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -102,7 +102,7 @@ func writeTexts(t testing.TB, kind workload.Kind, files int, bytes int64) (dir s
 }
 
 func TestAllWaysToIndexFilesAgree(t *testing.T) {
-	dir := writeTexts(t, workload.Corpus, 3, 200_000)
+	dir := writeTexts(t, datagen.Corpus, 3, 200_000)
 	var want []byte
 	all := indexes()
 	for _, name := range slices.Sorted(maps.Keys(all)) {
@@ -129,7 +129,7 @@ func TestAllWaysToIndexFilesAgree(t *testing.T) {
 // slots of each kind.
 func BenchmarkIndex(b *testing.B) {
 	const files, fileBytes = 4, 16 << 20
-	dir := writeTexts(b, workload.Corpus, files, fileBytes)
+	dir := writeTexts(b, datagen.Corpus, files, fileBytes)
 	all := indexes()
 	for _, name := range []string{"emit", "combiner", "folder", "folder-spans", "places"} {
 		b.Run("by="+name, func(b *testing.B) {

@@ -17,13 +17,13 @@ import (
 
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/side"
+	"mrlocal/datagen"
 	"mrlocal/engine"
 	"mrlocal/internal/usage"
 	"mrlocal/jobs/grep"
 	"mrlocal/slots/explain"
 	"mrlocal/slots/policy"
 	"mrlocal/trace"
-	"mrlocal/workload"
 )
 
 const (
@@ -98,7 +98,7 @@ func makeWiki(ctx context.Context, e env) error {
 		return usage.Errorf(demoDir, "%v", side.Cause(err))
 	}
 	started := time.Now()
-	if err := workload.GenerateContext(ctx, workload.Wiki, demoDir, demoBytes, demoSeed); err != nil {
+	if err := datagen.Generate(ctx, datagen.Wiki, demoDir, demoBytes, demoSeed); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(e.stdout, "made %s/: %s of wiki articles in %.1fs\n", demoDir, humanize.IBytes(demoBytes), time.Since(started).Seconds())

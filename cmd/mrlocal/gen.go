@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"io"
@@ -9,9 +8,9 @@ import (
 	"syscall"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/datagen"
 	"mrlocal/internal/nearest"
 	"mrlocal/internal/usage"
-	"mrlocal/workload"
 )
 
 const (
@@ -56,33 +55,31 @@ func runGen(ctx context.Context, e env, line argv.Line) (int, error) {
 			return 0, err
 		}
 	}
-	if place == "-" || kind != workload.Wiki && isOpen(place, e.stdout) {
+	if place == "-" || kind != datagen.Wiki && isOpen(place, e.stdout) {
 		return exitDone, genStream(ctx, e, kind, bytes, seed)
 	}
-	return exitDone, workload.GenerateContext(ctx, kind, place, bytes, seed)
+	return exitDone, datagen.Generate(ctx, kind, place, bytes, seed)
 }
 
-func kindOf(name string) (workload.Kind, error) {
+func kindOf(name string) (datagen.Kind, error) {
 	var names []string
-	for _, k := range workload.Kinds() {
+	for _, k := range datagen.Kinds() {
 		names = append(names, string(k))
 	}
 	if near := nearest.Name(name, names); near != "" && near != name {
 		return "", usage.Errorf(argv.Quote(name), "no such kind of data; did you mean %s?", near)
 	}
-	return workload.ParseKind(name)
+	return datagen.ParseKind(name)
 }
 
-func genStream(ctx context.Context, e env, kind workload.Kind, bytes int64, seed uint64) error {
-	if kind == workload.Wiki {
+func genStream(ctx context.Context, e env, kind datagen.Kind, bytes int64, seed uint64) error {
+	if kind == datagen.Wiki {
 		return usage.Errorf("-", "a wiki is a directory; name one")
 	}
-	w := bufio.NewWriterSize(e.stdout, 256<<10)
-	err := workload.Write(kind, contextWriter{ctx, w}, bytes, seed)
-	if err = errors.Join(err, w.Flush()); gone(err) {
-		return nil
+	if err := datagen.Write(ctx, kind, e.stdout, bytes, seed); !gone(err) {
+		return err
 	}
-	return err
+	return nil
 }
 
 // isOpen says that name is the file that w writes to already: /dev/stdout, of
@@ -103,17 +100,4 @@ func isOpen(name string, w io.Writer) bool {
 // gone says that err comes from a reader that has closed the pipe.
 func gone(err error) bool {
 	return errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe)
-}
-
-// contextWriter fails once ctx is cancelled.
-type contextWriter struct {
-	ctx context.Context
-	w   io.Writer
-}
-
-func (c contextWriter) Write(p []byte) (int, error) {
-	if c.ctx.Err() != nil {
-		return 0, context.Cause(c.ctx)
-	}
-	return c.w.Write(p)
 }

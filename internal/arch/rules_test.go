@@ -11,7 +11,7 @@ type layer struct {
 func layers() []layer {
 	return []layer{
 		{"internal", []string{"internal/..."}},
-		{"ground", []string{"trace", "jobs", "workload"}},
+		{"ground", []string{"trace", "jobs", "workload", "datagen"}},
 		{"data and slots", []string{"slots", "slots/fifo", "slots/locality", "slots/demand", "slots/weight", "slots/replay", "input", "spill/...", "output", "jobs/..."}},
 		{"policies, threads, shuffle", []string{"slots/policy/...", "slots/pool", "slots/setup", "shuffle", "report"}},
 		{"drivers", []string{"engine/...", "sim", "slots/explain"}},
@@ -116,7 +116,7 @@ func goroutineFiles() []string {
 		"slots/pool/pool.go",
 		"engine/arrivals.go",
 		"input/tree.go",
-		"workload/workload.go",
+		"datagen/datagen.go",
 		"cmd/mrlocal/internal/signals/signals.go",
 		"cmd/mrlocal/internal/show/follow.go",
 	}

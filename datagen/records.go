@@ -1,6 +1,6 @@
-package workload
+package datagen
 
-// rowBytes is the length of a row of TeraGen.
+// rowBytes is the length of a TeraGen row.
 const rowBytes = 100
 
 const (
@@ -9,31 +9,32 @@ const (
 	idBytes     = 10
 )
 
-// teraGen makes the rows of Hadoop 0.20's TeraGen (SPEC 2.7): a key of 10
-// printable bytes, the row's number in 10, 78 of filler, CR LF.
+// teraGen makes the rows of Hadoop 0.20, TeraGen: a key of 10 printable bytes, the
+// row's number in 10 bytes, 78 bytes of filler, CR LF.
 //
 //	.t^#\|v$2\         0AAAAAAAAAABBBBBBBBBB…HHHHHHHH\r\n
 type teraGen struct {
-	start uint32 // state of the generator before row 0
+	start uint32 // state of the random generator before row 0
 }
 
-// The generator of keys: state' = state·mul + inc mod 2^32, three draws a row.
+// The random generator of keys: state' = state·mul + inc mod 2^32, three draws a row.
 const (
 	lcgMul      = 3141592621
 	lcgInc      = 663896637
 	drawsPerRow = 3
 )
 
-// seedStride is how many rows lie between the keys of two seeds.
+// seedStride is the number of rows between the keys of two successive seeds.
 const seedStride = 178_956_971
 
-// newTeraGen starts where TeraGen does for the seeds 0 and 1, elsewhere in the
-// generator's one cycle for others. Row numbers count from 0 for all.
+// newTeraGen starts where TeraGen starts for the seeds 0 and 1. Other seeds start
+// elsewhere in the one cycle of the random generator. Row numbers count from 0 for
+// every seed.
 func newTeraGen(seed uint64) teraGen {
 	return teraGen{lcgJump(0, (max(seed, 1)-1)*seedStride*drawsPerRow)}
 }
 
-// lcgJump is the state n draws after state: the affine step applied n times,
+// lcgJump returns the state n draws after state. It applies the affine step n times
 // by repeated squaring.
 func lcgJump(state uint32, n uint64) uint32 {
 	mul, inc := uint32(lcgMul), uint32(lcgInc)
@@ -49,7 +50,7 @@ func lcgJump(state uint32, n uint64) uint32 {
 
 func (teraGen) unitBytes() int { return rowsPerUnit * rowBytes }
 
-// fill makes the rows of a unit.
+// fill writes the rows of a unit.
 func (g teraGen) fill(dst []byte, unit int64) {
 	row := unit * rowsPerUnit
 	state := lcgJump(g.start, uint64(row)*drawsPerRow)

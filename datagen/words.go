@@ -1,4 +1,4 @@
-package workload
+package datagen
 
 import (
 	"math"
@@ -22,7 +22,7 @@ func (r *rng) below(n int) int {
 	return int(hi)
 }
 
-// unitRNG is the generator of a unit.
+// unitRNG returns the random generator of a unit.
 func unitRNG(seed uint64, unit int64) rng {
 	r := rng(max(seed, 1) * 0xd1342543de82ef95)
 	return rng(r.next() + uint64(unit)*0xa0761d6478bd642f)
@@ -32,22 +32,22 @@ const (
 	vocabularyBits = 17
 	vocabularySize = 1 << vocabularyBits
 	maxWordBytes   = 15
-	// overrunBytes may be written behind a unit's end: words are copied 16
-	// bytes at a time.
+	// overrunBytes may be written behind a unit's end, because words are copied
+	// 16 bytes at a time.
 	overrunBytes = 32
-	// tailOneIn words is not in the vocabulary, so that the number of
-	// different words goes on growing with the text (Heaps' law).
+	// One word in tailOneIn is not in the vocabulary, so that the number of
+	// different words grows with the text (Heaps' law).
 	tailOneIn = 64
 )
 
-// word is a word in the first n bytes.
+// word is the first n bytes of text.
 type word struct {
 	text [maxWordBytes]byte
 	n    uint8
 }
 
-// vocabulary draws words by Zipf's law in constant time, with Vose's alias
-// method: column i is word i below its threshold and word alias[i] above.
+// vocabulary draws words by Zipf's law in constant time with Vose's alias method.
+// Column i stands for word i below its threshold and for word alias[i] above it.
 type vocabulary struct {
 	words   [vocabularySize]word
 	columns [vocabularySize]column
@@ -55,7 +55,7 @@ type vocabulary struct {
 
 type column struct{ threshold, alias uint32 }
 
-// newVocabulary is the same for every seed: seeds differ in the text.
+// newVocabulary returns the same words for every seed. Seeds differ in the text.
 func newVocabulary() *vocabulary {
 	v := &vocabulary{}
 	seen := make(map[word]bool, vocabularySize)
@@ -72,7 +72,7 @@ func newVocabulary() *vocabulary {
 	return v
 }
 
-// weigh fills the alias table with Zipf and Mandelbrot's weights 1/(rank+2.7).
+// weigh fills the alias table with the Zipf-Mandelbrot weights 1/(rank+2.7).
 func (v *vocabulary) weigh() {
 	const n = vocabularySize
 	weights := make([]float64, n)
@@ -124,8 +124,8 @@ func (v *vocabulary) put(dst []byte, at int, r *rng) int {
 	return at
 }
 
-// putTail makes a word of the long tail of the one that ends at at: one to
-// five letters more.
+// putTail appends one to five letters to the word that ends at at, which makes it a
+// word of the long tail. It returns the new end.
 func putTail(dst []byte, at int, r *rng) int {
 	x := r.next()
 	for n := x%5 + 1; n > 0; n-- {
@@ -149,7 +149,7 @@ func (v *vocabulary) closeOut(dst []byte, at int, r *rng) {
 			}
 		}
 		at = stop
-		// A word that was cut off may have been cut inside a letter.
+		// The cut may fall inside a multi-byte letter.
 		for i := stop - 1; i >= max(stop-5, 0) && all[i] >= 0x80; i-- {
 			all[i] = '.'
 		}
@@ -157,7 +157,7 @@ func (v *vocabulary) closeOut(dst []byte, at int, r *rng) {
 	}
 }
 
-// maxTextBytes is what a word with a tail and a blank can take.
+// maxTextBytes bounds the bytes of a word with its tail and two separators.
 const maxTextBytes = maxWordBytes + 5 + 2
 
 func wordOf(s string) word {
@@ -172,10 +172,10 @@ var nuclei = [...]string{"a", "e", "i", "o", "u", "a", "e", "i", "o", "e", "ai",
 
 var codas = [...]string{"", "", "", "", "n", "r", "s", "l", "t", "nd", "st", "m", "ck", "ng", "rt"}
 
-// Syllables outside ASCII, in one word of fifty.
+// foreign holds syllables outside ASCII. One word in fifty has one.
 var foreign = [...]string{"é", "ö", "ü", "ñ", "ø", "ł", "ß", "ç", "京", "本", "мир", "ан", "λ", "ία"}
 
-// invent makes up a word: the rarer, the longer.
+// invent returns a new word. Rare words are longer.
 func invent(r *rng, rank int) word {
 	var w word
 	add := func(s string) {
@@ -197,7 +197,8 @@ func invent(r *rng, rank int) word {
 	return w
 }
 
-// common are the most frequent words of English text, "" beyond them.
+// common returns the word of English text at a rank by frequency, and "" beyond
+// the list.
 func common(rank int) string {
 	words := [...]string{
 		"the", "of", "and", "in", "a", "to", "was", "is", "on", "for", "as", "with", "by", "he", "at", "from", "his", "an",

@@ -1,4 +1,4 @@
-package workload
+package datagen
 
 import (
 	"bytes"
@@ -19,13 +19,13 @@ import (
 func make1(t testing.TB, k Kind, size int64, seed uint64) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := Write(k, &b, size, seed); err != nil {
+	if err := Write(t.Context(), k, &b, size, seed); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()
 }
 
-// SPEC 2.7: first keys, and the fillers' first letters.
+// The first keys, and the first letters of the fillers, of Hadoop 0.20, TeraGen.
 func TestRecordsAreTeraGens(t *testing.T) {
 	data := make1(t, Records, 3_000_000, 1)
 	keys := []string{".t^#\\|v$2\\", "75@~?'WdUF", "w[o||:N&H,", "^Eu)<n#kdP"}
@@ -175,7 +175,7 @@ func TestCorpusLooksLikeOne(t *testing.T) {
 func TestWikiDirectoryIsTheSameTextInSeveralFiles(t *testing.T) {
 	const size = 9<<20 + 77
 	dir := filepath.Join(t.TempDir(), "wiki")
-	if err := Generate(Wiki, dir, size, 5); err != nil {
+	if err := Generate(t.Context(), Wiki, dir, size, 5); err != nil {
 		t.Fatal(err)
 	}
 	entries, err := os.ReadDir(dir)
@@ -223,7 +223,7 @@ func TestWrongDestinationsAreRefusedAndLeaveNothing(t *testing.T) {
 		"no name":                       {Words, "", 1},
 	}
 	for name, c := range cases {
-		if err := Generate(c.kind, c.dst, c.size, 1); !usage.Is(err) {
+		if err := Generate(t.Context(), c.kind, c.dst, c.size, 1); !usage.Is(err) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -231,7 +231,7 @@ func TestWrongDestinationsAreRefusedAndLeaveNothing(t *testing.T) {
 	cause := errors.New("stop")
 	cancel(cause)
 	for _, k := range Kinds() {
-		if err := GenerateContext(ctx, k, filepath.Join(dir, "y"), 10<<20, 1); !errors.Is(err, cause) {
+		if err := Generate(ctx, k, filepath.Join(dir, "y"), 10<<20, 1); !errors.Is(err, cause) {
 			t.Errorf("%s, stopped: %v", k, err)
 		}
 	}
@@ -244,7 +244,7 @@ func TestWrongDestinationsAreRefusedAndLeaveNothing(t *testing.T) {
 func TestGenerateReplacesAFile(t *testing.T) {
 	dst := filepath.Join(t.TempDir(), "-lines")
 	for _, size := range []int64{100, 50} {
-		if err := Generate(Lines, dst, size, 0); err != nil {
+		if err := Generate(t.Context(), Lines, dst, size, 0); err != nil {
 			t.Fatal(err)
 		}
 		if fi, err := os.Stat(dst); err != nil || fi.Size() != size || fi.Mode().Perm() != 0o644 {
@@ -259,7 +259,7 @@ func TestGenerateFollowsALink(t *testing.T) {
 	if err := errors.Join(os.WriteFile(file, nil, 0o644), os.Symlink("file", link)); err != nil {
 		t.Fatal(err)
 	}
-	if err := Generate(Lines, link, 100, 0); err != nil {
+	if err := Generate(t.Context(), Lines, link, 100, 0); err != nil {
 		t.Fatal(err)
 	}
 	if to, err := os.Readlink(link); err != nil || to != "file" {
@@ -280,7 +280,7 @@ func (f *failing) Write(p []byte) (int, error) {
 }
 
 func TestWriteStopsAtTheFirstError(t *testing.T) {
-	if err := Write(Words, &failing{left: 3}, 64<<20, 1); !errors.Is(err, io.ErrShortWrite) {
+	if err := Write(t.Context(), Words, &failing{left: 3}, 64<<20, 1); !errors.Is(err, io.ErrShortWrite) {
 		t.Fatal(err)
 	}
 }
@@ -311,7 +311,7 @@ func BenchmarkWrite(b *testing.B) {
 			const size = 128 << 20
 			b.SetBytes(size)
 			for b.Loop() {
-				if err := Write(k, io.Discard, size, 1); err != nil {
+				if err := Write(b.Context(), k, io.Discard, size, 1); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -1,23 +1,14 @@
-// Package workload reads workload files, and makes input data.
+// Package datagen makes input data for jobs: text, wikitext and TeraGen rows.
 //
-// A workload file (docs/workloads.md) says what jobs arrive in
-// which pools, and on what cluster. Load and Parse read the YAML, check all of
-// it, and give a File whose references are indexes and whose defaults are
-// applied; the first thing wrong is an error with file, line and column. They
-// read a long file in pieces, so that 100,000 jobs take tens of megabytes.
-// Times are the durations of simulated tasks: a hash of seed, job and task,
-// the same whoever asks and when.
+// Data is made by kind, size and seed. The data consists of units of about 1 MiB.
+// Each unit has a random generator of its own, seeded by the seed and the unit's
+// number. So units are filled in parallel, and the bytes do not depend on the
+// number of cores. Units are written in order.
 //
-// Data is made by kind, size and seed, at hundreds of megabytes a second, in
-// units of about 1 MiB, each from a generator seeded by the seed and the
-// unit's number, so that units can be made in parallel and the bytes do not
-// depend on how many cores made them. Units are written in order.
-//
-// Memory: a File belongs to the caller and is not written to afterwards; a few
-// units belong to the package. Neighbours: slots/setup makes a File into what
-// a Ledger takes; engine, sim and the command line use both halves. It knows
-// internal/usage and internal/ppm.
-package workload
+// Memory: a few units for each core, owned by the package and gone when a call
+// returns. Neighbours: the command line, benchmarks and tests call it; it knows
+// internal/usage only.
+package datagen
 
 import (
 	"context"
@@ -33,7 +24,7 @@ import (
 	"mrlocal/internal/usage"
 )
 
-// Kind is what data is made.
+// Kind names what the data looks like.
 type Kind string
 
 const (
@@ -44,10 +35,10 @@ const (
 	Corpus  Kind = "corpus"  // short technical lines, many of them equal
 )
 
-// Kinds are all kinds, in the order in which they are shown.
+// Kinds returns all kinds in the order in which messages list them.
 func Kinds() []Kind { return []Kind{Wiki, Lines, Records, Words, Corpus} }
 
-// ParseKind finds a kind by its name.
+// ParseKind returns the kind of that name, or a usage error.
 func ParseKind(name string) (Kind, error) {
 	for _, k := range Kinds() {
 		if string(k) == name {
@@ -57,8 +48,9 @@ func ParseKind(name string) (Kind, error) {
 	return "", usage.Errorf(name, "no such kind of data; there are wiki, lines, records, words and corpus")
 }
 
-// generator fills units. dst is as long as the unit, shorter only for the last
-// one, and is filled to its end.
+// generator fills units. fill fills dst to its end; dst is as long as a unit, and
+// shorter for the last unit only. The capacity of dst exceeds its length by at
+// least overrunBytes, which fill may use as scratch.
 type generator interface {
 	unitBytes() int
 	fill(dst []byte, unit int64)
@@ -81,13 +73,9 @@ func (k Kind) generator(seed uint64) (generator, error) {
 	return nil, err
 }
 
-// Write writes sizeBytes of data to w: exactly, but for records, where it is
-// as many whole rows as fit.
-func Write(kind Kind, w io.Writer, sizeBytes int64, seed uint64) error {
-	return write(context.Background(), kind, w, sizeBytes, seed)
-}
-
-func write(ctx context.Context, kind Kind, w io.Writer, sizeBytes int64, seed uint64) error {
+// Write writes sizeBytes of data to w. For Records it writes as many whole rows as
+// fit. It fails with the first error of w, or with the cause of ctx when ctx ends.
+func Write(ctx context.Context, kind Kind, w io.Writer, sizeBytes int64, seed uint64) error {
 	g, err := kind.generator(seed)
 	if err != nil {
 		return err
@@ -95,7 +83,7 @@ func write(ctx context.Context, kind Kind, w io.Writer, sizeBytes int64, seed ui
 	return writeUnits(ctx, g, w, 0, kind.bytes(sizeBytes))
 }
 
-// bytes is how much is made when sizeBytes are asked for.
+// bytes returns how many bytes Write makes when it is asked for sizeBytes.
 func (k Kind) bytes(sizeBytes int64) int64 {
 	if k == Records {
 		return sizeBytes / rowBytes * rowBytes
@@ -103,15 +91,11 @@ func (k Kind) bytes(sizeBytes int64) int64 {
 	return max(sizeBytes, 0)
 }
 
-// Generate makes the file dst, or for wiki the directory dst, which may not
-// hold anything yet. It appears when it is complete. seed 0 is as 1.
-func Generate(kind Kind, dst string, sizeBytes int64, seed uint64) error {
-	return GenerateContext(context.Background(), kind, dst, sizeBytes, seed)
-}
-
-// GenerateContext is Generate that stops, and leaves nothing, when ctx is
-// done.
-func GenerateContext(ctx context.Context, kind Kind, dst string, sizeBytes int64, seed uint64) error {
+// Generate makes the file dst, or for Wiki the directory dst. A file is replaced; a
+// directory must not exist or must be empty. The data appears under its name when
+// it is complete. Seed 0 means 1. A wrong size, kind or place is a usage error.
+// When ctx ends, Generate returns the cause of ctx and leaves nothing behind.
+func Generate(ctx context.Context, kind Kind, dst string, sizeBytes int64, seed uint64) error {
 	if sizeBytes < 0 {
 		return usage.Errorf("size", "%d is negative", sizeBytes)
 	}
@@ -123,7 +107,7 @@ func GenerateContext(ctx context.Context, kind Kind, dst string, sizeBytes int64
 	}
 	dst = filepath.Clean(dst)
 	if real, err := filepath.EvalSymlinks(dst); err == nil {
-		dst = real // what a link leads to is replaced, not the link
+		dst = real // replaces the target of a link, not the link
 	}
 	parent := filepath.Dir(dst)
 	if fi, err := os.Stat(parent); err != nil {
@@ -142,18 +126,18 @@ func generateFile(ctx context.Context, kind Kind, dst string, sizeBytes int64, s
 	switch {
 	case err == nil && fi.IsDir():
 		return usage.Errorf(dst, "is a directory")
-	case err == nil && (!fi.Mode().IsRegular() || isLink(dst)): // a link that is left leads to a removed file
+	case err == nil && (!fi.Mode().IsRegular() || isLink(dst)): // dst is still a link only if its target was removed
 		f, err := os.OpenFile(dst, os.O_WRONLY, 0)
 		if err != nil {
 			return usage.Errorf(dst, "%v", pathCause(err))
 		}
-		return errors.Join(write(ctx, kind, f, sizeBytes, seed), f.Close())
+		return errors.Join(Write(ctx, kind, f, sizeBytes, seed), f.Close())
 	}
 	f, err := os.CreateTemp(filepath.Dir(dst), "."+filepath.Base(dst)+".mrlocal-*")
 	if err != nil {
 		return usage.Errorf(dst, "%v", pathCause(err))
 	}
-	if err = write(ctx, kind, f, sizeBytes, seed); err == nil {
+	if err = Write(ctx, kind, f, sizeBytes, seed); err == nil {
 		err = f.Chmod(0o644)
 	}
 	if err = errors.Join(err, f.Close()); err == nil {
@@ -170,11 +154,13 @@ func isLink(path string) bool {
 	return err == nil && fi.Mode()&fs.ModeSymlink != 0
 }
 
-// wikiFileBytes is about what a file of a wiki holds; there are at least
-// wikiFiles, where a unit each can be had.
 const (
+	// wikiFileBytes is about the size of each file of a large wiki.
 	wikiFileBytes = 32 << 20
-	wikiFiles     = 8
+
+	// wikiFiles is the least number of files of a wiki; a wiki of fewer units has
+	// a file for each unit.
+	wikiFiles = 8
 )
 
 func generateDir(ctx context.Context, dst string, sizeBytes int64, seed uint64) error {
@@ -190,7 +176,7 @@ func generateDir(ctx context.Context, dst string, sizeBytes int64, seed uint64) 
 		return usage.Errorf(dst, "%v", pathCause(err))
 	}
 	if err = writeDir(ctx, temp, sizeBytes, seed); err == nil {
-		_ = os.Remove(dst) // an empty directory, which not every system renames over
+		_ = os.Remove(dst) // an empty directory: not every system renames over it
 		err = errors.Join(os.Chmod(temp, 0o755), os.Rename(temp, dst))
 	}
 	if err != nil {
@@ -199,7 +185,7 @@ func generateDir(ctx context.Context, dst string, sizeBytes int64, seed uint64) 
 	return nil
 }
 
-// writeDir writes a wiki's files: one after the other what Write writes.
+// writeDir writes the files of a wiki. Their concatenation is what Write writes.
 func writeDir(ctx context.Context, dir string, sizeBytes int64, seed uint64) error {
 	g, err := Wiki.generator(seed)
 	if err != nil {
@@ -222,13 +208,13 @@ func writeDir(ctx context.Context, dir string, sizeBytes int64, seed uint64) err
 	return nil
 }
 
-// writeUnits writes the bytes [from, to) of g's data; from is where a unit
-// begins. Workers fill units; they are written here, in order.
+// writeUnits writes the bytes [from, to) of g's data; from is the start of a unit.
+// Workers fill units, and the calling goroutine writes them in order.
 func writeUnits(ctx context.Context, g generator, w io.Writer, from, to int64) error {
 	type made struct{ data []byte }
 	unit := int64(g.unitBytes())
 	workers := runtime.GOMAXPROCS(0)
-	// A future for each unit, in order: as many as are being made at a time.
+	// One future for each unit, in order. The capacity bounds the units in work.
 	futures := make(chan chan made, workers)
 	free := make(chan []byte, workers+2)
 	for range cap(free) {
@@ -247,7 +233,7 @@ func writeUnits(ctx context.Context, g generator, w io.Writer, from, to int64) e
 			case <-ctx.Done():
 				return
 			}
-			f := make(chan made, 1) // so that a worker never waits
+			f := make(chan made, 1) // a worker never waits
 			n := min(unit, to-at)
 			workersDone.Go(func() {
 				g.fill(buf[:n:len(buf)], at/unit)
@@ -273,7 +259,7 @@ func writeUnits(ctx context.Context, g generator, w io.Writer, from, to int64) e
 	return context.Cause(ctx)
 }
 
-// pathCause is an error without operation and path.
+// pathCause returns the cause of a file error, without operation and path.
 func pathCause(err error) error {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {

@@ -1,4 +1,4 @@
-package workload
+package datagen
 
 import "strconv"
 
@@ -25,8 +25,8 @@ type wiki struct {
 
 func (wiki) unitBytes() int { return textUnitBytes }
 
-// maxPartBytes is more than any part of an article takes: a paragraph of 8
-// sentences of 24 words, each of them a link.
+// maxPartBytes bounds the length of each part of an article. The longest part is a
+// paragraph of 8 sentences of 24 words, each of them a link.
 const maxPartBytes = 8 * 24 * (2*maxTextBytes + 6)
 
 func (g wiki) fill(dst []byte, unit int64) {
@@ -70,7 +70,7 @@ func (w *wikiWriter) title(n int) {
 	}
 }
 
-// opening writes title, infobox and first words.
+// opening writes the title, the infobox and the first words.
 func (w *wikiWriter) opening() {
 	w.text("= ")
 	begin := w.at
@@ -100,7 +100,7 @@ func (w *wikiWriter) opening() {
 	w.text(". ")
 }
 
-// link writes a link, every third with a label.
+// link writes a link; one in three has a label.
 func (w *wikiWriter) link() {
 	w.text("[[")
 	w.title(2)
@@ -150,7 +150,7 @@ func (w *wikiWriter) paragraph() {
 	w.dst[w.at-1] = '\n'
 }
 
-// section writes a heading, and sometimes a list.
+// section writes a heading, and in one of four cases a list.
 func (w *wikiWriter) section() {
 	level := "==="[:2+w.r.below(2)]
 	w.text("\n")
@@ -171,7 +171,7 @@ func (w *wikiWriter) section() {
 	}
 }
 
-// categories ends an article.
+// categories writes the categories that end an article.
 func (w *wikiWriter) categories() {
 	w.text("\n")
 	for n := 1 + w.r.below(3); n > 0; n-- {

@@ -1,8 +1,8 @@
-package workload
+package datagen
 
 const textUnitBytes = 1 << 20
 
-// textWriter writes one unit, which must have room for what is written.
+// textWriter writes one unit. The caller checks that there is room.
 type textWriter struct {
 	v   *vocabulary
 	r   rng

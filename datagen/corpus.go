@@ -1,14 +1,14 @@
-package workload
+package datagen
 
-// RareLiteral stands about once in 100 MiB of a corpus, ten times in a GiB,
-// and nowhere else in what is made here.
+// RareLiteral occurs about once in 100 MiB of a corpus, that is ten times in a GiB.
+// No other data of this package contains it.
 const RareLiteral = "retry_budget_exhausted"
 
-// corpus makes what a tree of sources, configurations, logs and their
-// documentation looks like to a line tool: 40 bytes and 5 words a line, many
-// short lines and equal ones, leading blanks, long common beginnings; a third
-// of the lines have "the". A GiB has 27 million lines, 127 million words and
-// 2.8 million different words.
+// corpus makes lines like those of a tree of sources, configurations, logs and
+// documentation: 40 bytes and 5 words a line on average, many short lines, many
+// equal lines, leading blanks and long common prefixes. A third of the lines
+// contain "the". A GiB has 27 million lines, 127 million words and 2.8 million
+// different words.
 type corpus struct {
 	v    *vocabulary
 	seed uint64
@@ -16,7 +16,7 @@ type corpus struct {
 
 func (corpus) unitBytes() int { return textUnitBytes }
 
-// rareEvery is in how many units RareLiteral stands once.
+// RareLiteral occurs in one of rareEvery units.
 const rareEvery = 100
 
 func (g corpus) fill(dst []byte, unit int64) {
@@ -44,15 +44,15 @@ func (g corpus) fill(dst []byte, unit int64) {
 // corpusWriter writes one unit.
 type corpusWriter struct{ textWriter }
 
-// plainWords are the most frequent ones.
+// plainWords is how many of the most frequent words phrase prefers.
 const plainWords = 5
 
-// blanks is as deep as lines are indented.
+// blanks is the deepest indentation.
 const blanks = "                        "
 
 const tabs = "\t\t\t\t\t\t"
 
-// stock are lines that come again and again, the first ones most often.
+// stock holds lines that are repeated, the first ones most often.
 var stock = [...]string{
 	"}", "return 0;", "} else {", "break;", "*/", "/*", "end", "*", "#endif", "};", "return err;", "{", "try:", "pass", "fi", "done", "---", "goto out;",
 	"if err != nil {", "#include <linux/kernel.h>", "#include <linux/module.h>", "continue;", "return NULL;", "default:", "self.assertTrue(result)",
@@ -60,7 +60,7 @@ var stock = [...]string{
 	"SPDX-License-Identifier: GPL-2.0", "import os", "import sys", "from __future__ import annotations", "@Override", "return None",
 }
 
-// openings begin lines that go on differently.
+// openings are common beginnings of lines whose rest differs.
 var openings = [...]string{
 	"#include <linux/", "static inline int ", "static const struct ", "        self.assertEqual(", "\treturn fmt.Errorf(\"", "#define CONFIG_", "\tstruct ",
 	"EXPORT_SYMBOL_GPL(", "import org.example.platform.service.", "\tdev_err(&pdev->dev, \"", "/usr/share/doc/packages/", "drivers/net/ethernet/", "CONFIG_SND_SOC_",
@@ -68,7 +68,7 @@ var openings = [...]string{
 	"<property name=\"", "      - name: ", "MODULE_DEVICE_TABLE(",
 }
 
-// closings end them.
+// closings end the lines that begin with an opening.
 var closings = [...]string{";", ");", " {", ")", "\");", ">", ",", "", "", " = {", ":", "\">"}
 
 func (w *corpusWriter) line() {
@@ -83,7 +83,7 @@ func (w *corpusWriter) line() {
 		w.text(blanks[:depth/2*4])
 	}
 	switch {
-	case kind < 28: // the lower of three draws: the first ones most often
+	case kind < 28: // the lowest of three draws prefers the first lines
 		n := len(stock)
 		w.text(stock[min(w.r.below(n), w.r.below(n), w.r.below(n))])
 	case kind < 52:
@@ -97,13 +97,13 @@ func (w *corpusWriter) line() {
 	default:
 		begin := w.at
 		w.phrase(2 + w.r.below(11))
-		if c := w.dst[begin]; x>>60 == 0 && c >= 'a' && c <= 'z' { // a sentence, of sixteen
+		if c := w.dst[begin]; x>>60 == 0 && c >= 'a' && c <= 'z' { // one phrase in sixteen is a sentence
 			w.dst[begin] = c - 'a' + 'A'
 		}
 	}
 }
 
-// identifier writes one to three words joined, or a number.
+// identifier writes one or two names joined by "_", or a hexadecimal number.
 func (w *corpusWriter) identifier() {
 	if w.r>>40&31 == 0 {
 		w.hex(4 + w.r.below(3))
@@ -116,14 +116,14 @@ func (w *corpusWriter) identifier() {
 	}
 }
 
-// name writes one of the words that identifiers are made of.
+// name writes one of the 2048 words that make up identifiers.
 func (w *corpusWriter) name() {
 	const names = 2048
 	x := &w.v.words[w.r.below(names)]
 	w.at += copy(w.dst[w.at:], x.text[:x.n])
 }
 
-// hex writes a number of so many digits.
+// hex writes a hexadecimal number of that many digits.
 func (w *corpusWriter) hex(digits int) {
 	w.text("0x")
 	x := w.r.next()
@@ -140,7 +140,7 @@ func (w *corpusWriter) phrase(n int) {
 		if i > 0 {
 			w.text(" ")
 		}
-		if w.r>>50&3 == 0 { // as running text has it, against the vocabulary's long tail
+		if w.r>>50&3 == 0 { // one word in four is frequent, as in running text
 			w.text(common(min(w.r.below(plainWords), w.r.below(plainWords))))
 		} else {
 			w.word()
