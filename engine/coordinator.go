@@ -73,10 +73,10 @@ type coordinator struct {
 	run     *run
 	ledger  *slots.Ledger
 	inbox   *inbox
-	running map[slots.Attempt]*attempt // looked up, never iterated for a decision
-	order   []*attempt                 // running attempts, oldest first
-	jobs    []submitted                // by JobID
-	unfed   []*jobRun                  // with streams, and over a running-job limit
+	running map[slots.AttemptID]*attempt // looked up, never iterated for a decision
+	order   []*attempt                   // running attempts, oldest first
+	jobs    []submitted                  // by JobID
+	unfed   []*jobRun                    // with streams, and over a running-job limit
 
 	due     dueQueue // works that wait for nothing but their time
 	toOpen  []*work  // works whose time has come, for the next opener
@@ -96,7 +96,7 @@ type coordinator struct {
 
 func newCoordinator(r *run, l *slots.Ledger) *coordinator {
 	return &coordinator{
-		run: r, ledger: l, inbox: newInbox(), running: map[slots.Attempt]*attempt{}, due: newDueQueue(),
+		run: r, ledger: l, inbox: newInbox(), running: map[slots.AttemptID]*attempt{}, due: newDueQueue(),
 		left: len(r.works), faults: timedFaults(r.o.Faults), lost: make([]bool, r.o.Trackers), probe: -1,
 	}
 }

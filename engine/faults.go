@@ -29,7 +29,7 @@ func (c *coordinator) loseTracker(tracker int) {
 			a.Kill()
 		}
 	}
-	c.ledger.Lost(c.run.now(), slots.TrackerID(tracker))
+	c.ledger.LostTracker(c.run.now(), slots.TrackerID(tracker))
 	for _, w := range c.run.works {
 		if w.stage != running {
 			continue

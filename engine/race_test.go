@@ -38,8 +38,8 @@ func (*copier) Speculates(*slots.View, slots.Kind) bool { return true }
 
 func (p *copier) Decide(v *slots.View, d *slots.Decision) {
 	p.FIFO.Decide(v, d)
-	copied := map[slots.Attempt]bool{}
-	task := func(a slots.Attempt) slots.Attempt { a.N = 0; return a }
+	copied := map[slots.AttemptID]bool{}
+	task := func(a slots.AttemptID) slots.AttemptID { a.N = 0; return a }
 	for id := range slots.SlotID(v.Slots()) {
 		if s := v.Slot(id); s.Busy && (s.Killing || s.Speculative) {
 			copied[task(s.Attempt)] = true

@@ -22,7 +22,7 @@ const (
 
 // running is what runs on a slot.
 type running struct {
-	attempt  slots.Attempt
+	attempt  slots.AttemptID
 	gen      uint32 // what is on the agenda for an earlier one is void
 	stage    stage
 	killed   bool
@@ -172,7 +172,7 @@ func (d *driver) copied(id slots.SlotID) {
 }
 
 // advance: a reduce may leave its copy phase, once it has all its input.
-func (d *driver) advance(a slots.Attempt) {
+func (d *driver) advance(a slots.AttemptID) {
 	id, ok := d.where[a]
 	if !ok {
 		return
@@ -206,7 +206,7 @@ func (d *driver) end(id slots.SlotID) {
 
 // kill stops an attempt; one that has ended already, or that is gone with its
 // tracker, is left alone.
-func (d *driver) kill(a slots.Attempt) {
+func (d *driver) kill(a slots.AttemptID) {
 	id, ok := d.where[a]
 	if !ok || d.slots[id].stage == over {
 		return

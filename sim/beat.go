@@ -14,7 +14,7 @@ type tracker struct {
 // news is what a tracker tells at its next beat: that an attempt is in phase p,
 // or, where that is none, that it has ended.
 type news struct {
-	attempt slots.Attempt
+	attempt slots.AttemptID
 	slot    slots.SlotID
 	phase   slots.Phase
 }

@@ -20,7 +20,7 @@ type driver struct {
 	now    time.Duration
 
 	slots    []running
-	where    map[slots.Attempt]slots.SlotID // looked up only
+	where    map[slots.AttemptID]slots.SlotID // looked up only
 	trackers []tracker
 	nodes    []node   // by tracker, under L2 only
 	holds    bool     // the policy says when a reduce may leave its copy phase
@@ -72,7 +72,7 @@ func newDriver(f *workload.File, o *Options, l *slots.Ledger) *driver {
 	c := l.Config()
 	d := &driver{
 		file: f, o: o, ledger: l, slots: make([]running, len(c.Slots)), jobs: make([]jobRun, len(f.Jobs)), left: len(f.Jobs), wakeAt: -1, probeAt: -1,
-		where: map[slots.Attempt]slots.SlotID{}, failing: map[taskKey]int32{},
+		where: map[slots.AttemptID]slots.SlotID{}, failing: map[taskKey]int32{},
 		patience: 4*o.LocalityDelay + 2*o.Heartbeat, holds: l.HoldsCopy(),
 	}
 	_, d.looks = o.Policy.(slots.PhaseGate)
@@ -261,7 +261,7 @@ func (d *driver) lose(t slots.TrackerID) {
 			d.forget(id)
 		}
 	}
-	d.ledger.Lost(d.now, t)
+	d.ledger.LostTracker(d.now, t)
 	for _, i := range d.fileJob {
 		if j := &d.jobs[i]; !j.ended && j.spec.Reduces > 0 {
 			d.dropped(j, func(a *available) bool { return a.tracker == t })

@@ -28,7 +28,7 @@ func higher(a, b *Priority) bool { return *a > *b }
 func (m *limit) full() bool { return m.most > 0 && m.running >= m.most }
 
 // fullFor is the first limit that keeps j from running, or nil.
-func (l *Ledger) fullFor(j *job) *limit {
+func (l *Ledger) fullFor(j *ledgerJob) *limit {
 	if j.pool.limit.full() {
 		return &j.pool.limit
 	}
@@ -39,7 +39,7 @@ func (l *Ledger) fullFor(j *job) *limit {
 }
 
 // admit lets j run, or wait.
-func (l *Ledger) admit(j *job) bool {
+func (l *Ledger) admit(j *ledgerJob) bool {
 	if j.blocked = l.fullFor(j); j.blocked != nil {
 		j.blocked.waiting.Set(int32(j.id), j.spec.Priority)
 		return false
@@ -49,7 +49,7 @@ func (l *Ledger) admit(j *job) bool {
 	return true
 }
 
-func (l *Ledger) countAdmitted(j *job, d int32) {
+func (l *Ledger) countAdmitted(j *ledgerJob, d int32) {
 	j.pool.limit.running += d
 	if u := l.userLimits[j.spec.User]; u != nil {
 		u.running += d
@@ -57,7 +57,7 @@ func (l *Ledger) countAdmitted(j *job, d int32) {
 }
 
 // leave ends j's part in the limits and admits who waited for its place.
-func (l *Ledger) leave(j *job) {
+func (l *Ledger) leave(j *ledgerJob) {
 	if !j.admitted {
 		if j.blocked != nil {
 			j.blocked.waiting.Remove(int32(j.id))

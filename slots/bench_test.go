@@ -17,7 +17,7 @@ import (
 type steady struct {
 	l    *slots.Ledger
 	now  time.Duration
-	live []slots.Attempt // in the order of their starts, a ring
+	live []slots.AttemptID // in the order of their starts, a ring
 	next int
 }
 

@@ -34,7 +34,7 @@ func (l *Ledger) advance(now time.Duration) {
 
 // accrue brings a pool's slot-time up to now; it must precede every change of
 // the pool's counts.
-func (l *Ledger) accrue(p *pool) {
+func (l *Ledger) accrue(p *ledgerPool) {
 	dt := l.now - p.at
 	p.at = l.now
 	running := p.running[Map] + p.running[Reduce]
@@ -45,7 +45,7 @@ func (l *Ledger) accrue(p *pool) {
 }
 
 // done ends every fact about a job.
-func (l *Ledger) done(j *job) {
+func (l *Ledger) done(j *ledgerJob) {
 	l.touch(j)
 	if l.observer != nil {
 		l.observed()
@@ -69,7 +69,7 @@ func (l *Ledger) checked() {
 
 // touch brings all that depends on a job's tasks up to date: whether it is
 // complete, its gate, its visible demand, whether its reduces wait.
-func (l *Ledger) touch(j *job) {
+func (l *Ledger) touch(j *ledgerJob) {
 	if j.state == Running && j.complete() {
 		l.endJob(j, Succeeded)
 	}
@@ -119,7 +119,7 @@ func (l *Ledger) touch(j *job) {
 	l.dirty = true
 }
 
-func (l *Ledger) gateEvent(j *job) {
+func (l *Ledger) gateEvent(j *ledgerJob) {
 	e := jobEvent(trace.OpGate, j.id)
 	if j.gate {
 		e.Flags = trace.OK
@@ -128,7 +128,7 @@ func (l *Ledger) gateEvent(j *job) {
 }
 
 // endJob ends a job; touch must follow.
-func (l *Ledger) endJob(j *job, s State) {
+func (l *Ledger) endJob(j *ledgerJob, s State) {
 	if (j.mapsDone() || s == Succeeded) && j.times.MapsDone < 0 { // a lost map is not wanted any more
 		j.times.MapsDone = l.now
 		l.decided(jobEvent(trace.OpMapsDone, j.id))
@@ -150,7 +150,7 @@ func (l *Ledger) endJob(j *job, s State) {
 }
 
 // retire frees an ended job's tasks once none of its attempts is left.
-func (l *Ledger) retire(j *job) {
+func (l *Ledger) retire(j *ledgerJob) {
 	for k := range j.side {
 		s := &j.side[k]
 		s.tasks, s.again, s.retry, s.pending = nil, nil, nil, 0
@@ -159,7 +159,7 @@ func (l *Ledger) retire(j *job) {
 }
 
 // kill orders the end of the attempt on s, once.
-func (l *Ledger) kill(s *slot, r Rule) {
+func (l *Ledger) kill(s *ledgerSlot, r Rule) {
 	if s.killing {
 		return
 	}
@@ -185,14 +185,14 @@ func (l *Ledger) advanceReduce(id SlotID) {
 	l.decided(attemptEvent(trace.OpAdvance, s.attempt, s.ID, trace.RuleNone))
 }
 
-func (l *Ledger) job(id JobID) *job {
+func (l *Ledger) job(id JobID) *ledgerJob {
 	if id < 0 || int(id) >= len(l.jobs) {
 		return nil
 	}
 	return l.jobs[id]
 }
 
-func (l *Ledger) slotAt(id SlotID) *slot {
+func (l *Ledger) slotAt(id SlotID) *ledgerSlot {
 	if id < 0 || int(id) >= len(l.slots) {
 		return nil
 	}
@@ -200,7 +200,7 @@ func (l *Ledger) slotAt(id SlotID) *slot {
 }
 
 // slotOf is the slot that a runs on, or nil.
-func (l *Ledger) slotOf(a Attempt) *slot {
+func (l *Ledger) slotOf(a AttemptID) *ledgerSlot {
 	j := l.job(a.Job)
 	if j == nil || a.Kind >= trace.Kinds || a.Task < 0 || int(a.Task) >= len(j.side[a.Kind].tasks) {
 		return nil
@@ -213,22 +213,22 @@ func (l *Ledger) slotOf(a Attempt) *slot {
 	return nil
 }
 
-func (l *Ledger) poolNamed(name string) *pool {
+func (l *Ledger) poolNamed(name string) *ledgerPool {
 	if id, ok := l.poolID[name]; ok {
 		return l.pools[id]
 	}
 	return l.addPool(Pool{Name: name, Weight: One})
 }
 
-func (l *Ledger) addPool(c Pool) *pool {
-	p := &pool{Pool: c, id: PoolID(len(l.pools)), at: l.now, limit: newLimit(c.MaxRunning)}
+func (l *Ledger) addPool(c Pool) *ledgerPool {
+	p := &ledgerPool{Pool: c, id: PoolID(len(l.pools)), at: l.now, limit: newLimit(c.MaxRunning)}
 	l.pools = append(l.pools, p)
 	l.poolID[c.Name] = p.id
 	return p
 }
 
 // capable: a map may use s.
-func (l *Ledger) capable(s *slot) bool { return l.lends || s.Extra || s.Home == Map }
+func (l *Ledger) capable(s *ledgerSlot) bool { return l.lends || s.Extra || s.Home == Map }
 
 // retally brings a tracker's used and lent counts, and the totals of them, up
 // to date after its capacity or running tasks changed.
@@ -246,7 +246,7 @@ func (l *Ledger) retally(t *tracker) {
 }
 
 // openSlot makes a closed slot take tasks, or a draining one again.
-func (l *Ledger) openSlot(s *slot) {
+func (l *Ledger) openSlot(s *ledgerSlot) {
 	t := &l.trackers[s.Tracker]
 	if s.state == SlotClosed {
 		t.free[s.list()].Push(s.ID)
@@ -262,7 +262,7 @@ func (l *Ledger) openSlot(s *slot) {
 }
 
 // drainSlot makes a busy slot close when its attempt ends.
-func (l *Ledger) drainSlot(s *slot) {
+func (l *Ledger) drainSlot(s *ledgerSlot) {
 	s.state = SlotDraining
 	l.total.draining++
 	l.hold(s, -1)
@@ -270,14 +270,14 @@ func (l *Ledger) drainSlot(s *slot) {
 }
 
 // closeSlot closes an idle slot, open or draining.
-func (l *Ledger) closeSlot(s *slot, r Rule) {
+func (l *Ledger) closeSlot(s *ledgerSlot, r Rule) {
 	l.shut(s)
 	l.dirty = true
 	l.decided(slotEvent(trace.OpClose, s.ID, r))
 }
 
 // shut takes an idle slot out of all that is counted.
-func (l *Ledger) shut(s *slot) {
+func (l *Ledger) shut(s *ledgerSlot) {
 	t := &l.trackers[s.Tracker]
 	if s.state == SlotDraining {
 		l.total.draining--
@@ -292,7 +292,7 @@ func (l *Ledger) shut(s *slot) {
 	l.retally(t)
 }
 
-func (l *Ledger) countOpen(t *tracker, s *slot, d int32) {
+func (l *Ledger) countOpen(t *tracker, s *ledgerSlot, d int32) {
 	t.open += d
 	l.total.open += d
 	if l.capable(s) {
@@ -306,7 +306,7 @@ func (l *Ledger) countOpen(t *tracker, s *slot, d int32) {
 }
 
 // hold counts a reduce on a map-capable slot, or takes it back.
-func (l *Ledger) hold(s *slot, d int32) {
+func (l *Ledger) hold(s *ledgerSlot, d int32) {
 	if !s.busy || s.attempt.Kind != Reduce || !l.capable(s) {
 		return
 	}
@@ -318,7 +318,7 @@ func (l *Ledger) hold(s *slot, d int32) {
 }
 
 // rehome makes an idle slot one of home kind k.
-func (l *Ledger) rehome(s *slot, k Kind) {
+func (l *Ledger) rehome(s *ledgerSlot, k Kind) {
 	l.shut(s)
 	s.Home = k
 	l.openSlot(s)

@@ -153,7 +153,7 @@ func (l *Ledger) checkTracker(t *tracker, want *totals) error {
 	return nil
 }
 
-func (l *Ledger) checkJob(j *job, running [2]int32, held int32, want *totals) error {
+func (l *Ledger) checkJob(j *ledgerJob, running [2]int32, held int32, want *totals) error {
 	if j.state == Running {
 		want.active++
 	}

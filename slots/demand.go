@@ -40,7 +40,7 @@ func (l *Ledger) JobProfile(id JobID) (p demand.Profile, given bool) {
 func (l *Ledger) PlacesByDemand() bool { return l.byDemand }
 
 // Profile is JobProfile.
-func (j Job) Profile() (p demand.Profile, given bool) { return j.v.l.JobProfile(j.id) }
+func (j JobView) Profile() (p demand.Profile, given bool) { return j.v.l.JobProfile(j.id) }
 
 // CapacityOf is what a tracker has of each resource.
 func (v *View) CapacityOf(t TrackerID) demand.Vector { return v.l.config.Capacities.Of(int32(t)) }

@@ -86,7 +86,7 @@ func (l *Ledger) Submit(now time.Duration, s JobSpec) JobID {
 	invariant.Check(s.Maps >= s.ReadyMaps && s.ReadyMaps >= 0 && s.Reduces >= 0 && s.Weight > 0 && s.Deadline >= 0, "slots: Submit %+v", s)
 	profile := s.Profile
 	s.Profile = nil
-	j := &job{
+	j := &ledgerJob{
 		id: JobID(len(l.jobs)), spec: s, pool: l.poolNamed(s.Pool), sealed: s.MapsSealed,
 		times: JobTimes{Submit: l.now, Start: -1, MapsDone: -1, Finish: -1},
 	}
@@ -175,7 +175,7 @@ func (l *Ledger) Drop(now time.Duration, id JobID, k Kind, t TaskID) {
 }
 
 // Phase says that an attempt is in another phase.
-func (l *Ledger) Phase(now time.Duration, a Attempt, p Phase) {
+func (l *Ledger) Phase(now time.Duration, a AttemptID, p Phase) {
 	l.advance(now)
 	s := l.slotOf(a)
 	if s == nil || s.phase == p || int(p) >= phases {
@@ -192,7 +192,7 @@ func (l *Ledger) Phase(now time.Duration, a Attempt, p Phase) {
 }
 
 // Progress says how far an attempt is.
-func (l *Ledger) Progress(now time.Duration, a Attempt, done PPM) {
+func (l *Ledger) Progress(now time.Duration, a AttemptID, done PPM) {
 	s := l.slotOf(a)
 	done = min(done, One)
 	if s == nil || done <= s.progress || done < s.progress+progressStep && done < One {
@@ -216,7 +216,7 @@ func (l *Ledger) measured() {
 
 // Finish says that an attempt has ended, however. An attempt that the Ledger
 // does not know (its tracker is lost) is ignored.
-func (l *Ledger) Finish(now time.Duration, a Attempt, o Outcome) {
+func (l *Ledger) Finish(now time.Duration, a AttemptID, o Outcome) {
 	l.advance(now)
 	s := l.slotOf(a)
 	e := attemptEvent(trace.OpFinish, a, NoSlot, trace.RuleNone)
@@ -251,7 +251,7 @@ func (l *Ledger) Finish(now time.Duration, a Attempt, o Outcome) {
 
 // commit books a task as done; its other attempts lost the race. An attempt
 // whose task is not wanted any more counts as killed.
-func (l *Ledger) commit(j *job, a Attempt, t TrackerID) {
+func (l *Ledger) commit(j *ledgerJob, a AttemptID, t TrackerID) {
 	s := &j.side[a.Kind]
 	task := &s.tasks[a.Task]
 	if task.state != taskRunning || j.state != Running {
@@ -263,7 +263,7 @@ func (l *Ledger) commit(j *job, a Attempt, t TrackerID) {
 	l.killTask(task, trace.RuleLostRace)
 }
 
-func (l *Ledger) killedAttempt(j *job, a Attempt) {
+func (l *Ledger) killedAttempt(j *ledgerJob, a AttemptID) {
 	s := &j.side[a.Kind]
 	s.counts.Killed++
 	if task := &s.tasks[a.Task]; j.state == Running && task.state == taskRunning && task.head == NoSlot {
@@ -271,7 +271,7 @@ func (l *Ledger) killedAttempt(j *job, a Attempt) {
 	}
 }
 
-func (l *Ledger) failedAttempt(j *job, a Attempt, at TrackerID) {
+func (l *Ledger) failedAttempt(j *ledgerJob, a AttemptID, at TrackerID) {
 	s := &j.side[a.Kind]
 	s.counts.Failed++
 	task := &s.tasks[a.Task]
@@ -308,7 +308,7 @@ func (l *Ledger) LostOutput(now time.Duration, id JobID, t TaskID) {
 	m.tasks[t].failed++
 	l.failedAt(j, Map, t, m.tasks[t].done)
 	if int(m.tasks[t].failed) >= l.config.MaxAttempts {
-		j.failedBy = Attempt{Job: id, Kind: Map, Task: t, N: m.tasks[t].n - 1}
+		j.failedBy = AttemptID{Job: id, Kind: Map, Task: t, N: m.tasks[t].n - 1}
 		l.endJob(j, Failed)
 	} else {
 		l.uncommit(j, t)
@@ -319,7 +319,7 @@ func (l *Ledger) LostOutput(now time.Duration, id JobID, t TaskID) {
 // Lost says that a tracker is gone: its attempts are killed and, of jobs that
 // have reduces, the maps it completed are pending again (SPEC 1.12). The driver
 // need not report those attempts.
-func (l *Ledger) Lost(now time.Duration, id TrackerID) {
+func (l *Ledger) LostTracker(now time.Duration, id TrackerID) {
 	l.advance(now)
 	l.fact(trace.Event{Op: trace.OpLostTracker, A: int64(id)})
 	tr := &l.trackers[id]
@@ -356,7 +356,7 @@ func (l *Ledger) Lost(now time.Duration, id TrackerID) {
 
 // uncommit makes a committed map pending again; where an attempt that lost the
 // race has not ended yet, from its end on.
-func (l *Ledger) uncommit(j *job, t TaskID) {
+func (l *Ledger) uncommit(j *ledgerJob, t TaskID) {
 	m := &j.side[Map]
 	m.done--
 	m.tasks[t].done = -1

@@ -65,7 +65,7 @@ func (l *Ledger) settle(g *Grant) Refusal {
 }
 
 // whyNone is why none of the pending tasks may start at the visited tracker.
-func (l *Ledger) whyNone(j *job, g *Grant) Refusal {
+func (l *Ledger) whyNone(j *ledgerJob, g *Grant) Refusal {
 	if g.Locality > LevelAny && l.pick(j, g.Kind, l.visited, LevelAny) != NoTask {
 		return RefusedLocality
 	}
@@ -90,7 +90,7 @@ func (l *Ledger) overAllowance(k Kind) bool {
 // Ledger, a task goes to its own kind first, then to an extra slot, where it may,
 // then to one of the other kind; the lowest id first. Under weights extra slots come last:
 // they are there for the light tasks that fill up what heavy ones leave.
-func (l *Ledger) slotFor(g *Grant) *slot {
+func (l *Ledger) slotFor(g *Grant) *ledgerSlot {
 	t := &l.trackers[l.visited]
 	if g.Slot == NoSlot {
 		lists := [homes]int{int(g.Kind), homeExtra, int(g.Kind.Other())}
@@ -113,7 +113,7 @@ func (l *Ledger) slotFor(g *Grant) *slot {
 
 // sameHost: s is where an attempt of t runs: on the same tracker where there
 // are several, on the same core where there is one (SPEC 1.11).
-func (l *Ledger) sameHost(t *task, s *slot) bool {
+func (l *Ledger) sameHost(t *task, s *ledgerSlot) bool {
 	for id := t.head; id != NoSlot; id = l.slots[id].next {
 		o := &l.slots[id]
 		if len(l.trackers) > 1 && o.Tracker == s.Tracker || len(l.trackers) == 1 && o.Core >= 0 && o.Core == s.Core {
@@ -128,7 +128,7 @@ func (l *Ledger) start(g *Grant) {
 	j, s := l.jobs[g.Job], &l.slots[g.Slot]
 	side := &j.side[g.Kind]
 	t := side.at(g.Task)
-	a := Attempt{Job: g.Job, Kind: g.Kind, Task: g.Task, N: t.n}
+	a := AttemptID{Job: g.Job, Kind: g.Kind, Task: g.Task, N: t.n}
 	if g.Rehome && !s.Extra && s.Home != g.Kind {
 		l.rehome(s, g.Kind)
 	}
@@ -189,7 +189,7 @@ func (s *side) countLevel(level Level) {
 }
 
 // take puts an attempt on an idle open slot.
-func (l *Ledger) take(s *slot, a Attempt, g *Grant) {
+func (l *Ledger) take(s *ledgerSlot, a AttemptID, g *Grant) {
 	tr := &l.trackers[s.Tracker]
 	tr.free[s.list()].Remove(s.ID)
 	if l.capable(s) {
@@ -209,7 +209,7 @@ func (l *Ledger) take(s *slot, a Attempt, g *Grant) {
 
 // release takes the attempt off its slot: the task's list, the slot's time, the
 // counts; a draining slot closes. The task's state is the caller's.
-func (l *Ledger) release(s *slot) {
+func (l *Ledger) release(s *ledgerSlot) {
 	a := s.attempt
 	link := &l.jobs[a.Job].side[a.Kind].tasks[a.Task].head
 	for *link != s.ID {
@@ -241,7 +241,7 @@ func (l *Ledger) release(s *slot) {
 }
 
 // count adds d to everything that counts the running attempt on s.
-func (l *Ledger) count(s *slot, d int32) {
+func (l *Ledger) count(s *ledgerSlot, d int32) {
 	k := s.attempt.Kind
 	j := l.jobs[s.attempt.Job]
 	l.accrue(j.pool)

@@ -28,7 +28,7 @@ import "mrlocal/trace"
 // useful work: a waiting reduce has reduced nothing yet.
 
 // wouldDeadlock is part 1, for a reduce of j on s.
-func (l *Ledger) wouldDeadlock(j *job, s *slot) bool {
+func (l *Ledger) wouldDeadlock(j *ledgerJob, s *ledgerSlot) bool {
 	if !j.waiting || !l.capable(s) {
 		return false
 	}
@@ -70,7 +70,7 @@ func (l *Ledger) guard() {
 		!stuck && (t.heldWaiting == 0 || t.freeCapable > 0 && l.mapFits()) {
 		return
 	}
-	var newest *slot
+	var newest *ledgerSlot
 	for i := range l.slots {
 		s := &l.slots[i]
 		if s.busy && (s.state == SlotOpen || stuck) && s.attempt.Kind == Reduce && s.beforeSort() && l.capable(s) &&
@@ -86,7 +86,7 @@ func (l *Ledger) guard() {
 }
 
 // beforeSort: what a reduce has done so far is to copy.
-func (s *slot) beforeSort() bool { return s.phase < PhaseSort || s.phase == PhaseHeld }
+func (s *ledgerSlot) beforeSort() bool { return s.phase < PhaseSort || s.phase == PhaseHeld }
 
 // stuck: slots are free and nothing will come of it. Every tracker was visited
 // since the last change and was given nothing, nothing runs but waiting

@@ -70,7 +70,7 @@ func TestAfterAGuardKillAMapGoesFirst(t *testing.T) {
 	d.Submit(1, slots.JobSpec{Name: "long", MapsSealed: true, Reduces: 1})
 	d.Finish(1, mapOf(0, 0), done)
 	d.Finish(1, mapOf(1, 0), done)
-	long := slots.Attempt{Job: 1, Kind: slots.Reduce}
+	long := slots.AttemptID{Job: 1, Kind: slots.Reduce}
 	d.wantStarts(1, reduceOf(0, 0), long)
 	d.LostOutput(2, 0, 1)
 	if o := d.ask(2); len(o.Kills) != 1 || o.Kills[0] != reduceOf(0, 0) || len(o.Starts) != 0 {
@@ -121,7 +121,7 @@ func TestAReduceThatHasCopiedIsNotKilledForALostMap(t *testing.T) {
 	d.wantStarts(0, mapOf(0, 0))
 	d.Finish(1*second, mapOf(0, 0), done)
 	d.wantStarts(1*second, reduceOf(0, 0), reduceOf(1, 0))
-	for _, a := range []slots.Attempt{reduceOf(0, 0), reduceOf(1, 0)} {
+	for _, a := range []slots.AttemptID{reduceOf(0, 0), reduceOf(1, 0)} {
 		d.Phase(2*second, a, slots.PhaseReduce)
 	}
 	d.LostOutput(3*second, 0, 0)

@@ -15,23 +15,23 @@ import (
 
 // Ledger is the bookkeeping of one run. New makes one.
 type Ledger struct {
-	config    Config
-	placement locality.Placement
-	policy    Policy
-	observer  Observer // the policy, where it learns
-	sated     Sated    // the policy, where it can tell
-	copies    Speculator
-	lends     bool
-	byDemand  bool
-	borrows   bool // the policy has percentages
-	weights   weight.Weights
-	stream    *trace.Stream
+	config         Config
+	placement      locality.Placement
+	policy         Policy
+	observer       Observer       // the policy, where it learns
+	nothingToGrant NothingToGrant // the policy, where it can tell
+	speculator     Speculator
+	lends          bool
+	byDemand       bool
+	borrows        bool // the policy has percentages
+	weights        weight.Weights
+	stream         *trace.Stream
 
 	now       time.Duration
-	slots     []slot
+	slots     []ledgerSlot
 	trackers  []tracker
-	jobs      []*job
-	pools     []*pool
+	jobs      []*ledgerJob
+	pools     []*ledgerPool
 	poolID    map[string]PoolID
 	homeSlots int32 // of the first tracker
 
@@ -46,7 +46,7 @@ type Ledger struct {
 	visited   TrackerID
 	last      TrackerID // the last tracker that was served
 	kills     []kill    // ordered since the last Assign
-	advances  []Attempt
+	advances  []AttemptID
 	wake      time.Duration
 	guardKill bool  // a map must start before another waiting reduce does
 	fruitless int32 // visits since anything changed
@@ -66,7 +66,7 @@ type Ledger struct {
 
 // kill is an ordered kill.
 type kill struct {
-	attempt Attempt
+	attempt AttemptID
 	slot    SlotID
 	rule    Rule
 }
@@ -124,8 +124,8 @@ func New(c Config, p Policy) (*Ledger, error) {
 	}
 	l := &Ledger{config: c, policy: p, lends: t.Lends, borrows: t.Borrows, byDemand: t.ByDemand, weights: t.Weights, poolID: map[string]PoolID{}, userLimits: map[string]*limit{}, wake: -1, last: -1, visited: -1}
 	l.observer, _ = p.(Observer)
-	l.sated, _ = p.(Sated)
-	l.copies, _ = p.(Speculator)
+	l.nothingToGrant, _ = p.(NothingToGrant)
+	l.speculator, _ = p.(Speculator)
 	l.view, l.decision = &View{l: l}, Decision{l: l}
 	for _, pc := range c.Pools {
 		l.addPool(pc)
@@ -153,12 +153,12 @@ func weighed(all []Slot, w weight.Weights) []Slot {
 
 // layOut builds slots and trackers.
 func (l *Ledger) layOut() {
-	l.slots = make([]slot, len(l.config.Slots))
+	l.slots = make([]ledgerSlot, len(l.config.Slots))
 	for i, s := range l.config.Slots {
 		for int(s.Tracker) >= len(l.trackers) {
 			l.trackers = append(l.trackers, tracker{id: TrackerID(len(l.trackers))})
 		}
-		l.slots[i] = slot{Slot: s, state: SlotClosed, next: NoSlot}
+		l.slots[i] = ledgerSlot{Slot: s, state: SlotClosed, next: NoSlot}
 		l.trackers[s.Tracker].slots = append(l.trackers[s.Tracker].slots, s.ID)
 		if !s.Extra {
 			if s.Tracker == 0 {
@@ -242,7 +242,7 @@ func (l *Ledger) serveFrom(from, to TrackerID) (granted bool) {
 // that is pending could run; -1 where there is none.
 func (l *Ledger) servable(t TrackerID) TrackerID {
 	m, r := l.wants(Map), l.wants(Reduce)
-	if !m && !r || l.sated != nil && l.sated.Sated(l.view) {
+	if !m && !r || l.nothingToGrant != nil && l.nothingToGrant.NothingToGrant(l.view) {
 		return -1
 	}
 	return order.Next(l.free[:], []bool{m || l.lends, r || l.lends, true}, t)
@@ -250,7 +250,7 @@ func (l *Ledger) servable(t TrackerID) TrackerID {
 
 // wants: a task of kind k pends, or the policy has one to copy.
 func (l *Ledger) wants(k Kind) bool {
-	return l.total.pending[k] > 0 || l.copies != nil && l.copies.Speculates(l.view, k)
+	return l.total.pending[k] > 0 || l.speculator != nil && l.speculator.Speculates(l.view, k)
 }
 
 // serve visits t and, where something was granted, remembers it as the last one
@@ -322,10 +322,10 @@ func (l *Ledger) end(t TrackerID) *Orders {
 func (o *Orders) clear() {
 	if invariant.Enabled {
 		for i := range o.Starts {
-			o.Starts[i] = Start{Attempt: Attempt{Job: -1}, Slot: NoSlot}
+			o.Starts[i] = Start{Attempt: AttemptID{Job: -1}, Slot: NoSlot}
 		}
 		for i := range o.Kills {
-			o.Kills[i] = Attempt{Job: -1}
+			o.Kills[i] = AttemptID{Job: -1}
 		}
 		o.Starts, o.Kills, o.Advances = nil, nil, nil
 	}

@@ -72,12 +72,12 @@ const second = time.Second
 func (d *desk) ask(at time.Duration) slots.Orders {
 	o := d.AssignAll(at)
 	return slots.Orders{
-		Starts: append([]slots.Start(nil), o.Starts...), Kills: append([]slots.Attempt(nil), o.Kills...),
-		Advances: append([]slots.Attempt(nil), o.Advances...), Wake: o.Wake,
+		Starts: append([]slots.Start(nil), o.Starts...), Kills: append([]slots.AttemptID(nil), o.Kills...),
+		Advances: append([]slots.AttemptID(nil), o.Advances...), Wake: o.Wake,
 	}
 }
 
-func (d *desk) wantStarts(at time.Duration, want ...slots.Attempt) {
+func (d *desk) wantStarts(at time.Duration, want ...slots.AttemptID) {
 	d.t.Helper()
 	o := d.ask(at)
 	if len(o.Starts) != len(want) {
@@ -99,11 +99,11 @@ func (d *desk) ops(op trace.Op) (found []trace.Event) {
 	return found
 }
 
-func mapOf(task slots.TaskID, n int32) slots.Attempt {
-	return slots.Attempt{Kind: slots.Map, Task: task, N: n}
+func mapOf(task slots.TaskID, n int32) slots.AttemptID {
+	return slots.AttemptID{Kind: slots.Map, Task: task, N: n}
 }
-func reduceOf(task slots.TaskID, n int32) slots.Attempt {
-	return slots.Attempt{Kind: slots.Reduce, Task: task, N: n}
+func reduceOf(task slots.TaskID, n int32) slots.AttemptID {
+	return slots.AttemptID{Kind: slots.Reduce, Task: task, N: n}
 }
 
 var done = slots.Outcome{OK: true}
@@ -137,7 +137,7 @@ func TestAFailedJobTakesNothingElseWithIt(t *testing.T) {
 	d := newDesk(t, c, &anySlot{})
 	d.Submit(0, slots.JobSpec{Name: "bad", Maps: 2, MapsSealed: true})
 	d.Submit(0, slots.JobSpec{Name: "good", Maps: 1, MapsSealed: true})
-	d.wantStarts(0, mapOf(0, 0), mapOf(1, 0), slots.Attempt{Job: 1})
+	d.wantStarts(0, mapOf(0, 0), mapOf(1, 0), slots.AttemptID{Job: 1})
 	d.Finish(1, mapOf(1, 0), slots.Outcome{})
 	if d.Done(0) {
 		t.Error("the job is done while an attempt of it is left")
@@ -146,7 +146,7 @@ func TestAFailedJobTakesNothingElseWithIt(t *testing.T) {
 		t.Errorf("kills %v", o.Kills)
 	}
 	d.Finish(2, mapOf(0, 0), slots.Outcome{Killed: true})
-	d.Finish(2, slots.Attempt{Job: 1}, done)
+	d.Finish(2, slots.AttemptID{Job: 1}, done)
 	if d.JobState(0) != slots.Failed || d.JobState(1) != slots.Succeeded || !d.Done(0) || !d.Done(1) {
 		t.Errorf("states %v, %v", d.JobState(0), d.JobState(1))
 	}
@@ -320,7 +320,7 @@ func TestALostTrackerTakesItsAttemptsAndMapOutputs(t *testing.T) {
 	d.wantStarts(0, mapOf(0, 0), mapOf(1, 0))
 	d.Finish(1, mapOf(1, 0), done) // on tracker 1
 	d.wantStarts(1, mapOf(2, 0))   // on tracker 1 again
-	d.Lost(2, 1)
+	d.LostTracker(2, 1)
 	d.Finish(2, mapOf(2, 0), done) // the driver does not know yet
 	d.wantStarts(2)                // tracker 0 is busy, 1 is gone
 	d.Finish(3, mapOf(0, 0), done)
@@ -373,7 +373,7 @@ func TestFairnessCountsOnlyTheTimeWithDemand(t *testing.T) {
 	d.Submit(0, slots.JobSpec{Name: "long", Maps: 1, MapsSealed: true})
 	d.ask(0)
 	d.Finish(1, mapOf(0, 0), done)
-	d.Finish(10, slots.Attempt{Job: 1}, done)
+	d.Finish(10, slots.AttemptID{Job: 1}, done)
 	if got := d.Stats().Jain; got != 1 {
 		t.Errorf("Jain's index is %v: each had a slot as long as it wanted one", got)
 	}

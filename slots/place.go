@@ -20,20 +20,20 @@ func (s *side) Startable(t int32) bool {
 }
 
 // placed: the maps of j have places.
-func (l *Ledger) placed(j *job) bool { return l.placement.Replicas > 0 && !j.spec.Unplaced }
+func (l *Ledger) placed(j *ledgerJob) bool { return l.placement.Replicas > 0 && !j.spec.Unplaced }
 
 // indexed: they are found by place. With a single tracker all are there.
-func (l *Ledger) indexed(j *job) bool { return l.placed(j) && len(l.trackers) > 1 }
+func (l *Ledger) indexed(j *ledgerJob) bool { return l.placed(j) && len(l.trackers) > 1 }
 
 // place gives the maps that became known their places.
-func (l *Ledger) place(j *job) {
+func (l *Ledger) place(j *ledgerJob) {
 	if l.indexed(j) {
 		j.places.Add(&l.placement, int32(j.id), j.side[Map].total)
 	}
 }
 
 // levelOf is how near the input of map t is to a tracker.
-func (l *Ledger) levelOf(j *job, t TaskID, at TrackerID) Level {
+func (l *Ledger) levelOf(j *ledgerJob, t TaskID, at TrackerID) Level {
 	if !l.placed(j) {
 		return LevelAny
 	}
@@ -42,7 +42,7 @@ func (l *Ledger) levelOf(j *job, t TaskID, at TrackerID) Level {
 
 // nearest is the map of j that is nearest to a tracker among those that never
 // failed; NoTask where none is nearer than LevelAny.
-func (l *Ledger) nearest(j *job, at TrackerID) (TaskID, Level) {
+func (l *Ledger) nearest(j *ledgerJob, at TrackerID) (TaskID, Level) {
 	t, level, found := j.places.Nearest(&l.placement, int32(at), &j.side[Map])
 	if !found {
 		return NoTask, LevelAny
@@ -54,7 +54,7 @@ func (l *Ledger) nearest(j *job, at TrackerID) (TaskID, Level) {
 // failed before, wherever its input is, though not where it failed; then, of
 // maps that have a place, the nearest; then one that was killed or whose output
 // is lost; then the next in order. NoTask where none has the least locality.
-func (l *Ledger) pick(j *job, k Kind, at TrackerID, least Level) TaskID {
+func (l *Ledger) pick(j *ledgerJob, k Kind, at TrackerID, least Level) TaskID {
 	s := &j.side[k]
 	if t := l.retryAt(j, k, at); t != NoTask {
 		return t
@@ -73,7 +73,7 @@ func (l *Ledger) pick(j *job, k Kind, at TrackerID, least Level) TaskID {
 
 // local is the best level of any map of j that may start at a tracker. A map
 // that failed before counts as near: it goes first, wherever its input is.
-func (l *Ledger) local(j *job, at TrackerID) Level {
+func (l *Ledger) local(j *ledgerJob, at TrackerID) Level {
 	if !l.placed(j) {
 		return LevelAny
 	}

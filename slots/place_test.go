@@ -177,7 +177,7 @@ func TestAFailedMapGoesElsewhereFirst(t *testing.T) {
 		t.Fatal("not started elsewhere")
 	}
 	d.Finish(5, mapOf(0, 1), slots.Outcome{})
-	d.Lost(6, 2)
+	d.LostTracker(6, 2)
 	if at(7, 0) != 1 { // it failed on every tracker that is left
 		t.Fatal("not started where it failed, though it failed everywhere")
 	}

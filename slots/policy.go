@@ -58,10 +58,10 @@ type Opener interface {
 	Extra(home [2]int32, most int) int
 }
 
-// Sated is a policy that can tell in O(1) that it would grant nothing on any
+// NothingToGrant is a policy that can tell in O(1) that it would grant nothing on any
 // tracker now, so that AssignAll need not visit those with idle slots.
-type Sated interface {
-	Sated(v *View) bool
+type NothingToGrant interface {
+	NothingToGrant(v *View) bool
 }
 
 // Speculator is a policy that starts copies of running tasks. It tells whether
@@ -204,7 +204,7 @@ func (d *Decision) Probe(t time.Duration) {
 
 // Start is an order to run an attempt on a slot.
 type Start struct {
-	Attempt Attempt
+	Attempt AttemptID
 	Slot    SlotID
 	Lent    bool
 	Rule    Rule
@@ -216,8 +216,8 @@ type Start struct {
 // the next Assign.
 type Orders struct {
 	Starts   []Start
-	Kills    []Attempt     // to end soon; the driver reports each with Finish
-	Advances []Attempt     // reduces that may leave their copy phase
+	Kills    []AttemptID   // to end soon; the driver reports each with Finish
+	Advances []AttemptID   // reduces that may leave their copy phase
 	Wake     time.Duration // call Assign again at this time; negative: no need
 	Probe    time.Duration // tell the progress of what runs before the first Assign from this time on; negative: no need
 }

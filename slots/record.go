@@ -42,7 +42,7 @@ func (l *Ledger) decided(e trace.Event) {
 	}
 }
 
-func attemptEvent(op trace.Op, a Attempt, s SlotID, r Rule) trace.Event {
+func attemptEvent(op trace.Op, a AttemptID, s SlotID, r Rule) trace.Event {
 	return trace.Event{Op: op, Kind: a.Kind, Rule: r, Job: int32(a.Job), Task: int32(a.Task), N: a.N, Slot: int32(s)}
 }
 

@@ -21,7 +21,7 @@ type taskOf struct {
 const defaultMaxTrackerFailures = 4
 
 // failedAt books a failed attempt on a tracker.
-func (l *Ledger) failedAt(j *job, k Kind, t TaskID, at TrackerID) {
+func (l *Ledger) failedAt(j *ledgerJob, k Kind, t TaskID, at TrackerID) {
 	if len(l.trackers) == 1 {
 		return // nowhere else to go
 	}
@@ -36,14 +36,14 @@ func (l *Ledger) failedAt(j *job, k Kind, t TaskID, at TrackerID) {
 }
 
 // blacklisted: a tracker gets no more tasks of j.
-func (l *Ledger) blacklisted(j *job, at TrackerID) bool {
+func (l *Ledger) blacklisted(j *ledgerJob, at TrackerID) bool {
 	f := &j.failures
 	return f.flaky > 0 && f.at[at] >= l.config.MaxTrackerFailures && int(f.flaky)*4 < len(l.trackers)
 }
 
 // avoids: a task failed at a tracker, and there is one that serves where it did
 // not.
-func (l *Ledger) avoids(j *job, k Kind, t TaskID, at TrackerID) bool {
+func (l *Ledger) avoids(j *ledgerJob, k Kind, t TaskID, at TrackerID) bool {
 	failed := j.failures.tasks[taskOf{k, t}]
 	here := false
 	for _, f := range failed {
@@ -71,7 +71,7 @@ func contains(all []TrackerID, t TrackerID) bool {
 }
 
 // retryAt is the first task that failed before and may start at a tracker.
-func (l *Ledger) retryAt(j *job, k Kind, at TrackerID) TaskID {
+func (l *Ledger) retryAt(j *ledgerJob, k Kind, at TrackerID) TaskID {
 	s := &j.side[k]
 	if len(s.retry) == 0 {
 		return NoTask
@@ -91,7 +91,7 @@ func (l *Ledger) retryAt(j *job, k Kind, at TrackerID) TaskID {
 }
 
 // requeue makes a task pending again, to be started before new ones.
-func (l *Ledger) requeue(j *job, k Kind, t TaskID) {
+func (l *Ledger) requeue(j *ledgerJob, k Kind, t TaskID) {
 	s := &j.side[k]
 	s.tasks[t].state = taskPending
 	s.pending++

@@ -69,14 +69,14 @@ const (
 )
 
 // Attempt names one try at one task.
-type Attempt struct {
+type AttemptID struct {
 	Job  JobID
 	Kind Kind
 	Task TaskID
 	N    int32 // from 0
 }
 
-func (a Attempt) String() string {
+func (a AttemptID) String() string {
 	return fmt.Sprintf("job %d %s %d attempt %d", a.Job, a.Kind, a.Task, a.N)
 }
 

@@ -72,10 +72,10 @@ type AttemptCounts struct {
 	GroupLocal  int64 // maps started in a group that has it
 }
 
-type job struct {
+type ledgerJob struct {
 	id     JobID
 	spec   JobSpec
-	pool   *pool
+	pool   *ledgerPool
 	state  State
 	sealed bool // the number of maps is final
 	gate   bool // reduces are ready
@@ -92,7 +92,7 @@ type job struct {
 	failures failures
 	times    JobTimes
 
-	failedBy Attempt
+	failedBy AttemptID
 }
 
 // JobTimes are when a job did what; negative: not yet.
@@ -102,25 +102,25 @@ type JobTimes struct {
 
 // complete: nothing of the job is left to do. A job with reduces is complete
 // with them, whatever became of a map whose output was lost afterwards.
-func (j *job) complete() bool {
+func (j *ledgerJob) complete() bool {
 	if r := &j.side[Reduce]; r.total > 0 {
 		return r.done == r.total
 	}
 	return j.mapsDone()
 }
 
-func (j *job) mapsDone() bool { return j.sealed && j.side[Map].done == j.side[Map].total }
+func (j *ledgerJob) mapsDone() bool { return j.sealed && j.side[Map].done == j.side[Map].total }
 
 // gateOpen is SPEC 1.8: finishedMaps >= ceil(slowstart * maps), which a lost
 // map output may close again. It needs the final number of maps.
-func (j *job) gateOpen(slowstart PPM) bool {
+func (j *ledgerJob) gateOpen(slowstart PPM) bool {
 	if slowstart == 0 {
 		return true
 	}
 	return j.sealed && j.side[Map].done >= slowstart.CeilOf(j.side[Map].total)
 }
 
-func (j *job) live() int32 { return j.side[Map].running + j.side[Reduce].running }
+func (j *ledgerJob) live() int32 { return j.side[Map].running + j.side[Reduce].running }
 
 // know says that there are n tasks at least.
 func (s *side) know(n int32) { s.total = max(s.total, n) }
@@ -168,7 +168,7 @@ func (s *side) pick() TaskID {
 }
 
 // pool is a pool's live counts.
-type pool struct {
+type ledgerPool struct {
 	Pool
 	id      PoolID
 	pending [2]int32
@@ -198,7 +198,7 @@ const (
 // phases is how many there are.
 const phases = int(PhaseHeld) + 1
 
-type slot struct {
+type ledgerSlot struct {
 	Slot
 	state SlotState
 
@@ -208,7 +208,7 @@ type slot struct {
 	speculative bool
 	advanced    bool // a reduce that may leave its copy phase
 	rule        Rule
-	attempt     Attempt
+	attempt     AttemptID
 	phase       Phase
 	progress    PPM
 	started     time.Duration
@@ -224,7 +224,7 @@ type SlotTimes struct {
 	Starts, Moves int64
 }
 
-func (s *slot) list() int {
+func (s *ledgerSlot) list() int {
 	if s.Extra {
 		return homeExtra
 	}

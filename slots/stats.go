@@ -82,7 +82,7 @@ func (l *Ledger) Active() int { return int(l.total.active) }
 
 // FailedBy is the attempt whose failure ended the job; false where it did not
 // fail.
-func (l *Ledger) FailedBy(id JobID) (Attempt, bool) {
+func (l *Ledger) FailedBy(id JobID) (AttemptID, bool) {
 	return l.jobs[id].failedBy, l.jobs[id].state == Failed
 }
 

@@ -114,7 +114,7 @@ func (v *View) Changed(dst []JobID) []JobID {
 }
 
 // Job is a job; id must be one that was submitted.
-func (v *View) Job(id JobID) Job { return Job{v, id} }
+func (v *View) Job(id JobID) JobView { return JobView{v, id} }
 
 // Pool is a pool.
 func (v *View) Pool(id PoolID) PoolView { return PoolView{v, id} }
@@ -133,7 +133,7 @@ type SlotView struct {
 	Lent     bool
 	Killing  bool // its end is ordered
 	Advanced bool // a reduce that may leave its copy phase
-	Attempt  Attempt
+	Attempt  AttemptID
 	Phase    Phase
 	Progress PPM
 	Started  time.Duration
@@ -148,58 +148,58 @@ func (v *View) Slot(id SlotID) SlotView {
 }
 
 // Job is a job as a policy sees it.
-type Job struct {
+type JobView struct {
 	v  *View
 	id JobID
 }
 
-func (j Job) job() *job { return j.v.l.jobs[j.id] }
+func (j JobView) job() *ledgerJob { return j.v.l.jobs[j.id] }
 
 // ID is the job's id: jobs that were submitted earlier have smaller ones.
-func (j Job) ID() JobID { return j.id }
+func (j JobView) ID() JobID { return j.id }
 
 // Pool is the job's pool.
-func (j Job) Pool() PoolID { return j.job().pool.id }
+func (j JobView) Pool() PoolID { return j.job().pool.id }
 
 // Priority is the job's priority.
-func (j Job) Priority() Priority { return j.job().spec.Priority }
+func (j JobView) Priority() Priority { return j.job().spec.Priority }
 
 // Weight is the job's weight, its priority's factor included.
-func (j Job) Weight() PPM {
+func (j JobView) Weight() PPM {
 	s := &j.job().spec
 	return max(1, s.Weight*s.Priority.Weight()/One)
 }
 
 // User is who submitted it.
-func (j Job) User() string { return j.job().spec.User }
+func (j JobView) User() string { return j.job().spec.User }
 
 // Deadline is when it should be done, from the start of the run; 0: whenever.
-func (j Job) Deadline() time.Duration { return j.job().spec.Deadline }
+func (j JobView) Deadline() time.Duration { return j.job().spec.Deadline }
 
 // Runnable reports whether the job is within the running-job limits of its
 // pool and user; else it shows no pending tasks.
-func (j Job) Runnable() bool { return j.job().admitted }
+func (j JobView) Runnable() bool { return j.job().admitted }
 
 // Submitted is when it was.
-func (j Job) Submitted() time.Duration { return j.job().times.Submit }
+func (j JobView) Submitted() time.Duration { return j.job().times.Submit }
 
 // Pending is how many of the job's tasks of kind k may start now.
-func (j Job) Pending(k Kind) int32 { return j.job().side[k].shown }
+func (j JobView) Pending(k Kind) int32 { return j.job().side[k].shown }
 
 // Running is how many attempts of kind k run.
-func (j Job) Running(k Kind) int32 { return j.job().side[k].running }
+func (j JobView) Running(k Kind) int32 { return j.job().side[k].running }
 
 // Done is how many tasks of kind k are done.
-func (j Job) Done(k Kind) int32 { return j.job().side[k].done }
+func (j JobView) Done(k Kind) int32 { return j.job().side[k].done }
 
 // Total is how many tasks of kind k are known; of maps it may still grow.
-func (j Job) Total(k Kind) int32 { return j.job().side[k].total }
+func (j JobView) Total(k Kind) int32 { return j.job().side[k].total }
 
 // Sealed reports whether the number of its maps is final.
-func (j Job) Sealed() bool { return j.job().sealed }
+func (j JobView) Sealed() bool { return j.job().sealed }
 
 // Ended reports whether the job is not running any more.
-func (j Job) Ended() bool { return j.job().state != Running }
+func (j JobView) Ended() bool { return j.job().state != Running }
 
 // PoolView is a pool as a policy sees it.
 type PoolView struct {
@@ -207,7 +207,7 @@ type PoolView struct {
 	id PoolID
 }
 
-func (p PoolView) pool() *pool { return p.v.l.pools[p.id] }
+func (p PoolView) pool() *ledgerPool { return p.v.l.pools[p.id] }
 
 // Config is what the pool was configured with.
 func (p PoolView) Config() *Pool { return &p.pool().Pool }

@@ -55,7 +55,7 @@ type Listener interface {
 // Attempt is one attempt of a task, run on its slot's thread. The fields above
 // the line are set before it runs.
 type Attempt struct {
-	ID       slots.Attempt
+	ID       slots.AttemptID
 	Slot     int
 	Tracker  slots.TrackerID
 	Env      *Env
@@ -101,7 +101,7 @@ type Attempt struct {
 const OverheadBytes = 2 << 20
 
 // New makes an attempt; Map or Reduce runs it. It ends with ctx.
-func New(ctx context.Context, id slots.Attempt, slot int, env *Env, job *Job, l Listener) *Attempt {
+func New(ctx context.Context, id slots.AttemptID, slot int, env *Env, job *Job, l Listener) *Attempt {
 	a := &Attempt{ID: id, Slot: slot, Env: env, Job: job, listener: l}
 	a.ctx, a.cancel = context.WithCancelCause(ctx)
 	return a

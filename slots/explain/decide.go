@@ -85,7 +85,7 @@ func (t *teller) byIdentity(e *slots.Explanation) string {
 }
 
 // near says how far a map is from its input.
-func (t *teller) near(a slots.Attempt, level slots.Level) string {
+func (t *teller) near(a slots.AttemptID, level slots.Level) string {
 	if a.Kind != slots.Map || t.v.Trackers() == 1 || !t.v.Placed(a.Job) {
 		return ""
 	}
@@ -203,7 +203,7 @@ func (t *teller) alsoPending(e *slots.Explanation) (words, kept []string) {
 // word tells what an event says, where the mode wants it.
 func (t *teller) word(e *trace.Event, texts []string) {
 	job := slots.JobID(e.Job)
-	attempt := slots.Attempt{Job: job, Kind: e.Kind, Task: slots.TaskID(e.Task), N: e.N}
+	attempt := slots.AttemptID{Job: job, Kind: e.Kind, Task: slots.TaskID(e.Task), N: e.N}
 	switch e.Op {
 	case trace.OpAssign:
 		t.asks++
@@ -378,7 +378,7 @@ func (t *teller) gateWords(id slots.JobID) string {
 }
 
 // doneOf is 12 of 80 maps are done.
-func doneOf(j slots.Job) string {
+func doneOf(j slots.JobView) string {
 	done, total := j.Done(slots.Map), j.Total(slots.Map)
 	switch {
 	case total == 0:
@@ -392,7 +392,7 @@ func doneOf(j slots.Job) string {
 }
 
 // need is how many maps open the gate.
-func (t *teller) need(j slots.Job) int32 { return t.c.Slowstart.CeilOf(j.Total(slots.Map)) }
+func (t *teller) need(j slots.JobView) int32 { return t.c.Slowstart.CeilOf(j.Total(slots.Map)) }
 
 func (t *teller) endWords(id slots.JobID) string {
 	after := seconds(t.now - t.v.Job(id).Submitted())
@@ -413,7 +413,7 @@ func (t *teller) endWords(id slots.JobID) string {
 }
 
 // killed words the end that was ordered for an attempt.
-func (t *teller) killed(e *trace.Event, a slots.Attempt) string {
+func (t *teller) killed(e *trace.Event, a slots.AttemptID) string {
 	id := slots.SlotID(e.Slot)
 	first := fmt.Sprintf("At %s %s, on slot %d since %s, was killed.", seconds(e.At), t.attemptName(a), id, seconds(t.v.Slot(id).Started))
 	var why, rested string

@@ -121,7 +121,7 @@ type about struct {
 	what    what
 	job     slots.JobID // slots.NoJob: none
 	task    bool        // attempt says which
-	attempt slots.Attempt
+	attempt slots.AttemptID
 	slot    slots.SlotID // of a start
 	lent    bool
 }

@@ -95,7 +95,7 @@ func runs() map[string]run {
 			jobs:   []policytest.Job{failing, job("J02", 2*s, 3, 1, 2*s, 2*s)},
 			options: policytest.Options{Faults: []policytest.Fault{
 				{At: 7 * s, Do: func(now time.Duration, l *slots.Ledger) { l.LostOutput(now, 0, 0) }},
-				{At: 8 * s, Do: func(now time.Duration, l *slots.Ledger) { l.Lost(now, 1) }},
+				{At: 8 * s, Do: func(now time.Duration, l *slots.Ledger) { l.LostTracker(now, 1) }},
 				{At: 9 * s, Do: func(now time.Duration, l *slots.Ledger) { l.Abort(now, 1) }},
 			}},
 		},

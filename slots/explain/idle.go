@@ -316,7 +316,7 @@ func (t *teller) noneReady(k slots.Kind) string {
 	return list(words)
 }
 
-func (t *teller) closedGate(j slots.Job) string {
+func (t *teller) closedGate(j slots.JobView) string {
 	name := t.jobName(j.ID())
 	if !t.jobs[j.ID()].sealed {
 		return fmt.Sprintf("the gate of %s was closed, because the number of its maps was not known yet", name)

@@ -86,7 +86,7 @@ func (s *story) wants(a about) bool {
 	return a.job == s.job && (!a.task || s.is(a.attempt))
 }
 
-func (s *story) is(a slots.Attempt) bool {
+func (s *story) is(a slots.AttemptID) bool {
 	return a.Job == s.job && a.Kind == s.id.kind && a.Task == s.id.task
 }
 
@@ -106,7 +106,7 @@ func (s *story) take(p paragraph) {
 
 // follow takes the steps of the task's attempts, before the Ledger has them.
 func (s *story) follow(e *trace.Event) {
-	a := slots.Attempt{Job: slots.JobID(e.Job), Kind: e.Kind, Task: slots.TaskID(e.Task), N: e.N}
+	a := slots.AttemptID{Job: slots.JobID(e.Job), Kind: e.Kind, Task: slots.TaskID(e.Task), N: e.N}
 	switch {
 	case e.Op == trace.OpLostTracker && s.job != slots.NoJob:
 		s.trackerLost(e)
@@ -128,7 +128,7 @@ func (s *story) say(at time.Duration, format string, args ...any) {
 	s.text.WriteString(paragraphOf("At " + seconds(at) + " " + fmt.Sprintf(format, args...)))
 }
 
-func (s *story) finished(e *trace.Event, a slots.Attempt) {
+func (s *story) finished(e *trace.Event, a slots.AttemptID) {
 	t := s.t
 	slot := t.v.Slot(slots.SlotID(e.Slot))
 	took := seconds(e.At - slot.Started)

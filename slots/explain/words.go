@@ -234,12 +234,12 @@ func (t *teller) ofPool(id slots.JobID) string {
 }
 
 // taskName is map 7 of J01.
-func (t *teller) taskName(a slots.Attempt) string {
+func (t *teller) taskName(a slots.AttemptID) string {
 	return fmt.Sprintf("%v %d of %s", a.Kind, a.Task, t.jobName(a.Job))
 }
 
 // attemptName is the same, with the attempt's number where there are several.
-func (t *teller) attemptName(a slots.Attempt) string {
+func (t *teller) attemptName(a slots.AttemptID) string {
 	if a.N == 0 {
 		return t.taskName(a)
 	}

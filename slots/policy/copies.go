@@ -45,7 +45,7 @@ func (o *order) copiesIn(v *slots.View, id slots.PoolID, k slots.Kind) (n int32)
 }
 
 // changed takes in a job that changed.
-func (c *copies) changed(v *slots.View, j slots.Job) {
+func (c *copies) changed(v *slots.View, j slots.JobView) {
 	c.Changed(v.Now(), j)
 	for int(j.ID()) >= len(c.isIn) {
 		c.isIn = append(c.isIn, false)

@@ -99,8 +99,8 @@ func (*Deficit) Traits() slots.Traits {
 	return slots.Traits{Name: "fair-deficit", OwnSlowstart: true, Slowstart: deficitSlowstart}
 }
 
-// Sated implements slots.Sated.
-func (f *Deficit) Sated(v *slots.View) bool {
+// NothingToGrant implements slots.NothingToGrant.
+func (f *Deficit) NothingToGrant(v *slots.View) bool {
 	for k := range slots.Kind(trace.Kinds) {
 		if v.Pending(k) > 0 && v.Running(k) < v.Capacity(k) {
 			return false
@@ -179,7 +179,7 @@ func (f *Deficit) take(v *slots.View) {
 	}
 }
 
-func (f *Deficit) rank(v *slots.View, j slots.Job) {
+func (f *Deficit) rank(v *slots.View, j slots.JobView) {
 	for k := range slots.Kind(trace.Kinds) {
 		if j.Pending(k) > 0 && !f.accounts[j.ID()].kinds[k].barred {
 			f.ranks[k].Set(int32(j.ID()), f.key(j, k))
@@ -189,7 +189,7 @@ func (f *Deficit) rank(v *slots.View, j slots.Job) {
 	}
 }
 
-func (f *Deficit) key(j slots.Job, k slots.Kind) owed {
+func (f *Deficit) key(j slots.JobView, k slots.Kind) owed {
 	a := &f.accounts[j.ID()].kinds[k]
 	return owed{j.Running(k) < a.min, a.deficit, int64(j.Running(k)), int64(j.Weight())}
 }
@@ -212,7 +212,7 @@ func (f *Deficit) update(v *slots.View) {
 
 // accrue is deficit += (fair share - running tasks) · time, each kind by itself,
 // up to now. It shows from the next update on.
-func (f *Deficit) accrue(v *slots.View, j slots.Job) {
+func (f *Deficit) accrue(v *slots.View, j slots.JobView) {
 	a := &f.accounts[j.ID()]
 	since := (v.Now() - a.since).Seconds()
 	a.since = v.Now()
@@ -257,7 +257,7 @@ func (f *Deficit) updateWeights(v *slots.View) {
 }
 
 // runnableTasks is how many tasks of kind k a job runs or could start.
-func runnableTasks(j slots.Job, k slots.Kind) int32 { return j.Pending(k) + j.Running(k) }
+func runnableTasks(j slots.JobView, k slots.Kind) int32 { return j.Pending(k) + j.Running(k) }
 
 // updateMinSlots splits each pool's min share over its jobs, by weight and in
 // whole slots, as long as they can use them.

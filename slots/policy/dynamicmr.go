@@ -28,7 +28,7 @@ type copying struct {
 // allocation is what DynamicMR lays its rules over.
 type allocation interface {
 	slots.Policy
-	slots.Sated
+	slots.NothingToGrant
 	slots.Resetter
 }
 

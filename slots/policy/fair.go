@@ -35,9 +35,9 @@ func (f *Fair) Reset() {
 // Traits implements slots.Policy.
 func (*Fair) Traits() slots.Traits { return slots.Traits{Name: "fair"} }
 
-// Sated implements slots.Sated: of each kind nothing may start, or no slot is
+// NothingToGrant implements slots.NothingToGrant: of each kind nothing may start, or no slot is
 // left in the cluster.
-func (f *Fair) Sated(v *slots.View) bool {
+func (f *Fair) NothingToGrant(v *slots.View) bool {
 	f.order.update(v)
 	for k := range slots.Kind(trace.Kinds) {
 		if f.order.total[k].startable > 0 && v.Running(k) < v.Capacity(k) {

@@ -103,14 +103,14 @@ func (o *order) update(v *slots.View) {
 }
 
 // placeOf is the pool that a job stands in, as this order sees it.
-func (o *order) placeOf(j slots.Job) slots.PoolID {
+func (o *order) placeOf(j slots.JobView) slots.PoolID {
 	if o.shape == lineUp {
 		return 0
 	}
 	return j.Pool()
 }
 
-func (o *order) rank(v *slots.View, j slots.Job, k slots.Kind) {
+func (o *order) rank(v *slots.View, j slots.JobView, k slots.Kind) {
 	place := o.placeOf(j)
 	for int(place) >= len(o.jobs[k]) {
 		o.jobs[k] = append(o.jobs[k], slots.Ranking[shareKey]{Less: fairShareLess})
@@ -198,7 +198,7 @@ func (o *order) poolKey(v *slots.View, id slots.PoolID, k slots.Kind) shareKey {
 
 // jobKey: inside a pool jobs have no min share; a FIFO pool, and a scheduler
 // without pools, orders them by priority and submission (FifoComparator).
-func (o *order) jobKey(v *slots.View, j slots.Job, k slots.Kind) shareKey {
+func (o *order) jobKey(v *slots.View, j slots.JobView, k slots.Kind) shareKey {
 	if o.shape == lineUp || v.Pool(j.Pool()).Config().FIFO {
 		return shareKey{rank: -int8(j.Priority()), weight: 1, submitted: j.Submitted()}
 	}

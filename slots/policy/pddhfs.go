@@ -60,10 +60,10 @@ func (p *PDDHFS) Decide(v *slots.View, d *slots.Decision) {
 	p.order.restore(v, d)
 }
 
-// Sated implements slots.Sated: nothing that may start has a slot of its own
+// NothingToGrant implements slots.NothingToGrant: nothing that may start has a slot of its own
 // type anywhere, and nothing more may be lent. Of the slots of a kind,
 // running - lent by the other kind are those that tasks of the kind itself use.
-func (p *PDDHFS) Sated(v *slots.View) bool {
+func (p *PDDHFS) NothingToGrant(v *slots.View) bool {
 	p.order.update(v)
 	for k := range slots.Kind(trace.Kinds) {
 		own := v.Weights().Times(k, v.Running(k))-v.LentBy(k.Other()) < capacity(v, k)

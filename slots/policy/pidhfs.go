@@ -66,9 +66,9 @@ func (p *PIDHFS) Decide(v *slots.View, d *slots.Decision) {
 	p.order.restore(v, d)
 }
 
-// Sated implements slots.Sated: no slot of a pending task's own type is left in
+// NothingToGrant implements slots.NothingToGrant: no slot of a pending task's own type is left in
 // the cluster, and nothing may be borrowed.
-func (p *PIDHFS) Sated(v *slots.View) bool {
+func (p *PIDHFS) NothingToGrant(v *slots.View) bool {
 	p.order.update(v)
 	for k := range slots.Kind(trace.Kinds) {
 		if p.startable(k) > 0 && (v.Used(k) < capacity(v, k) || p.extraDemand(v, k) > 0) {

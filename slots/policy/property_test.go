@@ -202,7 +202,7 @@ func TestNobodyStarves(t *testing.T) {
 		if rapid.Bool().Draw(rt, "things go wrong") {
 			slower = 3
 			o.Speeds = []slots.PPM{slots.One, slots.One / slots.PPM(slower)}
-			o.Faults = []policytest.Fault{{At: seconds("lost", 1, 90), Do: func(now time.Duration, l *slots.Ledger) { l.Lost(now, 1) }}}
+			o.Faults = []policytest.Fault{{At: seconds("lost", 1, 90), Do: func(now time.Duration, l *slots.Ledger) { l.LostTracker(now, 1) }}}
 			for i := range jobs {
 				jobs[i].Spec.Reduces = 0
 				jobs[i].Fail = func(_ slots.Kind, task slots.TaskID) int32 { return int32(task % 2) }
@@ -276,7 +276,7 @@ func TestPreemptionTakesNoPoolBelowItsShare(t *testing.T) {
 // fast is what all policies of this package but fifo are.
 type fast interface {
 	slots.Policy
-	slots.Sated
+	slots.NothingToGrant
 	slots.Resetter
 }
 
@@ -288,7 +288,7 @@ type honest struct {
 }
 
 func (h *honest) Decide(v *slots.View, d *slots.Decision) {
-	said, before := h.Sated(v), v.Running(slots.Map)+v.Running(slots.Reduce)
+	said, before := h.NothingToGrant(v), v.Running(slots.Map)+v.Running(slots.Reduce)
 	h.fast.Decide(v, d)
 	if said {
 		h.sated++
@@ -298,7 +298,7 @@ func (h *honest) Decide(v *slots.View, d *slots.Decision) {
 	}
 }
 
-func TestWhoIsSatedGrantsNothing(t *testing.T) {
+func TestAPolicyWithNothingToGrantGrantsNothing(t *testing.T) {
 	sated := map[string]int{}
 	rapid.Check(t, func(rt *rapid.T) {
 		share := rapid.SampledFrom([]slots.PPM{0, slots.One / 3, slots.One})

@@ -239,7 +239,7 @@ func (r *replay) apply(e *trace.Event) error {
 	if e.Op != trace.OpSubmit && e.Op != trace.OpAssign && e.Op != trace.OpLostTracker && (j < 0 || int(j) >= l.Jobs()) {
 		return fmt.Errorf("%v of job %d, which was not submitted", e.Op, e.Job)
 	}
-	a := slots.Attempt{Job: j, Kind: e.Kind, Task: slots.TaskID(e.Task), N: e.N}
+	a := slots.AttemptID{Job: j, Kind: e.Kind, Task: slots.TaskID(e.Task), N: e.N}
 	switch e.Op {
 	case trace.OpSubmit:
 		return r.submit(e)
@@ -265,7 +265,7 @@ func (r *replay) apply(e *trace.Event) error {
 		if e.A < 0 || e.A >= int64(l.View().Trackers()) {
 			return fmt.Errorf("tracker %d of %d is lost", e.A, l.View().Trackers())
 		}
-		l.Lost(e.At, slots.TrackerID(e.A))
+		l.LostTracker(e.At, slots.TrackerID(e.A))
 	case trace.OpAbort:
 		l.Abort(e.At, j)
 	case trace.OpDemand:

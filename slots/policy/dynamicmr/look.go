@@ -113,4 +113,4 @@ func (s *Speculation) elapsed(v *slots.View, m *measured, r *slots.SlotView) tim
 	return v.Now() - m.since(r.Attempt.Kind, s.places[r.ID].began)
 }
 
-func of(a slots.Attempt) taskOf { return taskOf{a.Job, a.Kind, a.Task} }
+func of(a slots.AttemptID) taskOf { return taskOf{a.Job, a.Kind, a.Task} }

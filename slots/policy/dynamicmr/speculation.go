@@ -31,7 +31,7 @@ type Speculation struct {
 
 // Candidate is an attempt that is worth a copy.
 type Candidate struct {
-	Attempt slots.Attempt
+	Attempt slots.AttemptID
 	Tracker slots.TrackerID
 
 	// As the latest look has it: in all and to come, if the attempt goes on so;
@@ -90,7 +90,7 @@ func (s *Speculation) Started(v *slots.View, o slots.Start) {
 }
 
 // Changed takes in what a changed job shows.
-func (s *Speculation) Changed(now time.Duration, j slots.Job) {
+func (s *Speculation) Changed(now time.Duration, j slots.JobView) {
 	id := j.ID()
 	if j.Ended() {
 		if int(id) < len(s.jobs) {
@@ -117,7 +117,7 @@ func (s *Speculation) Observe(f *slots.Fact) {
 	case f.Op == trace.OpLostTracker:
 		s.forget(func(c *Candidate) bool { return int64(c.Tracker) == f.A })
 	case f.Op == trace.OpFinish && f.Slot >= 0 && int(f.Slot) < len(s.places):
-		a := slots.Attempt{Job: slots.JobID(f.Job), Kind: f.Kind, Task: slots.TaskID(f.Task)}
+		a := slots.AttemptID{Job: slots.JobID(f.Job), Kind: f.Kind, Task: slots.TaskID(f.Task)}
 		s.forgetTask(a)
 		if f.Has(trace.OK) {
 			s.finished(a, f.At, s.places[f.Slot])
@@ -134,7 +134,7 @@ func (s *Speculation) wake(now time.Duration, k *sample) {
 }
 
 // finished books a task that was done.
-func (s *Speculation) finished(a slots.Attempt, now time.Duration, p place) {
+func (s *Speculation) finished(a slots.AttemptID, now time.Duration, p place) {
 	for int(p.tracker) >= len(s.done) {
 		s.done = append(s.done, 0)
 	}
@@ -168,7 +168,7 @@ func (s *Speculation) of(id slots.JobID) *measured {
 	return s.jobs[id]
 }
 
-func (s *Speculation) forgetTask(a slots.Attempt) {
+func (s *Speculation) forgetTask(a slots.AttemptID) {
 	s.forget(func(c *Candidate) bool {
 		return c.Attempt.Job == a.Job && c.Attempt.Kind == a.Kind && c.Attempt.Task == a.Task
 	})

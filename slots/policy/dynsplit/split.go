@@ -58,7 +58,7 @@ var _ interface {
 	slots.PhaseGate
 	slots.Observer
 	slots.Resetter
-	slots.Sated
+	slots.NothingToGrant
 } = (*Split)(nil)
 
 // New returns Dynamic Split.
@@ -93,8 +93,8 @@ func (s *Split) Decide(v *slots.View, d *slots.Decision) {
 	s.restore(v)
 }
 
-// Sated implements slots.Sated: no kind of any job may start.
-func (s *Split) Sated(v *slots.View) bool {
+// NothingToGrant implements slots.NothingToGrant: no kind of any job may start.
+func (s *Split) NothingToGrant(v *slots.View) bool {
 	s.update(v)
 	return s.ranks[slots.Map].Len() == 0 && s.ranks[slots.Reduce].Len() == 0 && s.early.Len() == 0
 }
@@ -171,7 +171,7 @@ func (s *Split) update(v *slots.View) {
 }
 
 // take notes how far a job is.
-func (s *Split) take(j slots.Job) {
+func (s *Split) take(j slots.JobView) {
 	id := j.ID()
 	for int(id) >= len(s.jobs) {
 		s.jobs = append(s.jobs, standing{maps: -1})
@@ -224,7 +224,7 @@ func (s *Split) allocate(v *slots.View) {
 // remains carries what is left of a job's shares (A27). The reduces of a job
 // whose maps are not all done carry nothing: their share grows by itself, and a
 // reduce that starts for a remainder would hold its slot until the maps are done.
-func (s *Split) remains(j slots.Job, at *standing) {
+func (s *Split) remains(j slots.JobView, at *standing) {
 	for k := range slots.Kind(trace.Kinds) {
 		if j.Pending(k) == 0 || k == slots.Reduce && !mapsDone(j) {
 			at.carried[k] = 0
@@ -235,7 +235,7 @@ func (s *Split) remains(j slots.Job, at *standing) {
 }
 
 // want is what a job of so many slots by its weight brings to an allocation.
-func (s *Split) want(j slots.Job, jobShare float64) want {
+func (s *Split) want(j slots.JobView, jobShare float64) want {
 	w := want{weight: float64(j.Weight()), reduceWeight: s.weightOf(j)}
 	w.demand[slots.Map] = float64(j.Pending(slots.Map) + j.Running(slots.Map))
 	reduces := j.Pending(slots.Reduce) + j.Running(slots.Reduce)
@@ -249,7 +249,7 @@ func (s *Split) want(j slots.Job, jobShare float64) want {
 
 // weightOf is w_r of a job: 0 where it has no reduces, or as long as the number of
 // its maps is not final, so that x is not known (A27).
-func (s *Split) weightOf(j slots.Job) float64 {
+func (s *Split) weightOf(j slots.JobView) float64 {
 	if !j.Sealed() || j.Total(slots.Reduce) == 0 {
 		return 0
 	}
@@ -258,11 +258,11 @@ func (s *Split) weightOf(j slots.Job) float64 {
 
 // mapsDone: all maps of the job are done, so that its reduces need not wait. A
 // lost output changes that again.
-func mapsDone(j slots.Job) bool { return j.Sealed() && j.Done(slots.Map) == j.Total(slots.Map) }
+func mapsDone(j slots.JobView) bool { return j.Sealed() && j.Done(slots.Map) == j.Total(slots.Map) }
 
 // rank finds a job's places. A reduce of a job whose maps are not all done has
 // one only as long as it is below its share.
-func (s *Split) rank(j slots.Job) {
+func (s *Split) rank(j slots.JobView) {
 	at := &s.jobs[j.ID()]
 	for k := range slots.Kind(trace.Kinds) {
 		at.ran[k] = j.Running(k)

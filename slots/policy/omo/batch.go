@@ -28,7 +28,7 @@ func (s *scheduler) batchFinishMap(v *slots.View, d *slots.Decision) bool {
 // benefit is t_fair - t_batch of a job, in seconds; 0 where it is no candidate:
 // its reduce stage has not begun, its maps are more than one wave (A54), or
 // nothing is known of them.
-func (s *scheduler) benefit(j slots.Job) float64 {
+func (s *scheduler) benefit(j slots.JobView) float64 {
 	observed, containers, known := s.estimates()
 	m := s.of(j.ID())
 	pending, reduces := unstarted(j), j.Total(slots.Reduce)

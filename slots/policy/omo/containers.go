@@ -23,7 +23,7 @@ type refusal struct {
 
 // ranker keeps orderings of jobs.
 type ranker interface {
-	rank(v *slots.View, j slots.Job)
+	rank(v *slots.View, j slots.JobView)
 }
 
 // update takes in what changed since the last call.
@@ -35,7 +35,7 @@ func (c *containers) update(v *slots.View, r ranker) {
 }
 
 // startable is how many tasks of kind k of a job may start on this visit.
-func (c *containers) startable(j slots.Job, k slots.Kind) int32 {
+func (c *containers) startable(j slots.JobView, k slots.Kind) int32 {
 	if int(j.ID()) < len(c.barred[k]) && c.barred[k][j.ID()] {
 		return 0
 	}
@@ -85,7 +85,7 @@ func (c *containers) restore(v *slots.View, r ranker) {
 }
 
 // held is how many containers a job has.
-func held(j slots.Job) int32 { return j.Running(slots.Map) + j.Running(slots.Reduce) }
+func held(j slots.JobView) int32 { return j.Running(slots.Map) + j.Running(slots.Reduce) }
 
 // total is how many containers there are, and idle how many of them run nothing.
 func total(v *slots.View) int32 { return v.Capacity(slots.Map) + v.Capacity(slots.Reduce) }
@@ -96,12 +96,12 @@ func idle(v *slots.View) int32 {
 
 // unstarted is m', how many of a job's maps have not been started, or must be
 // again.
-func unstarted(j slots.Job) int32 {
+func unstarted(j slots.JobView) int32 {
 	return max(j.Total(slots.Map)-j.Done(slots.Map)-j.Running(slots.Map), 0)
 }
 
 // mapsComplete: the job's map stage is complete.
-func mapsComplete(j slots.Job) bool { return j.Sealed() && j.Done(slots.Map) == j.Total(slots.Map) }
+func mapsComplete(j slots.JobView) bool { return j.Sealed() && j.Done(slots.Map) == j.Total(slots.Map) }
 
 // fewest is fair order by containers (O11): who holds the fewest for its weight
 // comes first, then who was submitted earlier, which ids are in the order of.
@@ -109,7 +109,7 @@ type fewest struct{ containers, weight int64 }
 
 func fewestLess(a, b *fewest) bool { return a.containers*b.weight < b.containers*a.weight }
 
-func fewestOf(j slots.Job) fewest { return fewest{int64(held(j)), int64(j.Weight())} }
+func fewestOf(j slots.JobView) fewest { return fewest{int64(held(j)), int64(j.Weight())} }
 
 func newFewest() slots.Ranking[fewest] { return slots.Ranking[fewest]{Less: fewestLess} }
 

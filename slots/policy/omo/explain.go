@@ -12,7 +12,7 @@ import (
 // someone listens (Decision.Explaining).
 
 // beaten are the jobs after the winner in a ranking.
-func beaten[K any](r *slots.Ranking[K], winner slots.JobID, v *slots.View, why func(j slots.Job) string) (all []slots.Beaten) {
+func beaten[K any](r *slots.Ranking[K], winner slots.JobID, v *slots.View, why func(j slots.JobView) string) (all []slots.Beaten) {
 	for _, id := range r.Firsts(nil, slots.MostBeaten+1) {
 		if j := v.Job(slots.JobID(id)); j.ID() != winner && len(all) < slots.MostBeaten {
 			all = append(all, slots.Beaten{Pool: j.Pool(), Job: j.ID(), Why: why(j)})
@@ -22,7 +22,7 @@ func beaten[K any](r *slots.Ranking[K], winner slots.JobID, v *slots.View, why f
 }
 
 // holds says how many containers a job has.
-func holds(j slots.Job) string {
+func holds(j slots.JobView) string {
 	if n := held(j); n != 1 {
 		return fmt.Sprintf("it has %d containers", n)
 	}
@@ -30,7 +30,7 @@ func holds(j slots.Job) string {
 }
 
 // fairNumbers are what fair order by containers looks at.
-func fairNumbers(j slots.Job) []slots.Number {
+func fairNumbers(j slots.JobView) []slots.Number {
 	return []slots.Number{slots.Whole("containers of the job", held(j)), slots.Decimal("weight", float64(j.Weight())/float64(slots.One))}
 }
 
@@ -44,10 +44,10 @@ func (s *scheduler) whyReduce(v *slots.View, id slots.JobID, rule slots.Rule) sl
 	w := slots.Why{Numbers: s.overlapNumbers(v, j)}
 	if rule == trace.RuleConsecutive {
 		w.Numbers = []slots.Number{slots.Whole("reduces launched", s.jobs[id].launched-1), slots.Whole("reduces of the job", j.Total(slots.Reduce))}
-		w.Beaten = beaten(&s.begun, id, v, func(slots.Job) string { return "its reduce stage began later" })
+		w.Beaten = beaten(&s.begun, id, v, func(slots.JobView) string { return "its reduce stage began later" })
 	}
-	w.Beaten = andThen(w.Beaten, beaten(&s.ready, id, v, func(j slots.Job) string { return "its reduce stage has not begun; " + holds(j) }))
-	w.Beaten = andThen(w.Beaten, beaten(&s.fair, id, v, func(slots.Job) string { return "a reduce stage goes first" }))
+	w.Beaten = andThen(w.Beaten, beaten(&s.ready, id, v, func(j slots.JobView) string { return "its reduce stage has not begun; " + holds(j) }))
+	w.Beaten = andThen(w.Beaten, beaten(&s.fair, id, v, func(slots.JobView) string { return "a reduce stage goes first" }))
 	return w
 }
 
@@ -62,7 +62,7 @@ func andThen(all, more []slots.Beaten) []slots.Beaten {
 }
 
 // overlapNumbers are those of equations (2) and (3).
-func (s *scheduler) overlapNumbers(v *slots.View, j slots.Job) []slots.Number {
+func (s *scheduler) overlapNumbers(v *slots.View, j slots.JobView) []slots.Number {
 	all := []slots.Number{slots.Whole("pending maps m'", unstarted(j))}
 	g, ok := s.gapOf(v, j)
 	if !ok {
@@ -84,8 +84,8 @@ func (s *scheduler) whyBatch(v *slots.View, id slots.JobID) slots.Why {
 			slots.Whole("pending maps m'", unstarted(j)), slots.Decimal("t_fair - t_batch", s.benefit(j)), slots.Decimal("T_m", s.of(id).mean(slots.Map).Seconds()),
 			slots.Decimal("F_o", observed), slots.Decimal("A_o", containers), slots.Whole("D", s.active),
 		},
-		Beaten: andThen(beaten(&s.waves, id, v, func(slots.Job) string { return "it gains less" }),
-			beaten(&s.fair, id, v, func(slots.Job) string { return "it does not finish its maps in a batch" })),
+		Beaten: andThen(beaten(&s.waves, id, v, func(slots.JobView) string { return "it gains less" }),
+			beaten(&s.fair, id, v, func(slots.JobView) string { return "it does not finish its maps in a batch" })),
 	}
 }
 

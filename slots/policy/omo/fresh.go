@@ -92,7 +92,7 @@ func mapContainers(all int32, w work) float64 {
 }
 
 // rank implements ranker.
-func (f *Fresh) rank(_ *slots.View, j slots.Job) {
+func (f *Fresh) rank(_ *slots.View, j slots.JobView) {
 	id := j.ID()
 	for int(id) >= len(f.counts) {
 		f.counts = append(f.counts, [trace.Kinds]int64{})
@@ -108,7 +108,7 @@ func (f *Fresh) rank(_ *slots.View, j slots.Job) {
 // remaining is the work of kind k that a job has to do: of maps until they are
 // done, of reduces from then on. How long a task takes is the job's own mean,
 // else that of all jobs, else that of their maps, else a second.
-func (f *Fresh) remaining(j slots.Job, k slots.Kind) int64 {
+func (f *Fresh) remaining(j slots.JobView, k slots.Kind) int64 {
 	if j.Ended() || !j.Runnable() || k == slots.Reduce && !mapsComplete(j) {
 		return 0
 	}

@@ -71,7 +71,7 @@ func (s *scheduler) launch(v *slots.View, d *slots.Decision, o offer) bool {
 // rule with eq. (3). Once all maps have been started it should, whatever the
 // estimates; before the first one is done nothing is known of its maps (A53),
 // and while their number is not final, nothing of its shuffle.
-func (s *scheduler) starts(v *slots.View, j slots.Job) bool {
+func (s *scheduler) starts(v *slots.View, j slots.JobView) bool {
 	pending := unstarted(j)
 	switch {
 	case !j.Sealed():
@@ -89,7 +89,7 @@ type overlap struct{ shuffle, mapTime, frequency float64 }
 func (g overlap) aligned() float64 { return aligned(g.shuffle, g.mapTime, g.frequency) }
 
 // gapOf is the execution predictor of one job (O12, EP): T_s, T_m and F_e.
-func (s *scheduler) gapOf(v *slots.View, j slots.Job) (overlap, bool) {
+func (s *scheduler) gapOf(v *slots.View, j slots.JobView) (overlap, bool) {
 	observed, containers, known := s.estimates()
 	m := s.of(j.ID())
 	if !known || m.tasks[slots.Map] == 0 {

@@ -187,7 +187,7 @@ func (s *scheduler) refresh(v *slots.View) {
 }
 
 // rank finds a job's place among the candidates of each step.
-func (s *scheduler) rank(v *slots.View, j slots.Job) {
+func (s *scheduler) rank(v *slots.View, j slots.JobView) {
 	id := j.ID()
 	for int(id) >= len(s.jobs) {
 		s.jobs = append(s.jobs, standing{})

@@ -71,7 +71,7 @@ func (y *YARN) allocate(v *slots.View, d *slots.Decision) bool {
 
 // rampedUp is scheduleReduces: a job may start one more reduce. Once all its maps
 // have been started all may, whatever the limits.
-func rampedUp(v *slots.View, j slots.Job) bool {
+func rampedUp(v *slots.View, j slots.JobView) bool {
 	if unstarted(j) == 0 {
 		return true
 	}
@@ -85,7 +85,7 @@ type request struct {
 	wantedMaps, reduces int32 // maps to start and running, running reduces
 }
 
-func limits(v *slots.View, j slots.Job) request {
+func limits(v *slots.View, j slots.JobView) request {
 	return request{
 		total:    held(j) + idle(v),
 		doneMaps: j.Done(slots.Map), maps: j.Total(slots.Map),
@@ -127,7 +127,7 @@ func toPreempt(total, waitingMaps int32) int32 {
 
 // preemptReduces kills reduces of a job, the least advanced first, of these the
 // newest. Where some are being killed already there will be room.
-func (y *YARN) preemptReduces(v *slots.View, d *slots.Decision, j slots.Job) {
+func (y *YARN) preemptReduces(v *slots.View, d *slots.Decision, j slots.JobView) {
 	var victims []slots.SlotView
 	for id := range slots.SlotID(v.Slots()) {
 		s := v.Slot(id)
@@ -152,7 +152,7 @@ func (y *YARN) preemptReduces(v *slots.View, d *slots.Decision, j slots.Job) {
 }
 
 // rank implements ranker.
-func (y *YARN) rank(_ *slots.View, j slots.Job) {
+func (y *YARN) rank(_ *slots.View, j slots.JobView) {
 	maps, reduces := y.startable(j, slots.Map), y.startable(j, slots.Reduce)
 	put(&y.fair, j.ID(), maps > 0 || reduces > 0, fewestOf(j))
 	put(&y.hungry, j.ID(), j.Pending(slots.Map) > 0 && j.Running(slots.Map) == 0 && j.Running(slots.Reduce) > 0, struct{}{})

@@ -89,7 +89,7 @@ func Drive(c slots.Config, p slots.Policy, jobs []Job, o Options) (*slots.Ledger
 	}
 	l.SetStream(s)
 	l.Explain(o.Explain)
-	d := &driver{ledger: l, o: o, jobs: map[slots.JobID]Job{}, live: map[slots.Attempt]*task{}, parked: map[slots.JobID][]slots.Attempt{}, probeAt: -1}
+	d := &driver{ledger: l, o: o, jobs: map[slots.JobID]Job{}, live: map[slots.AttemptID]*task{}, parked: map[slots.JobID][]slots.AttemptID{}, probeAt: -1}
 	_, d.tells = p.(slots.Speculator)
 	_, d.looks = p.(slots.PhaseGate)
 	for _, j := range jobs {
@@ -104,7 +104,7 @@ func Drive(c slots.Config, p slots.Policy, jobs []Job, o Options) (*slots.Ledger
 		})
 	}
 	if l.HoldsCopy() {
-		d.let = map[slots.Attempt]bool{}
+		d.let = map[slots.AttemptID]bool{}
 	}
 	if err := d.run(c); err != nil {
 		return l, err
@@ -123,10 +123,10 @@ type driver struct {
 	ledger *slots.Ledger
 	o      Options
 	jobs   map[slots.JobID]Job
-	live   map[slots.Attempt]*task
-	let    map[slots.Attempt]bool          // may leave their copy phase; nil: all may
-	parked map[slots.JobID][]slots.Attempt // reduces that wait for maps
-	looks  bool                            // the policy decides by phases
+	live   map[slots.AttemptID]*task
+	let    map[slots.AttemptID]bool          // may leave their copy phase; nil: all may
+	parked map[slots.JobID][]slots.AttemptID // reduces that wait for maps
+	looks  bool                              // the policy decides by phases
 	queue  queue
 	seq    int
 	facts  int // in queue
@@ -261,7 +261,7 @@ func (d *driver) obey(now time.Duration, o *slots.Orders) {
 		d.let[a] = true
 		d.unpark(now, a.Job)
 	}
-	for _, a := range append([]slots.Attempt(nil), o.Kills...) {
+	for _, a := range append([]slots.AttemptID(nil), o.Kills...) {
 		if d.live[a] != nil {
 			delete(d.live, a)
 			d.ledger.Finish(now, a, slots.Outcome{Killed: true})
@@ -281,7 +281,7 @@ func (d *driver) start(now time.Duration, s slots.Start) {
 }
 
 // work begins the work of an attempt, which takes so long at full speed.
-func (d *driver) work(now time.Duration, a slots.Attempt, took time.Duration) {
+func (d *driver) work(now time.Duration, a slots.AttemptID, took time.Duration) {
 	t := d.live[a]
 	if t == nil {
 		return
@@ -302,7 +302,7 @@ func (d *driver) unpark(now time.Duration, id slots.JobID) {
 	if d.ledger.JobTimes(id).MapsDone < 0 {
 		return
 	}
-	var held []slots.Attempt
+	var held []slots.AttemptID
 	for _, a := range d.parked[id] {
 		if d.let != nil && !d.let[a] {
 			held = append(held, a)
@@ -315,7 +315,7 @@ func (d *driver) unpark(now time.Duration, id slots.JobID) {
 }
 
 // reduce lets a reduce go on that has everything.
-func (d *driver) reduce(now time.Duration, a slots.Attempt) {
+func (d *driver) reduce(now time.Duration, a slots.AttemptID) {
 	j := d.jobs[a.Job]
 	if d.let != nil || j.MapIO > 0 {
 		d.ledger.Phase(now, a, slots.PhaseReduce)
@@ -325,7 +325,7 @@ func (d *driver) reduce(now time.Duration, a slots.Attempt) {
 
 // end is the end of an attempt, if it still runs. A reduce that lost a map
 // meanwhile waits again; where a gate let it go on, what it has copied is its own.
-func (d *driver) end(now time.Duration, a slots.Attempt) {
+func (d *driver) end(now time.Duration, a slots.AttemptID) {
 	if d.live[a] == nil {
 		return
 	}

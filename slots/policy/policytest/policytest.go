@@ -162,7 +162,7 @@ func drawFault(t *rapid.T, jobs, places int) Fault {
 		if kind == "tracker" {
 			last := l.Config().Slots[places-1].Tracker
 			if last > 0 {
-				l.Lost(now, last)
+				l.LostTracker(now, last)
 			}
 			return
 		}

@@ -72,7 +72,7 @@ func draw(t *rapid.T) cluster {
 		c.o.Faults = append(c.o.Faults, policytest.Fault{At: time.Duration(number("at", 1, 60)) * time.Second, Do: func(now time.Duration, l *slots.Ledger) {
 			switch {
 			case what == 0 && trackers > 1:
-				l.Lost(now, slots.TrackerID(trackers-1))
+				l.LostTracker(now, slots.TrackerID(trackers-1))
 			case int(job) < l.Jobs():
 				l.LostOutput(now, job, task)
 			}

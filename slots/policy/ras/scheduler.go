@@ -12,7 +12,7 @@ import (
 // held is a reduce in shuffle.
 type held struct {
 	slot    slots.SlotID
-	attempt slots.Attempt
+	attempt slots.AttemptID
 }
 
 // advance lets reduces switch from shuffle to reduce whose maps are all done, where
