@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"mrlocal/engine/places"
 	"mrlocal/input"
+	"mrlocal/internal/paths"
 	"mrlocal/internal/usage"
 	"mrlocal/jobs"
 	"mrlocal/output"
@@ -13,7 +13,7 @@ import (
 )
 
 // This file checks a run's jobs before anything is started: each by itself,
-// then where they read and write, one against the other (engine/places).
+// then where they read and write, one against the other (internal/paths).
 
 // takeJobs checks what the jobs say of themselves and makes their works.
 func (r *run) takeJobs(batch []BatchJob) error {
@@ -134,17 +134,17 @@ const keptWorks = 64
 
 func (r *run) keeps() bool { return len(r.works) <= keptWorks }
 
-// checkPlaces checks where jobs read and write. It returns the bytes of all
+// checkPaths checks where jobs read and write. It returns the bytes of all
 // inputs that are known, and how many jobs read streams.
-func (r *run) checkPlaces() (totalBytes int64, streamJobs int, err error) {
-	m := r.places()
-	if i, err := m.Check(); err != nil {
-		return 0, 0, r.works[i].named(err)
+func (r *run) checkPaths() (totalBytes int64, streamJobs int, err error) {
+	batch, refused, err := paths.CheckBatch(r.jobPaths())
+	if err != nil {
+		return 0, 0, r.works[refused].named(err)
 	}
 	known := map[string]*input.Plan{} // jobs often read the same
 	stdin := -1
 	for i, w := range r.works {
-		inputs := m.Existing[i]
+		inputs := batch.Existing[i]
 		for _, path := range inputs {
 			if path == "-" && stdin >= 0 {
 				return 0, 0, w.named(usage.Errorf("-", "job %s reads standard input too; only one can", r.works[stdin].name()))
@@ -177,19 +177,19 @@ func (r *run) checkPlaces() (totalBytes int64, streamJobs int, err error) {
 			w.tellNotes(plan.Notes)
 		}
 	}
-	if len(m.Later) > 0 {
+	if batch.Later {
 		streamJobs++ // what is not there yet may turn out to be one
 	}
 	return totalBytes, streamJobs, nil
 }
 
-// places is what the jobs say of where they read and write.
-func (r *run) places() *places.Map {
-	all := make([]places.Job, len(r.works))
+// jobPaths returns which files each job reads and writes.
+func (r *run) jobPaths() []paths.Job {
+	all := make([]paths.Job, len(r.works))
 	for i, w := range r.works {
-		all[i] = places.Job{Name: w.name(), Inputs: w.job.Inputs, Output: w.job.OutputDir + w.job.OutputFile, After: w.job.After}
+		all[i] = paths.Job{Name: w.name(), Inputs: w.job.Inputs, Output: w.job.OutputDir + w.job.OutputFile, After: w.job.After}
 	}
-	return places.New(all)
+	return all
 }
 
 // planOf plans inputs, or finds the plan of another job that reads the same.

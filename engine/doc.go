@@ -17,6 +17,5 @@
 // ended, well or not (arrivals.go, work.go). What goes wrong ends that job.
 //
 // The engine knows no policy, no job and no flag by name. Neighbours below it:
-// engine/task is what an attempt does, engine/source what a map reads,
-// engine/places which job reads what another one writes.
+// engine/task is what an attempt does, engine/source what a map reads.
 package engine

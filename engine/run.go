@@ -148,7 +148,7 @@ func (r *run) prepare(batch []BatchJob, o Options) error {
 	if err := r.temp.Check(); err != nil {
 		return err
 	}
-	totalBytes, streams, err := r.checkPlaces()
+	totalBytes, streams, err := r.checkPaths()
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 
+	"mrlocal/internal/paths"
 	"mrlocal/internal/usage"
 )
 
@@ -50,7 +51,7 @@ func (w *walker) named(path string) error {
 	if _, lerr := os.Lstat(path); lerr == nil {
 		return dangling(path, err)
 	}
-	if errors.Is(err, fs.ErrNotExist) && hasMeta(path) {
+	if errors.Is(err, fs.ErrNotExist) && paths.HasWildcard(path) {
 		return w.glob(path)
 	}
 	return usage.Errorf(shown(path), "%v", cause(err))
@@ -191,24 +192,6 @@ func cause(err error) error {
 		return pe.Err
 	}
 	return err
-}
-
-// hasMeta reports whether path has letters that mean something in a glob.
-func hasMeta(path string) bool {
-	return strings.ContainsAny(path, `*?[`) || filepath.Separator == '/' && strings.Contains(path, `\`)
-}
-
-// Root is where a path of the command line leads: the path itself where it
-// exists or means nothing as a glob, else the directory that its first
-// wildcard is in, and true.
-func Root(path string) (root string, glob bool) {
-	if _, err := os.Lstat(path); err == nil || !hasMeta(path) {
-		return path, false
-	}
-	for hasMeta(path) {
-		path = filepath.Dir(path)
-	}
-	return path, true
 }
 
 // hiddenMatch reports whether a wildcard at the start of a name matched a dot,

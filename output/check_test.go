@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"mrlocal/internal/paths"
 	"mrlocal/internal/usage"
 )
 
@@ -222,5 +223,5 @@ func TestOfTwoRunsThatStartTogetherOneIsRefused(t *testing.T) {
 // found knows files and directories by asking the system.
 type found struct{ files, dirs []string }
 
-func (f found) File(info fs.FileInfo) (string, bool)      { return sameAsAny(info, f.files) }
-func (f found) Directory(info fs.FileInfo) (string, bool) { return sameAsAny(info, f.dirs) }
+func (f found) File(info fs.FileInfo) (string, bool)      { return paths.Same(info, f.files) }
+func (f found) Directory(info fs.FileInfo) (string, bool) { return paths.Same(info, f.dirs) }

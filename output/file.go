@@ -228,7 +228,7 @@ func openFile(spec Spec) (place, error) {
 	path, info, err := resolve(spec.File)
 	switch {
 	case err != nil:
-		return nil, refuse(spec.File, err)
+		return nil, err
 	case info == nil:
 	case info.IsDir():
 		return nil, wrong(spec.File, "is a directory; use --output for a directory of parts")

@@ -240,6 +240,9 @@ func (d *device) abort() error {
 	return nil
 }
 
+// maxLinks is how many symbolic links may lead to a descriptor.
+const maxLinks = 40
+
 // descriptor recognises the names of our own descriptors. Standard output is
 // the one we were given; another is written at its end, so that what the shell
 // opened is neither emptied nor replaced.
@@ -281,11 +284,4 @@ func descriptor(spec Spec) (place, bool) {
 func isDescriptorDir(dir string) bool {
 	self, err := filepath.EvalSymlinks("/proc/self/fd")
 	return dir == "/dev/fd" || err == nil && dir == self
-}
-
-// IsDevice reports whether name is there and neither a regular file nor a
-// directory: what is written as it stands, by anybody at once.
-func IsDevice(name string) bool {
-	info, err := os.Stat(name)
-	return err == nil && !info.Mode().IsRegular() && !info.IsDir()
 }

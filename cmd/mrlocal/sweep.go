@@ -8,6 +8,7 @@ import (
 	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/cmd/mrlocal/internal/side"
 	"mrlocal/cmd/mrlocal/internal/sweep"
+	"mrlocal/internal/paths"
 	"mrlocal/internal/usage"
 	"mrlocal/report"
 	"mrlocal/sim"
@@ -238,7 +239,7 @@ func onlyOf(line argv.Line, specs []flagSpec) string {
 }
 
 func openSweepSides(csvPath, svgPath, input string) (csv, svg *side.File, err error) {
-	if csvPath != "" && svgPath != "" && side.Place(csvPath) == side.Place(svgPath) {
+	if csvPath != "" && svgPath != "" && paths.Locate(csvPath) == paths.Locate(svgPath) {
 		return nil, nil, usage.Errorf("--csv, --svg", "%s: name two different files", csvPath)
 	}
 	if csv, err = side.Open("csv", csvPath, []string{input}, nil); err != nil {

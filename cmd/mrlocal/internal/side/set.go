@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 
+	"mrlocal/internal/paths"
 	"mrlocal/internal/usage"
 )
 
@@ -26,19 +27,19 @@ type Set struct {
 // file of all. The events of one run go to eventsPath, those of several each to
 // eventsPath.NAME; either path may be empty.
 func OpenSet(names []string, eventsPath, reportPath string, w Work) (*Set, error) {
-	paths := make([]string, len(names))
+	events := make([]string, len(names))
 	for i, name := range names {
 		switch {
 		case eventsPath == "":
 		case len(names) == 1:
-			paths[i] = eventsPath
+			events[i] = eventsPath
 		default:
-			paths[i] = eventsPath + "." + name
+			events[i] = eventsPath + "." + name
 		}
 	}
 	s := &Set{}
-	for _, path := range paths {
-		if path != "" && reportPath != "" && Place(path) == Place(reportPath) {
+	for _, path := range events {
+		if path != "" && reportPath != "" && paths.Locate(path) == paths.Locate(reportPath) {
 			return nil, usage.Errorf("--events, --report", "%s: name two different files", path)
 		}
 		f, err := w.open("events", path)
@@ -54,7 +55,7 @@ func OpenSet(names []string, eventsPath, reportPath string, w Work) (*Set, error
 
 func (w *Work) open(flag, path string) (*File, error) {
 	for _, file := range w.Files {
-		if path != "" && Place(path) == Place(file) {
+		if path != "" && paths.Locate(path) == paths.Locate(file) {
 			return nil, usage.Errorf("--output-file", "%s: is the --events or --report file too", path)
 		}
 	}
@@ -65,7 +66,7 @@ func (w *Work) open(flag, path string) (*File, error) {
 // reads or writes.
 func (w *Work) CheckDirectory(flag, path string) error {
 	for _, out := range slices.Concat(w.Files, w.Outputs) { // which need not be there yet
-		if Place(path) == Place(out) {
+		if paths.Locate(path) == paths.Locate(out) {
 			return usage.Errorf("--"+flag, "%s: is the output too; name another", path)
 		}
 	}

@@ -11,9 +11,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"syscall"
 
+	"mrlocal/internal/paths"
 	"mrlocal/internal/usage"
 )
 
@@ -86,77 +86,17 @@ func CheckBelow(flag, path string) error {
 
 // apart refuses a path that is, or lies inside, what the run reads or writes.
 func apart(flag, path string, inputs, outputs []string) error {
-	if in, ok := among(Place(path), matches(inputs)); ok {
+	place := paths.Locate(path)
+	if in, ok := paths.Enclosing(place, paths.Expand(inputs)); ok {
 		if other, err := os.Stat(in); err == nil && !other.IsDir() {
 			return usage.Errorf("--"+flag, "%s: is an input of the run", path)
 		}
 		return usage.Errorf("--"+flag, "%s: lies inside the input %s; give a name outside", path, in)
 	}
-	if out, ok := among(Place(path), outputs); ok {
+	if out, ok := paths.Enclosing(place, outputs); ok {
 		return usage.Errorf("--"+flag, "%s: lies inside the output %s; give a name outside", path, out)
 	}
 	return nil
-}
-
-// matches are the inputs as they are found: what exists is meant literally,
-// the rest as globs.
-func matches(inputs []string) (paths []string) {
-	for _, in := range inputs {
-		if _, err := os.Stat(in); err == nil {
-			paths = append(paths, in)
-			continue
-		}
-		found, _ := filepath.Glob(in)
-		paths = append(paths, found...)
-	}
-	return paths
-}
-
-// among finds the path that is, or is a directory above, the place.
-func among(place string, paths []string) (string, bool) {
-	var above []os.FileInfo
-	for dir := place; ; dir = filepath.Dir(dir) {
-		if info, err := os.Stat(dir); err == nil {
-			above = append(above, info)
-		}
-		if dir == filepath.Dir(dir) {
-			break
-		}
-	}
-	for _, path := range paths {
-		info, err := os.Stat(path)
-		if err == nil && slices.ContainsFunc(above, func(a os.FileInfo) bool { return os.SameFile(a, info) }) {
-			return path, true
-		}
-	}
-	return "", false
-}
-
-// Place is the absolute path that a name leads to, without symbolic links,
-// also where they lead to nothing yet.
-func Place(name string) string {
-	const mostLinks = 40
-	for range mostLinks {
-		if real, err := filepath.EvalSymlinks(name); err == nil {
-			name = real
-			break
-		}
-		link, err := os.Readlink(name)
-		if err != nil {
-			if dir, err := filepath.EvalSymlinks(filepath.Dir(name)); err == nil {
-				name = filepath.Join(dir, filepath.Base(name))
-			}
-			break
-		}
-		if !filepath.IsAbs(link) {
-			link = filepath.Join(filepath.Dir(name), link)
-		}
-		name = link
-	}
-	if abs, err := filepath.Abs(name); err == nil {
-		return abs
-	}
-	return name
 }
 
 // Write makes the file at its first call.

@@ -1,0 +1,184 @@
+package paths
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"mrlocal/internal/usage"
+)
+
+// Job says which files a job of a batch reads and writes.
+type Job struct {
+	Name   string // in messages
+	Inputs []string
+	Output string // "": no file
+	After  []int  // places in the batch of the jobs that end before this one starts
+}
+
+// BatchInputs says which inputs of a batch can be looked at before it starts.
+type BatchInputs struct {
+	Existing [][]string // of each job; no other job makes them
+	Later    bool       // some job reads what another one makes
+}
+
+// CheckBatch checks the files of all jobs against each other, by their names:
+// no two jobs write to one place, and a job that reads what another one makes
+// waits for it. When it refuses a job it returns that job's place in the batch
+// with the error.
+func CheckBatch(jobs []Job) (in *BatchInputs, refused int, err error) {
+	b := &batch{
+		jobs: jobs, outputs: map[string]int{}, outputAt: make([]string, len(jobs)), readers: map[string][]reader{}, located: map[string]string{},
+		seen: make([]int32, len(jobs)), in: BatchInputs{Existing: make([][]string, len(jobs))},
+	}
+	for i := range jobs {
+		if err := b.addOutput(i); err != nil {
+			return nil, i, err
+		}
+	}
+	for i := range jobs {
+		for _, name := range jobs[i].Inputs {
+			if err := b.addInput(i, name); err != nil {
+				return nil, i, err
+			}
+		}
+	}
+	for i, path := range b.outputAt {
+		if path == "" {
+			continue
+		}
+		if err := b.checkOutput(path, i); err != nil {
+			return nil, i, err
+		}
+	}
+	return &b.in, 0, nil
+}
+
+// batch knows which job reads and writes where. Paths are those of Locate.
+type batch struct {
+	jobs     []Job
+	outputs  map[string]int      // path to the job that writes there
+	outputAt []string            // of each job; "": a device, or nowhere
+	readers  map[string][]reader // by the path at which they begin to read
+	located  map[string]string   // results of Locate: very many jobs share directories
+	seen     []int32             // for waitsFor: the round in which a job was last visited
+	round    int32
+	in       BatchInputs
+}
+
+// reader is a job that reads a file, all below a directory, or what a glob
+// matches.
+type reader struct {
+	job  int
+	name string // as the user gave it
+	glob string // with its root located; "": no glob
+}
+
+// addOutput notes where job i writes. Devices and pipes may be shared.
+func (b *batch) addOutput(i int) error {
+	name := b.jobs[i].Output
+	if name == "" || isDevice(name) {
+		return nil
+	}
+	path := b.locate(name)
+	if other, taken := b.outputs[path]; taken {
+		return usage.Errorf("output "+name, "is the output of job %s too", b.jobs[other].Name)
+	}
+	b.outputs[path], b.outputAt[i] = i, path
+	return nil
+}
+
+// isDevice reports whether name exists and is neither a regular file nor a
+// directory.
+func isDevice(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && !info.Mode().IsRegular() && !info.IsDir()
+}
+
+// addInput notes what job i reads, and whether another job makes it first.
+func (b *batch) addInput(i int, name string) error {
+	if name == "-" || name == "" {
+		b.in.Existing[i] = append(b.in.Existing[i], name)
+		return nil
+	}
+	root, glob := Root(name)
+	path := b.locate(root)
+	r := reader{job: i, name: name}
+	if glob {
+		r.glob = filepath.Join(path, strings.TrimPrefix(filepath.Clean(name), filepath.Clean(root)))
+	}
+	b.readers[path] = append(b.readers[path], r)
+	for at := path; ; at = filepath.Dir(at) {
+		if writer, made := b.outputs[at]; made && writer != i {
+			if !b.waitsFor(i, writer) {
+				return usage.Errorf(name, "is written by job %s; name that under after", b.jobs[writer].Name)
+			}
+			b.in.Later = true
+			return nil
+		}
+		if at == filepath.Dir(at) {
+			break
+		}
+	}
+	b.in.Existing[i] = append(b.in.Existing[i], name)
+	return nil
+}
+
+// checkOutput refuses the output of job i at path if it lies inside another
+// output, or inside the input of a job that may run at the same time.
+func (b *batch) checkOutput(path string, i int) error {
+	name := b.jobs[i].Output
+	for at := path; ; at = filepath.Dir(at) {
+		if other, made := b.outputs[at]; made && other != i {
+			return usage.Errorf("output "+name, "lies inside the output of job %s", b.jobs[other].Name)
+		}
+		for _, r := range b.readers[at] {
+			if r.job == i || r.glob != "" && !matches(r.glob, path) || b.waitsFor(i, r.job) || b.waitsFor(r.job, i) {
+				continue
+			}
+			return usage.Errorf("output "+name, "lies inside %s, which job %s reads; let one wait for the other (after)", r.name, b.jobs[r.job].Name)
+		}
+		if at == filepath.Dir(at) {
+			return nil
+		}
+	}
+}
+
+// matches reports whether glob matches path or a directory above it.
+func matches(glob, path string) bool {
+	for depth := strings.Count(glob, string(filepath.Separator)); strings.Count(path, string(filepath.Separator)) > depth; {
+		path = filepath.Dir(path)
+	}
+	ok, err := filepath.Match(glob, path)
+	return ok && err == nil
+}
+
+// locate is Locate, once a name.
+func (b *batch) locate(name string) string {
+	if path, known := b.located[name]; known {
+		return path
+	}
+	path := Locate(name)
+	b.located[name] = path
+	return path
+}
+
+// waitsFor reports whether job i starts only after job j has ended.
+func (b *batch) waitsFor(i, j int) bool {
+	b.round++
+	stack := []int{i}
+	for len(stack) > 0 {
+		at := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		for _, before := range b.jobs[at].After {
+			if before == j {
+				return true
+			}
+			if b.seen[before] != b.round {
+				b.seen[before] = b.round
+				stack = append(stack, before)
+			}
+		}
+	}
+	return false
+}
