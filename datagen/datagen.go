@@ -21,7 +21,7 @@ import (
 	"runtime"
 	"sync"
 
-	"mrlocal/internal/usage"
+	"mrlocal/errs"
 )
 
 // Kind names what the data looks like.
@@ -45,7 +45,7 @@ func ParseKind(name string) (Kind, error) {
 			return k, nil
 		}
 	}
-	return "", usage.Errorf(name, "no such kind of data; there are wiki, lines, records, words and corpus")
+	return "", errs.Optionf(name, "no such kind of data; there are wiki, lines, records, words and corpus")
 }
 
 // generator fills units. fill fills dst to its end; dst is as long as a unit, and
@@ -97,13 +97,13 @@ func (k Kind) bytes(sizeBytes int64) int64 {
 // When ctx ends, Generate returns the cause of ctx and leaves nothing behind.
 func Generate(ctx context.Context, kind Kind, dst string, sizeBytes int64, seed uint64) error {
 	if sizeBytes < 0 {
-		return usage.Errorf("size", "%d is negative", sizeBytes)
+		return errs.Optionf("size", "%d is negative", sizeBytes)
 	}
 	if _, err := ParseKind(string(kind)); err != nil {
 		return err
 	}
 	if dst == "" {
-		return usage.Errorf("", "no name for the data")
+		return errs.Optionf("", "no name for the data")
 	}
 	dst = filepath.Clean(dst)
 	if real, err := filepath.EvalSymlinks(dst); err == nil {
@@ -111,9 +111,9 @@ func Generate(ctx context.Context, kind Kind, dst string, sizeBytes int64, seed 
 	}
 	parent := filepath.Dir(dst)
 	if fi, err := os.Stat(parent); err != nil {
-		return usage.Errorf(parent, "%v", pathCause(err))
+		return errs.Optionf(parent, "%v", pathCause(err))
 	} else if !fi.IsDir() {
-		return usage.Errorf(parent, "is not a directory")
+		return errs.Optionf(parent, "is not a directory")
 	}
 	if kind == Wiki {
 		return generateDir(ctx, dst, sizeBytes, seed)
@@ -125,17 +125,17 @@ func generateFile(ctx context.Context, kind Kind, dst string, sizeBytes int64, s
 	fi, err := os.Stat(dst)
 	switch {
 	case err == nil && fi.IsDir():
-		return usage.Errorf(dst, "is a directory")
+		return errs.Optionf(dst, "is a directory")
 	case err == nil && (!fi.Mode().IsRegular() || isLink(dst)): // dst is still a link only if its target was removed
 		f, err := os.OpenFile(dst, os.O_WRONLY, 0)
 		if err != nil {
-			return usage.Errorf(dst, "%v", pathCause(err))
+			return errs.Optionf(dst, "%v", pathCause(err))
 		}
 		return errors.Join(Write(ctx, kind, f, sizeBytes, seed), f.Close())
 	}
 	f, err := os.CreateTemp(filepath.Dir(dst), "."+filepath.Base(dst)+".mrlocal-*")
 	if err != nil {
-		return usage.Errorf(dst, "%v", pathCause(err))
+		return errs.Optionf(dst, "%v", pathCause(err))
 	}
 	if err = Write(ctx, kind, f, sizeBytes, seed); err == nil {
 		err = f.Chmod(0o644)
@@ -167,13 +167,13 @@ func generateDir(ctx context.Context, dst string, sizeBytes int64, seed uint64) 
 	entries, err := os.ReadDir(dst)
 	switch {
 	case err == nil && len(entries) > 0:
-		return usage.Errorf(dst, "exists and is not empty; remove it or name another")
+		return errs.Optionf(dst, "exists and is not empty; remove it or name another")
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return usage.Errorf(dst, "%v", pathCause(err))
+		return errs.Optionf(dst, "%v", pathCause(err))
 	}
 	temp, err := os.MkdirTemp(filepath.Dir(dst), "."+filepath.Base(dst)+".mrlocal-*")
 	if err != nil {
-		return usage.Errorf(dst, "%v", pathCause(err))
+		return errs.Optionf(dst, "%v", pathCause(err))
 	}
 	if err = writeDir(ctx, temp, sizeBytes, seed); err == nil {
 		_ = os.Remove(dst) // an empty directory: not every system renames over it

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"mrlocal/internal/usage"
+	"mrlocal/errs"
 )
 
 func make1(t testing.TB, k Kind, size int64, seed uint64) []byte {
@@ -223,7 +223,7 @@ func TestWrongDestinationsAreRefusedAndLeaveNothing(t *testing.T) {
 		"no name":                       {Words, "", 1},
 	}
 	for name, c := range cases {
-		if err := Generate(t.Context(), c.kind, c.dst, c.size, 1); !usage.Is(err) {
+		if err := Generate(t.Context(), c.kind, c.dst, c.size, 1); !errs.IsUsage(err) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"mrlocal/engine"
-	"mrlocal/internal/usage"
+	"mrlocal/errs"
 	"mrlocal/jobs"
 	"mrlocal/jobs/jobtest"
 	"mrlocal/slots"
@@ -146,7 +146,7 @@ func TestAJobThatFailsFailsAlone(t *testing.T) {
 				if name == "a mapper that hangs" && !strings.Contains(fmt.Sprint(err), "no progress for 1m0s") {
 					t.Errorf("it was heard of: %v", err)
 				}
-				if err == nil || usage.Is(err) || !strings.HasPrefix(err.Error(), "2 of 4 jobs failed: BAD: ") || !strings.HasSuffix(err.Error(), "J03: BAD, which it waits for, failed") {
+				if err == nil || errs.IsUsage(err) || !strings.HasPrefix(err.Error(), "2 of 4 jobs failed: BAD: ") || !strings.HasSuffix(err.Error(), "J03: BAD, which it waits for, failed") {
 					t.Errorf("error %v", err)
 				}
 				if !bytes.Equal(want, outs[0].Bytes()) {
@@ -228,7 +228,7 @@ func TestABatchIsCheckedWholeBeforeAnythingStarts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			report, err := engine.RunBatch(t.Context(), c.batch, engine.Options{MemoryBytes: 64 << 20})
-			if !usage.Is(err) || report != nil || !strings.HasPrefix(err.Error(), c.want) {
+			if !errs.IsUsage(err) || report != nil || !strings.HasPrefix(err.Error(), c.want) {
 				t.Errorf("error %q, want %q…", err, c.want)
 			}
 			empty(t, out)

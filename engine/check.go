@@ -1,12 +1,13 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
+	"mrlocal/errs"
 	"mrlocal/input"
 	"mrlocal/internal/paths"
-	"mrlocal/internal/usage"
 	"mrlocal/jobs"
 	"mrlocal/output"
 	"mrlocal/slots"
@@ -18,7 +19,7 @@ import (
 // takeJobs checks what the jobs say of themselves and makes their works.
 func (r *run) takeJobs(batch []BatchJob) error {
 	if len(batch) == 0 {
-		return usage.Errorf("", "no jobs")
+		return errs.Optionf("", "no jobs")
 	}
 	works := make([]work, len(batch))
 	r.works = make([]*work, len(batch))
@@ -48,17 +49,17 @@ func (w *work) validate(jobCount int) error {
 	}
 	switch {
 	case b.Submit < 0:
-		return usage.Errorf("submit", "%v is before the run's start", b.Submit)
+		return errs.Optionf("submit", "%v is before the run's start", b.Submit)
 	case b.Deadline < 0 || b.Deadline > 0 && b.Deadline <= b.Submit:
-		return usage.Errorf("deadline", "%v is not after the submission", b.Deadline)
+		return errs.Optionf("deadline", "%v is not after the submission", b.Deadline)
 	case b.Weight < 0:
-		return usage.Errorf("weight", "must be above 0")
+		return errs.Optionf("weight", "must be above 0")
 	case b.Priority < slots.VeryLow || b.Priority > slots.VeryHigh:
-		return usage.Errorf("priority", "%d is none", b.Priority)
+		return errs.Optionf("priority", "%d is none", b.Priority)
 	}
 	for _, a := range b.After {
 		if a < 0 || a >= jobCount {
-			return usage.Errorf("after", "there is no job %d", a)
+			return errs.Optionf("after", "there is no job %d", a)
 		}
 	}
 	return nil
@@ -67,22 +68,22 @@ func (w *work) validate(jobCount int) error {
 // checkChain refuses chains that cannot run.
 func checkChain(chain jobs.Chain) error {
 	if len(chain) == 0 {
-		return usage.Errorf("job", "an empty chain")
+		return errs.Optionf("job", "an empty chain")
 	}
 	for i, j := range chain {
 		switch {
 		case j.NewMapper == nil:
-			return usage.Errorf("job "+j.Name, "has no mapper")
+			return errs.Optionf("job "+j.Name, "has no mapper")
 		case j.NewReducer == nil && i < len(chain)-1:
-			return usage.Errorf("job "+j.Name, "only the last job of a chain may be map-only")
+			return errs.Optionf("job "+j.Name, "only the last job of a chain may be map-only")
 		case j.NewFolder != nil && j.NewCombiner != nil:
-			return usage.Errorf("job "+j.Name, "a folder and a combiner exclude each other")
+			return errs.Optionf("job "+j.Name, "a folder and a combiner exclude each other")
 		case j.NewReducer == nil && (j.NewFolder != nil || j.NewCombiner != nil):
-			return usage.Errorf("job "+j.Name, "a map-only job combines nothing")
+			return errs.Optionf("job "+j.Name, "a map-only job combines nothing")
 		case j.Reduces < 0 || j.Maps < 0:
-			return usage.Errorf("job "+j.Name, "a negative number of tasks")
+			return errs.Optionf("job "+j.Name, "a negative number of tasks")
 		case j.NoInput && i > 0:
-			return usage.Errorf("job "+j.Name, "only the first job of a chain may be without input")
+			return errs.Optionf("job "+j.Name, "only the first job of a chain may be without input")
 		}
 	}
 	return nil
@@ -106,7 +107,7 @@ func (r *run) checkCycles() error {
 	}
 	for i, w := range r.works {
 		if left[i] > 0 {
-			return w.named(usage.Errorf("after", "jobs wait for each other in a circle"))
+			return w.named(errs.Optionf("after", "jobs wait for each other in a circle"))
 		}
 	}
 	return nil
@@ -114,11 +115,12 @@ func (r *run) checkCycles() error {
 
 // named adds the job to an error, where there is more than one.
 func (w *work) named(err error) error {
+	var e *errs.Error
 	switch {
 	case err == nil || w.run.single():
 		return err
-	case usage.Is(err):
-		return usage.Errorf("job "+w.name(), "%v", err)
+	case errors.As(err, &e):
+		return &errs.Error{Kind: e.Kind, Object: "job " + w.name(), Cause: err}
 	}
 	return fmt.Errorf("job %s: %w", w.name(), err)
 }
@@ -147,7 +149,7 @@ func (r *run) checkPaths() (totalBytes int64, streamJobs int, err error) {
 		inputs := batch.Existing[i]
 		for _, path := range inputs {
 			if path == "-" && stdin >= 0 {
-				return 0, 0, w.named(usage.Errorf("-", "job %s reads standard input too; only one can", r.works[stdin].name()))
+				return 0, 0, w.named(errs.Optionf("-", "job %s reads standard input too; only one can", r.works[stdin].name()))
 			}
 			if path == "-" {
 				stdin = i
@@ -241,13 +243,13 @@ func (r *run) checkFaults() error {
 	for _, f := range r.o.Faults {
 		switch {
 		case f.At < 0 || f.Fail < 0 || f.Task < 0:
-			return usage.Errorf("faults", "a negative number")
+			return errs.Optionf("faults", "a negative number")
 		case f.Tracker >= r.o.Trackers:
-			return usage.Errorf("faults", "there is no tracker %d; they count from 0 to %d", f.Tracker, r.o.Trackers-1)
+			return errs.Optionf("faults", "there is no tracker %d; they count from 0 to %d", f.Tracker, r.o.Trackers-1)
 		case f.Tracker < 0 && (f.Job < 0 || f.Job >= len(r.works)):
-			return usage.Errorf("faults", "there is no job %d", f.Job)
+			return errs.Optionf("faults", "there is no job %d", f.Job)
 		case f.Lost && f.Reduce:
-			return usage.Errorf("faults", "only a map's output can be lost")
+			return errs.Optionf("faults", "only a map's output can be lost")
 		}
 	}
 	return nil

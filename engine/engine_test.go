@@ -19,7 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"mrlocal/engine"
-	"mrlocal/internal/usage"
+	"mrlocal/errs"
 	"mrlocal/jobs"
 	"mrlocal/jobs/grep"
 	"mrlocal/jobs/jobtest"
@@ -313,7 +313,7 @@ func TestAUsersFailureIsTriedFourTimesAndLeavesNothing(t *testing.T) {
 			report, err := engine.RunChain(t.Context(), chain, engine.Options{
 				Inputs: []string{in}, OutputDir: filepath.Join(out, "result"), TempDirs: []string{temp}, Stderr: &stderr,
 			})
-			if err == nil || usage.Is(err) || !strings.Contains(err.Error(), "boom") {
+			if err == nil || errs.IsUsage(err) || !strings.Contains(err.Error(), "boom") {
 				t.Errorf("error %v, want the first cause", err)
 			}
 			if tries.Load() != 4 {

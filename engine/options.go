@@ -7,9 +7,9 @@ import (
 	"runtime"
 	"time"
 
+	"mrlocal/errs"
 	"mrlocal/internal/affinity"
 	"mrlocal/internal/machine"
-	"mrlocal/internal/usage"
 	"mrlocal/jobs"
 	"mrlocal/slots"
 	"mrlocal/slots/demand"
@@ -224,15 +224,15 @@ func (o *Options) job() JobOptions {
 func (o *JobOptions) validate(job *jobs.Job) error {
 	switch {
 	case job.NoInput && len(o.Inputs) > 0:
-		return usage.Errorf("job "+job.Name, "reads no input")
+		return errs.Optionf("job "+job.Name, "reads no input")
 	case !job.NoInput && len(o.Inputs) == 0:
-		return usage.Errorf("", "no input: name files, directories or - with --input")
+		return errs.Optionf("", "no input: name files, directories or - with --input")
 	case o.OutputDir != "" && o.OutputFile != "":
-		return usage.Errorf("--output, --output-file", "give one of them, not both")
+		return errs.Optionf("--output, --output-file", "give one of them, not both")
 	case o.Reducers < 0:
-		return usage.Errorf(fmt.Sprintf("--reducers %d", o.Reducers), "must be at least 0")
+		return errs.Optionf(fmt.Sprintf("--reducers %d", o.Reducers), "must be at least 0")
 	case o.BlockBytes < 0:
-		return usage.Errorf(fmt.Sprintf("--block-size %d", o.BlockBytes), "must be at least 0")
+		return errs.Optionf(fmt.Sprintf("--block-size %d", o.BlockBytes), "must be at least 0")
 	}
 	return nil
 }
@@ -271,33 +271,33 @@ func (o *Options) validate() error {
 		{"--max-slots", int64(o.MaxSlots), int64(o.MapSlots + o.ReduceSlots)},
 	} {
 		if n.value < n.least {
-			return usage.Errorf(fmt.Sprintf("%s %d", n.flag, n.value), "must be at least %d", n.least)
+			return errs.Optionf(fmt.Sprintf("%s %d", n.flag, n.value), "must be at least %d", n.least)
 		}
 	}
 	if o.slotCount() > maxSlotCount {
-		return usage.Errorf("slots", "%d on all trackers; at most %d", o.slotCount(), maxSlotCount)
+		return errs.Optionf("slots", "%d on all trackers; at most %d", o.slotCount(), maxSlotCount)
 	}
 	for _, s := range []struct {
 		flag  string
 		value float64
 	}{{"--spill-percent", o.SpillPercent}, {"--growth-threshold", o.GrowthThreshold}} {
 		if math.IsNaN(s.value) || s.value <= 0 || s.value > 1 {
-			return usage.Errorf(fmt.Sprintf("%s %v", s.flag, s.value), "must lie above 0 and at most at 1")
+			return errs.Optionf(fmt.Sprintf("%s %v", s.flag, s.value), "must lie above 0 and at most at 1")
 		}
 	}
 	if o.RemotePenalty < slots.One {
-		return usage.Errorf("--remote-penalty", "must be at least 1")
+		return errs.Optionf("--remote-penalty", "must be at least 1")
 	}
 	for _, s := range o.Slow {
 		if s.Tracker < 0 || s.Tracker >= o.Trackers {
-			return usage.Errorf("--slow", "there is no tracker %d; they count from 0 to %d", s.Tracker, o.Trackers-1)
+			return errs.Optionf("--slow", "there is no tracker %d; they count from 0 to %d", s.Tracker, o.Trackers-1)
 		}
 		if s.Speed <= 0 {
-			return usage.Errorf("--slow", "tracker %d: the factor must be above 0", s.Tracker)
+			return errs.Optionf("--slow", "tracker %d: the factor must be above 0", s.Tracker)
 		}
 	}
 	if least := int64(o.slotCount()) * LeastBytesPerSlot; o.MemoryBytes < least {
-		return usage.Errorf(fmt.Sprintf("--memory %d", o.MemoryBytes), "too little for %d slots: at least %dMiB", o.slotCount(), least>>20)
+		return errs.Optionf(fmt.Sprintf("--memory %d", o.MemoryBytes), "too little for %d slots: at least %dMiB", o.slotCount(), least>>20)
 	}
 	return nil
 }

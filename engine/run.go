@@ -54,7 +54,7 @@ func Run(ctx context.Context, job jobs.Job, o Options) (*Report, error) {
 }
 
 // RunChain runs the jobs of a chain one after the other on the same slots;
-// the output of the last is the run's. An error for which usage.Is holds
+// the output of the last is the run's. An error for which errs.IsUsage holds
 // means that nothing was started. The report is there whenever work was
 // started, also beside an error. When ctx ends, its cause is returned; all
 // temporary and pending output is gone by then.

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"sync/atomic"
 
+	"mrlocal/errs"
 	"mrlocal/internal/membudget"
-	"mrlocal/internal/usage"
 )
 
 // Memory is where readers get the memory of their blocks. Get returns a chunk
@@ -159,7 +159,7 @@ type Plan struct {
 func NewPlan(paths []string, o Options) (*Plan, error) {
 	p := &Plan{o: o.withDefaults()}
 	if len(paths) == 0 {
-		return nil, usage.Errorf("", "no input named")
+		return nil, errs.Inputf("", "no input named")
 	}
 	w := walker{plan: p, o: p.o, euid: int32(os.Geteuid())}
 	for _, path := range paths {
@@ -169,7 +169,7 @@ func NewPlan(paths []string, o Options) (*Plan, error) {
 	}
 	w.notes()
 	if len(p.Files) > math.MaxInt32 {
-		return nil, usage.Errorf("", "%d input files are too many", len(p.Files))
+		return nil, errs.Inputf("", "%d input files are too many", len(p.Files))
 	}
 	if err := p.split(); err != nil {
 		return nil, err

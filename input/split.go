@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"mrlocal/internal/usage"
+	"mrlocal/errs"
 )
 
 // fileCostBytes is what opening a file costs, in bytes that could be read
@@ -126,14 +126,14 @@ func (p *Plan) check(f *File) error {
 		return nil
 	}
 	if f.Bytes > math.MaxInt64/2 {
-		return usage.Errorf(shown(f.Path), "claims to have %d bytes", f.Bytes)
+		return errs.Inputf(shown(f.Path), "claims to have %d bytes", f.Bytes)
 	}
 	if !p.cuts(f.Bytes) {
 		if f.kind == regularStdin || f.mayRead {
 			return nil
 		}
 		if err := readable(f.Path); err != nil {
-			return usage.Errorf(shown(f.Path), "%v", cause(err))
+			return errs.Inputf(shown(f.Path), "%v", cause(err))
 		}
 		return nil
 	}
@@ -144,7 +144,7 @@ func (p *Plan) check(f *File) error {
 		err = errors.Join(err, h.Close())
 	}
 	if err != nil {
-		return usage.Errorf(shown(f.Path), "%v", cause(err))
+		return errs.Inputf(shown(f.Path), "%v", cause(err))
 	}
 	f.Stream = f.Codec != None && f.Bytes >= p.Bytes/int64(4*p.o.MapSlots)
 	return nil

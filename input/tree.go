@@ -13,7 +13,7 @@ import (
 	"strings"
 	"sync"
 
-	"mrlocal/internal/usage"
+	"mrlocal/errs"
 )
 
 // tree reads the directories below a path. Every name costs a system call or
@@ -214,7 +214,7 @@ func (t *tree) do(e errand, s *scratch) {
 // stays open.
 func (t *tree) list(f *folder, s *scratch) (open bool) {
 	if f.dir, f.err = openDirectory(f.path); f.err != nil {
-		f.err = usage.Errorf(shown(f.path), "%v", cause(f.err))
+		f.err = errs.Inputf(shown(f.path), "%v", cause(f.err))
 		return false
 	}
 	if f.id, f.err = f.dir.id(); f.err == nil {
@@ -226,7 +226,7 @@ func (t *tree) list(f *folder, s *scratch) (open bool) {
 		}
 	}
 	if f.err != nil {
-		f.err = usage.Errorf(shown(f.path), "reading the directory: %v", cause(f.err))
+		f.err = errs.Inputf(shown(f.path), "reading the directory: %v", cause(f.err))
 	}
 	if f.err == nil && len(f.entries) > batchNames {
 		return true

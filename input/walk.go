@@ -11,8 +11,8 @@ import (
 	"strings"
 	"syscall"
 
+	"mrlocal/errs"
 	"mrlocal/internal/paths"
-	"mrlocal/internal/usage"
 )
 
 // walker finds files. Everything it refuses is a usage error.
@@ -40,7 +40,7 @@ type stat struct {
 func (w *walker) named(path string) error {
 	switch path {
 	case "":
-		return usage.Errorf("", "an empty path names no input")
+		return errs.Inputf("", "an empty path names no input")
 	case "-":
 		return w.stdin()
 	}
@@ -54,23 +54,23 @@ func (w *walker) named(path string) error {
 	if errors.Is(err, fs.ErrNotExist) && paths.HasWildcard(path) {
 		return w.glob(path)
 	}
-	return usage.Errorf(shown(path), "%v", cause(err))
+	return errs.Inputf(shown(path), "%v", cause(err))
 }
 
 // stdin takes standard input: as a file that can be split where it is a
 // regular one that nobody has read from, else as a stream.
 func (w *walker) stdin() error {
 	if w.o.Stdin == nil {
-		return usage.Errorf("-", "there is no standard input")
+		return errs.Inputf("-", "there is no standard input")
 	}
 	f := File{Path: "(standard input)", Stream: true, kind: stdin}
 	if file, ok := w.o.Stdin.(*os.File); ok {
 		fi, err := file.Stat()
 		if err != nil {
-			return usage.Errorf("-", "standard input: %v", cause(err))
+			return errs.Inputf("-", "standard input: %v", cause(err))
 		}
 		if fi.IsDir() {
-			return usage.Errorf("-", "standard input is a directory")
+			return errs.Inputf("-", "standard input is a directory")
 		}
 		if fi.Mode().IsRegular() {
 			f.id = identityOf(fi)
@@ -100,24 +100,24 @@ func (w *walker) take(path string, st stat, named bool) error {
 			return nil
 		}
 		if err := readable(path); err != nil {
-			return usage.Errorf(shown(path), "%v", cause(err))
+			return errs.Inputf(shown(path), "%v", cause(err))
 		}
 		w.plan.Files = append(w.plan.Files, File{Path: path, id: st.id, Stream: true, kind: fifo})
 		return nil
 	case fs.ModeSocket:
-		return usage.Errorf(shown(path), "is a socket, not a file")
+		return errs.Inputf(shown(path), "is a socket, not a file")
 	}
 	if st.mode&fs.ModeDevice != 0 {
-		return usage.Errorf(shown(path), "is a device, not a file; use - for standard input")
+		return errs.Inputf(shown(path), "is a device, not a file; use - for standard input")
 	}
-	return usage.Errorf(shown(path), "is neither a file nor a directory")
+	return errs.Inputf(shown(path), "is neither a file nor a directory")
 }
 
 // glob takes what matches a pattern, in the order of the paths' bytes.
 func (w *walker) glob(pattern string) error {
 	matches, err := filepath.Glob(pattern)
 	if err != nil {
-		return usage.Errorf(shown(pattern), "no such file, and as a glob: %v", err)
+		return errs.Inputf(shown(pattern), "no such file, and as a glob: %v", err)
 	}
 	var entries []entry
 	for _, path := range matches {
@@ -132,7 +132,7 @@ func (w *walker) glob(pattern string) error {
 		entries = append(entries, entry{path: path, stat: st})
 	}
 	if len(entries) == 0 {
-		return usage.Errorf(shown(pattern), "no such file, and no file matches it as a glob")
+		return errs.Inputf(shown(pattern), "no such file, and no file matches it as a glob")
 	}
 	slices.SortFunc(entries, func(a, b entry) int { return byPath(&a, &b) })
 	for _, e := range entries {
@@ -175,12 +175,12 @@ func count(n int, one, many string) string {
 func dangling(path string, err error) error {
 	switch {
 	case isLinkLoop(err):
-		return usage.Errorf(shown(path), "a link that leads back to itself")
+		return errs.Inputf(shown(path), "a link that leads back to itself")
 	case errors.Is(err, fs.ErrNotExist):
 		target, _ := os.Readlink(path)
-		return usage.Errorf(shown(path), "dangling link to %s", shown(target))
+		return errs.Inputf(shown(path), "dangling link to %s", shown(target))
 	}
-	return usage.Errorf(shown(path), "%v", cause(err))
+	return errs.Inputf(shown(path), "%v", cause(err))
 }
 
 func isLinkLoop(err error) bool { return errors.Is(err, syscall.ELOOP) }

@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"mrlocal/errs"
 	"mrlocal/input"
-	"mrlocal/internal/usage"
 )
 
 // tree makes files (content = name), directories (name ends with /) and links
@@ -114,12 +114,12 @@ func TestWrongInputIsRefusedBeforeAnythingStarts(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			_, err := input.NewPlan([]string{"f", c.path}, input.Options{})
-			if !usage.Is(err) || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "\n") {
+			if !errs.IsUsage(err) || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%v, not %q", err, c.says)
 			}
 		})
 	}
-	if _, err := input.NewPlan(nil, input.Options{}); !usage.Is(err) {
+	if _, err := input.NewPlan(nil, input.Options{}); !errs.IsUsage(err) {
 		t.Errorf("no paths: %v", err)
 	}
 }
@@ -133,7 +133,7 @@ func TestUnreadableInputIsRefused(t *testing.T) {
 	must(t, os.Chmod("d", 0))
 	defer os.Chmod("d", 0o777)
 	for _, path := range []string{"f", "d"} {
-		if _, err := input.NewPlan([]string{path}, input.Options{}); !usage.Is(err) || !strings.Contains(err.Error(), "permission denied") {
+		if _, err := input.NewPlan([]string{path}, input.Options{}); !errs.IsUsage(err) || !strings.Contains(err.Error(), "permission denied") {
 			t.Errorf("%s: %v", path, err)
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"mrlocal/errs"
 	"mrlocal/internal/paths"
-	"mrlocal/internal/usage"
 )
 
 // Every refusal is wrong usage, one line, and leaves nothing behind.
@@ -159,7 +159,7 @@ func TestWhatIsRefusedBeforeAnythingRuns(t *testing.T) {
 				err = target.Start()
 				target.Abort()
 			}
-			if err == nil || !usage.Is(err) || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "\n") {
+			if err == nil || !errs.IsUsage(err) || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("got %v, want wrong usage with %q", err, tc.want)
 			}
 			mustList(t, tree(t, w.dir), before...)
@@ -199,7 +199,7 @@ func TestWhatIsAllowed(t *testing.T) {
 func TestADirectoryThatAnotherRunWritesIsNotReplaced(t *testing.T) {
 	w := newWorld(t, 1<<20)
 	w.begin(Spec{Dir: w.path("out")}, w.parts(1))
-	if _, err := Open(Spec{Dir: w.path("out"), Overwrite: true}); err == nil || !usage.Is(err) || !strings.Contains(err.Error(), "another run") {
+	if _, err := Open(Spec{Dir: w.path("out"), Overwrite: true}); err == nil || !errs.IsUsage(err) || !strings.Contains(err.Error(), "another run") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -211,7 +211,7 @@ func TestOfTwoRunsThatStartTogetherOneIsRefused(t *testing.T) {
 	second, err := Open(Spec{Dir: w.path("out")})
 	must(t, err)
 	must(t, first.Start())
-	if err := second.Start(); !usage.Is(err) {
+	if err := second.Start(); !errs.IsUsage(err) {
 		t.Errorf("the second: %v", err)
 	}
 	second.Abort()

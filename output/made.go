@@ -12,8 +12,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"mrlocal/errs"
 	"mrlocal/internal/tempdir"
-	"mrlocal/internal/usage"
 )
 
 // What mrlocal makes, and how it is told from what others made.
@@ -136,13 +136,13 @@ func removeMade(path string) error {
 
 // wrong is an error of wrong usage about the output that the user named.
 func wrong(name, format string, args ...any) error {
-	return usage.Errorf("output "+quoteName(name), format, args...)
+	return errs.Optionf("output "+quoteName(name), format, args...)
 }
 
 // refuse turns an error about a path into wrong usage, where it is the path's
 // fault; a full disk, for one, is not.
 func refuse(path string, err error) error {
-	if usage.Is(err) {
+	if errs.IsUsage(err) {
 		return err
 	}
 	cause := bare(err)

@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"mrlocal/internal/usage"
+	"mrlocal/errs"
 )
 
 // The tests may run as root, whom no permission stops: the check runs in a
@@ -17,7 +17,7 @@ func TestAReadOnlyParentIsFoundBeforeAnythingRuns(t *testing.T) {
 	const inside = "MRLOCAL_TEST_OUTPUT"
 	if dir := os.Getenv(inside); dir != "" {
 		for _, spec := range []Spec{{File: filepath.Join(dir, "closed/result")}, {Dir: filepath.Join(dir, "closed/out")}, {File: filepath.Join(dir, "open/readonly")}} {
-			if _, err := Open(spec); !usage.Is(err) || !strings.Contains(err.Error(), "permission denied") {
+			if _, err := Open(spec); !errs.IsUsage(err) || !strings.Contains(err.Error(), "permission denied") {
 				t.Errorf("%v: %v", spec, err)
 			}
 		}

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"mrlocal/internal/usage"
+	"mrlocal/errs"
 )
 
 // stdout is a place that somebody else opened. Where it is a regular file that
@@ -40,7 +40,7 @@ func openStdout(spec Spec) (place, error) {
 		return s, nil
 	}
 	if name, same := sameAsInput(spec, info); same {
-		return nil, usage.Errorf("standard output", "is the input %s; write the result elsewhere", quoteName(name))
+		return nil, errs.Optionf("standard output", "is the input %s; write the result elsewhere", quoteName(name))
 	}
 	return s, nil
 }

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"mrlocal/internal/usage"
+	"mrlocal/errs"
 	"mrlocal/slots"
 	"mrlocal/slots/fifo"
 	"mrlocal/workload"
@@ -24,7 +24,7 @@ func TestAKindOfTaskWithoutASlotIsRefused(t *testing.T) {
 	}
 	c := slots.Config{Slots: []slots.Slot{{Home: slots.Map}, {ID: 1, Home: slots.Reduce, Extra: true}}}
 	typed := Options{Policy: fifo.New()}
-	if err := check(f, &typed, &c); !usage.Is(err) || !strings.Contains(err.Error(), "w.yaml:1:8: job J: has reduce tasks, and there is no reduce slot that could run them under fifo") {
+	if err := check(f, &typed, &c); !errs.IsUsage(err) || !strings.Contains(err.Error(), "w.yaml:1:8: job J: has reduce tasks, and there is no reduce slot that could run them under fifo") {
 		t.Errorf("typed: %v", err)
 	}
 	lent := Options{Policy: &lender{}}

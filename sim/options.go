@@ -5,7 +5,7 @@ import (
 	"io"
 	"time"
 
-	"mrlocal/internal/usage"
+	"mrlocal/errs"
 	"mrlocal/slots"
 	"mrlocal/slots/fifo"
 	"mrlocal/slots/setup"
@@ -73,13 +73,13 @@ const leastHeartbeat = time.Millisecond
 func (o *Options) validate() error {
 	switch {
 	case o.Cost != costL0 && o.Cost != costL1 && o.Cost != costL2:
-		return usage.Errorf("cost "+o.Cost, "unknown; there are l0, l1 and l2")
+		return errs.Optionf("cost "+o.Cost, "unknown; there are l0, l1 and l2")
 	case o.Heartbeat != 0 && o.Heartbeat < leastHeartbeat:
-		return usage.Errorf(fmt.Sprintf("heartbeat %v", o.Heartbeat), "must be 0 (at once) or at least %v", leastHeartbeat)
+		return errs.Optionf(fmt.Sprintf("heartbeat %v", o.Heartbeat), "must be 0 (at once) or at least %v", leastHeartbeat)
 	case o.RemotePenalty < slots.One:
-		return usage.Errorf(fmt.Sprintf("remote penalty %v", o.RemotePenalty), "must be at least 1: it is a factor of a map's time")
+		return errs.Optionf(fmt.Sprintf("remote penalty %v", o.RemotePenalty), "must be at least 1: it is a factor of a map's time")
 	case o.LocalityDelay < 0:
-		return usage.Errorf(fmt.Sprintf("locality delay %v", o.LocalityDelay), "must not be negative")
+		return errs.Optionf(fmt.Sprintf("locality delay %v", o.LocalityDelay), "must not be negative")
 	}
 	return nil
 }
@@ -100,7 +100,7 @@ func check(f *workload.File, o *Options, c *slots.Config) error {
 		home[s.Home] = home[s.Home] || !s.Extra
 	}
 	if len(f.Jobs) == 0 {
-		return usage.Errorf(f.Name, "has no jobs")
+		return errs.Inputf(f.Name, "has no jobs")
 	}
 	if err := checkTrackers(f, trackers); err != nil {
 		return err
@@ -134,10 +134,10 @@ func check(f *workload.File, o *Options, c *slots.Config) error {
 func checkTrackers(f *workload.File, trackers int) error {
 	for _, s := range f.Slow {
 		if s.Tracker < 0 || s.Tracker >= trackers {
-			return usage.Errorf(f.Name, "slow: there is no tracker %d; they count from 0 to %d", s.Tracker, trackers-1)
+			return errs.Inputf(f.Name, "slow: there is no tracker %d; they count from 0 to %d", s.Tracker, trackers-1)
 		}
 		if s.Factor <= 0 {
-			return usage.Errorf(f.Name, "slow: tracker %d: a factor of %v; it must be above 0", s.Tracker, s.Factor)
+			return errs.Inputf(f.Name, "slow: tracker %d: a factor of %v; it must be above 0", s.Tracker, s.Factor)
 		}
 	}
 	for _, x := range f.Faults {
@@ -150,13 +150,13 @@ func checkTrackers(f *workload.File, trackers int) error {
 
 func checkFault(f *workload.File, x workload.Fault, trackers int) error {
 	if x.Tracker >= trackers {
-		return usage.Errorf(f.Name, "faults: there is no tracker %d to lose; they count from 0 to %d", x.Tracker, trackers-1)
+		return errs.Inputf(f.Name, "faults: there is no tracker %d to lose; they count from 0 to %d", x.Tracker, trackers-1)
 	}
 	if x.Tracker >= 0 {
 		return nil
 	}
 	if x.Job < 0 || x.Job >= len(f.Jobs) {
-		return usage.Errorf(f.Name, "faults: job %d of %d", x.Job, len(f.Jobs))
+		return errs.Inputf(f.Name, "faults: job %d of %d", x.Job, len(f.Jobs))
 	}
 	j := &f.Jobs[x.Job]
 	kind, tasks := "map", j.Maps

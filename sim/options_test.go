@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"mrlocal/errs"
 	"mrlocal/internal/invariant"
-	"mrlocal/internal/usage"
 	"mrlocal/sim"
 	"mrlocal/slots"
 	"mrlocal/trace"
@@ -47,7 +47,7 @@ func TestWhatCannotRunIsRefusedBeforeAnythingStarts(t *testing.T) {
 		var file bytes.Buffer
 		c.o.Events = &file
 		r, err := sim.Run(context.Background(), c.file, c.o)
-		if !usage.Is(err) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") || r != nil || file.Len() > 0 {
+		if !errs.IsUsage(err) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") || r != nil || file.Len() > 0 {
 			t.Errorf("%s: %v, want %q; report %v, %d bytes of events", c.name, err, c.want, r, file.Len())
 		}
 	}
@@ -168,7 +168,7 @@ func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("no space left
 
 func TestEventsThatCannotBeWrittenFailTheRun(t *testing.T) {
 	r, err := sim.Run(context.Background(), parse(t, two, oneJob), sim.Options{Events: fullDisk{}})
-	if err == nil || usage.Is(err) || !strings.Contains(err.Error(), "events: write events: no space left on device") || r == nil {
+	if err == nil || errs.IsUsage(err) || !strings.Contains(err.Error(), "events: write events: no space left on device") || r == nil {
 		t.Errorf("%v", err)
 	}
 }

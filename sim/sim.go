@@ -15,7 +15,7 @@ import (
 )
 
 // Run runs the jobs of f in virtual time until all have ended. An error for
-// which usage.Is holds means that nothing was started; any other comes with
+// which errs.IsUsage holds means that nothing was started; any other comes with
 // the report of what was done until then: ctx has ended, events could not be
 // written, or the run could not go on (a stall, which the error explains).
 func Run(ctx context.Context, f *workload.File, o Options) (*report.Report, error) {

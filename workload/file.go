@@ -8,8 +8,8 @@ import (
 	"os"
 	"time"
 
+	"mrlocal/errs"
 	"mrlocal/internal/ppm"
-	"mrlocal/internal/usage"
 )
 
 // Pos is a place in a workload file, both counted from 1.
@@ -156,7 +156,7 @@ func unreadable(path string, err error) error {
 	if errors.As(err, &pe) {
 		err = pe.Err
 	}
-	return usage.Errorf(path, "%v", err)
+	return errs.Inputf(path, "%v", err)
 }
 
 // Errorf is a usage error at a place of the file: name:line:column, then
@@ -166,7 +166,7 @@ func (f *File) Errorf(p Pos, object, format string, args ...any) error {
 	if object != "" {
 		at += ": " + object
 	}
-	return usage.Errorf(at, format, args...)
+	return errs.Inputf(at, format, args...)
 }
 
 // CheckSimulated reports the first job that can not be simulated: one without

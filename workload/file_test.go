@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"mrlocal/errs"
 	"mrlocal/internal/golden"
 	"mrlocal/internal/invariant"
 	"mrlocal/internal/ppm"
-	"mrlocal/internal/usage"
 )
 
 func TestBadFilesAreRefusedInOneLine(t *testing.T) {
@@ -24,7 +24,7 @@ func TestBadFilesAreRefusedInOneLine(t *testing.T) {
 		if err == nil {
 			return "accepted"
 		}
-		if !usage.Is(err) || strings.Contains(err.Error(), "\n") {
+		if !errs.IsUsage(err) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("line %d: not a usage error of one line: %v", c.Line, err)
 		}
 		return err.Error()
@@ -379,7 +379,7 @@ func TestLoadNamesTheFile(t *testing.T) {
 		t.Errorf("%v, %v", f, err)
 	}
 	for _, bad := range []string{dir, filepath.Join(dir, "none.yaml")} {
-		if _, err := Load(bad); !usage.Is(err) || !strings.HasPrefix(err.Error(), bad+": ") || strings.Count(err.Error(), bad) != 1 {
+		if _, err := Load(bad); !errs.IsUsage(err) || !strings.HasPrefix(err.Error(), bad+": ") || strings.Count(err.Error(), bad) != 1 {
 			t.Errorf("%v", err)
 		}
 	}
@@ -426,7 +426,7 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%v for %d bytes", took, len(text))
 		}
 		if err != nil {
-			if !usage.Is(err) || strings.ContainsAny(err.Error(), "\n\r") || !strings.HasPrefix(err.Error(), "w:") {
+			if !errs.IsUsage(err) || strings.ContainsAny(err.Error(), "\n\r") || !strings.HasPrefix(err.Error(), "w:") {
 				t.Fatalf("not an error of one line with a place: %q", err)
 			}
 			return

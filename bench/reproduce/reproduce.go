@@ -19,8 +19,8 @@ import (
 	"strings"
 
 	"mrlocal/bench/workloads"
+	"mrlocal/errs"
 	"mrlocal/internal/nearest"
-	"mrlocal/internal/usage"
 	"mrlocal/slots/policy"
 	"mrlocal/workload"
 )
@@ -105,10 +105,10 @@ func Named(all []*Experiment, names []string) ([]*Experiment, error) {
 	for _, name := range names {
 		e, ok := of[name]
 		if near := nearest.Name(name, known); !ok && near != "" {
-			return nil, usage.Errorf("experiment "+name, "unknown; did you mean %s?", near)
+			return nil, errs.Optionf("experiment "+name, "unknown; did you mean %s?", near)
 		}
 		if !ok {
-			return nil, usage.Errorf("experiment "+name, "unknown; there are %s", strings.Join(known, ", "))
+			return nil, errs.Optionf("experiment "+name, "unknown; there are %s", strings.Join(known, ", "))
 		}
 		some = append(some, e)
 	}

@@ -16,7 +16,7 @@ import (
 	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/cmd/mrlocal/internal/side"
 	"mrlocal/engine"
-	"mrlocal/internal/usage"
+	"mrlocal/errs"
 	"mrlocal/report"
 	"mrlocal/slots"
 	"mrlocal/slots/setup"
@@ -167,12 +167,12 @@ func (b *batch) checkRuns(runs int, names []string) error {
 	for i := range b.jobs {
 		o := &b.jobs[i].options
 		if slices.Contains(o.Inputs, "-") {
-			return b.reader.at(b.jobs[i].Job, usage.Errorf("--input", "-: standard input can be read once, and there are %d runs", runs))
+			return b.reader.at(b.jobs[i].Job, errs.Optionf("--input", "-: standard input can be read once, and there are %d runs", runs))
 		}
 		for _, name := range names {
 			dir := withSuffix(o.OutputDir, suffix(name, names))
 			if _, err := os.Lstat(dir); err == nil && o.OutputDir != "" && !o.Overwrite {
-				return b.reader.at(b.jobs[i].Job, usage.Errorf("--output", "%s: exists already; name another or add overwrite: true", argv.Quote(dir)))
+				return b.reader.at(b.jobs[i].Job, errs.Optionf("--output", "%s: exists already; name another or add overwrite: true", argv.Quote(dir)))
 			}
 		}
 	}
@@ -295,7 +295,7 @@ func makeParents(work []engine.BatchJob) (made []string, err error) {
 		}
 		for n := len(missing) - 1; n >= 0; n-- {
 			if err := os.Mkdir(missing[n], 0o777); err != nil {
-				return made, usage.Errorf("output "+argv.Quote(out), "%s: %v", missing[n], side.Cause(err))
+				return made, errs.Optionf("output "+argv.Quote(out), "%s: %v", missing[n], side.Cause(err))
 			}
 			made = append(made, missing[n])
 		}
@@ -312,7 +312,7 @@ func removeEmpty(dirs []string) {
 
 // named puts what the engine says of a job at its place in the file.
 func (b *batchReader) named(err error) error {
-	var u *usage.Error
+	var u *errs.Error
 	if !errors.As(err, &u) {
 		return err
 	}
@@ -324,8 +324,8 @@ func (b *batchReader) named(err error) error {
 		for n := range j.Args {
 			a := &j.Args[n]
 			for _, v := range a.Values {
-				if rest, ok := strings.CutPrefix(strings.TrimPrefix(u.Cause, "output "), v); ok && strings.HasPrefix(rest, ":") {
-					return b.errorf(a.Pos, j, a.Name, "%s", strings.TrimPrefix(u.Cause, "output "))
+				if rest, ok := strings.CutPrefix(strings.TrimPrefix(u.Cause.Error(), "output "), v); ok && strings.HasPrefix(rest, ":") {
+					return b.errorf(a.Pos, j, a.Name, "%s", strings.TrimPrefix(u.Cause.Error(), "output "))
 				}
 			}
 		}

@@ -7,8 +7,8 @@ import (
 
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/engine"
+	"mrlocal/errs"
 	"mrlocal/internal/nearest"
-	"mrlocal/internal/usage"
 	"mrlocal/jobs"
 	"mrlocal/jobs/sleep"
 	"mrlocal/workload"
@@ -174,7 +174,7 @@ func (b *batchReader) result(job *batchJob) error {
 
 // at puts a mistake in a job's flags where the file has the arg.
 func (b *batchReader) at(j *workload.Job, err error) error {
-	var u *usage.Error
+	var u *errs.Error
 	if !errors.As(err, &u) {
 		return err
 	}

@@ -19,7 +19,7 @@ import (
 	"mrlocal/cmd/mrlocal/internal/side"
 	"mrlocal/datagen"
 	"mrlocal/engine"
-	"mrlocal/internal/usage"
+	"mrlocal/errs"
 	"mrlocal/jobs/grep"
 	"mrlocal/slots/explain"
 	"mrlocal/slots/policy"
@@ -90,12 +90,12 @@ func makeWiki(ctx context.Context, e env) error {
 	info, err := os.Stat(demoDir)
 	switch {
 	case err == nil && !info.IsDir():
-		return usage.Errorf(demoDir, "is not a directory; the demo needs that name for its input")
+		return errs.Optionf(demoDir, "is not a directory; the demo needs that name for its input")
 	case err == nil:
 		fmt.Fprintf(e.stdout, "%s/ is there already: taken as it is\n", demoDir)
 		return warm(ctx, demoDir)
 	case !errors.Is(err, fs.ErrNotExist):
-		return usage.Errorf(demoDir, "%v", side.Cause(err))
+		return errs.Optionf(demoDir, "%v", side.Cause(err))
 	}
 	started := time.Now()
 	if err := datagen.Generate(ctx, datagen.Wiki, demoDir, demoBytes, demoSeed); err != nil {

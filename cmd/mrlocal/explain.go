@@ -7,7 +7,7 @@ import (
 	"math"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/internal/usage"
+	"mrlocal/errs"
 	"mrlocal/slots/explain"
 )
 
@@ -36,7 +36,7 @@ func runExplain(ctx context.Context, e env, line argv.Line) (int, error) {
 		o.WhyIdle = r.Count("why-idle", 0, math.MaxInt32)
 	}
 	if o.Task != "" && o.WhyIdle >= 0 {
-		r.Keep(usage.Errorf("--task, --why-idle", "give one of them, not both"))
+		r.Keep(errs.Optionf("--task, --why-idle", "give one of them, not both"))
 	}
 	if r.Err != nil {
 		return 0, r.Err

@@ -8,7 +8,7 @@ import (
 	"mrlocal/cmd/mrlocal/internal/policyflags"
 	"mrlocal/cmd/mrlocal/internal/side"
 	"mrlocal/engine"
-	"mrlocal/internal/usage"
+	"mrlocal/errs"
 	"mrlocal/slots"
 	"mrlocal/slots/policy"
 	"mrlocal/spill"
@@ -125,7 +125,7 @@ func (r *reader) memory() int64 {
 	n := r.Size("memory", 1)
 	if n > mostMemory {
 		text, _ := r.Line.Value("memory")
-		r.Keep(usage.Errorf("--memory", "%s: too large; at most 16TiB", argv.Quote(text)))
+		r.Keep(errs.Optionf("--memory", "%s: too large; at most 16TiB", argv.Quote(text)))
 	}
 	return n
 }
@@ -166,7 +166,7 @@ func (r *reader) jobOptions(o *engine.Options) {
 	o.MapOnly = r.Line.Has("reducers") && o.Reducers == 0
 	o.BlockBytes = r.Size("block-size", leastBlock)
 	if o.Overwrite && o.OutputDir == "" {
-		r.Keep(usage.Errorf("--overwrite", "goes with --output DIR; --output-file replaces a file anyway"))
+		r.Keep(errs.Optionf("--overwrite", "goes with --output DIR; --output-file replaces a file anyway"))
 	}
 }
 
@@ -189,11 +189,11 @@ func inputs(r *reader) []string {
 	paths := append(append([]string(nil), r.Line.Values("input")...), r.Line.Words...)
 	for _, p := range paths {
 		if p == "" {
-			r.Keep(usage.Errorf("input", "an empty path"))
+			r.Keep(errs.Optionf("input", "an empty path"))
 		}
 	}
 	if len(paths) == 0 {
-		r.Keep(usage.Errorf("no input", "name files, directories or globs, or - for standard input"))
+		r.Keep(errs.Optionf("no input", "name files, directories or globs, or - for standard input"))
 	}
 	return paths
 }
@@ -235,15 +235,15 @@ func (r *reader) directories(flag string) []string {
 	dirs := strings.Split(text, ",")
 	for _, d := range dirs {
 		if d == "" {
-			r.Keep(usage.Errorf("--"+flag, "an empty directory name in %s", argv.Quote(text)))
+			r.Keep(errs.Optionf("--"+flag, "an empty directory name in %s", argv.Quote(text)))
 			continue
 		}
 		info, err := os.Stat(d)
 		switch {
 		case err != nil:
-			r.Keep(usage.Errorf("--"+flag, "%s: %v", d, side.Cause(err)))
+			r.Keep(errs.Optionf("--"+flag, "%s: %v", d, side.Cause(err)))
 		case !info.IsDir():
-			r.Keep(usage.Errorf("--"+flag, "%s: not a directory", d))
+			r.Keep(errs.Optionf("--"+flag, "%s: not a directory", d))
 		}
 	}
 	return dirs

@@ -2,7 +2,7 @@ package main
 
 import (
 	"mrlocal/cmd/mrlocal/internal/show"
-	"mrlocal/internal/usage"
+	"mrlocal/errs"
 )
 
 // ganttFlags are what --gantt takes.
@@ -16,7 +16,7 @@ func ganttFlags(where string) []flagSpec {
 func (r *reader) picture() *show.Picture {
 	p := &show.Picture{On: r.Line.Has("gantt"), Step: r.Time("step", false)}
 	if p.Step > 0 && !p.On {
-		r.Keep(usage.Errorf("--step", "goes with --gantt"))
+		r.Keep(errs.Optionf("--step", "goes with --gantt"))
 	}
 	return p
 }

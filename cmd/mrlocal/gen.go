@@ -9,8 +9,8 @@ import (
 
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/datagen"
+	"mrlocal/errs"
 	"mrlocal/internal/nearest"
-	"mrlocal/internal/usage"
 )
 
 const (
@@ -31,7 +31,7 @@ func genCommand() command {
 
 func runGen(ctx context.Context, e env, line argv.Line) (int, error) {
 	if len(line.Words) == 0 {
-		return 0, usage.Errorf("", "give a kind and a place: mrlocal gen wiki|lines|records|words|corpus --size SIZE DIR_OR_FILE")
+		return 0, errs.Optionf("", "give a kind and a place: mrlocal gen wiki|lines|records|words|corpus --size SIZE DIR_OR_FILE")
 	}
 	name := line.Words[0]
 	kind, err := kindOf(name)
@@ -39,9 +39,9 @@ func runGen(ctx context.Context, e env, line argv.Line) (int, error) {
 	case err != nil:
 		return 0, err
 	case len(line.Words) == 1:
-		return 0, usage.Errorf(name, "give a place: mrlocal gen %s --size SIZE DIR_OR_FILE", name)
+		return 0, errs.Optionf(name, "give a place: mrlocal gen %s --size SIZE DIR_OR_FILE", name)
 	case len(line.Words) > 2:
-		return 0, usage.Errorf(argv.Quote(line.Words[2]), "one word too many")
+		return 0, errs.Optionf(argv.Quote(line.Words[2]), "one word too many")
 	}
 	place := line.Words[1]
 	bytes, seed := int64(genDefaultBytes), uint64(genDefaultSeed)
@@ -67,14 +67,14 @@ func kindOf(name string) (datagen.Kind, error) {
 		names = append(names, string(k))
 	}
 	if near := nearest.Name(name, names); near != "" && near != name {
-		return "", usage.Errorf(argv.Quote(name), "no such kind of data; did you mean %s?", near)
+		return "", errs.Optionf(argv.Quote(name), "no such kind of data; did you mean %s?", near)
 	}
 	return datagen.ParseKind(name)
 }
 
 func genStream(ctx context.Context, e env, kind datagen.Kind, bytes int64, seed uint64) error {
 	if kind == datagen.Wiki {
-		return usage.Errorf("-", "a wiki is a directory; name one")
+		return errs.Optionf("-", "a wiki is a directory; name one")
 	}
 	if err := datagen.Write(ctx, kind, e.stdout, bytes, seed); !gone(err) {
 		return err

@@ -11,7 +11,7 @@ import (
 	"slices"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/internal/usage"
+	"mrlocal/errs"
 	"mrlocal/jobs"
 	"mrlocal/jobs/grep"
 	"mrlocal/jobs/sort"
@@ -83,7 +83,7 @@ func sortJob(r *reader) (jobs.Chain, error) {
 	on := r.Line.Has
 	separator, given := r.Line.Value("field-separator")
 	if given && separator == "" {
-		return nil, usage.Errorf("-t", "the separator is empty")
+		return nil, errs.Optionf("-t", "the separator is empty")
 	}
 	return sort.New(sort.Options{
 		Keys: r.Line.Values("key"), Separator: separator,
@@ -133,7 +133,7 @@ func grepOptions(r *reader) (grep.Options, error) {
 	}
 	switch {
 	case on("with-filename") && on("no-filename"):
-		return o, usage.Errorf("-H, --no-filename", "give one of them, not both")
+		return o, errs.Optionf("-H, --no-filename", "give one of them, not both")
 	case on("with-filename"):
 		o.Names = grep.NamesAlways
 	case on("no-filename"):
@@ -162,7 +162,7 @@ func missingWord(line argv.Line) error {
 		if found, err := filepath.Glob(word); err == nil && len(found) > 0 {
 			continue
 		}
-		return usage.Errorf(argv.Quote(word), "no such file; did you mean -e %s?", argv.Quote(word))
+		return errs.Optionf(argv.Quote(word), "no such file; did you mean -e %s?", argv.Quote(word))
 	}
 	return nil
 }

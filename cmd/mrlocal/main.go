@@ -27,8 +27,8 @@ import (
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/profile"
 	"mrlocal/cmd/mrlocal/internal/signals"
+	"mrlocal/errs"
 	"mrlocal/internal/machine"
-	"mrlocal/internal/usage"
 )
 
 // Exit codes; of signals, signals.Interrupted has them.
@@ -86,7 +86,7 @@ func fail(ctx context.Context, e env, what string, err error) int {
 		return s.ExitCode()
 	}
 	fmt.Fprint(e.stderr, argv.ErrorLine(what, err))
-	if usage.Is(err) {
+	if errs.IsUsage(err) {
 		return exitUsage
 	}
 	return exitFailed

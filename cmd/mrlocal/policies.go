@@ -11,7 +11,7 @@ import (
 	"syscall"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/internal/usage"
+	"mrlocal/errs"
 	"mrlocal/slots/policy"
 )
 
@@ -74,7 +74,7 @@ func write(e env, text []byte) error {
 
 func noWords(line argv.Line) error {
 	if len(line.Words) > 0 {
-		return usage.Errorf(argv.Quote(line.Words[0]), "one word too many")
+		return errs.Optionf(argv.Quote(line.Words[0]), "one word too many")
 	}
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/side"
-	"mrlocal/internal/usage"
+	"mrlocal/errs"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/replay"
 	"mrlocal/trace"
@@ -53,7 +53,7 @@ func runReplay(ctx context.Context, e env, line argv.Line) (int, error) {
 // openEvents opens the one event file that a command line names.
 func openEvents(e env, line argv.Line) (path string, events io.ReadCloser, err error) {
 	if len(line.Words) != 1 {
-		return "", nil, usage.Errorf("", "name one EVENTS file; --events FILE of run, batch and sim writes one")
+		return "", nil, errs.Inputf("", "name one EVENTS file; --events FILE of run, batch and sim writes one")
 	}
 	path = line.Words[0]
 	if path == "-" {
@@ -61,11 +61,11 @@ func openEvents(e env, line argv.Line) (path string, events io.ReadCloser, err e
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return "", nil, usage.Errorf(argv.Quote(path), "%v", side.Cause(err))
+		return "", nil, errs.Inputf(argv.Quote(path), "%v", side.Cause(err))
 	}
 	if info, err := f.Stat(); err == nil && info.IsDir() {
 		f.Close()
-		return "", nil, usage.Errorf(path, "is a directory; name a file that --events wrote")
+		return "", nil, errs.Inputf(path, "is a directory; name a file that --events wrote")
 	}
 	return path, f, nil
 }
@@ -73,5 +73,5 @@ func openEvents(e env, line argv.Line) (path string, events io.ReadCloser, err e
 // notEvents words what is wrong with an event file.
 func notEvents(path string, err error) error {
 	text := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "replay: "), "read events: ")
-	return usage.Errorf(argv.Quote(path), "%s", text)
+	return errs.Inputf(argv.Quote(path), "%s", text)
 }

@@ -6,7 +6,7 @@ import (
 	"mrlocal/bench/reproduce"
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/papers"
-	"mrlocal/internal/usage"
+	"mrlocal/errs"
 )
 
 const reproduceHelp = `Runs the papers' experiments in the simulator, all of them or those named, and holds what comes out against what the papers print. The workloads are in the binary; --list lists them, --file prints the one of NAME, for mrlocal sim.
@@ -35,7 +35,7 @@ func runReproduce(ctx context.Context, e env, line argv.Line) (int, error) {
 	case line.Has("list"):
 		return exitDone, papers.List(e.stdout, some)
 	case line.Has("write") && len(line.Words) > 0:
-		return 0, usage.Errorf("--write", "writes all experiments; name none")
+		return 0, errs.Optionf("--write", "writes all experiments; name none")
 	}
 	return exitDone, papers.Run(ctx, e.stdout, some, line.Has("write"))
 }

@@ -14,7 +14,7 @@ import (
 	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/cmd/mrlocal/internal/side"
 	"mrlocal/engine"
-	"mrlocal/internal/usage"
+	"mrlocal/errs"
 	"mrlocal/jobs"
 	"mrlocal/report"
 	"mrlocal/trace"
@@ -105,9 +105,9 @@ func checkReduces(name string, chain jobs.Chain, o engine.Options) error {
 		switch {
 		case chain[i].NewReducer == nil:
 		case o.NoReduces:
-			return usage.Errorf("--reduce-slots", "0: %s has reduces; at least 1", name)
+			return errs.Optionf("--reduce-slots", "0: %s has reduces; at least 1", name)
 		case o.MapOnly:
-			return usage.Errorf("--reducers", "0: %s needs its reduces; at least 1", name)
+			return errs.Optionf("--reducers", "0: %s needs its reduces; at least 1", name)
 		}
 	}
 	return nil

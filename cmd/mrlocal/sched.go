@@ -8,9 +8,9 @@ import (
 
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/policyflags"
+	"mrlocal/errs"
 	"mrlocal/internal/nearest"
 	"mrlocal/internal/ppm"
-	"mrlocal/internal/usage"
 	"mrlocal/slots"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/setup"
@@ -97,9 +97,9 @@ func (r *reader) factor(flag string) slots.PPM {
 	p, err := ppm.Parse(text)
 	switch {
 	case err != nil:
-		r.Keep(usage.Errorf("--"+flag, "%s: not a factor; write a decimal number such as 1.5", argv.Quote(text)))
+		r.Keep(errs.Optionf("--"+flag, "%s: not a factor; write a decimal number such as 1.5", argv.Quote(text)))
 	case p < ppm.One || p > mostPenalty*ppm.One:
-		r.Keep(usage.Errorf("--"+flag, "%s: a factor from 1 (none) to %d", argv.Quote(text), mostPenalty))
+		r.Keep(errs.Optionf("--"+flag, "%s: a factor from 1 (none) to %d", argv.Quote(text), mostPenalty))
 	}
 	return p
 }
@@ -114,11 +114,11 @@ func (r *reader) slow() []workload.Slow {
 		share, shareErr := ppm.Parse(factor)
 		switch {
 		case !ok || err != nil || shareErr != nil || tracker < 0:
-			r.Keep(usage.Errorf("--slow", "%s: not TRACKER=FACTOR; write 3=0.5", argv.Quote(text)))
+			r.Keep(errs.Optionf("--slow", "%s: not TRACKER=FACTOR; write 3=0.5", argv.Quote(text)))
 		case share < 1 || share > mostPenalty*ppm.One:
-			r.Keep(usage.Errorf("--slow", "%s: a factor above 0, at most %d", argv.Quote(text), mostPenalty))
+			r.Keep(errs.Optionf("--slow", "%s: a factor above 0, at most %d", argv.Quote(text), mostPenalty))
 		case seen[tracker]:
-			r.Keep(usage.Errorf("--slow", "tracker %d is given twice", tracker))
+			r.Keep(errs.Optionf("--slow", "tracker %d is given twice", tracker))
 		}
 		seen[tracker] = true
 		all = append(all, workload.Slow{Tracker: tracker, Factor: share})
@@ -138,7 +138,7 @@ func (s *scheduling) override(f *workload.File) error {
 	trackers := or(s.trackers, max(1, f.Cluster.Trackers))
 	for _, slow := range s.slow {
 		if slow.Tracker >= trackers {
-			return usage.Errorf("--slow", "there is no tracker %d; they count from 0 to %d", slow.Tracker, trackers-1)
+			return errs.Optionf("--slow", "there is no tracker %d; they count from 0 to %d", slow.Tracker, trackers-1)
 		}
 		f.Slow = append(withoutTracker(f.Slow, slow.Tracker), slow)
 	}
@@ -173,7 +173,7 @@ func (r *reader) policies() []string {
 	for _, name := range names {
 		r.checkPolicy(name, known)
 		if seen[name] {
-			r.Keep(usage.Errorf("--sched", "%s is given twice", argv.Quote(name)))
+			r.Keep(errs.Optionf("--sched", "%s is given twice", argv.Quote(name)))
 		}
 		seen[name] = true
 	}
@@ -186,11 +186,11 @@ func (r *reader) checkPolicy(name string, known []string) {
 		return
 	}
 	if name == "all" {
-		r.Keep(usage.Errorf("--sched", "all stands alone, and only in sim, batch, sweep"))
+		r.Keep(errs.Optionf("--sched", "all stands alone, and only in sim, batch, sweep"))
 		return
 	}
 	if near := nearest.Name(name, known); near != "" && near != name {
-		r.Keep(usage.Errorf("--sched", "%s: no such policy; did you mean %s?", argv.Quote(name), near))
+		r.Keep(errs.Optionf("--sched", "%s: no such policy; did you mean %s?", argv.Quote(name), near))
 		return
 	}
 	_, err := policy.New(name, policy.Options{})

@@ -12,7 +12,7 @@ import (
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/cmd/mrlocal/internal/side"
-	"mrlocal/internal/usage"
+	"mrlocal/errs"
 	"mrlocal/report"
 	"mrlocal/sim"
 	"mrlocal/slots"
@@ -66,7 +66,7 @@ func (s *simulation) options(f *workload.File, policyName string) (sim.Options, 
 	c := f.Cluster
 	home := or(s.mapSlots, c.MapSlots) + or(s.reduceSlots, c.ReduceSlots)
 	if slots := or(s.trackers, max(1, c.Trackers)) * or(s.maxSlots, 2*home); slots > mostSimulatedSlots {
-		return sim.Options{}, usage.Errorf("--trackers, --map-slots, --reduce-slots", "%d slots, the extra ones with them; at most %d", slots, mostSimulatedSlots)
+		return sim.Options{}, errs.Optionf("--trackers, --map-slots, --reduce-slots", "%d slots, the extra ones with them; at most %d", slots, mostSimulatedSlots)
 	}
 	p, err := s.newPolicy(policyName)
 	return sim.Options{
@@ -121,13 +121,13 @@ func runSim(ctx context.Context, e env, line argv.Line) (int, error) {
 // loadWorkload reads the one workload file that a command line names.
 func loadWorkload(line argv.Line) (*workload.File, error) {
 	if len(line.Words) == 0 {
-		return nil, usage.Errorf("", "name a WORKLOAD, a YAML file of pools and jobs")
+		return nil, errs.Optionf("", "name a WORKLOAD, a YAML file of pools and jobs")
 	}
 	if len(line.Words) > 1 {
-		return nil, usage.Errorf(argv.Quote(line.Words[1]), "one word too many; one WORKLOAD at a time")
+		return nil, errs.Optionf(argv.Quote(line.Words[1]), "one word too many; one WORKLOAD at a time")
 	}
 	if line.Words[0] == "" {
-		return nil, usage.Errorf("WORKLOAD", "the name is empty")
+		return nil, errs.Optionf("WORKLOAD", "the name is empty")
 	}
 	return workload.Load(line.Words[0])
 }

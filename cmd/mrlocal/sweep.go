@@ -8,8 +8,8 @@ import (
 	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/cmd/mrlocal/internal/side"
 	"mrlocal/cmd/mrlocal/internal/sweep"
+	"mrlocal/errs"
 	"mrlocal/internal/paths"
-	"mrlocal/internal/usage"
 	"mrlocal/report"
 	"mrlocal/sim"
 	"mrlocal/slots"
@@ -170,7 +170,7 @@ func sweepSimulated(ctx context.Context, e env, line argv.Line, _ *sweep.Plan) (
 	r := newReader(line)
 	base := r.simulation()
 	if only := onlyOf(line, append(engineFlags(), bandwidthFlags()...)); only != "" {
-		r.Keep(usage.Errorf("--"+only, "goes with --real"))
+		r.Keep(errs.Optionf("--"+only, "goes with --real"))
 	}
 	if r.Err != nil {
 		return nil, nil, r.Err
@@ -206,7 +206,7 @@ func sweepReal(ctx context.Context, e env, line argv.Line, p *sweep.Plan) (runne
 	mode := r.Choice("progress", "auto", "plain", "none")
 	for _, flag := range []string{"heartbeat", "cost"} {
 		if line.Has(flag) {
-			r.Keep(usage.Errorf("--"+flag, "is of simulated runs; it does not go with --real"))
+			r.Keep(errs.Optionf("--"+flag, "is of simulated runs; it does not go with --real"))
 		}
 	}
 	if r.Err != nil {
@@ -240,7 +240,7 @@ func onlyOf(line argv.Line, specs []flagSpec) string {
 
 func openSweepSides(csvPath, svgPath, input string) (csv, svg *side.File, err error) {
 	if csvPath != "" && svgPath != "" && paths.Locate(csvPath) == paths.Locate(svgPath) {
-		return nil, nil, usage.Errorf("--csv, --svg", "%s: name two different files", csvPath)
+		return nil, nil, errs.Optionf("--csv, --svg", "%s: name two different files", csvPath)
 	}
 	if csv, err = side.Open("csv", csvPath, []string{input}, nil); err != nil {
 		return nil, nil, err

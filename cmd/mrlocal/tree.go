@@ -9,7 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/internal/usage"
+	"mrlocal/errs"
 )
 
 type flagSpec = argv.Spec
@@ -61,7 +61,7 @@ func shortcut(args []string, e env) (code int, done bool) {
 	}
 	switch {
 	case first == "":
-		fmt.Fprint(e.stderr, argv.ErrorLine("", usage.Errorf("", "no command named; mrlocal --help lists them, mrlocal demo shows what this is")))
+		fmt.Fprint(e.stderr, argv.ErrorLine("", errs.Optionf("", "no command named; mrlocal --help lists them, mrlocal demo shows what this is")))
 		return exitUsage, true
 	case first == "--version" || first == "-v":
 		return printVersion(e), true
@@ -102,7 +102,7 @@ func dispatch(ctx context.Context, tree []command, line argv.Line, e env) (code 
 		Writer:      e.stdout, ErrWriter: e.stderr,
 		HideHelpCommand: true, HideVersion: true, DisableSliceFlagSeparator: true,
 		ExitErrHandler:  func(*cli.Context, error) {},
-		CommandNotFound: func(_ *cli.Context, name string) { err = usage.Errorf(argv.Quote(name), "no such command") },
+		CommandNotFound: func(_ *cli.Context, name string) { err = errs.Optionf(argv.Quote(name), "no such command") },
 	}
 	for i := range tree {
 		app.Commands = append(app.Commands, tree[i].lower(line, e, &code))

@@ -12,7 +12,7 @@ import (
 	"mrlocal/cmd/mrlocal/internal/side"
 	"mrlocal/cmd/mrlocal/internal/tune"
 	"mrlocal/engine"
-	"mrlocal/internal/usage"
+	"mrlocal/errs"
 	"mrlocal/jobs"
 )
 
@@ -121,7 +121,7 @@ func (r *reader) readAgain(inputs []string) {
 	for _, path := range inputs {
 		info, err := os.Stat(path)
 		if path == "-" || err == nil && !info.Mode().IsRegular() && !info.IsDir() {
-			r.Keep(usage.Errorf(argv.Quote(path), "can be read only once, and the job runs several times; name a file or directory"))
+			r.Keep(errs.Optionf(argv.Quote(path), "can be read only once, and the job runs several times; name a file or directory"))
 		}
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"mrlocal/engine/source"
+	"mrlocal/errs"
 	"mrlocal/internal/membudget"
-	"mrlocal/internal/usage"
 	"mrlocal/jobs"
 	"mrlocal/output"
 	"mrlocal/report"
@@ -295,5 +295,5 @@ func Permanent(err error) bool {
 	var room *source.RoomError
 	var internal *internalError
 	return errors.As(err, &in) || errors.As(err, &internal) || errors.As(err, &room) || errors.Is(err, membudget.ErrNoRoom) ||
-		errors.Is(err, output.ErrClosedPipe) || usage.Is(err)
+		errors.Is(err, output.ErrClosedPipe) || errs.IsUsage(err)
 }

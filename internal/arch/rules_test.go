@@ -10,6 +10,7 @@ type layer struct {
 
 func layers() []layer {
 	return []layer{
+		{"errors", []string{"errs"}},
 		{"internal", []string{"internal/..."}},
 		{"ground", []string{"trace", "jobs", "workload", "datagen"}},
 		{"data and slots", []string{"slots", "slots/fifo", "slots/locality", "slots/demand", "slots/weight", "slots/replay", "input", "spill/...", "output", "jobs/..."}},

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"mrlocal/internal/usage"
+	"mrlocal/errs"
 )
 
 // Job says which files a job of a batch reads and writes.
@@ -82,7 +82,7 @@ func (b *batch) addOutput(i int) error {
 	}
 	path := b.locate(name)
 	if other, taken := b.outputs[path]; taken {
-		return usage.Errorf("output "+name, "is the output of job %s too", b.jobs[other].Name)
+		return errs.Optionf("output "+name, "is the output of job %s too", b.jobs[other].Name)
 	}
 	b.outputs[path], b.outputAt[i] = i, path
 	return nil
@@ -111,7 +111,7 @@ func (b *batch) addInput(i int, name string) error {
 	for at := path; ; at = filepath.Dir(at) {
 		if writer, made := b.outputs[at]; made && writer != i {
 			if !b.waitsFor(i, writer) {
-				return usage.Errorf(name, "is written by job %s; name that under after", b.jobs[writer].Name)
+				return errs.Optionf(name, "is written by job %s; name that under after", b.jobs[writer].Name)
 			}
 			b.in.Later = true
 			return nil
@@ -130,13 +130,13 @@ func (b *batch) checkOutput(path string, i int) error {
 	name := b.jobs[i].Output
 	for at := path; ; at = filepath.Dir(at) {
 		if other, made := b.outputs[at]; made && other != i {
-			return usage.Errorf("output "+name, "lies inside the output of job %s", b.jobs[other].Name)
+			return errs.Optionf("output "+name, "lies inside the output of job %s", b.jobs[other].Name)
 		}
 		for _, r := range b.readers[at] {
 			if r.job == i || r.glob != "" && !matches(r.glob, path) || b.waitsFor(i, r.job) || b.waitsFor(r.job, i) {
 				continue
 			}
-			return usage.Errorf("output "+name, "lies inside %s, which job %s reads; let one wait for the other (after)", r.name, b.jobs[r.job].Name)
+			return errs.Optionf("output "+name, "lies inside %s, which job %s reads; let one wait for the other (after)", r.name, b.jobs[r.job].Name)
 		}
 		if at == filepath.Dir(at) {
 			return nil

@@ -20,7 +20,7 @@ import (
 	"path/filepath"
 	"sync"
 
-	"mrlocal/internal/usage"
+	"mrlocal/errs"
 )
 
 const (
@@ -68,11 +68,11 @@ func (r *Root) Check() error {
 		var pathErr *fs.PathError
 		switch {
 		case errors.As(err, &pathErr):
-			return usage.Errorf("temp directory "+dir, "%v; name another with --tmp", pathErr.Err)
+			return errs.Optionf("temp directory "+dir, "%v; name another with --tmp", pathErr.Err)
 		case err != nil:
-			return usage.Errorf("temp directory "+dir, "%v", err)
+			return errs.Optionf("temp directory "+dir, "%v", err)
 		case !info.IsDir():
-			return usage.Errorf("temp directory "+dir, "not a directory; name another with --tmp")
+			return errs.Optionf("temp directory "+dir, "not a directory; name another with --tmp")
 		}
 	}
 	return nil

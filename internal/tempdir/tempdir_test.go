@@ -13,7 +13,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"mrlocal/internal/usage"
+	"mrlocal/errs"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -109,7 +109,7 @@ func TestCheckNamesWhatIsNoDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{file: "not a directory", filepath.Join(dir, "no"): "no such file", filepath.Join(file, "x"): "--tmp"} {
-		if err := New([]string{dir, path}).Check(); !usage.Is(err) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) {
+		if err := New([]string{dir, path}).Check(); !errs.IsUsage(err) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}

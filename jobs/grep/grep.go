@@ -62,7 +62,7 @@ func (o Options) selects() bool {
 }
 
 // New makes the job: a chain of two that counts matches, or one that selects
-// lines. A wrong pattern is a usage.Error. A chain runs once.
+// lines. A wrong pattern is a errs.Error. A chain runs once.
 func New(o Options) (jobs.Chain, error) {
 	p, err := compile(o)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"mrlocal/internal/usage"
+	"mrlocal/errs"
 	"mrlocal/jobs/jobtest"
 )
 
@@ -170,7 +170,7 @@ func TestWrongPatternsSayWhere(t *testing.T) {
 		`a\`:       `-e "a\\": position 2: trailing backslash at end of expression`,
 	} {
 		_, err := New(Options{Patterns: []string{"fine", pattern}})
-		if !usage.Is(err) || err.Error() != want {
+		if !errs.IsUsage(err) || err.Error() != want {
 			t.Errorf("%v\nwant %s", err, want)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"mrlocal/internal/usage"
+	"mrlocal/errs"
 )
 
 // program is the compiled patterns, shared by all mappers.
@@ -55,7 +55,7 @@ func compile(o Options) (*program, error) {
 	for i, part := range parts {
 		if o.Fixed {
 			if !utf8.ValidString(part) {
-				return nil, usage.Errorf(fmt.Sprintf("-e %q", part), "is not UTF-8, which this combination of flags needs")
+				return nil, errs.Optionf(fmt.Sprintf("-e %q", part), "is not UTF-8, which this combination of flags needs")
 			}
 			part = regexp.QuoteMeta(part)
 		} else if err := check(part); err != nil {
@@ -141,7 +141,7 @@ func patternError(pattern string, err error) error {
 	object := fmt.Sprintf("-e %q", pattern)
 	var at *syntax.Error
 	if !errors.As(err, &at) {
-		return usage.Errorf(object, "%v", err)
+		return errs.Optionf(object, "%v", err)
 	}
 	pos := strings.Index(pattern, at.Expr)
 	switch at.Code {
@@ -156,7 +156,7 @@ func patternError(pattern string, err error) error {
 	if at.Expr != pattern && at.Expr != "" {
 		text += fmt.Sprintf(": %q", at.Expr)
 	}
-	return usage.Errorf(object, "position %d: %s", max(pos, 0)+1, text)
+	return errs.Optionf(object, "position %d: %s", max(pos, 0)+1, text)
 }
 
 // parens is where the last parenthesis that is never closed opens, and where

@@ -12,7 +12,7 @@ import (
 	"encoding/binary"
 	"time"
 
-	"mrlocal/internal/usage"
+	"mrlocal/errs"
 	"mrlocal/jobs"
 )
 
@@ -26,10 +26,10 @@ type Options struct {
 // New makes the job. Its error is wrong usage.
 func New(o Options) (jobs.Chain, error) {
 	if o.Maps < 1 {
-		return nil, usage.Errorf("sleep", "%d maps; at least 1", o.Maps)
+		return nil, errs.Optionf("sleep", "%d maps; at least 1", o.Maps)
 	}
 	if o.Reduces < 0 {
-		return nil, usage.Errorf("sleep", "%d reduces; at least 0", o.Reduces)
+		return nil, errs.Optionf("sleep", "%d reduces; at least 0", o.Reduces)
 	}
 	job := jobs.Job{
 		Name: "sleep", NoInput: true, Maps: o.Maps, Reduces: o.Reduces, BuiltIn: true,

@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"mrlocal/internal/usage"
+	"mrlocal/errs"
 	"mrlocal/jobs"
 	"mrlocal/jobs/sleep"
 )
@@ -70,7 +70,7 @@ func TestKeysGoToTheirReduces(t *testing.T) {
 
 func TestAJobWithoutMapsIsWrongUsage(t *testing.T) {
 	for _, o := range []sleep.Options{{}, {Maps: -1}, {Maps: 1, Reduces: -1}} {
-		if _, err := sleep.New(o); !usage.Is(err) {
+		if _, err := sleep.New(o); !errs.IsUsage(err) {
 			t.Errorf("%+v: %v", o, err)
 		}
 	}

@@ -34,7 +34,7 @@ type Options struct {
 	ZeroEnded bool     // -z: lines end with NUL
 }
 
-// New makes the job; a wrong key or separator is a usage.Error.
+// New makes the job; a wrong key or separator is a errs.Error.
 func New(o Options) (jobs.Chain, error) {
 	order, err := compile(o)
 	if err != nil {

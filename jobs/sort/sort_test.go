@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"mrlocal/internal/usage"
+	"mrlocal/errs"
 	"mrlocal/jobs"
 	"mrlocal/jobs/jobtest"
 
@@ -94,11 +94,11 @@ func TestWrongKeysSayWhere(t *testing.T) {
 		"1n,2r;3": `-k "1n,2r;3": position 6: ";3" is not understood: a key is F[.C][bfnr][,F[.C][bfnr]]`,
 	} {
 		_, err := New(Options{Keys: []string{key}})
-		if !usage.Is(err) || err.Error() != want {
+		if !errs.IsUsage(err) || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
-	if _, err := New(Options{Separator: "ab"}); !usage.Is(err) {
+	if _, err := New(Options{Separator: "ab"}); !errs.IsUsage(err) {
 		t.Error(err)
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"mrlocal/internal/usage"
+	"mrlocal/errs"
 	"mrlocal/jobs"
 	"mrlocal/jobs/jobtest"
 )
@@ -64,7 +64,7 @@ func TestWords(t *testing.T) {
 }
 
 func TestTopMustNotBeNegative(t *testing.T) {
-	if _, err := New(Options{Top: -1}); !usage.Is(err) {
+	if _, err := New(Options{Top: -1}); !errs.IsUsage(err) {
 		t.Error(err)
 	}
 }

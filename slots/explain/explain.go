@@ -23,7 +23,7 @@ import (
 	"strings"
 	"time"
 
-	"mrlocal/internal/usage"
+	"mrlocal/errs"
 	"mrlocal/slots"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/replay"
@@ -52,7 +52,7 @@ type Options struct {
 }
 
 // Sentences reads an event file and writes what o asks for. An error for which
-// usage.Is holds is wrong input: a file that is cut short, changed or none of
+// errs.IsUsage holds is wrong input: a file that is cut short, changed or none of
 // ours, a task or a slot that the run does not have. Decisions are written as
 // they are read, so that a file cut short is explained up to there; all else is
 // written at the end, or not at all.
@@ -71,7 +71,7 @@ func Sentences(w io.Writer, r io.Reader, o Options) error {
 	case err != nil:
 		err = t.broken(err)
 	case diff != nil:
-		err = usage.Errorf(o.Name, "line %d: this program decides otherwise than the run did: recorded %s, replayed %s",
+		err = errs.Inputf(o.Name, "line %d: this program decides otherwise than the run did: recorded %s, replayed %s",
 			diff.Line, orNothing(diff.Recorded), orNothing(diff.Replayed))
 	default:
 		t.settle()
@@ -87,7 +87,7 @@ func Sentences(w io.Writer, r io.Reader, o Options) error {
 // broken words an error of the file itself: no event file, one that was cut short
 // or changed, one of a policy that is not there any more.
 func (t *teller) broken(err error) error {
-	return usage.Errorf(t.o.Name, "%s", strings.TrimPrefix(err.Error(), "replay: "))
+	return errs.Inputf(t.o.Name, "%s", strings.TrimPrefix(err.Error(), "replay: "))
 }
 
 func orNothing(s string) string {
@@ -209,7 +209,7 @@ func (t *teller) choose() error {
 	t.newest = slots.NoJob
 	switch {
 	case t.o.HasAt && t.o.At < 0:
-		return usage.Errorf("time "+seconds(t.o.At), "before the run's start")
+		return errs.Optionf("time "+seconds(t.o.At), "before the run's start")
 	case t.o.Task != "":
 		id, err := parseTask(t.o.Task)
 		if err != nil {

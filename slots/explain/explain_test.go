@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"mrlocal/errs"
 	"mrlocal/internal/golden"
-	"mrlocal/internal/usage"
 	"mrlocal/slots"
 	"mrlocal/slots/explain"
 	"mrlocal/slots/policy"
@@ -316,7 +316,7 @@ func TestWrongInputIsToldAsSuch(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		err := explain.Sentences(&out, bytes.NewReader(c.file), asked(c.ask))
-		if err == nil || !usage.Is(err) || !strings.HasPrefix(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+		if err == nil || !errs.IsUsage(err) || !strings.HasPrefix(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: got %v, want %s", name, err, c.want)
 		}
 		if c.ask != "all" && out.Len() > 0 {
@@ -385,7 +385,7 @@ func TestAReaderThatGoesAwayEndsIt(t *testing.T) {
 	file := record(t, "fair", "pools")
 	for _, left := range []int{0, 5000} {
 		err := explain.Sentences(&broken{left}, bytes.NewReader(file), explain.Options{WhyIdle: -1})
-		if err == nil || !strings.Contains(err.Error(), "gone") || usage.Is(err) {
+		if err == nil || !strings.Contains(err.Error(), "gone") || errs.IsUsage(err) {
 			t.Errorf("%d bytes: %v", left, err)
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"mrlocal/internal/usage"
+	"mrlocal/errs"
 	"mrlocal/slots"
 	"mrlocal/slots/policy"
 	"mrlocal/trace"
@@ -46,7 +46,7 @@ const mostReasons = 8
 
 func (m *idle) begin() error {
 	if n := len(m.t.c.Slots); int(m.slot) >= n {
-		return usage.Errorf(fmt.Sprintf("slot %d", m.slot), "the run has %s, 0 to %d", counted(n, "slot"), n-1)
+		return errs.Optionf(fmt.Sprintf("slot %d", m.slot), "the run has %s, 0 to %d", counted(n, "slot"), n-1)
 	}
 	m.now = &stretch{}
 	p, err := policy.ForReplay(m.t.c)

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"mrlocal/internal/usage"
+	"mrlocal/errs"
 	"mrlocal/slots"
 	"mrlocal/trace"
 )
@@ -23,7 +23,7 @@ func parseTask(text string) (taskID, error) {
 	id := taskID{text: text}
 	parts := strings.Split(text, "/")
 	n := len(parts)
-	bad := usage.Errorf("task "+text, "a task is named as J01/m/7: job, m or r, number")
+	bad := errs.Optionf("task "+text, "a task is named as J01/m/7: job, m or r, number")
 	if n < 3 {
 		return id, bad
 	}
@@ -170,12 +170,12 @@ func (s *story) trackerLost(e *trace.Event) {
 func (s *story) end() error {
 	t := s.t
 	if s.job == slots.NoJob {
-		return usage.Errorf("task "+s.id.text, "there is no job %s; %s", s.id.job, s.jobs())
+		return errs.Optionf("task "+s.id.text, "there is no job %s; %s", s.id.job, s.jobs())
 	}
 	j := t.v.Job(s.job)
 	total := j.Total(s.id.kind)
 	if int32(s.id.task) >= total {
-		return usage.Errorf("task "+s.id.text, "%s has %s%s", t.jobName(s.job), counted(total, s.id.kind.String()), s.numbered(total))
+		return errs.Optionf("task "+s.id.text, "%s has %s%s", t.jobName(s.job), counted(total, s.id.kind.String()), s.numbered(total))
 	}
 	t.print(s.text.String())
 	switch {

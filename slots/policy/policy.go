@@ -14,8 +14,8 @@ import (
 	"fmt"
 	"strings"
 
+	"mrlocal/errs"
 	"mrlocal/internal/nearest"
-	"mrlocal/internal/usage"
 	"mrlocal/slots"
 	"mrlocal/slots/fifo"
 	"mrlocal/slots/policy/dynsplit"
@@ -119,9 +119,9 @@ func New(name string, o Options) (slots.Policy, error) {
 		names = append(names, e.Name)
 	}
 	if n := nearest.Name(name, names); n != "" {
-		return nil, usage.Errorf("policy "+name, "unknown; did you mean %s?", n)
+		return nil, errs.Optionf("policy "+name, "unknown; did you mean %s?", n)
 	}
-	return nil, usage.Errorf(strings.TrimSpace("policy "+name), "unknown; there are %s", strings.Join(names, ", "))
+	return nil, errs.Optionf(strings.TrimSpace("policy "+name), "unknown; there are %s", strings.Join(names, ", "))
 }
 
 // ForReplay makes the policy of a recorded run.

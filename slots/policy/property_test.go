@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"mrlocal/internal/usage"
+	"mrlocal/errs"
 	"mrlocal/slots"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/policytest"
@@ -369,7 +369,7 @@ func TestAnUnknownPolicyIsWrongUsageWithTheNearestName(t *testing.T) {
 		"": "there are fifo, fair, pi-dhfs, pd-dhfs, pi-fifo", "kubernetes": "there are fifo, fair, pi-dhfs, pd-dhfs, pi-fifo",
 	} {
 		_, err := policy.New(name, policy.Options{})
-		if !usage.Is(err) || !strings.Contains(err.Error(), want) {
+		if !errs.IsUsage(err) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", name, err, want)
 		}
 	}

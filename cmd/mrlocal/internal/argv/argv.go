@@ -6,7 +6,7 @@
 // positional words, "--" that ends them, bundles (-rn), attached values
 // (-k2,3n, -t:, -m5), flags that take the next word whatever it looks like
 // (-e), and a letter that means different things to different commands (-o).
-// Every mistake is a *usage.Error that names the nearest flag or word.
+// Every mistake is a *errs.Error that names the nearest flag or word.
 //
 // The package is pure: it looks at words, not at files.
 package argv
@@ -15,7 +15,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"mrlocal/internal/usage"
+	"mrlocal/errs"
 )
 
 // Flag is what normalising has to know of a flag.
@@ -128,7 +128,7 @@ func Parse(args []string, commands []Command) (Line, error) {
 		return found[0], nil
 	case len(found) > 1:
 		a, b := strings.Join(found[0].Path, " "), strings.Join(found[1].Path, " ")
-		return Line{}, usage.Errorf(strings.Join(args, " "), "can be read as %s and as %s; put the command's name first", a, b)
+		return Line{}, errs.Optionf(strings.Join(args, " "), "can be read as %s and as %s; put the command's name first", a, b)
 	case failed != nil:
 		return Line{}, failed
 	}
@@ -197,7 +197,7 @@ func (s *scanned) long(word string, rest []string, flags []Flag, given map[strin
 		s.fail(unknownLong(name, flags))
 		return 0
 	case !f.Value && attached:
-		s.fail(usage.Errorf("--"+name, "takes no value"))
+		s.fail(errs.Optionf("--"+name, "takes no value"))
 		return 0
 	case !f.Value:
 		s.flags = append(s.flags, Setting{Flag: f})
@@ -237,14 +237,14 @@ func (s *scanned) short(word string, rest []string, flags []Flag, given map[stri
 // next takes the value from the word after the flag.
 func (s *scanned) next(f *Flag, as string, rest []string, flags []Flag, given map[string]string) int {
 	if len(rest) == 0 {
-		s.fail(usage.Errorf(as, "needs a value"))
+		s.fail(errs.Optionf(as, "needs a value"))
 		return 0
 	}
 	value := rest[0]
 	if name, isLong := strings.CutPrefix(value, "--"); isLong && !f.Any {
 		name, _, _ = strings.Cut(name, "=")
 		if name == "help" || byName(flags, name) != nil {
-			s.fail(usage.Errorf(as, "needs a value, but the flag --%s follows; if that is the value, write --%s=%s", name, f.Name, Quote(value)))
+			s.fail(errs.Optionf(as, "needs a value, but the flag --%s follows; if that is the value, write --%s=%s", name, f.Name, Quote(value)))
 			return 0
 		}
 	}
@@ -254,7 +254,7 @@ func (s *scanned) next(f *Flag, as string, rest []string, flags []Flag, given ma
 
 func (s *scanned) set(f *Flag, value string, given map[string]string) {
 	if before, ok := given[f.Name]; ok && !f.Repeat && before != value {
-		s.fail(usage.Errorf("--"+f.Name, "given twice, with %s and with %s", Quote(before), Quote(value)))
+		s.fail(errs.Optionf("--"+f.Name, "given twice, with %s and with %s", Quote(before), Quote(value)))
 	}
 	given[f.Name] = value
 	s.flags = append(s.flags, Setting{f, value})

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"mrlocal/internal/usage"
+	"mrlocal/errs"
 )
 
 // commands is a cut-down mrlocal: the flags whose forms differ.
@@ -96,7 +96,7 @@ func TestMistakesAreNamedWithTheNearestName(t *testing.T) {
 		"a flag with a newline":           {"run sort --a\u0001b", "run sort: --a\u0001b: no such flag"},
 	} {
 		_, err := Parse(strings.Fields(c.in), commands())
-		if err == nil || !usage.Is(err) || !strings.HasPrefix(err.Error(), c.want) {
+		if err == nil || !errs.IsUsage(err) || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%s: %.80s\n got  %.200v\n want %s", name, c.in, err, c.want)
 		}
 	}
@@ -108,7 +108,7 @@ func TestAnErrorIsOneLine(t *testing.T) {
 		err  error
 		want string
 	}{
-		"plain":                  {"run sort", usage.Errorf("a.txt", "no such file"), "mrlocal: run sort: a.txt: no such file\n"},
+		"plain":                  {"run sort", errs.Optionf("a.txt", "no such file"), "mrlocal: run sort: a.txt: no such file\n"},
 		"no what":                {"", errors.New("x"), "mrlocal: x\n"},
 		"a newline in a name":    {"run", &fs.PathError{Op: "open", Path: "a\nb", Err: os.ErrNotExist}, "mrlocal: run: open a\\nb: file does not exist\n"},
 		"a byte that is no text": {"", errors.New("a\xffb"), "mrlocal: a\\xffb\n"},
@@ -190,7 +190,7 @@ func TestCountsTimesAndChoices(t *testing.T) {
 func checkBad(t *testing.T, text, want string, read func() error) {
 	t.Helper()
 	err := read()
-	if err == nil || !usage.Is(err) || !strings.Contains(err.Error(), want) {
+	if err == nil || !errs.IsUsage(err) || !strings.Contains(err.Error(), want) {
 		t.Errorf("%.40q: %v, want %q", text, err, want)
 		return
 	}
@@ -207,7 +207,7 @@ func FuzzParse(f *testing.F) {
 		args := strings.Split(text, " ")
 		line, err := Parse(args, commands())
 		if err != nil {
-			if !usage.Is(err) {
+			if !errs.IsUsage(err) {
 				t.Fatalf("%q: %v is no usage error", args, err)
 			}
 			return

@@ -3,8 +3,8 @@ package argv
 import (
 	"strings"
 
+	"mrlocal/errs"
 	"mrlocal/internal/nearest"
-	"mrlocal/internal/usage"
 )
 
 func byName(flags []Flag, name string) *Flag {
@@ -35,26 +35,26 @@ func longNames(flags []Flag) []string {
 
 func unknownLong(name string, flags []Flag) error {
 	if n := nearest.Name(name, longNames(flags)); n != "" {
-		return usage.Errorf("--"+name, "no such flag; did you mean --%s?", n)
+		return errs.Optionf("--"+name, "no such flag; did you mean --%s?", n)
 	}
-	return usage.Errorf("--"+name, "no such flag; --help lists them")
+	return errs.Optionf("--"+name, "no such flag; --help lists them")
 }
 
 func unknownShort(word, letter string, flags []Flag) error {
 	name, _, _ := strings.Cut(word[1:], "=")
 	if len(name) > 1 && byName(flags, name) != nil {
-		return usage.Errorf(word, "no such flag; did you mean --%s?", name)
+		return errs.Optionf(word, "no such flag; did you mean --%s?", name)
 	}
 	in := ""
 	if "-"+letter != word {
 		in = " (in " + Quote(word) + ")"
 	}
-	return usage.Errorf("-"+letter, "no such flag%s; --help lists them; a file of that name is given after --", in)
+	return errs.Optionf("-"+letter, "no such flag%s; --help lists them; a file of that name is given after --", in)
 }
 
 // at puts the command in front of a mistake made in its flags.
 func at(path []string, err error) error {
-	return &usage.Error{Object: strings.Join(path, " "), Cause: err.Error()}
+	return errs.Optionf(strings.Join(path, " "), "%v", err)
 }
 
 // diagnose says why args name no command.
@@ -90,7 +90,7 @@ func diagnose(args []string, commands []Command) error {
 		path = append(path, word)
 	}
 	if s.err == nil { // run -o x grep: x is a value with all commands' flags, and a word with grep's
-		return usage.Errorf(strings.Join(path, " "), "a flag in front of it takes a value with some commands only; put the command's name first")
+		return errs.Optionf(strings.Join(path, " "), "a flag in front of it takes a value with some commands only; put the command's name first")
 	}
 	return at(path, s.err)
 }
@@ -115,20 +115,20 @@ func noun(path []string) string {
 }
 
 func missing(path, next []string) error {
-	return usage.Errorf(strings.Join(path, " "), "no %s named; one of %s", noun(path), strings.Join(next, ", "))
+	return errs.Optionf(strings.Join(path, " "), "no %s named; one of %s", noun(path), strings.Join(next, ", "))
 }
 
 func unknownWord(path []string, word string, next []string, commands []Command) error {
 	object := strings.Join(append(append([]string(nil), path...), Quote(word)), ": ")
 	for _, c := range commands { // "mrlocal sort" for "mrlocal run sort"
 		if n := len(c.Path); n == len(path)+2 && c.Path[n-1] == word {
-			return usage.Errorf(object, "no such %s; did you mean %s?", noun(path), strings.Join(c.Path, " "))
+			return errs.Optionf(object, "no such %s; did you mean %s?", noun(path), strings.Join(c.Path, " "))
 		}
 	}
 	if n := nearest.Name(word, next); n != "" {
-		return usage.Errorf(object, "no such %s; did you mean %s?", noun(path), n)
+		return errs.Optionf(object, "no such %s; did you mean %s?", noun(path), n)
 	}
-	return usage.Errorf(object, "no such %s; one of %s", noun(path), strings.Join(next, ", "))
+	return errs.Optionf(object, "no such %s; one of %s", noun(path), strings.Join(next, ", "))
 }
 
 func contains(words []string, word string) bool {

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"time"
 
+	"mrlocal/errs"
 	"mrlocal/internal/ppm"
-	"mrlocal/internal/usage"
 )
 
 // Reader reads the values of a line's flags one after the other and keeps the
@@ -63,7 +63,7 @@ func (r *Reader) Mark(flag string) float64 {
 		return 0
 	}
 	if *p == 0 {
-		r.Keep(usage.Errorf("--"+flag, "0: must be more than 0"))
+		r.Keep(errs.Optionf("--"+flag, "0: must be more than 0"))
 	}
 	return float64(*p) / float64(ppm.One)
 }
@@ -120,7 +120,7 @@ func (r *Reader) Seed() uint64 {
 	n, err := Seed("seed", text)
 	r.Keep(err)
 	if err == nil && n == 0 {
-		r.Keep(usage.Errorf("--seed", "0: must be more than 0"))
+		r.Keep(errs.Optionf("--seed", "0: must be more than 0"))
 	}
 	return n
 }

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"mrlocal/errs"
 	"mrlocal/internal/nearest"
-	"mrlocal/internal/usage"
 )
 
 // units of sizes: i for powers of 1024, B alone after a letter for powers of
@@ -196,14 +196,14 @@ func Choice(flag, text string, names ...string) (string, error) {
 // NonEmpty reads a text that must not be empty, such as a path.
 func NonEmpty(flag, text string) (string, error) {
 	if text == "" {
-		return "", usage.Errorf("--"+flag, "the value is empty")
+		return "", errs.Optionf("--"+flag, "the value is empty")
 	}
 	return text, nil
 }
 
 func bad(flag, text, cause string) error {
 	if text == "" {
-		return usage.Errorf("--"+flag, "the value is empty; %s", cause)
+		return errs.Optionf("--"+flag, "the value is empty; %s", cause)
 	}
-	return usage.Errorf("--"+flag, "%s: %s", Quote(text), cause)
+	return errs.Optionf("--"+flag, "%s: %s", Quote(text), cause)
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/internal/usage"
+	"mrlocal/errs"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/weight"
 )
@@ -71,7 +71,7 @@ func slotWeights(r *argv.Reader) (w weight.Weights) {
 		kind, number, _ := strings.Cut(part, "=")
 		of := map[string]*int32{"map": &w.Map, "reduce": &w.Reduce}[kind]
 		if of == nil || *of != 0 {
-			r.Keep(usage.Errorf("--slot-weights", "%s: not map=N,reduce=N; write map=1,reduce=2", argv.Quote(text)))
+			r.Keep(errs.Optionf("--slot-weights", "%s: not map=N,reduce=N; write map=1,reduce=2", argv.Quote(text)))
 			return w
 		}
 		n, err := argv.Count("slot-weights", number, 1, weight.Most)
@@ -79,7 +79,7 @@ func slotWeights(r *argv.Reader) (w weight.Weights) {
 		*of = int32(n)
 	}
 	if r.Err == nil && !w.Valid() {
-		r.Keep(usage.Errorf("--slot-weights", "%s: give map and reduce; write map=1,reduce=2", argv.Quote(text)))
+		r.Keep(errs.Optionf("--slot-weights", "%s: give map and reduce; write map=1,reduce=2", argv.Quote(text)))
 	}
 	return w
 }

@@ -25,7 +25,7 @@ import (
 	"runtime/trace"
 
 	"mrlocal/cmd/mrlocal/internal/side"
-	"mrlocal/internal/usage"
+	"mrlocal/errs"
 )
 
 // allocBytes is how many bytes of allocations there are between two samples.
@@ -78,7 +78,7 @@ func Around(dir string, beside side.Work, run func(on bool) error) error {
 	}
 	var stopped error
 	func() {
-		defer func() { stopped = r.stop(usage.Is(err)) }() // also when run panics
+		defer func() { stopped = r.stop(errs.IsUsage(err)) }() // also when run panics
 		err = run(true)
 	}()
 	return errors.Join(err, stopped)
@@ -88,7 +88,7 @@ func refused(dir string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return usage.Errorf("--profile", "%s: %v", dir, side.Cause(err))
+	return errs.Optionf("--profile", "%s: %v", dir, side.Cause(err))
 }
 
 // open makes the directory and the files that are written meanwhile.

@@ -11,7 +11,7 @@ import (
 
 	"mrlocal/cmd/mrlocal/internal/profile"
 	"mrlocal/cmd/mrlocal/internal/side"
-	"mrlocal/internal/usage"
+	"mrlocal/errs"
 )
 
 // pprofs are what a recording leaves beside the trace: gzipped.
@@ -80,9 +80,9 @@ func TestAPanicLeavesWholeProfiles(t *testing.T) {
 
 func TestWhatIsRefusedLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
-	refusal := usage.Errorf("--x", "no")
+	refusal := errs.Optionf("--x", "no")
 	err := profile.Around(filepath.Join(dir, "p"), side.Work{}, func(bool) error { return refusal })
-	if !usage.Is(err) || len(names(t, dir)) > 0 {
+	if !errs.IsUsage(err) || len(names(t, dir)) > 0 {
 		t.Errorf("error %v, files %q", err, names(t, dir))
 	}
 }
@@ -119,7 +119,7 @@ func TestADirectoryThatCannotBe(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			before := names(t, dir)
 			err := profile.Around(c.dir, c.beside, func(bool) error { t.Error("it runs"); return nil })
-			if !usage.Is(err) || len(names(t, dir)) != len(before) {
+			if !errs.IsUsage(err) || len(names(t, dir)) != len(before) {
 				t.Errorf("error %v, files %q", err, names(t, dir))
 			}
 		})

@@ -5,8 +5,8 @@ import (
 	"io"
 	"slices"
 
+	"mrlocal/errs"
 	"mrlocal/internal/paths"
-	"mrlocal/internal/usage"
 )
 
 // Work is what a command reads and writes: the files beside it must be none of
@@ -40,7 +40,7 @@ func OpenSet(names []string, eventsPath, reportPath string, w Work) (*Set, error
 	s := &Set{}
 	for _, path := range events {
 		if path != "" && reportPath != "" && paths.Locate(path) == paths.Locate(reportPath) {
-			return nil, usage.Errorf("--events, --report", "%s: name two different files", path)
+			return nil, errs.Optionf("--events, --report", "%s: name two different files", path)
 		}
 		f, err := w.open("events", path)
 		if err != nil {
@@ -56,7 +56,7 @@ func OpenSet(names []string, eventsPath, reportPath string, w Work) (*Set, error
 func (w *Work) open(flag, path string) (*File, error) {
 	for _, file := range w.Files {
 		if path != "" && paths.Locate(path) == paths.Locate(file) {
-			return nil, usage.Errorf("--output-file", "%s: is the --events or --report file too", path)
+			return nil, errs.Optionf("--output-file", "%s: is the --events or --report file too", path)
 		}
 	}
 	return Open(flag, path, w.Inputs, w.Outputs)
@@ -67,7 +67,7 @@ func (w *Work) open(flag, path string) (*File, error) {
 func (w *Work) CheckDirectory(flag, path string) error {
 	for _, out := range slices.Concat(w.Files, w.Outputs) { // which need not be there yet
 		if paths.Locate(path) == paths.Locate(out) {
-			return usage.Errorf("--"+flag, "%s: is the output too; name another", path)
+			return errs.Optionf("--"+flag, "%s: is the output too; name another", path)
 		}
 	}
 	return apart(flag, path, w.Inputs, w.Outputs)

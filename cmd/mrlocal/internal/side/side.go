@@ -13,8 +13,8 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"mrlocal/errs"
 	"mrlocal/internal/paths"
-	"mrlocal/internal/usage"
 )
 
 // File is such a file. A nil File is one that nobody asked for; it can be
@@ -32,7 +32,7 @@ func Open(flag, path string, inputs, outputs []string) (*File, error) {
 	}
 	info, err := os.Stat(path)
 	if err == nil && info.IsDir() {
-		return nil, usage.Errorf("--"+flag, "%s: is a directory; name a file", path)
+		return nil, errs.Optionf("--"+flag, "%s: is a directory; name a file", path)
 	}
 	if err != nil || info.Mode().IsRegular() {
 		if err := apart(flag, path, inputs, outputs); err != nil {
@@ -42,20 +42,20 @@ func Open(flag, path string, inputs, outputs []string) (*File, error) {
 	switch {
 	case err == nil:
 		if err := writable(path); err != nil {
-			return nil, usage.Errorf("--"+flag, "%s: %v", path, Cause(err))
+			return nil, errs.Optionf("--"+flag, "%s: %v", path, Cause(err))
 		}
 	case errors.Is(err, fs.ErrNotExist):
 		parent := filepath.Dir(path)
 		if info, err := os.Stat(parent); err != nil {
-			return nil, usage.Errorf("--"+flag, "%s: %v", parent, Cause(err))
+			return nil, errs.Optionf("--"+flag, "%s: %v", parent, Cause(err))
 		} else if !info.IsDir() {
-			return nil, usage.Errorf("--"+flag, "%s: not a directory", parent)
+			return nil, errs.Optionf("--"+flag, "%s: not a directory", parent)
 		}
 		if err := writable(parent); err != nil {
-			return nil, usage.Errorf("--"+flag, "%s: cannot be made: %v", path, Cause(err))
+			return nil, errs.Optionf("--"+flag, "%s: cannot be made: %v", path, Cause(err))
 		}
 	default:
-		return nil, usage.Errorf("--"+flag, "%s: %v", path, Cause(err))
+		return nil, errs.Optionf("--"+flag, "%s: %v", path, Cause(err))
 	}
 	return &File{flag: flag, path: path}, nil
 }
@@ -79,7 +79,7 @@ func CheckBelow(flag, path string) error {
 		err = writable(at)
 	}
 	if err != nil {
-		return usage.Errorf("--"+flag, "%s: %v", at, Cause(err))
+		return errs.Optionf("--"+flag, "%s: %v", at, Cause(err))
 	}
 	return nil
 }
@@ -89,12 +89,12 @@ func apart(flag, path string, inputs, outputs []string) error {
 	place := paths.Locate(path)
 	if in, ok := paths.Enclosing(place, paths.Expand(inputs)); ok {
 		if other, err := os.Stat(in); err == nil && !other.IsDir() {
-			return usage.Errorf("--"+flag, "%s: is an input of the run", path)
+			return errs.Optionf("--"+flag, "%s: is an input of the run", path)
 		}
-		return usage.Errorf("--"+flag, "%s: lies inside the input %s; give a name outside", path, in)
+		return errs.Optionf("--"+flag, "%s: lies inside the input %s; give a name outside", path, in)
 	}
 	if out, ok := paths.Enclosing(place, outputs); ok {
-		return usage.Errorf("--"+flag, "%s: lies inside the output %s; give a name outside", path, out)
+		return errs.Optionf("--"+flag, "%s: lies inside the output %s; give a name outside", path, out)
 	}
 	return nil
 }

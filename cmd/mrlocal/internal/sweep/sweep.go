@@ -11,7 +11,7 @@ import (
 	"errors"
 	"strconv"
 
-	"mrlocal/internal/usage"
+	"mrlocal/errs"
 	"mrlocal/report"
 	"mrlocal/slots"
 )
@@ -108,7 +108,7 @@ func (p *Plan) complete() error {
 	maps, reduces := &p.dimensions[0], &p.dimensions[1]
 	if p.total > 0 {
 		if len(reduces.values) > 0 {
-			return usage.Errorf("--total-slots", "goes without --reduce-slots: they are what the map slots leave")
+			return errs.Optionf("--total-slots", "goes without --reduce-slots: they are what the map slots leave")
 		}
 		if len(maps.values) == 0 {
 			for v := int64(1); v < p.total; v++ {
@@ -117,7 +117,7 @@ func (p *Plan) complete() error {
 		}
 		for _, v := range maps.values {
 			if v >= p.total {
-				return usage.Errorf("--map-slots", "%d of --total-slots %d leave no reduce slot", v, p.total)
+				return errs.Optionf("--map-slots", "%d of --total-slots %d leave no reduce slot", v, p.total)
 			}
 		}
 	}
@@ -136,11 +136,11 @@ func (p *Plan) complete() error {
 			runs *= len(d.values)
 		}
 		if runs > mostRuns {
-			return usage.Errorf("", "more than %d runs; sweep fewer values", mostRuns)
+			return errs.Optionf("", "more than %d runs; sweep fewer values", mostRuns)
 		}
 	}
 	if len(kept) == 0 {
-		return usage.Errorf("", "nothing to sweep; give --map-slots 1..8, --reduce-slots, --borrow-map 0..1/0.1 or --borrow-reduce")
+		return errs.Optionf("", "nothing to sweep; give --map-slots 1..8, --reduce-slots, --borrow-map 0..1/0.1 or --borrow-reduce")
 	}
 	p.dimensions = kept
 	p.lay()
@@ -183,9 +183,9 @@ func spread(runs []Configuration, d *dimension) []Configuration {
 
 // in says which run of the sweep went wrong.
 func (p *Plan) in(c Configuration, policyName string, err error) error {
-	var u *usage.Error
+	var u *errs.Error
 	if errors.As(err, &u) {
-		return usage.Errorf(policyName+", "+p.settings(&c)+": "+u.Object, "%s", u.Cause)
+		return errs.Optionf(policyName+", "+p.settings(&c)+": "+u.Object, "%s", u.Cause)
 	}
 	return err
 }

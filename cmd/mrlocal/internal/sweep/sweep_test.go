@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"mrlocal/internal/usage"
+	"mrlocal/errs"
 	"mrlocal/report"
 )
 
@@ -55,7 +55,7 @@ func TestWhatCannotBeSwept(t *testing.T) {
 		"more than 100000 runs":      {MapSlots: thousand, ReduceSlots: thousand},
 	} {
 		o.Policies = []string{"p"}
-		if _, err := New(o); err == nil || !usage.Is(err) || !strings.Contains(err.Error(), want) {
+		if _, err := New(o); err == nil || !errs.IsUsage(err) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
@@ -95,7 +95,7 @@ func TestARunThatFailsIsNamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = p.Run(func(Configuration, string) (*report.Report, error) { return nil, usage.Errorf("a.yaml", "no jobs") })
+	_, err = p.Run(func(Configuration, string) (*report.Report, error) { return nil, errs.Optionf("a.yaml", "no jobs") })
 	if err == nil || err.Error() != "fair, map-slots 1: a.yaml: no jobs" {
 		t.Error(err)
 	}
