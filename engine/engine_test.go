@@ -134,7 +134,7 @@ func TestEveryJobEqualsTheReference(t *testing.T) {
 		for _, sched := range []string{"fifo", "fair", "pi-dhfs"} {
 			for _, blockBytes := range []int64{0, 9 << 10} {
 				t.Run(fmt.Sprintf("%s/%s/%d", name, sched, blockBytes), func(t *testing.T) {
-					got, _ := must(t, chain(), engine.Options{Inputs: inputs, Policy: newPolicy(t, sched), BlockBytes: blockBytes, MemoryBytes: 64 << 20})
+					got, _ := must(t, chain(), engine.Options{JobOptions: engine.JobOptions{Inputs: inputs, BlockBytes: blockBytes}, Policy: newPolicy(t, sched), MemoryBytes: 64 << 20})
 					if diff := cmp.Diff(string(want), string(got)); diff != "" {
 						t.Errorf("differs from the reference (-want +got):\n%.2000s", diff)
 					}
@@ -158,9 +158,8 @@ func TestOptionsNeverChangeTheAnswer(t *testing.T) {
 		}
 		for range 3 {
 			o := engine.Options{
-				Inputs: inputs, Policy: newPolicy(t, []string{"fifo", "fair", "pi-dhfs"}[rng.IntN(3)]),
-				MapSlots: 1 + rng.IntN(3), ReduceSlots: 1 + rng.IntN(2), Trackers: 1 + rng.IntN(2), NoPin: rng.IntN(4) == 0,
-				Reducers: rng.IntN(18), BlockBytes: 16<<10 + rng.Int64N(1<<20), SortBufferBytes: 64<<10 + rng.Int64N(1<<20),
+				JobOptions: engine.JobOptions{Inputs: inputs, Reducers: rng.IntN(18), BlockBytes: 16<<10 + rng.Int64N(1<<20)}, Policy: newPolicy(t, []string{"fifo", "fair", "pi-dhfs"}[rng.IntN(3)]),
+				MapSlots: 1 + rng.IntN(3), ReduceSlots: 1 + rng.IntN(2), Trackers: 1 + rng.IntN(2), NoPin: rng.IntN(4) == 0, SortBufferBytes: 64<<10 + rng.Int64N(1<<20),
 				SpillPercent: 0.2 + 0.8*rng.Float64(), NoGrowth: rng.IntN(2) == 0, MergeFactor: 2 + rng.IntN(10), TempDirs: []string{t.TempDir()},
 			}
 			o.MemoryBytes = int64(o.Trackers*(o.MapSlots+o.ReduceSlots)) * engine.LeastBytesPerSlot
@@ -195,13 +194,13 @@ func TestStreamsGiveWhatFilesGive(t *testing.T) {
 			want = bytes.TrimPrefix(want, []byte("-:"))
 		}
 		t.Run(name+" of standard input", func(t *testing.T) {
-			got, _ := must(t, chain(), engine.Options{Inputs: []string{"-"}, Stdin: bytes.NewReader(data), MemoryBytes: 32 << 20})
+			got, _ := must(t, chain(), engine.Options{JobOptions: engine.JobOptions{Inputs: []string{"-"}, Stdin: bytes.NewReader(data)}, MemoryBytes: 32 << 20})
 			if !bytes.Equal(want, got) {
 				t.Errorf("%d bytes, want %d", len(got), len(want))
 			}
 		})
 		t.Run(name+" of a large gzip file", func(t *testing.T) {
-			got, _ := must(t, chain(), engine.Options{Inputs: []string{filepath.Join(dir, "x.gz")}, BlockBytes: 64 << 10, MemoryBytes: 32 << 20})
+			got, _ := must(t, chain(), engine.Options{JobOptions: engine.JobOptions{Inputs: []string{filepath.Join(dir, "x.gz")}, BlockBytes: 64 << 10}, MemoryBytes: 32 << 20})
 			if !bytes.Equal(want, got) {
 				t.Errorf("%d bytes, want %d", len(got), len(want))
 			}
@@ -214,7 +213,7 @@ func TestWhatFitsNeverTouchesTheDisk(t *testing.T) {
 	for name, chain := range chains(t) {
 		t.Run(name, func(t *testing.T) {
 			// Nothing can be created in /proc.
-			must(t, chain(), engine.Options{Inputs: []string{dir}, TempDirs: []string{"/proc"}, MemoryBytes: 512 << 20})
+			must(t, chain(), engine.Options{JobOptions: engine.JobOptions{Inputs: []string{dir}}, TempDirs: []string{"/proc"}, MemoryBytes: 512 << 20})
 		})
 	}
 }
@@ -223,7 +222,7 @@ func TestAReportSaysWhatAttemptsUsedInEachPhase(t *testing.T) {
 	data := text(181, 2<<20)
 	dir := writeFiles(t, []jobtest.File{{Path: "a", Data: data}})
 	_, r := must(t, chains(t)["sort"](), engine.Options{
-		Inputs: []string{dir}, MapSlots: 2, ReduceSlots: 1, MemoryBytes: 64 << 20, BlockBytes: 512 << 10, SortBufferBytes: 64 << 10, NoGrowth: true, Reducers: 2,
+		JobOptions: engine.JobOptions{Inputs: []string{dir}, BlockBytes: 512 << 10, Reducers: 2}, MapSlots: 2, ReduceSlots: 1, MemoryBytes: 64 << 20, SortBufferBytes: 64 << 10, NoGrowth: true,
 		TempDirs: []string{t.TempDir()},
 	})
 	j := &r.Jobs[0]
@@ -257,7 +256,7 @@ func TestABufferThatMayGrowDoesNotSpill(t *testing.T) {
 	dir := writeFiles(t, []jobtest.File{{Path: "a", Data: text(41, 14_000_000)}})
 	spills := func(noGrowth bool) int64 {
 		_, report := must(t, chains(t)["sort"](), engine.Options{
-			Inputs: []string{dir}, MapSlots: 1, ReduceSlots: 1, BlockBytes: 64 << 20, SortBufferBytes: 4 << 20,
+			JobOptions: engine.JobOptions{Inputs: []string{dir}, BlockBytes: 64 << 20}, MapSlots: 1, ReduceSlots: 1, SortBufferBytes: 4 << 20,
 			NoGrowth: noGrowth, MemoryBytes: 512 << 20, TempDirs: []string{t.TempDir()},
 		})
 		return report.Jobs[0].Counters.Spills
@@ -311,7 +310,7 @@ func TestAUsersFailureIsTriedFourTimesAndLeavesNothing(t *testing.T) {
 			in, temp, out := writeFiles(t, []jobtest.File{{Path: "a", Data: []byte("one\n")}}), t.TempDir(), t.TempDir()
 			var stderr bytes.Buffer
 			report, err := engine.RunChain(t.Context(), chain, engine.Options{
-				Inputs: []string{in}, OutputDir: filepath.Join(out, "result"), TempDirs: []string{temp}, Stderr: &stderr,
+				JobOptions: engine.JobOptions{Inputs: []string{in}, OutputDir: filepath.Join(out, "result")}, TempDirs: []string{temp}, Stderr: &stderr,
 			})
 			if err == nil || errs.IsUsage(err) || !strings.Contains(err.Error(), "boom") {
 				t.Errorf("error %v, want the first cause", err)
@@ -340,7 +339,7 @@ func TestAnAttemptThatFailsOnceIsMadeGood(t *testing.T) {
 		}
 		return nil
 	})
-	got, report := must(t, chain, engine.Options{Inputs: []string{in}})
+	got, report := must(t, chain, engine.Options{JobOptions: engine.JobOptions{Inputs: []string{in}}})
 	if string(got) != "a\nb\n" {
 		t.Errorf("output %q", got)
 	}
@@ -359,7 +358,7 @@ func TestCancellingEndsARunSoonAndLeavesNothing(t *testing.T) {
 	}, func() error { return nil })
 	begun := time.Now()
 	_, err := engine.RunChain(ctx, chain, engine.Options{
-		Inputs: []string{in}, OutputDir: filepath.Join(out, "result"), TempDirs: []string{temp}, SortBufferBytes: 1, MemoryBytes: 16 << 20, MapSlots: 1, ReduceSlots: 1,
+		JobOptions: engine.JobOptions{Inputs: []string{in}, OutputDir: filepath.Join(out, "result")}, TempDirs: []string{temp}, SortBufferBytes: 1, MemoryBytes: 16 << 20, MapSlots: 1, ReduceSlots: 1,
 	})
 	if !errors.Is(err, stop) {
 		t.Errorf("error %v, want the cause", err)
@@ -398,8 +397,8 @@ func TestALostMapOutputRunsItsMapAgain(t *testing.T) {
 		return reducer()
 	}
 	o := engine.Options{
-		Inputs: []string{in}, TempDirs: []string{temp}, MapSlots: 1, ReduceSlots: 1, BlockBytes: 1 << 20, SortBufferBytes: 256 << 10,
-		NoGrowth: true, MemoryBytes: 16 << 20, Reducers: 3,
+		JobOptions: engine.JobOptions{Inputs: []string{in}, BlockBytes: 1 << 20, Reducers: 3}, TempDirs: []string{temp}, MapSlots: 1, ReduceSlots: 1, SortBufferBytes: 256 << 10,
+		NoGrowth: true, MemoryBytes: 16 << 20,
 	}
 	got, report := must(t, chain, o)
 	if !bytes.Equal(want, got) {
@@ -448,7 +447,7 @@ func TestARealRunsFactsReplayToTheSameDecisions(t *testing.T) {
 			t.Run(sched+"/"+name, func(t *testing.T) {
 				var events bytes.Buffer
 				must(t, chain(), engine.Options{
-					Inputs: []string{in}, Policy: newPolicy(t, sched), Events: &events, BlockBytes: 60_000, MapSlots: 2, ReduceSlots: 1, MemoryBytes: 64 << 20,
+					JobOptions: engine.JobOptions{Inputs: []string{in}, BlockBytes: 60_000}, Policy: newPolicy(t, sched), Events: &events, MapSlots: 2, ReduceSlots: 1, MemoryBytes: 64 << 20,
 				})
 				difference, err := replay.Run(&events, func(c slots.Config) (slots.Policy, error) {
 					return policy.New(sched, policy.Options{BorrowMap: c.BorrowMap, BorrowReduce: c.BorrowReduce})
@@ -466,7 +465,7 @@ func TestUnderPIDHFSMapsBorrowTheReduceSlotAndUnderFairTheyDoNot(t *testing.T) {
 	for sched, borrows := range map[string]bool{"fair": false, "pi-dhfs": true} {
 		log := &trace.Log{}
 		_, report := must(t, chains(t)["grep"](), engine.Options{
-			Inputs: []string{in}, Policy: newPolicy(t, sched), MapSlots: 1, ReduceSlots: 1, BlockBytes: 256 << 10, MemoryBytes: 64 << 20,
+			JobOptions: engine.JobOptions{Inputs: []string{in}, BlockBytes: 256 << 10}, Policy: newPolicy(t, sched), MapSlots: 1, ReduceSlots: 1, MemoryBytes: 64 << 20,
 			Watch: func(s *trace.Stream) { s.Attach(log) },
 		})
 		if got := mapsOverlap(log.Events); got != borrows {
@@ -510,7 +509,7 @@ func TestAReaderThatGoesAwayIsSuccess(t *testing.T) {
 				io.ReadFull(r, make([]byte, 2))
 				r.Close()
 			}()
-			report, err := engine.RunChain(t.Context(), chain(), engine.Options{Inputs: []string{in}, Stdout: w})
+			report, err := engine.RunChain(t.Context(), chain(), engine.Options{JobOptions: engine.JobOptions{Inputs: []string{in}, Stdout: w}})
 			if err != nil || !report.Matched() {
 				t.Errorf("error %v, matched %v", err, report.Matched())
 			}

@@ -111,7 +111,7 @@ func TestAllWaysToIndexFilesAgree(t *testing.T) {
 		}
 		for _, memory := range []int64{0, 64 << 20} {
 			var out bytes.Buffer
-			o := engine.Options{Inputs: []string{dir}, Stdout: &out, BlockBytes: 50_000, MemoryBytes: memory}
+			o := engine.Options{JobOptions: engine.JobOptions{Inputs: []string{dir}, Stdout: &out, BlockBytes: 50_000}, MemoryBytes: memory}
 			if _, err := engine.Run(context.Background(), all[name], o); err != nil {
 				t.Fatal(name, err)
 			}
@@ -133,7 +133,7 @@ func BenchmarkIndex(b *testing.B) {
 	all := indexes()
 	for _, name := range []string{"emit", "combiner", "folder", "folder-spans", "places"} {
 		b.Run("by="+name, func(b *testing.B) {
-			o := engine.Options{Inputs: []string{dir}, Stdout: io.Discard, MapSlots: 2, ReduceSlots: 2}
+			o := engine.Options{JobOptions: engine.JobOptions{Inputs: []string{dir}, Stdout: io.Discard}, MapSlots: 2, ReduceSlots: 2}
 			b.SetBytes(files * fileBytes)
 			for b.Loop() {
 				if _, err := engine.Run(context.Background(), all[name], o); err != nil {

@@ -28,11 +28,11 @@ func TestOneRecordOfThreeQuartersOfTheBoundIsSorted(t *testing.T) {
 	w.Close()
 	dir := writeFiles(t, []jobtest.File{{Path: "x", Data: data.Bytes()}, {Path: "x.gz", Data: zipped.Bytes()}})
 	for name, o := range map[string]engine.Options{
-		"from a file":           {Inputs: []string{filepath.Join(dir, "x")}},
-		"from standard input":   {Inputs: []string{"-"}, Stdin: bytes.NewReader(data.Bytes())},
-		"from a gzip stream":    {Inputs: []string{filepath.Join(dir, "x.gz")}, BlockBytes: 1 << 10},
-		"from a small gzip":     {Inputs: []string{filepath.Join(dir, "x.gz")}},
-		"borrowing, from stdin": {Inputs: []string{"-"}, Stdin: bytes.NewReader(data.Bytes()), Policy: newPolicy(t, "pi-dhfs")},
+		"from a file":           {JobOptions: engine.JobOptions{Inputs: []string{filepath.Join(dir, "x")}}},
+		"from standard input":   {JobOptions: engine.JobOptions{Inputs: []string{"-"}, Stdin: bytes.NewReader(data.Bytes())}},
+		"from a gzip stream":    {JobOptions: engine.JobOptions{Inputs: []string{filepath.Join(dir, "x.gz")}, BlockBytes: 1 << 10}},
+		"from a small gzip":     {JobOptions: engine.JobOptions{Inputs: []string{filepath.Join(dir, "x.gz")}}},
+		"borrowing, from stdin": {JobOptions: engine.JobOptions{Inputs: []string{"-"}, Stdin: bytes.NewReader(data.Bytes())}, Policy: newPolicy(t, "pi-dhfs")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o.MemoryBytes, o.MapSlots, o.ReduceSlots, o.TempDirs = 16<<20, 1, 1, []string{t.TempDir()}
@@ -53,7 +53,7 @@ func TestRecordsOfAThirdOfTheBoundAreSorted(t *testing.T) {
 		fmt.Fprintf(&want, "%s%d\n", long, i)
 	}
 	dir := writeFiles(t, []jobtest.File{{Path: "x", Data: data.Bytes()}})
-	o := engine.Options{Inputs: []string{dir}, Policy: newPolicy(t, "pi-dhfs"), MemoryBytes: 16 << 20, MapSlots: 1, ReduceSlots: 1, TempDirs: []string{t.TempDir()}}
+	o := engine.Options{JobOptions: engine.JobOptions{Inputs: []string{dir}}, Policy: newPolicy(t, "pi-dhfs"), MemoryBytes: 16 << 20, MapSlots: 1, ReduceSlots: 1, TempDirs: []string{t.TempDir()}}
 	if got, _ := must(t, chains(t)["sort"](), o); !bytes.Equal(got, want.Bytes()) {
 		t.Errorf("%d bytes, want %d", len(got), want.Len())
 	}
@@ -62,7 +62,7 @@ func TestRecordsOfAThirdOfTheBoundAreSorted(t *testing.T) {
 func TestOneMatchOfMoreThanHalfTheBoundGoesThroughTheChain(t *testing.T) {
 	match := bytes.Repeat([]byte{'x'}, 9_000_000)
 	dir := writeFiles(t, []jobtest.File{{Path: "in", Data: slices.Concat([]byte("b xx\n"), match, []byte(" a\nxx\n"))}})
-	o := engine.Options{Inputs: []string{dir}, MemoryBytes: 16 << 20, MapSlots: 1, ReduceSlots: 1, TempDirs: []string{t.TempDir()}}
+	o := engine.Options{JobOptions: engine.JobOptions{Inputs: []string{dir}}, MemoryBytes: 16 << 20, MapSlots: 1, ReduceSlots: 1, TempDirs: []string{t.TempDir()}}
 	got, _ := must(t, build(t, grep.New, grep.Options{Patterns: []string{"x+"}}), o)
 	if want := slices.Concat([]byte("2\txx\n1\t"), match, []byte("\n")); !bytes.Equal(got, want) {
 		t.Errorf("%d bytes beginning %q, want %d", len(got), got[:min(8, len(got))], len(want))
@@ -92,7 +92,7 @@ func TestAReadThatEndsAfterTheRunFindsItsMemory(t *testing.T) {
 		cancel()
 	}()
 	var out bytes.Buffer
-	_, err := engine.RunChain(ctx, chains(t)["grep --lines"](), engine.Options{Inputs: []string{"-"}, Stdin: r, Stdout: &out})
+	_, err := engine.RunChain(ctx, chains(t)["grep --lines"](), engine.Options{JobOptions: engine.JobOptions{Inputs: []string{"-"}, Stdin: r, Stdout: &out}})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}

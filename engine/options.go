@@ -78,19 +78,9 @@ type Fault struct {
 // Options say how a run is done. The zero value of every field works; Inputs
 // is required of a single run.
 type Options struct {
-	// What a single run reads and writes, as in JobOptions. RunBatch takes
-	// Reducers and BlockBytes as what its jobs do not say; the others it
-	// leaves alone.
-	Inputs     []string
-	All        bool
-	Stdin      io.Reader
-	OutputDir  string
-	Overwrite  bool
-	OutputFile string
-	Stdout     io.Writer
-	Reducers   int
-	MapOnly    bool
-	BlockBytes int64
+	// JobOptions are those of a single run. RunBatch uses Reducers and
+	// BlockBytes for jobs that leave them 0, and ignores the others.
+	JobOptions
 
 	Policy      slots.Policy // nil: FIFO
 	MapSlots    int          // home slots per tracker; 0: what ReduceSlots leaves of its cores
@@ -210,14 +200,6 @@ func (o *Options) extra() int {
 	}
 	fit := min(o.MemoryBytes/LeastBytesPerSlot, maxSlotCount) / int64(o.Trackers)
 	return min(p.Extra([2]int32{slots.Map: int32(o.MapSlots), slots.Reduce: int32(o.ReduceSlots)}, most), most, max(0, int(fit)-o.MapSlots-o.ReduceSlots))
-}
-
-// job is what a single run reads and writes.
-func (o *Options) job() JobOptions {
-	return JobOptions{
-		Inputs: o.Inputs, All: o.All, Stdin: o.Stdin, OutputDir: o.OutputDir, Overwrite: o.Overwrite, OutputFile: o.OutputFile, Stdout: o.Stdout,
-		Reducers: o.Reducers, MapOnly: o.MapOnly, BlockBytes: o.BlockBytes,
-	}
 }
 
 // validate checks what one job says.

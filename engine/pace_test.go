@@ -23,7 +23,7 @@ func TestThrottledRunsTakeAsLongAsTheirBytes(t *testing.T) {
 	}
 	bytesIn := float64(len(data))
 	keyBytes := bytesIn - float64(lines) // of sort, whose records are its keys
-	base := engine.Options{Inputs: []string{dir}, MapSlots: 1, ReduceSlots: 1, NoPin: true, MemoryBytes: 64 << 20, BlockBytes: 256 << 10, Reducers: 3}
+	base := engine.Options{JobOptions: engine.JobOptions{Inputs: []string{dir}, BlockBytes: 256 << 10, Reducers: 3}, MapSlots: 1, ReduceSlots: 1, NoPin: true, MemoryBytes: 64 << 20}
 	for name, c := range map[string]struct {
 		set         func(o *engine.Options)
 		from, until func(spilled float64) float64 // seconds

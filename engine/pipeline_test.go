@@ -58,7 +58,7 @@ func TestAMapInItsIOPeriodLetsAnotherOneCompute(t *testing.T) {
 				return nil
 			}, func() error { return nil })
 			_, r = must(t, chain, engine.Options{
-				Policy: p, Inputs: []string{dir}, MapSlots: 1, ReduceSlots: 1, NoPin: true, MemoryBytes: 64 << 20, BlockBytes: 128 << 10,
+				Policy: p, JobOptions: engine.JobOptions{Inputs: []string{dir}, BlockBytes: 128 << 10}, MapSlots: 1, ReduceSlots: 1, NoPin: true, MemoryBytes: 64 << 20,
 				SortBufferBytes: 64 << 10, NoGrowth: true, Codec: spill.None, DiskBytesPerSecond: 1 << 20, TempDirs: []string{t.TempDir()},
 			})
 			seconds = r.Jobs[0].MapsDoneS
@@ -187,7 +187,7 @@ func TestAMapIsNotDoneWhenItsInputIsRead(t *testing.T) {
 			return nil
 		}, func() error { return nil })
 		must(t, chain, engine.Options{
-			Policy: fifo.New(), Inputs: []string{dir}, MapSlots: 1, ReduceSlots: 1, NoPin: true, MemoryBytes: 64 << 20, BlockBytes: 512 << 10,
+			Policy: fifo.New(), JobOptions: engine.JobOptions{Inputs: []string{dir}, BlockBytes: 512 << 10}, MapSlots: 1, ReduceSlots: 1, NoPin: true, MemoryBytes: 64 << 20,
 			SortBufferBytes: 64 << 10, NoGrowth: true, Codec: spill.None, DiskBytesPerSecond: 512 << 10, TempDirs: []string{t.TempDir()},
 			Watch: func(s *trace.Stream) { s.Attach(&log) },
 		})

@@ -107,8 +107,7 @@ func TestCopiesNeverChangeTheAnswer(t *testing.T) {
 				p := newCopier(time.Duration(rng.IntN(3)) * 3 * time.Millisecond)
 				temp, out := t.TempDir(), t.TempDir()
 				o := engine.Options{
-					Inputs: []string{files[0].Path, files[1].Path}, Policy: p, Trackers: 3, MapSlots: 2, ReduceSlots: 2, NoPin: rng.IntN(2) == 0,
-					Reducers: 1 + rng.IntN(6), BlockBytes: 40 << 10, SortBufferBytes: 64<<10 + rng.Int64N(1<<20), NoGrowth: rng.IntN(2) == 0,
+					JobOptions: engine.JobOptions{Inputs: []string{files[0].Path, files[1].Path}, Reducers: 1 + rng.IntN(6), BlockBytes: 40 << 10}, Policy: p, Trackers: 3, MapSlots: 2, ReduceSlots: 2, NoPin: rng.IntN(2) == 0, SortBufferBytes: 64<<10 + rng.Int64N(1<<20), NoGrowth: rng.IntN(2) == 0,
 					MemoryBytes: 12 * engine.LeastBytesPerSlot, TempDirs: []string{temp}, Slow: []engine.TrackerSpeed{{Tracker: rng.IntN(3), Speed: slots.One / 20}},
 				}
 				if rng.IntN(2) == 0 {
@@ -170,7 +169,7 @@ func TestEveryPolicyGivesTheSameBytesWhateverGoesWrong(t *testing.T) {
 				}
 				early := slots.PPM(50_000)
 				got, _ := must(t, chain(), engine.Options{
-					Inputs: []string{files[0].Path, files[1].Path}, Policy: p, Trackers: 3, MapSlots: 2, ReduceSlots: 1, NoPin: true, Reducers: 3, BlockBytes: 16 << 10, Slowstart: &early,
+					JobOptions: engine.JobOptions{Inputs: []string{files[0].Path, files[1].Path}, Reducers: 3, BlockBytes: 16 << 10}, Policy: p, Trackers: 3, MapSlots: 2, ReduceSlots: 1, NoPin: true, Slowstart: &early,
 					MemoryBytes: 18 * engine.LeastBytesPerSlot, Slow: []engine.TrackerSpeed{{Tracker: 2, Speed: slots.One / 5}},
 					Faults: []engine.Fault{{Tracker: 1, At: 3 * time.Millisecond}, {Tracker: -1, Fail: 1}, {Tracker: -1, Reduce: true, Fail: 1}},
 				})
@@ -223,7 +222,7 @@ func TestWhatWasWrittenByALostCopyCountsOnce(t *testing.T) {
 		chain[0].NewReducer = nil
 		var out slowWriter
 		report, err := engine.RunChain(t.Context(), chain, engine.Options{
-			Inputs: []string{writeFiles(t, []jobtest.File{{Path: "a", Data: data}})}, Stdout: &out, Policy: newCopier(100 * time.Millisecond),
+			JobOptions: engine.JobOptions{Inputs: []string{writeFiles(t, []jobtest.File{{Path: "a", Data: data}})}, Stdout: &out}, Policy: newCopier(100 * time.Millisecond),
 			Trackers: 3, MapSlots: 1, ReduceSlots: 1, MemoryBytes: 64 << 20, TempDirs: []string{t.TempDir()},
 			Faults: []engine.Fault{{Tracker: 1, At: 500 * time.Millisecond}},
 		})

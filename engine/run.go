@@ -63,7 +63,7 @@ func Run(ctx context.Context, job jobs.Job, o Options) (*Report, error) {
 // (or cores, if there are more) and the collector gets a soft memory limit;
 // both are put back. At most one run a process at a time.
 func RunChain(ctx context.Context, chain jobs.Chain, o Options) (*Report, error) {
-	work := []BatchJob{{Chain: chain, JobOptions: o.job()}}
+	work := []BatchJob{{Chain: chain, JobOptions: o.JobOptions}}
 	return runWork(ctx, "run", work, o, func(r *run) error { return r.works[0].err })
 }
 

@@ -108,7 +108,7 @@ func TestADecoderLeavesMapsTheirMemory(t *testing.T) {
 		}
 		timer := time.AfterFunc(100*time.Second, func() { panic("the run hangs") })
 		got, _ := must(t, chain, engine.Options{
-			Inputs: []string{filepath.Join(dir, "a.zst")}, MapSlots: 1, ReduceSlots: 1, MemoryBytes: 2 * engine.LeastBytesPerSlot, BlockBytes: 64 << 10, Policy: newPolicy(t, "pi-dhfs"),
+			JobOptions: engine.JobOptions{Inputs: []string{filepath.Join(dir, "a.zst")}, BlockBytes: 64 << 10}, MapSlots: 1, ReduceSlots: 1, MemoryBytes: 2 * engine.LeastBytesPerSlot, Policy: newPolicy(t, "pi-dhfs"),
 		})
 		timer.Stop()
 		if !bytes.Equal(want, got) {
@@ -136,7 +136,7 @@ func TestAPieceOfAStreamIsReadByOneAttemptAtATime(t *testing.T) {
 					chain[0].NewReducer = nil
 				}
 				_, report := must(t, chain, engine.Options{
-					Stdin: bytes.NewReader(data), Inputs: []string{"-"}, Trackers: 2, MapSlots: 1, ReduceSlots: 1, MemoryBytes: 64 << 20, TempDirs: []string{t.TempDir()},
+					JobOptions: engine.JobOptions{Stdin: bytes.NewReader(data), Inputs: []string{"-"}}, Trackers: 2, MapSlots: 1, ReduceSlots: 1, MemoryBytes: 64 << 20, TempDirs: []string{t.TempDir()},
 					Faults: []engine.Fault{{Tracker: 0, At: 300 * time.Millisecond}},
 				})
 				c := report.Jobs[0].Counters
@@ -174,7 +174,7 @@ func TestWhatWasWrittenOnALostTrackerCounts(t *testing.T) {
 		chain[0].NewReducer = nil
 		var out slowWriter
 		report, err := engine.RunChain(t.Context(), chain, engine.Options{
-			Inputs: []string{"-"}, Stdin: bytes.NewReader(data), Stdout: &out, Trackers: 2, MapSlots: 1, ReduceSlots: 1, MemoryBytes: 64 << 20,
+			JobOptions: engine.JobOptions{Inputs: []string{"-"}, Stdin: bytes.NewReader(data), Stdout: &out}, Trackers: 2, MapSlots: 1, ReduceSlots: 1, MemoryBytes: 64 << 20,
 			TempDirs: []string{t.TempDir()}, Faults: []engine.Fault{{Tracker: 0, At: 300 * time.Millisecond}},
 		})
 		if err != nil {
@@ -207,7 +207,7 @@ func TestALostMapThatIsNotMissedCounts(t *testing.T) {
 			return nil
 		})
 		_, report := must(t, chain, engine.Options{
-			Inputs: []string{dir}, BlockBytes: 60_001, Reducers: 1, Trackers: 2, MapSlots: 1, ReduceSlots: 1, MemoryBytes: 64 << 20, TempDirs: []string{t.TempDir()},
+			JobOptions: engine.JobOptions{Inputs: []string{dir}, BlockBytes: 60_001, Reducers: 1}, Trackers: 2, MapSlots: 1, ReduceSlots: 1, MemoryBytes: 64 << 20, TempDirs: []string{t.TempDir()},
 			Faults: []engine.Fault{{Tracker: 1, At: 900 * time.Millisecond}},
 		})
 		if c := report.Jobs[0].Counters; c.MapInputBytes != int64(len(data)) || c.LaunchedMaps != 3 || c.KilledReduces != 0 {
