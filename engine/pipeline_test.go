@@ -85,7 +85,7 @@ func TestAMapThatWritesNothingHasNoIOPeriod(t *testing.T) {
 	for name, o := range map[string]engine.Options{
 		"what fits":         {MemoryBytes: 64 << 20},
 		"what is spilled":   {MemoryBytes: 64 << 20, SortBufferBytes: 64 << 10, NoGrowth: true},
-		"what does not fit": {MemoryBytes: 24 << 20, Inputs: []string{dir, dir, dir, dir, dir, dir, dir, dir}},
+		"what does not fit": {MemoryBytes: 24 << 20, JobOptions: engine.JobOptions{Inputs: []string{dir, dir, dir, dir, dir, dir, dir, dir}}},
 	} {
 		var log trace.Log
 		if o.Inputs == nil {
