@@ -74,10 +74,15 @@ func afterSkippable(head []byte) []byte {
 }
 
 // headCodec reads the first bytes of a file.
-func headCodec(h *handle) (Codec, error) {
+func (f *File) headCodec(h *handle) (Codec, error) {
 	var head [headBytes]byte
-	n, err := h.ReadAt(head[:], 0)
-	if err != nil && err != io.EOF {
+	n, err := h.ReadAt(head[:min(headBytes, f.Bytes)], 0)
+	if err == io.EOF && h.sizeIsMadeUp() {
+		err = nil
+	} else if err == io.EOF {
+		err = f.endedAt(int64(n))
+	}
+	if err != nil {
 		return None, err
 	}
 	return detect(head[:n]), nil

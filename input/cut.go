@@ -230,7 +230,7 @@ func (c *cut) long(h *hold, pos int64) (b block, ok bool, err error) {
 	data := buf[:length:length]
 	if n, err := c.readAt(data, c.off); err != nil {
 		return b, false, err
-	} else if n < len(data) || end < c.size && data[n-1] != c.delim {
+	} else if n < len(data) || end < c.size && data[n-1] != c.delim { // n is less only in /sys
 		return b, false, fmt.Errorf("%s: %w", shown(c.file.Path), errChanged)
 	}
 	b = block{data, c.off, end == c.size}
@@ -242,9 +242,10 @@ func (c *cut) long(h *hold, pos int64) (b block, ok bool, err error) {
 // readAt fills buf.
 func (c *cut) readAt(buf []byte, at int64) (int, error) { return c.readAtLeast(buf, at, len(buf)) }
 
-// readAtLeast reads into buf until least bytes are there. A file that ends too
-// early has been truncated, unless it is one of /sys, whose sizes are made up:
-// then its size becomes known here.
+// readAtLeast reads into buf until least bytes are there. A file that ends
+// earlier than its planned size is an error, whatever its size is said to be
+// by now. The exception is a file of /sys, whose size is made up: its true size
+// becomes known here.
 func (c *cut) readAtLeast(buf []byte, at int64, least int) (int, error) {
 	n, err := c.h.readAtLeast(buf, at, least)
 	if n >= least {
@@ -253,8 +254,8 @@ func (c *cut) readAtLeast(buf []byte, at int64, least int) (int, error) {
 	if err != io.EOF {
 		return n, err
 	}
-	if err := c.file.unchanged(c.h); err != nil {
-		return n, err
+	if !c.h.sizeIsMadeUp() {
+		return n, c.file.endedAt(at + int64(n))
 	}
 	c.size = max(at+int64(n), c.off)
 	c.end = min(c.end, c.size)

@@ -20,7 +20,9 @@
 // mapping kills the process. A file that is not what it was when the plan was
 // made ends the reading with an error; of a small one, which is read by one
 // call, only another length is noticed, unless the split is read again
-// (docs/adr/0009).
+// (docs/adr/0009). Every file must give exactly the bytes that the plan saw,
+// whatever its attributes say later. Only sizes that mean nothing are not held
+// to: 0 in /proc, a page in /sys.
 //
 // Compressed input (gzip, bzip2, zstd, s2, with several members or frames) is
 // known by its first bytes. Small ones are decoded inside their map. A large

@@ -88,6 +88,15 @@ func (h *handle) stat() (stat, error) {
 	return st, h.failed("stat", err)
 }
 
+// sizeIsMadeUp reports whether the file system gives sizes that say nothing
+// about the content, as sysfs does.
+func (h *handle) sizeIsMadeUp() bool {
+	if h.file != nil {
+		return rawFileOf(h.file).sizeIsMadeUp()
+	}
+	return h.raw.sizeIsMadeUp()
+}
+
 func (h *handle) failed(op string, err error) error {
 	if err == nil {
 		return nil
@@ -154,6 +163,13 @@ func (f *File) unchanged(h *handle) error {
 		return fmt.Errorf("%s: %w", shown(f.Path), errChanged)
 	}
 	return nil
+}
+
+// endedAt is the error of a file that ended at offset, although it is longer
+// by the plan. No later stat can excuse that: on a network file system the
+// attributes may lag behind the data.
+func (f *File) endedAt(offset int64) error {
+	return fmt.Errorf("%s: %w: it ended at offset %d and had %d bytes when the run began", shown(f.Path), errChanged, offset, f.Bytes)
 }
 
 // Verdicts on a file, for SkipBinary.

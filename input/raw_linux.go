@@ -1,6 +1,7 @@
 package input
 
 import (
+	"os"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -37,6 +38,18 @@ func (f rawFile) pread(buf []byte, at int64) (int, error) {
 			return max(n, 0), err
 		}
 	}
+}
+
+func rawFileOf(f *os.File) rawFile { return rawFile(f.Fd()) }
+
+// sizeIsMadeUp: every file of sysfs and configfs has the size of a page.
+func (f rawFile) sizeIsMadeUp() bool {
+	const configfsMagic = 0x62656570
+	var st unix.Statfs_t
+	if unix.Fstatfs(int(f), &st) != nil {
+		return false
+	}
+	return st.Type == unix.SYSFS_MAGIC || st.Type == configfsMagic
 }
 
 func (f rawFile) close() error { return unix.Close(int(f)) }

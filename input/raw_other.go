@@ -27,6 +27,11 @@ func ended(n int, err error) (int, error) {
 	return n, cause(err)
 }
 
+func rawFileOf(f *os.File) rawFile { return rawFile{f} }
+
+// sizeIsMadeUp: only Linux has such file systems.
+func (f rawFile) sizeIsMadeUp() bool { return false }
+
 func (f rawFile) close() error { return cause(f.Close()) }
 
 func (f rawFile) stat() (stat, error) {

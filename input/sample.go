@@ -70,7 +70,7 @@ func (s *sampler) place(pc Piece, at int64) (whole bool, err error) {
 	}
 	codec := f.Codec
 	if codec == None && pc.Start == 0 && pc.End == f.Bytes {
-		if codec, err = headCodec(h); err != nil {
+		if codec, err = f.headCodec(h); err != nil {
 			return false, errors.Join(err, h.Close())
 		}
 	}

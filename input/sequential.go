@@ -59,11 +59,20 @@ func (s *sequential) Close() error {
 	return s.h.Close()
 }
 
+// unchanged makes sure that a regular file is the planned one, and that it did
+// not end elsewhere than planned.
 func (s *sequential) unchanged() error {
 	if !s.planned {
 		return nil
 	}
-	return s.plan.Files[s.file].unchanged(s.h)
+	f := &s.plan.Files[s.file]
+	if err := f.unchanged(s.h); err != nil {
+		return err
+	}
+	if s.stored.ended && s.stored.bytes != f.Bytes && f.Bytes > 0 && !s.h.sizeIsMadeUp() {
+		return f.endedAt(s.stored.bytes)
+	}
+	return nil
 }
 
 // path is how the file is named in messages.

@@ -140,7 +140,7 @@ func (p *Plan) check(f *File) error {
 	var h handle
 	err := p.open(f, &h)
 	if err == nil {
-		f.Codec, err = headCodec(&h)
+		f.Codec, err = f.headCodec(&h)
 		err = errors.Join(err, h.Close())
 	}
 	if err != nil {
