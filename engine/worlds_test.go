@@ -15,9 +15,9 @@ import (
 	"mrlocal/jobs/sleep"
 	"mrlocal/sim"
 	"mrlocal/slots"
+	"mrlocal/slots/demand"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/setup"
-	"mrlocal/slots/weight"
 	"mrlocal/trace"
 	"mrlocal/workload"
 )
@@ -144,14 +144,14 @@ func bothWorldsPolicies() (all []tunedPolicy) {
 	for _, info := range policy.All() {
 		all = append(all, tunedPolicy{info.Name, info.Name, func(*policy.Options) {}})
 	}
-	dynamicMR := func(name, dhsa string, w weight.Weights) tunedPolicy {
+	dynamicMR := func(name, dhsa string, w demand.Weights) tunedPolicy {
 		return tunedPolicy{name, "dynamicmr", func(o *policy.Options) { o.SEPB, o.DHSA, o.SlotWeights = false, dhsa, w }}
 	}
 	return append(all,
-		dynamicMR("dynamicmr without copies", "pi", weight.Weights{}),
-		dynamicMR("dynamicmr by pd without copies", "pd", weight.Weights{}),
-		dynamicMR("dynamicmr with weights without copies", "pi", weight.Weights{Map: 1, Reduce: 2}),
-		dynamicMR("dynamicmr by pd with weights without copies", "pd", weight.Weights{Map: 1, Reduce: 2}),
+		dynamicMR("dynamicmr without copies", "pi", demand.Weights{}),
+		dynamicMR("dynamicmr by pd without copies", "pd", demand.Weights{}),
+		dynamicMR("dynamicmr with weights without copies", "pi", demand.Weights{Map: 1, Reduce: 2}),
+		dynamicMR("dynamicmr by pd with weights without copies", "pd", demand.Weights{Map: 1, Reduce: 2}),
 	)
 }
 

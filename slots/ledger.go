@@ -8,8 +8,8 @@ import (
 
 	"mrlocal/internal/invariant"
 	"mrlocal/internal/order"
+	"mrlocal/slots/demand"
 	"mrlocal/slots/locality"
-	"mrlocal/slots/weight"
 	"mrlocal/trace"
 )
 
@@ -24,7 +24,7 @@ type Ledger struct {
 	lends          bool
 	byDemand       bool
 	borrows        bool // the policy has percentages
-	weights        weight.Weights
+	weights        demand.Weights
 	stream         *trace.Stream
 
 	now       time.Duration
@@ -76,7 +76,7 @@ type totals struct {
 	pending  [2]int32
 	running  [2]int32
 	cap      [2]int32
-	tally    weight.Tally
+	tally    demand.Tally
 	keeps    int32
 	open     int32 // open slots
 	draining int32 // draining slots, all busy
@@ -117,7 +117,7 @@ func New(c Config, p Policy) (*Ledger, error) {
 		return nil, err
 	}
 	if !t.Weights.Valid() {
-		return nil, fmt.Errorf("slots: weights %+v: each is from 1 to %d", t.Weights, weight.Most)
+		return nil, fmt.Errorf("slots: weights %+v: each is from 1 to %d", t.Weights, demand.MostWeight)
 	}
 	if t.Weights.Bound() {
 		c.Slots = weighed(c.Slots, t.Weights)
@@ -141,7 +141,7 @@ func New(c Config, p Policy) (*Ledger, error) {
 }
 
 // weighed are slots with their weights.
-func weighed(all []Slot, w weight.Weights) []Slot {
+func weighed(all []Slot, w demand.Weights) []Slot {
 	all = slices.Clone(all)
 	for i := range all {
 		if all[i].Weight = 0; !all[i].Extra {

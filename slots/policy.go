@@ -3,7 +3,7 @@ package slots
 import (
 	"time"
 
-	"mrlocal/slots/weight"
+	"mrlocal/slots/demand"
 	"mrlocal/trace"
 )
 
@@ -34,7 +34,7 @@ type Traits struct {
 
 	// Weights of tasks: a tracker runs no more than its home slots weigh together.
 	// The zero value sets no bound.
-	Weights weight.Weights
+	Weights demand.Weights
 
 	// OwnSlowstart: Slowstart replaces the run's. At 0 the policy decides by itself
 	// when the reduces of a job start.

@@ -4,8 +4,8 @@ import (
 	"time"
 
 	"mrlocal/internal/order"
+	"mrlocal/slots/demand"
 	"mrlocal/slots/locality"
-	"mrlocal/slots/weight"
 )
 
 // State is how a job stands. Event files have the same words.
@@ -240,7 +240,7 @@ type tracker struct {
 	running [2]int32
 	phases  [phases]int32 // attempts by phase
 	free    [homes]order.IDs[SlotID]
-	tally   weight.Tally // the papers' used and lent slots
+	tally   demand.Tally // the papers' used and lent slots
 	keeps   int32        // for waiting reduces, at most: what leaves room for a map; 0 where nothing has weights
 	lost    bool
 }

@@ -3,7 +3,7 @@ package slots
 import (
 	"time"
 
-	"mrlocal/slots/weight"
+	"mrlocal/slots/demand"
 )
 
 // View is the state a policy decides on. It is maintained in place and always
@@ -39,7 +39,7 @@ func (v *View) CopyBandwidth() int64 { return v.l.config.CopyBandwidth }
 func (v *View) Capacity(k Kind) int32 { return v.l.total.cap[k] }
 
 // Weights are what tasks weigh; all of them 1 where the policy has no weights.
-func (v *View) Weights() weight.Weights { return v.l.weights }
+func (v *View) Weights() demand.Weights { return v.l.weights }
 
 // Used is the papers' used slots of kind k, summed over trackers (SPEC D4), in
 // weight.

@@ -13,7 +13,7 @@ func layers() []layer {
 		{"errors", []string{"errs"}},
 		{"internal", []string{"internal/..."}},
 		{"ground", []string{"trace", "jobs", "workload", "datagen"}},
-		{"data and slots", []string{"slots", "slots/fifo", "slots/locality", "slots/demand", "slots/weight", "slots/replay", "input", "spill/...", "output", "jobs/..."}},
+		{"data and slots", []string{"slots", "slots/fifo", "slots/locality", "slots/demand", "slots/replay", "input", "spill/...", "output", "jobs/..."}},
 		{"policies, threads, shuffle", []string{"slots/policy/...", "slots/pool", "slots/setup", "shuffle", "report"}},
 		{"drivers", []string{"engine/...", "sim", "slots/explain"}},
 		{"bench", []string{"bench/..."}},
@@ -29,7 +29,7 @@ func within() map[string][]string {
 		"cmd/mrlocal/...":  {"cmd/mrlocal/..."},
 		"jobs/jobtest":     {"jobs/..."},
 		"slots/policy/...": {"slots/policy/..."},
-		"slots":            {"slots/locality", "slots/demand", "slots/weight"}, // where inputs are, what tasks need and weigh
+		"slots":            {"slots/locality", "slots/demand"}, // where inputs are, what tasks need and weigh
 		"slots/fifo":       {"slots"},                                          // the policy that is there before all others
 		"slots/replay":     {"slots", "slots/demand"},                          // the Ledger, once more
 		"jobs/...":         {"jobs/internal/..."},
@@ -53,7 +53,7 @@ type ban struct {
 func bans() []ban {
 	everywhere := []string{"..."}
 	command := []string{"cmd/mrlocal/..."}
-	pure := []string{"slots", "slots/fifo", "slots/locality", "slots/demand", "slots/weight", "slots/replay", "slots/policy/...", "sim"}
+	pure := []string{"slots", "slots/fifo", "slots/locality", "slots/demand", "slots/replay", "slots/policy/...", "sim"}
 	return []ban{
 		{"log/...", everywhere, nil, "libraries return errors; the command tells them, in one line"},
 		{"flag", everywhere, []string{"cmd/mrlocal/...", "internal/golden"}, "flags belong to the command; libraries take Options"},
@@ -91,7 +91,7 @@ type callBan struct {
 func callBans() []callBan {
 	everywhere := []string{"..."}
 	command := []string{"cmd/mrlocal"}
-	pure := []string{"slots", "slots/fifo", "slots/locality", "slots/demand", "slots/weight", "slots/replay", "slots/policy/...", "sim"}
+	pure := []string{"slots", "slots/fifo", "slots/locality", "slots/demand", "slots/replay", "slots/policy/...", "sim"}
 	return []callBan{
 		{"fmt", "Print*", everywhere, nil, "results go to the writer that was handed in"},
 		{"os", "Exit", everywhere, command, "only main ends the process"},

@@ -1,11 +1,15 @@
-// Package demand is what tasks need of a tracker: CPU, I/O bandwidth and memory,
-// as shares of what a tracker of capacity 1 has. A job's Profile is what one of
-// its tasks needs in each phase; policies that know resources hold the sum of the
-// demands on a tracker to the tracker's capacity.
+// Package demand says what tasks need of a tracker, in two measures that never
+// mix. A Vector counts CPU, I/O and memory as shares of what a tracker of
+// capacity 1 has; a job's Profile holds the vectors of its tasks, phase by phase,
+// and policies that know resources keep the sum of them within a tracker's
+// capacity [RAS11, section 3.4]. Weights count a task in whole numbers, so that
+// map and reduce slots may stand for unequal parts of a tracker.
 //
-// It is pure, and all of it are values. Neighbours: slots records profiles and
-// capacities, slots/setup reads them out of a workload file, slots/policy/ras
-// places tasks by them.
+// The package is pure: all its types are values, and it owns no memory.
+//
+// Neighbours: package slots records profiles and capacities and keeps a Tally of
+// weights for each tracker; slots/setup reads all of them from a workload file;
+// slots/policy/ras places tasks by vectors, dynamicmr grants by weights.
 package demand
 
 import (
@@ -15,55 +19,56 @@ import (
 	"mrlocal/trace"
 )
 
-// Vector is an amount of each resource, in shares.
+// Vector is an amount of each resource. One is all that a tracker of capacity 1
+// has of the resource.
 type Vector struct {
 	CPU    ppm.Share `json:"cpu"`
 	IO     ppm.Share `json:"io"`
 	Memory ppm.Share `json:"mem"`
 }
 
-// Whole is all that a tracker of capacity 1 has.
+// Whole returns what a tracker of capacity 1 has.
 func Whole() Vector { return Vector{ppm.One, ppm.One, ppm.One} }
 
-// Plus is v + o.
+// Plus returns v + o.
 func (v Vector) Plus(o Vector) Vector { return Vector{v.CPU + o.CPU, v.IO + o.IO, v.Memory + o.Memory} }
 
-// Minus is v − o.
+// Minus returns v − o, which may be negative.
 func (v Vector) Minus(o Vector) Vector {
 	return Vector{v.CPU - o.CPU, v.IO - o.IO, v.Memory - o.Memory}
 }
 
-// Times is n of v.
+// Times returns n times v.
 func (v Vector) Times(n int32) Vector {
 	k := ppm.Share(n)
 	return Vector{k * v.CPU, k * v.IO, k * v.Memory}
 }
 
-// AtMost is v, and of each resource no more than o has.
+// AtMost returns the smaller amount of each resource.
 func (v Vector) AtMost(o Vector) Vector {
 	return Vector{min(v.CPU, o.CPU), min(v.IO, o.IO), min(v.Memory, o.Memory)}
 }
 
-// AtLeast is v, and of each resource no less than o has.
+// AtLeast returns the larger amount of each resource.
 func (v Vector) AtLeast(o Vector) Vector {
 	return Vector{max(v.CPU, o.CPU), max(v.IO, o.IO), max(v.Memory, o.Memory)}
 }
 
-// Fits reports whether there is as much of every resource as v needs.
+// Fits reports whether v is within capacity for every resource.
 func (v Vector) Fits(capacity Vector) bool {
 	return v.CPU <= capacity.CPU && v.IO <= capacity.IO && v.Memory <= capacity.Memory
 }
 
-// Profile is what one task of a job needs: a map, a reduce that copies, and a
-// reduce that sorts and reduces. The I/O of Shuffle is that for each map whose
-// output is being copied.
+// Profile is what one task of a job needs: a map, a reduce in its copy phase, and
+// a reduce that sorts or reduces. Shuffle.IO is the I/O for each map whose output
+// the reduce copies at the same time.
 type Profile struct {
 	Map     Vector `json:"map"`
 	Shuffle Vector `json:"shuffle"`
 	Reduce  Vector `json:"reduce"`
 }
 
-// Of is what a task in a phase needs.
+// Of returns the vector of a task in the given phase. The pointer leads into p.
 func (p *Profile) Of(phase trace.Phase) *Vector {
 	switch phase {
 	case trace.PhaseCopy:
@@ -74,16 +79,17 @@ func (p *Profile) Of(phase trace.Phase) *Vector {
 	return &p.Map
 }
 
-// Capacities are what trackers have that have not the whole of each resource.
+// Capacities lists the trackers that do not have exactly the whole of each
+// resource.
 type Capacities []Capacity
 
-// Capacity is what one of them has.
+// Capacity is what one tracker has.
 type Capacity struct {
 	Tracker int32 `json:"tracker"`
 	Vector
 }
 
-// Of is what a tracker has.
+// Of returns what a tracker has: its entry, or Whole if it has none.
 func (c Capacities) Of(tracker int32) Vector {
 	for i := range c {
 		if c[i].Tracker == tracker {
@@ -93,7 +99,8 @@ func (c Capacities) Of(tracker int32) Vector {
 	return Whole()
 }
 
-// Validate reports what is not above 0, or of a tracker beyond the last.
+// Validate returns an error for a capacity that is not above 0, or for a tracker
+// that is not one of 0 to last.
 func (c Capacities) Validate(last int32) error {
 	for _, t := range c {
 		if t.Tracker < 0 || t.Tracker > last || min(t.CPU, t.IO, t.Memory) <= 0 {
@@ -103,9 +110,9 @@ func (c Capacities) Validate(last int32) error {
 	return nil
 }
 
-// Default is the profile of a job that has none: what a tracker with so many
-// slots is made for. A slot is an equal part of the tracker's CPU, so that as many
-// tasks run there as there are slots; a reduce that copies needs nothing.
+// Default returns the profile of a job that has none, on trackers with the given
+// number of slots. A map or reduce takes an equal part of the tracker's CPU, so that
+// as many tasks run as the tracker has slots; a reduce that copies takes nothing.
 func Default(slotsOfTracker int32) Profile {
 	part := Vector{CPU: ppm.One / ppm.Share(max(slotsOfTracker, 1))}
 	return Profile{Map: part, Reduce: part}

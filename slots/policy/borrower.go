@@ -2,7 +2,7 @@ package policy
 
 import (
 	"mrlocal/slots"
-	"mrlocal/slots/weight"
+	"mrlocal/slots/demand"
 )
 
 // borrower is the part of a DHFS policy that its percentages decide, and slot
@@ -11,7 +11,7 @@ import (
 // dynamicmr may.
 type borrower struct {
 	options Options
-	weights weight.Weights
+	weights demand.Weights
 }
 
 // traits are those of a policy of this name. Where nothing is lent a tracker's

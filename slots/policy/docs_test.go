@@ -22,7 +22,7 @@ func TestDocsNameWhatExists(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	declared := declarations(t, "..", "../fifo", "../demand", "../weight", ".", "omo", "dynsplit", "ras", "dynamicmr", "../../cmd/mrlocal/internal/tune", "../../cmd/mrlocal/internal/jobprofile",
+	declared := declarations(t, "..", "../fifo", "../demand", ".", "omo", "dynsplit", "ras", "dynamicmr", "../../cmd/mrlocal/internal/tune", "../../cmd/mrlocal/internal/jobprofile",
 		"../../spill", "../../engine", "../../sim", "../../bench/reproduce", "../../bench/workloads")
 	code := regexp.MustCompile("`([A-Za-z][A-Za-z0-9]*(?:\\.[A-Za-z][A-Za-z0-9]*){0,2})`")
 	names := 0
@@ -33,7 +33,7 @@ func TestDocsNameWhatExists(t *testing.T) {
 		}
 		for _, m := range code.FindAllStringSubmatch(cells[2], -1) {
 			names++
-			name := regexp.MustCompile(`^(policy|slots|fifo|omo|dynsplit|ras|dynamicmr|demand|tune|weight|jobprofile)\.`).ReplaceAllString(m[1], "")
+			name := regexp.MustCompile(`^(policy|slots|fifo|omo|dynsplit|ras|dynamicmr|demand|tune|jobprofile)\.`).ReplaceAllString(m[1], "")
 			if !declared[name] {
 				t.Errorf("docs/policies.md:%d: there is no %s", i+1, m[1])
 			}

@@ -4,8 +4,8 @@ import (
 	"time"
 
 	"mrlocal/slots"
+	"mrlocal/slots/demand"
 	"mrlocal/slots/policy/dynamicmr"
-	"mrlocal/slots/weight"
 )
 
 // DynamicMR is the pipeline of seed 001 for each idle slot: DHSA says whether the
@@ -39,7 +39,7 @@ type extras struct {
 	checked      slots.PPM
 	copyAfter    time.Duration
 	preSchedules bool
-	weights      weight.Weights
+	weights      demand.Weights
 }
 
 // newCopies is for one Ledger.

@@ -17,8 +17,8 @@ type order struct {
 	jobs    [2][]slots.Ranking[shareKey] // by pool; a job is its number there
 	numbers []int32                      // by job: how many jobs of its pool came before it
 	members [][]slots.JobID              // by pool and number
-	demands [2][]demand                  // by pool
-	total   [2]demand
+	demands [2][]kindDemand              // by pool
+	total   [2]kindDemand
 	changed []slots.JobID
 	updates int64   // jobs that changed, so far
 	out     []taken // of the ranking, for the rest of the visit
@@ -35,10 +35,10 @@ const (
 	lineUp                // no pools, all jobs in one line: FIFO
 )
 
-// demand is a pool's demand of one kind (SPEC 1.4): what its jobs want, capped
+// kindDemand is a pool's demand of one kind (SPEC 1.4): what its jobs want, capped
 // by the pool's limit, how much of it may start now, and how much of that pends.
 // The rest of what may start is copies.
-type demand struct{ all, startable, pending int32 }
+type kindDemand struct{ all, startable, pending int32 }
 
 // taken is a job that may not have the slot that was offered to it.
 type taken struct {
@@ -114,7 +114,7 @@ func (o *order) rank(v *slots.View, j slots.JobView, k slots.Kind) {
 	place := o.placeOf(j)
 	for int(place) >= len(o.jobs[k]) {
 		o.jobs[k] = append(o.jobs[k], slots.Ranking[shareKey]{Less: fairShareLess})
-		o.demands[k] = append(o.demands[k], demand{})
+		o.demands[k] = append(o.demands[k], kindDemand{})
 	}
 	jobs, n := &o.jobs[k][place], o.numberOf(v, j.ID())
 	if j.Pending(k)+o.copies.of(j.ID(), k) > 0 {
@@ -157,17 +157,17 @@ func (o *order) rankPool(v *slots.View, id slots.PoolID, k slots.Kind) {
 
 // demandOf: a pool's demand is what its jobs want, capped by maxMaps or
 // maxReduces (SPEC 1.4).
-func (o *order) demandOf(v *slots.View, id slots.PoolID, k slots.Kind) demand {
+func (o *order) demandOf(v *slots.View, id slots.PoolID, k slots.Kind) kindDemand {
 	if o.shape == lineUp {
-		return demand{v.Pending(k) + v.Running(k), v.Pending(k), v.Pending(k)}
+		return kindDemand{v.Pending(k) + v.Running(k), v.Pending(k), v.Pending(k)}
 	}
 	return poolDemand(v.Pool(id), k, o.copiesIn(v, id, k))
 }
 
 // poolDemand counts a task that is worth a copy as one more.
-func poolDemand(p slots.PoolView, k slots.Kind, copies int32) demand {
+func poolDemand(p slots.PoolView, k slots.Kind, copies int32) kindDemand {
 	startable := p.Pending(k) + copies
-	d := demand{startable + p.Running(k), startable, p.Pending(k)}
+	d := kindDemand{startable + p.Running(k), startable, p.Pending(k)}
 	if limit := p.Config().Max(k); limit > 0 {
 		d.all = min(d.all, limit)
 		room := max(limit-p.Running(k), 0)

@@ -12,9 +12,9 @@ import (
 
 	"mrlocal/errs"
 	"mrlocal/slots"
+	"mrlocal/slots/demand"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/policytest"
-	"mrlocal/slots/weight"
 )
 
 // TestLendingKeepsToItsPercentages is A4 and A6 with two to nine trackers: by
@@ -306,7 +306,7 @@ func TestAPolicyWithNothingToGrantGrantsNothing(t *testing.T) {
 		c := slots.Config{Slots: policytest.WithExtra(rapid.IntRange(1, 5).Draw(rt, "trackers"), rapid.IntRange(1, 4).Draw(rt, "maps"), rapid.IntRange(1, 4).Draw(rt, "reduces"), 4)}
 		jobs := drawJobs(rt)
 		weighted := o
-		weighted.SlotWeights = weight.Weights{Map: rapid.Int32Range(1, 3).Draw(rt, "of a map"), Reduce: rapid.Int32Range(1, 3).Draw(rt, "of a reduce")}
+		weighted.SlotWeights = demand.Weights{Map: rapid.Int32Range(1, 3).Draw(rt, "of a map"), Reduce: rapid.Int32Range(1, 3).Draw(rt, "of a reduce")}
 		pi, pd := weighted, weighted
 		pi.DHSA, pd.DHSA = "pi", "pd"
 		for name, p := range map[string]slots.Policy{

@@ -13,7 +13,6 @@ import (
 	"mrlocal/slots/demand"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/policytest"
-	"mrlocal/slots/weight"
 	"mrlocal/trace"
 )
 
@@ -158,7 +157,7 @@ func (s *script) command(words []string) error {
 		s.options.Cycle, s.options.ShuffleMemory = a.time("cycle", 0), a.has("shuffle-memory")
 		s.options.AdditionalMapSlots, s.options.ReduceTotal = int32(a.number("additional-map-slots", 1)), int32(a.number("reduce-total", 0))
 		s.options.ReduceShuffle, s.options.ReduceCompute = int32(a.number("reduce-shuffle", 0)), int32(a.number("reduce-compute", 0))
-		s.options.SlotWeights = weight.Weights{Map: int32(a.number("map-weight", 0)), Reduce: int32(a.number("reduce-weight", 0))}
+		s.options.SlotWeights = demand.Weights{Map: int32(a.number("map-weight", 0)), Reduce: int32(a.number("reduce-weight", 0))}
 		if a.has("dhsa") {
 			s.options.DHSA = a.values["dhsa"]
 		}

@@ -8,9 +8,9 @@ import (
 	"pgregory.net/rapid"
 
 	"mrlocal/slots"
+	"mrlocal/slots/demand"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/policytest"
-	"mrlocal/slots/weight"
 	"mrlocal/trace"
 )
 
@@ -52,7 +52,7 @@ func (r *running) Record(_ *trace.Stream, e *trace.Event) error {
 	return nil
 }
 
-func within(w weight.Weights, home [2]int32) func(at [2]int32) error {
+func within(w demand.Weights, home [2]int32) func(at [2]int32) error {
 	return func(at [2]int32) error {
 		if room := w.Room(home, at); room < 0 {
 			return fmt.Errorf("%v run on %v home slots of weights %+v", at, home, w)
@@ -61,7 +61,7 @@ func within(w weight.Weights, home [2]int32) func(at [2]int32) error {
 	}
 }
 
-func weighted(dhsa string, w weight.Weights) policy.Options {
+func weighted(dhsa string, w demand.Weights) policy.Options {
 	o := policy.Defaults()
 	o.DHSA, o.SlotWeights = dhsa, w
 	return o
@@ -70,7 +70,7 @@ func weighted(dhsa string, w weight.Weights) policy.Options {
 // TestSlotWeightsBoundWhatATrackerRuns is the example of SPEC N13: of 8 map slots of
 // weight 1 and 4 reduce slots of weight 2, 16 maps or 8 reduces run at a time.
 func TestSlotWeightsBoundWhatATrackerRuns(t *testing.T) {
-	w := weight.Weights{Map: 1, Reduce: 2}
+	w := demand.Weights{Map: 1, Reduce: 2}
 	for _, dhsa := range []string{"pi", "pd"} {
 		for _, trackers := range []int{1, 3} {
 			all := policytest.WithExtra(trackers, 8, 4, 12)
@@ -93,7 +93,7 @@ func TestSlotWeightsBoundWhatATrackerRuns(t *testing.T) {
 // TestWithoutRoomForMoreSlotsTheyAreTheBound: --max-slots leaves none for more maps;
 // reduces are bound by their weight all the same.
 func TestWithoutRoomForMoreSlotsTheyAreTheBound(t *testing.T) {
-	w := weight.Weights{Map: 1, Reduce: 2}
+	w := demand.Weights{Map: 1, Reduce: 2}
 	for extra, maps := range map[int]int32{0: 12, 2: 14, 4: 16, 9: 16} {
 		all := policytest.WithExtra(1, 8, 4, extra)
 		r := newRunning(all, within(w, [2]int32{8, 4}))
@@ -108,7 +108,7 @@ func TestWithoutRoomForMoreSlotsTheyAreTheBound(t *testing.T) {
 // everything ends.
 func TestNoTrackerEverRunsMoreThanItsWeight(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		w := weight.Weights{Map: rapid.Int32Range(1, 5).Draw(rt, "map weight"), Reduce: rapid.Int32Range(1, 5).Draw(rt, "reduce weight")}
+		w := demand.Weights{Map: rapid.Int32Range(1, 5).Draw(rt, "map weight"), Reduce: rapid.Int32Range(1, 5).Draw(rt, "reduce weight")}
 		home := [2]int32{rapid.Int32Range(1, 6).Draw(rt, "maps"), rapid.Int32Range(1, 4).Draw(rt, "reduces")}
 		c := slots.Config{
 			Slots:     policytest.WithExtra(rapid.IntRange(1, 4).Draw(rt, "trackers"), int(home[0]), int(home[1]), rapid.IntRange(0, 9).Draw(rt, "extra")),
@@ -143,7 +143,7 @@ func TestLightTasksKeepNoHeavyOneOut(t *testing.T) {
 			{Spec: slots.JobSpec{Name: "reduces", MapsSealed: true, Reduces: 2}, Submit: 3 * time.Second, ReduceTime: policytest.Const(time.Second)},
 		}
 		c := slots.Config{Slots: policytest.WithExtra(1, 4, 1, 6)}
-		l, err := policytest.Drive(c, mustNew(t, "dynamicmr", weighted(dhsa, weight.Weights{Map: 1, Reduce: 2})), jobs, policytest.Options{})
+		l, err := policytest.Drive(c, mustNew(t, "dynamicmr", weighted(dhsa, demand.Weights{Map: 1, Reduce: 2})), jobs, policytest.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -155,7 +155,7 @@ func TestLightTasksKeepNoHeavyOneOut(t *testing.T) {
 
 // TestWeightsMeanNothingWhereNothingIsLent: typed slots bound what runs.
 func TestWeightsMeanNothingWhereNothingIsLent(t *testing.T) {
-	w := weight.Weights{Map: 1, Reduce: 2}
+	w := demand.Weights{Map: 1, Reduce: 2}
 	off := weighted("off", w)
 	none := weighted("pi", w)
 	none.BorrowMap, none.BorrowReduce = 0, 0

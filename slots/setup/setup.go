@@ -15,7 +15,6 @@ import (
 	"mrlocal/internal/ppm"
 	"mrlocal/slots"
 	"mrlocal/slots/demand"
-	"mrlocal/slots/weight"
 	"mrlocal/workload"
 )
 
@@ -64,8 +63,8 @@ func Config(f *workload.File, o Options) slots.Config {
 }
 
 // Weights are the slot weights of f; without them, none that bound anything.
-func Weights(f *workload.File) weight.Weights {
-	return weight.Weights{Map: int32(f.Cluster.MapWeight), Reduce: int32(f.Cluster.ReduceWeight)}
+func Weights(f *workload.File) demand.Weights {
+	return demand.Weights{Map: int32(f.Cluster.MapWeight), Reduce: int32(f.Cluster.ReduceWeight)}
 }
 
 func (o Options) withDefaults(f *workload.File) Options {

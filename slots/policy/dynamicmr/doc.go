@@ -11,6 +11,6 @@
 // the times of its last finished attempts, half a KiB at most. It owns all of it
 // and keeps no View.
 //
-// Neighbours: slots/weight has slot weights; slots/policy asks these rules in its fair, pi-dhfs and pd-dhfs, and
+// Neighbours: slots/demand has slot weights; slots/policy asks these rules in its fair, pi-dhfs and pd-dhfs, and
 // makes the policies dynamicmr, late and delay of them.
 package dynamicmr

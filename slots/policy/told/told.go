@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"mrlocal/slots"
-	"mrlocal/slots/weight"
+	"mrlocal/slots/demand"
 )
 
 // Options are what policies can be told. Defaults has what holds otherwise.
@@ -51,7 +51,7 @@ type Options struct {
 
 	// SlotWeights are what tasks weigh under dynamicmr; a tracker runs no more than
 	// its home slots weigh together. The zero value sets no bound.
-	SlotWeights weight.Weights `json:"slot_weights,omitzero"`
+	SlotWeights demand.Weights `json:"slot_weights,omitzero"`
 
 	// CopyAfter is how long an attempt must have run before dynamicmr and late
 	// copy it, whatever else they look at: longer than progress takes to be told.

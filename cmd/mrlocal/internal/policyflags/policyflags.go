@@ -10,8 +10,8 @@ import (
 
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/errs"
+	"mrlocal/slots/demand"
 	"mrlocal/slots/policy"
-	"mrlocal/slots/weight"
 )
 
 // Specs lists the flags.
@@ -62,7 +62,7 @@ func Read(r *argv.Reader) policy.Options {
 }
 
 // slotWeights reads --slot-weights map=N,reduce=N; both are given.
-func slotWeights(r *argv.Reader) (w weight.Weights) {
+func slotWeights(r *argv.Reader) (w demand.Weights) {
 	text, ok := r.Line.Value("slot-weights")
 	if !ok {
 		return w
@@ -74,7 +74,7 @@ func slotWeights(r *argv.Reader) (w weight.Weights) {
 			r.Keep(errs.Optionf("--slot-weights", "%s: not map=N,reduce=N; write map=1,reduce=2", argv.Quote(text)))
 			return w
 		}
-		n, err := argv.Count("slot-weights", number, 1, weight.Most)
+		n, err := argv.Count("slot-weights", number, 1, demand.MostWeight)
 		r.Keep(err)
 		*of = int32(n)
 	}

@@ -1,4 +1,4 @@
-package weight
+package demand
 
 import (
 	"testing"
@@ -8,7 +8,7 @@ import (
 	"mrlocal/trace"
 )
 
-// TestATrackerRunsSixteenMapsOrEightReduces is the example of SPEC N13.
+// TestATrackerRunsSixteenMapsOrEightReduces is the example of [DynamicMR14, "slot weights"].
 func TestATrackerRunsSixteenMapsOrEightReduces(t *testing.T) {
 	w, home := Weights{Map: 1, Reduce: 2}, [2]int32{8, 4}
 	if w.Sum(home) != 16 || w.Slots(home) != 16 {
@@ -42,7 +42,7 @@ func draw(t *rapid.T, what string) [2]int32 {
 // has room for what runs, neither kind uses more than its slots weigh.
 func TestWhatIsUsedIsWhatRuns(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		w := Weights{Map: rapid.Int32Range(1, Most).Draw(rt, "map"), Reduce: rapid.Int32Range(1, Most).Draw(rt, "reduce")}
+		w := Weights{Map: rapid.Int32Range(1, MostWeight).Draw(rt, "map"), Reduce: rapid.Int32Range(1, MostWeight).Draw(rt, "reduce")}
 		home, running := draw(rt, "home"), draw(rt, "running")
 		tally := w.TallyOf(home, running)
 		if tally.Used[0]+tally.Used[1] != w.Sum(running) {
@@ -57,7 +57,7 @@ func TestWhatIsUsedIsWhatRuns(t *testing.T) {
 }
 
 func TestWeightsAreOfBothKinds(t *testing.T) {
-	for w, valid := range map[Weights]bool{{}: true, {1, 1}: true, {1, Most}: true, {1, 0}: false, {0, 2}: false, {-1, 2}: false, {1, Most + 1}: false} {
+	for w, valid := range map[Weights]bool{{}: true, {1, 1}: true, {1, MostWeight}: true, {1, 0}: false, {0, 2}: false, {-1, 2}: false, {1, MostWeight + 1}: false} {
 		if w.Valid() != valid {
 			t.Errorf("%+v: valid %v", w, !valid)
 		}
@@ -67,7 +67,7 @@ func TestWeightsAreOfBothKinds(t *testing.T) {
 // TestSumsStayInTheirBits: a billion tasks of the greatest weight pend on the most
 // slots there are.
 func TestSumsStayInTheirBits(t *testing.T) {
-	w := Weights{Map: Most, Reduce: Most}
+	w := Weights{Map: MostWeight, Reduce: MostWeight}
 	if got := w.Times(trace.Map, 1_000_000_000) + w.Sum([2]int32{2_000_000, 2_000_000}); got <= 0 {
 		t.Error(got)
 	}
