@@ -30,8 +30,8 @@ func within() map[string][]string {
 		"jobs/jobtest":     {"jobs/..."},
 		"slots/policy/...": {"slots/policy/..."},
 		"slots":            {"slots/locality", "slots/demand"}, // where inputs are, what tasks need and weigh
-		"slots/fifo":       {"slots"},                                          // the policy that is there before all others
-		"slots/replay":     {"slots", "slots/demand"},                          // the Ledger, once more
+		"slots/fifo":       {"slots"},                          // the policy that is there before all others
+		"slots/replay":     {"slots", "slots/demand"},          // the Ledger, once more
 		"jobs/...":         {"jobs/internal/..."},
 		"jobs/grep":        {"jobs/grep/*"},   // what it searches with
 		"engine":           {"engine/*"},      // what it is made of
