@@ -1,12 +1,14 @@
-// Package bench measures whole runs: benchmarks of the real engine under the
-// policies (`go test -bench . ./bench`), and scripts beside them that compare
-// mrlocal with its peers (peers.sh), see how time grows with input and cores
-// (scaling.sh) and hold it to its memory bound (memory.sh). BenchmarkMachine is
-// what the hardware gives, for comparison. expected.tsv holds the ratios of the
-// state at hand on small data, against which .ci/run compares.
+// Package bench measures whole runs. Its benchmarks run the real engine under the
+// policies (`go test -bench . ./bench`). BenchmarkMachine measures what the hardware
+// can do, for comparison.
 //
-// Inputs are made by package workload, by seed, in a temporary directory that
-// the benchmark removes. Neighbours: the micro-benchmarks of hot loops live in
-// the packages they measure; loops.sh runs them all. paste.sh puts the scripts'
-// tables into README.md and docs/performance.md.
+// The scripts beside it compare mrlocal with its peers (peers.sh), measure time
+// against input and cores (scaling.sh), check the memory bound (memory.sh) and run
+// the micro-benchmarks of all hot loops (loops.sh), which live in the packages that
+// they measure. expected.tsv holds the ratios of the present state on small data;
+// .ci/run compares with them. paste.sh puts the scripts' tables into README.md and
+// docs/performance.md.
+//
+// Each benchmark makes its inputs from a seed, in a temporary directory that it
+// removes. It keeps no memory between runs.
 package bench

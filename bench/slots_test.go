@@ -33,9 +33,9 @@ func BenchmarkSlots(b *testing.B) {
 	}
 }
 
-// BenchmarkSlotsSimulated is the same in virtual time, with jobs of Table I of
-// seed 000 on its cluster's 108 slots: the times are those of the simulated
-// cluster (makespan-s, virtual-MB/s), and of the simulator (ns/op).
+// BenchmarkSlotsSimulated is the same in virtual time, with jobs of [DHFS13, Table I]
+// on the 108 slots of that paper's cluster. makespan-s and virtual-MB/s are times of
+// the simulated cluster, ns/op is the time of the simulator.
 func BenchmarkSlotsSimulated(b *testing.B) {
 	file, err := workload.Load("workloads/table1-5.yaml")
 	if err != nil {

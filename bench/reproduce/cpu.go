@@ -6,23 +6,23 @@ import (
 	"mrlocal/trace"
 )
 
-// cpuShares are what the CPUs of a cluster did, as vmstat would tell it: tasks
-// that compute or reduce use a core each, as far as there are cores; a core that
-// is idle while a task of its tracker reads or writes waits for I/O.
+// cpuShares adds up what the CPUs of a cluster do, as vmstat shows it. A task that
+// computes or reduces uses one core, as long as its tracker has a free one. A core
+// that is idle while a task of its tracker reads or writes waits for I/O.
 type cpuShares struct {
-	cores    int // of a tracker; 0: not known
-	trackers []int32
-	at       []activity // by tracker
-	doing    map[int32]trace.Phase
+	cores    int                   // per tracker; 0: not known
+	trackers []int32               // by slot
+	at       []activity            // by tracker
+	doing    map[int32]trace.Phase // by slot
 
 	last         time.Duration
 	user, waited float64 // core-seconds so far
 
-	mapUser, mapWaited float64 // until the last map's end
+	mapUser, mapWaited float64 // core-seconds until the last map ended
 	mapsEnd            time.Duration
 }
 
-// activity counts a tracker's tasks by what they use.
+// activity counts the tasks of a tracker by the resource that they use.
 type activity struct{ computing, io int }
 
 // Open is called by the stream before the first event.
@@ -60,7 +60,7 @@ func (c *cpuShares) Record(_ *trace.Stream, e *trace.Event) error {
 	return nil
 }
 
-// advance adds up what was done until now.
+// advance adds the core-seconds since the last event.
 func (c *cpuShares) advance(now time.Duration) {
 	d := (now - c.last).Seconds()
 	if c.last = now; d == 0 {
@@ -92,7 +92,7 @@ func (t *activity) count(p trace.Phase, n int) {
 	}
 }
 
-// of is a part of all core-seconds until an instant.
+// of returns seconds as a share of all core-seconds until an instant.
 func (c *cpuShares) of(seconds float64, until time.Duration) float64 {
 	return seconds / (float64(c.cores*len(c.at)) * until.Seconds())
 }

@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// A value is what an expression is worth: numbers, one a run (or step), and
-// where they were swept, over what.
+// value is the result of an expression: one number for each run or step, and the
+// values of the flag that was swept, if one was.
 type value struct {
 	v []float64
 	x []float64 // as long as v, or nil
 }
 
-// one is the number of a value that must be single.
+// one returns the number of a value that must have exactly one.
 func (a value) one() (float64, error) {
 	if len(a.v) != 1 {
 		return 0, fmt.Errorf("%d numbers where one is meant; take min, max, mean or another of them", len(a.v))
@@ -23,10 +23,10 @@ func (a value) one() (float64, error) {
 	return a.v[0], nil
 }
 
-// A lookup gives a metric: makespan[lazy] is metric makespan of the words lazy.
+// lookup returns a metric: for makespan[lazy] it is called with makespan and lazy.
 type lookup func(metric string, words []string) (value, error)
 
-// parser evaluates an expression as it reads it:
+// parser reads an expression and evaluates it at the same time. The grammar is:
 //
 //	comparison = sum { ("<" | "<=" | ">" | ">=" | "==") sum }
 //	sum        = term { ("+" | "-") term }
@@ -39,8 +39,8 @@ type parser struct {
 	err  error
 }
 
-// relation is a comparison that was evaluated: the sides, the signs between
-// them, and whether all hold, element by element.
+// relation is the result of a comparison: the sides, the signs between them, and
+// whether all comparisons hold for all elements.
 type relation struct {
 	sides []value
 	signs []string
@@ -80,7 +80,7 @@ func (p *parser) space() {
 	}
 }
 
-// take reads token where it comes next.
+// take skips token and reports true, if token comes next.
 func (p *parser) take(token string) bool {
 	if p.space(); strings.HasPrefix(p.text[p.at:], token) {
 		p.at += len(token)
@@ -98,7 +98,7 @@ func (p *parser) sign() string {
 	return ""
 }
 
-// all compares element by element; a single number goes with each.
+// all compares element by element. A single number is compared with each.
 func (p *parser) all(a, b value, sign string) bool {
 	holds := true
 	p.pair(a, b, func(x, y float64) float64 {
@@ -119,7 +119,7 @@ func (p *parser) all(a, b value, sign string) bool {
 	return holds
 }
 
-// pair combines two values element by element.
+// pair combines two values element by element. A single number goes with each.
 func (p *parser) pair(a, b value, f func(x, y float64) float64) value {
 	if len(a.v) != len(b.v) && len(a.v) != 1 && len(b.v) != 1 {
 		p.fail("%d numbers beside %d", len(a.v), len(b.v))
@@ -204,7 +204,7 @@ func (p *parser) must(token string) {
 	}
 }
 
-// word is a number or a name.
+// word reads a number or a name.
 func (p *parser) word() string {
 	p.space()
 	start := p.at
@@ -233,7 +233,7 @@ func (p *parser) metric(name string) value {
 	return v
 }
 
-// function is one of those that make one number of all that they are given.
+// function evaluates a function: all of them turn their numbers into one.
 func (p *parser) function(name string) value {
 	var all value
 	for p.err == nil {
@@ -259,15 +259,15 @@ func (p *parser) function(name string) value {
 			sum += n
 		}
 		return one(sum / float64(len(all.v)))
-	case "spread": // how many times the least the most is
+	case "spread": // the largest divided by the smallest
 		return one(slices.Max(all.v) / slices.Min(all.v))
-	case "rise": // the least step from one to the next: 0 or above where they never fall
+	case "rise": // the smallest step from one to the next: not negative where they never fall
 		least := math.Inf(1)
 		for i := 1; i < len(all.v); i++ {
 			least = min(least, all.v[i]-all.v[i-1])
 		}
 		return one(least)
-	case "where_least": // the value swept over at which it is least, the first of several
+	case "where_least": // the value of the swept flag at the smallest number, the first of several
 		if len(all.x) != len(all.v) {
 			p.fail("where_least: of runs that were swept")
 			return one(0)

@@ -7,8 +7,9 @@ import (
 	"mrlocal/trace"
 )
 
-// measures are what a run's events tell that its report does not: the stages of
-// map and shuffle (O22), where maps end together (O21), where each runs.
+// measures are figures that a run's events have and its report does not: the stages
+// of map and shuffle [OMO21, Fig. 13], how many maps of a job end together
+// [OMO21, Fig. 8], and the running tasks of each pool [DHFS13, Fig. 5].
 type measures struct {
 	firstReduce, mapsEnd, copiesEnd time.Duration // of the run; firstReduce negative: none started
 
@@ -22,7 +23,7 @@ type jobMeasures struct {
 	mapEnds []time.Duration // of maps that succeeded
 }
 
-// span is an attempt's time.
+// span is the time from the start to the end of an attempt.
 type span struct{ from, to time.Duration }
 
 type opened struct {
@@ -87,11 +88,11 @@ func (m *measures) running(pool string, kind trace.Kind, at time.Duration) (n in
 	return n
 }
 
-// lastWindow is how close to its last map the maps of a job's last batch end
-// (Fig. 8 of the OMO paper).
+// lastWindow is the time before the end of a job's last map in which the maps of
+// its last batch end [OMO21, section V-C].
 const lastWindow = 10 * time.Second
 
-// lastBatches are, by job, how many maps end within lastWindow of the last.
+// lastBatches returns, by job, how many maps end within lastWindow of the last one.
 func (m *measures) lastBatches() (sizes []float64) {
 	var ids []int32
 	for id := range m.jobs {
@@ -114,7 +115,7 @@ func (m *measures) lastBatches() (sizes []float64) {
 	return sizes
 }
 
-// slotTime is for how long slots ran tasks of a kind, all together, in seconds.
+// slotTime returns the slot-seconds of all attempts of a kind.
 func (m *measures) slotTime(kind trace.Kind) float64 {
 	var sum time.Duration
 	for _, spans := range m.pools {

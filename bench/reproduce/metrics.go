@@ -10,8 +10,8 @@ import (
 	"mrlocal/trace"
 )
 
-// metric is a figure of a run by its name; words are what stands in the brackets
-// after the runs.
+// metric returns a figure of a run by name. words stand in the brackets after the
+// name of the run.
 func (d *done) metric(name string, words []string) (value, error) {
 	one := func(n float64) (value, error) { return value{v: []float64{n}}, nil }
 	if of, ok := ofRun()[name]; ok {
@@ -47,7 +47,7 @@ func (d *done) metric(name string, words []string) (value, error) {
 	return value{}, fmt.Errorf("no such metric")
 }
 
-// ofRun are the metrics of whole runs. Times are seconds.
+// ofRun returns the metrics of whole runs by name. Times are seconds.
 func ofRun() map[string]func(d *done) float64 {
 	return map[string]func(d *done) float64{
 		"makespan":     func(d *done) float64 { return d.MakespanSeconds },
@@ -89,16 +89,16 @@ func (d *done) sum(of func(j *report.Job) int64) (sum float64) {
 	return sum
 }
 
-// share is of the maps that were started.
+// share returns a counter as a share of all maps that were started.
 func (d *done) share(of func(c *report.Counters) int64) float64 {
 	return d.sum(func(j *report.Job) int64 { return of(&j.Counters) }) / d.sum(func(j *report.Job) int64 { return j.Counters.LaunchedMaps })
 }
 
-// step is the papers' step of time (Fig. 5 of the DHFS paper).
+// step is the time step of [DHFS13, Fig. 5].
 const step = 10 * time.Second
 
-// steps are a pool's running tasks at the starts of steps, as 4, 4..7, or * for
-// all.
+// steps returns the running tasks of a pool at the start of each step. which is one
+// step (4), a range (4..7) or * for all; steps count from 1.
 func (d *done) steps(kind, pool, which string) (v value, err error) {
 	k := trace.Map
 	if kind == "reduces" {

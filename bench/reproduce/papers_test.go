@@ -2,8 +2,8 @@ package reproduce
 
 import "testing"
 
-// TestThePapersOwnArithmetic is what the papers' figures say of each other (SPEC
-// N9, N11): percentages of tables, and where two figures do not agree.
+// TestThePapersOwnArithmetic computes what the papers' figures say of each other:
+// percentages of tables, and figures that do not agree [OMO21, "table 6 arithmetic"].
 func TestThePapersOwnArithmetic(t *testing.T) {
 	for text, want := range map[string]string{
 		// OMO, Table 7: against Fair-default, Fair-1, FRESH.

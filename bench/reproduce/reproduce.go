@@ -1,16 +1,16 @@
-// Package reproduce runs the papers' experiments in the simulator and holds what
-// comes out against what the papers print.
+// Package reproduce runs the papers' experiments in the simulator and compares
+// the results with the figures that the papers print.
 //
-// An experiment is data: a section of a workload file (bench/workloads), with
-// the runs as flags of mrlocal sim, the paper's figures, the expression that is
-// ours of each, the band within which it counts as reproduced, and what was
-// assumed or fitted. All lists those whose policies there are, Run makes one's
-// runs and judges its figures, Text and Document show results: on a terminal,
-// and as docs/reproduction.md with its charts. The same file gives the same
-// bytes.
+// An experiment is data: a section of a workload file (bench/workloads). It has
+// the runs as flags of mrlocal sim, the paper's figures, an expression that
+// computes ours of each figure, the band within which a figure counts as
+// reproduced, and what was assumed or fitted. All lists the experiments, Run makes
+// the runs of one and judges its figures. Text shows a result on a terminal,
+// Document writes docs/reproduction.md and its charts. The same file gives the
+// same bytes.
 //
-// Results are plain data of their own. Neighbours: workload reads the files, sim
-// runs them, chart draws.
+// A Result shares no memory with the simulator. Neighbours: workload reads the
+// files, sim runs them, internal/chart draws.
 package reproduce
 
 import (
@@ -34,8 +34,9 @@ type Experiment struct {
 	runs   *runs
 }
 
-// All lists the experiments of the files in bench/workloads, in the files' order:
-// those that this version has all policies for.
+// All lists the experiments of the files in bench/workloads, in the files' order. It
+// leaves out an experiment whose policies this version does not all have. It fails
+// where a file cannot be parsed.
 func All() ([]*Experiment, error) {
 	var all []*Experiment
 	shared := &runs{uses: map[string]int{}, done: map[string]*done{}}
@@ -53,10 +54,10 @@ func All() ([]*Experiment, error) {
 	return all, nil
 }
 
-// File is the name of e's workload file in the repository.
+// File returns the path of e's workload file below the repository.
 func (e *Experiment) File() string { return e.file.Name }
 
-// Of lists the experiments of a file that this version has all policies for.
+// Of lists the experiments of f for which this version has all policies.
 func Of(f *workload.File) ([]*Experiment, error) {
 	return experiments(f, &runs{uses: map[string]int{}, done: map[string]*done{}})
 }
@@ -80,7 +81,7 @@ func experiments(f *workload.File, shared *runs) ([]*Experiment, error) {
 	return all, nil
 }
 
-// runnable reports whether there are the policies of all runs.
+// runnable reports whether this version has the policies of all runs.
 func (e *Experiment) runnable() bool {
 	for i := range e.trials {
 		if _, err := policy.New(e.trials[i].sched, e.trials[i].has); err != nil {
@@ -90,7 +91,8 @@ func (e *Experiment) runnable() bool {
 	return true
 }
 
-// Named picks experiments by name; none: all.
+// Named returns the experiments with these names, or all where names is empty. An
+// unknown name is wrong usage, answered with the nearest name.
 func Named(all []*Experiment, names []string) ([]*Experiment, error) {
 	if len(names) == 0 {
 		return all, nil
@@ -115,27 +117,28 @@ func Named(all []*Experiment, names []string) ([]*Experiment, error) {
 	return some, nil
 }
 
-// Result is an experiment that was run.
+// Result is an experiment with the verdicts on its figures.
 type Result struct {
 	*Experiment
 	Lines []Line
 	first seed
 }
 
-// seed are the runs of an experiment with one seed.
+// seed holds the runs of an experiment with one seed.
 type seed struct {
 	trials []trial
 	done   []*done // by trial
 }
 
-// Run makes the runs of e, one after the other, and judges its figures: by the first
-// seed, as the file states. The other seeds tell how much hangs on that.
+// Run makes the runs of e, one after the other, and judges its figures by the first
+// seed. The other seeds only count how often a figure comes out as well. Run fails
+// where ctx ends, a run fails or a figure's expression is wrong.
 func (e *Experiment) Run(ctx context.Context) (*Result, error) {
 	r := &Result{Experiment: e}
 	for n := range max(e.Seeds, 1) {
 		s := seed{trials: e.trials}
 		for _, t := range e.trials {
-			e.sow(&t, n)
+			e.setSeed(&t, n)
 			d, err := e.runs.of(ctx, &t)
 			if err != nil {
 				return nil, err
@@ -152,24 +155,24 @@ func (e *Experiment) Run(ctx context.Context) (*Result, error) {
 	return r, nil
 }
 
-// sow gives a run the seed of the n-th go, from 0; where there is only one go, it
-// keeps its own.
-func (e *Experiment) sow(t *trial, n int) {
+// setSeed gives a run its n-th seed, from 0. In an experiment without seeds the run
+// keeps the seed of its flags.
+func (e *Experiment) setSeed(t *trial, n int) {
 	if e.Seeds > 0 {
 		t.sim.Seed = uint64(n + 1)
 	}
 }
 
-// judge judges all figures by a seed: the first one's verdicts count, and others are
-// held against them.
+// judge judges all figures by the runs of one seed. The verdicts of the first seed
+// are the result; those of other seeds are compared with them.
 func (r *Result) judge(s *seed, first bool) error {
 	for i := range r.Figures {
 		f := &r.Figures[i]
-		worth, err := evaluate(f.Ours, s.look)
+		ours, err := evaluate(f.Ours, s.look)
 		if err != nil {
 			return r.file.Errorf(f.Pos, f.What, "%v", err)
 		}
-		l, err := judge(f, &worth)
+		l, err := judge(f, &ours)
 		if err != nil {
 			return r.file.Errorf(f.Pos, f.What, "%v", err)
 		}
@@ -183,7 +186,8 @@ func (r *Result) judge(s *seed, first bool) error {
 	return nil
 }
 
-// look finds a metric of the runs that the first word names, as fair-* does.
+// look returns a metric of all runs that the first word matches, such as fair-*. The
+// other words are arguments of the metric.
 func (s *seed) look(metric string, words []string) (all value, err error) {
 	for i := range s.trials {
 		t := &s.trials[i]

@@ -7,30 +7,31 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
+	"unicode/utf8"
 
 	"mrlocal/internal/chart"
 	"mrlocal/workload"
 )
 
-// Text is a result as a terminal shows it.
+// Text returns the result as lines for a terminal.
 func (r *Result) Text() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s: %s\n%s; %s, %s\n", r.Name, r.Title, r.Paper, r.file.Name, counted(len(r.trials), "run"))
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	for _, cells := range r.table(func(l *Line) string { return l.What }) {
+	for _, cells := range r.table((*Line).says) {
 		fmt.Fprintf(t, "  %s\n", strings.Join(cells, "\t"))
 	}
 	_ = t.Flush() // into memory
 	return b.Bytes()
 }
 
-// table is the figures under their heads. Where there are several seeds it tells
-// with how many a figure holds.
-func (r *Result) table(what func(l *Line) string) (rows [][]string) {
+// table returns the figures, one a row, below a row of heads; verdict gives the last
+// cell. Where there are several seeds a cell says with how many of them a figure holds.
+func (r *Result) table(verdict func(l *Line) string) (rows [][]string) {
 	rows = [][]string{{"figure", "paper", "ours", "seeds", "verdict"}}
 	for i := range r.Lines {
 		l := &r.Lines[i]
-		rows = append(rows, []string{what(l), l.Paper, l.Ours, fmt.Sprintf("%d of %d", l.Held, l.Seeds), l.says()})
+		rows = append(rows, []string{l.What, l.Paper, l.Ours, fmt.Sprintf("%d of %d", l.Held, l.Seeds), verdict(l)})
 	}
 	if r.Seeds == 0 {
 		for i := range rows {
@@ -40,12 +41,18 @@ func (r *Result) table(what func(l *Line) string) (rows [][]string) {
 	return rows
 }
 
-// says is the verdict and why.
-func (l *Line) says() string {
-	if l.Why == "" {
-		return l.Verdict.String()
+// band is the verdict and the band.
+func (l *Line) band() string { return joined(l.Verdict.String(), l.Band) }
+
+// says is the verdict, the band and the reason.
+func (l *Line) says() string { return joined(l.band(), l.Because) }
+
+// joined puts ": " between texts where both are there.
+func joined(a, b string) string {
+	if a != "" && b != "" {
+		a += ": "
 	}
-	return l.Verdict.String() + ": " + l.Why
+	return a + b
 }
 
 func counted(n int, what string) string {
@@ -55,7 +62,7 @@ func counted(n int, what string) string {
 	return strconv.Itoa(n) + " " + what + "s"
 }
 
-// Summary counts the verdicts of all results in a line.
+// Summary returns a line with the counts of all verdicts.
 func Summary(all []*Result) string {
 	var counts [len(verdictWords)]int
 	figures, rare := 0, 0
@@ -79,15 +86,16 @@ func Summary(all []*Result) string {
 	return text + "\n"
 }
 
-// Folder is where the charts are, beside the document.
+// Folder is the folder of the charts, beside the document.
 const Folder = "reproduction"
 
-// Document is docs/reproduction.md and its charts, by path below docs.
+// Document returns docs/reproduction.md and its charts, by path below docs. It fails
+// where a chart's expression is wrong.
 func Document(all []*Result) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	var b bytes.Buffer
 	b.WriteString(head)
-	b.WriteString(Summary(all))
+	wrap(&b, "", Summary(all))
 	for _, r := range all {
 		r.section(&b)
 		for i := range r.Charts {
@@ -104,42 +112,73 @@ func Document(all []*Result) (map[string][]byte, error) {
 			fmt.Fprintf(&b, "\n![%s](%s)\n", r.Charts[i].Title, path)
 		}
 	}
+	b.WriteString(references)
 	files["reproduction.md"] = b.Bytes()
 	return files, nil
 }
 
 const head = `# Reproduction
 
-The papers' experiments in the simulator: what the paper prints, what comes out here, and how the two stand. This file is what ` + "`mrlocal reproduce --write`" + ` writes; a test holds it to that.
+The papers' experiments in the simulator: the paper's figure, ours, and a verdict. ` + "`mrlocal reproduce --write`" + `
+writes this file and its charts; a test holds the file to that output.
 
-Experiments are sections of the files in bench/workloads, whose format [workloads.md](workloads.md) describes: runs, figures, bands, and what is assumed or fitted stand there. Papers measured
-clusters; times here come from a model of one. So makespans are mostly compared as ratios, and a figure is judged so:
+Experiments are sections of the files in bench/workloads; [workloads.md](workloads.md) describes their format. A
+section states the runs, the figures, the bands, and what was assumed or fitted. The papers measured clusters. Times
+here come from a model of a cluster, so that most makespans are compared as ratios.
 
-| verdict | means |
+| verdict | meaning |
 | --- | --- |
-| exact | the paper's figure, to its last digit |
-| within the band | in the range that the file states; where the paper gives a range, that |
-| calibrated | one of these two, or a comparison that holds, but constants of the file were fitted to this figure, or settings or its wording chosen after a run that showed it: it says that the model can, and no more |
-| same direction | a gain is a gain and a loss a loss, of another size; or a comparison that the paper makes in words holds |
+| exact | ours is the paper's figure, to its last digit |
+| within the band | ours is in the range that the file states or in the paper's own range where it gives one |
+| calibrated | one of these two, or a comparison that holds, but something was fitted to this figure, see below |
+| same direction | a gain is a gain of another size, a loss a loss; or a comparison in words holds |
 
-What none of these fits is said to be otherwise, with the reason, in its line.
+Calibrated says that the model can show the figure, and no more: constants of the file were fitted to it, or settings
+or its wording were chosen after a run that showed it. A figure that fits none of the four is marked so, with the
+reason.
 
-Verdicts are those of seed 1, which also made the tables of runs and the charts. Where times or places are drawn, the runs were made with four more seeds, after all verdicts stood: the column
-seeds has with how many of the five a figure holds, which is, comes out as well or better. Few of them mean that the verdict is luck.
+The list below a table has the claims, by the names that docs/papers gives them, each with the numbers of its figures;
+then the reasons, each after the number of its figure.
 
-Not everything was stated before the first run. Chosen after one were the times of OMO's sets and simple workloads and of its Tables 2 and 3, those of RAS and of DynamicMR, the workload of
-dynamicmr-locality, the cost model of omo-batch, what lost memory costs under RAS, the wording of what omo-means says of the best policy and of light shuffles and what omo-a says of last batches, the second that omo-slowstart allows, and
-from where on two figures of omo-terasort have the paper's direction. Each stands below, under Fitted or in the figure's line, with what it was chosen by or what comes out otherwise. Figures and bands of Dynamic Split were written down together with
-its first results, its times before; two figures of omo-terasort, OMO against YARN and the makespan of OMO, came or came back after a run, the latter with the band that it had before. No band that was stated
-before a run was changed after it.
+Verdicts are those of seed 1. The same seed made the tables of runs and the charts. Where times or places are drawn at
+random, four more seeds were run after all verdicts stood. The column seeds says with how many of the five the figure
+comes out as well or better. If only one or two of five seeds agree, treat the verdict as chance.
+
+Not everything was stated before the first run. These were chosen after one:
+
+- the times of OMO's sets, of its simple workloads and of its Tables 2 and 3;
+- the times of RAS and of DynamicMR, and what lost memory costs under RAS;
+- the workload of dynamicmr-locality, and the cost model of omo-batch;
+- the wording of what omo-means says of the best policy and of light shuffles, and of what omo-a says of last batches;
+- the second that omo-slowstart allows, and the limit from which two figures of omo-terasort have the paper's direction.
+
+Each stands below, under Fitted or with the reasons, with what it was chosen by or what comes out without it. Figures
+and bands of Dynamic Split were written down together with its first results; its times were written down before. Two
+figures of omo-terasort, OMO against YARN and the makespan of OMO, came or came back after a run, the latter with the
+band that it had before. No band that was stated before a run was changed after it.
+
+Keys such as [DHFS13] and names in quotes are those of [docs/papers](papers/README.md).
 
 `
 
-// mostRows is how many runs a table of runs may have; more are in a chart.
-const mostRows = 16
+// references make links of the papers' keys.
+const references = `
+[DHFS13]: papers/dhfs13.md
+[DynamicMR14]: papers/dynamicmr14.md
+[Vanathi16]: papers/vanathi16.md
+[Split11]: papers/split11.md
+[RAS11]: papers/ras11.md
+[OMO21]: papers/omo21.md
+`
+
+const (
+	mostRows    = 16  // of a table of runs; more runs are in a chart
+	lineColumns = 120 // of a line of prose in the document
+)
 
 func (r *Result) section(b *bytes.Buffer) {
-	fmt.Fprintf(b, "\n## %s: %s\n\n%s. File: [%s](../%s).\n", r.Name, r.Title, cell(r.Paper), r.file.Name, r.file.Name)
+	fmt.Fprintf(b, "\n## %s: %s\n\n", r.Name, r.Title)
+	wrap(b, "", fmt.Sprintf("%s. File: [%s](../%s).", r.Paper, r.file.Name, r.file.Name))
 	for _, list := range []struct {
 		name  string
 		items []string
@@ -147,32 +186,100 @@ func (r *Result) section(b *bytes.Buffer) {
 		if len(list.items) > 0 {
 			fmt.Fprintf(b, "\n%s:\n\n", list.name)
 			for _, item := range list.items {
-				fmt.Fprintf(b, "- %s\n", item)
+				wrap(b, "- ", item)
 			}
 		}
 	}
-	b.WriteString("\n")
-	for i, cells := range r.table((*Line).named) {
-		fmt.Fprintf(b, "| %s |\n", strings.ReplaceAll(cell(strings.Join(cells, "\t")), "\t", " | "))
-		if i == 0 {
-			fmt.Fprintf(b, "|%s\n", strings.Repeat(" --- |", len(cells)))
-		}
-	}
-	if len(r.trials) > mostRows {
-		return
-	}
-	b.WriteString("\n| run | makespan | mean job time | utilisation | moves | fairness (Jain) |\n| --- | --- | --- | --- | --- | --- |\n")
-	for i, d := range r.first.done {
-		fmt.Fprintf(b, "| `%s` | %s s | %s s | %.1f %% | %d | %.3f |\n", r.first.trials[i].line(), short(d.MakespanSeconds), short(d.MeanJobSeconds()), 100*d.Utilisation, d.Moves, d.Jain)
+	r.figures(b)
+	if len(r.trials) <= mostRows {
+		r.runTable(b)
 	}
 }
 
-// named is what a line is about, and its target.
-func (l *Line) named() string {
-	if l.Target == "" {
-		return l.What
+// figures writes the table of figures, and below it what each claim and each
+// verdict rests on: the table refers to that by the figure's number.
+func (r *Result) figures(b *bytes.Buffer) {
+	b.WriteString("\n")
+	var claims, reasons []string
+	shown := map[string][]string{}
+	for i, cells := range r.table((*Line).band) {
+		number := strconv.Itoa(i)
+		if i == 0 {
+			number = "#"
+		}
+		fmt.Fprintf(b, "| %s | %s |\n", number, strings.ReplaceAll(cell(strings.Join(cells, "\t")), "\t", " | "))
+		if i == 0 {
+			fmt.Fprintf(b, "|%s\n", strings.Repeat(" --- |", len(cells)+1))
+			continue
+		}
+		l := &r.Lines[i-1]
+		if l.Target != "" && shown[l.Target] == nil {
+			claims = append(claims, l.Target)
+		}
+		shown[l.Target] = append(shown[l.Target], number)
+		if l.Because != "" {
+			reasons = append(reasons, number+": "+l.Because)
+		}
 	}
-	return l.What + " (" + l.Target + ")"
+	if len(claims)+len(reasons) > 0 {
+		b.WriteString("\n")
+	}
+	for _, c := range claims {
+		wrap(b, "- ", fmt.Sprintf("%q: %s", c, strings.Join(shown[c], ", ")))
+	}
+	for _, reason := range reasons {
+		wrap(b, "- ", reason)
+	}
+}
+
+// runTable writes what came out of each run, by the flags that its command line has
+// beyond those of all.
+func (r *Result) runTable(b *bytes.Buffer) {
+	var common []string
+	for i := range r.first.trials {
+		words := strings.Fields(r.first.trials[i].line())
+		if i == 0 {
+			common = words[:len(words)-2] // the policy stands in the table
+		}
+		n := 0
+		for n < min(len(common), len(words)) && common[n] == words[n] {
+			n++
+		}
+		common = common[:n]
+	}
+	if n := len(common); n > 0 && strings.HasPrefix(common[n-1], "--") {
+		common = common[:n-1] // a flag whose values differ
+	}
+	prefix := strings.Join(common, " ")
+	fmt.Fprintf(b, "\n`%s` with", prefix)
+	b.WriteString("\n\n| flags | makespan (s) | mean job (s) | utilisation (%) | moves | Jain |\n| --- | --- | --- | --- | --- | --- |\n")
+	for i, d := range r.first.done {
+		flags := strings.TrimSpace(strings.TrimPrefix(r.first.trials[i].line(), prefix))
+		fmt.Fprintf(b, "| `%s` | %s | %s | %.1f | %d | %.3f |\n", flags, short(d.MakespanSeconds), short(d.MeanJobSeconds()), 100*d.Utilisation, d.Moves, d.Jain)
+	}
+}
+
+// wrap writes text as lines of at most lineColumns, the first after a mark and the
+// others indented below it.
+func wrap(b *bytes.Buffer, mark, text string) {
+	column := 0
+	for i, word := range strings.Fields(text) {
+		n := utf8.RuneCountInString(word)
+		switch {
+		case i == 0:
+			b.WriteString(mark)
+			column = len(mark)
+		case column+1+n > lineColumns:
+			b.WriteString("\n" + strings.Repeat(" ", len(mark)))
+			column = len(mark)
+		default:
+			b.WriteString(" ")
+			column++
+		}
+		b.WriteString(word)
+		column += n
+	}
+	b.WriteString("\n")
 }
 
 // cell makes text fit for a table.

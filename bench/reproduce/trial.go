@@ -19,14 +19,13 @@ import (
 	"mrlocal/workload"
 )
 
-// trial is one run: a line of mrlocal sim, made of the experiment's flags and
-// its own.
+// trial is one run of mrlocal sim, with the flags of the experiment and its own.
 type trial struct {
 	name  string
 	jobs  []string // nil: all
 	file  *workload.File
-	swept string  // the first of its flags that has several values; "": none
-	x     float64 // its value
+	swept string  // the flag that differs between the runs of a sweep; "": no sweep
+	x     float64 // the value of that flag; 0 where it is no number
 	flags []flag
 	sched string
 	sim   sim.Options
@@ -35,7 +34,7 @@ type trial struct {
 
 type flag struct{ name, value string }
 
-// line is the command line that makes the run.
+// line returns the command line of the run.
 func (t *trial) line() string {
 	words := []string{"mrlocal sim", t.file.Name}
 	for _, f := range t.flags {
@@ -48,8 +47,9 @@ func (t *trial) line() string {
 	return line
 }
 
-// expand makes the runs of a Trial. Lists are gone through side by side, so that
-// they have the same length; each run's name ends with the first list's value.
+// expand makes the runs of a Trial. Flags with lists of values are stepped through
+// side by side, so the lists must have the same length. The name of each run ends
+// with its value from the first list.
 func expand(f *workload.File, with []workload.Arg, t *workload.Trial) (all []trial, err error) {
 	n := 1
 	for i := range t.Args {
@@ -86,7 +86,7 @@ func expand(f *workload.File, with []workload.Arg, t *workload.Trial) (all []tri
 	return all, nil
 }
 
-// set applies a flag of mrlocal sim, or another file.
+// set applies one flag of mrlocal sim, or replaces the workload file.
 func (t *trial) set(name, value string) (err error) {
 	count := func(into *int) { *into, err = strconv.Atoi(value) }
 	span := func(into *time.Duration) { *into, err = time.ParseDuration(value) }
@@ -136,30 +136,30 @@ func (t *trial) set(name, value string) (err error) {
 	return err
 }
 
-// done is what came out of a trial.
+// done is the outcome of a trial.
 type done struct {
 	*report.Report
 	*measures
 	cpu *cpuShares
 }
 
-// runs are those that several experiments have in common, each kept until the last
-// of them has had it.
+// runs shares the runs that several experiments have in common. It keeps each run
+// until its last user has taken it.
 type runs struct {
-	uses map[string]int // that are to come
+	uses map[string]int // by key: how often the run will still be asked for
 	done map[string]*done
 }
 
 func (r *runs) expect(e *Experiment) {
 	for n := range max(e.Seeds, 1) {
 		for _, t := range e.trials {
-			e.sow(&t, n)
+			e.setSeed(&t, n)
 			r.uses[t.key()]++
 		}
 	}
 }
 
-// of is a run, made where it is not there.
+// of returns a run, and makes it first where it is not kept.
 func (r *runs) of(ctx context.Context, t *trial) (*done, error) {
 	key := t.key()
 	d := r.done[key]
@@ -199,7 +199,7 @@ func (t *trial) run(ctx context.Context) (*done, error) {
 	return &done{r, m, c}, nil
 }
 
-// some is the file with the jobs of the run only.
+// some returns the file with the jobs of the run only.
 func (t *trial) some() (*workload.File, error) {
 	f := t.file
 	if t.jobs == nil {
@@ -223,7 +223,7 @@ func (t *trial) some() (*workload.File, error) {
 	return &some, nil
 }
 
-// matches reports whether a run is one of those that a pattern names.
+// matches reports whether the name of the run matches a pattern (path.Match).
 func (t *trial) matches(pattern string) bool {
 	ok, err := path.Match(pattern, t.name)
 	return err == nil && ok

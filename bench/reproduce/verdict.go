@@ -11,16 +11,16 @@ import (
 	"mrlocal/workload"
 )
 
-// Verdict is how a figure of ours stands to the paper's.
+// Verdict says how well a figure of ours agrees with the paper's.
 type Verdict uint8
 
 // Verdicts, the best first.
 const (
-	Exact      Verdict = iota // the paper's, to its last digit
+	Exact      Verdict = iota // the paper's figure, to its last digit
 	Within                    // in the band that the workload file states
-	Calibrated                // one of these two or a comparison that holds, and constants, settings or its wording were fitted to it
-	Same                      // out of the band, on the same side of what means no change; or a comparison that holds
-	Differs
+	Calibrated                // one of these two or a comparison that holds, but constants, settings or its wording were fitted to it
+	Same                      // out of the band, on the same side of no change; or a comparison that holds
+	Differs                   // none of these
 )
 
 var verdictWords = [...]string{"exact", "within the band", "calibrated", "same direction", "differs"}
@@ -31,11 +31,11 @@ func (v Verdict) String() string { return verdictWords[v] }
 type Line struct {
 	What, Target, Paper, Ours string
 	Verdict                   Verdict
-	Why                       string
-	Held, Seeds               int // so many seeds of so many say so, or better; where it is Differs, so many do not; 0 of 0: there is only one
+	Band, Because             string // the band in words, and the reason; "": none is given
+	Held, Seeds               int    // of Seeds seeds, Held come out as well or better; of a figure that Differs, so many do not; 0 of 0: there is one seed
 }
 
-// against counts what a seed says of the figure.
+// against counts the verdict of another seed.
 func (l *Line) against(v Verdict) {
 	l.Seeds++
 	if v <= min(l.Verdict, Same) {
@@ -43,7 +43,7 @@ func (l *Line) against(v Verdict) {
 	}
 }
 
-// judge compares what an expression is worth with the paper's figure.
+// judge compares the result of a figure's expression with the paper's figure.
 func judge(f *workload.Figure, r *relation) (Line, error) {
 	l := Line{What: f.What, Target: f.Target, Paper: f.Paper}
 	if len(r.signs) > 0 {
@@ -61,7 +61,7 @@ func judge(f *workload.Figure, r *relation) (Line, error) {
 	return l, l.measure(f, &paper, ours)
 }
 
-// compare is for comparisons, which hold or do not.
+// compare judges a comparison, which holds or does not.
 func (l *Line) compare(f *workload.Figure, r *relation) {
 	l.Ours = r.String()
 	switch {
@@ -74,10 +74,10 @@ func (l *Line) compare(f *workload.Figure, r *relation) {
 	default:
 		l.Verdict = Same
 	}
-	l.because(f, "")
+	l.because(f)
 }
 
-// measure is for numbers.
+// measure judges a number.
 func (l *Line) measure(f *workload.Figure, paper *quantity, ours float64) error {
 	l.Ours = paper.format(ours)
 	band := *paper
@@ -112,15 +112,16 @@ func (l *Line) measure(f *workload.Figure, paper *quantity, ours float64) error 
 	if f.Fitted && l.Verdict <= Within {
 		l.Verdict = Calibrated
 	}
-	if said != "" && l.Verdict != Within { // which says it itself
+	if said != "" && l.Verdict != Within { // whose own words end with "the band"
 		said = "band " + said
 	}
-	l.because(f, said)
+	l.Band = said
+	l.because(f)
 	return nil
 }
 
-// sameSide reports whether the paper's figure and ours are on the same side of
-// what means no change.
+// sameSide reports whether the paper's figure and ours are on the same side of the
+// value that means no change (beyond).
 func (l *Line) sameSide(f *workload.Figure, paper *quantity, ours float64) (bool, error) {
 	if f.Beyond == "" {
 		return false, nil
@@ -129,24 +130,20 @@ func (l *Line) sameSide(f *workload.Figure, paper *quantity, ours float64) (bool
 	return (ours-b.least)*(paper.least-b.least) > 0, err
 }
 
-// because joins what is said of every such verdict and of this one.
-func (l *Line) because(f *workload.Figure, said string) {
-	why := f.Because
-	if why == "" && l.Verdict == Differs {
-		why = "not explained"
+// because sets the reason that the file gives. A figure that Differs must have one.
+func (l *Line) because(f *workload.Figure) {
+	l.Because = f.Because
+	if l.Because == "" && l.Verdict == Differs {
+		l.Because = "not explained"
 	}
-	if said != "" && why != "" {
-		said += ": "
-	}
-	l.Why = said + why
 }
 
-// quantity is a number of the paper's, or a range of them, as it is printed.
+// quantity is a number of the paper, or a range, as it is printed.
 type quantity struct {
 	least, most float64
 	decimals    int
 	percent     bool
-	unit        string // with a space before it, or ""
+	unit        string // with the space before it, or ""
 }
 
 func parseQuantity(text string) (q quantity, err error) {
@@ -174,7 +171,7 @@ func parseQuantity(text string) (q quantity, err error) {
 	return q, nil
 }
 
-// half is half of the last digit's place.
+// half returns half a unit of the last digit.
 func (q *quantity) half() float64 {
 	h := 0.5 * math.Pow10(-q.decimals)
 	if q.percent {
@@ -183,8 +180,8 @@ func (q *quantity) half() float64 {
 	return h
 }
 
-// format writes a number as the paper writes its own, with a digit more where
-// that tells them apart.
+// format writes a number with the paper's digits and unit; whole numbers below 100
+// and percentages get one digit more.
 func (q *quantity) format(n float64) string {
 	decimals := q.decimals
 	if q.percent {

@@ -1,9 +1,9 @@
-// Package workloads holds the workload files of the papers, and some for a
-// machine, each with where it comes from and what it assumes. They are embedded
-// in the binary, so that mrlocal reproduce needs no files.
+// Package workloads embeds the workload files of the papers and some for one
+// machine, so that mrlocal reproduce needs no files. Each file says where its
+// numbers come from and what it assumes.
 //
-// Files are parsed anew each time: whoever asks owns the result. Neighbours:
-// workload reads them, reproduce runs their experiments.
+// Load parses a file anew on each call; the caller owns the result. Neighbours:
+// workload parses the files, bench/reproduce runs their experiments.
 package workloads
 
 import (
@@ -17,10 +17,10 @@ import (
 //go:embed *.yaml
 var files embed.FS
 
-// Folder is where the files are in the repository.
+// Folder is the folder of the files in the repository.
 const Folder = "bench/workloads"
 
-// Names lists the files, in order.
+// Names lists the names of the files in alphabetical order.
 func Names() []string {
 	names, err := fs.Glob(files, "*.yaml")
 	if err != nil {
@@ -29,7 +29,7 @@ func Names() []string {
 	return names
 }
 
-// Text is a file that Names lists.
+// Text returns the text of a file that Names lists.
 func Text(name string) ([]byte, error) { return files.ReadFile(name) }
 
 // Load parses a file that Names lists.

@@ -59,7 +59,7 @@ func TestEveryFileSaysWhereItComesFromAndLoads(t *testing.T) {
 	}
 }
 
-// arg is the single value of an option of j.
+// arg returns the single value of an option of j.
 func arg(t *testing.T, j *workload.Job, name string) string {
 	t.Helper()
 	for _, a := range j.Args {
@@ -71,7 +71,7 @@ func arg(t *testing.T, j *workload.Job, name string) string {
 	return ""
 }
 
-// table1 is Table I of seed 000.
+// table1 is [DHFS13, Table I].
 func table1() []row {
 	return []row{
 		{"wordcount", 10, 64, 160, 30}, {"sort", 20, 64, 320, 200}, {"grep", 30, 64, 480, 120}, {"wordcount", 40, 64, 640, 100}, {"sort", 30, 64, 480, 200},
@@ -89,7 +89,7 @@ type row struct {
 
 func name(i int) string { return "J" + strconv.Itoa((i+1)/10) + strconv.Itoa((i+1)%10) }
 
-// SPEC 7.1 N1: a map for each block, and the totals.
+// TestTable1HasTheTasksOfThePaper: one map for each block, and the totals.
 func TestTable1HasTheTasksOfThePaper(t *testing.T) {
 	for file, want := range map[string]struct{ jobs, maps, reduces, gigabytes int }{
 		"table1-5.yaml":  {5, 2080, 650, 130},
@@ -120,7 +120,8 @@ func TestTable1HasTheTasksOfThePaper(t *testing.T) {
 	}
 }
 
-// Bytes divided by 1024: GB are MiB, MB are KiB, and so a block is a map still.
+// TestTheReplicaKeepsTheNumbersOfTasks: bytes are divided by 1024, so GB become MiB,
+// MB become KiB, and a block is still one map.
 func TestTheReplicaKeepsTheNumbersOfTasks(t *testing.T) {
 	f := load(t, "table1-replica.yaml")
 	if len(f.Jobs) != len(table1()) {
@@ -138,7 +139,8 @@ func TestTheReplicaKeepsTheNumbersOfTasks(t *testing.T) {
 	}
 }
 
-// SPEC 8.1 and 8.2.
+// TestTheFiguresHaveTheTasksOfTheReferences: the fixed-time simulation [DHFS13,
+// "fixed-time simulation"] and the one-job simulation [OMO21, "one-job simulation"].
 func TestTheFiguresHaveTheTasksOfTheReferences(t *testing.T) {
 	f := load(t, "fig5.yaml")
 	if c := f.Cluster; c.Trackers != 1 || c.MapSlots != 90 || c.ReduceSlots != 18 {
