@@ -25,12 +25,12 @@ func newDueQueue() dueQueue {
 	return dueQueue{order.Ranking[time.Duration]{Less: func(a, b *time.Duration) bool { return *a < *b }}}
 }
 
-func (q *dueQueue) push(w *work) { q.Set(int32(w.index), w.job.Submit) }
+func (q *dueQueue) push(ch *chain) { q.Set(int32(ch.index), ch.job.Submit) }
 
 // nextDue is the work that is due next; nil where none is.
-func (c *coordinator) nextDue() *work {
+func (c *coordinator) nextDue() *chain {
 	if i, ok := c.due.First(); ok {
-		return c.run.works[i]
+		return c.run.chains[i]
 	}
 	return nil
 }
@@ -42,19 +42,19 @@ const openWithin = 20 * time.Millisecond
 // openDue opens the works whose time has come, in the order of their times.
 func (c *coordinator) openDue() {
 	now := c.run.now()
-	for w := c.nextDue(); w != nil && (w.job.Submit <= now || c.hopeless); w = c.nextDue() {
-		c.due.Remove(int32(w.index))
-		w.stage = opening
-		if w.err != nil {
-			c.end(w)
+	for ch := c.nextDue(); ch != nil && (ch.job.Submit <= now || c.hopeless); ch = c.nextDue() {
+		c.due.Remove(int32(ch.index))
+		ch.stage = opening
+		if ch.err != nil {
+			c.end(ch)
 			continue
 		}
-		if w.inMemory() && !c.opening && len(c.toOpen) == 0 { // else it would overtake
-			j, err := w.open()
-			c.opened(w, j, err)
+		if ch.inMemory() && !c.opening && len(c.toOpen) == 0 { // else it would overtake
+			j, err := ch.open()
+			c.opened(ch, j, err)
 			continue
 		}
-		c.toOpen = append(c.toOpen, w)
+		c.toOpen = append(c.toOpen, ch)
 	}
 	if len(c.toOpen) == 0 || c.opening {
 		return
@@ -66,11 +66,11 @@ func (c *coordinator) openDue() {
 }
 
 // openAll is the opener: it opens works one after the other.
-func (c *coordinator) openAll(works []*work) {
+func (c *coordinator) openAll(chains []*chain) {
 	defer c.run.leaveMemory()
 	type result struct {
-		w   *work
-		j   *jobRun
+		ch  *chain
+		j   *runningJob
 		err error
 	}
 	var ready []result
@@ -80,21 +80,21 @@ func (c *coordinator) openAll(works []*work) {
 		ready, posted = nil, time.Now()
 		c.inbox.post(func() {
 			for _, r := range results {
-				c.opened(r.w, r.j, r.err)
+				c.opened(r.ch, r.j, r.err)
 			}
 			c.opening = c.opening && !last
 		})
 	}
-	for _, w := range works {
+	for _, ch := range chains {
 		if c.run.ctx.Err() != nil {
 			break
 		}
-		var j *jobRun
+		var j *runningJob
 		err := task.Whole(func() (err error) {
-			j, err = w.open()
+			j, err = ch.open()
 			return err
 		})
-		ready = append(ready, result{w, j, err})
+		ready = append(ready, result{ch, j, err})
 		if time.Since(posted) > openWithin {
 			flush(false)
 		}
@@ -103,18 +103,18 @@ func (c *coordinator) openAll(works []*work) {
 }
 
 // opened submits a work, or ends it where it could not be opened.
-func (c *coordinator) opened(w *work, j *jobRun, err error) {
-	if w.err == nil && err != nil {
-		w.err = err
+func (c *coordinator) opened(ch *chain, j *runningJob, err error) {
+	if ch.err == nil && err != nil {
+		ch.err = err
 	}
-	if w.plan != nil {
-		w.tellNotes(w.plan.Notes)
+	if ch.plan != nil {
+		ch.tellNotes(ch.plan.Notes)
 	}
-	if w.err != nil {
+	if ch.err != nil {
 		if j != nil {
 			j.finish()
 		}
-		c.end(w)
+		c.end(ch)
 		return
 	}
 	c.submit(j)
@@ -123,7 +123,7 @@ func (c *coordinator) opened(w *work, j *jobRun, err error) {
 // feedAdmitted starts the feeders of jobs that the limits on running jobs let
 // run: pieces that nobody may take would keep memory from those who can.
 func (c *coordinator) feedAdmitted() {
-	c.unfed = slices.DeleteFunc(c.unfed, func(j *jobRun) bool {
+	c.unfed = slices.DeleteFunc(c.unfed, func(j *runningJob) bool {
 		if j.ended {
 			return true
 		}
@@ -136,7 +136,7 @@ func (c *coordinator) feedAdmitted() {
 	})
 }
 
-func (c *coordinator) serveFeeder(j *jobRun) {
+func (c *coordinator) serveFeeder(j *runningJob) {
 	defer c.run.leaveMemory()
 	c.run.bindFeeder()
 	err := j.feeder.Serve(func(s source.Source) {
@@ -145,7 +145,7 @@ func (c *coordinator) serveFeeder(j *jobRun) {
 	if err != nil {
 		c.inbox.post(func() {
 			if !j.ended {
-				c.fail(j.work, err)
+				c.fail(j.chain, err)
 			}
 		})
 	}
@@ -153,51 +153,51 @@ func (c *coordinator) serveFeeder(j *jobRun) {
 
 // end settles a work whose jobs are done, and then says so to those that wait
 // for it.
-func (c *coordinator) end(w *work) {
-	w.stage = closing
-	if w.discards() || w.err != nil && w.target() == nil {
-		c.ended(w)
+func (c *coordinator) end(ch *chain) {
+	ch.stage = closing
+	if ch.discards() || ch.err != nil && ch.target() == nil {
+		c.ended(ch)
 		return
 	}
 	c.closing++
 	c.run.visitors.Add(1)
-	go c.settle(w, w.err)
+	go c.settle(ch, ch.err)
 }
 
-func (c *coordinator) settle(w *work, cause error) {
+func (c *coordinator) settle(ch *chain, cause error) {
 	defer c.run.leaveMemory()
 	var err error
 	var readerGone bool
-	if fault := task.Whole(func() error { err, readerGone = w.settle(cause); return nil }); fault != nil {
+	if fault := task.Whole(func() error { err, readerGone = ch.settle(cause); return nil }); fault != nil {
 		err = errors.Join(cause, fault)
 	}
 	c.inbox.post(func() {
-		w.err, w.readerGone = err, readerGone
+		ch.err, ch.readerGone = err, readerGone
 		c.closing--
-		c.ended(w)
+		c.ended(ch)
 	})
 }
 
 // ended: w is over, and so are all that cannot start without it.
-func (c *coordinator) ended(w *work) {
-	over := []*work{w}
+func (c *coordinator) ended(ch *chain) {
+	over := []*chain{ch}
 	for len(over) > 0 {
-		w := over[0]
+		ch := over[0]
 		over = over[1:]
-		if w.current != nil {
-			c.jobs[w.lastID].over()
+		if ch.current != nil {
+			c.jobs[ch.lastID].over()
 		}
-		w.stage, w.plan, w.current = ended, nil, nil
-		w.forget()
+		ch.stage, ch.plan, ch.current = ended, nil, nil
+		ch.forget()
 		c.left--
-		for _, d := range w.dependents {
-			after := c.run.works[d]
+		for _, d := range ch.dependents {
+			after := c.run.chains[d]
 			if after.stage == ended {
 				continue
 			}
-			if w.err != nil {
+			if ch.err != nil {
 				after.stage, after.killed = ended, true // no second time
-				after.err = fmt.Errorf("%s, which it waits for, failed", w.name())
+				after.err = fmt.Errorf("%s, which it waits for, failed", ch.name())
 				over = append(over, after)
 				continue
 			}

@@ -21,26 +21,26 @@ func (r *run) takeJobs(batch []BatchJob) error {
 	if len(batch) == 0 {
 		return errs.Optionf("", "no jobs")
 	}
-	works := make([]work, len(batch))
-	r.works = make([]*work, len(batch))
+	chains := make([]chain, len(batch))
+	r.chains = make([]*chain, len(batch))
 	for i := range batch {
-		works[i] = work{run: r, index: i, job: &batch[i], lastID: -1}
-		r.works[i] = &works[i]
+		chains[i] = chain{run: r, index: i, job: &batch[i], lastID: -1}
+		r.chains[i] = &chains[i]
 	}
-	for i, w := range r.works {
-		if err := w.validate(len(batch)); err != nil {
-			return w.named(err)
+	for i, ch := range r.chains {
+		if err := ch.validate(len(batch)); err != nil {
+			return ch.named(err)
 		}
 		for _, b := range batch[i].After {
-			r.works[b].dependents = append(r.works[b].dependents, int32(i))
+			r.chains[b].dependents = append(r.chains[b].dependents, int32(i))
 		}
-		w.waits = len(batch[i].After)
+		ch.waits = len(batch[i].After)
 	}
 	return r.checkCycles()
 }
 
-func (w *work) validate(jobCount int) error {
-	b := w.job
+func (ch *chain) validate(jobCount int) error {
+	b := ch.job
 	if err := checkChain(b.Chain); err != nil {
 		return err
 	}
@@ -91,38 +91,38 @@ func checkChain(chain jobs.Chain) error {
 
 // checkCycles refuses jobs that wait for each other.
 func (r *run) checkCycles() error {
-	left := make([]int, len(r.works))
+	left := make([]int, len(r.chains))
 	var free []int
-	for i, w := range r.works {
-		if left[i] = w.waits; left[i] == 0 {
+	for i, ch := range r.chains {
+		if left[i] = ch.waits; left[i] == 0 {
 			free = append(free, i)
 		}
 	}
 	for n := 0; n < len(free); n++ {
-		for _, d := range r.works[free[n]].dependents {
+		for _, d := range r.chains[free[n]].dependents {
 			if left[d]--; left[d] == 0 {
 				free = append(free, int(d))
 			}
 		}
 	}
-	for i, w := range r.works {
+	for i, ch := range r.chains {
 		if left[i] > 0 {
-			return w.named(errs.Optionf("after", "jobs wait for each other in a circle"))
+			return ch.named(errs.Optionf("after", "jobs wait for each other in a circle"))
 		}
 	}
 	return nil
 }
 
 // named adds the job to an error, where there is more than one.
-func (w *work) named(err error) error {
+func (ch *chain) named(err error) error {
 	var e *errs.Error
 	switch {
-	case err == nil || w.run.single():
+	case err == nil || ch.run.single():
 		return err
 	case errors.As(err, &e):
-		return &errs.Error{Kind: e.Kind, Object: "job " + w.name(), Cause: err}
+		return &errs.Error{Kind: e.Kind, Object: "job " + ch.name(), Cause: err}
 	}
-	return fmt.Errorf("job %s: %w", w.name(), err)
+	return fmt.Errorf("job %s: %w", ch.name(), err)
 }
 
 func (r *run) single() bool { return r.kind == "run" }
@@ -134,33 +134,33 @@ func (r *run) single() bool { return r.kind == "run" }
 // at a time.
 const keptWorks = 64
 
-func (r *run) keeps() bool { return len(r.works) <= keptWorks }
+func (r *run) keeps() bool { return len(r.chains) <= keptWorks }
 
 // checkPaths checks where jobs read and write. It returns the bytes of all
 // inputs that are known, and how many jobs read streams.
 func (r *run) checkPaths() (totalBytes int64, streamJobs int, err error) {
 	batch, refused, err := paths.CheckBatch(r.jobPaths())
 	if err != nil {
-		return 0, 0, r.works[refused].named(err)
+		return 0, 0, r.chains[refused].named(err)
 	}
 	known := map[string]*input.Plan{} // jobs often read the same
 	stdin := -1
-	for i, w := range r.works {
+	for i, ch := range r.chains {
 		inputs := batch.Existing[i]
 		for _, path := range inputs {
 			if path == "-" && stdin >= 0 {
-				return 0, 0, w.named(errs.Optionf("-", "job %s reads standard input too; only one can", r.works[stdin].name()))
+				return 0, 0, ch.named(errs.Optionf("-", "job %s reads standard input too; only one can", r.chains[stdin].name()))
 			}
 			if path == "-" {
 				stdin = i
 			}
 		}
-		plan, err := w.planOf(inputs, known)
+		plan, err := ch.planOf(inputs, known)
 		if err == nil {
-			err = w.checkOutput(plan, inputs)
+			err = ch.checkOutput(plan, inputs)
 		}
 		if err != nil {
-			return 0, 0, w.named(err)
+			return 0, 0, ch.named(err)
 		}
 		if plan == nil {
 			continue
@@ -172,11 +172,11 @@ func (r *run) checkPaths() (totalBytes int64, streamJobs int, err error) {
 		if r.blockBytes == 0 {
 			r.blockBytes = plan.BlockBytes()
 		}
-		if r.keeps() && len(w.job.After) == 0 {
-			w.plan = plan
+		if r.keeps() && len(ch.job.After) == 0 {
+			ch.plan = plan
 		}
 		if r.single() {
-			w.tellNotes(plan.Notes)
+			ch.tellNotes(plan.Notes)
 		}
 	}
 	if batch.Later {
@@ -187,24 +187,24 @@ func (r *run) checkPaths() (totalBytes int64, streamJobs int, err error) {
 
 // jobPaths returns which files each job reads and writes.
 func (r *run) jobPaths() []paths.Job {
-	all := make([]paths.Job, len(r.works))
-	for i, w := range r.works {
-		all[i] = paths.Job{Name: w.name(), Inputs: w.job.Inputs, Output: w.job.OutputDir + w.job.OutputFile, After: w.job.After}
+	all := make([]paths.Job, len(r.chains))
+	for i, ch := range r.chains {
+		all[i] = paths.Job{Name: ch.name(), Inputs: ch.job.Inputs, Output: ch.job.OutputDir + ch.job.OutputFile, After: ch.job.After}
 	}
 	return all
 }
 
 // planOf plans inputs, or finds the plan of another job that reads the same.
-func (w *work) planOf(inputs []string, known map[string]*input.Plan) (*input.Plan, error) {
+func (ch *chain) planOf(inputs []string, known map[string]*input.Plan) (*input.Plan, error) {
 	if len(inputs) == 0 {
 		return nil, nil
 	}
-	job := &w.job.Chain[0]
-	key := fmt.Sprint(strings.Join(inputs, "\x00"), w.job.All, w.blockBytes(), job.Delim, job.SkipBinary)
+	job := &ch.job.Chain[0]
+	key := fmt.Sprint(strings.Join(inputs, "\x00"), ch.job.All, ch.blockBytes(), job.Delim, job.SkipBinary)
 	if plan := known[key]; plan != nil {
 		return plan, nil
 	}
-	plan, err := w.newPlan(inputs)
+	plan, err := ch.newPlan(inputs)
 	if err == nil && len(known) < keptWorks {
 		known[key] = plan
 	}
@@ -212,20 +212,20 @@ func (w *work) planOf(inputs []string, known map[string]*input.Plan) (*input.Pla
 }
 
 // checkOutput checks the place of the result, as far as it can be now.
-func (w *work) checkOutput(plan *input.Plan, inputs []string) error {
-	target, err := output.Open(w.outputSpec(plan, inputs))
+func (ch *chain) checkOutput(plan *input.Plan, inputs []string) error {
+	target, err := output.Open(ch.outputSpec(plan, inputs))
 	if err != nil {
 		return err
 	}
-	if w.run.keeps() {
-		w.mu.target = target
+	if ch.run.keeps() {
+		ch.mu.target = target
 	}
 	return nil
 }
 
 // outputSpec says where the result goes, and which files it must spare.
-func (w *work) outputSpec(plan *input.Plan, inputs []string) output.Spec {
-	o := &w.job.JobOptions
+func (ch *chain) outputSpec(plan *input.Plan, inputs []string) output.Spec {
+	o := &ch.job.JobOptions
 	spec := output.Spec{Dir: o.OutputDir, File: o.OutputFile, Overwrite: o.Overwrite, Stdout: o.Stdout, Inputs: inputs, Stdin: o.Stdin}
 	if plan != nil {
 		spec.Found = plan
@@ -246,7 +246,7 @@ func (r *run) checkFaults() error {
 			return errs.Optionf("faults", "a negative number")
 		case f.Tracker >= r.o.Trackers:
 			return errs.Optionf("faults", "there is no tracker %d; they count from 0 to %d", f.Tracker, r.o.Trackers-1)
-		case f.Tracker < 0 && (f.Job < 0 || f.Job >= len(r.works)):
+		case f.Tracker < 0 && (f.Job < 0 || f.Job >= len(r.chains)):
 			return errs.Optionf("faults", "there is no job %d", f.Job)
 		case f.Lost && f.Reduce:
 			return errs.Optionf("faults", "only a map's output can be lost")

@@ -29,9 +29,9 @@ const stopWithin = 1200 * time.Millisecond
 const mostClosing = 32
 
 // attempt is a running attempt with what the coordinator knows of it.
-type attempt struct {
+type runningAttempt struct {
 	*task.Attempt
-	job        *jobRun
+	job        *runningJob
 	lastBeat   int64     // of Attempt.Beat
 	lastBeatAt time.Time // when it last rose
 	lastPPM    int64
@@ -73,17 +73,17 @@ type coordinator struct {
 	run     *run
 	ledger  *slots.Ledger
 	inbox   *inbox
-	running map[slots.AttemptID]*attempt // looked up, never iterated for a decision
-	order   []*attempt                   // running attempts, oldest first
-	jobs    []submitted                  // by JobID
-	unfed   []*jobRun                    // with streams, and over a running-job limit
+	running map[slots.AttemptID]*runningAttempt // looked up, never iterated for a decision
+	order   []*runningAttempt                   // running attempts, oldest first
+	jobs    []submitted                         // by JobID
+	unfed   []*runningJob                       // with streams, and over a running-job limit
 
-	due     dueQueue // works that wait for nothing but their time
-	toOpen  []*work  // works whose time has come, for the next opener
+	due     dueQueue // chains that wait for nothing but their time
+	toOpen  []*chain // chains whose time has come, for the next opener
 	opening bool     // an opener is at work
-	closing int      // works that settle
-	left    int      // works that have not ended
-	touched []*jobRun
+	closing int      // chains that settle
+	left    int      // chains that have not ended
+	touched []*runningJob
 	faults  []Fault // still to come, by time
 	lost    []bool  // trackers
 
@@ -96,16 +96,16 @@ type coordinator struct {
 
 func newCoordinator(r *run, l *slots.Ledger) *coordinator {
 	return &coordinator{
-		run: r, ledger: l, inbox: newInbox(), running: map[slots.AttemptID]*attempt{}, due: newDueQueue(),
-		left: len(r.works), faults: timedFaults(r.o.Faults), lost: make([]bool, r.o.Trackers), probe: -1,
+		run: r, ledger: l, inbox: newInbox(), running: map[slots.AttemptID]*runningAttempt{}, due: newDueQueue(),
+		left: len(r.chains), faults: timedFaults(r.o.Faults), lost: make([]bool, r.o.Trackers), probe: -1,
 	}
 }
 
 // serve runs every work to its end. The error is why it was interrupted.
 func (c *coordinator) serve(ctx context.Context) error {
-	for _, w := range c.run.works {
-		if w.waits == 0 {
-			c.due.push(w)
+	for _, ch := range c.run.chains {
+		if ch.waits == 0 {
+			c.due.push(ch)
 		}
 	}
 	ticker := time.NewTicker(tickEvery)
@@ -160,10 +160,10 @@ func (c *coordinator) nextWake(wake time.Duration) time.Duration {
 			next = t
 		}
 	}
-	if w := c.nextDue(); w != nil && c.hopeless {
+	if ch := c.nextDue(); ch != nil && c.hopeless {
 		earlier(0)
-	} else if w != nil {
-		earlier(w.job.Submit)
+	} else if ch != nil {
+		earlier(ch.job.Submit)
 	}
 	if len(c.faults) > 0 {
 		earlier(c.faults[0].At)
@@ -175,7 +175,7 @@ func (c *coordinator) nextWake(wake time.Duration) time.Duration {
 }
 
 // touch marks a job as one that may have ended.
-func (c *coordinator) touch(j *jobRun) {
+func (c *coordinator) touch(j *runningJob) {
 	if !j.touched {
 		j.touched = true
 		c.touched = append(c.touched, j)
@@ -200,11 +200,11 @@ func (c *coordinator) settleJobs() (any bool) {
 }
 
 // jobDone: nothing of j runs any more.
-func (c *coordinator) jobDone(j *jobRun) {
-	w := j.work
-	if w.err == nil && c.ledger.JobState(j.id) != slots.Succeeded {
-		if w.err = j.firstFailure; w.err == nil {
-			w.err = fmt.Errorf("%s: its tasks failed more often than --attempts allows", j.Spec.Name)
+func (c *coordinator) jobDone(j *runningJob) {
+	ch := j.chain
+	if ch.err == nil && c.ledger.JobState(j.id) != slots.Succeeded {
+		if ch.err = j.firstFailure; ch.err == nil {
+			ch.err = fmt.Errorf("%s: its tasks failed more often than --attempts allows", j.Spec.Name)
 		}
 	}
 	for t, out := range j.outputs { // reduces that had copied it need not see it made again
@@ -213,23 +213,23 @@ func (c *coordinator) jobDone(j *jobRun) {
 		}
 	}
 	j.noteBinary()
-	if w.err == nil && j.step+1 < len(w.job.Chain) {
-		next := w.next(j)
+	if ch.err == nil && j.step+1 < len(ch.job.Chain) {
+		next := ch.next(j)
 		j.finish()
 		c.jobs[j.id].over()
 		c.submit(next)
 		return
 	}
 	j.finish()
-	c.end(w)
+	c.end(ch)
 }
 
 // submit hands a job to the Ledger.
-func (c *coordinator) submit(j *jobRun) {
-	w := j.work
+func (c *coordinator) submit(j *runningJob) {
+	ch := j.chain
 	j.id = c.ledger.Submit(c.run.now(), j.spec())
-	w.current, w.stage, w.lastID = j, running, j.id
-	c.jobs = append(c.jobs, submitted{jobRun: j, work: w, step: j.step})
+	ch.current, ch.stage, ch.lastID = j, running, j.id
+	c.jobs = append(c.jobs, submitted{runningJob: j, chain: ch, step: j.step})
 	c.touch(j)
 	j.tellSample()
 	j.start(c)
@@ -240,14 +240,14 @@ func (c *coordinator) submit(j *jobRun) {
 }
 
 // fail ends a work with its first cause; others go on.
-func (c *coordinator) fail(w *work, cause error) {
-	if w.stage >= closing {
+func (c *coordinator) fail(ch *chain, cause error) {
+	if ch.stage >= closing {
 		return
 	}
-	if w.err == nil {
-		w.err = cause
+	if ch.err == nil {
+		ch.err = cause
 	}
-	j := w.current
+	j := ch.current
 	if j == nil {
 		return // its opener will find it so
 	}
@@ -269,20 +269,20 @@ func (c *coordinator) fail(w *work, cause error) {
 // noticed and results under way are settled. Everything pending is gone then.
 func (c *coordinator) interrupt(cause error) error {
 	c.interrupted = true
-	for _, w := range c.run.works {
-		if w.stage < closing {
-			w.killed = w.err == nil
-			c.fail(w, cause)
+	for _, ch := range c.run.chains {
+		if ch.stage < closing {
+			ch.killed = ch.err == nil
+			c.fail(ch, cause)
 		}
 	}
 	c.obey(c.ledger.AssignAll(c.run.now()))
 	c.windDown()
 	problems := []error{cause}
 	undone := false
-	for _, w := range c.run.works {
-		if w.stage != ended {
+	for _, ch := range c.run.chains {
+		if ch.stage != ended {
 			undone = true
-			problems = append(problems, w.abort())
+			problems = append(problems, ch.abort())
 		}
 	}
 	if !undone { // what was left had been done in time
@@ -300,7 +300,7 @@ func (c *coordinator) windDown() {
 		case <-c.inbox.wake:
 			c.inbox.apply()
 		case <-deadline.C:
-			for _, a := range append([]*attempt(nil), c.order...) {
+			for _, a := range append([]*runningAttempt(nil), c.order...) {
 				c.abandon(a)
 			}
 			return
@@ -330,8 +330,8 @@ func (c *coordinator) obey(o *slots.Orders) time.Duration {
 
 // start runs a granted attempt on its slot's thread.
 func (c *coordinator) start(s slots.Start) {
-	j := c.jobs[s.Attempt.Job].jobRun
-	a := &attempt{Attempt: task.New(c.run.ctx, s.Attempt, int(s.Slot), &c.run.env, &j.Job, c), job: j, lastBeatAt: time.Now()}
+	j := c.jobs[s.Attempt.Job].runningJob
+	a := &runningAttempt{Attempt: task.New(c.run.ctx, s.Attempt, int(s.Slot), &c.run.env, &j.Job, c), job: j, lastBeatAt: time.Now()}
 	a.Tracker = c.ledger.Config().Slots[s.Slot].Tracker
 	a.Faulty = c.run.failsFirst(a)
 	a.Stretch = c.run.stretch(a, s.Locality)
@@ -348,14 +348,14 @@ func (c *coordinator) start(s slots.Start) {
 			a.inherits = make(chan source.Source, 1)
 		}
 		next := a.inherits
-		c.run.pool.Run(a.Slot, func(w pool.Worker) { c.runMapOn(a, src, next) })
+		c.run.pool.Run(a.Slot, func(pool.Worker) { c.runMapOn(a, src, next) })
 		return
 	}
-	c.run.pool.Run(a.Slot, func(w pool.Worker) { c.runReduceOn(a) })
+	c.run.pool.Run(a.Slot, func(pool.Worker) { c.runReduceOn(a) })
 }
 
 // runMapOn maps src, or what comes through next where that is not nil.
-func (c *coordinator) runMapOn(a *attempt, src source.Source, next <-chan source.Source) {
+func (c *coordinator) runMapOn(a *runningAttempt, src source.Source, next <-chan source.Source) {
 	cpu := machine.ThreadCPU()
 	var out *spill.MapOutput
 	err := task.Whole(func() (err error) {
@@ -374,7 +374,7 @@ func (c *coordinator) runMapOn(a *attempt, src source.Source, next <-chan source
 	c.inbox.post(func() { c.mapEnded(a, src, out, err, spent) })
 }
 
-func (c *coordinator) runReduceOn(a *attempt) {
+func (c *coordinator) runReduceOn(a *runningAttempt) {
 	cpu := machine.ThreadCPU()
 	err := task.Whole(func() error { return a.Profiled(a.Reduce) })
 	a.usage = a.Usage()
@@ -383,7 +383,7 @@ func (c *coordinator) runReduceOn(a *attempt) {
 }
 
 // mapEnded books the end of a map attempt.
-func (c *coordinator) mapEnded(a *attempt, src source.Source, out *spill.MapOutput, err error, cpu time.Duration) {
+func (c *coordinator) mapEnded(a *runningAttempt, src source.Source, out *spill.MapOutput, err error, cpu time.Duration) {
 	j := a.job
 	err = a.endOfMap(out, err)
 	if !c.remove(a) || err != nil || j.ended || a.gone {
@@ -406,7 +406,7 @@ func (c *coordinator) mapEnded(a *attempt, src source.Source, out *spill.MapOutp
 }
 
 // reduceEnded books the end of a reduce attempt.
-func (c *coordinator) reduceEnded(a *attempt, err error, cpu time.Duration) {
+func (c *coordinator) reduceEnded(a *runningAttempt, err error, cpu time.Duration) {
 	j := a.job
 	if !c.remove(a) || err != nil || j.ended || a.gone {
 		c.attemptFailed(a, err)
@@ -417,7 +417,7 @@ func (c *coordinator) reduceEnded(a *attempt, err error, cpu time.Duration) {
 }
 
 // book reports a successful attempt to the Ledger and adds its counters.
-func (c *coordinator) book(a *attempt, cpu time.Duration) {
+func (c *coordinator) book(a *runningAttempt, cpu time.Duration) {
 	a.Counters.CPUMilliseconds = cpu.Milliseconds()
 	a.job.counters.Add(&a.Counters)
 	a.job.use(a.usage)
@@ -432,7 +432,7 @@ func (c *coordinator) book(a *attempt, cpu time.Duration) {
 }
 
 // remove forgets a running attempt; false if it was given up before.
-func (c *coordinator) remove(a *attempt) bool {
+func (c *coordinator) remove(a *runningAttempt) bool {
 	a.End()
 	if a.abandoned {
 		return false
@@ -451,7 +451,7 @@ func (c *coordinator) remove(a *attempt) bool {
 }
 
 // attemptFailed books the end of an attempt that did not commit.
-func (c *coordinator) attemptFailed(a *attempt, err error) {
+func (c *coordinator) attemptFailed(a *runningAttempt, err error) {
 	if a.abandoned {
 		return
 	}
@@ -460,7 +460,7 @@ func (c *coordinator) attemptFailed(a *attempt, err error) {
 	switch {
 	case err == nil && a.gone && writes:
 		if j.written == nil {
-			j.written = map[slots.TaskID]*attempt{}
+			j.written = map[slots.TaskID]*runningAttempt{}
 		}
 		j.written[a.ID.Task] = a
 	case err != nil && writes && !j.ended && !a.gone && j.written[a.ID.Task] != nil:
@@ -496,9 +496,9 @@ func (c *coordinator) attemptFailed(a *attempt, err error) {
 	if j.firstFailure == nil {
 		j.firstFailure = fmt.Errorf("%s: %w", a.Name(), err)
 	}
-	target := j.work.target()
+	target := j.chain.target()
 	if c.ledger.JobState(j.id) == slots.Failed || task.Permanent(err) || target != nil && target.Err() != nil {
-		c.fail(j.work, j.firstFailure)
+		c.fail(j.chain, j.firstFailure)
 	}
 }
 
@@ -507,7 +507,7 @@ func (c *coordinator) attemptFailed(a *attempt, err error) {
 func (c *coordinator) tick() {
 	now := time.Now()
 	c.tellProgress(false)
-	for _, a := range append([]*attempt(nil), c.order...) {
+	for _, a := range append([]*runningAttempt(nil), c.order...) {
 		if beat := a.Beat.Load(); beat != a.lastBeat || a.Waiting.Load() {
 			a.lastBeat, a.lastBeatAt = beat, now
 		}
@@ -522,7 +522,7 @@ func (c *coordinator) tick() {
 
 // abandon gives up an attempt whose thread is in user code and cannot be
 // stopped, however it was told; the slot gets a new thread.
-func (c *coordinator) abandon(a *attempt) {
+func (c *coordinator) abandon(a *runningAttempt) {
 	a.Kill()
 	c.remove(a)
 	a.abandoned = true
@@ -544,23 +544,23 @@ func (c *coordinator) abandon(a *attempt) {
 	// What its thread holds is never given back.
 	c.hungBytes += c.run.env.FloorBytes
 	if c.run.budget.Limit()-c.run.env.HeldTotalBytes-c.hungBytes < c.run.env.FloorBytes && !c.interrupted {
-		for _, w := range c.run.works {
-			c.fail(w, errors.New("no memory is left for tasks: threads that hang hold it all; raise --memory"))
+		for _, ch := range c.run.chains {
+			c.fail(ch, errors.New("no memory is left for tasks: threads that hang hold it all; raise --memory"))
 		}
 		c.hopeless = true
 	}
 }
 
 // giveUp fails an attempt that made no progress.
-func (c *coordinator) giveUp(a *attempt) {
+func (c *coordinator) giveUp(a *runningAttempt) {
 	j := a.job
 	c.abandon(a)
 	err := fmt.Errorf("%s: no progress for %v", a.Name(), c.run.o.TaskTimeout)
-	j.work.note(err.Error() + ": its thread is abandoned")
+	j.chain.note(err.Error() + ": its thread is abandoned")
 	if j.firstFailure == nil {
 		j.firstFailure = err
 	}
 	if c.ledger.JobState(j.id) == slots.Failed {
-		c.fail(j.work, j.firstFailure)
+		c.fail(j.chain, j.firstFailure)
 	}
 }

@@ -9,9 +9,9 @@ import (
 )
 
 // failsFirst reports whether a Fault makes the attempt fail.
-func (r *run) failsFirst(a *attempt) bool {
+func (r *run) failsFirst(a *runningAttempt) bool {
 	return slices.ContainsFunc(r.o.Faults, func(f Fault) bool {
-		return f.Tracker < 0 && f.Job == a.job.work.index && a.job.step == 0 && f.Reduce == (a.ID.Kind == slots.Reduce) &&
+		return f.Tracker < 0 && f.Job == a.job.chain.index && a.job.step == 0 && f.Reduce == (a.ID.Kind == slots.Reduce) &&
 			f.Task == int(a.ID.Task) && int(a.ID.N) < f.Fail
 	})
 }
@@ -30,11 +30,11 @@ func (c *coordinator) loseTracker(tracker int) {
 		}
 	}
 	c.ledger.LostTracker(c.run.now(), slots.TrackerID(tracker))
-	for _, w := range c.run.works {
-		if w.stage != running {
+	for _, ch := range c.run.chains {
+		if ch.stage != running {
 			continue
 		}
-		j := w.current
+		j := ch.current
 		c.touch(j)
 		for task, out := range j.outputs {
 			if out != nil && int(j.ranOn[task]) == tracker && !c.loseMap(j, task, errTrackerLost) {
@@ -43,8 +43,8 @@ func (c *coordinator) loseTracker(tracker int) {
 		}
 	}
 	if !slices.Contains(c.lost, false) {
-		for _, w := range c.run.works {
-			c.fail(w, errors.New("every tracker is lost"))
+		for _, ch := range c.run.chains {
+			c.fail(ch, errors.New("every tracker is lost"))
 		}
 		c.hopeless = true
 	}
@@ -53,18 +53,18 @@ func (c *coordinator) loseTracker(tracker int) {
 // stillRead reports whether an attempt whose tracker is lost, and that has not
 // noticed yet, reads the piece of a stream that a is to read: its blocks may
 // move to whoever reads them, so it is for one at a time.
-func (c *coordinator) stillRead(a *attempt) bool {
+func (c *coordinator) stillRead(a *runningAttempt) bool {
 	if a.ID.Kind != slots.Map || a.job.ended {
 		return false
 	}
 	if _, held := a.job.sources[a.ID.Task].(*source.Held); !held {
 		return false
 	}
-	return slices.ContainsFunc(c.order, func(b *attempt) bool { return b.gone && b.inherits == nil && a.sameTask(b) })
+	return slices.ContainsFunc(c.order, func(b *runningAttempt) bool { return b.gone && b.inherits == nil && a.sameTask(b) })
 }
 
 // handOn gives what a has read to the attempt that waits for it.
-func (c *coordinator) handOn(a *attempt) {
+func (c *coordinator) handOn(a *runningAttempt) {
 	if !a.gone || a.ID.Kind != slots.Map {
 		return
 	}
@@ -76,7 +76,7 @@ func (c *coordinator) handOn(a *attempt) {
 	}
 }
 
-func (a *attempt) sameTask(b *attempt) bool {
+func (a *runningAttempt) sameTask(b *runningAttempt) bool {
 	return a != b && a.job == b.job && a.ID.Kind == b.ID.Kind && a.ID.Task == b.ID.Task
 }
 
@@ -87,9 +87,9 @@ var (
 
 // loseTask takes the committed output of a map away, if there is one.
 func (c *coordinator) loseTask(f Fault) {
-	w := c.run.works[f.Job]
-	j := w.current
-	if w.stage != running || j.step > 0 || f.Task >= len(j.outputs) || j.outputs[f.Task] == nil {
+	ch := c.run.chains[f.Job]
+	j := ch.current
+	if ch.stage != running || j.step > 0 || f.Task >= len(j.outputs) || j.outputs[f.Task] == nil {
 		return
 	}
 	c.loseOutput(j, f.Task, errOutputLost)

@@ -15,12 +15,12 @@ import (
 	"mrlocal/spill"
 )
 
-// jobRun is one job of a chain: its tasks, its shuffle, where its output goes.
+// runningJob is one job of a chain: its tasks, its shuffle, where its output goes.
 // Owned by the coordinator, but for what is said to be shared.
-type jobRun struct {
+type runningJob struct {
 	task.Job // what attempts see
 
-	work    *work
+	chain   *chain
 	run     *run
 	step    int // of the chain
 	id      slots.JobID
@@ -30,7 +30,7 @@ type jobRun struct {
 	sealed  bool               // no more will come
 	ready   int32              // map tasks the Ledger may start
 	feeder  *source.Feeder     // nil: none
-	before  *jobRun            // of the chain: its parts are the input
+	before  *runningJob        // of the chain: its parts are the input
 	binary  map[int32]struct{} // files that were left out
 	touched bool               // in coordinator.touched
 
@@ -40,7 +40,7 @@ type jobRun struct {
 	counters     Counters
 	usage        []report.Usage // by phase, of attempts that committed
 	firstFailure error
-	written      map[slots.TaskID]*attempt // those whose part is committed though their tracker is lost
+	written      map[slots.TaskID]*runningAttempt // those whose part is committed though their tracker is lost
 	ended        bool
 	freed        bool
 	stuck        map[slots.TaskID]bool // maps with an abandoned attempt, which may still read its source
@@ -50,8 +50,8 @@ type jobRun struct {
 }
 
 // spec is the job as the Ledger sees it.
-func (j *jobRun) spec() slots.JobSpec {
-	s := j.work.spec(j.step, j.Parts)
+func (j *runningJob) spec() slots.JobSpec {
+	s := j.chain.spec(j.step, j.Parts)
 	s.Unplaced = s.Unplaced || j.feeder != nil
 	s.Single = j.feeder != nil // its blocks move to whoever reads them
 	return s
@@ -63,7 +63,7 @@ const readAheadPerSlot = 4
 
 // start makes the first tasks ready, where they are known: those of streams
 // come from the feeder.
-func (j *jobRun) start(c *coordinator) {
+func (j *runningJob) start(c *coordinator) {
 	if j.feeder != nil {
 		return
 	}
@@ -78,7 +78,7 @@ func (j *jobRun) start(c *coordinator) {
 
 // announce adds a map task that the feeder has found; nil says that there are
 // no more.
-func (j *jobRun) announce(s source.Source) {
+func (j *runningJob) announce(s source.Source) {
 	c := j.run.coordinator
 	if j.ended {
 		releaseSource(s)
@@ -100,19 +100,19 @@ func (j *jobRun) announce(s source.Source) {
 	j.updateReady(c)
 }
 
-func (j *jobRun) stopFeeder(cause error) {
+func (j *runningJob) stopFeeder(cause error) {
 	if j.feeder != nil {
 		j.feeder.Stop(cause)
 	}
 }
 
 // updateReady tells the Ledger which map tasks may start.
-func (j *jobRun) updateReady(c *coordinator) {
+func (j *runningJob) updateReady(c *coordinator) {
 	total := int32(len(j.sources))
 	j.ready = total
 	if t, ok := j.Sink.(*targetSink); ok && j.MapOnly() && t.inOrder {
 		released := 0
-		if target := j.work.target(); target != nil {
+		if target := j.chain.target(); target != nil {
 			released = target.Released()
 		}
 		j.ready = min(total, int32(released+readAheadPerSlot*c.run.o.slotCount()))
@@ -122,18 +122,18 @@ func (j *jobRun) updateReady(c *coordinator) {
 }
 
 // sealTarget tells an ordered output how many parts there will be.
-func (j *jobRun) sealTarget() {
+func (j *runningJob) sealTarget() {
 	if _, ok := j.Sink.(*targetSink); !ok || !j.MapOnly() {
 		return
 	}
-	if target := j.work.target(); target != nil {
+	if target := j.chain.target(); target != nil {
 		target.Seal(len(j.sources))
 	}
 }
 
 // progressed is called when a map-only job's output has been passed on: maps
 // further ahead may start.
-func (j *jobRun) progressed() {
+func (j *runningJob) progressed() {
 	if j.MapOnly() && !j.ended {
 		j.updateReady(j.run.coordinator)
 	}
@@ -141,7 +141,7 @@ func (j *jobRun) progressed() {
 
 // verdict handles what a Releaser said after the split of map task t: later
 // splits that are no longer needed are dropped.
-func (j *jobRun) verdict(t int, v jobs.Verdict) {
+func (j *runningJob) verdict(t int, v jobs.Verdict) {
 	c := j.run.coordinator
 	if j.ended || v == jobs.Continue {
 		return
@@ -151,8 +151,8 @@ func (j *jobRun) verdict(t int, v jobs.Verdict) {
 			break
 		}
 		c.ledger.Drop(c.run.now(), j.id, slots.Map, slots.TaskID(i))
-		if err := j.work.target().Skip(i); err != nil {
-			c.fail(j.work, err)
+		if err := j.chain.target().Skip(i); err != nil {
+			c.fail(j.chain, err)
 			return
 		}
 	}
@@ -168,7 +168,7 @@ func (j *jobRun) verdict(t int, v jobs.Verdict) {
 
 // withinFile reports whether split i holds nothing but more of the file that
 // split t ends in.
-func (j *jobRun) withinFile(t, i int) bool {
+func (j *runningJob) withinFile(t, i int) bool {
 	a, b := j.splitOf(t), j.splitOf(i)
 	if a == nil || b == nil || len(b.Pieces) != 1 {
 		return false
@@ -177,7 +177,7 @@ func (j *jobRun) withinFile(t, i int) bool {
 }
 
 // splitOf is what map task t reads of files; nil where it reads something else.
-func (j *jobRun) splitOf(t int) *input.Split {
+func (j *runningJob) splitOf(t int) *input.Split {
 	switch s := j.sources[t].(type) {
 	case source.File:
 		return s.Split
@@ -191,7 +191,7 @@ func (j *jobRun) splitOf(t int) *input.Split {
 
 // skippedBinary notes files that were left out as binary; a task that is tried
 // again names them again. Called from any goroutine.
-func (j *jobRun) skippedBinary(files []int32) {
+func (j *runningJob) skippedBinary(files []int32) {
 	if len(files) == 0 {
 		return
 	}
@@ -205,22 +205,22 @@ func (j *jobRun) skippedBinary(files []int32) {
 
 // noteBinary tells of the binary files that were left out, once, by number
 // and by the first in input order.
-func (j *jobRun) noteBinary() {
+func (j *runningJob) noteBinary() {
 	if len(j.binary) == 0 {
 		return
 	}
 	first := slices.Min(slices.Collect(maps.Keys(j.binary)))
 	path := j.plan.Files[first].Path
 	if len(j.binary) == 1 {
-		j.work.note(fmt.Sprintf("%s: skipped: it is binary", path))
+		j.chain.note(fmt.Sprintf("%s: skipped: it is binary", path))
 		return
 	}
-	j.work.note(fmt.Sprintf("%d binary files skipped, the first is %s", len(j.binary), path))
+	j.chain.note(fmt.Sprintf("%d binary files skipped, the first is %s", len(j.binary), path))
 }
 
 // finish releases what the job held, once none of its attempts runs. A thread
 // that hangs in one may still read what it was given: that stays.
-func (j *jobRun) finish() {
+func (j *runningJob) finish() {
 	j.ended = true
 	j.stopFeeder(nil)
 	if j.freed {
@@ -244,7 +244,7 @@ func (j *jobRun) finish() {
 }
 
 // releaseParts frees the parts that the next job of the chain has read.
-func (j *jobRun) releaseParts() {
+func (j *runningJob) releaseParts() {
 	s := j.Sink.(*spoolSink)
 	for i, sp := range s.spools {
 		if sp != nil {
@@ -262,7 +262,7 @@ func releaseSource(s source.Source) {
 
 // readParts makes the parts that the job before has committed the sources of
 // j, one map a part, and returns their bytes.
-func (j *jobRun) readParts(before *jobRun) int64 {
+func (j *runningJob) readParts(before *runningJob) int64 {
 	var total int64
 	j.before = before
 	for i, sp := range before.Sink.(*spoolSink).spools {

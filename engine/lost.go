@@ -10,7 +10,7 @@ import (
 
 // outputLost handles a map output that failed its check: the map runs again,
 // or the job fails where its input cannot be read again.
-func (c *coordinator) outputLost(j *jobRun, err error) bool {
+func (c *coordinator) outputLost(j *runningJob, err error) bool {
 	var corrupt *spill.CorruptError
 	if !errors.As(err, &corrupt) {
 		return false
@@ -19,7 +19,7 @@ func (c *coordinator) outputLost(j *jobRun, err error) bool {
 		if out == nil || out != corrupt.Output {
 			continue
 		}
-		j.work.note(fmt.Sprintf("map output %d of %s is lost (%v): the map runs again", task, j.Spec.Name, corrupt))
+		j.chain.note(fmt.Sprintf("map output %d of %s is lost (%v): the map runs again", task, j.Spec.Name, corrupt))
 		c.loseOutput(j, task, err)
 		return true
 	}
@@ -28,7 +28,7 @@ func (c *coordinator) outputLost(j *jobRun, err error) bool {
 
 // loseOutput takes back one map output; to the Ledger that is a failure of the
 // map, of which the job may have had enough.
-func (c *coordinator) loseOutput(j *jobRun, task int, cause error) {
+func (c *coordinator) loseOutput(j *runningJob, task int, cause error) {
 	c.touch(j)
 	if !c.loseMap(j, task, cause) {
 		return
@@ -38,15 +38,15 @@ func (c *coordinator) loseOutput(j *jobRun, task int, cause error) {
 	}
 	c.ledger.LostOutput(c.run.now(), j.id, slots.TaskID(task))
 	if c.ledger.JobState(j.id) == slots.Failed {
-		c.fail(j.work, j.firstFailure)
+		c.fail(j.chain, j.firstFailure)
 	}
 }
 
 // sourceAgain gets a map task's input ready for another attempt.
-func (c *coordinator) sourceAgain(a *attempt) {
+func (c *coordinator) sourceAgain(a *runningAttempt) {
 	again, err := a.job.sources[a.ID.Task].Again()
 	if err != nil {
-		c.fail(a.job.work, fmt.Errorf("%s: %w", a.Name(), err))
+		c.fail(a.job.chain, fmt.Errorf("%s: %w", a.Name(), err))
 		return
 	}
 	a.job.sources[a.ID.Task] = again
@@ -54,10 +54,10 @@ func (c *coordinator) sourceAgain(a *attempt) {
 
 // loseMap takes a committed map output back and gets its input ready; false
 // where that fails the job.
-func (c *coordinator) loseMap(j *jobRun, task int, cause error) bool {
+func (c *coordinator) loseMap(j *runningJob, task int, cause error) bool {
 	again, err := j.sources[task].Again()
 	if err != nil {
-		c.fail(j.work, errors.Join(cause, err))
+		c.fail(j.chain, errors.Join(cause, err))
 		return false
 	}
 	j.sources[task] = again

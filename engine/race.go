@@ -16,7 +16,7 @@ import (
 // it counts as killed, and nothing of it stays.
 
 // join notes that a runs beside other attempts of its task, if it does.
-func (c *coordinator) join(a *attempt) {
+func (c *coordinator) join(a *runningAttempt) {
 	if a.ID.N == 0 {
 		return
 	}
@@ -28,20 +28,20 @@ func (c *coordinator) join(a *attempt) {
 }
 
 // beaten: another attempt of a map has left its output.
-func (a *attempt) beaten() bool {
+func (a *runningAttempt) beaten() bool {
 	outputs := a.job.outputs
 	return int(a.ID.Task) < len(outputs) && outputs[a.ID.Task] != nil
 }
 
 // lostRace: err only says that another attempt has written the part. Without one
 // beside it, that is a failure: to try again could go on for ever.
-func (a *attempt) lostRace(err error) bool {
+func (a *runningAttempt) lostRace(err error) bool {
 	return a.raced && (errors.Is(err, output.ErrLost) || errors.Is(err, output.ErrAborted))
 }
 
 // endOfMap is how a map attempt has ended: one that was beaten did all for
 // nothing.
-func (a *attempt) endOfMap(out *spill.MapOutput, err error) error {
+func (a *runningAttempt) endOfMap(out *spill.MapOutput, err error) error {
 	if err == nil && out != nil && a.beaten() {
 		return task.ErrKilled
 	}

@@ -36,10 +36,10 @@ func (r *run) report(err error) *Report {
 	for id := range r.coordinator.jobs {
 		r.coordinator.jobs[id].report(rep, slots.JobID(id))
 	}
-	for _, w := range r.works {
-		rep.ReaderGone = rep.ReaderGone || w.readerGone
-		if w.lastID < 0 && !r.single() {
-			rep.Jobs = append(rep.Jobs, w.report())
+	for _, ch := range r.chains {
+		rep.ReaderGone = rep.ReaderGone || ch.readerGone
+		if ch.lastID < 0 && !r.single() {
+			rep.Jobs = append(rep.Jobs, ch.report())
 		}
 	}
 	if err != nil {
@@ -49,7 +49,7 @@ func (r *run) report(err error) *Report {
 }
 
 // use adds what an attempt has used.
-func (j *jobRun) use(usage []report.Usage) {
+func (j *runningJob) use(usage []report.Usage) {
 	if j.usage == nil {
 		j.usage = make([]report.Usage, len(usage))
 	}
@@ -58,33 +58,33 @@ func (j *jobRun) use(usage []report.Usage) {
 	}
 }
 
-// submitted is a job of the Ledger. What is not in its jobRun is what stays of
+// submitted is a job of the Ledger. What is not in its runningJob is what stays of
 // it when it is over: of very many jobs little may.
 type submitted struct {
-	*jobRun  // nil: it is over
-	work     *work
-	step     int
-	counters Counters
-	usage    []report.Usage
+	*runningJob // nil: it is over
+	chain       *chain
+	step        int
+	counters    Counters
+	usage       []report.Usage
 }
 
 // over lets go of a job that is over.
 func (s *submitted) over() {
-	s.counters, s.usage = s.jobRun.counters, s.jobRun.usage
+	s.counters, s.usage = s.runningJob.counters, s.runningJob.usage
 	if counter, ok := s.releaser.(jobs.RecordCounter); ok {
 		s.counters.ReduceOutputRecords = counter.Records()
 	}
-	s.jobRun = nil
+	s.runningJob = nil
 }
 
 // report adds what the work and the data plane know to the job's share of the
 // report.
 func (s *submitted) report(r *Report, id slots.JobID) {
-	if s.jobRun != nil {
+	if s.runningJob != nil {
 		s.over()
 	}
-	w, rep := s.work, &r.Jobs[id]
-	spec := w.spec(s.step, rep.Reduces)
+	ch, rep := s.chain, &r.Jobs[id]
+	spec := ch.spec(s.step, rep.Reduces)
 	r.Describe(id, &spec)
 	rep.Counters.Add(&s.counters)
 	for phase, u := range s.usage {
@@ -93,29 +93,29 @@ func (s *submitted) report(r *Report, id slots.JobID) {
 			rep.Phases = append(rep.Phases, u)
 		}
 	}
-	if s.step > 0 && !w.run.single() {
-		rep.StepOf = w.name()
+	if s.step > 0 && !ch.run.single() {
+		rep.StepOf = ch.name()
 	}
-	if w.err == nil || w.lastID != id {
+	if ch.err == nil || ch.lastID != id {
 		return
 	}
-	if !w.killed {
+	if !ch.killed {
 		// The Ledger ends a job that cannot go on as it ends one that is
 		// cancelled, and does not know of its result; the run does.
 		rep.State = slots.Failed.String()
 	}
-	if !w.run.single() {
-		rep.Error = task.OneLine(w.err.Error())
+	if !ch.run.single() {
+		rep.Error = task.OneLine(ch.err.Error())
 	}
 }
 
 // report is of a job that never was submitted.
-func (w *work) report() JobReport {
-	spec := w.spec(0, 0)
+func (ch *chain) report() JobReport {
+	spec := ch.spec(0, 0)
 	rep := JobReport{Name: spec.Name, Pool: spec.Pool, User: spec.User, State: slots.Killed.String(), SubmitS: -1, StartS: -1, MapsDoneS: -1, FinishS: -1}
-	if w.err != nil {
-		rep.Error = task.OneLine(w.err.Error())
-		if !w.killed {
+	if ch.err != nil {
+		rep.Error = task.OneLine(ch.err.Error())
+		if !ch.killed {
 			rep.State = slots.Failed.String()
 		}
 	}

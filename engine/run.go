@@ -30,7 +30,7 @@ type run struct {
 	ctx         context.Context
 	started     time.Time
 	cores       []int
-	works       []*work
+	chains      []*chain
 	budget      *membudget.Budget
 	pool        *pool.Pool
 	temp        *tempdir.Root
@@ -64,7 +64,7 @@ func Run(ctx context.Context, job jobs.Job, o Options) (*Report, error) {
 // both are put back. At most one run a process at a time.
 func RunChain(ctx context.Context, chain jobs.Chain, o Options) (*Report, error) {
 	work := []BatchJob{{Chain: chain, JobOptions: o.JobOptions}}
-	return runWork(ctx, "run", work, o, func(r *run) error { return r.works[0].err })
+	return runWork(ctx, "run", work, o, func(r *run) error { return r.chains[0].err })
 }
 
 // RunBatch runs many jobs at once: they share slots, memory and temporary
@@ -119,12 +119,12 @@ func (r *run) failures() error {
 	const mostNamed = 3
 	var named []string
 	failed := 0
-	for _, w := range r.works {
-		if w.err == nil {
+	for _, ch := range r.chains {
+		if ch.err == nil {
 			continue
 		}
 		if failed++; failed <= mostNamed {
-			named = append(named, fmt.Sprintf("%s: %v", w.name(), task.OneLine(w.err.Error())))
+			named = append(named, fmt.Sprintf("%s: %v", ch.name(), task.OneLine(ch.err.Error())))
 		}
 	}
 	if failed == 0 {
@@ -133,7 +133,7 @@ func (r *run) failures() error {
 	if failed > mostNamed {
 		named = append(named, fmt.Sprintf("and %d more", failed-mostNamed))
 	}
-	return fmt.Errorf("%d of %d jobs failed: %s", failed, len(r.works), strings.Join(named, "; "))
+	return fmt.Errorf("%d of %d jobs failed: %s", failed, len(r.chains), strings.Join(named, "; "))
 }
 
 // prepare checks everything that can be checked before anything is started.
@@ -241,7 +241,7 @@ func (r *run) setPace() {
 
 // stretch is how many times as long an attempt is to take: on a slow tracker,
 // and for a map whose input is elsewhere; 0: no longer than it does.
-func (r *run) stretch(a *attempt, level slots.Level) float64 {
+func (r *run) stretch(a *runningAttempt, level slots.Level) float64 {
 	if r.speed == nil {
 		return 0
 	}
@@ -262,7 +262,7 @@ const bookBytes = 8 << 10
 // tuneProcess sets what is process-wide for the run; the result puts it back.
 func (r *run) tuneProcess() func() {
 	procs := runtime.GOMAXPROCS(max(len(r.cores), r.o.allSlots()) + 1)
-	limit := debug.SetMemoryLimit(r.budget.Limit() + 64<<20 + int64(len(r.works))*bookBytes)
+	limit := debug.SetMemoryLimit(r.budget.Limit() + 64<<20 + int64(len(r.chains))*bookBytes)
 	return func() {
 		runtime.GOMAXPROCS(procs)
 		debug.SetMemoryLimit(limit)
@@ -355,9 +355,9 @@ func (r *run) close() {
 	if r.pool != nil && (r.abandoned == 0 || !r.coordinator.interrupted) {
 		r.pool.Close() // which does not wait for threads that hang
 	}
-	for _, w := range r.works {
-		if w.current != nil {
-			w.current.finish()
+	for _, ch := range r.chains {
+		if ch.current != nil {
+			ch.current.finish()
 		}
 	}
 	if r.temp != nil {

@@ -13,7 +13,7 @@ import (
 // all parts in order in one file or stream. The output is begun at once or, in
 // a very large batch, with the first part.
 type targetSink struct {
-	job     *jobRun
+	job     *runningJob
 	inOrder bool
 
 	once   sync.Once
@@ -21,12 +21,12 @@ type targetSink struct {
 	err    error
 }
 
-func (j *jobRun) newTargetSink() *targetSink {
-	s := &targetSink{job: j, inOrder: j.work.job.OutputDir == "" || j.Spec.NewReleaser != nil && j.MapOnly()}
+func (j *runningJob) newTargetSink() *targetSink {
+	s := &targetSink{job: j, inOrder: j.chain.job.OutputDir == "" || j.Spec.NewReleaser != nil && j.MapOnly()}
 	if j.MapOnly() && j.Spec.NewReleaser != nil {
 		j.releaser = j.Spec.NewReleaser()
 	}
-	if j.work.target() != nil {
+	if j.chain.target() != nil {
 		_, _ = s.begin() // an error meets whoever writes a part
 	}
 	return s
@@ -35,7 +35,7 @@ func (j *jobRun) newTargetSink() *targetSink {
 // begin tells the output what the job will write, and how it is heard.
 func (s *targetSink) begin() (*output.Target, error) {
 	s.once.Do(func() {
-		if s.target, s.err = s.job.work.begin(); s.err != nil {
+		if s.target, s.err = s.job.chain.begin(); s.err != nil {
 			return
 		}
 		j := s.job

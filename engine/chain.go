@@ -19,14 +19,14 @@ import (
 // work is one job of a run as its user sees it: a chain of jobs of the Ledger,
 // one after the other. Owned by the coordinator, but for mu and for what open
 // and settle do, on goroutines of their own, while nobody else looks.
-type work struct {
+type chain struct {
 	run        *run
 	index      int
 	job        *BatchJob
 	dependents []int32 // who waits for it
 	waits      int     // jobs that it still waits for
 	stage      stage
-	current    *jobRun     // nil: none yet, or no more
+	current    *runningJob // nil: none yet, or no more
 	lastID     slots.JobID // of the last job of the chain that was submitted; -1: none
 	plan       *input.Plan
 	noted      bool // the plan's notes are told
@@ -53,39 +53,39 @@ const (
 )
 
 // name is the job in messages.
-func (w *work) name() string {
-	if w.job.Name == "" {
-		return w.job.Chain[0].Name
+func (ch *chain) name() string {
+	if ch.job.Name == "" {
+		return ch.job.Chain[0].Name
 	}
-	return w.job.Name
+	return ch.job.Name
 }
 
 // spec is step of the chain as the Ledger sees it.
-func (w *work) spec(step, reduces int) slots.JobSpec {
-	b := w.job
+func (ch *chain) spec(step, reduces int) slots.JobSpec {
+	b := ch.job
 	s := slots.JobSpec{
-		Name: w.name(), Pool: b.Pool, User: b.User, Priority: b.Priority, Weight: b.Weight, Deadline: b.Deadline, Profile: b.Profile, Reduces: int32(reduces), Unplaced: step > 0,
+		Name: ch.name(), Pool: b.Pool, User: b.User, Priority: b.Priority, Weight: b.Weight, Deadline: b.Deadline, Profile: b.Profile, Reduces: int32(reduces), Unplaced: step > 0,
 	}
 	switch {
-	case w.run.single():
+	case ch.run.single():
 		s.Name = b.Chain[step].Name
 	case step > 0:
 		s.Name = fmt.Sprintf("%s.%d", s.Name, step+1)
 	}
 	if s.Pool == "" {
 		s.Pool = s.Name
-		if !w.run.single() {
-			s.Pool = w.name()
+		if !ch.run.single() {
+			s.Pool = ch.name()
 		}
 	}
 	return s
 }
 
-func (w *work) blockBytes() int64 {
-	if w.job.BlockBytes > 0 {
-		return w.job.BlockBytes
+func (ch *chain) blockBytes() int64 {
+	if ch.job.BlockBytes > 0 {
+		return ch.job.BlockBytes
 	}
-	return w.run.o.BlockBytes
+	return ch.run.o.BlockBytes
 }
 
 // mapOnlySplits for each map slot: nothing of a split has to be merged with
@@ -93,67 +93,67 @@ func (w *work) blockBytes() int64 {
 const mapOnlySplits = 16
 
 // newPlan finds and splits inputs.
-func (w *work) newPlan(inputs []string) (*input.Plan, error) {
-	r, first := w.run, &w.job.Chain[0]
+func (ch *chain) newPlan(inputs []string) (*input.Plan, error) {
+	r, first := ch.run, &ch.job.Chain[0]
 	mapSlots, perSlot, mapOnly := r.o.MapSlots*r.o.Trackers, 0, first.NewReducer == nil
 	if mapOnly { // its maps get the reduces' slots too, where the policy lends them
 		mapSlots, perSlot = r.o.slotCount(), mapOnlySplits
 	}
 	return input.NewPlan(inputs, input.Options{
-		BlockBytes: w.blockBytes(), MapSlots: mapSlots, SplitsPerSlot: perSlot, Taper: mapOnly, All: w.job.All, Delim: first.Delim.Byte(), NUL: first.Delim == jobs.NUL,
-		SkipBinary: first.SkipBinary, Stdin: w.job.Stdin, CreateTemp: r.createTemp("record"), GatherBytes: min(8<<20, r.o.MemoryBytes/16),
+		BlockBytes: ch.blockBytes(), MapSlots: mapSlots, SplitsPerSlot: perSlot, Taper: mapOnly, All: ch.job.All, Delim: first.Delim.Byte(), NUL: first.Delim == jobs.NUL,
+		SkipBinary: first.SkipBinary, Stdin: ch.job.Stdin, CreateTemp: r.createTemp("record"), GatherBytes: min(8<<20, r.o.MemoryBytes/16),
 	})
 }
 
 // tellNotes tells what the plan left out, once.
-func (w *work) tellNotes(notes []string) {
-	if w.noted {
+func (ch *chain) tellNotes(notes []string) {
+	if ch.noted {
 		return
 	}
-	w.noted = true
+	ch.noted = true
 	for _, n := range notes {
-		w.note(n)
+		ch.note(n)
 	}
 }
 
-func (w *work) note(text string) {
-	if !w.run.single() {
-		text = w.name() + ": " + text
+func (ch *chain) note(text string) {
+	if !ch.run.single() {
+		text = ch.name() + ": " + text
 	}
-	w.run.o.Note(text)
+	ch.run.o.Note(text)
 }
 
 // discards: the result goes nowhere, so that nothing need be in order.
-func (w *work) discards() bool {
-	o := &w.job.JobOptions
-	last := &w.job.Chain[len(w.job.Chain)-1]
+func (ch *chain) discards() bool {
+	o := &ch.job.JobOptions
+	last := &ch.job.Chain[len(ch.job.Chain)-1]
 	return o.OutputDir == "" && o.OutputFile == "" && o.Stdout == nil && last.NewReleaser == nil
 }
 
 // inMemory: nothing of the job touches a file, so that it is opened and closed
 // on the spot.
-func (w *work) inMemory() bool { return w.job.Chain[0].NoInput && w.discards() }
+func (ch *chain) inMemory() bool { return ch.job.Chain[0].NoInput && ch.discards() }
 
 // open makes the first job of the chain ready to be submitted: its input is
 // found, its output begun, its cut points are sampled. It may take long, and
 // runs where nobody waits for it.
-func (w *work) open() (*jobRun, error) {
-	first := &w.job.Chain[0]
-	if w.plan == nil && !first.NoInput {
+func (ch *chain) open() (*runningJob, error) {
+	first := &ch.job.Chain[0]
+	if ch.plan == nil && !first.NoInput {
 		var err error
-		if w.plan, err = w.newPlan(w.job.Inputs); err != nil {
+		if ch.plan, err = ch.newPlan(ch.job.Inputs); err != nil {
 			return nil, err
 		}
 	}
-	j := w.newJob(0)
-	j.plan = w.plan
+	j := ch.newJob(0)
+	j.plan = ch.plan
 	var inputBytes int64
 	streams := false
 	if j.plan != nil {
 		inputBytes, streams = j.plan.Bytes, len(j.plan.Streams) > 0
 	}
-	if w.run.keeps() || streams {
-		if _, err := w.begin(); err != nil {
+	if ch.run.keeps() || streams {
+		if _, err := ch.begin(); err != nil {
 			return nil, err
 		}
 	}
@@ -167,29 +167,29 @@ func (w *work) open() (*jobRun, error) {
 		}
 	}
 	if !j.MapOnly() {
-		j.Parts = w.reduces(first, inputBytes, streams)
+		j.Parts = ch.reduces(first, inputBytes, streams)
 	}
 	if err := j.planMaps(streams); err != nil {
 		return nil, err
 	}
 	j.complete()
-	if !w.run.keeps() && !streams {
-		j.plan, w.plan = nil, nil // planned once more when its first map starts
+	if !ch.run.keeps() && !streams {
+		j.plan, ch.plan = nil, nil // planned once more when its first map starts
 	}
 	return j, nil
 }
 
 // newJob is a step of the chain, without its input.
-func (w *work) newJob(step int) *jobRun {
-	return &jobRun{work: w, run: w.run, step: step, Job: task.Job{Spec: w.job.Chain[step]}, binary: map[int32]struct{}{}}
+func (ch *chain) newJob(step int) *runningJob {
+	return &runningJob{chain: ch, run: ch.run, step: step, Job: task.Job{Spec: ch.job.Chain[step]}, binary: map[int32]struct{}{}}
 }
 
 // next is the job of the chain that follows before, whose parts it reads.
-func (w *work) next(before *jobRun) *jobRun {
-	j := w.newJob(before.step + 1)
+func (ch *chain) next(before *runningJob) *runningJob {
+	j := ch.newJob(before.step + 1)
 	inputBytes := j.readParts(before)
 	if !j.MapOnly() {
-		j.Parts = w.reduces(&j.Spec, inputBytes, false)
+		j.Parts = ch.reduces(&j.Spec, inputBytes, false)
 	}
 	if j.Spec.Ordered && j.Spec.Partition == nil && !j.MapOnly() {
 		// Only the first job of a chain has an input that can be sampled.
@@ -200,14 +200,14 @@ func (w *work) next(before *jobRun) *jobRun {
 }
 
 // complete adds what depends on the number of tasks.
-func (j *jobRun) complete() {
+func (j *runningJob) complete() {
 	if !j.MapOnly() {
 		j.Shuffle = shuffle.New[*spill.MapOutput](len(j.sources), j.Parts)
 	}
-	switch w := j.work; {
-	case j.step < len(w.job.Chain)-1:
+	switch ch := j.chain; {
+	case j.step < len(ch.job.Chain)-1:
 		j.Sink = &spoolSink{run: j.run, spools: make([]*output.Spool, j.Parts)}
-	case w.discards():
+	case ch.discards():
 		j.Sink = &discard{}
 	default:
 		j.Sink = j.newTargetSink()
@@ -216,15 +216,15 @@ func (j *jobRun) complete() {
 
 // reduces is the number of reduce tasks: as the job says, as asked for, or by
 // the size of its input: enough for balance, few enough for large parts.
-func (w *work) reduces(job *jobs.Job, inputBytes int64, streams bool) int {
+func (ch *chain) reduces(job *jobs.Job, inputBytes int64, streams bool) int {
 	switch {
 	case job.Reduces > 0:
 		return job.Reduces
-	case w.reducers() > 0:
-		return w.reducers()
+	case ch.reducers() > 0:
+		return ch.reducers()
 	}
-	most := int64(4 * w.run.o.slotCount())
-	if job.Ordered && w.run.env.Fits {
+	most := int64(4 * ch.run.o.slotCount())
+	if job.Ordered && ch.run.env.Fits {
 		most *= 2 // no run is read from disk in pieces, and the last parts end together
 	}
 	if streams {
@@ -235,16 +235,16 @@ func (w *work) reduces(job *jobs.Job, inputBytes int64, streams bool) int {
 }
 
 // reducers is how many reduce tasks were asked for.
-func (w *work) reducers() int {
-	if w.job.Reducers > 0 {
-		return w.job.Reducers
+func (ch *chain) reducers() int {
+	if ch.job.Reducers > 0 {
+		return ch.job.Reducers
 	}
-	return w.run.o.Reducers
+	return ch.run.o.Reducers
 }
 
 // planMaps makes the map tasks of the first job, and samples its cut points
 // where it is ordered.
-func (j *jobRun) planMaps(streams bool) error {
+func (j *runningJob) planMaps(streams bool) error {
 	r := j.run
 	sampled := !j.MapOnly() && j.Spec.Ordered && j.Spec.Partition == nil && j.Parts > 1
 	var first *source.Held
@@ -283,15 +283,15 @@ func (j *jobRun) planMaps(streams bool) error {
 }
 
 // sample finds cut points; first is what could be had of a stream, or nil.
-func (j *jobRun) sample(first *source.Held) error {
+func (j *runningJob) sample(first *source.Held) error {
 	r := j.run
 	lease, err := r.budget.Reserve(r.ctx, source.SampleLeaseBytes)
 	if err != nil {
 		return err
 	}
 	defer lease.Close()
-	asked := j.Spec.Reduces > 0 || j.work.reducers() > 0
-	if !asked && j.work.job.OutputDir == "" { // nobody sees where a part ends
+	asked := j.Spec.Reduces > 0 || j.chain.reducers() > 0
+	if !asked && j.chain.job.OutputDir == "" { // nobody sees where a part ends
 		if _, ok := j.PassesThrough(); ok {
 			j.Spread = len(j.sources)
 		}
@@ -308,7 +308,7 @@ func (j *jobRun) sample(first *source.Held) error {
 }
 
 // tellSample puts the sampling on the timeline.
-func (j *jobRun) tellSample() {
+func (j *runningJob) tellSample() {
 	if j.Cuts != nil {
 		j.run.stream.Append(trace.Event{At: j.run.now(), Op: trace.OpSample, Job: int32(j.id), A: source.SamplePlaces, B: int64(len(j.Cuts))})
 	}
@@ -316,48 +316,48 @@ func (j *jobRun) tellSample() {
 
 // begin starts the output, once, and returns it; nil where the result goes
 // nowhere. After abort it refuses.
-func (w *work) begin() (*output.Target, error) {
-	if w.discards() {
+func (ch *chain) begin() (*output.Target, error) {
+	if ch.discards() {
 		return nil, nil
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	ch.mu.Lock()
+	defer ch.mu.Unlock()
 	switch {
-	case w.mu.over:
+	case ch.mu.over:
 		return nil, output.ErrAborted
-	case w.mu.begun:
-		return w.mu.target, nil
-	case w.mu.target == nil:
-		target, err := output.Open(w.outputSpec(w.plan, w.job.Inputs))
+	case ch.mu.begun:
+		return ch.mu.target, nil
+	case ch.mu.target == nil:
+		target, err := output.Open(ch.outputSpec(ch.plan, ch.job.Inputs))
 		if err != nil {
 			return nil, err
 		}
-		w.mu.target = target
+		ch.mu.target = target
 	}
-	if err := w.mu.target.Start(); err != nil {
+	if err := ch.mu.target.Start(); err != nil {
 		return nil, err
 	}
-	w.mu.begun = true
-	return w.mu.target, nil
+	ch.mu.begun = true
+	return ch.mu.target, nil
 }
 
 // target is the output that was begun, or nil.
-func (w *work) target() *output.Target {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if !w.mu.begun {
+func (ch *chain) target() *output.Target {
+	ch.mu.Lock()
+	defer ch.mu.Unlock()
+	if !ch.mu.begun {
 		return nil
 	}
-	return w.mu.target
+	return ch.mu.target
 }
 
 // settle commits the result, or removes it where cause says why there is none.
 // It may take long. It returns how the work ended, and whether whoever read the
 // result has seen enough.
-func (w *work) settle(cause error) (err error, readerGone bool) {
-	target := w.target()
+func (ch *chain) settle(cause error) (err error, readerGone bool) {
+	target := ch.target()
 	if target == nil && cause == nil {
-		target, err = w.current.Sink.(*targetSink).begin() // no part was ever written
+		target, err = ch.current.Sink.(*targetSink).begin() // no part was ever written
 	}
 	switch {
 	case err != nil:
@@ -375,18 +375,18 @@ func (w *work) settle(cause error) (err error, readerGone bool) {
 }
 
 // forget lets go of the output, which is settled.
-func (w *work) forget() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.mu.target, w.mu.over = nil, true
+func (ch *chain) forget() {
+	ch.mu.Lock()
+	defer ch.mu.Unlock()
+	ch.mu.target, ch.mu.over = nil, true
 }
 
 // abort removes the output, whoever is working at it.
-func (w *work) abort() error {
-	w.mu.Lock()
-	target := w.mu.target
-	w.mu.over = true
-	w.mu.Unlock()
+func (ch *chain) abort() error {
+	ch.mu.Lock()
+	target := ch.mu.target
+	ch.mu.over = true
+	ch.mu.Unlock()
 	if target == nil {
 		return nil
 	}
@@ -396,7 +396,7 @@ func (w *work) abort() error {
 // plannedAgain is a split of a plan that was dropped after the job had been
 // submitted; the first that is read plans the input once more.
 type plannedAgain struct {
-	job   *jobRun
+	job   *runningJob
 	index int
 	bytes int64
 	again bool // it has been read before
@@ -418,13 +418,13 @@ func (s plannedAgain) Open(mem source.Memory) (source.Blocks, error) {
 }
 
 // planAgain is the job's plan; it is made anew where it was dropped.
-func (j *jobRun) planAgain() (*input.Plan, error) {
+func (j *runningJob) planAgain() (*input.Plan, error) {
 	j.planning.Lock()
 	defer j.planning.Unlock()
 	if j.plan != nil {
 		return j.plan, nil
 	}
-	plan, err := j.work.newPlan(j.work.job.Inputs)
+	plan, err := j.chain.newPlan(j.chain.job.Inputs)
 	if err == nil && (len(plan.Splits) != len(j.sources) || len(plan.Streams) > 0) {
 		err = errors.New("the input has changed since the job was submitted")
 	}
