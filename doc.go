@@ -1,25 +1,43 @@
-// Package mrlocal is the module's reading map; it has no code.
+// Package mrlocal runs MapReduce jobs on the files and cores of one machine, in
+// a bounded amount of memory.
 //
-// mrlocal runs MapReduce jobs for real on the files and cores of one machine,
-// in bounded memory, and lets a person choose and see how the slots are handed
-// out. Read the packages in the order in which the bytes go:
+// A job is a value of type jobs.Job (package mrlocal/jobs): a constructor of a
+// mapper, and usually one of a reducer. Run runs one job, RunChain a chain of
+// jobs, RunBatch many jobs that share the slots:
 //
-//	input    files to splits to record-aligned blocks
-//	jobs     what a user writes: Mapper, Folder, Reducer, Job, Chain;
-//	         jobs/wordcount, jobs/sort, jobs/grep; jobs/jobtest, the reference
-//	spill    the kvbuffer, segments on disk, the merge
-//	shuffle  which map output holds which partition
-//	output   attempts, commit, parts in order
+//	report, err := mrlocal.Run(ctx, job, mrlocal.Options{
+//		JobOptions: mrlocal.JobOptions{Inputs: []string{"notes/"}, OutputFile: "index.txt"},
+//	})
+//	switch {
+//	case errors.Is(err, mrlocal.ErrBadOptions), errors.Is(err, mrlocal.ErrBadInput):
+//		// correct the call; nothing was started
+//	case errors.Is(err, mrlocal.ErrInterrupted):
+//		// ctx ended; no partial output is left
+//	case err != nil:
+//		// the job failed; the report tells how far it came
+//	}
 //
-// and then the control beside them:
+// The packages mrlocal/jobs/wordcount, mrlocal/jobs/sort and
+// mrlocal/jobs/grep hold jobs that are ready to run. The package
+// mrlocal/slots/policy has the slot policies; a run without one lends slots
+// (DefaultPolicy). A policy serves one run: make a new one for each.
 //
-//	slots         the Ledger: pure bookkeeping of slots, jobs and tasks; Policy; FIFO
-//	slots/policy  fair, pi-dhfs and the table of names; policytest, their suite
-//	slots/pool    OS threads, locked and bound to cores
-//	trace         every fact and decision, in one order
-//	engine        the coordinator that drives the Ledger for real
+// # Memory and the process
 //
-// workload makes input data; cmd/mrlocal is the command; bench measures;
-// internal/membudget is where all large memory comes from, internal/arch the
-// rules of the house as tests. ARCHITECTURE.md has the figures.
+// Options.MemoryBytes bounds all buffers of a run. What does not fit is written
+// to temporary files. A run changes nothing of its process. A program that does
+// one run and nothing else is faster if it sets the values that
+// Options.ProcessLimits returns, as the command mrlocal does:
+//
+//	procs, bytes := options.ProcessLimits(1)
+//	runtime.GOMAXPROCS(procs)
+//	debug.SetMemoryLimit(bytes)
+//
+// # Where to read on
+//
+// The packages in the order in which the data passes through them: input, jobs,
+// spill, shuffle, output. Beside them: slots decides which task runs where,
+// slots/policy holds the policies, engine drives them for real and sim in
+// virtual time, trace records every fact and decision, report sums up.
+// ARCHITECTURE.md has the figures; cmd/mrlocal is the command.
 package mrlocal

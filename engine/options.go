@@ -82,7 +82,7 @@ type Options struct {
 	// BlockBytes for jobs that leave them 0, and ignores the others.
 	JobOptions
 
-	Policy      slots.Policy // nil: FIFO
+	Policy      slots.Policy // nil: FIFO; in package mrlocal: pi-dhfs
 	MapSlots    int          // home slots per tracker; 0: what ReduceSlots leaves of its cores
 	ReduceSlots int          // 0: a sixth of the tracker's cores, at least one
 	NoReduces   bool         // no reduce slots at all; map-only jobs
@@ -223,6 +223,21 @@ func (o *JobOptions) validate(job *jobs.Job) error {
 func (o Options) Check() error {
 	o = o.withDefaults(len(allowedCores()))
 	return o.validate()
+}
+
+// ProcessLimits returns values for runtime.GOMAXPROCS and for
+// debug.SetMemoryLimit (bytes). They suit a process that does one run of
+// jobCount jobs and nothing else: every slot and the coordinator can run at
+// once, and the garbage collector works harder near the bound of memory. The
+// engine itself sets neither.
+func (o Options) ProcessLimits(jobCount int) (procs int, memoryBytes int64) {
+	const (
+		heapBytes = 64 << 20 // what a run keeps outside of its budget
+		jobBytes  = 8 << 10  // what a job keeps in Ledger, engine and report
+	)
+	cores := len(allowedCores())
+	o = o.withDefaults(cores)
+	return max(cores, min(o.allSlots(), maxSlotCount)) + 1, o.MemoryBytes + heapBytes + int64(jobCount)*jobBytes
 }
 
 // allowedCores are those that the process may run on.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"runtime/debug"
 	"runtime/pprof"
 	"strings"
 	"sync/atomic"
@@ -14,6 +13,7 @@ import (
 
 	"mrlocal/engine/source"
 	"mrlocal/engine/task"
+	"mrlocal/errs"
 	"mrlocal/internal/affinity"
 	"mrlocal/internal/membudget"
 	"mrlocal/internal/tempdir"
@@ -53,15 +53,19 @@ func Run(ctx context.Context, job jobs.Job, o Options) (*Report, error) {
 	return RunChain(ctx, jobs.Chain{job}, o)
 }
 
-// RunChain runs the jobs of a chain one after the other on the same slots;
-// the output of the last is the run's. An error for which errs.IsUsage holds
-// means that nothing was started. The report is there whenever work was
-// started, also beside an error. When ctx ends, its cause is returned; all
-// temporary and pending output is gone by then.
+// RunChain runs the jobs of a chain one after the other on the same slots. The
+// output of the last job is the output of the run.
 //
-// For the duration of a run GOMAXPROCS is raised to one more than the slots
-// (or cores, if there are more) and the collector gets a soft memory limit;
-// both are put back. At most one run a process at a time.
+// Every error is an *errs.Error, and its kind says what went wrong. The kinds
+// BadOptions and BadInput mean that nothing was started. If work was started,
+// RunChain returns a report, beside an error too. If ctx ends, RunChain
+// removes all temporary and pending output, and returns an error of kind
+// Interrupted that wraps the cause of ctx.
+//
+// RunChain changes nothing of the process; see Options.ProcessLimits. Several
+// runs may take place at once. They share neither memory nor descriptors: each
+// uses up to its own MemoryBytes, and each divides all descriptors that the
+// process may open among its slots.
 func RunChain(ctx context.Context, chain jobs.Chain, o Options) (*Report, error) {
 	work := []BatchJob{{Chain: chain, JobOptions: o.JobOptions}}
 	return runWork(ctx, "run", work, o, func(r *run) error { return r.chains[0].err })
@@ -87,16 +91,14 @@ func RunBatch(ctx context.Context, work []BatchJob, o Options) (*Report, error) 
 func runWork(ctx context.Context, kind string, work []BatchJob, o Options, outcome func(*run) error) (*Report, error) {
 	r := &run{kind: kind, started: time.Now()}
 	if o.Profile {
+		defer pprof.SetGoroutineLabels(ctx)
 		ctx = pprof.WithLabels(ctx, pprof.Labels("phase", "coordinate"))
 		pprof.SetGoroutineLabels(ctx)
-		defer pprof.SetGoroutineLabels(context.Background())
 	}
 	if err := r.prepare(work, o); err != nil {
 		r.close()
-		return nil, err
+		return nil, typed(ctx, err)
 	}
-	restore := r.tuneProcess()
-	defer restore()
 	var cancel context.CancelCauseFunc
 	r.ctx, cancel = context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -111,7 +113,18 @@ func runWork(ctx context.Context, kind string, work []BatchJob, o Options, outco
 	}
 	report := r.report(err)
 	r.close()
-	return report, err
+	return report, typed(ctx, err)
+}
+
+// typed gives err a kind if it has none.
+func typed(ctx context.Context, err error) error {
+	switch {
+	case err == nil || errs.IsUsage(err):
+		return err
+	case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
+		return &errs.Error{Kind: errs.Interrupted, Cause: err}
+	}
+	return &errs.Error{Kind: errs.JobFailed, Cause: err}
 }
 
 // failures is the error of a batch: which jobs failed, and the first causes.
@@ -253,20 +266,6 @@ func (r *run) stretch(a *runningAttempt, level slots.Level) float64 {
 		return 0
 	}
 	return factor
-}
-
-// bookBytes are what a job of a batch takes on the heap, in the Ledger, in the
-// engine and in the report, whatever its size.
-const bookBytes = 8 << 10
-
-// tuneProcess sets what is process-wide for the run; the result puts it back.
-func (r *run) tuneProcess() func() {
-	procs := runtime.GOMAXPROCS(max(len(r.cores), r.o.allSlots()) + 1)
-	limit := debug.SetMemoryLimit(r.budget.Limit() + 64<<20 + int64(len(r.chains))*bookBytes)
-	return func() {
-		runtime.GOMAXPROCS(procs)
-		debug.SetMemoryLimit(limit)
-	}
 }
 
 // now is the time of the run, as the Ledger and the events have it.

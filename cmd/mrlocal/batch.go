@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/profile"
 	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/cmd/mrlocal/internal/side"
@@ -251,7 +252,7 @@ func (b *batch) run(ctx context.Context, s *screen, policyName, suffix string, e
 	if err != nil {
 		return nil, err
 	}
-	done, err = engine.RunBatch(ctx, work, o)
+	done, err = process.RunBatch(ctx, work, o)
 	return done, b.reader.named(err)
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/side"
 	"mrlocal/datagen"
 	"mrlocal/engine"
@@ -136,7 +137,7 @@ func runDemo(ctx context.Context, e env, name string, half int) (*demoRun, error
 	}
 	var result bytes.Buffer
 	r := &demoRun{policy: name, line: trace.NewTimeline(nil)}
-	r.report, err = engine.RunChain(ctx, chain, engine.Options{
+	r.report, err = process.RunChain(ctx, chain, engine.Options{
 		JobOptions: engine.JobOptions{Inputs: []string{demoDir}, Stdout: &result}, Policy: p, MapSlots: half, ReduceSlots: half,
 		Watch: func(s *trace.Stream) { s.Attach(r.line) }, Events: &r.events,
 		Note: func(text string) { fmt.Fprint(e.stderr, argv.ErrorLine("", errors.New(text))) },

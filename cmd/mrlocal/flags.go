@@ -4,6 +4,7 @@ import (
 	"os"
 	"strings"
 
+	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/policyflags"
 	"mrlocal/cmd/mrlocal/internal/side"
@@ -114,7 +115,7 @@ func speeds(slow []workload.Slow) []engine.TrackerSpeed {
 	return all
 }
 
-const defaultPolicy = "pi-dhfs"
+const defaultPolicy = mrlocal.DefaultPolicy
 
 // reader is argv's, with what only this command reads.
 type reader struct{ argv.Reader }

@@ -8,7 +8,7 @@ import (
 
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/jobprofile"
-	"mrlocal/engine"
+	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/jobs"
 	"mrlocal/report"
 	"mrlocal/slots/policy"
@@ -40,7 +40,7 @@ func profileJob(ctx context.Context, e env, line argv.Line, name string, build f
 		if each.Policy, err = policy.New("fair", policy.Defaults()); err != nil {
 			return 0, err
 		}
-		done, err := engine.RunChain(ctx, chain, each)
+		done, err := process.RunChain(ctx, chain, each)
 		if err != nil {
 			return 0, err
 		}

@@ -1,7 +1,7 @@
 // Command mrlocal runs MapReduce jobs on the files and cores of one machine
 // and shows how the slots are handed out.
 //
-// main wires the process: standard streams, signals (internal/signals), exit code. run is the
+// main wires the process: standard streams, signals (internal/process), exit code. run is the
 // program and is what tests call. One file a command: run.go, batch.go, sim.go,
 // sweep.go, jobprofile.go, tune.go, reproduce.go, replay.go, explain.go, gen.go, demo.go, policies.go;
 // tree.go lists them. flags.go and sched.go hold what they share, batchjobs.go
@@ -25,13 +25,12 @@ import (
 	"os"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/profile"
-	"mrlocal/cmd/mrlocal/internal/signals"
 	"mrlocal/errs"
-	"mrlocal/internal/machine"
 )
 
-// Exit codes; of signals, signals.Interrupted has them.
+// Exit codes; of signals, process.Interrupted has them.
 const (
 	exitDone    = 0
 	exitNoMatch = 1
@@ -47,8 +46,8 @@ type env struct {
 
 func main() {
 	profile.Off()
-	machine.CollectLate()
-	ctx, stop := signals.Watch(context.Background(), os.Exit)
+	process.CollectLate()
+	ctx, stop := process.Watch(context.Background(), os.Exit)
 	code := run(ctx, os.Args[1:], env{os.Stdin, os.Stdout, os.Stderr})
 	stop()
 	os.Exit(code)
@@ -80,7 +79,7 @@ func run(ctx context.Context, args []string, e env) (code int) {
 
 // fail tells err in one line and returns its exit code.
 func fail(ctx context.Context, e env, what string, err error) int {
-	var s signals.Interrupted
+	var s process.Interrupted
 	if errors.As(context.Cause(ctx), &s) {
 		fmt.Fprint(e.stderr, argv.ErrorLine(what, s))
 		return s.ExitCode()

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/term"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/profile"
 	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/cmd/mrlocal/internal/side"
@@ -150,7 +151,7 @@ func (s *screen) run(ctx context.Context, chain jobs.Chain, o engine.Options) (*
 		}
 	}
 	s.attach(&o)
-	return engine.RunChain(ctx, chain, o)
+	return process.RunChain(ctx, chain, o)
 }
 
 // attach has a run tell the screen what happens.

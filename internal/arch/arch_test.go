@@ -451,7 +451,7 @@ func TestUnsafeHasASafeTwin(t *testing.T) {
 
 func TestTheRulesSeeWhatTheyForbid(t *testing.T) {
 	for pkg, want := range map[string]string{
-		"": "command", "cmd/mrlocal/internal/argv": "command", "errs": "errors", "internal/order": "internal", "jobs": "ground", "jobs/grep": "data and slots",
+		"": "front door", "cmd/mrlocal/internal/argv": "programs", "errs": "errors", "internal/order": "internal", "jobs": "ground", "jobs/grep": "data and slots",
 		"slots": "data and slots", "slots/policy": "policies, threads, shuffle", "slots/policy/policytest": "policies, threads, shuffle",
 		"engine": "drivers", "spill": "data and slots",
 	} {

@@ -17,7 +17,8 @@ func layers() []layer {
 		{"policies, threads, shuffle", []string{"slots/policy/...", "slots/pool", "slots/setup", "shuffle", "report"}},
 		{"drivers", []string{"engine/...", "sim", "slots/explain"}},
 		{"bench", []string{"bench/..."}},
-		{"command", []string{"cmd/mrlocal/...", ""}},
+		{"front door", []string{""}},
+		{"programs", []string{"cmd/mrlocal/...", "examples/..."}},
 	}
 }
 
@@ -90,7 +91,7 @@ type callBan struct {
 
 func callBans() []callBan {
 	everywhere := []string{"..."}
-	command := []string{"cmd/mrlocal"}
+	command := []string{"cmd/mrlocal", "examples/..."}
 	pure := []string{"slots", "slots/fifo", "slots/locality", "slots/demand", "slots/replay", "slots/policy/...", "sim"}
 	return []callBan{
 		{"fmt", "Print*", everywhere, nil, "results go to the writer that was handed in"},
@@ -118,7 +119,7 @@ func goroutineFiles() []string {
 		"engine/arrivals.go",
 		"input/tree.go",
 		"datagen/datagen.go",
-		"cmd/mrlocal/internal/signals/signals.go",
+		"cmd/mrlocal/internal/process/signals.go",
 		"cmd/mrlocal/internal/show/follow.go",
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"mrlocal/errs"
 )
 
 // mostLineBytes bounds an error line: a word of a megabyte is not repeated
@@ -25,9 +27,12 @@ func ErrorLine(what string, err error) string {
 	return "mrlocal: " + shorten(Escape(text), mostLineBytes) + "\n"
 }
 
-// message tells errors that were joined one after the other; errors.Join
-// itself puts them on lines of their own.
+// message puts joined errors on one line; errors.Join puts each on a line of its
+// own.
 func message(err error) string {
+	if e, ok := err.(*errs.Error); ok && e.Object == "" {
+		return message(e.Cause)
+	}
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok || errors.Join(joined.Unwrap()...).Error() != err.Error() {
 		return err.Error()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 
+	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/engine"
 	"mrlocal/jobs"
 	"mrlocal/slots/policy"
@@ -52,6 +53,6 @@ func (j *Job) run(ctx context.Context, s Setting) (*Run, error) {
 	o := j.Options
 	o.Policy, o.Watch = raw, func(stream *trace.Stream) { stream.Attach(run.Times) }
 	o.MapSlots, o.ReduceSlots, o.Reducers, o.BlockBytes = s.MapSlots, s.ReduceSlots, s.Reducers, s.BlockBytes
-	run.Report, err = engine.RunChain(ctx, j.Chain, o)
+	run.Report, err = process.RunChain(ctx, j.Chain, o)
 	return run, err
 }

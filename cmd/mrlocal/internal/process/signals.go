@@ -1,10 +1,11 @@
-// Package signals ends the program as its user asks: the first signal ends a
-// context, so that whatever runs cleans up, and some time later the process, because
-// user code may never return.
+// Package process holds what the command does to its own process, and what a
+// library must never do to the process of its host: signals, GOMAXPROCS, the
+// memory limit and the pace of the garbage collector.
 //
-// It owns the process's signal handling until stop is called. Neighbours: cmd/mrlocal
-// hands in the process's end, and tells the cause in one line.
-package signals
+// The first signal ends a context, so that the run cleans up. If that takes too
+// long, the process ends without it: user code may never return. The package
+// owns the signal handling of the process until stop is called.
+package process
 
 import (
 	"context"
@@ -14,7 +15,7 @@ import (
 	"time"
 )
 
-// Interrupted is the cause that a context gets from a signal.
+// Interrupted is the cause of a context that a signal ended.
 type Interrupted struct{ sig os.Signal }
 
 func (i Interrupted) Error() string {
@@ -27,7 +28,7 @@ func (i Interrupted) Error() string {
 	return "interrupted by SIGINT"
 }
 
-// ExitCode is 128 and the signal's number.
+// ExitCode returns 128 plus the number of the signal.
 func (i Interrupted) ExitCode() int {
 	const base = 128
 	if n, ok := i.sig.(syscall.Signal); ok {
@@ -36,16 +37,16 @@ func (i Interrupted) ExitCode() int {
 	return base + int(syscall.SIGINT)
 }
 
-// graceTime is how long a run may take to clean up after a signal; then the
-// process exits without it.
+// graceTime bounds the cleaning up after a signal. Then the process exits.
 const graceTime = 1700 * time.Millisecond
 
-// Watch returns a context that the first SIGINT, SIGTERM or SIGHUP cancels. SIGHUP
-// stays ignored where it is (nohup). A reader that closes standard output is no
-// signal but an error of the write (EPIPE), so SIGPIPE is ignored.
+// Watch returns a context that the first SIGINT, SIGTERM or SIGHUP cancels.
+// If the parent process ignores SIGHUP (nohup), it stays ignored. Watch ignores
+// SIGPIPE: a write to a closed pipe then returns EPIPE, which the output treats
+// as success.
 func Watch(parent context.Context, exit func(code int)) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
-	caught := make(chan os.Signal, 1) // the first counts, later ones are dropped
+	caught := make(chan os.Signal, 1) // only the first signal counts
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {
 		signals = append(signals, syscall.SIGHUP)

@@ -1,0 +1,88 @@
+package mrlocal
+
+import (
+	"context"
+
+	"mrlocal/engine"
+	"mrlocal/errs"
+	"mrlocal/jobs"
+	"mrlocal/report"
+	"mrlocal/slots/policy"
+)
+
+// DefaultPolicy is the slot policy of a run whose Options name none: it lends
+// idle slots of one kind to tasks of the other kind ([DHFS13, Alg. 1]).
+const DefaultPolicy = "pi-dhfs"
+
+type (
+	// Options say how a run is done; the zero value of every field works. Only
+	// JobOptions.Inputs is required, and RunBatch does not need that either.
+	Options = engine.Options
+
+	// JobOptions say what one job reads and writes, and how its input is split.
+	JobOptions = engine.JobOptions
+
+	// BatchJob is one job of a batch: a chain, its pool, its time of submission
+	// and its JobOptions.
+	BatchJob = engine.BatchJob
+
+	// Report tells what a run did: times, slots, jobs and counters.
+	Report = report.Report
+
+	// Error is the type of every error of a run. Its Kind is one of the
+	// constants below, and errors.Is finds it. Its Object names the field of
+	// Options, the job or the path that is wrong.
+	Error = errs.Error
+)
+
+// The kinds of errors, for errors.Is.
+const (
+	ErrBadOptions  = errs.BadOptions  // Options or a job are wrong; nothing was started
+	ErrBadInput    = errs.BadInput    // an input is missing or malformed
+	ErrJobFailed   = errs.JobFailed   // the job was started and failed
+	ErrInterrupted = errs.Interrupted // the context ended before the job did
+)
+
+// Run runs one job and returns when its result is complete and durable, or
+// when it has failed and all of its partial output is removed. See RunChain.
+func Run(ctx context.Context, job jobs.Job, o Options) (*Report, error) {
+	return RunChain(ctx, jobs.Chain{job}, o)
+}
+
+// RunChain runs the jobs of a chain one after the other. Each job reads what
+// the job before it wrote, and the output of the last job is the result.
+//
+// If ctx ends, the run stops and the error is of kind ErrInterrupted; it wraps
+// the cause of ctx. The report is nil if nothing was started, and is there
+// beside an error otherwise.
+//
+// A run changes nothing of the process: not GOMAXPROCS, not the memory limit,
+// not signals. Several runs may follow one another or take place at once; each
+// uses up to its own Options.MemoryBytes.
+func RunChain(ctx context.Context, chain jobs.Chain, o Options) (*Report, error) {
+	if err := lend(&o); err != nil {
+		return nil, err
+	}
+	return engine.RunChain(ctx, chain, o)
+}
+
+// RunBatch runs many jobs at once, which share slots and memory. A job starts
+// at its BatchJob.Submit and after the jobs that its After lists. The failure
+// of one job does not stop the others; the error then names those that failed,
+// and the report has the outcome of each. The batch is borrowed until RunBatch
+// returns. Otherwise RunBatch does as RunChain.
+func RunBatch(ctx context.Context, batch []BatchJob, o Options) (*Report, error) {
+	if err := lend(&o); err != nil {
+		return nil, err
+	}
+	return engine.RunBatch(ctx, batch, o)
+}
+
+// lend chooses DefaultPolicy if o names no policy. The engine itself may not
+// import policies, and uses FIFO.
+func lend(o *Options) (err error) {
+	if o.Policy == nil {
+		o.Policy, err = policy.New(DefaultPolicy, policy.Defaults())
+	}
+	return err
+}
