@@ -304,7 +304,7 @@ func (r *run) startSlots() error {
 	}
 	r.stream = trace.NewStream()
 	if r.o.Events != nil {
-		r.stream.AddWriter(r.o.Events)
+		r.stream.Attach(trace.NewJSONL(r.o.Events))
 	}
 	if r.o.Watch != nil {
 		r.o.Watch(r.stream)

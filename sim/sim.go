@@ -45,7 +45,7 @@ func Run(ctx context.Context, f *workload.File, o Options) (*report.Report, erro
 	if o.Events != nil || o.Watch != nil {
 		stream = trace.NewStream()
 		if o.Events != nil {
-			stream.AddWriter(o.Events)
+			stream.Attach(trace.NewJSONL(o.Events))
 		}
 		if o.Watch != nil {
 			o.Watch(stream)

@@ -1,6 +1,7 @@
 package slots_test
 
 import (
+	"bytes"
 	"testing"
 	"time"
 
@@ -471,9 +472,18 @@ func TestAPolicysOptionsAreRecorded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var file bytes.Buffer
 	s := trace.NewStream()
+	s.Attach(trace.NewJSONL(&file))
 	l.SetStream(s)
-	c, err := slots.ConfigOf(s.Header())
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	d, err := trace.NewDecoder(&file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := slots.ConfigOf(d.Header())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,20 +13,20 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// ErrCut says that an event file has no last line: the run that wrote it was
-// killed, or the file was cut short.
+// ErrCut means that an event file has no last line, because the run that wrote it was
+// killed or the file was cut.
 var ErrCut = errors.New("cut short: its last line is missing")
 
-// ErrChanged says that an event file is not what a run wrote: the hash or the
-// number of lines in its last line is another.
-var ErrChanged = errors.New("changed after it was written: its last line does not fit")
+// ErrChanged means that the hash or the number of events in the last line does not
+// fit the lines before it.
+var ErrChanged = errors.New("changed after it was written: the hash in its last line does not match")
 
-// errAfterEnd: two files one behind the other would else pass for the first.
+// errAfterEnd prevents that two files in one are read as if they were the first.
 var errAfterEnd = errors.New("something comes after the run's last line")
 
 var errNotOurs = errors.New("line 1: not an event file of mrlocal")
 
-// SyntaxError is a line of an event file that cannot be read.
+// SyntaxError is an error in one line of an event file. Lines count from 1.
 type SyntaxError struct {
 	Line int
 	Err  error
@@ -35,11 +35,11 @@ type SyntaxError struct {
 func (e *SyntaxError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
 func (e *SyntaxError) Unwrap() error { return e.Err }
 
-// maxLineBytes bounds a line after the header, which grows with the cluster:
-// that of millions of slots is longer.
+// Limits of a line, so that a broken file does not take all memory. The header grows
+// with the number of slots, so its limit is larger.
 const maxLineBytes, maxHeaderBytes = 64 << 20, 2 << 30
 
-// Decoder reads an event file.
+// Decoder reads an event file. It keeps one line and all texts.
 type Decoder struct {
 	header Header
 	scan   *bufio.Scanner
@@ -48,10 +48,11 @@ type Decoder struct {
 	hash   *xxhash.Digest
 	ops    map[string]Op
 	texts  [][]string
-	fields fields // of the line that was read last
+	fields fields // of the current line
 }
 
-// NewDecoder reads the header. A file that is not an event file is an error.
+// NewDecoder reads the header from r. It fails if r is not an event file, or has
+// another schema.
 func NewDecoder(r io.Reader) (*Decoder, error) {
 	d := &Decoder{hash: xxhash.New(), ops: map[string]Op{}, texts: [][]string{nil}, line: 1}
 	for op := range numOps {
@@ -68,15 +69,15 @@ func NewDecoder(r io.Reader) (*Decoder, error) {
 	if err := json.Unmarshal(line, &h); err != nil || h.Kind != fileKind {
 		return nil, fmt.Errorf("read events: %w", errNotOurs)
 	}
-	if h.Schema != Schema {
-		return nil, fmt.Errorf("read events: schema %d, this program reads %d", h.Schema, Schema)
+	if h.Schema != schema {
+		return nil, fmt.Errorf("read events: schema %d, this program reads schema %d", h.Schema, schema)
 	}
 	d.header = Header{Policy: h.Policy, Seed: h.Seed, Config: h.Config, Slots: h.Slots}
 	d.sum(line)
 	return d, nil
 }
 
-// headerLine reads line 1 of what begins like a header.
+// headerLine reads the first line, if it begins like a header.
 func headerLine(in *bufio.Reader) (line []byte, err error) {
 	const begin = `{"schema":`
 	switch start, err := in.Peek(len(begin)); {
@@ -98,16 +99,16 @@ func headerLine(in *bufio.Reader) (line []byte, err error) {
 	return bytes.TrimRight(line, "\r\n"), nil
 }
 
-// Header is line 1.
+// Header returns the header, which belongs to the Decoder.
 func (d *Decoder) Header() *Header { return &d.header }
 
-// Line is the number of the line that Next read last.
+// Line returns the number of the line that Next read last, from 1.
 func (d *Decoder) Line() int { return d.line }
 
-// Texts are what an event's Ref refers to.
+// Texts returns the texts that the Ref of an event refers to.
 func (d *Decoder) Texts(ref int32) []string { return d.texts[ref] }
 
-// next returns the next line, valid until the one after it.
+// next returns the next line, which is valid until the next call.
 func (d *Decoder) next() ([]byte, error) {
 	if !d.scan.Scan() {
 		switch err := d.scan.Err(); {
@@ -122,13 +123,14 @@ func (d *Decoder) next() ([]byte, error) {
 	return d.scan.Bytes(), nil
 }
 
+// sum adds a line to the hash that the last line has to match.
 func (d *Decoder) sum(line []byte) {
 	d.hash.Write(line)
 	d.hash.Write([]byte{'\n'})
 }
 
-// Next reads an event. After the last one it returns io.EOF if the file is
-// whole, and an error that is ErrCut or ErrChanged if not.
+// Next returns the next event. At the end it returns io.EOF if the file is whole, and
+// ErrCut or ErrChanged if it is not. An error in a line is a *SyntaxError.
 func (d *Decoder) Next() (Event, error) {
 	line, err := d.next()
 	if err == io.EOF {
@@ -138,7 +140,7 @@ func (d *Decoder) Next() (Event, error) {
 		return Event{}, err
 	}
 	if d.fields, err = d.fields[:0].split(line); err != nil {
-		if _, peek := d.next(); peek == io.EOF {
+		if _, peek := d.next(); peek == io.EOF { // half of a last line
 			return Event{}, ErrCut
 		}
 		return Event{}, &SyntaxError{d.line, err}
@@ -155,6 +157,7 @@ func (d *Decoder) Next() (Event, error) {
 	return e, nil
 }
 
+// end checks the last line.
 func (d *Decoder) end() error {
 	want := fmt.Sprintf(`"%016x"`, d.hash.Sum64())
 	hash, _ := d.fields.get("hash")
@@ -168,7 +171,7 @@ func (d *Decoder) end() error {
 	return io.EOF
 }
 
-// event is the inverse of AppendJSON.
+// event makes an event of the current line: the inverse of AppendJSON.
 func (d *Decoder) event() (Event, error) {
 	var e Event
 	name, _ := d.fields.get("op")
@@ -222,7 +225,7 @@ func (d *Decoder) event() (Event, error) {
 	return e, f.err
 }
 
-// fieldReader reads fields with a sticky error.
+// fieldReader reads fields of a line and keeps the first error.
 type fieldReader struct {
 	fields fields
 	err    error
@@ -257,6 +260,7 @@ func (f *fieldReader) text(name string) string {
 	return t
 }
 
+// word returns the index of a field's text in words.
 func (f *fieldReader) word(name string, words []string) int {
 	v := f.field(name)
 	t, next := plainText(v, 0)

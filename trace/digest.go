@@ -2,33 +2,36 @@ package trace
 
 import "math/bits"
 
-// Digest is of all facts that were mixed into it, in order: a decision that
-// carries it tells what it rested on.
+// Digest is a hash of facts, in order. Each Assign records the digest of all facts
+// before it, so that a replay notices if other facts led to the same decisions. The
+// zero value is the digest of no facts.
 type Digest uint64
 
-// Sum is the digest, as exact in readers that know only doubles.
+// Sum returns 52 bits of the digest, which readers of JSON that know only doubles
+// read exactly.
 func (d Digest) Sum() int64 { return int64(d & (1<<52 - 1)) }
 
-// Mix takes in a fact; texts are what its Ref names.
+// Mix adds a fact. texts are the texts that its Ref refers to.
 func (d *Digest) Mix(e *Event, texts []string) {
 	h := uint64(*d)
 	for _, v := range [...]uint64{
 		uint64(e.At), uint64(e.Op) | uint64(e.Kind)<<8 | uint64(e.Phase)<<16 | uint64(e.Flags)<<24 | uint64(uint32(e.Job))<<32,
 		uint64(uint32(e.Task)) | uint64(uint32(e.N))<<32, uint64(e.A), uint64(e.B), uint64(e.C), uint64(e.D), uint64(e.E), uint64(e.F),
 	} {
-		h = mix(h, v)
+		h = Hash(h, v)
 	}
 	for _, t := range texts {
 		for i := range len(t) {
-			h = mix(h, uint64(t[i]))
+			h = Hash(h, uint64(t[i]))
 		}
-		h = mix(h, uint64(len(t)))
+		h = Hash(h, uint64(len(t)))
 	}
 	*d = Digest(h)
 }
 
-// mix is a step of a multiply-and-fold hash.
-func mix(h, v uint64) uint64 {
+// Hash adds v to the hash h, by multiplying and folding. It is not cryptographic,
+// and the same on every machine.
+func Hash(h, v uint64) uint64 {
 	hi, lo := bits.Mul64(h^v^0x9e3779b97f4a7c15, 0xbf58476d1ce4e5b9)
 	return hi ^ lo
 }

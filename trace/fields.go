@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 )
 
-// field is a name and its value, as JSON has it; both are parts of a line.
+// field is a name and its value as JSON. Both are parts of the line.
 type field struct {
 	name  []byte
 	value json.RawMessage
 }
 
-// fields are those of a line. A name that is there twice has its last value.
+// fields are the fields of a line. If a name occurs twice, the last value counts.
 type fields []field
 
 func (f fields) get(name string) (json.RawMessage, bool) {
@@ -23,8 +23,8 @@ func (f fields) get(name string) (json.RawMessage, bool) {
 	return nil, false
 }
 
-// split appends the fields of a line to f. Lines are written in one form
-// (AppendJSON), which is looked for first; any other JSON object is read as well.
+// split appends the fields of a line to f. It tries the form that AppendJSON writes,
+// which is fast to read, and then any JSON object. It fails if the line is not one.
 func (f fields) split(line []byte) (fields, error) {
 	if plain, ok := f.splitPlain(line); ok {
 		return plain, nil
@@ -39,14 +39,14 @@ func (f fields) split(line []byte) (fields, error) {
 	return f, nil
 }
 
-// splitPlain splits an object without spaces whose values are whole numbers, true,
-// false, and text that needs no escapes; ok is false where it is not of this form.
-// hot: once per event that is read.
+// splitPlain splits an object that has no spaces and whose values are whole numbers,
+// true, false, and text without escapes. ok is false for a line of another form.
+// hot: runs once per event that is read.
 func (f fields) splitPlain(line []byte) (_ fields, ok bool) {
 	if len(line) == 0 || line[0] != '{' {
 		return f, false
 	}
-	for i := 1; ; i++ { // past { or ,
+	for i := 1; ; i++ { // i is behind { or ,
 		name, next := plainText(line, i)
 		if next < 0 || next >= len(line) || line[next] != ':' {
 			return f, false
@@ -70,8 +70,8 @@ func (f fields) splitPlain(line []byte) (_ fields, ok bool) {
 	}
 }
 
-// plainText is the text in the quotes at i, and where it goes on behind them;
-// negative: there is none, or one that needs to be read with care.
+// plainText returns the text in the quotes at i and the index behind them. The index
+// is negative if there is no text, or one with escapes or bytes outside of ASCII.
 func plainText(line []byte, i int) (text []byte, next int) {
 	if i >= len(line) || line[i] != '"' {
 		return nil, -1
@@ -87,7 +87,8 @@ func plainText(line []byte, i int) (text []byte, next int) {
 	return nil, -1
 }
 
-// plainLiteral is where it goes on behind a whole number, true or false at i.
+// plainLiteral returns the index behind a whole number, true or false at i, and a
+// negative number if there is none.
 func plainLiteral(line []byte, i int) (next int) {
 	for _, word := range []string{"true", "false"} {
 		if bytes.HasPrefix(line[min(i, len(line)):], []byte(word)) {

@@ -2,19 +2,18 @@ package trace
 
 import "sync/atomic"
 
-// Reader is a lossy reader of a Stream: a bounded ring between the
-// coordinator, which never waits, and one reading goroutine. An event that
-// finds the ring full is lost to this reader and counted.
+// Reader is a lossy reader of a Stream: a ring between the coordinator, which never
+// waits, and one reading goroutine. An event that finds the ring full is lost to
+// this reader; the reader sees a gap in Event.Seq.
 type Reader struct {
 	ring    []Event
-	written atomic.Uint64 // by the coordinator only
-	read    atomic.Uint64 // by the reader only
-	dropped atomic.Uint64
+	written atomic.Uint64 // events so far; only the coordinator changes it
+	read    atomic.Uint64 // events so far; only the reader changes it
 	ended   atomic.Bool
 }
 
-// Follow adds a lossy reader that holds up to capacity unread events, rounded
-// up to a power of two, at least 64.
+// Follow adds a lossy reader and returns it. The reader holds at most capacity
+// unread events; capacity is rounded up to a power of two, at least 64.
 func (s *Stream) Follow(capacity int) *Reader {
 	n := 64
 	for n < capacity {
@@ -25,18 +24,18 @@ func (s *Stream) Follow(capacity int) *Reader {
 	return r
 }
 
-// offer is called by the coordinator.
+// offer adds e unless the ring is full. The coordinator calls it.
 func (r *Reader) offer(e *Event) {
 	w := r.written.Load()
 	if w-r.read.Load() == uint64(len(r.ring)) {
-		r.dropped.Add(1)
 		return
 	}
 	r.ring[w&uint64(len(r.ring)-1)] = *e
 	r.written.Store(w + 1)
 }
 
-// Read copies unread events to dst and returns how many; it never waits.
+// Read copies the oldest unread events to dst and returns their number. It never
+// waits.
 func (r *Reader) Read(dst []Event) int {
 	at, end := r.read.Load(), r.written.Load()
 	n := 0
@@ -48,8 +47,5 @@ func (r *Reader) Read(dst []Event) int {
 	return n
 }
 
-// Dropped is how many events this reader has lost so far.
-func (r *Reader) Dropped() uint64 { return r.dropped.Load() }
-
-// Ended reports whether the stream is closed; unread events may remain.
+// Ended reports whether the stream is closed. There may still be unread events.
 func (r *Reader) Ended() bool { return r.ended.Load() }

@@ -10,11 +10,11 @@ import (
 	"unicode/utf8"
 )
 
-// GanttOptions are how a gantt is drawn.
+// GanttOptions say how to draw a gantt.
 type GanttOptions struct {
-	Cell  time.Duration          // of a column; 0: the least of 1, 2, 2.5, 5, 10, … with which the run fits Width
+	Cell  time.Duration          // time per column; 0: the least of 1, 2, 2.5, 5, 10, … for which the run fits Width
 	Width int                    // columns of a line, its label included; 0: 80
-	Names func(job int32) string // for the legend; nil: none is written
+	Names func(job int32) string // names for the legend; nil: no legend
 }
 
 const (
@@ -22,33 +22,24 @@ const (
 	leastGanttColumns = 10 // of the chart itself, however narrow the line
 )
 
-// Gantt draws one row per slot and one column per cell of time: the letter of
-// the job that used the slot longest in that cell, lower case when its task was
-// of the other kind than the row's (the slot was lent, or had changed its home
-// kind), `.` when it was idle for longer than any job used it. So a cell that
-// is half used and half idle shows the job, and one that two jobs share shows
-// the longer, of equals the earlier. An attempt that is not over is drawn up to
-// the last event.
+// Gantt draws one row per slot and one column per cell of time. A cell has the letter
+// of the job that used the slot longest in it; of two jobs with equal times, the
+// earlier one. The letter is in lower case if the task was of the other kind than the
+// row's, because the slot was lent or had changed its home kind. A cell is `.` if the
+// slot was idle longer than any job used it. An attempt that has not ended is drawn up
+// to the last event.
 //
-// Jobs have the letters A to Z in the order of their numbers, then the digits
-// 0 to 9, whose lent form is the sign above them on a keyboard, and start again
-// after that. Where there are several trackers, each has a heading above its
-// slots.
+// Jobs have the letters A to Z in the order of their numbers, then the digits 0 to 9,
+// and then start again. The lower case of a digit is the sign above it on a keyboard.
+// If there are several trackers, each has a heading above its slots.
 //
 //	         0s        10s       20s
 //	map    0 AAAAAAAAAABBBBBBBBBBaaaaa
 //	reduce 1 ..........AAAAAAAAAAAAAAA
-func Gantt(w io.Writer, h *Header, events []Event, o GanttOptions) error {
-	t := NewTimeline(h)
-	for i := range events {
-		t.add(&events[i])
-	}
-	return t.Gantt(w, o)
-}
-
-// Gantt draws the timeline as the function Gantt does.
+//
+// Gantt fails if w does.
 func (t *Timeline) Gantt(w io.Writer, o GanttOptions) error {
-	slots := slices.Clone(t.Slots)
+	slots := slices.Clone(t.slots)
 	slices.SortStableFunc(slots, func(a, b Slot) int { return cmp.Compare(a.Tracker, b.Tracker) })
 	label := len(fmt.Sprintf("%-6s %d ", Reduce, max(0, len(slots)-1)))
 	if o.Width <= 0 {
@@ -91,27 +82,27 @@ func (t *Timeline) Gantt(w io.Writer, o GanttOptions) error {
 	return nil
 }
 
-// ganttRow is one slot: per cell, who used it longest and how long, and what is
-// left of the cell's time.
+// ganttRow is the row of one slot. For each cell it has the letter of the longest
+// user, that user's time, and the time in which the slot was idle.
 type ganttRow struct {
 	letter []byte
 	most   []time.Duration
-	rest   []time.Duration
+	idle   []time.Duration
 	used   bool
 }
 
 func newGanttRows(slots, columns int, cell time.Duration) []ganttRow {
 	rows := make([]ganttRow, slots)
 	for i := range rows {
-		rows[i] = ganttRow{letter: make([]byte, columns), most: make([]time.Duration, columns), rest: make([]time.Duration, columns)}
-		for c := range rows[i].rest {
-			rows[i].rest[c] = cell
+		rows[i] = ganttRow{letter: make([]byte, columns), most: make([]time.Duration, columns), idle: make([]time.Duration, columns)}
+		for c := range rows[i].idle {
+			rows[i].idle[c] = cell
 		}
 	}
 	return rows
 }
 
-// book books an attempt's time on its slot, up to the time to.
+// book adds an attempt that uses the slot from s.from to to.
 func (r *ganttRow) book(s *span, to, cell time.Duration) {
 	r.used = true
 	for c := int(s.from / cell); c < len(r.letter); c++ {
@@ -119,7 +110,7 @@ func (r *ganttRow) book(s *span, to, cell time.Duration) {
 		if end <= from {
 			break
 		}
-		r.rest[c] -= end - from
+		r.idle[c] -= end - from
 		if end-from > r.most[c] {
 			r.most[c], r.letter[c] = end-from, letterOf(s.job, s.lent)
 		}
@@ -130,7 +121,7 @@ func (r *ganttRow) text() []byte {
 	out := make([]byte, len(r.letter))
 	for c := range out {
 		out[c] = r.letter[c]
-		if r.letter[c] == 0 || r.rest[c] > r.most[c] {
+		if r.letter[c] == 0 || r.idle[c] > r.most[c] {
 			out[c] = '.'
 		}
 	}
@@ -149,7 +140,7 @@ func letterOf(job int32, lent bool) byte {
 	return ganttHome[int(job)%len(ganttHome)]
 }
 
-// axis writes a time every ten columns, where there is room for it.
+// axis writes a time every ten columns, if there is room for it.
 func axis(b *strings.Builder, label, columns int, cell time.Duration) {
 	line := strings.Repeat(" ", label)
 	for c := 0; c < columns; c += 10 {
@@ -161,8 +152,8 @@ func axis(b *strings.Builder, label, columns int, cell time.Duration) {
 	b.WriteString(strings.TrimRight(line, " ") + "\n")
 }
 
-// legend names the letters of the jobs that started something, as many on a
-// line as fit. A letter that several jobs have names the first and how many.
+// legend writes a name for each letter that was drawn. If several jobs share a letter,
+// it names the first and counts the others.
 func (t *Timeline) legend(b *strings.Builder, names func(int32) string, width int) {
 	started := map[int32]bool{}
 	for i := range t.spans {
@@ -197,7 +188,7 @@ func (t *Timeline) legend(b *strings.Builder, names func(int32) string, width in
 	writeWrapped(b, entries, width)
 }
 
-// writeWrapped writes entries two blanks apart, in lines of at most width.
+// writeWrapped writes entries, two blanks apart, in lines of at most width columns.
 func writeWrapped(b *strings.Builder, entries []string, width int) {
 	used := 0
 	for i, e := range entries {
@@ -219,8 +210,8 @@ func writeWrapped(b *strings.Builder, entries []string, width int) {
 	}
 }
 
-// cellFor is the least round time of which columns cells hold the whole: 1, 2,
-// 2.5 or 5 times a power of ten.
+// cellFor returns the least round time (1, 2, 2.5 or 5 times a power of ten) with
+// which the given number of cells covers whole.
 func cellFor(whole time.Duration, columns int) time.Duration {
 	least := (whole + time.Duration(columns) - 1) / time.Duration(columns)
 	for unit := time.Duration(1); ; unit *= 10 {

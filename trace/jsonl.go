@@ -11,12 +11,13 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// Schema is the version of event files.
-const Schema = 2
+// schema is the version of event files that this package writes and reads.
+const schema = 2
 
-// JSONL is a Sink that writes an event file: a JSON object a line, times in
-// int64 nanoseconds. The first line is the header, the last one `end` with the
-// number of events and a hash of all lines before it.
+// JSONL is a Sink that writes an event file, one JSON object per line, with times in
+// nanoseconds. The first line is the header. The last line has the number of events
+// and a hash of all lines before it, so that readers notice a file that was cut or
+// changed.
 type JSONL struct {
 	w     *bufio.Writer
 	hash  *xxhash.Digest
@@ -24,16 +25,13 @@ type JSONL struct {
 	count uint64
 }
 
-// NewJSONL returns a sink that writes to w. Stream.Close ends the file; it does
-// not close w.
+// NewJSONL returns a sink that writes to w. Stream.Close writes the last line; it
+// does not close w.
 func NewJSONL(w io.Writer) *JSONL {
 	return &JSONL{w: bufio.NewWriterSize(w, 64<<10), hash: xxhash.New()}
 }
 
-// AddWriter attaches a JSONL that writes to w.
-func (s *Stream) AddWriter(w io.Writer) { s.Attach(NewJSONL(w)) }
-
-// fileHeader is line 1.
+// fileHeader is the first line.
 type fileHeader struct {
 	Schema int             `json:"schema"`
 	Kind   string          `json:"kind"`
@@ -51,14 +49,14 @@ func (j *JSONL) Open(h *Header) error {
 	if config == nil {
 		config = json.RawMessage("{}")
 	}
-	line, err := json.Marshal(fileHeader{Schema, fileKind, h.Policy, h.Seed, config, h.Slots})
+	line, err := json.Marshal(fileHeader{schema, fileKind, h.Policy, h.Seed, config, h.Slots})
 	if err != nil {
 		return fmt.Errorf("write events: header: %w", err)
 	}
 	return j.write(append(line, '\n'))
 }
 
-// Record writes a line.
+// Record writes the line of an event.
 func (j *JSONL) Record(s *Stream, e *Event) error {
 	j.count++
 	j.line = AppendJSON(j.line[:0], e, s.Texts(e.Ref))
@@ -83,8 +81,9 @@ func (j *JSONL) Close() error {
 	return nil
 }
 
-// AppendJSON appends an event as it stands in a file, without a newline.
-// hot: once per event of a recorded run.
+// AppendJSON appends the line of an event, without the newline. texts are those that
+// e.Ref refers to.
+// hot: runs once per event of a recorded run.
 func AppendJSON(dst []byte, e *Event, texts []string) []byte {
 	s := e.Op.shape()
 	dst = strconv.AppendUint(append(dst, `{"seq":`...), e.Seq, 10)
@@ -133,8 +132,8 @@ func AppendJSON(dst []byte, e *Event, texts []string) []byte {
 	return append(dst, '}')
 }
 
-// appendText appends a JSON string. Bytes that are no UTF-8 become U+FFFD, as
-// encoding/json has it.
+// appendText appends a JSON string. Bytes that are not UTF-8 become U+FFFD, as in
+// encoding/json.
 func appendText(dst []byte, text string) []byte {
 	plain := true
 	for i := range len(text) {
@@ -147,7 +146,7 @@ func appendText(dst []byte, text string) []byte {
 		return append(append(append(dst, '"'), text...), '"')
 	}
 	quoted, err := json.Marshal(text)
-	if err != nil { // a string can always be written
+	if err != nil { // never: every string can be quoted
 		return append(dst, `""`...)
 	}
 	return append(dst, quoted...)

@@ -1,74 +1,68 @@
 package trace
 
-// Op says what happened.
+// Op says what happened. The numbers of facts are part of digests, so their order
+// stays.
 type Op uint8
 
 const (
 	OpNone Op = iota
 
-	// Facts, as told to the Ledger.
-	OpSubmit
-	OpReady
-	OpDrop
-	OpPhase
-	OpProgress
-	OpFinish
-	OpLostOutput
-	OpLostTracker
-	OpAbort
-	OpDemand
+	// Facts that the Ledger receives.
+	OpSubmit      // a job is submitted
+	OpReady       // more maps of a job are known, or may start
+	OpDrop        // a task is not needed any more
+	OpPhase       // an attempt enters a phase
+	OpProgress    // an attempt has got so far
+	OpFinish      // an attempt has ended
+	OpLostOutput  // the output of a committed map is gone
+	OpLostTracker // a tracker is gone
+	OpAbort       // a job is cancelled
+	OpDemand      // what a task of a job needs in a phase
 
-	// OpAssign is the driver asking for orders; the decisions up to the next
-	// fact are its answer.
+	// OpAssign is a driver's question for orders. The decisions up to the next
+	// fact are the Ledger's answer.
 	OpAssign
 
-	// Decisions and what follows from facts, both made by the Ledger.
-	OpStart
-	OpLend
-	OpReturn
-	OpKill
-	OpAdvance
-	OpOpen
-	OpDrain
-	OpClose
-	OpHome
-	OpGate
-	OpAdmit
-	OpMapsDone
-	OpJobEnd
+	// What the Ledger decides, and what follows from a fact.
+	OpStart    // an attempt starts
+	OpLend     // its slot is lent to it
+	OpReturn   // a lent slot is free again
+	OpKill     // an attempt has to end
+	OpAdvance  // a reduce may leave its copy phase
+	OpOpen     // a slot takes tasks from now on
+	OpDrain    // a slot closes when its attempt ends
+	OpClose    // a slot takes no more tasks
+	OpHome     // a slot changes its home kind
+	OpGate     // a job's reduces may start, or may not any more
+	OpAdmit    // a job that waited for a running-job limit may run
+	OpMapsDone // the last map of a job is done
+	OpJobEnd   // a job has ended
 
-	// What happens below a task, told by the engine or the simulator.
-	OpSpillStart
-	OpSpillEnd
-	OpGrow
-	OpRefuse
-	OpEvict
-	OpRelease
-	OpCopyStart
-	OpCopyEnd
-	OpMergeStart
-	OpMergeEnd
-	OpSample
-	OpCommit
-	OpAbandon
-	OpNote
+	// What happens inside a task or a job's setup, reported by a driver.
+	OpSpillStart // a map begins to write a spill
+	OpSpillEnd   // the spill is written
+	OpGrow       // a kvbuffer grows
+	OpRefuse     // a kvbuffer may not grow
+	OpEvict      // a segment in memory is written to disk
+	OpMergeEnd   // a pass of a merge is done
+	OpSample     // a job's input was sampled for its cuts
 
 	numOps
 )
 
-// Class is what part an Op plays in a replay.
+// Class says what a replay does with an Op.
 type Class uint8
 
 const (
-	Detail   Class = iota // not the Ledger's; ignored by a replay
-	Fact                  // fed to the Ledger
-	Ask                   // fed to the Ledger, which answers with decisions
-	Decision              // compared
+	Detail   Class = iota // nothing: the Ledger neither receives nor makes it
+	Fact                  // gives it to the Ledger
+	Ask                   // asks the Ledger, which answers with decisions
+	Decision              // compares it with what the Ledger decides now
 )
 
 func (o Op) String() string { return o.shape().name }
 
-// Class says what part o plays in a replay.
+// Class returns what a replay does with o.
 func (o Op) Class() Class { return o.shape().class }
 
 func (o Op) shape() *shape {
@@ -78,7 +72,7 @@ func (o Op) shape() *shape {
 	return &shapes[OpNone]
 }
 
-// parts are the fields of an Event, other than A to F, that an Op uses.
+// parts are the fields of an Event that an Op uses, apart from flags and A to F.
 type parts uint16
 
 const (
@@ -101,7 +95,7 @@ type shape struct {
 	parts  parts
 	flags  Flags
 	values []string // names of A, B, ... in order
-	words  []string // where A is one of these, by number
+	words  []string // not nil: A is an index of these
 	texts  []string // names of the texts that Ref refers to
 }
 
@@ -142,15 +136,8 @@ var shapes = [numOps]shape{
 	OpGrow:       {name: "grow", parts: ofAttempt, values: []string{"bytes", "to_bytes"}},
 	OpRefuse:     {name: "refuse", parts: ofAttempt, values: []string{"bytes", "free_bytes"}},
 	OpEvict:      {name: "evict", parts: ofAttempt, values: []string{"bytes", "records"}},
-	OpRelease:    {name: "release", parts: ofAttempt, values: []string{"bytes", "records"}},
-	OpCopyStart:  {name: "copy-start", parts: ofAttempt, values: []string{"map", "bytes"}},
-	OpCopyEnd:    {name: "copy-end", parts: ofAttempt, values: []string{"map", "bytes"}},
-	OpMergeStart: {name: "merge-start", parts: ofAttempt, values: []string{"runs", "bytes"}},
 	OpMergeEnd:   {name: "merge-end", parts: ofAttempt, values: []string{"runs", "bytes"}},
 	OpSample:     {name: "sample", parts: hasJob, values: []string{"places", "keys"}},
-	OpCommit:     {name: "commit", parts: ofAttempt, values: []string{"bytes", "records"}},
-	OpAbandon:    {name: "abandon", parts: ofAttempt, values: []string{"bytes", "records"}},
-	OpNote:       {name: "note", texts: []string{"text"}},
 }
 
 // stateNames are a job's states, numbered as package slots has them.
@@ -174,5 +161,5 @@ var ruleNames = [numRules]string{
 	RuleLowestUtility: "lowest-utility", RuleSplit: "dynamic-split", RuleAdditional: "additional-map", RulePreScheduled: "pre-scheduled",
 }
 
-// flagNames in the order of the flags' bits.
+// flagNames are in the order of the bits.
 var flagNames = [...]string{"ok", "killed", "lent", "sealed", "speculative", "unplaced", "single"}

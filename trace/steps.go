@@ -3,118 +3,16 @@ package trace
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 )
 
-// Timeline is a Sink that keeps who held which slot from when to when, for
-// gantts and counts. An attempt takes 32 bytes, far less than its events.
-type Timeline struct {
-	Slots []Slot
-	End   time.Duration // time of the last event
-
-	spans []span
-	away  []bool   // by slot: its home kind is another than at first
-	open  []int32  // by slot: index into spans of the attempt that runs there; -1: none
-	jobs  int32    // greatest job number and one
-	names []string // by job
-	pool  []int32  // by job: index into pools
-	pools []string // in the order of their first jobs
-}
-
-// span is an attempt's time on a slot.
-type span struct {
-	from, to  time.Duration // to < 0: not over yet
-	slot, job int32
-	kind      Kind
-	lent      bool
-}
-
-// NewTimeline returns an empty timeline of the slots of h, which may be nil
-// where the stream will tell.
-func NewTimeline(h *Header) *Timeline {
-	t := &Timeline{}
-	if h != nil {
-		_ = t.Open(h) // never fails
-	}
-	return t
-}
-
-// Open is called by the stream before the first event.
-func (t *Timeline) Open(h *Header) error {
-	t.Slots = h.Slots
-	t.away = make([]bool, len(h.Slots))
-	t.open = slices.Repeat([]int32{-1}, len(h.Slots))
-	return nil
-}
-
-// Record implements Sink.
-func (t *Timeline) Record(s *Stream, e *Event) error {
-	if e.Op == OpSubmit {
-		if texts := s.Texts(e.Ref); len(texts) > 1 {
-			t.submit(e.Job, texts[0], texts[1])
-		}
-	}
-	t.add(e)
-	return nil
-}
-
-func (t *Timeline) submit(job int32, name, pool string) {
-	for int32(len(t.names)) <= job {
-		t.names, t.pool = append(t.names, ""), append(t.pool, -1)
-	}
-	t.names[job] = name
-	i := slices.Index(t.pools, pool)
-	if i < 0 {
-		i = len(t.pools)
-		t.pools = append(t.pools, pool)
-	}
-	t.pool[job] = int32(i)
-}
-
-// add books an event. A tracker that is lost closes its slots, which ends what
-// ran there.
-func (t *Timeline) add(e *Event) {
-	t.End = max(t.End, e.At)
-	if e.Op == OpHome && e.Slot >= 0 && int(e.Slot) < len(t.away) {
-		t.away[e.Slot] = e.Kind != t.Slots[e.Slot].Home
-	}
-	if e.Op != OpStart && e.Op != OpFinish && e.Op != OpClose || e.Slot < 0 || int(e.Slot) >= len(t.open) {
-		return
-	}
-	if at := t.open[e.Slot]; at >= 0 {
-		t.spans[at].to = e.At
-		t.open[e.Slot] = -1
-	}
-	if e.Op == OpStart {
-		t.jobs = max(t.jobs, e.Job+1)
-		t.open[e.Slot] = int32(len(t.spans))
-		t.spans = append(t.spans, span{from: e.At, to: -1, slot: e.Slot, job: e.Job, kind: e.Kind, lent: e.Has(Lent) || t.away[e.Slot]})
-	}
-}
-
-func (t *Timeline) until(s *span) time.Duration {
-	if s.to < 0 {
-		return t.End
-	}
-	return s.to
-}
-
-// Name is a job's name, "" for one that was not submitted.
-func (t *Timeline) Name(job int32) string {
-	if int(job) < len(t.names) {
-		return t.names[job]
-	}
-	return ""
-}
-
-// StepOptions are how the counts of a timeline are written.
+// StepOptions say how to write the counts of a timeline.
 type StepOptions struct {
-	Step  time.Duration            // 0: a round time, for 10 to 25 steps; Fig. 5 has 10 s
-	Width int                      // columns of a line; 0: 80. Pools that do not fit are summed up as "others"
-	Word  func(name string) string // how a pool's name is shown; nil: as it is
+	Step  time.Duration            // time per step; 0: a round time that makes 10 to 25 steps
+	Width int                      // columns of a line; 0: 80. Pools that do not fit are added up as "others"
+	Word  func(name string) string // shown for a pool's name; nil: the name
 }
 
 const (
@@ -122,10 +20,10 @@ const (
 	countWidth = len("reduces")
 )
 
-// Steps writes, per step of time and pool, how many maps and reduces run at the
-// step's start: the numbers that Fig. 5 of seed 000 plots. Steps count from 1,
-// as there; what ends just when a step starts is not counted, what starts then
-// is.
+// Steps writes for each step of time and each pool how many maps and reduces run when
+// the step starts: the numbers that [DHFS13, Fig. 5] plots. Steps count from 1, as in
+// the figure. An attempt that ends when a step starts is not counted; one that starts
+// then is. Steps fails if w does.
 func (t *Timeline) Steps(w io.Writer, o StepOptions) error {
 	if o.Step <= 0 {
 		o.Step = cellFor(t.End, fewSteps)
@@ -151,10 +49,10 @@ func (t *Timeline) Steps(w io.Writer, o StepOptions) error {
 	return nil
 }
 
-// poolCounts are running attempts by kind, by pool.
+// poolCounts are running attempts by pool and kind.
 type poolCounts [][Kinds]int
 
-// counts are the running attempts at the start of each step.
+// counts returns the running attempts at the start of each step.
 func (t *Timeline) counts(step time.Duration) []poolCounts {
 	steps := int((t.End + step - 1) / step)
 	counts := make([]poolCounts, steps)
@@ -173,13 +71,14 @@ func (t *Timeline) counts(step time.Duration) []poolCounts {
 	return counts
 }
 
-// stepTable is the counts as they are written.
+// stepTable holds the cells of the table.
 type stepTable struct {
 	times  []string
 	pools  []string
 	counts []poolCounts
 }
 
+// head returns the width of the two columns on the left.
 func (t *stepTable) head() int {
 	longest := len("time")
 	for _, s := range t.times {
@@ -188,12 +87,12 @@ func (t *stepTable) head() int {
 	return len("step") + 2 + longest
 }
 
-// poolWidth is how wide a pool's two columns are.
+// poolWidth returns the width of a pool's two columns.
 func poolWidth(name string) int {
 	return max(2+len("maps")+2+countWidth, 2+utf8.RuneCountInString(name))
 }
 
-// fold sums up the pools that do not fit the width.
+// fold adds up the pools that do not fit the width, into a last one.
 func (t *stepTable) fold(width int) {
 	used, fit := t.head(), 0
 	for fit < len(t.pools) && used+poolWidth(t.pools[fit]) <= width {

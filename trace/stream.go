@@ -6,39 +6,40 @@ import (
 	"sync"
 )
 
-// Slot is a slot as readers of a stream know it.
+// Slot describes a slot to the readers of a stream.
 type Slot struct {
 	ID      int32 `json:"id"`
 	Tracker int32 `json:"tracker"`
-	Core    int32 `json:"core"` // -1: not bound
+	Core    int32 `json:"core"` // that its thread is bound to; -1: none
 	Home    Kind  `json:"home"`
 	Extra   bool  `json:"extra,omitempty"`  // closed until a policy opens it
-	Weight  int64 `json:"weight,omitempty"` // of the tracker's resources, in parts per million; 0: 1.0
+	Weight  int64 `json:"weight,omitempty"` // in parts per million; 0: 1.0
 }
 
-// Header is what a reader must know before the first event.
+// Header is what a reader has to know before the first event.
 type Header struct {
 	Policy string
 	Seed   uint64
 	Slots  []Slot
-	Config json.RawMessage // the Ledger's configuration, whole
+	Config json.RawMessage // the whole configuration of the Ledger
 }
 
-// Sink is an exact reader: it gets every event, on the coordinator's
-// goroutine, which waits. e is borrowed until Record returns. An error makes
-// the stream drop the sink and report it in Err and Close.
+// Sink is an exact reader. It gets every event on the coordinator's goroutine,
+// which waits for it. e is borrowed until Record returns. After an error the stream
+// gives the sink no more events; Err and Close return the error.
 type Sink interface {
 	Record(s *Stream, e *Event) error
 }
 
-// opener and closer are optional abilities of a Sink.
+// opener and closer are optional methods of a Sink: Open gets the header before
+// the first event, Close comes after the last one.
 type (
 	opener interface{ Open(h *Header) error }
 	closer interface{ Close() error }
 )
 
-// Stream numbers events and hands them to its readers. All methods but Texts
-// and a Reader's are for the owning goroutine.
+// Stream numbers events and hands them to its readers. Texts may be called from any
+// goroutine; all other methods belong to the owner.
 type Stream struct {
 	seq    uint64
 	header *Header
@@ -52,15 +53,15 @@ type Stream struct {
 	}
 }
 
-// NewStream returns a stream without readers.
+// NewStream returns a stream that has no readers.
 func NewStream() *Stream {
 	s := &Stream{}
-	s.mu.texts = [][]string{nil}
+	s.mu.texts = [][]string{nil} // 0 refers to no texts
 	return s
 }
 
-// Attach adds an exact reader. A sink that is attached after Open is opened at
-// once and misses what was appended before.
+// Attach adds an exact reader. After Open the sink is opened at once; it does not
+// get the events that were appended before.
 func (s *Stream) Attach(k Sink) {
 	s.sinks = append(s.sinks, k)
 	if s.header != nil {
@@ -68,8 +69,7 @@ func (s *Stream) Attach(k Sink) {
 	}
 }
 
-// Open gives the readers the header. The Ledger calls it once, before the
-// first event.
+// Open gives h to all readers. The Ledger calls it once, before the first event.
 func (s *Stream) Open(h Header) {
 	s.header = &h
 	for i := range s.sinks {
@@ -77,18 +77,15 @@ func (s *Stream) Open(h Header) {
 	}
 }
 
-// Header is what Open was given, or nil before that.
-func (s *Stream) Header() *Header { return s.header }
-
 func (s *Stream) openSink(i int) {
 	if o, ok := s.sinks[i].(opener); ok {
 		s.fail(i, o.Open(s.header))
 	}
 }
 
-// Append numbers e and hands it to every reader. It allocates nothing and
-// waits for sinks only.
-// hot: once per fact and decision.
+// Append numbers e and gives it to every reader. It allocates nothing, and waits for
+// sinks only.
+// hot: runs once per fact and decision.
 func (s *Stream) Append(e Event) {
 	s.seq++
 	e.Seq = s.seq
@@ -102,13 +99,14 @@ func (s *Stream) Append(e Event) {
 	}
 }
 
-// record takes e by value so that only a stream with sinks makes it escape.
+// record takes e by value, so that e escapes to the heap only if there are sinks.
 func (s *Stream) record(i int, k Sink, e Event) {
 	if err := k.Record(s, &e); err != nil {
 		s.fail(i, err)
 	}
 }
 
+// fail drops sink i if err is not nil.
 func (s *Stream) fail(i int, err error) {
 	if err != nil {
 		s.sinks[i] = nil
@@ -116,14 +114,11 @@ func (s *Stream) fail(i int, err error) {
 	}
 }
 
-// Len is how many events were appended.
-func (s *Stream) Len() uint64 { return s.seq }
-
-// Err is what sinks have reported so far.
+// Err returns the errors of sinks so far, joined.
 func (s *Stream) Err() error { return s.err }
 
-// Close closes the sinks that can be closed, ends the lossy readers and
-// returns every error that sinks have reported.
+// Close closes the sinks, ends the lossy readers and returns the errors of all
+// sinks, joined.
 func (s *Stream) Close() error {
 	for i, k := range s.sinks {
 		if c, ok := k.(closer); ok {
@@ -138,7 +133,8 @@ func (s *Stream) Close() error {
 	return s.err
 }
 
-// Refer keeps texts and returns the number for Event.Ref.
+// Refer adds texts to the stream's table and returns their number, for Event.Ref.
+// The stream keeps the slice.
 func (s *Stream) Refer(texts ...string) int32 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -146,8 +142,8 @@ func (s *Stream) Refer(texts ...string) int32 {
 	return int32(len(s.mu.texts) - 1)
 }
 
-// Texts are what ref refers to, to be read only. It may be called from any
-// goroutine.
+// Texts returns the texts that ref refers to, nil if there are none. The caller
+// must not change them.
 func (s *Stream) Texts(ref int32) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -157,12 +153,12 @@ func (s *Stream) Texts(ref int32) []string {
 	return s.mu.texts[ref]
 }
 
-// Log is a Sink that keeps every event, for tests and gantts.
+// Log is a Sink that keeps every event, for tests.
 type Log struct {
 	Events []Event
 }
 
-// Record implements Sink.
+// Record appends e to Events.
 func (l *Log) Record(_ *Stream, e *Event) error {
 	l.Events = append(l.Events, *e)
 	return nil

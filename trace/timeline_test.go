@@ -18,7 +18,7 @@ import (
 //	end AT                     the last event
 func timelineOf(t *testing.T, lines []string) *Timeline {
 	t.Helper()
-	s, line := NewStream(), NewTimeline(nil)
+	s, line := NewStream(), &Timeline{}
 	s.Attach(line)
 	h := Header{}
 	kinds := map[string]Kind{"map": Map, "reduce": Reduce}
@@ -69,7 +69,7 @@ func timelineOf(t *testing.T, lines []string) *Timeline {
 				}
 			}
 		case "end":
-			s.Append(Event{Op: OpNote, At: at(w[1])})
+			s.Append(Event{Op: OpSample, At: at(w[1])})
 		default:
 			t.Fatalf("unknown line %q", l)
 		}

@@ -136,7 +136,7 @@ func runDemo(ctx context.Context, e env, name string, half int) (*demoRun, error
 		return nil, err
 	}
 	var result bytes.Buffer
-	r := &demoRun{policy: name, line: trace.NewTimeline(nil)}
+	r := &demoRun{policy: name, line: &trace.Timeline{}}
 	r.report, err = process.RunChain(ctx, chain, engine.Options{
 		JobOptions: engine.JobOptions{Inputs: []string{demoDir}, Stdout: &result}, Policy: p, MapSlots: half, ReduceSlots: half,
 		Watch: func(s *trace.Stream) { s.Attach(r.line) }, Events: &r.events,

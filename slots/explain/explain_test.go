@@ -348,7 +348,7 @@ func TestSpillsBelongToTheStory(t *testing.T) {
 	}
 	var file bytes.Buffer
 	s := trace.NewStream()
-	s.AddWriter(&file)
+	s.Attach(trace.NewJSONL(&file))
 	s.Open(*d.Header())
 	for e, err := d.Next(); err == nil; e, err = d.Next() {
 		e.Ref = s.Refer(d.Texts(e.Ref)...)

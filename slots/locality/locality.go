@@ -11,10 +11,10 @@
 package locality
 
 import (
-	"math/bits"
 	"slices"
 
 	"mrlocal/internal/ppm"
+	"mrlocal/trace"
 )
 
 // Level is how near a map's input is to a tracker. The greater the nearer.
@@ -70,7 +70,7 @@ func (p *Placement) copies(job, task int32) copies {
 	if n == 1 {
 		return copies{trackers: 1}
 	}
-	h := mix(mix(p.Seed, uint64(uint32(job))<<32|uint64(uint32(task))), 0x9e3779b97f4a7c15)
+	h := trace.Hash(trace.Hash(p.Seed, uint64(uint32(job))<<32|uint64(uint32(task))), 0x9e3779b97f4a7c15)
 	c := copies{at: (h & 0xffffffff) % n, stride: 1 + (h>>32)%(n-1), trackers: n}
 	for ppm.GCD(c.stride, n) != 1 {
 		c.stride = c.stride%(n-1) + 1
@@ -180,10 +180,4 @@ func (l *list) first(of Tasks) (task int32, found bool) {
 		}
 	}
 	return 0, false
-}
-
-// mix is a step of a multiply-and-fold hash.
-func mix(h, v uint64) uint64 {
-	hi, lo := bits.Mul64(h^v^0x9e3779b97f4a7c15, 0xbf58476d1ce4e5b9)
-	return hi ^ lo
 }

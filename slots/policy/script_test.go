@@ -228,8 +228,8 @@ func (s *script) fault(verb string, job slots.JobID, task slots.TaskID, at time.
 func (s *script) run(name string) string {
 	var log trace.Log
 	var reasons strings.Builder
-	stream := &headerSink{}
-	o := policytest.Options{Faults: s.faults, Speeds: s.speeds, Sinks: []trace.Sink{&log, stream}}
+	var timeline trace.Timeline
+	o := policytest.Options{Faults: s.faults, Speeds: s.speeds, Sinks: []trace.Sink{&log, &timeline}}
 	if s.why {
 		o.Explain = func(e *slots.Explanation) { s.explain(&reasons, e) }
 	}
@@ -238,7 +238,7 @@ func (s *script) run(name string) string {
 		return err.Error()
 	}
 	var b strings.Builder
-	if err := trace.Gantt(&b, &stream.header, log.Events, trace.GanttOptions{Cell: s.cell}); err != nil {
+	if err := timeline.Gantt(&b, trace.GanttOptions{Cell: s.cell}); err != nil {
 		s.t.Fatal(err)
 	}
 	st := l.Stats()
@@ -291,8 +291,3 @@ func (s *script) explain(b *strings.Builder, e *slots.Explanation) {
 		fmt.Fprintf(b, "     before %s: %s\n", who, c.Why)
 	}
 }
-
-type headerSink struct{ header trace.Header }
-
-func (h *headerSink) Open(header *trace.Header) error              { h.header = *header; return nil }
-func (h *headerSink) Record(_ *trace.Stream, _ *trace.Event) error { return nil }

@@ -19,7 +19,7 @@ func Edit(t testing.TB, file []byte, change func(events []trace.Event) []trace.E
 	}
 	s := trace.NewStream()
 	var out bytes.Buffer
-	s.AddWriter(&out)
+	s.Attach(trace.NewJSONL(&out))
 	s.Open(*d.Header())
 	var events []trace.Event
 	for {

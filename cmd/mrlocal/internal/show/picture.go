@@ -40,7 +40,7 @@ type Picture struct {
 // Watch begins a picture with the stream of a run.
 func (p *Picture) Watch(s *trace.Stream) {
 	if p.On {
-		p.line = trace.NewTimeline(nil)
+		p.line = &trace.Timeline{}
 		s.Attach(p.line)
 	}
 }

@@ -1,0 +1,100 @@
+package trace
+
+import (
+	"slices"
+	"time"
+)
+
+// Timeline is a Sink that keeps which attempt held which slot from when to when, for
+// gantts and counts. The zero value is ready for Attach. An attempt takes 32 bytes,
+// far less than its events.
+type Timeline struct {
+	End time.Duration // time of the last event
+
+	slots []Slot
+	spans []span
+	away  []bool   // by slot: its home kind has changed
+	open  []int32  // by slot: index into spans of the attempt that runs there; -1: none
+	jobs  int32    // the largest job number, plus one
+	names []string // by job
+	pool  []int32  // by job: index into pools
+	pools []string // in the order of their first jobs
+}
+
+// span is an attempt's time on a slot.
+type span struct {
+	from, to  time.Duration // to < 0: the attempt has not ended
+	slot, job int32
+	kind      Kind
+	lent      bool
+}
+
+// Open takes the slots of the run.
+func (t *Timeline) Open(h *Header) error {
+	t.slots = h.Slots
+	t.away = make([]bool, len(h.Slots))
+	t.open = slices.Repeat([]int32{-1}, len(h.Slots))
+	return nil
+}
+
+// Record adds an event.
+func (t *Timeline) Record(s *Stream, e *Event) error {
+	if e.Op == OpSubmit {
+		if texts := s.Texts(e.Ref); len(texts) > 1 {
+			t.submit(e.Job, texts[0], texts[1])
+		}
+	}
+	t.add(e)
+	return nil
+}
+
+// submit keeps the name and the pool of a job.
+func (t *Timeline) submit(job int32, name, pool string) {
+	for int32(len(t.names)) <= job {
+		t.names, t.pool = append(t.names, ""), append(t.pool, -1)
+	}
+	t.names[job] = name
+	i := slices.Index(t.pools, pool)
+	if i < 0 {
+		i = len(t.pools)
+		t.pools = append(t.pools, pool)
+	}
+	t.pool[job] = int32(i)
+}
+
+// add starts or ends the span of a slot. A lost tracker closes its slots, which ends
+// the attempts on them.
+func (t *Timeline) add(e *Event) {
+	t.End = max(t.End, e.At)
+	if e.Op == OpHome && e.Slot >= 0 && int(e.Slot) < len(t.away) {
+		t.away[e.Slot] = e.Kind != t.slots[e.Slot].Home
+	}
+	if e.Op != OpStart && e.Op != OpFinish && e.Op != OpClose || e.Slot < 0 || int(e.Slot) >= len(t.open) {
+		return
+	}
+	if at := t.open[e.Slot]; at >= 0 {
+		t.spans[at].to = e.At
+		t.open[e.Slot] = -1
+	}
+	if e.Op == OpStart {
+		t.jobs = max(t.jobs, e.Job+1)
+		t.open[e.Slot] = int32(len(t.spans))
+		t.spans = append(t.spans, span{from: e.At, to: -1, slot: e.Slot, job: e.Job, kind: e.Kind, lent: e.Has(Lent) || t.away[e.Slot]})
+	}
+}
+
+// until returns the end of a span, or the last event's time.
+func (t *Timeline) until(s *span) time.Duration {
+	if s.to < 0 {
+		return t.End
+	}
+	return s.to
+}
+
+// Name returns the name of a job, "" if there is no such job.
+func (t *Timeline) Name(job int32) string {
+	if int(job) < len(t.names) {
+		return t.names[job]
+	}
+	return ""
+}
