@@ -8,7 +8,8 @@ import (
 	"mrlocal/datagen"
 	"mrlocal/engine"
 	"mrlocal/jobs"
-	"mrlocal/slots/policy"
+	"mrlocal/slots/policy/registry"
+	"mrlocal/slots/policy/settings"
 	"mrlocal/spill"
 	"mrlocal/trace"
 )
@@ -38,9 +39,9 @@ func BenchmarkAdditional(b *testing.B) {
 		var phase, whole, ran [2][]float64 // by the number of additional map slots
 		for range *rounds {
 			for n := range 2 {
-				o := policy.Defaults()
+				o := settings.Defaults()
 				o.AdditionalMapSlots = int32(n)
-				p, err := policy.New("dynsplit", o)
+				p, err := registry.New("dynsplit", o)
 				if err != nil {
 					b.Fatal(err)
 				}

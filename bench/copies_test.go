@@ -6,6 +6,7 @@ import (
 	"mrlocal/engine"
 	"mrlocal/slots"
 	"mrlocal/slots/policy"
+	"mrlocal/slots/policy/settings"
 )
 
 // BenchmarkCopies is SEPB's effect on a real machine: of two trackers one has a
@@ -14,9 +15,9 @@ import (
 // job-first and batch-first, and fair without and with (late). With -judge it
 // fails unless copies help.
 func BenchmarkCopies(b *testing.B) {
-	tuned := func(change func(o *policy.Options)) func() slots.Policy {
+	tuned := func(change func(o *settings.Options)) func() slots.Policy {
 		return func() slots.Policy {
-			o := policy.Defaults()
+			o := settings.Defaults()
 			change(&o)
 			return policy.NewDynamicMR(o)
 		}
@@ -25,9 +26,9 @@ func BenchmarkCopies(b *testing.B) {
 		name string
 		make func() slots.Policy
 	}{
-		{"no-copies", tuned(func(o *policy.Options) { o.SEPB = false })},
-		{"job-first", tuned(func(o *policy.Options) { o.SEPBJobs = 0 })},
-		{"batch-first", tuned(func(*policy.Options) {})},
+		{"no-copies", tuned(func(o *settings.Options) { o.SEPB = false })},
+		{"job-first", tuned(func(o *settings.Options) { o.SEPBJobs = 0 })},
+		{"batch-first", tuned(func(*settings.Options) {})},
 		{"fair", func() slots.Policy { return newPolicy(b, "fair") }},
 		{"late", func() slots.Policy { return newPolicy(b, "late") }},
 	}

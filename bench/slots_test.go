@@ -8,7 +8,7 @@ import (
 	"mrlocal/engine"
 	"mrlocal/report"
 	"mrlocal/sim"
-	"mrlocal/slots/policy"
+	"mrlocal/slots/policy/registry"
 	"mrlocal/workload"
 )
 
@@ -70,7 +70,7 @@ const blockBytes = 64 << 20
 
 // sweep runs one benchmark for each policy and configuration.
 func sweep(b *testing.B, job string, counts []slotCounts, run func(b *testing.B, sched string, n slotCounts) *engine.Report) {
-	for _, info := range policy.All() {
+	for _, info := range registry.All() {
 		for _, n := range counts {
 			b.Run(fmt.Sprintf("job=%s/sched=%s/map=%d/reduce=%d", job, info.Name, n.maps, n.reduces), func(b *testing.B) {
 				var makespan, utilisation, lent float64

@@ -18,7 +18,7 @@ import (
 	"mrlocal/jobs"
 	"mrlocal/jobs/jobtest"
 	"mrlocal/slots"
-	"mrlocal/slots/policy"
+	"mrlocal/slots/policy/registry"
 	"mrlocal/slots/replay"
 )
 
@@ -76,7 +76,7 @@ func TestEveryJobOfABatchGivesWhatItGivesAlone(t *testing.T) {
 			if steps != 2 || len(report.Jobs) != len(kinds)+2 {
 				t.Errorf("%d rows, %d of them later steps of a chain, want %d and 2", len(report.Jobs), steps, len(kinds)+2)
 			}
-			difference, err := replay.Run(&events, func(c slots.Config) (slots.Policy, error) { return policy.ForReplay(c) })
+			difference, err := replay.Run(&events, func(c slots.Config) (slots.Policy, error) { return registry.ForReplay(c) })
 			if err != nil || difference != nil {
 				t.Errorf("replay: %v, %v", difference, err)
 			}

@@ -17,7 +17,8 @@ import (
 	"mrlocal/report"
 	"mrlocal/slots"
 	"mrlocal/slots/fifo"
-	"mrlocal/slots/policy"
+	"mrlocal/slots/policy/registry"
+	"mrlocal/slots/policy/settings"
 	"mrlocal/trace"
 )
 
@@ -159,11 +160,11 @@ func TestEveryPolicyGivesTheSameBytesWhateverGoesWrong(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, info := range policy.All() {
+		for _, info := range registry.All() {
 			t.Run(name+"/"+info.Name, func(t *testing.T) {
-				o := policy.Defaults()
+				o := settings.Defaults()
 				o.CopyAfter = time.Millisecond
-				p, err := policy.New(info.Name, o)
+				p, err := registry.New(info.Name, o)
 				if err != nil {
 					t.Fatal(err)
 				}

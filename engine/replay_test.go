@@ -9,8 +9,9 @@ import (
 	"mrlocal/internal/invariant"
 	"mrlocal/jobs/jobtest"
 	"mrlocal/slots"
-	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/policytest"
+	"mrlocal/slots/policy/registry"
+	"mrlocal/slots/policy/settings"
 	"mrlocal/slots/replay"
 	"mrlocal/trace"
 )
@@ -20,9 +21,9 @@ import (
 func recordedBatch(t *testing.T, sched string) []byte {
 	t.Helper()
 	const delay = 2 * time.Millisecond
-	o := policy.Defaults()
+	o := settings.Defaults()
 	o.LocalityDelay = delay
-	p, err := policy.New(sched, o)
+	p, err := registry.New(sched, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,10 +51,10 @@ func TestAReplayOfARealRunNamesTheDecisionThatAWrongFactChanges(t *testing.T) {
 	if invariant.Enabled {
 		ends = 4 // each replay recounts the whole state at every step
 	}
-	for _, info := range policy.All() {
+	for _, info := range registry.All() {
 		t.Run(info.Name, func(t *testing.T) {
 			file := recordedBatch(t, info.Name)
-			if diff, err := replay.Run(bytes.NewReader(file), policy.ForReplay); err != nil || diff != nil {
+			if diff, err := replay.Run(bytes.NewReader(file), registry.ForReplay); err != nil || diff != nil {
 				t.Fatalf("unchanged: %v, %v", diff, err)
 			}
 			for how, change := range map[string]func(events []trace.Event, i int) []trace.Event{
@@ -62,7 +63,7 @@ func TestAReplayOfARealRunNamesTheDecisionThatAWrongFactChanges(t *testing.T) {
 				named := 0
 				for n := range ends {
 					bad := policytest.Edit(t, file, func(events []trace.Event) []trace.Event { return change(events, finish(t, events, n)) })
-					diff, err := replay.Run(bytes.NewReader(bad), policy.ForReplay)
+					diff, err := replay.Run(bytes.NewReader(bad), registry.ForReplay)
 					switch {
 					case diff == nil && err == nil:
 						t.Errorf("end %d %s: the replay says that all is well", n, how)

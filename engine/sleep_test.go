@@ -15,7 +15,7 @@ import (
 	"mrlocal/jobs/sleep"
 	"mrlocal/report"
 	"mrlocal/slots"
-	"mrlocal/slots/policy"
+	"mrlocal/slots/policy/registry"
 	"mrlocal/slots/replay"
 	"mrlocal/trace"
 )
@@ -140,7 +140,7 @@ func TestSleepingJobsStartAndEndExactlyWhenTheirTimesSay(t *testing.T) {
 				if diff := cmp.Diff(strings.TrimPrefix(want, "\n"), gantt(log.Events)); diff != "" {
 					t.Errorf("(-want +got):\n%s", diff)
 				}
-				difference, err := replay.Run(&events, func(c slots.Config) (slots.Policy, error) { return policy.ForReplay(c) })
+				difference, err := replay.Run(&events, func(c slots.Config) (slots.Policy, error) { return registry.ForReplay(c) })
 				if err != nil || difference != nil {
 					t.Errorf("replay: %v, %v", difference, err)
 				}

@@ -16,7 +16,8 @@ import (
 	"mrlocal/sim"
 	"mrlocal/slots"
 	"mrlocal/slots/demand"
-	"mrlocal/slots/policy"
+	"mrlocal/slots/policy/registry"
+	"mrlocal/slots/policy/settings"
 	"mrlocal/slots/setup"
 	"mrlocal/trace"
 	"mrlocal/workload"
@@ -97,10 +98,10 @@ func TestTheEngineAndTheSimulatorGiveTheSameEvents(t *testing.T) {
 				file := withoutLosses(t, file, tuned.policy)
 				var simulated, real trace.Log
 				p := func() slots.Policy {
-					o := policy.Defaults()
+					o := settings.Defaults()
 					o.LocalityDelay = w.delay
 					tuned.change(&o)
-					p, err := policy.New(tuned.policy, o)
+					p, err := registry.New(tuned.policy, o)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -135,17 +136,17 @@ const worldsSlots = 4
 // tunedPolicy is a policy with options.
 type tunedPolicy struct {
 	name, policy string
-	change       func(o *policy.Options)
+	change       func(o *settings.Options)
 }
 
 // bothWorldsPolicies are all policies as they come, and those without what only
 // one world tells alike.
 func bothWorldsPolicies() (all []tunedPolicy) {
-	for _, info := range policy.All() {
-		all = append(all, tunedPolicy{info.Name, info.Name, func(*policy.Options) {}})
+	for _, info := range registry.All() {
+		all = append(all, tunedPolicy{info.Name, info.Name, func(*settings.Options) {}})
 	}
 	dynamicMR := func(name, dhsa string, w demand.Weights) tunedPolicy {
-		return tunedPolicy{name, "dynamicmr", func(o *policy.Options) { o.SEPB, o.DHSA, o.SlotWeights = false, dhsa, w }}
+		return tunedPolicy{name, "dynamicmr", func(o *settings.Options) { o.SEPB, o.DHSA, o.SlotWeights = false, dhsa, w }}
 	}
 	return append(all,
 		dynamicMR("dynamicmr without copies", "pi", demand.Weights{}),
@@ -173,7 +174,7 @@ func oneWorldOnly(name string) string {
 // reduces before all maps are done, whatever the file's slowstart.
 func withoutLosses(t *testing.T, file *workload.File, name string) *workload.File {
 	t.Helper()
-	p, err := policy.New(name, policy.Options{})
+	p, err := registry.New(name, settings.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

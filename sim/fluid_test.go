@@ -13,7 +13,8 @@ import (
 	"mrlocal/sim"
 	"mrlocal/slots"
 	"mrlocal/slots/fifo"
-	"mrlocal/slots/policy"
+	"mrlocal/slots/policy/registry"
+	"mrlocal/slots/policy/settings"
 	"mrlocal/trace"
 	"mrlocal/workload"
 )
@@ -482,9 +483,9 @@ func TestWithoutContentionL2IsL1(t *testing.T) {
 }
 
 func withoutAdditionalSlots(t tester) slots.Policy {
-	o := policy.Defaults()
+	o := settings.Defaults()
 	o.AdditionalMapSlots = 0
-	p, err := policy.New("dynsplit", o)
+	p, err := registry.New("dynsplit", o)
 	if err != nil {
 		t.Fatal(err)
 	}

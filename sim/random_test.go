@@ -11,7 +11,7 @@ import (
 
 	"mrlocal/sim"
 	"mrlocal/slots"
-	"mrlocal/slots/policy"
+	"mrlocal/slots/policy/settings"
 )
 
 // TestEveryPolicyEndsEveryWorkload: random small workloads with pools, users,
@@ -32,7 +32,7 @@ func TestEveryPolicyEndsEveryWorkload(t *testing.T) {
 			RemotePenalty: rapid.SampledFrom([]slots.PPM{0, 3 * slots.One}).Draw(rt, "penalty"),
 		}
 		share := rapid.SampledFrom([]slots.PPM{slots.One, slots.One, slots.One / 3})
-		p := policy.Defaults()
+		p := settings.Defaults()
 		p.BorrowMap, p.BorrowReduce, p.LocalityDelay = share.Draw(rt, "of map slots"), share.Draw(rt, "of reduce slots"), o.LocalityDelay
 		p.DHSA, p.SEPBJobs = rapid.SampledFrom([]string{"pi", "pd", "off"}).Draw(rt, "DHSA"), rapid.SampledFrom([]slots.PPM{0, slots.One / 2, slots.One}).Draw(rt, "SEPB")
 		p.ReduceTotal, p.ReduceShuffle, p.ReduceCompute = int32(rapid.IntRange(0, 2).Draw(rt, "reduces")), int32(rapid.IntRange(0, 2).Draw(rt, "copying")), int32(rapid.IntRange(0, 2).Draw(rt, "computing"))

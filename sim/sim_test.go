@@ -9,7 +9,8 @@ import (
 	"mrlocal/report"
 	"mrlocal/sim"
 	"mrlocal/slots"
-	"mrlocal/slots/policy"
+	"mrlocal/slots/policy/registry"
+	"mrlocal/slots/policy/settings"
 	"mrlocal/slots/replay"
 	"mrlocal/trace"
 	"mrlocal/workload"
@@ -25,12 +26,12 @@ type tester interface {
 // named is a policy that may borrow everything.
 func named(t tester, name string) slots.Policy {
 	t.Helper()
-	return with(t, name, policy.Defaults())
+	return with(t, name, settings.Defaults())
 }
 
-func with(t tester, name string, o policy.Options) slots.Policy {
+func with(t tester, name string, o settings.Options) slots.Policy {
 	t.Helper()
-	p, err := policy.New(name, o)
+	p, err := registry.New(name, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +40,7 @@ func with(t tester, name string, o policy.Options) slots.Policy {
 
 // policies are the names of all policies.
 func policies() (names []string) {
-	for _, p := range policy.All() {
+	for _, p := range registry.All() {
 		names = append(names, p.Name)
 	}
 	return names
@@ -80,7 +81,7 @@ func recorded(t tester, f *workload.File, o sim.Options) (*report.Report, []trac
 	log := &trace.Log{}
 	o.Watch = func(s *trace.Stream) { s.Attach(log) }
 	r, file := written(t, f, o)
-	if diff, err := replay.Run(bytes.NewReader(file), policy.ForReplay); err != nil || diff != nil {
+	if diff, err := replay.Run(bytes.NewReader(file), registry.ForReplay); err != nil || diff != nil {
 		t.Fatalf("replay: %v %v", diff, err)
 	}
 	return r, log.Events, file

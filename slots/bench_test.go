@@ -7,8 +7,9 @@ import (
 
 	"mrlocal/internal/invariant"
 	"mrlocal/slots"
-	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/policytest"
+	"mrlocal/slots/policy/registry"
+	"mrlocal/slots/policy/settings"
 	"mrlocal/trace"
 )
 
@@ -23,7 +24,7 @@ type steady struct {
 
 func newSteady(t testing.TB, name string, places, jobs int, s *trace.Stream) *steady {
 	t.Helper()
-	p, err := policy.New(name, policy.Options{BorrowMap: slots.One, BorrowReduce: slots.One})
+	p, err := registry.New(name, settings.Options{BorrowMap: slots.One, BorrowReduce: slots.One})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +58,7 @@ func (s *steady) step(t testing.TB) {
 }
 
 func policies() (names []string) {
-	for _, p := range policy.All() {
+	for _, p := range registry.All() {
 		names = append(names, p.Name)
 	}
 	return names

@@ -21,7 +21,7 @@ import (
 	"mrlocal/bench/workloads"
 	"mrlocal/errs"
 	"mrlocal/internal/nearest"
-	"mrlocal/slots/policy"
+	"mrlocal/slots/policy/registry"
 	"mrlocal/workload"
 )
 
@@ -84,7 +84,7 @@ func experiments(f *workload.File, shared *runs) ([]*Experiment, error) {
 // runnable reports whether this version has the policies of all runs.
 func (e *Experiment) runnable() bool {
 	for i := range e.trials {
-		if _, err := policy.New(e.trials[i].sched, e.trials[i].has); err != nil {
+		if _, err := registry.New(e.trials[i].sched, e.trials[i].has); err != nil {
 			return false
 		}
 	}

@@ -16,7 +16,8 @@ import (
 	"mrlocal/internal/golden"
 	"mrlocal/internal/invariant"
 	"mrlocal/sim"
-	"mrlocal/slots/policy"
+	"mrlocal/slots/policy/registry"
+	"mrlocal/slots/policy/settings"
 	"mrlocal/workload"
 )
 
@@ -205,8 +206,8 @@ func TestEveryWorkloadRunsUnderEveryPolicy(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, info := range policy.All() {
-			p, err := policy.New(info.Name, policy.Defaults())
+		for _, info := range registry.All() {
+			p, err := registry.New(info.Name, settings.Defaults())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -13,7 +13,8 @@ import (
 	"mrlocal/internal/ppm"
 	"mrlocal/report"
 	"mrlocal/sim"
-	"mrlocal/slots/policy"
+	"mrlocal/slots/policy/registry"
+	"mrlocal/slots/policy/settings"
 	"mrlocal/slots/setup"
 	"mrlocal/trace"
 	"mrlocal/workload"
@@ -29,7 +30,7 @@ type trial struct {
 	flags []flag
 	sched string
 	sim   sim.Options
-	has   policy.Options
+	has   settings.Options
 }
 
 type flag struct{ name, value string }
@@ -63,7 +64,7 @@ func expand(f *workload.File, with []workload.Arg, t *workload.Trial) (all []tri
 		n = len(a.Values)
 	}
 	for i := range n {
-		run := trial{name: t.Name, jobs: t.Jobs, file: f, has: policy.Defaults()}
+		run := trial{name: t.Name, jobs: t.Jobs, file: f, has: settings.Defaults()}
 		for _, a := range slices.Concat(with, t.Args) {
 			value := a.Values[min(i, len(a.Values)-1)]
 			if len(a.Values) > 1 && run.swept == "" {
@@ -181,7 +182,7 @@ func (t *trial) key() string { return strconv.FormatUint(t.sim.Seed, 10) + " " +
 // run makes the run.
 func (t *trial) run(ctx context.Context) (*done, error) {
 	t.has.SlotWeights = setup.Weights(t.file)
-	p, err := policy.New(t.sched, t.has)
+	p, err := registry.New(t.sched, t.has)
 	if err != nil {
 		return nil, err
 	}

@@ -23,7 +23,8 @@ import (
 	"mrlocal/errs"
 	"mrlocal/jobs/grep"
 	"mrlocal/slots/explain"
-	"mrlocal/slots/policy"
+	"mrlocal/slots/policy/registry"
+	"mrlocal/slots/policy/settings"
 	"mrlocal/trace"
 )
 
@@ -127,7 +128,7 @@ func warm(ctx context.Context, dir string) error {
 }
 
 func runDemo(ctx context.Context, e env, name string, half int) (*demoRun, error) {
-	p, err := policy.New(name, policy.Defaults())
+	p, err := registry.New(name, settings.Defaults())
 	if err != nil {
 		return nil, err
 	}

@@ -6,12 +6,11 @@ import (
 
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/cmd/mrlocal/internal/policyflags"
 	"mrlocal/cmd/mrlocal/internal/side"
 	"mrlocal/engine"
 	"mrlocal/errs"
 	"mrlocal/slots"
-	"mrlocal/slots/policy"
+	"mrlocal/slots/policy/registry"
 	"mrlocal/spill"
 	"mrlocal/workload"
 )
@@ -46,7 +45,7 @@ func runFlags(shortOutput string) []flagSpec {
 		value("max-slots", "slots a tracker that a policy may open, `N`: home slots, and the extra ones that dynsplit and ras open, and dynamicmr for slot weights", "twice the home slots"),
 		slowstartFlag(""),
 		value("attempts", "attempts a task, `N`", "4"))
-	flags = append(flags, policyflags.Specs()...)
+	flags = append(flags, policyFlags()...)
 	flags = append(flags, placementFlags("")...)
 	flags = append(append(append(flags, bandwidthFlags()...), engineFlags()...),
 		value("events", "write every fact and decision to `FILE`, a JSON object a line", ""),
@@ -205,15 +204,12 @@ func (r *reader) policy() slots.Policy {
 	if !ok {
 		name = defaultPolicy
 	}
-	var known []string
-	for _, p := range policy.All() {
-		known = append(known, p.Name)
-	}
+	known := registry.Names()
 	r.checkPolicy(name, known)
 	if r.Err != nil {
 		return nil
 	}
-	p, err := policy.New(name, policyflags.Read(&r.Reader))
+	p, err := registry.New(name, r.policyOptions())
 	r.Keep(err)
 	return p
 }

@@ -11,7 +11,8 @@ import (
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/jobs"
 	"mrlocal/report"
-	"mrlocal/slots/policy"
+	"mrlocal/slots/policy/registry"
+	"mrlocal/slots/policy/settings"
 )
 
 const profileHelp = `Runs the job alone with 1 to --map-slots map slots a tracker, throws the results away, and prints the profile that the fastest run shows, as a workload file has it: what a task needs of a tracker's CPU, I/O and memory, by phase. Policy ras places tasks by it. The runs' times stand above it. I/O is measured against --disk-bw. Runs are made under fair, which lends no slots, so that as many maps run as there are map slots.`
@@ -37,7 +38,7 @@ func profileJob(ctx context.Context, e env, line argv.Line, name string, build f
 	for n := range o.MapSlots {
 		each := o
 		each.MapSlots, o.Note = n+1, nil
-		if each.Policy, err = policy.New("fair", policy.Defaults()); err != nil {
+		if each.Policy, err = registry.New("fair", settings.Defaults()); err != nil {
 			return 0, err
 		}
 		done, err := process.RunChain(ctx, chain, each)

@@ -12,7 +12,7 @@ import (
 
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/errs"
-	"mrlocal/slots/policy"
+	"mrlocal/slots/policy/registry"
 )
 
 func policiesCommand() command {
@@ -23,10 +23,10 @@ func policiesCommand() command {
 			}
 			var text bytes.Buffer
 			width := 0
-			for _, p := range policy.All() {
+			for _, p := range registry.All() {
 				width = max(width, len(p.Name))
 			}
-			for _, p := range policy.All() {
+			for _, p := range registry.All() {
 				fmt.Fprintf(&text, "%-*s  %s\n%*s  %s\n", width, p.Name, p.Line, width, "", p.Paper)
 			}
 			return exitDone, write(e, text.Bytes())

@@ -10,7 +10,7 @@ import (
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/side"
 	"mrlocal/errs"
-	"mrlocal/slots/policy"
+	"mrlocal/slots/policy/registry"
 	"mrlocal/slots/replay"
 	"mrlocal/trace"
 )
@@ -33,7 +33,7 @@ func runReplay(ctx context.Context, e env, line argv.Line) (int, error) {
 	}
 	defer events.Close()
 	decisions := 0
-	diff, err := replay.With(events, policy.ForReplay, replay.Options{Event: func(ev *trace.Event, _ []string) bool {
+	diff, err := replay.With(events, registry.ForReplay, replay.Options{Event: func(ev *trace.Event, _ []string) bool {
 		if ev.Op.Class() == trace.Decision {
 			decisions++
 		}

@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/cmd/mrlocal/internal/policyflags"
 	"mrlocal/errs"
 	"mrlocal/internal/nearest"
 	"mrlocal/internal/ppm"
 	"mrlocal/slots"
-	"mrlocal/slots/policy"
+	"mrlocal/slots/demand"
+	"mrlocal/slots/policy/registry"
+	"mrlocal/slots/policy/settings"
 	"mrlocal/slots/setup"
 	"mrlocal/workload"
 )
@@ -23,7 +24,7 @@ const mostPenalty = 1000
 // scheduling are the flags that say who may run where: the same of a run, a
 // batch and a simulation. What was not given is 0, or nil.
 type scheduling struct {
-	policy                                    policy.Options
+	policy                                    settings.Options
 	trackers, mapSlots, reduceSlots, maxSlots int
 	attempts, replicas                        int
 	slowstart                                 *slots.PPM
@@ -43,11 +44,51 @@ func schedulingFlags(elsewhere string) []flagSpec {
 		value("max-slots", "slots a tracker that a policy may open, `N`: home slots, and the extra ones that dynsplit and ras open, and dynamicmr for slot weights", "twice the home slots"),
 		slowstartFlag(elsewhere),
 		value("attempts", "attempts a task, `N`", "4"),
-	}, append(policyflags.Specs(), placementFlags(elsewhere)...)...)
+	}, append(policyFlags(), placementFlags(elsewhere)...)...)
 }
 
 func slowstartFlag(elsewhere string) flagSpec {
-	return value("slowstart", "`SHARE` of maps finished before reduces are ready; "+strings.Join(policy.OwnSlowstart(), ", ")+" have their own", elsewhere+"1.0")
+	return value("slowstart", "`SHARE` of maps finished before reduces are ready; "+strings.Join(registry.OwnSlowstart(), ", ")+" have their own", elsewhere+"1.0")
+}
+
+// policyFlags returns the flags of slot policies. All commands that run something
+// under a policy take them.
+func policyFlags() (flags []flagSpec) {
+	for _, f := range new(settings.Options).Fields() {
+		flags = append(flags, value(f.Name, f.Help, f.Default))
+	}
+	return flags
+}
+
+// policyOptions reads policyFlags. A flag that was not given leaves its field as
+// settings.Defaults has it.
+func (r *reader) policyOptions() settings.Options {
+	const most = 1_000_000 // slots a tracker
+	o := settings.Defaults()
+	for _, f := range o.Fields() {
+		if !r.Line.Has(f.Name) {
+			continue
+		}
+		least := 1
+		if f.Zero {
+			least = 0
+		}
+		switch p := f.Value.(type) {
+		case *slots.PPM:
+			*p = r.ShareOr(f.Name, *p)
+		case *time.Duration:
+			*p = r.Time(f.Name, f.Zero)
+		case *int32:
+			*p = int32(r.Count(f.Name, least, most))
+		case *bool:
+			*p = r.Choice(f.Name, f.Choices()...) == "on"
+		case *string:
+			*p = r.Choice(f.Name, f.Choices()...)
+		case *demand.Weights:
+			p.Map, p.Reduce = r.MapAndReduce(f.Name, demand.MostWeight)
+		}
+	}
+	return o
 }
 
 // placementFlags say what is where, and how fast.
@@ -73,7 +114,7 @@ const (
 // a tracker.
 func (r *reader) scheduling(trackers, slotsEach int) scheduling {
 	return scheduling{
-		policy:        policyflags.Read(&r.Reader),
+		policy:        r.policyOptions(),
 		trackers:      r.Count("trackers", 1, trackers),
 		mapSlots:      r.Count("map-slots", 1, slotsEach),
 		reduceSlots:   r.Count("reduce-slots", 1, slotsEach),
@@ -140,19 +181,10 @@ func (s *scheduling) override(f *workload.File) error {
 		if slow.Tracker >= trackers {
 			return errs.Optionf("--slow", "there is no tracker %d; they count from 0 to %d", slow.Tracker, trackers-1)
 		}
-		f.Slow = append(withoutTracker(f.Slow, slow.Tracker), slow)
+		others := slices.DeleteFunc(f.Slow, func(s workload.Slow) bool { return s.Tracker == slow.Tracker })
+		f.Slow = append(others, slow)
 	}
 	return nil
-}
-
-func withoutTracker(all []workload.Slow, tracker int) []workload.Slow {
-	var kept []workload.Slow
-	for _, s := range all {
-		if s.Tracker != tracker {
-			kept = append(kept, s)
-		}
-	}
-	return kept
 }
 
 // policies are the names that --sched lists: one, several with commas, or all.
@@ -161,10 +193,7 @@ func (r *reader) policies() []string {
 	if !ok {
 		return []string{defaultPolicy}
 	}
-	var known []string
-	for _, p := range policy.All() {
-		known = append(known, p.Name)
-	}
+	known := registry.Names()
 	if text == "all" {
 		return known
 	}
@@ -193,11 +222,11 @@ func (r *reader) checkPolicy(name string, known []string) {
 		r.Keep(errs.Optionf("--sched", "%s: no such policy; did you mean %s?", argv.Quote(name), near))
 		return
 	}
-	_, err := policy.New(name, policy.Options{})
+	_, err := registry.New(name, settings.Options{})
 	r.Keep(err)
 }
 
 // newPolicy makes a policy for one run; its name has been checked.
 func (s *scheduling) newPolicy(name string) (slots.Policy, error) {
-	return policy.New(name, s.policy)
+	return registry.New(name, s.policy)
 }

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/cmd/mrlocal/internal/policyflags"
 	"mrlocal/cmd/mrlocal/internal/side"
 	"mrlocal/cmd/mrlocal/internal/tune"
 	"mrlocal/engine"
@@ -40,7 +39,7 @@ func tuneFlags() []flagSpec {
 // some are other ones.
 func measuringFlags(others ...flagSpec) []flagSpec {
 	leave := []string{"output", "overwrite", "output-file", "sched", "max-slots", "events", "report", "progress", "profile"}
-	for _, f := range append(policyflags.Specs(), ganttFlags("")...) {
+	for _, f := range append(policyFlags(), ganttFlags("")...) {
 		leave = append(leave, f.Name)
 	}
 	var flags []flagSpec

@@ -25,7 +25,7 @@ import (
 
 	"mrlocal/errs"
 	"mrlocal/slots"
-	"mrlocal/slots/policy"
+	"mrlocal/slots/policy/registry"
 	"mrlocal/slots/replay"
 	"mrlocal/trace"
 )
@@ -64,7 +64,7 @@ func Sentences(w io.Writer, r io.Reader, o Options) error {
 	if err := t.choose(); err != nil {
 		return err
 	}
-	diff, err := replay.With(r, policy.ForReplay, replay.Options{Begin: t.begin, Explain: t.explained, Event: t.event})
+	diff, err := replay.With(r, registry.ForReplay, replay.Options{Begin: t.begin, Explain: t.explained, Event: t.event})
 	switch {
 	case t.err != nil:
 		return t.err

@@ -14,8 +14,9 @@ import (
 	"mrlocal/internal/golden"
 	"mrlocal/slots"
 	"mrlocal/slots/explain"
-	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/policytest"
+	"mrlocal/slots/policy/registry"
+	"mrlocal/slots/policy/settings"
 	"mrlocal/trace"
 )
 
@@ -165,9 +166,9 @@ func record(t testing.TB, policyName, runName string) []byte {
 	if r.borrow == 0 {
 		r.borrow = slots.One
 	}
-	o := policy.Defaults()
+	o := settings.Defaults()
 	o.BorrowMap, o.BorrowReduce, o.LocalityDelay = r.borrow, r.borrow, r.config.LocalityDelay
-	p, err := policy.New(policyName, o)
+	p, err := registry.New(policyName, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,7 +237,7 @@ func TestSentences(t *testing.T) {
 // TestALimitKeepsBackWhoWasNotBeaten: a job that a grant beat was in the running,
 // and a policy of one line knows no pools that could keep jobs back.
 func TestALimitKeepsBackWhoWasNotBeaten(t *testing.T) {
-	for _, info := range policy.All() {
+	for _, info := range registry.All() {
 		var b bytes.Buffer
 		if err := explain.Sentences(&b, bytes.NewReader(record(t, info.Name, "limited")), explain.Options{WhyIdle: -1}); err != nil {
 			t.Fatal(err)
@@ -394,7 +395,7 @@ func TestAReaderThatGoesAwayEndsIt(t *testing.T) {
 // TestEveryQuestionHasAnAnswer asks all that can be asked of small runs of every
 // policy: no panic, no empty answer, no line that is too wide, no odd word.
 func TestEveryQuestionHasAnAnswer(t *testing.T) {
-	for _, info := range policy.All() {
+	for _, info := range registry.All() {
 		for runName := range runs() {
 			if runName == "guard" && slices.Contains([]string{"fifo", "fair", "fair-deficit", "late", "delay"}, info.Name) {
 				continue // no reduce could ever run

@@ -8,7 +8,7 @@ import (
 
 	"mrlocal/errs"
 	"mrlocal/slots"
-	"mrlocal/slots/policy"
+	"mrlocal/slots/policy/registry"
 	"mrlocal/trace"
 )
 
@@ -49,7 +49,7 @@ func (m *idle) begin() error {
 		return errs.Optionf(fmt.Sprintf("slot %d", m.slot), "the run has %s, 0 to %d", counted(n, "slot"), n-1)
 	}
 	m.now = &stretch{}
-	p, err := policy.ForReplay(m.t.c)
+	p, err := registry.ForReplay(m.t.c)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package policy
 import (
 	"mrlocal/slots"
 	"mrlocal/slots/demand"
+	"mrlocal/slots/policy/settings"
 )
 
 // borrower is the part of a DHFS policy that its percentages decide, and slot
@@ -10,7 +11,7 @@ import (
 // else is said. The papers' counts are that. pi-dhfs and pd-dhfs have no weights,
 // dynamicmr may.
 type borrower struct {
-	options Options
+	options settings.Options
 	weights demand.Weights
 }
 
@@ -55,17 +56,17 @@ func capacityAt(v *slots.View, t slots.TrackerID, k slots.Kind) int32 {
 // lendable reports whether slots of kind k may be lent for a task of the other
 // kind, whatever is unused.
 func (b *borrower) lendable(v *slots.View, k slots.Kind) bool {
-	return b.options.allowanceLeft(v, k) >= v.Weights().Of(k.Other())
+	return allowanceLeft(b.options, v, k) >= v.Weights().Of(k.Other())
 }
 
 // allowanceLeft is max(floor(capacity · percentage) - alreadyBorrowed, 0) of the
 // slots of kind k, in weight.
-func (o Options) allowanceLeft(v *slots.View, k slots.Kind) int32 {
-	return max(v.Weights().Times(k, o.percentage(k).Of(v.Capacity(k)))-v.LentBy(k), 0)
+func allowanceLeft(o settings.Options, v *slots.View, k slots.Kind) int32 {
+	return max(v.Weights().Times(k, percentage(o, k).Of(v.Capacity(k)))-v.LentBy(k), 0)
 }
 
 // percentage is percentageOfBorrowedMapSlots or percentageOfBorrowedReduceSlots.
-func (o Options) percentage(k slots.Kind) slots.PPM {
+func percentage(o settings.Options, k slots.Kind) slots.PPM {
 	if k == slots.Map {
 		return o.BorrowMap
 	}

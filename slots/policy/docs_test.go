@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"mrlocal/slots/policy"
+	"mrlocal/slots/policy/registry"
 )
 
 // TestDocsNameWhatExists: every function that docs/policies.md gives for a
@@ -42,7 +42,7 @@ func TestDocsNameWhatExists(t *testing.T) {
 	if names < 40 {
 		t.Errorf("docs/policies.md names %d functions only", names)
 	}
-	for _, p := range policy.All() {
+	for _, p := range registry.All() {
 		if !strings.Contains(string(text), "\n## "+p.Name+":") {
 			t.Errorf("docs/policies.md has no section on %s", p.Name)
 		}

@@ -6,6 +6,7 @@ import (
 	"mrlocal/slots"
 	"mrlocal/slots/demand"
 	"mrlocal/slots/policy/dynamicmr"
+	"mrlocal/slots/policy/settings"
 )
 
 // DynamicMR is the pipeline of seed 001 for each idle slot: DHSA says whether the
@@ -16,7 +17,7 @@ import (
 type DynamicMR struct {
 	allocation
 	borrower
-	options Options
+	options settings.Options
 }
 
 // copying is DynamicMR with SEPB. Without, nobody need expect copies.
@@ -52,7 +53,7 @@ func (x *extras) newCopies(idle func(v *slots.View, k slots.Kind) int32) *copies
 
 // NewDynamicMR returns DynamicMR, or what o leaves of it. It waits for no local
 // slots: Slot PreScheduling takes that place.
-func NewDynamicMR(o Options) slots.Policy {
+func NewDynamicMR(o settings.Options) slots.Policy {
 	x := extras{copies: o.SEPB, checked: o.SEPBJobs, copyAfter: o.CopyAfter, preSchedules: o.PreScheduling, weights: o.SlotWeights}
 	o.LocalityDelay = 0
 	switch o.DHSA {
@@ -90,11 +91,11 @@ type Late struct {
 }
 
 // NewLate returns a Late.
-func NewLate(o Options) *Late {
+func NewLate(o settings.Options) *Late {
 	return newLate("late", o, extras{copies: true, copyAfter: o.CopyAfter})
 }
 
-func newLate(name string, o Options, x extras) *Late {
+func newLate(name string, o settings.Options, x extras) *Late {
 	f := &Fair{options: o, extras: x}
 	f.Reset()
 	return &Late{Fair: f, speculating: speculating{&f.order}, name: name}
@@ -111,7 +112,7 @@ const hadoopsDelay = 4500 * time.Millisecond
 type Delay struct{ *Fair }
 
 // NewDelay returns a Delay that waits as long as o says, or as Hadoop does.
-func NewDelay(o Options) Delay {
+func NewDelay(o settings.Options) Delay {
 	if o.LocalityDelay == 0 {
 		o.LocalityDelay = hadoopsDelay
 	}

@@ -7,6 +7,7 @@ import (
 
 	"mrlocal/slots"
 	"mrlocal/slots/policy/dynamicmr"
+	"mrlocal/slots/policy/settings"
 	"mrlocal/trace"
 )
 
@@ -196,7 +197,7 @@ func (p *PIDHFS) borrowNumbers(v *slots.View, k slots.Kind, extra int32) []slots
 	return append(p.loads(v),
 		slots.Number{Name: fmt.Sprintf("extra %s", demandName(k)), Num: int64(extra)},
 		ratio("updated "+loadName(other), int64(p.slotsDemand(v, other)+extra), capacity(v, other)),
-		slots.Number{Name: fmt.Sprintf("%v slots that may still be lent", other), Num: int64(p.options.allowanceLeft(v, other))},
+		slots.Number{Name: fmt.Sprintf("%v slots that may still be lent", other), Num: int64(allowanceLeft(p.options, v, other))},
 		slots.Number{Name: fmt.Sprintf("available %v slots of tracker %d", other, t), Num: int64(p.available(v, t, other, extra))})
 }
 
@@ -245,8 +246,8 @@ func (p *PIDHFS) whyNoSlot(v *slots.View, k slots.Kind) string {
 	return "the tracker's share of the load is used up"
 }
 
-func allLent(v *slots.View, o Options, k slots.Kind) string {
-	allowed := o.percentage(k).Of(v.Capacity(k))
+func allLent(v *slots.View, o settings.Options, k slots.Kind) string {
+	allowed := percentage(o, k).Of(v.Capacity(k))
 	if allowed == 0 {
 		return fmt.Sprintf("no %v slot may be lent", k)
 	}
@@ -300,7 +301,7 @@ func (p *PDDHFS) numbers(v *slots.View, pool slots.PoolID, k slots.Kind) []slots
 	}
 	all = append(all, roomNumbers(v)...)
 	if !p.ownSlot(v, k) {
-		all = append(all, slots.Number{Name: fmt.Sprintf("%v slots that may still be lent", other), Num: int64(p.options.allowanceLeft(v, other))})
+		all = append(all, slots.Number{Name: fmt.Sprintf("%v slots that may still be lent", other), Num: int64(allowanceLeft(p.options, v, other))})
 	}
 	for each := range slots.Kind(trace.Kinds) {
 		all = append(all, slots.Number{Name: demandName(each) + " of the pool", Num: int64(poolDemand(v.Pool(pool), each, 0).all)})

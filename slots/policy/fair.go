@@ -3,6 +3,7 @@ package policy
 import (
 	"mrlocal/slots"
 	"mrlocal/slots/policy/dynamicmr"
+	"mrlocal/slots/policy/settings"
 	"mrlocal/trace"
 )
 
@@ -13,14 +14,14 @@ import (
 // pools that starve have tasks of others killed where they are configured so
 // (SPEC 1.7).
 type Fair struct {
-	options Options
+	options settings.Options
 	extras  extras
 	order   order
 	preempt preemption
 }
 
 // NewFair returns a Fair.
-func NewFair(o Options) *Fair {
+func NewFair(o settings.Options) *Fair {
 	f := &Fair{options: o}
 	f.Reset()
 	return f

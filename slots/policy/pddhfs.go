@@ -3,6 +3,7 @@ package policy
 import (
 	"mrlocal/slots"
 	"mrlocal/slots/policy/dynamicmr"
+	"mrlocal/slots/policy/settings"
 	"mrlocal/trace"
 )
 
@@ -28,9 +29,9 @@ type PDDHFS struct {
 }
 
 // NewPDDHFS returns a PDDHFS.
-func NewPDDHFS(o Options) *PDDHFS { return newPD(o, extras{}) }
+func NewPDDHFS(o settings.Options) *PDDHFS { return newPD(o, extras{}) }
 
-func newPD(o Options, x extras) *PDDHFS {
+func newPD(o settings.Options, x extras) *PDDHFS {
 	p := &PDDHFS{borrower: borrower{o, x.weights}, extras: x}
 	p.Reset()
 	return p
@@ -204,5 +205,5 @@ func (p *PDDHFS) idle(v *slots.View, k slots.Kind) int32 {
 	other := k.Other()
 	own := capacity(v, k) - (v.Weights().Times(k, v.Running(k)) - v.LentBy(other))
 	all := v.Weights().Room([2]int32{v.Capacity(slots.Map), v.Capacity(slots.Reduce)}, [2]int32{v.Running(slots.Map), v.Running(slots.Reduce)})
-	return min(own+p.options.allowanceLeft(v, other), all) / v.Weights().Of(k)
+	return min(own+allowanceLeft(p.options, v, other), all) / v.Weights().Of(k)
 }

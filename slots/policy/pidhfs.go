@@ -3,6 +3,7 @@ package policy
 import (
 	"mrlocal/slots"
 	"mrlocal/slots/policy/dynamicmr"
+	"mrlocal/slots/policy/settings"
 	"mrlocal/trace"
 )
 
@@ -26,16 +27,16 @@ type PIDHFS struct {
 }
 
 // NewPIDHFS returns a PIDHFS over fair pools.
-func NewPIDHFS(o Options) *PIDHFS { return newPI("pi-dhfs", perKind, o, extras{}) }
+func NewPIDHFS(o settings.Options) *PIDHFS { return newPI("pi-dhfs", perKind, o, extras{}) }
 
 // NewPIFIFO returns a PIDHFS over one line of all jobs, by priority, submission
 // and id. It waits for no local slots, as Hadoop's FIFO scheduler does not.
-func NewPIFIFO(o Options) *PIDHFS {
+func NewPIFIFO(o settings.Options) *PIDHFS {
 	o.LocalityDelay = 0
 	return newPI("pi-fifo", lineUp, o, extras{})
 }
 
-func newPI(name string, s shape, o Options, x extras) *PIDHFS {
+func newPI(name string, s shape, o settings.Options, x extras) *PIDHFS {
 	p := &PIDHFS{borrower: borrower{o, x.weights}, name: name, shape: s, extras: x}
 	p.Reset()
 	return p
@@ -103,7 +104,7 @@ func (p *PIDHFS) extraIdle(v *slots.View) int32 {
 // idle is how many slots tasks of kind k could have now, borrowed ones too.
 func (p *PIDHFS) idle(v *slots.View, k slots.Kind) int32 {
 	other := k.Other()
-	return (capacity(v, k) - v.Used(k) + min(p.options.allowanceLeft(v, other), p.unused(v, other))) / v.Weights().Of(k)
+	return (capacity(v, k) - v.Used(k) + min(allowanceLeft(p.options, v, other), p.unused(v, other))) / v.Weights().Of(k)
 }
 
 // borrow starts a task of kind k on the count of the other type, within the
@@ -203,7 +204,7 @@ func (p *PIDHFS) extraDemand(v *slots.View, k slots.Kind) int32 {
 	if p.compare(v) != want || !p.lendable(v, k.Other()) {
 		return 0
 	}
-	return min(p.options.allowanceLeft(v, k.Other()), p.slotsDemand(v, k)-capacity(v, k))
+	return min(allowanceLeft(p.options, v, k.Other()), p.slotsDemand(v, k)-capacity(v, k))
 }
 
 // available is line 18: the slots of type k that tracker t may give away now,

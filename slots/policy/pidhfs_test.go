@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"mrlocal/slots"
+	"mrlocal/slots/policy/settings"
 	"mrlocal/trace"
 )
 
@@ -111,7 +112,7 @@ func TestAlgorithm1DecidesAsSpecified(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s.view(t, func(v *slots.View) {
-				p := NewPIDHFS(Options{BorrowMap: s.pctM, BorrowReduce: s.pctR})
+				p := NewPIDHFS(settings.Options{BorrowMap: s.pctM, BorrowReduce: s.pctR})
 				p.order.update(v)
 				demand := [2]int32{p.slotsDemand(v, slots.Map), p.slotsDemand(v, slots.Reduce)}
 				extra := [2]int32{p.extraDemand(v, slots.Map), p.extraDemand(v, slots.Reduce)}
@@ -148,7 +149,7 @@ func TestUpdatedLoadFactors(t *testing.T) {
 		{"A6: ceil(4/18 · 2) = 1 on each of nine trackers", state{caps: repeat([2]int32{10, 2}, 9), run: repeat([2]int32{10, 0}, 9), pendM: 100}, slots.Reduce, 4, 1},
 	} {
 		c.s.view(t, func(v *slots.View) {
-			p := NewPIDHFS(Options{})
+			p := NewPIDHFS(settings.Options{})
 			p.order.update(v)
 			if got := p.available(v, v.Tracker(), c.kind, c.extra); got != c.want {
 				t.Errorf("%s: %d available, want %d", c.name, got, c.want)
@@ -172,7 +173,7 @@ func TestDemandsAddUp(t *testing.T) {
 			run[0], run[1] = run[0]+m, run[1]+r
 		}
 		s.view(t, func(v *slots.View) {
-			p := NewPIDHFS(Options{})
+			p := NewPIDHFS(settings.Options{})
 			p.order.update(v)
 			if sum := p.slotsDemand(v, slots.Map) + p.slotsDemand(v, slots.Reduce); sum != s.pendM+s.pendR+run[0]+run[1] {
 				rt.Fatalf("demands add up to %d, not to %d pending and %d running", sum, s.pendM+s.pendR, run[0]+run[1])

@@ -15,13 +15,15 @@ import (
 	"mrlocal/slots/demand"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/policytest"
+	"mrlocal/slots/policy/registry"
+	"mrlocal/slots/policy/settings"
 )
 
 // TestLendingKeepsToItsPercentages is A4 and A6 with two to nine trackers: by
 // the papers' counts, never more is lent than floor(capacity · percentage).
 func TestLendingKeepsToItsPercentages(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		o := policy.Options{BorrowMap: slots.PPM(rapid.IntRange(0, 1_000_000).Draw(rt, "of maps")), BorrowReduce: slots.PPM(rapid.IntRange(0, 1_000_000).Draw(rt, "of reduces"))}
+		o := settings.Options{BorrowMap: slots.PPM(rapid.IntRange(0, 1_000_000).Draw(rt, "of maps")), BorrowReduce: slots.PPM(rapid.IntRange(0, 1_000_000).Draw(rt, "of reduces"))}
 		c := slots.Config{
 			Slots:     policytest.Typed(rapid.IntRange(2, 9).Draw(rt, "trackers"), rapid.IntRange(1, 6).Draw(rt, "maps"), rapid.IntRange(1, 4).Draw(rt, "reduces")),
 			Slowstart: rapid.SampledFrom([]slots.PPM{0, slots.One / 2, slots.One}).Draw(rt, "slowstart"),
@@ -208,12 +210,12 @@ func TestNobodyStarves(t *testing.T) {
 				jobs[i].Fail = func(_ slots.Kind, task slots.TaskID) int32 { return int32(task % 2) }
 			}
 		}
-		for _, info := range policy.All() {
+		for _, info := range registry.All() {
 			name := info.Name
 			if name == "fifo" || name == "pi-fifo" {
 				continue
 			}
-			l, err := policytest.Drive(c, mustNew(t, name, policy.Defaults()), jobs, o)
+			l, err := policytest.Drive(c, mustNew(t, name, settings.Defaults()), jobs, o)
 			if err != nil {
 				rt.Fatalf("%s: %v", name, err)
 			}
@@ -302,7 +304,7 @@ func TestAPolicyWithNothingToGrantGrantsNothing(t *testing.T) {
 	sated := map[string]int{}
 	rapid.Check(t, func(rt *rapid.T) {
 		share := rapid.SampledFrom([]slots.PPM{0, slots.One / 3, slots.One})
-		o := policy.Options{BorrowMap: share.Draw(rt, "of maps"), BorrowReduce: share.Draw(rt, "of reduces")}
+		o := settings.Options{BorrowMap: share.Draw(rt, "of maps"), BorrowReduce: share.Draw(rt, "of reduces")}
 		c := slots.Config{Slots: policytest.WithExtra(rapid.IntRange(1, 5).Draw(rt, "trackers"), rapid.IntRange(1, 4).Draw(rt, "maps"), rapid.IntRange(1, 4).Draw(rt, "reduces"), 4)}
 		jobs := drawJobs(rt)
 		weighted := o
@@ -328,13 +330,13 @@ func TestAPolicyWithNothingToGrantGrantsNothing(t *testing.T) {
 }
 
 func TestAReplayHasTheOptionsOfTheRun(t *testing.T) {
-	for _, info := range policy.All() {
+	for _, info := range registry.All() {
 		c := slots.Config{Slots: policytest.Typed(2, 1, 1), Replicas: 1, PolicyName: info.Name, BorrowMap: slots.One / 2, BorrowReduce: slots.One / 4, LocalityDelay: 3 * time.Second}
-		p, err := policy.ForReplay(c)
+		p, err := registry.ForReplay(c)
 		if err != nil {
 			t.Fatal(err)
 		}
-		o := policy.Defaults()
+		o := settings.Defaults()
 		o.BorrowMap, o.BorrowReduce, o.LocalityDelay = c.BorrowMap, c.BorrowReduce, c.LocalityDelay
 		if want := mustNew(t, info.Name, o); !cmp.Equal(p, want, cmp.Exporter(func(reflect.Type) bool { return true }), cmp.FilterPath(isFunc, cmp.Ignore())) {
 			t.Errorf("%s: %+v, want %+v", info.Name, p, want)
@@ -345,13 +347,13 @@ func TestAReplayHasTheOptionsOfTheRun(t *testing.T) {
 // TestOptionsOfAPolicysOwnAreRecorded: through the configuration, as an event file
 // has it.
 func TestOptionsOfAPolicysOwnAreRecorded(t *testing.T) {
-	o := policy.Defaults()
+	o := settings.Defaults()
 	o.DHSA, o.SEPB, o.SEPBJobs, o.PreScheduling, o.CopyAfter = "pd", false, slots.One/4, false, time.Minute
 	l, err := slots.New(slots.Config{Slots: policytest.Typed(1, 1, 1)}, policy.NewDynamicMR(o))
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := policy.ForReplay(l.Config())
+	p, err := registry.ForReplay(l.Config())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -368,7 +370,7 @@ func TestAnUnknownPolicyIsWrongUsageWithTheNearestName(t *testing.T) {
 		"pi-dfs": "did you mean pi-dhfs?", "FAIR": "did you mean fair?", "fiffo": "did you mean fifo?",
 		"": "there are fifo, fair, pi-dhfs, pd-dhfs, pi-fifo", "kubernetes": "there are fifo, fair, pi-dhfs, pd-dhfs, pi-fifo",
 	} {
-		_, err := policy.New(name, policy.Options{})
+		_, err := registry.New(name, settings.Options{})
 		if !errs.IsUsage(err) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", name, err, want)
 		}
@@ -376,7 +378,7 @@ func TestAnUnknownPolicyIsWrongUsageWithTheNearestName(t *testing.T) {
 }
 
 func TestTheTableOfNamesAgreesWithThePolicies(t *testing.T) {
-	for _, info := range policy.All() {
+	for _, info := range registry.All() {
 		p := mustNew(t, info.Name, whole())
 		if p.Traits().Name != info.Name || info.Line == "" || info.Paper == "" {
 			t.Errorf("%+v makes a policy named %q", info, p.Traits().Name)

@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 
 	"mrlocal/slots"
-	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/policytest"
+	"mrlocal/slots/policy/settings"
 )
 
 // tableI is Table I of seed 000: block size in MB, maps, reduces.
@@ -22,7 +22,7 @@ var tableI = [20][3]int32{
 
 // refSim is RefSim-0 of SPEC 8.1: one aggregate tracker, all jobs at 0, a pool
 // a job, maps of 20 s per 64 MB.
-func refSim(t testing.TB, name string, o policy.Options, mapSlots, reduceSlots int, reduceTime time.Duration, jobs ...int) (time.Duration, int64) {
+func refSim(t testing.TB, name string, o settings.Options, mapSlots, reduceSlots int, reduceTime time.Duration, jobs ...int) (time.Duration, int64) {
 	t.Helper()
 	var w []policytest.Job
 	for _, i := range jobs {
@@ -41,8 +41,8 @@ func refSim(t testing.TB, name string, o policy.Options, mapSlots, reduceSlots i
 	return l.Now(), l.Stats().Moves
 }
 
-func whole() policy.Options {
-	return policy.Defaults()
+func whole() settings.Options {
+	return settings.Defaults()
 }
 
 func TestReferenceSimulation(t *testing.T) {
@@ -192,13 +192,13 @@ func TestFig5(t *testing.T) {
 // 160 s and 200 reduces of 20 s; one percentage varies from 0 to 100 in tens.
 func TestBorrowPercentages(t *testing.T) {
 	for name, c := range map[string]struct {
-		option func(p slots.PPM) policy.Options
+		option func(p slots.PPM) settings.Options
 		want   [11]int
 	}{
-		"PecM varies, PecR is 0":   {func(p slots.PPM) policy.Options { return policy.Options{BorrowMap: p} }, [11]int{880, 800, 760, 740, 720, 720, 700, 700, 700, 700, 680}},
-		"PecM varies, PecR is 100": {func(p slots.PPM) policy.Options { return policy.Options{BorrowMap: p, BorrowReduce: slots.One} }, [11]int{720, 640, 600, 580, 560, 560, 540, 540, 540, 540, 520}},
-		"PecR varies, PecM is 0":   {func(p slots.PPM) policy.Options { return policy.Options{BorrowReduce: p} }, [11]int{880, 880, 880, 880, 880, 880, 880, 880, 880, 880, 720}},
-		"PecR varies, PecM is 100": {func(p slots.PPM) policy.Options { return policy.Options{BorrowMap: slots.One, BorrowReduce: p} }, [11]int{680, 680, 680, 680, 680, 680, 680, 680, 680, 680, 520}},
+		"PecM varies, PecR is 0":   {func(p slots.PPM) settings.Options { return settings.Options{BorrowMap: p} }, [11]int{880, 800, 760, 740, 720, 720, 700, 700, 700, 700, 680}},
+		"PecM varies, PecR is 100": {func(p slots.PPM) settings.Options { return settings.Options{BorrowMap: p, BorrowReduce: slots.One} }, [11]int{720, 640, 600, 580, 560, 560, 540, 540, 540, 540, 520}},
+		"PecR varies, PecM is 0":   {func(p slots.PPM) settings.Options { return settings.Options{BorrowReduce: p} }, [11]int{880, 880, 880, 880, 880, 880, 880, 880, 880, 880, 720}},
+		"PecR varies, PecM is 100": {func(p slots.PPM) settings.Options { return settings.Options{BorrowMap: slots.One, BorrowReduce: p} }, [11]int{680, 680, 680, 680, 680, 680, 680, 680, 680, 680, 520}},
 	} {
 		for i, want := range c.want {
 			j := policytest.Job{

@@ -11,8 +11,9 @@ import (
 	"mrlocal/internal/golden"
 	"mrlocal/slots"
 	"mrlocal/slots/demand"
-	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/policytest"
+	"mrlocal/slots/policy/registry"
+	"mrlocal/slots/policy/settings"
 	"mrlocal/trace"
 )
 
@@ -37,7 +38,7 @@ import (
 //	show cell=1s [lends] [why] how to draw; lends lists lendings, returns and
 //	                           kills; why lists what each grant rested on
 func TestScripts(t *testing.T) {
-	for _, info := range policy.All() {
+	for _, info := range registry.All() {
 		t.Run(info.Name, func(t *testing.T) {
 			golden.Scripts(t, filepath.Join("testdata", info.Name, "*.txt"), func(t *testing.T, c golden.Case) string {
 				s := &script{t: t, options: whole(), jobs: map[string]slots.JobID{}, cell: time.Second}
@@ -55,7 +56,7 @@ func TestScripts(t *testing.T) {
 type script struct {
 	t       *testing.T
 	config  slots.Config
-	options policy.Options
+	options settings.Options
 	work    []policytest.Job
 	names   []string
 	jobs    map[string]slots.JobID
@@ -149,7 +150,7 @@ func (s *script) command(words []string) error {
 		s.config.Slowstart, s.config.CopyBandwidth = a.share("slowstart", slots.One), int64(a.number("net", 0))
 		s.config.Replicas, s.config.GroupTrackers = int32(a.number("replicas", 0)), int32(a.number("group", 0))
 	case "policy":
-		s.options = policy.Defaults()
+		s.options = settings.Defaults()
 		s.options.BorrowMap, s.options.BorrowReduce = a.share("borrow-map", slots.One), a.share("borrow-reduce", slots.One)
 		s.options.LocalityDelay = a.time("locality-delay", 0)
 		s.options.SEPB, s.options.PreScheduling = a.values["sepb"] != "off", a.values["prescheduling"] != "off"

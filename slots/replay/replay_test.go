@@ -10,8 +10,8 @@ import (
 
 	"mrlocal/internal/invariant"
 	"mrlocal/slots"
-	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/policytest"
+	"mrlocal/slots/policy/registry"
 	"mrlocal/slots/replay"
 	"mrlocal/trace"
 )
@@ -42,14 +42,14 @@ func newPolicy(c slots.Config) (slots.Policy, error) {
 	if c.PolicyName == "sleepy" {
 		return &sleepy{}, nil
 	}
-	return policy.ForReplay(c)
+	return registry.ForReplay(c)
 }
 
 // names are the policies that runs are replayed under: all that there are, and
 // one that asks to be woken.
 func names() []string {
 	all := []string{"sleepy"}
-	for _, info := range policy.All() {
+	for _, info := range registry.All() {
 		all = append(all, info.Name)
 	}
 	return all

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"mrlocal/slots"
-	"mrlocal/slots/policy/told"
+	"mrlocal/slots/policy/settings"
 	"mrlocal/trace"
 )
 
@@ -15,7 +15,7 @@ import (
 // however many jobs there are; between that, a job that changes is placed by its
 // old share.
 type Split struct {
-	options told.Options
+	options settings.Options
 
 	jobs    []standing
 	live    []slots.JobID // that run, and those that ended since the last allocation
@@ -62,7 +62,7 @@ var _ interface {
 } = (*Split)(nil)
 
 // New returns Dynamic Split.
-func New(o told.Options) *Split {
+func New(o settings.Options) *Split {
 	s := &Split{options: o}
 	s.Reset()
 	return s

@@ -7,7 +7,8 @@ import (
 
 	"mrlocal/sim"
 	"mrlocal/slots"
-	"mrlocal/slots/policy"
+	"mrlocal/slots/policy/registry"
+	"mrlocal/slots/policy/settings"
 	"mrlocal/workload"
 )
 
@@ -34,7 +35,7 @@ jobs: [{name: A, submit: 4s, maps: 3, reduces: 4, map_time: 3s, reduce_time: 4s,
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, err := policy.New("ras", policy.Defaults())
+			p, err := registry.New("ras", settings.Defaults())
 			if err != nil {
 				t.Fatal(err)
 			}

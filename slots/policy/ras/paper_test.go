@@ -8,7 +8,8 @@ import (
 	"mrlocal/report"
 	"mrlocal/sim"
 	"mrlocal/slots"
-	"mrlocal/slots/policy"
+	"mrlocal/slots/policy/registry"
+	"mrlocal/slots/policy/settings"
 	"mrlocal/workload"
 )
 
@@ -24,7 +25,7 @@ func simulatedWith(t *testing.T, file, policyName string, mapSlots int, seed uin
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := policy.New(policyName, policy.Defaults())
+	p, err := registry.New(policyName, settings.Defaults())
 	if err != nil {
 		t.Fatal(err)
 	}

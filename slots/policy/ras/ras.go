@@ -6,7 +6,7 @@ import (
 	"mrlocal/internal/invariant"
 	"mrlocal/slots"
 	"mrlocal/slots/demand"
-	"mrlocal/slots/policy/told"
+	"mrlocal/slots/policy/settings"
 	"mrlocal/trace"
 )
 
@@ -23,7 +23,7 @@ const (
 
 // RAS is the paper's scheduler.
 type RAS struct {
-	options told.Options
+	options settings.Options
 	lengths lengths
 
 	jobs    []*standing // active, by id
@@ -71,7 +71,7 @@ var _ interface {
 } = (*RAS)(nil)
 
 // New returns RAS.
-func New(o told.Options) *RAS {
+func New(o settings.Options) *RAS {
 	r := &RAS{options: o}
 	r.Reset()
 	return r

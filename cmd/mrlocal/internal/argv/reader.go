@@ -111,6 +111,30 @@ func (r *Reader) ShareOr(flag string, otherwise ppm.Share) ppm.Share {
 	return otherwise
 }
 
+// MapAndReduce reads map=N,reduce=N, each from 1 to most. Both must be given; both
+// are 0 where the flag was not.
+func (r *Reader) MapAndReduce(flag string, most int) (maps, reduces int32) {
+	text, ok := r.Line.Value(flag)
+	if !ok {
+		return 0, 0
+	}
+	for _, part := range strings.Split(text, ",") {
+		kind, number, _ := strings.Cut(part, "=")
+		of := map[string]*int32{"map": &maps, "reduce": &reduces}[kind]
+		if of == nil || *of != 0 {
+			r.Keep(errs.Optionf("--"+flag, "%s: not map=N,reduce=N; write map=1,reduce=2", Quote(text)))
+			return 0, 0
+		}
+		n, err := Count(flag, number, 1, most)
+		r.Keep(err)
+		*of = int32(n)
+	}
+	if r.Err == nil && min(maps, reduces) < 1 {
+		r.Keep(errs.Optionf("--"+flag, "%s: give map and reduce; write map=1,reduce=2", Quote(text)))
+	}
+	return maps, reduces
+}
+
 // Seed reads a seed.
 func (r *Reader) Seed() uint64 {
 	text, ok := r.Line.Value("seed")

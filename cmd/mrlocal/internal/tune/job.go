@@ -8,7 +8,8 @@ import (
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/engine"
 	"mrlocal/jobs"
-	"mrlocal/slots/policy"
+	"mrlocal/slots/policy/registry"
+	"mrlocal/slots/policy/settings"
 	"mrlocal/trace"
 )
 
@@ -45,7 +46,7 @@ func (j *Job) Measure(ctx context.Context) (*Result, error) {
 }
 
 func (j *Job) run(ctx context.Context, s Setting) (*Run, error) {
-	raw, err := policy.New(rawPolicy, policy.Defaults())
+	raw, err := registry.New(rawPolicy, settings.Defaults())
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,115 @@
+// Package settings holds the options of all slot policies. Each policy reads the
+// fields that concern it.
+//
+// A policy that has options beyond the Ledger's own configuration (percentages,
+// the locality delay) returns them in slots.Traits. They are recorded as JSON with
+// the run, and a replay makes the policy from them: every field has a JSON name.
+//
+// Neighbours: slots/policy/registry makes policies from names and Options;
+// cmd/mrlocal reads Options from flags.
+package settings
+
+import (
+	"strings"
+	"time"
+
+	"mrlocal/slots"
+	"mrlocal/slots/demand"
+)
+
+// Options are the options of all policies, in groups by policy. Defaults returns
+// what applies when the user sets none. An Options is a plain value.
+type Options struct {
+	// Policies that lend slots: pi-dhfs, pd-dhfs, pi-fifo, dynamicmr. BorrowMap is
+	// percentageOfBorrowedMapSlots, the share of the map slots that reduces may
+	// borrow. BorrowReduce is percentageOfBorrowedReduceSlots, the share of the
+	// reduce slots that maps may borrow. The Ledger records both (slots.Traits).
+	BorrowMap    slots.PPM `json:"-"`
+	BorrowReduce slots.PPM `json:"-"`
+
+	// Policies with pools: fair, delay, late, pi-dhfs, pd-dhfs. LocalityDelay is
+	// how long a job waits for a slot at its input, and then once more for a slot
+	// in the same group [Delay10]. 0: jobs do not wait. The Ledger's configuration
+	// records it.
+	LocalityDelay time.Duration `json:"-"`
+
+	// ras. Cycle is the control cycle: how often tasks are placed anew. 0: the mean
+	// time of a map, between 250 ms and 10 s. ShuffleMemory: a reduce that copies
+	// holds the memory that it needs to reduce.
+	Cycle         time.Duration `json:"cycle_ns,omitempty"`
+	ShuffleMemory bool          `json:"shuffle_memory,omitempty"`
+
+	// dynamicmr. DHSA is the allocation that it builds on: "pi", "pd", or "off",
+	// which is fair. SEPB: it starts copies of slow tasks. SEPBJobs is the share of
+	// the running jobs whose pending tasks go before copies: 0 is job-first, as in
+	// LATE, 1 is batch-first. PreScheduling: a tracker may take maps at their input
+	// beyond its part of the load. SlotWeights are what tasks weigh: a tracker runs
+	// no more than its home slots weigh together. The zero value sets no bound.
+	DHSA          string         `json:"dhsa,omitempty"`
+	SEPB          bool           `json:"sepb"`
+	SEPBJobs      slots.PPM      `json:"sepb_jobs"`
+	PreScheduling bool           `json:"prescheduling"`
+	SlotWeights   demand.Weights `json:"slot_weights,omitzero"`
+
+	// dynamicmr, late. CopyAfter is the least time that an attempt has run before
+	// it is copied: longer than progress takes to be reported. 0: 100 ms.
+	CopyAfter time.Duration `json:"copy_after_ns,omitempty"`
+
+	// dynsplit, for each tracker. AdditionalMapSlots is how many extra map slots
+	// open while maps are in their I/O period. The others bound the reduces that
+	// run, that copy, and that sort or reduce at a time; 0: no bound.
+	AdditionalMapSlots int32 `json:"additional_map_slots"`
+	ReduceTotal        int32 `json:"reduce_total"`
+	ReduceShuffle      int32 `json:"reduce_shuffle"`
+	ReduceCompute      int32 `json:"reduce_compute"`
+}
+
+// Defaults returns the options that apply when the user sets none.
+func Defaults() Options {
+	return Options{
+		BorrowMap: slots.One, BorrowReduce: slots.One,
+		DHSA: "pi", SEPB: true, SEPBJobs: slots.One, PreScheduling: true,
+		AdditionalMapSlots: 1,
+	}
+}
+
+// Field is an option as a command line or a script names it.
+type Field struct {
+	Name    string
+	Help    string // the value's name, or its choices, in `backquotes`
+	Default string // in words
+	Zero    bool   // of a time or a count: 0 may be given
+
+	// Value points into the Options: *slots.PPM, *time.Duration, *int32, *bool (on
+	// or off), *string (one of Choices) or *demand.Weights.
+	Value any
+}
+
+// Choices returns the choices of a *bool or *string, the default first.
+func (f *Field) Choices() []string {
+	_, rest, _ := strings.Cut(f.Help, "`")
+	names, _, _ := strings.Cut(rest, "`")
+	return strings.Split(names, "|")
+}
+
+// Fields returns all options by name. A new option has its field above and one
+// line here.
+func (o *Options) Fields() []Field {
+	return []Field{
+		{"borrow-map", "`SHARE` of the map slots that reduces may borrow", "1", true, &o.BorrowMap},
+		{"borrow-reduce", "`SHARE` of the reduce slots that maps may borrow", "1", true, &o.BorrowReduce},
+		{"locality-delay", "how long a job waits for a slot near its input, `TIME`; 0: not at all", "0", true, &o.LocalityDelay},
+		{"dhsa", "what dynamicmr allocates by, `pi|pd|off`: as pi-dhfs, as pd-dhfs, or as fair", "pi", false, &o.DHSA},
+		{"sepb", "`on|off`: whether dynamicmr copies slow tasks", "on", false, &o.SEPB},
+		{"sepb-jobs", "`SHARE` of the running jobs whose pending tasks go before dynamicmr's copies; 0: job-first, as under late; 1: batch-first", "1", true, &o.SEPBJobs},
+		{"prescheduling", "`on|off`: whether dynamicmr gives a tracker maps at their input beyond its part of the load", "on", false, &o.PreScheduling},
+		{"slot-weights", "what tasks weigh under dynamicmr, `map=N,reduce=N`: a tracker runs no more than its home slots weigh together", "no bound but the slots", false, &o.SlotWeights},
+		{"copy-after", "how long an attempt must have run before late and dynamicmr copy it, `TIME`", "100ms", false, &o.CopyAfter},
+		{"additional-map-slots", "map slots a tracker that open while maps are in their I/O period, at most `N` (dynsplit)", "1", true, &o.AdditionalMapSlots},
+		{"reduce-total", "reduces a tracker runs at a time, at most `N` (dynsplit)", "no bound", false, &o.ReduceTotal},
+		{"reduce-shuffle", "of these, reduces that copy, at most `N` (dynsplit)", "no bound", false, &o.ReduceShuffle},
+		{"reduce-compute", "of these, reduces that sort and reduce, at most `N` (dynsplit)", "no bound", false, &o.ReduceCompute},
+		{"control-cycle", "how often ras places tasks anew, `TIME`", "the mean time of a map, from 250ms to 10s", false, &o.Cycle},
+		{"shuffle-memory", "`off|on`: whether under ras a reduce that copies holds the memory that it reduces with", "off", false, &o.ShuffleMemory},
+	}
+}
