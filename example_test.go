@@ -10,7 +10,8 @@ import (
 	"mrlocal"
 	"mrlocal/jobs"
 	"mrlocal/jobs/wordcount"
-	"mrlocal/slots/policy"
+	"mrlocal/slots/policy/registry"
+	"mrlocal/slots/policy/settings"
 )
 
 // letters counts the bytes of each value: the simplest mapper and reducer.
@@ -75,7 +76,7 @@ func ExampleRunBatch() {
 			JobOptions: mrlocal.JobOptions{Inputs: []string{filepath.Join(dir, "a.txt")}, OutputFile: filepath.Join(dir, name)},
 		})
 	}
-	fair, err := policy.New("fair", policy.Defaults())
+	fair, err := registry.New("fair", settings.Defaults())
 	if err != nil {
 		fmt.Println(err)
 		return

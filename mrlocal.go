@@ -7,7 +7,8 @@ import (
 	"mrlocal/errs"
 	"mrlocal/jobs"
 	"mrlocal/report"
-	"mrlocal/slots/policy"
+	"mrlocal/slots/policy/registry"
+	"mrlocal/slots/policy/settings"
 )
 
 // DefaultPolicy is the slot policy of a run whose Options name none: it lends
@@ -82,7 +83,7 @@ func RunBatch(ctx context.Context, batch []BatchJob, o Options) (*Report, error)
 // import policies, and uses FIFO.
 func lend(o *Options) (err error) {
 	if o.Policy == nil {
-		o.Policy, err = policy.New(DefaultPolicy, policy.Defaults())
+		o.Policy, err = registry.New(DefaultPolicy, settings.Defaults())
 	}
 	return err
 }
