@@ -69,17 +69,13 @@ func (r *reader) policyOptions() settings.Options {
 		if !r.Line.Has(f.Name) {
 			continue
 		}
-		least := 1
-		if f.Zero {
-			least = 0
-		}
 		switch p := f.Value.(type) {
 		case *slots.PPM:
 			*p = r.ShareOr(f.Name, *p)
 		case *time.Duration:
-			*p = r.Time(f.Name, f.Zero)
+			*p = r.Time(f.Name, f.Least == 0)
 		case *int32:
-			*p = int32(r.Count(f.Name, least, most))
+			*p = int32(r.Count(f.Name, f.Least, most))
 		case *bool:
 			*p = r.Choice(f.Name, f.Choices()...) == "on"
 		case *string:

@@ -78,7 +78,7 @@ type Field struct {
 	Name    string
 	Help    string // the value's name, or its choices, in `backquotes`
 	Default string // in words
-	Zero    bool   // of a time or a count: 0 may be given
+	Least   int    // that may be given; of a time, 1 means more than 0
 
 	// Value points into the Options: *slots.PPM, *time.Duration, *int32, *bool (on
 	// or off), *string (one of Choices) or *demand.Weights.
@@ -96,20 +96,20 @@ func (f *Field) Choices() []string {
 // line here.
 func (o *Options) Fields() []Field {
 	return []Field{
-		{"borrow-map", "`SHARE` of the map slots that reduces may borrow", "1", true, &o.BorrowMap},
-		{"borrow-reduce", "`SHARE` of the reduce slots that maps may borrow", "1", true, &o.BorrowReduce},
-		{"locality-delay", "how long a job waits for a slot near its input, `TIME`; 0: not at all", "0", true, &o.LocalityDelay},
-		{"dhsa", "what dynamicmr allocates by, `pi|pd|off`: as pi-dhfs, as pd-dhfs, or as fair", "pi", false, &o.DHSA},
-		{"sepb", "`on|off`: whether dynamicmr copies slow tasks", "on", false, &o.SEPB},
-		{"sepb-jobs", "`SHARE` of the running jobs whose pending tasks go before dynamicmr's copies; 0: job-first, as under late; 1: batch-first", "1", true, &o.SEPBJobs},
-		{"prescheduling", "`on|off`: whether dynamicmr gives a tracker maps at their input beyond its part of the load", "on", false, &o.PreScheduling},
-		{"slot-weights", "what tasks weigh under dynamicmr, `map=N,reduce=N`: a tracker runs no more than its home slots weigh together", "no bound but the slots", false, &o.SlotWeights},
-		{"copy-after", "how long an attempt must have run before late and dynamicmr copy it, `TIME`", "100ms", false, &o.CopyAfter},
-		{"additional-map-slots", "map slots a tracker that open while maps are in their I/O period, at most `N` (dynsplit)", "1", true, &o.AdditionalMapSlots},
-		{"reduce-total", "reduces a tracker runs at a time, at most `N` (dynsplit)", "no bound", false, &o.ReduceTotal},
-		{"reduce-shuffle", "of these, reduces that copy, at most `N` (dynsplit)", "no bound", false, &o.ReduceShuffle},
-		{"reduce-compute", "of these, reduces that sort and reduce, at most `N` (dynsplit)", "no bound", false, &o.ReduceCompute},
-		{"control-cycle", "how often ras places tasks anew, `TIME`", "the mean time of a map, from 250ms to 10s", false, &o.Cycle},
-		{"shuffle-memory", "`off|on`: whether under ras a reduce that copies holds the memory that it reduces with", "off", false, &o.ShuffleMemory},
+		{"borrow-map", "`SHARE` of the map slots that reduces may borrow", "1", 0, &o.BorrowMap},
+		{"borrow-reduce", "`SHARE` of the reduce slots that maps may borrow", "1", 0, &o.BorrowReduce},
+		{"locality-delay", "how long a job waits for a slot near its input, `TIME`; 0: not at all", "0", 0, &o.LocalityDelay},
+		{"dhsa", "what dynamicmr allocates by, `pi|pd|off`: as pi-dhfs, as pd-dhfs, or as fair", "pi", 1, &o.DHSA},
+		{"sepb", "`on|off`: whether dynamicmr copies slow tasks", "on", 1, &o.SEPB},
+		{"sepb-jobs", "`SHARE` of the running jobs whose pending tasks go before dynamicmr's copies; 0: job-first, as under late; 1: batch-first", "1", 0, &o.SEPBJobs},
+		{"prescheduling", "`on|off`: whether dynamicmr gives a tracker maps at their input beyond its part of the load", "on", 1, &o.PreScheduling},
+		{"slot-weights", "what tasks weigh under dynamicmr, `map=N,reduce=N`: a tracker runs no more than its home slots weigh together", "no bound but the slots", 1, &o.SlotWeights},
+		{"copy-after", "how long an attempt must have run before late and dynamicmr copy it, `TIME`", "100ms", 1, &o.CopyAfter},
+		{"additional-map-slots", "map slots a tracker that open while maps are in their I/O period, at most `N` (dynsplit)", "1", 0, &o.AdditionalMapSlots},
+		{"reduce-total", "reduces a tracker runs at a time, at most `N` (dynsplit)", "no bound", 1, &o.ReduceTotal},
+		{"reduce-shuffle", "of these, reduces that copy, at most `N` (dynsplit)", "no bound", 1, &o.ReduceShuffle},
+		{"reduce-compute", "of these, reduces that sort and reduce, at most `N` (dynsplit)", "no bound", 1, &o.ReduceCompute},
+		{"control-cycle", "how often ras places tasks anew, `TIME`", "the mean time of a map, from 250ms to 10s", 1, &o.Cycle},
+		{"shuffle-memory", "`off|on`: whether under ras a reduce that copies holds the memory that it reduces with", "off", 1, &o.ShuffleMemory},
 	}
 }
