@@ -10,7 +10,7 @@ import (
 	"mrlocal/jobs"
 	"mrlocal/slots/policy/registry"
 	"mrlocal/slots/policy/settings"
-	"mrlocal/spill"
+	"mrlocal/spill/runs"
 	"mrlocal/trace"
 )
 
@@ -48,7 +48,7 @@ func BenchmarkAdditional(b *testing.B) {
 				var extra onExtra
 				r := runWith(b, []source{s}, paths, engine.Options{
 					Policy: p, MapSlots: 1, ReduceSlots: 1, DiskBytesPerSecond: additionalDisk,
-					MemoryBytes: max(32<<20, 2**sizeBytes), SortBufferBytes: *sizeBytes * 7 / 32, NoGrowth: true, Codec: spill.None,
+					MemoryBytes: max(32<<20, 2**sizeBytes), SortBufferBytes: *sizeBytes * 7 / 32, NoGrowth: true, Codec: runs.None,
 					Watch: func(s *trace.Stream) { s.Attach(&extra) },
 				})
 				phase[n] = append(phase[n], r.Jobs[0].MapsDoneS-r.Jobs[0].StartS)

@@ -44,9 +44,9 @@ loop "sort: a block's lines" ./jobs/sort 'Map$' Mrecords/s
 loop "sort: repeated lines of -u" ./jobs/sort 'WithoutRepeats'
 loop "sort: keys of -k" ./jobs/sort 'AppendKey'
 loop "sort: 64 MiB, by reference" ./spill 'TakeAndSort' Mrecords/s
-loop "sort late: divide a map's entries" ./spill/late 'Divide' Mrecords/s
-loop "sort late: gather and sort a part" ./spill/late 'GatherAndSort' Mrecords/s
-loop "sort late: prefixes of whole keys again" ./spill/late 'Restore'
+loop "sort late: divide a map's entries" ./spill/record 'Divide' Mrecords/s
+loop "sort late: gather and sort a part" ./spill/record 'GatherAndSort' Mrecords/s
+loop "sort late: prefixes of whole keys again" ./spill/record 'Restore'
 loop "emit into the kvbuffer" ./spill 'Emit$' ns/op
 loop "merge runs" ./spill 'Merge' Mrecords/s
 loop "values of a group" ./spill 'Values' ns/value

@@ -13,7 +13,7 @@ import (
 	"mrlocal/shuffle"
 	"mrlocal/slots"
 	"mrlocal/slots/pool"
-	"mrlocal/spill"
+	"mrlocal/spill/runs"
 	"mrlocal/trace"
 )
 
@@ -54,10 +54,10 @@ func (c *coordinator) Phase(a *task.Attempt, p slots.Phase) {
 }
 
 // Spilled implements task.Listener: what spills goes on the timeline.
-func (c *coordinator) Spilled(a *task.Attempt, e spill.Event) {
+func (c *coordinator) Spilled(a *task.Attempt, e runs.Event) {
 	op := [...]trace.Op{
-		spill.Grow: trace.OpGrow, spill.Refuse: trace.OpRefuse, spill.SpillStart: trace.OpSpillStart, spill.SpillEnd: trace.OpSpillEnd,
-		spill.Evict: trace.OpEvict, spill.MergePass: trace.OpMergeEnd,
+		runs.Grow: trace.OpGrow, runs.Refuse: trace.OpRefuse, runs.SpillStart: trace.OpSpillStart, runs.SpillEnd: trace.OpSpillEnd,
+		runs.Evict: trace.OpEvict, runs.MergePass: trace.OpMergeEnd,
 	}[e.Kind]
 	c.inbox.post(func() {
 		c.run.stream.Append(trace.Event{
@@ -357,7 +357,7 @@ func (c *coordinator) start(s slots.Start) {
 // runMapOn maps src, or what comes through next where that is not nil.
 func (c *coordinator) runMapOn(a *runningAttempt, src source.Source, next <-chan source.Source) {
 	cpu := machine.ThreadCPU()
-	var out *spill.MapOutput
+	var out *runs.MapOutput
 	err := task.Whole(func() (err error) {
 		if next != nil {
 			if src, err = a.Await(next); err != nil {
@@ -383,7 +383,7 @@ func (c *coordinator) runReduceOn(a *runningAttempt) {
 }
 
 // mapEnded books the end of a map attempt.
-func (c *coordinator) mapEnded(a *runningAttempt, src source.Source, out *spill.MapOutput, err error, cpu time.Duration) {
+func (c *coordinator) mapEnded(a *runningAttempt, src source.Source, out *runs.MapOutput, err error, cpu time.Duration) {
 	j := a.job
 	err = a.endOfMap(out, err)
 	if !c.remove(a) || err != nil || j.ended || a.gone {

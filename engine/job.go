@@ -12,7 +12,7 @@ import (
 	"mrlocal/jobs"
 	"mrlocal/report"
 	"mrlocal/slots"
-	"mrlocal/spill"
+	"mrlocal/spill/runs"
 )
 
 // runningJob is one job of a chain: its tasks, its shuffle, where its output goes.
@@ -34,7 +34,7 @@ type runningJob struct {
 	binary  map[int32]struct{} // files that were left out
 	touched bool               // in coordinator.touched
 
-	outputs []*spill.MapOutput // committed, by map task; owned by the shuffle
+	outputs []*runs.MapOutput // committed, by map task; owned by the shuffle
 
 	releaser     jobs.Releaser // nil: none
 	counters     Counters

@@ -5,13 +5,13 @@ import (
 	"fmt"
 
 	"mrlocal/slots"
-	"mrlocal/spill"
+	"mrlocal/spill/runs"
 )
 
 // outputLost handles a map output that failed its check: the map runs again,
 // or the job fails where its input cannot be read again.
 func (c *coordinator) outputLost(j *runningJob, err error) bool {
-	var corrupt *spill.CorruptError
+	var corrupt *runs.CorruptError
 	if !errors.As(err, &corrupt) {
 		return false
 	}

@@ -14,7 +14,7 @@ import (
 	"mrlocal/slots"
 	"mrlocal/slots/demand"
 	"mrlocal/slots/fifo"
-	"mrlocal/spill"
+	"mrlocal/spill/runs"
 	"mrlocal/trace"
 )
 
@@ -113,7 +113,7 @@ type Options struct {
 	NoGrowth        bool    // never grow a kvbuffer
 	GrowthThreshold float64 // threshold of the Dynamic Split rule; 0: 0.8
 	MergeFactor     int     // runs merged at once; 0: 64
-	Codec           spill.Codec
+	Codec           runs.Codec
 	TempDirs        []string // where spills go; nil: the system's
 
 	TaskTimeout time.Duration // an attempt without progress for so long fails; 0: 600 s

@@ -11,7 +11,7 @@ import (
 	"mrlocal/jobs/jobtest"
 	"mrlocal/slots"
 	"mrlocal/slots/fifo"
-	"mrlocal/spill"
+	"mrlocal/spill/runs"
 	"mrlocal/trace"
 )
 
@@ -59,7 +59,7 @@ func TestAMapInItsIOPeriodLetsAnotherOneCompute(t *testing.T) {
 			}, func() error { return nil })
 			_, r = must(t, chain, engine.Options{
 				Policy: p, JobOptions: engine.JobOptions{Inputs: []string{dir}, BlockBytes: 128 << 10}, MapSlots: 1, ReduceSlots: 1, NoPin: true, MemoryBytes: 64 << 20,
-				SortBufferBytes: 64 << 10, NoGrowth: true, Codec: spill.None, DiskBytesPerSecond: 1 << 20, TempDirs: []string{t.TempDir()},
+				SortBufferBytes: 64 << 10, NoGrowth: true, Codec: runs.None, DiskBytesPerSecond: 1 << 20, TempDirs: []string{t.TempDir()},
 			})
 			seconds = r.Jobs[0].MapsDoneS
 		})
@@ -188,7 +188,7 @@ func TestAMapIsNotDoneWhenItsInputIsRead(t *testing.T) {
 		}, func() error { return nil })
 		must(t, chain, engine.Options{
 			Policy: fifo.New(), JobOptions: engine.JobOptions{Inputs: []string{dir}, BlockBytes: 512 << 10}, MapSlots: 1, ReduceSlots: 1, NoPin: true, MemoryBytes: 64 << 20,
-			SortBufferBytes: 64 << 10, NoGrowth: true, Codec: spill.None, DiskBytesPerSecond: 512 << 10, TempDirs: []string{t.TempDir()},
+			SortBufferBytes: 64 << 10, NoGrowth: true, Codec: runs.None, DiskBytesPerSecond: 512 << 10, TempDirs: []string{t.TempDir()},
 			Watch: func(s *trace.Stream) { s.Attach(&log) },
 		})
 	})

@@ -6,7 +6,7 @@ import (
 	"mrlocal/engine/task"
 	"mrlocal/output"
 	"mrlocal/slots"
-	"mrlocal/spill"
+	"mrlocal/spill/runs"
 )
 
 // Speculation: attempts of one task beside each other. The first to commit wins,
@@ -41,7 +41,7 @@ func (a *runningAttempt) lostRace(err error) bool {
 
 // endOfMap is how a map attempt has ended: one that was beaten did all for
 // nothing.
-func (a *runningAttempt) endOfMap(out *spill.MapOutput, err error) error {
+func (a *runningAttempt) endOfMap(out *runs.MapOutput, err error) error {
 	if err == nil && out != nil && a.beaten() {
 		return task.ErrKilled
 	}

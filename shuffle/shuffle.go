@@ -27,7 +27,7 @@ var ErrLost = errors.New("shuffle: a map output that was already copied is lost"
 // ErrClosed ends a copy phase: the job is over.
 var ErrClosed = errors.New("shuffle: closed")
 
-// Output is a committed map output: *spill.MapOutput, or a fake in tests.
+// Output is a committed map output: *runs.MapOutput, or a fake in tests.
 type Output interface {
 	PartBytes(part int) (records, keyBytes, valueBytes int64)
 	Release()

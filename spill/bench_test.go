@@ -8,6 +8,7 @@ import (
 
 	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
+	"mrlocal/spill/runs"
 )
 
 // fillRecords fills a chunk with rows as TeraGen's are long.
@@ -51,10 +52,10 @@ func fillLines(data []byte, r *rand.Rand) []jobs.Span {
 }
 
 // takeAll collects and sorts blocks; the time to copy them is not measured.
-func takeAll(b *testing.B, k *kit, blocks [][]byte, spans [][]jobs.Span, bound int64, appendKey func(dst, record []byte) []byte) *MapOutput {
+func takeAll(b *testing.B, k *kit, blocks [][]byte, spans [][]jobs.Span, bound int64, appendKey func(dst, record []byte) []byte, codec runs.Codec) *runs.MapOutput {
 	b.StopTimer()
 	o, done := k.options(bound)
-	o.Cuts, o.AppendKey = [][]byte{}, appendKey
+	o.Cuts, o.AppendKey, o.Codec = [][]byte{}, appendKey, codec
 	chunks := make([]*membudget.Chunk, len(blocks))
 	for i, data := range blocks {
 		c, ok := o.Lease.Chunk()
@@ -110,7 +111,7 @@ func BenchmarkTakeAndSort(b *testing.B) {
 			blocks, spans, records := makeBlocks(kind.fill, total)
 			b.SetBytes(total)
 			for b.Loop() {
-				takeAll(b, k, blocks, spans, 200<<20, kind.appendKey).Release()
+				takeAll(b, k, blocks, spans, 200<<20, kind.appendKey, runs.None).Release()
 			}
 			b.ReportMetric(float64(records)*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mrecords/s")
 		})
@@ -124,12 +125,11 @@ func BenchmarkMerge(b *testing.B) {
 				const total = 64 << 20
 				k := newKit(b, 512<<20)
 				blocks, spans, records := makeBlocks(fillRecords, total)
-				var outs []*MapOutput
+				var outs []*runs.MapOutput
 				per := len(blocks) / ways
 				for i := range ways {
-					out := takeAll(b, k, blocks[i*per:(i+1)*per], spans[i*per:(i+1)*per], 200<<20, nil)
+					out := takeAll(b, k, blocks[i*per:(i+1)*per], spans[i*per:(i+1)*per], 200<<20, nil, runs.None)
 					if where == "disk" {
-						out.codec = None
 						if _, err := out.Evict(); err != nil {
 							b.Fatal(err)
 						}
@@ -140,7 +140,7 @@ func BenchmarkMerge(b *testing.B) {
 				b.ResetTimer()
 				for b.Loop() {
 					l := k.lease(16 << 20)
-					m, err := NewMerge(context.Background(), MergeOptions{Inputs: outs, Lease: l})
+					m, err := runs.NewMerge(context.Background(), runs.MergeOptions{Inputs: outs, Lease: l})
 					if err != nil {
 						b.Fatal(err)
 					}
@@ -255,7 +255,7 @@ func BenchmarkValues(b *testing.B) {
 			b.ResetTimer()
 			for b.Loop() {
 				l := k.lease(4 << 20)
-				m, err := NewMerge(context.Background(), MergeOptions{Inputs: []*MapOutput{out}, Lease: l})
+				m, err := runs.NewMerge(context.Background(), runs.MergeOptions{Inputs: []*runs.MapOutput{out}, Lease: l})
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -272,22 +272,21 @@ func BenchmarkValues(b *testing.B) {
 				l.Close()
 			}
 			b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(b.N)/records, "ns/value")
-			release(b, k, []*MapOutput{out})
+			release(b, k, []*runs.MapOutput{out})
 		})
 	}
 }
 
 // Spilling a sorted run, with each codec.
 func BenchmarkEvict(b *testing.B) {
-	for _, codec := range []Codec{None, S2, Zstd} {
+	for _, codec := range []runs.Codec{runs.None, runs.S2, runs.Zstd} {
 		b.Run("codec="+codec.String(), func(b *testing.B) {
 			const total = 16 << 20
 			k := newKit(b, 128<<20)
 			blocks, spans, _ := makeBlocks(fillLines, total)
 			b.SetBytes(total)
 			for b.Loop() {
-				out := takeAll(b, k, blocks, spans, 64<<20, nil)
-				out.codec = codec
+				out := takeAll(b, k, blocks, spans, 64<<20, nil, codec)
 				if _, err := out.Evict(); err != nil {
 					b.Fatal(err)
 				}

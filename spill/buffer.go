@@ -3,14 +3,13 @@ package spill
 import (
 	"errors"
 	"fmt"
-	"os"
 	"sync"
 	"sync/atomic"
 
 	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
-	"mrlocal/spill/late"
-	"mrlocal/spill/run"
+	"mrlocal/spill/record"
+	"mrlocal/spill/runs"
 )
 
 // Buffer is the kvbuffer of one map attempt: the jobs.Emitter and jobs.Taker
@@ -21,13 +20,13 @@ type Buffer struct {
 	lease *membudget.Lease
 
 	// Where the next record goes; all empty once there is an error.
-	data     []byte      // chunk being filled
-	off      int         // in data
-	dataAddr uint64      // of data
-	cur      []run.Entry // index chunk being filled
-	n        int         // entries in cur
-	room     int64       // bytes until the spill mark
-	counted  int         // of emits, until somebody looks up
+	data     []byte         // chunk being filled
+	off      int            // in data
+	dataAddr uint64         // of data
+	cur      []record.Entry // index chunk being filled
+	n        int            // entries in cur
+	room     int64          // bytes until the spill mark
+	counted  int            // of emits, until somebody looks up
 
 	// Of hash-combining with sums.
 	sums      sums
@@ -35,7 +34,7 @@ type Buffer struct {
 	touched   byte // only keeps looks ahead from being optimised away
 
 	load    *load
-	late    *late.Divider // nil: what is collected is sorted at once
+	divider *record.Divider // nil: what is collected is sorted at once
 	mode    mode
 	part    func(key []byte, parts int) int // nil: one part, or cuts
 	keyRoom []byte                          // of AppendKey
@@ -53,12 +52,11 @@ type Buffer struct {
 		taken bool
 	}
 
-	sorting sorting
-	writer  *run.Writer
-	room2   *membudget.Chunk // the writer's memory
-	out     *MapOutput
-	file    *os.File
-	spill   struct {
+	sorting    sorting
+	writer     *runs.Writer
+	writerRoom *membudget.Chunk // the writer's memory
+	out        *runs.MapOutput
+	spill      struct {
 		done chan struct{} // closed by the spill under way; nil: none
 		err  error         // of it; read after done
 	}
@@ -111,21 +109,20 @@ func NewBuffer(o Options) (*Buffer, error) {
 	if o.Cuts == nil && o.Parts > 1 {
 		b.part, byHash = o.Partition, o.Partition == nil
 		if byHash {
-			b.part = HashPartition
+			b.part = hashPartition
 		}
 	}
 	scratch, ok := b.lease.Chunk()
 	if ok {
-		b.room2, ok = b.lease.Chunk()
+		b.writerRoom, ok = b.lease.Chunk()
 	}
 	if !ok {
 		return nil, fmt.Errorf("kvbuffer: a lease of %d bytes, want %d: %w", b.lease.Granted(), LeastBytes, membudget.ErrNoRoom)
 	}
 	b.sorting = sorting{parts: o.Parts, cuts: o.Cuts, byHash: byHash, part: b.part, lease: b.lease, scratch: scratch}
-	b.sorting.sorter.Scratch = run.EntriesOf(scratch, run.ChunkEntries)
-	b.out = &MapOutput{stats: make([]run.PartStat, o.Parts), codec: o.Codec, createTemp: o.CreateTemp, notify: o.Notify}
-	b.out.mu.file.Damaged = damaged(b.out)
-	b.late = b.newDivider()
+	b.sorting.sorter.Scratch = record.EntriesOf(scratch, record.ChunkEntries)
+	b.out = runs.NewMapOutput(o.Parts, o.Codec, o.CreateTemp, o.Notify)
+	b.divider = b.newDivider()
 	b.setCapacity(o.StartBytes)
 	b.begin()
 	return b, nil
@@ -141,7 +138,7 @@ func (b *Buffer) setCapacity(bytes int64) {
 // begin starts an empty load.
 func (b *Buffer) begin() {
 	b.load = &load{}
-	b.load.table.Sums = b.mode == sumMode
+	b.load.table.sums = b.mode == sumMode
 	b.data, b.off, b.cur, b.n = nil, 0, nil, 0
 	b.room = b.markBytes
 }
@@ -173,6 +170,8 @@ func (b *Buffer) Stats() Stats {
 	return s
 }
 
+var errDiscarded = errors.New("kvbuffer: discarded")
+
 // fail makes err sticky. From then on every record takes the slow path, and
 // is dropped there.
 func (b *Buffer) fail(err error) {
@@ -180,7 +179,7 @@ func (b *Buffer) fail(err error) {
 		b.err = err
 	}
 	b.data, b.off, b.cur, b.n, b.room = nil, 0, nil, 0, 0
-	b.load.table = run.Table{}
+	b.load.table = table{}
 }
 
 // Emit adds a record; both slices are copied.
@@ -191,14 +190,14 @@ func (b *Buffer) Emit(key, value []byte) {
 		b.fold(key, value)
 		return
 	}
-	need := len(key) + len(value) + run.MaxHeaderBytes
+	need := len(key) + len(value) + record.MaxHeaderBytes
 	if b.n == len(b.cur) || need > len(b.data)-b.off || int64(need) > b.room {
 		if !b.makeRoom(need) {
 			b.emitAlone(key, value)
 			return
 		}
 	}
-	code := uint64(run.CodeEmitted)
+	code := uint64(record.CodeEmitted)
 	if b.part != nil {
 		p := b.part(key, b.o.Parts)
 		if uint(p) >= uint(b.o.Parts) {
@@ -207,11 +206,11 @@ func (b *Buffer) Emit(key, value []byte) {
 		}
 		code += uint64(p)
 	}
-	size := run.PutEmitted(b.data[b.off:], key, value)
-	b.cur[b.n] = run.Entry{Prefix: run.PrefixOf(key), Ref: (b.dataAddr+uint64(b.off))<<run.CodeBits | code}
+	size := record.PutEmitted(b.data[b.off:], key, value)
+	b.cur[b.n] = record.Entry{Prefix: record.PrefixOf(key), Ref: (b.dataAddr+uint64(b.off))<<record.CodeBits | code}
 	b.n++
 	b.off += size
-	b.room -= int64(size) + run.EntryBytes
+	b.room -= int64(size) + record.EntryBytes
 	b.load.records++
 	b.stats.Bytes += int64(len(key) + len(value))
 }
@@ -237,7 +236,7 @@ func (b *Buffer) makeRoom(need int) bool {
 // alive polls for errors and the kill flag.
 func (b *Buffer) alive() bool {
 	if b.err == nil && b.o.Killed() {
-		b.fail(ErrKilled)
+		b.fail(runs.ErrKilled)
 	}
 	return b.err == nil && !b.ended
 }
@@ -246,11 +245,11 @@ func (b *Buffer) nextIndex() bool {
 	c, ok := b.chunk()
 	if ok {
 		b.note()
-		if b.late != nil {
+		if b.divider != nil {
 			b.divide()
 		}
 		b.load.index = append(b.load.index, c)
-		b.cur, b.n = run.EntriesOf(c, run.ChunkEntries), 0
+		b.cur, b.n = record.EntriesOf(c, record.ChunkEntries), 0
 		b.load.full = append(b.load.full, b.cur)
 	}
 	return ok
@@ -272,7 +271,7 @@ func (b *Buffer) useData(c *membudget.Chunk) {
 // note publishes how many entries the load has.
 func (b *Buffer) note() {
 	if n := len(b.load.index); n > 0 {
-		b.load.entries = (n-1)*run.ChunkEntries + b.n
+		b.load.entries = (n-1)*record.ChunkEntries + b.n
 	}
 }
 
@@ -338,12 +337,12 @@ func (b *Buffer) grow(need int64) bool {
 	if float64(x) >= float64(b.o.AfmBytes())*b.o.GrowthThreshold || !b.lease.Grow(x-abs) {
 		b.mayGrow = false
 		b.stats.Refusals++
-		b.o.Notify(Event{Kind: Refuse, Bytes: x})
+		b.o.Notify(runs.Event{Kind: runs.Refuse, Bytes: x})
 		return false
 	}
 	b.stats.Expansions++
 	b.setCapacity(x)
-	b.o.Notify(Event{Kind: Grow, Bytes: x})
+	b.o.Notify(runs.Event{Kind: runs.Grow, Bytes: x})
 	return true
 }
 
@@ -377,7 +376,7 @@ func (b *Buffer) emitAlone(key, value []byte) {
 	if b.err != nil || b.ended {
 		return
 	}
-	need := int64(len(key)) + int64(len(value)) + run.MaxHeaderBytes
+	need := int64(len(key)) + int64(len(value)) + record.MaxHeaderBytes
 	if need > 1<<32-1 {
 		b.fail(fmt.Errorf("kvbuffer: a record of %d bytes: longer than 4 GiB", need))
 		return
@@ -398,7 +397,7 @@ func (b *Buffer) emitBig(key, value []byte, need int64) bool {
 	if b.n == len(b.cur) && !b.nextIndex() {
 		return false
 	}
-	if !b.reserve(reserveChunks + (need+run.SegMask)/run.SegBytes) {
+	if !b.reserve(reserveChunks + (need+record.SegMask)/record.SegBytes) {
 		return false
 	}
 	big, ok := b.lease.Big(need)
@@ -432,14 +431,14 @@ func (b *Buffer) spillFolded(key, value []byte) {
 		b.fail(err)
 		return
 	}
-	err = b.segment(func(w *run.Writer) error {
+	err = b.segment(func(w *runs.Writer) error {
 		for p := range b.o.Parts {
 			if p == part {
 				w.Add(key, value)
 			}
 			w.EndPart()
 		}
-		return w.Err
+		return nil
 	})
 	if err != nil {
 		b.fail(err)
@@ -447,7 +446,7 @@ func (b *Buffer) spillFolded(key, value []byte) {
 }
 
 // Close sorts what is left, which stays in memory, and waits for spills.
-func (b *Buffer) Close() (*MapOutput, error) {
+func (b *Buffer) Close() (*runs.MapOutput, error) {
 	b.addPending()
 	b.note()
 	b.wait()
@@ -460,7 +459,7 @@ func (b *Buffer) Close() (*MapOutput, error) {
 	if b.err != nil {
 		return nil, b.err
 	}
-	return b.end(), b.err
+	return b.end(), nil
 }
 
 // Discard drops everything. It may follow an error of Close.
@@ -469,13 +468,13 @@ func (b *Buffer) Discard() {
 		return
 	}
 	b.wait()
-	b.fail(errReleased)
+	b.fail(errDiscarded)
 	b.free(b.load)
 	b.end().Release()
 }
 
 // end gives back what only collecting needed.
-func (b *Buffer) end() *MapOutput {
+func (b *Buffer) end() *runs.MapOutput {
 	if b.ended {
 		return b.out
 	}
@@ -484,14 +483,8 @@ func (b *Buffer) end() *MapOutput {
 		b.writer.Close()
 	}
 	b.lease.Free(b.sorting.scratch)
-	b.lease.Free(b.room2)
+	b.lease.Free(b.writerRoom)
 	b.data, b.cur = nil, nil
-	if b.file != nil {
-		if err := b.file.Close(); err != nil && b.err == nil {
-			b.err = fmt.Errorf("spill: %w", err)
-		}
-		b.file = nil
-	}
 	return b.out
 }
 

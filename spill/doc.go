@@ -1,29 +1,36 @@
-// Package spill is the way of records from map to reduce: the kvbuffer that
-// collects and sorts them, the segments it spills, and the merge that reads
-// them back in order.
+// Package spill is the kvbuffer: it collects the records that one map attempt
+// emits, sorts or combines them, and spills what does not fit in its memory.
+// What it leaves is a runs.MapOutput.
 //
-//	Emit, EmitSpans, Take -> Buffer -> (spill: segment on disk)* -> MapOutput
-//	                MapOutput, MapOutput, ... -> Merge -> Next, NextGroup
+//	Emit, EmitSpans, Take -> Buffer -> (segment on disk)* -> runs.MapOutput
 //
-// A Buffer collects in one of two ways. Sorting, it appends records to chunks,
-// or refers to blocks it was given whole, and keeps 16 bytes of index for
-// each; entries are sorted, not records. Where all of the job is likely to fit
-// in memory they are only divided by partition; a Merge then sorts those of all
-// outputs at once (package late). Hash-combining, it folds each value into the
-// accumulator of its key, and only distinct keys are sorted. Either way it
-// starts small, may grow by the Dynamic Split rule, and otherwise spills at its
-// mark while it collects on. What it holds in the end stays in memory, where
-// merges read it, until the memory budget evicts it.
+// A Buffer collects in one of two ways:
 //
-// Who owns memory: all of it is chunks of the lease a Buffer or Merge is
-// given, two of which a Buffer keeps for sorting and writing. A Buffer's chunks
-// go over to the MapOutput's own lease at Close. Keys and values that a Merge
-// returns are borrowed until its next step.
+//   - Sorting: it appends records to chunks, or refers to blocks that it was
+//     given whole, and keeps an entry of 16 bytes for each record. It sorts the
+//     entries, not the records. If all outputs of the job are likely to fit in
+//     memory, it only divides the entries by partition, and the reduces sort
+//     them (docs/adr/0010).
+//   - Hash-combining: it folds each value into the accumulator of its key, and
+//     sorts only the distinct keys.
 //
-// Order: equal keys come in the order of the maps, and of one map in the order
-// in which they were emitted.
+// Either way a Buffer starts small and may grow by the rule of Dynamic Split
+// [Split11]. Otherwise it spills at its mark, and goes on collecting meanwhile.
+// What it holds at the end stays in memory, where merges read it, until the
+// memory budget evicts it.
 //
-// The format on disk stands in docs/formats.md. Neighbours: membudget and
-// packages run, what a sorted run is, and late below; shuffle holds MapOutputs,
-// engine drives.
+// # Memory
+//
+// All memory is chunks of the lease that a Buffer is given. The Buffer keeps
+// two of them for its whole life, to sort and to write with. The other chunks
+// belong to a load:
+//
+//	Buffer ── load ── chunks   records, blocks taken, the table; the arena numbers them
+//	             └─── index    entries, 16,384 to a chunk
+//	rotate: the load goes to a spill, which frees it; a new, empty load follows
+//	Close:  the load goes to the MapOutput, under a lease of the MapOutput's own
+//
+// Neighbours: package record holds records in memory and sorts their entries;
+// package runs writes, keeps and merges sorted runs; shuffle passes MapOutputs
+// to reduces; engine/task drives.
 package spill

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"mrlocal/internal/membudget"
-	"mrlocal/spill/run"
+	"mrlocal/spill/record"
 )
 
 // fold combines a value into its key's accumulator.
@@ -17,32 +17,32 @@ func (b *Buffer) fold(key, value []byte) {
 		b.alive()
 	}
 	t := &b.load.table
-	if len(t.Directory) == 0 && !b.startTable() || b.mode == sumMode && len(value) != 8 {
+	if len(t.directory) == 0 && !b.startTable() || b.mode == sumMode && len(value) != 8 {
 		b.refuseValue(value)
 		return
 	}
 	b.load.records++
 	b.stats.Bytes += int64(len(key) + len(value))
-	if len(key) > run.InlineKey {
-		b.foldLong(key, value, run.SlotMetaOf(len(key), run.HashLong(key)))
+	if len(key) > inlineKey {
+		b.foldLong(key, value, metaOf(len(key), hashLong(key)))
 		return
 	}
-	a, w := run.Words(key)
-	meta := run.SlotMetaOf(len(key), run.HashWords(a, w))
+	a, w := words(key)
+	meta := metaOf(len(key), hashWords(a, w))
 	if b.mode != sumMode {
-		b.foldShort(key, value, &run.Sum{A: a, B: w, Meta: meta})
+		b.foldShort(key, value, &keySum{a: a, b: w, meta: meta})
 		return
 	}
 	p := &b.sums
-	p.pending[p.filling][p.n&(pendingSums-1)] = run.Sum{A: a, B: w, Meta: meta, Delta: binary.LittleEndian.Uint64(value)}
+	p.pending[p.filling][p.n&(pendingSums-1)] = keySum{a: a, b: w, meta: meta, delta: binary.LittleEndian.Uint64(value)}
 	if p.n++; p.n == pendingSums {
-		t.Ahead(p.pending[p.filling][:])
+		t.ahead(p.pending[p.filling][:])
 		b.turnSums()
 	}
 }
 
 func (b *Buffer) refuseValue(value []byte) {
-	if b.err == nil && !b.ended && len(b.load.table.Directory) > 0 {
+	if b.err == nil && !b.ended && len(b.load.table.directory) > 0 {
 		b.fail(fmt.Errorf("kvbuffer: jobs.Sum: a value of %d bytes, want 8", len(value)))
 	}
 }
@@ -56,20 +56,20 @@ func (b *Buffer) first(value []byte) []byte {
 }
 
 // foldShort folds value into the accumulator of a key that a slot holds.
-func (b *Buffer) foldShort(key, value []byte, k *run.Sum) {
-	if slot, found := b.load.table.ChunkOf(uint32(k.Meta)).Find(k.A, k.B, k.Meta); found {
+func (b *Buffer) foldShort(key, value []byte, k *keySum) {
+	if slot, found := b.load.table.chunkOf(uint32(k.meta)).find(k.a, k.b, k.meta); found {
 		b.foldSlot(key, slot, value)
 	} else {
-		b.insert(key, k.A, k.B, k.Meta, b.first(value))
+		b.insert(key, k.a, k.b, k.meta, b.first(value))
 	}
 }
 
 // foldLong is fold for a key longer than a slot holds.
 func (b *Buffer) foldLong(key, value []byte, meta uint64) {
-	slot, found := b.load.table.ChunkOf(uint32(meta)).FindLong(&b.load.arena, key, meta)
+	slot, found := b.load.table.chunkOf(uint32(meta)).findLong(&b.load.arena, key, meta)
 	switch {
 	case found && b.mode == sumMode:
-		binary.LittleEndian.PutUint64(slot[run.SlotAcc:], binary.LittleEndian.Uint64(slot[run.SlotAcc:])+binary.LittleEndian.Uint64(value))
+		binary.LittleEndian.PutUint64(slot[slotAcc:], binary.LittleEndian.Uint64(slot[slotAcc:])+binary.LittleEndian.Uint64(value))
 	case found:
 		b.foldSlot(key, slot, value)
 	default:
@@ -81,11 +81,11 @@ func (b *Buffer) foldLong(key, value []byte, meta uint64) {
 // short one. What is longer than a chunk is spilled alone.
 func (b *Buffer) insert(key []byte, a, w, meta uint64, acc []byte) {
 	stored := 0
-	if len(key) > run.InlineKey {
+	if len(key) > inlineKey {
 		stored = len(key)
 	}
 	if b.mode == foldMode {
-		stored += run.AccHeaderBytes + accSpace(len(acc))
+		stored += record.AccHeaderBytes + accSpace(len(acc))
 	}
 	if stored > membudget.ChunkBytes {
 		b.load.records--
@@ -98,36 +98,36 @@ func (b *Buffer) insert(key []byte, a, w, meta uint64, acc []byte) {
 	if c == nil {
 		return
 	}
-	slot := c.Vacant(uint32(meta))
-	if len(key) > run.InlineKey {
+	slot := c.vacant(uint32(meta))
+	if len(key) > inlineKey {
 		w = b.store(key)
 	}
 	binary.LittleEndian.PutUint64(slot, a)
 	binary.LittleEndian.PutUint64(slot[8:], w)
 	if b.mode == sumMode {
-		copy(slot[run.SlotAcc:run.SlotMeta], acc)
+		copy(slot[slotAcc:slotMeta], acc)
 	} else {
-		binary.LittleEndian.PutUint64(slot[run.SlotAcc:], b.storeAcc(acc))
+		binary.LittleEndian.PutUint64(slot[slotAcc:], b.storeAcc(acc))
 	}
-	binary.LittleEndian.PutUint64(slot[run.SlotMeta:], meta)
-	c.Keys++
-	b.load.table.Keys++
+	binary.LittleEndian.PutUint64(slot[slotMeta:], meta)
+	c.keys++
+	b.load.table.keys++
 }
 
 // slotCharge is what a key takes of the capacity: a slot two thirds used, and
 // an entry when it is sorted.
-const slotCharge = run.SlotBytes*3/2 + run.EntryBytes
+const slotCharge = slotBytes*3/2 + record.EntryBytes
 
 // placeFor makes room for a new key with so many bytes outside its slot and
 // returns its chunk; nil when there is an error.
-func (b *Buffer) placeFor(hash uint32, stored int) *run.TableChunk {
+func (b *Buffer) placeFor(hash uint32, stored int) *tableChunk {
 	need := int64(slotCharge + stored)
 	if need > b.room {
 		b.atMark(need)
 	}
 	for b.err == nil {
 		t := &b.load.table
-		if len(t.Directory) == 0 && !b.startTable() {
+		if len(t.directory) == 0 && !b.startTable() {
 			return nil
 		}
 		if stored > len(b.data)-b.off {
@@ -136,8 +136,8 @@ func (b *Buffer) placeFor(hash uint32, stored int) *run.TableChunk {
 			}
 			continue
 		}
-		c := t.ChunkOf(hash)
-		if c.Keys < run.MaxChunkKeys {
+		c := t.chunkOf(hash)
+		if c.keys < maxChunkKeys {
 			b.room -= need
 			return c
 		}
@@ -155,7 +155,7 @@ func (b *Buffer) startTable() bool {
 	for b.err == nil {
 		if c, ok := b.chunk(); ok {
 			b.load.chunks = append(b.load.chunks, c)
-			b.load.table.Start(c, b.load.arena.Add(c.Data))
+			b.load.table.start(c, b.load.arena.Add(c.Data))
 			return true
 		}
 		b.flush()
@@ -163,14 +163,14 @@ func (b *Buffer) startTable() bool {
 	return false
 }
 
-func (b *Buffer) splitTable(c *run.TableChunk, hash uint32) bool {
-	if c.Depth == run.MaxDepth || !c.Divisible() {
+func (b *Buffer) splitTable(c *tableChunk, hash uint32) bool {
+	if c.depth == maxDepth || !c.divisible() {
 		return false
 	}
 	fresh, ok := b.chunk()
 	if ok {
 		b.load.chunks = append(b.load.chunks, fresh)
-		b.load.table.Split(c, hash, fresh, b.load.arena.Add(fresh.Data))
+		b.load.table.split(c, hash, fresh, b.load.arena.Add(fresh.Data))
 	}
 	return ok
 }
@@ -191,8 +191,8 @@ func (b *Buffer) storeAcc(acc []byte) uint64 {
 	p := b.data[b.off:]
 	binary.LittleEndian.PutUint32(p, uint32(accSpace(len(acc))))
 	binary.LittleEndian.PutUint32(p[4:], uint32(len(acc)))
-	copy(p[run.AccHeaderBytes:], acc)
-	b.off += run.AccHeaderBytes + accSpace(len(acc))
+	copy(p[record.AccHeaderBytes:], acc)
+	b.off += record.AccHeaderBytes + accSpace(len(acc))
 	return addr
 }
 
@@ -200,21 +200,21 @@ func (b *Buffer) storeAcc(acc []byte) uint64 {
 // moves; where there is no room at all for it, the slot dies, what else was
 // collected is spilled, and the key begins anew.
 func (b *Buffer) foldSlot(key, slot, value []byte) {
-	p := b.load.arena.At(binary.LittleEndian.Uint64(slot[run.SlotAcc:]))
+	p := b.load.arena.At(binary.LittleEndian.Uint64(slot[slotAcc:]))
 	space, n := binary.LittleEndian.Uint32(p), binary.LittleEndian.Uint32(p[4:])
-	old := p[run.AccHeaderBytes : run.AccHeaderBytes+n : run.AccHeaderBytes+space]
+	old := p[record.AccHeaderBytes : record.AccHeaderBytes+n : record.AccHeaderBytes+space]
 	acc := b.o.Folder.Fold(old, value)
 	if len(acc) <= int(space) {
 		if len(acc) > 0 && (len(old) == 0 || &acc[0] != &old[0]) {
-			copy(p[run.AccHeaderBytes:run.AccHeaderBytes+space], acc)
+			copy(p[record.AccHeaderBytes:record.AccHeaderBytes+space], acc)
 		}
 		binary.LittleEndian.PutUint32(p[4:], uint32(len(acc)))
 		return
 	}
-	need := run.AccHeaderBytes + accSpace(len(acc))
+	need := record.AccHeaderBytes + accSpace(len(acc))
 	if need <= membudget.ChunkBytes && int64(need) <= b.room && (need <= len(b.data)-b.off || b.nextData()) {
 		b.room -= int64(need)
-		binary.LittleEndian.PutUint64(slot[run.SlotAcc:], b.storeAcc(acc))
+		binary.LittleEndian.PutUint64(slot[slotAcc:], b.storeAcc(acc))
 		return
 	}
 	b.moveOut(key, slot, acc)
@@ -224,9 +224,9 @@ func (b *Buffer) foldSlot(key, slot, value []byte) {
 // the key again.
 func (b *Buffer) moveOut(key, slot, acc []byte) {
 	acc = append([]byte(nil), acc...) // may lie in what is spilled
-	binary.LittleEndian.PutUint64(slot[run.SlotMeta:], binary.LittleEndian.Uint64(slot[run.SlotMeta:])|run.DeadSlot)
-	b.load.table.Keys--
-	if b.note(); b.load.table.Keys > 0 {
+	binary.LittleEndian.PutUint64(slot[slotMeta:], binary.LittleEndian.Uint64(slot[slotMeta:])|deadSlot)
+	b.load.table.keys--
+	if b.note(); b.load.table.keys > 0 {
 		b.rotate()
 	} else {
 		b.free(b.load)
@@ -239,16 +239,16 @@ func (b *Buffer) moveOut(key, slot, acc []byte) {
 	}
 	var a, w uint64
 	var hash uint32
-	if len(key) <= run.InlineKey {
-		a, w = run.Words(key)
-		hash = run.HashWords(a, w)
+	if len(key) <= inlineKey {
+		a, w = words(key)
+		hash = hashWords(a, w)
 	} else {
-		a, hash = binary.LittleEndian.Uint64(key), run.HashLong(key)
+		a, hash = binary.LittleEndian.Uint64(key), hashLong(key)
 	}
-	if run.AccHeaderBytes+accSpace(len(acc))+len(key) > membudget.ChunkBytes {
+	if record.AccHeaderBytes+accSpace(len(acc))+len(key) > membudget.ChunkBytes {
 		b.countCombined(0, 1)
 		b.spillFolded(key, acc)
 		return
 	}
-	b.insert(key, a, w, run.SlotMetaOf(len(key), hash), acc)
+	b.insert(key, a, w, metaOf(len(key), hash), acc)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"mrlocal/jobs"
+	"mrlocal/spill/runs"
 )
 
 // manyWords are words of one text, Zipf distributed, as a mapper hands them
@@ -162,7 +163,7 @@ func TestKeysOfOneHashAreAllCounted(t *testing.T) {
 	}
 	done()
 	counts := map[string]uint64{}
-	for _, x := range k.readGroups([]*MapOutput{out}, 0, nil) {
+	for _, x := range k.readGroups([]*runs.MapOutput{out}, 0, nil) {
 		counts[x.key] += jobs.Uint64([]byte(x.value))
 	}
 	for key, n := range counts {
@@ -176,5 +177,5 @@ func TestKeysOfOneHashAreAllCounted(t *testing.T) {
 	if s := buf.Stats(); s.Spills == 0 {
 		t.Error("keys of one hash must have been spilled: the test misses its point")
 	}
-	release(t, k, []*MapOutput{out})
+	release(t, k, []*runs.MapOutput{out})
 }

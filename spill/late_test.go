@@ -13,6 +13,7 @@ import (
 
 	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
+	"mrlocal/spill/runs"
 )
 
 // lateKinds are lines whose cuts lie in all sorts of places: many within one
@@ -62,7 +63,7 @@ func sortLate(t *testing.T, r *rand.Rand, seed uint64, makeKey func(*rand.Rand) 
 		}
 		slices.SortFunc(cuts, bytes.Compare)
 	}
-	var outs []*MapOutput
+	var outs []*runs.MapOutput
 	want := make([][]pair, parts)
 	for m := range 1 + r.IntN(3) {
 		o, done := k.options(20 << 20)
@@ -96,7 +97,7 @@ func sortLate(t *testing.T, r *rand.Rand, seed uint64, makeKey func(*rand.Rand) 
 		if tight {
 			rest, _ = k.budget.TryReserve(k.budget.Free())
 		}
-		m, err := NewMerge(context.Background(), MergeOptions{Inputs: outs, Part: p, Lease: l, CreateTemp: k.createTemp})
+		m, err := runs.NewMerge(context.Background(), runs.MergeOptions{Inputs: outs, Part: p, Lease: l, CreateTemp: k.createTemp})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,7 +133,7 @@ func TestLateSortingOfWhatIsSortedAlready(t *testing.T) {
 			cuts := [][]byte{[]byte(kind(r)), []byte(kind(r)), []byte(kind(r))}
 			slices.SortFunc(cuts, bytes.Compare)
 			want := make([][]pair, len(cuts)+1)
-			var outs []*MapOutput
+			var outs []*runs.MapOutput
 			for m := range 3 {
 				o, done := k.options(16 << 20)
 				o.Parts, o.Cuts = len(want), cuts
@@ -167,8 +168,8 @@ func TestLateSortingOfWhatIsSortedAlready(t *testing.T) {
 	}
 }
 
-func (k *kit) readRecords(outs []*MapOutput, p int, l *membudget.Lease) (got []pair) {
-	m, err := NewMerge(context.Background(), MergeOptions{Inputs: outs, Part: p, Lease: l, CreateTemp: k.createTemp})
+func (k *kit) readRecords(outs []*runs.MapOutput, p int, l *membudget.Lease) (got []pair) {
+	m, err := runs.NewMerge(context.Background(), runs.MergeOptions{Inputs: outs, Part: p, Lease: l, CreateTemp: k.createTemp})
 	if err != nil {
 		k.t.Fatal(err)
 	}
@@ -184,7 +185,7 @@ func (k *kit) readRecords(outs []*MapOutput, p int, l *membudget.Lease) (got []p
 
 // takeKeys makes a map output of n records, in blocks that are taken or copied.
 // Keyed records are their key and one byte more, and a value.
-func (k *kit) takeKeys(o Options, r *rand.Rand, n, m int, makeKey func(*rand.Rand) string, keyed bool, want [][]pair) *MapOutput {
+func (k *kit) takeKeys(o Options, r *rand.Rand, n, m int, makeKey func(*rand.Rand) string, keyed bool, want [][]pair) *runs.MapOutput {
 	b, err := NewBuffer(o)
 	if err != nil {
 		k.t.Fatal(err)
@@ -216,7 +217,7 @@ func (k *kit) takeKeys(o Options, r *rand.Rand, n, m int, makeKey func(*rand.Ran
 			at += len(record)
 			c.Data[at] = '\n'
 			at++
-			p := HashPartition([]byte(key), o.Parts)
+			p := hashPartition([]byte(key), o.Parts)
 			if o.Cuts != nil {
 				for p = 0; p < len(o.Cuts) && key >= string(o.Cuts[p]); p++ {
 				}

@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"mrlocal/internal/invariant"
 	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
+	"mrlocal/spill/runs"
 )
 
 // The rule's worked example (SPEC A29): 100 bytes allocated after 32 of 64
@@ -22,13 +24,13 @@ func TestTheBufferGrowsInProportionToTheInput(t *testing.T) {
 	for _, c := range []struct {
 		name             string
 		done, total, afm int64
-		want             []EventKind
+		want             []runs.EventKind
 		capacity         int64
 	}{
-		{"half of the split read: twice as much", 32, 64, 1000 * unit, []EventKind{Grow}, 200 * unit},
-		{"x must stay below afm times threshold", 32, 64, 250 * unit, []EventKind{Refuse, SpillStart, SpillEnd}, 100 * unit},
-		{"nothing read yet: no growth", 0, 64, 1000 * unit, []EventKind{SpillStart, SpillEnd}, 100 * unit},
-		{"a total that is not known: no growth", 32, 0, 1000 * unit, []EventKind{SpillStart, SpillEnd}, 100 * unit},
+		{"half of the split read: twice as much", 32, 64, 1000 * unit, []runs.EventKind{runs.Grow}, 200 * unit},
+		{"x must stay below afm times threshold", 32, 64, 250 * unit, []runs.EventKind{runs.Refuse, runs.SpillStart, runs.SpillEnd}, 100 * unit},
+		{"nothing read yet: no growth", 0, 64, 1000 * unit, []runs.EventKind{runs.SpillStart, runs.SpillEnd}, 100 * unit},
+		{"a total that is not known: no growth", 32, 0, 1000 * unit, []runs.EventKind{runs.SpillStart, runs.SpillEnd}, 100 * unit},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			k := newKit(t, 64<<20)
@@ -42,7 +44,7 @@ func TestTheBufferGrowsInProportionToTheInput(t *testing.T) {
 			for k.events == nil {
 				b.Emit([]byte("key"), make([]byte, 1000))
 			}
-			if used := b.markBytes - b.room; c.want[0] == Grow && (used < 77*unit || used > 81*unit) {
+			if used := b.markBytes - b.room; c.want[0] == runs.Grow && (used < 77*unit || used > 81*unit) {
 				t.Errorf("grew when %d bytes of %d were used", used, 100*unit)
 			}
 			for i, want := range c.want {
@@ -107,7 +109,7 @@ func TestWhatFitsNeverTouchesTheDisk(t *testing.T) {
 			t.Fatal(err)
 		}
 		done()
-		if got := k.read([]*MapOutput{out}, 0, nil); len(got) != n {
+		if got := k.read([]*runs.MapOutput{out}, 0, nil); len(got) != n {
 			t.Errorf("%d records", len(got))
 		}
 		out.Release()
@@ -144,7 +146,7 @@ func TestGiantsAreHeldOneAtATime(t *testing.T) {
 			t.Fatal(err)
 		}
 		done()
-		outs := []*MapOutput{out}
+		outs := []*runs.MapOutput{out}
 		same(t, "records", k.read(outs, 0, nil), stableSort(want))
 		same(t, "groups", k.readGroups(outs, 0, nil), stableSort(want))
 		release(t, k, outs)
@@ -165,7 +167,7 @@ func TestGiantsThatDoNotFitAreAnError(t *testing.T) {
 	}
 	done()
 	l := k.lease(2 << 20)
-	m, err := NewMerge(context.Background(), MergeOptions{Inputs: []*MapOutput{out}, Lease: l})
+	m, err := runs.NewMerge(context.Background(), runs.MergeOptions{Inputs: []*runs.MapOutput{out}, Lease: l})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +208,7 @@ func TestTheLeastLeaseIsEnough(t *testing.T) {
 			}
 			done()
 			rest.Close()
-			got := k.read([]*MapOutput{out}, 0, nil)
+			got := k.read([]*runs.MapOutput{out}, 0, nil)
 			for i, x := range got {
 				if x.key != fmt.Sprintf("%08d", i) {
 					t.Fatalf("record %d is %q", i, x.key)
@@ -255,10 +257,10 @@ func TestAKilledAttemptStopsEmitting(t *testing.T) {
 		for range 1_000_000 {
 			b.Emit([]byte("a"), make([]byte, 8))
 		}
-		if err := b.Err(); err != ErrKilled {
+		if err := b.Err(); err != runs.ErrKilled {
 			t.Errorf("got %v", err)
 		}
-		if _, err := b.Close(); err != ErrKilled {
+		if _, err := b.Close(); err != runs.ErrKilled {
 			t.Errorf("Close: %v", err)
 		}
 		b.Discard()
@@ -314,7 +316,7 @@ func TestACombinerRunsOverEverySortedRun(t *testing.T) {
 		}
 		s := b.Stats()
 		done()
-		outs := []*MapOutput{out}
+		outs := []*runs.MapOutput{out}
 		first := map[string]bool{}
 		n := 0
 		for p := range 2 {
@@ -336,7 +338,7 @@ func TestACombinerRunsOverEverySortedRun(t *testing.T) {
 // Every byte of a temporary file may be damaged: the merge gives the same
 // records, or an error that names the output; never others.
 func TestDamageIsFoundAndNamesTheMapOutput(t *testing.T) {
-	for _, codec := range []Codec{None, S2, Zstd} {
+	for _, codec := range []runs.Codec{runs.None, runs.S2, runs.Zstd} {
 		k := newKit(t, 32<<20)
 		o, done := k.options(8 << 20)
 		o.Codec = codec
@@ -353,12 +355,16 @@ func TestDamageIsFoundAndNamesTheMapOutput(t *testing.T) {
 			t.Fatal(err)
 		}
 		done()
-		outs := []*MapOutput{out}
+		outs := []*runs.MapOutput{out}
 		want := k.read(outs, 0, nil)
 		if _, err := out.Evict(); err != nil {
 			t.Fatal(err)
 		}
-		path := out.mu.file.Path
+		files, _ := filepath.Glob(filepath.Join(k.dir, "*"))
+		if len(files) != 1 {
+			t.Fatalf("%d files, want one", len(files))
+		}
+		path := files[0]
 		whole, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
@@ -379,7 +385,7 @@ func TestDamageIsFoundAndNamesTheMapOutput(t *testing.T) {
 				t.Fatal(err)
 			}
 			got, err := k.tryRead(outs)
-			var corrupt *CorruptError
+			var corrupt *runs.CorruptError
 			switch {
 			case err == nil:
 				same(t, fmt.Sprint(codec, ", byte ", at), got, want)
@@ -400,10 +406,10 @@ func TestDamageIsFoundAndNamesTheMapOutput(t *testing.T) {
 	}
 }
 
-func (k *kit) tryRead(outs []*MapOutput) (got []pair, err error) {
+func (k *kit) tryRead(outs []*runs.MapOutput) (got []pair, err error) {
 	l := k.mergeLease(outs)
 	defer l.Close()
-	m, err := NewMerge(context.Background(), MergeOptions{Inputs: outs, Lease: l})
+	m, err := runs.NewMerge(context.Background(), runs.MergeOptions{Inputs: outs, Lease: l})
 	if err != nil {
 		return nil, err
 	}
@@ -429,7 +435,7 @@ func TestReleaseWaitsForMergesThatRead(t *testing.T) {
 	}
 	done()
 	l := k.lease(2 << 20)
-	m, err := NewMerge(context.Background(), MergeOptions{Inputs: []*MapOutput{out}, Lease: l})
+	m, err := runs.NewMerge(context.Background(), runs.MergeOptions{Inputs: []*runs.MapOutput{out}, Lease: l})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -442,8 +448,8 @@ func TestReleaseWaitsForMergesThatRead(t *testing.T) {
 		t.Errorf("%d records, %v", n, err)
 	}
 	l.Close()
-	if _, err := k.tryRead([]*MapOutput{out}); !errors.Is(err, errReleased) {
-		t.Errorf("after its release: %v", err)
+	if _, err := k.tryRead([]*runs.MapOutput{out}); err == nil {
+		t.Error("an output was read after its release")
 	}
 }
 
@@ -458,7 +464,7 @@ func TestTheHotPathDoesNotAllocate(t *testing.T) {
 	for i := range keys {
 		keys[i] = fmt.Appendf(nil, "a key of more than 16 bytes %d", i)[i%2*12:]
 	}
-	var outs []*MapOutput
+	var outs []*runs.MapOutput
 	for _, folder := range []jobs.Folder{nil, jobs.Sum{}} {
 		o, done := k.options(24 << 20)
 		o.Folder = folder
@@ -486,7 +492,7 @@ func TestTheHotPathDoesNotAllocate(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := k.lease(4 << 20)
-	m, err := NewMerge(context.Background(), MergeOptions{Inputs: outs, Lease: l})
+	m, err := runs.NewMerge(context.Background(), runs.MergeOptions{Inputs: outs, Lease: l})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -535,7 +541,7 @@ func TestFewRecordsOfABlockAreCopied(t *testing.T) {
 			t.Errorf("%d records of %d bytes", records, keyBytes)
 		}
 		done()
-		release(t, k, []*MapOutput{out})
+		release(t, k, []*runs.MapOutput{out})
 	}
 }
 
@@ -576,7 +582,7 @@ func TestMergeNextAndTakeDoNotAllocate(t *testing.T) {
 			}
 		}
 		l := k.lease(4 << 20)
-		m, err := NewMerge(context.Background(), MergeOptions{Inputs: []*MapOutput{out}, Lease: l})
+		m, err := runs.NewMerge(context.Background(), runs.MergeOptions{Inputs: []*runs.MapOutput{out}, Lease: l})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,32 +4,31 @@ import (
 	"fmt"
 
 	"mrlocal/internal/membudget"
-	"mrlocal/spill/late"
-	"mrlocal/spill/run"
+	"mrlocal/spill/record"
 )
 
 // load is what a buffer collected since its last spill.
 type load struct {
-	arena   run.Arena
+	arena   record.Arena
 	chunks  []*membudget.Chunk // records, blocks taken, the table
 	index   []*membudget.Chunk // of entries
-	full    [][]run.Entry      // what lies in index: chunkEntries each, the last one fewer
+	full    [][]record.Entry   // what lies in index: chunkEntries each, the last one fewer
 	entries int
 	ends    [][]int // of the partitions of index chunks that are divided already
-	table   run.Table
+	table   table
 	records int64 // as they were emitted
 
 	heldBytes int64 // chunks that collecting took
 }
 
-func (l *load) empty() bool { return l.entries == 0 && l.table.Keys == 0 }
+func (l *load) empty() bool { return l.entries == 0 && l.table.keys == 0 }
 
 // slim says that the load has not the two chunks that any needs.
 func (l *load) slim() bool { return len(l.chunks)+len(l.index) < 2 }
 
 // indexed is the entries of the i-th index chunk.
-func (l *load) indexed(i int) []run.Entry {
-	return l.full[i][:min(run.ChunkEntries, l.entries-i*run.ChunkEntries)]
+func (l *load) indexed(i int) []record.Entry {
+	return l.full[i][:min(record.ChunkEntries, l.entries-i*record.ChunkEntries)]
 }
 
 // sorting turns loads into sorted slices.
@@ -39,7 +38,7 @@ type sorting struct {
 	byHash  bool                            // hash partitions that the table's hash tells
 	part    func(key []byte, parts int) int // of a taken record; nil: one part, or cuts
 	lease   *membudget.Lease
-	sorter  run.Sorter
+	sorter  record.Sorter
 	scratch *membudget.Chunk
 	counts  []int
 
@@ -52,20 +51,20 @@ type sorting struct {
 // sort sorts a load. With memory for all entries side by side the result is
 // one slice, and the chunks of the index are free; without, each chunk becomes
 // a slice, in place.
-func (s *sorting) sort(l *load) ([]run.Slice, error) {
+func (s *sorting) sort(l *load) ([]record.Slice, error) {
 	s.sorter.Arena = &l.arena
-	if l.table.Keys > 0 {
+	if l.table.keys > 0 {
 		return s.sortTable(l)
 	}
 	if len(l.index) > 1 {
 		if big, ok := s.room(l.entries); ok {
-			slice, err := s.gather(l, run.EntriesOf(big, l.entries))
+			slice, err := s.gather(l, record.EntriesOf(big, l.entries))
 			s.freeIndex(l)
 			l.index = append(l.index, big)
-			return []run.Slice{slice}, err
+			return []record.Slice{slice}, err
 		}
 	}
-	slices := make([]run.Slice, len(l.index))
+	slices := make([]record.Slice, len(l.index))
 	for i := range l.index {
 		var err error
 		if slices[i], err = s.inPlace(&l.arena, l.indexed(i)); err != nil {
@@ -75,18 +74,11 @@ func (s *sorting) sort(l *load) ([]run.Slice, error) {
 	return slices, nil
 }
 
-// room is contiguous memory for n entries, if the budget has it free.
+// room takes contiguous memory for n entries, if the budget has it free.
 func (s *sorting) room(n int) (*membudget.Chunk, bool) {
-	bytes := int64(n) * run.EntryBytes
-	if big, ok := s.lease.Big(bytes); ok {
-		return big, true
-	}
-	more := bytes + membudget.ChunkBytes/64
-	if !s.lease.Grow(more) {
-		return nil, false
-	}
-	s.grownBytes += more
-	return s.lease.Big(bytes)
+	c, grown, ok := record.Take(s.lease, n)
+	s.grownBytes += grown
+	return c, ok
 }
 
 // freeIndex gives back the index chunks after their entries were gathered.
@@ -105,16 +97,16 @@ func (s *sorting) giveBack() {
 
 // inPlace sorts entries that fit the scratch, first by partition where the
 // order of keys does not tell it.
-func (s *sorting) inPlace(a *run.Arena, e []run.Entry) (run.Slice, error) {
+func (s *sorting) inPlace(a *record.Arena, e []record.Entry) (record.Slice, error) {
 	if s.part == nil {
 		s.sorter.Sort(e, 0)
-		return run.Slice{Entries: e, Ends: late.Ends(s.cuts, s.parts, a, e)}, nil
+		return record.Slice{Entries: e, Ends: record.CutEnds(s.cuts, s.parts, a, e)}, nil
 	}
 	s.counts = append(s.counts[:0], make([]int, s.parts+1)...)
 	for i := range e {
 		p, err := s.partOf(a, e[i].Ref)
 		if err != nil {
-			return run.Slice{}, err
+			return record.Slice{}, err
 		}
 		s.counts[p+1]++
 	}
@@ -126,7 +118,7 @@ func (s *sorting) inPlace(a *run.Arena, e []run.Entry) (run.Slice, error) {
 		s.counts[p]++
 	}
 	copy(e, out)
-	slice := run.Slice{Entries: e, Ends: ends}
+	slice := record.Slice{Entries: e, Ends: ends}
 	for p := range ends {
 		s.sorter.Sort(slice.Part(p), 0)
 	}
@@ -146,63 +138,31 @@ func (s *sorting) sums() (ends []int) {
 
 // gather sorts all entries of the load into out: a first distribution by
 // partition, or by the highest bits in which prefixes differ, on the way.
-func (s *sorting) gather(l *load, out []run.Entry) (run.Slice, error) {
+func (s *sorting) gather(l *load, out []record.Entry) (record.Slice, error) {
 	if s.part != nil {
 		return s.gatherParts(l, out)
 	}
-	lists := make([]late.List, len(l.index))
+	lists := make([]record.List, len(l.index))
 	for i := range lists {
 		lists[i].Entries = l.indexed(i)
 	}
-	ends, _ := late.Gather(out, lists, 0, 0)
-	s.sortRanges(out, ends, 0)
-	return run.Slice{Entries: out, Ends: late.Ends(s.cuts, s.parts, &l.arena, out)}, nil
+	ends, _ := record.Gather(out, lists, 0, 0)
+	s.sorter.SortRanges(out, ends, 0, s.lease)
+	return record.Slice{Entries: out, Ends: record.CutEnds(s.cuts, s.parts, &l.arena, out)}, nil
 }
 
-// sortRanges sorts the ranges that end at ends, each for itself. With scratch
-// as long as the longest of them nothing has to be divided in place, which is
-// faster; it is borrowed if the budget has it free.
-func (s *sorting) sortRanges(e []run.Entry, ends []int, depth int) {
-	longest, start := 0, 0
-	for _, end := range ends {
-		longest, start = max(longest, end-start), end
-	}
-	own := s.sorter.Scratch
-	var big *membudget.Chunk
-	s.sorter.More = func(int) []run.Entry {
-		var ok bool
-		if big, ok = s.room(longest); ok {
-			return run.EntriesOf(big, longest)
-		}
-		return nil
-	}
-	defer func() {
-		s.sorter.Scratch, s.sorter.More = own, nil
-		if big != nil {
-			s.lease.Free(big)
-		}
-	}()
-	start = 0
-	for _, end := range ends {
-		if end-start > 1 {
-			s.sorter.Sort(e[start:end], depth)
-		}
-		start = end
-	}
-}
-
-func (s *sorting) gatherParts(l *load, out []run.Entry) (run.Slice, error) {
+func (s *sorting) gatherParts(l *load, out []record.Entry) (record.Slice, error) {
 	s.counts = append(s.counts[:0], make([]int, s.parts+1)...)
 	for i := range l.index {
 		for _, e := range l.indexed(i) {
 			p, err := s.partOf(&l.arena, e.Ref)
 			if err != nil {
-				return run.Slice{}, err
+				return record.Slice{}, err
 			}
 			s.counts[p+1]++
 		}
 	}
-	slice := run.Slice{Entries: out, Ends: s.sums()}
+	slice := record.Slice{Entries: out, Ends: s.sums()}
 	for i := range l.index {
 		for _, e := range l.indexed(i) {
 			p, _ := s.partOf(&l.arena, e.Ref) // was in range above
@@ -210,21 +170,21 @@ func (s *sorting) gatherParts(l *load, out []run.Entry) (run.Slice, error) {
 			s.counts[p]++
 		}
 	}
-	s.sortRanges(out, slice.Ends, 0)
+	s.sorter.SortRanges(out, slice.Ends, 0, s.lease)
 	return slice, nil
 }
 
 // sortTable drains the table: into one slice where there is memory for its
 // entries, else each chunk into its own unused third.
-func (s *sorting) sortTable(l *load) ([]run.Slice, error) {
-	l.arena.Sums = l.table.Sums
+func (s *sorting) sortTable(l *load) ([]record.Slice, error) {
+	l.arena.Sums = l.table.sums
 	s.slotBytes, s.longestSlot = 0, 0
-	total := int(l.table.Keys)
+	total := int(l.table.keys)
 	if big, ok := s.room(total); ok {
-		out := run.EntriesOf(big, total)
+		out := record.EntriesOf(big, total)
 		n := 0
-		for _, c := range l.table.Chunks {
-			used := c.Compact()
+		for _, c := range l.table.chunks {
+			used := c.compact()
 			if err := s.slotEntries(&l.arena, c, out[n:n+used]); err != nil {
 				return nil, err
 			}
@@ -232,12 +192,12 @@ func (s *sorting) sortTable(l *load) ([]run.Slice, error) {
 		}
 		l.chunks = append(l.chunks, big)
 		slice, err := s.spread(&l.arena, out)
-		return []run.Slice{slice}, err
+		return []record.Slice{slice}, err
 	}
-	var slices []run.Slice
-	for _, c := range l.table.Chunks {
-		used := c.Compact()
-		out := run.EntriesIn(c.Slots[used*run.SlotBytes:], used)
+	var slices []record.Slice
+	for _, c := range l.table.chunks {
+		used := c.compact()
+		out := record.EntriesIn(c.slots[used*slotBytes:], used)
 		if err := s.slotEntries(&l.arena, c, out); err != nil {
 			return nil, err
 		}
@@ -251,23 +211,23 @@ func (s *sorting) sortTable(l *load) ([]run.Slice, error) {
 }
 
 // spread sorts entries that may be more than the scratch.
-func (s *sorting) spread(a *run.Arena, e []run.Entry) (run.Slice, error) {
+func (s *sorting) spread(a *record.Arena, e []record.Entry) (record.Slice, error) {
 	if len(e) <= len(s.sorter.Scratch) {
 		return s.inPlace(a, e)
 	}
 	if s.part == nil {
-		s.sortRanges(e, []int{len(e)}, 0)
-		return run.Slice{Entries: e, Ends: late.Ends(s.cuts, s.parts, a, e)}, nil
+		s.sorter.SortRanges(e, []int{len(e)}, 0, s.lease)
+		return record.Slice{Entries: e, Ends: record.CutEnds(s.cuts, s.parts, a, e)}, nil
 	}
 	// The partitions are ranges of what partOf says: an order to sort by.
 	ends := make([]int, s.parts)
 	s.byPart(a, e, 0, s.parts, 0, ends)
-	s.sortRanges(e, ends, 0)
-	return run.Slice{Entries: e, Ends: ends}, nil
+	s.sorter.SortRanges(e, ends, 0, s.lease)
+	return record.Slice{Entries: e, Ends: ends}, nil
 }
 
 // byPart divides entries of the partitions from lo to hi, in place, by halves.
-func (s *sorting) byPart(a *run.Arena, e []run.Entry, lo, hi, at int, ends []int) {
+func (s *sorting) byPart(a *record.Arena, e []record.Entry, lo, hi, at int, ends []int) {
 	if hi-lo == 1 {
 		ends[lo] = at + len(e)
 		return
@@ -287,33 +247,33 @@ func (s *sorting) byPart(a *run.Arena, e []run.Entry, lo, hi, at int, ends []int
 }
 
 // slotEntries makes entries for the compacted slots of c.
-func (s *sorting) slotEntries(a *run.Arena, c *run.TableChunk, out []run.Entry) error {
+func (s *sorting) slotEntries(a *record.Arena, c *tableChunk, out []record.Entry) error {
 	for i := range out {
-		slot := c.Slots[i*run.SlotBytes : (i+1)*run.SlotBytes]
+		slot := c.slots[i*slotBytes : (i+1)*slotBytes]
 		key := a.SlotKey(slot)
 		part := 0
 		switch {
 		case s.part == nil:
 		case s.byHash:
-			part = run.PartOfHash(uint32(c.Meta(uint32(i))), s.parts)
+			part = partOfHash(uint32(c.meta(uint32(i))), s.parts)
 		default:
 			if part = s.part(key, s.parts); part < 0 || part >= s.parts {
 				return partError(part, s.parts)
 			}
 		}
-		n := run.EmittedBytes(key, a.SlotValue(slot))
+		n := record.EmittedBytes(key, a.SlotValue(slot))
 		s.slotBytes += n
 		s.longestSlot = max(s.longestSlot, n)
-		addr := c.Base + uint64(i)*run.SlotBytes
-		out[i] = run.Entry{Prefix: run.PrefixOf(key), Ref: addr<<run.CodeBits | (run.CodeSlot + uint64(part))}
+		addr := c.base + uint64(i)*slotBytes
+		out[i] = record.Entry{Prefix: record.PrefixOf(key), Ref: addr<<record.CodeBits | (record.CodeSlot + uint64(part))}
 	}
 	return nil
 }
 
 // partOf is the partition of the record at ref.
-func (s *sorting) partOf(a *run.Arena, ref uint64) (int, error) {
-	if code := ref & run.CodeMask; code >= run.CodeSlot {
-		return int(code &^ run.KindMask), nil
+func (s *sorting) partOf(a *record.Arena, ref uint64) (int, error) {
+	if code := ref & record.CodeMask; code >= record.CodeSlot {
+		return int(code &^ record.KindMask), nil
 	}
 	p := s.part(a.Key(ref), s.parts)
 	if p < 0 || p >= s.parts {

@@ -7,42 +7,8 @@ import (
 
 	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
-	"mrlocal/spill/run"
+	"mrlocal/spill/runs"
 )
-
-// ErrKilled is the sticky error of a buffer or merge whose attempt is killed.
-var ErrKilled = errors.New("the attempt is killed")
-
-// Codec says how blocks on disk are compressed.
-type Codec = run.Codec
-
-const (
-	Auto = run.Auto // s2 for as long as it pays, block by block
-	None = run.None
-	S2   = run.S2
-	Zstd = run.Zstd
-)
-
-// HashPartition is the partition of key where a job says nothing else.
-func HashPartition(key []byte, parts int) int { return run.HashPartition(key, parts) }
-
-// EventKind is what happened to a buffer or a merge.
-type EventKind uint8
-
-const (
-	Grow       EventKind = iota // Bytes: the new capacity
-	Refuse                      // Bytes: the capacity that the rule asked for
-	SpillStart                  // Bytes, Records: collected
-	SpillEnd                    // Bytes, Records: written
-	Evict                       // Bytes, Records: written
-	MergePass                   // Bytes, Records: written by an intermediate pass
-)
-
-// Event is told to Options.Notify.
-type Event struct {
-	Kind           EventKind
-	Bytes, Records int64
-}
 
 // Options describe the kvbuffer of one map attempt. Parts and Lease are
 // required.
@@ -77,14 +43,14 @@ type Options struct {
 	Lease    *membudget.Lease
 	AfmBytes func() int64
 
-	Codec      Codec
+	Codec      runs.Codec
 	CreateTemp func() (*os.File, error) // called at the first spill
 
 	// Background runs a spill on a helper of the slot; nil: on the caller's
 	// goroutine. Notify may be called from there.
 	Background func(spill func())
-	Killed     func() bool // polled every few thousand records; nil: never
-	Notify     func(Event) // nil: nobody wants to know
+	Killed     func() bool      // polled every few thousand records; nil: never
+	Notify     func(runs.Event) // nil: nobody wants to know
 }
 
 const (
@@ -118,7 +84,7 @@ func (o Options) withDefaults() Options {
 		o.Killed = func() bool { return false }
 	}
 	if o.Notify == nil {
-		o.Notify = func(Event) {}
+		o.Notify = func(runs.Event) {}
 	}
 	if o.AfmBytes == nil {
 		o.AfmBytes = o.Lease.Budget().Free

@@ -2,26 +2,28 @@ package spill
 
 import (
 	"mrlocal/internal/membudget"
-	"mrlocal/spill/run"
+	"mrlocal/spill/record"
+	"mrlocal/spill/runs"
 )
 
 const (
-	// pieceMax is the most that a piece of a chunk is taken for.
+	// pieceMax is the most bytes that a piece of a chunk is taken for.
 	pieceMax = membudget.ChunkBytes / 2
 
-	// shrinkRecordMax: runs with longer records are left as they are.
+	// shrinkRecordMax: a run with a longer record is not copied.
 	shrinkRecordMax = 64 << 10
 
-	// shrinkHeldMax: what takes more and is no table fills its chunks.
+	// shrinkHeldMax: a load that takes more and is no table has mostly filled its
+	// chunks.
 	shrinkHeldMax = 16 * membudget.ChunkBytes
 )
 
 // shrunk copies a sorted load, record by record in order, to memory of its
-// size, if it holds at least twice that: the output of a small map, which has
-// hardly begun its chunks, and tables. Thousands of small maps then fit in
-// memory, and merges read the copy from front to back. It reports false where
-// that does not pay or there is no room for it beside the load.
-func (b *Buffer) shrunk(l *load, slices []run.Slice) (*load, []run.Slice, bool) {
+// size, if the load takes at least twice that: the output of a small map, which
+// has hardly begun its chunks, and tables. Thousands of small maps then fit in
+// memory, and merges read the copy from front to back. It returns nil where
+// copying does not pay or there is no room for the copy beside the load.
+func (b *Buffer) shrunk(l *load, slices []record.Slice) *copier {
 	held, records := 0, 0
 	for _, chunks := range [][]*membudget.Chunk{l.chunks, l.index} {
 		for _, c := range chunks {
@@ -32,96 +34,154 @@ func (b *Buffer) shrunk(l *load, slices []run.Slice) (*load, []run.Slice, bool) 
 		records += len(s.Entries)
 	}
 	dataBytes, longest := b.sorting.slotBytes, b.sorting.longestSlot
-	if l.table.Keys == 0 {
+	if l.table.keys == 0 {
 		if held > shrinkHeldMax {
-			return nil, nil, false
+			return nil
 		}
-		dataBytes, longest = run.CopiedBytes(&l.arena, slices)
+		dataBytes, longest = record.CopiedBytes(&l.arena, slices)
 	}
-	if held < 2*(dataBytes+records*run.EntryBytes) || longest > shrinkRecordMax {
-		return nil, nil, false
+	if held < 2*(dataBytes+records*record.EntryBytes) || longest > shrinkRecordMax {
+		return nil
 	}
-	c := copying{lease: b.lease, stats: make([]run.PartStat, b.o.Parts), left: dataBytes}
-	index, ok := c.take(records*run.EntryBytes, true)
-	if ok {
-		c.load.index = append(c.load.index, index)
-		c.load.entries = records
-		c.entries = run.EntriesOf(index, records)
-		ok = c.copy(&l.arena, slices, b.o.Parts)
-	}
-	if !ok {
+	c := newCopier(b, records, dataBytes)
+	if !c.copy(&l.arena, slices) {
 		b.free(&c.load)
-		return nil, nil, false
+		return nil
 	}
-	for p := range c.stats {
-		b.out.stats[p].Add(c.stats[p])
-	}
-	return &c.load, []run.Slice{{Entries: c.entries, Ends: c.ends}}, true
+	return c
 }
 
-// copying is a run in memory as shrunk writes it.
-type copying struct {
+// copier writes a run in memory, record by record in order. Its chunks are of
+// the buffer's lease, which it grows beyond what the load takes.
+type copier struct {
 	lease   *membudget.Lease
 	load    load
-	entries []run.Entry
-	n       int
-	ends    []int
-	stats   []run.PartStat
-	left    int // bytes of records not copied yet
-	data    []byte
-	off     int
-	addr    uint64
+	records int // that will come; -1: not known, whole chunks are taken
+	left    int // bytes of the records that are yet to come
+
+	entries []record.Entry // the index chunk being filled
+	n       int            // entries in it
+	data    []byte         // the chunk being filled
+	off     int            // in data
+	addr    uint64         // of data
+
+	slices []record.Slice // one for each index chunk; Ends only of partitions that have ended in it
+	stats  []record.PartStat
+	part   int
+	full   bool // there was no memory for a record
 }
 
-func (c *copying) copy(a *run.Arena, slices []run.Slice, parts int) bool {
-	var m run.Merger
-	for p := range parts {
+// newCopier makes a copier of so many records, which take dataBytes; -1: their
+// number is not known.
+func newCopier(b *Buffer, records, dataBytes int) *copier {
+	return &copier{lease: b.lease, records: records, left: dataBytes, stats: make([]record.PartStat, b.o.Parts)}
+}
+
+// copy adds all records of slices. It reports false where there is no memory.
+func (c *copier) copy(a *record.Arena, slices []record.Slice) bool {
+	var m runs.Merger
+	for p := range c.stats {
 		if len(slices) == 1 {
-			if !run.Walk(a, slices[0].Part(p), c.add) {
-				return false
-			}
-			c.ends = append(c.ends, c.n)
-			continue
-		}
-		for m.OverSlices(a, slices, p); m.Next(); {
-			if !c.add(m.Key, m.Value) {
-				return false
+			record.Walk(a, slices[0].Part(p), c.add)
+		} else {
+			for m.OverSlices(a, slices, p); m.Next() && c.add(m.Key, m.Value); {
 			}
 		}
-		c.ends = append(c.ends, c.n)
+		if c.full {
+			return false
+		}
+		c.endPart()
 	}
 	return true
 }
 
-func (c *copying) add(key, value []byte) bool {
-	need := run.EmittedBytes(key, value)
-	if need > len(c.data)-c.off {
-		chunk, ok := c.take(max(need, min(c.left, membudget.ChunkBytes)), false)
-		if !ok {
-			return false
-		}
+// add adds the next record. It reports false where there is no memory for it,
+// and from then on.
+func (c *copier) add(key, value []byte) bool {
+	need := record.EmittedBytes(key, value)
+	if c.full || c.n == len(c.entries) && !c.nextIndex() || need > len(c.data)-c.off && !c.nextData(need) {
+		c.full = true
+		return false
+	}
+	c.entries[c.n] = record.Entry{Prefix: record.PrefixOf(key), Ref: (c.addr+uint64(c.off))<<record.CodeBits | record.CodeEmitted}
+	c.n++
+	c.off += record.PutEmitted(c.data[c.off:], key, value)
+	c.left -= need
+	c.stats[c.part].Count(key, value)
+	return true
+}
+
+// nextIndex takes memory for the entries of all records, or, where their number
+// is not known, of a chunk.
+func (c *copier) nextIndex() bool {
+	c.endIndex()
+	records := c.records
+	if records < 0 {
+		records = record.ChunkEntries
+	}
+	chunk, ok := c.take(records * record.EntryBytes)
+	if ok {
+		c.load.index = append(c.load.index, chunk)
+		c.entries, c.n = record.EntriesOf(chunk, records), 0
+		c.slices = append(c.slices, record.Slice{Ends: make([]int, c.part, len(c.stats))})
+	}
+	return ok
+}
+
+// endIndex makes the index chunk being filled a slice.
+func (c *copier) endIndex() {
+	if len(c.slices) == 0 {
+		return
+	}
+	s := &c.slices[len(c.slices)-1]
+	s.Entries = c.entries[:c.n]
+	for len(s.Ends) < len(c.stats) {
+		s.Ends = append(s.Ends, c.n)
+	}
+}
+
+func (c *copier) nextData(need int) bool {
+	bytes := membudget.ChunkBytes
+	if c.records >= 0 {
+		bytes = min(c.left, membudget.ChunkBytes)
+	}
+	chunk, ok := c.take(max(need, bytes))
+	if ok {
 		c.load.chunks = append(c.load.chunks, chunk)
 		c.data, c.off, c.addr = chunk.Data, 0, c.load.arena.Add(chunk.Data)
 	}
-	c.entries[c.n] = run.Entry{Prefix: run.PrefixOf(key), Ref: (c.addr+uint64(c.off))<<run.CodeBits | run.CodeEmitted}
-	c.n++
-	c.off += run.PutEmitted(c.data[c.off:], key, value)
-	c.left -= need
-	c.stats[len(c.ends)].Count(key, value)
-	return true
+	return ok
 }
 
-// take takes a piece, a chunk or, where it has to be contiguous, more.
-func (c *copying) take(bytes int, contiguous bool) (*membudget.Chunk, bool) {
+// endPart ends a partition.
+func (c *copier) endPart() {
+	c.part++
+	if len(c.slices) > 0 {
+		s := &c.slices[len(c.slices)-1]
+		s.Ends = append(s.Ends, c.n)
+	}
+}
+
+// take takes so many bytes, contiguous: a piece of a chunk, a chunk, or more.
+func (c *copier) take(bytes int) (*membudget.Chunk, bool) {
 	charge := int64(max(bytes, membudget.ChunkBytes) + membudget.ChunkBytes/64)
+	if bytes == membudget.ChunkBytes {
+		charge = membudget.ChunkBytes
+	}
 	if c.lease.Available() < charge && !c.lease.Grow(charge) {
 		return nil, false
 	}
 	switch {
 	case bytes <= pieceMax:
 		return c.lease.Piece(bytes)
-	case bytes <= membudget.ChunkBytes || !contiguous:
+	case bytes <= membudget.ChunkBytes:
 		return c.lease.Chunk()
 	}
 	return c.lease.Big(int64(bytes))
+}
+
+// keep makes the copy the run in memory of the buffer's output.
+func (c *copier) keep(b *Buffer) {
+	c.endIndex()
+	b.adopt(&c.load, c.slices, c.stats, nil)
 }

@@ -14,6 +14,7 @@ import (
 	"mrlocal/internal/invariant"
 	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
+	"mrlocal/spill/runs"
 )
 
 // seeds is how many random runs a test makes: fewer in a checked build, which
@@ -34,7 +35,7 @@ type kit struct {
 	budget *membudget.Budget
 	dir    string
 	noDisk bool
-	events []Event
+	events []runs.Event
 }
 
 func newKit(t testing.TB, memoryBytes int64) *kit {
@@ -70,11 +71,11 @@ func (k *kit) lease(bytes int64) *membudget.Lease {
 // options with a floor of so many bytes; done ends the lease.
 func (k *kit) options(floorBytes int64) (o Options, done func()) {
 	l := k.lease(floorBytes)
-	return Options{Parts: 1, Lease: l, CreateTemp: k.createTemp, Notify: func(e Event) { k.events = append(k.events, e) }}, l.Close
+	return Options{Parts: 1, Lease: l, CreateTemp: k.createTemp, Notify: func(e runs.Event) { k.events = append(k.events, e) }}, l.Close
 }
 
 // mergeLease is the floor of a reduce; outputs may be evicted for it.
-func (k *kit) mergeLease(outs []*MapOutput) *membudget.Lease {
+func (k *kit) mergeLease(outs []*runs.MapOutput) *membudget.Lease {
 	for _, out := range outs {
 		out.Register(k.budget)
 	}
@@ -82,15 +83,15 @@ func (k *kit) mergeLease(outs []*MapOutput) *membudget.Lease {
 }
 
 // read merges one partition record by record.
-func (k *kit) read(outs []*MapOutput, part int, change func(*MergeOptions)) []pair {
+func (k *kit) read(outs []*runs.MapOutput, part int, change func(*runs.MergeOptions)) []pair {
 	k.t.Helper()
 	l := k.mergeLease(outs)
 	defer l.Close()
-	o := MergeOptions{Inputs: outs, Part: part, Lease: l, CreateTemp: k.createTemp}
+	o := runs.MergeOptions{Inputs: outs, Part: part, Lease: l, CreateTemp: k.createTemp}
 	if change != nil {
 		change(&o)
 	}
-	m, err := NewMerge(context.Background(), o)
+	m, err := runs.NewMerge(context.Background(), o)
 	if err != nil {
 		k.t.Fatal(err)
 	}
@@ -105,15 +106,15 @@ func (k *kit) read(outs []*MapOutput, part int, change func(*MergeOptions)) []pa
 }
 
 // readGroups merges one partition group by group.
-func (k *kit) readGroups(outs []*MapOutput, part int, change func(*MergeOptions)) []pair {
+func (k *kit) readGroups(outs []*runs.MapOutput, part int, change func(*runs.MergeOptions)) []pair {
 	k.t.Helper()
 	l := k.mergeLease(outs)
 	defer l.Close()
-	o := MergeOptions{Inputs: outs, Part: part, Lease: l, CreateTemp: k.createTemp}
+	o := runs.MergeOptions{Inputs: outs, Part: part, Lease: l, CreateTemp: k.createTemp}
 	if change != nil {
 		change(&o)
 	}
-	m, err := NewMerge(context.Background(), o)
+	m, err := runs.NewMerge(context.Background(), o)
 	if err != nil {
 		k.t.Fatal(err)
 	}
@@ -204,7 +205,7 @@ func TestMergedBuffersAreTheStableSortOfWhatWasEmitted(t *testing.T) {
 func metamorphic(t *testing.T, r *rand.Rand, seed uint64, makeKey func(*rand.Rand) string) {
 	k := newKit(t, 64<<20)
 	parts := 1 + r.IntN(4)
-	var outs []*MapOutput
+	var outs []*runs.MapOutput
 	want := make([][]pair, parts)
 	var cuts [][]byte
 	byRange := r.IntN(2) == 0
@@ -220,7 +221,7 @@ func metamorphic(t *testing.T, r *rand.Rand, seed uint64, makeKey func(*rand.Ran
 		o.Parts, o.Cuts = parts, cuts
 		o.StartBytes = []int64{0, 1 << 10, 64 << 10, 1 << 20}[r.IntN(4)]
 		o.Growth = r.IntN(2) == 0
-		o.Codec = Codec(r.IntN(4))
+		o.Codec = runs.Codec(r.IntN(4))
 		if r.IntN(2) == 0 {
 			o.SortLate, o.lateLeastBytes = true, 1+int64(r.IntN(2))<<20
 		}
@@ -244,7 +245,7 @@ func metamorphic(t *testing.T, r *rand.Rand, seed uint64, makeKey func(*rand.Ran
 			}
 			b.SetProgress(int64(i+1), int64(n))
 			b.Emit([]byte(key), []byte(value))
-			p := HashPartition([]byte(key), parts)
+			p := hashPartition([]byte(key), parts)
 			if byRange {
 				p = 0
 				for p < len(cuts) && key >= string(cuts[p]) {
@@ -273,7 +274,7 @@ func metamorphic(t *testing.T, r *rand.Rand, seed uint64, makeKey func(*rand.Ran
 	factor := 2 + r.IntN(8)
 	for p := range parts {
 		sorted := stableSort(want[p])
-		set := func(o *MergeOptions) { o.Factor, o.FDs = factor, 1+int(seed%3) }
+		set := func(o *runs.MergeOptions) { o.Factor, o.FDs = factor, 1+int(seed%3) }
 		what := fmt.Sprintf("seed %d, part %d of %d", seed, p, parts)
 		same(t, what, k.read(outs, p, set), sorted)
 		same(t, what+", groups", k.readGroups(outs, p, set), sorted)
@@ -294,7 +295,7 @@ func metamorphic(t *testing.T, r *rand.Rand, seed uint64, makeKey func(*rand.Ran
 	release(t, k, outs)
 }
 
-func release(t testing.TB, k *kit, outs []*MapOutput) {
+func release(t testing.TB, k *kit, outs []*runs.MapOutput) {
 	for _, out := range outs {
 		out.Release()
 		out.Release()
@@ -359,7 +360,7 @@ func TestTakenBlocksAreSortedLikeEmittedRecords(t *testing.T) {
 				if o.AppendKey != nil {
 					key, value = string(reverse(nil, record)), key
 				}
-				p := HashPartition([]byte(key), o.Parts)
+				p := hashPartition([]byte(key), o.Parts)
 				want[p] = append(want[p], pair{key, value})
 			}
 			if len(data) > membudget.ChunkBytes {
@@ -379,7 +380,7 @@ func TestTakenBlocksAreSortedLikeEmittedRecords(t *testing.T) {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 		done()
-		outs := []*MapOutput{out}
+		outs := []*runs.MapOutput{out}
 		for p := range want {
 			same(t, fmt.Sprintf("seed %d part %d", seed, p), k.read(outs, p, nil), stableSort(want[p]))
 		}
@@ -412,7 +413,7 @@ func combines(t *testing.T, r *rand.Rand, seed uint64, makeKey func(*rand.Rand) 
 	parts := 1 + r.IntN(4)
 	sum := r.IntN(2) == 0
 	sums := map[string]uint64{}
-	var outs []*MapOutput
+	var outs []*runs.MapOutput
 	for range 1 + r.IntN(3) {
 		o, done := k.options(int64(10+r.IntN(16)) * membudget.ChunkBytes)
 		o.Parts = parts
@@ -473,7 +474,7 @@ func combines(t *testing.T, r *rand.Rand, seed uint64, makeKey func(*rand.Rand) 
 	for p := range parts {
 		got := map[string]uint64{}
 		for _, x := range k.readGroups(outs, p, nil) {
-			if HashPartition([]byte(x.key), parts) != p {
+			if hashPartition([]byte(x.key), parts) != p {
 				t.Fatalf("%.40q is in part %d", x.key, p)
 			}
 			for v := []byte(x.value); len(v) > 0; v = v[8:] {
@@ -512,7 +513,7 @@ func TestEvictionWhileAMergeReadsChangesNothing(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 5))
 		k := newKit(t, 64<<20)
 		makeKey := keyKinds[r.IntN(len(keyKinds))].make
-		var outs []*MapOutput
+		var outs []*runs.MapOutput
 		var want []pair
 		for m := range 1 + r.IntN(3) {
 			o, done := k.options(16 * membudget.ChunkBytes)
@@ -546,11 +547,11 @@ func TestEvictionWhileAMergeReadsChangesNothing(t *testing.T) {
 		}
 		want = stableSort(want)
 		l := k.lease(4 << 20)
-		m, err := NewMerge(context.Background(), MergeOptions{Inputs: outs, Lease: l, CreateTemp: k.createTemp})
+		m, err := runs.NewMerge(context.Background(), runs.MergeOptions{Inputs: outs, Lease: l, CreateTemp: k.createTemp})
 		if err != nil {
 			t.Fatal(err)
 		}
-		places := map[int]*MapOutput{}
+		places := map[int]*runs.MapOutput{}
 		for _, out := range outs {
 			places[r.IntN(len(want)+1)] = out
 		}

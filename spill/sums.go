@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 
 	"mrlocal/jobs"
-	"mrlocal/spill/run"
 )
 
 // pendingSums is how many sums are asked for ahead at once. A slot of a table
@@ -18,7 +17,7 @@ const spansAtOnce = 512
 // sums are short keys and what is to be added for them: one half is being
 // filled; the slots of the other were asked for.
 type sums struct {
-	pending [2][pendingSums]run.Sum
+	pending [2][pendingSums]keySum
 	filling int
 	n       int // in the half being filled
 	asked   int // in the other
@@ -59,7 +58,7 @@ func (b *Buffer) sumSpans(data []byte, keys []jobs.Span, value []byte) {
 		b.counted = pollEmits
 		b.alive()
 	}
-	if len(b.load.table.Directory) == 0 && !b.startTable() {
+	if len(b.load.table.directory) == 0 && !b.startTable() {
 		return
 	}
 	delta := binary.LittleEndian.Uint64(value)
@@ -71,10 +70,10 @@ func (b *Buffer) sumSpans(data []byte, keys []jobs.Span, value []byte) {
 	b.load.records += int64(len(keys))
 	b.stats.Bytes += int64(bytes + 8*len(keys))
 	for rest := keys; len(rest) > 0; {
-		if len(b.load.table.Directory) == 0 && !b.startTable() {
+		if len(b.load.table.directory) == 0 && !b.startTable() {
 			return
 		}
-		used, n, longs := b.load.table.Pack(p.pending[p.filling][p.n:], data, rest, delta, p.long[long:])
+		used, n, longs := b.load.table.pack(p.pending[p.filling][p.n:], data, rest, delta, p.long[long:])
 		rest = rest[used:]
 		long += longs
 		if p.n += n; p.n == pendingSums {
@@ -90,12 +89,12 @@ func (b *Buffer) sumSpans(data []byte, keys []jobs.Span, value []byte) {
 // sumLast adds delta for a key near the end of data.
 func (b *Buffer) sumLast(data []byte, s jobs.Span, delta uint64, long int) int {
 	p := &b.sums
-	if s.Len > run.InlineKey {
+	if s.Len > inlineKey {
 		p.long[long] = s
 		return long + 1
 	}
-	x, w := run.Words(data[s.Off : s.Off+s.Len : s.Off+s.Len])
-	p.pending[p.filling][p.n] = run.Sum{A: x, B: w, Meta: run.SlotMetaOf(int(s.Len), run.HashWords(x, w)), Delta: delta}
+	x, w := words(data[s.Off : s.Off+s.Len : s.Off+s.Len])
+	p.pending[p.filling][p.n] = keySum{a: x, b: w, meta: metaOf(int(s.Len), hashWords(x, w)), delta: delta}
 	if p.n++; p.n == pendingSums {
 		b.turnSums()
 	}
@@ -108,24 +107,24 @@ func (b *Buffer) sumLast(data []byte, s jobs.Span, delta uint64, long int) int {
 // hot: every word longer than a slot holds.
 func (b *Buffer) sumLong(data []byte, keys []jobs.Span, value []byte) {
 	for len(keys) > 0 {
-		var room [pendingSums]run.Sum
+		var room [pendingSums]keySum
 		sums := room[:min(len(keys), pendingSums)]
 		for i, s := range keys[:len(sums)] {
 			key := data[s.Off : s.Off+s.Len]
-			sums[i] = run.Sum{A: binary.LittleEndian.Uint64(key), Meta: run.SlotMetaOf(len(key), run.HashLong(key))}
+			sums[i] = keySum{a: binary.LittleEndian.Uint64(key), meta: metaOf(len(key), hashLong(key))}
 		}
 		t := &b.load.table
-		t.Ahead(sums)
-		if len(t.Directory) > 0 {
+		t.ahead(sums)
+		if len(t.directory) > 0 {
 			for i := range sums {
-				b.touched += t.ChunkOf(uint32(sums[i].Meta)).LookLong(&b.load.arena, &sums[i])
+				b.touched += t.chunkOf(uint32(sums[i].meta)).lookLong(&b.load.arena, &sums[i])
 			}
 		}
 		for i, s := range keys[:len(sums)] {
-			if len(b.load.table.Directory) == 0 && !b.startTable() {
+			if len(b.load.table.directory) == 0 && !b.startTable() {
 				return
 			}
-			b.foldLong(data[s.Off:s.Off+s.Len:s.Off+s.Len], value, sums[i].Meta)
+			b.foldLong(data[s.Off:s.Off+s.Len:s.Off+s.Len], value, sums[i].meta)
 		}
 		keys = keys[len(sums):]
 	}
@@ -141,36 +140,36 @@ func (b *Buffer) foldSpans(data []byte, keys []jobs.Span, value []byte) {
 		b.counted = pollEmits
 		b.alive()
 	}
-	if len(b.load.table.Directory) == 0 && !b.startTable() {
+	if len(b.load.table.directory) == 0 && !b.startTable() {
 		return
 	}
-	var room [pendingSums]run.Sum
+	var room [pendingSums]keySum
 	found := room[:len(keys)]
 	bytes := 0
 	for i, s := range keys {
 		bytes += int(s.Len) + len(value)
-		if s.Len > run.InlineKey {
+		if s.Len > inlineKey {
 			key := data[s.Off : s.Off+s.Len]
-			found[i] = run.Sum{A: binary.LittleEndian.Uint64(key), Meta: run.SlotMetaOf(len(key), run.HashLong(key))}
+			found[i] = keySum{a: binary.LittleEndian.Uint64(key), meta: metaOf(len(key), hashLong(key))}
 			continue
 		}
-		a, w := run.WordsAt(data, s.Off, s.Len)
-		found[i] = run.Sum{A: a, B: w, Meta: run.SlotMetaOf(int(s.Len), run.HashWords(a, w))}
+		a, w := wordsAt(data, s.Off, s.Len)
+		found[i] = keySum{a: a, b: w, meta: metaOf(int(s.Len), hashWords(a, w))}
 	}
 	b.load.records += int64(len(keys))
 	b.stats.Bytes += int64(bytes)
 	t := &b.load.table
-	t.Ahead(found)
+	t.ahead(found)
 	for i := range found {
-		b.touched += t.ChunkOf(uint32(found[i].Meta)).LookAcc(&b.load.arena, &found[i])
+		b.touched += t.chunkOf(uint32(found[i].meta)).lookAcc(&b.load.arena, &found[i])
 	}
 	for i, s := range keys {
-		if len(b.load.table.Directory) == 0 && !b.startTable() {
+		if len(b.load.table.directory) == 0 && !b.startTable() {
 			return
 		}
 		key := data[s.Off : s.Off+s.Len : s.Off+s.Len]
-		if s.Len > run.InlineKey {
-			b.foldLong(key, value, found[i].Meta)
+		if s.Len > inlineKey {
+			b.foldLong(key, value, found[i].meta)
 		} else {
 			b.foldShort(key, value, &found[i])
 		}
@@ -192,15 +191,15 @@ func (b *Buffer) addPending() {
 	b.turnSums()
 }
 
-func (b *Buffer) addSums(pending []run.Sum) {
+func (b *Buffer) addSums(pending []keySum) {
 	for {
-		pending = pending[b.load.table.AddSums(pending):]
-		if len(pending) == 0 || len(b.load.table.Directory) == 0 && !b.startTable() {
+		pending = pending[b.load.table.addSums(pending):]
+		if len(pending) == 0 || len(b.load.table.directory) == 0 && !b.startTable() {
 			return
 		}
 		p := &pending[0]
-		binary.LittleEndian.PutUint64(b.deltaRoom[:], p.Delta)
-		b.insert(nil, p.A, p.B, p.Meta, b.deltaRoom[:])
+		binary.LittleEndian.PutUint64(b.deltaRoom[:], p.delta)
+		b.insert(nil, p.a, p.b, p.meta, b.deltaRoom[:])
 		pending = pending[1:]
 	}
 }

@@ -5,7 +5,7 @@ import (
 
 	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
-	"mrlocal/spill/run"
+	"mrlocal/spill/record"
 )
 
 // Lend names the chunk that the next block lies in, and the lease it is of.
@@ -53,7 +53,7 @@ func (b *Buffer) Take(blk jobs.Block, spans []jobs.Span) {
 	b.data, b.off = nil, 0 // addresses ascend: no chunk goes on being filled behind the block's
 	for len(spans) > 0 && b.err == nil {
 		if b.room < 0 {
-			b.atMark(run.EntryBytes)
+			b.atMark(record.EntryBytes)
 		}
 		base := b.load.arena.Add(blk.Data)
 		if b.o.AppendKey != nil {
@@ -94,7 +94,7 @@ func (b *Buffer) takeSpans(data []byte, base uint64, spans []jobs.Span) []jobs.S
 		}
 		b.load.records += int64(n)
 		if spans = spans[n:]; b.room < 0 && len(spans) > 0 {
-			b.atMark(run.EntryBytes)
+			b.atMark(record.EntryBytes)
 		}
 	}
 	return nil
@@ -109,14 +109,14 @@ func (b *Buffer) index(data []byte, base uint64, spans []jobs.Span) int {
 	room, bytes := b.room, b.stats.Bytes
 	n := 0
 	for i, s := range spans {
-		if s.Len >= run.CodeLongTaken || room < 0 {
+		if s.Len >= record.CodeLongTaken || room < 0 {
 			break
 		}
 		if s.Len == 0 {
 			s.Off = 0 // an address at the very end would be the next piece's
 		}
-		cur[i] = run.Entry{Prefix: prefixAt(data, s), Ref: (base+uint64(s.Off))<<run.CodeBits | uint64(s.Len)}
-		room -= int64(s.Len) + 1 + run.EntryBytes
+		cur[i] = record.Entry{Prefix: prefixAt(data, s), Ref: (base+uint64(s.Off))<<record.CodeBits | uint64(s.Len)}
+		room -= int64(s.Len) + 1 + record.EntryBytes
 		bytes += int64(s.Len)
 		n++
 	}
@@ -128,7 +128,7 @@ func (b *Buffer) index(data []byte, base uint64, spans []jobs.Span) int {
 // takeLong adds a record whose length the entry has no room for.
 func (b *Buffer) takeLong(data []byte, base uint64, s jobs.Span) {
 	load := b.load
-	if !b.makeRoom(run.MaxHeaderBytes) {
+	if !b.makeRoom(record.MaxHeaderBytes) {
 		return
 	}
 	if b.load != load { // was spilled on the way
@@ -137,10 +137,10 @@ func (b *Buffer) takeLong(data []byte, base uint64, s jobs.Span) {
 	p := b.data[b.off:]
 	binary.LittleEndian.PutUint64(p, base+uint64(s.Off))
 	binary.LittleEndian.PutUint64(p[8:], uint64(s.Len))
-	b.cur[b.n] = run.Entry{Prefix: prefixAt(data, s), Ref: (b.dataAddr+uint64(b.off))<<run.CodeBits | run.CodeLongTaken}
+	b.cur[b.n] = record.Entry{Prefix: prefixAt(data, s), Ref: (b.dataAddr+uint64(b.off))<<record.CodeBits | record.CodeLongTaken}
 	b.n++
 	b.off += 16
-	b.room -= 16 + run.EntryBytes + int64(s.Len) + 1
+	b.room -= 16 + record.EntryBytes + int64(s.Len) + 1
 	b.stats.Bytes += int64(s.Len)
 	b.data, b.off = nil, 0
 }
@@ -150,7 +150,7 @@ func (b *Buffer) takeLong(data []byte, base uint64, s jobs.Span) {
 func prefixAt(data []byte, s jobs.Span) uint64 {
 	at := int(s.Off)
 	if at+8 > len(data) {
-		return run.ShortPrefix(data[at:min(len(data), at+int(s.Len))])
+		return record.ShortPrefix(data[at:min(len(data), at+int(s.Len))])
 	}
 	x := binary.BigEndian.Uint64(data[at:])
 	if s.Len < 8 {
@@ -168,7 +168,7 @@ func (b *Buffer) takeKeyed(data []byte, base uint64, spans []jobs.Span) []jobs.S
 	for i, s := range spans {
 		key := b.o.AppendKey(b.keyRoom[:0], data[s.Off:s.Off+s.Len])
 		b.keyRoom = key
-		need := len(key) + run.MaxHeaderBytes + 16
+		need := len(key) + record.MaxHeaderBytes + 16
 		if b.n == len(b.cur) || need > len(b.data)-b.off || int64(need) > b.room {
 			if !b.makeRoom(need) {
 				if b.err != nil {
@@ -181,7 +181,7 @@ func (b *Buffer) takeKeyed(data []byte, base uint64, spans []jobs.Span) []jobs.S
 				return spans[i:]
 			}
 		}
-		code := uint64(run.CodeKeyed)
+		code := uint64(record.CodeKeyed)
 		if b.part != nil {
 			p := b.part(key, b.o.Parts)
 			if uint(p) >= uint(b.o.Parts) {
@@ -198,10 +198,10 @@ func (b *Buffer) takeKeyed(data []byte, base uint64, spans []jobs.Span) []jobs.S
 		}
 		binary.LittleEndian.PutUint64(p[n:], base+uint64(s.Off))
 		binary.LittleEndian.PutUint64(p[n+8:], uint64(s.Len))
-		b.cur[b.n] = run.Entry{Prefix: run.PrefixOf(key), Ref: (b.dataAddr+uint64(b.off))<<run.CodeBits | code}
+		b.cur[b.n] = record.Entry{Prefix: record.PrefixOf(key), Ref: (b.dataAddr+uint64(b.off))<<record.CodeBits | code}
 		b.n++
 		b.off += n + 16
-		b.room -= int64(n) + 16 + run.EntryBytes + int64(s.Len) + 1
+		b.room -= int64(n) + 16 + record.EntryBytes + int64(s.Len) + 1
 		b.load.records++
 		b.stats.Bytes += int64(len(key)) + int64(s.Len)
 	}

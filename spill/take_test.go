@@ -7,6 +7,7 @@ import (
 
 	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
+	"mrlocal/spill/runs"
 )
 
 // TestABlockOfGiantsIsNotHeld: records that have to go to spills of their own
@@ -45,7 +46,7 @@ func TestABlockOfGiantsIsNotHeld(t *testing.T) {
 		t.Fatal(err)
 	}
 	done()
-	outs := []*MapOutput{out}
+	outs := []*runs.MapOutput{out}
 	same(t, fmt.Sprint("records of ", giant), k.read(outs, 0, nil), stableSort(want))
 	release(t, k, outs)
 }

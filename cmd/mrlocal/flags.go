@@ -11,7 +11,7 @@ import (
 	"mrlocal/errs"
 	"mrlocal/slots"
 	"mrlocal/slots/policy/registry"
-	"mrlocal/spill"
+	"mrlocal/spill/runs"
 	"mrlocal/workload"
 )
 
@@ -214,13 +214,13 @@ func (r *reader) policy() slots.Policy {
 	return p
 }
 
-func (r *reader) codec() spill.Codec {
-	for c, name := range map[spill.Codec]string{spill.None: "none", spill.S2: "s2", spill.Zstd: "zstd"} {
+func (r *reader) codec() runs.Codec {
+	for c, name := range map[runs.Codec]string{runs.None: "none", runs.S2: "s2", runs.Zstd: "zstd"} {
 		if r.Choice("compress", "auto", "none", "s2", "zstd") == name {
 			return c
 		}
 	}
-	return spill.Auto
+	return runs.Auto
 }
 
 // directories reads a comma-separated list; each must be a directory.

@@ -20,6 +20,7 @@ import (
 	"mrlocal/slots"
 	"mrlocal/slots/pool"
 	"mrlocal/spill"
+	"mrlocal/spill/runs"
 )
 
 // Env is what all attempts of a run share.
@@ -35,7 +36,7 @@ type Env struct {
 	NoGrowth        bool
 	GrowthThreshold float64
 	MergeFactor     int
-	Codec           spill.Codec
+	Codec           runs.Codec
 	CreateTemp      func(kind string) func() (*os.File, error)
 	Pool            *pool.Pool
 	Stderr          io.Writer // stacks of failed user code
@@ -49,7 +50,7 @@ type Env struct {
 // Listener hears of attempts, on their threads and on those of helpers.
 type Listener interface {
 	Phase(a *Attempt, p slots.Phase)
-	Spilled(a *Attempt, e spill.Event)
+	Spilled(a *Attempt, e runs.Event)
 }
 
 // Attempt is one attempt of a task, run on its slot's thread. The fields above
@@ -264,8 +265,8 @@ func (a *Attempt) roomFor(err error) int64 {
 func (a *Attempt) mostBytes() int64 { return a.Env.Budget.Limit() - a.Env.HeldTotalBytes }
 
 // notifySpill hears what the kvbuffer or a merge tells of.
-func (a *Attempt) notifySpill(e spill.Event) {
-	if e.Kind == spill.SpillStart { // on the attempt's thread
+func (a *Attempt) notifySpill(e runs.Event) {
+	if e.Kind == runs.SpillStart { // on the attempt's thread
 		a.spills = true
 	}
 	a.wrote(&e)

@@ -6,32 +6,32 @@ import (
 
 	"mrlocal/jobs"
 	"mrlocal/shuffle"
-	"mrlocal/spill"
+	"mrlocal/spill/runs"
 )
 
 // Job is what the attempts of a job share.
 type Job struct {
 	Spec    jobs.Job
-	Parts   int                                // reduce tasks
-	Cuts    [][]byte                           // between parts, where they are ranges
-	Spread  int                                // maps that a key of several parts is divided among; 0: no key is
-	Shuffle *shuffle.Shuffle[*spill.MapOutput] // nil: map-only
+	Parts   int                               // reduce tasks
+	Cuts    [][]byte                          // between parts, where they are ranges
+	Spread  int                               // maps that a key of several parts is divided among; 0: no key is
+	Shuffle *shuffle.Shuffle[*runs.MapOutput] // nil: map-only
 	Sink    Sink
 
 	sizesOnce sync.Once
 	sizesErr  error
-	makers    sync.Map // of *spill.MapOutput: the *Attempt that made it; only where disks are slowed down
+	makers    sync.Map // of *runs.MapOutput: the *Attempt that made it; only where disks are slowed down
 }
 
 // maker is the attempt that made out, where that is known.
-func (j *Job) maker(out *spill.MapOutput) *Attempt {
+func (j *Job) maker(out *runs.MapOutput) *Attempt {
 	a, _ := j.makers.Load(out)
 	maker, _ := a.(*Attempt)
 	return maker
 }
 
 // Drop releases an output that nobody needs.
-func (j *Job) Drop(out *spill.MapOutput) {
+func (j *Job) Drop(out *runs.MapOutput) {
 	j.makers.Delete(out)
 	out.Release()
 }

@@ -9,11 +9,12 @@ import (
 	"mrlocal/jobs"
 	"mrlocal/slots"
 	"mrlocal/spill"
+	"mrlocal/spill/runs"
 )
 
 // Map is the whole of a map attempt, on its slot's thread. The output is nil
 // for a map-only job, else the caller's.
-func (a *Attempt) Map(src source.Source) (out *spill.MapOutput, err error) {
+func (a *Attempt) Map(src source.Source) (out *runs.MapOutput, err error) {
 	if held, ok := src.(*source.Held); ok {
 		a.heldBytes = held.Bytes()
 	}
@@ -28,7 +29,7 @@ func (a *Attempt) Map(src source.Source) (out *spill.MapOutput, err error) {
 }
 
 // mapToBuffer maps the source into a kvbuffer and closes it.
-func (a *Attempt) mapToBuffer(src source.Source) (*spill.MapOutput, error) {
+func (a *Attempt) mapToBuffer(src source.Source) (*runs.MapOutput, error) {
 	buf, err := spill.NewBuffer(a.bufferOptions())
 	if err != nil {
 		return nil, err

@@ -6,7 +6,7 @@ import (
 	"mrlocal/internal/machine"
 	"mrlocal/report"
 	"mrlocal/slots"
-	"mrlocal/spill"
+	"mrlocal/spill/runs"
 )
 
 // measures are what an attempt has used so far, by phase. They belong to its
@@ -53,9 +53,9 @@ func (a *Attempt) peak() int64 {
 }
 
 // wrote counts what is written below a phase, by whatever thread.
-func (a *Attempt) wrote(e *spill.Event) {
+func (a *Attempt) wrote(e *runs.Event) {
 	switch e.Kind {
-	case spill.SpillEnd, spill.MergePass, spill.Evict:
+	case runs.SpillEnd, runs.MergePass, runs.Evict:
 		a.spilledBytes.Add(e.Bytes)
 	}
 }

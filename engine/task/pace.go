@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"mrlocal/spill"
+	"mrlocal/spill/runs"
 )
 
 // Pace slows attempts down where that was asked for, so that effects become
@@ -121,12 +121,12 @@ func (a *Attempt) copied(bytes int64) error {
 }
 
 // spilled books the writing of a spill, by whatever thread it was done.
-func (a *Attempt) spilled(e *spill.Event) {
+func (a *Attempt) spilled(e *runs.Event) {
 	if a.Env.Pace == nil || a.Env.Pace.disk == nil {
 		return
 	}
 	switch e.Kind {
-	case spill.SpillEnd, spill.MergePass, spill.Evict:
+	case runs.SpillEnd, runs.MergePass, runs.Evict:
 		a.Env.Pace.disk[a.Tracker].write(e.Bytes)
 		a.onDisk.Add(e.Bytes)
 	}
@@ -149,7 +149,7 @@ func (a *Attempt) written() {
 
 // readSpills waits as long as the disk takes to read the part of the outputs
 // that has been spilled, of each in proportion to what the part is of it.
-func (a *Attempt) readSpills(outputs []*spill.MapOutput) {
+func (a *Attempt) readSpills(outputs []*runs.MapOutput) {
 	if a.Env.Pace == nil || a.Env.Pace.disk == nil {
 		return
 	}

@@ -8,7 +8,7 @@ import (
 	"mrlocal/jobs"
 	"mrlocal/shuffle"
 	"mrlocal/slots"
-	"mrlocal/spill"
+	"mrlocal/spill/runs"
 )
 
 // third of a reduce's progress is the copy, one the sort, one the reduce (SPEC
@@ -38,7 +38,7 @@ func (a *Attempt) Reduce() error {
 		a.Counters.ReduceInputRecords, a.Counters.ReduceShuffleBytes = records, a.CopyBytes
 		a.phase(slots.PhaseSort)
 		a.readSpills(fetch.Outputs())
-		m, err := spill.NewMerge(a.ctx, a.mergeOptions(fetch.Outputs()))
+		m, err := runs.NewMerge(a.ctx, a.mergeOptions(fetch.Outputs()))
 		if err != nil {
 			return err
 		}
@@ -51,12 +51,12 @@ func (a *Attempt) Reduce() error {
 
 // copyPhase waits until it has been handed every map output of the job.
 // Within one machine a copy moves references, not bytes.
-func (a *Attempt) copyPhase(fetch *shuffle.Fetch[*spill.MapOutput]) error {
+func (a *Attempt) copyPhase(fetch *shuffle.Fetch[*runs.MapOutput]) error {
 	a.phase(slots.PhaseCopy)
 	a.Waiting.Store(true)
 	defer a.Waiting.Store(false)
 	task, copied := int(a.ID.Task), 0
-	err := fetch.Copy(a.ctx, func(_ int, out *spill.MapOutput) error {
+	err := fetch.Copy(a.ctx, func(_ int, out *runs.MapOutput) error {
 		begun := time.Now() // a wait for the next output is no copying
 		defer func() {
 			a.CopyTime += time.Since(begun)
@@ -72,16 +72,16 @@ func (a *Attempt) copyPhase(fetch *shuffle.Fetch[*spill.MapOutput]) error {
 	return err
 }
 
-func (a *Attempt) mergeOptions(outputs []*spill.MapOutput) spill.MergeOptions {
+func (a *Attempt) mergeOptions(outputs []*runs.MapOutput) runs.MergeOptions {
 	e := a.Env
-	return spill.MergeOptions{
+	return runs.MergeOptions{
 		Inputs: outputs, Part: int(a.ID.Task), Factor: e.MergeFactor, Lease: a.lease, CreateTemp: e.CreateTemp("merge"),
 		Codec: e.Codec, FDs: e.FDsPerTask - 3, Killed: a.Killed, Notify: a.notifySpill,
 	}
 }
 
 // reduce runs the reducer over the merge and commits the part.
-func (a *Attempt) reduce(m *spill.Merge) error {
+func (a *Attempt) reduce(m *runs.Merge) error {
 	part, err := a.Job.openPart(a)
 	if err != nil {
 		return err
@@ -106,7 +106,7 @@ func (a *Attempt) reduce(m *spill.Merge) error {
 const recordsPerTick = 1 << 14
 
 // passThrough writes every record of the merge: no reducer call a record.
-func (a *Attempt) passThrough(m *spill.Merge, column jobs.Column, text *textOut) error {
+func (a *Attempt) passThrough(m *runs.Merge, column jobs.Column, text *textOut) error {
 	n := int64(0)
 	if column == jobs.ValueColumn {
 		for m.Next() {
@@ -128,7 +128,7 @@ func (a *Attempt) passThrough(m *spill.Merge, column jobs.Column, text *textOut)
 }
 
 // reduceGroups calls the reducer once a group.
-func (a *Attempt) reduceGroups(m *spill.Merge, reducer jobs.Reducer, text *textOut) error {
+func (a *Attempt) reduceGroups(m *runs.Merge, reducer jobs.Reducer, text *textOut) error {
 	n := int64(0)
 	err := source.Guard("reduce", func() error {
 		for m.NextGroup() {
@@ -158,7 +158,7 @@ func (a *Attempt) alive(done int64, text *textOut) bool {
 	return text.err == nil && !a.Killed()
 }
 
-func (a *Attempt) stopCause(m *spill.Merge, text *textOut) error {
+func (a *Attempt) stopCause(m *runs.Merge, text *textOut) error {
 	switch {
 	case m.Err() != nil:
 		return m.Err()

@@ -37,8 +37,8 @@ func within() map[string][]string {
 		"jobs/grep":        {"jobs/grep/*"},   // what it searches with
 		"engine":           {"engine/*"},      // what it is made of
 		"engine/task":      {"engine/source"}, // attempts read sources
-		"spill":            {"spill/*"},       // one noun with several packages: the kvbuffer, runs, and what is sorted late
-		"spill/late":       {"spill/run"},
+		"spill":            {"spill/*"},       // the kvbuffer, the runs it leaves and the records in memory that both read
+		"spill/runs":       {"spill/record"},
 		"bench/...":        {"bench/..."},
 	}
 }

@@ -2,5 +2,5 @@
 // read, for loops in assembly, of which no bounds are checked.
 //
 // The memory is the test's and goes with it. Users: the tests of
-// mrlocal/internal/scan, mrlocal/jobs/grep/dfa and mrlocal/spill/run.
+// mrlocal/internal/scan, mrlocal/jobs/grep/dfa and mrlocal/spill.
 package guarded

@@ -1,0 +1,88 @@
+package spill
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// words packs a key of up to 16 bytes into two words, little-endian and padded
+// with zeros, which, with its length, determine it. Where the memory goes on
+// behind the key, as it does behind a word of a block, that is two loads and two
+// masks; else the loads overlap, so that nothing beyond it is looked at.
+func words(key []byte) (a, b uint64) {
+	n := len(key)
+	if cap(key) >= inlineKey {
+		p, m := key[:inlineKey], &masks[n&31]
+		return binary.LittleEndian.Uint64(p) & m[0], binary.LittleEndian.Uint64(p[8:]) & m[1]
+	}
+	switch {
+	case n >= 8:
+		return binary.LittleEndian.Uint64(key), binary.LittleEndian.Uint64(key[n-8:]) >> (8 * (16 - n))
+	case n >= 4:
+		return uint64(binary.LittleEndian.Uint32(key)) | uint64(binary.LittleEndian.Uint32(key[n-4:]))<<(8*(n-4)), 0
+	case n > 0:
+		return uint64(key[0]) | uint64(key[n>>1])<<(8*(n>>1)) | uint64(key[n-1])<<(8*(n-1)), 0
+	}
+	return 0, 0
+}
+
+// wordsAt is words of the n bytes of data from off on.
+//
+// hot: inlined, once for every word of a text.
+func wordsAt(data []byte, off, n uint32) (a, b uint64) {
+	if p := data[off:]; len(p) >= inlineKey {
+		m := &masks[n&31]
+		return binary.LittleEndian.Uint64(p) & m[0], binary.LittleEndian.Uint64(p[8:]) & m[1]
+	}
+	return words(data[off : off+n : off+n])
+}
+
+// masks keep the first bytes of two words, as many as their index says.
+var masks = func() (m [32][2]uint64) {
+	for n := range inlineKey + 1 {
+		m[n] = [2]uint64{1<<(8*min(n, 8)) - 1, 1<<(8*max(n-8, 0)) - 1}
+	}
+	return m
+}()
+
+const (
+	mixA = 0x9e37_79b9_7f4a_7c15
+	mixB = 0xe703_7ed1_a0b4_28db
+)
+
+// mix spreads two words over 64 bits by one wide multiplication.
+func mix(a, b uint64) uint64 {
+	hi, lo := bits.Mul64(a^mixA, b^mixB)
+	return hi ^ lo
+}
+
+// hashWords is the 32-bit hash of a key of up to 16 bytes.
+func hashWords(a, b uint64) uint32 {
+	h := mix(a, b)
+	return uint32((h * mixA) >> 32)
+}
+
+// hashKey is the 32-bit hash of any key, the same in every process.
+func hashKey(key []byte) uint32 {
+	if len(key) <= 16 {
+		a, b := words(key)
+		return hashWords(a, b)
+	}
+	return hashLong(key)
+}
+
+func hashLong(key []byte) uint32 {
+	h := uint64(len(key)) * mixA
+	p := key
+	for ; len(p) > 16; p = p[16:] {
+		h = mix(h^binary.LittleEndian.Uint64(p), binary.LittleEndian.Uint64(p[8:])+h)
+	}
+	p = key[len(key)-16:]
+	h = mix(h^binary.LittleEndian.Uint64(p), binary.LittleEndian.Uint64(p[8:])+h)
+	return uint32((h * mixA) >> 32)
+}
+
+// hashPartition is the partition of key where a job says nothing else.
+func hashPartition(key []byte, parts int) int { return partOfHash(hashKey(key), parts) }
+
+func partOfHash(h uint32, parts int) int { return int(uint64(h) * uint64(parts) >> 32) }

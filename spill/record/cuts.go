@@ -1,0 +1,152 @@
+package record
+
+import (
+	"bytes"
+	"slices"
+	"sort"
+)
+
+// cuts tell to which range of keys an entry belongs, mostly by its prefix
+// alone: a search in the cuts' prefixes, and where one is equal, another one in
+// the 8 bytes in which the cuts that begin with it differ.
+type cuts struct {
+	root  cutNode
+	depth []int    // bytes that all keys of a range have in common
+	head  []uint64 // prefix of the range's keys, as far as that is known from depth
+}
+
+// cutNode searches among neighbouring cuts that agree before depth. Below it are
+// those whose next 8 bytes agree too, from where they differ: as many levels as
+// there are cuts, whatever they have in common.
+type cutNode struct {
+	keys     [][]byte
+	depth    int
+	prefixes []uint64  // distinct, ascending, then the largest for a full search tree
+	before   []int     // how many cuts are left of the prefix; one more than there are prefixes
+	next     []cutNode // of a prefix that several, different cuts have
+}
+
+// newCuts takes the ascending keys that the second range and all later ones
+// begin with.
+func newCuts(keys [][]byte) *cuts {
+	c := &cuts{root: newCutNode(keys, 0, 0), depth: make([]int, len(keys)+1), head: make([]uint64, len(keys)+1)}
+	for p := 1; p < len(keys); p++ {
+		n := CommonBytes(keys[p-1], keys[p])
+		c.depth[p] = n
+		c.head[p] = PrefixOf(keys[p][:n])
+	}
+	return c
+}
+
+func newCutNode(keys [][]byte, depth, before int) cutNode {
+	n := cutNode{keys: keys, depth: depth}
+	for i, key := range keys {
+		prefix := PrefixOf(key[min(depth, len(key)):])
+		if i == 0 || prefix != n.prefixes[len(n.prefixes)-1] {
+			n.prefixes = append(n.prefixes, prefix)
+			n.before = append(n.before, before+i)
+		}
+	}
+	n.before = append(n.before, before+len(keys))
+	n.next = make([]cutNode, len(n.prefixes))
+	for i := range n.next {
+		same := keys[n.before[i]-before : n.before[i+1]-before]
+		least, most := same[0], same[len(same)-1]
+		if common := CommonBytes(least, most); common >= depth+8 && common < len(most) {
+			n.next[i] = newCutNode(same, common, n.before[i])
+		}
+	}
+	full := 1
+	for full <= len(n.prefixes) {
+		full *= 2
+	}
+	n.prefixes = append(n.prefixes, slices.Repeat([]uint64{^uint64(0)}, full-len(n.prefixes))...)
+	return n
+}
+
+// divide writes the range of each entry to parts. There must be at most
+// MostParts.
+//
+// hot: a search in the cuts for each record.
+func (c *cuts) divide(parts []byte, a *Arena, entries []Entry) {
+	n := &c.root
+	prefixes, half := n.prefixes, len(n.prefixes)/2
+	for i := range entries {
+		e := &entries[i]
+		p := 0
+		for step := half; step > 0; step >>= 1 { // how many prefixes are less
+			if prefixes[p+step-1] < e.Prefix {
+				p += step
+			}
+		}
+		part := n.before[p]
+		if prefixes[p] == e.Prefix && p < len(n.next) {
+			part = n.among(p, a.Key(e.Ref))
+		}
+		parts[i] = byte(part)
+	}
+}
+
+// among is the range of a key whose prefix is the p-th.
+func (n *cutNode) among(p int, key []byte) int {
+	for n.next[p].keys != nil {
+		n = &n.next[p]
+		switch c := bytes.Compare(key[:min(n.depth, len(key))], n.keys[0][:n.depth]); {
+		case c < 0:
+			return n.before[0]
+		case c > 0:
+			return n.before[len(n.next)]
+		}
+		prefix := PrefixOf(key[n.depth:])
+		p = 0
+		for step := len(n.prefixes) / 2; step > 0; step >>= 1 {
+			if n.prefixes[p+step-1] < prefix {
+				p += step
+			}
+		}
+		if p == len(n.next) || n.prefixes[p] != prefix {
+			return n.before[p]
+		}
+	}
+	lo, hi := n.before[p], n.before[p+1]
+	for first := n.before[0]; lo < hi; {
+		if mid := (lo + hi) / 2; bytes.Compare(n.keys[mid-first], key) > 0 {
+			hi = mid
+		} else {
+			lo = mid + 1
+		}
+	}
+	return lo
+}
+
+// restore makes prefixes those of whole keys again, in a range whose keys were
+// deepened by its depth.
+//
+// hot: every entry that leaves memory after all.
+func (c *cuts) restore(part int, entries []Entry) {
+	if c == nil {
+		return
+	}
+	if depth := c.depth[part]; depth > 0 {
+		head, shift := c.head[part], min(8*depth, 64)
+		for i := range entries {
+			entries[i].Prefix = head | entries[i].Prefix>>shift
+		}
+	}
+}
+
+// CutEnds finds where the ranges between cuts end in sorted entries.
+func CutEnds(cuts [][]byte, parts int, a *Arena, e []Entry) []int {
+	ends := make([]int, parts)
+	from := 0
+	for p, cut := range cuts {
+		prefix := PrefixOf(cut)
+		from += sort.Search(len(e)-from, func(i int) bool {
+			x := e[from+i]
+			return x.Prefix > prefix || x.Prefix == prefix && string(a.Key(x.Ref)) >= string(cut)
+		})
+		ends[p] = from
+	}
+	ends[parts-1] = len(e)
+	return ends
+}

@@ -1,0 +1,413 @@
+package record
+
+import (
+	"bytes"
+	"math/bits"
+	"slices"
+
+	"mrlocal/internal/membudget"
+)
+
+// Sorter sorts entries by key, equal keys by address.
+//
+// It is a most-significant-digit radix sort that looks for the bits in which
+// prefixes differ, so that a common prefix does not put everything into one
+// bucket. Where all 8 bytes are equal it skips what the keys have in common
+// and loads the next 8. What is longer than the scratch is first divided by
+// quicksort on the prefix, in place. Every step parts a group into smaller
+// ones in time linear in the group, and each byte of a key is looked at a
+// bounded number of times: no order of the input, no common prefix and no
+// number of equal keys makes it quadratic.
+//
+//	[ entries ] -- longer than the scratch --> [ < ][ = ][ > ]   by prefix
+//	    | scatter by the highest bits that differ, into the scratch, and back
+//	    v
+//	[..][...][.][....]   short: insertion sort
+type Sorter struct {
+	Arena   *Arena
+	Scratch []Entry
+	longer  func() []Entry // takes longer scratch, where it is needed; nil: there is none
+	counts  []uint32       // stack of bucket ends
+}
+
+const (
+	insertionMax = 24
+	byKeyMax     = 3
+	maxRadixBits = 11
+	minRadixBits = 4
+	bucketTarget = 2 // log2 of the entries aimed at in a bucket
+)
+
+// Sort orders entries whose prefix holds the key's bytes from depth on. A
+// division that went badly is followed by one that halves the range of the
+// prefixes, so that no input needs more than a few dozen.
+func (s *Sorter) Sort(a []Entry, depth int) {
+	halve := false
+	for len(a) > len(s.Scratch) {
+		if Differing(a, a[0].Prefix) == 0 {
+			s.tied(a, depth)
+			return
+		}
+		if s.lengthen(len(a)) {
+			break
+		}
+		pivot := median(a)
+		if halve {
+			pivot = middle(a)
+		}
+		lt, gt := partition3(a, pivot)
+		s.tied(a[lt:gt], depth)
+		short, long := a[:lt], a[gt:]
+		if len(short) > len(long) {
+			short, long = long, short
+		}
+		halve = len(long) > len(a)/8*7
+		s.Sort(short, depth)
+		a = long
+	}
+	s.radix(a, depth)
+}
+
+// lengthen makes the scratch as long as entries, once, if there is memory for it.
+func (s *Sorter) lengthen(entries int) bool {
+	if s.longer == nil {
+		return false
+	}
+	longer := s.longer()
+	if s.longer = nil; len(longer) < entries {
+		return false
+	}
+	s.Scratch = longer
+	return true
+}
+
+// SortRanges sorts the ranges of e that end at ends, each for itself. depth is
+// as in Sort. With scratch as long as the longest range nothing has to be
+// divided in place, which is faster: such scratch is taken from l for the time
+// of the call, where the budget has it free.
+func (s *Sorter) SortRanges(e []Entry, ends []int, depth int, l *membudget.Lease) {
+	longest, start := 0, 0
+	for _, end := range ends {
+		longest, start = max(longest, end-start), end
+	}
+	own, free := s.Scratch, func() {}
+	s.longer = func() []Entry {
+		big, grown, ok := Take(l, longest)
+		if !ok {
+			return nil
+		}
+		free = func() {
+			l.Free(big)
+			l.Shrink(grown)
+		}
+		return EntriesOf(big, longest)
+	}
+	start = 0
+	for _, end := range ends {
+		if end-start > 1 {
+			s.Sort(e[start:end], depth)
+		}
+		start = end
+	}
+	s.Scratch, s.longer = own, nil
+	free()
+}
+
+// Take takes contiguous memory for n entries from l. Where l has too little, it
+// is grown by grown bytes, which the caller gives back with Shrink when it has
+// freed the chunk. Take reports false where the budget has too little free.
+func Take(l *membudget.Lease, n int) (c *membudget.Chunk, grown int64, ok bool) {
+	bytes := int64(n) * EntryBytes
+	if c, ok = l.Big(bytes); ok {
+		return c, 0, true
+	}
+	grown = bytes + membudget.ChunkBytes/64
+	if !l.Grow(grown) {
+		return nil, 0, false
+	}
+	if c, ok = l.Big(bytes); !ok {
+		l.Shrink(grown)
+		return nil, 0, false
+	}
+	return c, grown, true
+}
+
+// middle of the range of the prefixes.
+func middle(a []Entry) uint64 {
+	least, most := a[0].Prefix, a[0].Prefix
+	for i := range a {
+		least, most = min(least, a[i].Prefix), max(most, a[i].Prefix)
+	}
+	return least + (most-least)/2
+}
+
+// median of nine prefixes, evenly spaced.
+func median(a []Entry) uint64 {
+	var p [9]uint64
+	for i := range p {
+		p[i] = a[i*(len(a)-1)/8].Prefix
+	}
+	slices.Sort(p[:])
+	return p[4]
+}
+
+// partition3 divides a into prefixes less than, equal to and greater than
+// pivot.
+//
+// hot: every entry, more than once.
+func partition3(a []Entry, pivot uint64) (lt, gt int) {
+	lt, gt = 0, len(a)
+	for i := 0; i < gt; {
+		switch e := a[i]; {
+		case e.Prefix < pivot:
+			a[i], a[lt] = a[lt], e
+			lt++
+			i++
+		case e.Prefix > pivot:
+			gt--
+			a[i], a[gt] = a[gt], e
+		default:
+			i++
+		}
+	}
+	return lt, gt
+}
+
+// radix sorts what fits the scratch.
+//
+// hot: every entry, a few times.
+func (s *Sorter) radix(a []Entry, depth int) {
+	for {
+		if len(a) <= insertionMax {
+			s.insertion(a, depth)
+			return
+		}
+		first := a[0].Prefix
+		var diff uint64
+		for i := range a {
+			diff |= a[i].Prefix ^ first
+		}
+		if diff == 0 {
+			s.tied(a, depth)
+			return
+		}
+		width := min(max(bits.Len(uint(len(a)))-bucketTarget, minRadixBits), maxRadixBits)
+		shift := max(0, bits.Len64(diff)-width)
+		mask := uint64(1)<<width - 1
+		base := len(s.counts)
+		s.counts = append(s.counts, make([]uint32, 1<<width)...)
+		counts := s.counts[base:]
+		for i := range a {
+			counts[a[i].Prefix>>shift&mask]++
+		}
+		sum := uint32(0)
+		for i, n := range counts {
+			counts[i] = sum
+			sum += n
+		}
+		out := s.Scratch[:len(a)]
+		for _, e := range a {
+			at := &counts[e.Prefix>>shift&mask]
+			out[*at] = e
+			*at++
+		}
+		copy(a, out)
+		a = s.buckets(a, base, 1<<width, depth)
+	}
+}
+
+// buckets sorts all but the largest bucket, which it returns, so that the
+// stack stays shallow.
+func (s *Sorter) buckets(a []Entry, base, n, depth int) []Entry {
+	start, largest, largestEnd := uint32(0), uint32(0), uint32(0)
+	for i := range n {
+		end := s.counts[base+i]
+		if end-start > largestEnd-largest {
+			largest, largestEnd = start, end
+		}
+		start = end
+	}
+	start = 0
+	for i := range n {
+		end := s.counts[base+i]
+		if start != largest || end != largestEnd {
+			switch {
+			case end-start < 2:
+			case end-start <= insertionMax:
+				s.insertion(a[start:end], depth)
+			default:
+				s.radix(a[start:end], depth)
+			}
+		}
+		start = end
+	}
+	s.counts = s.counts[:base]
+	return a[largest:largestEnd]
+}
+
+// insertion is for few entries: by prefix first, without a look at any key,
+// then each run of equal prefixes.
+//
+// hot: most of the comparisons of a sort.
+func (s *Sorter) insertion(a []Entry, depth int) {
+	tie := false
+	for i := 1; i < len(a); i++ {
+		e := a[i]
+		j := i
+		for j > 0 && e.Prefix < a[j-1].Prefix {
+			a[j] = a[j-1]
+			j--
+		}
+		a[j] = e
+		tie = tie || j > 0 && a[j-1].Prefix == e.Prefix
+	}
+	if !tie {
+		return
+	}
+	for i := 0; i < len(a); {
+		j := i + 1
+		for j < len(a) && a[j].Prefix == a[i].Prefix {
+			j++
+		}
+		if j-i > 1 {
+			s.tied(a[i:j], depth)
+		}
+		i = j
+	}
+}
+
+// byKey sorts very few entries of equal prefix by their keys.
+func (s *Sorter) byKey(a []Entry, depth int) {
+	for i := 1; i < len(a); i++ {
+		e := a[i]
+		j := i
+		for j > 0 && s.less(e.Ref, a[j-1].Ref, depth) {
+			a[j] = a[j-1]
+			j--
+		}
+		a[j] = e
+	}
+}
+
+// less compares two records whose keys agree in the bytes before depth and, as
+// far as they go, in the 8 after it.
+func (s *Sorter) less(x, y uint64, depth int) bool {
+	if x&CodeMask < CodeLongTaken && x&CodeMask == y&CodeMask && int(x&CodeMask) <= depth+8 {
+		return x < y
+	}
+	kx, ky := s.Arena.Key(x), s.Arena.Key(y)
+	at := min(depth, len(kx), len(ky))
+	if c := bytes.Compare(kx[at:], ky[at:]); c != 0 {
+		return c < 0
+	}
+	return x < y
+}
+
+// tied sorts entries whose prefixes, the 8 bytes from depth on, are all equal.
+// Mostly keys differ in the next 8; where they do not, what they have in common
+// is skipped.
+func (s *Sorter) tied(a []Entry, depth int) {
+	if len(a) < 2 {
+		return
+	}
+	prefix := a[0].Prefix
+	all := a
+	for skip := false; ; skip = true {
+		if len(a) <= byKeyMax {
+			s.byKey(a, depth)
+			break
+		}
+		if a = s.ended(a, depth); len(a) == 0 {
+			break
+		}
+		depth += 8
+		if skip {
+			depth += s.common(a, depth)
+		}
+		if s.load(a, depth) {
+			s.Sort(a, depth)
+			break
+		}
+	}
+	for i := range all {
+		all[i].Prefix = prefix
+	}
+}
+
+// load makes prefixes the keys' bytes from depth on and reports whether any
+// differ.
+//
+// hot: a cache miss for each key whose prefix ties.
+func (s *Sorter) load(a []Entry, depth int) bool {
+	var first, diff uint64
+	for i := range a {
+		x := PrefixOf(s.Arena.Key(a[i].Ref)[depth:])
+		if i == 0 {
+			first = x
+		}
+		diff |= x ^ first
+		a[i].Prefix = x
+	}
+	return diff != 0
+}
+
+// ended moves the entries whose key ends within the 8 bytes after depth to the
+// front, shorter ones first, and returns the rest. Keys that end at the same
+// place are equal: only their addresses have to be in order. A key of exactly
+// depth+8 bytes goes on, and ends at width 0 of the next prefix.
+func (s *Sorter) ended(a []Entry, depth int) (rest []Entry) {
+	least, most := depth+8, 0
+	for i := range a {
+		n := s.Arena.keyBytes(a[i].Ref)
+		least, most = min(least, n), max(most, n)
+	}
+	for at := least; at <= most && at < depth+8; at++ {
+		n := len(a)
+		if least < most {
+			n = 0
+			for i := range a {
+				if s.Arena.keyBytes(a[i].Ref) == at {
+					a[i], a[n] = a[n], a[i]
+					n++
+				}
+			}
+		}
+		sortByAddress(a[:n])
+		a = a[n:]
+	}
+	return a
+}
+
+// common is how many bytes from next on all keys have in common.
+func (s *Sorter) common(a []Entry, next int) int {
+	first := s.Arena.Key(a[0].Ref)[next:]
+	n := len(first)
+	for i := 1; i < len(a) && n > 0; i++ {
+		n = CommonBytes(first[:n], s.Arena.Key(a[i].Ref)[next:])
+	}
+	return n
+}
+
+func sortByAddress(a []Entry) {
+	byRef := func(x, y Entry) int {
+		if x.Ref < y.Ref {
+			return -1
+		}
+		return 1
+	}
+	if !slices.IsSortedFunc(a, func(x, y Entry) int { return byRef(x, y) }) {
+		slices.SortFunc(a, byRef)
+	}
+}
+
+// CommonBytes is the length of the common prefix.
+func CommonBytes(a, b []byte) int {
+	n := min(len(a), len(b))
+	a, b = a[:n], b[:n]
+	i := 0
+	for ; i+64 <= n && bytes.Equal(a[i:i+64], b[i:i+64]); i += 64 {
+	}
+	for ; i < n && a[i] == b[i]; i++ {
+	}
+	return i
+}

@@ -1,0 +1,48 @@
+package runs
+
+import (
+	"errors"
+	"fmt"
+
+	"mrlocal/jobs"
+)
+
+// Combine runs a combiner over the groups of m, which must be in memory, and
+// calls add with each record that it emits. It returns how many records went in
+// and came out. It fails where the combiner does, or emits a key other than the
+// one it was given.
+func Combine(m *Merger, combiner jobs.Reducer, add func(key, value []byte)) (in, out int64, err error) {
+	for _, c := range m.tree.cursors {
+		in += int64(len(c.entries))
+	}
+	e := combined{add: add}
+	for m.NextGroup() {
+		e.key = m.Key
+		if err := combiner.Reduce(m.Key, &m.Values, &e); err != nil {
+			return in, e.records, fmt.Errorf("combiner: %w", err)
+		}
+		if e.err != nil {
+			return in, e.records, e.err
+		}
+	}
+	return in, e.records, m.tree.err
+}
+
+// combined is the Emitter of a combiner.
+type combined struct {
+	add     func(key, value []byte)
+	key     []byte
+	records int64
+	err     error
+}
+
+func (c *combined) Emit(key, value []byte) {
+	if string(key) != string(c.key) {
+		if c.err == nil {
+			c.err = errors.New("combiner: emitted a key other than the one it was given")
+		}
+		return
+	}
+	c.records++
+	c.add(key, value)
+}

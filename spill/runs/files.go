@@ -1,0 +1,142 @@
+package runs
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+
+	"mrlocal/spill/record"
+)
+
+var errChecksum = errors.New("checksum does not match")
+
+// CorruptError says that a map output, or a file of a merge, cannot be read
+// back: a block fails its check, or the file is too short or gone. The map that
+// made Output has to run again. Output is nil for a file of the merge itself.
+type CorruptError struct {
+	Output *MapOutput
+	Path   string
+	Offset int64
+	Err    error
+}
+
+func (e *CorruptError) Error() string {
+	return fmt.Sprintf("spilled data %s at byte %d: %v", e.Path, e.Offset, e.Err)
+}
+
+func (e *CorruptError) Unwrap() error { return e.Err }
+
+// tempFile is a temporary file of segments, known by its name. It is open only
+// while it is written or read, so that the number of descriptors depends on
+// what is under way and not on how many files there are.
+type tempFile struct {
+	path  string     // "": not made yet
+	bytes int64      // of whole segments
+	owner *MapOutput // nil: a merge
+}
+
+// corrupt returns the error of a file that cannot be read back at offset at.
+func (f *tempFile) corrupt(at int64, err error) error {
+	return &CorruptError{Output: f.owner, Path: f.path, Offset: at, Err: err}
+}
+
+// appendSegment writes one segment behind those that the file has; the first
+// one makes the file. write adds the records and ends each partition. stats,
+// where it is not nil, is counted up by partition. After an error the file
+// holds the segments of before.
+func (f *tempFile) appendSegment(w *Writer, createTemp func() (*os.File, error), stats []record.PartStat, write func(w *Writer) error) (s segment, err error) {
+	file, err := f.openToAppend(createTemp)
+	if err != nil {
+		return s, fmt.Errorf("spill: %w", err)
+	}
+	w.begin(file, f.bytes, stats)
+	end := int64(0)
+	if err = write(w); err == nil {
+		s, end, err = w.end()
+	}
+	if err := errors.Join(err, file.Close()); err != nil {
+		return s, err
+	}
+	f.bytes = end
+	return s, nil
+}
+
+func (f *tempFile) openToAppend(createTemp func() (*os.File, error)) (*os.File, error) {
+	if f.path != "" {
+		file, err := os.OpenFile(f.path, os.O_WRONLY, 0)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := file.Seek(f.bytes, 0); err != nil {
+			return nil, errors.Join(err, file.Close())
+		}
+		return file, nil
+	}
+	if createTemp == nil {
+		return nil, errors.New("there is no temporary directory")
+	}
+	file, err := createTemp()
+	if err != nil {
+		return nil, err
+	}
+	f.path = file.Name()
+	return file, nil
+}
+
+func (f *tempFile) remove() error {
+	if f.path == "" {
+		return nil
+	}
+	err := os.Remove(f.path)
+	f.path = ""
+	return err
+}
+
+// openFiles keeps at most limit files open for reading: those that were used
+// last.
+type openFiles struct {
+	limit int
+	files []openFile // least recently used first
+}
+
+type openFile struct {
+	of   *tempFile
+	file *os.File
+}
+
+// get returns f, open. The descriptor is valid until the next get. A file that
+// is gone is a CorruptError; too few descriptors, for example, are not.
+func (o *openFiles) get(f *tempFile) (*os.File, error) {
+	last := len(o.files) - 1
+	if last >= 0 && o.files[last].of == f {
+		return o.files[last].file, nil
+	}
+	for i, c := range o.files {
+		if c.of == f {
+			o.files = append(slices.Delete(o.files, i, i+1), c)
+			return c.file, nil
+		}
+	}
+	if len(o.files) >= max(1, o.limit) {
+		_ = o.files[0].file.Close() // was only read
+		o.files = slices.Delete(o.files, 0, 1)
+	}
+	file, err := os.Open(f.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, f.corrupt(0, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	o.files = append(o.files, openFile{f, file})
+	return file, nil
+}
+
+func (o *openFiles) close() {
+	for _, c := range o.files {
+		_ = c.file.Close() // was only read
+	}
+	o.files = nil
+}

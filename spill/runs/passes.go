@@ -1,0 +1,102 @@
+package runs
+
+import (
+	"errors"
+	"fmt"
+)
+
+// passes merges runs on disk into longer ones until there are no more than
+// fanIn. As Hadoop's Merger does, the first pass takes just so many that all
+// later ones take fanIn, and each takes the fewest bytes it can; but only
+// neighbours, because equal keys have to keep the order of their runs. Runs in
+// memory that lie between go along.
+func (m *Merge) passes(onDisk, fanIn int) error {
+	if onDisk <= fanIn {
+		return nil
+	}
+	room, err := m.chunk(0)
+	if err != nil {
+		return err
+	}
+	w, err := NewWriter(room.Data, m.o.Codec)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	for onDisk > fanIn {
+		if m.o.Killed != nil && m.o.Killed() {
+			return ErrKilled
+		}
+		take := firstPass(onDisk, fanIn)
+		from, to := m.lightest(take)
+		if err := m.pass(w, from, to); err != nil {
+			return err
+		}
+		onDisk -= take - 1
+	}
+	m.chunks = m.chunks[:len(m.chunks)-1]
+	m.o.Lease.Free(room)
+	return nil
+}
+
+// firstPass is how many of n runs the next pass merges, so that the passes
+// after it are full.
+func firstPass(n, fanIn int) int {
+	if rest := (n - 1) % (fanIn - 1); rest > 0 {
+		return rest + 1
+	}
+	return fanIn
+}
+
+// lightest finds the neighbouring runs, take of them on disk, of fewest bytes.
+func (m *Merge) lightest(take int) (from, to int) {
+	var disk []int
+	for i, r := range m.runs {
+		if r.file != nil {
+			disk = append(disk, i)
+		}
+	}
+	sum, least := int64(0), int64(-1)
+	for i, at := range disk {
+		sum += m.runs[at].index.stored
+		if i >= take {
+			sum -= m.runs[disk[i-take]].index.stored
+		}
+		if i >= take-1 && (least < 0 || sum < least) {
+			least, from, to = sum, disk[i-take+1], at+1
+		}
+	}
+	return from, to
+}
+
+// pass merges the runs from from to to-1 into one segment of the merge's file.
+func (m *Merge) pass(w *Writer, from, to int) error {
+	var g Merger
+	m.over(&g, m.runs[from:to])
+	_, err := m.file.appendSegment(w, m.o.CreateTemp, nil, func(w *Writer) error {
+		for n := 1; g.Next(); n++ {
+			w.Add(g.Key, g.Value)
+			if n%pollRecords == 0 && m.o.Killed != nil && m.o.Killed() {
+				g.tree.err = ErrKilled
+				break
+			}
+		}
+		for i := range g.tree.cursors {
+			if d := g.tree.cursors[i].disk; d != nil {
+				d.drop()
+			}
+		}
+		w.EndPart()
+		return errors.Join(g.tree.err, m.shared.err)
+	})
+	if err != nil {
+		return fmt.Errorf("merge pass: %w", err)
+	}
+	index, err := parseIndexEntry(w.index[:indexBytes])
+	if err != nil {
+		return err
+	}
+	m.runs = append(append(m.runs[:from:from], mergeRun{file: &m.file, index: index}), m.runs[to:]...)
+	m.o.Notify(Event{Kind: MergePass, Bytes: w.TotalBytes, Records: w.TotalRecords})
+	return nil
+}

@@ -1,0 +1,237 @@
+package runs
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"time"
+
+	"mrlocal/internal/membudget"
+	"mrlocal/spill/record"
+)
+
+// segment is one sorted run on disk: for each partition its blocks, then the
+// index, then the footer. What memory keeps of it is where the index is.
+type segment struct {
+	index int64 // offset in the file
+}
+
+const (
+	segmentMagic = "MRSEG1\r\n"
+	footerBytes  = 32
+	indexBytes   = 32
+)
+
+// indexEntry is where a partition's blocks lie in the file.
+//
+//	offset u64 | stored u64 | records u64 | 0 u32 | CRC-32C of the entry u32
+type indexEntry struct{ offset, stored, records int64 }
+
+func (e indexEntry) put(p []byte) {
+	binary.LittleEndian.PutUint64(p, uint64(e.offset))
+	binary.LittleEndian.PutUint64(p[8:], uint64(e.stored))
+	binary.LittleEndian.PutUint64(p[16:], uint64(e.records))
+	binary.LittleEndian.PutUint32(p[24:], 0)
+	binary.LittleEndian.PutUint32(p[28:], crc32.Checksum(p[:28], castagnoli))
+}
+
+func parseIndexEntry(p []byte) (e indexEntry, err error) {
+	if crc32.Checksum(p[:28], castagnoli) != binary.LittleEndian.Uint32(p[28:]) {
+		return e, errChecksum
+	}
+	return indexEntry{
+		int64(binary.LittleEndian.Uint64(p)), int64(binary.LittleEndian.Uint64(p[8:])), int64(binary.LittleEndian.Uint64(p[16:])),
+	}, nil
+}
+
+// Writer appends one segment after the other to a file. Its memory is
+// one chunk: a block being filled, and what is ready to be written.
+type Writer struct {
+	file  *os.File
+	raw   []byte // the block being filled: raw[:n]
+	out   []byte // ready to be written: out[:ready]
+	n     int
+	ready int
+	at    int64 // offset in the file behind what is ready
+
+	records    int    // in the block being filled
+	lastKey    []byte // of the block, in raw; nil: none
+	compressor *compressor
+
+	part         int
+	partBegin    int64
+	partRecs     int64
+	index        []byte
+	stats        []record.PartStat // added to, one per partition; may be nil
+	TotalBytes   int64             // as stored
+	TotalRecords int64
+	err          error
+}
+
+func NewWriter(memory []byte, codec Codec) (*Writer, error) {
+	c, err := newCompressor(codec)
+	if err != nil {
+		return nil, err
+	}
+	return &Writer{
+		raw: memory[:maxBlockBytes:maxBlockBytes], out: memory[bufferBytes:membudget.ChunkBytes], compressor: c,
+	}, nil
+}
+
+// Begin starts a segment at the end of file, which is at offset at.
+func (w *Writer) begin(file *os.File, at int64, stats []record.PartStat) {
+	w.file, w.at, w.stats, w.err = file, at, stats, nil
+	w.n, w.ready, w.records, w.lastKey, w.part, w.partRecs = 0, 0, 0, nil, 0, 0
+	w.index, w.TotalBytes, w.TotalRecords = w.index[:0], 0, 0
+	w.ready = copy(w.out, segmentMagic)
+	w.at += int64(w.ready)
+	w.partBegin = w.at
+}
+
+// Add appends a record to the partition being written.
+//
+// hot: once a record written.
+func (w *Writer) Add(key, value []byte) {
+	w.partRecs++
+	if w.stats != nil {
+		w.stats[w.part].Count(key, value)
+	}
+	need := len(key) + len(value) + record.MaxHeaderBytes
+	if need > maxBlockBytes-w.n {
+		if w.endBlock(0); need > maxBlockBytes {
+			w.addLarge(key, value)
+			return
+		}
+	}
+	p := w.raw[w.n:]
+	n := 0
+	if w.lastKey != nil && bytes.Equal(key, w.lastKey) {
+		p[0] = 0
+		n = 1 + binary.PutUvarint(p[1:], uint64(len(value)))
+	} else {
+		n = binary.PutUvarint(p, uint64(len(key))+1)
+		n += binary.PutUvarint(p[n:], uint64(len(value)))
+		w.lastKey = p[n : n+len(key)]
+		n += copy(p[n:], key)
+	}
+	w.n += n + copy(p[n:], value)
+	w.records++
+}
+
+// addLarge cuts one record into blocks.
+func (w *Writer) addLarge(key, value []byte) {
+	w.n = binary.PutUvarint(w.raw, uint64(len(key))+1)
+	w.n += binary.PutUvarint(w.raw[w.n:], uint64(len(value)))
+	w.records = 1
+	flag := uint8(flagLarge)
+	for _, rest := range [][]byte{key, value} {
+		for len(rest) > 0 {
+			n := copy(w.raw[w.n:], rest)
+			w.n += n
+			if rest = rest[n:]; w.n == maxBlockBytes {
+				w.endBlock(flag)
+				flag = flagContinued
+			}
+		}
+	}
+	if w.n > 0 {
+		w.endBlock(flag)
+	}
+}
+
+// endBlock packs the block being filled.
+func (w *Writer) endBlock(flags uint8) {
+	if w.n == 0 {
+		return
+	}
+	if len(w.out)-w.ready < headerBytes+maxPackedBytes {
+		w.flush()
+	}
+	head := w.out[w.ready : w.ready+headerBytes]
+	body := w.out[w.ready+headerBytes:]
+	codec, packed := w.compressor.pack(body[:maxPackedBytes:maxPackedBytes], w.raw[:w.n])
+	if codec == None {
+		packed = body[:copy(body, w.raw[:w.n])]
+	} else if len(packed) > 0 && &packed[0] != &body[0] {
+		packed = body[:copy(body, packed)]
+	}
+	h := header{codec: codec, flags: flags, rawBytes: w.n, storedBytes: len(packed), records: w.records}
+	h.put(head)
+	binary.LittleEndian.PutUint32(head[16:], checksum(head, packed))
+	w.ready += headerBytes + len(packed)
+	w.at += int64(headerBytes + len(packed))
+	w.n, w.records, w.lastKey = 0, 0, nil
+}
+
+// EndPart ends the partition being written; the next one follows.
+func (w *Writer) EndPart() {
+	w.endBlock(0)
+	var entry [indexBytes]byte
+	indexEntry{w.partBegin, w.at - w.partBegin, w.partRecs}.put(entry[:])
+	w.index = append(w.index, entry[:]...)
+	w.TotalRecords += w.partRecs
+	w.TotalBytes += w.at - w.partBegin
+	w.part++
+	w.partBegin, w.partRecs = w.at, 0
+}
+
+// End writes index and footer and returns the segment and where the file ends.
+func (w *Writer) end() (segment, int64, error) {
+	w.flush()
+	s := segment{index: w.at}
+	tail := w.index
+	var footer [footerBytes]byte
+	binary.LittleEndian.PutUint64(footer[:], uint64(s.index))
+	binary.LittleEndian.PutUint64(footer[8:], uint64(w.part))
+	binary.LittleEndian.PutUint32(footer[16:], crc32.Checksum(footer[:16], castagnoli))
+	copy(footer[24:], segmentMagic)
+	tail = append(tail, footer[:]...)
+	w.write(tail)
+	w.at += int64(len(tail))
+	return s, w.at, w.err
+}
+
+func (w *Writer) flush() {
+	w.write(w.out[:w.ready])
+	w.ready = 0
+}
+
+func (w *Writer) write(p []byte) {
+	if w.err != nil || len(p) == 0 {
+		return
+	}
+	begun := time.Now()
+	if _, err := w.file.Write(p); err != nil {
+		w.err = fmt.Errorf("spill: %w", err)
+	}
+	w.compressor.write.add(time.Since(begun), len(p))
+}
+
+func (w *Writer) Close() {
+	if w.compressor.zstd != nil {
+		w.compressor.zstd.Close()
+	}
+}
+
+// readIndex reads where a partition of a segment lies.
+func readIndex(file io.ReaderAt, s segment, part int) (indexEntry, error) {
+	var p [indexBytes]byte
+	if err := readFull(file, p[:], s.index+int64(part)*indexBytes); err != nil {
+		return indexEntry{}, err
+	}
+	return parseIndexEntry(p[:])
+}
+
+func readFull(file io.ReaderAt, p []byte, at int64) error {
+	n, err := file.ReadAt(p, at)
+	if n == len(p) {
+		return nil
+	}
+	if err == nil || err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	return err
+}

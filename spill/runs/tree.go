@@ -1,0 +1,290 @@
+package runs
+
+import (
+	"bytes"
+
+	"mrlocal/spill/record"
+)
+
+// cursor walks one sorted run: entries in memory, or a segment on disk.
+type cursor struct {
+	prefix  uint64
+	entries []record.Entry // in memory; the first is the current record
+	arena   *record.Arena
+	disk    *diskCursor // nil: in memory
+	done    bool
+	touched byte // only keeps looks ahead from being optimised away
+}
+
+// key is the current key: of a large record on disk, what is at hand of it.
+func (c *cursor) key() []byte {
+	if c.disk != nil {
+		return c.disk.key
+	}
+	return c.arena.Key(c.entries[0].Ref)
+}
+
+func (c *cursor) whole() bool {
+	return c.disk == nil || len(c.disk.key) == c.disk.keyBytes
+}
+
+// advance moves to the next record and reports whether there is one.
+func (c *cursor) advance() (bool, error) {
+	if c.disk != nil {
+		ok, err := c.disk.next()
+		if ok && !c.disk.same {
+			c.prefix = record.PrefixOf(c.disk.key)
+		}
+		c.done = !ok
+		return ok, err
+	}
+	c.entries = c.entries[1:]
+	if len(c.entries) == 0 {
+		c.done = true
+		return false, nil
+	}
+	c.prefix = c.entries[0].Prefix
+	return true, nil
+}
+
+// loserTree is a tournament of losers over cursors (Knuth, TAOCP 3, 5.4.1): a step
+// costs one comparison a level, of two words that lie in the nodes; only equal
+// prefixes look at keys. Equal keys come in the order of the cursors, so the
+// merge is stable.
+type loserTree struct {
+	cursors []cursor
+	nodes   []node // 1 to len(cursors)-1: losers
+	top     node
+	live    int
+	shared  *readers // nil: all in memory
+	err     error    // sticky
+}
+
+type node struct {
+	prefix uint64
+	cursor int32
+}
+
+// start plays the first round. Disk cursors must stand before their first
+// record, memory cursors on it.
+func (t *loserTree) start() {
+	k := len(t.cursors)
+	t.live, t.err = 0, nil
+	for i := range t.cursors {
+		c := &t.cursors[i]
+		switch {
+		case c.disk != nil:
+			if _, err := c.advance(); err != nil {
+				t.err, c.done = err, true
+			}
+		case len(c.entries) == 0:
+			c.done = true
+		default:
+			c.done, c.prefix = false, c.entries[0].Prefix
+		}
+		if !c.done {
+			t.live++
+		}
+	}
+	if cap(t.nodes) < k {
+		t.nodes = make([]node, k)
+	}
+	t.nodes = t.nodes[:k]
+	if k > 0 {
+		t.top = t.play(1)
+	}
+}
+
+// rebuild plays all rounds again, with the cursors where they stand.
+func (t *loserTree) rebuild() {
+	t.live = 0
+	for i := range t.cursors {
+		if !t.cursors[i].done {
+			t.live++
+		}
+	}
+	t.top = t.play(1)
+}
+
+// play returns the winner below node i and leaves the losers there.
+func (t *loserTree) play(i int) node {
+	k := len(t.cursors)
+	if i >= k {
+		return t.leaf(int32(i - k))
+	}
+	a, b := t.play(2*i), t.play(2*i+1)
+	if t.before(b, a) {
+		a, b = b, a
+	}
+	t.nodes[i] = b
+	return a
+}
+
+func (t *loserTree) leaf(i int32) node {
+	if t.cursors[i].done {
+		return node{^uint64(0), i}
+	}
+	return node{t.cursors[i].prefix, i}
+}
+
+func (t *loserTree) before(a, b node) bool {
+	return a.prefix < b.prefix || a.prefix == b.prefix && t.tied(a.cursor, b.cursor)
+}
+
+func (t *loserTree) inMemory() bool {
+	for i := range t.cursors {
+		if t.cursors[i].disk != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// current is the cursor with the least record.
+func (t *loserTree) current() *cursor { return &t.cursors[t.top.cursor] }
+
+// next moves the winner on and finds the next one; false at the end. A run
+// whose key stays the same stays the winner: equal keys of later runs come
+// after all of its own.
+//
+// hot: once a record merged.
+func (t *loserTree) next() bool {
+	c := &t.cursors[t.top.cursor]
+	if c.disk == nil && len(c.entries) > 1 {
+		old := c.entries[0]
+		c.entries = c.entries[1:]
+		c.prefix = c.entries[0].Prefix
+		if c.prefix == old.Prefix && c.arena.SameKey(old.Ref, c.entries[0].Ref) {
+			return true
+		}
+		return t.replay()
+	}
+	ok, err := c.advance()
+	switch {
+	case ok && c.disk.same:
+		return true
+	case ok:
+		return t.replay()
+	case err != nil:
+		t.err, t.live = err, 0
+		return false
+	}
+	t.live--
+	return t.live > 0 && t.replay()
+}
+
+// replay plays the winner's path again after its cursor moved.
+//
+// hot: a comparison a level for each record merged.
+func (t *loserTree) replay() bool {
+	win := t.leaf(t.top.cursor)
+	for i := (int(win.cursor) + len(t.cursors)) / 2; i > 0; i /= 2 {
+		n := &t.nodes[i]
+		if n.prefix < win.prefix || n.prefix == win.prefix && t.tied(n.cursor, win.cursor) {
+			*n, win = win, *n
+		}
+	}
+	t.top = win
+	return t.shared == nil || t.shared.err == nil || t.fail()
+}
+
+func (t *loserTree) fail() bool {
+	t.err, t.live = t.shared.err, 0
+	return false
+}
+
+// tied reports whether a goes before b where their prefixes are equal.
+func (t *loserTree) tied(a, b int32) bool {
+	x, y := &t.cursors[a], &t.cursors[b]
+	if x.done || y.done {
+		return !x.done || y.done && a < b
+	}
+	var c int
+	if x.disk == nil && y.disk == nil && record.SameShortKey(x.entries[0].Ref, y.entries[0].Ref) {
+		return a < b
+	}
+	if x.whole() && y.whole() {
+		c = bytes.Compare(x.key(), y.key())
+	} else {
+		c = t.compareLarge(x, y)
+	}
+	return c < 0 || c == 0 && a < b
+}
+
+// compareLarge compares keys of which at least one is not whole in memory,
+// piece by piece.
+func (t *loserTree) compareLarge(x, y *cursor) int {
+	p, q := t.pieces(x, 0), t.pieces(y, 1)
+	var a, b []byte
+	for {
+		var err error
+		if len(a) == 0 {
+			if a, err = p.next(); err != nil {
+				t.shared.err = err
+				return 0
+			}
+		}
+		if len(b) == 0 {
+			if b, err = q.next(); err != nil {
+				t.shared.err = err
+				return 0
+			}
+		}
+		n := min(len(a), len(b))
+		if n == 0 {
+			return len(a) - len(b)
+		}
+		if c := bytes.Compare(a[:n], b[:n]); c != 0 {
+			return c
+		}
+		a, b = a[n:], b[n:]
+	}
+}
+
+func (t *loserTree) pieces(c *cursor, room int) keyPieces {
+	if c.disk != nil {
+		return c.disk.keyPieces(t.shared.pieces[room])
+	}
+	key := c.key()
+	return keyPieces{d: diskCursor{key: key}, first: true, rest: len(key)}
+}
+
+// equalsKey reports whether the current key is key.
+func (t *loserTree) equalsKey(c *cursor, prefix uint64, key []byte) bool {
+	if c.prefix != prefix {
+		return false
+	}
+	if c.whole() {
+		return bytes.Equal(c.key(), key)
+	}
+	if c.disk.keyBytes != len(key) {
+		return false
+	}
+	p := c.disk.keyPieces(t.shared.pieces[0])
+	for len(key) > 0 {
+		piece, err := p.next()
+		if err != nil {
+			t.shared.err = err
+			return false
+		}
+		if !bytes.HasPrefix(key, piece) {
+			return false
+		}
+		key = key[len(piece):]
+	}
+	return true
+}
+
+// record is the current key and value, whole.
+func (t *loserTree) record() (key, value []byte) {
+	c := t.current()
+	if c.disk == nil {
+		return c.arena.Record(c.entries[0].Ref)
+	}
+	if c.disk.large {
+		if err := c.disk.load(true); err != nil {
+			t.err = err
+		}
+	}
+	return c.disk.key, c.disk.value
+}

@@ -1,0 +1,21 @@
+//go:build amd64 && !safe
+
+package spill
+
+import "mrlocal/jobs"
+
+// pack is packPortable, with a prefetch of each slot. Nothing waits for that: a
+// load would keep its place among the instructions under way until it is done.
+//
+//go:noescape
+func pack(dst []keySum, data []byte, keys []jobs.Span, delta uint64, long []jobs.Span, bases []*slots, shift uint64) (used, sums, longs int)
+
+// addSums is addSumsPortable.
+//
+//go:noescape
+func addSums(sums []keySum, bases []*slots, shift uint64) int
+
+// ahead prefetches the first slot to look at of each sum.
+//
+//go:noescape
+func ahead(sums []keySum, bases []*slots, shift uint64)

@@ -1,0 +1,16 @@
+//go:build !amd64 || safe
+
+package spill
+
+import "mrlocal/jobs"
+
+func pack(dst []keySum, data []byte, keys []jobs.Span, delta uint64, long []jobs.Span, _ []*slots, _ uint64) (used, sums, longs int) {
+	return packPortable(dst, data, keys, delta, long)
+}
+
+func addSums(sums []keySum, bases []*slots, shift uint64) int {
+	return addSumsPortable(sums, bases, shift)
+}
+
+// ahead is for processors with a prefetch that we know how to ask for.
+func ahead([]keySum, []*slots, uint64) {}
