@@ -96,12 +96,11 @@ func runBatch(ctx context.Context, e env, line argv.Line) (int, error) {
 	var reports []*report.Report
 	code := exitDone
 	for i, name := range names {
-		s := newScreen(e, mode)
-		s.picture = picture
+		s := newScreen(e, mode, picture)
 		var done *report.Report
 		err := profile.Around(profiles[i], b.places(names), func(on bool) (err error) {
 			b.engine.Profile = on
-			done, err = b.run(ctx, s, name, suffix(name, names), files.Events(i))
+			done, err = b.run(ctx, e, s, name, suffix(name, names), files.Events(i))
 			return err
 		})
 		err = errors.Join(err, files.CloseEvents(i))
@@ -110,13 +109,13 @@ func runBatch(ctx context.Context, e env, line argv.Line) (int, error) {
 		}
 		if err != nil {
 			code = exitFailed
-			s.note(fmt.Sprintf("batch: %s: %v", name, err))
+			s.Note(fmt.Sprintf("batch: %s: %v", name, err))
 		}
 		reports = append(reports, done)
 		if err := write(e, picture.Of(name, len(names), show.Width(e.stdout), false)); err != nil {
 			return 0, err
 		}
-		s.table(done)
+		s.Table(done)
 	}
 	return code, tell(e, files, reports)
 }
@@ -181,7 +180,7 @@ func (b *batch) checkRuns(runs int, names []string) error {
 }
 
 // warn tells, once, what is legal and yet not as it may have been meant.
-func (b *batch) warn(s *screen) {
+func (b *batch) warn(s *show.Screen) {
 	if b.warned {
 		return
 	}
@@ -200,7 +199,7 @@ func (b *batch) warn(s *screen) {
 	}
 	c := setup.Config(b.file, setup.Options{Trackers: trackers, MapSlots: maps, ReduceSlots: reduces, MaxSlots: b.maxSlots})
 	for _, w := range setup.Warnings(c) {
-		s.note(w)
+		s.Note(w)
 	}
 }
 
@@ -231,8 +230,8 @@ func or(n, otherwise int) int {
 
 // run runs all jobs under a policy. Results go where the jobs say, suffix
 // added; with suffix discard they are thrown away.
-func (b *batch) run(ctx context.Context, s *screen, policyName, suffix string, events io.Writer) (done *report.Report, err error) {
-	defer s.stop()
+func (b *batch) run(ctx context.Context, e env, s *show.Screen, policyName, suffix string, events io.Writer) (done *report.Report, err error) {
+	defer s.Stop()
 	o := b.options()
 	if o.Policy, err = b.newPolicy(policyName); err != nil {
 		return nil, err
@@ -240,13 +239,13 @@ func (b *batch) run(ctx context.Context, s *screen, policyName, suffix string, e
 	if events != nil {
 		o.Events = events
 	}
-	s.attach(&o)
+	s.Attach(&o)
 	watch := o.Watch
 	o.Watch = func(stream *trace.Stream) { // all checks are over then
 		b.warn(s)
 		watch(stream)
 	}
-	work := b.work(s.e.stdin, suffix)
+	work := b.work(e.stdin, suffix)
 	parents, err := makeParents(work)
 	defer removeEmpty(parents)
 	if err != nil {

@@ -5,20 +5,16 @@ import (
 	"errors"
 	"io"
 	"os"
-	"sync"
 
-	"golang.org/x/term"
-
+	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/profile"
 	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/cmd/mrlocal/internal/side"
-	"mrlocal/engine"
 	"mrlocal/errs"
 	"mrlocal/jobs"
 	"mrlocal/report"
-	"mrlocal/trace"
 )
 
 const runHelp = `Exit codes: 0 done, whole and durable; 1 nothing matched (grep); 2 wrong usage or input, nothing was started; 3 the job failed; 128 + the signal's number when interrupted.`
@@ -74,15 +70,14 @@ func runJob(ctx context.Context, e env, line argv.Line, name string, build func(
 	if line.Has("quiet") {
 		mode = "none"
 	}
-	s := newScreen(e, mode)
-	s.picture = gantt
+	s := newScreen(e, mode, gantt)
 	for _, n := range notes {
-		s.note(n)
+		s.Note(n)
 	}
-	var done *engine.Report
+	var done *mrlocal.Report
 	err = profile.Around(profilePath, beside, func(on bool) (err error) {
 		o.Profile = on
-		done, err = s.run(ctx, chain, o)
+		done, err = runOn(ctx, e, s, chain, o)
 		return err
 	})
 	if files.HasReport() && done != nil { // also of a run that failed
@@ -91,8 +86,8 @@ func runJob(ctx context.Context, e env, line argv.Line, name string, build func(
 	if err = errors.Join(err, files.CloseEvents(0)); err != nil {
 		return 0, err
 	}
-	s.write(string(gantt.Text(show.Width(e.stderr), false)))
-	s.table(done)
+	s.Write(string(gantt.Text(show.Width(e.stderr), false)))
+	s.Table(done)
 	if name == "grep" && !done.Matched() {
 		return exitNoMatch, nil
 	}
@@ -101,7 +96,7 @@ func runJob(ctx context.Context, e env, line argv.Line, name string, build func(
 
 // checkReduces refuses to leave out the reduces that a job needs. Selecting
 // lines has none, whatever --reducers says.
-func checkReduces(name string, chain jobs.Chain, o engine.Options) error {
+func checkReduces(name string, chain jobs.Chain, o mrlocal.Options) error {
 	for i := range chain {
 		switch {
 		case chain[i].NewReducer == nil:
@@ -114,99 +109,20 @@ func checkReduces(name string, chain jobs.Chain, o engine.Options) error {
 	return nil
 }
 
-// screen is standard error during a run: notes, progress and, at the end, the
-// table. Its methods may be called from any goroutine.
-type screen struct {
-	e        env
-	quiet    bool // no table
-	follower *show.Follower
-	picture  *show.Picture
-	display  show.Display
-	mu       sync.Mutex // orders notes and the end of the display
+// newScreen returns the screen of one run; mode is a value of --progress.
+func newScreen(e env, mode string, picture *show.Picture) *show.Screen {
+	return show.NewScreen(e.stderr, mode, os.Getenv("TERM") == "dumb", picture)
 }
 
-// newScreen chooses the display: live on a terminal, plain lines elsewhere.
-func newScreen(e env, mode string) *screen {
-	s := &screen{e: e, quiet: mode == "none"}
-	switch {
-	case mode == "none":
-		return s
-	case mode == "auto" && canDraw(e.stderr):
-		s.display = show.NewLive(e.stderr)
-	default:
-		s.display = show.NewPlain(e.stderr)
+// runOn runs the chain and reports on the screen. Results go to standard output
+// unless o names a directory. (OutputFile may name standard output as well, as
+// /dev/stdout.)
+func runOn(ctx context.Context, e env, s *show.Screen, chain jobs.Chain, o mrlocal.Options) (*mrlocal.Report, error) {
+	defer s.Stop()
+	o.Stdin = e.stdin
+	if o.OutputDir == "" {
+		o.Stdout = s.Results(e.stdout)
 	}
-	s.follower = show.Follow(s.display)
-	return s
-}
-
-// run runs the chain and takes the display away.
-func (s *screen) run(ctx context.Context, chain jobs.Chain, o engine.Options) (*engine.Report, error) {
-	defer s.stop()
-	o.Stdin = s.e.stdin
-	if o.OutputDir == "" { // --output-file may name it too: /dev/stdout
-		o.Stdout = s.e.stdout
-		if s.follower != nil && isTerminal(s.e.stdout) {
-			o.Stdout = show.BeforeFirst(s.e.stdout, s.stop)
-		}
-	}
-	s.attach(&o)
+	s.Attach(&o)
 	return process.RunChain(ctx, chain, o)
-}
-
-// attach has a run tell the screen what happens.
-func (s *screen) attach(o *engine.Options) {
-	o.Stderr, o.Note = show.Lines(s.write), s.note
-	o.Watch = func(stream *trace.Stream) {
-		s.picture.Watch(stream)
-		if s.follower != nil {
-			s.follower.Watch(stream)
-		}
-	}
-}
-
-func (s *screen) stop() {
-	if s.follower == nil {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.follower.Stop()
-}
-
-// note tells a one-line message of the run.
-func (s *screen) note(text string) {
-	s.write(argv.ErrorLine("", errors.New(text)))
-}
-
-// write puts whole lines on the screen, above a live block.
-func (s *screen) write(text string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.follower != nil && !s.follower.Stopped() {
-		s.display.Note(text)
-		return
-	}
-	_, _ = io.WriteString(s.e.stderr, text)
-}
-
-func (s *screen) table(r *engine.Report) {
-	if !s.quiet {
-		_ = show.Table(s.e.stderr, r)
-	}
-}
-
-// canDraw reports whether w is a terminal that can go back and has room.
-func canDraw(w io.Writer) bool {
-	const leastWidth = 40
-	if !isTerminal(w) || os.Getenv("TERM") == "dumb" {
-		return false
-	}
-	width, _, err := term.GetSize(int(w.(*os.File).Fd()))
-	return err == nil && width >= leastWidth
-}
-
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
 }

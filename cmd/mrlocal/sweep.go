@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/cmd/mrlocal/internal/side"
 	"mrlocal/cmd/mrlocal/internal/sweep"
 	"mrlocal/errs"
@@ -222,9 +221,7 @@ func sweepReal(ctx context.Context, e env, line argv.Line, p *sweep.Plan) (runne
 	return func(c sweep.Configuration, policyName string) (*report.Report, error) {
 		b.scheduling = base
 		b.apply(c)
-		s := newScreen(e, mode)
-		s.picture = &show.Picture{}
-		return b.run(ctx, s, policyName, discard, nil)
+		return b.run(ctx, e, newScreen(e, mode, nil), policyName, discard, nil)
 	}, b.file, nil
 }
 

@@ -8,39 +8,37 @@ import (
 	"mrlocal/trace"
 )
 
-// Display draws a Model. The two that exist are Plain and Live.
-type Display interface {
-	Note(text string) // whole lines
+// display draws a model: plain or live.
+type display interface {
+	note(text string) // whole lines
 	interval() time.Duration
-	draw(m *Model, now time.Duration)
+	draw(m *model, now time.Duration)
 	close()
 }
 
-// Follower reads a run's events and draws them until it is stopped.
-type Follower struct {
-	display Display
+// follower reads the events of a run on a goroutine of its own and draws them
+// until stop. The reader is lossy, so a slow terminal does not slow the run.
+type follower struct {
+	display display
 	started time.Time
-	header  atomic.Pointer[trace.Header]
-	stop    chan struct{}
+	header  atomic.Pointer[trace.Header] // set by the goroutine of the stream
+	ended   chan struct{}                // closed by stop
 	once    sync.Once
 	done    sync.WaitGroup
 }
 
-// eventsPerRead is how many events a reader takes at a time, and ringEvents
-// how many may wait between two drawings.
 const (
-	eventsPerRead = 256
-	ringEvents    = 16 << 10
+	eventsPerRead = 256      // events that one read takes at most
+	ringEvents    = 16 << 10 // events that may wait between two drawings; older ones are lost
 )
 
-// Follow draws on d what happens on streams given to Watch. Stop ends it.
-func Follow(d Display) *Follower {
-	return &Follower{display: d, stop: make(chan struct{})}
+func follow(d display) *follower {
+	return &follower{display: d, ended: make(chan struct{})}
 }
 
-// Watch starts following s; it is called on the stream's own goroutine before
-// the run starts.
-func (f *Follower) Watch(s *trace.Stream) {
+// watch starts the goroutine that follows s. The goroutine of the stream calls
+// it before the run starts.
+func (f *follower) watch(s *trace.Stream) {
 	f.started = time.Now()
 	r := s.Follow(ringEvents)
 	s.Attach(headerSink{f})
@@ -48,15 +46,15 @@ func (f *Follower) Watch(s *trace.Stream) {
 	go f.loop(s, r)
 }
 
-func (f *Follower) loop(s *trace.Stream, r *trace.Reader) {
+func (f *follower) loop(s *trace.Stream, r *trace.Reader) {
 	defer f.done.Done()
 	tick := time.NewTicker(f.display.interval())
 	defer tick.Stop()
-	var m *Model
+	var m *model
 	events := make([]trace.Event, eventsPerRead)
 	for {
 		select {
-		case <-f.stop:
+		case <-f.ended:
 			return
 		case <-tick.C:
 		}
@@ -65,11 +63,11 @@ func (f *Follower) loop(s *trace.Stream, r *trace.Reader) {
 			if h == nil {
 				continue
 			}
-			m = NewModel(h.Slots)
+			m = newModel(h.Slots)
 		}
 		for n := r.Read(events); n > 0; n = r.Read(events) {
 			for i := range events[:n] {
-				m.Apply(&events[i], s.Texts)
+				m.apply(&events[i], s.Texts)
 			}
 		}
 		if r.Ended() {
@@ -79,28 +77,28 @@ func (f *Follower) loop(s *trace.Stream, r *trace.Reader) {
 	}
 }
 
-// Stop ends the display and removes it from the screen. It may be called more
-// than once and from any goroutine; it returns when nothing is drawn any more.
-func (f *Follower) Stop() {
+// stop ends the display and removes it from the screen. It returns when nothing
+// is drawn any more. It may be called more than once and from any goroutine.
+func (f *follower) stop() {
 	f.once.Do(func() {
-		close(f.stop)
+		close(f.ended)
 		f.done.Wait()
 		f.display.close()
 	})
 }
 
-// Stopped reports whether Stop was called.
-func (f *Follower) Stopped() bool {
+// stopped reports whether stop was called.
+func (f *follower) stopped() bool {
 	select {
-	case <-f.stop:
+	case <-f.ended:
 		return true
 	default:
 		return false
 	}
 }
 
-// headerSink only keeps the header.
-type headerSink struct{ f *Follower }
+// headerSink keeps the header of a stream, which the lossy reader does not see.
+type headerSink struct{ f *follower }
 
 func (k headerSink) Open(h *trace.Header) error {
 	k.f.header.Store(h)

@@ -21,18 +21,18 @@ const (
 	nameWidth    = len("grep-search reduce")
 )
 
-// Live is a block of lines on a terminal that is drawn again and again: a bar
-// a phase and job, with rate and time to go, and the strip of slots. It leaves
-// nothing behind.
-type Live struct {
+// live draws a block of lines on a terminal again and again: one bar for each
+// phase of each job, with its rate and the time to go, and the strip of slots.
+// close removes the block.
+type live struct {
 	progress *mpb.Progress
 	strip    *mpb.Bar
 	bars     map[barKey]*mpb.Bar
 
 	mu struct {
 		sync.Mutex
-		strip string // as last drawn
-		notes map[barKey]string
+		strip    string            // as last drawn
+		captions map[barKey]string // right of the bars
 	}
 }
 
@@ -41,28 +41,28 @@ type barKey struct {
 	kind trace.Kind
 }
 
-// NewLive draws on w, a terminal.
-func NewLive(w io.Writer) *Live {
-	l := &Live{
+// newLive draws on w, a terminal.
+func newLive(w io.Writer) *live {
+	l := &live{
 		progress: mpb.New(mpb.WithOutput(w), mpb.WithWidth(barWidth), mpb.WithRefreshRate(liveInterval)),
 		bars:     map[barKey]*mpb.Bar{},
 	}
-	l.mu.notes = map[barKey]string{}
+	l.mu.captions = map[barKey]string{}
 	l.strip = l.progress.MustAdd(1, mpb.BarFillerFunc(l.drawStrip), mpb.BarPriority(1<<20), mpb.BarFillerTrim())
 	return l
 }
 
-func (l *Live) drawStrip(w io.Writer, _ decor.Statistics) error {
+func (l *live) drawStrip(w io.Writer, _ decor.Statistics) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	_, err := fmt.Fprintf(w, "%-*s %s", nameWidth, "slots", l.mu.strip)
 	return err
 }
 
-func (l *Live) interval() time.Duration { return liveInterval }
+func (l *live) interval() time.Duration { return liveInterval }
 
-func (l *Live) draw(m *Model, now time.Duration) {
-	strip, jobs := m.Strip(), m.jobs
+func (l *live) draw(m *model, now time.Duration) {
+	strip, jobs := m.strip(), m.jobs
 	if m.several {
 		ended, _ := m.all()
 		strip, jobs = fmt.Sprintf("%s  %d of %d jobs ended", strip, ended, len(m.jobs)), m.active(mostLiveJobs)
@@ -87,48 +87,48 @@ func (l *Live) draw(m *Model, now time.Duration) {
 	}
 }
 
-func (l *Live) drawBar(j *jobState, k trace.Kind, now time.Duration) {
+func (l *live) drawBar(j *jobState, k trace.Kind, now time.Duration) {
 	key := barKey{j.id, k}
-	note := fmt.Sprintf("%d/%d", j.kinds[k].done, j.kinds[k].total)
+	caption := fmt.Sprintf("%d/%d", j.kinds[k].done, j.kinds[k].total)
 	if k == trace.Map {
 		if rate := j.bytesPerSecond(now); rate > 0 {
-			note += " " + humanize.IBytes(uint64(rate)) + "/s"
+			caption += " " + humanize.IBytes(uint64(rate)) + "/s"
 		}
 		if left := j.remaining(now); left > 0 {
-			note += " " + roundTime(left).String()
+			caption += " " + roundTime(left).String()
 		}
 	}
 	l.mu.Lock()
-	l.mu.notes[key] = note
+	l.mu.captions[key] = caption
 	l.mu.Unlock()
 	bar := l.bars[key]
 	if bar == nil {
 		name := barName(j.name, k)
 		bar = l.progress.New(barTotal, mpb.BarStyle(), mpb.BarPriority(int(j.id)*trace.Kinds+int(k)),
 			mpb.PrependDecorators(decor.Name(name)),
-			mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return l.note(key) })))
+			mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return l.caption(key) })))
 		l.bars[key] = bar
 	}
-	// One short of the total while the display lives: a complete bar is final to mpb.
+	// A bar that reaches its total is final to mpb, so stay one short of it.
 	bar.SetCurrent(min(barTotal-1, int64(j.kinds[k].share()*barTotal)))
 }
 
-// barName is a job's name, cut where it is long, and a phase.
+// barName returns the name of the job, cut to the room there is, and the phase.
 func barName(job string, k trace.Kind) string {
 	room := nameWidth - len(" reduce")
 	return fmt.Sprintf("%-*s", nameWidth, fmt.Sprintf("%.*s %s", room, job, k))
 }
 
-func (l *Live) note(key barKey) string {
+func (l *live) caption(key barKey) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.mu.notes[key]
+	return l.mu.captions[key]
 }
 
-// Note writes a message of the run above the block.
-func (l *Live) Note(text string) { _, _ = l.progress.Write([]byte(text)) }
+// note writes a message of the run above the block.
+func (l *live) note(text string) { _, _ = l.progress.Write([]byte(text)) }
 
-func (l *Live) close() {
+func (l *live) close() {
 	for _, bar := range l.bars {
 		bar.Abort(true)
 	}

@@ -1,12 +1,11 @@
-// Package show turns a run into what a person sees on standard error: a live
-// block on a terminal, a line now and then elsewhere, and a table at the end.
+// Package show draws a run on standard error: a live block on a terminal, a line
+// every few seconds elsewhere, and a table at the end.
 //
-// Model is pure: events in, a picture of jobs and slots out. Plain and the live
-// block draw it from a lossy reader of the run's trace.Stream, so a slow
-// terminal never holds up the run. Nothing here writes to standard output.
-//
-// Neighbours: trace supplies the events, engine.Report the table's figures;
-// cmd/mrlocal decides which display a run gets.
+// A Screen belongs to one run. It follows the events of the run with a lossy
+// reader, so a slow terminal does not slow the run. The model is pure: events
+// go in, the state of jobs and slots comes out, and the displays draw it. A
+// Picture keeps all events of a run and draws the gantt of --gantt. Nothing
+// here writes to standard output.
 package show
 
 import (
@@ -15,16 +14,16 @@ import (
 	"mrlocal/trace"
 )
 
-// Model is the state of a run as its events tell it.
-type Model struct {
+// model is the state of a run, made from its events.
+type model struct {
 	jobs  []*jobState // in order of submission
 	slots []slotState
 	now   time.Duration
 
-	several bool // jobs were in the run at the same time: a batch, not a chain
+	several bool // jobs were in the run at the same time: it is a batch, not a chain
 }
 
-// jobState counts one job's tasks.
+// jobState counts the tasks of one job.
 type jobState struct {
 	id     int32
 	name   string
@@ -32,18 +31,18 @@ type jobState struct {
 	sealed bool // the number of maps is final
 	ended  bool
 
-	inBytes        int64 // of finished maps
+	inBytes        int64 // read by finished maps
 	start, mapsEnd time.Duration
 }
 
-// tasks of one kind.
+// tasks counts the tasks of one kind.
 type tasks struct {
 	total   int32
 	done    int32
-	running map[attempt]int64 // progress, parts per million
+	running map[shownAttempt]int64 // progress, parts per million
 }
 
-type attempt struct{ task, n int32 }
+type shownAttempt struct{ task, n int32 }
 
 type slotState struct {
 	home   trace.Kind
@@ -51,17 +50,18 @@ type slotState struct {
 	cell   byte // M, R, m, r or .
 }
 
-// NewModel knows the slots before the first event.
-func NewModel(slots []trace.Slot) *Model {
-	m := &Model{slots: make([]slotState, len(slots))}
+// newModel returns the state before the first event.
+func newModel(slots []trace.Slot) *model {
+	m := &model{slots: make([]slotState, len(slots))}
 	for i, s := range slots {
 		m.slots[i] = slotState{home: s.Home, closed: s.Extra, cell: '.'}
 	}
 	return m
 }
 
-// Apply takes the next event; texts resolves Event.Ref.
-func (m *Model) Apply(e *trace.Event, texts func(ref int32) []string) {
+// apply changes the state by the next event. The function texts resolves
+// Event.Ref.
+func (m *model) apply(e *trace.Event, texts func(ref int32) []string) {
 	m.now = max(m.now, e.At)
 	switch e.Op {
 	case trace.OpOpen:
@@ -77,20 +77,20 @@ func (m *Model) Apply(e *trace.Event, texts func(ref int32) []string) {
 	}
 }
 
-func (m *Model) submit(e *trace.Event, texts []string) {
+func (m *model) submit(e *trace.Event, texts []string) {
 	j := &jobState{id: e.Job, name: "job", sealed: e.Has(trace.Sealed), start: e.At}
 	if len(texts) > 0 {
 		j.name = texts[0]
 	}
 	for k, total := range [trace.Kinds]int64{e.A, e.B} {
-		j.kinds[k] = tasks{total: int32(total), running: map[attempt]int64{}}
+		j.kinds[k] = tasks{total: int32(total), running: map[shownAttempt]int64{}}
 	}
 	m.several = m.several || m.current() != nil && !m.current().ended
 	m.jobs = append(m.jobs, j)
 }
 
-func (m *Model) task(j *jobState, e *trace.Event) {
-	t, a := &j.kinds[e.Kind&1], attempt{e.Task, e.N}
+func (m *model) task(j *jobState, e *trace.Event) {
+	t, a := &j.kinds[e.Kind&1], shownAttempt{e.Task, e.N}
 	switch e.Op {
 	case trace.OpReady:
 		j.kinds[trace.Map].total, j.sealed = int32(e.B), e.Has(trace.Sealed)
@@ -121,8 +121,9 @@ func (m *Model) task(j *jobState, e *trace.Event) {
 	}
 }
 
-// job finds by id: its place, unless submissions were missed.
-func (m *Model) job(id int32) *jobState {
+// job finds a job by its id, or returns nil. The id is the index, unless the
+// lossy reader missed submissions.
+func (m *model) job(id int32) *jobState {
 	if id >= 0 && int(id) < len(m.jobs) && m.jobs[id].id == id {
 		return m.jobs[id]
 	}
@@ -134,9 +135,9 @@ func (m *Model) job(id int32) *jobState {
 	return nil
 }
 
-// slot is that of an event; one the header did not list is added, so that an
-// unexpected event never breaks a display.
-func (m *Model) slot(id int32) *slotState {
+// slot returns the slot of an event. It adds a slot that the header did not
+// list, so that an unexpected event never breaks a display.
+func (m *model) slot(id int32) *slotState {
 	if id < 0 {
 		return &slotState{}
 	}
@@ -160,9 +161,10 @@ func cell(k trace.Kind, lent bool) byte {
 	return c
 }
 
-// Strip is one cell a slot: M or R for what runs there, lower case where the
-// slot is lent, "." idle. Slots that are closed and idle are left out.
-func (m *Model) Strip() string {
+// strip returns one letter for each slot: M or R for the kind of task that runs
+// there, in lower case if the slot is lent, and "." if it is idle. It leaves out
+// slots that are closed and idle.
+func (m *model) strip() string {
 	cells := make([]byte, 0, len(m.slots))
 	for i := range m.slots {
 		if s := &m.slots[i]; !s.closed || s.cell != '.' {
@@ -172,17 +174,17 @@ func (m *Model) Strip() string {
 	return string(cells)
 }
 
-// current is the job at work: the last that was submitted.
-func (m *Model) current() *jobState {
+// current returns the job that was submitted last, or nil.
+func (m *model) current() *jobState {
 	if len(m.jobs) == 0 {
 		return nil
 	}
 	return m.jobs[len(m.jobs)-1]
 }
 
-// active are the jobs of which something has started and that have not ended,
-// at most as many as asked for, in order of submission.
-func (m *Model) active(most int) []*jobState {
+// active returns at most so many jobs that have started and not ended, in order
+// of submission.
+func (m *model) active(most int) []*jobState {
 	var jobs []*jobState
 	for _, j := range m.jobs {
 		if len(jobs) == most {
@@ -195,10 +197,10 @@ func (m *Model) active(most int) []*jobState {
 	return jobs
 }
 
-// all are the jobs and tasks of the run taken together.
-func (m *Model) all() (ended int, sum jobState) {
+// all counts the ended jobs and adds up the tasks of all jobs.
+func (m *model) all() (ended int, sum jobState) {
 	for k := range sum.kinds {
-		sum.kinds[k].running = map[attempt]int64{}
+		sum.kinds[k].running = map[shownAttempt]int64{}
 	}
 	sum.sealed = true
 	for n, j := range m.jobs {
@@ -211,7 +213,7 @@ func (m *Model) all() (ended int, sum jobState) {
 			sum.kinds[k].total += t.total
 			sum.kinds[k].done += t.done
 			for _, ppm := range t.running {
-				sum.kinds[k].running[attempt{int32(n), int32(len(sum.kinds[k].running))}] = ppm
+				sum.kinds[k].running[shownAttempt{int32(n), int32(len(sum.kinds[k].running))}] = ppm
 			}
 		}
 	}
@@ -220,8 +222,8 @@ func (m *Model) all() (ended int, sum jobState) {
 
 func (t *tasks) started() bool { return t.done > 0 || len(t.running) > 0 }
 
-// share is the part of the kind's work that is done, 0 to 1; running attempts
-// count by their progress.
+// share returns which part of the tasks is done, 0 to 1. A running attempt
+// counts by its progress.
 func (t *tasks) share() float64 {
 	if t.total <= 0 {
 		return 0
@@ -233,8 +235,9 @@ func (t *tasks) share() float64 {
 	return min(1, max(0, done/float64(t.total)))
 }
 
-// bytesPerSecond is the rate at which the maps read; what running maps have
-// read is judged by the mean of those that finished.
+// bytesPerSecond returns the rate at which the maps read, or 0 if no map has
+// finished. A running map is assumed to read as much as a finished one does on
+// average.
 func (j *jobState) bytesPerSecond(now time.Duration) float64 {
 	end := now
 	if j.mapsEnd > 0 {
@@ -249,8 +252,8 @@ func (j *jobState) bytesPerSecond(now time.Duration) float64 {
 	return perMap * t.share() * float64(t.total) / seconds
 }
 
-// remaining is how long the maps have still to go at their pace so far; 0 when
-// that cannot be told.
+// remaining estimates the time that the maps still need from their pace so far.
+// It returns 0 if there is no basis for an estimate.
 func (j *jobState) remaining(now time.Duration) time.Duration {
 	share := j.kinds[trace.Map].share()
 	if share < 0.02 || share >= 1 || !j.sealed {

@@ -13,31 +13,30 @@ import (
 	"mrlocal/trace"
 )
 
-// defaultWidth is how wide pictures are where no terminal tells.
+// defaultWidth is the width of pictures, in columns, where there is no terminal.
 const defaultWidth = 100
 
-// fig5Step is the time step of seed 000's Fig. 5, in which a simulated run is
-// counted unless --step says otherwise, or that makes fewer or more steps than
-// a person reads.
+// fig5Step is the time step of the counts of a simulated run, as in
+// [DHFS13, Fig. 5]. It applies unless --step is set, or unless the run has fewer
+// or more steps than a person wants to read.
 const (
 	fig5Step  = 10 * time.Second
 	fewSteps  = 2
 	mostSteps = 100
 )
 
-// mostGivenSteps bounds what --step may ask for.
+// mostGivenSteps bounds the number of steps that --step leads to.
 const mostGivenSteps = 10_000
 
-// Picture is --gantt: the runs it is to draw, and how. The zero value draws
-// none.
+// Picture draws the runs for --gantt. The zero value draws none.
 type Picture struct {
 	On   bool
-	Step time.Duration // of the counts; 0: by the run
+	Step time.Duration // of the counts; 0: chosen by the length of the run
 
-	line *trace.Timeline // of the run that is going on
+	line *trace.Timeline // of the current run; nil: not watched
 }
 
-// Watch begins a picture with the stream of a run.
+// Watch begins a picture with the stream of a run. It forgets the run before.
 func (p *Picture) Watch(s *trace.Stream) {
 	if p.On {
 		p.line = &trace.Timeline{}
@@ -45,7 +44,8 @@ func (p *Picture) Watch(s *trace.Stream) {
 	}
 }
 
-// Text is the picture of the run that Watch has seen, for lines of that width.
+// Text returns the picture of the watched run, in lines of the given width, or
+// nil.
 func (p *Picture) Text(width int, simulated bool) []byte {
 	if p.line == nil {
 		return nil
@@ -68,7 +68,8 @@ func (p *Picture) Text(width int, simulated bool) []byte {
 	return b.Bytes()
 }
 
-// Of is the picture of a policy's run, under its name where there are several.
+// Of returns the picture of the watched run, with the name of its policy above if
+// there are several runs.
 func (p *Picture) Of(name string, runs, width int, simulated bool) []byte {
 	text := p.Text(width, simulated)
 	if len(text) == 0 {
@@ -81,7 +82,7 @@ func (p *Picture) Of(name string, runs, width int, simulated bool) []byte {
 	return text
 }
 
-// Width is how many columns a line on w has.
+// Width returns the width of the terminal w in columns, or a default.
 func Width(w io.Writer) int {
 	if f, ok := w.(*os.File); ok {
 		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {

@@ -11,12 +11,11 @@ import (
 	"mrlocal/trace"
 )
 
-// plainInterval is how often Plain writes a line; a run that is shorter
-// writes none.
+// plainInterval is the time between two lines. A shorter run writes none.
 const plainInterval = 3 * time.Second
 
-// Line is the whole run in one line, for displays that cannot go back.
-func (m *Model) Line(now time.Duration) string {
+// line describes the whole run in one line.
+func (m *model) line(now time.Duration) string {
 	j := m.current()
 	if j == nil {
 		return "starting"
@@ -35,21 +34,21 @@ func (m *Model) Line(now time.Duration) string {
 	if j.kinds[trace.Reduce].total > 0 {
 		fmt.Fprintf(&b, ", %s", m.phase(j, trace.Reduce))
 	}
-	fmt.Fprintf(&b, ", slots %s", m.Strip())
+	fmt.Fprintf(&b, ", slots %s", m.strip())
 	return b.String()
 }
 
-// batchLine is a run of several jobs.
-func (m *Model) batchLine() string {
+// batchLine describes a run of several jobs.
+func (m *model) batchLine() string {
 	ended, sum := m.all()
 	text := fmt.Sprintf("%d of %d jobs ended: %s", ended, len(m.jobs), m.phase(&sum, trace.Map))
 	if sum.kinds[trace.Reduce].total > 0 {
 		text += ", " + m.phase(&sum, trace.Reduce)
 	}
-	return text + ", slots " + m.Strip()
+	return text + ", slots " + m.strip()
 }
 
-func (m *Model) phase(j *jobState, k trace.Kind) string {
+func (m *model) phase(j *jobState, k trace.Kind) string {
 	t := &j.kinds[k]
 	more := ""
 	if k == trace.Map && !j.sealed {
@@ -65,21 +64,15 @@ func roundTime(d time.Duration) time.Duration {
 	return d.Round(100 * time.Millisecond)
 }
 
-// Plain writes a line every few seconds.
-type Plain struct {
-	w io.Writer
+// plain writes a line every few seconds to w.
+type plain struct{ w io.Writer }
+
+func (p plain) interval() time.Duration { return plainInterval }
+
+func (p plain) draw(m *model, now time.Duration) {
+	fmt.Fprintf(p.w, "mrlocal: %s\n", m.line(now))
 }
 
-// NewPlain writes to w, standard error.
-func NewPlain(w io.Writer) *Plain { return &Plain{w: w} }
+func (p plain) note(text string) { fmt.Fprint(p.w, text) }
 
-func (p *Plain) interval() time.Duration { return plainInterval }
-
-func (p *Plain) draw(m *Model, now time.Duration) {
-	fmt.Fprintf(p.w, "mrlocal: %s\n", m.Line(now))
-}
-
-// Note writes a message of the run.
-func (p *Plain) Note(text string) { fmt.Fprint(p.w, text) }
-
-func (p *Plain) close() {}
+func (p plain) close() {}

@@ -13,10 +13,10 @@ var twoSlots = []trace.Slot{{ID: 0, Home: trace.Map}, {ID: 1, Home: trace.Reduce
 
 func texts(int32) []string { return []string{"wordcount"} }
 
-func modelAfter(events ...trace.Event) *Model {
-	m := NewModel(twoSlots)
+func modelAfter(events ...trace.Event) *model {
+	m := newModel(twoSlots)
 	for i := range events {
-		m.Apply(&events[i], texts)
+		m.apply(&events[i], texts)
 	}
 	return m
 }
@@ -46,7 +46,7 @@ func TestTheStripShowsOneCellASlot(t *testing.T) {
 		"and drains while it is busy":  {[]trace.Event{submit(), {Op: trace.OpOpen, Slot: 2}, start(trace.Map, 0, 2, 0), {Op: trace.OpDrain, Slot: 2}}, "..M"},
 		"a slot nobody told about":     {[]trace.Event{submit(), start(trace.Map, 0, 4, 0)}, "...M"},
 	} {
-		if got := modelAfter(c.events...).Strip(); got != c.want {
+		if got := modelAfter(c.events...).strip(); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
@@ -90,7 +90,7 @@ func TestTheLineTellsSharesRateAndTimeToGo(t *testing.T) {
 			"wordcount: map 0% (0/4), reduce 0% (0/1), slots ..",
 		},
 	} {
-		if got := modelAfter(c.events...).Line(2 * second); got != c.want {
+		if got := modelAfter(c.events...).line(2 * second); got != c.want {
 			t.Errorf("%s:\n got  %s\n want %s", name, got, c.want)
 		}
 	}
@@ -98,7 +98,7 @@ func TestTheLineTellsSharesRateAndTimeToGo(t *testing.T) {
 
 // A display that draws on every event it can get.
 type recorder struct {
-	Plain
+	plain
 	buf bytes.Buffer
 }
 
@@ -107,18 +107,18 @@ func (r *recorder) interval() time.Duration { return time.Millisecond }
 func TestAFollowerDrawsWhatTheStreamTellsAndStops(t *testing.T) {
 	r := &recorder{}
 	r.w = &r.buf
-	f := Follow(r)
+	f := follow(r)
 	s := trace.NewStream()
-	f.Watch(s)
+	f.watch(s)
 	s.Open(trace.Header{Slots: twoSlots})
 	e := submit()
 	e.Ref = s.Refer("wordcount", "pool", "user")
 	s.Append(e)
 	s.Append(start(trace.Map, 0, 0, 0))
 	time.Sleep(50 * time.Millisecond)
-	f.Stop()
-	f.Stop()
-	if !f.Stopped() || !strings.Contains(r.buf.String(), "mrlocal: wordcount: map 0% (0/4), reduce 0% (0/1), slots M.\n") {
+	f.stop()
+	f.stop()
+	if !f.stopped() || !strings.Contains(r.buf.String(), "mrlocal: wordcount: map 0% (0/4), reduce 0% (0/1), slots M.\n") {
 		t.Errorf("drew %q", r.buf.String())
 	}
 	if err := s.Close(); err != nil {
@@ -141,14 +141,14 @@ func TestABarsNameEndsWithItsPhase(t *testing.T) {
 
 func TestTheLiveBlockLeavesAndNeverHangs(t *testing.T) {
 	var buf bytes.Buffer
-	l := NewLive(&buf)
+	l := newLive(&buf)
 	m := modelAfter(submit(), start(trace.Map, 0, 0, 0))
 	l.draw(m, time.Second)
-	l.Note("mrlocal: a note\n")
+	l.note("mrlocal: a note\n")
 	other := submit()
 	other.Job = 2
 	for _, e := range []trace.Event{other, {Op: trace.OpStart, Job: 2, Slot: 1}, {Op: trace.OpJobEnd, Job: 1, A: 1}} {
-		m.Apply(&e, texts)
+		m.apply(&e, texts)
 		l.draw(m, time.Second)
 	}
 	if len(l.bars) != 2 || l.bars[barKey{2, trace.Map}] == nil {
@@ -156,7 +156,7 @@ func TestTheLiveBlockLeavesAndNeverHangs(t *testing.T) {
 	}
 	for i := range int32(4) {
 		e := finish(trace.Map, i, 0, trace.OK, 1)
-		m.Apply(&e, texts)
+		m.apply(&e, texts)
 	}
 	l.draw(m, 2*time.Second)
 	done := make(chan struct{})

@@ -9,15 +9,15 @@ import (
 
 	"github.com/dustin/go-humanize"
 
-	"mrlocal/engine"
+	"mrlocal/report"
 )
 
 // mostRows is up to how many jobs a table lists.
 const mostRows = 50
 
-// Table writes what a person wants to know of a run that is over: a row a job,
-// and a line on the slots.
-func Table(w io.Writer, r *engine.Report) error {
+// table writes one row for each job of a run that is over, and a line on its
+// slots.
+func table(w io.Writer, r *report.Report) error {
 	var b bytes.Buffer
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "job\tmaps\treduces\tinput\trecords in\trecords out\tspilled\tmap phase\treduce phase\twall\t")
@@ -33,7 +33,7 @@ func Table(w io.Writer, r *engine.Report) error {
 	return err
 }
 
-func row(w io.Writer, j *engine.JobReport) {
+func row(w io.Writer, j *report.Job) {
 	c := &j.Counters
 	out := c.ReduceOutputRecords
 	reduce := "-"
@@ -50,7 +50,7 @@ func row(w io.Writer, j *engine.JobReport) {
 }
 
 // summary is the line below the rows.
-func summary(r *engine.Report) string {
+func summary(r *report.Report) string {
 	var in int64 // of all jobs of a batch; of a chain the first job's, the others read what it made
 	for i := range r.Jobs {
 		if i == 0 || r.Kind == "batch" {

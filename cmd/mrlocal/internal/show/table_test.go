@@ -5,41 +5,41 @@ import (
 	"strings"
 	"testing"
 
-	"mrlocal/engine"
 	"mrlocal/internal/golden"
+	"mrlocal/report"
 )
 
 func TestTheTableTellsARun(t *testing.T) {
-	r := &engine.Report{
+	r := &report.Report{
 		Policy: "pi-dhfs", MakespanSeconds: 1.92, Utilisation: 0.92, Moves: 5, LentSlotSeconds: 0.71, PeakRSSBytes: 93 << 20,
-		Slots: make([]engine.SlotReport, 2),
-		Jobs: []engine.JobReport{
+		Slots: make([]report.Slot, 2),
+		Jobs: []report.Job{
 			{Name: "grep", Maps: 12, Reduces: 1, StartS: 0.001, MapsDoneS: 1.8, FinishS: 1.85,
-				Counters: engine.Counters{MapInputBytes: 256 << 20, MapInputRecords: 3_200_000, ReduceOutputRecords: 45_000, SpilledBytes: 1 << 20}},
+				Counters: report.Counters{MapInputBytes: 256 << 20, MapInputRecords: 3_200_000, ReduceOutputRecords: 45_000, SpilledBytes: 1 << 20}},
 			{Name: "grep-order", Maps: 1, SubmitS: 1.85, StartS: 1.85, MapsDoneS: 1.91, FinishS: 1.92,
-				Counters: engine.Counters{MapInputRecords: 45_000}},
+				Counters: report.Counters{MapInputRecords: 45_000}},
 		},
 	}
 	var b bytes.Buffer
-	if err := Table(&b, r); err != nil {
+	if err := table(&b, r); err != nil {
 		t.Fatal(err)
 	}
 	golden.Check(t, "testdata/table.txt", b.Bytes())
 
 	b.Reset()
-	if err := Table(&b, &engine.Report{Policy: "fair"}); err != nil {
+	if err := table(&b, &report.Report{Policy: "fair"}); err != nil {
 		t.Fatal(err)
 	}
 	golden.Check(t, "testdata/table-empty.txt", b.Bytes())
 }
 
 func TestTheTableOfManyJobsIsCut(t *testing.T) {
-	r := &engine.Report{Policy: "fair", Kind: "batch", MakespanSeconds: 2, Jobs: make([]engine.JobReport, 60)}
+	r := &report.Report{Policy: "fair", Kind: "batch", MakespanSeconds: 2, Jobs: make([]report.Job, 60)}
 	for i := range r.Jobs {
 		r.Jobs[i].Counters.MapInputBytes = 1 << 20
 	}
 	var b bytes.Buffer
-	if err := Table(&b, r); err != nil {
+	if err := table(&b, r); err != nil {
 		t.Fatal(err)
 	}
 	text := b.String()

@@ -1,0 +1,137 @@
+package show
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"sync"
+
+	"golang.org/x/term"
+
+	"mrlocal"
+	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/trace"
+)
+
+// leastWidth is the narrowest terminal that has room for a live block, in
+// columns.
+const leastWidth = 40
+
+// Screen is standard error during one run: notes, progress and, at the end, a
+// table. Its methods may be called from any goroutine.
+type Screen struct {
+	stderr   io.Writer
+	quiet    bool // no table
+	picture  *Picture
+	follower *follower // nil: no progress
+	display  display   // of follower
+
+	mu   sync.Mutex   // orders notes and the end of the display
+	part bytes.Buffer // of stacks: the line that has not ended yet; under mu
+}
+
+// NewScreen chooses the display by the mode, a value of --progress: "auto" is a
+// live block on a terminal and lines elsewhere, "plain" a line every few
+// seconds, "none" neither progress nor table. A dumb terminal cannot move its
+// cursor and gets lines. The picture watches the run too; it may be nil.
+func NewScreen(stderr io.Writer, mode string, dumb bool, picture *Picture) *Screen {
+	s := &Screen{stderr: stderr, quiet: mode == "none", picture: picture}
+	switch {
+	case mode == "none":
+		return s
+	case mode == "auto" && !dumb && isTerminal(stderr) && Width(stderr) >= leastWidth:
+		s.display = newLive(stderr)
+	default:
+		s.display = plain{stderr}
+	}
+	s.follower = follow(s.display)
+	return s
+}
+
+// Attach makes the run of o report to the screen.
+func (s *Screen) Attach(o *mrlocal.Options) {
+	o.Stderr, o.Note = stacks{s}, s.Note
+	o.Watch = func(stream *trace.Stream) {
+		if s.picture != nil {
+			s.picture.Watch(stream)
+		}
+		if s.follower != nil {
+			s.follower.watch(stream)
+		}
+	}
+}
+
+// Results returns the writer for the results of the run on standard output. On
+// a terminal the first write ends the display, since both would mix.
+func (s *Screen) Results(stdout io.Writer) io.Writer {
+	if s.follower != nil && isTerminal(stdout) {
+		return &results{w: stdout, before: s.Stop}
+	}
+	return stdout
+}
+
+// Stop ends the display. It may be called more than once.
+func (s *Screen) Stop() {
+	if s.follower == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.follower.stop()
+}
+
+// Note writes a one-line message of the run.
+func (s *Screen) Note(text string) { s.Write(argv.ErrorLine("", errors.New(text))) }
+
+// Write puts whole lines on the screen, above a live block.
+func (s *Screen) Write(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.writeLocked(text)
+}
+
+func (s *Screen) writeLocked(text string) {
+	if s.follower != nil && !s.follower.stopped() {
+		s.display.note(text)
+		return
+	}
+	_, _ = io.WriteString(s.stderr, text)
+}
+
+// Table writes the table of a run that is over, unless the mode is "none".
+func (s *Screen) Table(r *mrlocal.Report) {
+	if !s.quiet {
+		_ = table(s.stderr, r)
+	}
+}
+
+// stacks passes the stacks of failed user code on, whole lines at a time.
+type stacks struct{ s *Screen }
+
+func (w stacks) Write(p []byte) (int, error) {
+	w.s.mu.Lock()
+	defer w.s.mu.Unlock()
+	w.s.part.Write(p)
+	if end := bytes.LastIndexByte(w.s.part.Bytes(), '\n'); end >= 0 {
+		w.s.writeLocked(string(w.s.part.Next(end + 1)))
+	}
+	return len(p), nil
+}
+
+// results calls before ahead of the first write to w.
+type results struct {
+	w      io.Writer
+	before func()
+	once   sync.Once
+}
+
+func (r *results) Write(p []byte) (int, error) {
+	r.once.Do(r.before)
+	return r.w.Write(p)
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
