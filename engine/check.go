@@ -71,19 +71,20 @@ func checkChain(chain jobs.Chain) error {
 		return errs.Optionf("job", "an empty chain")
 	}
 	for i, j := range chain {
+		object := strings.TrimSpace("job " + j.Name)
 		switch {
 		case j.NewMapper == nil:
-			return errs.Optionf("job "+j.Name, "has no mapper")
+			return errs.Optionf(object, "has no mapper")
 		case j.NewReducer == nil && i < len(chain)-1:
-			return errs.Optionf("job "+j.Name, "only the last job of a chain may be map-only")
+			return errs.Optionf(object, "only the last job of a chain may be map-only")
 		case j.NewFolder != nil && j.NewCombiner != nil:
-			return errs.Optionf("job "+j.Name, "a folder and a combiner exclude each other")
+			return errs.Optionf(object, "a folder and a combiner exclude each other")
 		case j.NewReducer == nil && (j.NewFolder != nil || j.NewCombiner != nil):
-			return errs.Optionf("job "+j.Name, "a map-only job combines nothing")
+			return errs.Optionf(object, "a map-only job combines nothing")
 		case j.Reduces < 0 || j.Maps < 0:
-			return errs.Optionf("job "+j.Name, "a negative number of tasks")
+			return errs.Optionf(object, "a negative number of tasks")
 		case j.NoInput && i > 0:
-			return errs.Optionf("job "+j.Name, "only the first job of a chain may be without input")
+			return errs.Optionf(object, "only the first job of a chain may be without input")
 		}
 	}
 	return nil

@@ -204,7 +204,7 @@ func (c *coordinator) jobDone(j *runningJob) {
 	ch := j.chain
 	if ch.err == nil && c.ledger.JobState(j.id) != slots.Succeeded {
 		if ch.err = j.firstFailure; ch.err == nil {
-			ch.err = fmt.Errorf("%s: its tasks failed more often than --attempts allows", j.Spec.Name)
+			ch.err = fmt.Errorf("%s: its tasks failed more often than Options.Attempts allows", j.Spec.Name)
 		}
 	}
 	for t, out := range j.outputs { // reduces that had copied it need not see it made again
@@ -545,7 +545,7 @@ func (c *coordinator) abandon(a *runningAttempt) {
 	c.hungBytes += c.run.env.FloorBytes
 	if c.run.budget.Limit()-c.run.env.HeldTotalBytes-c.hungBytes < c.run.env.FloorBytes && !c.interrupted {
 		for _, ch := range c.run.chains {
-			c.fail(ch, errors.New("no memory is left for tasks: threads that hang hold it all; raise --memory"))
+			c.fail(ch, errors.New("no memory is left for tasks: threads that hang hold it all; raise Options.MemoryBytes"))
 		}
 		c.hopeless = true
 	}

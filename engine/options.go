@@ -191,7 +191,7 @@ func (o *Options) slotCount() int { return o.Trackers * (o.MapSlots + o.ReduceSl
 func (o *Options) allSlots() int { return o.slotCount() + o.Trackers*o.extraSlots }
 
 // extra is how many extra slots a tracker has: what the policy wants, as far as
-// --max-slots and the memory allow.
+// MaxSlots and the memory allow.
 func (o *Options) extra() int {
 	p, opens := o.Policy.(slots.Opener)
 	most := o.MaxSlots - o.MapSlots - o.ReduceSlots
@@ -206,15 +206,15 @@ func (o *Options) extra() int {
 func (o *JobOptions) validate(job *jobs.Job) error {
 	switch {
 	case job.NoInput && len(o.Inputs) > 0:
-		return errs.Optionf("job "+job.Name, "reads no input")
+		return errs.Optionf("Options.Inputs", "the job reads no input")
 	case !job.NoInput && len(o.Inputs) == 0:
-		return errs.Optionf("", "no input: name files, directories or - with --input")
+		return errs.Optionf("Options.Inputs", "name files, directories, globs, or - for standard input")
 	case o.OutputDir != "" && o.OutputFile != "":
-		return errs.Optionf("--output, --output-file", "give one of them, not both")
+		return errs.Optionf("Options.OutputDir, Options.OutputFile", "give one of them, not both")
 	case o.Reducers < 0:
-		return errs.Optionf(fmt.Sprintf("--reducers %d", o.Reducers), "must be at least 0")
+		return errs.Optionf(fmt.Sprintf("Options.Reducers %d", o.Reducers), "must be at least 0")
 	case o.BlockBytes < 0:
-		return errs.Optionf(fmt.Sprintf("--block-size %d", o.BlockBytes), "must be at least 0")
+		return errs.Optionf(fmt.Sprintf("Options.BlockBytes %d", o.BlockBytes), "must be at least 0")
 	}
 	return nil
 }
@@ -256,45 +256,45 @@ func allowedCores() []int {
 // validate checks what holds for the whole run.
 func (o *Options) validate() error {
 	for _, n := range []struct {
-		flag  string
+		field string
 		value int64
 		least int64
 	}{
-		{"--map-slots", int64(o.MapSlots), 1}, {"--reduce-slots", int64(o.ReduceSlots), 0}, {"--trackers", int64(o.Trackers), 1},
-		{"--reducers", int64(o.Reducers), 0}, {"--block-size", o.BlockBytes, 0}, {"--merge-factor", int64(o.MergeFactor), 2},
-		{"--shuffle-bw", o.ShuffleBytesPerSecond, 0}, {"--disk-bw", o.DiskBytesPerSecond, 0}, {"--replicas", int64(o.Replicas), 0},
-		{"group_trackers", int64(o.GroupTrackers), 0}, {"--locality-delay", int64(o.LocalityDelay), 0},
-		{"--attempts", int64(o.Attempts), 1}, {"--sort-buffer", o.SortBufferBytes, 0},
-		{"--max-slots", int64(o.MaxSlots), int64(o.MapSlots + o.ReduceSlots)},
+		{"MapSlots", int64(o.MapSlots), 1}, {"ReduceSlots", int64(o.ReduceSlots), 0}, {"Trackers", int64(o.Trackers), 1},
+		{"Reducers", int64(o.Reducers), 0}, {"BlockBytes", o.BlockBytes, 0}, {"MergeFactor", int64(o.MergeFactor), 2},
+		{"ShuffleBytesPerSecond", o.ShuffleBytesPerSecond, 0}, {"DiskBytesPerSecond", o.DiskBytesPerSecond, 0}, {"Replicas", int64(o.Replicas), 0},
+		{"GroupTrackers", int64(o.GroupTrackers), 0}, {"LocalityDelay", int64(o.LocalityDelay), 0},
+		{"Attempts", int64(o.Attempts), 1}, {"SortBufferBytes", o.SortBufferBytes, 0},
+		{"MaxSlots", int64(o.MaxSlots), int64(o.MapSlots + o.ReduceSlots)},
 	} {
 		if n.value < n.least {
-			return errs.Optionf(fmt.Sprintf("%s %d", n.flag, n.value), "must be at least %d", n.least)
+			return errs.Optionf(fmt.Sprintf("Options.%s %d", n.field, n.value), "must be at least %d", n.least)
 		}
 	}
 	if o.slotCount() > maxSlotCount {
-		return errs.Optionf("slots", "%d on all trackers; at most %d", o.slotCount(), maxSlotCount)
+		return errs.Optionf("Options.MapSlots, Options.ReduceSlots", "%d slots on all trackers; at most %d", o.slotCount(), maxSlotCount)
 	}
 	for _, s := range []struct {
-		flag  string
+		field string
 		value float64
-	}{{"--spill-percent", o.SpillPercent}, {"--growth-threshold", o.GrowthThreshold}} {
+	}{{"SpillPercent", o.SpillPercent}, {"GrowthThreshold", o.GrowthThreshold}} {
 		if math.IsNaN(s.value) || s.value <= 0 || s.value > 1 {
-			return errs.Optionf(fmt.Sprintf("%s %v", s.flag, s.value), "must lie above 0 and at most at 1")
+			return errs.Optionf(fmt.Sprintf("Options.%s %v", s.field, s.value), "must lie above 0 and at most at 1")
 		}
 	}
 	if o.RemotePenalty < slots.One {
-		return errs.Optionf("--remote-penalty", "must be at least 1")
+		return errs.Optionf("Options.RemotePenalty", "must be at least 1")
 	}
 	for _, s := range o.Slow {
 		if s.Tracker < 0 || s.Tracker >= o.Trackers {
-			return errs.Optionf("--slow", "there is no tracker %d; they count from 0 to %d", s.Tracker, o.Trackers-1)
+			return errs.Optionf("Options.Slow", "there is no tracker %d; they count from 0 to %d", s.Tracker, o.Trackers-1)
 		}
 		if s.Speed <= 0 {
-			return errs.Optionf("--slow", "tracker %d: the factor must be above 0", s.Tracker)
+			return errs.Optionf("Options.Slow", "tracker %d: the factor must be above 0", s.Tracker)
 		}
 	}
 	if least := int64(o.slotCount()) * LeastBytesPerSlot; o.MemoryBytes < least {
-		return errs.Optionf(fmt.Sprintf("--memory %d", o.MemoryBytes), "too little for %d slots: at least %dMiB", o.slotCount(), least>>20)
+		return errs.Optionf(fmt.Sprintf("Options.MemoryBytes %d", o.MemoryBytes), "too little for %d slots: at least %dMiB", o.slotCount(), least>>20)
 	}
 	return nil
 }

@@ -147,7 +147,7 @@ func (w *walker) glob(pattern string) error {
 func (w *walker) notes() {
 	note := func(format string, args ...any) { w.plan.Notes = append(w.plan.Notes, fmt.Sprintf(format, args...)) }
 	if w.hidden > 0 {
-		note("skipped %s starting with . or _ (--all takes them)", count(w.hidden, "name", "names"))
+		note("skipped %s starting with . or _ (Options.All takes them)", count(w.hidden, "name", "names"))
 	}
 	if w.pipes > 0 {
 		note("skipped %s found in directories; name one to read it", count(w.pipes, "FIFO", "FIFOs"))

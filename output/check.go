@@ -41,7 +41,7 @@ func checkReplace(spec Spec, path string, info fs.FileInfo) error {
 	}
 	if !spec.Overwrite {
 		if temp, err := os.Lstat(filepath.Join(path, tempName)); err == nil && temp.IsDir() && replaceable(path) == nil {
-			return wrong(spec.Dir, "exists already, left by a run that was interrupted; --overwrite replaces it")
+			return wrong(spec.Dir, "exists already, left by a run that was interrupted; set Options.Overwrite to replace it")
 		}
 		return errExists(spec.Dir)
 	}

@@ -73,7 +73,7 @@ func (d *directory) unlock() {
 }
 
 func errExists(path string) error {
-	return wrong(path, "exists already; give another name, or --overwrite (overwrite: true in a workload file) to replace what mrlocal made")
+	return wrong(path, "exists already; give another name, or set Options.Overwrite to replace what mrlocal made")
 }
 
 func kindLetter(mapOnly bool) string {

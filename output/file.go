@@ -220,7 +220,7 @@ func streamError(err error) error {
 // openFile checks File and finds what kind of place it is.
 func openFile(spec Spec) (place, error) {
 	if strings.HasSuffix(spec.File, string(filepath.Separator)) {
-		return nil, wrong(spec.File, "names a directory; give a file, or use --output for a directory of parts")
+		return nil, wrong(spec.File, "names a directory; give a file, or use Options.OutputDir for a directory of parts")
 	}
 	if p, ok := descriptor(spec); ok {
 		return p, nil
@@ -231,7 +231,7 @@ func openFile(spec Spec) (place, error) {
 		return nil, err
 	case info == nil:
 	case info.IsDir():
-		return nil, wrong(spec.File, "is a directory; use --output for a directory of parts")
+		return nil, wrong(spec.File, "is a directory; use Options.OutputDir for a directory of parts")
 	case info.Mode()&fs.ModeSocket != 0:
 		return nil, wrong(spec.File, "is a socket")
 	case !info.Mode().IsRegular():

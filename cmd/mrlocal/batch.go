@@ -321,15 +321,16 @@ func (b *batchReader) named(err error) error {
 		if u.Object != "job "+j.Name {
 			continue
 		}
+		cause := strings.ReplaceAll(u.Cause.Error(), "set Options.Overwrite", "add overwrite: true")
 		for n := range j.Args {
 			a := &j.Args[n]
 			for _, v := range a.Values {
-				if rest, ok := strings.CutPrefix(strings.TrimPrefix(u.Cause.Error(), "output "), v); ok && strings.HasPrefix(rest, ":") {
-					return b.errorf(a.Pos, j, a.Name, "%s", strings.TrimPrefix(u.Cause.Error(), "output "))
+				if rest, ok := strings.CutPrefix(strings.TrimPrefix(cause, "output "), v); ok && strings.HasPrefix(rest, ":") {
+					return b.errorf(a.Pos, j, a.Name, "%s", strings.TrimPrefix(cause, "output "))
 				}
 			}
 		}
-		return b.errorf(j.Pos, j, "", "%s", u.Cause)
+		return b.errorf(j.Pos, j, "", "%s", cause)
 	}
 	return err
 }

@@ -178,7 +178,7 @@ func (b *batchReader) at(j *workload.Job, err error) error {
 	if !errors.As(err, &u) {
 		return err
 	}
-	word, rest, _ := strings.Cut(u.Object, " ")
+	word, rest, _ := strings.Cut(argv.InFlags(u.Object), " ")
 	name := strings.TrimLeft(word, "-")
 	for i := range j.Args {
 		a := &j.Args[i]

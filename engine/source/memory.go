@@ -15,7 +15,7 @@ type RoomError struct {
 }
 
 func (e *RoomError) Error() string {
-	return fmt.Sprintf("%s needs %d bytes of memory at once; raise --memory", e.What, e.Bytes)
+	return fmt.Sprintf("%s needs %d bytes of memory at once; raise Options.MemoryBytes", e.What, e.Bytes)
 }
 
 // Memory hands out an attempt's leased memory for input blocks.

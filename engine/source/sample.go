@@ -140,9 +140,9 @@ func Sample(j *jobs.Job, plan *input.Plan, first *Held, parts int, spread bool, 
 	one := func(b jobs.Block) error {
 		s.limit = len(s.keys) + sampleKeys/SamplePlaces
 		m := j.NewMapper()
-		err := Guard("map (sampling)", func() error { return m.Map(b, s) })
+		err := Guard("map of a sample", func() error { return m.Map(b, s) })
 		if f, ok := m.(jobs.Flusher); ok && err == nil {
-			err = Guard("flush (sampling)", func() error { return f.Flush(s) })
+			err = Guard("flush of a sample", func() error { return f.Flush(s) })
 		}
 		return err
 	}

@@ -68,11 +68,11 @@ func (r *Root) Check() error {
 		var pathErr *fs.PathError
 		switch {
 		case errors.As(err, &pathErr):
-			return errs.Optionf("temp directory "+dir, "%v; name another with --tmp", pathErr.Err)
+			return errs.Optionf("temp directory "+dir, "%v; name another", pathErr.Err)
 		case err != nil:
 			return errs.Optionf("temp directory "+dir, "%v", err)
 		case !info.IsDir():
-			return errs.Optionf("temp directory "+dir, "not a directory; name another with --tmp")
+			return errs.Optionf("temp directory "+dir, "not a directory; name another")
 		}
 	}
 	return nil

@@ -55,7 +55,7 @@ func compile(o Options) (*program, error) {
 	for i, part := range parts {
 		if o.Fixed {
 			if !utf8.ValidString(part) {
-				return nil, errs.Optionf(fmt.Sprintf("-e %q", part), "is not UTF-8, which this combination of flags needs")
+				return nil, errs.Optionf(fmt.Sprintf("Options.Patterns %q", part), "is not UTF-8, which this combination of flags needs")
 			}
 			part = regexp.QuoteMeta(part)
 		} else if err := check(part); err != nil {
@@ -138,7 +138,7 @@ func check(pattern string) error {
 }
 
 func patternError(pattern string, err error) error {
-	object := fmt.Sprintf("-e %q", pattern)
+	object := fmt.Sprintf("Options.Patterns %q", pattern)
 	var at *syntax.Error
 	if !errors.As(err, &at) {
 		return errs.Optionf(object, "%v", err)

@@ -70,7 +70,7 @@ func parseSeparator(s string) (int, error) {
 	case len(s) == 1:
 		return int(s[0]), nil
 	}
-	return 0, errs.Optionf(fmt.Sprintf("-t %q", s), `must be one byte; \0 stands for NUL`)
+	return 0, errs.Optionf(fmt.Sprintf("Options.Separator %q", s), `must be one byte; \0 stands for NUL`)
 }
 
 // keyParser walks over a KEYDEF: F[.C][OPTS][,F[.C][OPTS]].
@@ -168,5 +168,5 @@ func (p *keyParser) atEnd() error {
 }
 
 func (p *keyParser) errorf(format string, args ...any) error {
-	return errs.Optionf(fmt.Sprintf("-k %q", p.text), "position %d: %s", p.pos+1, fmt.Sprintf(format, args...))
+	return errs.Optionf(fmt.Sprintf("Options.Keys %q", p.text), "position %d: %s", p.pos+1, fmt.Sprintf(format, args...))
 }

@@ -83,15 +83,15 @@ func TestOrders(t *testing.T) {
 
 func TestWrongKeysSayWhere(t *testing.T) {
 	for key, want := range map[string]string{
-		"":        `-k "": position 1: a number is missing`,
-		"0":       `-k "0": position 2: field number is zero: they count from 1`,
-		"1,0":     `-k "1,0": position 4: field number is zero: they count from 1`,
-		"1.0":     `-k "1.0": position 4: character position is zero: they count from 1`,
-		"1.":      `-k "1.": position 3: a number is missing`,
-		"1,":      `-k "1,": position 3: a number is missing`,
-		"-1":      `-k "-1": position 1: a number is missing`,
-		"1M":      `-k "1M": position 2: "M" is not understood: a key is F[.C][bfnr][,F[.C][bfnr]]`,
-		"1n,2r;3": `-k "1n,2r;3": position 6: ";3" is not understood: a key is F[.C][bfnr][,F[.C][bfnr]]`,
+		"":        `Options.Keys "": position 1: a number is missing`,
+		"0":       `Options.Keys "0": position 2: field number is zero: they count from 1`,
+		"1,0":     `Options.Keys "1,0": position 4: field number is zero: they count from 1`,
+		"1.0":     `Options.Keys "1.0": position 4: character position is zero: they count from 1`,
+		"1.":      `Options.Keys "1.": position 3: a number is missing`,
+		"1,":      `Options.Keys "1,": position 3: a number is missing`,
+		"-1":      `Options.Keys "-1": position 1: a number is missing`,
+		"1M":      `Options.Keys "1M": position 2: "M" is not understood: a key is F[.C][bfnr][,F[.C][bfnr]]`,
+		"1n,2r;3": `Options.Keys "1n,2r;3": position 6: ";3" is not understood: a key is F[.C][bfnr][,F[.C][bfnr]]`,
 	} {
 		_, err := New(Options{Keys: []string{key}})
 		if !errs.IsUsage(err) || err.Error() != want {

@@ -32,7 +32,7 @@ type Options struct {
 // New makes the job.
 func New(o Options) (jobs.Chain, error) {
 	if o.Top < 0 {
-		return nil, errs.Optionf("--top "+strconv.FormatInt(o.Top, 10), "must not be negative")
+		return nil, errs.Optionf("Options.Top "+strconv.FormatInt(o.Top, 10), "must not be negative")
 	}
 	count := jobs.Job{
 		Name:       "wordcount",

@@ -24,14 +24,14 @@ func ErrorLine(what string, err error) string {
 	if what != "" {
 		text = what + ": " + text
 	}
-	return "mrlocal: " + shorten(Escape(text), mostLineBytes) + "\n"
+	return "mrlocal: " + shorten(Escape(InFlags(text)), mostLineBytes) + "\n"
 }
 
 // message puts joined errors on one line; errors.Join puts each on a line of its
 // own.
 func message(err error) string {
-	if e, ok := err.(*errs.Error); ok && e.Object == "" {
-		return message(e.Cause)
+	if e, ok := err.(*errs.Error); ok {
+		return strings.TrimPrefix(e.Object+": "+message(e.Cause), ": ")
 	}
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok || errors.Join(joined.Unwrap()...).Error() != err.Error() {
