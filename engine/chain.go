@@ -12,7 +12,6 @@ import (
 	"mrlocal/output"
 	"mrlocal/shuffle"
 	"mrlocal/slots"
-	"mrlocal/spill/runs"
 	"mrlocal/trace"
 )
 
@@ -202,7 +201,7 @@ func (ch *chain) next(before *runningJob) *runningJob {
 // complete adds what depends on the number of tasks.
 func (j *runningJob) complete() {
 	if !j.MapOnly() {
-		j.Shuffle = shuffle.New[*runs.MapOutput](len(j.sources), j.Parts)
+		j.Shuffle = shuffle.New(len(j.sources), j.Parts)
 	}
 	switch ch := j.chain; {
 	case j.step < len(ch.job.Chain)-1:

@@ -3,29 +3,33 @@ package shuffle
 import (
 	"context"
 	"slices"
+
+	"mrlocal/spill/runs"
 )
 
-// Fetch is what one reduce attempt has been handed. It keeps those outputs
-// from being released until it is closed, which the attempt does when it has
-// read them, however it ends. Copy and Outputs belong to one goroutine; Close
-// may be called from any.
-type Fetch[O Output] struct {
-	shuffle *Shuffle[O]
+// Fetch holds what one reduce attempt has copied. It keeps those outputs from
+// being released until it is closed. The attempt closes it when it has read
+// them, however the attempt ends. Copy and Outputs belong to one goroutine;
+// Close may be called from any.
+type Fetch struct {
+	shuffle *Shuffle
 	part    int
-	seen    int         // of the commits, in their order
-	losses  int         // of the shuffle, when held was last looked through
-	held    []*entry[O] // under shuffle.mu
-	closed  bool        // under shuffle.mu
+	seen    int // commits that next has looked at, in their order
+	losses  int // of the shuffle, when held was last checked for lost outputs
+
+	// Under shuffle.mu.
+	held   []*committed
+	closed bool
 }
 
-// Fetch begins a reduce attempt's copy phase.
-func (s *Shuffle[O]) Fetch(part int) *Fetch[O] { return &Fetch[O]{shuffle: s, part: part} }
+// Fetch begins the copy phase of a reduce attempt.
+func (s *Shuffle) Fetch(part int) *Fetch { return &Fetch{shuffle: s, part: part} }
 
-// Copy hands each map's output to fn, once, in the order in which the maps
-// committed, and returns when it has handed out those of all maps of a sealed
-// number. It ends early with ErrLost, ErrClosed, fn's error or ctx's cause.
-// fn may be nil, or wait as long as a copy should take.
-func (f *Fetch[O]) Copy(ctx context.Context, fn func(mapTask int, out O) error) error {
+// Copy calls fn with the output of each map, once, in the order in which the
+// maps committed. It returns nil when it has done so for all maps of a sealed
+// number, and else ErrLost, ErrClosed, the error of fn or the cause of ctx. fn
+// may be nil, and may take as long as a copy should take.
+func (f *Fetch) Copy(ctx context.Context, fn func(mapTask int, out *runs.MapOutput) error) error {
 	for {
 		e, changed, err := f.next()
 		switch {
@@ -39,27 +43,19 @@ func (f *Fetch[O]) Copy(ctx context.Context, fn func(mapTask int, out O) error) 
 			case <-ctx.Done():
 				return context.Cause(ctx)
 			}
-			continue
-		}
-		if err := f.hand(ctx, e, fn); err != nil {
-			return err
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case fn != nil:
+			if err := fn(e.mapTask, e.out); err != nil {
+				return err
+			}
 		}
 	}
 }
 
-func (f *Fetch[O]) hand(ctx context.Context, e *entry[O], fn func(mapTask int, out O) error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	if fn == nil {
-		return nil
-	}
-	return fn(e.mapTask, e.out)
-}
-
-// next takes hold of the next committed output; without one it says what to
-// wait for, or nothing when all have been handed out.
-func (f *Fetch[O]) next() (*entry[O], <-chan struct{}, error) {
+// next holds and returns the next committed output. If there is none, changed
+// is what to wait for, and nil when all maps have been copied.
+func (f *Fetch) next() (e *committed, changed <-chan struct{}, err error) {
 	s := f.shuffle
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,7 +66,7 @@ func (f *Fetch[O]) next() (*entry[O], <-chan struct{}, error) {
 		return nil, nil, err
 	}
 	if f.losses != s.mu.losses {
-		if slices.ContainsFunc(f.held, func(e *entry[O]) bool { return e.lost }) {
+		if slices.ContainsFunc(f.held, func(e *committed) bool { return e.lost }) {
 			return nil, nil, ErrLost
 		}
 		f.losses = s.mu.losses
@@ -78,41 +74,41 @@ func (f *Fetch[O]) next() (*entry[O], <-chan struct{}, error) {
 	for f.seen < len(s.mu.commits) {
 		e := s.mu.commits[f.seen]
 		f.seen++
-		if e.dead {
+		if e.unused {
 			continue
 		}
 		e.holders++
 		f.held = append(f.held, e)
 		return e, nil, nil
 	}
-	if s.complete() && len(f.held) == s.mu.committed {
+	if s.complete() && len(f.held) == s.mu.live {
 		return nil, nil, nil
 	}
 	return nil, s.mu.changed, nil
 }
 
-// Outputs lists what was handed out, in map order: the order in which a merge
-// resolves ties.
-func (f *Fetch[O]) Outputs() []O {
+// Outputs lists what was copied, in map order: the order in which a merge
+// returns equal keys.
+func (f *Fetch) Outputs() []*runs.MapOutput {
 	f.shuffle.mu.Lock()
 	held := slices.Clone(f.held)
 	f.shuffle.mu.Unlock()
-	slices.SortFunc(held, func(a, b *entry[O]) int { return a.mapTask - b.mapTask })
-	outs := make([]O, len(held))
+	slices.SortFunc(held, func(a, b *committed) int { return a.mapTask - b.mapTask })
+	outs := make([]*runs.MapOutput, len(held))
 	for i, e := range held {
 		outs[i] = e.out
 	}
 	return outs
 }
 
-// Close lets go of everything that was handed out. It is idempotent.
-func (f *Fetch[O]) Close() {
+// Close gives up everything that was copied. It may be called again.
+func (f *Fetch) Close() {
 	f.shuffle.mu.Lock()
 	defer f.shuffle.mu.Unlock()
 	f.closed = true
 	for _, e := range f.held {
 		e.holders--
-		if e.dead && e.holders == 0 {
+		if e.unused && e.holders == 0 {
 			e.out.Release()
 		}
 	}

@@ -1,54 +1,43 @@
-// Package shuffle knows which map output holds what of each partition, and
-// hands reduces their inputs as maps commit.
+// Package shuffle passes the map outputs of a job to its reduces, as the maps
+// commit.
 //
-// Within one machine a shuffle moves references, not bytes; it keeps Hadoop's
-// shape all the same: a reduce attempt is in its copy phase (Fetch.Copy) until
-// it has been handed the output of every map, each once, in the order in which
-// maps committed. The policies reason about that phase.
+// Within one machine a shuffle moves references, not bytes. It keeps the shape
+// that it has in Hadoop: a reduce attempt is in its copy phase (Fetch.Copy)
+// until it has got the output of every map, each once, in the order in which the
+// maps committed. Slot policies reason about that phase.
 //
-// A map output is released when every part has been committed (a reduce may be
-// tried again until then) or when it was lost, but never while a reduce
-// attempt that was handed it is still open.
+// A Shuffle owns the outputs that were committed to it. It releases an output
+// when every part has committed (until then a reduce may be tried again) or when
+// the output was lost, but never while a Fetch that has it is open.
 //
-// Neighbours: spill makes the outputs and merges them; engine calls.
+// Neighbours: package runs makes the outputs and merges them; engine calls.
 package shuffle
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"sync"
+
+	"mrlocal/spill/runs"
 )
 
-// ErrLost ends a copy phase: an output that had been handed out is lost. The
-// attempt starts anew, with a new Fetch, when the map has run again.
+// ErrLost ends a copy phase that has already got an output which is now lost.
+// The attempt starts again, with a new Fetch, when the map has run again.
 var ErrLost = errors.New("shuffle: a map output that was already copied is lost")
 
-// ErrClosed ends a copy phase: the job is over.
+// ErrClosed ends a copy phase because the job is over.
 var ErrClosed = errors.New("shuffle: closed")
-
-// Output is a committed map output: *runs.MapOutput, or a fake in tests.
-type Output interface {
-	PartBytes(part int) (records, keyBytes, valueBytes int64)
-	Release()
-}
-
-// PartReleaser is an optional ability of an Output: to free the memory of one
-// part while others are still needed.
-type PartReleaser interface {
-	ReleasePart(part int)
-}
 
 // Shuffle is the shuffle of one job. Its methods may be called from any
 // goroutine.
-type Shuffle[O Output] struct {
+type Shuffle struct {
 	mu struct {
 		sync.Mutex
-		outputs   []*entry[O] // by map task; nil: not committed, or lost
-		commits   []*entry[O] // in commit order, lost ones too
-		committed int         // outputs that are there
+		outputs   []*committed // by map task; nil: not committed, or lost
+		commits   []*committed // in the order of the commits, lost ones too
+		live      int          // outputs that are not nil
 		losses    int
-		sealed    bool // no more maps will be added
+		sealed    bool // the number of maps is final
 		partsDone []bool
 		doneCount int
 		closed    bool
@@ -56,35 +45,35 @@ type Shuffle[O Output] struct {
 	}
 }
 
-// entry is one committed output. holders are the open fetches that were handed
-// it; a dead one (lost, or not needed any more) is released by the last.
-type entry[O Output] struct {
+// committed is the output of one map attempt.
+type committed struct {
 	mapTask int
-	out     O
-	holders int
-	lost    bool
-	dead    bool
+	out     *runs.MapOutput
+	holders int  // open fetches that have it
+	lost    bool // its map runs again
+	unused  bool // lost, or no part needs it: released with its last holder
 }
 
-// New makes the shuffle of a job of maps tasks, as far as known (see Grow and
-// Seal), and parts partitions.
-func New[O Output](maps, parts int) *Shuffle[O] {
-	s := &Shuffle[O]{}
-	s.mu.outputs = make([]*entry[O], maps)
+// New makes the shuffle of a job of parts partitions and, as far as is known,
+// maps tasks (Grow, Seal).
+func New(maps, parts int) *Shuffle {
+	s := &Shuffle{}
+	s.mu.outputs = make([]*committed, maps)
 	s.mu.partsDone = make([]bool, parts)
 	s.mu.changed = make(chan struct{})
 	return s
 }
 
-// notify wakes whoever waits for a change. s.mu is held.
-func (s *Shuffle[O]) notify() {
+// notify wakes every Fetch that waits for a change. s.mu is held.
+func (s *Shuffle) notify() {
 	close(s.mu.changed)
 	s.mu.changed = make(chan struct{})
 }
 
-// Commit notes the output of a map task and owns it from then on. A map that
-// has an output already (or a closed shuffle) makes the new one be released.
-func (s *Shuffle[O]) Commit(mapTask int, out O) {
+// Commit takes the output of a map task over. It releases an output that the
+// job does not need: the second one of a map task, or one that comes when all
+// parts are done or the shuffle is closed.
+func (s *Shuffle) Commit(mapTask int, out *runs.MapOutput) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.grow(mapTask + 1)
@@ -92,32 +81,19 @@ func (s *Shuffle[O]) Commit(mapTask int, out O) {
 		out.Release()
 		return
 	}
-	e := &entry[O]{mapTask: mapTask, out: out}
+	e := &committed{mapTask: mapTask, out: out}
 	s.mu.outputs[mapTask] = e
 	s.mu.commits = append(s.mu.commits, e)
-	s.mu.committed++
-	s.freeDone(e)
+	s.mu.live++
+	if s.allDone() {
+		e.drop()
+	}
 	s.notify()
 }
 
-// freeDone frees what a map that ran again made for parts that need it no
-// more. s.mu is held.
-func (s *Shuffle[O]) freeDone(e *entry[O]) {
-	if s.mu.doneCount == len(s.mu.partsDone) {
-		e.bury()
-		return
-	}
-	r, ok := any(e.out).(PartReleaser)
-	for part, done := range s.mu.partsDone {
-		if ok && done {
-			r.ReleasePart(part)
-		}
-	}
-}
-
-// Lost takes back the output of a map task: nobody is handed it any more, and
-// copy phases that were end with ErrLost.
-func (s *Shuffle[O]) Lost(mapTask int) {
+// Lost takes back the output of a map task: no Fetch gets it any more, and copy
+// phases that have it end with ErrLost.
+func (s *Shuffle) Lost(mapTask int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if mapTask >= len(s.mu.outputs) || s.mu.outputs[mapTask] == nil {
@@ -125,78 +101,60 @@ func (s *Shuffle[O]) Lost(mapTask int) {
 	}
 	e := s.mu.outputs[mapTask]
 	s.mu.outputs[mapTask] = nil
-	s.mu.committed--
+	s.mu.live--
 	s.mu.losses++
 	e.lost = true
-	e.bury()
+	e.drop()
 	s.notify()
 }
 
-// bury marks an output as not needed any more. s.mu is held.
-func (e *entry[O]) bury() {
-	if e.dead {
+// drop marks an output as unused. s.mu is held.
+func (e *committed) drop() {
+	if e.unused {
 		return
 	}
-	e.dead = true
+	e.unused = true
 	if e.holders == 0 {
 		e.out.Release()
 	}
 }
 
 // Grow says that the job has at least maps tasks.
-func (s *Shuffle[O]) Grow(maps int) {
+func (s *Shuffle) Grow(maps int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.grow(maps)
 }
 
-func (s *Shuffle[O]) grow(maps int) {
+func (s *Shuffle) grow(maps int) {
 	for len(s.mu.outputs) < maps {
 		s.mu.outputs = append(s.mu.outputs, nil)
 	}
 }
 
-// Maps is how many maps the job has, as far as known.
-func (s *Shuffle[O]) Maps() int {
+// Maps returns how many maps the job has, as far as is known.
+func (s *Shuffle) Maps() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.mu.outputs)
 }
 
 // Seal says that the number of maps is final.
-func (s *Shuffle[O]) Seal() {
+func (s *Shuffle) Seal() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.sealed = true
 	s.notify()
 }
 
-// Wait waits until more than have maps are committed, or all of a sealed
-// number, and says how many there are and whether they are all.
-func (s *Shuffle[O]) Wait(ctx context.Context, have int) (committed int, all bool, err error) {
-	for {
-		s.mu.Lock()
-		committed, all = s.mu.committed, s.complete()
-		closed, changed := s.mu.closed, s.mu.changed
-		s.mu.Unlock()
-		switch {
-		case closed:
-			return committed, false, ErrClosed
-		case committed > have || all:
-			return committed, all, nil
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return committed, false, context.Cause(ctx)
-		}
-	}
-}
+// complete reports whether the outputs of all maps are there. s.mu is held.
+func (s *Shuffle) complete() bool { return s.mu.sealed && s.mu.live == len(s.mu.outputs) }
 
-func (s *Shuffle[O]) complete() bool { return s.mu.sealed && s.mu.committed == len(s.mu.outputs) }
+// allDone reports whether all parts have committed. s.mu is held.
+func (s *Shuffle) allDone() bool { return s.mu.doneCount == len(s.mu.partsDone) }
 
 // PartBytes adds up what the committed outputs hold of a part.
-func (s *Shuffle[O]) PartBytes(part int) (records, keyBytes, valueBytes int64) {
+func (s *Shuffle) PartBytes(part int) (records, keyBytes, valueBytes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, e := range s.mu.outputs {
@@ -209,23 +167,9 @@ func (s *Shuffle[O]) PartBytes(part int) (records, keyBytes, valueBytes int64) {
 	return records, keyBytes, valueBytes
 }
 
-// Outputs lists the committed outputs in map order. They are valid as long as
-// a Fetch that was handed them is open, or until the job's last part is done.
-func (s *Shuffle[O]) Outputs() []O {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	outs := make([]O, 0, s.mu.committed)
-	for _, e := range s.mu.outputs {
-		if e != nil {
-			outs = append(outs, e.out)
-		}
-	}
-	return outs
-}
-
-// PartDone notes that the reduce of a part has committed: its input is not
-// needed again. After the last part everything is released.
-func (s *Shuffle[O]) PartDone(part int) {
+// PartDone says that the reduce of a part has committed, so that its input is
+// not needed again. After the last part all outputs are released.
+func (s *Shuffle) PartDone(part int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.mu.partsDone[part] {
@@ -233,38 +177,36 @@ func (s *Shuffle[O]) PartDone(part int) {
 	}
 	s.mu.partsDone[part] = true
 	s.mu.doneCount++
+	if s.allDone() {
+		s.dropAll()
+	}
+}
+
+// dropAll marks all outputs as unused. s.mu is held.
+func (s *Shuffle) dropAll() {
 	for _, e := range s.mu.outputs {
-		if e == nil || e.dead {
-			continue
-		}
-		if s.mu.doneCount == len(s.mu.partsDone) {
-			e.bury()
-		} else if r, ok := any(e.out).(PartReleaser); ok {
-			r.ReleasePart(part)
+		if e != nil {
+			e.drop()
 		}
 	}
 }
 
-// Close ends the job's shuffle: copy phases end with ErrClosed and every
-// output is released, those that an open Fetch holds when it is closed. It is
-// idempotent.
-func (s *Shuffle[O]) Close() {
+// Close ends the shuffle of the job: copy phases end with ErrClosed, and every
+// output is released, at the latest when the last Fetch that has it is closed.
+// It may be called again.
+func (s *Shuffle) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.mu.closed {
 		return
 	}
 	s.mu.closed = true
-	for _, e := range s.mu.outputs {
-		if e != nil {
-			e.bury()
-		}
-	}
+	s.dropAll()
 	s.notify()
 }
 
-// check finds our own mistakes in a part's number.
-func (s *Shuffle[O]) check(part int) error {
+// check finds a part number that the caller has wrong.
+func (s *Shuffle) check(part int) error {
 	if part < 0 || part >= len(s.mu.partsDone) {
 		return fmt.Errorf("shuffle: part %d of %d", part, len(s.mu.partsDone))
 	}

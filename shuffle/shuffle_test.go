@@ -6,60 +6,82 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
+
+	"mrlocal/internal/membudget"
+	"mrlocal/spill/record"
+	"mrlocal/spill/runs"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fake is an output that knows what happened to it.
-type fake struct {
-	name     string
-	released atomic.Int32
-	mu       sync.Mutex
-	parts    []int // released one by one
+// kit makes outputs and tells whether they were released.
+type kit struct {
+	memory *membudget.Budget
+	names  sync.Map // by output
 }
 
-func (f *fake) PartBytes(part int) (records, keyBytes, valueBytes int64) {
-	return 1, int64(10 * (part + 1)), int64(part)
-}
-func (f *fake) Release() { f.released.Add(1) }
-func (f *fake) ReleasePart(part int) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.parts = append(f.parts, part)
+func newKit(t testing.TB) *kit {
+	memory, err := membudget.New(membudget.ChunkBytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { memory.Close() })
+	return &kit{memory: memory}
 }
 
-func collect(t *testing.T, ctx context.Context, f *Fetch[*fake]) (names []string, err error) {
+// output makes an output that holds one record of each of parts and a byte of
+// memory.
+func (k *kit) output(name string, parts int) *runs.MapOutput {
+	out := runs.NewMapOutput(parts, runs.None, nil, func(runs.Event) {})
+	lease, _ := k.memory.TryReserve(1)
+	stats := make([]record.PartStat, parts)
+	for p := range stats {
+		stats[p] = record.PartStat{Records: 1, KeyBytes: int64(10 * (p + 1)), ValueBytes: int64(p)}
+	}
+	out.Keep(&runs.MemoryRun{Lease: lease}, stats)
+	k.names.Store(out, name)
+	return out
+}
+
+func (k *kit) name(out *runs.MapOutput) string {
+	name, _ := k.names.Load(out)
+	return name.(string)
+}
+
+func released(out *runs.MapOutput) bool { return out.MemoryBytes() == 0 }
+
+func (k *kit) collect(t *testing.T, ctx context.Context, f *Fetch) (names []string, err error) {
 	t.Helper()
-	err = f.Copy(ctx, func(mapTask int, out *fake) error {
-		names = append(names, fmt.Sprintf("%d:%s", mapTask, out.name))
+	err = f.Copy(ctx, func(mapTask int, out *runs.MapOutput) error {
+		names = append(names, fmt.Sprintf("%d:%s", mapTask, k.name(out)))
 		return nil
 	})
 	return names, err
 }
 
 func TestACopyPhaseGetsEachOutputOnceInCommitOrderAndMergesInMapOrder(t *testing.T) {
-	s := New[*fake](3, 1)
+	k := newKit(t)
+	s := New(3, 1)
 	s.Seal()
-	s.Commit(2, &fake{name: "c"})
+	s.Commit(2, k.output("c", 1))
 	f := s.Fetch(0)
 	defer f.Close()
 	go func() {
-		s.Commit(0, &fake{name: "a"})
-		s.Commit(1, &fake{name: "b"})
+		s.Commit(0, k.output("a", 1))
+		s.Commit(1, k.output("b", 1))
 	}()
-	names, err := collect(t, t.Context(), f)
+	names, err := k.collect(t, t.Context(), f)
 	if err != nil || !slices.Equal(names, []string{"2:c", "0:a", "1:b"}) {
 		t.Errorf("copied %v, %v", names, err)
 	}
 	var order []string
 	for _, out := range f.Outputs() {
-		order = append(order, out.name)
+		order = append(order, k.name(out))
 	}
 	if !slices.Equal(order, []string{"a", "b", "c"}) {
 		t.Errorf("merged in order %v", order)
@@ -70,116 +92,109 @@ func TestACopyPhaseGetsEachOutputOnceInCommitOrderAndMergesInMapOrder(t *testing
 }
 
 func TestACopyPhaseEndsOnlyWhenTheNumberOfMapsIsFinal(t *testing.T) {
-	s := New[*fake](1, 1)
-	s.Commit(0, &fake{name: "a"})
+	k := newKit(t)
+	s := New(1, 1)
+	s.Commit(0, k.output("a", 1))
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 20*time.Millisecond, errors.New("waited"))
 	defer cancel()
 	f := s.Fetch(0)
 	defer f.Close()
-	if _, err := collect(t, ctx, f); err == nil || err.Error() != "waited" {
+	if _, err := k.collect(t, ctx, f); err == nil || err.Error() != "waited" {
 		t.Errorf("an unsealed shuffle: %v", err)
 	}
 	s.Grow(2)
 	s.Seal()
-	s.Commit(1, &fake{name: "b"})
-	if names, err := collect(t, t.Context(), f); err != nil || !slices.Equal(names, []string{"1:b"}) {
+	s.Commit(1, k.output("b", 1))
+	if names, err := k.collect(t, t.Context(), f); err != nil || !slices.Equal(names, []string{"1:b"}) {
 		t.Errorf("the rest: %v, %v", names, err)
 	}
 }
 
 func TestAJobWithoutMapsHasNothingToCopy(t *testing.T) {
-	s := New[*fake](0, 2)
+	k := newKit(t)
+	s := New(0, 2)
 	s.Seal()
 	f := s.Fetch(1)
 	defer f.Close()
-	if names, err := collect(t, t.Context(), f); err != nil || len(names) != 0 {
+	if names, err := k.collect(t, t.Context(), f); err != nil || len(names) != 0 {
 		t.Errorf("%v, %v", names, err)
 	}
 }
 
 func TestALostOutputEndsTheCopyPhasesThatHaveItAndNoOthers(t *testing.T) {
-	s := New[*fake](2, 2)
+	k := newKit(t)
+	s := New(2, 2)
 	s.Seal()
-	lost := &fake{name: "lost"}
+	lost := k.output("lost", 2)
 	s.Commit(0, lost)
 	has, hasNot := s.Fetch(0), s.Fetch(1)
 	defer hasNot.Close()
 	got := make(chan error)
 	handed := make(chan struct{})
 	go func() {
-		got <- has.Copy(t.Context(), func(int, *fake) error { close(handed); return nil })
+		got <- has.Copy(t.Context(), func(int, *runs.MapOutput) error { close(handed); return nil })
 	}()
 	<-handed
 	s.Lost(0)
 	if err := <-got; !errors.Is(err, ErrLost) {
 		t.Errorf("who has it: %v", err)
 	}
-	if lost.released.Load() != 0 {
+	if released(lost) {
 		t.Error("released while an open fetch holds it")
 	}
 	has.Close()
 	has.Close()
-	if n := lost.released.Load(); n != 1 {
-		t.Errorf("released %d times", n)
+	if !released(lost) {
+		t.Error("not released")
 	}
-	s.Commit(0, &fake{name: "again"})
-	s.Commit(1, &fake{name: "b"})
-	if names, err := collect(t, t.Context(), hasNot); err != nil || !slices.Equal(names, []string{"0:again", "1:b"}) {
+	s.Commit(0, k.output("again", 2))
+	s.Commit(1, k.output("b", 2))
+	if names, err := k.collect(t, t.Context(), hasNot); err != nil || !slices.Equal(names, []string{"0:again", "1:b"}) {
 		t.Errorf("who has it not: %v, %v", names, err)
 	}
 }
 
 func TestASecondOutputOfAMapIsReleased(t *testing.T) {
-	s := New[*fake](1, 1)
-	first, second := &fake{}, &fake{}
+	k := newKit(t)
+	s := New(1, 1)
+	first, second := k.output("", 1), k.output("", 1)
 	s.Commit(0, first)
 	s.Commit(0, second)
-	if first.released.Load() != 0 || second.released.Load() != 1 {
-		t.Errorf("released: first %d, second %d", first.released.Load(), second.released.Load())
+	if released(first) || !released(second) {
+		t.Errorf("released: first %v, second %v", released(first), released(second))
 	}
 }
 
 func TestOutputsAreReleasedWhenTheLastPartIsDoneAndTheLastFetchClosed(t *testing.T) {
-	s := New[*fake](1, 2)
+	k := newKit(t)
+	s := New(1, 2)
 	s.Seal()
-	out := &fake{}
+	out := k.output("", 2)
 	s.Commit(0, out)
 	f := s.Fetch(0)
-	if _, err := collect(t, t.Context(), f); err != nil {
+	if _, err := k.collect(t, t.Context(), f); err != nil {
 		t.Fatal(err)
 	}
 	s.PartDone(0)
 	s.PartDone(0)
-	if !slices.Equal(out.parts, []int{0}) || out.released.Load() != 0 {
-		t.Errorf("after one part: %v, released %d", out.parts, out.released.Load())
+	if released(out) {
+		t.Error("released after one part of two")
 	}
 	s.PartDone(1)
-	if out.released.Load() != 0 {
+	if released(out) {
 		t.Error("released while an open fetch holds it")
 	}
 	f.Close()
 	s.Close()
-	if n := out.released.Load(); n != 1 {
-		t.Errorf("released %d times", n)
+	if !released(out) {
+		t.Error("not released")
 	}
-}
-
-func TestAMapThatRanAgainKeepsNothingForPartsThatAreDone(t *testing.T) {
-	s := New[*fake](1, 2)
-	s.Commit(0, &fake{})
-	s.PartDone(0)
-	s.Lost(0)
-	again := &fake{}
-	s.Commit(0, again)
-	if !slices.Equal(again.parts, []int{0}) {
-		t.Errorf("parts freed: %v", again.parts)
-	}
-	s.Close()
 }
 
 func TestCloseEndsCopyPhasesAndReleasesEverything(t *testing.T) {
-	s := New[*fake](2, 1)
-	out := &fake{}
+	k := newKit(t)
+	s := New(2, 1)
+	out := k.output("", 1)
 	s.Commit(0, out)
 	f := s.Fetch(0)
 	got := make(chan error)
@@ -190,50 +205,30 @@ func TestCloseEndsCopyPhasesAndReleasesEverything(t *testing.T) {
 	}
 	f.Close()
 	s.Close()
-	late := &fake{}
+	late := k.output("", 1)
 	s.Commit(1, late)
-	if out.released.Load() != 1 || late.released.Load() != 1 {
-		t.Errorf("released: %d, late %d", out.released.Load(), late.released.Load())
-	}
-	if _, _, err := s.Wait(t.Context(), 0); !errors.Is(err, ErrClosed) {
-		t.Errorf("Wait: %v", err)
-	}
-}
-
-func TestWaitSaysHowManyAreThere(t *testing.T) {
-	s := New[*fake](2, 1)
-	go s.Commit(1, &fake{})
-	if n, all, err := s.Wait(t.Context(), 0); n != 1 || all || err != nil {
-		t.Errorf("%d, %v, %v", n, all, err)
-	}
-	go func() {
-		s.Commit(0, &fake{})
-		s.Seal()
-	}()
-	for n, all := 1, false; !all; {
-		var err error
-		if n, all, err = s.Wait(t.Context(), n); err != nil {
-			t.Fatal(err)
-		}
+	if !released(out) || !released(late) {
+		t.Errorf("released: %v, late %v", released(out), released(late))
 	}
 }
 
 // Whatever is committed, lost and fetched in whatever order: a copy phase that
 // ends well has exactly one living output of every map, and in the end
-// everything was released once.
-func TestAnyHistoryEndsWithEverythingReleasedOnce(t *testing.T) {
+// everything was released.
+func TestAnyHistoryEndsWithEverythingReleased(t *testing.T) {
+	k := newKit(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		maps, parts := rapid.IntRange(1, 5).Draw(rt, "maps"), rapid.IntRange(1, 3).Draw(rt, "parts")
-		s := New[*fake](maps, parts)
+		s := New(maps, parts)
 		s.Seal()
-		live := make([]*fake, maps)
-		var all []*fake
-		var open []*Fetch[*fake]
+		live := make([]*runs.MapOutput, maps)
+		var all []*runs.MapOutput
+		var open []*Fetch
 		for range rapid.IntRange(0, 60).Draw(rt, "steps") {
 			m := rapid.IntRange(0, maps-1).Draw(rt, "map")
 			switch rapid.IntRange(0, 3).Draw(rt, "step") {
 			case 0:
-				out := &fake{}
+				out := k.output("", parts)
 				all = append(all, out)
 				s.Commit(m, out)
 				if live[m] == nil {
@@ -261,15 +256,15 @@ func TestAnyHistoryEndsWithEverythingReleasedOnce(t *testing.T) {
 		}
 		s.Close()
 		for i, out := range all {
-			if n := out.released.Load(); n != 1 {
-				rt.Fatalf("output %d of %d was released %d times", i, len(all), n)
+			if !released(out) {
+				rt.Fatalf("output %d of %d was not released", i, len(all))
 			}
 		}
 	})
 }
 
 // copyNow copies what is there and does not wait for the rest.
-func copyNow(rt *rapid.T, f *Fetch[*fake], live []*fake) {
+func copyNow(rt *rapid.T, f *Fetch, live []*runs.MapOutput) {
 	ctx, cancel := context.WithCancel(context.Background())
 	there := 0
 	for _, out := range live {
@@ -282,7 +277,7 @@ func copyNow(rt *rapid.T, f *Fetch[*fake], live []*fake) {
 		if there == 0 {
 			cancel()
 		}
-		_ = f.Copy(ctx, func(int, *fake) error {
+		_ = f.Copy(ctx, func(int, *runs.MapOutput) error {
 			if got++; got == there {
 				cancel()
 			}
@@ -293,7 +288,7 @@ func copyNow(rt *rapid.T, f *Fetch[*fake], live []*fake) {
 	}
 	cancel()
 	for _, out := range f.Outputs() {
-		if !slices.Contains(live, out) || out.released.Load() != 0 {
+		if !slices.Contains(live, out) || released(out) {
 			rt.Fatalf("a dead output was handed out")
 		}
 	}
@@ -303,11 +298,12 @@ func copyNow(rt *rapid.T, f *Fetch[*fake], live []*fake) {
 }
 
 func BenchmarkCopy(b *testing.B) {
+	k := newKit(b)
 	const maps = 10_000
-	s := New[*fake](maps, 1)
+	s := New(maps, 1)
 	s.Seal()
 	for m := range maps {
-		s.Commit(m, &fake{})
+		s.Commit(m, k.output("", 1))
 	}
 	for b.Loop() {
 		f := s.Fetch(0)

@@ -12,10 +12,10 @@ import (
 // Job is what the attempts of a job share.
 type Job struct {
 	Spec    jobs.Job
-	Parts   int                               // reduce tasks
-	Cuts    [][]byte                          // between parts, where they are ranges
-	Spread  int                               // maps that a key of several parts is divided among; 0: no key is
-	Shuffle *shuffle.Shuffle[*runs.MapOutput] // nil: map-only
+	Parts   int              // reduce tasks
+	Cuts    [][]byte         // between parts, where they are ranges
+	Spread  int              // maps that a key of several parts is divided among; 0: no key is
+	Shuffle *shuffle.Shuffle // nil: map-only
 	Sink    Sink
 
 	sizesOnce sync.Once

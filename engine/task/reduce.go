@@ -51,7 +51,7 @@ func (a *Attempt) Reduce() error {
 
 // copyPhase waits until it has been handed every map output of the job.
 // Within one machine a copy moves references, not bytes.
-func (a *Attempt) copyPhase(fetch *shuffle.Fetch[*runs.MapOutput]) error {
+func (a *Attempt) copyPhase(fetch *shuffle.Fetch) error {
 	a.phase(slots.PhaseCopy)
 	a.Waiting.Store(true)
 	defer a.Waiting.Store(false)
