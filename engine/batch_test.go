@@ -221,7 +221,7 @@ func TestABatchIsCheckedWholeBeforeAnythingStarts(t *testing.T) {
 		"a circle":                            {[]engine.BatchJob{job("A", in(dir), 1), job("B", in(dir), 0)}, "job A: after: jobs wait for each other in a circle"},
 		"itself":                              {[]engine.BatchJob{job("A", in(dir), 0)}, "job A: after: jobs wait for each other in a circle"},
 		"a job that is not there":             {[]engine.BatchJob{job("A", in(dir), 7)}, "job A: after: there is no job 7"},
-		"no input":                            {[]engine.BatchJob{job("A", in())}, "job A: no input"},
+		"no input":                            {[]engine.BatchJob{job("A", in())}, "job A: Options.Inputs: name files"},
 		"standard input twice":                {[]engine.BatchJob{{Name: "A", Chain: chains(t)["sort"](), JobOptions: engine.JobOptions{Inputs: []string{"-"}, Stdin: strings.NewReader("")}}, {Name: "B", Chain: chains(t)["sort"](), JobOptions: engine.JobOptions{Inputs: []string{"-"}, Stdin: strings.NewReader("")}}}, "job B: -: job A reads standard input too"},
 		"a submission before the run's start": {[]engine.BatchJob{{Name: "A", Chain: chains(t)["sort"](), Submit: -1, JobOptions: in(dir)}}, "job A: submit: "},
 		"a deadline before the submission":    {[]engine.BatchJob{{Name: "A", Chain: chains(t)["sort"](), Submit: 5, Deadline: 4, JobOptions: in(dir)}}, "job A: deadline: "},

@@ -154,7 +154,10 @@ func (r *run) prepare(batch []BatchJob, o Options) error {
 	r.cores = allowedCores()
 	r.o = o.withDefaults(len(r.cores))
 	r.noteFunc()
-	if err := errors.Join(r.takeJobs(batch), r.o.validate()); err != nil {
+	if err := r.takeJobs(batch); err != nil {
+		return err
+	}
+	if err := r.o.validate(); err != nil {
 		return err
 	}
 	r.temp = tempdir.New(r.tempDirs())

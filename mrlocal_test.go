@@ -1,0 +1,191 @@
+package mrlocal_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"mrlocal"
+	"mrlocal/jobs"
+	"mrlocal/jobs/wordcount"
+)
+
+func input(t *testing.T, text string) mrlocal.JobOptions {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "input.txt")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return mrlocal.JobOptions{Inputs: []string{path}}
+}
+
+func counting(t *testing.T) jobs.Chain {
+	t.Helper()
+	chain, err := wordcount.New(wordcount.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return chain
+}
+
+// mapping is a job with that mapper alone.
+type mapping func(b jobs.Block, out jobs.Emitter) error
+
+func (m mapping) Map(b jobs.Block, out jobs.Emitter) error { return m(b, out) }
+
+func mapOnly(m mapping) jobs.Job {
+	return jobs.Job{Name: "map-only", NewMapper: func() jobs.Mapper { return m }}
+}
+
+func TestAnErrorHasItsKind(t *testing.T) {
+	boom, stop := errors.New("boom"), errors.New("stop")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	fails := mapOnly(func(jobs.Block, jobs.Emitter) error { return boom })
+	emits := mapOnly(func(_ jobs.Block, out jobs.Emitter) error { out.Emit([]byte("x"), nil); return nil })
+	waits := mapOnly(func(_ jobs.Block, out jobs.Emitter) error {
+		cancel(stop)
+		for range 1000 { // the attempt ends in Emit
+			time.Sleep(10 * time.Millisecond)
+			out.Emit([]byte("x"), nil)
+		}
+		return nil
+	})
+	for name, c := range map[string]struct {
+		job    jobs.Job
+		o      mrlocal.Options
+		kind   error
+		cause  error // wrapped; nil: any
+		text   string
+		report bool
+	}{
+		"a job without a mapper":     {job: jobs.Job{}, kind: mrlocal.ErrBadOptions, text: "job: has no mapper"},
+		"no input":                   {job: emits, kind: mrlocal.ErrBadOptions, text: "Options.Inputs: name files, directories, globs, or - for standard input"},
+		"a negative block size":      {job: emits, o: mrlocal.Options{JobOptions: mrlocal.JobOptions{Inputs: []string{"."}, BlockBytes: -1}}, kind: mrlocal.ErrBadOptions, text: "Options.BlockBytes -1: must be at least 0"},
+		"too little memory":          {job: emits, o: mrlocal.Options{JobOptions: input(t, "a\n"), MemoryBytes: 1, MapSlots: 1, ReduceSlots: 1}, kind: mrlocal.ErrBadOptions, text: "Options.MemoryBytes 1: too little for 2 slots: at least 16MiB"},
+		"an input that is not there": {job: emits, o: mrlocal.Options{JobOptions: mrlocal.JobOptions{Inputs: []string{"/no/such"}}}, kind: mrlocal.ErrBadInput, text: "/no/such: no such file or directory"},
+		"a mapper that fails":        {job: fails, o: mrlocal.Options{JobOptions: input(t, "a\n")}, kind: mrlocal.ErrJobFailed, cause: boom, report: true},
+		"a context that ends":        {job: waits, o: mrlocal.Options{JobOptions: input(t, "a\n")}, kind: mrlocal.ErrInterrupted, cause: stop, text: "stop", report: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.o.Stdout = io.Discard
+			under := t.Context()
+			if c.kind == mrlocal.ErrInterrupted {
+				under = ctx
+			}
+			report, err := mrlocal.Run(under, c.job, c.o)
+			var typed *mrlocal.Error
+			if !errors.As(err, &typed) {
+				t.Fatalf("%T: %v", err, err)
+			}
+			for _, kind := range []error{mrlocal.ErrBadOptions, mrlocal.ErrBadInput, mrlocal.ErrJobFailed, mrlocal.ErrInterrupted} {
+				if errors.Is(err, kind) != (kind == c.kind) {
+					t.Errorf("%v: of kind %v: %v", err, kind, errors.Is(err, kind))
+				}
+			}
+			if c.cause != nil && !errors.Is(err, c.cause) {
+				t.Errorf("%v does not wrap %v", err, c.cause)
+			}
+			if c.text != "" && err.Error() != c.text {
+				t.Errorf("%q, want %q", err, c.text)
+			}
+			if (report != nil) != c.report {
+				t.Errorf("report %v", report)
+			}
+			if strings.Contains(err.Error(), "--") {
+				t.Errorf("%q speaks of flags", err)
+			}
+		})
+	}
+}
+
+func TestTheZeroOptionsLendSlots(t *testing.T) {
+	o := mrlocal.Options{JobOptions: input(t, "a b a\n")}
+	report, err := mrlocal.RunChain(t.Context(), counting(t), o)
+	if err != nil || report.Policy != mrlocal.DefaultPolicy {
+		t.Errorf("%+v, %v", report, err)
+	}
+	report, err = mrlocal.RunBatch(t.Context(), []mrlocal.BatchJob{{Chain: counting(t), JobOptions: o.JobOptions}}, mrlocal.Options{})
+	if err != nil || report.Policy != mrlocal.DefaultPolicy {
+		t.Errorf("%+v, %v", report, err)
+	}
+}
+
+// Runs follow one another and take place at once; each has its own result, and
+// the process stays as it was, during the runs too.
+func TestRunsInOneProcessDoNotDisturbOneAnother(t *testing.T) {
+	procs, limit := runtime.GOMAXPROCS(0), debug.SetMemoryLimit(-1)
+	run := func(n int) error {
+		chain, err := wordcount.New(wordcount.Options{})
+		if err != nil {
+			return err
+		}
+		var out bytes.Buffer
+		o := mrlocal.Options{JobOptions: input(t, strings.Repeat(fmt.Sprintf("w%d\n", n), 20_000+n)), MapSlots: 3, ReduceSlots: 2, MemoryBytes: 64 << 20}
+		o.Stdout, o.BlockBytes, o.Reducers = &out, 16<<10, 3
+		o.Note = func(text string) { t.Log(text) }
+		mapper := chain[0].NewMapper
+		chain[0].NewMapper = func() jobs.Mapper {
+			if runtime.GOMAXPROCS(0) != procs || debug.SetMemoryLimit(-1) != limit {
+				t.Error("the run changed GOMAXPROCS or the memory limit")
+			}
+			return mapper()
+		}
+		if _, err = mrlocal.RunChain(t.Context(), chain, o); err != nil {
+			return err
+		}
+		if want := fmt.Sprintf("w%d\t%d\n", n, 20_000+n); out.String() != want {
+			return fmt.Errorf("got %q, want %q", out.String(), want)
+		}
+		return nil
+	}
+	for n := range 3 {
+		if err := run(n); err != nil {
+			t.Errorf("one after the other: %v", err)
+		}
+	}
+	var all sync.WaitGroup
+	for n := range 4 {
+		all.Go(func() {
+			if err := run(10 + n); err != nil {
+				t.Errorf("at once: %v", err)
+			}
+		})
+	}
+	all.Wait()
+	if runtime.GOMAXPROCS(0) != procs || debug.SetMemoryLimit(-1) != limit {
+		t.Error("the runs changed GOMAXPROCS or the memory limit")
+	}
+}
+
+// Two runs may not write to one place: the second one is refused.
+func TestASecondRunDoesNotWriteToTheDirectoryOfTheFirst(t *testing.T) {
+	o := mrlocal.Options{JobOptions: input(t, "a\n")}
+	o.OutputDir = filepath.Join(t.TempDir(), "out")
+	begun, end := make(chan struct{}), make(chan struct{})
+	first := mapOnly(func(jobs.Block, jobs.Emitter) error { close(begun); <-end; return nil })
+	done := make(chan error)
+	go func() {
+		_, err := mrlocal.Run(t.Context(), first, o)
+		done <- err
+	}()
+	<-begun
+	_, err := mrlocal.RunChain(t.Context(), counting(t), o)
+	if !errors.Is(err, mrlocal.ErrBadOptions) && !errors.Is(err, mrlocal.ErrJobFailed) {
+		t.Errorf("the second run: %v", err)
+	}
+	close(end)
+	if err := <-done; err != nil {
+		t.Errorf("the first run: %v", err)
+	}
+}
