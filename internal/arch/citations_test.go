@@ -1,0 +1,361 @@
+package arch
+
+import (
+	"bytes"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"os/exec"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// notYet are the directories whose comments still cite an old sheet of facts.
+func notYet() []string {
+	return []string{"cmd/", "docs/adr/", "docs/workloads.md", "engine/", "input/", "internal/ppm/", "output/", "sim/", "slots/", "trace/", "workload/", "spill/", "datagen/"}
+}
+
+func isNotYet(name string) bool {
+	return slices.ContainsFunc(notYet(), func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+}
+
+// tracked returns the texts of the repository's files by path. It skips the test
+// outside of a repository.
+func tracked(t *testing.T) map[string][]byte {
+	t.Helper()
+	root := "../.."
+	list, err := exec.Command("git", "-C", root, "ls-files", "-z").Output()
+	if err != nil {
+		t.Skip("not in a repository: ", err)
+	}
+	texts := map[string][]byte{}
+	for _, name := range strings.Split(strings.TrimRight(string(list), "\x00"), "\x00") {
+		text, err := os.ReadFile(path.Join(root, name))
+		if os.IsNotExist(err) {
+			continue // removed, and not yet committed
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[name] = text
+	}
+	if len(texts) < 100 {
+		t.Fatalf("git lists only %d files", len(texts))
+	}
+	return texts
+}
+
+// remark is a comment, or a paragraph of Markdown, in one line.
+type remark struct {
+	line int
+	text string
+}
+
+// remarks returns what a file says to its readers: all of Markdown, the comments of
+// Go, assembly, shell, YAML and of the scripts of tests.
+func remarks(name string, text []byte) []remark {
+	switch path.Ext(name) {
+	case ".md":
+		return joined(text, func(line string) (string, bool) { return line, strings.TrimSpace(line) != "" })
+	case ".go":
+		fset := token.NewFileSet()
+		file, err := parser.ParseFile(fset, name, text, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return nil // a test of arch itself fails on that
+		}
+		var all []remark
+		for _, group := range file.Comments {
+			all = append(all, remark{fset.Position(group.Pos()).Line, strings.Join(strings.Fields(group.Text()), " ")})
+		}
+		return all
+	case ".sh", ".yaml", ".yml", ".txt", ".s":
+	default:
+		if !bytes.HasPrefix(text, []byte("#!")) {
+			return nil
+		}
+	}
+	return joined(text, func(line string) (string, bool) {
+		for _, mark := range []string{"# ", "// "} {
+			if i := strings.Index(line, mark); i >= 0 && (strings.TrimSpace(line[:i]) == "" || strings.HasSuffix(line[:i], " ")) {
+				return line[i+len(mark):], true
+			}
+		}
+		return "", false
+	})
+}
+
+// joined returns runs of the lines of which part returns something.
+func joined(text []byte, part func(line string) (string, bool)) (all []remark) {
+	open := false
+	for i, line := range strings.Split(string(text), "\n") {
+		said, ok := part(line)
+		said = strings.Join(strings.Fields(said), " ")
+		switch {
+		case ok && open:
+			all[len(all)-1].text += " " + said
+		case ok:
+			all = append(all, remark{i + 1, said})
+		}
+		open = ok
+	}
+	return all
+}
+
+// clause matches the names of clauses of the old sheet of facts: a letter and a
+// number that it had.
+var clause = regexp.MustCompile(`\b(?:A(?:[1-9]|[1-5][0-9]|6[0-3])|D(?:[1-9]|1[0-9]|2[0-4])|M(?:[1-9]|1[01])|S(?:[1-9]|1[0-7])|R(?:[1-9]|1[0-9]|2[0-2])|` +
+	`O(?:[1-9]|1[0-9]|2[0-8])|E(?:[1-9]|1[0-3])|N(?:[1-9]|1[0-3])[a-f]?|Q(?:[1-9]|10))\b`)
+
+// otherwise are uses of such a word that are no clauses, by the start of the path;
+// each with the reason.
+func otherwise() []struct{ word, below, reason string } {
+	return []struct{ word, below, reason string }{
+		{"S2", "", "a codec, beside zstd and snappy"},
+	}
+}
+
+// TestNoCommentCitesTheOldSheet: comments and documents cite papers, Hadoop's
+// classes and the names in docs/papers, not a sheet that readers do not have.
+func TestNoCommentCitesTheOldSheet(t *testing.T) {
+	sheet := regexp.MustCompile(`\b(?:SP` + `EC|se` + `ed 0[0-9][0-9])\b`) // in two parts, so that this file has neither
+	for name, text := range tracked(t) {
+		if isNotYet(name) {
+			continue
+		}
+		for i, line := range bytes.Split(text, []byte("\n")) {
+			if m := sheet.Find(line); m != nil {
+				t.Errorf("%s:%d: cites %s, which readers do not have: cite the paper by its key in docs/papers, and the place", name, i+1, m)
+			}
+		}
+		for _, r := range remarks(name, text) {
+			for _, word := range clause.FindAllString(r.text, -1) {
+				allowed := slices.ContainsFunc(otherwise(), func(o struct{ word, below, reason string }) bool {
+					return o.word == word && strings.HasPrefix(name, o.below)
+				})
+				if !allowed {
+					t.Errorf("%s:%d: %s in %q: cite a paper's place or a name of docs/papers, or list the word in otherwise, with a reason", name, r.line, word, shortened(r.text, word))
+				}
+			}
+		}
+	}
+}
+
+func shortened(text, word string) string {
+	i := strings.Index(text, word)
+	return text[max(0, i-40):min(len(text), i+40)]
+}
+
+// papers are the pages of docs/papers: by key of a paper the file's name, and by
+// name of a decision the key of the page that has it.
+type papers struct{ files, names map[string]string }
+
+var heading = regexp.MustCompile(`(?m)^### "(.*)"$`)
+
+func loadPapers(t *testing.T, texts map[string][]byte) papers {
+	t.Helper()
+	p := papers{map[string]string{}, map[string]string{}}
+	for _, m := range regexp.MustCompile(`(?m)^\| \[(\w+)\]\((\w+\.md)\) \|`).FindAllSubmatch(texts["docs/papers/README.md"], -1) {
+		key, file := string(m[1]), "docs/papers/"+string(m[2])
+		if texts[file] == nil {
+			t.Errorf("docs/papers/README.md lists %s, which is not there", file)
+		}
+		p.files[key] = file
+		for _, h := range heading.FindAllSubmatch(texts[file], -1) {
+			name := string(h[1])
+			if other := p.names[name]; other != "" {
+				t.Errorf("%s: the name %q is there twice, in %s too", file, name, p.files[other])
+			}
+			if name != strings.ToLower(name) {
+				t.Errorf("%s: the name %q is not in lower case", file, name)
+			}
+			p.names[name] = key
+		}
+	}
+	if len(p.files) < 10 || len(p.names) < 80 {
+		t.Fatalf("docs/papers has only %d pages with %d names", len(p.files), len(p.names))
+	}
+	return p
+}
+
+// TestCitationsAreInDocsPapers: the key and the quoted names of a citation such as
+// [OMO21, eq. 3] or [OMO21, "signed argmin"] exist.
+func TestCitationsAreInDocsPapers(t *testing.T) {
+	texts := tracked(t)
+	p := loadPapers(t, texts)
+	citation := regexp.MustCompile(`\[([A-Z][A-Za-z]+[0-9]{2}|Hadoop)((?:,[^\]]*)?)\]`)
+	quoted := regexp.MustCompile(`"([^"]*)"`)
+	cited := 0
+	for name, text := range texts {
+		for _, r := range remarks(name, text) {
+			for _, m := range citation.FindAllStringSubmatch(r.text, -1) {
+				cited++
+				if p.files[m[1]] == "" {
+					t.Errorf("%s:%d: %s: docs/papers/README.md has no paper with this key", name, r.line, m[0])
+				}
+				for _, q := range quoted.FindAllStringSubmatch(m[2], -1) {
+					if p.names[q[1]] != m[1] {
+						t.Errorf("%s:%d: %s: %s has no heading %q; add it there, with the decision and its reason", name, r.line, m[0], p.files[m[1]], q[1])
+					}
+				}
+			}
+		}
+	}
+	if cited < 100 {
+		t.Errorf("only %d citations", cited)
+	}
+}
+
+// TestDocsPapersNameWhatExists: functions, tests and files that docs/papers and
+// docs/policies.md name are there, and so is a section on each policy.
+func TestDocsPapersNameWhatExists(t *testing.T) {
+	t.Skip("while packages move")
+	texts := tracked(t)
+	declared := declarations(t, texts)
+	code := regexp.MustCompile("`([^`]+)`")
+	dotted := regexp.MustCompile(`^[A-Za-z]\w*(\.[A-Za-z]\w*){1,2}$`)
+	file := regexp.MustCompile(`^[\w-]+/[\w./-]+$`)
+	names := 0
+	for page, text := range texts {
+		if !strings.HasPrefix(page, "docs/papers/") && page != "docs/policies.md" {
+			continue
+		}
+		for i, line := range strings.Split(string(text), "\n") {
+			for _, m := range code.FindAllStringSubmatch(line, -1) {
+				word := m[1]
+				switch {
+				case strings.HasPrefix(word, "Test"), strings.HasPrefix(word, "Benchmark"), dotted.MatchString(word):
+					names++
+					if !declared[word] && path.Ext(word) != ".md" && path.Ext(word) != ".txt" && !strings.HasPrefix(word, "math.") && !isPlaceholder(word) {
+						t.Errorf("%s:%d: there is no %s", page, i+1, word)
+					}
+				case file.MatchString(word) && path.Ext(word) != "":
+					if texts[word] == nil {
+						t.Errorf("%s:%d: there is no %s", page, i+1, word)
+					}
+				}
+			}
+		}
+	}
+	if names < 250 {
+		t.Errorf("docs/papers name %d functions and tests only", names)
+	}
+}
+
+// isPlaceholder reports whether a word of docs/papers/README.md shows how names are
+// written.
+func isPlaceholder(word string) bool {
+	return word == "package.Function" || word == "Type.method" || word == "Type.field"
+}
+
+// declarations are all functions, types, variables, methods and fields of the
+// module, as package.Name, Type.Name and package.Type.Name, and tests by name.
+func declarations(t *testing.T, texts map[string][]byte) map[string]bool {
+	t.Helper()
+	all := map[string]bool{}
+	for name, text := range texts {
+		if path.Ext(name) != ".go" {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, text, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pkg := strings.TrimSuffix(file.Name.Name, "_test")
+		add := func(names ...string) {
+			all[strings.Join(names, ".")] = true
+			all[pkg+"."+strings.Join(names, ".")] = true
+		}
+		for _, d := range file.Decls {
+			declare(d, add)
+		}
+	}
+	return all
+}
+
+func declare(d ast.Decl, add func(names ...string)) {
+	switch d := d.(type) {
+	case *ast.FuncDecl:
+		if receiver := receiverOf(d); receiver != "" {
+			add(receiver, d.Name.Name)
+		} else {
+			add(d.Name.Name)
+		}
+	case *ast.GenDecl:
+		for _, s := range d.Specs {
+			switch s := s.(type) {
+			case *ast.TypeSpec:
+				add(s.Name.Name)
+				ast.Inspect(s.Type, func(n ast.Node) bool {
+					if f, ok := n.(*ast.Field); ok {
+						for _, field := range f.Names {
+							add(s.Name.Name, field.Name)
+						}
+					}
+					return true
+				})
+			case *ast.ValueSpec:
+				for _, v := range s.Names {
+					add(v.Name)
+				}
+			}
+		}
+	}
+}
+
+// receiverOf is the type of a method's receiver; "": it is a function.
+func receiverOf(d *ast.FuncDecl) string {
+	if d.Recv == nil {
+		return ""
+	}
+	name := ""
+	ast.Inspect(d.Recv.List[0].Type, func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok && name == "" {
+			name = id.Name
+		}
+		return name == ""
+	})
+	return name
+}
+
+// TestFiguresOfDocsPapersAreExperiments: the last column of a table of docs/papers
+// that is called figure names experiments of bench/workloads.
+func TestFiguresOfDocsPapersAreExperiments(t *testing.T) {
+	texts := tracked(t)
+	experiments := map[string]bool{}
+	name := regexp.MustCompile(`(?m)^  - name: (\S+)$`)
+	for file, text := range texts {
+		if strings.HasPrefix(file, "bench/workloads/") && path.Ext(file) == ".yaml" {
+			_, section, _ := bytes.Cut(text, []byte("\nexperiments:\n"))
+			for _, m := range name.FindAllSubmatch(section, -1) {
+				experiments[string(m[1])] = true
+			}
+		}
+	}
+	for page, text := range texts {
+		if !strings.HasPrefix(page, "docs/papers/") {
+			continue
+		}
+		figure := false
+		for i, line := range strings.Split(string(text), "\n") {
+			cells := strings.Split(strings.Trim(line, "| "), " | ")
+			last := strings.TrimSpace(strings.Trim(cells[len(cells)-1], "|"))
+			switch {
+			case !strings.HasPrefix(line, "|"):
+				figure = false
+			case last == "figure":
+				figure = true
+			case figure && strings.Trim(last, "- ") != "" && strings.HasSuffix(line, "| "+last+" |"):
+				for _, e := range strings.Split(last, ", ") {
+					if !experiments[e] {
+						t.Errorf("%s:%s: no experiment %s in bench/workloads", page, strconv.Itoa(i+1), e)
+					}
+				}
+			}
+		}
+	}
+}
