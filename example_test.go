@@ -72,7 +72,7 @@ func ExampleRunBatch() {
 			return
 		}
 		batch = append(batch, mrlocal.BatchJob{
-			Name: name, Chain: chain,
+			Submission: mrlocal.Submission{Name: name}, Chain: chain,
 			JobOptions: mrlocal.JobOptions{Inputs: []string{filepath.Join(dir, "a.txt")}, OutputFile: filepath.Join(dir, name)},
 		})
 	}

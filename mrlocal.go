@@ -9,6 +9,7 @@ import (
 	"mrlocal/report"
 	"mrlocal/slots/policy/registry"
 	"mrlocal/slots/policy/settings"
+	"mrlocal/slots/setup"
 )
 
 // DefaultPolicy is the slot policy of a run whose Options name none: it lends
@@ -23,9 +24,15 @@ type (
 	// JobOptions say what one job reads and writes, and how its input is split.
 	JobOptions = engine.JobOptions
 
-	// BatchJob is one job of a batch: a chain, its pool, its time of submission
-	// and its JobOptions.
+	// Config is the part of Options that says on what cluster a run takes place
+	// and who shares it: slots, pools, users, faults.
+	Config = setup.Config
+
+	// BatchJob is one job of a batch: a chain, its Submission and its JobOptions.
 	BatchJob = engine.BatchJob
+
+	// Submission is a job's name, pool and user, and when it is submitted.
+	Submission = setup.Submission
 
 	// Report tells what a run did: times, slots, jobs and counters.
 	Report = report.Report

@@ -72,7 +72,7 @@ func TestAnErrorHasItsKind(t *testing.T) {
 		"a job without a mapper":     {job: jobs.Job{}, kind: mrlocal.ErrBadOptions, text: "job: has no mapper"},
 		"no input":                   {job: emits, kind: mrlocal.ErrBadOptions, text: "Options.Inputs: name files, directories, globs, or - for standard input"},
 		"a negative block size":      {job: emits, o: mrlocal.Options{JobOptions: mrlocal.JobOptions{Inputs: []string{"."}, BlockBytes: -1}}, kind: mrlocal.ErrBadOptions, text: "Options.BlockBytes -1: must be at least 0"},
-		"too little memory":          {job: emits, o: mrlocal.Options{JobOptions: input(t, "a\n"), MemoryBytes: 1, MapSlots: 1, ReduceSlots: 1}, kind: mrlocal.ErrBadOptions, text: "Options.MemoryBytes 1: too little for 2 slots: at least 16MiB"},
+		"too little memory":          {job: emits, o: mrlocal.Options{JobOptions: input(t, "a\n"), MemoryBytes: 1, Config: mrlocal.Config{MapSlots: 1, ReduceSlots: 1}}, kind: mrlocal.ErrBadOptions, text: "Options.MemoryBytes 1: too little for 2 slots: at least 16MiB"},
 		"an input that is not there": {job: emits, o: mrlocal.Options{JobOptions: mrlocal.JobOptions{Inputs: []string{"/no/such"}}}, kind: mrlocal.ErrBadInput, text: "/no/such: no such file or directory"},
 		"a mapper that fails":        {job: fails, o: mrlocal.Options{JobOptions: input(t, "a\n")}, kind: mrlocal.ErrJobFailed, cause: boom, report: true},
 		"a context that ends":        {job: waits, o: mrlocal.Options{JobOptions: input(t, "a\n")}, kind: mrlocal.ErrInterrupted, cause: stop, text: "stop", report: true},
@@ -131,7 +131,7 @@ func TestRunsInOneProcessDoNotDisturbOneAnother(t *testing.T) {
 			return err
 		}
 		var out bytes.Buffer
-		o := mrlocal.Options{JobOptions: input(t, strings.Repeat(fmt.Sprintf("w%d\n", n), 20_000+n)), MapSlots: 3, ReduceSlots: 2, MemoryBytes: 64 << 20}
+		o := mrlocal.Options{JobOptions: input(t, strings.Repeat(fmt.Sprintf("w%d\n", n), 20_000+n)), Config: mrlocal.Config{MapSlots: 3, ReduceSlots: 2}, MemoryBytes: 64 << 20}
 		o.Stdout, o.BlockBytes, o.Reducers = &out, 16<<10, 3
 		o.Note = func(text string) { t.Log(text) }
 		mapper := chain[0].NewMapper

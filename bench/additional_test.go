@@ -10,6 +10,7 @@ import (
 	"mrlocal/jobs"
 	"mrlocal/slots/policy/registry"
 	"mrlocal/slots/policy/settings"
+	"mrlocal/slots/setup"
 	"mrlocal/spill/runs"
 	"mrlocal/trace"
 )
@@ -47,7 +48,7 @@ func BenchmarkAdditional(b *testing.B) {
 				}
 				var extra onExtra
 				r := runWith(b, []source{s}, paths, engine.Options{
-					Policy: p, MapSlots: 1, ReduceSlots: 1, DiskBytesPerSecond: additionalDisk,
+					Policy: p, Config: setup.Config{MapSlots: 1, ReduceSlots: 1}, DiskBytesPerSecond: additionalDisk,
 					MemoryBytes: max(32<<20, 2**sizeBytes), SortBufferBytes: *sizeBytes * 7 / 32, NoGrowth: true, Codec: runs.None,
 					Watch: func(s *trace.Stream) { s.Attach(&extra) },
 				})

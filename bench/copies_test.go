@@ -7,6 +7,7 @@ import (
 	"mrlocal/slots"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/settings"
+	"mrlocal/slots/setup"
 )
 
 // BenchmarkCopies is SEPB's effect on a real machine: of two trackers one has a
@@ -41,8 +42,7 @@ func BenchmarkCopies(b *testing.B) {
 				for range *rounds {
 					for _, c := range cases {
 						r := runWith(b, []source{s}, paths, engine.Options{
-							Policy: c.make(), Trackers: 2, MapSlots: 1, ReduceSlots: 1,
-							Slow: []engine.TrackerSpeed{{Tracker: 1, Speed: slots.One / 10}},
+							Policy: c.make(), Config: setup.Config{Trackers: 2, MapSlots: 1, ReduceSlots: 1, Slow: []setup.Slow{{Tracker: 1, Factor: slots.One / 10}}},
 						})
 						took[c.name] = append(took[c.name], r.MakespanSeconds)
 					}

@@ -14,6 +14,7 @@ import (
 	"mrlocal/slots"
 	"mrlocal/slots/policy/registry"
 	"mrlocal/slots/policy/settings"
+	"mrlocal/slots/setup"
 )
 
 var (
@@ -75,7 +76,7 @@ const splits = 40
 // away as they are merged.
 func runReal(b *testing.B, all []source, paths []string, sched string, mapSlots, reduceSlots int) *engine.Report {
 	b.Helper()
-	return runWith(b, all, paths, engine.Options{Policy: newPolicy(b, sched), MapSlots: mapSlots, ReduceSlots: reduceSlots})
+	return runWith(b, all, paths, engine.Options{Policy: newPolicy(b, sched), Config: setup.Config{MapSlots: mapSlots, ReduceSlots: reduceSlots}})
 }
 
 // runWith is runReal with any options.
@@ -106,7 +107,7 @@ func batchOf(b *testing.B, all []source, paths []string, reducers int) (work []e
 		if err != nil {
 			b.Fatal(err)
 		}
-		work = append(work, engine.BatchJob{Name: s.name, Chain: chain, JobOptions: engine.JobOptions{
+		work = append(work, engine.BatchJob{Submission: setup.Submission{Name: s.name}, Chain: chain, JobOptions: engine.JobOptions{
 			Inputs: []string{paths[i]}, BlockBytes: max(*sizeBytes/splits, 64<<10), Reducers: reducers,
 		}})
 	}

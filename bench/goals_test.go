@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"mrlocal/engine"
+	"mrlocal/slots/setup"
 )
 
 // BenchmarkGoals is RAS's point on a real machine: of two equal jobs the one with a
@@ -48,7 +49,7 @@ func runTowards(b *testing.B, all []source, paths []string, goals [2]time.Durati
 	for i := range work {
 		work[i].Deadline = goals[i]
 	}
-	r, err := engine.RunBatch(b.Context(), work, engine.Options{Policy: newPolicy(b, "ras"), MapSlots: 5, ReduceSlots: 1})
+	r, err := engine.RunBatch(b.Context(), work, engine.Options{Policy: newPolicy(b, "ras"), Config: setup.Config{MapSlots: 5, ReduceSlots: 1}})
 	if err != nil {
 		b.Fatal(err)
 	}

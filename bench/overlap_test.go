@@ -6,6 +6,7 @@ import (
 
 	"mrlocal/engine"
 	"mrlocal/slots"
+	"mrlocal/slots/setup"
 	"mrlocal/trace"
 )
 
@@ -27,7 +28,7 @@ func BenchmarkOverlap(b *testing.B) {
 					for _, sched := range []string{early, omo} {
 						var at firstReduce
 						r := runWith(b, []source{s}, paths, engine.Options{
-							Policy: newPolicy(b, sched), MapSlots: 1, ReduceSlots: 1, Slowstart: &slowstart,
+							Policy: newPolicy(b, sched), Config: setup.Config{MapSlots: 1, ReduceSlots: 1, Slowstart: &slowstart},
 							Watch: func(s *trace.Stream) { s.Attach(&at) },
 						})
 						first[sched], whole[sched] = append(first[sched], at.seconds), append(whole[sched], r.MakespanSeconds)

@@ -9,6 +9,7 @@ import (
 	"mrlocal/report"
 	"mrlocal/sim"
 	"mrlocal/slots/policy/registry"
+	"mrlocal/slots/setup"
 	"mrlocal/workload"
 )
 
@@ -55,7 +56,7 @@ func BenchmarkSlotsSimulated(b *testing.B) {
 		sweep(b, c.name, []slotCounts{{54, 54}, {72, 36}, {90, 18}, {102, 6}}, func(b *testing.B, sched string, n slotCounts) *report.Report {
 			f := *file
 			f.Jobs = c.jobs
-			r, err := sim.Run(context.Background(), &f, sim.Options{Policy: newPolicy(b, sched), Trackers: 1, MapSlots: n.maps, ReduceSlots: n.reduces})
+			r, err := sim.Run(context.Background(), &f, sim.Options{Policy: newPolicy(b, sched), Config: setup.Config{Trackers: 1, MapSlots: n.maps, ReduceSlots: n.reduces}})
 			if err != nil {
 				b.Fatal(err)
 			}

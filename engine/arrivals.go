@@ -10,6 +10,7 @@ import (
 	"mrlocal/engine/source"
 	"mrlocal/engine/task"
 	"mrlocal/internal/order"
+	"mrlocal/slots/setup"
 )
 
 // This file is how works come and go: when their time has come they are
@@ -209,14 +210,14 @@ func (c *coordinator) ended(ch *chain) {
 }
 
 // timedFaults are the faults that come at a time, in its order.
-func timedFaults(faults []Fault) []Fault {
-	var timed []Fault
+func timedFaults(faults []setup.Fault) []setup.Fault {
+	var timed []setup.Fault
 	for _, f := range faults {
 		if f.Lost || f.Tracker >= 0 {
 			timed = append(timed, f)
 		}
 	}
-	slices.SortStableFunc(timed, func(a, b Fault) int { return cmp.Compare(a.At, b.At) })
+	slices.SortStableFunc(timed, func(a, b setup.Fault) int { return cmp.Compare(a.At, b.At) })
 	return timed
 }
 

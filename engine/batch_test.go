@@ -20,6 +20,7 @@ import (
 	"mrlocal/slots"
 	"mrlocal/slots/policy/registry"
 	"mrlocal/slots/replay"
+	"mrlocal/slots/setup"
 )
 
 // batchOf makes a job of each kind asked for, alternating between two pools.
@@ -32,7 +33,7 @@ func batchOf(t testing.TB, inputs []string, kinds ...string) ([]engine.BatchJob,
 		out := &bytes.Buffer{}
 		outs = append(outs, out)
 		batch = append(batch, engine.BatchJob{
-			Name: fmt.Sprintf("J%02d", i), Pool: []string{"prod", "test"}[i%2], Chain: made[kind](),
+			Submission: setup.Submission{Name: fmt.Sprintf("J%02d", i), Pool: []string{"prod", "test"}[i%2]}, Chain: made[kind](),
 			JobOptions: engine.JobOptions{Inputs: inputs, Stdout: out, BlockBytes: 64 << 10},
 		})
 	}
@@ -49,8 +50,7 @@ func TestEveryJobOfABatchGivesWhatItGivesAlone(t *testing.T) {
 			var events bytes.Buffer
 			temp := t.TempDir()
 			report, err := engine.RunBatch(t.Context(), batch, engine.Options{
-				Policy: newPolicy(t, sched), MapSlots: 2, ReduceSlots: 1, MemoryBytes: 64 << 20, Events: &events, TempDirs: []string{temp},
-				Pools: []slots.Pool{{Name: "prod", Weight: 2 * slots.One, MinMaps: 1}, {Name: "test"}},
+				Policy: newPolicy(t, sched), Config: setup.Config{MapSlots: 2, ReduceSlots: 1, Pools: []slots.Pool{{Name: "prod", Weight: 2 * slots.One, MinMaps: 1}, {Name: "test"}}}, MemoryBytes: 64 << 20, Events: &events, TempDirs: []string{temp},
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -91,7 +91,7 @@ func TestMemoryIsBoundedForAllJobsTogether(t *testing.T) {
 	temp := t.TempDir()
 	batch, outs := batchOf(t, []string{dir}, "sort", "wordcount", "sort -u", "grep", "sort", "grep --lines")
 	report, err := engine.RunBatch(t.Context(), batch, engine.Options{
-		Policy: newPolicy(t, "fair"), MapSlots: 2, ReduceSlots: 2, MemoryBytes: 32 << 20, TempDirs: []string{temp},
+		Policy: newPolicy(t, "fair"), Config: setup.Config{MapSlots: 2, ReduceSlots: 2}, MemoryBytes: 32 << 20, TempDirs: []string{temp},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -141,7 +141,7 @@ func TestAJobThatFailsFailsAlone(t *testing.T) {
 				batch[1] = bad
 				batch[3].After = []int{1}
 				report, err := engine.RunBatch(t.Context(), batch, engine.Options{
-					Policy: newPolicy(t, "fair"), MapSlots: 2, ReduceSlots: 1, MemoryBytes: 64 << 20, TempDirs: []string{temp}, TaskTimeout: time.Minute, Attempts: 2,
+					Policy: newPolicy(t, "fair"), Config: setup.Config{MapSlots: 2, ReduceSlots: 1, Attempts: 2}, MemoryBytes: 64 << 20, TempDirs: []string{temp}, TaskTimeout: time.Minute,
 				})
 				if name == "a mapper that hangs" && !strings.Contains(fmt.Sprint(err), "no progress for 1m0s") {
 					t.Errorf("it was heard of: %v", err)
@@ -188,8 +188,8 @@ func TestAJobReadsWhatTheJobsBeforeItHaveWritten(t *testing.T) {
 	}
 	var got bytes.Buffer
 	batch := []engine.BatchJob{
-		{Name: "second", After: []int{1}, Chain: chains(t)["sort -rn"](), JobOptions: engine.JobOptions{Inputs: []string{filepath.Join(out, "counts")}, Stdout: &got}},
-		{Name: "first", Chain: chains(t)["wordcount"](), JobOptions: engine.JobOptions{Inputs: []string{dir}, OutputDir: filepath.Join(out, "counts")}},
+		{Submission: setup.Submission{Name: "second", After: []int{1}}, Chain: chains(t)["sort -rn"](), JobOptions: engine.JobOptions{Inputs: []string{filepath.Join(out, "counts")}, Stdout: &got}},
+		{Submission: setup.Submission{Name: "first"}, Chain: chains(t)["wordcount"](), JobOptions: engine.JobOptions{Inputs: []string{dir}, OutputDir: filepath.Join(out, "counts")}},
 	}
 	if _, err := engine.RunBatch(t.Context(), batch, engine.Options{MemoryBytes: 64 << 20}); err != nil {
 		t.Fatal(err)
@@ -204,7 +204,7 @@ func TestABatchIsCheckedWholeBeforeAnythingStarts(t *testing.T) {
 	out := t.TempDir()
 	in := func(paths ...string) engine.JobOptions { return engine.JobOptions{Inputs: paths} }
 	job := func(name string, o engine.JobOptions, after ...int) engine.BatchJob {
-		return engine.BatchJob{Name: name, Chain: chains(t)["sort"](), After: after, JobOptions: o}
+		return engine.BatchJob{Submission: setup.Submission{Name: name, After: after}, Chain: chains(t)["sort"](), JobOptions: o}
 	}
 	to := func(o engine.JobOptions, path string) engine.JobOptions { o.OutputDir = path; return o }
 	for name, c := range map[string]struct {
@@ -222,9 +222,9 @@ func TestABatchIsCheckedWholeBeforeAnythingStarts(t *testing.T) {
 		"itself":                              {[]engine.BatchJob{job("A", in(dir), 0)}, "job A: after: jobs wait for each other in a circle"},
 		"a job that is not there":             {[]engine.BatchJob{job("A", in(dir), 7)}, "job A: after: there is no job 7"},
 		"no input":                            {[]engine.BatchJob{job("A", in())}, "job A: Options.Inputs: name files"},
-		"standard input twice":                {[]engine.BatchJob{{Name: "A", Chain: chains(t)["sort"](), JobOptions: engine.JobOptions{Inputs: []string{"-"}, Stdin: strings.NewReader("")}}, {Name: "B", Chain: chains(t)["sort"](), JobOptions: engine.JobOptions{Inputs: []string{"-"}, Stdin: strings.NewReader("")}}}, "job B: -: job A reads standard input too"},
-		"a submission before the run's start": {[]engine.BatchJob{{Name: "A", Chain: chains(t)["sort"](), Submit: -1, JobOptions: in(dir)}}, "job A: submit: "},
-		"a deadline before the submission":    {[]engine.BatchJob{{Name: "A", Chain: chains(t)["sort"](), Submit: 5, Deadline: 4, JobOptions: in(dir)}}, "job A: deadline: "},
+		"standard input twice":                {[]engine.BatchJob{{Submission: setup.Submission{Name: "A"}, Chain: chains(t)["sort"](), JobOptions: engine.JobOptions{Inputs: []string{"-"}, Stdin: strings.NewReader("")}}, {Submission: setup.Submission{Name: "B"}, Chain: chains(t)["sort"](), JobOptions: engine.JobOptions{Inputs: []string{"-"}, Stdin: strings.NewReader("")}}}, "job B: -: job A reads standard input too"},
+		"a submission before the run's start": {[]engine.BatchJob{{Submission: setup.Submission{Name: "A", Submit: -1}, Chain: chains(t)["sort"](), JobOptions: in(dir)}}, "job A: submit: "},
+		"a deadline before the submission":    {[]engine.BatchJob{{Submission: setup.Submission{Name: "A", Submit: 5, Deadline: 4}, Chain: chains(t)["sort"](), JobOptions: in(dir)}}, "job A: deadline: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			report, err := engine.RunBatch(t.Context(), c.batch, engine.Options{MemoryBytes: 64 << 20})
@@ -254,7 +254,7 @@ func TestInterruptingABatchLeavesNothing(t *testing.T) {
 	batch[3].After = []int{0, 1}
 	batch[4].Submit = time.Hour
 	begun := time.Now()
-	report, err := engine.RunBatch(ctx, batch, engine.Options{TempDirs: []string{temp}, SortBufferBytes: 1, MemoryBytes: 24 << 20, MapSlots: 2, ReduceSlots: 1, Policy: newPolicy(t, "fair")})
+	report, err := engine.RunBatch(ctx, batch, engine.Options{TempDirs: []string{temp}, SortBufferBytes: 1, MemoryBytes: 24 << 20, Config: setup.Config{MapSlots: 2, ReduceSlots: 1}, Policy: newPolicy(t, "fair")})
 	if !errors.Is(err, stop) {
 		t.Errorf("error %v, want the cause", err)
 	}
@@ -279,7 +279,7 @@ func TestVeryManyTinyJobsNeedFewFilesAtATime(t *testing.T) {
 	var batch []engine.BatchJob
 	for i := range n {
 		batch = append(batch, engine.BatchJob{
-			Name: fmt.Sprintf("J%05d", i), Pool: fmt.Sprint(i % 7), Chain: chains(t)["sort"](),
+			Submission: setup.Submission{Name: fmt.Sprintf("J%05d", i), Pool: fmt.Sprint(i % 7)}, Chain: chains(t)["sort"](),
 			JobOptions: engine.JobOptions{Inputs: []string{in}, OutputFile: filepath.Join(out, fmt.Sprint(i))},
 		})
 	}
@@ -293,7 +293,7 @@ func TestVeryManyTinyJobsNeedFewFilesAtATime(t *testing.T) {
 	const bad = 7
 	batch[bad].Chain = failing(func(jobs.Block, jobs.Emitter) error { panic("boom") }, nil)
 	temp := t.TempDir()
-	_, err := engine.RunBatch(t.Context(), batch, engine.Options{MemoryBytes: 64 << 20, MapSlots: 2, ReduceSlots: 1, Policy: newPolicy(t, "fair"), TempDirs: []string{temp}})
+	_, err := engine.RunBatch(t.Context(), batch, engine.Options{MemoryBytes: 64 << 20, Config: setup.Config{MapSlots: 2, ReduceSlots: 1}, Policy: newPolicy(t, "fair"), TempDirs: []string{temp}})
 	if want := fmt.Sprintf("1 of %d jobs failed: J00007: ", n); err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Fatalf("error %v, want %s…", err, want)
 	}
@@ -319,11 +319,11 @@ func TestVeryManyTinyJobsNeedFewFilesAtATime(t *testing.T) {
 func TestAJobThatNeedsNoOpeningOvertakesNobody(t *testing.T) {
 	dir := writeFiles(t, []jobtest.File{{Path: "a", Data: text(7, 50_000)}})
 	batch := []engine.BatchJob{
-		{Name: "reads", User: "ann", Chain: chains(t)["sort"](), JobOptions: engine.JobOptions{Inputs: []string{dir}}},
-		{Name: "sleeps", User: "ann", Chain: sleeping(t, []time.Duration{time.Millisecond}, nil)},
+		{Submission: setup.Submission{Name: "reads", User: "ann"}, Chain: chains(t)["sort"](), JobOptions: engine.JobOptions{Inputs: []string{dir}}},
+		{Submission: setup.Submission{Name: "sleeps", User: "ann"}, Chain: sleeping(t, []time.Duration{time.Millisecond}, nil)},
 	}
 	r, err := engine.RunBatch(t.Context(), batch, engine.Options{
-		MapSlots: 1, ReduceSlots: 1, MemoryBytes: 32 << 20, Users: []slots.User{{Name: "ann", MaxRunning: 1}},
+		Config: setup.Config{MapSlots: 1, ReduceSlots: 1, Users: []slots.User{{Name: "ann", MaxRunning: 1}}}, MemoryBytes: 32 << 20,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -62,9 +62,8 @@ func (ch *chain) name() string {
 // spec is step of the chain as the Ledger sees it.
 func (ch *chain) spec(step, reduces int) slots.JobSpec {
 	b := ch.job
-	s := slots.JobSpec{
-		Name: ch.name(), Pool: b.Pool, User: b.User, Priority: b.Priority, Weight: b.Weight, Deadline: b.Deadline, Profile: b.Profile, Reduces: int32(reduces), Unplaced: step > 0,
-	}
+	s := b.Spec()
+	s.Name, s.Reduces, s.Unplaced = ch.name(), int32(reduces), step > 0
 	switch {
 	case ch.run.single():
 		s.Name = b.Chain[step].Name

@@ -238,20 +238,3 @@ func (ch *chain) outputSpec(plan *input.Plan, inputs []string) output.Spec {
 	}
 	return spec
 }
-
-// checkFaults refuses faults of tasks and trackers that cannot be.
-func (r *run) checkFaults() error {
-	for _, f := range r.o.Faults {
-		switch {
-		case f.At < 0 || f.Fail < 0 || f.Task < 0:
-			return errs.Optionf("faults", "a negative number")
-		case f.Tracker >= r.o.Trackers:
-			return errs.Optionf("faults", "there is no tracker %d; they count from 0 to %d", f.Tracker, r.o.Trackers-1)
-		case f.Tracker < 0 && (f.Job < 0 || f.Job >= len(r.chains)):
-			return errs.Optionf("faults", "there is no job %d", f.Job)
-		case f.Lost && f.Reduce:
-			return errs.Optionf("faults", "only a map's output can be lost")
-		}
-	}
-	return nil
-}

@@ -13,6 +13,7 @@ import (
 	"mrlocal/shuffle"
 	"mrlocal/slots"
 	"mrlocal/slots/pool"
+	"mrlocal/slots/setup"
 	"mrlocal/spill/runs"
 	"mrlocal/trace"
 )
@@ -84,8 +85,8 @@ type coordinator struct {
 	closing int      // chains that settle
 	left    int      // chains that have not ended
 	touched []*runningJob
-	faults  []Fault // still to come, by time
-	lost    []bool  // trackers
+	faults  []setup.Fault // still to come, by time
+	lost    []bool        // trackers
 
 	probe time.Duration // when the policy wants to know how far attempts are; negative: never
 

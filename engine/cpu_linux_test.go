@@ -10,6 +10,7 @@ import (
 	"mrlocal/engine"
 	"mrlocal/jobs"
 	"mrlocal/jobs/jobtest"
+	"mrlocal/slots/setup"
 )
 
 // Spill sorts and decoders run on their slot's core, so one typed map slot
@@ -23,7 +24,7 @@ func TestOneMapSlotUnderFairUsesOneCore(t *testing.T) {
 			for range 3 { // another process, or what a test before left, may disturb one
 				cpu, begun := processCPU(t), time.Now()
 				must(t, chain, engine.Options{
-					JobOptions: engine.JobOptions{Inputs: []string{in}}, Policy: newPolicy(t, "fair"), MapSlots: 1, ReduceSlots: 1, MemoryBytes: 16 << 20, TempDirs: []string{t.TempDir()},
+					JobOptions: engine.JobOptions{Inputs: []string{in}}, Policy: newPolicy(t, "fair"), Config: setup.Config{MapSlots: 1, ReduceSlots: 1}, MemoryBytes: 16 << 20, TempDirs: []string{t.TempDir()},
 				})
 				if used, wall = processCPU(t)-cpu, time.Since(begun); used <= wall*11/10+50*time.Millisecond {
 					return

@@ -30,6 +30,7 @@ import (
 	"mrlocal/slots/policy/registry"
 	"mrlocal/slots/policy/settings"
 	"mrlocal/slots/replay"
+	"mrlocal/slots/setup"
 	"mrlocal/trace"
 )
 
@@ -160,7 +161,7 @@ func TestOptionsNeverChangeTheAnswer(t *testing.T) {
 		for range 3 {
 			o := engine.Options{
 				JobOptions: engine.JobOptions{Inputs: inputs, Reducers: rng.IntN(18), BlockBytes: 16<<10 + rng.Int64N(1<<20)}, Policy: newPolicy(t, []string{"fifo", "fair", "pi-dhfs"}[rng.IntN(3)]),
-				MapSlots: 1 + rng.IntN(3), ReduceSlots: 1 + rng.IntN(2), Trackers: 1 + rng.IntN(2), NoPin: rng.IntN(4) == 0, SortBufferBytes: 64<<10 + rng.Int64N(1<<20),
+				Config: setup.Config{MapSlots: 1 + rng.IntN(3), ReduceSlots: 1 + rng.IntN(2), Trackers: 1 + rng.IntN(2)}, NoPin: rng.IntN(4) == 0, SortBufferBytes: 64<<10 + rng.Int64N(1<<20),
 				SpillPercent: 0.2 + 0.8*rng.Float64(), NoGrowth: rng.IntN(2) == 0, MergeFactor: 2 + rng.IntN(10), TempDirs: []string{t.TempDir()},
 			}
 			o.MemoryBytes = int64(o.Trackers*(o.MapSlots+o.ReduceSlots)) * engine.LeastBytesPerSlot
@@ -223,7 +224,7 @@ func TestAReportSaysWhatAttemptsUsedInEachPhase(t *testing.T) {
 	data := text(181, 2<<20)
 	dir := writeFiles(t, []jobtest.File{{Path: "a", Data: data}})
 	_, r := must(t, chains(t)["sort"](), engine.Options{
-		JobOptions: engine.JobOptions{Inputs: []string{dir}, BlockBytes: 512 << 10, Reducers: 2}, MapSlots: 2, ReduceSlots: 1, MemoryBytes: 64 << 20, SortBufferBytes: 64 << 10, NoGrowth: true,
+		JobOptions: engine.JobOptions{Inputs: []string{dir}, BlockBytes: 512 << 10, Reducers: 2}, Config: setup.Config{MapSlots: 2, ReduceSlots: 1}, MemoryBytes: 64 << 20, SortBufferBytes: 64 << 10, NoGrowth: true,
 		TempDirs: []string{t.TempDir()},
 	})
 	j := &r.Jobs[0]
@@ -257,7 +258,7 @@ func TestABufferThatMayGrowDoesNotSpill(t *testing.T) {
 	dir := writeFiles(t, []jobtest.File{{Path: "a", Data: text(41, 14_000_000)}})
 	spills := func(noGrowth bool) int64 {
 		_, report := must(t, chains(t)["sort"](), engine.Options{
-			JobOptions: engine.JobOptions{Inputs: []string{dir}, BlockBytes: 64 << 20}, MapSlots: 1, ReduceSlots: 1, SortBufferBytes: 4 << 20,
+			JobOptions: engine.JobOptions{Inputs: []string{dir}, BlockBytes: 64 << 20}, Config: setup.Config{MapSlots: 1, ReduceSlots: 1}, SortBufferBytes: 4 << 20,
 			NoGrowth: noGrowth, MemoryBytes: 512 << 20, TempDirs: []string{t.TempDir()},
 		})
 		return report.Jobs[0].Counters.Spills
@@ -359,7 +360,7 @@ func TestCancellingEndsARunSoonAndLeavesNothing(t *testing.T) {
 	}, func() error { return nil })
 	begun := time.Now()
 	_, err := engine.RunChain(ctx, chain, engine.Options{
-		JobOptions: engine.JobOptions{Inputs: []string{in}, OutputDir: filepath.Join(out, "result")}, TempDirs: []string{temp}, SortBufferBytes: 1, MemoryBytes: 16 << 20, MapSlots: 1, ReduceSlots: 1,
+		JobOptions: engine.JobOptions{Inputs: []string{in}, OutputDir: filepath.Join(out, "result")}, TempDirs: []string{temp}, SortBufferBytes: 1, MemoryBytes: 16 << 20, Config: setup.Config{MapSlots: 1, ReduceSlots: 1},
 	})
 	if !errors.Is(err, stop) {
 		t.Errorf("error %v, want the cause", err)
@@ -398,7 +399,7 @@ func TestALostMapOutputRunsItsMapAgain(t *testing.T) {
 		return reducer()
 	}
 	o := engine.Options{
-		JobOptions: engine.JobOptions{Inputs: []string{in}, BlockBytes: 1 << 20, Reducers: 3}, TempDirs: []string{temp}, MapSlots: 1, ReduceSlots: 1, SortBufferBytes: 256 << 10,
+		JobOptions: engine.JobOptions{Inputs: []string{in}, BlockBytes: 1 << 20, Reducers: 3}, TempDirs: []string{temp}, Config: setup.Config{MapSlots: 1, ReduceSlots: 1}, SortBufferBytes: 256 << 10,
 		NoGrowth: true, MemoryBytes: 16 << 20,
 	}
 	got, report := must(t, chain, o)
@@ -448,7 +449,7 @@ func TestARealRunsFactsReplayToTheSameDecisions(t *testing.T) {
 			t.Run(sched+"/"+name, func(t *testing.T) {
 				var events bytes.Buffer
 				must(t, chain(), engine.Options{
-					JobOptions: engine.JobOptions{Inputs: []string{in}, BlockBytes: 60_000}, Policy: newPolicy(t, sched), Events: &events, MapSlots: 2, ReduceSlots: 1, MemoryBytes: 64 << 20,
+					JobOptions: engine.JobOptions{Inputs: []string{in}, BlockBytes: 60_000}, Policy: newPolicy(t, sched), Events: &events, Config: setup.Config{MapSlots: 2, ReduceSlots: 1}, MemoryBytes: 64 << 20,
 				})
 				difference, err := replay.Run(&events, func(c slots.Config) (slots.Policy, error) {
 					return registry.New(sched, settings.Options{BorrowMap: c.BorrowMap, BorrowReduce: c.BorrowReduce})
@@ -466,7 +467,7 @@ func TestUnderPIDHFSMapsBorrowTheReduceSlotAndUnderFairTheyDoNot(t *testing.T) {
 	for sched, borrows := range map[string]bool{"fair": false, "pi-dhfs": true} {
 		log := &trace.Log{}
 		_, report := must(t, chains(t)["grep"](), engine.Options{
-			JobOptions: engine.JobOptions{Inputs: []string{in}, BlockBytes: 256 << 10}, Policy: newPolicy(t, sched), MapSlots: 1, ReduceSlots: 1, MemoryBytes: 64 << 20,
+			JobOptions: engine.JobOptions{Inputs: []string{in}, BlockBytes: 256 << 10}, Policy: newPolicy(t, sched), Config: setup.Config{MapSlots: 1, ReduceSlots: 1}, MemoryBytes: 64 << 20,
 			Watch: func(s *trace.Stream) { s.Attach(log) },
 		})
 		if got := mapsOverlap(log.Events); got != borrows {

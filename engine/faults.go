@@ -6,11 +6,12 @@ import (
 
 	"mrlocal/engine/source"
 	"mrlocal/slots"
+	"mrlocal/slots/setup"
 )
 
 // failsFirst reports whether a Fault makes the attempt fail.
 func (r *run) failsFirst(a *runningAttempt) bool {
-	return slices.ContainsFunc(r.o.Faults, func(f Fault) bool {
+	return slices.ContainsFunc(r.o.Faults, func(f setup.Fault) bool {
 		return f.Tracker < 0 && f.Job == a.job.chain.index && a.job.step == 0 && f.Reduce == (a.ID.Kind == slots.Reduce) &&
 			f.Task == int(a.ID.Task) && int(a.ID.N) < f.Fail
 	})
@@ -86,7 +87,7 @@ var (
 )
 
 // loseTask takes the committed output of a map away, if there is one.
-func (c *coordinator) loseTask(f Fault) {
+func (c *coordinator) loseTask(f setup.Fault) {
 	ch := c.run.chains[f.Job]
 	j := ch.current
 	if ch.stage != running || j.step > 0 || f.Task >= len(j.outputs) || j.outputs[f.Task] == nil {

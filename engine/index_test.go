@@ -15,6 +15,7 @@ import (
 	"mrlocal/datagen"
 	"mrlocal/engine"
 	"mrlocal/jobs"
+	"mrlocal/slots/setup"
 )
 
 // oneByOne is indexer with a call of Emit a word.
@@ -133,7 +134,7 @@ func BenchmarkIndex(b *testing.B) {
 	all := indexes()
 	for _, name := range []string{"emit", "combiner", "folder", "folder-spans", "places"} {
 		b.Run("by="+name, func(b *testing.B) {
-			o := engine.Options{JobOptions: engine.JobOptions{Inputs: []string{dir}, Stdout: io.Discard}, MapSlots: 2, ReduceSlots: 2}
+			o := engine.Options{JobOptions: engine.JobOptions{Inputs: []string{dir}, Stdout: io.Discard}, Config: setup.Config{MapSlots: 2, ReduceSlots: 2}}
 			b.SetBytes(files * fileBytes)
 			for b.Loop() {
 				if _, err := engine.Run(context.Background(), all[name], o); err != nil {

@@ -15,6 +15,7 @@ import (
 	"mrlocal/engine"
 	"mrlocal/jobs/grep"
 	"mrlocal/jobs/jobtest"
+	"mrlocal/slots/setup"
 )
 
 func TestOneRecordOfThreeQuartersOfTheBoundIsSorted(t *testing.T) {
@@ -53,7 +54,7 @@ func TestRecordsOfAThirdOfTheBoundAreSorted(t *testing.T) {
 		fmt.Fprintf(&want, "%s%d\n", long, i)
 	}
 	dir := writeFiles(t, []jobtest.File{{Path: "x", Data: data.Bytes()}})
-	o := engine.Options{JobOptions: engine.JobOptions{Inputs: []string{dir}}, Policy: newPolicy(t, "pi-dhfs"), MemoryBytes: 16 << 20, MapSlots: 1, ReduceSlots: 1, TempDirs: []string{t.TempDir()}}
+	o := engine.Options{JobOptions: engine.JobOptions{Inputs: []string{dir}}, Policy: newPolicy(t, "pi-dhfs"), MemoryBytes: 16 << 20, Config: setup.Config{MapSlots: 1, ReduceSlots: 1}, TempDirs: []string{t.TempDir()}}
 	if got, _ := must(t, chains(t)["sort"](), o); !bytes.Equal(got, want.Bytes()) {
 		t.Errorf("%d bytes, want %d", len(got), want.Len())
 	}
@@ -62,7 +63,7 @@ func TestRecordsOfAThirdOfTheBoundAreSorted(t *testing.T) {
 func TestOneMatchOfMoreThanHalfTheBoundGoesThroughTheChain(t *testing.T) {
 	match := bytes.Repeat([]byte{'x'}, 9_000_000)
 	dir := writeFiles(t, []jobtest.File{{Path: "in", Data: slices.Concat([]byte("b xx\n"), match, []byte(" a\nxx\n"))}})
-	o := engine.Options{JobOptions: engine.JobOptions{Inputs: []string{dir}}, MemoryBytes: 16 << 20, MapSlots: 1, ReduceSlots: 1, TempDirs: []string{t.TempDir()}}
+	o := engine.Options{JobOptions: engine.JobOptions{Inputs: []string{dir}}, MemoryBytes: 16 << 20, Config: setup.Config{MapSlots: 1, ReduceSlots: 1}, TempDirs: []string{t.TempDir()}}
 	got, _ := must(t, build(t, grep.New, grep.Options{Patterns: []string{"x+"}}), o)
 	if want := slices.Concat([]byte("2\txx\n1\t"), match, []byte("\n")); !bytes.Equal(got, want) {
 		t.Errorf("%d bytes beginning %q, want %d", len(got), got[:min(8, len(got))], len(want))

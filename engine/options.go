@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -12,8 +13,8 @@ import (
 	"mrlocal/internal/machine"
 	"mrlocal/jobs"
 	"mrlocal/slots"
-	"mrlocal/slots/demand"
 	"mrlocal/slots/fifo"
+	"mrlocal/slots/setup"
 	"mrlocal/spill/runs"
 	"mrlocal/trace"
 )
@@ -39,40 +40,10 @@ type JobOptions struct {
 
 // BatchJob is one job of a batch: a chain that runs in one pool.
 type BatchJob struct {
-	Name     string // names the job in messages; "": the first job's of the chain
-	Pool     string // "": one of the job's own name
-	User     string
-	Priority slots.Priority
-	Weight   slots.PPM       // 0: 1.0
-	Submit   time.Duration   // from the run's start
-	Deadline time.Duration   // from the run's start; 0: none. For policies, and for the report
-	Profile  *demand.Profile // what its tasks need; nil: nobody knows. For policies
-	After    []int           // jobs, by their place in the batch, that end before this one is submitted
-	Chain    jobs.Chain
+	setup.Submission // Name "": that of the first job of the chain
+	Chain            jobs.Chain
 
 	JobOptions
-}
-
-// TrackerSpeed makes what runs on a tracker take 1/Speed times as long.
-type TrackerSpeed struct {
-	Tracker int
-	Speed   slots.PPM // above 0
-}
-
-// Fault is something that is made to go wrong.
-type Fault struct {
-	At time.Duration // from the run's start
-
-	// Tracker is lost at At: its attempts are killed, its slots are gone and
-	// the map outputs that were made there, of jobs that have not ended, are
-	// made again. -1: the fault is a task's.
-	Tracker int
-
-	Job    int // by its place in the batch; the first job of its chain
-	Reduce bool
-	Task   int
-	Fail   int  // so many first attempts of the task fail at their end
-	Lost   bool // the map's committed output is lost at At
 }
 
 // Options say how a run is done. The zero value of every field works; Inputs
@@ -82,30 +53,18 @@ type Options struct {
 	// BlockBytes for jobs that leave them 0, and ignores the others.
 	JobOptions
 
-	Policy      slots.Policy // nil: FIFO; in package mrlocal: pi-dhfs
-	MapSlots    int          // home slots per tracker; 0: what ReduceSlots leaves of its cores
-	ReduceSlots int          // 0: a sixth of the tracker's cores, at least one
-	NoReduces   bool         // no reduce slots at all; map-only jobs
-	Trackers    int          // groups of cores; 0: one
-	MaxSlots    int          // slots per tracker a policy may open; 0: twice the home slots
-	NoPin       bool         // leave slots unbound
-	Slowstart   *slots.PPM   // share of maps finished before reduces start; nil: all
+	// Config is the cluster and who shares it. ReduceSlots defaults to a sixth of
+	// a tracker's cores, at least one, and MapSlots to the cores that are left.
+	setup.Config
 
-	Pools         []slots.Pool      // shares; jobs of a pool that is not listed get one of weight 1
-	Users         []slots.User      // limits
-	Capacities    demand.Capacities // of trackers that do not have the whole of each resource; for policies that place by demand
-	Replicas      int               // trackers that hold the input of a map, a synthetic placement; 0: none
-	GroupTrackers int               // trackers of a group; 0: there are no groups
-	LocalityDelay time.Duration     // for policies that wait for local slots; 0: none
-	Seed          uint64            // of the placement; 0: 1
+	Policy    slots.Policy // nil: FIFO; in package mrlocal: pi-dhfs
+	NoReduces bool         // no reduce slots at all; for map-only jobs
+	NoPin     bool         // leave slots unbound
 
-	// What makes effects visible that one machine does not have. Bandwidths
-	// are a tracker's; 0: as fast as it goes.
+	// Bandwidths of each tracker, to show effects that one machine does not have;
+	// 0: unbounded.
 	ShuffleBytesPerSecond int64
-	DiskBytesPerSecond    int64     // reading inputs, writing and reading spills
-	RemotePenalty         slots.PPM // a map away from its input takes so many times as long; 0: 1.0
-	Slow                  []TrackerSpeed
-	Faults                []Fault
+	DiskBytesPerSecond    int64 // reading inputs, writing and reading spills
 
 	MemoryBytes     int64   // bound of all buffers together; 0: a quarter of the machine's
 	SortBufferBytes int64   // where a map's kvbuffer starts; 0: by memory and slots
@@ -117,7 +76,6 @@ type Options struct {
 	TempDirs        []string // where spills go; nil: the system's
 
 	TaskTimeout time.Duration // an attempt without progress for so long fails; 0: 600 s
-	Attempts    int           // attempts a task; 0: 4
 
 	// Profile labels what attempts do for a CPU profile (slot, job, kind, phase)
 	// and an execution trace that the caller takes meanwhile.
@@ -136,30 +94,23 @@ const (
 	defaultGrowthThreshold = 0.8
 	defaultMergeFactor     = 64
 	defaultTaskTimeout     = 600 * time.Second
-	defaultAttempts        = 4
 
 	// LeastBytesPerSlot of memory is always enough to run.
 	LeastBytesPerSlot = 8 << 20
 )
 
 func (o Options) withDefaults(cores int) Options {
-	def(&o.Trackers, 1)
-	perTracker := max(1, cores/o.Trackers)
+	perTracker := max(1, cores/max(1, o.Trackers))
+	reduces := cmp.Or(o.ReduceSlots, max(1, perTracker/6))
 	if o.NoReduces {
-		o.ReduceSlots = 0
-	} else {
-		def(&o.ReduceSlots, max(1, perTracker/6))
+		o.ReduceSlots, reduces = 0, 0
 	}
-	def(&o.MapSlots, max(1, perTracker-o.ReduceSlots))
-	def(&o.MaxSlots, 2*(o.MapSlots+o.ReduceSlots))
+	o.Config = o.Config.WithDefaults(max(1, perTracker-reduces), reduces)
 	def(&o.SpillPercent, defaultSpillPercent)
 	def(&o.GrowthThreshold, defaultGrowthThreshold)
 	def(&o.MergeFactor, defaultMergeFactor)
 	def(&o.TaskTimeout, defaultTaskTimeout)
-	def(&o.Attempts, defaultAttempts)
 	def(&o.MemoryBytes, machine.MemoryBytes()/4)
-	def(&o.Seed, 1)
-	def(&o.RemotePenalty, slots.One)
 	if o.Note == nil {
 		o.Note = func(string) {}
 	}
@@ -168,10 +119,6 @@ func (o Options) withDefaults(cores int) Options {
 	}
 	if o.Policy == nil {
 		o.Policy = fifo.New()
-	}
-	if o.Slowstart == nil {
-		all := slots.One
-		o.Slowstart = &all
 	}
 	o.extraSlots = o.extra()
 	return o
@@ -219,10 +166,13 @@ func (o *JobOptions) validate(job *jobs.Job) error {
 	return nil
 }
 
+// Setup returns the configuration of a run with these options, defaults filled in.
+func (o Options) Setup() setup.Config { return o.withDefaults(len(allowedCores())).Config }
+
 // Check reports what a run would refuse of its settings, whatever its job.
 func (o Options) Check() error {
 	o = o.withDefaults(len(allowedCores()))
-	return o.validate()
+	return o.validate(math.MaxInt)
 }
 
 // ProcessLimits returns values for runtime.GOMAXPROCS and for
@@ -253,18 +203,19 @@ func allowedCores() []int {
 	return cores
 }
 
-// validate checks what holds for the whole run.
-func (o *Options) validate() error {
+// validate checks what holds for a whole run of that many jobs.
+func (o *Options) validate(jobCount int) error {
+	if err := o.Config.Check(jobCount); err != nil {
+		return err
+	}
 	for _, n := range []struct {
 		field string
 		value int64
 		least int64
 	}{
-		{"MapSlots", int64(o.MapSlots), 1}, {"ReduceSlots", int64(o.ReduceSlots), 0}, {"Trackers", int64(o.Trackers), 1},
+		{"MapSlots", int64(o.MapSlots), 1},
 		{"Reducers", int64(o.Reducers), 0}, {"BlockBytes", o.BlockBytes, 0}, {"MergeFactor", int64(o.MergeFactor), 2},
-		{"ShuffleBytesPerSecond", o.ShuffleBytesPerSecond, 0}, {"DiskBytesPerSecond", o.DiskBytesPerSecond, 0}, {"Replicas", int64(o.Replicas), 0},
-		{"GroupTrackers", int64(o.GroupTrackers), 0}, {"LocalityDelay", int64(o.LocalityDelay), 0},
-		{"Attempts", int64(o.Attempts), 1}, {"SortBufferBytes", o.SortBufferBytes, 0},
+		{"ShuffleBytesPerSecond", o.ShuffleBytesPerSecond, 0}, {"DiskBytesPerSecond", o.DiskBytesPerSecond, 0}, {"SortBufferBytes", o.SortBufferBytes, 0},
 		{"MaxSlots", int64(o.MaxSlots), int64(o.MapSlots + o.ReduceSlots)},
 	} {
 		if n.value < n.least {
@@ -280,17 +231,6 @@ func (o *Options) validate() error {
 	}{{"SpillPercent", o.SpillPercent}, {"GrowthThreshold", o.GrowthThreshold}} {
 		if math.IsNaN(s.value) || s.value <= 0 || s.value > 1 {
 			return errs.Optionf(fmt.Sprintf("Options.%s %v", s.field, s.value), "must lie above 0 and at most at 1")
-		}
-	}
-	if o.RemotePenalty < slots.One {
-		return errs.Optionf("Options.RemotePenalty", "must be at least 1")
-	}
-	for _, s := range o.Slow {
-		if s.Tracker < 0 || s.Tracker >= o.Trackers {
-			return errs.Optionf("Options.Slow", "there is no tracker %d; they count from 0 to %d", s.Tracker, o.Trackers-1)
-		}
-		if s.Speed <= 0 {
-			return errs.Optionf("Options.Slow", "tracker %d: the factor must be above 0", s.Tracker)
 		}
 	}
 	if least := int64(o.slotCount()) * LeastBytesPerSlot; o.MemoryBytes < least {

@@ -7,6 +7,7 @@ import (
 
 	"mrlocal/engine"
 	"mrlocal/jobs/jobtest"
+	"mrlocal/slots/setup"
 )
 
 // Throttled runs take what arithmetic says. Time is fake: only what is waited
@@ -23,7 +24,7 @@ func TestThrottledRunsTakeAsLongAsTheirBytes(t *testing.T) {
 	}
 	bytesIn := float64(len(data))
 	keyBytes := bytesIn - float64(lines) // of sort, whose records are its keys
-	base := engine.Options{JobOptions: engine.JobOptions{Inputs: []string{dir}, BlockBytes: 256 << 10, Reducers: 3}, MapSlots: 1, ReduceSlots: 1, NoPin: true, MemoryBytes: 64 << 20}
+	base := engine.Options{JobOptions: engine.JobOptions{Inputs: []string{dir}, BlockBytes: 256 << 10, Reducers: 3}, Config: setup.Config{MapSlots: 1, ReduceSlots: 1}, NoPin: true, MemoryBytes: 64 << 20}
 	for name, c := range map[string]struct {
 		set         func(o *engine.Options)
 		from, until func(spilled float64) float64 // seconds
@@ -72,7 +73,7 @@ func TestAThrottledAttemptIsKilledAtOnce(t *testing.T) {
 		batch, _ := batchOf(t, []string{dir}, "sort")
 		begun := time.Now()
 		_, err := engine.RunBatch(t.Context(), batch, engine.Options{
-			MapSlots: 1, ReduceSlots: 1, MemoryBytes: 64 << 20, DiskBytesPerSecond: 1, Faults: []engine.Fault{{Tracker: 0, At: 50 * time.Millisecond}},
+			Config: setup.Config{MapSlots: 1, ReduceSlots: 1, Faults: []setup.Fault{{Tracker: 0, At: 50 * time.Millisecond}}}, MemoryBytes: 64 << 20, DiskBytesPerSecond: 1,
 		})
 		if took := time.Since(begun); err == nil || took > time.Second {
 			t.Errorf("took %v, error %v", took, err)

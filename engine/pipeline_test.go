@@ -11,6 +11,7 @@ import (
 	"mrlocal/jobs/jobtest"
 	"mrlocal/slots"
 	"mrlocal/slots/fifo"
+	"mrlocal/slots/setup"
 	"mrlocal/spill/runs"
 	"mrlocal/trace"
 )
@@ -58,7 +59,7 @@ func TestAMapInItsIOPeriodLetsAnotherOneCompute(t *testing.T) {
 				return nil
 			}, func() error { return nil })
 			_, r = must(t, chain, engine.Options{
-				Policy: p, JobOptions: engine.JobOptions{Inputs: []string{dir}, BlockBytes: 128 << 10}, MapSlots: 1, ReduceSlots: 1, NoPin: true, MemoryBytes: 64 << 20,
+				Policy: p, JobOptions: engine.JobOptions{Inputs: []string{dir}, BlockBytes: 128 << 10}, Config: setup.Config{MapSlots: 1, ReduceSlots: 1}, NoPin: true, MemoryBytes: 64 << 20,
 				SortBufferBytes: 64 << 10, NoGrowth: true, Codec: runs.None, DiskBytesPerSecond: 1 << 20, TempDirs: []string{t.TempDir()},
 			})
 			seconds = r.Jobs[0].MapsDoneS
@@ -142,7 +143,7 @@ func TestAReduceIsHeldUntilThePolicyLetsItGoOn(t *testing.T) {
 		p := &holder{fifo.New(), 3 * time.Second, map[slots.SlotID]time.Duration{}}
 		var log trace.Log
 		_, r := must(t, sleeping(t, secs(2, 2), secs(1, 1)), engine.Options{
-			Policy: p, MapSlots: 2, ReduceSlots: 2, NoPin: true, MemoryBytes: 64 << 20, Watch: func(s *trace.Stream) { s.Attach(&log) },
+			Policy: p, Config: setup.Config{MapSlots: 2, ReduceSlots: 2}, NoPin: true, MemoryBytes: 64 << 20, Watch: func(s *trace.Stream) { s.Attach(&log) },
 		})
 		if r.Jobs[0].FinishS != 2+3+1 || len(p.held) != 2 {
 			t.Errorf("the job ended after %v s, %d reduces were held", r.Jobs[0].FinishS, len(p.held))
@@ -163,8 +164,7 @@ func TestAHeldReduceIsKilledAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &holder{fifo.New(), time.Second, map[slots.SlotID]time.Duration{}}
 		_, r := must(t, sleeping(t, secs(2, 2), secs(1)), engine.Options{
-			Policy: p, Trackers: 2, MapSlots: 1, ReduceSlots: 1, NoPin: true, MemoryBytes: 64 << 20,
-			Faults: []engine.Fault{{Tracker: 0, At: 2500 * time.Millisecond}},
+			Policy: p, Config: setup.Config{Trackers: 2, MapSlots: 1, ReduceSlots: 1, Faults: []setup.Fault{{Tracker: 0, At: 2500 * time.Millisecond}}}, NoPin: true, MemoryBytes: 64 << 20,
 		})
 		if j := &r.Jobs[0]; j.State != "succeeded" || j.Counters.KilledReduces != 1 {
 			t.Errorf("%+v", j)
@@ -187,7 +187,7 @@ func TestAMapIsNotDoneWhenItsInputIsRead(t *testing.T) {
 			return nil
 		}, func() error { return nil })
 		must(t, chain, engine.Options{
-			Policy: fifo.New(), JobOptions: engine.JobOptions{Inputs: []string{dir}, BlockBytes: 512 << 10}, MapSlots: 1, ReduceSlots: 1, NoPin: true, MemoryBytes: 64 << 20,
+			Policy: fifo.New(), JobOptions: engine.JobOptions{Inputs: []string{dir}, BlockBytes: 512 << 10}, Config: setup.Config{MapSlots: 1, ReduceSlots: 1}, NoPin: true, MemoryBytes: 64 << 20,
 			SortBufferBytes: 64 << 10, NoGrowth: true, Codec: runs.None, DiskBytesPerSecond: 512 << 10, TempDirs: []string{t.TempDir()},
 			Watch: func(s *trace.Stream) { s.Attach(&log) },
 		})

@@ -19,6 +19,7 @@ import (
 	"mrlocal/slots/fifo"
 	"mrlocal/slots/policy/registry"
 	"mrlocal/slots/policy/settings"
+	"mrlocal/slots/setup"
 	"mrlocal/trace"
 )
 
@@ -68,8 +69,7 @@ func TestACopyOfAStragglerEndsTheJobSooner(t *testing.T) {
 	run := func(p slots.Policy) (j *report.Job) {
 		synctest.Test(t, func(t *testing.T) {
 			_, r := must(t, sleeping(t, secs(1, 1, 1, 1), secs(1, 1)), engine.Options{
-				Policy: p, Trackers: 2, MapSlots: 2, ReduceSlots: 1, NoPin: true, MemoryBytes: 64 << 20,
-				Slow: []engine.TrackerSpeed{{Tracker: 1, Speed: slots.One / 10}},
+				Policy: p, Config: setup.Config{Trackers: 2, MapSlots: 2, ReduceSlots: 1, Slow: []setup.Slow{{Tracker: 1, Factor: slots.One / 10}}}, NoPin: true, MemoryBytes: 64 << 20,
 			})
 			j = &r.Jobs[0]
 		})
@@ -108,14 +108,14 @@ func TestCopiesNeverChangeTheAnswer(t *testing.T) {
 				p := newCopier(time.Duration(rng.IntN(3)) * 3 * time.Millisecond)
 				temp, out := t.TempDir(), t.TempDir()
 				o := engine.Options{
-					JobOptions: engine.JobOptions{Inputs: []string{files[0].Path, files[1].Path}, Reducers: 1 + rng.IntN(6), BlockBytes: 40 << 10}, Policy: p, Trackers: 3, MapSlots: 2, ReduceSlots: 2, NoPin: rng.IntN(2) == 0, SortBufferBytes: 64<<10 + rng.Int64N(1<<20), NoGrowth: rng.IntN(2) == 0,
-					MemoryBytes: 12 * engine.LeastBytesPerSlot, TempDirs: []string{temp}, Slow: []engine.TrackerSpeed{{Tracker: rng.IntN(3), Speed: slots.One / 20}},
+					JobOptions: engine.JobOptions{Inputs: []string{files[0].Path, files[1].Path}, Reducers: 1 + rng.IntN(6), BlockBytes: 40 << 10}, Policy: p, Config: setup.Config{Trackers: 3, MapSlots: 2, ReduceSlots: 2, Slow: []setup.Slow{{Tracker: rng.IntN(3), Factor: slots.One / 20}}}, NoPin: rng.IntN(2) == 0, SortBufferBytes: 64<<10 + rng.Int64N(1<<20), NoGrowth: rng.IntN(2) == 0,
+					MemoryBytes: 12 * engine.LeastBytesPerSlot, TempDirs: []string{temp},
 				}
 				if rng.IntN(2) == 0 {
-					o.Faults = append(o.Faults, engine.Fault{Tracker: rng.IntN(3), At: time.Duration(rng.IntN(20)) * time.Millisecond})
+					o.Faults = append(o.Faults, setup.Fault{Tracker: rng.IntN(3), At: time.Duration(rng.IntN(20)) * time.Millisecond})
 				}
 				if rng.IntN(2) == 0 {
-					o.Faults = append(o.Faults, engine.Fault{Tracker: -1, Reduce: rng.IntN(2) == 0, Fail: 1})
+					o.Faults = append(o.Faults, setup.Fault{Tracker: -1, Reduce: rng.IntN(2) == 0, Fail: 1})
 				}
 				switch where {
 				case "file":
@@ -170,9 +170,8 @@ func TestEveryPolicyGivesTheSameBytesWhateverGoesWrong(t *testing.T) {
 				}
 				early := slots.PPM(50_000)
 				got, _ := must(t, chain(), engine.Options{
-					JobOptions: engine.JobOptions{Inputs: []string{files[0].Path, files[1].Path}, Reducers: 3, BlockBytes: 16 << 10}, Policy: p, Trackers: 3, MapSlots: 2, ReduceSlots: 1, NoPin: true, Slowstart: &early,
-					MemoryBytes: 18 * engine.LeastBytesPerSlot, Slow: []engine.TrackerSpeed{{Tracker: 2, Speed: slots.One / 5}},
-					Faults: []engine.Fault{{Tracker: 1, At: 3 * time.Millisecond}, {Tracker: -1, Fail: 1}, {Tracker: -1, Reduce: true, Fail: 1}},
+					JobOptions: engine.JobOptions{Inputs: []string{files[0].Path, files[1].Path}, Reducers: 3, BlockBytes: 16 << 10}, Policy: p, Config: setup.Config{Trackers: 3, MapSlots: 2, ReduceSlots: 1, Slowstart: &early, Slow: []setup.Slow{{Tracker: 2, Factor: slots.One / 5}}, Faults: []setup.Fault{{Tracker: 1, At: 3 * time.Millisecond}, {Tracker: -1, Fail: 1}, {Tracker: -1, Reduce: true, Fail: 1}}}, NoPin: true,
+					MemoryBytes: 18 * engine.LeastBytesPerSlot,
 				})
 				if !bytes.Equal(want, got) {
 					t.Errorf("differs from the reference: %d bytes, want %d", len(got), len(want))
@@ -224,8 +223,7 @@ func TestWhatWasWrittenByALostCopyCountsOnce(t *testing.T) {
 		var out slowWriter
 		report, err := engine.RunChain(t.Context(), chain, engine.Options{
 			JobOptions: engine.JobOptions{Inputs: []string{writeFiles(t, []jobtest.File{{Path: "a", Data: data}})}, Stdout: &out}, Policy: newCopier(100 * time.Millisecond),
-			Trackers: 3, MapSlots: 1, ReduceSlots: 1, MemoryBytes: 64 << 20, TempDirs: []string{t.TempDir()},
-			Faults: []engine.Fault{{Tracker: 1, At: 500 * time.Millisecond}},
+			Config: setup.Config{Trackers: 3, MapSlots: 1, ReduceSlots: 1, Faults: []setup.Fault{{Tracker: 1, At: 500 * time.Millisecond}}}, MemoryBytes: 64 << 20, TempDirs: []string{t.TempDir()},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -261,7 +259,7 @@ func TestAKillReachesWhatHasJustBeenStarted(t *testing.T) {
 	now := slots.PPM(0)
 	synctest.Test(t, func(t *testing.T) {
 		_, r := must(t, sleeping(t, secs(1, 1), secs(1)), engine.Options{
-			Policy: &taker{FIFO: fifo.New()}, MapSlots: 1, ReduceSlots: 1, NoPin: true, MemoryBytes: 64 << 20, Slowstart: &now,
+			Policy: &taker{FIFO: fifo.New()}, Config: setup.Config{MapSlots: 1, ReduceSlots: 1, Slowstart: &now}, NoPin: true, MemoryBytes: 64 << 20,
 		})
 		c := r.Jobs[0].Counters
 		if c.KilledReduces != 1 || c.LaunchedReduces != 2 || r.Jobs[0].FinishS != 3 {

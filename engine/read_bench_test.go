@@ -9,6 +9,7 @@ import (
 
 	"mrlocal/engine"
 	"mrlocal/jobs"
+	"mrlocal/slots/setup"
 )
 
 // idle is a mapper that looks at nothing.
@@ -28,7 +29,7 @@ func BenchmarkReadOnly(b *testing.B) {
 	job := jobs.Job{Name: "read", NewMapper: func() jobs.Mapper { return idle{} }}
 	b.SetBytes(fileBytes)
 	for b.Loop() {
-		if _, err := engine.Run(context.Background(), job, engine.Options{JobOptions: engine.JobOptions{Inputs: []string{path}}, MapSlots: 1, ReduceSlots: 1}); err != nil {
+		if _, err := engine.Run(context.Background(), job, engine.Options{JobOptions: engine.JobOptions{Inputs: []string{path}}, Config: setup.Config{MapSlots: 1, ReduceSlots: 1}}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"mrlocal/slots/policy/registry"
 	"mrlocal/slots/policy/settings"
 	"mrlocal/slots/replay"
+	"mrlocal/slots/setup"
 	"mrlocal/trace"
 )
 
@@ -34,8 +35,7 @@ func recordedBatch(t *testing.T, sched string) []byte {
 	}
 	var events bytes.Buffer
 	_, err = engine.RunBatch(t.Context(), batch, engine.Options{
-		Policy: p, Trackers: 2, MapSlots: 1, ReduceSlots: 1, MemoryBytes: 64 << 20, Events: &events, Replicas: 1, LocalityDelay: delay,
-		Pools: []slots.Pool{{Name: "prod", Weight: 2 * slots.One, MinMaps: 1}, {Name: "test"}},
+		Policy: p, Config: setup.Config{Trackers: 2, MapSlots: 1, ReduceSlots: 1, Replicas: 1, LocalityDelay: delay, Pools: []slots.Pool{{Name: "prod", Weight: 2 * slots.One, MinMaps: 1}, {Name: "test"}}}, MemoryBytes: 64 << 20, Events: &events,
 	})
 	if err != nil {
 		t.Fatal(err)

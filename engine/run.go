@@ -157,7 +157,7 @@ func (r *run) prepare(batch []BatchJob, o Options) error {
 	if err := r.takeJobs(batch); err != nil {
 		return err
 	}
-	if err := r.o.validate(); err != nil {
+	if err := r.o.validate(len(batch)); err != nil {
 		return err
 	}
 	r.temp = tempdir.New(r.tempDirs())
@@ -166,9 +166,6 @@ func (r *run) prepare(batch []BatchJob, o Options) error {
 	}
 	totalBytes, streams, err := r.checkPaths()
 	if err != nil {
-		return err
-	}
-	if err := r.checkFaults(); err != nil {
 		return err
 	}
 	if r.budget, err = membudget.New(r.o.MemoryBytes); err != nil {
@@ -251,7 +248,7 @@ func (r *run) setPace() {
 		r.speed[t] = slots.One
 	}
 	for _, s := range o.Slow {
-		r.speed[s.Tracker] = s.Speed
+		r.speed[s.Tracker] = s.Factor
 	}
 }
 
@@ -289,12 +286,10 @@ func (r *run) runAll() error {
 
 // startSlots opens the pool and the Ledger over the same slots.
 func (r *run) startSlots() error {
-	config := slots.Config{
-		Slowstart: *r.o.Slowstart, MaxAttempts: r.o.Attempts, Pools: r.o.Pools, Users: r.o.Users, Replicas: int32(r.o.Replicas),
-		GroupTrackers: int32(r.o.GroupTrackers), LocalityDelay: r.o.LocalityDelay, Seed: r.o.Seed, CopyBandwidth: r.o.ShuffleBytesPerSecond,
-		Capacities: r.o.Capacities,
-	}
-	config.Slots = slots.Layout{Trackers: r.o.Trackers, MapSlots: r.o.MapSlots, ReduceSlots: r.o.ReduceSlots, MaxSlots: r.o.MapSlots + r.o.ReduceSlots + r.o.extraSlots, Core: r.coreOf}.Slots()
+	c := r.o.Config
+	c.MaxSlots = c.MapSlots + c.ReduceSlots + r.o.extraSlots
+	config := c.Ledger(r.coreOf)
+	config.CopyBandwidth = r.o.ShuffleBytesPerSecond
 	cores := make([]int, len(config.Slots))
 	for i, s := range config.Slots {
 		if cores[i] = int(s.Core); r.o.NoPin {
@@ -312,14 +307,14 @@ func (r *run) startSlots() error {
 	if r.o.Watch != nil {
 		r.o.Watch(r.stream)
 	}
-	c := newCoordinator(r, ledger)
+	r.coordinator = newCoordinator(r, ledger)
 	ledger.SetStream(r.stream)
 	var warnings []error
 	r.pool, warnings = pool.New(pool.Options{Cores: cores})
 	if len(warnings) > 0 {
 		r.o.Note(fmt.Sprintf("slots run unbound: %v", warnings[0]))
 	}
-	r.env.Pool, r.coordinator = r.pool, c
+	r.env.Pool = r.pool
 	return nil
 }
 

@@ -17,6 +17,7 @@ import (
 	"mrlocal/slots"
 	"mrlocal/slots/policy/registry"
 	"mrlocal/slots/replay"
+	"mrlocal/slots/setup"
 	"mrlocal/trace"
 )
 
@@ -123,16 +124,15 @@ func TestSleepingJobsStartAndEndExactlyWhenTheirTimesSay(t *testing.T) {
 		t.Run(sched, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				batch := []engine.BatchJob{
-					{Name: "J00", Pool: "prod", Chain: sleeping(t, secs(10, 11), secs(5))},
-					{Name: "J01", Pool: "test", Chain: sleeping(t, secs(13.5, 14.5, 15.5), secs(7))},
-					{Name: "J02", Pool: "prod", Submit: 25*time.Second + 500*time.Millisecond, Chain: sleeping(t, secs(1.125), secs(0.25))},
-					{Name: "J03", Pool: "prod", After: []int{2}, Chain: sleeping(t, secs(1), nil)},
+					{Submission: setup.Submission{Name: "J00", Pool: "prod"}, Chain: sleeping(t, secs(10, 11), secs(5))},
+					{Submission: setup.Submission{Name: "J01", Pool: "test"}, Chain: sleeping(t, secs(13.5, 14.5, 15.5), secs(7))},
+					{Submission: setup.Submission{Name: "J02", Pool: "prod", Submit: 25*time.Second + 500*time.Millisecond}, Chain: sleeping(t, secs(1.125), secs(0.25))},
+					{Submission: setup.Submission{Name: "J03", Pool: "prod", After: []int{2}}, Chain: sleeping(t, secs(1), nil)},
 				}
 				log := &trace.Log{}
 				var events bytes.Buffer
 				r, err := engine.RunBatch(t.Context(), batch, engine.Options{
-					Policy: newPolicy(t, sched), MapSlots: 2, ReduceSlots: 1, NoPin: true, MemoryBytes: 64 << 20, Events: &events,
-					Pools: []slots.Pool{{Name: "prod"}, {Name: "test"}}, Watch: func(s *trace.Stream) { s.Attach(log) },
+					Policy: newPolicy(t, sched), Config: setup.Config{MapSlots: 2, ReduceSlots: 1, Pools: []slots.Pool{{Name: "prod"}, {Name: "test"}}}, NoPin: true, MemoryBytes: 64 << 20, Events: &events, Watch: func(s *trace.Stream) { s.Attach(log) },
 				})
 				if err != nil {
 					t.Fatal(err)
@@ -165,8 +165,7 @@ func rows(r *report.Report) map[string]*report.Job {
 func TestASlowTrackerTakesAsMuchLonger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, r := must(t, sleeping(t, secs(3, 3), secs(1)), engine.Options{
-			Trackers: 2, MapSlots: 1, ReduceSlots: 1, NoPin: true, MemoryBytes: 64 << 20,
-			Slow: []engine.TrackerSpeed{{Tracker: 1, Speed: slots.One / 4}, {Tracker: 0, Speed: slots.One / 2}},
+			Config: setup.Config{Trackers: 2, MapSlots: 1, ReduceSlots: 1, Slow: []setup.Slow{{Tracker: 1, Factor: slots.One / 4}, {Tracker: 0, Factor: slots.One / 2}}}, NoPin: true, MemoryBytes: 64 << 20,
 		})
 		j := r.Jobs[0]
 		// The maps take 6 s and 12 s, the reduce, on one of them, 2 s or 4 s.
@@ -185,7 +184,7 @@ func TestARemoteMapTakesAsMuchLonger(t *testing.T) {
 		}
 		log := &trace.Log{}
 		_, r := must(t, sleeping(t, times, secs(1)), engine.Options{
-			Trackers: 4, MapSlots: 1, ReduceSlots: 1, NoPin: true, MemoryBytes: 64 << 20, Replicas: 1, RemotePenalty: 3 * slots.One,
+			Config: setup.Config{Trackers: 4, MapSlots: 1, ReduceSlots: 1, Replicas: 1, RemotePenalty: 3 * slots.One}, NoPin: true, MemoryBytes: 64 << 20,
 			Watch: func(s *trace.Stream) { s.Attach(log) },
 		})
 		began, local := map[int32]time.Duration{}, map[int32]bool{}
@@ -213,34 +212,34 @@ func TestARemoteMapTakesAsMuchLonger(t *testing.T) {
 
 func TestFaultsHappenToRealRuns(t *testing.T) {
 	for name, c := range map[string]struct {
-		faults []engine.Fault
+		faults []setup.Fault
 		want   func(j *report.Job) bool
 	}{
 		"the first two attempts of a map fail at their end": {
-			[]engine.Fault{{Tracker: -1, Task: 1, Fail: 2}},
+			[]setup.Fault{{Tracker: -1, Task: 1, Fail: 2}},
 			func(j *report.Job) bool { return j.Counters.FailedMaps == 2 && j.FinishS == 2+2+2+1 },
 		},
 		"the first attempt of a reduce fails at its end": {
-			[]engine.Fault{{Tracker: -1, Reduce: true, Fail: 1}},
+			[]setup.Fault{{Tracker: -1, Reduce: true, Fail: 1}},
 			func(j *report.Job) bool { return j.Counters.FailedReduces == 1 && j.FinishS == 2+1+1 },
 		},
 		"a lost map output is made again": { // it is lost while the reduce runs, which starts over
-			[]engine.Fault{{Tracker: -1, Lost: true, At: 2500 * time.Millisecond}},
+			[]setup.Fault{{Tracker: -1, Lost: true, At: 2500 * time.Millisecond}},
 			func(j *report.Job) bool { return j.Counters.LaunchedMaps == 3 && j.State == "succeeded" },
 		},
 		"a lost tracker's maps run elsewhere": {
-			[]engine.Fault{{Tracker: 1, At: time.Second}},
+			[]setup.Fault{{Tracker: 1, At: time.Second}},
 			func(j *report.Job) bool { return j.Counters.KilledMaps == 1 && j.FinishS == 4+1 },
 		},
 		"a lost tracker's finished maps run again elsewhere": {
-			[]engine.Fault{{Tracker: 1, At: 2500 * time.Millisecond}},
+			[]setup.Fault{{Tracker: 1, At: 2500 * time.Millisecond}},
 			func(j *report.Job) bool { return j.Counters.LaunchedMaps == 3 && j.State == "succeeded" },
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				_, r := must(t, sleeping(t, secs(2, 2), secs(1)), engine.Options{
-					Trackers: 2, MapSlots: 1, ReduceSlots: 1, NoPin: true, MemoryBytes: 64 << 20, Faults: c.faults,
+					Config: setup.Config{Trackers: 2, MapSlots: 1, ReduceSlots: 1, Faults: c.faults}, NoPin: true, MemoryBytes: 64 << 20,
 				})
 				if j := &r.Jobs[0]; !c.want(j) {
 					t.Errorf("%+v", *j)
@@ -253,8 +252,8 @@ func TestFaultsHappenToRealRuns(t *testing.T) {
 func TestWithoutATrackerEveryJobFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, err := engine.RunBatch(t.Context(), []engine.BatchJob{
-			{Name: "A", Chain: sleeping(t, secs(5), secs(1))}, {Name: "B", Submit: time.Hour, Chain: sleeping(t, secs(5), secs(1))},
-		}, engine.Options{MapSlots: 1, ReduceSlots: 1, NoPin: true, MemoryBytes: 64 << 20, Faults: []engine.Fault{{Tracker: 0, At: time.Second}}})
+			{Submission: setup.Submission{Name: "A"}, Chain: sleeping(t, secs(5), secs(1))}, {Submission: setup.Submission{Name: "B", Submit: time.Hour}, Chain: sleeping(t, secs(5), secs(1))},
+		}, engine.Options{Config: setup.Config{MapSlots: 1, ReduceSlots: 1, Faults: []setup.Fault{{Tracker: 0, At: time.Second}}}, NoPin: true, MemoryBytes: 64 << 20})
 		if err == nil || !strings.Contains(err.Error(), "2 of 2 jobs failed: A: every tracker is lost") {
 			t.Errorf("error %v", err)
 		}
@@ -271,7 +270,7 @@ func TestReducesThatWaitForMapsHoardTheirSlots(t *testing.T) {
 	for slowstart, want := range map[slots.PPM]float64{0: 2 * 10, slots.One / 2: 2 * 4, slots.One: 0} {
 		synctest.Test(t, func(t *testing.T) {
 			_, r := must(t, sleeping(t, secs(6, 10), secs(1, 1)), engine.Options{
-				MapSlots: 2, ReduceSlots: 2, NoPin: true, MemoryBytes: 64 << 20, Slowstart: &slowstart,
+				Config: setup.Config{MapSlots: 2, ReduceSlots: 2, Slowstart: &slowstart}, NoPin: true, MemoryBytes: 64 << 20,
 			})
 			if r.HoardingSlotSecond != want || r.MakespanSeconds != 11 {
 				t.Errorf("slowstart %v: %v slot-seconds of waiting in %v s, want %v in 11 s", slowstart, r.HoardingSlotSecond, r.MakespanSeconds, want)

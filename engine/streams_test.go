@@ -17,6 +17,7 @@ import (
 	"mrlocal/jobs"
 	"mrlocal/jobs/jobtest"
 	"mrlocal/slots"
+	"mrlocal/slots/setup"
 )
 
 func zipped(t testing.TB, data []byte) []byte {
@@ -62,7 +63,7 @@ func TestStreamsOfManyJobsShareTheirMemory(t *testing.T) {
 				batch[i].Inputs = []string{filepath.Join(dir, fmt.Sprintf("%d.gz", i))}
 			}
 			batch[0].Inputs, batch[0].Stdin = []string{"-"}, bytes.NewReader(datas[0])
-			o := engine.Options{Policy: newPolicy(t, "fair"), MapSlots: 2, ReduceSlots: 1, MemoryBytes: 32 << 20, TempDirs: []string{t.TempDir()}}
+			o := engine.Options{Policy: newPolicy(t, "fair"), Config: setup.Config{MapSlots: 2, ReduceSlots: 1}, MemoryBytes: 32 << 20, TempDirs: []string{t.TempDir()}}
 			set(&o)
 			timer := time.AfterFunc(100*time.Second, func() { panic("the batch hangs") })
 			defer timer.Stop()
@@ -108,7 +109,7 @@ func TestADecoderLeavesMapsTheirMemory(t *testing.T) {
 		}
 		timer := time.AfterFunc(100*time.Second, func() { panic("the run hangs") })
 		got, _ := must(t, chain, engine.Options{
-			JobOptions: engine.JobOptions{Inputs: []string{filepath.Join(dir, "a.zst")}, BlockBytes: 64 << 10}, MapSlots: 1, ReduceSlots: 1, MemoryBytes: 2 * engine.LeastBytesPerSlot, Policy: newPolicy(t, "pi-dhfs"),
+			JobOptions: engine.JobOptions{Inputs: []string{filepath.Join(dir, "a.zst")}, BlockBytes: 64 << 10}, Config: setup.Config{MapSlots: 1, ReduceSlots: 1}, MemoryBytes: 2 * engine.LeastBytesPerSlot, Policy: newPolicy(t, "pi-dhfs"),
 		})
 		timer.Stop()
 		if !bytes.Equal(want, got) {
@@ -136,8 +137,7 @@ func TestAPieceOfAStreamIsReadByOneAttemptAtATime(t *testing.T) {
 					chain[0].NewReducer = nil
 				}
 				_, report := must(t, chain, engine.Options{
-					JobOptions: engine.JobOptions{Stdin: bytes.NewReader(data), Inputs: []string{"-"}}, Trackers: 2, MapSlots: 1, ReduceSlots: 1, MemoryBytes: 64 << 20, TempDirs: []string{t.TempDir()},
-					Faults: []engine.Fault{{Tracker: 0, At: 300 * time.Millisecond}},
+					JobOptions: engine.JobOptions{Stdin: bytes.NewReader(data), Inputs: []string{"-"}}, Config: setup.Config{Trackers: 2, MapSlots: 1, ReduceSlots: 1, Faults: []setup.Fault{{Tracker: 0, At: 300 * time.Millisecond}}}, MemoryBytes: 64 << 20, TempDirs: []string{t.TempDir()},
 				})
 				c := report.Jobs[0].Counters
 				if c.LaunchedMaps != 2 || c.KilledMaps != 1 {
@@ -174,8 +174,8 @@ func TestWhatWasWrittenOnALostTrackerCounts(t *testing.T) {
 		chain[0].NewReducer = nil
 		var out slowWriter
 		report, err := engine.RunChain(t.Context(), chain, engine.Options{
-			JobOptions: engine.JobOptions{Inputs: []string{"-"}, Stdin: bytes.NewReader(data), Stdout: &out}, Trackers: 2, MapSlots: 1, ReduceSlots: 1, MemoryBytes: 64 << 20,
-			TempDirs: []string{t.TempDir()}, Faults: []engine.Fault{{Tracker: 0, At: 300 * time.Millisecond}},
+			JobOptions: engine.JobOptions{Inputs: []string{"-"}, Stdin: bytes.NewReader(data), Stdout: &out}, Config: setup.Config{Trackers: 2, MapSlots: 1, ReduceSlots: 1, Faults: []setup.Fault{{Tracker: 0, At: 300 * time.Millisecond}}}, MemoryBytes: 64 << 20,
+			TempDirs: []string{t.TempDir()},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -207,8 +207,7 @@ func TestALostMapThatIsNotMissedCounts(t *testing.T) {
 			return nil
 		})
 		_, report := must(t, chain, engine.Options{
-			JobOptions: engine.JobOptions{Inputs: []string{dir}, BlockBytes: 60_001, Reducers: 1}, Trackers: 2, MapSlots: 1, ReduceSlots: 1, MemoryBytes: 64 << 20, TempDirs: []string{t.TempDir()},
-			Faults: []engine.Fault{{Tracker: 1, At: 900 * time.Millisecond}},
+			JobOptions: engine.JobOptions{Inputs: []string{dir}, BlockBytes: 60_001, Reducers: 1}, Config: setup.Config{Trackers: 2, MapSlots: 1, ReduceSlots: 1, Faults: []setup.Fault{{Tracker: 1, At: 900 * time.Millisecond}}}, MemoryBytes: 64 << 20, TempDirs: []string{t.TempDir()},
 		})
 		if c := report.Jobs[0].Counters; c.MapInputBytes != int64(len(data)) || c.LaunchedMaps != 3 || c.KilledReduces != 0 {
 			t.Errorf("%+v", c)

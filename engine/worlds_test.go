@@ -108,13 +108,13 @@ func TestTheEngineAndTheSimulatorGiveTheSameEvents(t *testing.T) {
 					return p
 				}
 				if _, err := sim.Run(t.Context(), file, sim.Options{
-					Policy: p(), MaxSlots: worldsSlots, LocalityDelay: w.delay, RemotePenalty: w.penalty, Watch: func(s *trace.Stream) { s.Attach(&simulated) },
+					Policy: p(), Config: setup.Config{MaxSlots: worldsSlots, LocalityDelay: w.delay, RemotePenalty: w.penalty}, Watch: func(s *trace.Stream) { s.Attach(&simulated) },
 				}); err != nil {
 					t.Fatal(err)
 				}
 				synctest.Test(t, func(t *testing.T) {
 					sleepThrough(t, file, engine.Options{
-						Policy: p(), MaxSlots: worldsSlots, LocalityDelay: w.delay, RemotePenalty: w.penalty, Watch: func(s *trace.Stream) { s.Attach(&real) },
+						Policy: p(), Config: setup.Config{MaxSlots: worldsSlots, LocalityDelay: w.delay, RemotePenalty: w.penalty}, Watch: func(s *trace.Stream) { s.Attach(&real) },
 					})
 				})
 				want, got := story(simulated.Events), story(real.Events)
@@ -182,14 +182,15 @@ func withoutLosses(t *testing.T, file *workload.File, name string) *workload.Fil
 		return file
 	}
 	calm := *file
-	calm.Faults = slices.DeleteFunc(slices.Clone(file.Faults), func(f workload.Fault) bool { return f.Lost })
+	calm.Faults = slices.DeleteFunc(slices.Clone(file.Faults), func(f setup.Fault) bool { return f.Lost })
 	return &calm
 }
 
 // sleepThrough runs the file's jobs for real, each task sleeping its time.
 func sleepThrough(t *testing.T, file *workload.File, o engine.Options) {
 	const seed = 1 // the simulator's default
-	config := setup.Config(file, setup.Options{Seed: seed})
+	config, submissions := file.Lower(o.Config)
+	o.Config = config
 	var work []engine.BatchJob
 	for i := range file.Jobs {
 		j := &file.Jobs[i]
@@ -201,17 +202,10 @@ func sleepThrough(t *testing.T, file *workload.File, o engine.Options) {
 			t.Fatal(err)
 		}
 		work = append(work, engine.BatchJob{
-			Name: j.Name, Pool: j.Pool, User: j.User, Priority: slots.Priority(j.Priority), Weight: j.Weight, Submit: j.Submit, After: j.After, Chain: chain,
+			Submission: submissions[i], Chain: chain,
 		})
 	}
-	o.Trackers, o.MapSlots, o.ReduceSlots, o.NoPin, o.MemoryBytes = file.Cluster.Trackers, 2, 1, true, 256<<20
-	o.Slowstart, o.Pools, o.Users, o.Replicas, o.Seed = &config.Slowstart, config.Pools, config.Users, int(config.Replicas), config.Seed
-	for _, s := range file.Slow {
-		o.Slow = append(o.Slow, engine.TrackerSpeed{Tracker: s.Tracker, Speed: s.Factor})
-	}
-	for _, f := range file.Faults {
-		o.Faults = append(o.Faults, engine.Fault{Tracker: f.Tracker, At: f.At, Job: f.Job, Reduce: f.Reduce, Task: f.Task, Fail: f.Fail, Lost: f.Lost})
-	}
+	o.NoPin, o.MemoryBytes = true, 256<<20
 	if _, err := engine.RunBatch(t.Context(), work, o); err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"mrlocal/errs"
 	"mrlocal/slots"
 	"mrlocal/slots/fifo"
+	"mrlocal/slots/setup"
 	"mrlocal/workload"
 )
 
@@ -22,13 +23,13 @@ func TestAKindOfTaskWithoutASlotIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := slots.Config{Slots: []slots.Slot{{Home: slots.Map}, {ID: 1, Home: slots.Reduce, Extra: true}}}
-	typed := Options{Policy: fifo.New()}
-	if err := check(f, &typed, &c); !errs.IsUsage(err) || !strings.Contains(err.Error(), "w.yaml:1:8: job J: has reduce tasks, and there is no reduce slot that could run them under fifo") {
+	whole := setup.Config{MapSlots: 1, MaxSlots: 2}.WithDefaults(1, 0)
+	typed := Options{Config: whole, Policy: fifo.New()}
+	if err := check(f, &typed); !errs.IsUsage(err) || !strings.Contains(err.Error(), "w.yaml:1:8: job J: has reduce tasks, and there is no reduce slot that could run them under fifo") {
 		t.Errorf("typed: %v", err)
 	}
-	lent := Options{Policy: &lender{}}
-	if err := check(f, &lent, &c); err != nil {
+	lent := Options{Config: whole, Policy: &lender{}}
+	if err := check(f, &lent); err != nil {
 		t.Errorf("lent: %v", err)
 	}
 }

@@ -68,7 +68,7 @@ type taskKey struct {
 	kind      slots.Kind
 }
 
-func newDriver(f *workload.File, o *Options, l *slots.Ledger) *driver {
+func newDriver(f *workload.File, jobs []setup.Submission, o *Options, l *slots.Ledger) *driver {
 	c := l.Config()
 	d := &driver{
 		file: f, o: o, ledger: l, slots: make([]running, len(c.Slots)), jobs: make([]jobRun, len(f.Jobs)), left: len(f.Jobs), wakeAt: -1, probeAt: -1,
@@ -85,11 +85,11 @@ func newDriver(f *workload.File, o *Options, l *slots.Ledger) *driver {
 		d.slots[i] = running{tracker: s.Tracker}
 	}
 	d.quiet = len(d.trackers)
-	for _, s := range f.Slow {
+	for _, s := range o.Slow {
 		d.trackers[s.Tracker].speed = s.Factor
 	}
 	for i := range f.Jobs {
-		d.jobs[i] = d.newJob(i, &c)
+		d.jobs[i] = d.newJob(i, &jobs[i], &c)
 	}
 	for i := range f.Jobs {
 		for _, before := range f.Jobs[i].After {
@@ -102,9 +102,10 @@ func newDriver(f *workload.File, o *Options, l *slots.Ledger) *driver {
 	return d
 }
 
-func (d *driver) newJob(i int, c *slots.Config) jobRun {
+func (d *driver) newJob(i int, s *setup.Submission, c *slots.Config) jobRun {
 	w := &d.file.Jobs[i]
-	j := jobRun{spec: setup.JobSpec(d.file, i), id: -1, waits: int32(len(w.After)), blame: -1, copying: list{none, none}}
+	j := jobRun{spec: s.Spec(), id: -1, waits: int32(len(s.After)), blame: -1, copying: list{none, none}}
+	j.spec.Maps, j.spec.MapsSealed, j.spec.Reduces = int32(w.Maps), true, int32(w.Reduces)
 	j.placed = c.Replicas > 0 && !j.spec.Unplaced
 	j.flow = flow{maps: j.spec.Maps, reduces: int64(j.spec.Reduces)}
 	if d.o.Cost != costL0 {
@@ -118,7 +119,7 @@ func (d *driver) plan() {
 	for i := range d.jobs {
 		d.push(d.file.Jobs[i].Submit, submitJob, int32(i), 0)
 	}
-	for i, x := range d.file.Faults {
+	for i, x := range d.o.Faults {
 		if x.Tracker < 0 && !x.Lost {
 			kind := slots.Map
 			if x.Reduce {
@@ -228,7 +229,7 @@ func (d *driver) blamed(j *jobRun) string {
 }
 
 // strike is a fault of the file: a tracker or a committed map output is lost.
-func (d *driver) strike(x *workload.Fault) {
+func (d *driver) strike(x *setup.Fault) {
 	d.faultsLeft--
 	d.idle = 0
 	if x.Tracker >= 0 {

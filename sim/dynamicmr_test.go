@@ -11,6 +11,7 @@ import (
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/registry"
 	"mrlocal/slots/policy/settings"
+	"mrlocal/slots/setup"
 	"mrlocal/trace"
 	"mrlocal/workload"
 )
@@ -43,7 +44,7 @@ func tuned(t *testing.T, f *workload.File, o sim.Options, change func(o *setting
 func TestDynamicMRIsNoWorseThanEachOfItsParts(t *testing.T) {
 	f := manyJobs(t)
 	for _, slowstart := range []slots.PPM{slots.One, slots.One / 20} {
-		o := sim.Options{Cost: "l1", RemotePenalty: slots.One * 3 / 2, Slowstart: &slowstart}
+		o := sim.Options{Cost: "l1", Config: setup.Config{RemotePenalty: slots.One * 3 / 2, Slowstart: &slowstart}}
 		all := seconds(tuned(t, f, o, func(*settings.Options) {}))
 		for name, change := range map[string]func(o *settings.Options){
 			"DHSA":          func(o *settings.Options) { o.SEPB, o.PreScheduling = false, false },
@@ -76,7 +77,7 @@ func TestPreSchedulingIsLocalAndFair(t *testing.T) {
 		lines = append(lines, fmt.Sprintf("  - {name: J%02d, pool: p%d, submit: %ds, maps: %d, map_time: {uniform: [18s, 22s]}}", i, i%4, 25*i, 60+i*7%11))
 	}
 	f := parse(t, lines...)
-	o := sim.Options{Heartbeat: 3 * time.Second, RemotePenalty: slots.One * 13 / 10}
+	o := sim.Options{Heartbeat: 3 * time.Second, Config: setup.Config{RemotePenalty: slots.One * 13 / 10}}
 	preScheduled := tuned(t, f, o, func(o *settings.Options) { o.DHSA, o.SEPB = "off", false })
 	o.Policy = named(t, "fair")
 	fair := run(t, f, o)
@@ -160,7 +161,7 @@ func TestBatchFirstCopiesNothingWhileMapsPend(t *testing.T) {
 // and attempts that fail.
 func TestFirstFinisherCommits(t *testing.T) {
 	f := manyJobs(t)
-	f.Faults = []workload.Fault{{At: 70 * time.Second, Tracker: 3, Lost: true}, {Tracker: -1, Job: 2, Task: 4, Fail: 2}}
+	f.Faults = []setup.Fault{{At: 70 * time.Second, Tracker: 3, Lost: true}, {Tracker: -1, Job: 2, Task: 4, Fail: 2}}
 	for _, cost := range []string{"l0", "l1", "l2"} {
 		for _, beat := range []time.Duration{0, 3 * time.Second} {
 			for _, name := range []string{"late", "dynamicmr"} {

@@ -12,9 +12,11 @@ import (
 	"mrlocal/report"
 	"mrlocal/sim"
 	"mrlocal/slots"
+	"mrlocal/slots/demand"
 	"mrlocal/slots/fifo"
 	"mrlocal/slots/policy/registry"
 	"mrlocal/slots/policy/settings"
+	"mrlocal/slots/setup"
 	"mrlocal/trace"
 	"mrlocal/workload"
 )
@@ -53,7 +55,7 @@ const almost = 1e-9
 func (c *cluster) need(a *literal) (cpu, disk, memory float64) {
 	j, k := &c.file.Jobs[a.job], &c.file.Cluster
 	cpu = 1
-	var p workload.Demand
+	var p demand.Vector
 	if j.Profile != nil {
 		if p = j.Profile.Map; a.Kind == slots.Reduce {
 			p = j.Profile.Reduce
@@ -82,7 +84,7 @@ func (c *cluster) need(a *literal) (cpu, disk, memory float64) {
 func (c *cluster) begin(a *literal) {
 	j := &c.file.Jobs[a.job]
 	times, bytes := j.MapTime, float64(j.MapOutputBytes)
-	var p workload.Demand
+	var p demand.Vector
 	if j.Profile != nil {
 		p = j.Profile.Map
 	}
@@ -119,7 +121,7 @@ func (c *cluster) part(job, n int) float64 {
 func (c *cluster) has(tracker int) [3]float64 {
 	has := [3]float64{float64(c.file.Cluster.Cores), float64(c.file.Cluster.DiskBytes), 1}
 	for _, own := range c.file.Capacities {
-		if own.Tracker == tracker {
+		if int(own.Tracker) == tracker {
 			for i, share := range []slots.PPM{own.CPU, own.IO, own.Memory} {
 				has[i] *= float64(share) / 1e6
 			}
@@ -360,7 +362,7 @@ func TestARunIsTheFluidThatItStandsFor(t *testing.T) {
 			if g, ok := named(rt, name).(slots.PhaseGate); ok && g.HoldsCopy() {
 				continue // the cluster does not know when reduces may leave their copy phase
 			}
-			fluidly(rt, f, sim.Options{Policy: named(rt, name), Slowstart: &slowstart, Cost: "l2"})
+			fluidly(rt, f, sim.Options{Policy: named(rt, name), Config: setup.Config{Slowstart: &slowstart}, Cost: "l2"})
 		}
 	})
 }
@@ -441,9 +443,8 @@ func TestWithoutContentionL2IsL1(t *testing.T) {
 		f := parse(rt, drawWorkload(rt, true)...)
 		f.Cluster.Cores, f.Cluster.DiskBytes = 1000, 1<<40
 		o := sim.Options{
-			Slowstart:     rapid.SampledFrom([]*slots.PPM{nil, new(slots.PPM)}).Draw(rt, "slowstart"),
-			Heartbeat:     rapid.SampledFrom([]time.Duration{0, 0, 2 * time.Second}).Draw(rt, "heartbeat"),
-			RemotePenalty: rapid.SampledFrom([]slots.PPM{0, 3 * slots.One}).Draw(rt, "penalty"),
+			Config:    setup.Config{Slowstart: rapid.SampledFrom([]*slots.PPM{nil, new(slots.PPM)}).Draw(rt, "slowstart"), RemotePenalty: rapid.SampledFrom([]slots.PPM{0, 3 * slots.One}).Draw(rt, "penalty")},
+			Heartbeat: rapid.SampledFrom([]time.Duration{0, 0, 2 * time.Second}).Draw(rt, "heartbeat"),
 		}
 		names := policies()
 		cost := rapid.SampledFrom([]string{"l0", "l1"}).Draw(rt, "cost")
@@ -457,7 +458,7 @@ func TestWithoutContentionL2IsL1(t *testing.T) {
 			}
 			if p := f.Jobs[i].Profile; p != nil {
 				all := *p
-				all.Map, all.Reduce = workload.Demand{CPU: 9, IO: 20}, workload.Demand{CPU: 3, IO: 70}
+				all.Map, all.Reduce = demand.Vector{CPU: 9, IO: 20}, demand.Vector{CPU: 3, IO: 70}
 				f.Jobs[i].Profile = &all
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"mrlocal/slots"
+	"mrlocal/slots/demand"
 	"mrlocal/workload"
 )
 
@@ -72,12 +73,12 @@ func newNeeds(c *workload.Cluster, j *workload.Job, copied int64) (n needs) {
 	cores, disk := uint64(c.Cores)*uint64(slots.One), uint64(c.DiskBytes)
 	profile := j.Profile
 	if profile == nil {
-		profile = &workload.Profile{}
+		profile = &demand.Profile{}
 	}
 	n.memory = [3]uint64{uint64(profile.Map.Memory), uint64(profile.Shuffle.Memory), uint64(profile.Reduce.Memory)}
 	bytes := [2]int64{slots.Map: j.MapOutputBytes, slots.Reduce: copied}
-	for k, demand := range [2]workload.Demand{slots.Map: profile.Map, slots.Reduce: profile.Reduce} {
-		cpu, io, both := uint64(slots.One), uint64(0), uint64(demand.CPU)+uint64(demand.IO)
+	for k, needs := range [2]demand.Vector{slots.Map: profile.Map, slots.Reduce: profile.Reduce} {
+		cpu, io, both := uint64(slots.One), uint64(0), uint64(needs.CPU)+uint64(needs.IO)
 		switch {
 		case j.CPU > 0 || j.DiskBytes > 0 || both == 0:
 			if j.CPU > 0 {
@@ -92,7 +93,7 @@ func newNeeds(c *workload.Cluster, j *workload.Job, copied int64) (n needs) {
 		default:
 			cpu = shareOf(cores, both)
 			io = shareOf(disk, both)
-			n.io[k].part, n.io[k].whole = int64(demand.IO), int64(both)
+			n.io[k].part, n.io[k].whole = int64(needs.IO), int64(both)
 		}
 		if cores > 0 {
 			cpu = min(cpu, cores)

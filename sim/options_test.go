@@ -13,6 +13,7 @@ import (
 	"mrlocal/internal/invariant"
 	"mrlocal/sim"
 	"mrlocal/slots"
+	"mrlocal/slots/setup"
 	"mrlocal/trace"
 	"mrlocal/workload"
 )
@@ -36,11 +37,11 @@ func TestWhatCannotRunIsRefusedBeforeAnythingStarts(t *testing.T) {
 		{"l2 without a bandwidth", parse(t, two, oneJob), sim.Options{Cost: "l2"}, "test.yaml:2:8: job J: has map_output, and the cluster no net bandwidth to copy it over under cost l2"},
 		{"a negative heartbeat", parse(t, two, oneJob), sim.Options{Heartbeat: -1}, "heartbeat -1ns: must be 0 (at once) or at least 1ms"},
 		{"a heartbeat of nothing but beats", parse(t, two, oneJob), sim.Options{Heartbeat: 1000}, "must be 0 (at once) or at least 1ms"},
-		{"a penalty that is a gain", parse(t, two, oneJob), sim.Options{RemotePenalty: slots.One / 2}, "remote penalty 0.5: must be at least 1"},
-		{"a negative delay", parse(t, two, oneJob), sim.Options{LocalityDelay: -1}, "must not be negative"},
-		{"a slow tracker that flags took away", parse(t, two, "slow: [{tracker: 1, factor: 0.5}]", oneJob), sim.Options{Trackers: 1}, "slow: there is no tracker 1; they count from 0 to 0"},
-		{"a lost tracker that flags took away", parse(t, two, "faults: [{at: 1s, tracker: 1, lost: true}]", oneJob), sim.Options{Trackers: 1}, "faults: there is no tracker 1 to lose; they count from 0 to 0"},
-		{"a real job", real, sim.Options{}, "job J: no maps and no reduces: a simulated job gives the number of its tasks"},
+		{"a penalty that is a gain", parse(t, two, oneJob), sim.Options{Config: setup.Config{RemotePenalty: slots.One / 2}}, "Options.RemotePenalty 0.5: must be at least 1"},
+		{"a negative delay", parse(t, two, oneJob), sim.Options{Config: setup.Config{LocalityDelay: -1}}, "must not be negative"},
+		{"a slow tracker that flags took away", parse(t, two, "slow: [{tracker: 1, factor: 0.5}]", oneJob), sim.Options{Config: setup.Config{Trackers: 1}}, "Options.Slow: there is no tracker 1; they count from 0 to 0"},
+		{"a lost tracker that flags took away", parse(t, two, "faults: [{at: 1s, tracker: 1, lost: true}]", oneJob), sim.Options{Config: setup.Config{Trackers: 1}}, "Options.Faults: there is no tracker 1 to lose; they count from 0 to 0"},
+		{"a real job", real, sim.Options{}, "job J: no maps: a simulated job gives the number of its tasks"},
 		{"a job without times", timeless, sim.Options{}, "job J: no map_time"},
 		{"no jobs", &workload.File{Name: "empty.yaml"}, sim.Options{}, "empty.yaml: has no jobs"},
 	} {
@@ -57,8 +58,8 @@ func TestWhatCannotRunIsRefusedBeforeAnythingStarts(t *testing.T) {
 func TestTheSeedIsAllThatVaries(t *testing.T) {
 	f := shipped(t, "fig5.yaml")
 	_, _, one := recorded(t, f, sim.Options{Policy: named(t, "pi-dhfs")})
-	_, _, same := recorded(t, f, sim.Options{Policy: named(t, "pi-dhfs"), Seed: 1})
-	_, _, other := recorded(t, f, sim.Options{Policy: named(t, "pi-dhfs"), Seed: 2})
+	_, _, same := recorded(t, f, sim.Options{Policy: named(t, "pi-dhfs"), Config: setup.Config{Seed: 1}})
+	_, _, other := recorded(t, f, sim.Options{Policy: named(t, "pi-dhfs"), Config: setup.Config{Seed: 2}})
 	if !bytes.Equal(one, same) || bytes.Equal(one, other) {
 		t.Errorf("seeds 1, 1 and 2: %d, %d and %d bytes; the first two must be equal and the last not", len(one), len(same), len(other))
 	}
@@ -70,8 +71,7 @@ func TestFlagsOverrideTheFilesCluster(t *testing.T) {
 	half := slots.One / 2
 	f := parse(t, "defaults: {slowstart: 1}", "slow: [{tracker: 2, factor: 0.5}]", oneJob)
 	r := run(t, f, sim.Options{
-		Trackers: 3, MapSlots: 4, ReduceSlots: 2, MaxSlots: 7, Slowstart: &half, Attempts: 2, Seed: 9, Heartbeat: time.Second,
-		RemotePenalty: 2 * slots.One, LocalityDelay: 5 * time.Second,
+		Config: setup.Config{Trackers: 3, MapSlots: 4, ReduceSlots: 2, MaxSlots: 7, Slowstart: &half, Attempts: 2, Seed: 9, RemotePenalty: 2 * slots.One, LocalityDelay: 5 * time.Second}, Heartbeat: time.Second,
 	})
 	c := r.Config
 	if r.Kind != "sim" || r.Policy != "fifo" || c.Trackers != 3 || c.MapSlots != 4 || c.ReduceSlots != 2 || c.MaxSlots != 7 || c.Slowstart != .5 || c.Attempts != 2 ||
@@ -83,7 +83,7 @@ func TestFlagsOverrideTheFilesCluster(t *testing.T) {
 // TestMapsAwayFromTheirInputPayThePenalty: 10 s there, 30 s elsewhere.
 func TestMapsAwayFromTheirInputPayThePenalty(t *testing.T) {
 	f := parse(t, "cluster: {trackers: 10, map_slots: 2, reduce_slots: 1}", "locality: {replicas: 1}", "jobs: [{name: J, maps: 50, map_time: 10s}]")
-	r, _, _ := recorded(t, f, sim.Options{Policy: named(t, "fair"), RemotePenalty: 3 * slots.One})
+	r, _, _ := recorded(t, f, sim.Options{Policy: named(t, "fair"), Config: setup.Config{RemotePenalty: 3 * slots.One}})
 	var busy float64
 	for _, s := range r.Slots {
 		busy += s.BusyS
@@ -93,7 +93,7 @@ func TestMapsAwayFromTheirInputPayThePenalty(t *testing.T) {
 		t.Errorf("%v local maps, %v slot-seconds, want %v", local, busy, want)
 	}
 	free := run(t, f, sim.Options{Policy: named(t, "fair")})
-	nowhere := run(t, parse(t, "cluster: {trackers: 10, map_slots: 2, reduce_slots: 1}", "jobs: [{name: J, maps: 50, map_time: 10s}]"), sim.Options{Policy: named(t, "fair"), RemotePenalty: 3 * slots.One})
+	nowhere := run(t, parse(t, "cluster: {trackers: 10, map_slots: 2, reduce_slots: 1}", "jobs: [{name: J, maps: 50, map_time: 10s}]"), sim.Options{Policy: named(t, "fair"), Config: setup.Config{RemotePenalty: 3 * slots.One}})
 	if seconds(free) != 30 || seconds(nowhere) != 30 {
 		t.Errorf("without a penalty %v s, without places %v s, want 30 s", seconds(free), seconds(nowhere))
 	}

@@ -12,6 +12,7 @@ import (
 	"mrlocal/sim"
 	"mrlocal/slots"
 	"mrlocal/slots/policy/settings"
+	"mrlocal/slots/setup"
 )
 
 // TestEveryPolicyEndsEveryWorkload: random small workloads with pools, users,
@@ -26,10 +27,8 @@ func TestEveryPolicyEndsEveryWorkload(t *testing.T) {
 		lines := drawWorkload(rt, true)
 		f := parse(rt, lines...)
 		o := sim.Options{
-			Slowstart: &slowstart, Seed: rapid.Uint64Range(1, 3).Draw(rt, "seed"), Cost: cost,
-			Heartbeat:     rapid.SampledFrom([]time.Duration{0, 0, time.Second, 7 * time.Second}).Draw(rt, "heartbeat"),
-			LocalityDelay: rapid.SampledFrom([]time.Duration{0, 0, 3 * time.Second}).Draw(rt, "delay"),
-			RemotePenalty: rapid.SampledFrom([]slots.PPM{0, 3 * slots.One}).Draw(rt, "penalty"),
+			Config: setup.Config{Slowstart: &slowstart, Seed: rapid.Uint64Range(1, 3).Draw(rt, "seed"), LocalityDelay: rapid.SampledFrom([]time.Duration{0, 0, 3 * time.Second}).Draw(rt, "delay"), RemotePenalty: rapid.SampledFrom([]slots.PPM{0, 3 * slots.One}).Draw(rt, "penalty")}, Cost: cost,
+			Heartbeat: rapid.SampledFrom([]time.Duration{0, 0, time.Second, 7 * time.Second}).Draw(rt, "heartbeat"),
 		}
 		share := rapid.SampledFrom([]slots.PPM{slots.One, slots.One, slots.One / 3})
 		p := settings.Defaults()

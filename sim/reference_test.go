@@ -11,6 +11,7 @@ import (
 	"mrlocal/sim"
 	"mrlocal/slots"
 	"mrlocal/slots/policy/settings"
+	"mrlocal/slots/setup"
 	"mrlocal/workload"
 )
 
@@ -235,7 +236,7 @@ func TestSlowstartUnderL1(t *testing.T) {
 			f := shipped(t, "slowstart.yaml") // 20 s of copying
 			f.Jobs[0].MapOutputBytes = f.Jobs[0].MapOutputBytes / 20 * row.copySeconds
 			for name, want := range map[string]float64{"fair": row.typed[i], "pi-dhfs": row.lent[i]} {
-				if got := seconds(run(t, f, sim.Options{Policy: named(t, name), Cost: "l1", Slowstart: &slowstart})); got != want {
+				if got := seconds(run(t, f, sim.Options{Policy: named(t, name), Cost: "l1", Config: setup.Config{Slowstart: &slowstart}})); got != want {
 					t.Errorf("copying %d s, slowstart %v, %s: %v s, want %v s", row.copySeconds, slowstart, name, got, want)
 				}
 			}

@@ -9,7 +9,6 @@ import (
 
 	"mrlocal/report"
 	"mrlocal/slots"
-	"mrlocal/slots/setup"
 	"mrlocal/trace"
 	"mrlocal/workload"
 )
@@ -23,24 +22,26 @@ func Run(ctx context.Context, f *workload.File, o Options) (*report.Report, erro
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	c := setup.Config(f, o.setup())
+	config, jobs := f.Lower(o.Config)
+	o.Config = config.WithDefaults(defaultMapSlots, defaultReduceSlots)
+	if err := check(f, &o); err != nil {
+		return nil, err
+	}
+	c := o.Ledger(nil)
 	if o.Cost != costL0 {
 		c.CopyBandwidth = f.Cluster.NetBytes
-	}
-	if err := check(f, &o, &c); err != nil {
-		return nil, err
 	}
 	l, err := slots.New(c, o.Policy)
 	if err != nil {
 		return nil, err
 	}
-	for _, w := range setup.Warnings(c) {
+	for _, w := range o.Warnings() {
 		o.Note(w)
 	}
 	if o.Cost == costL2 && f.Cluster.Cores == 0 && f.Cluster.DiskBytes == 0 {
 		o.Note("cost l2: the cluster says nothing of cores and disk, so there is enough for every task; give cluster: {cores: 4, disk: 100MB}")
 	}
-	d := newDriver(f, &o, l)
+	d := newDriver(f, jobs, &o, l)
 	var stream *trace.Stream
 	if o.Events != nil || o.Watch != nil {
 		stream = trace.NewStream()
@@ -76,7 +77,7 @@ func (d *driver) report() *report.Report {
 	if d.o.RemotePenalty != slots.One {
 		r.Config.RemotePenalty = report.Share(d.o.RemotePenalty)
 	}
-	for _, s := range d.file.Slow {
+	for _, s := range d.o.Slow {
 		r.Config.Slow = append(r.Config.Slow, report.Slow{Tracker: s.Tracker, Factor: report.Share(s.Factor)})
 	}
 	for id, i := range d.fileJob {
@@ -230,7 +231,7 @@ func (d *driver) happen(h happening) {
 	case submitJob:
 		d.due(h.id)
 	case strike:
-		d.strike(&d.file.Faults[h.id])
+		d.strike(&d.o.Faults[h.id])
 	case beat:
 		d.beats = append(d.beats, slots.TrackerID(h.id))
 	case wakePolicy:

@@ -12,6 +12,7 @@ import (
 	"mrlocal/slots/policy/registry"
 	"mrlocal/slots/policy/settings"
 	"mrlocal/slots/replay"
+	"mrlocal/slots/setup"
 	"mrlocal/trace"
 	"mrlocal/workload"
 )
@@ -136,7 +137,7 @@ func paperJobs(t tester, reduceTime time.Duration, numbers ...int) *workload.Fil
 
 // aggregate is RefSim-0's cluster (SPEC 8.1): one tracker.
 func aggregate(p slots.Policy, mapSlots, reduceSlots int) sim.Options {
-	return sim.Options{Policy: p, Trackers: 1, MapSlots: mapSlots, ReduceSlots: reduceSlots}
+	return sim.Options{Policy: p, Config: setup.Config{Trackers: 1, MapSlots: mapSlots, ReduceSlots: reduceSlots}}
 }
 
 // upTo are the numbers 1 to n.

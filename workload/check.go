@@ -50,7 +50,7 @@ func (d *decoder) unique(what string, n int, at func(i int) (string, Pos)) map[s
 
 func (d *decoder) checkSlow() {
 	for i, c := range d.file.Capacities {
-		d.checkTracker(c.Tracker, d.said.capacityAt[i])
+		d.checkTracker(int(c.Tracker), d.said.capacityAt[i])
 		for _, before := range d.file.Capacities[:i] {
 			if before.Tracker == c.Tracker {
 				d.failAt(d.said.capacityAt[i], "capacities", "tracker %d is given twice", c.Tracker)
@@ -70,7 +70,7 @@ func (d *decoder) checkSlow() {
 // checkTracker can only be sure where the file says how many there are; flags
 // may say otherwise, and then a driver that has fewer refuses it.
 func (d *decoder) checkTracker(tracker int, at Pos) {
-	if n := d.file.Cluster.Trackers; n > 0 && tracker >= n {
+	if n := d.file.Trackers; n > 0 && tracker >= n {
 		d.failAt(at, "tracker", "no tracker %d; the cluster has %d, counted from 0", tracker, n)
 	}
 }
@@ -104,10 +104,10 @@ func (d *decoder) checkJob(i int, pools, users, jobs map[string]int) {
 		j.After = append(j.After, before)
 	}
 	if !j.MapTime.Given() {
-		j.MapTime = d.file.Defaults.MapTime
+		j.MapTime = d.said.mapTime
 	}
 	if !j.ReduceTime.Given() {
-		j.ReduceTime = d.file.Defaults.ReduceTime
+		j.ReduceTime = d.said.reduceTime
 	}
 }
 

@@ -256,6 +256,7 @@ func decode[T any](d *decoder, n ast.Node, what string, parse func(string) (T, s
 }
 
 func (d *decoder) count(n ast.Node, what string) int          { return decode(d, n, what, parseCount) }
+func (d *decoder) count32(n ast.Node, what string) int32      { return int32(d.count(n, what)) }
 func (d *decoder) time(n ast.Node, what string) time.Duration { return decode(d, n, what, parseTime) }
 func (d *decoder) share(n ast.Node, what string) ppm.Share    { return decode(d, n, what, parseShare) }
 func (d *decoder) bytes(n ast.Node, what string) int64        { return decode(d, n, what, parseBytes) }

@@ -6,121 +6,72 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"time"
 
 	"mrlocal/errs"
 	"mrlocal/internal/ppm"
+	"mrlocal/slots/demand"
+	"mrlocal/slots/setup"
 )
 
 // Pos is a place in a workload file, both counted from 1.
 type Pos struct{ Line, Column int }
 
-// File is a workload: jobs that arrive in pools, on a cluster. Load and Parse
-// make one that has been checked whole; what refers by name in the file refers
-// by index here.
+// File is a workload: jobs that arrive in pools, on a cluster. Load and Parse return
+// one that has been checked whole. Where the text refers to a job by its name, File
+// refers to it by its index.
 type File struct {
-	Name       string // for messages
-	Cluster    Cluster
-	Defaults   Defaults
-	Replicas   int // trackers that hold the input of a map; 0: no placement given
-	Groups     int // trackers of a group (a rack); 0: there are no groups
-	Users      []User
-	Pools      []Pool
-	Slow       []Slow
-	Capacities []Capacity
-	Faults     []Fault
-	Jobs       []Job
+	Name string // for messages
+
+	setup.Config         // what the file sets of it
+	Cluster      Cluster // what only the simulator knows of the trackers
+	Jobs         []Job
 
 	Experiments []Experiment // of papers, with these jobs
 }
 
-// Cluster is what each tracker has; 0: not given.
+// Cluster is what each tracker has besides its slots; 0: not given.
 type Cluster struct {
-	Trackers, MapSlots, ReduceSlots, Cores int
-	DiskBytes, NetBytes                    int64 // per second
-	MapWeight, ReduceWeight                int   // of a slot of each kind; both are given, or none
-	Overcommit                             Overcommit
+	Cores                   int
+	DiskBytes, NetBytes     int64 // per second
+	MapWeight, ReduceWeight int   // of a slot of each kind; both are given, or none
+	Overcommit              Overcommit
 }
 
-// Overcommit is what it costs that tasks want more of a resource than their
-// tracker has: of so much beyond it, the share of its speed in question. 0:
-// nothing but that it is shared.
-type Overcommit = Demand
-
-// Defaults stand for what jobs do not give. The times have been applied to the
-// jobs already.
-type Defaults struct {
-	Slowstart           *ppm.Share // nil: not given
-	MapTime, ReduceTime Times
-}
-
-// User is who submits jobs.
-type User struct {
-	Name       string
-	MaxRunning int // jobs at a time; 0: no limit
-}
-
-// Pool is a share of the slots (SPEC 1.9).
-type Pool struct {
-	Name                string
-	Weight              ppm.Share
-	MinMaps, MinReduces int
-	MaxMaps, MaxReduces int // 0: no limit
-	MaxRunning          int // jobs at a time; 0: no limit
-	FIFO                bool
-	PreemptAfter        time.Duration // below its min share for so long; negative: never
-	FairPreemptAfter    time.Duration // below half of its fair share for so long; negative: never
-}
-
-// Slow makes a tracker's tasks take 1/Factor times as long. Factor is above 0.
-type Slow struct {
-	Tracker int
-	Factor  ppm.Share
-}
-
-// Capacity is what a tracker has of each resource, in shares of what profiles are
-// shares of; all above 0. One that is not listed has the whole of each.
-type Capacity struct {
-	Tracker int
-	Demand
-}
-
-// Fault is something that goes wrong.
-type Fault struct {
-	At      time.Duration
-	Tracker int  // -1: a task's fault
-	Lost    bool // of a tracker: it is lost at At. Of a map: its committed output is
-	Job     int
-	Reduce  bool
-	Task    int
-	Fail    int // so many first attempts of the task fail, at the end of their time
-}
+// Overcommit says what it costs that tasks want more of a resource than their tracker
+// has. Each field is the share k of docs/workloads.md; 0: the resource is shared, and
+// works at full speed.
+type Overcommit = demand.Vector
 
 // Job is one job: simulated, real, or both.
 type Job struct {
-	Name, Pool, User    string // Pool: Name unless given
-	Submit              time.Duration
-	After               []int // indexes into Jobs: it starts when these have ended
-	Weight              ppm.Share
-	Priority            int           // -2 very_low to 2 very_high
-	Deadline            time.Duration // absolute; 0: none
+	setup.Submission // Pool is never empty
+
 	Maps, Reduces       int
 	MapTime, ReduceTime Times
-	MapOutputBytes      int64     // per map
-	CPU                 ppm.Share // of a core, while computing
+	MapOutputBytes      int64     // of each map
+	CPU                 ppm.Share // cores that a task uses while it computes
 	DiskBytes           int64     // per second, in the I/O period
-	Profile             *Profile  // nil: not given
 	Job                 string    // wordcount, sort, grep, sleep; "": simulated only
 	Args                []Arg     // in the file's order
 	Pos                 Pos
 }
 
-// Profile is what a job's tasks need of a tracker, by phase, in shares of the
-// whole tracker (RAS, SPEC 4.4 R2). The shuffle's is per map placed.
-type Profile struct{ Map, Shuffle, Reduce Demand }
+// Lower returns what both drivers take: the configuration of a run and its jobs in
+// the order of the file. Fields that over sets, from flags for example, go before
+// those of the file. The slices of the result belong to the file.
+func (f *File) Lower(over setup.Config) (setup.Config, []setup.Submission) {
+	jobs := make([]setup.Submission, len(f.Jobs))
+	for i := range f.Jobs {
+		jobs[i] = f.Jobs[i].Submission
+	}
+	return over.Or(f.Config), jobs
+}
 
-// Demand is a share of each resource of a tracker.
-type Demand struct{ CPU, IO, Memory ppm.Share }
+// SlotWeights returns the file's slot weights. Without them it returns weights that
+// bound nothing.
+func (f *File) SlotWeights() demand.Weights {
+	return demand.Weights{Map: int32(f.Cluster.MapWeight), Reduce: int32(f.Cluster.ReduceWeight)}
+}
 
 // Arg is an option of a real job as the file has it: {input: [a, b], reducers:
 // 3}. A bare true is "true".
@@ -169,15 +120,15 @@ func (f *File) Errorf(p Pos, object, format string, args ...any) error {
 	return errs.Inputf(at, format, args...)
 }
 
-// CheckSimulated reports the first job that can not be simulated: one without
-// counts of tasks, or without a time for them.
+// CheckSimulated reports the first job that cannot be simulated: a real job without
+// numbers of tasks, or a job without a time for its tasks.
 func (f *File) CheckSimulated() error {
 	for i := range f.Jobs {
 		j := &f.Jobs[i]
 		switch {
-		case j.Maps == 0:
+		case j.Maps == 0 && j.Job != "":
 			return f.Errorf(j.Pos, "job "+j.Name, "no maps: a simulated job gives the number of its tasks")
-		case !j.MapTime.Given():
+		case j.Maps > 0 && !j.MapTime.Given():
 			return f.Errorf(j.Pos, "job "+j.Name, "no map_time, neither here nor in defaults")
 		case j.Reduces > 0 && !j.ReduceTime.Given():
 			return f.Errorf(j.Pos, "job "+j.Name, "no reduce_time, neither here nor in defaults")
@@ -186,7 +137,7 @@ func (f *File) CheckSimulated() error {
 	return nil
 }
 
-// CheckReal reports the first job that can not run for real.
+// CheckReal reports the first job that cannot run for real.
 func (f *File) CheckReal() error {
 	for i := range f.Jobs {
 		if j := &f.Jobs[i]; j.Job == "" {

@@ -15,6 +15,9 @@ import (
 	"mrlocal/internal/golden"
 	"mrlocal/internal/invariant"
 	"mrlocal/internal/ppm"
+	"mrlocal/slots"
+	"mrlocal/slots/demand"
+	"mrlocal/slots/setup"
 )
 
 func TestBadFilesAreRefusedInOneLine(t *testing.T) {
@@ -79,30 +82,33 @@ func TestEveryKeyOfAFileIsRead(t *testing.T) {
 	usual := Constant(20 * time.Second)
 	spread := Times{law: uniform, a: 15 * time.Second, b: 25 * time.Second}
 	want := &File{
-		Name:     "w.yaml",
-		Cluster:  Cluster{Trackers: 9, MapSlots: 10, ReduceSlots: 2, Cores: 4, DiskBytes: 100e6, NetBytes: 125e6, MapWeight: 1, ReduceWeight: 2},
-		Defaults: Defaults{&half, usual, spread},
-		Replicas: 3, Groups: 3,
-		Users: []User{{"ann", 2}},
-		Pools: []Pool{
-			{Name: "prod", Weight: share("2"), MinMaps: 4, MinReduces: 1, MaxReduces: 7, MaxRunning: 3, FIFO: true, PreemptAfter: 30 * time.Second, FairPreemptAfter: time.Minute},
-			{Name: "adhoc", Weight: ppm.One, PreemptAfter: -1, FairPreemptAfter: -1},
-		},
-		Slow: []Slow{{3, share("0.3")}},
-		Faults: []Fault{
-			{At: 50 * time.Second, Tracker: 3, Lost: true},
-			{Tracker: -1, Job: 1, Task: 7, Fail: 2},
-			{Tracker: -1, Job: 1, Reduce: true, Fail: 1},
-			{At: 70 * time.Second, Tracker: -1, Lost: true, Task: 2},
+		Name:    "w.yaml",
+		Cluster: Cluster{Cores: 4, DiskBytes: 100e6, NetBytes: 125e6, MapWeight: 1, ReduceWeight: 2},
+		Config: setup.Config{
+			Trackers: 9, MapSlots: 10, ReduceSlots: 2, Slowstart: &half, Replicas: 3, GroupTrackers: 3,
+			Users: []slots.User{{Name: "ann", MaxRunning: 2}},
+			Pools: []slots.Pool{
+				{Name: "prod", Weight: share("2"), MinMaps: 4, MinReduces: 1, MaxReduces: 7, MaxRunning: 3, FIFO: true, PreemptAfter: 30 * time.Second, FairPreemptAfter: time.Minute},
+				{Name: "adhoc", Weight: ppm.One},
+			},
+			Slow: []setup.Slow{{Tracker: 3, Factor: share("0.3")}},
+			Faults: []setup.Fault{
+				{At: 50 * time.Second, Tracker: 3, Lost: true},
+				{Tracker: -1, Job: 1, Task: 7, Fail: 2},
+				{Tracker: -1, Job: 1, Reduce: true, Fail: 1},
+				{At: 70 * time.Second, Tracker: -1, Lost: true, Task: 2},
+			},
 		},
 		Jobs: []Job{
-			{Name: "a/b", Pool: "adhoc", Weight: ppm.One, Maps: 3, MapTime: usual, ReduceTime: spread, Pos: Pos{12, 5}},
+			{Submission: setup.Submission{Name: "a/b", Pool: "adhoc", Weight: ppm.One}, Maps: 3, MapTime: usual, ReduceTime: spread, Pos: Pos{12, 5}},
 			{
-				Name: "J01", Pool: "prod", User: "ann", Submit: 1500 * time.Millisecond, After: []int{0, 2}, Weight: share("0.25"), Priority: 2, Deadline: 3000 * time.Second,
+				Submission: setup.Submission{Name: "J01", Pool: "prod", User: "ann", Submit: 1500 * time.Millisecond, After: []int{0, 2}, Weight: share("0.25"), Priority: 2, Deadline: 3000 * time.Second, Profile: &demand.Profile{
+					Map: demand.Vector{CPU: share("0.3"), IO: share("0.45"), Memory: share("0.25")}, Shuffle: demand.Vector{IO: 1500},
+					Reduce: demand.Vector{CPU: share("0.2"), IO: share("0.5"), Memory: share("0.6")},
+				}},
 				Maps: 160, Reduces: 30, MapTime: Times{law: lognormal, a: 20 * time.Second, sigma: 0.3}, ReduceTime: Times{law: listed, list: []time.Duration{time.Second, 2 * time.Second}},
 				MapOutputBytes: 64 << 20, CPU: share("0.6"), DiskBytes: 1500,
-				Profile: &Profile{Demand{share("0.3"), share("0.45"), share("0.25")}, Demand{IO: 1500}, Demand{share("0.2"), share("0.5"), share("0.6")}},
-				Job:     "wordcount",
+				Job: "wordcount",
 				Args: []Arg{
 					{"input", []string{"wiki/", "2024"}, Pos{30, 12}}, {"output", []string{"out/J01"}, Pos{30, 34}},
 					{"ignore-case", []string{"true"}, Pos{30, 51}}, {"e", []string{""}, Pos{30, 70}}, {"top", []string{"10"}, Pos{30, 77}},
@@ -110,7 +116,7 @@ func TestEveryKeyOfAFileIsRead(t *testing.T) {
 				Pos: Pos{13, 5},
 			},
 			{
-				Name: "J02", Pool: "J02", Weight: ppm.One, MapTime: usual, ReduceTime: spread, Job: "sort",
+				Submission: setup.Submission{Name: "J02", Pool: "J02", Weight: ppm.One}, MapTime: usual, ReduceTime: spread, Job: "sort",
 				Args: []Arg{{"input", []string{"wiki/"}, Pos{34, 7}}, {"k", []string{"2", "3n", "1"}, Pos{35, 7}}}, Pos: Pos{31, 5},
 			},
 		},

@@ -4,6 +4,9 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"mrlocal/internal/ppm"
+	"mrlocal/slots"
+	"mrlocal/slots/demand"
+	"mrlocal/slots/setup"
 )
 
 // jobKeys are the keys of a job, as docs/workloads.md has them.
@@ -17,7 +20,7 @@ func jobKeys() []string {
 
 func (d *decoder) job(n ast.Node) {
 	n = d.resolve(n)
-	j := Job{Weight: ppm.One, Pos: placeOf(n)}
+	j := Job{Submission: setup.Submission{Weight: ppm.One}, Pos: placeOf(n)}
 	s := saidJob{}
 	var reduces, args Pos
 	if d.jobKeys == nil {
@@ -79,7 +82,7 @@ func (d *decoder) scheduled(j *Job, s *saidJob, key string, v ast.Node) bool {
 	case "weight":
 		j.Weight = positive(d, v, key, d.share(v, key))
 	case "priority":
-		j.Priority = d.choice(v, key, []string{"very_low", "low", "normal", "high", "very_high"}) - 2
+		j.Priority = slots.Priority(d.choice(v, key, []string{"very_low", "low", "normal", "high", "very_high"})) + slots.VeryLow
 	case "deadline":
 		j.Deadline = d.time(v, key)
 		s.deadline = placeOf(v)
@@ -107,7 +110,7 @@ func (d *decoder) simulated(j *Job, key string, v ast.Node) bool {
 	case "disk":
 		j.DiskBytes = d.bytes(v, key)
 	case "profile":
-		j.Profile = &Profile{}
+		j.Profile = &demand.Profile{}
 		d.mapping(v, key, []string{"map", "shuffle", "reduce"}, func(key string, v ast.Node) {
 			switch key {
 			case "map":
@@ -124,7 +127,7 @@ func (d *decoder) simulated(j *Job, key string, v ast.Node) bool {
 	return true
 }
 
-func (d *decoder) demand(n ast.Node, what string) (m Demand) {
+func (d *decoder) demand(n ast.Node, what string) (m demand.Vector) {
 	shares := map[string]*ppm.Share{"cpu": &m.CPU, "io": &m.IO, "mem": &m.Memory}
 	d.mapping(n, what, []string{"cpu", "io", "mem"}, func(key string, v ast.Node) {
 		*shares[key] = d.share(v, key)

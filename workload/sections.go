@@ -6,12 +6,17 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"mrlocal/internal/ppm"
+	"mrlocal/slots"
+	"mrlocal/slots/demand"
+	"mrlocal/slots/setup"
 )
 
 // said is what the file says that File does not hold as it was said: names
 // that are looked up, and places for messages, once all is read.
 type said struct {
 	pools          bool // the section is there
+	mapTime        Times
+	reduceTime     Times
 	poolAt, userAt []Pos
 	slowAt         []Pos
 	capacityAt     []Pos
@@ -78,9 +83,10 @@ func (d *decoder) workload(body ast.Node, items []piece) {
 }
 
 func (d *decoder) cluster(n ast.Node) {
-	c := &d.file.Cluster
+	f := d.file
+	c := &f.Cluster
 	names := []string{"trackers", "map_slots", "reduce_slots", "cores", "disk", "net", "slot_weights", "overcommit"}
-	counts := map[string]*int{"trackers": &c.Trackers, "map_slots": &c.MapSlots, "reduce_slots": &c.ReduceSlots, "cores": &c.Cores}
+	counts := map[string]*int{"trackers": &f.Trackers, "map_slots": &f.MapSlots, "reduce_slots": &f.ReduceSlots, "cores": &c.Cores}
 	rates := map[string]*int64{"disk": &c.DiskBytes, "net": &c.NetBytes}
 	d.mapping(n, "cluster", names, func(key string, v ast.Node) {
 		switch key {
@@ -94,7 +100,7 @@ func (d *decoder) cluster(n ast.Node) {
 			c.Overcommit = d.demand(v, key)
 		}
 	})
-	if slots := int64(max(1, c.Trackers)) * (int64(c.MapSlots) + int64(c.ReduceSlots)); slots > mostSlots {
+	if slots := int64(max(1, f.Trackers)) * (int64(f.MapSlots) + int64(f.ReduceSlots)); slots > mostSlots {
 		d.fail(n, "cluster", "%d slots; at most %d", slots, mostSlots)
 	}
 }
@@ -126,11 +132,11 @@ func (d *decoder) defaults(n ast.Node) {
 			if p > ppm.One {
 				d.fail(v, key, "%v is more than 1, the whole", p)
 			}
-			d.file.Defaults.Slowstart = &p
+			d.file.Slowstart = &p
 		case "map_time":
-			d.file.Defaults.MapTime = d.times(v, key)
+			d.said.mapTime = d.times(v, key)
 		case "reduce_time":
-			d.file.Defaults.ReduceTime = d.times(v, key)
+			d.said.reduceTime = d.times(v, key)
 		}
 	})
 }
@@ -141,20 +147,20 @@ func (d *decoder) locality(n ast.Node) {
 		case "replicas":
 			d.file.Replicas = d.count(v, key)
 		case "group_trackers":
-			d.file.Groups = d.count(v, key)
+			d.file.GroupTrackers = d.count(v, key)
 		}
 	})
 }
 
 func (d *decoder) user(n ast.Node) {
-	u := User{}
+	u := slots.User{}
 	d.mapping(n, "user", []string{"name", "max_running_jobs"}, func(key string, v ast.Node) {
 		switch key {
 		case "name":
 			u.Name = d.name(v, key)
 			d.said.userAt = append(d.said.userAt, placeOf(v))
 		case "max_running_jobs":
-			u.MaxRunning = d.count(v, key)
+			u.MaxRunning = d.count32(v, key)
 		}
 	})
 	d.must(n, "user", u.Name != "", "name")
@@ -168,8 +174,12 @@ func (d *decoder) must(n ast.Node, what string, given bool, key string) {
 	}
 }
 
+// leastTimeout is a preemption timeout of 0s in the file. In a slots.Pool 0 means
+// never, so that "at once" is the least time there is.
+const leastTimeout = 1
+
 func (d *decoder) pool(n ast.Node) {
-	p := Pool{Weight: ppm.One, PreemptAfter: -1, FairPreemptAfter: -1}
+	p := slots.Pool{Weight: ppm.One}
 	var maxMaps, maxReduces ast.Node
 	names := []string{"name", "weight", "min_maps", "min_reduces", "max_maps", "max_reduces", "max_running_jobs", "mode", "preempt_after", "fair_preempt_after"}
 	d.mapping(n, "pool", names, func(key string, v ast.Node) {
@@ -180,21 +190,21 @@ func (d *decoder) pool(n ast.Node) {
 		case "weight":
 			p.Weight = positive(d, v, key, d.share(v, key))
 		case "min_maps":
-			p.MinMaps = d.count(v, key)
+			p.MinMaps = d.count32(v, key)
 		case "min_reduces":
-			p.MinReduces = d.count(v, key)
+			p.MinReduces = d.count32(v, key)
 		case "max_maps":
-			p.MaxMaps, maxMaps = d.count(v, key), v
+			p.MaxMaps, maxMaps = d.count32(v, key), v
 		case "max_reduces":
-			p.MaxReduces, maxReduces = d.count(v, key), v
+			p.MaxReduces, maxReduces = d.count32(v, key), v
 		case "max_running_jobs":
-			p.MaxRunning = d.count(v, key)
+			p.MaxRunning = d.count32(v, key)
 		case "mode":
 			p.FIFO = d.choice(v, key, []string{"fair", "fifo"}) == 1
 		case "preempt_after":
-			p.PreemptAfter = d.time(v, key)
+			p.PreemptAfter = max(d.time(v, key), leastTimeout)
 		case "fair_preempt_after":
-			p.FairPreemptAfter = d.time(v, key)
+			p.FairPreemptAfter = max(d.time(v, key), leastTimeout)
 		}
 	})
 	d.must(n, "pool", p.Name != "", "name")
@@ -208,7 +218,7 @@ func (d *decoder) pool(n ast.Node) {
 }
 
 func (d *decoder) slow(n ast.Node) {
-	s, tracker, at := Slow{}, false, placeOf(n)
+	s, tracker, at := setup.Slow{}, false, placeOf(n)
 	d.mapping(n, "slow", []string{"tracker", "factor"}, func(key string, v ast.Node) {
 		switch key {
 		case "tracker":
@@ -224,11 +234,11 @@ func (d *decoder) slow(n ast.Node) {
 }
 
 func (d *decoder) capacity(n ast.Node) {
-	c, tracker := Capacity{Demand: Demand{ppm.One, ppm.One, ppm.One}}, false
+	c, tracker := demand.Capacity{Vector: demand.Whole()}, false
 	d.mapping(n, "capacity", []string{"tracker", "cpu", "io", "mem"}, func(key string, v ast.Node) {
 		switch key {
 		case "tracker":
-			c.Tracker, tracker = d.count(v, key), true
+			c.Tracker, tracker = d.count32(v, key), true
 			d.said.capacityAt = append(d.said.capacityAt, placeOf(v))
 		case "cpu":
 			c.CPU = positive(d, v, key, d.share(v, key))
@@ -243,7 +253,7 @@ func (d *decoder) capacity(n ast.Node) {
 }
 
 func (d *decoder) fault(n ast.Node) {
-	f := Fault{Tracker: -1}
+	f := setup.Fault{Tracker: -1}
 	var task named
 	has := map[string]ast.Node{}
 	d.mapping(n, "fault", []string{"at", "tracker", "lost", "task", "fail"}, func(key string, v ast.Node) {

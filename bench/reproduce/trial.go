@@ -15,7 +15,6 @@ import (
 	"mrlocal/sim"
 	"mrlocal/slots/policy/registry"
 	"mrlocal/slots/policy/settings"
-	"mrlocal/slots/setup"
 	"mrlocal/trace"
 	"mrlocal/workload"
 )
@@ -181,7 +180,7 @@ func (t *trial) key() string { return strconv.FormatUint(t.sim.Seed, 10) + " " +
 
 // run makes the run.
 func (t *trial) run(ctx context.Context) (*done, error) {
-	t.has.SlotWeights = setup.Weights(t.file)
+	t.has.SlotWeights = t.file.SlotWeights()
 	p, err := registry.New(t.sched, t.has)
 	if err != nil {
 		return nil, err

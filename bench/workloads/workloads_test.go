@@ -100,8 +100,8 @@ func TestTable1HasTheTasksOfThePaper(t *testing.T) {
 		if len(f.Jobs) != want.jobs {
 			t.Fatalf("%s: %d jobs", file, len(f.Jobs))
 		}
-		if c := f.Cluster; c.Trackers != 9 || c.MapSlots != 10 || c.ReduceSlots != 2 || f.Defaults.Slowstart.String() != "1" {
-			t.Errorf("%s: %+v, slowstart %v", file, c, f.Defaults.Slowstart)
+		if c := f.Config; c.Trackers != 9 || c.MapSlots != 10 || c.ReduceSlots != 2 || c.Slowstart.String() != "1" {
+			t.Errorf("%s: %+v, slowstart %v", file, c, c.Slowstart)
 		}
 		maps, reduces, gigabytes := 0, 0, 0
 		for i, j := range f.Jobs {
@@ -143,7 +143,7 @@ func TestTheReplicaKeepsTheNumbersOfTasks(t *testing.T) {
 // "fixed-time simulation"] and the one-job simulation [OMO21, "one-job simulation"].
 func TestTheFiguresHaveTheTasksOfTheReferences(t *testing.T) {
 	f := load(t, "fig5.yaml")
-	if c := f.Cluster; c.Trackers != 1 || c.MapSlots != 90 || c.ReduceSlots != 18 {
+	if c := f.Config; c.Trackers != 1 || c.MapSlots != 90 || c.ReduceSlots != 18 {
 		t.Errorf("fig5: %+v", c)
 	}
 	for i, want := range []struct {
@@ -160,12 +160,12 @@ func TestTheFiguresHaveTheTasksOfTheReferences(t *testing.T) {
 		}
 	}
 	f = load(t, "fig6.yaml")
-	if j := f.Jobs[0]; len(f.Jobs) != 1 || j.Maps != 320 || j.Reduces != 200 || j.MapTime.At(1, 0, false, 0) != 160*time.Second || j.ReduceTime.At(1, 0, true, 0) != 20*time.Second || f.Cluster.MapSlots != 90 || f.Cluster.ReduceSlots != 18 {
+	if j := f.Jobs[0]; len(f.Jobs) != 1 || j.Maps != 320 || j.Reduces != 200 || j.MapTime.At(1, 0, false, 0) != 160*time.Second || j.ReduceTime.At(1, 0, true, 0) != 20*time.Second || f.MapSlots != 90 || f.ReduceSlots != 18 {
 		t.Errorf("fig6: %+v on %+v", j, f.Cluster)
 	}
 	f = load(t, "slowstart.yaml")
 	j := f.Jobs[0]
-	if shuffle := int64(j.Maps) * j.MapOutputBytes / int64(j.Reduces) / f.Cluster.NetBytes; shuffle != 20 || j.Maps != 80 || j.Reduces != 4 || f.Cluster.MapSlots+f.Cluster.ReduceSlots != 8 {
+	if shuffle := int64(j.Maps) * j.MapOutputBytes / int64(j.Reduces) / f.Cluster.NetBytes; shuffle != 20 || j.Maps != 80 || j.Reduces != 4 || f.MapSlots+f.ReduceSlots != 8 {
 		t.Errorf("slowstart: a shuffle of %d s: %+v on %+v", shuffle, j, f.Cluster)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 
@@ -19,7 +18,6 @@ import (
 	"mrlocal/engine"
 	"mrlocal/errs"
 	"mrlocal/report"
-	"mrlocal/slots"
 	"mrlocal/slots/setup"
 	"mrlocal/trace"
 	"mrlocal/workload"
@@ -60,10 +58,10 @@ func (b *batch) load(line argv.Line) (err error) {
 	if b.file, err = loadWorkload(line); err != nil {
 		return err
 	}
-	if err := b.override(b.file); err != nil {
+	if err := b.complete(b.file); err != nil {
 		return err
 	}
-	b.reader = &batchReader{file: b.file, kinds: jobKinds(), seed: max(1, b.seed)}
+	b.reader = &batchReader{file: b.file, kinds: jobKinds(), seed: max(1, b.Seed)}
 	b.jobs, err = b.reader.read()
 	return err
 }
@@ -179,60 +177,25 @@ func (b *batch) checkRuns(runs int, names []string) error {
 	return nil
 }
 
-// warn tells, once, what is legal and yet not as it may have been meant.
-func (b *batch) warn(s *show.Screen) {
+// warn writes, once, the warnings about the configuration.
+func (b *batch) warn(s *show.Screen, o engine.Options) {
 	if b.warned {
 		return
 	}
 	b.warned = true
-	o := b.options()
-	trackers := max(1, o.Trackers)
-	cores := max(1, runtime.NumCPU()/trackers)
-	reduces := max(1, cores/6) // the engine's defaults
-	maps := max(1, cores-reduces)
-	if o.ReduceSlots > 0 {
-		reduces = o.ReduceSlots
-		maps = max(1, cores-reduces)
-	}
-	if o.MapSlots > 0 {
-		maps = o.MapSlots
-	}
-	c := setup.Config(b.file, setup.Options{Trackers: trackers, MapSlots: maps, ReduceSlots: reduces, MaxSlots: b.maxSlots})
-	for _, w := range setup.Warnings(c) {
+	config := o.Setup()
+	for _, w := range config.Warnings() {
 		s.Note(w)
 	}
-}
-
-// options are the run's, but for its policy.
-func (b *batch) options() engine.Options {
-	f, o := b.file, b.engine
-	c := setup.Config(f, setup.Options{Trackers: b.trackers})
-	o.Pools, o.Users, o.Capacities = c.Pools, c.Users, c.Capacities
-	o.Trackers, o.MapSlots, o.ReduceSlots, o.MaxSlots = or(b.trackers, f.Cluster.Trackers), or(b.mapSlots, f.Cluster.MapSlots), or(b.reduceSlots, f.Cluster.ReduceSlots), b.maxSlots
-	if o.Slowstart = b.slowstart; o.Slowstart == nil {
-		o.Slowstart = f.Defaults.Slowstart
-	}
-	o.Attempts, o.LocalityDelay, o.RemotePenalty, o.Seed = b.attempts, b.localityDelay, b.remotePenalty, b.seed
-	o.Replicas, o.GroupTrackers = f.Replicas, f.Groups
-	o.Slow = speeds(f.Slow)
-	for _, x := range f.Faults {
-		o.Faults = append(o.Faults, engine.Fault{At: x.At, Tracker: x.Tracker, Job: x.Job, Reduce: x.Reduce, Task: x.Task, Fail: x.Fail, Lost: x.Lost})
-	}
-	return o
-}
-
-func or(n, otherwise int) int {
-	if n > 0 {
-		return n
-	}
-	return otherwise
 }
 
 // run runs all jobs under a policy. Results go where the jobs say, suffix
 // added; with suffix discard they are thrown away.
 func (b *batch) run(ctx context.Context, e env, s *show.Screen, policyName, suffix string, events io.Writer) (done *report.Report, err error) {
 	defer s.Stop()
-	o := b.options()
+	o := b.engine
+	var jobs []setup.Submission
+	o.Config, jobs = b.file.Lower(b.Config)
 	if o.Policy, err = b.newPolicy(policyName); err != nil {
 		return nil, err
 	}
@@ -242,10 +205,10 @@ func (b *batch) run(ctx context.Context, e env, s *show.Screen, policyName, suff
 	s.Attach(&o)
 	watch := o.Watch
 	o.Watch = func(stream *trace.Stream) { // all checks are over then
-		b.warn(s)
+		b.warn(s, o)
 		watch(stream)
 	}
-	work := b.work(e.stdin, suffix)
+	work := b.work(jobs, e.stdin, suffix)
 	parents, err := makeParents(work)
 	defer removeEmpty(parents)
 	if err != nil {
@@ -259,14 +222,13 @@ func (b *batch) run(ctx context.Context, e env, s *show.Screen, policyName, suff
 const discard = "\x00"
 
 // work are the jobs as the engine takes them.
-func (b *batch) work(stdin io.Reader, suffix string) []engine.BatchJob {
+func (b *batch) work(jobs []setup.Submission, stdin io.Reader, suffix string) []engine.BatchJob {
 	all := make([]engine.BatchJob, len(b.jobs))
 	for i := range b.jobs {
 		j := &b.jobs[i]
 		o := &j.options
 		all[i] = engine.BatchJob{
-			Name: j.Name, Pool: j.Pool, User: j.User, Priority: slots.Priority(j.Priority), Weight: j.Weight,
-			Submit: j.Submit, Deadline: j.Deadline, Profile: setup.ProfileOf(j.Job), After: j.After, Chain: j.chain,
+			Submission: jobs[i], Chain: j.chain,
 			JobOptions: engine.JobOptions{Inputs: o.Inputs, All: o.All, Stdin: stdin, Overwrite: o.Overwrite, Reducers: o.Reducers, MapOnly: o.MapOnly, BlockBytes: o.BlockBytes},
 		}
 		if suffix == discard {

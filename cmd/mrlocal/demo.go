@@ -25,6 +25,7 @@ import (
 	"mrlocal/slots/explain"
 	"mrlocal/slots/policy/registry"
 	"mrlocal/slots/policy/settings"
+	"mrlocal/slots/setup"
 	"mrlocal/trace"
 )
 
@@ -139,7 +140,7 @@ func runDemo(ctx context.Context, e env, name string, half int) (*demoRun, error
 	var result bytes.Buffer
 	r := &demoRun{policy: name, line: &trace.Timeline{}}
 	r.report, err = process.RunChain(ctx, chain, engine.Options{
-		JobOptions: engine.JobOptions{Inputs: []string{demoDir}, Stdout: &result}, Policy: p, MapSlots: half, ReduceSlots: half,
+		JobOptions: engine.JobOptions{Inputs: []string{demoDir}, Stdout: &result}, Policy: p, Config: setup.Config{MapSlots: half, ReduceSlots: half},
 		Watch: func(s *trace.Stream) { s.Attach(r.line) }, Events: &r.events,
 		Note: func(text string) { fmt.Fprint(e.stderr, argv.ErrorLine("", errors.New(text))) },
 	})

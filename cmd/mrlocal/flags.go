@@ -11,8 +11,8 @@ import (
 	"mrlocal/errs"
 	"mrlocal/slots"
 	"mrlocal/slots/policy/registry"
+	"mrlocal/slots/setup"
 	"mrlocal/spill/runs"
-	"mrlocal/workload"
 )
 
 // Bounds of counts: far above what is useful, far below what breaks.
@@ -105,15 +105,6 @@ func (r *reader) bandwidths(o *engine.Options) {
 	o.ShuffleBytesPerSecond, o.DiskBytesPerSecond = r.Rate("shuffle-bw"), r.Rate("disk-bw")
 }
 
-// speeds are slow trackers as the engine takes them.
-func speeds(slow []workload.Slow) []engine.TrackerSpeed {
-	var all []engine.TrackerSpeed
-	for _, s := range slow {
-		all = append(all, engine.TrackerSpeed{Tracker: s.Tracker, Speed: s.Factor})
-	}
-	return all
-}
-
 const defaultPolicy = mrlocal.DefaultPolicy
 
 // reader is argv's, with what only this command reads.
@@ -134,18 +125,8 @@ func (r *reader) memory() int64 {
 func runOptions(line argv.Line) (engine.Options, error) {
 	r := newReader(line)
 	o := engine.Options{
-		Policy:      r.policy(),
-		MapSlots:    r.Count("map-slots", 1, mostSlots),
-		ReduceSlots: r.Count("reduce-slots", 0, mostSlots),
-		Trackers:    r.Count("trackers", 1, mostTrackers),
-		MaxSlots:    r.Count("max-slots", 1, 2*mostSlots),
-		Slowstart:   r.Share("slowstart"),
-		Attempts:    r.Count("attempts", 1, mostAttempts),
-
-		Replicas:      r.Count("replicas", 1, mostTrackers),
-		LocalityDelay: r.Time("locality-delay", true),
-		RemotePenalty: r.factor("remote-penalty"),
-		Slow:          speeds(r.slow()),
+		Policy: r.policy(),
+		Config: setup.Config{MapSlots: r.Count("map-slots", 1, mostSlots), ReduceSlots: r.Count("reduce-slots", 0, mostSlots), Trackers: r.Count("trackers", 1, mostTrackers), MaxSlots: r.Count("max-slots", 1, 2*mostSlots), Slowstart: r.Share("slowstart"), Attempts: r.Count("attempts", 1, mostAttempts), Replicas: r.Count("replicas", 1, mostTrackers), LocalityDelay: r.Time("locality-delay", true), RemotePenalty: r.factor("remote-penalty"), Slow: r.slow()},
 	}
 	_, given := line.Value("reduce-slots")
 	o.NoReduces = given && o.ReduceSlots == 0

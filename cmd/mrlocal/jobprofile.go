@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,7 +30,7 @@ func profileJob(ctx context.Context, e env, line argv.Line, name string, build f
 	if err != nil {
 		return 0, err
 	}
-	o.MapSlots = or(o.MapSlots, max(runtime.NumCPU()/max(o.Trackers, 1), 1))
+	o.MapSlots = cmp.Or(o.MapSlots, max(runtime.NumCPU()/max(o.Trackers, 1), 1))
 	if err := o.Check(); err != nil { // before fewer slots have run
 		return 0, err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,14 +25,8 @@ const mostPenalty = 1000
 // scheduling are the flags that say who may run where: the same of a run, a
 // batch and a simulation. What was not given is 0, or nil.
 type scheduling struct {
-	policy                                    settings.Options
-	trackers, mapSlots, reduceSlots, maxSlots int
-	attempts, replicas                        int
-	slowstart                                 *slots.PPM
-	localityDelay                             time.Duration
-	remotePenalty                             slots.PPM
-	slow                                      []workload.Slow
-	seed                                      uint64
+	setup.Config
+	policy settings.Options
 }
 
 // schedulingFlags are those of a workload file's runs; elsewhere is where a
@@ -110,18 +105,20 @@ const (
 // a tracker.
 func (r *reader) scheduling(trackers, slotsEach int) scheduling {
 	return scheduling{
-		policy:        r.policyOptions(),
-		trackers:      r.Count("trackers", 1, trackers),
-		mapSlots:      r.Count("map-slots", 1, slotsEach),
-		reduceSlots:   r.Count("reduce-slots", 1, slotsEach),
-		maxSlots:      r.Count("max-slots", 1, 2*slotsEach),
-		attempts:      r.Count("attempts", 1, mostAttempts),
-		replicas:      r.Count("replicas", 1, trackers),
-		slowstart:     r.Share("slowstart"),
-		localityDelay: r.Time("locality-delay", true),
-		remotePenalty: r.factor("remote-penalty"),
-		slow:          r.slow(),
-		seed:          r.Seed(),
+		policy: r.policyOptions(),
+		Config: setup.Config{
+			Trackers:      r.Count("trackers", 1, trackers),
+			MapSlots:      r.Count("map-slots", 1, slotsEach),
+			ReduceSlots:   r.Count("reduce-slots", 1, slotsEach),
+			MaxSlots:      r.Count("max-slots", 1, 2*slotsEach),
+			Attempts:      r.Count("attempts", 1, mostAttempts),
+			Replicas:      r.Count("replicas", 1, trackers),
+			Slowstart:     r.Share("slowstart"),
+			LocalityDelay: r.Time("locality-delay", true),
+			RemotePenalty: r.factor("remote-penalty"),
+			Slow:          r.slow(),
+			Seed:          r.Seed(),
+		},
 	}
 }
 
@@ -142,8 +139,8 @@ func (r *reader) factor(flag string) slots.PPM {
 }
 
 // slow reads --slow TRACKER=FACTOR.
-func (r *reader) slow() []workload.Slow {
-	var all []workload.Slow
+func (r *reader) slow() []setup.Slow {
+	var all []setup.Slow
 	seen := map[int]bool{}
 	for _, text := range r.Line.Values("slow") {
 		number, factor, ok := strings.Cut(text, "=")
@@ -158,27 +155,22 @@ func (r *reader) slow() []workload.Slow {
 			r.Keep(errs.Optionf("--slow", "tracker %d is given twice", tracker))
 		}
 		seen[tracker] = true
-		all = append(all, workload.Slow{Tracker: tracker, Factor: share})
+		all = append(all, setup.Slow{Tracker: tracker, Factor: share})
 	}
 	return all
 }
 
-// override puts what the flags say of the cluster into the file, where drivers
-// have no option for it.
-func (s *scheduling) override(f *workload.File) error {
-	if s.replicas > 0 {
-		f.Replicas = s.replicas
-	}
+// complete takes the slot weights from the file where no flag sets them, and checks
+// that --slow names trackers that are there.
+func (s *scheduling) complete(f *workload.File) error {
 	if !s.policy.SlotWeights.Bound() {
-		s.policy.SlotWeights = setup.Weights(f)
+		s.policy.SlotWeights = f.SlotWeights()
 	}
-	trackers := or(s.trackers, max(1, f.Cluster.Trackers))
-	for _, slow := range s.slow {
+	trackers := cmp.Or(s.Trackers, f.Trackers, 1)
+	for _, slow := range s.Slow {
 		if slow.Tracker >= trackers {
 			return errs.Optionf("--slow", "there is no tracker %d; they count from 0 to %d", slow.Tracker, trackers-1)
 		}
-		others := slices.DeleteFunc(f.Slow, func(s workload.Slow) bool { return s.Tracker == slow.Tracker })
-		f.Slow = append(others, slow)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -63,17 +64,12 @@ func (r *reader) simulation() simulation {
 }
 
 func (s *simulation) options(f *workload.File, policyName string) (sim.Options, error) {
-	c := f.Cluster
-	home := or(s.mapSlots, c.MapSlots) + or(s.reduceSlots, c.ReduceSlots)
-	if slots := or(s.trackers, max(1, c.Trackers)) * or(s.maxSlots, 2*home); slots > mostSimulatedSlots {
+	c := s.Config.Or(f.Config)
+	if slots := max(1, c.Trackers) * cmp.Or(c.MaxSlots, 2*(c.MapSlots+c.ReduceSlots)); slots > mostSimulatedSlots {
 		return sim.Options{}, errs.Optionf("--trackers, --map-slots, --reduce-slots", "%d slots, the extra ones with them; at most %d", slots, mostSimulatedSlots)
 	}
 	p, err := s.newPolicy(policyName)
-	return sim.Options{
-		Policy: p, Trackers: s.trackers, MapSlots: s.mapSlots, ReduceSlots: s.reduceSlots, MaxSlots: s.maxSlots,
-		Slowstart: s.slowstart, Attempts: s.attempts, LocalityDelay: s.localityDelay,
-		Heartbeat: s.heartbeat, Cost: s.cost, RemotePenalty: s.remotePenalty, Seed: s.seed,
-	}, err
+	return sim.Options{Config: s.Config, Policy: p, Heartbeat: s.heartbeat, Cost: s.cost}, err
 }
 
 func runSim(ctx context.Context, e env, line argv.Line) (int, error) {
@@ -87,7 +83,7 @@ func runSim(ctx context.Context, e env, line argv.Line) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if err := s.override(f); err != nil {
+	if err := s.complete(f); err != nil {
 		return 0, err
 	}
 	files, err := side.OpenSet(names, eventsPath, reportPath, side.Work{Inputs: []string{f.Name}})

@@ -97,10 +97,10 @@ func (r *reader) shares(flag string) []int64 {
 // apply puts a configuration of a sweep in place of the flags.
 func (s *scheduling) apply(c sweep.Configuration) {
 	if c.MapSlots > 0 {
-		s.mapSlots = int(c.MapSlots)
+		s.MapSlots = int(c.MapSlots)
 	}
 	if c.ReduceSlots > 0 {
-		s.reduceSlots = int(c.ReduceSlots)
+		s.ReduceSlots = int(c.ReduceSlots)
 	}
 	if c.BorrowMap >= 0 {
 		s.policy.BorrowMap = slots.PPM(c.BorrowMap)
@@ -178,7 +178,7 @@ func sweepSimulated(ctx context.Context, e env, line argv.Line, _ *sweep.Plan) (
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := base.override(f); err != nil {
+	if err := base.complete(f); err != nil {
 		return nil, nil, err
 	}
 	notes := newNotes(e.stderr)

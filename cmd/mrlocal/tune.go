@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,7 +57,7 @@ func measuringFlags(others ...flagSpec) []flagSpec {
 
 func tuneJob(ctx context.Context, e env, line argv.Line, name string, build func(*reader) (jobs.Chain, error)) (int, error) {
 	r := newReader(line)
-	rounds := or(r.Count("rounds", 1, mostAttempts), defaultRounds)
+	rounds := cmp.Or(r.Count("rounds", 1, mostAttempts), defaultRounds)
 	quiet := r.Choice("progress", "auto", "plain", "none") == "none"
 	reportPath := r.Path("report")
 	note := func(text string) {

@@ -12,9 +12,10 @@ func layers() []layer {
 	return []layer{
 		{"errors", []string{"errs"}},
 		{"internal", []string{"internal/..."}},
-		{"ground", []string{"trace", "jobs", "workload", "datagen"}},
+		{"ground", []string{"trace", "jobs", "datagen"}},
 		{"data and slots", []string{"slots", "slots/fifo", "slots/locality", "slots/demand", "slots/replay", "input", "spill/...", "output", "jobs/..."}},
 		{"policies, threads, shuffle", []string{"slots/policy/...", "slots/pool", "slots/setup", "shuffle", "report"}},
+		{"workload files", []string{"workload"}},
 		{"drivers", []string{"engine/...", "sim", "slots/explain"}},
 		{"bench", []string{"bench/..."}},
 		{"front door", []string{""}},

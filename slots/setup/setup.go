@@ -1,172 +1,221 @@
-// Package setup makes what a slots.Ledger takes out of a workload file and
-// flags, so that a batch and a simulation read a file in one and the same way:
-// the slots of every tracker, pools, users, placement, and jobs.
+// Package setup holds the configuration of a run and the submission of a job, in the
+// form that both drivers take: engine and sim embed Config in their Options and take
+// a Submission for each job. Package workload fills both from a file. So a batch and
+// a simulation of the same file cannot differ in what they tell the Ledger.
 //
-// It is pure, and owns nothing: what it returns belongs to the caller.
+// Release decides which job is submitted next, by time and by after.
 //
-// Neighbours: workload is the file, slots takes the results; sim and the command
-// line, which tells the engine, call it.
+// The package is pure. What it returns belongs to the caller.
+//
+// Neighbours: slots takes what Config.Ledger and Submission.Spec return; workload is
+// the file; engine and sim are the drivers.
 package setup
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
-	"mrlocal/internal/ppm"
+	"mrlocal/errs"
 	"mrlocal/slots"
 	"mrlocal/slots/demand"
-	"mrlocal/workload"
 )
 
-// Options are the flags that go before what the file says. The zero value
-// takes everything from the file.
-type Options struct {
-	Trackers    int // 0: the file's cluster, else 1
-	MapSlots    int // per tracker; 0: the file's cluster, else 2
-	ReduceSlots int // per tracker; 0: the file's cluster, else 1
-	MaxSlots    int // per tracker, the extra ones that a policy may open among them; 0: 2·(maps + reduces)
+// Config says on what cluster a run takes place, who shares it, and what goes wrong
+// there. The zero value of each field means that it is not set.
+type Config struct {
+	Trackers    int // groups of cores, or nodes of a simulated cluster; 0: 1
+	MapSlots    int // home slots of each tracker; 0: the driver's default
+	ReduceSlots int // home slots of each tracker; 0: the driver's default
+	MaxSlots    int // slots of each tracker that a policy may open, home slots included; 0: twice the home slots
 
-	Cores         [][]int32  // of each tracker, which its slots take in turn; nil: not bound (-1)
-	Slowstart     *slots.PPM // nil: the file's defaults, else 1
-	Attempts      int        // 0: 4
-	Seed          uint64
-	LocalityDelay time.Duration
-	Replicas      int // 0: the file's
+	Slowstart     *slots.PPM    // share of a job's maps that must be done before its reduces start; nil: 1
+	Attempts      int           // failed attempts of a task that fail its job; 0: 4
+	LocalityDelay time.Duration // for policies that wait for local slots; 0: none
+	RemotePenalty slots.PPM     // a map away from its input takes so many times as long; 0: 1.0
+	Seed          uint64        // of placement and of drawn times; 0: 1
+
+	Replicas      int // trackers that hold the input of each map, placed at random by Seed; 0: input has no place
+	GroupTrackers int // trackers of a group (Hadoop's rack); 0: there are no groups
+
+	Pools      []slots.Pool      // a job whose pool is not listed gets a pool of weight 1
+	Users      []slots.User      // a user who is not listed has no limit
+	Capacities demand.Capacities // of trackers that do not have the whole of each resource
+	Slow       []Slow            // trackers that are slower, or in the simulator faster, than the others
+	Faults     []Fault
 }
 
-// Config is the configuration of a Ledger for f under o. Numbers beyond 32 bits
-// are the caller's fault: workload refuses them.
-func Config(f *workload.File, o Options) slots.Config {
-	o = o.withDefaults(f)
-	layout := slots.Layout{Trackers: o.Trackers, MapSlots: o.MapSlots, ReduceSlots: o.ReduceSlots, MaxSlots: o.MaxSlots, Core: o.core}
-	c := slots.Config{
-		Slots:         layout.Slots(),
-		Slowstart:     *o.Slowstart,
-		MaxAttempts:   o.Attempts,
-		Replicas:      int32(o.Replicas),
-		GroupTrackers: int32(f.Groups),
-		LocalityDelay: o.LocalityDelay,
-		Seed:          o.Seed,
-	}
-	for _, p := range f.Capacities {
-		if p.Tracker < o.Trackers {
-			c.Capacities = append(c.Capacities, demand.Capacity{Tracker: int32(p.Tracker), Vector: demand.Vector(p.Demand)})
+// Slow is a tracker whose attempts take 1/Factor times as long as elsewhere.
+type Slow struct {
+	Tracker int
+	Factor  slots.PPM // above 0
+}
+
+// Fault is something that is made to go wrong. It is one of three things: the loss of
+// a tracker (Tracker ≥ 0), the loss of a map's committed output (Lost), and the
+// failure of the first attempts of a task (Fail > 0).
+type Fault struct {
+	At time.Duration // of a loss, from the start of the run
+
+	// Tracker is lost at At: its attempts are killed, its slots are gone, and the map
+	// outputs that lie there, of jobs that have not ended, are made again. Negative:
+	// the fault is that of a task.
+	Tracker int
+
+	Job    int // the index of the job; for a chain, the first job of the chain
+	Reduce bool
+	Task   int
+	Fail   int // the first Fail attempts of the task fail at the end of their time
+
+	// Lost says, of a map, that its committed output is lost at At.
+	Lost bool
+}
+
+// Or returns c with the fields that c does not set taken from o. Of Slow it takes the
+// trackers that c does not list.
+func (c Config) Or(o Config) Config {
+	c.Trackers = cmp.Or(c.Trackers, o.Trackers)
+	c.MapSlots = cmp.Or(c.MapSlots, o.MapSlots)
+	c.ReduceSlots = cmp.Or(c.ReduceSlots, o.ReduceSlots)
+	c.MaxSlots = cmp.Or(c.MaxSlots, o.MaxSlots)
+	c.Slowstart = cmp.Or(c.Slowstart, o.Slowstart)
+	c.Attempts = cmp.Or(c.Attempts, o.Attempts)
+	c.LocalityDelay = cmp.Or(c.LocalityDelay, o.LocalityDelay)
+	c.RemotePenalty = cmp.Or(c.RemotePenalty, o.RemotePenalty)
+	c.Seed = cmp.Or(c.Seed, o.Seed)
+	c.Replicas = cmp.Or(c.Replicas, o.Replicas)
+	c.GroupTrackers = cmp.Or(c.GroupTrackers, o.GroupTrackers)
+	c.Pools = orElse(c.Pools, o.Pools)
+	c.Users = orElse(c.Users, o.Users)
+	c.Capacities = orElse(c.Capacities, o.Capacities)
+	c.Faults = orElse(c.Faults, o.Faults)
+	var slow []Slow
+	for _, s := range o.Slow {
+		if !slices.ContainsFunc(c.Slow, func(own Slow) bool { return own.Tracker == s.Tracker }) {
+			slow = append(slow, s)
 		}
 	}
-	for _, p := range f.Pools {
-		c.Pools = append(c.Pools, poolOf(p))
-	}
-	for _, u := range f.Users {
-		c.Users = append(c.Users, slots.User{Name: u.Name, MaxRunning: int32(u.MaxRunning)})
-	}
+	c.Slow = append(slow, c.Slow...)
 	return c
 }
 
-// Weights are the slot weights of f; without them, none that bound anything.
-func Weights(f *workload.File) demand.Weights {
-	return demand.Weights{Map: int32(f.Cluster.MapWeight), Reduce: int32(f.Cluster.ReduceWeight)}
+func orElse[S ~[]E, E any](own, other S) S {
+	if own != nil {
+		return own
+	}
+	return other
 }
 
-func (o Options) withDefaults(f *workload.File) Options {
-	o.Trackers = first(o.Trackers, f.Cluster.Trackers, 1)
-	o.MapSlots = first(o.MapSlots, f.Cluster.MapSlots, 2)
-	o.ReduceSlots = first(o.ReduceSlots, f.Cluster.ReduceSlots, 1)
-	o.MaxSlots = first(o.MaxSlots, 2*(o.MapSlots+o.ReduceSlots))
-	o.Replicas = first(o.Replicas, f.Replicas)
-	if o.Slowstart == nil {
-		o.Slowstart = f.Defaults.Slowstart
-	}
-	if o.Slowstart == nil {
-		whole := ppm.One
-		o.Slowstart = &whole
-	}
-	return o
+// WithDefaults returns c with every field set that has a default. mapSlots and
+// reduceSlots are the driver's default home slots of each tracker.
+func (c Config) WithDefaults(mapSlots, reduceSlots int) Config {
+	whole := slots.One
+	d := Config{Trackers: 1, MapSlots: mapSlots, ReduceSlots: reduceSlots, Slowstart: &whole, Attempts: 4, RemotePenalty: slots.One, Seed: 1}
+	c = c.Or(d)
+	c.MaxSlots = cmp.Or(c.MaxSlots, 2*(c.MapSlots+c.ReduceSlots))
+	return c
 }
 
-func first(values ...int) int {
-	for _, v := range values {
-		if v != 0 {
-			return v
+// Check reports the first field whose value cannot be used, for a run of that many
+// jobs. c has its defaults. The errors are of kind errs.BadOptions; they name a field
+// of the Options that Config is embedded in.
+func (c *Config) Check(jobs int) error {
+	for _, n := range []struct {
+		field string
+		value int64
+		least int64
+	}{
+		{"Trackers", int64(c.Trackers), 1}, {"MapSlots", int64(c.MapSlots), 0}, {"ReduceSlots", int64(c.ReduceSlots), 0},
+		{"Attempts", int64(c.Attempts), 1},
+		{"Replicas", int64(c.Replicas), 0}, {"GroupTrackers", int64(c.GroupTrackers), 0},
+	} {
+		if n.value < n.least {
+			return errs.Optionf(fmt.Sprintf("Options.%s %d", n.field, n.value), "must be at least %d", n.least)
 		}
 	}
-	return 0
-}
-
-// core is where slot i of tracker t runs; the cores of a tracker are taken in
-// turn.
-func (o *Options) core(t, i int) int32 {
-	if t >= len(o.Cores) || len(o.Cores[t]) == 0 {
-		return -1
+	if c.LocalityDelay < 0 {
+		return errs.Optionf(fmt.Sprintf("Options.LocalityDelay %v", c.LocalityDelay), "must not be negative")
 	}
-	return o.Cores[t][i%len(o.Cores[t])]
-}
-
-func poolOf(p workload.Pool) slots.Pool {
-	return slots.Pool{
-		Name: p.Name, Weight: p.Weight, FIFO: p.FIFO,
-		MinMaps: int32(p.MinMaps), MinReduces: int32(p.MinReduces),
-		MaxMaps: int32(p.MaxMaps), MaxReduces: int32(p.MaxReduces),
-		MaxRunning:   int32(p.MaxRunning),
-		PreemptAfter: patience(p.PreemptAfter), FairPreemptAfter: patience(p.FairPreemptAfter),
+	if c.RemotePenalty < slots.One {
+		return errs.Optionf(fmt.Sprintf("Options.RemotePenalty %v", c.RemotePenalty), "must be at least 1: it is a factor of a map's time")
 	}
-}
-
-// patience turns "negative is never" of a file into the "0 is never" of slots.
-func patience(d time.Duration) time.Duration {
-	switch {
-	case d < 0:
-		return 0
-	case d == 0:
-		return 1 // at once: the least time there is
-	}
-	return d
-}
-
-// JobSpec is job i of f as the simulator submits it: all of its maps and
-// reduces known. The engine, which counts splits, overrides the counts.
-func JobSpec(f *workload.File, i int) slots.JobSpec {
-	j := &f.Jobs[i]
-	return slots.JobSpec{
-		Name: j.Name, Pool: j.Pool, User: j.User,
-		Maps: int32(j.Maps), MapsSealed: true, Reduces: int32(j.Reduces),
-		Priority: slots.Priority(j.Priority), Weight: j.Weight, Deadline: j.Deadline, Profile: ProfileOf(j),
-	}
-}
-
-// ProfileOf is a job's profile as a Ledger takes it; nil where it has none.
-func ProfileOf(j *workload.Job) *demand.Profile {
-	if j.Profile == nil {
-		return nil
-	}
-	return &demand.Profile{Map: demand.Vector(j.Profile.Map), Shuffle: demand.Vector(j.Profile.Shuffle), Reduce: demand.Vector(j.Profile.Reduce)}
-}
-
-// Warnings are what is legal and may not be meant, a line each: more minimum
-// than capacity, more replicas than trackers.
-func Warnings(c slots.Config) (lines []string) {
-	capacity := map[slots.Kind]int64{}
-	trackers := 0
-	for _, s := range c.Slots {
-		if !s.Extra {
-			capacity[s.Home]++
+	for _, s := range c.Slow {
+		switch {
+		case s.Tracker < 0 || s.Tracker >= c.Trackers:
+			return errs.Optionf("Options.Slow", "there is no tracker %d; they count from 0 to %d", s.Tracker, c.Trackers-1)
+		case s.Factor <= 0:
+			return errs.Optionf("Options.Slow", "tracker %d: the factor %v must be above 0", s.Tracker, s.Factor)
 		}
-		trackers = max(trackers, int(s.Tracker)+1)
 	}
-	for _, k := range []slots.Kind{slots.Map, slots.Reduce} {
-		least := int64(0)
+	for _, f := range c.Faults {
+		switch {
+		case f.At < 0 || f.Fail < 0 || f.Task < 0:
+			return errs.Optionf("Options.Faults", "a negative number")
+		case f.Tracker >= c.Trackers:
+			return errs.Optionf("Options.Faults", "there is no tracker %d to lose; they count from 0 to %d", f.Tracker, c.Trackers-1)
+		case f.Tracker < 0 && (f.Job < 0 || f.Job >= jobs):
+			return errs.Optionf("Options.Faults", "there is no job %d", f.Job)
+		case f.Tracker < 0 && f.Lost && f.Reduce:
+			return errs.Optionf("Options.Faults", "the output of reduce task %d of job %d cannot be lost; only a map's output can", f.Task, f.Job)
+		}
+	}
+	return nil
+}
+
+// Ledger returns the configuration of the run's Ledger. c has its defaults. core
+// returns the core of slot i of a tracker; with nil, no slot is bound to a core.
+// Capacities of trackers that are not there are left out.
+func (c *Config) Ledger(core func(tracker, i int) int32) slots.Config {
+	layout := slots.Layout{Trackers: c.Trackers, MapSlots: c.MapSlots, ReduceSlots: c.ReduceSlots, MaxSlots: c.MaxSlots, Core: core}
+	l := slots.Config{
+		Slots: layout.Slots(), Slowstart: *c.Slowstart, MaxAttempts: c.Attempts, Replicas: int32(c.Replicas), GroupTrackers: int32(c.GroupTrackers),
+		LocalityDelay: c.LocalityDelay, Seed: c.Seed, Pools: c.Pools, Users: c.Users,
+	}
+	for _, has := range c.Capacities {
+		if int(has.Tracker) < c.Trackers {
+			l.Capacities = append(l.Capacities, has)
+		}
+	}
+	return l
+}
+
+// Warnings returns a line for each setting that is legal and may be a mistake: more
+// minimum shares than slots, and more replicas than trackers. c has its defaults.
+func (c *Config) Warnings() (lines []string) {
+	for k, slotCount := range [2]int{slots.Map: c.Trackers * c.MapSlots, slots.Reduce: c.Trackers * c.ReduceSlots} {
+		kind, least := slots.Kind(k), int64(0)
 		for i := range c.Pools {
-			least += int64(c.Pools[i].Min(k))
+			least += int64(c.Pools[i].Min(kind))
 		}
-		if least > capacity[k] {
-			lines = append(lines, fmt.Sprintf("pools: the minimum shares are %d %s slots of the %d there are: they are scaled down in proportion", least, k, capacity[k]))
+		if least > int64(slotCount) {
+			lines = append(lines, fmt.Sprintf("pools: the minimum shares are %d %s slots of the %d there are: they are scaled down in proportion", least, kind, slotCount))
 		}
 	}
-	if int(c.Replicas) > trackers {
-		there := fmt.Sprintf("there are %d trackers", trackers)
-		if trackers == 1 {
+	if c.Replicas > c.Trackers {
+		there := fmt.Sprintf("there are %d trackers", c.Trackers)
+		if c.Trackers == 1 {
 			there = "there is one tracker"
 		}
 		lines = append(lines, fmt.Sprintf("locality: %d replicas, and %s: every tracker has every block", c.Replicas, there))
 	}
 	return lines
+}
+
+// Submission is a job as its user submits it, apart from what it computes.
+type Submission struct {
+	Name     string // of the job in messages and reports
+	Pool     string // "": a pool of the job's own name
+	User     string
+	Priority slots.Priority
+	Weight   slots.PPM       // inside the pool; 0: 1.0
+	Submit   time.Duration   // from the start of the run
+	Deadline time.Duration   // from the start of the run; 0: none
+	Profile  *demand.Profile // what its tasks need; nil: unknown
+	After    []int           // the indexes of the jobs that end before this one is submitted
+}
+
+// Spec returns the job as a Ledger takes it, without tasks: the driver adds those.
+func (s *Submission) Spec() slots.JobSpec {
+	return slots.JobSpec{Name: s.Name, Pool: s.Pool, User: s.User, Priority: s.Priority, Weight: s.Weight, Deadline: s.Deadline, Profile: s.Profile}
 }

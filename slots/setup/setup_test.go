@@ -1,4 +1,4 @@
-package setup
+package setup_test
 
 import (
 	"slices"
@@ -11,7 +11,9 @@ import (
 
 	"mrlocal/internal/ppm"
 	"mrlocal/slots"
+	"mrlocal/slots/demand"
 	"mrlocal/slots/fifo"
+	"mrlocal/slots/setup"
 	"mrlocal/workload"
 )
 
@@ -39,6 +41,13 @@ func parse(t testing.TB, text string) *workload.File {
 	return f
 }
 
+// ledger is the configuration of the Ledger for a file under flags.
+func ledger(f *workload.File, over setup.Config, core func(tracker, i int) int32) slots.Config {
+	c, _ := f.Lower(over)
+	c = c.WithDefaults(2, 1)
+	return c.Ledger(core)
+}
+
 // layout shows the slots of each tracker: m, r, and x for an extra one.
 func layout(c slots.Config) string {
 	var b strings.Builder
@@ -62,17 +71,17 @@ func TestFlagsGoBeforeTheFileAndTheFileBeforeTheDefaults(t *testing.T) {
 	bare := "jobs: [{name: a, maps: 1}]"
 	for _, c := range []struct {
 		name, text string
-		o          Options
+		o          setup.Config
 		want       string
 	}{
-		{"nothing is given", bare, Options{}, "mmrxxx"},
-		{"the file's cluster", example, Options{}, "mmmr mmmr xxxx xxxx"},
-		{"flags over the file", example, Options{Trackers: 1, MapSlots: 1, ReduceSlots: 2}, "mrrxxx"},
-		{"one flag over the file", example, Options{ReduceSlots: 2, MaxSlots: 5}, "mmmrr mmmrr"},
-		{"extra slots up to the most", bare, Options{Trackers: 3, MaxSlots: 4}, "mmr mmr mmr x x x"},
-		{"a most below what is open adds none", bare, Options{MaxSlots: 1}, "mmr"},
+		{"nothing is given", bare, setup.Config{}, "mmrxxx"},
+		{"the file's cluster", example, setup.Config{}, "mmmr mmmr xxxx xxxx"},
+		{"flags over the file", example, setup.Config{Trackers: 1, MapSlots: 1, ReduceSlots: 2}, "mrrxxx"},
+		{"one flag over the file", example, setup.Config{ReduceSlots: 2, MaxSlots: 5}, "mmmrr mmmrr"},
+		{"extra slots up to the most", bare, setup.Config{Trackers: 3, MaxSlots: 4}, "mmr mmr mmr x x x"},
+		{"a most below what is open adds none", bare, setup.Config{MaxSlots: 1}, "mmr"},
 	} {
-		config := Config(parse(t, c.text), c.o)
+		config := ledger(parse(t, c.text), c.o, nil)
 		if got := layout(config); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
@@ -85,7 +94,7 @@ func TestFlagsGoBeforeTheFileAndTheFileBeforeTheDefaults(t *testing.T) {
 }
 
 func TestEverythingOfTheFileReachesTheLedger(t *testing.T) {
-	c := Config(parse(t, example), Options{Attempts: 3, Seed: 7, LocalityDelay: time.Second})
+	c := ledger(parse(t, example), setup.Config{Attempts: 3, Seed: 7, LocalityDelay: time.Second}, nil)
 	c.Slots = nil
 	want := slots.Config{
 		Slowstart: ppm.One / 2, MaxAttempts: 3, Seed: 7, LocalityDelay: time.Second, Replicas: 3, GroupTrackers: 2,
@@ -102,42 +111,67 @@ func TestEverythingOfTheFileReachesTheLedger(t *testing.T) {
 
 func TestSlowstartIsTheFlagsThenTheFilesThenOne(t *testing.T) {
 	f, flag := parse(t, example), slots.PPM(0)
-	if got := Config(f, Options{Slowstart: &flag}).Slowstart; got != 0 {
+	if got := ledger(f, setup.Config{Slowstart: &flag}, nil).Slowstart; got != 0 {
 		t.Errorf("the flag's 0 is %v", got)
 	}
-	if got := Config(f, Options{}).Slowstart; got != ppm.One/2 {
+	if got := ledger(f, setup.Config{}, nil).Slowstart; got != ppm.One/2 {
 		t.Errorf("the file's 0.5 is %v", got)
 	}
-	if got := Config(parse(t, "jobs: [{name: a, maps: 1}]"), Options{Replicas: 2}); got.Slowstart != ppm.One || got.Replicas != 2 {
+	if got := ledger(parse(t, "jobs: [{name: a, maps: 1}]"), setup.Config{Replicas: 2}, nil); got.Slowstart != ppm.One || got.Replicas != 2 {
 		t.Errorf("by default %v, %d replicas", got.Slowstart, got.Replicas)
 	}
 }
 
-func TestSlotsTakeTheCoresOfTheirTrackerInTurn(t *testing.T) {
-	c := Config(parse(t, example), Options{MaxSlots: 5, Cores: [][]int32{{4, 6}, {7}}})
+func TestSlotsTakeTheCoresOfTheDriver(t *testing.T) {
+	c := ledger(parse(t, example), setup.Config{MaxSlots: 5}, func(tracker, i int) int32 { return int32(10*tracker + i) })
 	var cores []int32
 	for _, s := range c.Slots {
 		cores = append(cores, s.Core)
 	}
-	if want := []int32{4, 6, 4, 6, 7, 7, 7, 7, 4, 7}; !slices.Equal(cores, want) {
+	if want := []int32{0, 1, 2, 3, 10, 11, 12, 13, 4, 14}; !slices.Equal(cores, want) {
 		t.Errorf("%v, want %v", cores, want)
 	}
 }
 
-func TestAJobIsSubmittedWhole(t *testing.T) {
-	f := parse(t, example)
-	want := slots.JobSpec{
-		Name: "J01", Pool: "prod", User: "ann", Maps: 160, MapsSealed: true, Reduces: 30,
-		Priority: slots.High, Weight: 3 * ppm.One, Deadline: 100 * time.Second,
+func TestCapacitiesOfTrackersThatAreNotThereAreLeftOut(t *testing.T) {
+	f := parse(t, "capacities: [{tracker: 0, mem: 0.5}, {tracker: 2, cpu: 2}]\njobs: [{name: a, maps: 1}]")
+	half := demand.Capacity{Vector: demand.Vector{CPU: ppm.One, IO: ppm.One, Memory: ppm.One / 2}}
+	if d := cmp.Diff(demand.Capacities{half}, ledger(f, setup.Config{Trackers: 2}, nil).Capacities); d != "" {
+		t.Error(d)
 	}
-	if d := cmp.Diff(want, JobSpec(f, 0)); d != "" {
+	if n := len(ledger(f, setup.Config{Trackers: 3}, nil).Capacities); n != 2 {
+		t.Errorf("%d capacities on three trackers", n)
+	}
+}
+
+func TestAFlagGoesBeforeTheFileForItsTrackerOnly(t *testing.T) {
+	f := parse(t, "slow: [{tracker: 1, factor: 0.5}, {tracker: 2, factor: 0.5}]\njobs: [{name: a, maps: 1}]")
+	got, _ := f.Lower(setup.Config{Slow: []setup.Slow{{Tracker: 1, Factor: 2 * ppm.One}}})
+	if d := cmp.Diff([]setup.Slow{{Tracker: 2, Factor: ppm.One / 2}, {Tracker: 1, Factor: 2 * ppm.One}}, got.Slow); d != "" {
 		t.Error(d)
 	}
 }
 
-func TestWhatMayNotBeMeantIsSaid(t *testing.T) {
+func TestAJobIsSubmittedWhole(t *testing.T) {
+	_, jobs := parse(t, example).Lower(setup.Config{})
+	want := slots.JobSpec{
+		Name: "J01", Pool: "prod", User: "ann",
+		Priority: slots.High, Weight: 3 * ppm.One, Deadline: 100 * time.Second,
+	}
+	if d := cmp.Diff(want, jobs[0].Spec()); d != "" {
+		t.Error(d)
+	}
+}
+
+func warnings(f *workload.File, over setup.Config) []string {
+	c, _ := f.Lower(over)
+	c = c.WithDefaults(2, 1)
+	return c.Warnings()
+}
+
+func TestWhatMayBeAMistakeIsAWarning(t *testing.T) {
 	f := parse(t, example)
-	got := Warnings(Config(f, Options{Trackers: 1}))
+	got := warnings(f, setup.Config{Trackers: 1})
 	want := []string{
 		"pools: the minimum shares are 13 map slots of the 3 there are: they are scaled down in proportion",
 		"locality: 3 replicas, and there is one tracker: every tracker has every block",
@@ -145,11 +179,11 @@ func TestWhatMayNotBeMeantIsSaid(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
-	if got := Warnings(Config(f, Options{Trackers: 5})); len(got) != 0 {
+	if got := warnings(f, setup.Config{Trackers: 5}); len(got) != 0 {
 		t.Errorf("with 15 map slots on 5 trackers: %q", got)
 	}
 	few := parse(t, "pools: [{name: p, min_reduces: 2}]\njobs: [{name: a, maps: 1}]")
-	if got := Warnings(Config(few, Options{})); len(got) != 1 || !strings.Contains(got[0], "2 reduce slots of the 1 there are") {
+	if got := warnings(few, setup.Config{}); len(got) != 1 || !strings.Contains(got[0], "2 reduce slots of the 1 there are") {
 		t.Errorf("%q", got)
 	}
 }
@@ -159,22 +193,24 @@ func TestEveryFileThatLoadsMakesALedger(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := func(most int, name string) int { return rapid.IntRange(0, most).Draw(t, name) }
 		f := &workload.File{
-			Cluster:  workload.Cluster{Trackers: n(9, "trackers"), MapSlots: n(5, "maps"), ReduceSlots: n(5, "reduces")},
-			Replicas: n(5, "replicas"), Groups: n(5, "groups"),
-			Users: []workload.User{{Name: "u", MaxRunning: n(3, "running")}},
-			Pools: []workload.Pool{{
-				Name: "p", Weight: ppm.Share(1 + n(2_000_000, "weight")), MinMaps: n(100, "min"), MaxReduces: n(100, "max"),
-				PreemptAfter: time.Duration(n(3, "after") - 1), FairPreemptAfter: time.Duration(n(3, "fair") - 1),
-			}},
-			Jobs: []workload.Job{{Name: "j", Pool: "p", User: "u", Weight: ppm.One, Maps: 1 + n(50, "tasks"), Reduces: n(3, "parts"), Priority: n(4, "priority") - 2}},
+			Config: setup.Config{
+				Trackers: n(9, "trackers"), MapSlots: n(5, "maps"), ReduceSlots: n(5, "reduces"), Replicas: n(5, "replicas"), GroupTrackers: n(5, "groups"),
+				Users: []slots.User{{Name: "u", MaxRunning: int32(n(3, "running"))}},
+				Pools: []slots.Pool{{
+					Name: "p", Weight: ppm.Share(1 + n(2_000_000, "weight")), MinMaps: int32(n(100, "min")), MaxReduces: int32(n(100, "max")),
+					PreemptAfter: time.Duration(n(3, "after")), FairPreemptAfter: time.Duration(n(3, "fair")),
+				}},
+			},
+			Jobs: []workload.Job{{Submission: setup.Submission{Name: "j", Pool: "p", User: "u", Weight: ppm.One, Priority: slots.Priority(n(4, "priority") - 2)}}},
 		}
-		o := Options{Trackers: n(3, "flag trackers"), MapSlots: n(3, "flag maps"), ReduceSlots: n(3, "flag reduces"), MaxSlots: n(20, "most"), Attempts: n(5, "attempts")}
-		c := Config(f, o)
+		c := ledger(f, setup.Config{Trackers: n(3, "flag trackers"), MapSlots: n(3, "flag maps"), ReduceSlots: n(3, "flag reduces"), MaxSlots: n(20, "most"), Attempts: n(5, "attempts")}, nil)
 		l, err := slots.New(c, fifo.New())
 		if err != nil {
 			t.Fatal(err)
 		}
-		l.Submit(0, JobSpec(f, 0))
+		job := f.Jobs[0].Spec()
+		job.Maps, job.MapsSealed, job.Reduces = int32(1+n(50, "tasks")), true, int32(n(3, "parts"))
+		l.Submit(0, job)
 		if len(l.AssignAll(0).Starts) == 0 {
 			t.Fatalf("no map starts on %s", layout(c))
 		}

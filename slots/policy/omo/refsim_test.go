@@ -7,6 +7,7 @@ import (
 
 	"mrlocal/sim"
 	"mrlocal/slots"
+	"mrlocal/slots/setup"
 	"mrlocal/workload"
 )
 
@@ -26,7 +27,7 @@ func refSim1(t testing.TB, shuffle int, mapTime string) *workload.File {
 
 func makespan(t testing.TB, f *workload.File, p slots.Policy, slowstart slots.PPM, seed uint64) float64 {
 	t.Helper()
-	r, err := sim.Run(t.Context(), f, sim.Options{Policy: p, Cost: "l1", Slowstart: &slowstart, Seed: seed})
+	r, err := sim.Run(t.Context(), f, sim.Options{Policy: p, Cost: "l1", Config: setup.Config{Slowstart: &slowstart, Seed: seed}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"mrlocal/slots"
 	"mrlocal/slots/policy/registry"
 	"mrlocal/slots/policy/settings"
+	"mrlocal/slots/setup"
 	"mrlocal/workload"
 )
 
@@ -29,7 +30,7 @@ func simulatedWith(t *testing.T, file, policyName string, mapSlots int, seed uin
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := sim.Run(t.Context(), f, sim.Options{Policy: p, Cost: "l2", MapSlots: mapSlots, Seed: seed})
+	r, err := sim.Run(t.Context(), f, sim.Options{Policy: p, Cost: "l2", Config: setup.Config{MapSlots: mapSlots, Seed: seed}})
 	if err != nil {
 		t.Fatal(err)
 	}
