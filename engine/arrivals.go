@@ -43,9 +43,9 @@ const openWithin = 20 * time.Millisecond
 // openDue opens the works whose time has come, in the order of their times.
 func (c *coordinator) openDue() {
 	now := c.run.now()
-	for ch := c.nextDue(); ch != nil && (ch.job.Submit <= now || c.hopeless); ch = c.nextDue() {
+	for ch := c.nextDue(); ch != nil && (ch.job.Submit <= now || c.noCapacityLeft); ch = c.nextDue() {
 		c.due.Remove(int32(ch.index))
-		ch.stage = opening
+		move(&ch.state, chainOpening)
 		if ch.err != nil {
 			c.end(ch)
 			continue
@@ -109,11 +109,11 @@ func (c *coordinator) opened(ch *chain, j *runningJob, err error) {
 		ch.err = err
 	}
 	if ch.plan != nil {
-		ch.tellNotes(ch.plan.Notes)
+		ch.noteLeftOut(ch.plan.Notes)
 	}
 	if ch.err != nil {
 		if j != nil {
-			j.finish()
+			j.release()
 		}
 		c.end(ch)
 		return
@@ -125,7 +125,7 @@ func (c *coordinator) opened(ch *chain, j *runningJob, err error) {
 // run: pieces that nobody may take would keep memory from those who can.
 func (c *coordinator) feedAdmitted() {
 	c.unfed = slices.DeleteFunc(c.unfed, func(j *runningJob) bool {
-		if j.ended {
+		if j.state >= jobEnded {
 			return true
 		}
 		if !c.ledger.View().Job(j.id).Runnable() {
@@ -145,7 +145,7 @@ func (c *coordinator) serveFeeder(j *runningJob) {
 	})
 	if err != nil {
 		c.inbox.post(func() {
-			if !j.ended {
+			if j.state < jobSealed { // it wants all of its input
 				c.fail(j.chain, err)
 			}
 		})
@@ -155,12 +155,12 @@ func (c *coordinator) serveFeeder(j *runningJob) {
 // end settles a work whose jobs are done, and then says so to those that wait
 // for it.
 func (c *coordinator) end(ch *chain) {
-	ch.stage = closing
+	move(&ch.state, chainSettling)
 	if ch.discards() || ch.err != nil && ch.target() == nil {
 		c.ended(ch)
 		return
 	}
-	c.closing++
+	c.settling++
 	c.run.visitors.Add(1)
 	go c.settle(ch, ch.err)
 }
@@ -174,7 +174,7 @@ func (c *coordinator) settle(ch *chain, cause error) {
 	}
 	c.inbox.post(func() {
 		ch.err, ch.readerGone = err, readerGone
-		c.closing--
+		c.settling--
 		c.ended(ch)
 	})
 }
@@ -186,18 +186,22 @@ func (c *coordinator) ended(ch *chain) {
 		ch := over[0]
 		over = over[1:]
 		if ch.current != nil {
-			c.jobs[ch.lastID].over()
+			ch.current.over()
 		}
-		ch.stage, ch.plan, ch.current = ended, nil, nil
+		if ch.state < chainEnded {
+			move(&ch.state, chainEnded)
+		}
+		ch.plan, ch.current = nil, nil
 		ch.forget()
 		c.left--
 		for _, d := range ch.dependents {
 			after := c.run.chains[d]
-			if after.stage == ended {
+			if after.state == chainEnded {
 				continue
 			}
 			if ch.err != nil {
-				after.stage, after.killed = ended, true // no second time
+				move(&after.state, chainEnded) // now, so that it ends only once
+				after.cancelled = true
 				after.err = fmt.Errorf("%s, which it waits for, failed", ch.name())
 				over = append(over, after)
 				continue

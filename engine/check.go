@@ -177,7 +177,7 @@ func (r *run) checkPaths() (totalBytes int64, streamJobs int, err error) {
 			ch.plan = plan
 		}
 		if r.single() {
-			ch.tellNotes(plan.Notes)
+			ch.noteLeftOut(plan.Notes)
 		}
 	}
 	if batch.Later {

@@ -13,91 +13,91 @@ import (
 	"mrlocal/report"
 	"mrlocal/slots"
 	"mrlocal/spill/runs"
+	"mrlocal/trace"
 )
 
-// runningJob is one job of a chain: its tasks, its shuffle, where its output goes.
-// Owned by the coordinator, but for what is said to be shared.
+// runningJob is one job of a chain: its tasks, its shuffle, where its output
+// goes. It belongs to the coordinator, but for the plan.
 type runningJob struct {
-	task.Job // what attempts see
+	*task.Job // what attempts see; nil when the job is over
 
-	chain   *chain
-	run     *run
-	step    int // of the chain
-	id      slots.JobID
-	sources []source.Source    // of the map tasks known so far, by TaskID
-	ranOn   []slots.TrackerID  // where maps were committed, by TaskID
-	counted []*Counters        // what the committed maps counted, by TaskID
-	sealed  bool               // no more will come
-	ready   int32              // map tasks the Ledger may start
-	feeder  *source.Feeder     // nil: none
-	before  *runningJob        // of the chain: its parts are the input
-	binary  map[int32]struct{} // files that were left out
-	touched bool               // in coordinator.touched
-
-	outputs []*runs.MapOutput // committed, by map task; owned by the shuffle
+	chain  *chain
+	step   int // of the chain, from 0
+	id     slots.JobID
+	state  jobState
+	maps   []mapTask          // those known so far, by TaskID
+	feeder *source.Feeder     // nil: no input is a stream
+	before *spoolSink         // of the job before in the chain: its parts are the input
+	binary map[int32]struct{} // files that were left out
 
 	releaser     jobs.Releaser // nil: none
 	counters     Counters
 	usage        []report.Usage // by phase, of attempts that committed
 	firstFailure error
-	written      map[slots.TaskID]*runningAttempt // those whose part is committed though their tracker is lost
-	ended        bool
-	freed        bool
-	stuck        map[slots.TaskID]bool // maps with an abandoned attempt, which may still read its source
+	written      map[slots.TaskID]*runningAttempt // of a task: the attempt on a lost tracker that has committed its part
+	stuck        map[slots.TaskID]struct{}        // maps with an abandoned attempt, which may still read its source
 
-	planning sync.Mutex // shared by map attempts: of plan, where that is made again
+	planning sync.Mutex // guards plan where maps make it again
 	plan     *input.Plan
 }
 
-// spec is the job as the Ledger sees it.
+// mapTask is a map task as the coordinator knows it.
+type mapTask struct {
+	source   source.Source
+	output   *runs.MapOutput // committed; owned by the shuffle
+	counters *Counters       // of the attempt that committed last
+	ranOn    slots.TrackerID // the tracker of that attempt
+}
+
+// spec returns the job as the Ledger sees it.
 func (j *runningJob) spec() slots.JobSpec {
 	s := j.chain.spec(j.step, j.Parts)
 	s.Unplaced = s.Unplaced || j.feeder != nil
-	s.Single = j.feeder != nil // its blocks move to whoever reads them
+	s.Single = j.feeder != nil // the blocks of a piece may move to the attempt that reads them
 	return s
 }
 
 // readAheadPerSlot bounds how far maps of an ordered map-only job run ahead of
-// the release point.
+// the parts that are released: tasks a slot.
 const readAheadPerSlot = 4
 
-// start makes the first tasks ready, where they are known: those of streams
-// come from the feeder.
-func (j *runningJob) start(c *coordinator) {
-	if j.feeder != nil {
-		return
-	}
-	j.sealed = true
-	if j.Shuffle != nil {
-		j.Shuffle.Grow(len(j.sources))
-		j.Shuffle.Seal()
-	}
-	j.sealTarget()
-	j.updateReady(c)
-}
-
-// announce adds a map task that the feeder has found; nil says that there are
-// no more.
+// announce adds a map task that the feeder has found; nil: there are no more.
+// A job that wants no more of its input is sealed already.
 func (j *runningJob) announce(s source.Source) {
-	c := j.run.coordinator
-	if j.ended {
+	if j.state >= jobSealed {
 		releaseSource(s)
 		return
 	}
-	if s != nil {
-		j.sources = append(j.sources, s)
-	}
-	if j.Shuffle != nil {
-		j.Shuffle.Grow(len(j.sources))
-	}
 	if s == nil {
-		j.sealed = true
+		j.seal()
+	} else {
+		j.maps = append(j.maps, mapTask{source: s})
 		if j.Shuffle != nil {
-			j.Shuffle.Seal()
+			j.Shuffle.Grow(len(j.maps))
 		}
-		j.sealTarget()
 	}
-	j.updateReady(c)
+	j.updateReady()
+}
+
+// seal notes that all map tasks are known.
+func (j *runningJob) seal() {
+	if j.state >= jobSealed {
+		return
+	}
+	move(&j.state, jobSealed)
+	if j.Shuffle != nil {
+		j.Shuffle.Grow(len(j.maps))
+		j.Shuffle.Seal()
+	}
+	if target := j.chain.target(); target != nil && j.MapOnly() && j.writesTarget() {
+		target.Seal(len(j.maps))
+	}
+}
+
+// writesTarget reports whether the job writes the result of its chain.
+func (j *runningJob) writesTarget() bool {
+	_, ok := j.Sink.(*targetSink)
+	return ok
 }
 
 func (j *runningJob) stopFeeder(cause error) {
@@ -107,46 +107,37 @@ func (j *runningJob) stopFeeder(cause error) {
 }
 
 // updateReady tells the Ledger which map tasks may start.
-func (j *runningJob) updateReady(c *coordinator) {
-	total := int32(len(j.sources))
-	j.ready = total
+func (j *runningJob) updateReady() {
+	c := j.chain.run.coordinator
+	total := int32(len(j.maps))
+	ready := total
 	if t, ok := j.Sink.(*targetSink); ok && j.MapOnly() && t.inOrder {
 		released := 0
 		if target := j.chain.target(); target != nil {
 			released = target.Released()
 		}
-		j.ready = min(total, int32(released+readAheadPerSlot*c.run.o.slotCount()))
+		ready = min(total, int32(released+readAheadPerSlot*c.run.o.slotCount()))
 	}
-	c.touch(j)
-	c.ledger.Ready(c.run.now(), j.id, slots.Readiness{Maps: j.ready, Total: total, Sealed: j.sealed})
+	c.mayBeDone(j)
+	c.ledger.Ready(c.run.now(), j.id, slots.Readiness{Maps: ready, Total: total, Sealed: j.state >= jobSealed})
 }
 
-// sealTarget tells an ordered output how many parts there will be.
-func (j *runningJob) sealTarget() {
-	if _, ok := j.Sink.(*targetSink); !ok || !j.MapOnly() {
-		return
-	}
-	if target := j.chain.target(); target != nil {
-		target.Seal(len(j.sources))
-	}
-}
-
-// progressed is called when a map-only job's output has been passed on: maps
+// progressed is called when parts of a map-only job have been released: maps
 // further ahead may start.
 func (j *runningJob) progressed() {
-	if j.MapOnly() && !j.ended {
-		j.updateReady(j.run.coordinator)
+	if j.state < jobEnded && j.MapOnly() {
+		j.updateReady()
 	}
 }
 
-// verdict handles what a Releaser said after the split of map task t: later
-// splits that are no longer needed are dropped.
+// verdict carries out what a Releaser said after the split of map t: it drops
+// later splits that are not needed.
 func (j *runningJob) verdict(t int, v jobs.Verdict) {
-	c := j.run.coordinator
-	if j.ended || v == jobs.Continue {
+	c := j.chain.run.coordinator
+	if j.state >= jobEnded || v == jobs.Continue {
 		return
 	}
-	for i := t + 1; i < len(j.sources); i++ {
+	for i := t + 1; i < len(j.maps); i++ {
 		if v == jobs.EndFile && !j.withinFile(t, i) {
 			break
 		}
@@ -158,12 +149,9 @@ func (j *runningJob) verdict(t int, v jobs.Verdict) {
 	}
 	if v == jobs.EndJob {
 		j.stopFeeder(nil)
-		if !j.sealed {
-			j.sealed = true
-			j.sealTarget()
-		}
+		j.seal()
 	}
-	j.updateReady(c)
+	j.updateReady()
 }
 
 // withinFile reports whether split i holds nothing but more of the file that
@@ -176,9 +164,10 @@ func (j *runningJob) withinFile(t, i int) bool {
 	return a.Pieces[len(a.Pieces)-1].File == b.Pieces[0].File
 }
 
-// splitOf is what map task t reads of files; nil where it reads something else.
+// splitOf returns the split of files that map t reads; nil: it reads something
+// else.
 func (j *runningJob) splitOf(t int) *input.Split {
-	switch s := j.sources[t].(type) {
+	switch s := j.maps[t].source.(type) {
 	case source.File:
 		return s.Split
 	case plannedAgain:
@@ -189,22 +178,24 @@ func (j *runningJob) splitOf(t int) *input.Split {
 	return nil
 }
 
-// skippedBinary notes files that were left out as binary; a task that is tried
-// again names them again. Called from any goroutine.
+// skippedBinary notes files that were left out as binary. An attempt that is
+// tried again names them again. It may be called from any goroutine.
 func (j *runningJob) skippedBinary(files []int32) {
 	if len(files) == 0 {
 		return
 	}
 	files = slices.Clone(files)
-	j.run.coordinator.inbox.post(func() {
+	j.chain.run.coordinator.inbox.post(func() {
 		for _, f := range files {
-			j.binary[f] = struct{}{}
+			if j.binary != nil {
+				j.binary[f] = struct{}{}
+			}
 		}
 	})
 }
 
-// noteBinary tells of the binary files that were left out, once, by number
-// and by the first in input order.
+// noteBinary tells the user which binary files were left out: how many, and the
+// first in input order.
 func (j *runningJob) noteBinary() {
 	if len(j.binary) == 0 {
 		return
@@ -218,40 +209,91 @@ func (j *runningJob) noteBinary() {
 	j.chain.note(fmt.Sprintf("%d binary files skipped, the first is %s", len(j.binary), path))
 }
 
-// finish releases what the job held, once none of its attempts runs. A thread
-// that hangs in one may still read what it was given: that stays.
-func (j *runningJob) finish() {
-	j.ended = true
-	j.stopFeeder(nil)
-	if j.freed {
+// recordSample records as an event that cut points were sampled.
+func (j *runningJob) recordSample() {
+	r := j.chain.run
+	if j.Cuts != nil {
+		r.stream.Append(trace.Event{At: r.now(), Op: trace.OpSample, Job: int32(j.id), A: source.SamplePlaces, B: int64(len(j.Cuts))})
+	}
+}
+
+// noteWritten notes that an attempt on a lost tracker has committed its part.
+func (j *runningJob) noteWritten(a *runningAttempt) {
+	if j.written == nil {
+		j.written = map[slots.TaskID]*runningAttempt{}
+	}
+	j.written[a.ID.Task] = a
+}
+
+// noteStuck notes that an abandoned attempt may still read the source of a map.
+func (j *runningJob) noteStuck(t slots.TaskID) {
+	if j.stuck == nil {
+		j.stuck = map[slots.TaskID]struct{}{}
+	}
+	j.stuck[t] = struct{}{}
+}
+
+// countLost adds the counters of maps whose outputs were lost, and not made
+// again because all reduces had copied them.
+func (j *runningJob) countLost() {
+	for _, t := range j.maps {
+		if t.output == nil && t.counters != nil {
+			j.counters.Add(t.counters)
+		}
+	}
+}
+
+// addUsage adds what an attempt has used, by phase.
+func (j *runningJob) addUsage(usage []report.Usage) {
+	if j.usage == nil {
+		j.usage = make([]report.Usage, len(usage))
+	}
+	for phase := range usage {
+		j.usage[phase].Add(&usage[phase])
+	}
+}
+
+// release gives back what the job held, once none of its attempts runs. A
+// thread that does not come back may still read its source: that stays.
+func (j *runningJob) release() {
+	if j.state >= jobReleased {
 		return
 	}
-	j.freed = true
-	for t, s := range j.sources {
-		if !j.stuck[slots.TaskID(t)] {
-			releaseSource(s)
+	if j.state < jobEnded {
+		move(&j.state, jobEnded)
+	}
+	move(&j.state, jobReleased)
+	j.stopFeeder(nil)
+	for i, t := range j.maps {
+		if _, stuck := j.stuck[slots.TaskID(i)]; !stuck {
+			releaseSource(t.source)
 		}
 	}
 	if j.Shuffle != nil {
 		j.Shuffle.Close()
 	}
 	if j.before != nil {
-		j.before.releaseParts()
+		j.before.release()
 		j.before = nil
 	}
-	j.counted = nil
-	j.sources, j.outputs, j.Cuts, j.plan, j.feeder, j.stuck = nil, nil, nil, nil, nil, nil
+	j.Cuts = nil
+	j.maps, j.plan, j.feeder, j.stuck, j.binary, j.written = nil, nil, nil, nil, nil, nil
 }
 
-// releaseParts frees the parts that the next job of the chain has read.
-func (j *runningJob) releaseParts() {
-	s := j.Sink.(*spoolSink)
-	for i, sp := range s.spools {
-		if sp != nil {
-			sp.Release()
-			s.spools[i] = nil
-		}
+// over lets go of everything that the report does not need: there may be very
+// many jobs.
+func (j *runningJob) over() {
+	move(&j.state, jobOver)
+	j.countRecords()
+	j.Job, j.firstFailure = nil, nil
+}
+
+// countRecords adds what the Releaser has written to the counters, once.
+func (j *runningJob) countRecords() {
+	if counter, ok := j.releaser.(jobs.RecordCounter); ok {
+		j.counters.ReduceOutputRecords = counter.Records()
 	}
+	j.releaser = nil
 }
 
 func releaseSource(s source.Source) {
@@ -260,19 +302,19 @@ func releaseSource(s source.Source) {
 	}
 }
 
-// readParts makes the parts that the job before has committed the sources of
-// j, one map a part, and returns their bytes.
+// readParts makes the parts that the job before has committed the map tasks of
+// j, one a part. It returns their bytes.
 func (j *runningJob) readParts(before *runningJob) int64 {
 	var total int64
-	j.before = before
-	for i, sp := range before.Sink.(*spoolSink).spools {
+	j.before = before.Sink.(*spoolSink)
+	for i, sp := range j.before.spools {
 		if sp == nil {
 			continue
 		}
 		total += sp.Bytes()
-		j.sources = append(j.sources, source.Part{
+		j.maps = append(j.maps, mapTask{source: source.Part{
 			Name: fmt.Sprintf("%s part %d", before.Spec.Name, i), File: int32(i), Spool: sp, Delim: before.Spec.Delim.Byte(),
-		})
+		}})
 	}
 	return total
 }

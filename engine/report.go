@@ -5,12 +5,11 @@ import (
 
 	"mrlocal/engine/task"
 	"mrlocal/internal/machine"
-	"mrlocal/jobs"
 	"mrlocal/report"
 	"mrlocal/slots"
 )
 
-// The report's types, as those who run jobs name them.
+// The types of the report, under the names that users of the engine know.
 type (
 	Report     = report.Report
 	JobReport  = report.Job
@@ -18,7 +17,8 @@ type (
 	Counters   = report.Counters
 )
 
-// report gathers the outcome of the run; err is how it ended.
+// report gathers the outcome of the run; err is how it ended. It returns nil
+// where nothing was started.
 func (r *run) report(err error) *Report {
 	if r.coordinator == nil {
 		return nil
@@ -29,12 +29,13 @@ func (r *run) report(err error) *Report {
 	rep.AbandonedThreads, rep.Notes = r.abandoned, r.notes
 	r.settings(&rep.Config)
 	for i := range rep.Slots {
-		if r.coordinator.ledger.SlotTimes(slots.SlotID(i)).Starts > 0 || i < r.o.slotCount() { // of extra ones that were never opened there is no thread
+		// An extra slot that was never opened has no thread.
+		if i < r.o.slotCount() || ledger.SlotTimes(slots.SlotID(i)).Starts > 0 {
 			rep.Slots[i].Core = r.pool.Core(i)
 		}
 	}
-	for id := range r.coordinator.jobs {
-		r.coordinator.jobs[id].report(rep, slots.JobID(id))
+	for _, j := range r.coordinator.jobs {
+		j.report(rep)
 	}
 	for _, ch := range r.chains {
 		rep.ReaderGone = rep.ReaderGone || ch.readerGone
@@ -48,60 +49,29 @@ func (r *run) report(err error) *Report {
 	return rep
 }
 
-// use adds what an attempt has used.
-func (j *runningJob) use(usage []report.Usage) {
-	if j.usage == nil {
-		j.usage = make([]report.Usage, len(usage))
-	}
-	for phase := range usage {
-		j.usage[phase].Add(&usage[phase])
-	}
-}
-
-// submitted is a job of the Ledger. What is not in its runningJob is what stays of
-// it when it is over: of very many jobs little may.
-type submitted struct {
-	*runningJob // nil: it is over
-	chain       *chain
-	step        int
-	counters    Counters
-	usage       []report.Usage
-}
-
-// over lets go of a job that is over.
-func (s *submitted) over() {
-	s.counters, s.usage = s.runningJob.counters, s.runningJob.usage
-	if counter, ok := s.releaser.(jobs.RecordCounter); ok {
-		s.counters.ReduceOutputRecords = counter.Records()
-	}
-	s.runningJob = nil
-}
-
-// report adds what the work and the data plane know to the job's share of the
+// report adds what the chain and the attempts know to the job's share of the
 // report.
-func (s *submitted) report(r *Report, id slots.JobID) {
-	if s.runningJob != nil {
-		s.over()
-	}
-	ch, rep := s.chain, &r.Jobs[id]
-	spec := ch.spec(s.step, rep.Reduces)
-	r.Describe(id, &spec)
-	rep.Counters.Add(&s.counters)
-	for phase, u := range s.usage {
+func (j *runningJob) report(r *Report) {
+	j.countRecords()
+	ch, rep := j.chain, &r.Jobs[j.id]
+	spec := ch.spec(j.step, rep.Reduces)
+	r.Describe(j.id, &spec)
+	rep.Counters.Add(&j.counters)
+	for phase, u := range j.usage {
 		if u.Attempts > 0 {
 			u.Phase = slots.Phase(phase).String()
 			rep.Phases = append(rep.Phases, u)
 		}
 	}
-	if s.step > 0 && !ch.run.single() {
+	if j.step > 0 && !ch.run.single() {
 		rep.StepOf = ch.name()
 	}
-	if ch.err == nil || ch.lastID != id {
+	if ch.err == nil || ch.lastID != j.id {
 		return
 	}
-	if !ch.killed {
-		// The Ledger ends a job that cannot go on as it ends one that is
-		// cancelled, and does not know of its result; the run does.
+	if !ch.cancelled {
+		// The Ledger calls a job killed that was aborted because it cannot go
+		// on, and does not know whether its result could be written.
 		rep.State = slots.Failed.String()
 	}
 	if !ch.run.single() {
@@ -109,20 +79,20 @@ func (s *submitted) report(r *Report, id slots.JobID) {
 	}
 }
 
-// report is of a job that never was submitted.
+// report returns the report of a chain of which no job was ever submitted.
 func (ch *chain) report() JobReport {
 	spec := ch.spec(0, 0)
 	rep := JobReport{Name: spec.Name, Pool: spec.Pool, User: spec.User, State: slots.Killed.String(), SubmitS: -1, StartS: -1, MapsDoneS: -1, FinishS: -1}
 	if ch.err != nil {
 		rep.Error = task.OneLine(ch.err.Error())
-		if !ch.killed {
+		if !ch.cancelled {
 			rep.State = slots.Failed.String()
 		}
 	}
 	return rep
 }
 
-// settings adds what the engine was told to the Ledger's configuration.
+// settings adds the options of the engine to the configuration of the Ledger.
 func (r *run) settings(c *report.Config) {
 	o := &r.o
 	c.Trackers, c.MapSlots, c.ReduceSlots, c.MaxSlots = o.Trackers, o.MapSlots, o.ReduceSlots, o.MaxSlots

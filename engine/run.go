@@ -354,7 +354,7 @@ func (r *run) close() {
 	}
 	for _, ch := range r.chains {
 		if ch.current != nil {
-			ch.current.finish()
+			ch.current.release()
 		}
 	}
 	if r.temp != nil {

@@ -27,7 +27,7 @@ func (j *runningJob) newTargetSink() *targetSink {
 		j.releaser = j.Spec.NewReleaser()
 	}
 	if j.chain.target() != nil {
-		_, _ = s.begin() // an error meets whoever writes a part
+		_, _ = s.begin() // the attempts that write parts meet its error
 	}
 	return s
 }
@@ -39,8 +39,8 @@ func (s *targetSink) begin() (*output.Target, error) {
 			return
 		}
 		j := s.job
-		inbox := j.run.coordinator.inbox
-		p := output.Parts{Count: j.Parts, MapOnly: j.MapOnly(), Memory: j.run.budget, CreateTemp: j.run.createTemp("part")}
+		inbox := j.chain.run.coordinator.inbox
+		p := output.Parts{Count: j.Parts, MapOnly: j.MapOnly(), Memory: j.chain.run.budget, CreateTemp: j.chain.run.createTemp("part")}
 		if j.MapOnly() {
 			p.OnRelease = func(int) { inbox.post(func() { j.progressed() }) }
 			if j.releaser != nil {
@@ -50,7 +50,7 @@ func (s *targetSink) begin() (*output.Target, error) {
 		}
 		s.target.Expect(p)
 		if j.MapOnly() && j.feeder == nil {
-			s.target.Seal(len(j.sources))
+			s.target.Seal(len(j.maps))
 		}
 	})
 	return s.target, s.err
@@ -68,7 +68,7 @@ func (s *targetSink) Part(t, attempt int) (task.Part, error) {
 }
 
 func (s *targetSink) Sizes(bytes []int64) error {
-	if _, races := s.job.run.o.Policy.(slots.Speculator); races || !s.inOrder {
+	if _, races := s.job.chain.run.o.Policy.(slots.Speculator); races || !s.inOrder {
 		return nil // two attempts must not write at one place
 	}
 	target, err := s.begin()
@@ -91,6 +91,16 @@ func (s *spoolSink) Part(t, _ int) (task.Part, error) {
 }
 
 func (s *spoolSink) Sizes([]int64) error { return nil }
+
+// release frees the parts, which the next job of the chain has read.
+func (s *spoolSink) release() {
+	for i, sp := range s.spools {
+		if sp != nil {
+			sp.Release()
+			s.spools[i] = nil
+		}
+	}
+}
 
 type spoolPart struct {
 	*output.Spool

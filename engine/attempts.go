@@ -1,0 +1,252 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"mrlocal/engine/source"
+	"mrlocal/engine/task"
+	"mrlocal/internal/machine"
+	"mrlocal/output"
+	"mrlocal/report"
+	"mrlocal/shuffle"
+	"mrlocal/slots"
+	"mrlocal/slots/pool"
+	"mrlocal/spill/runs"
+	"mrlocal/trace"
+)
+
+// runningAttempt is an attempt with what the coordinator knows of it.
+type runningAttempt struct {
+	*task.Attempt
+	job        *runningJob
+	state      attemptState
+	lastBeat   int64     // of Attempt.Beat
+	lastBeatAt time.Time // when it last rose
+	lastPPM    int64
+	usage      []report.Usage     // by phase; set before its thread reports its end
+	stopBy     time.Time          // when it is given up, because its job has failed; zero: it has not
+	source     chan source.Source // brings the source to an attempt that waits; nil: it does not
+}
+
+func (a *runningAttempt) sameTask(b *runningAttempt) bool {
+	return a != b && a.job == b.job && a.ID.Kind == b.ID.Kind && a.ID.Task == b.ID.Task
+}
+
+// writes reports whether the attempt writes a part of its job's output.
+func (a *runningAttempt) writes() bool { return a.ID.Kind == slots.Reduce || a.Job.MapOnly() }
+
+// Phase implements task.Listener.
+func (c *coordinator) Phase(a *task.Attempt, p slots.Phase) {
+	c.inbox.post(func() {
+		if b := c.running[a.ID]; b != nil && b.Attempt == a {
+			c.ledger.Phase(c.run.now(), a.ID, p)
+		}
+	})
+}
+
+// Spilled implements task.Listener: spills are events of the run.
+func (c *coordinator) Spilled(a *task.Attempt, e runs.Event) {
+	op := [...]trace.Op{
+		runs.Grow: trace.OpGrow, runs.Refuse: trace.OpRefuse, runs.SpillStart: trace.OpSpillStart, runs.SpillEnd: trace.OpSpillEnd,
+		runs.Evict: trace.OpEvict, runs.MergePass: trace.OpMergeEnd,
+	}[e.Kind]
+	c.inbox.post(func() {
+		c.run.stream.Append(trace.Event{
+			At: c.run.now(), Op: op, Kind: a.ID.Kind, Job: int32(a.ID.Job), Task: int32(a.ID.Task), N: a.ID.N, Slot: int32(a.Slot),
+			A: e.Bytes, B: e.Records,
+		})
+	})
+}
+
+// start runs a granted attempt on its slot's thread.
+func (c *coordinator) start(s slots.Start) {
+	j := c.jobs[s.Attempt.Job]
+	a := &runningAttempt{Attempt: task.New(c.run.ctx, s.Attempt, int(s.Slot), &c.run.env, j.Job, c), job: j, lastBeatAt: time.Now()}
+	a.Tracker = c.ledger.Config().Slots[s.Slot].Tracker
+	a.Faulty = c.run.failsFirst(a)
+	a.Stretch = c.run.stretch(a, s.Locality)
+	if a.ID.Kind == slots.Reduce && c.ledger.HoldsCopy() {
+		a.Gate = make(task.Gate)
+	}
+	c.running[a.ID] = a
+	if a.ID.Kind == slots.Map {
+		c.startMap(a)
+	} else {
+		move(&a.state, attemptRunning)
+		c.run.pool.Run(a.Slot, func(pool.Worker) { c.runReduceOn(a) })
+	}
+	c.order = append(c.order, a)
+}
+
+func (c *coordinator) startMap(a *runningAttempt) {
+	c.run.runningMaps.Add(1)
+	src := a.job.maps[a.ID.Task].source
+	if c.sourceInUse(a) {
+		a.source = make(chan source.Source, 1)
+	} else {
+		move(&a.state, attemptRunning)
+	}
+	c.run.pool.Run(a.Slot, func(pool.Worker) { c.runMapOn(a, src) })
+}
+
+// runMapOn maps src, or what comes through a.source where the attempt waits
+// for that. It runs on the slot's thread.
+func (c *coordinator) runMapOn(a *runningAttempt, src source.Source) {
+	cpu := machine.ThreadCPU()
+	var out *runs.MapOutput
+	err := task.Whole(func() (err error) {
+		if a.source != nil {
+			if src, err = a.Await(a.source); err != nil {
+				return err
+			}
+		}
+		return a.Profiled(func() (err error) {
+			out, err = a.Map(src)
+			return err
+		})
+	})
+	a.usage = a.Usage()
+	spent := machine.ThreadCPU() - cpu
+	c.inbox.post(func() { c.mapEnded(a, src, out, err, spent) })
+}
+
+// runReduceOn runs a reduce on the slot's thread.
+func (c *coordinator) runReduceOn(a *runningAttempt) {
+	cpu := machine.ThreadCPU()
+	err := task.Whole(func() error { return a.Profiled(a.Reduce) })
+	a.usage = a.Usage()
+	spent := machine.ThreadCPU() - cpu
+	c.inbox.post(func() { c.reduceEnded(a, err, spent) })
+}
+
+// mapEnded books the end of a map attempt. The coordinator owns out.
+func (c *coordinator) mapEnded(a *runningAttempt, src source.Source, out *runs.MapOutput, err error, cpu time.Duration) {
+	j := a.job
+	late := out != nil && j.state < jobEnded && j.maps[a.ID.Task].output != nil // another attempt has left its output
+	if a.state == attemptAbandoned || err != nil || late || !c.counts(a) {
+		if out != nil {
+			a.Job.Drop(out)
+		}
+		c.attemptFailed(a, err)
+		return
+	}
+	c.remove(a, attemptEnded)
+	if out != nil {
+		out.Register(c.run.budget)
+		t := &j.maps[a.ID.Task]
+		t.output, t.ranOn, t.counters = out, a.Tracker, &a.Counters
+		j.Shuffle.Commit(int(a.ID.Task), out)
+	}
+	releaseSource(src)
+	c.book(a, cpu)
+}
+
+// reduceEnded books the end of a reduce attempt.
+func (c *coordinator) reduceEnded(a *runningAttempt, err error, cpu time.Duration) {
+	if a.state == attemptAbandoned || err != nil || !c.counts(a) {
+		c.attemptFailed(a, err)
+		return
+	}
+	c.remove(a, attemptEnded)
+	a.Job.Shuffle.PartDone(int(a.ID.Task))
+	c.book(a, cpu)
+}
+
+// counts reports whether what an attempt has done is of use.
+func (c *coordinator) counts(a *runningAttempt) bool {
+	return a.job.state < jobEnded && !c.onLostTracker(a)
+}
+
+// book reports a successful attempt to the Ledger and adds its counters.
+func (c *coordinator) book(a *runningAttempt, cpu time.Duration) {
+	a.Counters.CPUMilliseconds = cpu.Milliseconds()
+	a.job.counters.Add(&a.Counters)
+	a.job.addUsage(a.usage)
+	out := a.Counters.MapOutputBytes
+	if a.writes() {
+		out = a.Counters.OutputBytes
+	}
+	c.mayBeDone(a.job)
+	c.ledger.Finish(c.run.now(), a.ID, slots.Outcome{
+		OK: true, InBytes: a.Counters.MapInputBytes, OutBytes: out, CPU: cpu, CopyBytes: a.CopyBytes, CopyTime: a.CopyTime,
+	})
+}
+
+// remove forgets a running attempt, which has ended or is abandoned.
+func (c *coordinator) remove(a *runningAttempt, s attemptState) {
+	move(&a.state, s)
+	a.End()
+	delete(c.running, a.ID)
+	if a.ID.Kind == slots.Map {
+		c.run.runningMaps.Add(-1)
+	}
+	i := slices.Index(c.order, a)
+	c.order = slices.Delete(c.order, i, i+1)
+}
+
+// attemptFailed books the end of an attempt that has failed or does not count;
+// err is nil where it would have succeeded.
+func (c *coordinator) attemptFailed(a *runningAttempt, err error) {
+	if a.state == attemptAbandoned {
+		return
+	}
+	j, hasSource := a.job, a.state == attemptRunning
+	c.remove(a, attemptEnded)
+	switch writes := a.writes() && j.state < jobEnded; {
+	case writes && err == nil && c.onLostTracker(a):
+		j.noteWritten(a)
+	case writes && err != nil && !c.onLostTracker(a) && j.written[a.ID.Task] != nil:
+		c.bookWritten(a)
+		return
+	}
+	if err == nil {
+		err = task.ErrKilled
+	}
+	lost := c.outputLost(j, err)
+	killed := a.Killed() || lost || errors.Is(err, task.ErrKilled) || errors.Is(err, shuffle.ErrLost) || c.lostRace(a, err)
+	c.mayBeDone(j)
+	if !c.onLostTracker(a) {
+		c.ledger.Finish(c.run.now(), a.ID, slots.Outcome{Killed: killed})
+	}
+	if a.ID.Kind == slots.Map && j.state < jobEnded && hasSource {
+		c.renewSource(a)
+	}
+	c.handOverSource(a)
+	if killed {
+		return
+	}
+	a.ReportFailure(err)
+	target := j.chain.target()
+	c.failJob(j, fmt.Errorf("%s: %w", a.Name(), err), task.Permanent(err) || target != nil && target.Err() != nil)
+}
+
+// bookWritten books an attempt that found its part written by one whose tracker
+// was lost right then: the work was done, and counts once.
+func (c *coordinator) bookWritten(a *runningAttempt) {
+	j := a.job
+	a.Counters = j.written[a.ID.Task].Counters
+	delete(j.written, a.ID.Task)
+	if j.Shuffle != nil {
+		j.Shuffle.PartDone(int(a.ID.Task))
+	}
+	if a.ID.Kind == slots.Map {
+		releaseSource(j.maps[a.ID.Task].source)
+	}
+	c.book(a, 0)
+}
+
+// lostRace reports whether err only says that another attempt of the task has
+// committed. The first of several attempts to commit wins, whatever the Ledger
+// knows by then. An attempt that ends by itself before the Ledger's order to
+// kill it counts as killed too. Without another attempt err is a failure: the
+// task could be tried for ever.
+func (c *coordinator) lostRace(a *runningAttempt, err error) bool {
+	if !errors.Is(err, output.ErrLost) && !errors.Is(err, output.ErrAborted) {
+		return false
+	}
+	slot := c.ledger.View().Slot(slots.SlotID(a.Slot))
+	return slot.Killing && slot.Attempt == a.ID || slices.ContainsFunc(c.order, a.sameTask)
+}

@@ -1,0 +1,112 @@
+package engine
+
+import (
+	"fmt"
+	"time"
+
+	"mrlocal/slots"
+)
+
+// submit hands a job to the Ledger.
+func (c *coordinator) submit(j *runningJob) {
+	ch := j.chain
+	j.id = c.ledger.Submit(c.run.now(), j.spec())
+	if ch.state < chainRunning {
+		move(&ch.state, chainRunning)
+	}
+	ch.current, ch.lastID = j, j.id
+	c.jobs = append(c.jobs, j)
+	c.mayBeDone(j)
+	j.recordSample()
+	move(&j.state, jobFeeding)
+	if j.feeder != nil {
+		c.unfed = append(c.unfed, j)
+		c.feedAdmitted()
+		return
+	}
+	j.seal()
+	j.updateReady()
+}
+
+// mayBeDone has endJobs look at a job.
+func (c *coordinator) mayBeDone(j *runningJob) {
+	if n := len(c.maybeDone); n == 0 || c.maybeDone[n-1] != j {
+		c.maybeDone = append(c.maybeDone, j)
+	}
+}
+
+// endJobs goes on with the chains of jobs of which nothing runs any more. It
+// reports whether there were any.
+func (c *coordinator) endJobs() (any bool) {
+	for len(c.maybeDone) > 0 {
+		jobs := c.maybeDone
+		c.maybeDone = nil
+		for _, j := range jobs {
+			if j.state < jobReleased && c.ledger.Done(j.id) {
+				c.jobDone(j)
+				any = true
+			}
+		}
+	}
+	return any
+}
+
+// jobDone submits the next job of the chain, or ends the chain. Nothing of j
+// runs any more.
+func (c *coordinator) jobDone(j *runningJob) {
+	ch := j.chain
+	if ch.err == nil && c.ledger.JobState(j.id) != slots.Succeeded {
+		if ch.err = j.firstFailure; ch.err == nil {
+			ch.err = fmt.Errorf("%s: its tasks failed more often than Options.Attempts allows", j.Spec.Name)
+		}
+	}
+	j.countLost()
+	j.noteBinary()
+	if ch.err != nil || j.step+1 == len(ch.job.Chain) {
+		j.release()
+		c.end(ch)
+		return
+	}
+	next := ch.next(j)
+	j.release()
+	j.over()
+	c.submit(next)
+}
+
+// fail ends a chain with its first cause; other chains go on. A chain that is
+// just being opened ends when that is done.
+func (c *coordinator) fail(ch *chain, cause error) {
+	if ch.state >= chainSettling {
+		return
+	}
+	if ch.err == nil {
+		ch.err = cause
+	}
+	j := ch.current
+	if j == nil {
+		return
+	}
+	if j.state < jobEnded {
+		move(&j.state, jobEnded)
+		c.ledger.Abort(c.run.now(), j.id)
+		c.mayBeDone(j)
+	}
+	for _, a := range c.order {
+		if a.job == j && !a.Killed() {
+			a.Kill()
+			a.stopBy = time.Now().Add(stopWithin)
+		}
+	}
+	j.stopFeeder(cause)
+}
+
+// failJob notes why an attempt of a job has failed; where that was one failure
+// too many, the job's chain fails.
+func (c *coordinator) failJob(j *runningJob, cause error, atOnce bool) {
+	if j.firstFailure == nil {
+		j.firstFailure = cause
+	}
+	if atOnce || c.ledger.JobState(j.id) == slots.Failed {
+		c.fail(j.chain, j.firstFailure)
+	}
+}

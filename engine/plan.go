@@ -1,0 +1,164 @@
+package engine
+
+import (
+	"errors"
+
+	"mrlocal/engine/source"
+	"mrlocal/input"
+	"mrlocal/jobs"
+	"mrlocal/output"
+	"mrlocal/shuffle"
+)
+
+// complete adds what depends on the numbers of tasks: the shuffle and the sink.
+func (j *runningJob) complete() {
+	if !j.MapOnly() {
+		j.Shuffle = shuffle.New(len(j.maps), j.Parts)
+	}
+	switch ch := j.chain; {
+	case j.step < len(ch.job.Chain)-1:
+		j.Sink = &spoolSink{run: ch.run, spools: make([]*output.Spool, j.Parts)}
+	case ch.discards():
+		j.Sink = &discard{}
+	default:
+		j.Sink = j.newTargetSink()
+	}
+}
+
+// reduces returns the number of reduce tasks: what the job says, or else what
+// the options say, or else a number by the bytes of its input. That is enough
+// for balance, and few enough for large parts.
+func (ch *chain) reduces(job *jobs.Job, inputBytes int64, streams bool) int {
+	switch {
+	case job.Reduces > 0:
+		return job.Reduces
+	case ch.reducers() > 0:
+		return ch.reducers()
+	}
+	most := int64(4 * ch.run.o.slotCount())
+	if job.Ordered && ch.run.env.Fits {
+		most *= 2 // nothing is read from disk, so small parts cost little, and the last ones end together
+	}
+	if streams {
+		return int(most)
+	}
+	const bytesPerReduce = 8 << 20
+	return int(min(max(1, inputBytes/bytesPerReduce), most))
+}
+
+// reducers returns how many reduce tasks the options ask for; 0: any number.
+func (ch *chain) reducers() int {
+	if ch.job.Reducers > 0 {
+		return ch.job.Reducers
+	}
+	return ch.run.o.Reducers
+}
+
+// planMaps makes the map tasks of the first job of a chain. It samples the cut
+// points of an ordered job.
+func (j *runningJob) planMaps(streams bool) error {
+	r := j.chain.run
+	sampled := !j.MapOnly() && j.Spec.Ordered && j.Spec.Partition == nil && j.Parts > 1
+	var first *source.Held
+	switch {
+	case j.Spec.NoInput:
+		for range j.Spec.Maps {
+			j.maps = append(j.maps, mapTask{source: source.Empty{}})
+		}
+		return nil
+	case streams:
+		j.feeder = source.NewFeeder(r.ctx, j.plan, r.budget, r.pieces, j.skippedBinary)
+		if sampled && !r.single() && !j.plan.Files[j.plan.Streams[0]].Rereadable {
+			// To hold the first piece and wait could keep memory from jobs that
+			// are ahead of this one.
+			j.Parts, sampled = 1, false
+		}
+		if sampled {
+			var err error
+			if first, err = j.feeder.Prime(); err != nil {
+				return err
+			}
+		}
+	case r.keeps():
+		for i := range j.plan.Splits {
+			j.maps = append(j.maps, mapTask{source: source.File{Plan: j.plan, Split: &j.plan.Splits[i], Skipped: j.skippedBinary}})
+		}
+	default:
+		for i := range j.plan.Splits {
+			j.maps = append(j.maps, mapTask{source: plannedAgain{job: j, index: i, bytes: j.plan.Splits[i].Bytes}})
+		}
+	}
+	if !sampled {
+		return nil
+	}
+	return j.sample(first)
+}
+
+// sample finds cut points. first is the beginning of a stream; nil: none could
+// be had.
+func (j *runningJob) sample(first *source.Held) error {
+	r := j.chain.run
+	lease, err := r.budget.Reserve(r.ctx, source.SampleLeaseBytes)
+	if err != nil {
+		return err
+	}
+	defer lease.Close()
+	asked := j.Spec.Reduces > 0 || j.chain.reducers() > 0
+	if !asked && j.chain.job.OutputDir == "" { // the result does not show where a part ends
+		if _, ok := j.PassesThrough(); ok {
+			j.Spread = len(j.maps)
+		}
+	}
+	j.Cuts, err = source.Sample(&j.Spec, j.plan, first, j.Parts, j.Spread > 0, lease)
+	if first != nil && !r.single() {
+		j.feeder.Forget()
+	}
+	if asked {
+		j.Cuts = source.PadCuts(j.Cuts, j.Parts)
+	}
+	j.Parts = len(j.Cuts) + 1
+	return err
+}
+
+// plannedAgain is a split of a plan that was dropped when the job had been
+// submitted. The first such split that is read plans the input once more.
+type plannedAgain struct {
+	job   *runningJob
+	index int
+	bytes int64
+	again bool // an attempt has read it before
+}
+
+// StoredBytes returns the length of the split.
+func (s plannedAgain) StoredBytes() int64 { return s.bytes }
+
+// Again returns the same split.
+func (s plannedAgain) Again() (source.Source, error) { s.again = true; return s, nil }
+
+// Open plans and reads.
+func (s plannedAgain) Open(mem source.Memory) (source.Blocks, error) {
+	plan, err := s.job.planAgain()
+	if err != nil {
+		return nil, err
+	}
+	return source.File{Plan: plan, Split: &plan.Splits[s.index], Skipped: s.job.skippedBinary, Reread: s.again}.Open(mem)
+}
+
+// planAgain returns the job's plan, which it makes anew where that was dropped.
+// It may be called from any goroutine.
+func (j *runningJob) planAgain() (*input.Plan, error) {
+	j.planning.Lock()
+	defer j.planning.Unlock()
+	if j.plan != nil {
+		return j.plan, nil
+	}
+	plan, err := j.chain.newPlan(j.chain.job.Inputs)
+	if err == nil && (len(plan.Splits) != len(j.maps) || len(plan.Streams) > 0) {
+		err = errors.New("the input has changed since the job was submitted")
+	}
+	if err != nil {
+		return nil, source.Input(err)
+	}
+	j.plan = plan
+	return plan, nil
+}

@@ -1,0 +1,106 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+
+	"mrlocal/internal/invariant"
+)
+
+// The states of chains, jobs and attempts are ordered: whatever has reached a
+// state never goes back to an earlier one, so that `state >= jobEnded` asks
+// whether the job has ended, however far it has come since. Only the
+// coordinator reads and changes them.
+
+// state is one of the enums below. next lists the states that may follow.
+type state[S any] interface {
+	~uint8
+	fmt.Stringer
+	next() []S
+}
+
+// move changes a state. In a checked build it panics where the table does not
+// allow the transition.
+func move[S state[S]](from *S, to S) {
+	if invariant.Enabled {
+		invariant.Check(slices.Contains((*from).next(), to), "engine: %T goes from %v to %v", to, *from, to)
+	}
+	*from = to
+}
+
+// chainState is how far a chain has come.
+type chainState uint8
+
+const (
+	chainWaiting  chainState = iota // for its time of submission, or for chains that it names in After
+	chainOpening                    // its input is planned and its output begun
+	chainRunning                    // one of its jobs is in the Ledger
+	chainSettling                   // its result is made durable, or removed
+	chainEnded                      // only what the report needs is left
+)
+
+func (s chainState) String() string {
+	return [...]string{"waiting", "opening", "running", "settling", "ended"}[s]
+}
+
+func (s chainState) next() []chainState {
+	return [...][]chainState{
+		chainWaiting:  {chainOpening, chainEnded}, // ended: a chain that it waits for has failed
+		chainOpening:  {chainRunning, chainSettling},
+		chainRunning:  {chainSettling},
+		chainSettling: {chainEnded},
+		chainEnded:    nil,
+	}[s]
+}
+
+// jobState is how far a job of a chain has come.
+type jobState uint8
+
+const (
+	jobOpened   jobState = iota // its tasks are planned; the Ledger does not know it yet
+	jobFeeding                  // it is in the Ledger, and its feeder may find more map tasks
+	jobSealed                   // all its map tasks are known
+	jobEnded                    // its tasks are done, or it has failed: what attempts report does not count any more
+	jobReleased                 // its inputs, map outputs and plan are given back
+	jobOver                     // only what the report needs is left
+)
+
+func (s jobState) String() string {
+	return [...]string{"opened", "feeding", "sealed", "ended", "released", "over"}[s]
+}
+
+func (s jobState) next() []jobState {
+	return [...][]jobState{
+		jobOpened:   {jobFeeding, jobEnded}, // ended: the run was interrupted while it was opened
+		jobFeeding:  {jobSealed, jobEnded},
+		jobSealed:   {jobEnded},
+		jobEnded:    {jobReleased},
+		jobReleased: {jobOver},
+		jobOver:     nil,
+	}[s]
+}
+
+// attemptState is how far an attempt has come. Whether it was asked to stop is
+// task.Attempt.Killed, because its thread asks too; whether its tracker is
+// lost, coordinator.onLostTracker.
+type attemptState uint8
+
+const (
+	attemptWaiting   attemptState = iota // for a source that another attempt still reads
+	attemptRunning                       // on its slot's thread
+	attemptEnded                         // its thread has reported how it ended
+	attemptAbandoned                     // its thread does not come back, and is not listened to
+)
+
+func (s attemptState) String() string {
+	return [...]string{"waiting", "running", "ended", "abandoned"}[s]
+}
+
+func (s attemptState) next() []attemptState {
+	return [...][]attemptState{
+		attemptWaiting:   {attemptRunning, attemptEnded, attemptAbandoned},
+		attemptRunning:   {attemptEnded, attemptAbandoned},
+		attemptEnded:     nil,
+		attemptAbandoned: nil,
+	}[s]
+}

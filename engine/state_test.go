@@ -1,0 +1,53 @@
+package engine
+
+import (
+	"testing"
+
+	"mrlocal/internal/invariant"
+)
+
+// checkStates holds for each enum of states: it has a name for every state,
+// states only go forward, all are reached from the first, and from all but the
+// last ones there is a way on.
+func checkStates[S state[S]](t *testing.T, last S, final ...S) {
+	t.Helper()
+	reached, names, ends := map[S]bool{0: true}, map[string]bool{}, map[S]bool{last: true}
+	for _, s := range final {
+		ends[s] = true
+	}
+	for s := S(0); s <= last; s++ {
+		if !reached[s] {
+			t.Errorf("%T: no state leads to %v", s, s)
+		}
+		if name := s.String(); name == "" || names[name] {
+			t.Errorf("%T: the name %q of %d", s, name, s)
+		}
+		names[s.String()] = true
+		for _, n := range s.next() {
+			if n <= s {
+				t.Errorf("%T goes back from %v to %v", s, s, n)
+			}
+			reached[n] = true
+		}
+		if (len(s.next()) == 0) != ends[s] {
+			t.Errorf("%T: %v leads to %v", s, s, s.next())
+		}
+	}
+}
+
+func TestStatesAreOrdered(t *testing.T) {
+	checkStates(t, chainEnded)
+	checkStates(t, jobOver)
+	checkStates(t, attemptAbandoned, attemptEnded)
+}
+
+func TestACheckedBuildKnowsTheTransitions(t *testing.T) {
+	defer func() {
+		if r := recover(); (r != nil) != invariant.Enabled {
+			t.Errorf("recovered %v, checks on: %v", r, invariant.Enabled)
+		}
+	}()
+	s := chainWaiting
+	move(&s, chainOpening)
+	move(&s, chainWaiting)
+}
