@@ -27,7 +27,7 @@ type runningJob struct {
 	state  jobState
 	maps   []mapTask          // those known so far, by TaskID
 	feeder *source.Feeder     // nil: no input is a stream
-	before *spoolSink         // of the job before in the chain: its parts are the input
+	before *task.Spools       // of the job before in the chain: its parts are the input
 	binary map[int32]struct{} // files that were left out
 
 	releaser     jobs.Releaser // nil: none
@@ -273,7 +273,7 @@ func (j *runningJob) release() {
 		j.Shuffle.Close()
 	}
 	if j.before != nil {
-		j.before.release()
+		j.before.Release()
 		j.before = nil
 	}
 	j.Cuts = nil
@@ -306,8 +306,8 @@ func releaseSource(s source.Source) {
 // j, one a part. It returns their bytes.
 func (j *runningJob) readParts(before *runningJob) int64 {
 	var total int64
-	j.before = before.Sink.(*spoolSink)
-	for i, sp := range j.before.spools {
+	j.before = before.Sink.(*task.Spools)
+	for i, sp := range j.before.Parts() {
 		if sp == nil {
 			continue
 		}

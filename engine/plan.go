@@ -4,9 +4,9 @@ import (
 	"errors"
 
 	"mrlocal/engine/source"
+	"mrlocal/engine/task"
 	"mrlocal/input"
 	"mrlocal/jobs"
-	"mrlocal/output"
 	"mrlocal/shuffle"
 )
 
@@ -17,9 +17,9 @@ func (j *runningJob) complete() {
 	}
 	switch ch := j.chain; {
 	case j.step < len(ch.job.Chain)-1:
-		j.Sink = &spoolSink{run: ch.run, spools: make([]*output.Spool, j.Parts)}
+		j.Sink = task.NewSpools(j.Parts, ch.run.budget, ch.run.createTemp("part"))
 	case ch.discards():
-		j.Sink = &discard{}
+		j.Sink = &task.Discard{}
 	default:
 		j.Sink = j.newTargetSink()
 	}

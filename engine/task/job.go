@@ -1,7 +1,6 @@
 package task
 
 import (
-	"io"
 	"sync"
 
 	"mrlocal/jobs"
@@ -34,19 +33,6 @@ func (j *Job) maker(out *runs.MapOutput) *Attempt {
 func (j *Job) Drop(out *runs.MapOutput) {
 	j.makers.Delete(out)
 	out.Release()
-}
-
-// Sink is where a job's parts go.
-type Sink interface {
-	Part(task, attempt int) (Part, error)
-	Sizes(bytes []int64) error // of every part, when they are known before the first is written
-}
-
-// Part is one attempt's share of the output.
-type Part interface {
-	io.Writer
-	Commit() error
-	Abort()
 }
 
 // MapOnly: the job has no reduces, and its maps write its output.

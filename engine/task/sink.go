@@ -1,0 +1,116 @@
+package task
+
+import (
+	"io"
+	"os"
+	"sync"
+
+	"mrlocal/internal/membudget"
+	"mrlocal/output"
+)
+
+// Sink is where a job's parts go.
+type Sink interface {
+	Part(task, attempt int) (Part, error)
+	Sizes(bytes []int64) error // of every part, where they are known before the first is written
+}
+
+// Part is one attempt's share of the output. Of several attempts at a task the
+// first to commit wins; Commit of the others returns output.ErrLost.
+type Part interface {
+	io.Writer
+	Commit() error
+	Abort()
+}
+
+// Spools is a Sink that keeps each part for the next job of a chain, in memory
+// where the budget allows that.
+type Spools struct {
+	memory     *membudget.Budget
+	createTemp func() (*os.File, error)
+	mu         sync.Mutex      // while attempts run
+	parts      []*output.Spool // by task; set by the attempt that commits first
+}
+
+// NewSpools makes the sink of a job with so many parts.
+func NewSpools(parts int, memory *membudget.Budget, createTemp func() (*os.File, error)) *Spools {
+	return &Spools{memory: memory, createTemp: createTemp, parts: make([]*output.Spool, parts)}
+}
+
+// Part makes an empty spool.
+func (s *Spools) Part(task, _ int) (Part, error) {
+	return &spoolPart{Spool: output.NewSpool(s.memory, s.createTemp), sink: s, task: task}, nil
+}
+
+// Sizes does nothing: a spool grows.
+func (s *Spools) Sizes([]int64) error { return nil }
+
+// Parts returns the parts, by task, when the job has ended; nil: none was
+// committed. They stay those of the sink.
+func (s *Spools) Parts() []*output.Spool { return s.parts }
+
+// Release frees all parts.
+func (s *Spools) Release() {
+	for i, p := range s.parts {
+		if p != nil {
+			p.Release()
+			s.parts[i] = nil
+		}
+	}
+}
+
+type spoolPart struct {
+	*output.Spool
+	sink *Spools
+	task int
+}
+
+func (p *spoolPart) Commit() error {
+	if err := p.Seal(); err != nil {
+		p.Release()
+		return err
+	}
+	p.sink.mu.Lock()
+	defer p.sink.mu.Unlock()
+	if p.sink.parts[p.task] != nil {
+		p.Release()
+		return output.ErrLost
+	}
+	p.sink.parts[p.task] = p.Spool
+	return nil
+}
+
+func (p *spoolPart) Abort() { p.Release() }
+
+// Discard is a Sink that throws the output away. The zero value is ready.
+type Discard struct {
+	mu        sync.Mutex
+	committed map[int]struct{} // tasks
+}
+
+// Part takes whatever is written to it.
+func (d *Discard) Part(task, _ int) (Part, error) { return discardedPart{d, task}, nil }
+
+// Sizes does nothing.
+func (*Discard) Sizes([]int64) error { return nil }
+
+type discardedPart struct {
+	sink *Discard
+	task int
+}
+
+func (discardedPart) Write(p []byte) (int, error) { return len(p), nil }
+func (discardedPart) Abort()                      {}
+
+func (p discardedPart) Commit() error {
+	p.sink.mu.Lock()
+	defer p.sink.mu.Unlock()
+	if _, lost := p.sink.committed[p.task]; lost {
+		return output.ErrLost
+	}
+	if p.sink.committed == nil {
+		p.sink.committed = map[int]struct{}{}
+	}
+	p.sink.committed[p.task] = struct{}{}
+	return nil
+}
