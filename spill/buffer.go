@@ -13,54 +13,61 @@ import (
 )
 
 // Buffer is the kvbuffer of one map attempt: the jobs.Emitter and jobs.Taker
-// that a mapper is given. It is used by one goroutine; its spills run on
-// Options.Background. End it with Close or Discard.
+// that a mapper is given. One goroutine uses it; its spills run on
+// Options.Background. Close or Discard ends it.
+//
+// Errors are sticky: after the first one every record is dropped, and Err and
+// Close return it.
 type Buffer struct {
 	o     Options
 	lease *membudget.Lease
 
-	// Where the next record goes; all empty once there is an error.
-	data     []byte         // chunk being filled
+	// Where the next record goes. All are empty after an error, so that every
+	// record then takes the slow path (makeRoom).
+	data     []byte         // the chunk being filled
 	off      int            // in data
 	dataAddr uint64         // of data
-	cur      []record.Entry // index chunk being filled
+	cur      []record.Entry // the index chunk being filled
 	n        int            // entries in cur
-	room     int64          // bytes until the spill mark
-	counted  int            // of emits, until somebody looks up
+	room     int64          // bytes until the spill mark; may be negative after Take
+	counted  int            // records until the kill flag is polled again
 
-	// Of hash-combining with sums.
+	// Of hash-combining.
 	sums      sums
-	deltaRoom [8]byte
-	touched   byte // only keeps looks ahead from being optimised away
+	deltaRoom [8]byte // the value of a sum that is inserted
+	touched   byte    // keeps the compiler from removing reads that only fill the cache
 
 	load    *load
-	divider *record.Divider // nil: what is collected is sorted at once
+	divider *record.Divider // nil: what is collected is sorted here
 	mode    mode
-	part    func(key []byte, parts int) int // nil: one part, or cuts
-	keyRoom []byte                          // of AppendKey
+	part    func(key []byte, parts int) int // nil: one part, or Options.Cuts
+	keyRoom []byte                          // for AppendKey
 
-	heldBytes     atomic.Int64 // by the load and by a spill under way
-	capacityBytes int64        // abs of the Dynamic Split rule
-	markBytes     int64
+	// Invariant: heldBytes <= max(capacityBytes, leastHeldBytes), but for one
+	// record longer than a chunk and for blocks that were taken.
+	heldBytes     atomic.Int64 // chunks of the load and of a spill under way
+	capacityBytes int64        // abs in the rule of Dynamic Split
+	markBytes     int64        // the spill mark: SpillPercent of the capacity
 	mayGrow       bool
-	doneBytes     int64 // pfs
-	totalBytes    int64 // tfs
+	doneBytes     int64 // pfs: stored bytes of the split that were read
+	totalBytes    int64 // tfs: all of them; 0: not known
 
+	// The chunk that the block being mapped lies in (Lend).
 	lent struct {
 		chunk *membudget.Chunk
 		from  *membudget.Lease
-		taken bool
+		taken bool // entries refer to it
 	}
 
 	sorting    sorting
-	writer     *runs.Writer
-	writerRoom *membudget.Chunk // the writer's memory
+	writer     *runs.Writer // made at the first spill
+	writerRoom *membudget.Chunk
 	out        *runs.MapOutput
 	spill      struct {
 		done chan struct{} // closed by the spill under way; nil: none
-		err  error         // of it; read after done
+		err  error         // of that spill; read after done
 	}
-	combineMu sync.Mutex // the counts below, which spills add to
+	combineMu sync.Mutex // of the counts below, to which spills add
 	combining struct{ in, out int64 }
 	stats     Stats
 	err       error
@@ -77,21 +84,24 @@ const (
 )
 
 const (
-	// reserveChunks of the lease are left to the attempt's input.
+	// reserveChunks of the lease are left to the input of the attempt.
 	reserveChunks = 2
 
-	// copyBlockBytes: a block up to this long is copied, not kept, because it
-	// would keep a chunk several times its length; so are records that together
-	// take no more.
+	// copyBlockBytes: a block up to this long is copied. Keeping it would keep a
+	// chunk that is several times as long. The same holds for a block whose
+	// records take no more than this.
 	copyBlockBytes = membudget.ChunkBytes / 4
 
+	// pollEmits records pass between two looks at the kill flag.
 	pollEmits = 4096
 
 	// leastHeldBytes may always be held: a spill and a load of two chunks each.
 	leastHeldBytes = 4 * membudget.ChunkBytes
 )
 
-// NewBuffer makes an empty buffer.
+// NewBuffer makes an empty buffer. It takes two chunks of the lease, one to sort
+// with and one to write with, until the buffer ends. It fails when an option is
+// wrong or the lease has less than LeastBytes.
 func NewBuffer(o Options) (*Buffer, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
@@ -128,6 +138,8 @@ func NewBuffer(o Options) (*Buffer, error) {
 	return b, nil
 }
 
+// setCapacity makes the capacity so many bytes. What the load has collected
+// already counts against the new spill mark.
 func (b *Buffer) setCapacity(bytes int64) {
 	used := b.markBytes - b.room
 	b.capacityBytes = bytes
@@ -143,13 +155,14 @@ func (b *Buffer) begin() {
 	b.room = b.markBytes
 }
 
-// SetProgress tells how much of the split's stored bytes has been read: pfs and
-// tfs of the Dynamic Split rule. A total of 0 is unknown: no growth.
+// SetProgress says how many stored bytes of the split were read, of how many:
+// pfs and tfs in the rule of Dynamic Split. A total of 0 means that it is not
+// known; the buffer then does not grow.
 func (b *Buffer) SetProgress(doneBytes, totalBytes int64) {
 	b.doneBytes, b.totalBytes = doneBytes, totalBytes
 }
 
-// Err is the first error, of a spill in the background too.
+// Err returns the first error, also that of a spill in the background.
 func (b *Buffer) Err() error {
 	if b.err == nil && b.spill.done != nil {
 		select {
@@ -161,7 +174,7 @@ func (b *Buffer) Err() error {
 	return b.err
 }
 
-// Stats counts what went through; exact after Close.
+// Stats returns the counts of the buffer. They are exact after Close.
 func (b *Buffer) Stats() Stats {
 	b.combineMu.Lock()
 	defer b.combineMu.Unlock()
@@ -172,8 +185,8 @@ func (b *Buffer) Stats() Stats {
 
 var errDiscarded = errors.New("kvbuffer: discarded")
 
-// fail makes err sticky. From then on every record takes the slow path, and
-// is dropped there.
+// fail makes err sticky. From then on every record takes the slow path and is
+// dropped there.
 func (b *Buffer) fail(err error) {
 	if b.err == nil {
 		b.err = err
@@ -182,7 +195,8 @@ func (b *Buffer) fail(err error) {
 	b.load.table = table{}
 }
 
-// Emit adds a record; both slices are copied.
+// Emit adds a record. It copies both slices, or folds value into the accumulator
+// of key.
 //
 // hot: once a record that a mapper emits.
 func (b *Buffer) Emit(key, value []byte) {
@@ -216,8 +230,8 @@ func (b *Buffer) Emit(key, value []byte) {
 }
 
 // makeRoom makes room for a record of up to need bytes in the chunks being
-// filled. It reports false when there is an error, and for a record that is
-// longer than a chunk.
+// filled: it takes chunks, grows the buffer, or spills. It reports false when
+// there is an error, and for a record that is longer than a chunk.
 func (b *Buffer) makeRoom(need int) bool {
 	if !b.alive() || need > membudget.ChunkBytes {
 		return false
@@ -233,7 +247,7 @@ func (b *Buffer) makeRoom(need int) bool {
 	return b.err == nil
 }
 
-// alive polls for errors and the kill flag.
+// alive polls the kill flag. It reports false after an error and at the end.
 func (b *Buffer) alive() bool {
 	if b.err == nil && b.o.Killed() {
 		b.fail(runs.ErrKilled)
@@ -241,6 +255,8 @@ func (b *Buffer) alive() bool {
 	return b.err == nil && !b.ended
 }
 
+// nextIndex begins the next index chunk. It reports false where there is no
+// memory.
 func (b *Buffer) nextIndex() bool {
 	c, ok := b.chunk()
 	if ok {
@@ -255,6 +271,8 @@ func (b *Buffer) nextIndex() bool {
 	return ok
 }
 
+// nextData begins the next chunk of records. It reports false where there is no
+// memory.
 func (b *Buffer) nextData() bool {
 	c, ok := b.chunk()
 	if ok {
@@ -263,21 +281,25 @@ func (b *Buffer) nextData() bool {
 	return ok
 }
 
+// useData makes c, which the lease holds, the chunk being filled. The arena gives
+// it the next addresses: they ascend in the order of arrival.
 func (b *Buffer) useData(c *membudget.Chunk) {
 	b.load.chunks = append(b.load.chunks, c)
 	b.data, b.off, b.dataAddr = c.Data, 0, b.load.arena.Add(c.Data)
 }
 
-// note publishes how many entries the load has.
+// note sets the number of entries of the load, which Emit and Take only count in
+// the index chunk being filled.
 func (b *Buffer) note() {
 	if n := len(b.load.index); n > 0 {
 		b.load.entries = (n-1)*record.ChunkEntries + b.n
 	}
 }
 
-// chunk takes one that leaves the attempt's input its own. It may be granted
-// beyond the floor, because the capacity was promised; what is held, by a spill
-// under way too, keeps to the capacity, but for what any load needs.
+// chunk takes a chunk for the load and leaves reserveChunks to the input. The
+// lease may grow beyond its floor for it, because the capacity was promised. What
+// the load and a spill under way hold keeps to the capacity, except for the two
+// chunks that any load needs.
 func (b *Buffer) chunk() (*membudget.Chunk, bool) {
 	over := b.heldBytes.Load()+membudget.ChunkBytes > max(b.capacityBytes, leastHeldBytes)
 	if over && !(b.mayGrow && b.grow(membudget.ChunkBytes)) && !b.load.slim() {
@@ -299,14 +321,14 @@ func (b *Buffer) hold(c *membudget.Chunk) {
 	b.heldBytes.Add(int64(len(c.Data)))
 }
 
-// reserve makes so many chunks available.
+// reserve makes so many chunks of the lease available, if it can.
 func (b *Buffer) reserve(chunks int64) bool {
 	short := chunks*membudget.ChunkBytes - b.lease.Available()
 	return short <= 0 || b.lease.Grow(short)
 }
 
-// atMark is where the collected bytes, with need more, reach the spill mark:
-// the buffer grows by the Dynamic Split rule, or spills.
+// atMark is called when the collected bytes, with need more, reach the spill
+// mark: the buffer grows by the rule of Dynamic Split, or spills.
 func (b *Buffer) atMark(need int64) {
 	if b.mayGrow && b.grow(need) {
 		return
@@ -317,13 +339,15 @@ func (b *Buffer) atMark(need int64) {
 	}
 }
 
-// grow applies the Dynamic Split rule (seed 002; SPEC 4.3 S5, A29): with abs
-// bytes allocated after pfs of tfs bytes of the split, pfs : tfs = abs : x, and
-// the buffer grows to x when x < afm * threshold. A table doubles while the rule
-// allows it. The first refusal is the last question.
+// grow applies the rule of Dynamic Split [Split11, dynamic buffer enlargement].
+// With abs bytes allocated after pfs of the tfs bytes of the split were read, the
+// whole split needs x bytes: pfs : tfs = abs : x. The buffer grows to x when
+// x < afm * threshold, where afm is the free memory for each map. The size of a
+// table does not follow the input; it doubles while the rule allows that. After
+// the first refusal the buffer does not ask again, and only spills.
 //
-// The block being mapped counts as read already, so the projection is always
-// a little short: at least a sixteenth is added.
+// The block being mapped counts as read already, which makes x a little too
+// small: the buffer grows by at least a sixteenth.
 func (b *Buffer) grow(need int64) bool {
 	if b.doneBytes <= 0 || b.totalBytes <= 0 {
 		return false
@@ -346,8 +370,8 @@ func (b *Buffer) grow(need int64) bool {
 	return true
 }
 
-// flush is where there is no chunk left: the spill under way is waited for, or
-// what is collected is spilled.
+// flush is called when there is no chunk left: it waits for the spill under way,
+// or spills what is collected.
 func (b *Buffer) flush() {
 	b.note()
 	switch {
@@ -362,15 +386,15 @@ func (b *Buffer) flush() {
 	}
 }
 
-// drop frees what an empty load holds, such as taken blocks whose records all
-// went to spills of their own.
+// drop frees what an empty load holds, for example taken blocks whose records all
+// went to segments of their own.
 func (b *Buffer) drop() {
 	b.free(b.load)
 	b.begin()
 }
 
-// emitAlone takes a record that is longer than a chunk: with memory of its own
-// where the capacity allows it, else it goes straight to a spill of its own,
+// emitAlone adds a record that is longer than a chunk. It gets memory of its own
+// where the capacity allows that. Else it is written to a segment of its own
 // without being copied.
 func (b *Buffer) emitAlone(key, value []byte) {
 	if b.err != nil || b.ended {
@@ -392,7 +416,8 @@ func (b *Buffer) emitAlone(key, value []byte) {
 	}
 }
 
-// emitBig stores a record in a chunk of its own.
+// emitBig stores a record in memory of its own. It reports false where there is
+// none.
 func (b *Buffer) emitBig(key, value []byte, need int64) bool {
 	if b.n == len(b.cur) && !b.nextIndex() {
 		return false
@@ -417,7 +442,8 @@ func (b *Buffer) spillAlone(key, value []byte) {
 	b.spillFolded(key, value)
 }
 
-// spillFolded is spillAlone for what was counted before.
+// spillFolded is spillAlone for a record that the stats count already. What was
+// collected before is spilled first, because runs keep the order of arrival.
 func (b *Buffer) spillFolded(key, value []byte) {
 	b.note()
 	if !b.load.empty() {
@@ -445,7 +471,9 @@ func (b *Buffer) spillFolded(key, value []byte) {
 	}
 }
 
-// Close sorts what is left, which stays in memory, and waits for spills.
+// Close sorts what is left, which stays in memory, waits for spills, and gives
+// back what only collecting needed. It returns the output, which the caller
+// releases, or the first error; then the caller still has to Discard the buffer.
 func (b *Buffer) Close() (*runs.MapOutput, error) {
 	b.addPending()
 	b.note()
@@ -462,7 +490,7 @@ func (b *Buffer) Close() (*runs.MapOutput, error) {
 	return b.end(), nil
 }
 
-// Discard drops everything. It may follow an error of Close.
+// Discard frees everything. It may follow an error of Close.
 func (b *Buffer) Discard() {
 	if b.ended {
 		return
@@ -473,7 +501,8 @@ func (b *Buffer) Discard() {
 	b.end().Release()
 }
 
-// end gives back what only collecting needed.
+// end gives back the chunks for sorting and writing and drops the references to
+// the others.
 func (b *Buffer) end() *runs.MapOutput {
 	if b.ended {
 		return b.out
@@ -488,6 +517,7 @@ func (b *Buffer) end() *runs.MapOutput {
 	return b.out
 }
 
+// free gives back all chunks of a load. Entries and addresses of it are void then.
 func (b *Buffer) free(l *load) {
 	for _, chunks := range [][]*membudget.Chunk{l.chunks, l.index} {
 		for _, c := range chunks {

@@ -8,7 +8,8 @@ import (
 	"mrlocal/spill/record"
 )
 
-// fold combines a value into its key's accumulator.
+// fold folds a value into the accumulator of its key. A sum of a short key is only
+// noted, and added with others (sums.go).
 //
 // hot: once a record that is combined.
 func (b *Buffer) fold(key, value []byte) {
@@ -41,13 +42,15 @@ func (b *Buffer) fold(key, value []byte) {
 	}
 }
 
+// refuseValue fails for a value that is no sum. It is also called where there is
+// no table because of an error, and does nothing then.
 func (b *Buffer) refuseValue(value []byte) {
 	if b.err == nil && !b.ended && len(b.load.table.directory) > 0 {
 		b.fail(fmt.Errorf("kvbuffer: jobs.Sum: a value of %d bytes, want 8", len(value)))
 	}
 }
 
-// first is the accumulator of a key's first value.
+// first returns the accumulator of a key with one value.
 func (b *Buffer) first(value []byte) []byte {
 	if b.mode == sumMode {
 		return value
@@ -55,7 +58,8 @@ func (b *Buffer) first(value []byte) []byte {
 	return b.o.Folder.Fold(nil, value)
 }
 
-// foldShort folds value into the accumulator of a key that a slot holds.
+// foldShort folds value into the accumulator of a key that fits a slot; k holds the
+// words and the meta of the key.
 func (b *Buffer) foldShort(key, value []byte, k *keySum) {
 	if slot, found := b.load.table.chunkOf(uint32(k.meta)).find(k.a, k.b, k.meta); found {
 		b.foldSlot(key, slot, value)
@@ -64,7 +68,7 @@ func (b *Buffer) foldShort(key, value []byte, k *keySum) {
 	}
 }
 
-// foldLong is fold for a key longer than a slot holds.
+// foldLong is fold for a key that does not fit a slot.
 func (b *Buffer) foldLong(key, value []byte, meta uint64) {
 	slot, found := b.load.table.chunkOf(uint32(meta)).findLong(&b.load.arena, key, meta)
 	switch {
@@ -77,8 +81,9 @@ func (b *Buffer) foldLong(key, value []byte, meta uint64) {
 	}
 }
 
-// insert adds a key that the table does not have; a and w are the words of a
-// short one. What is longer than a chunk is spilled alone.
+// insert adds a key that the table does not have. a and w are the words of a short
+// key; of a long one a is its first 8 bytes. A key or accumulator longer than a
+// chunk is written to a segment of its own. acc is copied.
 func (b *Buffer) insert(key []byte, a, w, meta uint64, acc []byte) {
 	stored := 0
 	if len(key) > inlineKey {
@@ -114,12 +119,13 @@ func (b *Buffer) insert(key []byte, a, w, meta uint64, acc []byte) {
 	b.load.table.keys++
 }
 
-// slotCharge is what a key takes of the capacity: a slot two thirds used, and
-// an entry when it is sorted.
+// slotCharge is how many bytes of the capacity a key takes: a slot, in a chunk of
+// which two thirds are used, and an entry when it is sorted.
 const slotCharge = slotBytes*3/2 + record.EntryBytes
 
-// placeFor makes room for a new key with so many bytes outside its slot and
-// returns its chunk; nil when there is an error.
+// placeFor makes room for a new key that has stored bytes outside of its slot. It
+// returns the chunk of the table that the key belongs to, with a vacant slot; nil
+// when there is an error. The load may be another one afterwards.
 func (b *Buffer) placeFor(hash uint32, stored int) *tableChunk {
 	need := int64(slotCharge + stored)
 	if need > b.room {
@@ -148,6 +154,8 @@ func (b *Buffer) placeFor(hash uint32, stored int) *tableChunk {
 	return nil
 }
 
+// startTable gives an empty load a table of one chunk. It reports false when there
+// is an error.
 func (b *Buffer) startTable() bool {
 	if !b.alive() {
 		return false
@@ -163,6 +171,8 @@ func (b *Buffer) startTable() bool {
 	return false
 }
 
+// splitTable splits the chunk c, where hash belongs. It reports false where there
+// is no memory or splitting would not help; then the load is spilled.
 func (b *Buffer) splitTable(c *tableChunk, hash uint32) bool {
 	if c.depth == maxDepth || !c.divisible() {
 		return false
@@ -175,17 +185,18 @@ func (b *Buffer) splitTable(c *tableChunk, hash uint32) bool {
 	return ok
 }
 
-// store copies p, for which there is room, and returns its address.
+// store copies p to the chunk being filled, which has room for it, and returns the
+// address.
 func (b *Buffer) store(p []byte) uint64 {
 	addr := b.dataAddr + uint64(b.off)
 	b.off += copy(b.data[b.off:], p)
 	return addr
 }
 
-// accSpace is the room that an accumulator of n bytes is given to grow.
+// accSpace is how many bytes an accumulator of n bytes gets, with room to grow.
 func accSpace(n int) int { return n + n/2 + 8 }
 
-// storeAcc is store for an accumulator, with its header and room.
+// storeAcc stores an accumulator: its header, its bytes, and room to grow.
 func (b *Buffer) storeAcc(acc []byte) uint64 {
 	addr := b.dataAddr + uint64(b.off)
 	p := b.data[b.off:]
@@ -196,9 +207,9 @@ func (b *Buffer) storeAcc(acc []byte) uint64 {
 	return addr
 }
 
-// foldSlot folds value into the slot's accumulator. One that outgrows its room
-// moves; where there is no room at all for it, the slot dies, what else was
-// collected is spilled, and the key begins anew.
+// foldSlot folds value into the accumulator of a slot. An accumulator that outgrows
+// its room moves to the chunk being filled. If there is no room there, moveOut
+// spills the load.
 func (b *Buffer) foldSlot(key, slot, value []byte) {
 	p := b.load.arena.At(binary.LittleEndian.Uint64(slot[slotAcc:]))
 	space, n := binary.LittleEndian.Uint32(p), binary.LittleEndian.Uint32(p[4:])
@@ -220,10 +231,10 @@ func (b *Buffer) foldSlot(key, slot, value []byte) {
 	b.moveOut(key, slot, acc)
 }
 
-// moveOut empties the slot of a key whose accumulator has no room, and adds
-// the key again.
+// moveOut marks the slot of a key whose accumulator has no room as dead, spills
+// everything else that was collected, and adds the key to the next load.
 func (b *Buffer) moveOut(key, slot, acc []byte) {
-	acc = append([]byte(nil), acc...) // may lie in what is spilled
+	acc = append([]byte(nil), acc...) // it may lie in the load that is spilled
 	binary.LittleEndian.PutUint64(slot[slotMeta:], binary.LittleEndian.Uint64(slot[slotMeta:])|deadSlot)
 	b.load.table.keys--
 	if b.note(); b.load.table.keys > 0 {

@@ -5,10 +5,10 @@ import (
 	"math/bits"
 )
 
-// words packs a key of up to 16 bytes into two words, little-endian and padded
-// with zeros, which, with its length, determine it. Where the memory goes on
-// behind the key, as it does behind a word of a block, that is two loads and two
-// masks; else the loads overlap, so that nothing beyond it is looked at.
+// words packs a key of up to 16 bytes into two words, little-endian and padded with
+// zeros. Together with its length they determine the key. Where 16 bytes can be
+// read, which the capacity of key tells, that takes two loads and two masks. Else
+// the loads overlap, so that no byte outside of the key is read.
 func words(key []byte) (a, b uint64) {
 	n := len(key)
 	if cap(key) >= inlineKey {
@@ -26,7 +26,8 @@ func words(key []byte) (a, b uint64) {
 	return 0, 0
 }
 
-// wordsAt is words of the n bytes of data from off on.
+// wordsAt is words of the n bytes of data from off on. It may read 16 bytes where
+// data has them.
 //
 // hot: inlined, once for every word of a text.
 func wordsAt(data []byte, off, n uint32) (a, b uint64) {
@@ -37,7 +38,7 @@ func wordsAt(data []byte, off, n uint32) (a, b uint64) {
 	return words(data[off : off+n : off+n])
 }
 
-// masks keep the first bytes of two words, as many as their index says.
+// masks[n] keeps the first n bytes of two words. The assembly reads it too.
 var masks = func() (m [32][2]uint64) {
 	for n := range inlineKey + 1 {
 		m[n] = [2]uint64{1<<(8*min(n, 8)) - 1, 1<<(8*max(n-8, 0)) - 1}
@@ -45,6 +46,9 @@ var masks = func() (m [32][2]uint64) {
 	return m
 }()
 
+// Odd constants without a pattern; the assembly has them too. They are the same in
+// every process, so partitions are. Keys made to collide stay linear in cost
+// (tableChunk.divisible).
 const (
 	mixA = 0x9e37_79b9_7f4a_7c15
 	mixB = 0xe703_7ed1_a0b4_28db
@@ -62,7 +66,7 @@ func hashWords(a, b uint64) uint32 {
 	return uint32((h * mixA) >> 32)
 }
 
-// hashKey is the 32-bit hash of any key, the same in every process.
+// hashKey is the 32-bit hash of a key of any length.
 func hashKey(key []byte) uint32 {
 	if len(key) <= 16 {
 		a, b := words(key)
@@ -71,6 +75,8 @@ func hashKey(key []byte) uint32 {
 	return hashLong(key)
 }
 
+// hashLong is the hash of a key longer than 16 bytes. The last 16 bytes are mixed
+// in at once, also those that were mixed in before.
 func hashLong(key []byte) uint32 {
 	h := uint64(len(key)) * mixA
 	p := key
@@ -82,7 +88,8 @@ func hashLong(key []byte) uint32 {
 	return uint32((h * mixA) >> 32)
 }
 
-// hashPartition is the partition of key where a job says nothing else.
+// hashPartition is the partition of key where a job has no partitioner.
 func hashPartition(key []byte, parts int) int { return partOfHash(hashKey(key), parts) }
 
+// partOfHash maps the range of the hash to 0 to parts-1, in order.
 func partOfHash(h uint32, parts int) int { return int(uint64(h) * uint64(parts) >> 32) }

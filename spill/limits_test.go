@@ -17,8 +17,8 @@ import (
 	"mrlocal/spill/runs"
 )
 
-// The rule's worked example (SPEC A29): 100 bytes allocated after 32 of 64
-// bytes of the split make 200.
+// A worked example of the rule [Split11, "buffer terms"]: 100 bytes allocated after
+// 32 of 64 bytes of the split were read make 200.
 func TestTheBufferGrowsInProportionToTheInput(t *testing.T) {
 	const unit = 10 << 10
 	for _, c := range []struct {

@@ -7,50 +7,55 @@ import (
 	"mrlocal/spill/record"
 )
 
-// load is what a buffer collected since its last spill.
+// load is what a buffer has collected since its last spill. It owns its chunks,
+// which the lease of the buffer holds. While a load is collected, the goroutine
+// of the buffer uses it; rotate hands it to a spill as a whole.
 type load struct {
 	arena   record.Arena
-	chunks  []*membudget.Chunk // records, blocks taken, the table
-	index   []*membudget.Chunk // of entries
-	full    [][]record.Entry   // what lies in index: chunkEntries each, the last one fewer
-	entries int
-	ends    [][]int // of the partitions of index chunks that are divided already
+	chunks  []*membudget.Chunk // records, blocks that were taken, the table
+	index   []*membudget.Chunk // entries
+	full    [][]record.Entry   // what lies in index: record.ChunkEntries each, the last one fewer
+	entries int                // in all of index (Buffer.note)
+	ends    [][]int            // where the partitions end in the index chunks that are divided
 	table   table
-	records int64 // as they were emitted
+	records int64 // as they were emitted, before combining
 
-	heldBytes int64 // chunks that collecting took
+	heldBytes int64 // chunks that collecting took; sorting may take more
 }
 
 func (l *load) empty() bool { return l.entries == 0 && l.table.keys == 0 }
 
-// slim says that the load has not the two chunks that any needs.
+// slim reports whether the load has fewer than the two chunks that any load
+// needs: one of records and one of entries.
 func (l *load) slim() bool { return len(l.chunks)+len(l.index) < 2 }
 
-// indexed is the entries of the i-th index chunk.
+// indexed returns the entries of the i-th index chunk.
 func (l *load) indexed(i int) []record.Entry {
 	return l.full[i][:min(record.ChunkEntries, l.entries-i*record.ChunkEntries)]
 }
 
-// sorting turns loads into sorted slices.
+// sorting turns loads into sorted slices. Its memory is scratch, a chunk of the
+// buffer, and what the lease gives beyond that (room).
 type sorting struct {
 	parts   int
-	cuts    [][]byte
-	byHash  bool                            // hash partitions that the table's hash tells
+	cuts    [][]byte                        // Options.Cuts
+	byHash  bool                            // the hash in a slot of the table tells the partition
 	part    func(key []byte, parts int) int // of a taken record; nil: one part, or cuts
 	lease   *membudget.Lease
 	sorter  record.Sorter
 	scratch *membudget.Chunk
-	counts  []int
+	counts  []int // by partition
 
-	grownBytes int64 // granted to room
+	grownBytes int64 // that the lease grew by for room
 
-	// Of the table sorted last: what its records take when they are copied.
+	// What the records of the table sorted last take when they are copied.
 	slotBytes, longestSlot int
 }
 
-// sort sorts a load. With memory for all entries side by side the result is
-// one slice, and the chunks of the index are free; without, each chunk becomes
-// a slice, in place.
+// sort sorts a load and returns its slices, in the order of arrival. If there is
+// memory for all entries side by side, they become one slice and the index chunks
+// are freed. Else each index chunk is sorted in place and becomes a slice, and
+// whoever reads the slices merges them.
 func (s *sorting) sort(l *load) ([]record.Slice, error) {
 	s.sorter.Arena = &l.arena
 	if l.table.keys > 0 {
@@ -74,14 +79,15 @@ func (s *sorting) sort(l *load) ([]record.Slice, error) {
 	return slices, nil
 }
 
-// room takes contiguous memory for n entries, if the budget has it free.
+// room takes contiguous memory for n entries, if the budget has it free. giveBack
+// gives back what the lease grew by.
 func (s *sorting) room(n int) (*membudget.Chunk, bool) {
 	c, grown, ok := record.Take(s.lease, n)
 	s.grownBytes += grown
 	return c, ok
 }
 
-// freeIndex gives back the index chunks after their entries were gathered.
+// freeIndex frees the index chunks of a load whose entries were gathered.
 func (s *sorting) freeIndex(l *load) {
 	for _, c := range l.index {
 		s.lease.Free(c)
@@ -89,14 +95,16 @@ func (s *sorting) freeIndex(l *load) {
 	l.index, l.full = nil, nil
 }
 
-// giveBack ends what room was granted, when the load is written and freed.
+// giveBack shrinks the lease by what it grew for room. It is called when the load
+// is written and freed.
 func (s *sorting) giveBack() {
 	s.lease.Shrink(s.grownBytes)
 	s.grownBytes = 0
 }
 
-// inPlace sorts entries that fit the scratch, first by partition where the
-// order of keys does not tell it.
+// inPlace sorts entries that are no more than the scratch. Partitions that are
+// ranges of keys are found in the sorted order; other entries are first
+// distributed by partition, and then each partition is sorted.
 func (s *sorting) inPlace(a *record.Arena, e []record.Entry) (record.Slice, error) {
 	if s.part == nil {
 		s.sorter.Sort(e, 0)
@@ -125,8 +133,8 @@ func (s *sorting) inPlace(a *record.Arena, e []record.Entry) (record.Slice, erro
 	return slice, nil
 }
 
-// sums turns counts, shifted by one, into where each partition begins, and
-// returns where each ends.
+// sums turns s.counts, in which counts[p+1] is the size of partition p, into
+// where each partition begins, and returns where each ends.
 func (s *sorting) sums() (ends []int) {
 	ends = make([]int, s.parts)
 	for p := range ends {
@@ -136,8 +144,8 @@ func (s *sorting) sums() (ends []int) {
 	return ends
 }
 
-// gather sorts all entries of the load into out: a first distribution by
-// partition, or by the highest bits in which prefixes differ, on the way.
+// gather copies all entries of the load to out and sorts them. The copy already
+// distributes them by partition, or by the highest bits in which prefixes differ.
 func (s *sorting) gather(l *load, out []record.Entry) (record.Slice, error) {
 	if s.part != nil {
 		return s.gatherParts(l, out)
@@ -151,6 +159,7 @@ func (s *sorting) gather(l *load, out []record.Entry) (record.Slice, error) {
 	return record.Slice{Entries: out, Ends: record.CutEnds(s.cuts, s.parts, &l.arena, out)}, nil
 }
 
+// gatherParts is gather for partitions that are no ranges of keys.
 func (s *sorting) gatherParts(l *load, out []record.Entry) (record.Slice, error) {
 	s.counts = append(s.counts[:0], make([]int, s.parts+1)...)
 	for i := range l.index {
@@ -174,8 +183,10 @@ func (s *sorting) gatherParts(l *load, out []record.Entry) (record.Slice, error)
 	return slice, nil
 }
 
-// sortTable drains the table: into one slice where there is memory for its
-// entries, else each chunk into its own unused third.
+// sortTable makes entries for the slots of the table and sorts them: as one slice
+// where there is memory for all entries, else one slice for each chunk of the
+// table, whose entries then lie in the third of the chunk that no slot uses. The
+// table cannot be searched any more.
 func (s *sorting) sortTable(l *load) ([]record.Slice, error) {
 	l.arena.Sums = l.table.sums
 	s.slotBytes, s.longestSlot = 0, 0
@@ -210,7 +221,8 @@ func (s *sorting) sortTable(l *load) ([]record.Slice, error) {
 	return slices, nil
 }
 
-// spread sorts entries that may be more than the scratch.
+// spread sorts entries that may be more than the scratch and lie in memory that
+// room took.
 func (s *sorting) spread(a *record.Arena, e []record.Entry) (record.Slice, error) {
 	if len(e) <= len(s.sorter.Scratch) {
 		return s.inPlace(a, e)
@@ -219,14 +231,15 @@ func (s *sorting) spread(a *record.Arena, e []record.Entry) (record.Slice, error
 		s.sorter.SortRanges(e, []int{len(e)}, 0, s.lease)
 		return record.Slice{Entries: e, Ends: record.CutEnds(s.cuts, s.parts, a, e)}, nil
 	}
-	// The partitions are ranges of what partOf says: an order to sort by.
 	ends := make([]int, s.parts)
 	s.byPart(a, e, 0, s.parts, 0, ends)
 	s.sorter.SortRanges(e, ends, 0, s.lease)
 	return record.Slice{Entries: e, Ends: ends}, nil
 }
 
-// byPart divides entries of the partitions from lo to hi, in place, by halves.
+// byPart divides entries, all of partitions lo to hi-1, by partition: in place, by
+// halves, so that it needs no memory. e begins at place at of the whole; byPart
+// writes to ends where each partition ends there.
 func (s *sorting) byPart(a *record.Arena, e []record.Entry, lo, hi, at int, ends []int) {
 	if hi-lo == 1 {
 		ends[lo] = at + len(e)
@@ -246,7 +259,8 @@ func (s *sorting) byPart(a *record.Arena, e []record.Entry, lo, hi, at int, ends
 	s.byPart(a, e[i:], mid, hi, at+i, ends)
 }
 
-// slotEntries makes entries for the compacted slots of c.
+// slotEntries writes to out the entries of the first len(out) slots of c, which
+// are compacted, and adds up what their records take when they are copied.
 func (s *sorting) slotEntries(a *record.Arena, c *tableChunk, out []record.Entry) error {
 	for i := range out {
 		slot := c.slots[i*slotBytes : (i+1)*slotBytes]
@@ -270,7 +284,8 @@ func (s *sorting) slotEntries(a *record.Arena, c *tableChunk, out []record.Entry
 	return nil
 }
 
-// partOf is the partition of the record at ref.
+// partOf returns the partition of the record at ref. An emitted record and a slot
+// have it in their code; for a taken one the partitioner is asked.
 func (s *sorting) partOf(a *record.Arena, ref uint64) (int, error) {
 	if code := ref & record.CodeMask; code >= record.CodeSlot {
 		return int(code &^ record.KindMask), nil

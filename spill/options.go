@@ -10,57 +10,61 @@ import (
 	"mrlocal/spill/runs"
 )
 
-// Options describe the kvbuffer of one map attempt. Parts and Lease are
-// required.
+// Options describe the kvbuffer of one map attempt. Parts and Lease are required.
 type Options struct {
-	Parts int
+	Parts int // partitions, 1 to 1,048,576
 
-	// Cuts, when not nil, partitions by range: there are Parts-1 of them,
-	// ascending, and a key equal to a cut goes to the right of it. Partitions
-	// are then found by cutting the sorted order. Otherwise Partition says
-	// where a key belongs, and without it HashPartition.
+	// Cuts, when not nil, divides keys by range: Parts-1 ascending keys, and a key
+	// equal to a cut belongs to the right of it. The partitions are then found in
+	// the sorted order. Without Cuts, Partition returns the partition of a key, 0
+	// to parts-1; nil: a hash of the key tells it.
 	Cuts      [][]byte
 	Partition func(key []byte, parts int) int
 
 	AppendKey func(dst, record []byte) []byte // jobs.Job.AppendKey
-	Folder    jobs.Folder                     // makes the buffer a hash-combining one
-	Combiner  func() jobs.Reducer             // run over every sorted run; not with Folder
+	Folder    jobs.Folder                     // not nil: the buffer combines by hash
+	Combiner  func() jobs.Reducer             // run over every sorted run; not together with Folder
 
-	// SortLate: all outputs of the job together are likely to fit in memory;
-	// then the reduces sort, all runs of a partition at once.
+	// SortLate says that all outputs of the job together are likely to fit in
+	// memory. The reduces then sort (docs/adr/0010), if everything did fit.
 	SortLate bool
 
-	lateLeastBytes int64 // smaller loads are sorted at once; 0: what shrunk does not look at
+	// lateLeastBytes: a load that holds less is sorted at once. 0: so little that
+	// shrunk may copy it.
+	lateLeastBytes int64
 
+	// The capacity is how many bytes of chunks the records and their index may
+	// take. The buffer spills when it has collected SpillPercent of it.
 	StartBytes      int64   // capacity at the start; 0: what the lease grants
-	SpillPercent    float64 // the spill mark as a share of the capacity; 0: 0.80
-	Growth          bool    // the Dynamic Split rule may enlarge the capacity
+	SpillPercent    float64 // 0 to 1, as a share of the capacity; 0: 0.80
+	Growth          bool    // the rule of Dynamic Split may enlarge the capacity
 	GrowthThreshold float64 // of that rule; 0: 0.8
 
-	// Lease is where all memory comes from; it needs LeastBytes. AfmBytes is
-	// asked at the spill mark: (bound - leased) / running maps, the memory a
-	// map may count on; nil: what the budget has free.
+	// Lease gives all memory; it needs LeastBytes, and the caller closes it.
+	// AfmBytes returns the memory that each map may count on: (bound - leased) /
+	// running maps, in bytes. It is called at the spill mark. nil: what the budget
+	// has free.
 	Lease    *membudget.Lease
 	AfmBytes func() int64
 
 	Codec      runs.Codec
-	CreateTemp func() (*os.File, error) // called at the first spill
+	CreateTemp func() (*os.File, error) // called at the first spill; nil: a spill fails
 
-	// Background runs a spill on a helper of the slot; nil: on the caller's
-	// goroutine. Notify may be called from there.
+	// Background runs a spill on a helper thread of the slot; nil: on the goroutine
+	// of the caller. Notify may be called from that thread.
 	Background func(spill func())
 	Killed     func() bool      // polled every few thousand records; nil: never
-	Notify     func(runs.Event) // nil: nobody wants to know
+	Notify     func(runs.Event) // nil: events are dropped
 }
 
 const (
 	defaultSpillPercent    = 0.80
 	defaultGrowthThreshold = 0.8
 
-	// LeastBytes of a lease are enough for any buffer.
+	// LeastBytes is a lease that is enough for any buffer.
 	LeastBytes = 6 * membudget.ChunkBytes
 
-	// maxParts is what the entry of an emitted record has room for.
+	// maxParts is how many partitions the code of an entry can tell apart.
 	maxParts = 1 << 20
 )
 
@@ -106,10 +110,10 @@ func (o Options) validate() error {
 	return nil
 }
 
-// Stats are a buffer's counts; exact after Close.
+// Stats are the counts of a buffer.
 type Stats struct {
-	Records, Bytes               int64 // emitted or taken: keys and values
+	Records, Bytes               int64 // emitted or taken; bytes of keys and values
 	CombineIn, CombineOut        int64
-	SpilledRecords, SpilledBytes int64 // to disk; bytes as stored
+	SpilledRecords, SpilledBytes int64 // written to segments; bytes as stored
 	Expansions, Refusals, Spills int64
 }

@@ -5,8 +5,8 @@ import (
 	"mrlocal/spill/runs"
 )
 
-// rotate hands what is collected to a spill and starts an empty load. At most
-// one spill is under way.
+// rotate hands the load to a spill, which owns it from then on, and starts an empty
+// one. It waits for the spill before: at most one is under way.
 func (b *Buffer) rotate() {
 	if b.wait(); b.err != nil {
 		return
@@ -24,7 +24,7 @@ func (b *Buffer) rotate() {
 	})
 }
 
-// wait waits for the spill under way and takes its error over.
+// wait waits for the spill under way, if there is one, and takes its error over.
 func (b *Buffer) wait() {
 	if b.spill.done == nil {
 		return
@@ -36,7 +36,9 @@ func (b *Buffer) wait() {
 	}
 }
 
-// spillLoad sorts a load and appends it to the file as a segment.
+// spillLoad sorts a load, combines it, writes it as a segment and frees it. It runs
+// on Options.Background: besides the load it uses only sorting, the writer and the
+// counts under combineMu, which the buffer leaves alone until wait.
 func (b *Buffer) spillLoad(l *load) error {
 	defer b.sorting.giveBack()
 	defer b.free(l)
@@ -75,6 +77,7 @@ func (b *Buffer) combineWith(l *load, slices []record.Slice) func(*runs.Merger, 
 	}
 }
 
+// countCombined adds to the counts of the combiner.
 func (b *Buffer) countCombined(in, out int64) {
 	b.combineMu.Lock()
 	defer b.combineMu.Unlock()

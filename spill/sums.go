@@ -6,26 +6,27 @@ import (
 	"mrlocal/jobs"
 )
 
-// pendingSums is how many sums are asked for ahead at once. A slot of a table
-// larger than the caches arrives while as many others are collected or added.
+// pendingSums is how many slots are prefetched at once. A slot of a table larger
+// than the caches arrives while as many others are collected or added.
 const pendingSums = 64
 
-// spansAtOnce is how many keys are looked at before the long ones among them
-// are added.
+// spansAtOnce is how many keys sumSpans packs before it adds the long ones among
+// them.
 const spansAtOnce = 512
 
-// sums are short keys and what is to be added for them: one half is being
-// filled; the slots of the other were asked for.
+// sums holds short keys and what has to be added for each, in two halves: one is
+// being filled, and the slots of the other one were prefetched. A sum does not depend
+// on the order in which its parts are added, so they may wait here.
 type sums struct {
 	pending [2][pendingSums]keySum
 	filling int
 	n       int // in the half being filled
-	asked   int // in the other
+	asked   int // in the other half
 
-	long [spansAtOnce]jobs.Span
+	long [spansAtOnce]jobs.Span // keys that do not fit a slot
 }
 
-// EmitSpans is Emit for every key, with one value.
+// EmitSpans emits each of keys, which are parts of data, with the same value.
 //
 // hot: a turn for some hundred words.
 func (b *Buffer) EmitSpans(data []byte, keys []jobs.Span, value []byte) {
@@ -50,7 +51,8 @@ func (b *Buffer) EmitSpans(data []byte, keys []jobs.Span, value []byte) {
 	}
 }
 
-// sumSpans adds value for keys of data. Long ones are added last, together.
+// sumSpans adds value to the sums of keys. It packs the short ones and adds the long
+// ones together at the end.
 //
 // hot: every word passes.
 func (b *Buffer) sumSpans(data []byte, keys []jobs.Span, value []byte) {
@@ -78,7 +80,7 @@ func (b *Buffer) sumSpans(data []byte, keys []jobs.Span, value []byte) {
 		long += longs
 		if p.n += n; p.n == pendingSums {
 			b.turnSums()
-		} else if len(rest) > 0 { // so near the end of the data that it is packed with care
+		} else if len(rest) > 0 { // so near the end of data that two words cannot be read
 			long = b.sumLast(data, rest[0], delta, long)
 			rest = rest[1:]
 		}
@@ -86,7 +88,8 @@ func (b *Buffer) sumSpans(data []byte, keys []jobs.Span, value []byte) {
 	b.sumLong(data, p.long[:long], value)
 }
 
-// sumLast adds delta for a key near the end of data.
+// sumLast adds delta for a key near the end of data. It returns how many long keys
+// there are then.
 func (b *Buffer) sumLast(data []byte, s jobs.Span, delta uint64, long int) int {
 	p := &b.sums
 	if s.Len > inlineKey {
@@ -101,10 +104,10 @@ func (b *Buffer) sumLast(data []byte, s jobs.Span, delta uint64, long int) int {
 	return long
 }
 
-// sumLong adds value for keys longer than a slot holds: all slots are asked for,
-// then all keys of those are looked at, and then they are compared and added.
+// sumLong adds value for keys that do not fit a slot. It prefetches all slots, then
+// touches the keys that those refer to, and then compares and adds.
 //
-// hot: every word longer than a slot holds.
+// hot: every word that does not fit a slot.
 func (b *Buffer) sumLong(data []byte, keys []jobs.Span, value []byte) {
 	for len(keys) > 0 {
 		var room [pendingSums]keySum
@@ -130,9 +133,8 @@ func (b *Buffer) sumLong(data []byte, keys []jobs.Span, value []byte) {
 	}
 }
 
-// foldSpans folds value into the accumulators of up to pendingSums keys of
-// data: as sumLong does, it asks for all slots first, and then looks at all
-// accumulators.
+// foldSpans folds value into the accumulators of up to pendingSums keys. As sumLong
+// does, it first prefetches all slots and then touches all accumulators.
 //
 // hot: every word passes.
 func (b *Buffer) foldSpans(data []byte, keys []jobs.Span, value []byte) {
@@ -176,8 +178,8 @@ func (b *Buffer) foldSpans(data []byte, keys []jobs.Span, value []byte) {
 	}
 }
 
-// turnSums adds the other half, which is filled next. What was filled has been
-// asked for meanwhile.
+// turnSums adds the half whose slots were prefetched, which is filled next. The
+// slots of the half that is full must have been prefetched.
 func (b *Buffer) turnSums() {
 	p := &b.sums
 	other := p.pending[1-p.filling][:p.asked]
@@ -185,12 +187,13 @@ func (b *Buffer) turnSums() {
 	b.addSums(other)
 }
 
-// addPending adds all that is pending.
+// addPending adds both halves.
 func (b *Buffer) addPending() {
 	b.turnSums()
 	b.turnSums()
 }
 
+// addSums adds pending, and inserts the keys that the table does not have.
 func (b *Buffer) addSums(pending []keySum) {
 	for {
 		pending = pending[b.load.table.addSums(pending):]

@@ -4,8 +4,8 @@ package spill
 
 import "mrlocal/jobs"
 
-// pack is packPortable, with a prefetch of each slot. Nothing waits for that: a
-// load would keep its place among the instructions under way until it is done.
+// pack is packPortable with a prefetch of each slot. A prefetch is better than a load
+// here: a load keeps its place among the instructions under way until it is done.
 //
 //go:noescape
 func pack(dst []keySum, data []byte, keys []jobs.Span, delta uint64, long []jobs.Span, bases []*slots, shift uint64) (used, sums, longs int)
@@ -15,7 +15,7 @@ func pack(dst []keySum, data []byte, keys []jobs.Span, delta uint64, long []jobs
 //go:noescape
 func addSums(sums []keySum, bases []*slots, shift uint64) int
 
-// ahead prefetches the first slot to look at of each sum.
+// ahead prefetches the first slot that a search for each sum reads.
 //
 //go:noescape
 func ahead(sums []keySum, bases []*slots, shift uint64)

@@ -12,5 +12,5 @@ func addSums(sums []keySum, bases []*slots, shift uint64) int {
 	return addSumsPortable(sums, bases, shift)
 }
 
-// ahead is for processors with a prefetch that we know how to ask for.
+// ahead does nothing, because Go has no prefetch.
 func ahead([]keySum, []*slots, uint64) {}

@@ -67,11 +67,13 @@ func metaOf(n int, hash uint32) uint64 { return uint64(n+1)<<32 | uint64(hash) }
 // shift is how far a hash is shifted for its place in the directory.
 func (t *table) shift() uint32 { return uint32(32-t.depth) & 63 }
 
+// chunkOf returns the chunk that a key of this hash belongs to.
 func (t *table) chunkOf(hash uint32) *tableChunk {
 	return t.directory[uint64(hash)>>(32-t.depth)]
 }
 
-// Find returns the slot of a short key, or an empty one for it.
+// find returns the slot of a short key, or, with found false, an empty one for it.
+// It ends, because a third of a chunk is always empty.
 //
 // hot: once a record that is combined.
 func (c *tableChunk) find(a, b, meta uint64) (slot []byte, found bool) {
@@ -87,9 +89,9 @@ func (c *tableChunk) find(a, b, meta uint64) (slot []byte, found bool) {
 	}
 }
 
-// LookLong looks at the key that FindLong will compare a key with, and LookAcc
-// at the accumulator of what is most likely the same key. What they return
-// only keeps the look from being optimised away.
+// lookLong reads a byte of the key that findLong will compare k with, so that it is
+// in the cache by then. The caller has to use what it returns, or the compiler
+// removes the read.
 //
 // hot: a cache miss for each long key.
 func (c *tableChunk) lookLong(ar *record.Arena, k *keySum) byte {
@@ -99,6 +101,8 @@ func (c *tableChunk) lookLong(ar *record.Arena, k *keySum) byte {
 	return 0
 }
 
+// lookAcc is lookLong for the accumulator of the key that is most likely k.
+//
 // hot: a cache miss for each record.
 func (c *tableChunk) lookAcc(ar *record.Arena, k *keySum) byte {
 	if s := c.like(k); s != nil {
@@ -107,7 +111,8 @@ func (c *tableChunk) lookAcc(ar *record.Arena, k *keySum) byte {
 	return 0
 }
 
-// like is the first slot with the hash, the length and the first bytes of k.
+// like returns the first slot with the hash, the length and the first 8 bytes of k;
+// nil: there is none.
 func (c *tableChunk) like(k *keySum) *[slotBytes]byte {
 	for i := uint32(k.meta); ; i++ {
 		s := (*[slotBytes]byte)(c.slots[i&slotMask*slotBytes:])
@@ -120,7 +125,7 @@ func (c *tableChunk) like(k *keySum) *[slotBytes]byte {
 	}
 }
 
-// FindLong is find for a key longer than a slot holds.
+// findLong is find for a key that does not fit a slot.
 func (c *tableChunk) findLong(ar *record.Arena, key []byte, meta uint64) (slot []byte, found bool) {
 	first := binary.LittleEndian.Uint64(key)
 	for i := uint32(meta); ; i++ {
@@ -136,7 +141,7 @@ func (c *tableChunk) findLong(ar *record.Arena, key []byte, meta uint64) (slot [
 	}
 }
 
-// Start makes c the only chunk.
+// start empties the table and makes c, whose address is base, its only chunk.
 func (t *table) start(c *membudget.Chunk, base uint64) {
 	first := newTableChunk(c, base, 0)
 	t.chunks = append(t.chunks[:0], first)
@@ -145,14 +150,15 @@ func (t *table) start(c *membudget.Chunk, base uint64) {
 	t.depth, t.keys = 0, 0
 }
 
+// newTableChunk makes c, which may hold anything, a chunk of empty slots.
 func newTableChunk(c *membudget.Chunk, base uint64, depth uint) *tableChunk {
 	clear(c.Data)
 	return &tableChunk{slots: (*slots)(c.Data), depth: depth, base: base}
 }
 
-// Divisible says that splits can divide the keys of a chunk that has some: their
-// hashes differ in bits that the directory goes by. Keys made to have one hash
-// would else be moved maxDepth times, past one another each time.
+// divisible reports whether splits can divide the keys of c, which has some: their
+// hashes differ in the bits that the directory uses. Otherwise keys that were made to
+// have one hash would be moved maxDepth times, past one another each time.
 func (c *tableChunk) divisible() bool {
 	var first, diff uint64
 	for i := range uint32(chunkSlots) {
@@ -166,8 +172,9 @@ func (c *tableChunk) divisible() bool {
 	return uint32(diff)>>(32-maxDepth) != 0
 }
 
-// Split moves the keys of c, where hash belongs, with the next bit of the hash
-// set to a new chunk.
+// split moves the keys of c in whose hash the next bit is set to fresh, whose address
+// is base. hash is any hash that belongs to c. The directory doubles if c was its
+// deepest chunk.
 func (t *table) split(c *tableChunk, hash uint32, fresh *membudget.Chunk, base uint64) {
 	if c.depth == t.depth {
 		doubled, bases := make([]*tableChunk, 2*len(t.directory)), make([]*slots, 2*len(t.directory))
@@ -178,8 +185,8 @@ func (t *table) split(c *tableChunk, hash uint32, fresh *membudget.Chunk, base u
 		t.directory, t.bases = doubled, bases
 		t.depth++
 	}
-	// The directory's places for c are neighbours; the upper half becomes the
-	// sibling's.
+	// The places of c in the directory are neighbours. Their upper half goes to the
+	// sibling.
 	places := 1 << (t.depth - c.depth)
 	first := int(uint64(hash)>>(32-t.depth)) &^ (places - 1)
 	c.depth++
@@ -191,10 +198,9 @@ func (t *table) split(c *tableChunk, hash uint32, fresh *membudget.Chunk, base u
 	}
 }
 
-// part empties c and puts every slot where it belongs, here or in sibling.
-// A chunk is a circle: the slots from the first empty one on are put back in
-// the order in which they were probed, so a slot never moves onto one that was
-// not looked at yet.
+// part empties c and puts every slot where it belongs, in c or in sibling. A chunk is
+// a circle: starting behind an empty slot, slots are put back in the order in which
+// probing meets them, so that none is written over before it was read.
 func (c *tableChunk) part(sibling *tableChunk) {
 	start := uint32(0)
 	for c.meta(start) != 0 {
@@ -219,11 +225,12 @@ func (c *tableChunk) part(sibling *tableChunk) {
 	}
 }
 
+// meta returns the meta word of the i-th slot; 0: it is empty.
 func (c *tableChunk) meta(i uint32) uint64 {
 	return binary.LittleEndian.Uint64(c.slots[i*slotBytes+slotMeta:])
 }
 
-// Vacant is the first empty slot for hash.
+// vacant returns the first empty slot for a key of this hash.
 func (c *tableChunk) vacant(hash uint32) []byte {
 	i := hash & slotMask
 	for c.meta(i) != 0 {
@@ -232,7 +239,7 @@ func (c *tableChunk) vacant(hash uint32) []byte {
 	return c.slots[i*slotBytes : (i+1)*slotBytes : (i+1)*slotBytes]
 }
 
-// put copies slot to the first empty place for hash.
+// put copies slot to the first empty slot for hash.
 func (c *tableChunk) put(slot []byte, hash uint32) {
 	i := hash & slotMask
 	for c.meta(i) != 0 {
@@ -242,7 +249,8 @@ func (c *tableChunk) put(slot []byte, hash uint32) {
 	c.keys++
 }
 
-// Compact moves used slots to the front and returns how many there are.
+// compact moves the slots in use, without dead ones, to the front and returns how
+// many there are. The chunk cannot be searched any more.
 func (c *tableChunk) compact() int {
 	n := 0
 	for i := uint32(0); i < chunkSlots; i++ {

@@ -6,15 +6,15 @@ import (
 	"mrlocal/jobs"
 )
 
-// Sum is a key of up to inlineKey bytes and what is to be added to its sum.
+// keySum is a key of up to inlineKey bytes, as its words and meta, and what has to
+// be added to its sum. The assembly knows its layout.
 type keySum struct{ a, b, meta, delta uint64 }
 
-// Pack makes sums that add delta to the keys of data which keys are, and asks
-// for their slots, so that they are in the cache when AddSums comes to them. It
-// passes longer keys on to long, which has room for all, and stops when keys or
-// dst end, and before a key so near the end of data that two whole words do not
-// fit: used says how many of keys it got through. The table must have been
-// started.
+// pack writes to dst a keySum of delta for each of keys, which are parts of data, and
+// prefetches their slots for addSums. It writes keys longer than inlineKey to long,
+// which must have room for all. It stops at the end of keys or dst, and before a key
+// so near the end of data that 16 bytes cannot be read. It returns how many of keys
+// it used, and how many sums and long keys it wrote. The table must have a chunk.
 func (t *table) pack(dst []keySum, data []byte, keys []jobs.Span, delta uint64, long []jobs.Span) (used, sums, longs int) {
 	if len(dst) == 0 || len(keys) == 0 || len(data) < inlineKey {
 		return 0, 0, 0
@@ -23,7 +23,9 @@ func (t *table) pack(dst []keySum, data []byte, keys []jobs.Span, delta uint64, 
 	return pack(dst, data, keys, delta, long, t.bases, uint64(t.shift()))
 }
 
-// hot: what processors without an assembly of ours run.
+// packPortable is pack in plain Go, without the prefetch.
+//
+// hot: where there is no assembly.
 func packPortable(dst []keySum, data []byte, keys []jobs.Span, delta uint64, long []jobs.Span) (used, sums, longs int) {
 	for _, s := range keys {
 		if sums == len(dst) || uint64(s.Off)+inlineKey > uint64(len(data)) {
@@ -42,8 +44,8 @@ func packPortable(dst []keySum, data []byte, keys []jobs.Span, delta uint64, lon
 	return used, sums, longs
 }
 
-// AddSums adds to the sums of keys that the table has, up to the first that it
-// has not, and returns how many those were.
+// addSums adds sums up to the first one whose key the table does not have, and
+// returns how many it added.
 func (t *table) addSums(sums []keySum) int {
 	if len(sums) == 0 || len(t.bases) == 0 {
 		return 0
@@ -51,7 +53,9 @@ func (t *table) addSums(sums []keySum) int {
 	return addSums(sums, t.bases, uint64(t.shift()))
 }
 
-// hot: what processors without an assembly of ours run.
+// addSumsPortable is addSums in plain Go.
+//
+// hot: where there is no assembly.
 func addSumsPortable(sums []keySum, bases []*slots, shift uint64) int {
 	for i := range sums {
 		if !addSum(&sums[i], bases[uint64(uint32(sums[i].meta))>>shift]) {
@@ -61,6 +65,7 @@ func addSumsPortable(sums []keySum, bases []*slots, shift uint64) int {
 	return len(sums)
 }
 
+// addSum adds p if c has its key, and reports whether it does.
 func addSum(p *keySum, c *slots) bool {
 	for i := uint32(p.meta); ; i++ {
 		s := (*[slotBytes]byte)(c[i&slotMask*slotBytes:])
@@ -75,7 +80,7 @@ func addSum(p *keySum, c *slots) bool {
 	}
 }
 
-// Ahead asks for the slots of sums that are soon to be looked for.
+// ahead prefetches the slots of sums.
 func (t *table) ahead(sums []keySum) {
 	if len(sums) > 0 && len(t.bases) > 0 {
 		ahead(sums, t.bases, uint64(t.shift()))

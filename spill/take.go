@@ -8,14 +8,15 @@ import (
 	"mrlocal/spill/record"
 )
 
-// Lend names the chunk that the next block lies in, and the lease it is of.
-// Each call of Map is between a Lend and a Reclaim.
+// Lend names the chunk that the next block lies in, and the lease that holds the
+// chunk. Each call of Map is between a Lend and a Reclaim.
 func (b *Buffer) Lend(c *membudget.Chunk, from *membudget.Lease) {
 	b.lent.chunk, b.lent.from, b.lent.taken = c, from, false
 }
 
-// Reclaim ends what Lend began. It reports whether the block was taken: then
-// the buffer has the chunk, under its own lease, and the caller needs another.
+// Reclaim ends what Lend began. It reports whether the buffer has taken the
+// block. Then the buffer owns the chunk, under its own lease, and the caller needs
+// another one.
 func (b *Buffer) Reclaim() (kept bool) {
 	c, from, taken := b.lent.chunk, b.lent.from, b.lent.taken
 	b.lent.chunk, b.lent.from, b.lent.taken = nil, nil, false
@@ -39,8 +40,9 @@ func (b *Buffer) Reclaim() (kept bool) {
 	return true
 }
 
-// Take adds the records of a block. A block of some length that was lent, with
-// records in a good part of it, is not copied: entries refer to it.
+// Take adds the records of a block, which spans lists. A block that was lent is not
+// copied but kept, and entries refer to it, if its records are long enough together
+// (copyBlockBytes). Else each record is emitted.
 func (b *Buffer) Take(blk jobs.Block, spans []jobs.Span) {
 	if len(spans) == 0 || !b.alive() {
 		return
@@ -64,7 +66,7 @@ func (b *Buffer) Take(blk jobs.Block, spans []jobs.Span) {
 	}
 }
 
-// areFew reports whether copies of the records take less than keeping a block.
+// areFew reports whether copies of the records take no more than copyBlockBytes.
 func areFew(spans []jobs.Span) bool {
 	bytes := 0
 	for _, s := range spans {
@@ -75,8 +77,9 @@ func areFew(spans []jobs.Span) bool {
 	return true
 }
 
-// takeSpans adds records whose keys they are themselves. It returns those that
-// are left when the load was spilled on the way.
+// takeSpans adds records that are their own keys. base is the address of data. It
+// returns the records that are left if the load was spilled meanwhile: they need a
+// new base.
 //
 // hot: a turn for a chunk of the index.
 func (b *Buffer) takeSpans(data []byte, base uint64, spans []jobs.Span) []jobs.Span {
@@ -100,8 +103,9 @@ func (b *Buffer) takeSpans(data []byte, base uint64, spans []jobs.Span) []jobs.S
 	return nil
 }
 
-// index makes entries for spans, until the spill mark or one that is too long
-// for an entry, and returns for how many.
+// index makes entries for spans: at most as many as cur has room for, up to the
+// spill mark or up to a record whose length does not fit an entry. It returns how
+// many it made. Each record counts as one byte more than it has, its newline.
 //
 // hot: once a record that is sorted where it lies.
 func (b *Buffer) index(data []byte, base uint64, spans []jobs.Span) int {
@@ -113,7 +117,7 @@ func (b *Buffer) index(data []byte, base uint64, spans []jobs.Span) int {
 			break
 		}
 		if s.Len == 0 {
-			s.Off = 0 // an address at the very end would be the next piece's
+			s.Off = 0 // the address of the very end belongs to the next piece of the arena
 		}
 		cur[i] = record.Entry{Prefix: prefixAt(data, s), Ref: (base+uint64(s.Off))<<record.CodeBits | uint64(s.Len)}
 		room -= int64(s.Len) + 1 + record.EntryBytes
@@ -125,7 +129,8 @@ func (b *Buffer) index(data []byte, base uint64, spans []jobs.Span) int {
 	return n
 }
 
-// takeLong adds a record whose length the entry has no room for.
+// takeLong adds a record whose length does not fit an entry: a description of 16
+// bytes, address and length, is stored for it.
 func (b *Buffer) takeLong(data []byte, base uint64, s jobs.Span) {
 	load := b.load
 	if !b.makeRoom(record.MaxHeaderBytes) {
@@ -142,11 +147,11 @@ func (b *Buffer) takeLong(data []byte, base uint64, s jobs.Span) {
 	b.off += 16
 	b.room -= 16 + record.EntryBytes + int64(s.Len) + 1
 	b.stats.Bytes += int64(s.Len)
-	b.data, b.off = nil, 0
+	b.data, b.off = nil, 0 // as in Take: the addresses of the block come later
 }
 
-// prefixAt is prefixOf of a span, which lies in data with more behind it but
-// for the last ones.
+// prefixAt is record.PrefixOf of a span of data. It reads 8 bytes of data at once,
+// except at the end of data.
 func prefixAt(data []byte, s jobs.Span) uint64 {
 	at := int(s.Off)
 	if at+8 > len(data) {
@@ -159,8 +164,9 @@ func prefixAt(data []byte, s jobs.Span) uint64 {
 	return x
 }
 
-// takeKeyed adds records with keys made by AppendKey; values refer to the
-// block. It returns those that are left when the load was spilled on the way.
+// takeKeyed adds records whose keys AppendKey makes. The keys are copied, the
+// values, which are the records, stay in the block. It returns the records that
+// are left if the load was spilled meanwhile.
 //
 // hot: once a record whose key is made.
 func (b *Buffer) takeKeyed(data []byte, base uint64, spans []jobs.Span) []jobs.Span {
@@ -208,7 +214,7 @@ func (b *Buffer) takeKeyed(data []byte, base uint64, spans []jobs.Span) []jobs.S
 	return nil
 }
 
-// emitSpans emits the records of a block as a mapper would.
+// emitSpans copies the records of a block, with keys that AppendKey makes.
 func (b *Buffer) emitSpans(blk jobs.Block, spans []jobs.Span) {
 	for _, s := range spans {
 		record := blk.Data[s.Off : s.Off+s.Len]
@@ -221,7 +227,8 @@ func (b *Buffer) emitSpans(blk jobs.Block, spans []jobs.Span) {
 	}
 }
 
-// partition is the partition of a key, by cuts too.
+// partition returns the partition of a key, also where the cuts tell it. It fails
+// where the partitioner returns a number out of range.
 func (b *Buffer) partition(key []byte) (int, error) {
 	if b.part != nil {
 		p := b.part(key, b.o.Parts)
