@@ -332,3 +332,12 @@ func TestAJobThatNeedsNoOpeningOvertakesNobody(t *testing.T) {
 		t.Errorf("the second job started at %v s, the first ended at %v s", at["sleeps"].StartS, at["reads"].FinishS)
 	}
 }
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}

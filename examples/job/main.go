@@ -1,0 +1,55 @@
+// Command job is a complete job of a user's own, an inverted index: for each
+// word in the files and directories that its arguments name, it prints the
+// names of the files that hold the word.
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"mrlocal"
+	"mrlocal/jobs"
+)
+
+// indexer maps a block of a file to records: a word, and the name of the file.
+type indexer struct{ words *jobs.Words }
+
+func (x indexer) Map(b jobs.Block, out jobs.Emitter) error {
+	name := []byte(filepath.Base(b.Path))
+	for words := range x.words.In(b.Data) { // some hundred words at a time
+		jobs.EmitSpans(out, b.Data, words, name)
+	}
+	return nil
+}
+
+// lister reduces the names that came with a word to a sorted list.
+type lister struct{}
+
+func (lister) Reduce(word []byte, names *jobs.Values, out jobs.Emitter) error {
+	files := map[string]bool{}
+	for names.Next() {
+		files[string(names.Value())] = true
+	}
+	out.Emit(word, []byte(strings.Join(slices.Sorted(maps.Keys(files)), ",")))
+	return nil
+}
+
+func main() {
+	index := jobs.Job{
+		Name: "index", Ordered: true, // the output is in the order of the words
+		NewMapper:  func() jobs.Mapper { return indexer{jobs.LettersAndDigits()} },
+		NewReducer: func() jobs.Reducer { return lister{} },
+	}
+	_, err := mrlocal.Run(context.Background(), index, mrlocal.Options{
+		JobOptions: mrlocal.JobOptions{Inputs: os.Args[1:], Stdout: os.Stdout},
+	})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "job:", err)
+		os.Exit(1)
+	}
+}

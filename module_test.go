@@ -1,0 +1,80 @@
+package mrlocal_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A user's program lives in a module of its own. The test makes one with
+// README.md's own commands and runs examples/job there, and makes another one
+// in a workspace.
+func TestAProgramInAnotherModule(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds programs")
+	}
+	root, err := filepath.Abs(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const files = "echo the quick fox > a.txt; echo the lazy dog, the > b.txt\n"
+	replace := readmeCommands(t)
+	setUp, _, _ := strings.Cut(replace, "go mod edit")
+	workspace := setUp + "go work init . ../mrlocal\ngo run . ../mrlocal/docs\n"
+	for name, script := range map[string]string{"replace": replace, "workspace": workspace} {
+		t.Run(name, func(t *testing.T) {
+			cmd := exec.Command("sh", "-e", "-c", files+strings.ReplaceAll(script, "../mrlocal/docs", "../a.txt ../b.txt"))
+			cmd.Dir = t.TempDir()
+			if err := os.Symlink(root, filepath.Join(cmd.Dir, "mrlocal")); err != nil {
+				t.Fatal(err)
+			}
+			cmd.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=", "GOPROXY=off", "GOSUMDB=off") // from the module cache
+			var stderr strings.Builder
+			cmd.Stderr = &stderr
+			out, err := cmd.Output()
+			if err != nil {
+				t.Fatalf("%v\n%s", err, stderr.String())
+			}
+			const want = "dog\tb.txt\nfox\ta.txt\nlazy\tb.txt\nquick\ta.txt\nthe\ta.txt,b.txt\n"
+			if got := string(out); got != want {
+				t.Errorf("output %q, want %q", got, want)
+			}
+		})
+	}
+}
+
+// readmeCommands returns the indented block below README.md's words on a module
+// of one's own.
+func readmeCommands(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(string(text), "module of its own")
+	var commands strings.Builder
+	for _, line := range strings.Split(after, "\n") {
+		command, indented := strings.CutPrefix(line, "    ")
+		if indented {
+			commands.WriteString(command + "\n")
+		} else if commands.Len() > 0 && line != "" {
+			break
+		}
+	}
+	if commands.Len() == 0 {
+		t.Fatal("README.md has no commands for a module of one's own")
+	}
+	return commands.String()
+}
+
+func TestTheExampleOfAJobIsShort(t *testing.T) {
+	text, err := os.ReadFile("examples/job/main.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lines := strings.Count(string(text), "\n"); lines > 60 {
+		t.Errorf("examples/job/main.go has %d lines; at most 60", lines)
+	}
+}
