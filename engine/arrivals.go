@@ -9,42 +9,24 @@ import (
 
 	"mrlocal/engine/source"
 	"mrlocal/engine/task"
-	"mrlocal/internal/order"
 	"mrlocal/slots/setup"
 )
 
-// This file is how works come and go: when their time has come they are
-// opened, submitted, and in the end settled. Opening and settling may take
-// long (a large directory is walked, a result is made durable) and are done on
-// goroutines of their own, which post what came of it.
+// This file is about how chains come and go. A chain whose time has come is opened,
+// submitted, and in the end settled. Opening and settling may take long: a large
+// directory is walked, or a result is made durable. So goroutines of their own do
+// them, and post the outcome to the inbox.
 
-// dueQueue is works by the time of their submission: by their places in the
-// batch, which ties go to.
-type dueQueue struct{ order.Ranking[time.Duration] }
-
-func newDueQueue() dueQueue {
-	return dueQueue{order.Ranking[time.Duration]{Less: func(a, b *time.Duration) bool { return *a < *b }}}
-}
-
-func (q *dueQueue) push(ch *chain) { q.Set(int32(ch.index), ch.job.Submit) }
-
-// nextDue is the work that is due next; nil where none is.
-func (c *coordinator) nextDue() *chain {
-	if i, ok := c.due.First(); ok {
-		return c.run.chains[i]
-	}
-	return nil
-}
-
-// openWithin is how long opened works may wait for others that were due at the
-// same time: they are submitted together, before anything is assigned.
+// openWithin is how long opened chains may wait for others that were due at the same
+// time. They are submitted together, before anything is assigned.
 const openWithin = 20 * time.Millisecond
 
-// openDue opens the works whose time has come, in the order of their times.
+// openDue opens the chains whose time has come, in the order of their times.
 func (c *coordinator) openDue() {
 	now := c.run.now()
-	for ch := c.nextDue(); ch != nil && (ch.job.Submit <= now || c.noCapacityLeft); ch = c.nextDue() {
-		c.due.Remove(int32(ch.index))
+	for i, at, ok := c.release.Next(); ok && (at <= now || c.noCapacityLeft); i, at, ok = c.release.Next() {
+		c.release.Take()
+		ch := c.run.chains[i]
 		move(&ch.state, chainOpening)
 		if ch.err != nil {
 			c.end(ch)
@@ -66,7 +48,7 @@ func (c *coordinator) openDue() {
 	c.toOpen = nil
 }
 
-// openAll is the opener: it opens works one after the other.
+// openAll is the opener. It opens chains one after the other.
 func (c *coordinator) openAll(chains []*chain) {
 	defer c.run.leaveMemory()
 	type result struct {
@@ -103,7 +85,7 @@ func (c *coordinator) openAll(chains []*chain) {
 	flush(true)
 }
 
-// opened submits a work, or ends it where it could not be opened.
+// opened submits a chain, or ends it if it could not be opened.
 func (c *coordinator) opened(ch *chain, j *runningJob, err error) {
 	if ch.err == nil && err != nil {
 		ch.err = err
@@ -179,41 +161,27 @@ func (c *coordinator) settle(ch *chain, cause error) {
 	})
 }
 
-// ended: w is over, and so are all that cannot start without it.
+// ended books the end of a chain, and of the chains that wait for it if it failed.
 func (c *coordinator) ended(ch *chain) {
-	over := []*chain{ch}
-	for len(over) > 0 {
-		ch := over[0]
-		over = over[1:]
-		if ch.current != nil {
-			ch.current.over()
-		}
-		if ch.state < chainEnded {
-			move(&ch.state, chainEnded)
-		}
-		ch.plan, ch.current = nil, nil
-		ch.forget()
+	move(&ch.state, chainEnded)
+	if ch.current != nil {
+		ch.current.over()
+	}
+	ch.plan, ch.current = nil, nil
+	ch.forget()
+	c.left--
+	for _, drop := range c.release.Ended(c.run.now(), ch.index, ch.err == nil) {
+		after := c.run.chains[drop.Job]
+		move(&after.state, chainEnded)
+		after.cancelled = true
+		after.err = fmt.Errorf("%s, which it waits for, failed", c.run.chains[drop.Because].name())
+		after.plan = nil
+		after.forget()
 		c.left--
-		for _, d := range ch.dependents {
-			after := c.run.chains[d]
-			if after.state == chainEnded {
-				continue
-			}
-			if ch.err != nil {
-				move(&after.state, chainEnded) // now, so that it ends only once
-				after.cancelled = true
-				after.err = fmt.Errorf("%s, which it waits for, failed", ch.name())
-				over = append(over, after)
-				continue
-			}
-			if after.waits--; after.waits == 0 {
-				c.due.push(after)
-			}
-		}
 	}
 }
 
-// timedFaults are the faults that come at a time, in its order.
+// timedFaults returns the losses, in the order of their times.
 func timedFaults(faults []setup.Fault) []setup.Fault {
 	var timed []setup.Fault
 	for _, f := range faults {
@@ -225,7 +193,7 @@ func timedFaults(faults []setup.Fault) []setup.Fault {
 	return timed
 }
 
-// injectFaults makes those faults happen whose time has come.
+// injectFaults injects the losses whose time has come.
 func (c *coordinator) injectFaults() {
 	for now := c.run.now(); len(c.faults) > 0 && c.faults[0].At <= now; c.faults = c.faults[1:] {
 		f := c.faults[0]

@@ -21,8 +21,6 @@ type chain struct {
 	run        *run
 	index      int // in the batch
 	job        *BatchJob
-	dependents []int32 // the chains that wait for it, by index
-	waits      int     // chains that it still waits for
 	state      chainState
 	current    *runningJob // that was submitted last; nil: none yet, or the chain has ended
 	lastID     slots.JobID // of the job that was submitted last; -1: none

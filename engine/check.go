@@ -11,6 +11,7 @@ import (
 	"mrlocal/jobs"
 	"mrlocal/output"
 	"mrlocal/slots"
+	"mrlocal/slots/setup"
 )
 
 // This file checks a run's jobs before anything is started: each by itself,
@@ -27,16 +28,15 @@ func (r *run) takeJobs(batch []BatchJob) error {
 		chains[i] = chain{run: r, index: i, job: &batch[i], lastID: -1}
 		r.chains[i] = &chains[i]
 	}
-	for i, ch := range r.chains {
+	for _, ch := range r.chains {
 		if err := ch.validate(len(batch)); err != nil {
 			return ch.named(err)
 		}
-		for _, b := range batch[i].After {
-			r.chains[b].dependents = append(r.chains[b].dependents, int32(i))
-		}
-		ch.waits = len(batch[i].After)
 	}
-	return r.checkCycles()
+	if circle := setup.Cycle(len(batch), func(i int) *setup.Submission { return &batch[i].Submission }); circle != nil {
+		return r.chains[circle[0]].named(errs.Optionf("after", "jobs wait for each other in a circle"))
+	}
+	return nil
 }
 
 func (ch *chain) validate(jobCount int) error {
@@ -85,30 +85,6 @@ func checkChain(chain jobs.Chain) error {
 			return errs.Optionf(object, "a negative number of tasks")
 		case j.NoInput && i > 0:
 			return errs.Optionf(object, "only the first job of a chain may be without input")
-		}
-	}
-	return nil
-}
-
-// checkCycles refuses jobs that wait for each other.
-func (r *run) checkCycles() error {
-	left := make([]int, len(r.chains))
-	var free []int
-	for i, ch := range r.chains {
-		if left[i] = ch.waits; left[i] == 0 {
-			free = append(free, i)
-		}
-	}
-	for n := 0; n < len(free); n++ {
-		for _, d := range r.chains[free[n]].dependents {
-			if left[d]--; left[d] == 0 {
-				free = append(free, int(d))
-			}
-		}
-	}
-	for i, ch := range r.chains {
-		if left[i] > 0 {
-			return ch.named(errs.Optionf("after", "jobs wait for each other in a circle"))
 		}
 	}
 	return nil

@@ -36,13 +36,13 @@ type coordinator struct {
 	unfed     []*runningJob                       // their feeders wait until a running-job limit lets the job run
 	maybeDone []*runningJob                       // something happened to them after which they may be done; also twice
 
-	due      dueQueue      // chains that wait for nothing but their time
-	toOpen   []*chain      // chains whose time has come, for the next opener
-	opening  bool          // an opener is at work
-	settling int           // chains that settle
-	left     int           // chains that have not ended
-	faults   []setup.Fault // still to come, by time
-	lost     []bool        // by tracker
+	release  *setup.Release // chains that have not been opened
+	toOpen   []*chain       // chains whose time has come, for the next opener
+	opening  bool           // an opener is at work
+	settling int            // chains that settle
+	left     int            // chains that have not ended
+	faults   []setup.Fault  // still to come, by time
+	lost     []bool         // by tracker
 
 	probe time.Duration // when the policy wants to know how far attempts are; negative: never
 
@@ -53,7 +53,7 @@ type coordinator struct {
 
 func newCoordinator(r *run, l *slots.Ledger) *coordinator {
 	return &coordinator{
-		run: r, ledger: l, inbox: newInbox(), running: map[slots.AttemptID]*runningAttempt{}, due: newDueQueue(),
+		run: r, ledger: l, inbox: newInbox(), running: map[slots.AttemptID]*runningAttempt{}, release: setup.NewRelease(len(r.chains), func(i int) *setup.Submission { return &r.chains[i].job.Submission }),
 		left: len(r.chains), faults: timedFaults(r.o.Faults), lost: make([]bool, r.o.Trackers), probe: -1,
 	}
 }
@@ -61,11 +61,6 @@ func newCoordinator(r *run, l *slots.Ledger) *coordinator {
 // serve runs every chain to its end. It returns why the run was interrupted,
 // nil if it was not.
 func (c *coordinator) serve(ctx context.Context) error {
-	for _, ch := range c.run.chains {
-		if ch.waits == 0 {
-			c.due.push(ch)
-		}
-	}
 	ticker := time.NewTicker(tickEvery)
 	defer ticker.Stop()
 	timer := time.NewTimer(0)
@@ -142,10 +137,10 @@ func (c *coordinator) nextWake(wake time.Duration) time.Duration {
 			next = t
 		}
 	}
-	if ch := c.nextDue(); ch != nil && c.noCapacityLeft {
+	if _, at, ok := c.release.Next(); ok && c.noCapacityLeft {
 		earlier(0)
-	} else if ch != nil {
-		earlier(ch.job.Submit)
+	} else if ok {
+		earlier(at)
 	}
 	if len(c.faults) > 0 {
 		earlier(c.faults[0].At)

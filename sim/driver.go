@@ -26,7 +26,8 @@ type driver struct {
 	holds    bool     // the policy says when a reduce may leave its copy phase
 	looks    bool     // it may say so: it decides by phases
 	jobs     []jobRun // as in the file
-	fileJob  []int32  // by JobID: place in the file
+	release  *setup.Release
+	fileJob  []int32 // by JobID: place in the file
 	failing  map[taskKey]int32
 
 	live         int // attempts that the Ledger thinks run
@@ -50,13 +51,10 @@ type driver struct {
 type jobRun struct {
 	spec    slots.JobSpec
 	id      slots.JobID // -1: not submitted
-	waits   int32       // jobs that must end before
 	blame   int32       // the first of them that did not succeed, so that it does not start; -1: none
-	due     bool        // its time has come
 	ended   bool        // or dropped
 	faulty  bool        // some task has attempts that shall fail
 	placed  bool        // its maps' input has a place
-	next    []int32
 	flow    flow
 	copying list
 	needs   needs // under L2
@@ -91,11 +89,7 @@ func newDriver(f *workload.File, jobs []setup.Submission, o *Options, l *slots.L
 	for i := range f.Jobs {
 		d.jobs[i] = d.newJob(i, &jobs[i], &c)
 	}
-	for i := range f.Jobs {
-		for _, before := range f.Jobs[i].After {
-			d.jobs[before].next = append(d.jobs[before].next, int32(i))
-		}
-	}
+	d.release = setup.NewRelease(len(jobs), func(i int) *setup.Submission { return &jobs[i] })
 	if o.Cost == costL2 {
 		d.layNodes()
 	}
@@ -104,7 +98,7 @@ func newDriver(f *workload.File, jobs []setup.Submission, o *Options, l *slots.L
 
 func (d *driver) newJob(i int, s *setup.Submission, c *slots.Config) jobRun {
 	w := &d.file.Jobs[i]
-	j := jobRun{spec: s.Spec(), id: -1, waits: int32(len(s.After)), blame: -1, copying: list{none, none}}
+	j := jobRun{spec: s.Spec(), id: -1, blame: -1, copying: list{none, none}}
 	j.spec.Maps, j.spec.MapsSealed, j.spec.Reduces = int32(w.Maps), true, int32(w.Reduces)
 	j.placed = c.Replicas > 0 && !j.spec.Unplaced
 	j.flow = flow{maps: j.spec.Maps, reduces: int64(j.spec.Reduces)}
@@ -142,29 +136,22 @@ func (d *driver) push(at time.Duration, w what, id int32, gen uint32) {
 	d.agenda.push(at, w, id, gen)
 }
 
-// due: the submit time of a job of the file has come.
-func (d *driver) due(i int32) {
-	d.jobs[i].due = true
-	d.submit(i)
-}
-
-// submit submits job i where its time has come and all that it waits for has
-// ended, and then whatever waited only for it, if it has nothing to do.
-func (d *driver) submit(i int32) {
-	ready := []int32{i}
-	for len(ready) > 0 {
-		i, ready = ready[0], ready[1:]
+// submitDue submits the jobs whose time has come and that wait for no other job.
+func (d *driver) submitDue() {
+	submitted := false
+	for i, at, ok := d.release.Next(); ok && at <= d.now; i, at, ok = d.release.Next() {
+		d.release.Take()
 		j := &d.jobs[i]
-		if !j.due || j.waits > 0 || j.ended {
-			continue
-		}
 		j.id = d.ledger.Submit(d.now, j.spec)
-		d.fileJob = append(d.fileJob, i)
+		d.fileJob = append(d.fileJob, int32(i))
 		d.active++
 		d.idle = 0
-		ready = d.book(ready, i)
+		submitted = true
+		d.book(int32(i))
 	}
-	d.startBeats()
+	if submitted {
+		d.startBeats()
+	}
 }
 
 // settle follows every fact about job i of the file: it may have ended, so that
@@ -173,49 +160,27 @@ func (d *driver) settle(i int32) {
 	if d.ledger.Active() == d.active {
 		return
 	}
-	for _, next := range d.book(nil, i) {
-		d.submit(next)
-	}
+	d.book(i)
+	d.submitDue()
 	invariant.Check(d.ledger.Active() == d.active, "sim: %d jobs are active, not %d", d.ledger.Active(), d.active)
 }
 
-// book books the end of job i, if it has ended, and appends the jobs that only
-// waited for it.
-func (d *driver) book(ready []int32, i int32) []int32 {
+// book books the end of job i, if it has ended, and drops the jobs that are never
+// submitted because it did not succeed.
+func (d *driver) book(i int32) {
 	j := &d.jobs[i]
 	if j.ended || d.ledger.JobState(j.id) == slots.Running {
-		return ready
+		return
 	}
 	j.ended = true
 	j.flow.byPlace = nil
 	d.active--
 	d.left--
-	if d.ledger.JobState(j.id) != slots.Succeeded {
-		d.dropBehind(i)
-		return ready
-	}
-	for _, next := range j.next {
-		if d.jobs[next].waits--; d.jobs[next].waits == 0 {
-			ready = append(ready, next)
-		}
-	}
-	return ready
-}
-
-// dropBehind drops all jobs that wait for job i, which did not succeed, and those
-// that wait for them: like the engine it does not submit them.
-func (d *driver) dropBehind(i int32) {
-	for over := []int32{i}; len(over) > 0; over = over[1:] {
-		for _, next := range d.jobs[over[0]].next {
-			j := &d.jobs[next]
-			if j.ended {
-				continue
-			}
-			j.ended, j.blame = true, over[0]
-			d.left--
-			over = append(over, next)
-			d.o.Note(fmt.Sprintf("job %s does not start: %s", j.spec.Name, d.blamed(j)))
-		}
+	for _, drop := range d.release.Ended(d.now, int(i), d.ledger.JobState(j.id) == slots.Succeeded) {
+		j := &d.jobs[drop.Job]
+		j.ended, j.blame = true, int32(drop.Because)
+		d.left--
+		d.o.Note(fmt.Sprintf("job %s does not start: %s", j.spec.Name, d.blamed(j)))
 	}
 }
 

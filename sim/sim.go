@@ -229,7 +229,7 @@ func (d *driver) happen(h happening) {
 	case look:
 		d.lookedAt(h.id, h.gen)
 	case submitJob:
-		d.due(h.id)
+		d.submitDue()
 	case strike:
 		d.strike(&d.o.Faults[h.id])
 	case beat:

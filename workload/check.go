@@ -3,6 +3,8 @@ package workload
 import (
 	"slices"
 	"strings"
+
+	"mrlocal/slots/setup"
 )
 
 // check looks up names and holds what the parts of the file say against each
@@ -124,71 +126,29 @@ func knownUsers(name string, users map[string]int) string {
 	return didYouMean(name, namesOf(users))
 }
 
-// checkCycles takes away jobs that wait for none, until none is left; what
-// can not be taken away waits for itself.
+// checkCycles refuses jobs that wait for each other in a circle.
 func (d *decoder) checkCycles() {
 	if d.err != nil {
 		return
 	}
 	jobs := d.file.Jobs
-	waits := make([]int, len(jobs))
-	waiters := make([][]int, len(jobs))
-	var free []int
-	for i := range jobs {
-		if waits[i] = len(jobs[i].After); waits[i] == 0 {
-			free = append(free, i)
-		}
-		for _, a := range jobs[i].After {
-			waiters[a] = append(waiters[a], i)
-		}
-	}
-	for len(free) > 0 {
-		i := free[len(free)-1]
-		free = free[:len(free)-1]
-		for _, w := range waiters[i] {
-			if waits[w]--; waits[w] == 0 {
-				free = append(free, w)
-			}
-		}
-	}
-	for i := range jobs {
-		if waits[i] > 0 {
-			d.failCycle(i, waits)
-			return
-		}
-	}
-}
-
-// failCycle names the circle that is met from job i on.
-func (d *decoder) failCycle(i int, waits []int) {
-	jobs := d.file.Jobs
-	next := func(i int) (job, k int) {
-		for k, a := range jobs[i].After {
-			if waits[a] > 0 {
-				return a, k
-			}
-		}
-		panic("workload: a job that waits for none is in a circle")
-	}
-	seen := map[int]bool{}
-	for !seen[i] {
-		seen[i] = true
-		i, _ = next(i)
+	circle := setup.Cycle(len(jobs), func(i int) *setup.Submission { return &jobs[i].Submission })
+	if circle == nil {
+		return
 	}
 	const most = 8
-	text, start := plain(jobs[i].Name), i
-	for n := 1; ; n++ {
-		k, _ := next(i)
-		if n < most || k == start {
-			text += " after " + plain(jobs[k].Name)
-		} else if n == most {
+	start := circle[0]
+	text := plain(jobs[start].Name)
+	for n, i := range append(circle[1:], start) {
+		switch {
+		case n+1 < most || i == start:
+			text += " after " + plain(jobs[i].Name)
+		case n+1 == most:
 			text += " after …"
 		}
-		if i = k; i == start {
-			break
-		}
 	}
-	_, k := next(start)
+	next := append(circle, start)[1]
+	k := slices.Index(jobs[start].After, next)
 	d.failAt(d.said.jobs[start].after[k].at, "job "+plain(jobs[start].Name), "a cycle of after: %s", text)
 }
 
