@@ -21,7 +21,6 @@ import (
 	"mrlocal/bench/workloads"
 	"mrlocal/errs"
 	"mrlocal/internal/nearest"
-	"mrlocal/slots/policy/registry"
 	"mrlocal/workload"
 )
 
@@ -35,8 +34,7 @@ type Experiment struct {
 }
 
 // All lists the experiments of the files in bench/workloads, in the files' order. It
-// leaves out an experiment whose policies this version does not all have. It fails
-// where a file cannot be parsed.
+// fails where a file cannot be parsed, or names a flag or a policy that there is not.
 func All() ([]*Experiment, error) {
 	var all []*Experiment
 	shared := &runs{uses: map[string]int{}, done: map[string]*done{}}
@@ -57,11 +55,7 @@ func All() ([]*Experiment, error) {
 // File returns the path of e's workload file below the repository.
 func (e *Experiment) File() string { return e.file.Name }
 
-// Of lists the experiments of f for which this version has all policies.
-func Of(f *workload.File) ([]*Experiment, error) {
-	return experiments(f, &runs{uses: map[string]int{}, done: map[string]*done{}})
-}
-
+// experiments returns the experiments of f, with runs that they share with others.
 func experiments(f *workload.File, shared *runs) ([]*Experiment, error) {
 	var all []*Experiment
 	for i := range f.Experiments {
@@ -73,22 +67,10 @@ func experiments(f *workload.File, shared *runs) ([]*Experiment, error) {
 			}
 			e.trials = append(e.trials, trials...)
 		}
-		if e.runnable() {
-			all = append(all, e)
-			shared.expect(e)
-		}
+		all = append(all, e)
+		shared.expect(e)
 	}
 	return all, nil
-}
-
-// runnable reports whether this version has the policies of all runs.
-func (e *Experiment) runnable() bool {
-	for i := range e.trials {
-		if _, err := registry.New(e.trials[i].sched, e.trials[i].has); err != nil {
-			return false
-		}
-	}
-	return true
 }
 
 // Named returns the experiments with these names, or all where names is empty. An

@@ -78,8 +78,8 @@ func expand(f *workload.File, with []workload.Arg, t *workload.Trial) (all []tri
 				run.flags = append(run.flags, flag{a.Name, value})
 			}
 		}
-		if run.sched == "" {
-			return nil, f.Errorf(t.Pos, "run "+t.Name, "no sched")
+		if _, err := registry.New(run.sched, run.has); err != nil {
+			return nil, f.Errorf(t.Pos, "run "+t.Name, "%v", err)
 		}
 		all = append(all, run)
 	}
