@@ -2,19 +2,19 @@ package slots
 
 import "mrlocal/trace"
 
-// Running-job limits of pools and users (SPEC 1.4). A job over a limit waits,
-// showing no demand, for the first limit that is full; when a job ends, the
-// first one waiting is admitted, in FIFO order (priority, submission).
+// Running-job limits of pools and users. A job beyond a limit waits for the first limit
+// that is full, and shows no demand. When a job ends, the first waiting job in FIFO
+// order (priority, submission) is admitted.
 //
-// Hadoop decides anew at every update which jobs may run, so that a job of
-// higher priority takes the place of one that runs already, which then gets no
-// more tasks. Here a job that was admitted stays so: a limit bounds how many
-// jobs hold resources, and one that is stopped half-way holds them longest.
+// Hadoop 1.0.3, FairScheduler.updateRunnability, decides anew at every update which jobs
+// may run. A job of higher priority then takes the place of a running one, which gets
+// no more tasks. Here an admitted job stays admitted: a limit bounds how many jobs hold
+// resources, and a job that is stopped half-way would hold them longest.
 
-// limit is how many jobs of a pool or a user may run.
+// limit is a limit of a pool or a user.
 type limit struct {
-	most    int32 // 0: any number
-	running int32 // jobs admitted, and not ended
+	most    int32 // running jobs; 0: any number
+	running int32 // jobs that were admitted and have not ended
 	waiting Ranking[Priority]
 }
 
@@ -22,12 +22,12 @@ func newLimit(most int32) limit {
 	return limit{most: most, waiting: Ranking[Priority]{Less: higher}}
 }
 
-// higher is the order in which jobs are admitted.
+// higher orders waiting jobs. Of equal priority the smaller id comes first.
 func higher(a, b *Priority) bool { return *a > *b }
 
 func (m *limit) full() bool { return m.most > 0 && m.running >= m.most }
 
-// fullFor is the first limit that keeps j from running, or nil.
+// fullFor returns the first limit that keeps j waiting, or nil.
 func (l *Ledger) fullFor(j *ledgerJob) *limit {
 	if j.pool.limit.full() {
 		return &j.pool.limit
@@ -38,7 +38,7 @@ func (l *Ledger) fullFor(j *ledgerJob) *limit {
 	return nil
 }
 
-// admit lets j run, or wait.
+// admit admits j and returns true, or lets it wait for a limit.
 func (l *Ledger) admit(j *ledgerJob) bool {
 	if j.blocked = l.fullFor(j); j.blocked != nil {
 		j.blocked.waiting.Set(int32(j.id), j.spec.Priority)
@@ -49,6 +49,7 @@ func (l *Ledger) admit(j *ledgerJob) bool {
 	return true
 }
 
+// countAdmitted adds d to the running jobs of j's pool and user.
 func (l *Ledger) countAdmitted(j *ledgerJob, d int32) {
 	j.pool.limit.running += d
 	if u := l.userLimits[j.spec.User]; u != nil {
@@ -56,7 +57,7 @@ func (l *Ledger) countAdmitted(j *ledgerJob, d int32) {
 	}
 }
 
-// leave ends j's part in the limits and admits who waited for its place.
+// leave takes an ended job out of its limits and admits the jobs that waited for it.
 func (l *Ledger) leave(j *ledgerJob) {
 	if !j.admitted {
 		if j.blocked != nil {
@@ -71,8 +72,8 @@ func (l *Ledger) leave(j *ledgerJob) {
 	}
 }
 
-// fill admits waiting jobs while the limit has room. One that another limit
-// keeps back waits for that one from then on.
+// fill admits waiting jobs while the limit has room. A job that another limit holds back
+// waits for that one from then on.
 func (l *Ledger) fill(m *limit) {
 	for !m.full() {
 		id, ok := m.waiting.First()
@@ -81,8 +82,8 @@ func (l *Ledger) fill(m *limit) {
 		}
 		m.waiting.Remove(id)
 		if j := l.jobs[id]; l.admit(j) {
-			l.decided(jobEvent(trace.OpAdmit, j.id))
-			l.touch(j)
+			l.recordDecision(jobEvent(trace.OpAdmit, j.id))
+			l.refresh(j)
 		}
 	}
 }

@@ -8,11 +8,11 @@ import (
 	"mrlocal/trace"
 )
 
-// This file holds the steps that facts and grants are made of. Each keeps the
-// counts of slots, trackers, pools and totals in place; touch is the one place
-// where a job's visible demand changes.
+// This file has the steps that facts and grants consist of. Each keeps the counts of
+// slots, trackers, pools and totals up to date. Only refresh changes the visible demand
+// of a job.
 
-// advance moves time on and accrues slot-time.
+// advance sets the time to now and adds up slot-time until then.
 func (l *Ledger) advance(now time.Duration) {
 	invariant.Check(now >= l.now, "slots: time went back from %v to %v", l.now, now)
 	if now <= l.now {
@@ -20,19 +20,18 @@ func (l *Ledger) advance(now time.Duration) {
 	}
 	dt := now - l.now
 	l.now = now
-	l.stats.busy += dt * time.Duration(l.total.running[Map]+l.total.running[Reduce])
-	l.stats.lent += dt * time.Duration(l.total.lent)
-	l.stats.waiting += dt * time.Duration(l.total.waiting)
+	l.stats.Busy += dt * time.Duration(l.total.running[Map]+l.total.running[Reduce])
+	l.stats.Lent += dt * time.Duration(l.total.lent)
+	l.stats.WaitingReduce += dt * time.Duration(l.total.waiting)
 	open := l.total.open + l.total.draining
-	l.stats.open += dt * time.Duration(open)
 	if l.weights.Bound() {
 		open = l.weights.Sum(l.total.cap)
 	}
-	l.stats.work += dt * time.Duration(l.weights.Sum(l.total.running)-l.weights.Times(Reduce, l.total.waiting))
-	l.stats.room += dt * time.Duration(open)
+	l.stats.Work += dt * time.Duration(l.weights.Sum(l.total.running)-l.weights.Times(Reduce, l.total.waiting))
+	l.stats.Room += dt * time.Duration(open)
 }
 
-// accrue brings a pool's slot-time up to now; it must precede every change of
+// accrue adds up the slot-time of a pool until now. It has to run before each change of
 // the pool's counts.
 func (l *Ledger) accrue(p *ledgerPool) {
 	dt := l.now - p.at
@@ -44,17 +43,17 @@ func (l *Ledger) accrue(p *ledgerPool) {
 	}
 }
 
-// done ends every fact about a job.
-func (l *Ledger) done(j *ledgerJob) {
-	l.touch(j)
+// endFact runs at the end of every fact about a job.
+func (l *Ledger) endFact(j *ledgerJob) {
+	l.refresh(j)
 	if l.observer != nil {
-		l.observed()
+		l.observe()
 	}
 	l.checked()
 }
 
-// checked runs Check in a checked build: after every step of a small run, now
-// and then in a large one.
+// checked runs Check in a checked build: after every step of a small run, and now and
+// then in a large one, where it takes long.
 func (l *Ledger) checked() {
 	if !invariant.Enabled {
 		return
@@ -67,9 +66,9 @@ func (l *Ledger) checked() {
 	invariant.Check(err == nil, "%v", err)
 }
 
-// touch brings all that depends on a job's tasks up to date: whether it is
-// complete, its gate, its visible demand, whether its reduces wait.
-func (l *Ledger) touch(j *ledgerJob) {
+// refresh updates everything that depends on a job's tasks: whether the job is complete,
+// its gate, its visible demand, and whether its reduces are waiting reduces.
+func (l *Ledger) refresh(j *ledgerJob) {
 	if j.state == Running && j.complete() {
 		l.endJob(j, Succeeded)
 	}
@@ -78,7 +77,7 @@ func (l *Ledger) touch(j *ledgerJob) {
 		j.times.MapsDone = -1
 		if done {
 			j.times.MapsDone = l.now
-			l.decided(jobEvent(trace.OpMapsDone, j.id))
+			l.recordDecision(jobEvent(trace.OpMapsDone, j.id))
 		}
 	}
 	if gate := running && j.gateOpen(l.config.Slowstart); gate != j.gate {
@@ -94,8 +93,8 @@ func (l *Ledger) touch(j *ledgerJob) {
 		if running && j.admitted && (Kind(k) == Map || j.gate) {
 			shown = s.pending
 		}
-		d := shown - s.shown
-		s.shown = shown
+		d := shown - s.visible
+		s.visible = shown
 		j.pool.pending[k] += d
 		l.total.pending[k] += d
 	}
@@ -111,9 +110,9 @@ func (l *Ledger) touch(j *ledgerJob) {
 	if !running && j.live() == 0 {
 		l.retire(j)
 	}
-	l.fruitless = 0
-	if !j.dirty {
-		j.dirty = true
+	l.idleVisits = 0
+	if !j.changed {
+		j.changed = true
 		l.changed = append(l.changed, j.id)
 	}
 	l.dirty = true
@@ -124,21 +123,21 @@ func (l *Ledger) gateEvent(j *ledgerJob) {
 	if j.gate {
 		e.Flags = trace.OK
 	}
-	l.decided(e)
+	l.recordDecision(e)
 }
 
-// endJob ends a job; touch must follow.
+// endJob ends a job. The caller has to call refresh afterwards.
 func (l *Ledger) endJob(j *ledgerJob, s State) {
-	if (j.mapsDone() || s == Succeeded) && j.times.MapsDone < 0 { // a lost map is not wanted any more
+	if (j.mapsDone() || s == Succeeded) && j.times.MapsDone < 0 { // a map with a lost output need not run again
 		j.times.MapsDone = l.now
-		l.decided(jobEvent(trace.OpMapsDone, j.id))
+		l.recordDecision(jobEvent(trace.OpMapsDone, j.id))
 	}
 	j.state = s
 	j.times.Finish = l.now
 	l.total.active--
 	e := jobEvent(trace.OpJobEnd, j.id)
 	e.A = int64(s)
-	l.decided(e)
+	l.recordDecision(e)
 	if j.live() > 0 {
 		for i := range l.slots {
 			if sl := &l.slots[i]; sl.busy && sl.attempt.Job == j.id {
@@ -149,16 +148,16 @@ func (l *Ledger) endJob(j *ledgerJob, s State) {
 	l.leave(j)
 }
 
-// retire frees an ended job's tasks once none of its attempts is left.
+// retire frees the tasks of a job that has ended and has no running attempt.
 func (l *Ledger) retire(j *ledgerJob) {
 	for k := range j.side {
 		s := &j.side[k]
-		s.tasks, s.again, s.retry, s.pending = nil, nil, nil, 0
+		s.tasks, s.requeued, s.failedTasks, s.pending = nil, nil, nil, 0
 	}
 	j.places, j.failures = locality.Index{}, failures{}
 }
 
-// kill orders the end of the attempt on s, once.
+// kill orders the end of the attempt on s, unless that was done before.
 func (l *Ledger) kill(s *ledgerSlot, r Rule) {
 	if s.killing {
 		return
@@ -169,12 +168,14 @@ func (l *Ledger) kill(s *ledgerSlot, r Rule) {
 	l.dirty = true
 }
 
-func (l *Ledger) killTask(t *task, r Rule) {
+// killTask orders the end of all running attempts of t.
+func (l *Ledger) killTask(t *ledgerTask, r Rule) {
 	for id := t.head; id != NoSlot; id = l.slots[id].next {
 		l.kill(&l.slots[id], r)
 	}
 }
 
+// advanceReduce lets the reduce on a slot leave its copy phase.
 func (l *Ledger) advanceReduce(id SlotID) {
 	s := l.slotAt(id)
 	if s == nil || !s.busy || s.attempt.Kind != Reduce {
@@ -182,9 +183,10 @@ func (l *Ledger) advanceReduce(id SlotID) {
 	}
 	s.advanced = true
 	l.advances = append(l.advances, s.attempt)
-	l.decided(attemptEvent(trace.OpAdvance, s.attempt, s.ID, trace.RuleNone))
+	l.recordDecision(attemptEvent(trace.OpAdvance, s.attempt, s.ID, trace.RuleNone))
 }
 
+// job returns nil for an id that no job has.
 func (l *Ledger) job(id JobID) *ledgerJob {
 	if id < 0 || int(id) >= len(l.jobs) {
 		return nil
@@ -192,6 +194,7 @@ func (l *Ledger) job(id JobID) *ledgerJob {
 	return l.jobs[id]
 }
 
+// slotAt returns nil for an id that no slot has.
 func (l *Ledger) slotAt(id SlotID) *ledgerSlot {
 	if id < 0 || int(id) >= len(l.slots) {
 		return nil
@@ -199,7 +202,7 @@ func (l *Ledger) slotAt(id SlotID) *ledgerSlot {
 	return &l.slots[id]
 }
 
-// slotOf is the slot that a runs on, or nil.
+// slotOf returns the slot that a runs on, or nil.
 func (l *Ledger) slotOf(a AttemptID) *ledgerSlot {
 	j := l.job(a.Job)
 	if j == nil || a.Kind >= trace.Kinds || a.Task < 0 || int(a.Task) >= len(j.side[a.Kind].tasks) {
@@ -213,6 +216,7 @@ func (l *Ledger) slotOf(a AttemptID) *ledgerSlot {
 	return nil
 }
 
+// poolNamed returns the pool of that name, and makes it if need be.
 func (l *Ledger) poolNamed(name string) *ledgerPool {
 	if id, ok := l.poolID[name]; ok {
 		return l.pools[id]
@@ -227,63 +231,63 @@ func (l *Ledger) addPool(c Pool) *ledgerPool {
 	return p
 }
 
-// capable: a map may use s.
-func (l *Ledger) capable(s *ledgerSlot) bool { return l.lends || s.Extra || s.Home == Map }
+// mapCapable reports whether the policy may put a map on s.
+func (l *Ledger) mapCapable(s *ledgerSlot) bool { return l.lends || s.Extra || s.Home == Map }
 
-// retally brings a tracker's used and lent counts, and the totals of them, up
-// to date after its capacity or running tasks changed.
+// retally updates what depends on the capacity and the running tasks of a tracker: its
+// tally, the totals of tallies, and its place in the sets of trackers with free slots.
 func (l *Ledger) retally(t *tracker) {
-	before, keeps := t.tally, t.keeps
-	t.tally, t.keeps = l.weights.TallyOf(t.cap, t.running), l.keeps(t.cap)
+	before, keeps := t.tally, t.reduceRoom
+	t.tally, t.reduceRoom = l.weights.TallyOf(t.cap, t.running), l.reduceRoom(t.cap)
 	for k := range t.cap {
 		l.total.tally.Used[k] += t.tally.Used[k] - before.Used[k]
 		l.total.tally.Lent[k] += t.tally.Lent[k] - before.Lent[k]
 	}
-	l.total.keeps += t.keeps - keeps
+	l.total.reduceRoom += t.reduceRoom - keeps
 	for list := range t.free {
 		l.free[list].Put(t.id, len(t.free[list]) > 0 && l.fits(t, l.weights.Lightest()))
 	}
 }
 
-// openSlot makes a closed slot take tasks, or a draining one again.
+// openSlot lets a closed or draining slot take tasks.
 func (l *Ledger) openSlot(s *ledgerSlot) {
 	t := &l.trackers[s.Tracker]
 	if s.state == SlotClosed {
 		t.free[s.list()].Push(s.ID)
-		if l.capable(s) {
+		if l.mapCapable(s) {
 			l.total.freeCapable++
 		}
 	} else {
 		l.total.draining--
-		l.hold(s, 1)
+		l.countHeld(s, 1)
 	}
 	s.state = SlotOpen
 	l.countOpen(t, s, 1)
 }
 
-// drainSlot makes a busy slot close when its attempt ends.
+// drainSlot lets a busy slot close when its attempt ends.
 func (l *Ledger) drainSlot(s *ledgerSlot) {
 	s.state = SlotDraining
 	l.total.draining++
-	l.hold(s, -1)
+	l.countHeld(s, -1)
 	l.countOpen(&l.trackers[s.Tracker], s, -1)
 }
 
-// closeSlot closes an idle slot, open or draining.
+// closeSlot closes a free slot, open or draining.
 func (l *Ledger) closeSlot(s *ledgerSlot, r Rule) {
-	l.shut(s)
+	l.removeSlot(s)
 	l.dirty = true
-	l.decided(slotEvent(trace.OpClose, s.ID, r))
+	l.recordDecision(slotEvent(trace.OpClose, s.ID, r))
 }
 
-// shut takes an idle slot out of all that is counted.
-func (l *Ledger) shut(s *ledgerSlot) {
+// removeSlot takes a free slot out of all counts.
+func (l *Ledger) removeSlot(s *ledgerSlot) {
 	t := &l.trackers[s.Tracker]
 	if s.state == SlotDraining {
 		l.total.draining--
 	} else {
 		t.free[s.list()].Remove(s.ID)
-		if l.capable(s) {
+		if l.mapCapable(s) {
 			l.total.freeCapable--
 		}
 		l.countOpen(t, s, -1)
@@ -292,10 +296,11 @@ func (l *Ledger) shut(s *ledgerSlot) {
 	l.retally(t)
 }
 
+// countOpen adds d to all counts of open slots.
 func (l *Ledger) countOpen(t *tracker, s *ledgerSlot, d int32) {
 	t.open += d
 	l.total.open += d
-	if l.capable(s) {
+	if l.mapCapable(s) {
 		l.total.mapCapable += d
 	}
 	if !s.Extra {
@@ -305,9 +310,9 @@ func (l *Ledger) countOpen(t *tracker, s *ledgerSlot, d int32) {
 	l.retally(t)
 }
 
-// hold counts a reduce on a map-capable slot, or takes it back.
-func (l *Ledger) hold(s *ledgerSlot, d int32) {
-	if !s.busy || s.attempt.Kind != Reduce || !l.capable(s) {
+// countHeld adds d to the counts of reduces on map-capable slots, if s has such a reduce.
+func (l *Ledger) countHeld(s *ledgerSlot, d int32) {
+	if !s.busy || s.attempt.Kind != Reduce || !l.mapCapable(s) {
 		return
 	}
 	j := l.jobs[s.attempt.Job]
@@ -317,21 +322,21 @@ func (l *Ledger) hold(s *ledgerSlot, d int32) {
 	}
 }
 
-// rehome makes an idle slot one of home kind k.
+// rehome gives a free slot the home kind k.
 func (l *Ledger) rehome(s *ledgerSlot, k Kind) {
-	l.shut(s)
+	l.removeSlot(s)
 	s.Home = k
 	l.openSlot(s)
 	e := slotEvent(trace.OpHome, s.ID, trace.RuleResize)
 	e.Kind = k
-	l.decided(e)
+	l.recordDecision(e)
 }
 
-// resize opens and closes slots of a tracker so that, per list, want of them
-// are open: the lowest ids stay.
-func (l *Ledger) resize(id TrackerID, want [homes]int) {
+// resize opens and closes slots of a tracker so that the given number is open in each
+// list, those with the lowest ids.
+func (l *Ledger) resize(id TrackerID, want [slotLists]int) {
 	t := &l.trackers[id]
-	var open [homes]int
+	var open [slotLists]int
 	for _, sid := range t.slots {
 		s := &l.slots[sid]
 		list := s.list()
@@ -343,10 +348,10 @@ func (l *Ledger) resize(id TrackerID, want [homes]int) {
 		case keep && s.state != SlotOpen:
 			l.openSlot(s)
 			l.dirty = true
-			l.decided(slotEvent(trace.OpOpen, sid, trace.RuleResize))
+			l.recordDecision(slotEvent(trace.OpOpen, sid, trace.RuleResize))
 		case !keep && s.state == SlotOpen && s.busy:
 			l.drainSlot(s)
-			l.decided(slotEvent(trace.OpDrain, sid, trace.RuleResize))
+			l.recordDecision(slotEvent(trace.OpDrain, sid, trace.RuleResize))
 		case !keep && s.state == SlotOpen:
 			l.closeSlot(s, trace.RuleResize)
 		}

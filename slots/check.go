@@ -6,9 +6,9 @@ import (
 	"mrlocal/internal/order"
 )
 
-// Check recounts everything that is kept in place and returns the first thing
-// that is wrong: a bug of this package. Checked builds call it after every
-// fact and decision; it costs as much as the whole state.
+// Check counts everything anew that the Ledger keeps up to date in place, and returns the
+// first difference: a bug in this package. Checked builds call it after facts and
+// decisions. It takes time in proportion to the whole state.
 func (l *Ledger) Check() error {
 	var want totals
 	type counts struct{ running, held [2]int32 }
@@ -24,11 +24,11 @@ func (l *Ledger) Check() error {
 			continue
 		}
 		if l.slotOf(s.attempt) != s {
-			return fmt.Errorf("slots: slot %d holds %v, which its task does not know", i, s.attempt)
+			return fmt.Errorf("slots: slot %d holds %v, which its task does not list", i, s.attempt)
 		}
 		c := &jobs[s.attempt.Job]
 		c.running[s.attempt.Kind]++
-		if s.attempt.Kind == Reduce && s.state == SlotOpen && l.capable(s) {
+		if s.attempt.Kind == Reduce && s.state == SlotOpen && l.mapCapable(s) {
 			c.held[Reduce]++
 		}
 	}
@@ -47,6 +47,7 @@ func (l *Ledger) Check() error {
 	return nil
 }
 
+// countKilling counts the attempts that have an order to end.
 func (l *Ledger) countKilling() (n int32) {
 	for i := range l.slots {
 		if l.slots[i].busy && l.slots[i].killing {
@@ -56,7 +57,8 @@ func (l *Ledger) countKilling() (n int32) {
 	return n
 }
 
-// checkLimits: limits hold, count right, and nobody waits for one that has room.
+// checkLimits checks that limits hold and count right, and that no job waits for a limit
+// that has room.
 func (l *Ledger) checkLimits() error {
 	count := map[*limit]int32{}
 	for _, j := range l.jobs {
@@ -93,10 +95,11 @@ func (l *Ledger) checkLimits() error {
 	return nil
 }
 
+// checkTracker checks the counts of a tracker, and adds them to want.
 func (l *Ledger) checkTracker(t *tracker, want *totals) error {
 	got := *t
-	var free, running, capacity [homes]int32
-	var inPhase [phases]int32
+	var free, running, capacity [slotLists]int32
+	var inPhase [numPhases]int32
 	for _, id := range t.slots {
 		s := &l.slots[id]
 		switch {
@@ -108,7 +111,7 @@ func (l *Ledger) checkTracker(t *tracker, want *totals) error {
 			}
 		case s.state == SlotOpen:
 			free[s.list()]++
-			if l.capable(s) {
+			if l.mapCapable(s) {
 				want.freeCapable++
 			}
 		}
@@ -116,7 +119,7 @@ func (l *Ledger) checkTracker(t *tracker, want *totals) error {
 		case SlotOpen:
 			want.open++
 			capacity[s.list()]++
-			if l.capable(s) {
+			if l.mapCapable(s) {
 				want.mapCapable++
 			}
 		case SlotDraining:
@@ -135,10 +138,10 @@ func (l *Ledger) checkTracker(t *tracker, want *totals) error {
 		}
 	}
 	got.running, got.cap = [2]int32(running[:2]), [2]int32(capacity[:2])
-	got.tally, got.keeps = l.weights.TallyOf(got.cap, got.running), l.keeps(got.cap)
-	if got.running != t.running || got.cap != t.cap || got.tally != t.tally || got.keeps != t.keeps || inPhase != t.phases {
+	got.tally, got.reduceRoom = l.weights.TallyOf(got.cap, got.running), l.reduceRoom(got.cap)
+	if got.running != t.running || got.cap != t.cap || got.tally != t.tally || got.reduceRoom != t.reduceRoom || inPhase != t.phases {
 		return fmt.Errorf("slots: tracker %d: running %v capacity %v tally %v keeps %d phases %v, recounted %v %v %v %d %v",
-			t.id, t.running, t.cap, t.tally, t.keeps, t.phases, got.running, got.cap, got.tally, got.keeps, inPhase)
+			t.id, t.running, t.cap, t.tally, t.reduceRoom, t.phases, got.running, got.cap, got.tally, got.reduceRoom, inPhase)
 	}
 	if l.weights.Bound() && !t.lost && l.room(t) < 0 {
 		return fmt.Errorf("slots: tracker %d: %v tasks run on %v home slots, of weights %+v", t.id, t.running, t.cap, l.weights)
@@ -149,10 +152,12 @@ func (l *Ledger) checkTracker(t *tracker, want *totals) error {
 		want.tally.Used[k] += got.tally.Used[k]
 		want.tally.Lent[k] += got.tally.Lent[k]
 	}
-	want.keeps += got.keeps
+	want.reduceRoom += got.reduceRoom
 	return nil
 }
 
+// checkJob checks the counts of a job against its running attempts and its reduces on
+// map-capable slots, and adds what it shows to want.
 func (l *Ledger) checkJob(j *ledgerJob, running [2]int32, held int32, want *totals) error {
 	if j.state == Running {
 		want.active++
@@ -189,8 +194,8 @@ func (l *Ledger) checkJob(j *ledgerJob, running [2]int32, held int32, want *tota
 		if j.state != Running || !j.admitted || Kind(k) == Reduce && !j.gateOpen(l.config.Slowstart) {
 			shown = 0
 		}
-		if s.shown != shown {
-			return fmt.Errorf("slots: job %d shows %d pending %v tasks, has %d", j.id, s.shown, Kind(k), shown)
+		if s.visible != shown {
+			return fmt.Errorf("slots: job %d shows %d pending %v tasks, has %d", j.id, s.visible, Kind(k), shown)
 		}
 		want.pending[k] += shown
 	}

@@ -159,8 +159,8 @@ func TestSlotsOpenDrainAndClose(t *testing.T) {
 	sizes = [][3]int{{2, 1, 0}}
 	d.Finish(3, mapOf(3, 0), done)
 	d.wantStarts(3, mapOf(5, 0), mapOf(6, 0)) // 0 and 1; 2 drained and is open again, busy
-	if got, want := d.Stats(), time.Duration(3+3+2+1)+1; got.Open != want {
-		t.Errorf("open slot-time %v, want %v", got.Open, want)
+	if got, want := d.Stats(), time.Duration(3+3+2+1)+1; got.Room != want {
+		t.Errorf("open slot-time %v, want %v", got.Room, want)
 	}
 }
 

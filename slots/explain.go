@@ -8,27 +8,27 @@ import (
 	"mrlocal/internal/ppm"
 )
 
-// Explaining is off unless someone asks (Ledger.Explain): a run records facts
-// and decisions, and a replay of them with explaining on says why each decision
-// was made, so that a run is not slowed down by it. Off, it costs one comparison
-// per grant and per visit, and allocates nothing.
+// Explanations are off during a run, which only records facts and decisions. A replay
+// of them turns explanations on (Ledger.Explain), and the policy says why it makes each
+// decision. While they are off they cost one comparison per grant and per visit, and
+// allocate nothing.
 
-// Number is a quantity that a decision rested on: an integer where Den is 0,
-// else the ratio Num/Den.
+// Number is a number that a decision depends on: the integer Num if Den is 0, the ratio
+// Num/Den otherwise. Name is the paper's name for it.
 type Number struct {
 	Name     string
 	Num, Den int64
 }
 
-// Whole is a Number that is an integer.
+// Whole returns an integer Number.
 func Whole[N int32 | int64 | int](name string, n N) Number { return Number{name, int64(n), 0} }
 
-// Decimal is a Number in parts per million.
+// Decimal returns a Number with six decimals.
 func Decimal(name string, x float64) Number { return Number{name, int64(ppm.Near(x)), int64(One)} }
 
-// Value is the number without its name: 42, or 3.56 (320/90). A share in parts
-// per million stands alone, 0.25; where it is such a share that divides, its
-// parts are not told: 3.33 (10/3).
+// Value returns the number without its name: 42, or 3.56 (320/90). A share in parts per
+// million is a decimal alone: 0.25. If a share divides, the ratio is reduced:
+// 3.33 (10/3).
 func (n Number) Value() string {
 	if n.Den == int64(One) {
 		return PPM(n.Num).String()
@@ -45,74 +45,71 @@ func (n Number) Value() string {
 
 func (n Number) String() string { return n.Name + " = " + n.Value() }
 
-// Beaten is a candidate that a grant passed over, and why.
+// Beaten is a candidate that the policy did not choose.
 type Beaten struct {
 	Pool PoolID
-	Job  JobID // -1: the whole pool
-	Why  string
+	Job  JobID  // NoJob: the whole pool
+	Why  string // the reason, in words
 }
 
-// MostBeaten is how many candidates a Why keeps; a policy need name no more.
+// MostBeaten is how many candidates a Why keeps. A policy need not name more.
 const MostBeaten = 8
 
-// Why is what a grant rested on: numbers in the paper's own terms, and at most
-// eight candidates it beat.
+// Why is what a grant or a kill depended on: numbers in the terms of the paper, and
+// candidates that were not chosen, the best ones first.
 type Why struct {
 	Numbers []Number
 	Beaten  []Beaten
 }
 
-// Declined is what a policy says where it stops: it starts nothing more of a
-// kind on this visit.
+// Declined says why a policy starts nothing more of a kind during a visit.
 type Declined struct {
 	Kind    Kind
 	Reason  string
 	Numbers []Number
 }
 
-// NoJob is the Job of an Explanation's Grant where none was asked for.
-const NoJob JobID = -1
-
-// Explanation is one answer of a policy: a grant it asked for, an attempt it
-// had killed, or the end of a visit.
+// Explanation is one of three things: a grant that the policy asked for, an attempt that
+// it had killed, or the end of a visit.
 type Explanation struct {
 	Now     time.Duration
-	Tracker TrackerID // the one that was visited
+	Tracker TrackerID // the tracker that is visited
 
-	Grant     Grant   // as the policy asked for it; Job is NoJob where it asked for none
-	Start     Start   // of a grant that was applied
-	Refused   Refusal // Granted: it was applied
-	Reclaimed SlotID  // the slot whose attempt the policy had killed, or NoSlot
+	Grant     Grant   // as the policy asked for it; Job is NoJob if this is no grant
+	Start     Start   // what a grant started
+	Refused   Refusal // the result of the grant
+	Reclaimed SlotID  // the slot whose attempt the policy had killed; NoSlot: none
 	Why       Why     // of the grant or the kill
 
-	Declined []Declined // at the end of a visit: what was said on it, in order
+	Declined []Declined // at the end of a visit: all that was declined, in order
 }
 
-// EndOfVisit reports whether e ends a visit, whatever was declined on it.
+// EndOfVisit reports whether e is the end of a visit.
 func (e *Explanation) EndOfVisit() bool { return e.Grant.Job == NoJob && e.Reclaimed == NoSlot }
 
-// explaining is who asked, and what the policy has said since.
+// explaining is the listener, and what the policy has said since it was last called.
 type explaining struct {
-	to       func(e *Explanation)
+	listen   func(e *Explanation)
 	why      Why
 	declined []Declined
 }
 
-// Explain has every answer of the policy from now on told to f: each grant it
-// asks for, each attempt it has killed, and the end of each visit. e is valid
-// during the call, and so is what it points to. nil turns it off.
+// Explain calls f with every answer of the policy from now on: each grant that it asks
+// for, each attempt that it has killed, and the end of each visit. The explanation, and
+// all that it points to, is valid during the call. nil turns explanations off.
 func (l *Ledger) Explain(f func(e *Explanation)) {
 	l.explaining = nil
 	if f != nil {
-		l.explaining = &explaining{to: f}
+		l.explaining = &explaining{listen: f}
 	}
 }
 
-// Explaining reports whether anyone listens: a policy builds a Why only then.
+// Explaining reports whether explanations are on. A policy should build a Why only
+// then.
 func (d *Decision) Explaining() bool { return d.l.explaining != nil }
 
-// Because says what the next Grant or Reclaim rests on. It is for that one
-// only, whether or not it is applied.
+// Because says why the policy asks for the next Grant or Reclaim. It holds for that
+// call alone, whatever its result.
 func (d *Decision) Because(w Why) {
 	if x := d.l.explaining; x != nil {
 		w.Beaten = w.Beaten[:min(len(w.Beaten), MostBeaten)]
@@ -120,45 +117,51 @@ func (d *Decision) Because(w Why) {
 	}
 }
 
-// Decline says that this visit starts nothing more of kind k, and why, in words
-// that fit after "because". A policy calls it wherever it stops.
+// Decline says that this visit starts nothing more of kind k, and why. reason completes
+// a sentence that ends in "because". A policy calls it wherever it stops.
 func (d *Decision) Decline(k Kind, reason string, numbers ...Number) {
 	if x := d.l.explaining; x != nil {
 		x.declined = append(x.declined, Declined{k, reason, append([]Number(nil), numbers...)})
 	}
 }
 
-// explained tells of a grant that was asked for.
-func (l *Ledger) explained(g Grant, r Refusal) {
-	e := Explanation{Grant: g, Refused: r, Reclaimed: NoSlot, Start: Start{Slot: NoSlot}}
+// noExplanation is an explanation of nothing, to be filled in.
+func noExplanation() Explanation {
+	return Explanation{Grant: Grant{Job: NoJob, Slot: NoSlot, Task: NoTask}, Reclaimed: NoSlot, Start: Start{Slot: NoSlot}}
+}
+
+// explainGrant reports a grant that the policy asked for.
+func (l *Ledger) explainGrant(g Grant, r Refusal) {
+	e := noExplanation()
+	e.Grant, e.Refused = g, r
 	if r == Granted {
 		e.Start = l.orders.Starts[len(l.orders.Starts)-1]
 	}
-	l.tell(&e)
+	l.explain(&e)
 }
 
-// reclaimed tells of an attempt that the policy has killed.
-func (l *Ledger) reclaimed(s SlotID) {
-	l.tell(&Explanation{Grant: Grant{Job: NoJob, Slot: NoSlot, Task: NoTask}, Reclaimed: s, Start: Start{Slot: NoSlot}})
+// explainReclaim reports that the policy has the attempt on s killed.
+func (l *Ledger) explainReclaim(s SlotID) {
+	e := noExplanation()
+	e.Reclaimed = s
+	l.explain(&e)
 }
 
-// visitExplained tells of the end of a visit.
-func (l *Ledger) visitExplained() {
-	x := l.explaining
-	l.tell(&Explanation{
-		Grant: Grant{Job: NoJob, Slot: NoSlot, Task: NoTask}, Reclaimed: NoSlot, Start: Start{Slot: NoSlot}, Declined: x.declined,
-	})
+// explainEnd reports the end of a visit.
+func (l *Ledger) explainEnd() {
+	x, e := l.explaining, noExplanation()
+	e.Declined = x.declined
+	l.explain(&e)
 	x.declined = x.declined[:0]
 }
 
-func (l *Ledger) tell(e *Explanation) {
+func (l *Ledger) explain(e *Explanation) {
 	x := l.explaining
 	e.Now, e.Tracker, e.Why = l.now, l.visited, x.why
 	x.why = Why{}
-	x.to(e)
+	x.listen(e)
 }
 
-// View is the Ledger's state between its calls, for whoever explains it; a
-// policy has its own. It must only be read, and View.Changed not be called: what
-// changed is the policy's to learn.
+// View returns the Ledger's state, for drivers and explanations between calls of the
+// Ledger. It must only be read: View.Changed belongs to the policy.
 func (l *Ledger) View() *View { return &View{l: l} }

@@ -9,7 +9,8 @@ import (
 	"mrlocal/trace"
 )
 
-// Priority orders jobs under FIFO and weighs them under fair (SPEC 1.3).
+// Priority orders jobs under FIFO, and is a factor of their weight under fair (Hadoop
+// 1.0.3, SchedulingAlgorithms.FifoComparator, FairScheduler.calculateRawWeight).
 type Priority int8
 
 const (
@@ -20,42 +21,42 @@ const (
 	VeryHigh Priority = 2
 )
 
-// Weight is the priority as a factor of a job's weight: 0.25, 0.5, 1, 2, 4.
+// Weight returns the factor of a job's weight: 0.25, 0.5, 1, 2 or 4.
 func (p Priority) Weight() PPM {
 	return One << 2 >> (2 - min(max(p, VeryLow), VeryHigh))
 }
 
-// JobSpec is a job as Submit takes it.
+// JobSpec describes a job to Submit.
 type JobSpec struct {
-	Name, Pool, User string // Pool "": one of the job's own name
+	Name, Pool, User string // Pool "": a pool with the job's name
 	Reduces          int32
 	Priority         Priority
 	Weight           PPM // 0: 1.0
 
-	// Maps is the number of maps known; MapsSealed says that it is final.
-	// ReadyMaps of them, the first ones, may start: 0 means all where it is
-	// final, and none where it is not. Ready tells of more later.
+	// Maps is the number of maps that are known, MapsSealed whether it is final.
+	// The first ReadyMaps of them may start; 0 means all of them if the number is
+	// final, none if not. Ready adds to these numbers later.
 	Maps       int32
 	MapsSealed bool
 	ReadyMaps  int32
 
-	Deadline time.Duration   // absolute; 0: none
-	Profile  *demand.Profile // what its tasks need; nil: nobody knows. It is copied
-	Unplaced bool            // its maps' input has no place, whatever Config.Replicas says
-	Single   bool            // the input of a map is for one attempt at a time: no copy runs beside it
+	Deadline time.Duration   // from the start of the run; 0: none
+	Profile  *demand.Profile // what its tasks need; nil: unknown. Submit copies it
+	Unplaced bool            // the input of the maps has no place, whatever Config.Replicas is
+	Single   bool            // only one attempt at a time can read the input of a map: no speculative maps
 }
 
-// Readiness is how much of a job's map side is known. It only grows.
+// Readiness says how many maps of a job are known and may start. It only grows.
 type Readiness struct {
-	Maps   int32 // map tasks [0, Maps) may start
-	Total  int32 // map tasks known; never less than Maps
+	Maps   int32 // maps [0, Maps) may start
+	Total  int32 // maps that are known; less than Maps counts as Maps
 	Sealed bool  // Total is final
 }
 
-// Outcome is how an attempt ended. Neither OK nor Killed: it failed, and counts
-// towards MaxAttempts. Bytes and times are for policies that learn.
+// Outcome says how an attempt ended. If it is neither OK nor Killed, it failed, and
+// counts towards Config.MaxAttempts. Bytes and times are for an Observer.
 type Outcome struct {
-	OK        bool // committed
+	OK        bool // its output is committed
 	Killed    bool
 	InBytes   int64
 	OutBytes  int64
@@ -64,15 +65,16 @@ type Outcome struct {
 	CopyTime  time.Duration
 }
 
-// progressStep is the least progress that is a fact, so that an attempt has at
-// most 100 of them; less is neither recorded nor shown to the policy.
+// progressStep is the least progress that becomes a fact, so that an attempt has at most
+// 100 of them.
 const progressStep = One / 100
 
-// Submit adds a job. It may be called at any time.
+// Submit adds a job at time now and returns its id. Bytes of names that are not UTF-8
+// become U+FFFD. As with all facts, now must not be before the latest fact or Assign.
 func (l *Ledger) Submit(now time.Duration, s JobSpec) JobID {
 	l.advance(now)
 	for _, text := range []*string{&s.Name, &s.Pool, &s.User} {
-		*text = strings.ToValidUTF8(*text, "\ufffd") // as an event file has it
+		*text = strings.ToValidUTF8(*text, "\ufffd") // as event files have it
 	}
 	if s.Pool == "" {
 		s.Pool = s.Name
@@ -103,13 +105,13 @@ func (l *Ledger) Submit(now time.Duration, s JobSpec) JobID {
 	if s.Single {
 		e.Flags |= trace.Single
 	}
-	l.fact(e, s.Name, s.Pool, s.User)
+	l.record(e, s.Name, s.Pool, s.User)
 	l.admit(j)
-	j.side[Map].know(s.Maps)
-	j.side[Map].open(s.ReadyMaps)
-	j.side[Reduce].open(s.Reduces)
-	l.place(j)
-	l.done(j)
+	j.side[Map].raiseTotal(s.Maps)
+	j.side[Map].makeReady(s.ReadyMaps)
+	j.side[Reduce].makeReady(s.Reduces)
+	l.addPlaces(j)
+	l.endFact(j)
 	if profile != nil {
 		for _, p := range []Phase{PhaseCompute, PhaseCopy, PhaseReduce} {
 			l.Demand(now, j.id, p, *profile.Of(p))
@@ -118,8 +120,8 @@ func (l *Ledger) Submit(now time.Duration, s JobSpec) JobID {
 	return j.id
 }
 
-// Ready says that more maps may start or are known. What it takes back is
-// ignored.
+// Ready reports that more maps of a job are known or may start. Smaller numbers than
+// before are ignored.
 func (l *Ledger) Ready(now time.Duration, id JobID, r Readiness) {
 	l.advance(now)
 	r.Total = max(r.Total, r.Maps)
@@ -128,7 +130,7 @@ func (l *Ledger) Ready(now time.Duration, id JobID, r Readiness) {
 	if r.Sealed {
 		e.Flags = trace.Sealed
 	}
-	l.fact(e)
+	l.record(e)
 	j := l.job(id)
 	if j == nil || j.state != Running {
 		return
@@ -136,29 +138,48 @@ func (l *Ledger) Ready(now time.Duration, id JobID, r Readiness) {
 	m := &j.side[Map]
 	invariant.Check(!j.sealed || r.Total <= m.total, "slots: Ready: job %d is sealed at %d maps: %+v", id, m.total, r)
 	if !j.sealed {
-		m.know(r.Total)
+		m.raiseTotal(r.Total)
 		j.sealed = r.Sealed
 	}
-	m.open(min(r.Maps, m.total))
-	l.place(j)
-	l.done(j)
+	m.makeReady(min(r.Maps, m.total))
+	l.addPlaces(j)
+	l.endFact(j)
 }
 
-// Drop says that a task is not needed: it counts as done, and its attempts are
-// killed.
+// Demand reports what one task of a job needs: a map (PhaseCompute), a reduce in its copy
+// phase (PhaseCopy), or a reduce that sorts or reduces (PhaseReduce). Submit calls it for
+// a job with a profile.
+func (l *Ledger) Demand(now time.Duration, id JobID, p Phase, v demand.Vector) {
+	l.advance(now)
+	e := jobEvent(trace.OpDemand, id)
+	e.Phase = p
+	e.A, e.B, e.C = int64(v.CPU), int64(v.IO), int64(v.Memory)
+	l.record(e)
+	j := l.job(id)
+	if j == nil || j.state != Running {
+		return
+	}
+	if j.spec.Profile == nil {
+		j.spec.Profile = &demand.Profile{}
+	}
+	*j.spec.Profile.Of(p) = v
+	l.endFact(j)
+}
+
+// Drop reports that a task is not needed. It counts as done, and its attempts are killed.
 func (l *Ledger) Drop(now time.Duration, id JobID, k Kind, t TaskID) {
 	l.advance(now)
-	l.fact(trace.Event{Op: trace.OpDrop, Kind: k, Job: int32(id), Task: int32(t)})
+	l.record(trace.Event{Op: trace.OpDrop, Kind: k, Job: int32(id), Task: int32(t)})
 	j := l.job(id)
 	if j == nil || j.state != Running {
 		return
 	}
 	s := &j.side[k]
 	if !j.sealed && k == Map {
-		s.know(int32(t) + 1)
+		s.raiseTotal(int32(t) + 1)
 	}
 	invariant.Check(t >= 0 && int32(t) < s.total, "slots: Drop: job %d has %d %s tasks, not %d", id, s.total, k, t)
-	task := s.at(t)
+	task := s.task(t)
 	switch task.state {
 	case taskPending:
 		if int32(t) < s.ready {
@@ -171,14 +192,14 @@ func (l *Ledger) Drop(now time.Duration, id JobID, k Kind, t TaskID) {
 	}
 	task.state = taskDropped
 	s.done++
-	l.done(j)
+	l.endFact(j)
 }
 
-// Phase says that an attempt is in another phase.
+// Phase reports that an attempt has entered phase p.
 func (l *Ledger) Phase(now time.Duration, a AttemptID, p Phase) {
 	l.advance(now)
 	s := l.slotOf(a)
-	if s == nil || s.phase == p || int(p) >= phases {
+	if s == nil || s.phase == p || int(p) >= numPhases {
 		return
 	}
 	tr := &l.trackers[s.Tracker]
@@ -187,11 +208,12 @@ func (l *Ledger) Phase(now time.Duration, a AttemptID, p Phase) {
 	s.phase = p
 	e := attemptEvent(trace.OpPhase, a, s.ID, trace.RuleNone)
 	e.Phase = p
-	l.fact(e)
+	l.record(e)
 	l.measured()
 }
 
-// Progress says how far an attempt is.
+// Progress reports the share of its work that an attempt has done. Steps of less than
+// 1 % are ignored.
 func (l *Ledger) Progress(now time.Duration, a AttemptID, done PPM) {
 	s := l.slotOf(a)
 	done = min(done, One)
@@ -202,20 +224,20 @@ func (l *Ledger) Progress(now time.Duration, a AttemptID, done PPM) {
 	s.progress = done
 	e := attemptEvent(trace.OpProgress, a, s.ID, trace.RuleNone)
 	e.A = int64(done)
-	l.fact(e)
+	l.record(e)
 	l.measured()
 }
 
-// measured ends a fact that calls for a decision only where the policy learns.
+// measured ends a fact that leads to a new decision only if the policy learns from it.
 func (l *Ledger) measured() {
 	if l.observer != nil {
-		l.observed()
+		l.observe()
 		l.dirty = true
 	}
 }
 
-// Finish says that an attempt has ended, however. An attempt that the Ledger
-// does not know (its tracker is lost) is ignored.
+// Finish reports that an attempt has ended, for whatever reason. It ignores an attempt
+// that the Ledger does not know, because its tracker is lost.
 func (l *Ledger) Finish(now time.Duration, a AttemptID, o Outcome) {
 	l.advance(now)
 	s := l.slotOf(a)
@@ -230,9 +252,9 @@ func (l *Ledger) Finish(now time.Duration, a AttemptID, o Outcome) {
 		e.Flags |= trace.Killed
 	}
 	e.A, e.B, e.C, e.D, e.E = o.InBytes, o.OutBytes, int64(o.CPU), o.CopyBytes, int64(o.CopyTime)
-	l.fact(e)
+	l.record(e)
 	if s == nil {
-		l.stats.stale++
+		l.stats.Stale++
 		return
 	}
 	j := l.jobs[a.Job]
@@ -246,11 +268,11 @@ func (l *Ledger) Finish(now time.Duration, a AttemptID, o Outcome) {
 	default:
 		l.failedAttempt(j, a, s.Tracker)
 	}
-	l.done(j)
+	l.endFact(j)
 }
 
-// commit books a task as done; its other attempts lost the race. An attempt
-// whose task is not wanted any more counts as killed.
+// commit marks the task of a as done and kills its other attempts. If the task is done
+// or not needed any more, a counts as killed.
 func (l *Ledger) commit(j *ledgerJob, a AttemptID, t TrackerID) {
 	s := &j.side[a.Kind]
 	task := &s.tasks[a.Task]
@@ -290,12 +312,12 @@ func (l *Ledger) failedAttempt(j *ledgerJob, a AttemptID, at TrackerID) {
 	}
 }
 
-// LostOutput says that a committed map's output is gone: the map is pending
-// again, which may close the gate, and counts as failed once more (SPEC 1.12,
-// fetch failures).
+// LostOutput reports that the output of a committed map is gone. The map has failed once
+// more and is pending again, which may close the gate (Hadoop 1.0.3,
+// JobInProgress.fetchFailureNotification).
 func (l *Ledger) LostOutput(now time.Duration, id JobID, t TaskID) {
 	l.advance(now)
-	l.fact(trace.Event{Op: trace.OpLostOutput, Kind: Map, Job: int32(id), Task: int32(t)})
+	l.record(trace.Event{Op: trace.OpLostOutput, Kind: Map, Job: int32(id), Task: int32(t)})
 	j := l.job(id)
 	if j == nil || j.state != Running {
 		return
@@ -313,15 +335,15 @@ func (l *Ledger) LostOutput(now time.Duration, id JobID, t TaskID) {
 	} else {
 		l.uncommit(j, t)
 	}
-	l.done(j)
+	l.endFact(j)
 }
 
-// Lost says that a tracker is gone: its attempts are killed and, of jobs that
-// have reduces, the maps it completed are pending again (SPEC 1.12). The driver
-// need not report those attempts.
+// LostTracker reports that a tracker is gone. Its attempts are killed, and the maps that
+// it committed for running jobs with reduces are pending again (Hadoop 1.0.3,
+// JobTracker.lostTaskTracker). The driver need not report the end of the attempts.
 func (l *Ledger) LostTracker(now time.Duration, id TrackerID) {
 	l.advance(now)
-	l.fact(trace.Event{Op: trace.OpLostTracker, A: int64(id)})
+	l.record(trace.Event{Op: trace.OpLostTracker, A: int64(id)})
 	tr := &l.trackers[id]
 	if tr.lost {
 		return
@@ -333,7 +355,7 @@ func (l *Ledger) LostTracker(now time.Duration, id TrackerID) {
 			a := s.attempt
 			l.release(s)
 			l.killedAttempt(l.jobs[a.Job], a)
-			l.done(l.jobs[a.Job])
+			l.endFact(l.jobs[a.Job])
 		}
 		if s.state != SlotClosed {
 			l.closeSlot(s, trace.RuleLostTracker)
@@ -350,12 +372,12 @@ func (l *Ledger) LostTracker(now time.Duration, id TrackerID) {
 				l.uncommit(j, TaskID(t))
 			}
 		}
-		l.done(j)
+		l.endFact(j)
 	}
 }
 
-// uncommit makes a committed map pending again; where an attempt that lost the
-// race has not ended yet, from its end on.
+// uncommit makes a committed map pending again. If another attempt of the map still
+// runs, the map is pending once that has ended.
 func (l *Ledger) uncommit(j *ledgerJob, t TaskID) {
 	m := &j.side[Map]
 	m.done--
@@ -367,15 +389,14 @@ func (l *Ledger) uncommit(j *ledgerJob, t TaskID) {
 	l.requeue(j, Map, t)
 }
 
-// Abort says that a job is not wanted any more: nothing of it starts, and what
-// runs is killed.
+// Abort reports that a job is cancelled. Its running attempts are killed.
 func (l *Ledger) Abort(now time.Duration, id JobID) {
 	l.advance(now)
-	l.fact(jobEvent(trace.OpAbort, id))
+	l.record(jobEvent(trace.OpAbort, id))
 	j := l.job(id)
 	if j == nil || j.state != Running {
 		return
 	}
 	l.endJob(j, Killed)
-	l.done(j)
+	l.endFact(j)
 }

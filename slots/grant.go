@@ -7,7 +7,7 @@ import (
 
 // grant checks a grant and applies it.
 func (l *Ledger) grant(g Grant) Refusal {
-	refused := l.settle(&g)
+	refused := l.resolve(&g)
 	if refused != Granted {
 		invariant.Check(!refused.bug(), "slots: %s grants %+v at tracker %d: %s", l.policy.Traits().Name, g, l.visited, refused)
 		return refused
@@ -16,10 +16,11 @@ func (l *Ledger) grant(g Grant) Refusal {
 	return Granted
 }
 
-// settle fills in what the policy left open and says whether g is allowed.
-func (l *Ledger) settle(g *Grant) Refusal {
+// resolve fills in the task and the slot if the policy left them open, and returns
+// whether the grant is allowed.
+func (l *Ledger) resolve(g *Grant) Refusal {
 	j := l.job(g.Job)
-	if j == nil || j.state != Running || g.Kind >= trace.Kinds || !l.asking {
+	if j == nil || j.state != Running || g.Kind >= trace.Kinds || !l.assigning {
 		return RefusedJob
 	}
 	if g.Kind == Reduce && !j.gate {
@@ -30,16 +31,16 @@ func (l *Ledger) settle(g *Grant) Refusal {
 	case l.blacklisted(j, l.visited):
 		return RefusedBlacklisted
 	case g.Task == NoTask:
-		if g.Task = l.pick(j, g.Kind, l.visited, g.Locality); g.Task == NoTask && side.shown > 0 {
-			return l.whyNone(j, g)
+		if g.Task = l.pick(j, g.Kind, l.visited, g.Locality); g.Task == NoTask && side.visible > 0 {
+			return l.whyNoTask(j, g)
 		}
-	case !g.Speculative && side.at(g.Task).failed > 0 && l.avoids(j, g.Kind, g.Task, l.visited):
+	case !g.Speculative && side.task(g.Task).failed > 0 && l.avoids(j, g.Kind, g.Task, l.visited):
 		return RefusedFailedHere
 	}
 	if g.Task < 0 || int32(g.Task) >= side.ready || !j.admitted {
 		return RefusedTask
 	}
-	t := side.at(g.Task)
+	t := side.task(g.Task)
 	if g.Speculative && t.state != taskRunning || !g.Speculative && t.state != taskPending {
 		return RefusedTask
 	}
@@ -64,16 +65,17 @@ func (l *Ledger) settle(g *Grant) Refusal {
 	return Granted
 }
 
-// whyNone is why none of the pending tasks may start at the visited tracker.
-func (l *Ledger) whyNone(j *ledgerJob, g *Grant) Refusal {
+// whyNoTask returns why none of the pending tasks may start on the visited tracker.
+func (l *Ledger) whyNoTask(j *ledgerJob, g *Grant) Refusal {
 	if g.Locality > LevelAny && l.pick(j, g.Kind, l.visited, LevelAny) != NoTask {
 		return RefusedLocality
 	}
 	return RefusedFailedHere
 }
 
-// overAllowance: one more task of kind k at the visited tracker would lend more
-// slots of the other kind than the policy's percentage allows (SPEC A4, A6).
+// overAllowance reports whether one more task of kind k on the visited tracker would
+// lend more slots of the other kind than the policy's percentage allows
+// [DHFS13, "lent by tracker"], [DHFS13, "borrow allowance"].
 func (l *Ledger) overAllowance(k Kind) bool {
 	t, other := &l.trackers[l.visited], k.Other()
 	if !l.borrows || t.running[k] < t.cap[k] {
@@ -86,14 +88,14 @@ func (l *Ledger) overAllowance(k Kind) bool {
 	return l.total.tally.Lent[other]+l.weights.Of(k) > l.weights.Times(other, share.Of(l.total.cap[other]))
 }
 
-// slotFor resolves g.Slot: an idle open slot of the visited tracker. Left to the
-// Ledger, a task goes to its own kind first, then to an extra slot, where it may,
-// then to one of the other kind; the lowest id first. Under weights extra slots come last:
-// they are there for the light tasks that fill up what heavy ones leave.
+// slotFor returns the free slot that g asks for, or nil. If the policy left it open, a
+// slot of the task's own kind comes first, then an extra slot, then one of the other
+// kind; the lowest id first. Under slot weights extra slots come last, because they are
+// for light tasks that use the weight left over by heavy ones.
 func (l *Ledger) slotFor(g *Grant) *ledgerSlot {
 	t := &l.trackers[l.visited]
 	if g.Slot == NoSlot {
-		lists := [homes]int{int(g.Kind), homeExtra, int(g.Kind.Other())}
+		lists := [slotLists]int{int(g.Kind), homeExtra, int(g.Kind.Other())}
 		if l.weights.Bound() {
 			lists[1], lists[2] = lists[2], lists[1]
 		}
@@ -111,9 +113,10 @@ func (l *Ledger) slotFor(g *Grant) *ledgerSlot {
 	return s
 }
 
-// sameHost: s is where an attempt of t runs: on the same tracker where there
-// are several, on the same core where there is one (SPEC 1.11).
-func (l *Ledger) sameHost(t *task, s *ledgerSlot) bool {
+// sameHost reports whether an attempt of t runs where s is: on the same tracker, or on
+// the same core if there is only one tracker. A speculative attempt has to run elsewhere
+// (Hadoop 1.0.3, TaskInProgress.hasRunOnMachine).
+func (l *Ledger) sameHost(t *ledgerTask, s *ledgerSlot) bool {
 	for id := t.head; id != NoSlot; id = l.slots[id].next {
 		o := &l.slots[id]
 		if len(l.trackers) > 1 && o.Tracker == s.Tracker || len(l.trackers) == 1 && o.Core >= 0 && o.Core == s.Core {
@@ -123,11 +126,11 @@ func (l *Ledger) sameHost(t *task, s *ledgerSlot) bool {
 	return false
 }
 
-// start applies a settled grant.
+// start applies a grant that resolve allowed.
 func (l *Ledger) start(g *Grant) {
 	j, s := l.jobs[g.Job], &l.slots[g.Slot]
 	side := &j.side[g.Kind]
-	t := side.at(g.Task)
+	t := side.task(g.Task)
 	a := AttemptID{Job: g.Job, Kind: g.Kind, Task: g.Task, N: t.n}
 	if g.Rehome && !s.Extra && s.Home != g.Kind {
 		l.rehome(s, g.Kind)
@@ -137,26 +140,21 @@ func (l *Ledger) start(g *Grant) {
 		side.pending--
 	}
 	t.n++
-	l.take(s, a, g)
+	l.occupy(s, a, g)
 	s.next, t.head = t.head, s.ID
 
 	side.counts.Started++
 	if g.Speculative {
 		side.counts.Speculative++
 	}
-	if s.lent {
-		side.counts.Lent++
-	}
 	if g.Rule.Borrows() || s.lent && g.Rule != trace.RuleOwnSlots {
-		side.counts.Moves++
-		s.times.Moves++
-		l.stats.moves++
+		l.stats.Moves++
 	}
 	if j.times.Start < 0 {
 		j.times.Start = l.now
 	}
 	if g.Kind == Map {
-		l.guardKill = false
+		l.mapFirst = false
 	}
 	level := LevelAny
 	if g.Kind == Map {
@@ -172,14 +170,15 @@ func (l *Ledger) start(g *Grant) {
 	if s.lent {
 		e.Flags |= trace.Lent
 	}
-	l.decided(e)
+	l.recordDecision(e)
 	if s.lent {
-		l.decided(attemptEvent(trace.OpLend, a, s.ID, g.Rule))
+		l.recordDecision(attemptEvent(trace.OpLend, a, s.ID, g.Rule))
 	}
-	l.touch(j)
+	l.refresh(j)
 }
 
-func (s *side) countLevel(level Level) {
+// countLevel counts a map that starts near its input.
+func (s *jobSide) countLevel(level Level) {
 	switch level {
 	case LevelTracker:
 		s.counts.Local++
@@ -188,11 +187,11 @@ func (s *side) countLevel(level Level) {
 	}
 }
 
-// take puts an attempt on an idle open slot.
-func (l *Ledger) take(s *ledgerSlot, a AttemptID, g *Grant) {
+// occupy puts an attempt on a free slot.
+func (l *Ledger) occupy(s *ledgerSlot, a AttemptID, g *Grant) {
 	tr := &l.trackers[s.Tracker]
 	tr.free[s.list()].Remove(s.ID)
-	if l.capable(s) {
+	if l.mapCapable(s) {
 		l.total.freeCapable--
 	}
 	s.busy, s.killing, s.speculative = true, false, g.Speculative
@@ -204,11 +203,11 @@ func (l *Ledger) take(s *ledgerSlot, a AttemptID, g *Grant) {
 	if s.lent {
 		l.total.lent++
 	}
-	l.count(s, 1)
+	l.countAttempt(s, 1)
 }
 
-// release takes the attempt off its slot: the task's list, the slot's time, the
-// counts; a draining slot closes. The task's state is the caller's.
+// release takes the attempt off its slot and out of the list of its task. A draining
+// slot closes. The caller changes the state of the task.
 func (l *Ledger) release(s *ledgerSlot) {
 	a := s.attempt
 	link := &l.jobs[a.Job].side[a.Kind].tasks[a.Task].head
@@ -221,12 +220,12 @@ func (l *Ledger) release(s *ledgerSlot) {
 	if s.lent {
 		s.times.Lent += l.now - s.started
 		l.total.lent--
-		l.decided(attemptEvent(trace.OpReturn, a, s.ID, s.rule))
+		l.recordDecision(attemptEvent(trace.OpReturn, a, s.ID, s.rule))
 	}
 	if s.killing {
 		l.total.killing--
 	}
-	l.count(s, -1)
+	l.countAttempt(s, -1)
 	s.busy, s.lent, s.killing = false, false, false
 	if s.state == SlotDraining {
 		l.closeSlot(s, trace.RuleResize)
@@ -234,14 +233,14 @@ func (l *Ledger) release(s *ledgerSlot) {
 	}
 	tr := &l.trackers[s.Tracker]
 	tr.free[s.list()].Push(s.ID)
-	if l.capable(s) {
+	if l.mapCapable(s) {
 		l.total.freeCapable++
 	}
 	l.free[s.list()].Put(tr.id, l.fits(tr, l.weights.Lightest()))
 }
 
-// count adds d to everything that counts the running attempt on s.
-func (l *Ledger) count(s *ledgerSlot, d int32) {
+// countAttempt adds d to all counts of the attempt on s.
+func (l *Ledger) countAttempt(s *ledgerSlot, d int32) {
 	k := s.attempt.Kind
 	j := l.jobs[s.attempt.Job]
 	l.accrue(j.pool)
@@ -256,6 +255,6 @@ func (l *Ledger) count(s *ledgerSlot, d int32) {
 		l.total.waiting += d
 	}
 	if s.state == SlotOpen {
-		l.hold(s, d)
+		l.countHeld(s, d)
 	}
 }

@@ -13,84 +13,90 @@ import (
 	"mrlocal/trace"
 )
 
-// Ledger is the bookkeeping of one run. New makes one.
+// Ledger is the bookkeeping of one run.
 type Ledger struct {
-	config         Config
-	placement      locality.Placement
+	config    Config
+	placement locality.Placement
+	stream    *trace.Stream // nil: nothing is recorded
+
+	// The policy, its optional abilities (nil: it has them not) and its traits.
 	policy         Policy
-	observer       Observer       // the policy, where it learns
-	nothingToGrant NothingToGrant // the policy, where it can tell
+	observer       Observer
+	nothingToGrant NothingToGrant
 	speculator     Speculator
 	lends          bool
 	byDemand       bool
-	borrows        bool // the policy has percentages
+	borrows        bool
 	weights        demand.Weights
-	stream         *trace.Stream
 
-	now       time.Duration
-	slots     []ledgerSlot
-	trackers  []tracker
-	jobs      []*ledgerJob
-	pools     []*ledgerPool
-	poolID    map[string]PoolID
-	homeSlots int32 // of the first tracker
-
-	userLimits map[string]*limit // of users with a limit; looked up, never walked
+	now        time.Duration // of the latest fact or Assign
+	slots      []ledgerSlot
+	trackers   []tracker
+	jobs       []*ledgerJob
+	pools      []*ledgerPool
+	poolID     map[string]PoolID // by name
+	userLimits map[string]*limit // of users with a limit; never iterated, for its order is random
+	homeSlots  int32             // of the first tracker
 
 	total   totals
-	changed []JobID // since the policy last asked
-	view    *View
+	changed []JobID                         // since the policy asked last
+	free    [slotLists]order.Set[TrackerID] // trackers that can start something on a free slot of the list
+	seq     int64                           // grants so far
+	dirty   bool                            // something has changed since the last AssignAll
+	last    TrackerID                       // that AssignAll gave something last
+	wake    time.Duration                   // earliest time that the policy asked for; negative: none
 
-	seq       int64 // grants so far
-	dirty     bool  // AssignAll has something to look at
+	// The deadlock guard.
+	mapFirst   bool  // no waiting reduce may take a map-capable slot before a map has started
+	idleVisits int32 // visits since anything changed
+
+	// The Assign that is going on, and its answer.
+	assigning bool
 	visited   TrackerID
-	last      TrackerID // the last tracker that was served
-	kills     []kill    // ordered since the last Assign
+	kills     []kill // ordered since the last Assign
 	advances  []AttemptID
-	wake      time.Duration
-	guardKill bool  // a map must start before another waiting reduce does
-	fruitless int32 // visits since anything changed
 	orders    Orders
 	decision  Decision
-	free      [homes]order.Set[TrackerID] // trackers with a free slot of that list
-	asking    bool                        // an Assign is going on
-	made      []trace.Event               // its decisions so far
-	digest    trace.Digest                // of all facts so far
-	seen      []Fact                      // facts to show to the observer
+	view      *View
+	decisions []trace.Event // to be recorded behind the Assign
 
-	explaining *explaining // nil: nobody asks why
+	digest     trace.Digest // of all facts so far
+	unobserved []Fact       // that the observer has not seen
+	explaining *explaining  // nil: nobody listens to explanations
 
-	stats accruals
-	steps int64 // of a checked build
+	stats Stats
+	steps int64 // facts and visits, counted in checked builds
 }
 
-// kill is an ordered kill.
+// kill is the order to end an attempt.
 type kill struct {
 	attempt AttemptID
 	slot    SlotID
 	rule    Rule
 }
 
-// totals are cluster-wide counts, kept in place.
+// totals are counts over the whole cluster, kept up to date in place.
 type totals struct {
-	pending  [2]int32
-	running  [2]int32
-	cap      [2]int32
-	tally    demand.Tally
-	keeps    int32
-	open     int32 // open slots
-	draining int32 // draining slots, all busy
-	active   int32 // running jobs
+	pending    [2]int32
+	running    [2]int32
+	cap        [2]int32 // open home slots
+	tally      demand.Tally
+	reduceRoom int32 // see tracker
+	open       int32 // open slots
+	draining   int32 // draining slots, all busy
+	active     int32 // jobs that have not ended
 
 	mapCapable  int32 // open slots that a map may use
-	freeCapable int32 // of these, idle
-	heldWaiting int32 // of these, holding a waiting reduce
-	killing     int32 // attempts that a kill is ordered for
-	lent        int32 // busy lent slots
-	waiting     int32 // waiting reduces
+	freeCapable int32 // map-capable slots that are free
+	heldWaiting int32 // map-capable slots that hold a waiting reduce
+	killing     int32 // attempts with an order to end
+	lent        int32 // busy slots that are lent
+	waiting     int32 // waiting reduces: running ones whose job has unfinished maps
 }
 
-// New returns a Ledger without jobs.
+// New returns a Ledger without jobs that asks policy p. It copies what it needs of c. It
+// fails if c contradicts itself, or if p has wrong weights or options that cannot be
+// written as JSON.
 func New(c Config, p Policy) (*Ledger, error) {
 	c = c.withDefaults()
 	if r, ok := p.(Resetter); ok {
@@ -140,7 +146,7 @@ func New(c Config, p Policy) (*Ledger, error) {
 	return l, nil
 }
 
-// weighed are slots with their weights.
+// weighed returns a copy of slots with the weights of the home slots filled in.
 func weighed(all []Slot, w demand.Weights) []Slot {
 	all = slices.Clone(all)
 	for i := range all {
@@ -151,7 +157,7 @@ func weighed(all []Slot, w demand.Weights) []Slot {
 	return all
 }
 
-// layOut builds slots and trackers.
+// layOut makes the slots and trackers, and opens the home slots.
 func (l *Ledger) layOut() {
 	l.slots = make([]ledgerSlot, len(l.config.Slots))
 	for i, s := range l.config.Slots {
@@ -170,8 +176,8 @@ func (l *Ledger) layOut() {
 	l.placement = locality.Placement{Seed: l.config.Seed, Trackers: int32(len(l.trackers)), Replicas: l.config.Replicas, GroupTrackers: l.config.GroupTrackers}
 }
 
-// SetStream makes every fact and decision from now on an event of s. It is
-// called once, before the first Submit.
+// SetStream appends every fact and decision from now on to s, and opens s with the
+// configuration. The caller calls it at most once, before the first fact, and keeps s.
 func (l *Ledger) SetStream(s *trace.Stream) {
 	h, err := l.config.header()
 	invariant.Check(err == nil, "%v", err)
@@ -179,19 +185,21 @@ func (l *Ledger) SetStream(s *trace.Stream) {
 	s.Open(h)
 }
 
-// Config is the effective configuration.
+// Config returns the configuration, with defaults and the policy's traits filled in.
 func (l *Ledger) Config() Config { return l.config }
 
-// Now is the time of the latest fact or Assign.
+// Now returns the time of the latest fact or Assign.
 func (l *Ledger) Now() time.Duration { return l.now }
 
-// HoldsCopy reports whether reduces wait for Orders.Advances.
+// HoldsCopy reports whether reduces have to wait in their copy phase for
+// Orders.Advances.
 func (l *Ledger) HoldsCopy() bool {
 	g, ok := l.policy.(PhaseGate)
 	return ok && g.HoldsCopy()
 }
 
-// Assign is one heartbeat of tracker t.
+// Assign is one heartbeat of tracker t at time now. The orders are valid until the next
+// Assign.
 func (l *Ledger) Assign(now time.Duration, t TrackerID) *Orders {
 	invariant.Check(t >= 0 && int(t) < len(l.trackers), "slots: Assign: tracker %d of %d", t, len(l.trackers))
 	l.begin(now)
@@ -199,11 +207,11 @@ func (l *Ledger) Assign(now time.Duration, t TrackerID) *Orders {
 	return l.end(t)
 }
 
-// AssignAll is heartbeat 0: one visit per tracker in id order, going on after
-// the last one served, until a full round grants nothing. Trackers without a
-// free slot are passed over, but for the first one there is, so that a policy sees
-// every call. It returns at once when nothing has happened since the last time and
-// no wake-up is due.
+// AssignAll visits all trackers in the order of ids, beginning after the last one that
+// got something, until a whole round grants nothing. It visits the first tracker
+// always, so that the policy sees every call, and others only if they have a free slot
+// for a pending task. It returns at once if nothing has changed since the last time and
+// no wake-up is due. The orders are valid until the next Assign.
 func (l *Ledger) AssignAll(now time.Duration) *Orders {
 	if !l.dirty && (l.wake < 0 || now < l.wake) {
 		l.orders.clear()
@@ -223,14 +231,14 @@ func (l *Ledger) AssignAll(now time.Duration) *Orders {
 		granted = l.serveFrom(0, from) || granted
 	}
 	l.dirty = false
-	l.fruitless = int32(len(l.trackers)) // those passed over have no free slot, or none that a pending task may use
+	l.idleVisits = int32(len(l.trackers)) // a tracker that was not visited has no use for a visit
 	return l.end(AllTrackers)
 }
 
-// AllTrackers is what AssignAll records as its tracker.
+// AllTrackers is the tracker in the event of an AssignAll.
 const AllTrackers TrackerID = -1
 
-// serveFrom visits the trackers in [from, to) that could be given something.
+// serveFrom visits the trackers in [from, to) that could get something.
 func (l *Ledger) serveFrom(from, to TrackerID) (granted bool) {
 	for t := l.servable(from); t >= 0 && t < to; t = l.servable(t + 1) {
 		granted = l.serve(t) || granted
@@ -238,23 +246,22 @@ func (l *Ledger) serveFrom(from, to TrackerID) (granted bool) {
 	return granted
 }
 
-// servable is the first tracker from t on with a free slot on which something
-// that is pending could run; -1 where there is none.
+// servable returns the first tracker from t on that has a free slot for a kind of task
+// that may start; -1 if there is none.
 func (l *Ledger) servable(t TrackerID) TrackerID {
-	m, r := l.wants(Map), l.wants(Reduce)
+	m, r := l.mayStart(Map), l.mayStart(Reduce)
 	if !m && !r || l.nothingToGrant != nil && l.nothingToGrant.NothingToGrant(l.view) {
 		return -1
 	}
 	return order.Next(l.free[:], []bool{m || l.lends, r || l.lends, true}, t)
 }
 
-// wants: a task of kind k pends, or the policy has one to copy.
-func (l *Ledger) wants(k Kind) bool {
+// mayStart reports whether a task of kind k is pending, or worth a speculative attempt.
+func (l *Ledger) mayStart(k Kind) bool {
 	return l.total.pending[k] > 0 || l.speculator != nil && l.speculator.Speculates(l.view, k)
 }
 
-// serve visits t and, where something was granted, remembers it as the last one
-// served.
+// serve visits t, and remembers it if something was granted.
 func (l *Ledger) serve(t TrackerID) bool {
 	if !l.visit(t) {
 		return false
@@ -263,19 +270,19 @@ func (l *Ledger) serve(t TrackerID) bool {
 	return true
 }
 
-// visit lets the policy decide for tracker t and reports whether it granted.
+// visit lets the policy decide for tracker t and reports whether it granted anything.
 func (l *Ledger) visit(t TrackerID) bool {
 	if l.trackers[t].lost {
 		return false
 	}
 	before := len(l.orders.Starts)
 	l.visited = t
-	l.fruitless++
+	l.idleVisits++
 	l.policy.Decide(l.view, &l.decision)
 	if l.explaining != nil {
-		l.visitExplained()
+		l.explainEnd()
 	}
-	if invariant.Enabled { // whoever kept them finds nothing
+	if invariant.Enabled { // a policy that keeps its view then fails
 		l.view.l = nil
 		l.view = &View{l: l}
 	}
@@ -283,42 +290,43 @@ func (l *Ledger) visit(t TrackerID) bool {
 	return len(l.orders.Starts) > before
 }
 
+// begin starts an Assign.
 func (l *Ledger) begin(now time.Duration) {
 	l.advance(now)
 	l.orders.clear()
-	l.asking = true
+	l.assigning = true
 	if l.wake >= 0 && now >= l.wake {
 		l.wake = -1
 	}
 }
 
-// end completes the orders and records them: the Assign, then its decisions.
+// end completes the orders and records the Assign, then its decisions.
 func (l *Ledger) end(t TrackerID) *Orders {
 	l.guard()
 	o := &l.orders
 	for _, k := range l.kills {
 		o.Kills = append(o.Kills, k.attempt)
-		l.decided(attemptEvent(trace.OpKill, k.attempt, k.slot, k.rule))
+		l.recordDecision(attemptEvent(trace.OpKill, k.attempt, k.slot, k.rule))
 	}
 	o.Advances = append(o.Advances, l.advances...)
 	l.kills, l.advances = l.kills[:0], l.advances[:0]
 	o.Wake = l.wake
-	l.asking = false
+	l.assigning = false
 	if l.stream != nil {
 		l.stream.Append(trace.Event{
 			At: l.now, Op: trace.OpAssign,
 			A: int64(t), B: int64(len(o.Starts) + len(o.Kills) + len(o.Advances)), C: int64(o.Wake), D: l.digest.Sum(),
 		})
-		for i := range l.made {
-			l.stream.Append(l.made[i])
+		for i := range l.decisions {
+			l.stream.Append(l.decisions[i])
 		}
-		l.made = l.made[:0]
+		l.decisions = l.decisions[:0]
 	}
 	return o
 }
 
-// clear empties o; in a checked build with new memory, after spoiling the old,
-// so that a driver that kept it is found.
+// clear empties o. In checked builds it spoils the old slices and leaves them, so that a
+// driver that keeps them fails.
 func (o *Orders) clear() {
 	if invariant.Enabled {
 		for i := range o.Starts {

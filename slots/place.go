@@ -1,38 +1,31 @@
 package slots
 
-import "mrlocal/slots/locality"
+import "slices"
 
-// Level is how near a map's input is to a tracker. The greater the nearer.
-type Level = locality.Level
+// Ready returns how many maps may start, for locality.Index.
+func (s *jobSide) Ready() int32 { return s.ready }
 
-const (
-	LevelAny     = locality.Any
-	LevelGroup   = locality.Group
-	LevelTracker = locality.Tracker
-)
-
-// Ready and Startable are what a locality.Index asks: a map that failed before
-// is in side.retry and not chosen by its place.
-func (s *side) Ready() int32 { return s.ready }
-
-func (s *side) Startable(t int32) bool {
+// Startable reports whether map t may be chosen by its place, for locality.Index. A map
+// that failed before may not: it goes first, wherever its input is.
+func (s *jobSide) Startable(t int32) bool {
 	return int(t) >= len(s.tasks) || s.tasks[t].state == taskPending && s.tasks[t].failed == 0
 }
 
-// placed: the maps of j have places.
+// placed reports whether the inputs of j's maps have places.
 func (l *Ledger) placed(j *ledgerJob) bool { return l.placement.Replicas > 0 && !j.spec.Unplaced }
 
-// indexed: they are found by place. With a single tracker all are there.
+// indexed reports whether maps of j are found by place. On a single tracker all inputs
+// are there.
 func (l *Ledger) indexed(j *ledgerJob) bool { return l.placed(j) && len(l.trackers) > 1 }
 
-// place gives the maps that became known their places.
-func (l *Ledger) place(j *ledgerJob) {
+// addPlaces adds the maps that became known to the index.
+func (l *Ledger) addPlaces(j *ledgerJob) {
 	if l.indexed(j) {
 		j.places.Add(&l.placement, int32(j.id), j.side[Map].total)
 	}
 }
 
-// levelOf is how near the input of map t is to a tracker.
+// levelOf returns how near the input of map t is to a tracker.
 func (l *Ledger) levelOf(j *ledgerJob, t TaskID, at TrackerID) Level {
 	if !l.placed(j) {
 		return LevelAny
@@ -40,8 +33,8 @@ func (l *Ledger) levelOf(j *ledgerJob, t TaskID, at TrackerID) Level {
 	return l.placement.Level(int32(j.id), int32(t), int32(at))
 }
 
-// nearest is the map of j that is nearest to a tracker among those that never
-// failed; NoTask where none is nearer than LevelAny.
+// nearest returns the map of j that is nearest to a tracker, among those that never
+// failed, and NoTask if none is nearer than LevelAny.
 func (l *Ledger) nearest(j *ledgerJob, at TrackerID) (TaskID, Level) {
 	t, level, found := j.places.Nearest(&l.placement, int32(at), &j.side[Map])
 	if !found {
@@ -50,10 +43,11 @@ func (l *Ledger) nearest(j *ledgerJob, at TrackerID) (TaskID, Level) {
 	return TaskID(t), level
 }
 
-// pick is the task of kind k to start next at a tracker (SPEC 1.10): one that
-// failed before, wherever its input is, though not where it failed; then, of
-// maps that have a place, the nearest; then one that was killed or whose output
-// is lost; then the next in order. NoTask where none has the least locality.
+// pick returns the task of kind k to start next on a tracker (Hadoop 1.0.3,
+// JobInProgress.findNewMapTask, findNewReduceTask). First come tasks that failed before,
+// wherever their input is, but not on a tracker where they failed; then the nearest of
+// the maps that have a place; then tasks that were killed or whose output was lost; then
+// the next in order. pick returns NoTask if no task has the least locality.
 func (l *Ledger) pick(j *ledgerJob, k Kind, at TrackerID, least Level) TaskID {
 	s := &j.side[k]
 	if t := l.retryAt(j, k, at); t != NoTask {
@@ -71,8 +65,8 @@ func (l *Ledger) pick(j *ledgerJob, k Kind, at TrackerID, least Level) TaskID {
 	return s.pick()
 }
 
-// local is the best level of any map of j that may start at a tracker. A map
-// that failed before counts as near: it goes first, wherever its input is.
+// local returns the best level of the maps of j that may start on a tracker. A map that
+// failed before counts as LevelTracker.
 func (l *Ledger) local(j *ledgerJob, at TrackerID) Level {
 	if !l.placed(j) {
 		return LevelAny
@@ -82,4 +76,95 @@ func (l *Ledger) local(j *ledgerJob, at TrackerID) Level {
 	}
 	_, level := l.nearest(j, at)
 	return level
+}
+
+// A failure limits where tasks may run next. A task does not run again on a tracker where
+// it failed, unless it failed on all of them. A tracker on which too many attempts of a
+// job failed is blacklisted: it gets no more tasks of the job, as long as such trackers
+// are less than a quarter of the cluster (Hadoop 1.0.3,
+// JobInProgress.addTrackerTaskFailure).
+
+// failures are the places where attempts of a job failed. The maps are never iterated.
+type failures struct {
+	at    map[TrackerID]int32 // failed attempts by tracker
+	flaky int32               // trackers with too many failed attempts
+	tasks map[taskOf][]TrackerID
+}
+
+type taskOf struct {
+	kind Kind
+	task TaskID
+}
+
+// failedAt counts a failed attempt on a tracker.
+func (l *Ledger) failedAt(j *ledgerJob, k Kind, t TaskID, at TrackerID) {
+	if len(l.trackers) == 1 {
+		return // there is no other tracker
+	}
+	f := &j.failures
+	if f.at == nil {
+		f.at, f.tasks = map[TrackerID]int32{}, map[taskOf][]TrackerID{}
+	}
+	if f.at[at]++; f.at[at] == l.config.MaxTrackerFailures {
+		f.flaky++
+	}
+	f.tasks[taskOf{k, t}] = append(f.tasks[taskOf{k, t}], at)
+}
+
+// blacklisted reports whether a tracker gets no more tasks of j.
+func (l *Ledger) blacklisted(j *ledgerJob, at TrackerID) bool {
+	f := &j.failures
+	return f.flaky > 0 && f.at[at] >= l.config.MaxTrackerFailures && int(f.flaky)*4 < len(l.trackers)
+}
+
+// avoids reports whether a task failed on a tracker, and there is a usable one where it
+// did not.
+func (l *Ledger) avoids(j *ledgerJob, k Kind, t TaskID, at TrackerID) bool {
+	failed := j.failures.tasks[taskOf{k, t}]
+	if !slices.Contains(failed, at) {
+		return false
+	}
+	for i := range l.trackers {
+		tr := &l.trackers[i]
+		if !tr.lost && tr.open > 0 && !slices.Contains(failed, tr.id) && !l.blacklisted(j, tr.id) {
+			return true
+		}
+	}
+	return false
+}
+
+// retryAt returns the first task that failed before and may start on a tracker. It drops
+// stale entries of the list.
+func (l *Ledger) retryAt(j *ledgerJob, k Kind, at TrackerID) TaskID {
+	s := &j.side[k]
+	if len(s.failedTasks) == 0 {
+		return NoTask
+	}
+	found, kept := NoTask, s.failedTasks[:0]
+	for _, t := range s.failedTasks {
+		if s.tasks[t].state != taskPending {
+			continue // stale
+		}
+		kept = append(kept, t)
+		if found == NoTask && !l.avoids(j, k, t, at) {
+			found = t
+		}
+	}
+	s.failedTasks = kept
+	return found
+}
+
+// requeue makes a task pending again. It starts before tasks that never ran.
+func (l *Ledger) requeue(j *ledgerJob, k Kind, t TaskID) {
+	s := &j.side[k]
+	s.tasks[t].state = taskPending
+	s.pending++
+	if s.tasks[t].failed > 0 {
+		s.failedTasks = append(s.failedTasks, t)
+		return
+	}
+	s.requeued = append(s.requeued, t)
+	if k == Map {
+		j.places.Again(&l.placement, int32(j.id), int32(t))
+	}
 }

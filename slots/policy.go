@@ -7,28 +7,31 @@ import (
 	"mrlocal/trace"
 )
 
-// Policy decides which task goes on which free slot. Decide is one heartbeat
-// of one tracker (v.Tracker): it reads v and grants through d, which applies a
-// grant at once, so v already shows it. A policy keeps no running counts of its
-// own, only orderings of what v.Changed reports; it must be deterministic and
-// keep neither v nor d.
+// Policy decides which task runs on which free slot. A policy must be deterministic:
+// the same views lead to the same grants. It may keep orderings (Ranking) of what
+// View.Changed reports, but no counts of its own; the View has all of them.
 type Policy interface {
+	// Traits returns the constants of the policy.
 	Traits() Traits
+
+	// Decide is one heartbeat of the tracker v.Tracker. It reads v and grants
+	// through d. The Ledger applies each grant at once, so v shows it when Grant
+	// returns. Decide must keep neither v nor d, nor anything taken from them.
 	Decide(v *View, d *Decision)
 }
 
-// Traits are the constants of a policy. New asks for them once, and a policy
-// always gives the same. The zero value keeps slots typed and lends none.
+// Traits are the constants of a policy. New asks for them once. The zero value is a
+// policy that never puts a task on a slot of the other kind.
 type Traits struct {
 	Name string
 
-	// Lends: the policy may start a task on a slot of the other home kind. If it
-	// is not set, the Ledger refuses such a grant.
+	// Lends: the policy may start a task on a slot of the other home kind.
+	// Otherwise the Ledger refuses such a grant.
 	Lends bool
 
-	// Borrows: the papers' percentages bound what is lent. BorrowMap is the share
-	// of map slots that reduces may borrow, BorrowReduce the share of reduce slots
-	// that maps may borrow.
+	// Borrows: the policy has the percentages of DHFS, and the Ledger refuses grants
+	// that exceed them. BorrowMap is the share of map slots that reduces may
+	// borrow, BorrowReduce the share of reduce slots that maps may borrow.
 	Borrows                 bool
 	BorrowMap, BorrowReduce PPM
 
@@ -36,166 +39,175 @@ type Traits struct {
 	// The zero value sets no bound.
 	Weights demand.Weights
 
-	// OwnSlowstart: Slowstart replaces the run's. At 0 the policy decides by itself
-	// when the reduces of a job start.
+	// OwnSlowstart: Slowstart replaces Config.Slowstart. With Slowstart 0 the policy
+	// decides when the reduces of a job start.
 	OwnSlowstart bool
 	Slowstart    PPM
 
-	// ByDemand: the policy places tasks by what they need (demand.Profile). A
-	// report then lists what each job is taken to need.
+	// ByDemand: the policy places tasks by what they need (demand.Profile), and
+	// reports list the profile of each job.
 	ByDemand bool
 
 	// Options are recorded with the configuration, as JSON, so that a replay can
-	// make the same policy. nil: the policy has none of its own.
+	// make the same policy. nil: the policy has none.
 	Options any
 }
 
-// Opener is a policy that opens extra slots (Decision.Resize): how many a tracker
-// with so many home slots of each kind should have of them, where there may be at
-// most so many. For all others a real run has none: each takes its share of the
-// memory, open or not.
+// The interfaces below are optional abilities of a Policy. New looks for them.
+
+// Opener is a policy that opens extra slots (Decision.Resize). Extra returns how many
+// extra slots a tracker should have, given its home slots of each kind and the most
+// extra slots that are possible. Drivers of real runs make no extra slots for other
+// policies, because each slot takes its share of the memory, open or not.
 type Opener interface {
 	Extra(home [2]int32, most int) int
 }
 
-// NothingToGrant is a policy that can tell in O(1) that it would grant nothing on any
-// tracker now, so that AssignAll need not visit those with idle slots.
+// NothingToGrant is a policy that can tell, in O(1), that it would grant nothing on
+// any tracker in the state v. AssignAll then visits no more trackers.
 type NothingToGrant interface {
 	NothingToGrant(v *View) bool
 }
 
-// Speculator is a policy that starts copies of running tasks. It tells whether
-// some task of kind k is worth one now; then trackers with idle slots are visited
-// though nothing pends. For all others copies are none of AssignAll's business.
+// Speculator is a policy that starts speculative attempts. Speculates reports whether
+// some running task of kind k is worth one in the state v. If so, AssignAll visits
+// trackers with free slots although no task is pending.
 type Speculator interface {
 	Speculates(v *View, k Kind) bool
 }
 
-// Resetter is a policy that keeps orderings or what it learnt. New calls Reset,
-// so that one value may serve one run after another (never two at once).
+// Resetter is a policy with state. New calls Reset, so that one value can serve one
+// run after another, but never two runs at once.
 type Resetter interface {
 	Reset()
 }
 
-// PhaseGate is a policy that says when a reduce may leave its copy phase
-// (Decision.Advance), before or after it has its data. One that has it and may
-// not go on is told to be in PhaseHeld. For all other policies a reduce leaves
-// its copy phase when it has its data.
+// PhaseGate is a policy that decides when a reduce leaves its copy phase
+// (Decision.Advance), before or after the reduce has all its data. A reduce that has
+// its data and may not go on is in PhaseHeld. Under other policies, or if HoldsCopy
+// returns false, a reduce leaves the phase when it has its data.
 type PhaseGate interface {
 	HoldsCopy() bool
 }
 
-// Fact is a fact as a policy that learns sees it.
-type Fact = trace.Event
-
-// Observer is a policy that learns from the Ledger's own facts, in their order,
-// each after the Ledger has taken it in.
+// Observer is a policy that learns from facts. Observe gets each fact in order, after
+// the Ledger's state includes it. The table in trace/ops.go says which fields of a
+// fact are used.
 type Observer interface {
 	Observe(f Fact)
 }
 
-// Grant asks the Ledger to start a task.
+// Fact is an event whose class is trace.Fact.
+type Fact = trace.Event
+
+// Grant asks the Ledger to start an attempt on the tracker that is being visited.
 type Grant struct {
-	Slot        SlotID // NoSlot: the Ledger picks an idle one of the visited tracker, of the task's own kind first
+	Slot        SlotID // NoSlot: the Ledger picks a free slot, one of the task's own kind first
 	Job         JobID
 	Kind        Kind
-	Task        TaskID // NoTask: the Ledger picks, failed ones first
-	Speculative bool   // Task runs already and shall run once more
-	Rule        Rule
+	Task        TaskID // NoTask: the Ledger picks a pending task, failed ones first
+	Speculative bool   // Task runs already; start another attempt of it
+	Rule        Rule   // the reason, for the event file
 
-	// Rehome makes a slot of the other home kind one of the task's kind, from now
-	// on, so that it is not lent. Only a policy that lends may (Traits.Lends).
+	// Rehome turns a slot of the other home kind into one of the task's kind for
+	// good, so that it is not lent. Only a policy with Traits.Lends may do so.
 	Rehome bool
 
-	// HomeSlot: left to the Ledger, the slot is none of the extra ones.
+	// HomeSlot: if the Ledger picks the slot, it picks no extra slot.
 	HomeSlot bool
 
-	// Locality is the least locality that the map must have here. Of those
-	// that have it the Ledger takes the most local one; a map that failed
-	// before goes first, wherever its input is (SPEC 1.10).
+	// Locality is the least locality that the map must have on the tracker. If the
+	// Ledger picks the task, it takes the nearest map that has it. A map that
+	// failed before goes first wherever its input is, as in Hadoop 1.0.3,
+	// JobInProgress.findNewMapTask.
 	Locality Level
 }
 
-// Refusal is why a grant was not applied.
+// Refusal is the reason why the Ledger did not apply a grant.
 type Refusal uint8
 
 const (
-	Granted            Refusal = iota
-	RefusedSlot                // busy, not open, of another tracker, or none is free
-	RefusedJob                 // unknown or not running
-	RefusedTask                // nothing pending, or the named task is not
-	RefusedGate                // the job's reduces are not ready
-	RefusedTyped               // the policy does not lend slots
-	RefusedDeadlock            // every map-capable slot would hold a waiting reduce
-	RefusedSameHost            // a speculative copy beside the attempt it copies, or where the task failed
-	RefusedAllowance           // more slots would be lent than the policy's percentage allows
-	RefusedLocality            // no pending map is as near as asked for
-	RefusedFailedHere          // what is pending failed on this tracker before, and may do better elsewhere
-	RefusedBlacklisted         // too many of the job's attempts failed on this tracker
-	RefusedWeight              // the tracker's weight has no room for the task
-	RefusedSingle              // a copy of a map whose input is for one attempt at a time
+	Granted            Refusal = iota // the grant was applied
+	RefusedSlot                       // the slot is busy, closed or of another tracker, or no slot is free
+	RefusedJob                        // the job is unknown or has ended
+	RefusedTask                       // no task is pending, or the named one is not
+	RefusedGate                       // the gate of the job's reduces is closed
+	RefusedTyped                      // the slot is of the other kind, and the policy does not lend
+	RefusedDeadlock                   // every slot that a map may use would hold a waiting reduce
+	RefusedSameHost                   // a speculative attempt where the task runs already or has failed
+	RefusedAllowance                  // more slots would be lent than the policy's percentage allows
+	RefusedLocality                   // no pending map has the locality that was asked for
+	RefusedFailedHere                 // the pending tasks failed on this tracker, and may run on another
+	RefusedBlacklisted                // too many attempts of the job failed on this tracker
+	RefusedWeight                     // the weight of the tracker has no room for the task
+	RefusedSingle                     // a speculative attempt of a map whose input only one attempt can read
 )
 
 var refusalNames = [...]string{"granted", "slot", "job", "task", "gate", "typed", "deadlock-guard", "same-host", "allowance", "locality", "failed-here", "blacklisted", "weight", "single"}
 
+// String returns the word that scripts and messages use.
 func (r Refusal) String() string { return refusalNames[r] }
 
-// bug reports whether only a wrong policy can meet r.
+// bug reports whether only a policy with a bug can get r.
 func (r Refusal) bug() bool {
 	return r == RefusedSlot || r == RefusedJob || r == RefusedTask || r == RefusedTyped || r == RefusedAllowance
 }
 
-// Decision takes a policy's answer.
+// Decision takes the answers of a policy during one visit.
 type Decision struct {
 	l       *Ledger
 	refused Refusal
 }
 
-// Grant starts a task, or says no (see Refused). A grant that only a wrong
-// policy can ask for panics in checked builds.
+// Grant starts an attempt and returns true, or returns false and does nothing; Refused
+// has the reason. In checked builds it panics if only a bug in the policy can be the
+// reason.
 func (d *Decision) Grant(g Grant) bool {
 	d.refused = d.l.grant(g)
 	if d.l.explaining != nil {
-		d.l.explained(g, d.refused)
+		d.l.explainGrant(g, d.refused)
 	}
 	return d.refused == Granted
 }
 
-// Started is what the last grant that was applied started.
+// Started returns what the last grant started. There must have been one on this Assign.
 func (d *Decision) Started() Start { return d.l.orders.Starts[len(d.l.orders.Starts)-1] }
 
-// Refused is why the last grant was not applied.
+// Refused returns the result of the last call of Grant.
 func (d *Decision) Refused() Refusal { return d.refused }
 
-// Reclaim kills the attempt on s; it counts as KILLED, not FAILED.
+// Reclaim kills the attempt on s, if there is one. The attempt counts as killed, not as
+// failed, and its task is pending again once it has ended.
 func (d *Decision) Reclaim(s SlotID) {
 	if sl := d.l.slotAt(s); sl != nil && sl.busy {
 		d.l.kill(sl, trace.RuleReclaim)
 		if d.l.explaining != nil {
-			d.l.reclaimed(s)
+			d.l.explainReclaim(s)
 		}
 	}
 }
 
-// Advance lets the reduce on s leave its copy phase.
+// Advance lets the reduce on s leave its copy phase. It is for a PhaseGate.
 func (d *Decision) Advance(s SlotID) { d.l.advanceReduce(s) }
 
-// Resize says how many slots of a tracker are open: of home kind map, of home
-// kind reduce, and extra ones. Busy slots drain, idle ones close at once.
+// Resize sets how many slots of a tracker are open: of home kind map, of home kind
+// reduce, and extra ones. The slots with the lowest ids stay open. A free slot closes
+// at once; a busy one closes when its attempt ends.
 func (d *Decision) Resize(t TrackerID, mapOpen, reduceOpen, extraOpen int) {
-	d.l.resize(t, [homes]int{mapOpen, reduceOpen, extraOpen})
+	d.l.resize(t, [slotLists]int{mapOpen, reduceOpen, extraOpen})
 }
 
-// WakeAt asks for an Assign at time t (absolute) if none comes before.
+// WakeAt asks for an Assign at time t, counted from the start of the run, unless one
+// comes before. The earliest such time counts.
 func (d *Decision) WakeAt(t time.Duration) {
 	if d.l.wake < 0 || t < d.l.wake {
 		d.l.wake = t
 	}
 }
 
-// Probe asks to be told, once, the progress of all running attempts before the
-// first Assign from time t (absolute) on. Drivers that tell progress all the time
-// need not listen.
+// Probe asks the driver to report the progress of all running attempts once, before
+// the first Assign at or after time t. A driver that reports progress all the time may
+// ignore it.
 func (d *Decision) Probe(t time.Duration) {
 	if o := &d.l.orders; o.Probe < 0 || t < o.Probe {
 		o.Probe = t
@@ -206,18 +218,18 @@ func (d *Decision) Probe(t time.Duration) {
 type Start struct {
 	Attempt AttemptID
 	Slot    SlotID
-	Lent    bool
+	Lent    bool // the slot's home kind is the other one
 	Rule    Rule
 
 	Locality Level // of a map whose input has a place
 }
 
-// Orders are what a driver obeys, at once and whole. The slices are valid until
-// the next Assign.
+// Orders are what a driver has to do, all of it and at once. The slices are valid
+// until the next Assign.
 type Orders struct {
 	Starts   []Start
-	Kills    []AttemptID   // to end soon; the driver reports each with Finish
+	Kills    []AttemptID   // must end soon; the driver reports the end of each with Finish
 	Advances []AttemptID   // reduces that may leave their copy phase
-	Wake     time.Duration // call Assign again at this time; negative: no need
-	Probe    time.Duration // tell the progress of what runs before the first Assign from this time on; negative: no need
+	Wake     time.Duration // call Assign again at this time; negative: not needed
+	Probe    time.Duration // report the progress of running attempts before the first Assign from this time on; negative: not needed
 }

@@ -2,9 +2,9 @@ package slots
 
 import "mrlocal/trace"
 
-// fact records a fact, mixes it into the digest that the next Assign carries,
-// and shows it to a policy that learns. texts belong to a Submit.
-func (l *Ledger) fact(e trace.Event, texts ...string) {
+// record appends a fact to the stream, adds it to the digest of the next Assign and
+// keeps it for the observer. texts are those of a Submit.
+func (l *Ledger) record(e trace.Event, texts ...string) {
 	if l.stream == nil && l.observer == nil {
 		return
 	}
@@ -17,26 +17,27 @@ func (l *Ledger) fact(e trace.Event, texts ...string) {
 		l.stream.Append(e)
 	}
 	if l.observer != nil {
-		l.seen = append(l.seen, e)
+		l.unobserved = append(l.unobserved, e)
 	}
 }
 
-// observed shows the policy the facts that were taken in, at the end of each.
-func (l *Ledger) observed() {
-	for i := range l.seen {
-		l.observer.Observe(l.seen[i])
+// observe shows new facts to the policy, once the state includes them.
+func (l *Ledger) observe() {
+	for i := range l.unobserved {
+		l.observer.Observe(l.unobserved[i])
 	}
-	l.seen = l.seen[:0]
+	l.unobserved = l.unobserved[:0]
 }
 
-// decided records a decision, or what follows from a fact.
-func (l *Ledger) decided(e trace.Event) {
+// recordDecision appends a decision, or what follows from a fact, to the stream. The
+// decisions of an Assign wait for its end, because the event of the Assign comes first.
+func (l *Ledger) recordDecision(e trace.Event) {
 	if l.stream == nil {
 		return
 	}
 	e.At = l.now
-	if l.asking {
-		l.made = append(l.made, e)
+	if l.assigning {
+		l.decisions = append(l.decisions, e)
 	} else {
 		l.stream.Append(e)
 	}

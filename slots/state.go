@@ -8,100 +8,108 @@ import (
 	"mrlocal/slots/locality"
 )
 
-// State is how a job stands. Event files have the same words.
+// State is the state of a job. A job is Running until it ends, waiting or not. Event
+// files use the same words.
 type State uint8
 
 const (
-	Running State = iota
-	Succeeded
-	Failed // a task failed MaxAttempts times
-	Killed // Abort
+	Running   State = iota
+	Succeeded       // all its tasks are done
+	Failed          // a task failed Config.MaxAttempts times
+	Killed          // Abort was called
 )
 
 func (s State) String() string {
 	return [...]string{"running", "succeeded", "failed", "killed"}[s]
 }
 
+// taskState is the state of a task. A task goes from pending to running to done; a
+// failure, a kill or the loss of its output brings it back to pending. A pending or
+// running task may be dropped.
 type taskState uint8
 
 const (
-	taskPending taskState = iota
-	taskRunning
-	taskDone    // committed
-	taskDropped // not needed any more; an attempt of it may still run
+	taskPending taskState = iota // not started, or to be started again
+	taskRunning                  // has attempts, none of them committed
+	taskDone                     // an attempt is committed; others may still run
+	taskDropped                  // not needed any more; attempts may still run
 )
 
-// task is one map or reduce task: 20 bytes.
-type task struct {
+// ledgerTask is one map or reduce: 20 bytes.
+type ledgerTask struct {
 	state  taskState
 	failed int32     // failed attempts and lost outputs
-	n      int32     // attempts started: the next one's number
-	head   SlotID    // its live attempts, linked by slot.next
-	done   TrackerID // where it was committed; -1: nowhere
+	n      int32     // attempts so far, which is the number of the next one
+	head   SlotID    // the first slot with a running attempt of it; ledgerSlot.next has the others
+	done   TrackerID // that committed it; -1: none
 }
 
-// side is a job's map side or reduce side.
-type side struct {
-	tasks   []task // by TaskID, as far as anything has happened
-	total   int32  // tasks known so far
-	ready   int32  // tasks [0, ready) may start
-	next    int32  // tasks [next, ready) were never started; some may be dropped
-	pending int32  // tasks that may start, whatever the gate says
-	running int32  // live attempts
-	done    int32  // committed or dropped
-	shown   int32  // pending as pool and totals have it: 0 while the gate is closed
+// jobSide is the maps of a job or its reduces.
+type jobSide struct {
+	tasks   []ledgerTask // by TaskID, up to the last one that anything has happened to
+	total   int32        // tasks that are known
+	ready   int32        // tasks [0, ready) may start
+	next    int32        // tasks [next, ready) were never started, but some may be dropped
+	pending int32        // tasks that may start, apart from the gate
+	running int32        // running attempts
+	done    int32        // tasks that are done or dropped
+	visible int32        // the pending tasks that pool and totals count: 0 while the gate is closed
 
-	again     []TaskID // pending again without having failed, the oldest first; entries may be stale
-	againHead int
-	retry     []TaskID // pending again after a failure, the oldest first; entries may be stale
+	// Tasks that are pending again, the oldest first. An entry is stale if its task
+	// is not pending any more. failedTasks have failed before, requeued have not.
+	requeued     []TaskID
+	requeuedHead int
+	failedTasks  []TaskID
 
 	counts AttemptCounts
 }
 
-// AttemptCounts are a job's attempts of one kind, as Hadoop's job counters
-// count them.
+// AttemptCounts count a job's attempts of one kind, as Hadoop's job counters do.
 type AttemptCounts struct {
 	Started     int64
 	Failed      int64
 	Killed      int64
-	Lent        int64 // started on a slot of the other home kind
-	Moves       int64 // started by a borrowing rule
 	Speculative int64
 	LostOutputs int64
 	Local       int64 // maps started on a tracker that has their input
-	GroupLocal  int64 // maps started in a group that has it
+	GroupLocal  int64 // maps started elsewhere in a group that has it
 }
 
+// ledgerJob is the state of a job.
 type ledgerJob struct {
-	id     JobID
-	spec   JobSpec
-	pool   *ledgerPool
-	state  State
-	sealed bool // the number of maps is final
-	gate   bool // reduces are ready
-	dirty  bool // in Ledger.changed
+	id      JobID
+	spec    JobSpec
+	pool    *ledgerPool
+	state   State
+	sealed  bool // the number of maps is final
+	gate    bool // the reduces may start
+	changed bool // the job is in Ledger.changed
 
-	admitted bool   // within the running-job limits
-	blocked  *limit // what it waited for last
+	admitted bool   // by the running-job limits
+	blocked  *limit // the limit that it waits for
 
-	waiting bool  // has unfinished maps: its running reduces are waiting reduces
+	waiting bool  // it has unfinished maps, so its running reduces are waiting reduces
 	held    int32 // its reduces on map-capable slots
 
-	side     [2]side
+	side     [2]jobSide
 	places   locality.Index
 	failures failures
 	times    JobTimes
 
-	failedBy AttemptID
+	failedBy AttemptID // if state is Failed
 }
 
-// JobTimes are when a job did what; negative: not yet.
+// JobTimes are times in the life of a job, from the start of the run. A negative time
+// has not come yet.
 type JobTimes struct {
-	Submit, Start, MapsDone, Finish time.Duration
+	Submit   time.Duration
+	Start    time.Duration // of its first attempt
+	MapsDone time.Duration
+	Finish   time.Duration
 }
 
-// complete: nothing of the job is left to do. A job with reduces is complete
-// with them, whatever became of a map whose output was lost afterwards.
+// complete reports whether the job has nothing left to do. A job with reduces is complete
+// with its last reduce, even if the output of a map was lost afterwards.
 func (j *ledgerJob) complete() bool {
 	if r := &j.side[Reduce]; r.total > 0 {
 		return r.done == r.total
@@ -111,8 +119,9 @@ func (j *ledgerJob) complete() bool {
 
 func (j *ledgerJob) mapsDone() bool { return j.sealed && j.side[Map].done == j.side[Map].total }
 
-// gateOpen is SPEC 1.8: finishedMaps >= ceil(slowstart * maps), which a lost
-// map output may close again. It needs the final number of maps.
+// gateOpen reports whether the job's reduces may start: once the number of its maps is
+// final and ceil(slowstart · maps) of them are done (Hadoop 1.0.3,
+// JobInProgress.scheduleReduces). The loss of a map's output may close the gate again.
 func (j *ledgerJob) gateOpen(slowstart PPM) bool {
 	if slowstart == 0 {
 		return true
@@ -122,21 +131,21 @@ func (j *ledgerJob) gateOpen(slowstart PPM) bool {
 
 func (j *ledgerJob) live() int32 { return j.side[Map].running + j.side[Reduce].running }
 
-// know says that there are n tasks at least.
-func (s *side) know(n int32) { s.total = max(s.total, n) }
+// raiseTotal makes n or more tasks known.
+func (s *jobSide) raiseTotal(n int32) { s.total = max(s.total, n) }
 
-// at is task t, which is kept from the first time anything happens to it: until
-// then it pends, or is not ready. The pointer is valid until the next at.
-func (s *side) at(t TaskID) *task {
+// task returns task t. It is stored from the first time that anything happens to it;
+// until then it is pending, or not ready. The pointer is valid until the next call.
+func (s *jobSide) task(t TaskID) *ledgerTask {
 	for int(t) >= len(s.tasks) {
-		s.tasks = append(s.tasks, task{head: NoSlot, done: -1})
+		s.tasks = append(s.tasks, ledgerTask{head: NoSlot, done: -1})
 	}
 	return &s.tasks[t]
 }
 
-// open makes tasks [0, n) startable. Those dropped before stay so.
-func (s *side) open(n int32) {
-	s.know(n)
+// makeReady lets tasks [0, n) start, except those that are dropped.
+func (s *jobSide) makeReady(n int32) {
+	s.raiseTotal(n)
 	if n <= s.ready {
 		return
 	}
@@ -149,16 +158,16 @@ func (s *side) open(n int32) {
 	s.ready = n
 }
 
-// pick returns the task to start next of those that never failed, or NoTask.
-func (s *side) pick() TaskID {
-	for s.againHead < len(s.again) {
-		t := s.again[s.againHead]
+// pick returns the next of the pending tasks that never failed, or NoTask.
+func (s *jobSide) pick() TaskID {
+	for s.requeuedHead < len(s.requeued) {
+		t := s.requeued[s.requeuedHead]
 		if s.tasks[t].state == taskPending && s.tasks[t].failed == 0 {
 			return t
 		}
-		s.againHead++
+		s.requeuedHead++
 	}
-	s.again, s.againHead = s.again[:0], 0
+	s.requeued, s.requeuedHead = s.requeued[:0], 0
 	for ; s.next < s.ready; s.next++ {
 		if int(s.next) >= len(s.tasks) || s.tasks[s.next].state == taskPending && s.tasks[s.next].failed == 0 {
 			return TaskID(s.next)
@@ -167,44 +176,45 @@ func (s *side) pick() TaskID {
 	return NoTask
 }
 
-// pool is a pool's live counts.
+// ledgerPool is the state of a pool.
 type ledgerPool struct {
 	Pool
 	id      PoolID
 	pending [2]int32
 	running [2]int32
+	limit   limit
 
-	at       time.Duration // counts are accrued up to here
-	limit    limit
-	slotTime time.Duration // slot-time of its attempts
-	wantTime time.Duration // time with demand
+	at       time.Duration // slotTime and wantTime are computed up to here
+	slotTime time.Duration // time of its attempts, added up over slots
+	wantTime time.Duration // time in which tasks of it ran or were pending
 }
 
 // SlotState says whether a slot takes tasks.
 type SlotState uint8
 
 const (
-	SlotOpen SlotState = iota
-	SlotDraining
-	SlotClosed
+	SlotOpen     SlotState = iota // it takes tasks
+	SlotDraining                  // it is busy, and closes when its attempt ends
+	SlotClosed                    // it takes no tasks
 )
 
-// homes are the lists that slots are kept in: by home kind, and the extra ones.
+// Slots are kept in three lists: those of home kind Map, of home kind Reduce, and the
+// extra ones.
 const (
 	homeExtra = 2
-	homes     = 3
+	slotLists = 3
 )
 
-// phases is how many there are.
-const phases = int(PhaseHeld) + 1
+const numPhases = int(PhaseHeld) + 1
 
+// ledgerSlot is the state of a slot. The fields below busy describe its attempt.
 type ledgerSlot struct {
 	Slot
 	state SlotState
 
 	busy        bool
 	lent        bool
-	killing     bool
+	killing     bool // its end is ordered
 	speculative bool
 	advanced    bool // a reduce that may leave its copy phase
 	rule        Rule
@@ -212,18 +222,19 @@ type ledgerSlot struct {
 	phase       Phase
 	progress    PPM
 	started     time.Duration
-	seq         int64  // grants before this one: the newest has the largest
-	next        SlotID // next live attempt of the same task
+	seq         int64  // grants before this one, so that the newest attempt has the largest
+	next        SlotID // of the next running attempt of the same task, or NoSlot
 
-	times SlotTimes
+	times SlotTimes // without the running attempt
 }
 
-// SlotTimes are a slot's life so far, without the attempt that runs on it.
+// SlotTimes are how a slot was used.
 type SlotTimes struct {
-	Busy, Lent    time.Duration
-	Starts, Moves int64
+	Busy, Lent time.Duration // Lent is part of Busy
+	Starts     int64
 }
 
+// list returns the list that the slot belongs to.
 func (s *ledgerSlot) list() int {
 	if s.Extra {
 		return homeExtra
@@ -231,18 +242,18 @@ func (s *ledgerSlot) list() int {
 	return int(s.Home)
 }
 
-// tracker is a tracker's live counts. Capacities are its open home slots.
+// tracker is the state of a tracker.
 type tracker struct {
-	id      TrackerID
-	slots   []SlotID
-	cap     [2]int32
-	open    int32 // open slots, the extra ones too
-	running [2]int32
-	phases  [phases]int32 // attempts by phase
-	free    [homes]order.IDs[SlotID]
-	tally   demand.Tally // the papers' used and lent slots
-	keeps   int32        // for waiting reduces, at most: what leaves room for a map; 0 where nothing has weights
-	lost    bool
+	id         TrackerID
+	slots      []SlotID
+	cap        [2]int32 // open home slots
+	open       int32    // open slots, extra ones included
+	running    [2]int32
+	phases     [numPhases]int32 // running attempts by phase
+	free       [slotLists]order.IDs[SlotID]
+	tally      demand.Tally // the papers' used and lent slots
+	reduceRoom int32        // weight that waiting reduces may have so that a map still fits; 0 without weights
+	lost       bool
 }
 
 func (t *tracker) freeSlots() int32 {

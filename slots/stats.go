@@ -1,27 +1,23 @@
 package slots
 
-import "time"
+import (
+	"time"
 
-type accruals struct {
-	busy, lent, waiting, open time.Duration
-	work, room                time.Duration // in weight
-	moves                     int64
-	stale                     int64
-}
+	"mrlocal/slots/demand"
+)
 
-// Stats are totals up to the latest fact or Assign.
+// Stats are totals up to the latest fact or Assign. Times are added up over slots.
 type Stats struct {
-	Moves         int64         // grants by a borrowing rule; where a policy has none, grants on a slot of the other home kind
-	Busy          time.Duration // slot-time with an attempt
-	Lent          time.Duration // of it, with one of the other kind
-	WaitingReduce time.Duration // of it, with a reduce of a job that has unfinished maps (hoarding)
-	Open          time.Duration // slot-time of open slots
-	Work, Room    time.Duration // Busy - WaitingReduce and Open; under slot weights, in weight, which extra slots add none to
-	Jain          float64       // fairness over pools, 1 is even
-	Stale         int64         // ends of attempts that were unknown
+	Moves         int64         // grants by a borrowing rule; for a policy without one, grants on a slot of the other kind
+	Busy          time.Duration // with an attempt
+	Lent          time.Duration // with an attempt of the other kind; part of Busy
+	WaitingReduce time.Duration // with a reduce whose job has unfinished maps (hoarding); part of Busy
+	Work, Room    time.Duration // Busy - WaitingReduce, and the time of open slots; under slot weights both in weight, and extra slots add no Room
+	Jain          float64       // Jain's index of fairness between pools; 1: even
+	Stale         int64         // reports of the end of attempts that the Ledger did not know
 }
 
-// Utilisation is (busy - waiting reduce) / open.
+// Utilisation returns Work / Room, and 0 if no slot was open.
 func (s Stats) Utilisation() float64 {
 	if s.Room == 0 {
 		return 0
@@ -31,12 +27,13 @@ func (s Stats) Utilisation() float64 {
 
 // Stats returns the totals so far.
 func (l *Ledger) Stats() Stats {
-	s := &l.stats
-	return Stats{Moves: s.moves, Busy: s.busy, Lent: s.lent, WaitingReduce: s.waiting, Open: s.open, Work: s.work, Room: s.room, Jain: l.jain(), Stale: s.stale}
+	s := l.stats
+	s.Jain = l.jain()
+	return s
 }
 
-// jain is Jain's index over the pools' slot-time per weight and time with
-// demand: (Σx)² / (n·Σx²).
+// jain returns Jain's index (Σx)² / (n·Σx²) over the pools that had demand. x is a
+// pool's slot-time per weight and per time with demand.
 func (l *Ledger) jain() float64 {
 	var n, sum, squares float64
 	for _, p := range l.pools {
@@ -55,7 +52,7 @@ func (l *Ledger) jain() float64 {
 	return sum * sum / (n * squares)
 }
 
-// SlotTimes is what became of a slot up to the latest fact or Assign.
+// SlotTimes returns how a slot was used up to the latest fact or Assign.
 func (l *Ledger) SlotTimes(id SlotID) SlotTimes {
 	s := &l.slots[id]
 	t := s.times
@@ -68,41 +65,41 @@ func (l *Ledger) SlotTimes(id SlotID) SlotTimes {
 	return t
 }
 
-// JobState is how a job stands.
+// JobState returns the state of a job.
 func (l *Ledger) JobState(id JobID) State { return l.jobs[id].state }
 
-// Done reports whether a job has ended and none of its attempts is left.
+// Done reports whether a job has ended and no attempt of it runs.
 func (l *Ledger) Done(id JobID) bool {
 	j := l.jobs[id]
 	return j.state != Running && j.live() == 0
 }
 
-// Active is how many jobs are running.
+// Active returns how many jobs have not ended.
 func (l *Ledger) Active() int { return int(l.total.active) }
 
-// FailedBy is the attempt whose failure ended the job; false where it did not
-// fail.
+// FailedBy returns the attempt whose failure ended the job, and false if the job has
+// not failed.
 func (l *Ledger) FailedBy(id JobID) (AttemptID, bool) {
 	return l.jobs[id].failedBy, l.jobs[id].state == Failed
 }
 
-// JobTimes are when a job did what.
+// JobTimes returns the times of a job.
 func (l *Ledger) JobTimes(id JobID) JobTimes { return l.jobs[id].times }
 
-// JobCounts are a job's attempts of kind k.
+// JobCounts returns the counts of a job's attempts of kind k.
 func (l *Ledger) JobCounts(id JobID, k Kind) AttemptCounts { return l.jobs[id].side[k].counts }
 
-// JobTasks is how many tasks of kind k a job has, and how many of them are done.
+// JobTasks returns how many tasks of kind k a job has, and how many of them are done.
 func (l *Ledger) JobTasks(id JobID, k Kind) (done, total int32) {
 	s := &l.jobs[id].side[k]
 	return s.done, s.total
 }
 
-// Jobs is how many jobs were submitted; their ids are 0 to Jobs()-1.
+// Jobs returns how many jobs were submitted. Their ids are 0 to Jobs()-1.
 func (l *Ledger) Jobs() int { return len(l.jobs) }
 
-// Idle is how many tasks may start now and how many open slots are idle, by
-// kind.
+// Idle returns by kind how many tasks may start now and how many open home slots are
+// free.
 func (l *Ledger) Idle() (pending, idle [2]int32) {
 	for i := range l.trackers {
 		for k := range idle {
@@ -112,22 +109,14 @@ func (l *Ledger) Idle() (pending, idle [2]int32) {
 	return l.total.pending, idle
 }
 
-// KeptBack reports whether pending reduces may be kept from idle slots by the
-// deadlock guard: those of a job with unfinished maps.
-func (l *Ledger) KeptBack() bool {
-	for _, j := range l.jobs {
-		if j.waiting && j.side[Reduce].shown > 0 {
-			return true
-		}
+// JobProfile returns what the tasks of a job need, and whether the job has a profile.
+// Without one it is demand.Default of the first tracker's home slots.
+func (l *Ledger) JobProfile(id JobID) (p demand.Profile, given bool) {
+	if p := l.jobs[id].spec.Profile; p != nil {
+		return *p, true
 	}
-	return false
+	return demand.Default(l.homeSlots), false
 }
 
-// LentBy is, by lending kind, the papers' count of lent slots (SPEC A4) and of
-// open slots, summed over trackers, in weight.
-func (l *Ledger) LentBy() (lent, capacity [2]int32) {
-	for k := range capacity {
-		capacity[k] = l.weights.Times(Kind(k), l.total.cap[k])
-	}
-	return l.total.tally.Lent, capacity
-}
+// PlacesByDemand returns Traits.ByDemand.
+func (l *Ledger) PlacesByDemand() bool { return l.byDemand }

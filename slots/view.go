@@ -6,60 +6,61 @@ import (
 	"mrlocal/slots/demand"
 )
 
-// View is the state a policy decides on. It is maintained in place and always
-// current: a grant shows at once. It, and the Jobs and Pools taken from it, are
-// valid until Decide returns; checked builds empty it then.
+// View is the state that a policy decides on. The Ledger keeps it up to date in place:
+// a grant shows at once. A View, and each JobView and PoolView taken from it, is valid
+// until Decide returns; checked builds make it unusable then. Methods that take an id
+// need the id of something that exists.
 type View struct {
 	l *Ledger
 }
 
-// Now is the time of this decision.
+// Now returns the time of this decision, from the start of the run.
 func (v *View) Now() time.Duration { return v.l.now }
 
-// Tracker is the one that is being visited.
+// Tracker returns the tracker that is being visited.
 func (v *View) Tracker() TrackerID { return v.l.visited }
 
-// Trackers is how many there are.
+// Trackers returns the number of trackers.
 func (v *View) Trackers() int { return len(v.l.trackers) }
 
-// Pending is how many tasks of kind k may start now: ready, and reduces past
-// their gate.
+// Pending returns how many tasks of kind k may start now. The reduces of a job count
+// once its gate is open.
 func (v *View) Pending(k Kind) int32 { return v.l.total.pending[k] }
 
-// Running is how many attempts of kind k run.
+// Running returns how many attempts of kind k run.
 func (v *View) Running(k Kind) int32 { return v.l.total.running[k] }
 
-// Waiting is how many reduces run whose jobs have unfinished maps.
+// Waiting returns how many running reduces belong to jobs with unfinished maps.
 func (v *View) Waiting() int32 { return v.l.total.waiting }
 
-// CopyBandwidth is Config.CopyBandwidth.
+// CopyBandwidth returns Config.CopyBandwidth, in bytes per second; 0: not known.
 func (v *View) CopyBandwidth() int64 { return v.l.config.CopyBandwidth }
 
-// Capacity is how many open slots have home kind k.
+// Capacity returns how many open home slots of kind k there are.
 func (v *View) Capacity(k Kind) int32 { return v.l.total.cap[k] }
 
-// Weights are what tasks weigh; all of them 1 where the policy has no weights.
+// Weights returns what tasks weigh: 1 each if the policy has no weights.
 func (v *View) Weights() demand.Weights { return v.l.weights }
 
-// Used is the papers' used slots of kind k, summed over trackers (SPEC D4), in
-// weight.
+// Used returns the papers' count of used slots of kind k, added up over all trackers,
+// in weight [DHFS13, section III-A].
 func (v *View) Used(k Kind) int32 { return v.l.total.tally.Used[k] }
 
-// LentBy is the papers' count of slots of kind k that tasks of the other kind
-// use, summed over trackers (SPEC A4), in weight.
+// LentBy returns the papers' count of slots of kind k that tasks of the other kind
+// use, added up over all trackers, in weight [DHFS13, "lent by tracker"].
 func (v *View) LentBy(k Kind) int32 { return v.l.total.tally.Lent[k] }
 
-// RunningAt, CapacityAt and UsedAt are the same of one tracker.
+// RunningAt returns how many attempts of kind k run on tracker t.
 func (v *View) RunningAt(t TrackerID, k Kind) int32 { return v.l.trackers[t].running[k] }
 
-// CapacityAt: see RunningAt.
+// CapacityAt returns how many open home slots of kind k tracker t has.
 func (v *View) CapacityAt(t TrackerID, k Kind) int32 { return v.l.trackers[t].cap[k] }
 
-// UsedAt: see RunningAt.
+// UsedAt returns the papers' count of used slots of kind k on tracker t, in weight.
 func (v *View) UsedAt(t TrackerID, k Kind) int32 { return v.l.trackers[t].tally.Used[k] }
 
-// FreeAt is how many open slots of a tracker are idle, as far as its weight has
-// room for tasks on them.
+// FreeAt returns how many open slots of tracker t are free, and no more than its weight
+// has room for.
 func (v *View) FreeAt(t TrackerID) int32 {
 	tr := &v.l.trackers[t]
 	if !v.l.weights.Bound() {
@@ -68,86 +69,107 @@ func (v *View) FreeAt(t TrackerID) int32 {
 	return min(tr.freeSlots(), v.l.room(tr)/v.l.weights.Lightest())
 }
 
-// RoomAt is the weight that a tracker may still run.
+// RoomAt returns the weight that tracker t may still run.
 func (v *View) RoomAt(t TrackerID) int32 { return v.l.room(&v.l.trackers[t]) }
 
-// FreeHome is how many open slots of home kind k of a tracker are idle.
+// FreeHome returns how many open home slots of kind k of tracker t are free.
 func (v *View) FreeHome(t TrackerID, k Kind) int32 { return int32(len(v.l.trackers[t].free[k])) }
 
-// FreeExtra is how many open extra slots of a tracker are idle.
+// FreeExtra returns how many open extra slots of tracker t are free.
 func (v *View) FreeExtra(t TrackerID) int32 {
 	return int32(len(v.l.trackers[t].free[homeExtra]))
 }
 
-// OpenExtra is how many extra slots of a tracker are open.
+// OpenExtra returns how many extra slots of tracker t are open.
 func (v *View) OpenExtra(t TrackerID) int32 {
 	tr := &v.l.trackers[t]
 	return tr.open - tr.cap[Map] - tr.cap[Reduce]
 }
 
-// InPhase is how many attempts on a tracker are in a phase.
+// InPhase returns how many attempts on tracker t are in phase p.
 func (v *View) InPhase(t TrackerID, p Phase) int32 { return v.l.trackers[t].phases[p] }
 
-// SlotsOf are all slots of a tracker, in the order of ids; not to be changed.
+// CapacityOf returns what tracker t has of each resource.
+func (v *View) CapacityOf(t TrackerID) demand.Vector { return v.l.config.Capacities.Of(int32(t)) }
+
+// SlotsOf returns all slots of tracker t, in the order of ids. The slice belongs to the
+// Ledger and must not be changed.
 func (v *View) SlotsOf(t TrackerID) []SlotID { return v.l.trackers[t].slots }
 
-// Local is the best locality that a pending map of a job has on a tracker, in
-// O(1), amortised. LevelAny where its input has no place. A map that failed
-// before counts as near everywhere.
+// Local returns the best locality that a pending map of the job has on tracker t, in
+// amortised O(1). It is LevelAny if inputs have no place. A map that failed before
+// counts as LevelTracker everywhere, because the Ledger starts it first.
 func (v *View) Local(id JobID, t TrackerID) Level { return v.l.local(v.l.jobs[id], t) }
 
 // Placed reports whether the input of the job's maps has a place.
 func (v *View) Placed(id JobID) bool { return v.l.placed(v.l.jobs[id]) }
 
-// Group is the group of trackers that t is in; 0 where there are none.
+// Group returns the group of tracker t; 0 if there are no groups.
 func (v *View) Group(t TrackerID) int32 { return v.l.placement.Group(int32(t)) }
 
-// Changed appends to dst the jobs of which anything changed since the last
-// call, each once.
+// Changed appends to dst, once each, the jobs that have changed since the last call,
+// and returns the extended slice.
 func (v *View) Changed(dst []JobID) []JobID {
 	for _, id := range v.l.changed {
-		v.l.jobs[id].dirty = false
+		v.l.jobs[id].changed = false
 	}
 	dst = append(dst, v.l.changed...)
 	v.l.changed = v.l.changed[:0]
 	return dst
 }
 
-// Job is a job; id must be one that was submitted.
+// Job returns a view of a job.
 func (v *View) Job(id JobID) JobView { return JobView{v, id} }
 
-// Pool is a pool.
+// Pool returns a view of a pool.
 func (v *View) Pool(id PoolID) PoolView { return PoolView{v, id} }
 
-// Pools is how many pools there are; they count from 0.
+// Pools returns the number of pools.
 func (v *View) Pools() int { return len(v.l.pools) }
 
-// Slots is how many slots there are, open or not.
+// Slots returns the number of slots, open or not.
 func (v *View) Slots() int { return len(v.l.slots) }
 
-// SlotView is a slot at this moment. What stands after Busy counts only then.
+// LoadCap returns how many tasks of kind k tracker t takes under an even load: its
+// share of all pending and running tasks, at most its capacity (Hadoop 1.0.3,
+// CapBasedLoadManager without a maximal difference).
+func LoadCap(v *View, t TrackerID, k Kind) int32 {
+	return ShareOfLoad(v.Pending(k)+v.Running(k), v.CapacityAt(t, k), v.Capacity(k))
+}
+
+// ShareOfLoad returns min(ceil(demand/all · own), own). It computes with integers,
+// because a ceiling of a floating-point number is sometimes one slot too many.
+func ShareOfLoad(demand, own, all int32) int32 {
+	if all == 0 {
+		return 0
+	}
+	return int32(min((int64(demand)*int64(own)+int64(all)-1)/int64(all), int64(own)))
+}
+
+// SlotView is the state of a slot. The fields from Lent on have a meaning only if Busy
+// is set.
 type SlotView struct {
 	Slot
 	State    SlotState
 	Busy     bool
-	Lent     bool
-	Killing  bool // its end is ordered
+	Lent     bool // the attempt is of the other kind than the slot's home kind
+	Killing  bool // the Ledger has ordered the end of the attempt
 	Advanced bool // a reduce that may leave its copy phase
 	Attempt  AttemptID
 	Phase    Phase
 	Progress PPM
 	Started  time.Duration
 
-	Speculative bool // it was started as a copy of a running task
+	Speculative bool // the attempt was started beside a running one of its task
 }
 
-// Slot is the slot id at this moment.
+// Slot returns the state of slot id.
 func (v *View) Slot(id SlotID) SlotView {
 	s := &v.l.slots[id]
 	return SlotView{s.Slot, s.state, s.busy, s.lent, s.killing, s.advanced, s.attempt, s.phase, s.progress, s.started, s.speculative}
 }
 
-// Job is a job as a policy sees it.
+// JobView is a job as a policy sees it.
 type JobView struct {
 	v  *View
 	id JobID
@@ -155,50 +177,53 @@ type JobView struct {
 
 func (j JobView) job() *ledgerJob { return j.v.l.jobs[j.id] }
 
-// ID is the job's id: jobs that were submitted earlier have smaller ones.
+// ID returns the job's id. A job that was submitted earlier has a smaller id.
 func (j JobView) ID() JobID { return j.id }
 
-// Pool is the job's pool.
+// Pool returns the job's pool.
 func (j JobView) Pool() PoolID { return j.job().pool.id }
 
-// Priority is the job's priority.
+// Priority returns the job's priority.
 func (j JobView) Priority() Priority { return j.job().spec.Priority }
 
-// Weight is the job's weight, its priority's factor included.
+// Weight returns the job's weight times the factor of its priority.
 func (j JobView) Weight() PPM {
 	s := &j.job().spec
 	return max(1, s.Weight*s.Priority.Weight()/One)
 }
 
-// User is who submitted it.
-func (j JobView) User() string { return j.job().spec.User }
-
-// Deadline is when it should be done, from the start of the run; 0: whenever.
+// Deadline returns the time by which the job should be done, from the start of the
+// run; 0: it has no deadline.
 func (j JobView) Deadline() time.Duration { return j.job().spec.Deadline }
 
-// Runnable reports whether the job is within the running-job limits of its
-// pool and user; else it shows no pending tasks.
+// Profile returns what the job's tasks need of a tracker, and whether the job has a
+// profile. Without one it is demand.Default of the first tracker's home slots.
+func (j JobView) Profile() (p demand.Profile, given bool) { return j.v.l.JobProfile(j.id) }
+
+// Runnable reports whether the running-job limits of its pool and user admit the job. A
+// job that waits for them shows no pending tasks.
 func (j JobView) Runnable() bool { return j.job().admitted }
 
-// Submitted is when it was.
+// Submitted returns the time of the job's submission.
 func (j JobView) Submitted() time.Duration { return j.job().times.Submit }
 
-// Pending is how many of the job's tasks of kind k may start now.
-func (j JobView) Pending(k Kind) int32 { return j.job().side[k].shown }
+// Pending returns how many of the job's tasks of kind k may start now.
+func (j JobView) Pending(k Kind) int32 { return j.job().side[k].visible }
 
-// Running is how many attempts of kind k run.
+// Running returns how many of its attempts of kind k run.
 func (j JobView) Running(k Kind) int32 { return j.job().side[k].running }
 
-// Done is how many tasks of kind k are done.
+// Done returns how many of its tasks of kind k are done.
 func (j JobView) Done(k Kind) int32 { return j.job().side[k].done }
 
-// Total is how many tasks of kind k are known; of maps it may still grow.
+// Total returns how many tasks of kind k are known. The number of maps may grow until
+// the job is sealed.
 func (j JobView) Total(k Kind) int32 { return j.job().side[k].total }
 
-// Sealed reports whether the number of its maps is final.
+// Sealed reports whether the number of maps is final.
 func (j JobView) Sealed() bool { return j.job().sealed }
 
-// Ended reports whether the job is not running any more.
+// Ended reports whether the job has succeeded, failed or was killed.
 func (j JobView) Ended() bool { return j.job().state != Running }
 
 // PoolView is a pool as a policy sees it.
@@ -209,11 +234,11 @@ type PoolView struct {
 
 func (p PoolView) pool() *ledgerPool { return p.v.l.pools[p.id] }
 
-// Config is what the pool was configured with.
+// Config returns the configuration of the pool, which must not be changed.
 func (p PoolView) Config() *Pool { return &p.pool().Pool }
 
-// Pending is how many of the pool's tasks of kind k may start now.
+// Pending returns how many tasks of kind k of the pool's jobs may start now.
 func (p PoolView) Pending(k Kind) int32 { return p.pool().pending[k] }
 
-// Running is how many of its attempts of kind k run.
+// Running returns how many attempts of kind k of the pool's jobs run.
 func (p PoolView) Running(k Kind) int32 { return p.pool().running[k] }

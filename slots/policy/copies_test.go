@@ -38,7 +38,7 @@ func TestACopyKeepsNoSlotFromThePendingTasksOfTheOtherKind(t *testing.T) {
 			if pending, idle := l.Idle(); policytest.AnyIdle(pending, idle) {
 				return fmt.Errorf("%v are pending, %v slots idle", pending, idle)
 			}
-			by, _ := l.LentBy()
+			by, _ := lentBy(l)
 			lent = lent || by[slots.Map] > 0
 			return nil
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"mrlocal/internal/golden"
+	"mrlocal/internal/ppm"
 	"mrlocal/slots"
 	"mrlocal/slots/demand"
 	"mrlocal/slots/policy/policytest"
@@ -95,7 +96,7 @@ func (a *args) number(name string, otherwise int) int {
 
 func (a *args) share(name string, otherwise slots.PPM) slots.PPM {
 	if v, ok := a.values[name]; ok {
-		p, err := slots.ParsePPM(v)
+		p, err := ppm.Parse(v)
 		if err != nil {
 			a.err = err
 		}
@@ -125,7 +126,7 @@ func (a *args) profile(name string) *demand.Profile {
 		phase := []slots.Phase{slots.PhaseCompute, slots.PhaseCopy, slots.PhaseReduce}[i]
 		needs := p.Of(phase)
 		for k, text := range strings.SplitN(v, "/", 3) {
-			percent, err := slots.ParsePPM(text)
+			percent, err := ppm.Parse(text)
 			if err != nil {
 				a.err = err
 			}

@@ -119,7 +119,7 @@ func TestNoTrackerEverRunsMoreThanItsWeight(t *testing.T) {
 		o.BorrowMap, o.BorrowReduce = share.Draw(rt, "of maps"), share.Draw(rt, "of reduces")
 		r := newRunning(c.Slots, within(w, home))
 		each := func(_ time.Duration, l *slots.Ledger) error {
-			lent, capacity := l.LentBy()
+			lent, capacity := lentBy(l)
 			for k, share := range []slots.PPM{o.BorrowMap, o.BorrowReduce} {
 				if lent[k] > share.Of(capacity[k]) {
 					return fmt.Errorf("%d of the %d that %v slots weigh are lent at %v", lent[k], capacity[k], slots.Kind(k), share)

@@ -5,13 +5,14 @@ import (
 	"testing"
 	"time"
 
+	"mrlocal/internal/ppm"
 	"mrlocal/slots"
 )
 
 const s = time.Second
 
 func share(text string) slots.PPM {
-	p, err := slots.ParsePPM(text)
+	p, err := ppm.Parse(text)
 	if err != nil {
 		panic(err)
 	}

@@ -228,7 +228,7 @@ func firstDifference(a, b []trace.Event) int {
 // back are not idleness, so nothing is claimed while a waiting reduce could run;
 // nor are tasks that are kept from a tracker where they failed.
 func checkIdle(l *slots.Ledger, claims Claims) error {
-	if claims.Idle == nil || l.KeptBack() || failures(l) {
+	if claims.Idle == nil || keptBack(l) || failures(l) {
 		return nil
 	}
 	pending, idle := l.Idle()
@@ -237,6 +237,19 @@ func checkIdle(l *slots.Ledger, claims Claims) error {
 			pending[slots.Map], pending[slots.Reduce], idle[slots.Map], idle[slots.Reduce])
 	}
 	return nil
+}
+
+// keptBack reports whether reduces are pending that the deadlock guard may keep from
+// free slots: those of a job with unfinished maps.
+func keptBack(l *slots.Ledger) bool {
+	v := l.View()
+	for id := range slots.JobID(l.Jobs()) {
+		j := v.Job(id)
+		if mapsDone := j.Sealed() && j.Done(slots.Map) == j.Total(slots.Map); !mapsDone && j.Pending(slots.Reduce) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // failures reports whether a running job has had a failed attempt, or lost an

@@ -1,0 +1,201 @@
+package slots
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"mrlocal/slots/demand"
+	"mrlocal/trace"
+)
+
+// Config is everything that a Ledger's decisions depend on, apart from the policy and
+// the facts. An event file contains all of it, so that a replay needs nothing else.
+type Config struct {
+	// Slots of all trackers. Slots[i].ID is i; trackers count from 0.
+	Slots []Slot `json:"-"` // the header of event files has a field for them
+
+	// Slowstart is the share of a job's maps that must be done before its reduces
+	// may start (Hadoop 1.0.3, JobInProgress.scheduleReduces). While the number of
+	// maps is not final, the reduces may start only if Slowstart is 0. New
+	// overwrites it if the policy has Traits.OwnSlowstart.
+	Slowstart PPM `json:"slowstart"`
+
+	// BorrowMap is the share of map slots that reduces may borrow, BorrowReduce the
+	// share of reduce slots that maps may borrow [DHFS13, section III-A]. New
+	// overwrites both if the policy has Traits.Borrows.
+	BorrowMap    PPM `json:"borrow_map"`
+	BorrowReduce PPM `json:"borrow_reduce"`
+
+	// CopyBandwidth is how many bytes per second a reduce can copy, for policies
+	// that estimate the time of a shuffle. 0: not known in advance.
+	CopyBandwidth int64 `json:"copy_bytes_per_s,omitempty"`
+
+	// Capacities are the resources of trackers that do not have exactly the whole
+	// of each, for policies that place tasks by demand.
+	Capacities demand.Capacities `json:"capacities,omitempty"`
+
+	MaxAttempts int    `json:"max_attempts"`    // a job fails with this many failed attempts of a task; 0: 4
+	Pools       []Pool `json:"pools,omitempty"` // names differ
+	Users       []User `json:"users,omitempty"` // names differ
+
+	// MaxTrackerFailures is how many attempts of a job fail on a tracker before the
+	// tracker gets no more tasks of the job; 0: 4.
+	MaxTrackerFailures int32 `json:"max_tracker_failures"`
+
+	// Replicas is the number of trackers that have the input of a map. The Ledger
+	// draws these trackers from Seed. 0: inputs have no place. GroupTrackers is
+	// the number of trackers in a group; 0: there are no groups.
+	Replicas      int32 `json:"replicas,omitempty"`
+	GroupTrackers int32 `json:"group_trackers,omitempty"`
+
+	// LocalityDelay is for policies that wait for local slots [Delay10]. The Ledger
+	// only records it.
+	LocalityDelay time.Duration `json:"locality_delay_ns,omitempty"`
+
+	// Options are the policy's own, as JSON. New takes them from Traits.Options.
+	Options json.RawMessage `json:"options,omitempty"`
+
+	PolicyName string `json:"-"` // "": New takes it from Traits.Name; the header has a field for it
+	Seed       uint64 `json:"-"` // the header has a field for it
+}
+
+// Pool configures a pool of jobs, which has a share of the slots (Hadoop 1.0.3,
+// PoolManager). A pool that is not configured has weight 1, no minimum and no limits.
+type Pool struct {
+	Name       string `json:"name"`
+	Weight     PPM    `json:"weight,omitempty"` // 0: 1.0
+	MinMaps    int32  `json:"min_maps,omitempty"`
+	MinReduces int32  `json:"min_reduces,omitempty"`
+	MaxMaps    int32  `json:"max_maps,omitempty"` // running at the same time; 0: no limit
+	MaxReduces int32  `json:"max_reduces,omitempty"`
+	FIFO       bool   `json:"fifo,omitempty"`             // its jobs are ordered by priority and submission, not by fair share
+	MaxRunning int32  `json:"max_running_jobs,omitempty"` // 0: no limit
+
+	// Preemption timeouts (Hadoop 1.0.3, FairScheduler.tasksToPreempt). A pool may
+	// have tasks of other pools killed once it has been below its min share for
+	// PreemptAfter, or below half of its fair share for FairPreemptAfter. 0: never.
+	PreemptAfter     time.Duration `json:"preempt_after_ns,omitempty"`
+	FairPreemptAfter time.Duration `json:"fair_preempt_after_ns,omitempty"`
+}
+
+// User configures a user who submits jobs. A user that is not configured has no
+// limit.
+type User struct {
+	Name       string `json:"name"`
+	MaxRunning int32  `json:"max_running_jobs,omitempty"` // 0: no limit
+}
+
+// Min returns the min share of kind k, in slots.
+func (p *Pool) Min(k Kind) int32 {
+	if k == Map {
+		return p.MinMaps
+	}
+	return p.MinReduces
+}
+
+// Max returns the limit of running tasks of kind k, 0 if there is none.
+func (p *Pool) Max(k Kind) int32 {
+	if k == Map {
+		return p.MaxMaps
+	}
+	return p.MaxReduces
+}
+
+// Defaults of Hadoop 1.0.3: mapred.map.max.attempts and mapred.max.tracker.failures.
+const (
+	defaultMaxAttempts        = 4
+	defaultMaxTrackerFailures = 4
+)
+
+func (c Config) withDefaults() Config {
+	if c.MaxAttempts == 0 {
+		c.MaxAttempts = defaultMaxAttempts
+	}
+	if c.MaxTrackerFailures == 0 {
+		c.MaxTrackerFailures = defaultMaxTrackerFailures
+	}
+	c.Pools = append([]Pool(nil), c.Pools...)
+	for i := range c.Pools {
+		if c.Pools[i].Weight == 0 {
+			c.Pools[i].Weight = One
+		}
+	}
+	return c
+}
+
+func (c *Config) validate() error {
+	if len(c.Slots) == 0 {
+		return errors.New("slots: a ledger without slots")
+	}
+	top := TrackerID(0)
+	for i, s := range c.Slots {
+		if s.ID != SlotID(i) {
+			return fmt.Errorf("slots: slot %d is at index %d", s.ID, i)
+		}
+		if s.Tracker < 0 || s.Home >= trace.Kinds || s.Weight < 0 || int(s.Tracker) > len(c.Slots) {
+			return fmt.Errorf("slots: slot %d: wrong tracker %d, home kind %d or weight %d", i, s.Tracker, s.Home, s.Weight)
+		}
+		top = max(top, s.Tracker)
+	}
+	for _, p := range []PPM{c.Slowstart, c.BorrowMap, c.BorrowReduce} {
+		if p < 0 || p > One {
+			return fmt.Errorf("slots: share %v is not between 0 and 1", p)
+		}
+	}
+	if c.MaxAttempts < 1 {
+		return fmt.Errorf("slots: %d attempts per task", c.MaxAttempts)
+	}
+	seen := map[string]bool{}
+	for _, p := range c.Pools {
+		if seen[p.Name] || p.Weight < 1 || min(p.MinMaps, p.MinReduces, p.MaxMaps, p.MaxReduces) < 0 {
+			return fmt.Errorf("slots: pool %q: duplicate name, or a negative number", p.Name)
+		}
+		if p.MaxRunning < 0 || p.PreemptAfter < 0 || p.FairPreemptAfter < 0 {
+			return fmt.Errorf("slots: pool %q: a negative limit or time", p.Name)
+		}
+		seen[p.Name] = true
+	}
+	if err := c.Capacities.Validate(int32(top)); err != nil {
+		return fmt.Errorf("slots: %w", err)
+	}
+	users := map[string]bool{}
+	for _, u := range c.Users {
+		if users[u.Name] || u.MaxRunning < 0 {
+			return fmt.Errorf("slots: user %q: duplicate name, or a negative limit", u.Name)
+		}
+		users[u.Name] = true
+	}
+	if min(c.Replicas, c.GroupTrackers, c.MaxTrackerFailures) < 0 || c.LocalityDelay < 0 || c.CopyBandwidth < 0 {
+		return fmt.Errorf("slots: a negative number among %d replicas, %d trackers per group, %d failures per tracker, a locality delay of %v and %d copied bytes per second", c.Replicas, c.GroupTrackers, c.MaxTrackerFailures, c.LocalityDelay, c.CopyBandwidth)
+	}
+	return nil
+}
+
+// header returns what event files record of the configuration.
+func (c *Config) header() (trace.Header, error) {
+	text, err := json.Marshal(c)
+	if err != nil {
+		return trace.Header{}, fmt.Errorf("slots: record the configuration: %w", err)
+	}
+	h := trace.Header{Policy: c.PolicyName, Seed: c.Seed, Config: text}
+	for _, s := range c.Slots {
+		h.Slots = append(h.Slots, trace.Slot{ID: int32(s.ID), Tracker: int32(s.Tracker), Core: s.Core, Home: s.Home, Extra: s.Extra, Weight: int64(s.Weight)})
+	}
+	return h, nil
+}
+
+// ConfigOf returns the configuration of a recorded run. It fails if the header's
+// configuration cannot be read.
+func ConfigOf(h *trace.Header) (Config, error) {
+	var c Config
+	if err := json.Unmarshal(h.Config, &c); err != nil {
+		return c, fmt.Errorf("slots: recorded configuration: %w", err)
+	}
+	c.PolicyName, c.Seed = h.Policy, h.Seed
+	for _, s := range h.Slots {
+		c.Slots = append(c.Slots, Slot{ID: SlotID(s.ID), Tracker: TrackerID(s.Tracker), Core: s.Core, Home: s.Home, Extra: s.Extra, Weight: PPM(s.Weight)})
+	}
+	return c, nil
+}
