@@ -15,17 +15,17 @@ import (
 	"mrlocal/trace"
 )
 
-// additionalDisk is what a tracker's disk takes in a second: maps need it for about
-// as long as one of two cores.
+// additionalDisk is the bytes a second that a tracker's disk takes. At this rate maps
+// need the disk for about as long as one of two cores.
 const additionalDisk = 150_000_000
 
-// BenchmarkAdditional is Dynamic Split's additional map slot on a real machine with
-// a throttled disk. Each map computes, writes several times what it reads in one
-// spill that its kvbuffer begins near its end, and waits for the disk; meanwhile an
-// additional map computes. In turn without and with one additional map slot, on one
-// map and one reduce slot: medians of the map phase and of the makespan, and how
-// long maps ran on the additional slot. With -judge it fails unless the map phase
-// is shorter with it.
+// BenchmarkAdditional measures the additional map slot of [Split11, dynamic slot
+// request of map task] on a real machine with a throttled disk. Each map computes,
+// writes several times what it reads in one spill near its end, and waits for the
+// disk; meanwhile an additional map computes. It runs in turn without and with one
+// additional map slot, on one map and one reduce slot. It reports medians of the map
+// phase and of the makespan, and how long maps ran on the additional slot. With -judge
+// it fails unless the additional slot makes the map phase shorter.
 func BenchmarkAdditional(b *testing.B) {
 	s := source{"digests", datagen.Words, func() (jobs.Chain, error) {
 		return jobs.Chain{{
@@ -71,8 +71,8 @@ func BenchmarkAdditional(b *testing.B) {
 	}
 }
 
-// digests is a mapper that computes, and emits much more than it reads: each word
-// with a digest, digested again some times.
+// digests is a mapper that computes much and emits more than it reads: each word with
+// a digest, which is digested again several times.
 type digests struct {
 	words *jobs.Words
 	sum   [sha256.Size]byte
@@ -107,8 +107,8 @@ func (count) Reduce(key []byte, values *jobs.Values, out jobs.Emitter) error {
 	return nil
 }
 
-// onExtra adds up how long attempts ran on slots that are no home slots, which are
-// numbered behind those.
+// onExtra adds up how long attempts ran on extra slots. Extra slots have higher
+// numbers than home slots.
 type onExtra struct {
 	ran   time.Duration
 	since map[int32]time.Duration

@@ -10,11 +10,11 @@ import (
 	"mrlocal/slots/setup"
 )
 
-// BenchmarkCopies is SEPB's effect on a real machine: of two trackers one has a
-// tenth of the other's speed, and tasks that got there hold the job up until a copy
-// overtakes them. Medians of makespans: dynamicmr without copies, with them
-// job-first and batch-first, and fair without and with (late). With -judge it
-// fails unless copies help.
+// BenchmarkCopies measures SEPB on a real machine [DynamicMR14, "sepb"]. One of two
+// trackers has a tenth of the other's speed, and its tasks hold the job up until a
+// copy overtakes them. It reports medians of makespans: dynamicmr without copies, with
+// copies job-first and batch-first, and fair without and with copies (late). With
+// -judge it fails unless copies help.
 func BenchmarkCopies(b *testing.B) {
 	tuned := func(change func(o *settings.Options)) func() slots.Policy {
 		return func() slots.Policy {

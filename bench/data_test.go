@@ -44,8 +44,8 @@ func matches() source {
 	}}
 }
 
-// mix is five jobs as a machine has them: two that count, two that sort, one
-// that searches (bench/workloads/mix5.yaml).
+// mix returns five jobs: two count, two sort, one searches
+// (bench/workloads/mix5.yaml).
 func mix() []source {
 	lines, text := records(), words()
 	lines.name, lines.kind = "sort-lines", datagen.Lines
@@ -53,7 +53,7 @@ func mix() []source {
 	return []source{words(), lines, matches(), records(), text}
 }
 
-// makeInputs makes each job's data and returns the paths.
+// makeInputs makes the data of each job and returns the paths.
 func makeInputs(b *testing.B, all []source) []string {
 	b.Helper()
 	dir := b.TempDir()
@@ -68,18 +68,17 @@ func makeInputs(b *testing.B, all []source) []string {
 	return paths
 }
 
-// splits is how many splits each input has: many, so that no slot waits long
-// for another's last.
+// splits is the number of splits of each input: many, so that no slot waits long for
+// the last map of another.
 const splits = 40
 
-// runReal runs the jobs at once, each in a pool of its own; results are thrown
-// away as they are merged.
+// runReal runs the jobs at once, each in a pool of its own, and discards their results.
 func runReal(b *testing.B, all []source, paths []string, sched string, mapSlots, reduceSlots int) *engine.Report {
 	b.Helper()
 	return runWith(b, all, paths, engine.Options{Policy: newPolicy(b, sched), Config: setup.Config{MapSlots: mapSlots, ReduceSlots: reduceSlots}})
 }
 
-// runWith is runReal with any options.
+// runWith is runReal with other options.
 func runWith(b *testing.B, all []source, paths []string, o engine.Options) *engine.Report {
 	b.Helper()
 	work := batchOf(b, all, paths, 4)
@@ -99,7 +98,7 @@ func newPolicy(b *testing.B, sched string) slots.Policy {
 	return p
 }
 
-// batchOf are jobs over paths, with so many reduces each.
+// batchOf returns jobs over paths, with so many reduces each.
 func batchOf(b *testing.B, all []source, paths []string, reducers int) (work []engine.BatchJob) {
 	b.Helper()
 	for i, s := range all {

@@ -8,12 +8,13 @@ import (
 	"mrlocal/slots/setup"
 )
 
-// BenchmarkGoals is RAS's point on a real machine: of two equal jobs the one with a
-// tight goal gets what it needs, and the other, which was submitted first and has time
-// to spare, what is left. Medians of when each ends, without goals and with them. The
-// tight goal is six tenths of what both take together. Six tasks run at a time: on the
-// slots of one core each job would always have one. With -judge it fails unless the
-// tight job ends earlier than without goals, and the other one still makes its goal.
+// BenchmarkGoals measures goals under RAS on a real machine [RAS11, section 4.3]. Of
+// two equal jobs one has a tight goal and gets the slots that it needs. The other job
+// was submitted first, has time to spare, and gets the rest. It reports medians of the
+// end of each job, without goals and with them. The tight goal is six tenths of what
+// both jobs take together. Six tasks run at a time, because on the slots of one core
+// each job would always have one. With -judge it fails unless the tight job ends
+// earlier than without goals and the other job still meets its goal.
 func BenchmarkGoals(b *testing.B) {
 	const loose, tight = 0, 1
 	pair := []source{words(), words()}
@@ -42,7 +43,7 @@ func BenchmarkGoals(b *testing.B) {
 	}
 }
 
-// runTowards runs the jobs at once under RAS, with goals; 0: none.
+// runTowards runs the jobs at once under RAS, each with its goal; 0: no goal.
 func runTowards(b *testing.B, all []source, paths []string, goals [2]time.Duration) *engine.Report {
 	b.Helper()
 	work := batchOf(b, all, paths, 2)

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// BenchmarkMachine is what the hardware gives one core and two: the limits
-// beside which docs/performance.md sets the jobs' figures.
+// BenchmarkMachine measures what one core and two cores of the hardware can do. These
+// are the limits with which docs/performance.md compares the jobs.
 func BenchmarkMachine(b *testing.B) {
 	const size = 256 << 20
 	for _, cores := range []int{1, 2} {
@@ -44,12 +44,12 @@ func BenchmarkMachine(b *testing.B) {
 	}
 }
 
-// machineBytes are n bytes that have been touched: 40-byte lines.
+// machineBytes returns n bytes of 40-byte lines, in memory that is mapped.
 func machineBytes(n int) []byte {
 	return bytes.Repeat([]byte("a line of text of a technical corpus...\n"), n/40+1)[:n]
 }
 
-// memoryDir is in memory where the machine has such a place.
+// memoryDir returns a temporary directory in memory, where the machine has one.
 func memoryDir(b *testing.B) string {
 	dir, err := os.MkdirTemp("/dev/shm", "mrlocal-machine-*")
 	if err != nil {
@@ -59,7 +59,7 @@ func memoryDir(b *testing.B) string {
 	return dir
 }
 
-// machineRead reads a file that is in the page cache, 1 MiB at a time.
+// machineRead reads a file from the page cache, 1 MiB at a time.
 func machineRead(b *testing.B) func(int, []byte) {
 	path := filepath.Join(memoryDir(b), "read")
 	if err := os.WriteFile(path, machineBytes(256<<20), 0o600); err != nil {
@@ -81,7 +81,7 @@ func machineRead(b *testing.B) func(int, []byte) {
 	}
 }
 
-// machineWrite writes new files, whose pages the system has to find first.
+// machineWrite writes new files, for whose pages the system has to find memory.
 func machineWrite(b *testing.B) func(int, []byte) {
 	dir := memoryDir(b)
 	return func(core int, part []byte) {
@@ -101,8 +101,8 @@ func machineWrite(b *testing.B) func(int, []byte) {
 	}
 }
 
-// machineRandom loads words of 256 MiB at random, independent of one another,
-// as a large hash table is read.
+// machineRandom loads words of a 256 MiB table at random places, each independent of
+// the others, as a large hash table does.
 func machineRandom(b *testing.B, cores int) {
 	table := make([]uint64, 32<<20)
 	for i := range table {

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// machineTouch writes to each page of memory that is new to the process, as
-// every buffer is at first.
+// machineTouch writes to each page of memory that is new to the process, as each new
+// buffer does.
 func machineTouch(b *testing.B, size, cores int) {
 	b.SetBytes(int64(size))
 	part := size / cores

@@ -10,11 +10,12 @@ import (
 	"mrlocal/trace"
 )
 
-// BenchmarkOverlap is OMO's point on a real machine: reduces that start as soon as
-// a twentieth of the maps is done wait in their slots, and OMO's, which start when
-// their shuffle ends with the maps, leave the slots to maps until then. Medians of
-// when the first reduce starts and of the makespan, on one map and one reduce slot.
-// With -judge it fails unless OMO's starts later and its job ends no later.
+// BenchmarkOverlap measures lazy start on a real machine [OMO21, section IV-C], with
+// one map and one reduce slot. Under fair, reduces start when a twentieth of the maps
+// is done, and wait in their slots. Under omo they start so that their shuffle ends
+// with the maps, and leave the slots to maps until then. It reports medians of the
+// start of the first reduce and of the makespan. With -judge it fails unless omo's
+// first reduce starts later and its job ends no later.
 func BenchmarkOverlap(b *testing.B) {
 	const omo, early = "omo", "fair"
 	slowstart := slots.PPM(50_000)
@@ -48,7 +49,7 @@ func BenchmarkOverlap(b *testing.B) {
 	}
 }
 
-// firstReduce is when the first reduce of a run started.
+// firstReduce records when the first reduce of a run started.
 type firstReduce struct{ seconds float64 }
 
 // Record implements trace.Sink.

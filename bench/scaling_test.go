@@ -11,8 +11,8 @@ import (
 	"mrlocal/internal/golden"
 )
 
-// TestScalingIsDrawnAsMeasured draws the figures that bench/scaling.sh has put
-// into docs/scaling.tsv; -rewrite accepts the picture.
+// TestScalingIsDrawnAsMeasured draws the figures that bench/scaling.sh wrote to
+// docs/scaling.tsv; -rewrite accepts the picture.
 func TestScalingIsDrawnAsMeasured(t *testing.T) {
 	text, err := os.ReadFile("../docs/scaling.tsv")
 	if err != nil {

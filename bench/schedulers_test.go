@@ -8,10 +8,10 @@ import (
 	"mrlocal/engine"
 )
 
-// BenchmarkSchedulers is the seeds' point on a real machine: with one map and
-// one reduce slot, what does it gain to lend slots? A single job, and five
-// jobs at once, under each policy in turn; medians of their makespans. fifo
-// and fair keep slots typed. With -judge it fails where a gain is missing.
+// BenchmarkSchedulers measures what lending slots gains on a real machine with one
+// map and one reduce slot [DHFS13, "lending gains"]. It runs a single job, and five
+// jobs at once, under each policy in turn, and reports medians of makespans. fifo and
+// fair keep slots typed. With -judge it fails where a gain is too small.
 func BenchmarkSchedulers(b *testing.B) {
 	for _, c := range []struct {
 		name string
@@ -52,8 +52,8 @@ const noise = 1.15
 
 func schedulers() []string { return []string{"fifo", "fair", "pi-dhfs", "pd-dhfs"} }
 
-// inTurn runs the jobs under each policy, one after the other, several times,
-// so that a drift of the machine's speed touches all alike.
+// inTurn runs the jobs under each policy, one after the other, several times, so that
+// a drift of the machine's speed affects all policies alike.
 func inTurn(b *testing.B, all []source, paths []string) map[string][]*engine.Report {
 	b.Helper()
 	runs := map[string][]*engine.Report{}
@@ -70,7 +70,7 @@ func inTurn(b *testing.B, all []source, paths []string) map[string][]*engine.Rep
 
 func makespan(r *engine.Report) float64 { return r.MakespanSeconds }
 
-// mapPhase is from the first job's start to the end of the last map.
+// mapPhase returns the seconds from the first job's start to the end of the last map.
 func mapPhase(r *engine.Report) (seconds float64) {
 	for _, j := range r.Jobs {
 		seconds = max(seconds, j.MapsDoneS-r.Jobs[0].StartS)

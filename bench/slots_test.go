@@ -16,9 +16,9 @@ import (
 // slotCounts is one slot configuration.
 type slotCounts struct{ maps, reduces int }
 
-// BenchmarkSlots sweeps slot configurations for real: each job, and the mix of
-// five, under each policy. Output is for benchstat, which compares policies
-// (-col /sched) or configurations (-col /map,/reduce).
+// BenchmarkSlots runs each job, and the mix of five, over slot configurations and
+// policies. benchstat compares its output by policy (-col /sched) or by configuration
+// (-col /map,/reduce).
 func BenchmarkSlots(b *testing.B) {
 	for _, c := range []struct {
 		name string
@@ -66,7 +66,7 @@ func BenchmarkSlotsSimulated(b *testing.B) {
 	}
 }
 
-// blockBytes is what a map of J1 to J5 of Table I reads.
+// blockBytes is what a map of J1 to J5 of [DHFS13, Table I] reads.
 const blockBytes = 64 << 20
 
 // sweep runs one benchmark for each policy and configuration.
