@@ -1,0 +1,263 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"mrlocal/report"
+	"mrlocal/slots"
+	"mrlocal/slots/demand"
+	"mrlocal/trace"
+)
+
+// TestABatchGivesItsLedgerWhatASimulationGivesItsOwn runs random workload files with
+// random flags for real and in virtual time. The configuration of the Ledger and the
+// jobs that are submitted to it are the same, and so is the configuration that the
+// report shows.
+func TestABatchGivesItsLedgerWhatASimulationGivesItsOwn(t *testing.T) {
+	dir := t.TempDir()
+	rapid.Check(t, func(rt *rapid.T) {
+		w := drawWorkload(rt)
+		path := filepath.Join(dir, "w.yaml")
+		if err := os.WriteFile(path, []byte(w.text), 0o666); err != nil {
+			rt.Fatal(err)
+		}
+		simulated := ledgerInput(rt, dir, append([]string{"sim", path}, w.flags...))
+		real := ledgerInput(rt, dir, append([]string{"batch", path, "--pin", "none", "--progress", "none", "--memory", "512MiB"}, w.flags...))
+		if d := cmp.Diff(simulated, real); d != "" {
+			rt.Fatalf("%s\n%s\n(-simulated +real):\n%s", w.text, w.flags, d)
+		}
+		if len(real.Jobs) != w.jobs {
+			rt.Fatalf("%d jobs, want %d:\n%s", len(real.Jobs), w.jobs, w.text)
+		}
+	})
+}
+
+// ledgerGets is what a driver gives its Ledger.
+type ledgerGets struct {
+	Ledger slots.Config
+	Report report.Config
+	Jobs   map[string]submittedJob
+}
+
+type submittedJob struct {
+	Name, Pool, User           string
+	Maps, Reduces              int64
+	Priority, Weight, Deadline int64
+	Needs                      map[string]demand.Vector // by phase
+}
+
+// ledgerInput runs a command and reads what its Ledger was given out of its files.
+func ledgerInput(t *rapid.T, dir string, args []string) ledgerGets {
+	events, rep := filepath.Join(dir, "events"), filepath.Join(dir, "report")
+	var stderr bytes.Buffer
+	if code := run(t.Context(), append(args, "--events", events, "--report", rep), env{strings.NewReader(""), &bytes.Buffer{}, &stderr}); code != exitDone {
+		t.Fatalf("%s: exit code %d: %s", args, code, stderr.String())
+	}
+	var r report.Report
+	readJSON(t, rep, &r)
+	got := ledgerGets{Report: r.Config, Jobs: map[string]submittedJob{}}
+	got.Report.DataPlane, got.Report.TaskTimeoutS, got.Report.Cost = nil, 0, "" // one driver's own
+
+	text, err := os.ReadFile(events)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, _, _ := bytes.Cut(text, []byte("\n"))
+	h := trace.Header{}
+	if err := json.Unmarshal(head, &h); err != nil {
+		t.Fatal(err)
+	}
+	if got.Ledger, err = slots.ConfigOf(&h); err != nil {
+		t.Fatal(err)
+	}
+	// The engine has extra slots only where the policy opens them, and knows cores.
+	got.Ledger.Slots = slices.DeleteFunc(got.Ledger.Slots, func(s slots.Slot) bool { return s.Extra })
+	for i := range got.Ledger.Slots {
+		got.Ledger.Slots[i].Core = -1
+	}
+	var byID []submittedJob
+	for line := range bytes.Lines(text) {
+		var e struct {
+			Op, Phase string
+			Job       int
+			submittedJob
+			demand.Vector
+		}
+		if err := json.Unmarshal(line, &e); err != nil {
+			t.Fatal(err)
+		}
+		switch e.Op {
+		case "submit":
+			e.submittedJob.Needs = map[string]demand.Vector{}
+			byID = append(byID, e.submittedJob)
+		case "ready": // the engine learns the number of maps bit by bit
+			byID[e.Job].Maps = max(byID[e.Job].Maps, e.Maps)
+		case "demand":
+			byID[e.Job].Needs[e.Phase] = e.Vector
+		}
+	}
+	for _, j := range byID {
+		got.Jobs[j.Name] = j
+	}
+	return got
+}
+
+func readJSON(t *rapid.T, path string, into any) {
+	text, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(text, into)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// randomWorkload is a workload file that is valid, and flags for it.
+type randomWorkload struct {
+	text  string
+	flags []string
+	jobs  int
+}
+
+// yamlMap draws a mapping in flow style: some of its keys are there.
+type yamlMap struct {
+	t    *rapid.T
+	keys []string
+}
+
+func (m *yamlMap) must(key string, value any) {
+	m.keys = append(m.keys, fmt.Sprintf("%s: %v", key, value))
+}
+
+func (m *yamlMap) may(key string, value func() any) {
+	if rapid.Bool().Draw(m.t, key) {
+		m.must(key, value())
+	}
+}
+
+func (m *yamlMap) String() string { return "{" + strings.Join(m.keys, ", ") + "}" }
+
+func drawWorkload(t *rapid.T) (w randomWorkload) {
+	n := func(least, most int) func() any {
+		return func() any { return rapid.IntRange(least, most).Draw(t, "n") }
+	}
+	of := func(words ...string) func() any {
+		return func() any { return rapid.SampledFrom(words).Draw(t, "word") }
+	}
+	list := func(section string, least, most int, item func(i int, m *yamlMap)) (count int) {
+		var items []string
+		count = rapid.IntRange(least, most).Draw(t, section)
+		for i := range count {
+			m := &yamlMap{t: t}
+			item(i, m)
+			items = append(items, "  - "+m.String()+"\n")
+		}
+		if count > 0 {
+			w.text += section + ":\n" + strings.Join(items, "")
+		}
+		return count
+	}
+	vector := func() any {
+		m := &yamlMap{t: t}
+		for _, key := range []string{"cpu", "io", "mem"} {
+			m.may(key, of("0.1", "0.25", "0.9"))
+		}
+		return m
+	}
+	trackers, mapSlots, reduceSlots := n(1, 3)().(int), n(1, 3)().(int), n(1, 2)().(int)
+	w.text = fmt.Sprintf("cluster: {trackers: %d, map_slots: %d, reduce_slots: %d}\ndefaults: {slowstart: %v, map_time: 1ms, reduce_time: 0s}\n",
+		trackers, mapSlots, reduceSlots, of("0", "0.05", "1")())
+	locality := &yamlMap{t: t}
+	locality.may("replicas", n(0, 4))
+	locality.may("group_trackers", n(0, 3))
+	w.text += fmt.Sprintf("locality: %v\n", locality)
+	if len(locality.keys) == 0 {
+		w.text = strings.Replace(w.text, "locality: {}\n", "", 1)
+	}
+	users := list("users", 0, 2, func(i int, m *yamlMap) {
+		m.must("name", fmt.Sprint("u", i))
+		m.may("max_running_jobs", n(0, 2))
+	})
+	pools := list("pools", 0, 3, func(i int, m *yamlMap) {
+		m.must("name", fmt.Sprint("p", i))
+		m.may("weight", of("0.5", "1", "3"))
+		m.may("min_maps", n(0, 3))
+		m.may("min_reduces", n(0, 3))
+		m.may("max_maps", n(3, 9))
+		m.may("max_reduces", n(3, 9))
+		m.may("max_running_jobs", n(0, 2))
+		m.may("mode", of("fair", "fifo"))
+		m.may("preempt_after", of("0s", "1h"))
+		m.may("fair_preempt_after", of("0s", "1h"))
+	})
+	list("slow", 0, 1, func(i int, m *yamlMap) {
+		m.must("tracker", i)
+		m.must("factor", of("0.5", "0.9")())
+	})
+	list("capacities", 0, trackers, func(i int, m *yamlMap) {
+		m.must("tracker", i)
+		m.may("cpu", of("0.5", "2"))
+		m.may("io", of("0.5", "2"))
+		m.may("mem", of("0.5", "2"))
+	})
+	w.jobs = list("jobs", 1, 5, func(i int, m *yamlMap) {
+		m.must("name", fmt.Sprint("J", i))
+		m.must("job", "sleep")
+		m.must("maps", n(1, 4)())
+		m.may("reduces", n(0, 2))
+		m.may("map_time", of("0s", "1ms", "{uniform: [0s, 2ms]}", "{list: [1ms, 2ms]}", "{lognormal: [1ms, 0.3]}"))
+		m.may("submit", of("0s", "1ms", "4ms"))
+		m.may("deadline", of("1s", "2h"))
+		m.may("weight", of("0.5", "2"))
+		m.may("priority", of("very_low", "low", "normal", "high", "very_high"))
+		m.may("profile", func() any { return fmt.Sprintf("{map: %v, shuffle: %v, reduce: %v}", vector(), vector(), vector()) })
+		if pools > 0 {
+			m.may("pool", func() any { return fmt.Sprint("p", n(0, pools-1)()) })
+		}
+		if users > 0 {
+			m.may("user", func() any { return fmt.Sprint("u", n(0, users-1)()) })
+		}
+		if i > 0 {
+			m.may("after", func() any { return fmt.Sprintf("[J%v]", n(0, i-1)()) })
+		}
+	})
+	list("faults", 0, 2, func(i int, m *yamlMap) {
+		switch i {
+		case 0: // after the end of every run
+			m.must("at", "1h")
+			m.must("tracker", 0)
+			m.must("lost", true)
+		default:
+			m.must("task", "J0/m/0")
+			m.must("fail", n(1, 2)())
+		}
+	})
+	flag := func(name string, value func() any) {
+		if rapid.IntRange(0, 3).Draw(t, name) == 0 {
+			w.flags = append(w.flags, "--"+name, fmt.Sprint(value()))
+		}
+	}
+	flag("map-slots", n(1, 3))
+	flag("reduce-slots", n(1, 2))
+	flag("max-slots", n(5, 9))
+	flag("trackers", n(trackers, trackers+1)) // with fewer, faults and slow trackers are refused
+	flag("slowstart", of("0", "0.5"))
+	flag("attempts", n(3, 5))
+	flag("locality-delay", of("0s", "1ms"))
+	flag("replicas", n(1, 2))
+	flag("slow", of("0=0.8"))
+	flag("remote-penalty", of("1", "1.5"))
+	flag("seed", n(1, 9))
+	flag("sched", of("fifo", "fair", "fair-deficit", "pi-dhfs", "pd-dhfs", "delay", "ras"))
+	return w
+}
