@@ -1,13 +1,12 @@
-// Package chart draws a line chart as SVG: axes with ticks and units, a line
-// and a marker shape a series, a legend beside it.
+// Package chart draws a line chart as SVG: axes with ticks and units, a line and a
+// marker per series, and a legend.
 //
-// It is written by hand, as text, so that the same figures give the same bytes
-// and no library decides what a chart looks like. Colours change with the
-// reader's light or dark setting; series differ by marker and dashes too, for
-// those who do not tell colours apart.
+// It writes the SVG as text, without a library, so that the same numbers always give the
+// same bytes. Colours follow the light or dark setting of the viewer. Series also differ
+// by marker and dashes, for people who cannot tell the colours apart.
 //
-// The package is pure and keeps nothing. Neighbours: cmd/mrlocal's sweep draws
-// its tables with it, bench how time grows with the input.
+// The package keeps nothing. Neighbours: `mrlocal sweep` and `mrlocal reproduce` draw
+// their tables with it, package bench how time grows with the input.
 package chart
 
 import (
@@ -21,15 +20,15 @@ import (
 	"unicode/utf8"
 )
 
-// Chart is what is drawn. XName and YName are the axes' names with their units.
+// Chart is the content of a chart.
 type Chart struct {
 	Title        string
-	XName, YName string
-	Log          bool // both axes are logarithmic; every value is above 0
+	XName, YName string // names of the axes with their units
+	Log          bool   // both axes are logarithmic; then every value is above 0
 	Series       []Series
 }
 
-// Series is a line through points, in the order given.
+// Series is a line through points, in their order.
 type Series struct {
 	Name   string
 	Points []Point
@@ -38,8 +37,8 @@ type Series struct {
 // Point is one value.
 type Point struct{ X, Y float64 }
 
-// Add adds a point to the series of that name, which begins with its first: the
-// last of the same X counts.
+// Add adds a point to the series of that name, and makes the series if there is none. It
+// replaces a point with the same X.
 func (c *Chart) Add(name string, p Point) {
 	i := slices.IndexFunc(c.Series, func(s Series) bool { return s.Name == name })
 	if i < 0 {
@@ -58,17 +57,17 @@ func (c *Chart) Add(name string, p Point) {
 const (
 	plotWidth   = 560
 	plotHeight  = 320
-	left        = 76 // of the plot: ticks and the name of the y axis
-	top         = 48
-	below       = 56
+	left        = 76 // of the plot, for ticks and the name of the y axis
+	top         = 48 // above the plot, for the title
+	below       = 56 // the plot, for ticks and the name of the x axis
 	legendGap   = 20
 	legendRow   = 22
-	letterWidth = 7.2 // of 12 px text, about
+	letterWidth = 7.2 // of 12 px text, roughly
 	markerSize  = 4
 )
 
-// WriteSVG draws the chart. Both axes start at 0 unless a value is less, or at
-// a power of ten where they are logarithmic.
+// WriteSVG writes the chart to w, and fails if w does. An axis starts at 0, or at a round
+// number below its least value; a logarithmic axis starts at a power of ten.
 func (c *Chart) WriteSVG(w io.Writer) error {
 	x, y := c.axes()
 	longest := 0
@@ -94,7 +93,8 @@ func (c *Chart) WriteSVG(w io.Writer) error {
 	return nil
 }
 
-// style holds all colours; the series' are Okabe and Ito's.
+// style has all colours. Those of the series are from the palette of Okabe and Ito, which
+// colour-blind people can tell apart.
 const style = `<style>
 text { font: 12px sans-serif; fill: #222222; }
 .title { font-size: 15px; font-weight: bold; }
@@ -118,9 +118,10 @@ text { fill: #dddddd; }
 </style>
 `
 
+// colours is how many classes s0, s1, ... the style has.
 const colours = 6
 
-// axis maps values, or their decimal logarithms, to pixels.
+// axis maps values to pixels. If log is set, low, high and step are decimal logarithms.
 type axis struct {
 	low, high, step float64
 	pixels          float64
@@ -140,7 +141,7 @@ func (c *Chart) axes() (x, y axis) {
 	return axisOf(xs, plotWidth), axisOf(ys, plotHeight)
 }
 
-// logAxisOf covers all values with whole decades.
+// logAxisOf returns an axis of whole decades that covers all values.
 func logAxisOf(values []float64, pixels float64) axis {
 	a := axis{low: 0, high: 1, step: 1, pixels: pixels, log: true}
 	if len(values) > 0 {
@@ -150,7 +151,7 @@ func logAxisOf(values []float64, pixels float64) axis {
 	return a
 }
 
-// axisOf covers 0 and all values with about 8 round steps.
+// axisOf returns an axis of at most about 8 round steps that covers 0 and all values.
 func axisOf(values []float64, pixels float64) axis {
 	low, high := 0.0, 0.0
 	if len(values) > 0 {
@@ -167,10 +168,11 @@ func axisOf(values []float64, pixels float64) axis {
 			break
 		}
 	}
-	const slack = 1e-9 // of a step: a value that is a tick must not ask for one more
+	const slack = 1e-9 // of a step, so that a value on a tick does not add another step
 	return axis{low: math.Floor(low/step+slack) * step, high: math.Ceil(high/step-slack) * step, step: step, pixels: pixels}
 }
 
+// at returns the distance of a value from the start of the axis, in pixels.
 func (a axis) at(v float64) float64 {
 	if a.log {
 		v = math.Log10(v)
@@ -178,7 +180,7 @@ func (a axis) at(v float64) float64 {
 	return (v - a.low) / (a.high - a.low) * a.pixels
 }
 
-// ticks are the values of an axis that get a label.
+// ticks returns the values that get a label.
 func (a axis) ticks() []float64 {
 	n := int(math.Round((a.high - a.low) / a.step))
 	ticks := make([]float64, n+1)
@@ -191,7 +193,7 @@ func (a axis) ticks() []float64 {
 	return ticks
 }
 
-// word is a tick's label: as many decimals as the step has.
+// word returns the label of a tick, with as many decimals as the step has.
 func (a axis) word(v float64) string {
 	if a.log {
 		return strconv.FormatFloat(v, 'f', -1, 64)
@@ -204,6 +206,7 @@ func (a axis) word(v float64) string {
 	return text
 }
 
+// grid draws the axes, their ticks and names, and the horizontal lines.
 func (c *Chart) grid(b *strings.Builder, x, y axis) {
 	bottom := top + plotHeight
 	for _, v := range y.ticks() {
@@ -221,6 +224,7 @@ func (c *Chart) grid(b *strings.Builder, x, y axis) {
 	fmt.Fprintf(b, `<text transform="translate(20 %d) rotate(-90)" text-anchor="middle">%s</text>`+"\n", top+plotHeight/2, escape(c.YName))
 }
 
+// line draws series i.
 func (c *Chart) line(b *strings.Builder, i int, x, y axis) {
 	var path strings.Builder
 	for n, p := range c.Series[i].Points {
@@ -236,13 +240,13 @@ func (c *Chart) line(b *strings.Builder, i int, x, y axis) {
 	}
 }
 
-// dashes tells series apart that share a colour.
+// dashes returns the dashes of series i, which differ between series of one colour.
 func dashes(i int) string {
 	patterns := [...]string{"", ` stroke-dasharray="7 4"`, ` stroke-dasharray="2 3"`}
 	return patterns[i/colours%len(patterns)]
 }
 
-// marker draws the series' shape around a point.
+// marker draws the shape of series i around a point.
 func marker(b *strings.Builder, i int, x, y float64) {
 	const r = markerSize
 	class := fmt.Sprintf("m%d", i%colours)
@@ -258,6 +262,7 @@ func marker(b *strings.Builder, i int, x, y float64) {
 	}
 }
 
+// legend draws a line, a marker and the name of each series.
 func (c *Chart) legend(b *strings.Builder) {
 	x := left + plotWidth + legendGap
 	for i, s := range c.Series {
@@ -268,12 +273,12 @@ func (c *Chart) legend(b *strings.Builder) {
 	}
 }
 
-// pixel writes a coordinate to a tenth.
+// pixel returns a coordinate with one decimal.
 func pixel(v float64) string {
 	return strconv.FormatFloat(math.Round(v*10)/10, 'f', -1, 64)
 }
 
-// escape makes text fit for XML, which has no place for control characters.
+// escape returns text for use in XML, without control characters, which XML forbids.
 func escape(text string) string {
 	clean := strings.Map(func(r rune) rune {
 		if r < ' ' || r == '\ufffe' || r == '\uffff' {

@@ -1,13 +1,11 @@
-// Package golden compares what a test got with a text file beside it.
+// Package golden compares the output of a test with a text file. Check compares one text
+// with one file. Script reads a file of cases: each has input above a line "----" and
+// the expected output below it, so that such a file reads as a specification.
+// `go test ./package -rewrite` writes the output into the files; review the change as a
+// diff.
 //
-// Two shapes. Check compares one text with one file. Script reads a file of
-// cases, each commands above a line "----" and the expected text below it,
-// and is how decisions are tested: text in, a picture out, readable as a
-// specification. `go test ./that/package -rewrite` writes what was got into
-// the files; the change is then reviewed as a diff.
-//
-// Only tests import it. Neighbours: slots and slots/policy keep their policy
-// scripts in this form.
+// Only tests import this package. It keeps no memory between calls. Neighbours: the
+// scripts of slots/policy, whose outputs are gantts, have this form.
 package golden
 
 import (
@@ -22,8 +20,8 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write what the tests got into their golden files")
 
-// Check fails the test where got differs from the file at path, and shows the
-// first line that does.
+// Check fails the test if got differs from the file at path, and shows the first line
+// that differs.
 func Check(t testing.TB, path string, got []byte) {
 	t.Helper()
 	if *rewrite {
@@ -39,18 +37,16 @@ func Check(t testing.TB, path string, got []byte) {
 	}
 }
 
-// Case is one case of a script: the text above "----" without its comments,
-// and the line it starts at.
+// Case is one case of a script.
 type Case struct {
-	Line  int
-	Input string
+	Line  int    // of its first line, from 1
+	Input string // the text above "----", without comments
 }
 
-// Script runs every case of the file at path through run, in order, and
-// compares what it returns with the text that stands below "----". A case ends
-// at the first blank line after its "----"; an output that has blank lines of
-// its own is kept between two lines "----" and two more at its end. Text
-// before the first case, and lines that start with "#", are comments.
+// Script calls run for every case of the file at path, in order, and compares the result
+// with the text below "----". A case ends at the first blank line after its "----". An
+// output with blank lines stands between two lines "----" before and two after it.
+// Lines that start with "#", and the text before the first case, are comments.
 func Script(t *testing.T, path string, run func(t *testing.T, c Case) string) {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -81,8 +77,8 @@ func Script(t *testing.T, path string, run func(t *testing.T, c Case) string) {
 	}
 }
 
-// Scripts runs Script on every file that matches pattern, each as a subtest
-// named after the file.
+// Scripts runs Script on every file that matches pattern, each as a subtest with the name
+// of the file. It fails if there is none.
 func Scripts(t *testing.T, pattern string, run func(t *testing.T, c Case) string) {
 	t.Helper()
 	paths, err := filepath.Glob(pattern)
@@ -95,13 +91,14 @@ func Scripts(t *testing.T, pattern string, run func(t *testing.T, c Case) string
 	}
 }
 
-// block is a case as it stands in the file; head keeps comments and blank
-// lines, so that a rewrite changes outputs only.
+// block is a case with the text around it, so that a rewrite changes nothing but outputs.
 type block struct {
-	line                int
-	head, input, output string
+	line          int    // 0: only comments, after the last case
+	head          string // everything above "----", comments and blank lines included
+	input, output string
 }
 
+// format writes the block with got as its output.
 func (b block) format(w *bytes.Buffer, got string) {
 	w.WriteString(b.head)
 	if strings.HasPrefix(got, "\n") || strings.Contains(got, "\n\n") {
@@ -111,6 +108,7 @@ func (b block) format(w *bytes.Buffer, got string) {
 	fmt.Fprintf(w, "----\n%s", got)
 }
 
+// parse divides a script into blocks. An error starts with the number of the line.
 func parse(text string) ([]block, error) {
 	var blocks []block
 	var cur block
@@ -146,8 +144,8 @@ func parse(text string) ([]block, error) {
 	return blocks, nil
 }
 
-// parseOutput reads the expected text from line i on and returns the index of
-// its last line.
+// parseOutput reads the expected text from line i on. It returns the text and the index
+// of its last line.
 func parseOutput(lines []string, i int) (string, int, error) {
 	is := func(j int, s string) bool { return j < len(lines) && strings.TrimRight(lines[j], "\r\n") == s }
 	var out strings.Builder
@@ -167,6 +165,7 @@ func parseOutput(lines []string, i int) (string, int, error) {
 	return out.String(), i - 1, nil
 }
 
+// firstDifference returns "" for equal texts.
 func firstDifference(want, got []byte) string {
 	if bytes.Equal(want, got) {
 		return ""

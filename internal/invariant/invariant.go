@@ -1,31 +1,27 @@
-// Package invariant holds checks on our own code. They cost nothing in a
-// normal build: Enabled is a constant, true only under the build tags
-// `invariants` and `race`, so the compiler drops what it guards.
+// Package invariant has checks that find bugs of this project, never wrong input. They
+// cost nothing in a normal build: Enabled is a constant that is true only under the build
+// tags `invariants` and `race`, so the compiler removes the code that it guards.
 //
 //	if invariant.Enabled {
 //		invariant.Check(sum == total, "slots: %d of %d", sum, total)
 //	}
 //
-// A failed check is a bug of ours, never of the user's data, and panics. It is
-// a leaf that every layer may use.
+// A failed check panics. The package keeps nothing, imports nothing of the module, and
+// may be used by every layer.
 package invariant
 
-import (
-	"fmt"
-	"hash/maphash"
-)
+import "fmt"
 
-// Check panics when ok is false and checks are on. Arguments are evaluated
-// even when they are off: guard costly ones with Enabled.
+// Check panics if ok is false and checks are on. Go evaluates the arguments in any case,
+// so costly ones have to be guarded with Enabled.
 func Check(ok bool, format string, args ...any) {
 	if Enabled && !ok {
 		panic("invariant: " + fmt.Sprintf(format, args...))
 	}
 }
 
-// Mangle overwrites a buffer whose borrower must not look at it any more, so
-// that one who does is found by wrong results. It does nothing in a normal
-// build.
+// Mangle overwrites a buffer whose borrower must not read it any more, so that a borrower
+// who does gets wrong results. It does nothing in a normal build.
 func Mangle(p []byte) {
 	if !Enabled {
 		return
@@ -33,14 +29,4 @@ func Mangle(p []byte) {
 	for i := range p {
 		p[i] = 0xcc
 	}
-}
-
-// Sometimes is true in percent of its calls in a checked build and never in a
-// normal one: it takes rare paths often.
-func Sometimes(percent int) bool {
-	if !Enabled {
-		return false
-	}
-	var h maphash.Hash // each has a seed of its own
-	return int(h.Sum64()%100) < percent
 }

@@ -19,15 +19,3 @@ func TestMangleWritesInACheckedBuildOnly(t *testing.T) {
 		t.Errorf("got %q, checks on: %v", p, Enabled)
 	}
 }
-
-func TestSometimesIsRare(t *testing.T) {
-	n := 0
-	for range 10_000 {
-		if Sometimes(10) {
-			n++
-		}
-	}
-	if !Enabled && n != 0 || Enabled && (n < 500 || n > 2000) {
-		t.Errorf("10 percent of 10,000: %d, checks on: %v", n, Enabled)
-	}
-}

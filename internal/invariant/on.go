@@ -2,5 +2,5 @@
 
 package invariant
 
-// Enabled says that this build checks.
+// Enabled says whether this build has checks.
 const Enabled = true

@@ -1,19 +1,17 @@
-// Package nearest finds the name that was most likely meant by a word that is
-// none, for the "did you mean" of errors: of flags, jobs, policies, keys and
-// names of a workload file. It is a leaf that every layer may use, and keeps
-// nothing of what it is given.
+// Package nearest finds the known name that a misspelt word most likely means, for the
+// "did you mean" in errors about flags, jobs, policies, and keys of workload files. It
+// imports nothing of the module and keeps nothing of its arguments.
 package nearest
 
 import "strings"
 
-// mostLetters bounds the words that are looked at: a longer one is no slip of
-// the hand.
+// mostLetters is the longest word, in bytes, that counts as a misspelling of a name.
 const mostLetters = 64
 
-// Name is the name that word was most likely meant to be, or "". Names are
-// compared by edit distance (a swap of neighbours counts one), whatever their case; a
-// third of the letters may be wrong, and a name that word is the beginning of is
-// near. Of equally near ones it is the first.
+// Name returns the name that is nearest to word, or "" if none is near. It compares
+// without regard to case, by edit distance, in which a swap of neighbours counts one. A
+// third of the letters may be wrong. A name that starts with word has distance 1. Of
+// equally near names the first one counts.
 func Name(word string, names []string) string {
 	if len(word) == 0 || len(word) > mostLetters {
 		return ""
@@ -39,8 +37,7 @@ func Name(word string, names []string) string {
 	return best
 }
 
-// distance counts the single-byte edits between two words, the restricted
-// Damerau-Levenshtein distance.
+// distance returns the restricted Damerau-Levenshtein distance of two words, in bytes.
 func distance(a, b string) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {

@@ -1,6 +1,6 @@
 package order
 
-// IDs is a min-heap of ids.
+// IDs is a min-heap of ids: the first element is the least.
 type IDs[T ~int32] []T
 
 // Push adds id.
@@ -28,7 +28,7 @@ func (h *IDs[T]) removeAt(i int) {
 	}
 }
 
-// fix restores order after element i changed.
+// fix moves element i up or down to its place in the heap.
 func (h *IDs[T]) fix(i int) {
 	s := *h
 	for i > 0 && s[(i-1)/2] > s[i] {
@@ -51,7 +51,8 @@ func (h *IDs[T]) fix(i int) {
 	}
 }
 
-// Remove takes id out. Near the first the search is short.
+// Remove takes id out, if the heap has it. It searches from the front, where callers
+// mostly find it.
 func (h *IDs[T]) Remove(id T) {
 	for i, x := range *h {
 		if x == id {

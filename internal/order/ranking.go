@@ -1,21 +1,21 @@
-// Package order keeps small ids in order: a Ranking by keys that change, a heap
-// of bare ids, and a set that is walked in id order. All cost at most the
-// logarithm of what they hold, allocate only to grow, and break ties by id, so
-// that whoever decides by them decides the same each time.
+// Package order keeps small ids in order: a Ranking by keys that change, a heap of ids
+// (IDs), and a Set that is read in the order of ids. An operation costs at most the
+// logarithm of the size, and allocates only to grow. Ties are broken by id, so that
+// decisions that depend on an order are the same in every run.
 //
-// Memory: each value owns its slices. Neighbours: package slots and its policies
-// keep slots, trackers, pools and jobs in them.
+// Memory: each value owns its slices. Neighbours: package slots and its policies keep
+// slots, trackers, pools and jobs in these types, package engine its jobs.
 package order
 
-// Ranking is the ordering a policy keeps: ids by key, the least first. A key
-// is a copy of what the order rests on, so it stays valid while the live counts
-// move; the policy sets it again for what View.Changed reports. Ties go to the
-// smaller id. The zero value with Less set is empty.
+// Ranking keeps ids in the order of their keys, the least key first. If keys are equal,
+// the smaller id comes first. A key is a copy of the numbers that the order depends on,
+// so it stays valid when they change; the caller sets it anew then. The zero value with
+// Less set is an empty ranking.
 type Ranking[K any] struct {
-	Less func(a, b *K) bool // a strict order of keys
+	Less func(a, b *K) bool // a strict weak order of keys
 
 	heap  []ranked[K]
-	place []int32 // by id: place in heap + 1; 0: absent
+	place []int32 // by id: index in heap plus one; 0: absent
 }
 
 type ranked[K any] struct {
@@ -23,10 +23,10 @@ type ranked[K any] struct {
 	id  int32
 }
 
-// Len is how many ids are ranked.
+// Len returns the number of ids.
 func (r *Ranking[K]) Len() int { return len(r.heap) }
 
-// First is the least id.
+// First returns the id with the least key; ok is false if the ranking is empty.
 func (r *Ranking[K]) First() (id int32, ok bool) {
 	if len(r.heap) == 0 {
 		return -1, false
@@ -34,8 +34,8 @@ func (r *Ranking[K]) First() (id int32, ok bool) {
 	return r.heap[0].id, true
 }
 
-// Firsts appends the n least ids to dst, in order. They are taken out and put
-// back.
+// Firsts appends to dst the n ids with the least keys, in order, or all if there are
+// fewer. It takes them out and puts them back.
 func (r *Ranking[K]) Firsts(dst []int32, n int) []int32 {
 	var out []ranked[K]
 	for range min(n, len(r.heap)) {
@@ -49,7 +49,7 @@ func (r *Ranking[K]) Firsts(dst []int32, n int) []int32 {
 	return dst
 }
 
-// Set adds id, or changes its key.
+// Set adds id with the given key, or changes its key.
 func (r *Ranking[K]) Set(id int32, key K) {
 	for int(id) >= len(r.place) {
 		r.place = append(r.place, 0)
@@ -63,7 +63,7 @@ func (r *Ranking[K]) Set(id int32, key K) {
 	r.fix(i)
 }
 
-// Remove takes id out, if it is there.
+// Remove takes id out, if the ranking has it.
 func (r *Ranking[K]) Remove(id int32) {
 	if int(id) >= len(r.place) || r.place[id] == 0 {
 		return
@@ -98,7 +98,7 @@ func (r *Ranking[K]) swap(i, j int) {
 	r.put(j, a)
 }
 
-// fix moves element i to where it belongs.
+// fix moves element i up or down to its place in the heap.
 func (r *Ranking[K]) fix(i int) {
 	for i > 0 && r.less(i, (i-1)/2) {
 		r.swap(i, (i-1)/2)

@@ -2,10 +2,10 @@ package order
 
 import "math/bits"
 
-// Set is a set of ids that is walked in their order.
+// Set is a set of ids: a bit per id, 64 of them in a word.
 type Set[T ~int32] []uint64
 
-// Put adds t, or takes it out.
+// Put adds t if in is set, and takes it out if not.
 func (s *Set[T]) Put(t T, in bool) {
 	for int(t)/64 >= len(*s) {
 		*s = append(*s, 0)
@@ -17,7 +17,8 @@ func (s *Set[T]) Put(t T, in bool) {
 	}
 }
 
-// Next is the first id from t on that is in one of the chosen sets, or -1.
+// Next returns the first id from t on that is in one of the sets i with chosen[i], or -1
+// if there is none.
 func Next[T ~int32](sets []Set[T], chosen []bool, t T) T {
 	words := 0
 	for i := range sets {

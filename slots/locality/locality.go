@@ -1,13 +1,13 @@
-// Package locality says on which trackers the input of a map is, and finds the
-// pending map that is nearest to a tracker.
+// Package locality knows on which trackers the input of a map is, and finds the pending
+// map whose input is nearest to a tracker.
 //
-// Placement is synthetic: so many copies of each input, drawn by a hash of
-// seed, job and task, so that it needs no memory and every driver and replay
-// has the same. An Index is one job's lists of maps by tracker and by group of
-// trackers, 4 bytes a copy, which belong to it.
+// A Placement is synthetic: a hash of seed, job and task chooses the trackers that have
+// a replica of the input. It needs no memory, and each driver and each replay gets the
+// same trackers. An Index has the maps of one job, in a list per tracker and a list per
+// group of trackers. It owns the lists, which take 4 bytes per replica.
 //
-// Neighbour: slots, whose Ledger has a Placement and an Index a job, and whose
-// ids are plain numbers here.
+// Neighbour: package slots, whose Ledger has a Placement and an Index per job. Its ids
+// are plain numbers here.
 package locality
 
 import (
@@ -17,26 +17,26 @@ import (
 	"mrlocal/trace"
 )
 
-// Level is how near a map's input is to a tracker. The greater the nearer.
+// Level is how near the input of a map is to a tracker. A greater level is nearer.
 type Level uint8
 
 const (
-	Any     Level = iota // elsewhere, or nobody knows
+	Any     Level = iota // elsewhere, or the input has no place
 	Group                // in the same group of trackers
-	Tracker              // there
+	Tracker              // on the tracker
 )
 
 func (l Level) String() string { return [...]string{"any", "group", "tracker"}[l] }
 
-// Placement is where inputs are on a cluster.
+// Placement decides where inputs are on a cluster.
 type Placement struct {
 	Seed          uint64
 	Trackers      int32
-	Replicas      int32 // on how many trackers each input is; 0: nowhere in particular
-	GroupTrackers int32 // trackers a group; 0: there are no groups
+	Replicas      int32 // trackers that have an input; 0: inputs have no place
+	GroupTrackers int32 // trackers per group; 0: there are no groups
 }
 
-// Group is the group of trackers that a tracker is in, 0 where there are none.
+// Group returns the group of a tracker, 0 if there are no groups.
 func (p *Placement) Group(tracker int32) int32 {
 	if p.GroupTrackers == 0 {
 		return 0
@@ -44,10 +44,10 @@ func (p *Placement) Group(tracker int32) int32 {
 	return tracker / p.GroupTrackers
 }
 
-// Level is how near the input of a job's map is to a tracker.
+// Level returns how near the input of a map of a job is to a tracker.
 func (p *Placement) Level(job, task, tracker int32) Level {
 	level := Any
-	at := p.copies(job, task)
+	at := p.replicasOf(job, task)
 	for range p.replicas() {
 		switch c := at.next(); {
 		case c == tracker:
@@ -59,53 +59,56 @@ func (p *Placement) Level(job, task, tracker int32) Level {
 	return level
 }
 
+// replicas returns how many trackers have each input.
 func (p *Placement) replicas() int32 { return min(p.Replicas, p.Trackers) }
 
-// copies walks the trackers that have an input: from a hashed start in a hashed
-// stride that shares no factor with their number, so that they differ.
-type copies struct{ at, stride, trackers uint64 }
+// replicaWalk yields the trackers that have an input: from a hashed start, in steps of a
+// hashed stride. The stride has no common factor with the number of trackers, so that
+// the trackers differ.
+type replicaWalk struct{ at, stride, trackers uint64 }
 
-func (p *Placement) copies(job, task int32) copies {
+func (p *Placement) replicasOf(job, task int32) replicaWalk {
 	n := uint64(p.Trackers)
 	if n == 1 {
-		return copies{trackers: 1}
+		return replicaWalk{trackers: 1}
 	}
 	h := trace.Hash(trace.Hash(p.Seed, uint64(uint32(job))<<32|uint64(uint32(task))), 0x9e3779b97f4a7c15)
-	c := copies{at: (h & 0xffffffff) % n, stride: 1 + (h>>32)%(n-1), trackers: n}
+	c := replicaWalk{at: (h & 0xffffffff) % n, stride: 1 + (h>>32)%(n-1), trackers: n}
 	for ppm.GCD(c.stride, n) != 1 {
 		c.stride = c.stride%(n-1) + 1
 	}
 	return c
 }
 
-func (c *copies) next() int32 {
+func (c *replicaWalk) next() int32 {
 	t := int32(c.at)
 	c.at = (c.at + c.stride) % c.trackers
 	return t
 }
 
-// Tasks are a job's maps as an Index asks about them.
+// Tasks is what an Index asks about the maps of a job.
 type Tasks interface {
-	Ready() int32              // maps below may start, others not yet
-	Startable(task int32) bool // pending, and to be chosen by its place
+	Ready() int32              // maps [0, Ready) may start
+	Startable(task int32) bool // the map is pending and may be chosen by its place
 }
 
-// Index finds the maps of one job by place. The zero value has none.
+// Index finds the maps of one job by the places of their inputs. The zero value has no
+// maps.
 type Index struct {
 	known  int32
 	here   []list
 	groups []list
 }
 
-// list ascends; what stands before its cursor is not startable any more, so
-// that the first one is found in O(1), amortised: only a map that is pending
-// once more sets cursors back.
+// list has maps in ascending order. The maps before index next are not startable, so
+// that the first startable one is found in amortised O(1). Only a map that is pending
+// again sets next back.
 type list struct {
 	tasks []int32
 	next  int32
 }
 
-// Add adds the job's maps that became known, all below total.
+// Add adds the maps below total that the index does not have yet.
 func (x *Index) Add(p *Placement, job, total int32) {
 	if x.known == total {
 		return
@@ -121,16 +124,16 @@ func (x *Index) Add(p *Placement, job, total int32) {
 	}
 }
 
-// Again makes a map findable again after it became pending once more.
+// Again lets the index find a map that is pending again.
 func (x *Index) Again(p *Placement, job, task int32) {
 	if x.here != nil {
 		x.each(p, job, task, (*list).again)
 	}
 }
 
-// each does something to all lists that a map is in.
+// each calls do for all lists that a map is in.
 func (x *Index) each(p *Placement, job, task int32, do func(*list, int32)) {
-	at := p.copies(job, task)
+	at := p.replicasOf(job, task)
 	for range p.replicas() {
 		tracker := at.next()
 		do(&x.here[tracker], task)
@@ -140,8 +143,8 @@ func (x *Index) each(p *Placement, job, task int32, do func(*list, int32)) {
 	}
 }
 
-// Nearest is the startable map that is nearest to a tracker; false where none
-// is nearer than Any.
+// Nearest returns the startable map whose input is nearest to a tracker, and its level.
+// found is false if no map is nearer than Any.
 func (x *Index) Nearest(p *Placement, tracker int32, of Tasks) (task int32, level Level, found bool) {
 	if x.here == nil {
 		return 0, Any, false
@@ -157,18 +160,20 @@ func (x *Index) Nearest(p *Placement, tracker int32, of Tasks) (task int32, leve
 	return 0, Any, false
 }
 
-// add appends a map, once.
+// add appends a map, unless it is the last one already: a group may have several replicas.
 func (l *list) add(task int32) {
 	if n := len(l.tasks); n == 0 || l.tasks[n-1] != task {
 		l.tasks = append(l.tasks, task)
 	}
 }
 
+// again sets next back to a map.
 func (l *list) again(task int32) {
 	i, _ := slices.BinarySearch(l.tasks, task)
 	l.next = min(l.next, int32(i))
 }
 
+// first returns the first startable map and moves next to it.
 func (l *list) first(of Tasks) (task int32, found bool) {
 	for ready := of.Ready(); int(l.next) < len(l.tasks); l.next++ {
 		t := l.tasks[l.next]
