@@ -19,8 +19,8 @@
 //
 // The packages mrlocal/jobs/wordcount, mrlocal/jobs/sort and
 // mrlocal/jobs/grep hold jobs that are ready to run. The package
-// mrlocal/slots/policy has the slot policies; a run without one lends slots
-// (DefaultPolicy). A policy serves one run: make a new one for each.
+// mrlocal/slots/policy/registry makes slot policies by name; a run without one
+// lends slots (DefaultPolicy). A policy serves one run: make a new one for each.
 //
 // # Memory and the process
 //

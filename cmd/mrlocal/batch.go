@@ -11,10 +11,10 @@ import (
 	"strings"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/auxiliary"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/profile"
 	"mrlocal/cmd/mrlocal/internal/show"
-	"mrlocal/cmd/mrlocal/internal/side"
 	"mrlocal/engine"
 	"mrlocal/errs"
 	"mrlocal/report"
@@ -77,7 +77,7 @@ func runBatch(ctx context.Context, e env, line argv.Line) (int, error) {
 	if err := b.load(line); err != nil {
 		return 0, err
 	}
-	files, err := side.OpenSet(names, eventsPath, reportPath, b.places(names))
+	files, err := auxiliary.OpenSet(names, eventsPath, reportPath, b.places(names))
 	if err != nil {
 		return 0, err
 	}
@@ -138,8 +138,8 @@ func withSuffix(path, suffix string) string {
 }
 
 // places are all that the runs read and write, the file itself included.
-func (b *batch) places(names []string) side.Work {
-	w := side.Work{Inputs: []string{b.file.Name}}
+func (b *batch) places(names []string) auxiliary.Work {
+	w := auxiliary.Work{Inputs: []string{b.file.Name}}
 	for i := range b.jobs {
 		o := &b.jobs[i].options
 		w.Inputs = append(w.Inputs, o.Inputs...)
@@ -257,7 +257,7 @@ func makeParents(work []engine.BatchJob) (made []string, err error) {
 		}
 		for n := len(missing) - 1; n >= 0; n-- {
 			if err := os.Mkdir(missing[n], 0o777); err != nil {
-				return made, errs.Optionf("output "+argv.Quote(out), "%s: %v", missing[n], side.Cause(err))
+				return made, errs.Optionf("output "+argv.Quote(out), "%s: %v", missing[n], auxiliary.Cause(err))
 			}
 			made = append(made, missing[n])
 		}

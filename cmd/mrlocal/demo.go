@@ -16,8 +16,8 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/auxiliary"
 	"mrlocal/cmd/mrlocal/internal/process"
-	"mrlocal/cmd/mrlocal/internal/side"
 	"mrlocal/datagen"
 	"mrlocal/engine"
 	"mrlocal/errs"
@@ -98,7 +98,7 @@ func makeWiki(ctx context.Context, e env) error {
 		fmt.Fprintf(e.stdout, "%s/ is there already: taken as it is\n", demoDir)
 		return warm(ctx, demoDir)
 	case !errors.Is(err, fs.ErrNotExist):
-		return errs.Optionf(demoDir, "%v", side.Cause(err))
+		return errs.Optionf(demoDir, "%v", auxiliary.Cause(err))
 	}
 	started := time.Now()
 	if err := datagen.Generate(ctx, datagen.Wiki, demoDir, demoBytes, demoSeed); err != nil {

@@ -6,7 +6,7 @@ import (
 
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/cmd/mrlocal/internal/side"
+	"mrlocal/cmd/mrlocal/internal/auxiliary"
 	"mrlocal/engine"
 	"mrlocal/errs"
 	"mrlocal/slots"
@@ -219,7 +219,7 @@ func (r *reader) directories(flag string) []string {
 		info, err := os.Stat(d)
 		switch {
 		case err != nil:
-			r.Keep(errs.Optionf("--"+flag, "%s: %v", d, side.Cause(err)))
+			r.Keep(errs.Optionf("--"+flag, "%s: %v", d, auxiliary.Cause(err)))
 		case !info.IsDir():
 			r.Keep(errs.Optionf("--"+flag, "%s: not a directory", d))
 		}

@@ -1,20 +1,25 @@
-// Command mrlocal runs MapReduce jobs on the files and cores of one machine
-// and shows how the slots are handed out.
+// Command mrlocal runs MapReduce jobs on the files and cores of one machine, and
+// shows how the slots are handed out.
 //
-// main wires the process: standard streams, signals (internal/process), exit code. run is the
-// program and is what tests call. One file a command: run.go, batch.go, sim.go,
-// sweep.go, jobprofile.go, tune.go, reproduce.go, replay.go, explain.go, gen.go, demo.go, policies.go;
-// tree.go lists them. flags.go and sched.go hold what they share, batchjobs.go
-// reads the jobs of a workload file as run reads its flags. The words of the
-// command line are put into plain form by internal/argv before the flag library
-// sees them; internal/show draws progress, tables and gantts, internal/sweep
-// those of a sweep; internal/papers shows what reproduce finds, internal/side are
-// the files beside a result, internal/profile those of --profile; internal/jobprofile
-// measures what a job needs, internal/tune with how many slots it runs best.
+// Each command has a file: run.go, batch.go, sim.go, sweep.go, measure.go (tune
+// and profile), reproduce.go, replay.go, explain.go, gen.go, demo.go,
+// policies.go. tree.go lists the commands and calls them. flags.go and sched.go
+// hold the flags that several commands share; jobs.go has the jobs, and
+// batchjobs.go reads the jobs of a workload file as run reads its flags.
 //
-// Results go to standard output, everything else to standard error. Exit
-// codes: 0 done; 1 nothing matched (run grep); 2 wrong usage or input; 3 the
-// job failed; 128 + the signal's number when interrupted.
+// The packages below internal:
+//
+//	argv       reads the command line, words errors
+//	auxiliary  events, reports and other files beside the result
+//	measure    runs a job with several numbers of slots
+//	process    signals, GOMAXPROCS, memory limit
+//	profile    --profile
+//	show       progress, tables and gantts
+//	sweep      runs and tables of a sweep
+//
+// Results go to standard output, everything else to standard error. The exit
+// codes are: 0 done; 1 nothing matched (run grep); 2 wrong usage or input; 3 the
+// job failed; 128 plus the number of the signal when interrupted.
 package main
 
 import (
@@ -30,7 +35,7 @@ import (
 	"mrlocal/errs"
 )
 
-// Exit codes; of signals, process.Interrupted has them.
+// Exit codes. process.Interrupted has those of signals.
 const (
 	exitDone    = 0
 	exitNoMatch = 1
@@ -38,7 +43,7 @@ const (
 	exitFailed  = 3
 )
 
-// env is the program's surroundings.
+// env holds the standard streams, which tests replace.
 type env struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
@@ -53,7 +58,7 @@ func main() {
 	os.Exit(code)
 }
 
-// run is the whole program: it returns the exit code and has told every error.
+// run is the whole program. It writes every error, and returns the exit code.
 func run(ctx context.Context, args []string, e env) (code int) {
 	what := ""
 	defer func() {
@@ -77,7 +82,8 @@ func run(ctx context.Context, args []string, e env) (code int) {
 	return code
 }
 
-// fail tells err in one line and returns its exit code.
+// fail writes err in one line and returns its exit code, which follows from the
+// kind of the error.
 func fail(ctx context.Context, e env, what string, err error) int {
 	var s process.Interrupted
 	if errors.As(context.Cause(ctx), &s) {

@@ -1,11 +1,20 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"text/tabwriter"
 
 	"mrlocal/bench/reproduce"
+	"mrlocal/bench/workloads"
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/cmd/mrlocal/internal/papers"
+	"mrlocal/cmd/mrlocal/internal/auxiliary"
 	"mrlocal/errs"
 )
 
@@ -31,11 +40,98 @@ func runReproduce(ctx context.Context, e env, line argv.Line) (int, error) {
 	case err != nil:
 		return 0, err
 	case line.Has("file"):
-		return exitDone, papers.Files(e.stdout, some)
+		return exitDone, writeWorkloads(e, some)
 	case line.Has("list"):
-		return exitDone, papers.List(e.stdout, some)
+		return exitDone, listExperiments(e, some)
 	case line.Has("write") && len(line.Words) > 0:
 		return 0, errs.Optionf("--write", "writes all experiments; name none")
 	}
-	return exitDone, papers.Run(ctx, e.stdout, some, line.Has("write"))
+	return exitDone, runExperiments(ctx, e, some, line.Has("write"))
+}
+
+// docsFolder holds the document, below the current directory.
+const docsFolder = "docs"
+
+// listExperiments writes one line for each experiment.
+func listExperiments(e env, all []*reproduce.Experiment) error {
+	var b bytes.Buffer
+	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, x := range all {
+		fmt.Fprintf(t, "%s\t%s\t%s\n", x.Name, x.Title, x.Paper)
+	}
+	_ = t.Flush() // into memory
+	return write(e, b.Bytes())
+}
+
+// writeWorkloads writes the workload files of the experiments, each once.
+func writeWorkloads(e env, all []*reproduce.Experiment) error {
+	seen := map[string]bool{}
+	for _, x := range all {
+		if name := filepath.Base(x.File()); !seen[name] {
+			seen[name] = true
+			text, err := workloads.Text(name)
+			if err != nil {
+				return err
+			}
+			if err := write(e, text); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// runExperiments runs the experiments one after the other. It shows each result
+// when it is there, and the count of verdicts at the end. With toDocs it also
+// writes docs/reproduction.md and its charts.
+func runExperiments(ctx context.Context, e env, all []*reproduce.Experiment, toDocs bool) error {
+	if toDocs {
+		if err := checkDocs(all); err != nil {
+			return err
+		}
+	}
+	var results []*reproduce.Result
+	for _, x := range all {
+		r, err := x.Run(ctx)
+		if err != nil {
+			return err
+		}
+		results = append(results, r)
+		if err := write(e, append(r.Text(), '\n')); err != nil {
+			return err
+		}
+	}
+	if err := write(e, []byte(reproduce.Summary(results))); err != nil || !toDocs {
+		return err
+	}
+	files, err := reproduce.Document(results)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Join(docsFolder, reproduce.Folder), 0o777); err != nil {
+		return fmt.Errorf("write the document: %w", err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if err := os.WriteFile(filepath.Join(docsFolder, filepath.FromSlash(name)), files[name], 0o666); err != nil {
+			return fmt.Errorf("write the document: %w", err)
+		}
+	}
+	return nil
+}
+
+// checkDocs checks that the document can be written, before runs that take
+// minutes.
+func checkDocs(all []*reproduce.Experiment) error {
+	names := []string{"reproduction.md"}
+	for _, x := range all {
+		for i := range x.Charts {
+			names = append(names, path.Join(reproduce.Folder, x.Charts[i].Name+".svg"))
+		}
+	}
+	for _, name := range names {
+		if err := auxiliary.CheckBelow("write", filepath.Join(docsFolder, filepath.FromSlash(name))); err != nil {
+			return err
+		}
+	}
+	return nil
 }

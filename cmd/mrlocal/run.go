@@ -8,10 +8,10 @@ import (
 
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/auxiliary"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/profile"
 	"mrlocal/cmd/mrlocal/internal/show"
-	"mrlocal/cmd/mrlocal/internal/side"
 	"mrlocal/errs"
 	"mrlocal/jobs"
 	"mrlocal/report"
@@ -49,11 +49,11 @@ func runJob(ctx context.Context, e env, line argv.Line, name string, build func(
 	if err := checkReduces(name, chain, o); err != nil {
 		return 0, err
 	}
-	beside := side.Work{Inputs: o.Inputs, Outputs: []string{o.OutputDir}}
+	beside := auxiliary.Work{Inputs: o.Inputs, Outputs: []string{o.OutputDir}}
 	if o.OutputFile != "" {
 		beside.Files = []string{o.OutputFile}
 	}
-	files, err := side.OpenSet([]string{name}, eventsPath, reportPath, beside)
+	files, err := auxiliary.OpenSet([]string{name}, eventsPath, reportPath, beside)
 	if err != nil {
 		return 0, err
 	}

@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/cmd/mrlocal/internal/side"
+	"mrlocal/cmd/mrlocal/internal/auxiliary"
 	"mrlocal/cmd/mrlocal/internal/sweep"
 	"mrlocal/errs"
 	"mrlocal/internal/paths"
@@ -235,13 +235,13 @@ func onlyOf(line argv.Line, specs []flagSpec) string {
 	return ""
 }
 
-func openSweepSides(csvPath, svgPath, input string) (csv, svg *side.File, err error) {
+func openSweepSides(csvPath, svgPath, input string) (csv, svg *auxiliary.File, err error) {
 	if csvPath != "" && svgPath != "" && paths.Locate(csvPath) == paths.Locate(svgPath) {
 		return nil, nil, errs.Optionf("--csv, --svg", "%s: name two different files", csvPath)
 	}
-	if csv, err = side.Open("csv", csvPath, []string{input}, nil); err != nil {
+	if csv, err = auxiliary.Open("csv", csvPath, []string{input}, nil); err != nil {
 		return nil, nil, err
 	}
-	svg, err = side.Open("svg", svgPath, []string{input}, nil)
+	svg, err = auxiliary.Open("svg", svgPath, []string{input}, nil)
 	return csv, svg, err
 }

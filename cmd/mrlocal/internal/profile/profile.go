@@ -24,7 +24,7 @@ import (
 	"runtime/pprof"
 	"runtime/trace"
 
-	"mrlocal/cmd/mrlocal/internal/side"
+	"mrlocal/cmd/mrlocal/internal/auxiliary"
 	"mrlocal/errs"
 )
 
@@ -44,7 +44,7 @@ type recording struct {
 
 // Check finds out whether Around could record, and leaves nothing; an empty dir
 // is none. The directory may not be one that the command reads or writes.
-func Check(dir string, beside side.Work) error {
+func Check(dir string, beside auxiliary.Work) error {
 	if dir == "" {
 		return nil
 	}
@@ -60,7 +60,7 @@ func Check(dir string, beside side.Work) error {
 // Around records what run does into dir, which is made where it is not there;
 // with an empty dir it only runs. on: somebody records. A process records one
 // run at a time.
-func Around(dir string, beside side.Work, run func(on bool) error) error {
+func Around(dir string, beside auxiliary.Work, run func(on bool) error) error {
 	if dir == "" {
 		return run(false)
 	}
@@ -88,7 +88,7 @@ func refused(dir string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return errs.Optionf("--profile", "%s: %v", dir, side.Cause(err))
+	return errs.Optionf("--profile", "%s: %v", dir, auxiliary.Cause(err))
 }
 
 // open makes the directory and the files that are written meanwhile.

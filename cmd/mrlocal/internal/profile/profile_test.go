@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"mrlocal/cmd/mrlocal/internal/auxiliary"
 	"mrlocal/cmd/mrlocal/internal/profile"
-	"mrlocal/cmd/mrlocal/internal/side"
 	"mrlocal/errs"
 )
 
@@ -56,7 +56,7 @@ func checkWhole(t *testing.T, dir string) {
 func TestARunIsRecordedWhetherItFailsOrNot(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "p")
 	for _, want := range []error{nil, errors.New("failed")} { // the second into the directory of the first
-		err := profile.Around(dir, side.Work{}, func(on bool) error {
+		err := profile.Around(dir, auxiliary.Work{}, func(on bool) error {
 			if !on {
 				t.Error("the run does not know")
 			}
@@ -73,7 +73,7 @@ func TestAPanicLeavesWholeProfiles(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "p")
 	func() {
 		defer func() { _ = recover() }()
-		_ = profile.Around(dir, side.Work{}, func(bool) error { panic("a bug") })
+		_ = profile.Around(dir, auxiliary.Work{}, func(bool) error { panic("a bug") })
 	}()
 	checkWhole(t, dir)
 }
@@ -81,14 +81,14 @@ func TestAPanicLeavesWholeProfiles(t *testing.T) {
 func TestWhatIsRefusedLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	refusal := errs.Optionf("--x", "no")
-	err := profile.Around(filepath.Join(dir, "p"), side.Work{}, func(bool) error { return refusal })
+	err := profile.Around(filepath.Join(dir, "p"), auxiliary.Work{}, func(bool) error { return refusal })
 	if !errs.IsUsage(err) || len(names(t, dir)) > 0 {
 		t.Errorf("error %v, files %q", err, names(t, dir))
 	}
 }
 
 func TestNobodyAsked(t *testing.T) {
-	err := profile.Around("", side.Work{}, func(on bool) error {
+	err := profile.Around("", auxiliary.Work{}, func(on bool) error {
 		if on {
 			t.Error("the run believes that it is recorded")
 		}
@@ -107,14 +107,14 @@ func TestADirectoryThatCannotBe(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		dir    string
-		beside side.Work
+		beside auxiliary.Work
 	}{
-		"a file":              {file, side.Work{}},
-		"no parent":           {filepath.Join(dir, "a", "b"), side.Work{}},
-		"inside of an input":  {filepath.Join(dir, "p"), side.Work{Inputs: []string{dir}}},
-		"the output":          {filepath.Join(dir, "out"), side.Work{Outputs: []string{filepath.Join(dir, "out")}}},
-		"the output's file":   {filepath.Join(dir, "out"), side.Work{Files: []string{filepath.Join(dir, "out")}}},
-		"inside of an output": {filepath.Join(dir, "p"), side.Work{Outputs: []string{dir}}},
+		"a file":              {file, auxiliary.Work{}},
+		"no parent":           {filepath.Join(dir, "a", "b"), auxiliary.Work{}},
+		"inside of an input":  {filepath.Join(dir, "p"), auxiliary.Work{Inputs: []string{dir}}},
+		"the output":          {filepath.Join(dir, "out"), auxiliary.Work{Outputs: []string{filepath.Join(dir, "out")}}},
+		"the output's file":   {filepath.Join(dir, "out"), auxiliary.Work{Files: []string{filepath.Join(dir, "out")}}},
+		"inside of an output": {filepath.Join(dir, "p"), auxiliary.Work{Outputs: []string{dir}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := names(t, dir)

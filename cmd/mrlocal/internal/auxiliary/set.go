@@ -1,4 +1,4 @@
-package side
+package auxiliary
 
 import (
 	"errors"
@@ -9,23 +9,23 @@ import (
 	"mrlocal/internal/paths"
 )
 
-// Work is what a command reads and writes: the files beside it must be none of
-// that.
+// Work lists what a command reads and writes. Auxiliary files must lie outside.
 type Work struct {
 	Inputs  []string // files, directories, globs
 	Outputs []string // directories
 	Files   []string // outputs of one file
 }
 
-// Set are the files beside one run or several, one a policy.
+// Set holds the auxiliary files of one run, or of several runs, one for each
+// policy.
 type Set struct {
 	events []*File
 	report *File
 }
 
-// OpenSet checks the --events files of runs of those names, and the --report
-// file of all. The events of one run go to eventsPath, those of several each to
-// eventsPath.NAME; either path may be empty.
+// OpenSet checks the --events file of each run and the --report file of all. A
+// single run writes its events to eventsPath; several runs write to
+// eventsPath.NAME. Both paths may be empty.
 func OpenSet(names []string, eventsPath, reportPath string, w Work) (*Set, error) {
 	events := make([]string, len(names))
 	for i, name := range names {
@@ -62,10 +62,10 @@ func (w *Work) open(flag, path string) (*File, error) {
 	return Open(flag, path, w.Inputs, w.Outputs)
 }
 
-// CheckDirectory refuses a directory that is, or lies inside, what the command
-// reads or writes.
+// CheckDirectory refuses a directory that is, or lies inside, an input or output
+// of the command.
 func (w *Work) CheckDirectory(flag, path string) error {
-	for _, out := range slices.Concat(w.Files, w.Outputs) { // which need not be there yet
+	for _, out := range slices.Concat(w.Files, w.Outputs) { // outputs need not exist yet
 		if paths.Locate(path) == paths.Locate(out) {
 			return errs.Optionf("--"+flag, "%s: is the output too; name another", path)
 		}
@@ -73,7 +73,7 @@ func (w *Work) CheckDirectory(flag, path string) error {
 	return apart(flag, path, w.Inputs, w.Outputs)
 }
 
-// Events is where the events of run i go; nil: nowhere.
+// Events returns the writer for the events of run i, or nil.
 func (s *Set) Events(i int) io.Writer {
 	if s.events[i] == nil {
 		return nil
@@ -81,13 +81,13 @@ func (s *Set) Events(i int) io.Writer {
 	return s.events[i]
 }
 
-// CloseEvents closes the events of run i.
+// CloseEvents closes the events file of run i.
 func (s *Set) CloseEvents(i int) error { return s.events[i].Close() }
 
-// HasReport says that a --report file is wanted.
+// HasReport reports whether a --report file is wanted.
 func (s *Set) HasReport() bool { return s.report != nil }
 
-// Report has write write the --report file and closes it.
+// Report calls write with the --report file, and closes the file.
 func (s *Set) Report(write func(io.Writer) error) error {
 	return errors.Join(write(s.report), s.report.Close())
 }

@@ -1,4 +1,4 @@
-package papers
+package main
 
 import (
 	"bytes"
@@ -23,7 +23,7 @@ func TestTheDocumentIsWritten(t *testing.T) {
 	}
 	t.Chdir(t.TempDir())
 	var out bytes.Buffer
-	if err := Run(t.Context(), &out, some, true); err != nil {
+	if err := runExperiments(t.Context(), env{stdout: &out}, some, true); err != nil {
 		t.Fatal(err)
 	}
 	document, err := os.ReadFile(filepath.Join("docs", "reproduction.md"))

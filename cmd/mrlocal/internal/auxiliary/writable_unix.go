@@ -1,6 +1,6 @@
 //go:build unix
 
-package side
+package auxiliary
 
 import (
 	"os"
@@ -11,9 +11,9 @@ import (
 // writable asks the system whether path may be written.
 func writable(path string) error { return unix.Access(path, unix.W_OK) }
 
-// create opens path anew. A pipe or device is opened for plain blocking writes:
-// one that waits in the runtime's poller for a pipe's room (/dev/stdout that
-// was opened once more) may never hear that the reader has gone.
+// create creates or truncates a file. It opens a pipe or device for blocking
+// writes: a write that waits for room in the poller of the runtime (on
+// /dev/stdout, opened once more) may never learn that the reader has gone.
 func create(path string) (*os.File, error) {
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().IsRegular() {

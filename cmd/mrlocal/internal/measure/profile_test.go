@@ -1,17 +1,16 @@
-package jobprofile_test
+package measure
 
 import (
 	"strings"
 	"testing"
 
-	"mrlocal/cmd/mrlocal/internal/jobprofile"
 	"mrlocal/report"
 	"mrlocal/workload"
 )
 
-// run took so long with so many map slots: maps used half a core each, of four, and a
+// profiled took so long with so many map slots: maps used half a core each, of four, and a
 // tenth of the disk; reduces wrote.
-func run(mapSlots int, seconds float64) *report.Report {
+func profiled(mapSlots int, seconds float64) *report.Report {
 	return &report.Report{
 		MakespanSeconds: seconds,
 		Config:          report.Config{Trackers: 1, MapSlots: mapSlots, DiskBytesPerSecond: 1000, DataPlane: &report.DataPlane{MemoryBytes: 4000}},
@@ -27,8 +26,8 @@ func run(mapSlots int, seconds float64) *report.Report {
 }
 
 func TestTheProfileIsThatOfTheFastestRun(t *testing.T) {
-	runs := []*report.Report{run(1, 9), run(2, 5), run(3, 6)}
-	if jobprofile.Fastest(runs) != runs[1] {
+	runs := []*report.Report{profiled(1, 9), profiled(2, 5), profiled(3, 6)}
+	if fastest(runs) != runs[1] {
 		t.Error("not the fastest")
 	}
 	want := `# 1 map slots: 9.000 s
@@ -37,7 +36,7 @@ func TestTheProfileIsThatOfTheFastestRun(t *testing.T) {
 # sort: shares of 4 cores and 4000 bytes; 1000 bytes of I/O a second
 profile: {map: {cpu: 0.125, io: 0.1, mem: 0.25}, shuffle: {cpu: 0, io: 0.01, mem: 0}, reduce: {cpu: 0.25, io: 0.5, mem: 0.5}}
 `
-	text := string(jobprofile.Text(runs, 4))
+	text := string(profileText(runs, 4))
 	if text != want {
 		t.Errorf("got\n%s\nwant\n%s", text, want)
 	}
@@ -49,9 +48,9 @@ profile: {map: {cpu: 0.125, io: 0.1, mem: 0.25}, shuffle: {cpu: 0, io: 0.01, mem
 }
 
 func TestWithoutADiskThereIsNoIO(t *testing.T) {
-	r := run(1, 1)
+	r := profiled(1, 1)
 	r.Config.DiskBytesPerSecond = 0
-	if p := jobprofile.Measured(r.Jobs[0].Phases, jobprofile.Of(r, 4)); p.Map.IO != 0 || p.Map.CPU != 0.125 {
+	if p := trackerOf(r, 4).profile(r.Jobs[0].Phases); p.Map.IO != 0 || p.Map.CPU != 0.125 {
 		t.Errorf("%+v", p)
 	}
 }

@@ -1,4 +1,4 @@
-package tune
+package measure
 
 import (
 	"fmt"
@@ -7,7 +7,7 @@ import (
 	"mrlocal/slots/policy/dynsplit"
 )
 
-// Verdicts on a number of slots.
+// Verdicts on a number of slots, in the words of the table.
 const (
 	best    = "best"
 	tooFew  = "too few"
@@ -16,20 +16,20 @@ const (
 	unclear = ", within the spread of the rounds"
 )
 
-var flags = [periods]string{Maps: "--map-slots", Reduces: "--reduce-slots", Shuffle: "--reduce-shuffle", Compute: "--reduce-compute"}
+var flags = [periods]string{maps: "--map-slots", reduces: "--reduce-slots", shuffle: "--reduce-shuffle", compute: "--reduce-compute"}
 
 var measured = [periods]string{
-	Maps:    "a map, from its start to its commit",
-	Reduces: "a reduce, from its start to its commit",
-	Shuffle: "the shuffle of a reduce, from its start until it has copied everything",
-	Compute: "the sort and compute of a reduce, from then to its commit",
+	maps:    "a map, from its start to its commit",
+	reduces: "a reduce, from its start to its commit",
+	shuffle: "the shuffle of a reduce, from its start until it has copied everything",
+	compute: "the sort and compute of a reduce, from then to its commit",
 }
 
-// choose applies the guideline to what runs[k-1] showed with k slots a tracker, of
-// asked ones.
-func (r *Result) choose(runs [][]*Run, p Period, asked int) Choice {
+// choose applies the guideline to a period of the tasks. The rounds with k slots
+// a tracker are runs[k-1]; asked is the most slots that the user wants tried.
+func (r *Result) choose(runs [][]*run, p period, asked int) Choice {
 	c := Choice{Flag: flags[p], Measured: measured[p], Tasks: r.Reduces, Rows: make([]Row, len(runs))}
-	if p == Maps {
+	if p == maps {
 		c.Tasks = r.Maps
 	}
 	avg := make([]float64, len(runs))
@@ -38,9 +38,9 @@ func (r *Result) choose(runs [][]*Run, p Period, asked int) Choice {
 		row := &c.Rows[i]
 		var makespans []float64
 		for _, run := range rounds {
-			row.RoundsS = append(row.RoundsS, run.Times.mean(p))
-			makespans = append(makespans, run.Report.MakespanSeconds)
-			matters = matters || run.Times.mean(p) > negligible*run.Times.mean(Reduces)
+			row.RoundsS = append(row.RoundsS, run.times.mean(p))
+			makespans = append(makespans, run.report.MakespanSeconds)
+			matters = matters || run.times.mean(p) > negligible*run.times.mean(reduces)
 		}
 		avg[i] = median(row.RoundsS)
 		row.Slots, row.AvgS, row.MakespanS = i+1, avg[i], median(makespans)
@@ -51,18 +51,19 @@ func (r *Result) choose(runs [][]*Run, p Period, asked int) Choice {
 		c.judge(&c.Rows[i], r.Trackers)
 	}
 	switch {
-	case p != Maps && !matters:
+	case p != maps && !matters:
 		c.Best = 0
 	case len(runs) < asked:
 		c.Edge = "not more slots than a tracker has tasks"
 	case c.Best == len(runs):
-		c.Edge = "the most that were measured; " + flags[min(p, Reduces)] + " measures more"
+		c.Edge = "the most that were measured; " + flags[min(p, reduces)] + " measures more"
 	}
 	return c
 }
 
-// judge holds a number of slots against the best one: Gain and Lose are those of
-// the fewer slots m of the two, against the more, n, of all trackers.
+// judge compares a number of slots with the best one. Gain and Lose belong to
+// the fewer slots m of the two, compared with the more, n; both count the slots
+// of all trackers ([Split11]).
 func (c *Choice) judge(row *Row, trackers int) {
 	m, n := row, &c.Rows[c.Best-1]
 	if m == n {
@@ -84,15 +85,16 @@ func (c *Choice) judge(row *Row, trackers int) {
 	}
 }
 
-// overlap reports whether rounds of m and n contradict one another.
+// overlap reports whether rounds of m and n contradict one another: a round of
+// each is better than a round of the other.
 func overlap(m, n *Row) bool {
 	per := func(pick func([]float64) float64, r *Row) float64 { return pick(r.RoundsS) / float64(r.Slots) }
 	return per(slices.Min, m) <= per(slices.Max, n) && per(slices.Min, n) <= per(slices.Max, m)
 }
 
-// recommend words the choices as flags: those of any policy, then, where the job
-// has reduces, dynsplit's bounds of them. One that is not below the bound of all
-// reduces bounds nothing.
+// recommend writes the choices as flags. The first line suits any policy. A job
+// with reduces gets a second line, with the bounds of the policy dynsplit. A bound
+// that is not below that of all reduces has no effect and is left out.
 func (r *Result) recommend() {
 	word := func(c *Choice) string { return fmt.Sprintf("%s %d", c.Flag, c.Best) }
 	any := word(&r.Choices[0])

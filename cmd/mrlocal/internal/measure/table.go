@@ -1,4 +1,4 @@
-package tune
+package measure
 
 import (
 	"bytes"
@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Text is what a person reads: a table a choice, then the flags.
+// Text returns a table for each choice, and the flags.
 func (r *Result) Text() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s: %s, %s, blocks of %d bytes; under %s, medians of %s each\n", r.Job, count(r.Maps, "map"), count(r.Reduces, "reduce"), r.BlockBytes, r.Policy, count(r.Rounds, "run"))
@@ -43,7 +43,7 @@ func (c *Choice) write(b *bytes.Buffer) {
 	lines := strings.SplitAfter(string(b.Bytes()[from:]), "\n")
 	b.Truncate(from)
 	b.WriteString(lines[0])
-	for i, v := range verdicts { // words stand left, behind numbers
+	for i, v := range verdicts { // the table aligns right; words behind the numbers align left
 		fmt.Fprintf(b, "%s  %s\n", strings.TrimSuffix(lines[i+1], "\n"), v)
 	}
 	if c.Best == 0 {
@@ -68,7 +68,7 @@ func (r *Result) WriteJSON(w io.Writer) error {
 	return e.Encode(r)
 }
 
-// seconds shows a time to three digits or so, of either sign.
+// seconds shows a time, positive or negative, to about three digits.
 func seconds(s float64) string {
 	sign := ""
 	if s < 0 {

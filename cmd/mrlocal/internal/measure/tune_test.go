@@ -1,4 +1,4 @@
-package tune_test
+package measure
 
 import (
 	"bytes"
@@ -10,12 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"mrlocal/cmd/mrlocal/internal/tune"
 	"mrlocal/report"
 	"mrlocal/trace"
 )
 
-const maps, reduces = 12, 6
+const mapCount, reduceCount = 12, 6
 
 // machine runs a job of 12 maps and 6 reduces, or of none: times are functions of
 // how many slots there are.
@@ -23,27 +22,27 @@ type machine struct {
 	mapTime, copyTime, computeTime func(k int) time.Duration
 	mapOnly                        bool
 	trackers                       int
-	made                           []tune.Setting
+	made                           []setting
 }
 
-func (m *machine) run(s tune.Setting) (*tune.Run, error) {
+func (m *machine) run(s setting) (*run, error) {
 	m.made = append(m.made, s)
-	tasks := reduces
+	tasks := reduceCount
 	if m.mapOnly {
 		tasks = 0
 	}
-	r := &tune.Run{Times: &tune.Times{}, Report: &report.Report{
-		Policy: "fair", MakespanSeconds: 1, Jobs: []report.Job{{Name: "job", Maps: maps, Reduces: tasks}},
+	r := &run{times: &taskTimes{}, report: &report.Report{
+		Policy: "fair", MakespanSeconds: 1, Jobs: []report.Job{{Name: "job", Maps: mapCount, Reduces: tasks}},
 		Config: report.Config{Trackers: m.trackers, DataPlane: &report.DataPlane{BlockBytes: 4 << 20}},
 	}}
 	stream := trace.NewStream()
-	stream.Attach(r.Times)
+	stream.Attach(r.times)
 	stream.Open(trace.Header{})
 	attempt := func(op trace.Op, kind trace.Kind, phase trace.Phase, flags trace.Flags, at time.Duration) {
 		stream.Append(trace.Event{Op: op, Kind: kind, Phase: phase, Flags: flags, Slot: 1, At: at})
 	}
 	at := time.Duration(0)
-	for range maps {
+	for range mapCount {
 		attempt(trace.OpStart, trace.Map, 0, 0, at)
 		at += m.mapTime(s.MapSlots)
 		attempt(trace.OpFinish, trace.Map, 0, trace.OK, at)
@@ -62,8 +61,8 @@ func (m *machine) run(s tune.Setting) (*tune.Run, error) {
 	return r, nil
 }
 
-func (m *machine) options() tune.Options {
-	return tune.Options{MapSlots: 4, ReduceSlots: 3, Rounds: 1, Make: m.run, Tell: func(int, int, tune.Setting) {}}
+func (m *machine) series() *series {
+	return &series{most: setting{MapSlots: 4, ReduceSlots: 3}, rounds: 1, make: m.run, tell: func(int, int, setting) {}}
 }
 
 // processors: tasks that compute take longer from so many slots on.
@@ -76,9 +75,9 @@ func seek(alone time.Duration) func(k int) time.Duration {
 	return func(k int) time.Duration { return alone * time.Duration(max(1, 2*k-1)) }
 }
 
-func measure(t *testing.T, o tune.Options) *tune.Result {
+func measure(t *testing.T, s *series) *Result {
 	t.Helper()
-	r, err := tune.Measure(o)
+	r, err := tune(s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,11 +88,11 @@ func measure(t *testing.T, o tune.Options) *tune.Result {
 // 10, 5, 5, 5, so two slots, the least of equals.
 func TestTheBestNumberHasTheLeastAvgPerSlot(t *testing.T) {
 	m := &machine{mapTime: processors(2, 10*time.Second), mapOnly: true}
-	c := measure(t, m.options()).Choices[0]
-	if c.Flag != "--map-slots" || c.Best != 2 || c.Tasks != maps {
+	c := measure(t, m.series()).Choices[0]
+	if c.Flag != "--map-slots" || c.Best != 2 || c.Tasks != mapCount {
 		t.Fatalf("%+v", c)
 	}
-	want := []tune.Row{
+	want := []Row{
 		{Slots: 1, AvgS: 10, PerSlotS: 10, GainS: 0, LoseS: 60, Verdict: "too few"}, // Lose_1 = (12/1 - 12/2)·10
 		{Slots: 2, AvgS: 10, PerSlotS: 5, Verdict: "best"},
 		{Slots: 3, AvgS: 15, PerSlotS: 5, GainS: 20, LoseS: 20, Verdict: "no better, within the spread of the rounds"},
@@ -110,7 +109,7 @@ func TestTheBestNumberHasTheLeastAvgPerSlot(t *testing.T) {
 // Two tasks that hinder one another take 30 s each: Avg_2/2 = 15 is above Avg_1.
 func TestFewerSlotsAreBetterWhereTasksHinderOneAnother(t *testing.T) {
 	m := &machine{mapTime: seek(10 * time.Second), mapOnly: true}
-	c := measure(t, m.options()).Choices[0]
+	c := measure(t, m.series()).Choices[0]
 	if c.Best != 1 || c.Rows[1].Verdict != "too many" || c.Rows[1].GainS != 120 || c.Rows[1].LoseS != 60 {
 		t.Errorf("%+v", c)
 	}
@@ -120,7 +119,7 @@ func TestFewerSlotsAreBetterWhereTasksHinderOneAnother(t *testing.T) {
 // compute, each by its own Avg_k, measured with the map slots that were chosen.
 func TestReducesAreBoundedByTheirPeriods(t *testing.T) {
 	m := &machine{mapTime: processors(2, time.Second), copyTime: seek(time.Second), computeTime: processors(3, 9*time.Second)}
-	r := measure(t, m.options())
+	r := measure(t, m.series())
 	got := map[string]int{}
 	for _, c := range r.Choices {
 		got[c.Flag] = c.Best
@@ -143,7 +142,7 @@ func TestReducesAreBoundedByTheirPeriods(t *testing.T) {
 
 func TestAPeriodThatTakesNoTimeIsNotBounded(t *testing.T) {
 	m := &machine{mapTime: processors(1, time.Second), copyTime: seek(time.Millisecond), computeTime: processors(3, 9*time.Second)}
-	r := measure(t, m.options())
+	r := measure(t, m.series())
 	if c := r.Choices[2]; c.Flag != "--reduce-shuffle" || c.Best != 0 || strings.Contains(r.Flags[1], c.Flag) {
 		t.Errorf("%+v, flags %q", c, r.Flags)
 	}
@@ -156,16 +155,16 @@ func TestAPeriodThatTakesNoTimeIsNotBounded(t *testing.T) {
 // and all others are cut up so.
 func TestAllRunsHaveTheSameTasks(t *testing.T) {
 	m := &machine{mapTime: processors(2, time.Second), copyTime: seek(time.Second), computeTime: processors(3, time.Second)}
-	o := m.options()
-	o.Rounds = 2
+	o := m.series()
+	o.rounds = 2
 	measure(t, o)
-	if first := m.made[0]; first != (tune.Setting{MapSlots: 4, ReduceSlots: 3}) {
+	if first := m.made[0]; first != (setting{MapSlots: 4, ReduceSlots: 3}) {
 		t.Errorf("the first run is made with %+v", first)
 	}
 	var slots []string
 	for _, s := range m.made[1:] {
 		slots = append(slots, fmt.Sprint(s.MapSlots, "/", s.ReduceSlots))
-		if s.Reducers != reduces || s.BlockBytes != 4<<20 {
+		if s.Reducers != reduceCount || s.BlockBytes != 4<<20 {
 			t.Errorf("a run is made with %+v", s)
 		}
 	}
@@ -177,9 +176,9 @@ func TestAllRunsHaveTheSameTasks(t *testing.T) {
 // More slots than tasks would not have k of them run at a time.
 func TestThereAreNoMoreSlotsThanTasks(t *testing.T) {
 	m := &machine{mapTime: processors(2, time.Second), mapOnly: true, trackers: 4}
-	o := m.options()
-	o.MapSlots = 20
-	if c := measure(t, o).Choices[0]; len(c.Rows) != maps/4 || c.Edge != "not more slots than a tracker has tasks" {
+	o := m.series()
+	o.most.MapSlots = 20
+	if c := measure(t, o).Choices[0]; len(c.Rows) != mapCount/4 || c.Edge != "not more slots than a tracker has tasks" {
 		t.Errorf("%d rows of 12 maps on 4 trackers, %q", len(c.Rows), c.Edge)
 	}
 }
@@ -187,7 +186,7 @@ func TestThereAreNoMoreSlotsThanTasks(t *testing.T) {
 func TestTheBestAtTheEndIsToldAsSuch(t *testing.T) {
 	m := &machine{mapTime: processors(4, time.Second), copyTime: seek(time.Second), computeTime: processors(3, 9*time.Second)}
 	want := map[string]string{"--map-slots": "--map-slots", "--reduce-slots": "--reduce-slots", "--reduce-compute": "--reduce-slots"}
-	for _, c := range measure(t, m.options()).Choices {
+	for _, c := range measure(t, m.series()).Choices {
 		edge := ""
 		if flag := want[c.Flag]; flag != "" {
 			edge = "the most that were measured; " + flag + " measures more"
@@ -206,9 +205,9 @@ func TestTheMedianOfTheRoundsCounts(t *testing.T) {
 		}
 		return 4 * time.Second
 	}}
-	o := m.options()
-	o.MapSlots, o.Rounds = 2, 3
-	o.Tell = func(done, all int, s tune.Setting) {
+	o := m.series()
+	o.most.MapSlots, o.rounds = 2, 3
+	o.tell = func(done, all int, s setting) {
 		round = (done + 1) / 2
 		if all != 6 {
 			t.Errorf("%d runs are announced", all)
@@ -222,23 +221,23 @@ func TestTheMedianOfTheRoundsCounts(t *testing.T) {
 
 func TestARunThatFailsEndsIt(t *testing.T) {
 	m := &machine{mapTime: processors(2, time.Second), mapOnly: true}
-	o := m.options()
+	o := m.series()
 	broken := errors.New("broken")
-	o.Make = func(s tune.Setting) (*tune.Run, error) {
+	o.make = func(s setting) (*run, error) {
 		if len(m.made) == 2 {
 			return nil, broken
 		}
 		return m.run(s)
 	}
-	if _, err := tune.Measure(o); !errors.Is(err, broken) {
+	if _, err := tune(o); !errors.Is(err, broken) {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestTextAndReport(t *testing.T) {
 	m := &machine{mapTime: processors(2, 10*time.Second), mapOnly: true}
-	o := m.options()
-	o.MapSlots = 2
+	o := m.series()
+	o.most.MapSlots = 2
 	r := measure(t, o)
 	want := `job: 12 maps, 0 reduces, blocks of 4194304 bytes; under fair, medians of 1 run each
 
@@ -256,7 +255,7 @@ flags:
 	}
 	var text bytes.Buffer
 	err := r.WriteJSON(&text)
-	var back tune.Result
+	var back Result
 	if err != nil || json.Unmarshal(text.Bytes(), &back) != nil || fmt.Sprint(back) != fmt.Sprint(*r) || back.Schema != 1 || back.Kind != "tune" {
 		t.Errorf("%s: %v", text.String(), err)
 	}

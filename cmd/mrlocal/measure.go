@@ -9,8 +9,8 @@ import (
 	"slices"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/cmd/mrlocal/internal/side"
-	"mrlocal/cmd/mrlocal/internal/tune"
+	"mrlocal/cmd/mrlocal/internal/auxiliary"
+	"mrlocal/cmd/mrlocal/internal/measure"
 	"mrlocal/engine"
 	"mrlocal/errs"
 	"mrlocal/jobs"
@@ -69,11 +69,11 @@ func tuneJob(ctx context.Context, e env, line argv.Line, name string, build func
 	if err != nil {
 		return 0, err
 	}
-	file, err := side.Open("report", reportPath, o.Inputs, nil)
+	file, err := auxiliary.Open("report", reportPath, o.Inputs, nil)
 	if err != nil {
 		return 0, err
 	}
-	found, err := (&tune.Job{Chain: chain, Options: o, Rounds: rounds, Note: note}).Measure(ctx)
+	found, err := (&measure.Job{Chain: chain, Options: o, Rounds: rounds, Note: note}).Tune(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -124,4 +124,25 @@ func (r *reader) readAgain(inputs []string) {
 			r.Keep(errs.Optionf(argv.Quote(path), "can be read only once, and the job runs several times; name a file or directory"))
 		}
 	}
+}
+
+const profileHelp = `Runs the job alone with 1 to --map-slots map slots a tracker, throws the results away, and prints the profile that the fastest run shows, as a workload file has it: what a task needs of a tracker's CPU, I/O and memory, by phase. Policy ras places tasks by it. The runs' times stand above it. I/O is measured against --disk-bw. Runs are made under fair, which lends no slots, so that as many maps run as there are map slots.`
+
+func profileCommand() command {
+	flags := measuringFlags(value("map-slots", "up to `N` home map slots a tracker", "its cores"))
+	return forEachJob(command{name: "profile", usage: "measure what a job's tasks need, for workload files", long: profileHelp},
+		func(jobKind) []flagSpec { return flags }, profileJob)
+}
+
+func profileJob(ctx context.Context, e env, line argv.Line, name string, build func(*reader) (jobs.Chain, error)) (int, error) {
+	note := func(text string) { fmt.Fprint(e.stderr, argv.ErrorLine("", errors.New(text))) }
+	chain, o, err := newReader(line).measured(name, build, note)
+	if err != nil {
+		return 0, err
+	}
+	text, err := (&measure.Job{Chain: chain, Options: o, Note: note}).Profile(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return exitDone, write(e, text)
 }

@@ -1,10 +1,10 @@
-// Package side is the files that a command writes beside its result: events,
-// reports, tables, charts. Each is checked before the work and made at its
-// first write, so that work that never starts leaves none, and none of them
-// destroys what the command reads or writes.
+// Package auxiliary writes the auxiliary files of a command: events, reports,
+// tables and charts. It checks each file before the work starts and creates it
+// at the first write, so a command that is refused leaves no file. No auxiliary
+// file can destroy an input or an output of the command.
 //
-// Neighbours: cmd/mrlocal names the files; package output writes results.
-package side
+// Results are not written here but by package output.
+package auxiliary
 
 import (
 	"errors"
@@ -17,15 +17,16 @@ import (
 	"mrlocal/internal/paths"
 )
 
-// File is such a file. A nil File is one that nobody asked for; it can be
-// closed.
+// File is an auxiliary file. A nil File stands for a flag that is not set; Close
+// accepts it.
 type File struct {
 	flag, path string
 	f          *os.File
 }
 
-// Open checks path without making the file; nil where the flag is absent.
-// A run may destroy neither its input nor its output with what it tells.
+// Open checks that the file can be written and is neither an input nor an
+// output of the run; it does not create the file. The flag is for messages. Open
+// returns nil if path is empty.
 func Open(flag, path string, inputs, outputs []string) (*File, error) {
 	if path == "" {
 		return nil, nil
@@ -60,8 +61,8 @@ func Open(flag, path string, inputs, outputs []string) (*File, error) {
 	return &File{flag: flag, path: path}, nil
 }
 
-// CheckBelow finds out whether path could be written once the directories above
-// it have been made, and makes nothing.
+// CheckBelow checks that path can be written once the directories above it are
+// made. It makes nothing.
 func CheckBelow(flag, path string) error {
 	at := path
 	info, err := os.Stat(at)
@@ -84,7 +85,7 @@ func CheckBelow(flag, path string) error {
 	return nil
 }
 
-// apart refuses a path that is, or lies inside, what the run reads or writes.
+// apart refuses a path that is, or lies inside, an input or output of the run.
 func apart(flag, path string, inputs, outputs []string) error {
 	place := paths.Locate(path)
 	if in, ok := paths.Enclosing(place, paths.Expand(inputs)); ok {
@@ -99,7 +100,7 @@ func apart(flag, path string, inputs, outputs []string) error {
 	return nil
 }
 
-// Write makes the file at its first call.
+// Write creates the file at the first call.
 func (s *File) Write(p []byte) (int, error) {
 	if s.f == nil {
 		f, err := create(s.path)
@@ -111,7 +112,7 @@ func (s *File) Write(p []byte) (int, error) {
 	return s.f.Write(p)
 }
 
-// Close is nil-safe.
+// Close closes the file if it was created.
 func (s *File) Close() error {
 	if s == nil || s.f == nil {
 		return nil
@@ -119,7 +120,7 @@ func (s *File) Close() error {
 	return s.f.Close()
 }
 
-// Cause is err without the operation and path that os puts in front.
+// Cause returns err without the operation and the path that package os adds.
 func Cause(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {

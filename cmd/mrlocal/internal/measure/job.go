@@ -1,0 +1,92 @@
+package measure
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+
+	"mrlocal"
+	"mrlocal/cmd/mrlocal/internal/process"
+	"mrlocal/jobs"
+	"mrlocal/report"
+	"mrlocal/slots/policy/registry"
+	"mrlocal/slots/policy/settings"
+	"mrlocal/trace"
+)
+
+// rawPolicy lends no slots: the raw version of [Split11].
+const rawPolicy = "fair"
+
+// Job is a job that is measured by real runs.
+type Job struct {
+	Chain   jobs.Chain
+	Options mrlocal.Options // MapSlots and ReduceSlots are the most that are tried; 0: the cores of a tracker
+	Rounds  int             // of Tune: runs with each number of slots
+	Note    func(string)    // gets the notes of the first run, and from Tune a line for each run
+}
+
+// Tune runs the job with 1 to Options.MapSlots map slots, then with 1 to
+// Options.ReduceSlots reduce slots.
+func (j *Job) Tune(ctx context.Context) (*Result, error) {
+	o := &j.Options
+	cores := max(2, runtime.NumCPU()/max(o.Trackers, 1))
+	most := setting{MapSlots: o.MapSlots, ReduceSlots: o.ReduceSlots, Reducers: o.Reducers, BlockBytes: o.BlockBytes}
+	if most.MapSlots == 0 {
+		most.MapSlots = cores
+	}
+	if most.ReduceSlots == 0 {
+		most.ReduceSlots = cores
+	}
+	first := true
+	return tune(&series{
+		most: most, rounds: j.Rounds,
+		tell: func(done, all int, s setting) { j.Note(fmt.Sprintf("tune: run %d of %d: %v", done, all, s)) },
+		make: func(s setting) (*run, error) {
+			r := &run{times: &taskTimes{}}
+			o := *o
+			o.MapSlots, o.ReduceSlots, o.Reducers, o.BlockBytes = s.MapSlots, s.ReduceSlots, s.Reducers, s.BlockBytes
+			o.Watch = func(stream *trace.Stream) { stream.Attach(r.times) }
+			var err error
+			r.report, err = j.run(ctx, o, first)
+			first = false
+			return r, err
+		},
+	})
+}
+
+// Profile runs the job with 1 to Options.MapSlots map slots and returns the
+// profile that the fastest run shows, as a workload file has it. There tasks
+// compete for the scarce resource without hindering one another.
+func (j *Job) Profile(ctx context.Context) ([]byte, error) {
+	most := j.Options.MapSlots
+	if most == 0 {
+		most = max(1, runtime.NumCPU()/max(j.Options.Trackers, 1))
+	}
+	o := j.Options
+	o.MapSlots = most
+	if err := o.Check(); err != nil { // before the runs with fewer slots
+		return nil, err
+	}
+	var runs []*report.Report
+	for n := range most {
+		o.MapSlots = n + 1
+		r, err := j.run(ctx, o, n == 0)
+		if err != nil {
+			return nil, err
+		}
+		runs = append(runs, r)
+	}
+	return profileText(runs, runtime.NumCPU()), nil
+}
+
+// run runs the job once. Only the first run passes its notes on: those of the
+// others are the same.
+func (j *Job) run(ctx context.Context, o mrlocal.Options, first bool) (r *report.Report, err error) {
+	if o.Policy, err = registry.New(rawPolicy, settings.Defaults()); err != nil {
+		return nil, err
+	}
+	if o.Note = nil; first {
+		o.Note = j.Note
+	}
+	return process.RunChain(ctx, j.Chain, o)
+}
