@@ -130,7 +130,7 @@ func NewBuffer(o Options) (*Buffer, error) {
 		return nil, fmt.Errorf("kvbuffer: a lease of %d bytes, want %d: %w", b.lease.Granted(), LeastBytes, membudget.ErrNoRoom)
 	}
 	b.sorting = sorting{parts: o.Parts, cuts: o.Cuts, byHash: byHash, part: b.part, lease: b.lease, scratch: scratch}
-	b.sorting.sorter.Scratch = record.EntriesOf(scratch, record.ChunkEntries)
+	b.sorting.sorter.Scratch = record.EntriesIn(scratch.Data, record.ChunkEntries)
 	b.out = runs.NewMapOutput(o.Parts, o.Codec, o.CreateTemp, o.Notify)
 	b.divider = b.newDivider()
 	b.setCapacity(o.StartBytes)
@@ -265,7 +265,7 @@ func (b *Buffer) nextIndex() bool {
 			b.divide()
 		}
 		b.load.index = append(b.load.index, c)
-		b.cur, b.n = record.EntriesOf(c, record.ChunkEntries), 0
+		b.cur, b.n = record.EntriesIn(c.Data, record.ChunkEntries), 0
 		b.load.full = append(b.load.full, b.cur)
 	}
 	return ok

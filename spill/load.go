@@ -63,7 +63,7 @@ func (s *sorting) sort(l *load) ([]record.Slice, error) {
 	}
 	if len(l.index) > 1 {
 		if big, ok := s.room(l.entries); ok {
-			slice, err := s.gather(l, record.EntriesOf(big, l.entries))
+			slice, err := s.gather(l, record.EntriesIn(big.Data, l.entries))
 			s.freeIndex(l)
 			l.index = append(l.index, big)
 			return []record.Slice{slice}, err
@@ -192,7 +192,7 @@ func (s *sorting) sortTable(l *load) ([]record.Slice, error) {
 	s.slotBytes, s.longestSlot = 0, 0
 	total := int(l.table.keys)
 	if big, ok := s.room(total); ok {
-		out := record.EntriesOf(big, total)
+		out := record.EntriesIn(big.Data, total)
 		n := 0
 		for _, c := range l.table.chunks {
 			used := c.compact()

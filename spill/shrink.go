@@ -122,7 +122,7 @@ func (c *copier) nextIndex() bool {
 	chunk, ok := c.take(records * record.EntryBytes)
 	if ok {
 		c.load.index = append(c.load.index, chunk)
-		c.entries, c.n = record.EntriesOf(chunk, records), 0
+		c.entries, c.n = record.EntriesIn(chunk.Data, records), 0
 		c.slices = append(c.slices, record.Slice{Ends: make([]int, c.part, len(c.stats))})
 	}
 	return ok

@@ -8,31 +8,33 @@ import (
 	"mrlocal/internal/membudget"
 )
 
-// Entry stands for one record while it is sorted and merged: the first 8 bytes
-// of its key, big-endian and padded with zeros, so that comparing prefixes
-// compares keys as far as they go; and where the record is.
+// Entry stands for one record while it is sorted and merged. Prefix is the first 8
+// bytes of its key, big-endian and padded with zeros, so that comparing prefixes
+// compares keys as far as they go. Ref says where the record is:
 //
 //	ref   63            24 23       0
 //	     +----------------+----------+
-//	     |   address      |   code   |
+//	     |    address     |   code   |
 //	     +----------------+----------+
 //
-// Addresses ascend in the order of arrival: comparing the refs of equal keys
-// keeps the order stable. The code is the length of a taken record, or says
-// how the record at the address is written:
+// Addresses ascend in the order of arrival. So comparing the refs of equal keys
+// keeps a sort stable. The code is the length of a taken record, or it says how the
+// record at the address is written:
 //
-//	taken     key bytes, as long as the code says
-//	longTaken address and length of the key, 8 bytes each
-//	slot+p    a slot of the hash table (table.go)
-//	keyed+p   uvarint length, key; address and length of the value, 8 bytes each
-//	emitted+p uvarint length of key and of value, key, value
+//	code                 at the address
+//	0 to 0xBF_FFFE       taken: the key, as many bytes as the code; no value
+//	CodeLongTaken        address and length of a longer taken record, 8 bytes each
+//	CodeSlot + p         a slot of the hash table (slot.go)
+//	CodeKeyed + p        uvarint length of the key, key; address and length of the
+//	                     value, 8 bytes each
+//	CodeEmitted + p      uvarint length of key and of value, key, value
 //
-// p is the partition, where that is known when the record arrives.
+// p is the partition, which is known when such a record arrives.
 type Entry struct{ Prefix, Ref uint64 }
 
 const (
 	EntryBytes   = 16
-	ChunkEntries = membudget.ChunkBytes / EntryBytes
+	ChunkEntries = membudget.ChunkBytes / EntryBytes // 16,384
 
 	CodeBits = 24
 	CodeMask = 1<<CodeBits - 1
@@ -41,26 +43,32 @@ const (
 	CodeKeyed     = 0xD0_0000
 	CodeSlot      = 0xC0_0000
 	CodeLongTaken = 0xBF_FFFF
-	KindMask      = 0xF0_0000
+	KindMask      = 0xF0_0000 // of a code: without the partition
 
-	segBits  = 18 // of an address: the place in a piece of ChunkBytes
+	segBits  = 18 // of an address: the offset in a piece of the arena
 	SegMask  = 1<<segBits - 1
-	SegBytes = 1 << segBits
+	SegBytes = 1 << segBits // bytes of a piece, the same as of a chunk
 
+	// MaxHeaderBytes is the most that the two lengths of an emitted record take.
 	MaxHeaderBytes = 2 * binary.MaxVarintLen64
 )
 
-// Arena maps addresses to the chunks that a buffer collected into. What is
-// longer than a chunk has several neighbouring pieces, each of which reaches to
-// its end, so that a record is always one slice.
+// Arena maps addresses to memory: the chunks that a buffer collects into. An
+// address is a piece number and an offset in that piece. Memory longer than a piece
+// gets several neighbouring pieces, each of which reaches to the end of the memory,
+// so that a record is always one slice.
+//
+// An Arena owns no memory. Several goroutines may read records at the same time;
+// Walk and CountParts, which write touched, belong to one at a time.
 type Arena struct {
 	pieces  [][]byte
-	bases   []uint32 // of an arena made of several: the first piece of its own arena, for each piece
-	touched byte     // only keeps looks ahead from being optimised away
-	Sums    bool     // the accumulators of slots are sums, in place
+	bases   []uint32 // of an arena made of several (Append): for each piece, the first piece of its own arena
+	touched byte     // keeps the compiler from removing reads that only fill the cache
+	Sums    bool     // accumulators are sums and lie in their slots
 }
 
-// Add gives data the next addresses and returns the first.
+// Add gives data the next addresses and returns the first one. The caller keeps data
+// alive as long as the arena is used.
 func (a *Arena) Add(data []byte) uint64 {
 	addr := uint64(len(a.pieces)) << segBits
 	for {
@@ -72,8 +80,9 @@ func (a *Arena) Add(data []byte) uint64 {
 	}
 }
 
-// Append gives what b has the next addresses and returns what to add to refs
-// of b. Addresses within records stay as they are.
+// Append gives the memory of b the next addresses and returns what has to be added to
+// the refs of its entries. Addresses that are stored in records (CodeKeyed,
+// CodeLongTaken) stay those of b; within translates them.
 func (a *Arena) Append(b *Arena) (shift uint64) {
 	base := len(a.pieces)
 	a.pieces = append(a.pieces, b.pieces...)
@@ -83,7 +92,7 @@ func (a *Arena) Append(b *Arena) (shift uint64) {
 	return uint64(base) << (segBits + CodeBits)
 }
 
-// within is what an address in the record at ref means.
+// within returns the memory at an address that is stored in the record at ref.
 func (a *Arena) within(ref, addr uint64) []byte {
 	if a.bases != nil {
 		addr += uint64(a.bases[ref>>(CodeBits+segBits)]) << segBits
@@ -91,10 +100,12 @@ func (a *Arena) within(ref, addr uint64) []byte {
 	return a.At(addr)
 }
 
+// At returns the memory from addr on, to the end of what Add was given.
 func (a *Arena) At(addr uint64) []byte { return a.pieces[addr>>segBits][addr&SegMask:] }
 
-// touch looks at the first bytes of the record at ref, so that they are in the
-// cache when it is its turn. A slot never reaches into a second line.
+// Touch reads two bytes of the record at ref, so that its first two cache lines
+// arrive while other records are touched. A slot lies in one line. The caller has to
+// use what Touch returns, or the compiler removes the reads.
 func (a *Arena) Touch(ref uint64) (sum byte) {
 	p := a.At(ref >> CodeBits)
 	if len(p) > 0 {
@@ -106,7 +117,7 @@ func (a *Arena) Touch(ref uint64) (sum byte) {
 	return sum
 }
 
-// Key is the key of the record at ref. It lives as long as the arena's chunks.
+// Key returns the key of the record at ref, without a copy.
 func (a *Arena) Key(ref uint64) []byte {
 	p := a.At(ref >> CodeBits)
 	n := ref & CodeMask
@@ -116,6 +127,8 @@ func (a *Arena) Key(ref uint64) []byte {
 	return a.codedKey(p, ref)
 }
 
+// codedKey returns the key of the record at ref, which begins with p and is not
+// taken.
 func (a *Arena) codedKey(p []byte, ref uint64) []byte {
 	switch ref & CodeMask & KindMask {
 	case CodeEmitted:
@@ -135,9 +148,9 @@ func (a *Arena) codedKey(p []byte, ref uint64) []byte {
 	return a.within(ref, binary.LittleEndian.Uint64(p))[:n:n]
 }
 
-// SameShortKey reports, without a look at them, that two records of equal
-// prefix have the same key: both are taken, and as long, and no longer than
-// the prefix.
+// SameShortKey reports that two records of equal prefix have the same key, without
+// reading them: both are taken, equally long, and no longer than the prefix. False
+// means that the keys have to be compared.
 func SameShortKey(x, y uint64) bool {
 	return (x^y)&CodeMask == 0 && x&CodeMask <= 8
 }
@@ -147,7 +160,7 @@ func (a *Arena) SameKey(x, y uint64) bool {
 	return SameShortKey(x, y) || bytes.Equal(a.Key(x), a.Key(y))
 }
 
-// Record is key and value of the record at ref.
+// Record returns key and value of the record at ref, without a copy.
 func (a *Arena) Record(ref uint64) (key, value []byte) {
 	p := a.At(ref >> CodeBits)
 	n := ref & CodeMask
@@ -166,8 +179,8 @@ func (a *Arena) Record(ref uint64) (key, value []byte) {
 	return a.codedKey(p, ref), nil
 }
 
-// keyBytes is the length of the key at ref, without a look at the record where
-// the ref tells.
+// keyBytes returns the length of the key at ref. It does not read the record if the
+// ref tells the length.
 func (a *Arena) keyBytes(ref uint64) int {
 	if n := ref & CodeMask; n < CodeLongTaken {
 		return int(n)
@@ -175,6 +188,7 @@ func (a *Arena) keyBytes(ref uint64) int {
 	return len(a.Key(ref))
 }
 
+// splitEmitted returns key and value of the emitted record that p begins with.
 func splitEmitted(p []byte) (key, value []byte) {
 	if p[0]|p[1] < 0x80 {
 		k, v := 2+uint64(p[0]), uint64(p[1])
@@ -186,6 +200,8 @@ func splitEmitted(p []byte) (key, value []byte) {
 	return p[at : at+k : at+k], p[at+k : at+k+v : at+k+v]
 }
 
+// PutEmitted writes an emitted record to dst, which must have room for it, and
+// returns its length.
 func PutEmitted(dst, key, value []byte) int {
 	n := binary.PutUvarint(dst, uint64(len(key)))
 	n += binary.PutUvarint(dst[n:], uint64(len(value)))
@@ -193,20 +209,22 @@ func PutEmitted(dst, key, value []byte) int {
 	return n + copy(dst[n:], value)
 }
 
-// EmittedBytes is what putEmitted writes.
+// EmittedBytes is how many bytes PutEmitted writes.
 func EmittedBytes(key, value []byte) int {
 	return uvarintBytes(len(key)) + uvarintBytes(len(value)) + len(key) + len(value)
 }
 
 func uvarintBytes(n int) int { return (bits.Len(uint(n)|1) + 6) / 7 }
 
+// splitKeyed returns the key of the keyed record that p begins with, and what is
+// behind it.
 func splitKeyed(p []byte) (key, rest []byte) {
 	k, n := binary.Uvarint(p)
 	end := uint64(n) + k
 	return p[n:end:end], p[end:]
 }
 
-// PrefixOf is the first 8 bytes of key, big-endian, padded with zeros.
+// PrefixOf returns the first 8 bytes of key, big-endian, padded with zeros.
 func PrefixOf(key []byte) uint64 {
 	if len(key) >= 8 {
 		return binary.BigEndian.Uint64(key)
@@ -214,6 +232,7 @@ func PrefixOf(key []byte) uint64 {
 	return ShortPrefix(key)
 }
 
+// ShortPrefix is PrefixOf of a key of less than 8 bytes.
 func ShortPrefix(key []byte) uint64 {
 	var x uint64
 	for i, c := range key {

@@ -6,28 +6,27 @@ import (
 	"sort"
 )
 
-// cuts tell to which range of keys an entry belongs, mostly by its prefix
-// alone: a search in the cuts' prefixes, and where one is equal, another one in
-// the 8 bytes in which the cuts that begin with it differ.
+// cuts finds the range of keys that an entry belongs to, mostly by its prefix alone:
+// it searches among the prefixes of the cuts, and, where a prefix is equal, among the
+// next 8 bytes in which the cuts with that prefix differ.
 type cuts struct {
 	root  cutNode
-	depth []int    // bytes that all keys of a range have in common
-	head  []uint64 // prefix of the range's keys, as far as that is known from depth
+	depth []int    // for each range: bytes that all of its keys have in common
+	head  []uint64 // for each range: those bytes as a prefix, 8 at most
 }
 
-// cutNode searches among neighbouring cuts that agree before depth. Below it are
-// those whose next 8 bytes agree too, from where they differ: as many levels as
-// there are cuts, whatever they have in common.
+// cutNode searches among neighbouring cuts that agree in the bytes before depth. Below
+// it are the cuts whose next 8 bytes agree too, from where they differ: so there are at
+// most as many levels as cuts, however long their common prefix is.
 type cutNode struct {
 	keys     [][]byte
 	depth    int
-	prefixes []uint64  // distinct, ascending, then the largest for a full search tree
-	before   []int     // how many cuts are left of the prefix; one more than there are prefixes
-	next     []cutNode // of a prefix that several, different cuts have
+	prefixes []uint64  // distinct, ascending; then the largest number, to the next power of two
+	before   []int     // how many cuts are left of each prefix, and at the end of all
+	next     []cutNode // for each prefix that several, different cuts have
 }
 
-// newCuts takes the ascending keys that the second range and all later ones
-// begin with.
+// newCuts takes the ascending keys that the second range and all later ones begin with.
 func newCuts(keys [][]byte) *cuts {
 	c := &cuts{root: newCutNode(keys, 0, 0), depth: make([]int, len(keys)+1), head: make([]uint64, len(keys)+1)}
 	for p := 1; p < len(keys); p++ {
@@ -38,6 +37,8 @@ func newCuts(keys [][]byte) *cuts {
 	return c
 }
 
+// newCutNode takes keys that agree in the bytes before depth, and how many cuts are
+// before them.
 func newCutNode(keys [][]byte, depth, before int) cutNode {
 	n := cutNode{keys: keys, depth: depth}
 	for i, key := range keys {
@@ -64,8 +65,8 @@ func newCutNode(keys [][]byte, depth, before int) cutNode {
 	return n
 }
 
-// divide writes the range of each entry to parts. There must be at most
-// MostParts.
+// divide writes the range of each entry to parts. There must be at most MostParts
+// ranges.
 //
 // hot: a search in the cuts for each record.
 func (c *cuts) divide(parts []byte, a *Arena, entries []Entry) {
@@ -87,7 +88,7 @@ func (c *cuts) divide(parts []byte, a *Arena, entries []Entry) {
 	}
 }
 
-// among is the range of a key whose prefix is the p-th.
+// among returns the range of a key whose prefix is the p-th of n.
 func (n *cutNode) among(p int, key []byte) int {
 	for n.next[p].keys != nil {
 		n = &n.next[p]
@@ -119,8 +120,9 @@ func (n *cutNode) among(p int, key []byte) int {
 	return lo
 }
 
-// restore makes prefixes those of whole keys again, in a range whose keys were
-// deepened by its depth.
+// restore makes the prefixes of entries those of whole keys again, after Deepen with
+// the depth of their range: the bytes that all keys of the range have in common go in
+// front.
 //
 // hot: every entry that leaves memory after all.
 func (c *cuts) restore(part int, entries []Entry) {
@@ -135,7 +137,7 @@ func (c *cuts) restore(part int, entries []Entry) {
 	}
 }
 
-// CutEnds finds where the ranges between cuts end in sorted entries.
+// CutEnds returns where each of parts ranges between cuts ends in the sorted entries e.
 func CutEnds(cuts [][]byte, parts int, a *Arena, e []Entry) []int {
 	ends := make([]int, parts)
 	from := 0

@@ -4,19 +4,20 @@ import (
 	"sync"
 )
 
-// MostParts is what one byte an entry can tell apart.
+// MostParts is how many partitions a Divider can tell apart: one byte for each entry.
 const MostParts = 256
 
-// Divider divides chunks of entries by partition.
+// Divider divides chunks of entries by partition. One goroutine uses it.
 type Divider struct {
 	cuts   *cuts                                   // nil: partitions are no ranges
-	partOf func(a *Arena, ref uint64) (int, error) // then
+	partOf func(a *Arena, ref uint64) (int, error) // the partition of a record, if cuts is nil
 	counts []int
 	parts  int
-	codes  [ChunkEntries]byte
+	codes  [ChunkEntries]byte // the partition of each entry of a chunk
 }
 
-// NewDivider divides by range, or, where partOf is not nil, as that says.
+// NewDivider makes a Divider of parts partitions: the ranges that begin with keys, which
+// ascend, or, where partOf is not nil, what it returns.
 func NewDivider(parts int, keys [][]byte, partOf func(a *Arena, ref uint64) (int, error)) *Divider {
 	d := &Divider{parts: parts, partOf: partOf}
 	if partOf == nil {
@@ -25,9 +26,10 @@ func NewDivider(parts int, keys [][]byte, partOf func(a *Arena, ref uint64) (int
 	return d
 }
 
-// Divide puts the entries of each partition side by side, in their order, with
-// prefixes from where the keys of the partition begin to differ. Entries are at
-// most a chunk of them, scratch as many.
+// Divide puts the entries of each partition side by side, in their order, and returns
+// where each partition ends. The prefixes then begin where the keys of the partition
+// begin to differ (Unsorted.Depth). There are at most ChunkEntries entries, and scratch
+// has room for as many. It fails where partOf does.
 //
 // hot: every entry moves once.
 func (d *Divider) Divide(a *Arena, entries, scratch []Entry) (ends []int, err error) {
@@ -74,86 +76,88 @@ func (d *Divider) Restore(s Slice) {
 	}
 }
 
-// Unsorted is what of a divided run is not sorted yet. Any number of goroutines
-// may use it.
+// Unsorted says which partitions of a divided run are not sorted yet, and where their
+// prefixes begin. Any number of goroutines may use it. The methods Depth and nothing
+// else may be called on nil, which stands for a sorted run.
 type Unsorted struct {
-	mu       sync.RWMutex // held while entries are sorted; to read, while they are copied
-	unsorted []bool       // by partition
-	cuts     *cuts
+	mu    sync.RWMutex // held to write while entries are sorted, to read while they are copied
+	parts []bool       // by partition: not sorted
+	cuts  *cuts
 }
 
-// Unsorted of a run that was divided and nothing else.
+// Unsorted returns the state of a run that was divided and nothing else.
 func (d *Divider) Unsorted() *Unsorted {
-	s := &Unsorted{unsorted: make([]bool, d.parts), cuts: d.cuts}
-	for p := range s.unsorted {
-		s.unsorted[p] = true
+	u := &Unsorted{parts: make([]bool, d.parts), cuts: d.cuts}
+	for p := range u.parts {
+		u.parts[p] = true
 	}
-	return s
+	return u
 }
 
-// Depth is where the prefixes of a partition begin that is not sorted.
-func (s *Unsorted) Depth(part int) int {
-	if s == nil || s.cuts == nil {
+// Depth returns where in the keys of an unsorted partition the prefixes begin, in bytes.
+func (u *Unsorted) Depth(part int) int {
+	if u == nil || u.cuts == nil {
 		return 0
 	}
-	return s.cuts.depth[part]
+	return u.cuts.depth[part]
 }
 
-// Sort sorts a partition in each of the run's slices, with prefixes of whole
-// keys, unless that was done before.
-func (s *Unsorted) Sort(part int, slices []Slice, sorter *Sorter) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.unsorted[part] {
+// Sort sorts a partition in each of the run's slices, and makes its prefixes those of
+// whole keys, unless that was done before.
+func (u *Unsorted) Sort(part int, slices []Slice, sorter *Sorter) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if !u.parts[part] {
 		return
 	}
 	for _, slice := range slices {
 		e := slice.Part(part)
-		sorter.Sort(e, s.Depth(part))
-		s.cuts.restore(part, e)
+		sorter.Sort(e, u.Depth(part))
+		u.cuts.restore(part, e)
 	}
-	s.unsorted[part] = false
+	u.parts[part] = false
 }
 
-// List is a part of what is gathered.
+// List is the entries of one slice, to be gathered.
 type List struct {
 	Entries  []Entry
-	Unsorted *Unsorted // nil: nobody else writes to Entries
-	Shift    uint64    // moves addresses behind those of the lists before
+	Unsorted *Unsorted // of the run; nil: nobody else writes to Entries
+	Shift    uint64    // what Gather adds to the refs (Arena.Append)
 }
 
-// Gather copies the entries of all lists, which are of one partition, to out, in
-// ranges by the highest bits in which prefixes differ, and returns where each
-// range ends. It reports false, and has done nothing, where a list whose
-// prefixes should begin at depth was sorted meanwhile: then they are whole keys'.
+// Gather copies the entries of all lists, which belong to one partition and have prefixes
+// that begin at depth, to out. It puts them in ranges by the highest bits in which
+// prefixes differ, and returns where each range ends. If a list was sorted meanwhile, its
+// prefixes are those of whole keys: Gather then reports false and has done nothing, unless
+// depth is 0.
 func Gather(out []Entry, lists []List, part, depth int) (ends []int, ok bool) {
 	lock(lists)
 	defer unlock(lists)
 	for i := range lists {
-		if s := lists[i].Unsorted; depth > 0 && s != nil && !s.unsorted[part] {
+		if s := lists[i].Unsorted; depth > 0 && s != nil && !s.parts[part] {
 			return nil, false
 		}
 	}
 	first, diff := lists[0].Entries[0].Prefix, uint64(0)
 	for i := range lists {
-		diff |= Differing(lists[i].Entries, first)
+		diff |= differing(lists[i].Entries, first)
 	}
-	digit := DigitOf(diff, len(out))
-	ends = make([]int, digit.Buckets()+1)
+	digit := digitOf(diff, len(out))
+	ends = make([]int, digit.buckets()+1)
 	for i := range lists {
-		digit.Count(ends[1:], lists[i].Entries)
+		digit.count(ends[1:], lists[i].Entries)
 	}
-	for b := range digit.Buckets() {
+	for b := range digit.buckets() {
 		ends[b+1] += ends[b]
 	}
 	for i := range lists {
-		digit.Scatter(out, ends, lists[i].Entries, lists[i].Shift)
+		digit.scatter(out, ends, lists[i].Entries, lists[i].Shift)
 	}
-	return ends[:digit.Buckets()], true
+	return ends[:digit.buckets()], true
 }
 
-// lock keeps others from sorting the lists. Lists of one run are neighbours, and
-// everybody has runs in the order of maps, so that nobody waits in a circle.
+// lock keeps other goroutines from sorting the lists. Lists of one run are neighbours,
+// and all goroutines lock runs in the order of the maps, so that there is no deadlock.
 func lock(lists []List) { eachUnsorted(lists, func(s *Unsorted) { s.mu.RLock() }) }
 
 func unlock(lists []List) { eachUnsorted(lists, func(s *Unsorted) { s.mu.RUnlock() }) }
@@ -168,8 +172,8 @@ func eachUnsorted(lists []List, do func(*Unsorted)) {
 	}
 }
 
-// Deepen makes prefixes those of the keys' bytes from depth on, which all keys
-// reach.
+// Deepen makes the prefixes of entries those of the bytes from depth on. All keys are at
+// least depth bytes long.
 //
 // hot: a look at every key, while it is in the cache.
 func Deepen(a *Arena, entries []Entry, depth int) {

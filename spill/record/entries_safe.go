@@ -2,10 +2,6 @@
 
 package record
 
-import "mrlocal/internal/membudget"
-
-// EntriesOf is n entries; the chunk is only the charge for them.
-func EntriesOf(_ *membudget.Chunk, n int) []Entry { return make([]Entry, n) }
-
-// EntriesIn is n entries; data is only the charge for them.
+// EntriesIn returns n entries in memory of the Go heap; data only stands for them in the
+// memory budget.
 func EntriesIn(_ []byte, n int) []Entry { return make([]Entry, n) }

@@ -24,7 +24,7 @@ func FuzzEntries(f *testing.F) {
 		if !ok {
 			t.Fatal("no chunk")
 		}
-		entries := EntriesOf(c, count)
+		entries := EntriesIn(c.Data, count)
 		if len(entries) != count {
 			t.Fatalf("%d entries, want %d", len(entries), count)
 		}

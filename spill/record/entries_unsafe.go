@@ -2,17 +2,10 @@
 
 package record
 
-import (
-	"unsafe"
+import "unsafe"
 
-	"mrlocal/internal/membudget"
-)
-
-// EntriesOf is the chunk's memory, or as much of it as holds n entries, as
-// entries. Chunks start at page boundaries.
-func EntriesOf(c *membudget.Chunk, n int) []Entry { return EntriesIn(c.Data, n) }
-
-// EntriesIn is the first n entries that lie in data, which is aligned to 8.
+// EntriesIn returns the memory of data, or as much of it as n entries take, as entries. data
+// must be aligned to 8 bytes; chunks begin at page boundaries.
 func EntriesIn(data []byte, n int) []Entry {
 	_ = data[:n*EntryBytes]
 	return unsafe.Slice((*Entry)(unsafe.Pointer(unsafe.SliceData(data))), n)

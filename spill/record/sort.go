@@ -8,21 +8,22 @@ import (
 	"mrlocal/internal/membudget"
 )
 
-// Sorter sorts entries by key, equal keys by address.
+// Sorter sorts entries by key, and equal keys by address. One goroutine uses it.
 //
-// It is a most-significant-digit radix sort that looks for the bits in which
-// prefixes differ, so that a common prefix does not put everything into one
-// bucket. Where all 8 bytes are equal it skips what the keys have in common
-// and loads the next 8. What is longer than the scratch is first divided by
-// quicksort on the prefix, in place. Every step parts a group into smaller
-// ones in time linear in the group, and each byte of a key is looked at a
-// bounded number of times: no order of the input, no common prefix and no
-// number of equal keys makes it quadratic.
+// It is a radix sort that begins with the most significant digit, and takes as digit the
+// highest bits in which prefixes differ, so that a common prefix does not put everything
+// into one bucket. If all 8 bytes of a prefix are equal, it skips what the keys have in
+// common and loads the next 8 bytes. Entries that are more than the scratch are first
+// divided in place, by quicksort on the prefix.
 //
-//	[ entries ] -- longer than the scratch --> [ < ][ = ][ > ]   by prefix
-//	    | scatter by the highest bits that differ, into the scratch, and back
+//	[ entries ] -- more than the scratch --> [ < ][ = ][ > ]   by prefix
+//	    | distribute by the highest bits that differ: into the scratch, and back
 //	    v
-//	[..][...][.][....]   short: insertion sort
+//	[..][...][.][....]   few: insertion sort
+//
+// Every step divides a group into smaller ones in time linear in the group, and reads each
+// byte of a key a bounded number of times. So no order of the input, no common prefix and
+// no number of equal keys makes the sort quadratic.
 type Sorter struct {
 	Arena   *Arena
 	Scratch []Entry
@@ -31,20 +32,21 @@ type Sorter struct {
 }
 
 const (
-	insertionMax = 24
-	byKeyMax     = 3
+	insertionMax = 24 // entries sorted by insertion
+	byKeyMax     = 3  // entries of equal prefix that are compared key by key
 	maxRadixBits = 11
 	minRadixBits = 4
-	bucketTarget = 2 // log2 of the entries aimed at in a bucket
+	bucketTarget = 2 // log2 of the entries that a bucket should get
 )
 
-// Sort orders entries whose prefix holds the key's bytes from depth on. A
-// division that went badly is followed by one that halves the range of the
-// prefixes, so that no input needs more than a few dozen.
+// Sort sorts entries whose prefixes hold the 8 bytes of their keys from depth on; all
+// keys agree before depth. After a division that left most entries on one side, the next
+// one halves the range of the prefixes, so that no input needs more than a few dozen
+// divisions.
 func (s *Sorter) Sort(a []Entry, depth int) {
 	halve := false
 	for len(a) > len(s.Scratch) {
-		if Differing(a, a[0].Prefix) == 0 {
+		if differing(a, a[0].Prefix) == 0 {
 			s.tied(a, depth)
 			return
 		}
@@ -100,7 +102,7 @@ func (s *Sorter) SortRanges(e []Entry, ends []int, depth int, l *membudget.Lease
 			l.Free(big)
 			l.Shrink(grown)
 		}
-		return EntriesOf(big, longest)
+		return EntriesIn(big.Data, longest)
 	}
 	start = 0
 	for _, end := range ends {
@@ -132,7 +134,7 @@ func Take(l *membudget.Lease, n int) (c *membudget.Chunk, grown int64, ok bool) 
 	return c, grown, true
 }
 
-// middle of the range of the prefixes.
+// middle returns the middle of the range of the prefixes.
 func middle(a []Entry) uint64 {
 	least, most := a[0].Prefix, a[0].Prefix
 	for i := range a {
@@ -141,7 +143,7 @@ func middle(a []Entry) uint64 {
 	return least + (most-least)/2
 }
 
-// median of nine prefixes, evenly spaced.
+// median returns the median of nine prefixes, evenly spaced.
 func median(a []Entry) uint64 {
 	var p [9]uint64
 	for i := range p {
@@ -151,8 +153,8 @@ func median(a []Entry) uint64 {
 	return p[4]
 }
 
-// partition3 divides a into prefixes less than, equal to and greater than
-// pivot.
+// partition3 divides a in place: a[:lt] has prefixes less than pivot, a[lt:gt] equal ones,
+// and a[gt:] greater ones.
 //
 // hot: every entry, more than once.
 func partition3(a []Entry, pivot uint64) (lt, gt int) {
@@ -173,7 +175,7 @@ func partition3(a []Entry, pivot uint64) (lt, gt int) {
 	return lt, gt
 }
 
-// radix sorts what fits the scratch.
+// radix sorts entries that are no more than the scratch.
 //
 // hot: every entry, a few times.
 func (s *Sorter) radix(a []Entry, depth int) {
@@ -216,8 +218,9 @@ func (s *Sorter) radix(a []Entry, depth int) {
 	}
 }
 
-// buckets sorts all but the largest bucket, which it returns, so that the
-// stack stays shallow.
+// buckets sorts all but the largest bucket and returns that one: the recursion then stays
+// as shallow as the logarithm of the entries. s.counts[base:base+n] holds where the
+// buckets end; buckets drops it.
 func (s *Sorter) buckets(a []Entry, base, n, depth int) []Entry {
 	start, largest, largestEnd := uint32(0), uint32(0), uint32(0)
 	for i := range n {
@@ -245,8 +248,8 @@ func (s *Sorter) buckets(a []Entry, base, n, depth int) []Entry {
 	return a[largest:largestEnd]
 }
 
-// insertion is for few entries: by prefix first, without a look at any key,
-// then each run of equal prefixes.
+// insertion sorts few entries: first by prefix, without reading any key, and then each
+// group of equal prefixes.
 //
 // hot: most of the comparisons of a sort.
 func (s *Sorter) insertion(a []Entry, depth int) {
@@ -289,8 +292,8 @@ func (s *Sorter) byKey(a []Entry, depth int) {
 	}
 }
 
-// less compares two records whose keys agree in the bytes before depth and, as
-// far as they go, in the 8 after it.
+// less compares the records at x and y, whose keys agree in the bytes before depth and, as
+// far as they are that long, in the 8 bytes after it. Equal keys are compared by address.
 func (s *Sorter) less(x, y uint64, depth int) bool {
 	if x&CodeMask < CodeLongTaken && x&CodeMask == y&CodeMask && int(x&CodeMask) <= depth+8 {
 		return x < y
@@ -303,9 +306,9 @@ func (s *Sorter) less(x, y uint64, depth int) bool {
 	return x < y
 }
 
-// tied sorts entries whose prefixes, the 8 bytes from depth on, are all equal.
-// Mostly keys differ in the next 8; where they do not, what they have in common
-// is skipped.
+// tied sorts entries whose prefixes, the 8 bytes from depth on, are all equal. Keys mostly
+// differ in the next 8 bytes; if they do not, what they have in common is skipped. At the
+// end all prefixes are again what they were.
 func (s *Sorter) tied(a []Entry, depth int) {
 	if len(a) < 2 {
 		return
@@ -334,8 +337,8 @@ func (s *Sorter) tied(a []Entry, depth int) {
 	}
 }
 
-// load makes prefixes the keys' bytes from depth on and reports whether any
-// differ.
+// load makes the prefixes the bytes of the keys from depth on and reports whether any two
+// of them differ.
 //
 // hot: a cache miss for each key whose prefix ties.
 func (s *Sorter) load(a []Entry, depth int) bool {
@@ -351,10 +354,10 @@ func (s *Sorter) load(a []Entry, depth int) bool {
 	return diff != 0
 }
 
-// ended moves the entries whose key ends within the 8 bytes after depth to the
-// front, shorter ones first, and returns the rest. Keys that end at the same
-// place are equal: only their addresses have to be in order. A key of exactly
-// depth+8 bytes goes on, and ends at width 0 of the next prefix.
+// ended moves the entries whose key ends within the 8 bytes after depth to the front,
+// shorter ones first, and returns the rest. Of these entries, whose prefixes are equal,
+// those that end at the same place have equal keys: only their addresses have to be
+// sorted. A key of exactly depth+8 bytes is of the rest, and ends in the next round.
 func (s *Sorter) ended(a []Entry, depth int) (rest []Entry) {
 	least, most := depth+8, 0
 	for i := range a {
@@ -378,7 +381,7 @@ func (s *Sorter) ended(a []Entry, depth int) (rest []Entry) {
 	return a
 }
 
-// common is how many bytes from next on all keys have in common.
+// common returns how many bytes from next on all keys have in common.
 func (s *Sorter) common(a []Entry, next int) int {
 	first := s.Arena.Key(a[0].Ref)[next:]
 	n := len(first)
@@ -388,6 +391,7 @@ func (s *Sorter) common(a []Entry, next int) int {
 	return n
 }
 
+// sortByAddress sorts entries by their refs, which mostly are in order already.
 func sortByAddress(a []Entry) {
 	byRef := func(x, y Entry) int {
 		if x.Ref < y.Ref {
@@ -395,12 +399,12 @@ func sortByAddress(a []Entry) {
 		}
 		return 1
 	}
-	if !slices.IsSortedFunc(a, func(x, y Entry) int { return byRef(x, y) }) {
+	if !slices.IsSortedFunc(a, byRef) {
 		slices.SortFunc(a, byRef)
 	}
 }
 
-// CommonBytes is the length of the common prefix.
+// CommonBytes returns the length of the common prefix of a and b.
 func CommonBytes(a, b []byte) int {
 	n := min(len(a), len(b))
 	a, b = a[:n], b[:n]

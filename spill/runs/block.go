@@ -18,14 +18,14 @@ import (
 //	| codec  | flags  | 0      | raw u32  | stored u32 | records  | CRC-32C  |
 //	+--------+--------+--------+----------+------------+----------+----------+
 //
-// The checksum is over the header before it and what is stored. A record that
-// does not fit a block of its own is cut into several: the first is flagged
-// large and counts the record, the others are flagged continued.
+// The checksum covers the 16 bytes before it and what is stored. A record that does not
+// fit a block of its own is cut into several blocks: the first one has the flag large and
+// counts the record, the others have the flag continued.
 const (
 	headerBytes = 20
 
-	// bufferBytes holds a block and, behind it, the next one's header, which
-	// is read along. Four of them are a chunk.
+	// bufferBytes is room for a block and, behind it, the header of the next block, which
+	// is read in one call with it. Four of them are a chunk.
 	bufferBytes   = 64 << 10
 	maxBlockBytes = bufferBytes - 32
 
@@ -33,16 +33,17 @@ const (
 	flagContinued = 2
 )
 
-// Codec says how blocks on disk are compressed.
+// Codec is how blocks on disk are compressed.
 type Codec uint8
 
 const (
-	Auto Codec = iota // s2 for as long as it pays, block by block
+	Auto Codec = iota // s2 while it saves time, decided block by block
 	None
 	S2
 	Zstd
 )
 
+// String returns the name of the codec, as flags and reports have it.
 func (c Codec) String() string {
 	switch c {
 	case Auto:
@@ -59,17 +60,20 @@ func (c Codec) String() string {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
+// header is the header of a block.
 type header struct {
-	codec       Codec
+	codec       Codec // never Auto
 	flags       uint8
-	rawBytes    int
+	rawBytes    int // of the records, before compression
 	storedBytes int
-	records     int
+	records     int // that begin in the block
 	sum         uint32
 }
 
 var errFormat = errors.New("not a block")
 
+// parseHeader reads a header and checks that its fields agree. It does not check the sum,
+// which also covers what is stored.
 func parseHeader(p []byte) (header, error) {
 	h := header{
 		codec: Codec(p[0]), flags: p[1],
@@ -91,15 +95,15 @@ func (h header) put(p []byte) {
 	binary.LittleEndian.PutUint32(p[16:], h.sum)
 }
 
-// checksum is what the header's sum should be; p is the header's bytes.
+// checksum returns the sum of a block; p holds the header, of which it reads 16 bytes.
 func checksum(p, stored []byte) uint32 {
 	return crc32.Update(crc32.Checksum(p[:16], castagnoli), castagnoli, stored)
 }
 
-// compressor packs blocks. For Auto it measures: a block is compressed while
-// that costs less time than writing and reading back what it saves. Writes that
-// the page cache takes at once are cheaper than any codec; a disk that throttles
-// is not. SPILLED_BYTES therefore differ from run to run.
+// compressor packs blocks. For Auto it measures: it compresses while that takes less time
+// than it takes to write and read back what compression saves (docs/adr/0005). Writing to
+// the page cache takes less time than any codec, a slow disk takes more. The counter
+// SPILLED_BYTES therefore differs from run to run.
 type compressor struct {
 	codec   Codec
 	zstd    *zstd.Encoder
@@ -109,19 +113,19 @@ type compressor struct {
 	untried int // blocks since the last one that was compressed
 }
 
-// rate is time spent on bytes, of late.
+// rate is the time that some bytes took, of which older ones count less.
 type rate struct{ nanoseconds, bytes int64 }
 
 const (
-	rateBytes   = 8 << 20 // beyond which what was earlier counts half
-	retryBlocks = 128     // after which a block is compressed to measure again
+	rateBytes   = 8 << 20 // whenever there are more, all that was added before counts half
+	retryBlocks = 128     // stored as they are; then one is compressed to measure again
 
-	// unpackCost: compressing and then decompressing takes so much longer
-	// than compressing.
+	// unpackCost is the time to compress and decompress, as a multiple of the time to
+	// compress.
 	unpackCost = 1.5
 )
 
-// add reports whether older times were halved.
+// add adds bytes that took d. It reports whether everything was halved.
 func (r *rate) add(d time.Duration, bytes int) (halved bool) {
 	r.nanoseconds += int64(d)
 	r.bytes += int64(bytes)
@@ -148,10 +152,11 @@ func (c *compressor) pays() bool {
 	return cost < gain
 }
 
-// maxPackedBytes is how long the destination of pack must be.
+// maxPackedBytes is how long the destination of pack has to be.
 var maxPackedBytes = s2.MaxEncodedLen(maxBlockBytes)
 
-// pack compresses raw into dst, or reports None: store it as it is.
+// pack compresses raw. packed lies in dst or in memory of the codec. None means that raw
+// has to be stored as it is: compression does not save time, or less than an eighth.
 func (c *compressor) pack(dst, raw []byte) (codec Codec, packed []byte) {
 	if c.codec == None || !c.pays() {
 		c.untried++
@@ -190,11 +195,12 @@ func newCompressor(codec Codec) (*compressor, error) {
 	return c, nil
 }
 
-// decompressor unpacks blocks. The zstd decoder is made when the first such
-// block comes.
+// decompressor unpacks blocks. It makes the zstd decoder with the first block that needs
+// it.
 type decompressor struct{ zstd *zstd.Decoder }
 
-// unpack writes the block's raw bytes to dst, which has room for maxBlockBytes.
+// unpack writes the raw bytes of a block to dst, which has room for maxBlockBytes. It fails
+// where stored is damaged or too long, and never writes behind dst.
 func (d *decompressor) unpack(dst, stored []byte, h header) error {
 	var raw []byte
 	var err error

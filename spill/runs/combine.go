@@ -28,7 +28,7 @@ func Combine(m *Merger, combiner jobs.Reducer, add func(key, value []byte)) (in,
 	return in, e.records, m.tree.err
 }
 
-// combined is the Emitter of a combiner.
+// combined is the jobs.Emitter of a combiner: it checks keys and counts records.
 type combined struct {
 	add     func(key, value []byte)
 	key     []byte

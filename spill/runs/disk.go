@@ -70,6 +70,7 @@ func (d *diskCursor) readHead() error {
 	return d.parseHead()
 }
 
+// parseHead makes d.head what headAs holds.
 func (d *diskCursor) parseHead() (err error) {
 	if d.head, err = parseHeader(d.headAs[:]); err != nil {
 		return d.file.corrupt(d.at, err)
@@ -78,7 +79,8 @@ func (d *diskCursor) parseHead() (err error) {
 	return nil
 }
 
-// readBlock reads the block at d.at into dst and moves on behind it.
+// readBlock reads the block at d.at to dst, which has bufferBytes, checks it and moves d.at
+// behind it. In the same call it reads the header of the next block.
 func (d *diskCursor) readBlock(dst []byte) (h header, err error) {
 	if err := d.readHead(); err != nil {
 		return h, err
@@ -119,7 +121,7 @@ func (d *diskCursor) readBlock(dst []byte) (h header, err error) {
 	return h, nil
 }
 
-// next moves to the next record and reports false at the end.
+// next moves to the next record. It reports false at the end of the partition.
 //
 // hot: once a record read back.
 func (d *diskCursor) next() (bool, error) {
@@ -185,7 +187,8 @@ func (d *diskCursor) nextSlow(p []byte) (bool, error) {
 	return true, nil
 }
 
-// nextBlock reads the next block that records begin in.
+// nextBlock reads the next block in which records begin. It skips the rest of a large
+// record that was not loaded. It reports false at the end of the partition.
 func (d *diskCursor) nextBlock() (bool, error) {
 	d.drop()
 	d.key, d.large, d.loaded = nil, false, false
@@ -213,7 +216,8 @@ func (d *diskCursor) nextBlock() (bool, error) {
 	return true, nil
 }
 
-// load makes key (when wanted) and value of a large record whole.
+// load reads the rest of a large record, so that value, and if wantKey also key, is whole.
+// The memory is taken from the lease and freed by drop. It does nothing for other records.
 func (d *diskCursor) load(wantKey bool) error {
 	if !d.large || d.loaded {
 		return nil
@@ -253,7 +257,7 @@ func (d *diskCursor) load(wantKey bool) error {
 	return nil
 }
 
-// drop frees the memory of a large record.
+// drop frees the memory that load took.
 func (d *diskCursor) drop() {
 	if d.big != nil {
 		freeBig(d.shared.lease, d.big)
@@ -261,7 +265,8 @@ func (d *diskCursor) drop() {
 	}
 }
 
-// demandBig takes contiguous memory, beyond what is granted where it must.
+// demandBig takes contiguous memory from l. If l has too little, it grows, and if the budget
+// has none free, others are evicted. freeBig ends it.
 func demandBig(ctx context.Context, l *membudget.Lease, bytes int64) (*membudget.Chunk, error) {
 	if c, ok := l.Big(bytes); ok {
 		return c, nil
@@ -280,26 +285,27 @@ func demandBig(ctx context.Context, l *membudget.Lease, bytes int64) (*membudget
 	return nil, membudget.ErrNoRoom
 }
 
-// freeBig gives the memory and what was granted for it back.
+// freeBig frees c and shrinks l by as much.
 func freeBig(l *membudget.Lease, c *membudget.Chunk) {
 	bytes := int64(len(c.Data))
 	l.Free(c)
 	l.Shrink(bytes)
 }
 
-// keyPieces reads a key that may be longer than what its cursor holds.
+// keyPieces reads a key piece by piece, where the cursor holds only a part of it.
 type keyPieces struct {
-	d     diskCursor // a copy: reads ahead of the original
-	room  []byte
-	first bool
-	rest  int
+	d     diskCursor // a copy, which reads ahead of the original
+	room  []byte     // for a block
+	first bool       // the next piece is what the cursor holds
+	rest  int        // bytes of the key that are not returned yet
 }
 
+// keyPieces begins to read the current key. room has bufferBytes and is used until the end.
 func (d *diskCursor) keyPieces(room []byte) keyPieces {
 	return keyPieces{d: *d, room: room, first: true, rest: d.keyBytes}
 }
 
-// next is the next piece of the key, nil at its end.
+// next returns the next piece of the key, valid until the next call; nil at the end.
 func (k *keyPieces) next() ([]byte, error) {
 	if k.first {
 		k.first = false
@@ -323,8 +329,8 @@ func (k *keyPieces) next() ([]byte, error) {
 	return k.room[:n], nil
 }
 
-// Skip moves behind the first n records, passing over whole blocks by their
-// headers.
+// skip moves behind the first n records of the partition. Of blocks that it passes over it
+// reads only the headers.
 func (d *diskCursor) skip(n int64) error {
 	for n > 0 {
 		if d.at >= d.end {

@@ -11,19 +11,19 @@ import (
 	"mrlocal/spill/record"
 )
 
-// MergeOptions describe the merge of one partition.
+// MergeOptions describe the merge of one partition. Inputs and Lease are required.
 type MergeOptions struct {
-	Inputs []*MapOutput // in map order; equal keys come in this order
+	Inputs []*MapOutput // in map order, the order in which equal keys come
 	Part   int
 
-	Factor     int // segments on disk read at once; 0: 64. Runs in memory do not count
-	FDs        int // files open at once; 0: 16
-	Lease      *membudget.Lease
-	CreateTemp func() (*os.File, error) // for intermediate passes
-	Codec      Codec                    // of what they write
+	Factor     int                      // segments on disk that are read at once, 2 or more; 0: 64. Runs in memory do not count
+	FDs        int                      // files that are open at once; 0: 16
+	Lease      *membudget.Lease         // gives all memory; the caller closes it after the merge
+	CreateTemp func() (*os.File, error) // for intermediate passes; nil: they fail
+	Codec      Codec                    // of what intermediate passes write
 
 	Killed func() bool // polled at groups and windows of values; nil: never
-	Notify func(Event) // nil: nobody wants to know
+	Notify func(Event) // nil: events are dropped
 }
 
 // ErrKilled is the sticky error of a kvbuffer or merge whose attempt is killed.
@@ -42,30 +42,30 @@ const (
 	outputChunks = 4
 )
 
-// Merge reads one partition of many map outputs in order. Either Next or
-// NextGroup is used, not both. It is used by one goroutine; Close it.
+// Merge reads one partition of many map outputs in order. The caller uses either Next or
+// NextGroup, not both. One goroutine uses it and closes it.
 type Merge struct {
 	in     Merger
 	o      MergeOptions
-	runs   []mergeRun
+	runs   []mergeRun // in map order
 	pinned []pinned
 	shared readers
-	arena  record.Arena // of all runs, when they are sorted as a whole
-	chunks []*membudget.Chunk
-	spare  []byte   // for disk cursors yet to come
-	file   tempFile // of intermediate passes
+	arena  record.Arena       // of all runs, when they are sorted as one (sortWhole)
+	chunks []*membudget.Chunk // all that the merge has taken of the lease
+	spare  []byte             // the rest of a chunk, for further disk cursors (oneBuffer)
+	file   tempFile           // of intermediate passes
 	err    error
 	closed bool
 }
 
-// pinned is a map output that is being read.
+// pinned is a map output that the merge keeps from being released.
 type pinned struct {
 	out    *MapOutput
 	memory *MemoryRun // nil: none, or left
 }
 
-// mergeRun is one run of the partition, on disk, or in memory, where held may
-// have it not sorted yet.
+// mergeRun is one run of the partition: entries in memory, or part of a file. held is the
+// run in memory that the entries belong to, which may not be sorted yet.
 type mergeRun struct {
 	entries []record.Entry
 	arena   *record.Arena
@@ -74,8 +74,9 @@ type mergeRun struct {
 	index   indexEntry
 }
 
-// NewMerge opens a merge. Where more segments are on disk than can be read at
-// once, it first merges some of them into longer ones.
+// NewMerge opens a merge. If more segments are on disk than can be read at once, it first
+// merges some of them into longer ones (passes). It fails when the lease has too little
+// memory or an output was released; ctx ends waiting for memory.
 func NewMerge(ctx context.Context, o MergeOptions) (*Merge, error) {
 	if o.Factor < 2 {
 		o.Factor = defaultFactor
@@ -96,6 +97,8 @@ func NewMerge(ctx context.Context, o MergeOptions) (*Merge, error) {
 	return m, nil
 }
 
+// open finds the runs and prepares them: all in memory are sorted as one or merged, and
+// segments get their buffers.
 func (m *Merge) open() error {
 	for _, in := range m.o.Inputs {
 		if err := m.add(in); err != nil {
@@ -127,7 +130,7 @@ func (m *Merge) open() error {
 	return nil
 }
 
-// add takes the runs of one map output.
+// add pins a map output and adds its runs of the partition, in their order.
 func (m *Merge) add(in *MapOutput) error {
 	if records, _, _ := in.PartBytes(m.o.Part); records == 0 {
 		return nil
@@ -161,8 +164,8 @@ func (m *Merge) add(in *MapOutput) error {
 	return nil
 }
 
-// memory takes the memory for reading up to want segments at once and returns
-// how many it is enough for.
+// memory takes the buffers for reading up to want segments at once, and returns for how many
+// they are enough. It leaves outputChunks of the lease to what the merge feeds.
 func (m *Merge) memory(want int) (fanIn int, err error) {
 	want = min(want, m.o.Factor)
 	staging, err := m.chunk(0)
@@ -190,7 +193,7 @@ func (m *Merge) memory(want int) (fanIn int, err error) {
 	return want, nil
 }
 
-// chunk takes one and leaves so many to others.
+// chunk takes a chunk of the lease, which grows if it has to, and leaves so many to others.
 func (m *Merge) chunk(leave int64) (*membudget.Chunk, error) {
 	l := m.o.Lease
 	short := (leave+1)*membudget.ChunkBytes - l.Available()
@@ -203,13 +206,14 @@ func (m *Merge) chunk(leave int64) (*membudget.Chunk, error) {
 	return nil, fmt.Errorf("merge: %d bytes leased: %w", l.Granted(), membudget.ErrNoRoom)
 }
 
-// buffer is the memory of the i-th disk cursor. The first chunk is the staging.
+// buffer returns the memory of the i-th disk cursor. The first chunk belongs to
+// readers.useMemory.
 func (m *Merge) buffer(i int) []byte {
 	at := i % buffersPerChunk * bufferBytes
 	return m.chunks[1+i/buffersPerChunk].Data[at : at+bufferBytes : at+bufferBytes]
 }
 
-// over makes g read runs.
+// over makes g merge these runs.
 func (m *Merge) over(g *Merger, runs []mergeRun) {
 	g.tree = loserTree{cursors: make([]cursor, len(runs)), shared: &m.shared}
 	disks := 0
@@ -227,22 +231,23 @@ func (m *Merge) over(g *Merger, runs []mergeRun) {
 	g.reset()
 }
 
-// Next moves to the next record.
+// Next moves to the next record. It reports false at the end and after an error.
 func (m *Merge) Next() bool { return m.in.Next() }
 
-// NextGroup moves to the next key; Values are its values.
+// NextGroup moves to the next key; Values holds its values. It reports false at the end,
+// after an error and when the attempt is killed.
 func (m *Merge) NextGroup() bool { return m.in.NextGroup() }
 
-// Key is the current record's, or the group's.
+// Key returns the key of the current record or group, borrowed until the next step.
 func (m *Merge) Key() []byte { return m.in.Key }
 
-// Value is the current record's.
+// Value returns the value of the current record, borrowed until the next step.
 func (m *Merge) Value() []byte { return m.in.Value }
 
-// Values are the current group's.
+// Values returns the values of the current group.
 func (m *Merge) Values() *jobs.Values { return &m.in.Values }
 
-// Err is the first error.
+// Err returns the first error; a *CorruptError where a run cannot be read back.
 func (m *Merge) Err() error {
 	if m.err != nil {
 		return m.err
@@ -253,7 +258,8 @@ func (m *Merge) Err() error {
 	return m.shared.err
 }
 
-// Close gives all memory back and removes what passes wrote.
+// Close frees all memory, removes the files of passes, and lets the map outputs be released.
+// It returns the first error. It may be called again.
 func (m *Merge) Close() error {
 	if m.closed {
 		return nil

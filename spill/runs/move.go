@@ -2,8 +2,8 @@ package runs
 
 import "mrlocal/spill/record"
 
-// leaveMemory makes the merge read evicted runs from disk, from where it is in
-// them, and gives their memory up. A run for which there is no buffer stays.
+// leaveMemory makes the merge read evicted runs from disk, from where it is in them, and
+// gives up their memory. A run for which there is no buffer stays in memory.
 func (m *Merge) leaveMemory() {
 	for i := range m.pinned {
 		p := &m.pinned[i]
@@ -19,9 +19,10 @@ func (m *Merge) leaveMemory() {
 	}
 }
 
-// moveRun replaces the cursors over a run's slices by one over its segment.
-// The slices of a run are neighbours, in order, and so the records that the
-// merge took from them are just the first ones of the segment.
+// moveRun replaces the cursors over the slices of a run in memory by one cursor over s, its
+// segment. The slices of a run are neighbours and were merged into the segment in that
+// order. So the records that the merge has already taken from them are the first ones of the
+// segment.
 func (m *Merge) moveRun(p *pinned, s segment) bool {
 	t := &m.in.tree
 	first, taken, left := -1, int64(0), int64(0)
@@ -64,8 +65,8 @@ func (m *Merge) moveRun(p *pinned, s segment) bool {
 	return err == nil
 }
 
-// standIn puts d, moved behind taken records, in the place of the cursors over
-// an arena, the first of which is at first.
+// standIn puts d, moved behind taken records, in the place of all cursors over the arena a,
+// the first of which is cursor first.
 func (m *Merge) standIn(first int, d *diskCursor, taken int64, a *record.Arena) error {
 	if err := d.skip(taken); err != nil {
 		return err
@@ -85,7 +86,7 @@ func (m *Merge) standIn(first int, d *diskCursor, taken int64, a *record.Arena) 
 	return nil
 }
 
-// oneBuffer is the memory of one more disk cursor.
+// oneBuffer takes the memory for one more disk cursor. It reports false where there is none.
 func (m *Merge) oneBuffer() ([]byte, bool) {
 	if m.shared.staging == nil {
 		staging, err := m.chunk(1)

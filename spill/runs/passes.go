@@ -5,11 +5,11 @@ import (
 	"fmt"
 )
 
-// passes merges runs on disk into longer ones until there are no more than
-// fanIn. As Hadoop's Merger does, the first pass takes just so many that all
-// later ones take fanIn, and each takes the fewest bytes it can; but only
-// neighbours, because equal keys have to keep the order of their runs. Runs in
-// memory that lie between go along.
+// passes merges runs on disk into longer ones until no more than fanIn are left. As in
+// Hadoop's Merger, the first pass takes so many runs that all later ones can take fanIn, and
+// each pass takes the runs of the fewest bytes. Unlike there, a pass takes only neighbours,
+// because equal keys have to keep the order of their runs. Runs in memory between them are
+// merged too.
 func (m *Merge) passes(onDisk, fanIn int) error {
 	if onDisk <= fanIn {
 		return nil
@@ -39,8 +39,8 @@ func (m *Merge) passes(onDisk, fanIn int) error {
 	return nil
 }
 
-// firstPass is how many of n runs the next pass merges, so that the passes
-// after it are full.
+// firstPass returns how many of n runs the next pass merges, so that all passes after it
+// merge fanIn.
 func firstPass(n, fanIn int) int {
 	if rest := (n - 1) % (fanIn - 1); rest > 0 {
 		return rest + 1
@@ -48,7 +48,8 @@ func firstPass(n, fanIn int) int {
 	return fanIn
 }
 
-// lightest finds the neighbouring runs, take of them on disk, of fewest bytes.
+// lightest returns the neighbouring runs, from from to to-1 and take of them on disk, that
+// have the fewest bytes on disk.
 func (m *Merge) lightest(take int) (from, to int) {
 	var disk []int
 	for i, r := range m.runs {

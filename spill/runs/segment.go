@@ -13,8 +13,8 @@ import (
 	"mrlocal/spill/record"
 )
 
-// segment is one sorted run on disk: for each partition its blocks, then the
-// index, then the footer. What memory keeps of it is where the index is.
+// segment is one sorted run on disk: for each partition its blocks, then the index, then the
+// footer (docs/formats.md). Memory keeps only where the index is.
 type segment struct {
 	index int64 // offset in the file
 }
@@ -25,11 +25,13 @@ const (
 	indexBytes   = 32
 )
 
-// indexEntry is where a partition's blocks lie in the file.
+// indexEntry says where the blocks of a partition are in the file, in bytes, and how many
+// records they hold. On disk:
 //
-//	offset u64 | stored u64 | records u64 | 0 u32 | CRC-32C of the entry u32
+//	offset u64 | stored u64 | records u64 | 0 u32 | CRC-32C of the 28 bytes before u32
 type indexEntry struct{ offset, stored, records int64 }
 
+// put writes the entry to p, which has indexBytes.
 func (e indexEntry) put(p []byte) {
 	binary.LittleEndian.PutUint64(p, uint64(e.offset))
 	binary.LittleEndian.PutUint64(p[8:], uint64(e.stored))
@@ -38,6 +40,7 @@ func (e indexEntry) put(p []byte) {
 	binary.LittleEndian.PutUint32(p[28:], crc32.Checksum(p[:28], castagnoli))
 }
 
+// parseIndexEntry reads an entry. It fails where the checksum does not match.
 func parseIndexEntry(p []byte) (e indexEntry, err error) {
 	if crc32.Checksum(p[:28], castagnoli) != binary.LittleEndian.Uint32(p[28:]) {
 		return e, errChecksum
@@ -47,30 +50,33 @@ func parseIndexEntry(p []byte) (e indexEntry, err error) {
 	}, nil
 }
 
-// Writer appends one segment after the other to a file. Its memory is
-// one chunk: a block being filled, and what is ready to be written.
+// Writer writes segments, one after the other, each to the end of a file
+// (MapOutput.AppendSegment). Its memory is one chunk of the caller: a block that is being
+// filled, and what is ready to be written. Its first error is sticky, and ends the segment.
 type Writer struct {
 	file  *os.File
-	raw   []byte // the block being filled: raw[:n]
+	raw   []byte // the block that is being filled: raw[:n]
 	out   []byte // ready to be written: out[:ready]
 	n     int
 	ready int
 	at    int64 // offset in the file behind what is ready
 
-	records    int    // in the block being filled
-	lastKey    []byte // of the block, in raw; nil: none
+	records    int    // in the block that is being filled
+	lastKey    []byte // of that block, in raw; nil: none
 	compressor *compressor
 
-	part         int
-	partBegin    int64
-	partRecs     int64
-	index        []byte
-	stats        []record.PartStat // added to, one per partition; may be nil
-	TotalBytes   int64             // as stored
-	TotalRecords int64
+	part         int               // partitions that have ended
+	partBegin    int64             // offset of the partition that is being written
+	partRecs     int64             // its records
+	index        []byte            // the index entries of the partitions that have ended
+	stats        []record.PartStat // nil: nothing is counted
+	TotalBytes   int64             // of the segment, as stored, without index and footer
+	TotalRecords int64             // of the segment
 	err          error
 }
 
+// NewWriter makes a Writer in memory, a chunk that it uses until Close. It fails where the
+// codec cannot be made.
 func NewWriter(memory []byte, codec Codec) (*Writer, error) {
 	c, err := newCompressor(codec)
 	if err != nil {
@@ -81,7 +87,8 @@ func NewWriter(memory []byte, codec Codec) (*Writer, error) {
 	}, nil
 }
 
-// Begin starts a segment at the end of file, which is at offset at.
+// begin starts a segment at offset at, the end of file. stats, where it is not nil, is
+// counted up by partition.
 func (w *Writer) begin(file *os.File, at int64, stats []record.PartStat) {
 	w.file, w.at, w.stats, w.err = file, at, stats, nil
 	w.n, w.ready, w.records, w.lastKey, w.part, w.partRecs = 0, 0, 0, nil, 0, 0
@@ -91,7 +98,7 @@ func (w *Writer) begin(file *os.File, at int64, stats []record.PartStat) {
 	w.partBegin = w.at
 }
 
-// Add appends a record to the partition being written.
+// Add appends a record to the partition that is being written. It copies key and value.
 //
 // hot: once a record written.
 func (w *Writer) Add(key, value []byte) {
@@ -142,7 +149,7 @@ func (w *Writer) addLarge(key, value []byte) {
 	}
 }
 
-// endBlock packs the block being filled.
+// endBlock compresses the block that is being filled and makes it ready to be written.
 func (w *Writer) endBlock(flags uint8) {
 	if w.n == 0 {
 		return
@@ -166,7 +173,8 @@ func (w *Writer) endBlock(flags uint8) {
 	w.n, w.records, w.lastKey = 0, 0, nil
 }
 
-// EndPart ends the partition being written; the next one follows.
+// EndPart ends the partition that is being written; records that follow belong to the next
+// one.
 func (w *Writer) EndPart() {
 	w.endBlock(0)
 	var entry [indexBytes]byte
@@ -178,7 +186,8 @@ func (w *Writer) EndPart() {
 	w.partBegin, w.partRecs = w.at, 0
 }
 
-// End writes index and footer and returns the segment and where the file ends.
+// end writes index and footer. It returns the segment, the offset behind it, and the first
+// error of writing.
 func (w *Writer) end() (segment, int64, error) {
 	w.flush()
 	s := segment{index: w.at}
@@ -194,11 +203,13 @@ func (w *Writer) end() (segment, int64, error) {
 	return s, w.at, w.err
 }
 
+// flush writes what is ready.
 func (w *Writer) flush() {
 	w.write(w.out[:w.ready])
 	w.ready = 0
 }
 
+// write writes p and measures the time, from which the compressor decides.
 func (w *Writer) write(p []byte) {
 	if w.err != nil || len(p) == 0 {
 		return
@@ -210,13 +221,14 @@ func (w *Writer) write(p []byte) {
 	w.compressor.write.add(time.Since(begun), len(p))
 }
 
+// Close frees the codec. The memory goes back to the caller.
 func (w *Writer) Close() {
 	if w.compressor.zstd != nil {
 		w.compressor.zstd.Close()
 	}
 }
 
-// readIndex reads where a partition of a segment lies.
+// readIndex reads where a partition of a segment is.
 func readIndex(file io.ReaderAt, s segment, part int) (indexEntry, error) {
 	var p [indexBytes]byte
 	if err := readFull(file, p[:], s.index+int64(part)*indexBytes); err != nil {
@@ -225,6 +237,7 @@ func readIndex(file io.ReaderAt, s segment, part int) (indexEntry, error) {
 	return parseIndexEntry(p[:])
 }
 
+// readFull reads len(p) bytes at offset at. A file that is too short is io.ErrUnexpectedEOF.
 func readFull(file io.ReaderAt, p []byte, at int64) error {
 	n, err := file.ReadAt(p, at)
 	if n == len(p) {

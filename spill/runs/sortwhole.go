@@ -110,7 +110,7 @@ func (m *Merge) entries(n int) ([]record.Entry, bool) {
 	if m.o.Lease.Grow(bytes + membudget.ChunkBytes/64) {
 		if big, ok := m.o.Lease.Big(bytes); ok {
 			m.chunks = append(m.chunks, big)
-			return record.EntriesOf(big, n), true
+			return record.EntriesIn(big.Data, n), true
 		}
 	}
 	return nil, false

@@ -6,7 +6,7 @@ import (
 	"mrlocal/spill/record"
 )
 
-// cursor walks one sorted run: entries in memory, or a segment on disk.
+// cursor walks one sorted run: entries in memory, or a partition of a segment on disk.
 type cursor struct {
 	prefix  uint64
 	entries []record.Entry // in memory; the first is the current record
@@ -16,7 +16,7 @@ type cursor struct {
 	touched byte // only keeps looks ahead from being optimised away
 }
 
-// key is the current key: of a large record on disk, what is at hand of it.
+// key returns the current key; of a large record on disk, as much of it as the cursor holds.
 func (c *cursor) key() []byte {
 	if c.disk != nil {
 		return c.disk.key
@@ -24,11 +24,12 @@ func (c *cursor) key() []byte {
 	return c.arena.Key(c.entries[0].Ref)
 }
 
+// whole reports whether key returns the whole key.
 func (c *cursor) whole() bool {
 	return c.disk == nil || len(c.disk.key) == c.disk.keyBytes
 }
 
-// advance moves to the next record and reports whether there is one.
+// advance moves to the next record. It reports false at the end, and then sets done.
 func (c *cursor) advance() (bool, error) {
 	if c.disk != nil {
 		ok, err := c.disk.next()
@@ -47,9 +48,10 @@ func (c *cursor) advance() (bool, error) {
 	return true, nil
 }
 
-// loserTree is a tournament of losers over cursors (Knuth, TAOCP 3, 5.4.1): a step
-// costs one comparison a level, of two words that lie in the nodes; only equal
-// prefixes look at keys. Equal keys come in the order of the cursors, so the
+// loserTree is a tournament of losers over cursors (Knuth, TAOCP 3, section 5.4.1): each
+// inner node holds the loser of a match, and top the winner of the last one. Moving the
+// winner on costs one comparison for each level, of two prefixes that lie in the nodes. Keys
+// are read only when prefixes are equal. Equal keys come in the order of the cursors, so the
 // merge is stable.
 type loserTree struct {
 	cursors []cursor
@@ -60,12 +62,13 @@ type loserTree struct {
 	err     error    // sticky
 }
 
+// node is a cursor with the prefix of its current key.
 type node struct {
 	prefix uint64
 	cursor int32
 }
 
-// start plays the first round. Disk cursors must stand before their first
+// start plays all matches for the first time. Disk cursors must stand before their first
 // record, memory cursors on it.
 func (t *loserTree) start() {
 	k := len(t.cursors)
@@ -95,7 +98,7 @@ func (t *loserTree) start() {
 	}
 }
 
-// rebuild plays all rounds again, with the cursors where they stand.
+// rebuild plays all matches again, with the cursors where they are.
 func (t *loserTree) rebuild() {
 	t.live = 0
 	for i := range t.cursors {
@@ -106,7 +109,7 @@ func (t *loserTree) rebuild() {
 	t.top = t.play(1)
 }
 
-// play returns the winner below node i and leaves the losers there.
+// play returns the winner of the matches below node i and leaves their losers in the nodes.
 func (t *loserTree) play(i int) node {
 	k := len(t.cursors)
 	if i >= k {
@@ -120,6 +123,8 @@ func (t *loserTree) play(i int) node {
 	return a
 }
 
+// leaf returns the i-th cursor as a node. One that has ended has the largest prefix and
+// loses every tie.
 func (t *loserTree) leaf(i int32) node {
 	if t.cursors[i].done {
 		return node{^uint64(0), i}
@@ -127,10 +132,12 @@ func (t *loserTree) leaf(i int32) node {
 	return node{t.cursors[i].prefix, i}
 }
 
+// before reports whether the record of a comes before that of b.
 func (t *loserTree) before(a, b node) bool {
 	return a.prefix < b.prefix || a.prefix == b.prefix && t.tied(a.cursor, b.cursor)
 }
 
+// inMemory reports whether no cursor reads from disk.
 func (t *loserTree) inMemory() bool {
 	for i := range t.cursors {
 		if t.cursors[i].disk != nil {
@@ -140,12 +147,12 @@ func (t *loserTree) inMemory() bool {
 	return true
 }
 
-// current is the cursor with the least record.
+// current returns the cursor with the least record.
 func (t *loserTree) current() *cursor { return &t.cursors[t.top.cursor] }
 
-// next moves the winner on and finds the next one; false at the end. A run
-// whose key stays the same stays the winner: equal keys of later runs come
-// after all of its own.
+// next moves the winner on and finds the next one. It reports false at the end. A run whose
+// key stays the same stays the winner, because equal keys of later runs come after all of
+// its own.
 //
 // hot: once a record merged.
 func (t *loserTree) next() bool {
@@ -173,7 +180,8 @@ func (t *loserTree) next() bool {
 	return t.live > 0 && t.replay()
 }
 
-// replay plays the winner's path again after its cursor moved.
+// replay plays the matches on the path of the winner again, after its cursor was moved. It
+// reports false after an error.
 //
 // hot: a comparison a level for each record merged.
 func (t *loserTree) replay() bool {
@@ -188,12 +196,14 @@ func (t *loserTree) replay() bool {
 	return t.shared == nil || t.shared.err == nil || t.fail()
 }
 
+// fail takes over the error of a comparison.
 func (t *loserTree) fail() bool {
 	t.err, t.live = t.shared.err, 0
 	return false
 }
 
-// tied reports whether a goes before b where their prefixes are equal.
+// tied reports whether the record of cursor a comes before that of cursor b, where their
+// prefixes are equal.
 func (t *loserTree) tied(a, b int32) bool {
 	x, y := &t.cursors[a], &t.cursors[b]
 	if x.done || y.done {
@@ -211,8 +221,8 @@ func (t *loserTree) tied(a, b int32) bool {
 	return c < 0 || c == 0 && a < b
 }
 
-// compareLarge compares keys of which at least one is not whole in memory,
-// piece by piece.
+// compareLarge compares two keys, of which at least one is not whole in memory, piece by
+// piece.
 func (t *loserTree) compareLarge(x, y *cursor) int {
 	p, q := t.pieces(x, 0), t.pieces(y, 1)
 	var a, b []byte
@@ -241,6 +251,7 @@ func (t *loserTree) compareLarge(x, y *cursor) int {
 	}
 }
 
+// pieces begins to read the current key of c, with one of two rooms.
 func (t *loserTree) pieces(c *cursor, room int) keyPieces {
 	if c.disk != nil {
 		return c.disk.keyPieces(t.shared.pieces[room])
@@ -249,7 +260,7 @@ func (t *loserTree) pieces(c *cursor, room int) keyPieces {
 	return keyPieces{d: diskCursor{key: key}, first: true, rest: len(key)}
 }
 
-// equalsKey reports whether the current key is key.
+// equalsKey reports whether the current key of c is key, whose prefix is prefix.
 func (t *loserTree) equalsKey(c *cursor, prefix uint64, key []byte) bool {
 	if c.prefix != prefix {
 		return false
@@ -275,7 +286,7 @@ func (t *loserTree) equalsKey(c *cursor, prefix uint64, key []byte) bool {
 	return true
 }
 
-// record is the current key and value, whole.
+// record returns the current key and value, whole.
 func (t *loserTree) record() (key, value []byte) {
 	c := t.current()
 	if c.disk == nil {

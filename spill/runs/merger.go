@@ -10,50 +10,52 @@ import (
 	"mrlocal/spill/record"
 )
 
-// Merger reads a tree record by record or group by group. It is the common
-// part of Merge, of intermediate passes and of the combiner at spills.
+// Merger reads a loser tree record by record (Next) or group by group (NextGroup), not
+// both. It is the common part of Merge, of intermediate passes and of the combiner. Key,
+// Value and Values are borrowed: they are valid until the next step.
 type Merger struct {
 	tree    loserTree
 	started bool
-	killed  func() bool
-	move    func()      // goes over from evicted memory to the disk; nil: never
-	evicted atomic.Bool // there is some
+	killed  func() bool // nil: never
+	move    func()      // makes the tree read evicted runs from disk; nil: no run is evicted
+	evicted atomic.Bool // a run that the tree reads was evicted (MapOutput.Evict sets it)
 
 	Key, Value []byte
 
-	// Records ahead, where all is in memory: (Merger.ahead)
-	batch     []aheadRecord
-	batched   int // of them given out
-	touched   byte
+	// The next records, while all runs are in memory (Merger.ahead).
+	batch     []aheadRecord // nil: a run is on disk
+	batched   int           // records of batch that were returned
+	touched   byte          // keeps the compiler from removing reads that only fill the cache
 	aheadRoom [record.LookAhead]aheadRecord
 
-	// Groups.
-	prefix   uint64
-	keyRoom  []byte           // copy of a key that lies in a block
-	keyBig   *membudget.Chunk // of a key too large for that
+	// Groups. A window is what refill gives to Values at once.
+	prefix   uint64           // of the key of the group
+	keyRoom  []byte           // a copy of a key that lies in a block
+	keyBig   *membudget.Chunk // a key that is too long for keyRoom
 	Values   jobs.Values
-	gathered []byte // small values of a window
-	spans    []jobs.Span
-	windowed bool // the current record was given out as a window of its own
-	ended    bool // the group's last value was given out
+	gathered []byte      // the values of a window
+	spans    []jobs.Span // where they lie in gathered
+	windowed bool        // the current record is a window of its own, in its place
+	ended    bool        // no value of the group is left
 }
 
 const (
-	gatherValue = 64 // a value up to this long is copied into the window
-	gatherSpans = 256
-	keyRoomMax  = 64 << 10
+	gatherValue = 64       // a value up to this long is copied to the window
+	gatherSpans = 256      // values in a window at most
+	keyRoomMax  = 64 << 10 // a key up to this long is copied to keyRoom
 )
 
-// Refill is for jobs.Values.
+// Refill gives vs its next window. It is called by jobs.Values only.
 func (m *Merger) Refill(vs *jobs.Values) bool { return m.refill(vs) }
 
+// reset makes the Merger begin with the cursors that the tree has.
 func (m *Merger) reset() {
 	m.started, m.ended, m.windowed = false, true, false
 	m.Key, m.Value = nil, nil
 	m.batch, m.batched = nil, 0
 }
 
-// Next moves to the next record.
+// Next moves to the next record. It reports false at the end and after an error.
 //
 // hot: once a record merged.
 func (m *Merger) Next() bool {
@@ -66,6 +68,7 @@ func (m *Merger) Next() bool {
 	return m.nextSlow()
 }
 
+// nextSlow is Next without a record in batch.
 func (m *Merger) nextSlow() bool {
 	t := &m.tree
 	if !m.started {
@@ -90,8 +93,8 @@ func (m *Merger) nextSlow() bool {
 	return t.err == nil
 }
 
-// moveOut goes over to the disk where a run in memory was evicted. The tree's
-// current record must be one that was not given out.
+// moveOut makes the tree read from disk what was evicted from memory. The current record of
+// the tree must be one that was not returned yet.
 func (m *Merger) moveOut() {
 	if m.move != nil && m.evicted.Load() {
 		m.evicted.Store(false)
@@ -102,15 +105,15 @@ func (m *Merger) moveOut() {
 	}
 }
 
-// aheadRecord is a record in memory.
+// aheadRecord is a record in memory that will be returned.
 type aheadRecord struct {
 	arena *record.Arena
 	ref   uint64
 }
 
-// ahead finds the next records by their entries alone and then touches them
-// all. Sorted records lie anywhere: so their cache misses overlap, where one
-// record after the other would wait for each.
+// ahead finds the next records by their entries alone and then touches them all. Sorted
+// records lie anywhere in memory, so each is a cache miss; touched together, their misses
+// overlap.
 //
 // hot: once a record that is sorted and in memory.
 func (m *Merger) ahead() {
@@ -135,7 +138,7 @@ func (m *Merger) ahead() {
 	m.touch(batch)
 }
 
-// touch makes batch the records to give out next.
+// touch makes batch the records that are returned next.
 //
 // hot: a cache miss for each record.
 func (m *Merger) touch(batch []aheadRecord) {
@@ -146,8 +149,8 @@ func (m *Merger) touch(batch []aheadRecord) {
 	m.batch, m.batched, m.touched = batch, 0, sum
 }
 
-// NextGroup moves to the next group, passing over values of the one before
-// that nobody read.
+// NextGroup moves to the next group and passes over the values of the last one that were not
+// read. It reports false at the end, after an error and when the attempt is killed.
 func (m *Merger) NextGroup() bool {
 	t := &m.tree
 	if !m.started {
@@ -170,8 +173,8 @@ func (m *Merger) NextGroup() bool {
 	return t.err == nil
 }
 
-// takeKey makes the current key the group's: in place where it lies in memory
-// that stays, else as a copy.
+// takeKey makes the current key that of the group: in its place if it lies in memory, where
+// it stays, and else as a copy.
 func (m *Merger) takeKey() {
 	c := m.tree.current()
 	m.prefix = c.prefix
@@ -197,6 +200,7 @@ func (m *Merger) takeKey() {
 	m.Key = m.keyRoom
 }
 
+// dropKey ends the use of the key of the group.
 func (m *Merger) dropKey() {
 	if m.keyBig != nil {
 		freeBig(m.tree.shared.lease, m.keyBig)
@@ -205,8 +209,8 @@ func (m *Merger) dropKey() {
 	m.Key = nil
 }
 
-// step moves to the next record and notes whether it is still of the group.
-// The run that is at hand goes on being the first as long as its key stays.
+// step moves to the next record and notes whether it belongs to the group. While the key of
+// the current run stays the same, that run stays the first one.
 //
 // hot: once a value, where a group is longer than a window.
 func (m *Merger) step() {
@@ -217,8 +221,8 @@ func (m *Merger) step() {
 	}
 }
 
-// leaveRun finds the run that goes on with the group after the one at hand was
-// moved on, to another key or, unless ok, to its end.
+// leaveRun is called when the current run was moved to another key, or, if ok is false, to
+// its end. It finds the run with which the group goes on, if there is one.
 func (m *Merger) leaveRun(ok bool, err error) {
 	t := &m.tree
 	if err != nil {
@@ -231,8 +235,8 @@ func (m *Merger) leaveRun(ok bool, err error) {
 	m.ended = t.live == 0 || !t.replay() || !t.equalsKey(t.current(), m.prefix, m.Key)
 }
 
-// refill gives vs the next values of the group: many small ones, copied side
-// by side, or one where it lies.
+// refill gives vs the next values of the group: many short ones, copied side by side, or one
+// long one in its place. It reports false at the end of the group.
 //
 // hot: once some hundred values.
 func (m *Merger) refill(vs *jobs.Values) bool {
@@ -271,8 +275,9 @@ func (m *Merger) refill(vs *jobs.Values) bool {
 	return true
 }
 
-// gather copies the current value, and those that follow it in the same run,
-// to the window, and moves on behind them.
+// gather copies the current value, and the values of the group that follow it in the same
+// run, to the window. It moves the run behind them. It stops before a long or large value
+// and when the window is full.
 //
 // hot: once a value of a group.
 func (m *Merger) gather(value []byte) {
@@ -315,7 +320,7 @@ func (m *Merger) gather(value []byte) {
 	}
 }
 
-// look looks at the records that follow, so that their cache misses overlap.
+// look touches the records that follow, so that their cache misses overlap.
 func (c *cursor) look() {
 	sum := c.touched
 	for _, e := range c.entries[:min(len(c.entries), record.LookAhead)] {
@@ -324,6 +329,8 @@ func (c *cursor) look() {
 	c.touched = sum
 }
 
+// currentValue returns the value of the current record, whole. It reports false after an
+// error.
 func (m *Merger) currentValue() (value []byte, ok bool) {
 	c := m.tree.current()
 	if c.disk == nil {
