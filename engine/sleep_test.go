@@ -272,8 +272,8 @@ func TestReducesThatWaitForMapsHoardTheirSlots(t *testing.T) {
 			_, r := must(t, sleeping(t, secs(6, 10), secs(1, 1)), engine.Options{
 				Config: setup.Config{MapSlots: 2, ReduceSlots: 2, Slowstart: &slowstart}, NoPin: true, MemoryBytes: 64 << 20,
 			})
-			if r.HoardingSlotSecond != want || r.MakespanSeconds != 11 {
-				t.Errorf("slowstart %v: %v slot-seconds of waiting in %v s, want %v in 11 s", slowstart, r.HoardingSlotSecond, r.MakespanSeconds, want)
+			if r.HoardingSlotSeconds != want || r.MakespanSeconds != 11 {
+				t.Errorf("slowstart %v: %v slot-seconds of waiting in %v s, want %v in 11 s", slowstart, r.HoardingSlotSeconds, r.MakespanSeconds, want)
 			}
 		})
 	}

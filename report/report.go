@@ -1,14 +1,13 @@
-// Package report is the outcome of a run, real or simulated: what the report
-// file holds, and the table that compares policies.
+// Package report has the outcome of a run, real or simulated: the content of a report
+// file, and the table that compares policies.
 //
-// Both drivers of a slots.Ledger fill the same Report: FromLedger takes what
-// the Ledger knows (slots, jobs, attempts, shares), the engine adds what the
-// data plane counted. The JSON's names are a contract with whoever reads such
-// files: they are added to, never changed.
+// The engine and the simulator make the same Report. FromLedger takes what the Ledger
+// knows (slots, jobs, attempts, shares), and the engine adds what its data plane
+// counted. Programs read report files, so names in the JSON may be added but never
+// changed.
 //
-// Memory: a Report is plain data of its own; it keeps neither the Ledger nor
-// anything of a run. Neighbours: engine and sim make reports, cmd/mrlocal shows
-// them.
+// Memory: a Report is plain data. It keeps neither the Ledger nor anything of a run.
+// Neighbours: engine and sim make reports, cmd/mrlocal shows them.
 package report
 
 import (
@@ -19,36 +18,37 @@ import (
 	"mrlocal/slots/demand"
 )
 
-// Report is the outcome of a run; its JSON is the report file.
+// Report is the outcome of a run. Its JSON is the report file. Names in S or Seconds are
+// in seconds.
 type Report struct {
-	Schema             int     `json:"schema"`
-	Kind               string  `json:"kind"` // run, batch or sim
-	Policy             string  `json:"policy"`
-	Config             Config  `json:"config"`
-	MakespanSeconds    float64 `json:"makespan_s"`
-	Utilisation        float64 `json:"utilisation"`
-	Moves              int64   `json:"moves"`
-	LentSlotSeconds    float64 `json:"lent_slot_s"`
-	Jain               float64 `json:"jain"`
-	HoardingSlotSecond float64 `json:"hoarding_slot_s"`
-	PeakRSSBytes       int64   `json:"peak_rss_bytes"`
-	AbandonedThreads   int     `json:"abandoned_threads"`
-	Slots              []Slot  `json:"slots"`
-	Jobs               []Job   `json:"jobs"`
+	Schema              int     `json:"schema"`
+	Kind                string  `json:"kind"` // run, batch or sim
+	Policy              string  `json:"policy"`
+	Config              Config  `json:"config"`
+	MakespanSeconds     float64 `json:"makespan_s"`      // from the start of the run to its latest fact
+	Utilisation         float64 `json:"utilisation"`     // slot-time with work, divided by the time of open slots; a waiting reduce does no work
+	Moves               int64   `json:"moves"`           // grants by a borrowing rule
+	LentSlotSeconds     float64 `json:"lent_slot_s"`     // slot-time with a task of the other kind
+	Jain                float64 `json:"jain"`            // Jain's index of fairness between pools; 1: even
+	HoardingSlotSeconds float64 `json:"hoarding_slot_s"` // slot-time with a reduce whose job has unfinished maps
+	PeakRSSBytes        int64   `json:"peak_rss_bytes"`
+	AbandonedThreads    int     `json:"abandoned_threads"` // threads that were stuck in user code
+	Slots               []Slot  `json:"slots"`
+	Jobs                []Job   `json:"jobs"`
 
 	Notes []string `json:"notes,omitempty"`
 	Error string   `json:"error,omitempty"`
 
-	ReaderGone bool `json:"-"` // whoever read the result closed the pipe
+	ReaderGone bool `json:"-"` // the program that read the result has closed the pipe
 }
 
-// Config lists the effective settings. What is left out was off, or is of no
-// meaning to the kind of run.
+// Config has the effective settings. A setting that is left out was off, or has no
+// meaning for the kind of run.
 type Config struct {
 	Trackers    int `json:"trackers"`
-	MapSlots    int `json:"map_slots"`
+	MapSlots    int `json:"map_slots"` // of the first tracker, as the next two
 	ReduceSlots int `json:"reduce_slots"`
-	MaxSlots    int `json:"max_slots"`
+	MaxSlots    int `json:"max_slots"` // home and extra slots
 
 	*DataPlane // of real runs
 
@@ -74,7 +74,7 @@ type Config struct {
 	Cost       string  `json:"cost,omitempty"`
 }
 
-// DataPlane lists the settings that only a real run has.
+// DataPlane has the settings that only a real run has.
 type DataPlane struct {
 	Pin             bool    `json:"pin"`
 	BlockBytes      int64   `json:"block_bytes"`
@@ -87,14 +87,14 @@ type DataPlane struct {
 	Compress        string  `json:"compress"`
 }
 
-// Slow is a tracker that is not as fast as the others.
+// Slow is a tracker with another speed than the others.
 type Slow struct {
 	Tracker int     `json:"tracker"`
-	Factor  float64 `json:"factor"` // of the others' speed
+	Factor  float64 `json:"factor"` // its speed divided by the others'
 }
 
-// Slot is one slot; Core is what its thread read back, -1 where it is not
-// bound.
+// Slot is one slot. Core is the core that its thread found itself on, -1 if the thread is
+// not bound.
 type Slot struct {
 	ID      int     `json:"id"`
 	Tracker int     `json:"tracker"`
@@ -104,8 +104,8 @@ type Slot struct {
 	LentS   float64 `json:"lent_s"`
 }
 
-// Job is one job of the run. Times are seconds from the run's start; negative:
-// it did not come to that.
+// Job is one job of the run. Times count from the start of the run. A negative time means
+// that the event did not happen.
 type Job struct {
 	Name      string   `json:"name"`
 	Pool      string   `json:"pool"`
@@ -119,16 +119,15 @@ type Job struct {
 	FinishS   float64  `json:"finish_s"`
 	DeadlineS *float64 `json:"deadline_s"`
 	Counters  Counters `json:"counters"`
-	Profile   *Profile `json:"profile,omitempty"` // under a policy that places by demand
+	Profile   *Profile `json:"profile,omitempty"` // if the policy places tasks by demand
 	Phases    []Usage  `json:"phases,omitempty"`  // of a real run
-	StepOf    string   `json:"step_of,omitempty"` // a later job of the chain that the job of this name began
+	StepOf    string   `json:"step_of,omitempty"` // not "": a later job of the chain whose first job has this name
 	Error     string   `json:"error,omitempty"`
 }
 
-// Usage is what the attempts of a job that committed have used in one of their
-// phases: compute and io of maps, copy, held, sort and reduce of reduces.
-// Processor time is that of their own threads and their helpers; bytes are those
-// of input, copies, spills and output.
+// Usage is what the committed attempts of a job used in one phase: compute and io of maps;
+// copy, held, sort and reduce of reduces. CPU time is that of their threads and of the
+// helper threads. Bytes are those of input, copies, spills and output.
 type Usage struct {
 	Phase        string  `json:"phase"`
 	Attempts     int64   `json:"attempts"`
@@ -136,10 +135,10 @@ type Usage struct {
 	CPUS         float64 `json:"cpu_s"`
 	ReadBytes    int64   `json:"read_bytes"`
 	WrittenBytes int64   `json:"written_bytes"`
-	PeakBytes    int64   `json:"peak_memory_bytes"` // of one attempt
+	PeakBytes    int64   `json:"peak_memory_bytes"` // the largest of all attempts
 }
 
-// Add adds an attempt's.
+// Add adds the usage of one or more other attempts.
 func (u *Usage) Add(o *Usage) {
 	u.Attempts += o.Attempts
 	u.WallS += o.WallS
@@ -149,10 +148,10 @@ func (u *Usage) Add(o *Usage) {
 	u.PeakBytes = max(u.PeakBytes, o.PeakBytes)
 }
 
-// Profile is what a task of a job was taken to need of a tracker, in shares of
-// it: a map, a reduce that copies (its I/O for each map), a reduce that reduces.
+// Profile is what the policy assumes that a task of a job needs, in shares of a tracker: a
+// map, a reduce in its copy phase (I/O for each map), and a reduce that sorts or reduces.
 type Profile struct {
-	Assumed bool   `json:"assumed,omitempty"` // the job has no profile: these are the defaults
+	Assumed bool   `json:"assumed,omitempty"` // the job has no profile, so this is the default
 	Map     Demand `json:"map"`
 	Shuffle Demand `json:"shuffle"`
 	Reduce  Demand `json:"reduce"`
@@ -165,9 +164,9 @@ type Demand struct {
 	Memory float64 `json:"mem"`
 }
 
-// Counters are Hadoop's job counters (its "Map-Reduce Framework" group) and
-// ours. Those of failed and killed attempts are not added, but for the ones
-// that count attempts. A simulated job has only these.
+// Counters are the job counters of Hadoop 1.0.3 (Task.Counter, JobInProgress.Counter) and
+// some more. Failed and killed attempts count only in the counters of attempts, and a
+// simulated job has only those.
 type Counters struct {
 	MapInputRecords      int64 `json:"MAP_INPUT_RECORDS"`
 	MapInputBytes        int64 `json:"MAP_INPUT_BYTES"`
@@ -196,62 +195,43 @@ type Counters struct {
 	OutputBytes          int64 `json:"BYTES_WRITTEN"`
 }
 
-// Add adds what an attempt's data plane counted. The counters of attempts
-// themselves are the Ledger's.
-func (c *Counters) Add(d *Counters) {
-	c.MapInputRecords += d.MapInputRecords
-	c.MapInputBytes += d.MapInputBytes
-	c.MapOutputRecords += d.MapOutputRecords
-	c.MapOutputBytes += d.MapOutputBytes
-	c.CombineInputRecords += d.CombineInputRecords
-	c.CombineOutputRecords += d.CombineOutputRecords
-	c.ReduceInputGroups += d.ReduceInputGroups
-	c.ReduceInputRecords += d.ReduceInputRecords
-	c.ReduceOutputRecords += d.ReduceOutputRecords
-	c.ReduceShuffleBytes += d.ReduceShuffleBytes
-	c.SpilledRecords += d.SpilledRecords
-	c.SpilledBytes += d.SpilledBytes
-	c.Spills += d.Spills
-	c.KVBufferExpansions += d.KVBufferExpansions
-	c.CPUMilliseconds += d.CPUMilliseconds
-	c.OutputBytes += d.OutputBytes
+// Add adds what the data plane of an attempt counted. The Ledger counts attempts.
+func (c *Counters) Add(d *Counters) { c.add(d, 1) }
+
+// Sub takes back what the data plane of an attempt counted, because its output is lost:
+// the attempt that replaces it counts the same.
+func (c *Counters) Sub(d *Counters) { c.add(d, -1) }
+
+// add adds sign times d.
+func (c *Counters) add(d *Counters, sign int64) {
+	c.MapInputRecords += sign * d.MapInputRecords
+	c.MapInputBytes += sign * d.MapInputBytes
+	c.MapOutputRecords += sign * d.MapOutputRecords
+	c.MapOutputBytes += sign * d.MapOutputBytes
+	c.CombineInputRecords += sign * d.CombineInputRecords
+	c.CombineOutputRecords += sign * d.CombineOutputRecords
+	c.ReduceInputGroups += sign * d.ReduceInputGroups
+	c.ReduceInputRecords += sign * d.ReduceInputRecords
+	c.ReduceOutputRecords += sign * d.ReduceOutputRecords
+	c.ReduceShuffleBytes += sign * d.ReduceShuffleBytes
+	c.SpilledRecords += sign * d.SpilledRecords
+	c.SpilledBytes += sign * d.SpilledBytes
+	c.Spills += sign * d.Spills
+	c.KVBufferExpansions += sign * d.KVBufferExpansions
+	c.CPUMilliseconds += sign * d.CPUMilliseconds
+	c.OutputBytes += sign * d.OutputBytes
 }
 
-// Sub takes back what an attempt's data plane counted, whose output is lost:
-// the one that replaces it counts the same.
-func (c *Counters) Sub(d *Counters) {
-	c.MapInputRecords -= d.MapInputRecords
-	c.MapInputBytes -= d.MapInputBytes
-	c.MapOutputRecords -= d.MapOutputRecords
-	c.MapOutputBytes -= d.MapOutputBytes
-	c.CombineInputRecords -= d.CombineInputRecords
-	c.CombineOutputRecords -= d.CombineOutputRecords
-	c.ReduceInputGroups -= d.ReduceInputGroups
-	c.ReduceInputRecords -= d.ReduceInputRecords
-	c.ReduceOutputRecords -= d.ReduceOutputRecords
-	c.ReduceShuffleBytes -= d.ReduceShuffleBytes
-	c.SpilledRecords -= d.SpilledRecords
-	c.SpilledBytes -= d.SpilledBytes
-	c.Spills -= d.Spills
-	c.KVBufferExpansions -= d.KVBufferExpansions
-	c.CPUMilliseconds -= d.CPUMilliseconds
-	c.OutputBytes -= d.OutputBytes
-}
-
-// Last is the report of the job whose output the run's output is.
-func (r *Report) Last() *Job { return &r.Jobs[len(r.Jobs)-1] }
-
-// Matched reports whether the run wrote any record. A reader that went away
-// had something to read.
+// Matched reports whether the last job of the run wrote any record. It did if the program
+// that read the result has closed the pipe.
 func (r *Report) Matched() bool {
-	return r.ReaderGone || len(r.Jobs) > 0 && r.Last().Counters.ReduceOutputRecords > 0
+	return r.ReaderGone || len(r.Jobs) > 0 && r.Jobs[len(r.Jobs)-1].Counters.ReduceOutputRecords > 0
 }
 
-// MeanJobSeconds is the mean time from a job's submission to its end, over
-// the jobs that succeeded; 0 where none did. The later jobs of a chain are
-// part of the one that began it.
+// MeanJobSeconds returns the mean time from the submission of a job to its end, over the
+// jobs that succeeded; 0 if there is none. The jobs of a chain count as one.
 func (r *Report) MeanJobSeconds() float64 {
-	last := map[string]*Job{} // of chains
+	last := map[string]*Job{} // of a chain, by the name of its first job
 	for i := range r.Jobs {
 		if j := &r.Jobs[i]; j.StepOf != "" {
 			last[j.StepOf] = j
@@ -279,14 +259,14 @@ func (r *Report) MeanJobSeconds() float64 {
 	return sum / float64(n)
 }
 
-// FromLedger is a report of all that l knows, at the time of its latest fact:
-// the makespan is that time. kind is run, batch or sim. What the Ledger does
-// not tell of its jobs (their names) is for Describe, by JobID.
+// FromLedger returns a report of everything that l knows. kind is run, batch or sim. The
+// makespan is the time of the latest fact. The Ledger does not show the names of its
+// jobs; Describe adds them.
 func FromLedger(kind string, l *slots.Ledger) *Report {
 	c, st := l.Config(), l.Stats()
 	r := &Report{
 		Schema: 1, Kind: kind, Policy: c.PolicyName, MakespanSeconds: seconds(l.Now()), Utilisation: st.Utilisation(), Moves: st.Moves,
-		LentSlotSeconds: seconds(st.Lent), Jain: st.Jain, HoardingSlotSecond: seconds(st.WaitingReduce), Config: config(&c),
+		LentSlotSeconds: seconds(st.Lent), Jain: st.Jain, HoardingSlotSeconds: seconds(st.WaitingReduce), Config: config(&c),
 		Slots: make([]Slot, 0, len(c.Slots)), Jobs: make([]Job, 0, l.Jobs()),
 	}
 	for _, s := range c.Slots {
@@ -301,7 +281,7 @@ func FromLedger(kind string, l *slots.Ledger) *Report {
 	return r
 }
 
-// config is what a Ledger's configuration says; a driver adds its own.
+// config returns the settings of a Ledger; its driver adds others.
 func config(c *slots.Config) Config {
 	r := Config{
 		Slowstart: Share(c.Slowstart), BorrowMap: Share(c.BorrowMap), BorrowReduce: Share(c.BorrowReduce), Attempts: c.MaxAttempts,
@@ -324,6 +304,7 @@ func config(c *slots.Config) Config {
 	return r
 }
 
+// profile returns nil if the policy does not place by demand.
 func profile(l *slots.Ledger, id slots.JobID) *Profile {
 	if !l.PlacesByDemand() {
 		return nil
@@ -333,6 +314,7 @@ func profile(l *slots.Ledger, id slots.JobID) *Profile {
 	return &Profile{Assumed: !given, Map: shares(p.Map), Shuffle: shares(p.Shuffle), Reduce: shares(p.Reduce)}
 }
 
+// job returns what the Ledger knows of a job.
 func job(l *slots.Ledger, id slots.JobID) Job {
 	t := l.JobTimes(id)
 	_, maps := l.JobTasks(id, slots.Map)
@@ -349,7 +331,7 @@ func job(l *slots.Ledger, id slots.JobID) Job {
 	}
 }
 
-// Describe fills in what spec says of job id.
+// Describe adds the names and the deadline of job id.
 func (r *Report) Describe(id slots.JobID, spec *slots.JobSpec) {
 	j := &r.Jobs[id]
 	j.Name, j.Pool, j.User = spec.Name, spec.Pool, spec.User
@@ -362,10 +344,10 @@ func (r *Report) Describe(id slots.JobID, spec *slots.JobSpec) {
 	}
 }
 
-// Share is p as reports have shares: between 0 and 1.
+// Share returns p as reports show shares: 0.25 for 25 %.
 func Share(p slots.PPM) float64 { return float64(p) / float64(slots.One) }
 
-// seconds of a time; -1 of one that never came.
+// seconds returns -1 for a time that has not come.
 func seconds(d time.Duration) float64 {
 	if d < 0 {
 		return -1

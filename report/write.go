@@ -9,8 +9,8 @@ import (
 	"text/tabwriter"
 )
 
-// WriteJSON writes the report file: one object, or an array of them where
-// there are several.
+// WriteJSON writes a report file to w: an object for one report, an array for several. It
+// fails if w does.
 func WriteJSON(w io.Writer, reports []*Report) error {
 	var what any = reports
 	if len(reports) == 1 {
@@ -24,7 +24,8 @@ func WriteJSON(w io.Writer, reports []*Report) error {
 	return err
 }
 
-// WriteTable writes a row for each report: what a person compares policies by.
+// WriteTable writes a table with a row for each report, to compare policies. It fails if w
+// does.
 func WriteTable(w io.Writer, reports []*Report) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	if _, err := fmt.Fprintln(t, "policy\tmakespan\tmean job time\tutilisation\tmoves\tfairness (Jain)\tlent\thoarding\t"); err != nil {
@@ -33,7 +34,7 @@ func WriteTable(w io.Writer, reports []*Report) error {
 	makespan := durations(reports, func(r *Report) float64 { return r.MakespanSeconds })
 	mean := durations(reports, (*Report).MeanJobSeconds)
 	lent := durations(reports, func(r *Report) float64 { return r.LentSlotSeconds })
-	hoarding := durations(reports, func(r *Report) float64 { return r.HoardingSlotSecond })
+	hoarding := durations(reports, func(r *Report) float64 { return r.HoardingSlotSeconds })
 	for i, r := range reports {
 		if _, err := fmt.Fprintf(t, "%s\t%s\t%s\t%.1f%%\t%d\t%.3f\t%s\t%s\t\n", r.Policy, makespan[i], mean[i], 100*r.Utilisation, r.Moves, r.Jain, lent[i], hoarding[i]); err != nil {
 			return err
@@ -42,9 +43,8 @@ func WriteTable(w io.Writer, reports []*Report) error {
 	return t.Flush()
 }
 
-// durations shows a column of times in seconds, all to the same digit, so that rows
-// can be compared at a glance: to the millisecond, to the tenth where one of them
-// has a thousand seconds, and without a fraction where none has one.
+// durations returns a column of times in seconds, all with the same number of decimals:
+// none if no time has a fraction, one if a time has a thousand seconds, else three.
 func durations(reports []*Report, of func(r *Report) float64) (column []string) {
 	digits, most := 0, 0.0
 	for _, r := range reports {

@@ -29,12 +29,12 @@ func TestDynamicSplitHelpsSmallJobsMost(t *testing.T) {
 	gain := dynsplit.ThroughputGain(seconds(raw), seconds(changed))
 	mean := dynsplit.MeanWallReduction(walls(raw), walls(changed))
 	t.Logf("makespan %.0f s -> %.0f s, I = %.1f %%, r_ave = %.1f %%, hoarding %.0f -> %.0f slot-seconds",
-		seconds(raw), seconds(changed), 100*gain, 100*mean, raw.HoardingSlotSecond, changed.HoardingSlotSecond)
+		seconds(raw), seconds(changed), 100*gain, 100*mean, raw.HoardingSlotSeconds, changed.HoardingSlotSeconds)
 	if gain <= 0 || mean <= gain {
 		t.Errorf("throughput gain %.3f, mean wall reduction %.3f", gain, mean)
 	}
-	if changed.HoardingSlotSecond >= raw.HoardingSlotSecond {
-		t.Errorf("hoarding: %v slot-seconds, under fair %v", changed.HoardingSlotSecond, raw.HoardingSlotSecond)
+	if changed.HoardingSlotSeconds >= raw.HoardingSlotSeconds {
+		t.Errorf("hoarding: %v slot-seconds, under fair %v", changed.HoardingSlotSeconds, raw.HoardingSlotSeconds)
 	}
 }
 
@@ -47,8 +47,8 @@ func TestASmallJobsReducesDoNotHoard(t *testing.T) {
 		"  - {name: small, maps: 2, reduces: 4, map_time: {list: [10s, 100s]}, reduce_time: 5s}")
 	raw := run(t, f, sim.Options{Policy: named(t, "fair")})
 	changed := run(t, f, sim.Options{Policy: named(t, "dynsplit")})
-	if changed.HoardingSlotSecond*2 > raw.HoardingSlotSecond {
-		t.Errorf("%v slot-seconds, under fair %v", changed.HoardingSlotSecond, raw.HoardingSlotSecond)
+	if changed.HoardingSlotSeconds*2 > raw.HoardingSlotSeconds {
+		t.Errorf("%v slot-seconds, under fair %v", changed.HoardingSlotSeconds, raw.HoardingSlotSeconds)
 	}
 }
 
@@ -62,8 +62,8 @@ func TestReducesOfManyJobsAreNoMoreThanTheirSlots(t *testing.T) {
 		lines = append(lines, fmt.Sprintf("  - {name: J%03d, submit: %ds, maps: 90, reduces: 30, map_time: 30s, reduce_time: 60s}", i, 2*i))
 	}
 	r := run(t, parse(t, lines...), sim.Options{Policy: named(t, "dynsplit")})
-	if r.HoardingSlotSecond > 300_000 {
-		t.Errorf("reduces wait for %v slot-seconds", r.HoardingSlotSecond)
+	if r.HoardingSlotSeconds > 300_000 {
+		t.Errorf("reduces wait for %v slot-seconds", r.HoardingSlotSeconds)
 	}
 }
 

@@ -55,7 +55,7 @@ func ofRun() map[string]func(d *done) float64 {
 		"utilisation":  func(d *done) float64 { return d.Utilisation },
 		"moves":        func(d *done) float64 { return float64(d.Moves) },
 		"jain":         func(d *done) float64 { return d.Jain },
-		"hoarding":     func(d *done) float64 { return d.HoardingSlotSecond },
+		"hoarding":     func(d *done) float64 { return d.HoardingSlotSeconds },
 		"lent":         func(d *done) float64 { return d.LentSlotSeconds },
 		"map_phase":    func(d *done) float64 { return d.mapsEnd.Seconds() },
 		"map_only":     func(d *done) float64 { return min(d.firstReduce, d.mapsEnd).Seconds() },

@@ -90,7 +90,7 @@ func (p *Plan) CSV(rows []Row) []byte {
 		fields := []string{
 			r.Policy, strconv.Itoa(c.Trackers), strconv.Itoa(c.MapSlots), strconv.Itoa(c.ReduceSlots), number(c.BorrowMap), number(c.BorrowReduce),
 			number(r.MakespanSeconds), number(r.MeanJobSeconds()), number(speedup), number(r.Utilisation), strconv.FormatInt(r.Moves, 10),
-			number(r.LentSlotSeconds), number(r.Jain), number(r.HoardingSlotSecond),
+			number(r.LentSlotSeconds), number(r.Jain), number(r.HoardingSlotSeconds),
 		}
 		b.WriteString(strings.Join(fields, ",") + "\n")
 	}
