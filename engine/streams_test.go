@@ -3,8 +3,11 @@ package engine_test
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -214,6 +217,46 @@ func TestALostMapThatIsNotMissedCounts(t *testing.T) {
 		}
 		if end := report.Jobs[0].FinishS; end != 1.3 {
 			t.Errorf("the job ends after %v s", end)
+		}
+	})
+}
+
+// An attempt that waits for the piece of another one ends with its run.
+func TestAnAttemptThatWaitsForAPieceIsKilled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 400*time.Millisecond)
+		defer cancel()
+		var attempts atomic.Int32
+		chain := failing(func(b jobs.Block, out jobs.Emitter) error {
+			attempts.Add(1)
+			time.Sleep(700 * time.Millisecond)
+			return emitLines(b, out)
+		}, func() error { return nil })
+		report, err := engine.RunChain(ctx, chain, engine.Options{
+			JobOptions: engine.JobOptions{Stdin: bytes.NewReader(text(194, 20_000)), Inputs: []string{"-"}}, Config: setup.Config{Trackers: 2, MapSlots: 1, ReduceSlots: 1, Faults: []setup.Fault{{Tracker: 0, At: 300 * time.Millisecond}}},
+			MemoryBytes: 64 << 20, TempDirs: []string{t.TempDir()},
+		})
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatal(err)
+		}
+		if c := report.Jobs[0].Counters; c.LaunchedMaps != 2 || attempts.Load() != 1 || report.MakespanSeconds != 0.7 {
+			t.Errorf("%d maps launched, %d mapped, the run ends after %v s", c.LaunchedMaps, attempts.Load(), report.MakespanSeconds)
+		}
+	})
+}
+
+// A job that has no tracker left when it has been opened is not submitted.
+func TestAJobMayFailWhileItIsOpened(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := writeFiles(t, []jobtest.File{{Path: "a", Data: text(195, 10_000)}})
+		chain := failing(emitLines, func() error { return nil })
+		chain[0].Begin = func(int) { time.Sleep(time.Second) }
+		_, err := engine.RunChain(t.Context(), chain, engine.Options{
+			JobOptions: engine.JobOptions{Inputs: []string{dir}}, Config: setup.Config{MapSlots: 1, ReduceSlots: 1, Faults: []setup.Fault{{Tracker: 0, At: 300 * time.Millisecond}}},
+			MemoryBytes: 64 << 20, TempDirs: []string{t.TempDir()},
+		})
+		if err == nil || !strings.Contains(err.Error(), "every tracker is lost") {
+			t.Fatal(err)
 		}
 	})
 }
