@@ -122,10 +122,9 @@ func readAll(t testing.TB, p *input.Plan, delim byte) content {
 // blocks is what Reader and Stream have in common.
 type blocks interface {
 	Next() bool
+	Block() input.LentBlock
 	Err() error
-	Keep()
-	Chunk() *membudget.Chunk
-	Close()
+	Close() error
 }
 
 func tryRead(t testing.TB, p *input.Plan, delim byte, m *memory, keep bool) (content, error) {
@@ -171,13 +170,13 @@ func tryRead(t testing.TB, p *input.Plan, delim byte, m *memory, keep bool) (con
 	return c, nil
 }
 
-// keepSome keeps every second chunk and puts it back spoiled at once: a reader
-// may not look at it again.
+// keepSome takes over every second chunk and puts it back spoiled at once: a
+// reader may not look at it again.
 func keepSome(b blocks, m *memory, keep bool, n int) {
 	if keep && n%2 == 0 {
-		chunk := b.Chunk()
-		b.Keep()
-		m.Put(chunk)
+		loan := b.Block().Loan
+		loan.Take(nil)
+		m.Put(loan.Chunk)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"mrlocal/internal/membudget"
+	"mrlocal/jobs"
 )
 
 const (
@@ -13,18 +14,39 @@ const (
 	maxRecordBytes = 1<<32 - 1
 )
 
+// LentBlock is a block of whole records with the chunk that its data lies in.
+// The reader lends the chunk until the next call of Next or Close. A borrower
+// that wants it for longer takes it over (Loan.Take) before that.
+type LentBlock struct {
+	jobs.Block
+	Loan          *membudget.Loan
+	ConsumedBytes int64 // stored bytes of the source that are read, with this block
+}
+
 // hold is the one chunk that a reader holds between two calls of Next.
 type hold struct {
 	mem   Memory
 	chunk *membudget.Chunk
-	kept  bool // a chunk was kept: others may be, too
+	loan  membudget.Loan // of chunk
+	taken bool           // a borrower took a chunk over: others may be, too
+}
+
+// lend lends the chunk at hand.
+func (h *hold) lend() { h.loan = membudget.Loan{Chunk: h.chunk} }
+
+// endLoan ends what lend began: a chunk that was taken over is held no more.
+func (h *hold) endLoan() {
+	if h.loan.Taken() {
+		h.chunk, h.taken = nil, true
+	}
+	h.loan = membudget.Loan{}
 }
 
 // take returns a buffer of at least bytes: the chunk at hand where it fits.
-// One standard chunk serves all small files as long as nobody keeps it; from
-// then on each gets a chunk of its size.
+// One standard chunk serves all small files as long as nobody takes it over;
+// from then on each gets a chunk of its size.
 func (h *hold) take(bytes int) ([]byte, error) {
-	if !h.kept {
+	if !h.taken {
 		bytes = max(bytes, chunkBytes)
 	}
 	if h.chunk != nil {
@@ -42,9 +64,6 @@ func (h *hold) take(bytes int) ([]byte, error) {
 	return c.Data, nil
 }
 
-// keep leaves the chunk to whoever uses the block.
-func (h *hold) keep() { h.chunk, h.kept = nil, true }
-
 func (h *hold) free() {
 	if h.chunk != nil {
 		h.mem.Put(h.chunk)
@@ -60,7 +79,7 @@ type block struct {
 }
 
 // source yields the blocks of one piece, io.EOF after the last. The held
-// chunk of the previous block may have been kept.
+// chunk of the previous block may have been taken over.
 type source interface {
 	next(h *hold) (block, error)
 	consumedBytes() int64

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 
-	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
 )
 
@@ -12,10 +11,12 @@ import (
 // Data there is nothing if the file is empty.
 //
 //	for r.Next() {
-//		use(r.Block()) // and r.Keep(), if its chunk is not given back
+//		use(r.Block()) // and take over its chunk, if that is wanted for longer
 //	}
-//	err := r.Err()
+//	err := r.Close()
 type Reader struct {
+	OnSkipped func(files []int32) // if set, Close calls it with what Skipped returns
+
 	plan     *Plan
 	pieces   []Piece // not opened yet
 	file     int32   // the one that is open
@@ -48,8 +49,9 @@ func (p *Plan) Reopen(s Split, mem Memory) *Reader {
 }
 
 // Next moves to the next block and reports whether there is one. It takes
-// back the chunk of the last, unless that was kept.
+// back the chunk of the last block, unless that was taken over.
 func (r *Reader) Next() bool {
+	r.hold.endLoan()
 	for r.err == nil {
 		if r.src == nil && !r.open() {
 			break
@@ -58,6 +60,7 @@ func (r *Reader) Next() bool {
 		switch {
 		case err == nil:
 			r.block = jobs.Block{Path: r.plan.Files[r.file].Path, File: r.file, Offset: b.off, Data: b.data, Last: b.last}
+			r.hold.lend()
 			return true
 		case err == io.EOF:
 			s, ok := r.src.(*sequential)
@@ -157,15 +160,8 @@ func (r *Reader) finish(skipped bool) {
 	r.src = nil
 }
 
-// Block is the current block: whole records, borrowed until the next call of
-// Next or Close unless the chunk is kept.
-func (r *Reader) Block() jobs.Block { return r.block }
-
-// Chunk is what Block().Data lies in.
-func (r *Reader) Chunk() *membudget.Chunk { return r.hold.chunk }
-
-// Keep leaves the current chunk to the caller, who puts it back.
-func (r *Reader) Keep() { r.hold.keep() }
+// Block returns the current block.
+func (r *Reader) Block() LentBlock { return LentBlock{r.block, &r.hold.loan, r.Consumed()} }
 
 // Err is what ended the reading, nil at the end of the split.
 func (r *Reader) Err() error { return r.err }
@@ -182,15 +178,21 @@ func (r *Reader) Consumed() int64 {
 // of several splits is reported by the first of them.
 func (r *Reader) Skipped() []int32 { return r.skipped }
 
-// Close gives back what the reader holds. It may be called at any time, and
-// again.
-func (r *Reader) Close() {
+// Close gives back what the reader holds and returns Err. It may be called at
+// any time, and again.
+func (r *Reader) Close() error {
+	if r.OnSkipped != nil {
+		r.OnSkipped(r.skipped)
+		r.OnSkipped = nil
+	}
 	if r.src != nil {
 		r.src.Close()
 		r.src = nil
 	}
 	r.pieces = nil
 	r.dir.close()
+	r.hold.endLoan()
 	r.hold.free()
 	r.decoders.close()
+	return r.err
 }

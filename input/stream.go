@@ -7,21 +7,21 @@ import (
 	"math"
 	"os"
 
-	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
 )
 
 // Stream yields the blocks of one file that can only be read from its start.
 // It is used as a Reader is.
 type Stream struct {
-	plan     *Plan
-	file     int32
-	src      *sequential
-	hold     hold
-	decoders decoders
-	block    jobs.Block
-	err      error
-	over     bool
+	plan      *Plan
+	file      int32
+	src       *sequential
+	hold      hold
+	decoders  decoders
+	block     jobs.Block
+	doneBytes int64 // decoded
+	err       error
+	over      bool
 }
 
 // OpenStream reads a file from its start. It waits for the writer of a FIFO,
@@ -69,13 +69,16 @@ func (p *Plan) ReopenStream(file int32, offset, length int64, mem Memory) (*Stre
 }
 
 // Next moves to the next block and reports whether there is one. It takes
-// back the chunk of the last, unless that was kept. When Next is called all
+// back the chunk of the last block, unless that was taken over. When Next is called all
 // memory that it takes is taken within the call.
 func (s *Stream) Next() bool {
+	s.hold.endLoan()
 	if s.err == nil && !s.over {
 		b, err := s.src.next(&s.hold)
 		if err == nil {
 			s.block = jobs.Block{Path: s.plan.Files[s.file].Path, File: s.file, Offset: b.off, Data: b.data, Last: b.last}
+			s.doneBytes += int64(len(b.data))
+			s.hold.lend()
 			return true
 		}
 		if s.over = true; err != io.EOF {
@@ -87,32 +90,24 @@ func (s *Stream) Next() bool {
 	return false
 }
 
-// Block is the current block: whole records, borrowed until the next call of
-// Next or Close unless the chunk is kept.
-func (s *Stream) Block() jobs.Block { return s.block }
-
-// Chunk is what Block().Data lies in.
-func (s *Stream) Chunk() *membudget.Chunk { return s.hold.chunk }
-
-// Keep leaves the current chunk to the caller, who puts it back.
-func (s *Stream) Keep() { s.hold.keep() }
+// Block returns the current block. Its ConsumedBytes are those of decoded text.
+func (s *Stream) Block() LentBlock { return LentBlock{s.block, &s.hold.loan, s.doneBytes} }
 
 // Err is what ended the reading, nil at the end of the file.
 func (s *Stream) Err() error { return s.err }
 
-// Consumed is how many stored bytes have been read.
-func (s *Stream) Consumed() int64 { return s.src.consumedBytes() }
-
 // Skipped reports whether the stream yielded nothing because it is binary.
 func (s *Stream) Skipped() bool { return s.src.skipped }
 
-// Close gives back what the stream holds. It may be called at any time, and
-// again.
-func (s *Stream) Close() {
+// Close gives back what the stream holds and returns Err. It may be called at
+// any time, and again.
+func (s *Stream) Close() error {
 	s.over = true
 	if err := s.src.Close(); s.err == nil && !errors.Is(err, os.ErrClosed) {
 		s.err = err
 	}
+	s.hold.endLoan()
 	s.hold.free()
 	s.decoders.close()
+	return s.err
 }

@@ -71,9 +71,9 @@ func takeAll(b *testing.B, k *kit, blocks [][]byte, spans [][]jobs.Span, bound i
 		b.Fatal(err)
 	}
 	for i, c := range chunks {
-		buf.Lend(c, o.Lease)
+		loan := lend(buf, c)
 		buf.Take(jobs.Block{Data: c.Data}, spans[i])
-		if !buf.Reclaim() {
+		if !reclaim(buf, loan) {
 			b.Fatal("not kept")
 		}
 	}

@@ -54,9 +54,8 @@ type Buffer struct {
 
 	// The chunk that the block being mapped lies in (Lend).
 	lent struct {
-		chunk *membudget.Chunk
-		from  *membudget.Lease
-		taken bool // entries refer to it
+		loan   *membudget.Loan // nil: no block is lent
+		wanted bool            // entries refer to it
 	}
 
 	sorting    sorting
@@ -478,7 +477,7 @@ func (b *Buffer) Close() (*runs.MapOutput, error) {
 	b.addPending()
 	b.note()
 	b.wait()
-	if b.err == nil && b.lent.taken {
+	if b.err == nil && b.lent.wanted {
 		b.err = errors.New("kvbuffer: closed while a block is lent")
 	}
 	if b.err == nil {

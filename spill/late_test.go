@@ -228,9 +228,9 @@ func (k *kit) takeKeys(o Options, r *rand.Rand, n, m int, makeKey func(*rand.Ran
 			}
 			want[p] = append(want[p], pair{key, value})
 		}
-		b.Lend(c, o.Lease)
+		loan := lend(b, c)
 		b.Take(jobs.Block{Data: c.Data[:at]}, spans)
-		if !b.Reclaim() {
+		if !reclaim(b, loan) {
 			o.Lease.Free(c)
 		}
 	}

@@ -234,9 +234,9 @@ func takeLines(t *testing.T, b *Buffer, l *membudget.Lease, n int) {
 			spans = append(spans, jobs.Span{Off: uint32(len(data)), Len: 8})
 			data = fmt.Appendf(data, "%08d\n", i*7919%n)
 		}
-		b.Lend(c, l)
+		loan := lend(b, c)
 		b.Take(jobs.Block{Data: data}, spans)
-		if !b.Reclaim() {
+		if !reclaim(b, loan) {
 			l.Free(c)
 		}
 	}
@@ -524,9 +524,9 @@ func TestFewRecordsOfABlockAreCopied(t *testing.T) {
 		for i := range spans {
 			spans[i] = jobs.Span{Off: uint32(2000 * i), Len: each}
 		}
-		b.Lend(c, o.Lease)
+		loan := lend(b, c)
 		b.Take(jobs.Block{Data: c.Data}, spans)
-		kept := b.Reclaim()
+		kept := reclaim(b, loan)
 		if kept != (each == 2000) {
 			t.Errorf("100 records of %d bytes: kept %v", each, kept)
 		}
@@ -561,13 +561,13 @@ func TestMergeNextAndTakeDoNotAllocate(t *testing.T) {
 	for i := range spans {
 		spans[i] = jobs.Span{Off: uint32(1000 * i), Len: 1000}
 	}
-	b.Lend(c, o.Lease)
+	loan := lend(b, c)
 	blk := jobs.Block{Data: c.Data}
 	b.Take(blk, spans)
 	if n := testing.AllocsPerRun(20, func() { b.Take(blk, spans) }); n > 1 { // a place in the arena's list
 		t.Errorf("%v allocations in a Take of 100 records", n)
 	}
-	if !b.Reclaim() {
+	if !reclaim(b, loan) {
 		t.Fatal("not kept")
 	}
 	out, err := b.Close()

@@ -366,9 +366,9 @@ func TestTakenBlocksAreSortedLikeEmittedRecords(t *testing.T) {
 			if len(data) > membudget.ChunkBytes {
 				data = data[:membudget.ChunkBytes]
 			}
-			b.Lend(reader, o.Lease)
+			loan := lend(b, reader)
 			b.Take(jobs.Block{Data: data}, spans)
-			if b.Reclaim() {
+			if reclaim(b, loan) {
 				reader = nil
 			}
 		}

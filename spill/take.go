@@ -8,28 +8,25 @@ import (
 	"mrlocal/spill/record"
 )
 
-// Lend names the chunk that the next block lies in, and the lease that holds the
-// chunk. Each call of Map is between a Lend and a Reclaim.
-func (b *Buffer) Lend(c *membudget.Chunk, from *membudget.Lease) {
-	b.lent.chunk, b.lent.from, b.lent.taken = c, from, false
-}
+// Lend lends the chunk that the next block lies in. Each call of Map is between
+// a Lend and a Reclaim.
+func (b *Buffer) Lend(l *membudget.Loan) { b.lent.loan, b.lent.wanted = l, false }
 
-// Reclaim ends what Lend began. It reports whether the buffer has taken the
-// block. Then the buffer owns the chunk, under its own lease, and the caller needs
-// another one.
-func (b *Buffer) Reclaim() (kept bool) {
-	c, from, taken := b.lent.chunk, b.lent.from, b.lent.taken
-	b.lent.chunk, b.lent.from, b.lent.taken = nil, nil, false
-	if !taken {
-		return false
+// Reclaim ends what Lend began. If entries refer to the block, the buffer takes
+// the chunk over.
+func (b *Buffer) Reclaim() {
+	loan, wanted := b.lent.loan, b.lent.wanted
+	b.lent.loan, b.lent.wanted = nil, false
+	if !wanted {
+		return
 	}
 	if b.note(); b.err == nil && b.load.empty() && b.spill.done == nil {
 		b.drop() // no entry refers to the block
-		return false
+		return
 	}
-	from.Transfer(b.lease, c)
-	b.load.chunks = append(b.load.chunks, c)
-	b.hold(c)
+	loan.Take(b.lease)
+	b.load.chunks = append(b.load.chunks, loan.Chunk)
+	b.hold(loan.Chunk)
 	for b.err == nil && !b.reserve(reserveChunks) {
 		b.note()
 		if b.load.empty() && b.spill.done == nil {
@@ -37,7 +34,6 @@ func (b *Buffer) Reclaim() (kept bool) {
 		}
 		b.flush()
 	}
-	return true
 }
 
 // Take adds the records of a block, which spans lists. A block that was lent is not
@@ -47,11 +43,11 @@ func (b *Buffer) Take(blk jobs.Block, spans []jobs.Span) {
 	if len(spans) == 0 || !b.alive() {
 		return
 	}
-	if b.mode != sortMode || b.lent.chunk == nil || len(blk.Data) <= copyBlockBytes || areFew(spans) {
+	if b.mode != sortMode || b.lent.loan == nil || len(blk.Data) <= copyBlockBytes || areFew(spans) {
 		b.emitSpans(blk, spans)
 		return
 	}
-	b.lent.taken = true
+	b.lent.wanted = true
 	b.data, b.off = nil, 0 // addresses ascend: no chunk goes on being filled behind the block's
 	for len(spans) > 0 && b.err == nil {
 		if b.room < 0 {

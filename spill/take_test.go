@@ -34,9 +34,9 @@ func TestABlockOfGiantsIsNotHeld(t *testing.T) {
 		}
 		record := append(bytes.Repeat([]byte{'g'}, n-1), byte('z'-i))
 		copy(c.Data, record)
-		b.Lend(c, o.Lease)
+		loan := lend(b, c)
 		b.Take(jobs.Block{Data: c.Data[:n]}, []jobs.Span{{Len: uint32(n)}})
-		if !b.Reclaim() {
+		if !reclaim(b, loan) {
 			o.Lease.Free(c)
 		}
 		want = append(want, pair{string(record), string(record)})
@@ -49,4 +49,17 @@ func TestABlockOfGiantsIsNotHeld(t *testing.T) {
 	outs := []*runs.MapOutput{out}
 	same(t, fmt.Sprint("records of ", giant), k.read(outs, 0, nil), stableSort(want))
 	release(t, k, outs)
+}
+
+// lend lends a chunk of the buffer's own lease.
+func lend(b *Buffer, c *membudget.Chunk) *membudget.Loan {
+	loan := &membudget.Loan{Chunk: c}
+	b.Lend(loan)
+	return loan
+}
+
+// reclaim ends a loan and reports whether the buffer has taken the chunk over.
+func reclaim(b *Buffer, loan *membudget.Loan) bool {
+	b.Reclaim()
+	return loan.Taken()
 }

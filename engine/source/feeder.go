@@ -184,8 +184,8 @@ func (f *Feeder) piece(file int32) (*Held, error) {
 	p := &Held{plan: f.plan, file: file, lease: lease, offset: f.offset}
 	for p.bytes < f.pieces.bytes && f.stream.Next() {
 		b := f.stream.Block()
-		p.blocks = append(p.blocks, heldBlock{b, f.stream.Chunk()})
-		f.stream.Keep()
+		p.blocks = append(p.blocks, heldBlock{b.Block, b.Loan.Chunk})
+		b.Loan.Take(f.lease)
 		p.bytes += int64(len(b.Data))
 	}
 	f.offset += p.bytes

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 
+	"mrlocal/input"
 	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
 	"mrlocal/output"
@@ -36,28 +37,40 @@ type partBlocks struct {
 	src    Part
 	r      *output.Reader
 	mem    Memory
-	chunk  *membudget.Chunk // of the block at hand
+	block  jobs.Block       // at hand
+	chunk  *membudget.Chunk // of block
+	loan   membudget.Loan   // of chunk
 	ahead  *membudget.Chunk // of the next one: its first carry bytes are read already
 	carry  int
 	offset int64
 	eof    bool
+	err    error
 }
 
-func (b *partBlocks) Next() (Piece, error) {
-	if b.chunk != nil {
-		b.mem.Put(b.chunk)
-		b.chunk = nil
+func (b *partBlocks) Next() bool {
+	var more bool
+	if b.err == nil {
+		more, b.err = b.next()
 	}
+	return more && b.err == nil
+}
+
+func (b *partBlocks) Block() input.LentBlock {
+	return input.LentBlock{Block: b.block, Loan: &b.loan, ConsumedBytes: b.offset}
+}
+
+func (b *partBlocks) next() (more bool, err error) {
+	if b.chunk != nil && !b.loan.Taken() {
+		b.mem.Put(b.chunk)
+	}
+	b.chunk, b.loan = nil, membudget.Loan{}
 	if err := b.room(membudget.ChunkBytes); err != nil {
-		return Piece{}, err
+		return false, err
 	}
 	for {
 		n, err := b.fill()
-		if err != nil {
-			return Piece{}, err
-		}
-		if n == 0 {
-			return Piece{}, io.EOF
+		if err != nil || n == 0 {
+			return false, err
 		}
 		cut := bytes.LastIndexByte(b.ahead.Data[:n], b.src.Delim) + 1
 		if b.eof {
@@ -65,27 +78,28 @@ func (b *partBlocks) Next() (Piece, error) {
 		}
 		b.carry = n
 		if cut > 0 {
-			return b.handOut(cut, n)
+			return true, b.handOut(cut, n)
 		}
 		if err := b.roomForRecord(n); err != nil {
-			return Piece{}, err
+			return false, err
 		}
 	}
 }
 
 // handOut makes ahead's first cut bytes the block at hand; what follows them
 // up to n moves on.
-func (b *partBlocks) handOut(cut, n int) (Piece, error) {
+func (b *partBlocks) handOut(cut, n int) error {
 	b.chunk, b.ahead, b.carry = b.ahead, nil, 0
 	if n > cut {
 		if err := b.room(max(membudget.ChunkBytes, n-cut)); err != nil {
-			return Piece{}, err
+			return err
 		}
 		b.carry = copy(b.ahead.Data, b.chunk.Data[cut:n])
 	}
-	blk := jobs.Block{Path: b.src.Name, File: b.src.File, Offset: b.offset, Data: b.chunk.Data[:cut], Last: b.eof}
+	b.block = jobs.Block{Path: b.src.Name, File: b.src.File, Offset: b.offset, Data: b.chunk.Data[:cut], Last: b.eof}
+	b.loan = membudget.Loan{Chunk: b.chunk}
 	b.offset += int64(cut)
-	return Piece{blk, b.chunk, b.mem.Lease, b.offset}, nil
+	return nil
 }
 
 // room makes ahead hold at least n bytes, keeping what it carries.
@@ -146,5 +160,7 @@ func (b *partBlocks) fill() (n int, err error) {
 	return n, nil
 }
 
-func (b *partBlocks) Keep()  { b.chunk = nil }
-func (b *partBlocks) Close() { b.r.Close() }
+func (b *partBlocks) Close() error {
+	b.r.Close()
+	return b.err
+}

@@ -1,9 +1,7 @@
 package source
 
 import (
-	"errors"
 	"fmt"
-	"io"
 
 	"mrlocal/input"
 	"mrlocal/internal/membudget"
@@ -17,20 +15,12 @@ type Source interface {
 	Again() (Source, error) // what another attempt reads; an error where there can be none
 }
 
-// Blocks yields a source's blocks in order.
+// Blocks yields the blocks of a source in order. input.Reader and input.Stream
+// are Blocks.
 type Blocks interface {
-	Next() (Piece, error) // the next block, io.EOF after the last
-	Keep()                // the chunk of the block at hand now belongs to the kvbuffer
-	Close()
-}
-
-// Piece is a block, the chunk its data lies in, the lease that pays for the
-// chunk, and how much of the source has been consumed with it.
-type Piece struct {
-	Block         jobs.Block
-	Chunk         *membudget.Chunk
-	Lease         *membudget.Lease
-	ConsumedBytes int64
+	Next() bool             // moves to the next block; false: there is none
+	Block() input.LentBlock // the current one, on loan until the next call of Next or Close
+	Close() error           // gives back what is held, and returns what ended the reading; nil: its end
 }
 
 // File is a split of files on disk. Skipped hears, from any goroutine, which
@@ -57,40 +47,9 @@ func (s File) Open(mem Memory) (Blocks, error) {
 	if s.Reread {
 		open = s.Plan.Reopen
 	}
-	return &fileBlocks{open(*s.Split, mem), mem.Lease, s.Skipped}, nil
-}
-
-// fileBlocks adapts input.Reader.
-type fileBlocks struct {
-	r       *input.Reader
-	lease   *membudget.Lease
-	skipped func(files []int32) // hears which files were binary
-}
-
-func (b *fileBlocks) Next() (Piece, error) {
-	if b.r.Next() {
-		return Piece{b.r.Block(), b.r.Chunk(), b.lease, b.r.Consumed()}, nil
-	}
-	return Piece{}, endOf(b.r.Err())
-}
-
-func (b *fileBlocks) Keep() { b.r.Keep() }
-func (b *fileBlocks) Close() {
-	b.skipped(b.r.Skipped())
-	b.r.Close()
-}
-
-// endOf is a finished reader's error: io.EOF when it just ended. Room is
-// asked for again; anything else the next attempt would only meet again.
-func endOf(err error) error {
-	var room *RoomError
-	switch {
-	case err == nil:
-		return io.EOF
-	case errors.As(err, &room):
-		return err
-	}
-	return InputError{err}
+	r := open(*s.Split, mem)
+	r.OnSkipped = s.Skipped
+	return r, nil
 }
 
 // Held is a piece of a stream that the Feeder has decoded: its blocks
@@ -102,7 +61,7 @@ type Held struct {
 	lease  *membudget.Lease
 	offset int64 // of the piece in the decoded stream
 	bytes  int64
-	taken  bool // a kvbuffer kept a block: the piece cannot be read again from memory
+	taken  bool // a kvbuffer has taken a chunk over: the piece is not whole any more
 	free   func()
 }
 
@@ -144,25 +103,35 @@ func (s *Held) Open(mem Memory) (Blocks, error) {
 	return &heldBlocks{s: s, i: -1}, nil
 }
 
-// heldBlocks hands out the blocks of a Held; one that the kvbuffer keeps
-// moves to its lease with the memory charged for it.
+// heldBlocks hands out the blocks of a Held. A chunk that the kvbuffer takes
+// over moves to its lease, with the memory charged for it.
 type heldBlocks struct {
-	s    *Held
-	i    int
-	done int64
+	s         *Held
+	i         int // of the block at hand
+	loan      membudget.Loan
+	doneBytes int64
 }
 
-func (b *heldBlocks) Next() (Piece, error) {
+func (b *heldBlocks) Next() bool {
+	b.s.taken = b.s.taken || b.loan.Taken()
+	b.loan = membudget.Loan{}
 	if b.i++; b.i >= len(b.s.blocks) {
-		return Piece{}, io.EOF
+		return false
 	}
 	h := b.s.blocks[b.i]
-	b.done += int64(len(h.block.Data))
-	return Piece{h.block, h.chunk, b.s.lease, b.done}, nil
+	b.loan = membudget.Loan{Chunk: h.chunk, Lease: b.s.lease}
+	b.doneBytes += int64(len(h.block.Data))
+	return true
 }
 
-func (b *heldBlocks) Keep()  { b.s.taken = true }
-func (b *heldBlocks) Close() {}
+func (b *heldBlocks) Block() input.LentBlock {
+	return input.LentBlock{Block: b.s.blocks[b.i].block, Loan: &b.loan, ConsumedBytes: b.doneBytes}
+}
+
+func (b *heldBlocks) Close() error {
+	b.s.taken = b.s.taken || b.loan.Taken()
+	return nil
+}
 
 // decodedAgain is a piece of a compressed file that is decoded once more.
 type decodedAgain struct {
@@ -178,26 +147,8 @@ func (s decodedAgain) Open(mem Memory) (Blocks, error) {
 	if err != nil {
 		return nil, InputError{err}
 	}
-	return &streamBlocks{st: st, lease: mem.Lease}, nil
+	return st, nil
 }
-
-// streamBlocks adapts input.Stream.
-type streamBlocks struct {
-	st    *input.Stream
-	lease *membudget.Lease
-	done  int64
-}
-
-func (b *streamBlocks) Next() (Piece, error) {
-	if b.st.Next() {
-		b.done += int64(len(b.st.Block().Data))
-		return Piece{b.st.Block(), b.st.Chunk(), b.lease, b.done}, nil
-	}
-	return Piece{}, endOf(b.st.Err())
-}
-
-func (b *streamBlocks) Keep()  { b.st.Keep() }
-func (b *streamBlocks) Close() { b.st.Close() }
 
 // InputError marks a failure of the input itself.
 type InputError struct{ error }
@@ -219,15 +170,19 @@ func (Empty) Again() (Source, error) { return Empty{}, nil }
 // Open yields the block.
 func (Empty) Open(Memory) (Blocks, error) { return &emptyBlocks{}, nil }
 
-type emptyBlocks struct{ done bool }
-
-func (b *emptyBlocks) Next() (Piece, error) {
-	if b.done {
-		return Piece{}, io.EOF
-	}
-	b.done = true
-	return Piece{Block: jobs.Block{Last: true}}, nil
+type emptyBlocks struct {
+	begun bool
+	loan  membudget.Loan // of no chunk
 }
 
-func (*emptyBlocks) Keep()  {}
-func (*emptyBlocks) Close() {}
+func (b *emptyBlocks) Next() bool {
+	first := !b.begun
+	b.begun = true
+	return first
+}
+
+func (b *emptyBlocks) Block() input.LentBlock {
+	return input.LentBlock{Block: jobs.Block{Last: true}, Loan: &b.loan}
+}
+
+func (*emptyBlocks) Close() error { return nil }

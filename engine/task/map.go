@@ -3,9 +3,9 @@ package task
 import (
 	"bytes"
 	"fmt"
-	"io"
 
 	"mrlocal/engine/source"
+	"mrlocal/input"
 	"mrlocal/jobs"
 	"mrlocal/slots"
 	"mrlocal/spill"
@@ -37,15 +37,15 @@ func (a *Attempt) mapToBuffer(src source.Source) (*runs.MapOutput, error) {
 	a.phase(slots.PhaseCompute)
 	mapper := a.Job.Spec.NewMapper()
 	total := src.StoredBytes()
-	err = a.feed(src, mapper, buf, func(p source.Piece) (bool, error) {
-		buf.SetProgress(p.ConsumedBytes, total)
-		buf.Lend(p.Chunk, p.Lease)
-		err := source.Guard("map", func() error { return mapper.Map(p.Block, buf) })
-		kept := buf.Reclaim()
+	err = a.feed(src, mapper, buf, func(b input.LentBlock) error {
+		buf.SetProgress(b.ConsumedBytes, total)
+		buf.Lend(b.Loan)
+		err := source.Guard("map", func() error { return mapper.Map(b.Block, buf) })
+		buf.Reclaim()
 		if err == nil {
 			err = buf.Err()
 		}
-		return kept, err
+		return err
 	})
 	if err == nil {
 		err = buf.Err()
@@ -97,47 +97,54 @@ func (a *Attempt) bufferOptions() spill.Options {
 	return o
 }
 
-// feed drives a mapper over every block of a source. each maps one block and
-// reports whether the block's chunk was kept.
-func (a *Attempt) feed(src source.Source, mapper jobs.Mapper, out jobs.Emitter,
-	each func(source.Piece) (kept bool, err error)) error {
+// feed drives a mapper, which emits to out, over every block of a source. each
+// maps one block.
+//
+// A record goes from its file to the kvbuffer in three steps: in reads it into a
+// chunk of the attempt's lease, the mapper finds it in the block, and out copies
+// it or, if that is a kvbuffer, takes the chunk over (membudget.Loan).
+func (a *Attempt) feed(src source.Source, mapper jobs.Mapper, out jobs.Emitter, each func(input.LentBlock) error) error {
 	in, err := src.Open(source.Memory{Lease: a.lease})
 	if err != nil {
 		return err
 	}
-	defer in.Close()
 	a.begin(mapper)
-	delim := a.Job.Spec.Delim.Byte()
-	total, read := src.StoredBytes(), int64(0)
-	for {
-		p, err := in.Next()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return err
-		}
+	err = a.mapBlocks(in, src.StoredBytes(), each)
+	ended := in.Close()
+	if _, part := src.(source.Part); ended != nil && !part { // a temporary file may be readable when it is tried again
+		ended = source.Input(ended)
+	}
+	if err == nil {
+		err = ended
+	}
+	if err != nil {
+		return err
+	}
+	if f, ok := mapper.(jobs.Flusher); ok {
+		return source.Guard("flush", func() error { return f.Flush(out) })
+	}
+	return nil
+}
+
+// mapBlocks calls each for every block, and reports progress of totalBytes.
+func (a *Attempt) mapBlocks(in source.Blocks, totalBytes int64, each func(input.LentBlock) error) error {
+	delim, readBytes := a.Job.Spec.Delim.Byte(), int64(0)
+	for in.Next() {
+		b := in.Block()
 		if a.Env.Pace != nil {
-			a.readFromDisk(p.ConsumedBytes - read)
-			read = p.ConsumedBytes
+			a.readFromDisk(b.ConsumedBytes - readBytes)
+			readBytes = b.ConsumedBytes
 		}
-		a.Counters.MapInputRecords += countRecords(p.Block.Data, delim)
-		a.Counters.MapInputBytes += int64(len(p.Block.Data))
-		kept, err := each(p)
-		if kept {
-			in.Keep()
+		a.Counters.MapInputRecords += countRecords(b.Data, delim)
+		a.Counters.MapInputBytes += int64(len(b.Data))
+		if err := each(b); err != nil {
+			return inFile(err, b.Block)
 		}
-		if err != nil {
-			return inFile(err, p.Block)
-		}
-		a.tick(p.ConsumedBytes, total)
+		a.tick(b.ConsumedBytes, totalBytes)
 		a.drag(leastPause)
 		if a.Killed() {
 			return ErrKilled
 		}
-	}
-	if f, ok := mapper.(jobs.Flusher); ok {
-		return source.Guard("flush", func() error { return f.Flush(out) })
 	}
 	return nil
 }
@@ -164,12 +171,12 @@ func (a *Attempt) mapToOutput(src source.Source) error {
 	text, err := newTextOut(a, part)
 	if err == nil {
 		mapper := a.Job.Spec.NewMapper()
-		err = a.feed(src, mapper, text, func(p source.Piece) (bool, error) {
-			err := source.Guard("map", func() error { return mapper.Map(p.Block, text) })
+		err = a.feed(src, mapper, text, func(b input.LentBlock) error {
+			err := source.Guard("map", func() error { return mapper.Map(b.Block, text) })
 			if err == nil {
 				err = text.err
 			}
-			return false, err
+			return err
 		})
 	}
 	if err == nil {
