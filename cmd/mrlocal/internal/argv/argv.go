@@ -60,23 +60,6 @@ type Setting struct {
 	Value string
 }
 
-// Args is the line in the one form that every flag library reads: path,
-// --name or --name=value, "--", words.
-func (l Line) Args() []string {
-	args := append([]string(nil), l.Path...)
-	if l.Help {
-		return append(args, "--help")
-	}
-	for _, s := range l.Flags {
-		if s.Flag.Value {
-			args = append(args, "--"+s.Flag.Name+"="+s.Value)
-		} else {
-			args = append(args, "--"+s.Flag.Name)
-		}
-	}
-	return append(append(args, "--"), l.Words...)
-}
-
 // Value is the last value given to a flag, and whether there was one.
 func (l Line) Value(flag string) (value string, given bool) {
 	for _, s := range l.Flags {
