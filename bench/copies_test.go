@@ -5,7 +5,7 @@ import (
 
 	"mrlocal/engine"
 	"mrlocal/slots"
-	"mrlocal/slots/policy"
+	"mrlocal/slots/policy/dynamicmr"
 	"mrlocal/slots/policy/settings"
 	"mrlocal/slots/setup"
 )
@@ -20,7 +20,7 @@ func BenchmarkCopies(b *testing.B) {
 		return func() slots.Policy {
 			o := settings.Defaults()
 			change(&o)
-			return policy.NewDynamicMR(o)
+			return dynamicmr.New(o)
 		}
 	}
 	cases := []struct {

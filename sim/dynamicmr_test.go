@@ -8,7 +8,8 @@ import (
 	"mrlocal/report"
 	"mrlocal/sim"
 	"mrlocal/slots"
-	"mrlocal/slots/policy"
+	"mrlocal/slots/policy/dynamicmr"
+	"mrlocal/slots/policy/fair"
 	"mrlocal/slots/policy/registry"
 	"mrlocal/slots/policy/settings"
 	"mrlocal/slots/setup"
@@ -35,7 +36,7 @@ func manyJobs(t *testing.T) *workload.File {
 func tuned(t *testing.T, f *workload.File, o sim.Options, change func(o *settings.Options)) *report.Report {
 	told := settings.Defaults()
 	change(&told)
-	o.Policy = policy.NewDynamicMR(told)
+	o.Policy = dynamicmr.New(told)
 	return run(t, f, o)
 }
 
@@ -80,14 +81,14 @@ func TestPreSchedulingIsLocalAndFair(t *testing.T) {
 	o := sim.Options{Heartbeat: 3 * time.Second, Config: setup.Config{RemotePenalty: slots.One * 13 / 10}}
 	preScheduled := tuned(t, f, o, func(o *settings.Options) { o.DHSA, o.SEPB = "off", false })
 	o.Policy = named(t, "fair")
-	fair := run(t, f, o)
-	o.Policy, o.LocalityDelay = policy.NewDelay(settings.Options{LocalityDelay: 4 * time.Second}), 4*time.Second
+	plain := run(t, f, o)
+	o.Policy, o.LocalityDelay = fair.NewDelay(settings.Options{LocalityDelay: 4 * time.Second}), 4*time.Second
 	delayed := run(t, f, o)
 
-	if a, b, c := localShare(fair), localShare(preScheduled), localShare(delayed); !(a+0.03 < b && b < c) {
+	if a, b, c := localShare(plain), localShare(preScheduled), localShare(delayed); !(a+0.03 < b && b < c) {
 		t.Errorf("local maps: fair %.3f, PreScheduling %.3f, delay %.3f", a, b, c)
 	}
-	if a, b, c := 1-fair.Jain, 1-preScheduled.Jain, 1-delayed.Jain; !(b < a+0.0005 && c > 2*b && c > 2*a) {
+	if a, b, c := 1-plain.Jain, 1-preScheduled.Jain, 1-delayed.Jain; !(b < a+0.0005 && c > 2*b && c > 2*a) {
 		t.Errorf("1 - Jain: fair %.5f, PreScheduling %.5f, delay %.5f", a, b, c)
 	}
 }
@@ -110,7 +111,7 @@ func TestSEPBAtZeroIsLATE(t *testing.T) {
 		o := settings.Defaults()
 		o.DHSA, o.PreScheduling, o.SEPBJobs = "off", false, 0
 		copies := 0
-		for i, p := range []slots.Policy{policy.NewDynamicMR(o), policy.NewLate(o)} {
+		for i, p := range []slots.Policy{dynamicmr.New(o), fair.NewLate(o)} {
 			r := run(t, f, sim.Options{Policy: p, Cost: cost, Watch: func(s *trace.Stream) { s.Attach(&logs[i]) }})
 			for _, j := range r.Jobs {
 				copies += int(j.Counters.SpeculativeMaps)

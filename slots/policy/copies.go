@@ -4,39 +4,61 @@ import (
 	"time"
 
 	"mrlocal/slots"
-	"mrlocal/slots/policy/dynamicmr"
+	"mrlocal/slots/policy/late"
 	"mrlocal/trace"
 )
 
-// copies is the part of an order that is about copies of running tasks: which are
-// worth one (LATE), and whether they may go before pending tasks now (SEPB). To
-// the order such a task is one more that its job may start, as Hadoop counts it
-// (SPEC 1.4). Nil has none.
-type copies struct {
-	*dynamicmr.Speculation
-	checked slots.PPM                               // of the running jobs, those checked for pending tasks
+// Copies is the part of an Order that starts copies of running tasks. Package late
+// says which tasks are worth one. Speculative execution performance balancing
+// (SEPB) says whether copies may start before pending tasks now: a copy helps its
+// job, a pending task helps the batch [DynamicMR14, "sepb"].
+//
+// To the Order a task that is worth a copy is one more task that its job may start,
+// as in Hadoop 1.0.3, JobSchedulable.updateDemand.
+type Copies struct {
+	*late.Speculation
+	checked slots.PPM                               // share of the running jobs that are checked for pending tasks
 	idle    func(v *slots.View, k slots.Kind) int32 // slots that tasks of kind k could have now
 	open    [trace.Kinds]bool                       // copies may start
 	running int32                                   // jobs
 	isIn    []bool                                  // by job: it counts as running
-	asked   time.Duration                           // from when on progress is told; negative: that was not asked for
+	asked   time.Duration                           // progress is reported from then on; negative: nobody asked for it
 	before  []slots.JobID                           // scratch
 }
 
-// of is how many copies of a job's tasks may start.
-func (c *copies) of(id slots.JobID, k slots.Kind) int32 {
+// NewCopies returns Copies for one Ledger. after is the least time that an attempt
+// has run before it is copied; 0: 100 ms. checked is the share of the running jobs
+// whose pending tasks go before copies. idle returns how many slots tasks of a kind
+// could have now.
+func NewCopies(after time.Duration, checked slots.PPM, idle func(v *slots.View, k slots.Kind) int32) *Copies {
+	return &Copies{Speculation: late.New(after), checked: checked, idle: idle, asked: -1}
+}
+
+// jobsChecked is maxNumOfJobsCheckedForPendingTasks: how many of the running jobs
+// are checked for pending tasks before a copy may start. At 0 % no job is checked,
+// and a job's copies start at its turn, as in LATE. At 100 % pending tasks of any
+// job go before copies [DynamicMR14, "limits of sepb"].
+func jobsChecked(percentage slots.PPM, running int32) int32 { return percentage.CeilOf(running) }
+
+// leavesSlots is the condition under which copies may start: fewer tasks are
+// pending in the jobs checked (totalNumOfPendingMapTasks, or …ReduceTasks) than
+// slots are idle that they may use [DynamicMR14, "sepb"].
+func leavesSlots(pending, idle int32) bool { return pending < idle }
+
+// of returns how many copies of a job's tasks may start.
+func (c *Copies) of(id slots.JobID, k slots.Kind) int32 {
 	if c == nil || !c.open[k] {
 		return 0
 	}
 	return c.Of(id, k)
 }
 
-// inPool is how many copies of a pool's tasks may start.
-func (o *order) copiesIn(v *slots.View, id slots.PoolID, k slots.Kind) (n int32) {
+// copiesIn returns how many copies of a pool's tasks may start.
+func (o *Order) copiesIn(v *slots.View, id slots.PoolID, k slots.Kind) (n int32) {
 	if o.copies == nil || !o.copies.open[k] {
 		return 0
 	}
-	o.copies.Each(k, func(c *dynamicmr.Candidate) {
+	o.copies.Each(k, func(c *late.Candidate) {
 		if o.placeOf(v.Job(c.Attempt.Job)) == id {
 			n++
 		}
@@ -45,7 +67,7 @@ func (o *order) copiesIn(v *slots.View, id slots.PoolID, k slots.Kind) (n int32)
 }
 
 // changed takes in a job that changed.
-func (c *copies) changed(v *slots.View, j slots.JobView) {
+func (c *Copies) changed(v *slots.View, j slots.JobView) {
 	c.Changed(v.Now(), j)
 	for int(j.ID()) >= len(c.isIn) {
 		c.isIn = append(c.isIn, false)
@@ -58,40 +80,39 @@ func (c *copies) changed(v *slots.View, j slots.JobView) {
 	}
 }
 
-// balance follows every change: copies of a kind come and go with the slots that
-// pending tasks leave (SEPB).
-func (o *order) balance(v *slots.View) {
+// balance follows every change: pending tasks leave slots for copies of a kind, or
+// leave none any more.
+func (o *Order) balance(v *slots.View) {
 	for k := range slots.Kind(trace.Kinds) {
-		open := o.copies.Candidates(k) > 0 && o.leavesSlots(v, k)
+		open := false
+		if o.copies.Candidates(k) > 0 {
+			idle := o.copies.idle(v, k)
+			open = leavesSlots(o.pendingChecked(v, k, idle), idle)
+		}
 		if open == o.copies.open[k] {
 			continue
 		}
 		o.copies.open[k] = open
-		o.copies.Each(k, func(c *dynamicmr.Candidate) { o.rankCopied(v, c.Attempt.Job, k) })
+		o.copies.Each(k, func(c *late.Candidate) { o.rankCopied(v, c.Attempt.Job, k) })
 	}
 }
 
-func (o *order) rankCopied(v *slots.View, id slots.JobID, k slots.Kind) {
+func (o *Order) rankCopied(v *slots.View, id slots.JobID, k slots.Kind) {
 	j := v.Job(id)
 	o.rank(v, j, k)
 	o.rankPool(v, o.placeOf(j), k)
 }
 
-// leavesSlots: the tasks that pend in the jobs checked leave a slot for a copy.
-func (o *order) leavesSlots(v *slots.View, k slots.Kind) bool {
-	idle := o.copies.idle(v, k)
-	return dynamicmr.LeavesSlots(o.pendingChecked(v, k, idle), idle)
-}
-
-// pendingChecked is totalNumOfPendingMapTasks or …ReduceTasks: what pends in the
-// first jobs, pools and jobs in fair order, up to enough.
-func (o *order) pendingChecked(v *slots.View, k slots.Kind, enough int32) (n int32) {
-	most := dynamicmr.MostJobsChecked(o.copies.checked, o.copies.running)
+// pendingChecked is totalNumOfPendingMapTasks or …ReduceTasks: how many tasks are
+// pending in the jobs checked, which are the first ones in fair order. It stops
+// counting at enough.
+func (o *Order) pendingChecked(v *slots.View, k slots.Kind, enough int32) (n int32) {
+	most := jobsChecked(o.copies.checked, o.copies.running)
 	if most == 0 {
 		return 0
 	}
 	if most == o.copies.running {
-		return o.total[k].pending
+		return o.Total[k].Pending
 	}
 	for _, pool := range o.pools[k].Firsts(nil, int(most)) {
 		for _, number := range o.jobs[k][pool].Firsts(nil, int(most)) {
@@ -106,24 +127,24 @@ func (o *order) pendingChecked(v *slots.View, k slots.Kind, enough int32) (n int
 	return n
 }
 
-// copiesOpen is how many copies count as startable.
-func (o *order) copiesOpen(k slots.Kind) int32 {
-	if !o.copies.open[k] {
+// startable returns how many copies count as tasks that may start.
+func (c *Copies) startable(k slots.Kind) int32 {
+	if !c.open[k] {
 		return 0
 	}
-	return o.copies.Candidates(k)
+	return c.Candidates(k)
 }
 
-// look looks for tasks that are worth a copy, where that is due and their
-// progress has been told.
-func (o *order) look(v *slots.View) {
+// look finds the tasks that are worth a copy, if that is due and their progress
+// has been reported.
+func (o *Order) look(v *slots.View) {
 	c := o.copies
 	if c == nil {
 		return
 	}
 	jobs := c.jobsOf(c.before[:0])
 	changed := c.Expire(v.Now())
-	if c.asked >= 0 && v.Now() >= c.asked { // what is not used now will be old
+	if c.asked >= 0 && v.Now() >= c.asked { // progress that is not used now will be stale later
 		c.asked = -1
 		if o.mayCopy(v) {
 			c.Look(v)
@@ -141,62 +162,56 @@ func (o *order) look(v *slots.View) {
 	o.balance(v)
 }
 
-// mayCopy: something runs of which a copy might have the next slot that is free,
-// if it is worth one.
-func (o *order) mayCopy(v *slots.View) bool {
+// mayCopy reports whether a copy of a running task could have the next free slot,
+// if the task is worth one.
+func (o *Order) mayCopy(v *slots.View) bool {
 	for k := range slots.Kind(trace.Kinds) {
 		idle := max(o.copies.idle(v, k), 1)
-		if v.Running(k) > 0 && dynamicmr.LeavesSlots(o.pendingChecked(v, k, idle), idle) {
+		if v.Running(k) > 0 && leavesSlots(o.pendingChecked(v, k, idle), idle) {
 			return true
 		}
 	}
 	return false
 }
 
-// askProgress ends a visit: the next look needs to know how far everything is.
-// Where slots idle it wants to be asked then.
-func (o *order) askProgress(v *slots.View, d *slots.Decision) {
+// askProgress ends a visit: it asks for the progress of all running attempts,
+// which the next look needs. If slots are idle, it asks for a visit at that time.
+func (o *Order) askProgress(v *slots.View, d *slots.Decision) {
 	c := o.copies
 	if c == nil || c.running == 0 || c.Due() < 0 || !o.mayCopy(v) {
 		return
 	}
 	if c.asked < 0 {
-		c.asked = max(c.Due(), v.Now()+1) // at this instant what is known is old
+		c.asked = max(c.Due(), v.Now()+1) // the progress known at this instant is stale
 	}
 	d.Probe(c.asked)
-	if v.Used(slots.Map)+v.Used(slots.Reduce) < capacity(v, slots.Map)+capacity(v, slots.Reduce) {
+	w := v.Weights()
+	if v.Used(slots.Map)+v.Used(slots.Reduce) < w.Times(slots.Map, v.Capacity(slots.Map))+w.Times(slots.Reduce, v.Capacity(slots.Reduce)) {
 		d.WakeAt(max(c.asked, v.Now()))
 	}
 }
 
-// jobsOf appends the jobs that have candidates.
-func (c *copies) jobsOf(ids []slots.JobID) []slots.JobID {
+// jobsOf appends the jobs that have candidates to ids.
+func (c *Copies) jobsOf(ids []slots.JobID) []slots.JobID {
 	for k := range slots.Kind(trace.Kinds) {
-		c.Each(k, func(c *dynamicmr.Candidate) { ids = append(ids, c.Attempt.Job) })
+		c.Each(k, func(c *late.Candidate) { ids = append(ids, c.Attempt.Job) })
 	}
 	return ids
 }
 
-// copy makes a grant of a job that has nothing pending one of a copy.
-func (o *order) copy(v *slots.View, g *slots.Grant) (dynamicmr.Candidate, bool) {
-	c, ok := o.copies.For(v, g.Job, g.Kind)
-	if ok {
-		g.Task, g.Speculative, g.Rule, g.Locality = c.Attempt.Task, true, trace.RuleSpeculative, slots.LevelAny
-	}
-	return c, ok
-}
-
-// speculating is the part of a policy that learns for its order's copies.
-type speculating struct{ order *order }
+// Speculating makes a policy learn for the copies of its Order: the policy embeds
+// it and so is a slots.Observer and a slots.Speculator.
+type Speculating struct{ Order *Order }
 
 // Observe implements slots.Observer.
-func (s *speculating) Observe(f slots.Fact) {
-	if s.order.copies != nil {
-		s.order.copies.Observe(&f)
+func (s *Speculating) Observe(f slots.Fact) {
+	if c := s.Order.copies; c != nil {
+		c.Observe(&f)
 	}
 }
 
 // Speculates implements slots.Speculator.
-func (s *speculating) Speculates(_ *slots.View, k slots.Kind) bool {
-	return s.order.copies != nil && s.order.copiesOpen(k) > 0
+func (s *Speculating) Speculates(_ *slots.View, k slots.Kind) bool {
+	c := s.Order.copies
+	return c != nil && c.startable(k) > 0
 }

@@ -1,78 +1,24 @@
-package policy_test
+package policy
 
 import (
-	"fmt"
 	"testing"
-	"time"
-
-	"pgregory.net/rapid"
 
 	"mrlocal/slots"
-	"mrlocal/slots/demand"
-	"mrlocal/slots/policy/policytest"
-	"mrlocal/slots/policy/settings"
 )
 
-// TestACopyKeepsNoSlotFromThePendingTasksOfTheOtherKind: the map slot that gets
-// idle is on the tracker of the straggler, whose copy may not start there; the
-// reduces that pend borrow it.
-func TestACopyKeepsNoSlotFromThePendingTasksOfTheOtherKind(t *testing.T) {
-	const s = time.Second
-	times := func(all ...time.Duration) func(slots.TaskID) time.Duration {
-		return func(task slots.TaskID) time.Duration { return all[task] }
-	}
-	reduce := func(at time.Duration, n int32) policytest.Job {
-		return policytest.Job{Spec: slots.JobSpec{Name: fmt.Sprint("reduces at ", at), MapsSealed: true, Reduces: n}, Submit: at, ReduceTime: policytest.Const(40 * s)}
-	}
-	jobs := []policytest.Job{
-		{Spec: slots.JobSpec{Name: "straggles", Maps: 7, MapsSealed: true}, MapTime: times(30*s, s, s, s, s, s, s)},
-		reduce(0, 2), // all reduce slots
-		{Spec: slots.JobSpec{Name: "fills", Maps: 3, MapsSealed: true}, Submit: 2 * s, MapTime: times(5*s, 20*s, 20*s)},
-		reduce(4*s, 1), reduce(5*s, 1), // a look each at what is slow
-	}
-	for _, dhsa := range []string{"pi", "pd"} {
-		o := settings.Defaults()
-		o.DHSA = dhsa
-		lent := false
-		each := func(_ time.Duration, l *slots.Ledger) error {
-			if pending, idle := l.Idle(); policytest.AnyIdle(pending, idle) {
-				return fmt.Errorf("%v are pending, %v slots idle", pending, idle)
-			}
-			by, _ := lentBy(l)
-			lent = lent || by[slots.Map] > 0
-			return nil
-		}
-		if _, err := policytest.Drive(slots.Config{Slots: policytest.Typed(2, 2, 1)}, mustNew(t, "dynamicmr", o), jobs, policytest.Options{Each: each}); err != nil || !lent {
-			t.Errorf("--dhsa %s: %v, a map slot was lent: %v", dhsa, err, lent)
+// TestTheLimitsOfSEPB: at 0 no job is checked, so any idle slot may have a copy. At 1
+// all jobs are, and no copy starts while as many tasks are pending as slots idle
+// [DynamicMR14, "limits of sepb"].
+func TestTheLimitsOfSEPB(t *testing.T) {
+	for _, c := range []struct {
+		percentage    slots.PPM
+		running, want int32
+	}{{0, 20, 0}, {slots.One, 20, 20}, {slots.One / 2, 20, 10}, {slots.One / 4, 10, 3}, {slots.One / 100, 3, 1}} {
+		if got := jobsChecked(c.percentage, c.running); got != c.want {
+			t.Errorf("%v of %d jobs: %d, want %d", c.percentage, c.running, got, c.want)
 		}
 	}
-}
-
-// TestTasksThatAreAlikeAreNotCopied: whoever asks for progress when, a copy rests on
-// what was told at its instant. With what was told before, every task would look
-// as if it stood still.
-func TestTasksThatAreAlikeAreNotCopied(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		o := settings.Defaults()
-		o.DHSA = rapid.SampledFrom([]string{"pi", "pd", "off"}).Draw(rt, "dhsa")
-		o.SEPBJobs = rapid.SampledFrom([]slots.PPM{0, slots.One / 2, slots.One}).Draw(rt, "jobs checked")
-		if rapid.Bool().Draw(rt, "weights") {
-			o.SlotWeights = demand.Weights{Map: rapid.Int32Range(1, 3).Draw(rt, "map"), Reduce: rapid.Int32Range(1, 3).Draw(rt, "reduce")}
-		}
-		c := slots.Config{
-			Slots:     policytest.WithExtra(rapid.IntRange(1, 4).Draw(rt, "trackers"), rapid.IntRange(1, 4).Draw(rt, "maps"), rapid.IntRange(1, 3).Draw(rt, "reduces"), 4),
-			Slowstart: rapid.SampledFrom([]slots.PPM{0, slots.One}).Draw(rt, "slowstart"),
-		}
-		l, err := policytest.Drive(c, mustNew(t, "dynamicmr", o), drawJobs(rt), policytest.Options{})
-		if err != nil {
-			rt.Fatal(err)
-		}
-		for id := range slots.JobID(l.Jobs()) {
-			for k := range slots.Kind(2) {
-				if n := l.JobCounts(id, k).Speculative; n > 0 {
-					rt.Fatalf("%d copies of %vs of job %d", n, k, id)
-				}
-			}
-		}
-	})
+	if !leavesSlots(0, 1) || leavesSlots(0, 0) || leavesSlots(5, 5) || !leavesSlots(4, 5) {
+		t.Error("a copy needs a slot that pending tasks leave")
+	}
 }

@@ -4,66 +4,72 @@ import (
 	"time"
 
 	"mrlocal/slots"
-	"mrlocal/slots/policy/dynamicmr"
+	"mrlocal/slots/policy/late"
 	"mrlocal/trace"
 )
 
-// order ranks, for each kind, the pools that have a task which may start and the
-// jobs inside them. It is brought up to date with what changed before every
-// grant, so that a grant costs O(log pools + log jobs), however many there are.
-type order struct {
-	shape   shape
-	pools   [2]slots.Ranking[shareKey]
-	jobs    [2][]slots.Ranking[shareKey] // by pool; a job is its number there
-	numbers []int32                      // by job: how many jobs of its pool came before it
-	members [][]slots.JobID              // by pool and number
-	demands [2][]kindDemand              // by pool
-	total   [2]kindDemand
+// Order is the fair order of pools and of the jobs in them. For each kind it ranks
+// the pools that have a task which may start, and their jobs. An Order takes in
+// what changed before every grant, so a grant costs O(log pools + log jobs).
+// It belongs to one policy, which makes a new one at Reset.
+type Order struct {
+	Total   [trace.Kinds]Demand // of all pools
+	Updates int64               // jobs that changed, so far
+
+	shape   Shape
+	pools   [trace.Kinds]slots.Ranking[shareKey]
+	jobs    [trace.Kinds][]slots.Ranking[shareKey] // by pool; a job is its number there
+	numbers []int32                                // by job: how many jobs of its pool came before it
+	members [][]slots.JobID                        // by pool and number
+	demands [trace.Kinds][]Demand                  // by pool
 	changed []slots.JobID
-	updates int64   // jobs that changed, so far
-	out     []taken // of the ranking, for the rest of the visit
-	delay   delay
-	copies  *copies // of running tasks; nil: none
+	skipped []skipped // out of the rankings until the visit ends
+	wait    Wait
+	copies  *Copies // nil: running tasks are not copied
 }
 
-// shape is what is ranked.
-type shape uint8
+// Shape is what an Order ranks.
+type Shape uint8
 
 const (
-	perKind  shape = iota // pools by their tasks of the kind: the fair scheduler, PI-DHFS
-	together              // pools by their maps and reduces together: PD-DHFS (A14)
-	lineUp                // no pools, all jobs in one line: FIFO
+	PerKind  Shape = iota // pools by their tasks of the kind [DHFS13, section II-A]
+	Together              // pools by their maps and reduces together [DHFS13, "combined key"]
+	LineUp                // no pools: all jobs in one line (Hadoop 1.0.3, JobQueueTaskScheduler)
 )
 
-// kindDemand is a pool's demand of one kind (SPEC 1.4): what its jobs want, capped
-// by the pool's limit, how much of it may start now, and how much of that pends.
-// The rest of what may start is copies.
-type kindDemand struct{ all, startable, pending int32 }
+// Demand is how many tasks of one kind a pool wants to run, each count within the
+// pool's limit (Hadoop 1.0.3, PoolSchedulable.updateDemand).
+type Demand struct {
+	All       int32 // running tasks and those that may start
+	Startable int32 // tasks that may start: pending ones and copies
+	Pending   int32 // of these, pending ones
+}
 
-// taken is a job that may not have the slot that was offered to it.
-type taken struct {
+// skipped is a job that was refused the slot that the visit offered it. It is not
+// asked again until the visit ends.
+type skipped struct {
 	job  slots.JobID
 	kind slots.Kind
 	why  slots.Refusal
-	copy bool // of a running task was what was refused
+	copy bool // the Ledger refused a copy of a running task
 }
 
-// shareKey is what FairShareComparator looks at (SPEC 1.3), copied.
+// shareKey holds what the order of pools, or of jobs, depends on. A ranking keeps
+// keys by value, because the View shows only the present.
 type shareKey struct {
-	rank      int8 // FIFO: minus the priority; else 0
+	rank      int8 // in FIFO order, minus the priority; else 0
 	needy     bool // below the min share
 	running   int64
 	minShare  int64 // min(min share, demand)
 	weight    int64
-	submitted time.Duration // pools: 0
-	name      string        // pools
+	submitted time.Duration // of a job
+	name      string        // of a pool
 }
 
-// fairShareLess is FairShareComparator, "distance below min and fair share":
-// who is below its min share comes first, of these the one farthest below;
-// among the others the one with the fewest running tasks per weight; then the
-// earlier, then by name (SPEC 1.3).
-func fairShareLess(a, b *shareKey) bool {
+// shareLess puts first who is below its min share, and of these the one that is
+// farthest below. The others go by running tasks per weight, fewest first; then by
+// submission; then by name (Hadoop 1.0.3, SchedulingAlgorithms.FairShareComparator).
+func shareLess(a, b *shareKey) bool {
 	if a.rank != b.rank {
 		return a.rank < b.rank
 	}
@@ -83,10 +89,33 @@ func fairShareLess(a, b *shareKey) bool {
 	return a.name < b.name
 }
 
-// update takes in what changed since the last call.
-func (o *order) update(v *slots.View) {
+// NewOrder returns an Order for one Ledger. wait is how its jobs wait for local
+// slots; copies may be nil.
+func NewOrder(s Shape, wait Wait, copies *Copies) Order {
+	return Order{shape: s, wait: wait, copies: copies}
+}
+
+// Begin starts a visit: it takes in what changed, how long jobs have waited, and
+// which running tasks are worth a copy.
+func (o *Order) Begin(v *slots.View) {
+	o.wait.beat(v.Now())
+	o.Update(v)
+	o.look(v)
+}
+
+// End ends a visit: jobs that were skipped are ranked again.
+func (o *Order) End(v *slots.View, d *slots.Decision) {
+	for _, s := range o.skipped {
+		o.putBack(v, s)
+	}
+	o.skipped = o.skipped[:0]
+	o.askProgress(v, d)
+}
+
+// Update takes in what changed since the last call.
+func (o *Order) Update(v *slots.View) {
 	o.changed = v.Changed(o.changed[:0])
-	o.updates += int64(len(o.changed))
+	o.Updates += int64(len(o.changed))
 	for _, id := range o.changed {
 		j := v.Job(id)
 		if o.copies != nil {
@@ -102,19 +131,20 @@ func (o *order) update(v *slots.View) {
 	}
 }
 
-// placeOf is the pool that a job stands in, as this order sees it.
-func (o *order) placeOf(j slots.JobView) slots.PoolID {
-	if o.shape == lineUp {
+// placeOf is the pool that a job stands in, as this Order sees it.
+func (o *Order) placeOf(j slots.JobView) slots.PoolID {
+	if o.shape == LineUp {
 		return 0
 	}
 	return j.Pool()
 }
 
-func (o *order) rank(v *slots.View, j slots.JobView, k slots.Kind) {
+// rank ranks a job of its pool for kind k, if it has a task that may start.
+func (o *Order) rank(v *slots.View, j slots.JobView, k slots.Kind) {
 	place := o.placeOf(j)
 	for int(place) >= len(o.jobs[k]) {
-		o.jobs[k] = append(o.jobs[k], slots.Ranking[shareKey]{Less: fairShareLess})
-		o.demands[k] = append(o.demands[k], kindDemand{})
+		o.jobs[k] = append(o.jobs[k], slots.Ranking[shareKey]{Less: shareLess})
+		o.demands[k] = append(o.demands[k], Demand{})
 	}
 	jobs, n := &o.jobs[k][place], o.numberOf(v, j.ID())
 	if j.Pending(k)+o.copies.of(j.ID(), k) > 0 {
@@ -125,9 +155,9 @@ func (o *order) rank(v *slots.View, j slots.JobView, k slots.Kind) {
 }
 
 // numberOf is a job's number among the jobs of its pool, in the order of ids. A
-// ranking takes room for all ids up to the greatest: with the jobs' own ids,
-// 100,000 jobs in pools of their own would take its square.
-func (o *order) numberOf(v *slots.View, id slots.JobID) int32 {
+// Ranking takes room for all ids up to the greatest. With the jobs' own ids,
+// 100,000 jobs in as many pools would take the square of that.
+func (o *Order) numberOf(v *slots.View, id slots.JobID) int32 {
 	for int(id) >= len(o.numbers) {
 		next := slots.JobID(len(o.numbers))
 		place := o.placeOf(v.Job(next))
@@ -140,55 +170,58 @@ func (o *order) numberOf(v *slots.View, id slots.JobID) int32 {
 	return o.numbers[id]
 }
 
-// rankPool ranks a pool for kind k where one of its jobs may start a task.
-func (o *order) rankPool(v *slots.View, id slots.PoolID, k slots.Kind) {
-	o.pools[k].Less = fairShareLess
-	d := o.demandOf(v, id, k)
-	o.total[k].all += d.all - o.demands[k][id].all
-	o.total[k].startable += d.startable - o.demands[k][id].startable
-	o.total[k].pending += d.pending - o.demands[k][id].pending
+// rankPool ranks a pool for kind k, if one of its jobs may start a task.
+func (o *Order) rankPool(v *slots.View, id slots.PoolID, k slots.Kind) {
+	o.pools[k].Less = shareLess
+	d, before := o.demandOf(v, id, k), o.demands[k][id]
+	o.Total[k].All += d.All - before.All
+	o.Total[k].Startable += d.Startable - before.Startable
+	o.Total[k].Pending += d.Pending - before.Pending
 	o.demands[k][id] = d
-	if o.jobs[k][id].Len() == 0 || d.startable == 0 {
+	if o.jobs[k][id].Len() == 0 || d.Startable == 0 {
 		o.pools[k].Remove(int32(id))
 		return
 	}
 	o.pools[k].Set(int32(id), o.poolKey(v, id, k))
 }
 
-// demandOf: a pool's demand is what its jobs want, capped by maxMaps or
-// maxReduces (SPEC 1.4).
-func (o *order) demandOf(v *slots.View, id slots.PoolID, k slots.Kind) kindDemand {
-	if o.shape == lineUp {
-		return kindDemand{v.Pending(k) + v.Running(k), v.Pending(k), v.Pending(k)}
+func (o *Order) demandOf(v *slots.View, id slots.PoolID, k slots.Kind) Demand {
+	if o.shape == LineUp {
+		return Demand{v.Pending(k) + v.Running(k), v.Pending(k), v.Pending(k)}
 	}
-	return poolDemand(v.Pool(id), k, o.copiesIn(v, id, k))
+	return demandOf(v.Pool(id), k, o.copiesIn(v, id, k))
 }
 
-// poolDemand counts a task that is worth a copy as one more.
-func poolDemand(p slots.PoolView, k slots.Kind, copies int32) kindDemand {
+// DemandOf returns a pool's demand for kind k: what its jobs want, capped by its
+// maxMaps or maxReduces (Hadoop 1.0.3, PoolSchedulable.updateDemand).
+func DemandOf(p slots.PoolView, k slots.Kind) Demand { return demandOf(p, k, 0) }
+
+// demandOf counts a task that is worth a copy as one more that may start.
+func demandOf(p slots.PoolView, k slots.Kind, copies int32) Demand {
 	startable := p.Pending(k) + copies
-	d := kindDemand{startable + p.Running(k), startable, p.Pending(k)}
+	d := Demand{startable + p.Running(k), startable, p.Pending(k)}
 	if limit := p.Config().Max(k); limit > 0 {
-		d.all = min(d.all, limit)
+		d.All = min(d.All, limit)
 		room := max(limit-p.Running(k), 0)
-		d.startable, d.pending = min(d.startable, room), min(d.pending, room)
+		d.Startable, d.Pending = min(d.Startable, room), min(d.Pending, room)
 	}
 	return d
 }
 
-// poolKey is where a pool stands for kind k; under PD-DHFS for both (A14).
-func (o *order) poolKey(v *slots.View, id slots.PoolID, k slots.Kind) shareKey {
-	if o.shape == lineUp {
+// poolKey is where a pool stands for kind k, or for both kinds together
+// [DHFS13, "combined key"].
+func (o *Order) poolKey(v *slots.View, id slots.PoolID, k slots.Kind) shareKey {
+	if o.shape == LineUp {
 		return shareKey{weight: 1}
 	}
 	p := v.Pool(id)
 	c := p.Config()
 	key := shareKey{
-		running: int64(p.Running(k)), minShare: min(int64(c.Min(k)), int64(poolDemand(p, k, 0).all)),
+		running: int64(p.Running(k)), minShare: min(int64(c.Min(k)), int64(DemandOf(p, k).All)),
 		weight: int64(c.Weight), name: c.Name,
 	}
-	if o.shape == together {
-		both := int64(poolDemand(p, slots.Map, 0).all) + int64(poolDemand(p, slots.Reduce, 0).all)
+	if o.shape == Together {
+		both := int64(DemandOf(p, slots.Map).All) + int64(DemandOf(p, slots.Reduce).All)
 		key.running = int64(p.Running(slots.Map)) + int64(p.Running(slots.Reduce))
 		key.minShare = min(int64(c.MinMaps)+int64(c.MinReduces), both)
 	}
@@ -196,62 +229,74 @@ func (o *order) poolKey(v *slots.View, id slots.PoolID, k slots.Kind) shareKey {
 	return key
 }
 
-// jobKey: inside a pool jobs have no min share; a FIFO pool, and a scheduler
-// without pools, orders them by priority and submission (FifoComparator).
-func (o *order) jobKey(v *slots.View, j slots.JobView, k slots.Kind) shareKey {
-	if o.shape == lineUp || v.Pool(j.Pool()).Config().FIFO {
+// jobKey is where a job stands in its pool. Jobs have no min share. A FIFO pool,
+// and a policy without pools, orders jobs by priority and submission (Hadoop 1.0.3,
+// SchedulingAlgorithms.FifoComparator).
+func (o *Order) jobKey(v *slots.View, j slots.JobView, k slots.Kind) shareKey {
+	if o.shape == LineUp || v.Pool(j.Pool()).Config().FIFO {
 		return shareKey{rank: -int8(j.Priority()), weight: 1, submitted: j.Submitted()}
 	}
 	return shareKey{running: int64(j.Running(k)), weight: int64(j.Weight()), submitted: j.Submitted()}
 }
 
-// offer is what grant may do: start tasks of Kind by Rule, with numbers that
-// explain it. RuleNone leaves the rule to the pool's standing.
-type offer struct {
-	kind    slots.Kind
-	rule    slots.Rule
-	numbers func() []slots.Number // called only where someone listens
+// First returns the first pool that may start a task of kind k. There is none
+// while a pending task is heavier than the room that the tracker has: nobody gets
+// that room before it, or lighter tasks would keep it out for ever.
+func (o *Order) First(k slots.Kind) (slots.PoolID, bool) {
+	if n := len(o.skipped); n > 0 && o.skipped[n-1].why == slots.RefusedWeight && !o.skipped[n-1].copy {
+		return 0, false
+	}
+	id, ok := o.pools[k].First()
+	return slots.PoolID(id), ok
 }
 
-// begin is a heartbeat.
-func (o *order) begin(v *slots.View) {
-	o.delay.beat(v.Now())
-	o.update(v)
-	o.look(v)
+// Before reports whether pool a, by its tasks of kind k, comes before pool b, by
+// its tasks of the other kind.
+func (o *Order) Before(v *slots.View, a slots.PoolID, k slots.Kind, b slots.PoolID) bool {
+	x, y := o.poolKey(v, a, k), o.poolKey(v, b, k.Other())
+	return shareLess(&x, &y)
 }
 
-// grant starts a task of the first job of the first pool that may have one.
-func (o *order) grant(v *slots.View, d *slots.Decision, f offer) bool {
+// Offer is a free slot that a policy offers for tasks of one kind.
+type Offer struct {
+	Kind    slots.Kind
+	Rule    slots.Rule                             // RuleNone: by the pool's standing, RuleMinShare or RuleFairShare
+	Numbers func(pool slots.PoolID) []slots.Number // what the rule rests on; called only if someone listens
+}
+
+// Grant starts a task of the first job of the first pool that may have one, and
+// reports whether there was any.
+func (o *Order) Grant(v *slots.View, d *slots.Decision, f Offer) bool {
 	for {
-		pool, ok := o.pools[f.kind].First()
+		pool, ok := o.pools[f.Kind].First()
 		if !ok {
 			return false
 		}
-		if o.try(v, d, slots.PoolID(pool), f, false) {
+		if o.Try(v, d, slots.PoolID(pool), f, false) {
 			return true
 		}
 	}
 }
 
-// try offers the slot to the first job of a pool. A job that may not have it is
-// out of the ranking for the rest of the visit. anywhere lifts the wait for a local slot.
-func (o *order) try(v *slots.View, d *slots.Decision, pool slots.PoolID, f offer, anywhere bool) bool {
-	first, _ := o.jobs[f.kind][pool].First()
-	id := o.members[pool][first]
-	if f.rule == trace.RuleNone {
-		f.rule = o.shareRule(v, pool, f.kind)
+// Try offers the slot to the first job of a pool, and reports whether a task
+// started. A job that is refused is skipped for the rest of the visit. anywhere
+// starts a map even if it waits for a local slot.
+func (o *Order) Try(v *slots.View, d *slots.Decision, pool slots.PoolID, f Offer, anywhere bool) bool {
+	id := o.firstJob(pool, f.Kind)
+	if f.Rule == trace.RuleNone {
+		f.Rule = o.shareRule(v, pool, f.Kind)
 	}
-	g := slots.Grant{Slot: slots.NoSlot, Job: id, Kind: f.kind, Task: slots.NoTask, Rule: f.rule}
-	if f.kind == slots.Map && !anywhere {
-		g.Locality = o.delay.allowed(v, id) // LevelAny while nobody waits
+	g := slots.Grant{Slot: slots.NoSlot, Job: id, Kind: f.Kind, Task: slots.NoTask, Rule: f.Rule}
+	if f.Kind == slots.Map && !anywhere {
+		g.Locality = o.wait.allowed(v, id)
 	}
-	if o.copies != nil && v.Job(id).Pending(f.kind) == 0 {
+	if o.copies != nil && v.Job(id).Pending(f.Kind) == 0 {
 		c, ok := o.copy(v, &g)
 		if !ok {
-			o.refuse(v, d, pool, taken{id, f.kind, slots.RefusedSameHost, true})
+			o.skip(v, d, pool, skipped{id, f.Kind, slots.RefusedSameHost, true})
 			return false
 		}
-		f.numbers = func() []slots.Number { return copyNumbers(v, &c) }
+		f.Numbers = func(slots.PoolID) []slots.Number { return copyNumbers(&c) }
 	}
 	if d.Explaining() {
 		d.Because(o.why(v, pool, id, f))
@@ -260,36 +305,24 @@ func (o *order) try(v *slots.View, d *slots.Decision, pool slots.PoolID, f offer
 		o.started(v, d, g)
 		return true
 	}
-	o.refuse(v, d, pool, taken{id, f.kind, d.Refused(), g.Speculative})
+	o.skip(v, d, pool, skipped{id, f.Kind, d.Refused(), g.Speculative})
 	return false
 }
 
-// started follows a grant that was applied.
-func (o *order) started(v *slots.View, d *slots.Decision, g slots.Grant) {
-	if g.Kind == slots.Map && !g.Speculative {
-		o.delay.launched(g.Job, d.Started().Locality)
-	}
-	if o.copies != nil {
-		o.copies.Started(v, d.Started())
-	}
-	o.update(v)
-}
-
-// preSchedule gives an extra idle slot of the visited tracker to the pool and the
-// job that fairness ranks first, where that has a map whose input is there.
-func (o *order) preSchedule(v *slots.View, d *slots.Decision, extra int32, numbers func() []slots.Number) bool {
-	pool, ok := o.pools[slots.Map].First()
+// GrantLocal starts a map of the pool and the job that come first, if one has its
+// input on the visited tracker.
+func (o *Order) GrantLocal(v *slots.View, d *slots.Decision, f Offer) bool {
+	pool, ok := o.pools[f.Kind].First()
 	if !ok {
 		return false
 	}
-	first, _ := o.jobs[slots.Map][pool].First()
-	id := o.members[pool][first]
-	if v.Job(id).Pending(slots.Map) == 0 || !dynamicmr.PreSchedules(0, extra, v.Local(id, v.Tracker())) {
+	id := o.firstJob(slots.PoolID(pool), f.Kind)
+	if v.Job(id).Pending(f.Kind) == 0 || v.Local(id, v.Tracker()) != slots.LevelTracker {
 		return false
 	}
-	g := slots.Grant{Slot: slots.NoSlot, Job: id, Kind: slots.Map, Task: slots.NoTask, Rule: trace.RulePreScheduled, Locality: slots.LevelTracker}
+	g := slots.Grant{Slot: slots.NoSlot, Job: id, Kind: f.Kind, Task: slots.NoTask, Rule: f.Rule, Locality: slots.LevelTracker}
 	if d.Explaining() {
-		d.Because(o.why(v, slots.PoolID(pool), id, offer{slots.Map, g.Rule, numbers}))
+		d.Because(o.why(v, slots.PoolID(pool), id, f))
 	}
 	if !d.Grant(g) {
 		return false
@@ -298,59 +331,68 @@ func (o *order) preSchedule(v *slots.View, d *slots.Decision, extra int32, numbe
 	return true
 }
 
-// refuse takes a job out: the Ledger's deadlock guard keeps its reduce back, its
-// tasks failed on this tracker, or it waits for a local slot. Another job's task
-// may do.
-func (o *order) refuse(v *slots.View, d *slots.Decision, pool slots.PoolID, t taken) {
-	if t.why == slots.RefusedLocality {
-		o.delay.skip(v, d, t.job)
+func (o *Order) firstJob(pool slots.PoolID, k slots.Kind) slots.JobID {
+	n, _ := o.jobs[k][pool].First()
+	return o.members[pool][n]
+}
+
+// started follows a grant that the Ledger applied.
+func (o *Order) started(v *slots.View, d *slots.Decision, g slots.Grant) {
+	if g.Kind == slots.Map && !g.Speculative {
+		o.wait.launched(g.Job, d.Started().Locality)
 	}
-	o.out = append(o.out, t)
-	o.jobs[t.kind][pool].Remove(o.numberOf(v, t.job))
-	o.rankPool(v, pool, t.kind)
-}
-
-// waits: a task that pends is heavier than what the tracker has room for. Nobody
-// behind it gets the room, or lighter tasks would keep it out for ever.
-func (o *order) waits() bool {
-	n := len(o.out)
-	return n > 0 && o.out[n-1].why == slots.RefusedWeight && !o.out[n-1].copy
-}
-
-// restore ends a visit: it puts back what was taken out.
-func (o *order) restore(v *slots.View, d *slots.Decision) {
-	for _, t := range o.out {
-		o.putBack(v, t)
+	if o.copies != nil {
+		o.copies.Started(v, d.Started())
 	}
-	o.out = o.out[:0]
-	o.askProgress(v, d)
+	o.Update(v)
 }
 
-// recall puts back what was taken out for a reason, and reports whether anything
-// was.
-func (o *order) recall(v *slots.View, why slots.Refusal) bool {
-	kept := o.out[:0]
-	for _, t := range o.out {
-		if t.why == why {
-			o.putBack(v, t)
+// skip takes a job out of the rankings until the visit ends. Another job's task
+// may fit: the deadlock guard kept this job's reduce back, its tasks failed on this
+// tracker, or it waits for a local slot.
+func (o *Order) skip(v *slots.View, d *slots.Decision, pool slots.PoolID, s skipped) {
+	if s.why == slots.RefusedLocality {
+		o.wait.skip(v, d, s.job)
+	}
+	o.skipped = append(o.skipped, s)
+	o.jobs[s.kind][pool].Remove(o.numberOf(v, s.job))
+	o.rankPool(v, pool, s.kind)
+}
+
+// Recall ranks the jobs again that were skipped for one reason, and reports
+// whether there were any.
+func (o *Order) Recall(v *slots.View, why slots.Refusal) bool {
+	kept := o.skipped[:0]
+	for _, s := range o.skipped {
+		if s.why == why {
+			o.putBack(v, s)
 		} else {
-			kept = append(kept, t)
+			kept = append(kept, s)
 		}
 	}
-	recalled := len(kept) < len(o.out)
-	o.out = kept
+	recalled := len(kept) < len(o.skipped)
+	o.skipped = kept
 	return recalled
 }
 
-func (o *order) putBack(v *slots.View, t taken) {
-	j := v.Job(t.job)
-	o.rank(v, j, t.kind)
-	o.rankPool(v, o.placeOf(j), t.kind)
+func (o *Order) putBack(v *slots.View, s skipped) {
+	j := v.Job(s.job)
+	o.rank(v, j, s.kind)
+	o.rankPool(v, o.placeOf(j), s.kind)
 }
 
-func (o *order) shareRule(v *slots.View, p slots.PoolID, k slots.Kind) slots.Rule {
+func (o *Order) shareRule(v *slots.View, p slots.PoolID, k slots.Kind) slots.Rule {
 	if key := o.poolKey(v, p, k); key.needy {
 		return trace.RuleMinShare
 	}
 	return trace.RuleFairShare
+}
+
+// copy turns a grant of a job that has nothing pending into one of a copy.
+func (o *Order) copy(v *slots.View, g *slots.Grant) (late.Candidate, bool) {
+	c, ok := o.copies.For(v, g.Job, g.Kind)
+	if ok {
+		g.Task, g.Speculative, g.Rule, g.Locality = c.Attempt.Task, true, trace.RuleSpeculative, slots.LevelAny
+	}
+	return c, ok
 }

@@ -12,7 +12,7 @@ import (
 
 // TestSharesAreHadoops are the vectors T1 to T10 of SPEC 1.2.
 func TestSharesAreHadoops(t *testing.T) {
-	type D = policy.Demand
+	type D = policy.ShareDemand
 	half, two := slots.One/2, 2*slots.One
 	for name, c := range map[string]struct {
 		total int32
@@ -49,7 +49,7 @@ func TestSharesAreHadoops(t *testing.T) {
 
 // bisected is computeFairShares of Hadoop 1.x: r is doubled until it is enough,
 // then 25 steps of bisection; the right end counts.
-func bisected(pools []policy.Demand, total int32) []float64 {
+func bisected(pools []policy.ShareDemand, total int32) []float64 {
 	shares := make([]float64, len(pools))
 	fill := func(r float64) (sum float64) {
 		for i, p := range pools {
@@ -81,9 +81,9 @@ func bisected(pools []policy.Demand, total int32) []float64 {
 	return shares
 }
 
-func drawDemands(t *rapid.T) []policy.Demand {
-	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) policy.Demand {
-		return policy.Demand{
+func drawDemands(t *rapid.T) []policy.ShareDemand {
+	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) policy.ShareDemand {
+		return policy.ShareDemand{
 			Demand: rapid.Int32Range(0, 200).Draw(t, "demand"),
 			Min:    max(0, rapid.Int32Range(-40, 40).Draw(t, "min")),
 			Weight: rapid.SampledFrom([]slots.PPM{0, slots.One / 4, slots.One / 3, 2 * slots.One, 7 * slots.One}).Draw(t, "weight"),

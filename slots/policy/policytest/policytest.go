@@ -136,6 +136,33 @@ func drawWorkload(t *rapid.T, claims Claims) workload {
 	return w
 }
 
+// LentBy returns, by kind, the papers' count of lent slots and that of open slots, in
+// weight.
+func LentBy(l *slots.Ledger) (lent, capacity [2]int32) {
+	v := l.View()
+	for k := range slots.Kind(trace.Kinds) {
+		lent[k], capacity[k] = v.LentBy(k), v.Weights().Times(k, v.Capacity(k))
+	}
+	return lent, capacity
+}
+
+// DrawJobs draws a few jobs of random sizes, times and submissions.
+func DrawJobs(t *rapid.T) (jobs []Job) {
+	for i := range rapid.IntRange(1, 8).Draw(t, "jobs") {
+		seconds := func(name string, least int) time.Duration {
+			return time.Duration(rapid.IntRange(least, 9).Draw(t, name)) * time.Second
+		}
+		jobs = append(jobs, Job{
+			Spec: slots.JobSpec{
+				Name: fmt.Sprintf("J%02d", i), MapsSealed: true,
+				Maps: int32(rapid.IntRange(1, 60).Draw(t, "maps")), Reduces: int32(rapid.IntRange(0, 40).Draw(t, "reduces")),
+			},
+			Submit: seconds("submit", 0), MapTime: Const(seconds("map", 1)), ReduceTime: Const(seconds("reduce", 1)),
+		})
+	}
+	return jobs
+}
+
 // drawProfile: what tasks need, in tenths of a tracker, up to more than it has; nil
 // as often as not.
 func drawProfile(t *rapid.T) *demand.Profile {

@@ -16,8 +16,11 @@ import (
 
 	"mrlocal/slots"
 	"mrlocal/slots/fifo"
-	"mrlocal/slots/policy"
+	"mrlocal/slots/policy/deficit"
+	"mrlocal/slots/policy/dhfs"
+	"mrlocal/slots/policy/dynamicmr"
 	"mrlocal/slots/policy/dynsplit"
+	"mrlocal/slots/policy/fair"
 	"mrlocal/slots/policy/omo"
 	"mrlocal/slots/policy/ras"
 	"mrlocal/slots/policy/settings"
@@ -33,14 +36,14 @@ type Entry struct {
 }
 
 const (
-	dhfs         = "Tang, Lee, He: Dynamic Slot Allocation Technique for MapReduce Clusters, CLUSTER 2013"
-	dynamicMR    = "Tang, Lee, He: DynamicMR: A Dynamic Slot Allocation Optimization Framework, TCC 2014"
-	late         = "Zaharia, Konwinski, Joseph, Katz, Stoica: Improving MapReduce Performance in Heterogeneous Environments (LATE), OSDI 2008"
-	delay        = "Zaharia, Borthakur, Sen Sarma, Elmeleegy, Shenker, Stoica: Delay Scheduling, EuroSys 2010"
-	omo21        = "Yang, Wang, Mao, Yao, Mi, Sheng: Optimizing Internal Overlaps by Self-Adjusting Resource Allocation, IEEE Access 2021"
-	fresh        = "after Wang, Yao, Mao, Sheng, Mi: FRESH, CLOUD 2014 (reconstructed)"
-	ras11        = "Polo, Castillo, Carrera, Becerra, Whalley, Steinder, Torres, Ayguadé: Resource-aware Adaptive Scheduling for MapReduce Clusters, Middleware 2011"
-	dynamicSplit = "Wang, Zhang, Liao, Zha: Dynamic Split Model of Resource Utilization in MapReduce, DataCloud-SC 2011"
+	dhfs13      = "Tang, Lee, He: Dynamic Slot Allocation Technique for MapReduce Clusters, CLUSTER 2013"
+	dynamicmr14 = "Tang, Lee, He: DynamicMR: A Dynamic Slot Allocation Optimization Framework, TCC 2014"
+	late08      = "Zaharia, Konwinski, Joseph, Katz, Stoica: Improving MapReduce Performance in Heterogeneous Environments (LATE), OSDI 2008"
+	delay10     = "Zaharia, Borthakur, Sen Sarma, Elmeleegy, Shenker, Stoica: Delay Scheduling, EuroSys 2010"
+	omo21       = "Yang, Wang, Mao, Yao, Mi, Sheng: Optimizing Internal Overlaps by Self-Adjusting Resource Allocation, IEEE Access 2021"
+	fresh14     = "after Wang, Yao, Mao, Sheng, Mi: FRESH, CLOUD 2014 (reconstructed)"
+	ras11       = "Polo, Castillo, Carrera, Becerra, Whalley, Steinder, Torres, Ayguadé: Resource-aware Adaptive Scheduling for MapReduce Clusters, Middleware 2011"
+	split11     = "Wang, Zhang, Liao, Zha: Dynamic Split Model of Resource Utilization in MapReduce, DataCloud-SC 2011"
 )
 
 // All returns the table, the simplest policies first.
@@ -49,21 +52,21 @@ func All() []Entry {
 		{"fifo", "first job first; map slots run maps, reduce slots run reduces", "", "Hadoop 1.x JobQueueTaskScheduler",
 			func(settings.Options) slots.Policy { return fifo.New() }},
 		{"fair", "pools share each kind of slots fairly; map slots run maps, reduce slots run reduces", "", "Hadoop 1.x Fair Scheduler (HFS)",
-			func(o settings.Options) slots.Policy { return policy.NewFair(o) }},
-		{"pi-dhfs", "fair in each phase; unused slots of one kind are lent to the other kind's tasks", "DHFS13", dhfs + ", Algorithm 1",
-			func(o settings.Options) slots.Policy { return policy.NewPIDHFS(o) }},
-		{"pd-dhfs", "fair over maps and reduces together; a pool uses both kinds of slots for itself before others do", "DHFS13", dhfs + ", Algorithm 2",
-			func(o settings.Options) slots.Policy { return policy.NewPDDHFS(o) }},
-		{"pi-fifo", "first job first; unused slots of one kind are lent to the other kind's tasks", "DHFS13", dhfs + ", Algorithm 1 in FIFO order",
-			func(o settings.Options) slots.Policy { return policy.NewPIFIFO(o) }},
-		{"dynamicmr", "pi-dhfs or pd-dhfs; copies of slow tasks go after pending ones (SEPB), and maps to idle slots at their input (Slot PreScheduling)", "DynamicMR14", dynamicMR,
-			func(o settings.Options) slots.Policy { return policy.NewDynamicMR(o) }},
-		{"late", "fair, and copies of the tasks that will end last", "LATE08", late,
-			func(o settings.Options) slots.Policy { return policy.NewLate(o) }},
-		{"delay", "fair, and jobs wait a little for slots at their input", "Delay10", delay,
-			func(o settings.Options) slots.Policy { return policy.NewDelay(o) }},
+			func(o settings.Options) slots.Policy { return fair.New(o) }},
+		{"pi-dhfs", "fair in each phase; unused slots of one kind are lent to the other kind's tasks", "DHFS13", dhfs13 + ", Algorithm 1",
+			func(o settings.Options) slots.Policy { return dhfs.NewPI(o) }},
+		{"pd-dhfs", "fair over maps and reduces together; a pool uses both kinds of slots for itself before others do", "DHFS13", dhfs13 + ", Algorithm 2",
+			func(o settings.Options) slots.Policy { return dhfs.NewPD(o) }},
+		{"pi-fifo", "first job first; unused slots of one kind are lent to the other kind's tasks", "DHFS13", dhfs13 + ", Algorithm 1 in FIFO order",
+			func(o settings.Options) slots.Policy { return dhfs.NewFIFO(o) }},
+		{"dynamicmr", "pi-dhfs or pd-dhfs; copies of slow tasks go after pending ones (SEPB), and maps to idle slots at their input (Slot PreScheduling)", "DynamicMR14", dynamicmr14,
+			dynamicmr.New},
+		{"late", "fair, and copies of the tasks that will end last", "LATE08", late08,
+			func(o settings.Options) slots.Policy { return fair.NewLate(o) }},
+		{"delay", "fair, and jobs wait a little for slots at their input", "Delay10", delay10,
+			func(o settings.Options) slots.Policy { return fair.NewDelay(o) }},
 		{"fair-deficit", "the job that is owed most slot-time comes first; map slots run maps, reduce slots run reduces", "", "Hadoop 0.20 Fair Scheduler",
-			func(settings.Options) slots.Policy { return policy.NewDeficit() }},
+			func(settings.Options) slots.Policy { return deficit.New() }},
 		{"yarn", "slots take any task; a job's reduces ramp up with the maps that are done, and are killed where they keep all maps from running", "", "Hadoop 2.x MapReduce on YARN",
 			func(settings.Options) slots.Policy { return omo.NewYARN() }},
 		{"lazy-start", "slots take any task; a job's reduces start, all in a row, when their shuffle would end with its maps", "OMO21", omo21 + ", Algorithm 1",
@@ -72,11 +75,11 @@ func All() []Entry {
 			func(settings.Options) slots.Policy { return omo.NewBatchFinish() }},
 		{"omo", "slots take any task; lazy start of reduces, then batch finish of maps, then the job with the fewest slots", "OMO21", omo21 + ", Algorithm 3",
 			func(settings.Options) slots.Policy { return omo.New() }},
-		{"fresh", "FRESH-like: slots take any task; each kind gets slots by its remaining work, reduces once a job's maps are done", "FRESH14", fresh,
+		{"fresh", "FRESH-like: slots take any task; each kind gets slots by its remaining work, reduces once a job's maps are done", "FRESH14", fresh14,
 			func(settings.Options) slots.Policy { return omo.NewFresh() }},
 		{"ras", "slots take any task; tasks are placed by what they need of CPU, I/O and memory, so that the job worst off against its deadline gets most", "RAS11", ras11,
 			func(o settings.Options) slots.Policy { return ras.New(o) }},
-		{"dynsplit", "a job's slots go from maps to reduces as its maps get done, and change their home kind; a map in its I/O period lets one more map in", "Split11", dynamicSplit,
+		{"dynsplit", "a job's slots go from maps to reduces as its maps get done, and change their home kind; a map in its I/O period lets one more map in", "Split11", split11,
 			func(o settings.Options) slots.Policy { return dynsplit.New(o) }},
 	}
 }

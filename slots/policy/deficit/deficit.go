@@ -1,0 +1,404 @@
+// Package deficit is the Fair Scheduler of Hadoop 0.20, the policy fair-deficit: the
+// generation that [OMO21] changed.
+//
+// A policy owns all that it keeps: a few words a job and a pool.
+package deficit
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"mrlocal/slots"
+	"mrlocal/slots/policy"
+	"mrlocal/trace"
+)
+
+// Deficit is the Fair Scheduler of Hadoop 0.20 (Hadoop 0.20.2, FairScheduler): on
+// static, typed slots, a free slot goes to the job that is owed most. What a job is
+// owed, its deficit, grows by (fair share - running tasks) over time. Pools shape
+// the weights and the min slots of their jobs, and nothing else. A heartbeat starts
+// one task, a map if it can.
+//
+// Deficits are brought up to date every 500 ms, and when a job is submitted. With
+// many jobs an update waits until an eighth of them have changed, so that a
+// decision costs what changed.
+type Deficit struct {
+	accounts []account
+	pools    []poolAccount
+	live     []slots.JobID // jobs that may run, in order of submission
+	ranks    [trace.Kinds]slots.Ranking[owed]
+	changed  []slots.JobID
+	skipped  []skipped // refused on this visit
+
+	at        time.Duration // of the last update; negative: none yet
+	newJob    bool          // submitted since
+	sinceThen int           // jobs that changed since
+}
+
+// skipped is a job that was refused a slot. It is not asked again on this visit.
+type skipped struct {
+	job  slots.JobID
+	kind slots.Kind
+	why  slots.Refusal
+}
+
+// account is what a job is owed.
+type account struct {
+	listed bool
+	weight float64       // its share of its pool's weight
+	since  time.Duration // of the running tasks, or of what accrued has of them
+	kinds  [trace.Kinds]struct {
+		deficit float64 // slot-seconds, at the last update
+		accrued float64 // since then
+		running int32
+		share   float64 // fair share, slots
+		min     int32   // its part of the pool's min share
+		barred  bool    // for the rest of the visit
+	}
+}
+
+// poolAccount is a pool during an update.
+type poolAccount struct {
+	weights float64 // of its jobs
+	members []slots.JobID
+}
+
+// owed holds what the order of jobs depends on (Hadoop 0.20.2,
+// FairScheduler.DeficitComparator). Hadoop leaves a tie to the order of a hash
+// table; here the job with the fewest running tasks for its weight comes first, then
+// the one that was submitted earlier, which has the lower id.
+type owed struct {
+	needy           bool // runs less than its min slots
+	deficit         float64
+	running, weight int64
+}
+
+func owedLess(a, b *owed) bool {
+	switch {
+	case a.needy != b.needy:
+		return a.needy
+	case a.deficit != b.deficit:
+		return a.deficit > b.deficit
+	}
+	return a.running*b.weight < b.running*a.weight
+}
+
+const (
+	deficitEvery     = 500 * time.Millisecond // UPDATE_INTERVAL
+	deficitSlowstart = slots.One / 20         // finished maps >= max(1, 5 %)
+)
+
+// New returns the policy fair-deficit.
+func New() *Deficit {
+	f := &Deficit{}
+	f.Reset()
+	return f
+}
+
+// Reset implements slots.Resetter.
+func (f *Deficit) Reset() {
+	*f = Deficit{at: -1}
+	for k := range f.ranks {
+		f.ranks[k].Less = owedLess
+	}
+}
+
+// Traits implements slots.Policy. The gate of reduces is hard-wired in this
+// generation.
+func (*Deficit) Traits() slots.Traits {
+	return slots.Traits{Name: "fair-deficit", OwnSlowstart: true, Slowstart: deficitSlowstart}
+}
+
+// NothingToGrant implements slots.NothingToGrant.
+func (f *Deficit) NothingToGrant(v *slots.View) bool {
+	for k := range slots.Kind(trace.Kinds) {
+		if v.Pending(k) > 0 && v.Running(k) < v.Capacity(k) {
+			return false
+		}
+	}
+	return true
+}
+
+// Decide is one heartbeat: one task, a map if there is one for the tracker, else a
+// reduce (Hadoop 0.20.2, FairScheduler.assignTasks).
+func (f *Deficit) Decide(v *slots.View, d *slots.Decision) {
+	f.takeIn(v)
+	if due := f.at < 0 || f.newJob || v.Now()-f.at >= deficitEvery; due && f.sinceThen*8 >= len(f.live) {
+		f.update(v)
+	}
+	started := f.fits(v, slots.Map) && f.grant(v, d, slots.Map) || f.fits(v, slots.Reduce) && f.grant(v, d, slots.Reduce)
+	if d.Explaining() {
+		f.decline(v, d, started)
+	}
+	for _, t := range f.skipped {
+		f.accounts[t.job].kinds[t.kind].barred = false
+		f.rank(v, v.Job(t.job))
+	}
+	f.skipped = f.skipped[:0]
+}
+
+// fits reports whether a task of kind k is pending and the tracker may run one more
+// (Hadoop 0.20.2, CapBasedLoadManager).
+func (f *Deficit) fits(v *slots.View, k slots.Kind) bool {
+	t := v.Tracker()
+	return v.Pending(k) > 0 && v.FreeHome(t, k) > 0 && v.RunningAt(t, k) < slots.LoadCap(v, t, k)
+}
+
+func (f *Deficit) grant(v *slots.View, d *slots.Decision, k slots.Kind) bool {
+	for {
+		first, ok := f.ranks[k].First()
+		if !ok {
+			return false
+		}
+		id := slots.JobID(first)
+		if d.Explaining() {
+			d.Because(f.why(v, id, k))
+		}
+		if d.Grant(slots.Grant{Slot: slots.NoSlot, Job: id, Kind: k, Task: slots.NoTask, Rule: f.rule(v, id, k)}) {
+			f.takeIn(v)
+			return true
+		}
+		f.skipped = append(f.skipped, skipped{id, k, d.Refused()})
+		f.accounts[id].kinds[k].barred = true
+		f.ranks[k].Remove(first)
+	}
+}
+
+func (f *Deficit) rule(v *slots.View, id slots.JobID, k slots.Kind) slots.Rule {
+	if f.key(v.Job(id), k).needy {
+		return trace.RuleMinShare
+	}
+	return trace.RuleDeficit
+}
+
+// takeIn takes in what changed since the last call.
+func (f *Deficit) takeIn(v *slots.View) {
+	f.changed = v.Changed(f.changed[:0])
+	f.sinceThen += len(f.changed)
+	for _, id := range f.changed {
+		for int(id) >= len(f.accounts) {
+			f.accounts = append(f.accounts, account{})
+		}
+		j := v.Job(id)
+		if a := &f.accounts[id]; !a.listed && j.Runnable() && !j.Ended() {
+			a.listed, f.newJob = true, true
+			f.live = append(f.live, id)
+		}
+		f.accrue(v, j)
+		f.rank(v, j)
+	}
+}
+
+func (f *Deficit) rank(v *slots.View, j slots.JobView) {
+	for k := range slots.Kind(trace.Kinds) {
+		if j.Pending(k) > 0 && !f.accounts[j.ID()].kinds[k].barred {
+			f.ranks[k].Set(int32(j.ID()), f.key(j, k))
+		} else {
+			f.ranks[k].Remove(int32(j.ID()))
+		}
+	}
+}
+
+func (f *Deficit) key(j slots.JobView, k slots.Kind) owed {
+	a := &f.accounts[j.ID()].kinds[k]
+	return owed{j.Running(k) < a.min, a.deficit, int64(j.Running(k)), int64(j.Weight())}
+}
+
+// update does what Hadoop's update thread does: deficits by the old shares, then
+// weights, min slots and fair shares anew (Hadoop 0.20.2, FairScheduler.update).
+func (f *Deficit) update(v *slots.View) {
+	f.updateDeficits(v)
+	f.live = slices.DeleteFunc(f.live, func(id slots.JobID) bool { return v.Job(id).Ended() })
+	f.updateWeights(v)
+	for k := range slots.Kind(trace.Kinds) {
+		f.updateMinSlots(v, k)
+		f.updateFairShares(v, k)
+	}
+	for _, id := range f.live {
+		f.rank(v, v.Job(id))
+	}
+	f.at, f.newJob, f.sinceThen = v.Now(), false, 0
+}
+
+// accrue adds (fair share - running tasks) · time to a job's deficits, up to now.
+// The sum counts from the next update on.
+func (f *Deficit) accrue(v *slots.View, j slots.JobView) {
+	a := &f.accounts[j.ID()]
+	since := (v.Now() - a.since).Seconds()
+	a.since = v.Now()
+	for k := range slots.Kind(trace.Kinds) {
+		of := &a.kinds[k]
+		of.accrued += float64((of.share - float64(of.running)) * since)
+		of.running = j.Running(k)
+	}
+}
+
+// updateDeficits makes what was accrued count (Hadoop 0.20.2,
+// FairScheduler.updateDeficits).
+func (f *Deficit) updateDeficits(v *slots.View) {
+	for _, id := range f.live {
+		f.accrue(v, v.Job(id))
+		for k := range slots.Kind(trace.Kinds) {
+			of := &f.accounts[id].kinds[k]
+			of.deficit += of.accrued
+			of.accrued = 0
+		}
+	}
+}
+
+// updateWeights normalises the weights of jobs, which include priorities, inside
+// their pools: w · pool weight / Σw (Hadoop 0.20.2, FairScheduler.updateWeights).
+func (f *Deficit) updateWeights(v *slots.View) {
+	for _, id := range f.live {
+		p := v.Job(id).Pool()
+		for int(p) >= len(f.pools) {
+			f.pools = append(f.pools, poolAccount{})
+		}
+		f.pools[p].weights, f.pools[p].members = 0, f.pools[p].members[:0]
+	}
+	for _, id := range f.live {
+		p := &f.pools[v.Job(id).Pool()]
+		p.weights += float64(v.Job(id).Weight())
+		p.members = append(p.members, id)
+	}
+	for _, id := range f.live {
+		j := v.Job(id)
+		f.accounts[id].weight = float64(j.Weight()) * float64(v.Pool(j.Pool()).Config().Weight) / float64(slots.One) / f.pools[j.Pool()].weights
+	}
+}
+
+// runnableTasks is how many tasks of kind k a job runs or could start.
+func runnableTasks(j slots.JobView, k slots.Kind) int32 { return j.Pending(k) + j.Running(k) }
+
+// updateMinSlots splits each pool's min share over its jobs, by weight and in
+// whole slots, as long as they can use them.
+func (f *Deficit) updateMinSlots(v *slots.View, k slots.Kind) {
+	for _, id := range f.live {
+		f.accounts[id].kinds[k].min = 0
+	}
+	for _, id := range f.live {
+		p := v.Job(id).Pool()
+		if members := f.pools[p].members; len(members) > 0 && members[0] == id {
+			f.splitMinShare(v, k, members, v.Pool(p).Config().Min(k))
+		}
+	}
+}
+
+// splitMinShare gives floor(left · weight / Σ weight) slots to each job that can use
+// more, again and again. When that gives nothing, it gives the ceiling, in order of
+// weight, then deficit (Hadoop 0.20.2, FairScheduler.updateMinSlots).
+func (f *Deficit) splitMinShare(v *slots.View, k slots.Kind, members []slots.JobID, left int32) {
+	for left > 0 {
+		var jobs []slots.JobID
+		weights := 0.0
+		for _, id := range members {
+			if runnableTasks(v.Job(id), k) > f.accounts[id].kinds[k].min {
+				jobs = append(jobs, id)
+				weights += f.accounts[id].weight
+			}
+		}
+		if len(jobs) == 0 {
+			return
+		}
+		before := left
+		for _, id := range jobs {
+			left = f.giveMinSlots(v, id, k, left, math.Floor(float64(before)*f.accounts[id].weight/weights))
+		}
+		if left < before {
+			continue
+		}
+		slices.SortStableFunc(jobs, func(a, b slots.JobID) int {
+			x, y := &f.accounts[a], &f.accounts[b]
+			return cmp.Or(cmp.Compare(y.weight, x.weight), cmp.Compare(y.kinds[k].deficit, x.kinds[k].deficit))
+		})
+		for _, id := range jobs {
+			left = f.giveMinSlots(v, id, k, left, math.Ceil(float64(before)*f.accounts[id].weight/weights))
+		}
+		return
+	}
+}
+
+// giveMinSlots gives a job share of the left slots, as far as it can use them, and
+// returns how many are left then.
+func (f *Deficit) giveMinSlots(v *slots.View, id slots.JobID, k slots.Kind, left int32, share float64) int32 {
+	least := &f.accounts[id].kinds[k].min
+	n := min(left, runnableTasks(v.Job(id), k)-*least, int32(share))
+	*least += n
+	return left - n
+}
+
+// updateFairShares gives each job slots · weight / Σ weight. Jobs whose min slots
+// exceed that get their min slots, and the rest is divided again. Demand caps no
+// share (Hadoop 0.20.2, FairScheduler.updateFairShares).
+func (f *Deficit) updateFairShares(v *slots.View, k slots.Kind) {
+	var left []slots.JobID
+	weights, free := 0.0, float64(v.Capacity(k))
+	for _, id := range f.live {
+		f.accounts[id].kinds[k].share = 0
+		if runnableTasks(v.Job(id), k) > 0 {
+			left = append(left, id)
+			weights += f.accounts[id].weight
+		}
+	}
+	for again := true; again; {
+		again = false
+		share := func(id slots.JobID) float64 { return free * f.accounts[id].weight / weights }
+		kept, given, gone := left[:0], 0.0, 0.0
+		for _, id := range left {
+			a := &f.accounts[id]
+			if least := float64(a.kinds[k].min); least > share(id) {
+				a.kinds[k].share = least
+				given, gone, again = given+least, gone+a.weight, true
+				continue
+			}
+			a.kinds[k].share = share(id)
+			kept = append(kept, id)
+		}
+		left, free, weights = kept, free-given, weights-gone
+	}
+}
+
+// why is what a grant to a job rests on, and the jobs that it beat.
+func (f *Deficit) why(v *slots.View, id slots.JobID, k slots.Kind) slots.Why {
+	a := &f.accounts[id].kinds[k]
+	w := slots.Why{Numbers: append([]slots.Number{
+		slots.Decimal("deficit in slot-seconds", a.deficit), slots.Decimal("fair share", a.share),
+		{Name: "running tasks of the job", Num: int64(v.Job(id).Running(k))}, {Name: "min slots", Num: int64(a.min)},
+	}, f.load(v, k)...)}
+	for _, other := range f.ranks[k].Firsts(nil, slots.MostBeaten+1) {
+		if j := v.Job(slots.JobID(other)); j.ID() != id && len(w.Beaten) < slots.MostBeaten {
+			w.Beaten = append(w.Beaten, slots.Beaten{Pool: j.Pool(), Job: j.ID(), Why: "its deficit is " + slots.Decimal("", f.accounts[other].kinds[k].deficit).Value()})
+		}
+	}
+	return w
+}
+
+// load is what the load manager looks at.
+func (f *Deficit) load(v *slots.View, k slots.Kind) []slots.Number {
+	t := v.Tracker()
+	return []slots.Number{
+		{Name: fmt.Sprintf("%v slots that tracker %d may use", k, t), Num: int64(slots.LoadCap(v, t, k))},
+		{Name: fmt.Sprintf("%vs that run there", k), Num: int64(v.RunningAt(t, k))},
+	}
+}
+
+// decline ends a visit: why it starts nothing more of each kind.
+func (f *Deficit) decline(v *slots.View, d *slots.Decision, started bool) {
+	for k := range slots.Kind(trace.Kinds) {
+		reason := "the tracker's share of the load is used up"
+		switch {
+		case v.Pending(k) == 0:
+			reason = fmt.Sprintf("no %v is pending", k)
+		case v.FreeHome(v.Tracker(), k) == 0:
+			reason = fmt.Sprintf("no %v slot of the tracker is free", k)
+		case started:
+			reason = "a heartbeat starts one task"
+		case f.ranks[k].Len() == 0 && len(f.skipped) > 0:
+			reason = policy.RefusedBecause(f.skipped[0].why, k)
+		}
+		d.Decline(k, reason, f.load(v, k)...)
+	}
+}

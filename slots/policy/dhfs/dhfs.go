@@ -1,0 +1,252 @@
+// Package dhfs is the Dynamic Hadoop Fair Scheduler: the policies pi-dhfs, pd-dhfs
+// and pi-fifo.
+//
+// Paper: Tang, Lee, He: Dynamic Slot Allocation Technique for MapReduce Clusters,
+// CLUSTER 2013 [DHFS13]; its page is docs/papers/dhfs13.md. Algorithm 1 is pi.go,
+// Algorithm 2 is pd.go: read each beside the paper. This file has what the two share
+// and what the paper leaves open, explain.go the numbers that explanations show.
+//
+// All arithmetic is on the paper's counts of slots, not on the identities of slots:
+// which slot a task lands on is the Ledger's business [DHFS13, "counts and
+// identities"]. The order of pools and jobs is policy.Order. Package dynamicmr
+// builds on both policies: it counts in slot weights, copies slow tasks and
+// pre-schedules maps.
+package dhfs
+
+import (
+	"mrlocal/slots"
+	"mrlocal/slots/policy"
+	"mrlocal/slots/policy/settings"
+	"mrlocal/trace"
+)
+
+// PI is the pool-independent dynamic Hadoop fair scheduler [DHFS13, Alg. 1], over
+// fair pools, or over one line of jobs [DHFS13, section I].
+type PI struct {
+	Order   policy.Order
+	Counts  PICounts
+	name    string
+	shape   policy.Shape
+	options settings.Options
+	copies  func() *policy.Copies // for the next Ledger; nil: none
+}
+
+// PICounts are the numbers that Algorithm 1 reads.
+type PICounts interface {
+	// Phase returns the phase of kind k.
+	Phase(v *slots.View, k slots.Kind) Phase
+
+	// Phases returns both phases as they are when tasks of one kind want to borrow.
+	Phases(v *slots.View, borrower slots.Kind) (maps, reduces Phase)
+
+	// Tracker returns how many slots of kind k the visited tracker has and uses.
+	Tracker(v *slots.View, k slots.Kind) (capacity, used int32)
+}
+
+// NewPI returns the policy pi-dhfs.
+func NewPI(o settings.Options) *PI { return NewPICopying(o, nil) }
+
+// NewFIFO returns the policy pi-fifo: Algorithm 1 over one line of all jobs, by
+// priority, submission and id [DHFS13, section I]. Its jobs wait for no local slot,
+// as in Hadoop's FIFO scheduler.
+func NewFIFO(o settings.Options) *PI {
+	o.LocalityDelay = 0
+	p := &PI{name: "pi-fifo", shape: policy.LineUp, options: o}
+	p.Reset()
+	return p
+}
+
+// NewPICopying returns pi-dhfs with copies of running tasks, which copies makes for
+// each Ledger; nil: there are none.
+func NewPICopying(o settings.Options, copies func() *policy.Copies) *PI {
+	p := &PI{name: "pi-dhfs", options: o, copies: copies}
+	p.Reset()
+	return p
+}
+
+// Reset implements slots.Resetter.
+func (p *PI) Reset() {
+	p.Order = policy.NewOrder(p.shape, policy.Wait{Delay: p.options.LocalityDelay}, made(p.copies))
+	if p.Counts == nil {
+		p.Counts = slotCounts{&p.Order, p.options}
+	}
+}
+
+func made(copies func() *policy.Copies) *policy.Copies {
+	if copies == nil {
+		return nil
+	}
+	return copies()
+}
+
+// Traits implements slots.Policy.
+func (p *PI) Traits() slots.Traits { return traits(p.name, p.options) }
+
+// traits are those of a policy that lends slots within the paper's percentages
+// [DHFS13, section III-A].
+func traits(name string, o settings.Options) slots.Traits {
+	return slots.Traits{
+		Name: name, Lends: o.BorrowMap > 0 || o.BorrowReduce > 0,
+		Borrows: true, BorrowMap: o.BorrowMap, BorrowReduce: o.BorrowReduce,
+	}
+}
+
+// End ends a visit.
+func (p *PI) End(v *slots.View, d *slots.Decision) {
+	if d.Explaining() {
+		p.decline(v, d)
+	}
+	p.Order.End(v, d)
+}
+
+// NothingToGrant implements slots.NothingToGrant: no slot of a pending task's own
+// kind is left in the cluster, and nothing may be borrowed.
+func (p *PI) NothingToGrant(v *slots.View) bool {
+	p.Order.Update(v)
+	for k := range slots.Kind(trace.Kinds) {
+		if p.Order.Total[k].Startable == 0 {
+			continue
+		}
+		if f := p.Counts.Phase(v, k); f.Used < f.Capacity || p.extra(v, k) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// slotCounts counts slots, as the paper does.
+type slotCounts struct {
+	order   *policy.Order
+	options settings.Options
+}
+
+// Phase implements PICounts.
+func (c slotCounts) Phase(v *slots.View, k slots.Kind) Phase {
+	capacity := v.Capacity(k)
+	return Phase{
+		Pending: c.order.Total[k].Pending, Used: v.Used(k), Capacity: capacity,
+		Borrowed: v.LentBy(k), MayLend: Percentage(c.options, k).Of(capacity),
+	}
+}
+
+// Phases implements PICounts.
+func (c slotCounts) Phases(v *slots.View, _ slots.Kind) (maps, reduces Phase) {
+	return c.Phase(v, slots.Map), c.Phase(v, slots.Reduce)
+}
+
+// Tracker implements PICounts.
+func (slotCounts) Tracker(v *slots.View, k slots.Kind) (capacity, used int32) {
+	return v.CapacityAt(v.Tracker(), k), v.UsedAt(v.Tracker(), k)
+}
+
+// Percentage returns percentageOfBorrowedMapSlots or percentageOfBorrowedReduceSlots:
+// the share of the slots of kind k that may be lent. It is a share of the capacity,
+// not of the unused slots [DHFS13, "percentage of capacity"].
+func Percentage(o settings.Options, k slots.Kind) slots.PPM {
+	if k == slots.Map {
+		return o.BorrowMap
+	}
+	return o.BorrowReduce
+}
+
+// stranded reports whether maps are pending and none runs. The reduces that wait
+// for these maps may then use up the share of the load of the only tracker where a
+// map may run that failed on all others. For maps the share does not count then
+// [DHFS13, "stranded maps"].
+func stranded(v *slots.View) bool { return v.Pending(slots.Map) > 0 && v.Running(slots.Map) == 0 }
+
+func borrowRule(k slots.Kind) slots.Rule {
+	if k == slots.Map {
+		return trace.RuleMapBorrows
+	}
+	return trace.RuleReduceBorrows
+}
+
+// PD is the pool-dependent dynamic Hadoop fair scheduler [DHFS13, Alg. 2].
+type PD struct {
+	Order   policy.Order
+	Counts  PDCounts
+	options settings.Options
+	copies  func() *policy.Copies // for the next Ledger; nil: none
+}
+
+// PDCounts are the numbers that Algorithm 2 reads.
+type PDCounts interface {
+	// Load returns the variables of line 1.
+	Load(v *slots.View) Load
+
+	// MayLend reports whether slots of kind k may be lent for one more task.
+	MayLend(v *slots.View, k slots.Kind) bool
+}
+
+// NewPD returns the policy pd-dhfs.
+func NewPD(o settings.Options) *PD { return NewPDCopying(o, nil) }
+
+// NewPDCopying returns pd-dhfs with copies of running tasks, which copies makes for
+// each Ledger; nil: there are none.
+func NewPDCopying(o settings.Options, copies func() *policy.Copies) *PD {
+	p := &PD{options: o, copies: copies}
+	p.Reset()
+	return p
+}
+
+// Reset implements slots.Resetter.
+func (p *PD) Reset() {
+	p.Order = policy.NewOrder(policy.Together, policy.Wait{Delay: p.options.LocalityDelay, Wakeless: true}, made(p.copies))
+	if p.Counts == nil {
+		p.Counts = taskCounts{&p.Order, p.options}
+	}
+}
+
+// Traits implements slots.Policy.
+func (p *PD) Traits() slots.Traits { return traits("pd-dhfs", p.options) }
+
+// End ends a visit.
+func (p *PD) End(v *slots.View, d *slots.Decision) {
+	if d.Explaining() {
+		p.decline(v, d)
+	}
+	p.Order.End(v, d)
+}
+
+// NothingToGrant implements slots.NothingToGrant: nothing that may start has a slot
+// of its own kind anywhere, and nothing more may be lent. Of the slots of a kind,
+// tasks of the kind itself use as many as run and are not lent a slot of the other
+// kind. All quantities are in weight.
+func (p *PD) NothingToGrant(v *slots.View) bool {
+	p.Order.Update(v)
+	for k := range slots.Kind(trace.Kinds) {
+		if p.Order.Total[k].Startable == 0 {
+			continue
+		}
+		w := v.Weights()
+		own := w.Times(k, v.Running(k))-v.LentBy(k.Other()) < w.Times(k, v.Capacity(k))
+		if own || p.Counts.MayLend(v, k.Other()) {
+			return false
+		}
+	}
+	return true
+}
+
+// taskCounts counts tasks and slots, as the paper does.
+type taskCounts struct {
+	order   *policy.Order
+	options settings.Options
+}
+
+// Load implements PDCounts.
+func (c taskCounts) Load(v *slots.View) Load {
+	t := v.Tracker()
+	return Load{
+		SlotsDemand:     c.order.Total[slots.Map].All + c.order.Total[slots.Reduce].All,
+		SlotsCapacity:   v.Capacity(slots.Map) + v.Capacity(slots.Reduce),
+		TrackerCapacity: v.CapacityAt(t, slots.Map) + v.CapacityAt(t, slots.Reduce),
+		TrackerRunning:  v.RunningAt(t, slots.Map) + v.RunningAt(t, slots.Reduce),
+	}
+}
+
+// MayLend implements PDCounts. The paper's Algorithm 2 has no percentages; here
+// they bound it too [DHFS13, "lent by tracker"].
+func (c taskCounts) MayLend(v *slots.View, k slots.Kind) bool {
+	return v.LentBy(k) < Percentage(c.options, k).Of(v.Capacity(k))
+}

@@ -1,0 +1,50 @@
+package dhfs_test
+
+import (
+	"testing"
+	"time"
+
+	"mrlocal/slots"
+	"mrlocal/slots/policy/dhfs"
+	"mrlocal/slots/policy/policytest"
+	"mrlocal/slots/policy/settings"
+)
+
+func newPI(o settings.Options) slots.Policy   { return dhfs.NewPI(o) }
+func newPD(o settings.Options) slots.Policy   { return dhfs.NewPD(o) }
+func newFIFO(o settings.Options) slots.Policy { return dhfs.NewFIFO(o) }
+
+func TestScripts(t *testing.T) {
+	policytest.Scripts(t, "testdata/pi-dhfs/*.txt", newPI)
+	policytest.Scripts(t, "testdata/pd-dhfs/*.txt", newPD)
+	policytest.Scripts(t, "testdata/pi-fifo/*.txt", newFIFO)
+}
+
+func TestSuite(t *testing.T) {
+	anyIdle := policytest.Claims{Idle: policytest.AnyIdle}
+	waits := settings.Defaults()
+	waits.LocalityDelay = 2500 * time.Millisecond
+	lends := func(share slots.PPM) settings.Options {
+		return settings.Options{BorrowMap: share, BorrowReduce: slots.One - share}
+	}
+	for _, c := range []struct {
+		name    string
+		make    func(o settings.Options) slots.Policy
+		options settings.Options
+		claims  policytest.Claims
+	}{
+		{"pi-dhfs", newPI, settings.Defaults(), anyIdle},
+		{"pd-dhfs", newPD, settings.Defaults(), anyIdle},
+		{"pi-fifo", newFIFO, settings.Defaults(), anyIdle},
+		{"pi-dhfs with a locality delay", newPI, waits, policytest.Claims{}}, // a slot may idle during a wait
+		{"pd-dhfs with a locality delay", newPD, waits, anyIdle},             // case 5 takes it
+		{"pi-dhfs lends no map slot", newPI, lends(0), policytest.Claims{}},
+		{"pd-dhfs lends no map slot", newPD, lends(0), policytest.Claims{}},
+		{"pi-dhfs lends a quarter of the map slots", newPI, lends(slots.One / 4), policytest.Claims{}},
+		{"pd-dhfs lends a quarter of the map slots", newPD, lends(slots.One / 4), policytest.Claims{}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			policytest.Run(t, func() slots.Policy { return c.make(c.options) }, c.claims)
+		})
+	}
+}

@@ -1,0 +1,136 @@
+package dhfs
+
+import (
+	"fmt"
+
+	"mrlocal/slots"
+	"mrlocal/slots/policy"
+	"mrlocal/slots/policy/settings"
+	"mrlocal/trace"
+)
+
+// demandName is the paper's name of a kind's slots demand.
+func demandName(k slots.Kind) string { return k.String() + "SlotsDemand" }
+
+// loads are line 1 of Algorithm 1: demands and load factors of both kinds.
+func (p *PI) loads(v *slots.View) (all []slots.Number) {
+	for k := range slots.Kind(trace.Kinds) {
+		f := p.Counts.Phase(v, k)
+		all = append(all, slots.Whole(demandName(k), f.SlotsDemand()), policy.Ratio(policy.LoadName(k), int64(f.SlotsDemand()), f.Capacity))
+	}
+	return all
+}
+
+// OwnNumbers are what a task of kind k on a slot of its own kind rests on.
+func (p *PI) OwnNumbers(v *slots.View, k slots.Kind) []slots.Number {
+	return append(p.loads(v), slots.Whole(fmt.Sprintf("available %v slots of tracker %d", k, v.Tracker()), p.available(v, k, 0)))
+}
+
+// borrowNumbers are what a task of kind k on a borrowed slot rests on (l. 10-12, or
+// l. 15-17).
+func (p *PI) borrowNumbers(v *slots.View, k slots.Kind, extra int32) []slots.Number {
+	other := k.Other()
+	lender := p.Counts.Phase(v, other)
+	return append(p.loads(v),
+		slots.Whole("extra "+demandName(k), extra),
+		policy.Ratio("updated "+policy.LoadName(other), int64(lender.SlotsDemand()+extra), lender.Capacity),
+		slots.Whole(fmt.Sprintf("%v slots that may still be lent", other), max(lender.MayLend-lender.Borrowed, 0)),
+		slots.Whole(fmt.Sprintf("available %v slots of tracker %d", other, v.Tracker()), p.available(v, other, extra)))
+}
+
+// decline ends a visit: why it starts nothing more of each kind.
+func (p *PI) decline(v *slots.View, d *slots.Decision) {
+	for k := range slots.Kind(trace.Kinds) {
+		reason := p.Order.Stopped(v, k)
+		if reason == "" {
+			reason = p.whyNoSlot(v, k)
+		}
+		d.Decline(k, reason, p.loads(v)...)
+	}
+}
+
+const loadUsedUp = "the tracker's share of the load is used up"
+
+// whyNoSlot words why Algorithm 1 has no slot here for a task that may start. It
+// says first what holds for the whole cluster: if nothing can be granted anywhere,
+// one tracker's visit speaks for all.
+func (p *PI) whyNoSlot(v *slots.View, k slots.Kind) string {
+	t, other := v.Tracker(), k.Other()
+	maps, reduces := p.Counts.Phases(v, k)
+	borrower, lender := maps, reduces
+	if k == slots.Reduce {
+		borrower, lender = reduces, maps
+	}
+	capacity, used := p.Counts.Tracker(v, k)
+	switch {
+	case v.FreeAt(t) > 0 && used < capacity && p.available(v, k, 0) <= 0:
+		return loadUsedUp
+	case lender.lacks() >= 0:
+		return fmt.Sprintf("%s %s: no slot is unused", policy.LoadName(other), policy.Ratio("", int64(lender.SlotsDemand()), lender.Capacity).Value())
+	case policy.NoRoom(v, k) != "":
+		return policy.NoRoom(v, k)
+	case borrower.lacks() <= 0:
+		return fmt.Sprintf("%s is at most 1: the %v slots of other trackers are enough", policy.LoadName(k), k)
+	case lender.MayLend <= lender.Borrowed:
+		return allLent(v, p.options, other)
+	case v.FreeAt(t) == 0:
+		return "no slot of the tracker is free"
+	}
+	return loadUsedUp
+}
+
+// allLent words that no more slots of kind k may be lent.
+func allLent(v *slots.View, o settings.Options, k slots.Kind) string {
+	switch allowed := Percentage(o, k).Of(v.Capacity(k)); allowed {
+	case 0:
+		return fmt.Sprintf("no %v slot may be lent", k)
+	case 1:
+		return fmt.Sprintf("the one %v slot that may be lent is lent", k)
+	default:
+		return fmt.Sprintf("all %d %v slots that may be lent are lent", allowed, k)
+	}
+}
+
+// loadNumbers are line 1 of Algorithm 2.
+func (p *PD) loadNumbers(v *slots.View) []slots.Number {
+	l := p.Counts.Load(v)
+	return []slots.Number{
+		slots.Whole("totalSlotsDemand", l.SlotsDemand),
+		slots.Whole("trackerRunningTasksNum", l.TrackerRunning),
+		slots.Whole("trackerCurrentSlotsCapacity", l.CurrentCapacity()),
+	}
+}
+
+// Numbers are what a case of Algorithm 2 rests on.
+func (p *PD) Numbers(v *slots.View, pool slots.PoolID, k slots.Kind) []slots.Number {
+	t, other := v.Tracker(), k.Other()
+	all := append(p.loadNumbers(v),
+		policy.Ratio(fmt.Sprintf("running %vs per %v slot of the tracker", k, k), int64(v.RunningAt(t, k)), v.CapacityAt(t, k)))
+	if !idle(v, k) {
+		left := v.Weights().Times(other, Percentage(p.options, other).Of(v.Capacity(other))) - v.LentBy(other)
+		all = append(all, slots.Whole(fmt.Sprintf("%v slots that may still be lent", other), max(left, 0)))
+	}
+	for each := range slots.Kind(trace.Kinds) {
+		all = append(all, slots.Whole(demandName(each)+" of the pool", policy.DemandOf(v.Pool(pool), each).All))
+	}
+	return all
+}
+
+// decline ends a visit: why it starts nothing more of each kind.
+func (p *PD) decline(v *slots.View, d *slots.Decision) {
+	for k := range slots.Kind(trace.Kinds) {
+		reason := p.Order.Stopped(v, k)
+		switch {
+		case reason != "":
+		case v.FreeAt(v.Tracker()) > 0 && !p.Counts.Load(v).Within():
+			reason = loadUsedUp
+		case policy.NoRoom(v, k) != "":
+			reason = policy.NoRoom(v, k)
+		case !p.Counts.MayLend(v, k.Other()): // first, as in whyNoSlot
+			reason = allLent(v, p.options, k.Other())
+		default:
+			reason = "no slot of the tracker is free"
+		}
+		d.Decline(k, reason, p.loadNumbers(v)...)
+	}
+}

@@ -1,0 +1,141 @@
+package dhfs
+
+// Algorithm 2 of [DHFS13], the dynamic task assignment under PD-DHFS. Each pool is
+// selfish: it uses map slots and reduce slots for its own maps and reduces before
+// another pool gets them. The steps, by the lines of the paper:
+//
+//	   1  Compute the slots demand of all pools, the running tasks of the tracker, and
+//	      its current slots capacity: its part of the load.
+//	   3  If the tracker runs as much as its current slots capacity, stop.
+//	   5  For each free slot up to that capacity:
+//	   6  Sort the pools by their distance below their min share and fair share.
+//	   7  For each pool, try in turn:
+//	   9    case 1, a map if map slots are idle                      (MAP_ON_MAP)
+//	  14    case 2, a reduce if reduce slots are idle                (REDUCE_ON_REDUCE)
+//	  19    case 3, a map on a reduce slot                           (MAP_ON_REDUCE)
+//	  24    case 4, a reduce on a map slot                           (REDUCE_ON_MAP)
+//	  29  If no pool had a task: for each pool, case 5, a map away from its input
+//	                                                                 (NON_LOCAL_MAP)
+//
+// Pools are sorted by their maps and reduces together [DHFS13, "combined key"].
+// foundTask, "no pool had a task", starts anew for each slot [DHFS13, "found-task
+// reset"]. Only case 5 lifts a job's wait for a local slot [DHFS13, "visited for
+// map"].
+
+import (
+	"mrlocal/slots"
+	"mrlocal/slots/policy"
+	"mrlocal/trace"
+)
+
+// Load holds the variables of line 1, in slots.
+type Load struct {
+	SlotsDemand     int32 // totalSlotsDemand: what all pools want, each within its limits
+	SlotsCapacity   int32 // totalSlotsCapacity
+	TrackerCapacity int32 // trackerSlotsCapacity
+	TrackerRunning  int32 // trackerRunningTasksNum
+}
+
+// CurrentCapacity is trackerCurrentSlotsCapacity, which the paper leaves open. We
+// take the tracker's even part of the load [DHFS13, "tracker capacity"]:
+//
+//	min(ceil(totalSlotsDemand/totalSlotsCapacity · trackerSlotsCapacity), trackerSlotsCapacity)
+func (l Load) CurrentCapacity() int32 {
+	return slots.ShareOfLoad(l.SlotsDemand, l.TrackerCapacity, l.SlotsCapacity)
+}
+
+// Within is line 3: the tracker runs less than its part of the load.
+func (l Load) Within() bool { return l.TrackerRunning < l.CurrentCapacity() }
+
+// Decide is one heartbeat: slot after slot (l. 5).
+func (p *PD) Decide(v *slots.View, d *slots.Decision) {
+	p.Order.Begin(v)
+	for v.FreeAt(v.Tracker()) > 0 {
+		if !p.FromPools(v, d) && !p.NonLocalMap(v, d) {
+			break
+		}
+	}
+	p.End(v, d)
+}
+
+// FromPools is lines 6 to 27: it starts a task of the first pool that has one for
+// cases 1 to 4. A ranking of the pools with maps and one of the pools with reduces,
+// by the same key, stand for the scan: the first of both is the first pool.
+func (p *PD) FromPools(v *slots.View, d *slots.Decision) bool {
+	for {
+		pool, k, ok := p.nextCase(v)
+		if !ok {
+			return false
+		}
+		if p.assignTask(v, d, pool, k, false) {
+			return true
+		}
+	}
+}
+
+// nextCase returns the first pool that has a task for the tracker, and the kind of
+// that task. If one pool is first with both kinds, maps go first (l. 9), unless
+// only reduce slots are idle (l. 14).
+func (p *PD) nextCase(v *slots.View) (pool slots.PoolID, k slots.Kind, ok bool) {
+	m, haveMap := p.firstPool(v, slots.Map)
+	r, haveReduce := p.firstPool(v, slots.Reduce)
+	switch {
+	case !haveMap && !haveReduce:
+		return 0, 0, false
+	case !haveReduce:
+		return m, slots.Map, true
+	case !haveMap:
+		return r, slots.Reduce, true
+	case m != r && p.Order.Before(v, r, slots.Reduce, m):
+		return r, slots.Reduce, true
+	case m == r && !idle(v, slots.Map) && idle(v, slots.Reduce):
+		return r, slots.Reduce, true
+	}
+	return m, slots.Map, true
+}
+
+// firstPool returns the first pool with a task of kind k, if the tracker may run
+// one: on an idle slot of its kind (l. 9, l. 14) or on a borrowed slot (l. 19, l. 24).
+func (p *PD) firstPool(v *slots.View, k slots.Kind) (slots.PoolID, bool) {
+	if !p.Counts.Load(v).Within() && (k == slots.Reduce || !stranded(v)) {
+		return 0, false
+	}
+	if !idle(v, k) && !p.Counts.MayLend(v, k.Other()) {
+		return 0, false
+	}
+	return p.Order.First(k)
+}
+
+// idle is "idle map slots" of line 9 and "idle reduce slots" of line 14, by the
+// paper's counts [DHFS13, "idle by count"].
+func idle(v *slots.View, k slots.Kind) bool {
+	return v.RunningAt(v.Tracker(), k) < v.CapacityAt(v.Tracker(), k)
+}
+
+// assignTask starts a task of kind k of a pool, on a slot of its own kind (cases 1
+// and 2) or on a borrowed one (cases 3 and 4). anywhere lifts the wait for a local
+// slot.
+func (p *PD) assignTask(v *slots.View, d *slots.Decision, pool slots.PoolID, k slots.Kind, anywhere bool) bool {
+	rule := borrowRule(k)
+	if idle(v, k) {
+		rule = trace.RuleOwnSlots
+	}
+	return p.Order.Try(v, d, pool, policy.Offer{Kind: k, Rule: rule, Numbers: func(slots.PoolID) []slots.Number { return p.Numbers(v, pool, k) }}, anywhere)
+}
+
+// NonLocalMap is lines 29 to 34, case 5: no pool has anything for the slot but maps
+// that wait for a nearer one, so a map of the first pool takes it.
+func (p *PD) NonLocalMap(v *slots.View, d *slots.Decision) bool {
+	if p.options.LocalityDelay == 0 || !p.Order.Recall(v, slots.RefusedLocality) {
+		return false
+	}
+	for {
+		pool, ok := p.firstPool(v, slots.Map)
+		if !ok {
+			return false
+		}
+		if p.assignTask(v, d, pool, slots.Map, true) {
+			return true
+		}
+	}
+}

@@ -1,0 +1,150 @@
+package dhfs
+
+// Algorithm 1 of [DHFS13], the dynamic task assignment under PI-DHFS: pools share
+// the slots of each phase fairly, and a phase with too few slots borrows from one
+// that leaves slots unused. The steps, by the lines of the paper:
+//
+//	   1  Compute the used slots, the slots demand and the load factor of each phase:
+//	      demand = pending tasks + used slots, load factor = demand / capacity.
+//	   3  Case 1: both load factors are at most 1. Nothing is borrowed.
+//	   6  Case 2: both load factors are at least 1. Nothing is borrowed.
+//	   9  Case 3: maps leave slots unused and reduces have too few. How many map slots
+//	  10  are lent already? How many more may reduces borrow: at most the percentage
+//	  11  of the map slots less these, and at most what reduces lack.
+//	  12  Update the load factor of the map slots by that.
+//	  14  Case 4 is the mirror of case 3: maps borrow reduce slots (lines 14 to 17).
+//	  18  By the updated load factors, compute how many map slots and reduce slots are
+//	      available on the tracker.
+//
+// The paper numbers the cases in two orders; here they have names [DHFS13, "named
+// scenarios"]. Integers replace load factors, so that nothing is rounded: load > 1
+// is demand > capacity. A load factor of exactly 1 borrows nothing [DHFS13, "load
+// of one"]. The policy runs the algorithm anew before each single grant, so that
+// several trackers cannot lend the same slot [DHFS13, "borrow allowance"].
+
+import (
+	"mrlocal/slots"
+	"mrlocal/slots/policy"
+	"mrlocal/trace"
+)
+
+// Phase holds the paper's variables of one phase: of maps and map slots, or of
+// reduces and reduce slots. All are numbers of tasks or slots in the cluster.
+type Phase struct {
+	Pending  int32 // pending tasks, each pool's within its limit
+	Used     int32 // clusterUsed…Slots
+	Capacity int32 // cluster…Capacity
+	Borrowed int32 // currentBorrowed…Slots: slots of this phase that the other phase uses
+	MayLend  int32 // floor(cluster…Capacity · percentageOfBorrowed…Slots)
+}
+
+// SlotsDemand is mapSlotsDemand or reduceSlotsDemand [DHFS13, Alg. 1, l. 1]. It
+// counts used slots, not running tasks: a lent slot is not idle.
+func (p Phase) SlotsDemand() int32 { return p.Pending + p.Used }
+
+// lacks is how many slots the phase lacks. Above 0 its load factor is above 1,
+// below 0 it leaves slots unused.
+func (p Phase) lacks() int32 { return p.SlotsDemand() - p.Capacity }
+
+// Scenario is the case that holds.
+type Scenario uint8
+
+const (
+	Enough        Scenario = iota // case 1: both phases have enough slots
+	Saturated                     // case 2: both phases have too few
+	ReduceBorrows                 // case 3: reduces borrow map slots
+	MapBorrows                    // case 4: maps borrow reduce slots
+)
+
+// String returns the scenario's name as explanations show it.
+func (s Scenario) String() string {
+	return [...]string{"NONE", "SATURATED", "REDUCE_BORROWS", "MAP_BORROWS"}[s]
+}
+
+// Algorithm1 is lines 3 to 17: which case holds, and how many slots of the other
+// phase the borrowing phase may use besides those that it has borrowed already.
+func Algorithm1(maps, reduces Phase) (s Scenario, extra int32) {
+	m, r := maps.lacks(), reduces.lacks()
+	switch {
+	case m <= 0 && r <= 0: // l. 3
+		return Enough, 0
+	case m >= 0 && r >= 0: // l. 6
+		return Saturated, 0
+	case m < 0 && r > 0: // l. 9
+		return ReduceBorrows, extraDemand(reduces, maps)
+	}
+	return MapBorrows, extraDemand(maps, reduces) // l. 14
+}
+
+// extraDemand is extraReduceSlotsDemand (l. 10-11) or extraMapSlotsDemand
+// (l. 15-16). Borrowed slots are counted tracker by tracker [DHFS13, "lent by
+// tracker"].
+func extraDemand(borrower, lender Phase) int32 {
+	return min(max(lender.MayLend-lender.Borrowed, 0), borrower.lacks())
+}
+
+// Available is line 18: how many slots of a phase a tracker may give away now. It
+// has capacity slots of the phase and uses used of them; extra slots are lent
+// besides the phase's own demand (l. 12, l. 17).
+//
+//	min(ceil((demand + extra)/clusterCapacity · capacity), capacity) - used
+//
+// So a light load is spread evenly over the trackers [DHFS13, "borrow allowance"].
+func Available(p Phase, extra, capacity, used int32) int32 {
+	return slots.ShareOfLoad(p.SlotsDemand()+extra, capacity, p.Capacity) - used
+}
+
+// Decide is one heartbeat: tasks on slots of their own kind first, maps before
+// reduces, then what may be borrowed [DHFS13, "own type first"].
+func (p *PI) Decide(v *slots.View, d *slots.Decision) {
+	p.Order.Begin(v)
+	for v.FreeAt(v.Tracker()) > 0 {
+		if !p.Own(v, d, slots.Map) && !p.Own(v, d, slots.Reduce) &&
+			!p.Borrow(v, d, slots.Map) && !p.Borrow(v, d, slots.Reduce) {
+			break
+		}
+	}
+	p.End(v, d)
+}
+
+// Own starts a task of kind k, if slots of its own kind are available on the
+// visited tracker.
+func (p *PI) Own(v *slots.View, d *slots.Decision, k slots.Kind) bool {
+	if p.Order.Total[k].Startable == 0 || !p.Has(v, k, k, 0) {
+		return false
+	}
+	return p.Order.Grant(v, d, policy.Offer{Kind: k, Rule: trace.RuleOwnSlots, Numbers: func(slots.PoolID) []slots.Number { return p.OwnNumbers(v, k) }})
+}
+
+// Borrow starts a task of kind k on the count of the other kind of slots.
+func (p *PI) Borrow(v *slots.View, d *slots.Decision, k slots.Kind) bool {
+	if p.Order.Total[k].Startable == 0 {
+		return false
+	}
+	extra := p.extra(v, k)
+	if extra <= 0 || !p.Has(v, k, k.Other(), extra) {
+		return false
+	}
+	return p.Order.Grant(v, d, policy.Offer{Kind: k, Rule: borrowRule(k), Numbers: func(slots.PoolID) []slots.Number { return p.borrowNumbers(v, k, extra) }})
+}
+
+// extra is how many slots of the other kind tasks of kind k may borrow now.
+func (p *PI) extra(v *slots.View, k slots.Kind) int32 {
+	want := [trace.Kinds]Scenario{slots.Map: MapBorrows, slots.Reduce: ReduceBorrows}[k]
+	if s, extra := Algorithm1(p.Counts.Phases(v, k)); s == want {
+		return extra
+	}
+	return 0
+}
+
+// Has reports whether a task may have a slot of a kind on the visited tracker,
+// where extra slots of that kind are lent: one is idle and available.
+func (p *PI) Has(v *slots.View, task, of slots.Kind, extra int32) bool {
+	capacity, used := p.Counts.Tracker(v, of)
+	return used < capacity && (p.available(v, of, extra) > 0 || task == slots.Map && stranded(v))
+}
+
+func (p *PI) available(v *slots.View, k slots.Kind, extra int32) int32 {
+	capacity, used := p.Counts.Tracker(v, k)
+	return Available(p.Counts.Phase(v, k), extra, capacity, used)
+}

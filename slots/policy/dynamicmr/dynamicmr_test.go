@@ -1,0 +1,79 @@
+package dynamicmr_test
+
+import (
+	"testing"
+
+	"mrlocal/slots"
+	"mrlocal/slots/demand"
+	"mrlocal/slots/policy/dynamicmr"
+	"mrlocal/slots/policy/policytest"
+	"mrlocal/slots/policy/registry"
+	"mrlocal/slots/policy/settings"
+)
+
+func TestScripts(t *testing.T) { policytest.Scripts(t, "testdata/*.txt", dynamicmr.New) }
+
+func TestSuite(t *testing.T) {
+	policytest.Run(t, func() slots.Policy { return dynamicmr.New(settings.Defaults()) }, policytest.Claims{Idle: policytest.AnyIdle})
+}
+
+func TestEveryPartOfDynamicMRPassesTheSuite(t *testing.T) {
+	for name, change := range map[string]func(o *settings.Options){
+		"pd":                    func(o *settings.Options) { o.DHSA = "pd" },
+		"job-first":             func(o *settings.Options) { o.SEPBJobs = 0 },
+		"half of the jobs":      func(o *settings.Options) { o.DHSA, o.SEPBJobs = "pd", slots.One/2 },
+		"SEPB alone":            func(o *settings.Options) { o.DHSA, o.PreScheduling = "off", false },
+		"PreScheduling alone":   func(o *settings.Options) { o.DHSA, o.SEPB = "off", false },
+		"without PreScheduling": func(o *settings.Options) { o.PreScheduling = false },
+		"lending little":        func(o *settings.Options) { o.BorrowMap, o.BorrowReduce = slots.One/4, slots.One/4 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := settings.Defaults()
+			change(&o)
+			policytest.Run(t, func() slots.Policy { return dynamicmr.New(o) }, policytest.Claims{})
+		})
+	}
+	for name, change := range map[string]func(o *settings.Options){
+		"pi, heavy reduces": func(o *settings.Options) { o.SlotWeights = demand.Weights{Map: 1, Reduce: 2} },
+		"pi, heavy maps":    func(o *settings.Options) { o.SlotWeights = demand.Weights{Map: 3, Reduce: 2} },
+		"pd, heavy reduces": func(o *settings.Options) { o.DHSA, o.SlotWeights = "pd", demand.Weights{Map: 2, Reduce: 3} },
+		"pd, heavy maps":    func(o *settings.Options) { o.DHSA, o.SlotWeights = "pd", demand.Weights{Map: 5, Reduce: 1} },
+		"pi, lending little": func(o *settings.Options) {
+			o.BorrowMap, o.BorrowReduce, o.SlotWeights = slots.One/2, slots.One/2, demand.Weights{Map: 1, Reduce: 2}
+		},
+	} {
+		t.Run("weights: "+name, func(t *testing.T) {
+			o := settings.Defaults()
+			change(&o)
+			policytest.Run(t, func() slots.Policy { return dynamicmr.New(o) }, policytest.Claims{Periods: true})
+		})
+	}
+}
+
+func mustNew(t testing.TB, name string, o settings.Options) slots.Policy {
+	t.Helper()
+	p, err := registry.New(name, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// TestExtraIdleSlotsByDefinition: a tracker of 10 map slots in a cluster of 90.
+func TestExtraIdleSlotsByDefinition(t *testing.T) {
+	for _, c := range []struct {
+		demand, used, extra int32
+	}{
+		{90, 4, 0},   // a full load
+		{200, 10, 0}, // more than that
+		{45, 4, 5},   // half a load: ceil(0.5 · 10) = 5
+		{45, 5, 5},
+		{45, 7, 3}, // pre-scheduled two
+		{1, 0, 9},
+		{0, 0, 10},
+	} {
+		if x := dynamicmr.ExtraIdle(c.demand, 10, 90, c.used); x != c.extra {
+			t.Errorf("demand %d, %d used: %d extra, want %d", c.demand, c.used, x, c.extra)
+		}
+	}
+}

@@ -1,0 +1,110 @@
+package dynamicmr
+
+import (
+	"mrlocal/slots"
+	"mrlocal/slots/policy"
+	"mrlocal/slots/policy/dhfs"
+	"mrlocal/slots/policy/settings"
+)
+
+// Slot weights [DynamicMR14, "slot weights"]: a task of a kind weighs as much as a
+// home slot of the kind, and a tracker runs no more than its home slots weigh
+// together. The counts below are in weight, where the papers count slots. Without
+// weights each task weighs 1, and both are the same.
+
+// weigh returns what n tasks or slots of kind k weigh.
+func weigh(v *slots.View, k slots.Kind, n int32) int32 { return v.Weights().Times(k, n) }
+
+// mayStillLend returns what of the slots of kind k may be lent besides what is lent
+// already, in weight.
+func mayStillLend(v *slots.View, o settings.Options, k slots.Kind) int32 {
+	return max(weigh(v, k, dhfs.Percentage(o, k).Of(v.Capacity(k)))-v.LentBy(k), 0)
+}
+
+// fits reports whether what is unused of the visited tracker's slots of one kind has
+// the weight of a task.
+func fits(v *slots.View, task, of slots.Kind) bool {
+	t := v.Tracker()
+	return weigh(v, of, v.CapacityAt(t, of))-v.UsedAt(t, of) >= v.Weights().Of(task)
+}
+
+// piCounts are the numbers of Algorithm 1 in weight, with copies of running tasks as
+// pending tasks. It implements dhfs.PICounts.
+type piCounts struct {
+	order   *policy.Order
+	options settings.Options
+}
+
+// Phase counts copies as pending tasks.
+func (c piCounts) Phase(v *slots.View, k slots.Kind) dhfs.Phase {
+	f := dhfs.Phase{
+		Pending: weigh(v, k, c.order.Total[k].Startable), Used: v.Used(k), Capacity: weigh(v, k, v.Capacity(k)),
+		Borrowed: v.LentBy(k), MayLend: v.LentBy(k),
+	}
+	if left := mayStillLend(v, c.options, k); left >= v.Weights().Of(k.Other()) { // else no task fits
+		f.MayLend += left
+	}
+	return f
+}
+
+// Phases counts copies for the borrowing phase only. A copy keeps no slot from the
+// other phase: it may not start on every tracker, and a slot that waited for it
+// could idle while tasks are pending. If maps and reduces could both borrow then,
+// maps do.
+func (c piCounts) Phases(v *slots.View, borrower slots.Kind) (maps, reduces dhfs.Phase) {
+	maps, reduces = c.Phase(v, slots.Map), c.Phase(v, slots.Reduce)
+	lender := reduces
+	lender.Pending = weigh(v, slots.Reduce, c.order.Total[slots.Reduce].Pending)
+	if s, _ := dhfs.Algorithm1(maps, lender); borrower == slots.Map || s == dhfs.MapBorrows {
+		return maps, lender
+	}
+	maps.Pending = weigh(v, slots.Map, c.order.Total[slots.Map].Pending)
+	return maps, reduces
+}
+
+// Tracker returns whole slots: the share of the load is rounded up to these. A task
+// may so overdraw the share, but not the tracker's weight.
+func (piCounts) Tracker(v *slots.View, k slots.Kind) (capacity, used int32) {
+	return v.CapacityAt(v.Tracker(), k), v.UsedAt(v.Tracker(), k) / v.Weights().Of(k)
+}
+
+// pdCounts are the numbers of Algorithm 2 in weight. It implements dhfs.PDCounts.
+type pdCounts struct {
+	order   *policy.Order
+	options settings.Options
+}
+
+// Load is in weight.
+func (c pdCounts) Load(v *slots.View) dhfs.Load {
+	w, t := v.Weights(), v.Tracker()
+	return dhfs.Load{
+		SlotsDemand:     w.Sum([2]int32{c.order.Total[slots.Map].All, c.order.Total[slots.Reduce].All}),
+		SlotsCapacity:   w.Sum([2]int32{v.Capacity(slots.Map), v.Capacity(slots.Reduce)}),
+		TrackerCapacity: w.Sum([2]int32{v.CapacityAt(t, slots.Map), v.CapacityAt(t, slots.Reduce)}),
+		TrackerRunning:  w.Sum([2]int32{v.RunningAt(t, slots.Map), v.RunningAt(t, slots.Reduce)}),
+	}
+}
+
+// MayLend asks for room for the weight of a whole task.
+func (c pdCounts) MayLend(v *slots.View, k slots.Kind) bool {
+	return mayStillLend(v, c.options, k) >= v.Weights().Of(k.Other())
+}
+
+// Extra implements slots.Opener: the slots that light tasks need to use the whole
+// weight of a tracker's home slots.
+func (d *DynamicMR) Extra(home [2]int32, most int) int {
+	return min(int(d.Traits().Weights.Slots(home)-home[slots.Map]-home[slots.Reduce]), most)
+}
+
+// openExtra opens these slots on the visited tracker.
+func (d *DynamicMR) openExtra(v *slots.View, decision *slots.Decision) {
+	if !v.Weights().Bound() {
+		return
+	}
+	t := v.Tracker()
+	home := [2]int32{slots.Map: v.CapacityAt(t, slots.Map), slots.Reduce: v.CapacityAt(t, slots.Reduce)}
+	most := len(v.SlotsOf(t)) - int(home[slots.Map]+home[slots.Reduce])
+	if n := d.Extra(home, most); int(v.OpenExtra(t)) < n {
+		decision.Resize(t, int(home[slots.Map]), int(home[slots.Reduce]), n)
+	}
+}

@@ -1,0 +1,26 @@
+package dynsplit_test
+
+import (
+	"testing"
+
+	"mrlocal/slots"
+	"mrlocal/slots/policy/dynsplit"
+	"mrlocal/slots/policy/policytest"
+	"mrlocal/slots/policy/settings"
+)
+
+func newSplit(o settings.Options) slots.Policy { return dynsplit.New(o) }
+
+func TestScripts(t *testing.T) { policytest.Scripts(t, "testdata/*.txt", newSplit) }
+
+func TestSuite(t *testing.T) {
+	policytest.Run(t, func() slots.Policy { return newSplit(settings.Defaults()) }, policytest.Claims{Idle: policytest.AnyIdle})
+	for name, o := range map[string]settings.Options{
+		"additional map slots": {AdditionalMapSlots: 2}, "few reduces": {AdditionalMapSlots: 1, ReduceTotal: 1},
+		"one copy at a time": {ReduceShuffle: 1}, "one computes at a time": {ReduceCompute: 1}, "all bounds": {AdditionalMapSlots: 1, ReduceTotal: 3, ReduceShuffle: 2, ReduceCompute: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			policytest.Run(t, func() slots.Policy { return newSplit(o) }, policytest.Claims{Periods: true})
+		})
+	}
+}

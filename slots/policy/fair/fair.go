@@ -1,0 +1,178 @@
+// Package fair is Hadoop 1.x's Fair Scheduler on static, typed slots, the baseline
+// HFS of [DHFS13]; and two policies that add one rule to it: delay, in which jobs
+// wait for slots at their input, and late, which copies slow tasks.
+//
+// For each kind, each free slot goes to the pool that is farthest below its min
+// share, else below its fair share. Inside a pool it goes to a job in the same way.
+// The order of pools and jobs, and the waits, are in slots/policy; the choice of
+// tasks to copy is in slots/policy/late. preempt.go kills tasks for pools that
+// starve.
+//
+// A policy owns all that it keeps: a few words a job and a pool.
+package fair
+
+import (
+	"time"
+
+	"mrlocal/slots"
+	"mrlocal/slots/policy"
+	"mrlocal/slots/policy/settings"
+	"mrlocal/trace"
+)
+
+// Fair is the fair scheduler (Hadoop 1.0.3, FairScheduler).
+type Fair struct {
+	// BeyondLoad starts a map on a tracker that already has its part of the load of
+	// maps, and reports whether one started. nil: no map starts there.
+	BeyondLoad func(v *slots.View, d *slots.Decision) bool
+
+	Order   policy.Order
+	name    string
+	options settings.Options
+	copies  func() *policy.Copies // for the next Ledger; nil: none
+	preempt preemption
+}
+
+// New returns the policy fair.
+func New(o settings.Options) *Fair { return newFair("fair", o) }
+
+func newFair(name string, o settings.Options) *Fair {
+	f := &Fair{name: name, options: o}
+	f.Reset()
+	return f
+}
+
+// hadoopsDelay is 1.5 heartbeats of 3 s: how long Hadoop's delay scheduling waits
+// by default (Hadoop 1.0.3, FairScheduler).
+const hadoopsDelay = 4500 * time.Millisecond
+
+// NewDelay returns the policy delay [Delay10]: fair with waits as long as o says,
+// or as Hadoop's.
+func NewDelay(o settings.Options) *Fair {
+	if o.LocalityDelay == 0 {
+		o.LocalityDelay = hadoopsDelay
+	}
+	return newFair("delay", o)
+}
+
+// Late is the fair scheduler with LATE's copies of slow tasks.
+type Late struct {
+	*Fair
+	policy.Speculating
+}
+
+// NewLate returns the policy late [LATE08]: a job's copies start at its turn.
+func NewLate(o settings.Options) *Late { return NewCopying("late", o, true, 0) }
+
+// NewCopying returns a fair scheduler of that name that copies slow tasks, if
+// copies is set. checked is the share of the running jobs whose pending tasks go
+// before copies.
+func NewCopying(name string, o settings.Options, copies bool, checked slots.PPM) *Late {
+	f := &Fair{name: name, options: o}
+	if copies {
+		f.copies = func() *policy.Copies { return policy.NewCopies(o.CopyAfter, checked, f.idle) }
+	}
+	f.Reset()
+	return &Late{Fair: f, Speculating: policy.Speculating{Order: &f.Order}}
+}
+
+// Traits implements slots.Policy.
+func (l *Late) Traits() slots.Traits {
+	t := l.Fair.Traits()
+	t.Options = l.options
+	return t
+}
+
+// Traits implements slots.Policy.
+func (f *Fair) Traits() slots.Traits { return slots.Traits{Name: f.name} }
+
+// Reset implements slots.Resetter.
+func (f *Fair) Reset() {
+	f.preempt = preemption{}
+	var copies *policy.Copies
+	if f.copies != nil {
+		copies = f.copies()
+	}
+	f.Order = policy.NewOrder(policy.PerKind, policy.Wait{Delay: f.options.LocalityDelay, Starving: f.preempt.starves}, copies)
+}
+
+// NothingToGrant implements slots.NothingToGrant: of each kind nothing may start, or no slot
+// is left in the cluster.
+func (f *Fair) NothingToGrant(v *slots.View) bool {
+	f.Order.Update(v)
+	for k := range slots.Kind(trace.Kinds) {
+		if f.Order.Total[k].Startable > 0 && v.Running(k) < v.Capacity(k) {
+			return false
+		}
+	}
+	return true
+}
+
+// Decide is one heartbeat: task after task, until both kinds are rejected (Hadoop
+// 1.0.3, FairScheduler.assignTasks).
+func (f *Fair) Decide(v *slots.View, d *slots.Decision) {
+	f.Order.Begin(v)
+	f.assignTasks(v, d)
+	if d.Explaining() {
+		for k := range slots.Kind(trace.Kinds) {
+			f.decline(v, d, k)
+		}
+	}
+	f.Order.End(v, d)
+	f.preempt.check(v, d, f.Order.Updates)
+}
+
+func (f *Fair) assignTasks(v *slots.View, d *slots.Decision) {
+	t := v.Tracker()
+	rejected := [2]bool{}
+	for {
+		for k := range slots.Kind(trace.Kinds) {
+			rejected[k] = rejected[k] || !f.fits(v, t, k)
+		}
+		if rejected[slots.Map] && rejected[slots.Reduce] {
+			return
+		}
+		k := nextKind(v, t, rejected)
+		if v.RunningAt(t, k) >= f.loadCap(v, t, k) {
+			rejected[k] = !f.BeyondLoad(v, d)
+			continue
+		}
+		numbers := func(slots.PoolID) []slots.Number { return f.LoadNumbers(v, k) }
+		rejected[k] = !f.Order.Grant(v, d, policy.Offer{Kind: k, Numbers: numbers})
+	}
+}
+
+// fits reports whether a task of kind k may start and the tracker has a slot for
+// it: one within its part of the load, or for a map one beyond that.
+func (f *Fair) fits(v *slots.View, t slots.TrackerID, k slots.Kind) bool {
+	return f.Order.Total[k].Startable > 0 && v.FreeHome(t, k) > 0 &&
+		(v.RunningAt(t, k) < f.loadCap(v, t, k) || k == slots.Map && f.BeyondLoad != nil)
+}
+
+// idle returns how many slots tasks of kind k could have now.
+func (f *Fair) idle(v *slots.View, k slots.Kind) int32 { return v.Capacity(k) - v.Running(k) }
+
+// loadCap is how many tasks of kind k a tracker may run, so that the load is even:
+//
+//	min(ceil(demand/capacity · trackerCapacity), trackerCapacity)
+//
+// The demand is that of all pools, each within its limit (Hadoop 1.0.3,
+// CapBasedLoadManager with a maximal difference of 0).
+func (f *Fair) loadCap(v *slots.View, t slots.TrackerID, k slots.Kind) int32 {
+	return slots.ShareOfLoad(f.Order.Total[k].All, v.CapacityAt(t, k), v.Capacity(k))
+}
+
+// nextKind chooses the kind of the next task: if both kinds are open, maps if the
+// tracker runs no more maps than reduces, so that neither kind starves (Hadoop
+// 1.0.3, FairScheduler.assignTasks).
+func nextKind(v *slots.View, t slots.TrackerID, rejected [2]bool) slots.Kind {
+	switch {
+	case rejected[slots.Map]:
+		return slots.Reduce
+	case rejected[slots.Reduce]:
+		return slots.Map
+	case v.RunningAt(t, slots.Map) <= v.RunningAt(t, slots.Reduce):
+		return slots.Map
+	}
+	return slots.Reduce
+}

@@ -1,0 +1,194 @@
+package fair
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"mrlocal/slots"
+	"mrlocal/slots/policy"
+	"mrlocal/trace"
+)
+
+// preemption kills tasks for pools that starve: those that are below their min
+// share for their PreemptAfter, or below half of their fair share for their
+// FairPreemptAfter (Hadoop 1.0.3, FairScheduler.preemptTasksIfNecessary). It is off
+// if no pool has a timeout.
+//
+// If it is on, it looks at all pools at the end of each visit that changed
+// anything, and for a kill at all slots.
+type preemption struct {
+	known, on bool
+	clocks    [2][]clock // by kind and pool
+	demands   []policy.ShareDemand
+	seen      int64            // updates of the Order at the last look
+	due       time.Duration    // of the next look if nothing changes; negative: none
+	quiet     [2]time.Duration // no kills of a kind before then
+}
+
+// clock is since when a pool starves: below its min share, and below half of its
+// fair share. Negative: it does not.
+type clock struct{ min, half time.Duration }
+
+// preemptEvery is the preemptionInterval. Killed tasks need time to end before one
+// can see whether the pool still starves.
+const preemptEvery = 15 * time.Second
+
+// check ends a visit. It sets the clocks by the state after the visit, so that a
+// slot that is granted again at the same instant starves no pool.
+func (p *preemption) check(v *slots.View, d *slots.Decision, updates int64) {
+	if !p.known {
+		p.known, p.due = true, -1
+		for id := range slots.PoolID(v.Pools()) {
+			c := v.Pool(id).Config()
+			p.on = p.on || c.PreemptAfter > 0 || c.FairPreemptAfter > 0
+		}
+	}
+	if !p.on {
+		return
+	}
+	if updates != p.seen || p.due >= 0 && v.Now() >= p.due {
+		p.seen, p.due = updates, -1
+		for k := range slots.Kind(trace.Kinds) {
+			p.checkKind(v, d, k)
+		}
+	}
+	if p.due >= 0 {
+		d.WakeAt(p.due)
+	}
+}
+
+func (p *preemption) checkKind(v *slots.View, d *slots.Decision, k slots.Kind) {
+	p.demands = p.demands[:0]
+	for id := range slots.PoolID(v.Pools()) {
+		p.demands = append(p.demands, policy.ShareDemandOf(v.Pool(id), k))
+	}
+	level := policy.LevelOf(p.demands, v.Capacity(k))
+	missing := int32(0)
+	for id := range slots.PoolID(v.Pools()) {
+		missing += p.tasksToPreempt(v, id, k, level)
+	}
+	if missing == 0 {
+		return
+	}
+	if v.Now() < p.quiet[k] {
+		p.wake(p.quiet[k])
+		return
+	}
+	p.quiet[k] = v.Now() + preemptEvery
+	p.wake(p.quiet[k])
+	p.preemptTasks(v, d, k, missing, level)
+}
+
+func (p *preemption) wake(at time.Duration) {
+	if p.due < 0 || at < p.due {
+		p.due = at
+	}
+}
+
+// tasksToPreempt returns how many tasks a pool lacks that has starved for its
+// timeout: up to its min share, or up to its fair share (Hadoop 1.0.3,
+// FairScheduler.tasksToPreempt).
+func (p *preemption) tasksToPreempt(v *slots.View, id slots.PoolID, k slots.Kind, level policy.Level) int32 {
+	for int(id) >= len(p.clocks[k]) {
+		p.clocks[k] = append(p.clocks[k], clock{-1, -1})
+	}
+	c, pool, demand := &p.clocks[k][id], v.Pool(id), p.demands[id]
+	running, least := pool.Running(k), min(demand.Min, demand.Demand)
+	set(&c.min, v.Now(), running < least)
+	set(&c.half, v.Now(), starvedForFairShare(running, demand, level))
+
+	missing := int32(0)
+	if p.overdue(v.Now(), c.min, pool.Config().PreemptAfter) {
+		missing = least - running
+	}
+	if p.overdue(v.Now(), c.half, pool.Config().FairPreemptAfter) {
+		missing = max(missing, level.Floor(demand)-running)
+	}
+	return missing
+}
+
+// starvedForFairShare reports whether running < floor(min(fairShare/2, demand)),
+// as Hadoop 1.0.3, FairScheduler.isStarvedForFairShare.
+func starvedForFairShare(running int32, demand policy.ShareDemand, level policy.Level) bool {
+	s := level.Share(demand)
+	return int64(running) < s.Num/(2*max(s.Den, 1))
+}
+
+// set starts a clock, lets it run, or stops it.
+func set(since *time.Duration, now time.Duration, starves bool) {
+	switch {
+	case !starves:
+		*since = -1
+	case *since < 0:
+		*since = now
+	}
+}
+
+// overdue reports whether a pool has starved for its whole preemption timeout. If
+// not, it asks for a look at the time when it will have.
+func (p *preemption) overdue(now, since, timeout time.Duration) bool {
+	if since < 0 || timeout <= 0 {
+		return false
+	}
+	if now-since >= timeout {
+		return true
+	}
+	p.wake(since + timeout)
+	return false
+}
+
+// starves reports whether a pool has starved for its timeout. Its jobs then wait
+// for no local slot (Hadoop 1.0.3, FairScheduler.getAllowedLocalityLevel).
+func (p *preemption) starves(v *slots.View, id slots.PoolID) bool {
+	if !p.on || int(id) >= len(p.clocks[slots.Map]) {
+		return false
+	}
+	c, config := p.clocks[slots.Map][id], v.Pool(id).Config()
+	return p.overdue(v.Now(), c.min, config.PreemptAfter) || p.overdue(v.Now(), c.half, config.FairPreemptAfter)
+}
+
+// preemptTasks kills tasks of pools above their fair share, the newest first, and
+// takes no pool below it [Hadoop, "never below the share"]. A task that is already
+// being killed counts as gone.
+func (p *preemption) preemptTasks(v *slots.View, d *slots.Decision, k slots.Kind, missing int32, level policy.Level) {
+	left := make([]int32, v.Pools())
+	for id := range left {
+		left[id] = v.Pool(slots.PoolID(id)).Running(k)
+	}
+	var victims []slots.SlotView
+	for id := range slots.SlotID(v.Slots()) {
+		switch s := v.Slot(id); {
+		case !s.Busy || s.Attempt.Kind != k:
+		case s.Killing:
+			left[v.Job(s.Attempt.Job).Pool()]--
+			missing--
+		default:
+			victims = append(victims, s)
+		}
+	}
+	slices.SortStableFunc(victims, func(a, b slots.SlotView) int {
+		return cmp.Or(cmp.Compare(b.Started, a.Started), cmp.Compare(b.ID, a.ID))
+	})
+	for _, s := range victims {
+		if missing <= 0 {
+			return
+		}
+		pool := v.Job(s.Attempt.Job).Pool()
+		if !level.AtMost(p.demands[pool], left[pool]-1) {
+			continue
+		}
+		if d.Explaining() {
+			share := level.Share(p.demands[pool])
+			share.Name = "fair share of the pool"
+			d.Because(slots.Why{Numbers: []slots.Number{
+				{Name: "tasks to preempt", Num: int64(missing)},
+				{Name: "running of pool " + v.Pool(pool).Config().Name, Num: int64(left[pool])},
+				share,
+			}})
+		}
+		d.Reclaim(s.ID)
+		left[pool]--
+		missing--
+	}
+}

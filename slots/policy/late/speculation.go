@@ -1,0 +1,245 @@
+package late
+
+import (
+	"time"
+
+	"mrlocal/slots"
+	"mrlocal/trace"
+)
+
+// Speculation keeps which running tasks are worth a copy. Look looks at all running
+// attempts together; between two looks only those that ended are dropped.
+type Speculation struct {
+	least  time.Duration // that an attempt has run before it is copied
+	places []place       // by slot
+	jobs   []*measured   // by JobID; nil: nothing is known, or the job has ended
+	done   []int64       // by tracker: progress of the tasks that finished there, in parts per million
+
+	due  time.Duration // of the next look; negative: there is nothing to look at
+	at   time.Duration // of the latest look
+	list []Candidate   // the longest time left first
+	slow int64         // a tracker with less progress is slow
+
+	// During a look.
+	running []slots.SlotView
+	copied  map[taskOf]bool // tasks that have a running copy
+	made    []int64         // by tracker, done and the progress of what runs
+	sorted  []int64
+	totals  []time.Duration
+}
+
+// Candidate is an attempt that is worth a copy.
+type Candidate struct {
+	Attempt slots.AttemptID
+	Tracker slots.TrackerID
+
+	// Times at the latest look: what the attempt takes in all and what is left, at
+	// its rate so far; what is usual; and what the slowest quarter takes at least.
+	Total, Left, Usual, Slowest time.Duration
+}
+
+// taskOf names a task.
+type taskOf struct {
+	job  slots.JobID
+	kind slots.Kind
+	task slots.TaskID
+}
+
+// measured is what is known about a job's tasks.
+type measured struct {
+	mapsDone time.Duration // negative: they are not
+	kinds    [trace.Kinds]sample
+}
+
+// sample is how long the last finished tasks of a job and kind took.
+type sample struct {
+	times []time.Duration // a ring
+	ended int
+	tasks int32         // of the job and kind, as far as known
+	usual time.Duration // at the latest look
+}
+
+// every returns the time between two looks at running tasks of the kind.
+func (k *sample) every() time.Duration { return max(leastWait, k.usual/looksATask) }
+
+// place is a slot's tracker, and when its latest attempt began.
+type place struct {
+	tracker slots.TrackerID
+	began   time.Duration
+}
+
+// New returns a Speculation for one Ledger. least is the least time that an attempt
+// has run before it is copied; 0: 100 ms.
+func New(least time.Duration) *Speculation {
+	if least == 0 {
+		least = leastRun
+	}
+	return &Speculation{least: least, due: -1, copied: map[taskOf]bool{}}
+}
+
+// Started takes in what a grant started on a slot of the visited tracker. A task that
+// has a copy is no candidate any more.
+func (s *Speculation) Started(v *slots.View, o slots.Start) {
+	for int(o.Slot) >= len(s.places) {
+		s.places = append(s.places, place{})
+	}
+	s.places[o.Slot] = place{v.Tracker(), v.Now()}
+	s.forgetTask(o.Attempt)
+	s.wake(v.Now(), &s.of(o.Attempt.Job).kinds[o.Attempt.Kind])
+}
+
+// Changed takes in a job that changed.
+func (s *Speculation) Changed(now time.Duration, j slots.JobView) {
+	id := j.ID()
+	if j.Ended() {
+		if int(id) < len(s.jobs) {
+			s.jobs[id] = nil
+		}
+		s.forget(func(c *Candidate) bool { return c.Attempt.Job == id })
+		return
+	}
+	m := s.of(id)
+	for k := range m.kinds {
+		m.kinds[k].tasks = j.Total(slots.Kind(k))
+	}
+	if done := j.Sealed() && j.Done(slots.Map) == j.Total(slots.Map); done != (m.mapsDone >= 0) {
+		m.mapsDone = -1
+		if done {
+			m.mapsDone = now
+		}
+	}
+}
+
+// Observe takes in a fact: the end of an attempt, or of a tracker.
+func (s *Speculation) Observe(f *slots.Fact) {
+	switch {
+	case f.Op == trace.OpLostTracker:
+		s.forget(func(c *Candidate) bool { return int64(c.Tracker) == f.A })
+	case f.Op == trace.OpFinish && f.Slot >= 0 && int(f.Slot) < len(s.places):
+		a := slots.AttemptID{Job: slots.JobID(f.Job), Kind: f.Kind, Task: slots.TaskID(f.Task)}
+		s.forgetTask(a)
+		if f.Has(trace.OK) {
+			s.finished(a, f.At, s.places[f.Slot])
+		}
+		s.wake(f.At, &s.of(a.Job).kinds[a.Kind])
+	}
+}
+
+// wake makes a look due soon, if none is due.
+func (s *Speculation) wake(now time.Duration, k *sample) {
+	if s.due < 0 && enough(k.ended, k.tasks) {
+		s.due = now + k.every()
+	}
+}
+
+// finished counts a task that finished.
+func (s *Speculation) finished(a slots.AttemptID, now time.Duration, p place) {
+	for int(p.tracker) >= len(s.done) {
+		s.done = append(s.done, 0)
+	}
+	s.done[p.tracker] += int64(slots.One)
+	m := s.of(a.Job)
+	k, took := &m.kinds[a.Kind], now-m.since(a.Kind, p.began)
+	if len(k.times) < mostSample {
+		k.times = append(k.times, took)
+	} else {
+		k.times[k.ended%mostSample] = took
+	}
+	k.ended++
+}
+
+// since returns the time from which an attempt's time counts: its start, or for a
+// reduce the end of its job's maps. A reduce that waits for maps is not slow.
+func (m *measured) since(k slots.Kind, began time.Duration) time.Duration {
+	if k == slots.Reduce {
+		return max(began, m.mapsDone)
+	}
+	return began
+}
+
+func (s *Speculation) of(id slots.JobID) *measured {
+	for int(id) >= len(s.jobs) {
+		s.jobs = append(s.jobs, nil)
+	}
+	if s.jobs[id] == nil {
+		s.jobs[id] = &measured{mapsDone: -1}
+	}
+	return s.jobs[id]
+}
+
+func (s *Speculation) forgetTask(a slots.AttemptID) {
+	s.forget(func(c *Candidate) bool {
+		return c.Attempt.Job == a.Job && c.Attempt.Kind == a.Kind && c.Attempt.Task == a.Task
+	})
+}
+
+func (s *Speculation) forget(gone func(c *Candidate) bool) {
+	kept := s.list[:0]
+	for i := range s.list {
+		if !gone(&s.list[i]) {
+			kept = append(kept, s.list[i])
+		}
+	}
+	s.list = kept
+}
+
+// Due returns when the next look is due; negative: there is nothing to look at.
+func (s *Speculation) Due() time.Duration { return s.due }
+
+// Expire drops the candidates that would end before a copy that starts now, and
+// reports whether there were any.
+func (s *Speculation) Expire(now time.Duration) bool {
+	n := len(s.list)
+	s.forget(func(c *Candidate) bool { return !pays(c.Left-(now-s.at), c.Usual) })
+	return len(s.list) < n
+}
+
+// Candidates returns how many tasks of kind k are worth a copy.
+func (s *Speculation) Candidates(k slots.Kind) (n int32) {
+	for i := range s.list {
+		if s.list[i].Attempt.Kind == k {
+			n++
+		}
+	}
+	return n
+}
+
+// Of returns how many tasks of kind k of a job are worth a copy.
+func (s *Speculation) Of(id slots.JobID, k slots.Kind) (n int32) {
+	for i := range s.list {
+		if a := s.list[i].Attempt; a.Job == id && a.Kind == k {
+			n++
+		}
+	}
+	return n
+}
+
+// Each calls f with every candidate of kind k.
+func (s *Speculation) Each(k slots.Kind, f func(c *Candidate)) {
+	for i := range s.list {
+		if s.list[i].Attempt.Kind == k {
+			f(&s.list[i])
+		}
+	}
+}
+
+// For returns the task of a job that the visited tracker should copy: of the tasks
+// that run elsewhere the one with the longest time left. There is none if the
+// tracker is slow.
+func (s *Speculation) For(v *slots.View, id slots.JobID, k slots.Kind) (Candidate, bool) {
+	t := v.Tracker()
+	if s.slowTracker(v, t) {
+		return Candidate{}, false
+	}
+	for _, c := range s.list {
+		if c.Attempt.Job == id && c.Attempt.Kind == k && (c.Tracker != t || v.Trackers() == 1) {
+			return c, true
+		}
+	}
+	return Candidate{}, false
+}
+
+// slowTracker reports whether a tracker is below the SlowNodeThreshold.
+func (s *Speculation) slowTracker(v *slots.View, t slots.TrackerID) bool {
+	return v.Trackers() > 1 && int(t) < len(s.made) && s.made[t] < s.slow
+}

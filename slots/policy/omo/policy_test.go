@@ -1,0 +1,25 @@
+package omo_test
+
+import (
+	"testing"
+
+	"mrlocal/slots"
+	"mrlocal/slots/policy/omo"
+	"mrlocal/slots/policy/policytest"
+	"mrlocal/slots/policy/settings"
+)
+
+func TestScriptsAndSuite(t *testing.T) {
+	for name, make := range map[string]func() slots.Policy{
+		"omo":          func() slots.Policy { return omo.New() },
+		"lazy-start":   func() slots.Policy { return omo.NewLazyStart() },
+		"batch-finish": func() slots.Policy { return omo.NewBatchFinish() },
+		"yarn":         func() slots.Policy { return omo.NewYARN() },
+		"fresh":        func() slots.Policy { return omo.NewFresh() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			policytest.Scripts(t, "testdata/"+name+"/*.txt", func(settings.Options) slots.Policy { return make() })
+			policytest.Run(t, make, policytest.Claims{Idle: policytest.AnyIdle})
+		})
+	}
+}

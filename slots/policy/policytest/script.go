@@ -1,0 +1,302 @@
+package policytest
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"mrlocal/internal/golden"
+	"mrlocal/internal/ppm"
+	"mrlocal/slots"
+	"mrlocal/slots/demand"
+	"mrlocal/slots/policy/settings"
+	"mrlocal/trace"
+)
+
+// Scripts runs the cases of the files that match pattern on a policy: text in, a
+// gantt out. newPolicy makes the policy afresh for each case. Commands, one a line:
+//
+//	slots map=4 reduce=2 [extra=0] [trackers=1] [slowstart=1] [replicas=0] [group=0] [net=0]
+//	policy [OPTION=VALUE]...   options of package settings, by name
+//	slow tracker=1 speed=0.5
+//	pool NAME [weight=1] [min-maps=0] [min-reduces=0] [max-maps=0] [max-reduces=0] [fifo]
+//	          [max-running=0] [preempt-after=0s] [fair-preempt-after=0s]
+//	user NAME [max-running=0]
+//	job NAME [pool=NAME] [user=NAME] maps=8 reduces=2 [map=1s] [io=0s] [reduce=1s] [submit=0s] [priority=0] [out=0] [fail=map/3]
+//	          [goal=0s] [profile=30/45/25,0/0.15/0,20/50/60]
+//	                           net is bytes copied a second, out the bytes that a map puts out
+//	                           a profile is percent of CPU, I/O and memory of a map, a shuffling and a reducing reduce
+//	lose JOB map=3 at=5s       the output of a committed map is lost
+//	drop JOB map=3 at=5s       the map is not needed any more
+//	abort JOB at=5s
+//	show cell=1s [lends] [why] how to draw: lends lists lendings, returns and kills; why
+//	                           lists what each grant rested on
+func Scripts(t *testing.T, pattern string, newPolicy func(o settings.Options) slots.Policy) {
+	golden.Scripts(t, pattern, func(t *testing.T, c golden.Case) string {
+		s := &script{t: t, options: settings.Defaults(), jobs: map[string]slots.JobID{}, cell: time.Second}
+		for i, line := range strings.Split(strings.TrimSpace(c.Input), "\n") {
+			if err := s.command(strings.Fields(line)); err != nil {
+				t.Fatalf("line %d: %s: %v", c.Line+i, line, err)
+			}
+		}
+		return s.run(newPolicy(s.options))
+	})
+}
+
+// script is a case that is being read.
+type script struct {
+	t       *testing.T
+	config  slots.Config
+	options settings.Options
+	work    []Job
+	names   []string
+	jobs    map[string]slots.JobID
+	faults  []Fault
+	speeds  []slots.PPM
+	cell    time.Duration
+	lends   bool
+	why     bool
+}
+
+// args are name=value words, read with defaults; the first bad one sticks.
+type args struct {
+	values map[string]string
+	err    error
+}
+
+func parseArgs(words []string) *args {
+	a := &args{values: map[string]string{}}
+	for _, w := range words {
+		name, value, _ := strings.Cut(w, "=")
+		a.values[name] = value
+	}
+	return a
+}
+
+func (a *args) number(name string, otherwise int) int {
+	if v, ok := a.values[name]; ok {
+		n, err := strconv.Atoi(v)
+		if err != nil {
+			a.err = err
+		}
+		return n
+	}
+	return otherwise
+}
+
+func (a *args) share(name string, otherwise slots.PPM) slots.PPM {
+	if v, ok := a.values[name]; ok {
+		p, err := ppm.Parse(v)
+		if err != nil {
+			a.err = err
+		}
+		return p
+	}
+	return otherwise
+}
+
+func (a *args) time(name string, otherwise time.Duration) time.Duration {
+	if v, ok := a.values[name]; ok {
+		d, err := time.ParseDuration(v)
+		if err != nil {
+			a.err = err
+		}
+		return d
+	}
+	return otherwise
+}
+
+// profile reads a profile in percent.
+func (a *args) profile(name string) *demand.Profile {
+	if !a.has(name) {
+		return nil
+	}
+	var p demand.Profile
+	for i, v := range strings.SplitN(a.values[name], ",", 3) {
+		phase := []slots.Phase{slots.PhaseCompute, slots.PhaseCopy, slots.PhaseReduce}[i]
+		needs := p.Of(phase)
+		for k, text := range strings.SplitN(v, "/", 3) {
+			percent, err := ppm.Parse(text)
+			if err != nil {
+				a.err = err
+			}
+			*[]*slots.PPM{&needs.CPU, &needs.IO, &needs.Memory}[k] = percent / 100
+		}
+	}
+	return &p
+}
+
+func (a *args) has(name string) bool { _, ok := a.values[name]; return ok }
+
+func (s *script) command(words []string) error {
+	verb, words := words[0], words[1:]
+	name := ""
+	if len(words) > 0 && !strings.Contains(words[0], "=") && verb != "show" {
+		name, words = words[0], words[1:]
+	}
+	a := parseArgs(words)
+	switch verb {
+	case "slots":
+		s.config.Slots = WithExtra(a.number("trackers", 1), a.number("map", 1), a.number("reduce", 1), a.number("extra", 0))
+		s.config.Slowstart, s.config.CopyBandwidth = a.share("slowstart", slots.One), int64(a.number("net", 0))
+		s.config.Replicas, s.config.GroupTrackers = int32(a.number("replicas", 0)), int32(a.number("group", 0))
+	case "policy":
+		return s.policy(a)
+	case "slow":
+		for t := a.number("tracker", 0); t >= len(s.speeds); {
+			s.speeds = append(s.speeds, slots.One)
+		}
+		s.speeds[a.number("tracker", 0)] = a.share("speed", slots.One)
+	case "pool":
+		s.config.Pools = append(s.config.Pools, slots.Pool{
+			Name: name, Weight: a.share("weight", slots.One), FIFO: a.has("fifo"),
+			MinMaps: int32(a.number("min-maps", 0)), MinReduces: int32(a.number("min-reduces", 0)),
+			MaxMaps: int32(a.number("max-maps", 0)), MaxReduces: int32(a.number("max-reduces", 0)), MaxRunning: int32(a.number("max-running", 0)),
+			PreemptAfter: a.time("preempt-after", 0), FairPreemptAfter: a.time("fair-preempt-after", 0),
+		})
+	case "user":
+		s.config.Users = append(s.config.Users, slots.User{Name: name, MaxRunning: int32(a.number("max-running", 0))})
+	case "job":
+		s.job(name, a)
+	case "lose", "drop", "abort":
+		s.fault(verb, s.jobs[name], slots.TaskID(a.number("map", 0)), a.time("at", 0))
+	case "show":
+		s.cell, s.lends = a.time("cell", time.Second), a.has("lends")
+		s.why = a.has("why")
+	default:
+		return fmt.Errorf("unknown command")
+	}
+	return a.err
+}
+
+// policy sets options of the policy by name.
+func (s *script) policy(a *args) error {
+	for _, f := range s.options.Fields() {
+		if !a.has(f.Name) {
+			continue
+		}
+		switch p := f.Value.(type) {
+		case *slots.PPM:
+			*p = a.share(f.Name, *p)
+		case *time.Duration:
+			*p = a.time(f.Name, *p)
+		case *int32:
+			*p = int32(a.number(f.Name, 0))
+		case *bool:
+			*p = a.values[f.Name] == "on"
+		case *string:
+			*p = a.values[f.Name]
+		case *demand.Weights:
+			if _, err := fmt.Sscanf(a.values[f.Name], "map=%d,reduce=%d", &p.Map, &p.Reduce); err != nil {
+				return err
+			}
+		}
+	}
+	return a.err
+}
+
+func (s *script) job(name string, a *args) {
+	s.jobs[name] = slots.JobID(len(s.work))
+	s.names = append(s.names, name)
+	j := Job{
+		Spec: slots.JobSpec{
+			Name: name, Pool: a.values["pool"], User: a.values["user"], Maps: int32(a.number("maps", 0)), MapsSealed: true,
+			Reduces: int32(a.number("reduces", 0)), Priority: slots.Priority(a.number("priority", 0)), Weight: a.share("weight", slots.One),
+			Deadline: a.time("goal", 0), Profile: a.profile("profile"),
+		},
+		MapBytes: int64(a.number("out", 0)), MapIO: a.time("io", 0), Submit: a.time("submit", 0), MapTime: Const(a.time("map", time.Second)), ReduceTime: Const(a.time("reduce", time.Second)),
+	}
+	if bad, times, ok := strings.Cut(a.values["fail"], "/"); ok {
+		task, _ := strconv.Atoi(bad)
+		n, _ := strconv.Atoi(times)
+		j.Fail = func(k slots.Kind, t slots.TaskID) int32 {
+			if k == slots.Map && t == slots.TaskID(task) {
+				return int32(n)
+			}
+			return 0
+		}
+	}
+	s.work = append(s.work, j)
+}
+
+func (s *script) fault(verb string, job slots.JobID, task slots.TaskID, at time.Duration) {
+	s.faults = append(s.faults, Fault{At: at, Do: func(now time.Duration, l *slots.Ledger) {
+		switch verb {
+		case "lose":
+			l.LostOutput(now, job, task)
+		case "drop":
+			l.Drop(now, job, slots.Map, task)
+		case "abort":
+			l.Abort(now, job)
+		}
+	}})
+}
+
+func (s *script) run(p slots.Policy) string {
+	var log trace.Log
+	var reasons strings.Builder
+	var timeline trace.Timeline
+	o := Options{Faults: s.faults, Speeds: s.speeds, Sinks: []trace.Sink{&log, &timeline}}
+	if s.why {
+		o.Explain = func(e *slots.Explanation) { s.explain(&reasons, e) }
+	}
+	l, err := Drive(s.config, p, s.work, o)
+	if err != nil {
+		return err.Error()
+	}
+	var b strings.Builder
+	if err := timeline.Gantt(&b, trace.GanttOptions{Cell: s.cell}); err != nil {
+		s.t.Fatal(err)
+	}
+	st := l.Stats()
+	fmt.Fprintf(&b, "makespan %v, %d moves, lent %v, hoarding %v, utilisation %.2f\n", l.Now(), st.Moves, st.Lent, st.WaitingReduce, st.Utilisation())
+	for i, job := range s.names {
+		if state := l.JobState(slots.JobID(i)); state != slots.Succeeded {
+			fmt.Fprintf(&b, "%s %v\n", job, state)
+		}
+		if c := l.JobCounts(slots.JobID(i), slots.Map); s.config.Replicas > 0 {
+			fmt.Fprintf(&b, "%s: %d maps at their data, %d in its group, %d elsewhere\n", job, c.Local, c.GroupLocal, c.Started-c.Local-c.GroupLocal)
+		}
+	}
+	if s.lends {
+		for i := range log.Events {
+			if e := &log.Events[i]; e.Op == trace.OpLend || e.Op == trace.OpReturn || e.Op == trace.OpKill {
+				fmt.Fprintf(&b, "%v %v slot %d: %s %v %d.%d (%v)\n", e.At, e.Op, e.Slot, s.names[e.Job], e.Kind, e.Task, e.N, e.Rule)
+			}
+		}
+	}
+	return b.String() + reasons.String()
+}
+
+// explain writes an explanation in lines: what was decided, the numbers, whom it
+// beat; and why a visit ended.
+func (s *script) explain(b *strings.Builder, e *slots.Explanation) {
+	if e.EndOfVisit() {
+		fmt.Fprintf(b, "%v tracker %d:", e.Now, e.Tracker)
+		for _, d := range e.Declined {
+			fmt.Fprintf(b, " no more %vs: %s;", d.Kind, d.Reason)
+		}
+		b.WriteString("\n")
+		return
+	}
+	switch {
+	case e.Reclaimed != slots.NoSlot:
+		fmt.Fprintf(b, "%v kill on slot %d\n", e.Now, e.Reclaimed)
+	case e.Refused != slots.Granted:
+		fmt.Fprintf(b, "%v %s %v (%v): refused, %v\n", e.Now, s.names[e.Grant.Job], e.Grant.Kind, e.Grant.Rule, e.Refused)
+	default:
+		fmt.Fprintf(b, "%v %s %v %d on slot %d (%v)\n", e.Now, s.names[e.Grant.Job], e.Grant.Kind, e.Start.Attempt.Task, e.Start.Slot, e.Grant.Rule)
+	}
+	for _, n := range e.Why.Numbers {
+		fmt.Fprintf(b, "     %v\n", n)
+	}
+	for _, c := range e.Why.Beaten {
+		who := fmt.Sprintf("pool %d", c.Pool)
+		if c.Job != slots.NoJob {
+			who = "job " + s.names[c.Job]
+		}
+		fmt.Fprintf(b, "     before %s: %s\n", who, c.Why)
+	}
+}

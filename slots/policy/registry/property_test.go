@@ -1,0 +1,374 @@
+package registry_test
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"mrlocal/errs"
+	"mrlocal/slots"
+	"mrlocal/slots/demand"
+	"mrlocal/slots/policy"
+	"mrlocal/slots/policy/dhfs"
+	"mrlocal/slots/policy/dynamicmr"
+	"mrlocal/slots/policy/fair"
+	"mrlocal/slots/policy/policytest"
+	"mrlocal/slots/policy/registry"
+	"mrlocal/slots/policy/settings"
+)
+
+// TestLendingKeepsToItsPercentages is A4 and A6 with two to nine trackers: by
+// the papers' counts, never more is lent than floor(capacity · percentage).
+func TestLendingKeepsToItsPercentages(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		o := settings.Options{BorrowMap: slots.PPM(rapid.IntRange(0, 1_000_000).Draw(rt, "of maps")), BorrowReduce: slots.PPM(rapid.IntRange(0, 1_000_000).Draw(rt, "of reduces"))}
+		c := slots.Config{
+			Slots:     policytest.Typed(rapid.IntRange(2, 9).Draw(rt, "trackers"), rapid.IntRange(1, 6).Draw(rt, "maps"), rapid.IntRange(1, 4).Draw(rt, "reduces")),
+			Slowstart: rapid.SampledFrom([]slots.PPM{0, slots.One / 2, slots.One}).Draw(rt, "slowstart"),
+		}
+		each := func(_ time.Duration, l *slots.Ledger) error {
+			lent, capacity := policytest.LentBy(l)
+			for k, share := range []slots.PPM{o.BorrowMap, o.BorrowReduce} {
+				if lent[k] > share.Of(capacity[k]) {
+					return fmt.Errorf("%d of %d %v slots are lent at %v", lent[k], capacity[k], slots.Kind(k), share)
+				}
+			}
+			return nil
+		}
+		jobs := policytest.DrawJobs(rt)
+		for _, name := range []string{"pi-dhfs", "pd-dhfs", "pi-fifo"} {
+			if _, err := policytest.Drive(c, mustNew(t, name, o), jobs, policytest.Options{Each: each}); err != nil {
+				rt.Fatalf("%s: %v", name, err)
+			}
+		}
+	})
+}
+
+// crowd is a random mix of pools with map-only and reduce-only jobs that are all
+// there from the start, so that no demand rises; slots are few.
+type crowd struct {
+	config slots.Config
+	jobs   []policytest.Job
+	pools  []string
+}
+
+func drawCrowd(t *rapid.T) crowd {
+	w := crowd{config: slots.Config{Slots: policytest.Typed(rapid.IntRange(1, 3).Draw(t, "trackers"), rapid.IntRange(2, 8).Draw(t, "map slots"), rapid.IntRange(1, 5).Draw(t, "reduce slots"))}}
+	for i := range rapid.IntRange(2, 5).Draw(t, "pools") {
+		name := fmt.Sprintf("P%d", i)
+		w.pools = append(w.pools, name)
+		w.config.Pools = append(w.config.Pools, slots.Pool{
+			Name: name, Weight: rapid.SampledFrom([]slots.PPM{slots.One / 2, slots.One, 2 * slots.One, 5 * slots.One}).Draw(t, "weight"),
+			MinMaps: max(0, rapid.Int32Range(-5, 5).Draw(t, "min maps")), MinReduces: max(0, rapid.Int32Range(-3, 3).Draw(t, "min reduces")),
+			FIFO: rapid.Bool().Draw(t, "fifo"),
+		})
+		for range rapid.IntRange(1, 3).Draw(t, "jobs") {
+			n := rapid.Int32Range(1, 60).Draw(t, "tasks")
+			j := policytest.Job{
+				Spec:    slots.JobSpec{Name: fmt.Sprintf("J%02d", len(w.jobs)), Pool: name, MapsSealed: true, Maps: n},
+				MapTime: policytest.Const(time.Duration(rapid.IntRange(1, 9).Draw(t, "time")) * time.Second),
+			}
+			j.ReduceTime = j.MapTime
+			if rapid.Bool().Draw(t, "reduces") {
+				j.Spec.Maps, j.Spec.Reduces = 0, n
+			}
+			w.jobs = append(w.jobs, j)
+		}
+	}
+	return w
+}
+
+// standing is, by pool, what runs and what is wanted of a kind.
+func (w *crowd) standing(l *slots.Ledger, k slots.Kind) (running []int32, wanted []policy.ShareDemand) {
+	running, wanted = make([]int32, len(w.pools)), make([]policy.ShareDemand, len(w.pools))
+	for i, p := range w.config.Pools {
+		wanted[i] = policy.ShareDemand{Min: p.Min(k), Weight: p.Weight}
+		for id := range slots.JobID(l.Jobs()) {
+			if w.jobs[id].Spec.Pool == p.Name {
+				done, total := l.JobTasks(id, k)
+				running[i] += int32(l.JobCounts(id, k).Started) - done
+				wanted[i].Demand += total - done
+			}
+		}
+	}
+	return running, wanted
+}
+
+// checkShares: no pool runs a whole task more than its fair share of what runs,
+// and none is below its min share while min shares fit.
+func checkShares(running []int32, wanted []policy.ShareDemand, capacity int32) error {
+	var all, least int32
+	for i := range running {
+		all += running[i]
+		least += min(wanted[i].Min, wanted[i].Demand)
+	}
+	shares := policy.Shares(wanted, all)
+	for i, r := range running {
+		if float64(r) > shares[i]+1+1e-9 {
+			return fmt.Errorf("pool %d runs %d, its share of %d is %v: %v of %v", i, r, all, shares[i], running, wanted)
+		}
+		if m := min(wanted[i].Min, wanted[i].Demand); least <= capacity && r < m {
+			return fmt.Errorf("pool %d runs %d, its min share is %d: %v of %v", i, r, m, running, wanted)
+		}
+	}
+	return nil
+}
+
+// TestSharesAreMaxMinInSteadyState: whatever ends when, each pool stays within a
+// task of its numeric share (SPEC 1.2) and at its min share: per kind under
+// fair; of both kinds together under pd-dhfs (A14); per phase under pi-dhfs
+// while nothing has ended, for lent slots flow back only as tasks end.
+func TestSharesAreMaxMinInSteadyState(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		w := drawCrowd(rt)
+		for name, check := range map[string]func(now time.Duration, l *slots.Ledger) error{
+			"fair": func(_ time.Duration, l *slots.Ledger) error {
+				_, capacity := policytest.LentBy(l)
+				for k := range slots.Kind(2) {
+					if running, wanted := w.standing(l, k); checkShares(running, wanted, capacity[k]) != nil {
+						return checkShares(running, wanted, capacity[k])
+					}
+				}
+				return nil
+			},
+			"pd-dhfs": func(_ time.Duration, l *slots.Ledger) error {
+				_, capacity := policytest.LentBy(l)
+				running, wanted := w.standing(l, slots.Map)
+				reduces, more := w.standing(l, slots.Reduce)
+				for i := range running {
+					running[i] += reduces[i]
+					wanted[i].Demand += more[i].Demand
+					wanted[i].Min += more[i].Min
+				}
+				return checkShares(running, wanted, capacity[slots.Map]+capacity[slots.Reduce])
+			},
+			"pi-dhfs": func(now time.Duration, l *slots.Ledger) error {
+				_, capacity := policytest.LentBy(l)
+				for k := range slots.Kind(2) {
+					if running, wanted := w.standing(l, k); now == 0 && checkShares(running, wanted, capacity[k]) != nil {
+						return checkShares(running, wanted, capacity[k])
+					}
+				}
+				return nil
+			},
+		} {
+			if _, err := policytest.Drive(w.config, mustNew(t, name, settings.Defaults()), w.jobs, policytest.Options{Each: check}); err != nil {
+				rt.Fatalf("%s: %v", name, err)
+			}
+		}
+	})
+}
+
+// TestNobodyStarves: where each tracker has twice as many map slots as there are jobs,
+// a job starts soon after it has come, however much the others have to do: before the longest
+// task could end where the order is the fair scheduler's, and before five of them
+// could in a row under any other. While a tracker is slow and then lost, and attempts
+// fail, the longest task is one there, and no job has reduces, which could hold slots
+// until the maps that failed are done. Under FIFO orders a job waits for those before it.
+func TestNobodyStarves(t *testing.T) {
+	const longest = 9 * time.Second
+	soon := map[string]time.Duration{"fair": longest, "late": longest, "delay": longest, "pi-dhfs": longest, "pd-dhfs": longest, "dynamicmr": longest}
+	rapid.Check(t, func(rt *rapid.T) {
+		n := rapid.IntRange(1, 8).Draw(rt, "jobs")
+		c := slots.Config{Slots: policytest.Typed(2, 2*n, 1), Slowstart: slots.One}
+		seconds := func(name string, least, most int) time.Duration {
+			return time.Duration(rapid.IntRange(least, most).Draw(rt, name)) * time.Second
+		}
+		var jobs []policytest.Job
+		for i := range n {
+			jobs = append(jobs, policytest.Job{
+				Spec:    slots.JobSpec{Name: fmt.Sprintf("J%02d", i), Maps: rapid.Int32Range(1, 80).Draw(rt, "maps"), MapsSealed: true, Reduces: rapid.Int32Range(0, 9).Draw(rt, "reduces")},
+				MapTime: policytest.Const(seconds("map time", 1, 9)), ReduceTime: policytest.Const(seconds("reduce time", 1, 9)), Submit: seconds("submit", 0, 60),
+			})
+		}
+		var o policytest.Options
+		slower := time.Duration(1)
+		if rapid.Bool().Draw(rt, "things go wrong") {
+			slower = 3
+			o.Speeds = []slots.PPM{slots.One, slots.One / slots.PPM(slower)}
+			o.Faults = []policytest.Fault{{At: seconds("lost", 1, 90), Do: func(now time.Duration, l *slots.Ledger) { l.LostTracker(now, 1) }}}
+			for i := range jobs {
+				jobs[i].Spec.Reduces = 0
+				jobs[i].Fail = func(_ slots.Kind, task slots.TaskID) int32 { return int32(task % 2) }
+			}
+		}
+		for _, info := range registry.All() {
+			name := info.Name
+			if name == "fifo" || name == "pi-fifo" {
+				continue
+			}
+			l, err := policytest.Drive(c, mustNew(t, name, settings.Defaults()), jobs, o)
+			if err != nil {
+				rt.Fatalf("%s: %v", name, err)
+			}
+			most, ok := soon[name]
+			if !ok {
+				most = 5 * longest
+			}
+			for id := range slots.JobID(l.Jobs()) {
+				if times := l.JobTimes(id); times.Start-times.Submit > slower*most {
+					rt.Fatalf("%s: job %d waits from %v to %v", name, id, times.Submit, times.Start)
+				}
+			}
+		}
+	})
+}
+
+// TestPreemptionTakesNoPoolBelowItsShare: with timeouts on every pool and tasks
+// longer than these, pools get their shares; a pool from which a task is taken
+// stays at its share or above it.
+func TestPreemptionTakesNoPoolBelowItsShare(t *testing.T) {
+	kills := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		w := drawCrowd(rt)
+		for i := range w.config.Pools {
+			w.config.Pools[i].PreemptAfter, w.config.Pools[i].FairPreemptAfter = 3*time.Second, 5*time.Second
+		}
+		for i := range w.jobs {
+			w.jobs[i].Spec.Maps, w.jobs[i].Spec.Reduces = w.jobs[i].Spec.Maps+w.jobs[i].Spec.Reduces, 0
+			w.jobs[i].MapTime = policytest.Const(time.Minute)
+			w.jobs[i].Submit = time.Duration(rapid.IntRange(0, 20).Draw(rt, "submit")) * time.Second
+		}
+		var bad error
+		explain := func(e *slots.Explanation) {
+			if e.Reclaimed == slots.NoSlot {
+				return
+			}
+			kills++
+			var running, share float64
+			for _, n := range e.Why.Numbers {
+				switch value := float64(n.Num) / float64(max(n.Den, 1)); {
+				case strings.HasPrefix(n.Name, "running of pool"):
+					running = value
+				case strings.HasPrefix(n.Name, "fair share"):
+					share = value
+				}
+			}
+			if running-1 < share-1e-9 {
+				bad = fmt.Errorf("a task is taken from a pool that runs %v of its share of %v", running, share)
+			}
+		}
+		if _, err := policytest.Drive(w.config, mustNew(t, "fair", settings.Defaults()), w.jobs, policytest.Options{Explain: explain}); err != nil || bad != nil {
+			rt.Fatal(err, bad)
+		}
+	})
+	if kills == 0 {
+		t.Error("nothing was ever killed")
+	}
+}
+
+// fast is what all policies of this package but fifo are.
+type fast interface {
+	slots.Policy
+	slots.NothingToGrant
+	slots.Resetter
+}
+
+// honest checks that a policy that says it is sated grants nothing.
+type honest struct {
+	fast
+	sated int
+	bad   error
+}
+
+func (h *honest) Decide(v *slots.View, d *slots.Decision) {
+	said, before := h.NothingToGrant(v), v.Running(slots.Map)+v.Running(slots.Reduce)
+	h.fast.Decide(v, d)
+	if said {
+		h.sated++
+		if now := v.Running(slots.Map) + v.Running(slots.Reduce); now != before {
+			h.bad = fmt.Errorf("%s says it is sated and starts %d tasks", h.Traits().Name, now-before)
+		}
+	}
+}
+
+func TestAPolicyWithNothingToGrantGrantsNothing(t *testing.T) {
+	sated := map[string]int{}
+	rapid.Check(t, func(rt *rapid.T) {
+		share := rapid.SampledFrom([]slots.PPM{0, slots.One / 3, slots.One})
+		o := settings.Options{BorrowMap: share.Draw(rt, "of maps"), BorrowReduce: share.Draw(rt, "of reduces")}
+		c := slots.Config{Slots: policytest.WithExtra(rapid.IntRange(1, 5).Draw(rt, "trackers"), rapid.IntRange(1, 4).Draw(rt, "maps"), rapid.IntRange(1, 4).Draw(rt, "reduces"), 4)}
+		jobs := policytest.DrawJobs(rt)
+		weighted := o
+		weighted.SlotWeights = demand.Weights{Map: rapid.Int32Range(1, 3).Draw(rt, "of a map"), Reduce: rapid.Int32Range(1, 3).Draw(rt, "of a reduce")}
+		pi, pd := weighted, weighted
+		pi.DHSA, pd.DHSA = "pi", "pd"
+		for name, p := range map[string]slots.Policy{
+			"fair": fair.New(o), "pi-dhfs": dhfs.NewPI(o), "pd-dhfs": dhfs.NewPD(o), "pi-fifo": dhfs.NewFIFO(o),
+			"pi with weights": dynamicmr.New(pi), "pd with weights": dynamicmr.New(pd),
+		} {
+			h := &honest{fast: p.(fast)}
+			if _, err := policytest.Drive(c, h, jobs, policytest.Options{Heartbeat: time.Second}); err != nil || h.bad != nil {
+				rt.Fatal(err, h.bad)
+			}
+			sated[name] += h.sated
+		}
+	})
+	for name, n := range sated {
+		if n == 0 {
+			t.Errorf("%s was never sated", name)
+		}
+	}
+}
+
+func TestAReplayHasTheOptionsOfTheRun(t *testing.T) {
+	for _, info := range registry.All() {
+		c := slots.Config{Slots: policytest.Typed(2, 1, 1), Replicas: 1, PolicyName: info.Name, BorrowMap: slots.One / 2, BorrowReduce: slots.One / 4, LocalityDelay: 3 * time.Second}
+		p, err := registry.ForReplay(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := settings.Defaults()
+		o.BorrowMap, o.BorrowReduce, o.LocalityDelay = c.BorrowMap, c.BorrowReduce, c.LocalityDelay
+		if want := mustNew(t, info.Name, o); !cmp.Equal(p, want, cmp.Exporter(func(reflect.Type) bool { return true }), cmp.FilterPath(isFunc, cmp.Ignore())) {
+			t.Errorf("%s: %+v, want %+v", info.Name, p, want)
+		}
+	}
+}
+
+// TestOptionsOfAPolicysOwnAreRecorded: through the configuration, as an event file
+// has it.
+func TestOptionsOfAPolicysOwnAreRecorded(t *testing.T) {
+	o := settings.Defaults()
+	o.DHSA, o.SEPB, o.SEPBJobs, o.PreScheduling, o.CopyAfter = "pd", false, slots.One/4, false, time.Minute
+	l, err := slots.New(slots.Config{Slots: policytest.Typed(1, 1, 1)}, dynamicmr.New(o))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := registry.ForReplay(l.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := p.Traits().Options; got != o {
+		t.Errorf("%+v, want %+v", got, o)
+	}
+}
+
+// isFunc: functions compare as nothing else does.
+func isFunc(p cmp.Path) bool { return p.Last().Type() != nil && p.Last().Type().Kind() == reflect.Func }
+
+func TestAnUnknownPolicyIsWrongUsageWithTheNearestName(t *testing.T) {
+	for name, want := range map[string]string{
+		"pi-dfs": "did you mean pi-dhfs?", "FAIR": "did you mean fair?", "fiffo": "did you mean fifo?",
+		"": "there are fifo, fair, pi-dhfs, pd-dhfs, pi-fifo", "kubernetes": "there are fifo, fair, pi-dhfs, pd-dhfs, pi-fifo",
+	} {
+		_, err := registry.New(name, settings.Options{})
+		if !errs.IsUsage(err) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", name, err, want)
+		}
+	}
+}
+
+func TestTheTableOfNamesAgreesWithThePolicies(t *testing.T) {
+	for _, info := range registry.All() {
+		p := mustNew(t, info.Name, settings.Defaults())
+		if p.Traits().Name != info.Name || info.Line == "" || info.Paper == "" {
+			t.Errorf("%+v makes a policy named %q", info, p.Traits().Name)
+		}
+	}
+}

@@ -1,0 +1,217 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"mrlocal/slots"
+	"mrlocal/slots/policy/late"
+)
+
+// This file explains decisions: the numbers that a grant rests on in the papers'
+// words, the candidates that it beat, and why a visit starts nothing more of a
+// kind. Policies call it only if someone listens (Decision.Explaining).
+
+// why is what a grant to a job of a pool rests on.
+func (o *Order) why(v *slots.View, pool slots.PoolID, id slots.JobID, f Offer) slots.Why {
+	w := slots.Why{Numbers: f.Numbers(pool)}
+	if v.Weights().Bound() {
+		w.Numbers = append(w.Numbers, slots.Whole(fmt.Sprintf("weight that tracker %d has room for", v.Tracker()), v.RoomAt(v.Tracker())))
+	}
+	if o.shape != LineUp {
+		w.Numbers = append(w.Numbers, o.standing(v, pool, f.Kind)...)
+	}
+	w.Beaten = o.beatenPools(v, pool, f.Kind)
+	w.Beaten = append(w.Beaten, o.beatenJobs(v, pool, id, f.Kind, slots.MostBeaten-len(w.Beaten))...)
+	return w
+}
+
+// standing is where the winning pool stands: running tasks, weight, min share and
+// fair share, of one kind or of both kinds together.
+func (o *Order) standing(v *slots.View, id slots.PoolID, k slots.Kind) []slots.Number {
+	c, key := v.Pool(id).Config(), o.poolKey(v, id, k)
+	all := []slots.Number{
+		{Name: "running tasks of pool " + c.Name, Num: key.running},
+		{Name: "weight", Num: key.weight, Den: int64(slots.One)},
+	}
+	if key.minShare > 0 {
+		all = append(all, slots.Number{Name: "min share", Num: key.minShare})
+	}
+	share := o.fairShare(v, id, k)
+	share.Name = "fair share"
+	return append(all, share)
+}
+
+// fairShare is a pool's share by Level. Explanations show it; of the decisions only
+// preemption uses such shares [DHFS13, "shares for display"].
+func (o *Order) fairShare(v *slots.View, id slots.PoolID, k slots.Kind) slots.Number {
+	pools := make([]ShareDemand, v.Pools())
+	capacity := v.Capacity(k)
+	for i := range pools {
+		pools[i] = ShareDemandOf(v.Pool(slots.PoolID(i)), k)
+		if o.shape == Together {
+			other := ShareDemandOf(v.Pool(slots.PoolID(i)), k.Other())
+			pools[i].Demand += other.Demand
+			pools[i].Min += other.Min
+		}
+	}
+	if o.shape == Together {
+		capacity += v.Capacity(k.Other())
+	}
+	return LevelOf(pools, capacity).Share(pools[id])
+}
+
+// beatenPools are the pools after the winner, in order. If pools are ranked by both
+// kinds together, they are those with a task of either kind.
+func (o *Order) beatenPools(v *slots.View, winner slots.PoolID, k slots.Kind) (all []slots.Beaten) {
+	if o.shape == LineUp {
+		return nil
+	}
+	key := o.poolKey(v, winner, k)
+	keyOf := func(id int32) shareKey { return o.poolKey(v, slots.PoolID(id), k) }
+	ids := firsts(&o.pools[k], slots.MostBeaten+1, keyOf)
+	if o.shape == Together {
+		ids = append(ids, firsts(&o.pools[k.Other()], slots.MostBeaten+1, keyOf)...)
+		slices.SortFunc(ids, func(a, b int32) int { return compareKeys(keyOf(a), keyOf(b)) })
+		ids = slices.Compact(ids)
+	}
+	for _, id := range ids {
+		if id == int32(winner) || len(all) == slots.MostBeaten {
+			continue
+		}
+		other := keyOf(id)
+		if shareLess(&other, &key) {
+			continue // it has no task that the tracker may run
+		}
+		all = append(all, slots.Beaten{Pool: slots.PoolID(id), Job: slots.NoJob, Why: against(&other, &key, "its name comes later")})
+	}
+	return all
+}
+
+// compareKeys is shareLess in the form of slices.SortFunc. Keys of pools differ,
+// because names do.
+func compareKeys(a, b shareKey) int {
+	switch {
+	case shareLess(&a, &b):
+		return -1
+	case shareLess(&b, &a):
+		return 1
+	}
+	return 0
+}
+
+// beatenJobs are the jobs after the winner, in order: of its pool, or of all jobs
+// if there are no pools.
+func (o *Order) beatenJobs(v *slots.View, pool slots.PoolID, winner slots.JobID, k slots.Kind, most int) (all []slots.Beaten) {
+	keyOf := func(n int32) shareKey { return o.jobKey(v, v.Job(o.members[pool][n]), k) }
+	key := o.jobKey(v, v.Job(winner), k)
+	for _, n := range firsts(&o.jobs[k][pool], most+1, keyOf) {
+		id := o.members[pool][n]
+		if id == winner || len(all) == most {
+			continue
+		}
+		other := keyOf(n)
+		all = append(all, slots.Beaten{Pool: v.Job(id).Pool(), Job: id, Why: against(&other, &key, "it was submitted later")})
+	}
+	return all
+}
+
+// firsts returns the first n ids of a ranking, in order. It takes them out and puts
+// them back: their order is total, so the ranking is as it was.
+func firsts(r *slots.Ranking[shareKey], n int, keyOf func(id int32) shareKey) (ids []int32) {
+	for range n {
+		id, ok := r.First()
+		if !ok {
+			break
+		}
+		ids = append(ids, id)
+		r.Remove(id)
+	}
+	for _, id := range ids {
+		r.Set(id, keyOf(id))
+	}
+	return ids
+}
+
+// against returns why a candidate comes after the winner: the first part of the
+// key in which they differ.
+func against(other, winner *shareKey, tie string) string {
+	switch {
+	case other.rank != winner.rank:
+		return "its priority is lower"
+	case other.needy != winner.needy:
+		return fmt.Sprintf("%d running, not below a min share, against %d of %d", other.running, winner.running, winner.minShare)
+	case other.needy && other.running*max(winner.minShare, 1) != winner.running*max(other.minShare, 1):
+		return fmt.Sprintf("%d running of a min share of %d against %d of %d", other.running, other.minShare, winner.running, winner.minShare)
+	case !other.needy && other.running*winner.weight != winner.running*other.weight:
+		return fmt.Sprintf("%d running / weight %v against %d / %v", other.running, slots.PPM(other.weight), winner.running, slots.PPM(winner.weight))
+	case other.submitted != winner.submitted:
+		return "it was submitted later"
+	}
+	return "equal, but " + tie
+}
+
+// Stopped returns why no task of kind k may start whatever slots are free, or "" if
+// one may.
+func (o *Order) Stopped(v *slots.View, k slots.Kind) string {
+	switch {
+	case v.Pending(k) == 0:
+		return fmt.Sprintf("no %v is pending", k)
+	case o.Total[k].Startable == 0:
+		return fmt.Sprintf("every pool with a pending %v is at its limit", k)
+	case o.pools[k].Len() > 0:
+		return ""
+	}
+	for _, s := range o.skipped { // all that could start was refused; the first says why
+		if s.kind == k {
+			return RefusedBecause(s.why, k)
+		}
+	}
+	return ""
+}
+
+// RefusedBecause words why the Ledger refused all pending tasks of kind k.
+func RefusedBecause(r slots.Refusal, k slots.Kind) string {
+	switch r {
+	case slots.RefusedLocality:
+		return "what is pending is kept back for locality"
+	case slots.RefusedDeadlock:
+		return "a slot must stay for the maps that the pending reduces wait for"
+	case slots.RefusedWeight:
+		return fmt.Sprintf("the tracker's weight has no room for a %v", k)
+	case slots.RefusedFailedHere, slots.RefusedBlacklisted:
+		return fmt.Sprintf("the pending %vs failed on this tracker", k)
+	}
+	return "refused: " + r.String()
+}
+
+// Ratio is a number whose denominator may be 0.
+func Ratio(name string, part int64, whole int32) slots.Number {
+	return slots.Number{Name: name, Num: part, Den: int64(whole)}
+}
+
+// LoadName is the papers' name of a kind's demand per slot.
+func LoadName(k slots.Kind) string { return k.String() + " load factor" }
+
+// copyNumbers are what LATE looks at.
+func copyNumbers(c *late.Candidate) []slots.Number {
+	return []slots.Number{
+		seconds("time left of the running attempt", c.Left), seconds("its time in all", c.Total),
+		seconds("what the slowest quarter takes at least", c.Slowest), seconds("what is usual", c.Usual),
+	}
+}
+
+func seconds(name string, t time.Duration) slots.Number {
+	return slots.Number{Name: name + ", in s", Num: int64(t / time.Microsecond), Den: int64(slots.One)}
+}
+
+// NoRoom returns why a task of kind k does not fit into the visited tracker's
+// weight, or "" if it does.
+func NoRoom(v *slots.View, k slots.Kind) string {
+	w, room := v.Weights(), v.RoomAt(v.Tracker())
+	if !w.Bound() || room >= w.Of(k) {
+		return ""
+	}
+	return fmt.Sprintf("the tracker has room for a weight of %d, and a %v weighs %d", room, k, w.Of(k))
+}
