@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"mrlocal/slots/policy/registry"
 )
 
 // notYet are the directories whose comments still cite an old sheet of facts.
@@ -183,15 +185,22 @@ func loadPapers(t *testing.T, texts map[string][]byte) papers {
 }
 
 // TestCitationsAreInDocsPapers: the key and the quoted names of a citation such as
-// [OMO21, eq. 3] or [OMO21, "signed argmin"] exist.
+// [OMO21, eq. 3] or [OMO21, "signed argmin"] exist; so do Hadoop's classes.
 func TestCitationsAreInDocsPapers(t *testing.T) {
 	texts := tracked(t)
 	p := loadPapers(t, texts)
 	citation := regexp.MustCompile(`\[([A-Z][A-Za-z]+[0-9]{2}|Hadoop)((?:,[^\]]*)?)\]`)
+	hadoop := regexp.MustCompile(`Hadoop (?:0\.20|1|2)[.0-9x]*, ([A-Z]\w+)`)
 	quoted := regexp.MustCompile(`"([^"]*)"`)
 	cited := 0
 	for name, text := range texts {
 		for _, r := range remarks(name, text) {
+			for _, m := range hadoop.FindAllStringSubmatch(r.text, -1) {
+				cited++
+				if !bytes.Contains(texts["docs/papers/hadoop.md"], []byte(m[1])) {
+					t.Errorf("%s:%d: %s: docs/papers/hadoop.md does not have this class", name, r.line, m[0])
+				}
+			}
 			for _, m := range citation.FindAllStringSubmatch(r.text, -1) {
 				cited++
 				if p.files[m[1]] == "" {
@@ -219,6 +228,7 @@ func TestDocsPapersNameWhatExists(t *testing.T) {
 	code := regexp.MustCompile("`([^`]+)`")
 	dotted := regexp.MustCompile(`^[A-Za-z]\w*(\.[A-Za-z]\w*){1,2}$`)
 	file := regexp.MustCompile(`^[\w-]+/[\w./-]+$`)
+	script := regexp.MustCompile(`[\w-]+(?:/[\w-]+)*/[\w-]+\.txt|(?:[\w-]+/)*testdata/[\w-]+`)
 	names := 0
 	for page, text := range texts {
 		if !strings.HasPrefix(page, "docs/papers/") && page != "docs/policies.md" {
@@ -239,11 +249,34 @@ func TestDocsPapersNameWhatExists(t *testing.T) {
 					}
 				}
 			}
+			for _, m := range script.FindAllString(line, -1) {
+				names++
+				if !isScript(strings.Trim(m, "` "), texts) {
+					t.Errorf("%s:%d: there is no %s", page, i+1, m)
+				}
+			}
 		}
 	}
 	if names < 250 {
 		t.Errorf("docs/papers name %d functions and tests only", names)
 	}
+	for _, p := range registry.All() {
+		section := regexp.MustCompile(`(?m)^### (.*, )?` + p.Name + `(,.*)?$`)
+		if !section.Match(texts["docs/policies.md"]) {
+			t.Errorf("docs/policies.md has no section on %s", p.Name)
+		}
+	}
+}
+
+// isScript reports whether a file, or a folder of files, is there, by the end of its
+// path: pi-dhfs/scenarios.txt, testdata/fair.
+func isScript(name string, texts map[string][]byte) bool {
+	for there := range texts {
+		if strings.HasSuffix("/"+there, "/"+name) || strings.Contains("/"+there, "/"+name+"/") {
+			return true
+		}
+	}
+	return false
 }
 
 // isPlaceholder reports whether a word of docs/papers/README.md shows how names are
