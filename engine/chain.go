@@ -86,7 +86,7 @@ func (ch *chain) newPlan(inputs []string) (*input.Plan, error) {
 		mapSlots, perSlot = r.o.slotCount(), mapOnlySplits
 	}
 	return input.NewPlan(inputs, input.Options{
-		BlockBytes: ch.blockBytes(), MapSlots: mapSlots, SplitsPerSlot: perSlot, Taper: mapOnly, All: ch.job.All, Delim: first.Delim.Byte(), NUL: first.Delim == jobs.NUL,
+		BlockBytes: ch.blockBytes(), MapSlots: mapSlots, SplitsPerSlot: perSlot, Taper: mapOnly, All: ch.job.All, NoDecode: ch.job.NoDecode, Delim: first.Delim.Byte(), NUL: first.Delim == jobs.NUL,
 		SkipBinary: first.SkipBinary, Stdin: ch.job.Stdin, CreateTemp: r.createTemp("record"), GatherBytes: min(8<<20, r.o.MemoryBytes/16),
 	})
 }

@@ -177,7 +177,7 @@ func (ch *chain) planOf(inputs []string, known map[string]*input.Plan) (*input.P
 		return nil, nil
 	}
 	job := &ch.job.Chain[0]
-	key := fmt.Sprint(strings.Join(inputs, "\x00"), ch.job.All, ch.blockBytes(), job.Delim, job.SkipBinary)
+	key := fmt.Sprint(strings.Join(inputs, "\x00"), ch.job.All, ch.job.NoDecode, ch.blockBytes(), job.Delim, job.SkipBinary)
 	if plan := known[key]; plan != nil {
 		return plan, nil
 	}

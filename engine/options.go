@@ -22,9 +22,10 @@ import (
 // JobOptions say what one job reads and writes, and how it is cut up. Inputs
 // is required, but for a job without input.
 type JobOptions struct {
-	Inputs []string  // files, directories, globs, "-", in the order given
-	All    bool      // take hidden files inside directories too
-	Stdin  io.Reader // what "-" reads; nil: an empty input
+	Inputs   []string  // files, directories, globs, "-", in the order given
+	All      bool      // take hidden files inside directories too
+	NoDecode bool      // take the bytes of compressed inputs as they are
+	Stdin    io.Reader // what "-" reads; nil: an empty input
 
 	// At most one of OutputDir and OutputFile; with neither, the merged
 	// result goes to Stdout, and with that nil it is thrown away.

@@ -5,6 +5,7 @@ import (
 	stdgzip "compress/gzip"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -16,7 +17,10 @@ import (
 
 	"github.com/klauspost/compress/s2"
 	"github.com/klauspost/compress/zstd"
+	"github.com/pierrec/lz4/v4"
+	"github.com/ulikunitz/xz"
 
+	"mrlocal/errs"
 	"mrlocal/input"
 )
 
@@ -58,6 +62,39 @@ var compressors = map[string]func(text []byte) []byte{
 		w.Close()
 		return b.Bytes()
 	},
+	"xz": func(text []byte) []byte { return xzData(text, xz.WriterConfig{DictCap: 1 << 20}) },
+	"xz without check, of many blocks": func(text []byte) []byte {
+		return xzData(text, xz.WriterConfig{DictCap: 1 << 16, BlockSize: 100_000, CheckSum: xz.None, NoCheckSum: true})
+	},
+	"xz with sha256, and padding": func(text []byte) []byte {
+		return append(xzData(text, xz.WriterConfig{DictCap: 1 << 16, CheckSum: xz.SHA256}), 0, 0, 0, 0, 0, 0, 0, 0)
+	},
+	"lz4": func(text []byte) []byte { return lz4Data(text) },
+	"lz4 behind a skippable frame": func(text []byte) []byte {
+		return append([]byte{0x5a, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3}, lz4Data(text, lz4.BlockSizeOption(lz4.Block64Kb), lz4.BlockChecksumOption(true))...)
+	},
+}
+
+func xzData(text []byte, c xz.WriterConfig) []byte {
+	var b bytes.Buffer
+	w, err := c.NewWriter(&b)
+	if err != nil {
+		panic(err)
+	}
+	w.Write(text)
+	w.Close()
+	return b.Bytes()
+}
+
+func lz4Data(text []byte, o ...lz4.Option) []byte {
+	var b bytes.Buffer
+	w := lz4.NewWriter(&b)
+	if err := w.Apply(o...); err != nil {
+		panic(err)
+	}
+	w.Write(text)
+	w.Close()
+	return b.Bytes()
 }
 
 // bzip2Text is what bzip2Data decodes to.
@@ -134,6 +171,15 @@ func TestBzip2(t *testing.T) {
 	}
 }
 
+func TestFilesOfTheToolsThemselves(t *testing.T) {
+	for _, path := range []string{"testdata/xz-5.4.1.xz", "testdata/lz4-1.9.4.lz4"} {
+		p := plan(t, input.Options{}, path, path)
+		if c := readAll(t, p, '\n'); string(c.data[0]) != bzip2Text || string(c.data[1]) != bzip2Text {
+			t.Errorf("%s: %q", path, c.data[0])
+		}
+	}
+}
+
 // A wrong result is never taken for a whole one.
 func TestCompressedDataCutShortOrFollowedByGarbageIsAnError(t *testing.T) {
 	text := sampleText(300 << 10)
@@ -175,7 +221,7 @@ func TestCompressedDataCutShortOrFollowedByGarbageIsAnError(t *testing.T) {
 		check(t, append(append(slices.Clone(stored["gzip"]), 0, 0), stored["gzip"]...), "corrupt after ")
 	})
 	t.Run("only a magic", func(t *testing.T) {
-		for _, head := range []string{"\x1f\x8b", "\x1f\x8b\x08", "BZh91AY", "\x28\xb5\x2f\xfd", "\xff\x06\x00\x00S2s"} {
+		for _, head := range []string{"\x1f\x8b", "\x1f\x8b\x08", "BZh91AY", "\x28\xb5\x2f\xfd", "\xff\x06\x00\x00S2s", "\xfd7zX", "\xfd7zXZ\x00", "\x04\"M\x18"} {
 			p := plan(t, input.Options{}, write(t, "f", []byte(head)))
 			if _, err := tryRead(t, p, '\n', &memory{}, false); err == nil || !strings.Contains(err.Error(), "cut short") {
 				t.Errorf("%q: %v", head, err)
@@ -184,8 +230,88 @@ func TestCompressedDataCutShortOrFollowedByGarbageIsAnError(t *testing.T) {
 	})
 }
 
+// What cannot be decoded is refused before any work starts.
+func TestOtherArchivesAreRefusedByName(t *testing.T) {
+	long := strings.Repeat("x", 2<<10)
+	for head, says := range map[string]string{
+		"PK\x03\x04\x14\x00": "a zip archive", "PK\x05\x06": "a zip archive", "7z\xbc\xaf\x27\x1c\x00\x04": "a 7z archive", "Rar!\x1a\x07\x01\x00": "a rar archive",
+		"\x89LZO\x00\r\n\x1a\n": "lzop data", "LZIP\x01\x0c": "lzip data", "\x1f\x9d\x90": "data of compress (.Z)", "\x02!L\x18": "lz4 data in the legacy format",
+		"]\x00\x00\x80\x00\xff\xff\xff\xff\xff\xff\xff\xff\x00": "lzma data", "]\x00\x00\xc0\x00\x05\x00\x00\x00\x00\x00\x00\x00\x00": "lzma data",
+	} {
+		for _, tail := range []string{"", long} {
+			for _, o := range []input.Options{{}, {BlockBytes: 1 << 10}, {SkipBinary: true}} {
+				path := write(t, "data", []byte(head+tail))
+				_, err := input.NewPlan([]string{path}, o)
+				if !errs.IsUsage(err) || !strings.Contains(err.Error(), "data: is "+says+", which is not decoded") {
+					t.Errorf("%q: %v", head, err)
+				}
+				o.NoDecode = true
+				if c, err := tryRead(t, plan(t, o, path), '\n', &memory{}, false); err != nil || !o.SkipBinary && string(c.data[0]) != head+tail {
+					t.Errorf("%q as it is: %q, %v", head, c.data[0], err)
+				}
+				_, err = tryRead(t, plan(t, input.Options{Stdin: strings.NewReader(head + tail)}, "-"), '\n', &memory{}, false)
+				if err == nil || !strings.Contains(err.Error(), "(standard input): is "+says) {
+					t.Errorf("%q from a pipe: %v", head, err)
+				}
+			}
+		}
+	}
+	for _, o := range []input.Options{{}, {SkipBinary: true}} {
+		if _, err := input.NewPlan([]string{write(t, "f.br", []byte("data"))}, o); !errs.IsUsage(err) || !strings.Contains(err.Error(), "f.br: is brotli data") {
+			t.Error(err)
+		}
+	}
+}
+
+// Whoever leaves binary files out finds an archive in a directory to be one.
+func TestArchivesInDirectoriesAreBinary(t *testing.T) {
+	dir := t.TempDir()
+	writeTo(t, filepath.Join(dir, "a.zip"), []byte("PK\x03\x04 text"))
+	writeTo(t, filepath.Join(dir, "b.br"), []byte("text"))
+	writeTo(t, filepath.Join(dir, "c"), append([]byte("\x1f\x9d\x90"), sampleText(2<<20)...))
+	writeTo(t, filepath.Join(dir, "d"), []byte("text\n"))
+	p := plan(t, input.Options{SkipBinary: true, BlockBytes: 1 << 20}, dir)
+	c, err := tryRead(t, p, '\n', &memory{}, false)
+	if err != nil || len(c.data) != 1 || string(c.data[3]) != "text\n" {
+		t.Errorf("%d files, %v", len(c.data), err)
+	}
+	if _, err := input.NewPlan([]string{dir}, input.Options{}); !errs.IsUsage(err) || !strings.Contains(err.Error(), "a.zip: is a zip archive") {
+		t.Error(err)
+	}
+}
+
+// In a large tree the names tell, and at last the reading.
+func TestArchivesAmongManyFilesAreRefusedAtLatestWhenTheyAreRead(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 1100 {
+		writeTo(t, filepath.Join(dir, fmt.Sprintf("%04d", i)), []byte("text\n"))
+	}
+	hidden := filepath.Join(dir, "9")
+	writeTo(t, hidden, []byte("PK\x03\x04"))
+	_, err := tryRead(t, plan(t, input.Options{}, dir), '\n', &memory{}, false)
+	if err == nil || !strings.Contains(err.Error(), "9: is a zip archive") {
+		t.Error(err)
+	}
+	must(t, os.Rename(hidden, hidden+".ZIP"))
+	if _, err := input.NewPlan([]string{dir}, input.Options{}); !errs.IsUsage(err) || !strings.Contains(err.Error(), "9.ZIP: is a zip archive") {
+		t.Error(err)
+	}
+}
+
+func TestCompressedFilesAreReadAsTheyAre(t *testing.T) {
+	for name, compress := range compressors {
+		data := compress(sampleText(10 << 10))
+		for _, block := range []int64{0, 1 << 10} {
+			p := plan(t, input.Options{BlockBytes: block, NoDecode: true}, write(t, "f", data))
+			if got := readAll(t, p, '\n').data[0]; !bytes.Equal(got, data) || len(p.Streams) > 0 {
+				t.Errorf("%s: %d bytes of %d", name, len(got), len(data))
+			}
+		}
+	}
+}
+
 func TestTextThatBeginsLikeAMagicIsText(t *testing.T) {
-	for _, text := range []string{"BZh9 is not bzip2\n", "BZ", "\x1f\x8c\n", "(\xb5", "\xff\x06\n", "BZh0" + "1AY&SY"} {
+	for _, text := range []string{"BZh9 is not bzip2\n", "BZ", "\x1f\x8c\n", "(\xb5", "\xff\x06\n", "BZh0" + "1AY&SY", "PK", "PK\x03\n", "7z", "LZIP is a format\n", "Rar!\n", "]\x00\x00\x80", "\x1f\x9d\n"} {
 		p := plan(t, input.Options{}, write(t, "f", []byte(text)))
 		if got := string(readAll(t, p, '\n').data[0]); got != text {
 			t.Errorf("%q read as %q", text, got)
@@ -308,11 +434,47 @@ func TestDecodersChargeTheirWindows(t *testing.T) {
 	if m.charged != 0 {
 		t.Errorf("%d bytes still charged", m.charged)
 	}
+	// Frames of one segment have no window but their whole content.
+	encoder, err := zstd.NewWriter(nil, zstd.WithSingleSegment(true))
+	must(t, err)
+	text := sampleText(3<<20 - 100)
+	text = slices.Concat(text, text, text, text)
+	one := plan(t, input.Options{BlockBytes: 64 << 20}, write(t, "f.zst", encoder.EncodeAll(text, nil)))
+	r = one.Open(one.Splits[0], m)
+	if !r.Next() || m.charged != int64(len(text)) {
+		t.Errorf("charged %d for one segment, %v", m.charged, r.Err())
+	}
+	r.Close()
 	for _, m := range []input.Memory{&charging{refuse: true}, &memory{}} {
 		r := p.Open(p.Splits[0], m)
 		if r.Next() || !strings.Contains(r.Err().Error(), "f.zst: ") {
 			t.Errorf("a window of 32 MiB without memory: %v", r.Err())
 		}
 		r.Close()
+	}
+}
+
+// The dictionary of each block is charged before it is taken, that of a later
+// stream too.
+func TestDictionariesOfXZAreCharged(t *testing.T) {
+	small, err := os.ReadFile("testdata/xz-5.4.1.xz")
+	must(t, err)
+	large, err := os.ReadFile("testdata/xz-5.4.1-9e.xz")
+	must(t, err)
+	padding := make([]byte, 12)
+	p := plan(t, input.Options{}, write(t, "f", slices.Concat(small, padding, large, small)))
+	m := &charging{}
+	r := p.Open(p.Splits[0], m)
+	if !r.Next() || string(r.Block().Data) != strings.Repeat(bzip2Text, 3) || m.charged != 64<<20 {
+		t.Errorf("charged %d, %v", m.charged, r.Err())
+	}
+	r.Close()
+	if m.charged != 0 {
+		t.Errorf("%d bytes still charged", m.charged)
+	}
+	r = p.Open(p.Splits[0], &charging{refuse: true})
+	defer r.Close()
+	if r.Next() || !errors.Is(r.Err(), errRoom) || !strings.Contains(r.Err().Error(), "f: no room") {
+		t.Error(r.Err())
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"mrlocal/input/codec"
 )
 
 // cut reads the records of a piece of an uncompressed regular file.
@@ -156,11 +158,8 @@ func (c *cut) fill(h *hold) (b block, ok bool, err error) {
 	}
 	if c.probe {
 		c.probe = false
-		if detect(data) != None {
-			return b, false, errCompressed
-		}
-		if c.plan.o.SkipBinary && c.plan.judge(c.index, data) {
-			return b, false, errBinary
+		if err := c.look(data); err != nil {
+			return b, false, err
 		}
 	}
 	ends := c.off + int64(n)
@@ -195,6 +194,21 @@ func (c *cut) fill(h *hold) (b block, ok bool, err error) {
 		c.done = true
 	}
 	return b, true, nil
+}
+
+// look says whether a file whose first bytes are data is read otherwise, or not
+// at all.
+func (c *cut) look(data []byte) error {
+	found := c.plan.codecOf(c.file, data)
+	switch {
+	case found != codec.None && !found.Refused():
+		return errCompressed
+	case c.plan.o.SkipBinary && c.plan.judge(c.index, data):
+		return errBinary
+	case found.Refused() && !c.plan.o.SkipBinary:
+		return fmt.Errorf("%s: %w", shown(c.file.Path), found.Refusal())
+	}
+	return nil
 }
 
 // long reads a record of more than a chunk: its length is scanned first, with

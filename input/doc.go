@@ -24,8 +24,10 @@
 // whatever its attributes say later. Only sizes that mean nothing are not held
 // to: 0 in /proc, a page in /sys.
 //
-// Compressed input (gzip, bzip2, zstd, s2, with several members or frames) is
-// known by its first bytes. Small ones are decoded inside their map. A large
+// Compressed input (gzip, bzip2, zstd, s2, xz, lz4, with several members or
+// frames) is known by its first bytes. Archives that are not decoded are refused
+// by name, brotli by its suffix, before any work starts; only in a tree of more
+// than 1,024 files they may be found later, when they are read. Small ones are decoded inside their map. A large
 // one has no places to start at, so it is a Stream: one decoder, whose blocks
 // feed many maps. FIFOs and standard input are streams too, unless standard
 // input is a regular file.

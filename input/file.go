@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"math"
 	"os"
+
+	"mrlocal/input/codec"
 )
 
 // errChanged is the cause when a file is not what it was when the run began.
@@ -172,6 +174,37 @@ func (f *File) endedAt(offset int64) error {
 	return fmt.Errorf("%s: %w: it ended at offset %d and had %d bytes when the run began", shown(f.Path), errChanged, offset, f.Bytes)
 }
 
+// headCodec recognises a file by its first bytes, which it reads.
+func (p *Plan) headCodec(f *File, h *handle) (codec.Codec, error) {
+	var head [codec.HeadBytes]byte
+	n, err := h.ReadAt(head[:min(codec.HeadBytes, f.Bytes)], 0)
+	if err == io.EOF && h.sizeIsMadeUp() {
+		err = nil
+	} else if err == io.EOF {
+		err = f.endedAt(int64(n))
+	}
+	if err != nil {
+		return codec.None, err
+	}
+	return p.codecOf(f, head[:n]), nil
+}
+
+// codecOf recognises a file by its first bytes, unless nothing is decoded.
+func (p *Plan) codecOf(f *File, head []byte) codec.Codec {
+	if p.o.NoDecode {
+		return codec.None
+	}
+	return codec.Of(f.Path, head)
+}
+
+// decoders makes the decoders of a reader.
+func (p *Plan) decoders(mem Memory) codec.Decoders {
+	if c, ok := mem.(Charger); ok {
+		return codec.Decoders{Charge: c.Charge}
+	}
+	return codec.Decoders{}
+}
+
 // Verdicts on a file, for SkipBinary.
 const (
 	verdictText uint32 = iota + 1
@@ -195,9 +228,10 @@ func (p *Plan) isBinary(file int32, h io.ReaderAt, buf []byte) (bool, error) {
 	return p.judge(file, buf[:n]), nil
 }
 
-// judge decides by the first bytes of a file, and remembers.
+// judge decides by the first bytes of a file, and remembers. What is packed in
+// a way that is not decoded is binary, too.
 func (p *Plan) judge(file int32, head []byte) bool {
-	binary := bytes.IndexByte(head[:min(len(head), binaryHeadBytes)], 0) >= 0
+	binary := bytes.IndexByte(head[:min(len(head), binaryHeadBytes)], 0) >= 0 || p.codecOf(&p.Files[file], head).Refused()
 	v := verdictText
 	if binary {
 		v = verdictBinary

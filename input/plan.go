@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"mrlocal/errs"
+	"mrlocal/input/codec"
 	"mrlocal/internal/membudget"
 )
 
@@ -19,8 +20,8 @@ type Memory interface {
 }
 
 // Charger is an optional ability of a Memory: decoders charge it for the
-// window they keep on the Go heap. Without it windows of more than
-// freeWindowBytes are refused.
+// window they keep on the Go heap. If a Memory is no Charger, windows of more
+// than 8 MiB are refused.
 type Charger interface {
 	Charge(bytes int64) (release func(), err error)
 }
@@ -46,6 +47,7 @@ type Options struct {
 	NUL        bool      // Delim is the zero byte
 	SkipBinary bool      // files with a NUL in their first 64 KiB yield nothing
 	Stdin      io.Reader // what - reads; nil: there is none
+	NoDecode   bool      // take the bytes of compressed files as they are
 
 	// CreateTemp makes the file in which a long record of unknown length (in
 	// a stream or a compressed file) is collected when GatherBytes (default
@@ -82,10 +84,11 @@ type File struct {
 	Path       string // as the user named it
 	Bytes      int64  // stored; 0 where it is not known
 	id         identity
-	Codec      Codec // of large files; small ones are recognised when they are read
-	Stream     bool  // cannot be split: read by OpenStream
+	Codec      codec.Codec // of large files; small ones are recognised when they are read
+	Stream     bool        // cannot be split: read by OpenStream
 	Rereadable bool
 	mayRead    bool // known without asking
+	named      bool // by the user, not found in a directory or by a glob
 	kind       kind
 }
 

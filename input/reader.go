@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 
+	"mrlocal/input/codec"
 	"mrlocal/jobs"
 )
 
@@ -26,7 +27,7 @@ type Reader struct {
 	dir      near    // the directory of the last files
 	cut      cut     // src, where that is one
 	hold     hold
-	decoders decoders
+	decoders codec.Decoders
 	block    jobs.Block
 	consumed int64 // of finished pieces
 	skipped  []int32
@@ -36,7 +37,7 @@ type Reader struct {
 
 // Open reads a split. Nothing is opened before the first Next.
 func (p *Plan) Open(s Split, mem Memory) *Reader {
-	return &Reader{plan: p, pieces: s.Pieces, hold: hold{mem: mem}, decoders: decoders{mem: mem}}
+	return &Reader{plan: p, pieces: s.Pieces, hold: hold{mem: mem}, decoders: p.decoders(mem)}
 }
 
 // Reopen reads a split that may have been read before. What was made of it then
@@ -115,7 +116,7 @@ func (r *Reader) openPiece(pc Piece) (skip bool, err error) {
 	} else if err := r.plan.openPlanned(pc.File, h); err != nil {
 		return false, err
 	}
-	if f.Bytes == 0 || f.Codec != None {
+	if f.Bytes == 0 || f.Codec != codec.None {
 		return false, r.sequential(h)
 	}
 	r.cut = newCut(r.plan, pc, h)
@@ -193,6 +194,6 @@ func (r *Reader) Close() error {
 	r.dir.close()
 	r.hold.endLoan()
 	r.hold.free()
-	r.decoders.close()
+	r.decoders.Close()
 	return r.err
 }

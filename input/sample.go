@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 
+	"mrlocal/input/codec"
 	"mrlocal/jobs"
 )
 
@@ -21,7 +22,7 @@ func (p *Plan) Sample(places, bytesEach int, mem Memory, fn func(jobs.Block) err
 		return nil
 	}
 	step := max(total/int64(places), 1)
-	s := sampler{plan: p, bytesEach: int64(bytesEach), fn: fn, r: Reader{plan: p, hold: hold{mem: mem}, decoders: decoders{mem: mem}}}
+	s := sampler{plan: p, bytesEach: int64(bytesEach), fn: fn, r: Reader{plan: p, hold: hold{mem: mem}, decoders: p.decoders(mem)}}
 	defer s.r.Close()
 	// at is the next place, counted in the stored bytes of all splits.
 	var before, at int64
@@ -68,13 +69,13 @@ func (s *sampler) place(pc Piece, at int64) (whole bool, err error) {
 	if err := s.plan.openPlanned(pc.File, h); err != nil {
 		return false, err
 	}
-	codec := f.Codec
-	if codec == None && pc.Start == 0 && pc.End == f.Bytes {
-		if codec, err = f.headCodec(h); err != nil {
+	found := f.Codec
+	if found == codec.None && pc.Start == 0 && pc.End == f.Bytes {
+		if found, err = s.plan.headCodec(f, h); err != nil {
 			return false, errors.Join(err, h.Close())
 		}
 	}
-	if codec != None {
+	if found != codec.None && !found.Refused() {
 		if err := s.r.sequential(h); err != nil {
 			return true, err
 		}

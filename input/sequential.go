@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math"
 
-	"github.com/klauspost/compress/zstd"
-
+	"mrlocal/input/codec"
 	"mrlocal/internal/membudget"
 )
 
@@ -21,11 +19,10 @@ import (
 type sequential struct {
 	plan    *Plan
 	file    int32
-	stored  stored
+	decoder *codec.Decoders
 	h       *handle // nil: a standard input that is no regular file
 	planned bool    // h is a regular file, and must be the one planned to its end
 	r       io.Reader
-	codec   Codec
 	off     int64 // decoded, of the next block
 	from    int64 // records that start before it are left out
 	to      int64 // and those that start here or later
@@ -37,20 +34,20 @@ type sequential struct {
 }
 
 // newSequential reads h, which it closes, or standard input where h is nil.
-func (p *Plan) newSequential(file int32, h *handle, d *decoders) (*sequential, error) {
-	s := &sequential{plan: p, file: file, h: h, planned: p.Files[file].kind.regular(), to: math.MaxInt64}
-	s.stored.r = p.o.Stdin
+func (p *Plan) newSequential(file int32, h *handle, d *codec.Decoders) (*sequential, error) {
+	s := &sequential{plan: p, file: file, h: h, decoder: d, planned: p.Files[file].kind.regular(), to: math.MaxInt64}
+	from := p.o.Stdin
 	if h != nil {
-		s.stored.r = h.fromStart()
+		from = h.fromStart()
 	}
 	var err error
-	if s.r, s.codec, err = d.open(&s.stored); err != nil {
+	if s.r, err = d.Open(from, p.o.NoDecode); err != nil {
 		return nil, errors.Join(s.explain(err), s.Close())
 	}
 	return s, nil
 }
 
-func (s *sequential) consumedBytes() int64 { return s.stored.bytes }
+func (s *sequential) consumedBytes() int64 { return s.decoder.StoredBytes() }
 
 func (s *sequential) Close() error {
 	if s.h == nil {
@@ -69,8 +66,8 @@ func (s *sequential) unchanged() error {
 	if err := f.unchanged(s.h); err != nil {
 		return err
 	}
-	if s.stored.ended && s.stored.bytes != f.Bytes && f.Bytes > 0 && !s.h.sizeIsMadeUp() {
-		return f.endedAt(s.stored.bytes)
+	if n := s.decoder.StoredBytes(); s.decoder.Ended() && n != f.Bytes && f.Bytes > 0 && !s.h.sizeIsMadeUp() {
+		return f.endedAt(n)
 	}
 	return nil
 }
@@ -83,22 +80,7 @@ func (s *sequential) explain(err error) error {
 	if err := s.unchanged(); err != nil {
 		return err
 	}
-	var window *windowError
-	var read *fs.PathError
-	if s.codec == None || errors.As(err, &window) || errors.As(err, &read) {
-		return fmt.Errorf("%s: %w", s.path(), err)
-	}
-	at := s.off + int64(len(s.carry))
-	if errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("%s: %s data is cut short after %d decoded bytes: %w", s.path(), s.codec, at, err)
-	}
-	if s.codec == S2 && s.stored.ended { // which the decoder calls corrupt, too
-		return fmt.Errorf("%s: %s data is corrupt or cut short after %d decoded bytes: %w", s.path(), s.codec, at, err)
-	}
-	if errors.Is(err, zstd.ErrWindowSizeExceeded) {
-		return fmt.Errorf("%s: a zstd frame after %d decoded bytes needs a larger window than the first one: %w", s.path(), at, err)
-	}
-	return fmt.Errorf("%s: %s data is corrupt after %d decoded bytes: %w", s.path(), s.codec, at, err)
+	return fmt.Errorf("%s: %w", s.path(), s.decoder.Explain(err, s.off+int64(len(s.carry))))
 }
 
 // read fills buf, less only at the end. got is what the caller holds already

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"mrlocal/errs"
+	"mrlocal/input/codec"
 )
 
 // fileCostBytes is what opening a file costs, in bytes that could be read
@@ -33,7 +34,7 @@ func (p *Plan) split() error {
 	}
 	for i := range p.Files {
 		f := &p.Files[i]
-		if err := p.check(f); err != nil {
+		if err := p.check(f, i); err != nil {
 			return err
 		}
 		cost := f.Bytes + min(fileCostBytes, p.block/16)
@@ -41,7 +42,7 @@ func (p *Plan) split() error {
 		case f.Stream:
 			closeSplit()
 			p.Streams = append(p.Streams, int32(i))
-		case p.cuts(f.Bytes) && f.Codec == None:
+		case p.cuts(f.Bytes) && f.Codec == codec.None:
 			closeSplit()
 			seq := int32(0)
 			for at := int64(0); at < f.Bytes; seq++ {
@@ -116,19 +117,19 @@ func (p *Plan) settleBlock() {
 	}
 }
 
-// check makes sure that a file can be read, and whether it can be cut. Only
-// files of more than a block are opened.
+// check makes sure that a file can be read and decoded, and finds out whether
+// it can be cut.
 //
 // A large compressed file is a stream, unless it is such a small share of
 // the work that one map may decode it while others do the rest.
-func (p *Plan) check(f *File) error {
+func (p *Plan) check(f *File, before int) error {
 	if !f.kind.regular() {
 		return nil
 	}
 	if f.Bytes > math.MaxInt64/2 {
 		return errs.Inputf(shown(f.Path), "claims to have %d bytes", f.Bytes)
 	}
-	if !p.cuts(f.Bytes) {
+	if !p.looksAt(f, before) {
 		if f.kind == regularStdin || f.mayRead {
 			return nil
 		}
@@ -138,14 +139,42 @@ func (p *Plan) check(f *File) error {
 		return nil
 	}
 	var h handle
+	found := codec.None
 	err := p.open(f, &h)
 	if err == nil {
-		f.Codec, err = f.headCodec(&h)
+		found, err = p.headCodec(f, &h)
 		err = errors.Join(err, h.Close())
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return errs.Inputf(shown(f.Path), "%v", cause(err))
+	case found.Refused() && p.o.SkipBinary && !f.named:
+		return nil // skipped as binary when it is read
+	case found.Refused():
+		return errs.Inputf(shown(f.Path), "%w", found.Refusal())
+	case p.cuts(f.Bytes):
+		f.Codec = found
+		f.Stream = found != codec.None && f.Bytes >= p.Bytes/int64(4*p.o.MapSlots)
 	}
-	f.Stream = f.Codec != None && f.Bytes >= p.Bytes/int64(4*p.o.MapSlots)
 	return nil
+}
+
+// mostLooks is how many small files the plan looks into. Opening a file is a
+// third of what it costs to read a small one, so in large trees the others are
+// only recognised when they are read, unless their names tell.
+const mostLooks = 1024
+
+// looksAt reports whether the plan reads the first bytes of a file, so that
+// what cannot be decoded is refused before any work starts. before is the
+// number of files before it.
+func (p *Plan) looksAt(f *File, before int) bool {
+	switch {
+	case p.o.NoDecode || f.Bytes == 0:
+		return false
+	case p.cuts(f.Bytes):
+		return true
+	case p.o.SkipBinary && !f.named:
+		return false
+	}
+	return before < mostLooks || codec.Suspect(f.Path)
 }

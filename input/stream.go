@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 
+	"mrlocal/input/codec"
 	"mrlocal/jobs"
 )
 
@@ -17,7 +18,7 @@ type Stream struct {
 	file      int32
 	src       *sequential
 	hold      hold
-	decoders  decoders
+	decoders  codec.Decoders
 	block     jobs.Block
 	doneBytes int64 // decoded
 	err       error
@@ -27,7 +28,7 @@ type Stream struct {
 // OpenStream reads a file from its start. It waits for the writer of a FIFO,
 // and for the first bytes.
 func (p *Plan) OpenStream(file int32, mem Memory) (*Stream, error) {
-	s := &Stream{plan: p, file: file, hold: hold{mem: mem}, decoders: decoders{mem: mem}}
+	s := &Stream{plan: p, file: file, hold: hold{mem: mem}, decoders: p.decoders(mem)}
 	f := &p.Files[file]
 	var h *handle
 	var err error
@@ -45,7 +46,7 @@ func (p *Plan) OpenStream(file int32, mem Memory) (*Stream, error) {
 		s.src, err = p.newSequential(file, h, &s.decoders)
 	}
 	if err != nil {
-		s.decoders.close()
+		s.decoders.Close()
 		return nil, err
 	}
 	return s, nil
@@ -108,6 +109,6 @@ func (s *Stream) Close() error {
 	}
 	s.hold.endLoan()
 	s.hold.free()
-	s.decoders.close()
+	s.decoders.Close()
 	return s.err
 }

@@ -63,7 +63,7 @@ func (w *walker) stdin() error {
 	if w.o.Stdin == nil {
 		return errs.Inputf("-", "there is no standard input")
 	}
-	f := File{Path: "(standard input)", Stream: true, kind: stdin}
+	f := File{Path: "(standard input)", Stream: true, kind: stdin, named: true}
 	if file, ok := w.o.Stdin.(*os.File); ok {
 		fi, err := file.Stat()
 		if err != nil {
@@ -92,7 +92,7 @@ func (w *walker) take(path string, st stat, named bool) error {
 		return w.gather(newTree(w, path), named)
 	case 0:
 		mayRead := st.readable || st.ownerReads && st.owner == w.euid
-		w.plan.Files = append(w.plan.Files, File{Path: path, Bytes: st.bytes, id: st.id, Rereadable: true, mayRead: mayRead})
+		w.plan.Files = append(w.plan.Files, File{Path: path, Bytes: st.bytes, id: st.id, Rereadable: true, mayRead: mayRead, named: named})
 		return nil
 	case fs.ModeNamedPipe:
 		if !named {

@@ -229,7 +229,7 @@ func (b *batch) work(jobs []setup.Submission, stdin io.Reader, suffix string) []
 		o := &j.options
 		all[i] = engine.BatchJob{
 			Submission: jobs[i], Chain: j.chain,
-			JobOptions: engine.JobOptions{Inputs: o.Inputs, All: o.All, Stdin: stdin, Overwrite: o.Overwrite, Reducers: o.Reducers, MapOnly: o.MapOnly, BlockBytes: o.BlockBytes},
+			JobOptions: engine.JobOptions{Inputs: o.Inputs, All: o.All, NoDecode: o.NoDecode, Stdin: stdin, Overwrite: o.Overwrite, Reducers: o.Reducers, MapOnly: o.MapOnly, BlockBytes: o.BlockBytes},
 		}
 		if suffix == discard {
 			all[i].Overwrite = false

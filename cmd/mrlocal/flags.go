@@ -63,6 +63,7 @@ func jobFlags(shortOutput string) []flagSpec {
 	outputFile.Short = shortOutput
 	return []flagSpec{
 		input,
+		value("decode", "decode gzip, bzip2, zstd, s2, xz and lz4, and refuse other archives; none: take bytes as they are: `auto|none`", "auto"),
 		toggle("all", "", "take hidden files and those starting with _ inside directories too"),
 		value("output", "write part files and _SUCCESS into the new directory `DIR`", ""),
 		toggle("overwrite", "", "let --output replace a directory that mrlocal made"),
@@ -139,6 +140,7 @@ func runOptions(line argv.Line) (engine.Options, error) {
 // jobOptions lowers jobFlags.
 func (r *reader) jobOptions(o *engine.Options) {
 	o.Inputs, o.All = inputs(r), r.Line.Has("all")
+	o.NoDecode = r.Choice("decode", "auto", "none") == "none"
 	o.OutputDir, o.Overwrite, o.OutputFile = r.Path("output"), r.Line.Has("overwrite"), r.Path("output-file")
 	if o.OutputFile == "-" && o.OutputDir == "" { // with both, the engine refuses
 		o.OutputFile = ""

@@ -3,7 +3,6 @@ package source
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync/atomic"
 
 	"mrlocal/input"
@@ -25,7 +24,8 @@ type Pieces struct {
 	turns  chan struct{} // one for each feeder that may decode
 	giants chan struct{} // the one that may take many tokens
 
-	windows atomic.Int64 // bytes that decoders with large windows may still take
+	windowsBytes int64        // what decoders with large windows may take together
+	windows      atomic.Int64 // what of it is left
 }
 
 // smallWindowBytes is what package input lets every decoder keep, whether it is
@@ -48,7 +48,10 @@ func (p *Pieces) TotalBytes() int64 { return int64(p.count) * p.pieceBytes() }
 // AllowWindows is called once, before any feeder serves: decoders that need
 // larger windows than usual may take so much of the budget together. What they
 // leave must be enough for a map.
-func (p *Pieces) AllowWindows(bytes int64) { p.windows.Store(bytes) }
+func (p *Pieces) AllowWindows(bytes int64) {
+	p.windowsBytes = bytes
+	p.windows.Store(bytes)
+}
 
 // takeWindow takes bytes of what is allowed; false where that is too little.
 func (p *Pieces) takeWindow(bytes int64) bool {
@@ -300,5 +303,6 @@ func (m feedMemory) Charge(bytes int64) (release func(), err error) {
 		}
 		p.windows.Add(bytes)
 	}
-	return nil, &RoomError{bytes, fmt.Sprintf("a decoder's window of %d bytes", bytes)}
+	room := &RoomError{Bytes: bytes, What: "a decoder's window"}
+	return nil, room.Enough(room, m.f.budget.Limit(), p.windowsBytes)
 }

@@ -18,6 +18,17 @@ func (e *RoomError) Error() string {
 	return fmt.Sprintf("%s needs %d bytes of memory at once; raise Options.MemoryBytes", e.What, e.Bytes)
 }
 
+// Enough returns err, which wraps room, with the bound that would do, where a
+// bound of limitBytes has only room for roomBytes. Room grows at least as fast
+// as the bound, because what tasks keep for themselves grows more slowly.
+func (e *RoomError) Enough(err error, limitBytes, roomBytes int64) error {
+	if roomBytes <= 0 {
+		return err
+	}
+	bytes := float64(limitBytes) / float64(roomBytes) * float64(e.Bytes)
+	return fmt.Errorf("%w to %dMiB", err, int64(bytes)>>20+1)
+}
+
 // Memory hands out an attempt's leased memory for input blocks.
 type Memory struct{ Lease *membudget.Lease }
 
@@ -40,9 +51,9 @@ func (m Memory) Get(n int) (*membudget.Chunk, error) {
 		}
 	}
 	if n > membudget.ChunkBytes {
-		return nil, &RoomError{charged + membudget.ChunkBytes, fmt.Sprintf("a record of %d bytes", n)}
+		return nil, &RoomError{Bytes: charged + membudget.ChunkBytes, What: fmt.Sprintf("a record of %d bytes", n)}
 	}
-	return nil, &RoomError{charged, "an input block"}
+	return nil, &RoomError{Bytes: charged, What: "an input block"}
 }
 
 // bigSlackBytes is what rounding to pages may add to a large chunk.
@@ -51,7 +62,7 @@ const bigSlackBytes = 64 << 10
 // Charge accounts for memory that a decoder keeps on the Go heap.
 func (m Memory) Charge(bytes int64) (release func(), err error) {
 	if !m.Lease.Grow(bytes) {
-		return nil, &RoomError{bytes, fmt.Sprintf("a decoder's window of %d bytes", bytes)}
+		return nil, &RoomError{Bytes: bytes, What: "a decoder's window"}
 	}
 	return func() { m.Lease.Shrink(bytes) }, nil
 }

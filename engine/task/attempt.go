@@ -236,7 +236,7 @@ func (a *Attempt) withRoom(body func() error) error {
 		room := need - min(a.Env.FloorBytes, a.Env.Budget.Limit()/8)
 		if need <= floorBytes && room <= a.roomBytes {
 			if need == 0 || floorBytes >= a.mostBytes() {
-				return err
+				return a.enough(err)
 			}
 			need = a.mostBytes() // the kvbuffer may hold, and be spilling, records as large
 		}
@@ -259,6 +259,16 @@ func (a *Attempt) roomFor(err error) int64 {
 		return a.mostBytes()
 	}
 	return 0
+}
+
+// enough adds to an error about memory the bound that would do.
+func (a *Attempt) enough(err error) error {
+	limit := a.Env.Budget.Limit()
+	var room *source.RoomError
+	if errors.As(err, &room) {
+		return room.Enough(err, limit, a.mostBytes()-min(a.Env.FloorBytes, limit/8))
+	}
+	return err
 }
 
 // mostBytes is the largest floor that an attempt may wait for.

@@ -13,7 +13,7 @@ func layers() []layer {
 		{"errors", []string{"errs"}},
 		{"internal", []string{"internal/..."}},
 		{"ground", []string{"trace", "jobs", "datagen"}},
-		{"data and slots", []string{"slots", "slots/fifo", "slots/locality", "slots/demand", "slots/replay", "input", "spill/...", "output", "jobs/..."}},
+		{"data and slots", []string{"slots", "slots/fifo", "slots/locality", "slots/demand", "slots/replay", "input", "input/codec", "spill/...", "output", "jobs/..."}},
 		{"policies, threads, shuffle", []string{"slots/policy/...", "slots/pool", "slots/setup", "shuffle", "report"}},
 		{"workload files", []string{"workload"}},
 		{"drivers", []string{"engine/...", "sim", "slots/explain"}},
@@ -34,6 +34,7 @@ func within() map[string][]string {
 		"slots":            {"slots/locality", "slots/demand"}, // where inputs are, what tasks need and weigh
 		"slots/fifo":       {"slots"},                          // the policy that is there before all others
 		"slots/replay":     {"slots", "slots/demand"},          // the Ledger, once more
+		"input":            {"input/codec"},                    // how files are compressed
 		"jobs/...":         {"jobs/internal/..."},
 		"jobs/grep":        {"jobs/grep/*"},   // what it searches with
 		"engine":           {"engine/*"},      // what it is made of

@@ -18,7 +18,7 @@ func InFlags(text string) string {
 
 func flagOf(field string) string {
 	for _, p := range [...][2]string{
-		{"Inputs", "--input"}, {"All", "--all"}, {"OutputDir", "--output"}, {"Overwrite", "--overwrite"}, {"OutputFile", "--output-file"},
+		{"Inputs", "--input"}, {"All", "--all"}, {"NoDecode", "--decode none"}, {"OutputDir", "--output"}, {"Overwrite", "--overwrite"}, {"OutputFile", "--output-file"},
 		{"Reducers", "--reducers"}, {"BlockBytes", "--block-size"}, {"MapSlots", "--map-slots"}, {"ReduceSlots", "--reduce-slots"},
 		{"Trackers", "--trackers"}, {"MaxSlots", "--max-slots"}, {"Replicas", "--replicas"}, {"LocalityDelay", "--locality-delay"},
 		{"ShuffleBytesPerSecond", "--shuffle-bw"}, {"DiskBytesPerSecond", "--disk-bw"}, {"RemotePenalty", "--remote-penalty"},

@@ -1,0 +1,183 @@
+// Package codec recognises compressed files and decodes them.
+//
+//	first bytes ──Of──► Codec ──Refused? an error with its name
+//	                      └───► Decoders.Open ──► decoded bytes
+//
+// gzip, bzip2, zstd, s2 with snappy, xz and lz4 are decoded. Archives and older
+// formats are only recognised, so that nobody takes their bytes for text.
+//
+// Memory: what a decoder keeps lies on the Go heap. Decoders charge for it
+// before they take it.
+//
+// Neighbours: package input opens the files; it says which of them are decoded.
+package codec
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"path/filepath"
+	"strings"
+)
+
+// Codec is how a file is compressed.
+type Codec uint8
+
+const (
+	None Codec = iota
+	Gzip
+	Bzip2
+	Zstd
+	S2 // and snappy's framing
+	XZ
+	LZ4 // frames
+
+	codecs // those before are decoded, those below are refused
+
+	zipArchive
+	sevenZipArchive
+	rarArchive
+	lzopData
+	lzipData
+	lzmaData
+	compressData
+	legacyLZ4
+	brotliData
+)
+
+func (c Codec) String() string {
+	return [...]string{"none", "gzip", "bzip2", "zstd", "s2", "xz", "lz4", "",
+		"a zip archive", "a 7z archive", "a rar archive",
+		"lzop data", "lzip data", "lzma data", "data of compress (.Z)", "lz4 data in the legacy format", "brotli data"}[c]
+}
+
+// Refused reports whether c is known, but not decoded.
+func (c Codec) Refused() bool { return c > codecs }
+
+// Refusal returns the reason why a file of a refused codec is not read.
+func (c Codec) Refusal() error {
+	return &refusedError{fmt.Errorf("is %s, which is not decoded: unpack it first, or set Options.NoDecode to read its bytes as they are", c)}
+}
+
+// HeadBytes are enough to recognise a codec.
+const HeadBytes = 64
+
+const (
+	gzipMagic   = "\x1f\x8b\x08"
+	zstdMagic   = "\x28\xb5\x2f\xfd"
+	s2Magic     = "\xff\x06\x00\x00S2sTwO"
+	snappyMagic = "\xff\x06\x00\x00sNaPpY"
+	bzip2Block  = "\x31\x41\x59\x26\x53\x59" // BCD of pi: a block follows "BZh" and a digit
+	bzip2End    = "\x17\x72\x45\x38\x50\x90" // BCD of sqrt(pi): an empty stream
+	lz4Magic    = "\x04\x22\x4d\x18"
+)
+
+// refusedMagics begin files that are refused, for their text would be garbage.
+var refusedMagics = [...]struct {
+	magic string
+	codec Codec
+}{
+	{"PK\x03\x04", zipArchive}, {"PK\x05\x06", zipArchive}, {"PK\x07\x08", zipArchive}, // of entries, none, and several volumes
+	{"7z\xbc\xaf\x27\x1c", sevenZipArchive},
+	{"\x89LZO\x00\r\n\x1a\n", lzopData},
+	{"LZIP\x01", lzipData},
+	{"Rar!\x1a\x07", rarArchive},
+	{"\x02\x21\x4c\x18", legacyLZ4},
+}
+
+const brotliSuffix = ".br" // its data has no magic
+
+// Suspect reports whether path ends as files do that are refused. It is worth
+// looking into such a file.
+func Suspect(path string) bool {
+	switch strings.ToLower(filepath.Ext(path)) {
+	case brotliSuffix, ".zip", ".7z", ".lzo", ".lz", ".lzma", ".z", ".rar", ".lz4":
+		return true
+	}
+	return false
+}
+
+// detect recognises compressed data by its first bytes. A head that a
+// magic of a codec was cut off in counts too: the decoder then says that the file is cut
+// short, where reading it as text would give a wrong result.
+func detect(head []byte) Codec {
+	switch {
+	case starts(head, gzipMagic, 2):
+		return Gzip
+	case starts(head, s2Magic, 4), starts(head, snappyMagic, 4):
+		return S2
+	case starts(afterSkippable(head), zstdMagic, 4):
+		return Zstd
+	case starts(afterSkippable(head), lz4Magic, 4):
+		return LZ4
+	case starts(head, xzMagic, 4):
+		return XZ
+	case len(head) >= 4 && string(head[:3]) == "BZh" && head[3] >= '1' && head[3] <= '9' &&
+		(starts(head[4:], bzip2Block, 1) || starts(head[4:], bzip2End, 1)):
+		return Bzip2
+	case isCompress(head):
+		return compressData
+	case isLZMA(head):
+		return lzmaData
+	}
+	for _, r := range refusedMagics {
+		if starts(head, r.magic, len(r.magic)) {
+			return r.codec
+		}
+	}
+	return None
+}
+
+// isCompress reports whether head begins the output of compress(1): two bytes
+// of magic, then the length of the longest code, 9 to 16 bits, and a flag that
+// all programs since 1985 set.
+func isCompress(head []byte) bool {
+	return len(head) >= 3 && head[0] == 0x1f && head[1] == 0x9d && head[2] >= 0x80|9 && head[2] <= 0x80|16
+}
+
+// isLZMA reports whether head begins an .lzma file. There is no magic; as xz
+// does, it takes the usual properties, a dictionary of 2^n or 2^n + 2^(n-1)
+// bytes, and a length below 256 GiB, or none.
+func isLZMA(head []byte) bool {
+	if len(head) < 14 || head[0] != 0x5d || head[13] != 0 {
+		return false
+	}
+	dictionary, length := binary.LittleEndian.Uint32(head[1:]), binary.LittleEndian.Uint64(head[5:])
+	low := dictionary & -dictionary
+	return low >= 1<<12 && (dictionary == low || dictionary == 3*low) && (length == math.MaxUint64 || length < 1<<38)
+}
+
+// starts reports whether head begins with magic, or is shorter, has at least
+// least bytes, and all of them begin magic.
+func starts(head []byte, magic string, least int) bool {
+	if len(head) >= len(magic) {
+		return string(head[:len(magic)]) == magic
+	}
+	return len(head) >= least && bytes.HasPrefix([]byte(magic), head)
+}
+
+// afterSkippable leaves out short skippable frames at the start of a zstd
+// file: pzstd writes one before each frame (RFC 8878, 3.1.2).
+func afterSkippable(head []byte) []byte {
+	for len(head) >= 8 && head[0]&0xf0 == 0x50 && head[1] == 0x2a && head[2] == 0x4d && head[3] == 0x18 {
+		n := binary.LittleEndian.Uint32(head[4:])
+		if uint64(n)+8 > uint64(len(head)) {
+			break
+		}
+		head = head[8+n:]
+	}
+	return head
+}
+
+// Of recognises a file by its first bytes, of which HeadBytes suffice; brotli,
+// which has no magic, by the suffix of path.
+func Of(path string, head []byte) Codec {
+	if c := detect(head); c != None {
+		return c
+	}
+	if strings.EqualFold(filepath.Ext(path), brotliSuffix) {
+		return brotliData
+	}
+	return None
+}

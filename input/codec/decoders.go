@@ -1,0 +1,290 @@
+package codec
+
+import (
+	"bufio"
+	"compress/bzip2"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/s2"
+	"github.com/klauspost/compress/zstd"
+	"github.com/pierrec/lz4/v4"
+)
+
+const (
+	readBytes = 256 << 10
+	// freeWindowBytes is what a decoder may keep without being charged: the
+	// window that every zstd decoder should grant (RFC 8878, 3.1.1.1.2).
+	freeWindowBytes = 8 << 20
+)
+
+// Decoders holds the decoders of one reader. Each is made once and reset for
+// every file: 100,000 small files are decoded without making 100,000 of them.
+// None starts a goroutine. The zero value works.
+type Decoders struct {
+	// Charge asks for memory that a decoder keeps on the Go heap; release gives
+	// it back. If Charge is nil, windows of more than 8 MiB are refused.
+	Charge func(bytes int64) (release func(), err error)
+
+	buf     *bufio.Reader
+	stored  stored
+	codec   Codec // of the open file
+	gzip    *gzipMembers
+	zstd    *zstd.Decoder
+	s2      *s2.Reader
+	xz      *xzReader
+	lz4     *lz4.Reader
+	windows [codecs]window // of each codec's decoder
+}
+
+// window is memory that a decoder keeps on the heap.
+type window struct {
+	bytes   int64
+	release func() // nil: nothing was charged
+}
+
+// stored counts what is read of a file as it is stored.
+type stored struct {
+	r     io.Reader
+	bytes int64
+	ended bool
+}
+
+func (s *stored) Read(p []byte) (int, error) {
+	n, err := s.r.Read(p)
+	s.bytes += int64(n)
+	s.ended = s.ended || err == io.EOF
+	return n, err
+}
+
+// Open returns what r holds, decoded unless asIs is set. The result is valid
+// until the next call of Open. Errors, of the result too, are to be explained by
+// Explain.
+func (d *Decoders) Open(r io.Reader, asIs bool) (io.Reader, error) {
+	if d.buf == nil {
+		d.buf = bufio.NewReaderSize(nil, readBytes)
+	}
+	d.stored, d.codec = stored{r: r}, None
+	d.buf.Reset(&d.stored)
+	head, err := d.buf.Peek(HeadBytes)
+	if err != nil && err != io.EOF {
+		return nil, err
+	}
+	if !asIs {
+		d.codec = detect(head)
+	}
+	switch d.codec {
+	case None:
+		return d.buf, nil
+	case Gzip:
+		if d.gzip == nil {
+			d.gzip = &gzipMembers{src: d.buf}
+		}
+		return d.gzip, d.gzip.reset()
+	case Bzip2:
+		return bzip2.NewReader(d.buf), d.window(Bzip2, 4<<20)
+	case Zstd:
+		return d.openZstd(head)
+	case S2:
+		if d.s2 == nil {
+			if err := d.window(S2, freeWindowBytes); err != nil {
+				return nil, err
+			}
+			d.s2 = s2.NewReader(d.buf, s2.ReaderAllocBlock(64<<10))
+		}
+		d.s2.Reset(d.buf)
+		return d.s2, nil
+	case XZ:
+		if d.xz == nil {
+			d.xz = &xzReader{window: func(bytes int64) error { return d.window(XZ, bytes) }}
+		}
+		d.xz.reset(d.buf)
+		return d.xz, nil
+	case LZ4:
+		if err := d.window(LZ4, lz4Bytes(head)); err != nil {
+			return nil, err
+		}
+		if d.lz4 == nil {
+			d.lz4 = lz4.NewReader(d.buf)
+		}
+		d.lz4.Reset(d.buf)
+		return d.lz4, nil
+	}
+	return nil, d.codec.Refusal()
+}
+
+// lz4Bytes is what the decoder of a frame keeps: a block as it is stored and as
+// it is decoded, and of linked blocks two more as dictionary. Blocks have at
+// most 4 MiB.
+func lz4Bytes(head []byte) int64 {
+	head = afterSkippable(head)
+	if len(head) < 6 {
+		return 0 // cut short
+	}
+	const linked = 4
+	flags, size := head[4], head[5]>>4&7
+	blocks := int64(2)
+	if flags>>5&1 == 0 {
+		blocks = linked
+	}
+	return blocks << (2*size + 8)
+}
+
+// openZstd makes the window as large as the first frame wants it, for a
+// decoder's memory is as large as its window.
+func (d *Decoders) openZstd(head []byte) (io.Reader, error) {
+	var header zstd.Header
+	window := uint64(freeWindowBytes)
+	if err := header.Decode(afterSkippable(head)); err == nil && header.SingleSegment {
+		window = max(window, header.FrameContentSize)
+	} else if err == nil {
+		window = max(window, header.WindowSize)
+	}
+	bytes := int64(min(window, 1<<40))
+	if d.zstd == nil || bytes > d.windows[Zstd].bytes {
+		if d.zstd != nil {
+			d.zstd.Close()
+			d.zstd = nil
+		}
+		if err := d.window(Zstd, bytes); err != nil {
+			return nil, err
+		}
+		zr, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(window))
+		if err != nil {
+			return nil, err
+		}
+		d.zstd = zr
+	}
+	return d.zstd, d.zstd.Reset(d.buf)
+}
+
+// window charges for what a codec's decoder keeps on the heap, unless as much
+// is charged already. Up to freeWindowBytes are granted whatever Charge says.
+func (d *Decoders) window(codec Codec, bytes int64) error {
+	w := &d.windows[codec]
+	if bytes <= w.bytes {
+		return nil
+	}
+	w.free()
+	err := fmt.Errorf("a decoder's window of %d bytes is larger than 8 MiB", bytes)
+	if d.Charge != nil {
+		w.release, err = d.Charge(bytes)
+	}
+	if err != nil && bytes > freeWindowBytes {
+		return &refusedError{err}
+	}
+	w.bytes = bytes
+	return nil
+}
+
+func (w *window) free() {
+	if w.release != nil {
+		w.release()
+	}
+	*w = window{}
+}
+
+// refusedError is why data is not decoded that may well be sound.
+type refusedError struct{ error }
+
+func (e *refusedError) Unwrap() error { return e.error }
+
+// StoredBytes is how many bytes have been read of the file that was opened last.
+func (d *Decoders) StoredBytes() int64 { return d.stored.bytes }
+
+// Ended reports whether that file has been read to its end.
+func (d *Decoders) Ended() bool { return d.stored.ended }
+
+// Explain says what an error of reading means: that data is corrupt or cut
+// short, after at decoded bytes. Errors of the file system stay as they are.
+func (d *Decoders) Explain(err error, at int64) error {
+	var refused *refusedError
+	var read *fs.PathError
+	what := "corrupt"
+	switch {
+	case d.codec == None || errors.As(err, &refused) || errors.As(err, &read):
+		return err
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		what = "cut short"
+	case d.codec == S2 && d.stored.ended: // which the decoder calls corrupt, too
+		what = "corrupt or cut short"
+	case errors.Is(err, zstd.ErrWindowSizeExceeded) || errors.Is(err, zstd.ErrDecoderSizeExceeded):
+		return fmt.Errorf("a zstd frame after %d decoded bytes needs a larger window than the first one: %w", at, err)
+	}
+	return fmt.Errorf("%s data is %s after %d decoded bytes: %w", d.codec, what, at, err)
+}
+
+// Close gives back the memory that was charged.
+func (d *Decoders) Close() {
+	if d.zstd != nil {
+		d.zstd.Close()
+	}
+	for codec := range d.windows {
+		d.windows[codec].free()
+	}
+	*d = Decoders{Charge: d.Charge}
+}
+
+// gzipMembers reads the members of a gzip file one after the other (RFC 1952,
+// 2.2). As with GNU zcat zeros may follow the last one, as tapes leave them;
+// anything else is an error.
+type gzipMembers struct {
+	src *bufio.Reader
+	zr  *gzip.Reader
+	err error
+}
+
+var errGarbage = errors.New("what follows is not gzip")
+
+func (g *gzipMembers) reset() (err error) {
+	g.err = nil
+	if g.zr == nil {
+		g.zr, err = gzip.NewReader(g.src)
+	} else {
+		err = g.zr.Reset(g.src)
+	}
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	if err == nil {
+		g.zr.Multistream(false)
+	}
+	return err
+}
+
+func (g *gzipMembers) Read(p []byte) (int, error) {
+	for g.err == nil {
+		n, err := g.zr.Read(p)
+		if err == io.EOF {
+			err = g.member()
+		}
+		g.err = err
+		if n > 0 {
+			return n, nil
+		}
+	}
+	return 0, g.err
+}
+
+// member goes on to the next member: io.EOF when there is none.
+func (g *gzipMembers) member() error {
+	head, err := g.src.Peek(2)
+	switch {
+	case len(head) == 0 || err != nil && err != io.EOF:
+		return err
+	case head[0] == gzipMagic[0]:
+		return g.reset()
+	}
+	for {
+		b, err := g.src.ReadByte()
+		if err != nil {
+			return err
+		}
+		if b != 0 {
+			return errGarbage
+		}
+	}
+}

@@ -1,0 +1,346 @@
+package codec
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash"
+	"hash/crc32"
+	"hash/crc64"
+	"io"
+	"runtime"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/ulikunitz/xz/lzma"
+)
+
+// xzReader decodes .xz files: streams, one after the other, with zeros between
+// them, each of blocks, an index and a footer ("The .xz File Format", version
+// 1.2.1). Package lzma decodes the content of a block. What is around blocks is
+// read here, because the header of each block says how large a dictionary it
+// needs, and that memory must be charged before it is taken.
+type xzReader struct {
+	src    counting
+	window func(bytes int64) error // charges for a dictionary
+	err    error
+
+	streams int // begun so far
+	open    bool
+	flags   [2]byte        // of the open stream
+	blocks  uint64         // of the open stream
+	sizes   *xxhash.Digest // of its blocks
+
+	block     *lzma.Reader2 // nil: no block is open
+	header    xzBlock
+	headBytes int64
+	start     int64     // of the block's data in src
+	decoded   int64     // bytes of the block
+	check     hash.Hash // of the decoded bytes; nil: the stream has none
+}
+
+// xzBlock is what the header of a block says. Sizes are -1 where it says none.
+type xzBlock struct{ stored, decoded, dictionary int64 }
+
+const (
+	xzMagic      = "\xfd7zXZ\x00"
+	xzFooter     = "YZ"
+	xzLZMA2      = 0x21
+	xzLargeBytes = 16 << 20
+)
+
+// counting counts what is read of a buffer.
+type counting struct {
+	*bufio.Reader
+	n int64
+}
+
+func (c *counting) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.n += int64(n)
+	return n, err
+}
+
+func (c *counting) ReadByte() (byte, error) {
+	b, err := c.Reader.ReadByte()
+	if err == nil {
+		c.n++
+	}
+	return b, err
+}
+
+// fill reads all of p, whose end the file may not reach.
+func (c *counting) fill(p []byte) error {
+	_, err := io.ReadFull(c, p)
+	return inside(err)
+}
+
+// inside is an error of a read within a structure: the file does not end here.
+func inside(err error) error {
+	if err == io.EOF {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+func (x *xzReader) reset(src *bufio.Reader) {
+	*x = xzReader{src: counting{Reader: src}, window: x.window}
+}
+
+func (x *xzReader) Read(p []byte) (int, error) {
+	for x.err == nil {
+		if x.block == nil {
+			x.err = x.next()
+			continue
+		}
+		n, err := x.block.Read(p)
+		x.decoded += int64(n)
+		if x.check != nil {
+			x.check.Write(p[:n])
+		}
+		if err == io.EOF {
+			err = x.closeBlock()
+		}
+		x.err = err
+		if n > 0 {
+			return n, nil
+		}
+	}
+	return 0, x.err
+}
+
+// next opens what follows: a stream, a block, or nothing.
+func (x *xzReader) next() error {
+	if !x.open {
+		return x.openStream()
+	}
+	first, err := x.src.ReadByte()
+	switch {
+	case err != nil:
+		return inside(err)
+	case first == 0:
+		return x.closeStream()
+	}
+	return x.openBlock(first)
+}
+
+// openStream reads the header of a stream. It returns io.EOF at the end of the
+// file. Zeros, four at a time, may stand before it, but not at the start.
+func (x *xzReader) openStream() error {
+	var head [12]byte
+	for {
+		if _, err := io.ReadFull(&x.src, head[:4]); err != nil {
+			if x.streams == 0 {
+				return inside(err)
+			}
+			return err
+		}
+		if x.streams == 0 || head[0] != 0 {
+			break
+		}
+		if head[1]|head[2]|head[3] != 0 {
+			return errXZ("padding")
+		}
+	}
+	if err := x.src.fill(head[4:]); err != nil {
+		return err
+	}
+	if string(head[:6]) != xzMagic {
+		return errors.New("what follows is not xz")
+	}
+	if crc32.ChecksumIEEE(head[6:8]) != binary.LittleEndian.Uint32(head[8:]) {
+		return errXZ("stream header")
+	}
+	x.flags = [2]byte(head[6:])
+	switch x.check = nil; x.flags {
+	case [2]byte{0, 0}:
+	case [2]byte{0, 1}:
+		x.check = crc32.NewIEEE()
+	case [2]byte{0, 4}:
+		x.check = crc64.New(crc64.MakeTable(crc64.ECMA))
+	case [2]byte{0, 10}:
+		x.check = sha256.New()
+	default:
+		return &refusedError{fmt.Errorf("checks of kind %d are not supported", x.flags[1])}
+	}
+	x.open, x.blocks, x.sizes = true, 0, xxhash.New()
+	x.streams++
+	return nil
+}
+
+// openBlock reads the header of a block, whose first byte is its length in
+// words of four bytes.
+func (x *xzReader) openBlock(first byte) error {
+	var buf [1024]byte
+	head := buf[:4*(int(first)+1)]
+	head[0] = first
+	if err := x.src.fill(head[1:]); err != nil {
+		return err
+	}
+	body := head[:len(head)-4]
+	if crc32.ChecksumIEEE(body) != binary.LittleEndian.Uint32(head[len(body):]) {
+		return errXZ("block header")
+	}
+	h, err := parseXZBlock(body)
+	if err != nil {
+		return err
+	}
+	if err := x.window(h.dictionary); err != nil {
+		return err
+	}
+	if x.blocks > 0 && h.dictionary >= xzLargeBytes {
+		runtime.GC() // the dictionary of the last block is garbage and has been charged once
+	}
+	x.header, x.headBytes, x.start, x.decoded = h, int64(len(head)), x.src.n, 0
+	if x.check != nil {
+		x.check.Reset()
+	}
+	x.block, err = lzma.Reader2Config{DictCap: int(h.dictionary)}.NewReader2(&x.src)
+	return err
+}
+
+// parseXZBlock reads the header of a block without its checksum.
+func parseXZBlock(head []byte) (b xzBlock, err error) {
+	b.stored, b.decoded = -1, -1
+	flags, rest := head[1], head[2:]
+	number := func() int64 {
+		n, length := binary.Uvarint(rest)
+		if length <= 0 || n > 1<<62 {
+			err = errXZ("block header")
+			return 0
+		}
+		rest = rest[length:]
+		return int64(n)
+	}
+	if flags&0x40 != 0 {
+		b.stored = number()
+	}
+	if flags&0x80 != 0 {
+		b.decoded = number()
+	}
+	filter, properties := number(), number()
+	switch {
+	case err != nil:
+		return b, err
+	case flags&0x3f != 0 || filter != xzLZMA2:
+		return b, &refusedError{errors.New("filters before LZMA2 are not supported")}
+	case properties != 1 || len(rest) < 1:
+		return b, errXZ("block header")
+	}
+	if b.dictionary, err = lzma.DecodeDictCap(rest[0]); err != nil {
+		return b, err
+	}
+	if b.decoded >= 0 { // no distance is larger than the block
+		b.dictionary = min(b.dictionary, b.decoded)
+	}
+	b.dictionary = max(b.dictionary, lzma.MinDictCap)
+	return b, nil
+}
+
+// closeBlock reads the padding and the check behind a block's data.
+func (x *xzReader) closeBlock() error {
+	stored := x.src.n - x.start
+	if h := &x.header; h.stored >= 0 && h.stored != stored || h.decoded >= 0 && h.decoded != x.decoded {
+		return errXZ("size of a block")
+	}
+	var tail [3 + sha256.Size]byte
+	padding, length := int(-stored&3), 0
+	if x.check != nil {
+		length = x.check.Size()
+	}
+	if err := x.src.fill(tail[:padding+length]); err != nil {
+		return err
+	}
+	if string(tail[:padding]) != "\x00\x00\x00"[:padding] {
+		return errXZ("padding of a block")
+	}
+	if x.check != nil {
+		sum := x.check.Sum(nil)
+		if x.flags[1] != 10 { // CRCs are stored with their low byte first
+			for i, j := 0, len(sum)-1; i < j; i, j = i+1, j-1 {
+				sum[i], sum[j] = sum[j], sum[i]
+			}
+		}
+		if !bytes.Equal(sum, tail[padding:padding+length]) {
+			return errXZ("check of a block")
+		}
+	}
+	x.block = nil
+	x.blocks++
+	x.addSizes(uint64(x.headBytes+stored+int64(length)), uint64(x.decoded))
+	return nil
+}
+
+// addSizes hashes the sizes of a block, so that the index can be compared
+// without a list of all blocks.
+func (x *xzReader) addSizes(stored, decoded uint64) {
+	var b [16]byte
+	binary.LittleEndian.PutUint64(b[:], stored)
+	binary.LittleEndian.PutUint64(b[8:], decoded)
+	x.sizes.Write(b[:])
+}
+
+// closeStream reads the index, whose first byte is read already, and the
+// footer, and compares both with what came before.
+func (x *xzReader) closeStream() error {
+	found := x.sizes.Sum64()
+	x.sizes.Reset()
+	index := xzIndex{src: &x.src, crc: crc32.ChecksumIEEE([]byte{0}), n: 1}
+	count, err := index.number()
+	if err == nil && count != x.blocks {
+		return errXZ("index")
+	}
+	for i := uint64(0); i < count && err == nil; i++ {
+		var stored, decoded uint64
+		if stored, err = index.number(); err == nil {
+			decoded, err = index.number()
+		}
+		x.addSizes(stored, decoded)
+	}
+	for err == nil && index.n%4 != 0 {
+		var zero byte
+		if zero, err = index.ReadByte(); zero != 0 {
+			return errXZ("index")
+		}
+	}
+	var tail [16]byte // the index's checksum, and the footer
+	if err == nil {
+		err = x.src.fill(tail[:])
+	}
+	if err != nil {
+		return inside(err)
+	}
+	le := binary.LittleEndian
+	switch footer := tail[4:]; {
+	case le.Uint32(tail[:]) != index.crc || x.sizes.Sum64() != found:
+		return errXZ("index")
+	case crc32.ChecksumIEEE(footer[4:10]) != le.Uint32(footer) || string(footer[10:]) != xzFooter,
+		4*(int64(le.Uint32(footer[4:]))+1) != index.n+4, [2]byte(footer[8:]) != x.flags:
+		return errXZ("footer")
+	}
+	x.open = false
+	return nil
+}
+
+// xzIndex reads the numbers of an index.
+type xzIndex struct {
+	src *counting
+	crc uint32
+	n   int64 // bytes of the index
+}
+
+func (i *xzIndex) ReadByte() (byte, error) {
+	b, err := i.src.ReadByte()
+	if err == nil {
+		i.crc = crc32.Update(i.crc, crc32.IEEETable, []byte{b})
+		i.n++
+	}
+	return b, inside(err)
+}
+
+func (i *xzIndex) number() (uint64, error) { return binary.ReadUvarint(i) }
+
+// errXZ is damage in a part of the file.
+func errXZ(part string) error { return fmt.Errorf("xz: damaged %s", part) }
