@@ -11,7 +11,7 @@ import (
 // doing, afterwards there is the whole result or nothing, and never anything
 // else.
 func TestAbortAtAnyMomentLeavesAllOrNothing(t *testing.T) {
-	w := newWorld(t, 1<<20)
+	w := newKit(t, 1<<20)
 	const count = 4
 	for name, spec := range map[string]Spec{
 		"directory": {Dir: w.path("out")}, "replaced": {Dir: w.path("old"), Overwrite: true},
@@ -43,8 +43,8 @@ func TestAbortAtAnyMomentLeavesAllOrNothing(t *testing.T) {
 					whole = time.Since(begun)
 				}
 				target.Abort() // waits for one that is under way
-				if target.Committed() != (err == nil) {
-					t.Fatalf("committed: %v, but the error is %v", target.Committed(), err)
+				if (target.mu.state == committed) != (err == nil) {
+					t.Fatalf("committed: %v, but the error is %v", (target.mu.state == committed), err)
 				}
 				outcomes[err == nil]++
 				checkOutcome(t, w, spec, before, err == nil, count)
@@ -74,7 +74,7 @@ func writeAll(target *Target, byTask bool, count int) error {
 	return target.Commit()
 }
 
-func checkOutcome(t *testing.T, w *world, spec Spec, before []string, committed bool, count int) {
+func checkOutcome(t *testing.T, w *kit, spec Spec, before []string, committed bool, count int) {
 	t.Helper()
 	path := spec.Dir + spec.File
 	after := w.list()
@@ -104,7 +104,7 @@ func checkOutcome(t *testing.T, w *world, spec Spec, before []string, committed 
 }
 
 func TestAbortIsIdempotentAndDoesNothingAfterCommit(t *testing.T) {
-	w := newWorld(t, 1<<20)
+	w := newKit(t, 1<<20)
 	target := w.begin(Spec{File: w.path("a")}, w.parts(0))
 	must(t, target.Abort())
 	must(t, target.Abort())
@@ -122,7 +122,7 @@ func TestAbortIsIdempotentAndDoesNothingAfterCommit(t *testing.T) {
 }
 
 func TestNothingIsMadeBeforeStart(t *testing.T) {
-	w := newWorld(t, 1<<20)
+	w := newKit(t, 1<<20)
 	for _, spec := range []Spec{{Dir: w.path("out")}, {File: w.path("result")}} {
 		target, err := Open(spec)
 		must(t, err)
@@ -135,7 +135,7 @@ func TestNothingIsMadeBeforeStart(t *testing.T) {
 }
 
 func TestWhatAKilledRunLeftBesideTheResultIsRemovedByTheNext(t *testing.T) {
-	w := newWorld(t, 1<<20)
+	w := newKit(t, 1<<20)
 	w.write(".result.mrlocal-0123456789abcdef", "pending")
 	w.write(".result.mrlocal-not-ours", "")
 	w.write(".other.mrlocal-0123456789abcdef", "")

@@ -11,7 +11,7 @@ func TestWriteAllocatesNothing(t *testing.T) {
 	if invariant.Enabled {
 		t.Skip("checked builds allocate")
 	}
-	w := newWorld(t, 1<<20)
+	w := newKit(t, 1<<20)
 	target := w.begin(Spec{File: w.path("result")}, w.parts(1))
 	p, err := target.Part(0, 0)
 	must(t, err)

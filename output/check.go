@@ -11,7 +11,7 @@ import (
 	"mrlocal/internal/tempdir"
 )
 
-// openDirectory checks Dir.
+// openDirectory checks Spec.Dir.
 func openDirectory(spec Spec) (place, error) {
 	path, info, err := resolve(spec.Dir)
 	switch {
@@ -33,8 +33,7 @@ func openDirectory(spec Spec) (place, error) {
 	return &directory{name: spec.Dir, path: path, replaces: true}, nil
 }
 
-// checkReplace refuses a directory that exists, unless it may be, and can be,
-// replaced.
+// checkReplace refuses a directory that exists, unless it may and can be replaced.
 func checkReplace(spec Spec, path string, info fs.FileInfo) error {
 	if tempdir.Locked(path) {
 		return wrong(spec.Dir, "is being written by another run; give another name")
@@ -57,8 +56,8 @@ func checkReplace(spec Spec, path string, info fs.FileInfo) error {
 	return nil
 }
 
-// checkPlace refuses a result whose parent is missing or may not be written
-// to, or that equals or lies inside an input.
+// checkPlace refuses a result whose parent directory is missing or may not be written to,
+// and one that would be an input or lie inside an input.
 func checkPlace(spec Spec, name, path string, info fs.FileInfo) error {
 	parent := filepath.Dir(path)
 	parentInfo, err := os.Stat(parent)

@@ -17,15 +17,14 @@ const (
 	successName = "_SUCCESS"
 )
 
-// directory is a place with part files. stage is where it is built: under its
-// own name when that is free, else beside the directory that it will replace.
+// directory is a place with part files. Its stage is where the result is built: under its
+// own name if that is free, and else beside the directory that it will replace.
 //
 //	stage/_temporary/attempt_r_000003_0/part-r-00003    written by an attempt
 //	stage/_temporary/task_r_000003/part-r-00003         its attempt has won
 //	stage/part-r-00003, stage/_SUCCESS                  published
 //
-// The stage is locked (flock) while it is written, so that another run sees
-// that it is not abandoned.
+// The stage is locked (flock) while it is written, so that other runs see that it is in use.
 type directory struct {
 	name     string // as the user gave it
 	path     string // absolute, no link
@@ -35,10 +34,10 @@ type directory struct {
 		sync.Mutex
 		stage   string // "": not made
 		lock    *os.File
-		tasks   map[int]string
-		merged  *attemptFile // the single file of parts in order
+		tasks   map[int]string // by task: the part file of the attempt that has won, below the stage
+		merged  *attemptFile   // the single file of parts in order
 		aborted bool
-		settled []func() error
+		old     string // what replace has put aside; "": nothing
 	}
 }
 
@@ -64,7 +63,7 @@ func (d *directory) start() error {
 	return nil
 }
 
-// unlock lets others see that the stage is not written any more.
+// unlock lets other runs see that the stage is not written any more.
 func (d *directory) unlock() {
 	if d.mu.lock != nil {
 		_ = d.mu.lock.Close()
@@ -72,6 +71,7 @@ func (d *directory) unlock() {
 	}
 }
 
+// errExists refuses a directory that exists and may not be replaced.
 func errExists(path string) error {
 	return wrong(path, "exists already; give another name, or set Options.Overwrite to replace what mrlocal made")
 }
@@ -83,8 +83,8 @@ func kindLetter(mapOnly bool) string {
 	return "r"
 }
 
-// attempt makes the part file of an attempt. One that is tried under a number
-// that was used before writes over what that one left.
+// attempt makes the part file of attempt n of a task. It writes over a file that an attempt
+// with the same number has left.
 func (d *directory) attempt(task, n int, mapOnly bool) (*attemptFile, error) {
 	kind := kindLetter(mapOnly)
 	a := &attemptFile{
@@ -111,7 +111,7 @@ func (d *directory) attempt(task, n int, mapOnly bool) (*attemptFile, error) {
 	return a, nil
 }
 
-// sink is a single part file for parts that come in order.
+// sink makes a single part file, for parts that come in order.
 func (d *directory) sink(mapOnly bool) (*sink, error) {
 	a, err := d.attempt(0, 0, mapOnly)
 	if err != nil {
@@ -133,9 +133,8 @@ func (d *directory) sync() error {
 	return a.commit(0)
 }
 
-// publish moves the parts up and marks success, each step durable before the
-// next begins; a directory that is replaced changes places with the new one
-// last of all.
+// publish moves the parts up and marks success, and makes each step durable before the next
+// one begins. A directory that is replaced is swapped with the new one at the very end.
 func (d *directory) publish(parts int) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -166,8 +165,8 @@ func (d *directory) publish(parts int) error {
 	return nil
 }
 
-// replace puts the stage in the place of the old directory, which must still
-// hold nothing but what mrlocal makes.
+// replace puts the stage in the place of the old directory, which must still hold nothing
+// but what mrlocal makes.
 func (d *directory) replace() error {
 	if err := replaceable(d.path); err != nil {
 		return err
@@ -182,7 +181,7 @@ func (d *directory) replace() error {
 		return errors.Join(fmt.Errorf("output: %w", err), os.Rename(old, d.path))
 	}
 	d.mu.stage = d.path
-	d.mu.settled = append(d.mu.settled, func() error { return removeMade(old) })
+	d.mu.old = old
 	return nil
 }
 
@@ -191,15 +190,14 @@ func (d *directory) settle() error {
 	defer d.mu.Unlock()
 	defer d.unlock()
 	err := syncDir(filepath.Dir(d.path))
-	for _, f := range d.mu.settled {
-		err = errors.Join(err, f())
+	if d.mu.old != "" {
+		err = errors.Join(err, removeMade(d.mu.old))
 	}
-	d.mu.settled = nil
 	return err
 }
 
-// abort removes the stage: `_temporary` with all in it, and what publish may
-// have moved up, by name. A file that somebody else put there stays.
+// abort removes the stage: `_temporary` with everything in it and, by name, what publish may
+// have moved up. A file that somebody else has put there stays.
 func (d *directory) abort() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -213,6 +211,7 @@ func (d *directory) abort() error {
 	return err
 }
 
+// writeSuccess makes an empty `_SUCCESS` and makes it durable.
 func writeSuccess(dir string) error {
 	f, err := os.Create(filepath.Join(dir, successName))
 	if err != nil {
@@ -224,15 +223,15 @@ func writeSuccess(dir string) error {
 	return syncDir(dir)
 }
 
-// attemptFile is the part file of one attempt. Its abort does not wait for a
-// write or a sync that is under way: whoever has the lock then cleans up.
+// attemptFile is the part file of one attempt. abort does not wait for a write or a sync:
+// whoever holds the lock then cleans up.
 type attemptFile struct {
 	dir             *directory
 	task            int
-	path, won, name string // below the stage
+	path, won, name string // directories below the stage, and the file in them
 
-	given atomic.Bool // up
-	mu    struct {
+	aborted atomic.Bool
+	mu      struct {
 		sync.Mutex
 		f *os.File // nil: ended
 	}
@@ -243,7 +242,7 @@ type attemptFile struct {
 func (a *attemptFile) write(p []byte) error {
 	a.mu.Lock()
 	defer a.unlock()
-	if a.mu.f == nil || a.given.Load() {
+	if a.mu.f == nil || a.aborted.Load() {
 		return ErrAborted
 	}
 	n, err := a.mu.f.Write(p)
@@ -255,11 +254,11 @@ func (a *attemptFile) write(p []byte) error {
 	return nil
 }
 
-// commit makes the file durable, then takes the task for this attempt.
+// commit makes the file durable and then makes this attempt the winner of its task.
 func (a *attemptFile) commit(int64) error {
 	a.mu.Lock()
 	defer a.unlock()
-	if a.mu.f == nil || a.given.Load() {
+	if a.mu.f == nil || a.aborted.Load() {
 		return ErrAborted
 	}
 	if err := syncFile(a.mu.f); err != nil {
@@ -273,6 +272,7 @@ func (a *attemptFile) commit(int64) error {
 	return a.win()
 }
 
+// win renames the directory of the attempt, unless another attempt has won.
 func (a *attemptFile) win() error {
 	d := a.dir
 	d.mu.Lock()
@@ -291,26 +291,25 @@ func (a *attemptFile) win() error {
 }
 
 func (a *attemptFile) abort() {
-	a.given.Store(true)
+	a.aborted.Store(true)
 	if a.mu.TryLock() {
 		a.unlock()
 	}
 }
 
-// unlock gives the lock back, and cleans up if the attempt was given up
-// meanwhile.
+// unlock gives the lock back, and cleans up if the attempt was given up meanwhile.
 func (a *attemptFile) unlock() {
-	if a.given.Load() {
+	if a.aborted.Load() {
 		a.end()
 	}
 	a.mu.Unlock()
-	if a.given.Load() && a.mu.TryLock() { // abort came in between and found it locked
+	if a.aborted.Load() && a.mu.TryLock() { // abort came in between and found it locked
 		a.end()
 		a.mu.Unlock()
 	}
 }
 
-// end closes and removes an attempt's file. a.mu is held.
+// end closes and removes the file of the attempt. a.mu is held.
 func (a *attemptFile) end() {
 	if a.mu.f == nil {
 		return
@@ -320,7 +319,7 @@ func (a *attemptFile) end() {
 	_ = a.remove() // what cannot be removed goes with the whole of _temporary
 }
 
-// remove deletes what the attempt wrote.
+// remove deletes what the attempt has written.
 func (a *attemptFile) remove() error {
 	a.dir.mu.Lock()
 	defer a.dir.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func fifo(t *testing.T, w *world) string {
+func fifo(t *testing.T, w *kit) string {
 	t.Helper()
 	must(t, unix.Mkfifo(w.path("fifo"), 0o600))
 	return w.path("fifo")
@@ -19,7 +19,7 @@ func fifo(t *testing.T, w *world) string {
 
 func TestAFIFOIsWrittenToItsReader(t *testing.T) {
 	for _, text := range []string{"", "some text\n"} {
-		w := newWorld(t, 1<<20)
+		w := newKit(t, 1<<20)
 		path := fifo(t, w)
 		got := make(chan string)
 		go func() {
@@ -44,7 +44,7 @@ func TestAFIFOIsWrittenToItsReader(t *testing.T) {
 }
 
 func TestAbortEndsAWriterThatWaitsForAFIFOsReader(t *testing.T) {
-	w := newWorld(t, 1<<20)
+	w := newKit(t, 1<<20)
 	target := w.begin(Spec{File: fifo(t, w)}, w.parts(1))
 	p, err := target.Part(0, 0)
 	put(t, p, err, "x")
@@ -57,7 +57,7 @@ func TestAbortEndsAWriterThatWaitsForAFIFOsReader(t *testing.T) {
 }
 
 func TestAbortEndsAWriterThatWaitsForAFIFOToDrain(t *testing.T) {
-	w := newWorld(t, 1<<20)
+	w := newKit(t, 1<<20)
 	path := fifo(t, w)
 	r, err := os.OpenFile(path, os.O_RDWR, 0)
 	must(t, err)
@@ -79,7 +79,7 @@ func TestAbortEndsAWriterThatWaitsForAFIFOToDrain(t *testing.T) {
 }
 
 func TestAbortDoesNotWaitForAStalledPipe(t *testing.T) {
-	w := newWorld(t, 4<<20)
+	w := newKit(t, 4<<20)
 	r, pipe, err := os.Pipe()
 	must(t, err)
 	target := w.begin(Spec{Stdout: pipe}, w.parts(2))
@@ -100,7 +100,7 @@ func TestAbortDoesNotWaitForAStalledPipe(t *testing.T) {
 }
 
 func TestAFullDiskFailsPartFilesAndLeavesNothing(t *testing.T) {
-	w := newWorld(t, 1<<20)
+	w := newKit(t, 1<<20)
 	dir := w.path("small")
 	must(t, os.Mkdir(dir, 0o777))
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=64k"); err != nil {
@@ -117,7 +117,7 @@ func TestAFullDiskFailsPartFilesAndLeavesNothing(t *testing.T) {
 				}
 			}
 			make := target.Part
-			if target.ByTask() {
+			if target.byTask() {
 				make = target.Attempt
 			}
 			p, err := make(0, 0)

@@ -13,8 +13,8 @@ import (
 	"mrlocal/internal/tempdir"
 )
 
-// pendingFile is a place that is one regular file, written beside its name and
-// renamed at the end.
+// pendingFile is a place that is one regular file. It is written under a hidden name beside
+// its own and renamed at the end.
 type pendingFile struct {
 	name     string      // as the user gave it
 	path     string      // absolute, no link
@@ -28,9 +28,9 @@ type pendingFile struct {
 	}
 }
 
-// start makes the pending file, locked so that other runs see that it is in
-// use, and removes those of runs that were killed. A file that replaces a
-// private one is private from the beginning.
+// start makes the pending file and locks it, so that other runs see that it is in use. It
+// removes those of runs that were killed. A file that replaces a private one is private from
+// the beginning.
 func (p *pendingFile) start() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -48,6 +48,7 @@ func (p *pendingFile) start() error {
 	return nil
 }
 
+// file returns the pending file, or ErrAborted.
 func (p *pendingFile) file() (*os.File, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -71,10 +72,7 @@ func (p *pendingFile) regions(bytes []int64) (*regions, error) {
 		return nil, err
 	}
 	r := newRegions(f, 0, bytes)
-	if err := f.Truncate(r.end()); err != nil {
-		return nil, fmt.Errorf("output %s: %w", quoteName(p.name), bare(err))
-	}
-	return r, nil
+	return r, about(p.name, f.Truncate(r.end()))
 }
 
 func (p *pendingFile) sync() error {
@@ -85,13 +83,10 @@ func (p *pendingFile) sync() error {
 	if p.replaces != nil {
 		keepOwner(f, p.replaces)
 		if err := f.Chmod(p.replaces.Mode().Perm()); err != nil {
-			return fmt.Errorf("output %s: %w", quoteName(p.name), bare(err))
+			return about(p.name, err)
 		}
 	}
-	if err := syncFile(f); err != nil {
-		return fmt.Errorf("output %s: %w", quoteName(p.name), err)
-	}
-	return nil
+	return about(p.name, syncFile(f))
 }
 
 func (p *pendingFile) publish(int) error {
@@ -105,11 +100,11 @@ func (p *pendingFile) publish(int) error {
 	}
 	if closeBeforeRename {
 		if err := p.mu.f.Close(); err != nil {
-			return fmt.Errorf("output %s: %w", quoteName(p.name), bare(err))
+			return about(p.name, err)
 		}
 	}
 	if err := os.Rename(p.mu.f.Name(), p.path); err != nil {
-		return fmt.Errorf("output %s: %w", quoteName(p.name), bare(err))
+		return about(p.name, err)
 	}
 	p.mu.renamed = true
 	return nil
@@ -120,9 +115,7 @@ func (p *pendingFile) settle() error {
 	defer p.mu.Unlock()
 	err := syncDir(filepath.Dir(p.path))
 	if !closeBeforeRename {
-		if closeErr := p.mu.f.Close(); closeErr != nil {
-			err = errors.Join(err, fmt.Errorf("output %s: %w", quoteName(p.name), bare(closeErr)))
-		}
+		err = errors.Join(err, about(p.name, p.mu.f.Close()))
 	}
 	return err
 }
@@ -144,8 +137,16 @@ func (p *pendingFile) abort() error {
 	return nil
 }
 
-// bare is an error without the path that the os package puts around it: the
-// pending file's name means nothing to the user.
+// about puts the name of the output before err; nil stays nil.
+func about(name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("output %s: %w", quoteName(name), bare(err))
+}
+
+// bare returns an error without the path that package os puts before it, because the name of
+// the pending file means nothing to the user.
 func bare(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {
@@ -158,8 +159,8 @@ func bare(err error) error {
 	return err
 }
 
-// sink is where parts go in order: a file that can take back what an attempt
-// wrote before it failed, or a stream that cannot.
+// sink is where parts go in order: a file, which can take back what an attempt wrote before
+// it failed, or a stream, which cannot.
 type sink struct {
 	w      io.Writer
 	file   *os.File // nil: a stream
@@ -178,6 +179,7 @@ func (s *sink) Write(p []byte) (int, error) {
 	return n, streamError(err)
 }
 
+// advance counts bytes that were written.
 func (s *sink) advance(bytes int64) {
 	s.offset += bytes
 	if s.file != nil {
@@ -185,7 +187,7 @@ func (s *sink) advance(bytes int64) {
 	}
 }
 
-// rewind takes back everything after offset, or reports that it cannot.
+// rewind takes back everything behind offset. It reports false for a stream.
 func (s *sink) rewind(offset int64) (bool, error) {
 	if s.file == nil {
 		return false, nil
@@ -193,18 +195,19 @@ func (s *sink) rewind(offset int64) (bool, error) {
 	if s.offset == offset {
 		return true, nil
 	}
-	if err := s.file.Truncate(offset); err != nil {
-		return false, fmt.Errorf("output: take back a failed attempt: %w", bare(err))
+	err := s.file.Truncate(offset)
+	if err == nil {
+		_, err = s.file.Seek(offset, io.SeekStart)
 	}
-	if _, err := s.file.Seek(offset, io.SeekStart); err != nil {
+	if err != nil {
 		return false, fmt.Errorf("output: take back a failed attempt: %w", bare(err))
 	}
 	s.offset, s.disk.from = offset, min(s.disk.from, offset)
 	return true, nil
 }
 
-// streamError gives a write error its object, and marks that of a pipe whose
-// reader has gone.
+// streamError says of an error that it came from writing, and makes that of a pipe whose
+// reader has gone an ErrClosedPipe.
 func streamError(err error) error {
 	switch {
 	case err == nil:
@@ -217,7 +220,7 @@ func streamError(err error) error {
 	return fmt.Errorf("write: %w", bare(err))
 }
 
-// openFile checks File and finds what kind of place it is.
+// openFile checks Spec.File and finds out what kind of place it is.
 func openFile(spec Spec) (place, error) {
 	if strings.HasSuffix(spec.File, string(filepath.Separator)) {
 		return nil, wrong(spec.File, "names a directory; give a file, or use Options.OutputDir for a directory of parts")

@@ -12,62 +12,65 @@ import (
 	"mrlocal/jobs"
 )
 
-// ordered passes parts on one after the other.
+// ordered passes parts on, one after the other.
 //
-// turn is the part whose turn it is: it may write through to the sink, and
-// nobody else does. Attempts at later parts collect in spools. When a part has
-// committed and its turn comes, whoever moved the turn passes its spool on.
+// turn is the part whose turn it is: an attempt at it may write through to the sink, and no
+// other may. Attempts at later parts collect in spools. When a part has committed and its
+// turn comes, whoever moved the turn passes its spool on.
 //
 //	parts   0     1     2     3     4
 //	      done  done   ...  spool  spool
 //	                    ^ turn: its attempt empties its spool, then writes through
 //
-// An attempt that fails after it has written through leaves bytes in the sink.
-// A file takes them back. A stream cannot: the next attempt's first bytes are
-// compared with those, by hash, and must be the same.
+// An attempt that fails after it has written through leaves bytes in the sink. A file takes
+// them back. A stream cannot: the first bytes of the next attempt are compared with those,
+// by hash, and must be the same.
+//
+// Two locks: mu guards the queue and is never held during a write. passing is held while
+// bytes go to the sink, is taken before mu, and never by abort.
 type ordered struct {
 	sink  *sink
 	parts Parts
 
-	// passing is held while bytes go to the sink: an attempt that takes over
-	// waits for what the one before had begun. Never taken by abort.
 	passing sync.Mutex
 
 	mu struct {
 		sync.Mutex
-		idle     sync.Cond
-		queue    map[int]*turn
+		idle     sync.Cond     // signals that draining has ended
+		queue    map[int]*turn // parts that were mentioned and not passed on
 		turn     int
-		total    int   // -1: not known yet
-		draining bool  // somebody passes parts on
+		total    int   // number of parts; -1: not known yet
+		draining bool  // a goroutine is in drain
 		current  *turn // is being passed on
-		ended    bool  // the Releaser wants no more
+		ended    bool  // the Releaser wants no more parts
 		aborted  bool
-		err      error
+		err      error // of the sink or the Releaser
 	}
 }
 
-// turn is a part that has not been passed on yet.
+// turn is a part that was not passed on yet.
 type turn struct {
 	index    int
-	attempts map[*attempt]struct{}
-	owner    *attempt // writes through
-	done     *attempt // has committed
+	attempts map[*attemptOutput]struct{}
+	owner    *attemptOutput // the attempt that writes through
+	done     *attemptOutput // the attempt that has committed
 	skipped  bool
 
-	// Under passing: what has gone to the sink.
-	start, passed int64
-	hash          *xxhash.Digest
+	// What was written to the sink. Under passing.
+	start, passed int64          // offset in the sink, and bytes from there on
+	hash          *xxhash.Digest // of those bytes; nil: a file
 }
 
-// attempt is one attempt at a part; write and commit belong to its goroutine.
-type attempt struct {
-	of      *ordered
-	turn    *turn
-	spool   *Spool // nil: writes through
-	dead    atomic.Bool
-	checked int64          // under passing: bytes compared with, or added to, turn.passed
-	hash    *xxhash.Digest // under passing
+// attemptOutput is one attempt at a part. write and commit belong to its goroutine.
+type attemptOutput struct {
+	of    *ordered
+	turn  *turn
+	spool *Spool // nil: writes through
+	dead  atomic.Bool
+
+	// Under passing.
+	checked int64          // bytes of the attempt that were compared with, or added to, turn.passed
+	hash    *xxhash.Digest // of the bytes that are compared
 }
 
 var errDiffers = errors.New("a retried attempt wrote something else than the attempt before, whose output cannot be taken back")
@@ -80,17 +83,19 @@ func newOrdered(s *sink, p Parts, total int) *ordered {
 	return o
 }
 
-// at is the part, made at first mention. o.mu is held.
+// at returns the part i, which it makes at its first mention. o.mu is held.
 func (o *ordered) at(i int) *turn {
 	t := o.mu.queue[i]
 	if t == nil {
-		t = &turn{index: i, attempts: make(map[*attempt]struct{})}
+		t = &turn{index: i, attempts: make(map[*attemptOutput]struct{})}
 		o.mu.queue[i] = t
 	}
 	return t
 }
 
-func (o *ordered) attempt(i int) (*attempt, error) {
+// attempt begins an attempt at part i. It fails if the part has committed, was skipped, or
+// does not exist.
+func (o *ordered) attempt(i int) (*attemptOutput, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	switch {
@@ -104,12 +109,13 @@ func (o *ordered) attempt(i int) (*attempt, error) {
 		return nil, ErrLost
 	}
 	t := o.at(i)
-	a := &attempt{of: o, turn: t, spool: NewSpool(o.parts.Memory, o.parts.CreateTemp)}
+	a := &attemptOutput{of: o, turn: t, spool: NewSpool(o.parts.Memory, o.parts.CreateTemp)}
 	t.attempts[a] = struct{}{}
 	return a, nil
 }
 
-func (a *attempt) write(p []byte) error {
+// write writes p through, or to the spool.
+func (a *attemptOutput) write(p []byte) error {
 	o := a.of
 	through, err := o.claim(a)
 	switch {
@@ -125,9 +131,9 @@ func (a *attempt) write(p []byte) error {
 	return o.pass(a, p)
 }
 
-// claim makes an attempt whose part's turn it is the one that writes through.
-// With a Releaser nobody does.
-func (o *ordered) claim(a *attempt) (through bool, err error) {
+// claim lets an attempt write through if it is the turn of its part and no other attempt
+// does. With a Releaser no attempt writes through.
+func (o *ordered) claim(a *attemptOutput) (through bool, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	t := a.turn
@@ -147,8 +153,8 @@ func (o *ordered) claim(a *attempt) (through bool, err error) {
 	return true, nil
 }
 
-// empty passes on what the attempt spooled before its turn.
-func (a *attempt) empty() error {
+// empty passes on what the attempt has spooled before its turn.
+func (a *attemptOutput) empty() error {
 	if a.spool == nil {
 		return nil
 	}
@@ -162,8 +168,8 @@ func (a *attempt) empty() error {
 	return nil
 }
 
-// pass sends p to the sink, except for what an attempt before has sent.
-func (o *ordered) pass(a *attempt, p []byte) error {
+// pass writes p to the sink, except for what an earlier attempt has written.
+func (o *ordered) pass(a *attemptOutput, p []byte) error {
 	o.passing.Lock()
 	defer o.passing.Unlock()
 	p, err := o.compare(a, p)
@@ -180,9 +186,9 @@ func (o *ordered) pass(a *attempt, p []byte) error {
 	return o.fail(err)
 }
 
-// compare begins an attempt's passing: in a file it takes back what a failed
-// attempt left; in a stream it compares p with that and returns what is new.
-func (o *ordered) compare(a *attempt, p []byte) ([]byte, error) {
+// compare returns what of p is new. At the start of an attempt a file takes back what a
+// failed attempt has left. In a stream p is compared with that. o.passing is held.
+func (o *ordered) compare(a *attemptOutput, p []byte) ([]byte, error) {
 	t := a.turn
 	if a.dead.Load() {
 		return nil, ErrAborted
@@ -216,7 +222,7 @@ func (o *ordered) compare(a *attempt, p []byte) ([]byte, error) {
 	return p[n:], nil
 }
 
-// fail notes an error of the sink, which no further attempt can mend.
+// fail keeps an error of the sink, which no other attempt can avoid.
 func (o *ordered) fail(err error) error {
 	if err == nil || errors.Is(err, ErrAborted) {
 		return err
@@ -229,10 +235,10 @@ func (o *ordered) fail(err error) error {
 	return err
 }
 
-// passer is an attempt's way to the sink.
+// passer is the way of an attempt to the sink, as an io.Writer.
 type passer struct {
 	o *ordered
-	a *attempt
+	a *attemptOutput
 }
 
 func (p passer) Write(data []byte) (int, error) {
@@ -242,7 +248,7 @@ func (p passer) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// ReadFrom lets the kernel copy a temporary file into a file.
+// ReadFrom lets the kernel copy a temporary file to a file.
 func (p passer) ReadFrom(r io.Reader) (int64, error) {
 	o, a := p.o, p.a
 	if o.sink.file == nil {
@@ -260,9 +266,9 @@ func (p passer) ReadFrom(r io.Reader) (int64, error) {
 	return n, o.fail(streamError(err))
 }
 
-// commit makes the attempt the one whose text counts, and passes on whatever
-// can be passed on then.
-func (a *attempt) commit(bytes int64) error {
+// commit makes the text of this attempt that of the part, and passes on all parts that can
+// be passed on then.
+func (a *attemptOutput) commit(bytes int64) error {
 	o := a.of
 	if a.spool != nil {
 		if err := a.spool.Seal(); err != nil {
@@ -278,7 +284,8 @@ func (a *attempt) commit(bytes int64) error {
 	return o.drain()
 }
 
-func (o *ordered) settle(a *attempt, bytes int64) error {
+// settle makes a the attempt that has committed and ends the others.
+func (o *ordered) settle(a *attemptOutput, bytes int64) error {
 	if a.spool == nil {
 		if err := o.checkWhole(a, bytes); err != nil {
 			return err
@@ -304,9 +311,9 @@ func (o *ordered) settle(a *attempt, bytes int64) error {
 	return nil
 }
 
-// checkWhole finds a retried attempt that wrote through less than the one
-// before. Only then, and not behind a stalled stream, does it take passing.
-func (o *ordered) checkWhole(a *attempt, bytes int64) error {
+// checkWhole fails for an attempt that has written through less than an earlier one. It
+// waits for passing, so it is only called where the attempt has written through itself.
+func (o *ordered) checkWhole(a *attemptOutput, bytes int64) error {
 	o.passing.Lock()
 	defer o.passing.Unlock()
 	switch {
@@ -319,16 +326,16 @@ func (o *ordered) checkWhole(a *attempt, bytes int64) error {
 }
 
 // kill ends an attempt without waiting for it. of.mu is held.
-func (a *attempt) kill() {
+func (a *attemptOutput) kill() {
 	a.dead.Store(true)
 	if a.spool != nil {
 		a.spool.Release()
 	}
 }
 
-// abort gives the attempt up. Its spool goes; what it has passed on stays for
-// the next attempt to take back or to compare with.
-func (a *attempt) abort() {
+// abort gives up the attempt and frees its spool. What it has passed on stays: the next
+// attempt takes it back or compares with it.
+func (a *attemptOutput) abort() {
 	o := a.of
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -343,8 +350,8 @@ func (a *attempt) abort() {
 	}
 }
 
-// skip says that part i will not come. One that has committed is dropped,
-// unless it is being passed on.
+// skip says that part i will not come. A part that has committed is dropped, unless it is
+// being passed on.
 func (o *ordered) skip(i int) error {
 	o.mu.Lock()
 	if i < o.mu.turn || o.mu.current != nil && i == o.mu.current.index {
@@ -360,26 +367,29 @@ func (o *ordered) skip(i int) error {
 	return o.drain()
 }
 
+// seal says how many parts there are.
 func (o *ordered) seal(total int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.mu.total = total
 }
 
+// released returns how many parts were passed on.
 func (o *ordered) released() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.mu.turn
 }
 
+// fatal returns the error that ends the whole result.
 func (o *ordered) fatal() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.mu.err
 }
 
-// drain passes on the parts that are ready and whose turn it is. Only one
-// goroutine does; another that comes meanwhile leaves its part to it.
+// drain passes on the parts that are ready and whose turn it is. Only one goroutine does
+// that; another one that comes meanwhile leaves its part to it.
 func (o *ordered) drain() error {
 	for first := true; ; first = false {
 		t, ok, err := o.ready(first)
@@ -404,8 +414,8 @@ func (o *ordered) drain() error {
 	}
 }
 
-// ready takes the part whose turn it is, if it can be passed on. The first
-// call of a drain also takes the right to, the last gives it back.
+// ready returns the part whose turn it is, if it can be passed on. The first call of a drain
+// also takes the right to pass parts on, and a call that returns false gives it back.
 func (o *ordered) ready(first bool) (*turn, bool, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -425,6 +435,7 @@ func (o *ordered) ready(first bool) (*turn, bool, error) {
 	return nil, false, o.mu.err
 }
 
+// tell calls OnVerdict and OnRelease for a part that was passed on.
 func (o *ordered) tell(t *turn, verdict jobs.Verdict, handed bool) {
 	if o.parts.OnVerdict != nil && handed {
 		o.parts.OnVerdict(t.index, verdict)
@@ -456,9 +467,9 @@ func (o *ordered) release(t *turn) (verdict jobs.Verdict, handed bool, err error
 	return verdict, true, errors.Join(err, o.fatal())
 }
 
-// passWhole passes on a part that never wrote through. An attempt before may
-// have, and have written more.
-func (o *ordered) passWhole(a *attempt) error {
+// passWhole passes on a part that has not written through. An earlier attempt may have, and
+// may have written more.
+func (o *ordered) passWhole(a *attemptOutput) error {
 	if err := o.pass(a, nil); err != nil {
 		return err
 	}
@@ -483,7 +494,8 @@ func (w sinkWriter) Write(p []byte) (int, error) {
 	return n, w.o.fail(err)
 }
 
-// finish reports a part that is missing, and lets the Releaser finish.
+// finish waits for parts that are being passed on, fails if a part is missing, and lets the
+// Releaser finish.
 func (o *ordered) finish(total int) error {
 	o.mu.Lock()
 	for o.mu.draining && !o.mu.aborted {
@@ -507,8 +519,8 @@ func (o *ordered) finish(total int) error {
 	return o.fatal()
 }
 
-// abort ends everything: later calls fail and the spools go, also those of
-// attempts that still write.
+// abort ends everything: later calls fail, and all spools are freed, also those of attempts
+// that are still writing.
 func (o *ordered) abort() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -30,7 +30,7 @@ func partText(i, bytes int) []byte {
 // Whatever the order of writes, commits, failures, retries and rival attempts,
 // the result is the parts one after the other.
 func TestPartsComeOutInOrderWhateverHappensToTheirAttempts(t *testing.T) {
-	w := newWorld(t, 2<<20)
+	w := newKit(t, 2<<20)
 	rapid.Check(t, func(rt *rapid.T) {
 		count := rapid.IntRange(1, 8).Draw(rt, "parts")
 		var want []byte
@@ -138,7 +138,7 @@ func playAttempts(rt *rapid.T, target *Target, texts [][]byte, rivals bool) {
 func TestARetriedAttemptThatWritesSomethingElseFailsAStream(t *testing.T) {
 	for name, second := range map[string]string{"other bytes": "axc", "fewer bytes": "a", "nothing": ""} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, 1<<20)
+			w := newKit(t, 1<<20)
 			var out bytes.Buffer
 			target := w.begin(Spec{Stdout: &out}, w.parts(1))
 			p, err := target.Part(0, 0)
@@ -158,7 +158,7 @@ func TestARetriedAttemptThatWritesSomethingElseFailsAStream(t *testing.T) {
 
 func TestTheSameFromAFileIsTakenBack(t *testing.T) {
 	for _, second := range []string{"axc", "a", ""} {
-		w := newWorld(t, 1<<20)
+		w := newKit(t, 1<<20)
 		target := w.begin(Spec{File: w.path("result")}, w.parts(2))
 		p, err := target.Part(0, 0)
 		put(t, p, err, "ab")
@@ -177,7 +177,7 @@ func TestTheSameFromAFileIsTakenBack(t *testing.T) {
 
 func TestAnAbandonedAttemptThatComesBackWritesNothing(t *testing.T) {
 	for _, sized := range []bool{false, true} {
-		w := newWorld(t, 1<<20)
+		w := newKit(t, 1<<20)
 		target := w.begin(Spec{File: w.path("result")}, w.parts(1))
 		if sized {
 			_, err := target.SetSizes([]int64{2})
@@ -204,7 +204,7 @@ func TestAnAbandonedAttemptThatComesBackWritesNothing(t *testing.T) {
 }
 
 func TestManyPartsOutOfOrderInLittleMemory(t *testing.T) {
-	w := newWorld(t, 512<<10)
+	w := newKit(t, 512<<10)
 	const count, bytesEach = 300, 10_000
 	var out bytes.Buffer
 	target := w.begin(Spec{Stdout: &out}, w.parts(count))
@@ -234,7 +234,7 @@ func descriptors(t *testing.T) int {
 }
 
 func TestPartsOfParallelWritersComeOutInOrder(t *testing.T) {
-	w := newWorld(t, 1<<20)
+	w := newKit(t, 1<<20)
 	const count, bytesEach, writers = 64, 200_000, 4
 	var out bytes.Buffer
 	target := w.begin(Spec{Stdout: &out}, w.parts(count))
@@ -280,7 +280,7 @@ func TestPartsOfParallelWritersComeOutInOrder(t *testing.T) {
 // Tasks wait for their floor while spools hold the rest of the memory: those
 // must make way, or nothing ever ends.
 func TestTasksThatWaitForMemoryGetThatOfPartsThatWaitForTheirTurn(t *testing.T) {
-	w := newWorld(t, 1<<20)
+	w := newKit(t, 1<<20)
 	const count, bytesEach, tasks, floorBytes = 40, 400_000, 3, 300 << 10
 	target := w.begin(Spec{File: w.path("result")}, w.parts(count))
 	var group sync.WaitGroup
@@ -297,7 +297,7 @@ func TestTasksThatWaitForMemoryGetThatOfPartsThatWaitForTheirTurn(t *testing.T) 
 				if err != nil {
 					t.Error(err)
 				} else if p.Write(partText(i, bytesEach)); p.Commit() != nil {
-					t.Error(p.Err())
+					t.Error(p.err)
 				}
 				lease.Close()
 			}
@@ -319,7 +319,7 @@ func TestTasksThatWaitForMemoryGetThatOfPartsThatWaitForTheirTurn(t *testing.T) 
 // An attempt whose thread was abandoned is never aborted: the one that commits
 // in its place frees what it held.
 func TestAnAbandonedAttemptHoldsNoMemoryOnceAnotherCommits(t *testing.T) {
-	w := newWorld(t, 4<<20)
+	w := newKit(t, 4<<20)
 	var out bytes.Buffer
 	target := w.begin(Spec{Stdout: &out}, w.parts(2))
 	for i, through := range []bool{true, false} {
@@ -385,7 +385,7 @@ func TestAReleaserGetsEachSplitOnceInOrder(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, dir := range []bool{false, true} {
-				w := newWorld(t, 1<<20)
+				w := newKit(t, 1<<20)
 				var out bytes.Buffer
 				var verdicts []string
 				p := w.parts(0)
@@ -419,7 +419,7 @@ func TestAReleaserGetsEachSplitOnceInOrder(t *testing.T) {
 }
 
 func TestAReleaserFinishesAResultWithoutSplits(t *testing.T) {
-	w := newWorld(t, 1<<20)
+	w := newKit(t, 1<<20)
 	p := w.parts(0)
 	p.Releaser = &numberer{}
 	target := w.begin(Spec{File: w.path("result")}, p)
@@ -431,7 +431,7 @@ func TestAReleaserFinishesAResultWithoutSplits(t *testing.T) {
 }
 
 func TestAReleasersErrorFailsTheResult(t *testing.T) {
-	w := newWorld(t, 1<<20)
+	w := newKit(t, 1<<20)
 	p := w.parts(1)
 	p.Releaser = &numberer{}
 	target := w.begin(Spec{File: w.path("result")}, p)
@@ -446,7 +446,7 @@ func TestAReleasersErrorFailsTheResult(t *testing.T) {
 }
 
 func TestSkipMayBeCalledFromAVerdict(t *testing.T) {
-	w := newWorld(t, 1<<20)
+	w := newKit(t, 1<<20)
 	var out bytes.Buffer
 	p := w.parts(3)
 	p.Releaser = &numberer{at: map[string]jobs.Verdict{"a": jobs.EndFile}}

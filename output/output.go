@@ -1,25 +1,26 @@
-// Package output writes a job's result where the user wants it, whole or not
-// at all.
+// Package output writes the result of a job to where the user wants it, either whole or not at
+// all.
 //
-// A Target is one of three places. A directory holds part files and `_SUCCESS`:
-// attempts write below `_temporary`, one attempt a task wins, and the parts
-// move up when the job commits (Hadoop's FileOutputCommitter, SPEC 2.5). A
-// file is written beside its name and renamed. A stream (standard output, a
-// device, a pipe) is written as it stands.
+// A Target is one of three kinds of places:
 //
-// Files and streams hold the parts one after the other. Where their sizes are
-// known (SetSizes) reduces write in parallel, each at its own place. Else the
-// part whose turn it is writes through and the others wait in a Spool, in
-// memory and then in a temporary file. With a jobs.Releaser each part is
-// handed to it whole, in order.
+//   - A directory holds part files and `_SUCCESS`. Attempts write below `_temporary`, one attempt
+//     of each task wins, and the parts move up when the job commits (Hadoop 1.0.3,
+//     FileOutputCommitter).
+//   - A file is written under a hidden name beside its own and renamed at the end.
+//   - A stream (standard output, a device, a pipe) is written directly.
 //
-// Order of events at Commit: data written, data synced, names moved, the
-// directory synced, then success. Abort may come at any moment and from any
-// goroutine, removes what is pending, and nothing that the Target did not make.
+// Files and streams hold the parts one after the other. If the sizes of the parts are known
+// (SetSizes), reduces write in parallel, each at its own place. Otherwise one part at a time
+// writes through, in order, and the other parts wait in Spools, in memory and then in temporary
+// files. With a jobs.Releaser, each part is handed to the Releaser as a whole, in order.
 //
-// Memory: every []byte given to a Part is copied or written before the call
-// returns. Neighbours: package engine calls; membudget and tempdir lend spools
-// their room.
+// Commit writes the data, makes it durable, moves the names, makes the directory durable, and
+// then reports success. Abort may be called at any moment from any goroutine. It removes what is
+// pending, and nothing that the Target did not make.
+//
+// Memory: a []byte given to a Part is copied or written before the call returns. Neighbours:
+// package engine calls; membudget and tempdir give spools their room; internal/paths finds out
+// whether a result would overwrite an input.
 package output
 
 import (
@@ -36,81 +37,75 @@ import (
 )
 
 var (
-	// ErrClosedPipe says that the reader of a stream has gone: nobody wants
-	// the rest, which is success.
+	// ErrClosedPipe says that the reader of a stream has gone. It does not want the rest, so
+	// the job has succeeded.
 	ErrClosedPipe = errors.New("output: the reader has closed the pipe")
 
 	// ErrLost says that another attempt of the task has committed.
 	ErrLost = errors.New("output: another attempt has committed")
 
-	// ErrAborted says that the attempt, or the whole output, was given up.
+	// ErrAborted says that the attempt or the whole result was given up.
 	ErrAborted = errors.New("output: aborted")
 )
 
-// Spec says where a result goes and what it must not touch.
+// Spec says where a result goes and what it must not overwrite. At most one of Dir and File is
+// set; without both the result goes to Stdout.
 type Spec struct {
 	Dir       string    // a directory of part files
-	File      string    // one merged file; at most one of Dir and File
-	Overwrite bool      // Dir may exist, if mrlocal made it, and is replaced at Commit
-	Stdout    io.Writer // without Dir and File; nil: the result is thrown away
+	File      string    // one file with all parts
+	Overwrite bool      // Dir may exist, if mrlocal made it; Commit replaces it
+	Stdout    io.Writer // nil: the result is thrown away
 
-	// Inputs are the paths as the user named them (globs too), and Stdin what is
-	// read for "-". Found knows what was found there; nil: nothing was. Files are
-	// the files that will be read; they only matter where Overwrite replaces a
-	// directory. A result that would be one of all those, or lie inside one, is
-	// refused.
-	Inputs []string
-	Stdin  io.Reader
-	Found  Found
-	Files  []string
+	// A result is refused if it would be one of the inputs, or lie inside one.
+	Inputs []string  // as the user named them, globs too
+	Stdin  io.Reader // what is read for "-"
+	Found  Found     // what was found under Inputs; nil: nothing
+	Files  []string  // that will be read; they only matter if Overwrite replaces a directory
 }
 
-// Found knows the files that will be read, and the directories that they were
-// found in.
+// Found knows the files that will be read, and the directories in which they were found.
 type Found interface {
 	File(info fs.FileInfo) (name string, ok bool)
 	Directory(info fs.FileInfo) (name string, ok bool)
 }
 
-// Parts says what parts will come. They are numbered from 0.
+// Parts says which parts will come. They are numbered from 0.
 type Parts struct {
-	Count   int  // 0: unknown until Seal
+	Count   int  // 0: not known until Seal
 	MapOnly bool // part-m-… rather than part-r-…
 
-	// What spools wait in. Without Memory they go to files at once; without
-	// CreateTemp, what does not fit in memory fails the attempt.
+	// What spools wait in. Without Memory they go to files at once. Without CreateTemp a part
+	// that does not fit in memory fails.
 	Memory     *membudget.Budget
 	CreateTemp func() (*os.File, error)
 
-	// Releaser, when set, is given every part, in order, and writes the
-	// result.
+	// Releaser, when set, gets every part, in order, and writes the result.
 	Releaser jobs.Releaser
 
-	// OnRelease hears how many parts, counted from the first, have been passed
-	// on for good; OnVerdict what the Releaser said after a part. Both are
-	// called in order, on the goroutine of some Part.Commit or Skip, and may
-	// call Skip.
+	// OnRelease gets how many parts, counted from the first, were passed on for good; OnVerdict
+	// gets what the Releaser returned for a part. Both are called in the order of the parts, on
+	// the goroutine of some Part.Commit or Skip, and may call Skip.
 	OnRelease func(parts int)
 	OnVerdict func(part int, v jobs.Verdict)
 }
 
-// Target is where one result goes. Its methods may be called from any
-// goroutine.
+// Target is the place of one result. Its methods may be called from any goroutine.
 type Target struct {
 	place   place
-	name    string // as errors have it
-	buffers bufferList
+	name    string    // as errors have it
+	buffers sync.Pool // of parts: *partBuffer
 
 	mu struct {
 		sync.Mutex
 		state   state
 		parts   Parts
-		total   int // parts; -1: not known yet
-		ordered *ordered
-		regions *regions
+		total   int      // number of parts; -1: not known yet
+		ordered *ordered // nil: parts are not written in order, or none has begun
+		regions *regions // nil: the sizes of the parts are not known
 	}
 }
 
+// state of a Target: opened -> started -> committed, and from the first two -> aborted.
 type state uint8
 
 const (
@@ -120,21 +115,19 @@ const (
 	committed
 )
 
-// place is a directory, a file or a stream. start creates what is pending;
-// sync makes its data durable; publish gives it its final name, all or
-// nothing, and must be quick; settle makes the name durable. abort removes
-// what is pending, at any moment before publish succeeded, and is idempotent.
+// place is a directory, a file or a stream. The methods are called in the order in which they
+// are listed, but for abort.
 type place interface {
-	start() error
-	sink(mapOnly bool) (*sink, error) // for parts in order
-	sync() error
-	publish(parts int) error
-	settle() error
-	abort() error
+	start() error                     // creates what is pending
+	sink(mapOnly bool) (*sink, error) // where parts go that come in order
+	sync() error                      // makes the pending data durable
+	publish(parts int) error          // gives it its name, all or nothing; it must be quick
+	settle() error                    // makes the name durable
+	abort() error                     // removes what is pending, at any moment before publish has succeeded; idempotent
 }
 
-// Open checks everything that can be known beforehand; its errors are wrong
-// usage (package usage). Nothing is created before Start.
+// Open checks everything that can be known beforehand. Its errors are options errors
+// (package errs) that say what is wrong with the place. Nothing is created before Start.
 func Open(spec Spec) (*Target, error) {
 	p, err := choose(spec)
 	if err != nil {
@@ -155,8 +148,8 @@ func choose(spec Spec) (place, error) {
 	return openStdout(spec)
 }
 
-// Start creates what the parts are written to. Call it before any work: what
-// is refused here is still wrong usage.
+// Start creates what the parts are written to. It is called before any work, because the
+// place may still be refused here.
 func (t *Target) Start() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -170,7 +163,7 @@ func (t *Target) Start() error {
 	return nil
 }
 
-// Expect says what parts will come. It precedes the first Part or Attempt.
+// Expect says which parts will come. It is called before the first Part or Attempt.
 func (t *Target) Expect(p Parts) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -180,7 +173,7 @@ func (t *Target) Expect(p Parts) {
 	}
 }
 
-// Seal says how many parts there are, where Expect could not.
+// Seal says how many parts there are, if Expect could not.
 func (t *Target) Seal(total int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -190,9 +183,9 @@ func (t *Target) Seal(total int) {
 	}
 }
 
-// SetSizes says how many bytes each part has. It reports whether the parts
-// will be written in parallel, each at its own place; if not, sizes are
-// ignored. It precedes the first Part.
+// SetSizes says how many bytes each part has. It reports whether the parts will be written
+// in parallel, each at its own place; if not, the sizes are ignored. It is called before the
+// first Part.
 func (t *Target) SetSizes(bytes []int64) (parallel bool, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -211,7 +204,7 @@ func (t *Target) SetSizes(bytes []int64) (parallel bool, err error) {
 	return true, nil
 }
 
-// Attempt is a part file of its own, of a directory, written by attempt n.
+// Attempt begins a part file in a directory, for attempt n of a task.
 func (t *Target) Attempt(task, n int) (*Part, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -229,8 +222,8 @@ func (t *Target) Attempt(task, n int) (*Part, error) {
 	return t.newPart(w), nil
 }
 
-// Part is part i, written by attempt n, of a result that holds all parts in
-// order; in a directory that is a single part file.
+// Part begins part i, for attempt n, of a result that holds all parts in order. In a
+// directory that is a single part file.
 func (t *Target) Part(i, n int) (*Part, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -255,7 +248,7 @@ func (t *Target) Part(i, n int) (*Part, error) {
 	return t.newPart(w), nil
 }
 
-// inOrder is the queue of parts, made at first use. t.mu is held.
+// inOrder returns the queue of parts and makes it at its first use. t.mu is held.
 func (t *Target) inOrder() (*ordered, error) {
 	if t.mu.ordered != nil {
 		return t.mu.ordered, nil
@@ -268,16 +261,15 @@ func (t *Target) inOrder() (*ordered, error) {
 	return t.mu.ordered, nil
 }
 
-// ByTask reports whether reduces and mappers write part files of their own
-// (Attempt) rather than parts of one file (Part).
-func (t *Target) ByTask() bool {
+// byTask reports whether each task writes a part file of its own (Attempt).
+func (t *Target) byTask() bool {
 	_, ok := t.place.(*directory)
 	return ok
 }
 
-// Skip says that part i, of a result with a Releaser, is not wanted: its place
-// stays empty, whether an attempt at it still runs, has committed or never
-// began. One that has been passed on stays.
+// Skip says that part i of a result with a Releaser is not needed. Its place stays empty,
+// whether an attempt at it is running, has committed or has not begun. A part that was
+// passed on already stays.
 func (t *Target) Skip(i int) error {
 	t.mu.Lock()
 	if t.mu.state != started {
@@ -292,32 +284,33 @@ func (t *Target) Skip(i int) error {
 	return o.skip(i)
 }
 
-// Released is how many parts, counted from the first, have been passed on for
-// good, where parts are passed on in order.
+// Released returns how many parts, counted from the first, were passed on for good, where
+// parts are passed on in order.
 func (t *Target) Released() int {
-	t.mu.Lock()
-	o := t.mu.ordered
-	t.mu.Unlock()
-	if o == nil {
-		return 0
+	if o := t.queue(); o != nil {
+		return o.released()
 	}
-	return o.released()
+	return 0
 }
 
-// Err is what makes the whole result impossible, whatever attempt is tried
-// again: the output disk is full, the reader of the pipe has gone.
+// Err returns what makes the whole result impossible, so that no attempt need be tried again:
+// the output disk is full, or the reader of the pipe has gone.
 func (t *Target) Err() error {
-	t.mu.Lock()
-	o := t.mu.ordered
-	t.mu.Unlock()
-	if o == nil {
-		return nil
+	if o := t.queue(); o != nil {
+		return o.fatal()
 	}
-	return o.fatal()
+	return nil
 }
 
-// Commit makes the result visible under its name, whole and durable. Every
-// part must have been committed. On an error everything pending is gone.
+// queue returns the queue of parts; nil: there is none yet.
+func (t *Target) queue() *ordered {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.mu.ordered
+}
+
+// Commit makes the result visible under its name, whole and durable. Every part must have
+// been committed. After an error everything that was pending is gone.
 func (t *Target) Commit() error {
 	if err := t.finish(); err != nil {
 		return errors.Join(err, t.Abort())
@@ -336,7 +329,7 @@ func (t *Target) Commit() error {
 	return t.place.settle()
 }
 
-// finish passes on what is left and makes the data durable.
+// finish passes on the parts that are left and makes the data durable.
 func (t *Target) finish() error {
 	t.mu.Lock()
 	st, total := t.mu.state, t.mu.total
@@ -362,16 +355,15 @@ func (t *Target) finish() error {
 		if err := o.finish(total); err != nil {
 			return err
 		}
-	case total > 0 && !t.ByTask():
+	case total > 0 && !t.byTask():
 		return fmt.Errorf("output: commit: none of %d parts was written", total)
 	}
 	return t.place.sync()
 }
 
-// Abort gives the result up and removes everything pending. It does not wait
-// for writers: their next call fails. It is idempotent, and does nothing once
-// the result has been committed. Whoever calls it while another does returns
-// when all is gone, too.
+// Abort gives up the result and removes everything that is pending. It does not wait for
+// writers: their next call fails. It may be called again, also by several goroutines at
+// once; each call returns when all is gone. Once the result was committed it does nothing.
 func (t *Target) Abort() error {
 	t.mu.Lock()
 	if t.mu.state == committed {
@@ -392,11 +384,4 @@ func (t *Target) Abort() error {
 		return fmt.Errorf("output: remove what is pending: %w", err)
 	}
 	return nil
-}
-
-// Committed reports whether the result stands under its name.
-func (t *Target) Committed() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.mu.state == committed
 }

@@ -19,16 +19,16 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// world is a folder, a memory budget and a temp root that must all be clean
+// kit is a folder, a memory budget and a temp root that must all be clean
 // when the test ends.
-type world struct {
+type kit struct {
 	t      testing.TB
 	dir    string
 	memory *membudget.Budget
 	temp   *tempdir.Root
 }
 
-func newWorld(t testing.TB, memoryBytes int64) *world {
+func newKit(t testing.TB, memoryBytes int64) *kit {
 	t.Helper()
 	dir := t.TempDir()
 	tempDir := filepath.Join(dir, "tmp")
@@ -39,7 +39,7 @@ func newWorld(t testing.TB, memoryBytes int64) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, dir: dir, memory: memory, temp: tempdir.New([]string{tempDir})}
+	w := &kit{t: t, dir: dir, memory: memory, temp: tempdir.New([]string{tempDir})}
 	t.Cleanup(func() {
 		if left := memory.Leased(); left != 0 {
 			t.Errorf("%d bytes are still leased", left)
@@ -54,14 +54,14 @@ func newWorld(t testing.TB, memoryBytes int64) *world {
 	return w
 }
 
-func (w *world) path(name string) string { return filepath.Join(w.dir, name) }
+func (w *kit) path(name string) string { return filepath.Join(w.dir, name) }
 
-func (w *world) parts(count int) Parts {
+func (w *kit) parts(count int) Parts {
 	return Parts{Count: count, Memory: w.memory, CreateTemp: func() (*os.File, error) { return w.temp.Create("spool-*") }}
 }
 
 // begin opens and starts a target.
-func (w *world) begin(s Spec, p Parts) *Target {
+func (w *kit) begin(s Spec, p Parts) *Target {
 	w.t.Helper()
 	target, err := Open(s)
 	if err != nil {
@@ -75,7 +75,7 @@ func (w *world) begin(s Spec, p Parts) *Target {
 	return target
 }
 
-func (w *world) read(name string) string {
+func (w *kit) read(name string) string {
 	w.t.Helper()
 	data, err := os.ReadFile(w.path(name))
 	if err != nil {
@@ -84,7 +84,7 @@ func (w *world) read(name string) string {
 	return string(data)
 }
 
-func (w *world) write(name, text string) string {
+func (w *kit) write(name, text string) string {
 	w.t.Helper()
 	path := w.path(name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
@@ -97,7 +97,7 @@ func (w *world) write(name, text string) string {
 }
 
 // list is what the world's folder holds, without its temp folder.
-func (w *world) list() []string {
+func (w *kit) list() []string {
 	w.t.Helper()
 	return slices.DeleteFunc(tree(w.t, w.dir), func(name string) bool { return name == "tmp" || strings.HasPrefix(name, "tmp/") })
 }
@@ -147,7 +147,7 @@ func must(t testing.TB, err error) {
 }
 
 func TestADirectoryHoldsItsPartsAndSuccessOnlyOnceCommitted(t *testing.T) {
-	w := newWorld(t, 1<<20)
+	w := newKit(t, 1<<20)
 	target := w.begin(Spec{Dir: w.path("out")}, w.parts(2))
 	for task, text := range []string{"a\n", "b\n"} {
 		p, err := target.Attempt(task, 0)
@@ -163,7 +163,7 @@ func TestADirectoryHoldsItsPartsAndSuccessOnlyOnceCommitted(t *testing.T) {
 }
 
 func TestOfTwoAttemptsAtAPartFileTheFirstToCommitWins(t *testing.T) {
-	w := newWorld(t, 1<<20)
+	w := newKit(t, 1<<20)
 	p := w.parts(1)
 	p.MapOnly = true
 	target := w.begin(Spec{Dir: w.path("out")}, p)
@@ -182,7 +182,7 @@ func TestOfTwoAttemptsAtAPartFileTheFirstToCommitWins(t *testing.T) {
 }
 
 func TestADirectoryWithAMissingPartIsNotCommitted(t *testing.T) {
-	w := newWorld(t, 1<<20)
+	w := newKit(t, 1<<20)
 	target := w.begin(Spec{Dir: w.path("out")}, w.parts(2))
 	p, err := target.Attempt(1, 0)
 	must(t, put(t, p, err, "b").Commit())
@@ -199,7 +199,7 @@ func TestOverwriteReplacesTheOldDirectoryOnlyAtCommit(t *testing.T) {
 		want   string
 	}{{"committed", true, "new"}, {"aborted", false, "old"}} {
 		t.Run(tc.name, func(t *testing.T) {
-			w := newWorld(t, 1<<20)
+			w := newKit(t, 1<<20)
 			w.write("out/part-r-00000", "old")
 			w.write("out/part-r-00001", "old too")
 			w.write("out/_SUCCESS", "")
@@ -224,7 +224,7 @@ func TestOverwriteReplacesTheOldDirectoryOnlyAtCommit(t *testing.T) {
 }
 
 func TestAStrangersFileThatAppearsInTheOldDirectoryStopsTheReplacement(t *testing.T) {
-	w := newWorld(t, 1<<20)
+	w := newKit(t, 1<<20)
 	w.write("out/_SUCCESS", "")
 	target := w.begin(Spec{Dir: w.path("out"), Overwrite: true}, w.parts(1))
 	p, err := target.Attempt(0, 0)
@@ -237,7 +237,7 @@ func TestAStrangersFileThatAppearsInTheOldDirectoryStopsTheReplacement(t *testin
 }
 
 func TestAbortLeavesAStrangersFileInOurDirectory(t *testing.T) {
-	w := newWorld(t, 1<<20)
+	w := newKit(t, 1<<20)
 	target := w.begin(Spec{Dir: w.path("out")}, w.parts(1))
 	w.write("out/diary.txt", "dear")
 	target.Abort()
@@ -245,7 +245,7 @@ func TestAbortLeavesAStrangersFileInOurDirectory(t *testing.T) {
 }
 
 func TestAFileAppearsWholeAndKeepsTheModeOfTheOneItReplaces(t *testing.T) {
-	w := newWorld(t, 1<<20)
+	w := newKit(t, 1<<20)
 	path := w.write("result", "old")
 	must(t, os.Chmod(path, 0o640))
 	target := w.begin(Spec{File: path}, w.parts(3))
@@ -268,7 +268,7 @@ func TestAFileAppearsWholeAndKeepsTheModeOfTheOneItReplaces(t *testing.T) {
 
 func TestALinkKeepsLeadingToTheFileThatIsReplaced(t *testing.T) {
 	for _, there := range []bool{true, false} {
-		w := newWorld(t, 1<<20)
+		w := newKit(t, 1<<20)
 		if there {
 			w.write("far/result", "old")
 		} else {
@@ -287,7 +287,7 @@ func TestALinkKeepsLeadingToTheFileThatIsReplaced(t *testing.T) {
 }
 
 func TestAVeryLongNameIsWrittenBesideItself(t *testing.T) {
-	w := newWorld(t, 1<<20)
+	w := newKit(t, 1<<20)
 	name := strings.Repeat("ä", 127)
 	target := w.begin(Spec{File: w.path(name)}, w.parts(1))
 	p, err := target.Part(0, 0)
@@ -297,7 +297,7 @@ func TestAVeryLongNameIsWrittenBesideItself(t *testing.T) {
 }
 
 func TestPartsOfKnownSizesAreWrittenAtTheirPlacesInAnyOrder(t *testing.T) {
-	w := newWorld(t, 1<<20)
+	w := newKit(t, 1<<20)
 	target := w.begin(Spec{File: w.path("result")}, w.parts(3))
 	if parallel, err := target.SetSizes([]int64{3, 0, 2}); !parallel || err != nil {
 		t.Fatalf("SetSizes: %v, %v", parallel, err)
@@ -322,7 +322,7 @@ func TestPartsOfKnownSizesAreWrittenAtTheirPlacesInAnyOrder(t *testing.T) {
 
 func TestAPartOfAnotherSizeThanAnnouncedFails(t *testing.T) {
 	for _, text := range []string{"ab", "abcd"} {
-		w := newWorld(t, 1<<20)
+		w := newKit(t, 1<<20)
 		target := w.begin(Spec{File: w.path("result")}, w.parts(1))
 		if _, err := target.SetSizes([]int64{3}); err != nil {
 			t.Fatal(err)
@@ -340,7 +340,7 @@ func TestAPartOfAnotherSizeThanAnnouncedFails(t *testing.T) {
 }
 
 func TestStandardOutputGetsThePartsInOrderAndASpoolIsReleasedWhenItsTurnComes(t *testing.T) {
-	w := newWorld(t, 1<<20)
+	w := newKit(t, 1<<20)
 	var out bytes.Buffer
 	var released []int
 	p := w.parts(3)
@@ -357,7 +357,7 @@ func TestStandardOutputGetsThePartsInOrderAndASpoolIsReleasedWhenItsTurnComes(t 
 }
 
 func TestWithoutPartsTheResultIsEmptyAndWhole(t *testing.T) {
-	w := newWorld(t, 1<<20)
+	w := newKit(t, 1<<20)
 	for _, spec := range []Spec{{File: w.path("file")}, {Dir: w.path("dir")}, {}} {
 		target := w.begin(spec, w.parts(0))
 		target.Seal(0)
@@ -367,7 +367,7 @@ func TestWithoutPartsTheResultIsEmptyAndWhole(t *testing.T) {
 }
 
 func TestAnUnknownOrUnmetNumberOfPartsIsNotCommitted(t *testing.T) {
-	w := newWorld(t, 1<<20)
+	w := newKit(t, 1<<20)
 	for name, parts := range map[string]int{"unknown": 0, "none written": 2} {
 		target := w.begin(Spec{File: w.path("file")}, w.parts(parts))
 		if err := target.Commit(); err == nil {
@@ -378,7 +378,7 @@ func TestAnUnknownOrUnmetNumberOfPartsIsNotCommitted(t *testing.T) {
 }
 
 func TestStandardOutputThatIsAFileIsWrittenInParallelAndAfterWhatStandsThere(t *testing.T) {
-	w := newWorld(t, 1<<20)
+	w := newKit(t, 1<<20)
 	f, err := os.Create(w.path("redirected"))
 	must(t, err)
 	defer f.Close()
@@ -401,7 +401,7 @@ func TestStandardOutputThatIsAFileIsWrittenInParallelAndAfterWhatStandsThere(t *
 }
 
 func TestAFailedRunLeavesNoHolesInStandardOutput(t *testing.T) {
-	w := newWorld(t, 1<<20)
+	w := newKit(t, 1<<20)
 	f, err := os.Create(w.path("redirected"))
 	must(t, err)
 	defer f.Close()
@@ -419,7 +419,7 @@ func TestAFailedRunLeavesNoHolesInStandardOutput(t *testing.T) {
 }
 
 func TestStandardOutputInAppendModeIsWrittenInOrder(t *testing.T) {
-	w := newWorld(t, 1<<20)
+	w := newKit(t, 1<<20)
 	w.write("log", "before\n")
 	f, err := os.OpenFile(w.path("log"), os.O_WRONLY|os.O_APPEND, 0)
 	must(t, err)

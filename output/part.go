@@ -3,27 +3,29 @@ package output
 import (
 	"errors"
 	"fmt"
-	"sync"
 )
 
-// partBufferBytes is what a Part gathers before it writes: large enough that
-// system calls cost nothing beside the copy, small enough for a core's cache.
+// partBufferBytes is how many bytes a Part gathers before it writes them: so many that a
+// system call costs little beside the copy, and so few that they stay in the cache of a core.
 const partBufferBytes = 256 << 10
 
-// Part is what one attempt writes: a buffer in front of a part file, a region
-// of a file, or a place in the queue. It belongs to one goroutine, except
-// Abort. Errors are sticky and fail Commit.
+type partBuffer [partBufferBytes]byte
+
+// Part is what one attempt at a part writes: a buffer in front of a part file, a region of a
+// file, or a place in the queue. One goroutine uses it; only Abort may be called from
+// others. Errors are sticky, and Commit returns them.
 type Part struct {
-	buf     []byte
+	buf     []byte // of partBufferBytes, once there is one
 	w       partWriter
 	target  *Target
 	err     error
-	flushed int64
-	ended   bool
+	flushed int64 // bytes passed to w
+	ended   bool  // by Commit
 }
 
-// partWriter takes a Part's bytes in large pieces. abort may come from another
-// goroutine, also during write, and makes later calls fail.
+// partWriter takes the bytes of a Part, mostly partBufferBytes at once. commit gets how many
+// there were. abort may be called from any goroutine, also during write, and makes later
+// calls fail.
 type partWriter interface {
 	write(p []byte) error
 	commit(bytes int64) error
@@ -32,7 +34,7 @@ type partWriter interface {
 
 func (t *Target) newPart(w partWriter) *Part { return &Part{w: w, target: t} }
 
-// Write appends p.
+// Write appends data. It copies it, or writes it before it returns.
 func (p *Part) Write(data []byte) (int, error) {
 	written := 0
 	for len(data) > 0 {
@@ -58,18 +60,26 @@ func (p *Part) Write(data []byte) (int, error) {
 	return written, p.err
 }
 
-// ready gives the part a buffer.
+// ready gives the part a buffer: one of a part that has committed, if there is one. A part
+// that was aborted keeps its buffer, because its thread may still write to it.
 func (p *Part) ready() {
-	if cap(p.buf) == 0 {
-		p.buf = p.target.buffers.take()
+	if cap(p.buf) > 0 {
+		return
 	}
+	b, ok := p.target.buffers.Get().(*partBuffer)
+	if !ok {
+		b = new(partBuffer)
+	}
+	p.buf = b[:0]
 }
 
+// flush writes what the buffer holds.
 func (p *Part) flush() {
 	p.pass(p.buf)
 	p.buf = p.buf[:0]
 }
 
+// pass writes data, unless there was an error.
 func (p *Part) pass(data []byte) {
 	if p.err != nil || len(data) == 0 {
 		return
@@ -83,7 +93,7 @@ func (p *Part) pass(data []byte) {
 	}
 }
 
-// named gives a write error the name of the place.
+// named puts the name of the result before an error of writing.
 func (t *Target) named(err error) error {
 	if err == nil || errors.Is(err, ErrAborted) || errors.Is(err, ErrClosedPipe) {
 		return err
@@ -91,14 +101,8 @@ func (t *Target) named(err error) error {
 	return fmt.Errorf("%s: %w", t.name, err)
 }
 
-// Bytes is how much has been written.
-func (p *Part) Bytes() int64 { return p.flushed + int64(len(p.buf)) }
-
-// Err is the first error of any write.
-func (p *Part) Err() error { return p.err }
-
-// Commit ends the part: its attempt has succeeded. Of several attempts the
-// first wins, the others get ErrLost.
+// Commit ends the part: its attempt has succeeded. Of several attempts the first one wins,
+// and the others get ErrLost.
 func (p *Part) Commit() error {
 	p.flush()
 	if p.err != nil {
@@ -109,8 +113,10 @@ func (p *Part) Commit() error {
 		return ErrAborted
 	}
 	p.ended = true
-	p.target.buffers.give(p.buf)
-	p.buf = nil
+	if cap(p.buf) > 0 {
+		p.target.buffers.Put((*partBuffer)(p.buf[:partBufferBytes]))
+		p.buf = nil
+	}
 	if err := p.w.commit(p.flushed); err != nil {
 		p.err = err
 		p.w.abort()
@@ -118,36 +124,6 @@ func (p *Part) Commit() error {
 	return p.err
 }
 
-// Abort gives the attempt up. It may be called from any goroutine and at any
-// time, also after Commit, when it does nothing.
+// Abort gives up the attempt. It may be called from any goroutine at any time. After Commit
+// it does nothing.
 func (p *Part) Abort() { p.w.abort() }
-
-// bufferList keeps the buffers of parts that have ended for those to come:
-// there are never more than parts were written at once. An aborted part's
-// buffer is not kept: its thread may still be writing to it.
-type bufferList struct {
-	mu struct {
-		sync.Mutex
-		free [][]byte
-	}
-}
-
-func (l *bufferList) take() []byte {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if n := len(l.mu.free); n > 0 {
-		b := l.mu.free[n-1]
-		l.mu.free = l.mu.free[:n-1]
-		return b
-	}
-	return make([]byte, 0, partBufferBytes)
-}
-
-func (l *bufferList) give(b []byte) {
-	if cap(b) == 0 {
-		return
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.mu.free = append(l.mu.free, b[:0])
-}

@@ -11,8 +11,8 @@ type regioned interface {
 	regions(bytes []int64) (*regions, error) // nil: not here and now
 }
 
-// regions are the parts of a file whose sizes are known: part i lies from
-// starts[i] to starts[i+1].
+// regions are the parts of a file whose sizes are known: part i lies from starts[i] to
+// starts[i+1].
 type regions struct {
 	f      *os.File
 	starts []int64
@@ -25,6 +25,7 @@ type regions struct {
 	}
 }
 
+// newRegions places parts of so many bytes one after the other, from offset base of f.
 func newRegions(f *os.File, base int64, bytes []int64) *regions {
 	r := &regions{f: f, starts: make([]int64, 1, len(bytes)+1)}
 	r.starts[0] = base
@@ -39,8 +40,8 @@ func newRegions(f *os.File, base int64, bytes []int64) *regions {
 func (r *regions) base() int64 { return r.starts[0] }
 func (r *regions) end() int64  { return r.starts[len(r.starts)-1] }
 
-// part begins an attempt at a part, and ends the one before, should that still
-// be running: two must not write at one place.
+// part begins an attempt at a part. It ends the attempt before, if that one is still
+// running, because two must not write to one place.
 func (r *regions) part(i int) (*region, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -57,7 +58,7 @@ func (r *regions) part(i int) (*region, error) {
 	return r.mu.latest[i], nil
 }
 
-// finish reports a part that is missing.
+// finish fails if a part was not committed.
 func (r *regions) finish() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -75,8 +76,8 @@ func (r *regions) abort() {
 	r.mu.aborted = true
 }
 
-// region is one attempt at a part. The lock is held during a write, so that an
-// attempt that was given up cannot write after its abort has returned.
+// region is one attempt at a part. Its lock is held during a write, so that an attempt that
+// was given up writes nothing after abort has returned.
 type region struct {
 	of     *regions
 	part   int

@@ -11,49 +11,49 @@ import (
 	"mrlocal/internal/membudget"
 )
 
-// Pieces of a spool in memory begin small, because most of what waits is
-// little, and double up to whole chunks.
+// leastPieceBytes is the first piece of a spool in memory. Most of what waits is short;
+// later pieces are up to a whole chunk.
 const leastPieceBytes = 4 << 10
 
-// Spool holds text that is written once, until it is wanted: in memory while
-// the budget grants it, then in a temporary file. What is in memory is
-// evictable at any time. One goroutine writes, then Seal, then any number of
-// readers; Evict and Release may come from any goroutine at any moment.
+// Spool holds text that is written once, until it is needed: in memory while the budget
+// grants it, and then in a temporary file. What is in memory can be evicted at any time. One
+// goroutine writes and calls Seal; then any number of goroutines read. Evict and Release may
+// be called from any goroutine at any moment.
 type Spool struct {
 	memory     *membudget.Budget
 	createTemp func() (*os.File, error)
 
 	mu struct {
 		sync.RWMutex
-		lease  *membudget.Lease
-		cancel func() // of the registration as evictable
-		pieces []piece
+		lease  *membudget.Lease // nil: nothing in memory
+		cancel func()           // of the registration as evictable
+		pieces []spoolPiece
 		bytes  int64
 
-		file *os.File // nil: in memory, or sealed
-		name string   // of the temporary file; "": in memory
+		file *os.File // nil: the text is in memory, or sealed
+		name string   // of the temporary file; "": the text is in memory
 
 		sealed, released bool
-		draining         bool // pieces are being read without the lock
+		draining         bool // WriteTo reads the pieces without the lock
 		err              error
 	}
 }
 
-// piece is a run of the text in memory, from start.
-type piece struct {
+// spoolPiece is a part of the text in memory.
+type spoolPiece struct {
 	chunk *membudget.Chunk
-	start int64
-	bytes int
+	start int64 // offset in the text
+	bytes int   // of the chunk that are in use
 }
 
-// NewSpool makes an empty spool; it holds nothing until the first Write.
-// Without memory all goes to a file; without createTemp nothing does, and what
-// does not fit is an error.
+// NewSpool makes an empty spool, which holds nothing until the first Write. Without memory
+// everything goes to a file. Without createTemp nothing does, and text that does not fit in
+// memory is an error.
 func NewSpool(memory *membudget.Budget, createTemp func() (*os.File, error)) *Spool {
 	return &Spool{memory: memory, createTemp: createTemp}
 }
 
-// Write appends p. Errors are sticky.
+// Write appends p, which it copies. Errors are sticky.
 func (s *Spool) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,7 +80,7 @@ func (s *Spool) Write(p []byte) (int, error) {
 	return n + m, s.mu.err
 }
 
-// keep copies as much of p into memory as the budget has room for.
+// keep copies as much of p to memory as the budget has room for.
 func (s *Spool) keep(p []byte) (kept int) {
 	for kept < len(p) {
 		i := len(s.mu.pieces) - 1
@@ -99,8 +99,8 @@ func (s *Spool) keep(p []byte) (kept int) {
 	return kept
 }
 
-// addPiece takes the next piece, about as large as what is there already, or
-// as what is wanted.
+// addPiece takes the next piece: about as long as all pieces together, or as wantBytes. It
+// reports false where there is no memory.
 func (s *Spool) addPiece(wantBytes int) bool {
 	if s.memory == nil {
 		return false
@@ -128,12 +128,12 @@ func (s *Spool) addPiece(wantBytes int) bool {
 		s.mu.lease.Shrink(bytes)
 		return false
 	}
-	s.mu.pieces = append(s.mu.pieces, piece{chunk: chunk, start: s.mu.bytes})
+	s.mu.pieces = append(s.mu.pieces, spoolPiece{chunk: chunk, start: s.mu.bytes})
 	return true
 }
 
-// spill moves what is in memory to a temporary file. On an error the memory is
-// kept and no file is left.
+// spill moves the text from memory to a temporary file. After an error the text is still in
+// memory, and there is no file.
 func (s *Spool) spill() error {
 	if s.createTemp == nil {
 		return fmt.Errorf("output: spool: %d bytes: %w", s.mu.bytes, membudget.ErrNoRoom)
@@ -152,6 +152,7 @@ func (s *Spool) spill() error {
 	return nil
 }
 
+// freeMemory frees the pieces and ends the registration as evictable.
 func (s *Spool) freeMemory() {
 	s.mu.pieces = nil
 	if s.mu.lease != nil {
@@ -161,7 +162,7 @@ func (s *Spool) freeMemory() {
 	}
 }
 
-// Evict moves what is in memory to a file, unless it is just being passed on.
+// Evict moves what is in memory to a file, unless it is being passed on.
 func (s *Spool) Evict() (freedBytes int64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -178,8 +179,8 @@ func (s *Spool) Evict() (freedBytes int64, err error) {
 	return freedBytes, err
 }
 
-// closeFile gives the descriptor back: many spools may wait at once, and
-// descriptors are few.
+// closeFile gives back the descriptor, because many spools may wait at once and descriptors
+// are few.
 func (s *Spool) closeFile() error {
 	if s.mu.file == nil {
 		return nil
@@ -192,7 +193,7 @@ func (s *Spool) closeFile() error {
 	return s.mu.err
 }
 
-// Seal ends the writing.
+// Seal ends the writing. It returns the first error of a Write.
 func (s *Spool) Seal() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -203,22 +204,15 @@ func (s *Spool) Seal() error {
 	return s.closeFile()
 }
 
-// Bytes is how much has been written.
+// Bytes returns how many bytes were written.
 func (s *Spool) Bytes() int64 {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.mu.bytes
 }
 
-// OnDisk reports whether the text lies in a temporary file.
-func (s *Spool) OnDisk() bool {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.mu.name != ""
-}
-
-// Release gives memory and file back. It does not wait: what is just being
-// passed on is given back when that ends. It is idempotent.
+// Release frees memory and file. It does not wait: text that is being passed on is freed
+// after that. It may be called again.
 func (s *Spool) Release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -226,6 +220,7 @@ func (s *Spool) Release() {
 	s.free()
 }
 
+// free frees everything, unless the text is being passed on. s.mu is held.
 func (s *Spool) free() {
 	if s.mu.draining {
 		return
@@ -241,8 +236,8 @@ func (s *Spool) free() {
 	}
 }
 
-// WriteTo passes the whole text on, memory without a copy. It is for one
-// goroutine at a time, sealed or not.
+// WriteTo passes the whole text on, from memory without a copy. One goroutine at a time may
+// call it, before or after Seal.
 func (s *Spool) WriteTo(w io.Writer) (int64, error) {
 	s.mu.Lock()
 	if s.mu.released {
@@ -275,7 +270,7 @@ func (s *Spool) WriteTo(w io.Writer) (int64, error) {
 	return written, nil
 }
 
-// copyFile passes a temporary file on: inside the kernel, where w is a file.
+// copyFile passes a temporary file on; inside the kernel if w is a file.
 func (s *Spool) copyFile(w io.Writer) (int64, error) {
 	s.mu.RLock()
 	name, bytes := s.mu.name, s.mu.bytes
@@ -299,15 +294,15 @@ func copyAll(w io.Writer, f *os.File) (int64, error) {
 	return io.CopyBuffer(w, struct{ io.Reader }{f}, make([]byte, partBufferBytes))
 }
 
-// Reader reads a spool. It belongs to one goroutine, and sees the whole text
-// also when it moves to disk meanwhile.
+// Reader reads a spool. One goroutine uses it. It reads on if the text moves to disk
+// meanwhile.
 type Reader struct {
 	spool  *Spool
 	offset int64
 	file   *os.File
 }
 
-// NewReader makes a reader of a sealed spool. Close it before Release, or
+// NewReader makes a reader of a sealed spool. It has to be closed before Release; later
 // reads fail.
 func (s *Spool) NewReader() *Reader { return &Reader{spool: s} }
 
@@ -349,6 +344,8 @@ func (r *Reader) ReadAt(p []byte, offset int64) (int, error) {
 	return r.file.ReadAt(p, offset)
 }
 
+// copyOut copies the text from offset on to p. It returns less than len(p) at the end of the
+// text.
 func (s *Spool) copyOut(p []byte, offset int64) (copied int) {
 	pieces := s.mu.pieces
 	i := sort.Search(len(pieces), func(i int) bool { return pieces[i].start+int64(pieces[i].bytes) > offset })
@@ -360,7 +357,7 @@ func (s *Spool) copyOut(p []byte, offset int64) (copied int) {
 	return copied
 }
 
-// Close gives the reader's descriptor back.
+// Close gives back the descriptor of the reader.
 func (r *Reader) Close() error {
 	if r.file == nil {
 		return nil

@@ -13,13 +13,13 @@ import (
 	"mrlocal/internal/membudget"
 )
 
-func (w *world) spool() *Spool {
+func (w *kit) spool() *Spool {
 	p := w.parts(0)
 	return NewSpool(p.Memory, p.CreateTemp)
 }
 
 func TestWhatFitsInMemoryNeverTouchesTheDisk(t *testing.T) {
-	w := newWorld(t, 4<<20)
+	w := newKit(t, 4<<20)
 	s := NewSpool(w.memory, func() (*os.File, error) { return nil, errors.New("the disk was touched") })
 	defer s.Release()
 	for range 30 {
@@ -28,13 +28,13 @@ func TestWhatFitsInMemoryNeverTouchesTheDisk(t *testing.T) {
 		}
 	}
 	must(t, s.Seal())
-	if s.OnDisk() || s.Bytes() != 3_000_000 {
-		t.Errorf("on disk %v, %d bytes", s.OnDisk(), s.Bytes())
+	if onDisk(s) || s.Bytes() != 3_000_000 {
+		t.Errorf("on disk %v, %d bytes", onDisk(s), s.Bytes())
 	}
 }
 
 func TestALittleTextTakesALittleMemory(t *testing.T) {
-	w := newWorld(t, 1<<20)
+	w := newKit(t, 1<<20)
 	var spools []*Spool
 	for range 100 {
 		s := w.spool()
@@ -46,7 +46,7 @@ func TestALittleTextTakesALittleMemory(t *testing.T) {
 		t.Errorf("%d bytes for 100 bytes of text", leased)
 	}
 	for _, s := range spools {
-		if s.OnDisk() {
+		if onDisk(s) {
 			t.Fatal("on disk")
 		}
 	}
@@ -55,7 +55,7 @@ func TestALittleTextTakesALittleMemory(t *testing.T) {
 // A spool gives back what was written, whatever was evicted when, to readers
 // of any kind.
 func TestASpoolGivesBackWhatWasWritten(t *testing.T) {
-	w := newWorld(t, 1<<20)
+	w := newKit(t, 1<<20)
 	rapid.Check(t, func(rt *rapid.T) {
 		s := w.spool()
 		defer s.Release()
@@ -109,7 +109,7 @@ func checkSpool(rt *rapid.T, s *Spool, want []byte) {
 }
 
 func TestAnEvictedSpoolHoldsNeitherMemoryNorADescriptor(t *testing.T) {
-	w := newWorld(t, 1<<20)
+	w := newKit(t, 1<<20)
 	lock, err := w.temp.Create("first-*") // the temp folder's lock takes a descriptor, too
 	must(t, err)
 	must(t, lock.Close())
@@ -119,7 +119,7 @@ func TestAnEvictedSpoolHoldsNeitherMemoryNorADescriptor(t *testing.T) {
 	must(t, s.Seal())
 	before := descriptors(t)
 	freed, err := s.Evict()
-	if err != nil || freed < 500_000 || w.memory.Leased() != 0 || !s.OnDisk() {
+	if err != nil || freed < 500_000 || w.memory.Leased() != 0 || !onDisk(s) {
 		t.Errorf("freed %d, %v; %d still leased", freed, err, w.memory.Leased())
 	}
 	if after := descriptors(t); after != before {
@@ -131,7 +131,7 @@ func TestAnEvictedSpoolHoldsNeitherMemoryNorADescriptor(t *testing.T) {
 }
 
 func TestWhoWaitsForMemoryGetsThatOfASpool(t *testing.T) {
-	w := newWorld(t, 1<<20)
+	w := newKit(t, 1<<20)
 	s := w.spool()
 	defer s.Release()
 	s.Write(make([]byte, 900_000))
@@ -142,7 +142,7 @@ func TestWhoWaitsForMemoryGetsThatOfASpool(t *testing.T) {
 }
 
 func TestAFullTempDiskFailsTheSpoolAndKeepsWhatIsInMemory(t *testing.T) {
-	w := newWorld(t, 1<<20)
+	w := newKit(t, 1<<20)
 	if _, err := os.Stat("/dev/full"); err != nil {
 		t.Skip("no /dev/full here")
 	}
@@ -173,7 +173,7 @@ func TestAFullTempDiskFailsTheSpoolAndKeepsWhatIsInMemory(t *testing.T) {
 }
 
 func TestWithoutATempDirectoryWhatDoesNotFitIsAnError(t *testing.T) {
-	w := newWorld(t, 1<<20)
+	w := newKit(t, 1<<20)
 	s := NewSpool(w.memory, nil)
 	defer s.Release()
 	if _, err := s.Write(make([]byte, 2<<20)); !errors.Is(err, membudget.ErrNoRoom) {
@@ -182,7 +182,7 @@ func TestWithoutATempDirectoryWhatDoesNotFitIsAnError(t *testing.T) {
 }
 
 func TestReleaseFromElsewhereAtAnyMoment(t *testing.T) {
-	w := newWorld(t, 1<<20)
+	w := newKit(t, 1<<20)
 	for round := range 50 {
 		s := w.spool()
 		var group sync.WaitGroup
@@ -211,3 +211,5 @@ func TestReleaseFromElsewhereAtAnyMoment(t *testing.T) {
 		}
 	}
 }
+
+func onDisk(s *Spool) bool { return s.mu.name != "" }

@@ -13,8 +13,8 @@ import (
 	"mrlocal/errs"
 )
 
-// stdout is a place that somebody else opened. Where it is a regular file that
-// ends at its offset, parts of known sizes are written in parallel.
+// stdout is a place that somebody else has opened. If it is a regular file that ends at its
+// offset, parts of known sizes are written in parallel.
 type stdout struct {
 	w io.Writer
 
@@ -24,12 +24,11 @@ type stdout struct {
 	}
 }
 
-// pipeBytes is what Linux lets anybody give a pipe; it begins with 64 KiB.
+// pipeBytes is the most that Linux lets any user give a pipe. A pipe begins with 64 KiB.
 const pipeBytes = 1 << 20
 
-// openStdout refuses a standard output that is redirected into an input: it
-// would be read while it grows. A reader's and a writer's end of one pipe are
-// not our business.
+// openStdout refuses a standard output that is redirected to an input, which would be read
+// while it grows. That input and output may be the two ends of one pipe is not checked.
 func openStdout(spec Spec) (place, error) {
 	s := &stdout{w: spec.Stdout}
 	if s.w == nil {
@@ -45,7 +44,7 @@ func openStdout(spec Spec) (place, error) {
 	return s, nil
 }
 
-// regular is standard output if that is a regular file.
+// regular returns standard output if it is a regular file, and else nil.
 func (s *stdout) regular() (*os.File, fs.FileInfo) {
 	f, ok := s.w.(*os.File)
 	if !ok {
@@ -58,7 +57,7 @@ func (s *stdout) regular() (*os.File, fs.FileInfo) {
 	return f, info
 }
 
-// start makes room in a pipe: each wake-up of its reader then finds more.
+// start makes room in a pipe, so that its reader finds more each time it wakes up.
 func (s *stdout) start() error {
 	if f, ok := s.w.(*os.File); ok {
 		if info, err := f.Stat(); err == nil && info.Mode()&fs.ModeNamedPipe != 0 {
@@ -70,8 +69,8 @@ func (s *stdout) start() error {
 
 func (s *stdout) sink(bool) (*sink, error) { return &sink{w: s.w}, nil }
 
-// regions reserves the room by moving the descriptor's offset behind it, which
-// whoever shares the descriptor (our own notes under 2>&1) then writes after.
+// regions reserves the room by moving the offset of the descriptor behind it. A process that
+// shares the descriptor, and our own notes under 2>&1, then write behind the result.
 func (s *stdout) regions(bytes []int64) (*regions, error) {
 	f, _ := s.regular()
 	if f == nil {
@@ -107,8 +106,8 @@ func (s *stdout) publish(int) error { return nil }
 
 func (s *stdout) settle() error { return nil }
 
-// abort takes back reserved room, which may have holes, unless somebody has
-// written behind it.
+// abort takes back the reserved room, which may have holes, unless somebody has written
+// behind it.
 func (s *stdout) abort() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,8 +127,8 @@ func (s *stdout) abort() error {
 	return nil
 }
 
-// device is a place that is written directly: a character device, a FIFO, a
-// descriptor of the process.
+// device is a place that is written directly: a character device, a FIFO, or a descriptor of
+// the process.
 type device struct {
 	path  string
 	fifo  bool
@@ -143,11 +142,11 @@ type device struct {
 	}
 }
 
-// readerPoll is how often a FIFO is asked for a reader.
+// readerPoll is how long open waits between two tries to find a reader of a FIFO.
 const readerPoll = 10 * time.Millisecond
 
-// start opens a device. A FIFO is opened at the first write: opening waits for
-// a reader, which must not hold up the run or its end.
+// start opens a device. A FIFO is opened at its first write, because opening waits for a
+// reader, and neither the start nor the end of the run may wait for it.
 func (d *device) start() error {
 	if d.fifo {
 		return nil
@@ -158,7 +157,7 @@ func (d *device) start() error {
 	return nil
 }
 
-// open opens the device, for a FIFO as soon as it has a reader.
+// open opens the device; a FIFO as soon as it has a reader.
 func (d *device) open() (*os.File, error) {
 	d.opening.Lock()
 	defer d.opening.Unlock()
@@ -171,6 +170,7 @@ func (d *device) open() (*os.File, error) {
 	}
 }
 
+// tryOpen opens the device, unless that was done or the device was aborted.
 func (d *device) tryOpen() (*os.File, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -188,7 +188,7 @@ func (d *device) tryOpen() (*os.File, error) {
 	return f, nil
 }
 
-// Write writes to the device; Close in abort ends one that waits.
+// Write writes to the device. abort closes the device, which ends a Write that waits.
 func (d *device) Write(p []byte) (int, error) {
 	f, err := d.open()
 	if err != nil {
@@ -203,16 +203,13 @@ func (d *device) Write(p []byte) (int, error) {
 
 func (d *device) sink(bool) (*sink, error) { return &sink{w: d}, nil }
 
-// sync opens even a FIFO that got no bytes, so that its reader sees the end.
+// sync also opens a FIFO that got no bytes, so that its reader sees the end.
 func (d *device) sync() error {
 	f, err := d.open()
 	if err != nil {
 		return streamError(err)
 	}
-	if err := syncFile(f); err != nil {
-		return fmt.Errorf("output %s: %w", quoteName(d.path), err)
-	}
-	return nil
+	return about(d.path, syncFile(f))
 }
 
 func (d *device) publish(int) error { return nil }
@@ -220,13 +217,10 @@ func (d *device) publish(int) error { return nil }
 func (d *device) settle() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := d.mu.f.Close(); err != nil {
-		return fmt.Errorf("output %s: %w", quoteName(d.path), bare(err))
-	}
-	return nil
+	return about(d.path, d.mu.f.Close())
 }
 
-// abort lets a FIFO's reader see the end, should one be waiting.
+// abort opens a FIFO whose reader is waiting, so that the reader sees the end.
 func (d *device) abort() error {
 	if d.fifo {
 		_, _ = d.tryOpen()
@@ -243,9 +237,9 @@ func (d *device) abort() error {
 // maxLinks is how many symbolic links may lead to a descriptor.
 const maxLinks = 40
 
-// descriptor recognises the names of our own descriptors. Standard output is
-// the one we were given; another is written at its end, so that what the shell
-// opened is neither emptied nor replaced.
+// descriptor recognises names of our own descriptors. Standard output is the one that Spec
+// has. Another descriptor is written at its end, so that what the shell has opened is
+// neither emptied nor replaced.
 func descriptor(spec Spec) (place, bool) {
 	path, err := filepath.Abs(spec.File)
 	if err != nil {
@@ -279,8 +273,8 @@ func descriptor(spec Spec) (place, bool) {
 	return &device{path: path, flags: os.O_APPEND}, true
 }
 
-// isDescriptorDir recognises /proc/self/fd, which /dev/fd is a link to, in the
-// forms that resolving it may give.
+// isDescriptorDir recognises /proc/self/fd, to which /dev/fd is a link, in the forms that
+// resolving it may give.
 func isDescriptorDir(dir string) bool {
 	self, err := filepath.EvalSymlinks("/proc/self/fd")
 	return dir == "/dev/fd" || err == nil && dir == self

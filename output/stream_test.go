@@ -14,7 +14,7 @@ func TestAFullDeviceFailsTheResult(t *testing.T) {
 	if _, err := os.Stat("/dev/full"); err != nil {
 		t.Skip("no /dev/full here")
 	}
-	w := newWorld(t, 1<<20)
+	w := newKit(t, 1<<20)
 	target := w.begin(Spec{File: "/dev/full"}, w.parts(2))
 	second, err := target.Part(1, 0)
 	must(t, put(t, second, err, "b").Commit())
@@ -34,7 +34,7 @@ func TestAFullDeviceFailsTheResult(t *testing.T) {
 }
 
 func TestADeviceIsWrittenDirectly(t *testing.T) {
-	w := newWorld(t, 1<<20)
+	w := newKit(t, 1<<20)
 	target := w.begin(Spec{File: os.DevNull}, w.parts(1))
 	p, err := target.Part(0, 0)
 	must(t, put(t, p, err, "x").Commit())
@@ -45,7 +45,7 @@ func TestADeviceIsWrittenDirectly(t *testing.T) {
 }
 
 func TestAReaderThatHasGoneEndsTheResultAsAClosedPipe(t *testing.T) {
-	w := newWorld(t, 1<<20)
+	w := newKit(t, 1<<20)
 	r, pipe, err := os.Pipe()
 	must(t, err)
 	defer pipe.Close()
@@ -69,7 +69,7 @@ func TestAReaderThatHasGoneEndsTheResultAsAClosedPipe(t *testing.T) {
 }
 
 func TestAFullDiskIsAnErrorAndNotAShortResult(t *testing.T) {
-	w := newWorld(t, 1<<20)
+	w := newKit(t, 1<<20)
 	target := w.begin(Spec{Stdout: shortWriter{}}, w.parts(1))
 	p, err := target.Part(0, 0)
 	if err := put(t, p, err, "xyz").Commit(); !errors.Is(err, io.ErrShortWrite) {
@@ -87,7 +87,7 @@ func TestTheNamesOfStandardOutputMeanTheOneWeWereGiven(t *testing.T) {
 		if _, err := os.Stat(name); err != nil {
 			continue
 		}
-		w := newWorld(t, 1<<20)
+		w := newKit(t, 1<<20)
 		var out bytes.Buffer
 		target := w.begin(Spec{File: name, Stdout: &out}, w.parts(1))
 		p, err := target.Part(0, 0)
@@ -100,7 +100,7 @@ func TestTheNamesOfStandardOutputMeanTheOneWeWereGiven(t *testing.T) {
 }
 
 func TestAnotherDescriptorIsWrittenAtItsEndAndNotReplaced(t *testing.T) {
-	w := newWorld(t, 1<<20)
+	w := newKit(t, 1<<20)
 	f, err := os.OpenFile(w.write("log", "before\n"), os.O_WRONLY, 0)
 	must(t, err)
 	defer f.Close()

@@ -9,46 +9,46 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// closeBeforeRename: an open file cannot be renamed on some systems.
+// closeBeforeRename says that an open file cannot be renamed.
 const closeBeforeRename = false
 
-// writable reports why nothing can be made in dir, before it is tried.
+// writable returns why nothing can be made in dir; nil: something can.
 func writable(dir string) error {
 	return unix.Faccessat(unix.AT_FDCWD, dir, unix.W_OK|unix.X_OK, unix.AT_EACCESS)
 }
 
-// fileWritable reports why the file may not be written to.
+// fileWritable returns why the file may not be written to; nil: it may.
 func fileWritable(path string) error {
 	return unix.Faccessat(unix.AT_FDCWD, path, unix.W_OK, unix.AT_EACCESS)
 }
 
-// exchange makes two names change places at once, where the file system can.
+// exchange swaps two names in one step, if the file system can.
 func exchange(a, b string) error {
 	return unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE)
 }
 
-// isMount reports whether a directory lies on another file system than its
-// parent, so that it cannot be renamed.
+// isMount reports whether a directory lies on another file system than its parent, so that
+// it cannot be renamed.
 func isMount(dir, parent fs.FileInfo) bool {
 	a, okA := dir.Sys().(*syscall.Stat_t)
 	b, okB := parent.Sys().(*syscall.Stat_t)
 	return okA && okB && a.Dev != b.Dev
 }
 
-// keepOwner gives f the owner of the file it replaces, as far as we may.
+// keepOwner gives f the owner of the file that it replaces, if it is allowed to.
 func keepOwner(f *os.File, of fs.FileInfo) {
 	if st, ok := of.Sys().(*syscall.Stat_t); ok {
 		_ = f.Chown(int(st.Uid), int(st.Gid))
 	}
 }
 
-// syncUnsupported is what fsync says about things that cannot be synced, such
-// as pipes and some mounted file systems.
+// syncUnsupported reports whether err is what fsync returns for something that cannot be
+// synced, such as a pipe.
 func syncUnsupported(err error) bool {
 	return errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOTSUP) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EROFS)
 }
 
-// isUsage reports whether an error is the fault of the path the user gave.
+// isUsage reports whether the path that the user named causes err.
 func isUsage(err error) bool {
 	for _, e := range []error{
 		unix.ENOENT, unix.ENOTDIR, unix.EISDIR, unix.EACCES, unix.EPERM, unix.EROFS, unix.ENAMETOOLONG, unix.ELOOP,
@@ -61,16 +61,16 @@ func isUsage(err error) bool {
 	return false
 }
 
-// nonBlocking opens a FIFO without waiting for a reader (ENXIO: there is none)
-// and lets Close end a write that waits.
+// nonBlocking opens a FIFO without waiting for a reader (ENXIO: there is none), and lets
+// Close end a write that waits.
 const nonBlocking = unix.O_NONBLOCK
 
 func noReader(err error) bool { return errors.Is(err, unix.ENXIO) }
 
 func readerGone(err error) bool { return errors.Is(err, unix.EPIPE) }
 
-// startWriteback asks the disk to begin writing a piece of f, and does not
-// wait. It is only a hint: errors show in the sync.
+// startWriteback asks the disk to begin with a part of f and does not wait. Errors show in
+// the sync.
 func startWriteback(f *os.File, offset, bytes int64) {
 	c, err := f.SyscallConn() // unlike Fd it may meet a Close from elsewhere
 	if err != nil {
@@ -81,7 +81,7 @@ func startWriteback(f *os.File, offset, bytes int64) {
 	})
 }
 
-// growPipe gives a pipe room for so many bytes, if the system lets us.
+// growPipe gives a pipe room for so many bytes, if the system allows that.
 func growPipe(f *os.File, bytes int) {
 	c, err := f.SyscallConn()
 	if err != nil {
@@ -94,8 +94,8 @@ func growPipe(f *os.File, bytes int) {
 	})
 }
 
-// atOffset is where a regular file that is not in append mode stands, and
-// whether it ends there.
+// atOffset returns the offset of a regular file that is not in append mode, and whether the
+// file ends there.
 func atOffset(f *os.File) (offset int64, atEnd bool) {
 	flags, err := unix.FcntlInt(f.Fd(), unix.F_GETFL, 0)
 	if err != nil || flags&unix.O_APPEND != 0 {

@@ -16,26 +16,27 @@ import (
 	"mrlocal/internal/tempdir"
 )
 
-// What mrlocal makes, and how it is told from what others made.
+// How files and directories that mrlocal has made are told from others.
 
 const (
 	besideMark  = ".mrlocal-"
 	randomBytes = 8
 
-	sweepEntries = 1024 // read at once
+	sweepEntries = 1024 // directory entries that are read at once
 
-	// The name beside must fit where names end at 255 bytes.
+	// besideBaseBytes of the name are kept, because file systems limit names to 255 bytes.
 	besideBaseBytes = 200
 )
 
-// beside is a fresh hidden name in the same directory, so that a rename can
-// put it in the place of path.
+// beside returns a new hidden name in the directory of path, so that a rename can put it in
+// the place of path.
 func beside(path string) string {
 	var b [randomBytes]byte
 	rand.Read(b[:]) // never fails, says its documentation
 	return besidePrefix(path) + hex.EncodeToString(b[:])
 }
 
+// besidePrefix returns what all names beside path begin with.
 func besidePrefix(path string) string {
 	base := filepath.Base(path)
 	if len(base) > besideBaseBytes {
@@ -48,8 +49,8 @@ func besidePrefix(path string) string {
 	return filepath.Join(filepath.Dir(path), "."+base+besideMark)
 }
 
-// sweepBeside removes what killed runs left beside path: files and directories
-// of our naming, of this user, whose lock is free.
+// sweepBeside removes what killed runs left beside path: files and directories with names of
+// beside, of this user, that no run has locked.
 func sweepBeside(path string) {
 	parent, prefix := filepath.Dir(path), filepath.Base(besidePrefix(path))
 	dir, err := os.Open(parent)
@@ -77,15 +78,17 @@ func sweepBeside(path string) {
 	}
 }
 
+// isRandom reports whether beside may have made s.
 func isRandom(s string) bool {
 	return len(s) == 2*randomBytes && strings.Trim(s, "0123456789abcdef") == ""
 }
 
+// partName matches the names of part files.
 func partName() *regexp.Regexp { return regexp.MustCompile(`^part-[mr]-[0-9]{5,}$`) }
 
-// replaceable reports, as wrong usage, why --overwrite may not replace a
-// directory: it must hold `_SUCCESS` or `_temporary`, and besides those only
-// part files.
+// replaceable returns nil if --overwrite may replace a directory, and else an options error
+// that says why not. The directory must hold `_SUCCESS` or `_temporary`, and besides those
+// only part files.
 func replaceable(path string) error {
 	entries, err := os.ReadDir(path)
 	if err != nil {
@@ -107,8 +110,9 @@ func replaceable(path string) error {
 	return nil
 }
 
-// removeMade removes a directory as mrlocal makes them, by name. Where there
-// is anything else in it, that and the directory stay.
+// removeMade removes a directory that mrlocal has made: the files in it by name, and then
+// the directory. If it holds anything else, that and the directory stay, and removeMade
+// fails.
 func removeMade(path string) error {
 	entries, err := os.ReadDir(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -134,13 +138,13 @@ func removeMade(path string) error {
 	return errors.Join(problems...)
 }
 
-// wrong is an error of wrong usage about the output that the user named.
+// wrong returns an options error about the output that the user named.
 func wrong(name, format string, args ...any) error {
 	return errs.Optionf("output "+quoteName(name), format, args...)
 }
 
-// refuse turns an error about a path into wrong usage, where it is the path's
-// fault; a full disk, for one, is not.
+// refuse turns an error about a path into an options error if the path causes it; a full
+// disk, for example, does not.
 func refuse(path string, err error) error {
 	if errs.IsUsage(err) {
 		return err
@@ -152,7 +156,7 @@ func refuse(path string, err error) error {
 	return fmt.Errorf("output %s: %w", quoteName(path), cause)
 }
 
-// quoteName shows a file's name on one line.
+// quoteName returns a file name as it is, or quoted where it would not stand on one line.
 func quoteName(name string) string {
 	if q := fmt.Sprintf("%q", name); len(q) != len(name)+2 {
 		return q
