@@ -28,7 +28,7 @@ type Trial struct {
 // Figure is a figure of the paper and how it is computed from the runs.
 type Figure struct {
 	What    string
-	Target  string // a row of the list of what must come out (Q1); "": none
+	Target  string // the claim of docs/papers that the figure shows; "": none
 	Paper   string // 29 %, 32..55 %, 1319 s, or prose where Ours is a comparison
 	Ours    string
 	Band    []string // least and most that count as reproduced; nil: the paper's own, where that is a range
