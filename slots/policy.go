@@ -48,6 +48,13 @@ type Traits struct {
 	// reports list the profile of each job.
 	ByDemand bool
 
+	// PoolLimits: the policy keeps to Pool.MaxMaps and Pool.MaxReduces.
+	PoolLimits bool
+
+	// Rules word the rules by which the policy grants, in the terms of its source.
+	// Explanations show them. A rule without words speaks for itself.
+	Rules map[Rule]string
+
 	// Options are recorded with the configuration, as JSON, so that a replay can
 	// make the same policy. nil: the policy has none.
 	Options any

@@ -107,7 +107,7 @@ func (t *teller) byRule(e *slots.Explanation) string {
 	if rule.String() == t.c.PolicyName {
 		text = fmt.Sprintf("Rule %v", rule)
 	}
-	words := ruleWords(selfishPools(&t.c), rule)
+	words := t.traits.Rules[rule]
 	if words == "" || t.terse && t.worded[rule] {
 		return text + "."
 	}
@@ -184,7 +184,7 @@ func (t *teller) alsoPending(e *slots.Explanation) (words, kept []string) {
 		if j.Pool() == won.Pool() {
 			ran-- // the grant is applied already
 		}
-		if p := t.v.Pool(j.Pool()); limitsPools(t.c.PolicyName) && p.Config().Max(k) > 0 && ran >= p.Config().Max(k) {
+		if p := t.v.Pool(j.Pool()); t.traits.PoolLimits && p.Config().Max(k) > 0 && ran >= p.Config().Max(k) {
 			kept = append(kept, fmt.Sprintf("%s (pool %s may run %s at a time)", t.jobName(id), printable(p.Config().Name), counted(p.Config().Max(k), k.String())))
 			continue
 		}

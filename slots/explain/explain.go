@@ -64,7 +64,14 @@ func Sentences(w io.Writer, r io.Reader, o Options) error {
 	if err := t.choose(); err != nil {
 		return err
 	}
-	diff, err := replay.With(r, registry.ForReplay, replay.Options{Begin: t.begin, Explain: t.explained, Event: t.event})
+	newPolicy := func(c slots.Config) (slots.Policy, error) {
+		p, err := registry.ForReplay(c)
+		if err == nil {
+			t.traits = p.Traits()
+		}
+		return p, err
+	}
+	diff, err := replay.With(r, newPolicy, replay.Options{Begin: t.begin, Explain: t.explained, Event: t.event})
 	switch {
 	case t.err != nil:
 		return t.err
@@ -157,6 +164,8 @@ type teller struct {
 	l *slots.Ledger
 	v *slots.View
 	c slots.Config
+
+	traits slots.Traits // of the policy
 
 	jobs       []jobInfo
 	active     []slots.JobID // not ended, by id

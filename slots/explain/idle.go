@@ -8,7 +8,6 @@ import (
 
 	"mrlocal/errs"
 	"mrlocal/slots"
-	"mrlocal/slots/policy/registry"
 	"mrlocal/trace"
 )
 
@@ -19,7 +18,6 @@ type idle struct {
 	t    *teller
 	slot slots.SlotID
 
-	lends bool          // the policy lets slots run the other kind
 	lost  bool          // the slot's tracker
 	freed time.Duration // when the slot was left last
 
@@ -49,11 +47,6 @@ func (m *idle) begin() error {
 		return errs.Optionf(fmt.Sprintf("slot %d", m.slot), "the run has %s, 0 to %d", counted(n, "slot"), n-1)
 	}
 	m.now = &stretch{}
-	p, err := registry.ForReplay(m.t.c)
-	if err != nil {
-		return err
-	}
-	m.lends = p.Traits().Lends
 	return nil
 }
 
@@ -230,7 +223,7 @@ func (m *idle) whyNot(s slots.SlotView, k slots.Kind) string {
 	switch {
 	case pending == 0:
 		return fmt.Sprintf("no %v could start: %s.", k, t.noneReady(k))
-	case !s.Extra && k != s.Home && !m.lends:
+	case !s.Extra && k != s.Home && !m.t.traits.Lends:
 		return fmt.Sprintf("%s pending, but under %s a %v slot runs %ss only.", counted(pending, k.String())+" "+were(pending), t.c.PolicyName, s.Home, s.Home)
 	}
 	return fmt.Sprintf("%s pending, but %s.", counted(pending, k.String())+" "+were(pending), m.declined(s, k))
@@ -271,7 +264,7 @@ func (m *idle) declined(s slots.SlotView, k slots.Kind) string {
 // seen is what the state itself tells of a policy that says nothing.
 func (m *idle) seen(s slots.SlotView, k slots.Kind) string {
 	v := m.t.v
-	if most := slots.LoadCap(v, s.Tracker, k); !m.lends && v.RunningAt(s.Tracker, k) >= most {
+	if most := slots.LoadCap(v, s.Tracker, k); !m.t.traits.Lends && v.RunningAt(s.Tracker, k) >= most {
 		return fmt.Sprintf("its tracker had its part of the load: with %s to run on %s in all, it takes %d, and %d ran there",
 			counted(v.Pending(k)+v.Running(k), k.String()), counted(v.Capacity(k), k.String()+" slot"), most, v.RunningAt(s.Tracker, k))
 	}

@@ -1,7 +1,6 @@
 package explain
 
 import (
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -10,7 +9,6 @@ import (
 	"unicode/utf8"
 
 	"mrlocal/slots"
-	"mrlocal/trace"
 )
 
 // seconds prints a time as 12.5s, to the millisecond.
@@ -121,77 +119,6 @@ func wrap(b *strings.Builder, text, prefix string) {
 	b.WriteByte('\n')
 }
 
-// ruleWords are the rules in the papers' terms, as the policy means them. "" is
-// a rule that speaks for itself.
-func ruleWords(selfish bool, r slots.Rule) string {
-	if selfish {
-		switch r {
-		case trace.RuleOwnSlots:
-			return "the pool farthest below its share, of maps and reduces together, has a task for a slot of the task's own kind"
-		case trace.RuleMapBorrows:
-			return "the case MAP_ON_REDUCE, where the pool farthest below its share has a map to start and the tracker's map slots are taken; so the map borrows a reduce slot"
-		case trace.RuleReduceBorrows:
-			return "the case REDUCE_ON_MAP, where the pool farthest below its share has a reduce to start and the tracker's reduce slots are taken; so the reduce borrows a map slot"
-		}
-	}
-	switch r {
-	case trace.RuleFIFO:
-		return "the first job in order of priority and submission that has a task for this slot"
-	case trace.RuleMinShare:
-		return "its pool is the one farthest below its min share"
-	case trace.RuleFairShare:
-		return "its pool runs the fewest tasks for its weight, and so is farthest below its fair share"
-	case trace.RuleOwnSlots:
-		return "slots of the task's own kind are available, by the paper's counts"
-	case trace.RuleMapBorrows:
-		return "the scenario MAP_BORROWS, where maps have too few slots while reduces leave some unused; so maps borrow reduce slots"
-	case trace.RuleReduceBorrows:
-		return "the scenario REDUCE_BORROWS, where reduces have too few slots while maps leave some unused; so reduces borrow map slots"
-	case trace.RuleDeficit:
-		return "its job is the one that is owed most: fair share less running tasks, over time"
-	case trace.RuleFewest:
-		return "its job has the fewest containers for its weight, maps and reduces together"
-	case trace.RuleLazyStart:
-		return "the reduce stage of its job begins: with so many maps pending, its shuffle should end when the maps do (Algorithm 1); of such jobs it has the fewest containers"
-	case trace.RuleConsecutive:
-		return "once a job's reduce stage has begun, all its reduces start one after the other (Principle 1)"
-	case trace.RuleBatchFinish:
-		return "its job gains most from having its last maps done in one wave (Algorithm 2)"
-	case trace.RuleRampUp:
-		return "its job has the fewest containers for its weight, and reduces go first as far as the maps that are done have ramped them up"
-	case trace.RuleLowestUtility:
-		return "the placement of this control cycle has it on this tracker, there is room for what it needs, and of such jobs its has the lowest utility"
-	case trace.RuleRemainingWork:
-		return "the kind of task with too few containers for its remaining work gets one, else the other; of its jobs the one with the fewest containers for its weight"
-	case trace.RuleSplit:
-		return "of the maps and reduces of all jobs those farthest below their share, which goes from a job's maps to its reduces as its maps get done (w_m, w_r)"
-	case trace.RuleAdditional:
-		return "a map of the tracker is in its I/O period and leaves the CPU to others, so one more map than the tracker has slots may run (resource usage pipeline)"
-	case trace.RuleSpeculative:
-		return "a second attempt of a task that is running already; the first one to finish counts. It is among the slowest quarter of its kind and will end last of them, and later than a copy that takes the usual time; no task that goes before copies needs the slot (SEPB)"
-	case trace.RulePreScheduled:
-		return "Slot PreScheduling, where the tracker has had its even part of the load and has map slots beyond it; the pool and the job that come first in fair order have a map whose input is there"
-	}
-	return ""
-}
-
-const (
-	pdDHFS    = "pd-dhfs"
-	dynamicMR = "dynamicmr"
-)
-
-// selfishPools reports whether pools use slots of both kinds for themselves
-// first: then the rules that pd-dhfs shares with pi-dhfs have another meaning.
-func selfishPools(c *slots.Config) bool {
-	var told struct {
-		DHSA string `json:"dhsa"`
-	}
-	if c.PolicyName == dynamicMR && json.Unmarshal(c.Options, &told) != nil { // not recorded: as pi-dhfs
-		return false
-	}
-	return c.PolicyName == pdDHFS || told.DHSA == "pd"
-}
-
 // refusalWords say why the Ledger did not apply a grant.
 func refusalWords(r slots.Refusal) string {
 	switch r {
@@ -271,14 +198,4 @@ func numbers(all []slots.Number) string {
 		words[i] = n.Name + sticky + "=" + sticky + strings.ReplaceAll(n.Value(), " ", sticky)
 	}
 	return strings.Join(words, ", ")
-}
-
-// limitsPools reports whether a policy keeps to max_maps and max_reduces: most
-// rank jobs and know no pools.
-func limitsPools(policyName string) bool {
-	switch policyName {
-	case "fair", "pi-dhfs", pdDHFS, dynamicMR, "late", "delay":
-		return true
-	}
-	return false
 }

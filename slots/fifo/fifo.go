@@ -39,7 +39,11 @@ func (f *FIFO) Reset() {
 }
 
 // Traits implements slots.Policy.
-func (*FIFO) Traits() slots.Traits { return slots.Traits{Name: "fifo"} }
+func (*FIFO) Traits() slots.Traits {
+	return slots.Traits{Name: "fifo", Rules: map[slots.Rule]string{
+		trace.RuleFIFO: "the first job in order of priority and submission that has a task for this slot",
+	}}
+}
 
 // Decide implements Policy.
 func (f *FIFO) Decide(v *slots.View, d *slots.Decision) {

@@ -26,6 +26,9 @@ type Copies struct {
 	before  []slots.JobID                           // scratch
 }
 
+// SpeculativeRule words trace.RuleSpeculative.
+const SpeculativeRule = "a second attempt of a task that is running already; the first one to finish counts. It is among the slowest quarter of its kind and will end last of them, and later than a copy that takes the usual time; no task that goes before copies needs the slot (SEPB)"
+
 // NewCopies returns Copies for one Ledger. after is the least time that an attempt
 // has run before it is copied; 0: 100 ms. checked is the share of the running jobs
 // whose pending tasks go before copies. idle returns how many slots tasks of a kind

@@ -109,7 +109,10 @@ func (f *Deficit) Reset() {
 // Traits implements slots.Policy. The gate of reduces is hard-wired in this
 // generation.
 func (*Deficit) Traits() slots.Traits {
-	return slots.Traits{Name: "fair-deficit", OwnSlowstart: true, Slowstart: deficitSlowstart}
+	return slots.Traits{Name: "fair-deficit", OwnSlowstart: true, Slowstart: deficitSlowstart, Rules: map[slots.Rule]string{
+		trace.RuleMinShare: "its job runs fewer tasks than its part of its pool's min share",
+		trace.RuleDeficit:  "its job is the one that is owed most: fair share less running tasks, over time",
+	}}
 }
 
 // NothingToGrant implements slots.NothingToGrant.

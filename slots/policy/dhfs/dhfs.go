@@ -80,7 +80,16 @@ func made(copies func() *policy.Copies) *policy.Copies {
 }
 
 // Traits implements slots.Policy.
-func (p *PI) Traits() slots.Traits { return traits(p.name, p.options) }
+func (p *PI) Traits() slots.Traits {
+	t := traits(p.name, p.options)
+	t.PoolLimits = p.shape == policy.PerKind
+	t.Rules = map[slots.Rule]string{
+		trace.RuleOwnSlots:      "slots of the task's own kind are available, by the paper's counts",
+		trace.RuleMapBorrows:    "the scenario MAP_BORROWS, where maps have too few slots while reduces leave some unused; so maps borrow reduce slots",
+		trace.RuleReduceBorrows: "the scenario REDUCE_BORROWS, where reduces have too few slots while maps leave some unused; so reduces borrow map slots",
+	}
+	return t
+}
 
 // traits are those of a policy that lends slots within the paper's percentages
 // [DHFS13, section III-A].
@@ -199,7 +208,16 @@ func (p *PD) Reset() {
 }
 
 // Traits implements slots.Policy.
-func (p *PD) Traits() slots.Traits { return traits("pd-dhfs", p.options) }
+func (p *PD) Traits() slots.Traits {
+	t := traits("pd-dhfs", p.options)
+	t.PoolLimits = true
+	t.Rules = map[slots.Rule]string{
+		trace.RuleOwnSlots:      "the pool farthest below its share, of maps and reduces together, has a task for a slot of the task's own kind",
+		trace.RuleMapBorrows:    "the case MAP_ON_REDUCE, where the pool farthest below its share has a map to start and the tracker's map slots are taken; so the map borrows a reduce slot",
+		trace.RuleReduceBorrows: "the case REDUCE_ON_MAP, where the pool farthest below its share has a reduce to start and the tracker's reduce slots are taken; so the reduce borrows a map slot",
+	}
+	return t
+}
 
 // End ends a visit.
 func (p *PD) End(v *slots.View, d *slots.Decision) {

@@ -84,8 +84,12 @@ func (d *DynamicMR) Traits() slots.Traits {
 	if t.Lends {
 		t.Weights = d.options.SlotWeights
 	}
+	t.Rules[trace.RuleSpeculative] = policy.SpeculativeRule
+	t.Rules[trace.RulePreScheduled] = preScheduledRule
 	return t
 }
+
+const preScheduledRule = "Slot PreScheduling, where the tracker has had its even part of the load and has map slots beyond it; the pool and the job that come first in fair order have a map whose input is there"
 
 // Decide is one heartbeat.
 func (d *DynamicMR) Decide(v *slots.View, decision *slots.Decision) {
@@ -192,9 +196,19 @@ func (p *onPD) idle(v *slots.View, k slots.Kind) int32 {
 	return min(own+mayStillLend(v, p.options, other), all) / v.Weights().Of(k)
 }
 
+// onFair is DynamicMR's steps over fair.
+type onFair struct{ *fair.Late }
+
+// Traits implements slots.Policy.
+func (p onFair) Traits() slots.Traits {
+	t := p.Late.Traits()
+	t.Rules[trace.RulePreScheduled] = preScheduledRule
+	return t
+}
+
 // newOnFair returns DynamicMR's steps over fair.
-func newOnFair(o settings.Options) *fair.Late {
-	p := fair.NewCopying("dynamicmr", o, o.SEPB, o.SEPBJobs)
+func newOnFair(o settings.Options) slots.Policy {
+	p := onFair{fair.NewCopying("dynamicmr", o, o.SEPB, o.SEPBJobs)}
 	if !o.PreScheduling {
 		return p
 	}

@@ -93,7 +93,10 @@ func (c pdCounts) MayLend(v *slots.View, k slots.Kind) bool {
 // Extra implements slots.Opener: the slots that light tasks need to use the whole
 // weight of a tracker's home slots.
 func (d *DynamicMR) Extra(home [2]int32, most int) int {
-	return min(int(d.Traits().Weights.Slots(home)-home[slots.Map]-home[slots.Reduce]), most)
+	if !d.allocation.Traits().Lends {
+		return 0
+	}
+	return min(int(d.options.SlotWeights.Slots(home)-home[slots.Map]-home[slots.Reduce]), most)
 }
 
 // openExtra opens these slots on the visited tracker.
@@ -104,7 +107,7 @@ func (d *DynamicMR) openExtra(v *slots.View, decision *slots.Decision) {
 	t := v.Tracker()
 	home := [2]int32{slots.Map: v.CapacityAt(t, slots.Map), slots.Reduce: v.CapacityAt(t, slots.Reduce)}
 	most := len(v.SlotsOf(t)) - int(home[slots.Map]+home[slots.Reduce])
-	if n := d.Extra(home, most); int(v.OpenExtra(t)) < n {
+	if n := min(int(v.Weights().Slots(home)-home[slots.Map]-home[slots.Reduce]), most); int(v.OpenExtra(t)) < n {
 		decision.Resize(t, int(home[slots.Map]), int(home[slots.Reduce]), n)
 	}
 }

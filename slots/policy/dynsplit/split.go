@@ -71,7 +71,10 @@ func New(o settings.Options) *Split {
 // Traits implements slots.Policy. Any slot can become one of any kind; none is
 // ever lent. w_r replaces the slowstart (A27).
 func (s *Split) Traits() slots.Traits {
-	return slots.Traits{Name: "dynsplit", Lends: true, OwnSlowstart: true, Options: s.options}
+	return slots.Traits{Name: "dynsplit", Lends: true, OwnSlowstart: true, Options: s.options, Rules: map[slots.Rule]string{
+		trace.RuleSplit:      "of the maps and reduces of all jobs those farthest below their share, which goes from a job's maps to its reduces as its maps get done (w_m, w_r)",
+		trace.RuleAdditional: "a map of the tracker is in its I/O period and leaves the CPU to others, so one more map than the tracker has slots may run (resource usage pipeline)",
+	}}
 }
 
 // Reset implements slots.Resetter.

@@ -80,11 +80,17 @@ func NewCopying(name string, o settings.Options, copies bool, checked slots.PPM)
 func (l *Late) Traits() slots.Traits {
 	t := l.Fair.Traits()
 	t.Options = l.options
+	t.Rules[trace.RuleSpeculative] = policy.SpeculativeRule
 	return t
 }
 
 // Traits implements slots.Policy.
-func (f *Fair) Traits() slots.Traits { return slots.Traits{Name: f.name} }
+func (f *Fair) Traits() slots.Traits {
+	return slots.Traits{Name: f.name, PoolLimits: true, Rules: map[slots.Rule]string{
+		trace.RuleMinShare:  "its pool is the one farthest below its min share",
+		trace.RuleFairShare: "its pool runs the fewest tasks for its weight, and so is farthest below its fair share",
+	}}
+}
 
 // Reset implements slots.Resetter.
 func (f *Fair) Reset() {

@@ -127,3 +127,6 @@ func first[K any](r *slots.Ranking[K]) (slots.JobID, bool) {
 	id, ok := r.First()
 	return slots.JobID(id), ok
 }
+
+// fewestRule words trace.RuleFewest.
+const fewestRule = "its job has the fewest containers for its weight, maps and reduces together"

@@ -38,7 +38,9 @@ func (f *Fresh) Reset() {
 
 // Traits implements slots.Policy. A container has no kind (O1).
 func (*Fresh) Traits() slots.Traits {
-	return slots.Traits{Name: "fresh", Lends: true, OwnSlowstart: true, Slowstart: slots.One}
+	return slots.Traits{Name: "fresh", Lends: true, OwnSlowstart: true, Slowstart: slots.One, Rules: map[slots.Rule]string{
+		trace.RuleRemainingWork: "the kind of task with too few containers for its remaining work gets one, else the other; of its jobs the one with the fewest containers for its weight",
+	}}
 }
 
 // Observe implements slots.Observer.

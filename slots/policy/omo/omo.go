@@ -93,7 +93,12 @@ func stageLess(a, b *stage) bool {
 // the gate of reduces is open, and Algorithm 1 decides; else they start at the
 // run's slowstart.
 func (s *scheduler) Traits() slots.Traits {
-	return slots.Traits{Name: s.name, Lends: true, OwnSlowstart: s.lazy}
+	return slots.Traits{Name: s.name, Lends: true, OwnSlowstart: s.lazy, Rules: map[slots.Rule]string{
+		trace.RuleLazyStart:   "the reduce stage of its job begins: with so many maps pending, its shuffle should end when the maps do (Algorithm 1); of such jobs it has the fewest containers",
+		trace.RuleConsecutive: "once a job's reduce stage has begun, all its reduces start one after the other (Principle 1)",
+		trace.RuleBatchFinish: "its job gains most from having its last maps done in one wave (Algorithm 2)",
+		trace.RuleFewest:      fewestRule,
+	}}
 }
 
 // Reset implements slots.Resetter.

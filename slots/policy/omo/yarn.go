@@ -32,7 +32,12 @@ func (y *YARN) Reset() {
 }
 
 // Traits implements slots.Policy. A container has no kind (O1).
-func (*YARN) Traits() slots.Traits { return slots.Traits{Name: "yarn", Lends: true} }
+func (*YARN) Traits() slots.Traits {
+	return slots.Traits{Name: "yarn", Lends: true, Rules: map[slots.Rule]string{
+		trace.RuleFewest: fewestRule,
+		trace.RuleRampUp: "its job has the fewest containers for its weight, and reduces go first as far as the maps that are done have ramped them up",
+	}}
+}
 
 // Decide is one heartbeat of a node, which gets one container.
 func (y *YARN) Decide(v *slots.View, d *slots.Decision) {

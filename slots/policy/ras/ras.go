@@ -84,7 +84,9 @@ func (r *RAS) Reset() { *r = RAS{options: r.options, blocked: -1} }
 // (R1). Reduces start as early as there is room, so that their shuffle runs beside
 // the maps (3.3 of the paper).
 func (r *RAS) Traits() slots.Traits {
-	return slots.Traits{Name: "ras", Lends: true, OwnSlowstart: true, ByDemand: true, Options: r.options}
+	return slots.Traits{Name: "ras", Lends: true, OwnSlowstart: true, ByDemand: true, Options: r.options, Rules: map[slots.Rule]string{
+		trace.RuleLowestUtility: "the placement of this control cycle has it on this tracker, there is room for what it needs, and of such jobs its has the lowest utility",
+	}}
 }
 
 // Extra implements slots.Opener: as many slots as there may be (R1).
