@@ -1,21 +1,23 @@
 package jobs
 
-// Column says which half of a record an Identity reducer lets through.
+// Column says which half of each record an Identity emits.
 type Column uint8
 
 const (
-	Both        Column = iota
-	KeyColumn          // (key, nil), once per value
-	ValueColumn        // (nil, value)
+	Both        Column = iota // key and value
+	KeyColumn                 // the key, once for each value
+	ValueColumn               // the value
 )
 
-// Identity emits what it is given, in order. The engine knows it by type and
-// runs a bulk loop in its place.
+// Identity is a Reducer that emits the records that it gets, in order. The
+// engine knows the type and copies records in bulk instead of calling Reduce; a
+// type that embeds Identity is not known, and slower.
 type Identity struct {
 	Out    Column
-	Unique bool // the first value of a group only
+	Unique bool // emit only the first value of each group
 }
 
+// Reduce emits the group.
 func (r Identity) Reduce(key []byte, vs *Values, out Emitter) error {
 	for vs.Next() {
 		switch r.Out {

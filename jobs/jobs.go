@@ -1,17 +1,39 @@
-// Package jobs is what a user of mrlocal writes: mappers, folders, reducers
-// and the Job that binds them.
+// Package jobs holds what a user of mrlocal writes: mappers, reducers, and the
+// Job that binds them. It defines the interfaces and the data that pass between
+// user code and the engine; it runs nothing.
 //
-// A job's data goes Block → Mapper → Emitter (the kvbuffer) → Values →
-// Reducer → Emitter (the output). The engine calls the constructors of a Job
-// once per task attempt, so mappers and reducers keep scratch in their own
-// fields and need no locks.
+// The smallest job is two functions:
 //
-// Memory: every []byte handed to user code, and every []byte user code hands
-// to an Emitter, is borrowed until the call returns, unless a method says
-// otherwise. Copy what must live longer.
+//	job := jobs.Job{
+//		Name:       "lengths",
+//		NewMapper:  func() jobs.Mapper { return jobs.MapperFunc(mapLengths) },
+//		NewReducer: func() jobs.Reducer { return jobs.NewSum() },
+//	}
 //
-// Neighbours: wordcount, sort, grep and sleep below this folder are jobs; jobtest is
-// the reference every job is checked against; package engine runs them.
+// The data of a job passes these stations:
+//
+//	Block ──► Mapper ──Emitter──► kvbuffer: sort, fold ──► Values ──► Reducer ──Emitter──► output
+//
+// Goroutines: the engine calls the constructors of a Job once for each attempt
+// at a task. It uses what a constructor returns from one goroutine at a time.
+// So mappers and reducers may keep scratch memory in their fields, and need no
+// locks. Functions of a Job that several goroutines call say so.
+//
+// Memory: every []byte that user code gets, and every []byte that user code
+// passes to an Emitter, is borrowed until the call returns, unless the method
+// says otherwise. Copy what must live longer.
+//
+// Errors: an error that a method returns, and a panic, fails the attempt. The
+// engine starts the task again, up to a number of attempts.
+//
+// Optional abilities: a Mapper may be a Flusher and an Attempter too, a Reducer
+// an Attempter, a Folder a Summer, a Releaser a RecordCounter. An Emitter may be
+// a Taker, a SpanEmitter or a RawWriter. Each of these interfaces has one
+// method. Whoever may use it finds it with a type assertion.
+//
+// Neighbours: the packages below this one are jobs (wordcount, sort, grep,
+// sleep); package jobs/jobtest runs any job in memory, as a reference for
+// tests; package mrlocal runs a job on files.
 package jobs
 
 import (
@@ -19,134 +41,186 @@ import (
 	"io"
 )
 
-// Span is a piece of Block.Data: Len bytes from Off. A block is smaller than
-// 4 GiB.
+// Span is a range of Block.Data: Len bytes, from Off on. A block has less than
+// 4 GiB, so 32 bits are enough.
 type Span struct{ Off, Len uint32 }
 
-// Block is a run of whole records of one input file. Records end with the
-// job's delimiter; only the last record of a file may lack it. An empty file
-// yields one Block without data, so that a mapper sees every file.
+// Block is a sequence of whole records from one input file. Each record ends
+// with the delimiter of the job; only the last record of a file may lack it. A
+// block may hold one record or thousands. An empty file gives one Block without
+// data, so that a mapper sees every file.
 type Block struct {
 	Path   string // as the user named it; "(standard input)" for -
-	File   int32  // position of the file in the input order, from 0
-	Offset int64  // of Data[0] in the file (decoded, where it is compressed)
-	Data   []byte
-	Last   bool // the file ends with this block
+	File   int32  // index of the file in the order of the input, from 0
+	Offset int64  // place of Data[0] in the file, in bytes; of compressed files, in the decoded text
+	Data   []byte // borrowed until Map returns
+	Last   bool   // the file ends with this block
 }
 
-// Emitter takes a mapper's or reducer's results. Both slices are copied
-// before Emit returns. Errors are sticky inside the Emitter and end the
-// attempt; Emit also is where a killed attempt stops.
+// Emitter takes the results of a mapper or a reducer. Emit copies key and value
+// before it returns, so the caller may reuse both. Emit returns no error: the
+// Emitter keeps the first one, and the engine ends the attempt with it. An
+// attempt that is killed stops inside Emit.
 //
-// A reducer's (or a map-only mapper's) records are written as text: key, TAB,
-// value, delimiter; only the one that is there when the other is nil.
+// What a mapper emits goes to the reducers. What a reducer emits, or the mapper
+// of a job without reducers, is written as text: key, TAB, value, delimiter. If
+// key or value is nil, the other one is written alone, without TAB.
 type Emitter interface {
 	Emit(key, value []byte)
 }
 
-// Taker is an ability of the Emitter of a job that has a reduce side: Take
-// hands the whole block to the kvbuffer, which refers to it and owns its
-// memory from then on, so records are copied once, when they are written.
-// Each span is one record without its delimiter, in ascending order. With
-// Job.AppendKey the sort key is made from the record and the record becomes
-// the value; without, the record is the key and the value is empty. A block
-// may be taken at most once and not be written to afterwards; spans are
-// borrowed.
+// Taker is an ability of the Emitter that a mapper gets, if the job has
+// reducers. Take passes a whole block to the kvbuffer, which keeps references
+// into it instead of copies: a job that moves records as they are, such as a
+// sort, copies each record only once.
+//
+// Each of records is one record of b without its delimiter, in ascending order;
+// the slice is borrowed. If Job.AppendKey is set, it makes the key from the
+// record, and the record is the value. If not, the record is the key, and the
+// value is empty. From the call on, the kvbuffer owns the memory of the block:
+// the mapper may pass a block at most once and must not write to it.
 type Taker interface {
 	Take(b Block, records []Span)
 }
 
-// SpanEmitter is an ability of the Emitter of a job that has a reduce side:
-// EmitSpans emits a record a span, whose key is the span of data, all with the
-// same value. It does what a call of Emit for each would do, and is for mappers
-// whose keys are short and many.
+// SpanEmitter is an ability of the Emitter that a mapper gets, if the job has
+// reducers. EmitSpans emits one record for each span: its key is the span of
+// data, its value is value. It does what one call of Emit for each span would
+// do, and is faster for many short keys. All slices are borrowed. The function
+// EmitSpans of this package works with every Emitter.
 type SpanEmitter interface {
 	EmitSpans(data []byte, keys []Span, value []byte)
 }
 
-// RawWriter is an ability of the Emitter of a map-only job: p goes to the
-// split's output as it stands.
+// RawWriter is an ability of the Emitter of a job without reducers. WriteRaw
+// appends p, which is borrowed, to the output of the split as it is.
 type RawWriter interface {
 	WriteRaw(p []byte)
 }
 
-// Mapper maps one block of whole records. An error or a panic fails the
-// attempt.
+// Mapper is the map function of a job. Map is called for each block of a split,
+// in the order of the input, and emits any number of records. b.Data is borrowed
+// until Map returns, unless Taker.Take passed it on.
 type Mapper interface {
 	Map(b Block, out Emitter) error
 }
 
-// Flusher is an optional ability of a Mapper: Flush is called once, after the
-// last block of the split.
+// MapperFunc makes a Mapper of a function. Such a mapper has no state, so one
+// may serve all attempts.
+type MapperFunc func(b Block, out Emitter) error
+
+// Map calls f.
+func (f MapperFunc) Map(b Block, out Emitter) error { return f(b, out) }
+
+// Flusher is an optional ability of a Mapper. Flush is called once, after the
+// last block of the split: a mapper that collects results over blocks emits them
+// here.
 type Flusher interface {
 	Flush(out Emitter) error
 }
 
-// Attempt is what the user code of an attempt may know of itself.
+// Attempt says which attempt at which task a mapper or reducer works for.
 type Attempt struct {
-	Context context.Context // ends when the attempt is killed
-	Task    int             // among those of its kind, from 0
-	Number  int             // of attempts at the task, from 0
+	Context context.Context // done when the attempt is killed
+	Task    int             // number of the task among the maps or reduces of the job, from 0
+	Number  int             // number of the attempt at this task, from 0
 
-	// Progress is a sign of life: done of total. Code that works long on one
-	// block or group calls it, from the goroutine it was called on.
+	// Progress reports done of total units of work, of any size. Each call shows
+	// that the attempt is alive; an attempt without progress for the timeout of
+	// tasks fails. Code that works long on one block or group calls it, from the
+	// goroutine on which it was called itself.
 	Progress func(done, total int64)
 }
 
-// Attempter is an optional ability of a Mapper or Reducer: Begin is called
-// once, before its first block or group.
+// Attempter is an optional ability of a Mapper or a Reducer. Begin is called
+// once, before the first block or group.
 type Attempter interface {
 	Begin(a Attempt)
 }
 
-// Folder makes the kvbuffer combine values while collecting. Fold must be
-// associative and commutative. acc is nil for the first value of a key; the
-// result may reuse acc's memory, and grow. The reducer sees folded values.
+// Folder combines the values of a key while the map collects them (Hadoop calls
+// this in-mapper combining). The kvbuffer holds one accumulator for each key in
+// a hash table, so that repeated keys take no memory and no sorting.
+//
+// Fold returns acc with value folded in. acc is nil for the first value of a
+// key. The result may be acc itself, changed or longer; it must not refer to
+// value, which is borrowed. Fold must be associative and commutative, because
+// values are folded in any order, and folded values are folded again. The
+// reducer gets folded values, one or several for each key.
 type Folder interface {
 	Fold(acc, value []byte) []byte
 }
 
-// Reducer reduces one group: a key and its values. As a combiner it runs at
-// spills, and must emit only the key it was given. key stays valid until
-// Reduce returns; a value until the next call of Values.Next.
+// Summer is an optional ability of a Folder whose Fold does exactly what
+// Sum.Fold does, such as one that wraps a Sum. The kvbuffer then adds the values
+// in its table, about five times as fast, and never calls Fold. Sums is not called
+// either: the method is a statement.
+//
+// Sum does not have the method. So a type that embeds Sum and changes Fold is
+// not taken for a sum by mistake; a type that embeds Sum and keeps Fold adds the
+// method to be fast.
+type Summer interface {
+	Folder
+	Sums()
+}
+
+// Reducer is the reduce function of a job. Reduce is called for each group: a
+// key, and all values that were emitted with it. Groups come in ascending byte
+// order of their keys. key is borrowed until Reduce returns, a value until the
+// next call of vs.Next. Reduce need not read all values.
+//
+// As a combiner (Job.NewCombiner), a Reducer runs on the part of a group that is
+// in memory when the kvbuffer spills. It must then emit no key but the one it
+// was given.
 type Reducer interface {
 	Reduce(key []byte, vs *Values, out Emitter) error
 }
 
-// Verdict is what a Releaser says after a split.
+// ReducerFunc makes a Reducer of a function. Such a reducer has no state, so one
+// may serve all attempts.
+type ReducerFunc func(key []byte, vs *Values, out Emitter) error
+
+// Reduce calls f.
+func (f ReducerFunc) Reduce(key []byte, vs *Values, out Emitter) error { return f(key, vs, out) }
+
+// Verdict says how much of the input a Releaser still needs.
 type Verdict uint8
 
 const (
-	Continue Verdict = iota
-	EndFile          // no later split of the file that this split ends in is needed
-	EndJob           // no later split at all is needed
+	Continue Verdict = iota // all of it
+	EndFile                 // no later split of the file in which this split ends
+	EndJob                  // nothing
 )
 
-// Releaser writes the final output of a map-only job. It is one object for
-// the whole job, called from one goroutine at a time, once per split in input
-// order, with everything the split's mapper wrote. What cannot be known inside
-// a split (line numbers, counts of a file, limits) is resolved here.
+// Releaser writes the final output of a job without reducers. There is one
+// Releaser for the whole job. The engine calls it from one goroutine at a time.
+//
+// Release is called once for each split, in the order of the input. split is
+// what the mapper of that split wrote, borrowed until Release returns; Release
+// writes to w what becomes of it. What a mapper cannot know inside a split is
+// decided here: line numbers, counts of a whole file, limits. Finish is called
+// after the last split.
 type Releaser interface {
 	Release(split io.Reader, w io.Writer) (Verdict, error)
-	Finish(w io.Writer) error // after the last split
+	Finish(w io.Writer) error
 }
 
-// RecordCounter is an optional ability of a Releaser: how many records it has
-// released so far. Mappers that write raw cannot be counted from outside; the
-// engine reports this number as the job's output records.
+// RecordCounter is an optional ability of a Releaser. Records returns how many
+// records were released so far; the engine reports it as the output records of
+// the job. The engine cannot count what mappers write with WriteRaw.
 type RecordCounter interface {
 	Records() int64
 }
 
-// Delim is what ends a record.
+// Delim is the byte that ends a record.
 type Delim uint8
 
 const (
-	Newline Delim = iota
-	NUL
+	Newline Delim = iota // '\n'
+	NUL                  // 0
 )
 
-// Byte is the delimiter itself.
+// Byte returns the delimiter itself.
 func (d Delim) Byte() byte {
 	if d == NUL {
 		return 0
@@ -154,45 +228,55 @@ func (d Delim) Byte() byte {
 	return '\n'
 }
 
-// Job is one MapReduce job. NewMapper is required. Without NewReducer the job
-// is map-only. The zero value of everything else works.
+// Job is one MapReduce job. NewMapper is required. If NewReducer is nil, the job
+// has no reducers: what mappers emit is the result. All other fields may be zero.
+//
+// Constructors are called once for each attempt at a task, from several
+// goroutines at a time.
 type Job struct {
-	Name    string
-	Delim   Delim
-	Reduces int  // reduce tasks; 0: by the size of the job
-	Ordered bool // parts are ranges of keys: concatenated they are a sorted whole
+	Name    string // for messages and reports
+	Delim   Delim  // ends the records of input and output
+	Reduces int    // number of reduce tasks; 0: chosen by the size of the input
 
-	// NoInput is a job that reads nothing: it has Maps map tasks, and each is
-	// given one block without data.
+	// Ordered makes each reduce task responsible for a range of keys, so that
+	// the parts of the output, one after the other, are sorted as a whole. The
+	// engine samples the input for the bounds of the ranges. If Ordered is
+	// false, keys are divided by hash.
+	Ordered bool
+
+	// NoInput is set for a job that reads nothing: it has Maps map tasks, and
+	// each gets one block without data.
 	NoInput bool
 	Maps    int
 
-	// Begin, when set, is called once with the number of input files before
-	// any other function of the Job.
+	// Begin, if set, is called once with the number of input files, before any
+	// other function of the Job.
 	Begin func(files int)
 
 	NewMapper   func() Mapper
-	NewFolder   func() Folder   // nil: no hash-combining
-	NewCombiner func() Reducer  // nil: none; not together with NewFolder
-	NewReducer  func() Reducer  // nil: map-only
-	NewReleaser func() Releaser // map-only jobs: nil writes what mappers emitted, in input order
+	NewFolder   func() Folder   // nil: values are not folded
+	NewCombiner func() Reducer  // nil: no combiner; only one of NewFolder and NewCombiner may be set
+	NewReducer  func() Reducer  // nil: the job has no reducers
+	NewReleaser func() Releaser // only without reducers; nil: what mappers emitted is written in the order of the input
 
-	// AppendKey appends to dst the byte-comparable sort key of a record given
-	// to Taker.Take. It is called from several goroutines. Emitted keys are
-	// sorted as they are.
+	// AppendKey appends the sort key of a record to dst and returns the result.
+	// Keys are compared byte by byte. Only records passed to Taker.Take need
+	// it; what Emit emits has its key already. Several goroutines call it.
 	AppendKey func(dst, record []byte) []byte
 
-	// Partition says which of parts a key belongs to. nil: by range when
-	// Ordered, else by hash. Called from several goroutines.
+	// Partition returns the reduce task, from 0 to parts-1, that gets a key. If
+	// it is nil, keys are divided by range or hash (see Ordered). Several
+	// goroutines call it.
 	Partition func(key []byte, parts int) int
 
 	// SkipBinary leaves out files with a NUL byte in their first 64 KiB.
 	SkipBinary bool
 
-	// BuiltIn jobs never show a stack when an attempt fails.
+	// BuiltIn is set for the jobs of this module: a failed attempt never prints
+	// a stack.
 	BuiltIn bool
 }
 
-// Chain is jobs run one after the other: the text that one writes, in part
-// order, is the input of the next. All but the last need a reducer.
+// Chain is a sequence of jobs. The output of each job, in the order of its
+// parts, is the input of the next one. All but the last need reducers.
 type Chain []Job

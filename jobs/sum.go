@@ -5,32 +5,40 @@ import (
 	"strconv"
 )
 
-// AppendUint64 appends n as Sum reads it: 8 bytes, little-endian.
+// AppendUint64 appends n to dst as Sum reads it, 8 bytes with the lowest first,
+// and returns the result.
 func AppendUint64(dst []byte, n uint64) []byte {
 	return binary.LittleEndian.AppendUint64(dst, n)
 }
 
-// Uint64 is the number that AppendUint64 wrote; p must hold 8 bytes.
+// Uint64 returns the number that AppendUint64 wrote. It panics if p has less
+// than 8 bytes.
 func Uint64(p []byte) uint64 { return binary.LittleEndian.Uint64(p) }
 
-// AppendDescending appends 8 bytes that sort the larger n first, to begin a
-// key with.
+// AppendDescending appends 8 bytes to dst that sort before those of any smaller
+// n, and returns the result. A key that begins with them sorts by falling n.
 func AppendDescending(dst []byte, n uint64) []byte {
 	return binary.BigEndian.AppendUint64(dst, ^n)
 }
 
-// Descending is the number that AppendDescending wrote.
+// Descending returns the number that AppendDescending wrote. It panics if p has
+// less than 8 bytes.
 func Descending(p []byte) uint64 { return ^binary.BigEndian.Uint64(p) }
 
-// Sum adds up values made by AppendUint64. As a Folder it is known to the
-// kvbuffer, which then adds in its table without a call per value; as a
-// Reducer it emits the key and the total in decimal. The zero value works; one
-// made by NewSum keeps its scratch, so that Reduce does not allocate.
+// Sum adds values made by AppendUint64. It is a Folder and a Reducer. The zero
+// value works; one made by NewSum keeps scratch memory, so that Reduce allocates
+// nothing.
+//
+// As a Folder, Sum is known to the kvbuffer, which adds in its hash table
+// without a call for each value. A type that embeds or wraps Sum is not known:
+// it gives the same result in about five times the time (BenchmarkWrappedSum in
+// package spill). It is as fast as Sum if it implements Summer.
 type Sum struct{ text *[20]byte }
 
-// NewSum makes a Sum for one task attempt.
+// NewSum makes a Sum for one attempt at a task.
 func NewSum() Sum { return Sum{text: new([20]byte)} }
 
+// Fold adds value to acc. Both have 8 bytes.
 func (Sum) Fold(acc, value []byte) []byte {
 	if acc == nil {
 		return append(acc, value...)
@@ -39,6 +47,7 @@ func (Sum) Fold(acc, value []byte) []byte {
 	return acc
 }
 
+// Reduce emits key and the total of its values in decimal.
 func (s Sum) Reduce(key []byte, vs *Values, out Emitter) error {
 	text := s.text
 	if text == nil {

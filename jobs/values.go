@@ -1,14 +1,15 @@
 package jobs
 
-// Values iterates over the values of one group. It is a concrete type so that
-// Next and Value are inlined: the merge refills it with windows of values
-// that lie in one buffer, so the common step touches no interface.
+// Values iterates over the values of one group.
 //
 //	for vs.Next() {
 //		use(vs.Value())
 //	}
 //
-// Only a merge makes one; user code ranges over it.
+// Values are streamed: a group may have more of them than memory holds. User
+// code gets a *Values from the engine, and calls only Next and Value. It is no
+// interface so that the compiler inlines both: the engine refills it with
+// windows of values that lie in one buffer.
 type Values struct {
 	base  []byte
 	spans []Span
@@ -16,8 +17,9 @@ type Values struct {
 	more  Refiller
 }
 
-// Refiller supplies the next window of a group's values by calling
-// Values.Window, and reports false at the group's end.
+// Refiller supplies the values of a group to a Values. Refill calls vs.Window
+// with the next values, or returns false at the end of the group. Engines and
+// tests implement it.
 type Refiller interface {
 	Refill(vs *Values) bool
 }
@@ -31,7 +33,8 @@ func (v *Values) Next() bool {
 	return v.refill()
 }
 
-// Value is the current value, borrowed until the next call of Next.
+// Value returns the current value, borrowed until the next call of Next. It may
+// be called only after Next returned true.
 func (v *Values) Value() []byte {
 	s := v.spans[v.i]
 	return v.base[s.Off : uint64(s.Off)+uint64(s.Len) : uint64(s.Off)+uint64(s.Len)]
@@ -46,10 +49,10 @@ func (v *Values) refill() bool {
 	return true
 }
 
-// Reset points v at the first window of a new group; r supplies the rest and
-// may be nil.
+// Reset begins a new group, whose values r supplies. If r is nil, the group is
+// empty until Window is called.
 func (v *Values) Reset(r Refiller) { v.base, v.spans, v.i, v.more = nil, v.spans[:0], -1, r }
 
-// Window replaces the values at hand. base and spans are borrowed until the
-// next Refill; spans must not be empty.
+// Window sets the next values: the spans of base, of which there must be at
+// least one. Both are borrowed until the next call of Refill.
 func (v *Values) Window(base []byte, spans []Span) { v.base, v.spans, v.i = base, spans, 0 }

@@ -6,8 +6,8 @@ import (
 	"mrlocal/internal/scan"
 )
 
-// Words finds the words of a block, some hundred at a time: for mappers that
-// emit words, or look at them. It keeps scratch: one for each mapper.
+// Words finds the words of a block, some hundred at a time. It keeps scratch
+// memory, so each mapper needs its own.
 //
 //	for spans := range m.words.In(b.Data) {
 //		jobs.EmitSpans(out, b.Data, spans, one)
@@ -18,19 +18,19 @@ type Words struct {
 	spans [512 + scan.EdgesRoom/2]Span
 }
 
-// BlankSeparated finds runs of bytes other than space, TAB, newline, carriage
-// return and form feed.
+// BlankSeparated makes a Words that finds runs of bytes other than space, TAB,
+// newline, carriage return and form feed.
 func BlankSeparated() *Words {
 	return &Words{set: scan.NewBytes(func(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\f' || c == '\r' }, true)}
 }
 
-// LettersAndDigits finds runs of ASCII letters and digits.
+// LettersAndDigits makes a Words that finds runs of ASCII letters and digits.
 func LettersAndDigits() *Words {
 	return &Words{set: scan.NewBytes(func(c byte) bool { return c-'0' < 10 || c|0x20-'a' < 26 }, false)}
 }
 
-// In yields the words of data, in order. The spans are borrowed until the next
-// step.
+// In yields the words of data in order, as spans of data, some hundred in each
+// step. A step is borrowed until the next one. data must have less than 4 GiB.
 //
 // hot: a step for some hundred words.
 func (w *Words) In(data []byte) iter.Seq[[]Span] {
@@ -54,8 +54,9 @@ func (w *Words) In(data []byte) iter.Seq[[]Span] {
 	}
 }
 
-// EmitSpans emits a record a span, whose key is the span of data, all with the
-// same value: at once where the Emitter can.
+// EmitSpans emits one record for each span: its key is the span of data, its
+// value is value. It uses the method of out if out is a SpanEmitter, and Emit
+// otherwise. All slices are borrowed.
 func EmitSpans(out Emitter, data []byte, keys []Span, value []byte) {
 	if s, ok := out.(SpanEmitter); ok {
 		s.EmitSpans(data, keys, value)

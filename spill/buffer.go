@@ -109,7 +109,7 @@ func NewBuffer(o Options) (*Buffer, error) {
 	b := &Buffer{o: o, lease: o.Lease, mayGrow: o.Growth, counted: pollEmits}
 	switch o.Folder.(type) {
 	case nil:
-	case jobs.Sum:
+	case jobs.Sum, jobs.Summer:
 		b.mode = sumMode
 	default:
 		b.mode = foldMode

@@ -62,6 +62,46 @@ func BenchmarkSumSpans(b *testing.B) {
 	}
 }
 
+// embedsSum folds as jobs.Sum does, which the kvbuffer does not know.
+type embedsSum struct{ jobs.Sum }
+
+// sumsToo says that it folds as jobs.Sum does. Its own Fold must not be called.
+type sumsToo struct{ embedsSum }
+
+func (sumsToo) Sums() {}
+
+func (sumsToo) Fold(_, _ []byte) []byte { panic("Fold of a Summer was called") }
+
+func BenchmarkWrappedSum(b *testing.B) {
+	for _, folder := range []jobs.Folder{jobs.Sum{}, sumsToo{}, embedsSum{}} {
+		for _, distinct := range []int{1000, 400_000} {
+			b.Run(fmt.Sprintf("%T/distinct=%d", folder, distinct), func(b *testing.B) {
+				data, spans := manyWords(distinct, "w%x")
+				benchmarkSpans(b, folder, data, spans)
+			})
+		}
+	}
+}
+
+func TestASummerIsSummedWithoutItsFold(t *testing.T) {
+	for i, folder := range []jobs.Folder{jobs.Sum{}, embedsSum{}, sumsToo{}} {
+		k := newKit(t, 64<<20)
+		o, done := k.options(16 << 20)
+		o.Folder = folder
+		buf, err := NewBuffer(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, spans := manyWords(1000, "w%x")
+		buf.EmitSpans(data, spans, jobs.AppendUint64(nil, 3))
+		if (buf.mode == sumMode) != (i != 1) {
+			t.Errorf("%T: mode %d", folder, buf.mode)
+		}
+		buf.Discard()
+		done()
+	}
+}
+
 // keepFirst is a Folder whose accumulators have no fixed size.
 type keepFirst struct{}
 

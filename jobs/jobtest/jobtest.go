@@ -1,10 +1,16 @@
-// Package jobtest is the reference that jobs and the engine are checked
-// against: a chain of jobs run in memory, one step after the other, without
-// splits, spills, slots or any cleverness.
+// Package jobtest runs a chain of jobs in memory, in the simplest way. Its
+// result is the reference for tests of jobs and of the engine.
 //
-// Cut runs the same chain with its input cut into splits and blocks at will,
-// which must not change a byte: it is how a job is tested without the engine.
-// Everything here lives in memory and is the caller's afterwards.
+// Reference reads each file as one block. Run cuts the input into splits and
+// blocks of given sizes; that must not change a byte of the result. So the two
+// together test a job without the engine.
+//
+// Memory: all input and output is in memory. The results belong to the caller.
+// What a mapper borrows is spoiled after the call, so a mapper that keeps it
+// fails the test.
+//
+// Neighbours: package jobs defines jobs; the tests of wordcount, sort, grep and
+// engine use this package, and users of the module may.
 package jobtest
 
 import (
@@ -23,26 +29,28 @@ type File struct {
 	Data []byte
 }
 
-// Cut says how the input is cut. The zero value is one split with one block a
-// file.
+// Cut says how the input is cut. The zero value means one split, with one block
+// for each file.
 type Cut struct {
-	BlockBytes  int // a block ends with the record that reaches so many bytes
-	SplitBlocks int // blocks a split, of whatever files; 0: all
+	BlockBytes  int // a block ends with the record that reaches this length; 0: with its file
+	SplitBlocks int // number of blocks in a split, also of different files; 0: all
 }
 
-// Output is what a chain left behind.
+// Output is the result of a chain.
 type Output struct {
 	Data    []byte
-	Records int64 // of the last job: reduced, mapped, or as its Releaser counted
+	Records int64 // that the last job wrote, or that its Releaser counted
 }
 
-// Reference is the output of chain over files.
+// Reference returns the output of chain on files. It fails with the first error
+// of the jobs.
 func Reference(chain jobs.Chain, files []File) ([]byte, error) {
 	out, err := Run(chain, files, Cut{})
 	return out.Data, err
 }
 
-// Run is Reference with its input cut.
+// Run runs chain on files, cut as cut says. It fails with the first error of the
+// jobs.
 func Run(chain jobs.Chain, files []File, cut Cut) (out Output, err error) {
 	for _, job := range chain {
 		if out, err = runJob(job, files, cut); err != nil {
@@ -184,7 +192,7 @@ func (w *writer) Emit(key, value []byte) {
 	w.records++
 }
 
-// reduce groups, folds where the job does, and reduces.
+// reduce sorts and groups pairs, folds them if the job has a Folder, and reduces.
 func reduce(job jobs.Job, pairs []pair, out *writer) error {
 	slices.SortStableFunc(pairs, func(a, b pair) int { return bytes.Compare(a.key, b.key) })
 	r := job.NewReducer()
@@ -228,7 +236,7 @@ func (g *group) Refill(vs *jobs.Values) bool {
 	return true
 }
 
-// splits cuts files as the engine would, only at smaller sizes.
+// splits cuts files as the engine does, but at any size.
 func splits(job jobs.Job, files []File, cut Cut) [][]jobs.Block {
 	var blocks []jobs.Block
 	for i, f := range files {

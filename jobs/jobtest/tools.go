@@ -8,9 +8,10 @@ import (
 	"testing"
 )
 
-// Tool runs a program that a job must agree with, in the C locale, in a
-// folder with the files; it reports its output and exit code. The test is
-// skipped where the program is not installed.
+// Tool runs a program that a job must agree with, in the C locale and in a
+// directory that holds files. It returns the standard output and the exit code,
+// 0 or 1. The test is skipped if the program is not installed, and fails at any
+// other exit code.
 func Tool(t testing.TB, files []File, name string, args ...string) ([]byte, int) {
 	t.Helper()
 	path, err := exec.LookPath(name)
