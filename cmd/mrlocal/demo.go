@@ -31,16 +31,16 @@ import (
 
 const (
 	demoDir   = "wiki"
-	demoBytes = 256 << 20 // both runs together in seconds on two cores
+	demoBytes = 256 << 20 // both runs then take a few seconds on two cores
 	demoSeed  = 1
-	demoTop   = 5
-	warmBytes = 1 << 30
+	demoTop   = 5       // lines of the result that are shown
+	warmBytes = 1 << 30 // at most so much of an existing wiki is read before the runs
 )
 
-const demoHelp = `Makes wiki/ where there is none, runs the same grep under fair and under pi-dhfs, with half of the cores' slots for maps and half for reduces, and shows both and the difference. Nothing but wiki/ is written.`
+const demoHelp = `Makes wiki/ unless it exists. Then it runs the same grep under the policies fair and pi-dhfs, with half of the cores as map slots and half as reduce slots, draws both runs and compares them. It writes nothing but wiki/.`
 
 func demoCommand() command {
-	return command{name: "demo", usage: "make wiki/, run one grep under two policies, show the difference", long: demoHelp,
+	return command{name: "demo", usage: "make wiki/, run one grep under two policies and compare", long: demoHelp,
 		run: func(ctx context.Context, e env, line argv.Line) (int, error) {
 			if err := noWords(line); err != nil {
 				return 0, err
@@ -53,17 +53,19 @@ func demoCommand() command {
 		}}
 }
 
-// demoRun is what one run left to show.
+// demoRun is the outcome of one run.
 type demoRun struct {
 	policy string
 	report *engine.Report
-	result [sha256.Size]byte
-	top    []byte
-	lines  int
-	line   *trace.Timeline
-	events bytes.Buffer // for the explanation
+	result [sha256.Size]byte // of the whole result, to compare the runs
+	top    []byte            // the first lines of the result
+	lines  int               // of the result
+	line   *trace.Timeline   // for the gantt
+	events bytes.Buffer      // for the explanation
 }
 
+// demo runs the same job under fair and under the default policy. Half of the
+// cores become map slots and half reduce slots, so that lending shows.
 func demo(ctx context.Context, e env) error {
 	if err := makeWiki(ctx, e); err != nil {
 		return err
@@ -87,15 +89,15 @@ func demo(ctx context.Context, e env) error {
 	return showDifference(e.stdout, runs[0], runs[1])
 }
 
-// makeWiki makes demoDir where there is none. Files that are there already are
-// read once, so that both runs find them in memory.
+// makeWiki makes demoDir unless it exists. If it exists, it reads the files once,
+// so that the first run does not pay alone for reading the disk.
 func makeWiki(ctx context.Context, e env) error {
 	info, err := os.Stat(demoDir)
 	switch {
 	case err == nil && !info.IsDir():
 		return errs.Optionf(demoDir, "is not a directory; the demo needs that name for its input")
 	case err == nil:
-		fmt.Fprintf(e.stdout, "%s/ is there already: taken as it is\n", demoDir)
+		fmt.Fprintf(e.stdout, "%s/ exists already: the demo uses it\n", demoDir)
 		return warm(ctx, demoDir)
 	case !errors.Is(err, fs.ErrNotExist):
 		return errs.Optionf(demoDir, "%v", auxiliary.Cause(err))
@@ -108,11 +110,12 @@ func makeWiki(ctx context.Context, e env) error {
 	return err
 }
 
+// warm reads up to warmBytes of the files below dir.
 func warm(ctx context.Context, dir string) error {
 	left := int64(warmBytes)
 	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() || left <= 0 {
-			return nil // the run itself tells what cannot be read
+			return nil // the run itself reports files that it cannot read
 		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -177,8 +180,9 @@ func (r *demoRun) show(w io.Writer, cell time.Duration) error {
 	return r.line.Gantt(w, trace.GanttOptions{Cell: cell, Names: r.line.Name})
 }
 
-// ganttCell is the time of a column with which a run of that length takes
-// between 25 and 64 columns; both runs are drawn with the same.
+// ganttCell returns the time of one column of the gantt: 1, 2 or 5 times a power
+// of ten, so that a run of that length takes 25 to 64 columns. Both runs are drawn
+// with the same time, so that their lengths compare.
 func ganttCell(runSeconds float64) time.Duration {
 	const columns = 64
 	for cell := time.Millisecond; ; cell *= 10 {
@@ -190,6 +194,7 @@ func ganttCell(runSeconds float64) time.Duration {
 	}
 }
 
+// showDifference checks that both results are equal, and compares the times.
 func showDifference(w io.Writer, fair, dynamic *demoRun) error {
 	if fair.result != dynamic.result {
 		return fmt.Errorf("a bug in mrlocal: %s and %s gave different results", fair.policy, dynamic.policy)
@@ -198,7 +203,7 @@ func showDifference(w io.Writer, fair, dynamic *demoRun) error {
 	fmt.Fprintf(w, "\nDifference: the map phase took %.2fs instead of %.2fs (%.2f times as fast), the whole %.2fs instead of %.2fs.\n",
 		dynamic.mapSeconds(), fair.mapSeconds(), ratio(fair.mapSeconds(), dynamic.mapSeconds()),
 		dynamic.report.MakespanSeconds, fair.report.MakespanSeconds)
-	fmt.Fprintf(w, "Under fair, reduce slots wait for the maps to end; %s lends them to maps (lower case above). The first slot it lent, explained:\n\n", dynamic.policy)
+	fmt.Fprintf(w, "Under fair, reduce slots wait for the maps to end; %s lends them to maps (lower case above). The first slot that it lent:\n\n", dynamic.policy)
 	err := explain.Sentences(w, &dynamic.events, explain.Options{FirstLent: true, WhyIdle: -1})
 	if err != nil {
 		return err

@@ -11,17 +11,17 @@ import (
 	"mrlocal/slots/explain"
 )
 
-const explainHelp = `EVENTS is a file that --events of run, batch or sim wrote, or - for standard input. Its facts are replayed with explaining on: each decision is told with its rule, the numbers it rested on and the candidates it beat.
+const explainHelp = `EVENTS is a file that --events of run, batch or sim wrote, or - for standard input. mrlocal replays its facts and prints each decision with its rule, the numbers behind it and the candidates that it beat.
 
-Exit codes: 0 done; 2 wrong usage, a file that is cut short or not mrlocal's, a task or slot that the run does not have.`
+Exit codes: 0 done; 2 wrong usage, a file that is cut short or was not written by mrlocal, a task or slot that the run does not have.`
 
 func explainCommand() command {
-	return command{name: "explain", usage: "tell in sentences why a recorded run decided as it did", args: "EVENTS", long: explainHelp,
+	return command{name: "explain", usage: "explain in sentences why a recorded run decided as it did", args: "EVENTS", long: explainHelp,
 		flags: []flagSpec{
-			value("at", "the state at `TIME` since the run's start, and the last decision before it", ""),
-			value("task", "the story of `TASK`: J01/m/7, a job's name or number, m or r, the task's number", ""),
-			value("why-idle", "why nothing ran on `SLOT`, at --at or in its longest idle stretch", ""),
-			value("limit", "at most `N` decisions", "all"),
+			value("at", "the state at `TIME` after the start of the run, and the last decision before it", ""),
+			value("task", "the story of `TASK`, written J01/m/7: name or number of the job, m or r, number of the task", ""),
+			value("why-idle", "why nothing ran on `SLOT` at the time of --at, or in its longest idle period", ""),
+			value("limit", "print at most `N` decisions", "all"),
 		},
 		run: runExplain}
 }
@@ -49,7 +49,7 @@ func runExplain(ctx context.Context, e env, line argv.Line) (int, error) {
 	o.Name = argv.Quote(path)
 	var read io.Reader = contextReader{ctx, events}
 	if asked := o.HasAt || o.Task != "" || o.WhyIdle >= 0; asked {
-		var b bytes.Buffer // an answer that ends in an error is none
+		var b bytes.Buffer // an answer that ends in an error is not printed
 		if err := explain.Sentences(&b, read, o); err != nil {
 			return 0, err
 		}
@@ -61,7 +61,7 @@ func runExplain(ctx context.Context, e env, line argv.Line) (int, error) {
 	return exitDone, err
 }
 
-// contextReader ends with the cause once ctx is done.
+// contextReader reads from r until ctx ends, and then returns the cause of ctx.
 type contextReader struct {
 	ctx context.Context
 	r   io.Reader

@@ -15,78 +15,85 @@ import (
 	"mrlocal/spill/runs"
 )
 
-// Bounds of counts: far above what is useful, far below what breaks.
+// Bounds of counts. They lie far above useful values and far below values at
+// which memory or time runs out.
 const (
 	mostSlots    = 2048
 	mostTrackers = 1024
 	mostReducers = 100_000
 	mostFactor   = 1_000_000
 	mostAttempts = 1000
-	mostMemory   = 16 << 40 // bytes; the arena is mapped at once, and 47 bits is all there is
-	leastBlock   = 1 << 10
-	leastBuffer  = 1 << 10
+	mostMemory   = 16 << 40 // bytes; the address space has 47 bits, and the arena is mapped at once
+	leastBlock   = 1 << 10  // bytes
+	leastBuffer  = 1 << 10  // bytes
 )
 
+// maxSlotsHelp is the help of --max-slots.
+const maxSlotsHelp = "a policy may open at most `N` slots on each tracker, home slots included; dynsplit and ras open extra ones, and dynamicmr for slot weights"
+
+// value is a flag that takes a value. Its name stands in backquotes in the help;
+// def describes the default in words.
 func value(name, help, def string) flagSpec { return argv.ValueSpec(name, help, def) }
 
+// toggle is a flag without a value; short is its letter, or "".
 func toggle(name, short, help string) flagSpec {
 	return flagSpec{Flag: argv.Flag{Name: name, Short: short}, Help: help}
 }
 
-// runFlags are what every job of run takes. -o is --output-file except where
-// the job has a -o of its own.
+// runFlags are the flags that every job of run takes. shortOutput is the letter
+// of --output-file: "o", or "" for a job with an -o of its own.
 func runFlags(shortOutput string) []flagSpec {
 	flags := jobFlags(shortOutput)
 	flags = append(flags,
-		value("sched", "slot policy `NAME`, see mrlocal policies", defaultPolicy),
-		value("map-slots", "home map slots a tracker, `N`", "its cores without the reduce slots"),
-		value("reduce-slots", "home reduce slots a tracker, `N`", "a sixth of its cores, at least 1"),
-		value("trackers", "groups of cores, `N`", "1"),
-		value("max-slots", "slots a tracker that a policy may open, `N`: home slots, and the extra ones that dynsplit and ras open, and dynamicmr for slot weights", "twice the home slots"),
+		value("sched", "slot policy `NAME`; mrlocal policies lists them", defaultPolicy),
+		value("map-slots", "`N` home map slots on each tracker", "its cores minus the reduce slots"),
+		value("reduce-slots", "`N` home reduce slots on each tracker", "a sixth of its cores, at least 1"),
+		value("trackers", "`N` trackers; each is a group of cores", "1"),
+		value("max-slots", maxSlotsHelp, "twice the home slots"),
 		slowstartFlag(""),
-		value("attempts", "attempts a task, `N`", "4"))
+		value("attempts", "`N` attempts at each task", "4"))
 	flags = append(flags, policyFlags()...)
 	flags = append(flags, placementFlags("")...)
 	flags = append(append(append(flags, bandwidthFlags()...), engineFlags()...),
-		value("events", "write every fact and decision to `FILE`, a JSON object a line", ""),
-		value("report", "write the run's report to `FILE` as JSON", ""),
+		value("events", "write every fact and decision to `FILE`, one JSON object per line", ""),
+		value("report", "write the report of the run to `FILE` as JSON", ""),
 		profileFlag(""))
 	return append(flags, ganttFlags(", on standard error")...)
 }
 
-// jobFlags are those of one job of a run: what it reads and writes, and how it
-// is cut up. A workload file's args are these and the job's own.
+// jobFlags are the flags that say what one job reads and writes, and how its
+// input is split. The args of a workload file are these and the job's own flags.
 func jobFlags(shortOutput string) []flagSpec {
-	input := value("input", "read `PATH`: a file, directory, glob, - or named FIFO; may be repeated, plain PATHs count too", "")
+	input := value("input", "read `PATH`: a file, directory, glob, - or named FIFO; may be repeated; plain PATHs are read too", "")
 	input.Repeat = true
-	outputFile := value("output-file", "write one merged `FILE`; -: standard output", "standard output")
+	outputFile := value("output-file", "write the result to one `FILE`, or to standard output if it is -", "standard output")
 	outputFile.Short = shortOutput
 	return []flagSpec{
 		input,
-		value("decode", "decode gzip, bzip2, zstd, s2, xz and lz4, and refuse other archives; none: take bytes as they are: `auto|none`", "auto"),
-		toggle("all", "", "take hidden files and those starting with _ inside directories too"),
+		value("decode", "decode compressed inputs and refuse other archives, or read all bytes as they are: `auto|none`", "auto"),
+		toggle("all", "", "read hidden files, and files whose names start with _, inside directories too"),
 		value("output", "write part files and _SUCCESS into the new directory `DIR`", ""),
 		toggle("overwrite", "", "let --output replace a directory that mrlocal made"),
 		outputFile,
-		value("reducers", "reduce tasks, `N`; 0: map only where the job allows it", "by the size of the job"),
-		value("block-size", "bytes of a split, `SIZE`, at least 1KiB", "64MiB, less for small inputs"),
+		value("reducers", "`N` reduce tasks; 0: map only, if the job allows it", "chosen by the size of the input"),
+		value("block-size", "`SIZE` of a split, at least 1KiB", "64MiB, less for small inputs"),
 	}
 }
 
-// engineFlags are those of a real run that no simulation has.
+// engineFlags are the flags of a real run that the simulator does not have.
 func engineFlags() []flagSpec {
 	return []flagSpec{
-		value("pin", "bind each slot's thread to a core: `core|none`", "core"),
-		value("memory", "bound of all buffers together, `SIZE`", "a quarter of the machine's"),
-		value("sort-buffer", "where a map's kvbuffer starts, `SIZE`", "by memory and slots"),
-		value("spill-percent", "spill mark, `SHARE` of the kvbuffer", "0.80"),
-		value("buffer-growth", "dynamic growth of kvbuffers: `on|off`", "on"),
-		value("growth-threshold", "`SHARE` of the free memory a kvbuffer may grow to", "0.8"),
-		value("merge-factor", "runs merged at once, `N`, at least 2", "64"),
-		value("compress", "of spills: `none|s2|zstd|auto`", "auto"),
-		value("tmp", "spill into `DIR[,DIR]`", "the system's"),
-		value("task-timeout", "fail an attempt without progress for `TIME`", "600s"),
-		value("progress", "`auto|plain|none`", "auto"),
+		value("pin", "bind the thread of each slot to a core: `core|none`", "core"),
+		value("memory", "`SIZE` that bounds all buffers together", "a quarter of the machine's memory"),
+		value("sort-buffer", "`SIZE` of the kvbuffer of a map at its start", "chosen by memory and slots"),
+		value("spill-percent", "spill when this `SHARE` of the kvbuffer is full", "0.80"),
+		value("buffer-growth", "let kvbuffers grow while memory is free (Dynamic Split): `on|off`", "on"),
+		value("growth-threshold", "`SHARE` of the free memory that a kvbuffer may grow to", "0.8"),
+		value("merge-factor", "merge `N` sorted runs at a time, at least 2", "64"),
+		value("compress", "compress spills: `none|s2|zstd|auto`", "auto"),
+		value("tmp", "spill into `DIR[,DIR]`", "the temporary directory of the system"),
+		value("task-timeout", "fail an attempt that makes no progress for `TIME`", "600s"),
+		value("progress", "show progress on standard error: `auto|plain|none`", "auto"),
 	}
 }
 
@@ -94,11 +101,12 @@ func profileFlag(several string) flagSpec {
 	return value("profile", "write cpu.pprof, heap.pprof, allocs.pprof and trace.out, labelled by slot and phase, into `DIR`"+several, "")
 }
 
-// bandwidthFlags make visible what one machine does not have.
+// bandwidthFlags limit the speed of each tracker, to show effects of a cluster
+// that a single machine does not have.
 func bandwidthFlags() []flagSpec {
 	return []flagSpec{
-		value("shuffle-bw", "`SIZE` a second that a tracker's reduces copy at", "as fast as it goes"),
-		value("disk-bw", "`SIZE` a second that a tracker reads inputs and writes and reads spills at", "as fast as it goes"),
+		value("shuffle-bw", "limit the copying of the reduces of each tracker to `SIZE` a second", "no limit"),
+		value("disk-bw", "limit reading inputs, and writing and reading spills, on each tracker to `SIZE` a second", "no limit"),
 	}
 }
 
@@ -108,7 +116,7 @@ func (r *reader) bandwidths(o *engine.Options) {
 
 const defaultPolicy = mrlocal.DefaultPolicy
 
-// reader is argv's, with what only this command reads.
+// reader is argv.Reader with the values that only this command has.
 type reader struct{ argv.Reader }
 
 func newReader(line argv.Line) *reader { return &reader{argv.Reader{Line: line}} }
@@ -122,7 +130,7 @@ func (r *reader) memory() int64 {
 	return n
 }
 
-// runOptions lowers the flags of runFlags.
+// runOptions turns the flags of runFlags into the options of a run.
 func runOptions(line argv.Line) (engine.Options, error) {
 	r := newReader(line)
 	o := engine.Options{
@@ -130,19 +138,19 @@ func runOptions(line argv.Line) (engine.Options, error) {
 		Config: setup.Config{MapSlots: r.Count("map-slots", 1, mostSlots), ReduceSlots: r.Count("reduce-slots", 0, mostSlots), Trackers: r.Count("trackers", 1, mostTrackers), MaxSlots: r.Count("max-slots", 1, 2*mostSlots), Slowstart: r.Share("slowstart"), Attempts: r.Count("attempts", 1, mostAttempts), Replicas: r.Count("replicas", 1, mostTrackers), LocalityDelay: r.Time("locality-delay", true), RemotePenalty: r.factor("remote-penalty"), Slow: r.slow()},
 	}
 	_, given := line.Value("reduce-slots")
-	o.NoReduces = given && o.ReduceSlots == 0
+	o.NoReduces = given && o.ReduceSlots == 0 // in the options, 0 stands for the default
 	r.jobOptions(&o)
 	r.engineOptions(&o)
 	r.bandwidths(&o)
 	return o, r.Err
 }
 
-// jobOptions lowers jobFlags.
+// jobOptions reads jobFlags.
 func (r *reader) jobOptions(o *engine.Options) {
 	o.Inputs, o.All = inputs(r), r.Line.Has("all")
 	o.NoDecode = r.Choice("decode", "auto", "none") == "none"
 	o.OutputDir, o.Overwrite, o.OutputFile = r.Path("output"), r.Line.Has("overwrite"), r.Path("output-file")
-	if o.OutputFile == "-" && o.OutputDir == "" { // with both, the engine refuses
+	if o.OutputFile == "-" && o.OutputDir == "" { // with --output too, the engine refuses
 		o.OutputFile = ""
 	}
 	o.Reducers = r.Count("reducers", 0, mostReducers)
@@ -153,7 +161,7 @@ func (r *reader) jobOptions(o *engine.Options) {
 	}
 }
 
-// engineOptions lowers engineFlags but --progress.
+// engineOptions reads engineFlags except --progress.
 func (r *reader) engineOptions(o *engine.Options) {
 	o.NoPin = r.Choice("pin", "core", "none") == "none"
 	o.MemoryBytes = r.memory()
@@ -167,7 +175,7 @@ func (r *reader) engineOptions(o *engine.Options) {
 	o.TaskTimeout = r.Time("task-timeout", false)
 }
 
-// inputs are the --input paths, then the plain ones.
+// inputs returns the paths of --input, then the plain ones.
 func inputs(r *reader) []string {
 	paths := append(append([]string(nil), r.Line.Values("input")...), r.Line.Words...)
 	for _, p := range paths {
@@ -181,7 +189,7 @@ func inputs(r *reader) []string {
 	return paths
 }
 
-// policy is that of a single run.
+// policy returns the policy of a single run.
 func (r *reader) policy() slots.Policy {
 	name, ok := r.Line.Value("sched")
 	if !ok {
@@ -206,7 +214,7 @@ func (r *reader) codec() runs.Codec {
 	return runs.Auto
 }
 
-// directories reads a comma-separated list; each must be a directory.
+// directories reads a comma-separated list of directories that must exist.
 func (r *reader) directories(flag string) []string {
 	text, ok := r.Line.Value(flag)
 	if !ok {

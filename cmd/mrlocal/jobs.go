@@ -18,24 +18,24 @@ import (
 	"mrlocal/jobs/wordcount"
 )
 
-// jobKind is a job that run and workload files know by name.
+// jobKind is a job that run, tune, profile and workload files know by name.
 type jobKind struct {
 	name, use   string
-	shortOutput string     // "o": -o is --output-file
-	flags       []flagSpec // its own
-	build       func(*reader) (jobs.Chain, error)
+	shortOutput string                            // the letter of --output-file, or ""
+	flags       []flagSpec                        // the flags of this job alone
+	build       func(*reader) (jobs.Chain, error) // reads those flags
 }
 
 func jobKinds() []jobKind {
 	return []jobKind{
-		{"wordcount", "count words: word, TAB, count, in byte order of the word", "o", wordcountFlags(), wordcountJob},
-		{"sort", "sort lines, in byte order or as GNU sort's keys say", "o", sortFlags(), sortJob},
-		{"grep", "count what a pattern matches, most frequent first; --lines and GNU grep's flags select lines", "", grepFlags(), grepJob},
+		{"wordcount", "count words; prints word, TAB, count, in byte order of the word", "o", wordcountFlags(), wordcountJob},
+		{"sort", "sort lines in byte order or by keys as in GNU sort", "o", sortFlags(), sortJob},
+		{"grep", "count the matches of a pattern, most frequent first; --lines and the flags of GNU grep select lines", "", grepFlags(), grepJob},
 	}
 }
 
-// forEachJob makes of c a command for each kind of job, which takes flags and the
-// job's own.
+// forEachJob adds to c a subcommand for each kind of job. A subcommand takes the
+// given flags and the job's own.
 func forEachJob(c command, flags func(jobKind) []flagSpec, run func(context.Context, env, argv.Line, string, func(*reader) (jobs.Chain, error)) (int, error)) command {
 	c.args = "JOB [FLAGS] [PATH…]"
 	for _, j := range jobKinds() {
@@ -49,9 +49,9 @@ func forEachJob(c command, flags func(jobKind) []flagSpec, run func(context.Cont
 
 func wordcountFlags() []flagSpec {
 	return []flagSpec{
-		toggle("ignore-case", "", "count A to Z as a to z"),
+		toggle("ignore-case", "", "count upper case letters A to Z as lower case"),
 		toggle("alnum", "", "words are runs of ASCII letters and digits"),
-		value("top", "only the `N` most frequent, by count, then word", "all"),
+		value("top", "print only the `N` most frequent words, by count, then word", "all"),
 	}
 }
 
@@ -64,17 +64,17 @@ func wordcountJob(r *reader) (jobs.Chain, error) {
 }
 
 func sortFlags() []flagSpec {
-	key := value("key", "sort by `POS1[,POS2]`, as GNU sort has it; may be repeated", "the line")
+	key := value("key", "sort by the key `POS1[,POS2]`, as in GNU sort; may be repeated", "the whole line")
 	key.Short, key.Repeat = "k", true
-	separator := value("field-separator", "fields end at the byte `SEP`", "before blanks")
+	separator := value("field-separator", "fields end at the byte `SEP`", "fields end before blanks")
 	separator.Short = "t"
 	return []flagSpec{key, separator,
-		toggle("numeric-sort", "n", "by numeric value"),
-		toggle("reverse", "r", "in descending order"),
-		toggle("unique", "u", "only the first of equal lines"),
-		toggle("stable", "s", "leave lines with equal keys in their order"),
-		toggle("ignore-case", "f", "a to z as A to Z"),
-		toggle("ignore-leading-blanks", "b", "leading blanks of a field do not count"),
+		toggle("numeric-sort", "n", "compare by numeric value"),
+		toggle("reverse", "r", "sort in descending order"),
+		toggle("unique", "u", "print only the first of equal lines"),
+		toggle("stable", "s", "keep lines with equal keys in their order"),
+		toggle("ignore-case", "f", "compare lower case letters as upper case"),
+		toggle("ignore-leading-blanks", "b", "ignore leading blanks of a field"),
 		toggle("zero-terminated", "z", "lines end with NUL"),
 	}
 }
@@ -93,24 +93,24 @@ func sortJob(r *reader) (jobs.Chain, error) {
 }
 
 func grepFlags() []flagSpec {
-	pattern := value("regexp", "search for `PATTERN`, RE2 syntax; may be repeated", "the links of a wiki")
+	pattern := value("regexp", "search for `PATTERN` in RE2 syntax; may be repeated", "the links of a wiki")
 	pattern.Short, pattern.Any, pattern.Repeat = "e", true, true
-	most := value("max-count", "stop a file after `N` selected lines", "")
+	most := value("max-count", "stop reading a file after `N` selected lines", "")
 	most.Short = "m"
 	return []flagSpec{pattern, most,
-		toggle("lines", "", "the matching lines in input order, not counted matches"),
-		toggle("line-number", "n", "line numbers before lines"),
-		toggle("with-filename", "H", "the path before each line"),
-		toggle("no-filename", "", "no path before lines"),
-		toggle("count", "c", "the number of selected lines a file"),
-		toggle("files-with-matches", "l", "only the names of files with a selected line"),
+		toggle("lines", "", "print the matching lines in the order of the input instead of counting matches"),
+		toggle("line-number", "n", "print line numbers before lines"),
+		toggle("with-filename", "H", "print the path before each line"),
+		toggle("no-filename", "", "print no path before lines"),
+		toggle("count", "c", "print only the number of selected lines of each file"),
+		toggle("files-with-matches", "l", "print only the names of files with a selected line"),
 		toggle("invert-match", "v", "select the lines that do not match"),
-		toggle("ignore-case", "i", "upper and lower case match"),
-		toggle("fixed-strings", "F", "patterns are strings"),
+		toggle("ignore-case", "i", "ignore the case of letters"),
+		toggle("fixed-strings", "F", "take patterns as strings"),
 		toggle("word-regexp", "w", "match whole words"),
 		toggle("line-regexp", "x", "match whole lines"),
-		toggle("quiet", "q", "write nothing; the exit code tells"),
-		toggle("only-matching", "o", "only the matching parts"),
+		toggle("quiet", "q", "print nothing; only the exit code answers"),
+		toggle("only-matching", "o", "print only the matching parts of lines"),
 		toggle("text", "a", "search binary files too"),
 	}
 }
@@ -146,8 +146,8 @@ func grepOptions(r *reader) (grep.Options, error) {
 	return o, r.Err
 }
 
-// missingWord finds the plain word that was meant as grep's pattern: one that
-// names no file, where no -e was given.
+// missingWord refuses a plain word that names no file if there is no -e: the
+// user probably meant it as the pattern of grep.
 func missingWord(line argv.Line) error {
 	if len(line.Values("regexp")) > 0 {
 		return nil
@@ -167,7 +167,8 @@ func missingWord(line argv.Line) error {
 	return nil
 }
 
-// grepNotes says what a run of grep does that its flags do not.
+// grepNotes returns notes on what a run of grep does without being asked, and
+// whether --reducers must be ignored.
 func grepNotes(line argv.Line, chain jobs.Chain) (notes []string, ignoreReducers bool) {
 	if len(line.Values("regexp")) == 0 {
 		notes = append(notes, fmt.Sprintf("no -e PATTERN given: searching for %s, the links of a wiki", grep.DefaultPattern))

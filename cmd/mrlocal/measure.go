@@ -16,28 +16,29 @@ import (
 	"mrlocal/jobs"
 )
 
-const tuneHelp = `Runs the job alone with 1 to --map-slots map slots a tracker, then with 1 to --reduce-slots reduce slots, throws the results away, and prints Avg_k, the mean time of a task where k run at a time, and the flags that Dynamic Split's guideline leads to: fewer slots m are better than n if Gain_m = (Avg_n - Avg_m)·P/n is above Lose_m = (P/m - P/n)·Avg_m, so the best k has the least Avg_k/k. Gain and Lose of a row are those of the fewer slots, of its own and the best number.
+const tuneHelp = `Runs the job alone, first with 1 to --map-slots map slots on each tracker, then with 1 to --reduce-slots reduce slots. The results are thrown away. tune prints Avg_k, the mean time of a task while k tasks run at a time, and the flags that follow from Dynamic Split's guideline: fewer slots m are better than n if Gain_m = (Avg_n - Avg_m)·P/n is above Lose_m = (P/m - P/n)·Avg_m, so the best k has the least Avg_k/k. Each row is compared with the best number; its Gain and Lose belong to the fewer slots of the two.
 
-Runs are made under fair, which lends no slots, with the same P tasks in each. The first one is not counted.`
+All runs use the policy fair, which lends no slots, and have the same P tasks. The first run is not counted.`
 
 const defaultRounds = 3
 
 func tuneCommand() command {
-	return forEachJob(command{name: "tune", usage: "find the numbers of slots for a job, by Dynamic Split's guideline", long: tuneHelp}, func(jobKind) []flagSpec { return tuneFlags() }, tuneJob)
+	return forEachJob(command{name: "tune", usage: "find the best numbers of slots for a job, by Dynamic Split's guideline", long: tuneHelp}, func(jobKind) []flagSpec { return tuneFlags() }, tuneJob)
 }
 
+// tuneFlags are measuringFlags with those that tune reads differently.
 func tuneFlags() []flagSpec {
-	rounds := value("rounds", "runs with each number of slots, `N`; their median counts", fmt.Sprint(defaultRounds))
+	rounds := value("rounds", "make `N` runs with each number of slots and take the median", fmt.Sprint(defaultRounds))
 	return append([]flagSpec{rounds}, measuringFlags(
-		value("map-slots", "up to `N` home map slots a tracker", "its cores, at least 2"),
-		value("reduce-slots", "up to `N` home reduce slots a tracker", "its cores, at least 2"),
-		value("report", "write what was measured to `FILE` as JSON", ""),
-		value("progress", "`auto|plain|none`: a line a run, on standard error", "auto"),
+		value("map-slots", "try up to `N` home map slots on each tracker", "its cores, at least 2"),
+		value("reduce-slots", "try up to `N` home reduce slots on each tracker", "its cores, at least 2"),
+		value("report", "write the measurements to `FILE` as JSON", ""),
+		value("progress", "print a line for each run on standard error: `auto|plain|none`", "auto"),
 	)...)
 }
 
-// measuringFlags are a run's, without those of results, policies and displays;
-// some are other ones.
+// measuringFlags are the flags of a run without those of results, policies and
+// displays. A flag among others replaces the one of its name.
 func measuringFlags(others ...flagSpec) []flagSpec {
 	leave := []string{"output", "overwrite", "output-file", "sched", "max-slots", "events", "report", "progress", "profile"}
 	for _, f := range append(policyFlags(), ganttFlags("")...) {
@@ -85,7 +86,8 @@ func tuneJob(ctx context.Context, e env, line argv.Line, name string, build func
 	return exitDone, write(e, found.Text())
 }
 
-// measured reads the job and its settings, for commands that run it several times.
+// measured reads the job and the options, for commands that run a job several
+// times. Notes go to note.
 func (r *reader) measured(name string, build func(*reader) (jobs.Chain, error), note func(string)) (jobs.Chain, engine.Options, error) {
 	if name == "grep" {
 		r.Keep(missingWord(r.Line))
@@ -115,22 +117,21 @@ func (r *reader) measured(name string, build func(*reader) (jobs.Chain, error), 
 	return chain, o, nil
 }
 
-// readAgain refuses inputs that can be read only once, for commands that run a
-// job several times.
+// readAgain refuses inputs that can be read only once, such as pipes.
 func (r *reader) readAgain(inputs []string) {
 	for _, path := range inputs {
 		info, err := os.Stat(path)
 		if path == "-" || err == nil && !info.Mode().IsRegular() && !info.IsDir() {
-			r.Keep(errs.Optionf(argv.Quote(path), "can be read only once, and the job runs several times; name a file or directory"))
+			r.Keep(errs.Optionf(argv.Quote(path), "can be read only once, but the job runs several times; name a file or directory"))
 		}
 	}
 }
 
-const profileHelp = `Runs the job alone with 1 to --map-slots map slots a tracker, throws the results away, and prints the profile that the fastest run shows, as a workload file has it: what a task needs of a tracker's CPU, I/O and memory, by phase. Policy ras places tasks by it. The runs' times stand above it. I/O is measured against --disk-bw. Runs are made under fair, which lends no slots, so that as many maps run as there are map slots.`
+const profileHelp = `Runs the job alone with 1 to --map-slots map slots on each tracker, and throws the results away. profile prints the times of the runs, and the profile of the fastest run as a workload file has it: the shares of the CPU, I/O and memory of a tracker that a task needs, by phase. The policy ras places tasks by it. I/O is measured as a share of --disk-bw. All runs use the policy fair, which lends no slots, so that as many maps run as there are map slots.`
 
 func profileCommand() command {
-	flags := measuringFlags(value("map-slots", "up to `N` home map slots a tracker", "its cores"))
-	return forEachJob(command{name: "profile", usage: "measure what a job's tasks need, for workload files", long: profileHelp},
+	flags := measuringFlags(value("map-slots", "try up to `N` home map slots on each tracker", "its cores"))
+	return forEachJob(command{name: "profile", usage: "measure what the tasks of a job need, for workload files", long: profileHelp},
 		func(jobKind) []flagSpec { return flags }, profileJob)
 }
 

@@ -16,7 +16,7 @@ import (
 )
 
 func policiesCommand() command {
-	return command{name: "policies", usage: "list the slot policies: name, one line, and below it the paper",
+	return command{name: "policies", usage: "list the slot policies, each with one line and its paper",
 		run: func(_ context.Context, e env, line argv.Line) (int, error) {
 			if err := noWords(line); err != nil {
 				return 0, err
@@ -33,11 +33,11 @@ func policiesCommand() command {
 		}}
 }
 
-// version is this program's; releases are listed in CHANGELOG.md.
+// version is the version of this program. CHANGELOG.md lists the releases.
 const version = "0.2.0"
 
 func versionCommand() command {
-	return command{name: "version", usage: "tell the version",
+	return command{name: "version", usage: "print the version",
 		run: func(_ context.Context, e env, line argv.Line) (int, error) {
 			if err := noWords(line); err != nil {
 				return 0, err
@@ -46,6 +46,8 @@ func versionCommand() command {
 		}}
 }
 
+// printVersion writes the version with commit, Go release and platform, and
+// returns the exit code.
 func printVersion(e env) int {
 	commit := ""
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -63,7 +65,8 @@ func printVersion(e env) int {
 	return exitDone
 }
 
-// write writes a command's result; a reader that has gone is success.
+// write writes the result of a command to standard output. If the reader of a
+// pipe has gone, that is success.
 func write(e env, text []byte) error {
 	_, err := e.stdout.Write(text)
 	if errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe) {
@@ -72,6 +75,7 @@ func write(e env, text []byte) error {
 	return err
 }
 
+// noWords refuses positional words.
 func noWords(line argv.Line) error {
 	if len(line.Words) > 0 {
 		return errs.Optionf(argv.Quote(line.Words[0]), "one word too many")

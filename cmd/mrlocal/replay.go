@@ -15,11 +15,12 @@ import (
 	"mrlocal/trace"
 )
 
-const replayHelp = `EVENTS is a file that --events wrote, or - for standard input. Its facts are fed to a fresh Ledger under the same policy, and every decision is compared with the recorded one.
+const replayHelp = `EVENTS is a file that --events wrote, or - for standard input. mrlocal feeds its facts to a new Ledger with the same policy, and compares every decision with the recorded one.
 
-Exit codes: 0 every decision is the same; 1 one differs: the first is shown; 2 the file is cut short, was changed or is not mrlocal's.`
+Exit codes: 0 every decision is the same; 1 a decision differs (the first one is printed); 2 the file is cut short, was changed or was not written by mrlocal.`
 
-// exitDiffers is replay's: a decision is not the recorded one.
+// exitDiffers is the exit code of replay if a decision differs from the recorded
+// one.
 const exitDiffers = 1
 
 func replayCommand() command {
@@ -50,7 +51,8 @@ func runReplay(ctx context.Context, e env, line argv.Line) (int, error) {
 	return exitDone, write(e, fmt.Appendf(nil, "the same %d decisions\n", decisions))
 }
 
-// openEvents opens the one event file that a command line names.
+// openEvents opens the event file that the command line names, or standard input.
+// The name is for messages. The caller closes the events.
 func openEvents(e env, line argv.Line) (path string, events io.ReadCloser, err error) {
 	if len(line.Words) != 1 {
 		return "", nil, errs.Inputf("", "name one EVENTS file; --events FILE of run, batch and sim writes one")
@@ -70,7 +72,7 @@ func openEvents(e env, line argv.Line) (path string, events io.ReadCloser, err e
 	return path, f, nil
 }
 
-// notEvents words what is wrong with an event file.
+// notEvents returns the error for a file that is not a whole event file.
 func notEvents(path string, err error) error {
 	text := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "replay: "), "read events: ")
 	return errs.Inputf(argv.Quote(path), "%s", text)

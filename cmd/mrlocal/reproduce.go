@@ -18,14 +18,14 @@ import (
 	"mrlocal/errs"
 )
 
-const reproduceHelp = `Runs the papers' experiments in the simulator, all of them or those named, and holds what comes out against what the papers print. The workloads are in the binary; --list lists them, --file prints the one of NAME, for mrlocal sim.
+const reproduceHelp = `Runs the experiments of the papers in the simulator, all or those of the given names, and compares the results with the figures that the papers print. The binary contains the workloads: --list lists the experiments, --file prints the workload file of NAME for mrlocal sim.
 
 --write writes docs/reproduction.md and its charts, below the current directory.`
 
 func reproduceCommand() command {
-	return command{name: "reproduce", usage: "run the papers' experiments and compare", args: "[NAME…]", long: reproduceHelp, run: runReproduce, flags: []flagSpec{
-		toggle("list", "", "list the experiments and run none"),
-		toggle("file", "", "print the workload files of the experiments named and run none"),
+	return command{name: "reproduce", usage: "run the experiments of the papers and compare", args: "[NAME…]", long: reproduceHelp, run: runReproduce, flags: []flagSpec{
+		toggle("list", "", "list the experiments, run none"),
+		toggle("file", "", "print the workload files of the named experiments, run none"),
 		toggle("write", "", "write docs/reproduction.md and its charts"),
 	}}
 }
@@ -44,7 +44,7 @@ func runReproduce(ctx context.Context, e env, line argv.Line) (int, error) {
 	case line.Has("list"):
 		return exitDone, listExperiments(e, some)
 	case line.Has("write") && len(line.Words) > 0:
-		return 0, errs.Optionf("--write", "writes all experiments; name none")
+		return 0, errs.Optionf("--write", "writes all experiments; name none of them")
 	}
 	return exitDone, runExperiments(ctx, e, some, line.Has("write"))
 }

@@ -17,14 +17,15 @@ import (
 	"mrlocal/report"
 )
 
-const runHelp = `Exit codes: 0 done, whole and durable; 1 nothing matched (grep); 2 wrong usage or input, nothing was started; 3 the job failed; 128 + the signal's number when interrupted.`
+const runHelp = `Exit codes: 0 done, the result is complete and durable; 1 nothing matched (grep); 2 wrong usage or input, nothing was started; 3 the job failed; 128 plus the number of the signal when interrupted.`
 
 func runCommand() command {
-	return forEachJob(command{name: "run", usage: "run a job for real: wordcount, sort or grep", long: runHelp},
+	return forEachJob(command{name: "run", usage: "run a job on real files: wordcount, sort or grep", long: runHelp},
 		func(j jobKind) []flagSpec { return runFlags(j.shortOutput) }, runJob)
 }
 
-// runJob runs one job: check everything, run, report.
+// runJob runs one job. It checks all flags and files first, so that a mistake
+// leaves no file behind. The report is written for a failed run too.
 func runJob(ctx context.Context, e env, line argv.Line, name string, build func(*reader) (jobs.Chain, error)) (int, error) {
 	if name == "grep" {
 		if err := missingWord(line); err != nil {
@@ -57,7 +58,7 @@ func runJob(ctx context.Context, e env, line argv.Line, name string, build func(
 	if err != nil {
 		return 0, err
 	}
-	if e := files.Events(0); e != nil {
+	if e := files.Events(0); e != nil { // a nil *File must not become a non-nil io.Writer
 		o.Events = e
 	}
 	var notes []string
@@ -67,7 +68,7 @@ func runJob(ctx context.Context, e env, line argv.Line, name string, build func(
 			o.Reducers, o.MapOnly = 0, false
 		}
 	}
-	if line.Has("quiet") {
+	if line.Has("quiet") { // grep -q
 		mode = "none"
 	}
 	s := newScreen(e, mode, gantt)
@@ -94,8 +95,8 @@ func runJob(ctx context.Context, e env, line argv.Line, name string, build func(
 	return exitDone, nil
 }
 
-// checkReduces refuses to leave out the reduces that a job needs. Selecting
-// lines has none, whatever --reducers says.
+// checkReduces refuses flags that leave a job without the reduces that it
+// needs. A map-only job, such as grep --lines, accepts them.
 func checkReduces(name string, chain jobs.Chain, o mrlocal.Options) error {
 	for i := range chain {
 		switch {

@@ -36,7 +36,7 @@ func schedulingFlags(elsewhere string) []flagSpec {
 		value("trackers", "`N` trackers: groups of cores, or nodes of a simulated cluster", elsewhere+"1"),
 		value("map-slots", "home map slots a tracker, `N`", elsewhere+"by the cores of this machine when real, 2 simulated"),
 		value("reduce-slots", "home reduce slots a tracker, `N`", elsewhere+"by the cores of this machine when real, 1 simulated"),
-		value("max-slots", "slots a tracker that a policy may open, `N`: home slots, and the extra ones that dynsplit and ras open, and dynamicmr for slot weights", "twice the home slots"),
+		value("max-slots", maxSlotsHelp, "twice the home slots"),
 		slowstartFlag(elsewhere),
 		value("attempts", "attempts a task, `N`", "4"),
 	}, append(policyFlags(), placementFlags(elsewhere)...)...)

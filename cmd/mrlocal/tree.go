@@ -14,11 +14,12 @@ import (
 
 type flagSpec = argv.Spec
 
-// command is a leaf of the tree, or with subcommands an inner node.
+// command is a node of the tree of commands: a leaf that runs, or an inner node
+// with subcommands.
 type command struct {
 	name  string
-	usage string
-	args  string // what follows the flags
+	usage string // one line of help
+	args  string // the words behind the flags, for the help
 	long  string // more help
 	flags []flagSpec
 	sub   []command
@@ -31,7 +32,7 @@ func commands() []command {
 
 func join(path []string) string { return strings.Join(path, " ") }
 
-// leaves lists the commands that can be run, for argv.
+// leaves lists the commands that run, with their flags, for argv.
 func leaves(tree []command) []argv.Command {
 	var all []argv.Command
 	for _, c := range tree {
@@ -53,7 +54,8 @@ func argvFlags(specs []flagSpec) []argv.Flag {
 	return flags
 }
 
-// shortcut answers what names no leaf: help, --version, nothing at all.
+// shortcut handles command lines that name no leaf: help, --version, and the
+// empty one. It reports whether it did.
 func shortcut(args []string, e env) (code int, done bool) {
 	first := ""
 	if len(args) > 0 {
@@ -61,7 +63,7 @@ func shortcut(args []string, e env) (code int, done bool) {
 	}
 	switch {
 	case first == "":
-		fmt.Fprint(e.stderr, argv.ErrorLine("", errs.Optionf("", "no command named; mrlocal --help lists them, mrlocal demo shows what this is")))
+		fmt.Fprint(e.stderr, argv.ErrorLine("", errs.Optionf("", "name a command: mrlocal --help lists them, mrlocal demo shows what mrlocal does")))
 		return exitUsage, true
 	case first == "--version" || first == "-v":
 		return printVersion(e), true
@@ -75,14 +77,14 @@ func shortcut(args []string, e env) (code int, done bool) {
 	return 0, false
 }
 
-// isInner reports whether name is that of a command that needs another word.
+// isInner reports whether the command of that name has subcommands.
 func isInner(name string) bool {
 	return slices.ContainsFunc(commands(), func(c command) bool { return c.name == name && len(c.sub) > 0 })
 }
 
 func isHelp(word string) bool { return word == "--help" || word == "-h" }
 
-// help shows the help of the command that path names.
+// help writes the help of the command at path.
 func help(path []string, e env) int {
 	if _, err := dispatch(context.Background(), commands(), argv.Line{Path: path, Help: true}, e); err != nil {
 		fmt.Fprint(e.stderr, argv.ErrorLine("help", err))
@@ -91,8 +93,9 @@ func help(path []string, e env) int {
 	return exitDone
 }
 
-// dispatch calls the command that line names, or shows its help. The flag
-// library finds it and words the help; the flags' values are in line already.
+// dispatch calls the command that line names, or writes its help. The flag
+// library finds the command and lays out the help. It sees no flag: line has the
+// values already (docs/adr/0001).
 func dispatch(ctx context.Context, tree []command, line argv.Line, e env) (code int, err error) {
 	app := &cli.App{
 		Name: "mrlocal", HelpName: "mrlocal",
@@ -115,12 +118,13 @@ func dispatch(ctx context.Context, tree []command, line argv.Line, e env) (code 
 
 const appHelp = `Results go to standard output, everything else to standard error.
 
-Exit codes: 0 done; 1 nothing matched (run grep); 2 wrong usage or input, nothing was started; 3 the job failed; 128 + the signal's number when interrupted.
+Exit codes: 0 done; 1 nothing matched (run grep); 2 wrong usage or input, nothing was started; 3 the job failed; 128 plus the number of the signal when interrupted.
 
 Sizes: 64MiB, 100MB (decimal), K M G T (binary). Times: 250ms, 20s. Shares: 0.5. Flags may stand anywhere; -- ends them.`
 
-// libraryArgs is what is left of line for the flag library: which command, and
-// whether its help is wanted. Words stay out: one that reads "help" is a file.
+// libraryArgs returns the words that the flag library sees: the path of the
+// command, and --help if the user wants it. Positional words are left out,
+// because the library would take a file called "help" for a command.
 func libraryArgs(line argv.Line) []string {
 	args := append([]string(nil), line.Path...)
 	if line.Help {
@@ -129,7 +133,8 @@ func libraryArgs(line argv.Line) []string {
 	return args
 }
 
-// lower makes the flag library's command of c.
+// lower turns c into a command of the flag library. The exit code of c goes to
+// code.
 func (c *command) lower(line argv.Line, e env, code *int) *cli.Command {
 	l := &cli.Command{Name: c.name, Usage: c.usage, ArgsUsage: c.args, Description: c.long, HideHelpCommand: true}
 	for i := range c.sub {
@@ -147,7 +152,7 @@ func (c *command) lower(line argv.Line, e env, code *int) *cli.Command {
 	return l
 }
 
-// lowerFlag makes the flag library's flag, for the help.
+// lowerFlag turns f into a flag of the flag library, for the help alone.
 func lowerFlag(f *flagSpec) cli.Flag {
 	var aliases []string
 	if f.Short != "" && f.Short != f.Name {

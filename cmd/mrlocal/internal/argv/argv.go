@@ -1,12 +1,12 @@
-// Package argv turns the words of a command line, written the way GNU tools
-// take them, into the plain form that a flag library reads, and reads the
-// values: sizes, shares, times, counts.
+// Package argv reads a command line that is written as for GNU tools, and the
+// values of its flags: sizes, shares, times, counts. It also words errors as the
+// one line that a user sees.
 //
-// What a library of one-form flags cannot read is resolved here: flags after
-// positional words, "--" that ends them, bundles (-rn), attached values
-// (-k2,3n, -t:, -m5), flags that take the next word whatever it looks like
-// (-e), and a letter that means different things to different commands (-o).
-// Every mistake is a *errs.Error that names the nearest flag or word.
+// It reads flags before and after positional words, "--" that ends the flags,
+// bundles (-rn), attached values (-k2,3n, -t:, -m5), flags that take the next
+// word whatever it looks like (-e), and a letter that means different things to
+// different commands (-o). docs/adr/0001 compares it with flag libraries. Every
+// mistake is an *errs.Error that names the nearest flag or word.
 //
 // The package is pure: it looks at words, not at files.
 package argv
@@ -18,35 +18,35 @@ import (
 	"mrlocal/errs"
 )
 
-// Flag is what normalising has to know of a flag.
+// Flag describes a flag to the parser.
 type Flag struct {
 	Name   string // long name, without dashes
 	Short  string // one letter, or ""
 	Value  bool   // takes a value
-	Any    bool   // the value is the next word even where that is a flag's name
-	Repeat bool   // may be given more than once with different values
+	Any    bool   // the value is the next word even if that is the name of a flag
+	Repeat bool   // may occur more than once with different values
 }
 
-// Spec is a flag as a command lists it: what normalising has to know, and what
-// the help says.
+// Spec is a flag with its help.
 type Spec struct {
 	Flag
 	Help    string // a value's name in `backquotes`
 	Default string // in words
 }
 
-// ValueSpec is a flag that takes a value.
+// ValueSpec returns a flag that takes a value.
 func ValueSpec(name, help, otherwise string) Spec {
 	return Spec{Flag: Flag{Name: name, Value: true}, Help: help, Default: otherwise}
 }
 
-// Command is a leaf of the command tree: the words that name it and its flags.
+// Command is a leaf of the tree of commands: the words that name it, and its
+// flags.
 type Command struct {
 	Path  []string
 	Flags []Flag
 }
 
-// Line is a command line in plain form.
+// Line is a command line that has been read.
 type Line struct {
 	Path  []string  // of the command
 	Flags []Setting // in the order given
@@ -54,13 +54,13 @@ type Line struct {
 	Help  bool      // --help or -h was among the flags
 }
 
-// Setting is one flag as it was given.
+// Setting is one flag of a command line with its value.
 type Setting struct {
 	Flag  *Flag
 	Value string
 }
 
-// Value is the last value given to a flag, and whether there was one.
+// Value returns the last value of a flag, and whether the line has the flag.
 func (l Line) Value(flag string) (value string, given bool) {
 	for _, s := range l.Flags {
 		if s.Flag.Name == flag {
@@ -70,7 +70,7 @@ func (l Line) Value(flag string) (value string, given bool) {
 	return value, given
 }
 
-// Values are all values given to a flag.
+// Values returns all values of a flag, in order.
 func (l Line) Values(flag string) []string {
 	var values []string
 	for _, s := range l.Flags {
@@ -81,16 +81,16 @@ func (l Line) Values(flag string) []string {
 	return values
 }
 
-// Has reports whether the flag was given.
+// Has reports whether the line has the flag.
 func (l Line) Has(flag string) bool {
 	_, given := l.Value(flag)
 	return given
 }
 
-// Parse finds the command that args name and puts them into plain form. Flags
-// may stand anywhere, also before the command's own words, so every command is
-// tried with its own flags; the one whose path the positional words begin with
-// is meant.
+// Parse finds the command that args name and reads its flags. Flags may stand
+// before the name of the command, and only the command tells which of them take
+// a value. So Parse reads args with the flags of each command in turn, and
+// chooses the command whose path the positional words begin with.
 func Parse(args []string, commands []Command) (Line, error) {
 	var found []Line
 	var failed error
@@ -118,7 +118,7 @@ func Parse(args []string, commands []Command) (Line, error) {
 	return Line{}, diagnose(args, commands)
 }
 
-// scanned is args read with one set of flags.
+// scanned holds args after they were read with the flags of one command.
 type scanned struct {
 	flags []Setting
 	words []string
@@ -126,6 +126,7 @@ type scanned struct {
 	err   error // the first mistake
 }
 
+// begins reports whether the positional words begin with path.
 func (s *scanned) begins(path []string) bool {
 	if len(s.words) < len(path) {
 		return false
@@ -142,12 +143,15 @@ func (s *scanned) line(path []string) Line {
 	return Line{Path: path, Flags: s.flags, Words: s.words[len(path):], Help: s.help}
 }
 
+// fail keeps the first mistake.
 func (s *scanned) fail(err error) {
 	if s.err == nil {
 		s.err = err
 	}
 }
 
+// scan reads args with the given flags. It goes on after a mistake, because the
+// words behind it tell which command was meant.
 func scan(args []string, flags []Flag) *scanned {
 	s := &scanned{}
 	given := map[string]string{}
@@ -170,8 +174,8 @@ func scan(args []string, flags []Flag) *scanned {
 	return s
 }
 
-// long reads --name, --name=value or --name value, and returns how many of the
-// words that follow it used.
+// long reads --name, --name=value or --name value. It returns how many words of
+// rest belong to the flag.
 func (s *scanned) long(word string, rest []string, flags []Flag, given map[string]string) int {
 	name, value, attached := strings.Cut(word[2:], "=")
 	f := byName(flags, name)
@@ -192,8 +196,9 @@ func (s *scanned) long(word string, rest []string, flags []Flag, given map[strin
 	return s.next(f, "--"+name, rest, flags, given)
 }
 
-// short reads a bundle of one-letter flags, of which the last may take a
-// value: what is left of the word, else the next word.
+// short reads a bundle of one-letter flags. The last one may take a value: the
+// rest of the word, or the next word. short returns how many words of rest belong
+// to the bundle.
 func (s *scanned) short(word string, rest []string, flags []Flag, given map[string]string) int {
 	for i := 1; i < len(word); {
 		_, n := utf8.DecodeRuneInString(word[i:])
@@ -217,7 +222,8 @@ func (s *scanned) short(word string, rest []string, flags []Flag, given map[stri
 	return 0
 }
 
-// next takes the value from the word after the flag.
+// next takes the value of the flag f, written as as, from the next word. A word
+// that is the name of a flag is refused: the user probably forgot the value.
 func (s *scanned) next(f *Flag, as string, rest []string, flags []Flag, given map[string]string) int {
 	if len(rest) == 0 {
 		s.fail(errs.Optionf(as, "needs a value"))
@@ -235,6 +241,7 @@ func (s *scanned) next(f *Flag, as string, rest []string, flags []Flag, given ma
 	return 1
 }
 
+// set records the value of a flag. given holds the last value of each flag.
 func (s *scanned) set(f *Flag, value string, given map[string]string) {
 	if before, ok := given[f.Name]; ok && !f.Repeat && before != value {
 		s.fail(errs.Optionf("--"+f.Name, "given twice, with %s and with %s", Quote(before), Quote(value)))

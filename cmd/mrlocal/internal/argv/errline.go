@@ -10,15 +10,15 @@ import (
 	"mrlocal/errs"
 )
 
-// mostLineBytes bounds an error line: a word of a megabyte is not repeated
-// whole.
+// mostLineBytes bounds an error line, so that a word of a megabyte is not
+// repeated.
 const mostLineBytes = 4096
 
-// ErrorLine is err as the one line that a user reads, with its newline:
+// ErrorLine returns err as the one line that a user sees, with its newline:
 //
 //	mrlocal: what: object: cause
 //
-// what may be empty. Several joined errors are told one after the other.
+// what is the command, or empty. Joined errors stand one after the other.
 func ErrorLine(what string, err error) string {
 	text := message(err)
 	if what != "" {
@@ -44,8 +44,8 @@ func message(err error) string {
 	return strings.Join(texts, "; ")
 }
 
-// Escape writes what would break a line or a terminal, control characters and
-// bytes that are not UTF-8, as Go escapes.
+// Escape replaces control characters and bytes that are not UTF-8 by Go's
+// escapes, so that they break neither a line nor a terminal.
 func Escape(text string) string {
 	clean := true
 	for _, r := range text {
@@ -81,8 +81,8 @@ func Escape(text string) string {
 	return b.String()
 }
 
-// Quote shows a word of the command line in a message: as it stands where
-// that is plain, in quotation marks otherwise, shortened where it is long.
+// Quote returns a word of the command line for a message: as it is if that is
+// clear, otherwise in quotation marks. A long word is shortened.
 func Quote(word string) string {
 	const most = 60
 	escaped := shorten(Escape(word), most)
@@ -92,7 +92,7 @@ func Quote(word string) string {
 	return escaped
 }
 
-// shorten cuts the middle out of a text of more than most bytes.
+// shorten cuts the middle out of a text that has more than most bytes.
 func shorten(text string, most int) string {
 	if len(text) <= most {
 		return text

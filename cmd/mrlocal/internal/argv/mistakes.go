@@ -7,6 +7,8 @@ import (
 	"mrlocal/internal/nearest"
 )
 
+// This file words what is wrong with a command line.
+
 func byName(flags []Flag, name string) *Flag {
 	for i := range flags {
 		if flags[i].Name == name && name != "" {
@@ -52,12 +54,14 @@ func unknownShort(word, letter string, flags []Flag) error {
 	return errs.Optionf("-"+letter, "no such flag%s; --help lists them; a file of that name is given after --", in)
 }
 
-// at puts the command in front of a mistake made in its flags.
+// at puts the name of the command in front of a mistake in its flags.
 func at(path []string, err error) error {
 	return errs.Optionf(strings.Join(path, " "), "%v", err)
 }
 
-// diagnose says why args name no command.
+// diagnose returns the error for args that name no command. It reads them with
+// the flags of all commands together, and follows the words down the tree until
+// one is missing or unknown.
 func diagnose(args []string, commands []Command) error {
 	var all []Flag
 	for _, c := range commands {
@@ -71,7 +75,7 @@ func diagnose(args []string, commands []Command) error {
 	var path []string
 	for depth := 0; ; depth++ {
 		next := children(commands, path)
-		if len(next) == 0 { // a whole path is there, and yet no command took it
+		if len(next) == 0 { // the path is complete, and yet no command accepted it
 			break
 		}
 		if depth >= len(s.words) {
@@ -89,13 +93,13 @@ func diagnose(args []string, commands []Command) error {
 		}
 		path = append(path, word)
 	}
-	if s.err == nil { // run -o x grep: x is a value with all commands' flags, and a word with grep's
+	if s.err == nil { // as in "run -o x grep": with grep's flags x is no value but a word
 		return errs.Optionf(strings.Join(path, " "), "a flag in front of it takes a value with some commands only; put the command's name first")
 	}
 	return at(path, s.err)
 }
 
-// children lists the words that may follow path, in the commands' order.
+// children lists the words that may follow path, in the order of the commands.
 func children(commands []Command, path []string) []string {
 	var next []string
 	for _, c := range commands {
@@ -107,6 +111,7 @@ func children(commands []Command, path []string) []string {
 	return next
 }
 
+// noun returns what the word after path names.
 func noun(path []string) string {
 	if len(path) == 0 {
 		return "command"
@@ -120,7 +125,7 @@ func missing(path, next []string) error {
 
 func unknownWord(path []string, word string, next []string, commands []Command) error {
 	object := strings.Join(append(append([]string(nil), path...), Quote(word)), ": ")
-	for _, c := range commands { // "mrlocal sort" for "mrlocal run sort"
+	for _, c := range commands { // the user wrote "mrlocal sort" for "mrlocal run sort"
 		if n := len(c.Path); n == len(path)+2 && c.Path[n-1] == word {
 			return errs.Optionf(object, "no such %s; did you mean %s?", noun(path), strings.Join(c.Path, " "))
 		}

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// mostValues bounds how many values a range or list stands for.
+// mostValues bounds the number of values of a range or list.
 const mostValues = 1000
 
-// Counts reads whole numbers from least to most as a list or a range: 1,2,4 or
-// 1..8 or 1..9/2, both ends included where the step meets them.
+// Counts reads whole numbers from least to most, as a list or a range: 1,2,4 or
+// 1..8 or 1..9/2. A range includes its end if a step meets it.
 func Counts(flag, text string, least, most int) ([]int, error) {
 	values, err := values(flag, text, "1", func(part string) (int64, error) {
 		n, err := Count(flag, part, least, most)
@@ -22,14 +22,14 @@ func Counts(flag, text string, least, most int) ([]int, error) {
 	return counts, err
 }
 
-// Shares reads shares as a list or a range with a step, 0,0.5,1 or 0..1/0.1, in
-// parts per million.
+// Shares reads shares, as a list or a range with a step: 0,0.5,1 or 0..1/0.1. It
+// returns parts per million.
 func Shares(flag, text string) ([]int64, error) {
 	return values(flag, text, "", func(part string) (int64, error) { return Share(flag, part) })
 }
 
-// values reads a list or a range of what read reads. step is that of a range
-// which names none; "": it must.
+// values reads a list or a range whose parts read understands. step applies to a
+// range without a step; if it is empty, the range must have one.
 func values(flag, text, step string, read func(part string) (int64, error)) ([]int64, error) {
 	from, rest, ranged := strings.Cut(text, "..")
 	if !ranged {
@@ -67,6 +67,7 @@ func values(flag, text, step string, read func(part string) (int64, error)) ([]i
 	return all, nil
 }
 
+// list reads values that are separated by commas.
 func list(flag, text string, read func(part string) (int64, error)) ([]int64, error) {
 	var all []int64
 	seen := map[int64]bool{}

@@ -8,14 +8,15 @@ import (
 	"mrlocal/internal/ppm"
 )
 
-// Reader reads the values of a line's flags one after the other and keeps the
-// first mistake. What was not given is 0, or nil.
+// Reader reads the values of the flags of a line. It keeps the first mistake in
+// Err, so that a caller reads all flags and checks once. Unless a method says
+// otherwise, a flag that is not set has the zero value.
 type Reader struct {
 	Line Line
 	Err  error
 }
 
-// Keep keeps a mistake.
+// Keep keeps err unless there is a mistake already.
 func (r *Reader) Keep(err error) {
 	if r.Err == nil {
 		r.Err = err
@@ -44,7 +45,7 @@ func (r *Reader) Size(flag string, least int64) int64 {
 	return n
 }
 
-// Share is nil where the flag was not given.
+// Share reads a decimal from 0 to 1. It returns nil if the flag is not set.
 func (r *Reader) Share(flag string) *ppm.Share {
 	text, ok := r.Line.Value(flag)
 	if !ok {
@@ -56,7 +57,7 @@ func (r *Reader) Share(flag string) *ppm.Share {
 	return &p
 }
 
-// Mark is a share above 0, or 0 where the flag was not given.
+// Mark reads a share above 0.
 func (r *Reader) Mark(flag string) float64 {
 	p := r.Share(flag)
 	if p == nil {
@@ -68,8 +69,8 @@ func (r *Reader) Mark(flag string) float64 {
 	return float64(*p) / float64(ppm.One)
 }
 
-// Time is 0 where the flag was not given; where that says that something is
-// off, 0 may be given too.
+// Time reads a duration above 0. With zero, 0 is allowed as well and turns
+// something off.
 func (r *Reader) Time(flag string, zero bool) time.Duration {
 	text, ok := r.Line.Value(flag)
 	if !ok || zero && (text == "0" || text == "0s") {
@@ -80,8 +81,7 @@ func (r *Reader) Time(flag string, zero bool) time.Duration {
 	return d
 }
 
-// Choice reads one of a few names, the first of which is what an absent flag
-// means.
+// Choice reads one of a few names. The first one is the default.
 func (r *Reader) Choice(flag string, names ...string) string {
 	text, ok := r.Line.Value(flag)
 	if !ok {
@@ -103,7 +103,7 @@ func (r *Reader) Path(flag string) string {
 	return path
 }
 
-// ShareOr reads a share that is not 0 where the flag was not given.
+// ShareOr reads a share that has another default than 0.
 func (r *Reader) ShareOr(flag string, otherwise ppm.Share) ppm.Share {
 	if p := r.Share(flag); p != nil {
 		return *p
@@ -111,8 +111,7 @@ func (r *Reader) ShareOr(flag string, otherwise ppm.Share) ppm.Share {
 	return otherwise
 }
 
-// MapAndReduce reads map=N,reduce=N, each from 1 to most. Both must be given; both
-// are 0 where the flag was not.
+// MapAndReduce reads map=N,reduce=N, each from 1 to most. Both must be there.
 func (r *Reader) MapAndReduce(flag string, most int) (maps, reduces int32) {
 	text, ok := r.Line.Value(flag)
 	if !ok {
@@ -135,7 +134,7 @@ func (r *Reader) MapAndReduce(flag string, most int) (maps, reduces int32) {
 	return maps, reduces
 }
 
-// Seed reads a seed.
+// Seed reads --seed, a number above 0.
 func (r *Reader) Seed() uint64 {
 	text, ok := r.Line.Value("seed")
 	if !ok {
@@ -149,7 +148,7 @@ func (r *Reader) Seed() uint64 {
 	return n
 }
 
-// Rate is a size a second, with or without /s.
+// Rate reads a number of bytes a second; the value may end in /s.
 func (r *Reader) Rate(flag string) int64 {
 	text, ok := r.Line.Value(flag)
 	if !ok {

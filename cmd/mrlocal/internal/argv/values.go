@@ -12,12 +12,12 @@ import (
 	"mrlocal/internal/nearest"
 )
 
-// units of sizes: i for powers of 1024, B alone after a letter for powers of
-// 1000, the bare letter as GNU has it, 1024.
+// unitLetters are the units of sizes. KiB and K are 1024 bytes (K as in GNU), KB
+// is 1000 bytes.
 const unitLetters = "KMGTPE"
 
-// Size reads a number of bytes: 4096, 64MiB, 100MB (decimal), 1.5G (binary).
-// flag names the flag in the error.
+// Size reads a number of bytes: 4096, 64MiB, 100MB (decimal), 1.5G (binary). As
+// in all functions of this file, flag is the name of the flag, for the error.
 func Size(flag, text string, least int64) (int64, error) {
 	number, unit := cutNumber(text)
 	scale, ok := sizeUnit(strings.TrimPrefix(unit, " "))
@@ -53,6 +53,7 @@ func cutNumber(text string) (number, unit string) {
 	return text[:i], text[i:]
 }
 
+// sizeUnit returns the bytes of a unit.
 func sizeUnit(unit string) (scale int64, ok bool) {
 	u := strings.ToUpper(unit)
 	if u == "" || u == "B" {
@@ -77,7 +78,8 @@ func sizeUnit(unit string) (scale int64, ok bool) {
 	return scale, true
 }
 
-// scaled multiplies a decimal by scale, exactly, rounding down.
+// scaled multiplies a decimal number by scale and rounds down. It computes with
+// integers, so that the result is exact.
 func scaled(number string, scale int64) (n int64, problem string) {
 	whole, fraction, dotted := strings.Cut(number, ".")
 	if whole == "" && fraction == "" || strings.Contains(fraction, ".") || dotted && fraction == "" {
@@ -95,13 +97,13 @@ func scaled(number string, scale int64) (n int64, problem string) {
 		return 0, "too large"
 	}
 	if fraction = fraction[:min(len(fraction), 18)]; fraction != "" {
-		f, _ := strconv.ParseUint(fraction, 10, 64) // 18 digits fit
+		f, _ := strconv.ParseUint(fraction, 10, 64) // 18 digits fit into 64 bits
 		ten := uint64(1)
 		for range fraction {
 			ten *= 10
 		}
 		hi, low := bits.Mul64(f, uint64(scale))
-		part, _ := bits.Div64(hi, low, ten) // below scale, as f < ten
+		part, _ := bits.Div64(hi, low, ten) // cannot overflow: f < ten, so part < scale
 		lo += part
 	}
 	if lo > math.MaxInt64 {
@@ -110,7 +112,7 @@ func scaled(number string, scale int64) (n int64, problem string) {
 	return int64(lo), ""
 }
 
-// Share reads a decimal between 0 and 1 as parts per million.
+// Share reads a decimal from 0 to 1 and returns it in parts per million.
 func Share(flag, text string) (partsPerMillion int64, err error) {
 	const form = "not a share; write a decimal from 0 to 1, such as 0.5"
 	number, unit := cutNumber(text)
@@ -179,8 +181,8 @@ func Time(flag, text string) (time.Duration, error) {
 	return d, nil
 }
 
-// Choice reads one of a few names. Where several are equally near, all
-// are told.
+// Choice reads one of a few names. The error names the nearest one, or all of
+// them if several are equally near.
 func Choice(flag, text string, names ...string) (string, error) {
 	if contains(names, text) {
 		return text, nil
@@ -201,6 +203,7 @@ func NonEmpty(flag, text string) (string, error) {
 	return text, nil
 }
 
+// bad returns the error for a value.
 func bad(flag, text, cause string) error {
 	if text == "" {
 		return errs.Optionf("--"+flag, "the value is empty; %s", cause)

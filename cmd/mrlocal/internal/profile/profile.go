@@ -1,18 +1,14 @@
-// Package profile records what a run does: where its CPU time goes, what lies
-// on its heap and what was allocated, for go tool pprof, and an execution trace
-// for go tool trace. The engine labels what it records with slots and phases.
+// Package profile records a run for --profile, for go tool pprof and go tool
+// trace. The engine labels the samples with slot, job, kind and phase.
 //
-//	cpu.pprof     go tool pprof -tagfocus slot=s0 DIR/cpu.pprof; -tags lists the labels
-//	heap.pprof    what is alive at the end
-//	allocs.pprof  all that was allocated
+//	cpu.pprof     CPU time: go tool pprof -tagfocus slot=s0 DIR/cpu.pprof; -tags lists the labels
+//	heap.pprof    the heap at the end of the run
+//	allocs.pprof  all allocations
 //	trace.out     go tool trace DIR/trace.out
 //
-// The files get their names when they are whole, also where the run failed or
-// was interrupted. Large buffers are no part of the heap: they are mapped by
-// internal/membudget. Nothing here costs anything before a run is recorded.
-//
-// Neighbours: cmd/mrlocal runs inside Around; side checks where the directory
-// may be.
+// A file gets its name when it is complete, also if the run failed or was
+// interrupted. Large buffers are not on the heap, since internal/membudget maps
+// them. Without --profile the package costs nothing.
 package profile
 
 import (
@@ -28,22 +24,22 @@ import (
 	"mrlocal/errs"
 )
 
-// allocBytes is how many bytes of allocations there are between two samples.
+// allocBytes is the number of allocated bytes between two samples.
 const allocBytes = 64 << 10
 
-// Off keeps the runtime from sampling allocations for nobody. It is called
-// once, before anything else.
+// Off keeps the runtime from sampling allocations. main calls it first.
 func Off() { runtime.MemProfileRate = 0 }
 
 // recording writes the profiles of one run into a directory.
 type recording struct {
 	dir        string
-	made       bool
-	cpu, trace *os.File
+	made       bool     // the recording made the directory
+	cpu, trace *os.File // written during the run, under temporary names
 }
 
-// Check finds out whether Around could record, and leaves nothing; an empty dir
-// is none. The directory may not be one that the command reads or writes.
+// Check checks that Around can record into dir, and leaves no trace. The
+// directory must lie outside of what the command reads and writes. An empty dir
+// is fine: then nothing is recorded.
 func Check(dir string, beside auxiliary.Work) error {
 	if dir == "" {
 		return nil
@@ -57,9 +53,9 @@ func Check(dir string, beside auxiliary.Work) error {
 	return refused(dir, err)
 }
 
-// Around records what run does into dir, which is made where it is not there;
-// with an empty dir it only runs. on: somebody records. A process records one
-// run at a time.
+// Around calls run and records it into dir, which it makes if necessary. With an
+// empty dir it only calls run. It passes on whether it records. A process can
+// record one run at a time.
 func Around(dir string, beside auxiliary.Work, run func(on bool) error) error {
 	if dir == "" {
 		return run(false)
@@ -78,12 +74,13 @@ func Around(dir string, beside auxiliary.Work, run func(on bool) error) error {
 	}
 	var stopped error
 	func() {
-		defer func() { stopped = r.stop(errs.IsUsage(err)) }() // also when run panics
+		defer func() { stopped = r.stop(errs.IsUsage(err)) }() // even if run panics
 		err = run(true)
 	}()
 	return errors.Join(err, stopped)
 }
 
+// refused returns the error for a directory that cannot be written.
 func refused(dir string, err error) error {
 	if err == nil {
 		return nil
@@ -91,7 +88,7 @@ func refused(dir string, err error) error {
 	return errs.Optionf("--profile", "%s: %v", dir, auxiliary.Cause(err))
 }
 
-// open makes the directory and the files that are written meanwhile.
+// open makes the directory and the files that are written during the run.
 func (r *recording) open() error {
 	err := os.Mkdir(r.dir, 0o777)
 	if r.made = err == nil; err != nil && !errors.Is(err, os.ErrExist) {
@@ -103,6 +100,7 @@ func (r *recording) open() error {
 	return err
 }
 
+// begin starts the profilers of the runtime.
 func (r *recording) begin() error {
 	if err := pprof.StartCPUProfile(r.cpu); err != nil {
 		return err
@@ -115,17 +113,17 @@ func (r *recording) begin() error {
 	return nil
 }
 
-// create makes a file that has not got its name yet.
+// create makes a file under a temporary name.
 func (r *recording) create(name string) (*os.File, error) {
 	return os.CreateTemp(r.dir, "."+name+"-*")
 }
 
-// stop ends the recording and puts the files in place. Of a run that was
-// refused before it started nothing is kept.
+// stop ends the recording and gives the files their names. A run that was refused
+// before it started leaves no files.
 func (r *recording) stop(refused bool) error {
 	trace.Stop()
 	pprof.StopCPUProfile()
-	runtime.GC() // the heap profile is as of the last collection
+	runtime.GC() // the heap profile shows the state after the last collection
 	runtime.MemProfileRate = 0
 	if refused {
 		r.drop()
@@ -136,7 +134,7 @@ func (r *recording) stop(refused bool) error {
 		r.lookup("heap"), r.lookup("allocs"))
 }
 
-// lookup writes a profile that the runtime keeps.
+// lookup writes a profile that the runtime keeps itself.
 func (r *recording) lookup(name string) error {
 	f, err := r.create(name + ".pprof")
 	if err != nil {
@@ -145,7 +143,7 @@ func (r *recording) lookup(name string) error {
 	return r.place(name+".pprof", f, func(w io.Writer) error { return pprof.Lookup(name).WriteTo(w, 0) })
 }
 
-// place gives f, after write if that is not nil, its name.
+// place calls write if it is not nil, and then gives f its name.
 func (r *recording) place(name string, f *os.File, write func(io.Writer) error) (err error) {
 	if write != nil {
 		err = write(f)
@@ -160,7 +158,7 @@ func (r *recording) place(name string, f *os.File, write func(io.Writer) error) 
 	return err
 }
 
-// drop takes away what was begun.
+// drop removes all files, and the directory if the recording made it.
 func (r *recording) drop() {
 	for _, f := range []*os.File{r.cpu, r.trace} {
 		if f != nil {
