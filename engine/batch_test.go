@@ -76,7 +76,7 @@ func TestEveryJobOfABatchGivesWhatItGivesAlone(t *testing.T) {
 			if steps != 2 || len(report.Jobs) != len(kinds)+2 {
 				t.Errorf("%d rows, %d of them later steps of a chain, want %d and 2", len(report.Jobs), steps, len(kinds)+2)
 			}
-			difference, err := replay.Run(&events, func(c slots.Config) (slots.Policy, error) { return registry.ForReplay(c) })
+			difference, err := replay.Run(&events, registry.ForReplay, replay.Options{})
 			if err != nil || difference != nil {
 				t.Errorf("replay: %v, %v", difference, err)
 			}

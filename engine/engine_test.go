@@ -453,7 +453,7 @@ func TestARealRunsFactsReplayToTheSameDecisions(t *testing.T) {
 				})
 				difference, err := replay.Run(&events, func(c slots.Config) (slots.Policy, error) {
 					return registry.New(sched, settings.Options{BorrowMap: c.BorrowMap, BorrowReduce: c.BorrowReduce})
-				})
+				}, replay.Options{})
 				if err != nil || difference != nil {
 					t.Errorf("replay: %v, %v", difference, err)
 				}

@@ -54,7 +54,7 @@ func TestAReplayOfARealRunNamesTheDecisionThatAWrongFactChanges(t *testing.T) {
 	for _, info := range registry.All() {
 		t.Run(info.Name, func(t *testing.T) {
 			file := recordedBatch(t, info.Name)
-			if diff, err := replay.Run(bytes.NewReader(file), registry.ForReplay); err != nil || diff != nil {
+			if diff, err := replay.Run(bytes.NewReader(file), registry.ForReplay, replay.Options{}); err != nil || diff != nil {
 				t.Fatalf("unchanged: %v, %v", diff, err)
 			}
 			for how, change := range map[string]func(events []trace.Event, i int) []trace.Event{
@@ -63,7 +63,7 @@ func TestAReplayOfARealRunNamesTheDecisionThatAWrongFactChanges(t *testing.T) {
 				named := 0
 				for n := range ends {
 					bad := policytest.Edit(t, file, func(events []trace.Event) []trace.Event { return change(events, finish(t, events, n)) })
-					diff, err := replay.Run(bytes.NewReader(bad), registry.ForReplay)
+					diff, err := replay.Run(bytes.NewReader(bad), registry.ForReplay, replay.Options{})
 					switch {
 					case diff == nil && err == nil:
 						t.Errorf("end %d %s: the replay says that all is well", n, how)

@@ -140,7 +140,7 @@ func TestSleepingJobsStartAndEndExactlyWhenTheirTimesSay(t *testing.T) {
 				if diff := cmp.Diff(strings.TrimPrefix(want, "\n"), gantt(log.Events)); diff != "" {
 					t.Errorf("(-want +got):\n%s", diff)
 				}
-				difference, err := replay.Run(&events, func(c slots.Config) (slots.Policy, error) { return registry.ForReplay(c) })
+				difference, err := replay.Run(&events, registry.ForReplay, replay.Options{})
 				if err != nil || difference != nil {
 					t.Errorf("replay: %v, %v", difference, err)
 				}

@@ -306,7 +306,7 @@ func config(c *slots.Config) Config {
 
 // profile returns nil if the policy does not place by demand.
 func profile(l *slots.Ledger, id slots.JobID) *Profile {
-	if !l.PlacesByDemand() {
+	if !l.Traits().ByDemand {
 		return nil
 	}
 	shares := func(v demand.Vector) Demand { return Demand{Share(v.CPU), Share(v.IO), Share(v.Memory)} }

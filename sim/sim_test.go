@@ -82,7 +82,7 @@ func recorded(t tester, f *workload.File, o sim.Options) (*report.Report, []trac
 	log := &trace.Log{}
 	o.Watch = func(s *trace.Stream) { s.Attach(log) }
 	r, file := written(t, f, o)
-	if diff, err := replay.Run(bytes.NewReader(file), registry.ForReplay); err != nil || diff != nil {
+	if diff, err := replay.Run(bytes.NewReader(file), registry.ForReplay, replay.Options{}); err != nil || diff != nil {
 		t.Fatalf("replay: %v %v", diff, err)
 	}
 	return r, log.Events, file

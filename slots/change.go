@@ -24,10 +24,10 @@ func (l *Ledger) advance(now time.Duration) {
 	l.stats.Lent += dt * time.Duration(l.total.lent)
 	l.stats.WaitingReduce += dt * time.Duration(l.total.waiting)
 	open := l.total.open + l.total.draining
-	if l.weights.Bound() {
-		open = l.weights.Sum(l.total.cap)
+	if l.traits.Weights.Bound() {
+		open = l.traits.Weights.Sum(l.total.cap)
 	}
-	l.stats.Work += dt * time.Duration(l.weights.Sum(l.total.running)-l.weights.Times(Reduce, l.total.waiting))
+	l.stats.Work += dt * time.Duration(l.traits.Weights.Sum(l.total.running)-l.traits.Weights.Times(Reduce, l.total.waiting))
 	l.stats.Room += dt * time.Duration(open)
 }
 
@@ -232,20 +232,20 @@ func (l *Ledger) addPool(c Pool) *ledgerPool {
 }
 
 // mapCapable reports whether the policy may put a map on s.
-func (l *Ledger) mapCapable(s *ledgerSlot) bool { return l.lends || s.Extra || s.Home == Map }
+func (l *Ledger) mapCapable(s *ledgerSlot) bool { return l.traits.Lends || s.Extra || s.Home == Map }
 
 // retally updates what depends on the capacity and the running tasks of a tracker: its
 // tally, the totals of tallies, and its place in the sets of trackers with free slots.
 func (l *Ledger) retally(t *tracker) {
 	before, keeps := t.tally, t.reduceRoom
-	t.tally, t.reduceRoom = l.weights.TallyOf(t.cap, t.running), l.reduceRoom(t.cap)
+	t.tally, t.reduceRoom = l.traits.Weights.TallyOf(t.cap, t.running), l.reduceRoom(t.cap)
 	for k := range t.cap {
 		l.total.tally.Used[k] += t.tally.Used[k] - before.Used[k]
 		l.total.tally.Lent[k] += t.tally.Lent[k] - before.Lent[k]
 	}
 	l.total.reduceRoom += t.reduceRoom - keeps
 	for list := range t.free {
-		l.free[list].Put(t.id, len(t.free[list]) > 0 && l.fits(t, l.weights.Lightest()))
+		l.free[list].Put(t.id, len(t.free[list]) > 0 && l.fits(t, l.traits.Weights.Lightest()))
 	}
 }
 

@@ -133,18 +133,18 @@ func (l *Ledger) checkTracker(t *tracker, want *totals) error {
 		if int(free[list]) != len(t.free[list]) {
 			return fmt.Errorf("slots: tracker %d: list %d has %d free slots, recounted %d", t.id, list, len(t.free[list]), free[list])
 		}
-		if in := order.Next(l.free[:], []bool{list == 0, list == 1, list == 2}, t.id) == t.id; in != (free[list] > 0 && l.fits(t, l.weights.Lightest())) {
+		if in := order.Next(l.free[:], []bool{list == 0, list == 1, list == 2}, t.id) == t.id; in != (free[list] > 0 && l.fits(t, l.traits.Weights.Lightest())) {
 			return fmt.Errorf("slots: tracker %d: list %d has %d free slots, in the set %v", t.id, list, free[list], in)
 		}
 	}
 	got.running, got.cap = [2]int32(running[:2]), [2]int32(capacity[:2])
-	got.tally, got.reduceRoom = l.weights.TallyOf(got.cap, got.running), l.reduceRoom(got.cap)
+	got.tally, got.reduceRoom = l.traits.Weights.TallyOf(got.cap, got.running), l.reduceRoom(got.cap)
 	if got.running != t.running || got.cap != t.cap || got.tally != t.tally || got.reduceRoom != t.reduceRoom || inPhase != t.phases {
 		return fmt.Errorf("slots: tracker %d: running %v capacity %v tally %v keeps %d phases %v, recounted %v %v %v %d %v",
 			t.id, t.running, t.cap, t.tally, t.reduceRoom, t.phases, got.running, got.cap, got.tally, got.reduceRoom, inPhase)
 	}
-	if l.weights.Bound() && !t.lost && l.room(t) < 0 {
-		return fmt.Errorf("slots: tracker %d: %v tasks run on %v home slots, of weights %+v", t.id, t.running, t.cap, l.weights)
+	if l.traits.Weights.Bound() && !t.lost && l.room(t) < 0 {
+		return fmt.Errorf("slots: tracker %d: %v tasks run on %v home slots, of weights %+v", t.id, t.running, t.cap, l.traits.Weights)
 	}
 	for k := range got.cap {
 		want.cap[k] += got.cap[k]

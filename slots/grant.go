@@ -49,7 +49,7 @@ func (l *Ledger) resolve(g *Grant) Refusal {
 		return RefusedSlot
 	}
 	switch {
-	case !l.lends && !s.Extra && s.Home != g.Kind:
+	case !l.traits.Lends && !s.Extra && s.Home != g.Kind:
 		return RefusedTyped
 	case g.Speculative && g.Kind == Map && j.spec.Single:
 		return RefusedSingle
@@ -59,7 +59,7 @@ func (l *Ledger) resolve(g *Grant) Refusal {
 		return RefusedDeadlock
 	case l.overAllowance(g.Kind):
 		return RefusedAllowance
-	case !l.fits(&l.trackers[l.visited], l.weights.Of(g.Kind)):
+	case !l.fits(&l.trackers[l.visited], l.traits.Weights.Of(g.Kind)):
 		return RefusedWeight
 	}
 	return Granted
@@ -78,14 +78,14 @@ func (l *Ledger) whyNoTask(j *ledgerJob, g *Grant) Refusal {
 // [DHFS13, "lent by tracker"], [DHFS13, "borrow allowance"].
 func (l *Ledger) overAllowance(k Kind) bool {
 	t, other := &l.trackers[l.visited], k.Other()
-	if !l.borrows || t.running[k] < t.cap[k] {
+	if !l.traits.Borrows || t.running[k] < t.cap[k] {
 		return false
 	}
 	share := l.config.BorrowMap
 	if other == Reduce {
 		share = l.config.BorrowReduce
 	}
-	return l.total.tally.Lent[other]+l.weights.Of(k) > l.weights.Times(other, share.Of(l.total.cap[other]))
+	return l.total.tally.Lent[other]+l.traits.Weights.Of(k) > l.traits.Weights.Times(other, share.Of(l.total.cap[other]))
 }
 
 // slotFor returns the free slot that g asks for, or nil. If the policy left it open, a
@@ -96,11 +96,11 @@ func (l *Ledger) slotFor(g *Grant) *ledgerSlot {
 	t := &l.trackers[l.visited]
 	if g.Slot == NoSlot {
 		lists := [slotLists]int{int(g.Kind), homeExtra, int(g.Kind.Other())}
-		if l.weights.Bound() {
+		if l.traits.Weights.Bound() {
 			lists[1], lists[2] = lists[2], lists[1]
 		}
 		for _, list := range lists {
-			if len(t.free[list]) > 0 && (list != homeExtra || !g.HomeSlot) && (list != int(g.Kind.Other()) || l.lends) {
+			if len(t.free[list]) > 0 && (list != homeExtra || !g.HomeSlot) && (list != int(g.Kind.Other()) || l.traits.Lends) {
 				g.Slot = t.free[list][0]
 				break
 			}
@@ -236,7 +236,7 @@ func (l *Ledger) release(s *ledgerSlot) {
 	if l.mapCapable(s) {
 		l.total.freeCapable++
 	}
-	l.free[s.list()].Put(tr.id, l.fits(tr, l.weights.Lightest()))
+	l.free[s.list()].Put(tr.id, l.fits(tr, l.traits.Weights.Lightest()))
 }
 
 // countAttempt adds d to all counts of the attempt on s.

@@ -34,35 +34,35 @@ func (l *Ledger) wouldDeadlock(j *ledgerJob, s *ledgerSlot) bool {
 		return false
 	}
 	return l.mapFirst && l.total.pending[Map] > 0 || l.total.heldWaiting+1 >= l.total.mapCapable ||
-		l.weights.Bound() && l.weights.Times(Reduce, l.total.heldWaiting+1) > l.total.reduceRoom
+		l.traits.Weights.Bound() && l.traits.Weights.Times(Reduce, l.total.heldWaiting+1) > l.total.reduceRoom
 }
 
 // reduceRoom returns the weight that waiting reduces may have on a tracker with the given
 // home slots, so that a map still fits. As long as they have no more than the sum over
 // all trackers, some tracker has room for a map.
 func (l *Ledger) reduceRoom(home [2]int32) int32 {
-	if !l.weights.Bound() {
+	if !l.traits.Weights.Bound() {
 		return 0
 	}
-	return max(l.weights.Sum(home)-l.weights.Of(Map), 0)
+	return max(l.traits.Weights.Sum(home)-l.traits.Weights.Of(Map), 0)
 }
 
 // mapFits reports whether some tracker with a free slot has room for the weight of a
 // map.
 func (l *Ledger) mapFits() bool {
 	for i := range l.trackers {
-		if t := &l.trackers[i]; t.freeSlots() > 0 && l.fits(t, l.weights.Of(Map)) {
+		if t := &l.trackers[i]; t.freeSlots() > 0 && l.fits(t, l.traits.Weights.Of(Map)) {
 			return true
 		}
 	}
-	return !l.weights.Bound()
+	return !l.traits.Weights.Bound()
 }
 
 // fits reports whether a tracker has room for weight w. Without weights it always has.
-func (l *Ledger) fits(t *tracker, w int32) bool { return !l.weights.Bound() || l.room(t) >= w }
+func (l *Ledger) fits(t *tracker, w int32) bool { return !l.traits.Weights.Bound() || l.room(t) >= w }
 
 // room returns the weight that a tracker may still run.
-func (l *Ledger) room(t *tracker) int32 { return l.weights.Room(t.cap, t.running) }
+func (l *Ledger) room(t *tracker) int32 { return l.traits.Weights.Room(t.cap, t.running) }
 
 // guard is part 2. It runs at the end of every Assign.
 func (l *Ledger) guard() {

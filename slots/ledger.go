@@ -19,15 +19,12 @@ type Ledger struct {
 	placement locality.Placement
 	stream    *trace.Stream // nil: nothing is recorded
 
-	// The policy, its optional abilities (nil: it has them not) and its traits.
+	// The policy, its traits and its optional abilities (nil: it does not have them).
 	policy         Policy
+	traits         Traits
 	observer       Observer
 	nothingToGrant NothingToGrant
 	speculator     Speculator
-	lends          bool
-	byDemand       bool
-	borrows        bool
-	weights        demand.Weights
 
 	now        time.Duration // of the latest fact or Assign
 	slots      []ledgerSlot
@@ -128,7 +125,7 @@ func New(c Config, p Policy) (*Ledger, error) {
 	if t.Weights.Bound() {
 		c.Slots = weighed(c.Slots, t.Weights)
 	}
-	l := &Ledger{config: c, policy: p, lends: t.Lends, borrows: t.Borrows, byDemand: t.ByDemand, weights: t.Weights, poolID: map[string]PoolID{}, userLimits: map[string]*limit{}, wake: -1, last: -1, visited: -1}
+	l := &Ledger{config: c, policy: p, traits: t, poolID: map[string]PoolID{}, userLimits: map[string]*limit{}, wake: -1, last: -1, visited: -1}
 	l.observer, _ = p.(Observer)
 	l.nothingToGrant, _ = p.(NothingToGrant)
 	l.speculator, _ = p.(Speculator)
@@ -187,6 +184,9 @@ func (l *Ledger) SetStream(s *trace.Stream) {
 
 // Config returns the configuration, with defaults and the policy's traits filled in.
 func (l *Ledger) Config() Config { return l.config }
+
+// Traits returns the traits of the policy.
+func (l *Ledger) Traits() Traits { return l.traits }
 
 // Now returns the time of the latest fact or Assign.
 func (l *Ledger) Now() time.Duration { return l.now }
@@ -253,7 +253,7 @@ func (l *Ledger) servable(t TrackerID) TrackerID {
 	if !m && !r || l.nothingToGrant != nil && l.nothingToGrant.NothingToGrant(l.view) {
 		return -1
 	}
-	return order.Next(l.free[:], []bool{m || l.lends, r || l.lends, true}, t)
+	return order.Next(l.free[:], []bool{m || l.traits.Lends, r || l.traits.Lends, true}, t)
 }
 
 // mayStart reports whether a task of kind k is pending, or worth a speculative attempt.

@@ -117,6 +117,3 @@ func (l *Ledger) JobProfile(id JobID) (p demand.Profile, given bool) {
 	}
 	return demand.Default(l.homeSlots), false
 }
-
-// PlacesByDemand returns Traits.ByDemand.
-func (l *Ledger) PlacesByDemand() bool { return l.byDemand }

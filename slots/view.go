@@ -40,7 +40,7 @@ func (v *View) CopyBandwidth() int64 { return v.l.config.CopyBandwidth }
 func (v *View) Capacity(k Kind) int32 { return v.l.total.cap[k] }
 
 // Weights returns what tasks weigh: 1 each if the policy has no weights.
-func (v *View) Weights() demand.Weights { return v.l.weights }
+func (v *View) Weights() demand.Weights { return v.l.traits.Weights }
 
 // Used returns the papers' count of used slots of kind k, added up over all trackers,
 // in weight [DHFS13, section III-A].
@@ -63,10 +63,10 @@ func (v *View) UsedAt(t TrackerID, k Kind) int32 { return v.l.trackers[t].tally.
 // has room for.
 func (v *View) FreeAt(t TrackerID) int32 {
 	tr := &v.l.trackers[t]
-	if !v.l.weights.Bound() {
+	if !v.l.traits.Weights.Bound() {
 		return tr.freeSlots()
 	}
-	return min(tr.freeSlots(), v.l.room(tr)/v.l.weights.Lightest())
+	return min(tr.freeSlots(), v.l.room(tr)/v.l.traits.Weights.Lightest())
 }
 
 // RoomAt returns the weight that tracker t may still run.

@@ -34,7 +34,7 @@ func runReplay(ctx context.Context, e env, line argv.Line) (int, error) {
 	}
 	defer events.Close()
 	decisions := 0
-	diff, err := replay.With(events, registry.ForReplay, replay.Options{Event: func(ev *trace.Event, _ []string) bool {
+	diff, err := replay.Run(events, registry.ForReplay, replay.Options{Event: func(ev *trace.Event, _ []string) bool {
 		if ev.Op.Class() == trace.Decision {
 			decisions++
 		}

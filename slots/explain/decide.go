@@ -2,15 +2,16 @@ package explain
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"mrlocal/slots"
 	"mrlocal/trace"
 )
 
-// opening says which policy shared out which slots.
+// opening names the policy, the slots, the percentages and the slowstart of the run.
 func (t *teller) opening() string {
-	var maps, reduces int // extra slots are told when one is opened
+	var maps, reduces int // extra slots are mentioned when one is opened
 	for _, s := range t.c.Slots {
 		switch {
 		case s.Extra:
@@ -28,39 +29,38 @@ func (t *teller) opening() string {
 	if maps == 1 {
 		there = "there is"
 	}
-	text := fmt.Sprintf("The policy is %s; %s %s and %s%s", t.c.PolicyName, there, counted(maps, "map slot"), counted(reduces, "reduce slot"), where)
-	text += "."
+	text := fmt.Sprintf("The policy is %s; %s %s and %s%s.", t.c.PolicyName, there, counted(maps, "map slot"), counted(reduces, "reduce slot"), where)
 	if t.c.BorrowMap > 0 || t.c.BorrowReduce > 0 {
 		text += fmt.Sprintf(" Reduces may borrow %s; maps may borrow %s.", borrowed(t.c.BorrowMap, maps, slots.Map), borrowed(t.c.BorrowReduce, reduces, slots.Reduce))
 	}
 	switch t.c.Slowstart {
 	case slots.One:
-		text += " The reduces of a job are ready when all its maps are done."
+		text += " The reduces of a job may start when all its maps are done."
 	case 0:
-		text += " The reduces of a job are ready from the start."
+		text += " The reduces of a job may start at once."
 	default:
-		text += fmt.Sprintf(" The reduces of a job are ready when %v of its maps are done.", t.c.Slowstart)
+		text += fmt.Sprintf(" The reduces of a job may start when a share of %v of its maps is done.", t.c.Slowstart)
 	}
 	return paragraphOf(text)
 }
 
-// borrowed is how many slots of a kind may be lent.
-func borrowed(share slots.PPM, places int, k slots.Kind) string {
+// borrowed says how many of the slots of kind k may be lent.
+func borrowed(share slots.PPM, capacity int, k slots.Kind) string {
 	switch share {
 	case 0:
 		return fmt.Sprintf("no %v slot", k)
 	case slots.One:
 		return fmt.Sprintf("any %v slot", k)
 	}
-	return fmt.Sprintf("%d of the %s (a share of %v)", share.Of(int32(places)), counted(places, k.String()+" slot"), share)
+	return fmt.Sprintf("%d of the %s (a share of %v)", share.Of(int32(capacity)), counted(capacity, k.String()+" slot"), share)
 }
 
-// granted words a grant that was just applied.
+// granted returns the paragraph on a grant that was just applied.
 func (t *teller) granted(e *slots.Explanation) string {
 	a := e.Start.Attempt
 	what := t.attemptName(a)
 	if e.Grant.Speculative {
-		what = "a copy of " + what
+		what = "a speculative attempt of " + what
 	}
 	first := fmt.Sprintf("At %s %s%s started on %s", seconds(e.Now), what, t.ofPool(a.Job), t.slotName(e.Start.Slot))
 	if e.Start.Lent {
@@ -70,21 +70,22 @@ func (t *teller) granted(e *slots.Explanation) string {
 	return paragraphOf(first, t.byRule(e), t.byIdentity(e), t.restedOn(e), t.passedOver(e))
 }
 
-// byIdentity tells where the papers' counts and the slots' identities part
-// (SPEC A8): a rule speaks of the first, lent of the second.
+// byIdentity explains a start whose rule and slot seem to contradict each other
+// [DHFS13, "counts and identities"]: rules use the paper's counts of slots, but whether a
+// slot is lent depends on the slot itself.
 func (t *teller) byIdentity(e *slots.Explanation) string {
 	k := e.Start.Attempt.Kind
 	switch {
 	case t.c.Slots[e.Start.Slot].Extra:
 	case e.Grant.Rule.Borrows() && !e.Start.Lent:
-		return fmt.Sprintf("By the paper's counts, which know no single slots, one more %v takes a %v slot of the tracker; as a %v slot is idle it runs there, and none is lent by this.", k, k.Other(), k)
+		return fmt.Sprintf("The paper counts slots and does not tell them apart. By its counts this %v takes a %v slot of the tracker. But a %v slot is free, so the task runs there and no slot is lent.", k, k.Other(), k)
 	case e.Grant.Rule == trace.RuleOwnSlots && e.Start.Lent:
-		return fmt.Sprintf("By the paper's counts, which know no single slots, a %v slot of the tracker is free; but what is idle is a %v slot, so that one is lent.", k, k.Other())
+		return fmt.Sprintf("The paper counts slots and does not tell them apart. By its counts a %v slot of the tracker is free. But the free slot is a %v slot, so that slot is lent.", k, k.Other())
 	}
 	return ""
 }
 
-// near says how far a map is from its input.
+// near says where the input of a map is.
 func (t *teller) near(a slots.AttemptID, level slots.Level) string {
 	if a.Kind != slots.Map || t.v.Trackers() == 1 || !t.v.Placed(a.Job) {
 		return ""
@@ -98,6 +99,7 @@ func (t *teller) near(a slots.AttemptID, level slots.Level) string {
 	return " Its input is elsewhere."
 }
 
+// byRule names the rule of a grant, and says what it means.
 func (t *teller) byRule(e *slots.Explanation) string {
 	rule := e.Grant.Rule
 	if rule == trace.RuleNone {
@@ -115,23 +117,24 @@ func (t *teller) byRule(e *slots.Explanation) string {
 	return text + ": " + words + "."
 }
 
-// restedOn are the policy's numbers, or else how much there was to do.
+// restedOn lists the numbers of the policy. If the policy gives none, it says how many
+// tasks and slots there were.
 func (t *teller) restedOn(e *slots.Explanation) string {
 	if len(e.Why.Numbers) > 0 {
-		return "It rested on: " + numbers(e.Why.Numbers) + "."
+		return "Numbers: " + numbers(e.Why.Numbers) + "."
 	}
 	k := e.Start.Attempt.Kind
-	pending, running := t.v.Pending(k), t.v.Running(k)-1 // the grant is applied already
+	pending, running := t.v.Pending(k), t.v.Running(k)-1 // before the grant, which is applied already
 	if !e.Grant.Speculative {
 		pending++
 	}
-	return fmt.Sprintf("Then %s pending and %d ran, with %s in the cluster.",
-		counted(pending, k.String())+" "+were(pending), running, counted(t.v.Capacity(k), k.String()+" slot"))
+	return fmt.Sprintf("Before it, %s pending and %d %s running; the cluster has %s.",
+		counted(pending, k.String())+" "+were(pending), running, were(running), counted(t.v.Capacity(k), k.String()+" slot"))
 }
 
-// passedOver are the candidates that the grant beat: those that the policy
-// names, those that the Ledger refused before it, or else a few jobs that had a
-// task of the same kind.
+// passedOver lists the candidates that did not get the slot: those that the Ledger
+// refused and those that the policy names, or, if there are none, a few jobs with a
+// pending task of the same kind.
 func (t *teller) passedOver(e *slots.Explanation) string {
 	var words []string
 	for _, r := range t.refused {
@@ -147,7 +150,7 @@ func (t *teller) passedOver(e *slots.Explanation) string {
 		words = append(words, fmt.Sprintf("%s (%s)", who, b.Why))
 	}
 	pending, kept := t.alsoPending(e)
-	if len(words) == 0 && len(e.Why.Numbers) == 0 { // a policy that says nothing
+	if len(words) == 0 && len(e.Why.Numbers) == 0 { // the policy gives no reasons
 		words = pending
 	}
 	if more := len(words) - slots.MostBeaten; more > 0 {
@@ -155,21 +158,21 @@ func (t *teller) passedOver(e *slots.Explanation) string {
 	}
 	text := ""
 	if len(words) > 0 {
-		text = "It went before " + list(words) + "."
+		text = "It was chosen before " + list(words) + "."
 	}
 	if len(kept) > 0 {
-		text += " Not in the running: " + list(kept) + "."
+		text += " Not allowed to start: " + list(kept) + "."
 	}
 	return text
 }
 
 const (
-	mostAlso    = 3  // jobs that no policy names
-	mostScanned = 64 // jobs looked at for them
+	mostAlso    = 3  // jobs in a list that no policy has made
+	mostScanned = 64 // jobs that are examined for it
 )
 
-// alsoPending are jobs that had a task of the same kind, and of these, apart,
-// those whose pool ran as many as it may before the grant.
+// alsoPending returns jobs that had a pending task of the same kind. kept are those whose
+// pool was at its limit before the grant.
 func (t *teller) alsoPending(e *slots.Explanation) (words, kept []string) {
 	k, won := e.Grant.Kind, t.v.Job(e.Grant.Job)
 	for i, id := range t.active {
@@ -182,7 +185,7 @@ func (t *teller) alsoPending(e *slots.Explanation) (words, kept []string) {
 		}
 		ran := t.v.Pool(j.Pool()).Running(k)
 		if j.Pool() == won.Pool() {
-			ran-- // the grant is applied already
+			ran-- // before the grant, which is applied already
 		}
 		if p := t.v.Pool(j.Pool()); t.traits.PoolLimits && p.Config().Max(k) > 0 && ran >= p.Config().Max(k) {
 			kept = append(kept, fmt.Sprintf("%s (pool %s may run %s at a time)", t.jobName(id), printable(p.Config().Name), counted(p.Config().Max(k), k.String())))
@@ -200,7 +203,7 @@ func (t *teller) alsoPending(e *slots.Explanation) (words, kept []string) {
 	return words, kept
 }
 
-// word tells what an event says, where the mode wants it.
+// word offers the mode a paragraph on an event, and keeps track of jobs and Assigns.
 func (t *teller) word(e *trace.Event, texts []string) {
 	job := slots.JobID(e.Job)
 	attempt := slots.AttemptID{Job: job, Kind: e.Kind, Task: slots.TaskID(e.Task), N: e.N}
@@ -219,66 +222,66 @@ func (t *teller) word(e *trace.Event, texts []string) {
 			t.tell(p.about, func() string { return p.text })
 		}
 	case trace.OpKill:
-		t.tell(about{what: kill, job: job, task: true, attempt: attempt}, func() string { return t.killed(e, attempt) })
+		t.tell(about{topic: kill, job: job, task: true, attempt: attempt}, func() string { return t.killed(e, attempt) })
 	case trace.OpLostTracker:
-		t.wordFact(e, about{what: fact, job: slots.NoJob})
+		t.wordEvent(e, about{topic: fact, job: slots.NoJob})
 	case trace.OpAbort:
-		t.wordFact(e, about{what: fact, job: job})
+		t.wordEvent(e, about{topic: fact, job: job})
 	case trace.OpLostOutput, trace.OpDrop:
-		t.wordFact(e, about{what: fact, job: job, task: true, attempt: attempt})
+		t.wordEvent(e, about{topic: fact, job: job, task: true, attempt: attempt})
 	case trace.OpGate:
 		t.jobs[job].gate = e.Has(trace.OK)
-		t.wordOther(e, about{what: gate, job: job})
+		t.wordEvent(e, about{topic: gate, job: job})
 	case trace.OpMapsDone:
-		if t.v.Job(job).Total(slots.Reduce) > 0 && t.c.Slowstart != slots.One { // else the job's end, or its gate, says so
-			t.wordOther(e, about{what: gate, job: job})
+		if t.v.Job(job).Total(slots.Reduce) > 0 && t.c.Slowstart != slots.One { // otherwise the job ends or its gate opens, which says the same
+			t.wordEvent(e, about{topic: gate, job: job})
 		}
 	case trace.OpAdmit, trace.OpJobEnd:
-		t.wordOther(e, about{what: other, job: job})
+		t.wordEvent(e, about{topic: other, job: job})
 	case trace.OpAdvance:
-		t.wordOther(e, about{what: other, job: job, task: true, attempt: attempt})
+		t.wordEvent(e, about{topic: other, job: job, task: true, attempt: attempt})
 	case trace.OpOpen, trace.OpDrain, trace.OpClose, trace.OpHome:
-		if e.Rule != trace.RuleLostTracker { // told with the tracker
-			t.wordOther(e, about{what: other, job: slots.NoJob})
+		if e.Rule != trace.RuleLostTracker { // the paragraph on the tracker says it
+			t.wordEvent(e, about{topic: other, job: slots.NoJob})
 		}
 	}
-	t.mode.follow(e)
+	t.mode.event(e)
 	if e.Op == trace.OpJobEnd {
 		t.ended(job)
 	}
 }
 
-// submitted takes a job in; what becomes of it is told when the Ledger has it.
+// submitted takes note of a job that the Ledger is about to get.
 func (t *teller) submitted(e *trace.Event, texts []string) {
 	id := slots.JobID(e.Job)
 	t.jobs = append(t.jobs, jobInfo{name: printable(texts[0]), pool: printable(texts[1]), user: texts[2], sealed: e.Has(trace.Sealed)})
 	t.active = append(t.active, id)
 	t.newest = id
-	t.mode.meet(id, texts[0])
+	t.mode.submitted(id, texts[0])
 }
 
-// welcome tells of the job that was submitted last, once the Ledger has it.
+// welcome tells of the newest job, once the Ledger has it.
 func (t *teller) welcome() {
 	id := t.newest
 	if id == slots.NoJob {
 		return
 	}
 	t.newest = slots.NoJob
-	t.tell(about{what: fact, job: id}, func() string {
+	t.tell(about{topic: fact, job: id}, func() string {
 		j := t.v.Job(id)
 		maps := counted(j.Total(slots.Map), "map")
 		if !t.jobs[id].sealed {
-			maps = "maps whose number is not known yet"
+			maps = "an unknown number of maps"
 		}
 		first := fmt.Sprintf("At %s %s%s was submitted: %s, %s.", seconds(j.Submitted()), t.jobName(id), t.ofPool(id), maps, counted(j.Total(slots.Reduce), "reduce"))
 		if !j.Runnable() && !j.Ended() {
-			first += " It waits: " + t.limits(id) + "."
+			first += " It has to wait: " + t.limits(id) + "."
 		}
 		return paragraphOf(first)
 	})
 }
 
-// limits are the running-job limits that a job is under.
+// limits lists the running-job limits that apply to a job.
 func (t *teller) limits(id slots.JobID) string {
 	var words []string
 	if p := t.v.Pool(t.v.Job(id).Pool()).Config(); p.MaxRunning > 0 {
@@ -292,76 +295,60 @@ func (t *teller) limits(id slots.JobID) string {
 	return list(words)
 }
 
-// ended takes a job out of the active ones.
+// ended removes a job from the active ones.
 func (t *teller) ended(id slots.JobID) {
-	for i, a := range t.active {
-		if a == id {
-			t.active = append(t.active[:i], t.active[i+1:]...)
-			return
-		}
-	}
+	t.active = slices.DeleteFunc(t.active, func(a slots.JobID) bool { return a == id })
 }
 
-// wordFact tells a fact that changes what can be decided.
-func (t *teller) wordFact(e *trace.Event, a about) {
-	t.tell(a, func() string {
-		at := "At " + seconds(e.At) + " "
-		switch e.Op {
-		case trace.OpLostTracker:
-			return paragraphOf(fmt.Sprintf("%stracker %d was lost, and with it what ran there (%s) and the output of the maps that it had done for jobs with reduces.",
-				at, e.A, counted(t.runningAt(slots.TrackerID(e.A)), "attempt")))
-		case trace.OpLostOutput:
-			return paragraphOf(fmt.Sprintf("%sthe output of %s was lost: the map has to run again.", at, t.taskName(a.attempt)))
-		case trace.OpAbort:
-			return paragraphOf(fmt.Sprintf("%s%s was cancelled.", at, t.jobName(a.job)))
-		}
-		return paragraphOf(fmt.Sprintf("%s%s was not needed any more.", at, t.taskName(a.attempt)))
-	})
+// wordEvent offers a paragraph on a fact, on what follows from a fact, or on a decision
+// that neither starts nor ends an attempt.
+func (t *teller) wordEvent(e *trace.Event, a about) {
+	t.tell(a, func() string { return paragraphOf("At " + seconds(e.At) + " " + t.eventWords(e, a)) })
 }
 
-func (t *teller) runningAt(id slots.TrackerID) int32 {
-	return t.v.RunningAt(id, slots.Map) + t.v.RunningAt(id, slots.Reduce)
-}
-
-// wordOther tells a decision that starts and ends no attempt, or what follows
-// from a fact.
-func (t *teller) wordOther(e *trace.Event, a about) {
-	t.tell(a, func() string { return paragraphOf("At " + seconds(e.At) + " " + t.otherWords(e, a)) })
-}
-
-func (t *teller) otherWords(e *trace.Event, a about) string {
+func (t *teller) eventWords(e *trace.Event, a about) string {
 	name := t.jobName(a.job)
 	switch e.Op {
+	case trace.OpLostTracker:
+		tracker := slots.TrackerID(e.A)
+		ran := t.v.RunningAt(tracker, slots.Map) + t.v.RunningAt(tracker, slots.Reduce)
+		return fmt.Sprintf("tracker %d was lost, with %s that ran there, and with the output of the maps that it had done for jobs with reduces.", tracker, counted(ran, "attempt"))
+	case trace.OpLostOutput:
+		return fmt.Sprintf("the output of %s was lost, so the map has to run again.", t.taskName(a.attempt))
+	case trace.OpDrop:
+		return t.taskName(a.attempt) + " was not needed any more."
+	case trace.OpAbort:
+		return name + " was cancelled."
 	case trace.OpGate:
 		return t.gateWords(a.job)
 	case trace.OpAdmit:
-		return fmt.Sprintf("%s%s was admitted, %s after it was submitted: until then others had its place (%s).",
+		return fmt.Sprintf("%s%s was admitted, %s after it was submitted. Until then other jobs used up its limits (%s).",
 			name, t.ofPool(a.job), seconds(e.At-t.v.Job(a.job).Submitted()), t.limits(a.job))
 	case trace.OpMapsDone:
-		return fmt.Sprintf("the last map of %s was done, so that its reduces need not wait any more.", name)
+		return fmt.Sprintf("the last map of %s was done, so its reduces wait for no more maps.", name)
 	case trace.OpJobEnd:
 		return t.endWords(a.job)
 	case trace.OpAdvance:
-		return fmt.Sprintf("%s may leave its copy phase.", t.attemptName(a.attempt))
+		return t.attemptName(a.attempt) + " may leave its copy phase."
 	case trace.OpOpen:
 		return fmt.Sprintf("the policy opened slot %d (%v).", e.Slot, e.Rule)
 	case trace.OpHome:
 		return fmt.Sprintf("slot %d became a %v slot.", e.Slot, e.Kind)
 	case trace.OpDrain:
-		return fmt.Sprintf("the policy closed slot %d (%v), from the end of what runs there.", e.Slot, e.Rule)
+		return fmt.Sprintf("the policy let slot %d close (%v) when its attempt ends.", e.Slot, e.Rule)
 	}
 	return fmt.Sprintf("slot %d was closed (%v).", e.Slot, e.Rule)
 }
 
-// gateWords: slowstart is a share of the maps (SPEC 1.8).
+// gateWords says why the gate of a job opened or closed: slowstart is a share of its maps.
 func (t *teller) gateWords(id slots.JobID) string {
 	j, name := t.v.Job(id), t.jobName(id)
 	done := doneOf(j)
 	if !t.jobs[id].gate {
-		return fmt.Sprintf("the gate of %s closed again: only %s, and %d are needed.", name, done, t.need(j))
+		return fmt.Sprintf("the gate of %s closed again: %s, and %d are needed.", name, done, t.need(j))
 	}
 	if t.c.Slowstart == 0 {
-		return fmt.Sprintf("the gate of %s opened at once: slowstart is 0, so that its reduces wait for maps on their slots.", name)
+		return fmt.Sprintf("the gate of %s opened at once, because slowstart is 0: its reduces may start and wait for maps on their slots.", name)
 	}
 	if need := t.need(j); need < j.Total(slots.Map) {
 		done += fmt.Sprintf(", and %d were needed", need)
@@ -369,7 +356,7 @@ func (t *teller) gateWords(id slots.JobID) string {
 	text := fmt.Sprintf("the gate of %s opened: %s", name, done)
 	switch left := j.Total(slots.Reduce) - j.Done(slots.Reduce) - j.Running(slots.Reduce); {
 	case left == 0:
-		return text + "; its reduces have all been started."
+		return text + "; all its reduces have been started."
 	case left == 1:
 		return text + ", so its reduce may start."
 	default:
@@ -377,7 +364,7 @@ func (t *teller) gateWords(id slots.JobID) string {
 	}
 }
 
-// doneOf is 12 of 80 maps are done.
+// doneOf says how many maps are done: 12 of 80 maps are done.
 func doneOf(j slots.JobView) string {
 	done, total := j.Done(slots.Map), j.Total(slots.Map)
 	switch {
@@ -391,9 +378,10 @@ func doneOf(j slots.JobView) string {
 	return fmt.Sprintf("all %s are done", counted(total, "map"))
 }
 
-// need is how many maps open the gate.
+// need returns how many maps have to be done so that the gate opens.
 func (t *teller) need(j slots.JobView) int32 { return t.c.Slowstart.CeilOf(j.Total(slots.Map)) }
 
+// endWords says how a job ended.
 func (t *teller) endWords(id slots.JobID) string {
 	after := seconds(t.now - t.v.Job(id).Submitted())
 	switch t.l.JobState(id) {
@@ -401,7 +389,7 @@ func (t *teller) endWords(id slots.JobID) string {
 		a, _ := t.l.FailedBy(id)
 		return fmt.Sprintf("%s failed, %s after it was submitted: %v %d failed %s.", t.jobName(id), after, a.Kind, a.Task, counted(t.c.MaxAttempts, "time"))
 	case slots.Killed:
-		return fmt.Sprintf("%s ended, cancelled %s after it was submitted.", t.jobName(id), after)
+		return fmt.Sprintf("%s ended: it was cancelled, %s after it was submitted.", t.jobName(id), after)
 	}
 	text := fmt.Sprintf("%s was done, %s after it was submitted", t.jobName(id), after)
 	if d := t.v.Job(id).Deadline(); d > 0 && t.now > d {
@@ -412,26 +400,26 @@ func (t *teller) endWords(id slots.JobID) string {
 	return text + "."
 }
 
-// killed words the end that was ordered for an attempt.
+// killed returns the paragraph on an attempt that was killed.
 func (t *teller) killed(e *trace.Event, a slots.AttemptID) string {
 	id := slots.SlotID(e.Slot)
 	first := fmt.Sprintf("At %s %s, on slot %d since %s, was killed.", seconds(e.At), t.attemptName(a), id, seconds(t.v.Slot(id).Started))
 	var why, rested string
 	switch e.Rule {
 	case trace.RuleDeadlockGuard:
-		why = fmt.Sprintf("The Ledger's deadlock guard: %s pending, none ran, and every slot that a map may use held a reduce waiting for maps. Of these it is the newest: it has reduced nothing yet.",
+		why = fmt.Sprintf("This was the deadlock guard of the Ledger: %s pending, no map ran, and every slot that a map may use held a reduce that waits for maps. This reduce is the newest of them. It has only copied so far.",
 			counted(t.v.Pending(slots.Map), "map")+" "+were(t.v.Pending(slots.Map)))
 	case trace.RuleLostRace:
-		why = "It lost the race: another attempt of the same task finished first."
+		why = "Another attempt of the same task finished first."
 	case trace.RuleDropped:
 		why = "The task is not needed any more."
 	case trace.RuleJobEnded:
 		why = "Its job has ended."
 	case trace.RuleReclaim:
-		why = fmt.Sprintf("%s took the slot back (reclaim): killed so, an attempt does not count as failed.", t.c.PolicyName)
+		why = fmt.Sprintf("%s took the slot back (rule reclaim). The attempt does not count as failed.", t.c.PolicyName)
 		for _, r := range t.reclaims {
 			if r.slot == id && len(r.why.Numbers) > 0 {
-				rested = "It rested on: " + numbers(r.why.Numbers) + "."
+				rested = "Numbers: " + numbers(r.why.Numbers) + "."
 			}
 		}
 	default:
@@ -440,7 +428,7 @@ func (t *teller) killed(e *trace.Event, a slots.AttemptID) string {
 	return paragraphOf(first, why, rested)
 }
 
-// holds is what a slot holds, as map 7 of J01 since 10.0s.
+// holds says what runs on a slot: map 7 of J01 since 10.0s.
 func (t *teller) holds(s slots.SlotView) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s since %s", t.attemptName(s.Attempt), seconds(s.Started))

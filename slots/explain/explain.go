@@ -1,19 +1,17 @@
-// Package explain tells a recorded run in plain sentences: what was decided, by
-// which rule of which policy, which numbers the decision rested on and which
-// candidates it beat; who held which slot at a moment; what became of a task; why
-// a slot stayed idle.
+// Package explain answers questions about a recorded run in sentences: what was decided,
+// by which rule of which policy, with which numbers, and which candidates were passed
+// over; which attempt held which slot at a moment; what happened to a task; why a slot
+// stayed idle.
 //
-// Nothing of this is recorded. An event file holds the facts and the decisions;
-// the facts are replayed through a fresh Ledger (replay.With), which makes
-// each decision once more and says why. A file whose decisions this program
-// would not make is told so rather than explained.
+// An event file has only facts and decisions, no reasons. This package replays the facts
+// (slots/replay): a fresh Ledger makes each decision again, and the policy says why. If
+// the Ledger decides otherwise than the file, the answer is an error.
 //
-// Memory: what the Ledger needs, and a few sentences; the file is read once,
-// front to back.
+// Memory: the Ledger and a few sentences. The file is read once, from front to back.
 //
-// Neighbours: slots has the Ledger, its replay and the words of an Explanation;
-// slots/policy makes the policy that the file names, and its policies say what
-// they rest on; cmd/mrlocal prints what comes out.
+// Neighbours: package slots has the Ledger and the type Explanation, slots/policy/registry
+// makes the policy that the file names, and the policies give reasons and numbers.
+// cmd/mrlocal prints the sentences.
 package explain
 
 import (
@@ -30,32 +28,33 @@ import (
 	"mrlocal/trace"
 )
 
-// Options say what to tell. With WhyIdle -1 and nothing else set it is every
+// Options are a question. If WhyIdle is -1 and nothing else is set, the answer is every
 // decision, in order.
 type Options struct {
-	// HasAt: the state at time At (since the run's start) and the last decision
-	// before it. With Task or WhyIdle: the story ends there.
+	// HasAt: the answer is the state at time At, from the start of the run, and the
+	// last decision before it. With Task or WhyIdle the answer ends at At.
 	At    time.Duration
 	HasAt bool
 
-	// Task, as J01/m/7 (job, m or r, number of the task), tells that task's
-	// story. The job is named, or numbered from 0 in the order of submission.
+	// Task, such as J01/m/7 (job, m or r, number of the task): the answer is what
+	// happened to the task. The job is a name, or a number from 0 in the order of
+	// submission.
 	Task string
 
-	// WhyIdle is a slot: why nothing ran on it, at At, or in its longest idle
-	// stretch. -1: not asked.
+	// WhyIdle is a slot: the answer is why nothing ran on it, at time At or in the
+	// longest stretch in which it was idle. -1: not asked.
 	WhyIdle int
 
 	FirstLent bool   // only the first decision that lent a slot
-	Limit     int    // at most so many decisions; 0: all
-	Name      string // names the file in errors; "": events
+	Limit     int    // the largest number of decisions; 0: all
+	Name      string // of the file, for errors; "": events
 }
 
-// Sentences reads an event file and writes what o asks for. An error for which
-// errs.IsUsage holds is wrong input: a file that is cut short, changed or none of
-// ours, a task or a slot that the run does not have. Decisions are written as
-// they are read, so that a file cut short is explained up to there; all else is
-// written at the end, or not at all.
+// Sentences reads an event file from r and writes the answer to w. It fails with an error
+// for which errs.IsUsage is true if the file is cut short, was changed or is no event
+// file, or if the run has no such task or slot. Decisions are written as they are read,
+// so that a file that is cut short is explained up to its end; other answers are written
+// only if there is no error.
 func Sentences(w io.Writer, r io.Reader, o Options) error {
 	if o.Name == "" {
 		o.Name = "events"
@@ -64,22 +63,14 @@ func Sentences(w io.Writer, r io.Reader, o Options) error {
 	if err := t.choose(); err != nil {
 		return err
 	}
-	newPolicy := func(c slots.Config) (slots.Policy, error) {
-		p, err := registry.ForReplay(c)
-		if err == nil {
-			t.traits = p.Traits()
-		}
-		return p, err
-	}
-	diff, err := replay.With(r, newPolicy, replay.Options{Begin: t.begin, Explain: t.explained, Event: t.event})
+	diff, err := replay.Run(r, registry.ForReplay, replay.Options{Begin: t.begin, Explain: t.explained, Event: t.event})
 	switch {
 	case t.err != nil:
 		return t.err
 	case err != nil:
-		err = t.broken(err)
+		err = errs.Inputf(o.Name, "%s", strings.TrimPrefix(err.Error(), "replay: "))
 	case diff != nil:
-		err = errs.Inputf(o.Name, "line %d: this program decides otherwise than the run did: recorded %s, replayed %s",
-			diff.Line, orNothing(diff.Recorded), orNothing(diff.Replayed))
+		err = errs.Inputf(o.Name, "line %d: this program does not decide as the run did: recorded %s, replayed %s", diff.Line, diff.Recorded, diff.Replayed)
 	default:
 		t.settle()
 		t.welcome()
@@ -91,61 +82,48 @@ func Sentences(w io.Writer, r io.Reader, o Options) error {
 	return err
 }
 
-// broken words an error of the file itself: no event file, one that was cut short
-// or changed, one of a policy that is not there any more.
-func (t *teller) broken(err error) error {
-	return errs.Inputf(t.o.Name, "%s", strings.TrimPrefix(err.Error(), "replay: "))
-}
-
-func orNothing(s string) string {
-	if s == "" {
-		return "nothing"
-	}
-	return s
-}
-
-// mode is what is done with a run as it is replayed.
+// mode is one kind of answer. Its methods are called while the run is replayed.
 type mode interface {
-	begin() error                     // the Ledger is there
-	meet(id slots.JobID, name string) // a job is being submitted
-	follow(e *trace.Event)            // an event, a fact before the Ledger has it
-	wants(a about) bool               // asked before a paragraph is worded
-	take(p paragraph)                 // a paragraph that it wants
-	look()                            // all that was decided at an Assign is known
-	end() error                       // the file, or the time asked for, is at its end
+	begin() error                          // the Ledger is ready
+	submitted(id slots.JobID, name string) // a job is about to be submitted
+	event(e *trace.Event)                  // an event; if it is a fact, the Ledger does not have it yet
+	wants(a about) bool                    // whether add gets the paragraph on a
+	add(p paragraph)
+	decided()   // all decisions of an Assign are known
+	end() error // the end of the file, or the time in the question
 }
 
-// quiet is a mode's part that does nothing.
+// quiet has the methods of a mode that does not need them.
 type quiet struct{}
 
-func (quiet) begin() error             { return nil }
-func (quiet) meet(slots.JobID, string) {}
-func (quiet) follow(*trace.Event)      {}
-func (quiet) look()                    {}
+func (quiet) begin() error                  { return nil }
+func (quiet) submitted(slots.JobID, string) {}
+func (quiet) event(*trace.Event)            {}
+func (quiet) decided()                      {}
 
-// about is what a paragraph is about.
+// about says what a paragraph is about.
 type about struct {
-	what    what
-	job     slots.JobID // slots.NoJob: none
-	task    bool        // attempt says which
+	topic   topic
+	job     slots.JobID // or slots.NoJob
+	task    bool        // the paragraph is about the task of attempt
 	attempt slots.AttemptID
 	slot    slots.SlotID // of a start
-	lent    bool
+	lent    bool         // the start lends the slot
 }
 
-// what is how much of a story a paragraph is.
-type what uint8
+// topic is the kind of a paragraph.
+type topic uint8
 
 const (
-	start what = iota // a task was started
-	kill              // an attempt was killed
-	other             // another decision, or what follows from a fact: an admission, a job's end
-	gate              // a job's reduces may start, or not any more
-	fact              // something that others told the Ledger
+	start topic = iota // an attempt started
+	kill               // an attempt was killed
+	gate               // the reduces of a job may start, or may not any more
+	other              // another decision, or what follows from a fact, such as the end of a job
+	fact               // a fact
 )
 
-// decision reports whether somebody decided it.
-func (w what) decision() bool { return w == start || w == kill }
+// decision reports whether the topic is a decision about an attempt.
+func (t topic) decision() bool { return t == start || t == kill }
 
 // paragraph is a few sentences about one thing.
 type paragraph struct {
@@ -153,13 +131,13 @@ type paragraph struct {
 	text string
 }
 
-// teller replays a run and words it.
+// teller replays a run and puts it into sentences.
 type teller struct {
 	w    *bufio.Writer
 	o    Options
 	mode mode
-	err  error // ends the replay
-	stop bool  // so does this, without harm
+	err  error // not nil: the replay ends with this error
+	stop bool  // the replay ends without an error
 
 	l *slots.Ledger
 	v *slots.View
@@ -168,25 +146,27 @@ type teller struct {
 	traits slots.Traits // of the policy
 
 	jobs       []jobInfo
-	active     []slots.JobID // not ended, by id
-	newest     slots.JobID   // submitted, and not told yet; or NoJob
-	now        time.Duration
+	active     []slots.JobID   // jobs that have not ended, by id
+	newest     slots.JobID     // a submitted job that has no paragraph yet; or NoJob
+	now        time.Duration   // of the latest event
 	heartbeats bool            // the driver asks for one tracker at a time
-	asked      slots.TrackerID // for which it asked the last time
+	asked      slots.TrackerID // the tracker of the latest Assign
 
-	terse  bool                // rules are put in words once
-	worded map[slots.Rule]bool // looked up only
+	terse  bool                // the words of a rule are written only once
+	worded map[slots.Rule]bool // rules that were written; never iterated
 
-	grants   []paragraph     // worded when they were made, until the file confirms them
-	reclaims []reclaim       // the same of kills by the policy
-	refused  []refusal       // on the visit that goes on
-	visits   []visit         // the last one of each tracker
-	last     slots.TrackerID // visited last
-	asks     int             // Assigns so far
-	looked   int             // of these, settled
+	// What the policy says during an Assign, until the file confirms the decisions.
+	grants   []paragraph
+	reclaims []reclaim
+	refused  []refusal // during the current visit
+
+	visits  []visit         // the latest visit of each tracker
+	last    slots.TrackerID // the tracker that was visited last
+	asks    int             // Assigns so far
+	settled int             // Assigns whose decisions are all known
 }
 
-// jobInfo is what a View does not say of a job.
+// jobInfo is what a View does not show of a job.
 type jobInfo struct {
 	name, pool, user string
 	gate             bool // open
@@ -205,20 +185,20 @@ type refusal struct {
 	reason slots.Refusal
 }
 
-// visit is what a policy left undone on a tracker.
+// visit is what the policy did not do on a tracker, and why.
 type visit struct {
-	ask      int // during which Assign, from 1; 0: never
+	ask      int // number of the Assign, from 1; 0: the tracker was never visited
 	at       time.Duration
 	declined []slots.Declined
 	refused  []refusal
 }
 
-// choose picks the mode.
+// choose chooses the mode for the question.
 func (t *teller) choose() error {
 	t.newest = slots.NoJob
 	switch {
 	case t.o.HasAt && t.o.At < 0:
-		return errs.Optionf("time "+seconds(t.o.At), "before the run's start")
+		return errs.Optionf("time "+seconds(t.o.At), "this is before the start of the run")
 	case t.o.Task != "":
 		id, err := parseTask(t.o.Task)
 		if err != nil {
@@ -235,20 +215,21 @@ func (t *teller) choose() error {
 	return nil
 }
 
+// begin gets the fresh Ledger of the replay.
 func (t *teller) begin(l *slots.Ledger) {
-	t.l, t.v, t.c = l, l.View(), l.Config()
+	t.l, t.v, t.c, t.traits = l, l.View(), l.Config(), l.Traits()
 	t.visits = make([]visit, t.v.Trackers())
 	t.err = t.mode.begin()
 }
 
-// print writes text; a writer that fails ends the replay.
+// print writes text. A writer that fails ends the replay.
 func (t *teller) print(text string) {
 	if _, err := t.w.WriteString(text); err != nil && t.err == nil {
 		t.err = fmt.Errorf("write sentences: %w", err)
 	}
 }
 
-// explained takes what the Ledger says while it decides.
+// explained gets what the policy says while the Ledger decides.
 func (t *teller) explained(e *slots.Explanation) {
 	switch {
 	case e.EndOfVisit():
@@ -263,7 +244,7 @@ func (t *teller) explained(e *slots.Explanation) {
 	case e.Refused != slots.Granted:
 		t.refused = append(t.refused, refusal{e.Grant, e.Refused})
 	default:
-		a := about{what: start, job: e.Grant.Job, task: true, attempt: e.Start.Attempt, slot: e.Start.Slot, lent: e.Start.Lent}
+		a := about{topic: start, job: e.Grant.Job, task: true, attempt: e.Start.Attempt, slot: e.Start.Slot, lent: e.Start.Lent}
 		p := paragraph{about: a}
 		if t.mode.wants(a) {
 			p.text = t.granted(e)
@@ -272,8 +253,8 @@ func (t *teller) explained(e *slots.Explanation) {
 	}
 }
 
-// event takes an event of the file: a fact before the Ledger has it, a decision
-// after.
+// event gets each event of the file: a fact before the Ledger has it, a decision after
+// the Ledger has made it. It returns false to end the replay.
 func (t *teller) event(e *trace.Event, texts []string) bool {
 	if t.err != nil || t.stop || t.o.HasAt && e.At > t.o.At {
 		return false
@@ -289,8 +270,8 @@ func (t *teller) event(e *trace.Event, texts []string) bool {
 	return t.err == nil
 }
 
-// known reports whether what a fact is about exists. Where it does not, the
-// Ledger's turn to refuse it comes next.
+// known reports whether the job, slot or tracker of a fact exists. If not, the replay
+// fails next, with an error about the fact.
 func (t *teller) known(e *trace.Event) bool {
 	if e.Op.Class() != trace.Fact {
 		return true
@@ -304,29 +285,29 @@ func (t *teller) known(e *trace.Event) bool {
 	return e.Job >= 0 && int(e.Job) < len(t.jobs) && int(e.Slot) < len(t.c.Slots)
 }
 
-// settle is called when all that was decided at an Assign has been read.
+// settle runs once all decisions of an Assign have been read.
 func (t *teller) settle() {
-	if t.looked == t.asks {
+	if t.settled == t.asks {
 		return
 	}
-	t.looked = t.asks
+	t.settled = t.asks
 	t.grants, t.reclaims = t.grants[:0], t.reclaims[:0]
-	t.mode.look()
+	t.mode.decided()
 }
 
-// tell gives the mode a paragraph, if it wants one.
+// tell gives the mode a paragraph about a, if it wants one.
 func (t *teller) tell(a about, text func() string) {
 	if t.mode.wants(a) {
-		t.mode.take(paragraph{a, text()})
+		t.mode.add(paragraph{a, text()})
 	}
 }
 
-// everything tells all decisions, and the facts between them; or the first lent
-// slot alone.
+// everything answers with all decisions and the facts between them, or with the first
+// decision that lent a slot.
 type everything struct {
 	quiet
-	t    *teller
-	told int
+	t       *teller
+	written int // decisions so far
 }
 
 func (m *everything) begin() error {
@@ -339,27 +320,27 @@ func (m *everything) begin() error {
 
 func (m *everything) wants(a about) bool {
 	if m.t.o.FirstLent {
-		return a.lent && a.what == start && m.told == 0
+		return a.lent && a.topic == start && m.written == 0
 	}
 	return true
 }
 
-func (m *everything) take(p paragraph) {
+func (m *everything) add(p paragraph) {
 	m.t.print(p.text)
-	if !p.what.decision() {
+	if !p.topic.decision() {
 		return
 	}
-	m.told++
-	m.t.stop = m.t.o.FirstLent || m.told == m.t.o.Limit
+	m.written++
+	m.t.stop = m.t.o.FirstLent || m.written == m.t.o.Limit
 }
 
 func (m *everything) end() error {
 	switch {
-	case m.t.o.FirstLent && m.told == 0:
-		m.t.print("No slot was lent: every task ran on a slot of its own kind.\n")
+	case m.t.o.FirstLent && m.written == 0:
+		m.t.print("No slot was lent. Every task ran on a slot of its own kind.\n")
 	case m.t.stop && !m.t.o.FirstLent:
-		m.t.print(fmt.Sprintf("(Here it stops, after %s.)\n", counted(m.told, "decision")))
-	case !m.t.o.FirstLent && m.told == 0:
+		m.t.print(fmt.Sprintf("(The list ends here, after %s.)\n", counted(m.written, "decision")))
+	case !m.t.o.FirstLent && m.written == 0:
 		m.t.print("Nothing was decided.\n")
 	}
 	return nil

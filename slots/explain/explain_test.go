@@ -242,7 +242,7 @@ func TestALimitKeepsBackWhoWasNotBeaten(t *testing.T) {
 		if err := explain.Sentences(&b, bytes.NewReader(record(t, info.Name, "limited")), explain.Options{WhyIdle: -1}); err != nil {
 			t.Fatal(err)
 		}
-		if text := b.String(); !strings.Contains(text, "It went before J02") || strings.Contains(text, "Not in the running") {
+		if text := b.String(); !strings.Contains(text, "It was chosen before J02") || strings.Contains(text, "Not allowed to start") {
 			t.Errorf("%s: J02 is beaten for the one map that the pool may run, so no limit kept it back:\n%s", info.Name, text)
 		}
 	}
@@ -299,10 +299,10 @@ func TestWrongInputIsToldAsSuch(t *testing.T) {
 		"a job that is not there":          {file, "task J09/m/0", "task J09/m/0: there is no job J09; the run has J01"},
 		"a task that is not there":         {file, "task J01/m/8", "task J01/m/8: J01 has 8 maps, m/0 to m/7"},
 		"a task by the number of its job":  {file, "task 0/r/4", "task 0/r/4: J01 has 4 reduces, r/0 to r/3"},
-		"no task at all":                   {file, "task J01", "task J01: a task is named as J01/m/7: job, m or r, number"},
-		"a negative number":                {file, "task J01/m/-1", "task J01/m/-1: a task is named"},
+		"no task at all":                   {file, "task J01", "task J01: write a task as J01/m/7: job, m or r, number"},
+		"a negative number":                {file, "task J01/m/-1", "task J01/m/-1: write a task"},
 		"a slot that is not there":         {file, "why-idle 4", "slot 4: the run has 4 slots, 0 to 3"},
-		"a time before the run":            {file, "at -1s", "time -1.0s: before the run's start"},
+		"a time before the run":            {file, "at -1s", "time -1.0s: this is before the start of the run"},
 		"a file without its last line":     {bytes.Join(lines[:len(lines)-2], nil), "all", "run.jsonl: cut short"},
 		"a file cut inside a line":         {file[:len(file)-60], "task J01/m/0", "run.jsonl: cut short"},
 		"a file cut among decisions":       {bytes.Join(lines[:5], nil), "all", "run.jsonl: cut short"},
@@ -367,7 +367,7 @@ func TestSpillsBelongToTheStory(t *testing.T) {
 	if err := explain.Sentences(&out, &file, explain.Options{WhyIdle: -1, Task: "J01/m/1"}); err != nil {
 		t.Fatal(err)
 	}
-	if want := "attempt 0 failed after 2.0s, having spilled 2 times (3.0 MiB): failure 1 of"; !strings.Contains(out.String(), want) || strings.Count(out.String(), "spilled") != 1 {
+	if want := "attempt 0 failed after 2.0s, having spilled 2 times (3.0 MiB). This is failure 1;"; !strings.Contains(out.String(), want) || strings.Count(out.String(), "spilled") != 1 {
 		t.Errorf("no %q in\n%s", want, out.String())
 	}
 }

@@ -11,35 +11,36 @@ import (
 	"mrlocal/trace"
 )
 
-// idle tells why nothing ran on a slot: at a time, or in its longest idle
-// stretch. It looks whenever all that was decided at an Assign is known.
+// idle answers why nothing ran on a slot, at a time or in its longest idle stretch. It
+// notes a reason whenever all decisions of an Assign are known.
 type idle struct {
 	quiet
 	t    *teller
 	slot slots.SlotID
 
-	lost  bool          // the slot's tracker
-	freed time.Duration // when the slot was left last
+	lost  bool          // the tracker of the slot is lost
+	freed time.Duration // when the last attempt on the slot ended
 
-	now  *stretch // that goes on
-	best *stretch
+	now  *stretch // the stretch that goes on; nil: the slot is busy
+	best *stretch // the longest of those that are over
 }
 
-// stretch is a time in which a slot was idle, and why: reasons change.
+// stretch is a time in which a slot was idle, and the reasons for it, in order.
 type stretch struct {
 	from, to time.Duration
 	reasons  []reason
-	left     int // reasons left out
-	then     string
+	left     int    // reasons that were left out
+	then     string // what ended the stretch
 }
 
+// reason is why the slot was idle from a time on.
 type reason struct {
-	from, seen time.Duration // seen: the text is of then
+	from, seen time.Duration // the text describes the state at time seen
 	text       string
-	key        string // the text without its numbers
+	key        string // the text without its numbers, to recognise the same reason
 }
 
-// mostReasons bounds what is kept of a stretch: the first ones and the last.
+// mostReasons is how many reasons of a stretch are kept: the first ones and the last.
 const mostReasons = 8
 
 func (m *idle) begin() error {
@@ -50,12 +51,13 @@ func (m *idle) begin() error {
 	return nil
 }
 
+// wants a start on the slot, which ends a stretch.
 func (m *idle) wants(a about) bool {
-	return a.what == start && a.slot == m.slot
+	return a.topic == start && a.slot == m.slot
 }
 
-// follow takes what leaves the slot.
-func (m *idle) follow(e *trace.Event) {
+// event notes that the slot is free.
+func (m *idle) event(e *trace.Event) {
 	switch {
 	case e.Op == trace.OpFinish && slots.SlotID(e.Slot) == m.slot:
 		m.freed = e.At
@@ -64,15 +66,16 @@ func (m *idle) follow(e *trace.Event) {
 	}
 }
 
-// take ends the stretch where something starts on the slot.
-func (m *idle) take(p paragraph) {
-	if m.now == nil { // freed and filled at one instant
+// add ends the stretch with an attempt that starts on the slot.
+func (m *idle) add(p paragraph) {
+	if m.now == nil { // the slot was free for no time
 		return
 	}
 	m.now.then = firstSentence(p.text)
 	m.close(m.t.now)
 }
 
+// close ends the stretch that goes on.
 func (m *idle) close(at time.Duration) {
 	m.now.to = at
 	if m.best == nil || at-m.now.from > m.best.to-m.best.from {
@@ -81,10 +84,10 @@ func (m *idle) close(at time.Duration) {
 	m.now = nil
 }
 
-const waitsForHeartbeat = "its tracker had not reported yet; a slot is filled at its tracker's next heartbeat."
+const waitsForHeartbeat = "its tracker had not sent a heartbeat yet, and a free slot gets a task at the next heartbeat of its tracker."
 
-// look takes in the state after an Assign.
-func (m *idle) look() {
+// decided notes the reason after an Assign.
+func (m *idle) decided() {
 	if m.t.v.Slot(m.slot).Busy || m.now != nil && !m.lost && m.elsewhere() {
 		return
 	}
@@ -97,12 +100,14 @@ func (m *idle) look() {
 	m.now.add(m.t.now, m.whyIdle())
 }
 
-// elsewhere: the last heartbeat was another tracker's, at which nothing was
-// decided about the slot.
+// elsewhere reports whether the last heartbeat came from another tracker, so that
+// nothing was decided about the slot.
 func (m *idle) elsewhere() bool {
 	return m.t.asked != slots.AllTrackers && m.t.asked != m.t.c.Slots[m.slot].Tracker
 }
 
+// add adds a reason. The same reason with other numbers replaces the last one; beyond
+// mostReasons, the middle one is left out.
 func (s *stretch) add(at time.Duration, text string) {
 	key := withoutNumbers(text)
 	if n := len(s.reasons); n > 0 && s.reasons[n-1].key == key {
@@ -121,8 +126,8 @@ func (s *stretch) add(at time.Duration, text string) {
 	s.reasons = append(s.reasons, reason{at, at, text, key})
 }
 
-// withoutNumbers is what of a text stays the same while its numbers change:
-// neither the numbers nor the grammar that follows them.
+// withoutNumbers returns the part of a text that stays the same while its numbers
+// change: neither numbers nor the grammar that depends on them.
 func withoutNumbers(text string) string {
 	var words []string
 	for _, w := range strings.Fields(strings.ReplaceAll(text, sticky, " ")) {
@@ -142,7 +147,7 @@ func (m *idle) end() error {
 		t.print(paragraphOf(fmt.Sprintf("%s, was not idle at %s: it held %s.", name, seconds(t.o.At), t.holds(s))))
 		return nil
 	}
-	m.look()
+	m.decided()
 	until := t.now
 	if t.o.HasAt {
 		until = t.o.At
@@ -171,6 +176,7 @@ func (m *idle) end() error {
 	return nil
 }
 
+// reasons prints the reasons of a stretch, with their times.
 func (m *idle) reasons(s *stretch) {
 	if len(s.reasons) == 0 {
 		m.t.print(paragraphOf("", "The policy had not been asked yet."))
@@ -178,7 +184,7 @@ func (m *idle) reasons(s *stretch) {
 	}
 	for i, r := range s.reasons {
 		if s.left > 0 && i == mostReasons/2 {
-			m.t.print(paragraphOf("", fmt.Sprintf("(Between, the reason changed %s more.)", counted(s.left, "time"))))
+			m.t.print(paragraphOf("", fmt.Sprintf("(In between, the reason changed %s more.)", counted(s.left, "time"))))
 		}
 		to := s.to
 		if i+1 < len(s.reasons) {
@@ -195,48 +201,47 @@ func (m *idle) reasons(s *stretch) {
 	}
 }
 
-// whyIdle words why nothing is on an idle slot, now that all is decided: first
-// for tasks of its own kind, then for those of the other one.
+// whyIdle says why nothing runs on a free slot after an Assign: first for tasks of its
+// own kind, then for those of the other kind.
 func (m *idle) whyIdle() string {
 	t, s := m.t, m.t.v.Slot(m.slot)
 	switch {
 	case m.lost:
 		return "the slot was closed, because its tracker was lost."
 	case s.State == slots.SlotClosed && s.Extra:
-		return "the slot was closed: it is an extra one, and the policy had not opened it."
+		return "the slot was closed: it is an extra slot, and the policy had not opened it."
 	case s.State == slots.SlotClosed:
 		return "the policy had closed the slot."
 	case len(t.jobs) == 0:
 		return "no job had been submitted."
 	case len(t.active) == 0:
-		return "all jobs that had been submitted were over."
+		return "all submitted jobs had ended."
 	case t.heartbeats && (t.visits[s.Tracker].at < m.freed || t.visits[s.Tracker].ask == 0 && m.elsewhere()):
 		return waitsForHeartbeat
 	}
 	return m.whyNot(s, s.Home) + " " + upper(m.whyNot(s, s.Home.Other()))
 }
 
-// whyNot is why no task of kind k went to the slot.
+// whyNot says why no task of kind k went to the slot.
 func (m *idle) whyNot(s slots.SlotView, k slots.Kind) string {
 	t := m.t
 	pending := t.v.Pending(k)
 	switch {
 	case pending == 0:
 		return fmt.Sprintf("no %v could start: %s.", k, t.noneReady(k))
-	case !s.Extra && k != s.Home && !m.t.traits.Lends:
-		return fmt.Sprintf("%s pending, but under %s a %v slot runs %ss only.", counted(pending, k.String())+" "+were(pending), t.c.PolicyName, s.Home, s.Home)
+	case !s.Extra && k != s.Home && !t.traits.Lends:
+		return fmt.Sprintf("%s pending, but under %s a %v slot runs only %ss.", counted(pending, k.String())+" "+were(pending), t.c.PolicyName, s.Home, s.Home)
 	}
 	return fmt.Sprintf("%s pending, but %s.", counted(pending, k.String())+" "+were(pending), m.declined(s, k))
 }
 
-// declined is why pending tasks of kind k were not put on the slot: what the
-// policy said when it was asked last, what the Ledger refused it, or what can be
-// seen.
+// declined says why pending tasks of kind k did not go to the slot: what the policy said
+// when it was asked last, which grants the Ledger refused, or what the state shows.
 func (m *idle) declined(s slots.SlotView, k slots.Kind) string {
 	t := m.t
 	v := &t.visits[s.Tracker]
 	if other := &t.visits[t.last]; t.asked == slots.AllTrackers && v.ask != t.asks && other.ask == t.asks {
-		v = other // the cluster was asked once, through another tracker
+		v = other // AssignAll visited only another tracker, whose reasons hold for all
 	}
 	var words []string
 	for _, d := range v.declined {
@@ -261,32 +266,32 @@ func (m *idle) declined(s slots.SlotView, k slots.Kind) string {
 	return strings.Join(words, "; ")
 }
 
-// seen is what the state itself tells of a policy that says nothing.
+// seen finds a reason in the state, for a policy that gives none.
 func (m *idle) seen(s slots.SlotView, k slots.Kind) string {
 	v := m.t.v
 	if most := slots.LoadCap(v, s.Tracker, k); !m.t.traits.Lends && v.RunningAt(s.Tracker, k) >= most {
-		return fmt.Sprintf("its tracker had its part of the load: with %s to run on %s in all, it takes %d, and %d ran there",
+		return fmt.Sprintf("its tracker had its share of the load: of %s on %s in all it takes %d, and %d ran there",
 			counted(v.Pending(k)+v.Running(k), k.String()), counted(v.Capacity(k), k.String()+" slot"), most, v.RunningAt(s.Tracker, k))
 	}
 	var full []string
 	for i := range v.Pools() {
 		p := v.Pool(slots.PoolID(i))
 		if most := p.Config().Max(k); p.Pending(k) > 0 && most > 0 && p.Running(k) >= most {
-			full = append(full, fmt.Sprintf("pool %s ran as many as it may, %d", printable(p.Config().Name), most))
+			full = append(full, fmt.Sprintf("pool %s was at its limit of %d", printable(p.Config().Name), most))
 		}
 	}
 	if len(full) > 0 {
 		return list(full)
 	}
-	return m.t.c.PolicyName + " left it, without saying why"
+	return m.t.c.PolicyName + " left it idle and gave no reason"
 }
 
-// noneReady is why no task of kind k is pending, though jobs run.
+// noneReady says why no task of kind k is pending although jobs have not ended.
 func (t *teller) noneReady(k slots.Kind) string {
 	var words []string
 	for i, id := range t.active {
 		if i == mostScanned || len(words) == mostAlso {
-			words = append(words, "others likewise")
+			words = append(words, "more jobs likewise")
 			break
 		}
 		j, name := t.v.Job(id), t.jobName(id)
@@ -309,6 +314,7 @@ func (t *teller) noneReady(k slots.Kind) string {
 	return list(words)
 }
 
+// closedGate says why the gate of a job is closed.
 func (t *teller) closedGate(j slots.JobView) string {
 	name := t.jobName(j.ID())
 	if !t.jobs[j.ID()].sealed {

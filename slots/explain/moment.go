@@ -7,16 +7,16 @@ import (
 	"mrlocal/slots"
 )
 
-// moment is the state at a time, and the last decision before it.
+// moment answers with the state at a time and the last decision before it.
 type moment struct {
 	quiet
 	t    *teller
 	last string
 }
 
-func (m *moment) wants(a about) bool { return a.what.decision() }
+func (m *moment) wants(a about) bool { return a.topic.decision() }
 
-func (m *moment) take(p paragraph) { m.last = p.text }
+func (m *moment) add(p paragraph) { m.last = p.text }
 
 func (m *moment) end() error {
 	t := m.t
@@ -28,7 +28,7 @@ func (m *moment) end() error {
 	for i := range t.c.Slots {
 		id := slots.SlotID(i)
 		if s := t.v.Slot(id); s.Extra && s.State == slots.SlotClosed {
-			continue // it takes no part
+			continue // the policy has not opened it
 		}
 		t.print(m.slot(id))
 	}
@@ -43,16 +43,17 @@ func (m *moment) end() error {
 		t.print(m.job(id))
 	}
 	if m.last == "" {
-		t.print("Nothing had been decided before.\n")
+		t.print("There was no decision before it.\n")
 		return nil
 	}
 	t.print("The last decision before it:\n" + m.last)
 	return nil
 }
 
-// mostJobs is how many running jobs a state lists.
+// mostJobs is how many jobs a state lists.
 const mostJobs = 50
 
+// slot returns the line on a slot.
 func (m *moment) slot(id slots.SlotID) string {
 	s := m.t.v.Slot(id)
 	holds := "idle"
@@ -60,7 +61,7 @@ func (m *moment) slot(id slots.SlotID) string {
 	case s.Busy:
 		holds = m.t.holds(s)
 		if s.State == slots.SlotDraining {
-			holds += ", then it closes"
+			holds += "; then the slot closes"
 		}
 	case s.State == slots.SlotClosed:
 		holds = "closed"
@@ -68,8 +69,9 @@ func (m *moment) slot(id slots.SlotID) string {
 	return fmt.Sprintf("%s%s: %s\n", indent, m.t.slotName(id), holds)
 }
 
-// demand is the papers' slots demand (D5): pending tasks and used slots; over
-// the capacity it is the load factor.
+// demand returns the paragraph on the slots demand of kind k, which is pending tasks and
+// used slots, and on the load factor, which is the demand divided by the capacity
+// [DHFS13, Alg. 1, l. 1].
 func (m *moment) demand(k slots.Kind) string {
 	v := m.t.v
 	w := v.Weights()
@@ -91,6 +93,7 @@ func (m *moment) demand(k slots.Kind) string {
 	return paragraphOf("", text+".")
 }
 
+// job returns the paragraph on a job.
 func (m *moment) job(id slots.JobID) string {
 	t, j := m.t, m.t.v.Job(id)
 	var b strings.Builder
@@ -104,7 +107,7 @@ func (m *moment) job(id slots.JobID) string {
 	text := strings.TrimSuffix(b.String(), ";")
 	switch {
 	case !j.Runnable():
-		text += "; it waits: " + t.limits(id)
+		text += "; it has to wait: " + t.limits(id)
 	case j.Total(slots.Reduce) > 0 && !t.jobs[id].gate && t.jobs[id].sealed:
 		text += fmt.Sprintf("; its gate opens at %s", counted(t.need(j), "map"))
 	case j.Total(slots.Reduce) > 0 && !t.jobs[id].gate:

@@ -11,19 +11,20 @@ import (
 	"mrlocal/trace"
 )
 
-// taskID is a task as a person names it.
+// taskID is a task in the words of a question.
 type taskID struct {
 	text string
-	job  string // a name, or a number
+	job  string // a name or a number
 	kind slots.Kind
 	task slots.TaskID
 }
 
+// parseTask reads a task such as J01/m/7. The name of the job may contain slashes.
 func parseTask(text string) (taskID, error) {
 	id := taskID{text: text}
 	parts := strings.Split(text, "/")
 	n := len(parts)
-	bad := errs.Optionf("task "+text, "a task is named as J01/m/7: job, m or r, number")
+	bad := errs.Optionf("task "+text, "write a task as J01/m/7: job, m or r, number")
 	if n < 3 {
 		return id, bad
 	}
@@ -43,8 +44,8 @@ func parseTask(text string) (taskID, error) {
 	return id, nil
 }
 
-// story is what became of a task. It is kept until the end, because only then
-// it is known that there is such a task.
+// story answers what happened to a task. It is written at the end, because only then it is
+// certain that there is such a task.
 type story struct {
 	quiet
 	t    *teller
@@ -54,9 +55,9 @@ type story struct {
 
 	failures int32
 	killed   bool            // the end of the running attempt was ordered
-	done     bool            // committed
-	doneOn   slots.TrackerID // where
-	began    time.Duration   // the first attempt
+	done     bool            // an attempt is committed
+	doneOn   slots.TrackerID // where it ran
+	began    time.Duration   // start of the first attempt
 	starts   int
 
 	spills     int // of the running attempt
@@ -68,19 +69,19 @@ func (s *story) begin() error {
 	return nil
 }
 
-// meet is told of each job when it is submitted.
-func (s *story) meet(id slots.JobID, name string) {
+// submitted finds the job of the task.
+func (s *story) submitted(id slots.JobID, name string) {
 	if s.job == slots.NoJob && (name == s.id.job || strconv.Itoa(int(id)) == s.id.job) {
 		s.job = id
 	}
 }
 
-// wants what happens to the task, and to its job as far as the task rests on it.
+// wants what happens to the task, and to its job as far as the task depends on it.
 func (s *story) wants(a about) bool {
 	if s.job == slots.NoJob {
 		return false
 	}
-	if a.what == gate && s.id.kind == slots.Map {
+	if a.topic == gate && s.id.kind == slots.Map {
 		return false
 	}
 	return a.job == s.job && (!a.task || s.is(a.attempt))
@@ -90,8 +91,8 @@ func (s *story) is(a slots.AttemptID) bool {
 	return a.Job == s.job && a.Kind == s.id.kind && a.Task == s.id.task
 }
 
-func (s *story) take(p paragraph) {
-	switch p.what {
+func (s *story) add(p paragraph) {
+	switch p.topic {
 	case start:
 		if s.starts == 0 {
 			s.began = s.t.now
@@ -104,8 +105,8 @@ func (s *story) take(p paragraph) {
 	s.text.WriteString(p.text)
 }
 
-// follow takes the steps of the task's attempts, before the Ledger has them.
-func (s *story) follow(e *trace.Event) {
+// event writes the steps of the task's attempts, before the Ledger gets them.
+func (s *story) event(e *trace.Event) {
 	a := slots.AttemptID{Job: slots.JobID(e.Job), Kind: e.Kind, Task: slots.TaskID(e.Task), N: e.N}
 	switch {
 	case e.Op == trace.OpLostTracker && s.job != slots.NoJob:
@@ -128,6 +129,7 @@ func (s *story) say(at time.Duration, format string, args ...any) {
 	s.text.WriteString(paragraphOf("At " + seconds(at) + " " + fmt.Sprintf(format, args...)))
 }
 
+// finished says how an attempt ended.
 func (s *story) finished(e *trace.Event, a slots.AttemptID) {
 	t := s.t
 	slot := t.v.Slot(slots.SlotID(e.Slot))
@@ -141,16 +143,17 @@ func (s *story) finished(e *trace.Event, a slots.AttemptID) {
 		s.done, s.doneOn = true, slot.Tracker
 		s.say(e.At, "attempt %d was done and committed, after %s.", a.N, took)
 	case e.Has(trace.OK):
-		s.say(e.At, "attempt %d was done after %s, too late to count.", a.N, took)
+		s.say(e.At, "attempt %d was done after %s, but too late to count.", a.N, took)
 	case e.Has(trace.Killed) || s.killed:
-		s.say(e.At, "attempt %d ended, killed after %s.", a.N, took)
+		s.say(e.At, "attempt %d ended: it was killed after %s.", a.N, took)
 	default:
 		s.failures++
-		s.say(e.At, "attempt %d failed after %s: failure %d of the %d that end the job.", a.N, took, s.failures, t.c.MaxAttempts)
+		s.say(e.At, "attempt %d failed after %s. This is failure %d; the job fails with failure %d.", a.N, took, s.failures, t.c.MaxAttempts)
 	}
 }
 
-// trackerLost: what ran there is killed, and a map done there is wanted again.
+// trackerLost says what the loss of a tracker means for the task: an attempt there is
+// killed, and a map that is done there has to run again.
 func (s *story) trackerLost(e *trace.Event) {
 	t := s.t
 	for _, place := range t.c.Slots {
@@ -158,12 +161,12 @@ func (s *story) trackerLost(e *trace.Event) {
 			continue
 		}
 		if held := t.v.Slot(place.ID); held.Busy && s.is(held.Attempt) {
-			s.say(e.At, "tracker %d was lost, and attempt %d with it. It was killed, and does not count as failed.", e.A, held.Attempt.N)
+			s.say(e.At, "tracker %d was lost, and attempt %d with it. The attempt does not count as failed.", e.A, held.Attempt.N)
 		}
 	}
 	if s.done && s.id.kind == slots.Map && s.doneOn == slots.TrackerID(e.A) && t.v.Job(s.job).Total(slots.Reduce) > 0 && !t.v.Job(s.job).Ended() {
 		s.done = false
-		s.say(e.At, "tracker %d was lost, and the output of the map with it: the map has to run again.", e.A)
+		s.say(e.At, "tracker %d was lost, and the output of the map with it. The map has to run again.", e.A)
 	}
 }
 
@@ -180,21 +183,18 @@ func (s *story) end() error {
 	t.print(s.text.String())
 	switch {
 	case s.starts == 0:
-		t.print(fmt.Sprintf("Up to %s it was not started.\n", seconds(s.until())))
+		t.print(fmt.Sprintf("It had not started by %s.\n", seconds(s.until())))
 	default:
-		waited := "which started at once"
+		waited := "at once"
 		if d := s.began - j.Submitted(); d > 0 {
-			waited = "for which it waited " + seconds(d)
+			waited = seconds(d) + " after the job was submitted"
 		}
-		if s.starts > 1 {
-			waited = strings.Replace(waited, "which", "the first of which", 1)
-		}
-		t.print(s.stands() + fmt.Sprintf("In all %s, %s.\n", counted(s.starts, "attempt"), waited))
+		t.print(s.stands() + fmt.Sprintf("The task had %s and first started %s.\n", counted(s.starts, "attempt"), waited))
 	}
 	return nil
 }
 
-// until is when the story ends.
+// until returns the time at which the story ends.
 func (s *story) until() time.Duration {
 	if s.t.o.HasAt {
 		return s.t.o.At
@@ -202,7 +202,7 @@ func (s *story) until() time.Duration {
 	return s.t.now
 }
 
-// stands is what becomes of the task after the story's end, where that is open.
+// stands says how the task stands at the end, if it is neither done nor given up.
 func (s *story) stands() string {
 	t := s.t
 	for i := range t.c.Slots {
@@ -216,6 +216,7 @@ func (s *story) stands() string {
 	return ""
 }
 
+// numbered returns the names of the tasks of a job: ", m/0 to m/7".
 func (s *story) numbered(total int32) string {
 	if total == 0 {
 		return ""
@@ -224,7 +225,7 @@ func (s *story) numbered(total int32) string {
 	return fmt.Sprintf(", %s/0 to %s/%d", letter, letter, total-1)
 }
 
-// jobs says which there are, in an error.
+// jobs lists the jobs of the run, for an error.
 func (s *story) jobs() string {
 	all := s.t.jobs
 	const most = 5

@@ -1,10 +1,9 @@
-// Package replay decides a recorded run again: it feeds the facts of an event
-// file to a fresh slots.Ledger and compares every decision with the recorded one.
-// Explanations, and the proof that a policy is deterministic, rest on it.
+// Package replay decides a recorded run again: it gives the facts of an event file to a
+// fresh slots.Ledger and compares every decision with the recorded one. The explanations
+// of a run are made in this way, and so is the proof that a policy is deterministic.
 //
-// Memory: one event and the decisions of one Assign at a time, beside the
-// Ledger. Neighbours: package slots is what decides, trace reads the file,
-// slots/explain words what a replay tells.
+// Memory: the Ledger, one event, and the decisions of one Assign. Neighbours: package
+// slots decides, trace reads the file, slots/explain puts a replay into sentences.
 package replay
 
 import (
@@ -18,62 +17,51 @@ import (
 	"mrlocal/trace"
 )
 
-// Difference is the first decision in which a replay and a recorded run differ.
+// Difference is the first decision in which a replay differs from the recorded run.
 type Difference struct {
-	Line     int    // of the event file
-	Decision int64  // how many decisions came before it
-	Recorded string // as it stands in the file; "": none there
-	Replayed string // as this slots.Ledger decides; "": none
+	Line     int    // of the event file, from 1
+	Decision int64  // decisions before it
+	Recorded string // the decision in the file, or "nothing"
+	Replayed string // the decision of this Ledger, or "nothing"
 
-	// FactsLine is the line of the first Assign that rested on other facts than
-	// the recorded one did, or 0: then facts were dropped, swapped or changed
-	// before it, else the policy or the slots.Ledger is another.
+	// FactsLine is the line of the first Assign that had other facts before it than
+	// the recorded one: facts were dropped, swapped or changed. 0: the facts are
+	// the same, so the policy or the Ledger has changed.
 	FactsLine int
 }
 
+const nothing = "nothing"
+
 func (d *Difference) String() string {
-	text := fmt.Sprintf("line %d, decision %d: recorded %s, replayed %s", d.Line, d.Decision+1, orNone(d.Recorded), orNone(d.Replayed))
+	text := fmt.Sprintf("line %d, decision %d: recorded %s, replayed %s", d.Line, d.Decision+1, d.Recorded, d.Replayed)
 	if d.FactsLine > 0 {
-		text += fmt.Sprintf(" (the facts before line %d are not the run's)", d.FactsLine)
+		text += fmt.Sprintf(" (the facts before line %d are not those of the run)", d.FactsLine)
 	}
 	return text
 }
 
-func orNone(s string) string {
-	if s == "" {
-		return "nothing"
-	}
-	return s
-}
-
-// Run feeds the facts of an event file to a fresh slots.Ledger and compares every
-// decision. It returns nil where all are the same. An error means that the file
-// cannot be read, is cut short or was changed without changing a decision.
-func Run(r io.Reader, newPolicy func(c slots.Config) (slots.Policy, error)) (*Difference, error) {
-	return With(r, newPolicy, Options{})
-}
-
-// Options are what a replay tells while it goes on. The zero value tells
-// nothing.
+// Options are callbacks during a replay. The zero value has none.
 type Options struct {
-	// Begin is called once, with the fresh slots.Ledger, before the first event. The
-	// slots.Ledger may be looked at until the replay returns, and afterwards as it
-	// stood at the end.
+	// Begin is called once, with the fresh Ledger, before the first event. The
+	// caller may read the Ledger until Run returns, and its last state afterwards.
 	Begin func(l *slots.Ledger)
 
-	// Explain is told why each decision is made (Ledger.Explain), while it is
-	// made: before Event has it.
+	// Explain gets the reason of each decision (Ledger.Explain), while the Ledger
+	// makes it and before Event gets the decision.
 	Explain func(e *slots.Explanation)
 
-	// Event is called with every event of the file: a fact or an Assign before
-	// the slots.Ledger has it, a decision once it was found to be the same. e and its
-	// texts are valid during the call. False ends the replay there, before e is
-	// told, and without a difference.
+	// Event gets every event of the file: a fact or an Assign before the Ledger
+	// gets it, a decision once it has turned out to be the same. e and its texts
+	// are valid during the call. If Event returns false, the replay ends before e,
+	// without a difference.
 	Event func(e *trace.Event, texts []string) bool
 }
 
-// With is Run, and tells what o asks for.
-func With(r io.Reader, newPolicy func(c slots.Config) (slots.Policy, error), o Options) (*Difference, error) {
+// Run reads an event file from r, gives its facts to a fresh Ledger and compares each
+// decision. newPolicy makes the policy of the recorded configuration. Run returns the
+// first difference, and nil if there is none. It fails if the file cannot be read, is cut
+// short, or was changed without a change of any decision.
+func Run(r io.Reader, newPolicy func(c slots.Config) (slots.Policy, error), o Options) (*Difference, error) {
 	d, err := trace.NewDecoder(r)
 	if err != nil {
 		return nil, err
@@ -105,29 +93,29 @@ func With(r io.Reader, newPolicy func(c slots.Config) (slots.Policy, error), o O
 	return diff, err
 }
 
-// replay is also the sink of the fresh Ledger's stream: made holds what it
-// decided and the file has not confirmed yet.
+// replay is a replay that is going on. It is also the sink of the Ledger's stream.
 type replay struct {
 	decoder   *trace.Decoder
 	ledger    *slots.Ledger
 	event     func(e *trace.Event, texts []string) bool
-	made      []trace.Event
-	at        int // first unconfirmed of made
-	decisions int64
+	decided   []trace.Event // what the Ledger has decided
+	at        int           // decided[at:] has not been found in the file yet
+	decisions int64         // found in the file
 	factsLine int
 }
 
-// Record implements trace.Sink.
+// Record keeps the decisions of the Ledger, as a trace.Sink.
 func (r *replay) Record(_ *trace.Stream, e *trace.Event) error {
 	if e.Op.Class() == trace.Decision || e.Op.Class() == trace.Ask {
-		if r.at == len(r.made) {
-			r.made, r.at = r.made[:0], 0
+		if r.at == len(r.decided) {
+			r.decided, r.at = r.decided[:0], 0
 		}
-		r.made = append(r.made, *e)
+		r.decided = append(r.decided, *e)
 	}
 	return nil
 }
 
+// run reads the file to its end, or to the first difference.
 func (r *replay) run() (*Difference, error) {
 	for {
 		e, err := r.decoder.Next()
@@ -139,25 +127,25 @@ func (r *replay) run() (*Difference, error) {
 			if diff := r.compare(&e); diff != nil {
 				return diff, nil
 			}
-		} else if class != trace.Detail && r.at < len(r.made) {
-			return r.differ("", r.text(&r.made[r.at])), nil
+		} else if class != trace.Detail && r.at < len(r.decided) {
+			return r.differ(nothing, r.text(&r.decided[r.at])), nil
 		}
 		if r.event != nil && !r.event(&e, r.decoder.Texts(e.Ref)) {
 			return nil, nil
 		}
 		if class == trace.Fact || class == trace.Ask {
-			if diff, err := r.tell(&e); diff != nil || err != nil {
+			if diff, err := r.give(&e); diff != nil || err != nil {
 				return diff, err
 			}
 		}
 	}
 }
 
-// tell gives the slots.Ledger a recorded fact or Assign, and compares what an Assign
-// asks for.
-func (r *replay) tell(e *trace.Event) (*Difference, error) {
+// give gives a recorded fact or Assign to the Ledger, and compares the wake-up that an
+// Assign asks for.
+func (r *replay) give(e *trace.Event) (*Difference, error) {
 	if e.At < r.ledger.Now() {
-		return r.differ(r.text(e), "a time that never goes back from "+r.ledger.Now().String()), nil
+		return r.differ(r.text(e), "a time that is not before "+r.ledger.Now().String()), nil
 	}
 	if err := r.apply(e); err != nil {
 		return nil, &trace.SyntaxError{Line: r.decoder.Line(), Err: err}
@@ -168,18 +156,17 @@ func (r *replay) tell(e *trace.Event) (*Difference, error) {
 	return nil, nil
 }
 
-// end is what a whole replay says: the file's own end, then facts that differ
-// without a decision that does. In a file that is cut short the last decisions
-// may be missing; that is no difference.
+// end returns the result at the end of the file. err is what the decoder returned. In a
+// file that is cut short the last decisions may be missing, which is no difference.
 func (r *replay) end(err error) (*Difference, error) {
 	if errors.Is(err, trace.ErrCut) {
 		return nil, err
 	}
-	if r.at < len(r.made) {
-		return r.differ("", r.text(&r.made[r.at])), nil
+	if r.at < len(r.decided) {
+		return r.differ(nothing, r.text(&r.decided[r.at])), nil
 	}
 	if r.factsLine > 0 {
-		return nil, fmt.Errorf("the facts before line %d are not the run's, though no decision differs", r.factsLine)
+		return nil, fmt.Errorf("the facts before line %d are not those of the run, though no decision differs", r.factsLine)
 	}
 	if !errors.Is(err, io.EOF) {
 		return nil, err
@@ -187,12 +174,12 @@ func (r *replay) end(err error) (*Difference, error) {
 	return nil, nil
 }
 
-// compare takes a recorded decision and the next one that was made.
+// compare compares a recorded decision with the next one of the Ledger.
 func (r *replay) compare(e *trace.Event) *Difference {
-	if r.at == len(r.made) {
-		return r.differ(r.text(e), "")
+	if r.at == len(r.decided) {
+		return r.differ(r.text(e), nothing)
 	}
-	got := r.made[r.at]
+	got := r.decided[r.at]
 	r.at++
 	if !same(got, *e) {
 		return r.differ(r.text(e), r.text(&got))
@@ -201,13 +188,13 @@ func (r *replay) compare(e *trace.Event) *Difference {
 	return nil
 }
 
-// compareAsk takes a recorded Assign and the one just made: the wake-up it asked
-// for is a decision; the digest tells whether it rested on the same facts.
+// compareAsk compares a recorded Assign with the one just made: the wake-up that it asks
+// for, which is a decision, and the digest of the facts before it.
 func (r *replay) compareAsk(e *trace.Event) *Difference {
-	if r.at == len(r.made) { // nothing was left to ask for
-		return r.differ(r.text(e), "")
+	if r.at == len(r.decided) { // AssignAll had nothing to do
+		return r.differ(r.text(e), nothing)
 	}
-	got := r.made[r.at]
+	got := r.decided[r.at]
 	r.at++
 	if got.D != e.D && r.factsLine == 0 {
 		r.factsLine = r.decoder.Line()
@@ -218,11 +205,13 @@ func (r *replay) compareAsk(e *trace.Event) *Difference {
 	return nil
 }
 
+// same compares events without their numbers, which count details as well.
 func same(a, b trace.Event) bool {
 	a.Seq, b.Seq = 0, 0
 	return a == b
 }
 
+// text returns the line of an event, without its number.
 func (r *replay) text(e *trace.Event) string {
 	c := *e
 	c.Seq = 0
@@ -233,7 +222,8 @@ func (r *replay) differ(recorded, replayed string) *Difference {
 	return &Difference{Line: r.decoder.Line(), Decision: r.decisions, Recorded: recorded, Replayed: replayed, FactsLine: r.factsLine}
 }
 
-// apply tells the slots.Ledger a recorded fact, or asks it.
+// apply calls the method of the Ledger for a recorded fact or Assign. It fails if the
+// Ledger would panic, or take too much memory, because the file is broken.
 func (r *replay) apply(e *trace.Event) error {
 	l, j := r.ledger, slots.JobID(e.Job)
 	if e.Op != trace.OpSubmit && e.Op != trace.OpAssign && e.Op != trace.OpLostTracker && (j < 0 || int(j) >= l.Jobs()) {
@@ -302,14 +292,14 @@ func (r *replay) submit(e *trace.Event) error {
 	return nil
 }
 
-// maxDemand bounds what a broken file can have a task need: what a workload file
-// can.
+// maxDemand is the largest demand of a task, as in workload files.
 const maxDemand = 1_000_000 * int64(slots.One)
 
-// maxTasks bounds what a broken file can make a replay count.
+// maxTasks is the largest number of maps or of reduces in a file.
 const maxTasks = 1 << 30
 
-// maxDrop bounds the task that a broken file can drop, which is kept.
+// maxDrop is the largest number of a task that a file can drop. It is smaller, because
+// the Ledger stores all tasks up to it.
 const maxDrop = 1 << 24
 
 func (r *replay) ready(e *trace.Event) error {

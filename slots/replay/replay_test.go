@@ -105,7 +105,7 @@ func TestReplayDecidesTheSame(t *testing.T) {
 		if again := policytest.Edit(t, file, unchanged); !bytes.Equal(again, file) {
 			t.Fatalf("%s: decoding and writing the file again changes it", name)
 		}
-		if diff, err := replay.Run(bytes.NewReader(file), newPolicy); diff != nil || err != nil {
+		if diff, err := replay.Run(bytes.NewReader(file), newPolicy, replay.Options{}); diff != nil || err != nil {
 			t.Errorf("%s: %v, %v", name, diff, err)
 		}
 	}
@@ -158,7 +158,7 @@ func TestReplayFailsWhenAFactIsWrong(t *testing.T) {
 					tried++
 				}
 				bad := policytest.Edit(t, file, func(events []trace.Event) []trace.Event { return change(events, i) })
-				diff, err := replay.Run(bytes.NewReader(bad), newPolicy)
+				diff, err := replay.Run(bytes.NewReader(bad), newPolicy, replay.Options{})
 				if diff == nil && err == nil {
 					t.Errorf("%s: fact %d %s: the replay says that all is well", name, i, how)
 				}
@@ -166,7 +166,7 @@ func TestReplayFailsWhenAFactIsWrong(t *testing.T) {
 					if !progress[i] {
 						named++
 					}
-					if diff.Recorded == "" && diff.Replayed == "" || diff.Line == 0 {
+					if diff.Recorded == "nothing" && diff.Replayed == "nothing" || diff.Line == 0 {
 						t.Errorf("%s: fact %d %s: %+v names nothing", name, i, how, diff)
 					}
 				}
@@ -189,7 +189,7 @@ func TestReplayFailsWhenAFactComesAfterTheWakeUp(t *testing.T) {
 			if bytes.Equal(late, file) {
 				break // there is no such wake-up
 			}
-			diff, err := replay.Run(bytes.NewReader(late), newPolicy)
+			diff, err := replay.Run(bytes.NewReader(late), newPolicy, replay.Options{})
 			if err == nil && diff == nil {
 				t.Errorf("%s, wake-up %d: the replay says that all is well", name, n)
 			}
@@ -278,8 +278,8 @@ func TestReplayComparesWhatIsDecidedBesideStarts(t *testing.T) {
 			}
 			return events
 		})
-		diff, err := replay.Run(bytes.NewReader(bad), newPolicy)
-		if !changed || err != nil || diff == nil || diff.FactsLine != 0 || diff.Recorded == "" || diff.Replayed == "" {
+		diff, err := replay.Run(bytes.NewReader(bad), newPolicy, replay.Options{})
+		if !changed || err != nil || diff == nil || diff.FactsLine != 0 || diff.Recorded == "nothing" || diff.Replayed == "nothing" {
 			t.Errorf("%s: changed %v: %v, %v", name, changed, diff, err)
 		}
 	}
@@ -297,7 +297,7 @@ func TestReplayKnowsAllOfASubmission(t *testing.T) {
 			change(&events[0])
 			return events
 		})
-		diff, err := replay.Run(bytes.NewReader(bad), newPolicy)
+		diff, err := replay.Run(bytes.NewReader(bad), newPolicy, replay.Options{})
 		if err == nil && (diff == nil || diff.FactsLine == 0) {
 			t.Errorf("%s: %v, %v", name, diff, err)
 		}
@@ -335,7 +335,7 @@ func TestReplayTellsWhatItReplays(t *testing.T) {
 				return true
 			},
 		}
-		if diff, err := replay.With(bytes.NewReader(file), newPolicy, o); diff != nil || err != nil {
+		if diff, err := replay.Run(bytes.NewReader(file), newPolicy, o); diff != nil || err != nil {
 			t.Errorf("%s: %v, %v", name, diff, err)
 		}
 		if starts == 0 || granted != starts || visits == 0 || submits != 4 {
@@ -343,7 +343,7 @@ func TestReplayTellsWhatItReplays(t *testing.T) {
 		}
 		const until = 7 * time.Second
 		o.Event = func(e *trace.Event, _ []string) bool { return e.At <= until }
-		if diff, err := replay.With(bytes.NewReader(file), newPolicy, o); diff != nil || err != nil || ledger.Now() > until || ledger.Active() == 0 {
+		if diff, err := replay.Run(bytes.NewReader(file), newPolicy, o); diff != nil || err != nil || ledger.Now() > until || ledger.Active() == 0 {
 			t.Errorf("%s: stopped at %v with %d jobs: %v, %v", name, ledger.Now(), ledger.Active(), diff, err)
 		}
 	}
@@ -359,14 +359,14 @@ func TestReplayComparesWakeUps(t *testing.T) {
 		}
 		return events
 	})
-	if diff, err := replay.Run(bytes.NewReader(file), newPolicy); err != nil || diff == nil || diff.FactsLine != 0 {
+	if diff, err := replay.Run(bytes.NewReader(file), newPolicy, replay.Options{}); err != nil || diff == nil || diff.FactsLine != 0 {
 		t.Errorf("%v, %v", diff, err)
 	}
 }
 
 func TestReplayNamesTheDecisionOfAnotherPolicy(t *testing.T) {
 	file := bytes.Replace(record(t, "pi-dhfs"), []byte(`"policy":"pi-dhfs"`), []byte(`"policy":"fair"`), 1)
-	diff, err := replay.Run(bytes.NewReader(file), newPolicy)
+	diff, err := replay.Run(bytes.NewReader(file), newPolicy, replay.Options{})
 	if err != nil || diff == nil || diff.FactsLine != 0 || !strings.Contains(diff.Recorded, `"op":"start"`) {
 		t.Errorf("%v, %v", diff, err)
 	}
@@ -386,7 +386,7 @@ func TestReplayOfAFileThatIsNotWhole(t *testing.T) {
 		"another file altogether": {[]byte("hello\n"), nil},
 		"nothing":                 {nil, nil},
 	} {
-		diff, err := replay.Run(bytes.NewReader(c.file), newPolicy)
+		diff, err := replay.Run(bytes.NewReader(c.file), newPolicy, replay.Options{})
 		if err == nil || c.want != nil && !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, %v", name, diff, err)
 		}
@@ -402,6 +402,6 @@ func FuzzReplay(f *testing.F) {
 		f.Add(bytes.Replace(file, []byte(`"job":0`), []byte(`"job":-1`), -1))
 	}
 	f.Fuzz(func(t *testing.T, file []byte) {
-		_, _ = replay.Run(bytes.NewReader(file), newPolicy)
+		_, _ = replay.Run(bytes.NewReader(file), newPolicy, replay.Options{})
 	})
 }

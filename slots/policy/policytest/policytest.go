@@ -233,7 +233,7 @@ func checkWorkload(t *rapid.T, newPolicy func() slots.Policy, claims Claims) {
 	if i := firstDifference(log.Events, again.Events); i >= 0 {
 		t.Fatalf("the second run differs from event %d on", i)
 	}
-	diff, err := replay.Run(&file, func(slots.Config) (slots.Policy, error) { return newPolicy(), nil })
+	diff, err := replay.Run(&file, func(slots.Config) (slots.Policy, error) { return newPolicy(), nil }, replay.Options{})
 	if err != nil || diff != nil {
 		t.Fatalf("replay: %v, %v", diff, err)
 	}
