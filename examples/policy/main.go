@@ -1,0 +1,61 @@
+// Command policy is a complete slot policy of a user's own, shortest job first.
+// It simulates the workload file that its argument names, and prints the report.
+package main
+
+import (
+	"context"
+	"os"
+
+	"mrlocal/report"
+	"mrlocal/sim"
+	"mrlocal/slots"
+	"mrlocal/workload"
+)
+
+// shortest gives each free slot to the job that has the fewest tasks left.
+type shortest struct{ jobs slots.Ranking[int32] }
+
+func (*shortest) Traits() slots.Traits { return slots.Traits{Name: "shortest"} }
+func (p *shortest) Reset() {
+	p.jobs = slots.Ranking[int32]{Less: func(a, b *int32) bool { return *a < *b }}
+}
+
+func (p *shortest) Decide(v *slots.View, d *slots.Decision) {
+	for p.update(v); p.start(v, d); p.update(v) {
+	}
+}
+
+func (p *shortest) update(v *slots.View) {
+	for _, id := range v.Changed(nil) {
+		if j := v.Job(id); j.Ended() {
+			p.jobs.Remove(int32(id))
+		} else {
+			p.jobs.Set(int32(id), j.Total(slots.Map)-j.Done(slots.Map)+j.Total(slots.Reduce)-j.Done(slots.Reduce))
+		}
+	}
+}
+
+func (p *shortest) start(v *slots.View, d *slots.Decision) bool {
+	for _, id := range p.jobs.Firsts(nil, p.jobs.Len()) {
+		for _, k := range []slots.Kind{slots.Map, slots.Reduce} {
+			g := slots.Grant{Slot: slots.NoSlot, Job: slots.JobID(id), Kind: k, Task: slots.NoTask}
+			if v.Job(g.Job).Pending(k) > 0 && v.FreeHome(v.Tracker(), k) > 0 && d.Grant(g) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func main() {
+	f, err := workload.Load(os.Args[1])
+	if err == nil {
+		r, failed := sim.Run(context.Background(), f, sim.Options{Policy: &shortest{}})
+		if err = failed; err == nil {
+			err = report.WriteTable(os.Stdout, []*report.Report{r})
+		}
+	}
+	if err != nil {
+		panic(err)
+	}
+}
