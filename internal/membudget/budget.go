@@ -8,46 +8,46 @@ import (
 	"sync"
 )
 
-// ChunkBytes is the length of a standard chunk.
+// ChunkBytes is the length of a standard chunk: 256 KiB.
 const ChunkBytes = 256 << 10
 
-// ErrNoRoom says that memory was asked for that the budget can not give as
-// long as the others that ask hold what they have.
+// ErrNoRoom says that the budget cannot give the memory that was asked for, while other
+// leases hold what they have.
 var ErrNoRoom = errors.New("no room in the memory budget")
 
-// Evictable is finished work that can go to disk: Evict writes it out and
-// closes its lease, at once or as soon as those who read it have gone over to
-// the disk; it returns what that frees. It is called without any lock of the
-// Budget held, may be called again, and returns 0 when there is nothing more.
+// Evictable is finished work that can go to disk. Evict writes it out and closes its lease:
+// at once, or as soon as those who read the memory have gone over to the disk. It returns
+// how many bytes that frees, and 0 if there are none. It is called without any lock of the
+// Budget, and may be called again.
 type Evictable interface {
 	Evict() (freedBytes int64, err error)
 }
 
-// Budget bounds the memory of a run. Make one with New.
+// Budget bounds the memory of a run. New makes one.
 type Budget struct {
 	limitBytes int64
 	mu         struct {
 		sync.Mutex
 		region      region
-		bigBytes    int64 // mapped outside of the region
+		bigBytes    int64 // resident outside of the region: Bigs, and kept mappings
 		kept        keeping
-		leasedBytes int64
+		leasedBytes int64 // invariant: at most limitBytes, and the sum of all grantedBytes
 		peakBytes   int64
-		queue       []*waiter
-		evictables  []*evictable
+		queue       []*waiter     // in the order of arrival
+		evictables  []*evictable  // oldest first
 		changed     chan struct{} // closed when memory may have come free
 	}
 }
 
 // waiter is a place in the queue for memory.
 type waiter struct {
-	tried bool // found too little since memory last came free
+	tried bool // it has found too little since memory last came free
 }
 
 type evictable struct{ Evictable }
 
-// New makes a budget of limitBytes, rounded down to whole chunks. No memory is
-// touched until a chunk is.
+// New makes a budget of limitBytes, rounded down to whole chunks. It touches no memory; each
+// chunk is touched when it is used. It fails when the address space cannot be mapped.
 func New(limitBytes int64) (*Budget, error) {
 	limitBytes -= limitBytes % ChunkBytes
 	if limitBytes <= 0 {
@@ -61,7 +61,7 @@ func New(limitBytes int64) (*Budget, error) {
 	return b, nil
 }
 
-// Close unmaps the region. Chunks of leases still open are gone then.
+// Close unmaps the region. Chunks of leases that are still open are void then.
 func (b *Budget) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -69,20 +69,20 @@ func (b *Budget) Close() error {
 	return b.mu.region.close()
 }
 
-// Limit is the bound in bytes.
+// Limit returns the bound in bytes.
 func (b *Budget) Limit() int64 { return b.limitBytes }
 
-// Leased is what all leases are granted.
+// Leased returns how many bytes all leases are granted.
 func (b *Budget) Leased() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.mu.leasedBytes
 }
 
-// Free is what is granted to nobody.
+// Free returns how many bytes are granted to no lease.
 func (b *Budget) Free() int64 { return b.limitBytes - b.Leased() }
 
-// Peak is the largest Leased has been.
+// Peak returns the largest value that Leased has had.
 func (b *Budget) Peak() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -105,9 +105,10 @@ func (b *Budget) Register(e Evictable) (cancel func()) {
 	}
 }
 
-// Reserve waits until bytes, a task's floor, can be granted. While memory is
-// short it evicts on the caller's goroutine, oldest first. Whoever waits is
-// served in the order of arrival.
+// Reserve returns a lease of bytes, the floor of a task. It waits until they are free; tasks
+// are served in the order of arrival. While memory is short it evicts on the goroutine of
+// the caller, the oldest work first. It fails with ErrNoRoom where the whole budget is too
+// small, with the cause of ctx, and where an eviction fails.
 func (b *Budget) Reserve(ctx context.Context, bytes int64) (*Lease, error) {
 	if bytes > b.limitBytes {
 		return nil, fmt.Errorf("membudget: reserve %d of %d bytes: %w", bytes, b.limitBytes, ErrNoRoom)
@@ -119,8 +120,7 @@ func (b *Budget) Reserve(ctx context.Context, bytes int64) (*Lease, error) {
 	return l, nil
 }
 
-// TryReserve grants bytes now or not at all. The lease has no floor: it never
-// waits.
+// TryReserve returns a lease of bytes if they are free now. 0 bytes are always granted.
 func (b *Budget) TryReserve(bytes int64) (*Lease, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -132,8 +132,8 @@ func (b *Budget) TryReserve(bytes int64) (*Lease, bool) {
 	return l, true
 }
 
-// wait grants bytes to l when its turn has come and they are free. Only the
-// head of the queue evicts.
+// wait grants bytes to l when its turn has come and they are free. Only the first of the
+// queue evicts.
 func (b *Budget) wait(ctx context.Context, l *Lease, bytes int64) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -164,9 +164,9 @@ func (b *Budget) wait(ctx context.Context, l *Lease, bytes int64) error {
 	}
 }
 
-// evictLocked grants bytes to l as soon as they are free, calling Evict of one
-// evictable after the other until then, or until enough is about to come free.
-// It gives the lock away while it does.
+// evictLocked grants bytes to l as soon as they are free. Until then it calls Evict of one
+// evictable after the other; it stops when enough is about to come free. It releases b.mu
+// during each call.
 func (b *Budget) evictLocked(ctx context.Context, l *Lease, bytes int64) (granted bool, err error) {
 	candidates := slices.Clone(b.mu.evictables)
 	promised := int64(0)
@@ -196,6 +196,7 @@ func (b *Budget) evictLocked(ctx context.Context, l *Lease, bytes int64) (grante
 	}
 }
 
+// leaveLocked takes me out of the queue.
 func (b *Budget) leaveLocked(me *waiter) {
 	if i := slices.Index(b.mu.queue, me); i >= 0 {
 		b.mu.queue = slices.Delete(b.mu.queue, i, i+1)
@@ -203,18 +204,19 @@ func (b *Budget) leaveLocked(me *waiter) {
 	b.wakeLocked()
 }
 
-// freeLocked reports whether growth by bytes may be granted: not while somebody
-// waits for a floor.
+// freeLocked reports whether a lease may grow by bytes: not while a task waits for a floor.
 func (b *Budget) freeLocked(bytes int64) bool {
 	return len(b.mu.queue) == 0 && b.limitBytes-b.mu.leasedBytes >= bytes
 }
 
+// grantLocked grants bytes, which must be free, to l.
 func (b *Budget) grantLocked(l *Lease, bytes int64) {
 	l.grantedBytes += bytes
 	b.mu.leasedBytes += bytes
 	b.mu.peakBytes = max(b.mu.peakBytes, b.mu.leasedBytes)
 }
 
+// releaseLocked makes bytes that were granted free.
 func (b *Budget) releaseLocked(bytes int64) {
 	b.mu.leasedBytes -= bytes
 	b.wakeLocked()
@@ -228,6 +230,7 @@ func (b *Budget) wakeLocked() {
 	b.broadcastLocked()
 }
 
+// broadcastLocked wakes the goroutines that wait.
 func (b *Budget) broadcastLocked() {
 	if len(b.mu.queue) > 0 {
 		close(b.mu.changed)

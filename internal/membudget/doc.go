@@ -1,14 +1,16 @@
-// Package membudget is the memory of a run: every large buffer is a chunk
-// leased from one Budget, so that the sum of them keeps to --memory.
+// Package membudget divides the memory of a run. Every large buffer is a chunk that is leased from
+// one Budget, so that all of them together keep to --memory.
 //
-// Three kinds of memory. A *floor* is reserved before a task
-// starts, is waited for and never revoked. *Growth* is what a lease gets
-// beyond it: refusable, never waited for, never at the cost of others. What is
-// finished but not read yet is *evictable*: its owner registers it, and who
-// waits for a floor makes it write itself to disk.
+// A lease gets memory in two ways, and finished work gives it back:
 //
-// Memory cannot deadlock because only who holds nothing waits: whoever holds a
-// lease runs on and gives it back.
+//   - A floor is reserved before a task starts. The task waits for it, and it is never revoked.
+//   - Growth is what a lease gets beyond its floor. It is refused at once where there is no room,
+//     and never takes memory from others.
+//   - Finished work that was not read yet, such as a map output, is evictable: its owner registers
+//     it, and a task that waits for a floor makes it write itself to disk.
+//
+// Memory cannot deadlock, because only a task that holds nothing waits. A task that holds a lease
+// runs on, and gives the lease back.
 //
 //	region, one anonymous mapping          own mappings
 //	+-------+-------+-------+-- - - --+    +----------------+
@@ -16,14 +18,13 @@
 //	+-------+-------+-------+-- - - --+    +----------------+
 //	 256 KiB each, lowest address first     for what is longer
 //
-// The region is never walked by the garbage collector. Memory touched in the
-// region stays resident when it is freed and is used again first; it goes back
-// to the system, chunk by chunk or page by page, when the room is needed, so
-// that what is resident of region and Bigs together keeps to the limit. Bigs
-// that were freed are kept for the next ones in the same way.
+// The garbage collector never walks the region (docs/adr: an own chunk allocator). Memory of the
+// region that was touched stays resident when it is freed, and is used again first. It goes back to
+// the system, chunk by chunk or page by page, when the room is needed: invariant: what is resident of
+// the region and of all Bigs together is at most the limit. Bigs that were freed are kept for later
+// ones in the same way.
 //
-// A Chunk belongs to the lease it was taken from until Free, Transfer or the
-// lease's Close; nobody may look at Data afterwards. All methods may be called
-// from several goroutines. It is used by input, spill, shuffle and output, and
-// knows none of them.
+// A Chunk belongs to the lease that it was taken from, until Free, Transfer or the Close of the
+// lease. Nobody may use its Data afterwards. All methods of a Budget and a Lease may be called from
+// several goroutines. Packages input, spill, output and engine use membudget; it knows none of them.
 package membudget

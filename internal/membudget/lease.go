@@ -3,50 +3,50 @@ package membudget
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"mrlocal/internal/invariant"
 )
 
-// Lease is a right to so many bytes of a budget, and the chunks taken under it.
+// Lease is the right to use so many bytes of a budget, and the chunks that were taken under
+// it.
 type Lease struct {
 	budget *Budget
 
-	// Guarded by the budget's lock.
+	// Under the lock of the budget.
 	grantedBytes int64
-	usedBytes    int64
-	peakBytes    int64    // the most of it, since somebody asked
+	usedBytes    int64    // invariant: at most grantedBytes
+	peakBytes    int64    // the most of usedBytes since the last call of Peak
 	held         []*Chunk // in no order; Chunk.place is the index
 }
 
-// Chunk is a piece of memory of a lease. Data may be written by the holder.
+// Chunk is memory of a lease. The holder of the lease may write to Data.
 type Chunk struct {
 	Data []byte
 
-	bytes int64 // charged
-	home  int32 // index in the region, -1: a mapping of its own
-	pages uint64
-	place int
+	bytes int64  // charged
+	home  int32  // number of the chunk in the region; -1: a mapping of its own
+	pages uint64 // of that chunk, for a piece; 0: the whole chunk
+	place int    // in Lease.held
 }
 
-// Budget is where the lease comes from.
+// Budget returns the budget that the lease belongs to.
 func (l *Lease) Budget() *Budget { return l.budget }
 
-// Granted is what the lease may use.
+// Granted returns how many bytes the lease may use.
 func (l *Lease) Granted() int64 {
 	l.budget.mu.Lock()
 	defer l.budget.mu.Unlock()
 	return l.grantedBytes
 }
 
-// Used is what the chunks held take.
+// Used returns how many bytes the chunks of the lease take.
 func (l *Lease) Used() int64 {
 	l.budget.mu.Lock()
 	defer l.budget.mu.Unlock()
 	return l.usedBytes
 }
 
-// Peak is the most that chunks have taken since the last call.
+// Peak returns the largest value that Used has had since the last call.
 func (l *Lease) Peak() int64 {
 	l.budget.mu.Lock()
 	defer l.budget.mu.Unlock()
@@ -55,15 +55,15 @@ func (l *Lease) Peak() int64 {
 	return peak
 }
 
-// Available is what is granted and not used.
+// Available returns how many bytes are granted and not used.
 func (l *Lease) Available() int64 {
 	l.budget.mu.Lock()
 	defer l.budget.mu.Unlock()
 	return l.grantedBytes - l.usedBytes
 }
 
-// Grow asks for bytes more. It never waits and never evicts, and is refused
-// while anybody waits for a floor.
+// Grow asks for bytes more. It never waits and never evicts, and is refused while a task
+// waits for a floor.
 func (l *Lease) Grow(bytes int64) bool {
 	b := l.budget
 	b.mu.Lock()
@@ -78,10 +78,9 @@ func (l *Lease) Grow(bytes int64) bool {
 	return true
 }
 
-// Demand asks for bytes more where there is no way to go on without, as for
-// one record that is larger than the floor. It evicts but never waits, because
-// it may hold what others wait for: on ErrNoRoom the task had better end and
-// begin anew with a larger floor.
+// Demand asks for bytes without which the task cannot go on, as for one record that is
+// larger than the floor. It evicts, but it never waits, because the task may hold what
+// others wait for. After ErrNoRoom the task should end and start again with a larger floor.
 func (l *Lease) Demand(ctx context.Context, bytes int64) error {
 	b := l.budget
 	b.mu.Lock()
@@ -106,8 +105,8 @@ func (l *Lease) Shrink(bytes int64) {
 	b.releaseLocked(bytes)
 }
 
-// Close frees the chunks still held and gives everything back. It may be
-// called again.
+// Close frees the chunks that are still held and gives back everything that is granted. It
+// may be called again.
 func (l *Lease) Close() {
 	b := l.budget
 	b.mu.Lock()
@@ -152,8 +151,8 @@ func (l *Lease) Chunk() (*Chunk, bool) {
 	return c, true
 }
 
-// Piece takes a part of a chunk, in whole pages; it is for what is small and
-// lives long. bytes must not be more than half of ChunkBytes.
+// Piece takes a part of a chunk, in whole pages of 4 KiB, for something short that lives
+// long. bytes is at most half of ChunkBytes.
 func (l *Lease) Piece(bytes int) (*Chunk, bool) {
 	b := l.budget
 	b.mu.Lock()
@@ -176,8 +175,8 @@ func (l *Lease) Piece(bytes int) (*Chunk, bool) {
 	return c, true
 }
 
-// Big takes a contiguous chunk of any size, a mapping of its own: for records
-// and tables longer than a standard chunk.
+// Big takes contiguous memory of any length, a mapping of its own, for records and tables
+// that are longer than a chunk. It is charged in whole pages.
 func (l *Lease) Big(bytes int64) (*Chunk, bool) {
 	b := l.budget
 	charged := max(1, (bytes+pageBytes-1)/pageBytes) * pageBytes
@@ -215,7 +214,7 @@ func (l *Lease) Big(bytes int64) (*Chunk, bool) {
 	return c, true
 }
 
-// Free ends the use of c, which must be of this lease. The bytes stay granted.
+// Free ends the use of c, which this lease must hold. The bytes stay granted.
 func (l *Lease) Free(c *Chunk) {
 	b := l.budget
 	b.mu.Lock()
@@ -229,8 +228,8 @@ func (l *Lease) Free(c *Chunk) {
 	l.unmap(c)
 }
 
-// Transfer moves chunks, and the granted bytes under them, to another lease of
-// the same budget.
+// Transfer moves chunks, and the bytes granted for them, to another lease of the same
+// budget.
 func (l *Lease) Transfer(to *Lease, cs ...*Chunk) {
 	if to == l {
 		return
@@ -245,13 +244,14 @@ func (l *Lease) Transfer(to *Lease, cs ...*Chunk) {
 	}
 }
 
-// Owns reports whether c is held under this lease.
+// Owns reports whether the lease holds c.
 func (l *Lease) Owns(c *Chunk) bool {
 	l.budget.mu.Lock()
 	defer l.budget.mu.Unlock()
 	return c.place < len(l.held) && l.held[c.place] == c
 }
 
+// holdLocked makes l the lease of c.
 func (l *Lease) holdLocked(c *Chunk) {
 	c.place = len(l.held)
 	l.held = append(l.held, c)
@@ -259,6 +259,8 @@ func (l *Lease) holdLocked(c *Chunk) {
 	l.peakBytes = max(l.peakBytes, l.usedBytes)
 }
 
+// letGoLocked takes c from l. It panics if l does not hold c: that is a mistake of the
+// caller that would corrupt memory.
 func (l *Lease) letGoLocked(c *Chunk) {
 	if c.place >= len(l.held) || l.held[c.place] != c {
 		panic(fmt.Sprintf("membudget: a chunk of %d bytes is not of this lease, or was freed before", c.bytes))
@@ -271,13 +273,12 @@ func (l *Lease) letGoLocked(c *Chunk) {
 	l.usedBytes -= c.bytes
 }
 
-// poisonBytes of a chunk are overwritten in a checked build when it is freed:
-// enough to find who looks at it, and not the whole, because everything is
-// slow there.
+// poisonBytes of a chunk are overwritten in a checked build when it is freed: enough to find
+// a use after that, and not the whole chunk, because checked builds are slow already.
 const poisonBytes = 8 << 10
 
-// dropLocked gives a chunk or piece back to the region. Its holder finds nil
-// where the memory was.
+// dropLocked gives a chunk or piece back to the region. Its holder finds nil instead of the
+// memory.
 func (b *Budget) dropLocked(c *Chunk) {
 	invariant.Mangle(c.Data[:min(len(c.Data), poisonBytes)])
 	c.Data = nil
@@ -288,6 +289,7 @@ func (b *Budget) dropLocked(c *Chunk) {
 	b.mu.region.put(c.home)
 }
 
+// unmap ends a mapping of its own, or keeps it for the next Big.
 func (l *Lease) unmap(c *Chunk) {
 	b := l.budget
 	data := c.Data[:cap(c.Data)]
@@ -302,11 +304,4 @@ func (l *Lease) unmap(c *Chunk) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.mu.bigBytes -= rest.resident
-}
-
-// holds is for tests: the chunks of a lease, in no order.
-func (l *Lease) holds() []*Chunk {
-	l.budget.mu.Lock()
-	defer l.budget.mu.Unlock()
-	return slices.Clone(l.held)
 }

@@ -12,9 +12,8 @@ const (
 	hugeBytes  = 2 << 20
 )
 
-// regionMemory is one anonymous mapping, aligned to huge pages: one that lay
-// in two groups of chunks would make resident what only one of them accounts
-// for.
+// regionMemory is one anonymous mapping, aligned to huge pages. A huge page in two groups of
+// chunks would make resident what only one of them accounts for.
 type regionMemory struct {
 	mapped []byte
 	data   []byte
@@ -33,7 +32,7 @@ func (m *regionMemory) open(chunks int) error {
 	return nil
 }
 
-// address is where a mapping begins. fmt tells it in builds without unsafe too.
+// address returns where a mapping begins. It asks fmt, so that it needs no unsafe.
 func address(mapping []byte) (at uintptr) {
 	if _, err := fmt.Sscan(fmt.Sprintf("%p", mapping), &at); err != nil {
 		panic("membudget: the address of a mapping: " + err.Error())
@@ -57,20 +56,20 @@ func (m *regionMemory) chunk(home int32) []byte {
 	return m.data[at : at+ChunkBytes : at+ChunkBytes]
 }
 
-// discard makes a chunk's pages not resident. An error leaves them resident,
-// which costs memory and nothing else.
+// discard makes the pages of a chunk not resident. An error leaves them resident, which
+// costs memory and nothing else.
 func (m *regionMemory) discard(home int32) {
 	_ = unix.Madvise(m.chunk(home), unix.MADV_DONTNEED)
 }
 
-// discardPages makes a part of a chunk not resident, and reports whether the
-// system did it: its pages may be larger than ours.
+// discardPages makes a part of a chunk not resident. It reports whether the system did so:
+// its pages may be larger than ours.
 func (m *regionMemory) discardPages(home int32, at, bytes int) bool {
 	return unix.Madvise(m.chunk(home)[at:at+bytes:at+bytes], unix.MADV_DONTNEED) == nil
 }
 
-// pageSize asks for huge or small pages under chunks from to last. An error
-// leaves the size, which costs memory and nothing else.
+// pageSize asks for huge or small pages for chunks from to last-1. An error leaves the size,
+// which costs memory and nothing else.
 func (m *regionMemory) pageSize(from, last int, huge bool) {
 	advice := unix.MADV_NOHUGEPAGE
 	if huge {
@@ -79,6 +78,7 @@ func (m *regionMemory) pageSize(from, last int, huge bool) {
 	_ = unix.Madvise(m.data[from*ChunkBytes:last*ChunkBytes], advice)
 }
 
+// mapMemory returns a new mapping; long ones have huge pages if the system has them.
 func mapMemory(bytes int64) ([]byte, error) {
 	data, err := unix.Mmap(-1, 0, int(bytes), protection, mapping)
 	if err == nil && bytes >= 2*hugeBytes {
@@ -87,8 +87,8 @@ func mapMemory(bytes int64) ([]byte, error) {
 	return data, err
 }
 
-// discardMemory makes a part of a mapping not resident. An error leaves it
-// resident, which costs memory and nothing else.
+// discardMemory makes a part of a mapping not resident. An error leaves it resident, which
+// costs memory and nothing else.
 func discardMemory(data []byte) { _ = unix.Madvise(data, unix.MADV_DONTNEED) }
 
 func unmapMemory(data []byte) {

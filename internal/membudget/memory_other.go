@@ -2,7 +2,7 @@
 
 package membudget
 
-// regionMemory is Go slices, made when first used and kept.
+// regionMemory is Go slices, which are made when they are first used.
 type regionMemory struct{ chunks [][]byte }
 
 func (m *regionMemory) open(chunks int) error {

@@ -2,37 +2,38 @@ package membudget
 
 import "math/bits"
 
-// pageBytes is the unit of pieces and of what is charged; a chunk has as many
-// pages as a word has bits.
+// pageBytes is the unit of pieces and of what is charged. A chunk has as many pages as a
+// word has bits.
 const pageBytes = ChunkBytes / 64
 
-// groupChunks chunks are one huge page, which becomes resident as a whole.
+// A group of chunks is one huge page of 2 MiB, which becomes resident as a whole.
 const (
 	groupChunks    = (2 << 20) / ChunkBytes
 	hugeGroupBytes = groupChunks * ChunkBytes
 )
 
-// region hands out chunks of one mapping. It holds an eighth more than the
-// limit, because chunks cut into pieces are rarely full. It has no lock.
+// region hands out chunks of one mapping. The mapping is an eighth longer than the limit,
+// because chunks that are cut into pieces are rarely full. It is used under the lock of the
+// budget.
 //
-// Whatever is resident beyond what is handed out can be given back, and is as
-// soon as there is no room for it: free chunks, and free pages of chunks cut
-// into pieces. A group is made of one huge page only where there is room for
-// the whole of it, and of small pages from the moment a part of it is given
-// back; otherwise the next write would make the whole resident again.
+// Whatever is resident and not handed out can be given back, and is as soon as there is no
+// room for it: free chunks, and free pages of chunks that are cut into pieces. A group of
+// chunks gets a huge page only while there is room for the whole of it, and small pages from
+// the moment when a part of it is given back. Otherwise the next write would make the whole
+// group resident again.
 type region struct {
 	memory   regionMemory
 	chunks   int
-	taken    bitmap
-	touched  bitmap // resident, taken or not
+	taken    bitmap // handed out
+	touched  bitmap // resident, handed out or not
 	nTouched int
 	small    bitmap        // groups of small pages
 	cut      map[int32]cut // chunks cut into pieces
 	nAway    int           // pages of cut chunks that are not resident
 }
 
-// cut is a chunk cut into pieces: a bit a page.
-type cut struct{ taken, away uint64 }
+// cut is a chunk that is cut into pieces: one bit for each page.
+type cut struct{ taken, away uint64 } // handed out; not resident
 
 func (r *region) open(limitBytes int64) error {
 	r.chunks = int(limitBytes/ChunkBytes) + int(limitBytes/ChunkBytes)/8 + groupChunks
@@ -47,10 +48,12 @@ func (r *region) chunk(home int32) []byte { return r.memory.chunk(home) }
 func (r *region) residentBytes() int64 {
 	return int64(r.nTouched)*ChunkBytes - int64(r.nAway)*pageBytes
 }
+
+// pageMask returns the bits of so many pages from first on.
 func pageMask(first, pages int) uint64 { return (1<<pages - 1) << first }
 
-// take prefers what is resident already, then the lowest address. roomBytes is
-// what may be resident.
+// take hands out a chunk: one that is resident already, if there is one, and else the one
+// with the lowest address. roomBytes is how much may be resident.
 func (r *region) take(roomBytes int64) (home int32, ok bool) {
 	i := r.taken.firstClear(r.touched)
 	if i < 0 {
@@ -63,11 +66,11 @@ func (r *region) take(roomBytes int64) (home int32, ok bool) {
 	return int32(i), true
 }
 
-// hasFree: the next chunk taken is resident already.
+// hasFree reports whether the next chunk that take hands out is resident already.
 func (r *region) hasFree() bool { return r.taken.firstClear(r.touched) >= 0 }
 
-// touch notes what becomes resident with chunk i: the rest of its huge page
-// too, when nothing of it was and there is room.
+// touch counts what becomes resident with chunk i: also the rest of its huge page, if
+// nothing of that was resident and there is room.
 func (r *region) touch(i int, roomBytes int64) {
 	group := i - i%groupChunks
 	last := min(group+groupChunks, r.chunks)
@@ -88,7 +91,7 @@ func (r *region) touch(i int, roomBytes int64) {
 	r.giveBack(r.residentBytes() - roomBytes)
 }
 
-// pageSize makes the group of chunk i one of huge pages, or of small ones.
+// pageSize makes the group of chunk i one of huge pages or of small ones.
 func (r *region) pageSize(i int, huge bool) {
 	group := i / groupChunks
 	if !r.memory.hugePages() || r.small.has(group) == !huge {
@@ -104,8 +107,8 @@ func (r *region) pageSize(i int, huge bool) {
 
 func (r *region) put(home int32) { r.taken.clear(int(home)) }
 
-// giveBack returns at least bytes of resident, free memory to the system, or
-// all there is: whole chunks first, then what is free of the cut ones.
+// giveBack returns at least bytes of resident, free memory to the system, or all there is:
+// first whole chunks, then free pages of chunks that are cut.
 func (r *region) giveBack(bytes int64) {
 	for i := r.chunks - 1; i >= 0 && bytes > 0; i-- {
 		if r.touched.has(i) && !r.taken.has(i) {
@@ -121,6 +124,7 @@ func (r *region) giveBack(bytes int64) {
 	}
 }
 
+// discard gives a whole chunk back to the system.
 func (r *region) discard(i int) {
 	r.pageSize(i, false)
 	r.memory.discard(int32(i))
@@ -128,8 +132,8 @@ func (r *region) discard(i int) {
 	r.nTouched--
 }
 
-// discardPages gives back the pages of a cut chunk, run by run. What the
-// system does not take counts as resident.
+// discardPages gives back pages of a chunk that is cut. Pages that the system does not take
+// still count as resident.
 func (r *region) discardPages(home int32, pages uint64) (freedBytes int64) {
 	c := r.cut[home]
 	if pages != 0 {
@@ -150,7 +154,8 @@ func (r *region) discardPages(home int32, pages uint64) (freedBytes int64) {
 	return freedBytes
 }
 
-// takePages takes neighbouring pages of a chunk that is cut into pieces.
+// takePages takes neighbouring pages of a chunk that is cut into pieces, and cuts another
+// chunk if it has to.
 func (r *region) takePages(pages int, roomBytes int64) (home int32, first int, ok bool) {
 	best := int32(-1)
 	for home, c := range r.cut { // the lowest that fits: no order of the map shows
@@ -173,6 +178,8 @@ func (r *region) takePages(pages int, roomBytes int64) (home int32, first int, o
 	return best, first, true
 }
 
+// putPages gives pages of a chunk back to the region. The chunk is whole again when all are
+// free.
 func (r *region) putPages(home int32, pages uint64) {
 	c := r.cut[home]
 	c.taken &^= pages
@@ -184,11 +191,11 @@ func (r *region) putPages(home int32, pages uint64) {
 	r.put(home)
 	if c.away != 0 {
 		r.nAway -= bits.OnesCount64(c.away)
-		r.discard(int(home)) // neither resident nor not
+		r.discard(int(home)) // a part of it is not resident: now nothing is
 	}
 }
 
-// runOfClear is the first place of n neighbouring clear bits, or -1.
+// runOfClear returns the first place of n neighbouring clear bits; -1: there is none.
 func runOfClear(word uint64, n int) int {
 	free := ^word
 	for i := 1; i < n && free != 0; i++ {
@@ -200,7 +207,7 @@ func runOfClear(word uint64, n int) int {
 	return bits.TrailingZeros64(free)
 }
 
-// bitmap is a set of small numbers with a hint where the first clear one is.
+// bitmap is a set of small numbers.
 type bitmap []uint64
 
 func newBitmap(n int) bitmap    { return make(bitmap, (n+63)/64) }
@@ -217,8 +224,8 @@ func (m bitmap) any(from, to int) bool {
 	return false
 }
 
-// firstClear is the first number not in m, and in within unless that is nil;
-// -1 when there is none.
+// firstClear returns the first number that is not in m and, unless within is nil, is in
+// within; -1: there is none.
 func (m bitmap) firstClear(within bitmap) int {
 	for w, word := range m {
 		free := ^word

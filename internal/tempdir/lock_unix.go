@@ -16,9 +16,10 @@ import (
 // the lock.
 var ErrLocked = errors.New("locked by a running process")
 
-// TryLock locks the open file until it is closed, or fails at once with
-// ErrLocked. Locks belong to the open file: children do not inherit it, and
-// the system frees it when the process dies.
+// TryLock locks the open file until it is closed. It fails at once with ErrLocked if the
+// file is locked, and with errors.ErrUnsupported where there are no locks. The lock belongs
+// to the open file: child processes do not inherit it, and the system frees it when the
+// process dies.
 func TryLock(f *os.File) error {
 	for {
 		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
@@ -36,8 +37,8 @@ func TryLock(f *os.File) error {
 	}
 }
 
-// openLock opens what should be a lock file, without following a link or
-// waiting at a FIFO that somebody put there.
+// openLock opens what should be a lock file. It follows no link and does not wait at a FIFO
+// that somebody has put there.
 func openLock(name string) (*os.File, error) {
 	return os.OpenFile(name, os.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 }

@@ -10,13 +10,12 @@ import (
 	"slices"
 )
 
-// sweepEntries are read at once: /tmp may be large.
+// sweepEntries are read at once, because /tmp may be large.
 const sweepEntries = 4096
 
-// Sweep removes what killed runs of this user left in the given directories
-// (the system's, without any): directories of our own naming whose lock is
-// free. It leaves alone whatever it is not sure of, and what it cannot remove,
-// and counts what it removed.
+// Sweep removes what killed runs of this user have left in the given directories (none means
+// the system's): directories with our kind of name whose lock is free. It leaves whatever it
+// is not sure of and what it cannot remove. It returns how many directories it has removed.
 func Sweep(dirs []string) (removed int) {
 	if len(dirs) == 0 {
 		dirs = []string{os.TempDir()}
@@ -32,7 +31,7 @@ func Sweep(dirs []string) (removed int) {
 	return removed
 }
 
-// candidates lists the directories in dir whose names we could have given.
+// candidates lists the directories in dir with our kind of name.
 func candidates(dir string, ours *regexp.Regexp) (names []string) {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -53,9 +52,9 @@ func candidates(dir string, ours *regexp.Regexp) (names []string) {
 	}
 }
 
-// sweepOne removes one leftover while it holds its lock. A directory without a
-// lock file is one whose owner was killed before it made one, or has just been
-// made: it goes only if it is empty, and its owner then takes another name.
+// sweepOne removes one directory while it holds the lock of it. A directory without a lock
+// file was just made, or its owner was killed before it made one. It is removed only if it
+// is empty; an owner that lives then takes another name.
 func sweepOne(path string) bool {
 	info, err := os.Lstat(path)
 	if err != nil || !info.IsDir() || !ownedByUs(info) {
@@ -75,9 +74,9 @@ func sweepOne(path string) bool {
 	return removeLocked(path) == nil
 }
 
-// RemoveUnlocked calls remove for a file or directory of this user that a
-// killed run left, if its lock (TryLock, LockDir) is free, and holds the lock
-// meanwhile.
+// RemoveUnlocked calls remove for a file or directory of this user that a killed run has
+// left, if its lock (TryLock, LockDir) is free. It holds the lock meanwhile, and reports
+// whether remove has succeeded.
 func RemoveUnlocked(path string, remove func(path string) error) bool {
 	info, err := os.Lstat(path)
 	if err != nil || !info.Mode().IsRegular() && !info.IsDir() || !ownedByUs(info) {
@@ -98,7 +97,7 @@ func RemoveUnlocked(path string, remove func(path string) error) bool {
 	return remove(path) == nil
 }
 
-// LockDir locks a directory until the file is closed.
+// LockDir locks a directory until the file that it returns is closed.
 func LockDir(path string) (*os.File, error) {
 	d, err := os.Open(path)
 	if err != nil {
@@ -110,7 +109,7 @@ func LockDir(path string) (*os.File, error) {
 	return d, nil
 }
 
-// Locked reports whether somebody has locked the directory.
+// Locked reports whether a directory is locked.
 func Locked(path string) bool {
 	d, err := LockDir(path)
 	if err == nil {

@@ -1,13 +1,13 @@
-// Package tempdir keeps a run's temporary files: private, made at first use,
-// and gone afterwards.
+// Package tempdir keeps the temporary files of a run: they are private, made at the first use, and
+// removed at the end.
 //
-// In each directory the user named, a run that must write makes one of its
-// own, `mrlocal-<pid>-<random>`, mode 0700, with a file `lock` that stays
-// locked (flock) as long as the process lives. A run that was killed leaves
-// its directory behind with the lock free; Sweep of a later run removes it.
+// In each directory that the user has named, a run that has to write makes a directory of its own,
+// `mrlocal-<pid>-<random>`, mode 0700, with a file `lock` in it. The file stays locked (flock) as
+// long as the process lives. A run that was killed leaves its directory behind, with the lock free;
+// Sweep of a later run removes it.
 //
-// What fits in memory never gets here: a Root creates nothing until the first
-// Create. Neighbours: spill and output write their temporary files through it.
+// A Root creates nothing until the first Create, so data that fits in memory never leaves a trace on
+// disk. Neighbours: spill and output write their temporary files through a Root.
 package tempdir
 
 import (
@@ -30,8 +30,7 @@ const (
 	nameAttempts = 100
 )
 
-// Root is the temporary files of one run. Its methods may be called from any
-// goroutine.
+// Root makes the temporary files of one run. Its methods may be called from any goroutine.
 type Root struct {
 	dirs []string
 
@@ -43,14 +42,13 @@ type Root struct {
 	}
 }
 
-// own is a directory that this run made, with its lock.
+// own is a directory that this run has made, with its lock.
 type own struct {
 	path string
 	lock *os.File
 }
 
-// New makes a root over the given directories; without any it takes the
-// system's. Nothing is created.
+// New makes a Root over the given directories; none means the system's. It creates nothing.
 func New(dirs []string) *Root {
 	if len(dirs) == 0 {
 		dirs = []string{os.TempDir()}
@@ -60,8 +58,8 @@ func New(dirs []string) *Root {
 	return r
 }
 
-// Check reports, as wrong usage, a directory that is not there or is none.
-// That it can be written matters only to a run that spills.
+// Check returns an options error for a directory that does not exist or is none. It does not
+// try to write, because only a run that spills has to.
 func (r *Root) Check() error {
 	for _, dir := range r.dirs {
 		info, err := os.Stat(dir)
@@ -78,9 +76,9 @@ func (r *Root) Check() error {
 	return nil
 }
 
-// Create makes a new file, open for reading and writing, in the next of the
-// directories, and in another one if that refuses. pattern is as for
-// os.CreateTemp. The file lives until it is removed or the Root is closed.
+// Create makes a new file, open for reading and writing. It takes the directories in turn,
+// and another one if a directory fails. pattern is as for os.CreateTemp. The file stays
+// until it is removed or the Root is closed.
 func (r *Root) Create(pattern string) (*os.File, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -111,8 +109,8 @@ func (r *Root) createIn(i int, pattern string) (*os.File, error) {
 	return os.CreateTemp(r.mu.own[i].path, pattern)
 }
 
-// makeOwn makes and locks a directory. A sweeping run may come between its
-// making and its locking; then another name is tried.
+// makeOwn makes and locks a directory. It tries another name if the Sweep of another run
+// removes the directory before it is locked.
 func makeOwn(dir string) (*own, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -136,8 +134,8 @@ func makeOwn(dir string) (*own, error) {
 	return nil, fmt.Errorf("%s: no free name in %d attempts", dir, nameAttempts)
 }
 
-// lockOwn makes and locks the lock file; nil without an error means that a
-// sweep took the directory.
+// lockOwn makes and locks the lock file. nil without an error means that a Sweep has taken
+// the directory.
 func lockOwn(path string) (*os.File, error) {
 	name := filepath.Join(path, lockName)
 	lock, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
@@ -158,15 +156,15 @@ func lockOwn(path string) (*os.File, error) {
 	return nil, errors.Join(err, lock.Close())
 }
 
-// same reports whether name still is the open file.
+// same reports whether name is still the open file.
 func same(f *os.File, name string) bool {
 	a, errA := f.Stat()
 	b, errB := os.Lstat(name)
 	return errA == nil && errB == nil && os.SameFile(a, b)
 }
 
-// Close removes everything that was created. It is idempotent, and Create
-// fails from then on.
+// Close removes everything that was created. Create fails from then on. Close may be called
+// again.
 func (r *Root) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -185,9 +183,8 @@ func (r *Root) Close() error {
 	return nil
 }
 
-// removeLocked empties the directory before it removes the lock, so that
-// whatever is left over after an error or a kill can still be told to be ours
-// and unused.
+// removeLocked empties the directory before it removes the lock, so that what is left after
+// an error or a kill is still known to be ours and unused.
 func removeLocked(path string) error {
 	entries, err := os.ReadDir(path)
 	if errors.Is(err, fs.ErrNotExist) {
