@@ -14,10 +14,8 @@ import (
 	"mrlocal/slots/policy/settings"
 )
 
-// letters counts the bytes of each value: the simplest mapper and reducer.
-type letters struct{}
-
-func (letters) Map(b jobs.Block, out jobs.Emitter) error {
+// letters emits each letter of a block.
+func letters(b jobs.Block, out jobs.Emitter) error {
 	for _, c := range b.Data {
 		if c != '\n' && c != ' ' {
 			out.Emit([]byte{c}, []byte{1})
@@ -26,12 +24,13 @@ func (letters) Map(b jobs.Block, out jobs.Emitter) error {
 	return nil
 }
 
-func (letters) Reduce(letter []byte, vs *jobs.Values, out jobs.Emitter) error {
-	count := 0
+// count counts the values of a letter.
+func count(letter []byte, vs *jobs.Values, out jobs.Emitter) error {
+	n := 0
 	for vs.Next() {
-		count++
+		n++
 	}
-	out.Emit(letter, []byte(fmt.Sprint(count)))
+	out.Emit(letter, []byte(fmt.Sprint(n)))
 	return nil
 }
 
@@ -43,8 +42,8 @@ func ExampleRun() {
 
 	job := jobs.Job{
 		Name: "letters", Ordered: true,
-		NewMapper:  func() jobs.Mapper { return letters{} },
-		NewReducer: func() jobs.Reducer { return letters{} },
+		NewMapper:  func() jobs.Mapper { return jobs.MapperFunc(letters) },
+		NewReducer: func() jobs.Reducer { return jobs.ReducerFunc(count) },
 	}
 	_, err := mrlocal.Run(context.Background(), job, mrlocal.Options{
 		JobOptions: mrlocal.JobOptions{Inputs: []string{dir}, Stdout: os.Stdout},

@@ -38,12 +38,7 @@ func counting(t *testing.T) jobs.Chain {
 	return chain
 }
 
-// mapping is a job with that mapper alone.
-type mapping func(b jobs.Block, out jobs.Emitter) error
-
-func (m mapping) Map(b jobs.Block, out jobs.Emitter) error { return m(b, out) }
-
-func mapOnly(m mapping) jobs.Job {
+func mapOnly(m jobs.MapperFunc) jobs.Job {
 	return jobs.Job{Name: "map-only", NewMapper: func() jobs.Mapper { return m }}
 }
 

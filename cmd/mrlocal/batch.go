@@ -10,12 +10,12 @@ import (
 	"slices"
 	"strings"
 
+	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/auxiliary"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/profile"
 	"mrlocal/cmd/mrlocal/internal/show"
-	"mrlocal/engine"
 	"mrlocal/errs"
 	"mrlocal/report"
 	"mrlocal/slots/setup"
@@ -41,7 +41,7 @@ type batch struct {
 	scheduling
 	file   *workload.File
 	jobs   []batchJob
-	engine engine.Options // of engineFlags and bandwidthFlags
+	engine mrlocal.Options // of engineFlags and bandwidthFlags
 	reader *batchReader
 	warned bool
 }
@@ -178,7 +178,7 @@ func (b *batch) checkRuns(runs int, names []string) error {
 }
 
 // warn writes, once, the warnings about the configuration.
-func (b *batch) warn(s *show.Screen, o engine.Options) {
+func (b *batch) warn(s *show.Screen, o mrlocal.Options) {
 	if b.warned {
 		return
 	}
@@ -222,14 +222,14 @@ func (b *batch) run(ctx context.Context, e env, s *show.Screen, policyName, suff
 const discard = "\x00"
 
 // work are the jobs as the engine takes them.
-func (b *batch) work(jobs []setup.Submission, stdin io.Reader, suffix string) []engine.BatchJob {
-	all := make([]engine.BatchJob, len(b.jobs))
+func (b *batch) work(jobs []setup.Submission, stdin io.Reader, suffix string) []mrlocal.BatchJob {
+	all := make([]mrlocal.BatchJob, len(b.jobs))
 	for i := range b.jobs {
 		j := &b.jobs[i]
 		o := &j.options
-		all[i] = engine.BatchJob{
+		all[i] = mrlocal.BatchJob{
 			Submission: jobs[i], Chain: j.chain,
-			JobOptions: engine.JobOptions{Inputs: o.Inputs, All: o.All, NoDecode: o.NoDecode, Stdin: stdin, Overwrite: o.Overwrite, Reducers: o.Reducers, MapOnly: o.MapOnly, BlockBytes: o.BlockBytes},
+			JobOptions: mrlocal.JobOptions{Inputs: o.Inputs, All: o.All, NoDecode: o.NoDecode, Stdin: stdin, Overwrite: o.Overwrite, Reducers: o.Reducers, MapOnly: o.MapOnly, BlockBytes: o.BlockBytes},
 		}
 		if suffix == discard {
 			all[i].Overwrite = false
@@ -242,7 +242,7 @@ func (b *batch) work(jobs []setup.Submission, stdin io.Reader, suffix string) []
 
 // makeParents makes the directories above the outputs that are not there, and
 // returns those it made, the deepest last.
-func makeParents(work []engine.BatchJob) (made []string, err error) {
+func makeParents(work []mrlocal.BatchJob) (made []string, err error) {
 	for i := range work {
 		out := work[i].OutputDir + work[i].OutputFile
 		if out == "" {

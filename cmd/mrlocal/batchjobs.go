@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/engine"
 	"mrlocal/errs"
 	"mrlocal/internal/nearest"
 	"mrlocal/jobs"
@@ -18,7 +18,7 @@ import (
 type batchJob struct {
 	*workload.Job
 	chain   jobs.Chain
-	options engine.Options // of jobFlags only
+	options mrlocal.Options // of jobFlags only
 }
 
 // sleepJob is the name of the job that does nothing, for as long as the file

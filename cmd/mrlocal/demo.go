@@ -15,11 +15,11 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/auxiliary"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/datagen"
-	"mrlocal/engine"
 	"mrlocal/errs"
 	"mrlocal/jobs/grep"
 	"mrlocal/slots/explain"
@@ -56,7 +56,7 @@ func demoCommand() command {
 // demoRun is the outcome of one run.
 type demoRun struct {
 	policy string
-	report *engine.Report
+	report *mrlocal.Report
 	result [sha256.Size]byte // of the whole result, to compare the runs
 	top    []byte            // the first lines of the result
 	lines  int               // of the result
@@ -142,8 +142,8 @@ func runDemo(ctx context.Context, e env, name string, half int) (*demoRun, error
 	}
 	var result bytes.Buffer
 	r := &demoRun{policy: name, line: &trace.Timeline{}}
-	r.report, err = process.RunChain(ctx, chain, engine.Options{
-		JobOptions: engine.JobOptions{Inputs: []string{demoDir}, Stdout: &result}, Policy: p, Config: setup.Config{MapSlots: half, ReduceSlots: half},
+	r.report, err = process.RunChain(ctx, chain, mrlocal.Options{
+		JobOptions: mrlocal.JobOptions{Inputs: []string{demoDir}, Stdout: &result}, Policy: p, Config: setup.Config{MapSlots: half, ReduceSlots: half},
 		Watch: func(s *trace.Stream) { s.Attach(r.line) }, Events: &r.events,
 		Note: func(text string) { fmt.Fprint(e.stderr, argv.ErrorLine("", errors.New(text))) },
 	})

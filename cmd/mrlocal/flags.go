@@ -7,7 +7,6 @@ import (
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/auxiliary"
-	"mrlocal/engine"
 	"mrlocal/errs"
 	"mrlocal/slots"
 	"mrlocal/slots/policy/registry"
@@ -110,7 +109,7 @@ func bandwidthFlags() []flagSpec {
 	}
 }
 
-func (r *reader) bandwidths(o *engine.Options) {
+func (r *reader) bandwidths(o *mrlocal.Options) {
 	o.ShuffleBytesPerSecond, o.DiskBytesPerSecond = r.Rate("shuffle-bw"), r.Rate("disk-bw")
 }
 
@@ -131,9 +130,9 @@ func (r *reader) memory() int64 {
 }
 
 // runOptions turns the flags of runFlags into the options of a run.
-func runOptions(line argv.Line) (engine.Options, error) {
+func runOptions(line argv.Line) (mrlocal.Options, error) {
 	r := newReader(line)
-	o := engine.Options{
+	o := mrlocal.Options{
 		Policy: r.policy(),
 		Config: setup.Config{MapSlots: r.Count("map-slots", 1, mostSlots), ReduceSlots: r.Count("reduce-slots", 0, mostSlots), Trackers: r.Count("trackers", 1, mostTrackers), MaxSlots: r.Count("max-slots", 1, 2*mostSlots), Slowstart: r.Share("slowstart"), Attempts: r.Count("attempts", 1, mostAttempts), Replicas: r.Count("replicas", 1, mostTrackers), LocalityDelay: r.Time("locality-delay", true), RemotePenalty: r.factor("remote-penalty"), Slow: r.slow()},
 	}
@@ -146,7 +145,7 @@ func runOptions(line argv.Line) (engine.Options, error) {
 }
 
 // jobOptions reads jobFlags.
-func (r *reader) jobOptions(o *engine.Options) {
+func (r *reader) jobOptions(o *mrlocal.Options) {
 	o.Inputs, o.All = inputs(r), r.Line.Has("all")
 	o.NoDecode = r.Choice("decode", "auto", "none") == "none"
 	o.OutputDir, o.Overwrite, o.OutputFile = r.Path("output"), r.Line.Has("overwrite"), r.Path("output-file")
@@ -162,7 +161,7 @@ func (r *reader) jobOptions(o *engine.Options) {
 }
 
 // engineOptions reads engineFlags except --progress.
-func (r *reader) engineOptions(o *engine.Options) {
+func (r *reader) engineOptions(o *mrlocal.Options) {
 	o.NoPin = r.Choice("pin", "core", "none") == "none"
 	o.MemoryBytes = r.memory()
 	o.SortBufferBytes = r.Size("sort-buffer", leastBuffer)

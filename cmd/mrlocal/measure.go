@@ -8,10 +8,10 @@ import (
 	"os"
 	"slices"
 
+	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/auxiliary"
 	"mrlocal/cmd/mrlocal/internal/measure"
-	"mrlocal/engine"
 	"mrlocal/errs"
 	"mrlocal/jobs"
 )
@@ -88,7 +88,7 @@ func tuneJob(ctx context.Context, e env, line argv.Line, name string, build func
 
 // measured reads the job and the options, for commands that run a job several
 // times. Notes go to note.
-func (r *reader) measured(name string, build func(*reader) (jobs.Chain, error), note func(string)) (jobs.Chain, engine.Options, error) {
+func (r *reader) measured(name string, build func(*reader) (jobs.Chain, error), note func(string)) (jobs.Chain, mrlocal.Options, error) {
 	if name == "grep" {
 		r.Keep(missingWord(r.Line))
 	}

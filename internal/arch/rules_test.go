@@ -76,6 +76,7 @@ func bans() []ban {
 		{"math/rand", pure, nil, "randomness is an argument of whatever decides"},
 		{"math/rand/v2", pure, nil, "randomness is an argument of whatever decides"},
 		{"sync/...", pure, nil, "the Ledger has one owner and no lock"},
+		{"mrlocal/engine/...", []string{"cmd/mrlocal/...", "examples/..."}, nil, "programs run jobs through package mrlocal, as users do"},
 		{"mrlocal/slots/policy/...", []string{"engine"}, nil, "the engine knows no policy by name"},
 		{"mrlocal/jobs/*", []string{"engine"}, nil, "the engine knows no job by name"},
 		{"mrlocal/internal/golden", everywhere, []string{"slots/policy/policytest"}, "only tests compare with golden files"},
