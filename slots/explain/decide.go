@@ -10,7 +10,7 @@ import (
 )
 
 // opening names the policy, the slots, the percentages and the slowstart of the run.
-func (t *teller) opening() string {
+func (t *explainer) opening() string {
 	var maps, reduces int // extra slots are mentioned when one is opened
 	for _, s := range t.c.Slots {
 		switch {
@@ -56,7 +56,7 @@ func borrowed(share slots.PPM, capacity int, k slots.Kind) string {
 }
 
 // granted returns the paragraph on a grant that was just applied.
-func (t *teller) granted(e *slots.Explanation) string {
+func (t *explainer) granted(e *slots.Explanation) string {
 	a := e.Start.Attempt
 	what := t.attemptName(a)
 	if e.Grant.Speculative {
@@ -67,16 +67,16 @@ func (t *teller) granted(e *slots.Explanation) string {
 		first += ", which is lent to it"
 	}
 	first += "." + t.near(a, e.Start.Locality)
-	return paragraphOf(first, t.byRule(e), t.byIdentity(e), t.restedOn(e), t.passedOver(e))
+	return paragraphOf(first, t.byRule(e), t.byIdentity(e), t.basis(e), t.passedOver(e))
 }
 
 // byIdentity explains a start whose rule and slot seem to contradict each other
 // [DHFS13, "counts and identities"]: rules use the paper's counts of slots, but whether a
 // slot is lent depends on the slot itself.
-func (t *teller) byIdentity(e *slots.Explanation) string {
+func (t *explainer) byIdentity(e *slots.Explanation) string {
 	k := e.Start.Attempt.Kind
 	switch {
-	case t.c.Slots[e.Start.Slot].Extra:
+	case t.c.Slots[e.Start.Slot].Extra: // it has no kind that a task could borrow
 	case e.Grant.Rule.Borrows() && !e.Start.Lent:
 		return fmt.Sprintf("The paper counts slots and does not tell them apart. By its counts this %v takes a %v slot of the tracker. But a %v slot is free, so the task runs there and no slot is lent.", k, k.Other(), k)
 	case e.Grant.Rule == trace.RuleOwnSlots && e.Start.Lent:
@@ -86,7 +86,8 @@ func (t *teller) byIdentity(e *slots.Explanation) string {
 }
 
 // near says where the input of a map is.
-func (t *teller) near(a slots.AttemptID, level slots.Level) string {
+func (t *explainer) near(a slots.AttemptID, level slots.Level) string {
+	// On one tracker all inputs are there.
 	if a.Kind != slots.Map || t.v.Trackers() == 1 || !t.v.Placed(a.Job) {
 		return ""
 	}
@@ -100,7 +101,7 @@ func (t *teller) near(a slots.AttemptID, level slots.Level) string {
 }
 
 // byRule names the rule of a grant, and says what it means.
-func (t *teller) byRule(e *slots.Explanation) string {
+func (t *explainer) byRule(e *slots.Explanation) string {
 	rule := e.Grant.Rule
 	if rule == trace.RuleNone {
 		return ""
@@ -109,7 +110,7 @@ func (t *teller) byRule(e *slots.Explanation) string {
 	if rule.String() == t.c.PolicyName {
 		text = fmt.Sprintf("Rule %v", rule)
 	}
-	words := t.traits.Rules[rule]
+	words := t.traits.Rules[rule] // "" for a rule whose name says it all
 	if words == "" || t.terse && t.worded[rule] {
 		return text + "."
 	}
@@ -117,9 +118,9 @@ func (t *teller) byRule(e *slots.Explanation) string {
 	return text + ": " + words + "."
 }
 
-// restedOn lists the numbers of the policy. If the policy gives none, it says how many
+// basis lists the numbers of the policy. If the policy gives none, it says how many
 // tasks and slots there were.
-func (t *teller) restedOn(e *slots.Explanation) string {
+func (t *explainer) basis(e *slots.Explanation) string {
 	if len(e.Why.Numbers) > 0 {
 		return "Numbers: " + numbers(e.Why.Numbers) + "."
 	}
@@ -129,13 +130,13 @@ func (t *teller) restedOn(e *slots.Explanation) string {
 		pending++
 	}
 	return fmt.Sprintf("Before it, %s pending and %d %s running; the cluster has %s.",
-		counted(pending, k.String())+" "+were(pending), running, were(running), counted(t.v.Capacity(k), k.String()+" slot"))
+		countedWere(pending, k.String()), running, were(running), counted(t.v.Capacity(k), k.String()+" slot"))
 }
 
 // passedOver lists the candidates that did not get the slot: those that the Ledger
 // refused and those that the policy names, or, if there are none, a few jobs with a
 // pending task of the same kind.
-func (t *teller) passedOver(e *slots.Explanation) string {
+func (t *explainer) passedOver(e *slots.Explanation) string {
 	var words []string
 	for _, r := range t.refused {
 		if r.grant.Kind == e.Grant.Kind {
@@ -153,7 +154,7 @@ func (t *teller) passedOver(e *slots.Explanation) string {
 	if len(words) == 0 && len(e.Why.Numbers) == 0 { // the policy gives no reasons
 		words = pending
 	}
-	if more := len(words) - slots.MostBeaten; more > 0 {
+	if more := len(words) - slots.MostBeaten; more > 0 { // refused jobs are not limited otherwise
 		words = append(words[:slots.MostBeaten], counted(more, "other"))
 	}
 	text := ""
@@ -173,7 +174,7 @@ const (
 
 // alsoPending returns jobs that had a pending task of the same kind. kept are those whose
 // pool was at its limit before the grant.
-func (t *teller) alsoPending(e *slots.Explanation) (words, kept []string) {
+func (t *explainer) alsoPending(e *slots.Explanation) (words, kept []string) {
 	k, won := e.Grant.Kind, t.v.Job(e.Grant.Job)
 	for i, id := range t.active {
 		j := t.v.Job(id)
@@ -191,6 +192,7 @@ func (t *teller) alsoPending(e *slots.Explanation) (words, kept []string) {
 			kept = append(kept, fmt.Sprintf("%s (pool %s may run %s at a time)", t.jobName(id), printable(p.Config().Name), counted(p.Config().Max(k), k.String())))
 			continue
 		}
+		// The policy gives no reasons, so say what is certain.
 		why := fmt.Sprintf("%d pending, %d running", j.Pending(k), j.Running(k))
 		if e.Grant.Rule == trace.RuleFIFO {
 			why = "submitted later"
@@ -204,19 +206,20 @@ func (t *teller) alsoPending(e *slots.Explanation) (words, kept []string) {
 }
 
 // word offers the mode a paragraph on an event, and keeps track of jobs and Assigns.
-func (t *teller) word(e *trace.Event, texts []string) {
+func (t *explainer) word(e *trace.Event, texts []string) {
 	job := slots.JobID(e.Job)
 	attempt := slots.AttemptID{Job: job, Kind: e.Kind, Task: slots.TaskID(e.Task), N: e.N}
 	switch e.Op {
 	case trace.OpAssign:
 		t.asks++
+		// An AssignAll has tracker -1; a driver with heartbeats names trackers.
 		t.heartbeats, t.asked = t.heartbeats || e.A >= 0, slots.TrackerID(e.A)
 	case trace.OpSubmit:
 		t.submitted(e, texts)
 	case trace.OpReady:
 		t.jobs[job].sealed = t.jobs[job].sealed || e.Has(trace.Sealed)
 	case trace.OpStart:
-		if len(t.grants) > 0 {
+		if len(t.grants) > 0 { // the file confirms grants in the order in which they were made
 			p := t.grants[0]
 			t.grants = t.grants[1:]
 			t.tell(p.about, func() string { return p.text })
@@ -246,13 +249,13 @@ func (t *teller) word(e *trace.Event, texts []string) {
 		}
 	}
 	t.mode.event(e)
-	if e.Op == trace.OpJobEnd {
+	if e.Op == trace.OpJobEnd { // after its paragraph, which needs the job
 		t.ended(job)
 	}
 }
 
 // submitted takes note of a job that the Ledger is about to get.
-func (t *teller) submitted(e *trace.Event, texts []string) {
+func (t *explainer) submitted(e *trace.Event, texts []string) {
 	id := slots.JobID(e.Job)
 	t.jobs = append(t.jobs, jobInfo{name: printable(texts[0]), pool: printable(texts[1]), user: texts[2], sealed: e.Has(trace.Sealed)})
 	t.active = append(t.active, id)
@@ -261,7 +264,7 @@ func (t *teller) submitted(e *trace.Event, texts []string) {
 }
 
 // welcome tells of the newest job, once the Ledger has it.
-func (t *teller) welcome() {
+func (t *explainer) welcome() {
 	id := t.newest
 	if id == slots.NoJob {
 		return
@@ -282,7 +285,7 @@ func (t *teller) welcome() {
 }
 
 // limits lists the running-job limits that apply to a job.
-func (t *teller) limits(id slots.JobID) string {
+func (t *explainer) limits(id slots.JobID) string {
 	var words []string
 	if p := t.v.Pool(t.v.Job(id).Pool()).Config(); p.MaxRunning > 0 {
 		words = append(words, fmt.Sprintf("pool %s may run %s at a time", printable(p.Name), counted(p.MaxRunning, "job")))
@@ -296,17 +299,17 @@ func (t *teller) limits(id slots.JobID) string {
 }
 
 // ended removes a job from the active ones.
-func (t *teller) ended(id slots.JobID) {
+func (t *explainer) ended(id slots.JobID) {
 	t.active = slices.DeleteFunc(t.active, func(a slots.JobID) bool { return a == id })
 }
 
 // wordEvent offers a paragraph on a fact, on what follows from a fact, or on a decision
 // that neither starts nor ends an attempt.
-func (t *teller) wordEvent(e *trace.Event, a about) {
+func (t *explainer) wordEvent(e *trace.Event, a about) {
 	t.tell(a, func() string { return paragraphOf("At " + seconds(e.At) + " " + t.eventWords(e, a)) })
 }
 
-func (t *teller) eventWords(e *trace.Event, a about) string {
+func (t *explainer) eventWords(e *trace.Event, a about) string {
 	name := t.jobName(a.job)
 	switch e.Op {
 	case trace.OpLostTracker:
@@ -341,7 +344,7 @@ func (t *teller) eventWords(e *trace.Event, a about) string {
 }
 
 // gateWords says why the gate of a job opened or closed: slowstart is a share of its maps.
-func (t *teller) gateWords(id slots.JobID) string {
+func (t *explainer) gateWords(id slots.JobID) string {
 	j, name := t.v.Job(id), t.jobName(id)
 	done := doneOf(j)
 	if !t.jobs[id].gate {
@@ -379,10 +382,10 @@ func doneOf(j slots.JobView) string {
 }
 
 // need returns how many maps have to be done so that the gate opens.
-func (t *teller) need(j slots.JobView) int32 { return t.c.Slowstart.CeilOf(j.Total(slots.Map)) }
+func (t *explainer) need(j slots.JobView) int32 { return t.c.Slowstart.CeilOf(j.Total(slots.Map)) }
 
 // endWords says how a job ended.
-func (t *teller) endWords(id slots.JobID) string {
+func (t *explainer) endWords(id slots.JobID) string {
 	after := seconds(t.now - t.v.Job(id).Submitted())
 	switch t.l.JobState(id) {
 	case slots.Failed:
@@ -401,14 +404,14 @@ func (t *teller) endWords(id slots.JobID) string {
 }
 
 // killed returns the paragraph on an attempt that was killed.
-func (t *teller) killed(e *trace.Event, a slots.AttemptID) string {
+func (t *explainer) killed(e *trace.Event, a slots.AttemptID) string {
 	id := slots.SlotID(e.Slot)
 	first := fmt.Sprintf("At %s %s, on slot %d since %s, was killed.", seconds(e.At), t.attemptName(a), id, seconds(t.v.Slot(id).Started))
 	var why, rested string
 	switch e.Rule {
 	case trace.RuleDeadlockGuard:
 		why = fmt.Sprintf("This was the deadlock guard of the Ledger: %s pending, no map ran, and every slot that a map may use held a reduce that waits for maps. This reduce is the newest of them. It has only copied so far.",
-			counted(t.v.Pending(slots.Map), "map")+" "+were(t.v.Pending(slots.Map)))
+			countedWere(t.v.Pending(slots.Map), "map"))
 	case trace.RuleLostRace:
 		why = "Another attempt of the same task finished first."
 	case trace.RuleDropped:
@@ -429,7 +432,7 @@ func (t *teller) killed(e *trace.Event, a slots.AttemptID) string {
 }
 
 // holds says what runs on a slot: map 7 of J01 since 10.0s.
-func (t *teller) holds(s slots.SlotView) string {
+func (t *explainer) holds(s slots.SlotView) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s since %s", t.attemptName(s.Attempt), seconds(s.Started))
 	if s.Phase != slots.PhaseNone {

@@ -59,7 +59,7 @@ func Sentences(w io.Writer, r io.Reader, o Options) error {
 	if o.Name == "" {
 		o.Name = "events"
 	}
-	t := &teller{w: bufio.NewWriter(w), o: o, worded: map[slots.Rule]bool{}, asked: slots.AllTrackers}
+	t := &explainer{w: bufio.NewWriter(w), o: o, worded: map[slots.Rule]bool{}, asked: slots.AllTrackers}
 	if err := t.choose(); err != nil {
 		return err
 	}
@@ -82,7 +82,10 @@ func Sentences(w io.Writer, r io.Reader, o Options) error {
 	return err
 }
 
-// mode is one kind of answer. Its methods are called while the run is replayed.
+// mode is one kind of answer. Its methods are called while the run is replayed. Around an
+// Assign the order is: event gets the Assign, the Ledger decides and the policy says why
+// (explainer.explained), event gets each decision of the file and add the paragraph on it,
+// and decided comes before the next fact.
 type mode interface {
 	begin() error                          // the Ledger is ready
 	submitted(id slots.JobID, name string) // a job is about to be submitted
@@ -131,18 +134,17 @@ type paragraph struct {
 	text string
 }
 
-// teller replays a run and puts it into sentences.
-type teller struct {
+// explainer replays a run and puts it into sentences.
+type explainer struct {
 	w    *bufio.Writer
 	o    Options
 	mode mode
 	err  error // not nil: the replay ends with this error
 	stop bool  // the replay ends without an error
 
-	l *slots.Ledger
-	v *slots.View
-	c slots.Config
-
+	l      *slots.Ledger // of the replay
+	v      *slots.View   // of l
+	c      slots.Config
 	traits slots.Traits // of the policy
 
 	jobs       []jobInfo
@@ -194,7 +196,7 @@ type visit struct {
 }
 
 // choose chooses the mode for the question.
-func (t *teller) choose() error {
+func (t *explainer) choose() error {
 	t.newest = slots.NoJob
 	switch {
 	case t.o.HasAt && t.o.At < 0:
@@ -216,23 +218,23 @@ func (t *teller) choose() error {
 }
 
 // begin gets the fresh Ledger of the replay.
-func (t *teller) begin(l *slots.Ledger) {
+func (t *explainer) begin(l *slots.Ledger) {
 	t.l, t.v, t.c, t.traits = l, l.View(), l.Config(), l.Traits()
 	t.visits = make([]visit, t.v.Trackers())
 	t.err = t.mode.begin()
 }
 
 // print writes text. A writer that fails ends the replay.
-func (t *teller) print(text string) {
+func (t *explainer) print(text string) {
 	if _, err := t.w.WriteString(text); err != nil && t.err == nil {
 		t.err = fmt.Errorf("write sentences: %w", err)
 	}
 }
 
 // explained gets what the policy says while the Ledger decides.
-func (t *teller) explained(e *slots.Explanation) {
+func (t *explainer) explained(e *slots.Explanation) {
 	switch {
-	case e.EndOfVisit():
+	case e.EndOfVisit(): // what was declined and refused explains idle slots of the tracker
 		v := &t.visits[e.Tracker]
 		v.ask, v.at = t.asks, e.Now
 		v.declined = append(v.declined[:0], e.Declined...)
@@ -243,7 +245,7 @@ func (t *teller) explained(e *slots.Explanation) {
 		t.reclaims = append(t.reclaims, reclaim{e.Reclaimed, e.Why})
 	case e.Refused != slots.Granted:
 		t.refused = append(t.refused, refusal{e.Grant, e.Refused})
-	default:
+	default: // the numbers are those of this moment, so the words are made now
 		a := about{topic: start, job: e.Grant.Job, task: true, attempt: e.Start.Attempt, slot: e.Start.Slot, lent: e.Start.Lent}
 		p := paragraph{about: a}
 		if t.mode.wants(a) {
@@ -255,11 +257,11 @@ func (t *teller) explained(e *slots.Explanation) {
 
 // event gets each event of the file: a fact before the Ledger has it, a decision after
 // the Ledger has made it. It returns false to end the replay.
-func (t *teller) event(e *trace.Event, texts []string) bool {
+func (t *explainer) event(e *trace.Event, texts []string) bool {
 	if t.err != nil || t.stop || t.o.HasAt && e.At > t.o.At {
 		return false
 	}
-	if class := e.Op.Class(); class == trace.Fact || class == trace.Ask {
+	if class := e.Op.Class(); class == trace.Fact || class == trace.Ask { // the decisions of the last Assign are over
 		t.settle()
 	}
 	t.now = e.At
@@ -272,7 +274,7 @@ func (t *teller) event(e *trace.Event, texts []string) bool {
 
 // known reports whether the job, slot or tracker of a fact exists. If not, the replay
 // fails next, with an error about the fact.
-func (t *teller) known(e *trace.Event) bool {
+func (t *explainer) known(e *trace.Event) bool {
 	if e.Op.Class() != trace.Fact {
 		return true
 	}
@@ -286,7 +288,7 @@ func (t *teller) known(e *trace.Event) bool {
 }
 
 // settle runs once all decisions of an Assign have been read.
-func (t *teller) settle() {
+func (t *explainer) settle() {
 	if t.settled == t.asks {
 		return
 	}
@@ -296,7 +298,7 @@ func (t *teller) settle() {
 }
 
 // tell gives the mode a paragraph about a, if it wants one.
-func (t *teller) tell(a about, text func() string) {
+func (t *explainer) tell(a about, text func() string) {
 	if t.mode.wants(a) {
 		t.mode.add(paragraph{a, text()})
 	}
@@ -306,10 +308,11 @@ func (t *teller) tell(a about, text func() string) {
 // decision that lent a slot.
 type everything struct {
 	quiet
-	t       *teller
+	t       *explainer
 	written int // decisions so far
 }
 
+// begin writes the opening. The first lent slot is shown alone.
 func (m *everything) begin() error {
 	if !m.t.o.FirstLent {
 		m.t.terse = true
@@ -325,6 +328,7 @@ func (m *everything) wants(a about) bool {
 	return true
 }
 
+// add writes a paragraph at once. Only decisions count towards the limit.
 func (m *everything) add(p paragraph) {
 	m.t.print(p.text)
 	if !p.topic.decision() {
@@ -334,6 +338,7 @@ func (m *everything) add(p paragraph) {
 	m.t.stop = m.t.o.FirstLent || m.written == m.t.o.Limit
 }
 
+// end says if the answer is empty or incomplete.
 func (m *everything) end() error {
 	switch {
 	case m.t.o.FirstLent && m.written == 0:

@@ -15,7 +15,7 @@ import (
 // notes a reason whenever all decisions of an Assign are known.
 type idle struct {
 	quiet
-	t    *teller
+	t    *explainer
 	slot slots.SlotID
 
 	lost  bool          // the tracker of the slot is lost
@@ -71,7 +71,7 @@ func (m *idle) add(p paragraph) {
 	if m.now == nil { // the slot was free for no time
 		return
 	}
-	m.now.then = firstSentence(p.text)
+	m.now.then = firstSentence(p.text) // the rest is about the decision, not about the slot
 	m.close(m.t.now)
 }
 
@@ -88,6 +88,7 @@ const waitsForHeartbeat = "its tracker had not sent a heartbeat yet, and a free 
 
 // decided notes the reason after an Assign.
 func (m *idle) decided() {
+	// A heartbeat of another tracker adds no reason to a stretch that has begun.
 	if m.t.v.Slot(m.slot).Busy || m.now != nil && !m.lost && m.elsewhere() {
 		return
 	}
@@ -114,7 +115,7 @@ func (s *stretch) add(at time.Duration, text string) {
 		s.reasons[n-1].seen, s.reasons[n-1].text = at, text
 		return
 	}
-	if len(s.reasons) == mostReasons {
+	if len(s.reasons) == mostReasons { // the first half stays; the second half moves up
 		half := mostReasons / 2
 		copy(s.reasons[half:], s.reasons[half+1:])
 		s.reasons = s.reasons[:mostReasons-1]
@@ -140,6 +141,7 @@ func withoutNumbers(text string) string {
 	return strings.Join(words, " ")
 }
 
+// end writes the stretch that contains the time in the question, or the longest one.
 func (m *idle) end() error {
 	t := m.t
 	name := upper(t.slotName(m.slot))
@@ -147,7 +149,7 @@ func (m *idle) end() error {
 		t.print(paragraphOf(fmt.Sprintf("%s, was not idle at %s: it held %s.", name, seconds(t.o.At), t.holds(s))))
 		return nil
 	}
-	m.decided()
+	m.decided() // the state after the last event is a reason, too
 	until := t.now
 	if t.o.HasAt {
 		until = t.o.At
@@ -190,7 +192,7 @@ func (m *idle) reasons(s *stretch) {
 		if i+1 < len(s.reasons) {
 			to = s.reasons[i+1].from
 		}
-		if to == r.from && len(s.reasons) > 1 {
+		if to == r.from && len(s.reasons) > 1 { // it held for no time
 			continue
 		}
 		when := fmt.Sprintf("From %s to %s", seconds(r.from), seconds(to))
@@ -230,9 +232,9 @@ func (m *idle) whyNot(s slots.SlotView, k slots.Kind) string {
 	case pending == 0:
 		return fmt.Sprintf("no %v could start: %s.", k, t.noneReady(k))
 	case !s.Extra && k != s.Home && !t.traits.Lends:
-		return fmt.Sprintf("%s pending, but under %s a %v slot runs only %ss.", counted(pending, k.String())+" "+were(pending), t.c.PolicyName, s.Home, s.Home)
+		return fmt.Sprintf("%s pending, but under %s a %v slot runs only %ss.", countedWere(pending, k.String()), t.c.PolicyName, s.Home, s.Home)
 	}
-	return fmt.Sprintf("%s pending, but %s.", counted(pending, k.String())+" "+were(pending), m.declined(s, k))
+	return fmt.Sprintf("%s pending, but %s.", countedWere(pending, k.String()), m.declined(s, k))
 }
 
 // declined says why pending tasks of kind k did not go to the slot: what the policy said
@@ -244,7 +246,7 @@ func (m *idle) declined(s slots.SlotView, k slots.Kind) string {
 		v = other // AssignAll visited only another tracker, whose reasons hold for all
 	}
 	var words []string
-	for _, d := range v.declined {
+	for _, d := range v.declined { // the policy may decline both kinds
 		if d.Kind != k {
 			continue
 		}
@@ -287,8 +289,9 @@ func (m *idle) seen(s slots.SlotView, k slots.Kind) string {
 }
 
 // noneReady says why no task of kind k is pending although jobs have not ended.
-func (t *teller) noneReady(k slots.Kind) string {
+func (t *explainer) noneReady(k slots.Kind) string {
 	var words []string
+	// Each job keeps its tasks back for a reason of its own; a few jobs are enough.
 	for i, id := range t.active {
 		if i == mostScanned || len(words) == mostAlso {
 			words = append(words, "more jobs likewise")
@@ -297,7 +300,7 @@ func (t *teller) noneReady(k slots.Kind) string {
 		j, name := t.v.Job(id), t.jobName(id)
 		unstarted := j.Total(k) - j.Done(k) - j.Running(k)
 		switch {
-		case j.Total(k) == 0 && (k == slots.Reduce || t.jobs[id].sealed):
+		case j.Total(k) == 0 && (k == slots.Reduce || t.jobs[id].sealed): // it has no such tasks
 		case !j.Runnable():
 			words = append(words, fmt.Sprintf("%s waited to be admitted (%s)", name, t.limits(id)))
 		case k == slots.Reduce && !t.jobs[id].gate && unstarted > 0:
@@ -315,7 +318,7 @@ func (t *teller) noneReady(k slots.Kind) string {
 }
 
 // closedGate says why the gate of a job is closed.
-func (t *teller) closedGate(j slots.JobView) string {
+func (t *explainer) closedGate(j slots.JobView) string {
 	name := t.jobName(j.ID())
 	if !t.jobs[j.ID()].sealed {
 		return fmt.Sprintf("the gate of %s was closed, because the number of its maps was not known yet", name)

@@ -10,7 +10,7 @@ import (
 // moment answers with the state at a time and the last decision before it.
 type moment struct {
 	quiet
-	t    *teller
+	t    *explainer
 	last string
 }
 
@@ -18,10 +18,11 @@ func (m *moment) wants(a about) bool { return a.topic.decision() }
 
 func (m *moment) add(p paragraph) { m.last = p.text }
 
+// end writes slots, demand and jobs, then the last decision.
 func (m *moment) end() error {
 	t := m.t
 	text := fmt.Sprintf("The state at %s, under %s", seconds(t.o.At), t.c.PolicyName)
-	if t.now < t.o.At && len(t.jobs) > 0 && len(t.active) == 0 {
+	if t.now < t.o.At && len(t.jobs) > 0 && len(t.active) == 0 { // the question is about a time after the run
 		text += fmt.Sprintf(" (all jobs had ended by %s)", seconds(t.now))
 	}
 	t.print(text + ":\n")
@@ -77,7 +78,7 @@ func (m *moment) demand(k slots.Kind) string {
 	w := v.Weights()
 	pending, used, capacity, lent := v.Pending(k), v.Used(k), v.Capacity(k), v.LentBy(k)
 	text := fmt.Sprintf("%ss: %d pending, %d running. ", upper(k.String()), pending, v.Running(k))
-	if w.Bound() {
+	if w.Bound() { // the counts are in weight then
 		text += fmt.Sprintf("Of the weight of %s, %d each, %d of %d used", counted(capacity, k.String()+" slot"), w.Of(k), used, w.Times(k, capacity))
 		pending, capacity = w.Times(k, pending), w.Times(k, capacity)
 	} else {

@@ -48,7 +48,7 @@ func parseTask(text string) (taskID, error) {
 // certain that there is such a task.
 type story struct {
 	quiet
-	t    *teller
+	t    *explainer
 	id   taskID
 	job  slots.JobID // slots.NoJob: not submitted yet
 	text strings.Builder
@@ -81,16 +81,18 @@ func (s *story) wants(a about) bool {
 	if s.job == slots.NoJob {
 		return false
 	}
-	if a.topic == gate && s.id.kind == slots.Map {
+	if a.topic == gate && s.id.kind == slots.Map { // the gate is for reduces
 		return false
 	}
 	return a.job == s.job && (!a.task || s.is(a.attempt))
 }
 
+// is reports whether a is an attempt of the task.
 func (s *story) is(a slots.AttemptID) bool {
 	return a.Job == s.job && a.Kind == s.id.kind && a.Task == s.id.task
 }
 
+// add keeps a paragraph, and counts attempts.
 func (s *story) add(p paragraph) {
 	switch p.topic {
 	case start:
@@ -125,6 +127,7 @@ func (s *story) event(e *trace.Event) {
 	}
 }
 
+// say adds a paragraph at a time.
 func (s *story) say(at time.Duration, format string, args ...any) {
 	s.text.WriteString(paragraphOf("At " + seconds(at) + " " + fmt.Sprintf(format, args...)))
 }
@@ -132,7 +135,7 @@ func (s *story) say(at time.Duration, format string, args ...any) {
 // finished says how an attempt ended.
 func (s *story) finished(e *trace.Event, a slots.AttemptID) {
 	t := s.t
-	slot := t.v.Slot(slots.SlotID(e.Slot))
+	slot := t.v.Slot(slots.SlotID(e.Slot)) // the Ledger does not have the fact yet, so the slot is still busy
 	took := seconds(e.At - slot.Started)
 	if s.spills > 0 {
 		took += fmt.Sprintf(", having spilled %s (%.1f MiB)", counted(s.spills, "time"), float64(s.spillBytes)/(1<<20))
@@ -170,6 +173,7 @@ func (s *story) trackerLost(e *trace.Event) {
 	}
 }
 
+// end writes the story, or fails if there is no such task.
 func (s *story) end() error {
 	t := s.t
 	if s.job == slots.NoJob {

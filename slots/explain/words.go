@@ -11,7 +11,7 @@ import (
 	"mrlocal/slots"
 )
 
-// seconds prints a time as 12.5s, to the millisecond.
+// seconds returns a time as 12.5s, to the millisecond.
 func seconds(d time.Duration) string {
 	text := strconv.FormatFloat(d.Round(time.Millisecond).Seconds(), 'f', 3, 64)
 	text = strings.TrimRight(text, "0")
@@ -21,7 +21,7 @@ func seconds(d time.Duration) string {
 	return text + "s"
 }
 
-// counted is 1 map, 2 maps.
+// counted returns "1 map" or "2 maps".
 func counted[N int | int32 | int64](n N, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -29,7 +29,7 @@ func counted[N int | int32 | int64](n N, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// were is the verb that goes with n.
+// were returns the verb for n things.
 func were[N int | int32](n N) string {
 	if n == 1 {
 		return "was"
@@ -37,7 +37,10 @@ func were[N int | int32](n N) string {
 	return "were"
 }
 
-// list joins words as a sentence has them.
+// countedWere returns "1 map was" or "2 maps were".
+func countedWere(n int32, noun string) string { return counted(n, noun) + " " + were(n) }
+
+// list joins words as in a sentence: "a, b and c".
 func list(words []string) string {
 	if len(words) < 2 {
 		return strings.Join(words, "")
@@ -45,7 +48,8 @@ func list(words []string) string {
 	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
 }
 
-// printable is a name from a file, without what a terminal would obey.
+// printable returns a name from a file without control characters, which a terminal would
+// obey.
 func printable(name string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
@@ -55,7 +59,7 @@ func printable(name string) string {
 	}, name)
 }
 
-// upper starts a sentence.
+// upper returns s with a capital letter, to start a sentence.
 func upper(s string) string {
 	if s == "" {
 		return s
@@ -63,16 +67,17 @@ func upper(s string) string {
 	return strings.ToUpper(s[:1]) + s[1:]
 }
 
-// sticky is a space at which no line is broken.
+// sticky stands for a space at which a line must not be broken.
 const sticky = "\x00"
 
-// lineColumns is how wide lines are; what belongs to a first line is indented.
+// Lines have at most lineColumns columns. All lines of a paragraph but the first are
+// indented.
 const (
 	lineColumns = 100
 	indent      = "    "
 )
 
-// firstSentence is a paragraph's, set in one line.
+// firstSentence returns the first sentence of a paragraph, in one line.
 func firstSentence(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	if i := strings.Index(text, ". "); i >= 0 {
@@ -81,8 +86,8 @@ func firstSentence(text string) string {
 	return text
 }
 
-// paragraphOf sets a first sentence and what belongs to it, one part a line,
-// wrapped. Empty parts are left out.
+// paragraphOf returns a paragraph of a first sentence and further parts. Each part starts
+// a line and is wrapped; empty parts are left out.
 func paragraphOf(first string, parts ...string) string {
 	var b strings.Builder
 	wrap(&b, first, "")
@@ -94,8 +99,8 @@ func paragraphOf(first string, parts ...string) string {
 	return b.String()
 }
 
-// wrap writes text in lines of lineColumns at most, the first one behind
-// prefix, the others indented once more.
+// wrap writes text in lines. The first line starts with prefix, and the others are
+// indented by one more step.
 func wrap(b *strings.Builder, text, prefix string) {
 	if text == "" {
 		return
@@ -119,7 +124,7 @@ func wrap(b *strings.Builder, text, prefix string) {
 	b.WriteByte('\n')
 }
 
-// refusalWords say why the Ledger did not apply a grant.
+// refusalWords says why the Ledger refused a grant, with the job as subject.
 func refusalWords(r slots.Refusal) string {
 	switch r {
 	case slots.RefusedGate:
@@ -127,59 +132,59 @@ func refusalWords(r slots.Refusal) string {
 	case slots.RefusedDeadlock:
 		return "the deadlock guard: every slot that a map may use would hold a reduce that waits for maps"
 	case slots.RefusedSameHost:
-		return "a copy would run beside the attempt it copies"
+		return "a speculative attempt would run where the task runs or failed"
 	case slots.RefusedAllowance:
 		return "the allowance of slots to lend is used up"
 	case slots.RefusedLocality:
 		return "it waits for a slot nearer to its input"
 	case slots.RefusedFailedHere:
-		return "what is pending of it failed on this tracker before"
+		return "its pending tasks failed on this tracker before"
 	case slots.RefusedBlacklisted:
-		return "too many of its attempts failed on this tracker, which is blacklisted for it"
+		return "too many of its attempts failed on this tracker, so it is blacklisted there"
 	case slots.RefusedWeight:
-		return "it weighs more than its tracker has room for"
+		return "the task weighs more than the tracker has room for"
 	case slots.RefusedSingle:
-		return "its maps' input can be read by one attempt at a time"
+		return "only one attempt at a time can read the input of its maps"
 	}
 	return "refused as " + r.String()
 }
 
-// jobName is a job as its owner calls it.
-func (t *teller) jobName(id slots.JobID) string {
+// jobName returns the name of a job, or "job 3" if it has none.
+func (t *explainer) jobName(id slots.JobID) string {
 	if id < 0 || int(id) >= len(t.jobs) || t.jobs[id].name == "" {
 		return fmt.Sprintf("job %d", id)
 	}
 	return t.jobs[id].name
 }
 
-// ofPool is " (pool prod)" where the pool is not the job's own.
-func (t *teller) ofPool(id slots.JobID) string {
+// ofPool returns " (pool prod)", or "" if the pool has the name of the job.
+func (t *explainer) ofPool(id slots.JobID) string {
 	if j := &t.jobs[id]; j.pool != j.name {
 		return " (pool " + j.pool + ")"
 	}
 	return ""
 }
 
-// taskName is map 7 of J01.
-func (t *teller) taskName(a slots.AttemptID) string {
+// taskName returns "map 7 of J01".
+func (t *explainer) taskName(a slots.AttemptID) string {
 	return fmt.Sprintf("%v %d of %s", a.Kind, a.Task, t.jobName(a.Job))
 }
 
-// attemptName is the same, with the attempt's number where there are several.
-func (t *teller) attemptName(a slots.AttemptID) string {
+// attemptName returns the same with the number of the attempt, unless it is the first.
+func (t *explainer) attemptName(a slots.AttemptID) string {
 	if a.N == 0 {
 		return t.taskName(a)
 	}
 	return fmt.Sprintf("%s (attempt %d)", t.taskName(a), a.N)
 }
 
-// slotName is slot 3, a reduce slot of tracker 0.
-func (t *teller) slotName(id slots.SlotID) string {
+// slotName returns "slot 3, a reduce slot of tracker 0".
+func (t *explainer) slotName(id slots.SlotID) string {
 	return fmt.Sprintf("slot %d, %s", id, t.slotKind(id))
 }
 
-// slotKind is a reduce slot of tracker 0. A single tracker is not named.
-func (t *teller) slotKind(id slots.SlotID) string {
+// slotKind returns "a reduce slot of tracker 0". A single tracker is not named.
+func (t *explainer) slotKind(id slots.SlotID) string {
 	s := t.v.Slot(id)
 	kind := "a " + s.Home.String() + " slot"
 	if s.Extra {
@@ -191,7 +196,7 @@ func (t *teller) slotKind(id slots.SlotID) string {
 	return kind
 }
 
-// numbers are a Why's, as part of a sentence.
+// numbers returns the numbers of a Why as a list. A number is never broken over two lines.
 func numbers(all []slots.Number) string {
 	words := make([]string, len(all))
 	for i, n := range all {
