@@ -14,32 +14,32 @@ import (
 //	start      off              end                 size
 //	  │ …⏎ read │ chunk          │ slack │            │
 //
-// It reads no byte of the piece twice but the tail of each chunk, and beyond
-// the piece only what the last record needs.
+// It reads no byte of the piece twice, except the tail of each chunk. Behind
+// the piece it reads only what the last record needs.
 type cut struct {
 	plan     *Plan
 	h        *handle
 	file     *File
 	index    int32
 	start    int64
-	off      int64 // a record starts here; before the first Next: start
+	off      int64 // the next record starts here; start until seek has found it
 	end      int64
-	size     int64 // of the file; less than planned for some files of /sys
-	slack    int64 // how far beyond end the last record is looked for at first
+	size     int64 // of the file; in /sys, it may become less than planned
+	slack    int64 // so far behind end the last record is searched for at first
 	delim    byte
-	probe    bool // the first bytes have not been looked at
-	checked  bool // the file was found to be the planned one since it was read
-	atOnce   bool // all of the file is read by one call, whose length says whether it is the planned one
-	brief    bool // leave out records longer than a chunk
+	probe    bool // the first bytes are still to be looked at
+	checked  bool // after its last byte was read, the file was found to be the planned one
+	atOnce   bool // one call reads the whole file, and its length says whether it is the planned one
+	brief    bool // skip records longer than a chunk
 	sought   bool
 	done     bool
 	finished bool
 }
 
-// firstSlackBytes covers the last record of most files.
+// firstSlackBytes is enough for the last record of most files.
 const firstSlackBytes = 4 << 10
 
-// What the first bytes of a whole file may say.
+// These say, by the first bytes, that a file is read otherwise or not at all.
 var (
 	errCompressed = errors.New("compressed")
 	errBinary     = errors.New("binary")
@@ -78,8 +78,8 @@ func (c *cut) next(h *hold) (block, error) {
 	return block{}, io.EOF
 }
 
-// unchanged makes sure, when the last byte has been read, that the file is the
-// planned one.
+// unchanged makes sure that the file is still the planned one. It is called
+// when the last byte has been read.
 func (c *cut) unchanged() error {
 	if c.checked {
 		return nil
@@ -88,17 +88,18 @@ func (c *cut) unchanged() error {
 	return c.file.unchanged(c.h)
 }
 
-// grown is the error of a file that goes on behind its planned end.
+// grown is the error of a file that has bytes behind its planned end.
 func (c *cut) grown() error {
 	if err := c.file.unchanged(c.h); err != nil {
 		return err
 	}
-	return fmt.Errorf("%s: %w", shown(c.file.Path), errChanged) // it no longer does
+	return fmt.Errorf("%s: %w", shown(c.file.Path), errChanged) // it was cut to its planned length since
 }
 
-// seek finds the first record that starts in the piece: after the first
-// delimiter at start-1 or later. A piece that lies inside one record has
-// none; it is read through once and nothing beyond it.
+// seek finds the first record that starts in the piece. It starts after the
+// first delimiter at start-1 or later. If the whole piece lies inside one
+// record, no record starts in it; seek then reads the piece once, and nothing
+// behind it.
 func (c *cut) seek(h *hold) error {
 	if c.start == 0 {
 		return nil
@@ -125,13 +126,13 @@ func (c *cut) seek(h *hold) error {
 	return nil
 }
 
-// fill reads the next chunk and cuts it after its last whole record. False:
-// what was read holds no whole record, look again.
+// fill reads the next chunk and cuts it after its last whole record. If ok is
+// false, the chunk holds no whole record, and fill is to be called again.
 func (c *cut) fill(h *hold) (b block, ok bool, err error) {
 	want := min(chunkBytes, c.size-c.off, c.end-c.off+c.slack)
 	more := int64(0)
 	if c.atOnce {
-		more = 1 // which only a file that has grown has
+		more = 1 // a byte that only a file that has grown has
 	}
 	buf, err := h.take(int(want + more))
 	if err != nil {
@@ -151,7 +152,8 @@ func (c *cut) fill(h *hold) (b block, ok bool, err error) {
 	}
 	data := buf[:n]
 	if int64(n) == c.file.Bytes {
-		// All of it at once: what is not the planned file is never seen.
+		// This is the whole file: nobody gets a block of a file that is not the
+		// planned one.
 		if err := c.unchanged(); err != nil {
 			return b, false, err
 		}
@@ -196,8 +198,8 @@ func (c *cut) fill(h *hold) (b block, ok bool, err error) {
 	return b, true, nil
 }
 
-// look says whether a file whose first bytes are data is read otherwise, or not
-// at all.
+// look returns errCompressed or errBinary, or a refusal, if a file that begins
+// with data is not read as it is.
 func (c *cut) look(data []byte) error {
 	found := c.plan.codecOf(c.file, data)
 	switch {
@@ -211,9 +213,9 @@ func (c *cut) look(data []byte) error {
 	return nil
 }
 
-// long reads a record of more than a chunk: its length is scanned first, with
-// the chunk at hand, so that its memory is asked for once and in full. pos is
-// where the scan goes on.
+// long reads a record longer than a chunk. It scans for the end of the record
+// first, with the chunk at hand, so that it can ask for all memory at once. The
+// scan begins at pos.
 func (c *cut) long(h *hold, pos int64) (b block, ok bool, err error) {
 	end := int64(-1)
 	for end < 0 && pos < c.size {
@@ -257,9 +259,8 @@ func (c *cut) long(h *hold, pos int64) (b block, ok bool, err error) {
 func (c *cut) readAt(buf []byte, at int64) (int, error) { return c.readAtLeast(buf, at, len(buf)) }
 
 // readAtLeast reads into buf until least bytes are there. A file that ends
-// earlier than its planned size is an error, whatever its size is said to be
-// by now. The exception is a file of /sys, whose size is made up: its true size
-// becomes known here.
+// earlier than planned is an error, except in /sys, where sizes are made up:
+// there the true size becomes known here.
 func (c *cut) readAtLeast(buf []byte, at int64, least int) (int, error) {
 	n, err := c.h.readAtLeast(buf, at, least)
 	if n >= least {

@@ -12,25 +12,27 @@ import (
 	"mrlocal/input/codec"
 )
 
-// errChanged is the cause when a file is not what it was when the run began.
+// errChanged is the cause if a file is not what it was when the run began.
 var errChanged = errors.New("changed while it was being read")
 
-// ErrChanged is what errors.Is finds when an input was replaced, truncated or
+// ErrChanged is found by errors.Is if an input was replaced, truncated or
 // written to during the run.
 var ErrChanged = errChanged
 
-// handle is an open input. A regular file is read through its descriptor alone:
-// an os.File would be offered to the runtime's poller, which cannot watch it,
-// and costs a finalizer; for 50,000 small files that is a third of the time.
+// handle is an open input. A regular file is read through its descriptor. An
+// os.File would be registered with the poller of the runtime, which cannot
+// watch files, and would have a finalizer; with 50,000 small files both cost a
+// third of the time.
 type handle struct {
 	path   string
 	raw    rawFile
-	file   *os.File // not nil: a FIFO, or standard input, instead of raw
-	shared bool     // file is standard input: shared by all who read it, so that only pread may be used
+	file   *os.File // a FIFO or standard input, instead of raw; else nil
+	shared bool     // file is standard input, which several readers share, so only pread may be used
 	closed bool
 }
 
-// Close may be called again: a descriptor closed twice could be another's.
+// Close closes the input. A second call returns fs.ErrClosed, and does not
+// close the descriptor again, which could be another file by then.
 func (h *handle) Close() error {
 	switch {
 	case h.shared:
@@ -45,7 +47,7 @@ func (h *handle) Close() error {
 	return h.failed("close", h.raw.close())
 }
 
-// Read reads on from where the last Read ended.
+// Read reads on where the last call of Read ended.
 func (h *handle) Read(buf []byte) (int, error) {
 	if h.file != nil {
 		return h.file.Read(buf)
@@ -57,10 +59,10 @@ func (h *handle) Read(buf []byte) (int, error) {
 	return n, h.failed("read", err)
 }
 
-// ReadAt is io.ReaderAt's.
+// ReadAt implements io.ReaderAt.
 func (h *handle) ReadAt(buf []byte, at int64) (int, error) { return h.readAtLeast(buf, at, len(buf)) }
 
-// readAtLeast is ReadAt that is content with least bytes.
+// readAtLeast is ReadAt, but returns as soon as least bytes are there.
 func (h *handle) readAtLeast(buf []byte, at int64, least int) (n int, err error) {
 	if h.file != nil {
 		return h.file.ReadAt(buf, at)
@@ -106,7 +108,7 @@ func (h *handle) failed(op string, err error) error {
 	return &fs.PathError{Op: op, Path: h.path, Err: err}
 }
 
-// fromStart reads the file from its start.
+// fromStart returns a reader of the file from its start.
 func (h *handle) fromStart() io.Reader {
 	if h.shared {
 		return io.NewSectionReader(h.file, 0, math.MaxInt64)
@@ -114,7 +116,7 @@ func (h *handle) fromStart() io.Reader {
 	return h
 }
 
-// open opens a file that was regular when it was planned.
+// open opens a file that was regular by the plan.
 func (p *Plan) open(f *File, h *handle) error {
 	if f.kind == regularStdin {
 		*h = handle{path: f.Path, file: p.o.Stdin.(*os.File), shared: true}
@@ -125,8 +127,8 @@ func (p *Plan) open(f *File, h *handle) error {
 	return h.failed("open", err)
 }
 
-// openNear is open for one of many files: where next, the one after it, is in
-// the same directory, both are opened from there.
+// openNear is open for one of many files. If next, the file after it, lies in
+// the same directory, both are opened relative to that directory.
 func (p *Plan) openNear(f *File, h *handle, dir *near, next string) error {
 	if f.kind == regularStdin {
 		return p.open(f, h)
@@ -149,8 +151,8 @@ func (p *Plan) openPlanned(file int32, h *handle) error {
 	return nil
 }
 
-// unchanged compares h with what was planned. A file that was empty may be
-// one of /proc, whose number and time mean nothing.
+// unchanged compares h with the plan. A file that was empty may be one of
+// /proc, where inode number and time mean nothing.
 func (f *File) unchanged(h *handle) error {
 	st, err := h.stat()
 	if err != nil {
@@ -167,14 +169,12 @@ func (f *File) unchanged(h *handle) error {
 	return nil
 }
 
-// endedAt is the error of a file that ended at offset, although it is longer
-// by the plan. No later stat can excuse that: on a network file system the
-// attributes may lag behind the data.
+// endedAt is the error of a file that ended at offset, earlier than planned.
 func (f *File) endedAt(offset int64) error {
 	return fmt.Errorf("%s: %w: it ended at offset %d and had %d bytes when the run began", shown(f.Path), errChanged, offset, f.Bytes)
 }
 
-// headCodec recognises a file by its first bytes, which it reads.
+// headCodec reads the first bytes of a file and recognises its codec.
 func (p *Plan) headCodec(f *File, h *handle) (codec.Codec, error) {
 	var head [codec.HeadBytes]byte
 	n, err := h.ReadAt(head[:min(codec.HeadBytes, f.Bytes)], 0)
@@ -205,17 +205,18 @@ func (p *Plan) decoders(mem Memory) codec.Decoders {
 	return codec.Decoders{}
 }
 
-// Verdicts on a file, for SkipBinary.
+// These are verdicts on a file, for SkipBinary. 0 means that there is none yet.
 const (
 	verdictText uint32 = iota + 1
 	verdictBinary
 )
 
-// binaryHeadBytes is how far a NUL byte makes a file binary.
+// binaryHeadBytes is the length of the head in which a NUL byte makes a file
+// binary.
 const binaryHeadBytes = 64 << 10
 
-// isBinary looks at the start of a file once for all its splits. buf is
-// scratch.
+// isBinary looks at the start of a file, once for all its splits. buf is
+// scratch memory.
 func (p *Plan) isBinary(file int32, h io.ReaderAt, buf []byte) (bool, error) {
 	if v := p.binary[file].Load(); v != 0 {
 		return v == verdictBinary, nil
@@ -228,8 +229,8 @@ func (p *Plan) isBinary(file int32, h io.ReaderAt, buf []byte) (bool, error) {
 	return p.judge(file, buf[:n]), nil
 }
 
-// judge decides by the first bytes of a file, and remembers. What is packed in
-// a way that is not decoded is binary, too.
+// judge decides by the first bytes whether a file is binary, and remembers the
+// verdict. Archives that are not decoded are binary too.
 func (p *Plan) judge(file int32, head []byte) bool {
 	binary := bytes.IndexByte(head[:min(len(head), binaryHeadBytes)], 0) >= 0 || p.codecOf(&p.Files[file], head).Refused()
 	v := verdictText

@@ -4,12 +4,12 @@ package input
 
 import "os"
 
-// identityOf is the identity behind fi: here without inode numbers.
+// identityOf returns the identity behind fi. There are no inode numbers here.
 func identityOf(fi os.FileInfo) identity {
 	return identity{mtimeNanos: fi.ModTime().UnixNano()}
 }
 
-// readable asks whether path may be read, by opening it.
+// readable makes sure that path may be read, by opening it.
 func readable(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -18,5 +18,5 @@ func readable(path string) error {
 	return f.Close()
 }
 
-// nonBlocking: here opening never waits.
+// nonBlocking is no flag here: opening never waits.
 const nonBlocking = 0

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// identityOf is the identity behind fi.
+// identityOf returns the identity behind fi.
 func identityOf(fi os.FileInfo) identity {
 	st, ok := fi.Sys().(*syscall.Stat_t)
 	if !ok {
@@ -19,8 +19,8 @@ func identityOf(fi os.FileInfo) identity {
 	return identity{dev: uint64(st.Dev), ino: uint64(st.Ino), mtimeNanos: fi.ModTime().UnixNano()}
 }
 
-// readable asks whether the process, with the rights it acts under, may read
-// path.
+// readable makes sure that the process may read path, with its effective
+// rights.
 func readable(path string) error {
 	if err := unix.Faccessat(unix.AT_FDCWD, path, unix.R_OK, unix.AT_EACCESS); err != nil {
 		return &fs.PathError{Op: "access", Path: path, Err: err}
@@ -28,5 +28,5 @@ func readable(path string) error {
 	return nil
 }
 
-// nonBlocking keeps an open from hanging should the file have become a FIFO.
+// nonBlocking keeps open from waiting, in case the file has become a FIFO.
 const nonBlocking = syscall.O_NONBLOCK

@@ -11,17 +11,18 @@ import (
 )
 
 // gather collects one record of unknown length. The first chunks stay in
-// memory; beyond Options.GatherBytes, or when memory is refused, all of it
-// goes to a temporary file, where there may be one.
+// memory. Beyond Options.GatherBytes, or if there is no more memory, the whole
+// record goes to a temporary file, if the options allow one.
 type gather struct {
 	s           *sequential
 	h           *hold
-	chunks      []*membudget.Chunk // full, but for the last
-	temp        *os.File           // then chunks is one buffer
+	chunks      []*membudget.Chunk // all are full except the last one
+	temp        *os.File           // if not nil, chunks holds one buffer
 	lengthBytes int64              // of the record so far
 }
 
-// collect reads to the record's end; what follows goes to s.carry.
+// collect reads to the end of the record. What is read behind it goes to
+// s.carry.
 func (g *gather) collect() error {
 	for ended := false; !ended; {
 		buf, err := g.room()
@@ -48,7 +49,7 @@ func (g *gather) collect() error {
 	return nil
 }
 
-// room is where the next part of the record goes.
+// room returns the buffer for the next part of the record.
 func (g *gather) room() ([]byte, error) {
 	if g.temp != nil {
 		return g.chunks[0].Data[:chunkBytes], nil
@@ -71,7 +72,8 @@ func (g *gather) room() ([]byte, error) {
 	return g.chunks[0].Data[:chunkBytes], nil
 }
 
-// spill writes the record so far to a temporary file and keeps one chunk.
+// spill writes the record so far to a temporary file, and keeps one chunk as
+// buffer.
 func (g *gather) spill() (err error) {
 	if g.temp, err = g.s.plan.o.CreateTemp(); err != nil {
 		return g.explain(err)
@@ -95,7 +97,7 @@ func (g *gather) spill() (err error) {
 func (g *gather) join() ([]byte, error) {
 	data, err := g.whole()
 	if err != nil && g.temp == nil && g.s.plan.o.CreateTemp != nil {
-		// The chunks were in the way of the record itself.
+		// The chunks took the memory that the record needs.
 		if err := g.spill(); err != nil {
 			return nil, err
 		}
@@ -120,8 +122,8 @@ func (g *gather) join() ([]byte, error) {
 	return data, nil
 }
 
-// whole is memory for the record. With the record in a temporary file even
-// the last chunk is given back first.
+// whole returns memory for the record. If the record is in a temporary file,
+// even the buffer is given back first.
 func (g *gather) whole() ([]byte, error) {
 	if g.temp != nil {
 		g.free()

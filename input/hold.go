@@ -10,17 +10,17 @@ import (
 
 const (
 	chunkBytes = membudget.ChunkBytes
-	// maxRecordBytes is what a jobs.Span can measure.
+	// maxRecordBytes is the largest length that a jobs.Span can hold.
 	maxRecordBytes = 1<<32 - 1
 )
 
-// LentBlock is a block of whole records with the chunk that its data lies in.
-// The reader lends the chunk until the next call of Next or Close. A borrower
-// that wants it for longer takes it over (Loan.Take) before that.
+// LentBlock is a block of whole records, with the loan of the chunk in which
+// its data lies. It is valid until the next call of Next or Close. A borrower
+// that needs the data for longer takes the chunk over (membudget.Loan).
 type LentBlock struct {
 	jobs.Block
 	Loan          *membudget.Loan
-	ConsumedBytes int64 // stored bytes of the source that are read, with this block
+	ConsumedBytes int64 // how much of the source has been read, up to the end of this block
 }
 
 // hold is the one chunk that a reader holds between two calls of Next.
@@ -28,13 +28,13 @@ type hold struct {
 	mem   Memory
 	chunk *membudget.Chunk
 	loan  membudget.Loan // of chunk
-	taken bool           // a borrower took a chunk over: others may be, too
+	taken bool           // a borrower has taken a chunk over, and may do it again
 }
 
 // lend lends the chunk at hand.
 func (h *hold) lend() { h.loan = membudget.Loan{Chunk: h.chunk} }
 
-// endLoan ends what lend began: a chunk that was taken over is held no more.
+// endLoan ends the loan. A chunk that was taken over is not held any more.
 func (h *hold) endLoan() {
 	if h.loan.Taken() {
 		h.chunk, h.taken = nil, true
@@ -42,9 +42,9 @@ func (h *hold) endLoan() {
 	h.loan = membudget.Loan{}
 }
 
-// take returns a buffer of at least bytes: the chunk at hand where it fits.
-// One standard chunk serves all small files as long as nobody takes it over;
-// from then on each gets a chunk of its size.
+// take returns a buffer of at least bytes: the chunk at hand if it is large
+// enough. One standard chunk serves all small files until a borrower takes a
+// chunk over. From then on, each file gets a chunk of its size.
 func (h *hold) take(bytes int) ([]byte, error) {
 	if !h.taken {
 		bytes = max(bytes, chunkBytes)
@@ -71,22 +71,22 @@ func (h *hold) free() {
 	}
 }
 
-// block is a run of whole records in the held chunk.
+// block is a sequence of whole records in the held chunk.
 type block struct {
 	data []byte
-	off  int64 // of data[0] in the file
+	off  int64 // place of data[0] in the file
 	last bool  // the file ends with it
 }
 
-// source yields the blocks of one piece, io.EOF after the last. The held
-// chunk of the previous block may have been taken over.
+// source yields the blocks of one piece, then io.EOF. Before each call of next,
+// the chunk of the last block may have been taken over.
 type source interface {
 	next(h *hold) (block, error)
 	consumedBytes() int64
 	io.Closer
 }
 
-// roomError explains a record that memory has no room for.
+// roomError is the error of a record for which there is no memory.
 func roomError(path string, off, bytes int64, err error) error {
 	return fmt.Errorf("%s: record at offset %d of %d bytes: %w", shown(path), off, bytes, err)
 }

@@ -12,57 +12,59 @@ import (
 	"mrlocal/internal/membudget"
 )
 
-// Memory is where readers get the memory of their blocks. Get returns a chunk
-// of at least bytes; a standard chunk is membudget.ChunkBytes long.
+// Memory gives readers the memory of their blocks. Get returns a chunk of at
+// least bytes bytes; a standard chunk has membudget.ChunkBytes. The reader
+// passes each chunk to Put, unless a borrower took it over.
 type Memory interface {
 	Get(bytes int) (*membudget.Chunk, error)
 	Put(*membudget.Chunk)
 }
 
-// Charger is an optional ability of a Memory: decoders charge it for the
-// window they keep on the Go heap. If a Memory is no Charger, windows of more
-// than 8 MiB are refused.
+// Charger is an optional ability of a Memory. A decoder charges for the window
+// that it keeps on the Go heap, and calls release when it is closed. If a
+// Memory is no Charger, windows of more than 8 MiB are refused.
 type Charger interface {
 	Charge(bytes int64) (release func(), err error)
 }
 
-// Options of a Plan. The zero value works.
+// Options say how files are found and divided. The zero value works.
 type Options struct {
-	// BlockBytes is the length of a split. 0: so that there are SplitsPerSlot
-	// for each of MapSlots, from 1 MiB to 64 MiB.
+	// BlockBytes is the length of a split. 0: a length from 1 MiB to 64 MiB,
+	// which gives SplitsPerSlot splits to each map slot.
 	BlockBytes    int64
 	MapSlots      int // default 1
 	SplitsPerSlot int // default 4
 	// Taper makes splits of small files smaller towards the end of the input,
-	// unless BlockBytes is set: so that slots end together.
+	// so that all slots end at about the same time. It has no effect if
+	// BlockBytes is set.
 	Taper bool
 
-	// All takes files inside directories whose names start with . or _.
+	// All also takes files inside directories whose names start with . or _.
 	All bool
-	// Exclude leaves out files inside directories for which it is true. It is
-	// called from several goroutines.
+	// Exclude returns true for files inside directories that are to be left
+	// out. Several goroutines call it.
 	Exclude func(path string) bool
 
 	Delim      byte      // ends a record; default '\n', unless NUL is set
 	NUL        bool      // Delim is the zero byte
-	SkipBinary bool      // files with a NUL in their first 64 KiB yield nothing
-	Stdin      io.Reader // what - reads; nil: there is none
+	SkipBinary bool      // files with a NUL byte in their first 64 KiB yield nothing
+	Stdin      io.Reader // the path - means this; nil: the path - is an error
 	NoDecode   bool      // take the bytes of compressed files as they are
 
-	// CreateTemp makes the file in which a long record of unknown length (in
-	// a stream or a compressed file) is collected when GatherBytes (default
-	// 8 MiB) do not hold it. nil: it is gathered in memory whatever its
+	// CreateTemp makes a temporary file for a long record of unknown length, as
+	// streams and compressed files have them, if it is longer than GatherBytes
+	// (default 8 MiB). nil: such a record is gathered in memory, whatever its
 	// length.
 	CreateTemp  func() (*os.File, error)
 	GatherBytes int64
 }
 
-// Limits of splitting.
+// These are the limits of splits.
 const (
-	maxBlockBytes = 64 << 20 // Hadoop's block
-	minBlockBytes = 1 << 20  // of those chosen here; the user may go lower
-	maxSplits     = 1 << 18  // what a plan may cost: about 20 MB
-	slopTenths    = 11       // Hadoop cuts while more than 1.1 blocks remain
+	maxBlockBytes = 64 << 20 // the block of Hadoop
+	minBlockBytes = 1 << 20  // for lengths chosen here; the user may set less
+	maxSplits     = 1 << 18  // they take about 20 MB
+	slopTenths    = 11       // Hadoop 1.0.3, FileInputFormat: it cuts while more than 1.1 blocks remain
 )
 
 func (o Options) withDefaults() Options {
@@ -79,20 +81,20 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// File is one input file. It is small, because there may be many.
+// File is one input file. It is kept small, because there may be many.
 type File struct {
 	Path       string // as the user named it
-	Bytes      int64  // stored; 0 where it is not known
+	Bytes      int64  // as stored; 0 if it is not known
 	id         identity
-	Codec      codec.Codec // of large files; small ones are recognised when they are read
-	Stream     bool        // cannot be split: read by OpenStream
+	Codec      codec.Codec // None for small files, which are recognised when they are read
+	Stream     bool        // it cannot be divided, and is read by OpenStream
 	Rereadable bool
-	mayRead    bool // known without asking
-	named      bool // by the user, not found in a directory or by a glob
+	mayRead    bool // its mode says that the process may read it
+	named      bool // by the user; false if found in a directory or by a glob
 	kind       kind
 }
 
-// kind is what a File is to the operating system.
+// kind is what a File is for the operating system.
 type kind uint8
 
 const (
@@ -104,61 +106,61 @@ const (
 
 func (k kind) regular() bool { return k <= regularStdin }
 
-// identity is what a file is known by. Where the system has no inode numbers
-// both are zero.
+// identity identifies a file. dev and ino are zero on systems without inode
+// numbers.
 type identity struct {
 	dev, ino   uint64
 	mtimeNanos int64
 }
 
-// walked is a directory that was read for input.
+// walked is a directory in which files were searched for.
 type walked struct {
 	path string
 	id   identity
 }
 
-// same reports whether a and b are one file (whatever its content).
+// same reports whether a and b are the same file, whatever its content.
 func (a identity) same(b identity) bool {
 	return a.ino != 0 && a.ino == b.ino && a.dev == b.dev
 }
 
-// Piece is the range [Start, End) of a file.
+// Piece is the range [Start, End) of a file, in bytes.
 type Piece struct {
 	File       int32
 	Start, End int64
 }
 
-// Split is the work of one map: the records whose first byte lies in one of
-// its pieces. Pieces are borrowed from the Plan.
+// Split is the work of one map: the records whose first byte lies in one of its
+// pieces. Pieces belongs to the Plan.
 type Split struct {
 	Pieces []Piece
-	Bytes  int64 // stored
+	Bytes  int64 // as stored
 	ID     int32
 	Order  Order
 }
 
-// Order sorts splits, and what a stream is fed in, by the order of the input:
-// the first file, then the place in that file.
+// Order sorts splits and pieces of streams by their place in the input: by
+// file, then by place in the file.
 type Order struct{ File, Seq int32 }
 
-// Plan is the input of a run. It is not changed after NewPlan, and may be used
-// by several goroutines.
+// Plan is the input of a run. NewPlan is the last to change it, so several
+// goroutines may use it.
 type Plan struct {
 	Files   []File
 	Splits  []Split
-	Notes   []string // what was skipped or changed, a line each
-	Bytes   int64    // stored, of all files whose size is known
-	Streams []int32  // files that must be read by one reader, in order
+	Notes   []string // what was left out or changed, one line each
+	Bytes   int64    // as stored, of all files whose size is known
+	Streams []int32  // indices of files that cannot be divided, in order
 
 	o      Options
 	block  int64
 	dirs   []walked
-	binary []atomic.Uint32 // per file: unknown, text or binary; nil unless SkipBinary
+	binary []atomic.Uint32 // the verdict on each file; nil unless SkipBinary
 }
 
-// NewPlan finds the files behind paths, checks them, and cuts them into
-// splits. A path that exists is taken literally, else as a glob; - is standard
-// input. Errors are usage errors: nothing has been started.
+// NewPlan finds the files behind paths, checks them, and divides them into
+// splits. A path that exists is taken as it is, any other as a glob; - is
+// standard input. Errors are of kind errs.BadInput: no work has been started.
 func NewPlan(paths []string, o Options) (*Plan, error) {
 	p := &Plan{o: o.withDefaults()}
 	if len(paths) == 0 {
@@ -183,10 +185,10 @@ func NewPlan(paths []string, o Options) (*Plan, error) {
 	return p, nil
 }
 
-// BlockBytes is the length of a split that was settled on.
+// BlockBytes returns the length of a split that NewPlan chose.
 func (p *Plan) BlockBytes() int64 { return p.block }
 
-// File finds the input file that info is of.
+// File returns the path of the input file that info describes.
 func (p *Plan) File(info os.FileInfo) (path string, ok bool) {
 	id := identityOf(info)
 	for i := range p.Files {
@@ -198,7 +200,8 @@ func (p *Plan) File(info os.FileInfo) (path string, ok bool) {
 	return "", false
 }
 
-// Directory finds the directory that was read for input and that info is of.
+// Directory returns the path of the directory that info describes, if files
+// were searched for in it.
 func (p *Plan) Directory(info os.FileInfo) (path string, ok bool) {
 	id := identityOf(info)
 	for i := range p.dirs {
@@ -209,13 +212,14 @@ func (p *Plan) Directory(info os.FileInfo) (path string, ok bool) {
 	return "", false
 }
 
-// isAt serves systems without inode numbers.
+// isAt reports whether info describes the file at path, on systems without
+// inode numbers.
 func isAt(info os.FileInfo, path string) bool {
 	other, err := os.Stat(path)
 	return err == nil && os.SameFile(info, other)
 }
 
-// shown is a path as it stands in a message of one line.
+// shown returns a path for a message of one line.
 func shown(path string) string {
 	for i := 0; i < len(path); i++ {
 		if path[i] < ' ' || path[i] == 0x7f {

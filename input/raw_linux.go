@@ -7,10 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// rawFile is a descriptor.
+// rawFile is a file descriptor.
 type rawFile int
 
-// openRegular opens a file that was regular when it was planned.
+// openRegular opens a file that was regular by the plan.
 func openRegular(path string) (rawFile, error) { return openAt(unix.AT_FDCWD, path) }
 
 func openAt(dir int, name string) (rawFile, error) {
@@ -42,7 +42,8 @@ func (f rawFile) pread(buf []byte, at int64) (int, error) {
 
 func rawFileOf(f *os.File) rawFile { return rawFile(f.Fd()) }
 
-// sizeIsMadeUp: every file of sysfs and configfs has the size of a page.
+// sizeIsMadeUp reports whether f lies in sysfs or configfs, where each file has
+// the size of a page.
 func (f rawFile) sizeIsMadeUp() bool {
 	const configfsMagic = 0x62656570
 	var st unix.Statfs_t
@@ -67,14 +68,15 @@ func (f rawFile) stat() (stat, error) {
 	}
 }
 
-// near opens files from the directory they lie in, as long as they lie in the
-// same: to walk down the path again is a tenth of what a small file costs.
+// near opens files relative to their directory, as long as they lie in the same
+// one. Walking down the path each time would cost a tenth of what a small file
+// costs.
 type near struct {
 	prefix string // of the paths of its files; "": none is open
 	fd     int
 }
 
-// open opens path; next is the one that follows.
+// open opens path. next is the path that will be opened after it.
 func (d *near) open(path, next string) (rawFile, error) {
 	i := strings.LastIndexByte(path, '/') + 1
 	if i <= 1 {

@@ -19,7 +19,7 @@ func (f rawFile) read(buf []byte) (int, error) { return ended(f.Read(buf)) }
 
 func (f rawFile) pread(buf []byte, at int64) (int, error) { return ended(f.ReadAt(buf, at)) }
 
-// ended tells the end of a file as system calls do: nothing read, no error.
+// ended reports the end of a file as system calls do: no bytes, no error.
 func ended(n int, err error) (int, error) {
 	if err == io.EOF {
 		err = nil
@@ -29,7 +29,7 @@ func ended(n int, err error) (int, error) {
 
 func rawFileOf(f *os.File) rawFile { return rawFile{f} }
 
-// sizeIsMadeUp: only Linux has such file systems.
+// sizeIsMadeUp returns false: only Linux has such file systems.
 func (f rawFile) sizeIsMadeUp() bool { return false }
 
 func (f rawFile) close() error { return cause(f.Close()) }

@@ -8,49 +8,50 @@ import (
 	"mrlocal/jobs"
 )
 
-// Reader yields the blocks of a split: of every file at least one, in whose
-// Data there is nothing if the file is empty.
+// Reader reads the blocks of a split. Each file gives at least one block; an
+// empty file gives one without data.
 //
 //	for r.Next() {
-//		use(r.Block()) // and take over its chunk, if that is wanted for longer
+//		use(r.Block()) // a borrower that needs the data for longer takes the chunk over
 //	}
 //	err := r.Close()
 type Reader struct {
-	OnSkipped func(files []int32) // if set, Close calls it with what Skipped returns
+	OnSkipped func(files []int32) // if not nil, Close calls it with the result of Skipped
 
 	plan     *Plan
-	pieces   []Piece // not opened yet
-	file     int32   // the one that is open
-	length   int64   // of its piece
-	src      source  // nil: none is open
+	pieces   []Piece // still to be opened
+	file     int32   // index of the open one
+	length   int64   // of its piece, in bytes
+	src      source  // nil if no file is open
 	handle   handle  // of src
-	dir      near    // the directory of the last files
-	cut      cut     // src, where that is one
+	dir      near    // of the last files
+	cut      cut     // src, if it is one
 	hold     hold
 	decoders codec.Decoders
 	block    jobs.Block
-	consumed int64 // of finished pieces
+	consumed int64 // bytes of finished pieces
 	skipped  []int32
-	again    bool // the split has been read before
+	again    bool // the split may have been read before
 	err      error
 }
 
-// Open reads a split. Nothing is opened before the first Next.
+// Open returns a reader of a split. The first call of Next opens the first
+// file.
 func (p *Plan) Open(s Split, mem Memory) *Reader {
 	return &Reader{plan: p, pieces: s.Pieces, hold: hold{mem: mem}, decoders: p.decoders(mem)}
 }
 
-// Reopen reads a split that may have been read before. What was made of it then
-// may be in use: small files, too, have to be the planned ones to the nanosecond
-// of their last change, where Open is content with their length.
+// Reopen returns a reader of a split that may have been read before. Results of
+// that reading may be in use. So it also compares the inode number and the time
+// of last change of small files, of which Open only compares the length.
 func (p *Plan) Reopen(s Split, mem Memory) *Reader {
 	r := p.Open(s, mem)
 	r.again = true
 	return r
 }
 
-// Next moves to the next block and reports whether there is one. It takes
-// back the chunk of the last block, unless that was taken over.
+// Next moves to the next block and reports whether there is one. It ends the
+// loan of the last block.
 func (r *Reader) Next() bool {
 	r.hold.endLoan()
 	for r.err == nil {
@@ -105,7 +106,7 @@ func (r *Reader) openPiece(pc Piece) (skip bool, err error) {
 	r.file, r.length = pc.File, pc.End-pc.Start
 	h := &r.handle
 	small := f.Bytes > 0 && f.Bytes < chunkBytes && pc.End-pc.Start == f.Bytes
-	if small { // checked when it has been read
+	if small { // cut.fill checks it when it has read it
 		next := ""
 		if len(r.pieces) > 0 {
 			next = r.plan.Files[r.pieces[0].File].Path
@@ -144,14 +145,15 @@ func (r *Reader) sequential(h *handle) error {
 	return err
 }
 
-// reopen reads a file that turned out to be compressed through its decoder.
+// reopen reads a file through its decoder, after its first bytes have shown
+// that it is compressed.
 func (r *Reader) reopen() {
 	h := r.src.(*cut).h
 	r.src = nil
 	r.err = r.sequential(h)
 }
 
-// finish closes what has been read to its end.
+// finish closes a piece that has been read to its end.
 func (r *Reader) finish(skipped bool) {
 	if skipped {
 		r.skipped = append(r.skipped, r.file)
@@ -164,10 +166,10 @@ func (r *Reader) finish(skipped bool) {
 // Block returns the current block.
 func (r *Reader) Block() LentBlock { return LentBlock{r.block, &r.hold.loan, r.Consumed()} }
 
-// Err is what ended the reading, nil at the end of the split.
+// Err returns the error that ended the reading, nil at the end of the split.
 func (r *Reader) Err() error { return r.err }
 
-// Consumed is how many stored bytes of the split have been read.
+// Consumed returns how many stored bytes of the split have been read.
 func (r *Reader) Consumed() int64 {
 	if r.src == nil {
 		return r.consumed
@@ -175,12 +177,12 @@ func (r *Reader) Consumed() int64 {
 	return r.consumed + min(r.src.consumedBytes(), r.length)
 }
 
-// Skipped are the files that yielded nothing because they are binary. A file
-// of several splits is reported by the first of them.
+// Skipped returns the indices of files that gave nothing because they are
+// binary. If a file has several splits, only the first one reports it.
 func (r *Reader) Skipped() []int32 { return r.skipped }
 
 // Close gives back what the reader holds and returns Err. It may be called at
-// any time, and again.
+// any time, and more than once.
 func (r *Reader) Close() error {
 	if r.OnSkipped != nil {
 		r.OnSkipped(r.skipped)

@@ -9,10 +9,11 @@ import (
 )
 
 // Sample calls fn with records from up to places evenly spaced places of the
-// files that are not streams, about bytesEach (rounded up to a chunk at most)
-// from each. The same plan gives the same blocks. A place in the middle of a
-// record longer than a chunk yields nothing. Of a compressed file only the
-// start is looked at. Blocks are borrowed until fn returns.
+// input, without streams. Each call gets about bytesEach bytes, at most a
+// chunk. The same plan gives the same blocks. A place in the middle of a record
+// longer than a chunk gives nothing. Of a compressed file, only the start is
+// used. Blocks are borrowed until fn returns. Sample fails with the first error
+// of reading or of fn.
 func (p *Plan) Sample(places, bytesEach int, mem Memory, fn func(jobs.Block) error) error {
 	var total int64
 	for i := range p.Splits {
@@ -52,8 +53,9 @@ type sampler struct {
 	r         Reader
 }
 
-// place samples the records from the first that starts at at or later. whole:
-// other places of the file are of no use, for it is compressed or binary.
+// place samples the records from the first one that starts at at or later. If
+// whole is true, no other place of the file is of use, because it is compressed
+// or binary.
 func (s *sampler) place(pc Piece, at int64) (whole bool, err error) {
 	f := &s.plan.Files[pc.File]
 	s.r.file = pc.File
@@ -101,7 +103,7 @@ func (s *sampler) place(pc Piece, at int64) (whole bool, err error) {
 	return false, s.first()
 }
 
-// first hands the first block to fn.
+// first passes the first block to fn.
 func (s *sampler) first() error {
 	b, err := s.r.src.next(&s.r.hold)
 	if err == io.EOF {

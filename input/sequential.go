@@ -11,29 +11,31 @@ import (
 	"mrlocal/internal/membudget"
 )
 
-// sequential reads the records of what can only be read from its start: a
-// compressed file, a stream, a file of /proc.
+// sequential reads the records of a file that can only be read from its start:
+// a compressed file, a stream, a file of /proc.
 //
-// The tail of a chunk, a record's beginning, is copied into carry before the
-// block is handed out, for the chunk may be kept, written out and freed.
+// The tail of a chunk may be the beginning of a record. It is copied to carry
+// before the block is passed on, because the borrower may take the chunk over
+// and free it.
 type sequential struct {
 	plan    *Plan
 	file    int32
 	decoder *codec.Decoders
-	h       *handle // nil: a standard input that is no regular file
-	planned bool    // h is a regular file, and must be the one planned to its end
+	h       *handle // nil for standard input that is no regular file
+	planned bool    // h is a regular file, and must stay the planned one to its end
 	r       io.Reader
-	off     int64 // decoded, of the next block
-	from    int64 // records that start before it are left out
-	to      int64 // and those that start here or later
+	off     int64 // place of the next block in the decoded text
+	from    int64 // records that start before this place are left out
+	to      int64 // and those that start at this place or later
 	carry   []byte
 	started bool
-	skipped bool // as binary
+	skipped bool // because it is binary
 	eof     bool // r has ended
 	done    bool
 }
 
-// newSequential reads h, which it closes, or standard input where h is nil.
+// newSequential reads h, or standard input if h is nil. It owns h, and closes
+// it if it fails.
 func (p *Plan) newSequential(file int32, h *handle, d *codec.Decoders) (*sequential, error) {
 	s := &sequential{plan: p, file: file, h: h, decoder: d, planned: p.Files[file].kind.regular(), to: math.MaxInt64}
 	from := p.o.Stdin
@@ -57,7 +59,7 @@ func (s *sequential) Close() error {
 }
 
 // unchanged makes sure that a regular file is the planned one, and that it did
-// not end elsewhere than planned.
+// not end earlier or later than planned.
 func (s *sequential) unchanged() error {
 	if !s.planned {
 		return nil
@@ -72,10 +74,11 @@ func (s *sequential) unchanged() error {
 	return nil
 }
 
-// path is how the file is named in messages.
+// path is the name of the file in messages.
 func (s *sequential) path() string { return shown(s.plan.Files[s.file].Path) }
 
-// explain is a decoder's error with the place.
+// explain adds the name of the file to an error of reading or decoding. If the
+// file has changed, that is the error.
 func (s *sequential) explain(err error) error {
 	if err := s.unchanged(); err != nil {
 		return err
@@ -83,8 +86,8 @@ func (s *sequential) explain(err error) error {
 	return fmt.Errorf("%s: %w", s.path(), s.decoder.Explain(err, s.off+int64(len(s.carry))))
 }
 
-// read fills buf, less only at the end. got is what the caller holds already
-// beyond off, for messages.
+// read fills buf; at the end of the file it reads less. got is how many bytes
+// behind off the caller holds already, for messages.
 func (s *sequential) read(buf []byte, got int) (n int, err error) {
 	for n < len(buf) && !s.eof {
 		m, err := s.r.Read(buf[n:])
@@ -139,8 +142,8 @@ func (s *sequential) next(h *hold) (block, error) {
 	return s.cut(block{data: data[:records:records]})
 }
 
-// cut finishes a block of whole records: it finds out whether it is the last
-// of the file, and cuts off what lies outside [from, to).
+// cut finishes a block of whole records. It finds out whether the block is the
+// last one of the file, and cuts off what lies outside of [from, to).
 func (s *sequential) cut(b block) (block, error) {
 	if !b.last && len(s.carry) == 0 {
 		var one [1]byte
@@ -173,7 +176,7 @@ func (s *sequential) cut(b block) (block, error) {
 }
 
 // discard reads up to the first record that starts at from or later. buf is
-// scratch.
+// scratch memory.
 func (s *sequential) discard(buf []byte) error {
 	for s.from > 0 && s.off < s.from-1 && !s.eof {
 		n, err := s.read(buf[:min(int64(len(buf)), s.from-1-s.off)], 0)
@@ -198,9 +201,9 @@ func (s *sequential) discard(buf []byte) error {
 	return nil
 }
 
-// long reads a record of more than a chunk, whose length nobody knows: it is
-// gathered in chunks, or where those do not suffice in a temporary file, and
-// then put together in memory of its size. The held chunk is its beginning.
+// long reads a record longer than a chunk. Its length is not known. So it is
+// gathered in chunks, or in a temporary file, and then put together in memory
+// of its size. The held chunk is its beginning.
 func (s *sequential) long(h *hold) (block, error) {
 	g := gather{s: s, h: h, chunks: []*membudget.Chunk{h.chunk}, lengthBytes: chunkBytes}
 	h.chunk, s.carry = nil, s.carry[:0]

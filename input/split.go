@@ -9,19 +9,20 @@ import (
 	"mrlocal/input/codec"
 )
 
-// fileCostBytes is what opening a file costs, in bytes that could be read
-// meanwhile: 100,000 tiny files are more than one map's work.
+// fileCostBytes is the time to open a file, measured in bytes that could be
+// read in that time. It keeps 100,000 tiny files from becoming the work of one
+// map.
 const fileCostBytes = 4 << 10
 
-// split settles the block size, checks every file, and cuts. Adjacent small
-// files share a split; a stream ends it, so that splits keep the order of the
-// input.
+// split chooses the block size, checks each file, and divides the input. Small
+// files that follow each other share a split. A stream ends a split, so that
+// splits keep the order of the input.
 func (p *Plan) split() error {
 	p.settleBlock()
-	var starts []int32 // of each split in pieces
+	var starts []int32 // the first piece of each split
 	pieces := make([]Piece, 0, len(p.Files))
-	var packedBytes int64 // in the split that is open; 0: none is
-	packBytes := p.block  // when it is full
+	var packedBytes int64 // in the open split; 0 if there is none
+	packBytes := p.block  // the open split is full with so many
 	leftBytes := p.Bytes + int64(len(p.Files))*fileCostBytes
 	closeSplit := func() { packedBytes = 0 }
 	add := func(pc Piece, seq int32) {
@@ -75,7 +76,8 @@ func (p *Plan) split() error {
 	return nil
 }
 
-// packed is how full a split of small files may be with so much work left.
+// packed returns how many bytes a split of small files may have, when leftBytes
+// of work are left.
 func (p *Plan) packed(leftBytes int64) int64 {
 	if !p.o.Taper || p.o.BlockBytes > 0 {
 		return p.block
@@ -83,16 +85,16 @@ func (p *Plan) packed(leftBytes int64) int64 {
 	return min(p.block, max(leftBytes/int64(taperShare*p.o.MapSlots), leastTaperBytes))
 }
 
-// With Taper a split has at most one of taperShare parts of what is left for
-// each slot. The last splits take a millisecond or two, ten times what an
-// attempt costs.
+// If Taper is set, a split has at most 1/taperShare of the work that is left
+// for each slot. The last splits take one or two milliseconds, ten times the
+// cost of an attempt.
 const (
 	taperShare      = 4
 	leastTaperBytes = 4 << 20
 )
 
-// cuts reports whether bytes are more than one split: Hadoop lets the last
-// one be a tenth longer than a block rather than have a tiny one after it.
+// cuts reports whether bytes are more than one split. The last split may be a
+// tenth longer than a block, as in Hadoop, so that no tiny split follows it.
 func (p *Plan) cuts(bytes int64) bool {
 	return bytes > p.block && float64(bytes) > float64(p.block)*slopTenths/10
 }
@@ -118,10 +120,10 @@ func (p *Plan) settleBlock() {
 }
 
 // check makes sure that a file can be read and decoded, and finds out whether
-// it can be cut.
+// it can be divided. before is the number of files before it.
 //
-// A large compressed file is a stream, unless it is such a small share of
-// the work that one map may decode it while others do the rest.
+// A large compressed file is a stream. But if it is a small share of the input,
+// one map decodes it while the others do the rest.
 func (p *Plan) check(f *File, before int) error {
 	if !f.kind.regular() {
 		return nil
@@ -149,7 +151,7 @@ func (p *Plan) check(f *File, before int) error {
 	case err != nil:
 		return errs.Inputf(shown(f.Path), "%v", cause(err))
 	case found.Refused() && p.o.SkipBinary && !f.named:
-		return nil // skipped as binary when it is read
+		return nil // it is skipped as binary when it is read
 	case found.Refused():
 		return errs.Inputf(shown(f.Path), "%w", found.Refusal())
 	case p.cuts(f.Bytes):
@@ -159,14 +161,14 @@ func (p *Plan) check(f *File, before int) error {
 	return nil
 }
 
-// mostLooks is how many small files the plan looks into. Opening a file is a
-// third of what it costs to read a small one, so in large trees the others are
-// only recognised when they are read, unless their names tell.
+// mostLooks is the number of small files that the plan opens. Opening a file is
+// a third of the cost of reading a small one. So in large trees the other files
+// are recognised when they are read, unless their names suggest an archive.
 const mostLooks = 1024
 
-// looksAt reports whether the plan reads the first bytes of a file, so that
-// what cannot be decoded is refused before any work starts. before is the
-// number of files before it.
+// looksAt reports whether the plan reads the first bytes of a file, to refuse
+// what cannot be decoded before any work starts. before is the number of files
+// before it.
 func (p *Plan) looksAt(f *File, before int) bool {
 	switch {
 	case p.o.NoDecode || f.Bytes == 0:

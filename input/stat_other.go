@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 )
 
-// statPath follows links.
+// statPath returns the attributes of the file at path, and follows links.
 func statPath(path string) (stat, error) {
 	fi, err := os.Stat(path)
 	if err != nil {
@@ -30,7 +30,7 @@ func openDirectory(path string) (directory, error) {
 
 func (d directory) close() error { return cause(d.f.Close()) }
 
-// id is the identity of the directory itself.
+// id returns the identity of the directory itself.
 func (d directory) id() (identity, error) {
 	fi, err := d.f.Stat()
 	if err != nil {
@@ -39,13 +39,13 @@ func (d directory) id() (identity, error) {
 	return identityOf(fi), nil
 }
 
-// stat follows links.
+// stat returns the attributes of the file of that name, and follows links.
 func (d directory) stat(name string) (stat, error) {
 	st, err := statPath(filepath.Join(d.f.Name(), name))
 	return st, cause(err)
 }
 
-// readable asks whether the process may read the file of that name.
+// readable reports whether the process may read the file of that name.
 func (d directory) readable(name string) bool {
 	return readable(filepath.Join(d.f.Name(), name)) == nil
 }

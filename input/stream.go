@@ -11,8 +11,8 @@ import (
 	"mrlocal/jobs"
 )
 
-// Stream yields the blocks of one file that can only be read from its start.
-// It is used as a Reader is.
+// Stream reads the blocks of one file that can only be read from its start. It
+// is used like a Reader.
 type Stream struct {
 	plan      *Plan
 	file      int32
@@ -20,13 +20,13 @@ type Stream struct {
 	hold      hold
 	decoders  codec.Decoders
 	block     jobs.Block
-	doneBytes int64 // decoded
+	doneBytes int64 // bytes of decoded text
 	err       error
 	over      bool
 }
 
-// OpenStream reads a file from its start. It waits for the writer of a FIFO,
-// and for the first bytes.
+// OpenStream returns a reader of a file from its start. It waits for the writer
+// of a FIFO, and for the first bytes.
 func (p *Plan) OpenStream(file int32, mem Memory) (*Stream, error) {
 	s := &Stream{plan: p, file: file, hold: hold{mem: mem}, decoders: p.decoders(mem)}
 	f := &p.Files[file]
@@ -52,8 +52,9 @@ func (p *Plan) OpenStream(file int32, mem Memory) (*Stream, error) {
 	return s, nil
 }
 
-// ReopenStream decodes a file again and yields the records whose first byte
-// lies in the decoded range [offset, offset+length).
+// ReopenStream decodes a file again. The result yields the records whose first
+// byte lies in the range [offset, offset+length) of the decoded text. It fails
+// if the file can be read only once.
 func (p *Plan) ReopenStream(file int32, offset, length int64, mem Memory) (*Stream, error) {
 	if !p.Files[file].Rereadable {
 		return nil, fmt.Errorf("%s: cannot be read a second time", shown(p.Files[file].Path))
@@ -69,9 +70,9 @@ func (p *Plan) ReopenStream(file int32, offset, length int64, mem Memory) (*Stre
 	return s, nil
 }
 
-// Next moves to the next block and reports whether there is one. It takes
-// back the chunk of the last block, unless that was taken over. When Next is called all
-// memory that it takes is taken within the call.
+// Next moves to the next block and reports whether there is one. It ends the
+// loan of the last block. A stream asks its Memory for chunks only inside of
+// Next.
 func (s *Stream) Next() bool {
 	s.hold.endLoan()
 	if s.err == nil && !s.over {
@@ -91,17 +92,17 @@ func (s *Stream) Next() bool {
 	return false
 }
 
-// Block returns the current block. Its ConsumedBytes are those of decoded text.
+// Block returns the current block. Its ConsumedBytes count decoded text.
 func (s *Stream) Block() LentBlock { return LentBlock{s.block, &s.hold.loan, s.doneBytes} }
 
-// Err is what ended the reading, nil at the end of the file.
+// Err returns the error that ended the reading, nil at the end of the file.
 func (s *Stream) Err() error { return s.err }
 
-// Skipped reports whether the stream yielded nothing because it is binary.
+// Skipped reports whether the stream gave nothing because it is binary.
 func (s *Stream) Skipped() bool { return s.src.skipped }
 
 // Close gives back what the stream holds and returns Err. It may be called at
-// any time, and again.
+// any time, and more than once.
 func (s *Stream) Close() error {
 	s.over = true
 	if err := s.src.Close(); s.err == nil && !errors.Is(err, os.ErrClosed) {

@@ -16,10 +16,11 @@ import (
 	"mrlocal/errs"
 )
 
-// tree reads the directories below a path. Every name costs a system call or
-// two, so several goroutines list and stat; what they find is gathered in the
-// order of the paths' bytes afterwards, so it does not depend on them. Only
-// the names of a long folder are statted by more than one.
+// tree reads the directories below a path. Each name costs one or two system
+// calls, so several goroutines list directories and take attributes. The
+// results are put into the order of the paths' bytes afterwards, so they do not
+// depend on the goroutines. Only a directory with many names is shared by
+// several of them.
 //
 //	todo:  list a folder [──► stat batches of its names] ──► list its folders …
 type tree struct {
@@ -30,20 +31,20 @@ type tree struct {
 		sync.Mutex
 		wake    sync.Cond
 		todo    []errand
-		running int // errands under way
-		entries int // found
+		running int // errands being done
+		entries int // found so far
 	}
 }
 
 // folder is a directory that is read.
 type folder struct {
-	path, prefix string // prefix: path and a separator
+	path, prefix string // prefix is path and a separator
 	above        *folder
 	dir          directory
 	id           identity
 	entries      []entry
-	folders      []*folder // of entries
-	batches      int       // to be statted by others; guarded by the tree's lock
+	folders      []*folder // those of its entries that are directories
+	batches      int       // still without attributes; guarded by the lock of the tree
 	hidden       int       // names left out because of their first letter
 	leadsBack    bool
 	err          error
@@ -53,31 +54,32 @@ type folder struct {
 type entry struct {
 	path string
 	stat
-	*below // nil: a file
+	*below // nil for a file
 }
 
-// below is what few names have.
+// below is what only few names have.
 type below struct {
-	folder *folder // of a directory
-	err    error   // of stat
+	folder *folder // if it is a directory
+	err    error   // of taking its attributes
 }
 
-// scratch is what one goroutine lists with.
+// scratch is the memory of one goroutine.
 type scratch struct {
 	buf   []byte   // of getdents
 	text  []byte   // of names
 	names []nameAt // in any order
 }
 
-// nameAt is a name in a directory, of text[from:to]; of what is known to be a
-// directory that ends with a slash, as the paths below it go on.
+// nameAt is a name in a directory, text[from:to] of a scratch. A name that is
+// known to be a directory ends with a slash, so that it sorts like the paths
+// below it.
 type nameAt struct {
-	first    uint64 // eight bytes, which mostly tell names apart
+	first    uint64 // first eight bytes, which decide most comparisons
 	from, to int32
 	isDir    bool
 }
 
-// add takes a name.
+// add appends a name.
 func (s *scratch) add(name []byte, isDir bool) {
 	from := int32(len(s.text))
 	s.text = append(s.text, name...)
@@ -98,7 +100,8 @@ func (s *scratch) sort() {
 	})
 }
 
-// errand is a folder to be listed, or entries from:to of it to be statted.
+// errand is a folder to be listed, or the entries from:to of it whose
+// attributes are to be taken.
 type errand struct {
 	f        *folder
 	from, to int
@@ -106,7 +109,7 @@ type errand struct {
 }
 
 const (
-	batchNames  = 512 // a few tenths of a millisecond
+	batchNames  = 512 // work for a few tenths of a millisecond
 	mostWalkers = 8
 	direntBytes = 32 << 10
 )
@@ -155,8 +158,8 @@ func (t *tree) help() {
 	}
 }
 
-// next waits for an errand, and tells how many more there are; none: the tree
-// has been read.
+// next waits for an errand. It returns also how many more there are. An errand
+// without a folder means that the whole tree has been read.
 func (t *tree) next() (e errand, more int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -175,7 +178,7 @@ func (t *tree) next() (e errand, more int) {
 
 func (t *tree) do(e errand, s *scratch) {
 	f := e.f
-	open := false // entries of f are still to be statted
+	open := false // entries of f are still without attributes
 	if e.list {
 		open = t.list(f, s)
 	} else {
@@ -188,7 +191,7 @@ func (t *tree) do(e errand, s *scratch) {
 	} else if f.batches--; f.batches > 0 {
 		open = true
 	} else {
-		t.mu.Unlock() // while this runs: the folders below are still to come
+		t.mu.Unlock() // nobody ends early meanwhile: running counts this errand
 		f.complete()
 		t.mu.Lock()
 	}
@@ -209,9 +212,9 @@ func (t *tree) do(e errand, s *scratch) {
 	}
 }
 
-// list opens a folder and takes its names: everything but hidden and excluded
-// ones. What they are is left to others where there are many: then the folder
-// stays open.
+// list opens a folder and reads its names, without hidden and excluded ones. If
+// there are many, it leaves their attributes to others and returns open: the
+// folder stays open for them.
 func (t *tree) list(f *folder, s *scratch) (open bool) {
 	if f.dir, f.err = openDirectory(f.path); f.err != nil {
 		f.err = errs.Inputf(shown(f.path), "%v", cause(f.err))
@@ -236,9 +239,9 @@ func (t *tree) list(f *folder, s *scratch) (open bool) {
 	return false
 }
 
-// names makes an entry of every name, in order as far as it is known which are
-// directories: these small things are quicker to sort than entries. All paths
-// lie in one string.
+// names makes an entry of each name. It sorts names before it makes entries,
+// because names are smaller. The order is final if all directories are known as
+// such. All paths of the folder lie in one string.
 func (t *tree) names(f *folder, s *scratch) error {
 	s.text, s.names = s.text[:0], s.names[:0]
 	err := f.dir.each(s.buf, func(name []byte, isDir bool) {
@@ -275,8 +278,8 @@ func (t *tree) names(f *folder, s *scratch) error {
 	return nil
 }
 
-// stat fills in what the names are. Whoever owns a file and may read it by its
-// mode need not be asked.
+// stat takes the attributes of entries. It asks for the right to read only if
+// the mode of the file and its owner do not tell.
 func (t *tree) stat(f *folder, entries []entry) {
 	for i := range entries {
 		e := &entries[i]
@@ -293,12 +296,12 @@ func (t *tree) stat(f *folder, entries []entry) {
 	}
 }
 
-// complete closes a folder whose entries are known, sorts them, and makes the
-// folders below.
+// complete closes a folder after all attributes were taken, sorts its entries,
+// and makes the folders below it.
 func (f *folder) complete() {
 	f.dir.close()
 	inOrder := func(a, b entry) int { return byPath(&a, &b) }
-	if !slices.IsSortedFunc(f.entries, inOrder) { // links were found to be directories
+	if !slices.IsSortedFunc(f.entries, inOrder) { // some links turned out to be directories
 		slices.SortFunc(f.entries, inOrder)
 	}
 	for i := range f.entries {
@@ -309,8 +312,8 @@ func (f *folder) complete() {
 	}
 }
 
-// byPath orders entries by their paths' bytes, those of directories with the
-// separator that the paths below them have.
+// byPath orders entries by the bytes of their paths. The path of a directory
+// counts with the separator that follows it in the paths below it.
 func byPath(a, b *entry) int {
 	n := min(len(a.path), len(b.path))
 	if c := strings.Compare(a.path[:n], b.path[:n]); c != 0 {
@@ -329,7 +332,7 @@ func (e *entry) byteAt(i int) int {
 	return -1
 }
 
-// gather reads a tree and takes what is in it, in order.
+// gather reads a tree and adds its files to the plan, in order.
 func (w *walker) gather(t *tree, named bool) error {
 	t.read()
 	before := len(w.plan.Files)
@@ -372,7 +375,7 @@ func (w *walker) entry(e *entry) error {
 		return nil
 	}
 	if _, err := os.Lstat(e.path); errors.Is(err, fs.ErrNotExist) {
-		return nil // removed since the directory was read
+		return nil // it was removed after the directory was read
 	}
 	return dangling(e.path, e.err)
 }

@@ -15,7 +15,7 @@ import (
 	"mrlocal/internal/paths"
 )
 
-// walker finds files. Everything it refuses is a usage error.
+// walker finds files. All its errors are of kind errs.BadInput.
 type walker struct {
 	plan   *Plan
 	o      Options
@@ -23,20 +23,20 @@ type walker struct {
 	hidden int // names left out because of their first letter
 	pipes  int // FIFOs found in directories
 	loops  []string
-	empty  []string // named directories without a file
+	empty  []string // directories that the user named and that have no file
 }
 
-// stat is what the walk needs to know of a path.
+// stat holds the attributes of a path that the walk needs.
 type stat struct {
 	bytes      int64
 	id         identity
-	mode       fs.FileMode // its type
-	owner      int32       // its number; -1: not known
-	ownerReads bool        // by the mode, whatever else rules access
-	readable   bool        // asked for, and granted
+	mode       fs.FileMode // only the type
+	owner      int32       // user number; -1 if it is not known
+	ownerReads bool        // the mode lets the owner read
+	readable   bool        // the system said that the process may read it
 }
 
-// named takes one path of the command line.
+// named adds the files of one path of the user.
 func (w *walker) named(path string) error {
 	switch path {
 	case "":
@@ -57,8 +57,8 @@ func (w *walker) named(path string) error {
 	return errs.Inputf(shown(path), "%v", cause(err))
 }
 
-// stdin takes standard input: as a file that can be split where it is a
-// regular one that nobody has read from, else as a stream.
+// stdin adds standard input. If it is a regular file from which nobody has
+// read, it can be divided; else it is a stream.
 func (w *walker) stdin() error {
 	if w.o.Stdin == nil {
 		return errs.Inputf("-", "there is no standard input")
@@ -74,7 +74,7 @@ func (w *walker) stdin() error {
 		}
 		if fi.Mode().IsRegular() {
 			f.id = identityOf(fi)
-			// The size of a file of /proc says nothing.
+			// In /proc the size is 0 and means nothing.
 			if at, err := file.Seek(0, io.SeekCurrent); err == nil && at == 0 && fi.Size() > 0 {
 				f.Bytes, f.Stream, f.Rereadable, f.kind = fi.Size(), false, true, regularStdin
 			}
@@ -84,8 +84,8 @@ func (w *walker) stdin() error {
 	return nil
 }
 
-// take takes a path that exists. named: the user wrote it, it was not found
-// in a directory.
+// take adds a path that exists. named is true if the user wrote it, false if it
+// was found in a directory or by a glob.
 func (w *walker) take(path string, st stat, named bool) error {
 	switch st.mode.Type() {
 	case fs.ModeDir:
@@ -113,7 +113,7 @@ func (w *walker) take(path string, st stat, named bool) error {
 	return errs.Inputf(shown(path), "is neither a file nor a directory")
 }
 
-// glob takes what matches a pattern, in the order of the paths' bytes.
+// glob adds what matches a pattern, in the order of the paths' bytes.
 func (w *walker) glob(pattern string) error {
 	matches, err := filepath.Glob(pattern)
 	if err != nil {
@@ -143,7 +143,7 @@ func (w *walker) glob(pattern string) error {
 	return nil
 }
 
-// notes writes down what was left out.
+// notes adds notes about what was left out.
 func (w *walker) notes() {
 	note := func(format string, args ...any) { w.plan.Notes = append(w.plan.Notes, fmt.Sprintf(format, args...)) }
 	if w.hidden > 0 {
@@ -171,7 +171,7 @@ func count(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// dangling explains a path that is there and cannot be followed.
+// dangling returns the error of a path that exists and cannot be followed.
 func dangling(path string, err error) error {
 	switch {
 	case isLinkLoop(err):
@@ -185,7 +185,8 @@ func dangling(path string, err error) error {
 
 func isLinkLoop(err error) bool { return errors.Is(err, syscall.ELOOP) }
 
-// cause is an error without operation and path, which the message already has.
+// cause returns an error without operation and path, which the message has
+// already.
 func cause(err error) error {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
@@ -194,8 +195,8 @@ func cause(err error) error {
 	return err
 }
 
-// hiddenMatch reports whether a wildcard at the start of a name matched a dot,
-// which in a shell it does not.
+// hiddenMatch reports whether a wildcard at the start of a name matched a dot.
+// In a shell it does not.
 func hiddenMatch(pattern, path string) bool {
 	pats := strings.FieldsFunc(pattern, isSlash)
 	names := strings.FieldsFunc(path, isSlash)

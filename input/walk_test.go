@@ -166,7 +166,8 @@ func TestSmallFilesShareASplitUpToTheBlockSize(t *testing.T) {
 	readAll(t, p, '\n')
 }
 
-// SPEC 7.1 N6: 64.1 MB of 64 MB blocks is one split, 71 MB two. Here in KiB.
+// Hadoop 1.0.3, FileInputFormat, with blocks of 64 MB: a file of 64.1 MB is one split,
+// one of 71 MB is two. Here in KiB.
 func TestTaperedSplitsShrinkTowardsTheEnd(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for i := range 300 {
