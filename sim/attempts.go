@@ -1,9 +1,8 @@
 package sim
 
 import (
-	"time"
-
 	"mrlocal/internal/invariant"
+	"mrlocal/sim/cost"
 	"mrlocal/slots"
 )
 
@@ -11,36 +10,22 @@ import (
 type stage uint8
 
 const (
-	nothing stage = iota
-	copies        // a reduce: waits for map outputs, or copies them
-	held          // a reduce that has copied everything, and may not go on yet
-	works         // a map, or a reduce past its copy
-	onCPU         // the same, under L2: computes or reduces
-	onDisk        // the same: writes or sorts
-	over          // has ended, and its tracker has not told yet
+	idle    stage = iota
+	copying       // a reduce waits for map outputs, or copies them
+	held          // a reduce has copied everything, and may not go on yet
+	working       // a map, or a reduce that has copied everything
+	over          // its attempt has ended, and its tracker has not reported that yet
 )
 
-// running is what runs on a slot.
-type running struct {
-	attempt  slots.AttemptID
-	gen      uint32 // what is on the agenda for an earlier one is void
+// simAttempt is what runs on a slot.
+type simAttempt struct {
+	cost.Task
+	id       slots.AttemptID
 	stage    stage
 	killed   bool
-	advanced bool // may leave its copy phase, where the policy says when
-	tracker  slots.TrackerID
-	started  time.Duration
+	advanced bool // it may leave its copy phase, where the policy says when
 
 	next, before slots.SlotID // in the job's list of copying reduces
-
-	took, ends time.Duration // of its work; ends not under L2
-
-	// Under L2 only.
-	place    int32         // in the pool that it shares; negative: in none
-	turn     uint64        // of the ends of its periods, among those for the same time
-	memory   uint64        // that it wants
-	cpu, io  time.Duration // to come
-	computed time.Duration // alone, in all
-	copied   time.Duration // for how long it did
 }
 
 // none ends lists of slots.
@@ -78,97 +63,75 @@ func (d *driver) unlink(l *list, id slots.SlotID) {
 // hot: once an attempt.
 func (d *driver) start(s *slots.Start) {
 	r := &d.slots[s.Slot]
-	invariant.Check(r.stage == nothing, "sim: slot %d has %v and gets %v", s.Slot, r.attempt, s.Attempt)
-	r.attempt, r.gen, r.killed, r.advanced, r.started = s.Attempt, r.gen+1, false, false, d.now
+	invariant.Check(r.stage == idle, "sim: slot %d has %v and gets %v", s.Slot, r.id, s.Attempt)
+	i := d.fileJob[s.Attempt.Job]
+	r.id, r.killed, r.advanced = s.Attempt, false, false
+	r.Job, r.Kind, r.Gen, r.Started, r.CPU, r.CopyTime = i, s.Attempt.Kind, r.Gen+1, d.now, 0, 0
 	d.where[s.Attempt] = s.Slot
 	d.live++
-	i := d.fileJob[s.Attempt.Job]
 	j := &d.jobs[i]
-	if s.Attempt.Kind == slots.Map {
-		base, took := d.takes(r)
+	if r.Kind == slots.Map {
+		d.times(r)
 		if j.placed && s.Locality < slots.LevelTracker {
-			took = scaled(int64(took), int64(d.o.RemotePenalty), int64(slots.One))
+			r.Took = cost.Scaled(int64(r.Took), int64(d.o.RemotePenalty), int64(slots.One))
 		}
-		d.work(s.Slot, base, took)
+		d.work(r)
 		return
 	}
-	r.stage = copies
+	r.stage = copying
 	d.append(&j.copying, s.Slot)
-	if d.nodes != nil {
-		d.onNet(j, s.Slot)
-	}
-	if !j.flow.complete() {
-		d.tellPhase(s.Slot, slots.PhaseCopy)
+	d.model.Set(d.now, &r.Task, cost.Copying)
+	if !j.flow.Complete() {
+		d.reportPhase(s.Slot, slots.PhaseCopy)
 		return
 	}
-	d.finishCopy(j, s.Slot)
+	d.finishCopy(s.Slot)
 }
 
-// takes is how long the work of an attempt takes: as the file has it, and on its
+// times sets how long the work of an attempt takes: as the file has it, and on its
 // tracker.
-func (d *driver) takes(r *running) (base, took time.Duration) {
-	i := d.fileJob[r.attempt.Job]
-	w := &d.file.Jobs[i]
+func (d *driver) times(r *simAttempt) {
+	w := &d.file.Jobs[r.Job]
 	times := &w.MapTime
-	if r.attempt.Kind == slots.Reduce {
+	if r.Kind == slots.Reduce {
 		times = &w.ReduceTime
 	}
-	base = max(0, times.At(d.o.Seed, int(i), r.attempt.Kind == slots.Reduce, int(r.attempt.Task)))
-	if speed := d.trackers[r.tracker].speed; speed != slots.One {
-		return base, scaled(int64(base), int64(slots.One), int64(speed))
+	r.Base = max(0, times.At(d.o.Seed, int(r.Job), r.Kind == slots.Reduce, int(r.id.Task)))
+	r.Took = r.Base
+	if speed := d.trackers[r.Tracker].speed; speed != slots.One {
+		r.Took = cost.Scaled(int64(r.Base), int64(slots.One), int64(speed))
 	}
-	return base, base
 }
 
 // work begins the work of a map, or of a reduce that has left its copy phase.
-func (d *driver) work(id slots.SlotID, base, took time.Duration) {
-	r := &d.slots[id]
-	r.stage, r.took, r.ends = works, took, later(d.now, took)
-	if d.nodes != nil {
-		d.share(id, base, took)
-		return
-	}
-	if r.attempt.Kind == slots.Reduce {
-		d.tellPhase(id, slots.PhaseReduce)
-	}
-	d.push(r.ends, endAttempt, int32(id), r.gen)
+func (d *driver) work(r *simAttempt) {
+	r.stage = working
+	d.model.Set(d.now, &r.Task, cost.Working)
 }
 
 // finishCopy lets a reduce of a complete flow copy what it has not copied yet.
-func (d *driver) finishCopy(j *jobRun, id slots.SlotID) {
+func (d *driver) finishCopy(id slots.SlotID) {
 	r := &d.slots[id]
-	shared := d.nodes != nil && j.flow.mapBytes > 0
-	at := j.flow.copied(r.started)
-	if shared {
-		at = d.copiesUntil(id)
-	}
-	if at <= d.now {
+	if d.model.Set(d.now, &r.Task, cost.CopyRest) {
 		d.copied(id)
 		return
 	}
-	if r.started == d.now {
-		d.tellPhase(id, slots.PhaseCopy)
+	if r.Started == d.now {
+		d.reportPhase(id, slots.PhaseCopy)
 	}
-	if shared {
-		d.awaitCopy(id)
-		return
-	}
-	d.push(at, endCopy, int32(id), r.gen)
 }
 
 // copied: a reduce has all its input, and reduces if it may.
 func (d *driver) copied(id slots.SlotID) {
 	r := &d.slots[id]
-	d.unlink(&d.jobs[d.fileJob[r.attempt.Job]].copying, id)
-	if d.nodes != nil {
-		d.offNet(id)
-	}
+	d.unlink(&d.jobs[r.Job].copying, id)
+	d.model.Set(d.now, &r.Task, cost.Held)
 	r.stage = held
 	if !d.holds || r.advanced {
-		d.leaveCopy(id)
+		d.leaveCopy(r)
 		return
 	}
-	d.tellPhase(id, slots.PhaseHeld)
+	d.reportPhase(id, slots.PhaseHeld)
 }
 
 // advance: a reduce may leave its copy phase, once it has all its input.
@@ -180,28 +143,29 @@ func (d *driver) advance(a slots.AttemptID) {
 	r := &d.slots[id]
 	r.advanced = true
 	if r.stage == held {
-		d.leaveCopy(id)
+		d.leaveCopy(r)
 	}
 }
 
 // leaveCopy lets a reduce that has all its input reduce.
-func (d *driver) leaveCopy(id slots.SlotID) {
-	r := &d.slots[id]
-	d.off(id)
-	base, took := d.takes(r)
-	d.work(id, base, took)
+func (d *driver) leaveCopy(r *simAttempt) {
+	d.times(r)
+	d.work(r)
 }
+
+// End implements cost.Host: the work of an attempt is done.
+func (d *driver) End(id slots.SlotID) { d.end(id) }
 
 // end: an attempt has come to its end, well or not.
 func (d *driver) end(id slots.SlotID) {
 	r := &d.slots[id]
-	d.off(id)
+	d.model.Set(d.now, &r.Task, cost.Idle)
 	r.stage = over
 	if d.o.Heartbeat > 0 {
 		d.later(id, slots.PhaseNone)
 		return
 	}
-	d.tellEnd(id)
+	d.reportEnd(id)
 }
 
 // kill stops an attempt; one that has ended already, or that is gone with its
@@ -212,41 +176,41 @@ func (d *driver) kill(a slots.AttemptID) {
 		return
 	}
 	r := &d.slots[id]
-	if r.stage == copies {
-		d.unlink(&d.jobs[d.fileJob[a.Job]].copying, id)
+	if r.stage == copying {
+		d.unlink(&d.jobs[r.Job].copying, id)
 	}
-	r.gen++
+	r.Gen++
 	r.killed = true
 	d.end(id)
 }
 
-// forget takes an attempt off its slot without telling anybody.
+// forget takes an attempt off its slot. The Ledger is not told.
 func (d *driver) forget(id slots.SlotID) {
 	r := &d.slots[id]
-	if r.stage == copies {
-		d.unlink(&d.jobs[d.fileJob[r.attempt.Job]].copying, id)
+	if r.stage == copying {
+		d.unlink(&d.jobs[r.Job].copying, id)
 	}
 	if r.stage != over {
-		d.off(id)
+		d.model.Set(d.now, &r.Task, cost.Idle)
 	}
-	delete(d.where, r.attempt)
-	r.gen++
-	r.stage = nothing
+	delete(d.where, r.id)
+	r.Gen++
+	r.stage = idle
 	d.live--
 }
 
-// tellEnd tells the Ledger how an attempt ended; a map output that it takes is
+// reportEnd tells the Ledger how an attempt ended; a map output that it takes is
 // available from now on, and the last one lets the reduces that copy go on.
 // hot: once an attempt.
-func (d *driver) tellEnd(id slots.SlotID) {
+func (d *driver) reportEnd(id slots.SlotID) {
 	r := &d.slots[id]
-	a, i := r.attempt, d.fileJob[r.attempt.Job]
+	a, i := r.id, r.Job
 	d.forget(id)
 	d.ledger.Finish(d.now, a, d.outcome(r, i))
 	j := &d.jobs[i]
-	if a.Kind == slots.Map && j.spec.Reduces > 0 && !j.flow.complete() {
-		if done, _ := d.ledger.JobTasks(a.Job, slots.Map); done > j.flow.there {
-			j.flow.add(d.now, a.Task, r.tracker)
+	if a.Kind == slots.Map && j.spec.Reduces > 0 && !j.flow.Complete() {
+		if done, _ := d.ledger.JobTasks(a.Job, slots.Map); done > j.flow.There {
+			j.flow.Add(d.now, a.Task, r.Tracker)
 			d.flowed(j)
 		}
 	}
@@ -255,49 +219,47 @@ func (d *driver) tellEnd(id slots.SlotID) {
 
 // flowed: where the last output is there, every copying reduce can tell when it
 // has them all.
-func (d *driver) flowed(j *jobRun) {
-	if !j.flow.complete() {
+func (d *driver) flowed(j *simJob) {
+	if !j.flow.Complete() {
 		return
 	}
 	for id := j.copying.first; id != none; {
 		next := d.slots[id].next // finishCopy may take id out
-		d.finishCopy(j, id)
+		d.finishCopy(id)
 		id = next
 	}
 }
 
 // outcome is how an attempt ended and the bytes it moved.
-func (d *driver) outcome(r *running, i int32) slots.Outcome {
+func (d *driver) outcome(r *simAttempt, i int32) slots.Outcome {
 	if r.killed {
 		return slots.Outcome{Killed: true}
 	}
 	j := &d.jobs[i]
-	if j.faulty && r.attempt.N < d.failing[taskKey{i, int32(r.attempt.Task), r.attempt.Kind}] {
+	if j.faulty && r.id.N < d.failing[taskKey{i, int32(r.id.Task), r.Kind}] {
 		return slots.Outcome{}
 	}
-	o := slots.Outcome{OK: true}
-	if d.nodes != nil {
-		o.CPU = scaled(int64(r.computed), int64(j.needs.cpuShare[r.attempt.Kind]), int64(slots.One))
-	}
-	if r.attempt.Kind == slots.Map {
+	o := slots.Outcome{OK: true, CPU: r.CPU}
+	if r.Kind == slots.Map {
 		o.OutBytes = d.file.Jobs[i].MapOutputBytes
 		return o
 	}
 	f := j.flow
-	f.mapBytes = d.file.Jobs[i].MapOutputBytes // L0 moves them in no time
-	o.InBytes = f.bytes(f.maps)
-	o.CopyBytes, o.CopyTime = o.InBytes, j.flow.copying(f.maps)
-	if d.nodes != nil && j.flow.mapBytes > 0 {
-		o.CopyTime = r.copied
-	}
+	f.MapBytes = d.file.Jobs[i].MapOutputBytes // L0 moves them in no time
+	o.InBytes = f.Bytes(f.Maps)
+	o.CopyBytes, o.CopyTime = o.InBytes, r.CopyTime
 	return o
 }
 
-// tellPhase tells the Ledger that an attempt changes phase.
-func (d *driver) tellPhase(id slots.SlotID, p slots.Phase) {
+// Phase implements cost.Host.
+func (d *driver) Phase(id slots.SlotID, p slots.Phase) { d.reportPhase(id, p) }
+
+// reportPhase tells the Ledger that an attempt is in another phase: now, or at its
+// tracker's next heartbeat.
+func (d *driver) reportPhase(id slots.SlotID, p slots.Phase) {
 	if d.o.Heartbeat > 0 {
 		d.later(id, p)
 		return
 	}
-	d.ledger.Phase(d.now, d.slots[id].attempt, p)
+	d.ledger.Phase(d.now, d.slots[id].id, p)
 }

@@ -1,32 +1,36 @@
 package sim
 
-import "mrlocal/slots"
+import (
+	"mrlocal/sim/cost"
+	"mrlocal/sim/events"
+	"mrlocal/slots"
+)
 
-// tracker is one tracker, and what it has not told yet.
+// tracker is one tracker, and its pending updates.
 type tracker struct {
 	speed   slots.PPM
 	lost    bool
-	beating bool // its next beat is on the agenda
+	beating bool // its next Beat is in the queue
 	slots   []slots.SlotID
-	untold  []news
+	pending []statusUpdate
 }
 
-// news is what a tracker tells at its next beat: that an attempt is in phase p,
-// or, where that is none, that it has ended.
-type news struct {
+// statusUpdate is what a tracker reports at its next heartbeat: an attempt is in
+// another phase, or has ended (PhaseNone).
+type statusUpdate struct {
 	attempt slots.AttemptID
 	slot    slots.SlotID
 	phase   slots.Phase
 }
 
-// later leaves news for the tracker's next beat.
+// later adds a status update for the tracker's next heartbeat.
 func (d *driver) later(id slots.SlotID, p slots.Phase) {
 	r := &d.slots[id]
-	t := &d.trackers[r.tracker]
-	t.untold = append(t.untold, news{r.attempt, id, p})
+	t := &d.trackers[r.Tracker]
+	t.pending = append(t.pending, statusUpdate{r.id, id, p})
 }
 
-// beat is a heartbeat: the tracker tells what has changed, then asks.
+// beat is a heartbeat: the tracker reports what has changed, then asks for tasks.
 func (d *driver) beat(id slots.TrackerID) {
 	t := &d.trackers[id]
 	t.beating = false
@@ -35,18 +39,18 @@ func (d *driver) beat(id slots.TrackerID) {
 	}
 	d.quiet++
 	d.idleStep()
-	for i := 0; i < len(t.untold); i++ { // telling an end lets other reduces there go on
-		n := t.untold[i]
-		if n.phase == slots.PhaseNone {
-			d.tellEnd(n.slot)
+	for i := 0; i < len(t.pending); i++ { // the end of a map may add updates of reduces here
+		u := t.pending[i]
+		if u.phase == slots.PhaseNone {
+			d.reportEnd(u.slot)
 		} else {
-			d.ledger.Phase(d.now, n.attempt, n.phase)
+			d.ledger.Phase(d.now, u.attempt, u.phase)
 		}
 	}
-	t.untold = t.untold[:0]
+	t.pending = t.pending[:0]
 	if d.probeAt >= 0 {
 		for _, id := range t.slots {
-			d.tellProgress(id)
+			d.reportProgress(id)
 		}
 	}
 	d.obey(d.ledger.Assign(d.now, id))
@@ -55,8 +59,8 @@ func (d *driver) beat(id slots.TrackerID) {
 	}
 }
 
-// schedule puts the tracker's next beat on the agenda: the first one from d.now
-// on, or after it.
+// schedule adds the tracker's next Beat to the queue: the first one from d.now on, or
+// after d.now.
 func (d *driver) schedule(id slots.TrackerID, after bool) {
 	t := &d.trackers[id]
 	if t.beating || t.lost {
@@ -65,17 +69,17 @@ func (d *driver) schedule(id slots.TrackerID, after bool) {
 	t.beating = true
 	d.quiet--
 	every := d.o.Heartbeat
-	at := scaled(int64(every), int64(id), int64(len(d.trackers)))
+	at := cost.Scaled(int64(every), int64(id), int64(len(d.trackers)))
 	if d.now > at {
 		at += (d.now - at + every - 1) / every * every
 	}
 	if after && at == d.now {
 		at += every
 	}
-	d.agenda.push(at, beat, int32(id), 0)
+	d.queue.Push(at, events.Beat, int32(id), 0)
 }
 
-// startBeats makes every tracker beat, from when there is a job.
+// startBeats starts the heartbeats of all trackers when there is a job.
 func (d *driver) startBeats() {
 	if d.o.Heartbeat == 0 || d.active == 0 || d.quiet == 0 {
 		return

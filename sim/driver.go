@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"mrlocal/internal/invariant"
+	"mrlocal/sim/cost"
+	"mrlocal/sim/events"
 	"mrlocal/slots"
 	"mrlocal/slots/setup"
 	"mrlocal/workload"
@@ -16,16 +18,17 @@ type driver struct {
 	file   *workload.File
 	o      *Options
 	ledger *slots.Ledger
-	agenda agenda
+	queue  events.Queue
 	now    time.Duration
 
-	slots    []running
+	slots    []simAttempt
 	where    map[slots.AttemptID]slots.SlotID // looked up only
 	trackers []tracker
-	nodes    []node   // by tracker, under L2 only
-	holds    bool     // the policy says when a reduce may leave its copy phase
-	looks    bool     // it may say so: it decides by phases
-	jobs     []jobRun // as in the file
+	model    costModel
+	on       [events.Kinds]func(id int32, gen uint32) // what handles an event
+	holds    bool                                     // the policy says when a reduce may leave its copy phase
+	looks    bool                                     // it may say so: it decides by phases
+	jobs     []simJob                                 // as in the file
 	release  *setup.Release
 	fileJob  []int32 // by JobID: place in the file
 	failing  map[taskKey]int32
@@ -36,28 +39,26 @@ type driver struct {
 	faultsLeft   int
 	trackersLost int
 	quiet        int // trackers that are there and do not beat
-	coming       int // what is on the agenda besides beats and wake-ups
 
-	wakeAt    time.Duration     // of the wake-up on the agenda; negative: none
-	probeAt   time.Duration     // from when on progress is to be told; negative: it is not
+	wakeAt    time.Duration     // of the wake-up in the queue; negative: none
+	probeAt   time.Duration     // from when on progress is to be reported; negative: it is not
 	woken     bool              // a wake-up is due at this instant
 	beats     []slots.TrackerID // trackers that beat at this instant
 	idle      int               // steps in a row that brought nothing
 	idleSince time.Duration
-	patience  time.Duration // how long a policy may wait with nothing running
+	mostIdle  time.Duration // how long a policy may wait with nothing running
 }
 
-// jobRun is how a job of the file stands.
-type jobRun struct {
+// simJob is how a job of the file stands.
+type simJob struct {
 	spec    slots.JobSpec
 	id      slots.JobID // -1: not submitted
 	blame   int32       // the first of them that did not succeed, so that it does not start; -1: none
 	ended   bool        // or dropped
 	faulty  bool        // some task has attempts that shall fail
 	placed  bool        // its maps' input has a place
-	flow    flow
+	flow    cost.Flow
 	copying list
-	needs   needs // under L2
 }
 
 // taskKey names a task of the file.
@@ -69,9 +70,9 @@ type taskKey struct {
 func newDriver(f *workload.File, jobs []setup.Submission, o *Options, l *slots.Ledger) *driver {
 	c := l.Config()
 	d := &driver{
-		file: f, o: o, ledger: l, slots: make([]running, len(c.Slots)), jobs: make([]jobRun, len(f.Jobs)), left: len(f.Jobs), wakeAt: -1, probeAt: -1,
+		file: f, o: o, ledger: l, slots: make([]simAttempt, len(c.Slots)), jobs: make([]simJob, len(f.Jobs)), left: len(f.Jobs), wakeAt: -1, probeAt: -1,
 		where: map[slots.AttemptID]slots.SlotID{}, failing: map[taskKey]int32{},
-		patience: 4*o.LocalityDelay + 2*o.Heartbeat, holds: l.HoldsCopy(),
+		mostIdle: 4*o.LocalityDelay + 2*o.Heartbeat, holds: l.HoldsCopy(),
 	}
 	_, d.looks = o.Policy.(slots.PhaseGate)
 	for i, s := range c.Slots {
@@ -80,7 +81,7 @@ func newDriver(f *workload.File, jobs []setup.Submission, o *Options, l *slots.L
 		}
 		t := &d.trackers[s.Tracker]
 		t.slots = append(t.slots, s.ID)
-		d.slots[i] = running{tracker: s.Tracker}
+		d.slots[i].Slot, d.slots[i].Tracker = s.ID, s.Tracker
 	}
 	d.quiet = len(d.trackers)
 	for _, s := range o.Slow {
@@ -90,28 +91,27 @@ func newDriver(f *workload.File, jobs []setup.Submission, o *Options, l *slots.L
 		d.jobs[i] = d.newJob(i, &jobs[i], &c)
 	}
 	d.release = setup.NewRelease(len(jobs), func(i int) *setup.Submission { return &jobs[i] })
-	if o.Cost == costL2 {
-		d.layNodes()
-	}
+	d.setModel(c.Capacities)
+	d.setHandlers()
 	return d
 }
 
-func (d *driver) newJob(i int, s *setup.Submission, c *slots.Config) jobRun {
+func (d *driver) newJob(i int, s *setup.Submission, c *slots.Config) simJob {
 	w := &d.file.Jobs[i]
-	j := jobRun{spec: s.Spec(), id: -1, blame: -1, copying: list{none, none}}
+	j := simJob{spec: s.Spec(), id: -1, blame: -1, copying: list{none, none}}
 	j.spec.Maps, j.spec.MapsSealed, j.spec.Reduces = int32(w.Maps), true, int32(w.Reduces)
 	j.placed = c.Replicas > 0 && !j.spec.Unplaced
-	j.flow = flow{maps: j.spec.Maps, reduces: int64(j.spec.Reduces)}
+	j.flow = cost.Flow{Maps: j.spec.Maps, Reduces: int64(j.spec.Reduces)}
 	if d.o.Cost != costL0 {
-		j.flow.mapBytes, j.flow.perSecond = w.MapOutputBytes, d.file.Cluster.NetBytes
+		j.flow.MapBytes, j.flow.PerSecond = w.MapOutputBytes, d.file.Cluster.NetBytes
 	}
 	return j
 }
 
-// plan puts on the agenda what the file says will happen, in its order.
+// plan adds to the queue what the file says will happen, in its order.
 func (d *driver) plan() {
 	for i := range d.jobs {
-		d.push(d.file.Jobs[i].Submit, submitJob, int32(i), 0)
+		d.queue.Push(d.file.Jobs[i].Submit, events.SubmitJob, int32(i), 0)
 	}
 	for i, x := range d.o.Faults {
 		if x.Tracker < 0 && !x.Lost {
@@ -125,15 +125,8 @@ func (d *driver) plan() {
 			continue
 		}
 		d.faultsLeft++
-		d.push(x.At, strike, int32(i), 0)
+		d.queue.Push(x.At, events.InjectFault, int32(i), 0)
 	}
-}
-
-// push puts on the agenda what happens by itself, unlike beats and wake-ups: when
-// nothing of it is left, only a policy can make a run go on.
-func (d *driver) push(at time.Duration, w what, id int32, gen uint32) {
-	d.coming++
-	d.agenda.push(at, w, id, gen)
 }
 
 // submitDue submits the jobs whose time has come and that wait for no other job.
@@ -173,7 +166,7 @@ func (d *driver) book(i int32) {
 		return
 	}
 	j.ended = true
-	j.flow.byPlace = nil
+	j.flow.Release()
 	d.active--
 	d.left--
 	for _, drop := range d.release.Ended(d.now, int(i), d.ledger.JobState(j.id) == slots.Succeeded) {
@@ -185,7 +178,7 @@ func (d *driver) book(i int32) {
 }
 
 // blamed is why a job does not start.
-func (d *driver) blamed(j *jobRun) string {
+func (d *driver) blamed(j *simJob) string {
 	b, did := &d.jobs[j.blame], "failed"
 	if b.blame >= 0 {
 		did = "does not start either"
@@ -193,8 +186,8 @@ func (d *driver) blamed(j *jobRun) string {
 	return fmt.Sprintf("job %s, which it waits for, %s", b.spec.Name, did)
 }
 
-// strike is a fault of the file: a tracker or a committed map output is lost.
-func (d *driver) strike(x *setup.Fault) {
+// inject injects a fault: a tracker or a committed map output is lost.
+func (d *driver) inject(x *setup.Fault) {
 	d.faultsLeft--
 	d.idle = 0
 	if x.Tracker >= 0 {
@@ -206,7 +199,7 @@ func (d *driver) strike(x *setup.Fault) {
 		return
 	}
 	d.ledger.LostOutput(d.now, j.id, slots.TaskID(x.Task))
-	d.dropped(j, func(a *available) bool { return a.task == slots.TaskID(x.Task) })
+	d.dropped(j, func(a *cost.Available) bool { return a.Task == slots.TaskID(x.Task) })
 	d.settle(int32(x.Job))
 }
 
@@ -221,35 +214,38 @@ func (d *driver) lose(t slots.TrackerID) {
 		d.quiet--
 	}
 	d.trackersLost++
-	tr.untold = nil
+	tr.pending = nil
 	for _, id := range tr.slots {
-		if d.slots[id].stage != nothing {
+		if d.slots[id].stage != idle {
 			d.forget(id)
 		}
 	}
 	d.ledger.LostTracker(d.now, t)
 	for _, i := range d.fileJob {
 		if j := &d.jobs[i]; !j.ended && j.spec.Reduces > 0 {
-			d.dropped(j, func(a *available) bool { return a.tracker == t })
+			d.dropped(j, func(a *cost.Available) bool { return a.Tracker == t })
 		}
 	}
 }
 
 // dropped takes lost outputs out of a job's flow, as far as the Ledger has lost
 // them: reduces that copy must wait.
-func (d *driver) dropped(j *jobRun, lost func(a *available) bool) {
+func (d *driver) dropped(j *simJob, lost func(a *cost.Available) bool) {
 	done, _ := d.ledger.JobTasks(j.id, slots.Map)
-	if done >= j.flow.there {
+	if done >= j.flow.There {
 		return
 	}
-	if j.flow.complete() {
+	copying := func(yield func(*cost.Task) bool) {
 		for id := j.copying.first; id != none; id = d.slots[id].next {
-			d.slots[id].gen++ // its copy will not be complete then
+			if !yield(&d.slots[id].Task) {
+				return
+			}
 		}
 	}
-	if d.nodes != nil && j.flow.mapBytes > 0 {
-		d.cutCopies(j, func() { j.flow.drop(done, lost) })
-		return
+	if j.flow.Complete() {
+		for t := range copying {
+			t.Gen++ // its EndCopy is stale
+		}
 	}
-	j.flow.drop(done, lost)
+	d.model.Lose(d.now, copying, func() { j.flow.Drop(done, lost) })
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"mrlocal/report"
+	"mrlocal/sim/events"
 	"mrlocal/slots"
 	"mrlocal/trace"
 	"mrlocal/workload"
@@ -99,11 +100,12 @@ func (d *driver) report() *report.Report {
 	return r
 }
 
-// run lets things happen until all jobs have ended and nothing of them is left.
+// run handles events until all jobs have ended and none of their attempts is left.
 func (d *driver) run(ctx context.Context, stream *trace.Stream) error {
 	latest := latestTime(len(d.slots))
 	for n := 0; d.left > 0 || d.live > 0; n++ {
-		if len(d.agenda.heap) == 0 {
+		at, ok := d.queue.Next()
+		if !ok {
 			return d.stalled()
 		}
 		if n%1024 == 0 {
@@ -114,17 +116,18 @@ func (d *driver) run(ctx context.Context, stream *trace.Stream) error {
 				return fmt.Errorf("events: %w", stream.Err())
 			}
 		}
-		d.now = d.agenda.heap[0].at
+		d.now = at
 		if d.now > latest {
 			return fmt.Errorf("simulation: at %v it has come beyond %v, the virtual time that can be counted on %d slots", d.ledger.Now(), latest, len(d.slots))
 		}
-		for len(d.agenda.heap) > 0 && d.agenda.heap[0].at == d.now {
-			d.happen(d.agenda.pop())
+		for ; ok && at == d.now; at, ok = d.queue.Next() {
+			e := d.queue.Pop()
+			d.on[e.Kind()](e.ID, e.Gen)
 		}
 		if err := d.ask(); err != nil {
 			return err
 		}
-		if d.idle > mostIdleSteps && d.now-d.idleSince > d.patience {
+		if d.idle > mostIdleSteps && d.now-d.idleSince > d.mostIdle {
 			return d.stalled()
 		}
 	}
@@ -201,51 +204,15 @@ func (d *driver) obey(o *slots.Orders) (again bool) {
 	}
 	if o.Wake >= 0 && (d.wakeAt < 0 || o.Wake < d.wakeAt) {
 		d.wakeAt = max(o.Wake, d.now)
-		d.agenda.push(d.wakeAt, wakePolicy, 0, 0)
+		d.queue.Push(d.wakeAt, events.WakePolicy, 0, 0)
 	}
 	return len(o.Kills) > 0 || d.looks && len(o.Starts)+len(o.Advances) > 0
-}
-
-// happen tells the Ledger what a happening means.
-// hot: once or twice an attempt.
-func (d *driver) happen(h happening) {
-	w := h.what()
-	if w != beat && w != wakePolicy && w != look {
-		d.coming--
-	}
-	switch w {
-	case endAttempt:
-		if d.slots[h.id].gen == h.gen {
-			d.end(slots.SlotID(h.id))
-		}
-	case endCopy:
-		if r := &d.slots[h.id]; r.gen == h.gen && r.stage == copies {
-			d.copied(slots.SlotID(h.id))
-		}
-	case endPeriod:
-		if d.slots[h.id].gen == h.gen {
-			d.goOn(slots.SlotID(h.id))
-		}
-	case look:
-		d.lookedAt(h.id, h.gen)
-	case submitJob:
-		d.submitDue()
-	case strike:
-		d.strike(&d.o.Faults[h.id])
-	case beat:
-		d.beats = append(d.beats, slots.TrackerID(h.id))
-	case wakePolicy:
-		d.woken = d.woken || d.wakeAt == d.now
-		if d.woken {
-			d.wakeAt = -1
-		}
-	}
 }
 
 // idleStep counts a step that may bring nothing; it counts from the last one
 // with something started or something left to happen.
 func (d *driver) idleStep() {
-	if d.coming > 0 {
+	if d.queue.Coming > 0 {
 		d.idle = 0
 		return
 	}
@@ -257,7 +224,7 @@ func (d *driver) idleStep() {
 
 // stalled says which job cannot go on, and why as far as that can be told.
 func (d *driver) stalled() error {
-	id := slices.IndexFunc(d.jobs, func(j jobRun) bool {
+	id := slices.IndexFunc(d.jobs, func(j simJob) bool {
 		return j.id >= 0 && d.ledger.JobState(j.id) == slots.Running
 	})
 	if id < 0 {

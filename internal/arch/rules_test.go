@@ -16,7 +16,7 @@ func layers() []layer {
 		{"data and slots", []string{"slots", "slots/fifo", "slots/locality", "slots/demand", "slots/replay", "input", "input/codec", "spill/...", "output", "jobs/..."}},
 		{"policies, threads, shuffle", []string{"slots/policy/...", "slots/pool", "slots/setup", "shuffle", "report"}},
 		{"workload files", []string{"workload"}},
-		{"drivers", []string{"engine/...", "sim", "slots/explain"}},
+		{"drivers", []string{"engine/...", "sim/...", "slots/explain"}},
 		{"bench", []string{"bench/..."}},
 		{"front door", []string{""}},
 		{"programs", []string{"cmd/mrlocal/...", "examples/..."}},
@@ -39,7 +39,9 @@ func within() map[string][]string {
 		"jobs/grep":        {"jobs/grep/*"},   // what it searches with
 		"engine":           {"engine/*"},      // what it is made of
 		"engine/task":      {"engine/source"}, // attempts read sources
-		"spill":            {"spill/*"},       // the kvbuffer, the runs it leaves and the records in memory that both read
+		"sim":              {"sim/*"},         // the driver, its event queue and its cost models
+		"sim/cost":         {"sim/events"},
+		"spill":            {"spill/*"}, // the kvbuffer, the runs it leaves and the records in memory that both read
 		"spill/runs":       {"spill/record"},
 		"bench/...":        {"bench/..."},
 	}
@@ -56,7 +58,7 @@ type ban struct {
 func bans() []ban {
 	everywhere := []string{"..."}
 	command := []string{"cmd/mrlocal/..."}
-	pure := []string{"slots", "slots/fifo", "slots/locality", "slots/demand", "slots/replay", "slots/policy/...", "sim"}
+	pure := []string{"slots", "slots/fifo", "slots/locality", "slots/demand", "slots/replay", "slots/policy/...", "sim/..."}
 	return []ban{
 		{"log/...", everywhere, nil, "libraries return errors; the command tells them, in one line"},
 		{"flag", everywhere, []string{"cmd/mrlocal/...", "internal/golden"}, "flags belong to the command; libraries take Options"},
@@ -95,7 +97,7 @@ type callBan struct {
 func callBans() []callBan {
 	everywhere := []string{"..."}
 	command := []string{"cmd/mrlocal", "examples/..."}
-	pure := []string{"slots", "slots/fifo", "slots/locality", "slots/demand", "slots/replay", "slots/policy/...", "sim"}
+	pure := []string{"slots", "slots/fifo", "slots/locality", "slots/demand", "slots/replay", "slots/policy/...", "sim/..."}
 	return []callBan{
 		{"fmt", "Print*", everywhere, nil, "results go to the writer that was handed in"},
 		{"os", "Exit", everywhere, command, "only main ends the process"},

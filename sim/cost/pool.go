@@ -1,4 +1,4 @@
-package sim
+package cost
 
 import (
 	"math"
@@ -21,7 +21,7 @@ import (
 // O(1) of each other cap, of which there are as many as there are kinds of
 // jobs on the tracker, not as many as there are tasks.
 //
-// It is pure: it puts nothing on the agenda. Time must not run backwards.
+// It is pure: it pushes no event. Time must not run backwards.
 type pool struct {
 	capacity uint64 // in the unit of caps; 0: there is always enough
 	speed    rate   // of the resource as a whole
@@ -124,7 +124,7 @@ func (p *pool) next() time.Duration {
 		c := &p.classes[i]
 		least = min(least, c.ends[0].when.minus(c.served).lasts(c.rate))
 	}
-	return later(p.at, least)
+	return Later(p.at, least)
 }
 
 // run sets the speed of the resource as a whole.
@@ -253,4 +253,15 @@ func (c *class) down(i int, e ending) {
 		i = low
 	}
 	c.put(i, e)
+}
+
+// left is the work of a task that is to come, in the time that it takes alone.
+func (p *pool) left(now time.Duration, cap uint64, place int32) time.Duration {
+	p.settle(now)
+	if p.capacity == 0 {
+		cap = 1
+	}
+	i, _ := p.find(cap)
+	c := &p.classes[i]
+	return c.ends[place].when.minus(c.served).floor()
 }

@@ -1,4 +1,4 @@
-package sim
+package cost
 
 import (
 	"math/bits"
@@ -40,5 +40,5 @@ func efficiency(wanted, there uint64, loss slots.PPM) rate {
 	}
 	finer := max(0, bits.LeadingZeros64(wanted)-32)
 	there, beyond := there<<finer, (wanted-there)<<finer
-	return fraction(there, there+uint64(scaled(int64(beyond), int64(loss), int64(slots.One))))
+	return fraction(there, there+uint64(Scaled(int64(beyond), int64(loss), int64(slots.One))))
 }

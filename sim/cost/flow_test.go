@@ -1,4 +1,4 @@
-package sim
+package cost
 
 import (
 	"testing"
@@ -14,41 +14,41 @@ import (
 func TestAFlowIsTheSumOverItsOutputs(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		maps := int32(rapid.IntRange(1, 20).Draw(rt, "maps"))
-		f := flow{
-			maps: maps, reduces: int64(rapid.IntRange(1, 4).Draw(rt, "reduces")),
-			mapBytes: int64(rapid.IntRange(0, 100).Draw(rt, "bytes")), perSecond: int64(rapid.IntRange(1, 50).Draw(rt, "bandwidth")),
+		f := Flow{
+			Maps: maps, Reduces: int64(rapid.IntRange(1, 4).Draw(rt, "reduces")),
+			MapBytes: int64(rapid.IntRange(0, 100).Draw(rt, "bytes")), PerSecond: int64(rapid.IntRange(1, 50).Draw(rt, "bandwidth")),
 		}
 		copying := func(n int) time.Duration {
-			return time.Duration(int64(n) * f.mapBytes / f.reduces * int64(time.Second) / f.perSecond)
+			return time.Duration(int64(n) * f.MapBytes / f.Reduces * int64(time.Second) / f.PerSecond)
 		}
-		var there []available // in the order in which they became available
+		var there []Available // in the order in which they became available
 		now := time.Duration(0)
 		for task := slots.TaskID(0); len(there) < int(maps); task++ {
 			now += time.Duration(rapid.IntRange(0, 60).Draw(rt, "pause")) * time.Second
 			if len(there) > 0 && rapid.IntRange(0, 4).Draw(rt, "loses") == 0 {
 				gone := rapid.IntRange(0, len(there)-1).Draw(rt, "gone")
-				task := there[gone].task
+				task := there[gone].Task
 				there = append(there[:gone:gone], there[gone+1:]...)
-				f.drop(int32(len(there)), func(a *available) bool { return a.task == task })
+				f.Drop(int32(len(there)), func(a *Available) bool { return a.Task == task })
 				continue
 			}
-			there = append(there, available{now, task, 0})
-			f.add(now, task, 0)
+			there = append(there, Available{now, task, 0})
+			f.Add(now, task, 0)
 		}
 		start := time.Duration(rapid.IntRange(0, 2000).Draw(rt, "start")) * time.Second
 		want := start + copying(int(maps))
 		for e, a := range there {
-			want = max(want, a.at+copying(int(maps))-copying(e))
+			want = max(want, a.At+copying(int(maps))-copying(e))
 		}
-		if got := f.copied(start); !f.complete() || got != want {
+		if got := f.Copied(start); !f.Complete() || got != want {
 			rt.Fatalf("copied at %v, want %v", got, want)
 		}
 	})
 }
 
 func TestALongCopySaturatesInsteadOfWrappingAround(t *testing.T) {
-	f := flow{maps: 1 << 30, there: 1 << 30, mapBytes: 1 << 50, reduces: 1, perSecond: 1}
-	if got := f.copied(time.Hour); got != 1<<63-1 {
+	f := Flow{Maps: 1 << 30, There: 1 << 30, MapBytes: 1 << 50, Reduces: 1, PerSecond: 1}
+	if got := f.Copied(time.Hour); got != 1<<63-1 {
 		t.Errorf("copied at %d", got)
 	}
 }

@@ -1,4 +1,4 @@
-package sim
+package cost
 
 import (
 	"math"
@@ -19,7 +19,7 @@ type wire struct {
 
 type wireReader struct {
 	slot         slots.SlotID
-	f            *flow
+	f            *Flow
 	started      time.Duration
 	done, waited *big.Rat
 	whole        time.Duration // when it had copied everything; negative: it has not
@@ -28,10 +28,10 @@ type wireReader struct {
 // there is what a reader can copy at r.
 func (r *wireReader) there(at *big.Rat) *big.Rat {
 	n := int32(0)
-	for n < int32(len(r.f.byPlace)) && rat(int64(r.f.byPlace[n].at)).Cmp(at) <= 0 {
+	for n < int32(len(r.f.byPlace)) && rat(int64(r.f.byPlace[n].At)).Cmp(at) <= 0 {
 		n++
 	}
-	return rat(int64(r.f.copying(n)))
+	return rat(int64(r.f.Copying(n)))
 }
 
 // settle steps from one moment at which something changes to the next.
@@ -43,7 +43,7 @@ func (w *wire) settle(now time.Duration) {
 				active++
 			}
 			for i := range r.f.byPlace {
-				if at := rat(int64(r.f.byPlace[i].at)); at.Cmp(w.at) > 0 && at.Cmp(until) < 0 {
+				if at := rat(int64(r.f.byPlace[i].At)); at.Cmp(w.at) > 0 && at.Cmp(until) < 0 {
 					until = at
 				}
 			}
@@ -65,7 +65,7 @@ func (w *wire) settle(now time.Duration) {
 		}
 		w.at = until
 		for _, r := range w.readers {
-			if r.whole < 0 && r.f.complete() && r.done.Cmp(rat(int64(r.f.copying(r.f.maps)))) >= 0 {
+			if r.whole < 0 && r.f.Complete() && r.done.Cmp(rat(int64(r.f.Copying(r.f.Maps)))) >= 0 {
 				at := new(big.Rat).Sub(until, crumbs())
 				n := new(big.Int).Add(at.Num(), new(big.Int).Sub(at.Denom(), big.NewInt(1)))
 				r.whole = time.Duration(max(0, n.Quo(n, at.Denom()).Int64()))
@@ -83,9 +83,9 @@ func (w *wire) settle(now time.Duration) {
 func TestALinkIsTheFluidThatItStandsFor(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		draw := func(name string, least, most int) int { return rapid.IntRange(least, most).Draw(rt, name) }
-		flows := make([]flow, draw("jobs", 1, 3))
+		flows := make([]Flow, draw("jobs", 1, 3))
 		for i := range flows {
-			flows[i] = flow{maps: int32(draw("maps", 1, 6)), reduces: 1, mapBytes: int64(draw("bytes", 1, 40)), perSecond: int64(time.Second) / 10}
+			flows[i] = Flow{Maps: int32(draw("maps", 1, 6)), Reduces: 1, MapBytes: int64(draw("bytes", 1, 40)), PerSecond: int64(time.Second) / 10}
 		}
 		x := linkTest{rt: rt, wire: wire{at: rat(0)}, told: map[slots.SlotID]time.Duration{}}
 		for id := range slots.SlotID(draw("steps", 1, 60)) {
@@ -94,8 +94,8 @@ func TestALinkIsTheFluidThatItStandsFor(t *testing.T) {
 			switch op := draw("op", 0, 12); {
 			case op < 3:
 				x.until(x.now + time.Duration(draw("pause", 0, 300)))
-			case op < 6 && f.there < f.maps:
-				f.add(x.now, slots.TaskID(id), 0)
+			case op < 6 && f.There < f.Maps:
+				f.Add(x.now, slots.TaskID(id), 0)
 				x.settle()
 			case op < 9:
 				x.link.join(x.now, int32(i), f, id)
@@ -103,13 +103,13 @@ func TestALinkIsTheFluidThatItStandsFor(t *testing.T) {
 				x.settle()
 			case len(x.wire.readers) > 0 && draw("leaves", 0, 1) == 0:
 				x.leave(x.wire.readers[draw("who", 0, len(x.wire.readers)-1)], flows)
-			case f.there > 0 && !f.complete():
-				x.lose(int32(i), f, f.byPlace[draw("gone", 0, int(f.there)-1)].task)
+			case f.There > 0 && !f.Complete():
+				x.lose(int32(i), f, f.byPlace[draw("gone", 0, int(f.There)-1)].Task)
 			}
 		}
 		for i := range flows {
-			for flows[i].there < flows[i].maps {
-				flows[i].add(x.now, 0, 0)
+			for flows[i].There < flows[i].Maps {
+				flows[i].Add(x.now, 0, 0)
 			}
 		}
 		x.settle()
@@ -157,12 +157,12 @@ func (x *linkTest) until(t time.Duration) {
 	}
 }
 
-func (x *linkTest) leave(r *wireReader, flows []flow) {
+func (x *linkTest) leave(r *wireReader, flows []Flow) {
 	i := int32(0)
 	for &flows[i] != r.f {
 		i++
 	}
-	if r.f.complete() {
+	if r.f.Complete() {
 		told, ok := x.told[r.slot]
 		if there := x.link.complete(i, r.slot); there != (r.whole >= 0 && r.whole <= x.now) {
 			x.rt.Fatalf("reduce %d at %d: complete %v, but it was at %d", r.slot, x.now, there, r.whole)
@@ -185,10 +185,10 @@ func (x *linkTest) leave(r *wireReader, flows []flow) {
 
 // lose loses an output: who copied it, or what came after it, has copied what it
 // would have without it at most.
-func (x *linkTest) lose(i int32, f *flow, task slots.TaskID) {
+func (x *linkTest) lose(i int32, f *Flow, task slots.TaskID) {
 	started := map[slots.SlotID]time.Duration{}
 	x.settle()
-	f.drop(f.there-1, func(a *available) bool { return a.task == task })
+	f.Drop(f.There-1, func(a *Available) bool { return a.Task == task })
 	for _, r := range x.wire.readers {
 		started[r.slot] = r.started
 		if r.f != f {

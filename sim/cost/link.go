@@ -1,4 +1,4 @@
-package sim
+package cost
 
 import (
 	"math"
@@ -36,7 +36,7 @@ type link struct {
 // copyJob is the reduces of one job that copy on one tracker.
 type copyJob struct {
 	job      int32 // of the file
-	flow     *flow
+	flow     *Flow
 	seen     int32 // of flow.byPlace, those that are in there
 	there    work  // what can be copied
 	together int   // copiers that have caught up with one another, the first ones
@@ -55,7 +55,7 @@ type copier struct {
 }
 
 // join lets a reduce copy from now on.
-func (l *link) join(now time.Duration, job int32, f *flow, id slots.SlotID) {
+func (l *link) join(now time.Duration, job int32, f *Flow, id slots.SlotID) {
 	l.settle(now)
 	i := l.find(job)
 	if i < 0 {
@@ -119,7 +119,7 @@ func (l *link) cut(now time.Duration, job int32, started func(slots.SlotID) time
 		return
 	}
 	j := &l.jobs[i]
-	all := j.flow.copying(j.flow.there)
+	all := j.flow.Copying(j.flow.There)
 	for k := range j.copiers {
 		c := &j.copiers[k]
 		had := l.served.minus(c.from)
@@ -132,10 +132,10 @@ func (l *link) cut(now time.Duration, job int32, started func(slots.SlotID) time
 			}
 			c.waited = j.waitedBy(k)
 		}
-		c.from = l.served.minus(least(had, alone(j.flow.reached(started(c.slot), now))))
+		c.from = l.served.minus(least(had, alone(j.flow.Reached(started(c.slot), now))))
 	}
 	j.together, j.waits = 0, false
-	j.seen, j.there = j.flow.there, alone(all)
+	j.seen, j.there = j.flow.There, alone(all)
 	l.catchUp(j)
 }
 
@@ -151,7 +151,7 @@ func (l *link) find(job int32) int {
 }
 
 // whole: all outputs of the job are in there.
-func (j *copyJob) whole() bool { return j.seen == j.flow.maps && j.flow.complete() }
+func (j *copyJob) whole() bool { return j.seen == j.flow.Maps && j.flow.Complete() }
 
 // settle lets everybody copy until now.
 // hot: goes through all outputs, for each tracker that has reduces of the job.
@@ -162,7 +162,7 @@ func (l *link) settle(now time.Duration) {
 		for i := range l.jobs {
 			j := &l.jobs[i]
 			if l.take(j); j.seen < int32(len(j.flow.byPlace)) {
-				until = least(until, alone(j.flow.byPlace[j.seen].at))
+				until = least(until, alone(j.flow.byPlace[j.seen].At))
 			}
 		}
 		if l.copying == 0 {
@@ -202,14 +202,14 @@ func (l *link) pass(t work) {
 // take takes in what has become available until l.at.
 func (l *link) take(j *copyJob) {
 	seen := j.seen
-	for n := int32(len(j.flow.byPlace)); seen < n && !l.at.less(alone(j.flow.byPlace[seen].at)); {
+	for n := int32(len(j.flow.byPlace)); seen < n && !l.at.less(alone(j.flow.byPlace[seen].At)); {
 		seen++
 	}
 	if seen == j.seen {
 		return
 	}
 	j.seen = seen
-	there := alone(j.flow.copying(seen))
+	there := alone(j.flow.Copying(seen))
 	if j.waits && j.there.less(there) {
 		j.waits = false
 		j.from = l.served.minus(j.there)
@@ -292,4 +292,22 @@ func (l *link) next() time.Duration {
 		}
 	}
 	return ends.ceil()
+}
+
+// copied is what a reduce has copied, in the time that it takes alone; the link is
+// settled until now.
+func (l *link) copied(job int32, id slots.SlotID) time.Duration {
+	j := &l.jobs[l.find(job)]
+	for k := range j.copiers {
+		switch c := &j.copiers[k]; {
+		case c.slot != id:
+		case k >= j.together:
+			return l.served.minus(c.from).floor()
+		case j.waits:
+			return j.there.floor()
+		default:
+			return l.served.minus(j.from).floor()
+		}
+	}
+	return 0
 }

@@ -1,0 +1,97 @@
+// Package cost holds the cost models of the simulator: they say how long attempts
+// copy and work. Alone is L0 and L1, Shared is L2.
+//
+// L0 and L1: a map takes its map_time. A reduce first copies each map output as it
+// becomes available, at the net bandwidth of its tracker, which it has for itself
+// (Flow). Then it takes its reduce_time. L0 is L1 with outputs of no bytes.
+//
+// L2: the tasks of a tracker share its CPU, disk and network. What the file and L1
+// say of an attempt's time is its time alone. It is cut into periods of one resource
+// each: a map computes, then writes its output; a reduce copies, then sorts (on the
+// disk), then reduces (on the CPU). Each resource is shared evenly except for caps, a
+// job's cpu and disk (pool); the network has no caps (link). Without contention L2 is
+// L1, to the nanosecond, plus the phases of its periods, which are those of
+// engine/task: compute, io; copy, sort, reduce. The papers do not say how tasks share
+// a tracker. L2 assumes:
+//   - A map writes map_output once. A reduce's sort moves its part of all outputs
+//     once. Both go at the job's disk rate, within the time that the file gives; the
+//     rest of that time is computing. A job without a disk rate has no such period.
+//   - A job with a profile, and neither cpu nor disk, has averages: see newNeeds.
+//   - Copies share the network of the receiving tracker only, and all copies use it,
+//     also those of outputs that are there already. Copying needs no CPU and no disk.
+//   - Memory that is wanted beyond what a tracker has (mem of the profile, by phase)
+//     takes away from the overlap of computing and I/O. If the cluster has overcommit,
+//     wanting too much of any resource costs speed: see pressure.
+//   - A tracker with a capacity of its own has so much of the cores, disk and memory
+//     of the others. A task whose cap is more than the tracker has runs as much slower.
+//   - A loss of outputs takes from a reduce what it could not have copied without
+//     them, if it had had the network for itself.
+//
+// The number of events of L2 is that of changes in the set of sharers. A resource has
+// one virtual time for each cap and is looked at when its first task is due, so that
+// a change costs O(log n). A network goes through the outputs of a job once for all
+// reduces of that job that copy there, and only when somebody asks. Work is counted
+// in 128 bits, in which time times rate is exact (work).
+//
+// Memory: 16 bytes for each available output; under L2 about 32 bytes for each task
+// that runs and 600 for each tracker. The package is pure.
+//
+// Neighbours: sim is the driver, and owns Tasks and Flows; sim/events is the queue;
+// workload has the numbers.
+package cost
+
+import (
+	"time"
+
+	"mrlocal/sim/events"
+	"mrlocal/slots"
+)
+
+// Task is what runs on a slot. The driver owns it, one for each slot, and sets the
+// first group of fields.
+type Task struct {
+	Slot       slots.SlotID
+	Tracker    slots.TrackerID
+	Job        int32 // its index in the file
+	Kind       slots.Kind
+	Gen        uint32        // of the events about it
+	Started    time.Duration // when the attempt did
+	Base, Took time.Duration // of its work: as the file has it, and on this tracker
+
+	// CPU and CopyTime are results: CPU time of the work, and time spent copying
+	// without waits for outputs.
+	CPU, CopyTime time.Duration
+
+	ends time.Duration // under Alone, of its work
+
+	// Under Shared.
+	doing   doing
+	place   int32         // in the pool that it shares; negative: in none
+	turn    uint64        // of the ends of its periods, among the events for the same time
+	memory  uint64        // that it wants
+	cpu, io time.Duration // to come, in the time that it takes alone
+}
+
+// Activity is what an attempt does.
+type Activity uint8
+
+const (
+	Idle     Activity = iota // nothing any more
+	Copying                  // a reduce copies what is available and waits for more
+	CopyRest                 // a reduce copies the rest: all outputs are available
+	Held                     // a reduce has copied everything, and does not work yet
+	Working                  // a map, or a reduce that has copied everything
+)
+
+// Host is the simulation that a model is part of.
+type Host interface {
+	Phase(id slots.SlotID, p slots.Phase) // the attempt on a slot is in another phase
+	End(id slots.SlotID)                  // its work is done
+}
+
+// Config is what both models need.
+type Config struct {
+	Queue *events.Queue
+	Host  Host
+	Flow  func(job int32) *Flow // of a job of the file
+}

@@ -1,0 +1,89 @@
+package cost
+
+import (
+	"time"
+
+	"mrlocal/slots"
+	"mrlocal/slots/demand"
+	"mrlocal/workload"
+)
+
+// needs is what the tasks of a job need.
+type needs struct {
+	cpu, disk [2]uint64    // by kind: the caps
+	cpuShare  [2]slots.PPM // by kind: the cap in cores, 0 where it has none
+	io        [2]ioPart    // by kind
+	memory    [3]uint64    // of a map, of a reduce while it copies, of a reduce that sorts or reduces
+}
+
+// ioPart is how much of a task's time is its I/O period: so long at most, or
+// part of whole of it.
+type ioPart struct {
+	most        time.Duration
+	part, whole int64 // whole 0: not given
+}
+
+// of is the I/O period of a task that takes so long in all.
+func (p *ioPart) of(took time.Duration) time.Duration {
+	if p.whole > 0 {
+		return Scaled(int64(took), p.part, p.whole)
+	}
+	return min(took, p.most)
+}
+
+// newNeeds reads what a job needs of a tracker. cpu and disk say it; where it
+// has neither, the profile does, whose shares are of the whole task: a task that
+// needs a share c of the CPU and i of the disk on average, one after the other,
+// computes for c of c+i of its time and then needs c+i of the CPU, and writes for
+// i of c+i, when it needs c+i of the disk.
+func newNeeds(c *workload.Cluster, j *workload.Job, copied int64) (n needs) {
+	cores, disk := uint64(c.Cores)*uint64(slots.One), uint64(c.DiskBytes)
+	profile := j.Profile
+	if profile == nil {
+		profile = &demand.Profile{}
+	}
+	n.memory = [3]uint64{uint64(profile.Map.Memory), uint64(profile.Shuffle.Memory), uint64(profile.Reduce.Memory)}
+	bytes := [2]int64{slots.Map: j.MapOutputBytes, slots.Reduce: copied}
+	for k, needs := range [2]demand.Vector{slots.Map: profile.Map, slots.Reduce: profile.Reduce} {
+		cpu, io, both := uint64(slots.One), uint64(0), uint64(needs.CPU)+uint64(needs.IO)
+		switch {
+		case j.CPU > 0 || j.DiskBytes > 0 || both == 0:
+			if j.CPU > 0 {
+				cpu = uint64(j.CPU)
+			}
+			if io = uint64(j.DiskBytes); io > 0 {
+				if disk > 0 {
+					io = min(io, disk)
+				}
+				n.io[k].most = Scaled(bytes[k], int64(time.Second), int64(io))
+			}
+		default:
+			cpu = shareOf(cores, both)
+			io = shareOf(disk, both)
+			n.io[k].part, n.io[k].whole = int64(needs.IO), int64(both)
+		}
+		if cores > 0 {
+			cpu = min(cpu, cores)
+		}
+		n.cpuShare[k] = slots.PPM(cpu)
+		_, n.cpu[k] = capacities(cores, cpu)
+		_, n.disk[k] = capacities(disk, io)
+	}
+	return n
+}
+
+// shareOf is a share of an amount.
+func shareOf(amount, share uint64) uint64 {
+	if amount == 0 {
+		return 0
+	}
+	return uint64(Scaled(int64(amount), int64(min(share, uint64(slots.One))), int64(slots.One)))
+}
+
+// partOf is a share of a capacity, and not 0, which would be enough for all.
+func partOf(capacity uint64, share slots.PPM) uint64 {
+	if capacity == 0 || share == slots.One {
+		return capacity
+	}
+	return max(1, uint64(Scaled(int64(capacity), int64(share), int64(slots.One))))
+}

@@ -1,0 +1,321 @@
+package cost
+
+import (
+	"iter"
+	"math"
+	"time"
+
+	"mrlocal/sim/events"
+	"mrlocal/slots"
+	"mrlocal/slots/demand"
+	"mrlocal/workload"
+)
+
+// Shared is L2: the tasks of a tracker share its CPU, disk and network.
+type Shared struct {
+	Config
+	overcommit *workload.Overcommit
+	nodes      []node  // by tracker
+	needs      []needs // by job of the file
+	task       func(id slots.SlotID) *Task
+}
+
+// doing is what a Task does under Shared.
+type doing uint8
+
+const (
+	nothing doing = iota
+	copying
+	held
+	onCPU  // computes or reduces
+	onDisk // writes or sorts
+)
+
+// node is what the tasks of a tracker share.
+type node struct {
+	cpu, disk pool
+	net       link
+	memory    uint64          // that they want, in shares of a tracker's
+	room      uint64          // memory that there is
+	looks     [resources]wait // pending
+}
+
+// wait is a pending Look event. The event is stale once gen has gone on.
+type wait struct {
+	at  time.Duration
+	gen uint32
+	on  bool
+}
+
+// A resource of a tracker. The id of a Look is that of the tracker times resources,
+// plus the resource.
+const (
+	cpuOf = iota
+	diskOf
+	netOf
+	resources
+)
+
+// NewShared returns the model for the trackers of a file, which is only read. own are
+// the capacities of trackers that do not have the whole of each resource. task
+// returns the Task of a slot.
+func NewShared(c Config, f *workload.File, own demand.Capacities, trackers int, task func(id slots.SlotID) *Task) *Shared {
+	m := &Shared{Config: c, overcommit: &f.Cluster.Overcommit, nodes: make([]node, trackers), needs: make([]needs, len(f.Jobs)), task: task}
+	cpu, _ := capacities(uint64(f.Cluster.Cores)*uint64(slots.One), 1)
+	disk, _ := capacities(uint64(f.Cluster.DiskBytes), 1)
+	for i := range m.nodes {
+		n, has := &m.nodes[i], own.Of(int32(i))
+		n.cpu = pool{capacity: partOf(cpu, has.CPU), speed: whole}
+		n.disk = pool{capacity: partOf(disk, has.IO), speed: whole}
+		n.room = uint64(has.Memory)
+	}
+	for i := range m.needs {
+		flow := c.Flow(int32(i))
+		m.needs[i] = newNeeds(&f.Cluster, &f.Jobs[i], flow.Bytes(flow.Maps))
+	}
+	return m
+}
+
+// Set says what an attempt does from now on. An EndCopy event says when CopyRest is
+// over, Host.End when Working is over. Set returns true if CopyRest is over at once.
+func (m *Shared) Set(now time.Duration, t *Task, to Activity) (over bool) {
+	n, flow := &m.nodes[t.Tracker], m.Flow(t.Job)
+	switch to {
+	case Copying:
+		t.doing = copying
+		m.want(t, m.needs[t.Job].memory[1])
+		if flow.MapBytes > 0 {
+			n.net.join(now, t.Job, flow, t.Slot)
+		}
+		m.balance(now, t.Tracker)
+	case CopyRest:
+		if flow.MapBytes == 0 {
+			return true
+		}
+		n.net.settle(now)
+		if n.net.complete(t.Job, t.Slot) {
+			return true
+		}
+		t.turn = m.Queue.Turn()
+		m.copiesEnd(now, t.Tracker)
+	case Held:
+		m.leaveNet(now, t)
+		t.doing = held
+	case Working:
+		if t.Kind == slots.Reduce {
+			m.off(now, t)
+		}
+		m.work(now, t)
+	case Idle:
+		m.off(now, t)
+	}
+	return false
+}
+
+// want adds to the memory that a task wants of its tracker.
+func (m *Shared) want(t *Task, memory uint64) {
+	t.memory = memory
+	m.nodes[t.Tracker].memory += memory
+}
+
+// work begins the work of an attempt. Its I/O period is part of Took as it would be
+// part of Base if nothing slowed the attempt down.
+func (m *Shared) work(now time.Duration, t *Task) {
+	needs := &m.needs[t.Job]
+	t.turn = m.Queue.Turn()
+	t.io = 0
+	if t.Base > 0 {
+		t.io = Scaled(int64(t.Took), int64(needs.io[t.Kind].of(t.Base)), int64(t.Base))
+	}
+	t.cpu = t.Took - t.io
+	t.CPU = Scaled(int64(t.cpu), int64(needs.cpuShare[t.Kind]), int64(slots.One))
+	memory := needs.memory[0]
+	if t.Kind == slots.Reduce {
+		memory = needs.memory[2]
+	}
+	m.want(t, memory)
+	if t.Took == 0 {
+		if t.Kind == slots.Reduce {
+			m.Host.Phase(t.Slot, slots.PhaseReduce)
+		}
+		m.endPeriod(now, t.Slot)
+		return
+	}
+	m.nextPeriod(now, t)
+}
+
+// EndPeriod handles an EndPeriod event: the next period of an attempt begins, or its
+// work is done.
+func (m *Shared) EndPeriod(now time.Duration, id int32, gen uint32) {
+	if t := m.task(slots.SlotID(id)); t.Gen == gen {
+		m.nextPeriod(now, t)
+	}
+}
+
+func (m *Shared) nextPeriod(now time.Duration, t *Task) {
+	n, needs := &m.nodes[t.Tracker], &m.needs[t.Job]
+	computes, writes := slots.PhaseCompute, slots.PhaseIO
+	if t.Kind == slots.Reduce {
+		computes, writes = slots.PhaseReduce, slots.PhaseSort
+	}
+	switch {
+	case t.cpu > 0 && (t.Kind == slots.Map || t.io == 0):
+		m.Host.Phase(t.Slot, computes)
+		t.doing = onCPU
+		n.cpu.join(now, needs.cpu[t.Kind], t.cpu, int32(t.Slot), &t.place)
+		t.cpu = 0
+	case t.io > 0:
+		m.Host.Phase(t.Slot, writes)
+		t.doing = onDisk
+		n.disk.join(now, needs.disk[t.Kind], t.io, int32(t.Slot), &t.place)
+		t.io = 0
+	default:
+		m.Host.End(t.Slot)
+		return
+	}
+	m.balance(now, t.Tracker)
+}
+
+// endPeriod schedules the end of a period for now, in the order in which the attempts
+// began their work.
+func (m *Shared) endPeriod(now time.Duration, id slots.SlotID) {
+	t := m.task(id)
+	m.Queue.Insert(now, t.turn, events.EndPeriod, int32(id), t.Gen)
+}
+
+// off takes an attempt off all that it shares.
+func (m *Shared) off(now time.Duration, t *Task) {
+	n, needs := &m.nodes[t.Tracker], &m.needs[t.Job]
+	switch {
+	case t.doing == copying:
+		m.leaveNet(now, t)
+	case t.doing == onCPU && t.place >= 0:
+		n.cpu.leave(now, needs.cpu[t.Kind], &t.place)
+	case t.doing == onDisk && t.place >= 0:
+		n.disk.leave(now, needs.disk[t.Kind], &t.place)
+	}
+	t.doing = nothing
+	n.memory -= t.memory
+	t.memory = 0
+	m.balance(now, t.Tracker)
+}
+
+// balance follows every change of who needs what of a tracker.
+func (m *Shared) balance(now time.Duration, t slots.TrackerID) {
+	n := &m.nodes[t]
+	cpu, disk := n.pressure(m.overcommit)
+	if cpu != n.cpu.speed {
+		n.cpu.run(now, cpu)
+	}
+	if disk != n.disk.speed {
+		n.disk.run(now, disk)
+	}
+	m.lookAt(t, cpuOf, n.cpu.next(), n.cpu.sharers > 0)
+	m.lookAt(t, diskOf, n.disk.next(), n.disk.sharers > 0)
+}
+
+// lookAt schedules a Look, unless one is pending that is not later: that one will see
+// that it has come too early and ask for another. If the resource is not busy, no
+// Look is left pending.
+func (m *Shared) lookAt(t slots.TrackerID, resource int, at time.Duration, busy bool) {
+	w := &m.nodes[t].looks[resource]
+	if w.on && (!busy || w.at > at) {
+		w.on = false
+		w.gen++
+		m.Queue.Coming--
+	}
+	if busy && !w.on {
+		w.at, w.on = at, true
+		m.Queue.Coming++
+		m.Queue.Insert(at, 0, events.Look, int32(t)*resources+int32(resource), w.gen)
+	}
+}
+
+// Look handles a Look event. The attempts whose period is over get an EndPeriod event
+// each, in the order in which they began their work, after all Looks of this instant.
+func (m *Shared) Look(now time.Duration, id int32, gen uint32) {
+	t := slots.TrackerID(id / resources)
+	n := &m.nodes[t]
+	w := &n.looks[id%resources]
+	if w.gen != gen {
+		return
+	}
+	w.on = false
+	w.gen++
+	m.Queue.Coming--
+	ends := func(id int32) { m.endPeriod(now, slots.SlotID(id)) }
+	switch id % resources {
+	case cpuOf:
+		n.cpu.due(now, ends)
+	case diskOf:
+		n.disk.due(now, ends)
+	case netOf:
+		n.net.settle(now)
+		m.copiesEnd(now, t)
+		return
+	}
+	m.balance(now, t)
+}
+
+// leaveNet takes a reduce off the network: it has copied everything, or it stops.
+func (m *Shared) leaveNet(now time.Duration, t *Task) {
+	if m.Flow(t.Job).MapBytes == 0 {
+		return
+	}
+	t.CopyTime = now - t.Started - m.nodes[t.Tracker].net.leave(now, t.Job, t.Slot)
+	m.copiesEnd(now, t.Tracker)
+}
+
+// Lose calls drop, which removes lost outputs from the flow that the reduces in all
+// copy. They keep what they could have copied of the outputs that are left.
+func (m *Shared) Lose(now time.Duration, all iter.Seq[*Task], drop func()) {
+	for t := range all {
+		if m.Flow(t.Job).MapBytes > 0 {
+			m.nodes[t.Tracker].net.settle(now)
+		}
+	}
+	drop()
+	for t := range all {
+		if m.Flow(t.Job).MapBytes == 0 {
+			return
+		}
+		m.nodes[t.Tracker].net.cut(now, t.Job, func(id slots.SlotID) time.Duration { return m.task(id).Started })
+		m.copiesEnd(now, t.Tracker)
+	}
+}
+
+// copiesEnd follows every settling of a tracker's network. It schedules the end of
+// the copies that are complete, and a Look at those that will be.
+func (m *Shared) copiesEnd(now time.Duration, tracker slots.TrackerID) {
+	l := &m.nodes[tracker].net
+	for _, id := range l.done {
+		if t := m.task(id); t.doing == copying {
+			m.Queue.Insert(now, t.turn, events.EndCopy, int32(id), t.Gen)
+		}
+	}
+	l.done = l.done[:0]
+	at := l.next()
+	m.lookAt(tracker, netOf, at, at < math.MaxInt64)
+}
+
+// Done returns the share of its copy, or of its work, that an attempt has done.
+func (m *Shared) Done(now time.Duration, t *Task, copying bool) float64 {
+	n, needs := &m.nodes[t.Tracker], &m.needs[t.Job]
+	if copying {
+		return doneCopying(m.Flow(t.Job), func(*Flow) time.Duration {
+			n.net.settle(now)
+			had := n.net.copied(t.Job, t.Slot)
+			m.copiesEnd(now, t.Tracker)
+			return had
+		})
+	}
+	left := t.cpu + t.io
+	switch {
+	case t.place < 0:
+	case t.doing == onCPU:
+		left += n.cpu.left(now, needs.cpu[t.Kind], t.place)
+	case t.doing == onDisk:
+		left += n.disk.left(now, needs.disk[t.Kind], t.place)
+	}
+	return doneWorking(t, left)
+}

@@ -1,0 +1,127 @@
+// Package events holds the event queue of the simulator: what will happen, by time.
+//
+// Events for the same time come in a fixed order, so that the same run always gives
+// the same results. The package is pure. Neighbours: sim and sim/contention push and
+// pop events.
+package events
+
+import "time"
+
+// Kind says what an event is about, and what its id means.
+type Kind uint8
+
+const (
+	SubmitJob   Kind = iota // a job's submit time has come; id: the job's index in the file
+	EndAttempt              // an attempt has come to its end; id: a slot
+	EndCopy                 // a reduce has copied all its input; id: a slot
+	EndPeriod               // an attempt has come to the end of a period; id: a slot
+	InjectFault             // id: a fault's index in the configuration
+	Beat                    // id: a tracker
+	WakePolicy              // the policy asked for a visit
+	Look                    // something is due at a resource of a tracker; id: the resource
+	Kinds
+)
+
+// Event is a future change of the simulated state. An event for a slot is stale, and
+// ignored, once the slot's generation differs from Gen.
+type Event struct {
+	At  time.Duration
+	key uint64 // sequence·Kinds + kind
+	Gen uint32
+	ID  int32
+}
+
+// Kind returns what the event is about.
+func (e *Event) Kind() Kind { return Kind(e.key % uint64(Kinds)) }
+
+func (e *Event) before(o *Event) bool {
+	return e.At < o.At || e.At == o.At && e.key < o.key
+}
+
+// Queue holds events as a 4-ary min-heap by (time, sequence). One level of it is two
+// levels of a binary heap, and the four children of a node share cache lines.
+type Queue struct {
+	// Coming counts the events that change something by themselves: not beats and
+	// wake-ups. While it is 0, only the policy can make a run go on. The queue
+	// counts all kinds but Look; who pushes a Look counts it while it is not stale.
+	Coming int
+
+	heap []Event
+	seq  uint64
+}
+
+// Next returns the time of the first event; false if there is none.
+func (q *Queue) Next() (at time.Duration, ok bool) {
+	if len(q.heap) == 0 {
+		return 0, false
+	}
+	return q.heap[0].At, true
+}
+
+// Push adds an event behind all events that were pushed for the same time.
+func (q *Queue) Push(at time.Duration, k Kind, id int32, gen uint32) {
+	q.Insert(at, q.Turn(), k, id, gen)
+}
+
+// Turn returns a place behind all places that were given out, for Insert.
+func (q *Queue) Turn() uint64 {
+	q.seq++
+	return q.seq
+}
+
+// Insert adds an event at a place of its own among those for the same time. Place 0
+// is before all others.
+// hot: once an attempt, or twice.
+func (q *Queue) Insert(at time.Duration, turn uint64, k Kind, id int32, gen uint32) {
+	if k <= InjectFault {
+		q.Coming++
+	}
+	e := Event{At: at, key: turn*uint64(Kinds) + uint64(k), Gen: gen, ID: id}
+	q.heap = append(q.heap, e)
+	s := q.heap
+	i := len(s) - 1
+	for i > 0 {
+		up := (i - 1) / 4
+		if s[up].before(&e) {
+			break
+		}
+		s[i] = s[up]
+		i = up
+	}
+	s[i] = e
+}
+
+// Pop removes the first event and returns it. The queue must not be empty.
+// hot: once an attempt, or twice.
+func (q *Queue) Pop() Event {
+	s := q.heap
+	first, last := s[0], s[len(s)-1]
+	if first.Kind() <= InjectFault {
+		q.Coming--
+	}
+	s = s[:len(s)-1]
+	q.heap = s
+	if len(s) == 0 {
+		return first
+	}
+	i := 0
+	for {
+		child := 4*i + 1
+		if child >= len(s) {
+			break
+		}
+		low := child
+		for c := child + 1; c < min(child+4, len(s)); c++ {
+			if s[c].before(&s[low]) {
+				low = c
+			}
+		}
+		if last.before(&s[low]) {
+			break
+		}
+		s[i] = s[low]
+		i = low
+	}
+	s[i] = last
+	return first
+}

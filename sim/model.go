@@ -1,0 +1,61 @@
+package sim
+
+import (
+	"iter"
+	"time"
+
+	"mrlocal/sim/cost"
+	"mrlocal/sim/events"
+	"mrlocal/slots"
+	"mrlocal/slots/demand"
+)
+
+// costModel says how long attempts copy and work.
+type costModel interface {
+	// Set says what an attempt does from now on. An event says when that is over;
+	// CopyRest may be over at once, and Set returns true then.
+	Set(now time.Duration, t *cost.Task, to cost.Activity) (over bool)
+
+	// Lose calls drop, which removes lost outputs from a flow that the reduces in all
+	// copy.
+	Lose(now time.Duration, all iter.Seq[*cost.Task], drop func())
+
+	// Done returns the share of its copy, or else of its work, that an attempt has
+	// done.
+	Done(now time.Duration, t *cost.Task, copying bool) float64
+}
+
+// setModel makes the cost model of the run.
+func (d *driver) setModel(own demand.Capacities) {
+	c := cost.Config{Queue: &d.queue, Host: d, Flow: func(job int32) *cost.Flow { return &d.jobs[job].flow }}
+	d.model = &cost.Alone{Config: c}
+	if d.o.Cost == costL2 {
+		shared := cost.NewShared(c, d.file, own, len(d.trackers), func(id slots.SlotID) *cost.Task { return &d.slots[id].Task })
+		d.on[events.Look] = func(id int32, gen uint32) { shared.Look(d.now, id, gen) }
+		d.on[events.EndPeriod] = func(id int32, gen uint32) { shared.EndPeriod(d.now, id, gen) }
+		d.model = shared
+	}
+}
+
+// setHandlers sets what handles each kind of event that does not belong to a model.
+func (d *driver) setHandlers() {
+	d.on[events.SubmitJob] = func(int32, uint32) { d.submitDue() }
+	d.on[events.EndAttempt] = func(id int32, gen uint32) {
+		if d.slots[id].Gen == gen {
+			d.end(slots.SlotID(id))
+		}
+	}
+	d.on[events.EndCopy] = func(id int32, gen uint32) {
+		if r := &d.slots[id]; r.Gen == gen && r.stage == copying {
+			d.copied(slots.SlotID(id))
+		}
+	}
+	d.on[events.InjectFault] = func(id int32, _ uint32) { d.inject(&d.o.Faults[id]) }
+	d.on[events.Beat] = func(id int32, _ uint32) { d.beats = append(d.beats, slots.TrackerID(id)) }
+	d.on[events.WakePolicy] = func(int32, uint32) {
+		d.woken = d.woken || d.wakeAt == d.now
+		if d.woken {
+			d.wakeAt = -1
+		}
+	}
+}
