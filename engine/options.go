@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"mrlocal/errs"
-	"mrlocal/internal/affinity"
 	"mrlocal/internal/machine"
 	"mrlocal/jobs"
 	"mrlocal/slots"
@@ -193,7 +192,7 @@ func (o Options) ProcessLimits(jobCount int) (procs int, memoryBytes int64) {
 
 // allowedCores are those that the process may run on.
 func allowedCores() []int {
-	cores, err := affinity.Allowed()
+	cores, err := machine.AllowedCores()
 	if err == nil && len(cores) > 0 {
 		return cores
 	}

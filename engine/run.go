@@ -14,7 +14,7 @@ import (
 	"mrlocal/engine/source"
 	"mrlocal/engine/task"
 	"mrlocal/errs"
-	"mrlocal/internal/affinity"
+	"mrlocal/internal/machine"
 	"mrlocal/internal/membudget"
 	"mrlocal/internal/tempdir"
 	"mrlocal/jobs"
@@ -343,7 +343,7 @@ func (r *run) createTemp(kind string) func() (*os.File, error) {
 func (r *run) bindFeeder() {
 	if !r.o.NoPin {
 		runtime.LockOSThread()
-		_ = affinity.Bind(r.cores[0])
+		_ = machine.BindThread(r.cores[0])
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ThreadCPU is the processor time the calling thread has used.
+// ThreadCPU returns the CPU time that the calling thread has used, 0 if it is unknown.
 func ThreadCPU() time.Duration {
 	var ru unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_THREAD, &ru) != nil {
@@ -20,8 +20,8 @@ func ThreadCPU() time.Duration {
 	return time.Duration(ru.Utime.Nano() + ru.Stime.Nano())
 }
 
-// PeakRSSBytes is the process's VmHWM. getrusage's maxrss will not do: it is
-// inherited over exec.
+// PeakRSSBytes returns the most resident memory that the process has had (VmHWM), 0 if it
+// is unknown. The figure of getrusage is of no use, because exec inherits it.
 func PeakRSSBytes() int64 {
 	f, err := os.Open("/proc/self/status")
 	if err != nil {
@@ -37,11 +37,11 @@ func PeakRSSBytes() int64 {
 	return 0
 }
 
-// MemoryBytes is the memory of the machine, or of the control group
-// where that has less.
+// MemoryBytes returns the memory of the machine, or of the control group if that has
+// less.
 func MemoryBytes() int64 {
 	var si unix.Sysinfo_t
-	total := int64(4 << 30)
+	total := int64(4 << 30) // an assumption, if the system does not say
 	if unix.Sysinfo(&si) == nil {
 		total = int64(si.Totalram) * int64(si.Unit)
 	}
@@ -57,7 +57,7 @@ func MemoryBytes() int64 {
 	return total
 }
 
-// FDLimit is the number of descriptors the process may hold.
+// FDLimit returns how many file descriptors the process may hold.
 func FDLimit() int {
 	var lim unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &lim) != nil {

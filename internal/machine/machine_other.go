@@ -4,12 +4,18 @@ package machine
 
 import "time"
 
-// Portable stand-ins: no per-thread times, no peak, a modest memory.
-
+// ThreadCPU returns 0: unknown.
 func ThreadCPU() time.Duration { return 0 }
 
+// PeakRSSBytes returns 0: unknown.
 func PeakRSSBytes() int64 { return 0 }
 
+// MemoryBytes returns 8 GiB, an assumption.
 func MemoryBytes() int64 { return 8 << 30 }
 
+// FDLimit returns 256, the least default of the systems that this file is for.
 func FDLimit() int { return 256 }
+
+func allowedCores() ([]int, error) { return nil, ErrUnsupported }
+
+func bindThread(int) error { return ErrUnsupported }

@@ -1,17 +1,17 @@
-// Package pool keeps the slots' operating system threads: each locked, bound
-// to its slot's core, and running one closure at a time.
+// Package pool has the operating system threads of slots. A thread is locked to its
+// goroutine, bound to the core of its slot, and runs one closure at a time.
 //
-// A slot has one thread for its tasks (Run) and, while a task wants them,
-// helpers on the same core (Helper): spill sorts and decoders, so that one map
-// slot never quietly uses two cores. Threads begin at first use. The pool
-// knows nothing of tasks, kinds or policies, and interrupts nobody: a thread
-// stuck in user code is given up (Abandon) and another one takes its slot.
+// A slot has one thread for its tasks (Run) and, while a task needs them, helper threads
+// on the same core (Helper), which sort spills and decode input, so that one map slot
+// never uses two cores. A thread starts when it is first used. A thread that is stuck in
+// user code can be abandoned (Abandon); another one takes its place.
 //
-// A closure that panics ends the process; user code's panics are caught by
-// whoever calls user code. A closure that ends its goroutine (runtime.Goexit)
-// only costs the thread, which is replaced.
+// A closure that panics ends the process, so callers of user code have to catch its
+// panics. A closure that ends its goroutine (runtime.Goexit) costs only the thread, which
+// is replaced.
 //
-// Neighbours: internal/affinity binds; package engine decides what runs.
+// Memory: a queue of closures per thread. Neighbours: internal/machine binds threads to
+// cores; package engine decides what runs.
 package pool
 
 import (
@@ -19,42 +19,42 @@ import (
 	"runtime"
 	"sync"
 
-	"mrlocal/internal/affinity"
+	"mrlocal/internal/machine"
 )
 
-// Options say what threads to keep.
+// Options say which slots a pool has.
 type Options struct {
-	Cores []int // one entry a slot: the core its threads are bound to; -1: unbound
+	Cores []int // of each slot, the core that its threads are bound to; -1: none
 }
 
-// Worker is where a closure runs.
+// Worker says where a closure runs.
 type Worker struct {
 	Slot int
-	Core int // as the thread read it back from the kernel; -1: on any core
+	Core int // that the kernel reports; -1: the thread is not bound
 }
 
-// Pool is the threads of all slots. Its methods may be called from any
-// goroutine.
+// Pool has the threads of all slots. Its methods may be called from any goroutine.
 type Pool struct {
 	slots  []slot
 	ending sync.WaitGroup // threads that Close waits for
 }
 
-// slot is one slot's threads. Helpers that are done wait in idle.
+// slot has the threads of one slot.
 type slot struct {
 	number, wantCore int
 
 	mu struct {
 		sync.Mutex
-		main   *thread
-		idle   []*thread
-		core   int
+		main   *thread   // nil: not started yet
+		idle   []*thread // helpers without a closure
+		core   int       // of the main thread, as the kernel reports it
 		closed bool
 	}
 }
 
-// New makes a pool. Every distinct core is tried once; the errors say which
-// cannot be bound to. Slots on those run unbound.
+// New makes a pool. It tries to bind a thread to each core once, and returns an error for
+// each core for which that fails. The threads of such a core run unbound. The caller has
+// to call Close.
 func New(o Options) (*Pool, []error) {
 	usable, problems := probe(o.Cores)
 	p := &Pool{slots: make([]slot, len(o.Cores))}
@@ -68,8 +68,7 @@ func New(o Options) (*Pool, []error) {
 	return p, problems
 }
 
-// probe binds a thread of its own, which ends afterwards, to each distinct
-// core in turn.
+// probe tries each core once, on a thread that ends afterwards.
 func probe(cores []int) (usable map[int]bool, problems []error) {
 	usable = make(map[int]bool)
 	done := make(chan struct{})
@@ -80,8 +79,8 @@ func probe(cores []int) (usable map[int]bool, problems []error) {
 			if _, tried := usable[core]; tried || core < 0 {
 				continue
 			}
-			err := affinity.Bind(core)
-			if err == nil && affinity.Core() != core {
+			err := machine.BindThread(core)
+			if err == nil && machine.ThreadCore() != core {
 				err = fmt.Errorf("bind thread to core %d: the system put it elsewhere", core)
 			}
 			usable[core] = err == nil
@@ -94,8 +93,8 @@ func probe(cores []int) (usable map[int]bool, problems []error) {
 	return usable, problems
 }
 
-// Run hands f to the slot's thread and returns at once. Closures of a slot run
-// in the order given, one at a time. It must not be called after Close.
+// Run gives f to the thread of the slot and returns at once. The closures of a slot run one
+// at a time, in the order of the calls. Run panics after Close.
 func (p *Pool) Run(slot int, f func(w Worker)) {
 	s := &p.slots[slot]
 	s.mu.Lock()
@@ -106,7 +105,7 @@ func (p *Pool) Run(slot int, f func(w Worker)) {
 	p.mainThread(s).push(f)
 }
 
-// mainThread is the slot's own thread, begun if need be. s.mu is held.
+// mainThread returns the thread for tasks, and starts it if need be. The caller holds s.mu.
 func (p *Pool) mainThread(s *slot) *thread {
 	if s.mu.main == nil {
 		s.mu.main = newThread()
@@ -115,10 +114,10 @@ func (p *Pool) mainThread(s *slot) *thread {
 	return s.mu.main
 }
 
-// Helper runs f on another thread that is bound to the slot's core, and
-// returns at once: on an idle helper, else on a new one, so that a helper that
-// waits never holds up another. After Close, which only a thread that was
-// abandoned can see, f runs on the caller.
+// Helper runs f on a helper thread that is bound to the core of the slot, and returns at
+// once. Each closure has a helper for itself, an idle one or a new one, so that a closure
+// that waits never delays another. After Close, which only an abandoned thread can see, f
+// runs on the calling thread.
 func (p *Pool) Helper(slot int, f func()) {
 	s := &p.slots[slot]
 	s.mu.Lock()
@@ -142,7 +141,7 @@ func (p *Pool) Helper(slot int, f func()) {
 	s.mu.Unlock()
 }
 
-// rest puts a helper back among the idle ones, or lets it end.
+// rest makes a helper idle, or lets it end after Close.
 func (p *Pool) rest(s *slot, t *thread) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -153,8 +152,8 @@ func (p *Pool) rest(s *slot, t *thread) {
 	s.mu.idle = append(s.mu.idle, t)
 }
 
-// Core is the core of the slot's thread as the thread itself read it back; -1
-// when it may run on any. It begins the thread if there is none yet.
+// Core returns the core of the slot's thread, as the kernel reports it to the thread, or
+// -1 if the thread is not bound. It starts the thread if need be.
 func (p *Pool) Core(slot int) int {
 	s := &p.slots[slot]
 	s.mu.Lock()
@@ -170,10 +169,10 @@ func (p *Pool) Core(slot int) int {
 	return s.mu.core
 }
 
-// Abandon gives up the slot's thread, which is stuck in a closure, and puts a
-// new one in its place; closures that were still waiting run there. Close does
-// not wait for the old thread. Should its closure ever return, the thread
-// ends. It reports whether a closure was running.
+// Abandon replaces the thread of the slot, which is stuck in a closure. The closures that
+// wait behind it run on the new thread. Close does not wait for the old thread, which ends
+// if its closure ever returns. Abandon returns false and does nothing if no closure is
+// running.
 func (p *Pool) Abandon(slot int) bool {
 	s := &p.slots[slot]
 	s.mu.Lock()
@@ -193,9 +192,8 @@ func (p *Pool) Abandon(slot int) bool {
 	return true
 }
 
-// Close lets every closure that was handed in run to its end and every thread
-// end, except abandoned ones. It is idempotent and must not be called from a
-// closure.
+// Close waits until all closures have run and all threads have ended, except abandoned
+// ones. It may be called more than once, but not from a closure.
 func (p *Pool) Close() {
 	for i := range p.slots {
 		s := &p.slots[i]

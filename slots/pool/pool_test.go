@@ -9,7 +9,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"mrlocal/internal/affinity"
+	"mrlocal/internal/machine"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -26,7 +26,7 @@ func newPool(t *testing.T, cores ...int) *Pool {
 
 // allowed are the cores of the test, or -1 alone where threads cannot be bound.
 func allowed() []int {
-	cores, err := affinity.Allowed()
+	cores, err := machine.AllowedCores()
 	if err != nil {
 		return []int{-1}
 	}
@@ -59,7 +59,7 @@ func TestEachSlotRunsOnItsCoreAsReadBackThere(t *testing.T) {
 	}
 }
 
-func boundTo() int { return affinity.Core() }
+func boundTo() int { return machine.ThreadCore() }
 
 func TestCoreIsKnownBeforeAnythingRan(t *testing.T) {
 	cores := allowed()
@@ -238,7 +238,7 @@ func TestCloseLetsEverythingEndAndIsIdempotent(t *testing.T) {
 }
 
 func TestBindingsDoNotLeakToOtherGoroutines(t *testing.T) {
-	before, err := affinity.Allowed()
+	before, err := machine.AllowedCores()
 	if err != nil {
 		t.Skip(err)
 	}
@@ -250,7 +250,7 @@ func TestBindingsDoNotLeakToOtherGoroutines(t *testing.T) {
 	var group sync.WaitGroup
 	for range 50 {
 		group.Go(func() {
-			if after, _ := affinity.Allowed(); len(after) != len(before) {
+			if after, _ := machine.AllowedCores(); len(after) != len(before) {
 				t.Errorf("cores %v, were %v", after, before)
 			}
 		})

@@ -5,21 +5,21 @@ import (
 	"slices"
 	"sync"
 
-	"mrlocal/internal/affinity"
+	"mrlocal/internal/machine"
 )
 
-// thread is a goroutine locked to a thread of its own. It never unlocks, so
-// the thread ends with it.
+// thread is a goroutine that is locked to an operating system thread. It never unlocks, so
+// that the operating system thread ends with it.
 type thread struct {
-	bound chan struct{} // closed when the thread has been bound and read back
-	wake  sync.Cond     // on mu: the queue or a flag changed
+	bound chan struct{} // closed once the thread is bound and its core is known
+	wake  sync.Cond     // on mu; signalled when the queue or a flag changes
 
 	mu struct {
 		sync.Mutex
 		queue     []func(Worker)
 		running   bool
 		finishing bool // end when the queue is empty
-		abandoned bool // end as soon as the running closure lets it
+		abandoned bool // end when the running closure returns
 	}
 }
 
@@ -29,13 +29,14 @@ func newThread() *thread {
 	return t
 }
 
+// start starts a thread of a slot.
 func (p *Pool) start(s *slot, t *thread) {
 	p.ending.Add(1)
 	go p.loop(s, t)
 }
 
-// loop is the thread's life. Its deferred end also runs when a closure called
-// runtime.Goexit; the rest of the queue then goes on in a new goroutine.
+// loop runs the closures of a thread. If a closure calls runtime.Goexit, the deferred
+// function still runs, and a new goroutine goes on with the queue.
 func (p *Pool) loop(s *slot, t *thread) {
 	ended := false
 	defer func() {
@@ -55,7 +56,7 @@ func (p *Pool) loop(s *slot, t *thread) {
 	ended = true
 }
 
-// end counts the thread out, unless Abandon has done that.
+// end tells Close that the thread has ended, unless Abandon has done so.
 func (p *Pool) end(t *thread) {
 	t.mu.Lock()
 	counted := !t.mu.abandoned
@@ -65,27 +66,28 @@ func (p *Pool) end(t *thread) {
 	}
 }
 
-// bind binds the calling thread to the slot's core and notes what the kernel
-// made of it. New has found the core usable; should a control group have
-// shrunk since, the thread runs unbound and the report shows it.
+// bind binds the calling thread to the core of the slot and returns the core that the
+// kernel reports. New has found the core usable. If a control group has lost the core
+// since, the thread runs unbound, and the report shows that.
 func (s *slot) bind(t *thread) int {
 	core := -1
 	if s.wantCore >= 0 {
-		if affinity.Bind(s.wantCore) == nil {
-			core = affinity.Core()
+		if machine.BindThread(s.wantCore) == nil {
+			core = machine.ThreadCore()
 		}
 		s.mu.Lock()
 		s.mu.core = core
 		s.mu.Unlock()
 	}
 	select {
-	case <-t.bound: // the thread replaces one that ended in a closure
+	case <-t.bound: // already closed: this goroutine replaces one that a closure has ended
 	default:
 		close(t.bound)
 	}
 	return core
 }
 
+// push adds f to the queue.
 func (t *thread) push(f func(Worker)) {
 	t.mu.Lock()
 	t.mu.queue = append(t.mu.queue, f)
@@ -93,7 +95,7 @@ func (t *thread) push(f func(Worker)) {
 	t.wake.Signal()
 }
 
-// next waits for a closure; nil means the thread ends.
+// next waits for a closure and returns it. nil means that the thread has to end.
 func (t *thread) next() func(Worker) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -114,7 +116,7 @@ func (t *thread) next() func(Worker) {
 	}
 }
 
-// finish lets the thread end once its queue is empty.
+// finish lets the thread end when its queue is empty.
 func (t *thread) finish() {
 	t.mu.Lock()
 	t.mu.finishing = true
@@ -122,8 +124,8 @@ func (t *thread) finish() {
 	t.wake.Signal()
 }
 
-// abandon marks a thread with a running closure as given up and takes over
-// what was waiting behind it.
+// abandon marks a thread with a running closure as abandoned, and returns the closures that
+// wait behind it. stuck is false if no closure is running.
 func (t *thread) abandon() (waiting []func(Worker), stuck bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -135,8 +137,8 @@ func (t *thread) abandon() (waiting []func(Worker), stuck bool) {
 	return waiting, true
 }
 
-// died notes that a closure ended its goroutine and reports whether the thread
-// is still wanted.
+// died notes that a closure has ended the goroutine, and reports whether another goroutine
+// has to go on with the queue.
 func (t *thread) died() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

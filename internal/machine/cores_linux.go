@@ -1,4 +1,4 @@
-package affinity
+package machine
 
 import (
 	"errors"
@@ -7,16 +7,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The kernel refuses a mask shorter than its own (EINVAL); 1024 is what
-// distributions build for, the rest for the few machines beyond.
+// The kernel refuses a mask that is shorter than its own (EINVAL). Distributions build
+// kernels for 1024 cores; the larger limit is for the few machines beyond.
 const (
 	leastMaskCores = 1024
 	mostMaskCores  = 1 << 20
 )
 
-// allowed asks about thread 0, the calling one, and not about the process id:
-// the main thread may itself carry a slot.
-func allowed() ([]int, error) {
+// allowedCores asks about thread 0, which is the calling one. The id of the process would
+// mean the main thread, which may itself be bound.
+func allowedCores() ([]int, error) {
 	for maskCores := leastMaskCores; ; maskCores *= 2 {
 		set := unix.NewCPUSet(maskCores)
 		err := unix.SchedGetaffinityDynamic(0, set)
@@ -36,7 +36,7 @@ func allowed() ([]int, error) {
 	}
 }
 
-func bind(core int) error {
+func bindThread(core int) error {
 	if core < 0 || core >= mostMaskCores {
 		return fmt.Errorf("bind thread to core %d: no such core", core)
 	}

@@ -1,4 +1,4 @@
-package affinity
+package machine
 
 import (
 	"os"
@@ -22,24 +22,24 @@ func onOwnThread(f func()) {
 }
 
 func TestAThreadBoundToACoreReadsThatCoreBack(t *testing.T) {
-	cores, err := Allowed()
+	cores, err := AllowedCores()
 	if err != nil || len(cores) == 0 {
-		t.Fatalf("Allowed: %v, %v", cores, err)
+		t.Fatalf("AllowedCores: %v, %v", cores, err)
 	}
 	if !slices.IsSorted(cores) {
 		t.Errorf("not ascending: %v", cores)
 	}
 	for _, core := range cores {
 		onOwnThread(func() {
-			if err := Bind(core); err != nil {
-				t.Errorf("Bind(%d): %v", core, err)
+			if err := BindThread(core); err != nil {
+				t.Errorf("BindThread(%d): %v", core, err)
 			}
-			if got := Core(); got != core {
+			if got := ThreadCore(); got != core {
 				t.Errorf("bound to %d, read back %d", core, got)
 			}
 		})
 	}
-	if after, _ := Allowed(); !slices.Equal(after, cores) {
+	if after, _ := AllowedCores(); !slices.Equal(after, cores) {
 		t.Errorf("a binding leaked to another thread: %v before, %v after", cores, after)
 	}
 }
@@ -47,22 +47,22 @@ func TestAThreadBoundToACoreReadsThatCoreBack(t *testing.T) {
 func TestACoreThatIsNotThereIsRefused(t *testing.T) {
 	for _, core := range []int{-1, 1000, 5000, mostMaskCores} {
 		onOwnThread(func() {
-			if err := Bind(core); err == nil {
-				t.Errorf("Bind(%d) succeeded", core)
+			if err := BindThread(core); err == nil {
+				t.Errorf("BindThread(%d) succeeded", core)
 			}
 		})
 	}
 }
 
 func TestAMaskSmallerThanTheMachineIsWhatIsAllowed(t *testing.T) {
-	const inside = "MRLOCAL_TEST_AFFINITY"
+	const inside = "MRLOCAL_TEST_CORES"
 	if core := os.Getenv(inside); core != "" {
 		want, _ := strconv.Atoi(core)
-		if cores, err := Allowed(); err != nil || !slices.Equal(cores, []int{want}) {
+		if cores, err := AllowedCores(); err != nil || !slices.Equal(cores, []int{want}) {
 			t.Errorf("under taskset -c %d: %v, %v", want, cores, err)
 		}
-		if got := Core(); got != want {
-			t.Errorf("Core() = %d, want %d", got, want)
+		if got := ThreadCore(); got != want {
+			t.Errorf("ThreadCore() = %d, want %d", got, want)
 		}
 		return
 	}
@@ -70,7 +70,7 @@ func TestAMaskSmallerThanTheMachineIsWhatIsAllowed(t *testing.T) {
 	if err != nil {
 		t.Skip("no taskset here")
 	}
-	cores, _ := Allowed()
+	cores, _ := AllowedCores()
 	last := strconv.Itoa(cores[len(cores)-1])
 	cmd := exec.Command(taskset, "-c", last, os.Args[0], "-test.run", "^"+t.Name()+"$")
 	cmd.Env = append(os.Environ(), inside+"="+last)

@@ -1,0 +1,41 @@
+// Package machine asks the operating system what the machine and this process have:
+// cores, memory, file descriptors, CPU time and the most memory that was used. It also
+// binds threads to cores.
+//
+// A slot of a real run is a thread on a core. How many threads a core has is what the
+// papers vary in their experiments, so reports must show what the kernel does, not what
+// was asked of it. ThreadCore therefore reads the binding back. On systems other than
+// Linux threads cannot be bound, and a run goes on without; figures that the system does
+// not give are 0 or a modest assumption.
+//
+// A binding belongs to a thread. The caller locks its goroutine to the thread
+// (runtime.LockOSThread) and never unlocks it, so that the thread ends with the goroutine
+// and no other goroutine inherits the binding.
+//
+// The package keeps nothing. Neighbours: slots/pool binds threads; package engine, the
+// simulator and the command ask for the rest.
+package machine
+
+import "errors"
+
+// ErrUnsupported means that this system cannot bind threads to cores.
+var ErrUnsupported = errors.New("binding threads to cores is not supported on this system")
+
+// AllowedCores returns, in ascending order, the cores that the calling thread may use.
+// Under taskset, or in a control group with a cpuset, these are fewer than the machine
+// has. For a goroutine that is not locked to a bound thread they are the cores of the
+// process. It fails with ErrUnsupported if the system has no such call.
+func AllowedCores() ([]int, error) { return allowedCores() }
+
+// BindThread binds the calling thread to core, which must be one of AllowedCores.
+func BindThread(core int) error { return bindThread(core) }
+
+// ThreadCore returns the only core that the kernel lets the calling thread use, or -1 if
+// there are several or the system does not say.
+func ThreadCore() int {
+	cores, err := allowedCores()
+	if err != nil || len(cores) != 1 {
+		return -1
+	}
+	return cores[0]
+}
