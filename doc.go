@@ -20,7 +20,8 @@
 // The packages mrlocal/jobs/wordcount, mrlocal/jobs/sort and
 // mrlocal/jobs/grep hold jobs that are ready to run. The package
 // mrlocal/slots/policy/registry makes slot policies by name; a run without one
-// lends slots (DefaultPolicy). A policy serves one run: make a new one for each.
+// lends slots (DefaultPolicy). A policy may serve runs one after the other, but
+// runs that take place at once need a policy each.
 //
 // # Memory and the process
 //

@@ -29,6 +29,7 @@ import (
 	"mrlocal/trace"
 )
 
+// The input of the demo, and what is shown of its result.
 const (
 	demoDir   = "wiki"
 	demoBytes = 256 << 20 // both runs then take a few seconds on two cores
@@ -131,6 +132,8 @@ func warm(ctx context.Context, dir string) error {
 	})
 }
 
+// runDemo runs grep under the policy of that name, with half map slots and half
+// reduce slots. It keeps events and result in memory.
 func runDemo(ctx context.Context, e env, name string, half int) (*demoRun, error) {
 	p, err := registry.New(name, settings.Defaults())
 	if err != nil {
@@ -155,6 +158,7 @@ func runDemo(ctx context.Context, e env, name string, half int) (*demoRun, error
 	return r, nil
 }
 
+// firstLines returns the first n lines of text.
 func firstLines(text []byte, n int) []byte {
 	end := 0
 	for ; n > 0 && end < len(text); n-- {
@@ -167,11 +171,13 @@ func firstLines(text []byte, n int) []byte {
 	return text[:end]
 }
 
+// mapSeconds returns the length of the map phase.
 func (r *demoRun) mapSeconds() float64 {
 	j := &r.report.Jobs[0]
 	return j.MapsDoneS - j.StartS
 }
 
+// show draws the run; cell is the time of one column.
 func (r *demoRun) show(w io.Writer, cell time.Duration) error {
 	if _, err := fmt.Fprintf(w, "\n%s: %.2fs, map phase %.2fs, slots %.0f%% used, %d moves\n", r.policy,
 		r.report.MakespanSeconds, r.mapSeconds(), 100*r.report.Utilisation, r.report.Moves); err != nil {
@@ -212,6 +218,7 @@ func showDifference(w io.Writer, fair, dynamic *demoRun) error {
 	return err
 }
 
+// ratio returns a / b, or 0 if b is no time.
 func ratio(a, b float64) float64 {
 	if b <= 0 {
 		return 0

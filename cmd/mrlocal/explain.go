@@ -26,11 +26,14 @@ func explainCommand() command {
 		run: runExplain}
 }
 
+// runExplain prints the answer to one question, or all decisions of the run as it
+// reads the events.
 func runExplain(ctx context.Context, e env, line argv.Line) (int, error) {
 	r := newReader(line)
 	o := explain.Options{
-		At: r.Time("at", true), HasAt: line.Has("at"), Task: r.Path("task"), WhyIdle: -1,
-		Limit: r.Count("limit", 1, math.MaxInt32),
+		At: r.Time("at", true), HasAt: line.Has("at"), Task: r.Path("task"),
+		WhyIdle: -1, // no slot is asked for; slots count from 0
+		Limit:   r.Count("limit", 1, math.MaxInt32),
 	}
 	if line.Has("why-idle") {
 		o.WhyIdle = r.Count("why-idle", 0, math.MaxInt32)
@@ -55,7 +58,7 @@ func runExplain(ctx context.Context, e env, line argv.Line) (int, error) {
 		}
 		return exitDone, write(e, b.Bytes())
 	}
-	if err = explain.Sentences(e.stdout, read, o); gone(err) {
+	if err = explain.Sentences(e.stdout, read, o); gone(err) { // as in: explain run.jsonl | head
 		err = nil
 	}
 	return exitDone, err

@@ -96,6 +96,7 @@ func engineFlags() []flagSpec {
 	}
 }
 
+// profileFlag is --profile; several adds to the help what happens with several runs.
 func profileFlag(several string) flagSpec {
 	return value("profile", "write cpu.pprof, heap.pprof, allocs.pprof and trace.out, labelled by slot and phase, into `DIR`"+several, "")
 }
@@ -109,17 +110,22 @@ func bandwidthFlags() []flagSpec {
 	}
 }
 
+// bandwidths reads bandwidthFlags.
 func (r *reader) bandwidths(o *mrlocal.Options) {
 	o.ShuffleBytesPerSecond, o.DiskBytesPerSecond = r.Rate("shuffle-bw"), r.Rate("disk-bw")
 }
 
+// defaultPolicy is the policy without --sched, the same as in package mrlocal.
 const defaultPolicy = mrlocal.DefaultPolicy
 
 // reader is argv.Reader with the values that only this command has.
 type reader struct{ argv.Reader }
 
+// newReader returns a reader of the flags of line, without a mistake.
 func newReader(line argv.Line) *reader { return &reader{argv.Reader{Line: line}} }
 
+// memory reads --memory, in bytes. The least value depends on the number of slots,
+// so the engine checks it.
 func (r *reader) memory() int64 {
 	n := r.Size("memory", 1)
 	if n > mostMemory {
@@ -204,6 +210,7 @@ func (r *reader) policy() slots.Policy {
 	return p
 }
 
+// codec reads --compress.
 func (r *reader) codec() runs.Codec {
 	for c, name := range map[runs.Codec]string{runs.None: "none", runs.S2: "s2", runs.Zstd: "zstd"} {
 		if r.Choice("compress", "auto", "none", "s2", "zstd") == name {

@@ -26,6 +26,7 @@ type jobKind struct {
 	build       func(*reader) (jobs.Chain, error) // reads those flags
 }
 
+// jobKinds lists the jobs in the order of the help. A new job gets a line here.
 func jobKinds() []jobKind {
 	return []jobKind{
 		{"wordcount", "count words; prints word, TAB, count, in byte order of the word", "o", wordcountFlags(), wordcountJob},
@@ -47,6 +48,7 @@ func forEachJob(c command, flags func(jobKind) []flagSpec, run func(context.Cont
 	return c
 }
 
+// wordcountFlags are the flags of wordcount alone.
 func wordcountFlags() []flagSpec {
 	return []flagSpec{
 		toggle("ignore-case", "", "count upper case letters A to Z as lower case"),
@@ -55,6 +57,7 @@ func wordcountFlags() []flagSpec {
 	}
 }
 
+// wordcountJob makes the job that the flags describe.
 func wordcountJob(r *reader) (jobs.Chain, error) {
 	o := wordcount.Options{IgnoreCase: r.Line.Has("ignore-case"), Alnum: r.Line.Has("alnum"), Top: int64(r.Count("top", 1, math.MaxInt32))}
 	if r.Err != nil {
@@ -63,6 +66,7 @@ func wordcountJob(r *reader) (jobs.Chain, error) {
 	return wordcount.New(o)
 }
 
+// sortFlags have the letters and meanings of GNU sort.
 func sortFlags() []flagSpec {
 	key := value("key", "sort by the key `POS1[,POS2]`, as in GNU sort; may be repeated", "the whole line")
 	key.Short, key.Repeat = "k", true
@@ -79,6 +83,7 @@ func sortFlags() []flagSpec {
 	}
 }
 
+// sortJob makes the job that the flags describe. Package sort reads the keys.
 func sortJob(r *reader) (jobs.Chain, error) {
 	on := r.Line.Has
 	separator, given := r.Line.Value("field-separator")
@@ -92,9 +97,11 @@ func sortJob(r *reader) (jobs.Chain, error) {
 	})
 }
 
+// grepFlags have the letters and meanings of GNU grep; -o is therefore not
+// --output-file.
 func grepFlags() []flagSpec {
 	pattern := value("regexp", "search for `PATTERN` in RE2 syntax; may be repeated", "the links of a wiki")
-	pattern.Short, pattern.Any, pattern.Repeat = "e", true, true
+	pattern.Short, pattern.Any, pattern.Repeat = "e", true, true // the word after -e is a pattern even if it looks like a flag
 	most := value("max-count", "stop reading a file after `N` selected lines", "")
 	most.Short = "m"
 	return []flagSpec{pattern, most,
@@ -115,6 +122,8 @@ func grepFlags() []flagSpec {
 	}
 }
 
+// grepJob makes the jobs that the flags describe: counting and sorting, or one that
+// selects lines.
 func grepJob(r *reader) (jobs.Chain, error) {
 	o, err := grepOptions(r)
 	if err != nil {
@@ -123,6 +132,7 @@ func grepJob(r *reader) (jobs.Chain, error) {
 	return grep.New(o)
 }
 
+// grepOptions reads grepFlags.
 func grepOptions(r *reader) (grep.Options, error) {
 	on := r.Line.Has
 	o := grep.Options{
@@ -140,7 +150,7 @@ func grepOptions(r *reader) (grep.Options, error) {
 		o.Names = grep.NamesNever
 	}
 	if _, given := r.Line.Value("max-count"); given {
-		n := int64(r.Count("max-count", 0, math.MaxInt32))
+		n := int64(r.Count("max-count", 0, math.MaxInt32)) // 0 is a bound too: nothing is selected
 		o.MaxCount = &n
 	}
 	return o, r.Err
@@ -153,7 +163,7 @@ func missingWord(line argv.Line) error {
 		return nil
 	}
 	for _, word := range line.Words {
-		if word == "-" || word == "" {
+		if word == "-" || word == "" { // standard input; the empty path is refused elsewhere
 			continue
 		}
 		if _, err := os.Lstat(word); err == nil || !errors.Is(err, fs.ErrNotExist) {

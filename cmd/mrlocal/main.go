@@ -49,6 +49,8 @@ type env struct {
 	stdout, stderr io.Writer
 }
 
+// main is the only function that sees the process: its streams, its arguments, its
+// exit code.
 func main() {
 	profile.Off()
 	process.CollectLate()
@@ -61,7 +63,7 @@ func main() {
 // run is the whole program. It writes every error, and returns the exit code.
 func run(ctx context.Context, args []string, e env) (code int) {
 	what := ""
-	defer func() {
+	defer func() { // user code never panics here: the engine catches that inside attempts
 		if r := recover(); r != nil {
 			code = fail(ctx, e, what, fmt.Errorf("a bug in mrlocal: %v", r))
 		}

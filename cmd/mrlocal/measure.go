@@ -20,10 +20,13 @@ const tuneHelp = `Runs the job alone, first with 1 to --map-slots map slots on e
 
 All runs use the policy fair, which lends no slots, and have the same P tasks. The first run is not counted.`
 
+// defaultRounds is the number of runs with each number of slots.
 const defaultRounds = 3
 
 func tuneCommand() command {
-	return forEachJob(command{name: "tune", usage: "find the best numbers of slots for a job, by Dynamic Split's guideline", long: tuneHelp}, func(jobKind) []flagSpec { return tuneFlags() }, tuneJob)
+	flags := tuneFlags()
+	return forEachJob(command{name: "tune", usage: "find the best numbers of slots for a job, by Dynamic Split's guideline", long: tuneHelp},
+		func(jobKind) []flagSpec { return flags }, tuneJob)
 }
 
 // tuneFlags are measuringFlags with those that tune reads differently.
@@ -56,6 +59,7 @@ func measuringFlags(others ...flagSpec) []flagSpec {
 	return flags
 }
 
+// tuneJob measures the job and prints the tables of slot counts.
 func tuneJob(ctx context.Context, e env, line argv.Line, name string, build func(*reader) (jobs.Chain, error)) (int, error) {
 	r := newReader(line)
 	rounds := cmp.Or(r.Count("rounds", 1, mostAttempts), defaultRounds)
@@ -135,6 +139,7 @@ func profileCommand() command {
 		func(jobKind) []flagSpec { return flags }, profileJob)
 }
 
+// profileJob measures the job and prints its profile.
 func profileJob(ctx context.Context, e env, line argv.Line, name string, build func(*reader) (jobs.Chain, error)) (int, error) {
 	note := func(text string) { fmt.Fprint(e.stderr, argv.ErrorLine("", errors.New(text))) }
 	chain, o, err := newReader(line).measured(name, build, note)

@@ -27,6 +27,8 @@ func replayCommand() command {
 	return command{name: "replay", usage: "decide a recorded run again and compare", args: "EVENTS", long: replayHelp, run: runReplay}
 }
 
+// runReplay decides every decision of the recorded run again. It counts the decisions
+// as it goes, and stops when ctx ends.
 func runReplay(ctx context.Context, e env, line argv.Line) (int, error) {
 	path, events, err := openEvents(e, line)
 	if err != nil {

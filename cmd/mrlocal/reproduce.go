@@ -30,6 +30,7 @@ func reproduceCommand() command {
 	}}
 }
 
+// runReproduce reads the flags, of which at most one applies.
 func runReproduce(ctx context.Context, e env, line argv.Line) (int, error) {
 	all, err := reproduce.All()
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"mrlocal/errs"
 )
 
+// flagSpec is a flag with its help, for the parser and for the flag library.
 type flagSpec = argv.Spec
 
 // command is a node of the tree of commands: a leaf that runs, or an inner node
@@ -26,10 +27,13 @@ type command struct {
 	run   func(ctx context.Context, e env, line argv.Line) (code int, err error)
 }
 
+// commands returns the tree of commands, in the order of the help. To make it costs
+// less than a millisecond; run makes it once.
 func commands() []command {
 	return []command{runCommand(), batchCommand(), simCommand(), sweepCommand(), profileCommand(), tuneCommand(), reproduceCommand(), replayCommand(), explainCommand(), genCommand(), demoCommand(), policiesCommand(), versionCommand()}
 }
 
+// join returns the name of a command as the user writes it.
 func join(path []string) string { return strings.Join(path, " ") }
 
 // leaves lists the commands that run, with their flags, for argv.
@@ -46,6 +50,7 @@ func leaves(tree []command) []argv.Command {
 	return all
 }
 
+// argvFlags returns what the parser needs to know of the flags.
 func argvFlags(specs []flagSpec) []argv.Flag {
 	flags := make([]argv.Flag, len(specs))
 	for i := range specs {
@@ -82,6 +87,7 @@ func isInner(name string) bool {
 	return slices.ContainsFunc(commands(), func(c command) bool { return c.name == name && len(c.sub) > 0 })
 }
 
+// isHelp reports whether word asks for help.
 func isHelp(word string) bool { return word == "--help" || word == "-h" }
 
 // help writes the help of the command at path.
@@ -116,6 +122,7 @@ func dispatch(ctx context.Context, tree []command, line argv.Line, e env) (code 
 	return code, err
 }
 
+// appHelp stands at the top of mrlocal --help.
 const appHelp = `Results go to standard output, everything else to standard error.
 
 Exit codes: 0 done; 1 nothing matched (run grep); 2 wrong usage or input, nothing was started; 3 the job failed; 128 plus the number of the signal when interrupted.

@@ -139,6 +139,7 @@ func (s *scanned) begins(path []string) bool {
 	return true
 }
 
+// line returns the command line of the command at path.
 func (s *scanned) line(path []string) Line {
 	return Line{Path: path, Flags: s.flags, Words: s.words[len(path):], Help: s.help}
 }

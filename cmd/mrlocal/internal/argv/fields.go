@@ -16,6 +16,7 @@ func InFlags(text string) string {
 	})
 }
 
+// flagOf returns the flag of a field of mrlocal.Options, or of the options of a job.
 func flagOf(field string) string {
 	for _, p := range [...][2]string{
 		{"Inputs", "--input"}, {"All", "--all"}, {"NoDecode", "--decode none"}, {"OutputDir", "--output"}, {"Overwrite", "--overwrite"}, {"OutputFile", "--output-file"},

@@ -9,6 +9,7 @@ import (
 
 // This file words what is wrong with a command line.
 
+// byName finds a flag by its long name, or returns nil.
 func byName(flags []Flag, name string) *Flag {
 	for i := range flags {
 		if flags[i].Name == name && name != "" {
@@ -18,6 +19,7 @@ func byName(flags []Flag, name string) *Flag {
 	return nil
 }
 
+// byShort finds a flag by its letter, or returns nil.
 func byShort(flags []Flag, letter string) *Flag {
 	for i := range flags {
 		if flags[i].Short == letter {
@@ -35,6 +37,7 @@ func longNames(flags []Flag) []string {
 	return names
 }
 
+// unknownLong returns the error for --name, with the nearest flag.
 func unknownLong(name string, flags []Flag) error {
 	if n := nearest.Name(name, longNames(flags)); n != "" {
 		return errs.Optionf("--"+name, "no such flag; did you mean --%s?", n)
@@ -42,6 +45,8 @@ func unknownLong(name string, flags []Flag) error {
 	return errs.Optionf("--"+name, "no such flag; --help lists them")
 }
 
+// unknownShort returns the error for a letter in a bundle. A bundle that is the long
+// name of a flag is one with a dash missing, as in -reverse.
 func unknownShort(word, letter string, flags []Flag) error {
 	name, _, _ := strings.Cut(word[1:], "=")
 	if len(name) > 1 && byName(flags, name) != nil {
@@ -119,10 +124,13 @@ func noun(path []string) string {
 	return "job"
 }
 
+// missing returns the error for a command line that ends too early.
 func missing(path, next []string) error {
 	return errs.Optionf(strings.Join(path, " "), "no %s named; one of %s", noun(path), strings.Join(next, ", "))
 }
 
+// unknownWord returns the error for a word that is none of next, the words that may
+// follow path.
 func unknownWord(path []string, word string, next []string, commands []Command) error {
 	object := strings.Join(append(append([]string(nil), path...), Quote(word)), ": ")
 	for _, c := range commands { // the user wrote "mrlocal sort" for "mrlocal run sort"

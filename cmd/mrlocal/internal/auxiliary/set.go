@@ -53,6 +53,7 @@ func OpenSet(names []string, eventsPath, reportPath string, w Work) (*Set, error
 	return s, err
 }
 
+// open checks one auxiliary file; path may be empty.
 func (w *Work) open(flag, path string) (*File, error) {
 	for _, file := range w.Files {
 		if path != "" && paths.Locate(path) == paths.Locate(file) {

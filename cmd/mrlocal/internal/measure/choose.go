@@ -16,8 +16,10 @@ const (
 	unclear = ", within the spread of the rounds"
 )
 
+// flags are the flags that bound the tasks in each period.
 var flags = [periods]string{maps: "--map-slots", reduces: "--reduce-slots", shuffle: "--reduce-shuffle", compute: "--reduce-compute"}
 
+// measured describes each period for the table.
 var measured = [periods]string{
 	maps:    "a map, from its start to its commit",
 	reduces: "a reduce, from its start to its commit",
@@ -112,6 +114,7 @@ func (r *Result) recommend() {
 	r.Flags = []string{any, split}
 }
 
+// median returns the median of one or more numbers.
 func median(all []float64) float64 {
 	sorted := slices.Sorted(slices.Values(all))
 	if n := len(sorted); n%2 == 0 {

@@ -24,6 +24,7 @@ func (r *Result) Text() []byte {
 	return b.Bytes()
 }
 
+// write writes the table of a choice.
 func (c *Choice) write(b *bytes.Buffer) {
 	fmt.Fprintf(b, "\n%s: Avg_k is the mean time of %s, P = %d\n", c.Flag, c.Measured, c.Tasks)
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
@@ -54,6 +55,7 @@ func (c *Choice) write(b *bytes.Buffer) {
 	}
 }
 
+// count writes a number with its noun.
 func count(n int, noun string) string {
 	if n != 1 {
 		noun += "s"

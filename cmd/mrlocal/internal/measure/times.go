@@ -53,6 +53,7 @@ func (t *taskTimes) Record(_ *trace.Stream, e *trace.Event) error {
 	return nil
 }
 
+// add adds the times of an attempt that committed at end.
 func (t *taskTimes) add(a attemptTime, end time.Duration) {
 	t.tasks[a.kind]++
 	if a.kind == trace.Map {

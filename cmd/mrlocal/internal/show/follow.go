@@ -32,6 +32,7 @@ const (
 	ringEvents    = 16 << 10 // events that may wait between two drawings; older ones are lost
 )
 
+// follow returns a follower that draws on d.
 func follow(d display) *follower {
 	return &follower{display: d, ended: make(chan struct{})}
 }
@@ -46,6 +47,7 @@ func (f *follower) watch(s *trace.Stream) {
 	go f.loop(s, r)
 }
 
+// loop reads events and draws at each tick until stop, or until the stream ends.
 func (f *follower) loop(s *trace.Stream, r *trace.Reader) {
 	defer f.done.Done()
 	tick := time.NewTicker(f.display.interval())

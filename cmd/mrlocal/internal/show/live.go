@@ -14,10 +14,10 @@ import (
 )
 
 const (
-	liveInterval = 100 * time.Millisecond
-	barTotal     = 10_000 // steps of a bar
-	barWidth     = 72
-	mostLiveJobs = 6 // of a batch, each with two bars
+	liveInterval = 100 * time.Millisecond // between two drawings
+	barTotal     = 10_000                 // steps of a bar
+	barWidth     = 72                     // columns
+	mostLiveJobs = 6                      // of a batch, each with two bars
 	nameWidth    = len("grep-search reduce")
 )
 
@@ -29,13 +29,14 @@ type live struct {
 	strip    *mpb.Bar
 	bars     map[barKey]*mpb.Bar
 
-	mu struct {
+	mu struct { // shared with the goroutine of mpb
 		sync.Mutex
 		strip    string            // as last drawn
 		captions map[barKey]string // right of the bars
 	}
 }
 
+// barKey identifies a bar: a phase of a job.
 type barKey struct {
 	job  int32
 	kind trace.Kind
@@ -52,6 +53,7 @@ func newLive(w io.Writer) *live {
 	return l
 }
 
+// drawStrip writes the strip of slots. mpb calls it on a goroutine of its own.
 func (l *live) drawStrip(w io.Writer, _ decor.Statistics) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -61,6 +63,7 @@ func (l *live) drawStrip(w io.Writer, _ decor.Statistics) error {
 
 func (l *live) interval() time.Duration { return liveInterval }
 
+// draw brings all bars up to date, and removes those of jobs that have ended.
 func (l *live) draw(m *model, now time.Duration) {
 	strip, jobs := m.strip(), m.jobs
 	if m.several {
@@ -87,6 +90,7 @@ func (l *live) draw(m *model, now time.Duration) {
 	}
 }
 
+// drawBar brings one bar up to date, and makes it first if necessary.
 func (l *live) drawBar(j *jobState, k trace.Kind, now time.Duration) {
 	key := barKey{j.id, k}
 	caption := fmt.Sprintf("%d/%d", j.kinds[k].done, j.kinds[k].total)
@@ -119,6 +123,7 @@ func barName(job string, k trace.Kind) string {
 	return fmt.Sprintf("%-*s", nameWidth, fmt.Sprintf("%.*s %s", room, job, k))
 }
 
+// caption returns the text right of a bar. mpb calls it on a goroutine of its own.
 func (l *live) caption(key barKey) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -128,6 +133,7 @@ func (l *live) caption(key barKey) string {
 // note writes a message of the run above the block.
 func (l *live) note(text string) { _, _ = l.progress.Write([]byte(text)) }
 
+// close removes the block and waits until mpb has stopped drawing.
 func (l *live) close() {
 	for _, bar := range l.bars {
 		bar.Abort(true)

@@ -42,8 +42,10 @@ type tasks struct {
 	running map[shownAttempt]int64 // progress, parts per million
 }
 
+// shownAttempt identifies an attempt within its job and kind.
 type shownAttempt struct{ task, n int32 }
 
+// slotState is what the strip shows of a slot.
 type slotState struct {
 	home   trace.Kind
 	closed bool
@@ -77,6 +79,7 @@ func (m *model) apply(e *trace.Event, texts func(ref int32) []string) {
 	}
 }
 
+// submit adds a job. A job that comes while another one runs makes the run a batch.
 func (m *model) submit(e *trace.Event, texts []string) {
 	j := &jobState{id: e.Job, name: "job", sealed: e.Has(trace.Sealed), start: e.At}
 	if len(texts) > 0 {
@@ -89,6 +92,7 @@ func (m *model) submit(e *trace.Event, texts []string) {
 	m.jobs = append(m.jobs, j)
 }
 
+// task counts the event of a task, or of a whole job.
 func (m *model) task(j *jobState, e *trace.Event) {
 	t, a := &j.kinds[e.Kind&1], shownAttempt{e.Task, e.N}
 	switch e.Op {
@@ -150,6 +154,7 @@ func (m *model) slot(id int32) *slotState {
 	return &m.slots[id]
 }
 
+// cell returns the letter of a kind of task; lower case means lent.
 func cell(k trace.Kind, lent bool) byte {
 	c := byte('M')
 	if k == trace.Reduce {
@@ -220,6 +225,7 @@ func (m *model) all() (ended int, sum jobState) {
 	return ended, sum
 }
 
+// started reports whether a task has started.
 func (t *tasks) started() bool { return t.done > 0 || len(t.running) > 0 }
 
 // share returns which part of the tasks is done, 0 to 1. A running attempt

@@ -48,6 +48,7 @@ func (m *model) batchLine() string {
 	return text + ", slots " + m.strip()
 }
 
+// phase describes the tasks of one kind. A plus sign says that more maps may come.
 func (m *model) phase(j *jobState, k trace.Kind) string {
 	t := &j.kinds[k]
 	more := ""
@@ -57,6 +58,7 @@ func (m *model) phase(j *jobState, k trace.Kind) string {
 	return fmt.Sprintf("%s %.0f%% (%d/%d%s)", k, 100*t.share(), t.done, t.total, more)
 }
 
+// roundTime rounds a time to the precision that a display needs.
 func roundTime(d time.Duration) time.Duration {
 	if d > 10*time.Second {
 		return d.Round(time.Second)

@@ -131,6 +131,7 @@ func (r *results) Write(p []byte) (int, error) {
 	return r.w.Write(p)
 }
 
+// isTerminal reports whether w is a terminal.
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))

@@ -33,6 +33,8 @@ func table(w io.Writer, r *report.Report) error {
 	return err
 }
 
+// row writes the row of a job. Times are the differences of moments since the start
+// of the run.
 func row(w io.Writer, j *report.Job) {
 	c := &j.Counters
 	out := c.ReduceOutputRecords
@@ -69,6 +71,7 @@ func summary(r *report.Report) string {
 		seconds(r.MakespanSeconds), rate, r.Policy, len(r.Slots), 100*r.Utilisation, lent, bytesOf(r.PeakRSSBytes))
 }
 
+// bytesOf writes a number of bytes with a binary unit.
 func bytesOf(n int64) string { return humanize.IBytes(uint64(max(0, n))) }
 
 // seconds shows a time to three digits, whatever its size.
