@@ -51,7 +51,7 @@ loop "emit into the kvbuffer" ./spill 'Emit$' ns/op
 loop "merge runs" ./spill 'Merge' Mrecords/s
 loop "values of a group" ./spill 'Values' ns/value
 loop "push memory out, by codec" ./spill 'Evict'
-loop "write results" ./output 'Write/.*/piece=(100B|1MiB)'
+loop "write results" ./output 'Write/.*/piece=1MiB'
 loop "shuffle: a map output" ./shuffle 'Copy' ns/output
 loop "take and give back a chunk" ./internal/membudget 'Chunk' ns/op
 loop "a user's job: inverted index" ./engine 'Index'

@@ -9,16 +9,17 @@ import (
 	"mrlocal/slots"
 )
 
-// targetSink writes to the work's output: each task a part file of its own, or
-// all parts in order in one file or stream. The output is begun at once or, in
-// a very large batch, with the first part.
+// targetSink is the task.Sink of the last job of a chain. Its parts are those of
+// the chain's output: a part file for each task, or all parts in order in one
+// file or stream. The output is begun at once or, in a very large batch, with
+// the first part.
 type targetSink struct {
 	job     *runningJob
 	inOrder bool
 
 	once   sync.Once
 	target *output.Target // set by once
-	err    error
+	err    error          // of once
 }
 
 func (j *runningJob) newTargetSink() *targetSink {
@@ -32,16 +33,17 @@ func (j *runningJob) newTargetSink() *targetSink {
 	return s
 }
 
-// begin tells the output what the job will write, and how it is heard.
+// begin tells the output what the job will write, and where it reports what it
+// has released.
 func (s *targetSink) begin() (*output.Target, error) {
 	s.once.Do(func() {
 		if s.target, s.err = s.job.chain.begin(); s.err != nil {
 			return
 		}
-		j := s.job
-		inbox := j.chain.run.coordinator.inbox
-		p := output.Parts{Count: j.Parts, MapOnly: j.MapOnly(), Memory: j.chain.run.budget, CreateTemp: j.chain.run.createTemp("part")}
+		j, r := s.job, s.job.chain.run
+		p := output.Parts{Count: j.Parts, MapOnly: j.MapOnly(), Memory: r.budget, CreateTemp: r.createTemp("part")}
 		if j.MapOnly() {
+			inbox := r.coordinator.inbox
 			p.OnRelease = func(int) { inbox.post(func() { j.progressed() }) }
 			if j.releaser != nil {
 				p.Releaser = j.releaser
@@ -56,6 +58,7 @@ func (s *targetSink) begin() (*output.Target, error) {
 	return s.target, s.err
 }
 
+// Part begins an attempt's part.
 func (s *targetSink) Part(t, attempt int) (task.Part, error) {
 	target, err := s.begin()
 	switch {
@@ -67,9 +70,12 @@ func (s *targetSink) Part(t, attempt int) (task.Part, error) {
 	return target.Attempt(t, attempt)
 }
 
+// Sizes lets parts of a file be written at their own places at once. Under a
+// policy that runs several attempts of a task it does nothing, because two
+// attempts must not write at one place.
 func (s *targetSink) Sizes(bytes []int64) error {
-	if _, races := s.job.chain.run.o.Policy.(slots.Speculator); races || !s.inOrder {
-		return nil // two attempts must not write at one place
+	if _, speculates := s.job.chain.run.o.Policy.(slots.Speculator); speculates || !s.inOrder {
+		return nil
 	}
 	target, err := s.begin()
 	if err == nil {

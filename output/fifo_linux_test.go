@@ -47,10 +47,10 @@ func TestAbortEndsAWriterThatWaitsForAFIFOsReader(t *testing.T) {
 	w := newKit(t, 1<<20)
 	target := w.begin(Spec{File: fifo(t, w)}, w.parts(1))
 	p, err := target.Part(0, 0)
-	put(t, p, err, "x")
+	must(t, err)
 	time.AfterFunc(30*time.Millisecond, func() { target.Abort() })
-	soon(t, "Commit", func() {
-		if err := p.Commit(); !errors.Is(err, ErrAborted) {
+	soon(t, "Write", func() {
+		if _, err := p.Write([]byte("x")); !errors.Is(err, ErrAborted) {
 			t.Errorf("got %v", err)
 		}
 	})

@@ -91,9 +91,8 @@ type Parts struct {
 
 // Target is the place of one result. Its methods may be called from any goroutine.
 type Target struct {
-	place   place
-	name    string    // as errors have it
-	buffers sync.Pool // of parts: *partBuffer
+	place place
+	name  string // as errors have it
 
 	mu struct {
 		sync.Mutex

@@ -128,14 +128,11 @@ func mustList(t testing.TB, got []string, want ...string) {
 	}
 }
 
+// put writes text to a part. An error of that fails the part's Commit.
 func put(t testing.TB, p *Part, err error, text string) *Part {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.WriteString(p, text); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	_, _ = io.WriteString(p, text)
 	return p
 }
 

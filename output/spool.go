@@ -287,11 +287,16 @@ func (s *Spool) copyFile(w io.Writer) (int64, error) {
 	return n, err
 }
 
+// copyBufferBytes is how many bytes of a file are copied at once where the kernel does not
+// copy it.
+const copyBufferBytes = 256 << 10
+
+// copyAll copies f to w.
 func copyAll(w io.Writer, f *os.File) (int64, error) {
 	if r, ok := w.(io.ReaderFrom); ok {
 		return r.ReadFrom(f)
 	}
-	return io.CopyBuffer(w, struct{ io.Reader }{f}, make([]byte, partBufferBytes))
+	return io.CopyBuffer(w, struct{ io.Reader }{f}, make([]byte, copyBufferBytes))
 }
 
 // Reader reads a spool. One goroutine uses it. It reads on if the text moves to disk
