@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -122,6 +124,22 @@ func TestOpsHaveNamesOfTheirOwn(t *testing.T) {
 	}
 	if Op(250).String() != "none" || Rule(250).String() != "?" || Kind(9).String() != "?" {
 		t.Error("values out of range are not caught")
+	}
+}
+
+// TestTheFormatsPageNamesEveryField: docs/formats.md has a row for each op.
+func TestTheFormatsPageNamesEveryField(t *testing.T) {
+	page, err := os.ReadFile("../docs/formats.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for op := OpSubmit; op < numOps; op++ {
+		s := op.shape()
+		for _, name := range slices.Concat([]string{s.name}, s.values, s.words, s.texts) {
+			if name != "running" && !bytes.Contains(page, []byte("`"+name+"`")) { // no job ends as running
+				t.Errorf("docs/formats.md does not mention `%s` of %v", name, op)
+			}
+		}
 	}
 }
 
