@@ -21,7 +21,7 @@ import (
 	"strings"
 )
 
-// Codec is how a file is compressed.
+// Codec is the format of a compressed file.
 type Codec uint8
 
 const (
@@ -31,9 +31,9 @@ const (
 	Zstd
 	S2 // and snappy's framing
 	XZ
-	LZ4 // frames
+	LZ4 // in frames
 
-	codecs // those before are decoded, those below are refused
+	codecs // the number of codecs that are decoded; those below are refused
 
 	zipArchive
 	sevenZipArchive
@@ -73,7 +73,7 @@ const (
 	lz4Magic    = "\x04\x22\x4d\x18"
 )
 
-// refusedMagics begin files that are refused, for their text would be garbage.
+// refusedMagics are the first bytes of files that are refused.
 var refusedMagics = [...]struct {
 	magic string
 	codec Codec
@@ -88,8 +88,8 @@ var refusedMagics = [...]struct {
 
 const brotliSuffix = ".br" // its data has no magic
 
-// Suspect reports whether path ends as files do that are refused. It is worth
-// looking into such a file.
+// Suspect reports whether the suffix of path is one of refused files. The
+// caller then looks into the file.
 func Suspect(path string) bool {
 	switch strings.ToLower(filepath.Ext(path)) {
 	case brotliSuffix, ".zip", ".7z", ".lzo", ".lz", ".lzma", ".z", ".rar", ".lz4":
@@ -98,9 +98,9 @@ func Suspect(path string) bool {
 	return false
 }
 
-// detect recognises compressed data by its first bytes. A head that a
-// magic of a codec was cut off in counts too: the decoder then says that the file is cut
-// short, where reading it as text would give a wrong result.
+// detect recognises compressed data by its first bytes. A head that ends inside
+// the magic of a codec counts too: its decoder then reports data that is cut
+// short, while reading it as text would give a wrong result.
 func detect(head []byte) Codec {
 	switch {
 	case starts(head, gzipMagic, 2):
@@ -129,16 +129,16 @@ func detect(head []byte) Codec {
 	return None
 }
 
-// isCompress reports whether head begins the output of compress(1): two bytes
-// of magic, then the length of the longest code, 9 to 16 bits, and a flag that
-// all programs since 1985 set.
+// isCompress reports whether head begins output of compress(1): two bytes of
+// magic, then a byte with the length of the longest code, 9 to 16 bits, and a
+// flag that all programs since 1985 set.
 func isCompress(head []byte) bool {
 	return len(head) >= 3 && head[0] == 0x1f && head[1] == 0x9d && head[2] >= 0x80|9 && head[2] <= 0x80|16
 }
 
-// isLZMA reports whether head begins an .lzma file. There is no magic; as xz
-// does, it takes the usual properties, a dictionary of 2^n or 2^n + 2^(n-1)
-// bytes, and a length below 256 GiB, or none.
+// isLZMA reports whether head begins an .lzma file, which has no magic. As xz
+// does, it accepts the usual properties, a dictionary of 2^n or 2^n + 2^(n-1)
+// bytes, and a length below 256 GiB or an unknown one.
 func isLZMA(head []byte) bool {
 	if len(head) < 14 || head[0] != 0x5d || head[13] != 0 {
 		return false
@@ -148,8 +148,8 @@ func isLZMA(head []byte) bool {
 	return low >= 1<<12 && (dictionary == low || dictionary == 3*low) && (length == math.MaxUint64 || length < 1<<38)
 }
 
-// starts reports whether head begins with magic, or is shorter, has at least
-// least bytes, and all of them begin magic.
+// starts reports whether head begins with magic. A head that is shorter than
+// magic must have at least least bytes and agree with magic as far as it goes.
 func starts(head []byte, magic string, least int) bool {
 	if len(head) >= len(magic) {
 		return string(head[:len(magic)]) == magic
@@ -157,8 +157,8 @@ func starts(head []byte, magic string, least int) bool {
 	return len(head) >= least && bytes.HasPrefix([]byte(magic), head)
 }
 
-// afterSkippable leaves out short skippable frames at the start of a zstd
-// file: pzstd writes one before each frame (RFC 8878, 3.1.2).
+// afterSkippable skips short skippable frames at the start of a zstd or lz4
+// file. pzstd writes one before each frame (RFC 8878, 3.1.2).
 func afterSkippable(head []byte) []byte {
 	for len(head) >= 8 && head[0]&0xf0 == 0x50 && head[1] == 0x2a && head[2] == 0x4d && head[3] == 0x18 {
 		n := binary.LittleEndian.Uint32(head[4:])
@@ -170,8 +170,8 @@ func afterSkippable(head []byte) []byte {
 	return head
 }
 
-// Of recognises a file by its first bytes, of which HeadBytes suffice; brotli,
-// which has no magic, by the suffix of path.
+// Of recognises a file by its first bytes, head, of which HeadBytes are enough.
+// Brotli has no magic and is recognised by the suffix of path.
 func Of(path string, head []byte) Codec {
 	if c := detect(head); c != None {
 		return c

@@ -16,17 +16,19 @@ import (
 
 const (
 	readBytes = 256 << 10
-	// freeWindowBytes is what a decoder may keep without being charged: the
-	// window that every zstd decoder should grant (RFC 8878, 3.1.1.1.2).
+	// freeWindowBytes is the memory that a decoder may take even if Charge
+	// refuses it. Each zstd decoder should accept such a window (RFC 8878,
+	// 3.1.1.1.2).
 	freeWindowBytes = 8 << 20
 )
 
-// Decoders holds the decoders of one reader. Each is made once and reset for
-// every file: 100,000 small files are decoded without making 100,000 of them.
-// None starts a goroutine. The zero value works.
+// Decoders holds the decoders of one reader. Each decoder is made once and
+// reset for each file, so that 100,000 small files do not make 100,000
+// decoders. No decoder starts a goroutine. The zero value works.
 type Decoders struct {
-	// Charge asks for memory that a decoder keeps on the Go heap; release gives
-	// it back. If Charge is nil, windows of more than 8 MiB are refused.
+	// Charge asks for memory that a decoder keeps on the Go heap. The Decoders
+	// call release when they are closed. If Charge is nil, windows of more than
+	// 8 MiB are refused.
 	Charge func(bytes int64) (release func(), err error)
 
 	buf     *bufio.Reader
@@ -40,13 +42,13 @@ type Decoders struct {
 	windows [codecs]window // of each codec's decoder
 }
 
-// window is memory that a decoder keeps on the heap.
+// window is the memory that a decoder keeps on the Go heap.
 type window struct {
 	bytes   int64
-	release func() // nil: nothing was charged
+	release func() // nil if nothing was charged
 }
 
-// stored counts what is read of a file as it is stored.
+// stored counts the bytes that are read of a file, as they are stored.
 type stored struct {
 	r     io.Reader
 	bytes int64
@@ -60,9 +62,9 @@ func (s *stored) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Open returns what r holds, decoded unless asIs is set. The result is valid
-// until the next call of Open. Errors, of the result too, are to be explained by
-// Explain.
+// Open returns a reader of what r holds, decoded unless asIs is set. The reader
+// is valid until the next call of Open. The caller passes errors of Open and of
+// the reader to Explain.
 func (d *Decoders) Open(r io.Reader, asIs bool) (io.Reader, error) {
 	if d.buf == nil {
 		d.buf = bufio.NewReaderSize(nil, readBytes)
@@ -116,13 +118,13 @@ func (d *Decoders) Open(r io.Reader, asIs bool) (io.Reader, error) {
 	return nil, d.codec.Refusal()
 }
 
-// lz4Bytes is what the decoder of a frame keeps: a block as it is stored and as
-// it is decoded, and of linked blocks two more as dictionary. Blocks have at
+// lz4Bytes returns what the decoder of a frame keeps: one block as stored and
+// one as decoded. If blocks are linked, it keeps up to two more. A block has at
 // most 4 MiB.
 func lz4Bytes(head []byte) int64 {
 	head = afterSkippable(head)
 	if len(head) < 6 {
-		return 0 // cut short
+		return 0 // it is cut short
 	}
 	const linked = 4
 	flags, size := head[4], head[5]>>4&7
@@ -133,8 +135,8 @@ func lz4Bytes(head []byte) int64 {
 	return blocks << (2*size + 8)
 }
 
-// openZstd makes the window as large as the first frame wants it, for a
-// decoder's memory is as large as its window.
+// openZstd makes a decoder with the window that the first frame needs, because
+// a decoder takes as much memory as its window.
 func (d *Decoders) openZstd(head []byte) (io.Reader, error) {
 	var header zstd.Header
 	window := uint64(freeWindowBytes)
@@ -161,8 +163,8 @@ func (d *Decoders) openZstd(head []byte) (io.Reader, error) {
 	return d.zstd, d.zstd.Reset(d.buf)
 }
 
-// window charges for what a codec's decoder keeps on the heap, unless as much
-// is charged already. Up to freeWindowBytes are granted whatever Charge says.
+// window charges for the memory of the decoder of a codec, unless as much is
+// charged already.
 func (d *Decoders) window(codec Codec, bytes int64) error {
 	w := &d.windows[codec]
 	if bytes <= w.bytes {
@@ -187,19 +189,21 @@ func (w *window) free() {
 	*w = window{}
 }
 
-// refusedError is why data is not decoded that may well be sound.
+// refusedError is the reason why data is not decoded although it may be sound.
 type refusedError struct{ error }
 
 func (e *refusedError) Unwrap() error { return e.error }
 
-// StoredBytes is how many bytes have been read of the file that was opened last.
+// StoredBytes returns how many bytes have been read of the file that was opened
+// last.
 func (d *Decoders) StoredBytes() int64 { return d.stored.bytes }
 
 // Ended reports whether that file has been read to its end.
 func (d *Decoders) Ended() bool { return d.stored.ended }
 
-// Explain says what an error of reading means: that data is corrupt or cut
-// short, after at decoded bytes. Errors of the file system stay as they are.
+// Explain returns the meaning of an error of reading: data is corrupt or cut
+// short after at decoded bytes. It returns errors of the file system as they
+// are.
 func (d *Decoders) Explain(err error, at int64) error {
 	var refused *refusedError
 	var read *fs.PathError
@@ -209,7 +213,7 @@ func (d *Decoders) Explain(err error, at int64) error {
 		return err
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		what = "cut short"
-	case d.codec == S2 && d.stored.ended: // which the decoder calls corrupt, too
+	case d.codec == S2 && d.stored.ended: // this decoder calls both corrupt
 		what = "corrupt or cut short"
 	case errors.Is(err, zstd.ErrWindowSizeExceeded) || errors.Is(err, zstd.ErrDecoderSizeExceeded):
 		return fmt.Errorf("a zstd frame after %d decoded bytes needs a larger window than the first one: %w", at, err)
@@ -229,8 +233,8 @@ func (d *Decoders) Close() {
 }
 
 // gzipMembers reads the members of a gzip file one after the other (RFC 1952,
-// 2.2). As with GNU zcat zeros may follow the last one, as tapes leave them;
-// anything else is an error.
+// 2.2). Zeros may follow the last one, as tapes leave them and GNU zcat accepts
+// them. Anything else is an error.
 type gzipMembers struct {
 	src *bufio.Reader
 	zr  *gzip.Reader
@@ -269,7 +273,7 @@ func (g *gzipMembers) Read(p []byte) (int, error) {
 	return 0, g.err
 }
 
-// member goes on to the next member: io.EOF when there is none.
+// member begins the next member. It returns io.EOF if there is none.
 func (g *gzipMembers) member() error {
 	head, err := g.src.Peek(2)
 	switch {

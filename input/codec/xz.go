@@ -17,31 +17,34 @@ import (
 	"github.com/ulikunitz/xz/lzma"
 )
 
-// xzReader decodes .xz files: streams, one after the other, with zeros between
-// them, each of blocks, an index and a footer ("The .xz File Format", version
-// 1.2.1). Package lzma decodes the content of a block. What is around blocks is
-// read here, because the header of each block says how large a dictionary it
-// needs, and that memory must be charged before it is taken.
+// xzReader decodes .xz files ("The .xz File Format", version 1.2.1). A file is
+// a sequence of streams with zeros between them. A stream has blocks, an index
+// and a footer.
+//
+// Package lzma decodes the content of a block. xzReader reads all around it,
+// because the header of each block says how large a dictionary the block needs,
+// and that memory must be charged before it is taken.
 type xzReader struct {
 	src    counting
-	window func(bytes int64) error // charges for a dictionary
+	window func(bytes int64) error // charges for the memory of a dictionary
 	err    error
 
-	streams int // begun so far
+	streams int // number of streams so far
 	open    bool
 	flags   [2]byte        // of the open stream
 	blocks  uint64         // of the open stream
 	sizes   *xxhash.Digest // of its blocks
 
-	block     *lzma.Reader2 // nil: no block is open
+	block     *lzma.Reader2 // nil if no block is open
 	header    xzBlock
 	headBytes int64
-	start     int64     // of the block's data in src
+	start     int64     // place of the data of the block in src
 	decoded   int64     // bytes of the block
-	check     hash.Hash // of the decoded bytes; nil: the stream has none
+	check     hash.Hash // of the decoded bytes; nil if the stream has no checks
 }
 
-// xzBlock is what the header of a block says. Sizes are -1 where it says none.
+// xzBlock is the header of a block. Sizes in bytes; -1 if the header does not
+// give one.
 type xzBlock struct{ stored, decoded, dictionary int64 }
 
 const (
@@ -51,7 +54,7 @@ const (
 	xzLargeBytes = 16 << 20
 )
 
-// counting counts what is read of a buffer.
+// counting counts the bytes that are read of a buffer.
 type counting struct {
 	*bufio.Reader
 	n int64
@@ -71,13 +74,13 @@ func (c *counting) ReadByte() (byte, error) {
 	return b, err
 }
 
-// fill reads all of p, whose end the file may not reach.
+// fill reads all of p. If the file ends before that, it is cut short.
 func (c *counting) fill(p []byte) error {
 	_, err := io.ReadFull(c, p)
 	return inside(err)
 }
 
-// inside is an error of a read within a structure: the file does not end here.
+// inside returns the error of a read where the file must not end.
 func inside(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF
@@ -111,7 +114,7 @@ func (x *xzReader) Read(p []byte) (int, error) {
 	return 0, x.err
 }
 
-// next opens what follows: a stream, a block, or nothing.
+// next opens the stream or block that follows, or returns io.EOF.
 func (x *xzReader) next() error {
 	if !x.open {
 		return x.openStream()
@@ -127,7 +130,7 @@ func (x *xzReader) next() error {
 }
 
 // openStream reads the header of a stream. It returns io.EOF at the end of the
-// file. Zeros, four at a time, may stand before it, but not at the start.
+// file. Groups of four zeros may precede it, but not at the start of the file.
 func (x *xzReader) openStream() error {
 	var head [12]byte
 	for {
@@ -170,8 +173,8 @@ func (x *xzReader) openStream() error {
 	return nil
 }
 
-// openBlock reads the header of a block, whose first byte is its length in
-// words of four bytes.
+// openBlock reads the header of a block. first is its first byte: its length in
+// words of four bytes, minus 1.
 func (x *xzReader) openBlock(first byte) error {
 	var buf [1024]byte
 	head := buf[:4*(int(first)+1)]
@@ -191,7 +194,7 @@ func (x *xzReader) openBlock(first byte) error {
 		return err
 	}
 	if x.blocks > 0 && h.dictionary >= xzLargeBytes {
-		runtime.GC() // the dictionary of the last block is garbage and has been charged once
+		runtime.GC() // frees the dictionary of the last block, because memory is charged for only one
 	}
 	x.header, x.headBytes, x.start, x.decoded = h, int64(len(head)), x.src.n, 0
 	if x.check != nil {
@@ -232,14 +235,14 @@ func parseXZBlock(head []byte) (b xzBlock, err error) {
 	if b.dictionary, err = lzma.DecodeDictCap(rest[0]); err != nil {
 		return b, err
 	}
-	if b.decoded >= 0 { // no distance is larger than the block
+	if b.decoded >= 0 { // no match reaches further back than the block
 		b.dictionary = min(b.dictionary, b.decoded)
 	}
 	b.dictionary = max(b.dictionary, lzma.MinDictCap)
 	return b, nil
 }
 
-// closeBlock reads the padding and the check behind a block's data.
+// closeBlock reads the padding and the check behind the data of a block.
 func (x *xzReader) closeBlock() error {
 	stored := x.src.n - x.start
 	if h := &x.header; h.stored >= 0 && h.stored != stored || h.decoded >= 0 && h.decoded != x.decoded {
@@ -258,7 +261,7 @@ func (x *xzReader) closeBlock() error {
 	}
 	if x.check != nil {
 		sum := x.check.Sum(nil)
-		if x.flags[1] != 10 { // CRCs are stored with their low byte first
+		if x.flags[1] != 10 { // CRCs are stored with the lowest byte first
 			for i, j := 0, len(sum)-1; i < j; i, j = i+1, j-1 {
 				sum[i], sum[j] = sum[j], sum[i]
 			}
@@ -273,8 +276,8 @@ func (x *xzReader) closeBlock() error {
 	return nil
 }
 
-// addSizes hashes the sizes of a block, so that the index can be compared
-// without a list of all blocks.
+// addSizes adds the sizes of a block to a hash. The hash is compared with that
+// of the index, so that no list of all blocks is needed.
 func (x *xzReader) addSizes(stored, decoded uint64) {
 	var b [16]byte
 	binary.LittleEndian.PutUint64(b[:], stored)
@@ -282,8 +285,8 @@ func (x *xzReader) addSizes(stored, decoded uint64) {
 	x.sizes.Write(b[:])
 }
 
-// closeStream reads the index, whose first byte is read already, and the
-// footer, and compares both with what came before.
+// closeStream reads the index, after its first byte, and the footer. It
+// compares both with the blocks and the header.
 func (x *xzReader) closeStream() error {
 	found := x.sizes.Sum64()
 	x.sizes.Reset()
@@ -305,7 +308,7 @@ func (x *xzReader) closeStream() error {
 			return errXZ("index")
 		}
 	}
-	var tail [16]byte // the index's checksum, and the footer
+	var tail [16]byte // checksum of the index, and footer
 	if err == nil {
 		err = x.src.fill(tail[:])
 	}
@@ -324,7 +327,7 @@ func (x *xzReader) closeStream() error {
 	return nil
 }
 
-// xzIndex reads the numbers of an index.
+// xzIndex reads the numbers of an index, and computes its checksum.
 type xzIndex struct {
 	src *counting
 	crc uint32
@@ -342,5 +345,5 @@ func (i *xzIndex) ReadByte() (byte, error) {
 
 func (i *xzIndex) number() (uint64, error) { return binary.ReadUvarint(i) }
 
-// errXZ is damage in a part of the file.
+// errXZ is the error of a damaged part of the file.
 func errXZ(part string) error { return fmt.Errorf("xz: damaged %s", part) }

@@ -1,6 +1,8 @@
-// Package guarded places the data of tests in front of memory that must not be
-// read, for loops in assembly, of which no bounds are checked.
+// Package guarded places test data directly before memory that must not be
+// touched. Loops in assembly have no bounds checks; with such data, a read or a
+// write beyond the end crashes the test.
 //
-// The memory is the test's and goes with it. Users: the tests of
-// mrlocal/internal/scan, mrlocal/jobs/grep/dfa and mrlocal/spill.
+// Memory: a copy belongs to the test, and is freed at its end.
+//
+// Neighbours: the tests of internal/scan, jobs/grep/dfa and spill use it.
 package guarded

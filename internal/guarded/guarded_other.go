@@ -7,5 +7,6 @@ import (
 	"testing"
 )
 
-// Copy copies data; here nothing watches what lies behind it.
+// Copy returns a copy of data. On this system nothing guards the memory behind
+// it.
 func Copy(_ testing.TB, data []byte) []byte { return slices.Clip(slices.Clone(data)) }

@@ -8,7 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Copy copies data to the end of a page. What reads or writes behind it crashes.
+// Copy returns a copy of data that ends with a page. The next page must not be
+// touched: reading or writing it crashes the test.
 func Copy(t testing.TB, data []byte) []byte {
 	t.Helper()
 	page := unix.Getpagesize()

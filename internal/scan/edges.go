@@ -2,21 +2,22 @@ package scan
 
 import "math/bits"
 
-// Bytes is a set of bytes whose runs are searched for: words.
+// Bytes is a set of byte values. Edges finds runs of bytes that belong to it,
+// such as words.
 type Bytes struct {
-	low, high [16]byte // a byte below 0x80 is meant when its nibbles' entries share a bit
-	invert    uint64   // all ones: the bytes meant are the set; 0: all others are
+	low, high [16]byte // a byte below 0x80 is listed if the entries of its two nibbles share a bit
+	invert    uint64   // all ones if the set holds the listed bytes; 0 if it holds all others
 	in        [256]uint8
 }
 
-// NewBytes is the set of ASCII bytes for which in is true or, with others, of
-// all bytes, beyond ASCII too, for which it is not.
+// NewBytes returns the set of ASCII bytes for which in is true. If others is
+// set, it returns the set of all other bytes, including those above ASCII.
 func NewBytes(in func(c byte) bool, others bool) *Bytes {
 	s := &Bytes{invert: ^uint64(0)}
 	if others {
 		s.invert = 0
 	}
-	var rows []uint16 // the low nibbles that a bit stands for
+	var rows []uint16 // for each bit, the low nibbles that it stands for
 	for high := range 8 {
 		row := uint16(0)
 		for low := range 16 {
@@ -52,14 +53,15 @@ func indexOf(rows []uint16, row uint16) int {
 	return -1
 }
 
-// EdgesRoom is the least that Edges needs as dst.
+// EdgesRoom is the least length of dst for Edges.
 const EdgesRoom = 64 + 16
 
-// Edges writes to dst where runs of bytes of the set begin and end in data, in
-// turn, from at on: until the data ends, or dst might not be enough for the
-// next 64 bytes. A run that data[at-1] belongs to has begun already. It returns
-// how many it wrote, and where to go on, len(data) when that was all. A run that
-// data ends with, ends there.
+// Edges writes to dst, in turn, where runs of bytes of the set begin and end in
+// data. It starts at at. It stops at the end of data, or if dst may be too
+// short for the next 64 bytes. If data[at-1] belongs to a run, that run has
+// begun already. A run that reaches the end of data ends there. Edges returns
+// the number n of edges, and the place next at which to go on, len(data) at the
+// end.
 func (s *Bytes) Edges(dst []uint32, data []byte, at int) (n, next int) {
 	last := uint64(0)
 	if at > 0 {
@@ -71,16 +73,16 @@ func (s *Bytes) Edges(dst []uint32, data []byte, at int) (n, next int) {
 	if len(data)-at >= 64 || at < len(data) && len(dst)-n < EdgesRoom {
 		return n, at
 	}
-	// The run that goes on to the end of less than 64 bytes has its last edge
-	// there like any other.
+	// In a mask of less than 64 bytes, a run that reaches the end has its last
+	// edge there, like any other run.
 	in := s.mask(data[at:])
 	return appendEdges(dst, n, at, in^(in<<1|last)), len(data)
 }
 
-// windowsPortable finds the edges of windows of 64 bytes, as long as there is
-// room for those of one more.
+// windowsPortable finds the edges of whole windows of 64 bytes, as long as dst
+// has room for those of one more.
 //
-// hot: what processors without an assembly of ours run.
+// hot: it serves processors for which there is no assembly.
 func (s *Bytes) windowsPortable(dst []uint32, data []byte, at int, last uint64) (n, next int, inRun uint64) {
 	for at+64 <= len(data) && len(dst)-n >= EdgesRoom {
 		in := s.mask(data[at : at+64])
@@ -91,7 +93,8 @@ func (s *Bytes) windowsPortable(dst []uint32, data []byte, at int, last uint64) 
 	return n, at, last
 }
 
-// mask has a bit for each of up to 64 bytes that belongs to the set.
+// mask returns a bit for each of up to 64 bytes: 1 if the byte belongs to the
+// set.
 func (s *Bytes) mask(p []byte) (in uint64) {
 	for i, c := range p {
 		in |= uint64(s.in[c]) << (i & 63)

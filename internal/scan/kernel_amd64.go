@@ -13,7 +13,7 @@ func kernelMark(hits []uint64, data []byte, columns []column) bool {
 	return markAVX2(&hits[0], &data[0], len(hits), &columns[0], len(columns)) != 0
 }
 
-// kernelMarkEvery is kernelMark for a pair that stands in many words.
+// kernelMarkEvery is kernelMark for a literal whose pair stands in many words.
 func kernelMarkEvery(hits []uint64, data []byte, columns []column) bool {
 	if !wide {
 		return portableMark(hits, data, columns)

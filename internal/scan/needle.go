@@ -5,33 +5,35 @@ import (
 	"slices"
 )
 
-// column is one byte of a literal as the kernel wants it: what must stand, at
-// this distance from the place asked about, after or-ing the mask.
+// column is one byte of a literal in the form that the kernel needs: at this
+// distance from the place, after OR with mask, the text must hold this value.
 type column struct {
 	want, mask [lane]byte
 	offset     uint64
-	_          [56]byte // a column fills two cache lines
+	_          [56]byte // pads a column to two cache lines
 }
 
-// lane is how many places one register holds.
+// lane is the number of places in one register.
 const lane = 32
 
-// maxColumns bounds what the kernel compares of one literal. What passes that
-// many bytes is nearly always the literal; the rest is compared in Go.
+// maxColumns is how many bytes of a literal the kernel compares at most. Where
+// so many bytes agree, the literal nearly always stands; the rest is compared
+// in Go.
 const maxColumns = 16
 
-// Needle marks one literal. The kernel compares two bytes of it at each place,
-// those of which a sample held the fewest together, and the others only where
-// these two stand; or, where that is in many words, whose branches could not be
-// predicted, all of them at each place.
+// Needle marks the places of one literal. At each place, the kernel compares
+// two of its bytes: the pair that a sample of the text held least often. It
+// compares the others only where the pair stands. If the pair stands in so many
+// words that branches are mispredicted, the kernel compares all bytes at each
+// place instead.
 type Needle struct {
 	lit     Literal
 	columns []column
-	every   bool // all columns are compared at each place
-	whole   bool // the columns are all of the literal
+	every   bool // compare all columns at each place
+	whole   bool // the columns are the whole literal
 }
 
-// NewNeedle prepares to look for l.
+// NewNeedle returns a Needle for l.
 func NewNeedle(l Literal) *Needle {
 	n := &Needle{lit: l}
 	n.Tune(nil)
@@ -40,10 +42,10 @@ func NewNeedle(l Literal) *Needle {
 
 func (n *Needle) width() int { return min(len(n.lit.Text), mostWidth) }
 
-// rarest are the bytes that the pair is chosen from.
+// rarest is the number of bytes from which the pair is chosen.
 const rarest = 6
 
-// Tune chooses the bytes and their order.
+// Tune chooses the bytes to compare and their order, by a sample of the text.
 func (n *Needle) Tune(sample []byte) {
 	n.every = false
 	counts := countBytes(sample)
@@ -64,7 +66,7 @@ func (n *Needle) Tune(sample []byte) {
 		n.pair(order, sample)
 	}
 	if len(order) == 1 {
-		order = append(order, order[0]) // the kernel takes two at once
+		order = append(order, order[0]) // the kernel compares two at a time
 	}
 	n.whole = len(n.lit.Text) <= maxColumns
 	n.fill(order[:min(len(order), maxColumns)])
@@ -81,8 +83,8 @@ func (n *Needle) fill(order []int) {
 	}
 }
 
-// pair puts that pair of the rarest bytes first that stands together at the
-// fewest places of the sample.
+// pair moves two of the rarest bytes to the front: those that stand together at
+// the fewest places of the sample.
 func (n *Needle) pair(order []int, sample []byte) {
 	hits := make([]uint64, max(len(sample)-n.width()+1, 0)/64)
 	if len(hits) == 0 {
@@ -110,11 +112,11 @@ func (n *Needle) pair(order []int, sample []byte) {
 	n.every = bestPlaces*branchColumns > words*min(len(order)-1, maxColumns)
 }
 
-// branchColumns is how many columns could be compared in the time that a
-// mispredicted branch takes.
+// branchColumns is the number of columns that can be compared in the time of
+// one mispredicted branch.
 const branchColumns = 8
 
-// Mark marks the places where the literal begins.
+// Mark implements Marker.
 func (n *Needle) Mark(hits []uint64, data []byte) bool {
 	found := kernel{columns: n.columns, every: n.every}.places(hits, data, n.width())
 	if !found || n.whole {

@@ -1,7 +1,7 @@
 package scan
 
-// Newlines sets each of marks to the newlines in its 64 places of data, which
-// may end before the last place.
+// Newlines sets marks[w] to the newlines among the 64 bytes of data from 64w
+// on. data may end before the last of these places.
 func Newlines(marks []uint64, data []byte) {
 	full := min(len(data)/64, len(marks))
 	if full > 0 {

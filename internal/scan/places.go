@@ -1,10 +1,10 @@
 package scan
 
-// kernel is what marks whole words: by columns, or where there are none by
-// tables. (A function value would make the copies below escape.)
+// kernel marks whole words, by columns or, if there are none, by tables. It is
+// no function value, because then the copies below would escape to the heap.
 type kernel struct {
 	columns []column
-	every   bool // the columns' pair stands in many words
+	every   bool // the pair stands in many words
 	tables  *tables
 }
 
@@ -18,12 +18,12 @@ func (k kernel) mark(hits []uint64, data []byte) bool {
 	return kernelMark(hits, data, k.columns)
 }
 
-// mostWidth bounds how far from a place a kernel may look.
+// mostWidth is the largest distance from a place at which a kernel may read.
 const mostWidth = 64
 
-// places marks all places that have width bytes, which is what the kernel
-// reads there, behind them. The last word's are taken from the last 64 places
-// there are, and where there are not even so many, from a copy.
+// places marks all places behind which data has width bytes, which the kernel
+// reads. For the last word it reads the last 64 such places; if there are fewer
+// than 64, it reads a copy.
 func (k kernel) places(hits []uint64, data []byte, width int) bool {
 	places := max(len(data)-width+1, 0)
 	full := min(places/64, len(hits))

@@ -6,10 +6,10 @@ import (
 	"math/bits"
 )
 
-// The kernels in plain Go. All are given as much data as the places of hits
-// and the width of what they look for take.
+// The kernels in plain Go. The caller gives them as much data as the places of
+// hits need, including the width of what is searched for.
 
-// hot: what processors without an assembly of ours run.
+// hot: it serves processors for which there is no assembly.
 func portableMark(hits []uint64, data []byte, columns []column) bool {
 	clear(hits)
 	found := false
@@ -44,7 +44,7 @@ func columnsAt(data []byte, columns []column) bool {
 	return true
 }
 
-// hot: what processors without an assembly of ours run.
+// hot: it serves processors for which there is no assembly.
 func portableMarkSet(hits []uint64, data []byte, t *tables) bool {
 	found := false
 	for w := range hits {
@@ -60,32 +60,33 @@ func portableMarkSet(hits []uint64, data []byte, t *tables) bool {
 	return found
 }
 
-// hot: what processors without an assembly of ours run.
+// hot: it serves processors for which there is no assembly.
 func portableNewlines(marks []uint64, data []byte) {
 	const lows, highs = 0x0101010101010101, 0x8080808080808080
 	for w := range marks {
 		word := uint64(0)
 		for i := range 8 {
 			v := binary.LittleEndian.Uint64(data[64*w+8*i:]) ^ '\n'*lows
-			// Exact for every byte: the high bit is set in zero bytes only.
+			// This is exact for each byte: only zero bytes get their high bit
+			// set.
 			zero := ^((v&^highs + ^uint64(highs)) | v) & highs
-			// The product gathers the eight high bits in its highest byte.
+			// The product collects the eight high bits in its highest byte.
 			word |= (zero >> 7 * 0x0102040810204080 >> 56) << (8 * i)
 		}
 		marks[w] = word
 	}
 }
 
-// Ends sets each of ends to the marks of newlines that end a line with a hit,
-// and returns what to pass as carry for the words that follow: 1 where the
-// last line, not ended yet, has one. It counts the ends.
+// Ends sets ends to the newlines that end a line with a hit, and returns their
+// number. carry is 1 if the line that begins before the first word has a hit
+// already. carryOut is the same for the words that follow.
 //
-// Adding the hits to the ones between newlines carries into each newline that
-// has a hit before it since the last, and no further, as a newline is a zero
-// there: the first hit's carry runs through all the ones above it, and those
-// above leave ones, not carries.
+// The words of newlines, inverted, have ones between newlines. Adding the hits
+// makes a carry that runs through these ones into the next newline, and no
+// further, because a newline is a zero there. Further hits of the same line add
+// ones and make no carry.
 //
-// hot: a turn for 64 bytes.
+// hot: one step for 64 bytes.
 func Ends(ends, hits, newlines []uint64, carry uint64) (count int, carryOut uint64) {
 	hits, newlines = hits[:len(ends)], newlines[:len(ends)]
 	for w := range ends {

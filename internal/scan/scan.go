@@ -1,44 +1,47 @@
-// Package scan marks places in text, 64 of them a word: where a literal lies
-// (Needle), where one of a set does (Set), where lines end (Newlines), and
-// which lines hold a mark (Ends). Bit i of word w stands for place 64w+i.
+// Package scan marks places in text, 64 of them in one word of bits: where a
+// literal lies (Needle), where one of several literals lies (Set), where lines
+// end (Newlines), and which lines hold a mark (Ends). Bit i of word w stands for
+// place 64w+i.
 //
-// Words of marks are what the search of lines wants: a turn of the loop costs
-// the same whether it finds nothing or a place in every line, so common
-// literals cost what rare ones do; no call is made and no branch mispredicted
-// for a hit; and the lines of 64 places are told with one addition.
+// Words of marks make the search of lines fast. A step of the loop costs the
+// same if it finds nothing or a place in each line, so common literals cost as
+// little as rare ones. A hit costs no call and no mispredicted branch. One
+// addition finds the lines of 64 places.
 //
-// Bytes.Edges instead lists where runs of some bytes begin and end: for words,
-// of which every one is wanted.
+// Bytes.Edges works in another way: it lists where runs of bytes begin and end,
+// because a caller that wants words wants all of them.
 //
-// The kernels are in assembly for amd64 with AVX2, which is looked for at run
-// time, unless the tag safe is set; their twins in plain Go (portable.go) serve
-// everything else and say what is right. A kernel reads only the data it is
-// given. Nothing here keeps data; a Needle or a Set belongs to one caller at
-// a time.
+// The kernels are in assembly for amd64 with AVX2, which is tested at run time,
+// unless the build tag safe is set. Their twins in plain Go (portable.go) serve
+// all other builds, and define the right result.
 //
-// mrlocal/jobs/grep and mrlocal/jobs.Words decide what to look for.
+// Memory: a kernel reads only the data that it is given. Nothing keeps data. One
+// goroutine at a time may use a Needle or a Set.
+//
+// Neighbours: jobs/grep and jobs.Words decide what to search for.
 package scan
 
 import "unicode/utf8"
 
 // Marker marks the places where something begins.
 type Marker interface {
-	// Mark sets each of hits to the marks of its 64 places of data, and says
-	// whether there is one. Data may be longer than hits and is then looked
-	// at beyond, for what begins before.
+	// Mark sets hits[w] to the marks of the 64 places of data from 64w on, and
+	// reports whether there is one. data may be longer than hits; it is then
+	// read further, for what begins at the last places.
 	Mark(hits []uint64, data []byte) (found bool)
-	// Tune fits the search to a sample of the text to come.
+	// Tune adapts the search to a sample of the text to come.
 	Tune(sample []byte)
 }
 
-// Literal is a string to look for, not empty. With Fold its ASCII letters,
-// which are lower case, match in either case.
+// Literal is a string to search for. It is not empty. If Fold is set, its ASCII
+// letters must be lower case, and match in either case.
 type Literal struct {
 	Text string
 	Fold bool
 }
 
-// mask has the bit that tells the cases apart where byte i of l folds.
+// mask returns the bit in which the two cases of byte i differ, 0 if it is
+// compared as it is.
 func (l Literal) mask(i int) byte {
 	if c := l.Text[i]; l.Fold && 'a' <= c && c <= 'z' {
 		return 0x20
@@ -46,7 +49,7 @@ func (l Literal) mask(i int) byte {
 	return 0
 }
 
-// Begins reports whether l lies at the start of data.
+// Begins reports whether data begins with l.
 func (l Literal) Begins(data []byte) bool {
 	if len(data) < len(l.Text) {
 		return false
@@ -62,7 +65,8 @@ func (l Literal) Begins(data []byte) bool {
 	return true
 }
 
-// Frequency is a rough share of a byte in text: prose with markup.
+// Frequency returns the rough share of a byte in text: English prose with
+// markup.
 func Frequency(c byte) float64 {
 	const letters = "\x41\x0c\x18\x1f\x66\x0f\x0f\x21\x38\x01\x07\x21\x13\x39\x3e\x11\x01\x36\x35\x4a\x16\x08\x0b\x02\x0f\x01" // a to z, thousandths
 	switch {
@@ -84,7 +88,7 @@ func Frequency(c byte) float64 {
 	return 0.003
 }
 
-// Frequency is that of byte i of l in a text.
+// Frequency returns the rough share of byte i of l in text.
 func (l Literal) Frequency(i int) float64 {
 	f := Frequency(l.Text[i])
 	if l.mask(i) != 0 {
@@ -93,8 +97,8 @@ func (l Literal) Frequency(i int) float64 {
 	return f
 }
 
-// weigh says how often byte i of a literal is expected, given what a sample
-// holds: the general frequencies only break ties.
+// weigh returns how often byte i of a literal is expected, by the counts of a
+// sample. The general frequencies decide only between equal counts.
 func (l Literal) weigh(i int, counts *[256]int) float64 {
 	c, m := l.Text[i], l.mask(i)
 	n := counts[c]

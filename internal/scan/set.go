@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
-// MaxSet is how many literals a Set may hold: with more of them in a bucket
-// than two, most places pass.
+// MaxSet is how many literals a Set may hold. With more than two in each of its
+// buckets, most places would pass.
 const MaxSet = 16
 
-// setColumns is how many bytes of the literals the kernel looks at.
+// setColumns is how many bytes of each literal the kernel compares.
 const setColumns = 3
 
 // tables are what the kernel of a Set looks bytes up in. The literals are in
-// eight buckets, a bit each; low and high hold, for each column and each value
-// of a byte's lower and higher four bits, the buckets that a byte with these
-// may belong to. A place passes when some bucket passes all columns.
+// eight buckets, one bit each. For each column, low and high give the buckets
+// to which a byte may belong, by its lower and its higher four bits. A place
+// passes if one bucket passes all columns.
 type tables struct {
 	low, high [setColumns][16]byte
 	offsets   [setColumns]uint64
@@ -34,17 +34,18 @@ func (t *tables) buckets(data []byte) byte {
 }
 
 // Set marks the places where one of its literals begins. The kernel finds
-// places that may be one, by three bytes of each literal at the same distances
-// from its start, where a sample held the fewest; each is then compared.
+// candidates by three bytes of each literal. They stand at the same distances
+// from the start in all literals, those that a sample of the text held least
+// often. Each candidate is then compared.
 type Set struct {
 	tables   tables
-	members  [8][]member // of each bucket
-	width    int         // of the shortest literal
-	compared int         // places, by the last Mark
+	members  [8][]member // by bucket
+	width    int         // length of the shortest literal
+	compared int         // number of candidates that the last Mark compared
 }
 
-// member is a literal with its first eight bytes as a number: those it has,
-// what stands there after or-ing fold, and whether that is all.
+// member is a literal and its first eight bytes as a number: which bytes there
+// are, their value after OR with fold, and whether they are all.
 type member struct {
 	lit              Literal
 	care, want, fold uint64
@@ -61,13 +62,14 @@ func newMember(l Literal) member {
 	return m
 }
 
-// NewSet prepares to look for at most MaxSet literals.
+// NewSet returns a Set of at most MaxSet literals.
 func NewSet(lits []Literal) *Set {
 	s := &Set{width: mostWidth}
 	for _, l := range lits {
 		s.width = min(s.width, len(l.Text))
 	}
-	// Those that look alike share a bucket, which then lets little else pass.
+	// Similar literals share a bucket, so that the bucket passes few other
+	// places.
 	alike := slices.Clone(lits)
 	slices.SortStableFunc(alike, func(a, b Literal) int { return strings.Compare(a.Text, b.Text) })
 	for i, l := range alike {
@@ -78,8 +80,8 @@ func NewSet(lits []Literal) *Set {
 	return s
 }
 
-// Tune chooses the columns: those distances at which the bytes of the
-// literals are the rarest together.
+// Tune chooses the columns: the distances at which the bytes of the literals
+// are rarest together.
 func (s *Set) Tune(sample []byte) {
 	counts := countBytes(sample)
 	total := 1000 * float64(len(sample)+1)
@@ -131,7 +133,7 @@ func (s *Set) fill() {
 	}
 }
 
-// Mark marks the places where a literal of the set begins.
+// Mark implements Marker.
 func (s *Set) Mark(hits []uint64, data []byte) bool {
 	s.compared = 0
 	if !(kernel{tables: &s.tables}.places(hits, data, s.width)) {
@@ -152,8 +154,8 @@ func (s *Set) Mark(hits []uint64, data []byte) bool {
 	return found
 }
 
-// Compared is how many places the last Mark has compared one by one, which is
-// what its time goes by.
+// Compared returns how many candidates the last Mark compared, which decides
+// its time.
 func (s *Set) Compared() int { return s.compared }
 
 func (s *Set) begins(data []byte) bool {

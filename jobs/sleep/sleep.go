@@ -1,10 +1,12 @@
-// Package sleep is the job that does nothing but take time, as Hadoop's
-// SleepJob: its maps read nothing and its tasks sleep for as long as told. It
-// shows how slots are handed out, on few cores and without data, and lets a
-// real run be compared with a simulated one.
+// Package sleep is a job whose tasks only take time, as in Hadoop's SleepJob: its
+// maps read nothing, and all tasks sleep for given times. It shows how slots are
+// assigned, on few cores and without data, and it makes a real run comparable
+// with a simulated one.
 //
-// Memory: none to speak of; one key a reduce. Neighbours: jobs is what it is
-// made of, package engine runs it.
+// Memory: one key for each reduce.
+//
+// Neighbours: package jobs defines jobs; the command makes this one for workload
+// files.
 package sleep
 
 import (
@@ -16,14 +18,15 @@ import (
 	"mrlocal/jobs"
 )
 
-// Options say how many tasks there are and how long each takes. A nil function
-// is no time at all. They are called from several goroutines.
+// Options say how many tasks there are and how long each of them takes. A
+// function that is nil means no time. Several goroutines call the functions.
 type Options struct {
-	Maps, Reduces       int // Reduces 0: map-only
+	Maps, Reduces       int // if Reduces is 0, the job has no reducers
 	MapTime, ReduceTime func(task int) time.Duration
 }
 
-// New makes the job. Its error is wrong usage.
+// New makes the job. It fails if Options are wrong, with an error of kind
+// errs.BadOptions.
 func New(o Options) (jobs.Chain, error) {
 	if o.Maps < 1 {
 		return nil, errs.Optionf("sleep", "%d maps; at least 1", o.Maps)
@@ -42,8 +45,8 @@ func New(o Options) (jobs.Chain, error) {
 	return jobs.Chain{job}, nil
 }
 
-// mapper sleeps. The first map also gives each reduce its one key: a reduce
-// without a group would not be called, and not sleep.
+// mapper sleeps. The first map also emits one key for each reduce, because a
+// reduce without a group would not be called and would not sleep.
 type mapper struct {
 	sleeper
 	reduces int
@@ -66,16 +69,17 @@ type reducer struct {
 
 func (r *reducer) Reduce([]byte, *jobs.Values, jobs.Emitter) error { return r.sleep(r.time) }
 
-// sleeper knows which task it sleeps for, and is woken by a kill.
+// sleeper sleeps for one task. A kill of the attempt wakes it.
 type sleeper struct{ attempt jobs.Attempt }
 
 // Begin implements jobs.Attempter.
 func (s *sleeper) Begin(a jobs.Attempt) { s.attempt = a }
 
-// aliveEvery is how often a sleeper shows that it lives.
+// aliveEvery is the time between two signs of progress.
 const aliveEvery = 10 * time.Second
 
-// sleep ends exactly when the task's time is over, however often it wakes.
+// sleep returns when the time of the task is over. Signs of progress in between
+// do not make it longer.
 func (s *sleeper) sleep(of func(task int) time.Duration) error {
 	if of == nil {
 		return nil

@@ -2,7 +2,7 @@ package sort
 
 import "bytes"
 
-// appendKey appends the bytes that line sorts by. Several goroutines call it.
+// appendKey appends the sort key of line. Several goroutines call it.
 func (o *order) appendKey(dst, line []byte) []byte {
 	for i := range o.fields {
 		f := &o.fields[i]
@@ -46,8 +46,8 @@ func skipNonBlanks(line []byte, at int) int {
 	return at
 }
 
-// cut is the part of line that the key compares: from GNU sort's begfield to
-// its limfield, empty where they cross.
+// cut returns the part of line that the field compares, as between begfield and
+// limfield of GNU sort. It is empty if the end lies before the beginning.
 func (f *field) cut(line []byte, separator int) []byte {
 	begin, end := f.begin(line, separator), len(line)
 	if !f.toLineEnd {
@@ -111,7 +111,7 @@ func (f *field) end(line []byte, separator int) int {
 	return advance(line, at, f.endByte)
 }
 
-// advance is at + n, at most the line's end.
+// advance returns at + n, but at most the end of line.
 func advance(line []byte, at int, n uint64) int {
 	if n > uint64(len(line)-at) {
 		return len(line)
@@ -119,9 +119,9 @@ func advance(line []byte, at int, n uint64) int {
 	return at + int(n)
 }
 
-// appendText appends text so that no result is a prefix of another: NUL
-// becomes 00 FF, the end is 00 00. open leaves both out, for the last
-// component of a key.
+// appendText appends text so that no result is a prefix of another: NUL becomes
+// 00 FF, and the end becomes 00 00. open leaves both out; it is set for the
+// last component of a key.
 func appendText(dst, text []byte, fold, open bool) []byte {
 	start := len(dst)
 	if open || bytes.IndexByte(text, 0) < 0 {

@@ -8,28 +8,29 @@ import (
 	"mrlocal/errs"
 )
 
-// order is the compiled Options: what is compared, in which sequence.
+// order is the compiled form of Options: what is compared, and in which
+// sequence.
 type order struct {
 	fields    []field
-	separator int  // -1: fields begin with blanks
-	reverse   bool // of the last resort
-	whole     bool // the last resort: the whole line
+	separator int  // -1 if blanks begin a field
+	reverse   bool // of the comparison of whole lines
+	whole     bool // lines with equal fields are compared as a whole
 }
 
-// field is one -k. Positions are as GNU keeps them after parsing: a first
-// field to skip to, then bytes.
+// field is one -k. Its positions are as GNU sort keeps them after parsing: the
+// number of fields to skip, then of bytes.
 type field struct {
-	line       bool // begins with the line: no -k was given
+	line       bool // no -k was given: the field is the whole line
 	startField uint64
 	startByte  uint64
 	toLineEnd  bool
 	endField   uint64
-	endByte    uint64 // 0: to the end of the field
+	endByte    uint64 // 0 for the end of the field
 	rules
 	skipEnd bool // b was given at the end position
 }
 
-// rules say how two fields compare.
+// rules say how two fields are compared.
 type rules struct{ numeric, reverse, fold, skipStart bool }
 
 func compile(o Options) (*order, error) {
@@ -53,12 +54,12 @@ func compile(o Options) (*order, error) {
 		ord.fields = []field{{line: true, toLineEnd: true, rules: global}}
 	}
 	if len(ord.fields) == 0 {
-		ord.whole = true // -s and -u have nothing else to go by
+		ord.whole = true // there is nothing else to compare, even with -s and -u
 	}
 	return ord, nil
 }
 
-// needsKey reports whether the line itself will not do as the key.
+// needsKey reports whether lines need a key other than themselves.
 func (o *order) needsKey() bool { return len(o.fields) > 0 || o.reverse }
 
 func parseSeparator(s string) (int, error) {
@@ -73,7 +74,7 @@ func parseSeparator(s string) (int, error) {
 	return 0, errs.Optionf(fmt.Sprintf("Options.Separator %q", s), `must be one byte; \0 stands for NUL`)
 }
 
-// keyParser walks over a KEYDEF: F[.C][OPTS][,F[.C][OPTS]].
+// keyParser parses a KEYDEF: F[.C][OPTS][,F[.C][OPTS]].
 type keyParser struct {
 	text string
 	pos  int
@@ -118,7 +119,7 @@ func (p *keyParser) skip(c byte) bool {
 	return false
 }
 
-// count is a number from 1.
+// count reads a number that is at least 1.
 func (p *keyParser) count(what string) (uint64, error) {
 	n, err := p.number()
 	if err == nil && n == 0 {
@@ -127,7 +128,8 @@ func (p *keyParser) count(what string) (uint64, error) {
 	return n, err
 }
 
-// number is decimal; one beyond every line counts as the largest, as GNU has it.
+// number reads a decimal number. A number beyond every line becomes the largest
+// one, as in GNU sort.
 func (p *keyParser) number() (uint64, error) {
 	begin := p.pos
 	for p.pos < len(p.text) && p.text[p.pos]-'0' < 10 {

@@ -5,16 +5,17 @@ import (
 	"encoding/binary"
 )
 
-// appendNumber appends the value of the number that text begins with, after
-// blanks, as GNU sort -n reads it: an optional minus, digits, and a fraction
-// after a point; no exponent, no plus; nothing is zero. Any number of digits
-// counts.
+// appendNumber appends a key for the number at the start of text, behind
+// blanks. It reads numbers as GNU sort -n does: an optional minus, digits, and
+// a fraction behind a point; no plus and no exponent. No number counts as zero.
+// There may be any number of digits.
 //
-// The first byte holds the sign and the number of integer digits: 80 is zero,
-// above it 81+n positive, and 7F−n negative, n digits each; n from 7E on is
-// FF (00) and the count in eight bytes. Then come the digits without leading
-// and trailing zeros, two a byte, each as 1 to 10, ended by 0: the point needs
-// no mark, since only equal counts are compared. Negative ones are inverted.
+// The first byte holds the sign and the number n of integer digits: 80 for
+// zero, 81+n for positive numbers, 7F−n for negative ones. If n is 7E or more,
+// the byte is FF (00 if negative), and n follows in eight bytes. Then come the
+// digits, without zeros at the start and the end, two in each byte, each as 1
+// to 10, and a 0 at the end. The point needs no mark, because digits are
+// compared only if n is equal. Negative numbers are inverted bit by bit.
 func appendNumber(dst, text []byte) []byte {
 	at := skipBlanks(text, 0)
 	negative := at < len(text) && text[at] == '-'
@@ -45,7 +46,7 @@ func appendNumber(dst, text []byte) []byte {
 	return dst
 }
 
-// digits is the run of digits in text from at, and where it ends.
+// digits returns the run of digits in text from at on, and where it ends.
 func digits(text []byte, at int) ([]byte, int) {
 	begin := at
 	for at < len(text) && text[at]-'0' < 10 {

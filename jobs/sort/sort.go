@@ -1,17 +1,20 @@
-// Package sort orders lines as GNU sort does in the C locale.
+// Package sort is a job that sorts lines as GNU sort does in the C locale.
 //
-// The mapper only finds the line ends and hands the block over (jobs.Taker):
-// a line is copied once, when it is written. Plain sort has the line as its
-// key. Everything else is put into the key: what -k, -n, -f, -b and -r mean is
-// compiled once into an appender that turns a line into bytes whose plain order
-// is the order asked for, so the engine compares nothing but bytes.
+// The mapper only finds the ends of lines, and passes the whole block on
+// (jobs.Taker), so that each line is copied once. Without keys, the line is its
+// own sort key. Else a key is made of each line: -k, -n, -f, -b and -r are
+// compiled once to a function that turns a line into bytes whose plain order is
+// the order asked for. The engine compares nothing but bytes.
 //
-// A key is the concatenation of one component per -k and, unless -s or -u is
-// given, the whole line (GNU's last resort). Components never are a prefix of
-// one another, so that the next one is reached only where they are equal;
-// descending ones are inverted bit by bit, their end included.
+// A key has one component for each -k. The whole line follows (the last resort
+// of GNU sort), unless -s or -u is given. No component is a prefix of another
+// one, so the next component is compared only if this one is equal. Descending
+// components are inverted bit by bit, including their end.
 //
-// Memory: the spans of a block, eight bytes a line, reused.
+// Memory: the spans of one block, eight bytes for each line, are kept and reused.
+//
+// Neighbours: package jobs defines jobs; jobs/jobtest and GNU sort are the
+// references of the tests.
 package sort
 
 import (
@@ -21,20 +24,22 @@ import (
 	"mrlocal/jobs"
 )
 
-// Options are GNU sort's, by their letters. The zero value sorts lines.
+// Options are those of GNU sort, named with their letters. The zero value sorts
+// lines by their bytes.
 type Options struct {
 	Keys      []string // -k POS1[,POS2], with options n, r, f, b after either
-	Separator string   // -t: one byte, or \0; empty: fields begin with blanks
+	Separator string   // -t: one byte, or \0; empty: blanks begin a field
 	Numeric   bool     // -n
 	Reverse   bool     // -r
-	Unique    bool     // -u: the first of equal lines
-	Stable    bool     // -s: no last resort
+	Unique    bool     // -u: only the first of equal lines
+	Stable    bool     // -s: lines with equal keys are not compared as a whole
 	FoldCase  bool     // -f: a to z as A to Z
-	Blanks    bool     // -b: leading blanks do not count
+	Blanks    bool     // -b: leading blanks are ignored
 	ZeroEnded bool     // -z: lines end with NUL
 }
 
-// New makes the job; a wrong key or separator is a errs.Error.
+// New makes the job. It fails if a key or the separator is wrong, with an error
+// of kind errs.BadOptions.
 func New(o Options) (jobs.Chain, error) {
 	order, err := compile(o)
 	if err != nil {
@@ -81,10 +86,10 @@ func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
 	return nil
 }
 
-// appendLines appends the spans of the lines of data without their delimiter,
-// which the last one may lack.
+// appendLines appends the spans of the lines of data, without their delimiter.
+// The last line may lack it.
 //
-// hot: every line passes; IndexByte does the searching.
+// hot: it sees each line; IndexByte does the search.
 func appendLines(dst []jobs.Span, data []byte, delim byte) []jobs.Span {
 	for off := 0; off < len(data); {
 		n := bytes.IndexByte(data[off:], delim)
@@ -97,10 +102,11 @@ func appendLines(dst []jobs.Span, data []byte, delim byte) []jobs.Span {
 	return dst
 }
 
-// withoutRepeats leaves out, in place, each line that is the one before it once
-// more: of equal lines the first is kept, so it need not even be collected.
+// withoutRepeats removes, in place, each line that equals the one before it.
+// Only the first of equal lines is kept in the end, so the others need not be
+// collected.
 //
-// hot: every line of -u passes; lengths mostly decide.
+// hot: with -u it sees each line; mostly the length decides.
 func withoutRepeats(lines []jobs.Span, data []byte) []jobs.Span {
 	if len(lines) == 0 {
 		return lines

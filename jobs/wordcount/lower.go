@@ -8,9 +8,9 @@ const (
 	sevens = 0x7f7f7f7f7f7f7f7f
 )
 
-// lower turns A to Z into a to z, eight bytes at a time.
+// lower changes A to Z in p to a to z, eight bytes at a time.
 //
-// hot: with IgnoreCase every byte passes.
+// hot: with IgnoreCase it sees each byte.
 func lower(p []byte) {
 	for ; len(p) >= 8; p = p[8:] {
 		v := binary.LittleEndian.Uint64(p)

@@ -1,13 +1,16 @@
-// Package wordcount counts words, as Hadoop's first example does.
+// Package wordcount is a job that counts words, like the first example of Hadoop.
 //
-// jobs.Words finds the words of a block, some hundred at a time, and hands them
-// to the kvbuffer as they are, where jobs.Sum adds up the counts. The result is "word TAB count", in byte
-// order of the word, or, with Top, by falling count and then by word: a second
-// job orders the counts of the first.
+// jobs.Words finds the words of a block, some hundred at a time. The mapper
+// passes them to the kvbuffer, where jobs.Sum adds the counts. The result is
+// "word TAB count" in byte order of the words. With Top, it is ordered by falling
+// count, then by word: a second job sorts the counts of the first one.
 //
-// Memory: words are slices of the block, nothing is copied here. With
-// IgnoreCase the block is lowered where it lies, which a second attempt on the
-// same memory may repeat without harm.
+// Memory: words are slices of the block, and are not copied here. With IgnoreCase
+// the mapper changes the block in place; a second attempt on the same block then
+// changes nothing.
+//
+// Neighbours: package jobs defines jobs and finds words; jobs/jobtest is the
+// reference of the tests.
 package wordcount
 
 import (
@@ -20,13 +23,13 @@ import (
 	"mrlocal/jobs"
 )
 
-// Options say what a word is and how many are wanted. Without any, words are
-// runs of bytes other than space, TAB, newline, carriage return and form feed,
-// as Java's StringTokenizer cuts them.
+// Options say what a word is and how many words are wanted. By default, words
+// are runs of bytes other than space, TAB, newline, carriage return and form
+// feed, as in StringTokenizer of Java.
 type Options struct {
-	IgnoreCase bool  // A to Z count as a to z; other letters stay as they are
+	IgnoreCase bool  // A to Z count as a to z; other letters are not changed
 	Alnum      bool  // words are runs of ASCII letters and digits
-	Top        int64 // the Top most frequent words, by count, then word; 0: all
+	Top        int64 // only the Top most frequent words, by count, then by word; 0: all words
 }
 
 // New makes the job.
@@ -51,7 +54,7 @@ func New(o Options) (jobs.Chain, error) {
 		Ordered:    true,
 		NewMapper:  func() jobs.Mapper { return newRank(o.Top) },
 		NewReducer: func() jobs.Reducer { return &head{left: o.Top} },
-		Partition:  func([]byte, int) int { return 0 }, // one reducer must see all, however many there are
+		Partition:  func([]byte, int) int { return 0 }, // one reducer must see all words
 		BuiltIn:    true,
 	}
 	return jobs.Chain{count, top}, nil
@@ -85,8 +88,8 @@ func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
 }
 
 // rank turns "word TAB count" into keys that sort by falling count. It leaves
-// out what at least n words of its split are known to beat, as long as a heap
-// of n counts is small.
+// out words that at least n words of its split beat, as long as a heap of n
+// counts is small.
 type rank struct {
 	n    int64
 	best counts
@@ -128,7 +131,7 @@ func (r *rank) beaten(count uint64) bool {
 	return false
 }
 
-// counts is a heap with the smallest on top.
+// counts is a heap with the smallest count on top.
 type counts []uint64
 
 func (c counts) Len() int           { return len(c) }
@@ -137,7 +140,7 @@ func (c counts) Swap(i, j int)      { c[i], c[j] = c[j], c[i] }
 func (c *counts) Push(x any)        { *c = append(*c, x.(uint64)) }
 func (c *counts) Pop() any          { panic("wordcount: the heap of counts never shrinks") }
 
-// head lets the first words through.
+// head emits the first n words.
 type head struct {
 	left int64
 	text [20]byte
