@@ -34,14 +34,14 @@ func manyJobs(t *testing.T) *workload.File {
 
 // tuned runs dynamicmr with what change makes of its options.
 func tuned(t *testing.T, f *workload.File, o sim.Options, change func(o *settings.Options)) *report.Report {
-	told := settings.Defaults()
-	change(&told)
-	o.Policy = dynamicmr.New(told)
+	options := settings.Defaults()
+	change(&options)
+	o.Policy = dynamicmr.New(options)
 	return run(t, f, o)
 }
 
-// TestDynamicMRIsNoWorseThanEachOfItsParts is Q9 and M7: all three techniques
-// together against each alone, and against YARN, on many jobs that shuffle.
+// TestDynamicMRIsNoWorseThanEachOfItsParts compares all three techniques together
+// with each alone, and with YARN, on many jobs that shuffle [DynamicMR14, "ablations"].
 func TestDynamicMRIsNoWorseThanEachOfItsParts(t *testing.T) {
 	f := manyJobs(t)
 	for _, slowstart := range []slots.PPM{slots.One, slots.One / 20} {
@@ -66,9 +66,10 @@ func TestDynamicMRIsNoWorseThanEachOfItsParts(t *testing.T) {
 	}
 }
 
-// TestPreSchedulingIsLocalAndFair is Q10 and M11: under a light load and beats of
-// 3 s, PreScheduling has more maps at their input than fair at the same fairness
-// over pools; delay scheduling has still more, and is less fair.
+// TestPreSchedulingIsLocalAndFair: under a light load and heartbeats of 3 s,
+// PreScheduling runs more maps at their input than fair does, at the same fairness
+// over pools. Delay scheduling [Delay10] runs still more there, and is less fair
+// [DynamicMR14, "locality and fairness"].
 func TestPreSchedulingIsLocalAndFair(t *testing.T) {
 	lines := []string{
 		"cluster: {trackers: 20, map_slots: 8, reduce_slots: 2}", "locality: {replicas: 2}",
@@ -102,8 +103,8 @@ func localShare(r *report.Report) float64 {
 	return float64(local) / float64(all)
 }
 
-// TestSEPBAtZeroIsLATE is N12's first half: without DHSA and PreScheduling, and
-// with no job checked, decisions are late's.
+// TestSEPBAtZeroIsLATE: without DHSA and PreScheduling, and with no job checked, the
+// decisions are those of late [DynamicMR14, "limits of sepb"].
 func TestSEPBAtZeroIsLATE(t *testing.T) {
 	f := manyJobs(t)
 	for _, cost := range []string{"l0", "l1", "l2"} {
@@ -128,8 +129,8 @@ func TestSEPBAtZeroIsLATE(t *testing.T) {
 	}
 }
 
-// TestBatchFirstCopiesNothingWhileMapsPend is N12's second half, on typed slots: a
-// map is copied only where fewer maps pend than map slots idle.
+// TestBatchFirstCopiesNothingWhileMapsPend: on typed slots, a map is copied only if
+// fewer maps pend than map slots idle [DynamicMR14, "limits of sepb"].
 func TestBatchFirstCopiesNothingWhileMapsPend(t *testing.T) {
 	f := manyJobs(t)
 	log := &trace.Log{}
@@ -166,9 +167,9 @@ func TestFirstFinisherCommits(t *testing.T) {
 	for _, cost := range []string{"l0", "l1", "l2"} {
 		for _, beat := range []time.Duration{0, 3 * time.Second} {
 			for _, name := range []string{"late", "dynamicmr"} {
-				told := settings.Defaults()
-				told.CopyAfter = 3 * beat
-				p, err := registry.New(name, told)
+				options := settings.Defaults()
+				options.CopyAfter = 3 * beat
+				p, err := registry.New(name, options)
 				if err != nil {
 					t.Fatal(err)
 				}

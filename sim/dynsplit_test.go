@@ -18,10 +18,10 @@ func walls(r *report.Report) (all []float64) {
 	return all
 }
 
-// TestDynamicSplitHelpsSmallJobsMost is Q8 on bench/workloads/dsplit-macro.yaml
-// (Table 7 of seed 002), L2, seed 1: against the fair scheduler the mean wall
-// reduction of jobs is larger than the gain in makespan, and reduces hold fewer
-// slots while they wait for maps (S4).
+// TestDynamicSplitHelpsSmallJobsMost runs bench/workloads/dsplit-macro.yaml
+// ([Split11, Table 7]) under L2 with seed 1. Compared with the fair scheduler, the
+// mean wall time of jobs falls by more than the makespan, and reduces hold fewer slots
+// while they wait for maps [Split11, "cpu up and wait down"].
 func TestDynamicSplitHelpsSmallJobsMost(t *testing.T) {
 	f := shipped(t, "dsplit-macro.yaml")
 	raw := run(t, f, sim.Options{Policy: named(t, "fair"), Cost: "l2"})
@@ -38,9 +38,9 @@ func TestDynamicSplitHelpsSmallJobsMost(t *testing.T) {
 	}
 }
 
-// TestASmallJobsReducesDoNotHoard is S4: a job of two maps beside a large one.
-// Where reduces start early under fair they wait for as long as the slowest map
-// takes; under Dynamic Split, which has w_r = 0 then, not at all.
+// TestASmallJobsReducesDoNotHoard runs a job of two maps beside a large one [Split11,
+// reduce slot hoarding problem]. If reduces start early under fair, they wait as long
+// as the slowest map takes. Under Dynamic Split, w_r is 0 then, and they do not wait.
 func TestASmallJobsReducesDoNotHoard(t *testing.T) {
 	f := parse(t, "cluster: {trackers: 2, map_slots: 3, reduce_slots: 2}", "defaults: {slowstart: 0.05}", "jobs:",
 		"  - {name: large, maps: 60, reduces: 4, map_time: 10s, reduce_time: 10s}",
@@ -52,7 +52,8 @@ func TestASmallJobsReducesDoNotHoard(t *testing.T) {
 	}
 }
 
-// TestReducesOfManyJobsAreNoMoreThanTheirSlots is S3's R_R: with more jobs than
+// TestReducesOfManyJobsAreNoMoreThanTheirSlots is about the bound R_R [Split11, dynamic
+// resource allocation]: with more jobs than
 // slots, those that came first hold more reduces than their share later. Without
 // the bound reduces wait for 485,560 slot-seconds here, and the whole takes a sixth
 // longer.

@@ -61,7 +61,7 @@ func TestFaultsTakeTheTimeTheyTake(t *testing.T) {
 	}
 }
 
-// TestOutputsOfLostMapsAreCopiedAgain is L1: 2 maps of 10 s, each 10 s of
+// TestOutputsOfLostMapsAreCopiedAgain runs under L1: 2 maps of 10 s, each 10 s of
 // copying for the only reduce, which waits from the start. Undisturbed it has
 // copied at 30 and ends at 35. Where map 0's output is lost at 15 it is there
 // again at 25; as the newest it is copied last, until 35.
@@ -95,9 +95,9 @@ func TestOutputsOfLostMapsAreCopiedAgain(t *testing.T) {
 	}
 }
 
-// TestLostTrackersEndDeterministically: jobs that lend everything lose half of
-// the trackers while reduces wait on map slots; all ends (SPEC A9), twice the
-// same.
+// TestLostTrackersEndDeterministically: jobs that lend everything lose half of the
+// trackers while reduces wait on map slots. All jobs end [DHFS13, "deadlock guard"],
+// and two runs are the same.
 func TestLostTrackersEndDeterministically(t *testing.T) {
 	lines := []string{"cluster: {trackers: 4, map_slots: 2, reduce_slots: 1, net: 1MB}", "defaults: {slowstart: 0.05}",
 		"faults: [{at: 30s, tracker: 1, lost: true}, {at: 61s, tracker: 3, lost: true}, {at: 62s, task: J0/m/3, lost: true}]", "jobs:"}
@@ -121,8 +121,9 @@ func TestLostTrackersEndDeterministically(t *testing.T) {
 	}
 }
 
-// TestAJobBehindOneThatFailsDoesNotStart, nor one behind that; one behind a job
-// that succeeds does, when it has ended and its own time has come.
+// TestAJobBehindOneThatFailsDoesNotStart, and neither does a job behind that one. A
+// job behind a job that succeeds starts when that job has ended and its own submit
+// time has come.
 func TestAJobBehindOneThatFailsDoesNotStart(t *testing.T) {
 	f := parse(t, "cluster: {trackers: 1, map_slots: 4, reduce_slots: 1}", "faults: [{task: bad/m/0, fail: 4}]", "defaults: {map_time: 10s}", "jobs:",
 		"  - {name: third, maps: 1, after: [second]}",
@@ -159,7 +160,7 @@ func TestAJobBehindOneThatFailsDoesNotStart(t *testing.T) {
 func TestAJobMayHaveNoMapsOrNoReduces(t *testing.T) {
 	f := parse(t, "cluster: {trackers: 1, map_slots: 2, reduce_slots: 1}", "defaults: {map_time: 10s, reduce_time: 5s}", "jobs:",
 		"  - {name: reduces, reduces: 2, maps: 1}", "  - {name: maps, maps: 3}", "  - {name: none, maps: 1, after: [maps]}", "  - {name: last, maps: 1, after: [none]}")
-	f.Jobs[0].Maps, f.Jobs[2].Maps = 0, 0 // as a file may not say
+	f.Jobs[0].Maps, f.Jobs[2].Maps = 0, 0 // which a file may not contain
 	for _, cost := range []string{"l0", "l1", "l2"} {
 		r, _, _ := recorded(t, f, sim.Options{Policy: named(t, "fair"), Cost: cost})
 		for name, finish := range map[string]float64{"reduces": 10, "maps": 20, "none": 20, "last": 30} {

@@ -32,14 +32,14 @@ type cluster struct {
 	attempts []*literal
 	outputs  map[int]int     // of a job, that are there
 	done     map[[2]int]bool // maps of jobs, whose outputs these are
-	told     map[string]float64
+	reported map[string]float64
 }
 
 // literal is one attempt.
 type literal struct {
 	Kind    slots.Kind
 	Task    slots.TaskID
-	name    string // in told
+	name    string // in reported
 	job     int    // of the file
 	tracker int
 	copying bool
@@ -260,7 +260,7 @@ func (c *cluster) changes() (changed bool) {
 			phase = slots.PhaseSort
 		}
 		if phase == slots.PhaseNone {
-			c.told[a.name+" ends"] = c.now
+			c.reported[a.name+" ends"] = c.now
 			c.attempts = slices.DeleteFunc(c.attempts, func(o *literal) bool { return o == a })
 			if task := [2]int{a.job, int(a.Task)}; a.Kind == slots.Map && !c.done[task] { // else a copy has lost the race
 				c.done[task] = true
@@ -269,7 +269,7 @@ func (c *cluster) changes() (changed bool) {
 			changed = true
 		} else if phase != a.phase {
 			a.phase = phase
-			c.told[fmt.Sprintf("%s %v", a.name, phase)] = c.now
+			c.reported[fmt.Sprintf("%s %v", a.name, phase)] = c.now
 			changed = true
 		}
 	}
@@ -305,7 +305,7 @@ func (c *cluster) until(end float64) {
 // as closely. The file has no faults and no input with a place.
 func agrees(t tester, f *workload.File, seed uint64, perTracker, fileJob []int, events []trace.Event) {
 	t.Helper()
-	c := cluster{file: f, seed: seed, outputs: map[int]int{}, done: map[[2]int]bool{}, told: map[string]float64{}}
+	c := cluster{file: f, seed: seed, outputs: map[int]int{}, done: map[[2]int]bool{}, reported: map[string]float64{}}
 	name := func(e *trace.Event) string { return fmt.Sprintf("%d/%v/%d/%d", e.Job, e.Kind, e.Task, e.N) }
 	for i := range events {
 		e := &events[i]
@@ -340,7 +340,7 @@ func agrees(t tester, f *workload.File, seed uint64, perTracker, fileJob []int, 
 		case e.Op != trace.OpFinish || e.Has(trace.Killed):
 			continue
 		}
-		at, ok := c.told[what]
+		at, ok := c.reported[what]
 		if e.Op == trace.OpPhase && e.Phase == slots.PhaseReduce && !ok {
 			continue // it reduces in no time
 		}

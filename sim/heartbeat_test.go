@@ -11,26 +11,26 @@ import (
 
 // TestTrackersBeatInTurn: of two trackers at a heartbeat of 4 s, tracker 0 beats
 // at 0, 4, 8 and tracker 1 at 2, 6, 10. Each takes a map of 3 s at its first
-// beat and tells its end at the next; the reduce starts with the news of the
-// last map, at 6, ends at 9 and is told at 10.
+// heartbeat and reports its end at the next. The reduce starts when the end of the
+// last map is reported, at 6. It ends at 9, which is reported at 10.
 func TestTrackersBeatInTurn(t *testing.T) {
 	f := parse(t, two, "jobs: [{name: J, maps: 2, reduces: 1, map_time: 3s, reduce_time: 3s}]")
 	r, events, _ := recorded(t, f, sim.Options{Policy: named(t, "fair"), Heartbeat: 4 * time.Second})
-	type told struct {
+	type reported struct {
 		op   trace.Op
 		kind slots.Kind
 		at   time.Duration
 	}
-	var got []told
+	var got []reported
 	for _, e := range events {
 		if e.Op == trace.OpStart || e.Op == trace.OpFinish {
-			got = append(got, told{e.Op, e.Kind, e.At / time.Second})
+			got = append(got, reported{e.Op, e.Kind, e.At / time.Second})
 		}
 		if e.Op == trace.OpAssign && e.At%(2*time.Second) != 0 {
 			t.Errorf("a beat at %v", e.At)
 		}
 	}
-	want := []told{
+	want := []reported{
 		{trace.OpStart, slots.Map, 0}, {trace.OpStart, slots.Map, 2}, {trace.OpFinish, slots.Map, 4}, {trace.OpFinish, slots.Map, 6},
 		{trace.OpStart, slots.Reduce, 6}, {trace.OpFinish, slots.Reduce, 10},
 	}
@@ -95,7 +95,7 @@ func TestAPolicyIsWokenWhenItWantsToBe(t *testing.T) {
 	f := parse(t, two, "jobs: [{name: J, maps: 2, map_time: 3s}]")
 	for heartbeat, want := range map[time.Duration]float64{
 		0:                10,
-		4 * time.Second:  12, // both end at 10; tracker 1 tells at 10, tracker 0 at 12
+		4 * time.Second:  12, // both end at 10; tracker 1 reports at 10, tracker 0 at 12
 		60 * time.Second: 60,
 	} {
 		r := run(t, f, sim.Options{Policy: sleeper{until: 7 * time.Second}, Heartbeat: heartbeat})
@@ -105,13 +105,13 @@ func TestAPolicyIsWokenWhenItWantsToBe(t *testing.T) {
 	}
 }
 
-// TestAKillIsToldAtTheNextBeat: the slot is free for others only then.
-func TestAKillIsToldAtTheNextBeat(t *testing.T) {
+// TestAKillIsReportedAtTheNextBeat: the slot is free for others only then.
+func TestAKillIsReportedAtTheNextBeat(t *testing.T) {
 	f := parse(t, "cluster: {trackers: 1, map_slots: 2, reduce_slots: 1}", "faults: [{task: J/m/0, fail: 4}]", "jobs: [{name: J, maps: 2, map_time: {list: [1s, 100s]}}]")
-	for heartbeat, want := range map[time.Duration]float64{0: 4, 10 * time.Second: 50} { // its fourth failure is told at 40
+	for heartbeat, want := range map[time.Duration]float64{0: 4, 10 * time.Second: 50} { // its fourth failure is reported at 40
 		r, _, _ := recorded(t, f, sim.Options{Policy: named(t, "fair"), Heartbeat: heartbeat})
 		if j := job(t, r, "J"); j.State != "failed" || seconds(r) != want || j.Counters.KilledMaps != 1 {
-			t.Errorf("heartbeat %v: %s, %d killed, all told at %v s, want %v s", heartbeat, j.State, j.Counters.KilledMaps, seconds(r), want)
+			t.Errorf("heartbeat %v: %s, %d killed, all reported at %v s, want %v s", heartbeat, j.State, j.Counters.KilledMaps, seconds(r), want)
 		}
 	}
 }

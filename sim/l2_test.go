@@ -80,11 +80,11 @@ func phases(events []trace.Event) (lines []string) {
 	return lines
 }
 
-// TestPeriodsAreToldAsTheyBegin: two maps that compute for 6 s and write for 4 s,
+// TestPeriodsAreReportedAsTheyBegin: two maps that compute for 6 s and write for 4 s,
 // alone; on one core they compute for 12 s, and then write for 8 s. The reduce,
 // there from the first map's end, copies 80 MB at 20 MB a second, sorts them at
 // 10 MB a second, and reduces for the rest of its 10 s.
-func TestPeriodsAreToldAsTheyBegin(t *testing.T) {
+func TestPeriodsAreReportedAsTheyBegin(t *testing.T) {
 	lines := []string{"cluster: {trackers: 1, map_slots: 2, reduce_slots: 1, cores: 1, disk: 10MB, net: 20MB}", "defaults: {slowstart: 0.5}",
 		"jobs: [{name: J, maps: 2, reduces: 1, map_time: 10s, reduce_time: 10s, map_output: 40MB, disk: 10MB}]"}
 	want := []string{
@@ -108,7 +108,7 @@ func TestPeriodsAreToldAsTheyBegin(t *testing.T) {
 	if r.Config.Cost != "l2" {
 		t.Errorf("cost %q in the report", r.Config.Cost)
 	}
-	// At a heartbeat of 5 s the tracker tells the same at its next beat.
+	// At a heartbeat of 5 s the tracker reports the same at its next heartbeat.
 	_, events, _ = recorded(t, parse(t, lines...), sim.Options{Policy: named(t, "fair"), Cost: "l2", Heartbeat: 5 * time.Second})
 	want = []string{
 		"m0 compute 5s", "m1 compute 5s", "m0 io 15s", "m1 io 15s", "m0 done 20s", "m1 done 20s",

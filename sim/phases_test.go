@@ -56,10 +56,10 @@ func plateau(steps []counts, is func(c counts) bool) (first, last int) {
 	return first, last
 }
 
-// near: within the two steps that SPEC 8.1 allows.
+// near allows two steps of difference.
 func near(got, want int) bool { return got >= want-2 && got <= want+2 }
 
-// TestPhasesOfTwoPools is Fig 5 (N4): both policies begin with 54 maps of each
+// TestPhasesOfTwoPools is [DHFS13, Fig. 5]: both policies begin with 54 maps of each
 // pool; then pool 1 runs out of maps and pool 2 takes the rest; then PI holds
 // 90 maps of pool 2 and 18 reduces of pool 1 (each phase has its own slots)
 // until maps run out, and PD 54 maps and 54 reduces (each pool has its half).

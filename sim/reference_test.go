@@ -15,7 +15,7 @@ import (
 	"mrlocal/workload"
 )
 
-// TestMakespanOfOneJobIsThePapersFormula is D14 under every policy:
+// TestMakespanOfOneJobIsThePapersFormula [DHFS13, section IV-B] under every policy:
 // ceil(N_M/S_M)·t_M + ceil(N_R/S_R)·t_R with typed slots, and with S_M+S_R below
 // both where slots are lent, for any numbers.
 func TestMakespanOfOneJobIsThePapersFormula(t *testing.T) {
@@ -50,7 +50,7 @@ func phased() []string {
 	return slices.DeleteFunc(policies(), func(name string) bool { return name == "dynsplit" })
 }
 
-// TestWaves is N2: the waves of each job of Table I, as makespans from which
+// TestWaves [DHFS13, "waves"]: the waves of each job of Table I, as makespans from which
 // both numbers can be read.
 func TestWaves(t *testing.T) {
 	want := [20][4]int{ // typed: map waves, reduce waves; lent: the same
@@ -72,8 +72,8 @@ func TestWaves(t *testing.T) {
 	}
 }
 
-// TestOneJobOfTheReferenceTable is SPEC 8.1's rows of J1, J2 and J3 alone, for
-// reduces of 10, 20 and 40 s.
+// TestOneJobOfTheReferenceTable runs J1, J2 and J3 alone, with reduces of 10, 20 and
+// 40 s [DHFS13, "fixed-time simulation"].
 func TestOneJobOfTheReferenceTable(t *testing.T) {
 	for job, want := range map[int]map[string][3]float64{
 		1: {"fair": {60, 80, 120}, "dhfs": {50, 60, 80}},
@@ -94,7 +94,8 @@ func TestOneJobOfTheReferenceTable(t *testing.T) {
 	}
 }
 
-// TestFiveJobsOfTheReferenceTable is SPEC 8.1's row J1 to J5, and D22.
+// TestFiveJobsOfTheReferenceTable runs J1 to J5 [DHFS13, "fixed-time simulation"]. PD
+// moves at least as many slots as PI [DHFS13, section V].
 func TestFiveJobsOfTheReferenceTable(t *testing.T) {
 	f := paperJobs(t, 20*time.Second, upTo(5)...)
 	for _, c := range []struct {
@@ -115,7 +116,7 @@ func TestFiveJobsOfTheReferenceTable(t *testing.T) {
 	}
 }
 
-// TestPoolDependentMovesAtLeastAsMuch is D22: equal for a job alone, never less,
+// TestPoolDependentMovesAtLeastAsMuch [DHFS13, section V]: equal for a job alone, never less,
 // and more for many jobs on the reference table's 20 s. (With reduces of 40 s
 // the two move equally often on J1 to J5, 740 times.)
 func TestPoolDependentMovesAtLeastAsMuch(t *testing.T) {
@@ -131,8 +132,8 @@ func TestPoolDependentMovesAtLeastAsMuch(t *testing.T) {
 	}
 }
 
-// TestUtilisationOfManyJobs is SPEC 8.1's closing line: between .36 and .76 with
-// typed slots, between .95 and .997 with lent ones.
+// TestUtilisationOfManyJobs: between .36 and .76 with typed slots, between .95 and
+// .997 with lent ones [DHFS13, "fixed-time simulation"].
 func TestUtilisationOfManyJobs(t *testing.T) {
 	for _, n := range []int{5, 10, 20} {
 		for _, reduceTime := range []time.Duration{10 * time.Second, 20 * time.Second, 40 * time.Second} {
@@ -154,7 +155,7 @@ func TestUtilisationOfManyJobs(t *testing.T) {
 	}
 }
 
-// TestSlotConfigurationsMatterToTypedSlotsOnly is D19: J1 to J5 over every
+// TestSlotConfigurationsMatterToTypedSlotsOnly runs J1 to J5 over every
 // division of 108 slots from 54/54 to 102/6.
 func TestSlotConfigurationsMatterToTypedSlotsOnly(t *testing.T) {
 	f := paperJobs(t, 20*time.Second, upTo(5)...)
@@ -179,7 +180,7 @@ func TestSlotConfigurationsMatterToTypedSlotsOnly(t *testing.T) {
 	}
 }
 
-// TestBorrowPercentages is Fig 6 (SPEC 7.1 N3 and 8.1): a sort of 320 maps of
+// TestBorrowPercentages is [DHFS13, Fig. 6]: a sort of 320 maps of
 // 160 s and 200 reduces of 20 s, so that t_R/t_M is .125.
 func TestBorrowPercentages(t *testing.T) {
 	f := shipped(t, "fig6.yaml")
@@ -200,7 +201,7 @@ func TestBorrowPercentages(t *testing.T) {
 	}
 }
 
-// TestTheGainOfBorrowing is N3: the paper's "about 29 %" is what full borrowing of
+// TestTheGainOfBorrowing [DHFS13, "figure 6 gain"]: the paper's "about 29 %" is what full borrowing of
 // map slots gains where a reduce takes .1231 of a map's time; full borrowing of
 // both gives 68.7 %.
 func TestTheGainOfBorrowing(t *testing.T) {
@@ -218,7 +219,7 @@ func TestTheGainOfBorrowing(t *testing.T) {
 	}
 }
 
-// TestSlowstartUnderL1 is SPEC 8.2: 8 slots, 80 maps of 30 s, 4 reduces that
+// TestSlowstartUnderL1 is [OMO21, "one-job simulation"]: 8 slots, 80 maps of 30 s, 4 reduces that
 // copy for 20, 60 or 120 s each and then work for 20 s. With static 4+4 slots
 // only late starts hurt; with lent slots an early start costs maps their slots
 // and a late one its overlap.

@@ -222,7 +222,7 @@ func (d *driver) idleStep() {
 	d.idle++
 }
 
-// stalled says which job cannot go on, and why as far as that can be told.
+// stalled says which job cannot go on, and why as far as it is known.
 func (d *driver) stalled() error {
 	id := slices.IndexFunc(d.jobs, func(j simJob) bool {
 		return j.id >= 0 && d.ledger.JobState(j.id) == slots.Running

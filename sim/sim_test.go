@@ -52,7 +52,7 @@ func isTyped(t tester, name string) bool {
 	return !named(t, name).Traits().Lends
 }
 
-// both are the policies of seed 000.
+// both are the policies of [DHFS13].
 func both() []string { return []string{"pi-dhfs", "pd-dhfs"} }
 
 // parse reads a workload given line by line.
@@ -121,7 +121,7 @@ func shipped(t tester, name string) *workload.File {
 	return f
 }
 
-// paperJobs are jobs of Table I of seed 000, counted from 1.
+// paperJobs returns jobs of [DHFS13, Table I], counted from 1.
 func paperJobs(t tester, reduceTime time.Duration, numbers ...int) *workload.File {
 	t.Helper()
 	f := shipped(t, "table1.yaml")
@@ -135,7 +135,7 @@ func paperJobs(t tester, reduceTime time.Duration, numbers ...int) *workload.Fil
 	return f
 }
 
-// aggregate is RefSim-0's cluster (SPEC 8.1): one tracker.
+// aggregate is a cluster of one tracker [DHFS13, "fixed-time simulation"].
 func aggregate(p slots.Policy, mapSlots, reduceSlots int) sim.Options {
 	return sim.Options{Policy: p, Config: setup.Config{Trackers: 1, MapSlots: mapSlots, ReduceSlots: reduceSlots}}
 }

@@ -9,7 +9,7 @@ import (
 	"mrlocal/slots"
 )
 
-// TestAFlowIsTheSumOverItsOutputs compares the recurrence with SPEC 6's formula
+// TestAFlowIsTheSumOverItsOutputs compares the recurrence with Flow's formula
 // taken literally, over outputs that come, are lost and come back.
 func TestAFlowIsTheSumOverItsOutputs(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {

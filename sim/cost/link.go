@@ -30,7 +30,7 @@ type link struct {
 	served  work
 	copying uint64 // reduces that have something to copy
 	jobs    []copyJob
-	done    []slots.SlotID // whose copies are complete, to be told and emptied by the driver
+	done    []slots.SlotID // whose copies are complete; Shared takes them out
 }
 
 // copyJob is the reduces of one job that copy on one tracker.

@@ -87,7 +87,7 @@ func TestALinkIsTheFluidThatItStandsFor(t *testing.T) {
 		for i := range flows {
 			flows[i] = Flow{Maps: int32(draw("maps", 1, 6)), Reduces: 1, MapBytes: int64(draw("bytes", 1, 40)), PerSecond: int64(time.Second) / 10}
 		}
-		x := linkTest{rt: rt, wire: wire{at: rat(0)}, told: map[slots.SlotID]time.Duration{}}
+		x := linkTest{rt: rt, wire: wire{at: rat(0)}, reported: map[slots.SlotID]time.Duration{}}
 		for id := range slots.SlotID(draw("steps", 1, 60)) {
 			i := draw("job", 0, len(flows)-1)
 			f := &flows[i]
@@ -125,11 +125,11 @@ func TestALinkIsTheFluidThatItStandsFor(t *testing.T) {
 
 // linkTest drives a link as the simulator does, and its wire beside it.
 type linkTest struct {
-	rt   *rapid.T
-	link link
-	wire wire
-	now  time.Duration
-	told map[slots.SlotID]time.Duration
+	rt       *rapid.T
+	link     link
+	wire     wire
+	now      time.Duration
+	reported map[slots.SlotID]time.Duration
 }
 
 // settle is an operation at this instant.
@@ -137,7 +137,7 @@ func (x *linkTest) settle() {
 	x.link.settle(x.now)
 	x.wire.settle(x.now)
 	for _, id := range x.link.done {
-		x.told[id] = x.now
+		x.reported[id] = x.now
 	}
 	x.link.done = x.link.done[:0]
 }
@@ -163,11 +163,11 @@ func (x *linkTest) leave(r *wireReader, flows []Flow) {
 		i++
 	}
 	if r.f.Complete() {
-		told, ok := x.told[r.slot]
+		reported, ok := x.reported[r.slot]
 		if there := x.link.complete(i, r.slot); there != (r.whole >= 0 && r.whole <= x.now) {
 			x.rt.Fatalf("reduce %d at %d: complete %v, but it was at %d", r.slot, x.now, there, r.whole)
-		} else if there && ok && told != r.whole {
-			x.rt.Fatalf("reduce %d has copied at %d, want %d", r.slot, told, r.whole)
+		} else if there && ok && reported != r.whole {
+			x.rt.Fatalf("reduce %d has copied at %d, want %d", r.slot, reported, r.whole)
 		}
 	}
 	waited := x.link.leave(x.now, i, r.slot)

@@ -58,7 +58,7 @@ func capacities(capacity, cap uint64) (uint64, uint64) {
 }
 
 // join lets a task of some work share the pool from now on. *place is the
-// pool's until leave, or until due has told of its end; then it is negative.
+// pool's until leave, or until due has reported its end; then it is negative.
 // hot: once a period of an attempt.
 func (p *pool) join(now time.Duration, cap uint64, takes time.Duration, id int32, place *int32) {
 	p.settle(now)
