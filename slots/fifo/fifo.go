@@ -10,11 +10,11 @@ import (
 	"mrlocal/trace"
 )
 
-// FIFO is Hadoop's first scheduler (JobQueueTaskScheduler, SPEC 1.5): typed
-// slots, the first job in order of priority, submission and id that has a task;
-// a tracker takes its part of the load, ceil(load factor · capacity), so that
-// few tasks spread evenly; per heartbeat at most one reduce, and at most one map
-// that is not near its input.
+// FIFO is Hadoop 1.0.3, JobQueueTaskScheduler. Slots are typed. The first job in order
+// of priority, submission and id that has a task gets the slot. A tracker takes its
+// part of the load, ceil(load factor · capacity), so that few tasks spread evenly. In
+// one heartbeat it gets at most one reduce, and at most one map that is not near its
+// input.
 type FIFO struct {
 	first   [2]slots.Ranking[key]
 	changed []slots.JobID
@@ -23,8 +23,8 @@ type FIFO struct {
 
 type key struct{ priority slots.Priority }
 
-// less is FifoComparator (SPEC 1.3): priority, then submission, which the
-// ids are in the order of.
+// less is Hadoop 1.0.3, SchedulingAlgorithms.FifoComparator: priority, then
+// submission. Ids are in the order of submission.
 func less(a, b *key) bool { return a.priority > b.priority }
 
 // New returns a FIFO.

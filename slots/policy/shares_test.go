@@ -10,7 +10,7 @@ import (
 	"mrlocal/slots/policy"
 )
 
-// TestSharesAreHadoops are the vectors T1 to T10 of SPEC 1.2.
+// TestSharesAreHadoops has ten cases worked by hand [Hadoop, "share vectors"].
 func TestSharesAreHadoops(t *testing.T) {
 	type D = policy.ShareDemand
 	half, two := slots.One/2, 2*slots.One

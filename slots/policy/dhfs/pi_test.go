@@ -82,28 +82,28 @@ func TestAlgorithm1DecidesAsSpecified(t *testing.T) {
 	one := func(runM, runR int32) [][2]int32 { return [][2]int32{{runM, runR}} }
 	paper := [][2]int32{{90, 18}}
 	for name, s := range map[string]state{
-		"N5a: only maps, too many for their slots: all 18 reduce slots may be borrowed": {
+		"(a) only maps, too many for their slots: all 18 reduce slots may be borrowed": {
 			caps: paper, run: one(90, 0), pendM: 230, pctM: slots.One, pctR: slots.One,
 			wantDemand: [2]int32{320, 0}, wantScenario: MapBorrows, wantExtra: [2]int32{18, 0}},
-		"N5b: reduces borrow half of the map slots": {
+		"(b) reduces borrow half of the map slots": {
 			caps: paper, run: one(30, 18), pendR: 182, pctM: slots.One / 2, pctR: slots.One,
 			wantDemand: [2]int32{30, 200}, wantScenario: ReduceBorrows, wantExtra: [2]int32{0, 45}},
-		"N5c: what is lent already counts against the allowance": {
+		"(c) what is lent already counts against the allowance": {
 			caps: paper, run: one(30, 50), pendR: 150, pctM: slots.One / 2, pctR: slots.One,
 			wantDemand: [2]int32{62, 168}, wantScenario: ReduceBorrows, wantExtra: [2]int32{0, 13}, wantLent: [2]int32{32, 0}},
-		"N5d: both short: nothing is borrowed": {
+		"(d) both short: nothing is borrowed": {
 			caps: paper, run: one(60, 40), pendM: 40, pendR: 100, pctM: slots.One, pctR: slots.One,
 			wantDemand: [2]int32{122, 118}, wantScenario: Saturated, wantLent: [2]int32{22, 0}},
-		"N5e: a load factor of exactly 1 leaves nothing unused": {
+		"(e) a load factor of exactly 1 leaves nothing unused": {
 			caps: paper, run: one(90, 18), pendR: 182, pctM: slots.One, pctR: slots.One,
 			wantDemand: [2]int32{90, 200}, wantScenario: Saturated},
-		"N5f: everything is lent: the reduce slots are used": {
+		"(f) everything is lent: the reduce slots are used": {
 			caps: paper, run: one(108, 0), pendM: 212, pctM: slots.One, pctR: slots.One,
 			wantDemand: [2]int32{302, 18}, wantScenario: Saturated, wantLent: [2]int32{0, 18}},
-		"A4: with two trackers used minus running says 0 where 1 is lent": {
+		"lent by tracker: with two trackers used minus running says 0 where 1 is lent": {
 			caps: [][2]int32{{2, 1}, {2, 1}}, run: [][2]int32{{3, 0}, {0, 2}}, pendR: 5, pctM: slots.One / 4, pctR: slots.One,
 			wantDemand: [2]int32{3, 7}, wantScenario: ReduceBorrows, wantExtra: [2]int32{0, 0}, wantLent: [2]int32{1, 1}},
-		"A6: a quarter of 18 reduce slots is 4, whatever the trackers round up to": {
+		"borrow allowance: a quarter of 18 reduce slots is 4, whatever the trackers round up to": {
 			caps: repeat([2]int32{10, 2}, 9), run: repeat([2]int32{10, 0}, 9), pendM: 100, pctM: slots.One, pctR: slots.One / 4,
 			wantDemand: [2]int32{190, 0}, wantScenario: MapBorrows, wantExtra: [2]int32{4, 0}},
 		"no reduce slots at all: reduces live on borrowed ones": {
@@ -135,8 +135,8 @@ func repeat(c [2]int32, n int) (all [][2]int32) {
 }
 
 func TestUpdatedLoadFactors(t *testing.T) {
-	// N5a: reduce load factor (0+18)/18 = 1; N5b: map (30+45)/90 = .8333;
-	// N5c: (62+13)/90 = .8333. A tracker gives away the ceiling of it.
+	// (a) reduce load factor (0+18)/18 = 1; (b) map (30+45)/90 = .8333;
+	// (c) (62+13)/90 = .8333. A tracker gives away the ceiling of it.
 	for _, c := range []struct {
 		name  string
 		s     state
@@ -144,10 +144,10 @@ func TestUpdatedLoadFactors(t *testing.T) {
 		extra int32
 		want  int32
 	}{
-		{"N5a", state{caps: [][2]int32{{90, 18}}, run: [][2]int32{{90, 0}}, pendM: 230}, slots.Reduce, 18, 18},
-		{"N5b", state{caps: [][2]int32{{90, 18}}, run: [][2]int32{{30, 18}}, pendR: 182}, slots.Map, 45, 75 - 30},
-		{"N5c", state{caps: [][2]int32{{90, 18}}, run: [][2]int32{{30, 50}}, pendR: 150}, slots.Map, 13, 75 - 62},
-		{"A6: ceil(4/18 · 2) = 1 on each of nine trackers", state{caps: repeat([2]int32{10, 2}, 9), run: repeat([2]int32{10, 0}, 9), pendM: 100}, slots.Reduce, 4, 1},
+		{"(a)", state{caps: [][2]int32{{90, 18}}, run: [][2]int32{{90, 0}}, pendM: 230}, slots.Reduce, 18, 18},
+		{"(b)", state{caps: [][2]int32{{90, 18}}, run: [][2]int32{{30, 18}}, pendR: 182}, slots.Map, 45, 75 - 30},
+		{"(c)", state{caps: [][2]int32{{90, 18}}, run: [][2]int32{{30, 50}}, pendR: 150}, slots.Map, 13, 75 - 62},
+		{"borrow allowance: ceil(4/18 · 2) = 1 on each of nine trackers", state{caps: repeat([2]int32{10, 2}, 9), run: repeat([2]int32{10, 0}, 9), pendM: 100}, slots.Reduce, 4, 1},
 	} {
 		c.s.view(t, func(v *slots.View) {
 			p := NewPI(settings.Options{})
@@ -159,9 +159,9 @@ func TestUpdatedLoadFactors(t *testing.T) {
 	}
 }
 
-// TestDemandsAddUp is the identity of A3: map demand plus reduce demand is all
-// that pends and runs, however it is spread; and A4's lent counts are never
-// below used minus running.
+// TestDemandsAddUp: map demand plus reduce demand is all pending and running tasks,
+// however they are spread [DHFS13, "used slots"]. Lent counts are never below used
+// minus running [DHFS13, "lent by tracker"].
 func TestDemandsAddUp(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := state{pendM: rapid.Int32Range(0, 50).Draw(rt, "pendM"), pendR: rapid.Int32Range(0, 50).Draw(rt, "pendR")}

@@ -13,7 +13,7 @@ import (
 	"mrlocal/slots/policy/settings"
 )
 
-// tableI is Table I of seed 000: block size in MB, maps, reduces.
+// tableI is [DHFS13, Table I]: block size in MB, maps, reduces.
 var tableI = [20][3]int32{
 	{64, 160, 30}, {64, 320, 200}, {64, 480, 120}, {64, 640, 100}, {64, 480, 200},
 	{128, 80, 15}, {128, 160, 100}, {128, 240, 80}, {128, 320, 50}, {128, 80, 40},
@@ -21,8 +21,8 @@ var tableI = [20][3]int32{
 	{256, 40, 20}, {256, 80, 40}, {256, 120, 60}, {256, 160, 40}, {256, 40, 10},
 }
 
-// refSim is RefSim-0 of SPEC 8.1: one aggregate tracker, all jobs at 0, a pool
-// a job, maps of 20 s per 64 MB.
+// refSim runs jobs of Table I in [DHFS13, "fixed-time simulation"]: one tracker, all
+// jobs at 0, a pool for each job, maps of 20 s for 64 MB.
 func refSim(t testing.TB, name string, o settings.Options, mapSlots, reduceSlots int, reduceTime time.Duration, jobs ...int) (time.Duration, int64) {
 	t.Helper()
 	var w []policytest.Job
@@ -88,8 +88,8 @@ func TestReferenceSimulationOfFiveJobs(t *testing.T) {
 	}
 }
 
-// TestSlotConfigurationsMatterToFairOnly is D19: the makespan is flat under the
-// DHFS policies and varies by more than 2 under fair.
+// TestSlotConfigurationsMatterToFairOnly: the makespan is flat under the DHFS policies
+// and varies by more than 2 under fair [DHFS13, section IV-B].
 func TestSlotConfigurationsMatterToFairOnly(t *testing.T) {
 	line, _ := refSim(t, "pi-fifo", settings.Defaults(), 90, 18, 20*time.Second, 1, 2, 3, 4, 5)
 	var least, most time.Duration
@@ -110,8 +110,8 @@ func TestSlotConfigurationsMatterToFairOnly(t *testing.T) {
 	}
 }
 
-// TestPDMovesAtLeastAsMuchAsPI is D22: PD-DHFS moves slots in all four scenarios,
-// PI-DHFS in two.
+// TestPDMovesAtLeastAsMuchAsPI: PD-DHFS moves slots in all four scenarios, PI-DHFS in
+// two [DHFS13, section V].
 func TestPDMovesAtLeastAsMuchAsPI(t *testing.T) {
 	for _, jobs := range []int{1, 3, 5, 10, 20} {
 		var all []int
@@ -139,11 +139,11 @@ func between(seed uint64, least, most time.Duration) func(slots.TaskID) time.Dur
 	}
 }
 
-// TestFig5 has the phases of Fig. 5 in their order, with its exact plateaus
-// (SPEC 8.1): both pools have half of all slots for maps; then pi-dhfs gives all
-// map slots to the maps of pool 2 and all reduce slots to the reduces of pool 1,
-// and in the end lends map slots to reduces, while pd-dhfs gives half of all
-// slots to each pool, and then pool 2 what pool 1 leaves.
+// TestFig5 has the phases of [DHFS13, Fig. 5] in their order, with its exact plateaus.
+// Both pools have half of all slots for maps. Then pi-dhfs gives all map slots to the
+// maps of pool 2 and all reduce slots to the reduces of pool 1, and in the end lends
+// map slots to reduces. pd-dhfs gives half of all slots to each pool, and then gives
+// pool 2 what pool 1 leaves.
 func TestFig5(t *testing.T) {
 	s := time.Second
 	jobs := []policytest.Job{
@@ -194,8 +194,8 @@ func TestFig5(t *testing.T) {
 	}
 }
 
-// TestBorrowPercentages is Fig 6 in RefSim-0 (SPEC 8.1): one sort of 320 maps of
-// 160 s and 200 reduces of 20 s; one percentage varies from 0 to 100 in tens.
+// TestBorrowPercentages is [DHFS13, Fig. 6] in fixed task times: one sort of 320 maps
+// of 160 s and 200 reduces of 20 s; one percentage varies from 0 to 100 in tens.
 func TestBorrowPercentages(t *testing.T) {
 	for name, c := range map[string]struct {
 		option func(p slots.PPM) settings.Options
@@ -222,8 +222,8 @@ func TestBorrowPercentages(t *testing.T) {
 	}
 }
 
-// TestWaves is SPEC 7.1 N2: the waves of each job of Table I, as makespans with
-// task times of which either can be read off.
+// TestWaves has the waves of each job of Table I [DHFS13, "waves"], as makespans with
+// task times from which both numbers of waves can be read.
 func TestWaves(t *testing.T) {
 	want := [20][4]int{ // typed slots: map waves, reduce waves; lent slots: the same
 		{2, 2, 2, 1}, {4, 12, 3, 2}, {6, 7, 5, 2}, {8, 6, 6, 1}, {6, 12, 5, 2}, {1, 1, 1, 1}, {2, 6, 2, 1}, {3, 5, 3, 1}, {4, 3, 3, 1}, {1, 3, 1, 1},
@@ -250,7 +250,7 @@ func makespan(t testing.TB, name string, mapSlots, reduceSlots int, maps, reduce
 }
 
 // TestMakespanOfOneJobIsThePapersFormula: ceil(N_M/S_M)·t_M + ceil(N_R/S_R)·t_R
-// for HFS, with S_M+S_R below both for DHFS (D14), for any numbers.
+// for HFS, with S_M+S_R below both for DHFS, for any numbers [DHFS13, section IV-B].
 func TestMakespanOfOneJobIsThePapersFormula(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		draw := func(name string, least, most int) int { return rapid.IntRange(least, most).Draw(rt, name) }

@@ -67,8 +67,8 @@ func weighted(dhsa string, w demand.Weights) settings.Options {
 	return o
 }
 
-// TestSlotWeightsBoundWhatATrackerRuns is the example of SPEC N13: of 8 map slots of
-// weight 1 and 4 reduce slots of weight 2, 16 maps or 8 reduces run at a time.
+// TestSlotWeightsBoundWhatATrackerRuns: on 8 map slots of weight 1 and 4 reduce slots
+// of weight 2, 16 maps or 8 reduces run at a time [DynamicMR14, "slot weights"].
 func TestSlotWeightsBoundWhatATrackerRuns(t *testing.T) {
 	w := demand.Weights{Map: 1, Reduce: 2}
 	for _, dhsa := range []string{"pi", "pd"} {

@@ -9,9 +9,9 @@ import (
 	"mrlocal/trace"
 )
 
-// Job is a job of fixed task times (cost model L0 of SPEC 6): a map takes its
-// MapTime; a reduce its ReduceTime, counted from when all maps are done where
-// it started before.
+// Job is a job of fixed task times, as under the simulator's cost model L0. A map takes
+// its MapTime. A reduce takes its ReduceTime, counted from the end of the last map if
+// the reduce started earlier.
 type Job struct {
 	Spec       slots.JobSpec
 	Submit     time.Duration

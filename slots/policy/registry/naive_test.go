@@ -156,7 +156,7 @@ func (n *naive) anyPool(v *slots.View, d *slots.Decision, k slots.Kind, r slots.
 
 func ceilDiv(a, b int64) int64 { return (a + b - 1) / b }
 
-// fair is assignTasks of SPEC 1.5.
+// fair is Hadoop 1.0.3, FairScheduler.assignTasks.
 func (n *naive) fair(v *slots.View, d *slots.Decision) {
 	t, rejected := v.Tracker(), [2]bool{}
 	for {

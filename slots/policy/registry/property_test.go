@@ -22,8 +22,9 @@ import (
 	"mrlocal/slots/policy/settings"
 )
 
-// TestLendingKeepsToItsPercentages is A4 and A6 with two to nine trackers: by
-// the papers' counts, never more is lent than floor(capacity · percentage).
+// TestLendingKeepsToItsPercentages: by the papers' counts, with two to nine trackers,
+// no more is lent than floor(capacity · percentage) [DHFS13, "lent by tracker"],
+// [DHFS13, "borrow allowance"].
 func TestLendingKeepsToItsPercentages(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		o := settings.Options{BorrowMap: slots.PPM(rapid.IntRange(0, 1_000_000).Draw(rt, "of maps")), BorrowReduce: slots.PPM(rapid.IntRange(0, 1_000_000).Draw(rt, "of reduces"))}
@@ -119,10 +120,11 @@ func checkShares(running []int32, wanted []policy.ShareDemand, capacity int32) e
 	return nil
 }
 
-// TestSharesAreMaxMinInSteadyState: whatever ends when, each pool stays within a
-// task of its numeric share (SPEC 1.2) and at its min share: per kind under
-// fair; of both kinds together under pd-dhfs (A14); per phase under pi-dhfs
-// while nothing has ended, for lent slots flow back only as tasks end.
+// TestSharesAreMaxMinInSteadyState: each pool stays within a task of its numeric share
+// (Hadoop 1.0.3, SchedulingAlgorithms.computeFairShares) and at its min share. Under
+// fair that holds for each kind, under pd-dhfs for both kinds together
+// [DHFS13, "combined key"]. Under pi-dhfs it holds for each phase while nothing has
+// ended, because lent slots flow back only as tasks end.
 func TestSharesAreMaxMinInSteadyState(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := drawCrowd(rt)
