@@ -18,9 +18,9 @@
 //	+-------+-------+-------+-- - - --+    +----------------+
 //	 256 KiB each, lowest address first     for what is longer
 //
-// The garbage collector never walks the region (docs/adr: an own chunk allocator). Memory of the
+// The garbage collector never walks the region (docs/adr/0014). Memory of the
 // region that was touched stays resident when it is freed, and is used again first. It goes back to
-// the system, chunk by chunk or page by page, when the room is needed: invariant: what is resident of
+// the system, chunk by chunk or page by page, when the room is needed. Invariant: what is resident of
 // the region and of all Bigs together is at most the limit. Bigs that were freed are kept for later
 // ones in the same way.
 //
