@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,7 +8,6 @@ import (
 
 	"mrlocal/engine/source"
 	"mrlocal/engine/task"
-	"mrlocal/slots/setup"
 )
 
 // This file is about how chains come and go. A chain whose time has come is opened,
@@ -32,7 +30,7 @@ func (c *coordinator) openDue() {
 			c.end(ch)
 			continue
 		}
-		if ch.inMemory() && !c.opening && len(c.toOpen) == 0 { // else it would overtake
+		if ch.inMemory() && !c.opening && len(c.toOpen) == 0 { // it must not overtake a chain that is still being opened
 			j, err := ch.open()
 			c.opened(ch, j, err)
 			continue
@@ -104,7 +102,7 @@ func (c *coordinator) opened(ch *chain, j *runningJob, err error) {
 }
 
 // feedAdmitted starts the feeders of jobs that the limits on running jobs let
-// run: pieces that nobody may take would keep memory from those who can.
+// run. The pieces of other jobs would keep memory from jobs that may run.
 func (c *coordinator) feedAdmitted() {
 	c.unfed = slices.DeleteFunc(c.unfed, func(j *runningJob) bool {
 		if j.state >= jobEnded {
@@ -119,6 +117,7 @@ func (c *coordinator) feedAdmitted() {
 	})
 }
 
+// serveFeeder is the feeder of a job: it announces the job's map tasks.
 func (c *coordinator) serveFeeder(j *runningJob) {
 	defer c.run.leaveMemory()
 	c.run.bindFeeder()
@@ -134,8 +133,7 @@ func (c *coordinator) serveFeeder(j *runningJob) {
 	}
 }
 
-// end settles a work whose jobs are done, and then says so to those that wait
-// for it.
+// end settles a chain whose jobs are done.
 func (c *coordinator) end(ch *chain) {
 	move(&ch.state, chainSettling)
 	if ch.discards() || ch.err != nil && ch.target() == nil {
@@ -147,6 +145,8 @@ func (c *coordinator) end(ch *chain) {
 	go c.settle(ch, ch.err)
 }
 
+// settle makes the result of a chain durable, or removes it, on a goroutine of
+// its own.
 func (c *coordinator) settle(ch *chain, cause error) {
 	defer c.run.leaveMemory()
 	var err error
@@ -178,29 +178,5 @@ func (c *coordinator) ended(ch *chain) {
 		after.plan = nil
 		after.forget()
 		c.left--
-	}
-}
-
-// timedFaults returns the losses, in the order of their times.
-func timedFaults(faults []setup.Fault) []setup.Fault {
-	var timed []setup.Fault
-	for _, f := range faults {
-		if f.Lost || f.Tracker >= 0 {
-			timed = append(timed, f)
-		}
-	}
-	slices.SortStableFunc(timed, func(a, b setup.Fault) int { return cmp.Compare(a.At, b.At) })
-	return timed
-}
-
-// injectFaults injects the losses whose time has come.
-func (c *coordinator) injectFaults() {
-	for now := c.run.now(); len(c.faults) > 0 && c.faults[0].At <= now; c.faults = c.faults[1:] {
-		f := c.faults[0]
-		if f.Tracker >= 0 {
-			c.loseTracker(f.Tracker)
-			continue
-		}
-		c.loseTask(f)
 	}
 }

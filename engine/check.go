@@ -14,10 +14,11 @@ import (
 	"mrlocal/slots/setup"
 )
 
-// This file checks a run's jobs before anything is started: each by itself,
-// then where they read and write, one against the other (internal/paths).
+// This file checks the jobs of a run before anything is started: each by itself,
+// and then the files that they read and write against each other
+// (internal/paths).
 
-// takeJobs checks what the jobs say of themselves and makes their works.
+// takeJobs checks the options of each job and makes its chain.
 func (r *run) takeJobs(batch []BatchJob) error {
 	if len(batch) == 0 {
 		return errs.Optionf("", "no jobs")
@@ -39,6 +40,7 @@ func (r *run) takeJobs(batch []BatchJob) error {
 	return nil
 }
 
+// validate checks the options of one job of jobCount.
 func (ch *chain) validate(jobCount int) error {
 	b := ch.job
 	if err := checkChain(b.Chain); err != nil {
@@ -65,7 +67,7 @@ func (ch *chain) validate(jobCount int) error {
 	return nil
 }
 
-// checkChain refuses chains that cannot run.
+// checkChain checks the jobs of a chain.
 func checkChain(chain jobs.Chain) error {
 	if len(chain) == 0 {
 		return errs.Optionf("job", "an empty chain")
@@ -90,7 +92,7 @@ func checkChain(chain jobs.Chain) error {
 	return nil
 }
 
-// named adds the job to an error, where there is more than one.
+// named adds the name of the job to an error if the run has more than one job.
 func (ch *chain) named(err error) error {
 	var e *errs.Error
 	switch {
@@ -102,25 +104,27 @@ func (ch *chain) named(err error) error {
 	return fmt.Errorf("job %s: %w", ch.name(), err)
 }
 
+// single reports whether the run has one chain, whose name is not needed in
+// messages.
 func (r *run) single() bool { return r.kind == "run" }
 
-// keptWorks is up to how many jobs a batch keeps plans and outputs from the
-// check until they are submitted, and has every submitted job's output begun.
-// In a larger batch, which may be very large, a job's input is planned anew
-// when it is submitted and when it starts, so that few plans and files exist
-// at a time.
-const keptWorks = 64
+// mostKept bounds the batches that keep every plan and output from the check
+// until the job is submitted, and begin every output when its job is submitted.
+// A larger batch may be very large. There an input is planned again when its job
+// is submitted and when it starts, so that few plans and files exist at a time.
+const mostKept = 64
 
-func (r *run) keeps() bool { return len(r.chains) <= keptWorks }
+// keeps reports whether the run keeps plans and outputs.
+func (r *run) keeps() bool { return len(r.chains) <= mostKept }
 
-// checkPaths checks where jobs read and write. It returns the bytes of all
-// inputs that are known, and how many jobs read streams.
+// checkPaths checks the files that jobs read and write. It returns the bytes of
+// all inputs that are known, and how many jobs read streams.
 func (r *run) checkPaths() (totalBytes int64, streamJobs int, err error) {
 	batch, refused, err := paths.CheckBatch(r.jobPaths())
 	if err != nil {
 		return 0, 0, r.chains[refused].named(err)
 	}
-	known := map[string]*input.Plan{} // jobs often read the same
+	known := map[string]*input.Plan{} // jobs of a batch often read the same input
 	stdin := -1
 	for i, ch := range r.chains {
 		inputs := batch.Existing[i]
@@ -157,7 +161,7 @@ func (r *run) checkPaths() (totalBytes int64, streamJobs int, err error) {
 		}
 	}
 	if batch.Later {
-		streamJobs++ // what is not there yet may turn out to be one
+		streamJobs++ // an input that does not exist yet may be a stream
 	}
 	return totalBytes, streamJobs, nil
 }
@@ -171,7 +175,8 @@ func (r *run) jobPaths() []paths.Job {
 	return all
 }
 
-// planOf plans inputs, or finds the plan of another job that reads the same.
+// planOf plans inputs. known holds the plans of other jobs; it returns one of
+// those where it is the same.
 func (ch *chain) planOf(inputs []string, known map[string]*input.Plan) (*input.Plan, error) {
 	if len(inputs) == 0 {
 		return nil, nil
@@ -182,13 +187,13 @@ func (ch *chain) planOf(inputs []string, known map[string]*input.Plan) (*input.P
 		return plan, nil
 	}
 	plan, err := ch.newPlan(inputs)
-	if err == nil && len(known) < keptWorks {
+	if err == nil && len(known) < mostKept {
 		known[key] = plan
 	}
 	return plan, err
 }
 
-// checkOutput checks the place of the result, as far as it can be now.
+// checkOutput checks the place of the result as far as that can be checked now.
 func (ch *chain) checkOutput(plan *input.Plan, inputs []string) error {
 	target, err := output.Open(ch.outputSpec(plan, inputs))
 	if err != nil {
@@ -200,7 +205,7 @@ func (ch *chain) checkOutput(plan *input.Plan, inputs []string) error {
 	return nil
 }
 
-// outputSpec says where the result goes, and which files it must spare.
+// outputSpec returns where the result goes, and which files it must not replace.
 func (ch *chain) outputSpec(plan *input.Plan, inputs []string) output.Spec {
 	o := &ch.job.JobOptions
 	spec := output.Spec{Dir: o.OutputDir, File: o.OutputFile, Overwrite: o.Overwrite, Stdout: o.Stdout, Inputs: inputs, Stdin: o.Stdin}

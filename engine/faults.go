@@ -1,13 +1,16 @@
 package engine
 
 import (
+	"cmp"
 	"slices"
 
 	"mrlocal/slots"
 	"mrlocal/slots/setup"
 )
 
-// failsFirst reports whether a Fault makes the attempt fail.
+// This file injects the faults of Options.Faults.
+
+// failsFirst reports whether a fault makes the attempt fail at its end.
 func (r *run) failsFirst(a *runningAttempt) bool {
 	return slices.ContainsFunc(r.o.Faults, func(f setup.Fault) bool {
 		return f.Tracker < 0 && f.Job == a.job.chain.index && a.job.step == 0 && f.Reduce == (a.ID.Kind == slots.Reduce) &&
@@ -15,7 +18,31 @@ func (r *run) failsFirst(a *runningAttempt) bool {
 	})
 }
 
-// loseTask takes the committed output of a map away, if there is one.
+// timedFaults returns the faults that lose something, in the order of their times.
+func timedFaults(faults []setup.Fault) []setup.Fault {
+	var timed []setup.Fault
+	for _, f := range faults {
+		if f.Lost || f.Tracker >= 0 {
+			timed = append(timed, f)
+		}
+	}
+	slices.SortStableFunc(timed, func(a, b setup.Fault) int { return cmp.Compare(a.At, b.At) })
+	return timed
+}
+
+// injectFaults injects those of them whose time has come.
+func (c *coordinator) injectFaults() {
+	for now := c.run.now(); len(c.faults) > 0 && c.faults[0].At <= now; c.faults = c.faults[1:] {
+		f := c.faults[0]
+		if f.Tracker >= 0 {
+			c.loseTracker(f.Tracker)
+			continue
+		}
+		c.loseTask(f)
+	}
+}
+
+// loseTask takes away the committed output of a map, if there is one.
 func (c *coordinator) loseTask(f setup.Fault) {
 	ch := c.run.chains[f.Job]
 	j := ch.current

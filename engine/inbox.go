@@ -2,27 +2,27 @@ package engine
 
 import "sync"
 
-// inbox is how the coordinator hears of everything: closures that it applies
-// in the order they came. It has no bound, so that nobody who posts can block,
-// not even the coordinator itself (an output may report from within a call
-// that the coordinator made); there are never more letters than attempts in
-// flight say.
+// inbox holds closures for the coordinator, which applies them in the order in
+// which they were posted. It has no bound, so that posting never blocks. Even
+// the coordinator may post, because an output may report from within a call of
+// the coordinator. The number of closures is bounded by what running attempts
+// have to report.
 type inbox struct {
-	wake chan struct{} // holds one token while letters wait
+	wake chan struct{} // holds one token while closures wait
 	mu   struct {
 		sync.Mutex
-		letters []func()
-		closed  bool
+		posted []func()
+		closed bool
 	}
 }
 
 func newInbox() *inbox { return &inbox{wake: make(chan struct{}, 1)} }
 
-// post adds f; after close it is dropped.
+// post adds f. After close it drops f.
 func (b *inbox) post(f func()) {
 	b.mu.Lock()
 	if !b.mu.closed {
-		b.mu.letters = append(b.mu.letters, f)
+		b.mu.posted = append(b.mu.posted, f)
 	}
 	b.mu.Unlock()
 	select {
@@ -31,26 +31,25 @@ func (b *inbox) post(f func()) {
 	}
 }
 
-// apply runs what waits, and what that posts in turn. It reports whether there
-// was anything.
-func (b *inbox) apply() (any bool) {
+// apply runs the closures that wait, and those that they post.
+func (b *inbox) apply() {
 	for {
 		b.mu.Lock()
-		letters := b.mu.letters
-		b.mu.letters = nil
+		posted := b.mu.posted
+		b.mu.posted = nil
 		b.mu.Unlock()
-		if len(letters) == 0 {
-			return any
+		if len(posted) == 0 {
+			return
 		}
-		any = true
-		for _, f := range letters {
+		for _, f := range posted {
 			f()
 		}
 	}
 }
 
+// close drops the closures that wait.
 func (b *inbox) close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.mu.closed, b.mu.letters = true, nil
+	b.mu.closed, b.mu.posted = true, nil
 }

@@ -12,7 +12,7 @@ import (
 
 var (
 	errTrackerLost = errors.New("its tracker is lost")
-	errOutputLost  = errors.New("its output is lost, as was asked for (faults)")
+	errOutputLost  = errors.New("its output is lost by an injected fault")
 )
 
 // outputLost handles a map output that failed its check: the map runs again,

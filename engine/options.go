@@ -18,23 +18,23 @@ import (
 	"mrlocal/trace"
 )
 
-// JobOptions say what one job reads and writes, and how it is cut up. Inputs
-// is required, but for a job without input.
+// JobOptions say what one job reads and writes, and how it is divided into
+// tasks. Inputs is required, except of a job without input.
 type JobOptions struct {
 	Inputs   []string  // files, directories, globs, "-", in the order given
 	All      bool      // take hidden files inside directories too
 	NoDecode bool      // take the bytes of compressed inputs as they are
 	Stdin    io.Reader // what "-" reads; nil: an empty input
 
-	// At most one of OutputDir and OutputFile; with neither, the merged
-	// result goes to Stdout, and with that nil it is thrown away.
+	// At most one of OutputDir and OutputFile may be set. If neither is, the
+	// merged result goes to Stdout. If Stdout is nil too, it is thrown away.
 	OutputDir  string
 	Overwrite  bool // replace an OutputDir that mrlocal made
 	OutputFile string
 	Stdout     io.Writer
 
 	Reducers   int   // reduce tasks; 0: by the size of the job
-	MapOnly    bool  // zero reduce tasks were asked for
+	MapOnly    bool  // the user asks for zero reduce tasks
 	BlockBytes int64 // bytes of a split; 0: 64 MiB, less for small inputs
 }
 
@@ -46,8 +46,8 @@ type BatchJob struct {
 	JobOptions
 }
 
-// Options say how a run is done. The zero value of every field works; Inputs
-// is required of a single run.
+// Options say how a run is done. The zero value of every field works, except that
+// a single run requires Inputs.
 type Options struct {
 	// JobOptions are those of a single run. RunBatch uses Reducers and
 	// BlockBytes for jobs that leave them 0, and ignores the others.
@@ -66,25 +66,25 @@ type Options struct {
 	ShuffleBytesPerSecond int64
 	DiskBytesPerSecond    int64 // reading inputs, writing and reading spills
 
-	MemoryBytes     int64   // bound of all buffers together; 0: a quarter of the machine's
-	SortBufferBytes int64   // where a map's kvbuffer starts; 0: by memory and slots
-	SpillPercent    float64 // spill mark, share of the kvbuffer; 0: 0.80
+	MemoryBytes     int64   // bound of all buffers together; 0: a quarter of the machine's memory
+	SortBufferBytes int64   // first size of a map's kvbuffer; 0: by memory and slots
+	SpillPercent    float64 // spill mark, as a share of the kvbuffer; 0: 0.80
 	NoGrowth        bool    // never grow a kvbuffer
-	GrowthThreshold float64 // threshold of the Dynamic Split rule; 0: 0.8
+	GrowthThreshold float64 // share of the free memory that a kvbuffer may grow to; 0: 0.8
 	MergeFactor     int     // runs merged at once; 0: 64
 	Codec           runs.Codec
-	TempDirs        []string // where spills go; nil: the system's
+	TempDirs        []string // directories of spills; nil: the system's
 
-	TaskTimeout time.Duration // an attempt without progress for so long fails; 0: 600 s
+	TaskTimeout time.Duration // an attempt fails after so long without progress; 0: 600 s
 
-	// Profile labels what attempts do for a CPU profile (slot, job, kind, phase)
-	// and an execution trace that the caller takes meanwhile.
+	// Profile labels the work of attempts (slot, job, kind, phase) for a CPU
+	// profile and an execution trace that the caller takes.
 	Profile bool
 
 	extraSlots int // of a tracker, closed until the policy opens them
 
 	Events io.Writer           // every fact and decision as JSON lines; nil: none
-	Watch  func(*trace.Stream) // called once before work starts, to attach readers
+	Watch  func(*trace.Stream) // called once before work starts, so that the caller attaches readers
 	Note   func(string)        // one-line notes and warnings; nil: dropped
 	Stderr io.Writer           // stacks of failed user code; nil: dropped
 }
@@ -95,7 +95,7 @@ const (
 	defaultMergeFactor     = 64
 	defaultTaskTimeout     = 600 * time.Second
 
-	// LeastBytesPerSlot of memory is always enough to run.
+	// LeastBytesPerSlot is how much memory for each slot always suffices.
 	LeastBytesPerSlot = 8 << 20
 )
 
@@ -131,10 +131,10 @@ func def[T comparable](field *T, value T) {
 	}
 }
 
-// slotCount is the number of home slots on all trackers.
+// slotCount returns the number of home slots on all trackers.
 func (o *Options) slotCount() int { return o.Trackers * (o.MapSlots + o.ReduceSlots) }
 
-// allSlots is the number of slots that may ever be open.
+// allSlots returns the number of slots that may ever be open.
 func (o *Options) allSlots() int { return o.slotCount() + o.Trackers*o.extraSlots }
 
 // extra is how many extra slots a tracker has: what the policy wants, as far as

@@ -37,14 +37,13 @@ type run struct {
 	stream      *trace.Stream
 	coordinator *coordinator
 	env         task.Env    // what attempts see
-	speed       []slots.PPM // of each tracker; nil: all alike, and no input is far
+	speed       []slots.PPM // of each tracker; nil: all are alike, and no input is remote
 
 	runningMaps atomic.Int64
 	pieces      *source.Pieces // of streams; nil: there are none
 	blockBytes  int64          // of the first job's splits
-	visitors    atomic.Int32   // goroutines not waited for that may touch the budget's memory; -1: and the run has ended
-	closed      bool
-	abandoned   int
+	visitors    atomic.Int32   // goroutines that may use the budget's memory and that the run does not wait for; -1: there is none, and the run has ended
+	abandoned   int            // threads
 	notes       []string
 }
 
@@ -71,22 +70,21 @@ func RunChain(ctx context.Context, chain jobs.Chain, o Options) (*Report, error)
 	return runWork(ctx, "run", work, o, func(r *run) error { return r.chains[0].err })
 }
 
-// RunBatch runs many jobs at once: they share slots, memory and temporary
-// space as o says. Each is submitted at its time and after those it waits for
-// have ended, and a job whose predecessor failed is not started. One job's
-// failure does not touch another's: all others run to their end, and the
-// error then names those that failed. A job whose result is empty has
-// succeeded.
+// RunBatch runs many jobs at once. They share slots, memory and temporary space
+// as o says. A job is submitted at its time and after the jobs that it waits for
+// have ended; if one of those has failed, it is not started. When a job fails,
+// all others run to their end, and the error names the jobs that failed. A job
+// whose result is empty has succeeded.
 //
-// Inputs, outputs and options of all jobs are checked before anything is
-// started; only what lies below the output of a job that is waited for may
-// appear later. Otherwise it is as RunChain says. work is borrowed until the
-// call returns.
+// RunBatch checks the inputs, outputs and options of all jobs before it starts
+// anything. Only inputs below the output of a job that is waited for may appear
+// later. What RunChain says of errors, reports and the process holds here too.
+// RunBatch reads work until it returns.
 func RunBatch(ctx context.Context, work []BatchJob, o Options) (*Report, error) {
 	return runWork(ctx, "batch", work, o, (*run).failures)
 }
 
-// runWork runs and cleans up; outcome is the error of a run that was not
+// runWork runs and cleans up. outcome returns the error of a run that was not
 // interrupted.
 func runWork(ctx context.Context, kind string, work []BatchJob, o Options, outcome func(*run) error) (*Report, error) {
 	r := &run{kind: kind, started: time.Now()}
@@ -127,7 +125,8 @@ func typed(ctx context.Context, err error) error {
 	return &errs.Error{Kind: errs.JobFailed, Cause: err}
 }
 
-// failures is the error of a batch: which jobs failed, and the first causes.
+// failures returns the error of a batch: which jobs have failed, and the first
+// causes.
 func (r *run) failures() error {
 	const mostNamed = 3
 	var named []string
@@ -176,6 +175,7 @@ func (r *run) prepare(batch []BatchJob, o Options) error {
 	return nil
 }
 
+// noteFunc keeps every note for the report too.
 func (r *run) noteFunc() {
 	note := r.o.Note
 	r.o.Note = func(s string) {
@@ -191,17 +191,19 @@ func (r *run) tempDirs() []string {
 	return r.o.TempDirs
 }
 
-// mostFeeders is how many streams are decoded at a time. More would take
-// memory from the maps that their pieces are for.
+// mostFeeders is how many streams are decoded at a time. More feeders would take
+// memory from the maps that read their pieces.
 const mostFeeders = 4
 
-// divideMemory shares the bound out, for all jobs of the run together. The
-// floors of all slots and the pieces of streams that may wait fit into it, so
-// nobody can wait for good: what else there is (kvbuffers' growth, finished
-// map outputs and parts between the jobs of chains, of whichever job) is
-// refused or evicted. Inputs that will not fit anyway get most of it for
-// kvbuffers, so that there are few runs to merge; those that fit leave room
-// for finished map outputs.
+// divideMemory divides the bound among the uses of all jobs together. The floors
+// of all slots and the pieces of streams fit into it at the same time, so no
+// attempt waits for ever. All other uses are refused or evicted when memory is
+// short: the growth of kvbuffers, map outputs, and parts between the jobs of a
+// chain.
+//
+// inputBytes are those of all inputs. If they are not likely to fit in memory,
+// most of it goes to kvbuffers, so that there are few runs to merge. If they
+// are, room is left for map outputs.
 func (r *run) divideMemory(inputBytes int64, streamJobs int) {
 	total, slotCount := r.budget.Limit(), int64(r.o.allSlots())
 	if streamJobs > 0 {
@@ -234,7 +236,7 @@ func (r *run) divideMemory(inputBytes int64, streamJobs int) {
 	r.env.MergeFactor, r.env.Codec, r.env.Profile = o.MergeFactor, o.Codec, o.Profile
 }
 
-// setPace slows down what was asked to be slow.
+// setPace slows trackers, networks and disks down as the options say.
 func (r *run) setPace() {
 	o := &r.o
 	if o.ShuffleBytesPerSecond > 0 || o.DiskBytesPerSecond > 0 {
@@ -252,8 +254,8 @@ func (r *run) setPace() {
 	}
 }
 
-// stretch is how many times as long an attempt is to take: on a slow tracker,
-// and for a map whose input is elsewhere; 0: no longer than it does.
+// stretch returns how many times as long an attempt is to take, because its
+// tracker is slow or a map's input is remote; 0: as long as it takes.
 func (r *run) stretch(a *runningAttempt, level slots.Level) float64 {
 	if r.speed == nil {
 		return 0
@@ -268,7 +270,8 @@ func (r *run) stretch(a *runningAttempt, level slots.Level) float64 {
 	return factor
 }
 
-// now is the time of the run, as the Ledger and the events have it.
+// now returns the time since the start of the run, as in the Ledger and in
+// events.
 func (r *run) now() time.Duration { return time.Since(r.started) }
 
 // runAll starts the slots and serves until every job has ended.
@@ -318,8 +321,8 @@ func (r *run) startSlots() error {
 	return nil
 }
 
-// coreOf is the core of slot i of a tracker: the tracker's group of cores in
-// turn.
+// coreOf returns the core of slot i of a tracker. The slots of a tracker take
+// turns at its group of cores.
 func (r *run) coreOf(tracker, i int) int32 {
 	from, to := tracker*len(r.cores)/r.o.Trackers, (tracker+1)*len(r.cores)/r.o.Trackers
 	if from == to { // more trackers than cores
@@ -328,18 +331,19 @@ func (r *run) coreOf(tracker, i int) int32 {
 	return int32(r.cores[from+i%(to-from)])
 }
 
-// afmBytes is the free memory a running map may count on: the afm of the
-// Dynamic Split rule (SPEC 5.3 A29).
+// afmBytes returns the free memory that a running map may count on: afm of the
+// rule by which kvbuffers grow [Split11, "buffer terms"].
 func (r *run) afmBytes() int64 {
 	return (r.budget.Limit() - r.budget.Leased()) / max(1, r.runningMaps.Load())
 }
 
+// createTemp returns a function that makes temporary files of a kind.
 func (r *run) createTemp(kind string) func() (*os.File, error) {
 	return func() (*os.File, error) { return r.temp.Create(kind + "-*") }
 }
 
-// bindFeeder puts the calling thread on the core of the first slot: a stream's
-// decoder shares it, so that one map slot never quietly uses two cores.
+// bindFeeder binds the calling thread to the core of the first slot. The decoder
+// of a stream shares that core, so that one map slot does not use two cores.
 func (r *run) bindFeeder() {
 	if !r.o.NoPin {
 		runtime.LockOSThread()
@@ -347,10 +351,10 @@ func (r *run) bindFeeder() {
 	}
 }
 
-// close gives everything back; idempotent.
+// close gives everything back.
 func (r *run) close() {
 	if r.pool != nil && (r.abandoned == 0 || !r.coordinator.interrupted) {
-		r.pool.Close() // which does not wait for threads that hang
+		r.pool.Close() // it does not wait for abandoned threads
 	}
 	for _, ch := range r.chains {
 		if ch.current != nil {
@@ -360,16 +364,15 @@ func (r *run) close() {
 	if r.temp != nil {
 		r.temp.Close()
 	}
-	// A thread that hangs in user code may still touch its memory.
-	if r.budget != nil && r.abandoned == 0 && !r.closed {
-		r.closed = true
+	// An abandoned thread may still use its memory.
+	if r.budget != nil && r.abandoned == 0 {
 		r.leaveMemory()
 	}
 }
 
-// leaveMemory unmaps the budget's memory when the last of its users has left:
-// the run itself, and goroutines that are not waited for and may be in the
-// middle of a read.
+// leaveMemory unmaps the budget's memory when its last user leaves. Users are
+// the run itself and the goroutines that it does not wait for, such as a feeder
+// in the middle of a read.
 func (r *run) leaveMemory() {
 	if r.visitors.Add(-1) < 0 {
 		r.budget.Close()
