@@ -5,8 +5,8 @@ import (
 	"mrlocal/trace"
 )
 
-// batchFinishMap is Algorithm 2: a container for a map of the job that gains most
-// from having its trailing maps done in one go.
+// batchFinishMap starts a map of the job that gains most from finishing its last maps
+// in one batch [OMO21, Alg. 2].
 func (s *scheduler) batchFinishMap(v *slots.View, d *slots.Decision) bool {
 	if !s.batch {
 		return false
@@ -17,7 +17,7 @@ func (s *scheduler) batchFinishMap(v *slots.View, d *slots.Decision) bool {
 			return false
 		}
 		why := func() slots.Why { return s.whyBatch(v, id) }
-		if s.benefit(v.Job(id)) <= 0 { // by newer estimates
+		if s.benefit(v.Job(id)) <= 0 { // estimates have changed since
 			s.waves.Remove(int32(id))
 		} else if s.grant(v, d, s, offer{id, slots.Map, trace.RuleBatchFinish, why}) {
 			return true
@@ -25,9 +25,9 @@ func (s *scheduler) batchFinishMap(v *slots.View, d *slots.Decision) bool {
 	}
 }
 
-// benefit is t_fair - t_batch of a job, in seconds; 0 where it is no candidate:
-// its reduce stage has not begun, its maps are more than one wave (A54), or
-// nothing is known of them.
+// benefit returns t_fair - t_batch of a job, in seconds [OMO21, eq. 4-5]. It is 0 if
+// the job is no candidate: its reduce stage has not begun [OMO21, "batch candidates"],
+// its maps are more than one wave [OMO21, "one wave"], or nothing is known of them.
 func (s *scheduler) benefit(j slots.JobView) float64 {
 	observed, containers, known := s.estimates()
 	m := s.of(j.ID())

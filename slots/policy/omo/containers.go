@@ -5,20 +5,20 @@ import (
 	"mrlocal/trace"
 )
 
-// containers is what all policies here are made of: slots of any kind, one task
-// a visit, what is learnt, and which jobs changed.
+// containers is the base of all policies here: slots of any kind, one task a visit,
+// measures, and which jobs changed.
 type containers struct {
 	measures
 	changed []slots.JobID
-	out     []refusal // of the rankings, for the rest of the visit
-	barred  [trace.Kinds][]bool
+	skipped []skipped           // out of the rankings until the visit ends
+	barred  [trace.Kinds][]bool // by job: its tasks of the kind are skipped
 }
 
-// refusal is a job that may not have the container that was offered to it.
-type refusal struct {
+// skipped is a job that was refused the container that the visit offered it.
+type skipped struct {
 	job  slots.JobID
 	kind slots.Kind
-	why  slots.Refusal // Granted: the policy itself keeps it back
+	why  slots.Refusal // Granted: the policy itself keeps the job back
 }
 
 // ranker keeps orderings of jobs.
@@ -34,7 +34,7 @@ func (c *containers) update(v *slots.View, r ranker) {
 	}
 }
 
-// startable is how many tasks of kind k of a job may start on this visit.
+// startable returns how many tasks of kind k of a job may start on this visit.
 func (c *containers) startable(j slots.JobView, k slots.Kind) int32 {
 	if int(j.ID()) < len(c.barred[k]) && c.barred[k][j.ID()] {
 		return 0
@@ -42,16 +42,16 @@ func (c *containers) startable(j slots.JobView, k slots.Kind) int32 {
 	return j.Pending(k)
 }
 
-// offer is a grant, and what it rests on.
+// offer is a container that a policy offers to a job.
 type offer struct {
 	job  slots.JobID
 	kind slots.Kind
 	rule slots.Rule
-	why  func() slots.Why // called only where someone listens
+	why  func() slots.Why // what the rule rests on; called only if someone listens
 }
 
-// grant starts a task of a job. One that may not have the container is out of
-// the rankings for the rest of the visit.
+// grant starts a task of a job, and reports whether it did. A job that the Ledger
+// refuses is skipped until the visit ends.
 func (c *containers) grant(v *slots.View, d *slots.Decision, r ranker, o offer) bool {
 	if d.Explaining() {
 		d.Because(o.why())
@@ -61,50 +61,52 @@ func (c *containers) grant(v *slots.View, d *slots.Decision, r ranker, o offer) 
 		c.update(v, r)
 		return true
 	}
-	c.bar(refusal{o.job, o.kind, d.Refused()})
+	c.bar(skipped{o.job, o.kind, d.Refused()})
 	r.rank(v, v.Job(o.job))
 	return false
 }
 
-// bar keeps tasks of a job from starting for the rest of the visit.
-func (c *containers) bar(o refusal) {
-	c.out = append(c.out, o)
+// bar keeps tasks of a job from starting until the visit ends.
+func (c *containers) bar(o skipped) {
+	c.skipped = append(c.skipped, o)
 	for int(o.job) >= len(c.barred[o.kind]) {
 		c.barred[o.kind] = append(c.barred[o.kind], false)
 	}
 	c.barred[o.kind][o.job] = true
 }
 
-// restore ends a visit: it puts back what was taken out.
+// restore ends a visit: jobs that were skipped are ranked again.
 func (c *containers) restore(v *slots.View, r ranker) {
-	for _, o := range c.out {
+	for _, o := range c.skipped {
 		c.barred[o.kind][o.job] = false
 		r.rank(v, v.Job(o.job))
 	}
-	c.out = c.out[:0]
+	c.skipped = c.skipped[:0]
 }
 
-// held is how many containers a job has.
+// held returns how many containers a job has.
 func held(j slots.JobView) int32 { return j.Running(slots.Map) + j.Running(slots.Reduce) }
 
-// total is how many containers there are, and idle how many of them run nothing.
+// total returns how many containers there are.
 func total(v *slots.View) int32 { return v.Capacity(slots.Map) + v.Capacity(slots.Reduce) }
 
+// idle returns how many containers run nothing.
 func idle(v *slots.View) int32 {
 	return max(total(v)-v.Running(slots.Map)-v.Running(slots.Reduce), 0)
 }
 
-// unstarted is m', how many of a job's maps have not been started, or must be
+// unstarted returns m', how many of a job's maps have not started, or must start
 // again.
 func unstarted(j slots.JobView) int32 {
 	return max(j.Total(slots.Map)-j.Done(slots.Map)-j.Running(slots.Map), 0)
 }
 
-// mapsComplete: the job's map stage is complete.
+// mapsComplete reports whether the job's map stage is complete.
 func mapsComplete(j slots.JobView) bool { return j.Sealed() && j.Done(slots.Map) == j.Total(slots.Map) }
 
-// fewest is fair order by containers (O11): who holds the fewest for its weight
-// comes first, then who was submitted earlier, which ids are in the order of.
+// fewest is the key of fair order by containers [OMO21, "order by containers"]: the job
+// with the fewest containers for its weight comes first, then the one that was
+// submitted earlier, which has the lower id.
 type fewest struct{ containers, weight int64 }
 
 func fewestLess(a, b *fewest) bool { return a.containers*b.weight < b.containers*a.weight }
@@ -113,7 +115,7 @@ func fewestOf(j slots.JobView) fewest { return fewest{int64(held(j)), int64(j.We
 
 func newFewest() slots.Ranking[fewest] { return slots.Ranking[fewest]{Less: fewestLess} }
 
-// put ranks a job or takes it out.
+// put ranks a job, or takes it out of the ranking.
 func put[K any](r *slots.Ranking[K], id slots.JobID, in bool, key K) {
 	if in {
 		r.Set(int32(id), key)
@@ -122,7 +124,7 @@ func put[K any](r *slots.Ranking[K], id slots.JobID, in bool, key K) {
 	}
 }
 
-// first is the first job of a ranking.
+// first returns the first job of a ranking.
 func first[K any](r *slots.Ranking[K]) (slots.JobID, bool) {
 	id, ok := r.First()
 	return slots.JobID(id), ok

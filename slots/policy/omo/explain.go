@@ -5,13 +5,14 @@ import (
 	"slices"
 
 	"mrlocal/slots"
+	"mrlocal/slots/policy"
 	"mrlocal/trace"
 )
 
-// This file says why, in the paper's words. Nothing here is called unless
-// someone listens (Decision.Explaining).
+// This file explains decisions in the paper's words. Policies call it only if someone
+// listens (Decision.Explaining).
 
-// beaten are the jobs after the winner in a ranking.
+// beaten returns the jobs after the winner in a ranking.
 func beaten[K any](r *slots.Ranking[K], winner slots.JobID, v *slots.View, why func(j slots.JobView) string) (all []slots.Beaten) {
 	for _, id := range r.Firsts(nil, slots.MostBeaten+1) {
 		if j := v.Job(slots.JobID(id)); j.ID() != winner && len(all) < slots.MostBeaten {
@@ -21,7 +22,7 @@ func beaten[K any](r *slots.Ranking[K], winner slots.JobID, v *slots.View, why f
 	return all
 }
 
-// holds says how many containers a job has.
+// holds words how many containers a job has.
 func holds(j slots.JobView) string {
 	if n := held(j); n != 1 {
 		return fmt.Sprintf("it has %d containers", n)
@@ -29,7 +30,7 @@ func holds(j slots.JobView) string {
 	return "it has 1 container"
 }
 
-// fairNumbers are what fair order by containers looks at.
+// fairNumbers are what fair order by containers depends on.
 func fairNumbers(j slots.JobView) []slots.Number {
 	return []slots.Number{slots.Whole("containers of the job", held(j)), slots.Decimal("weight", float64(j.Weight())/float64(slots.One))}
 }
@@ -38,7 +39,7 @@ func (s *scheduler) whyFewest(v *slots.View, id slots.JobID) slots.Why {
 	return slots.Why{Numbers: fairNumbers(v.Job(id)), Beaten: beaten(&s.fair, id, v, holds)}
 }
 
-// whyReduce is what a reduce by Algorithm 1 rests on.
+// whyReduce is what a reduce by [OMO21, Alg. 1] rests on.
 func (s *scheduler) whyReduce(v *slots.View, id slots.JobID, rule slots.Rule) slots.Why {
 	j := v.Job(id)
 	w := slots.Why{Numbers: s.overlapNumbers(v, j)}
@@ -51,7 +52,7 @@ func (s *scheduler) whyReduce(v *slots.View, id slots.JobID, rule slots.Rule) sl
 	return w
 }
 
-// andThen adds those jobs to all that it has not.
+// andThen appends the jobs of more that all does not have.
 func andThen(all, more []slots.Beaten) []slots.Beaten {
 	for _, b := range more {
 		if !slices.ContainsFunc(all, func(a slots.Beaten) bool { return a.Job == b.Job }) {
@@ -61,7 +62,7 @@ func andThen(all, more []slots.Beaten) []slots.Beaten {
 	return all
 }
 
-// overlapNumbers are those of equations (2) and (3).
+// overlapNumbers are those of [OMO21, eq. 2-3].
 func (s *scheduler) overlapNumbers(v *slots.View, j slots.JobView) []slots.Number {
 	all := []slots.Number{slots.Whole("pending maps m'", unstarted(j))}
 	g, ok := s.gapOf(v, j)
@@ -100,8 +101,7 @@ func (s *scheduler) decline(v *slots.View, d *slots.Decision, started bool) {
 	}
 }
 
-// stopped is why nothing more of kind k is started, as far as it does not depend
-// on the policy.
+// stopped returns why nothing more of kind k starts, or "" if only the policy knows.
 func (c *containers) stopped(v *slots.View, k slots.Kind, started bool) string {
 	switch {
 	case v.Pending(k) == 0:
@@ -111,22 +111,12 @@ func (c *containers) stopped(v *slots.View, k slots.Kind, started bool) string {
 	case started:
 		return "a heartbeat starts one task"
 	}
-	for _, o := range c.out {
+	for _, o := range c.skipped {
 		if o.kind == k && o.why != slots.Granted {
-			return refusedBecause(o.why, k)
+			return policy.RefusedBecause(o.why, k)
 		}
 	}
 	return ""
-}
-
-func refusedBecause(r slots.Refusal, k slots.Kind) string {
-	switch r {
-	case slots.RefusedDeadlock:
-		return "a slot must stay for the maps that the pending reduces wait for"
-	case slots.RefusedFailedHere, slots.RefusedBlacklisted:
-		return fmt.Sprintf("the pending %vs failed on this tracker", k)
-	}
-	return "refused: " + r.String()
 }
 
 // requestNumbers are what the ramp-up of a job's reduces rests on.

@@ -10,7 +10,7 @@ import (
 
 func near(a, b float64) bool { return math.Abs(a-b) < 1e-9*max(1, math.Abs(b)) }
 
-// TestAlignment is N10: S 16, r 4, F_o 0.4, T_m 30, T_s 40 give F_e 0.3 and x* 3;
+// TestAlignment works [OMO21, eq. 2]: S 16, r 4, F_o 0.4, T_m 30, T_s 40 give F_e 0.3 and x* 3;
 // T_m 50 gives a start when no map is pending. Eq. (3): A_o 12, D 2, r 4, F_o 0.5
 // give F_e 1/6, and T_s 60, T_m 30 x* 5.
 func TestAlignment(t *testing.T) {
@@ -26,11 +26,12 @@ func TestAlignment(t *testing.T) {
 		t.Errorf("eq. (3): F_e %v, x* %v", fe, aligned(60, 30, fe))
 	}
 	if shareFrequency(0.5, 4, 4, 1) != 0 || shareFrequency(0.5, 3, 4, 1) != 0 {
-		t.Error("no container is left beside the reduces: F_e is 0 (A50)")
+		t.Error("no container is left beside the reduces: F_e is 0")
 	}
 }
 
-// TestStartsNowIsTheLeastGap: the rule is |β(m')| <= |β(x)| for all x < m' (A49).
+// TestStartsNowIsTheLeastGap: the rule is |β(m')| <= |β(x)| for all x < m'
+// [OMO21, "signed argmin"].
 // As the paper prints it, with signed gaps over x from m' to m, it holds for no
 // m' but m.
 func TestStartsNowIsTheLeastGap(t *testing.T) {
@@ -51,7 +52,7 @@ func TestStartsNowIsTheLeastGap(t *testing.T) {
 	})
 }
 
-// TestBatch is A54's example: K 3, m' 6, F_o 0.5, T_m 30, A_o 12, r 4 give t_fair
+// TestBatch is the example of [OMO21, "batch time"]: K 3, m' 6, F_o 0.5, T_m 30, A_o 12, r 4 give t_fair
 // 66, s 22 and t_batch 52.5, where the paper prints 33.
 func TestBatch(t *testing.T) {
 	fair := fairTime(0.5, 30, 3, 6)
@@ -106,9 +107,9 @@ func TestWindows(t *testing.T) {
 	}
 }
 
-// TestRampUp is SPEC 1.13 on 16 containers: half of the maps done, or more, let
-// reduces have half; a fourth lets them have a fourth; what maps leave unused is
-// theirs as well.
+// TestRampUp: on 16 containers, half of the maps done or more let reduces have half; a
+// fourth lets them have a fourth; what maps leave unused is theirs as well (Hadoop 2.6,
+// RMContainerAllocator.scheduleReduces).
 func TestRampUp(t *testing.T) {
 	for _, c := range []struct {
 		r    request

@@ -8,20 +8,20 @@ import (
 	"mrlocal/trace"
 )
 
-// Fresh is a FRESH-like baseline, reconstructed from what the abstracts of FRESH
-// (CLOUD 2014) and TuMM (CLOUD 2013) and seed 004 say of it (SPEC 3.3):
-// containers of any kind, reduces once all maps of the job are done, a free
-// container of the kind that has too few of them for its remaining work, and the
-// job that has the fewest containers for its weight.
+// Fresh is a FRESH-like baseline, reconstructed from the abstracts of FRESH and TuMM
+// and from [OMO21, section V-D]: containers of any kind, reduces once all maps of the
+// job are done. A free container goes to the kind that has too few containers for its
+// remaining work, and to the job with the fewest containers for its weight [FRESH14,
+// "remaining work"].
 type Fresh struct {
 	containers
 	jobs   [trace.Kinds]slots.Ranking[fewest]
-	counts [][trace.Kinds]int64 // by job: its part of work
+	counts [][trace.Kinds]int64 // by job: its part of the work
 	work   work
 }
 
-// work is the remaining work of a kind over all jobs, in microseconds of
-// container time.
+// work is the remaining work of each kind over all jobs, in microseconds of container
+// time.
 type work [trace.Kinds]int64
 
 // NewFresh returns a Fresh.
@@ -36,7 +36,7 @@ func (f *Fresh) Reset() {
 	*f = Fresh{jobs: [trace.Kinds]slots.Ranking[fewest]{newFewest(), newFewest()}}
 }
 
-// Traits implements slots.Policy. A container has no kind (O1).
+// Traits implements slots.Policy. A container has no kind.
 func (*Fresh) Traits() slots.Traits {
 	return slots.Traits{Name: "fresh", Lends: true, OwnSlowstart: true, Slowstart: slots.One, Rules: map[slots.Rule]string{
 		trace.RuleRemainingWork: "the kind of task with too few containers for its remaining work gets one, else the other; of its jobs the one with the fewest containers for its weight",
@@ -60,8 +60,8 @@ func (f *Fresh) Decide(v *slots.View, d *slots.Decision) {
 	f.restore(v, f)
 }
 
-// allocate types a free container; where that kind has no task for it, the other
-// one gets it.
+// allocate chooses the kind of a free container. If that kind has no task, the other
+// kind gets it.
 func (f *Fresh) allocate(v *slots.View, d *slots.Decision) bool {
 	k := slots.Reduce
 	if float64(v.Running(slots.Map)) < mapContainers(total(v), f.work) {
@@ -83,8 +83,8 @@ func (f *Fresh) fewest(v *slots.View, d *slots.Decision, k slots.Kind) bool {
 	}
 }
 
-// mapContainers is s_m = S · W_m / (W_m + W_r): map and reduce work end together
-// then.
+// mapContainers is s_m = S · W_m / (W_m + W_r): with so many containers for maps, map
+// work and reduce work end together [FRESH14, "remaining work"].
 func mapContainers(all int32, w work) float64 {
 	both := float64(w[slots.Map]) + float64(w[slots.Reduce])
 	if both == 0 {
@@ -107,9 +107,9 @@ func (f *Fresh) rank(_ *slots.View, j slots.JobView) {
 	}
 }
 
-// remaining is the work of kind k that a job has to do: of maps until they are
-// done, of reduces from then on. How long a task takes is the job's own mean,
-// else that of all jobs, else that of their maps, else a second.
+// remaining returns the work of kind k that a job still has, in microseconds: of maps
+// until they are done, of reduces from then on. The time of a task is the job's mean,
+// else the mean of all jobs, else that of all maps, else a second.
 func (f *Fresh) remaining(j slots.JobView, k slots.Kind) int64 {
 	if j.Ended() || !j.Runnable() || k == slots.Reduce && !mapsComplete(j) {
 		return 0

@@ -5,12 +5,11 @@ import (
 	"mrlocal/trace"
 )
 
-// lazyStartReduce is Algorithm 1: a container for a reduce. A job in the midst
-// of launching its reduces gets them all, one after the other (Principle 1, O6);
-// else, of the jobs whose reduce stage should begin now, the one that occupies
-// the fewest containers begins it. Principle 1 gives way only where the Ledger
-// refuses a reduce: so that maps can go on (the deadlock guard), or because it
-// failed on this tracker.
+// lazyStartReduce starts a reduce [OMO21, Alg. 1]. A job that has begun to launch its
+// reduces launches them all, one after the other [OMO21, Principle 1]. Else, of the
+// jobs whose reduce stage should begin now, the one with the fewest containers begins
+// it. Only the Ledger breaks Principle 1, when it refuses a reduce: its deadlock guard
+// keeps a slot for maps, or the reduce failed on this tracker.
 func (s *scheduler) lazyStartReduce(v *slots.View, d *slots.Decision) bool {
 	if !s.lazy {
 		return false
@@ -27,8 +26,8 @@ func (s *scheduler) lazyStartReduce(v *slots.View, d *slots.Decision) bool {
 	}
 }
 
-// nextReduce is the job whose reduce should start, and by which rule. A job that
-// was placed among the candidates by older estimates is looked at once more.
+// nextReduce returns the job whose reduce should start, and the rule. A job that became
+// a candidate by older estimates is checked again.
 func (s *scheduler) nextReduce(v *slots.View) (slots.JobID, slots.Rule) {
 	if id, ok := first(&s.begun); ok {
 		return id, trace.RuleConsecutive
@@ -45,7 +44,7 @@ func (s *scheduler) nextReduce(v *slots.View) (slots.JobID, slots.Rule) {
 	}
 }
 
-// launch starts a reduce and keeps account of its job's reduce stage.
+// launch starts a reduce, and counts it in its job's reduce stage.
 func (s *scheduler) launch(v *slots.View, d *slots.Decision, o offer) bool {
 	at := &s.jobs[o.job]
 	before := *at
@@ -67,10 +66,10 @@ func (s *scheduler) launch(v *slots.View, d *slots.Decision, o offer) bool {
 	return granted
 }
 
-// starts reports whether a job's reduce stage should begin now: lazy start's
-// rule with eq. (3). Once all maps have been started it should, whatever the
-// estimates; before the first one is done nothing is known of its maps (A53),
-// and while their number is not final, nothing of its shuffle.
+// starts reports whether a job's reduce stage should begin now, by [OMO21, eq. 3] and
+// "signed argmin". Once all maps have started it should, whatever the estimates. Before
+// the first map is done nothing is known of the job's maps [OMO21, "shuffle estimate"];
+// while their number is not final, nothing is known of its shuffle.
 func (s *scheduler) starts(v *slots.View, j slots.JobView) bool {
 	pending := unstarted(j)
 	switch {
@@ -83,12 +82,13 @@ func (s *scheduler) starts(v *slots.View, j slots.JobView) bool {
 	return ok && startsNow(pending, g.aligned())
 }
 
-// overlap is what β of a job is made of.
+// overlap holds the terms of β of a job, in seconds and containers a second.
 type overlap struct{ shuffle, mapTime, frequency float64 }
 
 func (g overlap) aligned() float64 { return aligned(g.shuffle, g.mapTime, g.frequency) }
 
-// gapOf is the execution predictor of one job (O12, EP): T_s, T_m and F_e.
+// gapOf is the execution predictor EP of one job: T_s, T_m and F_e [OMO21, section
+// V-A]. ok is false while they are not known.
 func (s *scheduler) gapOf(v *slots.View, j slots.JobView) (overlap, bool) {
 	observed, containers, known := s.estimates()
 	m := s.of(j.ID())

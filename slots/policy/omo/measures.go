@@ -7,29 +7,29 @@ import (
 	"mrlocal/trace"
 )
 
-// measures are what a policy here learns from facts: the paper's task monitor
-// (O12, TM).
+// measures are what a policy learns from facts: the task monitor TM [OMO21, section
+// V-A].
 type measures struct {
-	started []time.Duration // by slot: when what runs there was started
+	started []time.Duration // by slot: when its latest attempt started
 	samples []sample
 	all     sample
 
-	// bandwidth is B, what one reduce copies in a second: the fastest copy seen,
-	// because a reduce that waited for maps meanwhile shows less than B, and
-	// never more. instant: copies take no time.
+	// bandwidth is B, the bytes that one reduce copies in a second: that of the
+	// fastest copy. A reduce that waits for maps shows less than B, and none shows
+	// more [OMO21, "shuffle estimate"]. instant: copies take no time.
 	bandwidth float64
 	instant   bool
 }
 
-// sample is what was measured of tasks that are done: how many, how long they
-// took together, by kind, and what the maps put out.
+// sample is what was measured of finished tasks: by kind how many there are and how
+// long they took together, and the bytes that the maps put out.
 type sample struct {
 	tasks [trace.Kinds]int64
 	took  [trace.Kinds]time.Duration
 	out   int64
 }
 
-// mean is how long a task of kind k takes on average; 0: none is done.
+// mean returns how long a task of kind k takes on average; 0: none has finished.
 func (s *sample) mean(k slots.Kind) time.Duration {
 	if s.tasks[k] == 0 {
 		return 0
@@ -37,7 +37,7 @@ func (s *sample) mean(k slots.Kind) time.Duration {
 	return s.took[k] / time.Duration(s.tasks[k])
 }
 
-// mapOutput is d, the bytes a map puts out on average.
+// mapOutput returns d, the bytes that a map puts out on average.
 func (s *sample) mapOutput() float64 {
 	if s.tasks[slots.Map] == 0 {
 		return 0
@@ -52,7 +52,7 @@ func (m *measures) of(id slots.JobID) *sample {
 	return &m.samples[id]
 }
 
-// start notes when a grant started what runs on a slot.
+// start takes in when a grant started an attempt on a slot.
 func (m *measures) start(now time.Duration, s slots.SlotID) {
 	for int(s) >= len(m.started) {
 		m.started = append(m.started, 0)
@@ -63,7 +63,7 @@ func (m *measures) start(now time.Duration, s slots.SlotID) {
 // freed reports whether a fact is the end of an attempt on a slot.
 func freed(f *slots.Fact) bool { return f.Op == trace.OpFinish && f.Slot >= 0 }
 
-// finish takes in how an attempt ended; only those that committed count.
+// finish takes in the end of an attempt. Only attempts that committed count.
 func (m *measures) finish(f *slots.Fact) {
 	if !f.Has(trace.OK) || int(f.Slot) >= len(m.started) {
 		return
@@ -85,8 +85,8 @@ func (m *measures) finish(f *slots.Fact) {
 	}
 }
 
-// copyBandwidth is B: as measured; before, as the configuration has it; 0 where
-// neither is known, or copies take no time.
+// copyBandwidth returns B in bytes a second: as measured, or before that as the
+// configuration has it. It is 0 if neither is known, or copies take no time.
 func (m *measures) copyBandwidth(v *slots.View) float64 {
 	switch {
 	case m.instant:

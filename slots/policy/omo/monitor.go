@@ -2,39 +2,38 @@ package omo
 
 import "time"
 
-// monitor is the release-frequency monitor (O2): per window t it takes f_t, the
-// containers released in it a second, and a_t, those available in it on average;
-// F_o and A_o are their exponential moving averages.
+// monitor is the release-frequency monitor [OMO21, section IV-A]. For each window t it
+// takes f_t, the containers released in it a second, and a_t, those available in it
+// on average. F_o and A_o are their exponential moving averages.
 //
-// A window is as long as a map takes on average: then each available container
-// is released about once in it, so that waves of maps show neither as spikes, as
-// they do in shorter windows, nor too late, as in longer ones. (The paper's
-// windows are 10 s.) A window in which no container was available says nothing
-// and does not count.
+// A window is as long as a map takes on average [OMO21, "smoothing and window"]. Each
+// available container is then released about once in it. In shorter windows waves of
+// maps show as spikes, in longer ones they show too late. The paper's windows are
+// 10 s. A window in which no container was available does not count.
 //
-// Windows are closed on the right: what is released at the instant at which one
-// ends is in it. The zero value has seen nothing.
+// A container that is released at the instant at which a window ends is in that
+// window. The zero value has seen nothing.
 type monitor struct {
 	begun  bool          // something has run
 	length time.Duration // T_w of the window that goes on; 0: not known yet
 	from   time.Duration // where it began
 	count  int64         // R_t so far
-	area   int64         // of available containers over time, so far
+	area   int64         // available containers, summed over the nanoseconds so far
 	level  int32         // available containers
-	since  time.Duration // of the level, or of what area has of it
+	since  time.Duration // until then area has the level
 
 	windows             int64   // that counted
 	frequency, averages float64 // F_o and A_o
 }
 
 const (
-	smoothing      = 0.5                   // α of the moving averages; the paper calls it β and gives no value (A51)
-	shortestWindow = 50 * time.Millisecond // of a real run (O2)
-	mostWindows    = 64                    // back: after so many nothing is left of what was before
+	smoothing      = 0.5                   // α of the moving averages; the paper gives no value [OMO21, "smoothing and window"]
+	shortestWindow = 50 * time.Millisecond // of a real run
+	mostWindows    = 64                    // after so many windows the averages hold nothing of what was before
 )
 
-// available says how many containers are available from now on: those that run
-// maps, and those that run reduces of jobs whose map stage is complete (O3).
+// available sets how many containers are available from now on [OMO21, "available
+// containers"].
 func (m *monitor) available(now time.Duration, n int32) {
 	if !m.begun {
 		m.begun, m.from, m.since = n > 0, now, now
@@ -48,8 +47,8 @@ func (m *monitor) accrue(to time.Duration) {
 	m.since = to
 }
 
-// released counts a container that was released, after all windows that ended
-// before. The first window ends with the first map.
+// released counts a container that was released, in the window that now is in. The
+// first window ends with the first map.
 func (m *monitor) released(now, mapTime time.Duration) {
 	if m.length > 0 {
 		m.close(now-1, mapTime)
@@ -57,8 +56,8 @@ func (m *monitor) released(now, mapTime time.Duration) {
 	m.count++
 }
 
-// close takes in all windows that ended by now, and reports whether there were
-// any. mapTime is what a map takes on average; 0: not known.
+// close takes in all windows that ended by now, and reports whether any counted.
+// mapTime is what a map takes on average; 0: not known.
 func (m *monitor) close(now, mapTime time.Duration) bool {
 	if !m.begun || mapTime == 0 {
 		return false
@@ -80,7 +79,8 @@ func (m *monitor) close(now, mapTime time.Duration) bool {
 	return m.windows > before
 }
 
-// fold is F_o(t) = α·f_t + (1-α)·F_o(t-1), and the same of A_o.
+// fold ends a window: F_o(t) = α·f_t + (1-α)·F_o(t-1), and the same for A_o [OMO21,
+// section IV-A].
 func (m *monitor) fold() {
 	if m.area == 0 {
 		return

@@ -5,78 +5,77 @@ import (
 	"mrlocal/trace"
 )
 
-// OMO is the paper's scheduler: lazy start of reduces, then batch finish of
-// maps, then the fair scheduler over containers (Algorithm 3); or lazy start
-// alone, or batch finish alone.
+// OMO is the paper's scheduler [OMO21, Alg. 3]: lazy start of reduces, then batch finish
+// of maps, then the fair scheduler over containers. Or it is one of the two over the
+// fair scheduler.
 type OMO struct{ scheduler }
 
-// New returns the whole of OMO.
+// New returns the policy omo.
 func New() *OMO {
 	p := &OMO{scheduler{name: "omo", lazy: true, batch: true, requireReduceStarted: true}}
 	p.Reset()
 	return p
 }
 
-// NewLazyStart returns lazy start alone: Algorithm 1 over the fair scheduler.
+// NewLazyStart returns the policy lazy-start: [OMO21, Alg. 1] over the fair scheduler.
 func NewLazyStart() *OMO {
 	p := &OMO{scheduler{name: "lazy-start", lazy: true}}
 	p.Reset()
 	return p
 }
 
-// NewBatchFinish returns batch finish alone: Algorithm 2 over the fair scheduler.
+// NewBatchFinish returns the policy batch-finish: [OMO21, Alg. 2] over the fair
+// scheduler.
 func NewBatchFinish() *OMO {
 	p := &OMO{scheduler{name: "batch-finish", batch: true}}
 	p.Reset()
 	return p
 }
 
-// scheduler is Algorithm 3, whole or in part.
+// scheduler is [OMO21, Alg. 3], whole or in part.
 //
-// Estimates (F_o, A_o and D) are common to all jobs. Where they change, each
-// job's place among the candidates would have to be found anew; that waits until
-// as many jobs have changed as are an eighth of those there, so that a decision
-// costs what changed however many jobs there are. A job that changes is always
-// placed by the newest estimates.
+// The estimates F_o, A_o and D are common to all jobs. When they change, each job's
+// rank among the candidates can change. All jobs are ranked again only when an eighth
+// of them have changed, so that a decision costs what changed, however many jobs there
+// are. A job that changes is always ranked by the newest estimates.
 type scheduler struct {
 	containers
 	name string
 
-	lazy  bool // reduces start by Algorithm 1, else at the run's slowstart
-	batch bool // Algorithm 2
+	lazy  bool // reduces start by [OMO21, Alg. 1], else at the run's slowstart
+	batch bool // maps by [OMO21, Alg. 2]
 
 	// requireReduceStarted: only a job whose reduce stage has begun finishes its
-	// maps in a batch. Batch finish alone must do without, for at its slowstart
-	// of 1 no such job has a pending map (A55).
+	// maps in a batch. For batch-finish it is not set: at its slowstart of 1 no such
+	// job has a pending map [OMO21, "batch candidates"].
 	requireReduceStarted bool
 
-	given float64 // F_o where it is known; 0: the monitor's
+	given float64 // F_o, if a test knows it; 0: the monitor's
 
 	monitor monitor
 	jobs    []standing
 	live    []slots.JobID // active jobs, and those that ended since the last look
 	active  int           // D
-	stale   bool          // estimates changed since all jobs were placed by them
-	news    int           // jobs that changed since
+	stale   bool          // estimates changed since all jobs were ranked by them
+	changes int           // jobs that changed since
 	stages  int64         // reduce stages begun
 
 	begun slots.Ranking[stage]   // lazy: jobs in their reduce stage with a reduce to start
 	ready slots.Ranking[int32]   // lazy: jobs whose reduce stage should begin, by containers
-	waves slots.Ranking[float64] // batch: by the benefit, negative
+	waves slots.Ranking[float64] // batch: by minus the benefit
 	fair  slots.Ranking[fewest]
 }
 
-// standing is what a job's place rests on besides the View.
+// standing is what a job's rank depends on besides the View.
 type standing struct {
 	active   bool
 	begun    bool  // its reduce stage
 	stage    int64 // stages before it
-	launched int32 // reduces that were started for the first time
+	launched int32 // reduces that started for the first time
 }
 
-// stage is a job's place among those in their reduce stage: one that has not
-// launched all its reduces yet goes before those that must repeat some; then who
-// began earlier.
+// stage is a job's rank among those in their reduce stage: jobs that have not launched
+// all their reduces go before jobs that must repeat some; then the earlier stage.
 type stage struct {
 	repeats bool
 	number  int64
@@ -89,9 +88,8 @@ func stageLess(a, b *stage) bool {
 	return a.number < b.number
 }
 
-// Traits implements slots.Policy. A container has no kind (O1). With lazy start
-// the gate of reduces is open, and Algorithm 1 decides; else they start at the
-// run's slowstart.
+// Traits implements slots.Policy. With lazy start the gate of reduces is open, and
+// [OMO21, Alg. 1] decides; else they start at the run's slowstart.
 func (s *scheduler) Traits() slots.Traits {
 	return slots.Traits{Name: s.name, Lends: true, OwnSlowstart: s.lazy, Rules: map[slots.Rule]string{
 		trace.RuleLazyStart:   "the reduce stage of its job begins: with so many maps pending, its shuffle should end when the maps do (Algorithm 1); of such jobs it has the fewest containers",
@@ -133,15 +131,15 @@ func (s *scheduler) Decide(v *slots.View, d *slots.Decision) {
 	s.monitor.available(v.Now(), available(v))
 }
 
-// allocate is Algorithm 3, for one container. Lazy start goes first where both
-// want it (A63).
+// allocate is [OMO21, Alg. 3] for one container. Lazy start goes first if both want it
+// [OMO21, "lazy start first"].
 func (s *scheduler) allocate(v *slots.View, d *slots.Decision) bool {
 	return s.lazyStartReduce(v, d) || s.batchFinishMap(v, d) || s.fairScheduler(v, d)
 }
 
-// fairScheduler is line 9: the job with the fewest containers for its weight,
-// maps and reduces together (O11). Where the run's slowstart opens the gate, its
-// reduces go before its maps and so start one after the other.
+// fairScheduler is [OMO21, Alg. 3, l. 9]: a task of the job with the fewest containers
+// for its weight [OMO21, "order by containers"]. If the run's slowstart opens the gate,
+// a job's reduces go before its maps and so start one after the other.
 func (s *scheduler) fairScheduler(v *slots.View, d *slots.Decision) bool {
 	for {
 		id, ok := first(&s.fair)
@@ -159,14 +157,14 @@ func (s *scheduler) fairScheduler(v *slots.View, d *slots.Decision) bool {
 	}
 }
 
-// available is how many containers are available in the paper's sense (O3, A62):
-// those that run maps, and those that run reduces of jobs whose map stage is
-// complete.
+// available returns how many containers are available in the paper's sense: those that
+// run maps, and those that run reduces of jobs whose map stage is complete [OMO21,
+// "available containers"].
 func available(v *slots.View) int32 {
 	return v.Running(slots.Map) + v.Running(slots.Reduce) - v.Waiting()
 }
 
-// estimates are F_o, A_o; known: a window has been closed, or F_o is given.
+// estimates returns F_o and A_o. known is false until a window has ended.
 func (s *scheduler) estimates() (frequency, available float64, known bool) {
 	m := &s.monitor
 	if s.given > 0 {
@@ -175,12 +173,12 @@ func (s *scheduler) estimates() (frequency, available float64, known bool) {
 	return m.frequency, m.averages, m.windows > 0 && m.frequency > 0
 }
 
-// refresh places all jobs by the newest estimates.
+// refresh ranks all jobs by the newest estimates, if that is due.
 func (s *scheduler) refresh(v *slots.View) {
-	if !s.stale || s.news*8 < len(s.live) {
+	if !s.stale || s.changes*8 < len(s.live) {
 		return
 	}
-	s.stale, s.news = false, 0
+	s.stale, s.changes = false, 0
 	kept := s.live[:0]
 	for _, id := range s.live {
 		if s.jobs[id].active {
@@ -188,16 +186,16 @@ func (s *scheduler) refresh(v *slots.View) {
 			s.rank(v, v.Job(id))
 		}
 	}
-	s.live, s.news = kept, 0
+	s.live, s.changes = kept, 0
 }
 
-// rank finds a job's place among the candidates of each step.
+// rank implements ranker: it ranks a job among the candidates of each step.
 func (s *scheduler) rank(v *slots.View, j slots.JobView) {
 	id := j.ID()
 	for int(id) >= len(s.jobs) {
 		s.jobs = append(s.jobs, standing{})
 	}
-	s.news++
+	s.changes++
 	at := &s.jobs[id]
 	if active := !j.Ended() && j.Runnable(); active != at.active {
 		at.active = active

@@ -14,9 +14,9 @@ import (
 	"mrlocal/slots/policy/settings"
 )
 
-// principle watches Principle 1 (O6): while a job has launched some of its
-// reduces and not all, nothing else is started, except where the Ledger has just
-// refused a reduce of it on the same visit.
+// principle watches [OMO21, Principle 1]: while a job has launched some of its reduces
+// and not all, nothing else starts, unless the Ledger has just refused a reduce of that
+// job on the same visit.
 type principle struct {
 	total   map[slots.JobID]int32
 	begun   map[slots.JobID]int32 // reduces launched for the first time

@@ -11,9 +11,9 @@ import (
 	"mrlocal/workload"
 )
 
-// refSim1 is the workload of SPEC 8.2: one job of 80 maps of 30 s and 4 reduces,
-// whose shuffle takes so many seconds, on 8 slots: a reduce copies a fourth of 80
-// outputs of as many MB, at 20 MB a second.
+// refSim1 is the workload of [OMO21, "one-job simulation"]: one job of 80 maps of 30 s
+// and 4 reduces on 8 slots. Its shuffle takes so many seconds: a reduce copies a fourth
+// of 80 outputs of as many MB, at 20 MB a second.
 func refSim1(t testing.TB, shuffle int, mapTime string) *workload.File {
 	t.Helper()
 	f, err := workload.Parse("refsim1.yaml", []byte(fmt.Sprintf(
@@ -34,7 +34,7 @@ func makespan(t testing.TB, f *workload.File, p slots.Policy, slowstart slots.PP
 	return r.MakespanSeconds
 }
 
-// slowstarts are those of SPEC 8.2, in parts per million.
+// slowstarts are those of the simulation, in parts per million.
 var slowstarts = []slots.PPM{50_000, 200_000, 400_000, 500_000, 600_000, 700_000, 800_000, 900_000, slots.One}
 
 // givenLazyStart is lazy start with F_o = S/T_m given.
@@ -44,10 +44,9 @@ func givenLazyStart() *OMO {
 	return p
 }
 
-// TestReferenceSimulation1 is SPEC 8.2 without jitter, in whole seconds: fixed
-// slowstarts over containers (with one job batch finish has nothing to choose,
-// so that it is the fair scheduler), and lazy start, which finds the best of
-// them.
+// TestReferenceSimulation1 is [OMO21, "one-job simulation"] without jitter, in whole
+// seconds. Fixed slowstarts over containers (with one job batch finish has nothing to
+// choose, so it is the fair scheduler) against lazy start, which finds the best of them.
 func TestReferenceSimulation1(t *testing.T) {
 	for shuffle, want := range map[int]struct {
 		fixed []float64
@@ -72,8 +71,8 @@ func TestReferenceSimulation1(t *testing.T) {
 	}
 }
 
-// TestLazyStartBeatsEveryFixedSlowstart is the line with jitter: map times vary by
-// ±30 %, and over 20 seeds lazy start ends before any fixed slowstart does.
+// TestLazyStartBeatsEveryFixedSlowstart is the simulation with jitter: map times vary
+// by ±30 %, and over 20 seeds lazy start ends before any fixed slowstart does.
 func TestLazyStartBeatsEveryFixedSlowstart(t *testing.T) {
 	mean := func(f *workload.File, p slots.Policy, s slots.PPM) (sum float64) {
 		for seed := range uint64(20) {

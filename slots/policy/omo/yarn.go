@@ -8,14 +8,14 @@ import (
 	"mrlocal/trace"
 )
 
-// YARN is the allocator of MapReduce on YARN, RMContainerAllocator of Hadoop 2.x
-// (SPEC 1.13), one for each job, with a task a container. Containers go to jobs
-// by fair order; inside a job reduces go before maps as far as they are ramped
-// up. Reduces that keep all maps from running are killed.
+// YARN is MapReduce's allocator on YARN (Hadoop 2.6, RMContainerAllocator), one for
+// each job, with one task a container. Containers go to jobs by fair order. Inside a
+// job reduces go before maps as far as they are ramped up. Reduces that keep all maps
+// from running are killed.
 type YARN struct {
 	containers
 	fair   slots.Ranking[fewest]
-	hungry slots.Ranking[struct{}] // jobs with maps to start, none running, and running reduces
+	hungry slots.Ranking[struct{}] // jobs with pending maps, no running map, and running reduces
 }
 
 // NewYARN returns a YARN.
@@ -31,7 +31,7 @@ func (y *YARN) Reset() {
 	y.hungry.Less = func(_, _ *struct{}) bool { return false }
 }
 
-// Traits implements slots.Policy. A container has no kind (O1).
+// Traits implements slots.Policy. A container has no kind.
 func (*YARN) Traits() slots.Traits {
 	return slots.Traits{Name: "yarn", Lends: true, Rules: map[slots.Rule]string{
 		trace.RuleFewest: fewestRule,
@@ -64,7 +64,7 @@ func (y *YARN) allocate(v *slots.View, d *slots.Decision) bool {
 		case y.startable(j, slots.Reduce) > 0 && rampedUp(v, j):
 			o.kind, o.rule = slots.Reduce, trace.RuleRampUp
 		case y.startable(j, slots.Map) == 0:
-			y.bar(refusal{id, slots.Reduce, slots.Granted}) // its maps are not ready yet, and its reduces wait for them
+			y.bar(skipped{id, slots.Reduce, slots.Granted}) // its maps are not ready, and its reduces wait for them
 			y.rank(v, j)
 			continue
 		}
@@ -74,8 +74,9 @@ func (y *YARN) allocate(v *slots.View, d *slots.Decision) bool {
 	}
 }
 
-// rampedUp is scheduleReduces: a job may start one more reduce. Once all its maps
-// have been started all may, whatever the limits.
+// rampedUp reports whether a job may start one more reduce. Once all its maps have
+// started it may start all, whatever the limits (Hadoop 2.6,
+// RMContainerAllocator.scheduleReduces).
 func rampedUp(v *slots.View, j slots.JobView) bool {
 	if unstarted(j) == 0 {
 		return true
@@ -83,9 +84,9 @@ func rampedUp(v *slots.View, j slots.JobView) bool {
 	return rampUp(limits(v, j)) > 0
 }
 
-// request is what a job's allocator knows of it, in containers.
+// request is what a job's allocator reads, in containers.
 type request struct {
-	total               int32 // its containers and those that are idle: its resource limit
+	total               int32 // its containers and the idle ones: its resource limit
 	doneMaps, maps      int32
 	wantedMaps, reduces int32 // maps to start and running, running reduces
 }
@@ -98,10 +99,10 @@ func limits(v *slots.View, j slots.JobView) request {
 	}
 }
 
-// rampUp is how many reduces more a job may have. Its ideal reduce limit is
-// total · min(share of maps done, maxReduceRampupLimit = 1/2), its ideal map
-// limit the rest; what of that its maps leave unused goes to reduces as well.
-// Negative: it has too many.
+// rampUp returns how many more reduces a job may have; negative: it has too many. Its
+// ideal reduce limit is total · min(share of maps done, maxReduceRampupLimit = 1/2).
+// The rest is its ideal map limit; what its maps leave of that goes to reduces as well
+// (Hadoop 2.6, RMContainerAllocator.scheduleReduces).
 func rampUp(r request) int32 {
 	num, den := int64(min(2*r.doneMaps, r.maps)), 2*int64(max(r.maps, 1))
 	limit := int64(r.total) * num / den
@@ -111,27 +112,28 @@ func rampUp(r request) int32 {
 	return int32(limit) - r.reduces
 }
 
-// preempt is preemptReducesIfNeeded, for the jobs whose reduces have taken all
-// that they could get: maps wait, none runs, and nothing is idle.
+// preempt kills reduces of the jobs whose reduces have all the job's containers: maps
+// wait, none runs, and no container is idle (Hadoop 2.6,
+// RMContainerAllocator.preemptReducesIfNeeded).
 func (y *YARN) preempt(v *slots.View, d *slots.Decision) {
 	for idle(v) == 0 {
 		id, ok := first(&y.hungry)
 		if !ok {
 			return
 		}
-		y.hungry.Remove(int32(id)) // until it changes: what was killed needs time to end
+		y.hungry.Remove(int32(id)) // until it changes: killed reduces need time to end
 		y.preemptReduces(v, d, v.Job(id))
 	}
 }
 
-// toPreempt is min(max(reduces for one map, half of the total), reduces for all
-// maps), with maxReducePreemptionLimit = 1/2.
+// toPreempt returns how many reduces to kill: min(max(reduces for one map, half of the
+// total), reduces for all maps), with maxReducePreemptionLimit = 1/2.
 func toPreempt(total, waitingMaps int32) int32 {
 	return min(max(1, (total+1)/2), waitingMaps)
 }
 
 // preemptReduces kills reduces of a job, the least advanced first, of these the
-// newest. Where some are being killed already there will be room.
+// newest. If one is already being killed, it kills none: there will be room.
 func (y *YARN) preemptReduces(v *slots.View, d *slots.Decision, j slots.JobView) {
 	var victims []slots.SlotView
 	for id := range slots.SlotID(v.Slots()) {
