@@ -6,13 +6,14 @@ import (
 	"slices"
 
 	"mrlocal/slots"
+	"mrlocal/slots/policy"
 	"mrlocal/trace"
 )
 
-// This file says why, in the paper's words. Nothing here is called unless
-// someone listens (Decision.Explaining).
+// This file explains decisions in the paper's words. The policy calls it only if someone
+// listens (Decision.Explaining).
 
-// why is what a grant rests on: how far the job is, its share, the cluster's.
+// why is what a grant rests on: how far the job is, its share, and the cluster's.
 func (s *Split) why(v *slots.View, id slots.JobID, k slots.Kind, r slots.Rule) slots.Why {
 	j, at := v.Job(id), &s.jobs[id]
 	weight := s.weightOf(j)
@@ -31,7 +32,7 @@ func (s *Split) why(v *slots.View, id slots.JobID, k slots.Kind, r slots.Rule) s
 	return w
 }
 
-// beaten are those after the winner: of its kind, then of the other.
+// beaten returns the jobs after the winner: of its kind, then of the other.
 func (s *Split) beaten(v *slots.View, winner slots.JobID, k slots.Kind) (all []slots.Beaten) {
 	for _, of := range []slots.Kind{k, k.Other()} {
 		after := s.ranks[of].Firsts(nil, slots.MostBeaten+1)
@@ -58,6 +59,7 @@ func (s *Split) decline(v *slots.View, d *slots.Decision, started bool) {
 	}
 }
 
+// stopped returns why nothing more of kind k starts.
 func (s *Split) stopped(v *slots.View, k slots.Kind, started bool) string {
 	t := v.Tracker()
 	switch {
@@ -70,9 +72,9 @@ func (s *Split) stopped(v *slots.View, k slots.Kind, started bool) string {
 	case k == slots.Reduce && normalSlots(v, t) == 0:
 		return "what is free is an additional map slot"
 	}
-	for _, o := range s.out {
+	for _, o := range s.skipped {
 		if o.kind == k {
-			return refusedBecause(o.why, k)
+			return policy.RefusedBecause(o.why, k)
 		}
 	}
 	switch {
@@ -85,14 +87,4 @@ func (s *Split) stopped(v *slots.View, k slots.Kind, started bool) string {
 		return fmt.Sprintf("%d reduces run, as many as R_R, and the maps of the jobs that want more are not all done", v.Running(k))
 	}
 	return "the pending reduces have no share yet: too few of their jobs' maps are done"
-}
-
-func refusedBecause(r slots.Refusal, k slots.Kind) string {
-	switch r {
-	case slots.RefusedDeadlock:
-		return "a slot must stay for the maps that the pending reduces wait for"
-	case slots.RefusedFailedHere, slots.RefusedBlacklisted:
-		return fmt.Sprintf("the pending %vs failed on this tracker", k)
-	}
-	return "refused: " + r.String()
 }

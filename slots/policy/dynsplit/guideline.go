@@ -1,28 +1,30 @@
 package dynsplit
 
-// Guideline for the numbers of slots (S9), and the measures of
-// the paper's evaluation (S10). P is the number of tasks (A30), avg_k the mean
-// time of one where k run at a time; seconds, or any unit.
+// This file has the guideline for the number of slots [Split11, guideline] and the
+// measures of the paper's evaluation [Split11, evaluation]. P is the number of tasks
+// [Split11, "number of tasks"], Avg_k the mean time of a task when k run at a time, in
+// seconds or any other unit.
 
-// Gain is Gain_m = (Avg_n - Avg_m) · P/n, of m slots against n > m: each task is
-// shorter.
+// Gain is Gain_m = (Avg_n - Avg_m) · P/n, what m slots gain over n > m: each task is
+// shorter [Split11, guideline].
 func Gain(avgM, avgN float64, n, tasks int) float64 {
 	return (avgN - avgM) * float64(tasks) / float64(n)
 }
 
-// Lose is Lose_m = (P/m - P/n) · Avg_m: there are more waves.
+// Lose is Lose_m = (P/m - P/n) · Avg_m, what m slots lose: there are more waves
+// [Split11, guideline].
 func Lose(avgM float64, m, n, tasks int) float64 {
 	return (float64(tasks)/float64(m) - float64(tasks)/float64(n)) * avgM
 }
 
 // Fewer reports whether m slots are better than n > m: Gain_m > Lose_m, which is
-// Avg_n/n > Avg_m/m.
+// Avg_n/n > Avg_m/m [Split11, guideline].
 func Fewer(avgM, avgN float64, m, n int) bool {
 	return avgN/float64(n) > avgM/float64(m)
 }
 
-// Best is the number of slots k that the guideline leads to: that with the least
-// Avg_k/k, of equals the least. avg[k-1] is Avg_k.
+// Best returns the number of slots k that the guideline leads to: the k with the least
+// Avg_k/k, of equals the least k. avg[k-1] is Avg_k.
 func Best(avg []float64) int {
 	best := 1
 	for k := 2; k <= len(avg); k++ {
@@ -33,13 +35,15 @@ func Best(avg []float64) int {
 	return best
 }
 
-// ThroughputGain is I = t_raw/t_new - 1, for as many jobs in both (A25).
+// ThroughputGain is I = t_raw/t_new - 1, for the same number of jobs in both [Split11,
+// "equal job counts"].
 func ThroughputGain(raw, changed float64) float64 { return raw/changed - 1 }
 
-// WallReduction is r_i = (t_1 - t_2)/t_1 of a job.
+// WallReduction is r_i = (t_1 - t_2)/t_1 of a job [Split11, evaluation].
 func WallReduction(raw, changed float64) float64 { return (raw - changed) / raw }
 
-// MeanWallReduction is r_ave = 1/n Σ r_i over jobs in the same order.
+// MeanWallReduction is r_ave = 1/n Σ r_i over jobs in the same order [Split11,
+// evaluation].
 func MeanWallReduction(raw, changed []float64) float64 {
 	var sum float64
 	for i := range raw {

@@ -5,23 +5,24 @@ import (
 	"mrlocal/trace"
 )
 
-// The formulas of seed 002. Every product and quotient is rounded by itself
-// (float64), so that all processors agree.
+// These are the formulas of [Split11, dynamic resource allocation]. Each product and
+// quotient is rounded by itself (float64), so that all processors agree.
 
-// reduceWeight is w_r(x) = (e^{6x} - 1) / (e^6 - 1), of x = finished maps / maps
-// (S1). It is nearly 0 until late: 4.7 % at x = 0.5, 54.8 % at 0.9 (A26).
+// reduceWeight is w_r(x) = (e^{6x} - 1) / (e^6 - 1), where x = finished maps / maps
+// [Split11, dynamic resource allocation]. It is nearly 0 until late: 4.7 % at x = 0.5,
+// 54.8 % at 0.9 [Split11, "late weight"].
 func reduceWeight(finished, maps int32) float64 {
 	if maps == 0 {
-		return 1 // nothing is to be waited for
+		return 1 // reduces wait for nothing
 	}
 	x := float64(finished) / float64(maps)
 	return (exp(float64(6*x)) - 1) / (exp(6) - 1)
 }
 
-// mapWeight is w_m = 1 - w_r.
+// mapWeight is w_m = 1 - w_r [Split11, dynamic resource allocation].
 func mapWeight(reduceWeight float64) float64 { return 1 - reduceWeight }
 
-// exp is e^y for y from 0 to 6 by its series, to the last digits; math.Exp is not
+// exp returns e^y for y from 0 to 6 by its series, to the last digits. math.Exp is not
 // the same on all processors.
 func exp(y float64) float64 {
 	sum, term := 1.0, 1.0
@@ -32,7 +33,7 @@ func exp(y float64) float64 {
 	return sum
 }
 
-// want is what a job brings to an allocation.
+// want is what a job wants of an allocation. demand is in slots.
 type want struct {
 	weight       float64 // w_i
 	reduceWeight float64 // w_r
@@ -42,11 +43,12 @@ type want struct {
 // share is R_im and R_ir, in slots.
 type share [trace.Kinds]float64
 
-// jobShare is R_i = w_i / Σ_j w_j · R (S3; the slides write Σ over i, A23).
+// jobShare is R_i = w_i / Σ_j w_j · R. The slides sum over i [Split11, "index of
+// weights"].
 func jobShare(weight, all, slots float64) float64 { return float64(weight*slots) / all }
 
-// split is R_im = w_m · R_i and R_ir = w_r · R_i (S2, S3), each capped by its
-// demand; what one of them leaves goes to the other first (A28).
+// split is R_im = w_m · R_i and R_ir = w_r · R_i, each capped by its demand. What one
+// of them leaves goes to the other [Split11, "redistribution"].
 func split(r float64, w *want) share {
 	reduces := float64(w.reduceWeight * r)
 	s := share{slots.Map: r - reduces, slots.Reduce: reduces}
@@ -56,15 +58,16 @@ func split(r float64, w *want) share {
 			s[k.Other()] += spare
 		}
 	}
-	for k := range s { // what both leave is nobody's here
+	for k := range s { // what both leave goes to no kind of this job
 		s[k] = min(s[k], w.demand[k])
 	}
 	return s
 }
 
-// fill appends to dst the shares of all jobs in so many slots: by weight, but
-// none gets more than it wants; what it leaves goes to its other phase first,
-// then to the other jobs by weight, until all is used or all have enough (A28).
+// fill appends to dst the shares of all jobs in so many slots: by weight, but none more
+// than its demand. What one phase leaves goes to the job's other phase first, then to
+// the other jobs by weight, until all slots are used or all jobs have enough [Split11,
+// "redistribution"].
 func fill(dst []share, wants []want, slots float64) []share {
 	first := len(dst)
 	var weights float64
@@ -95,7 +98,7 @@ func fill(dst []share, wants []want, slots float64) []share {
 	return dst
 }
 
-// totals are R_M = Σ R_im and R_R = Σ R_ir (S3).
+// totals returns R_M = Σ R_im and R_R = Σ R_ir [Split11, dynamic resource allocation].
 func totals(shares []share) (r share) {
 	for _, s := range shares {
 		r[slots.Map] += s[slots.Map]
@@ -104,22 +107,23 @@ func totals(shares []share) (r share) {
 	return r
 }
 
-// below is how far a kind of a job is below its share and what it carries. To
-// give each slot to the one farthest below is largest-remainder rounding over
-// all of them together (A27): whole slots first, then the largest fractions.
+// below returns how far a kind of a job is below its share and what it carries, in
+// slots. To give each slot to the one that is farthest below is largest-remainder
+// rounding over all of them: whole slots first, then the largest fractions [Split11,
+// "largest remainder"].
 func below(share, carried float64, running int32) float64 { return share + carried - float64(running) }
 
-// carry is what is left of a share after an allocation, for the next one: so
-// that a share below one slot has a slot now and then, and in time every demander
-// gets one (A27). It is a remainder, so between -1 and 1.
+// carry returns what is left of a share for the next allocation, between -1 and 1. With
+// it a share below one slot has a slot now and then, and every job that wants a slot
+// gets one in time [Split11, "largest remainder"].
 func carry(share, carried float64, running int32) float64 {
 	return min(max(below(share, carried, running), -1), 1)
 }
 
-// earlyReduces is how many reduces of a job want a slot while its maps are not
-// all done: as many as its share has room for, or w_r of them. So what maps leave
-// unused (A28) does not bring back the reduces that hold slots and wait, which
-// w_r is there to prevent (S4).
+// earlyReduces returns how many reduces of a job want a slot while its maps are not all
+// done: as many as its share has room for, or w_r of all. Otherwise the slots that maps
+// leave unused would go to reduces that hold them and wait [Split11, reduce slot hoarding
+// problem].
 func earlyReduces(reduceWeight, jobShare float64, reduces int32) int32 {
 	return int32(max(float64(reduceWeight*jobShare), float64(reduceWeight*float64(reduces))))
 }

@@ -10,7 +10,7 @@ import (
 
 func near(a, b, within float64) bool { return math.Abs(a-b) <= within }
 
-// TestReduceWeight is N7 and A26: w_r in percent, and the slots of 108.
+// TestReduceWeight works [Split11, "late weight"]: w_r in percent, and the slots of 108.
 func TestReduceWeight(t *testing.T) {
 	for _, c := range []struct {
 		finished       int32 // of 100
@@ -44,7 +44,7 @@ func job(weight float64, finished, maps int32, demand ...float64) want {
 	return want{weight, reduceWeight(finished, maps), [2]float64(demand)}
 }
 
-// TestShares is S2, S3 and A28.
+// TestShares works [Split11, "redistribution"].
 func TestShares(t *testing.T) {
 	r := 108 * reduceWeight(50, 100)
 	for name, c := range map[string]struct {
@@ -115,9 +115,9 @@ func handOut(shares, carried []float64, slots int) []int32 {
 	return given
 }
 
-// TestSlotsAreRoundedByLargestRemainder is A27: whoever is farthest below its
-// share gets the next slot, which gives everybody the whole of its share, and the
-// rest to the largest fractions.
+// TestSlotsAreRoundedByLargestRemainder: the one that is farthest below its share gets
+// the next slot. So each gets the whole slots of its share, and the largest fractions
+// get the rest [Split11, "largest remainder"].
 func TestSlotsAreRoundedByLargestRemainder(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		parts := rapid.SliceOfN(rapid.IntRange(0, 100), 1, 20).Draw(rt, "parts")
@@ -152,7 +152,7 @@ func TestSlotsAreRoundedByLargestRemainder(t *testing.T) {
 	})
 }
 
-// TestEveryDemanderGetsASlotInTime is A27 with more demanders than slots: carried
+// TestEveryDemanderGetsASlotInTime, with more demanders than slots: carried
 // remainders give each its turn within as many allocations as there are
 // demanders, where a floor of one slot, or a share of at least one, would starve
 // somebody.
@@ -187,7 +187,7 @@ func TestEarlyReducesAreFew(t *testing.T) {
 	}
 }
 
-// TestGuideline is S9 and A30: Gain_m > Lose_m exactly where Avg_n/n > Avg_m/m.
+// TestGuideline is [Split11, guideline]: Gain_m > Lose_m exactly where Avg_n/n > Avg_m/m.
 func TestGuideline(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		m := rapid.IntRange(1, 15).Draw(rt, "m")
@@ -208,7 +208,7 @@ func TestGuideline(t *testing.T) {
 	}
 }
 
-// TestMeasures is N7: I = 1457/1197 - 1, and the CPU deltas of Table 8.
+// TestMeasures: I = 1457/1197 - 1, and the CPU deltas of [Split11, Table 8].
 func TestMeasures(t *testing.T) {
 	if i := ThroughputGain(1457, 1197); !near(i, 0.21721, 5e-6) {
 		t.Errorf("I = %v", i)

@@ -8,45 +8,45 @@ import (
 	"mrlocal/trace"
 )
 
-// Split is Dynamic Split.
+// Split is the policy dynsplit.
 //
-// Shares concern all jobs. They are worked out anew when as many jobs have
-// changed as are an eighth of those there, so that a decision costs what changed
-// however many jobs there are; between that, a job that changes is placed by its
-// old share.
+// Shares depend on all jobs. They are computed again when an eighth of the jobs have
+// changed, so that a decision costs what changed, however many jobs there are. Between
+// that a job that changes is ranked by its old share.
 type Split struct {
 	options settings.Options
 
 	jobs    []standing
-	live    []slots.JobID // that run, and those that ended since the last allocation
+	live    []slots.JobID // running jobs, and those that ended since the last allocation
 	wants   []want        // of live
 	shares  []share
 	totals  share // R_M, R_R
 	changed []slots.JobID
-	news    int           // jobs that changed since the last allocation
+	changes int           // jobs that changed since the last allocation
 	at      time.Duration // of the last allocation
 
-	ranks [trace.Kinds]slots.Ranking[float64] // of jobs whose kind may start a task, by how far it is below its share
-	early slots.Ranking[float64]              // of those whose reduces may, though their maps are not all done
-	out   []refusal                           // of the rankings, for the rest of the visit
+	ranks   [trace.Kinds]slots.Ranking[float64] // jobs whose kind may start a task, by how far it is below its share
+	early   slots.Ranking[float64]              // jobs whose reduces may start although their maps are not all done
+	skipped []skipped                           // out of the rankings until the visit ends
 
-	moved []slots.SlotID // slots whose attempt changed phase or ended: their trackers' pipelines have news
+	moved []slots.SlotID // slots whose attempt changed phase or ended since the last visit
 }
 
-// standing is what a job's place rests on besides the View.
+// standing is what a job's rank depends on besides the View.
 type standing struct {
 	active       bool
-	barred       [trace.Kinds]bool // for the rest of the visit
-	finished     int32             // maps, as reduceWeight has it
+	barred       [trace.Kinds]bool // its tasks of the kind are skipped
+	finished     int32             // maps, when reduceWeight was computed
 	maps         int32
 	reduceWeight float64
 	share        share
 	carried      share
-	ran          [trace.Kinds]int32 // at the end of the last decision about it
-	below        share              // as the rankings have it
+	ran          [trace.Kinds]int32 // tasks when it was ranked last
+	below        share              // the keys of the rankings
 }
 
-type refusal struct {
+// skipped is a job that was refused the slot that the visit offered it.
+type skipped struct {
 	job  slots.JobID
 	kind slots.Kind
 	why  slots.Refusal
@@ -61,15 +61,15 @@ var _ interface {
 	slots.NothingToGrant
 } = (*Split)(nil)
 
-// New returns Dynamic Split.
+// New returns the policy dynsplit.
 func New(o settings.Options) *Split {
 	s := &Split{options: o}
 	s.Reset()
 	return s
 }
 
-// Traits implements slots.Policy. Any slot can become one of any kind; none is
-// ever lent. w_r replaces the slowstart (A27).
+// Traits implements slots.Policy. Any slot can become one of any kind; none is ever
+// lent. w_r replaces the slowstart [Split11, "no slowstart"].
 func (s *Split) Traits() slots.Traits {
 	return slots.Traits{Name: "dynsplit", Lends: true, OwnSlowstart: true, Options: s.options, Rules: map[slots.Rule]string{
 		trace.RuleSplit:      "of the maps and reduces of all jobs those farthest below their share, which goes from a job's maps to its reduces as its maps get done (w_m, w_r)",
@@ -102,8 +102,8 @@ func (s *Split) NothingToGrant(v *slots.View) bool {
 	return s.ranks[slots.Map].Len() == 0 && s.ranks[slots.Reduce].Len() == 0 && s.early.Len() == 0
 }
 
-// start gives a slot of the tracker to the kind that is farthest below its share
-// of those that may have it here.
+// start gives a slot of the tracker to the kind of a job that is farthest below its
+// share, of those that may run here [Split11, "changing home kinds"].
 func (s *Split) start(v *slots.View, d *slots.Decision) bool {
 	t := v.Tracker()
 	for {
@@ -122,12 +122,12 @@ func (s *Split) start(v *slots.View, d *slots.Decision) bool {
 			s.update(v)
 			return true
 		}
-		s.bar(v, refusal{id, k, d.Refused()})
+		s.bar(v, skipped{id, k, d.Refused()})
 	}
 }
 
-// farthest is the kind of a job that is farthest below its share; of equals a
-// map, then the job that was submitted first.
+// farthest returns the kind of a job that is farthest below its share; of equals a map,
+// then the job that was submitted first.
 func (s *Split) farthest(maps, reduces, early bool) (best slots.Kind, job slots.JobID, ok bool) {
 	for _, r := range []struct {
 		kind    slots.Kind
@@ -149,22 +149,22 @@ func (s *Split) farthest(maps, reduces, early bool) (best slots.Kind, job slots.
 	return best, job, ok
 }
 
-// earlyFits: a reduce whose maps are not all done may start only as long as fewer
-// reduces run than the cluster has slots for, R_R (S3). A job that came when there
-// were few holds more than its share now; without this bound the reduces of many
-// such jobs come to hold all slots, and wait.
+// earlyFits reports whether a reduce may start although its job's maps are not all
+// done: only while fewer reduces run than R_R [Split11, "bound of early reduces"]. A job
+// that was submitted when there were few holds more than its share now. Without this
+// bound the reduces of many such jobs would hold all slots, and wait.
 func (s *Split) earlyFits(v *slots.View) bool {
 	return float64(v.Running(slots.Reduce)) < s.totals[slots.Reduce]
 }
 
-// update takes in what changed, and allocates anew where that is due.
+// update takes in what changed, and computes shares again if that is due.
 func (s *Split) update(v *slots.View) {
 	s.changed = v.Changed(s.changed[:0])
 	for _, id := range s.changed {
-		s.take(v.Job(id))
+		s.takeIn(v.Job(id))
 	}
-	s.news += len(s.changed)
-	if s.news > 0 && s.news*8 >= len(s.live) {
+	s.changes += len(s.changed)
+	if s.changes > 0 && s.changes*8 >= len(s.live) {
 		s.allocate(v)
 		return
 	}
@@ -173,8 +173,8 @@ func (s *Split) update(v *slots.View) {
 	}
 }
 
-// take notes how far a job is.
-func (s *Split) take(j slots.JobView) {
+// takeIn takes in how far a job is.
+func (s *Split) takeIn(j slots.JobView) {
 	id := j.ID()
 	for int(id) >= len(s.jobs) {
 		s.jobs = append(s.jobs, standing{maps: -1})
@@ -191,10 +191,11 @@ func (s *Split) take(j slots.JobView) {
 	}
 }
 
-// allocate works out all shares (S2, S3, A28) from how far each job is now.
+// allocate computes all shares from how far each job is now [Split11, dynamic resource
+// allocation].
 func (s *Split) allocate(v *slots.View) {
-	again := v.Now() == s.at && len(s.shares) > 0 // at one instant there is one remainder
-	s.news, s.at = 0, v.Now()
+	again := v.Now() == s.at && len(s.shares) > 0 // one remainder an instant
+	s.changes, s.at = 0, v.Now()
 	kept := s.live[:0]
 	var weights float64
 	for _, id := range s.live {
@@ -224,9 +225,10 @@ func (s *Split) allocate(v *slots.View) {
 	}
 }
 
-// remains carries what is left of a job's shares (A27). The reduces of a job
-// whose maps are not all done carry nothing: their share grows by itself, and a
-// reduce that starts for a remainder would hold its slot until the maps are done.
+// remains carries what is left of a job's shares to the next allocation [Split11,
+// "largest remainder"]. The reduces of a job whose maps are not all done carry nothing:
+// their share grows by itself, and a reduce that starts for a remainder would hold its
+// slot until the maps are done.
 func (s *Split) remains(j slots.JobView, at *standing) {
 	for k := range slots.Kind(trace.Kinds) {
 		if j.Pending(k) == 0 || k == slots.Reduce && !mapsDone(j) {
@@ -237,7 +239,8 @@ func (s *Split) remains(j slots.JobView, at *standing) {
 	}
 }
 
-// want is what a job of so many slots by its weight brings to an allocation.
+// want returns what a job wants of an allocation. jobShare is R_i, its share by its
+// weight, in slots.
 func (s *Split) want(j slots.JobView, jobShare float64) want {
 	w := want{weight: float64(j.Weight()), reduceWeight: s.weightOf(j)}
 	w.demand[slots.Map] = float64(j.Pending(slots.Map) + j.Running(slots.Map))
@@ -250,8 +253,8 @@ func (s *Split) want(j slots.JobView, jobShare float64) want {
 	return w
 }
 
-// weightOf is w_r of a job: 0 where it has no reduces, or as long as the number of
-// its maps is not final, so that x is not known (A27).
+// weightOf returns w_r of a job. It is 0 if the job has no reduces, or while the number
+// of its maps is not final and x is not known [Split11, "which x"].
 func (s *Split) weightOf(j slots.JobView) float64 {
 	if !j.Sealed() || j.Total(slots.Reduce) == 0 {
 		return 0
@@ -259,12 +262,12 @@ func (s *Split) weightOf(j slots.JobView) float64 {
 	return s.jobs[j.ID()].reduceWeight
 }
 
-// mapsDone: all maps of the job are done, so that its reduces need not wait. A
-// lost output changes that again.
+// mapsDone reports whether all maps of the job are done, so that its reduces need not
+// wait. A lost output changes that.
 func mapsDone(j slots.JobView) bool { return j.Sealed() && j.Done(slots.Map) == j.Total(slots.Map) }
 
-// rank finds a job's places. A reduce of a job whose maps are not all done has
-// one only as long as it is below its share.
+// rank ranks a job. Reduces of a job whose maps are not all done are ranked only while
+// they are below their share.
 func (s *Split) rank(j slots.JobView) {
 	at := &s.jobs[j.ID()]
 	for k := range slots.Kind(trace.Kinds) {
@@ -279,6 +282,7 @@ func (s *Split) rank(j slots.JobView) {
 	}
 }
 
+// place ranks a job, or takes it out of the ranking.
 func place(r *slots.Ranking[float64], id slots.JobID, below float64, there bool) {
 	if there {
 		r.Set(int32(id), below)
@@ -287,18 +291,18 @@ func place(r *slots.Ranking[float64], id slots.JobID, below float64, there bool)
 	}
 }
 
-// bar keeps tasks of a job from starting for the rest of the visit.
-func (s *Split) bar(v *slots.View, r refusal) {
-	s.out = append(s.out, r)
+// bar keeps tasks of a job from starting until the visit ends.
+func (s *Split) bar(v *slots.View, r skipped) {
+	s.skipped = append(s.skipped, r)
 	s.jobs[r.job].barred[r.kind] = true
 	s.rank(v.Job(r.job))
 }
 
-// restore ends a visit: it puts back what was taken out.
+// restore ends a visit: jobs that were skipped are ranked again.
 func (s *Split) restore(v *slots.View) {
-	for _, r := range s.out {
+	for _, r := range s.skipped {
 		s.jobs[r.job].barred[r.kind] = false
 		s.rank(v.Job(r.job))
 	}
-	s.out = s.out[:0]
+	s.skipped = s.skipped[:0]
 }
