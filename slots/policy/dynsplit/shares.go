@@ -76,7 +76,7 @@ func fill(dst []share, wants []want, slots float64) []share {
 		dst = append(dst, share{-1, -1})
 	}
 	left := dst[first:]
-	for again := true; again; { // who has enough leaves: what is left grows for the others
+	for again := true; again; { // a job that has enough is out, and the rest grows for the others
 		again = false
 		rest, all := slots, weights
 		for i := range wants {

@@ -9,14 +9,14 @@ import (
 	"mrlocal/trace"
 )
 
-// This file says why, in the paper's words. Nothing here is called unless someone
+// This file explains decisions in the paper's words. The policy calls it only if someone
 // listens (Decision.Explaining).
 
 func share(name string, p slots.PPM) slots.Number {
 	return slots.Number{Name: name, Num: int64(p), Den: int64(slots.One)}
 }
 
-// shown is a utility as a sentence has it.
+// shown returns a utility as explanations show it.
 func shown(u utility) string {
 	if u <= none/2 {
 		return "-∞"
@@ -24,8 +24,8 @@ func shown(u utility) string {
 	return fmt.Sprintf("%.2f", math.Round(u.float()*100)/100)
 }
 
-// why is what a launch rests on: the job's utility and what it is made of, what was
-// placed, and what the tracker has left for it.
+// why is what a launch rests on: the terms of the job's utility, what is placed of the
+// job, and what the tracker has left.
 func (r *RAS) why(v *slots.View, s *standing, k slots.Kind, load demand.Vector) slots.Why {
 	n, t := &r.nodes[v.Tracker()], v.Tracker()
 	j := v.Job(s.id)
@@ -46,7 +46,7 @@ func (r *RAS) why(v *slots.View, s *standing, k slots.Kind, load demand.Vector) 
 	return w
 }
 
-// whyNot is why a job with something to start is not the one.
+// whyNot words why a job with pending tasks was not chosen.
 func (r *RAS) whyNot(v *slots.View, winner, s *standing, n *node, t int, load demand.Vector) string {
 	if _, ok := r.startable(v, s, n, t, load); ok {
 		return fmt.Sprintf("its utility is %s, and the winner's %s", shown(s.running(v)), shown(winner.running(v)))
@@ -66,6 +66,7 @@ func (r *RAS) decline(v *slots.View, d *slots.Decision, t int, out [trace.Kinds]
 	}
 }
 
+// stopped returns why nothing more of kind k starts on tracker t.
 func (r *RAS) stopped(v *slots.View, k slots.Kind, t int, refused slots.Refusal) string {
 	missing := int32(0)
 	for _, s := range r.jobs {

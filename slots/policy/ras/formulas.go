@@ -9,24 +9,24 @@ import (
 	"mrlocal/slots/demand"
 )
 
-// utility is a job's satisfaction with a placement, in billionths: integers, so
-// that every processor orders jobs alike.
+// utility is a job's satisfaction with a placement, in billionths. It is an integer, so
+// that every processor orders jobs alike [RAS11, "utilities in integers"].
 type utility int64
 
 const (
 	one utility = 1_000_000_000
 
-	// none stands for −∞, the utility of a job without a map: below all others,
-	// and jobs that have it go in the order of their submission (A36).
+	// none stands for −∞, the utility of a job without a map. It is below all others;
+	// jobs that have it go in the order of their submission.
 	none = -1_000_000_000 * one
 )
 
 func (u utility) float() float64 { return float64(u) / float64(one) }
 
-// mapUtility is u^M, eq. (2): it grows logarithmically from −∞ to 0 while fewer
-// maps are placed than the goal requires, then linearly to 1, when all are. Its
-// corners (A36): required is held between 1 and pending; with nothing placed it is
-// −∞, and with everything placed 1, also where that is what is required.
+// mapUtility is u^M [RAS11, eq. 2]. It grows logarithmically from −∞ to 0 while fewer
+// maps are placed than the goal requires, and then linearly to 1, when all are placed.
+// required is held between 1 and pending. With no map placed the utility is −∞; with
+// all placed it is 1, even if all are required [RAS11, "map utility corners"].
 func mapUtility(placed, required, pending int32) utility {
 	required = max(1, min(required, pending))
 	switch {
@@ -40,9 +40,9 @@ func mapUtility(placed, required, pending int32) utility {
 	return utility(ratio(log2(placed), int64(one), log2(required))) - one
 }
 
-// reduceUtility is u^R, eq. (3), between −1 and 0: what a job lacks in reduces is
-// taken from its satisfaction. Its corners (A37): no reduce placed is −1, as the
-// paper's range has it, not −∞; none pending, or all placed, is 0.
+// reduceUtility is u^R [RAS11, eq. 3], between −1 and 0: what a job lacks in reduces
+// lowers its satisfaction. With no reduce placed it is −1, not −∞; with none pending,
+// or all placed, it is 0 [RAS11, "reduce utility corners"].
 func reduceUtility(placed, pending int32) utility {
 	switch {
 	case pending < 1 || placed >= pending:
@@ -53,7 +53,7 @@ func reduceUtility(placed, pending int32) utility {
 	return utility(ratio(log2(placed), int64(one), log2(pending))) - one
 }
 
-// jobUtility is eq. (1), at most 1; −∞ whatever the reduces are.
+// jobUtility is [RAS11, eq. 1], at most 1. Without a map it is −∞, whatever the reduces.
 func jobUtility(maps, reduces utility) utility {
 	if maps == none {
 		return none
@@ -61,11 +61,12 @@ func jobUtility(maps, reduces utility) utility {
 	return min(maps+reduces, one)
 }
 
-// required is s_req, how many maps should run at a time to meet the goal (SPEC
-// 3.2): the remaining work over the time that is left for it, rounded up, between 1
-// and pending. goal 0 is as soon as possible, and so is one that has passed: all. As
-// long as no map is done nothing is known of the work, and all are required: a job
-// that has just come has a low utility although it gets most (4.2 of the paper).
+// required is s_req, how many maps should run at a time to meet the goal: the remaining
+// work over the time that is left for it, rounded up, between 1 and pending. goal is a
+// time since the run's start; 0 and a goal that has passed mean as soon as possible, so
+// all maps are required. All are required also while no map is done and nothing is known
+// of the work: a job that was just submitted has a low utility although it gets most
+// slots [RAS11, "required maps"].
 func required(work, goal, now time.Duration, pending int32, known bool) int32 {
 	left := goal - now
 	switch {
@@ -79,30 +80,32 @@ func required(work, goal, now time.Duration, pending int32, known bool) int32 {
 	return int32(max(1, min(n, int64(pending))))
 }
 
-// remainingWork is the time that the maps of a job that are not done will take, one
-// after the other: the average length, times the maps that have not been started and
-// what is left of those that run. left is the sum of these parts.
+// remainingWork returns the time that the unfinished maps of a job take one after the
+// other: the average length, times the maps that have not started and what is left of
+// the running ones. left is the sum of what is left of the running maps, in parts of a
+// map [RAS11, "required maps"].
 func remainingWork(average time.Duration, unstarted int32, left slots.PPM) time.Duration {
 	return time.Duration(ratio(int64(average), int64(unstarted)*int64(slots.One)+int64(left), int64(slots.One)))
 }
 
-// aboutToComplete: the map phase of a job ends within a control cycle (R10), by the
-// estimate of A48: the remaining work, done by as many maps as are placed.
+// aboutToComplete reports whether the map phase of a job ends within a control cycle, if
+// as many maps as are placed do the remaining work [RAS11, "end of the map phase"].
 func aboutToComplete(work time.Duration, placed int32, cycle time.Duration) bool {
 	return placed > 0 && work/time.Duration(placed) <= cycle
 }
 
-// shuffleDemand is what a reduce needs while it copies (R13, A43): I/O for each map
-// whose output it fetches, of which there are no more at a time than it has copiers,
-// and never more than it needs to reduce.
+// shuffleDemand returns what a reduce needs while it copies: I/O for each map whose
+// output it fetches, of at most parallelCopies maps at a time, and never more than it
+// needs to reduce [RAS11, "shuffle bound"].
 func shuffleDemand(p *demand.Profile, maps, parallelCopies int32) demand.Vector {
 	v := p.Shuffle
 	v.IO = min(v.IO*slots.PPM(min(maps, parallelCopies)), p.Reduce.IO)
 	return v
 }
 
-// log2 is the binary logarithm of n ≥ 1 in parts of 2^32, digit by digit: squaring a
-// number between 1 and 2 tells the next one. hot: for each look at a job.
+// log2 returns the binary logarithm of n ≥ 1 in parts of 2^32. It finds digit after
+// digit: the square of a number between 1 and 2 is at least 2 if the next digit is 1.
+// hot: each look at a job calls it.
 func log2(n int32) int64 {
 	exponent := bits.Len32(uint32(n)) - 1
 	m := uint64(n) << (63 - exponent) // between 1 and 2, in parts of 2^63
@@ -120,8 +123,8 @@ func log2(n int32) int64 {
 	return digits
 }
 
-// ratio is a·b/c of numbers that are not negative, and the greatest number where that
-// is more; of nothing it is nothing.
+// ratio returns a·b/c, or the greatest number if that is more, or c is 0. None of the
+// numbers is negative.
 func ratio(a, b, c int64) int64 {
 	hi, lo := bits.Mul64(uint64(a), uint64(b))
 	if c <= 0 || hi >= uint64(c) {

@@ -9,10 +9,10 @@ import (
 	"mrlocal/slots/demand"
 )
 
-// near: to the four digits that SPEC has.
+// near compares to four digits.
 func near(u utility, want float64) bool { return math.Abs(u.float()-want) < 0.00006 }
 
-// TestUtilityOfMaps is SPEC N8 and the paper's Fig 2: 20 required, 35 pending.
+// TestUtilityOfMaps is [RAS11, Fig. 2]: 20 required, 35 pending.
 func TestUtilityOfMaps(t *testing.T) {
 	for placed, want := range map[int32]float64{1: -1, 5: -0.4628, 10: -0.2314, 15: -0.0960, 20: 0, 25: 0.3333, 30: 0.6667, 35: 1} {
 		if got := mapUtility(placed, 20, 35); !near(got, want) {
@@ -21,7 +21,7 @@ func TestUtilityOfMaps(t *testing.T) {
 	}
 }
 
-// TestUtilityOfReduces is SPEC N8: 10 pending.
+// TestUtilityOfReduces: 10 pending [RAS11, eq. 3].
 func TestUtilityOfReduces(t *testing.T) {
 	for placed, want := range map[int32]float64{1: -1, 2: -0.6990, 5: -0.3010, 8: -0.0969, 10: 0} {
 		if got := reduceUtility(placed, 10); !near(got, want) {
@@ -30,7 +30,8 @@ func TestUtilityOfReduces(t *testing.T) {
 	}
 }
 
-// TestCornersOfUtility is A36 to A38.
+// TestCornersOfUtility is [RAS11, "map utility corners"] and [RAS11, "reduce utility
+// corners"].
 func TestCornersOfUtility(t *testing.T) {
 	for name, c := range map[string]struct{ got, want utility }{
 		"no map placed: −∞":                                {mapUtility(0, 20, 35), none},
@@ -55,7 +56,7 @@ func TestCornersOfUtility(t *testing.T) {
 	}
 }
 
-// TestShapeOfTheUtilityFunction is the paper's Fig 2 (R14): over maps and reduces it
+// TestShapeOfTheUtilityFunction is [RAS11, Fig. 2]: over maps and reduces it
 // never falls, it stays below or at 1, and it crosses 0 where the goal is met and all
 // reduces are placed.
 func TestShapeOfTheUtilityFunction(t *testing.T) {
@@ -75,7 +76,7 @@ func TestShapeOfTheUtilityFunction(t *testing.T) {
 	}
 }
 
-// TestRequiredMaps is the estimator of SPEC 3.2.
+// TestRequiredMaps is the estimator [RAS11, "required maps"].
 func TestRequiredMaps(t *testing.T) {
 	const s = time.Second
 	for name, c := range map[string]struct{ got, want int32 }{
@@ -100,7 +101,7 @@ func TestRequiredMaps(t *testing.T) {
 	}
 }
 
-// percent is a vector in percent of a tracker, as the paper's Table 2 has them.
+// percent is a vector in percent of a tracker, as in [RAS11, Table 2].
 func percent(cpu, io, mem float64) demand.Vector {
 	share := func(p float64) slots.PPM { return slots.PPM(p * 10_000) }
 	return demand.Vector{CPU: share(cpu), IO: share(io), Memory: share(mem)}
@@ -115,7 +116,7 @@ func table2() map[string]demand.Profile {
 	}
 }
 
-// TestTasksAnEmptyTrackerTakes is SPEC N8: by Table 2, which resource binds.
+// TestTasksAnEmptyTrackerTakes: which resource binds, by [RAS11, Table 2].
 func TestTasksAnEmptyTrackerTakes(t *testing.T) {
 	most := func(v demand.Vector) (n int32) {
 		for v.Times(n + 1).Fits(demand.Whole()) {
@@ -131,8 +132,8 @@ func TestTasksAnEmptyTrackerTakes(t *testing.T) {
 	}
 }
 
-// TestShuffleDemandIsBounded is R13 and A43: by the maps placed, up to five, and by
-// what the reduce needs.
+// TestShuffleDemandIsBounded: by the maps placed, up to five, and by what the reduce
+// needs [RAS11, "shuffle bound"].
 func TestShuffleDemandIsBounded(t *testing.T) {
 	p := table2()["sort"]
 	for maps, want := range map[int32]demand.Vector{0: {}, 1: percent(0, 0.15, 0), 4: percent(0, 0.6, 0), 5: percent(0, 0.75, 0), 80: percent(0, 0.75, 0)} {
@@ -146,7 +147,8 @@ func TestShuffleDemandIsBounded(t *testing.T) {
 	}
 }
 
-// TestPaperArithmetic is SPEC N9: what the paper says of its own figures.
+// TestPaperArithmetic is what the paper says of its own figures [RAS11, sections 4.2 and
+// 4.3].
 func TestPaperArithmetic(t *testing.T) {
 	if gain := math.Round((4781.0/4536-1)*1000) / 10; gain != 5.4 || 4781-4614 != 167 {
 		t.Errorf("RAS is %v %% better than the best static Fair", gain)

@@ -42,7 +42,7 @@ func simulatedWith(t *testing.T, file, policyName string, mapSlots int, seed uin
 	return r
 }
 
-// TestNoStaticNumberOfSlotsIsAsGood is Q6 on Table 1, where wanting more of a tracker
+// TestNoStaticNumberOfSlotsIsAsGood is [RAS11, "static slots"] on [RAS11, Table 1], where wanting more of a tracker
 // than it has costs speed, and on applications with different best numbers of slots,
 // where it costs nothing: the best static number is neither the least nor the most,
 // and RAS, which knows what tasks need, ends before all of them.
@@ -70,7 +70,7 @@ func TestNoStaticNumberOfSlotsIsAsGood(t *testing.T) {
 	}
 }
 
-// TestGoalsMoveResourcesToTightJobs is Q7: from experiment 1, with relaxed goals, to
+// TestGoalsMoveResourcesToTightJobs is [RAS11, "tight goals"]: from experiment 1, with relaxed goals, to
 // experiment 2 the jobs 1 and 8, with tight ones, end earlier, and job 7, with time to
 // spare, later, and still by its goal, with each of six seeds.
 func TestGoalsMoveResourcesToTightJobs(t *testing.T) {

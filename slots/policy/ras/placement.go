@@ -10,15 +10,15 @@ import (
 	"mrlocal/trace"
 )
 
-// mostRounds bounds the rounds in which maps are placed; they end before as soon as
-// the lowest utility does not rise any more.
+// mostRounds bounds the rounds in which maps are placed. They end earlier when the
+// lowest utility does not rise any more [RAS11, section 3.4].
 const mostRounds = 10
 
-// place is Algorithm 1 (R8): reducers first, then maps.
+// place is [RAS11, Alg. 1]: it places reducers first, then maps.
 //
-// It begins with what runs, not with what was placed in the last cycle, so that any
-// divergence of the two is seen. A task that is taken out of the placement is not
-// killed; none takes its place when it ends (A41).
+// It begins with the running tasks, not with the placement of the last cycle, so that
+// it sees where the two differ. A running task that is taken out of the placement is not
+// killed; no other task takes its slot when it ends [RAS11, "removal is not a kill"].
 func (r *RAS) place(v *slots.View) {
 	r.takeStock(v)
 	r.switchReducers()
@@ -27,7 +27,7 @@ func (r *RAS) place(v *slots.View) {
 	r.switchProfiles()
 }
 
-// takeStock places what runs, and has each job's requirement estimated.
+// takeStock places the running tasks, and estimates what each job requires.
 func (r *RAS) takeStock(v *slots.View) {
 	for _, s := range r.jobs {
 		for k := range s.placed {
@@ -85,8 +85,8 @@ func (r *RAS) takeStock(v *slots.View) {
 	}
 }
 
-// keepRoom is how many slots of a tracker are kept for maps: as many as fit, of the
-// job of whose maps most do, up to half of them.
+// keepRoom sets how many slots of a tracker are kept for maps: as many as maps of one
+// job fit, of the job of which most do, up to half of the slots.
 func (r *RAS) keepRoom(n *node) {
 	for _, s := range r.jobs {
 		if s.left[slots.Map] > 0 {
@@ -95,7 +95,7 @@ func (r *RAS) keepRoom(n *node) {
 	}
 }
 
-// fitting is how many tasks fit a capacity.
+// fitting returns how many tasks with these needs fit into a capacity.
 func fitting(needs, capacity demand.Vector) int32 {
 	n := slots.PPM(1 << 30)
 	for _, of := range [][2]slots.PPM{{needs.CPU, capacity.CPU}, {needs.IO, capacity.IO}, {needs.Memory, capacity.Memory}} {
@@ -106,19 +106,19 @@ func fitting(needs, capacity demand.Vector) int32 {
 	return int32(n)
 }
 
-// takeMap books maps that are placed on a tracker, or taken away.
+// takeMap counts maps that are placed on a tracker; a negative count takes some away.
 func (r *RAS) takeMap(s *standing, n *node, count int32) {
 	n.maps = n.maps.Plus(s.mapping(n).Times(count))
 	r.take(n, s.mapping(n).Times(count), count)
 }
 
-// take books what needs so much, in so many slots.
+// take counts tasks that need so much, in so many slots.
 func (r *RAS) take(n *node, needs demand.Vector, slotsUsed int32) {
 	n.used += slotsUsed
 	n.load = n.load.Plus(needs)
 }
 
-// shuffle books a reduce that copies, or takes it away.
+// shuffle counts reduces in shuffle; a negative count takes some away.
 func (r *RAS) shuffle(s *standing, n *node, t int, count int32) {
 	if s.waiting[t] == 0 {
 		n.shuffle = append(n.shuffle, s)
@@ -128,10 +128,10 @@ func (r *RAS) shuffle(s *standing, n *node, t int, count int32) {
 	r.take(n, s.copying(n).Times(count), count)
 }
 
-// switchReducers places reduces that run in shuffle and whose job's map phase is
-// complete, or about to be, with what they need to reduce: as many of each tracker as
-// fit beside its other reduces. The rest wait for these to end. Until they have
-// switched they also count as copying: a map may have to run again.
+// switchReducers places running reduces in shuffle, whose job's map phase is complete or
+// about to be, by what they need to reduce: on each tracker as many as fit beside its
+// other reduces. The rest wait until these end. Until they have switched they also count
+// as copying, because a map may have to run again [RAS11, Alg. 1, l. 26-28].
 func (r *RAS) switchReducers() {
 	for t := range r.nodes {
 		n := &r.nodes[t]
@@ -144,9 +144,9 @@ func (r *RAS) switchReducers() {
 	}
 }
 
-// placeReducers is lines 1 to 8 as corrected (A39): reducers go first, evenly over the
-// trackers, one a tracker in each pass; passes are repeated until there is no room or
-// none is left. They have room where other reducers leave it: running maps give way.
+// placeReducers places reducers first, evenly over the trackers: one a tracker in each
+// pass, until there is no room or no reducer is left [RAS11, Alg. 1, l. 1-8], corrected
+// [RAS11, "reducer loop"]. Only other reducers take their room: running maps give way.
 func (r *RAS) placeReducers() {
 	for _, s := range r.jobs {
 		for left := s.pending[slots.Reduce]; left > 0 && r.roomSomewhere(s); {
@@ -161,9 +161,9 @@ func (r *RAS) placeReducers() {
 	}
 }
 
-// trackersForReducers is line 2: the trackers by how many reduces are placed there,
-// then by how many of the job: no two reduces share a tracker if that can be, and if
-// not, rather not two of one job.
+// trackersForReducers returns the trackers by how many reduces are placed there, then by
+// how many of the job [RAS11, Alg. 1, l. 2]: two reduces share a tracker only if they
+// must, and then rather reduces of two jobs.
 func (r *RAS) trackersForReducers(s *standing) []int32 {
 	for t := range r.order {
 		r.order[t] = int32(t)
@@ -174,7 +174,8 @@ func (r *RAS) trackersForReducers(s *standing) []int32 {
 	return r.order
 }
 
-// roomSomewhere saves the ordering of trackers that are full.
+// roomSomewhere reports whether a tracker has room for a reducer. It saves sorting the
+// trackers if all are full.
 func (r *RAS) roomSomewhere(s *standing) bool {
 	for t := range r.nodes {
 		if r.roomForReducer(s, t) {
@@ -195,9 +196,10 @@ func (r *RAS) placeReducer(s *standing, t int) {
 	r.shuffle(s, n, t, 1)
 }
 
-// roomForReducer is room_for_new_job_slot for a reducer. Beside feasibility (eq. 6)
-// it sees to it that nothing waits for ever. Of reduces in shuffle on a tracker
-//   - each can switch to reduce beside the others (else none might, A42),
+// roomForReducer is room_for_new_job_slot for a reducer. Besides feasibility [RAS11,
+// eq. 6] it makes sure that no task waits for ever [RAS11, "nothing waits for ever"]. Of
+// the reduces in shuffle on a tracker
+//   - each can switch to reduce beside the others [RAS11, "shuffle memory gate"],
 //   - the maps that they wait for have room beside them,
 //   - and slots are left for as many maps as fit, up to half of the slots.
 func (r *RAS) roomForReducer(s *standing, t int) bool {
@@ -224,8 +226,8 @@ func (r *RAS) roomForReducer(s *standing, t int) bool {
 	return canAll(s)
 }
 
-// placeMappers is lines 9 to 25: rounds in each of which every tracker gives slots of
-// jobs with the highest utility to those with the lowest, and then fills up.
+// placeMappers runs rounds. In each round every tracker moves slots from the jobs with the
+// highest utility to those with the lowest, and then fills up [RAS11, Alg. 1, l. 9-25].
 func (r *RAS) placeMappers() {
 	for t := range r.nodes {
 		r.giveWay(t)
@@ -245,21 +247,21 @@ func (r *RAS) placeMappers() {
 	}
 }
 
-// giveWay takes running maps out of the placement that have no room beside the
+// giveWay takes running maps out of the placement if they have no room beside the
 // reducers, those of the job with the highest utility first.
 func (r *RAS) giveWay(t int) {
 	n := &r.nodes[t]
 	for !n.load.Fits(n.capacity) || n.used > int32(len(n.slots)) {
 		out := r.highest(t, 1)
 		if out == nil {
-			return // reducers alone: eq. 6 held when they were launched
+			return // reducers alone, which were feasible when they were launched
 		}
 		r.putMap(out, n, t, -1)
 	}
 }
 
-// lowest is the system's utility, eq. (4): that of the jobs that are worst off, and
-// how many they are.
+// lowest returns the system's utility [RAS11, eq. 4], which is that of the jobs that are
+// worst off, and how many jobs have it.
 func (r *RAS) lowest() (least utility, jobs int) {
 	least = one
 	for _, s := range r.jobs {
@@ -274,10 +276,10 @@ func (r *RAS) lowest() (least utility, jobs int) {
 	return least, jobs
 }
 
-// removeHighest is lines 11 to 19 as corrected (A40): maps of the job with the highest
-// utility are taken out, as long as it stays above that of the job that would get the
-// room. The one step too many is taken back. A job's only map is not for the taking:
-// without it nobody would be worse off, and the search would end there.
+// removeHighest takes maps of the job with the highest utility out, as long as that
+// stays above the utility of the job that would get the room. It puts the last map back
+// [RAS11, Alg. 1, l. 11-19], corrected [RAS11, "mapper loop"]. It never takes a job's
+// only map: without it that job would be the worst off, and the search would end.
 func (r *RAS) removeHighest(n *node, t int) {
 	for {
 		out := r.highest(t, 2)
@@ -293,8 +295,8 @@ func (r *RAS) removeHighest(n *node, t int) {
 	}
 }
 
-// fill is lines 20 to 23: as many maps as there is room for (eq. 5), each for the job
-// with the lowest utility.
+// fill places as many maps as there is room for [RAS11, eq. 5], each of the job with the
+// lowest utility [RAS11, Alg. 1, l. 20-23].
 func (r *RAS) fill(n *node, t int) {
 	for in := r.neediest(n, t); in != nil; in = r.neediest(n, t) {
 		r.putMap(in, n, t, 1)
@@ -307,8 +309,8 @@ func (r *RAS) putMap(s *standing, n *node, t int, count int32) {
 	s.judge()
 }
 
-// highest is job_out: the one with the highest utility of those with a map on the
-// tracker, and at least so many placed at all; who came last, of equals.
+// highest is job_out: of the jobs with a map on the tracker, and at least so many maps
+// placed in all, the one with the highest utility; of equals the one submitted last.
 func (r *RAS) highest(t int, least int32) (out *standing) {
 	for _, s := range r.nodes[t].jobs {
 		if s.placed[slots.Map][t] > 0 && s.allotted[slots.Map] >= least &&
@@ -319,8 +321,8 @@ func (r *RAS) highest(t int, least int32) (out *standing) {
 	return out
 }
 
-// neediest is job_in: the one with the lowest utility of those for which there is
-// room; who came first, of equals.
+// neediest is job_in: of the jobs for which there is room, the one with the lowest
+// utility; of equals the one submitted first.
 func (r *RAS) neediest(n *node, t int) (in *standing) {
 	if n.used >= int32(len(n.slots)) {
 		return nil
@@ -333,27 +335,28 @@ func (r *RAS) neediest(n *node, t int) (in *standing) {
 	return in
 }
 
-// roomForMap is room_for_new_job_slot for a map: the job has one that is not placed
-// (A40), and eq. (6) as corrected (A35) holds with it.
+// roomForMap is room_for_new_job_slot for a map: the job has a map that is not placed,
+// and the placement is feasible with it [RAS11, eq. 6], corrected [RAS11, "demand
+// index"].
 func (r *RAS) roomForMap(s *standing, n *node, t int) bool {
 	running := s.left[slots.Map] - s.pending[slots.Map]
 	return s.allotted[slots.Map] < s.left[slots.Map] && max(s.allotted[slots.Map]-running, 0) < s.pending[slots.Map] && !s.isBarred(slots.Map, t) &&
 		n.load.Plus(s.mapping(n)).Fits(n.capacity)
 }
 
-// switchProfiles is lines 26 to 28 (R10): the reduces of a job whose map phase is
-// about to be complete are placed as reducing from the next cycle on.
+// switchProfiles: from the next cycle on, the reduces of a job whose map phase is about
+// to be complete are placed by what they need to reduce [RAS11, Alg. 1, l. 26-28].
 func (r *RAS) switchProfiles() {
 	for _, s := range r.jobs {
 		s.switched = s.mapsDone || s.pending[slots.Map] == 0 && aboutToComplete(s.work, s.allotted[slots.Map], r.cycle()) && r.lengths.of(s.id).count > 0
 	}
 }
 
-// needs is what an attempt needs of its tracker.
+// needs returns what an attempt needs of its tracker.
 func (r *RAS) needs(v *slots.View, slot *slots.SlotView) demand.Vector {
 	n := &r.nodes[slot.Tracker]
 	s := r.byID[slot.Attempt.Job]
-	if s == nil { // its job has ended, and it soon will
+	if s == nil { // its job has ended, and the attempt ends soon
 		s = &standing{id: slot.Attempt.Job, pending: [2]int32{}}
 		s.read(v, r.options.ShuffleMemory)
 	}
@@ -366,8 +369,8 @@ func (r *RAS) needs(v *slots.View, slot *slots.SlotView) demand.Vector {
 	return s.copying(n)
 }
 
-// running is what runs on a tracker needs, and how many tasks of each job there are
-// (standing.here).
+// running returns what the running attempts of a tracker need, and sets how many tasks of
+// each job there are (standing.here).
 func (r *RAS) running(v *slots.View, t int) (sum demand.Vector) {
 	for _, s := range r.nodes[t].jobs {
 		s.here = [trace.Kinds]int32{}
@@ -385,7 +388,7 @@ func (r *RAS) running(v *slots.View, t int) (sum demand.Vector) {
 	return sum
 }
 
-// checkFeasible is eq. (6) (A35) on every tracker, of what runs.
+// checkFeasible checks [RAS11, eq. 6] for the running attempts of every tracker.
 func (r *RAS) checkFeasible(v *slots.View) {
 	for t := range r.nodes {
 		sum := r.running(v, t)

@@ -81,7 +81,7 @@ func draw(t *rapid.T) cluster {
 	return c
 }
 
-// TestNoTrackerIsOverloadedAndAllJobsEnd: eq. (6), counted anew after the last
+// TestNoTrackerIsOverloadedAndAllJobsEnd: [RAS11, eq. 6], counted anew after the last
 // decision of every instant; no deadlock, and nobody starves.
 func TestNoTrackerIsOverloadedAndAllJobsEnd(t *testing.T) {
 	switched, full := 0, 0
@@ -146,7 +146,7 @@ func TestALateJobStartsWhereAnotherHasMapsToGive(t *testing.T) {
 	}
 }
 
-// needs is what an attempt needs, by SPEC's words alone.
+// needs returns what an attempt needs, by the words of [RAS11] alone.
 func needs(v *slots.View, s *slots.SlotView, shuffleMemory bool) demand.Vector {
 	p, _ := v.Job(s.Attempt.Job).Profile()
 	switch {

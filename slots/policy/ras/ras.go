@@ -10,18 +10,18 @@ import (
 	"mrlocal/trace"
 )
 
-// parallelCopies is how many map outputs a reduce fetches at a time, Hadoop's
-// mapred.reduce.parallel.copies.
+// parallelCopies is how many map outputs a reduce fetches at a time (Hadoop 1.0.3,
+// mapred.reduce.parallel.copies).
 const parallelCopies = 5
 
-// A control cycle is as long as a map, on average, within these bounds: the paper's
-// is of the order of tens of seconds, for maps of some minutes.
+// A control cycle is as long as a map on average, within these bounds. The paper's is
+// of the order of tens of seconds, for maps of some minutes [RAS11, section 3.2].
 const (
 	leastCycle = 250 * time.Millisecond
 	mostCycle  = 10 * time.Second
 )
 
-// RAS is the paper's scheduler.
+// RAS is the policy ras.
 type RAS struct {
 	options settings.Options
 	lengths lengths
@@ -29,37 +29,37 @@ type RAS struct {
 	jobs    []*standing // active, by id
 	byID    []*standing // nil: not active
 	nodes   []node      // by tracker
-	left    []slots.PPM // by job: of its running maps; scratch
+	left    []slots.PPM // by job: what is left of its running maps; scratch
 	order   []int32     // of trackers, for the reducers; scratch
 	changed []slots.JobID
 	held    []held        // reduces in shuffle, by their start
-	look    bool          // some of them may go on, or have ended
-	blocked time.Duration // since when nothing runs but these, and nothing can start; negative: that is not so
-	moved   bool          // this visit has started something, or let it go on
+	look    bool          // some of them may switch to reduce, or have ended
+	blocked time.Duration // since when only these run and nothing can start; negative: something can
+	moved   bool          // this visit has started a task, or let a reduce switch
 
-	next  time.Duration // when the control cycle ends
-	news  bool          // something that need not wait until then
-	stale bool          // something has changed since it began
+	next   time.Duration // when the control cycle ends
+	urgent bool          // tasks must be placed again before that
+	stale  bool          // something has changed since the cycle began
 }
 
 // node is a tracker: what it has, and what is placed there.
 type node struct {
 	slots    []slots.SlotID
-	home     int32 // of them, those that are always open
+	home     int32 // of these, home slots, which are always open
 	capacity demand.Vector
 	lost     bool
-	opened   [2]int // map and reduce slots that are its own
-	extra    int    // others that are open
-	busy     int    // of these, up to the last one that is busy
+	opened   [2]int // home map slots and home reduce slots
+	extra    int    // extra slots that are open
+	busy     int    // extra slots up to the last busy one
 
-	load    demand.Vector // of what is placed
-	maps    demand.Vector // of it, by maps
-	copying demand.Vector // of it, by reduces in shuffle
-	used    int32         // slots
+	load    demand.Vector // what the placed tasks need
+	maps    demand.Vector // of this, what maps need
+	copying demand.Vector // of this, what reduces in shuffle need
+	used    int32         // slots of placed tasks
 	reduces int32         // placed
 	room    int32         // slots that are kept for maps
-	jobs    []*standing   // jobs with tasks placed, by no order; some may have none any more
-	shuffle []*standing   // jobs with reduces in shuffle; some may have none any more
+	jobs    []*standing   // jobs with tasks placed here, in no order; some may have none any more
+	shuffle []*standing   // jobs with reduces in shuffle here; some may have none any more
 }
 
 var _ interface {
@@ -70,7 +70,7 @@ var _ interface {
 	slots.Resetter
 } = (*RAS)(nil)
 
-// New returns RAS.
+// New returns the policy ras.
 func New(o settings.Options) *RAS {
 	r := &RAS{options: o}
 	r.Reset()
@@ -81,30 +81,31 @@ func New(o settings.Options) *RAS {
 func (r *RAS) Reset() { *r = RAS{options: r.options, blocked: -1} }
 
 // Traits implements slots.Policy. A job slot is for the task that is placed there
-// (R1). Reduces start as early as there is room, so that their shuffle runs beside
-// the maps (3.3 of the paper).
+// [RAS11, section 3]. Reduces start as early as there is room, so that their shuffle
+// runs beside the maps [RAS11, section 3.3].
 func (r *RAS) Traits() slots.Traits {
 	return slots.Traits{Name: "ras", Lends: true, OwnSlowstart: true, ByDemand: true, Options: r.options, Rules: map[slots.Rule]string{
 		trace.RuleLowestUtility: "the placement of this control cycle has it on this tracker, there is room for what it needs, and of such jobs its has the lowest utility",
 	}}
 }
 
-// Extra implements slots.Opener: as many slots as there may be (R1).
+// Extra implements slots.Opener: as many slots as possible, because the placement sets
+// the number of job slots [RAS11, section 3].
 func (*RAS) Extra(_ [trace.Kinds]int32, most int) int { return most }
 
-// HoldsCopy implements slots.PhaseGate: the Task Scheduler drives the switch from
-// shuffle to reduce (R10).
+// HoldsCopy implements slots.PhaseGate: the Task Scheduler decides when a reduce
+// switches from shuffle to reduce [RAS11, section 3.5].
 func (*RAS) HoldsCopy() bool { return true }
 
-// Observe implements slots.Observer: the Job Status Updater.
+// Observe implements slots.Observer. It is the Job Status Updater [RAS11, section 3.2].
 func (r *RAS) Observe(f slots.Fact) {
 	switch {
 	case f.Op == trace.OpLostTracker:
-		r.news, r.look = true, true
+		r.urgent, r.look = true, true
 	case f.Op == trace.OpFinish && f.Slot >= 0:
 		known := r.lengths.of(slots.JobID(f.Job)).count > 0
 		r.lengths.finish(&f)
-		r.news = r.news || !known && r.lengths.of(slots.JobID(f.Job)).count > 0 // what is required can be told now
+		r.urgent = r.urgent || !known && r.lengths.of(slots.JobID(f.Job)).count > 0 // s_req can be estimated now
 	}
 	if f.Op == trace.OpFinish && f.Kind == slots.Reduce && int(f.Job) < len(r.byID) {
 		s := r.byID[f.Job]
@@ -113,17 +114,17 @@ func (r *RAS) Observe(f slots.Fact) {
 	if f.Op == trace.OpFinish && !f.Has(trace.Killed) || f.Op == trace.OpLostOutput || f.Op == trace.OpLostTracker {
 		for _, s := range r.jobs {
 			if f.Op == trace.OpLostTracker || s.id == slots.JobID(f.Job) {
-				s.barred = [trace.Kinds][]bool{} // what pends now may be something else
+				s.barred = [trace.Kinds][]bool{} // other tasks may be pending now
 			}
 		}
 	}
 }
 
-// Decide is one heartbeat of a tracker: where a control cycle has ended tasks are
-// placed anew, and then the Task Scheduler does what can be done.
+// Decide is one heartbeat of a tracker. If a control cycle has ended, tasks are placed
+// again; then the Task Scheduler starts what it can.
 func (r *RAS) Decide(v *slots.View, d *slots.Decision) {
 	r.update(v)
-	if r.news || v.Now() >= r.next {
+	if r.urgent || v.Now() >= r.next {
 		r.controlCycle(v, d)
 	}
 	r.moved = false
@@ -137,14 +138,14 @@ func (r *RAS) Decide(v *slots.View, d *slots.Decision) {
 	}
 }
 
-// controlCycle places all tasks anew, for the time of one cycle (R9).
+// controlCycle places all tasks, for the time of one cycle [RAS11, section 3.2].
 func (r *RAS) controlCycle(v *slots.View, d *slots.Decision) {
 	r.place(v)
 	r.open(d)
-	r.next, r.news, r.stale = v.Now()+r.cycle(), false, false
+	r.next, r.urgent, r.stale = v.Now()+r.cycle(), false, false
 }
 
-// cycle is T (A48).
+// cycle returns T [RAS11, "end of the map phase"].
 func (r *RAS) cycle() time.Duration {
 	if r.options.Cycle > 0 {
 		return r.options.Cycle
@@ -155,11 +156,11 @@ func (r *RAS) cycle() time.Duration {
 	return max(leastCycle, min(r.lengths.all.mean(), mostCycle))
 }
 
-// wake asks for a decision at the end of the cycle where that could make one: tasks
-// are pending, and something has changed since they were placed.
+// wake asks for a visit at the end of the cycle if tasks are pending and something has
+// changed since they were placed.
 func (r *RAS) wake(v *slots.View, d *slots.Decision) {
 	switch {
-	case r.news: // a tracker may not have what was placed there: others may
+	case r.urgent: // a tracker may not run a task that was placed there; another may
 		d.WakeAt(v.Now() + 1)
 	case r.stale && v.Pending(slots.Map)+v.Pending(slots.Reduce) > 0:
 		d.WakeAt(r.next)
@@ -179,7 +180,7 @@ func (r *RAS) update(v *slots.View) {
 		}
 		j := v.Job(id)
 		if active := !j.Ended() && j.Runnable(); active != (r.byID[id] != nil) {
-			r.news = true
+			r.urgent = true
 			if !active {
 				r.remove(id)
 				continue
@@ -191,7 +192,7 @@ func (r *RAS) update(v *slots.View) {
 			continue
 		}
 		if s.read(v, r.options.ShuffleMemory) {
-			r.news = true
+			r.urgent = true
 		}
 		r.look = r.look || s.mapsDone && s.held > 0
 	}
@@ -239,8 +240,8 @@ func (r *RAS) remove(id slots.JobID) {
 	}
 }
 
-// open opens as many job slots on each tracker as are placed there (R1). Home slots
-// are never closed, nor any on which something runs.
+// open opens as many job slots on each tracker as tasks are placed there [RAS11, section
+// 3]. It never closes home slots, nor busy slots.
 func (r *RAS) open(d *slots.Decision) {
 	for t := range r.nodes {
 		n := &r.nodes[t]

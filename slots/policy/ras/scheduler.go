@@ -6,8 +6,8 @@ import (
 	"mrlocal/trace"
 )
 
-// This file is the Task Scheduler (R11): it moves what runs to what is placed, and
-// never lets the tasks on a tracker need more than it has.
+// This file is the Task Scheduler [RAS11, section 3.5]: it starts the tasks that are
+// placed, and never lets the tasks on a tracker need more than it has.
 
 // held is a reduce in shuffle.
 type held struct {
@@ -15,12 +15,12 @@ type held struct {
 	attempt slots.AttemptID
 }
 
-// advance lets reduces switch from shuffle to reduce whose maps are all done, where
-// their tracker has room for it (R10, A42): before anything new is launched, and on
-// all trackers, because nobody may visit a tracker on which nothing can start.
+// advance lets reduces whose maps are all done switch from shuffle to reduce, if their
+// tracker has room for that [RAS11, "shuffle memory gate"]. It does so before anything is
+// launched, and on all trackers: a tracker on which nothing can start may get no visit.
 func (r *RAS) advance(v *slots.View, d *slots.Decision) {
 	if len(r.changed) == 0 || !r.look {
-		return // nothing has made room
+		return // there is no new room
 	}
 	r.look = false
 	kept := r.held[:0]
@@ -56,9 +56,9 @@ func (r *RAS) advances(v *slots.View, d *slots.Decision, s *standing, slot *slot
 	return true
 }
 
-// takeBack kills the reduces of a job, one of whose map outputs was lost, that were let
-// go and still copy: they would hold what they need to reduce while they wait for a
-// map that may need it. They have reduced nothing yet.
+// takeBack kills reduces that may switch and still copy, when a map output of their job
+// was lost. They would hold what they need to reduce while they wait for a map that may
+// need it. They have reduced nothing yet [RAS11, "nothing waits for ever"].
 func (r *RAS) takeBack(v *slots.View, d *slots.Decision) {
 	for _, s := range r.jobs {
 		if !s.reopened {
@@ -77,8 +77,8 @@ func (r *RAS) takeBack(v *slots.View, d *slots.Decision) {
 	}
 }
 
-// ending: the kill of a reduce in shuffle is ordered; with heartbeats its end comes
-// later, and is a reason to decide then.
+// ending reports whether a reduce in shuffle is being killed. With heartbeats it ends
+// later, and there is a decision then.
 func (r *RAS) ending(v *slots.View) bool {
 	for _, h := range r.held {
 		if v.Slot(h.slot).Killing {
@@ -88,10 +88,10 @@ func (r *RAS) ending(v *slots.View) bool {
 	return false
 }
 
-// unblock is the last resort. Where nothing runs but reduces in shuffle, and neither
-// can one of them go on nor a map start, because the maps failed on the trackers that
-// have room, the newest of the reduces is killed, and not placed there again until
-// something of its job has ended.
+// unblock is the last resort. If only reduces in shuffle run, and none of them can switch
+// and no map can start, because the maps failed on the trackers that have room, it kills
+// the newest of the reduces. That job gets no reduce there until an attempt of it has
+// ended [RAS11, "nothing waits for ever"].
 func (r *RAS) unblock(v *slots.View, d *slots.Decision) {
 	switch {
 	case r.moved || v.Running(slots.Map) > 0 || len(r.held) == 0 || v.Running(slots.Reduce) != int32(len(r.held)) || !r.wanted(v) || r.ending(v):
@@ -109,7 +109,7 @@ func (r *RAS) unblock(v *slots.View, d *slots.Decision) {
 	}
 }
 
-// wanted: a map is pending, or a reduce in shuffle has all it waits for but room.
+// wanted reports whether a map is pending, or a reduce in shuffle lacks only room.
 func (r *RAS) wanted(v *slots.View) bool {
 	for _, h := range r.held {
 		if s := r.byID[h.attempt.Job]; s != nil && s.mapsDone {
@@ -119,8 +119,8 @@ func (r *RAS) wanted(v *slots.View) bool {
 	return v.Pending(slots.Map) > 0
 }
 
-// launch starts on the visited tracker what is placed there and does not run, as far
-// as there is room now: the job with the lowest utility first.
+// launch starts tasks that are placed on the visited tracker and do not run, as far as
+// there is room now, those of the job with the lowest utility first [RAS11, section 3.5].
 func (r *RAS) launch(v *slots.View, d *slots.Decision) {
 	t := int(v.Tracker())
 	var out [trace.Kinds]slots.Refusal
@@ -148,7 +148,7 @@ func (r *RAS) launch(v *slots.View, d *slots.Decision) {
 	}
 }
 
-// misses: something is placed on a tracker, and could start.
+// misses reports whether a task is placed on a tracker and could start.
 func (r *RAS) misses(t int) bool {
 	for _, s := range r.nodes[t].jobs {
 		for k := range s.placed {
@@ -160,9 +160,9 @@ func (r *RAS) misses(t int) bool {
 	return false
 }
 
-// nextTask is what to launch next on a tracker: of the jobs with fewer tasks there
-// than are placed, and room for one more, the one with the lowest utility by what
-// runs; its reduces before its maps.
+// nextTask returns what to launch next on a tracker: of the jobs that run fewer tasks
+// there than are placed, and have room for one more, the one with the lowest utility by
+// its running tasks; its reduces before its maps.
 func (r *RAS) nextTask(v *slots.View, t int, load demand.Vector) (next *standing, kind slots.Kind) {
 	n := &r.nodes[t]
 	var least utility
@@ -178,7 +178,7 @@ func (r *RAS) nextTask(v *slots.View, t int, load demand.Vector) (next *standing
 	return next, kind
 }
 
-// startable is which kind of task of a job may be launched on a tracker.
+// startable returns the kind of task of a job that may be launched on a tracker.
 func (r *RAS) startable(v *slots.View, s *standing, n *node, t int, load demand.Vector) (slots.Kind, bool) {
 	j := v.Job(s.id)
 	for _, k := range []slots.Kind{slots.Reduce, slots.Map} {
@@ -189,7 +189,7 @@ func (r *RAS) startable(v *slots.View, s *standing, n *node, t int, load demand.
 	return 0, false
 }
 
-// launchNeeds is what a task needs that is launched now: a reduce whose maps are all
+// launchNeeds returns what a task needs that is launched now. A reduce whose maps are all
 // done switches at once.
 func (r *RAS) launchNeeds(s *standing, k slots.Kind, n *node) demand.Vector {
 	switch {
@@ -201,7 +201,7 @@ func (r *RAS) launchNeeds(s *standing, k slots.Kind, n *node) demand.Vector {
 	return s.copying(n)
 }
 
-// launched books what was launched, and tells what it needs.
+// launched counts a task that was launched, and returns what it needs.
 func (r *RAS) launched(v *slots.View, d *slots.Decision, s *standing, k slots.Kind, t int) demand.Vector {
 	start := d.Started()
 	r.moved = true
@@ -218,19 +218,19 @@ func (r *RAS) launched(v *slots.View, d *slots.Decision, s *standing, k slots.Ki
 	return r.launchNeeds(s, k, &r.nodes[t])
 }
 
-// refused: a job may not have the slot that was offered. Where it is that its tasks
-// failed on this tracker, or that a reduce must not wait here while maps cannot run,
-// all is placed anew without it, at once; otherwise it is passed over for this visit.
+// refused takes in that the Ledger refused a job the slot. If its tasks failed on this
+// tracker, or a reduce must not wait here while maps cannot run, all tasks are placed
+// again at once, without it. Otherwise the job is skipped on this visit.
 func (r *RAS) refused(s *standing, k slots.Kind, t int, why slots.Refusal) {
 	if why == slots.RefusedFailedHere || why == slots.RefusedBlacklisted || why == slots.RefusedDeadlock {
 		s.bar(k, t, len(r.nodes))
-		r.news = true
+		r.urgent = true
 		return
 	}
 	s.skipped[k] = true
 }
 
-// forgive ends a visit.
+// forgive ends a visit: skipped jobs may be asked again.
 func (r *RAS) forgive(t int) {
 	for _, s := range r.nodes[t].jobs {
 		s.skipped = [trace.Kinds]bool{}

@@ -8,35 +8,35 @@ import (
 	"mrlocal/trace"
 )
 
-// standing is a job: what it needs, what is left of it, and where it is placed.
+// standing is the state of a job: what it needs, what is left, and where it is placed.
 type standing struct {
 	id      slots.JobID
 	profile demand.Profile
-	shuffle demand.Vector // of a reduce that copies, at its bound
+	shuffle demand.Vector // what a reduce needs that copies from parallelCopies maps
 
-	left     [trace.Kinds]int32 // tasks that are not done (A38)
-	pending  [trace.Kinds]int32 // of them, those that may start
+	left     [trace.Kinds]int32 // tasks that are not done [RAS11, "pending is unfinished"]
+	pending  [trace.Kinds]int32 // of these, those that may start
 	mapsDone bool
-	reopened bool // its maps were done, and are not any more
-	switched bool // its reduces are placed with what they need to reduce
+	reopened bool // its maps were done, and one has to run again
+	switched bool // its reduces are placed by what they need to reduce
 
 	required int32
 	work     time.Duration        // of its maps that are not done
 	placed   [trace.Kinds][]int32 // P^M and P^R, by tracker
 	allotted [trace.Kinds]int32   // their sums: s_alloc and r_alloc
-	waiting  []int32              // of the reduces placed, those in shuffle
-	listed   []bool               // by tracker: it is one of node.jobs
+	waiting  []int32              // by tracker: of the placed reduces, those in shuffle
+	listed   []bool               // by tracker: it is in node.jobs
 	held     int                  // running reduces in shuffle
 	utility  utility
 
-	here    [trace.Kinds]int32  // running on the tracker that is being looked at
-	barred  [trace.Kinds][]bool // by tracker: none of what pends may start there
-	skipped [trace.Kinds]bool   // for the rest of the visit
+	here    [trace.Kinds]int32  // tasks that run on the tracker that running looked at last
+	barred  [trace.Kinds][]bool // by tracker: its pending tasks may not start there
+	skipped [trace.Kinds]bool   // refused on this visit
 }
 
-// read takes in what changed of the job, and reports whether that is news that
-// cannot wait for the end of the cycle: its tasks ran out, or there are some again.
-func (s *standing) read(v *slots.View, shuffleMemory bool) (news bool) {
+// read takes in what changed of the job. It reports whether tasks must be placed again
+// before the cycle ends: no task of a kind is pending any more, or the first one is.
+func (s *standing) read(v *slots.View, shuffleMemory bool) (urgent bool) {
 	j := v.Job(s.id)
 	s.profile, _ = j.Profile()
 	if shuffleMemory {
@@ -49,19 +49,19 @@ func (s *standing) read(v *slots.View, shuffleMemory bool) (news bool) {
 	s.shuffle = shuffleDemand(&s.profile, maps, parallelCopies)
 	for k := range slots.Kind(trace.Kinds) {
 		n := j.Pending(k)
-		news = news || (n == 0) != (s.pending[k] == 0)
+		urgent = urgent || (n == 0) != (s.pending[k] == 0)
 		s.pending[k], s.left[k] = n, j.Total(k)-j.Done(k)
 	}
 	done := j.Sealed() && s.left[slots.Map] == 0
-	news = news || done != s.mapsDone
+	urgent = urgent || done != s.mapsDone
 	s.reopened = s.reopened || s.mapsDone && !done
 	s.mapsDone = done
 	s.switched = done || s.switched && s.pending[slots.Map] == 0 // a map that must run again goes first
-	return news
+	return urgent
 }
 
-// estimate is the Job Completion Time Estimator: s_req (R5). left is what is left of
-// the maps that run, in parts of one.
+// estimate is the Job Completion Time Estimator: it sets s_req [RAS11, section 3.2].
+// left is what is left of the running maps, in parts of a map.
 func (s *standing) estimate(v *slots.View, l *lengths, left slots.PPM) {
 	j := v.Job(s.id)
 	average := l.of(s.id).mean()
@@ -69,21 +69,21 @@ func (s *standing) estimate(v *slots.View, l *lengths, left slots.PPM) {
 	s.required = required(s.work, j.Deadline(), v.Now(), s.left[slots.Map], average > 0)
 }
 
-// judge is the Job Utility Calculator.
+// judge is the Job Utility Calculator [RAS11, section 3.2].
 func (s *standing) judge() { s.utility = s.at(s.allotted) }
 
-// at is the job's utility with so many maps and reduces.
+// at returns the job's utility with so many maps and reduces placed.
 func (s *standing) at(allotted [trace.Kinds]int32) utility {
 	return jobUtility(mapUtility(allotted[slots.Map], s.required, s.left[slots.Map]), reduceUtility(allotted[slots.Reduce], s.left[slots.Reduce]))
 }
 
-// running is the job's utility by what runs.
+// running returns the job's utility by its running tasks.
 func (s *standing) running(v *slots.View) utility {
 	j := v.Job(s.id)
 	return s.at([trace.Kinds]int32{slots.Map: j.Running(slots.Map), slots.Reduce: j.Running(slots.Reduce)})
 }
 
-// put places count more tasks of kind k on tracker t, or fewer.
+// put places count more tasks of kind k on tracker t; a negative count takes some away.
 func (s *standing) put(k slots.Kind, n *node, t int, count int32) {
 	if !s.listed[t] {
 		s.listed[t] = true
@@ -102,18 +102,19 @@ func (s *standing) bar(k slots.Kind, t, trackers int) {
 	s.barred[k][t] = true
 }
 
-// copying is what a reduce of the job needs in shuffle, and reducing afterwards; a
-// tracker that has less of something gives all it has, so that nothing needs more
-// than a tracker can ever give.
+// copying returns what a reduce of the job needs in shuffle, reducing what it needs
+// afterwards, and mapping what a map needs. A tracker that has less of a resource gives
+// all it has: no task needs more than a tracker can ever give.
 func (s *standing) copying(n *node) demand.Vector { return s.shuffle.AtMost(n.capacity) }
 
 func (s *standing) reducing(n *node) demand.Vector { return s.profile.Reduce.AtMost(n.capacity) }
 
 func (s *standing) mapping(n *node) demand.Vector { return s.profile.Map.AtMost(n.capacity) }
 
-// lengths are how long maps take, on average (R4).
+// lengths are how long maps take on average: the Job Status Updater [RAS11, section
+// 3.2].
 type lengths struct {
-	started []time.Duration // by slot: when what runs there was started
+	started []time.Duration // by slot: when its latest attempt started
 	jobs    []sample
 	all     sample
 }
@@ -123,7 +124,7 @@ type sample struct {
 	took  time.Duration
 }
 
-// mean is 0 where nothing is known, and else at least a nanosecond.
+// mean returns 0 if nothing is known, else at least a nanosecond.
 func (s *sample) mean() time.Duration {
 	if s.count == 0 {
 		return 0
@@ -138,7 +139,7 @@ func (l *lengths) of(id slots.JobID) *sample {
 	return &l.jobs[id]
 }
 
-// start notes when a grant started what runs on a slot.
+// start takes in when a grant started an attempt on a slot.
 func (l *lengths) start(now time.Duration, s slots.SlotID) {
 	for int(s) >= len(l.started) {
 		l.started = append(l.started, 0)
@@ -146,7 +147,7 @@ func (l *lengths) start(now time.Duration, s slots.SlotID) {
 	l.started[s] = now
 }
 
-// finish takes in a map that is done.
+// finish takes in the end of an attempt; only maps that committed count.
 func (l *lengths) finish(f *slots.Fact) {
 	if f.Kind != slots.Map || !f.Has(trace.OK) || int(f.Slot) >= len(l.started) {
 		return
@@ -157,8 +158,8 @@ func (l *lengths) finish(f *slots.Fact) {
 	}
 }
 
-// left is what is left of a map that runs: by the progress it told of, or by its time
-// where that says more.
+// left returns what is left of a running map: by the progress that it reported, or by
+// its time so far if that says less is left.
 func (l *lengths) left(now time.Duration, s *slots.SlotView) slots.PPM {
 	done := s.Progress
 	if average := l.of(s.Attempt.Job).mean(); average > 0 {
