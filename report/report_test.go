@@ -14,8 +14,8 @@ import (
 	"mrlocal/slots/fifo"
 )
 
-// ledger has run one job of two maps and a reduce on a map and a reduce slot:
-// each task takes a second, and the first map fails once.
+// ledger returns a Ledger that has run one job of two maps and a reduce, on one map slot
+// and one reduce slot. Each task takes a second, and the first map fails once.
 func ledger(t *testing.T) *slots.Ledger {
 	t.Helper()
 	l, err := slots.New(slots.Config{

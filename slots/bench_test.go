@@ -13,8 +13,8 @@ import (
 	"mrlocal/trace"
 )
 
-// steady is a cluster in the steady state: every slot is busy, jobs have more
-// to do; a step ends one attempt and asks what takes its slot.
+// steady is a cluster in a steady state: every slot is busy and jobs have pending tasks. A
+// step ends one attempt and asks for the next one on its slot.
 type steady struct {
 	l    *slots.Ledger
 	now  time.Duration
@@ -64,8 +64,8 @@ func policies() (names []string) {
 	return names
 }
 
-// BenchmarkLedger is a decision in the steady state: an end, an Assign, a start.
-// It grows with what changed, not with slots or jobs.
+// BenchmarkLedger measures a decision in a steady state: an end, an Assign, a start. Its
+// cost depends on what has changed, not on the number of slots or jobs.
 func BenchmarkLedger(b *testing.B) {
 	for _, name := range policies() {
 		for _, size := range []struct{ slots, jobs int }{{100, 10}, {10_000, 1000}} {
@@ -80,7 +80,7 @@ func BenchmarkLedger(b *testing.B) {
 	}
 }
 
-// BenchmarkLedgerRecorded is the same with a stream and a lossy reader.
+// BenchmarkLedgerRecorded measures the same with a stream and a lossy reader.
 func BenchmarkLedgerRecorded(b *testing.B) {
 	stream := trace.NewStream()
 	stream.Follow(1024)
@@ -102,7 +102,7 @@ func TestADecisionAllocatesNothing(t *testing.T) {
 		for range 1000 {
 			s.step(t)
 		}
-		if n := testing.AllocsPerRun(200, func() { s.step(t) }); n > 0.5 { // tasks are appended to now and then
+		if n := testing.AllocsPerRun(200, func() { s.step(t) }); n > 0.5 { // the slices of tasks grow now and then
 			t.Errorf("%s: %v allocations a decision", name, n)
 		}
 	}

@@ -40,7 +40,7 @@ func TestTheFirstFinisherOfASpeculatedTaskCommits(t *testing.T) {
 	}
 	d.Ready(2, 1, slots.Readiness{Total: 2})
 	d.wantStarts(2, mapOf(0, 1))
-	d.Finish(3, mapOf(0, 0), slots.Outcome{}) // a failure beside a live copy: nothing to retry
+	d.Finish(3, mapOf(0, 0), slots.Outcome{}) // another attempt of the task runs, so there is nothing to retry
 	d.wantStarts(3)
 	d.Finish(4, mapOf(0, 1), done)
 	if d.JobState(0) != slots.Succeeded || d.JobCounts(0, slots.Map).Speculative != 1 {
@@ -85,7 +85,7 @@ func TestProgressIsAFactFromOnePercentOn(t *testing.T) {
 		d.Phase(time.Duration(i), mapOf(0, 0), slots.PhaseCompute)
 	}
 	d.Progress(10_000, mapOf(0, 0), slots.One)
-	d.Progress(10_000, mapOf(0, 7), slots.One) // nobody's
+	d.Progress(10_000, mapOf(0, 7), slots.One) // there is no such attempt
 	if n := len(d.ops(trace.OpProgress)); n != 100 {
 		t.Errorf("%d progress facts, want 100", n)
 	}
@@ -177,14 +177,14 @@ func TestAPolicyMayTakeASlotBack(t *testing.T) {
 	if o := d.ask(1); len(o.Kills) != 1 {
 		t.Fatalf("kills %v", o.Kills)
 	}
-	d.Finish(2, mapOf(0, 0), slots.Outcome{}) // it failed of being killed
+	d.Finish(2, mapOf(0, 0), slots.Outcome{}) // it reports a failure because it was killed
 	d.wantStarts(2, mapOf(0, 1))
 	if c := d.JobCounts(0, slots.Map); c.Killed != 1 || c.Failed != 0 {
 		t.Errorf("counts %+v", c)
 	}
 }
 
-// gated holds reduces in their copy phase until 5.
+// gated holds reduces in their copy phase until time 5.
 type gated struct{ anySlot }
 
 func (*gated) HoldsCopy() bool { return true }

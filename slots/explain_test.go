@@ -27,8 +27,8 @@ func TestANumberIsPrintedAsItIsRead(t *testing.T) {
 	}
 }
 
-// reasoned says why it does what it does: one map per visit, with a number and
-// a beaten job, then it declines.
+// reasoned gives reasons: it starts one map per visit, with a number and a candidate that
+// it passed over, and then declines.
 type reasoned struct{ kill bool }
 
 func (*reasoned) Traits() slots.Traits { return slots.Traits{Name: "reasoned"} }
@@ -55,7 +55,7 @@ func (p *reasoned) Decide(v *slots.View, d *slots.Decision) {
 	d.Decline(slots.Reduce, "the gate is closed")
 }
 
-// said writes an explanation in a line.
+// said returns an explanation as one line.
 func said(e *slots.Explanation) string {
 	var words []string
 	switch {
@@ -109,7 +109,8 @@ func TestALedgerThatIsAskedTellsWhy(t *testing.T) {
 	}
 }
 
-// not anybody asks why.
+// TestDecliningCostsNothingWhenNobodyAsks: a policy that declines all the time allocates
+// nothing while explanations are off.
 func TestDecliningCostsNothingWhenNobodyAsks(t *testing.T) {
 	if invariant.Enabled {
 		t.Skip("checked builds allocate on purpose")

@@ -12,8 +12,8 @@ import (
 	"mrlocal/trace"
 )
 
-// reducesFirst lends every slot and starts whatever reduce may start before any
-// map: the worst policy for maps that reduces wait for.
+// reducesFirst lends every slot and starts all reduces before any map. No policy is worse
+// for maps that reduces wait for.
 type reducesFirst struct{ refused []slots.Refusal }
 
 func (*reducesFirst) Traits() slots.Traits { return slots.Traits{Name: "reduces-first", Lends: true} }
@@ -44,9 +44,9 @@ func TestTheGuardKeepsOneSlotForMaps(t *testing.T) {
 		}
 	}
 	d.Ready(1, 0, slots.Readiness{Maps: 1, Total: 1, Sealed: true})
-	d.wantStarts(1, mapOf(0, 0)) // at once, and nobody was killed for it
+	d.wantStarts(1, mapOf(0, 0)) // at once, and no attempt was killed for it
 	d.Finish(2, mapOf(0, 0), done)
-	d.wantStarts(2, reduceOf(2, 0)) // it waits for nothing: the last slot is free for it
+	d.wantStarts(2, reduceOf(2, 0)) // this reduce does not wait for maps, so it may have the last slot
 	if kills := d.ops(trace.OpKill); len(kills) != 0 {
 		t.Errorf("kills %+v", kills)
 	}
@@ -55,14 +55,14 @@ func TestTheGuardKeepsOneSlotForMaps(t *testing.T) {
 func TestReducesOnSlotsThatNoMapMayUseAreNotGuarded(t *testing.T) {
 	d := newDesk(t, slots.Config{Slots: policytest.Typed(1, 1, 2)}, fifo.New()) // FIFO lends nothing
 	d.Submit(0, slots.JobSpec{Name: "stream", Reduces: 5})
-	d.wantStarts(0, reduceOf(0, 0), reduceOf(1, 0)) // all that no map may use
+	d.wantStarts(0, reduceOf(0, 0), reduceOf(1, 0)) // the slots that no map may use
 	d.Ready(1, 0, slots.Readiness{Maps: 1, Total: 1})
 	d.wantStarts(1, mapOf(0, 0))
 }
 
-// TestAfterAGuardKillAMapGoesFirst: the policy would give the killed reduce its
-// slot back for ever, because another job's reduce, which waits for nothing,
-// holds the other slot.
+// TestAfterAGuardKillAMapGoesFirst: the reduce of another job, which does not wait for
+// maps, holds one slot. The policy would give the other slot back to the killed reduce
+// again and again.
 func TestAfterAGuardKillAMapGoesFirst(t *testing.T) {
 	p := &reducesFirst{}
 	d := newDesk(t, slots.Config{Slots: policytest.Typed(1, 1, 1), Slowstart: slots.One / 2}, p)
@@ -89,8 +89,8 @@ func TestAfterAGuardKillAMapGoesFirst(t *testing.T) {
 	}
 }
 
-// The only free slot is where the map failed, and all others hold reduces that
-// wait for it: one of those makes room.
+// The only free slot is on the tracker where the map failed, and all others hold reduces
+// that wait for the map. One of the reduces is killed.
 func TestAMapThatFailedBesideTheOnlyFreeSlotIsNotStuck(t *testing.T) {
 	for name, failures := range map[string]int32{"failed once": 1, "failed often": 3} {
 		job := policytest.Job{
@@ -114,8 +114,8 @@ func TestAMapThatFailedBesideTheOnlyFreeSlotIsNotStuck(t *testing.T) {
 	}
 }
 
-// A reduce that has copied everything waits for no map, whatever is lost then:
-// it goes on, and the map runs beside it or after it.
+// A reduce that has copied everything does not wait for a map whose output is lost
+// afterwards. It goes on, and the map runs beside it or after it.
 func TestAReduceThatHasCopiedIsNotKilledForALostMap(t *testing.T) {
 	d := newDesk(t, two(), &reducesFirst{})
 	d.Submit(0, slots.JobSpec{Name: "j", Maps: 1, MapsSealed: true, Reduces: 2})
@@ -137,8 +137,8 @@ func TestAReduceThatHasCopiedIsNotKilledForALostMap(t *testing.T) {
 	}
 }
 
-// drainer runs one task at a time, whatever slot it is on: reduces first, on the
-// extra slot, which it closes behind them.
+// drainer runs one task at a time: reduces first, on the extra slot, which it closes
+// while the reduce runs.
 type drainer struct{ reducesFirst }
 
 func (*drainer) Extra(most int) int { return most }
@@ -155,8 +155,8 @@ func (p *drainer) Decide(v *slots.View, d *slots.Decision) {
 	d.Resize(v.Tracker(), 1, 0, 0)
 }
 
-// A reduce that waits on a slot that drains holds none that a map could have, but
-// the policy may count it: once nothing else runs or starts it makes room.
+// A waiting reduce on a draining slot holds no slot that a map could have. But the policy
+// may count the reduce, so it is killed if nothing else runs or starts.
 func TestAReduceThatWaitsOnADrainingSlotMakesRoom(t *testing.T) {
 	d := newDesk(t, slots.Config{Slots: policytest.WithExtra(1, 1, 0, 1)}, &drainer{})
 	d.Submit(0, slots.JobSpec{Name: "stream", Reduces: 1})

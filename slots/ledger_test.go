@@ -11,8 +11,8 @@ import (
 	"mrlocal/trace"
 )
 
-// anySlot is a policy that fills free slots of the visited tracker with whatever
-// may start, maps first, and does what a test tells it.
+// anySlot is a policy that fills the free slots of the visited tracker with all that may
+// start, maps first. It then runs a function of the test.
 type anySlot struct {
 	typed bool
 	each  func(v *slots.View, d *slots.Decision)
@@ -47,7 +47,7 @@ func firstWith(v *slots.View, k slots.Kind) (slots.JobID, bool) {
 	}
 }
 
-// desk is a Ledger on a table: time is seconds, and its log is kept.
+// desk is a Ledger under test. It keeps the log of its events.
 type desk struct {
 	*slots.Ledger
 	t   *testing.T
@@ -69,7 +69,7 @@ func newDesk(t *testing.T, c slots.Config, p slots.Policy) *desk {
 
 const second = time.Second
 
-// ask asks at time at and returns what was ordered, copied.
+// ask calls AssignAll at time at and returns a copy of the orders.
 func (d *desk) ask(at time.Duration) slots.Orders {
 	o := d.AssignAll(at)
 	return slots.Orders{
@@ -117,7 +117,7 @@ func TestFailedAttemptsCountAndKilledOnesDoNot(t *testing.T) {
 	d.Submit(0, slots.JobSpec{Name: "j", Maps: 2, MapsSealed: true})
 	d.wantStarts(0, mapOf(0, 0))
 	d.Finish(1, mapOf(0, 0), slots.Outcome{Killed: true})
-	d.wantStarts(1, mapOf(0, 1)) // before the map that was never tried
+	d.wantStarts(1, mapOf(0, 1)) // before the map that has never run
 	d.Finish(2, mapOf(0, 1), slots.Outcome{})
 	d.wantStarts(2, mapOf(0, 2))
 	if d.JobState(0) != slots.Running {
@@ -236,10 +236,10 @@ func TestALostMapOutputRunsAgainAndShutsTheGate(t *testing.T) {
 	d.Finish(1, mapOf(0, 0), done)
 	d.wantStarts(1, reduceOf(0, 0))
 	d.LostOutput(2, 0, 0)
-	d.LostOutput(2, 0, 0) // told twice
+	d.LostOutput(2, 0, 0) // a second report of the same loss
 	d.wantStarts(2, mapOf(0, 1))
 	d.Finish(4, reduceOf(0, 0), slots.Outcome{Killed: true})
-	d.wantStarts(4) // the gate is shut
+	d.wantStarts(4) // the gate is closed
 	d.Finish(5, mapOf(0, 1), done)
 	d.wantStarts(5, reduceOf(0, 1))
 	if got := d.Stats().WaitingReduce; got != 2 {
@@ -278,7 +278,7 @@ func TestADroppedTaskCountsAsDone(t *testing.T) {
 		t.Fatalf("kills %v", o.Kills)
 	}
 	d.Finish(2, mapOf(0, 0), slots.Outcome{Killed: true})
-	d.wantStarts(2, mapOf(2, 0)) // 0 is not tried again
+	d.wantStarts(2, mapOf(2, 0)) // map 0 does not run again
 	d.Finish(3, mapOf(2, 0), done)
 	if !d.Done(0) || d.JobState(0) != slots.Succeeded {
 		t.Errorf("job is %v", d.JobState(0))
@@ -303,7 +303,7 @@ func TestAbortKillsAndForgets(t *testing.T) {
 	if o := d.ask(1); len(o.Kills) != 1 || len(o.Starts) != 0 {
 		t.Fatalf("orders %+v", o)
 	}
-	d.Finish(2, mapOf(0, 0), done) // it got through: too late
+	d.Finish(2, mapOf(0, 0), done) // it succeeded, but too late
 	if d.JobState(0) != slots.Killed || !d.Done(0) || d.JobCounts(0, slots.Map).Killed != 1 {
 		t.Errorf("job is %v, counts %+v", d.JobState(0), d.JobCounts(0, slots.Map))
 	}
@@ -311,7 +311,7 @@ func TestAbortKillsAndForgets(t *testing.T) {
 	d.LostOutput(3, 0, 0)
 	d.Ready(3, 0, slots.Readiness{Maps: 9})
 	if d.Stats().Stale != 1 {
-		t.Errorf("%d ends of attempts nobody knows", d.Stats().Stale)
+		t.Errorf("%d ends of unknown attempts", d.Stats().Stale)
 	}
 }
 
@@ -344,7 +344,7 @@ func TestAJobIsCompleteWithItsReduces(t *testing.T) {
 	d.Finish(2, reduceOf(0, 0), done)
 	d.LostOutput(3, 0, 0)
 	d.wantStarts(3, mapOf(0, 1))
-	d.Finish(4, reduceOf(1, 0), done) // it had its copy already
+	d.Finish(4, reduceOf(1, 0), done) // it had copied the output before
 	if o := d.ask(4); len(o.Kills) != 1 || o.Kills[0] != mapOf(0, 1) || d.JobState(0) != slots.Succeeded {
 		t.Errorf("orders %+v, job %v", o, d.JobState(0))
 	}
@@ -400,7 +400,7 @@ func TestVisitsGoOnAfterTheTrackerThatWasServedLast(t *testing.T) {
 }
 
 func TestTypedSlotsStayTyped(t *testing.T) {
-	// A policy that does not say it lends may not, even if it asks for it.
+	// A policy without Traits.Lends may not lend, even if it asks for it.
 	refused := slots.Granted
 	p := &anySlot{typed: true, each: func(v *slots.View, d *slots.Decision) {
 		if v.Pending(slots.Map) == 2 {
@@ -459,16 +459,16 @@ func TestAPolicyMayHaveASlowstartOfItsOwn(t *testing.T) {
 // recorder is FIFO with an option of its own.
 type recorder struct {
 	fifo.FIFO
-	told any
+	options any
 }
 
-func (r *recorder) Traits() slots.Traits { return slots.Traits{Name: "fifo", Options: r.told} }
+func (r *recorder) Traits() slots.Traits { return slots.Traits{Name: "fifo", Options: r.options} }
 
 func TestAPolicysOptionsAreRecorded(t *testing.T) {
 	type options struct {
 		Extra int `json:"extra"`
 	}
-	l, err := slots.New(slots.Config{Slots: policytest.Typed(1, 1, 1)}, &recorder{told: options{Extra: 3}})
+	l, err := slots.New(slots.Config{Slots: policytest.Typed(1, 1, 1)}, &recorder{options: options{Extra: 3}})
 	if err != nil {
 		t.Fatal(err)
 	}

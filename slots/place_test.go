@@ -12,7 +12,8 @@ import (
 	"mrlocal/trace"
 )
 
-// nearPolicy grants maps of job 0 at whatever place asks for, and looks.
+// nearPolicy grants maps of job 0 with the locality that the test asks for, and checks the
+// View.
 type nearPolicy struct {
 	least slots.Level
 	look  func(v *slots.View)
@@ -36,9 +37,9 @@ func placedCluster(trackers, replicas, group int) slots.Config {
 	return slots.Config{Slots: policytest.Typed(trackers, 1, 1), Slowstart: slots.One, Replicas: int32(replicas), GroupTrackers: int32(group)}
 }
 
-// TestEveryMapIsFoundWhereItsInputIs: asked for local maps only, all trackers
-// together start every map, each on a tracker that has it, and never one that
-// is not there; the lists survive kills and lost outputs.
+// TestEveryMapIsFoundWhereItsInputIs: if the policy asks for local maps only, each map
+// starts on a tracker that has its input, and all maps start, also after kills and lost
+// outputs.
 func TestEveryMapIsFoundWhereItsInputIs(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		trackers := rapid.IntRange(2, 9).Draw(rt, "trackers")
@@ -100,7 +101,7 @@ func TestEveryMapIsFoundWhereItsInputIs(t *testing.T) {
 	})
 }
 
-// TestReplicasAreSpreadEvenly over trackers, whatever their number.
+// TestReplicasAreSpreadEvenly checks all numbers of trackers.
 func TestReplicasAreSpreadEvenly(t *testing.T) {
 	for _, trackers := range []int{2, 3, 10, 12, 97} {
 		p := &nearPolicy{least: slots.LevelTracker}
@@ -206,7 +207,7 @@ func TestATrackerWithFourFailuresOfAJobGetsNoMoreOfIt(t *testing.T) {
 	if fail(0) || p.got[0] != slots.RefusedBlacklisted {
 		t.Fatalf("a fifth attempt on a tracker with four failures: %v", p.got)
 	}
-	for range 4 { // a second flaky tracker: 2 of 5 are too many to do without
+	for range 4 { // 2 of 5 trackers are too many for a blacklist
 		fail(1)
 	}
 	if !fail(0) {
@@ -245,7 +246,7 @@ func TestAJobOverALimitWaitsItsTurn(t *testing.T) {
 	admitted()
 	d.Abort(1, bobs)
 	admitted(high)
-	d.Abort(2, first) // frees the pool and ann: the pool's waiter is asked first
+	d.Abort(2, first) // frees the limits of the pool and of ann; the pool comes first
 	admitted(high, low)
 	d.Abort(3, low)
 	admitted(high, low, anns)
@@ -277,7 +278,7 @@ func TestLimitsHoldWhateverEnds(t *testing.T) {
 			} else {
 				l.Abort(now, slots.JobID(rapid.IntRange(0, l.Jobs()-1).Draw(rt, "abort")))
 			}
-			if err := l.Check(); err != nil { // counts, limits, and that nobody waits without need
+			if err := l.Check(); err != nil { // counts and limits, and that no job waits without need
 				rt.Fatal(err)
 			}
 		}

@@ -9,11 +9,11 @@ import (
 	"mrlocal/internal/golden"
 )
 
-// timelineOf records a run as lines tell it:
+// timelineOf records a run that lines describe:
 //
 //	slots KIND...              per tracker; a "/" begins the next tracker
 //	job NAME POOL              jobs count from 0
-//	run SLOT JOB KIND FROM TO  an attempt, in seconds; lent where the kind is not the slot's
+//	run SLOT JOB KIND FROM TO  an attempt, in seconds; lent if the kind is not the slot's
 //	lost TRACKER AT            closes its slots
 //	end AT                     the last event
 func timelineOf(t *testing.T, lines []string) *Timeline {
@@ -77,8 +77,8 @@ func timelineOf(t *testing.T, lines []string) *Timeline {
 	return line
 }
 
-// TestTimelines draws runs as timelineOf reads them; a line "draw gantt" or
-// "draw steps" with a time and a width says what of them.
+// TestTimelines draws runs that timelineOf reads. The last line of a case is "draw gantt" or
+// "draw steps", with a time and a width.
 func TestTimelines(t *testing.T) {
 	golden.Script(t, "testdata/timeline.txt", func(t *testing.T, c golden.Case) string {
 		lines := strings.Split(strings.TrimSpace(c.Input), "\n")

@@ -19,7 +19,7 @@ import (
 	"mrlocal/internal/invariant"
 )
 
-// drawEvent is a random event with only those fields set that its Op uses.
+// drawEvent returns a random event, with only the fields set that its Op uses.
 func drawEvent(t *rapid.T, s *Stream) Event {
 	e := Event{Op: Op(rapid.IntRange(1, int(numOps)-1).Draw(t, "op")), At: time.Duration(rapid.Int64().Draw(t, "at"))}
 	sh := e.Op.shape()
@@ -155,7 +155,7 @@ func TestAFileCutShortOrChangedAtAnyByteIsKnownAsSuch(t *testing.T) {
 		t.Fatal(err)
 	}
 	whole := file.Bytes()
-	for n := range len(whole) - 1 { // without the last newline it is whole still
+	for n := range len(whole) - 1 { // without the last newline it is still whole
 		d, err := NewDecoder(bytes.NewReader(whole[:n]))
 		for err == nil {
 			_, err = d.Next()
@@ -177,7 +177,7 @@ func TestAFileCutShortOrChangedAtAnyByteIsKnownAsSuch(t *testing.T) {
 	}
 }
 
-// failing fails from the n-th write on.
+// failing is a writer that fails from the n-th write on.
 type failing struct{ n int }
 
 var errDisk = errors.New("disk full")
@@ -230,8 +230,8 @@ func TestASlowDisplayLosesEventsAndSeesAGap(t *testing.T) {
 	}
 }
 
-// TestADisplayReadsBesideTheCoordinator is for the race detector: events come
-// in order and none comes twice.
+// TestADisplayReadsBesideTheCoordinator is for the race detector. Events come in order,
+// and none comes twice.
 func TestADisplayReadsBesideTheCoordinator(t *testing.T) {
 	const events = 100_000
 	s := NewStream()
@@ -304,7 +304,7 @@ func BenchmarkAppendJSON(b *testing.B) {
 	}
 }
 
-// eventLines is the file of n events without texts.
+// eventLines returns an event file of n events without texts.
 func eventLines(t testing.TB, n int) []byte {
 	s := NewStream()
 	var file bytes.Buffer
@@ -319,7 +319,7 @@ func eventLines(t testing.TB, n int) []byte {
 	return file.Bytes()
 }
 
-// TestEventsAreReadWithoutAllocations, in the steady state.
+// TestEventsAreReadWithoutAllocations measures the steady state.
 func TestEventsAreReadWithoutAllocations(t *testing.T) {
 	d, err := NewDecoder(bytes.NewReader(eventLines(t, 1000)))
 	if err != nil {
@@ -349,7 +349,7 @@ func BenchmarkDecoder(b *testing.B) {
 	}
 }
 
-// FuzzFields: a line of the plain form has the fields that it has as JSON.
+// FuzzFields: splitPlain finds the fields that encoding/json finds.
 func FuzzFields(f *testing.F) {
 	for _, line := range []string{
 		`{"seq":1,"at":-20,"op":"start","ok":true,"a":0}`, `{"op":"x","op":"y"}`, `{}`, `{"a":01}`, `{"a":-}`, `{"a":1 }`, `{"a":"\u0041"}`, `{"a":"é"}`,
@@ -435,8 +435,8 @@ func TestGantt(t *testing.T) {
 	})
 }
 
-// TestALongLine: the header of a large cluster is read however long it is; what is
-// no header is not, and neither is a longer line behind it.
+// TestALongLine: a header may be longer than other lines, because it grows with the
+// cluster. A long line that is not a header is an error, and so is a long line behind it.
 func TestALongLine(t *testing.T) {
 	long := strings.Repeat("x", 65<<20)
 	header := fmt.Sprintf(`{"schema":%d,"kind":"mrlocal-events","policy":"fifo","config":"%s","slots":[]}`, schema, long)
@@ -462,7 +462,7 @@ func TestALongLine(t *testing.T) {
 	}
 }
 
-// TestNothingComesAfterTheEnd: a second file behind a whole one is not passed over.
+// TestNothingComesAfterTheEnd: a second file behind a whole one is an error.
 func TestNothingComesAfterTheEnd(t *testing.T) {
 	var file bytes.Buffer
 	s := NewStream()

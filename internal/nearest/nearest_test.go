@@ -23,10 +23,10 @@ func TestNameIsWhatWasMeant(t *testing.T) {
 		{"pd-", policies, "pd-dhfs"}, // a beginning
 		{"kubernetes", policies, ""},
 		{"", policies, ""},
-		{"m", []string{"r", "e"}, "r"}, // of equally near ones the first
+		{"m", []string{"r", "e"}, "r"}, // the first of equally near names
 		{"m", []string{"map", "reduce"}, ""},
 		{"reducer", []string{"reduce", "reducers"}, "reduce"},
-		{"reduce", []string{"reduce", "reducers"}, "reduce"}, // itself is nearest
+		{"reduce", []string{"reduce", "reducers"}, "reduce"}, // an exact match is nearest
 		{"wordcuont", []string{"sort", "wordcount"}, "wordcount"},
 	} {
 		if got := Name(c.word, c.names); got != c.want {

@@ -13,8 +13,8 @@ func percent(cpu, io, mem ppm.Share) demand.Vector {
 	return demand.Vector{CPU: cpu * ppm.One / 100, IO: io * ppm.One / 100, Memory: mem * ppm.One / 100}
 }
 
-// TestTwoSortsAndACombineFillATracker is [RAS11, Table 2]: CPU 85, I/O 100, memory 60 fit,
-// and nothing with I/O beside them.
+// TestTwoSortsAndACombineFillATracker has the numbers of [RAS11, Table 2]: CPU 85, I/O 100
+// and memory 60 fit, and no other task with I/O does.
 func TestTwoSortsAndACombineFillATracker(t *testing.T) {
 	sort, combine := percent(30, 45, 25), percent(25, 10, 10)
 	all := sort.Times(2).Plus(combine)

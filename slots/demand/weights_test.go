@@ -8,7 +8,7 @@ import (
 	"mrlocal/trace"
 )
 
-// TestATrackerRunsSixteenMapsOrEightReduces is the example of [DynamicMR14, "slot weights"].
+// TestATrackerRunsSixteenMapsOrEightReduces has the example of [DynamicMR14, "slot weights"].
 func TestATrackerRunsSixteenMapsOrEightReduces(t *testing.T) {
 	w, home := Weights{Map: 1, Reduce: 2}, [2]int32{8, 4}
 	if w.Sum(home) != 16 || w.Slots(home) != 16 {
@@ -38,8 +38,8 @@ func draw(t *rapid.T, what string) [2]int32 {
 	return [2]int32{rapid.Int32Range(0, 20).Draw(t, what+" maps"), rapid.Int32Range(0, 20).Draw(t, what+" reduces")}
 }
 
-// TestWhatIsUsedIsWhatRuns: whoever lends to whom, and while the tracker's weight
-// has room for what runs, neither kind uses more than its slots weigh.
+// TestWhatIsUsedIsWhatRuns: used slots weigh what runs, whichever kind lends. As long as
+// the tracker has room for what runs, neither kind uses more than its slots weigh.
 func TestWhatIsUsedIsWhatRuns(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := Weights{Map: rapid.Int32Range(1, MostWeight).Draw(rt, "map"), Reduce: rapid.Int32Range(1, MostWeight).Draw(rt, "reduce")}
@@ -64,8 +64,8 @@ func TestWeightsAreOfBothKinds(t *testing.T) {
 	}
 }
 
-// TestSumsStayInTheirBits: a billion tasks of the greatest weight pend on the most
-// slots there are.
+// TestSumsStayInTheirBits has a billion pending tasks of the largest weight on the largest
+// number of slots.
 func TestSumsStayInTheirBits(t *testing.T) {
 	w := Weights{Map: MostWeight, Reduce: MostWeight}
 	if got := w.Times(trace.Map, 1_000_000_000) + w.Sum([2]int32{2_000_000, 2_000_000}); got <= 0 {

@@ -100,7 +100,7 @@ func runs() map[string]run {
 				{At: 9 * s, Do: func(now time.Duration, l *slots.Ledger) { l.Abort(now, 1) }},
 			}},
 		},
-		// Reduces are ready from the start, so that the deadlock guard has work.
+		// Reduces may start at once, so that the deadlock guard has work.
 		"guard": {
 			config: slots.Config{Slots: policytest.Typed(1, 2, 0)},
 			jobs:   []policytest.Job{job("J01", 0, 1, 3, 2*s, 3*s)},
@@ -108,7 +108,7 @@ func runs() map[string]run {
 				{At: 3 * s, Do: func(now time.Duration, l *slots.Ledger) { l.LostOutput(now, 0, 0) }},
 			}},
 		},
-		// Input has places on one of three trackers; ann may run a job at a time.
+		// Each input is on one of three trackers; ann may run one job at a time.
 		"places": {
 			config: slots.Config{
 				Slots: policytest.Typed(3, 1, 1), Replicas: 1, GroupTrackers: 2, LocalityDelay: 1500 * time.Millisecond,
@@ -116,12 +116,12 @@ func runs() map[string]run {
 			},
 			jobs: []policytest.Job{owned(job("J01", 0, 5, 1, 2*s, s)), owned(job("J02", s, 2, 0, 2*s, s))},
 		},
-		// prod may have others' tasks killed to come to its min share.
+		// prod may have tasks of others killed to get its min share.
 		"preempt": {
 			config: slots.Config{Slots: policytest.Typed(1, 3, 1), Pools: []slots.Pool{{Name: "prod", MinMaps: 2, PreemptAfter: 2 * s}}},
 			jobs:   []policytest.Job{job("J01", 0, 6, 0, 20*s, s), pooled(job("J02", 3*s, 2, 0, 2*s, s), "prod")},
 		},
-		// The second map takes long, so that the map slot is idle first.
+		// The second map takes long, so that the map slot is free before the reduce slot.
 		"apart": {config: slots.Config{Slots: policytest.Typed(1, 1, 1)}, jobs: []policytest.Job{uneven(job("J01", 0, 4, 1, 2*s, s))}},
 		// Half of each kind of slots may be lent.
 		"half": {config: slots.Config{Slots: policytest.Typed(1, 2, 2)}, borrow: slots.One / 2, jobs: []policytest.Job{job("J01", 0, 6, 2, 2*s, 3*s)}},
@@ -234,8 +234,8 @@ func TestSentences(t *testing.T) {
 	})
 }
 
-// TestALimitKeepsBackWhoWasNotBeaten: a job that a grant beat was in the running,
-// and a policy of one line knows no pools that could keep jobs back.
+// TestALimitKeepsBackWhoWasNotBeaten: a job that was passed over was a candidate, so no
+// limit of its pool held it back. A policy without pools has no such limits.
 func TestALimitKeepsBackWhoWasNotBeaten(t *testing.T) {
 	for _, info := range registry.All() {
 		var b bytes.Buffer
@@ -248,9 +248,9 @@ func TestALimitKeepsBackWhoWasNotBeaten(t *testing.T) {
 	}
 }
 
-// TestAnIdleSlotIsNotToldAnotherTrackersReason: what a tracker declined at its
-// heartbeat says nothing of the slots of another.
-func TestAnIdleSlotIsNotToldAnotherTrackersReason(t *testing.T) {
+// TestAnIdleSlotHasNoReasonOfAnotherTracker: what the policy declined at the heartbeat of
+// one tracker is no reason for slots of another.
+func TestAnIdleSlotHasNoReasonOfAnotherTracker(t *testing.T) {
 	for _, name := range []string{"fifo", "fair"} {
 		var b bytes.Buffer
 		if err := explain.Sentences(&b, bytes.NewReader(record(t, name, "beats apart")), explain.Options{WhyIdle: 0, HasAt: true, At: 10 * time.Second}); err != nil {
@@ -262,25 +262,25 @@ func TestAnIdleSlotIsNotToldAnotherTrackersReason(t *testing.T) {
 	}
 }
 
-// TestAFullTrackerIsNoReasonForAnother: where nothing can be granted anywhere only
-// one tracker is asked, and its having no free slot keeps no other slot idle.
+// TestAFullTrackerIsNoReasonForAnother: if nothing can be granted anywhere, only one
+// tracker is visited. That it has no free slot is no reason for slots of others.
 func TestAFullTrackerIsNoReasonForAnother(t *testing.T) {
 	for _, name := range []string{"pi-dhfs", "pd-dhfs", "pi-fifo"} {
-		told := ""
+		answers := ""
 		for slot := range 4 {
 			var b bytes.Buffer
 			if err := explain.Sentences(&b, bytes.NewReader(record(t, name, "two")), explain.Options{WhyIdle: slot}); err != nil {
 				t.Fatal(err)
 			}
-			told += strings.Join(strings.Fields(b.String()), " ") + "\n"
+			answers += strings.Join(strings.Fields(b.String()), " ") + "\n"
 		}
-		if strings.Contains(told, "no slot of the tracker is free") || !strings.Contains(told, "declined: the one map slot that may be lent is lent") {
-			t.Errorf("%s: one of the map slots is idle, because the other one is all that may be lent:\n%s", name, told)
+		if strings.Contains(answers, "no slot of the tracker is free") || !strings.Contains(answers, "declined: the one map slot that may be lent is lent") {
+			t.Errorf("%s: one of the map slots is idle, because the other one is all that may be lent:\n%s", name, answers)
 		}
 	}
 }
 
-func TestWrongInputIsToldAsSuch(t *testing.T) {
+func TestWrongInputIsAnErrorAboutTheInput(t *testing.T) {
 	file := record(t, "fair", "one")
 	lines := bytes.SplitAfter(file, []byte("\n"))
 	asked := func(words string) explain.Options {
@@ -321,13 +321,13 @@ func TestWrongInputIsToldAsSuch(t *testing.T) {
 			t.Errorf("%s: got %v, want %s", name, err, c.want)
 		}
 		if c.ask != "all" && out.Len() > 0 {
-			t.Errorf("%s: something was told all the same: %s", name, out.String())
+			t.Errorf("%s: something was written all the same: %s", name, out.String())
 		}
 	}
 }
 
-// TestATimeInsideACutFileIsExplained: what comes after the time asked for does
-// not matter.
+// TestATimeInsideACutFileIsExplained: what comes after the time in the question does not
+// matter.
 func TestATimeInsideACutFileIsExplained(t *testing.T) {
 	file := record(t, "pi-dhfs", "one")
 	var whole, cut bytes.Buffer
@@ -340,8 +340,8 @@ func TestATimeInsideACutFileIsExplained(t *testing.T) {
 	}
 }
 
-// TestSpillsBelongToTheStory: what the engine tells of an attempt, no Ledger
-// knows.
+// TestSpillsBelongToTheStory: a story has details of an attempt that the Ledger does not
+// know.
 func TestSpillsBelongToTheStory(t *testing.T) {
 	d, err := trace.NewDecoder(bytes.NewReader(record(t, "fair", "faults")))
 	if err != nil {
@@ -372,7 +372,7 @@ func TestSpillsBelongToTheStory(t *testing.T) {
 	}
 }
 
-// broken is a writer whose reader has gone.
+// broken is a writer that fails after some bytes.
 type broken struct{ left int }
 
 func (b *broken) Write(p []byte) (int, error) {
@@ -392,13 +392,13 @@ func TestAReaderThatGoesAwayEndsIt(t *testing.T) {
 	}
 }
 
-// TestEveryQuestionHasAnAnswer asks all that can be asked of small runs of every
-// policy: no panic, no empty answer, no line that is too wide, no odd word.
+// TestEveryQuestionHasAnAnswer asks all questions about small runs of every policy. No
+// answer is empty, too wide or badly formatted.
 func TestEveryQuestionHasAnAnswer(t *testing.T) {
 	for _, info := range registry.All() {
 		for runName := range runs() {
 			if runName == "guard" && slices.Contains([]string{"fifo", "fair", "fair-deficit", "late", "delay"}, info.Name) {
-				continue // no reduce could ever run
+				continue // there is no slot for a reduce
 			}
 			file := record(t, info.Name, runName)
 			for _, q := range questions(t, file) {
@@ -420,7 +420,7 @@ func TestEveryQuestionHasAnAnswer(t *testing.T) {
 	}
 }
 
-// questions are all that can be asked of a run, at a few times.
+// questions returns all questions about a run, at a few times.
 func questions(t *testing.T, file []byte) []string {
 	t.Helper()
 	d, err := trace.NewDecoder(bytes.NewReader(file))
@@ -452,7 +452,7 @@ func questions(t *testing.T, file []byte) []string {
 	return all
 }
 
-// FuzzSentences: no file and no question makes it panic or go on for ever.
+// FuzzSentences: no file and no question makes Sentences panic or never end.
 func FuzzSentences(f *testing.F) {
 	for _, name := range []string{"fair", "pi-dhfs"} {
 		file := record(f, name, "faults")

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-func TestTimesAreTold(t *testing.T) {
+func TestTimesHaveMilliseconds(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		0: "0.0s", 12500 * time.Millisecond: "12.5s", time.Hour: "3600.0s", 1234567890: "1.235s", 499_999: "0.0s", 10 * time.Second: "10.0s",
 	} {

@@ -6,7 +6,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// maps are a job's maps: state by number.
+// maps are the maps of a job, as Tasks.
 type maps struct {
 	ready   int32
 	started map[int32]bool
@@ -15,7 +15,7 @@ type maps struct {
 func (m maps) Ready() int32              { return m.ready }
 func (m maps) Startable(task int32) bool { return !m.started[task] }
 
-// homes are the trackers that have an input, by asking for every level.
+// homes returns the trackers that have an input, from the levels of all trackers.
 func homes(p *Placement, job, task int32) (at []int32) {
 	for tracker := range p.Trackers {
 		if p.Level(job, task, tracker) == Tracker {
@@ -44,8 +44,8 @@ func TestEveryInputIsOnAsManyTrackersAsThereAreReplicas(t *testing.T) {
 	})
 }
 
-// TestTheNearestIsWhatALookAtAllMapsFinds: in any state, after any maps became
-// pending again, Nearest is the first startable map of the best level.
+// TestTheNearestIsWhatALookAtAllMapsFinds: in any state, also after maps became pending
+// again, Nearest returns the first startable map of the best level.
 func TestTheNearestIsWhatALookAtAllMapsFinds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawPlacement(t)

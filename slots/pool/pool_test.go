@@ -24,7 +24,7 @@ func newPool(t *testing.T, cores ...int) *Pool {
 	return p
 }
 
-// allowed are the cores of the test, or -1 alone where threads cannot be bound.
+// allowed returns the cores of the test, or only -1 if threads cannot be bound.
 func allowed() []int {
 	cores, err := machine.AllowedCores()
 	if err != nil {
@@ -46,7 +46,7 @@ func TestEachSlotRunsOnItsCoreAsReadBackThere(t *testing.T) {
 			seen <- [2]int{w.Core, boundTo()}
 		})
 		if got := <-seen; got[0] != core || core >= 0 && got[1] != core {
-			t.Errorf("slot %d: told core %d, on core %d, want %d", slot, got[0], got[1], core)
+			t.Errorf("slot %d: the worker has core %d, the thread is on core %d, want %d", slot, got[0], got[1], core)
 		}
 		if got := p.Core(slot); got != core {
 			t.Errorf("Core(%d) = %d, want %d", slot, got, core)

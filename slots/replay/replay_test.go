@@ -16,7 +16,7 @@ import (
 	"mrlocal/trace"
 )
 
-// sleepy starts what it can, but only every ten seconds: it asks to be woken.
+// sleepy starts all it can, but only every ten seconds, and asks for wake-ups.
 type sleepy struct{}
 
 func (*sleepy) Traits() slots.Traits { return slots.Traits{Name: "sleepy"} }
@@ -45,8 +45,7 @@ func newPolicy(c slots.Config) (slots.Policy, error) {
 	return registry.ForReplay(c)
 }
 
-// names are the policies that runs are replayed under: all that there are, and
-// one that asks to be woken.
+// names are the policies of the replayed runs: all policies, and sleepy.
 func names() []string {
 	all := []string{"sleepy"}
 	for _, info := range registry.All() {
@@ -55,10 +54,10 @@ func names() []string {
 	return all
 }
 
-// record drives a workload with everything that is recorded: a failure, a lost
-// output and a drop; jobs whose number of maps is not known, that have a
-// deadline, a place for their input or none, and that wait for a limit of their
-// user's; waits for local slots. It returns its event file.
+// record drives a workload and returns its event file. The workload has everything that is
+// recorded: a failure, a lost output and a drop; jobs with an unknown number of maps, with
+// a deadline, with and without places for their input, and beyond the limit of a user; and
+// waits for local slots.
 func record(t testing.TB, name string) []byte {
 	t.Helper()
 	c := slots.Config{
@@ -111,14 +110,14 @@ func TestReplayDecidesTheSame(t *testing.T) {
 	}
 }
 
-// TestReplayFailsWhenAFactIsWrong drops, swaps and delays each fact of a run in
-// turn. Every time the replay must fail, and where a decision rests on the fact
-// it must name one. One does on a quarter of the facts at least, progress aside:
-// who is slow seldom changes with what is told of one attempt at one time.
+// TestReplayFailsWhenAFactIsWrong drops, swaps and delays each fact of a run in turn. The
+// replay must always fail. If a decision depends on the fact, the replay must name a
+// decision; that is so for at least a quarter of the facts. Progress does not count there,
+// because one report of progress seldom changes which attempt is slow.
 func TestReplayFailsWhenAFactIsWrong(t *testing.T) {
 	every := 1
 	if invariant.Enabled {
-		every = 4 // each replay recounts the whole state at every step
+		every = 4 // a checked replay counts the whole state anew at every step
 	}
 	for _, name := range names() {
 		file := record(t, name)
@@ -178,8 +177,8 @@ func TestReplayFailsWhenAFactIsWrong(t *testing.T) {
 	}
 }
 
-// TestReplayFailsWhenAFactComesAfterTheWakeUp: the last end of an attempt before
-// a wake-up, and what followed from it, told 1 ns after the wake-up instead.
+// TestReplayFailsWhenAFactComesAfterTheWakeUp moves the last end of an attempt before a
+// wake-up, and what followed from it, to 1 ns after the wake-up.
 func TestReplayFailsWhenAFactComesAfterTheWakeUp(t *testing.T) {
 	for _, name := range []string{"sleepy", "fair"} { // fair waits for local slots
 		named := 0
@@ -249,8 +248,8 @@ func pastWakeUp(events []trace.Event, n int) []trace.Event {
 	return slices.Concat(events[:finish], events[follow:after], moved, events[after:])
 }
 
-// TestReplayComparesWhatIsDecidedBesideStarts: how near a map is to its input,
-// and when a job is admitted.
+// TestReplayComparesWhatIsDecidedBesideStarts: the locality of a map, and the admission of
+// a job.
 func TestReplayComparesWhatIsDecidedBesideStarts(t *testing.T) {
 	file := record(t, "fair")
 	for name, change := range map[string]func(e *trace.Event) bool{
@@ -285,8 +284,8 @@ func TestReplayComparesWhatIsDecidedBesideStarts(t *testing.T) {
 	}
 }
 
-// TestReplayKnowsAllOfASubmission: a deadline or a placement that changed is
-// found by the digest of the facts, if no decision differs.
+// TestReplayKnowsAllOfASubmission: if no decision differs, the digest of facts shows that a
+// deadline or a placement was changed.
 func TestReplayKnowsAllOfASubmission(t *testing.T) {
 	file := record(t, "fifo")
 	for name, change := range map[string]func(e *trace.Event){
@@ -304,9 +303,9 @@ func TestReplayKnowsAllOfASubmission(t *testing.T) {
 	}
 }
 
-// TestReplayTellsWhatItReplays: explaining changes no decision; every start has
-// been explained before it is told; false ends the replay.
-func TestReplayTellsWhatItReplays(t *testing.T) {
+// TestReplayReportsWhatItReplays: explanations change no decision, each start is explained
+// before Event gets it, and false ends the replay.
+func TestReplayReportsWhatItReplays(t *testing.T) {
 	for _, name := range names() {
 		file := record(t, name)
 		var ledger *slots.Ledger
@@ -393,7 +392,7 @@ func TestReplayOfAFileThatIsNotWhole(t *testing.T) {
 	}
 }
 
-// FuzzReplay: no file makes a replay panic or go on for ever.
+// FuzzReplay: no file makes a replay panic or never end.
 func FuzzReplay(f *testing.F) {
 	for _, name := range []string{"fifo", "pi-dhfs"} {
 		file := record(f, name)
