@@ -17,6 +17,7 @@ import (
 
 	"mrlocal"
 	"mrlocal/jobs"
+	"mrlocal/jobs/grep"
 	"mrlocal/jobs/wordcount"
 )
 
@@ -161,6 +162,33 @@ func TestRunsInOneProcessDoNotDisturbOneAnother(t *testing.T) {
 	if runtime.GOMAXPROCS(0) != procs || debug.SetMemoryLimit(-1) != limit {
 		t.Error("the runs changed GOMAXPROCS or the memory limit")
 	}
+}
+
+// A chain may serve several runs at once. This one writes names of files if there
+// are several files.
+func TestOneChainServesRunsAtOnce(t *testing.T) {
+	chain, err := grep.New(grep.Options{Patterns: []string{"a"}, Lines: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for n := range 6 {
+		one := input(t, strings.Repeat("a\n", 5000))
+		want := strings.Repeat("a\n", 5000)
+		if n%2 == 0 {
+			other := input(t, "b\n")
+			want = strings.Repeat(one.Inputs[0]+":a\n", 5000)
+			one.Inputs = append(one.Inputs, other.Inputs...)
+		}
+		all.Go(func() {
+			var out bytes.Buffer
+			one.Stdout, one.BlockBytes = &out, 2<<10
+			if _, err := mrlocal.RunChain(t.Context(), chain, mrlocal.Options{JobOptions: one, MemoryBytes: 64 << 20}); err != nil || out.String() != want {
+				t.Errorf("%d bytes, want %d: %v", out.Len(), len(want), err)
+			}
+		})
+	}
+	all.Wait()
 }
 
 // Two runs may not write to one place: the second one is refused.

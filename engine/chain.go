@@ -149,7 +149,7 @@ func (ch *chain) open() (*runningJob, error) {
 		if j.plan != nil {
 			files = len(j.plan.Files)
 		}
-		if err := source.Guard("begin", func() error { first.Begin(files); return nil }); err != nil {
+		if err := source.Guard("begin", func() error { j.Spec = first.Begin(files); return nil }); err != nil {
 			return nil, err
 		}
 	}

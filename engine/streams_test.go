@@ -250,7 +250,8 @@ func TestAJobMayFailWhileItIsOpened(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := writeFiles(t, []jobtest.File{{Path: "a", Data: text(195, 10_000)}})
 		chain := failing(emitLines, func() error { return nil })
-		chain[0].Begin = func(int) { time.Sleep(time.Second) }
+		job := chain[0]
+		chain[0].Begin = func(int) jobs.Job { time.Sleep(time.Second); return job }
 		_, err := engine.RunChain(t.Context(), chain, engine.Options{
 			JobOptions: engine.JobOptions{Inputs: []string{dir}}, Config: setup.Config{MapSlots: 1, ReduceSlots: 1, Faults: []setup.Fault{{Tracker: 0, At: 300 * time.Millisecond}}},
 			MemoryBytes: 64 << 20, TempDirs: []string{t.TempDir()},

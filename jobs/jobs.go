@@ -249,9 +249,10 @@ type Job struct {
 	NoInput bool
 	Maps    int
 
-	// Begin, if set, is called once with the number of input files, before any
-	// other function of the Job.
-	Begin func(files int)
+	// Begin, if set, is called once in each run with the number of input files,
+	// before any other function. It returns the Job that runs in place of this one;
+	// that Job has the same functions except Begin.
+	Begin func(files int) Job
 
 	NewMapper   func() Mapper
 	NewFolder   func() Folder   // nil: values are not folded

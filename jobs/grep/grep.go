@@ -62,7 +62,7 @@ func (o Options) selects() bool {
 }
 
 // New makes the job: a chain of two that counts matches, or one that selects
-// lines. A wrong pattern is a errs.Error. A chain runs once.
+// lines. A wrong pattern is an errs.Error.
 func New(o Options) (jobs.Chain, error) {
 	p, err := compile(o)
 	if err != nil {
@@ -71,13 +71,17 @@ func New(o Options) (jobs.Chain, error) {
 	if !o.selects() {
 		return countJobs(p, !o.Text), nil
 	}
-	f := lower(o, 1)
-	return jobs.Chain{{
-		Name:        "grep",
-		Begin:       func(files int) { *f = *lower(o, files) },
-		NewMapper:   func() jobs.Mapper { return newLineMapper(p, f) },
-		NewReleaser: func() jobs.Releaser { return newReleaser(f) },
-		SkipBinary:  !o.Text,
-		BuiltIn:     true,
-	}}, nil
+	selecting := func(files int) jobs.Job {
+		f := lower(o, files)
+		return jobs.Job{
+			Name:        "grep",
+			NewMapper:   func() jobs.Mapper { return newLineMapper(p, f) },
+			NewReleaser: func() jobs.Releaser { return newReleaser(f) },
+			SkipBinary:  !o.Text,
+			BuiltIn:     true,
+		}
+	}
+	job := selecting(1)
+	job.Begin = selecting // several runs of a chain may have different numbers of files
+	return jobs.Chain{job}, nil
 }

@@ -63,7 +63,7 @@ func Run(chain jobs.Chain, files []File, cut Cut) (out Output, err error) {
 
 func runJob(job jobs.Job, files []File, cut Cut) (Output, error) {
 	if job.Begin != nil {
-		job.Begin(len(files))
+		job = job.Begin(len(files))
 	}
 	out := &writer{delim: job.Delim.Byte()}
 	var err error
