@@ -137,8 +137,8 @@ func (o *Options) slotCount() int { return o.Trackers * (o.MapSlots + o.ReduceSl
 // allSlots returns the number of slots that may ever be open.
 func (o *Options) allSlots() int { return o.slotCount() + o.Trackers*o.extraSlots }
 
-// extra is how many extra slots a tracker has: what the policy wants, as far as
-// MaxSlots and the memory allow.
+// extra returns how many extra slots a tracker has: as many as the policy wants,
+// bounded by MaxSlots and by the memory.
 func (o *Options) extra() int {
 	p, opens := o.Policy.(slots.Opener)
 	most := o.MaxSlots - o.MapSlots - o.ReduceSlots
@@ -149,7 +149,7 @@ func (o *Options) extra() int {
 	return min(p.Extra([2]int32{slots.Map: int32(o.MapSlots), slots.Reduce: int32(o.ReduceSlots)}, most), most, max(0, int(fit)-o.MapSlots-o.ReduceSlots))
 }
 
-// validate checks what one job says.
+// validate checks the options of one job.
 func (o *JobOptions) validate(job *jobs.Job) error {
 	switch {
 	case job.NoInput && len(o.Inputs) > 0:
@@ -166,10 +166,11 @@ func (o *JobOptions) validate(job *jobs.Job) error {
 	return nil
 }
 
-// Setup returns the configuration of a run with these options, defaults filled in.
+// Setup returns the configuration of a run with these options, with defaults.
 func (o Options) Setup() setup.Config { return o.withDefaults(len(allowedCores())).Config }
 
-// Check reports what a run would refuse of its settings, whatever its job.
+// Check returns the error with which a run would refuse these options, whatever
+// its job; nil: it accepts them.
 func (o Options) Check() error {
 	o = o.withDefaults(len(allowedCores()))
 	return o.validate(math.MaxInt)
@@ -190,7 +191,7 @@ func (o Options) ProcessLimits(jobCount int) (procs int, memoryBytes int64) {
 	return max(cores, min(o.allSlots(), maxSlotCount)) + 1, o.MemoryBytes + heapBytes + int64(jobCount)*jobBytes
 }
 
-// allowedCores are those that the process may run on.
+// allowedCores returns the cores that the process may run on.
 func allowedCores() []int {
 	cores, err := machine.AllowedCores()
 	if err == nil && len(cores) > 0 {
@@ -203,7 +204,7 @@ func allowedCores() []int {
 	return cores
 }
 
-// validate checks what holds for a whole run of that many jobs.
+// validate checks the options of a run of jobCount jobs.
 func (o *Options) validate(jobCount int) error {
 	if err := o.Config.Check(jobCount); err != nil {
 		return err

@@ -9,32 +9,32 @@ import (
 	"mrlocal/internal/membudget"
 )
 
-// Pieces bounds what the feeders of a run keep in memory together. Each piece
-// that is being filled, or waits for its map, holds a token.
+// Pieces bounds what the feeders of a run keep in memory together. Each piece that
+// a feeder fills, or that waits for its map, holds a token.
 //
-// Feeders cannot block each other for good: at most `feeders` decode at a
-// time, one token each is all that a piece needs, and pieces that wait are
-// taken by their maps. Only a giant record takes more, one at a time, and
-// never the tokens that the other feeders need.
+// Feeders do not wait for each other for ever. A limited number of them decode at a
+// time, a piece needs one token, and maps take the pieces that wait. Only a giant
+// record takes more tokens: one record at a time, and never those that the other
+// feeders need.
 type Pieces struct {
 	bytes  int64 // of one piece
 	count  int
-	most   int           // tokens that a giant takes
+	most   int           // tokens that a giant record takes
 	tokens chan struct{} // one for each piece that may be in memory
 	turns  chan struct{} // one for each feeder that may decode
-	giants chan struct{} // the one that may take many tokens
+	giants chan struct{} // one for the piece that may take many tokens
 
 	windowsBytes int64        // what decoders with large windows may take together
 	windows      atomic.Int64 // what of it is left
 }
 
-// smallWindowBytes is what package input lets every decoder keep, whether it is
-// accounted for or not. A feeder's never is: it would be for as long as the
-// stream lasts, which is until maps have found room for their floors beside it.
+// smallWindowBytes is what package input lets every decoder keep. The budget does
+// not count it for feeders: it would be leased as long as the stream lasts, and
+// maps need room for their floors until then.
 const smallWindowBytes = 8 << 20
 
-// NewPieces allows count pieces of bytes each, and so many feeders at a time;
-// count must be larger.
+// NewPieces allows count pieces of bytes each, and so many feeders at a time. count
+// must be larger than feeders.
 func NewPieces(count int, bytes int64, feeders int) *Pieces {
 	return &Pieces{
 		bytes: bytes, count: count, most: count - feeders + 1,
@@ -42,7 +42,7 @@ func NewPieces(count int, bytes int64, feeders int) *Pieces {
 	}
 }
 
-// TotalBytes is what all pieces may take together.
+// TotalBytes returns what all pieces may take together.
 func (p *Pieces) TotalBytes() int64 { return int64(p.count) * p.pieceBytes() }
 
 // AllowWindows is called once, before any feeder serves: decoders that need
@@ -53,7 +53,7 @@ func (p *Pieces) AllowWindows(bytes int64) {
 	p.windows.Store(bytes)
 }
 
-// takeWindow takes bytes of what is allowed; false where that is too little.
+// takeWindow takes bytes of what AllowWindows has allowed; false: too little is left.
 func (p *Pieces) takeWindow(bytes int64) bool {
 	if p.windows.Add(-bytes) >= 0 {
 		return true
@@ -64,7 +64,7 @@ func (p *Pieces) takeWindow(bytes int64) bool {
 
 func (p *Pieces) pieceBytes() int64 { return p.bytes + 2*membudget.ChunkBytes }
 
-// take waits for one of c.
+// take waits until it can send a token to c.
 func take(ctx context.Context, c chan struct{}) error {
 	select {
 	case c <- struct{}{}:
@@ -91,19 +91,19 @@ type Feeder struct {
 	offset     int64
 	lease      *membudget.Lease // of the piece being filled
 	tokensHeld int              // by the piece being filled
-	giant      bool             // that piece may take many tokens
+	giant      bool             // the piece being filled may take many tokens
 	primed     *Held            // decoded before the job was submitted, for sampling
 }
 
-// NewFeeder makes the feeder of a plan; it ends with ctx. skipped hears which
-// streams were left out as binary.
+// NewFeeder makes the feeder of a plan. It ends with ctx. skipped is called with the
+// streams that are left out as binary.
 func NewFeeder(ctx context.Context, plan *input.Plan, budget *membudget.Budget, pieces *Pieces, skipped func(files []int32)) *Feeder {
 	f := &Feeder{plan: plan, budget: budget, pieces: pieces, skipped: skipped, file: -1}
 	f.ctx, f.cancel = context.WithCancelCause(ctx)
 	return f
 }
 
-// Serve announces every source, then nil: there are no more.
+// Serve announces every source, and then nil, which says that there are no more.
 func (f *Feeder) Serve(announce func(s Source)) error {
 	if err := take(f.ctx, f.pieces.turns); err != nil {
 		return err
@@ -140,17 +140,17 @@ func (f *Feeder) decode(file int32, announce func(Source)) error {
 	}
 }
 
-// Prime decodes the first piece of the first stream ahead of the job, so that
-// cut points can be sampled from it; nil where it is empty. The piece is the
-// first that Serve announces.
+// Prime decodes the first piece of the first stream before the job is submitted, so
+// that cut points can be sampled from it; nil: it is empty. Serve announces that
+// piece first.
 func (f *Feeder) Prime() (*Held, error) {
 	piece, err := f.piece(f.plan.Streams[0])
 	f.primed = piece
 	return piece, err
 }
 
-// Forget gives back what Prime has decoded, which can be read again: a piece
-// that nobody may take yet must not keep its token from those who can.
+// Forget gives back the piece that Prime has decoded, whose file can be read again.
+// A piece that no map may read yet must not keep its token from others.
 func (f *Feeder) Forget() {
 	if f.primed == nil {
 		return
@@ -160,7 +160,7 @@ func (f *Feeder) Forget() {
 	f.primed, f.stream, f.file = nil, nil, -1
 }
 
-// piece decodes the next piece of file; nil at its end.
+// piece decodes the next piece of file; nil: the file has ended.
 func (f *Feeder) piece(file int32) (*Held, error) {
 	if p := f.primed; p != nil && p.file == file {
 		f.primed = nil
@@ -227,9 +227,9 @@ func (f *Feeder) giveTokens(n int) {
 	}
 }
 
-// takeGiant makes the piece being filled the only one in memory until its map
-// has committed, but for those that other feeders are filling, so that this
-// map finds room for its floor beside it.
+// takeGiant makes the piece being filled the only one in memory until its map has
+// committed, except those that other feeders are filling. So the map finds room for
+// its floor beside it.
 func (f *Feeder) takeGiant() error {
 	if !f.giant {
 		if err := take(f.ctx, f.pieces.giants); err != nil {
@@ -247,8 +247,8 @@ func (f *Feeder) endGiant() {
 	}
 }
 
-// Stop ends the feeder. It is not waited for: it may hang in a read that
-// cannot be interrupted (a FIFO nobody writes to).
+// Stop ends the feeder and does not wait for that: the feeder may hang in a read
+// that cannot be interrupted, of a FIFO without writer.
 func (f *Feeder) Stop(cause error) {
 	if cause == nil {
 		cause = errors.New("job ended")
@@ -256,7 +256,8 @@ func (f *Feeder) Stop(cause error) {
 	f.cancel(cause)
 }
 
-// feedMemory leases what a stream reads into from the piece being filled.
+// feedMemory is the memory that a stream reads into: the lease of the piece being
+// filled.
 type feedMemory struct{ f *Feeder }
 
 func (m feedMemory) Get(n int) (*membudget.Chunk, error) {
@@ -291,7 +292,7 @@ func (m feedMemory) Get(n int) (*membudget.Chunk, error) {
 
 func (m feedMemory) Put(c *membudget.Chunk) { m.f.lease.Free(c) }
 
-// Charge accounts for a stream's decoder, which outlives the pieces.
+// Charge accounts for the decoder of a stream, which lives longer than pieces.
 func (m feedMemory) Charge(bytes int64) (release func(), err error) {
 	if bytes <= smallWindowBytes {
 		return func() {}, nil

@@ -6,9 +6,9 @@ import (
 	"mrlocal/internal/membudget"
 )
 
-// RoomError says that a record, or records that must be in memory together,
-// need more than the attempt's lease; the attempt starts over with a larger
-// floor, holding nothing while it waits for it.
+// RoomError says that a record, or records that must be in memory together, need
+// more than the attempt's lease. The attempt starts again with a larger floor, and
+// holds nothing while it waits for that.
 type RoomError struct {
 	Bytes int64
 	What  string
@@ -29,11 +29,12 @@ func (e *RoomError) Enough(err error, limitBytes, roomBytes int64) error {
 	return fmt.Errorf("%w to %dMiB", err, int64(bytes)>>20+1)
 }
 
-// Memory hands out an attempt's leased memory for input blocks.
+// Memory is the leased memory of an attempt, for input blocks.
 type Memory struct{ Lease *membudget.Lease }
 
-// Get returns a chunk of at least n bytes, growing the lease where it must.
-// Small files get pieces of a chunk: a kvbuffer may keep very many of them.
+// Get returns a chunk of at least n bytes. It grows the lease if it must, and fails
+// with a *RoomError. Small files get parts of a chunk, because a kvbuffer may hold
+// very many of them.
 func (m Memory) Get(n int) (*membudget.Chunk, error) {
 	take, charged := m.Lease.Chunk, int64(membudget.ChunkBytes)
 	switch {
@@ -56,7 +57,7 @@ func (m Memory) Get(n int) (*membudget.Chunk, error) {
 	return nil, &RoomError{Bytes: charged, What: "an input block"}
 }
 
-// bigSlackBytes is what rounding to pages may add to a large chunk.
+// bigSlackBytes is how much rounding to pages may add to a large chunk.
 const bigSlackBytes = 64 << 10
 
 // Charge accounts for memory that a decoder keeps on the Go heap.

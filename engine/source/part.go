@@ -11,18 +11,18 @@ import (
 	"mrlocal/output"
 )
 
-// Part is the text that a reduce of the job before, in a chain, has written.
+// Part is the text that a reduce of the job before in a chain has written.
 type Part struct {
-	Name  string // as messages have it
+	Name  string // in messages
 	File  int32  // its place in the input order
 	Spool *output.Spool
 	Delim byte
 }
 
-// StoredBytes is the length of the text.
+// StoredBytes returns the length of the text.
 func (s Part) StoredBytes() int64 { return s.Spool.Bytes() }
 
-// Again is the same part.
+// Again returns the same part.
 func (s Part) Again() (Source, error) { return s, nil }
 
 // Open begins to read.
@@ -30,9 +30,9 @@ func (s Part) Open(mem Memory) (Blocks, error) {
 	return &partBlocks{src: s, r: s.Spool.NewReader(), mem: mem}, nil
 }
 
-// partBlocks cuts a part's text into blocks of whole records. A begun record
-// behind a block is copied to the next chunk before the block is handed out: a
-// kvbuffer that keeps the block's chunk may free it at any time.
+// partBlocks cuts the text of a part into blocks of whole records. It copies the
+// beginning of a record behind a block to the next chunk before it lends the
+// block: a kvbuffer that takes the chunk over may free it at any time.
 type partBlocks struct {
 	src    Part
 	r      *output.Reader
@@ -40,7 +40,7 @@ type partBlocks struct {
 	block  jobs.Block       // at hand
 	chunk  *membudget.Chunk // of block
 	loan   membudget.Loan   // of chunk
-	ahead  *membudget.Chunk // of the next one: its first carry bytes are read already
+	ahead  *membudget.Chunk // of the next block; its first carry bytes are read
 	carry  int
 	offset int64
 	eof    bool
@@ -86,8 +86,8 @@ func (b *partBlocks) next() (more bool, err error) {
 	}
 }
 
-// handOut makes ahead's first cut bytes the block at hand; what follows them
-// up to n moves on.
+// handOut makes the first cut bytes of ahead the block at hand. The bytes from cut
+// to n move to the next chunk.
 func (b *partBlocks) handOut(cut, n int) error {
 	b.chunk, b.ahead, b.carry = b.ahead, nil, 0
 	if n > cut {
@@ -102,7 +102,7 @@ func (b *partBlocks) handOut(cut, n int) error {
 	return nil
 }
 
-// room makes ahead hold at least n bytes, keeping what it carries.
+// room makes ahead hold at least n bytes, and keeps what it carries.
 func (b *partBlocks) room(n int) error {
 	if b.ahead != nil && len(b.ahead.Data) >= n {
 		return nil
@@ -119,9 +119,9 @@ func (b *partBlocks) room(n int) error {
 	return nil
 }
 
-// roomForRecord makes ahead as large as the record that begins at offset and
-// is longer than knownBytes: it is scanned to its end first, so that the chunk
-// is got once. What ahead carries is read again.
+// roomForRecord makes ahead as large as the record that begins at offset and is
+// longer than knownBytes. It scans the record to its end first, so that it gets
+// the chunk once. What ahead carries is read again.
 func (b *partBlocks) roomForRecord(knownBytes int) error {
 	scan := make([]byte, 32<<10)
 	size := int64(knownBytes)
@@ -141,11 +141,11 @@ func (b *partBlocks) roomForRecord(knownBytes int) error {
 	}
 	b.mem.Put(b.ahead)
 	b.ahead, b.carry = nil, 0
-	return b.room(int(size) + 1) // one more: a last record without end shows its end
+	return b.room(int(size) + 1) // one byte more, so that the end of the part is seen behind its last record
 }
 
-// fill reads until ahead is full or the part ends, and returns how much of it
-// counts.
+// fill reads until ahead is full or the part ends. It returns how many bytes ahead
+// then holds.
 func (b *partBlocks) fill() (n int, err error) {
 	n = b.carry
 	for n < len(b.ahead.Data) && !b.eof {

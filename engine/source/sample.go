@@ -9,8 +9,8 @@ import (
 	"mrlocal/jobs"
 )
 
-// Hadoop's InputSampler bounds (SPEC 2.7): places and keys of a sample. The
-// lease holds the piece of input that is sampled at a time.
+// Bounds of a sample: places and keys (after Hadoop 1.0.3, InputSampler). The lease
+// holds the place of the input that is sampled at a time.
 const (
 	SamplePlaces     = 64
 	SampleLeaseBytes = 4 * membudget.ChunkBytes
@@ -19,8 +19,8 @@ const (
 	sampleBytesPerPlace = 64 << 10
 )
 
-// sampler is an Emitter that keeps sort keys: what a job's own mapper would
-// have put into the kvbuffer.
+// sampler is an Emitter that keeps the sort keys that a job's own mapper would put
+// into the kvbuffer.
 type sampler struct {
 	appendKey func(dst, record []byte) []byte
 	distinct  bool
@@ -61,10 +61,10 @@ func (s *sampler) add(key []byte) {
 	s.keys = append(s.keys, bytes.Clone(key))
 }
 
-// cutPoints makes at most parts-1 ascending cut points. They are distinct, but
-// where spread is asked for: a key that takes several of them as its share is
-// followed by itself, so often, and by the next key there is; CutsOf tells the
-// maps apart there.
+// cutPoints makes at most parts-1 ascending cut points. They are distinct, except
+// with spread. Then a key with a share of several parts is the cut point of all of
+// them, and the next key that is possible follows it. CutsOf divides such a key
+// among maps.
 func cutPoints(keys [][]byte, parts int, spread bool) (cuts [][]byte) {
 	slices.SortFunc(keys, bytes.Compare)
 	cuts = [][]byte{}
@@ -90,10 +90,10 @@ func cutPoints(keys [][]byte, parts int, spread bool) (cuts [][]byte) {
 	return cuts
 }
 
-// CutsOf are the cuts by which map m of so many divides. The parts between equal
-// cuts are all one key's: the first maps' records of it go to the first of them,
-// and so on, so that one key is not one reduce's, and equal keys still follow
-// each other in the order of maps.
+// CutsOf returns the cut points by which map m of maps divides its records. The
+// parts between equal cut points all belong to one key. The records of the first
+// maps go to the first of these parts, and so on: several reduces share the key,
+// and its records still follow each other in the order of maps.
 //
 //	cuts         k     k     k    k\0
 //	map 0 of 2   k    k\0   k\0   k\0
@@ -118,8 +118,8 @@ func CutsOf(cuts [][]byte, m, maps int) [][]byte {
 
 func isNext(a, b []byte) bool { return len(a) == len(b)+1 && a[len(b)] == 0 && bytes.HasPrefix(a, b) }
 
-// PadCuts repeats the last cut until there are parts ranges: those between
-// equal cuts are empty. A user who asks for so many parts gets them.
+// PadCuts repeats the last cut point until there are parts ranges, because the
+// user asks for that number. Those between equal cut points are empty.
 func PadCuts(cuts [][]byte, parts int) [][]byte {
 	last := []byte{}
 	if len(cuts) > 0 {
@@ -131,10 +131,11 @@ func PadCuts(cuts [][]byte, parts int) [][]byte {
 	return cuts
 }
 
-// Sample runs the job's mapper over places of the input and returns the
-// cut points of a total order (SPEC 2.7, TotalOrderPartitioner: a key equal
-// to a cut goes right). first is what could be had of a stream, or nil. With
-// spread, records of one key may go to several parts, by CutsOf.
+// Sample runs the job's mapper over places of the input and returns the cut points
+// of a total order of parts. A key that equals a cut point belongs to the part
+// behind it (Hadoop 1.0.3, TotalOrderPartitioner). first is the beginning of a
+// stream; nil: there is none. With spread, records of one key may go to several
+// parts (CutsOf). lease is for the input, and stays the caller's.
 func Sample(j *jobs.Job, plan *input.Plan, first *Held, parts int, spread bool, lease *membudget.Lease) ([][]byte, error) {
 	s := &sampler{appendKey: j.AppendKey, distinct: j.NewFolder != nil, seen: map[string]struct{}{}}
 	one := func(b jobs.Block) error {

@@ -11,8 +11,8 @@ import (
 // Source is what a map task reads.
 type Source interface {
 	Open(mem Memory) (Blocks, error)
-	StoredBytes() int64     // 0: unknown
-	Again() (Source, error) // what another attempt reads; an error where there can be none
+	StoredBytes() int64     // 0: not known
+	Again() (Source, error) // what the next attempt reads; it fails where the source cannot be read again
 }
 
 // Blocks yields the blocks of a source in order. input.Reader and input.Stream
@@ -23,19 +23,19 @@ type Blocks interface {
 	Close() error           // gives back what is held, and returns what ended the reading; nil: its end
 }
 
-// File is a split of files on disk. Skipped hears, from any goroutine, which
-// of them were left out as binary.
+// File is a split of files on disk. Skipped is called, on any goroutine, with the
+// files that were left out as binary.
 type File struct {
 	Plan    *input.Plan
 	Split   *input.Split
 	Skipped func(files []int32)
-	Reread  bool // it has been read before: see input.Plan.Reopen
+	Reread  bool // an attempt has read it before: see input.Plan.Reopen
 }
 
-// StoredBytes is the length of the split on disk.
+// StoredBytes returns the length of the split on disk.
 func (s File) StoredBytes() int64 { return s.Split.Bytes }
 
-// Again is the same split.
+// Again returns the same split.
 func (s File) Again() (Source, error) {
 	s.Reread = true
 	return s, nil
@@ -52,8 +52,8 @@ func (s File) Open(mem Memory) (Blocks, error) {
 	return r, nil
 }
 
-// Held is a piece of a stream that the Feeder has decoded: its blocks
-// wait in leased memory.
+// Held is a piece of a stream that the Feeder has decoded. Its blocks wait in
+// leased memory for an attempt.
 type Held struct {
 	plan   *input.Plan
 	file   int32
@@ -65,7 +65,7 @@ type Held struct {
 	free   func()
 }
 
-// Bytes is what the piece has leased.
+// Bytes returns what the piece has leased.
 func (s *Held) Bytes() int64 { return s.lease.Granted() }
 
 type heldBlock struct {
@@ -73,11 +73,11 @@ type heldBlock struct {
 	chunk *membudget.Chunk
 }
 
-// StoredBytes is the length of the decoded piece.
+// StoredBytes returns the length of the decoded piece.
 func (s *Held) StoredBytes() int64 { return s.bytes }
 
-// Again is the piece for another attempt: from memory while that is whole,
-// else decoded from the file once more.
+// Again returns the piece for the next attempt: from memory while it is whole
+// there, else decoded from the file once more.
 func (s *Held) Again() (Source, error) {
 	if !s.taken && s.lease != nil {
 		return s, nil
@@ -89,7 +89,7 @@ func (s *Held) Again() (Source, error) {
 	return decodedAgain{plan: s.plan, file: s.file, offset: s.offset, bytes: s.bytes}, nil
 }
 
-// Release gives the memory back; the map has committed or the job has ended.
+// Release gives the memory back when the map has committed or the job has ended.
 func (s *Held) Release() {
 	if s.lease != nil {
 		s.lease.Close()
@@ -98,7 +98,7 @@ func (s *Held) Release() {
 	}
 }
 
-// Open hands out what waits in memory.
+// Open hands out the blocks that wait in memory.
 func (s *Held) Open(mem Memory) (Blocks, error) {
 	return &heldBlocks{s: s, i: -1}, nil
 }
@@ -158,13 +158,13 @@ func (e InputError) Unwrap() error { return e.error }
 // Input marks err as a failure of the input.
 func Input(err error) error { return InputError{err} }
 
-// Empty is a split of a job without input: one block without data.
+// Empty is a split of a job without input. It has one block without data.
 type Empty struct{}
 
-// StoredBytes: none.
+// StoredBytes returns 0.
 func (Empty) StoredBytes() int64 { return 0 }
 
-// Again: there is nothing that could be used up.
+// Again returns another one.
 func (Empty) Again() (Source, error) { return Empty{}, nil }
 
 // Open yields the block.

@@ -15,8 +15,8 @@ type UserError struct {
 func (e *UserError) Error() string { return e.What + ": " + e.Cause.Error() }
 func (e *UserError) Unwrap() error { return e.Cause }
 
-// Guard runs user code: its panic becomes an error with the stack, its error
-// is given one.
+// Guard runs user code. It returns a *UserError with the stack, for an error of f
+// and for a panic. what names the code in messages.
 func Guard(what string, f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -26,11 +26,11 @@ import (
 // Env is what all attempts of a run share.
 type Env struct {
 	Budget          *membudget.Budget
-	FloorBytes      int64 // every attempt's lease before it starts
-	SortBufferBytes int64 // of that, where a kvbuffer starts
-	Fits            bool  // all inputs, as map outputs, are likely to fit in memory
-	HeldTotalBytes  int64 // what pieces of streams may take together
-	AfmBytes        func() int64
+	FloorBytes      int64        // every attempt's lease before it starts
+	SortBufferBytes int64        // of that, for the first size of a kvbuffer
+	Fits            bool         // the map outputs of all inputs are likely to fit in memory
+	HeldTotalBytes  int64        // what pieces of streams may take together
+	AfmBytes        func() int64 // free memory that a running map may count on
 
 	SpillPercent    float64
 	NoGrowth        bool
@@ -42,12 +42,13 @@ type Env struct {
 	Stderr          io.Writer // stacks of failed user code
 
 	FDsPerTask int
-	FDTurns    chan struct{} // attempts that may have files open; nil: all
-	Pace       *Pace         // nil: as fast as it goes
+	FDTurns    chan struct{} // holds a token for each attempt that may have files open; nil: all may
+	Pace       *Pace         // nil: nothing is slowed down
 	Profile    bool          // label attempts for the profiler and the execution tracer
 }
 
-// Listener hears of attempts, on their threads and on those of helpers.
+// Listener is told what attempts do. Its methods are called on the threads of
+// attempts and of their helpers.
 type Listener interface {
 	Phase(a *Attempt, p slots.Phase)
 	Spilled(a *Attempt, e runs.Event)
@@ -61,71 +62,71 @@ type Attempt struct {
 	Tracker  slots.TrackerID
 	Env      *Env
 	Job      *Job
-	Faulty   bool    // fails at its end, as was asked for
-	Stretch  float64 // takes so many times as long; 0: as long as it takes
-	Gate     Gate    // of a reduce that may leave its copy phase when it is told to; nil: when it has its data
+	Faulty   bool    // an injected fault makes it fail at its end
+	Stretch  float64 // it takes so many times as long; 0: as long as it takes
+	Gate     Gate    // holds a reduce in its copy phase; nil: the reduce goes on when it has its data
 	listener Listener
 
-	// ---- shared with whoever looks after it
+	// ---- shared with other threads
 	ctx          context.Context
 	cancel       context.CancelCauseFunc
 	stopped      atomic.Bool
 	Beat         atomic.Int64 // rises with every block: the sign of life
 	PPM          atomic.Int64 // progress in parts per million
 	Waiting      atomic.Bool  // for memory, descriptors or map outputs: no progress is expected
-	hasFDs       atomic.Bool  // the attempt's turn at descriptors is taken
+	hasFDs       atomic.Bool  // it holds a token of Env.FDTurns
 	helperCPU    atomic.Int64 // nanoseconds of its helpers
 	spilledBytes atomic.Int64
-	onDisk       atomic.Int64 // bytes it has spilled, where disks are slowed down
+	onDisk       atomic.Int64 // bytes it has spilled, counted where disks are slowed down
 
-	// ---- of the slot's thread; the caller's when it has ended
+	// ---- of the slot's thread, and of the caller when the attempt has ended
 	Counters  report.Counters
 	CopyBytes int64
 	CopyTime  time.Duration
-	spills    bool // it has begun to
+	spills    bool // it has begun to spill
 
 	measured  measures
-	leftBytes int64 // peak of a lease that is closed
+	peakBytes int64 // of the lease that was closed last
 
-	profile    *profiled // nil: nobody profiles
+	profile    *profiled // nil: the run is not profiled
 	lease      *membudget.Lease
 	floorBytes int64         // of lease
-	roomBytes  int64         // of that, for a record that is larger than usual
+	roomBytes  int64         // of floorBytes, for a record that is larger than usual
 	heldBytes  int64         // leased by the piece of a stream that the attempt reads
 	workingAt  time.Time     // when it began to work
-	pausedFor  time.Duration // of the time since
-	dragged    time.Duration // of that, to be slow
+	pausedFor  time.Duration // how long it has waited on purpose since workingAt
+	dragged    time.Duration // of pausedFor, because of Stretch
 }
 
-// OverheadBytes of an attempt's floor are input and output blocks and the
-// writing of spills.
+// OverheadBytes is the part of an attempt's floor that is for input and output
+// blocks and for writing spills.
 const OverheadBytes = 2 << 20
 
-// New makes an attempt; Map or Reduce runs it. It ends with ctx.
+// New makes an attempt, which Map or Reduce runs. It is killed when ctx ends.
 func New(ctx context.Context, id slots.AttemptID, slot int, env *Env, job *Job, l Listener) *Attempt {
 	a := &Attempt{ID: id, Slot: slot, Env: env, Job: job, listener: l}
 	a.ctx, a.cancel = context.WithCancelCause(ctx)
 	return a
 }
 
-// End frees what the attempt's context holds; it has ended.
+// End frees what the context of an attempt holds that has ended.
 func (a *Attempt) End() { a.cancel(nil) }
 
-// ErrKilled ends an attempt that the Ledger or the end of its job has killed:
-// KILLED, not FAILED.
+// ErrKilled ends an attempt that was killed, by the Ledger or because its job has
+// ended. Such an attempt counts as killed, not as failed.
 var ErrKilled = errors.New("killed")
 
-// Kill asks the attempt to stop: seen at blocks' ends, in the kvbuffer, and
-// between values.
+// Kill asks the attempt to stop. It may be called from any goroutine.
 func (a *Attempt) Kill() {
 	a.stopped.Store(true)
 	a.cancel(ErrKilled)
 }
 
-// Killed reports whether it was asked to.
+// Killed reports whether Kill was called.
 func (a *Attempt) Killed() bool { return a.stopped.Load() }
 
-// Await waits for a source that another attempt still reads.
+// Await waits until another attempt hands over the source that it reads. It fails
+// with ErrKilled.
 func (a *Attempt) Await(next <-chan source.Source) (source.Source, error) {
 	a.Waiting.Store(true)
 	defer a.Waiting.Store(false)
@@ -137,7 +138,7 @@ func (a *Attempt) Await(next <-chan source.Source) (source.Source, error) {
 	}
 }
 
-// Name is the attempt as messages have it: "m-000007_0".
+// Name returns the attempt as in messages, such as "count m-000007_0".
 func (a *Attempt) Name() string {
 	kind := "m"
 	if a.ID.Kind == slots.Reduce {
@@ -146,8 +147,8 @@ func (a *Attempt) Name() string {
 	return fmt.Sprintf("%s %s-%06d_%d", a.Job.Spec.Name, kind, a.ID.Task, a.ID.N)
 }
 
-// Whole runs an attempt. A panic in mrlocal's own code ends the attempt, not
-// the process, so that the run can still clean up behind itself.
+// Whole runs an attempt. A panic in mrlocal's own code fails the attempt and does
+// not end the process, so that the run can still remove its files.
 func Whole(attempt func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -157,7 +158,7 @@ func Whole(attempt func() error) (err error) {
 	return attempt()
 }
 
-// internalError is a fault of mrlocal; another attempt does not mend it.
+// internalError is a defect of mrlocal. Another attempt would meet it too.
 type internalError struct {
 	fault any
 	stack []byte
@@ -165,8 +166,9 @@ type internalError struct {
 
 func (e *internalError) Error() string { return fmt.Sprintf("internal error: %v", e.fault) }
 
-// ReportFailure prints what failed an attempt of user code with its stack,
-// indented, so that it cannot be taken for mrlocal's own words.
+// ReportFailure prints the stack of the user code, or of the defect of mrlocal,
+// that has failed the attempt. It prints nothing for other failures. The stack is
+// indented, so that it does not look like a message of mrlocal.
 func (a *Attempt) ReportFailure(err error) {
 	var stack []byte
 	var ue *source.UserError
@@ -188,17 +190,17 @@ func (a *Attempt) ReportFailure(err error) {
 	fmt.Fprint(a.Env.Stderr, b.String())
 }
 
-// OneLine is s on one line.
+// OneLine returns s on one line.
 func OneLine(s string) string { return strings.ReplaceAll(strings.TrimSpace(s), "\n", `\n`) }
 
-// begin tells user code of its attempt, where it wants to know.
+// begin tells user code about its attempt, if it is a jobs.Attempter.
 func (a *Attempt) begin(user any) {
 	if u, ok := user.(jobs.Attempter); ok {
 		u.Begin(jobs.Attempt{Context: a.ctx, Task: int(a.ID.Task), Number: int(a.ID.N), Progress: a.tick})
 	}
 }
 
-// tick notes a sign of life, doneBytes of totalBytes into the attempt.
+// tick notes a sign of life, and that doneBytes of totalBytes are done.
 func (a *Attempt) tick(doneBytes, totalBytes int64) {
 	a.Beat.Add(1)
 	whole := int64(1_000_000)
@@ -210,9 +212,10 @@ func (a *Attempt) tick(doneBytes, totalBytes int64) {
 	}
 }
 
-// withRoom waits for descriptors, reserves the attempt's floor and runs body; where body finds that
-// a record does not fit, it runs again on a floor as large as needed. Nothing
-// is held while waiting, so attempts cannot block each other for good.
+// withRoom waits for descriptors, reserves the attempt's floor and runs body. If
+// body finds that a record does not fit, it runs again on a floor that is large
+// enough. The attempt holds no memory while it waits, so that attempts do not
+// wait for each other for ever.
 func (a *Attempt) withRoom(body func() error) error {
 	if err := a.takeFDs(); err != nil {
 		return err
@@ -229,7 +232,7 @@ func (a *Attempt) withRoom(body func() error) error {
 		a.lease, a.floorBytes = lease, floorBytes
 		a.workingAt, a.pausedFor, a.dragged = time.Now(), 0, 0
 		err = body()
-		a.leftBytes = lease.Peak()
+		a.peakBytes = lease.Peak()
 		lease.Close()
 		a.lease = nil
 		need := a.roomFor(err)
@@ -238,15 +241,15 @@ func (a *Attempt) withRoom(body func() error) error {
 			if need == 0 || floorBytes >= a.mostBytes() {
 				return a.enough(err)
 			}
-			need = a.mostBytes() // the kvbuffer may hold, and be spilling, records as large
+			need = a.mostBytes() // the kvbuffer may hold, and spill, more records of that size
 		}
 		floorBytes, a.roomBytes = max(floorBytes, need), room
 		a.Counters = report.Counters{}
 	}
 }
 
-// roomFor is the floor with which an attempt that ended with err should start
-// over; 0 where another floor cannot help.
+// roomFor returns the floor, in bytes, with which an attempt that ended with err
+// should start again; 0: no floor helps.
 func (a *Attempt) roomFor(err error) int64 {
 	e := a.Env
 	var room *source.RoomError
@@ -271,10 +274,11 @@ func (a *Attempt) enough(err error) error {
 	return err
 }
 
-// mostBytes is the largest floor that an attempt may wait for.
+// mostBytes returns the largest floor that an attempt may wait for.
 func (a *Attempt) mostBytes() int64 { return a.Env.Budget.Limit() - a.Env.HeldTotalBytes }
 
-// notifySpill hears what the kvbuffer or a merge tells of.
+// notifySpill is called by the kvbuffer and by merges, on any thread of the
+// attempt.
 func (a *Attempt) notifySpill(e runs.Event) {
 	if e.Kind == runs.SpillStart { // on the attempt's thread
 		a.spills = true
@@ -284,7 +288,7 @@ func (a *Attempt) notifySpill(e runs.Event) {
 	a.listener.Spilled(a, e)
 }
 
-// addBuffer adds what a kvbuffer counted.
+// addBuffer adds the counts of a kvbuffer.
 func (a *Attempt) addBuffer(s spill.Stats) {
 	c := &a.Counters
 	c.MapOutputRecords += s.Records
@@ -297,10 +301,10 @@ func (a *Attempt) addBuffer(s spill.Stats) {
 	c.KVBufferExpansions += s.Expansions
 }
 
-// ErrInjected ends an attempt that is to fail.
-var ErrInjected = errors.New("fails because it was asked to (faults)")
+// ErrInjected ends an attempt that an injected fault makes fail.
+var ErrInjected = errors.New("fails by an injected fault")
 
-// Permanent reports whether another attempt could only meet the same failure.
+// Permanent reports whether another attempt would fail with err too.
 func Permanent(err error) bool {
 	var in source.InputError
 	var room *source.RoomError

@@ -3,16 +3,17 @@ package task
 import "mrlocal/internal/machine"
 
 const (
-	// reservedFDs are for the standard streams, the runtime, the events file,
-	// outputs and their directories.
+	// reservedFDs are descriptors for the standard streams, the runtime, the
+	// events file, outputs and their directories.
 	reservedFDs = 16
-	// fdsOfAttempt are an attempt's least: its input or two files of a merge,
-	// the file that it spills to, its part, one to spare.
+	// fdsOfAttempt are the fewest descriptors that an attempt works with: its
+	// input or two files of a merge, the file that it spills to, its part, and a
+	// spare one.
 	fdsOfAttempt = 5
 )
 
-// DivideFDs divides the descriptors the process may hold. Where they are too
-// few for all slots at once, attempts wait for a turn.
+// DivideFDs divides the descriptors that the process may open among slots. If
+// they are too few for all slots at once, attempts wait for a turn.
 func (e *Env) DivideFDs(slotCount int) {
 	free := machine.FDLimit() - reservedFDs
 	atOnce := max(1, min(slotCount, free/fdsOfAttempt))
@@ -22,8 +23,8 @@ func (e *Env) DivideFDs(slotCount int) {
 	}
 }
 
-// takeFDs waits until the attempt may open files; it holds nothing yet that
-// another one could wait for.
+// takeFDs waits until the attempt may open files. The attempt holds nothing yet
+// that another one could wait for.
 func (a *Attempt) takeFDs() error {
 	if a.Env.FDTurns == nil {
 		return nil
@@ -39,7 +40,7 @@ func (a *Attempt) takeFDs() error {
 	}
 }
 
-// LeaveFDs ends the attempt's turn; again is harmless.
+// LeaveFDs ends the attempt's turn. It may be called again.
 func (a *Attempt) LeaveFDs() {
 	if a.hasFDs.CompareAndSwap(true, false) {
 		<-a.Env.FDTurns

@@ -1,12 +1,16 @@
-// Package task is what an attempt does, on its slot's thread: a map attempt
-// reads a source into a kvbuffer (or, of a map-only job, straight to its
-// part), a reduce attempt copies, merges, reduces and writes its part.
+// Package task is what an attempt does on the thread of its slot. A map attempt
+// reads a source into a kvbuffer or, in a map-only job, writes its part. A
+// reduce attempt copies map outputs, merges them, reduces, and writes its part.
 //
-// It decides nothing: package engine starts attempts, kills them and books how
-// they ended. A kill is a flag that is seen between blocks, in the kvbuffer and
-// between values. Pace slows attempts down where that was asked for.
+// The package decides nothing. Package engine starts and kills attempts and
+// books how they end. An attempt sees that it is killed between blocks, in the
+// kvbuffer and between values. Pace slows attempts down where the options ask
+// for that.
 //
 // Memory: an attempt leases its floor before it does anything else, and holds
-// nothing while it waits for that. Neighbours: engine/source is read, shuffle
-// and spill are in the middle, Sink is written to.
+// nothing while it waits for that. It gives everything back when it ends; a map
+// output has a lease of its own.
+//
+// An attempt reads an engine/source, uses shuffle and spill, and writes to a
+// Sink.
 package task

@@ -6,10 +6,10 @@ import (
 	"mrlocal/slots"
 )
 
-// Gate keeps a reduce in its copy phase until it is opened (slots.PhaseGate).
+// Gate holds a reduce in its copy phase until it is opened (slots.PhaseGate).
 type Gate chan struct{}
 
-// Open lets the reduce go on; again is harmless. It belongs to the coordinator.
+// Open lets the reduce go on. It may be called again, by the coordinator alone.
 func (g Gate) Open() {
 	select {
 	case <-g:
@@ -18,8 +18,8 @@ func (g Gate) Open() {
 	}
 }
 
-// pass waits, with all that there is to copy, until the gate is open. Nothing is
-// leased meanwhile.
+// pass waits until the gate is open. The reduce has been handed all map outputs,
+// and leases nothing meanwhile.
 func (a *Attempt) pass() error {
 	if a.Gate == nil {
 		return nil

@@ -12,8 +12,8 @@ import (
 type Job struct {
 	Spec    jobs.Job
 	Parts   int              // reduce tasks
-	Cuts    [][]byte         // between parts, where they are ranges
-	Spread  int              // maps that a key of several parts is divided among; 0: no key is
+	Cuts    [][]byte         // the cut points between parts, where parts are ranges of keys
+	Spread  int              // how many maps divide the records of a key that has several parts (source.CutsOf); 0: no key has
 	Shuffle *shuffle.Shuffle // nil: map-only
 	Sink    Sink
 
@@ -22,31 +22,32 @@ type Job struct {
 	makers    sync.Map // of *runs.MapOutput: the *Attempt that made it; only where disks are slowed down
 }
 
-// maker is the attempt that made out, where that is known.
+// maker returns the attempt that made out; nil: not known.
 func (j *Job) maker(out *runs.MapOutput) *Attempt {
 	a, _ := j.makers.Load(out)
 	maker, _ := a.(*Attempt)
 	return maker
 }
 
-// Drop releases an output that nobody needs.
+// Drop releases a map output that is of no use.
 func (j *Job) Drop(out *runs.MapOutput) {
 	j.makers.Delete(out)
 	out.Release()
 }
 
-// MapOnly: the job has no reduces, and its maps write its output.
+// MapOnly reports whether the job has no reduces: its maps write its output.
 func (j *Job) MapOnly() bool { return j.Spec.NewReducer == nil }
 
-// PassesThrough: reduces write a column of every record and look at no groups.
+// PassesThrough reports whether reduces only write a column of every record,
+// without looking at groups, and which column.
 func (j *Job) PassesThrough() (jobs.Column, bool) {
 	id, ok := j.Spec.NewReducer().(jobs.Identity)
 	return id.Out, ok && !id.Unique && id.Out != jobs.Both
 }
 
-// openPart opens the attempt's part of the job's output. Where all part sizes
-// are known by then, they are told first, so that parts go to their own
-// offsets in parallel.
+// openPart opens the attempt's part of the job's output. Where the sizes of all
+// parts are known by then, it passes them to the sink first, so that parts are
+// written at their own offsets in parallel.
 func (j *Job) openPart(a *Attempt) (Part, error) {
 	if !j.MapOnly() {
 		if column, ok := j.PassesThrough(); ok {
@@ -59,7 +60,7 @@ func (j *Job) openPart(a *Attempt) (Part, error) {
 	return j.Sink.Part(int(a.ID.Task), int(a.ID.N))
 }
 
-// partSizes are the bytes of every part of a job that passes records through.
+// partSizes returns the bytes of every part of a job that passes records through.
 func (j *Job) partSizes(column jobs.Column) []int64 {
 	sizes := make([]int64, j.Parts)
 	for p := range sizes {

@@ -12,8 +12,8 @@ import (
 	"mrlocal/spill/runs"
 )
 
-// Map is the whole of a map attempt, on its slot's thread. The output is nil
-// for a map-only job, else the caller's.
+// Map runs a map attempt on its slot's thread. It returns the map output, which
+// the caller owns; nil in a map-only job.
 func (a *Attempt) Map(src source.Source) (out *runs.MapOutput, err error) {
 	if held, ok := src.(*source.Held); ok {
 		a.heldBytes = held.Bytes()
@@ -54,8 +54,10 @@ func (a *Attempt) mapToBuffer(src source.Source) (*runs.MapOutput, error) {
 		buf.Discard()
 		return nil, err
 	}
-	if !a.Env.Fits || a.spills || a.spilledBytes.Load() > 0 { // what stays in memory needs no disk
-		a.phase(slots.PhaseIO) // the last sort and spill (Dynamic Split's I/O period)
+	// The last sort and spill are the I/O period of [Split11]. A map whose output
+	// stays in memory has none.
+	if !a.Env.Fits || a.spills || a.spilledBytes.Load() > 0 {
+		a.phase(slots.PhaseIO)
 	}
 	out, err := buf.Close()
 	if err == nil {
@@ -76,6 +78,7 @@ func (a *Attempt) mapToBuffer(src source.Source) (*runs.MapOutput, error) {
 	return out, nil
 }
 
+// bufferOptions returns the options of the attempt's kvbuffer.
 func (a *Attempt) bufferOptions() spill.Options {
 	j, e := a.Job, a.Env
 	o := spill.Options{
@@ -149,11 +152,13 @@ func (a *Attempt) mapBlocks(in source.Blocks, totalBytes int64, each func(input.
 	return nil
 }
 
-// inFile adds where in the input an error arose.
+// inFile adds to an error the place in the input.
 func inFile(err error, b jobs.Block) error {
 	return fmt.Errorf("%s at byte %d: %w", b.Path, b.Offset, err)
 }
 
+// countRecords returns how many records data has. The last one may lack its
+// delimiter.
 func countRecords(data []byte, delim byte) int64 {
 	n := int64(bytes.Count(data, []byte{delim}))
 	if len(data) > 0 && data[len(data)-1] != delim {
@@ -185,8 +190,7 @@ func (a *Attempt) mapToOutput(src source.Source) error {
 	return a.finishPart(part, text, err)
 }
 
-// finishPart commits a part that was written without error, and drops it
-// otherwise.
+// finishPart commits a part if err is nil, and drops it otherwise.
 func (a *Attempt) finishPart(part Part, text *textOut, err error) error {
 	if err == nil {
 		err = a.atEnd()

@@ -9,8 +9,8 @@ import (
 	"mrlocal/spill/runs"
 )
 
-// measures are what an attempt has used so far, by phase. They belong to its
-// thread.
+// measures is what an attempt has used so far, by phase. It belongs to the
+// attempt's thread.
 type measures struct {
 	phases [slots.PhaseHeld + 1]report.Usage
 	now    slots.Phase
@@ -20,14 +20,14 @@ type measures struct {
 	wrote  int64
 }
 
-// Usage is what the attempt has used in each phase. It ends the last one: the
-// attempt's thread calls it when all is done.
+// Usage returns what the attempt has used in each phase, and ends the last phase.
+// The attempt's thread calls it when all is done.
 func (a *Attempt) Usage() []report.Usage {
 	a.measure(slots.PhaseNone)
 	return a.measured.phases[:]
 }
 
-// measure ends a phase and begins another one.
+// measure ends a phase and begins the next one.
 func (a *Attempt) measure(next slots.Phase) {
 	m := &a.measured
 	cpu, read := machine.ThreadCPU()+time.Duration(a.helperCPU.Load()), a.Counters.MapInputBytes+a.CopyBytes
@@ -44,15 +44,15 @@ func (a *Attempt) measure(next slots.Phase) {
 	m.now, m.begun, m.cpu, m.read, m.wrote = next, time.Now(), cpu, read, wrote
 }
 
-// peak is the most memory that was used since it was last asked for.
+// peak returns the most bytes of memory that were in use since the last call.
 func (a *Attempt) peak() int64 {
 	if a.lease == nil {
-		return a.leftBytes
+		return a.peakBytes
 	}
 	return a.lease.Peak()
 }
 
-// wrote counts what is written below a phase, by whatever thread.
+// wrote counts what the kvbuffer or a merge writes, on any thread.
 func (a *Attempt) wrote(e *runs.Event) {
 	switch e.Kind {
 	case runs.SpillEnd, runs.MergePass, runs.Evict:
@@ -60,7 +60,7 @@ func (a *Attempt) wrote(e *runs.Event) {
 	}
 }
 
-// helped adds the processor time of a helper's closure.
+// helped returns f with its processor time added to the attempt's.
 func (a *Attempt) helped(f func()) func() {
 	return func() {
 		before := machine.ThreadCPU()

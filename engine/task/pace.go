@@ -8,15 +8,15 @@ import (
 	"mrlocal/spill/runs"
 )
 
-// Pace slows attempts down where that was asked for, so that effects become
-// visible that one machine does not have: narrow networks and disks, slow
-// trackers, input that is elsewhere (Attempt.Stretch). Waiting is cooperative:
-// a kill ends it, and it counts as waiting, not as lack of progress.
+// Pace slows attempts down, to show effects that one machine does not have:
+// narrow networks and disks. Slow trackers and remote inputs are in
+// Attempt.Stretch. An attempt sleeps; a kill ends the sleep, and it does not count
+// as lack of progress.
 type Pace struct {
-	shuffle, disk []*bandwidth // by tracker; nil: as fast as it goes
+	shuffle, disk []*bandwidth // by tracker; nil: unbounded
 }
 
-// NewPace makes the pace of so many trackers; 0: as fast as it goes.
+// NewPace makes the pace of trackers with these bandwidths each; 0: unbounded.
 func NewPace(trackers int, shuffleBytesPerSecond, diskBytesPerSecond int64) *Pace {
 	p := &Pace{}
 	for range trackers {
@@ -30,23 +30,24 @@ func NewPace(trackers int, shuffleBytesPerSecond, diskBytesPerSecond int64) *Pac
 	return p
 }
 
-// bandwidth is a line that bytes go through one after the other, whoever they
-// belong to. What is written gives way to what is read, as systems do that write
-// back: it goes through while nobody reads, or when somebody waits for it.
+// bandwidth is a line through which the bytes of all attempts go one after the
+// other. Reads go before writes, as in systems that write back: written bytes go
+// through while nothing is read, or when an attempt waits for them.
 type bandwidth struct {
 	bytesPerSecond int64
 	mu             struct {
 		sync.Mutex
-		free    time.Time     // when what was read is through
-		written time.Duration // that what was written takes, behind it
+		free    time.Time     // when all reads are through
+		written time.Duration // how long the writes take after that
 	}
 }
 
+// takes returns how long bytes occupy the line.
 func (b *bandwidth) takes(bytes int64) time.Duration {
 	return time.Duration(float64(bytes) / float64(b.bytesPerSecond) * float64(time.Second))
 }
 
-// settle brings the line up to now. b.mu is held.
+// settle brings the line up to the present. b.mu is held.
 func (b *bandwidth) settle() {
 	if now := time.Now(); b.mu.free.Before(now) {
 		b.mu.written = max(0, b.mu.written-now.Sub(b.mu.free))
@@ -54,7 +55,7 @@ func (b *bandwidth) settle() {
 	}
 }
 
-// book takes the line for bytes and returns when they are through.
+// book reads bytes through the line and returns when they are through.
 func (b *bandwidth) book(bytes int64) time.Time {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -63,7 +64,7 @@ func (b *bandwidth) book(bytes int64) time.Time {
 	return b.mu.free
 }
 
-// write puts bytes behind what is read.
+// write puts bytes behind all reads.
 func (b *bandwidth) write(bytes int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -71,7 +72,7 @@ func (b *bandwidth) write(bytes int64) {
 	b.mu.written += b.takes(bytes)
 }
 
-// flushed is when all that was written is through, if nobody reads meanwhile.
+// flushed returns when all writes are through, if nothing is read until then.
 func (b *bandwidth) flushed() time.Time {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -79,10 +80,11 @@ func (b *bandwidth) flushed() time.Time {
 	return b.mu.free.Add(b.mu.written)
 }
 
-// leastPause is not worth to sleep for; it adds up until it is.
+// leastPause is the shortest sleep that is worth its cost. Shorter ones add up
+// until they are as long.
 const leastPause = time.Millisecond
 
-// pause sleeps for d, or less where the attempt is killed.
+// pause sleeps for d, or until the attempt is killed.
 func (a *Attempt) pause(d time.Duration) {
 	a.Waiting.Store(true)
 	defer a.Waiting.Store(false)
@@ -106,10 +108,11 @@ func (a *Attempt) through(lines []*bandwidth, bytes int64) {
 	}
 }
 
-// readFromDisk waits as long as the tracker's disk takes to read input.
+// readFromDisk waits as long as the tracker's disk takes to read bytes.
 func (a *Attempt) readFromDisk(bytes int64) { a.through(a.Env.Pace.disk, bytes) }
 
-// copied waits as long as the copy of a map's output takes.
+// copied waits as long as the copy of bytes of a map output takes. It fails when
+// the attempt is killed.
 func (a *Attempt) copied(bytes int64) error {
 	if a.Env.Pace != nil {
 		a.through(a.Env.Pace.shuffle, bytes)
@@ -120,7 +123,7 @@ func (a *Attempt) copied(bytes int64) error {
 	return nil
 }
 
-// spilled books the writing of a spill, by whatever thread it was done.
+// spilled books the writing of a spill, on any thread.
 func (a *Attempt) spilled(e *runs.Event) {
 	if a.Env.Pace == nil || a.Env.Pace.disk == nil {
 		return
@@ -132,8 +135,8 @@ func (a *Attempt) spilled(e *runs.Event) {
 	}
 }
 
-// written waits until the tracker's disk has taken what the attempt has spilled: an
-// I/O period lasts so long.
+// written waits until the tracker's disk has taken what the attempt has spilled.
+// The I/O period of a map lasts until then.
 func (a *Attempt) written() {
 	if a.Env.Pace == nil || a.Env.Pace.disk == nil || a.onDisk.Load() == 0 {
 		return
@@ -147,8 +150,9 @@ func (a *Attempt) written() {
 	}
 }
 
-// readSpills waits as long as the disk takes to read the part of the outputs
-// that has been spilled, of each in proportion to what the part is of it.
+// readSpills waits as long as the disk takes to read the attempt's part of what
+// the makers of outputs have spilled. The part of an output is taken to be spilled
+// in proportion to its share of that output.
 func (a *Attempt) readSpills(outputs []*runs.MapOutput) {
 	if a.Env.Pace == nil || a.Env.Pace.disk == nil {
 		return
@@ -170,9 +174,8 @@ func (a *Attempt) readSpills(outputs []*runs.MapOutput) {
 	a.readFromDisk(bytes)
 }
 
-// drag makes up for the work done so far: where it is to take so many times as
-// long, the rest is slept. A tracker that is faster than the others is not
-// made so.
+// drag sleeps for the work done so far, if the attempt is to take Stretch times as
+// long and the sleep is at least least. An attempt cannot be made faster.
 func (a *Attempt) drag(least time.Duration) {
 	if a.Stretch <= 1 {
 		return
@@ -185,8 +188,9 @@ func (a *Attempt) drag(least time.Duration) {
 	}
 }
 
-// atEnd is passed by every attempt that has done its work and has not
-// committed it: the last of what it owes, and the failure that was asked for.
+// atEnd is called by every attempt between its work and its commit. It sleeps what
+// is left to sleep, and returns an error if the attempt is killed or an injected
+// fault makes it fail.
 func (a *Attempt) atEnd() error {
 	a.drag(1)
 	switch {

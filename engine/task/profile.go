@@ -9,16 +9,17 @@ import (
 	"mrlocal/slots"
 )
 
-// profiled is how an attempt shows in profiles: its slot, job, kind and phase
-// are labels of its thread's samples; in the execution trace it is a task, and
-// its phases are regions. It belongs to the attempt's thread, and is nil where
-// nobody profiles.
+// profiled shows an attempt in profiles. Its slot, job, kind and phase are labels
+// of its thread's samples. In the execution trace it is a task, and its phases are
+// regions. It belongs to the attempt's thread, and is nil if the run is not
+// profiled.
 type profiled struct {
 	ctx    context.Context // with the labels that stay, and the trace's task
 	region *trace.Region
 }
 
-// Profiled runs the work of an attempt, on its slot's thread.
+// Profiled runs the work of an attempt on its slot's thread, with labels if the
+// run is profiled.
 func (a *Attempt) Profiled(work func() error) error {
 	if !a.Env.Profile {
 		return work()
@@ -37,7 +38,7 @@ func (a *Attempt) Profiled(work func() error) error {
 	return work()
 }
 
-// enter begins a phase and ends the one before.
+// enter ends a phase and begins the next one.
 func (p *profiled) enter(phase string) {
 	if p == nil {
 		return
@@ -49,7 +50,7 @@ func (p *profiled) enter(phase string) {
 	p.region = trace.StartRegion(p.ctx, phase)
 }
 
-// phase tells whoever looks after the attempt that it is in another phase.
+// phase tells the Listener that the attempt has entered a phase.
 func (a *Attempt) phase(phase slots.Phase) {
 	a.measure(phase)
 	a.profile.enter(phase.String())
@@ -57,7 +58,7 @@ func (a *Attempt) phase(phase slots.Phase) {
 }
 
 // helper runs a closure on a thread that is bound to the slot's core, so that
-// a task's spill sorts never quietly use another core.
+// spilling in the background does not use another core.
 func (a *Attempt) helper(f func()) {
 	f = a.helped(f)
 	if p := a.profile; p != nil {

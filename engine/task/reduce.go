@@ -11,17 +11,20 @@ import (
 	"mrlocal/spill/runs"
 )
 
-// third of a reduce's progress is the copy, one the sort, one the reduce (SPEC
-// 1.11), in parts per million. Two of a map's are its input, one is the last sort
-// and spill, as Hadoop 2 has it: with input alone a map would look done while it
-// has the longer part of its time before it.
+// third is a third of an attempt's progress, in parts per million. A reduce has one
+// for the copy, one for the sort and one for the reduce (Hadoop 1.0.3, ReduceTask).
+// A map has two for its input and one for its last sort and spill (Hadoop 2,
+// MapTask). With the input alone a map would look done before most of its time has
+// passed.
 const third = 1_000_000 / 3
 
-// Copying: with so much done the attempt is a reduce in its copy phase.
+// Copying reports whether an attempt with that progress is a reduce in its copy
+// phase.
 func (a *Attempt) Copying(ppm int64) bool { return a.ID.Kind == slots.Reduce && ppm < third }
 
-// Reduce is the whole of a reduce attempt, on its slot's thread: copy
-// (take every map's partition), sort (merge down to one pass), reduce.
+// Reduce runs a reduce attempt on its slot's thread. It copies its partition of
+// every map output, merges down to as many runs as one pass can take (the sort
+// phase), and reduces.
 func (a *Attempt) Reduce() error {
 	fetch := a.Job.Shuffle.Fetch(int(a.ID.Task))
 	defer fetch.Close()
@@ -32,8 +35,8 @@ func (a *Attempt) Reduce() error {
 		return err
 	}
 	records := a.Counters.ReduceInputRecords
-	// Memory is reserved after the copy, so that a reduce that waits for maps
-	// keeps none from them.
+	// Memory is reserved after the copy: a reduce that waits for maps leaves the
+	// memory to them.
 	return a.withRoom(func() error {
 		a.Counters.ReduceInputRecords, a.Counters.ReduceShuffleBytes = records, a.CopyBytes
 		a.phase(slots.PhaseSort)
@@ -49,15 +52,15 @@ func (a *Attempt) Reduce() error {
 	})
 }
 
-// copyPhase waits until it has been handed every map output of the job.
-// Within one machine a copy moves references, not bytes.
+// copyPhase waits until fetch has handed over every map output of the job. Within
+// one machine a copy moves references, not bytes.
 func (a *Attempt) copyPhase(fetch *shuffle.Fetch) error {
 	a.phase(slots.PhaseCopy)
 	a.Waiting.Store(true)
 	defer a.Waiting.Store(false)
 	task, copied := int(a.ID.Task), 0
 	err := fetch.Copy(a.ctx, func(_ int, out *runs.MapOutput) error {
-		begun := time.Now() // a wait for the next output is no copying
+		begun := time.Now() // waiting for the next output does not count as copying
 		defer func() {
 			a.CopyTime += time.Since(begun)
 			copied++
@@ -72,6 +75,7 @@ func (a *Attempt) copyPhase(fetch *shuffle.Fetch) error {
 	return err
 }
 
+// mergeOptions returns the options of the attempt's merge.
 func (a *Attempt) mergeOptions(outputs []*runs.MapOutput) runs.MergeOptions {
 	e := a.Env
 	return runs.MergeOptions{
@@ -102,10 +106,12 @@ func (a *Attempt) reduce(m *runs.Merge) error {
 	return a.finishPart(part, text, err)
 }
 
-// recordsPerTick is how often the reduce loops look up from their work.
+// recordsPerTick is after how many records a reduce notes progress and looks
+// whether it is killed.
 const recordsPerTick = 1 << 14
 
-// passThrough writes every record of the merge: no reducer call a record.
+// passThrough writes a column of every record of the merge, without calling a
+// reducer.
 func (a *Attempt) passThrough(m *runs.Merge, column jobs.Column, text *textOut) error {
 	n := int64(0)
 	if column == jobs.ValueColumn {
@@ -127,7 +133,7 @@ func (a *Attempt) passThrough(m *runs.Merge, column jobs.Column, text *textOut) 
 	return a.stopCause(m, text)
 }
 
-// reduceGroups calls the reducer once a group.
+// reduceGroups calls the reducer once for each group.
 func (a *Attempt) reduceGroups(m *runs.Merge, reducer jobs.Reducer, text *textOut) error {
 	n := int64(0)
 	err := source.Guard("reduce", func() error {
@@ -148,7 +154,7 @@ func (a *Attempt) reduceGroups(m *runs.Merge, reducer jobs.Reducer, text *textOu
 	return a.stopCause(m, text)
 }
 
-// alive notes progress and says whether to go on.
+// alive notes progress and reports whether to go on.
 func (a *Attempt) alive(done int64, text *textOut) bool {
 	a.Beat.Add(1)
 	if total := a.Counters.ReduceInputRecords; total > 0 {
@@ -158,6 +164,7 @@ func (a *Attempt) alive(done int64, text *textOut) bool {
 	return text.err == nil && !a.Killed()
 }
 
+// stopCause returns why a loop over a merge has stopped; nil: at its end.
 func (a *Attempt) stopCause(m *runs.Merge, text *textOut) error {
 	switch {
 	case m.Err() != nil:

@@ -7,16 +7,16 @@ import (
 	"mrlocal/internal/membudget"
 )
 
-// textOut is the Emitter of reducers and of map-only mappers: it writes
-// records as text through a buffer of leased memory.
+// textOut is the Emitter of reducers and of map-only mappers. It gathers records
+// as text in a chunk of leased memory and writes full chunks to a part.
 type textOut struct {
 	w       io.Writer
 	buf     []byte // of chunk
 	chunk   *membudget.Chunk
 	delim   byte
-	err     error // sticky
+	err     error // the first one
 	records int64
-	bytes   int64 // handed to w
+	bytes   int64 // written to w
 }
 
 func newTextOut(a *Attempt, w io.Writer) (*textOut, error) {
@@ -27,8 +27,8 @@ func newTextOut(a *Attempt, w io.Writer) (*textOut, error) {
 	return &textOut{w: w, buf: c.Data[:0], chunk: c, delim: a.Job.Spec.Delim.Byte()}, nil
 }
 
-// Emit writes key, TAB, value, delimiter; only the one that is there when the
-// other is nil.
+// Emit writes key, TAB, value and delimiter. It leaves out a nil key or value, and
+// the TAB with it.
 func (t *textOut) Emit(key, value []byte) {
 	t.records++
 	if cap(t.buf)-len(t.buf) < len(key)+len(value)+2 {
@@ -47,7 +47,8 @@ func (t *textOut) Emit(key, value []byte) {
 	t.buf = append(append(t.buf, value...), t.delim)
 }
 
-// line writes one record and its delimiter: Emit for the bulk loops.
+// line writes one record and its delimiter. Loops over very many records call it
+// instead of Emit.
 func (t *textOut) line(record []byte) {
 	t.records++
 	if cap(t.buf)-len(t.buf) < len(record)+1 {
@@ -58,11 +59,10 @@ func (t *textOut) line(record []byte) {
 	t.buf = append(append(t.buf, record...), t.delim)
 }
 
-// WriteRaw passes p on as it stands.
+// WriteRaw writes p without a delimiter.
 func (t *textOut) WriteRaw(p []byte) { t.put(p) }
 
-// put appends p, across the buffer's end: only full buffers are written, which
-// the output then takes without another copy.
+// put appends p. It writes the buffer whenever that is full.
 func (t *textOut) put(p []byte) {
 	for {
 		n := copy(t.buf[len(t.buf):cap(t.buf)], p)
@@ -74,6 +74,7 @@ func (t *textOut) put(p []byte) {
 	}
 }
 
+// flush writes what the buffer holds.
 func (t *textOut) flush() error {
 	if t.err == nil && len(t.buf) > 0 {
 		var n int
