@@ -8,8 +8,9 @@ import (
 	"mrlocal/jobs"
 )
 
-// countJobs is Hadoop's grep: the first job counts each match (and not, as
-// there, an empty one), the second orders the counts.
+// countJobs returns the two jobs of Hadoop's grep example: the first counts
+// each match, the second sorts the counts. Unlike Hadoop's, it does not count
+// empty matches.
 func countJobs(p *program, skipBinary bool) jobs.Chain {
 	return jobs.Chain{{
 		Name:       "grep-search",
@@ -27,12 +28,12 @@ func countJobs(p *program, skipBinary bool) jobs.Chain {
 	}}
 }
 
-// matchMapper emits every match with a count.
+// matchMapper emits each match with a count.
 type matchMapper struct {
 	search *search
 	walker walker
 	count  [8]byte
-	only   []byte // what can only match in one way
+	only   []byte // the text of all matches, if there is only one
 }
 
 func newMatchMapper(p *program) *matchMapper {
@@ -62,7 +63,7 @@ func (m *matchMapper) Map(b jobs.Block, out jobs.Emitter) error {
 	return nil
 }
 
-// Flush ends the split.
+// Flush ends the search and gives its lineMatcher back.
 func (m *matchMapper) Flush(jobs.Emitter) error {
 	m.search.end()
 	return nil
@@ -79,7 +80,7 @@ func (m *matchMapper) byLine(data []byte, out jobs.Emitter) {
 	}
 }
 
-// emit emits the walker's matches in text.
+// emit emits the matches that the walker finds in text.
 func (m *matchMapper) emit(text []byte, out jobs.Emitter) {
 	value := jobs.AppendUint64(m.count[:0], 1)
 	for {
@@ -91,7 +92,7 @@ func (m *matchMapper) emit(text []byte, out jobs.Emitter) {
 	}
 }
 
-// same counts what is always the same, and emits it once.
+// same counts matches that all have the same text, and emits the text once.
 func (m *matchMapper) same(out jobs.Emitter) {
 	n := uint64(0)
 	for {
@@ -105,8 +106,8 @@ func (m *matchMapper) same(out jobs.Emitter) {
 	}
 }
 
-// rankMapper turns "match TAB count" into keys that sort by falling count,
-// then match.
+// rankMapper turns "match TAB count" into keys that sort by falling count, then
+// by match.
 type rankMapper struct{ key []byte }
 
 func (m *rankMapper) Map(b jobs.Block, out jobs.Emitter) error {

@@ -2,14 +2,15 @@ package grep
 
 import "strconv"
 
-// decimal is a number and its digits. Line numbers mostly grow by little, which
-// changes the last digit only.
+// decimal is a number and its digits. Line numbers mostly grow by little, so
+// that only the last digits change.
 type decimal struct {
 	value  int64
 	digits []byte
 }
 
-// set makes it n, not negative, and returns the digits, borrowed.
+// set sets the number to n, which must not be negative, and returns its digits,
+// borrowed until the next call.
 func (d *decimal) set(n int64) []byte {
 	step := n - d.value
 	d.value = n
@@ -30,6 +31,6 @@ func (d *decimal) set(n int64) []byte {
 		}
 		d.digits[i] = '0'
 	}
-	d.digits = strconv.AppendInt(d.digits[:0], n, 10) // a digit more
+	d.digits = strconv.AppendInt(d.digits[:0], n, 10) // there is one more digit
 	return d.digits
 }

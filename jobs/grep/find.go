@@ -9,19 +9,19 @@ import (
 	"mrlocal/internal/scan"
 )
 
-// none is the place of what is not there.
+// none is returned as a place if there is none. It is larger than any place.
 const none = math.MaxInt
 
-// border is what must lie around a literal for it to be a match.
+// border says what must lie around a literal to make it a match.
 type border uint8
 
 const (
 	anywhere  border = iota
-	wordEnds         // -w: no word byte on either side
-	wholeLine        // -x: the ends of the line on both sides
+	wordEnds         // -w: no word byte before it and behind it
+	wholeLine        // -x: it is the whole line
 )
 
-// around reports whether b holds around start:end in data.
+// around reports whether data has the border b around start:end.
 func (b border) around(data []byte, start, end int) bool {
 	switch b {
 	case wordEnds:
@@ -36,21 +36,21 @@ func isWord(c byte) bool {
 	return c-'a' < 26 || c-'A' < 26 || c-'0' < 10 || c == '_'
 }
 
-// windowWords of marks are made at once: of 32 KiB of text, which then still
-// is in the first cache.
+// windowWords is how many words of marks are made at a time: for 32 KiB of
+// text, which then is still in the first-level cache.
 const windowWords = 512
 
 // finder finds a set of literals in one text after the other. It marks where
-// they begin, window by window.
+// they begin, one window at a time.
 type finder struct {
 	marker scan.Marker
-	many   *scan.Set // the marker, unless there is only one literal
+	many   *scan.Set // the marker; nil if there is only one literal
 	set    []literal
 	border border
 
 	data  []byte
-	base  int // place of the first mark
-	words int // of marks
+	base  int // place in data of the first mark
+	words int // number of words of marks
 	hits  [windowWords]uint64
 }
 
@@ -69,16 +69,16 @@ func newFinder(set []literal, b border) *finder {
 	return f
 }
 
-// tune fits the finder to a sample of the text.
+// tune adapts the finder to a sample of the text.
 func (f *finder) tune(sample []byte) { f.marker.Tune(sample) }
 
 // reset begins a new text.
 func (f *finder) reset(data []byte) { f.data, f.base, f.words = data, 0, 0 }
 
-// end is where the window ends.
+// end returns the end of the window.
 func (f *finder) end() int { return f.base + 64*f.words }
 
-// window marks the next window, which begins at base, and says whether there
+// window marks the next window, which begins at base, and reports whether there
 // is a mark.
 func (f *finder) window(base int) bool {
 	f.base, f.words = base, min((len(f.data)-base+63)/64, windowWords)
@@ -101,7 +101,7 @@ func (f *finder) window(base int) bool {
 	return found
 }
 
-// span is the first mark of the window and the last; there is one.
+// span returns the first and the last mark of the window. There must be one.
 func (f *finder) span() (first, last int) {
 	low, high := 0, f.words-1
 	for f.hits[low] == 0 {
@@ -113,16 +113,16 @@ func (f *finder) span() (first, last int) {
 	return f.base + 64*low + bits.TrailingZeros64(f.hits[low]), f.base + 64*high + bits.Len64(f.hits[high]) - 1
 }
 
-// slow reports whether marking the window took longer than an automaton
-// takes for its text.
+// slow reports whether marking the window took longer than an automaton takes
+// for its text.
 func (f *finder) slow() bool { return f.many != nil && f.many.Compared() > slowPlaces*f.words }
 
-// slowPlaces are the places of a word that can be compared one by one, at 5 ns
-// each, before that takes longer than an automaton at 1.4 GB/s.
+// slowPlaces is how many places of a word can be compared one by one, at 5 ns
+// each, in the time that an automaton needs for the word at 1.4 GB/s.
 const slowPlaces = 8
 
-// length is that of the literal at start, of the set's first one where there
-// are several, or 0.
+// length returns the length of the literal at start, 0 if there is none. If
+// several begin there, it is the first of the set.
 func (f *finder) length(start int) int {
 	for _, l := range f.set {
 		end := start + len(l.text)
@@ -133,9 +133,9 @@ func (f *finder) length(start int) int {
 	return 0
 }
 
-// find is the next literal at or after from, the leftmost, and where several
-// begin, the first of the set; start is none when there is none. from must not
-// decrease until reset.
+// find returns the leftmost literal at or behind from. If several begin at the
+// same place, it is the first of the set. start is none if there is no literal.
+// from must not decrease until reset.
 func (f *finder) find(from int) (start, end int) {
 	from = max(from, f.base)
 	for {
@@ -163,7 +163,7 @@ func (f *finder) find(from int) (start, end int) {
 	}
 }
 
-// matched is the length of what was marked at start.
+// matched returns the length of the literal that is marked at start.
 func (f *finder) matched(start int) int {
 	if len(f.set) == 1 {
 		return len(f.set[0].text)
@@ -171,13 +171,14 @@ func (f *finder) matched(start int) int {
 	return f.length(start)
 }
 
-// lineStart is where the line begins that at lies in; from is known to be the
-// start of a line at or before it. It goes back eight bytes at a time.
+// lineStart returns the start of the line in which at lies. from is the start
+// of a line at or before it. It goes back eight bytes at a time.
 func lineStart(data []byte, from, at int) int {
 	const lows, highs = 0x0101010101010101, 0x8080808080808080
 	for at-from >= 8 {
 		v := binary.LittleEndian.Uint64(data[at-8:]) ^ '\n'*lows
-		// Exact for every byte: the high bit stays clear only in zero bytes.
+		// This is exact for each byte: only zero bytes keep their high bit
+		// clear.
 		if zero := ^((v&^highs + ^uint64(highs)) | v) & highs; zero != 0 {
 			return at - bits.LeadingZeros64(zero)/8
 		}
@@ -189,8 +190,8 @@ func lineStart(data []byte, from, at int) int {
 	return at
 }
 
-// lineEnd is where the line ends that at lies in: its newline or the data's
-// end.
+// lineEnd returns the end of the line in which at lies: the place of its
+// newline, or the end of data.
 func lineEnd(data []byte, at int) int {
 	if k := bytes.IndexByte(data[at:], '\n'); k >= 0 {
 		return at + k

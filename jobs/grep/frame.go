@@ -6,49 +6,51 @@ import (
 	"mrlocal/jobs"
 )
 
-// What a mapper leaves behind for the releaser is a sequence of frames: eight
-// bytes with the kind in the lowest and a number above it, eight bytes with
-// the length of the payload, the payload. Most output is raw frames of many
-// lines that only need copying. All numbers are little-endian.
+// What a mapper writes for the releaser is a sequence of frames. A frame is
+// eight bytes with the kind in the lowest byte and a number above it, eight
+// bytes with the length of the payload, and the payload. Numbers are
+// little-endian. Most output is in raw frames of many lines, which only need to
+// be copied.
 const (
-	// frameRaw: text as it is to appear. The number counts the lines that were
-	// selected for it; 0 continues the last one.
+	// frameRaw is text as it is to appear. The number is the count of lines
+	// that were selected for it; 0 continues the last one.
 	frameRaw = iota + 1
-	// frameLine: the text of one line, whose number counts from the piece of
-	// the file that the split begins with.
+	// frameLine is the text of one line. Its number counts from the piece of
+	// the file with which the split begins.
 	frameLine
-	// frameLines: as frameLine, of so many lines: eight bytes with the length of
-	// the text in the lowest lengthBits and the number above, the text.
+	// frameLines is several such lines. For each: eight bytes with the length
+	// of the text in the lowest lengthBits and the number above, then the text.
 	frameLines
-	// frameMore: further text of the same line (-o).
+	// frameMore is further text of the same line (-o).
 	frameMore
-	// frameFile: what follows belongs to the file of this number; the payload
-	// goes before its lines.
+	// frameFile says that what follows belongs to the file of this number. The
+	// payload goes before its lines.
 	frameFile
-	// frameCount: lines selected in the file.
+	// frameCount is the number of lines that were selected in the file.
 	frameCount
-	// frameFound: the file, or with -q something, matches.
+	// frameFound says that the file matches or, with -q, that something
+	// matches.
 	frameFound
-	// frameOpen: the split ends inside of the file of this number; the payload
-	// is the number of lines of its piece, 8 bytes, and a byte that is 1 when
-	// the file began in this split.
+	// frameOpen says that the split ends inside the file of this number. The
+	// payload is the number of lines of its piece, 8 bytes, and a byte that is
+	// 1 if the file began in this split.
 	frameOpen
 )
 
 const (
 	headerBytes = 16
-	frameBytes  = 64 << 10 // buffered until written
+	frameBytes  = 64 << 10 // so much is buffered before it is written
 	lengthBits  = 14
-	directBytes = 1 << lengthBits // text that is not copied into the buffer any more
+	directBytes = 1 << lengthBits // text of this length or more is not copied into the buffer
 )
 
 // frames writes frames.
 type frames struct {
 	out  jobs.RawWriter
 	buf  []byte
-	open int // where the header of the frame that grows lies in buf, -1 without one
+	open int // place in buf of the header of the open frame; -1 if no frame is open
 	kind uint8
-	// lines selected for the open frame
+	// lines is the number of lines that were selected for the open frame.
 	lines int64
 }
 
@@ -69,7 +71,7 @@ func (f *frames) close() {
 	f.open, f.lines = -1, 0
 }
 
-// flush hands the buffer over.
+// flush writes the buffer.
 func (f *frames) flush() {
 	f.close()
 	if len(f.buf) > 0 {
@@ -78,7 +80,8 @@ func (f *frames) flush() {
 	}
 }
 
-// room opens a frame of this kind, unless one is open, for so many bytes more.
+// room makes room for so many more bytes in a frame of this kind, which it
+// opens unless it is open.
 func (f *frames) room(kind uint8, bytes int) {
 	if len(f.buf)+headerBytes+bytes > frameBytes {
 		f.flush()
@@ -92,7 +95,7 @@ func (f *frames) room(kind uint8, bytes int) {
 	}
 }
 
-// text adds to the open raw frame, on behalf of so many selected lines.
+// text adds p, the output of so many selected lines, to the open raw frame.
 func (f *frames) text(lines int64, p []byte) {
 	if len(p) >= directBytes {
 		f.direct(frameRaw, lines, p)
@@ -103,7 +106,7 @@ func (f *frames) text(lines int64, p []byte) {
 	f.lines += lines
 }
 
-// line adds a line, after a prefix, to the open raw frame.
+// line adds a line, behind a prefix, to the open raw frame.
 func (f *frames) line(lines int64, prefix, text []byte) {
 	if len(prefix)+len(text) >= directBytes {
 		f.text(lines, prefix)
@@ -117,7 +120,7 @@ func (f *frames) line(lines int64, prefix, text []byte) {
 }
 
 // numbered adds a line to the open frame of lines whose numbers the releaser
-// settles.
+// computes.
 func (f *frames) numbered(number int64, text []byte) {
 	if len(text) >= directBytes {
 		f.frame(frameLine, number, text)
@@ -128,13 +131,13 @@ func (f *frames) numbered(number int64, text []byte) {
 	f.lines++
 }
 
-// newline ends a line in the open raw frame.
+// newline adds a newline to the open raw frame.
 func (f *frames) newline() {
 	f.room(frameRaw, 1)
 	f.buf = append(f.buf, '\n')
 }
 
-// frame writes a frame of its own.
+// frame writes a whole frame.
 func (f *frames) frame(kind uint8, number int64, payload []byte) {
 	f.close()
 	if len(payload) >= directBytes {

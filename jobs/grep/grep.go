@@ -1,44 +1,51 @@
-// Package grep searches lines for patterns: RE2 syntax, leftmost-first, each
-// line by itself without its newline.
+// Package grep is a job that searches lines for patterns. Patterns are in RE2
+// syntax and match leftmost-first. Each line is matched without its newline and
+// without regard to other lines.
 //
-// Counting, the default, is Hadoop's grep: "count TAB match", a chain of two
-// jobs. Everything else selects lines and writes them in input order: a
-// map-only job whose mappers write frames (frame.go) that one releaser turns
-// into the output. What a mapper can know it has already formatted; numbers
-// and limits of a file that began in another split are settled on release.
+// By default it counts matches, as Hadoop's grep example does: a chain of two
+// jobs writes "count TAB match". With any other option it selects lines and writes
+// them in the order of the input. That is one job without reducers: its mappers
+// write frames (frame.go), and one releaser makes the output of them. A mapper
+// formats all that it can know. The releaser computes numbers and limits of files
+// that began in another split.
 //
-// A block is searched for literals that the pattern needs (literal.go): a
-// window of it at a time is marked, a bit a place (find.go, internal/scan). Where
-// such a literal is the pattern, the marks are all there is to know, else the
-// lines with one go to a lineMatcher (match.go); and whole blocks do where the
-// pattern needs no literal, or too many lines have one (search.go).
+// A block is searched in three ways. Literals that each match must contain
+// (literal.go) are marked, one bit for each place, in windows of the block
+// (find.go, internal/scan). If a literal is the whole pattern, the marks decide.
+// Else a lineMatcher (match.go) decides about the lines that hold one. It gets
+// whole blocks if the pattern needs no literal, or if too many lines hold one
+// (search.go).
 //
-// Memory: at most 80 KiB of output, 32 KiB of marks and 6 MiB of automata
-// (package dfa) a mapper, 128 KiB in the releaser; longer lines are written from
-// the block they lie in. Where a pattern's states do not fit, the standard
-// library's regexp takes over, at a few per cent of the speed.
+// Memory: a mapper has at most 80 KiB of output, 32 KiB of marks and 6 MiB of
+// automata (package dfa); the releaser has 128 KiB. Longer lines are written from
+// the block in which they lie. If the states of a pattern do not fit, package
+// regexp takes over, with a few per cent of the speed.
+//
+// Neighbours: package jobs defines jobs; jobs/jobtest, package regexp and GNU grep
+// are the references of the tests.
 package grep
 
 import "mrlocal/jobs"
 
-// DefaultPattern is what is searched without -e: the links of a wiki.
+// DefaultPattern is the pattern that New uses if there is none: the links of a
+// wiki.
 const DefaultPattern = `\[\[[^\[\]]+\]\]`
 
-// Names says whether a line is preceded by the path of its file.
+// Names says whether the path of its file precedes each line.
 type Names uint8
 
 const (
-	NamesAuto Names = iota // when there is more than one file
+	NamesAuto Names = iota // if there is more than one file
 	NamesAlways
 	NamesNever
 )
 
-// Options are GNU grep's, by their letters. The zero value counts the matches
-// of DefaultPattern; Lines, and everything below it that is set, selects lines
-// instead.
+// Options are those of GNU grep, named with their letters. The zero value
+// counts the matches of DefaultPattern. Lines, and each field below it, selects
+// lines instead.
 type Options struct {
-	Patterns []string // -e; a newline separates patterns; none: DefaultPattern
-	Text     bool     // -a: files with a NUL byte in their first 64 KiB too
+	Patterns []string // -e; a newline separates patterns; if there is none, DefaultPattern
+	Text     bool     // -a: do not skip files with a NUL byte in their first 64 KiB
 
 	Lines       bool
 	Names       Names  // -H, --no-filename
@@ -52,17 +59,18 @@ type Options struct {
 	Whole       bool   // -x
 	OnlyMatched bool   // -o
 	Quiet       bool   // -q
-	MaxCount    *int64 // -m; nil or negative: no limit
+	MaxCount    *int64 // -m; no limit if nil or negative
 }
 
-// selects reports whether lines are wanted, not counted matches.
+// selects reports whether Options ask for lines, and not for counted matches.
 func (o Options) selects() bool {
 	return o.Lines || o.LineNumbers || o.Names != NamesAuto || o.Count || o.ListFiles || o.Invert || o.IgnoreCase ||
 		o.Fixed || o.Word || o.Whole || o.OnlyMatched || o.Quiet || o.MaxCount != nil
 }
 
-// New makes the job: a chain of two that counts matches, or one that selects
-// lines. A wrong pattern is an errs.Error.
+// New makes the job: a chain of two jobs that counts matches, or one job that
+// selects lines. It fails if a pattern is wrong, with an error of kind
+// errs.BadOptions. The result may run only once.
 func New(o Options) (jobs.Chain, error) {
 	p, err := compile(o)
 	if err != nil {

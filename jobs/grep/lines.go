@@ -9,18 +9,18 @@ import (
 	"mrlocal/jobs"
 )
 
-// form is how selected lines are written: Options, lowered once the number of
-// files is known.
+// form says how selected lines are written. It is made of Options when the
+// number of files is known.
 type form struct {
-	names   bool // path: before lines and counts
+	names   bool // the path of the file precedes lines and counts
 	numbers bool
 	matched bool // -o
 	invert  bool
-	limit   int64 // selected lines a file; math.MaxInt64 without one
+	limit   int64 // of selected lines in each file; math.MaxInt64 for none
 	want    want
 }
 
-// want is what is to be known of each file.
+// want says what is to be found out about each file.
 type want uint8
 
 const (
@@ -30,7 +30,8 @@ const (
 	wantAny // -q
 )
 
-// limited reports whether lines must stay apart, for the releaser to count.
+// limited reports whether there is a limit. The releaser must then be able to
+// count lines.
 func (f *form) limited() bool { return f.limit != math.MaxInt64 }
 
 func lower(o Options, files int) *form {
@@ -55,26 +56,26 @@ func lower(o Options, files int) *form {
 	return f
 }
 
-// lineMapper selects lines. Its numbers are those of the file where the file
-// began in this split, else they count from the split's start.
+// lineMapper selects lines. Line numbers count from the start of the file if
+// the file began in this split, else from the start of the split.
 type lineMapper struct {
 	*form
-	search *search // through blocks
-	inner  *search // through a line, for its matches
+	search *search // in blocks
+	inner  *search // in a line, for its matches
 	walker walker
 	frames *frames
-	prefix []byte // path and colon, then room for a line number
+	prefix []byte // path and colon, with room behind it for a line number
 	number decimal
 
 	file     int32
 	path     string
 	open     bool  // a file has begun
-	relative bool  // before this split
-	more     bool  // and goes on behind what was seen of it
+	relative bool  // the file began before this split
+	more     bool  // the file goes on behind the blocks seen so far
 	named    bool  // a frameFile was written for it
-	selected int64 // of its lines here
-	lines    int64 // before the text at hand, where numbers are wanted
-	found    bool  // something, for -q
+	selected int64 // number of selected lines of the file in this split
+	lines    int64 // number of lines before the current text, if numbers are wanted
+	found    bool  // -q: a line was selected
 }
 
 func newLineMapper(p *program, f *form) *lineMapper {
@@ -96,7 +97,7 @@ func (m *lineMapper) Map(b jobs.Block, out jobs.Emitter) error {
 	return nil
 }
 
-// enter notices where one file ends and the next begins.
+// enter finds out whether a block begins another file.
 func (m *lineMapper) enter(b jobs.Block) {
 	if !m.open || b.Offset == 0 {
 		m.leave()
@@ -110,7 +111,8 @@ func (m *lineMapper) enter(b jobs.Block) {
 	m.more = !b.Last
 }
 
-// leave writes what is known of the file at its end, or the split's.
+// leave writes what is known of the file at the end of the file or of the
+// split.
 func (m *lineMapper) leave() {
 	if !m.open {
 		return
@@ -141,7 +143,7 @@ func (m *lineMapper) Flush(out jobs.Emitter) error {
 	return nil
 }
 
-// done reports whether nothing more of this file can matter.
+// done reports whether the rest of this file is of no use.
 func (m *lineMapper) done() bool {
 	switch {
 	case m.want == wantAny:
@@ -152,7 +154,7 @@ func (m *lineMapper) done() bool {
 	return m.selected >= m.limit
 }
 
-// name says which file the next frames are about, once.
+// name writes, once, which file the next frames are about.
 func (m *lineMapper) name() {
 	if m.named {
 		return
@@ -209,7 +211,8 @@ func (m *lineMapper) count(data []byte) {
 	m.selected = min(m.selected+n, m.limit)
 }
 
-// countLines counts a last line without newline too.
+// countLines returns the number of lines, including a last line without
+// newline.
 func countLines(data []byte) int64 {
 	n := int64(bytes.Count(data, []byte{'\n'}))
 	if len(data) > 0 && data[len(data)-1] != '\n' {
@@ -218,9 +221,10 @@ func countLines(data []byte) int64 {
 	return n
 }
 
-// each writes the selected lines of a block, run by run of neighbours.
+// each writes the selected lines of a block. Neighbouring lines are written
+// together.
 func (m *lineMapper) each(data []byte) {
-	counted := 0 // lines before here are in m.lines
+	counted := 0 // m.lines counts the lines before this place
 	for from := 0; from < len(data) && !m.done(); {
 		start, end := m.search.line()
 		from = m.selection(data, from, start, end, &counted)
@@ -230,8 +234,9 @@ func (m *lineMapper) each(data []byte) {
 	}
 }
 
-// selection writes what the matching line start:end means: the line, or with
-// -v those from the last one to it. It returns the start of the next line.
+// selection writes the result of the matching line start:end: the line or, with
+// -v, the lines between the last match and this one. It returns the start of
+// the next line.
 func (m *lineMapper) selection(data []byte, from, start, end int, counted *int) int {
 	next := len(data)
 	if start != none {
@@ -289,7 +294,7 @@ func (m *lineMapper) silent(text []byte) {
 	m.frames.frame(frameRaw, lines, nil)
 }
 
-// apart writes lines one by one and returns the place up to which it did.
+// apart writes lines one by one, and returns the place up to which it did.
 func (m *lineMapper) apart(data []byte, low, high int) int {
 	for low < high && !m.done() {
 		end := lineEnd(data[:high], low)
@@ -327,12 +332,12 @@ func (m *lineMapper) parts(line []byte) {
 		m.put(line[start:end], first)
 		first = false
 	}
-	if first { // selected, by empty matches only
+	if first { // the line is selected, but all its matches are empty
 		m.frames.text(1, nil)
 	}
 }
 
-// put writes one line of output; first is false for further parts of a line.
+// put writes one line of output. first is false for further parts of a line.
 func (m *lineMapper) put(text []byte, first bool) {
 	lines := int64(0)
 	if first {
@@ -358,7 +363,7 @@ func (m *lineMapper) put(text []byte, first bool) {
 	}
 }
 
-// runeWidth is the width of the first rune of p, at least 1.
+// runeWidth returns the width of the first rune of p, at least 1.
 func runeWidth(p []byte) int {
 	_, width := utf8.DecodeRune(p)
 	return max(width, 1)

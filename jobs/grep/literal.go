@@ -9,8 +9,8 @@ import (
 	"mrlocal/internal/scan"
 )
 
-// literal is a string of bytes to look for. With fold its ASCII letters, which
-// it then holds in lower case, match in either case.
+// literal is a string of bytes to search for. If fold is set, its ASCII letters
+// are in lower case and match in either case.
 type literal struct {
 	text string
 	fold bool
@@ -18,23 +18,25 @@ type literal struct {
 
 func (l literal) scanned() scan.Literal { return scan.Literal{Text: l.text, Fold: l.fold} }
 
-// needs is what a pattern is known to need.
+// needs is what is known about the literals of a pattern.
 //
-// exact, when not nil, is the whole language of the pattern: every match is
-// one of these, the preferred one first; pure says that the reverse holds too,
-// so that finding one of them is a match. need, when not nil, is a set one of
-// which lies inside every match. Neither ever holds a newline, nor U+FFFD,
-// which in regexp also stands for any invalid byte.
+// If exact is not nil, it is the whole language of the pattern: each match is
+// one of these, and the preferred one is first. pure says that the reverse is
+// true too: each place of one of them is a match. If need is not nil, each
+// match contains one of its literals.
+//
+// No literal holds a newline. None holds U+FFFD, which in package regexp also
+// matches any invalid byte.
 type needs struct {
 	exact []literal
 	pure  bool
 	need  []literal
 }
 
-// maxLiterals bounds the sets, those on the way to the one that is looked for too.
+// maxLiterals bounds the sets, including intermediate ones.
 const maxLiterals = scan.MaxSet
 
-// analyse finds out what re, simplified, needs.
+// analyse finds out what re, which must be simplified, needs.
 func analyse(re *syntax.Regexp) needs {
 	switch re.Op {
 	case syntax.OpEmptyMatch:
@@ -60,7 +62,7 @@ func analyse(re *syntax.Regexp) needs {
 	return needs{}
 }
 
-// inside is the set that every match contains one of, or nil.
+// inside returns the set of which each match contains one literal, or nil.
 func (n needs) inside() []literal {
 	if n.exact == nil {
 		return n.need
@@ -73,8 +75,8 @@ func (n needs) inside() []literal {
 	return n.exact
 }
 
-// analyseLiteral cuts a literal where a rune has no certain bytes: folded
-// letters beyond ASCII, and those that needs leaves out.
+// analyseLiteral analyses a literal. It cuts it at runes that have no certain
+// bytes: folded letters beyond ASCII, and those that no literal may hold.
 func analyseLiteral(re *syntax.Regexp) needs {
 	var pieces []string
 	var piece strings.Builder
@@ -105,7 +107,7 @@ func analyseLiteral(re *syntax.Regexp) needs {
 	return needs{need: best}
 }
 
-// newLiteral forgets fold where there is nothing to fold.
+// newLiteral makes a literal. It drops fold if there is no letter.
 func newLiteral(text string, fold bool) literal {
 	return literal{text, fold && hasLetter(text)}
 }
@@ -167,8 +169,8 @@ func analyseAlternate(subs []*syntax.Regexp) needs {
 	return all
 }
 
-// analyseConcat multiplies neighbours out while that stays small, and keeps
-// the best of the runs in between.
+// analyseConcat combines the sets of neighbours as long as the result is small,
+// and keeps the best of the runs in between.
 func analyseConcat(subs []*syntax.Regexp) needs {
 	var best []literal
 	run := needs{exact: []literal{{}}, pure: true}
@@ -204,8 +206,8 @@ func product(a, b needs) needs {
 	return p
 }
 
-// join puts b behind a; same is false when the result matches more than both
-// did, because one folds and the other has letters.
+// join appends b to a. same is false if the result matches more than both
+// together, because one folds and the other has letters.
 func join(a, b literal) (l literal, same bool) {
 	same = a.fold == b.fold || !a.fold && !hasLetter(a.text) || !b.fold && !hasLetter(b.text)
 	l = literal{a.text + b.text, a.fold || b.fold}
@@ -224,8 +226,8 @@ func asciiLower(s string) string {
 	}, s)
 }
 
-// cheaper is the set that is expected to cost less to search for; nil costs
-// most.
+// cheaper returns the set that is expected to cost less to search for. nil
+// costs most.
 func cheaper(a, b []literal) []literal {
 	if len(a) == 0 || len(b) > 0 && cost(b) < cost(a) {
 		return b
@@ -233,9 +235,9 @@ func cheaper(a, b []literal) []literal {
 	return a
 }
 
-// cost estimates the nanoseconds a byte of text takes: a stream for the rarest
-// byte of each literal, the stops it makes, and the lines that must be looked
-// at because of it.
+// cost estimates the time for each byte of text, in nanoseconds: to search for
+// the rarest byte of each literal, to stop at its places, and to look at the
+// lines that hold it.
 func cost(set []literal) float64 {
 	const stream, stop, verify = 0.05, 6, 400
 	sum := verify * chance(set)
@@ -249,13 +251,13 @@ func cost(set []literal) float64 {
 	return sum
 }
 
-// chance estimates how likely one of set begins at some place of a text.
+// chance estimates the probability that one of set begins at a place of a text.
 func chance(set []literal) float64 {
 	sum := 0.0
 	for _, l := range set {
 		one := 1.0
 		for i := range len(l.text) {
-			one *= min(1, 3*l.scanned().Frequency(i)) // neighbours are not independent
+			one *= min(1, 3*l.scanned().Frequency(i)) // neighbouring bytes are not independent
 		}
 		sum += one
 	}

@@ -8,23 +8,24 @@ import (
 	"mrlocal/jobs/grep/dfa"
 )
 
-// lineMatcher decides where no literal can. It belongs to one mapper. A line
-// is without its newline, and is matched as if there were no other.
+// lineMatcher decides about lines if literals cannot. It belongs to one mapper.
+// A line has no newline, and is matched without regard to other lines.
 type lineMatcher interface {
 	match(line []byte) bool
-	// find is the leftmost match that begins at or after from, which is 0 or
-	// the end of a match, or a rune after it; start is none without one.
+	// find returns the leftmost match that begins at or behind from. from is 0,
+	// the end of a match, or one rune behind that. start is none if there is no
+	// match.
 	find(line []byte, from int) (start, end int)
-	// countLines is the number of lines of data that match; the last one may
-	// lack its newline.
+	// countLines returns the number of lines of data that match. The last line
+	// may lack its newline.
 	countLines(data []byte) int64
-	// nextLine is the next line of data that matches, from the start of a line
-	// on; start is none without one.
+	// nextLine returns the next line of data that matches. from is the start of
+	// a line. start is none if there is no such line.
 	nextLine(data []byte, from int) (start, end int)
 }
 
-// newLineMatchers compiles a pattern, given as text and as its simplified
-// tree, and returns what makes a matcher of it for each mapper.
+// newLineMatchers compiles a pattern, given as text and as its simplified tree.
+// It returns a function that makes a lineMatcher for one mapper.
 func newLineMatchers(text string, tree *syntax.Regexp, b border) (func() lineMatcher, error) {
 	plain, err := newRegexpMatcher(text, tree, b)
 	if err != nil {
@@ -47,8 +48,8 @@ func (b border) dfa() dfa.Border {
 	return dfa.Anywhere
 }
 
-// dfaMatcher is a lineMatcher by automata, and by the standard library where
-// one of them gives up: its states would not fit its memory.
+// dfaMatcher is a lineMatcher that uses automata. If one of them gives up,
+// because its states do not fit its memory, it uses package regexp.
 type dfaMatcher struct {
 	automata *dfa.Matcher
 	plain    *regexpMatcher
@@ -84,16 +85,16 @@ func (m *dfaMatcher) nextLine(data []byte, from int) (start, end int) {
 	return start, end
 }
 
-// regexpMatcher is a lineMatcher by the standard library. Its searches begin
-// at the start of what they are given; a match further on must still see what
-// lies before it, for ^ and \b and for -w. So later searches start one rune
-// early and the expression consumes that rune, outside of its group.
+// regexpMatcher is a lineMatcher that uses package regexp. A search of that
+// package sees nothing before its start, but ^, \b and -w depend on what lies
+// before a match. So a search inside a line starts one rune early, and the
+// expression takes that rune outside of its group.
 type regexpMatcher struct {
-	lines *regexp.Regexp // without groups: does a line match
-	first *regexp.Regexp // at the start of a line
-	later *regexp.Regexp // at a place inside it
-	group int            // of the match in first: 1 where it lies inside borders
-	after int            // of the match in later
+	lines *regexp.Regexp // without groups: decides whether a line matches
+	first *regexp.Regexp // for a search from the start of a line
+	later *regexp.Regexp // for a search from a place inside a line
+	group int            // group of the match in first: 1 if it lies between borders
+	after int            // group of the match in later
 }
 
 func newRegexpMatcher(text string, tree *syntax.Regexp, b border) (*regexpMatcher, error) {
@@ -102,7 +103,7 @@ func newRegexpMatcher(text string, tree *syntax.Regexp, b border) (*regexpMatche
 	switch {
 	case b == wholeLine:
 		lines = `\A(?:` + text + `)\z`
-		first, later = lines, `\A[^\x00-\x{10FFFF}]` // nothing can follow a whole line
+		first, later = lines, `\A[^\x00-\x{10FFFF}]` // there is no match behind a whole line
 	case b == wordEnds:
 		lines = `(?:\A|\W)(?:` + text + `)(?:\W|\z)`
 		first, later = `(?:\A|\W)(`+text+`)(?:\W|\z)`, `\W(`+text+`)(?:\W|\z)`
@@ -125,7 +126,7 @@ func newRegexpMatcher(text string, tree *syntax.Regexp, b border) (*regexpMatche
 	return m, nil
 }
 
-// looksBack reports whether what lies before a match can decide about it.
+// looksBack reports whether a match may depend on what lies before it.
 func looksBack(re *syntax.Regexp) bool {
 	switch re.Op {
 	case syntax.OpBeginLine, syntax.OpBeginText, syntax.OpWordBoundary, syntax.OpNoWordBoundary:

@@ -12,19 +12,20 @@ import (
 	"mrlocal/errs"
 )
 
-// program is the compiled patterns, shared by all mappers.
+// program holds the compiled patterns. All mappers share it.
 type program struct {
-	// newLines makes a mapper's lineMatcher; nil where the literals have to do.
+	// newLines makes a lineMatcher for one mapper. It is nil if literals decide
+	// alone.
 	newLines func() lineMatcher
-	idle     sync.Pool // of lineMatchers whose mappers have ended: what they know of the pattern serves others
+	idle     sync.Pool // lineMatchers of mappers that have ended; their states serve other mappers
 
-	literals []literal // one of these is in every match; nil: unknown
+	literals []literal // each match contains one of these; nil if not known
 	border   border
-	exact    bool // each of the literals, bordered, is a match, and nothing else is
-	oddFolds bool // a folded k or s has partners beyond ASCII: see search.begin
+	exact    bool // each of the literals, with its border, is a match, and nothing else is
+	oddFolds bool // there is a folded k or s, which has a partner beyond ASCII; see search.begin
 }
 
-// matcher is a mapper's lineMatcher.
+// matcher returns a lineMatcher for one mapper.
 func (p *program) matcher() lineMatcher {
 	if m, ok := p.idle.Get().(lineMatcher); ok {
 		return m
@@ -32,7 +33,7 @@ func (p *program) matcher() lineMatcher {
 	return p.newLines()
 }
 
-// compile compiles o's patterns, which match in the order given.
+// compile compiles the patterns of o. They are tried in the order given.
 func compile(o Options) (*program, error) {
 	patterns := o.Patterns
 	if len(patterns) == 0 {
@@ -44,7 +45,7 @@ func compile(o Options) (*program, error) {
 	}
 	p := &program{}
 	switch {
-	case o.Whole: // as in GNU grep, -w then has no effect
+	case o.Whole: // -w then has no effect, as in GNU grep
 		p.border = wholeLine
 	case o.Word:
 		p.border = wordEnds
@@ -70,7 +71,8 @@ func compile(o Options) (*program, error) {
 	return p, p.compileText(text)
 }
 
-// fixed tries to do without regular expressions, which cannot say every byte.
+// fixed compiles fixed strings without regular expressions, which cannot
+// express all bytes. It reports whether it could.
 func (p *program) fixed(parts []string) bool {
 	if len(parts) > maxLiterals {
 		return false
@@ -85,8 +87,9 @@ func (p *program) fixed(parts []string) bool {
 	return true
 }
 
-// fallBack compiles fixed literals for where looking for them is slow. One
-// never is, and what is not UTF-8, or stands for it, cannot be said.
+// fallBack also compiles fixed strings as a regular expression, for texts in
+// which the search for them is slow. A single string is never slow. Strings
+// that hold invalid UTF-8 or U+FFFD cannot be expressed.
 func (p *program) fallBack(parts []string) error {
 	var quoted []string
 	for _, part := range parts {
@@ -125,11 +128,12 @@ func (p *program) compileText(text string) error {
 	return nil
 }
 
-// maxChance is how likely a place may hold a literal for it to be looked for:
-// beyond, most lines have one, and finding it spares nothing.
+// maxChance is the largest probability, at each place, of a literal that is
+// worth searching for. Above it most lines hold one, and finding it saves
+// nothing.
 const maxChance = 0.02
 
-// check compiles one pattern by itself, so that the error is about it.
+// check compiles one pattern alone, so that the error names it.
 func check(pattern string) error {
 	if _, err := regexp.Compile(pattern); err != nil {
 		return patternError(pattern, err)
@@ -159,8 +163,8 @@ func patternError(pattern string, err error) error {
 	return errs.Optionf(object, "position %d: %s", max(pos, 0)+1, text)
 }
 
-// parens is where the last parenthesis that is never closed opens, and where
-// the first closes that was never opened; -1 without one.
+// parens returns the place of the last parenthesis that is not closed, and of
+// the first that closes none; -1 if there is none.
 func parens(pattern string) (open, closed int) {
 	var stack []int
 	class := false

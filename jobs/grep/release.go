@@ -11,19 +11,19 @@ import (
 	"mrlocal/jobs"
 )
 
-// releaser turns the frames of one split after the other into the output. It
-// holds a window of the split, never the whole.
+// releaser makes the output from the frames of one split after the other. It
+// holds a window of a split, never the whole.
 type releaser struct {
 	*form
 	in  *bufio.Reader
 	out *bufio.Writer
 
-	file     int64 // of the last frameFile, -1 before
+	file     int64 // number in the last frameFile; -1 before the first one
 	prefix   []byte
-	selected int64 // of this file, where files are told apart
-	cut      bool  // the last line was beyond the limit, so is what continues it
+	selected int64 // in this file, if files are counted separately
+	cut      bool  // the last line was beyond the limit, and so is its continuation
 	number   decimal
-	base     int64 // lines before the piece that the next split begins with
+	base     int64 // number of lines of the file before the next split
 	records  int64
 	header   [headerBytes]byte
 	scratch  []byte
@@ -38,7 +38,7 @@ func newReleaser(f *form) *releaser {
 	}
 }
 
-// Records is the number of lines selected, of files with -l.
+// Records returns the number of lines selected or, with -l, of files.
 func (r *releaser) Records() int64 { return r.records }
 
 func (r *releaser) Release(split io.Reader, w io.Writer) (jobs.Verdict, error) {
@@ -70,7 +70,7 @@ func (r *releaser) Finish(w io.Writer) error {
 	return r.out.Flush()
 }
 
-// frame handles one frame, whose payload of length bytes is still to be read.
+// frame handles one frame. Its payload of length bytes is still to be read.
 func (r *releaser) frame(kind uint8, number, length int64) (jobs.Verdict, error) {
 	switch kind {
 	case frameLines:
@@ -101,7 +101,7 @@ func (r *releaser) frame(kind uint8, number, length int64) (jobs.Verdict, error)
 	return jobs.Continue, nil
 }
 
-// lines copies a frame of text, unless it is beyond the limit.
+// lines copies a frame of text, up to the limit.
 func (r *releaser) lines(kind uint8, number, length int64) error {
 	selected := number
 	if kind == frameLine {
@@ -123,7 +123,7 @@ func (r *releaser) lines(kind uint8, number, length int64) error {
 	if kind == frameLine {
 		r.scratch = append(strconv.AppendInt(append(r.scratch[:0], r.prefix...), r.base+number, 10), ':')
 	}
-	_, _ = r.out.Write(r.scratch) // sticky: the next Flush tells
+	_, _ = r.out.Write(r.scratch) // the next Flush returns the error
 	if err := r.copy(r.out, length); err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ func (r *releaser) lines(kind uint8, number, length int64) error {
 // numbered writes a frame of lines that have no limit.
 func (r *releaser) numbered(lines, length int64) error {
 	r.records += lines
-	payload, err := r.in.Peek(int(length)) // no longer than the window
+	payload, err := r.in.Peek(int(length)) // the window is at least as long
 	if err != nil {
 		return fmt.Errorf("grep: a split's lines end early: %w", err)
 	}
@@ -142,18 +142,18 @@ func (r *releaser) numbered(lines, length int64) error {
 		end := 8 + int(head&(1<<lengthBits-1))
 		digits := r.number.set(r.base + int64(head>>lengthBits))
 		if r.out.Available() < len(r.prefix)+len(digits)+end {
-			_ = r.out.Flush() // sticky: the last Flush tells
+			_ = r.out.Flush() // the last Flush returns the error
 		}
 		line := append(append(r.out.AvailableBuffer(), r.prefix...), digits...)
 		line = append(append(append(line, ':'), payload[8:end]...), '\n')
 		_, _ = r.out.Write(line)
 		payload = payload[end:]
 	}
-	_, _ = r.in.Discard(int(length)) // it was peeked at
+	_, _ = r.in.Discard(int(length)) // Peek has read it
 	return nil
 }
 
-// copy passes the payload on from the window it lies in.
+// copy writes the payload from the window in which it lies.
 func (r *releaser) copy(w io.Writer, length int64) error {
 	for length > 0 {
 		window, err := r.in.Peek(int(min(length, int64(max(r.in.Buffered(), 1)))))
@@ -163,13 +163,13 @@ func (r *releaser) copy(w io.Writer, length int64) error {
 		if _, err := w.Write(window); err != nil {
 			return err
 		}
-		_, _ = r.in.Discard(len(window)) // it was peeked at
+		_, _ = r.in.Discard(len(window)) // Peek has read it
 		length -= int64(len(window))
 	}
 	return nil
 }
 
-// payload is a short payload, borrowed.
+// payload returns a short payload, borrowed until the next read.
 func (r *releaser) payload(length int64) ([]byte, error) {
 	r.scratch = slices.Grow(r.scratch[:0], int(length))[:length]
 	_, err := io.ReadFull(r.in, r.scratch)

@@ -7,35 +7,35 @@ import (
 	"mrlocal/internal/scan"
 )
 
-// search runs a program over blocks; it belongs to one mapper.
+// search runs a program on blocks. It belongs to one mapper.
 //
-// Where there are literals, a window of the block at a time is marked: hits,
-// newlines, and from both of these the newlines that end a line with a hit.
-// Those lines match, or are candidates that the lineMatcher decides about, each
-// once. Where a window shows that marking spares nothing, because candidates
-// crowd or finding them was slow, the lineMatcher gets it and some that follow
-// as a whole.
+// If there are literals, it marks one window of the block at a time: hits,
+// newlines, and, from both, the newlines that end a line with a hit. Such a
+// line matches, or it is a candidate: the lineMatcher decides about it, once.
+// If a window shows that marking saves nothing, because there are many
+// candidates or finding them was slow, the lineMatcher gets the whole window
+// and some that follow it.
 type search struct {
 	*program
-	lines  lineMatcher // nil: literals have to do
-	finder *finder     // nil: there are no literals to look for
-	sure   bool        // what the finder finds in this block is a match
-	tuned  int         // bytes of the sample that the finder is fitted to
+	lines  lineMatcher // nil if literals decide alone
+	finder *finder     // nil if there are no literals
+	sure   bool        // each hit of the finder in this block is a match
+	tuned  int         // length of the sample to which the finder is adapted
 
 	data    []byte
-	at      int // the lineMatcher gets what lies between here
-	plain   int // and here, both starts of lines; then come windows
-	next    int // where the next window begins
-	crowded int // windows that a crowded one takes with it
+	at      int // the lineMatcher gets the text from here
+	plain   int // to here, both starts of lines; windows follow
+	next    int // start of the next window
+	crowded int // how many windows a crowded one takes with it
 
-	// Of the window at hand, which is the finder's:
+	// These belong to the window at hand, which is that of the finder.
 	newlines, ends [windowWords]uint64
-	low            int    // words of both before here are not made: nothing there is of interest
-	marked         int    // nor are those from here on; 0 when nothing at all is
-	word           int    // of ends, the first that may hold a candidate yet
-	candidates     int    // lines that end in it
-	begun          int    // where the line begins that the first place of low lies in, or a hit in it
-	carry          uint64 // 1: the line that goes on behind it has a hit
+	low            int    // words of both before this one are not computed, because no line there has a hit
+	marked         int    // nor are those from this one on; 0 if no word is computed
+	word           int    // the first word of ends that may still hold a candidate
+	candidates     int    // number of candidates that end in the window
+	begun          int    // start of the line with the first place of low, or a hit in that line
+	carry          uint64 // 1 if the line that goes on behind the window has a hit
 }
 
 func newSearch(p *program) *search {
@@ -53,7 +53,7 @@ func newSearch(p *program) *search {
 	return s
 }
 
-// end leaves the lineMatcher to other mappers; the search is over.
+// end ends the search and leaves the lineMatcher to other mappers.
 func (s *search) end() {
 	if s.lines != nil {
 		s.idle.Put(s.lines)
@@ -61,9 +61,8 @@ func (s *search) end() {
 	}
 }
 
-// begin begins a new block. K has the Kelvin sign for a partner and s the long
-// s; blocks that hold one of the two, which are few, are searched without
-// literals.
+// begin begins a new block. The Kelvin sign folds to k and the long s to s.
+// Blocks that hold one of the two are rare, and are searched without literals.
 func (s *search) begin(data []byte) {
 	s.data, s.at, s.plain, s.next = data, 0, 0, 0
 	s.marked, s.word, s.carry, s.crowded = 0, 0, 0, leastCrowded
@@ -76,8 +75,8 @@ func (s *search) begin(data []byte) {
 	s.finder.reset(data)
 }
 
-// tune fits the search to the text: to the first of it, or the first that is
-// longer, up to sampleBytes.
+// tune adapts the search to the first block, and again to the first longer one,
+// up to sampleBytes.
 func (s *search) tune() {
 	if sample := min(len(s.data), sampleBytes); s.finder != nil && sample > 2*s.tuned {
 		s.tuned = sample
@@ -85,15 +84,16 @@ func (s *search) tune() {
 	}
 }
 
-// sampleBytes are looked at to fit the search to the text.
+// sampleBytes is the length of the sample by which the search adapts to the
+// text.
 const sampleBytes = 16 << 10
 
-// leastCrowded and mostCrowded bound the windows that are not marked because
-// one was crowded; while that goes on they double.
+// leastCrowded and mostCrowded bound the number of windows that are not marked
+// after a crowded one. It doubles while windows stay crowded.
 const leastCrowded, mostCrowded = 2, 32
 
-// candidate is the next line that can match; sure says that it does. start is
-// none at the end.
+// candidate returns the next line that may match. sure says that it does. start
+// is none at the end of the block.
 func (s *search) candidate() (start, end int, sure bool) {
 	for {
 		if s.at < s.plain {
@@ -117,7 +117,7 @@ func (s *search) candidate() (start, end int, sure bool) {
 	}
 }
 
-// inWindow is the next candidate that ends in the window at hand.
+// inWindow returns the next candidate that ends in the window at hand.
 func (s *search) inWindow() (start, end int) {
 	for ; s.word < s.marked; s.word++ {
 		if e := s.ends[s.word]; e != 0 {
@@ -129,8 +129,8 @@ func (s *search) inWindow() (start, end int) {
 	return none, none
 }
 
-// advance goes on to the next window that holds part of a candidate, and
-// perhaps hands over to the lineMatcher; it is false at the end of the block.
+// advance moves to the next window that holds part of a candidate, or hands
+// over to the lineMatcher. It returns false at the end of the block.
 func (s *search) advance() bool {
 	f := s.finder
 	for s.next < len(s.data) {
@@ -165,7 +165,7 @@ func (s *search) advance() bool {
 }
 
 // narrow leaves out the words before the line of the first hit and behind that
-// of the last: in a small file there often are no others.
+// of the last one. A small file often has no other hit.
 func (s *search) narrow() {
 	f := s.finder
 	first, last := f.span()
@@ -176,8 +176,8 @@ func (s *search) narrow() {
 	}
 }
 
-// isCrowded reports whether too many lines of the window are candidates for
-// marks to spare anything.
+// isCrowded reports whether so many lines of the window are candidates that
+// marks save nothing.
 func (s *search) isCrowded() bool {
 	lines := 0
 	for _, n := range s.newlines[s.low:s.marked] {
@@ -186,7 +186,7 @@ func (s *search) isCrowded() bool {
 	return crowd*s.candidates > lines
 }
 
-// crowd: a window is crowded when one line of so many is a candidate.
+// crowd: a window is crowded if one of so many lines is a candidate.
 const crowd = 3
 
 // handOver leaves the window, and some that follow, to the lineMatcher.
@@ -200,7 +200,7 @@ func (s *search) handOver() {
 	s.crowded = min(2*s.crowded, mostCrowded)
 }
 
-// lineStart is where the line begins that place i of word lies in, in the
+// lineStart returns the start of the line that holds place i of word, in the
 // window at hand.
 func (s *search) lineStart(word, i int) int {
 	if word < s.marked {
@@ -216,7 +216,8 @@ func (s *search) lineStart(word, i int) int {
 	return s.begun
 }
 
-// line is the next line that matches; start is none at the end of the block.
+// line returns the next line that matches. start is none at the end of the
+// block.
 func (s *search) line() (start, end int) {
 	for {
 		start, end, sure := s.candidate()
@@ -226,7 +227,7 @@ func (s *search) line() (start, end int) {
 	}
 }
 
-// count is the number of lines that match.
+// count returns the number of lines that match.
 func (s *search) count() (lines int64) {
 	for {
 		if s.at < s.plain {
@@ -247,16 +248,16 @@ func (s *search) count() (lines int64) {
 			}
 		}
 	}
-	if start, _ := s.line(); start != none { // the last line, when it has no newline
+	if start, _ := s.line(); start != none { // a last line without newline
 		lines++
 	}
 	return lines
 }
 
-// walker hands out the matches that are not empty of one line, or, where
-// literals alone decide, of a whole block.
+// walker returns the matches, other than empty ones, of one line. If literals
+// alone decide, it returns those of a whole block.
 //
-// The steps are those of regexp.FindAllIndex: after an empty match the search
+// Its steps are those of regexp.FindAllIndex: after an empty match, the search
 // goes on behind the next rune.
 type walker struct {
 	search *search
@@ -266,7 +267,7 @@ type walker struct {
 
 func (w *walker) reset(s *search, text []byte) { w.search, w.text, w.at = s, text, 0 }
 
-// next is the next match; start is none at the end.
+// next returns the next match. start is none at the end.
 func (w *walker) next() (start, end int) {
 	for w.at <= len(w.text) {
 		start, end = w.find()
@@ -282,8 +283,7 @@ func (w *walker) next() (start, end int) {
 	return none, none
 }
 
-// find finds in the whole block where the search is sure of it, in a line
-// where it is not.
+// find searches the whole block if each hit is a match, and a line if not.
 func (w *walker) find() (start, end int) {
 	if w.search.sure {
 		return w.search.finder.find(w.at)

@@ -2,28 +2,28 @@ package dfa
 
 import "encoding/binary"
 
-// cache holds an automaton's states. The states' rows of transitions lie in
-// one table, and a state is named by where its row begins; 0 is a transition
-// that is not known yet.
+// cache holds the states of an automaton. The transitions of a state are a row
+// of one table, and the place of its row is the name of the state. A transition
+// of 0 is not known yet.
 //
-// A state's key is all there is to it: a byte of flags, the bytes of a rune
-// that is not complete, and the threads. A full cache is cleared, except for
-// the states that are in use, and the first ones.
+// The key of a state is all that defines it: a byte of flags, the bytes of an
+// incomplete rune, and the threads. A full cache is cleared, except for the
+// first states and those in use.
 type cache struct {
 	width  uint32
 	table  []uint32
 	states []state // by row
 	rows   map[string]uint32
-	fixed  int // rows that are never dropped
-	stays  int // of these, the rows that lead only to one another
+	fixed  int // number of rows that are never dropped
+	stays  int // number of those that lead only to one another
 
-	used, most int // bytes, about
-	walked     int // bytes of text since the cache was last empty
-	least      int // of them, for each state, to go on
+	used, most int // bytes, approximately
+	walked     int // bytes of text that were walked since the cache was empty
+	least      int // so many of them for each state are needed to clear the cache and go on
 	gaveUp     bool
 
 	key  []byte
-	held []uint32 // by the state that was read
+	held []uint32 // threads of the state that was read last
 }
 
 type state struct {
@@ -31,7 +31,7 @@ type state struct {
 	ends [sides]ending
 }
 
-// ending is what happens where the text ends, once it is known.
+// ending says what happens where the text ends, if it is known.
 type ending uint8
 
 const (
@@ -40,10 +40,11 @@ const (
 	endMatch
 )
 
-// stateBytes are a state's, beside its row and its key.
+// stateBytes is what a state takes beside its row and its key.
 const stateBytes = 100
 
-// fewestStates always have room: the automaton could not run with less.
+// fewestStates is how many states always fit. The automaton could not run with
+// fewer.
 const fewestStates = 12
 
 func newCache(columns, most, least int) cache {
@@ -59,13 +60,13 @@ func newCache(columns, most, least int) cache {
 	return cache{width: width, most: most, least: least, rows: map[string]uint32{}}
 }
 
-// reserve adds n rows that no state has.
+// reserve adds n rows that belong to no state.
 func (c *cache) reserve(n int) {
 	c.table = append(c.table, make([]uint32, n*int(c.width))...)
 	c.states = append(c.states, make([]state, n)...)
 }
 
-// add adds the state of a key that is not there.
+// add adds the state of a key that is not in the cache.
 func (c *cache) add(key string) uint32 {
 	row := uint32(len(c.table))
 	c.reserve(1)
@@ -75,8 +76,8 @@ func (c *cache) add(key string) uint32 {
 	return row
 }
 
-// row is the state of key c.key; live are the states in use, which change
-// their rows where the cache is cleared.
+// row returns the state of the key c.key. live are the states in use; they are
+// renamed if the cache is cleared.
 func (c *cache) row(live []uint32) uint32 {
 	if row, ok := c.rows[string(c.key)]; ok {
 		return row
@@ -116,8 +117,8 @@ func (c *cache) clear(live []uint32) {
 	}
 }
 
-// flags of a key: the side before, two bits; whether matches may begin from
-// here on; the number of pending bytes.
+// These are the flags of a key: two bits for the side before, one for whether
+// matches may begin from here on, and the number of pending bytes.
 const (
 	flagRestart = 1 << 2
 	pendingBit  = 3
@@ -134,7 +135,7 @@ func (c *cache) write(before side, restart bool, pending []byte, list []uint32) 
 	}
 }
 
-// read is the contrary of write.
+// read is the inverse of write.
 func (c *cache) read(key string) (before side, restart bool, pending string, list []uint32) {
 	flags := key[0]
 	pending = key[1 : 1+flags>>pendingBit]

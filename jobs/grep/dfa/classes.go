@@ -6,22 +6,22 @@ import (
 	"unicode/utf8"
 )
 
-// classes partition the runes: those of a class are in the same sets.
+// classes divide the runes: all runes of a class belong to the same sets.
 type classes struct {
-	breaks []rune   // where another class begins, from 0 on
-	class  []uint16 // of the runes from there on
-	has    [][]bool // by class and set
+	breaks []rune   // runes at which another class begins, from 0 on
+	class  []uint16 // of the runes from each break on
+	has    [][]bool // whether a class belongs to a set
 	ascii  [utf8.RuneSelf]uint16
-	low    []uint16 // of the runes of two bytes too, where they differ
-	some   []rune   // of each class, one
-	broken uint16   // the class of U+FFFD
+	low    []uint16 // class of each rune below lowRunes; nil if those beyond ASCII have one class
+	some   []rune   // one rune of each class
+	broken uint16   // class of U+FFFD
 }
 
-// mostCells bounds what classes take.
+// mostCells bounds the size of has.
 const mostCells = 1 << 22
 
-// lowRunes are the runes of two bytes and fewer: scripts whose letters take
-// turns with spaces and with one another's case.
+// lowRunes is above all runes of one or two bytes. These scripts have spaces
+// and upper and lower case between their letters, so that classes change often.
 const lowRunes = 0x800
 
 func newClasses(sets [][]rune) *classes {
@@ -45,7 +45,7 @@ func newClasses(sets [][]rune) *classes {
 		if n := len(c.class); n == 0 || c.class[n-1] != class[i] {
 			c.breaks, c.class = append(c.breaks, b), append(c.class, class[i])
 		}
-		if int(class[i]) == len(c.some) { // numbered in the order of their first runes
+		if int(class[i]) == len(c.some) { // classes are numbered in the order of their first runes
 			c.some = append(c.some, b)
 		}
 	}
@@ -68,7 +68,8 @@ func newClasses(sets [][]rune) *classes {
 	return c
 }
 
-// partition numbers the intervals between breaks by the sets they are in.
+// partition numbers the intervals between breaks, by the sets to which they
+// belong.
 func partition(breaks []rune, sets [][]rune) []uint16 {
 	class := make([]uint16, len(breaks))
 	inside := make([]bool, len(breaks))
@@ -107,7 +108,7 @@ func contains(set []rune, r rune) bool {
 	return false
 }
 
-// interval is the place of r in breaks.
+// interval returns the index in breaks of the interval that holds r.
 func (c *classes) interval(r rune) int {
 	at, found := slices.BinarySearch(c.breaks, r)
 	if !found {
@@ -123,16 +124,16 @@ func (c *classes) of(r rune) uint16 {
 	return c.class[c.interval(r)]
 }
 
-// bytes partitions the bytes: no text is told apart by exchanging two of a
-// class. The newline has one of its own. It returns the class of each byte and
-// a byte of each class.
+// bytes divides the byte values: exchanging two bytes of a class changes no
+// result. The newline has a class of its own. bytes returns the class of each
+// byte and one byte of each class.
 func (c *classes) bytes() (class [256]uint8, some []byte) {
-	// The places where UTF-8 changes what may follow.
+	// A class must end where UTF-8 changes what may follow a byte.
 	var cut [257]bool
 	for _, b := range []int{0x80, 0x90, 0xa0, 0xc0, 0xc2, 0xe0, 0xe1, 0xed, 0xee, 0xf0, 0xf1, 0xf4, 0xf5} {
 		cut[b] = true
 	}
-	beyond := false // some runes beyond ASCII are told apart
+	beyond := false // runes beyond ASCII are in different classes
 	for _, r := range c.breaks {
 		if r > utf8.RuneSelf {
 			beyond = true
@@ -154,7 +155,7 @@ func (c *classes) bytes() (class [256]uint8, some []byte) {
 	for b := utf8.RuneSelf; b < 256; b++ {
 		switch {
 		case b == 0xf5:
-			class[b] = class[0xc0] // never in UTF-8
+			class[b] = class[0xc0] // such a byte is never in UTF-8
 		case b == 0xee && !beyond:
 			class[b] = class[0xe1]
 		case cut[b]:
@@ -167,10 +168,11 @@ func (c *classes) bytes() (class [256]uint8, some []byte) {
 	return class, some
 }
 
-// cutBefore tells apart what precedes r from what does not.
+// cutBefore separates the bytes of runes before r from those of r and the runes
+// behind it.
 func cutBefore(cut *[257]bool, r rune) {
 	if 0xd800 <= r && r <= 0xdfff {
-		return // between 0xed and 0xee, which are told apart as it is
+		return // 0xed and 0xee are separate anyway
 	}
 	var text [utf8.UTFMax]byte
 	n := utf8.EncodeRune(text[:], r)

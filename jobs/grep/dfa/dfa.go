@@ -1,40 +1,43 @@
-// Package dfa decides about lines, and finds the exact bounds of matches in
-// them, by lazily built deterministic automata over regexp/syntax programs. It
-// equals regexp on every line, leftmost-first, invalid UTF-8 included.
+// Package dfa finds lines that match a regular expression, and the bounds of
+// matches in them. It builds deterministic automata from regexp/syntax programs,
+// state by state as the text needs them. Its results equal those of package
+// regexp on each line: leftmost-first, and with invalid UTF-8.
 //
-// Three automata share the work, because what must be known decides what a
-// state has to tell apart:
+// There are three automata, because each question needs other states:
 //
-//	does a line match   over bytes; a set of threads, and nothing after the
-//	                    first match; a newline ends one line and begins the next
-//	where does a match  over runes; threads by priority, which makes the match
-//	end                 leftmost-first
-//	where did it begin  over runes, backwards from the end; a set of threads,
-//	                    the longest match wins
+//	does a line match     over bytes; a state is a set of threads, and nothing
+//	                      follows the first match; a newline ends one line and
+//	                      begins the next
+//	where does a match    over runes; threads are ordered by priority, which makes
+//	end                   the match leftmost-first
+//	where did it begin    over runes, backwards from the end; a state is a set of
+//	                      threads, and the longest match wins
 //
-// A state is a list of threads, closed over everything that is known, and
-// waits at assertions that look ahead ($, \b) until the next rune is; by
-// priority it then waits as a whole, before it is closed. Automata
-// over bytes also hold the bytes of a rune that is not complete; where a
-// sequence turns out to be invalid, each of its bytes is a U+FFFD, as in
-// package unicode/utf8. Bytes and runes that no instruction tells apart share
-// a column.
+// A state is a list of threads. Each is followed through all instructions that
+// take no rune, up to assertions that look ahead ($, \b): these wait until the
+// next rune is known. If threads are ordered, the whole state then waits.
+// Automata over bytes also keep the bytes of an incomplete rune. If the sequence
+// turns out to be invalid, each of its bytes counts as U+FFFD, as in package
+// unicode/utf8. Bytes and runes that no instruction distinguishes share a column
+// of the table.
 //
-// Blocks are cut into four pieces that are walked in one loop, because a step
-// waits for the table while those of the others need not: 2.4 GB/s a core on a
-// machine where one stream reaches 0.6. Matches are looked for in one stream,
-// which goes from one byte that a match can begin with to the next where these
-// are few.
+// To count lines, a block is cut into four pieces, which are walked in one loop.
+// A step must wait for the table; the steps of the other pieces use that time.
+// On the machine of docs/performance.md this makes 2.4 GB/s on one core, where
+// one piece alone makes 0.6. A search for the next match walks one piece. If a
+// match can begin with only a few bytes, it jumps from one of these bytes to the
+// next.
 //
-// Memory is bounded: a Matcher, which belongs to one mapper, holds about
-// CacheBytes in each of its three automata, of those that it has used; of a
-// pattern with many instructions ManyLinesBytes in the one for lines. A full
-// cache is cleared; one that is full again after less than 20 bytes of text for
-// each of its states (one byte, where there are many instructions) gives up for
-// good, and says so: the caller has regexp. So time stays linear whatever the
-// pattern. Programs of more than 50,000 instructions are not taken at all.
+// Memory: a Matcher belongs to one mapper. Each automaton that it has used holds
+// about CacheBytes. The one for lines holds up to ManyLinesBytes if the pattern
+// has many instructions. A full cache is cleared. If it was filled by less than
+// 20 bytes of text for each state (1 byte, if there are many instructions), the
+// automaton gives up for good and says so, and the caller uses package regexp.
+// So the time is linear in the text for every pattern. Programs of more than
+// 50,000 instructions are refused.
 //
-// Parsing is regexp/syntax's; package grep decides what is looked for here.
+// Neighbours: regexp/syntax parses patterns; package grep decides what to search
+// for.
 package dfa
 
 import (
@@ -42,48 +45,49 @@ import (
 	"regexp/syntax"
 )
 
-// CacheBytes bounds an automaton's states, about.
+// CacheBytes is about the memory of one automaton.
 const CacheBytes = 1 << 20
 
-// Border is what must surround a match.
+// Border says what must lie around a match.
 type Border uint8
 
 const (
 	Anywhere  Border = iota
-	WordEnds         // no word character before and behind it
-	WholeLine        // nothing before and behind it
+	WordEnds         // no word character before it and behind it
+	WholeLine        // nothing before it and behind it
 )
 
-// A Program is a compiled pattern; Matchers share it.
+// Program is a compiled pattern. Several Matchers may share it.
 type Program struct {
 	forward, backward *program
 }
 
-// Compile compiles a simplified tree; nil where the program is too large for
-// automata to pay.
+// Compile compiles a simplified tree. It returns nil if the program is too
+// large for automata.
 func Compile(tree *syntax.Regexp, b Border) *Program {
 	p := &Program{forward: compile(tree, b), backward: compile(reversed(tree), b)}
 	if p.forward == nil || p.backward == nil {
 		return nil
 	}
 	p.forward.firsts = newFirsts(p.forward)
-	p.backward.firsts = &firsts{} // it begins where it is told to
+	p.backward.firsts = &firsts{} // a search backwards begins at a given place
 	p.forward.class, p.forward.some = p.forward.classes.bytes()
 	return p
 }
 
-// A Matcher searches; it is for one goroutine.
+// Matcher searches with the automata of a Program. One goroutine at a time may
+// use it.
 type Matcher struct {
 	program     *Program
 	lines       *lines
 	ends        *runes
 	starts      *runes
-	cacheBytes  int // of ends and starts
-	linesBytes  int // of lines
+	cacheBytes  int // for ends and starts
+	linesBytes  int // for lines
 	leastFilled int
 }
 
-// NewMatcher makes a Matcher, whose automata are built as they are needed.
+// NewMatcher returns a Matcher. It builds its automata when they are needed.
 func (p *Program) NewMatcher() *Matcher {
 	m := &Matcher{program: p, cacheBytes: CacheBytes, linesBytes: CacheBytes, leastFilled: leastFilled}
 	if len(p.forward.insts) > manyInsts {
@@ -92,38 +96,42 @@ func (p *Program) NewMatcher() *Matcher {
 	return m
 }
 
-// manyInsts is where regexp stops to backtrack, and becomes slower by the number
-// of instructions: from 30 MB/s to 0.1 with a thousand words. Filling a cache
-// over and over is faster, nearly however few bytes a state is worth.
+// manyInsts is the size of a program above which regexp stops to backtrack.
+// From there on its speed falls with the number of instructions, from 30 MB/s
+// to 0.1 MB/s with a thousand words. Filling a cache again and again is then
+// faster, even if each state serves only a few bytes.
 const (
 	manyInsts         = 500
 	leastFilledByMany = 1
 )
 
-// ManyLinesBytes is CacheBytes of the automaton for lines where a pattern has
-// many instructions: states for some thousand words.
+// ManyLinesBytes is the memory of the automaton for lines, if a pattern has
+// many instructions. It is enough for the states of some thousand words.
 const ManyLinesBytes = 4 << 20
 
-// leastFilled is how many bytes of text a state must be worth, on average, for
-// a full cache to be cleared and filled again.
+// leastFilled is how many bytes of text each state must have served, on
+// average, for a full cache to be cleared and filled again.
 const leastFilled = 20
 
-// None is no place: it lies behind all of them.
+// None is returned as a place if there is no match. It is larger than any
+// place.
 const None = math.MaxInt
 
-// Match reports whether line, without its newline, matches; ok is false when
-// the automaton has given up.
+// Match reports whether line, without its newline, matches. ok is false if the
+// automaton has given up.
 func (m *Matcher) Match(line []byte) (matches, ok bool) {
 	return m.automaton().match(line)
 }
 
-// CountLines counts the lines of data that match.
+// CountLines returns the number of lines of data that match. ok is false if the
+// automaton has given up.
 func (m *Matcher) CountLines(data []byte) (lines int64, ok bool) {
 	return m.automaton().count(data)
 }
 
-// NextLine finds the next line of data that matches, from the start of a line
-// on; start is None without one.
+// NextLine returns the next line of data that matches. from must be the start
+// of a line. start is None if there is no such line. ok is false if the
+// automaton has given up.
 func (m *Matcher) NextLine(data []byte, from int) (start, end int, ok bool) {
 	return m.automaton().next(data, from)
 }
@@ -135,8 +143,9 @@ func (m *Matcher) automaton() *lines {
 	return m.lines
 }
 
-// Find finds the leftmost-first match that begins at or after from, a rune's
-// start, in a line; start is None without one.
+// Find returns the leftmost-first match in a line that begins at or behind
+// from, which must be the start of a rune. start is None if there is no match.
+// ok is false if an automaton has given up.
 func (m *Matcher) Find(line []byte, from int) (start, end int, ok bool) {
 	if m.ends == nil {
 		m.ends = newRunes(m.program.forward, true, m.cacheBytes, m.leastFilled)

@@ -7,16 +7,17 @@ import (
 	"mrlocal/internal/scan"
 )
 
-// firsts are the bytes that a match can begin with. Where they are few, a
-// search that has nothing begun goes to the next of them at once, in place of
-// one step of the automaton a byte, which waits for the step before.
+// firsts are the bytes with which a match can begin. If they are few, a search
+// in which nothing has begun jumps to the next of them. That replaces one step
+// of the automaton for each byte, where each step waits for the one before.
 type firsts struct {
-	few bool // else there is nothing to gain, or a match may be empty
-	one int  // the only byte, or -1
+	few bool // false if they are many, or if a match may be empty
+	one int  // the only byte; -1 if there are several
 	in  [256]bool
 }
 
-// mostFirsts is how often a place of a text may hold one of few bytes.
+// mostFirsts is the largest share of places in text at which one of few bytes
+// may stand.
 const mostFirsts = 0.1
 
 func newFirsts(p *program) *firsts {
@@ -66,8 +67,8 @@ func (f *firsts) add(p *program, set int) {
 	}
 }
 
-// next is the first place from at on with a byte that a match can begin with,
-// or the end.
+// next returns the first place from at on with a byte with which a match can
+// begin, or the end of text.
 func (f *firsts) next(text []byte, at int) int {
 	if f.one >= 0 {
 		if n := bytes.IndexByte(text[at:], byte(f.one)); n >= 0 {

@@ -6,39 +6,43 @@ import (
 	"unicode/utf8"
 )
 
-// lines is an automaton over bytes that decides about one line after the
-// other. Its first rows are, in this order: the unknown, which leads to
-// itself; the line has matched, which stays so up to the newline; the line can
-// no longer match, likewise; a line begins after one that matched; nothing has
-// begun, behind no word character, and behind one; a line begins. So a
-// comparison tells what is special, and the row after a match is the only odd
-// one, by a step aside, so that matches can be counted without a branch.
+// lines is an automaton over bytes that decides about one line after the other.
+// Its first rows are, in this order: the unknown state, which leads to itself;
+// the line has matched, which stays so up to the newline; the line can no
+// longer match, likewise; a line begins behind one that matched; nothing has
+// begun, behind no word character; nothing has begun, behind a word character;
+// a line begins.
+//
+// So one comparison finds all states that need attention. The row of a line
+// that begins behind a match is one step aside of its place: no other row is
+// odd, so matches are counted without a branch.
 type lines struct {
 	*threads
 	cache
-	newline  uint32 // its class
+	newline  uint32 // class of the newline
 	hit      uint32
 	miss     uint32
 	counted  uint32
 	idle     uint32
 	idleWord uint32
 	begin    uint32
-	last     uint32 // of those where a single stream stops
-	constant ending // of every line, where that is known
+	last     uint32 // a single stream stops at states up to this one
+	constant ending // the same verdict for each line, if it is known
 	live     [streams]uint32
 	pending  []byte
 	shapes   map[shape][utf8.UTFMax]byte
 	ahead    []uint32
 	skipping bool
-	untried  int // blocks since skip was tried
+	untried  int // number of blocks since skip was tried
 }
 
-// streams are the pieces of a block that are walked at the same time: a step
-// waits for the table, so the steps of several fit into one.
+// streams is the number of pieces of a block that are walked at the same time.
+// Each step waits for the table, and the steps of the other pieces use that
+// time.
 const streams = 4
 
-// shape is what the bytes of an incomplete rune tell, where all runes that
-// they can become are of a class.
+// shape is what the bytes of an incomplete rune tell, if all runes that they
+// can become are of one class.
 type shape struct {
 	have, width uint8
 	class       uint16
@@ -47,7 +51,7 @@ type shape struct {
 func newLines(p *program, most, least int) *lines {
 	d := &lines{
 		threads: newThreads(p, false),
-		cache:   newCache(len(p.some)+1, most, least), // the step aside needs a column
+		cache:   newCache(len(p.some)+1, most, least), // one column more, for the step aside
 		newline: uint32(p.class['\n']),
 		shapes:  map[shape][utf8.UTFMax]byte{},
 	}
@@ -81,7 +85,7 @@ func newLines(p *program, most, least int) *lines {
 	return d
 }
 
-// step makes the transition of stream's state by class known, and takes it.
+// step computes the transition of the stream's state by class, and takes it.
 func (d *lines) step(stream int, class uint32) {
 	if d.live[stream] == d.counted {
 		d.live[stream] = d.begin
@@ -104,9 +108,9 @@ func (d *lines) step(stream int, class uint32) {
 	d.live[stream] = next
 }
 
-// taken is the state behind d.pending, the last bytes of the line where ending
-// is true. Where looked is true the threads in list are those that have looked
-// ahead at the first of them.
+// taken returns the state behind d.pending. ending says that these are the last
+// bytes of the line. looked says that the threads in list have looked ahead at
+// the first of them.
 func (d *lines) taken(before side, restart, looked bool, list []uint32, ending bool) uint32 {
 	for len(d.pending) > 0 {
 		if !looked {
@@ -150,7 +154,7 @@ func (d *lines) taken(before side, restart, looked bool, list []uint32, ending b
 	return d.row(d.live[:])
 }
 
-// look closes the threads that run, and those that begin here.
+// look closes the threads that run and those that begin here.
 func (d *lines) look(before side, restart bool, after side, list []uint32) []uint32 {
 	d.ahead = append(d.ahead[:0], list...)
 	if restart {
@@ -159,8 +163,8 @@ func (d *lines) look(before side, restart bool, after side, list []uint32) []uin
 	return d.closed(d.ahead, before, after)
 }
 
-// shaped drops from list the threads that d.pending cannot continue, where
-// that is known, and exchanges d.pending for bytes of the same shape.
+// shaped removes from list the threads that d.pending cannot continue, if that
+// is known. It replaces d.pending by bytes of the same shape.
 func (d *lines) shaped(list []uint32) []uint32 {
 	low, high, width := span(d.pending)
 	c := d.classes
@@ -174,7 +178,7 @@ func (d *lines) shaped(list []uint32) []uint32 {
 	})
 	lead := d.pending[0]
 	if len(d.pending) == 1 && (lead == 0xe0 || lead == 0xed || lead == 0xf0 || lead == 0xf4) {
-		return list // what may follow differs
+		return list // the bytes may become runes of several classes
 	}
 	key := shape{uint8(len(d.pending)), width, class}
 	text, ok := d.shapes[key]
@@ -186,8 +190,8 @@ func (d *lines) shaped(list []uint32) []uint32 {
 	return list
 }
 
-// span are the first and the last of the runes of width bytes that begin with
-// prefix.
+// span returns the first and the last of the runes of width bytes that begin
+// with prefix.
 func span(prefix []byte) (low, high rune, width uint8) {
 	width = 2
 	switch lead := prefix[0]; {
@@ -205,7 +209,7 @@ func span(prefix []byte) (low, high rune, width uint8) {
 			low, high = low<<6, high<<6|0x3f
 		}
 	}
-	if len(prefix) == 1 { // what is shorter, a surrogate, or beyond Unicode is never taken
+	if len(prefix) == 1 { // short forms, surrogates and runes beyond Unicode are never taken
 		switch prefix[0] {
 		case 0xe0:
 			low = 0x800
@@ -220,11 +224,11 @@ func span(prefix []byte) (low, high rune, width uint8) {
 	return low, high, width
 }
 
-// walk walks text from stream's state on and stops in front of the byte that
-// leads to a state that is no greater than last. It returns the place, and
-// how many lines that matched began.
+// walk walks text from the state of the stream. It stops before the byte that
+// leads to a state not greater than last. It returns that place, and the number
+// of lines that began behind a line that matched.
 //
-// hot: every byte of a line that is looked for passes here.
+// hot: it sees each byte of a line that is searched.
 func (d *lines) walk(stream int, text []byte, last uint32) (at int, began uint32) {
 	state, table, class := d.live[stream], d.table, &d.class
 	for at, b := range text {
@@ -240,7 +244,7 @@ func (d *lines) walk(stream int, text []byte, last uint32) (at int, began uint32
 	return len(text), began
 }
 
-// finish walks text to its end, through states that are not known yet too.
+// finish walks text to its end, and computes unknown states.
 func (d *lines) finish(stream int, text []byte) (began int64) {
 	for {
 		at, n := d.walk(stream, text, 0)
@@ -284,7 +288,7 @@ func (d *lines) match(line []byte) (matches, ok bool) {
 	return d.live[0] == d.counted, !d.gaveUp
 }
 
-// advance takes stream 0 on by one byte, known or not.
+// advance moves stream 0 by one byte, whether the transition is known or not.
 func (d *lines) advance(b byte) {
 	class := uint32(d.class[b])
 	if next := d.table[d.live[0]+class]; next != 0 {
@@ -295,7 +299,7 @@ func (d *lines) advance(b byte) {
 	d.walked++
 }
 
-// next finds the next line that matches, from the start of a line on.
+// next finds the next line that matches. from must be the start of a line.
 func (d *lines) next(data []byte, from int) (start, end int, ok bool) {
 	if from >= len(data) || d.constant == endNoMatch {
 		return None, None, true
@@ -335,8 +339,8 @@ func (d *lines) next(data []byte, from int) (start, end int, ok bool) {
 	return None, None, !d.gaveUp
 }
 
-// start prepares stream 0, in which nothing has begun, to go on from at, and
-// returns where there is something to do.
+// start prepares stream 0, in which nothing has begun, to go on from at. It
+// returns the place at which there is something to do.
 func (d *lines) start(data []byte, at int) int {
 	if d.firsts.few {
 		at = d.firsts.next(data, at)
@@ -352,7 +356,7 @@ func (d *lines) start(data []byte, at int) int {
 	return at
 }
 
-// lineEnd is the end of the line that at lies in.
+// lineEnd returns the end of the line in which at lies.
 func lineEnd(data []byte, at int) int {
 	if n := bytes.IndexByte(data[at:], '\n'); n >= 0 {
 		return at + n
@@ -360,7 +364,7 @@ func lineEnd(data []byte, at int) int {
 	return len(data)
 }
 
-// count counts the lines that match.
+// count returns the number of lines that match.
 func (d *lines) count(data []byte) (lines int64, ok bool) {
 	if len(data) == 0 || d.constant == endNoMatch {
 		return 0, true
@@ -380,8 +384,8 @@ func (d *lines) count(data []byte) (lines int64, ok bool) {
 	return lines + d.countWhole(data[:whole]), !d.gaveUp
 }
 
-// countWhole counts the lines that match, in whole lines. Where lines are long
-// and soon decided, it pays to leave them for the next newline, which is tried
+// countWhole counts the lines that match, in whole lines. If lines are long and
+// decided early, it is faster to leave them for the next newline. That is tried
 // from time to time.
 func (d *lines) countWhole(data []byte) (lines int64) {
 	if d.untried--; d.untried < 0 && len(data) > 0 {
@@ -409,13 +413,13 @@ func (d *lines) countWhole(data []byte) (lines int64) {
 
 const (
 	trialBytes = 16 << 10
-	trialEvery = 32 // blocks
-	skipBytes  = 60 // of all streams, walked while one finds the next newline
+	trialEvery = 32 // in blocks
+	skipBytes  = 60 // bytes that all streams walk in the time that one needs to find the next newline
 )
 
-// skip counts the lines that match, in whole lines, and leaves each as soon as
-// it is decided. It returns how many bytes it has walked, and how many lines
-// it has left.
+// skip counts the lines that match, in whole lines, and leaves each line as
+// soon as it is decided. It returns how many bytes it has walked, and how many
+// lines it has left early.
 func (d *lines) skip(data []byte) (lines int64, walked, left int) {
 	for at := d.start(data, 0); at < len(data) && !d.gaveUp; at++ {
 		n, _ := d.walk(0, data[at:], d.last)
@@ -449,7 +453,7 @@ func (d *lines) skip(data []byte) (lines int64, walked, left int) {
 	return lines, walked, left
 }
 
-// cut cuts data into pieces of whole lines.
+// cut divides data into pieces of whole lines.
 func cut(data []byte, pieces *[streams][]byte) {
 	at := 0
 	for i := range streams - 1 {

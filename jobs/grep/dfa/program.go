@@ -7,22 +7,23 @@ import (
 	"unicode"
 )
 
-// program is a syntax.Prog without captures, whose instructions name their
-// runes by set, and the classes of runes that no set tells apart.
+// program is a syntax.Prog without captures. Its instructions refer to their
+// runes as a set. It knows the classes of runes that no set distinguishes.
 type program struct {
 	insts   []inst
 	entry   uint32
 	classes *classes
 	firsts  *firsts
-	words   bool // an assertion asks for word characters
+	words   bool // an assertion depends on word characters
 
-	// Of a program that reads bytes, the class of each, and one of each class.
+	// For a program that reads bytes: the class of each byte, and one byte of
+	// each class.
 	class [256]uint8
 	some  []byte
 
-	// restarts is false when a match can only begin where the text does.
+	// restarts is false if a match can only begin at the start of the text.
 	restarts bool
-	// implied are the threads that a restart always brings along.
+	// implied are the threads that each restart adds.
 	implied []bool
 }
 
@@ -43,7 +44,7 @@ const (
 	opMatch
 )
 
-// Assertions beyond those of syntax, for borders.
+// These assertions, for borders, are not in package syntax.
 const (
 	noWordBefore syntax.EmptyOp = 1 << 6
 	noWordAfter  syntax.EmptyOp = 1 << 7
@@ -52,7 +53,8 @@ const (
 	aboutWords   = syntax.EmptyWordBoundary | syntax.EmptyNoWordBoundary | noWordBefore | noWordAfter
 )
 
-// mostInsts is where states would grow too large to pay.
+// mostInsts is the largest number of instructions. With more, states are too
+// large.
 const mostInsts = 50_000
 
 func compile(tree *syntax.Regexp, b Border) *program {
@@ -84,7 +86,7 @@ func compile(tree *syntax.Regexp, b Border) *program {
 	return p
 }
 
-// surround puts assertions around the whole program.
+// surround puts assertions before and behind the whole program.
 func (p *program) surround(before, after syntax.EmptyOp) {
 	end := uint32(len(p.insts))
 	for pc := range p.insts {
@@ -113,7 +115,7 @@ func translate(from *syntax.Prog, pc uint32, sets *runeSets) inst {
 	return inst{op: opFail}
 }
 
-// follow skips what does nothing.
+// follow skips instructions that do nothing.
 func follow(from *syntax.Prog, pc uint32) uint32 {
 	for from.Inst[pc].Op == syntax.InstNop || from.Inst[pc].Op == syntax.InstCapture {
 		pc = from.Inst[pc].Out
@@ -121,7 +123,7 @@ func follow(from *syntax.Prog, pc uint32) uint32 {
 	return pc
 }
 
-// runesOf are the ranges, in order, that an instruction matches.
+// runesOf returns the ranges of runes, in order, that an instruction matches.
 func runesOf(in *syntax.Inst) []rune {
 	switch {
 	case in.Op == syntax.InstRuneAny:
@@ -146,14 +148,14 @@ func runesOf(in *syntax.Inst) []rune {
 	return set
 }
 
-// runeSets numbers different sets.
+// runeSets gives a number to each different set.
 type runeSets struct {
 	all [][]rune
 	ids map[string]int
 }
 
 func (s *runeSets) add(set []rune) int {
-	var text []byte // not string(set), where surrogates become U+FFFD
+	var text []byte // string(set) would turn surrogates into U+FFFD
 	for _, r := range set {
 		text = binary.AppendUvarint(text, uint64(r))
 	}
@@ -170,7 +172,7 @@ func (s *runeSets) add(set []rune) int {
 	return id
 }
 
-// reversed is the tree whose matches are those of re, read backwards.
+// reversed returns a tree whose matches are those of re, read backwards.
 func reversed(re *syntax.Regexp) *syntax.Regexp {
 	r := *re
 	switch re.Op {
@@ -196,7 +198,7 @@ func reversed(re *syntax.Regexp) *syntax.Regexp {
 	return &r
 }
 
-// findRestarts finds out what begins at every rune but the first.
+// findRestarts finds out which threads begin at each rune but the first.
 func (p *program) findRestarts() {
 	p.implied = make([]bool, len(p.insts))
 	t := newThreads(p, false)

@@ -2,26 +2,26 @@ package dfa
 
 import "unicode/utf8"
 
-// runes is an automaton over runes that finds an end of a match: forward, from
-// wherever it begins, or backwards, from the other end.
+// runes is an automaton over runes that finds one end of a match: the last
+// place forward, or the first place backwards.
 type runes struct {
 	*threads
 	cache
-	begins [sides]uint32 // transitions into the first state, by what is before
-	last   int           // of classes.breaks, where the last rune was found
+	begins [sides]uint32 // transitions into the first state, by what lies before it
+	last   int           // index in classes.breaks at which the last rune was found
 	live   [1]uint32
 	ahead  []uint32
-	ascii  *[256]uint16 // the class of a byte; beyond ASCII a column that stays unknown
+	ascii  *[256]uint16 // class of each byte; bytes beyond ASCII have a column that stays unknown
 }
 
-// Transitions are below zero, as int32, where there is something to do: a match
-// ends before the rune that was taken, or behind it, or no match can follow.
+// A transition is negative, as an int32, if there is something to do: a match
+// ends before or behind the rune, or no match can follow.
 const (
 	special = 1 << 31
 	behind  = 1 << 30
 	before  = 1 << 29
 	toRow   = before - 1
-	ownRows = 3 // the unknown, the dead and the idle
+	ownRows = 3 // for unknown, dead and idle
 )
 
 func newRunes(p *program, forward bool, most, least int) *runes {
@@ -37,12 +37,12 @@ func newRunes(p *program, forward bool, most, least int) *runes {
 	return d
 }
 
-// The rows of the state that no match can follow, and, where firsts are few, of
-// that in which nothing has begun, which is never walked from.
+// dead is the row of the state that no match can follow. idle is the row of the
+// state in which nothing has begun; if firsts are few, it is never walked from.
 func (d *runes) dead() uint32 { return d.width }
 func (d *runes) idle() uint32 { return 2 * d.width }
 
-// begin is the transition into the first state.
+// begin returns the transition into the first state.
 func (d *runes) begin(before side) uint32 {
 	if d.begins[before] == 0 {
 		list := d.closed([]uint32{d.entry}, before, unknown)
@@ -52,10 +52,11 @@ func (d *runes) begin(before side) uint32 {
 	return d.begins[before]
 }
 
-// into is the transition into a state that was just closed. Where order counts
-// and a thread looks ahead, the state has the roots, to be closed once the next
-// rune is known: the thread may go around a loop, and what it then does not
-// pass again, because it came from there, decides what is preferred.
+// into returns the transition into a state that was just closed. If threads are
+// ordered and one looks ahead, the state keeps the roots, and closes them when
+// the next rune is known. The reason: the thread may go around a loop, and the
+// places where it came from, which it does not pass again, decide what is
+// preferred.
 func (d *runes) into(list []uint32, before side, restart bool, flags uint32) uint32 {
 	if d.matched {
 		flags |= special | behind
@@ -79,7 +80,7 @@ func (d *runes) into(list []uint32, before side, restart bool, flags uint32) uin
 	return flags | row
 }
 
-// step is the transition from d.live by a rune of class, which becomes known.
+// step computes the transition from d.live by a rune of class.
 func (d *runes) step(class uint16) uint32 {
 	from, restart, list := d.around(d.live[0])
 	after := noWord
@@ -101,7 +102,7 @@ func (d *runes) step(class uint16) uint32 {
 	return next
 }
 
-// around is what is known of a state.
+// around returns what defines a state.
 func (d *runes) around(row uint32) (from side, restart bool, list []uint32) {
 	from, restart, _, list = d.read(d.states[row/d.width].key)
 	if restart {
@@ -111,7 +112,7 @@ func (d *runes) around(row uint32) (from side, restart bool, list []uint32) {
 	return from, restart, list
 }
 
-// ended reports whether a match ends where the text does, in front of after.
+// ended reports whether a match ends where the text ends, before after.
 func (d *runes) ended(row uint32, after side) bool {
 	state := &d.states[row/d.width]
 	if state.ends[after] == endUnknown {
@@ -125,7 +126,7 @@ func (d *runes) ended(row uint32, after side) bool {
 	return state.ends[after] == endMatch
 }
 
-// of is the class of a rune beyond ASCII.
+// of returns the class of a rune beyond ASCII.
 func (d *runes) of(r rune) uint32 {
 	c := d.classes
 	if int(r) < len(c.low) {
@@ -137,7 +138,8 @@ func (d *runes) of(r rune) uint32 {
 	return uint32(c.class[d.last])
 }
 
-// next is the transition from state by a rune of class, known or not.
+// next returns the transition from state by a rune of class, whether it is
+// known or not.
 func (d *runes) next(state, class uint32) uint32 {
 	next := d.table[state+class]
 	if next == 0 {
@@ -147,9 +149,9 @@ func (d *runes) next(state, class uint32) uint32 {
 	return next
 }
 
-// end finds where the leftmost-first match ends that begins at or after from.
+// end finds the end of the leftmost-first match that begins at or behind from.
 //
-// hot: every byte of a line whose matches are wanted passes here.
+// hot: it sees each byte of a line whose matches are wanted.
 func (d *runes) end(line []byte, from int) (end int, ok bool) {
 	next := d.begin(sideBefore(line, from))
 	if d.gaveUp {
@@ -174,7 +176,7 @@ func (d *runes) end(line []byte, from int) (end int, ok bool) {
 				return None, false
 			}
 		}
-		// What is known, is ASCII and ends nothing.
+		// This loop takes known transitions by ASCII in which nothing ends.
 		table, ascii := d.table, d.ascii
 		for at < len(line) {
 			next := table[state+uint32(ascii[line[at]])]
@@ -208,7 +210,7 @@ func (d *runes) end(line []byte, from int) (end int, ok bool) {
 			state = next & toRow
 			if next&behind != 0 {
 				for table := d.table; at < len(line) && table[state+uint32(ascii[line[at]])] == behind|special|state; {
-					at++ // matches that grow
+					at++ // the match grows by one byte at a time
 				}
 				end = at
 			}
@@ -217,10 +219,10 @@ func (d *runes) end(line []byte, from int) (end int, ok bool) {
 	return end, true
 }
 
-// start finds where the longest match begins that ends at end and begins at or
-// behind from; there is one.
+// start finds the beginning of the longest match that ends at end and begins at
+// or behind from. There must be one.
 //
-// hot: every byte of a match whose bounds are wanted passes here.
+// hot: it sees each byte of a match whose bounds are wanted.
 func (d *runes) start(line []byte, from, end int) (start int, ok bool) {
 	next := d.begin(sideBehind(line, end))
 	if d.gaveUp {

@@ -1,7 +1,7 @@
 package dfa
 
-// together walks the pieces side by side until one of them is at its end, and
-// leaves what it did not walk.
+// together walks the pieces at the same time until one of them is at its end.
+// It leaves in pieces what it did not walk.
 func (d *lines) together(pieces *[streams][]byte) (began int64) {
 	for i := range d.live {
 		d.live[i] = d.begin
@@ -31,9 +31,10 @@ func (d *lines) together(pieces *[streams][]byte) (began int64) {
 	return began
 }
 
-// walkBytes is walk for all streams: n bytes of each, as far as they are known.
+// walkBytes is walk for all streams: up to n bytes of each, as far as the
+// states are known.
 //
-// hot: what processors without an assembly of ours run, for every byte.
+// hot: it sees each byte, on processors for which there is no assembly.
 func (d *lines) walkBytes(pieces *[streams][]byte, n int) (at, began int) {
 	s0, s1, s2, s3 := d.live[0], d.live[1], d.live[2], d.live[3]
 	p0, p1, p2, p3 := pieces[0][:n], pieces[1][:n], pieces[2][:n], pieces[3][:n]

@@ -9,11 +9,11 @@ import (
 type side uint8
 
 const (
-	edge    side = iota // nothing: the text ends there
+	edge    side = iota // nothing: the text ends here
 	noWord              // a rune that is no word character
 	word                // a word character
-	unknown             // only ahead: not looked at
-	sides   = 3         // that are known
+	unknown             // not known yet; only ahead
+	sides   = 3         // the number of known ones
 )
 
 func sideOf(b byte) side {
@@ -23,7 +23,7 @@ func sideOf(b byte) side {
 	return noWord
 }
 
-// holds are the assertions that hold between before and after.
+// holds returns the assertions that are true between before and after.
 func holds(before, after side) (ops syntax.EmptyOp) {
 	if before == edge {
 		ops |= syntax.EmptyBeginText | syntax.EmptyBeginLine
@@ -46,19 +46,19 @@ func holds(before, after side) (ops syntax.EmptyOp) {
 	return ops | syntax.EmptyNoWordBoundary
 }
 
-// threads steps lists of threads, which are named by their instructions. What
-// it returns is its own until the next call.
+// threads moves lists of threads by one rune. A thread is named by its
+// instruction. The lists that its methods return are valid until the next call.
 type threads struct {
 	*program
-	ordered bool // the first thread that matches ends those behind it
-	matched bool // the last list that was closed held a match
-	waits   bool // and a thread that looks ahead
+	ordered bool // a thread that matches removes all threads behind it
+	matched bool // the list that was closed last holds a match
+	waits   bool // it also holds a thread that looks ahead
 
 	list   []uint32
-	origin []uint32 // the roots that added to it
+	origin []uint32 // the roots that added threads to it
 	roots  []uint32
 	stack  []uint32
-	seen   []uint32 // by instruction, the generation that saw it
+	seen   []uint32 // for each instruction, the generation that saw it
 	serial uint32
 }
 
@@ -66,9 +66,9 @@ func newThreads(p *program, ordered bool) *threads {
 	return &threads{program: p, ordered: ordered, seen: make([]uint32, len(p.insts))}
 }
 
-// closed follows roots, in order, through everything that takes no rune. Where
-// after is unknown the threads that look ahead stay as they are. A match is
-// noted, not listed.
+// closed follows roots, in order, through all instructions that take no rune.
+// If after is unknown, threads that look ahead stay as they are. A match is
+// noted in matched, and not in the list.
 func (t *threads) closed(roots []uint32, before, after side) []uint32 {
 	t.list, t.origin, t.matched, t.waits = t.list[:0], t.origin[:0], false, false
 	t.serial++
@@ -108,8 +108,8 @@ func (t *threads) closed(roots []uint32, before, after side) []uint32 {
 	return t.list
 }
 
-// stepped is what becomes of list, closed with nothing unknown, by a rune of
-// class.
+// stepped returns what becomes of list by a rune of class. list must be closed,
+// with nothing unknown.
 func (t *threads) stepped(list []uint32, class uint16) []uint32 {
 	has := t.classes.has[class]
 	t.roots = t.roots[:0]
@@ -129,8 +129,8 @@ func (t *threads) stepped(list []uint32, class uint16) []uint32 {
 	return t.list
 }
 
-// word reports whether class is of word characters; only programs that ask
-// have classes that say so.
+// word reports whether class holds word characters. Only programs that need
+// this have classes that tell it.
 func (c *classes) word(class uint16) bool {
 	r := c.some[class]
 	return r < 0x80 && sideOf(byte(r)) == word

@@ -2,12 +2,13 @@
 
 package dfa
 
-// walkers are what walkBlocks, in assembly, is called with: the streams, and
-// n, above 0 and a multiple of blockBytes, of bytes to walk in each. It walks
-// whole blocks, up to the one in which something is unknown, and sets at to
-// where that begins, and began as walk does.
+// walkers are the arguments of walkBlocks, in assembly: the streams, and the
+// number n of bytes to walk in each, which is above 0 and a multiple of
+// blockBytes. It walks whole blocks, up to one in which something is unknown.
+// It sets at to the beginning of that block, and began as walk does.
 //
-// Against the loop in Go it saves the checks of bounds, and a compare a byte.
+// Compared with the loop in Go, it saves the bounds checks, and one comparison
+// for each byte.
 type walkers struct {
 	text  [streams]*byte
 	state [streams]uint32
@@ -23,7 +24,8 @@ const blockBytes = 8
 //go:noescape
 func walkBlocks(w *walkers)
 
-// walkAll is walk for all streams: n bytes of each, as far as they are known.
+// walkAll is walk for all streams: up to n bytes of each, as far as the states
+// are known.
 func (d *lines) walkAll(pieces *[streams][]byte, n int) (at, began int) {
 	if n < blockBytes {
 		return d.walkBytes(pieces, n)
