@@ -10,7 +10,7 @@ import (
 )
 
 // Priority orders jobs under FIFO, and is a factor of their weight under fair (Hadoop
-// 1.0.3, SchedulingAlgorithms.FifoComparator, FairScheduler.calculateRawWeight).
+// 1.0.3, SchedulingAlgorithms.FifoComparator, FairScheduler.getPriorityFactor).
 type Priority int8
 
 const (

@@ -6,15 +6,7 @@ type IDs[T ~int32] []T
 // Push adds id.
 func (h *IDs[T]) Push(id T) {
 	*h = append(*h, id)
-	s := *h
-	for i := len(s) - 1; i > 0; {
-		up := (i - 1) / 2
-		if s[up] <= s[i] {
-			break
-		}
-		s[up], s[i] = s[i], s[up]
-		i = up
-	}
+	h.fix(len(*h) - 1)
 }
 
 func (h *IDs[T]) removeAt(i int) {

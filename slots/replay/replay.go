@@ -122,6 +122,8 @@ func (r *replay) run() (*Difference, error) {
 		if err != nil {
 			return r.end(err)
 		}
+		// The file has the decisions behind the Assign or the fact that leads to them,
+		// and before the next one.
 		class := e.Op.Class()
 		if class == trace.Decision {
 			if diff := r.compare(&e); diff != nil {
@@ -144,7 +146,7 @@ func (r *replay) run() (*Difference, error) {
 // give gives a recorded fact or Assign to the Ledger, and compares the wake-up that an
 // Assign asks for.
 func (r *replay) give(e *trace.Event) (*Difference, error) {
-	if e.At < r.ledger.Now() {
+	if e.At < r.ledger.Now() { // a checked build of the Ledger would panic
 		return r.differ(r.text(e), "a time that is not before "+r.ledger.Now().String()), nil
 	}
 	if err := r.apply(e); err != nil {
@@ -196,7 +198,7 @@ func (r *replay) compareAsk(e *trace.Event) *Difference {
 	}
 	got := r.decided[r.at]
 	r.at++
-	if got.D != e.D && r.factsLine == 0 {
+	if got.D != e.D && r.factsLine == 0 { // go on: a decision that differs says more than the digest
 		r.factsLine = r.decoder.Line()
 	}
 	if got.C != e.C {
@@ -226,6 +228,7 @@ func (r *replay) differ(recorded, replayed string) *Difference {
 // Ledger would panic, or take too much memory, because the file is broken.
 func (r *replay) apply(e *trace.Event) error {
 	l, j := r.ledger, slots.JobID(e.Job)
+	// The Ledger would ignore an unknown job; in a file it is an error.
 	if e.Op != trace.OpSubmit && e.Op != trace.OpAssign && e.Op != trace.OpLostTracker && (j < 0 || int(j) >= l.Jobs()) {
 		return fmt.Errorf("%v of job %d, which was not submitted", e.Op, e.Job)
 	}
