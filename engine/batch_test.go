@@ -23,7 +23,7 @@ import (
 	"mrlocal/slots/setup"
 )
 
-// batchOf makes a job of each kind asked for, alternating between two pools.
+// batchOf makes a job of each of kinds, in two pools in turn.
 func batchOf(t testing.TB, inputs []string, kinds ...string) ([]engine.BatchJob, []*bytes.Buffer) {
 	t.Helper()
 	made := chains(t)
@@ -170,7 +170,7 @@ func TestAJobThatFailsFailsAlone(t *testing.T) {
 	}
 }
 
-// refusing is a writer that takes nothing.
+// refusing is a writer that fails.
 type refusing struct{ err error }
 
 func (r refusing) Write([]byte) (int, error) { return 0, r.err }
@@ -314,8 +314,8 @@ func TestVeryManyTinyJobsNeedFewFilesAtATime(t *testing.T) {
 	}
 }
 
-// A job without input needs no opening; it does not go before one that was due
-// earlier and does. With a limit of one job at a time the order shows.
+// A job without input needs no opening. It is not submitted before a job that was due
+// earlier and needs it. A limit of one job at a time shows the order.
 func TestAJobThatNeedsNoOpeningOvertakesNobody(t *testing.T) {
 	dir := writeFiles(t, []jobtest.File{{Path: "a", Data: text(7, 50_000)}})
 	batch := []engine.BatchJob{

@@ -13,8 +13,8 @@ import (
 	"mrlocal/slots/setup"
 )
 
-// Spill sorts and decoders run on their slot's core, so one typed map slot
-// never quietly uses two cores.
+// Spills and decoders run on the core of their slot, so one map slot never uses two
+// cores.
 func TestOneMapSlotUnderFairUsesOneCore(t *testing.T) {
 	in := writeFiles(t, []jobtest.File{{Path: "a", Data: text(91, 16_000_000)}})
 	for name, chain := range map[string]jobs.Chain{"sort": chains(t)["sort"](), "wordcount": chains(t)["wordcount"]()} {

@@ -36,7 +36,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// text makes lines of words from a small vocabulary, with the odd long line.
+// text makes lines of words from a small vocabulary. A few lines are long.
 func text(seed uint64, bytesWanted int) []byte {
 	rng := rand.New(rand.NewPCG(seed, 7))
 	var b bytes.Buffer
@@ -102,7 +102,7 @@ func build[O any](t testing.TB, f func(O) (jobs.Chain, error), o O) jobs.Chain {
 	return chain
 }
 
-// chains are every built-in job in its main forms; each call makes new ones.
+// chains returns every built-in job in its main forms, made anew at each call.
 func chains(t testing.TB) map[string]func() jobs.Chain {
 	return map[string]func() jobs.Chain{
 		"wordcount":       func() jobs.Chain { return build(t, wordcount.New, wordcount.Options{}) },
@@ -271,7 +271,7 @@ func TestABufferThatMayGrowDoesNotSpill(t *testing.T) {
 	}
 }
 
-// failing is a job whose mapper and reducer do as told.
+// failing returns a job that calls mapper and reducer.
 func failing(mapper func(b jobs.Block, out jobs.Emitter) error, reducer func() error) jobs.Chain {
 	return jobs.Chain{{
 		Name:       "failing",

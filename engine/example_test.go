@@ -24,7 +24,7 @@ func (x indexer) Map(b jobs.Block, out jobs.Emitter) error {
 	return nil
 }
 
-// union strings a word's names together: a map hands on lists, not its text.
+// union joins the names of a word, so that a map passes on lists and not its text.
 type union struct{}
 
 func (union) Fold(names, name []byte) []byte {

@@ -18,7 +18,7 @@ import (
 	"mrlocal/slots/setup"
 )
 
-// oneByOne is indexer with a call of Emit a word.
+// oneByOne is indexer with one call of Emit for each word.
 type oneByOne struct{ indexer }
 
 func (x oneByOne) Map(b jobs.Block, out jobs.Emitter) error {
@@ -31,7 +31,7 @@ func (x oneByOne) Map(b jobs.Block, out jobs.Emitter) error {
 	return nil
 }
 
-// combiner does at spills what union does while collecting.
+// combiner does at spills what union does while the kvbuffer collects.
 type combiner struct{ names []byte }
 
 func (c *combiner) Reduce(word []byte, vs *jobs.Values, out jobs.Emitter) error {
@@ -74,8 +74,8 @@ func (p *places) Reduce(word []byte, vs *jobs.Values, out jobs.Emitter) error {
 	return nil
 }
 
-// indexes are ways to write the index. All but the last make the same of the
-// same files; that one lists where in them the words are.
+// indexes are ways to write the index. All but the last give the same result for the
+// same files. The last one lists where in the files the words are.
 func indexes() map[string]jobs.Job {
 	emit := index()
 	emit.NewMapper = func() jobs.Mapper { return oneByOne{indexer{jobs.LettersAndDigits()}} }

@@ -45,7 +45,7 @@ func TestOneRecordOfThreeQuartersOfTheBoundIsSorted(t *testing.T) {
 	}
 }
 
-// One is read while another is collected, and perhaps a third one spilled.
+// One record is read while another is collected and perhaps a third one spilled.
 func TestRecordsOfAThirdOfTheBoundAreSorted(t *testing.T) {
 	long := bytes.Repeat([]byte{'x'}, 5_000_000)
 	var data, want bytes.Buffer

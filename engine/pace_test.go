@@ -10,8 +10,8 @@ import (
 	"mrlocal/slots/setup"
 )
 
-// Throttled runs take what arithmetic says. Time is fake: only what is waited
-// for on purpose passes.
+// Throttled runs take as long as computed. Time is fake: only waits on purpose take
+// time.
 func TestThrottledRunsTakeAsLongAsTheirBytes(t *testing.T) {
 	const size = 3_000_000
 	data := text(151, size)

@@ -16,8 +16,8 @@ import (
 	"mrlocal/trace"
 )
 
-// opener is FIFO with an extra map slot on a tracker for each map that is in its
-// I/O period there, up to some.
+// opener is FIFO with an extra map slot on a tracker for each map that is in its I/O
+// period there, up to a limit.
 type opener struct {
 	*fifo.FIFO
 	extra int
@@ -79,8 +79,8 @@ func TestAMapInItsIOPeriodLetsAnotherOneCompute(t *testing.T) {
 	}
 }
 
-// A map whose output stays in memory computes to its end: another one beside it
-// would only take its processor.
+// A map whose output stays in memory computes to its end. Another map beside it would
+// only take its processor.
 func TestAMapThatWritesNothingHasNoIOPeriod(t *testing.T) {
 	dir := writeFiles(t, []jobtest.File{{Path: "a", Data: text(172, 2<<20)}})
 	for name, o := range map[string]engine.Options{
@@ -110,7 +110,7 @@ func TestAMapThatWritesNothingHasNoIOPeriod(t *testing.T) {
 	}
 }
 
-// holder is FIFO that lets a reduce go on so long after it had its data.
+// holder is FIFO that lets a reduce go on a fixed time after it has its data.
 type holder struct {
 	*fifo.FIFO
 	wait time.Duration
@@ -172,9 +172,8 @@ func TestAHeldReduceIsKilledAtOnce(t *testing.T) {
 	})
 }
 
-// TestAMapIsNotDoneWhenItsInputIsRead: two thirds of its progress are its input, and
-// while it sorts and spills it stays there, so that a slow one can be told from one
-// that is about to end.
+// Two thirds of the progress of a map are its input. It stays there while it sorts and
+// spills, so that a slow map differs from one that is about to end.
 func TestAMapIsNotDoneWhenItsInputIsRead(t *testing.T) {
 	const read = 2 * (slots.One / 3)
 	dir := writeFiles(t, []jobtest.File{{Path: "a", Data: text(172, 1<<20)}})

@@ -23,8 +23,8 @@ import (
 	"mrlocal/trace"
 )
 
-// copier is FIFO that copies every attempt which has run for so long, once, to
-// whatever slot is idle.
+// copier is FIFO that copies every attempt which has run for so long, once, to an
+// idle slot.
 type copier struct {
 	*fifo.FIFO
 	after  time.Duration
@@ -80,7 +80,7 @@ func TestACopyOfAStragglerEndsTheJobSooner(t *testing.T) {
 	if alone.FinishS != 20 || alone.Counters.SpeculativeMaps != 0 {
 		t.Errorf("without copies: %+v", alone)
 	}
-	// The copies of two maps start after 1.5 s and take one; so does that of a reduce.
+	// The copies of two maps and of a reduce start after 1.5 s and take 1 s.
 	if beside.FinishS != 2.5+2.5 || beside.Counters.SpeculativeMaps != 2 || beside.Counters.KilledMaps != 2 || beside.Counters.KilledReduces != 1 {
 		t.Errorf("with copies: %+v", beside)
 	}
@@ -89,8 +89,8 @@ func TestACopyOfAStragglerEndsTheJobSooner(t *testing.T) {
 	}
 }
 
-// TestCopiesNeverChangeTheAnswer: whatever runs is copied at once or a little
-// later, while attempts fail and trackers are lost, and nobody can tell.
+// Every running attempt is copied at once or a little later, while attempts fail and
+// trackers are lost. The result stays the same.
 func TestCopiesNeverChangeTheAnswer(t *testing.T) {
 	files := []jobtest.File{{Path: "a", Data: text(21, 400_000)}, {Path: "b", Data: text(22, 200_000)}}
 	writeFiles(t, files)
@@ -149,8 +149,8 @@ func TestCopiesNeverChangeTheAnswer(t *testing.T) {
 	}
 }
 
-// TestEveryPolicyGivesTheSameBytesWhateverGoesWrong: of three trackers one is slow,
-// one is lost, and the first attempt of a map and of a reduce fails.
+// Of three trackers one is slow and one is lost, and the first attempt of a map and
+// of a reduce fails.
 func TestEveryPolicyGivesTheSameBytesWhateverGoesWrong(t *testing.T) {
 	files := []jobtest.File{{Path: "a", Data: text(23, 150_000)}, {Path: "b", Data: text(24, 100_000)}}
 	writeFiles(t, files)
@@ -188,7 +188,8 @@ func records(files []jobtest.File) (n int64) {
 	return n
 }
 
-// resultOf is what a run has written: nothing but whole parts may be there.
+// resultOf returns what a run has written. It fails if anything but whole parts is
+// there.
 func resultOf(t *testing.T, out string, streamed []byte) []byte {
 	t.Helper()
 	all := append([]byte(nil), streamed...)
@@ -209,8 +210,8 @@ func resultOf(t *testing.T, out string, streamed []byte) []byte {
 	return all
 }
 
-// A copy writes the part while its tracker is lost. The attempt that it was
-// made of ends next, and a second copy after that: what was read counts once.
+// A copy writes the part while its tracker is lost. The attempt that it copies ends
+// next, and a second copy after that. The input counts once.
 func TestWhatWasWrittenByALostCopyCountsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		data := text(194, 10_000)
@@ -237,8 +238,8 @@ func TestWhatWasWrittenByALostCopyCountsOnce(t *testing.T) {
 	})
 }
 
-// taker is FIFO that takes back, in the same decision, the slot of the first reduce
-// that it starts.
+// taker is FIFO that takes back the slot of the first reduce that it starts, in the
+// same decision.
 type taker struct {
 	*fifo.FIFO
 	took bool
@@ -254,7 +255,8 @@ func (p *taker) Decide(v *slots.View, d *slots.Decision) {
 	}
 }
 
-// The deadlock guard may do the same: an order to start and to end an attempt.
+// One set of orders may start and kill the same attempt. The deadlock guard gives such
+// orders too.
 func TestAKillReachesWhatHasJustBeenStarted(t *testing.T) {
 	now := slots.PPM(0)
 	synctest.Test(t, func(t *testing.T) {

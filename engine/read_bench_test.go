@@ -12,13 +12,13 @@ import (
 	"mrlocal/slots/setup"
 )
 
-// idle is a mapper that looks at nothing.
+// idle is a mapper that does nothing.
 type idle struct{}
 
 func (idle) Map(jobs.Block, jobs.Emitter) error { return nil }
 
-// BenchmarkReadOnly is what a job costs that only reads: about its bytes by
-// what a core copies out of the page cache, on each slot, and the lines' count.
+// BenchmarkReadOnly measures a job that only reads. On each slot it takes about as
+// long as a core takes to copy the bytes out of the page cache and count lines.
 func BenchmarkReadOnly(b *testing.B) {
 	const fileBytes = 256 << 20
 	path := filepath.Join(b.TempDir(), "f")

@@ -17,8 +17,8 @@ import (
 	"mrlocal/trace"
 )
 
-// recordedBatch is the event file of a real run: jobs of two pools on two
-// trackers, waiting for slots at their data where the policy has them wait.
+// recordedBatch returns the event file of a real run: jobs of two pools on two
+// trackers, which wait for local slots if the policy has them wait.
 func recordedBatch(t *testing.T, sched string) []byte {
 	t.Helper()
 	const delay = 2 * time.Millisecond
@@ -43,9 +43,8 @@ func recordedBatch(t *testing.T, sched string) []byte {
 	return events.Bytes()
 }
 
-// TestAReplayOfARealRunNamesTheDecisionThatAWrongFactChanges: the end of an
-// attempt that is dropped, swapped with the fact before it, or told 1 ns after
-// the Ledger was asked next instead of before.
+// The wrong fact is the end of an attempt. It is dropped, swapped with the fact before
+// it, or moved to 1 ns after the next time that the Ledger is asked.
 func TestAReplayOfARealRunNamesTheDecisionThatAWrongFactChanges(t *testing.T) {
 	ends := 8
 	if invariant.Enabled {
@@ -79,7 +78,7 @@ func TestAReplayOfARealRunNamesTheDecisionThatAWrongFactChanges(t *testing.T) {
 	}
 }
 
-// finish is the place of end n among the events.
+// finish returns the place of end n among the events.
 func finish(t *testing.T, events []trace.Event, n int) int {
 	t.Helper()
 	for i := range events {

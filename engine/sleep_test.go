@@ -21,7 +21,7 @@ import (
 	"mrlocal/trace"
 )
 
-// sleeping is a job whose maps take the times given, and its reduces too.
+// sleeping returns a job whose maps and reduces take the given times.
 func sleeping(t testing.TB, maps, reduces []time.Duration) jobs.Chain {
 	t.Helper()
 	return build(t, sleep.New, sleep.Options{
@@ -38,7 +38,7 @@ func secs(s ...float64) (times []time.Duration) {
 	return times
 }
 
-// gantt is the starts and ends of attempts, a line each, as the events have them.
+// gantt returns the starts and ends of attempts, one on each line.
 func gantt(events []trace.Event) string {
 	var b strings.Builder
 	for _, e := range events {
@@ -153,7 +153,7 @@ func TestSleepingJobsStartAndEndExactlyWhenTheirTimesSay(t *testing.T) {
 	}
 }
 
-// rows are a report's jobs by name.
+// rows returns the jobs of a report by name.
 func rows(r *report.Report) map[string]*report.Job {
 	m := map[string]*report.Job{}
 	for i := range r.Jobs {

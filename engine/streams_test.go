@@ -36,8 +36,8 @@ func zipped(t testing.TB, data []byte) []byte {
 	return b.Bytes()
 }
 
-// Streams of several jobs share what may be held in memory: with as little of
-// it as runs at all, nobody waits for good, whatever else limits the jobs.
+// Streams of several jobs share what may be held in memory. With as little of it as a
+// run accepts, no job waits for ever, also under other limits.
 func TestStreamsOfManyJobsShareTheirMemory(t *testing.T) {
 	giant := append(bytes.Repeat([]byte("x"), 900_000), '\n')
 	datas := [][]byte{text(171, 300_000), append(text(172, 200_000), giant...), text(173, 250_000), append(giant, text(174, 200_000)...), text(175, 250_000), text(176, 300_000)}
@@ -87,8 +87,8 @@ func TestStreamsOfManyJobsShareTheirMemory(t *testing.T) {
 	}
 }
 
-// What a decoder keeps must not take the room that the maps of its own pieces
-// need: with the least memory there is, it would wait for them and they for it.
+// The memory of a decoder must not take the room that the maps of its own pieces
+// need. With the least memory, decoder and maps would wait for each other.
 func TestADecoderLeavesMapsTheirMemory(t *testing.T) {
 	data := text(181, 1_500_000)
 	var b bytes.Buffer
@@ -121,8 +121,8 @@ func TestADecoderLeavesMapsTheirMemory(t *testing.T) {
 	}
 }
 
-// An attempt whose tracker is lost may go on reading until it notices. Its
-// piece of a stream is in memory once, and blocks move to whoever reads them.
+// An attempt whose tracker is lost may go on reading until it notices. Its piece of a
+// stream is in memory once, and blocks move to the attempt that reads them.
 func TestAPieceOfAStreamIsReadByOneAttemptAtATime(t *testing.T) {
 	for kind, reducer := range map[string]func() error{"a job with reduces": func() error { return nil }, "a map-only job": nil} {
 		t.Run(kind, func(t *testing.T) {
@@ -157,7 +157,7 @@ func TestAPieceOfAStreamIsReadByOneAttemptAtATime(t *testing.T) {
 	}
 }
 
-// slowWriter takes its time for the first write.
+// slowWriter takes 700 ms for the first write.
 type slowWriter struct {
 	bytes.Buffer
 	once sync.Once
@@ -168,8 +168,8 @@ func (w *slowWriter) Write(p []byte) (int, error) {
 	return w.Buffer.Write(p)
 }
 
-// A map that has written its part when it hears that its tracker is lost is not
-// made again: the attempt that would is booked with what the first has counted.
+// A map has written its part when it notices that its tracker is lost. It is not run
+// again: the next attempt is booked with the counters of the first.
 func TestWhatWasWrittenOnALostTrackerCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		data := text(192, 100_000)
@@ -192,8 +192,8 @@ func TestWhatWasWrittenOnALostTrackerCounts(t *testing.T) {
 	})
 }
 
-// The output of a map is lost when the reduce, on the other tracker, has copied
-// it: the job ends before the map has been made again, which counts all the same.
+// The output of a map is lost when the reduce, on the other tracker, has copied it. The
+// job ends before the map has run again. The counters of the map count all the same.
 func TestALostMapThatIsNotMissedCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		data := text(193, 100_000)

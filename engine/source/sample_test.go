@@ -35,9 +35,9 @@ func TestCutPointsAreQuantilesOfTheSample(t *testing.T) {
 	}
 }
 
-// Whatever the sample, parts are ranges of (key, map): what one map puts into a
-// part is not greater than what a later map puts into a later part, and other
-// than keys that were spread, no key is in two parts.
+// With any sample, parts are ranges of (key, map). What one map puts into a part is not
+// greater than what a later map puts into a later part. No key is in two parts, except
+// keys that were spread.
 func TestCutsOfMapsKeepTheOrderOfKeysAndMaps(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 1))

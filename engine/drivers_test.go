@@ -23,12 +23,12 @@ import (
 	"mrlocal/workload"
 )
 
-// bothWorlds is a workload that the engine can sleep through and the simulator
-// compute: pools with weights, minimum shares and limits, a user with a limit,
-// priorities, jobs that arrive late, one that waits for another, a map-only
-// one, a failing task, three replicas on four trackers. Times are drawn to the
-// nanosecond, so that no two tasks end at one instant.
-const bothWorlds = `
+// calmWorkload is a workload that the engine runs with sleeping tasks and the
+// simulator computes. It has pools with weights, minimum shares and limits, a user
+// with a limit, priorities, jobs that arrive late, one that waits for another, a
+// map-only one, a failing task, and three replicas on four trackers. Times are
+// drawn to the nanosecond, so that no two tasks end at the same time.
+const calmWorkload = `
 cluster: {trackers: 4, map_slots: 2, reduce_slots: 1}
 defaults: {slowstart: 0.6}
 locality: {replicas: 3}
@@ -48,12 +48,12 @@ jobs:
   - {name: J06, pool: prod, after: [J02], maps: 8, map_time: {uniform: [1s, 3s]}}
 `
 
-// roughWorlds is one in which things go wrong: a slow tracker, maps away from
-// their input that take three times as long, waits for local slots, a tracker
-// that is lost while it holds map outputs, and a pool that preempts. No reduce
-// starts before: where an output is lost that it has copied, a real one starts
-// anew and a simulated one copies it again.
-const roughWorlds = `
+// roughWorkload is a workload in which things go wrong. It has a slow tracker, remote
+// maps that take three times as long, waits for local slots, a tracker that is lost
+// while it holds map outputs, and a pool that preempts. No reduce starts before all
+// maps are done. If a reduce had copied an output that is lost, the engine would
+// start the reduce again, and the simulator would copy the output again.
+const roughWorkload = `
 cluster: {trackers: 5, map_slots: 2, reduce_slots: 1}
 defaults: {slowstart: 1}
 locality: {replicas: 2}
@@ -72,27 +72,27 @@ jobs:
 `
 
 const (
-	worldsDelay   = 1500 * time.Millisecond // roughWorlds'
-	worldsPenalty = 3 * slots.One
+	roughDelay   = 1500 * time.Millisecond // roughWorkload'
+	roughPenalty = 3 * slots.One
 )
 
-// TestTheEngineAndTheSimulatorGiveTheSameEvents: one workload, two worlds, one
-// Ledger: the same submissions, starts on the same slots by the same rules,
-// ends, lendings, gates and admissions at the same times, under every policy, or
-// what remains of it, that goes by what both worlds tell (oneWorldOnly).
+// One workload gives the same events under both drivers: submissions, starts on the
+// same slots by the same rules, ends, lendings, gates and admissions, all at the
+// same times. This holds under every policy that decides by what both drivers
+// report alike (driversDiffer).
 func TestTheEngineAndTheSimulatorGiveTheSameEvents(t *testing.T) {
 	for name, w := range map[string]struct {
 		text    string
 		delay   time.Duration
 		penalty slots.PPM
-	}{"calm": {text: bothWorlds}, "rough": {roughWorlds, worldsDelay, worldsPenalty}} {
+	}{"calm": {text: calmWorkload}, "rough": {roughWorkload, roughDelay, roughPenalty}} {
 		file, err := workload.Parse(name+".yaml", []byte(w.text))
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, tuned := range bothWorldsPolicies() {
+		for _, tuned := range driverPolicies() {
 			t.Run(name+"/"+tuned.name, func(t *testing.T) {
-				if why := oneWorldOnly(tuned.name); why != "" {
+				if why := driversDiffer(tuned.name); why != "" {
 					t.Skip(why)
 				}
 				file := withoutLosses(t, file, tuned.policy)
@@ -108,13 +108,13 @@ func TestTheEngineAndTheSimulatorGiveTheSameEvents(t *testing.T) {
 					return p
 				}
 				if _, err := sim.Run(t.Context(), file, sim.Options{
-					Policy: p(), Config: setup.Config{MaxSlots: worldsSlots, LocalityDelay: w.delay, RemotePenalty: w.penalty}, Watch: func(s *trace.Stream) { s.Attach(&simulated) },
+					Policy: p(), Config: setup.Config{MaxSlots: driverSlots, LocalityDelay: w.delay, RemotePenalty: w.penalty}, Watch: func(s *trace.Stream) { s.Attach(&simulated) },
 				}); err != nil {
 					t.Fatal(err)
 				}
 				synctest.Test(t, func(t *testing.T) {
 					sleepThrough(t, file, engine.Options{
-						Policy: p(), Config: setup.Config{MaxSlots: worldsSlots, LocalityDelay: w.delay, RemotePenalty: w.penalty}, Watch: func(s *trace.Stream) { s.Attach(&real) },
+						Policy: p(), Config: setup.Config{MaxSlots: driverSlots, LocalityDelay: w.delay, RemotePenalty: w.penalty}, Watch: func(s *trace.Stream) { s.Attach(&real) },
 					})
 				})
 				want, got := story(simulated.Events), story(real.Events)
@@ -129,9 +129,9 @@ func TestTheEngineAndTheSimulatorGiveTheSameEvents(t *testing.T) {
 	}
 }
 
-// worldsSlots is how many slots a tracker may have: an extra one, which both
-// worlds then have where a policy opens it.
-const worldsSlots = 4
+// driverSlots is how many slots a tracker may have. One of them is an extra slot,
+// for policies that open such slots.
+const driverSlots = 4
 
 // tunedPolicy is a policy with options.
 type tunedPolicy struct {
@@ -139,9 +139,9 @@ type tunedPolicy struct {
 	change       func(o *settings.Options)
 }
 
-// bothWorldsPolicies are all policies as they come, and those without what only
-// one world tells alike.
-func bothWorldsPolicies() (all []tunedPolicy) {
+// driverPolicies returns all policies with default options, and some without the
+// features for which the drivers report different things.
+func driverPolicies() (all []tunedPolicy) {
 	for _, info := range registry.All() {
 		all = append(all, tunedPolicy{info.Name, info.Name, func(*settings.Options) {}})
 	}
@@ -156,22 +156,23 @@ func bothWorldsPolicies() (all []tunedPolicy) {
 	)
 }
 
-// oneWorldOnly is why a policy decides otherwise in the other world; "" where it
-// does not.
-func oneWorldOnly(name string) string {
+// driversDiffer returns why a policy decides differently under the two drivers; "":
+// it does not.
+func driversDiffer(name string) string {
 	switch name {
 	case "late", "dynamicmr":
-		return "it copies by progress: that of a task that sleeps is told at the engine's ticks and by whole steps, a simulated one's whenever it is asked for"
+		return "it copies by progress: the engine reports that of a sleeping task at its ticks and in whole steps, and the simulator whenever the policy asks"
 	case "omo", "batch-finish":
-		return "a window of releases closes at the first question after its end, and the engine asks at other instants, when it has ticked"
+		return "a window of releases closes when the policy is first asked after its end, and the engine also asks at its ticks"
 	case "ras":
-		return "reduces wait for its leave (PhaseGate): real ones that have all their data at one instant are told in any order, and it places anew at the first question after a cycle"
+		return "it holds reduces in their copy phase (PhaseGate), and the engine reports reduces that have their data at the same time in any order"
 	}
 	return ""
 }
 
-// withoutLosses is the file without its lost trackers for a policy that starts
-// reduces before all maps are done, whatever the file's slowstart.
+// withoutLosses returns the file. If the policy starts reduces before all maps are
+// done, whatever the slowstart of the file, it returns the file without lost
+// trackers.
 func withoutLosses(t *testing.T, file *workload.File, name string) *workload.File {
 	t.Helper()
 	p, err := registry.New(name, settings.Options{})
@@ -211,8 +212,8 @@ func sleepThrough(t *testing.T, file *workload.File, o engine.Options) {
 	}
 }
 
-// story is all that is told and decided, without what only one world has:
-// progress, measurements, and how often the Ledger is asked in vain.
+// story returns all facts and decisions as text, without what only one driver has:
+// progress, measurements, and visits that grant nothing.
 func story(events []trace.Event) string {
 	var b bytes.Buffer
 	for i := range events {
@@ -220,7 +221,7 @@ func story(events []trace.Event) string {
 		switch {
 		case e.Op == trace.OpAssign || e.Op == trace.OpProgress || e.Op == trace.OpPhase || e.Op == trace.OpReady || e.Op.Class() == trace.Detail:
 			continue
-		case e.Op == trace.OpSubmit: // a real job's maps become known bit by bit
+		case e.Op == trace.OpSubmit: // the engine finds the maps of a job one after the other
 			e.A, e.C, e.Flags = 0, 0, 0
 		case e.Op == trace.OpFinish:
 			e.A, e.B, e.C, e.D, e.E = 0, 0, 0, 0, 0
