@@ -40,6 +40,8 @@ const (
 
 const demoHelp = `Makes wiki/ unless it exists. Then it runs the same grep under the policies fair and pi-dhfs, with half of the cores as map slots and half as reduce slots, draws both runs and compares them. It writes nothing but wiki/.`
 
+// demoCommand is the first thing that a new user runs. It needs no input and no
+// flag.
 func demoCommand() command {
 	return command{name: "demo", usage: "make wiki/, run one grep under two policies and compare", long: demoHelp,
 		run: func(ctx context.Context, e env, line argv.Line) (int, error) {
@@ -71,7 +73,7 @@ func demo(ctx context.Context, e env) error {
 	if err := makeWiki(ctx, e); err != nil {
 		return err
 	}
-	half := max(1, runtime.NumCPU()/2)
+	half := max(1, runtime.NumCPU()/2) // of the cores, for each kind of slots
 	fmt.Fprintf(e.stdout, "counting what %s matches in %s/, %d map and %d reduce slots:\n", grep.DefaultPattern, demoDir, half, half)
 	runs := make([]*demoRun, 0, 2)
 	for _, name := range []string{"fair", defaultPolicy} {
@@ -81,6 +83,7 @@ func demo(ctx context.Context, e env) error {
 		}
 		runs = append(runs, r)
 	}
+	// Both pictures have the same time per column, so that they can be compared.
 	cell := ganttCell(max(runs[0].report.MakespanSeconds, runs[1].report.MakespanSeconds))
 	for _, r := range runs {
 		if err := r.show(e.stdout, cell); err != nil {
@@ -202,6 +205,7 @@ func ganttCell(runSeconds float64) time.Duration {
 
 // showDifference checks that both results are equal, and compares the times.
 func showDifference(w io.Writer, fair, dynamic *demoRun) error {
+	// A slot policy may change when tasks run, but never the result.
 	if fair.result != dynamic.result {
 		return fmt.Errorf("a bug in mrlocal: %s and %s gave different results", fair.policy, dynamic.policy)
 	}

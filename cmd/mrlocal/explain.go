@@ -15,6 +15,8 @@ const explainHelp = `EVENTS is a file that --events of run, batch or sim wrote, 
 
 Exit codes: 0 done; 2 wrong usage, a file that is cut short or was not written by mrlocal, a task or slot that the run does not have.`
 
+// explainCommand answers questions about a run from its events alone. The run may
+// have been real or simulated.
 func explainCommand() command {
 	return command{name: "explain", usage: "explain in sentences why a recorded run decided as it did", args: "EVENTS", long: explainHelp,
 		flags: []flagSpec{
@@ -49,7 +51,8 @@ func runExplain(ctx context.Context, e env, line argv.Line) (int, error) {
 		return 0, err
 	}
 	defer events.Close()
-	o.Name = argv.Quote(path)
+	o.Name = argv.Quote(path) // for messages
+	// The file may be large or a pipe that does not end, so reading stops with ctx.
 	var read io.Reader = contextReader{ctx, events}
 	if asked := o.HasAt || o.Task != "" || o.WhyIdle >= 0; asked {
 		var b bytes.Buffer // an answer that ends in an error is not printed

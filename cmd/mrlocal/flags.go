@@ -64,7 +64,7 @@ func runFlags(shortOutput string) []flagSpec {
 // input is split. The args of a workload file are these and the job's own flags.
 func jobFlags(shortOutput string) []flagSpec {
 	input := value("input", "read `PATH`: a file, directory, glob, - or named FIFO; may be repeated; plain PATHs are read too", "")
-	input.Repeat = true
+	input.Repeat = true // the order of the paths is the order of the input
 	outputFile := value("output-file", "write the result to one `FILE`, or to standard output if it is -", "standard output")
 	outputFile.Short = shortOutput
 	return []flagSpec{
@@ -162,7 +162,7 @@ func (r *reader) jobOptions(o *mrlocal.Options) {
 	o.MapOnly = r.Line.Has("reducers") && o.Reducers == 0
 	o.BlockBytes = r.Size("block-size", leastBlock)
 	if o.Overwrite && o.OutputDir == "" {
-		r.Keep(errs.Optionf("--overwrite", "goes with --output DIR; --output-file replaces a file anyway"))
+		r.Keep(errs.Optionf("--overwrite", "needs --output DIR; --output-file replaces a file anyway"))
 	}
 }
 
@@ -200,7 +200,7 @@ func (r *reader) policy() slots.Policy {
 	if !ok {
 		name = defaultPolicy
 	}
-	known := registry.Names()
+	known := registry.Names() // checked first: checkPolicy suggests the nearest name
 	r.checkPolicy(name, known)
 	if r.Err != nil {
 		return nil
@@ -227,6 +227,7 @@ func (r *reader) directories(flag string) []string {
 		return nil
 	}
 	dirs := strings.Split(text, ",")
+	// A directory that cannot be written matters only if something spills.
 	for _, d := range dirs {
 		if d == "" {
 			r.Keep(errs.Optionf("--"+flag, "an empty directory name in %s", argv.Quote(text)))

@@ -18,7 +18,7 @@ func ganttFlags(where string) []flagSpec {
 func (r *reader) picture() *show.Picture {
 	p := &show.Picture{On: r.Line.Has("gantt"), Step: r.Time("step", false)}
 	if p.Step > 0 && !p.On {
-		r.Keep(errs.Optionf("--step", "goes with --gantt"))
+		r.Keep(errs.Optionf("--step", "needs --gantt"))
 	}
 	return p
 }

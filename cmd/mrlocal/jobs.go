@@ -87,7 +87,7 @@ func sortFlags() []flagSpec {
 func sortJob(r *reader) (jobs.Chain, error) {
 	on := r.Line.Has
 	separator, given := r.Line.Value("field-separator")
-	if given && separator == "" {
+	if given && separator == "" { // to package sort, "" means that none is set
 		return nil, errs.Optionf("-t", "the separator is empty")
 	}
 	return sort.New(sort.Options{
@@ -141,7 +141,7 @@ func grepOptions(r *reader) (grep.Options, error) {
 		Invert: on("invert-match"), IgnoreCase: on("ignore-case"), Fixed: on("fixed-strings"), Word: on("word-regexp"), Whole: on("line-regexp"),
 		OnlyMatched: on("only-matching"), Quiet: on("quiet"),
 	}
-	switch {
+	switch { // without either, names appear if there are several files
 	case on("with-filename") && on("no-filename"):
 		return o, errs.Optionf("-H, --no-filename", "give one of them, not both")
 	case on("with-filename"):
@@ -183,6 +183,7 @@ func grepNotes(line argv.Line, chain jobs.Chain) (notes []string, ignoreReducers
 	if len(line.Values("regexp")) == 0 {
 		notes = append(notes, fmt.Sprintf("no -e PATTERN given: searching for %s, the links of a wiki", grep.DefaultPattern))
 	}
+	// The user may keep one --reducers for all jobs of a script, so it is no error.
 	_, given := line.Value("reducers")
 	if given && len(chain) == 1 && chain[0].NewReducer == nil {
 		notes = append(notes, "--reducers is ignored: selecting lines has no reduce")

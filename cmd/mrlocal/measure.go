@@ -23,6 +23,7 @@ All runs use the policy fair, which lends no slots, and have the same P tasks. T
 // defaultRounds is the number of runs with each number of slots.
 const defaultRounds = 3
 
+// tuneCommand has a subcommand for each job, as run has.
 func tuneCommand() command {
 	flags := tuneFlags()
 	return forEachJob(command{name: "tune", usage: "find the best numbers of slots for a job, by Dynamic Split's guideline", long: tuneHelp},
@@ -48,7 +49,7 @@ func measuringFlags(others ...flagSpec) []flagSpec {
 		leave = append(leave, f.Name)
 	}
 	var flags []flagSpec
-	for _, f := range runFlags("") {
+	for _, f := range runFlags("") { // without -o: there is no output to name
 		same := func(o flagSpec) bool { return o.Name == f.Name }
 		if i := slices.IndexFunc(others, same); i >= 0 {
 			flags = append(flags, others[i])
@@ -74,6 +75,7 @@ func tuneJob(ctx context.Context, e env, line argv.Line, name string, build func
 	if err != nil {
 		return 0, err
 	}
+	// The report is checked before the runs, which may take minutes.
 	file, err := auxiliary.Open("report", reportPath, o.Inputs, nil)
 	if err != nil {
 		return 0, err
@@ -93,7 +95,7 @@ func tuneJob(ctx context.Context, e env, line argv.Line, name string, build func
 // measured reads the job and the options, for commands that run a job several
 // times. Notes go to note.
 func (r *reader) measured(name string, build func(*reader) (jobs.Chain, error), note func(string)) (jobs.Chain, mrlocal.Options, error) {
-	if name == "grep" {
+	if name == "grep" { // as run does
 		r.Keep(missingWord(r.Line))
 	}
 	o, err := runOptions(r.Line)
@@ -133,6 +135,8 @@ func (r *reader) readAgain(inputs []string) {
 
 const profileHelp = `Runs the job alone with 1 to --map-slots map slots on each tracker, and throws the results away. profile prints the times of the runs, and the profile of the fastest run as a workload file has it: the shares of the CPU, I/O and memory of a tracker that a task needs, by phase. The policy ras places tasks by it. I/O is measured as a share of --disk-bw. All runs use the policy fair, which lends no slots, so that as many maps run as there are map slots.`
 
+// profileCommand has a subcommand for each job. It is not --profile, which records
+// where the time of a run went.
 func profileCommand() command {
 	flags := measuringFlags(value("map-slots", "try up to `N` home map slots on each tracker", "its cores"))
 	return forEachJob(command{name: "profile", usage: "measure what the tasks of a job need, for workload files", long: profileHelp},

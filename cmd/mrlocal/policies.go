@@ -15,6 +15,7 @@ import (
 	"mrlocal/slots/policy/registry"
 )
 
+// policiesCommand lists the table of policies, in its order: simplest first.
 func policiesCommand() command {
 	return command{name: "policies", usage: "list the slot policies, each with one line and its paper",
 		run: func(_ context.Context, e env, line argv.Line) (int, error) {
@@ -22,7 +23,7 @@ func policiesCommand() command {
 				return 0, err
 			}
 			var text bytes.Buffer
-			width := 0
+			width := 0 // of the first column: the longest name
 			for _, p := range registry.All() {
 				width = max(width, len(p.Name))
 			}
@@ -36,6 +37,7 @@ func policiesCommand() command {
 // version is the version of this program. CHANGELOG.md lists the releases.
 const version = "0.2.0"
 
+// versionCommand prints the same as --version.
 func versionCommand() command {
 	return command{name: "version", usage: "print the version",
 		run: func(_ context.Context, e env, line argv.Line) (int, error) {
@@ -49,7 +51,7 @@ func versionCommand() command {
 // printVersion writes the version with commit, Go release and platform, and
 // returns the exit code.
 func printVersion(e env) int {
-	commit := ""
+	commit := "" // unknown if the binary was built outside of a repository
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {
 			if s.Key == "vcs.revision" {

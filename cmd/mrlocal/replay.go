@@ -23,6 +23,7 @@ Exit codes: 0 every decision is the same; 1 a decision differs (the first one is
 // one.
 const exitDiffers = 1
 
+// replayCommand shows that decisions depend on the recorded facts alone.
 func replayCommand() command {
 	return command{name: "replay", usage: "decide a recorded run again and compare", args: "EVENTS", long: replayHelp, run: runReplay}
 }
@@ -35,6 +36,8 @@ func runReplay(ctx context.Context, e env, line argv.Line) (int, error) {
 		return 0, err
 	}
 	defer events.Close()
+	// The count shows that there was something to compare. The callback also ends a
+	// replay of a large file when ctx ends.
 	decisions := 0
 	diff, err := replay.Run(events, registry.ForReplay, replay.Options{Event: func(ev *trace.Event, _ []string) bool {
 		if ev.Op.Class() == trace.Decision {
@@ -48,6 +51,7 @@ func runReplay(ctx context.Context, e env, line argv.Line) (int, error) {
 	case err != nil:
 		return 0, notEvents(path, err)
 	case diff != nil:
+		// Names of jobs come from the file and may hold control characters.
 		return exitDiffers, write(e, []byte(argv.Escape(diff.String())+"\n"))
 	}
 	return exitDone, write(e, fmt.Appendf(nil, "the same %d decisions\n", decisions))
@@ -76,6 +80,7 @@ func openEvents(e env, line argv.Line) (path string, events io.ReadCloser, err e
 
 // notEvents returns the error for a file that is not a whole event file.
 func notEvents(path string, err error) error {
+	// The names of our own packages do not help a user.
 	text := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "replay: "), "read events: ")
 	return errs.Inputf(argv.Quote(path), "%s", text)
 }

@@ -22,6 +22,8 @@ const reproduceHelp = `Runs the experiments of the papers in the simulator, all 
 
 --write writes docs/reproduction.md and its charts, below the current directory.`
 
+// reproduceCommand runs in the simulator alone, so its results do not depend on
+// the machine.
 func reproduceCommand() command {
 	return command{name: "reproduce", usage: "run the experiments of the papers and compare", args: "[NAME…]", long: reproduceHelp, run: runReproduce, flags: []flagSpec{
 		toggle("list", "", "list the experiments, run none"),
@@ -36,7 +38,7 @@ func runReproduce(ctx context.Context, e env, line argv.Line) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	some, err := reproduce.Named(all, line.Words)
+	some, err := reproduce.Named(all, line.Words) // all of them without words
 	switch {
 	case err != nil:
 		return 0, err
@@ -66,7 +68,7 @@ func listExperiments(e env, all []*reproduce.Experiment) error {
 
 // writeWorkloads writes the workload files of the experiments, each once.
 func writeWorkloads(e env, all []*reproduce.Experiment) error {
-	seen := map[string]bool{}
+	seen := map[string]bool{} // several experiments may share a file
 	for _, x := range all {
 		if name := filepath.Base(x.File()); !seen[name] {
 			seen[name] = true
@@ -98,6 +100,7 @@ func runExperiments(ctx context.Context, e env, all []*reproduce.Experiment, toD
 			return err
 		}
 		results = append(results, r)
+		// Each result appears at once: all runs together take minutes.
 		if err := write(e, append(r.Text(), '\n')); err != nil {
 			return err
 		}

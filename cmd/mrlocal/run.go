@@ -19,6 +19,7 @@ import (
 
 const runHelp = `Exit codes: 0 done, the result is complete and durable; 1 nothing matched (grep); 2 wrong usage or input, nothing was started; 3 the job failed; 128 plus the number of the signal when interrupted.`
 
+// runCommand has a subcommand for each job. All of them share runFlags.
 func runCommand() command {
 	return forEachJob(command{name: "run", usage: "run a job on real files: wordcount, sort or grep", long: runHelp},
 		func(j jobKind) []flagSpec { return runFlags(j.shortOutput) }, runJob)
@@ -36,6 +37,7 @@ func runJob(ctx context.Context, e env, line argv.Line, name string, build func(
 	if err != nil {
 		return 0, err
 	}
+	// The flags that are no options of the run itself.
 	r := newReader(line)
 	mode := r.Choice("progress", "auto", "plain", "none")
 	eventsPath, reportPath, profilePath := r.Path("events"), r.Path("report"), r.Path("profile")
@@ -50,6 +52,7 @@ func runJob(ctx context.Context, e env, line argv.Line, name string, build func(
 	if err := checkReduces(name, chain, o); err != nil {
 		return 0, err
 	}
+	// No auxiliary file may be an input or an output, or lie inside one.
 	beside := auxiliary.Work{Inputs: o.Inputs, Outputs: []string{o.OutputDir}}
 	if o.OutputFile != "" {
 		beside.Files = []string{o.OutputFile}
@@ -75,6 +78,7 @@ func runJob(ctx context.Context, e env, line argv.Line, name string, build func(
 	for _, n := range notes {
 		s.Note(n)
 	}
+	// The run itself. done is nil only if the run was refused.
 	var done *mrlocal.Report
 	err = profile.Around(profilePath, beside, func(on bool) (err error) {
 		o.Profile = on
@@ -87,9 +91,10 @@ func runJob(ctx context.Context, e env, line argv.Line, name string, build func(
 	if err = errors.Join(err, files.CloseEvents(0)); err != nil {
 		return 0, err
 	}
+	// Pictures and table follow the result, since all of them may share a terminal.
 	s.Write(string(gantt.Text(show.Width(e.stderr), false)))
 	s.Table(done)
-	if name == "grep" && !done.Matched() {
+	if name == "grep" && !done.Matched() { // the empty result was written all the same
 		return exitNoMatch, nil
 	}
 	return exitDone, nil
