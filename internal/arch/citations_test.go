@@ -17,15 +17,6 @@ import (
 	"mrlocal/slots/policy/registry"
 )
 
-// notYet are the directories whose comments still cite an old sheet of facts.
-func notYet() []string {
-	return []string{"engine/run.go", "engine/source/", "engine/task/", "slots/policy/dynsplit/", "slots/policy/omo/", "slots/policy/ras/"}
-}
-
-func isNotYet(name string) bool {
-	return slices.ContainsFunc(notYet(), func(prefix string) bool { return strings.HasPrefix(name, prefix) })
-}
-
 // tracked returns the texts of the repository's files by path. It skips the test
 // outside of a repository.
 func tracked(t *testing.T) map[string][]byte {
@@ -126,9 +117,6 @@ func otherwise() []struct{ word, below, reason string } {
 func TestNoCommentCitesTheOldSheet(t *testing.T) {
 	sheet := regexp.MustCompile(`\b(?:SP` + `EC|se` + `ed 0[0-9][0-9])\b`) // in two parts, so that this file has neither
 	for name, text := range tracked(t) {
-		if isNotYet(name) {
-			continue
-		}
 		for i, line := range bytes.Split(text, []byte("\n")) {
 			if m := sheet.Find(line); m != nil {
 				t.Errorf("%s:%d: cites %s, which readers do not have: cite the paper by its key in docs/papers, and the place", name, i+1, m)
