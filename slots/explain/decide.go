@@ -248,7 +248,9 @@ func (t *explainer) word(e *trace.Event, texts []string) {
 			t.wordEvent(e, about{topic: other, job: slots.NoJob})
 		}
 	}
-	t.mode.event(e)
+	if m, ok := t.mode.(follower); ok {
+		m.event(e, texts)
+	}
 	if e.Op == trace.OpJobEnd { // after its paragraph, which needs the job
 		t.ended(job)
 	}
@@ -260,7 +262,6 @@ func (t *explainer) submitted(e *trace.Event, texts []string) {
 	t.jobs = append(t.jobs, jobInfo{name: printable(texts[0]), pool: printable(texts[1]), user: texts[2], sealed: e.Has(trace.Sealed)})
 	t.active = append(t.active, id)
 	t.newest = id
-	t.mode.submitted(id, texts[0])
 }
 
 // welcome tells of the newest job, once the Ledger has it.

@@ -82,27 +82,24 @@ func Sentences(w io.Writer, r io.Reader, o Options) error {
 	return err
 }
 
-// mode is one kind of answer. Its methods are called while the run is replayed. Around an
-// Assign the order is: event gets the Assign, the Ledger decides and the policy says why
-// (explainer.explained), event gets each decision of the file and add the paragraph on it,
-// and decided comes before the next fact.
+// mode is one kind of answer. While the run is replayed it gets the paragraphs that it
+// wants; end comes at the end of the file or at the time in the question.
 type mode interface {
-	begin() error                          // the Ledger is ready
-	submitted(id slots.JobID, name string) // a job is about to be submitted
-	event(e *trace.Event)                  // an event; if it is a fact, the Ledger does not have it yet
-	wants(a about) bool                    // whether add gets the paragraph on a
+	wants(a about) bool // asked first, because wording a paragraph takes time
 	add(p paragraph)
-	decided()   // all decisions of an Assign are known
-	end() error // the end of the file, or the time in the question
+	end() error
 }
 
-// quiet has the methods of a mode that does not need them.
-type quiet struct{}
-
-func (quiet) begin() error                  { return nil }
-func (quiet) submitted(slots.JobID, string) {}
-func (quiet) event(*trace.Event)            {}
-func (quiet) decided()                      {}
+// Optional methods of a mode. Around an Assign the order is: event gets the Assign, the
+// Ledger decides and the policy says why (explainer.explained), add gets a paragraph on
+// each decision and event the decision itself, and decided comes before the next fact.
+type (
+	beginner interface{ begin() error } // the Ledger is ready
+	follower interface {
+		event(e *trace.Event, texts []string) // if e is a fact, the Ledger does not have it yet
+	}
+	settler interface{ decided() } // all decisions of an Assign are known
+)
 
 // about says what a paragraph is about.
 type about struct {
@@ -221,7 +218,9 @@ func (t *explainer) choose() error {
 func (t *explainer) begin(l *slots.Ledger) {
 	t.l, t.v, t.c, t.traits = l, l.View(), l.Config(), l.Traits()
 	t.visits = make([]visit, t.v.Trackers())
-	t.err = t.mode.begin()
+	if m, ok := t.mode.(beginner); ok {
+		t.err = m.begin()
+	}
 }
 
 // print writes text. A writer that fails ends the replay.
@@ -294,7 +293,9 @@ func (t *explainer) settle() {
 	}
 	t.settled = t.asks
 	t.grants, t.reclaims = t.grants[:0], t.reclaims[:0]
-	t.mode.decided()
+	if m, ok := t.mode.(settler); ok {
+		m.decided()
+	}
 }
 
 // tell gives the mode a paragraph about a, if it wants one.
@@ -307,7 +308,6 @@ func (t *explainer) tell(a about, text func() string) {
 // everything answers with all decisions and the facts between them, or with the first
 // decision that lent a slot.
 type everything struct {
-	quiet
 	t       *explainer
 	written int // decisions so far
 }

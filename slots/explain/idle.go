@@ -14,7 +14,6 @@ import (
 // idle answers why nothing ran on a slot, at a time or in its longest idle stretch. It
 // notes a reason whenever all decisions of an Assign are known.
 type idle struct {
-	quiet
 	t    *explainer
 	slot slots.SlotID
 
@@ -57,7 +56,7 @@ func (m *idle) wants(a about) bool {
 }
 
 // event notes that the slot is free.
-func (m *idle) event(e *trace.Event) {
+func (m *idle) event(e *trace.Event, _ []string) {
 	switch {
 	case e.Op == trace.OpFinish && slots.SlotID(e.Slot) == m.slot:
 		m.freed = e.At

@@ -9,7 +9,6 @@ import (
 
 // moment answers with the state at a time and the last decision before it.
 type moment struct {
-	quiet
 	t    *explainer
 	last string
 }

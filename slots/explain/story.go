@@ -47,7 +47,6 @@ func parseTask(text string) (taskID, error) {
 // story answers what happened to a task. It is written at the end, because only then it is
 // certain that there is such a task.
 type story struct {
-	quiet
 	t    *explainer
 	id   taskID
 	job  slots.JobID // slots.NoJob: not submitted yet
@@ -67,13 +66,6 @@ type story struct {
 func (s *story) begin() error {
 	s.t.terse = true
 	return nil
-}
-
-// submitted finds the job of the task.
-func (s *story) submitted(id slots.JobID, name string) {
-	if s.job == slots.NoJob && (name == s.id.job || strconv.Itoa(int(id)) == s.id.job) {
-		s.job = id
-	}
 }
 
 // wants what happens to the task, and to its job as far as the task depends on it.
@@ -107,10 +99,15 @@ func (s *story) add(p paragraph) {
 	s.text.WriteString(p.text)
 }
 
-// event writes the steps of the task's attempts, before the Ledger gets them.
-func (s *story) event(e *trace.Event) {
+// event finds the job of the task, and writes the steps of the task's attempts before the
+// Ledger gets them.
+func (s *story) event(e *trace.Event, texts []string) {
 	a := slots.AttemptID{Job: slots.JobID(e.Job), Kind: e.Kind, Task: slots.TaskID(e.Task), N: e.N}
 	switch {
+	case e.Op == trace.OpSubmit && s.job == slots.NoJob:
+		if texts[0] == s.id.job || strconv.Itoa(int(e.Job)) == s.id.job {
+			s.job = a.Job
+		}
 	case e.Op == trace.OpLostTracker && s.job != slots.NoJob:
 		s.trackerLost(e)
 	case s.job == slots.NoJob || !s.is(a):
