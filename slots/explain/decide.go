@@ -9,6 +9,11 @@ import (
 	"mrlocal/trace"
 )
 
+// A decision is worded while the Ledger makes it, because its numbers are those of that
+// moment. The paragraph waits in explainer.grants until the file confirms the decision. The
+// first sentence says what happened. The others say by which rule, with which numbers, and
+// which candidates were passed over.
+
 // opening names the policy, the slots, the percentages and the slowstart of the run.
 func (t *explainer) opening() string {
 	var maps, reduces int // extra slots are mentioned when one is opened
@@ -175,6 +180,7 @@ const (
 // alsoPending returns jobs that had a pending task of the same kind. kept are those whose
 // pool was at its limit before the grant.
 func (t *explainer) alsoPending(e *slots.Explanation) (words, kept []string) {
+	// The grant is applied already, so counts of its own job and pool are one too high.
 	k, won := e.Grant.Kind, t.v.Job(e.Grant.Job)
 	for i, id := range t.active {
 		j := t.v.Job(id)
@@ -216,7 +222,7 @@ func (t *explainer) word(e *trace.Event, texts []string) {
 		t.heartbeats, t.asked = t.heartbeats || e.A >= 0, slots.TrackerID(e.A)
 	case trace.OpSubmit:
 		t.submitted(e, texts)
-	case trace.OpReady:
+	case trace.OpReady: // worth no paragraph: the engine finds splits all the time
 		t.jobs[job].sealed = t.jobs[job].sealed || e.Has(trace.Sealed)
 	case trace.OpStart:
 		if len(t.grants) > 0 { // the file confirms grants in the order in which they were made
@@ -357,6 +363,7 @@ func (t *explainer) gateWords(id slots.JobID) string {
 	if need := t.need(j); need < j.Total(slots.Map) {
 		done += fmt.Sprintf(", and %d were needed", need)
 	}
+	// A gate that opens again after a lost output finds some of the reduces started.
 	text := fmt.Sprintf("the gate of %s opened: %s", name, done)
 	switch left := j.Total(slots.Reduce) - j.Done(slots.Reduce) - j.Running(slots.Reduce); {
 	case left == 0:
@@ -421,7 +428,7 @@ func (t *explainer) killed(e *trace.Event, a slots.AttemptID) string {
 		why = "Its job has ended."
 	case trace.RuleReclaim:
 		why = fmt.Sprintf("%s took the slot back (rule reclaim). The attempt does not count as failed.", t.c.PolicyName)
-		for _, r := range t.reclaims {
+		for _, r := range t.reclaims { // the policy gave its numbers before the Ledger recorded the kill
 			if r.slot == id && len(r.why.Numbers) > 0 {
 				rested = "Numbers: " + numbers(r.why.Numbers) + "."
 			}

@@ -11,6 +11,21 @@ import (
 	"mrlocal/trace"
 )
 
+// Why a slot is idle is never recorded. It follows from the state after each Assign, and
+// from what the policy said at the latest visit of the slot's tracker. The possible
+// reasons, in the order in which whyIdle looks for them:
+//
+//   - The slot is closed, or there is no job.
+//   - The driver sends heartbeats, and the tracker has sent none since the slot is free.
+//   - No task of a kind may start (noneReady): gates are closed, jobs wait for limits, or
+//     all tasks run or are done.
+//   - Tasks are pending, but the slot is of the other kind and the policy does not lend.
+//   - The policy declined, or the Ledger refused its grants (declined).
+//   - The state shows a reason that the policy did not give (seen).
+//
+// A reason holds until another one replaces it. Many Assigns give the same reason with
+// other numbers, so reasons are compared without their numbers.
+
 // idle answers why nothing ran on a slot, at a time or in its longest idle stretch. It
 // notes a reason whenever all decisions of an Assign are known.
 type idle struct {
@@ -267,7 +282,8 @@ func (m *idle) declined(s slots.SlotView, k slots.Kind) string {
 	return strings.Join(words, "; ")
 }
 
-// seen finds a reason in the state, for a policy that gives none.
+// seen finds a reason in the state, for a policy that gives none. It knows two: the even
+// load of a tracker, which policies without lending keep to, and the limits of pools.
 func (m *idle) seen(s slots.SlotView, k slots.Kind) string {
 	v := m.t.v
 	if most := slots.LoadCap(v, s.Tracker, k); !m.t.traits.Lends && v.RunningAt(s.Tracker, k) >= most {

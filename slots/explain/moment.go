@@ -7,6 +7,9 @@ import (
 	"mrlocal/slots"
 )
 
+// The state at a time is the state of the replayed Ledger when the first later event comes.
+// It has a line per slot, the demand of each kind in the papers' terms, and a line per job.
+
 // moment answers with the state at a time and the last decision before it.
 type moment struct {
 	t    *explainer

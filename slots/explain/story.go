@@ -11,6 +11,10 @@ import (
 	"mrlocal/trace"
 )
 
+// The story of a task consists of paragraphs on its own starts and kills, on what happened
+// to its job, and on details that the Ledger does not know: phases, spills and the ends of
+// attempts, which are facts in the file.
+
 // taskID is a task in the words of a question.
 type taskID struct {
 	text string
@@ -92,7 +96,7 @@ func (s *story) add(p paragraph) {
 			s.began = s.t.now
 		}
 		s.starts++
-		s.killed, s.spills, s.spillBytes = false, 0, 0
+		s.killed, s.spills, s.spillBytes = false, 0, 0 // they belong to an attempt
 	case kill:
 		s.killed = true
 	}
@@ -110,7 +114,7 @@ func (s *story) event(e *trace.Event, texts []string) {
 		}
 	case e.Op == trace.OpLostTracker && s.job != slots.NoJob:
 		s.trackerLost(e)
-	case s.job == slots.NoJob || !s.is(a):
+	case s.job == slots.NoJob || !s.is(a): // the event is about another task
 	case e.Op == trace.OpFinish && e.Slot >= 0:
 		s.finished(e, a)
 	case e.Op == trace.OpPhase && e.Phase != slots.PhaseCompute && e.Phase != slots.PhaseNone:
@@ -118,7 +122,7 @@ func (s *story) event(e *trace.Event, texts []string) {
 	case e.Op == trace.OpSpillEnd:
 		s.spills++
 		s.spillBytes += e.A
-	case e.Op == trace.OpLostOutput && s.done:
+	case e.Op == trace.OpLostOutput && s.done: // the paragraph on it comes from wordEvent
 		s.done = false
 		s.failures++
 	}
@@ -137,7 +141,7 @@ func (s *story) finished(e *trace.Event, a slots.AttemptID) {
 	if s.spills > 0 {
 		took += fmt.Sprintf(", having spilled %s (%.1f MiB)", counted(s.spills, "time"), float64(s.spillBytes)/(1<<20))
 	}
-	running := t.l.JobState(a.Job) == slots.Running
+	running := t.l.JobState(a.Job) == slots.Running // an attempt that ends after its job commits nothing
 	switch {
 	case e.Has(trace.OK) && !s.done && running:
 		s.done, s.doneOn = true, slot.Tracker

@@ -11,8 +11,12 @@ import (
 	"mrlocal/slots"
 )
 
+// Sentences are in the past tense, name a task as "map 7 of J01" and a slot with its kind,
+// and give times in seconds from the start of the run.
+
 // seconds returns a time as 12.5s, to the millisecond.
 func seconds(d time.Duration) string {
+	// At least one decimal, so that a time is not taken for a count.
 	text := strconv.FormatFloat(d.Round(time.Millisecond).Seconds(), 'f', 3, 64)
 	text = strings.TrimRight(text, "0")
 	if strings.HasSuffix(text, ".") {
