@@ -7,18 +7,18 @@ import (
 	"mrlocal/slots/setup"
 )
 
-// check looks up names and holds what the parts of the file say against each
-// other. The order of sections in the file does not matter to it.
+// check looks up names, and compares the sections of the file with one another. The
+// order of the sections does not matter.
 func (d *decoder) check() {
 	f := d.file
-	d.unique("user", len(f.Users), func(i int) (string, Pos) { return f.Users[i].Name, d.said.userAt[i] })
-	pools := d.unique("pool", len(f.Pools), func(i int) (string, Pos) { return f.Pools[i].Name, d.said.poolAt[i] })
-	jobs := d.unique("job", len(f.Jobs), func(i int) (string, Pos) { return f.Jobs[i].Name, d.said.jobs[i].name })
+	d.unique("user", len(f.Users), func(i int) (string, Pos) { return f.Users[i].Name, d.places.userAt[i] })
+	pools := d.unique("pool", len(f.Pools), func(i int) (string, Pos) { return f.Pools[i].Name, d.places.poolAt[i] })
+	jobs := d.unique("job", len(f.Jobs), func(i int) (string, Pos) { return f.Jobs[i].Name, d.places.jobs[i].name })
 	users := map[string]int{}
 	for i, u := range f.Users {
 		users[u.Name] = i
 	}
-	d.checkSlow()
+	d.checkTrackers()
 	tasks := int64(0)
 	for i := range f.Jobs {
 		d.checkJob(i, pools, users, jobs)
@@ -35,7 +35,7 @@ func (d *decoder) check() {
 	}
 }
 
-// unique is an index by name of things that must be named differently.
+// unique returns the indexes of n things by their names, which must differ.
 func (d *decoder) unique(what string, n int, at func(i int) (string, Pos)) map[string]int {
 	index := make(map[string]int, n)
 	for i := range n {
@@ -50,27 +50,28 @@ func (d *decoder) unique(what string, n int, at func(i int) (string, Pos)) map[s
 	return index
 }
 
-func (d *decoder) checkSlow() {
+// checkTrackers checks that capacities and slow name each tracker once.
+func (d *decoder) checkTrackers() {
 	for i, c := range d.file.Capacities {
-		d.checkTracker(int(c.Tracker), d.said.capacityAt[i])
+		d.checkTracker(int(c.Tracker), d.places.capacityAt[i])
 		for _, before := range d.file.Capacities[:i] {
 			if before.Tracker == c.Tracker {
-				d.failAt(d.said.capacityAt[i], "capacities", "tracker %d is given twice", c.Tracker)
+				d.failAt(d.places.capacityAt[i], "capacities", "tracker %d is given twice", c.Tracker)
 			}
 		}
 	}
 	seen := map[int]bool{}
 	for i, s := range d.file.Slow {
 		if seen[s.Tracker] {
-			d.failAt(d.said.slowAt[i], "slow", "tracker %d is given twice", s.Tracker)
+			d.failAt(d.places.slowAt[i], "slow", "tracker %d is given twice", s.Tracker)
 		}
 		seen[s.Tracker] = true
-		d.checkTracker(s.Tracker, d.said.slowAt[i])
+		d.checkTracker(s.Tracker, d.places.slowAt[i])
 	}
 }
 
-// checkTracker can only be sure where the file says how many there are; flags
-// may say otherwise, and then a driver that has fewer refuses it.
+// checkTracker refuses a tracker that is not there, if the file says how many there
+// are. Flags may change that number, so setup.Config.Check checks again.
 func (d *decoder) checkTracker(tracker int, at Pos) {
 	if n := d.file.Trackers; n > 0 && tracker >= n {
 		d.failAt(at, "tracker", "no tracker %d; the cluster has %d, counted from 0", tracker, n)
@@ -78,12 +79,12 @@ func (d *decoder) checkTracker(tracker int, at Pos) {
 }
 
 func (d *decoder) checkJob(i int, pools, users, jobs map[string]int) {
-	j, s := &d.file.Jobs[i], &d.said.jobs[i]
+	j, s := &d.file.Jobs[i], &d.places.jobs[i]
 	object := "job " + plain(j.Name)
 	if j.Pool == "" {
 		j.Pool = j.Name
 	}
-	if _, ok := pools[j.Pool]; !ok && d.said.pools && j.Pool != j.Name {
+	if _, ok := pools[j.Pool]; !ok && d.places.hasPools && j.Pool != j.Name {
 		d.failAt(s.pool, object, "unknown pool %s%s", quote(j.Pool), didYouMean(j.Pool, namesOf(pools)))
 	}
 	if _, ok := users[j.User]; !ok && j.User != "" {
@@ -106,19 +107,19 @@ func (d *decoder) checkJob(i int, pools, users, jobs map[string]int) {
 		j.After = append(j.After, before)
 	}
 	if !j.MapTime.Given() {
-		j.MapTime = d.said.mapTime
+		j.MapTime = d.places.mapTime
 	}
 	if !j.ReduceTime.Given() {
-		j.ReduceTime = d.said.reduceTime
+		j.ReduceTime = d.places.reduceTime
 	}
 }
 
-// without are the names but one: a job that is no answer to what it waits for.
+// without returns the names except one: a job does not wait for itself.
 func without(name string, names []string) []string {
 	return slices.DeleteFunc(names, func(n string) bool { return n == name })
 }
 
-// knownUsers is what to do about a user who is not there.
+// knownUsers says what to do about a user who is not listed.
 func knownUsers(name string, users map[string]int) string {
 	if len(users) == 0 {
 		return "; list it under users"
@@ -149,12 +150,12 @@ func (d *decoder) checkCycles() {
 	}
 	next := append(circle, start)[1]
 	k := slices.Index(jobs[start].After, next)
-	d.failAt(d.said.jobs[start].after[k].at, "job "+plain(jobs[start].Name), "a cycle of after: %s", text)
+	d.failAt(d.places.jobs[start].after[k].at, "job "+plain(jobs[start].Name), "a cycle of after: %s", text)
 }
 
-// checkFault reads a fault's task: J01/m/7 or J01/r/0.
+// checkFault reads the task of a fault: J01/m/7 or J01/r/0.
 func (d *decoder) checkFault(i int, jobs map[string]int) {
-	f, s := &d.file.Faults[i], d.said.faults[i]
+	f, s := &d.file.Faults[i], d.places.faults[i]
 	if d.err != nil || f.Tracker >= 0 {
 		d.checkTracker(f.Tracker, s.at)
 		return
@@ -177,15 +178,15 @@ func (d *decoder) checkFault(i int, jobs map[string]int) {
 	if f.Reduce {
 		n, what = j.Reduces, "reduces"
 	}
-	if task >= n && (n > 0 || j.Job == "") { // a real job's tasks may be counted later
+	if task >= n && (n > 0 || j.Job == "") { // a real job's tasks are counted when it runs
 		d.failAt(s.at, "task", "%s has %d %s, counted from 0", plain(j.Name), n, what)
 	}
 	if f.Reduce && f.Lost {
-		d.failAt(s.at, "task", "the output of a map can be lost, that of a reduce can not")
+		d.failAt(s.at, "task", "only the output of a map can be lost")
 	}
 }
 
-// cutLast cuts at the last slash.
+// cutLast cuts text at its last slash.
 func cutLast(text string) (before, after string, ok bool) {
 	i := strings.LastIndexByte(text, '/')
 	if i < 0 {
@@ -194,7 +195,7 @@ func cutLast(text string) (before, after string, ok bool) {
 	return text[:i], text[i+1:], true
 }
 
-// namesOf are the names of an index in the file's order, some of them at most.
+// namesOf returns the names of an index in the file's order, at most 10,000.
 func namesOf(index map[string]int) []string {
 	const most = 10_000
 	names := make([]string, len(index))

@@ -11,22 +11,23 @@ import (
 	"mrlocal/internal/ppm"
 )
 
-// decoder turns a YAML tree into a File. Its first error is kept, and from
-// then on it does nothing.
+// decoder turns a YAML tree into a File. It keeps its first error, and does nothing
+// from then on.
 type decoder struct {
 	file              *File
 	err               error
 	anchors           map[string]ast.Node
-	steps             int64 // left: nodes that may yet be looked at
-	said              said
+	steps             int64 // nodes that it may still look at
+	places            places
 	jobKeys, realJobs []string
 }
 
-// mostSteps bounds what anchors can make of a short file.
+// mostSteps bounds how many nodes aliases can make of a short file.
 const mostSteps = 5_000_000
 
-// Parse checks the text of a workload file; name is for messages.
-func Parse(name string, text []byte) (*File, error) { return parse(name, string(text), pieceBytes) }
+// Parse reads and checks the text of a workload file. name is for messages. An error
+// is of kind errs.BadInput and one line: name:line:column: what.
+func Parse(name string, text []byte) (*File, error) { return parse(name, string(text), partBytes) }
 
 func parse(name, text string, bytes int) (*File, error) {
 	d := &decoder{file: &File{Name: name}, anchors: map[string]ast.Node{}, steps: mostSteps + int64(len(text))}
@@ -42,8 +43,8 @@ func parse(name, text string, bytes int) (*File, error) {
 		line := strings.Count(before, "\n")
 		d.failAt(Pos{line + 1, utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:]) + 1}, "", "not UTF-8 text")
 	default:
-		rest, items := cut(text, bytes)
-		d.workload(d.read(rest), items)
+		rest, items := split(text, bytes)
+		d.workload(d.parse(rest), items)
 	}
 	if d.err == nil {
 		d.check()
@@ -54,10 +55,12 @@ func parse(name, text string, bytes int) (*File, error) {
 	return d.file, nil
 }
 
-// mostEmptyLines bounds what the YAML parser takes the square of.
+// mostEmptyLines bounds a run of empty lines: the time of the YAML parser grows with
+// its square.
 const mostEmptyLines = 1000
 
-// emptyLines is the number of the line with which there are too many, or 0.
+// emptyLines returns the number of the line at which a run of empty lines is too long;
+// 0 if there is none.
 func emptyLines(text string) int {
 	line, run := 0, 0
 	for at, end := 0, 0; at < len(text); at = end {
@@ -73,6 +76,8 @@ func emptyLines(text string) int {
 	return 0
 }
 
+// invalidUTF8 returns the offset of the first byte that is not UTF-8; -1 if there is
+// none.
 func invalidUTF8(text string) int {
 	if utf8.ValidString(text) {
 		return -1
@@ -97,7 +102,7 @@ func (d *decoder) fail(n ast.Node, object, format string, args ...any) {
 	d.failAt(placeOf(n), object, format, args...)
 }
 
-// resolve follows anchors and aliases to what they stand for.
+// resolve returns the node that n stands for: it follows anchors and aliases.
 func (d *decoder) resolve(n ast.Node) ast.Node {
 	for hops := 0; ; hops++ {
 		if d.steps--; d.steps < 0 || hops > 100 {
@@ -122,9 +127,9 @@ func (d *decoder) resolve(n ast.Node) ast.Node {
 	}
 }
 
-// mapping calls set for each key of n, which is one of names, at most 64, and
-// comes once. Keys merged in with << come after those that n has itself, and
-// only where it has not.
+// mapping calls set for each key of the mapping n. A key must be one of names, which
+// are at most 64, and may come only once. Keys that are merged in with << come after
+// the keys of n itself, and only if n does not have them.
 func (d *decoder) mapping(n ast.Node, what string, names []string, set func(key string, v ast.Node)) {
 	var done uint64
 	d.entries(n, what, names, &done, 0, set)
@@ -174,7 +179,7 @@ func (d *decoder) entries(n ast.Node, what string, names []string, done *uint64,
 	}
 }
 
-// entriesOf is m's iterator, of nothing where there is no m.
+// entriesOf returns the entries of m; none if m is nil.
 func entriesOf(m ast.MapNode) *ast.MapNodeIter {
 	if m == nil {
 		m = &ast.MappingNode{}
@@ -191,7 +196,7 @@ func indexOf(names []string, name string) int {
 	return -1
 }
 
-// list calls each for every item of a list; one that is no list is an error.
+// list calls each for every item of the list n. It is an error if n is no list.
 func (d *decoder) list(n ast.Node, what string, each func(item ast.Node)) {
 	list, ok := d.resolve(n).(*ast.SequenceNode)
 	if !ok {
@@ -206,7 +211,7 @@ func (d *decoder) list(n ast.Node, what string, each func(item ast.Node)) {
 	}
 }
 
-// scalar is the text of a single value, and whether it is one.
+// scalar returns the text of a single value; false if n is none.
 func (d *decoder) scalar(n ast.Node) (text string, ok bool) {
 	switch v := d.resolve(n).(type) {
 	case *ast.StringNode:
@@ -219,7 +224,7 @@ func (d *decoder) scalar(n ast.Node) (text string, ok bool) {
 	return "", false
 }
 
-// word is a value that must be text of one line, and not empty.
+// word returns the text of a single value, which must be one line and not empty.
 func (d *decoder) word(n ast.Node, what string) string {
 	if k, ok := n.(*ast.MappingKeyNode); ok {
 		n = k.Value
@@ -231,12 +236,12 @@ func (d *decoder) word(n ast.Node, what string) string {
 	case text == "":
 		d.fail(n, what, "is empty")
 	case strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }):
-		d.fail(n, what, "%s: characters that can not be printed", quote(text))
+		d.fail(n, what, "%s: characters that cannot be printed", quote(text))
 	}
 	return text
 }
 
-// name is a word that names something.
+// name returns a word that names something.
 func (d *decoder) name(n ast.Node, what string) string {
 	const most = 200
 	text := d.word(n, what)
@@ -246,6 +251,7 @@ func (d *decoder) name(n ast.Node, what string) string {
 	return text
 }
 
+// decode returns a word as parse reads it.
 func decode[T any](d *decoder, n ast.Node, what string, parse func(string) (T, string)) T {
 	text := d.word(n, what)
 	value, problem := parse(text)
@@ -261,7 +267,7 @@ func (d *decoder) time(n ast.Node, what string) time.Duration { return decode(d,
 func (d *decoder) share(n ast.Node, what string) ppm.Share    { return decode(d, n, what, parseShare) }
 func (d *decoder) bytes(n ast.Node, what string) int64        { return decode(d, n, what, parseBytes) }
 
-// positive is for what may be anything but 0.
+// positive refuses a value that is not above 0.
 func positive[T int | int64 | ppm.Share](d *decoder, n ast.Node, what string, value T) T {
 	if d.err == nil && value <= 0 {
 		d.fail(n, what, "must be above 0")
@@ -269,7 +275,7 @@ func positive[T int | int64 | ppm.Share](d *decoder, n ast.Node, what string, va
 	return value
 }
 
-// yes is for what is said by true and otherwise left out.
+// yes reads a key that is either true or left out.
 func (d *decoder) yes(n ast.Node, what string) bool {
 	if text := d.word(n, what); text != "true" {
 		d.fail(n, what, "%s is not true; leave it out instead", quote(text))
@@ -277,7 +283,7 @@ func (d *decoder) yes(n ast.Node, what string) bool {
 	return true
 }
 
-// choice is the place of a word among words.
+// choice returns the index of a word among words.
 func (d *decoder) choice(n ast.Node, what string, words []string) int {
 	text := d.word(n, what)
 	i := indexOf(words, text)

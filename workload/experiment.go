@@ -2,22 +2,21 @@ package workload
 
 import "github.com/goccy/go-yaml/ast"
 
-// Experiment is what a paper did with the file's jobs, and what came out: runs
-// in the simulator, and figures that are computed from them. What is fitted or
-// assumed to have them stands beside them. Ours, Y and Paper are read by package
-// bench/reproduce.
+// Experiment is what a paper did with the file's jobs, and what the paper found: runs
+// of the simulator, and figures that are computed from them. Assumed and Fitted list
+// what was assumed and fitted. Package bench/reproduce reads Ours, Y and Paper.
 type Experiment struct {
 	Name, Title, Paper string
-	Assumed, Fitted    []string // prose: what the paper leaves out; which constants were fitted to what
+	Assumed, Fitted    []string // prose: what the paper does not say; which constants were fitted, and to what
 	With               []Arg    // flags of every run, as mrlocal sim has them
 	Runs               []Trial
-	Seeds              int // of every run: 1, 2, … ; 0: only the one of its flags
+	Seeds              int // number of seeds of every run: 1, 2, …; 0: only the seed of its flags
 	Figures            []Figure
 	Charts             []ChartOf
 	Pos                Pos
 }
 
-// Trial is a run, or with lists of values several.
+// Trial is a run. With lists of values it is several runs.
 type Trial struct {
 	Name string
 	Jobs []string // of the file's; nil: all
@@ -25,16 +24,16 @@ type Trial struct {
 	Pos  Pos
 }
 
-// Figure is a figure of the paper and how it is computed from the runs.
+// Figure is a figure of the paper, and how it is computed from the runs.
 type Figure struct {
 	What    string
 	Target  string // the claim of docs/papers that the figure shows; "": none
-	Paper   string // 29 %, 32..55 %, 1319 s, or prose where Ours is a comparison
+	Paper   string // 29 %, 32..55 %, 1319 s, or prose if Ours is a comparison
 	Ours    string
-	Band    []string // least and most that count as reproduced; nil: the paper's own, where that is a range
-	Beyond  string   // the value on one side of which the paper's figure and ours are: the same direction; "": there is none
-	Fitted  bool     // constants were fitted to it, or settings or its wording chosen after a run that showed it
-	Because string   // why it comes out otherwise
+	Band    []string // least and most that count as reproduced; nil: the paper's range, or its last digit
+	Beyond  string   // the value that means no change; figures on one side of it have the same direction; "": none
+	Fitted  bool     // constants were fitted to it, or settings or its wording were chosen after a run that showed it
+	Because string   // why our figure differs
 	Pos     Pos
 }
 
@@ -45,8 +44,8 @@ type ChartOf struct {
 	Pos               Pos
 }
 
-// LineOf is a line: Y of several runs, over the value that they were swept over,
-// or of one over steps of 10 s.
+// LineOf is a line of a chart: Y of several runs over the value that was swept, or Y of
+// one run over steps of 10 s.
 type LineOf struct {
 	Name, Y string
 	Pos     Pos
@@ -91,7 +90,7 @@ func (d *decoder) experiment(n ast.Node) {
 	d.file.Experiments = append(d.file.Experiments, e)
 }
 
-// trial is a run, or, not named, the flags of all runs.
+// trial reads a run; if it is not named, the flags of all runs.
 func (d *decoder) trial(n ast.Node, named bool) Trial {
 	t := Trial{Pos: placeOf(d.resolve(n))}
 	m, ok := d.resolve(n).(ast.MapNode)

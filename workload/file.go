@@ -13,7 +13,7 @@ import (
 	"mrlocal/slots/setup"
 )
 
-// Pos is a place in a workload file, both counted from 1.
+// Pos is a place in a workload file. Lines and columns count from 1.
 type Pos struct{ Line, Column int }
 
 // File is a workload: jobs that arrive in pools, on a cluster. Load and Parse return
@@ -73,22 +73,22 @@ func (f *File) SlotWeights() demand.Weights {
 	return demand.Weights{Map: int32(f.Cluster.MapWeight), Reduce: int32(f.Cluster.ReduceWeight)}
 }
 
-// Arg is an option of a real job as the file has it: {input: [a, b], reducers:
-// 3}. A bare true is "true".
+// Arg is an option of a real job as the file has it: {input: [a, b], reducers: 3}. A
+// bare true is "true".
 type Arg struct {
 	Name   string
 	Values []string // at least one
 	Pos    Pos
 }
 
-// Jobs that can run for real.
+// realJobs returns the names of the jobs that can run for real.
 func realJobs() []string { return []string{"wordcount", "sort", "grep", "sleep"} }
 
-// mostFileBytes bounds what Load reads: a file of a million jobs is shorter.
+// mostFileBytes bounds what Load reads. A file of a million jobs is shorter.
 const mostFileBytes = 512 << 20
 
-// Load reads and checks a workload file. Errors are usage errors of one line:
-// file:line:column: what.
+// Load reads and checks a workload file. Its errors are those of Parse, or say why the
+// file cannot be read.
 func Load(path string) (*File, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -110,8 +110,8 @@ func unreadable(path string, err error) error {
 	return errs.Inputf(path, "%v", err)
 }
 
-// Errorf is a usage error at a place of the file: name:line:column, then
-// object unless it is empty, then the cause.
+// Errorf returns an error of kind errs.BadInput at a place of the file: name:line:column,
+// then object unless it is empty, then the cause.
 func (f *File) Errorf(p Pos, object, format string, args ...any) error {
 	at := fmt.Sprintf("%s:%d:%d", f.Name, p.Line, p.Column)
 	if object != "" {

@@ -193,21 +193,21 @@ func TestOrdinaryFormsOfYAMLAreRead(t *testing.T) {
 		"flow that goes over lines":   "jobs:\n  - {name: a,\n     maps: 3}\n  - {name: b, maps: 3,\n      after: [\n      a]}\n",
 		"a key with a question mark":  "jobs:\n- {name: a, maps: 3}\n- ? name\n  : b\n  maps: 3\n  after: [a]\n",
 	} {
-		for _, bytes := range []int{1, pieceBytes} {
+		for _, bytes := range []int{1, partBytes} {
 			f, err := parse("w.yaml", text, bytes)
 			if err != nil {
-				t.Errorf("%s, in pieces of %d bytes: %v", name, bytes, err)
+				t.Errorf("%s, in parts of %d bytes: %v", name, bytes, err)
 				continue
 			}
 			if len(f.Jobs) != 2 || f.Jobs[0].Name != "a" || f.Jobs[1].Name != "b" || f.Jobs[1].Maps != 3 || fmt.Sprint(f.Jobs[1].After) != "[0]" {
-				t.Errorf("%s, in pieces of %d bytes: %+v", name, bytes, f.Jobs)
+				t.Errorf("%s, in parts of %d bytes: %+v", name, bytes, f.Jobs)
 			}
 		}
 	}
 }
 
-// An anchor of the head, of an earlier piece, and places behind the jobs.
-func TestPiecesKnowWhatStandsBeforeThem(t *testing.T) {
+// An anchor of the head, of an earlier part, and places behind the jobs.
+func TestPartsKnowWhatIsBeforeThem(t *testing.T) {
 	text := "defaults: {map_time: &t 7s}\njobs:\n- &a {name: a, maps: 1, map_time: *t}\n- {<<: *a, name: b}\n- {<<: *a, name: c, maps: -1}\n"
 	_, err := parse("w", text, 1)
 	if err == nil || err.Error() != `w:5:27: maps: "-1" is negative` {
@@ -219,32 +219,32 @@ func TestPiecesKnowWhatStandsBeforeThem(t *testing.T) {
 	}
 }
 
-// A file that is well in pieces is well whole, and means the same; errors
-// stand at the same place.
-func samePieces(t *testing.T, text string) {
+// A file that is valid in parts is valid as a whole, and means the same. Errors are at
+// the same place.
+func sameParts(t *testing.T, text string) {
 	whole, wholeErr := parse("w", text, len(text)+1)
 	for _, bytes := range []int{1, 40} {
 		f, err := parse("w", text, bytes)
 		switch {
 		case err == nil && wholeErr == nil:
 			if !reflect.DeepEqual(f, whole) {
-				t.Errorf("in pieces of %d\n     %+v\nnot %+v", bytes, f, whole)
+				t.Errorf("in parts of %d\n     %+v\nnot %+v", bytes, f, whole)
 			}
 		case fmt.Sprint(err) != fmt.Sprint(wholeErr) && !strings.Contains(fmt.Sprint(err)+fmt.Sprint(wholeErr), "not YAML"):
-			t.Errorf("in pieces of %d: %v, whole: %v\n%s", bytes, err, wholeErr, text)
+			t.Errorf("in parts of %d: %v, whole: %v\n%s", bytes, err, wholeErr, text)
 		}
 	}
 }
 
-func TestPiecesMeanWhatTheWholeMeans(t *testing.T) {
-	samePieces(t, everything)
+func TestPartsMeanWhatTheWholeMeans(t *testing.T) {
+	sameParts(t, everything)
 	text, err := os.ReadFile("testdata/bad.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range strings.Split(string(text), "\n\n") {
 		body, _, _ := strings.Cut(c, "\n----\n")
-		samePieces(t, body+"\n")
+		sameParts(t, body+"\n")
 	}
 }
 

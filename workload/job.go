@@ -9,7 +9,7 @@ import (
 	"mrlocal/slots/setup"
 )
 
-// jobKeys are the keys of a job, as docs/workloads.md has them.
+// jobKeys returns the keys of a job, as docs/workloads.md lists them.
 func jobKeys() []string {
 	return []string{
 		"name", "pool", "user", "submit", "after", "weight", "priority", "deadline",
@@ -21,7 +21,7 @@ func jobKeys() []string {
 func (d *decoder) job(n ast.Node) {
 	n = d.resolve(n)
 	j := Job{Submission: setup.Submission{Weight: ppm.One}, Pos: placeOf(n)}
-	s := saidJob{}
+	s := jobPlaces{}
 	var reduces, args Pos
 	if d.jobKeys == nil {
 		d.jobKeys, d.realJobs = jobKeys(), realJobs()
@@ -54,11 +54,11 @@ func (d *decoder) job(n ast.Node) {
 		d.failAt(args, object, "args without job")
 	}
 	d.file.Jobs = append(d.file.Jobs, j)
-	d.said.jobs = append(d.said.jobs, s)
+	d.places.jobs = append(d.places.jobs, s)
 }
 
-// scheduled reads what both drivers use.
-func (d *decoder) scheduled(j *Job, s *saidJob, key string, v ast.Node) bool {
+// scheduled reads a key that both drivers use; false if key is none.
+func (d *decoder) scheduled(j *Job, s *jobPlaces, key string, v ast.Node) bool {
 	switch key {
 	case "name":
 		j.Name = d.name(v, key)
@@ -73,11 +73,11 @@ func (d *decoder) scheduled(j *Job, s *saidJob, key string, v ast.Node) bool {
 		j.Submit = d.time(v, key)
 	case "after":
 		if text, ok := d.scalar(v); ok {
-			s.after = []named{{text, placeOf(v)}}
+			s.after = []reference{{text, placeOf(v)}}
 			break
 		}
 		d.list(v, key, func(item ast.Node) {
-			s.after = append(s.after, named{d.name(item, key), placeOf(item)})
+			s.after = append(s.after, reference{d.name(item, key), placeOf(item)})
 		})
 	case "weight":
 		j.Weight = positive(d, v, key, d.share(v, key))
@@ -92,7 +92,7 @@ func (d *decoder) scheduled(j *Job, s *saidJob, key string, v ast.Node) bool {
 	return true
 }
 
-// simulated reads what only the simulator uses.
+// simulated reads a key that the simulator uses; false if key is none.
 func (d *decoder) simulated(j *Job, key string, v ast.Node) bool {
 	switch key {
 	case "maps":
@@ -135,7 +135,7 @@ func (d *decoder) demand(n ast.Node, what string) (m demand.Vector) {
 	return m
 }
 
-// args has keys that only the job knows.
+// args reads the args of a job. Only the job knows their keys.
 func (d *decoder) args(j *Job, n ast.Node) {
 	m, ok := d.resolve(n).(ast.MapNode)
 	if !ok {

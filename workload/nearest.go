@@ -7,7 +7,8 @@ import (
 	"mrlocal/internal/nearest"
 )
 
-// quote shows a word of the file in a message of one line, shortened.
+// quote returns a word of the file as a message shows it: quoted, on one line, and
+// shortened.
 func quote(word string) string {
 	const most = 60
 	if r := []rune(word); len(r) > most {
@@ -16,8 +17,8 @@ func quote(word string) string {
 	return strconv.Quote(word)
 }
 
-// didYouMean is "; did you mean x?" with the name nearest to word, or what
-// names there are where none is near.
+// didYouMean returns "; did you mean x?" with the name nearest to word. If no name is
+// near, it lists the names.
 func didYouMean(word string, names []string) string {
 	if best := nearest.Name(word, names); best != "" {
 		return fmt.Sprintf("; did you mean %s?", plain(best))
@@ -44,7 +45,7 @@ func didYouMean(word string, names []string) string {
 	return text
 }
 
-// plain is a name as it stands, or quoted where that would not be one word.
+// plain returns a name as it is, or quoted if it is not one word.
 func plain(name string) string {
 	for _, r := range name {
 		if r <= ' ' || !strconv.IsPrint(r) {

@@ -2,12 +2,12 @@ package workload
 
 import "math"
 
-// The functions here are written out, with every product rounded before it is
-// added to, because those of package math, and sums that a compiler may fuse,
-// differ in the last bit from processor to processor; same seed, same bytes.
+// The same seed must give the same bytes on every processor. The functions of package
+// math, and sums of products that a compiler may fuse, differ in the last bit. So the
+// functions here are written out, and round every product before they add to it.
 
-// normalQuantile is the inverse of the normal distribution function, exact to
-// about 1e-7: Wichura's PPND7 (Applied Statistics AS 241). 0 < p < 1.
+// normalQuantile returns the inverse of the normal distribution function, exact to
+// about 1e-7, for 0 < p < 1. It is PPND7 of Wichura (Applied Statistics, AS 241).
 func normalQuantile(p float64) float64 {
 	q := p - 0.5
 	if math.Abs(q) <= 0.425 {
@@ -30,7 +30,7 @@ func normalQuantile(p float64) float64 {
 	return math.Copysign(x, q)
 }
 
-// polynomial is c[0] + c[1]x + c[2]x² + …
+// polynomial returns c[0] + c[1]x + c[2]x² + …
 func polynomial(x float64, c ...float64) float64 {
 	sum := 0.0
 	for i := len(c) - 1; i >= 0; i-- {
@@ -39,8 +39,7 @@ func polynomial(x float64, c ...float64) float64 {
 	return sum
 }
 
-// exp is e to the power of x: 2^n of the nearest n, times the series of what
-// is left.
+// exp returns e to the power of x: 2^n for the nearest n, times the series of the rest.
 func exp(x float64) float64 {
 	n := math.Floor(float64(x/math.Ln2) + 0.5)
 	r := x - float64(n*math.Ln2)
@@ -52,8 +51,8 @@ func exp(x float64) float64 {
 	return math.Ldexp(sum, int(n))
 }
 
-// ln is the natural logarithm of x > 0: with x = f·2^n and 1/√2 < f < √2, the
-// series of the area tangent of (f-1)/(f+1), and n·ln 2.
+// ln returns the natural logarithm of x > 0. With x = f·2^n and 1/√2 < f < √2 it is
+// n·ln 2 plus twice the series of artanh((f-1)/(f+1)).
 func ln(x float64) float64 {
 	f, n := math.Frexp(x)
 	if f < math.Sqrt2/2 {

@@ -11,31 +11,32 @@ import (
 	"mrlocal/slots/setup"
 )
 
-// said is what the file says that File does not hold as it was said: names
-// that are looked up, and places for messages, once all is read.
-type said struct {
-	pools          bool // the section is there
+// places holds what File does not keep of the text: names that are looked up once all
+// is read, defaults, and places for messages.
+type places struct {
+	hasPools       bool // the section is there
 	mapTime        Times
 	reduceTime     Times
 	poolAt, userAt []Pos
 	slowAt         []Pos
 	capacityAt     []Pos
-	faults         []named // a task, or only the place of a tracker
-	jobs           []saidJob
+	faults         []reference // a task, or only the place of a tracker
+	jobs           []jobPlaces
 }
 
-// named is a name and where it stands.
-type named struct {
+// reference is a name of something else in the file, and its place.
+type reference struct {
 	name string
 	at   Pos
 }
 
-type saidJob struct {
+// jobPlaces holds the places of a job's values, and the names in its after.
+type jobPlaces struct {
 	name, pool, user, deadline Pos
-	after                      []named
+	after                      []reference
 }
 
-func (d *decoder) workload(body ast.Node, items []piece) {
+func (d *decoder) workload(body ast.Node, items []part) {
 	if d.err == nil && body == nil {
 		d.failAt(Pos{1, 1}, "", "empty: a workload has at least jobs")
 	}
@@ -55,7 +56,7 @@ func (d *decoder) workload(body ast.Node, items []piece) {
 		case "users":
 			d.list(v, key, d.user)
 		case "pools":
-			d.said.pools = true
+			d.places.hasPools = true
 			d.list(v, key, d.pool)
 		case "slow":
 			d.list(v, key, d.slow)
@@ -71,7 +72,7 @@ func (d *decoder) workload(body ast.Node, items []piece) {
 				d.list(v, key, d.job)
 			}
 			for _, p := range items {
-				if list := d.read(p); d.err == nil && list != nil {
+				if list := d.parse(p); d.err == nil && list != nil {
 					d.list(list, key, d.job)
 				}
 			}
@@ -109,8 +110,8 @@ func (d *decoder) slotWeights(n ast.Node) {
 	c := &d.file.Cluster
 	d.mapping(n, "slot_weights", []string{"map", "reduce"}, func(key string, v ast.Node) {
 		weight := positive(d, v, key, d.count(v, key))
-		if weight > mostWeight {
-			d.fail(v, key, "at most %d", mostWeight)
+		if weight > demand.MostWeight {
+			d.fail(v, key, "at most %d", demand.MostWeight)
 		}
 		if key == "map" {
 			c.MapWeight = weight
@@ -134,9 +135,9 @@ func (d *decoder) defaults(n ast.Node) {
 			}
 			d.file.Slowstart = &p
 		case "map_time":
-			d.said.mapTime = d.times(v, key)
+			d.places.mapTime = d.times(v, key)
 		case "reduce_time":
-			d.said.reduceTime = d.times(v, key)
+			d.places.reduceTime = d.times(v, key)
 		}
 	})
 }
@@ -158,7 +159,7 @@ func (d *decoder) user(n ast.Node) {
 		switch key {
 		case "name":
 			u.Name = d.name(v, key)
-			d.said.userAt = append(d.said.userAt, placeOf(v))
+			d.places.userAt = append(d.places.userAt, placeOf(v))
 		case "max_running_jobs":
 			u.MaxRunning = d.count32(v, key)
 		}
@@ -167,15 +168,15 @@ func (d *decoder) user(n ast.Node) {
 	d.file.Users = append(d.file.Users, u)
 }
 
-// must reports that a key is missing.
+// must reports that a key is missing, unless it is given.
 func (d *decoder) must(n ast.Node, what string, given bool, key string) {
 	if d.err == nil && !given {
 		d.fail(d.resolve(n), what, "no %s", key)
 	}
 }
 
-// leastTimeout is a preemption timeout of 0s in the file. In a slots.Pool 0 means
-// never, so that "at once" is the least time there is.
+// leastTimeout stands for a preemption timeout of 0s in the file. In a slots.Pool, 0
+// means never, so "at once" is the shortest time there is.
 const leastTimeout = 1
 
 func (d *decoder) pool(n ast.Node) {
@@ -186,7 +187,7 @@ func (d *decoder) pool(n ast.Node) {
 		switch key {
 		case "name":
 			p.Name = d.name(v, key)
-			d.said.poolAt = append(d.said.poolAt, placeOf(v))
+			d.places.poolAt = append(d.places.poolAt, placeOf(v))
 		case "weight":
 			p.Weight = positive(d, v, key, d.share(v, key))
 		case "min_maps":
@@ -230,7 +231,7 @@ func (d *decoder) slow(n ast.Node) {
 	d.must(n, "slow", tracker, "tracker")
 	d.must(n, "slow", s.Factor > 0, "factor")
 	d.file.Slow = append(d.file.Slow, s)
-	d.said.slowAt = append(d.said.slowAt, at)
+	d.places.slowAt = append(d.places.slowAt, at)
 }
 
 func (d *decoder) capacity(n ast.Node) {
@@ -239,7 +240,7 @@ func (d *decoder) capacity(n ast.Node) {
 		switch key {
 		case "tracker":
 			c.Tracker, tracker = d.count32(v, key), true
-			d.said.capacityAt = append(d.said.capacityAt, placeOf(v))
+			d.places.capacityAt = append(d.places.capacityAt, placeOf(v))
 		case "cpu":
 			c.CPU = positive(d, v, key, d.share(v, key))
 		case "io":
@@ -254,7 +255,7 @@ func (d *decoder) capacity(n ast.Node) {
 
 func (d *decoder) fault(n ast.Node) {
 	f := setup.Fault{Tracker: -1}
-	var task named
+	var task reference
 	has := map[string]ast.Node{}
 	d.mapping(n, "fault", []string{"at", "tracker", "lost", "task", "fail"}, func(key string, v ast.Node) {
 		has[key] = v
@@ -267,7 +268,7 @@ func (d *decoder) fault(n ast.Node) {
 		case "lost":
 			f.Lost = d.yes(v, key)
 		case "task":
-			task = named{d.word(v, key), placeOf(v)}
+			task = reference{d.word(v, key), placeOf(v)}
 		case "fail":
 			f.Fail = positive(d, v, key, d.count(v, key))
 		}
@@ -287,10 +288,10 @@ func (d *decoder) fault(n ast.Node) {
 		d.fail(has["at"], "at", "a task fails at the end of its time, so it has no at")
 	}
 	d.file.Faults = append(d.file.Faults, f)
-	d.said.faults = append(d.said.faults, task)
+	d.places.faults = append(d.places.faults, task)
 }
 
-// times is one of 20s, {uniform: [25s, 35s]}, {lognormal: [20s, 0.3]} and
+// times reads one of 20s, {uniform: [25s, 35s]}, {lognormal: [20s, 0.3]} and
 // {list: [20s, 30s]}.
 func (d *decoder) times(n ast.Node, what string) (t Times) {
 	if _, ok := d.scalar(n); ok || d.err != nil {

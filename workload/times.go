@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Times are the durations of a job's tasks. The zero value: none given.
+// Times gives the durations of a job's tasks. In the zero value none are given.
 type Times struct {
 	law   law
 	a, b  time.Duration // constant a; uniform a to b; lognormal of median a
@@ -23,22 +23,22 @@ const (
 	listed
 )
 
-// Constant are times that are all d.
+// Constant returns Times that are all d.
 func Constant(d time.Duration) Times { return Times{law: constant, a: d} }
 
-// Given reports whether there are any.
+// Given reports whether times are given.
 func (t Times) Given() bool { return t.law != absent }
 
-// At is how long a task takes. It is a pure function: the draw is a hash of
-// the arguments, so it depends neither on other draws nor on the processor. A
-// list goes by task, and begins anew at its end. Times not given are 0.
+// At returns how long a task takes. It is a pure function: a drawn time is a hash of
+// the arguments, so it depends neither on other draws nor on the processor. A list is
+// indexed by task and repeats. Times that are not given are 0.
 func (t Times) At(seed uint64, job int, reduce bool, task int) time.Duration {
 	switch t.law {
 	case uniform:
 		span, _ := bits.Mul64(draw(seed, job, reduce, task), uint64(t.b-t.a)+1)
 		return t.a + time.Duration(span)
 	case lognormal:
-		// The middle of one of 2^52 equal parts, so never 0 or 1.
+		// The middle of one of 2^52 equal parts is never 0 or 1.
 		u := (float64(draw(seed, job, reduce, task)>>12) + 0.5) / (1 << 52)
 		f := float64(t.a) * exp(float64(t.sigma*normalQuantile(u)))
 		if f >= float64(mostTime) {
@@ -51,7 +51,7 @@ func (t Times) At(seed uint64, job int, reduce bool, task int) time.Duration {
 	return t.a
 }
 
-// draw is 64 random bits for a task.
+// draw returns 64 random bits for a task.
 func draw(seed uint64, job int, reduce bool, task int) uint64 {
 	kind := uint64(0)
 	if reduce {

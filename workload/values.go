@@ -11,24 +11,21 @@ import (
 )
 
 const (
-	// mostTime bounds every time of a file, so that sums of them are never too
-	// large for a time.Duration.
+	// mostTime bounds every time of a file, so that sums of times fit into a
+	// time.Duration.
 	mostTime = 100_000 * time.Hour
 
-	// mostCount bounds every count; ids of tasks and trackers are 32 bits.
+	// mostCount bounds every count, because ids of tasks and trackers have 32 bits.
 	mostCount = math.MaxInt32
 
-	// mostSlots bounds the slots of a cluster, and mostTasks the tasks of all
-	// jobs together: beyond, a slip of the keyboard would take all memory.
+	// mostSlots bounds the slots of a cluster, and mostTasks the tasks of all jobs
+	// together. Without a bound a typing mistake could take all memory.
 	mostSlots = 10_000_000
 	mostTasks = 1_000_000_000
-
-	// mostWeight bounds a slot weight.
-	mostWeight = 100
 )
 
-// A parser returns a problem instead of an error, because the place is added
-// by who knows it; "" is none.
+// A parse function returns a problem instead of an error, because its caller adds the
+// place in the file. "" means that there is no problem.
 
 func parseCount(text string) (n int, problem string) {
 	if strings.HasPrefix(text, "-") {
@@ -74,7 +71,7 @@ func parseShare(text string) (p ppm.Share, problem string) {
 	return p, ""
 }
 
-// parseBytes reads 4096, 64MiB, 100MB (decimal), 1.5G (binary).
+// parseBytes reads sizes: 4096, 64MiB, 100MB (decimal), 1.5G (binary).
 func parseBytes(text string) (n int64, problem string) {
 	const letters = "KMGTPE"
 	if strings.HasPrefix(text, "-") {

@@ -12,23 +12,22 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// The YAML parser takes some 90 bytes of memory for each byte of a file, so a
-// file is read in pieces: the items of a top-level `jobs:` in block style, a
-// piece of at least pieceBytes at a time, and the rest, which is short. YAML's
-// indentation makes the cut safe: whatever stands inside an item is indented
-// deeper than the item's dash.
-const pieceBytes = 64 << 10
+// The YAML parser takes some 90 bytes of memory for each byte of a file. So a file is
+// parsed in parts: the items of a top-level jobs: in block style, at least partBytes
+// at a time, and the rest, which is short. Indentation makes this safe: everything
+// inside an item is indented deeper than the item's dash (docs/adr/0015).
+const partBytes = 64 << 10
 
-// piece is a part of a file. Lines from after on stand skip lines further
-// down in the file than in text.
-type piece struct {
+// part is a part of a file. A line of text after line number after is skip lines
+// further down in the file.
+type part struct {
 	text        string
 	after, skip int
 }
 
-// cut takes a file apart. Without a jobs section in block style, items is
-// empty and rest is all.
-func cut(text string, bytes int) (rest piece, items []piece) {
+// split divides a file into the items of its jobs, in parts of at least that many
+// bytes, and the rest. Without jobs in block style, rest is the whole file.
+func split(text string, bytes int) (rest part, items []part) {
 	head, n := -1, 0 // the end of the line `jobs:`, and its number
 	for at, end := 0, 0; at < len(text) && head < 0; at = end {
 		end = lineEnd(text, at)
@@ -38,10 +37,10 @@ func cut(text string, bytes int) (rest piece, items []piece) {
 		}
 	}
 	if head < 0 {
-		return piece{text: text}, nil
+		return part{text: text}, nil
 	}
 	indent, line := -1, n
-	start, startLine := head, n // of the piece
+	start, startLine := head, n // of the part
 	tail := len(text)
 	for at, end := head, head; at < len(text); at = end {
 		end = lineEnd(text, at)
@@ -58,15 +57,15 @@ func cut(text string, bytes int) (rest piece, items []piece) {
 			break
 		}
 		if spaces == indent && at-start >= bytes {
-			items = append(items, piece{text: text[start:at], skip: startLine})
+			items = append(items, part{text: text[start:at], skip: startLine})
 			start, startLine = at, line-1
 		}
 	}
 	if indent < 0 || start == tail || !startsItem(text[head:tail]) {
-		return piece{text: text}, nil
+		return part{text: text}, nil
 	}
-	items = append(items, piece{text: text[start:tail], skip: startLine})
-	return piece{text: text[:head] + text[tail:], after: n, skip: line - n}, items
+	items = append(items, part{text: text[start:tail], skip: startLine})
+	return part{text: text[:head] + text[tail:], after: n, skip: line - n}, items
 }
 
 func lineEnd(text string, at int) int {
@@ -76,13 +75,14 @@ func lineEnd(text string, at int) int {
 	return len(text)
 }
 
-// insignificant lines are blank or a comment.
+// insignificant reports whether a line is blank or a comment.
 func insignificant(line string) bool {
 	line = strings.TrimLeft(line, " \t\r\n")
 	return line == "" || line[0] == '#'
 }
 
-// itemAt is where a line begins, and whether with the dash of an item.
+// itemAt returns the indentation of a line, and whether the line begins with the dash
+// of an item.
 func itemAt(line string) (spaces int, dash bool) {
 	rest := strings.TrimLeft(line, " ")
 	after, dash := strings.CutPrefix(rest, "-")
@@ -100,10 +100,10 @@ func startsItem(text string) bool {
 	return false
 }
 
-// read parses a piece. It is nil where there is nothing in it.
-func (d *decoder) read(p piece) (body ast.Node) {
+// parse parses a part. It returns nil if the part has nothing but comments.
+func (d *decoder) parse(p part) (body ast.Node) {
 	defer func() {
-		if r := recover(); r != nil { // the parser has bugs of its own
+		if r := recover(); r != nil { // a bug of the parser refuses the file
 			d.failAt(Pos{p.skip + 1, 1}, "", "not YAML that can be read: %v", clean(fmt.Sprint(r)))
 			body = nil
 		}
@@ -122,7 +122,7 @@ func (d *decoder) read(p piece) (body ast.Node) {
 	if err != nil {
 		at, what := Pos{p.skip + 1, 1}, ""
 		if e := yaml.Error(nil); errors.As(err, &e) {
-			what = e.GetMessage() // Error would print the file, in quadratic time
+			what = e.GetMessage() // Error prints the file, in quadratic time
 			if t := e.GetToken(); t != nil {
 				at = posOf(t)
 			}
@@ -145,16 +145,16 @@ func (d *decoder) read(p piece) (body ast.Node) {
 	return body
 }
 
-// clean makes one line of a message of the YAML parser.
+// clean returns the first line of a message of the YAML parser.
 func clean(message string) string {
 	line, _, _ := strings.Cut(message, "\n")
 	return strings.TrimSpace(strings.ToValidUTF8(line, "?"))
 }
 
-// tooMuch finds where a file nests deeper, or has longer mappings, than any
-// workload, and says what it is. The parser calls itself for every level, for
-// every key of a mapping in block style and for every document, and Go can not
-// recover from a full stack.
+// tooMuch returns the first token at which a file nests deeper, or has a longer
+// mapping, than any workload needs, and what is wrong; nil if there is none. The parser
+// calls itself for every level, for every key of a mapping in block style and for every
+// document, and Go cannot recover from a full stack.
 func tooMuch(tokens token.Tokens) (at *token.Token, what string) {
 	const (
 		mostFlow   = 50   // brackets in brackets
@@ -205,12 +205,12 @@ func tooMuch(tokens token.Tokens) (at *token.Token, what string) {
 	return nil, ""
 }
 
-// columns are the mappings in block style that are open at a place of the
-// file, by their column, and their keys so far.
+// columns holds the mappings in block style that are open at a place of the file: the
+// column of each, and its keys so far.
 type columns []struct{ column, keys int }
 
-// count takes in a dash, question mark or colon, and returns how many keys its
-// mapping has now.
+// count counts a dash, question mark or colon. It returns how many keys its mapping
+// has now.
 func (c *columns) count(t *token.Token) int {
 	column := t.Position.Column
 	if t.Type == token.MappingValueType && t.Prev != nil {
@@ -234,7 +234,7 @@ func (c *columns) count(t *token.Token) int {
 
 func posOf(t *token.Token) Pos { return Pos{t.Position.Line, t.Position.Column} }
 
-// placeOf is where a node begins.
+// placeOf returns where a node begins.
 func placeOf(n ast.Node) Pos {
 	switch v := n.(type) {
 	case *ast.MappingNode:
