@@ -9,6 +9,9 @@
 // .ci/run compares with them. paste.sh puts the scripts' tables into README.md and
 // docs/performance.md.
 //
+// The package also embeds the papers' workload files (Workloads, LoadWorkload), whose
+// experiments bench/reproduce runs.
+//
 // Each benchmark makes its inputs from a seed, in a temporary directory that it
 // removes. It keeps no memory between runs.
 package bench

@@ -8,6 +8,8 @@
 // to users of the module, and the command derives its exit code from the
 // kind.
 //
+// Nearest finds the name that a misspelt word most likely means, for "did you mean".
+//
 // The package imports nothing of the module, so that every layer may use it.
 package errs
 

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"mrlocal/internal/nearest"
+	"mrlocal/errs"
 )
 
 // quote returns a word of the file as a message shows it: quoted, on one line, and
@@ -20,7 +20,7 @@ func quote(word string) string {
 // didYouMean returns "; did you mean x?" with the name nearest to word. If no name is
 // near, it lists the names.
 func didYouMean(word string, names []string) string {
-	if best := nearest.Name(word, names); best != "" {
+	if best := errs.Nearest(word, names); best != "" {
 		return fmt.Sprintf("; did you mean %s?", plain(best))
 	}
 	const most = 12

@@ -18,9 +18,8 @@ import (
 	"fmt"
 	"strings"
 
-	"mrlocal/bench/workloads"
+	"mrlocal/bench"
 	"mrlocal/errs"
-	"mrlocal/internal/nearest"
 	"mrlocal/workload"
 )
 
@@ -38,8 +37,8 @@ type Experiment struct {
 func All() ([]*Experiment, error) {
 	var all []*Experiment
 	shared := &runs{uses: map[string]int{}, done: map[string]*done{}}
-	for _, name := range workloads.Names() {
-		f, err := workloads.Load(name)
+	for _, name := range bench.Workloads() {
+		f, err := bench.LoadWorkload(name)
 		if err != nil {
 			return nil, err
 		}
@@ -88,7 +87,7 @@ func Named(all []*Experiment, names []string) ([]*Experiment, error) {
 	var some []*Experiment
 	for _, name := range names {
 		e, ok := of[name]
-		if near := nearest.Name(name, known); !ok && near != "" {
+		if near := errs.Nearest(name, known); !ok && near != "" {
 			return nil, errs.Optionf("experiment "+name, "unknown; did you mean %s?", near)
 		}
 		if !ok {

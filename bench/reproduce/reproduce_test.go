@@ -11,8 +11,8 @@ import (
 	"sync"
 	"testing"
 
+	"mrlocal/bench"
 	"mrlocal/bench/reproduce"
-	"mrlocal/bench/workloads"
 	"mrlocal/internal/golden"
 	"mrlocal/internal/invariant"
 	"mrlocal/sim"
@@ -201,8 +201,8 @@ func TestEveryWorkloadRunsUnderEveryPolicy(t *testing.T) {
 	if testing.Short() || invariant.Enabled {
 		t.Skip("runs each file under each policy")
 	}
-	for _, name := range workloads.Names() {
-		f, err := workloads.Load(name)
+	for _, name := range bench.Workloads() {
+		f, err := bench.LoadWorkload(name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -245,8 +245,8 @@ func TestExperimentsAreFoundByName(t *testing.T) {
 
 // TestFilesOfExperimentsAreThoseOfTheFolder: what is embedded is what is there.
 func TestFilesOfExperimentsAreThoseOfTheFolder(t *testing.T) {
-	for _, name := range workloads.Names() {
-		text, err := workloads.Text(name)
+	for _, name := range bench.Workloads() {
+		text, err := bench.WorkloadText(name)
 		if err != nil {
 			t.Fatal(err)
 		}

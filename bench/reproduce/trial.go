@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"mrlocal/bench/workloads"
+	"mrlocal/bench"
 	"mrlocal/internal/ppm"
 	"mrlocal/report"
 	"mrlocal/sim"
@@ -93,7 +93,7 @@ func (t *trial) set(name, value string) (err error) {
 	share := func(into *ppm.Share) { *into, err = ppm.Parse(value) }
 	switch name {
 	case "file":
-		t.file, err = workloads.Load(value)
+		t.file, err = bench.LoadWorkload(value)
 	case "sched":
 		t.sched = value
 	case "cost":

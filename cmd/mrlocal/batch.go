@@ -14,7 +14,6 @@ import (
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/auxiliary"
 	"mrlocal/cmd/mrlocal/internal/process"
-	"mrlocal/cmd/mrlocal/internal/profile"
 	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/errs"
 	"mrlocal/report"
@@ -87,7 +86,7 @@ func runBatch(ctx context.Context, e env, line argv.Line) (int, error) {
 	profiles := make([]string, len(names))
 	for i, name := range names {
 		profiles[i] = withSuffix(profilePath, suffix(name, names))
-		if err := profile.Check(profiles[i], b.places(names)); err != nil {
+		if err := process.CheckProfile(profiles[i], b.places(names)); err != nil {
 			return 0, err
 		}
 	}
@@ -96,7 +95,7 @@ func runBatch(ctx context.Context, e env, line argv.Line) (int, error) {
 	for i, name := range names {
 		s := newScreen(e, mode, picture)
 		var done *report.Report
-		err := profile.Around(profiles[i], b.places(names), func(on bool) (err error) {
+		err := process.Profile(profiles[i], b.places(names), func(on bool) (err error) {
 			b.engine.Profile = on
 			done, err = b.run(ctx, e, s, name, suffix(name, names), files.Events(i))
 			return err

@@ -8,7 +8,6 @@ import (
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/errs"
-	"mrlocal/internal/nearest"
 	"mrlocal/jobs"
 	"mrlocal/jobs/sleep"
 	"mrlocal/workload"
@@ -158,7 +157,7 @@ func (b *batchReader) unknown(j *workload.Job, a *workload.Arg, k *jobKind, spec
 	for i := range specs {
 		known = append(known, specs[i].Name)
 	}
-	if near := nearest.Name(a.Name, known); near != "" {
+	if near := errs.Nearest(a.Name, known); near != "" {
 		return b.errorf(a.Pos, j, argv.Quote(a.Name), "%s has no such arg; did you mean %s?", k.name, near)
 	}
 	return b.errorf(a.Pos, j, argv.Quote(a.Name), "%s has no such arg; mrlocal run %s --help lists its flags", k.name, k.name)

@@ -10,7 +10,6 @@ import (
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/datagen"
 	"mrlocal/errs"
-	"mrlocal/internal/nearest"
 )
 
 const (
@@ -66,7 +65,7 @@ func kindOf(name string) (datagen.Kind, error) {
 	for _, k := range datagen.Kinds() {
 		names = append(names, string(k))
 	}
-	if near := nearest.Name(name, names); near != "" && near != name {
+	if near := errs.Nearest(name, names); near != "" && near != name {
 		return "", errs.Optionf(argv.Quote(name), "no such kind of data; did you mean %s?", near)
 	}
 	return datagen.ParseKind(name)

@@ -31,7 +31,6 @@ import (
 
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/process"
-	"mrlocal/cmd/mrlocal/internal/profile"
 	"mrlocal/errs"
 )
 
@@ -52,7 +51,7 @@ type env struct {
 // main is the only function that sees the process: its streams, its arguments, its
 // exit code.
 func main() {
-	profile.Off()
+	process.SampleNoAllocations()
 	process.CollectLate()
 	ctx, stop := process.Watch(context.Background(), os.Exit)
 	code := run(ctx, os.Args[1:], env{os.Stdin, os.Stdout, os.Stderr})

@@ -11,8 +11,8 @@ import (
 	"slices"
 	"text/tabwriter"
 
+	"mrlocal/bench"
 	"mrlocal/bench/reproduce"
-	"mrlocal/bench/workloads"
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/auxiliary"
 	"mrlocal/errs"
@@ -72,7 +72,7 @@ func writeWorkloads(e env, all []*reproduce.Experiment) error {
 	for _, x := range all {
 		if name := filepath.Base(x.File()); !seen[name] {
 			seen[name] = true
-			text, err := workloads.Text(name)
+			text, err := bench.WorkloadText(name)
 			if err != nil {
 				return err
 			}

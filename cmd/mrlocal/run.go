@@ -10,7 +10,6 @@ import (
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/auxiliary"
 	"mrlocal/cmd/mrlocal/internal/process"
-	"mrlocal/cmd/mrlocal/internal/profile"
 	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/errs"
 	"mrlocal/jobs"
@@ -80,7 +79,7 @@ func runJob(ctx context.Context, e env, line argv.Line, name string, build func(
 	}
 	// The run itself. done is nil only if the run was refused.
 	var done *mrlocal.Report
-	err = profile.Around(profilePath, beside, func(on bool) (err error) {
+	err = process.Profile(profilePath, beside, func(on bool) (err error) {
 		o.Profile = on
 		done, err = runOn(ctx, e, s, chain, o)
 		return err

@@ -9,7 +9,6 @@ import (
 
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/errs"
-	"mrlocal/internal/nearest"
 	"mrlocal/internal/ppm"
 	"mrlocal/slots"
 	"mrlocal/slots/demand"
@@ -206,7 +205,7 @@ func (r *reader) checkPolicy(name string, known []string) {
 		r.Keep(errs.Optionf("--sched", "all stands alone, and only in sim, batch, sweep"))
 		return
 	}
-	if near := nearest.Name(name, known); near != "" && near != name {
+	if near := errs.Nearest(name, known); near != "" && near != name {
 		r.Keep(errs.Optionf("--sched", "%s: no such policy; did you mean %s?", argv.Quote(name), near))
 		return
 	}

@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"mrlocal/errs"
-	"mrlocal/internal/nearest"
 
 	"mrlocal/slots"
 	"mrlocal/slots/fifo"
@@ -113,7 +112,7 @@ func New(name string, o settings.Options) (slots.Policy, error) {
 			return e.New(o), nil
 		}
 	}
-	if n := nearest.Name(name, Names()); n != "" {
+	if n := errs.Nearest(name, Names()); n != "" {
 		return nil, errs.Optionf("policy "+name, "unknown; did you mean %s?", n)
 	}
 	return nil, errs.Optionf(strings.TrimSpace("policy "+name), "unknown; there are %s", strings.Join(Names(), ", "))

@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"mrlocal/errs"
-	"mrlocal/internal/nearest"
 )
 
 // This file words what is wrong with a command line.
@@ -39,7 +38,7 @@ func longNames(flags []Flag) []string {
 
 // unknownLong returns the error for --name, with the nearest flag.
 func unknownLong(name string, flags []Flag) error {
-	if n := nearest.Name(name, longNames(flags)); n != "" {
+	if n := errs.Nearest(name, longNames(flags)); n != "" {
 		return errs.Optionf("--"+name, "no such flag; did you mean --%s?", n)
 	}
 	return errs.Optionf("--"+name, "no such flag; --help lists them")
@@ -138,7 +137,7 @@ func unknownWord(path []string, word string, next []string, commands []Command) 
 			return errs.Optionf(object, "no such %s; did you mean %s?", noun(path), strings.Join(c.Path, " "))
 		}
 	}
-	if n := nearest.Name(word, next); n != "" {
+	if n := errs.Nearest(word, next); n != "" {
 		return errs.Optionf(object, "no such %s; did you mean %s?", noun(path), n)
 	}
 	return errs.Optionf(object, "no such %s; one of %s", noun(path), strings.Join(next, ", "))

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"mrlocal/errs"
-	"mrlocal/internal/nearest"
 )
 
 // unitLetters are the units of sizes. KiB and K are 1024 bytes (K as in GNU), KB
@@ -189,7 +188,7 @@ func Choice(flag, text string, names ...string) (string, error) {
 	}
 	backwards := slices.Clone(names)
 	slices.Reverse(backwards)
-	if n := nearest.Name(text, names); n != "" && n == nearest.Name(text, backwards) {
+	if n := errs.Nearest(text, names); n != "" && n == errs.Nearest(text, backwards) {
 		return "", bad(flag, text, "no such choice; did you mean "+n+"?")
 	}
 	return "", bad(flag, text, "no such choice; one of "+strings.Join(names, ", "))

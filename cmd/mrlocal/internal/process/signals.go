@@ -1,10 +1,22 @@
 // Package process holds what the command does to its own process, and what a
 // library must never do to the process of its host: signals, GOMAXPROCS, the
-// memory limit and the pace of the garbage collector.
+// memory limit, the pace of the garbage collector, and profiles.
 //
 // The first signal ends a context, so that the run cleans up. If that takes too
 // long, the process ends without it: user code may never return. The package
 // owns the signal handling of the process until stop is called.
+//
+// Profile records a run for --profile. The engine labels the samples with slot,
+// job, kind and phase.
+//
+//	cpu.pprof     CPU time: go tool pprof -tagfocus slot=s0 DIR/cpu.pprof; -tags lists the labels
+//	heap.pprof    the heap at the end of the run
+//	allocs.pprof  all allocations
+//	trace.out     go tool trace DIR/trace.out
+//
+// A file gets its name when it is complete, also if the run failed or was
+// interrupted. Large buffers are not on the heap, since internal/membudget maps
+// them.
 package process
 
 import (

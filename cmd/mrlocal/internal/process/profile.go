@@ -1,15 +1,4 @@
-// Package profile records a run for --profile, for go tool pprof and go tool
-// trace. The engine labels the samples with slot, job, kind and phase.
-//
-//	cpu.pprof     CPU time: go tool pprof -tagfocus slot=s0 DIR/cpu.pprof; -tags lists the labels
-//	heap.pprof    the heap at the end of the run
-//	allocs.pprof  all allocations
-//	trace.out     go tool trace DIR/trace.out
-//
-// A file gets its name when it is complete, also if the run failed or was
-// interrupted. Large buffers are not on the heap, since internal/membudget maps
-// them. Without --profile the package costs nothing.
-package profile
+package process
 
 import (
 	"errors"
@@ -27,8 +16,8 @@ import (
 // allocBytes is the number of allocated bytes between two samples.
 const allocBytes = 64 << 10
 
-// Off keeps the runtime from sampling allocations. main calls it first.
-func Off() { runtime.MemProfileRate = 0 }
+// SampleNoAllocations keeps the runtime from sampling allocations. main calls it first.
+func SampleNoAllocations() { runtime.MemProfileRate = 0 }
 
 // recording writes the profiles of one run into a directory.
 type recording struct {
@@ -37,10 +26,10 @@ type recording struct {
 	cpu, trace *os.File // written during the run, under temporary names
 }
 
-// Check checks that Around can record into dir, and leaves no trace. The
+// CheckProfile checks that Profile can record into dir, and leaves no trace. The
 // directory must lie outside of what the command reads and writes. An empty dir
 // is fine: then nothing is recorded.
-func Check(dir string, beside auxiliary.Work) error {
+func CheckProfile(dir string, beside auxiliary.Work) error {
 	if dir == "" {
 		return nil
 	}
@@ -53,14 +42,14 @@ func Check(dir string, beside auxiliary.Work) error {
 	return refused(dir, err)
 }
 
-// Around calls run and records it into dir, which it makes if necessary. With an
+// Profile calls run and records it into dir, which it makes if necessary. With an
 // empty dir it only calls run. It passes on whether it records. A process can
 // record one run at a time.
-func Around(dir string, beside auxiliary.Work, run func(on bool) error) error {
+func Profile(dir string, beside auxiliary.Work, run func(on bool) error) error {
 	if dir == "" {
 		return run(false)
 	}
-	if err := Check(dir, beside); err != nil {
+	if err := CheckProfile(dir, beside); err != nil {
 		return err
 	}
 	r := &recording{dir: dir}

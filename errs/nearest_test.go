@@ -1,11 +1,11 @@
-package nearest
+package errs
 
 import (
 	"strings"
 	"testing"
 )
 
-func TestNameIsWhatWasMeant(t *testing.T) {
+func TestNearestIsWhatWasMeant(t *testing.T) {
 	policies := []string{"fifo", "fair", "pi-dhfs", "pd-dhfs", "pi-fifo"}
 	for _, c := range []struct {
 		word  string
@@ -29,7 +29,7 @@ func TestNameIsWhatWasMeant(t *testing.T) {
 		{"reduce", []string{"reduce", "reducers"}, "reduce"}, // an exact match is nearest
 		{"wordcuont", []string{"sort", "wordcount"}, "wordcount"},
 	} {
-		if got := Name(c.word, c.names); got != c.want {
+		if got := Nearest(c.word, c.names); got != c.want {
 			t.Errorf("%.20q among %q: %q, want %q", c.word, c.names, got, c.want)
 		}
 	}

@@ -1,4 +1,4 @@
-package profile_test
+package process_test
 
 import (
 	"bytes"
@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"mrlocal/cmd/mrlocal/internal/auxiliary"
-	"mrlocal/cmd/mrlocal/internal/profile"
+	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/errs"
 )
 
@@ -56,7 +56,7 @@ func checkWhole(t *testing.T, dir string) {
 func TestARunIsRecordedWhetherItFailsOrNot(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "p")
 	for _, want := range []error{nil, errors.New("failed")} { // the second into the directory of the first
-		err := profile.Around(dir, auxiliary.Work{}, func(on bool) error {
+		err := process.Profile(dir, auxiliary.Work{}, func(on bool) error {
 			if !on {
 				t.Error("the run does not know")
 			}
@@ -73,7 +73,7 @@ func TestAPanicLeavesWholeProfiles(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "p")
 	func() {
 		defer func() { _ = recover() }()
-		_ = profile.Around(dir, auxiliary.Work{}, func(bool) error { panic("a bug") })
+		_ = process.Profile(dir, auxiliary.Work{}, func(bool) error { panic("a bug") })
 	}()
 	checkWhole(t, dir)
 }
@@ -81,14 +81,14 @@ func TestAPanicLeavesWholeProfiles(t *testing.T) {
 func TestWhatIsRefusedLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	refusal := errs.Optionf("--x", "no")
-	err := profile.Around(filepath.Join(dir, "p"), auxiliary.Work{}, func(bool) error { return refusal })
+	err := process.Profile(filepath.Join(dir, "p"), auxiliary.Work{}, func(bool) error { return refusal })
 	if !errs.IsUsage(err) || len(names(t, dir)) > 0 {
 		t.Errorf("error %v, files %q", err, names(t, dir))
 	}
 }
 
 func TestNobodyAsked(t *testing.T) {
-	err := profile.Around("", auxiliary.Work{}, func(on bool) error {
+	err := process.Profile("", auxiliary.Work{}, func(on bool) error {
 		if on {
 			t.Error("the run believes that it is recorded")
 		}
@@ -118,7 +118,7 @@ func TestADirectoryThatCannotBe(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := names(t, dir)
-			err := profile.Around(c.dir, c.beside, func(bool) error { t.Error("it runs"); return nil })
+			err := process.Profile(c.dir, c.beside, func(bool) error { t.Error("it runs"); return nil })
 			if !errs.IsUsage(err) || len(names(t, dir)) != len(before) {
 				t.Errorf("error %v, files %q", err, names(t, dir))
 			}

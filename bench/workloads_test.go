@@ -1,8 +1,6 @@
-package workloads
+package bench
 
 import (
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -13,7 +11,7 @@ import (
 
 func load(t *testing.T, name string) *workload.File {
 	t.Helper()
-	f, err := workload.Load(name)
+	f, err := LoadWorkload(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -21,13 +19,13 @@ func load(t *testing.T, name string) *workload.File {
 }
 
 func TestEveryFileSaysWhereItComesFromAndLoads(t *testing.T) {
-	names, err := filepath.Glob("*.yaml")
-	if err != nil || len(names) < 9 {
-		t.Fatal(names, err)
+	names := Workloads()
+	if len(names) < 9 {
+		t.Fatal(names)
 	}
 	real := map[string]bool{"table1-replica.yaml": true, "two-pools.yaml": true, "mix5.yaml": true}
 	for _, name := range names {
-		text, err := os.ReadFile(name)
+		text, err := WorkloadText(name)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,18 +1,15 @@
-// Package nearest finds the known name that a misspelt word most likely means, for the
-// "did you mean" in errors about flags, jobs, policies, and keys of workload files. It
-// imports nothing of the module and keeps nothing of its arguments.
-package nearest
+package errs
 
 import "strings"
 
 // mostLetters is the longest word, in bytes, that counts as a misspelling of a name.
 const mostLetters = 64
 
-// Name returns the name that is nearest to word, or "" if none is near. It compares
+// Nearest returns the name that is nearest to word, or "" if none is near. It compares
 // without regard to case, by edit distance, in which a swap of neighbours counts one. A
 // third of the letters may be wrong. A name that starts with word has distance 1. Of
 // equally near names the first one counts.
-func Name(word string, names []string) string {
+func Nearest(word string, names []string) string {
 	if len(word) == 0 || len(word) > mostLetters {
 		return ""
 	}
