@@ -1,8 +1,8 @@
-// Package fifo is Hadoop's first scheduler, the plainest policy there is: what
-// a run without a policy of its own takes.
+// Package fifo is Hadoop's first scheduler, the simplest policy. The engine runs under it
+// if no policy is set; it lies outside of slots/policy because the engine imports no
+// package below that.
 //
-// It keeps two orderings of jobs and nothing else. Neighbours: slots is what a
-// policy sees and grants through; the other policies are in slots/policy.
+// A policy owns what it keeps: two orderings of jobs.
 package fifo
 
 import (
@@ -27,10 +27,10 @@ type key struct{ priority slots.Priority }
 // submission. Ids are in the order of submission.
 func less(a, b *key) bool { return a.priority > b.priority }
 
-// New returns a FIFO.
+// New returns the policy fifo.
 func New() *FIFO { return &FIFO{} }
 
-// Reset implements Resetter.
+// Reset implements slots.Resetter.
 func (f *FIFO) Reset() {
 	*f = FIFO{}
 	for k := range f.first {
@@ -45,7 +45,7 @@ func (*FIFO) Traits() slots.Traits {
 	}}
 }
 
-// Decide implements Policy.
+// Decide is one heartbeat (Hadoop 1.0.3, JobQueueTaskScheduler.assignTasks).
 func (f *FIFO) Decide(v *slots.View, d *slots.Decision) {
 	f.update(v)
 	t := v.Tracker()
@@ -60,8 +60,8 @@ func (f *FIFO) Decide(v *slots.View, d *slots.Decision) {
 	}
 }
 
-// fits: something is pending, and the tracker has a slot for it and not yet its
-// part of the load.
+// fits reports whether a task of kind k is pending and the tracker has a free slot for it
+// within its part of the load.
 func (f *FIFO) fits(v *slots.View, d *slots.Decision, t slots.TrackerID, k slots.Kind) bool {
 	pending, free := v.Pending(k) > 0, v.FreeHome(t, k) > 0
 	if pending && free && v.RunningAt(t, k) < slots.LoadCap(v, t, k) {
@@ -79,7 +79,7 @@ func (f *FIFO) fits(v *slots.View, d *slots.Decision, t slots.TrackerID, k slots
 	return false
 }
 
-// numbers are what FIFO looks at for kind k.
+// numbers are what a decision about kind k rests on.
 func (f *FIFO) numbers(v *slots.View, k slots.Kind) []slots.Number {
 	t := v.Tracker()
 	all := []slots.Number{
@@ -93,8 +93,8 @@ func (f *FIFO) numbers(v *slots.View, k slots.Kind) []slots.Number {
 	return all
 }
 
-// why is what a grant to the first job rests on; the others come after it in
-// order of priority and submission.
+// why is what a grant to the first job rests on. The other jobs come after it in order of
+// priority and submission.
 func (f *FIFO) why(v *slots.View, k slots.Kind, winner slots.JobID) slots.Why {
 	w := slots.Why{Numbers: f.numbers(v, k)}
 	var later []int32
@@ -120,7 +120,8 @@ func (f *FIFO) why(v *slots.View, k slots.Kind, winner slots.JobID) slots.Why {
 	return w
 }
 
-// grantFirst starts a task of the first job that may have one.
+// grantFirst starts a task of the first job that may have one, and reports whether it
+// did. Refused jobs are ranked again afterwards.
 func (f *FIFO) grantFirst(v *slots.View, d *slots.Decision, k slots.Kind) bool {
 	granted := false
 	for !granted {

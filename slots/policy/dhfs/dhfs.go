@@ -68,7 +68,7 @@ func NewPICopying(o settings.Options, copies func() *policy.Copies) *PI {
 func (p *PI) Reset() {
 	p.Order = policy.NewOrder(p.shape, policy.Wait{Delay: p.options.LocalityDelay}, made(p.copies))
 	if p.Counts == nil {
-		p.Counts = slotCounts{&p.Order, p.options}
+		p.Counts = &slotCounts{&p.Order, &p.options}
 	}
 }
 
@@ -116,7 +116,7 @@ func (p *PI) NothingToGrant(v *slots.View) bool {
 		if p.Order.Total[k].Startable == 0 {
 			continue
 		}
-		if f := p.Counts.Phase(v, k); f.Used < f.Capacity || p.extra(v, k) > 0 {
+		if v.Used(k) < v.Weights().Times(k, v.Capacity(k)) || p.extra(v, k) > 0 { // in weight
 			return false
 		}
 	}
@@ -126,11 +126,11 @@ func (p *PI) NothingToGrant(v *slots.View) bool {
 // slotCounts counts slots, as the paper does.
 type slotCounts struct {
 	order   *policy.Order
-	options settings.Options
+	options *settings.Options
 }
 
 // Phase implements PICounts.
-func (c slotCounts) Phase(v *slots.View, k slots.Kind) Phase {
+func (c *slotCounts) Phase(v *slots.View, k slots.Kind) Phase {
 	capacity := v.Capacity(k)
 	return Phase{
 		Pending: c.order.Total[k].Pending, Used: v.Used(k), Capacity: capacity,
@@ -139,19 +139,19 @@ func (c slotCounts) Phase(v *slots.View, k slots.Kind) Phase {
 }
 
 // Phases implements PICounts.
-func (c slotCounts) Phases(v *slots.View, _ slots.Kind) (maps, reduces Phase) {
+func (c *slotCounts) Phases(v *slots.View, _ slots.Kind) (maps, reduces Phase) {
 	return c.Phase(v, slots.Map), c.Phase(v, slots.Reduce)
 }
 
 // Tracker implements PICounts.
-func (slotCounts) Tracker(v *slots.View, k slots.Kind) (capacity, used int32) {
+func (*slotCounts) Tracker(v *slots.View, k slots.Kind) (capacity, used int32) {
 	return v.CapacityAt(v.Tracker(), k), v.UsedAt(v.Tracker(), k)
 }
 
 // Percentage returns percentageOfBorrowedMapSlots or percentageOfBorrowedReduceSlots:
 // the share of the slots of kind k that may be lent. It is a share of the capacity,
 // not of the unused slots [DHFS13, "percentage of capacity"].
-func Percentage(o settings.Options, k slots.Kind) slots.PPM {
+func Percentage(o *settings.Options, k slots.Kind) slots.PPM {
 	if k == slots.Map {
 		return o.BorrowMap
 	}
@@ -203,7 +203,7 @@ func NewPDCopying(o settings.Options, copies func() *policy.Copies) *PD {
 func (p *PD) Reset() {
 	p.Order = policy.NewOrder(policy.Together, policy.Wait{Delay: p.options.LocalityDelay, Wakeless: true}, made(p.copies))
 	if p.Counts == nil {
-		p.Counts = taskCounts{&p.Order, p.options}
+		p.Counts = &taskCounts{&p.Order, &p.options}
 	}
 }
 
@@ -249,11 +249,11 @@ func (p *PD) NothingToGrant(v *slots.View) bool {
 // taskCounts counts tasks and slots, as the paper does.
 type taskCounts struct {
 	order   *policy.Order
-	options settings.Options
+	options *settings.Options
 }
 
 // Load implements PDCounts.
-func (c taskCounts) Load(v *slots.View) Load {
+func (c *taskCounts) Load(v *slots.View) Load {
 	t := v.Tracker()
 	return Load{
 		SlotsDemand:     c.order.Total[slots.Map].All + c.order.Total[slots.Reduce].All,
@@ -265,6 +265,6 @@ func (c taskCounts) Load(v *slots.View) Load {
 
 // MayLend implements PDCounts. The paper's Algorithm 2 has no percentages; here
 // they bound it too [DHFS13, "lent by tracker"].
-func (c taskCounts) MayLend(v *slots.View, k slots.Kind) bool {
+func (c *taskCounts) MayLend(v *slots.View, k slots.Kind) bool {
 	return v.LentBy(k) < Percentage(c.options, k).Of(v.Capacity(k))
 }

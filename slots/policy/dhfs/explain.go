@@ -72,7 +72,7 @@ func (p *PI) whyNoSlot(v *slots.View, k slots.Kind) string {
 	case borrower.lacks() <= 0:
 		return fmt.Sprintf("%s is at most 1: the %v slots of other trackers are enough", policy.LoadName(k), k)
 	case lender.MayLend <= lender.Borrowed:
-		return allLent(v, p.options, other)
+		return allLent(v, &p.options, other)
 	case v.FreeAt(t) == 0:
 		return "no slot of the tracker is free"
 	}
@@ -80,7 +80,7 @@ func (p *PI) whyNoSlot(v *slots.View, k slots.Kind) string {
 }
 
 // allLent words that no more slots of kind k may be lent.
-func allLent(v *slots.View, o settings.Options, k slots.Kind) string {
+func allLent(v *slots.View, o *settings.Options, k slots.Kind) string {
 	switch allowed := Percentage(o, k).Of(v.Capacity(k)); allowed {
 	case 0:
 		return fmt.Sprintf("no %v slot may be lent", k)
@@ -107,7 +107,7 @@ func (p *PD) Numbers(v *slots.View, pool slots.PoolID, k slots.Kind) []slots.Num
 	all := append(p.loadNumbers(v),
 		policy.Ratio(fmt.Sprintf("running %vs per %v slot of the tracker", k, k), int64(v.RunningAt(t, k)), v.CapacityAt(t, k)))
 	if !idle(v, k) {
-		left := v.Weights().Times(other, Percentage(p.options, other).Of(v.Capacity(other))) - v.LentBy(other)
+		left := v.Weights().Times(other, Percentage(&p.options, other).Of(v.Capacity(other))) - v.LentBy(other)
 		all = append(all, slots.Whole(fmt.Sprintf("%v slots that may still be lent", other), max(left, 0)))
 	}
 	for each := range slots.Kind(trace.Kinds) {
@@ -127,7 +127,7 @@ func (p *PD) decline(v *slots.View, d *slots.Decision) {
 		case policy.NoRoom(v, k) != "":
 			reason = policy.NoRoom(v, k)
 		case !p.Counts.MayLend(v, k.Other()): // first, as in whyNoSlot
-			reason = allLent(v, p.options, k.Other())
+			reason = allLent(v, &p.options, k.Other())
 		default:
 			reason = "no slot of the tracker is free"
 		}

@@ -106,7 +106,7 @@ type onPI struct {
 func newOnPI(o settings.Options) *onPI {
 	p := &onPI{options: o}
 	p.PI = dhfs.NewPICopying(o, newCopies(o, p.idle))
-	p.Counts = piCounts{&p.Order, o}
+	p.Counts = &piCounts{&p.Order, &p.options}
 	return p
 }
 
@@ -148,7 +148,7 @@ func (p *onPI) preSchedule(v *slots.View, d *slots.Decision) bool {
 func (p *onPI) idle(v *slots.View, k slots.Kind) int32 {
 	other := k.Other()
 	unused := weigh(v, other, v.Capacity(other)-p.Order.Total[other].Pending) - v.Used(other)
-	return (weigh(v, k, v.Capacity(k)) - v.Used(k) + min(mayStillLend(v, p.options, other), max(unused, 0))) / v.Weights().Of(k)
+	return (weigh(v, k, v.Capacity(k)) - v.Used(k) + min(mayStillLend(v, &p.options, other), max(unused, 0))) / v.Weights().Of(k)
 }
 
 // onPD is DynamicMR's steps over pd-dhfs.
@@ -160,7 +160,7 @@ type onPD struct {
 func newOnPD(o settings.Options) *onPD {
 	p := &onPD{options: o}
 	p.PD = dhfs.NewPDCopying(o, newCopies(o, p.idle))
-	p.Counts = pdCounts{&p.Order, o}
+	p.Counts = &pdCounts{&p.Order, &p.options}
 	return p
 }
 
@@ -193,7 +193,7 @@ func (p *onPD) idle(v *slots.View, k slots.Kind) int32 {
 	other := k.Other()
 	own := weigh(v, k, v.Capacity(k)-v.Running(k)) + v.LentBy(other)
 	all := v.Weights().Room([2]int32{v.Capacity(slots.Map), v.Capacity(slots.Reduce)}, [2]int32{v.Running(slots.Map), v.Running(slots.Reduce)})
-	return min(own+mayStillLend(v, p.options, other), all) / v.Weights().Of(k)
+	return min(own+mayStillLend(v, &p.options, other), all) / v.Weights().Of(k)
 }
 
 // onFair is DynamicMR's steps over fair.

@@ -17,7 +17,7 @@ func weigh(v *slots.View, k slots.Kind, n int32) int32 { return v.Weights().Time
 
 // mayStillLend returns what of the slots of kind k may be lent besides what is lent
 // already, in weight.
-func mayStillLend(v *slots.View, o settings.Options, k slots.Kind) int32 {
+func mayStillLend(v *slots.View, o *settings.Options, k slots.Kind) int32 {
 	return max(weigh(v, k, dhfs.Percentage(o, k).Of(v.Capacity(k)))-v.LentBy(k), 0)
 }
 
@@ -32,16 +32,17 @@ func fits(v *slots.View, task, of slots.Kind) bool {
 // pending tasks. It implements dhfs.PICounts.
 type piCounts struct {
 	order   *policy.Order
-	options settings.Options
+	options *settings.Options
 }
 
 // Phase counts copies as pending tasks.
-func (c piCounts) Phase(v *slots.View, k slots.Kind) dhfs.Phase {
+func (c *piCounts) Phase(v *slots.View, k slots.Kind) dhfs.Phase {
+	w, capacity, lent := v.Weights(), v.Capacity(k), v.LentBy(k)
 	f := dhfs.Phase{
-		Pending: weigh(v, k, c.order.Total[k].Startable), Used: v.Used(k), Capacity: weigh(v, k, v.Capacity(k)),
-		Borrowed: v.LentBy(k), MayLend: v.LentBy(k),
+		Pending: w.Times(k, c.order.Total[k].Startable), Used: v.Used(k), Capacity: w.Times(k, capacity),
+		Borrowed: lent, MayLend: lent,
 	}
-	if left := mayStillLend(v, c.options, k); left >= v.Weights().Of(k.Other()) { // else no task fits
+	if left := w.Times(k, dhfs.Percentage(c.options, k).Of(capacity)) - lent; left >= w.Of(k.Other()) { // else no task fits
 		f.MayLend += left
 	}
 	return f
@@ -51,8 +52,11 @@ func (c piCounts) Phase(v *slots.View, k slots.Kind) dhfs.Phase {
 // other phase: it may not start on every tracker, and a slot that waited for it
 // could idle while tasks are pending. If maps and reduces could both borrow then,
 // maps do.
-func (c piCounts) Phases(v *slots.View, borrower slots.Kind) (maps, reduces dhfs.Phase) {
+func (c *piCounts) Phases(v *slots.View, borrower slots.Kind) (maps, reduces dhfs.Phase) {
 	maps, reduces = c.Phase(v, slots.Map), c.Phase(v, slots.Reduce)
+	if t := &c.order.Total; t[slots.Map].Startable == t[slots.Map].Pending && t[slots.Reduce].Startable == t[slots.Reduce].Pending {
+		return maps, reduces // there are no copies
+	}
 	lender := reduces
 	lender.Pending = weigh(v, slots.Reduce, c.order.Total[slots.Reduce].Pending)
 	if s, _ := dhfs.Algorithm1(maps, lender); borrower == slots.Map || s == dhfs.MapBorrows {
@@ -64,18 +68,18 @@ func (c piCounts) Phases(v *slots.View, borrower slots.Kind) (maps, reduces dhfs
 
 // Tracker returns whole slots: the share of the load is rounded up to these. A task
 // may so overdraw the share, but not the tracker's weight.
-func (piCounts) Tracker(v *slots.View, k slots.Kind) (capacity, used int32) {
+func (*piCounts) Tracker(v *slots.View, k slots.Kind) (capacity, used int32) {
 	return v.CapacityAt(v.Tracker(), k), v.UsedAt(v.Tracker(), k) / v.Weights().Of(k)
 }
 
 // pdCounts are the numbers of Algorithm 2 in weight. It implements dhfs.PDCounts.
 type pdCounts struct {
 	order   *policy.Order
-	options settings.Options
+	options *settings.Options
 }
 
 // Load is in weight.
-func (c pdCounts) Load(v *slots.View) dhfs.Load {
+func (c *pdCounts) Load(v *slots.View) dhfs.Load {
 	w, t := v.Weights(), v.Tracker()
 	return dhfs.Load{
 		SlotsDemand:     w.Sum([2]int32{c.order.Total[slots.Map].All, c.order.Total[slots.Reduce].All}),
@@ -86,7 +90,7 @@ func (c pdCounts) Load(v *slots.View) dhfs.Load {
 }
 
 // MayLend asks for room for the weight of a whole task.
-func (c pdCounts) MayLend(v *slots.View, k slots.Kind) bool {
+func (c *pdCounts) MayLend(v *slots.View, k slots.Kind) bool {
 	return mayStillLend(v, c.options, k) >= v.Weights().Of(k.Other())
 }
 

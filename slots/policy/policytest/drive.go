@@ -18,31 +18,31 @@ type Job struct {
 	MapTime    func(task slots.TaskID) time.Duration
 	ReduceTime func(task slots.TaskID) time.Duration
 
-	// MapIO is how long the I/O period at the end of a map is. 0: none is told.
+	// MapIO is how long the I/O period at the end of a map is. 0: it has none.
 	MapIO time.Duration
 
-	// MapBytes is what a map puts out. Copying it takes no time here, but is
-	// told to have taken that of Config.CopyBandwidth, so that policies that
-	// estimate shuffles have something to go by.
+	// MapBytes is how many bytes a map puts out. Copying them takes no time here. The
+	// outcome of a reduce gives the time that Config.CopyBandwidth implies, so that
+	// policies can estimate shuffles.
 	MapBytes int64
 
-	// Fail is how many attempts of a task fail, at their end. nil: none.
+	// Fail returns how many attempts of a task fail, at their end. nil: none.
 	Fail func(k slots.Kind, task slots.TaskID) int32
 }
 
-// Const is a time that every task takes.
+// Const returns the times of tasks that all take d.
 func Const(d time.Duration) func(slots.TaskID) time.Duration {
 	return func(slots.TaskID) time.Duration { return d }
 }
 
-// Fault is a fact that comes at a time, whatever the tasks do.
+// Fault is a fact that a test injects at a time.
 type Fault struct {
 	At time.Duration
 	Do func(now time.Duration, l *slots.Ledger)
 }
 
-// Typed lays out trackers of so many map and reduce slots each, bound to a core
-// per slot.
+// Typed returns the slots of trackers with so many map and reduce slots each. Each slot
+// is bound to a core.
 func Typed(trackers, maps, reduces int) []slots.Slot {
 	return slots.Layout{
 		Trackers: trackers, MapSlots: maps, ReduceSlots: reduces,
@@ -50,7 +50,7 @@ func Typed(trackers, maps, reduces int) []slots.Slot {
 	}.Slots()
 }
 
-// WithExtra is Typed with so many extra slots more a tracker.
+// WithExtra is Typed with extra more slots a tracker, which a policy may open.
 func WithExtra(trackers, maps, reduces, extra int) []slots.Slot {
 	return slots.Layout{
 		Trackers: trackers, MapSlots: maps, ReduceSlots: reduces, MaxSlots: maps + reduces + extra,
@@ -64,20 +64,19 @@ type Options struct {
 	Faults    []Fault
 	Sinks     []trace.Sink
 
-	// Speeds are of the trackers, by id; those that are not there have 1.
+	// Speeds of the trackers, by id. The others have speed 1.
 	Speeds []slots.PPM
 
-	// Explain, where set, is told why (Ledger.Explain).
+	// Explain, if set, gets the explanations (Ledger.Explain).
 	Explain func(e *slots.Explanation)
 
-	// Each, where set, is called after the last Assign of every instant.
+	// Each, if set, is called after the last Assign of every instant.
 	Each func(now time.Duration, l *slots.Ledger) error
 }
 
-// Drive runs jobs in virtual time on a Ledger over c and p until nothing is left
-// to happen. It stands for the engine and the simulator in tests: all ends at
-// one instant are told before the next Assign. An error is a run that stopped
-// before its jobs did.
+// Drive runs jobs in virtual time on a Ledger over c and p until no event is left. In
+// tests it stands for the engine and the simulator: the Ledger learns all ends of an
+// instant before the next Assign. It fails if the run stops before its jobs have ended.
 func Drive(c slots.Config, p slots.Policy, jobs []Job, o Options) (*slots.Ledger, error) {
 	l, err := slots.New(c, p)
 	if err != nil {
@@ -89,8 +88,8 @@ func Drive(c slots.Config, p slots.Policy, jobs []Job, o Options) (*slots.Ledger
 	}
 	l.SetStream(s)
 	l.Explain(o.Explain)
-	d := &driver{ledger: l, o: o, jobs: map[slots.JobID]Job{}, live: map[slots.AttemptID]*task{}, parked: map[slots.JobID][]slots.AttemptID{}, probeAt: -1}
-	_, d.tells = p.(slots.Speculator)
+	d := &driver{ledger: l, o: o, jobs: map[slots.JobID]Job{}, live: map[slots.AttemptID]*running{}, parked: map[slots.JobID][]slots.AttemptID{}, probeAt: -1}
+	_, d.reports = p.(slots.Speculator)
 	_, d.looks = p.(slots.PhaseGate)
 	for _, j := range jobs {
 		d.at(j.Submit, func(now time.Duration) { d.jobs[l.Submit(now, j.Spec)] = j })
@@ -118,29 +117,29 @@ func Drive(c slots.Config, p slots.Policy, jobs []Job, o Options) (*slots.Ledger
 	return l, nil
 }
 
-// driver is an event heap and what the tasks are up to.
+// driver has the event queue and the running attempts.
 type driver struct {
 	ledger *slots.Ledger
 	o      Options
 	jobs   map[slots.JobID]Job
-	live   map[slots.AttemptID]*task
+	live   map[slots.AttemptID]*running
 	let    map[slots.AttemptID]bool          // may leave their copy phase; nil: all may
 	parked map[slots.JobID][]slots.AttemptID // reduces that wait for maps
 	looks  bool                              // the policy decides by phases
-	queue  queue
+	queue  eventQueue
 	seq    int
 	facts  int // in queue
 	wakeAt time.Duration
 
 	probeAt time.Duration // as slots.Orders.Probe
-	tells   bool          // progress, at every heartbeat
+	reports bool          // it reports progress at every heartbeat
 
-	idleBeats int  // heartbeats in a row in which nothing happened
-	moved     bool // something has happened since the last one
+	idleBeats int  // heartbeats in a row without a start or an end
+	moved     bool // an attempt has started or ended since the last one
 }
 
-// task is a running attempt: from began on its work takes so long.
-type task struct {
+// running is a running attempt. Its work takes took from began on.
+type running struct {
 	slot        slots.SlotID
 	works       bool
 	began, took time.Duration
@@ -149,14 +148,15 @@ type task struct {
 // mostIdleBeats is longer than any task and any wait for a local slot in tests.
 const mostIdleBeats = 200
 
-type happening struct {
+// event is a change at a time. Events of one time happen in the order of seq.
+type event struct {
 	at  time.Duration
 	seq int
 	do  func(now time.Duration) // nil: only another Assign
 }
 
 func (d *driver) at(t time.Duration, do func(now time.Duration)) {
-	heap.Push(&d.queue, happening{t, d.seq, do})
+	heap.Push(&d.queue, event{t, d.seq, do})
 	d.seq++
 	if do != nil {
 		d.facts++
@@ -168,7 +168,7 @@ func (d *driver) run(c slots.Config) error {
 	for len(d.queue) > 0 && (d.facts > 0 || d.ledger.Active() > 0) {
 		now := d.queue[0].at
 		for len(d.queue) > 0 && d.queue[0].at == now {
-			if h := heap.Pop(&d.queue).(happening); h.do != nil {
+			if h := heap.Pop(&d.queue).(event); h.do != nil {
 				d.facts--
 				h.do(now)
 			}
@@ -180,16 +180,16 @@ func (d *driver) run(c slots.Config) error {
 	return nil
 }
 
-// assign asks and obeys until the Ledger has nothing more to say at this
-// instant: a kill ends at once, which may free a slot.
+// assign asks and obeys until the Ledger has no more orders at this instant. A killed
+// attempt ends at once, which may free a slot.
 func (d *driver) assign(now time.Duration, c slots.Config) error {
 	if beat := d.o.Heartbeat; beat > 0 {
 		if now%beat != 0 {
 			d.at(now-now%beat+beat, nil)
 			return nil
 		}
-		if d.tells {
-			d.tellProgress(now)
+		if d.reports {
+			d.reportProgress(now)
 		}
 		for t := range c.Slots[len(c.Slots)-1].Tracker + 1 {
 			d.obey(now, d.ledger.Assign(now, t))
@@ -208,7 +208,7 @@ func (d *driver) assign(now time.Duration, c slots.Config) error {
 	}
 	if d.probeAt >= 0 && now >= d.probeAt {
 		d.probeAt = -1
-		d.tellProgress(now)
+		d.reportProgress(now)
 	}
 	for {
 		o := d.ledger.AssignAll(now)
@@ -232,9 +232,9 @@ func (d *driver) assign(now time.Duration, c slots.Config) error {
 	}
 }
 
-// tellProgress tells how far everything is: a reduce has a third when its job's
-// maps are done.
-func (d *driver) tellProgress(now time.Duration) {
+// reportProgress reports the progress of all attempts. A reduce has a third of its
+// progress when its job's maps are done.
+func (d *driver) reportProgress(now time.Duration) {
 	v := d.ledger.View()
 	for id := range slots.SlotID(v.Slots()) {
 		s := v.Slot(id)
@@ -271,7 +271,7 @@ func (d *driver) obey(now time.Duration, o *slots.Orders) {
 
 func (d *driver) start(now time.Duration, s slots.Start) {
 	a := s.Attempt
-	d.live[a], d.moved = &task{slot: s.Slot}, true
+	d.live[a], d.moved = &running{slot: s.Slot}, true
 	if a.Kind == slots.Map {
 		d.work(now, a, d.jobs[a.Job].MapTime(a.Task))
 		return
@@ -280,7 +280,7 @@ func (d *driver) start(now time.Duration, s slots.Start) {
 	d.unpark(now, a.Job)
 }
 
-// work begins the work of an attempt, which takes so long at full speed.
+// work begins the work of an attempt, which takes took at full speed.
 func (d *driver) work(now time.Duration, a slots.AttemptID, took time.Duration) {
 	t := d.live[a]
 	if t == nil {
@@ -296,8 +296,8 @@ func (d *driver) work(now time.Duration, a slots.AttemptID, took time.Duration) 
 	d.at(now+took, func(now time.Duration) { d.end(now, a) })
 }
 
-// unpark lets reduces go on whose job has all its maps, and that may leave their
-// copy phase.
+// unpark lets the reduces of a job go on if all its maps are done, those that may leave
+// their copy phase.
 func (d *driver) unpark(now time.Duration, id slots.JobID) {
 	if d.ledger.JobTimes(id).MapsDone < 0 {
 		return
@@ -314,7 +314,7 @@ func (d *driver) unpark(now time.Duration, id slots.JobID) {
 	d.parked[id] = held
 }
 
-// reduce lets a reduce go on that has everything.
+// reduce lets a reduce go on that has all its data.
 func (d *driver) reduce(now time.Duration, a slots.AttemptID) {
 	j := d.jobs[a.Job]
 	if d.let != nil || j.MapIO > 0 {
@@ -323,8 +323,8 @@ func (d *driver) reduce(now time.Duration, a slots.AttemptID) {
 	d.work(now, a, j.ReduceTime(a.Task))
 }
 
-// end is the end of an attempt, if it still runs. A reduce that lost a map
-// meanwhile waits again; where a gate let it go on, what it has copied is its own.
+// end ends an attempt, if it still runs. A reduce waits again if a map output was lost
+// meanwhile; if a gate let it go on, it keeps what it has copied.
 func (d *driver) end(now time.Duration, a slots.AttemptID) {
 	if d.live[a] == nil {
 		return
@@ -353,16 +353,16 @@ func (d *driver) end(now time.Duration, a slots.AttemptID) {
 	d.unpark(now, a.Job)
 }
 
-// queue is a heap by time, then sequence.
-type queue []happening
+// eventQueue is a heap by time, then sequence.
+type eventQueue []event
 
-func (q queue) Len() int { return len(q) }
-func (q queue) Less(i, j int) bool {
+func (q eventQueue) Len() int { return len(q) }
+func (q eventQueue) Less(i, j int) bool {
 	return q[i].at < q[j].at || q[i].at == q[j].at && q[i].seq < q[j].seq
 }
-func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-func (q *queue) Push(x any)   { *q = append(*q, x.(happening)) }
-func (q *queue) Pop() any {
+func (q eventQueue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+func (q *eventQueue) Push(x any)   { *q = append(*q, x.(event)) }
+func (q *eventQueue) Pop() any {
 	last := len(*q) - 1
 	h := (*q)[last]
 	*q = (*q)[:last]

@@ -1,13 +1,12 @@
-// Package policytest is the suite that every policy passes, and the small
-// virtual-time driver it rests on.
+// Package policytest tests policies: Run is the suite that every policy passes, Scripts
+// compares gantts with golden files, and Drive is the small driver in virtual time that
+// both use.
 //
-// Run checks what no policy may break: every job ends, whatever fails and gets
-// lost and however few slots there are; nothing starts twice; the same facts
-// give the same decisions, also through a recorded file; no slot stays idle
-// that a claim says is used. Ledger.Check and the poisoning of what a policy
-// must not keep act in checked builds (`-race` or `-tags invariants`).
-//
-// Neighbours: package slots is what is driven, slots/policy what is tested.
+// Run checks what no policy may break. Every job ends, whatever fails or is lost and
+// however few slots there are. No task starts twice. The same facts give the same
+// decisions, also through a recorded file. No slot idles that a claim says is used.
+// Checked builds (`-race` or `-tags invariants`) also check the Ledger after each step,
+// and poison what a policy must not keep.
 package policytest
 
 import (
@@ -24,29 +23,28 @@ import (
 	"mrlocal/trace"
 )
 
-// Claims are what a policy says of itself.
+// Claims are the promises of a policy that Run checks.
 type Claims struct {
-	// Idle says whether an idle slot is a breach: it is called after every
-	// Assign with what is pending and the slots that are idle, by kind.
-	// nil: the policy claims nothing.
+	// Idle reports whether idle slots break the claim. It is called after every Assign
+	// with the pending tasks and the idle slots, by kind. nil: there is no claim.
 	Idle func(pending, idle [2]int32) bool
 
-	// Periods: it looks at what tasks are doing, so that maps tell of their I/O
-	// period, and there are extra slots.
+	// Periods: the policy looks at phases, so maps report their I/O period, and there
+	// are extra slots.
 	Periods bool
 }
 
-// TypedIdle is the claim of a policy that conserves work on typed slots.
+// TypedIdle is the claim that no slot idles while a task of its own kind is pending.
 func TypedIdle(pending, idle [2]int32) bool {
 	return pending[slots.Map] > 0 && idle[slots.Map] > 0 || pending[slots.Reduce] > 0 && idle[slots.Reduce] > 0
 }
 
-// AnyIdle is the claim of a policy that lends any slot.
+// AnyIdle is the claim that no slot idles while any task is pending.
 func AnyIdle(pending, idle [2]int32) bool {
 	return pending[slots.Map]+pending[slots.Reduce] > 0 && idle[slots.Map]+idle[slots.Reduce] > 0
 }
 
-// Run runs the suite on a policy that newPolicy makes afresh for every Ledger.
+// Run runs the suite on a policy. newPolicy makes it afresh for every Ledger.
 func Run(t *testing.T, newPolicy func() slots.Policy, claims Claims) {
 	t.Run("random workloads end, alike each time, and replay", func(t *testing.T) {
 		rapid.Check(t, func(rt *rapid.T) { checkWorkload(rt, newPolicy, claims) })
@@ -163,8 +161,8 @@ func DrawJobs(t *rapid.T) (jobs []Job) {
 	return jobs
 }
 
-// drawProfile: what tasks need, in tenths of a tracker, up to more than it has; nil
-// as often as not.
+// drawProfile draws what tasks need, in tenths of a tracker, up to more than it has; in
+// half of the cases nil.
 func drawProfile(t *rapid.T) *demand.Profile {
 	if rapid.Bool().Draw(t, "no profile") {
 		return nil
@@ -178,8 +176,8 @@ func drawProfile(t *rapid.T) *demand.Profile {
 	return &demand.Profile{Map: vector("map", 12), Shuffle: vector("shuffle", 4), Reduce: vector("reduce", 12)}
 }
 
-// drawFault: a lost map output, a dropped task, an aborted job, or a tracker
-// that goes away (never tracker 0).
+// drawFault draws a lost map output, a dropped task, an aborted job, or a lost tracker
+// (never tracker 0).
 func drawFault(t *rapid.T, jobs, places int) Fault {
 	at := time.Duration(rapid.IntRange(1, 60).Draw(t, "at")) * time.Second
 	job := slots.JobID(rapid.IntRange(0, jobs-1).Draw(t, "job"))
@@ -251,9 +249,8 @@ func firstDifference(a, b []trace.Event) int {
 	return -1
 }
 
-// checkIdle holds a policy to its claim. Reduces that the deadlock guard keeps
-// back are not idleness, so nothing is claimed while a waiting reduce could run;
-// nor are tasks that are kept from a tracker where they failed.
+// checkIdle checks the claim. The deadlock guard may keep reduces from idle slots, and
+// tasks do not return to a tracker where they failed: then nothing is claimed.
 func checkIdle(l *slots.Ledger, claims Claims) error {
 	if claims.Idle == nil || keptBack(l) || failures(l) {
 		return nil
@@ -291,9 +288,9 @@ func failures(l *slots.Ledger) bool {
 	return false
 }
 
-// checkEvents checks what the events say against rules that need no Ledger: no
-// slot runs two attempts, no task two without speculation, none commits twice
-// without its output being lost between.
+// checkEvents checks the events by rules that need no Ledger: no slot runs two attempts
+// at a time, no task does without speculation, and no task commits twice unless its
+// output was lost between.
 func checkEvents(events []trace.Event) error {
 	type task struct {
 		job, task int32
@@ -312,7 +309,7 @@ func checkEvents(events []trace.Event) error {
 			onSlot[e.Slot] = true
 			running[id]++
 		case trace.OpFinish:
-			if e.Slot < 0 { // went with its tracker
+			if e.Slot < 0 { // it ended with its tracker
 				continue
 			}
 			onSlot[e.Slot] = false
@@ -320,7 +317,7 @@ func checkEvents(events []trace.Event) error {
 			committed[id] = committed[id] || e.Has(trace.OK)
 		case trace.OpLostOutput:
 			committed[id] = false
-		case trace.OpLostTracker: // its attempts end and its maps are lost without a word each
+		case trace.OpLostTracker: // its attempts and its map outputs have no events of their own
 			clear(onSlot)
 			clear(running)
 			clear(committed)
@@ -354,8 +351,7 @@ func checkLostOutput(t *rapid.T, newPolicy func() slots.Policy, places int) {
 	}
 }
 
-// sharesOneSlot reports whether a reduce may run where there is one map slot and
-// nothing else.
+// sharesOneSlot reports whether a reduce may run if the only slot is a map slot.
 func sharesOneSlot(p slots.Policy) bool {
 	t := p.Traits()
 	switch {
@@ -367,8 +363,8 @@ func sharesOneSlot(p slots.Policy) bool {
 	return t.Lends
 }
 
-// checkStream feeds the maps of a job bit by bit, as a decoder would, with
-// reduces ready from the start.
+// checkStream announces the maps of a job one by one, as a decoder does, with reduces
+// ready from the start.
 func checkStream(t *testing.T, newPolicy func() slots.Policy) {
 	c := slots.Config{Slots: Typed(1, 2, 1)}
 	jobs := []Job{{Spec: slots.JobSpec{Name: "stream", Reduces: 3}, MapTime: Const(2 * time.Second), ReduceTime: Const(time.Second)}}

@@ -45,7 +45,7 @@ func Scripts(t *testing.T, pattern string, newPolicy func(o settings.Options) sl
 	})
 }
 
-// script is a case that is being read.
+// script is a case while it is read.
 type script struct {
 	t       *testing.T
 	config  slots.Config
@@ -60,7 +60,7 @@ type script struct {
 	why     bool
 }
 
-// args are name=value words, read with defaults; the first bad one sticks.
+// args are name=value words. Each is read with a default; the first mistake is kept.
 type args struct {
 	values map[string]string
 	err    error
@@ -270,8 +270,8 @@ func (s *script) run(p slots.Policy) string {
 	return b.String() + reasons.String()
 }
 
-// explain writes an explanation in lines: what was decided, the numbers, whom it
-// beat; and why a visit ended.
+// explain writes an explanation in lines: the decision, its numbers and the candidates
+// that it beat; or why a visit ended.
 func (s *script) explain(b *strings.Builder, e *slots.Explanation) {
 	if e.EndOfVisit() {
 		fmt.Fprintf(b, "%v tracker %d:", e.Now, e.Tracker)
