@@ -169,9 +169,10 @@ func (f *File) unchanged(h *handle) error {
 	return nil
 }
 
-// endedAt is the error of a file that ended at offset, earlier than planned.
+// endedAt is the error of a file that has no byte at offset, although it is
+// longer by the plan.
 func (f *File) endedAt(offset int64) error {
-	return fmt.Errorf("%s: %w: it ended at offset %d and had %d bytes when the run began", shown(f.Path), errChanged, offset, f.Bytes)
+	return fmt.Errorf("%s: %w: it has no byte at offset %d and had %d bytes when the run began", shown(f.Path), errChanged, offset, f.Bytes)
 }
 
 // headCodec reads the first bytes of a file and recognises its codec.

@@ -155,16 +155,16 @@ func TestAFileThatEndsBeforeItsSizeIsAnError(t *testing.T) {
 		says  string
 	}{
 		{"a whole file", []string{"whole"}, 64 << 10, ""},
-		{"in one split", []string{"large"}, 4 << 20, "large: changed while it was being read: it ended at offset " + strconv.Itoa(len(text))},
-		{"in many splits", []string{"large"}, 64 << 10, "it ended at offset " + strconv.Itoa(len(text))},
-		{"one split, a record longer than it", []string{"large"}, 1 << 10, "it ended at offset " + strconv.Itoa(len(text))},
-		{"small", []string{"small"}, 0, "small: changed while it was being read: it ended at offset 1000 and had 1001 bytes when the run began"},
-		{"small, among others", []string{"whole", "small", "whole"}, 4 << 20, "it ended at offset 1000"},
-		{"empty", []string{"whole", "nothing"}, 4 << 20, "nothing: changed while it was being read: it ended at offset 0"},
-		{"in its first bytes, many splits", []string{"a head"}, 64 << 10, "a head: changed while it was being read: it ended at offset 40"},
-		{"compressed, within its data", []string{"cut"}, 0, "it ended at offset " + strconv.Itoa(len(gz)/2)},
-		{"compressed, after a member", []string{"members"}, 0, "it ended at offset " + strconv.Itoa(len(gz))},
-		{"compressed, as a stream", []string{"members"}, 1 << 10, "it ended at offset " + strconv.Itoa(len(gz))},
+		{"in one split", []string{"large"}, 4 << 20, "large: changed while it was being read: it has no byte at offset " + strconv.Itoa(len(text))},
+		{"in many splits", []string{"large"}, 64 << 10, "it has no byte at offset " + strconv.Itoa(len(text))},
+		{"one split, a record longer than it", []string{"large"}, 1 << 10, "it has no byte at offset " + strconv.Itoa(len(text))},
+		{"small", []string{"small"}, 0, "small: changed while it was being read: it has no byte at offset 1000 and had 1001 bytes when the run began"},
+		{"small, among others", []string{"whole", "small", "whole"}, 4 << 20, "it has no byte at offset 1000"},
+		{"empty", []string{"whole", "nothing"}, 4 << 20, "nothing: changed while it was being read: it has no byte at offset 0"},
+		{"in its first bytes, many splits", []string{"a head"}, 64 << 10, "a head: changed while it was being read: it has no byte at offset 40"},
+		{"compressed, within its data", []string{"cut"}, 0, "it has no byte at offset " + strconv.Itoa(len(gz)/2)},
+		{"compressed, after a member", []string{"members"}, 0, "it has no byte at offset " + strconv.Itoa(len(gz))},
+		{"compressed, as a stream", []string{"members"}, 1 << 10, "it has no byte at offset " + strconv.Itoa(len(gz))},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var paths []string
