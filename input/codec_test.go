@@ -24,8 +24,8 @@ import (
 	"mrlocal/input"
 )
 
-// compressors make one member or frame each. Go cannot write bzip2, so its
-// data is that of bzip2 1.0.8 for the text below.
+// compressors make one member or frame each. Go has no writer of bzip2, so its
+// data was made by bzip2 1.0.8 from the text below.
 var compressors = map[string]func(text []byte) []byte{
 	"gzip": func(text []byte) []byte {
 		var b bytes.Buffer
@@ -121,7 +121,7 @@ var someText = sync.OnceValue(func() []byte {
 	return b
 })
 
-// sampleText is lines of at least n bytes together, up to 3 MiB.
+// sampleText returns lines with at least n bytes together, up to 3 MiB.
 func sampleText(n int) []byte {
 	b := someText()
 	n += bytes.IndexByte(b[n:], '\n') + 1
@@ -263,7 +263,7 @@ func TestOtherArchivesAreRefusedByName(t *testing.T) {
 	}
 }
 
-// Whoever leaves binary files out finds an archive in a directory to be one.
+// If binary files are skipped, an archive in a directory is one of them.
 func TestArchivesInDirectoriesAreBinary(t *testing.T) {
 	dir := t.TempDir()
 	writeTo(t, filepath.Join(dir, "a.zip"), []byte("PK\x03\x04 text"))
@@ -280,7 +280,8 @@ func TestArchivesInDirectoriesAreBinary(t *testing.T) {
 	}
 }
 
-// In a large tree the names tell, and at last the reading.
+// In a large tree, archives are found by their names, or at the latest when
+// they are read.
 func TestArchivesAmongManyFilesAreRefusedAtLatestWhenTheyAreRead(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 1100 {
@@ -319,8 +320,8 @@ func TestTextThatBeginsLikeAMagicIsText(t *testing.T) {
 	}
 }
 
-// A range of a stream is read again as it was: whatever its cuts, the pieces
-// are the whole.
+// A range of a stream can be read again. However the stream is cut, its ranges
+// together are the whole text.
 func TestReopenedRangesAreTheWhole(t *testing.T) {
 	text := append(sampleText(600<<10), bytes.Repeat([]byte("x"), 300<<10)...)
 	text = append(text, "\nend"...)
@@ -356,8 +357,8 @@ func TestReopenedRangesAreTheWhole(t *testing.T) {
 	}
 }
 
-// A record of unknown length is gathered in memory, or in a temporary file
-// when memory for both the parts and the whole is not there.
+// A record of unknown length is gathered in memory. If there is no memory for
+// both its parts and the whole, it is gathered in a temporary file.
 func TestALongRecordOfAStreamNeedsOnlyItsOwnMemory(t *testing.T) {
 	const length = 3 << 20
 	text := append(bytes.Repeat([]byte("a b c d "), length/8), "\nnext\n"...)
@@ -434,7 +435,7 @@ func TestDecodersChargeTheirWindows(t *testing.T) {
 	if m.charged != 0 {
 		t.Errorf("%d bytes still charged", m.charged)
 	}
-	// Frames of one segment have no window but their whole content.
+	// A frame of one segment has no window size; its window is its content.
 	encoder, err := zstd.NewWriter(nil, zstd.WithSingleSegment(true))
 	must(t, err)
 	text := sampleText(3<<20 - 100)
@@ -454,8 +455,8 @@ func TestDecodersChargeTheirWindows(t *testing.T) {
 	}
 }
 
-// The dictionary of each block is charged before it is taken, that of a later
-// stream too.
+// The dictionary of each block is charged before it is taken, also in later
+// streams.
 func TestDictionariesOfXZAreCharged(t *testing.T) {
 	small, err := os.ReadFile("testdata/xz-5.4.1.xz")
 	must(t, err)

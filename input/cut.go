@@ -93,7 +93,7 @@ func (c *cut) grown() error {
 	if err := c.file.unchanged(c.h); err != nil {
 		return err
 	}
-	return fmt.Errorf("%s: %w", shown(c.file.Path), errChanged) // it was cut to its planned length since
+	return fmt.Errorf("%s: %w", shown(c.file.Path), ErrChanged) // it was cut to its planned length since
 }
 
 // seek finds the first record that starts in the piece. It starts after the
@@ -247,7 +247,7 @@ func (c *cut) long(h *hold, pos int64) (b block, ok bool, err error) {
 	if n, err := c.readAt(data, c.off); err != nil {
 		return b, false, err
 	} else if n < len(data) || end < c.size && data[n-1] != c.delim { // n is less only in /sys
-		return b, false, fmt.Errorf("%s: %w", shown(c.file.Path), errChanged)
+		return b, false, fmt.Errorf("%s: %w", shown(c.file.Path), ErrChanged)
 	}
 	b = block{data, c.off, end == c.size}
 	c.off = end

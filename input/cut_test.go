@@ -13,8 +13,8 @@ import (
 	"mrlocal/input"
 )
 
-// Whatever the block size, splits read one after the other are the file, and
-// each record is in the split of its first byte.
+// For each block size, the splits one after the other are the file, and each
+// record is in the split of its first byte.
 func TestSplitsAreTheWholeAtEveryBoundary(t *testing.T) {
 	texts := map[string]string{
 		"one line":                    "abc\n",
@@ -93,7 +93,7 @@ func TestSplitsAreTheWholeOnRandomTexts(t *testing.T) {
 	})
 }
 
-// letters is what texts are made of.
+// letters is the text that records are made of.
 var letters = func() []byte {
 	rng := rand.New(rand.NewPCG(1, 2))
 	b := make([]byte, 1<<20)

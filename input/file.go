@@ -12,12 +12,9 @@ import (
 	"mrlocal/input/codec"
 )
 
-// errChanged is the cause if a file is not what it was when the run began.
-var errChanged = errors.New("changed while it was being read")
-
-// ErrChanged is found by errors.Is if an input was replaced, truncated or
-// written to during the run.
-var ErrChanged = errChanged
+// ErrChanged is the cause of errors about an input that is not what it was when
+// the run began: it was replaced, truncated or written to.
+var ErrChanged = errors.New("changed while it was being read")
 
 // handle is an open input. A regular file is read through its descriptor. An
 // os.File would be registered with the poller of the runtime, which cannot
@@ -160,11 +157,11 @@ func (f *File) unchanged(h *handle) error {
 	}
 	switch {
 	case st.bytes != f.Bytes:
-		return fmt.Errorf("%s: %w: it had %d bytes and has %d", shown(f.Path), errChanged, f.Bytes, st.bytes)
+		return fmt.Errorf("%s: %w: it had %d bytes and has %d", shown(f.Path), ErrChanged, f.Bytes, st.bytes)
 	case f.Bytes == 0:
 		return nil
 	case st.id != f.id:
-		return fmt.Errorf("%s: %w", shown(f.Path), errChanged)
+		return fmt.Errorf("%s: %w", shown(f.Path), ErrChanged)
 	}
 	return nil
 }
@@ -172,7 +169,7 @@ func (f *File) unchanged(h *handle) error {
 // endedAt is the error of a file that has no byte at offset, although it is
 // longer by the plan.
 func (f *File) endedAt(offset int64) error {
-	return fmt.Errorf("%s: %w: it has no byte at offset %d and had %d bytes when the run began", shown(f.Path), errChanged, offset, f.Bytes)
+	return fmt.Errorf("%s: %w: it has no byte at offset %d and had %d bytes when the run began", shown(f.Path), ErrChanged, offset, f.Bytes)
 }
 
 // headCodec reads the first bytes of a file and recognises its codec.

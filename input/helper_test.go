@@ -12,7 +12,7 @@ import (
 	"mrlocal/internal/membudget"
 )
 
-// memory is a Memory that knows what is out, and may refuse.
+// memory is a Memory that counts the chunks it has given out, and may refuse.
 type memory struct {
 	mu struct {
 		sync.Mutex
@@ -52,7 +52,7 @@ func (m *memory) Get(bytes int) (*membudget.Chunk, error) {
 	return c, nil
 }
 
-// Put spoils the chunk, so that whoever still looks at it is found out.
+// Put spoils the chunk, so that a test fails if somebody still reads it.
 func (m *memory) Put(c *membudget.Chunk) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -96,15 +96,16 @@ func plan(t testing.TB, o input.Options, paths ...string) *input.Plan {
 	return p
 }
 
-// content is what was read of each file, in order.
+// content holds the text that was read of each file, in order.
 type content struct {
 	data   map[int32][]byte
 	blocks int
 	last   map[int32]int
 }
 
-// readAll reads every split and stream of a plan, and checks what every block
-// must be: at the place it claims, whole records, chunks given back.
+// readAll reads every split and stream of a plan. It checks each block: that it
+// lies at the place it claims, that it has whole records, and that all chunks
+// were given back.
 func readAll(t testing.TB, p *input.Plan, delim byte) content {
 	t.Helper()
 	c, err := tryRead(t, p, delim, &memory{}, false)
@@ -119,7 +120,7 @@ func readAll(t testing.TB, p *input.Plan, delim byte) content {
 	return c
 }
 
-// blocks is what Reader and Stream have in common.
+// blocks is the common part of Reader and Stream.
 type blocks interface {
 	Next() bool
 	Block() input.LentBlock
@@ -136,12 +137,12 @@ func tryRead(t testing.TB, p *input.Plan, delim byte, m *memory, keep bool) (con
 			b := r.Block()
 			c.add(t, b.File, b.Offset, b.Data, b.Last, delim)
 			keepSome(r, m, keep, c.blocks)
-			if got := r.Consumed(); got < 0 || got > s.Bytes {
+			if got := r.Block().ConsumedBytes; got < 0 || got > s.Bytes {
 				t.Errorf("%d of %d bytes consumed", got, s.Bytes)
 			}
 		}
 		err := r.Err()
-		if got := r.Consumed(); err == nil && got != s.Bytes {
+		if got := r.Block().ConsumedBytes; err == nil && got != s.Bytes {
 			t.Errorf("%d of %d bytes consumed at the end of split %d", got, s.Bytes, s.ID)
 		}
 		r.Close()
@@ -170,8 +171,8 @@ func tryRead(t testing.TB, p *input.Plan, delim byte, m *memory, keep bool) (con
 	return c, nil
 }
 
-// keepSome takes over every second chunk and puts it back spoiled at once: a
-// reader may not look at it again.
+// keepSome takes over every second chunk, and puts it back spoiled at once: a
+// reader must not read it again.
 func keepSome(b blocks, m *memory, keep bool, n int) {
 	if keep && n%2 == 0 {
 		loan := b.Block().Loan

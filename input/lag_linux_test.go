@@ -13,9 +13,9 @@ import (
 	"mrlocal/input"
 )
 
-// lagging mounts a file system whose files are longer by their attributes than
-// their data is, for as long as the test lasts: so do network file systems
-// whose attributes lag. The result is its directory.
+// lagging mounts a file system until the test ends, and returns its directory.
+// Its files claim to have more bytes than they have, as on a network file
+// system whose attributes lag.
 func lagging(t *testing.T, files map[string]lag) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -50,8 +50,8 @@ type lag struct {
 	claimed int
 }
 
-// server speaks the little of the FUSE protocol (version 7.31) that looking up,
-// statting and reading of files need.
+// server implements the part of the FUSE protocol (version 7.31) that looking
+// up, statting and reading of files need.
 type server struct {
 	files map[string]lag
 	names []string // of node 2 and those after it
@@ -78,8 +78,8 @@ func (s *server) serve(fd int) {
 	}
 }
 
-// answer is the body of the answer to a request; errno is positive, or 0, or
-// less where the request has no answer.
+// answer returns the body of the answer to a request and its error number,
+// which is positive or 0. It is negative if the request has no answer.
 func (s *server) answer(op uint32, node uint64, in []byte) (body []byte, errno int32) {
 	const lookup, forget, getattr, open, read, release, flush, setup, batchForget = 1, 2, 3, 14, 15, 18, 25, 26, 42
 	le := binary.NativeEndian
@@ -133,8 +133,8 @@ func (s *server) attributes(node uint64) []byte {
 	return b
 }
 
-// What stat says does not count: a result of less than the planned bytes is
-// never taken for a whole one.
+// The attributes do not count: a result from fewer bytes than planned must
+// never look like a whole one.
 func TestAFileThatEndsBeforeItsSizeIsAnError(t *testing.T) {
 	text := sampleText(700 << 10)
 	gz := compressors["gzip"](text)

@@ -41,9 +41,6 @@ type Options struct {
 
 	// All also takes files inside directories whose names start with . or _.
 	All bool
-	// Exclude returns true for files inside directories that are to be left
-	// out. Several goroutines call it.
-	Exclude func(path string) bool
 
 	Delim      byte      // ends a record; default '\n', unless NUL is set
 	NUL        bool      // Delim is the zero byte

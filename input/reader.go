@@ -16,7 +16,10 @@ import (
 //	}
 //	err := r.Close()
 type Reader struct {
-	OnSkipped func(files []int32) // if not nil, Close calls it with the result of Skipped
+	// OnSkipped, if not nil, is called once by Close with the indices of files
+	// that gave nothing because they are binary. If a file has several splits,
+	// only the first one reports it.
+	OnSkipped func(files []int32)
 
 	plan     *Plan
 	pieces   []Piece // still to be opened
@@ -164,22 +167,18 @@ func (r *Reader) finish(skipped bool) {
 }
 
 // Block returns the current block.
-func (r *Reader) Block() LentBlock { return LentBlock{r.block, &r.hold.loan, r.Consumed()} }
+func (r *Reader) Block() LentBlock { return LentBlock{r.block, &r.hold.loan, r.consumedBytes()} }
 
 // Err returns the error that ended the reading, nil at the end of the split.
 func (r *Reader) Err() error { return r.err }
 
-// Consumed returns how many stored bytes of the split have been read.
-func (r *Reader) Consumed() int64 {
+// consumedBytes returns how many stored bytes of the split have been read.
+func (r *Reader) consumedBytes() int64 {
 	if r.src == nil {
 		return r.consumed
 	}
 	return r.consumed + min(r.src.consumedBytes(), r.length)
 }
-
-// Skipped returns the indices of files that gave nothing because they are
-// binary. If a file has several splits, only the first one reports it.
-func (r *Reader) Skipped() []int32 { return r.skipped }
 
 // Close gives back what the reader holds and returns Err. It may be called at
 // any time, and more than once.

@@ -37,8 +37,8 @@ func TestEveryFileYieldsALastBlock(t *testing.T) {
 	}
 }
 
-// A line of many splits belongs to the first; the others yield nothing, each
-// having read its own range once.
+// A line that crosses many splits belongs to the first of them. The others
+// yield nothing, and each reads only its own range, once.
 func TestALineLongerThanManySplits(t *testing.T) {
 	const length = 5 << 20
 	text := append(bytes.Repeat([]byte("x"), length), "\nafter\n"...)
@@ -136,8 +136,8 @@ func TestAFileThatChangedIsAnError(t *testing.T) {
 	}
 }
 
-// A file that is read by one call shows another length by itself. Its time is
-// asked for only when an earlier reading of it may be in use.
+// A file that is read by one call shows a change of its length without stat.
+// Its time is compared only if the result of an earlier reading may be in use.
 func TestASmallFileIsKnownByItsLengthUntilItIsReadAgain(t *testing.T) {
 	for name, c := range map[string]struct {
 		text      string
@@ -228,7 +228,7 @@ func TestStandardInput(t *testing.T) {
 	}
 }
 
-// Standard input from a regular file is split as a file is, unless somebody
+// Standard input from a regular file is divided like a file, unless somebody
 // has read from it.
 func TestStandardInputFromAFileIsSplit(t *testing.T) {
 	text := sampleText(700 << 10)
@@ -288,11 +288,11 @@ func TestBinaryFilesAreSkippedWhenAsked(t *testing.T) {
 		got := map[int32][]byte{}
 		for _, s := range p.Splits {
 			r := p.Open(s, &memory{})
+			r.OnSkipped = func(files []int32) { skipped = append(skipped, files...) }
 			for r.Next() {
 				got[r.Block().File] = append(got[r.Block().File], r.Block().Data...)
 			}
 			must(t, r.Err())
-			skipped = append(skipped, r.Skipped()...)
 			r.Close()
 		}
 		for _, f := range p.Streams {
@@ -365,7 +365,7 @@ func TestSamplesAreRecordsFromEvenlySpacedPlaces(t *testing.T) {
 	must(t, plan(t, input.Options{Stdin: strings.NewReader("x")}, "-").Sample(5, 5, &memory{}, nil))
 }
 
-// 100,000 files: nothing is opened, and the plan is small.
+// A plan of 100,000 files opens few of them, and is small.
 func TestAPlanOfManyFilesIsSmallAndQuick(t *testing.T) {
 	if testing.Short() {
 		t.Skip("makes many files")
@@ -400,7 +400,7 @@ func TestAPlanOfManyFilesIsSmallAndQuick(t *testing.T) {
 	}
 }
 
-// steady is a Memory that hands out one chunk for ever.
+// steady is a Memory that gives out the same chunk each time.
 type steady struct{ c *membudget.Chunk }
 
 func (s steady) Get(bytes int) (*membudget.Chunk, error) {

@@ -212,7 +212,7 @@ func (t *tree) do(e errand, s *scratch) {
 	}
 }
 
-// list opens a folder and reads its names, without hidden and excluded ones. If
+// list opens a folder and reads its names, without hidden ones. If
 // there are many, it leaves their attributes to others and returns open: the
 // folder stays open for them.
 func (t *tree) list(f *folder, s *scratch) (open bool) {
@@ -267,9 +267,6 @@ func (t *tree) names(f *folder, s *scratch) error {
 		}
 		paths.Write(name)
 		e := entry{path: paths.String()[from:]}
-		if t.w.o.Exclude != nil && t.w.o.Exclude(e.path) {
-			continue
-		}
 		if n.isDir {
 			e.mode = fs.ModeDir
 		}

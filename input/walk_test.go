@@ -15,8 +15,8 @@ import (
 	"mrlocal/input"
 )
 
-// tree makes files (content = name), directories (name ends with /) and links
-// (a -> b) below a fresh directory, and moves there.
+// tree makes files (the content is the name), directories (the name ends with
+// /) and links (a -> b) below a new directory, and changes to it.
 func tree(t *testing.T, names ...string) {
 	t.Helper()
 	t.Chdir(t.TempDir())
@@ -246,13 +246,5 @@ func TestAPlanKnowsItsFilesAndDirectories(t *testing.T) {
 	must(t, err)
 	if _, ok := p.File(fi); !ok {
 		t.Error("a hard link to an input is not known")
-	}
-}
-
-func TestExclude(t *testing.T) {
-	tree(t, "d/a", "d/b", "d/c/x")
-	p := plan(t, input.Options{Exclude: func(path string) bool { return path == "d/b" || path == "d/c" }}, "d")
-	if d := cmp.Diff([]string{"d/a"}, paths(p)); d != "" {
-		t.Error(d)
 	}
 }

@@ -17,7 +17,7 @@ func letters() *Bytes {
 	return NewBytes(func(c byte) bool { return '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }, false)
 }
 
-// plainEdges looks at one byte after the other.
+// plainEdges finds edges by looking at one byte after the other.
 func plainEdges(s *Bytes, data []byte) (edges []uint32) {
 	was := uint8(0)
 	for i, c := range data {
@@ -79,7 +79,7 @@ func TestSetsMeanWhatTheySay(t *testing.T) {
 	}
 }
 
-// Data that ends where a page does is not read beyond.
+// Data that ends with a page is not read beyond its end.
 func TestEdgesStayWithinTheData(t *testing.T) {
 	for n := range 300 {
 		data := guarded.Copy(t, make([]byte, n))

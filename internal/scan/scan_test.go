@@ -11,7 +11,7 @@ import (
 	"mrlocal/internal/guarded"
 )
 
-// marks are the places of data where at holds, in words.
+// marks returns words that mark the places of data for which at is true.
 func marks(data []byte, words int, at func(data []byte) bool) []uint64 {
 	hits := make([]uint64, words)
 	for i := range min(len(data), 64*words) {
@@ -118,7 +118,7 @@ func TestEndsAreTheNewlinesOfLinesWithAHit(t *testing.T) {
 	})
 }
 
-// FuzzKernels holds the kernels to their twins.
+// FuzzKernels compares the kernels with their twins in Go.
 func FuzzKernels(f *testing.F) {
 	f.Add([]byte("the cat\nsat on\nthe mat\n"), "the", "at", true, uint8(7))
 	f.Add(bytes.Repeat([]byte("ab\n"), 100), "b\x00a", "\xc3\xa9", false, uint8(0))
@@ -241,7 +241,7 @@ func BenchmarkMark(b *testing.B) {
 	})
 }
 
-// The kernels alone, each beside its twin.
+// These measure each kernel alone, beside its twin.
 func BenchmarkKernels(b *testing.B) {
 	data := benchText()
 	n, s := NewNeedle(Literal{Text: "handle"}), NewSet([]Literal{{"handle", false}, {"window", false}, {"question", false}})

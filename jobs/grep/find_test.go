@@ -112,7 +112,7 @@ func TestLiteralsOfPatterns(t *testing.T) {
 	}
 }
 
-// FuzzSelect holds both ways to search, with literals and without, to the
+// FuzzSelect compares both ways to search, with literals and without, with the
 // standard library.
 func FuzzSelect(f *testing.F) {
 	for _, seed := range [][2]string{
@@ -150,7 +150,7 @@ type rawCounter struct{ bytes int }
 func (r *rawCounter) Emit(key, value []byte) { r.bytes += len(key) }
 func (r *rawCounter) WriteRaw(p []byte)      { r.bytes += len(p) }
 
-// prose is English-like text with a rare and a common word, seeded.
+// prose returns random text like English, with a rare and a common word.
 func prose(size int) []byte {
 	rng := rand.New(rand.NewPCG(5, 6))
 	words := strings.Fields("the of and a to in is was he for it with as his on be at by I this had not are but from or have an they " +

@@ -24,7 +24,7 @@ func run(t testing.TB, o Options, cut jobtest.Cut, files []jobtest.File) (string
 	return string(out.Data), out.Records
 }
 
-// named makes files called a, b, c and so on.
+// named returns files named a, b, c and so on.
 func named(texts ...string) []jobtest.File {
 	var files []jobtest.File
 	for i, text := range texts {
@@ -33,7 +33,7 @@ func named(texts ...string) []jobtest.File {
 	return files
 }
 
-// cuts are ways to cut the input that must not be seen in the output.
+// cuts are ways to cut the input. None of them may change the output.
 func cuts() []jobtest.Cut {
 	var all []jobtest.Cut
 	for _, block := range []int{0, 1, 5, 12} {
@@ -176,7 +176,7 @@ func TestWrongPatternsSayWhere(t *testing.T) {
 	}
 }
 
-// drawPattern draws an expression over a small alphabet.
+// drawPattern draws a random expression over a small alphabet.
 func drawPattern(t *rapid.T, depth int) string {
 	atoms := []string{"a", "b", "ab", "s", "K", "é", ".", `\w`, `\W`, `[ab]`, `[^a]`, "-", " ", "foo", "", `\b`, `\B`, "^", "$", "(?i:k)", "[[:upper:]]", "\ufffd", `\n`, `\x{17f}`,
 		"(?m:^)", "(?m:$)", "(?s:.)", `\A`, `\z`, `[a\n]`, "(?i)", "(?U)"}
@@ -238,7 +238,7 @@ func TestAnyPatternOnAnyTextAgreesWithTheStandardLibrary(t *testing.T) {
 	})
 }
 
-// flags are o as GNU grep's.
+// flags returns the flags of GNU grep for o.
 func flags(o Options) []string {
 	args := []string{"-a", "-E"}
 	if o.Fixed {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestWhatAutomataGiveUpTheStandardLibraryDoes: a pattern whose states are as
-// many as the places of the text.
+// TestWhatAutomataGiveUpTheStandardLibraryDoes uses a pattern that has a state
+// for each place of the text.
 func TestWhatAutomataGiveUpTheStandardLibraryDoes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	text := make([]byte, 40<<10)

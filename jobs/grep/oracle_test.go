@@ -11,9 +11,9 @@ import (
 	"mrlocal/jobs/jobtest"
 )
 
-// oracle does what New's jobs do, the plain way: each line by the standard
-// library, -w and -x by the pattern's text. It returns the output and the
-// number of selected lines, or files.
+// oracle does in the simplest way what the jobs of New do: it matches each line
+// with the standard library, and puts -w and -x into the text of the pattern.
+// It returns the output and the number of selected lines, or of files.
 func oracle(o Options, files []jobtest.File) (string, int64) {
 	parts := []string{}
 	for _, p := range o.Patterns {

@@ -10,9 +10,9 @@ import (
 	"mrlocal/jobs/jobtest"
 )
 
-// patchwork is text of some windows, in stretches that differ: nothing to
-// find, a hit in every line, a single one far from all others, candidates that
-// do not match, one long line, lines of no length.
+// patchwork returns a text of several windows whose parts differ: no hit, a hit
+// in each line, one hit far from all others, candidates that do not match, one
+// long line, empty lines.
 func patchwork(seed uint64) []byte {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	var b bytes.Buffer

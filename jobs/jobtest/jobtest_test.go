@@ -7,7 +7,8 @@ import (
 	"mrlocal/jobs"
 )
 
-// index lists for each word the files that hold it: a job as a user writes it.
+// index is a job as a user writes it. For each word it lists the files that
+// hold it.
 func index() jobs.Chain {
 	return jobs.Chain{{
 		Name:       "index",
@@ -51,7 +52,8 @@ func TestValuesComeInInputOrderHoweverTheInputIsCut(t *testing.T) {
 	}
 }
 
-// upper writes its lines as records, without a reduce side.
+// upper is a mapper of a job without reducers. It writes its lines in upper
+// case.
 type upper struct{}
 
 func (upper) Map(b jobs.Block, out jobs.Emitter) error {

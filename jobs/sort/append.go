@@ -63,16 +63,9 @@ func (f *field) begin(line []byte, separator int) int {
 	at := 0
 	if !f.line {
 		for n := f.startField; n > 0 && at < len(line); n-- {
-			if separator < 0 {
-				at = skipNonBlanks(line, skipBlanks(line, at))
-				continue
+			if at = fieldEnd(line, at, separator); separator >= 0 && at < len(line) {
+				at++
 			}
-			next := bytes.IndexByte(line[at:], byte(separator))
-			if next < 0 {
-				at = len(line)
-				break
-			}
-			at += next + 1
 		}
 	}
 	if f.skipStart {
@@ -88,17 +81,8 @@ func (f *field) end(line []byte, separator int) int {
 	}
 	at := 0
 	for n := fields; n > 0 && at < len(line); n-- {
-		if separator < 0 {
-			at = skipNonBlanks(line, skipBlanks(line, at))
-			continue
-		}
-		next := bytes.IndexByte(line[at:], byte(separator))
-		if next < 0 {
-			at = len(line)
-			break
-		}
-		at += next
-		if n > 1 || f.endByte != 0 {
+		at = fieldEnd(line, at, separator)
+		if separator >= 0 && at < len(line) && (n > 1 || f.endByte != 0) {
 			at++
 		}
 	}
@@ -109,6 +93,18 @@ func (f *field) end(line []byte, separator int) int {
 		at = skipBlanks(line, at)
 	}
 	return advance(line, at, f.endByte)
+}
+
+// fieldEnd returns the end of the field that begins at at: the place of the
+// separator, or of the blank behind it.
+func fieldEnd(line []byte, at, separator int) int {
+	if separator < 0 {
+		return skipNonBlanks(line, skipBlanks(line, at))
+	}
+	if n := bytes.IndexByte(line[at:], byte(separator)); n >= 0 {
+		return at + n
+	}
+	return len(line)
 }
 
 // advance returns at + n, but at most the end of line.

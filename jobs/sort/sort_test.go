@@ -103,7 +103,8 @@ func TestWrongKeysSayWhere(t *testing.T) {
 	}
 }
 
-// drawOptions draws any Options, and gnu are the flags that mean them.
+// drawOptions draws random Options, and gnu holds the flags of GNU sort for
+// them.
 func drawOptions(t *rapid.T) (o Options, gnu []string) {
 	add := func(name string, on *bool) {
 		if *on = rapid.IntRange(0, 3).Draw(t, name) == 0; *on {
@@ -161,7 +162,7 @@ func TestAnyOptionsOnAnyTextAgreeWithGNUSort(t *testing.T) {
 	})
 }
 
-// value is what -n sees, the slow way.
+// value returns, in a slow way, the number that -n sees.
 func value(s string) *big.Rat {
 	s = strings.TrimLeft(s, " \t\n")
 	end := 0
@@ -246,7 +247,7 @@ func TestMapAndAppendKeyDoNotAllocate(t *testing.T) {
 	}
 }
 
-// Lines of -u that repeat are not handed over.
+// With -u, repeated lines are not passed on.
 func TestUniqueLeavesOutRepeats(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                  "",

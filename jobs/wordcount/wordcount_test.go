@@ -69,7 +69,7 @@ func TestTopMustNotBeNegative(t *testing.T) {
 	}
 }
 
-// naive counts one byte after the other.
+// naive counts words by looking at one byte after the other.
 func naive(o Options, text string) map[string]int {
 	counts := map[string]int{}
 	isWord := func(c byte) bool { return !strings.ContainsRune(" \t\n\r\f", rune(c)) || c >= 0x80 }
@@ -160,7 +160,7 @@ func TestMawkAgrees(t *testing.T) {
 	}
 }
 
-// sample is text with Zipf words, seeded.
+// sample returns random text whose words have a Zipf distribution.
 func sample(words int) string {
 	rng := rand.New(rand.NewPCG(1, 2))
 	zipf := rand.NewZipf(rng, 1.2, 3, 20_000)

@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawPattern draws an expression over a small alphabet.
+// drawPattern draws a random expression over a small alphabet.
 func drawPattern(t *rapid.T, depth int) string {
 	if depth == 0 {
 		return rapid.SampledFrom([]string{"a", "b", "ab", "é", ".", `\w`, `\W`, `[^a]`, " ", "", `\b`, `\B`, "^", "$", "(?i:k)", "\ufffd", `\p{L}`, "[а-я]",
@@ -30,15 +30,15 @@ func drawPattern(t *rapid.T, depth int) string {
 	return sub()
 }
 
-// drawText draws lines, some of them long enough to be cut into streams.
+// drawText draws random lines. Some are long enough to be cut into streams.
 func drawText(t *rapid.T) []byte {
 	piece := rapid.SampledFrom([]string{"a", "b", "ab", "aaaaaaaaaaaaaaaaa", "k", "\u212a", "é", "ж", "日本", "😀", " ", "_", "\n", "\n", "\n\n\n\n\n\n\n\n\n",
 		"\xff", "\xe2\x84", "\xf0\x9f", "\x80", "\xed\xa0\x80", "\ufffd"})
 	return []byte(strings.Join(rapid.SliceOfN(piece, 0, 100).Draw(t, "text"), ""))
 }
 
-// TestNoCacheIsTooSmall: whatever the bound, and with every state forgotten
-// over and over, the answers are the same.
+// TestNoCacheIsTooSmall: the results are the same for every size of the cache,
+// also if all states are forgotten again and again.
 func TestNoCacheIsTooSmall(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		pattern := drawPattern(rt, rapid.IntRange(0, 3).Draw(rt, "depth"))
@@ -54,7 +54,7 @@ func TestNoCacheIsTooSmall(t *testing.T) {
 	})
 }
 
-// letters are lines of a and b, seeded.
+// letters returns random lines of a and b.
 func letters(size int) []byte {
 	rng := rand.New(rand.NewPCG(1, 2))
 	text := make([]byte, size)
@@ -83,8 +83,8 @@ func TestStatesStayInTheirBound(t *testing.T) {
 	}
 }
 
-// TestGivingUp: where states are forgotten as fast as they are made, and only
-// there, the automaton says so, and goes on saying so.
+// TestGivingUp: if states are forgotten as fast as they are made, and only
+// then, the automaton gives up, and stays so.
 func TestGivingUp(t *testing.T) {
 	text := letters(300 << 10)
 	grown := matcherOf(t, `[ab]*a[ab]{15}$`, Anywhere, 64<<10, leastFilled)
@@ -106,7 +106,8 @@ func TestGivingUp(t *testing.T) {
 	}
 }
 
-// TestLongLines: what is cut into streams has no line to cut at.
+// TestLongLines: a text that is cut into streams may have no line end to cut
+// at.
 func TestLongLines(t *testing.T) {
 	long := strings.Repeat("x", 5000)
 	for _, pattern := range []string{"a", "x$", "^x*$", "y|^b", `\Ax{400}$|b`, "", "^$"} {
@@ -126,7 +127,8 @@ func TestLongLines(t *testing.T) {
 	}
 }
 
-// TestTimeIsLinear: patterns that other engines choke on are of no account.
+// TestTimeIsLinear: patterns that take exponential time in other engines take
+// linear time here.
 func TestTimeIsLinear(t *testing.T) {
 	var words []string
 	rng := rand.New(rand.NewPCG(3, 4))
@@ -149,8 +151,8 @@ func TestTimeIsLinear(t *testing.T) {
 	}
 }
 
-// TestLoopsAroundAssertions: a loop is left rather than gone around again by
-// way of an assertion, whenever that turns out to hold.
+// TestLoopsAroundAssertions: a loop is left, and not repeated by way of an
+// assertion, if the assertion turns out to be true.
 func TestLoopsAroundAssertions(t *testing.T) {
 	for _, assertion := range []string{`\b`, `\B`, "^", "$", "(?m:$)", ""} {
 		for _, form := range []string{"(?:%s|a)+", "(?:a|%s)+", "(?:%s|a)*", "(?:%s|a)+?", "(?:a*%s)+", "(?:%s|\ufffd)+", "(?:(?:%s|a)*|b)+b?"} {
@@ -166,8 +168,8 @@ func TestLoopsAroundAssertions(t *testing.T) {
 	}
 }
 
-// A thousand words have more states than fit; they are filled in again rather
-// than left to regexp, which takes ten microseconds a byte then.
+// A thousand words have more states than fit. The automaton fills its cache
+// again, because regexp would take ten microseconds for each byte.
 func TestAThousandWordsAreNotGivenUp(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	words := make([]string, 1000)

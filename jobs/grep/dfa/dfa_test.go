@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// oracle is what the standard library says, border by border.
+// oracle gives the results of the standard library, for each border.
 type oracle struct {
 	first, later *regexp.Regexp
 	group, after int
@@ -53,8 +53,8 @@ func (o *oracle) find(line []byte, from int) (start, end int) {
 
 func borders() []Border { return []Border{Anywhere, WordEnds, WholeLine} }
 
-// matcherOf compiles a pattern that is known to compile; most and least are
-// those of its caches.
+// matcherOf compiles a pattern that must compile. most and least are the bounds
+// of its caches.
 func matcherOf(t testing.TB, pattern string, b Border, most, least int) *Matcher {
 	t.Helper()
 	tree, err := syntax.Parse(pattern, syntax.Perl)
@@ -70,8 +70,8 @@ func matcherOf(t testing.TB, pattern string, b Border, most, least int) *Matcher
 	return m
 }
 
-// compare holds m to the standard library: each line of text, all matches in
-// it, and the text as a block.
+// compare compares m with the standard library: for each line of text, for all
+// matches in it, and for the text as a block.
 func compare(t failer, m *Matcher, o *oracle, name string, text []byte) {
 	t.Helper()
 	counted, sure := m.CountLines(text) // first, while nothing is known
@@ -148,7 +148,7 @@ func FuzzEqualsRegexp(f *testing.F) {
 	})
 }
 
-// failer is a test, drawn or not.
+// failer is a test, with or without random input.
 type failer interface {
 	Helper()
 	Fatalf(format string, args ...any)

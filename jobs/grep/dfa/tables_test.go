@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// table opens a file of test cases that ship with the Go distribution.
+// table opens a file of test cases that comes with the Go distribution.
 func table(t *testing.T, name string) io.Reader {
 	f, err := os.Open(filepath.Join(build.Default.GOROOT, "src", "regexp", "testdata", name))
 	if err != nil {
@@ -27,8 +27,8 @@ func table(t *testing.T, name string) io.Reader {
 	return f
 }
 
-// matchesOf is what the tables of RE2 want of a line: the bounds of the first
-// match, if there is one.
+// matchesOf returns what the tables of RE2 expect of a line: the bounds of the
+// first match, if there is one.
 func matchesOf(t *testing.T, m *Matcher, text string) string {
 	line := []byte(text)
 	start, end, ok := m.Find(line, 0)
@@ -104,8 +104,9 @@ func TestTablesOfRE2(t *testing.T) {
 	}
 }
 
-// TestTablesOfFowler holds matchers to the standard library on patterns whose
-// results are POSIX's: whether there is a match is the same, its end is not.
+// TestTablesOfFowler compares matchers with the standard library on patterns
+// whose results are those of POSIX. Whether there is a match is the same there;
+// its end is not.
 func TestTablesOfFowler(t *testing.T) {
 	for _, name := range []string{"basic.dat", "nullsubexpr.dat", "repetition.dat"} {
 		t.Run(name, func(t *testing.T) {

@@ -10,9 +10,9 @@ import (
 	"mrlocal/internal/guarded"
 )
 
-// FuzzWalks holds the walk that this machine has to the one in Go: with an
-// automaton that knows some transitions and not others, on streams of any
-// length that end where memory does.
+// FuzzWalks compares the walk of this machine with the one in Go. The automaton
+// knows some transitions and not others. The streams have any length and end
+// with a page of memory.
 func FuzzWalks(f *testing.F) {
 	f.Add([]byte("foo\nbar\n\n\nabcabcabcabcabcabc\n"), []byte("foo bar\n"), uint16(7))
 	f.Add(bytes.Repeat([]byte("ab\n\n"), 30), bytes.Repeat([]byte("ab\n"), 5), uint16(0xffff))
@@ -39,7 +39,7 @@ func FuzzWalks(f *testing.F) {
 	})
 }
 
-// prose is text with words of all lengths, seeded.
+// prose returns random text with words of all lengths.
 func prose(size int) []byte {
 	rng := rand.New(rand.NewPCG(5, 6))
 	words := strings.Fields("the of and a to in is was he for it with as his on be at by I this had not are but from which one you were " +
@@ -55,7 +55,7 @@ func prose(size int) []byte {
 	return b.Bytes()
 }
 
-// searches are the hot loops, by what they do with a text.
+// searches are the hot loops, named by what they do with a text.
 func searches() map[string]func(m *Matcher, text []byte) {
 	return map[string]func(m *Matcher, text []byte){
 		"count/streams=4": func(m *Matcher, text []byte) { m.CountLines(text) },
@@ -91,7 +91,7 @@ func searches() map[string]func(m *Matcher, text []byte) {
 
 var searched = []string{`[A-Z][a-z]+ing\b`, `\w{5}\s+\w{5}\s+\w{5}`}
 
-// The hot loops: walk, walkAll, end, start.
+// These measure the hot loops: walk, walkAll, end, start.
 func TestSearchesDoNotAllocate(t *testing.T) {
 	text := prose(64 << 10)
 	for name, search := range searches() {
