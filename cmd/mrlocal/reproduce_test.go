@@ -10,8 +10,8 @@ import (
 	"mrlocal/bench/reproduce"
 )
 
-// TestTheDocumentIsWritten of some experiments: of all, it is that of the repository
-// (bench/reproduce).
+// The test writes the document of two experiments. Package bench/reproduce
+// compares the document of all experiments with docs/reproduction.md.
 func TestTheDocumentIsWritten(t *testing.T) {
 	all, err := reproduce.All()
 	if err != nil {

@@ -28,18 +28,18 @@ func TestMain(m *testing.M) {
 
 var rewrite = flag.Bool("rewrite", false, "write what cmp got into the scripts' files")
 
-// TestScripts runs testdata/script: the command as a user types it. Besides
-// testscript's own commands:
+// TestScripts runs the scripts in testdata/script, which call the command as a
+// user does. They have these commands besides those of testscript:
 //
-//	code N mrlocal ARG...    runs it and wants exit code N
+//	code N mrlocal ARG...    runs mrlocal and expects exit code N
 //	bad REGEXP ARG...        mrlocal ARG... is wrong usage or input: exit code 2
 //	fails REGEXP ARG...      mrlocal ARG... is a job that fails: exit code 3
 //	                         both: one line on standard error that matches, nothing
 //	                         on standard output, no file made or left
-//	sh LINE                  runs LINE in a shell and wants exit code 0
+//	sh LINE                  runs LINE in a shell and expects exit code 0
 //	socket PATH              makes a socket
 //	interrupted SIG ARG...   signals mrlocal while it runs, with a standard input that does not end
-//	readme                   runs README.md's commands on its workload file
+//	readme                   runs the commands of README.md on its workload file
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
@@ -91,7 +91,8 @@ func code(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// refused checks that mrlocal says no in one line and leaves nothing.
+// refused checks that mrlocal refuses the arguments in one line, and leaves no
+// file.
 func refused(ts *testscript.TestScript, want int, args []string) {
 	message, err := regexp.Compile(args[0])
 	ts.Check(err)
@@ -124,7 +125,7 @@ func refused(ts *testscript.TestScript, want int, args []string) {
 	}
 }
 
-// tree lists everything below the script's folder, its temp folder included.
+// tree lists all files below the folder of the script, with its temporary folder.
 func tree(ts *testscript.TestScript) []string {
 	var all []string
 	ts.Check(filepath.WalkDir(ts.Getenv("WORK"), func(path string, d fs.DirEntry, err error) error {
@@ -149,9 +150,9 @@ func socket(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Defer(func() { l.Close() })
 }
 
-// signalled starts mrlocal with a standard input that never ends, signals it,
-// and checks that it ends soon, with the right code, leaving nothing. It
-// promises two seconds; a busy machine may take as long again.
+// signalled starts mrlocal with a standard input that never ends, sends it a
+// signal, and checks that it ends in time with the right exit code and leaves no
+// file. mrlocal promises two seconds; the test allows four, for busy machines.
 func signalled(ts *testscript.TestScript, neg bool, args []string) {
 	sig, ok := map[string]syscall.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP}[args[0]]
 	if !ok {
@@ -215,8 +216,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// readme runs the lines of README.md's shell blocks that call mrlocal, with its
-// workload file, which is cut up more finely for the small data of the test.
+// readme runs those lines of the shell blocks in README.md that call mrlocal. The
+// data of the test is small, so the blocks of the workload file become smaller.
 func readme(ts *testscript.TestScript, neg bool, args []string) {
 	text, err := os.ReadFile(filepath.Join(ts.Getenv("REPOSITORY"), "README.md"))
 	ts.Check(err)
@@ -241,7 +242,7 @@ func readme(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// fenced are the blocks of a Markdown text in a language.
+// fenced returns the fenced blocks of a Markdown text that are in a language.
 func fenced(text, language string) (blocks []string) {
 	for {
 		_, after, found := strings.Cut(text, "```"+language+"\n")

@@ -11,7 +11,7 @@ import (
 	"mrlocal/errs"
 )
 
-// commands is a cut-down mrlocal: the flags whose forms differ.
+// commands is a small mrlocal with one flag of each form.
 func commands() []Command {
 	common := []Flag{
 		{Name: "input", Value: true, Repeat: true}, {Name: "sched", Value: true}, {Name: "memory", Value: true},

@@ -8,8 +8,8 @@ import (
 	"mrlocal/workload"
 )
 
-// profiled took so long with so many map slots: maps used half a core each, of four, and a
-// tenth of the disk; reduces wrote.
+// profiled is the report of a run. Each map used half a core of four and a tenth of
+// the disk.
 func profiled(mapSlots int, seconds float64) *report.Report {
 	return &report.Report{
 		MakespanSeconds: seconds,

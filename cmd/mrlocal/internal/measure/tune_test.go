@@ -16,8 +16,8 @@ import (
 
 const mapCount, reduceCount = 12, 6
 
-// machine runs a job of 12 maps and 6 reduces, or of none: times are functions of
-// how many slots there are.
+// machine stands for a machine that runs a job of 12 maps and 6 reduces, or none.
+// The times of tasks are functions of the number k of slots.
 type machine struct {
 	mapTime, copyTime, computeTime func(k int) time.Duration
 	mapOnly                        bool
@@ -65,12 +65,13 @@ func (m *machine) series() *series {
 	return &series{most: setting{MapSlots: 4, ReduceSlots: 3}, rounds: 1, make: m.run, tell: func(int, int, setting) {}}
 }
 
-// processors: tasks that compute take longer from so many slots on.
+// processors is the time of tasks that compute: with more slots than n processors
+// they take longer.
 func processors(n int, alone time.Duration) func(k int) time.Duration {
 	return func(k int) time.Duration { return alone * time.Duration(max(k, n)) / time.Duration(n) }
 }
 
-// seek: tasks that hinder one another, so that two take three times as long.
+// seek is the time of tasks that hinder one another: two take three times as long.
 func seek(alone time.Duration) func(k int) time.Duration {
 	return func(k int) time.Duration { return alone * time.Duration(max(1, 2*k-1)) }
 }
@@ -85,7 +86,7 @@ func measure(t *testing.T, s *series) *Result {
 }
 
 // Avg_k is 10 s with one or two slots, 15 s with three, 20 s with four: Avg_k/k is
-// 10, 5, 5, 5, so two slots, the least of equals.
+// 10, 5, 5, 5. Tune chooses two slots, the least of equals.
 func TestTheBestNumberHasTheLeastAvgPerSlot(t *testing.T) {
 	m := &machine{mapTime: processors(2, 10*time.Second), mapOnly: true}
 	c := measure(t, m.series()).Choices[0]
@@ -115,8 +116,9 @@ func TestFewerSlotsAreBetterWhereTasksHinderOneAnother(t *testing.T) {
 	}
 }
 
-// The paper's own use: reduces in total, in their shuffle, in their sort and
-// compute, each by its own Avg_k, measured with the map slots that were chosen.
+// This is how [Split11] uses the guideline: it bounds reduces in total, in their
+// shuffle, and in their sort and compute, each by its own Avg_k. They are measured
+// with the map slots that were chosen before.
 func TestReducesAreBoundedByTheirPeriods(t *testing.T) {
 	m := &machine{mapTime: processors(2, time.Second), copyTime: seek(time.Second), computeTime: processors(3, 9*time.Second)}
 	r := measure(t, m.series())
@@ -151,8 +153,8 @@ func TestAPeriodThatTakesNoTimeIsNotBounded(t *testing.T) {
 	}
 }
 
-// The guideline presumes that P stays: the first run shows how the job is cut up,
-// and all others are cut up so.
+// The guideline assumes that P is the same in all runs. The first run shows how the
+// input is split, and all others split it so.
 func TestAllRunsHaveTheSameTasks(t *testing.T) {
 	m := &machine{mapTime: processors(2, time.Second), copyTime: seek(time.Second), computeTime: processors(3, time.Second)}
 	o := m.series()
@@ -173,7 +175,7 @@ func TestAllRunsHaveTheSameTasks(t *testing.T) {
 	}
 }
 
-// More slots than tasks would not have k of them run at a time.
+// With more slots than tasks, fewer than k tasks would run at a time.
 func TestThereAreNoMoreSlotsThanTasks(t *testing.T) {
 	m := &machine{mapTime: processors(2, time.Second), mapOnly: true, trackers: 4}
 	o := m.series()

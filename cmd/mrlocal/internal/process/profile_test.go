@@ -14,7 +14,7 @@ import (
 	"mrlocal/errs"
 )
 
-// pprofs are what a recording leaves beside the trace: gzipped.
+// pprofs are the gzipped files of a recording; the trace is not gzipped.
 var pprofs = []string{"allocs.pprof", "cpu.pprof", "heap.pprof"}
 
 func names(t *testing.T, dir string) (all []string) {

@@ -96,7 +96,7 @@ func TestTheLineTellsSharesRateAndTimeToGo(t *testing.T) {
 	}
 }
 
-// A display that draws on every event it can get.
+// recorder is a display that draws every millisecond.
 type recorder struct {
 	plain
 	buf bytes.Buffer
