@@ -31,6 +31,7 @@ type runningAttempt struct {
 	source     chan source.Source // brings the source to an attempt that waits; nil: it does not
 }
 
+// sameTask reports whether b is another attempt of the task of a.
 func (a *runningAttempt) sameTask(b *runningAttempt) bool {
 	return a != b && a.job == b.job && a.ID.Kind == b.ID.Kind && a.ID.Task == b.ID.Task
 }
@@ -81,6 +82,8 @@ func (c *coordinator) start(s slots.Start) {
 	c.order = append(c.order, a)
 }
 
+// startMap runs a map attempt on its slot's thread, or has it wait there for its
+// source.
 func (c *coordinator) startMap(a *runningAttempt) {
 	c.run.runningMaps.Add(1)
 	src := a.job.maps[a.ID.Task].source
@@ -135,7 +138,7 @@ func (c *coordinator) mapEnded(a *runningAttempt, src source.Source, out *runs.M
 	}
 	c.remove(a, attemptEnded)
 	if out != nil {
-		out.Register(c.run.budget)
+		out.Register(c.run.budget) // from here on memory pressure may evict it
 		t := &j.maps[a.ID.Task]
 		t.output, t.ranOn, t.counters = out, a.Tracker, &a.Counters
 		j.Shuffle.Commit(int(a.ID.Task), out)
@@ -195,6 +198,9 @@ func (c *coordinator) attemptFailed(a *runningAttempt, err error) {
 	}
 	j, hasSource := a.job, a.state == attemptRunning
 	c.remove(a, attemptEnded)
+	// A part that an attempt has committed stays in the output, even if its tracker
+	// is lost at that moment. The Ledger does not know of the part and starts another
+	// attempt, which then finds the part written.
 	switch writes := a.writes() && j.state < jobEnded; {
 	case writes && err == nil && c.onLostTracker(a):
 		j.noteWritten(a)
@@ -205,12 +211,15 @@ func (c *coordinator) attemptFailed(a *runningAttempt, err error) {
 	if err == nil {
 		err = task.ErrKilled
 	}
+	// A reduce that meets a damaged or lost map output has done nothing wrong.
 	lost := c.outputLost(j, err)
 	killed := a.Killed() || lost || errors.Is(err, task.ErrKilled) || errors.Is(err, shuffle.ErrLost) || c.lostRace(a, err)
 	c.mayBeDone(j)
-	if !c.onLostTracker(a) {
+	if !c.onLostTracker(a) { // the Ledger has forgotten attempts on lost trackers
 		c.ledger.Finish(c.run.now(), a.ID, slots.Outcome{Killed: killed})
 	}
+	// The attempt may have used its source up. Get that ready for the next attempt,
+	// before an attempt that waits gets it.
 	if a.ID.Kind == slots.Map && j.state < jobEnded && hasSource {
 		c.renewSource(a)
 	}
@@ -223,8 +232,9 @@ func (c *coordinator) attemptFailed(a *runningAttempt, err error) {
 	c.failJob(j, fmt.Errorf("%s: %w", a.Name(), err), task.Permanent(err) || target != nil && target.Err() != nil)
 }
 
-// bookWritten books an attempt that found its part written by one whose tracker
-// was lost right then: the work was done, and counts once.
+// bookWritten books the success of an attempt that found its part written by an
+// attempt on a lost tracker. The counters are those of the attempt that has done
+// the work.
 func (c *coordinator) bookWritten(a *runningAttempt) {
 	j := a.job
 	a.Counters = j.written[a.ID.Task].Counters

@@ -217,7 +217,7 @@ func TestABatchIsCheckedWholeBeforeAnythingStarts(t *testing.T) {
 		"two jobs with one output":            {[]engine.BatchJob{job("A", to(in(dir), out+"/o")), job("B", to(in(dir), out+"/./o"))}, "job B: output " + out + "/./o: is the output of job A too"},
 		"an output inside another one":        {[]engine.BatchJob{job("A", to(in(dir), out+"/o")), job("B", to(in(dir), out+"/o/p"))}, "job B: output " + out + "/o/p: lies inside the output of job A"},
 		"an output inside another's input":    {[]engine.BatchJob{job("A", in(dir)), job("B", to(in(dir+"/a"), dir+"/o"))}, "job B: output " + dir + "/o: lies inside " + dir + ", which job A reads"},
-		"an input that another job makes":     {[]engine.BatchJob{job("A", to(in(dir), out+"/o")), job("B", in(out+"/o/part-r-00000"))}, "job B: " + out + "/o/part-r-00000: is written by job A; name that under after"},
+		"an input that another job makes":     {[]engine.BatchJob{job("A", to(in(dir), out+"/o")), job("B", in(out+"/o/part-r-00000"))}, "job B: " + out + "/o/part-r-00000: is written by job A; list that job under after"},
 		"a circle":                            {[]engine.BatchJob{job("A", in(dir), 1), job("B", in(dir), 0)}, "job A: after: jobs wait for each other in a circle"},
 		"itself":                              {[]engine.BatchJob{job("A", in(dir), 0)}, "job A: after: jobs wait for each other in a circle"},
 		"a job that is not there":             {[]engine.BatchJob{job("A", in(dir), 7)}, "job A: after: there is no job 7"},

@@ -66,6 +66,7 @@ func (ch *chain) spec(step, reduces int) slots.JobSpec {
 	return s
 }
 
+// blockBytes returns the bytes of a split that the options ask for; 0: any.
 func (ch *chain) blockBytes() int64 {
 	if ch.job.BlockBytes > 0 {
 		return ch.job.BlockBytes
@@ -139,6 +140,8 @@ func (ch *chain) open() (*runningJob, error) {
 	if j.plan != nil {
 		inputBytes, streams = j.plan.Bytes, len(j.plan.Streams) > 0
 	}
+	// Begin the output early, so that an output that cannot be made fails the job
+	// before it reads a stream. In a very large batch the first part begins it.
 	if ch.run.keeps() || streams {
 		if _, err := ch.begin(); err != nil {
 			return nil, err

@@ -34,7 +34,7 @@ type coordinator struct {
 	order     []*runningAttempt                   // running attempts, oldest first
 	jobs      []*runningJob                       // by JobID, all that were ever submitted
 	unfed     []*runningJob                       // their feeders wait until a running-job limit lets the job run
-	maybeDone []*runningJob                       // something happened to them after which they may be done; also twice
+	maybeDone []*runningJob                       // jobs that endJobs looks at next; one may be here twice
 
 	release  *setup.Release // chains that have not been opened
 	toOpen   []*chain       // chains whose time has come, for the next opener
@@ -51,6 +51,7 @@ type coordinator struct {
 	interrupted    bool
 }
 
+// newCoordinator makes the coordinator of a run. Nothing runs before serve.
 func newCoordinator(r *run, l *slots.Ledger) *coordinator {
 	return &coordinator{
 		run: r, ledger: l, inbox: newInbox(), running: map[slots.AttemptID]*runningAttempt{}, release: setup.NewRelease(len(r.chains), func(i int) *setup.Submission { return &r.chains[i].job.Submission }),
@@ -68,10 +69,13 @@ func (c *coordinator) serve(ctx context.Context) error {
 	for c.endJobs(); c.left > 0; c.endJobs() {
 		c.openDue()
 		c.injectFaults()
+		// A job that has ended may release others. They are submitted before
+		// slots are assigned, so that they compete for the same free slots.
 		if c.endJobs() {
 			continue
 		}
 		wake := c.ask()
+		// An order may end a job at once; do not sleep on that.
 		if len(c.maybeDone) > 0 {
 			continue
 		}

@@ -100,6 +100,7 @@ func (j *runningJob) writesTarget() bool {
 	return ok
 }
 
+// stopFeeder ends the feeder, if there is one. cause is for the feeder's error.
 func (j *runningJob) stopFeeder(cause error) {
 	if j.feeder != nil {
 		j.feeder.Stop(cause)
@@ -111,6 +112,8 @@ func (j *runningJob) updateReady() {
 	c := j.chain.run.coordinator
 	total := int32(len(j.maps))
 	ready := total
+	// Parts in order wait in memory or on disk until it is their turn. So maps start
+	// only a bounded number of tasks ahead of the parts that are released.
 	if t, ok := j.Sink.(*targetSink); ok && j.MapOnly() && t.inOrder {
 		released := 0
 		if target := j.chain.target(); target != nil {
@@ -296,6 +299,7 @@ func (j *runningJob) countRecords() {
 	j.releaser = nil
 }
 
+// releaseSource gives back the memory of a source that no attempt reads again.
 func releaseSource(s source.Source) {
 	if held, ok := s.(*source.Held); ok {
 		held.Release()

@@ -99,6 +99,8 @@ const (
 	LeastBytesPerSlot = 8 << 20
 )
 
+// withDefaults returns the options with defaults for a process that may use so many
+// cores.
 func (o Options) withDefaults(cores int) Options {
 	perTracker := max(1, cores/max(1, o.Trackers))
 	reduces := cmp.Or(o.ReduceSlots, max(1, perTracker/6))
@@ -124,6 +126,7 @@ func (o Options) withDefaults(cores int) Options {
 	return o
 }
 
+// def sets a field that has its zero value.
 func def[T comparable](field *T, value T) {
 	var zero T
 	if *field == zero {

@@ -42,7 +42,7 @@ func (ch *chain) reduces(job *jobs.Job, inputBytes int64, streams bool) int {
 	if streams {
 		return int(most)
 	}
-	const bytesPerReduce = 8 << 20
+	const bytesPerReduce = 8 << 20 // a part of fewer bytes is not worth a task
 	return int(min(max(1, inputBytes/bytesPerReduce), most))
 }
 

@@ -104,6 +104,8 @@ func runWork(ctx context.Context, kind string, work []BatchJob, o Options, outco
 	if err == nil {
 		err = outcome(r)
 	}
+	// The events are complete before the report is made, and a write error of theirs
+	// fails the run.
 	if r.stream != nil {
 		if serr := r.stream.Close(); serr != nil {
 			err = errors.Join(err, fmt.Errorf("events: %w", serr))
@@ -184,6 +186,7 @@ func (r *run) noteFunc() {
 	}
 }
 
+// tempDirs returns the directories for temporary files.
 func (r *run) tempDirs() []string {
 	if len(r.o.TempDirs) == 0 {
 		return []string{os.TempDir()}
@@ -213,6 +216,8 @@ func (r *run) divideMemory(inputBytes int64, streamJobs int) {
 		r.pieces = source.NewPieces(int(count), bytes, feeders)
 		total -= r.pieces.TotalBytes()
 	}
+	// A kvbuffer starts with a share of its slot's memory, between 4 and 256 MiB. A
+	// quarter leaves room for map outputs; three quarters make few runs.
 	perSlot := total / slotCount
 	share := perSlot / 4
 	r.env.Fits = inputBytes+inputBytes/3 < total*3/5 && streamJobs == 0
@@ -224,6 +229,8 @@ func (r *run) divideMemory(inputBytes int64, streamJobs int) {
 	if r.o.SortBufferBytes > 0 {
 		r.env.SortBufferBytes = min(r.o.SortBufferBytes, perSlot-task.OverheadBytes)
 	}
+	// The floors of all slots fit beside the pieces, because none is larger than
+	// perSlot.
 	r.env.FloorBytes = min(perSlot, max(r.env.SortBufferBytes+task.OverheadBytes, 6<<20))
 	if r.pieces != nil {
 		r.env.HeldTotalBytes = r.pieces.TotalBytes()

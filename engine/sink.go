@@ -22,6 +22,8 @@ type targetSink struct {
 	err    error          // of once
 }
 
+// newTargetSink makes the sink of the last job of a chain. A Releaser, which wants
+// parts in order, is made here, once for the job.
 func (j *runningJob) newTargetSink() *targetSink {
 	s := &targetSink{job: j, inOrder: j.chain.job.OutputDir == "" || j.Spec.NewReleaser != nil && j.MapOnly()}
 	if j.MapOnly() && j.Spec.NewReleaser != nil {

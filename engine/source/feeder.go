@@ -62,6 +62,8 @@ func (p *Pieces) takeWindow(bytes int64) bool {
 	return false
 }
 
+// pieceBytes is the lease of a piece: its bytes, the record that crosses its end, and
+// a chunk that is not full.
 func (p *Pieces) pieceBytes() int64 { return p.bytes + 2*membudget.ChunkBytes }
 
 // take waits until it can send a token to c.
@@ -221,6 +223,7 @@ func (f *Feeder) takeTokens(n int) error {
 	return nil
 }
 
+// giveTokens gives n tokens back.
 func (f *Feeder) giveTokens(n int) {
 	for range n {
 		<-f.pieces.tokens
@@ -240,6 +243,7 @@ func (f *Feeder) takeGiant() error {
 	return f.takeTokens(f.pieces.most)
 }
 
+// endGiant lets other pieces take many tokens.
 func (f *Feeder) endGiant() {
 	if f.giant {
 		f.giant = false
@@ -260,6 +264,8 @@ func (f *Feeder) Stop(cause error) {
 // filled.
 type feedMemory struct{ f *Feeder }
 
+// Get returns a chunk of at least n bytes. Where the piece's lease is too small, the
+// record in it is a giant: it gets tokens and memory of its own.
 func (m feedMemory) Get(n int) (*membudget.Chunk, error) {
 	f := m.f
 	if int64(n) > membudget.ChunkBytes || f.lease.Available() < membudget.ChunkBytes {
@@ -290,6 +296,7 @@ func (m feedMemory) Get(n int) (*membudget.Chunk, error) {
 	return c, nil
 }
 
+// Put gives a chunk back.
 func (m feedMemory) Put(c *membudget.Chunk) { m.f.lease.Free(c) }
 
 // Charge accounts for the decoder of a stream, which lives longer than pieces.

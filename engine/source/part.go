@@ -59,6 +59,8 @@ func (b *partBlocks) Block() input.LentBlock {
 	return input.LentBlock{Block: b.block, Loan: &b.loan, ConsumedBytes: b.offset}
 }
 
+// next moves to the next block. The chunk of the last one goes back to the lease,
+// unless the kvbuffer has taken it over.
 func (b *partBlocks) next() (more bool, err error) {
 	if b.chunk != nil && !b.loan.Taken() {
 		b.mem.Put(b.chunk)

@@ -47,6 +47,8 @@ func (s *sampler) Take(b jobs.Block, spans []jobs.Span) {
 // maxSampleKeyBytes cuts giant keys: a cut point need not be a whole key.
 const maxSampleKeyBytes = 256
 
+// add keeps a copy of key. It drops keys beyond the limit and, for jobs that fold
+// values, keys that it has.
 func (s *sampler) add(key []byte) {
 	if len(s.keys) >= s.limit {
 		return
@@ -116,6 +118,7 @@ func CutsOf(cuts [][]byte, m, maps int) [][]byte {
 	return own
 }
 
+// isNext reports whether a is the next possible key after b.
 func isNext(a, b []byte) bool { return len(a) == len(b)+1 && a[len(b)] == 0 && bytes.HasPrefix(a, b) }
 
 // PadCuts repeats the last cut point until there are parts ranges, because the

@@ -235,6 +235,8 @@ func (a *Attempt) withRoom(body func() error) error {
 		a.peakBytes = lease.Peak()
 		lease.Close()
 		a.lease = nil
+		// body ended for want of room if a larger floor would help. Otherwise err is
+		// how the attempt ends.
 		need := a.roomFor(err)
 		room := need - min(a.Env.FloorBytes, a.Env.Budget.Limit()/8)
 		if need <= floorBytes && room <= a.roomBytes {

@@ -65,6 +65,7 @@ type spoolPart struct {
 	task int
 }
 
+// Commit keeps the spool, if no other attempt of the task has committed.
 func (p *spoolPart) Commit() error {
 	if err := p.Seal(); err != nil {
 		p.Release()
@@ -102,6 +103,7 @@ type discardedPart struct {
 func (discardedPart) Write(p []byte) (int, error) { return len(p), nil }
 func (discardedPart) Abort()                      {}
 
+// Commit notes that the task is done, if no other attempt of it has committed.
 func (p discardedPart) Commit() error {
 	p.sink.mu.Lock()
 	defer p.sink.mu.Unlock()

@@ -19,6 +19,7 @@ type textOut struct {
 	bytes   int64 // written to w
 }
 
+// newTextOut takes a chunk of the attempt's lease, which goes back with the lease.
 func newTextOut(a *Attempt, w io.Writer) (*textOut, error) {
 	c, err := source.Memory{Lease: a.lease}.Get(membudget.ChunkBytes)
 	if err != nil {

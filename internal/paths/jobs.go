@@ -111,7 +111,7 @@ func (b *batch) addInput(i int, name string) error {
 	for at := path; ; at = filepath.Dir(at) {
 		if writer, made := b.outputs[at]; made && writer != i {
 			if !b.waitsFor(i, writer) {
-				return errs.Optionf(name, "is written by job %s; name that under after", b.jobs[writer].Name)
+				return errs.Optionf(name, "is written by job %s; list that job under after", b.jobs[writer].Name)
 			}
 			b.in.Later = true
 			return nil

@@ -90,6 +90,7 @@ func resolveParent(name string) (string, error) {
 	return filepath.Abs(filepath.Join(real, base))
 }
 
+// trimSeparators drops separators at the end of name.
 func trimSeparators(name string) string {
 	for len(name) > 1 && os.IsPathSeparator(name[len(name)-1]) {
 		name = name[:len(name)-1]
@@ -149,6 +150,7 @@ func among(files []fs.FileInfo, names []string) (string, bool) {
 	return "", false
 }
 
+// contains reports whether info is one of files.
 func contains(files []fs.FileInfo, info fs.FileInfo) bool {
 	return slices.ContainsFunc(files, func(f fs.FileInfo) bool { return os.SameFile(f, info) })
 }
