@@ -80,12 +80,7 @@ func (l *Ledger) refresh(j *ledgerJob) {
 			l.recordDecision(jobEvent(trace.OpMapsDone, j.id))
 		}
 	}
-	if gate := running && j.gateOpen(l.config.Slowstart); gate != j.gate {
-		j.gate = gate
-		if j.side[Reduce].total > 0 && running {
-			l.gateEvent(j)
-		}
-	}
+	l.setGate(j)
 	l.accrue(j.pool)
 	for k := range j.side {
 		s := &j.side[k]
@@ -116,14 +111,6 @@ func (l *Ledger) refresh(j *ledgerJob) {
 		l.changed = append(l.changed, j.id)
 	}
 	l.dirty = true
-}
-
-func (l *Ledger) gateEvent(j *ledgerJob) {
-	e := jobEvent(trace.OpGate, j.id)
-	if j.gate {
-		e.Flags = trace.OK
-	}
-	l.recordDecision(e)
 }
 
 // endJob ends a job. The caller has to call refresh afterwards.

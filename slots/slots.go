@@ -18,8 +18,9 @@
 // it. The orders of an Assign are valid until the next Assign. A View and a Decision
 // are valid until Decide returns.
 //
-// Neighbours: slots/fifo is the simplest policy, slots/policy has the others, and
-// slots/policy/policytest the test suite for all of them. slots/setup makes a Config
+// Neighbours: examples/policy is a complete policy in one file. slots/fifo is Hadoop's
+// simplest one, slots/policy has the others, and slots/policy/policytest the test suite
+// for all of them. slots/setup makes a Config
 // from a workload file. slots/locality knows where inputs are, slots/demand what tasks
 // need and weigh. slots/replay and slots/explain read recorded runs. slots/pool has the
 // threads behind the slots of a real run.

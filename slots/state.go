@@ -119,16 +119,6 @@ func (j *ledgerJob) complete() bool {
 
 func (j *ledgerJob) mapsDone() bool { return j.sealed && j.side[Map].done == j.side[Map].total }
 
-// gateOpen reports whether the job's reduces may start: once the number of its maps is
-// final and ceil(slowstart · maps) of them are done (Hadoop 1.0.3,
-// JobInProgress.scheduleReduces). The loss of a map's output may close the gate again.
-func (j *ledgerJob) gateOpen(slowstart PPM) bool {
-	if slowstart == 0 {
-		return true
-	}
-	return j.sealed && j.side[Map].done >= slowstart.CeilOf(j.side[Map].total)
-}
-
 func (j *ledgerJob) live() int32 { return j.side[Map].running + j.side[Reduce].running }
 
 // raiseTotal makes n or more tasks known.
