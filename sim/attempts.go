@@ -23,12 +23,12 @@ type simAttempt struct {
 	id       slots.AttemptID
 	stage    stage
 	killed   bool
-	advanced bool // it may leave its copy phase, where the policy says when
+	advanced bool // the policy has let it leave its copy phase
 
 	next, before slots.SlotID // in the job's list of copying reduces
 }
 
-// none ends lists of slots.
+// none is the end of a list of slots.
 const none = slots.NoSlot
 
 // list holds a job's copying reduces in the order of their starts.
@@ -60,6 +60,7 @@ func (d *driver) unlink(l *list, id slots.SlotID) {
 }
 
 // start begins an attempt on its slot.
+//
 // hot: once an attempt.
 func (d *driver) start(s *slots.Start) {
 	r := &d.slots[s.Slot]
@@ -121,7 +122,7 @@ func (d *driver) finishCopy(id slots.SlotID) {
 	}
 }
 
-// copied: a reduce has all its input, and reduces if it may.
+// copied books that a reduce has all its input. It reduces if it may.
 func (d *driver) copied(id slots.SlotID) {
 	r := &d.slots[id]
 	d.unlink(&d.jobs[r.Job].copying, id)
@@ -134,7 +135,7 @@ func (d *driver) copied(id slots.SlotID) {
 	d.reportPhase(id, slots.PhaseHeld)
 }
 
-// advance: a reduce may leave its copy phase, once it has all its input.
+// advance lets a reduce leave its copy phase once it has all its input.
 func (d *driver) advance(a slots.AttemptID) {
 	id, ok := d.where[a]
 	if !ok {
@@ -156,7 +157,7 @@ func (d *driver) leaveCopy(r *simAttempt) {
 // End implements cost.Host: the work of an attempt is done.
 func (d *driver) End(id slots.SlotID) { d.end(id) }
 
-// end: an attempt has come to its end, well or not.
+// end books the end of an attempt, however it ended.
 func (d *driver) end(id slots.SlotID) {
 	r := &d.slots[id]
 	d.model.Set(d.now, &r.Task, cost.Idle)
@@ -168,8 +169,7 @@ func (d *driver) end(id slots.SlotID) {
 	d.reportEnd(id)
 }
 
-// kill stops an attempt; one that has ended already, or that is gone with its
-// tracker, is left alone.
+// kill stops an attempt, unless it has ended or its tracker is lost.
 func (d *driver) kill(a slots.AttemptID) {
 	id, ok := d.where[a]
 	if !ok || d.slots[id].stage == over {
@@ -199,8 +199,9 @@ func (d *driver) forget(id slots.SlotID) {
 	d.live--
 }
 
-// reportEnd tells the Ledger how an attempt ended; a map output that it takes is
-// available from now on, and the last one lets the reduces that copy go on.
+// reportEnd tells the Ledger how an attempt ended. If the Ledger commits a map output,
+// it is available from now on. The last one lets the reduces that copy finish.
+//
 // hot: once an attempt.
 func (d *driver) reportEnd(id slots.SlotID) {
 	r := &d.slots[id]
@@ -217,8 +218,7 @@ func (d *driver) reportEnd(id slots.SlotID) {
 	d.settle(i)
 }
 
-// flowed: where the last output is there, every copying reduce can tell when it
-// has them all.
+// flowed schedules the end of all copies if the last output of a job is available.
 func (d *driver) flowed(j *simJob) {
 	if !j.flow.Complete() {
 		return
@@ -230,7 +230,7 @@ func (d *driver) flowed(j *simJob) {
 	}
 }
 
-// outcome is how an attempt ended and the bytes it moved.
+// outcome returns how an attempt ended, and the bytes it moved.
 func (d *driver) outcome(r *simAttempt, i int32) slots.Outcome {
 	if r.killed {
 		return slots.Outcome{Killed: true}

@@ -12,8 +12,8 @@ import (
 	"mrlocal/workload"
 )
 
-// driver is one run: what will happen, what runs on each slot, how each job
-// stands. It tells its Ledger facts and obeys it.
+// driver is one run: its events, what runs on each slot, and the state of each job. It
+// tells its Ledger facts and obeys the Ledger's orders.
 type driver struct {
 	file   *workload.File
 	o      *Options
@@ -26,36 +26,36 @@ type driver struct {
 	trackers []tracker
 	model    costModel
 	on       [events.Kinds]func(id int32, gen uint32) // what handles an event
-	holds    bool                                     // the policy says when a reduce may leave its copy phase
-	looks    bool                                     // it may say so: it decides by phases
+	holds    bool                                     // a reduce may leave its copy phase only when the policy says so
+	looks    bool                                     // the policy decides by phases, and may hold reduces
 	jobs     []simJob                                 // as in the file
 	release  *setup.Release
-	fileJob  []int32 // by JobID: place in the file
+	fileJob  []int32 // by JobID: index in the file
 	failing  map[taskKey]int32
 
 	live         int // attempts that the Ledger thinks run
 	left         int // jobs that have not ended
-	active       int // of them, submitted
+	active       int // jobs that are submitted and have not ended
 	faultsLeft   int
 	trackersLost int
-	quiet        int // trackers that are there and do not beat
+	quiet        int // trackers that are not lost and have no Beat in the queue
 
 	wakeAt    time.Duration     // of the wake-up in the queue; negative: none
 	probeAt   time.Duration     // from when on progress is to be reported; negative: it is not
 	woken     bool              // a wake-up is due at this instant
-	beats     []slots.TrackerID // trackers that beat at this instant
+	beats     []slots.TrackerID // trackers whose heartbeat it is
 	idle      int               // steps in a row that brought nothing
 	idleSince time.Duration
 	mostIdle  time.Duration // how long a policy may wait with nothing running
 }
 
-// simJob is how a job of the file stands.
+// simJob is the state of a job of the file.
 type simJob struct {
 	spec    slots.JobSpec
 	id      slots.JobID // -1: not submitted
-	blame   int32       // the first of them that did not succeed, so that it does not start; -1: none
-	ended   bool        // or dropped
-	faulty  bool        // some task has attempts that shall fail
+	blame   int32       // the job because of which it is not submitted; -1: none
+	ended   bool        // it has ended, or is never submitted
+	faulty  bool        // some task has attempts that fail on purpose
 	placed  bool        // its maps' input has a place
 	flow    cost.Flow
 	copying list
@@ -108,7 +108,7 @@ func (d *driver) newJob(i int, s *setup.Submission, c *slots.Config) simJob {
 	return j
 }
 
-// plan adds to the queue what the file says will happen, in its order.
+// plan adds the submissions and faults of the file to the queue, in its order.
 func (d *driver) plan() {
 	for i := range d.jobs {
 		d.queue.Push(d.file.Jobs[i].Submit, events.SubmitJob, int32(i), 0)
@@ -177,7 +177,7 @@ func (d *driver) book(i int32) {
 	}
 }
 
-// blamed is why a job does not start.
+// blamed says why a job is not submitted.
 func (d *driver) blamed(j *simJob) string {
 	b, did := &d.jobs[j.blame], "failed"
 	if b.blame >= 0 {
@@ -203,7 +203,7 @@ func (d *driver) inject(x *setup.Fault) {
 	d.settle(int32(x.Job))
 }
 
-// lose loses a tracker with all that runs there and all map outputs on it.
+// lose loses a tracker, with the attempts that run there and the map outputs on it.
 func (d *driver) lose(t slots.TrackerID) {
 	tr := &d.trackers[t]
 	if tr.lost {

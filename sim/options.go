@@ -22,15 +22,15 @@ type Options struct {
 
 	Policy slots.Policy // nil: FIFO; it serves this run until Run returns
 
-	// Heartbeat is how often a tracker asks; 0: at once, whenever something has
-	// happened.
+	// Heartbeat is the time between the heartbeats of a tracker; 0: the Ledger is
+	// asked at once, whenever something has happened.
 	Heartbeat time.Duration
 
 	Cost string // "l0" (default), "l1" or "l2"
 
-	Events io.Writer           // the event file, where not nil; it is not closed
+	Events io.Writer           // the event file; nil: none. It is not closed
 	Watch  func(*trace.Stream) // called before the first event, to attach readers
-	Note   func(string)        // warnings, a line each
+	Note   func(string)        // one-line warnings; nil: dropped
 }
 
 func (o Options) withDefaults() Options {
@@ -46,7 +46,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// The home slots of each tracker where neither the file nor the caller sets them.
+// The home slots of each tracker if neither the file nor the caller sets them.
 const (
 	defaultMapSlots    = 2
 	defaultReduceSlots = 1
@@ -58,7 +58,7 @@ const (
 	costL2 = "l2"
 )
 
-// leastHeartbeat bounds how many beats a second of virtual time can have.
+// leastHeartbeat bounds the number of heartbeats in a second of virtual time.
 const leastHeartbeat = time.Millisecond
 
 func (o *Options) validate() error {

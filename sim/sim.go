@@ -14,10 +14,10 @@ import (
 	"mrlocal/workload"
 )
 
-// Run runs the jobs of f in virtual time until all have ended. An error for
-// which errs.IsUsage holds means that nothing was started; any other comes with
-// the report of what was done until then: ctx has ended, events could not be
-// written, or the run could not go on (a stall, which the error explains).
+// Run runs the jobs of f in virtual time until all have ended. If errs.IsUsage holds
+// for the error, nothing was started. Any other error comes with the report of what was
+// done until then: ctx has ended, events could not be written, or the run could not go
+// on (a stall, which the error explains).
 func Run(ctx context.Context, f *workload.File, o Options) (*report.Report, error) {
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {
@@ -71,7 +71,7 @@ func Run(ctx context.Context, f *workload.File, o Options) (*report.Report, erro
 	return r, err
 }
 
-// report is what the Ledger knows, and what only the simulator does.
+// report returns what the Ledger knows of the run, and what only the simulator knows.
 func (d *driver) report() *report.Report {
 	r := report.FromLedger("sim", d.ledger)
 	r.Config.HeartbeatS, r.Config.Cost = d.o.Heartbeat.Seconds(), d.o.Cost
@@ -139,8 +139,8 @@ func latestTime(slotCount int) time.Duration {
 	return time.Duration(1<<62) / time.Duration(max(slotCount, 1))
 }
 
-// ask asks for orders, after all facts of this instant: the trackers whose beat
-// it is, or, at heartbeat 0, all.
+// ask asks for orders, after all facts of this instant: for the trackers whose
+// heartbeat it is or, at heartbeat 0, for all.
 func (d *driver) ask() error {
 	if d.o.Heartbeat == 0 || d.woken {
 		if err := d.askAll(); err != nil {
@@ -154,8 +154,8 @@ func (d *driver) ask() error {
 	return nil
 }
 
-// askAll is a visit of all trackers, and again where a kill has freed a slot at
-// this instant.
+// askAll asks for orders for all trackers, and again if a kill has freed a slot at this
+// instant.
 func (d *driver) askAll() error {
 	if d.woken {
 		d.woken = false
@@ -173,19 +173,19 @@ func (d *driver) askAll() error {
 }
 
 const (
-	// mostRounds bounds the rounds of kills at one instant; more are a policy
-	// that kills what it has just started.
+	// mostRounds bounds the rounds of kills at one instant. A policy that needs more
+	// kills what it has just started.
 	mostRounds = 100_000
 
-	// mostIdleSteps is how many beats or wake-ups in a row may bring nothing
-	// while nothing runs; more, over the time that a policy may wait for
-	// locality, are a stall.
+	// mostIdleSteps is how many heartbeats or wake-ups in a row may bring nothing
+	// while nothing runs. If there are more, and the time that a policy may wait
+	// for locality is over, the run is stalled.
 	mostIdleSteps = 1000
 )
 
-// obey carries out orders: attempts start at once and stop at once. It reports
-// whether the Ledger is to be asked again at this instant: kills free slots, and
-// what starts or goes on changes phase, which a policy with a gate looks at.
+// obey carries out orders: attempts start at once and stop at once. It reports whether
+// the Ledger is to be asked again at this instant: kills free slots, and attempts that
+// start or go on change phase, by which a policy with a gate decides.
 func (d *driver) obey(o *slots.Orders) (again bool) {
 	for i := range o.Starts {
 		d.start(&o.Starts[i])
@@ -209,8 +209,8 @@ func (d *driver) obey(o *slots.Orders) (again bool) {
 	return len(o.Kills) > 0 || d.looks && len(o.Starts)+len(o.Advances) > 0
 }
 
-// idleStep counts a step that may bring nothing; it counts from the last one
-// with something started or something left to happen.
+// idleStep counts a step that may bring nothing. The count begins anew when something
+// is started, and while events are coming.
 func (d *driver) idleStep() {
 	if d.queue.Coming > 0 {
 		d.idle = 0
@@ -222,7 +222,8 @@ func (d *driver) idleStep() {
 	d.idle++
 }
 
-// stalled says which job cannot go on, and why as far as it is known.
+// stalled returns the error of a run that cannot go on: which job, and why as far as
+// it is known.
 func (d *driver) stalled() error {
 	id := slices.IndexFunc(d.jobs, func(j simJob) bool {
 		return j.id >= 0 && d.ledger.JobState(j.id) == slots.Running

@@ -8,41 +8,40 @@ import (
 	"mrlocal/slots"
 )
 
-// link is the network of one tracker, shared by the reduces that copy there
-// (L2): each that has something to copy gets the same part. Work is the time
-// that copying takes alone, and what a reduce can copy grows with the outputs
-// of its job (flow).
+// link is the network of one tracker, shared by the reduces that copy there. Each
+// reduce that has something to copy gets the same part. Work is the time that copying
+// takes alone. What a reduce can copy grows with the outputs of its job (Flow).
 //
-// What a copy has reached matters to nobody until all outputs are there, so the
-// link is settled only when somebody asks: when a reduce comes or goes, or the
-// last output of its job is there. It then goes through the outputs that came
-// since, once for all reduces of the job.
+// How much a reduce has copied does not matter until all outputs are available. So the
+// link is settled only when somebody asks: when a reduce comes or goes, or when the last
+// output of its job is available. Then it goes through the outputs that came since, once
+// for all reduces of the job.
 //
-// The reduces of a job are in the order in which they came, which is also that
-// of what they have copied. Once one has copied all that was there it waits for
-// the next output like all before it, and from then on they are equal:
-// together. So a job has one group that is together, and behind it, each by
-// itself, those that have yet to catch up. served is what each that copies has
-// been served; one that began (or went on) when that was from has copied served
-// − from, and has caught up when served comes to from + what is there.
+// The reduces of a job are in the order in which they came, which is also the order of
+// what they have copied. A reduce that has copied all that is available waits for the
+// next output, like all reduces before it. From then on they are equal: together. So a
+// job has one group that is together. The reduces behind it have yet to catch up, each
+// by itself. served is how much each reduce that copies has been served. A reduce that
+// began, or went on, when served was from has copied served − from. It has caught up
+// when served is from plus what is available.
 type link struct {
-	at      work // settled until then, to the part of a nanosecond
+	at      work // the time until which it is settled, to fractions of a nanosecond
 	served  work
 	copying uint64 // reduces that have something to copy
 	jobs    []copyJob
 	done    []slots.SlotID // whose copies are complete; Shared takes them out
 }
 
-// copyJob is the reduces of one job that copy on one tracker.
+// copyJob holds the reduces of one job that copy on one tracker.
 type copyJob struct {
 	job      int32 // of the file
 	flow     *Flow
-	seen     int32 // of flow.byPlace, those that are in there
+	seen     int32 // the outputs of flow.byPlace that are counted in there
 	there    work  // what can be copied
-	together int   // copiers that have caught up with one another, the first ones
-	waits    bool  // they have copied all that is there
-	from     work  // of those together, where they copy
-	waited   work  // for how long those together have had nothing to copy, all in all
+	together int   // the first copiers: those that have caught up with one another
+	waits    bool  // those together have copied all that is available
+	from     work  // of those together, while they copy
+	waited   work  // how long those together have had nothing to copy, in total
 	copiers  []copier
 }
 
@@ -50,8 +49,8 @@ type copyJob struct {
 type copier struct {
 	slot   slots.SlotID
 	from   work // while it is not together
-	joined work // copyJob.waited when it became so
-	waited work // before, in an order of outputs that was lost
+	joined work // copyJob.waited when it became together
+	waited work // before the last loss of outputs
 }
 
 // join lets a reduce copy from now on.
@@ -70,7 +69,7 @@ func (l *link) join(now time.Duration, job int32, f *Flow, id slots.SlotID) {
 	l.catchUp(j)
 }
 
-// leave takes a reduce out, and is for how long it had nothing to copy.
+// leave takes a reduce out, and returns how long it had nothing to copy.
 func (l *link) leave(now time.Duration, job int32, id slots.SlotID) (waited time.Duration) {
 	l.settle(now)
 	i := l.find(job)
@@ -102,17 +101,17 @@ func (j *copyJob) waitedBy(k int) work {
 	return c.waited.plus(j.waited).minus(c.joined)
 }
 
-// complete reports whether a reduce has copied all outputs of its job, all of
-// which are there; the link is settled until now.
+// complete reports whether a reduce has copied all outputs of its job, all of which are
+// available. The link is settled until now.
 func (l *link) complete(job int32, id slots.SlotID) bool {
 	j := &l.jobs[l.find(job)]
 	k := slices.IndexFunc(j.copiers, func(c copier) bool { return c.slot == id })
 	return j.whole() && j.waits && k < j.together
 }
 
-// cut follows a loss of outputs that has just been taken out of the job's flow:
-// each reduce has copied no more than if those left had been all there were,
-// and if it had had the link for itself. started tells when a reduce began.
+// cut follows a loss of outputs, which were just taken out of the job's flow. Each
+// reduce has copied no more than if the outputs that are left had been the only ones,
+// and it had had the link for itself. started returns when a reduce began.
 func (l *link) cut(now time.Duration, job int32, started func(slots.SlotID) time.Duration) {
 	i := l.find(job)
 	if i < 0 {
@@ -150,10 +149,11 @@ func (l *link) find(job int32) int {
 	return slices.IndexFunc(l.jobs, func(j copyJob) bool { return j.job == job })
 }
 
-// whole: all outputs of the job are in there.
+// whole reports whether all outputs of the job are available and counted in there.
 func (j *copyJob) whole() bool { return j.seen == j.flow.Maps && j.flow.Complete() }
 
-// settle lets everybody copy until now.
+// settle lets all reduces copy until now.
+//
 // hot: goes through all outputs, for each tracker that has reduces of the job.
 func (l *link) settle(now time.Duration) {
 	end := alone(now)
@@ -188,7 +188,7 @@ func (l *link) settle(now time.Duration) {
 	}
 }
 
-// pass lets time pass until t: who waits has waited for so long.
+// pass lets time pass until t, and counts it for the reduces that wait.
 func (l *link) pass(t work) {
 	took := t.minus(l.at)
 	l.at = t
@@ -199,7 +199,7 @@ func (l *link) pass(t work) {
 	}
 }
 
-// take takes in what has become available until l.at.
+// take counts the outputs that have become available until l.at.
 func (l *link) take(j *copyJob) {
 	seen := j.seen
 	for n := int32(len(j.flow.byPlace)); seen < n && !l.at.less(alone(j.flow.byPlace[seen].At)); {
@@ -218,8 +218,8 @@ func (l *link) take(j *copyJob) {
 	j.there = there
 }
 
-// front is how much each must be served until the first of a job have caught
-// up, and whether anybody of it copies.
+// front returns how much each reduce must be served until the first ones of a job have
+// caught up, and whether any reduce of the job copies.
 func (l *link) front(j *copyJob) (left work, copies bool) {
 	from := j.from
 	if j.together == 0 || j.waits {
@@ -231,7 +231,8 @@ func (l *link) front(j *copyJob) (left work, copies bool) {
 	return from.plus(j.there).minus(l.served), true
 }
 
-// first is how much each must be served until the first of all have caught up.
+// first returns how much each reduce must be served until the first of all jobs have
+// caught up.
 func (l *link) first() work {
 	next := mostWork()
 	for i := range l.jobs {
@@ -242,14 +243,14 @@ func (l *link) first() work {
 	return next
 }
 
-// catchUp makes all those together that have copied what is there.
+// catchUp makes all reduces together that have copied what is available.
 func (l *link) catchUp(j *copyJob) {
 	for {
 		left, copies := l.front(j)
 		if !copies || crumb().less(left) {
 			return
 		}
-		first, n := 0, j.together // who stops copying
+		first, n := 0, j.together // those that stop copying
 		if j.together == 0 || j.waits {
 			first, n = j.together, 1
 			j.copiers[first].joined = j.waited
@@ -265,9 +266,9 @@ func (l *link) catchUp(j *copyJob) {
 	}
 }
 
-// next is when it is time to look whether a reduce whose job's outputs are all
-// there has copied them: not after the first one has, and at that time where no
-// other reduce comes or goes or gets more to copy.
+// next returns when to look whether a reduce has copied everything, among the jobs whose
+// outputs are all available. The time is never after the first such reduce is done, and
+// exact if no other reduce comes, goes, or gets more to copy.
 func (l *link) next() time.Duration {
 	next, any := mostWork(), false
 	for i := range l.jobs {
@@ -294,7 +295,7 @@ func (l *link) next() time.Duration {
 	return ends.ceil()
 }
 
-// copied is what a reduce has copied, in the time that it takes alone; the link is
+// copied returns what a reduce has copied, in the time that this takes alone. The link is
 // settled until now.
 func (l *link) copied(job int32, id slots.SlotID) time.Duration {
 	j := &l.jobs[l.find(job)]

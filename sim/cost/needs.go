@@ -8,22 +8,22 @@ import (
 	"mrlocal/workload"
 )
 
-// needs is what the tasks of a job need.
+// needs holds what the tasks of a job need of a tracker.
 type needs struct {
 	cpu, disk [2]uint64    // by kind: the caps
-	cpuShare  [2]slots.PPM // by kind: the cap in cores, 0 where it has none
+	cpuShare  [2]slots.PPM // by kind: the cap in cores; 0: none
 	io        [2]ioPart    // by kind
 	memory    [3]uint64    // of a map, of a reduce while it copies, of a reduce that sorts or reduces
 }
 
-// ioPart is how much of a task's time is its I/O period: so long at most, or
-// part of whole of it.
+// ioPart says how much of a task's time is its I/O period: at most most, or the fraction
+// part/whole of it.
 type ioPart struct {
 	most        time.Duration
 	part, whole int64 // whole 0: not given
 }
 
-// of is the I/O period of a task that takes so long in all.
+// of returns the I/O period of a task that takes took in total.
 func (p *ioPart) of(took time.Duration) time.Duration {
 	if p.whole > 0 {
 		return Scaled(int64(took), p.part, p.whole)
@@ -31,11 +31,12 @@ func (p *ioPart) of(took time.Duration) time.Duration {
 	return min(took, p.most)
 }
 
-// newNeeds reads what a job needs of a tracker. cpu and disk say it; where it
-// has neither, the profile does, whose shares are of the whole task: a task that
-// needs a share c of the CPU and i of the disk on average, one after the other,
-// computes for c of c+i of its time and then needs c+i of the CPU, and writes for
-// i of c+i, when it needs c+i of the disk.
+// newNeeds returns what a job needs of a tracker. copied is what each reduce copies, in
+// bytes. The job's cpu and disk say it. If the job has neither, its profile says it,
+// whose shares are averages over the whole task. A task that needs a share c of the CPU
+// and i of the disk on average, one after the other, computes for c/(c+i) of its time
+// and then needs c+i of the CPU. It writes for i/(c+i) of its time and then needs c+i of
+// the disk.
 func newNeeds(c *workload.Cluster, j *workload.Job, copied int64) (n needs) {
 	cores, disk := uint64(c.Cores)*uint64(slots.One), uint64(c.DiskBytes)
 	profile := j.Profile
@@ -72,7 +73,7 @@ func newNeeds(c *workload.Cluster, j *workload.Job, copied int64) (n needs) {
 	return n
 }
 
-// shareOf is a share of an amount.
+// shareOf returns a share, at most the whole, of an amount.
 func shareOf(amount, share uint64) uint64 {
 	if amount == 0 {
 		return 0
@@ -80,7 +81,7 @@ func shareOf(amount, share uint64) uint64 {
 	return uint64(Scaled(int64(amount), int64(min(share, uint64(slots.One))), int64(slots.One)))
 }
 
-// partOf is a share of a capacity, and not 0, which would be enough for all.
+// partOf returns a share of a capacity. It is never 0, which would mean no limit.
 func partOf(capacity uint64, share slots.PPM) uint64 {
 	if capacity == 0 || share == slots.One {
 		return capacity

@@ -7,19 +7,17 @@ import (
 	"time"
 )
 
-// pool is a resource of one tracker, its CPU or its disk, shared by the tasks
-// that need it (L2): each gets the same part, but none more than its cap, and
-// what one does not need goes to the others. With the water level at L a task
-// of cap c runs at min(c, L); alone it runs at c, and its work is measured in
-// the time that this takes.
+// pool is a resource of one tracker, its CPU or its disk, shared by the tasks that need
+// it. Each task gets the same part, but none more than its cap, and what one task does
+// not need goes to the others. With the water level at L, a task of cap c runs at
+// min(c, L). Alone it runs at c, and its work is measured in the time that this takes.
 //
-// So all tasks of one cap have the same rate at all times. They are a class
-// with a virtual time of its own, what each of them has been served; a task
-// ends when that has come to where it stood when the task began, plus the
-// task's work. A heap of these moments says who is next. Who comes or goes
-// changes the level for all and is dealt with in O(log n) of the class and
-// O(1) of each other cap, of which there are as many as there are kinds of
-// jobs on the tracker, not as many as there are tasks.
+// So all tasks of one cap have the same rate at all times. They are a class with a
+// virtual time of its own: how much each of them has been served. A task ends when the
+// virtual time has grown by the task's work. A heap of these moments says which task is
+// next. A task that comes or goes changes the level for all. That costs O(log n) of its
+// class and O(1) of each other cap. There are as many caps as kinds of jobs on the
+// tracker, not as many as tasks.
 //
 // It is pure: it pushes no event. Time must not run backwards.
 type pool struct {
@@ -27,38 +25,38 @@ type pool struct {
 	speed    rate   // of the resource as a whole
 	at       time.Duration
 	sharers  int
-	wanted   uint64  // by all of them, each alone
-	classes  []class // with sharers, by cap; behind them, in the spare capacity, heaps to reuse
+	wanted   uint64  // by all sharers together, as much as each uses alone
+	classes  []class // with sharers, by cap; the spare capacity behind them has heaps to reuse
 }
 
-// class is the tasks of one cap.
+// class holds the tasks of one cap.
 type class struct {
 	cap    uint64
 	rate   rate
-	served work     // by each of them, since there was the first
+	served work     // by each of them, since the class has tasks
 	ends   []ending // a 4-ary min-heap
 }
 
-// ending is when a task will have been served, in its class's virtual time.
+// ending is when a task will have been served, in the virtual time of its class.
 type ending struct {
 	when  work
 	id    int32
-	place *int32 // where it stands in the heap, for leave; the task's own
+	place *int32 // its index in the heap, for leave; it belongs to the task
 }
 
-// mostCapacityBits keeps the product of a cap and of the tasks that a tracker
-// can have, ten million, within 64 bits.
+// mostCapacityBits keeps the product of a cap and the tasks of a tracker, ten million at
+// most, within 64 bits.
 const mostCapacityBits = 40
 
-// capacities scales a capacity and a cap under it to numbers that can be
-// counted with.
+// capacities scales a capacity and a cap so that both have at most mostCapacityBits.
 func capacities(capacity, cap uint64) (uint64, uint64) {
 	shift := max(0, bits.Len64(capacity)-mostCapacityBits)
 	return capacity >> shift, max(1, min(capacity, cap)>>shift)
 }
 
-// join lets a task of some work share the pool from now on. *place is the
-// pool's until leave, or until due has reported its end; then it is negative.
+// join lets a task share the pool from now on; takes is its work. *place belongs to the
+// pool until leave, or until due has reported the task's end. Then it is negative.
+//
 // hot: once a period of an attempt.
 func (p *pool) join(now time.Duration, cap uint64, takes time.Duration, id int32, place *int32) {
 	p.settle(now)
@@ -88,7 +86,7 @@ func (p *pool) leave(now time.Duration, cap uint64, place *int32) {
 	p.fill()
 }
 
-// due takes out all tasks that have been served, and tells of each.
+// due takes out all tasks that have been served, and calls each with their ids.
 func (p *pool) due(now time.Duration, each func(id int32)) {
 	p.settle(now)
 	before := p.sharers
@@ -117,7 +115,7 @@ func (p *pool) count(cap uint64, n int) {
 	p.wanted += uint64(n) * min(cap, p.capacity)
 }
 
-// next is when the first task will have been served, if nobody comes or goes.
+// next returns when the first task will have been served if no task comes or goes.
 func (p *pool) next() time.Duration {
 	least := time.Duration(math.MaxInt64)
 	for i := range p.classes {
@@ -134,7 +132,7 @@ func (p *pool) run(now time.Duration, speed rate) {
 	p.fill()
 }
 
-// settle serves everybody until now.
+// settle serves all tasks until now.
 func (p *pool) settle(now time.Duration) {
 	took := now - p.at
 	p.at = now
@@ -147,7 +145,7 @@ func (p *pool) settle(now time.Duration) {
 	}
 }
 
-// fill finds the level: from the least cap on, who needs no more than an even
+// fill finds the level. From the least cap on, a task that needs no more than an even
 // part of what is left gets what it needs.
 func (p *pool) fill() {
 	rest, left := p.capacity, uint64(p.sharers)
@@ -172,7 +170,7 @@ func (p *pool) find(cap uint64) (i int, there bool) {
 	return len(p.classes), false
 }
 
-// class is the class of a cap, a new one where nobody has it.
+// class returns the class of a cap, which is new if no task has that cap.
 func (p *pool) class(cap uint64) *class {
 	i, there := p.find(cap)
 	if there {
@@ -255,7 +253,7 @@ func (c *class) down(i int, e ending) {
 	c.put(i, e)
 }
 
-// left is the work of a task that is to come, in the time that it takes alone.
+// left returns the work that a task still has, in the time that it takes alone.
 func (p *pool) left(now time.Duration, cap uint64, place int32) time.Duration {
 	p.settle(now)
 	if p.capacity == 0 {

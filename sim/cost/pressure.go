@@ -7,18 +7,17 @@ import (
 	"mrlocal/workload"
 )
 
-// pressure is what becomes of a tracker when its tasks want more than there is.
+// pressure returns the speeds of CPU and disk when tasks want more than the tracker has.
 //
-// Memory that is wanted beyond what there is takes away from the overlap of
-// computing and I/O: of the CPU and the disk each is kept from working while
-// the other does, for as much of the time as is wanted too much. With a share o
-// of what is wanted there, both run at (1+o)/2 of their speed while both are
-// needed: at full speed when all is there, taking turns when nearly nothing is.
+// Memory that is wanted beyond what there is reduces the overlap of computing and I/O.
+// If the tracker has a share o of the memory that is wanted, CPU and disk each run at
+// (1+o)/2 of their speed while both are needed. At o = 1 they overlap fully; near o = 0
+// they take turns.
 //
-// Where the cluster says that overcommitment costs, each resource that is wanted
-// too much also loses some of its speed (efficiency): the CPU to switches of
-// context, the disk to seeks between streams, both to paging where it is memory.
-// A task wants what it would use if it were alone there, and memory always.
+// If the cluster has overcommit, each resource that is wanted too much also loses some
+// of its speed (efficiency): the CPU to switches of context, the disk to seeks between
+// streams, and both to paging if it is memory. A task wants what it would use if it were
+// alone, and memory at all times.
 func (n *node) pressure(o *workload.Overcommit) (cpu, disk rate) {
 	cpu = efficiency(n.cpu.wanted, n.cpu.capacity, o.CPU)
 	disk = efficiency(n.disk.wanted, n.disk.capacity, o.IO)
@@ -32,8 +31,8 @@ func (n *node) pressure(o *workload.Overcommit) (cpu, disk rate) {
 	return cpu.of(both), disk.of(both)
 }
 
-// efficiency is the speed of a resource of which so much is wanted: with W times
-// what there is and a loss of k, 1/(1+k(W−1)) of it. Enough of it has no loss.
+// efficiency returns the speed of a resource of which W = wanted/there is wanted:
+// 1/(1+k(W−1)) with a loss of k, and full speed if W is at most 1.
 func efficiency(wanted, there uint64, loss slots.PPM) rate {
 	if loss == 0 || there == 0 || wanted <= there {
 		return whole

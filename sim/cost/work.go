@@ -6,26 +6,26 @@ import (
 	"time"
 )
 
-// work is an amount of work, and a moment of the virtual time in which it is
-// done: 128 bits in units of 2^-63 ns of a task that is alone on its tracker.
-// Time times rate is exact in them, so that nothing is lost however often the
-// set of sharers changes; only a rate is cut, to 63 bits.
+// work is an amount of work, or a moment of the virtual time in which work is done. It
+// has 128 bits, in units of 2^-63 ns of a task that is alone on its tracker. The product
+// of a time and a rate is exact, so nothing is lost however often the set of sharers
+// changes. Only rates are rounded down, to 63 bits.
 type work struct{ hi, lo uint64 }
 
-// rate is a speed between 0 and whole, that of a task alone.
+// rate is a speed between 0 and whole; whole is the speed of a task alone.
 type rate uint64
 
 const whole rate = 1 << 63
 
-// crumb is less work than counts: 2^-12 ns. What is cut off rates stays below
-// it for weeks of virtual time, so that an end that falls on a whole
-// nanosecond is not taken for one just after it.
+// crumb is an amount of work that is too small to count: 2^-12 ns. The rounding of rates
+// stays below it for weeks of virtual time, so that an end on a whole nanosecond is not
+// taken for an end just after it.
 func crumb() work { return work{0, 1 << 51} }
 
-// alone is what is done in d by a task alone; d is not negative.
+// alone returns the work that a task alone does in d, which is not negative.
 func alone(d time.Duration) work { return work{uint64(d) >> 1, uint64(d) << 63} }
 
-// during is what is done in d at rate r.
+// during returns the work that is done in d at rate r.
 func (r rate) during(d time.Duration) work {
 	hi, lo := bits.Mul64(uint64(d), uint64(r))
 	return work{hi, lo}
@@ -33,7 +33,7 @@ func (r rate) during(d time.Duration) work {
 
 func (w work) less(o work) bool { return w.hi < o.hi || w.hi == o.hi && w.lo < o.lo }
 
-// plus is w + o, and the most there is where that does not fit.
+// plus returns w + o, or the most there is if that does not fit.
 func (w work) plus(o work) work {
 	lo, carry := bits.Add64(w.lo, o.lo, 0)
 	hi, over := bits.Add64(w.hi, o.hi, carry)
@@ -45,7 +45,7 @@ func (w work) plus(o work) work {
 
 func mostWork() work { return work{math.MaxUint64, math.MaxUint64} }
 
-// minus is w − o, and nothing where o is more.
+// minus returns w − o, or nothing if o is more.
 func (w work) minus(o work) work {
 	if w.less(o) {
 		return work{}
@@ -55,7 +55,7 @@ func (w work) minus(o work) work {
 	return work{hi, lo}
 }
 
-// times is w·n, and the most there is where that does not fit.
+// times returns w·n, or the most there is if that does not fit.
 func (w work) times(n uint64) work {
 	carry, lo := bits.Mul64(w.lo, n)
 	over, hi := bits.Mul64(w.hi, n)
@@ -66,14 +66,14 @@ func (w work) times(n uint64) work {
 	return work{hi, lo}
 }
 
-// among is the part of each of n.
+// among returns w divided by n.
 func (w work) among(n uint64) work {
 	hi, rest := w.hi/n, w.hi%n
 	lo, _ := bits.Div64(rest, w.lo, n)
 	return work{hi, lo}
 }
 
-// floor is the time that w takes alone, without its last part of a nanosecond.
+// floor returns the time that w takes alone, in whole nanoseconds, rounded down.
 func (w work) floor() time.Duration {
 	if w.hi >= 1<<62 {
 		return math.MaxInt64
@@ -81,11 +81,11 @@ func (w work) floor() time.Duration {
 	return time.Duration(w.hi<<1 | w.lo>>63)
 }
 
-// ceil is the first whole nanosecond at which no more than a crumb of w is left.
+// ceil returns the first whole nanosecond at which no more than a crumb of w is left.
 func (w work) ceil() time.Duration { return w.lasts(whole) }
 
-// lasts is how long w takes at rate r until no more than a crumb is left, in
-// whole nanoseconds.
+// lasts returns how long w takes at rate r until no more than a crumb is left, in whole
+// nanoseconds.
 func (w work) lasts(r rate) time.Duration {
 	w = w.minus(crumb())
 	if w.hi >= uint64(r) {
@@ -101,7 +101,7 @@ func (w work) lasts(r rate) time.Duration {
 	return time.Duration(min(q, math.MaxInt64))
 }
 
-// fraction is num/den as a rate; num is at most den.
+// fraction returns num/den as a rate; whole if num is at least den.
 func fraction(num, den uint64) rate {
 	if num >= den {
 		return whole
@@ -110,7 +110,7 @@ func fraction(num, den uint64) rate {
 	return rate(q)
 }
 
-// of is the rate r at the speed s.
+// of returns the rate r at the speed s.
 func (r rate) of(s rate) rate {
 	if s == whole {
 		return r
