@@ -224,7 +224,7 @@ func writeSuccess(dir string) error {
 }
 
 // attemptFile is the part file of one attempt. abort does not wait for a write or a sync:
-// whoever holds the lock then cleans up.
+// the goroutine that holds the lock then cleans up.
 type attemptFile struct {
 	dir             *directory
 	task            int
@@ -314,7 +314,7 @@ func (a *attemptFile) end() {
 	if a.mu.f == nil {
 		return
 	}
-	_ = a.mu.f.Close() // nobody wants what was in it
+	_ = a.mu.f.Close() // its content is dropped
 	a.mu.f = nil
 	_ = a.remove() // what cannot be removed goes with the whole of _temporary
 }

@@ -130,7 +130,7 @@ func (p *pendingFile) abort() error {
 	if p.mu.f == nil {
 		return nil
 	}
-	_ = p.mu.f.Close() // nobody wants what was in it
+	_ = p.mu.f.Close() // its content is dropped
 	if err := os.Remove(p.mu.f.Name()); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

@@ -16,7 +16,7 @@ import (
 	"mrlocal/internal/tempdir"
 )
 
-// How files and directories that mrlocal has made are told from others.
+// How to tell files and directories that mrlocal has made from others.
 
 const (
 	besideMark  = ".mrlocal-"

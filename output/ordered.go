@@ -16,7 +16,7 @@ import (
 //
 // turn is the part whose turn it is: an attempt at it may write through to the sink, and no
 // other may. Attempts at later parts collect in spools. When a part has committed and its
-// turn comes, whoever moved the turn passes its spool on.
+// turn comes, the goroutine that moved the turn passes its spool on.
 //
 //	parts   0     1     2     3     4
 //	      done  done   ...  spool  spool

@@ -347,7 +347,7 @@ func TestAnAbandonedAttemptHoldsNoMemoryOnceAnotherCommits(t *testing.T) {
 	}
 }
 
-// numberer is a Releaser that numbers the splits and stops where it is told.
+// numberer is a Releaser that numbers the splits and stops after some of them.
 type numberer struct {
 	splits int
 	at     map[string]jobs.Verdict

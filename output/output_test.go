@@ -96,7 +96,7 @@ func (w *kit) write(name, text string) string {
 	return path
 }
 
-// list is what the world's folder holds, without its temp folder.
+// list returns what the folder of the kit holds, without its temp folder.
 func (w *kit) list() []string {
 	w.t.Helper()
 	return slices.DeleteFunc(tree(w.t, w.dir), func(name string) bool { return name == "tmp" || strings.HasPrefix(name, "tmp/") })

@@ -6,8 +6,8 @@ import (
 )
 
 // Part is what one attempt at a part writes: a part file, a region of a file, or
-// a place in the queue. Each Write goes there at once, so whoever writes records
-// gathers them first. One goroutine uses a Part; only Abort may be called from
+// a place in the queue. Each Write goes there at once, so a writer of records
+// has to gather them first. One goroutine uses a Part; only Abort may be called from
 // others. Errors are sticky, and Commit returns them.
 type Part struct {
 	w      partWriter

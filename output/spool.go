@@ -227,7 +227,7 @@ func (s *Spool) free() {
 	}
 	s.freeMemory()
 	if s.mu.file != nil {
-		_ = s.mu.file.Close() // nobody wants what was in it
+		_ = s.mu.file.Close() // its content is dropped
 		s.mu.file = nil
 	}
 	if s.mu.name != "" {

@@ -229,7 +229,7 @@ func (d *device) abort() error {
 	defer d.mu.Unlock()
 	d.mu.aborted = true
 	if d.mu.f != nil {
-		_ = d.mu.f.Close() // closed twice when idempotent; nobody waits for what was in it
+		_ = d.mu.f.Close() // may be closed already; the result is dropped
 	}
 	return nil
 }

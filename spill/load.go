@@ -55,7 +55,7 @@ type sorting struct {
 // sort sorts a load and returns its slices, in the order of arrival. If there is
 // memory for all entries side by side, they become one slice and the index chunks
 // are freed. Else each index chunk is sorted in place and becomes a slice, and
-// whoever reads the slices merges them.
+// the reader of the slices merges them.
 func (s *sorting) sort(l *load) ([]record.Slice, error) {
 	s.sorter.Arena = &l.arena
 	if l.table.keys > 0 {

@@ -506,7 +506,7 @@ func kind(makeKey func(*rand.Rand) string) string {
 	return longest
 }
 
-// A merge that is told in its middle that what it reads was evicted goes on
+// A merge whose memory is evicted while it reads goes on
 // from the disk, at any place, and the memory comes free at once.
 func TestEvictionWhileAMergeReadsChangesNothing(t *testing.T) {
 	for seed := range seeds(40) {

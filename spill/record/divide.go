@@ -121,7 +121,7 @@ func (u *Unsorted) Sort(part int, slices []Slice, sorter *Sorter) {
 // List is the entries of one slice, to be gathered.
 type List struct {
 	Entries  []Entry
-	Unsorted *Unsorted // of the run; nil: nobody else writes to Entries
+	Unsorted *Unsorted // of the run; nil: no other goroutine writes to Entries
 	Shift    uint64    // what Gather adds to the refs (Arena.Append)
 }
 

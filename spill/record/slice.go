@@ -5,7 +5,7 @@ package record
 const LookAhead = 32
 
 // Slice is a sorted list of entries, divided by partition: partition p is
-// Entries[Ends[p-1]:Ends[p]]. The entries lie in a chunk of whoever made the
+// Entries[Ends[p-1]:Ends[p]]. The entries lie in memory of the maker of the
 // Slice.
 type Slice struct {
 	Entries []Entry

@@ -72,7 +72,7 @@ type MapOutput struct {
 
 // NewMapOutput makes an output of parts partitions without any run. createTemp
 // makes its temporary file when the first segment is written; nil fails then.
-// notify hears of evictions.
+// notify is called after each eviction.
 func NewMapOutput(parts int, codec Codec, createTemp func() (*os.File, error), notify func(Event)) *MapOutput {
 	o := &MapOutput{stats: make([]record.PartStat, parts), codec: codec, createTemp: createTemp, notify: notify}
 	o.mu.file.owner = o
