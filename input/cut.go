@@ -205,7 +205,7 @@ func (c *cut) look(data []byte) error {
 	switch {
 	case found != codec.None && !found.Refused():
 		return errCompressed
-	case c.plan.o.SkipBinary && c.plan.judge(c.index, data):
+	case c.plan.o.SkipBinary && c.plan.judge(c.index, data, found):
 		return errBinary
 	case found.Refused() && !c.plan.o.SkipBinary:
 		return fmt.Errorf("%s: %w", shown(c.file.Path), found.Refusal())

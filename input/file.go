@@ -224,13 +224,13 @@ func (p *Plan) isBinary(file int32, h io.ReaderAt, buf []byte) (bool, error) {
 	if err != nil && err != io.EOF {
 		return false, err
 	}
-	return p.judge(file, buf[:n]), nil
+	return p.judge(file, buf[:n], p.codecOf(&p.Files[file], buf[:n])), nil
 }
 
 // judge decides by the first bytes whether a file is binary, and remembers the
 // verdict. Archives that are not decoded are binary too.
-func (p *Plan) judge(file int32, head []byte) bool {
-	binary := bytes.IndexByte(head[:min(len(head), binaryHeadBytes)], 0) >= 0 || p.codecOf(&p.Files[file], head).Refused()
+func (p *Plan) judge(file int32, head []byte, found codec.Codec) bool {
+	binary := found.Refused() || bytes.IndexByte(head[:min(len(head), binaryHeadBytes)], 0) >= 0
 	v := verdictText
 	if binary {
 		v = verdictBinary

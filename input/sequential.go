@@ -127,7 +127,7 @@ func (s *sequential) next(h *hold) (block, error) {
 		return block{}, err
 	}
 	data := buf[:n+m]
-	if s.off == 0 && s.plan.o.SkipBinary && s.plan.judge(s.file, data) {
+	if s.off == 0 && s.plan.o.SkipBinary && s.plan.judge(s.file, data, codec.None) {
 		s.done, s.skipped = true, true
 		return block{}, io.EOF
 	}
