@@ -10,7 +10,7 @@
 //	})
 //	switch {
 //	case errors.Is(err, mrlocal.ErrBadOptions), errors.Is(err, mrlocal.ErrBadInput):
-//		// correct the call; nothing was started
+//		// correct the call; if report is nil, nothing was started
 //	case errors.Is(err, mrlocal.ErrInterrupted):
 //		// ctx ended; no partial output is left
 //	case err != nil:

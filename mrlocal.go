@@ -45,7 +45,7 @@ type (
 
 // The kinds of errors, for errors.Is.
 const (
-	ErrBadOptions  = errs.BadOptions  // Options or a job are wrong; nothing was started
+	ErrBadOptions  = errs.BadOptions  // Options or a job are wrong
 	ErrBadInput    = errs.BadInput    // an input is missing or malformed
 	ErrJobFailed   = errs.JobFailed   // the job was started and failed
 	ErrInterrupted = errs.Interrupted // the context ended before the job did

@@ -55,9 +55,9 @@ func Run(ctx context.Context, job jobs.Job, o Options) (*Report, error) {
 // RunChain runs the jobs of a chain one after the other on the same slots. The
 // output of the last job is the output of the run.
 //
-// Every error is an *errs.Error, and its kind says what went wrong. The kinds
-// BadOptions and BadInput mean that nothing was started. If work was started,
-// RunChain returns a report, beside an error too. If ctx ends, RunChain
+// Every error is an *errs.Error, and its kind says what went wrong. If work was
+// started, RunChain returns a report, beside an error too. Options, and inputs as
+// far as they can be read without waiting, are checked before. If ctx ends, RunChain
 // removes all temporary and pending output, and returns an error of kind
 // Interrupted that wraps the cause of ctx.
 //

@@ -23,8 +23,8 @@ import (
 type Kind string
 
 const (
-	BadOptions  Kind = "bad options" // an option or a job definition is wrong; nothing was started
-	BadInput    Kind = "bad input"   // an input is missing or malformed; nothing was started
+	BadOptions  Kind = "bad options" // an option or the definition of a job is wrong
+	BadInput    Kind = "bad input"   // an input is missing or malformed
 	JobFailed   Kind = "job failed"  // work was started and did not succeed
 	Interrupted Kind = "interrupted" // the context of the run ended first
 )
@@ -65,8 +65,8 @@ func Inputf(object, format string, args ...any) error {
 	return &Error{BadInput, object, fmt.Errorf(format, args...)}
 }
 
-// IsUsage reports whether err is of kind BadOptions or BadInput: the caller
-// asked for something that cannot be done, and nothing was started.
+// IsUsage reports whether err is of kind BadOptions or BadInput: the call must be
+// corrected, and to repeat it is of no use.
 func IsUsage(err error) bool {
 	return errors.Is(err, BadOptions) || errors.Is(err, BadInput)
 }
