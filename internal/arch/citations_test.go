@@ -343,14 +343,22 @@ func receiverOf(d *ast.FuncDecl) string {
 }
 
 // TestFiguresOfDocsPapersAreExperiments: the last column of a table of docs/papers
-// that is called figure names experiments of bench/workloads.
+// that is called figure names experiments of bench/workloads; and the claims that
+// figures there have as targets are names of docs/papers.
 func TestFiguresOfDocsPapersAreExperiments(t *testing.T) {
 	texts := tracked(t)
+	p := loadPapers(t, texts)
+	target := regexp.MustCompile(`target: "([^"]*)"`)
 	experiments := map[string]bool{}
 	name := regexp.MustCompile(`(?m)^  - name: (\S+)$`)
 	for file, text := range texts {
 		if strings.HasPrefix(file, "bench/workloads/") && path.Ext(file) == ".yaml" {
 			_, section, _ := bytes.Cut(text, []byte("\nexperiments:\n"))
+			for _, m := range target.FindAllSubmatch(section, -1) {
+				if p.names[string(m[1])] == "" {
+					t.Errorf("%s: docs/papers has no heading %q", file, m[1])
+				}
+			}
 			for _, m := range name.FindAllSubmatch(section, -1) {
 				experiments[string(m[1])] = true
 			}
