@@ -2,6 +2,7 @@ package omo
 
 import (
 	"mrlocal/slots"
+	"mrlocal/slots/policy/containers"
 	"mrlocal/trace"
 )
 
@@ -12,14 +13,14 @@ func (s *scheduler) batchFinishMap(v *slots.View, d *slots.Decision) bool {
 		return false
 	}
 	for {
-		id, ok := first(&s.waves)
+		id, ok := containers.First(&s.waves)
 		if !ok {
 			return false
 		}
 		why := func() slots.Why { return s.whyBatch(v, id) }
 		if s.benefit(v.Job(id)) <= 0 { // estimates have changed since
 			s.waves.Remove(int32(id))
-		} else if s.grant(v, d, s, offer{id, slots.Map, trace.RuleBatchFinish, why}) {
+		} else if s.Grant(v, d, s, containers.Offer{Job: id, Kind: slots.Map, Rule: trace.RuleBatchFinish, Why: why}) {
 			return true
 		}
 	}
@@ -29,16 +30,16 @@ func (s *scheduler) batchFinishMap(v *slots.View, d *slots.Decision) bool {
 // the job is no candidate: its reduce stage has not begun [OMO21, "batch candidates"],
 // its maps are more than one wave [OMO21, "one wave"], or nothing is known of them.
 func (s *scheduler) benefit(j slots.JobView) float64 {
-	observed, containers, known := s.estimates()
-	m := s.of(j.ID())
-	pending, reduces := unstarted(j), j.Total(slots.Reduce)
-	if !known || pending == 0 || m.tasks[slots.Map] == 0 || s.requireReduceStarted && !s.jobs[j.ID()].begun {
+	observed, level, known := s.estimates()
+	m := s.Of(j.ID())
+	pending, reduces := containers.Unstarted(j), j.Total(slots.Reduce)
+	if !known || pending == 0 || m.Tasks[slots.Map] == 0 || s.requireReduceStarted && !s.jobs[j.ID()].begun {
 		return 0
 	}
-	mapTime := m.mean(slots.Map).Seconds()
+	mapTime := m.Mean(slots.Map).Seconds()
 	if !oneWave(observed, mapTime, pending) {
 		return 0
 	}
 	fair := fairTime(observed, mapTime, s.active, pending)
-	return fair - batchTime(observed, mapTime, containers, pending, reduces, othersGet(observed, fair, s.active))
+	return fair - batchTime(observed, mapTime, level, pending, reduces, othersGet(observed, fair, s.active))
 }

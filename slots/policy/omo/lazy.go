@@ -2,6 +2,7 @@ package omo
 
 import (
 	"mrlocal/slots"
+	"mrlocal/slots/policy/containers"
 	"mrlocal/trace"
 )
 
@@ -20,7 +21,7 @@ func (s *scheduler) lazyStartReduce(v *slots.View, d *slots.Decision) bool {
 			return false
 		}
 		why := func() slots.Why { return s.whyReduce(v, id, rule) }
-		if s.launch(v, d, offer{id, slots.Reduce, rule, why}) {
+		if s.launch(v, d, containers.Offer{Job: id, Kind: slots.Reduce, Rule: rule, Why: why}) {
 			return true
 		}
 	}
@@ -29,11 +30,11 @@ func (s *scheduler) lazyStartReduce(v *slots.View, d *slots.Decision) bool {
 // nextReduce returns the job whose reduce should start, and the rule. A job that became
 // a candidate by older estimates is checked again.
 func (s *scheduler) nextReduce(v *slots.View) (slots.JobID, slots.Rule) {
-	if id, ok := first(&s.begun); ok {
+	if id, ok := containers.First(&s.begun); ok {
 		return id, trace.RuleConsecutive
 	}
 	for {
-		id, ok := first(&s.ready)
+		id, ok := containers.First(&s.ready)
 		switch {
 		case !ok:
 			return 0, trace.RuleNone
@@ -45,15 +46,15 @@ func (s *scheduler) nextReduce(v *slots.View) (slots.JobID, slots.Rule) {
 }
 
 // launch starts a reduce, and counts it in its job's reduce stage.
-func (s *scheduler) launch(v *slots.View, d *slots.Decision, o offer) bool {
-	at := &s.jobs[o.job]
+func (s *scheduler) launch(v *slots.View, d *slots.Decision, o containers.Offer) bool {
+	at := &s.jobs[o.Job]
 	before := *at
 	if !at.begun {
 		at.begun, at.stage = true, s.stages
 		s.stages++
 	}
 	at.launched++ // first, because the grant places the job anew
-	granted := s.grant(v, d, s, o)
+	granted := s.Grant(v, d, s, o)
 	switch {
 	case !granted:
 		*at = before
@@ -62,7 +63,7 @@ func (s *scheduler) launch(v *slots.View, d *slots.Decision, o offer) bool {
 	default:
 		return true
 	}
-	s.rank(v, v.Job(o.job))
+	s.Rank(v, v.Job(o.Job))
 	return granted
 }
 
@@ -71,7 +72,7 @@ func (s *scheduler) launch(v *slots.View, d *slots.Decision, o offer) bool {
 // the first map is done nothing is known of the job's maps [OMO21, "shuffle estimate"];
 // while their number is not final, nothing is known of its shuffle.
 func (s *scheduler) starts(v *slots.View, j slots.JobView) bool {
-	pending := unstarted(j)
+	pending := containers.Unstarted(j)
 	switch {
 	case !j.Sealed():
 		return false
@@ -90,14 +91,14 @@ func (g overlap) aligned() float64 { return aligned(g.shuffle, g.mapTime, g.freq
 // gapOf is the execution predictor EP of one job: T_s, T_m and F_e [OMO21, section
 // V-A]. ok is false while they are not known.
 func (s *scheduler) gapOf(v *slots.View, j slots.JobView) (overlap, bool) {
-	observed, containers, known := s.estimates()
-	m := s.of(j.ID())
-	if !known || m.tasks[slots.Map] == 0 {
+	observed, level, known := s.estimates()
+	m := s.Of(j.ID())
+	if !known || m.Tasks[slots.Map] == 0 {
 		return overlap{}, false
 	}
 	return overlap{
-		shuffle:   shuffleTime(m.mapOutput(), j.Total(slots.Map), s.copyBandwidth(v), j.Total(slots.Reduce)),
-		mapTime:   m.mean(slots.Map).Seconds(),
-		frequency: shareFrequency(observed, containers, j.Total(slots.Reduce), s.active),
+		shuffle:   shuffleTime(m.MapOutput(), j.Total(slots.Map), s.CopyBandwidth(v), j.Total(slots.Reduce)),
+		mapTime:   m.Mean(slots.Map).Seconds(),
+		frequency: shareFrequency(observed, level, j.Total(slots.Reduce), s.active),
 	}, true
 }

@@ -2,6 +2,7 @@ package omo
 
 import (
 	"mrlocal/slots"
+	"mrlocal/slots/policy/containers"
 	"mrlocal/trace"
 )
 
@@ -39,7 +40,7 @@ func NewBatchFinish() *OMO {
 // of them have changed, so that a decision costs what changed, however many jobs there
 // are. A job that changes is always ranked by the newest estimates.
 type scheduler struct {
-	containers
+	containers.Base
 	name string
 
 	lazy  bool // reduces start by [OMO21, Alg. 1], else at the run's slowstart
@@ -63,7 +64,7 @@ type scheduler struct {
 	begun slots.Ranking[stage]   // lazy: jobs in their reduce stage with a reduce to start
 	ready slots.Ranking[int32]   // lazy: jobs whose reduce stage should begin, by containers
 	waves slots.Ranking[float64] // batch: by minus the benefit
-	fair  slots.Ranking[fewest]
+	fair  slots.Ranking[containers.Fewest]
 }
 
 // standing is what a job's rank depends on besides the View.
@@ -95,7 +96,7 @@ func (s *scheduler) Traits() slots.Traits {
 		trace.RuleLazyStart:   "the reduce stage of its job begins: with so many maps pending, its shuffle should end when the maps do (Algorithm 1); of such jobs it has the fewest containers",
 		trace.RuleConsecutive: "once a job's reduce stage has begun, all its reduces start one after the other (Principle 1)",
 		trace.RuleBatchFinish: "its job gains most from having its last maps done in one wave (Algorithm 2)",
-		trace.RuleFewest:      fewestRule,
+		trace.RuleFewest:      containers.FewestRule,
 	}}
 }
 
@@ -105,29 +106,29 @@ func (s *scheduler) Reset() {
 	s.begun.Less = stageLess
 	s.ready.Less = func(a, b *int32) bool { return *a < *b }
 	s.waves.Less = func(a, b *float64) bool { return *a < *b }
-	s.fair = newFewest()
+	s.fair = containers.NewRanking()
 }
 
 // Observe implements slots.Observer.
 func (s *scheduler) Observe(f slots.Fact) {
-	if freed(&f) {
-		s.finish(&f)
-		s.monitor.released(f.At, s.all.mean(slots.Map))
+	if containers.Freed(&f) {
+		s.Finish(&f)
+		s.monitor.released(f.At, s.All.Mean(slots.Map))
 	}
 }
 
 // Decide is one heartbeat, which starts one task.
 func (s *scheduler) Decide(v *slots.View, d *slots.Decision) {
-	if s.monitor.close(v.Now(), s.all.mean(slots.Map)) {
+	if s.monitor.close(v.Now(), s.All.Mean(slots.Map)) {
 		s.stale = true
 	}
-	s.update(v, s)
+	s.Update(v, s)
 	s.refresh(v)
 	started := v.FreeAt(v.Tracker()) > 0 && s.allocate(v, d)
 	if d.Explaining() {
 		s.decline(v, d, started)
 	}
-	s.restore(v, s)
+	s.End(v, s)
 	s.monitor.available(v.Now(), available(v))
 }
 
@@ -142,16 +143,16 @@ func (s *scheduler) allocate(v *slots.View, d *slots.Decision) bool {
 // a job's reduces go before its maps and so start one after the other.
 func (s *scheduler) fairScheduler(v *slots.View, d *slots.Decision) bool {
 	for {
-		id, ok := first(&s.fair)
+		id, ok := containers.First(&s.fair)
 		if !ok {
 			return false
 		}
 		k := slots.Map
-		if !s.lazy && s.startable(v.Job(id), slots.Reduce) > 0 {
+		if !s.lazy && s.Startable(v.Job(id), slots.Reduce) > 0 {
 			k = slots.Reduce
 		}
 		why := func() slots.Why { return s.whyFewest(v, id) }
-		if s.grant(v, d, s, offer{id, k, trace.RuleFewest, why}) {
+		if s.Grant(v, d, s, containers.Offer{Job: id, Kind: k, Rule: trace.RuleFewest, Why: why}) {
 			return true
 		}
 	}
@@ -183,14 +184,14 @@ func (s *scheduler) refresh(v *slots.View) {
 	for _, id := range s.live {
 		if s.jobs[id].active {
 			kept = append(kept, id)
-			s.rank(v, v.Job(id))
+			s.Rank(v, v.Job(id))
 		}
 	}
 	s.live, s.changes = kept, 0
 }
 
-// rank implements ranker: it ranks a job among the candidates of each step.
-func (s *scheduler) rank(v *slots.View, j slots.JobView) {
+// Rank implements containers.Ranker: it ranks a job among the candidates of each step.
+func (s *scheduler) Rank(v *slots.View, j slots.JobView) {
 	id := j.ID()
 	for int(id) >= len(s.jobs) {
 		s.jobs = append(s.jobs, standing{})
@@ -207,14 +208,14 @@ func (s *scheduler) rank(v *slots.View, j slots.JobView) {
 			s.active--
 		}
 	}
-	maps, reduces := s.startable(j, slots.Map), s.startable(j, slots.Reduce)
-	put(&s.fair, id, maps > 0 || !s.lazy && reduces > 0, fewestOf(j))
+	maps, reduces := s.Startable(j, slots.Map), s.Startable(j, slots.Reduce)
+	containers.Put(&s.fair, id, maps > 0 || !s.lazy && reduces > 0, containers.FewestOf(j))
 	if s.lazy {
-		put(&s.begun, id, at.begun && reduces > 0, stage{at.launched >= j.Total(slots.Reduce), at.stage})
-		put(&s.ready, id, !at.begun && reduces > 0 && s.starts(v, j), held(j))
+		containers.Put(&s.begun, id, at.begun && reduces > 0, stage{at.launched >= j.Total(slots.Reduce), at.stage})
+		containers.Put(&s.ready, id, !at.begun && reduces > 0 && s.starts(v, j), containers.Held(j))
 	}
 	if s.batch {
 		gain := s.benefit(j)
-		put(&s.waves, id, maps > 0 && gain > 0, -gain)
+		containers.Put(&s.waves, id, maps > 0 && gain > 0, -gain)
 	}
 }

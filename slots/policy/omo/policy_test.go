@@ -14,8 +14,6 @@ func TestScriptsAndSuite(t *testing.T) {
 		"omo":          func() slots.Policy { return omo.New() },
 		"lazy-start":   func() slots.Policy { return omo.NewLazyStart() },
 		"batch-finish": func() slots.Policy { return omo.NewBatchFinish() },
-		"yarn":         func() slots.Policy { return omo.NewYARN() },
-		"fresh":        func() slots.Policy { return omo.NewFresh() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			policytest.Scripts(t, "testdata/"+name+"/*.txt", func(settings.Options) slots.Policy { return make() })

@@ -20,9 +20,11 @@ import (
 	"mrlocal/slots/policy/dynamicmr"
 	"mrlocal/slots/policy/dynsplit"
 	"mrlocal/slots/policy/fair"
+	"mrlocal/slots/policy/fresh"
 	"mrlocal/slots/policy/omo"
 	"mrlocal/slots/policy/ras"
 	"mrlocal/slots/policy/settings"
+	"mrlocal/slots/policy/yarn"
 )
 
 // Entry is a policy of the table.
@@ -67,7 +69,7 @@ func All() []Entry {
 		{"fair-deficit", "the job that is owed most slot-time comes first; map slots run maps, reduce slots run reduces", "", "Hadoop 0.20 Fair Scheduler",
 			func(settings.Options) slots.Policy { return deficit.New() }},
 		{"yarn", "slots take any task; a job's reduces ramp up with the maps that are done, and are killed where they keep all maps from running", "", "Hadoop 2.x MapReduce on YARN",
-			func(settings.Options) slots.Policy { return omo.NewYARN() }},
+			func(settings.Options) slots.Policy { return yarn.New() }},
 		{"lazy-start", "slots take any task; a job's reduces start, all in a row, when their shuffle would end with its maps", "OMO21", omo21 + ", Algorithm 1",
 			func(settings.Options) slots.Policy { return omo.NewLazyStart() }},
 		{"batch-finish", "slots take any task; the last maps of the job that gains most go first, in one wave", "OMO21", omo21 + ", Algorithm 2",
@@ -75,7 +77,7 @@ func All() []Entry {
 		{"omo", "slots take any task; lazy start of reduces, then batch finish of maps, then the job with the fewest slots", "OMO21", omo21 + ", Algorithm 3",
 			func(settings.Options) slots.Policy { return omo.New() }},
 		{"fresh", "FRESH-like: slots take any task; each kind gets slots by its remaining work, reduces once a job's maps are done", "FRESH14", fresh14,
-			func(settings.Options) slots.Policy { return omo.NewFresh() }},
+			func(settings.Options) slots.Policy { return fresh.New() }},
 		{"ras", "slots take any task; tasks are placed by what they need of CPU, I/O and memory, so that the job worst off against its deadline gets most", "RAS11", ras11,
 			func(o settings.Options) slots.Policy { return ras.New(o) }},
 		{"dynsplit", "a job's slots go from maps to reduces as its maps get done, and change their home kind; a map in its I/O period lets one more map in", "Split11", split11,

@@ -1,10 +1,13 @@
-package omo
+// Package fresh is a FRESH-like baseline, the policy fresh, reconstructed [FRESH14]; its
+// page is docs/papers/fresh14.md.
+package fresh
 
 import (
 	"cmp"
 	"time"
 
 	"mrlocal/slots"
+	"mrlocal/slots/policy/containers"
 	"mrlocal/trace"
 )
 
@@ -14,8 +17,8 @@ import (
 // remaining work, and to the job with the fewest containers for its weight [FRESH14,
 // "remaining work"].
 type Fresh struct {
-	containers
-	jobs   [trace.Kinds]slots.Ranking[fewest]
+	containers.Base
+	jobs   [trace.Kinds]slots.Ranking[containers.Fewest]
 	counts [][trace.Kinds]int64 // by job: its part of the work
 	work   work
 }
@@ -24,8 +27,8 @@ type Fresh struct {
 // time.
 type work [trace.Kinds]int64
 
-// NewFresh returns a Fresh.
-func NewFresh() *Fresh {
+// New returns the policy fresh.
+func New() *Fresh {
 	f := &Fresh{}
 	f.Reset()
 	return f
@@ -33,7 +36,7 @@ func NewFresh() *Fresh {
 
 // Reset implements slots.Resetter.
 func (f *Fresh) Reset() {
-	*f = Fresh{jobs: [trace.Kinds]slots.Ranking[fewest]{newFewest(), newFewest()}}
+	*f = Fresh{jobs: [trace.Kinds]slots.Ranking[containers.Fewest]{containers.NewRanking(), containers.NewRanking()}}
 }
 
 // Traits implements slots.Policy. A container has no kind.
@@ -45,26 +48,26 @@ func (*Fresh) Traits() slots.Traits {
 
 // Observe implements slots.Observer.
 func (f *Fresh) Observe(e slots.Fact) {
-	if freed(&e) {
-		f.finish(&e)
+	if containers.Freed(&e) {
+		f.Finish(&e)
 	}
 }
 
 // Decide is one heartbeat, which starts one task.
 func (f *Fresh) Decide(v *slots.View, d *slots.Decision) {
-	f.update(v, f)
+	f.Update(v, f)
 	started := v.FreeAt(v.Tracker()) > 0 && f.allocate(v, d)
 	if d.Explaining() {
 		f.decline(v, d, started)
 	}
-	f.restore(v, f)
+	f.End(v, f)
 }
 
 // allocate chooses the kind of a free container. If that kind has no task, the other
 // kind gets it.
 func (f *Fresh) allocate(v *slots.View, d *slots.Decision) bool {
 	k := slots.Reduce
-	if float64(v.Running(slots.Map)) < mapContainers(total(v), f.work) {
+	if float64(v.Running(slots.Map)) < mapContainers(containers.Total(v), f.work) {
 		k = slots.Map
 	}
 	return f.fewest(v, d, k) || f.fewest(v, d, k.Other())
@@ -73,11 +76,11 @@ func (f *Fresh) allocate(v *slots.View, d *slots.Decision) bool {
 // fewest starts a task of the job with the fewest containers for its weight.
 func (f *Fresh) fewest(v *slots.View, d *slots.Decision, k slots.Kind) bool {
 	for {
-		id, ok := first(&f.jobs[k])
+		id, ok := containers.First(&f.jobs[k])
 		if !ok {
 			return false
 		}
-		if f.grant(v, d, f, offer{id, k, trace.RuleRemainingWork, func() slots.Why { return f.why(v, id, k) }}) {
+		if f.Grant(v, d, f, containers.Offer{Job: id, Kind: k, Rule: trace.RuleRemainingWork, Why: func() slots.Why { return f.why(v, id, k) }}) {
 			return true
 		}
 	}
@@ -93,14 +96,14 @@ func mapContainers(all int32, w work) float64 {
 	return float64(all) * float64(w[slots.Map]) / both
 }
 
-// rank implements ranker.
-func (f *Fresh) rank(_ *slots.View, j slots.JobView) {
+// Rank implements containers.Ranker.
+func (f *Fresh) Rank(_ *slots.View, j slots.JobView) {
 	id := j.ID()
 	for int(id) >= len(f.counts) {
 		f.counts = append(f.counts, [trace.Kinds]int64{})
 	}
 	for k := range slots.Kind(trace.Kinds) {
-		put(&f.jobs[k], id, f.startable(j, k) > 0, fewestOf(j))
+		containers.Put(&f.jobs[k], id, f.Startable(j, k) > 0, containers.FewestOf(j))
 		f.work[k] -= f.counts[id][k]
 		f.counts[id][k] = f.remaining(j, k)
 		f.work[k] += f.counts[id][k]
@@ -111,9 +114,22 @@ func (f *Fresh) rank(_ *slots.View, j slots.JobView) {
 // until they are done, of reduces from then on. The time of a task is the job's mean,
 // else the mean of all jobs, else that of all maps, else a second.
 func (f *Fresh) remaining(j slots.JobView, k slots.Kind) int64 {
-	if j.Ended() || !j.Runnable() || k == slots.Reduce && !mapsComplete(j) {
+	if j.Ended() || !j.Runnable() || k == slots.Reduce && !containers.MapsComplete(j) {
 		return 0
 	}
-	took := cmp.Or(f.of(j.ID()).mean(k), f.all.mean(k), f.all.mean(slots.Map), time.Second)
+	took := cmp.Or(f.Of(j.ID()).Mean(k), f.All.Mean(k), f.All.Mean(slots.Map), time.Second)
 	return int64(j.Total(k)-j.Done(k)) * max(took.Microseconds(), 1)
+}
+
+func (f *Fresh) why(v *slots.View, id slots.JobID, k slots.Kind) slots.Why {
+	all := append(containers.FairNumbers(v.Job(id)),
+		slots.Decimal("remaining map work in seconds", float64(f.work[slots.Map])/1e6), slots.Decimal("remaining reduce work in seconds", float64(f.work[slots.Reduce])/1e6),
+		slots.Decimal("map containers s_m", mapContainers(containers.Total(v), f.work)), slots.Whole("running maps", v.Running(slots.Map)))
+	return slots.Why{Numbers: all, Beaten: containers.Beaten(&f.jobs[k], id, v, containers.Holds)}
+}
+
+func (f *Fresh) decline(v *slots.View, d *slots.Decision, started bool) {
+	for k := range slots.Kind(trace.Kinds) {
+		d.Decline(k, f.Stopped(v, k, started))
+	}
 }

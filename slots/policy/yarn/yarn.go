@@ -1,10 +1,13 @@
-package omo
+// Package yarn is MapReduce's allocator on YARN, the policy yarn (Hadoop 2.6,
+// RMContainerAllocator).
+package yarn
 
 import (
 	"cmp"
 	"slices"
 
 	"mrlocal/slots"
+	"mrlocal/slots/policy/containers"
 	"mrlocal/trace"
 )
 
@@ -13,13 +16,13 @@ import (
 // job reduces go before maps as far as they are ramped up. Reduces that keep all maps
 // from running are killed.
 type YARN struct {
-	containers
-	fair   slots.Ranking[fewest]
+	containers.Base
+	fair   slots.Ranking[containers.Fewest]
 	hungry slots.Ranking[struct{}] // jobs with pending maps, no running map, and running reduces
 }
 
-// NewYARN returns a YARN.
-func NewYARN() *YARN {
+// New returns the policy yarn.
+func New() *YARN {
 	y := &YARN{}
 	y.Reset()
 	return y
@@ -27,26 +30,26 @@ func NewYARN() *YARN {
 
 // Reset implements slots.Resetter.
 func (y *YARN) Reset() {
-	*y = YARN{fair: newFewest()}
+	*y = YARN{fair: containers.NewRanking()}
 	y.hungry.Less = func(_, _ *struct{}) bool { return false }
 }
 
 // Traits implements slots.Policy. A container has no kind.
 func (*YARN) Traits() slots.Traits {
 	return slots.Traits{Name: "yarn", Lends: true, Rules: map[slots.Rule]string{
-		trace.RuleFewest: fewestRule,
+		trace.RuleFewest: containers.FewestRule,
 		trace.RuleRampUp: "its job has the fewest containers for its weight, and reduces go first as far as the maps that are done have ramped them up",
 	}}
 }
 
 // Decide is one heartbeat of a node, which gets one container.
 func (y *YARN) Decide(v *slots.View, d *slots.Decision) {
-	y.update(v, y)
+	y.Update(v, y)
 	started := v.FreeAt(v.Tracker()) > 0 && y.allocate(v, d)
 	if d.Explaining() {
 		y.decline(v, d, started)
 	}
-	y.restore(v, y)
+	y.End(v, y)
 	if !started {
 		y.preempt(v, d)
 	}
@@ -55,20 +58,20 @@ func (y *YARN) Decide(v *slots.View, d *slots.Decision) {
 // allocate gives a container to the first job in fair order that asks for one.
 func (y *YARN) allocate(v *slots.View, d *slots.Decision) bool {
 	for {
-		id, ok := first(&y.fair)
+		id, ok := containers.First(&y.fair)
 		if !ok {
 			return false
 		}
-		o := offer{id, slots.Map, trace.RuleFewest, func() slots.Why { return y.why(v, id) }}
+		o := containers.Offer{Job: id, Kind: slots.Map, Rule: trace.RuleFewest, Why: func() slots.Why { return y.why(v, id) }}
 		switch j := v.Job(id); {
-		case y.startable(j, slots.Reduce) > 0 && rampedUp(v, j):
-			o.kind, o.rule = slots.Reduce, trace.RuleRampUp
-		case y.startable(j, slots.Map) == 0:
-			y.bar(skipped{id, slots.Reduce, slots.Granted}) // its maps are not ready, and its reduces wait for them
-			y.rank(v, j)
+		case y.Startable(j, slots.Reduce) > 0 && rampedUp(v, j):
+			o.Kind, o.Rule = slots.Reduce, trace.RuleRampUp
+		case y.Startable(j, slots.Map) == 0:
+			y.KeepBack(id) // its maps are not ready, and its reduces wait for them
+			y.Rank(v, j)
 			continue
 		}
-		if y.grant(v, d, y, o) {
+		if y.Grant(v, d, y, o) {
 			return true
 		}
 	}
@@ -78,7 +81,7 @@ func (y *YARN) allocate(v *slots.View, d *slots.Decision) bool {
 // started it may start all, whatever the limits (Hadoop 2.6,
 // RMContainerAllocator.scheduleReduces).
 func rampedUp(v *slots.View, j slots.JobView) bool {
-	if unstarted(j) == 0 {
+	if containers.Unstarted(j) == 0 {
 		return true
 	}
 	return rampUp(limits(v, j)) > 0
@@ -93,9 +96,9 @@ type request struct {
 
 func limits(v *slots.View, j slots.JobView) request {
 	return request{
-		total:    held(j) + idle(v),
+		total:    containers.Held(j) + containers.Idle(v),
 		doneMaps: j.Done(slots.Map), maps: j.Total(slots.Map),
-		wantedMaps: unstarted(j) + j.Running(slots.Map), reduces: j.Running(slots.Reduce),
+		wantedMaps: containers.Unstarted(j) + j.Running(slots.Map), reduces: j.Running(slots.Reduce),
 	}
 }
 
@@ -116,8 +119,8 @@ func rampUp(r request) int32 {
 // wait, none runs, and no container is idle (Hadoop 2.6,
 // RMContainerAllocator.preemptReducesIfNeeded).
 func (y *YARN) preempt(v *slots.View, d *slots.Decision) {
-	for idle(v) == 0 {
-		id, ok := first(&y.hungry)
+	for containers.Idle(v) == 0 {
+		id, ok := containers.First(&y.hungry)
 		if !ok {
 			return
 		}
@@ -149,7 +152,7 @@ func (y *YARN) preemptReduces(v *slots.View, d *slots.Decision, j slots.JobView)
 	slices.SortFunc(victims, func(a, b slots.SlotView) int {
 		return cmp.Or(cmp.Compare(a.Progress, b.Progress), cmp.Compare(b.Started, a.Started), cmp.Compare(b.ID, a.ID))
 	})
-	n := min(toPreempt(held(j), unstarted(j)), int32(len(victims)))
+	n := min(toPreempt(containers.Held(j), containers.Unstarted(j)), int32(len(victims)))
 	for _, s := range victims[:n] {
 		if d.Explaining() {
 			d.Because(slots.Why{Numbers: append([]slots.Number{slots.Whole("reduces to preempt", n)}, requestNumbers(limits(v, j))...)})
@@ -158,9 +161,32 @@ func (y *YARN) preemptReduces(v *slots.View, d *slots.Decision, j slots.JobView)
 	}
 }
 
-// rank implements ranker.
-func (y *YARN) rank(_ *slots.View, j slots.JobView) {
-	maps, reduces := y.startable(j, slots.Map), y.startable(j, slots.Reduce)
-	put(&y.fair, j.ID(), maps > 0 || reduces > 0, fewestOf(j))
-	put(&y.hungry, j.ID(), j.Pending(slots.Map) > 0 && j.Running(slots.Map) == 0 && j.Running(slots.Reduce) > 0, struct{}{})
+// Rank implements containers.Ranker.
+func (y *YARN) Rank(_ *slots.View, j slots.JobView) {
+	maps, reduces := y.Startable(j, slots.Map), y.Startable(j, slots.Reduce)
+	containers.Put(&y.fair, j.ID(), maps > 0 || reduces > 0, containers.FewestOf(j))
+	containers.Put(&y.hungry, j.ID(), j.Pending(slots.Map) > 0 && j.Running(slots.Map) == 0 && j.Running(slots.Reduce) > 0, struct{}{})
+}
+
+// requestNumbers are what the ramp-up of a job's reduces rests on.
+func requestNumbers(r request) []slots.Number {
+	return []slots.Number{
+		slots.Whole("containers it has or could have", r.total), {Name: "share of maps done", Num: int64(r.doneMaps), Den: int64(max(r.maps, 1))},
+		slots.Whole("maps wanted", r.wantedMaps), slots.Whole("reduces running", r.reduces), slots.Whole("reduces to ramp up", rampUp(r)),
+	}
+}
+
+func (y *YARN) why(v *slots.View, id slots.JobID) slots.Why {
+	j := v.Job(id)
+	return slots.Why{Numbers: append(containers.FairNumbers(j), requestNumbers(limits(v, j))...), Beaten: containers.Beaten(&y.fair, id, v, containers.Holds)}
+}
+
+func (y *YARN) decline(v *slots.View, d *slots.Decision, started bool) {
+	for k := range slots.Kind(trace.Kinds) {
+		reason := y.Stopped(v, k, started)
+		if reason == "" {
+			reason = "the pending reduces are not ramped up yet"
+		}
+		d.Decline(k, reason)
+	}
 }

@@ -1,0 +1,193 @@
+// Package containers is the base of the policies whose slots take any task: omo and its
+// halves, yarn and fresh. A container is an open slot, whatever its home kind [OMO21,
+// section III]. As in the Hadoop that [OMO21] changed, a heartbeat starts one task. With
+// heartbeat 0 trackers are visited in turn until nothing is left to start, so that few
+// tasks spread evenly.
+//
+// Policies learn from the Ledger's facts alone (measures.go): how long tasks take, what
+// maps put out, how fast reduces copy. A policy owns its Base: a few words a job and a
+// slot.
+package containers
+
+import (
+	"fmt"
+
+	"mrlocal/slots"
+	"mrlocal/slots/policy"
+	"mrlocal/trace"
+)
+
+// Base is the base of a policy: slots of any kind, one task a visit,
+// measures, and which jobs changed.
+type Base struct {
+	Measures
+	changed []slots.JobID
+	skipped []skipped           // out of the rankings until the visit ends
+	barred  [trace.Kinds][]bool // by job: its tasks of the kind are skipped
+}
+
+// skipped is a job that was refused the container that the visit offered it.
+type skipped struct {
+	job  slots.JobID
+	kind slots.Kind
+	why  slots.Refusal // Granted: the policy itself keeps the job back
+}
+
+// Ranker keeps orderings of jobs.
+type Ranker interface {
+	Rank(v *slots.View, j slots.JobView)
+}
+
+// Update takes in what changed since the last call.
+func (c *Base) Update(v *slots.View, r Ranker) {
+	c.changed = v.Changed(c.changed[:0])
+	for _, id := range c.changed {
+		r.Rank(v, v.Job(id))
+	}
+}
+
+// Startable returns how many tasks of kind k of a job may start on this visit.
+func (c *Base) Startable(j slots.JobView, k slots.Kind) int32 {
+	if int(j.ID()) < len(c.barred[k]) && c.barred[k][j.ID()] {
+		return 0
+	}
+	return j.Pending(k)
+}
+
+// Offer is a container that a policy offers to a job.
+type Offer struct {
+	Job  slots.JobID
+	Kind slots.Kind
+	Rule slots.Rule
+	Why  func() slots.Why // what the rule rests on; called only if someone listens
+}
+
+// Grant starts a task of a job, and reports whether it did. A job that the Ledger
+// refuses is skipped until the visit ends.
+func (c *Base) Grant(v *slots.View, d *slots.Decision, r Ranker, o Offer) bool {
+	if d.Explaining() {
+		d.Because(o.Why())
+	}
+	if d.Grant(slots.Grant{Slot: slots.NoSlot, Job: o.Job, Kind: o.Kind, Task: slots.NoTask, Rule: o.Rule}) {
+		c.start(v.Now(), d.Started().Slot)
+		c.Update(v, r)
+		return true
+	}
+	c.bar(skipped{o.Job, o.Kind, d.Refused()})
+	r.Rank(v, v.Job(o.Job))
+	return false
+}
+
+// KeepBack keeps reduces of a job from starting until the visit ends, because the policy
+// itself does not want them yet.
+func (c *Base) KeepBack(id slots.JobID) { c.bar(skipped{id, slots.Reduce, slots.Granted}) }
+
+// bar keeps tasks of a job from starting until the visit ends.
+func (c *Base) bar(o skipped) {
+	c.skipped = append(c.skipped, o)
+	for int(o.job) >= len(c.barred[o.kind]) {
+		c.barred[o.kind] = append(c.barred[o.kind], false)
+	}
+	c.barred[o.kind][o.job] = true
+}
+
+// End ends a visit: jobs that were skipped are ranked again.
+func (c *Base) End(v *slots.View, r Ranker) {
+	for _, o := range c.skipped {
+		c.barred[o.kind][o.job] = false
+		r.Rank(v, v.Job(o.job))
+	}
+	c.skipped = c.skipped[:0]
+}
+
+// Held returns how many containers a job has.
+func Held(j slots.JobView) int32 { return j.Running(slots.Map) + j.Running(slots.Reduce) }
+
+// Total returns how many containers there are.
+func Total(v *slots.View) int32 { return v.Capacity(slots.Map) + v.Capacity(slots.Reduce) }
+
+// Idle returns how many containers run nothing.
+func Idle(v *slots.View) int32 {
+	return max(Total(v)-v.Running(slots.Map)-v.Running(slots.Reduce), 0)
+}
+
+// Unstarted returns m', how many of a job's maps have not started, or must start
+// again.
+func Unstarted(j slots.JobView) int32 {
+	return max(j.Total(slots.Map)-j.Done(slots.Map)-j.Running(slots.Map), 0)
+}
+
+// MapsComplete reports whether the job's map stage is complete.
+func MapsComplete(j slots.JobView) bool { return j.Sealed() && j.Done(slots.Map) == j.Total(slots.Map) }
+
+// Fewest is the key of fair order by containers [OMO21, "order by containers"]: the job
+// with the fewest containers for its weight comes first, then the one that was
+// submitted earlier, which has the lower id.
+type Fewest struct{ containers, weight int64 }
+
+func fewestLess(a, b *Fewest) bool { return a.containers*b.weight < b.containers*a.weight }
+
+// FewestOf returns the key of a job.
+func FewestOf(j slots.JobView) Fewest { return Fewest{int64(Held(j)), int64(j.Weight())} }
+
+// NewRanking returns an empty ranking in fair order.
+func NewRanking() slots.Ranking[Fewest] { return slots.Ranking[Fewest]{Less: fewestLess} }
+
+// Put ranks a job, or takes it out of the ranking.
+func Put[K any](r *slots.Ranking[K], id slots.JobID, in bool, key K) {
+	if in {
+		r.Set(int32(id), key)
+	} else {
+		r.Remove(int32(id))
+	}
+}
+
+// First returns the first job of a ranking.
+func First[K any](r *slots.Ranking[K]) (slots.JobID, bool) {
+	id, ok := r.First()
+	return slots.JobID(id), ok
+}
+
+// FewestRule words trace.RuleFewest.
+const FewestRule = "its job has the fewest containers for its weight, maps and reduces together"
+
+// Beaten returns the jobs after the winner in a ranking.
+func Beaten[K any](r *slots.Ranking[K], winner slots.JobID, v *slots.View, why func(j slots.JobView) string) (all []slots.Beaten) {
+	for _, id := range r.Firsts(nil, slots.MostBeaten+1) {
+		if j := v.Job(slots.JobID(id)); j.ID() != winner && len(all) < slots.MostBeaten {
+			all = append(all, slots.Beaten{Pool: j.Pool(), Job: j.ID(), Why: why(j)})
+		}
+	}
+	return all
+}
+
+// Holds words how many containers a job has.
+func Holds(j slots.JobView) string {
+	if n := Held(j); n != 1 {
+		return fmt.Sprintf("it has %d containers", n)
+	}
+	return "it has 1 container"
+}
+
+// FairNumbers are what fair order by containers depends on.
+func FairNumbers(j slots.JobView) []slots.Number {
+	return []slots.Number{slots.Whole("containers of the job", Held(j)), slots.Decimal("weight", float64(j.Weight())/float64(slots.One))}
+}
+
+// Stopped returns why nothing more of kind k starts, or "" if only the policy knows.
+func (c *Base) Stopped(v *slots.View, k slots.Kind, started bool) string {
+	switch {
+	case v.Pending(k) == 0:
+		return fmt.Sprintf("no %v is pending", k)
+	case v.FreeAt(v.Tracker()) == 0:
+		return "no slot of the tracker is free"
+	case started:
+		return "a heartbeat starts one task"
+	}
+	for _, o := range c.skipped {
+		if o.kind == k && o.why != slots.Granted {
+			return policy.RefusedBecause(o.why, k)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,18 @@
+package yarn_test
+
+import (
+	"testing"
+
+	"mrlocal/slots"
+	"mrlocal/slots/policy/policytest"
+	"mrlocal/slots/policy/settings"
+	"mrlocal/slots/policy/yarn"
+)
+
+func TestScripts(t *testing.T) {
+	policytest.Scripts(t, "testdata/*.txt", func(settings.Options) slots.Policy { return yarn.New() })
+}
+
+func TestSuite(t *testing.T) {
+	policytest.Run(t, func() slots.Policy { return yarn.New() }, policytest.Claims{Idle: policytest.AnyIdle})
+}
