@@ -26,7 +26,7 @@ func (r *run) report(err error) *Report {
 	ledger := r.coordinator.ledger
 	rep := report.FromLedger(r.kind, ledger)
 	rep.MakespanSeconds, rep.PeakRSSBytes = seconds(r.now()), machine.PeakRSSBytes()
-	rep.AbandonedThreads, rep.Notes = r.abandoned, r.notes
+	rep.AbandonedThreads, rep.Notes = r.abandonedThreads, r.notes
 	r.settings(&rep.Config)
 	for i := range rep.Slots {
 		// An extra slot that was never opened has no thread.

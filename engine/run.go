@@ -39,12 +39,12 @@ type run struct {
 	env         task.Env    // what attempts see
 	speed       []slots.PPM // of each tracker; nil: all are alike, and no input is remote
 
-	runningMaps atomic.Int64
-	pieces      *source.Pieces // of streams; nil: there are none
-	blockBytes  int64          // of the first job's splits
-	visitors    atomic.Int32   // goroutines that may use the budget's memory and that the run does not wait for; -1: there is none, and the run has ended
-	abandoned   int            // threads
-	notes       []string
+	runningMaps      atomic.Int64
+	pieces           *source.Pieces // of streams; nil: there are none
+	blockBytes       int64          // of the first job's splits
+	visitors         atomic.Int32   // goroutines that may use the budget's memory and that the run does not wait for; -1: there is none, and the run has ended
+	abandonedThreads int
+	notes            []string
 }
 
 // Run runs one job. See RunChain.
@@ -360,7 +360,7 @@ func (r *run) bindFeeder() {
 
 // close gives everything back.
 func (r *run) close() {
-	if r.pool != nil && (r.abandoned == 0 || !r.coordinator.interrupted) {
+	if r.pool != nil && (r.abandonedThreads == 0 || !r.coordinator.interrupted) {
 		r.pool.Close() // it does not wait for abandoned threads
 	}
 	for _, ch := range r.chains {
@@ -372,7 +372,7 @@ func (r *run) close() {
 		r.temp.Close()
 	}
 	// An abandoned thread may still use its memory.
-	if r.budget != nil && r.abandoned == 0 {
+	if r.budget != nil && r.abandonedThreads == 0 {
 		r.leaveMemory()
 	}
 }

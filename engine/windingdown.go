@@ -62,7 +62,7 @@ func (c *coordinator) abandon(a *runningAttempt) {
 	j := a.job
 	a.Kill()
 	c.remove(a, attemptAbandoned)
-	c.run.abandoned++
+	c.run.abandonedThreads++
 	c.run.pool.Abandon(a.Slot)
 	a.LeaveFDs() // its thread may never do that
 	if a.ID.Kind == slots.Map {
