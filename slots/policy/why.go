@@ -15,16 +15,22 @@ import (
 
 // why is what a grant to a job of a pool rests on.
 func (o *Order) why(v *slots.View, pool slots.PoolID, id slots.JobID, f Offer) slots.Why {
-	w := slots.Why{Numbers: f.Numbers(pool)}
-	if v.Weights().Bound() {
-		w.Numbers = append(w.Numbers, slots.Whole(fmt.Sprintf("weight that tracker %d has room for", v.Tracker()), v.RoomAt(v.Tracker())))
-	}
+	w := slots.Why{Numbers: append(f.Numbers(pool), RoomNumbers(v)...)}
 	if o.shape != LineUp {
 		w.Numbers = append(w.Numbers, o.standing(v, pool, f.Kind)...)
 	}
 	w.Beaten = o.beatenPools(v, pool, f.Kind)
 	w.Beaten = append(w.Beaten, o.beatenJobs(v, pool, id, f.Kind, slots.MostBeaten-len(w.Beaten))...)
 	return w
+}
+
+// RoomNumbers returns the weight that the visited tracker has room for; nothing without
+// slot weights.
+func RoomNumbers(v *slots.View) []slots.Number {
+	if !v.Weights().Bound() {
+		return nil
+	}
+	return []slots.Number{slots.Whole(fmt.Sprintf("weight that tracker %d has room for", v.Tracker()), v.RoomAt(v.Tracker()))}
 }
 
 // standing is where the winning pool stands: running tasks, weight, min share and

@@ -45,7 +45,7 @@ func (p *PI) decline(v *slots.View, d *slots.Decision) {
 		if reason == "" {
 			reason = p.whyNoSlot(v, k)
 		}
-		d.Decline(k, reason, p.loads(v)...)
+		d.Decline(k, reason, append(p.loads(v), policy.RoomNumbers(v)...)...)
 	}
 }
 
@@ -131,6 +131,6 @@ func (p *PD) decline(v *slots.View, d *slots.Decision) {
 		default:
 			reason = "no slot of the tracker is free"
 		}
-		d.Decline(k, reason, p.loadNumbers(v)...)
+		d.Decline(k, reason, append(p.loadNumbers(v), policy.RoomNumbers(v)...)...)
 	}
 }
