@@ -45,7 +45,7 @@ type batch struct {
 	warned bool
 }
 
-// batch reads the flags; the file follows with load.
+// batch reads the flags. load reads the file.
 func (r *reader) batch() *batch {
 	b := &batch{scheduling: r.scheduling(mostTrackers, mostSlots)}
 	r.engineOptions(&b.engine)
@@ -117,7 +117,8 @@ func runBatch(ctx context.Context, e env, line argv.Line) (int, error) {
 	return code, tell(e, files, reports)
 }
 
-// suffix is what the name of a policy adds to places, where there are several.
+// suffix returns what the name of a policy adds to the names of files and directories;
+// nothing if there is one policy.
 func suffix(name string, names []string) string {
 	if len(names) > 1 {
 		return "." + name
@@ -125,7 +126,7 @@ func suffix(name string, names []string) string {
 	return ""
 }
 
-// withSuffix is path with the suffix at its last name; a device has none.
+// withSuffix returns path with a suffix at its last name. A device gets no suffix.
 func withSuffix(path, suffix string) string {
 	if path == "" || suffix == "" {
 		return path
@@ -136,7 +137,7 @@ func withSuffix(path, suffix string) string {
 	return filepath.Clean(path) + suffix
 }
 
-// places are all that the runs read and write, the file itself included.
+// places returns all files that the runs read and write, and the workload file.
 func (b *batch) places(names []string) auxiliary.Work {
 	w := auxiliary.Work{Inputs: []string{b.file.Name}}
 	for i := range b.jobs {
@@ -154,9 +155,8 @@ func (b *batch) places(names []string) auxiliary.Work {
 	return w
 }
 
-// checkRuns finds, before the first of several runs, what would stop a later
-// one. Of each run by itself the engine checks all. Results go to the places of
-// those names, if any.
+// checkRuns finds, before the first of several runs, what would stop a later one. The
+// engine checks each run by itself. names are the policies whose results are kept.
 func (b *batch) checkRuns(runs int, names []string) error {
 	if runs == 1 {
 		return nil
@@ -188,8 +188,7 @@ func (b *batch) warn(s *show.Screen, o mrlocal.Options) {
 	}
 }
 
-// run runs all jobs under a policy. Results go where the jobs say, suffix
-// added; with suffix discard they are thrown away.
+// run runs all jobs under a policy. suffix is that of work.
 func (b *batch) run(ctx context.Context, e env, s *show.Screen, policyName, suffix string, events io.Writer) (done *report.Report, err error) {
 	defer s.Stop()
 	o := b.engine
@@ -203,7 +202,7 @@ func (b *batch) run(ctx context.Context, e env, s *show.Screen, policyName, suff
 	}
 	s.Attach(&o)
 	watch := o.Watch
-	o.Watch = func(stream *trace.Stream) { // all checks are over then
+	o.Watch = func(stream *trace.Stream) { // the engine has checked everything by then
 		b.warn(s, o)
 		watch(stream)
 	}
@@ -217,30 +216,28 @@ func (b *batch) run(ctx context.Context, e env, s *show.Screen, policyName, suff
 	return done, b.reader.named(err)
 }
 
-// discard is the suffix of results that nobody wants.
+// discard is the suffix of results that are thrown away.
 const discard = "\x00"
 
-// work are the jobs as the engine takes them.
+// work returns the jobs as the engine takes them. Their results go where the jobs say,
+// suffix added; with suffix discard they are thrown away.
 func (b *batch) work(jobs []setup.Submission, stdin io.Reader, suffix string) []mrlocal.BatchJob {
 	all := make([]mrlocal.BatchJob, len(b.jobs))
 	for i := range b.jobs {
-		j := &b.jobs[i]
-		o := &j.options
-		all[i] = mrlocal.BatchJob{
-			Submission: jobs[i], Chain: j.chain,
-			JobOptions: mrlocal.JobOptions{Inputs: o.Inputs, All: o.All, NoDecode: o.NoDecode, Stdin: stdin, Overwrite: o.Overwrite, Reducers: o.Reducers, MapOnly: o.MapOnly, BlockBytes: o.BlockBytes},
-		}
+		o := b.jobs[i].options.JobOptions
+		o.Stdin = stdin
 		if suffix == discard {
-			all[i].Overwrite = false
-			continue
+			o.OutputDir, o.OutputFile, o.Overwrite = "", "", false
+		} else {
+			o.OutputDir, o.OutputFile = withSuffix(o.OutputDir, suffix), withSuffix(o.OutputFile, suffix)
 		}
-		all[i].OutputDir, all[i].OutputFile = withSuffix(o.OutputDir, suffix), withSuffix(o.OutputFile, suffix)
+		all[i] = mrlocal.BatchJob{Submission: jobs[i], Chain: b.jobs[i].chain, JobOptions: o}
 	}
 	return all
 }
 
-// makeParents makes the directories above the outputs that are not there, and
-// returns those it made, the deepest last.
+// makeParents makes the missing directories above the outputs. It returns those it
+// made, the deepest ones last.
 func makeParents(work []mrlocal.BatchJob) (made []string, err error) {
 	for i := range work {
 		out := work[i].OutputDir + work[i].OutputFile
@@ -264,14 +261,14 @@ func makeParents(work []mrlocal.BatchJob) (made []string, err error) {
 	return made, nil
 }
 
-// removeEmpty takes away those directories that nothing was put into.
+// removeEmpty removes the directories that are empty.
 func removeEmpty(dirs []string) {
 	for i := len(dirs) - 1; i >= 0; i-- {
-		_ = os.Remove(dirs[i]) // fails where something is in it
+		_ = os.Remove(dirs[i]) // fails if the directory is not empty
 	}
 }
 
-// named puts what the engine says of a job at its place in the file.
+// named adds the place in the file to an error of the engine about a job.
 func (b *batchReader) named(err error) error {
 	var u *errs.Error
 	if !errors.As(err, &u) {

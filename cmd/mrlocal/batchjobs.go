@@ -13,26 +13,25 @@ import (
 	"mrlocal/workload"
 )
 
-// batchJob is a job of a workload file, read as run reads its flags.
+// batchJob is a job of a workload file. Its args are read as run reads its flags.
 type batchJob struct {
 	*workload.Job
 	chain   jobs.Chain
 	options mrlocal.Options // of jobFlags only
 }
 
-// sleepJob is the name of the job that does nothing, for as long as the file
-// says.
+// sleepJob is the name of the job whose tasks only take the time that the file gives.
 const sleepJob = "sleep"
 
-// batchReader reads the jobs of a workload file. Mistakes are told at the
-// place of the arg that has them.
+// batchReader reads the jobs of a workload file. Its errors name the place of the arg
+// that is wrong.
 type batchReader struct {
 	file  *workload.File
 	kinds []jobKind
 	seed  uint64
 }
 
-// read reads all jobs of the file; the first mistake ends it.
+// read reads all jobs of the file. It returns the first mistake.
 func (b *batchReader) read() ([]batchJob, error) {
 	if err := b.file.CheckReal(); err != nil {
 		return nil, err
@@ -64,8 +63,8 @@ func (b *batchReader) job(i int) (batchJob, error) {
 	return job, b.errorf(j.Pos, j, "", "%s: no such job; there are wordcount, sort, grep and sleep", argv.Quote(j.Job))
 }
 
-// sleep makes a job that only takes the file's times: those that the simulator
-// draws from the same seed.
+// sleep makes a job that only takes the file's times. They are the times that the
+// simulator draws from the same seed.
 func (b *batchReader) sleep(job *batchJob, index int) (err error) {
 	j := job.Job
 	switch {
@@ -87,7 +86,7 @@ func (b *batchReader) sleep(job *batchJob, index int) (err error) {
 	return err
 }
 
-// lower lowers the args of a job as run does its flags.
+// lower reads the args of a job as run reads its flags.
 func (b *batchReader) lower(job *batchJob, k *jobKind) error {
 	specs := append(jobFlags(k.shortOutput), k.flags...)
 	line := argv.Line{Path: []string{"run", k.name}}
@@ -113,7 +112,7 @@ func (b *batchReader) lower(job *batchJob, k *jobKind) error {
 	return b.result(job)
 }
 
-// settings are the flags that an arg stands for.
+// settings returns the flags that an arg stands for.
 func (b *batchReader) settings(j *workload.Job, a *workload.Arg, k *jobKind, specs []flagSpec) ([]argv.Setting, error) {
 	f := flagNamed(a.Name, specs)
 	if f == nil {
@@ -171,7 +170,7 @@ func (b *batchReader) result(job *batchJob) error {
 	return nil
 }
 
-// at puts a mistake in a job's flags where the file has the arg.
+// at adds the place of the arg in the file to an error about a flag.
 func (b *batchReader) at(j *workload.Job, err error) error {
 	var u *errs.Error
 	if !errors.As(err, &u) {

@@ -81,8 +81,8 @@ func genStream(ctx context.Context, e env, kind datagen.Kind, bytes int64, seed 
 	return nil
 }
 
-// isOpen says that name is the file that w writes to already: /dev/stdout, of
-// which the link must not be replaced.
+// isOpen reports whether w writes to the file name already. /dev/stdout is one: its link
+// must not be replaced.
 func isOpen(name string, w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok {
@@ -96,7 +96,7 @@ func isOpen(name string, w io.Writer) bool {
 	return err == nil && os.SameFile(a, b)
 }
 
-// gone says that err comes from a reader that has closed the pipe.
+// gone reports whether err says that the reader has closed the pipe.
 func gone(err error) bool {
 	return errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe)
 }

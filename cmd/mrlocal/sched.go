@@ -21,15 +21,15 @@ import (
 // mostPenalty bounds --remote-penalty and the factors of --slow.
 const mostPenalty = 1000
 
-// scheduling are the flags that say who may run where: the same of a run, a
-// batch and a simulation. What was not given is 0, or nil.
+// scheduling holds the flags that say which task may run where. Batches and simulations
+// have the same ones. A flag that was not given is 0, or nil.
 type scheduling struct {
 	setup.Config
 	policy settings.Options
 }
 
-// schedulingFlags are those of a workload file's runs; elsewhere is where a
-// value comes from that is not given here.
+// schedulingFlags returns the flags of a run of a workload file. elsewhere says where
+// the value of a flag that is not given comes from.
 func schedulingFlags(elsewhere string) []flagSpec {
 	return append([]flagSpec{
 		value("trackers", "`N` trackers: groups of cores, or nodes of a simulated cluster", elsewhere+"1"),
@@ -81,7 +81,7 @@ func (r *reader) policyOptions() settings.Options {
 	return o
 }
 
-// placementFlags say what is where, and how fast.
+// placementFlags returns the flags that say where inputs are, and how fast trackers are.
 func placementFlags(elsewhere string) []flagSpec {
 	slow := value("slow", "`TRACKER=FACTOR`: that tracker has so much of the others' speed, as 3=0.5; may be repeated", elsewhere+"none")
 	slow.Repeat = true
@@ -92,16 +92,16 @@ func placementFlags(elsewhere string) []flagSpec {
 	}
 }
 
-// Bounds of a simulated cluster, whose slots are no threads.
+// Bounds of a simulated cluster. Its slots are no threads.
 const (
 	mostNodes     = 100_000
 	mostNodeSlots = 1_000_000
 
-	mostSimulatedSlots = 4_000_000 // of all, the extra ones with them: 1.5 GiB, measured
+	mostSimulatedSlots = 4_000_000 // on all trackers, extra slots included; they take 1.5 GiB
 )
 
-// scheduling reads schedulingFlags, with these bounds of trackers and of slots
-// a tracker.
+// scheduling reads schedulingFlags. trackers and slotsEach bound the trackers, and the
+// slots of each.
 func (r *reader) scheduling(trackers, slotsEach int) scheduling {
 	return scheduling{
 		policy: r.policyOptions(),
@@ -121,7 +121,7 @@ func (r *reader) scheduling(trackers, slotsEach int) scheduling {
 	}
 }
 
-// factor is a number of at least 1, or 0 where the flag was not given.
+// factor reads a number of at least 1. It returns 0 if the flag was not given.
 func (r *reader) factor(flag string) slots.PPM {
 	text, ok := r.Line.Value(flag)
 	if !ok {
@@ -159,8 +159,8 @@ func (r *reader) slow() []setup.Slow {
 	return all
 }
 
-// complete takes the slot weights from the file where no flag sets them, and checks
-// that --slow names trackers that are there.
+// complete takes the slot weights from the file if no flag sets them, and checks that
+// --slow names trackers that are there.
 func (s *scheduling) complete(f *workload.File) error {
 	if !s.policy.SlotWeights.Bound() {
 		s.policy.SlotWeights = f.SlotWeights()
@@ -174,7 +174,7 @@ func (s *scheduling) complete(f *workload.File) error {
 	return nil
 }
 
-// policies are the names that --sched lists: one, several with commas, or all.
+// policies returns the names that --sched lists: one, several with commas, or all.
 func (r *reader) policies() []string {
 	text, ok := r.Line.Value("sched")
 	if !ok {
@@ -196,7 +196,7 @@ func (r *reader) policies() []string {
 	return names
 }
 
-// checkPolicy refuses a name that is none of a policy.
+// checkPolicy refuses a name that no policy has.
 func (r *reader) checkPolicy(name string, known []string) {
 	if slices.Contains(known, name) {
 		return
@@ -213,7 +213,7 @@ func (r *reader) checkPolicy(name string, known []string) {
 	r.Keep(err)
 }
 
-// newPolicy makes a policy for one run; its name has been checked.
+// newPolicy makes a policy for one run. Its name has been checked.
 func (s *scheduling) newPolicy(name string) (slots.Policy, error) {
 	return registry.New(name, s.policy)
 }

@@ -32,14 +32,14 @@ func simCommand() command {
 	}
 }
 
-// workloadFlags are those of all commands that run a workload file.
+// workloadFlags returns the flags of all commands that run a workload file.
 func workloadFlags(own []flagSpec, ganttWhere string) []flagSpec {
 	flags := append([]flagSpec{value("sched", "slot policies `NAME[,NAME]`, one run each, or all; see mrlocal policies", defaultPolicy)},
 		schedulingFlags("the file's, else ")...)
 	return append(append(flags, own...), ganttFlags(ganttWhere)...)
 }
 
-// simFlags are those of virtual time only.
+// simFlags returns the flags of virtual time only.
 func simFlags() []flagSpec {
 	return []flagSpec{
 		value("heartbeat", "`TIME` between a tracker's visits; 0: at once, whenever something has happened", "0"),
@@ -48,7 +48,7 @@ func simFlags() []flagSpec {
 	}
 }
 
-// simulation is how files are simulated.
+// simulation says how files are simulated.
 type simulation struct {
 	scheduling
 	heartbeat time.Duration
@@ -128,7 +128,7 @@ func loadWorkload(line argv.Line) (*workload.File, error) {
 	return workload.Load(line.Words[0])
 }
 
-// tell writes the report file, or the table on standard output.
+// tell writes the report file, or the table to standard output.
 func tell(e env, files *auxiliary.Set, reports []*report.Report) error {
 	if files.HasReport() {
 		err := files.Report(func(w io.Writer) error { return report.WriteJSON(w, reports) })
@@ -144,22 +144,22 @@ func tell(e env, files *auxiliary.Set, reports []*report.Report) error {
 	return write(e, b.Bytes())
 }
 
-// notes tells each message of several runs once.
+// notes writes each message of several runs once.
 type notes struct {
 	w    io.Writer
-	told map[string]bool
+	seen map[string]bool
 }
 
-func newNotes(w io.Writer) *notes { return &notes{w: w, told: map[string]bool{}} }
+func newNotes(w io.Writer) *notes { return &notes{w: w, seen: map[string]bool{}} }
 
 func (n *notes) note(text string) {
-	if !n.told[text] {
-		n.told[text] = true
+	if !n.seen[text] {
+		n.seen[text] = true
 		_, _ = io.WriteString(n.w, argv.ErrorLine("", errors.New(text)))
 	}
 }
 
-// failures tells which jobs of a run did not succeed, and how many.
+// failures writes which jobs of a run did not succeed, and returns how many.
 func (n *notes) failures(r *report.Report) (failed int) {
 	const mostNamed = 5
 	var names []string

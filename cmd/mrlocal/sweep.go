@@ -42,7 +42,7 @@ func sweepFlags() []flagSpec {
 		}
 	}
 	y := value("y", "what --svg draws: `makespan|speedup|utilisation|moves`", "speedup over shares, else makespan")
-	y.Short = y.Name // the help writes a name of one letter as -y
+	y.Short = y.Name // so that the help shows -y
 	return append(flags,
 		toggle("real", "", "run for real, as batch does; results are thrown away"),
 		value("total-slots", "slots a tracker, `N`: reduce slots are what the map slots leave", ""),
@@ -52,7 +52,7 @@ func sweepFlags() []flagSpec {
 	)
 }
 
-// sweep reads what is to be swept.
+// sweep reads the flags that say what is swept.
 func (r *reader) sweep() *sweep.Plan {
 	o := sweep.Options{
 		MapSlots: r.counts("map-slots"), ReduceSlots: r.counts("reduce-slots"), BorrowMap: r.shares("borrow-map"), BorrowReduce: r.shares("borrow-reduce"),
@@ -76,7 +76,7 @@ func (r *reader) counts(flag string) []int {
 	return n
 }
 
-// sweptSlots bounds the slots a tracker.
+// sweptSlots returns the bound of the slots of each tracker.
 func (r *reader) sweptSlots() int {
 	if r.Line.Has("real") {
 		return mostSlots
@@ -94,7 +94,7 @@ func (r *reader) shares(flag string) []int64 {
 	return n
 }
 
-// apply puts a configuration of a sweep in place of the flags.
+// apply replaces flags by a configuration of a sweep.
 func (s *scheduling) apply(c sweep.Configuration) {
 	if c.MapSlots > 0 {
 		s.MapSlots = int(c.MapSlots)
@@ -110,7 +110,7 @@ func (s *scheduling) apply(c sweep.Configuration) {
 	}
 }
 
-// withoutSwept is the line without the flags that a sweep reads as lists.
+// withoutSwept returns the line without the flags that a sweep reads as lists.
 func withoutSwept(line argv.Line) argv.Line {
 	var kept []argv.Setting
 	for _, s := range line.Flags {
@@ -164,7 +164,7 @@ func runSweep(ctx context.Context, e env, line argv.Line) (int, error) {
 // runner makes one run of a sweep.
 type runner = func(c sweep.Configuration, policyName string) (*report.Report, error)
 
-// sweepSimulated makes runs in virtual time.
+// sweepSimulated prepares runs in virtual time.
 func sweepSimulated(ctx context.Context, e env, line argv.Line, _ *sweep.Plan) (runner, *workload.File, error) {
 	r := newReader(line)
 	base := r.simulation()
@@ -198,7 +198,7 @@ func sweepSimulated(ctx context.Context, e env, line argv.Line, _ *sweep.Plan) (
 	}, f, nil
 }
 
-// sweepReal makes real runs, whose results are thrown away.
+// sweepReal prepares real runs, whose results are thrown away.
 func sweepReal(ctx context.Context, e env, line argv.Line, p *sweep.Plan) (runner, *workload.File, error) {
 	r := newReader(line)
 	b := r.batch()
@@ -225,7 +225,7 @@ func sweepReal(ctx context.Context, e env, line argv.Line, p *sweep.Plan) (runne
 	}, b.file, nil
 }
 
-// onlyOf is the first flag on the line that is one of those.
+// onlyOf returns the first flag of the line that is one of specs; "" if there is none.
 func onlyOf(line argv.Line, specs []flagSpec) string {
 	for _, s := range line.Flags {
 		if flagNamed(s.Flag.Name, specs) != nil {

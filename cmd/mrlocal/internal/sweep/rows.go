@@ -19,9 +19,9 @@ type Row struct {
 	*report.Report
 }
 
-// speedups are T0/T1 - 1 of each row: against the first policy in the same
-// configuration, or, of one policy alone, against the first row. A run without
-// any time has none, and nor have those that are measured by it.
+// speedups returns T0/T1 - 1 of each row. T1 is the makespan of the row. T0 is that of
+// the first policy in the same configuration or, with one policy only, of the first row.
+// If T1 is 0, the speedup is 0.
 func (p *Plan) speedups(rows []Row) []float64 {
 	all := make([]float64, len(rows))
 	for i := range rows {
@@ -36,7 +36,7 @@ func (p *Plan) speedups(rows []Row) []float64 {
 	return all
 }
 
-// against names what speedups are measured by.
+// against says what T0 is.
 func (p *Plan) against() string {
 	if len(p.policies) > 1 {
 		return p.policies[0] + " in the same configuration"
@@ -44,7 +44,7 @@ func (p *Plan) against() string {
 	return p.settings(&p.runs[0])
 }
 
-// settings are the values of a configuration: borrow-map 0, borrow-reduce 1.
+// settings returns the values of a configuration: borrow-map 0, borrow-reduce 1.
 func (p *Plan) settings(c *Configuration) string {
 	var all []string
 	for i := range p.dimensions {
@@ -54,7 +54,7 @@ func (p *Plan) settings(c *Configuration) string {
 	return strings.Join(all, ", ")
 }
 
-// Table is what a person reads.
+// Table returns the rows as a table for people.
 func (p *Plan) Table(rows []Row) []byte {
 	var b bytes.Buffer
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
@@ -80,7 +80,7 @@ func (p *Plan) Table(rows []Row) []byte {
 	return b.Bytes()
 }
 
-// CSV has every figure of a run, in columns that are the same for every sweep.
+// CSV returns every figure of each run. All sweeps have the same columns.
 func (p *Plan) CSV(rows []Row) []byte {
 	var b bytes.Buffer
 	b.WriteString("policy,trackers,map_slots,reduce_slots,borrow_map,borrow_reduce,makespan_s,mean_job_s,speedup,utilisation,moves,lent_slot_s,jain,hoarding_slot_s\n")
@@ -97,14 +97,14 @@ func (p *Plan) CSV(rows []Row) []byte {
 	return b.Bytes()
 }
 
-// number has as many decimals as it needs, at most six.
+// number returns v with as many decimals as it needs, at most six.
 func number(v float64) string {
 	text := strconv.FormatFloat(v, 'f', 6, 64)
 	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
 }
 
-// Chart is a line a series: a policy, and a value of each dimension but the x
-// axis'.
+// Chart returns a chart with a line for each series. A series is a policy and a value of
+// each dimension except that of the x axis.
 func (p *Plan) Chart(file, y string, rows []Row) *chart.Chart {
 	x := &p.dimensions[p.x]
 	if y == "" {

@@ -1,10 +1,10 @@
-// Package sweep lays out the runs of a sweep over slots, shares and policies, and
-// shows what came out: as a table, as CSV, as a chart.
+// Package sweep lays out the runs of a sweep over slots, shares and policies, and shows
+// their results as a table, as CSV and as a chart.
 //
-// A Plan is pure: it says which runs to make, in the order of the rows, and
-// whoever makes them gives back their reports.
+// A Plan is pure. It says which runs to make, in the order of the rows. The caller makes
+// the runs and gives back their reports.
 //
-// Neighbours: cmd/mrlocal reads the flags and runs; chart draws.
+// Neighbours: cmd/mrlocal reads the flags and makes the runs; chart draws.
 package sweep
 
 import (
@@ -19,21 +19,21 @@ import (
 // mostRuns bounds a sweep.
 const mostRuns = 100_000
 
-// Options are the values to sweep over; none: as the file or the default has
-// it.
+// Options holds the values to sweep over. A setting without values is that of the file,
+// or the default.
 type Options struct {
-	MapSlots, ReduceSlots   []int   // a tracker
+	MapSlots, ReduceSlots   []int   // of each tracker
 	BorrowMap, BorrowReduce []int64 // parts per million
-	TotalSlots              int     // a tracker: ReduceSlots are what MapSlots leave of it; 0: not held constant
+	TotalSlots              int     // of each tracker: ReduceSlots are the rest beside MapSlots; 0: not held constant
 	Policies                []string
 }
 
-// Configuration is what a sweep changes from run to run; -1: as the file or
-// the default has it.
+// Configuration is what a sweep changes from run to run; -1: the value of the file, or
+// the default.
 type Configuration struct{ MapSlots, ReduceSlots, BorrowMap, BorrowReduce int64 }
 
-// dimension is a setting that is swept, and its values: counts, or shares in
-// parts per million.
+// dimension is a setting that is swept, with its values: counts, or shares in parts per
+// million.
 type dimension struct {
 	flag   string
 	unit   string // of an axis
@@ -42,7 +42,7 @@ type dimension struct {
 	at     func(c *Configuration) *int64
 }
 
-// word is a value as a person writes it.
+// word returns a value as the command line has it.
 func (d *dimension) word(v int64) string {
 	if d.share {
 		return slots.PPM(v).String()
@@ -57,18 +57,18 @@ func (d *dimension) number(v int64) float64 {
 	return float64(v)
 }
 
-// Plan is a sweep before it runs: dimensions in the order of the table's
-// columns, the one that an x axis shows, and the runs in the order of the rows.
+// Plan is a sweep before it runs: dimensions in the order of the table's columns, the
+// index of the one on the x axis, and the runs in the order of the rows.
 type Plan struct {
 	dimensions []dimension
 	x          int
-	total      int64 // slots a tracker; 0: not held constant
+	total      int64 // slots of each tracker; 0: not held constant
 	policies   []string
 	runs       []Configuration
 }
 
-// New lays out a sweep. A share of many values whose other share has none is
-// swept with that at 0 and at 1.
+// New lays out a sweep. If one share has several values and the other share has none,
+// the other share is swept at 0 and at 1.
 func New(o Options) (*Plan, error) {
 	counts := func(values []int) (all []int64) {
 		for _, v := range values {
@@ -85,10 +85,11 @@ func New(o Options) (*Plan, error) {
 	return p, p.complete()
 }
 
-// Runs is how many runs there are.
+// Runs returns the number of runs.
 func (p *Plan) Runs() int { return len(p.runs) * len(p.policies) }
 
-// Run makes the runs one after the other.
+// Run makes the runs one after the other, and returns their rows. The first error ends
+// it.
 func (p *Plan) Run(run func(c Configuration, policyName string) (*report.Report, error)) ([]Row, error) {
 	var rows []Row
 	for _, c := range p.runs {
@@ -103,7 +104,7 @@ func (p *Plan) Run(run func(c Configuration, policyName string) (*report.Report,
 	return rows, nil
 }
 
-// complete fills in what other settings imply, and lays out the runs.
+// complete adds the values that other settings imply, and lays out the runs.
 func (p *Plan) complete() error {
 	maps, reduces := &p.dimensions[0], &p.dimensions[1]
 	if p.total > 0 {
@@ -147,8 +148,8 @@ func (p *Plan) complete() error {
 	return nil
 }
 
-// lay puts the runs into order: the dimension of most values, the x axis, runs
-// fastest, so that the rows of a series stand together.
+// lay puts the runs into order. The dimension with most values, the x axis, changes
+// fastest, so that the rows of a series are together.
 func (p *Plan) lay() {
 	for i := range p.dimensions {
 		if len(p.dimensions[i].values) > len(p.dimensions[p.x].values) {
@@ -169,7 +170,7 @@ func (p *Plan) lay() {
 	}
 }
 
-// spread has each of the runs once for each value of d.
+// spread returns each of the runs once for each value of d.
 func spread(runs []Configuration, d *dimension) []Configuration {
 	var all []Configuration
 	for _, c := range runs {
@@ -181,7 +182,7 @@ func spread(runs []Configuration, d *dimension) []Configuration {
 	return all
 }
 
-// in says which run of the sweep went wrong.
+// in adds to an error which run of the sweep it comes from.
 func (p *Plan) in(c Configuration, policyName string, err error) error {
 	var u *errs.Error
 	if errors.As(err, &u) {
