@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -69,7 +70,7 @@ func TestAnErrorHasItsKind(t *testing.T) {
 		"no input":                   {job: emits, kind: mrlocal.ErrBadOptions, text: "Options.Inputs: name files, directories, globs, or - for standard input"},
 		"a negative block size":      {job: emits, o: mrlocal.Options{JobOptions: mrlocal.JobOptions{Inputs: []string{"."}, BlockBytes: -1}}, kind: mrlocal.ErrBadOptions, text: "Options.BlockBytes -1: must be at least 0"},
 		"too little memory":          {job: emits, o: mrlocal.Options{JobOptions: input(t, "a\n"), MemoryBytes: 1, Config: mrlocal.Config{MapSlots: 1, ReduceSlots: 1}}, kind: mrlocal.ErrBadOptions, text: "Options.MemoryBytes 1: too little for 2 slots: at least 16MiB"},
-		"an input that is not there": {job: emits, o: mrlocal.Options{JobOptions: mrlocal.JobOptions{Inputs: []string{"/no/such"}}}, kind: mrlocal.ErrBadInput, text: "/no/such: no such file or directory"},
+		"an input that is not there": {job: emits, o: mrlocal.Options{JobOptions: mrlocal.JobOptions{Inputs: []string{"/no/such"}}}, kind: mrlocal.ErrBadInput, cause: fs.ErrNotExist, text: "/no/such: no such file or directory"},
 		"a mapper that fails":        {job: fails, o: mrlocal.Options{JobOptions: input(t, "a\n")}, kind: mrlocal.ErrJobFailed, cause: boom, report: true},
 		"a context that ends":        {job: waits, o: mrlocal.Options{JobOptions: input(t, "a\n")}, kind: mrlocal.ErrInterrupted, cause: stop, text: "stop", report: true},
 	} {

@@ -54,7 +54,7 @@ func (w *walker) named(path string) error {
 	if errors.Is(err, fs.ErrNotExist) && paths.HasWildcard(path) {
 		return w.glob(path)
 	}
-	return errs.Inputf(shown(path), "%v", cause(err))
+	return errs.Inputf(shown(path), "%w", cause(err))
 }
 
 // stdin adds standard input. If it is a regular file from which nobody has
@@ -67,7 +67,7 @@ func (w *walker) stdin() error {
 	if file, ok := w.o.Stdin.(*os.File); ok {
 		fi, err := file.Stat()
 		if err != nil {
-			return errs.Inputf("-", "standard input: %v", cause(err))
+			return errs.Inputf("-", "standard input: %w", cause(err))
 		}
 		if fi.IsDir() {
 			return errs.Inputf("-", "standard input is a directory")
@@ -100,7 +100,7 @@ func (w *walker) take(path string, st stat, named bool) error {
 			return nil
 		}
 		if err := readable(path); err != nil {
-			return errs.Inputf(shown(path), "%v", cause(err))
+			return errs.Inputf(shown(path), "%w", cause(err))
 		}
 		w.plan.Files = append(w.plan.Files, File{Path: path, id: st.id, Stream: true, kind: fifo})
 		return nil
@@ -117,7 +117,7 @@ func (w *walker) take(path string, st stat, named bool) error {
 func (w *walker) glob(pattern string) error {
 	matches, err := filepath.Glob(pattern)
 	if err != nil {
-		return errs.Inputf(shown(pattern), "no such file, and as a glob: %v", err)
+		return errs.Inputf(shown(pattern), "no such file, and as a glob: %w", err)
 	}
 	var entries []entry
 	for _, path := range matches {
@@ -180,7 +180,7 @@ func dangling(path string, err error) error {
 		target, _ := os.Readlink(path)
 		return errs.Inputf(shown(path), "dangling link to %s", shown(target))
 	}
-	return errs.Inputf(shown(path), "%v", cause(err))
+	return errs.Inputf(shown(path), "%w", cause(err))
 }
 
 func isLinkLoop(err error) bool { return errors.Is(err, syscall.ELOOP) }

@@ -107,7 +107,7 @@ func unreadable(path string, err error) error {
 	if errors.As(err, &pe) {
 		err = pe.Err
 	}
-	return errs.Inputf(path, "%v", err)
+	return errs.Inputf(path, "%w", err)
 }
 
 // Errorf returns an error of kind errs.BadInput at a place of the file: name:line:column,
