@@ -129,7 +129,7 @@ func (p *Plan) check(f *File, before int) error {
 		return nil
 	}
 	if f.Bytes > math.MaxInt64/2 {
-		return errs.Inputf(shown(f.Path), "claims to have %d bytes", f.Bytes)
+		return errs.Inputf(shown(f.Path), "its size, %d bytes, is too large", f.Bytes)
 	}
 	if !p.looksAt(f, before) {
 		if f.kind == regularStdin || f.mayRead {

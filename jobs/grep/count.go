@@ -115,7 +115,7 @@ func (m *rankMapper) Map(b jobs.Block, out jobs.Emitter) error {
 		tab := bytes.LastIndexByte(line, '\t')
 		count, err := strconv.ParseUint(string(line[tab+1:]), 10, 64)
 		if tab < 0 || err != nil {
-			return fmt.Errorf("grep-sort: %s at %d: %q is no match and count", b.Path, b.Offset, line)
+			return fmt.Errorf("grep-sort: %s at %d: %q is not a match with its count", b.Path, b.Offset, line)
 		}
 		m.key = append(jobs.AppendDescending(m.key[:0], count), line[:tab]...)
 		out.Emit(m.key, nil)

@@ -85,7 +85,7 @@ func newLineMapper(p *program, f *form) *lineMapper {
 func (m *lineMapper) Map(b jobs.Block, out jobs.Emitter) error {
 	raw, ok := out.(jobs.RawWriter)
 	if !ok {
-		return errors.New("grep: lines are written as they stand, which this Emitter cannot")
+		return errors.New("grep: the Emitter cannot write raw lines (jobs.RawWriter)")
 	}
 	m.frames.out = raw
 	m.enter(b)

@@ -56,7 +56,7 @@ func compile(o Options) (*program, error) {
 	for i, part := range parts {
 		if o.Fixed {
 			if !utf8.ValidString(part) {
-				return nil, errs.Optionf(fmt.Sprintf("Options.Patterns %q", part), "is not UTF-8, which this combination of flags needs")
+				return nil, errs.Optionf(fmt.Sprintf("Options.Patterns %q", part), "is not UTF-8, which these options need")
 			}
 			part = regexp.QuoteMeta(part)
 		} else if err := check(part); err != nil {

@@ -52,7 +52,7 @@ func (r *releaser) Release(split io.Reader, w io.Writer) (jobs.Verdict, error) {
 		if _, err := io.ReadFull(r.in, r.header[:]); err == io.EOF {
 			break
 		} else if err != nil {
-			return verdict, fmt.Errorf("grep: read a split's lines: %w", err)
+			return verdict, fmt.Errorf("grep: reading the lines of a split: %w", err)
 		}
 		head := binary.LittleEndian.Uint64(r.header[:8])
 		var err error
@@ -135,7 +135,7 @@ func (r *releaser) numbered(lines, length int64) error {
 	r.records += lines
 	payload, err := r.in.Peek(int(length)) // the window is at least as long
 	if err != nil {
-		return fmt.Errorf("grep: a split's lines end early: %w", err)
+		return fmt.Errorf("grep: the lines of a split end early: %w", err)
 	}
 	for len(payload) > 0 {
 		head := binary.LittleEndian.Uint64(payload)
@@ -158,7 +158,7 @@ func (r *releaser) copy(w io.Writer, length int64) error {
 	for length > 0 {
 		window, err := r.in.Peek(int(min(length, int64(max(r.in.Buffered(), 1)))))
 		if err != nil {
-			return fmt.Errorf("grep: a split's lines end early: %w", err)
+			return fmt.Errorf("grep: the lines of a split end early: %w", err)
 		}
 		if _, err := w.Write(window); err != nil {
 			return err

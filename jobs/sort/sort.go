@@ -76,7 +76,7 @@ func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
 	}
 	taker, ok := out.(jobs.Taker)
 	if !ok {
-		return errors.New("sort: lines are handed over in blocks, which this Emitter cannot take")
+		return errors.New("sort: the Emitter cannot take blocks (jobs.Taker)")
 	}
 	m.lines = appendLines(m.lines[:0], b.Data, m.delim)
 	if m.unique {

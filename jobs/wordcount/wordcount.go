@@ -105,7 +105,7 @@ func (r *rank) Map(b jobs.Block, out jobs.Emitter) error {
 		tab := bytes.LastIndexByte(line, '\t')
 		count, err := strconv.ParseUint(string(line[tab+1:]), 10, 64)
 		if tab < 0 || err != nil {
-			return fmt.Errorf("wordcount-top: %s at %d: %q is no word and count", b.Path, b.Offset, line)
+			return fmt.Errorf("wordcount-top: %s at %d: %q is not a word with its count", b.Path, b.Offset, line)
 		}
 		if r.beaten(count) {
 			continue
