@@ -60,8 +60,8 @@ const (
 
 func (p Phase) String() string { return nameOf(phaseNames[:], uint8(p)) }
 
-// Rule is why a decision was made, in the terms of the papers. docs/policies.md
-// names the source of each.
+// Rule is why a decision was made, in the terms of the papers. docs/policies.md lists
+// all rules and the policies that have them.
 type Rule uint8
 
 const (
