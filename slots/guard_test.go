@@ -93,7 +93,7 @@ func TestAfterAGuardKillAMapGoesFirst(t *testing.T) {
 // that wait for the map. One of the reduces is killed.
 func TestAMapThatFailedBesideTheOnlyFreeSlotIsNotStuck(t *testing.T) {
 	for name, failures := range map[string]int32{"failed once": 1, "failed often": 3} {
-		job := policytest.Job{
+		job := policytest.ScriptJob{
 			Spec:    slots.JobSpec{Name: "j", Maps: 1, MapsSealed: true, Reduces: 3},
 			MapTime: policytest.Const(time.Second), ReduceTime: policytest.Const(time.Second),
 			Fail: func(k slots.Kind, _ slots.TaskID) int32 {
@@ -107,7 +107,7 @@ func TestAMapThatFailedBesideTheOnlyFreeSlotIsNotStuck(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l, err := policytest.Drive(slots.Config{Slots: policytest.Typed(2, 1, 1)}, p, []policytest.Job{job}, policytest.Options{})
+		l, err := policytest.Drive(slots.Config{Slots: policytest.Typed(2, 1, 1)}, p, []policytest.ScriptJob{job}, policytest.Options{})
 		if err != nil || l.JobState(0) != slots.Succeeded {
 			t.Errorf("%s: %v, job %v", name, err, l.JobState(0))
 		}

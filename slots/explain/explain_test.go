@@ -24,12 +24,12 @@ import (
 type run struct {
 	config  slots.Config
 	borrow  slots.PPM // both percentages; 0: all
-	jobs    []policytest.Job
+	jobs    []policytest.ScriptJob
 	options policytest.Options
 }
 
-func job(name string, submit time.Duration, maps, reduces int32, mapTime, reduceTime time.Duration) policytest.Job {
-	return policytest.Job{
+func job(name string, submit time.Duration, maps, reduces int32, mapTime, reduceTime time.Duration) policytest.ScriptJob {
+	return policytest.ScriptJob{
 		Spec:    slots.JobSpec{Name: name, Maps: maps, MapsSealed: true, Reduces: reduces},
 		Submit:  submit,
 		MapTime: policytest.Const(mapTime), ReduceTime: policytest.Const(reduceTime),
@@ -48,11 +48,11 @@ func runs() map[string]run {
 	}
 	urgent := job("J03", 3*s, 2, 1, 2*s, s)
 	urgent.Spec.Priority = slots.High
-	pooled := func(j policytest.Job, pool string) policytest.Job {
+	pooled := func(j policytest.ScriptJob, pool string) policytest.ScriptJob {
 		j.Spec.Pool = pool
 		return j
 	}
-	failsOnce := func(j policytest.Job) policytest.Job {
+	failsOnce := func(j policytest.ScriptJob) policytest.ScriptJob {
 		j.Fail = func(k slots.Kind, t slots.TaskID) int32 {
 			if k == slots.Map && t == 0 {
 				return 1
@@ -61,7 +61,7 @@ func runs() map[string]run {
 		}
 		return j
 	}
-	uneven := func(j policytest.Job) policytest.Job {
+	uneven := func(j policytest.ScriptJob) policytest.ScriptJob {
 		j.MapTime = func(t slots.TaskID) time.Duration {
 			if t == 1 {
 				return 5 * s
@@ -70,30 +70,30 @@ func runs() map[string]run {
 		}
 		return j
 	}
-	owned := func(j policytest.Job) policytest.Job {
+	owned := func(j policytest.ScriptJob) policytest.ScriptJob {
 		j.Spec.User, j.Spec.Deadline = "ann", 12*s
 		return j
 	}
 	all := map[string]run{
 		// One job, more maps than map slots, then more reduces than reduce slots.
-		"one": {config: slots.Config{Slots: policytest.Typed(1, 3, 1)}, jobs: []policytest.Job{job("J01", 0, 8, 4, 2*s, 3*s)}},
+		"one": {config: slots.Config{Slots: policytest.Typed(1, 3, 1)}, jobs: []policytest.ScriptJob{job("J01", 0, 8, 4, 2*s, 3*s)}},
 		// Jobs of two pools, one with a min share, the other with a limit.
 		"pools": {
 			config: slots.Config{
 				Slots: policytest.Typed(2, 2, 1),
 				Pools: []slots.Pool{{Name: "prod", Weight: 2 * slots.One, MinMaps: 2}, {Name: "batch", MaxMaps: 1}},
 			},
-			jobs: []policytest.Job{pooled(job("J01", 0, 6, 2, 2*s, 3*s), "batch"), pooled(job("J02", s, 6, 3, 2*s, 2*s), "prod"), urgent},
+			jobs: []policytest.ScriptJob{pooled(job("J01", 0, 6, 2, 2*s, 3*s), "batch"), pooled(job("J02", s, 6, 3, 2*s, 2*s), "prod"), urgent},
 		},
 		// Two jobs of a pool that may run one map at a time.
 		"limited": {
 			config: slots.Config{Slots: policytest.Typed(1, 2, 1), Pools: []slots.Pool{{Name: "batch", MaxMaps: 1}}},
-			jobs:   []policytest.Job{pooled(job("J01", 0, 3, 0, 2*s, 3*s), "batch"), pooled(job("J02", 0, 3, 0, 2*s, 3*s), "batch")},
+			jobs:   []policytest.ScriptJob{pooled(job("J01", 0, 3, 0, 2*s, 3*s), "batch"), pooled(job("J02", 0, 3, 0, 2*s, 3*s), "batch")},
 		},
 		// A map fails twice, a map output and a tracker are lost, a job is cancelled.
 		"faults": {
 			config: slots.Config{Slots: policytest.Typed(2, 2, 1), Slowstart: slots.One / 2},
-			jobs:   []policytest.Job{failing, job("J02", 2*s, 3, 1, 2*s, 2*s)},
+			jobs:   []policytest.ScriptJob{failing, job("J02", 2*s, 3, 1, 2*s, 2*s)},
 			options: policytest.Options{Faults: []policytest.Fault{
 				{At: 7 * s, Do: func(now time.Duration, l *slots.Ledger) { l.LostOutput(now, 0, 0) }},
 				{At: 8 * s, Do: func(now time.Duration, l *slots.Ledger) { l.LostTracker(now, 1) }},
@@ -103,7 +103,7 @@ func runs() map[string]run {
 		// Reduces may start at once, so that the deadlock guard has work.
 		"guard": {
 			config: slots.Config{Slots: policytest.Typed(1, 2, 0)},
-			jobs:   []policytest.Job{job("J01", 0, 1, 3, 2*s, 3*s)},
+			jobs:   []policytest.ScriptJob{job("J01", 0, 1, 3, 2*s, 3*s)},
 			options: policytest.Options{Faults: []policytest.Fault{
 				{At: 3 * s, Do: func(now time.Duration, l *slots.Ledger) { l.LostOutput(now, 0, 0) }},
 			}},
@@ -114,36 +114,36 @@ func runs() map[string]run {
 				Slots: policytest.Typed(3, 1, 1), Replicas: 1, GroupTrackers: 2, LocalityDelay: 1500 * time.Millisecond,
 				Users: []slots.User{{Name: "ann", MaxRunning: 1}},
 			},
-			jobs: []policytest.Job{owned(job("J01", 0, 5, 1, 2*s, s)), owned(job("J02", s, 2, 0, 2*s, s))},
+			jobs: []policytest.ScriptJob{owned(job("J01", 0, 5, 1, 2*s, s)), owned(job("J02", s, 2, 0, 2*s, s))},
 		},
 		// prod may have tasks of others killed to get its min share.
 		"preempt": {
 			config: slots.Config{Slots: policytest.Typed(1, 3, 1), Pools: []slots.Pool{{Name: "prod", MinMaps: 2, PreemptAfter: 2 * s}}},
-			jobs:   []policytest.Job{job("J01", 0, 6, 0, 20*s, s), pooled(job("J02", 3*s, 2, 0, 2*s, s), "prod")},
+			jobs:   []policytest.ScriptJob{job("J01", 0, 6, 0, 20*s, s), pooled(job("J02", 3*s, 2, 0, 2*s, s), "prod")},
 		},
 		// The second map takes long, so that the map slot is free before the reduce slot.
-		"apart": {config: slots.Config{Slots: policytest.Typed(1, 1, 1)}, jobs: []policytest.Job{uneven(job("J01", 0, 4, 1, 2*s, s))}},
+		"apart": {config: slots.Config{Slots: policytest.Typed(1, 1, 1)}, jobs: []policytest.ScriptJob{uneven(job("J01", 0, 4, 1, 2*s, s))}},
 		// Half of each kind of slots may be lent.
-		"half": {config: slots.Config{Slots: policytest.Typed(1, 2, 2)}, borrow: slots.One / 2, jobs: []policytest.Job{job("J01", 0, 6, 2, 2*s, 3*s)}},
+		"half": {config: slots.Config{Slots: policytest.Typed(1, 2, 2)}, borrow: slots.One / 2, jobs: []policytest.ScriptJob{job("J01", 0, 6, 2, 2*s, 3*s)}},
 		// The same on two trackers, where one of two map slots stays idle.
-		"two": {config: slots.Config{Slots: policytest.Typed(2, 1, 1)}, borrow: slots.One / 2, jobs: []policytest.Job{
+		"two": {config: slots.Config{Slots: policytest.Typed(2, 1, 1)}, borrow: slots.One / 2, jobs: []policytest.ScriptJob{
 			job("J01", 0, 2, 9, 2*s, 3*s), job("J02", s, 0, 0, s, s), job("J03", 4*s, 0, 0, s, s),
 		}},
 		// A failure on one of five trackers is enough for a job to avoid it.
 		"flaky": {
 			config: slots.Config{Slots: policytest.Typed(5, 1, 1), MaxTrackerFailures: 1},
-			jobs:   []policytest.Job{failsOnce(job("J01", 0, 12, 1, 2*s, s))},
+			jobs:   []policytest.ScriptJob{failsOnce(job("J01", 0, 12, 1, 2*s, s))},
 		},
 		// Of two trackers that report every second, one is busy; a map failed on the other.
 		"beats apart": {
 			config:  slots.Config{Slots: policytest.Typed(2, 1, 1)},
-			jobs:    []policytest.Job{failsOnce(job("J01", 0, 1, 0, 2*s, s)), job("J02", 0, 1, 0, 20*s, s)},
+			jobs:    []policytest.ScriptJob{failsOnce(job("J01", 0, 1, 0, 2*s, s)), job("J02", 0, 1, 0, 20*s, s)},
 			options: policytest.Options{Heartbeat: s},
 		},
 		// Trackers report every three seconds.
 		"beats": {
 			config:  slots.Config{Slots: policytest.Typed(2, 1, 1)},
-			jobs:    []policytest.Job{job("J01", 0, 4, 1, 2*s, s)},
+			jobs:    []policytest.ScriptJob{job("J01", 0, 4, 1, 2*s, s)},
 			options: policytest.Options{Heartbeat: 3 * s},
 		},
 	}

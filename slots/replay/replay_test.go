@@ -76,7 +76,7 @@ func record(t testing.TB, name string) []byte {
 		return 0
 	}
 	const s = time.Second
-	jobs := []policytest.Job{
+	jobs := []policytest.ScriptJob{
 		{Spec: slots.JobSpec{Name: `a "name"`, Maps: 9, MapsSealed: true, Reduces: 4, Deadline: 40 * s}, MapTime: policytest.Const(3 * s), ReduceTime: policytest.Const(2 * s), Fail: fail},
 		{Spec: slots.JobSpec{Name: "b", Pool: "prod", Maps: 5, Reduces: 2, Unplaced: true}, Submit: 4 * s, MapTime: policytest.Const(2 * s), ReduceTime: policytest.Const(s)},
 		{Spec: slots.JobSpec{Name: "c", User: "ann", Maps: 2, MapsSealed: true}, Submit: 5 * s, MapTime: policytest.Const(s)},

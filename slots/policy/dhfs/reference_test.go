@@ -25,10 +25,10 @@ var tableI = [20][3]int32{
 // jobs at 0, a pool for each job, maps of 20 s for 64 MB.
 func refSim(t testing.TB, name string, o settings.Options, mapSlots, reduceSlots int, reduceTime time.Duration, jobs ...int) (time.Duration, int64) {
 	t.Helper()
-	var w []policytest.Job
+	var w []policytest.ScriptJob
 	for _, i := range jobs {
 		row := tableI[i-1]
-		w = append(w, policytest.Job{
+		w = append(w, policytest.ScriptJob{
 			Spec:       slots.JobSpec{Name: fmt.Sprintf("J%02d", i), Maps: row[1], MapsSealed: true, Reduces: row[2]},
 			MapTime:    policytest.Const(20 * time.Second * time.Duration(row[0]) / 64),
 			ReduceTime: policytest.Const(reduceTime),
@@ -146,7 +146,7 @@ func between(seed uint64, least, most time.Duration) func(slots.TaskID) time.Dur
 // pool 2 what pool 1 leaves.
 func TestFig5(t *testing.T) {
 	s := time.Second
-	jobs := []policytest.Job{
+	jobs := []policytest.ScriptJob{
 		{Spec: slots.JobSpec{Name: "pool 1", Maps: 80, MapsSealed: true, Reduces: 120}, MapTime: between(1, 25*s, 35*s), ReduceTime: between(2, 15*s, 25*s)},
 		{Spec: slots.JobSpec{Name: "pool 2", Maps: 380, MapsSealed: true, Reduces: 60}, MapTime: between(3, 25*s, 35*s), ReduceTime: between(4, 15*s, 25*s)},
 	}
@@ -207,13 +207,13 @@ func TestBorrowPercentages(t *testing.T) {
 		"PecR varies, PecM is 100": {func(p slots.PPM) settings.Options { return settings.Options{BorrowMap: slots.One, BorrowReduce: p} }, [11]int{680, 680, 680, 680, 680, 680, 680, 680, 680, 680, 520}},
 	} {
 		for i, want := range c.want {
-			j := policytest.Job{
+			j := policytest.ScriptJob{
 				Spec:    slots.JobSpec{Name: "sort", Maps: 320, MapsSealed: true, Reduces: 200},
 				MapTime: policytest.Const(160 * time.Second), ReduceTime: policytest.Const(20 * time.Second),
 			}
 			config := slots.Config{Slots: policytest.Typed(1, 90, 18), Slowstart: slots.One}
 			for _, p := range []string{"pi-dhfs", "pd-dhfs", "pi-fifo"} { // alike for a single job
-				l, err := policytest.Drive(config, mustNew(t, p, c.option(slots.PPM(i)*slots.One/10)), []policytest.Job{j}, policytest.Options{})
+				l, err := policytest.Drive(config, mustNew(t, p, c.option(slots.PPM(i)*slots.One/10)), []policytest.ScriptJob{j}, policytest.Options{})
 				if err != nil || l.Now() != time.Duration(want)*time.Second {
 					t.Errorf("%s under %s: %d %%: %v (%v), want %d s", name, p, 10*i, l.Now(), err, want)
 				}
@@ -241,8 +241,8 @@ func TestWaves(t *testing.T) {
 
 func makespan(t testing.TB, name string, mapSlots, reduceSlots int, maps, reduces int32, mapTime, reduceTime time.Duration) time.Duration {
 	t.Helper()
-	j := policytest.Job{Spec: slots.JobSpec{Name: "J", Maps: maps, MapsSealed: true, Reduces: reduces}, MapTime: policytest.Const(mapTime), ReduceTime: policytest.Const(reduceTime)}
-	l, err := policytest.Drive(slots.Config{Slots: policytest.Typed(1, mapSlots, reduceSlots), Slowstart: slots.One}, mustNew(t, name, settings.Defaults()), []policytest.Job{j}, policytest.Options{})
+	j := policytest.ScriptJob{Spec: slots.JobSpec{Name: "J", Maps: maps, MapsSealed: true, Reduces: reduces}, MapTime: policytest.Const(mapTime), ReduceTime: policytest.Const(reduceTime)}
+	l, err := policytest.Drive(slots.Config{Slots: policytest.Typed(1, mapSlots, reduceSlots), Slowstart: slots.One}, mustNew(t, name, settings.Defaults()), []policytest.ScriptJob{j}, policytest.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

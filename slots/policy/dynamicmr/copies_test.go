@@ -21,10 +21,10 @@ func TestACopyKeepsNoSlotFromThePendingTasksOfTheOtherKind(t *testing.T) {
 	times := func(all ...time.Duration) func(slots.TaskID) time.Duration {
 		return func(task slots.TaskID) time.Duration { return all[task] }
 	}
-	reduce := func(at time.Duration, n int32) policytest.Job {
-		return policytest.Job{Spec: slots.JobSpec{Name: fmt.Sprint("reduces at ", at), MapsSealed: true, Reduces: n}, Submit: at, ReduceTime: policytest.Const(40 * s)}
+	reduce := func(at time.Duration, n int32) policytest.ScriptJob {
+		return policytest.ScriptJob{Spec: slots.JobSpec{Name: fmt.Sprint("reduces at ", at), MapsSealed: true, Reduces: n}, Submit: at, ReduceTime: policytest.Const(40 * s)}
 	}
-	jobs := []policytest.Job{
+	jobs := []policytest.ScriptJob{
 		{Spec: slots.JobSpec{Name: "straggles", Maps: 7, MapsSealed: true}, MapTime: times(30*s, s, s, s, s, s, s)},
 		reduce(0, 2), // all reduce slots
 		{Spec: slots.JobSpec{Name: "fills", Maps: 3, MapsSealed: true}, Submit: 2 * s, MapTime: times(5*s, 20*s, 20*s)},

@@ -75,7 +75,7 @@ func TestSlotWeightsBoundWhatATrackerRuns(t *testing.T) {
 		for _, trackers := range []int{1, 3} {
 			all := policytest.WithExtra(trackers, 8, 4, 12)
 			r := newRunning(all, within(w, [2]int32{8, 4}))
-			jobs := []policytest.Job{{
+			jobs := []policytest.ScriptJob{{
 				Spec:    slots.JobSpec{Name: "J", Maps: int32(48 * trackers), MapsSealed: true, Reduces: int32(24 * trackers)},
 				MapTime: policytest.Const(time.Second), ReduceTime: policytest.Const(time.Second),
 			}}
@@ -97,7 +97,7 @@ func TestWithoutRoomForMoreSlotsTheyAreTheBound(t *testing.T) {
 	for extra, maps := range map[int]int32{0: 12, 2: 14, 4: 16, 9: 16} {
 		all := policytest.WithExtra(1, 8, 4, extra)
 		r := newRunning(all, within(w, [2]int32{8, 4}))
-		jobs := []policytest.Job{{Spec: slots.JobSpec{Name: "J", Maps: 40, MapsSealed: true, Reduces: 20}, MapTime: policytest.Const(time.Second), ReduceTime: policytest.Const(time.Second)}}
+		jobs := []policytest.ScriptJob{{Spec: slots.JobSpec{Name: "J", Maps: 40, MapsSealed: true, Reduces: 20}, MapTime: policytest.Const(time.Second), ReduceTime: policytest.Const(time.Second)}}
 		if _, err := policytest.Drive(slots.Config{Slots: all, Slowstart: slots.One}, mustNew(t, "dynamicmr", weighted("pi", w)), jobs, policytest.Options{Sinks: []trace.Sink{r}}); err != nil || r.bad != nil || r.most != [2]int32{maps, 8} {
 			t.Errorf("%d extra slots: %v, %v; at most %v ran, want %d maps", extra, err, r.bad, r.most, maps)
 		}
@@ -138,7 +138,7 @@ func TestNoTrackerEverRunsMoreThanItsWeight(t *testing.T) {
 // start as soon as that much has become free since they pend.
 func TestLightTasksKeepNoHeavyOneOut(t *testing.T) {
 	for _, dhsa := range []string{"pi", "pd"} {
-		jobs := []policytest.Job{
+		jobs := []policytest.ScriptJob{
 			{Spec: slots.JobSpec{Name: "maps", Maps: 200, MapsSealed: true}, MapTime: func(task slots.TaskID) time.Duration { return time.Second + time.Duration(task%7)*100*time.Millisecond }},
 			{Spec: slots.JobSpec{Name: "reduces", MapsSealed: true, Reduces: 2}, Submit: 3 * time.Second, ReduceTime: policytest.Const(time.Second)},
 		}
@@ -161,7 +161,7 @@ func TestWeightsMeanNothingWhereNothingIsLent(t *testing.T) {
 	none.BorrowMap, none.BorrowReduce = 0, 0
 	for name, o := range map[string]settings.Options{"--dhsa off": off, "nothing may be borrowed": none} {
 		r := newRunning(policytest.WithExtra(1, 8, 4, 12), func([2]int32) error { return nil })
-		jobs := []policytest.Job{{Spec: slots.JobSpec{Name: "J", Maps: 48, MapsSealed: true, Reduces: 24}, MapTime: policytest.Const(time.Second), ReduceTime: policytest.Const(time.Second)}}
+		jobs := []policytest.ScriptJob{{Spec: slots.JobSpec{Name: "J", Maps: 48, MapsSealed: true, Reduces: 24}, MapTime: policytest.Const(time.Second), ReduceTime: policytest.Const(time.Second)}}
 		if _, err := policytest.Drive(slots.Config{Slots: policytest.WithExtra(1, 8, 4, 12), Slowstart: slots.One}, mustNew(t, "dynamicmr", o), jobs, policytest.Options{Sinks: []trace.Sink{r}}); err != nil || r.most != [2]int32{8, 4} {
 			t.Errorf("%s: %v; %v ran", name, err, r.most)
 		}

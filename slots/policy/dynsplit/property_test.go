@@ -23,7 +23,7 @@ func TestAdditionalSlotsAreForMaps(t *testing.T) {
 		trackers := rapid.IntRange(1, 2).Draw(rt, "trackers")
 		c := slots.Config{Slots: policytest.WithExtra(trackers, rapid.IntRange(1, 2).Draw(rt, "maps"), rapid.IntRange(1, 2).Draw(rt, "reduces"), int(o.AdditionalMapSlots))}
 		times := rapid.SliceOfN(rapid.IntRange(1, 9), 1, 40).Draw(rt, "map times")
-		job := policytest.Job{
+		job := policytest.ScriptJob{
 			Spec:       slots.JobSpec{Name: "J", Maps: int32(len(times)), MapsSealed: true, Reduces: rapid.Int32Range(0, 8).Draw(rt, "reduces of the job")},
 			MapTime:    func(task slots.TaskID) time.Duration { return time.Duration(times[task]) * time.Millisecond },
 			ReduceTime: policytest.Const(time.Millisecond),
@@ -33,7 +33,7 @@ func TestAdditionalSlotsAreForMaps(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
-		_, err = policytest.Drive(c, p, []policytest.Job{job}, policytest.Options{Each: func(_ time.Duration, l *slots.Ledger) error {
+		_, err = policytest.Drive(c, p, []policytest.ScriptJob{job}, policytest.Options{Each: func(_ time.Duration, l *slots.Ledger) error {
 			v := l.View()
 			for id := range slots.SlotID(v.Slots()) {
 				if s := v.Slot(id); c.Slots[id].Extra && s.Busy && s.Attempt.Kind == slots.Reduce {

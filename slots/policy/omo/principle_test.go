@@ -26,7 +26,7 @@ type principle struct {
 	bad     error
 }
 
-func newPrinciple(jobs []policytest.Job) *principle {
+func newPrinciple(jobs []policytest.ScriptJob) *principle {
 	p := &principle{total: map[slots.JobID]int32{}, begun: map[slots.JobID]int32{}, refused: map[slots.JobID]bool{}}
 	for i, j := range order(jobs) {
 		p.total[slots.JobID(i)] = j.Spec.Reduces
@@ -109,8 +109,8 @@ func TestReducesAreLaunchedConsecutively(t *testing.T) {
 }
 
 // order is the jobs as they get their ids: by submission.
-func order(jobs []policytest.Job) []policytest.Job {
-	var all []policytest.Job
+func order(jobs []policytest.ScriptJob) []policytest.ScriptJob {
+	var all []policytest.ScriptJob
 	for at := time.Duration(0); len(all) < len(jobs); at += time.Second {
 		for _, j := range jobs {
 			if j.Submit == at {
@@ -121,12 +121,12 @@ func order(jobs []policytest.Job) []policytest.Job {
 	return all
 }
 
-func drawJobs(t *rapid.T) (jobs []policytest.Job) {
+func drawJobs(t *rapid.T) (jobs []policytest.ScriptJob) {
 	seconds := func(name string, least, most int) time.Duration {
 		return time.Duration(rapid.IntRange(least, most).Draw(t, name)) * time.Second
 	}
 	for i := range rapid.IntRange(1, 5).Draw(t, "jobs") {
-		j := policytest.Job{
+		j := policytest.ScriptJob{
 			Spec: slots.JobSpec{
 				Name: fmt.Sprintf("J%02d", i), MapsSealed: true,
 				Maps: int32(rapid.IntRange(1, 40).Draw(t, "maps")), Reduces: int32(rapid.IntRange(0, 9).Draw(t, "reduces")),
@@ -156,7 +156,7 @@ func TestOneMapMoreIsOneWaveMore(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l, err := policytest.Drive(slots.Config{Slots: policytest.Typed(1, 3, 1), Slowstart: slots.One / 2}, p, []policytest.Job{{
+		l, err := policytest.Drive(slots.Config{Slots: policytest.Typed(1, 3, 1), Slowstart: slots.One / 2}, p, []policytest.ScriptJob{{
 			Spec:    slots.JobSpec{Name: "J", Maps: maps, MapsSealed: true, Reduces: 1},
 			MapTime: policytest.Const(time.Second), ReduceTime: policytest.Const(time.Second),
 		}}, policytest.Options{})

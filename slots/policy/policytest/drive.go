@@ -9,10 +9,10 @@ import (
 	"mrlocal/trace"
 )
 
-// Job is a job of fixed task times, as under the simulator's cost model L0. A map takes
+// ScriptJob is a job of fixed task times, as under the simulator's cost model L0. A map takes
 // its MapTime. A reduce takes its ReduceTime, counted from the end of the last map if
 // the reduce started earlier.
-type Job struct {
+type ScriptJob struct {
 	Spec       slots.JobSpec
 	Submit     time.Duration
 	MapTime    func(task slots.TaskID) time.Duration
@@ -77,7 +77,7 @@ type Options struct {
 // Drive runs jobs in virtual time on a Ledger over c and p until no event is left. In
 // tests it stands for the engine and the simulator: the Ledger learns all ends of an
 // instant before the next Assign. It fails if the run stops before its jobs have ended.
-func Drive(c slots.Config, p slots.Policy, jobs []Job, o Options) (*slots.Ledger, error) {
+func Drive(c slots.Config, p slots.Policy, jobs []ScriptJob, o Options) (*slots.Ledger, error) {
 	l, err := slots.New(c, p)
 	if err != nil {
 		return nil, err
@@ -88,7 +88,7 @@ func Drive(c slots.Config, p slots.Policy, jobs []Job, o Options) (*slots.Ledger
 	}
 	l.SetStream(s)
 	l.Explain(o.Explain)
-	d := &driver{ledger: l, o: o, jobs: map[slots.JobID]Job{}, live: map[slots.AttemptID]*running{}, parked: map[slots.JobID][]slots.AttemptID{}, probeAt: -1}
+	d := &driver{ledger: l, o: o, jobs: map[slots.JobID]ScriptJob{}, live: map[slots.AttemptID]*running{}, parked: map[slots.JobID][]slots.AttemptID{}, probeAt: -1}
 	_, d.reports = p.(slots.Speculator)
 	_, d.looks = p.(slots.PhaseGate)
 	for _, j := range jobs {
@@ -121,7 +121,7 @@ func Drive(c slots.Config, p slots.Policy, jobs []Job, o Options) (*slots.Ledger
 type driver struct {
 	ledger *slots.Ledger
 	o      Options
-	jobs   map[slots.JobID]Job
+	jobs   map[slots.JobID]ScriptJob
 	live   map[slots.AttemptID]*running
 	let    map[slots.AttemptID]bool          // may leave their copy phase; nil: all may
 	parked map[slots.JobID][]slots.AttemptID // reduces that wait for maps

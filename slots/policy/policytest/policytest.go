@@ -70,7 +70,7 @@ func Run(t *testing.T, newPolicy func() slots.Policy, claims Claims) {
 // workload is a random cluster, jobs and faults.
 type workload struct {
 	config  slots.Config
-	jobs    []Job
+	jobs    []ScriptJob
 	options Options
 }
 
@@ -101,7 +101,7 @@ func drawWorkload(t *rapid.T, claims Claims) workload {
 	}
 	for i := range rapid.IntRange(1, 6).Draw(t, "jobs") {
 		maps := int32(rapid.IntRange(0, 20).Draw(t, "maps"))
-		j := Job{
+		j := ScriptJob{
 			Spec: slots.JobSpec{
 				Name: fmt.Sprintf("J%02d", i), Pool: rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "pool"), User: rapid.SampledFrom([]string{"", "ann"}).Draw(t, "user"),
 				Maps: maps, MapsSealed: true, Reduces: int32(rapid.IntRange(0, 8).Draw(t, "reduces")),
@@ -145,12 +145,12 @@ func LentBy(l *slots.Ledger) (lent, capacity [2]int32) {
 }
 
 // DrawJobs draws a few jobs of random sizes, times and submissions.
-func DrawJobs(t *rapid.T) (jobs []Job) {
+func DrawJobs(t *rapid.T) (jobs []ScriptJob) {
 	for i := range rapid.IntRange(1, 8).Draw(t, "jobs") {
 		seconds := func(name string, least int) time.Duration {
 			return time.Duration(rapid.IntRange(least, 9).Draw(t, name)) * time.Second
 		}
-		jobs = append(jobs, Job{
+		jobs = append(jobs, ScriptJob{
 			Spec: slots.JobSpec{
 				Name: fmt.Sprintf("J%02d", i), MapsSealed: true,
 				Maps: int32(rapid.IntRange(1, 60).Draw(t, "maps")), Reduces: int32(rapid.IntRange(0, 40).Draw(t, "reduces")),
@@ -332,9 +332,9 @@ func checkLostOutput(t *rapid.T, newPolicy func() slots.Policy, places int) {
 		return // typed slots need one of each kind
 	}
 	c := slots.Config{Slots: Typed(1, maps, places-maps), CopyBandwidth: 1, Slowstart: rapid.SampledFrom([]slots.PPM{0, slots.One / 2, slots.One}).Draw(t, "slowstart")}
-	var jobs []Job
+	var jobs []ScriptJob
 	for i := range rapid.IntRange(1, 3).Draw(t, "jobs") {
-		jobs = append(jobs, Job{
+		jobs = append(jobs, ScriptJob{
 			Spec:    slots.JobSpec{Name: fmt.Sprint(i), Maps: int32(rapid.IntRange(1, 5).Draw(t, "maps")), MapsSealed: true, Reduces: int32(rapid.IntRange(1, 5).Draw(t, "reduces"))},
 			MapTime: Const(time.Second), ReduceTime: Const(time.Duration(rapid.IntRange(1, 9).Draw(t, "reduce time")) * time.Second),
 			MapBytes: 9,
@@ -367,7 +367,7 @@ func sharesOneSlot(p slots.Policy) bool {
 // ready from the start.
 func checkStream(t *testing.T, newPolicy func() slots.Policy) {
 	c := slots.Config{Slots: Typed(1, 2, 1)}
-	jobs := []Job{{Spec: slots.JobSpec{Name: "stream", Reduces: 3}, MapTime: Const(2 * time.Second), ReduceTime: Const(time.Second)}}
+	jobs := []ScriptJob{{Spec: slots.JobSpec{Name: "stream", Reduces: 3}, MapTime: Const(2 * time.Second), ReduceTime: Const(time.Second)}}
 	var o Options
 	for i := range int32(10) {
 		o.Faults = append(o.Faults, Fault{time.Duration(i) * time.Second, func(now time.Duration, l *slots.Ledger) {

@@ -50,7 +50,7 @@ type script struct {
 	t       *testing.T
 	config  slots.Config
 	options settings.Options
-	work    []Job
+	work    []ScriptJob
 	names   []string
 	jobs    map[string]slots.JobID
 	faults  []Fault
@@ -200,7 +200,7 @@ func (s *script) policy(a *args) error {
 func (s *script) job(name string, a *args) {
 	s.jobs[name] = slots.JobID(len(s.work))
 	s.names = append(s.names, name)
-	j := Job{
+	j := ScriptJob{
 		Spec: slots.JobSpec{
 			Name: name, Pool: a.values["pool"], User: a.values["user"], Maps: int32(a.number("maps", 0)), MapsSealed: true,
 			Reduces: int32(a.number("reduces", 0)), Priority: slots.Priority(a.number("priority", 0)), Weight: a.share("weight", slots.One),

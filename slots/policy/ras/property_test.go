@@ -18,7 +18,7 @@ import (
 // goals and stragglers, failures, lost outputs and a lost tracker.
 type cluster struct {
 	config slots.Config
-	jobs   []policytest.Job
+	jobs   []policytest.ScriptJob
 	o      policytest.Options
 	told   settings.Options
 }
@@ -40,7 +40,7 @@ func draw(t *rapid.T) cluster {
 		c.config.Capacities = demand.Capacities{{Tracker: int32(number("small", 0, trackers-1)), Vector: small}}
 	}
 	for i := range number("jobs", 1, 5) {
-		j := policytest.Job{
+		j := policytest.ScriptJob{
 			Spec:   slots.JobSpec{Name: fmt.Sprint(i), Maps: int32(number("maps", 1, 12)), MapsSealed: true, Reduces: int32(number("reduces", 0, 6))},
 			Submit: time.Duration(number("submit", 0, 9)) * time.Second, ReduceTime: policytest.Const(time.Duration(number("reduce time", 1, 9)) * time.Second),
 		}
@@ -130,13 +130,13 @@ func TestNoTrackerIsOverloadedAndAllJobsEnd(t *testing.T) {
 // that comes gets the next of these.
 func TestALateJobStartsWhereAnotherHasMapsToGive(t *testing.T) {
 	const s = time.Second
-	job := func(name string, submit time.Duration, maps, reduces int32, mapTime, reduceTime time.Duration) policytest.Job {
-		return policytest.Job{
+	job := func(name string, submit time.Duration, maps, reduces int32, mapTime, reduceTime time.Duration) policytest.ScriptJob {
+		return policytest.ScriptJob{
 			Spec:   slots.JobSpec{Name: name, Maps: maps, MapsSealed: true, Reduces: reduces},
 			Submit: submit, MapTime: policytest.Const(mapTime), ReduceTime: policytest.Const(reduceTime),
 		}
 	}
-	jobs := []policytest.Job{job("high", 6*s, 37, 4, 2*s, 9*s), job("low", 21*s, 22, 1, 3*s, s), job("late", 27*s, 1, 0, s, s)}
+	jobs := []policytest.ScriptJob{job("high", 6*s, 37, 4, 2*s, 9*s), job("low", 21*s, 22, 1, 3*s, s), job("late", 27*s, 1, 0, s, s)}
 	l, err := policytest.Drive(slots.Config{Slots: policytest.Typed(1, 4, 1)}, ras.New(settings.Options{}), jobs, policytest.Options{})
 	if err != nil {
 		t.Fatal(err)

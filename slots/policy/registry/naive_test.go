@@ -287,7 +287,7 @@ func TestFastPoliciesDecideAsTheAlgorithmsSay(t *testing.T) {
 }
 
 // events are a run's, without what an Assign records of wake-ups.
-func events(t *rapid.T, c slots.Config, p slots.Policy, jobs []policytest.Job, beat time.Duration) []trace.Event {
+func events(t *rapid.T, c slots.Config, p slots.Policy, jobs []policytest.ScriptJob, beat time.Duration) []trace.Event {
 	var log trace.Log
 	if _, err := policytest.Drive(c, p, jobs, policytest.Options{Heartbeat: beat, Sinks: []trace.Sink{&log}}); err != nil {
 		t.Fatalf("%s: %v", p.Traits().Name, err)

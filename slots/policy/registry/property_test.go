@@ -54,7 +54,7 @@ func TestLendingKeepsToItsPercentages(t *testing.T) {
 // there from the start, so that no demand rises; slots are few.
 type crowd struct {
 	config slots.Config
-	jobs   []policytest.Job
+	jobs   []policytest.ScriptJob
 	pools  []string
 }
 
@@ -70,7 +70,7 @@ func drawCrowd(t *rapid.T) crowd {
 		})
 		for range rapid.IntRange(1, 3).Draw(t, "jobs") {
 			n := rapid.Int32Range(1, 60).Draw(t, "tasks")
-			j := policytest.Job{
+			j := policytest.ScriptJob{
 				Spec:    slots.JobSpec{Name: fmt.Sprintf("J%02d", len(w.jobs)), Pool: name, MapsSealed: true, Maps: n},
 				MapTime: policytest.Const(time.Duration(rapid.IntRange(1, 9).Draw(t, "time")) * time.Second),
 			}
@@ -181,9 +181,9 @@ func TestNobodyStarves(t *testing.T) {
 		seconds := func(name string, least, most int) time.Duration {
 			return time.Duration(rapid.IntRange(least, most).Draw(rt, name)) * time.Second
 		}
-		var jobs []policytest.Job
+		var jobs []policytest.ScriptJob
 		for i := range n {
-			jobs = append(jobs, policytest.Job{
+			jobs = append(jobs, policytest.ScriptJob{
 				Spec:    slots.JobSpec{Name: fmt.Sprintf("J%02d", i), Maps: rapid.Int32Range(1, 80).Draw(rt, "maps"), MapsSealed: true, Reduces: rapid.Int32Range(0, 9).Draw(rt, "reduces")},
 				MapTime: policytest.Const(seconds("map time", 1, 9)), ReduceTime: policytest.Const(seconds("reduce time", 1, 9)), Submit: seconds("submit", 0, 60),
 			})

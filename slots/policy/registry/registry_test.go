@@ -1,12 +1,27 @@
 package registry_test
 
 import (
+	"os"
+	"strings"
 	"testing"
 
 	"mrlocal/slots"
 	"mrlocal/slots/policy/registry"
 	"mrlocal/slots/policy/settings"
 )
+
+// TestEveryPaperHasAPage: the key of a policy is that of a page in docs/papers.
+func TestEveryPaperHasAPage(t *testing.T) {
+	for _, e := range registry.All() {
+		if e.Key == "" {
+			continue
+		}
+		page, err := os.ReadFile("../../../docs/papers/" + strings.ToLower(e.Key) + ".md")
+		if err != nil || !strings.Contains(string(page), "["+e.Key+"]") {
+			t.Errorf("%s: no page for [%s]: %v", e.Name, e.Key, err)
+		}
+	}
+}
 
 func mustNew(t testing.TB, name string, o settings.Options) slots.Policy {
 	t.Helper()
