@@ -102,7 +102,7 @@ func (r *run) settings(c *report.Config) {
 		c.RemotePenalty = report.Share(o.RemotePenalty)
 	}
 	for _, s := range o.Slow {
-		c.Slow = append(c.Slow, report.Slow{Tracker: s.Tracker, Factor: report.Share(s.Factor)})
+		c.Slow = append(c.Slow, report.SlowTracker{Tracker: s.Tracker, Factor: report.Share(s.Factor)})
 	}
 	c.DataPlane = &report.DataPlane{
 		Pin: !o.NoPin, BlockBytes: r.blockBytes, MemoryBytes: o.MemoryBytes, SortBufferBytes: r.env.SortBufferBytes, SpillPercent: o.SpillPercent,

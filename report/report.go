@@ -65,7 +65,7 @@ type Config struct {
 
 	Options       json.RawMessage `json:"policy_options,omitempty"` // as the policy records them
 	RemotePenalty float64         `json:"remote_penalty,omitempty"`
-	Slow          []Slow          `json:"slow,omitempty"`
+	Slow          []SlowTracker   `json:"slow,omitempty"`
 
 	ShuffleBytesPerSecond int64 `json:"shuffle_bytes_per_s,omitempty"`
 	DiskBytesPerSecond    int64 `json:"disk_bytes_per_s,omitempty"`
@@ -87,8 +87,8 @@ type DataPlane struct {
 	Compress        string  `json:"compress"`
 }
 
-// Slow is a tracker with another speed than the others.
-type Slow struct {
+// SlowTracker is a tracker with another speed than the others.
+type SlowTracker struct {
 	Tracker int     `json:"tracker"`
 	Factor  float64 `json:"factor"` // its speed divided by the others'
 }
@@ -107,22 +107,22 @@ type Slot struct {
 // Job is one job of the run. Times count from the start of the run. A negative time means
 // that the event did not happen.
 type Job struct {
-	Name      string   `json:"name"`
-	Pool      string   `json:"pool"`
-	User      string   `json:"user,omitempty"`
-	State     string   `json:"state"`
-	Maps      int      `json:"maps"`
-	Reduces   int      `json:"reduces"`
-	SubmitS   float64  `json:"submit_s"`
-	StartS    float64  `json:"start_s"`
-	MapsDoneS float64  `json:"maps_done_s"`
-	FinishS   float64  `json:"finish_s"`
-	DeadlineS *float64 `json:"deadline_s"`
-	Counters  Counters `json:"counters"`
-	Profile   *Profile `json:"profile,omitempty"` // if the policy places tasks by demand
-	Phases    []Usage  `json:"phases,omitempty"`  // of a real run
-	StepOf    string   `json:"step_of,omitempty"` // not "": a later job of the chain whose first job has this name
-	Error     string   `json:"error,omitempty"`
+	Name      string      `json:"name"`
+	Pool      string      `json:"pool"`
+	User      string      `json:"user,omitempty"`
+	State     string      `json:"state"`
+	Maps      int         `json:"maps"`
+	Reduces   int         `json:"reduces"`
+	SubmitS   float64     `json:"submit_s"`
+	StartS    float64     `json:"start_s"`
+	MapsDoneS float64     `json:"maps_done_s"`
+	FinishS   float64     `json:"finish_s"`
+	DeadlineS *float64    `json:"deadline_s"`
+	Counters  Counters    `json:"counters"`
+	Profile   *JobProfile `json:"profile,omitempty"` // if the policy places tasks by demand
+	Phases    []Usage     `json:"phases,omitempty"`  // of a real run
+	StepOf    string      `json:"step_of,omitempty"` // not "": a later job of the chain whose first job has this name
+	Error     string      `json:"error,omitempty"`
 }
 
 // Usage is what the committed attempts of a job used in one phase: compute and io of maps;
@@ -148,9 +148,9 @@ func (u *Usage) Add(o *Usage) {
 	u.PeakBytes = max(u.PeakBytes, o.PeakBytes)
 }
 
-// Profile is what the policy assumes that a task of a job needs, in shares of a tracker: a
+// JobProfile is what the policy assumes that a task of a job needs, in shares of a tracker: a
 // map, a reduce in its copy phase (I/O for each map), and a reduce that sorts or reduces.
-type Profile struct {
+type JobProfile struct {
 	Assumed bool   `json:"assumed,omitempty"` // the job has no profile, so this is the default
 	Map     Demand `json:"map"`
 	Shuffle Demand `json:"shuffle"`
@@ -305,13 +305,13 @@ func config(c *slots.Config) Config {
 }
 
 // profile returns nil if the policy does not place by demand.
-func profile(l *slots.Ledger, id slots.JobID) *Profile {
+func profile(l *slots.Ledger, id slots.JobID) *JobProfile {
 	if !l.Traits().ByDemand {
 		return nil
 	}
 	shares := func(v demand.Vector) Demand { return Demand{Share(v.CPU), Share(v.IO), Share(v.Memory)} }
 	p, given := l.JobProfile(id)
-	return &Profile{Assumed: !given, Map: shares(p.Map), Shuffle: shares(p.Shuffle), Reduce: shares(p.Reduce)}
+	return &JobProfile{Assumed: !given, Map: shares(p.Map), Shuffle: shares(p.Shuffle), Reduce: shares(p.Reduce)}
 }
 
 // job returns what the Ledger knows of a job.

@@ -79,7 +79,7 @@ func (d *driver) report() *report.Report {
 		r.Config.RemotePenalty = report.Share(d.o.RemotePenalty)
 	}
 	for _, s := range d.o.Slow {
-		r.Config.Slow = append(r.Config.Slow, report.Slow{Tracker: s.Tracker, Factor: report.Share(s.Factor)})
+		r.Config.Slow = append(r.Config.Slow, report.SlowTracker{Tracker: s.Tracker, Factor: report.Share(s.Factor)})
 	}
 	for id, i := range d.fileJob {
 		id := slots.JobID(id)

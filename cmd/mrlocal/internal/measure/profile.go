@@ -42,10 +42,10 @@ func trackerOf(r *report.Report, cpus int) tracker {
 }
 
 // profile returns what a task of a job needs, from what its phases used.
-func (t tracker) profile(phases []report.Usage) report.Profile {
+func (t tracker) profile(phases []report.Usage) report.JobProfile {
 	shuffle := t.demand(phases, "copy")
 	shuffle.IO /= parallelCopies
-	return report.Profile{Map: t.demand(phases, "none", "compute", "io"), Shuffle: shuffle, Reduce: t.demand(phases, "sort", "reduce")}
+	return report.JobProfile{Map: t.demand(phases, "none", "compute", "io"), Shuffle: shuffle, Reduce: t.demand(phases, "sort", "reduce")}
 }
 
 // demand returns what a task needs in some of its phases: CPU and I/O on average
