@@ -22,16 +22,16 @@ import (
 	"mrlocal/workload"
 )
 
-const batchHelp = `WORKLOAD is a YAML file of pools and jobs; sim runs the same file in virtual time. Flags go before what the file says. A job's args are the flags of mrlocal run JOB that say what it reads and writes and what it does; each needs output: DIR or output-file: FILE. With several policies every job writes to DIR.POLICY, FILE.POLICY. Relative names start at the current directory; directories above an output are made.
+const batchHelp = `WORKLOAD is a YAML file of pools and jobs; sim runs the same file in virtual time. A flag replaces the value of the file. The args of a job are the flags of mrlocal run JOB that say what the job reads, writes and does. Each job needs output: DIR or output-file: FILE. With several policies, every job writes to DIR.POLICY or FILE.POLICY. Relative names start at the current directory. Missing directories above an output are made.
 
-Exit codes: 0 done, whole and durable; 2 wrong usage or input, nothing was started; 3 a job failed (the others ran); 128 + the signal's number when interrupted.`
+Exit codes: 0 all results are complete and durable; 2 wrong usage or input, nothing was started; 3 a job failed (the others ran); 128 + the signal's number when interrupted.`
 
 func batchCommand() command {
 	own := append(engineFlags(), bandwidthFlags()...)
-	own = append(own, profileFlag("; of several policies into DIR.POLICY"),
-		value("seed", "of placement and of the times of jobs that sleep, `N`", "1"),
-		value("events", "write every fact and decision to `FILE`, a JSON object a line; of several policies to FILE.POLICY", ""),
-		value("report", "write the report to `FILE` as JSON, of several policies an array", "a table on standard output"))
+	own = append(own, profileFlag("; with several policies, into DIR.POLICY"),
+		value("seed", "seed `N` of the placement and of the times of sleep jobs", "1"),
+		value("events", "write every fact and decision to `FILE`, one JSON object a line; with several policies, to FILE.POLICY", ""),
+		value("report", "write the report to `FILE` as JSON; with several policies, as an array", "a table on standard output"))
 	return command{name: "batch", usage: "run a workload file for real: many jobs in pools", args: "WORKLOAD", long: batchHelp, run: runBatch, flags: workloadFlags(own, "")}
 }
 

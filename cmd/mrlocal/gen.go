@@ -17,13 +17,13 @@ const (
 	genDefaultSeed  = 1
 )
 
-const genHelp = `KIND is wiki (articles, a directory of several files), lines (random text), records (TeraGen's 100-byte rows), words (Zipf) or corpus (short technical lines, many of them equal). The same KIND, size and seed give the same bytes. An existing file is replaced, an existing directory is refused; - writes to standard output, except a wiki.`
+const genHelp = `KIND is wiki (articles, a directory of several files), lines (random text), records (TeraGen's 100-byte rows), words (Zipf) or corpus (short technical lines, many of them equal). The same KIND, size and seed give the same bytes. An existing file is replaced. An existing directory is refused. The place - is standard output, which takes every kind but wiki.`
 
 func genCommand() command {
 	return command{name: "gen", usage: "generate input: wiki, lines, records, words or corpus", args: "KIND DIR_OR_FILE", long: genHelp,
 		flags: []flagSpec{
-			value("size", "how many bytes, `SIZE`", "64MiB"),
-			value("seed", "`N`, a whole number", "1"),
+			value("size", "make `SIZE` bytes", "64MiB"),
+			value("seed", "seed `N`, a whole number", "1"),
 		},
 		run: runGen}
 }

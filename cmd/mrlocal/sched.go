@@ -83,10 +83,10 @@ func (r *reader) policyOptions() settings.Options {
 
 // placementFlags returns the flags that say where inputs are, and how fast trackers are.
 func placementFlags(elsewhere string) []flagSpec {
-	slow := value("slow", "`TRACKER=FACTOR`: that tracker has so much of the others' speed, as 3=0.5; may be repeated", elsewhere+"none")
+	slow := value("slow", "`TRACKER=FACTOR`: that tracker has FACTOR times the speed of the others, as in 3=0.5; may be repeated", elsewhere+"none")
 	slow.Repeat = true
 	return []flagSpec{
-		value("replicas", "trackers that hold each map's input, `N`: a synthetic placement", elsewhere+"no placement"),
+		value("replicas", "place the input of each map on `N` trackers, at random", elsewhere+"no placement"),
 		value("remote-penalty", "a map away from its input takes `X` times as long", "1"),
 		slow,
 	}

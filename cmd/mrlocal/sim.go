@@ -20,15 +20,15 @@ import (
 	"mrlocal/workload"
 )
 
-const simHelp = `WORKLOAD is a YAML file of pools and jobs; batch runs the same file for real. Flags go before what the file says. The same file, flags and --seed give the same bytes.
+const simHelp = `WORKLOAD is a YAML file of pools and jobs; batch runs the same file for real. A flag replaces the value of the file. The same file, flags and --seed give the same bytes.
 
-Exit codes: 0 done; 2 wrong usage or input, nothing was started; 3 a job failed in the simulation (the others went on; table and report are whole); 128 + the signal's number when interrupted.`
+Exit codes: 0 done; 2 wrong usage or input, nothing was started; 3 a job failed in the simulation (the others went on; table and report are complete); 128 + the signal's number when interrupted.`
 
 func simCommand() command {
 	return command{name: "sim", usage: "run a workload file in virtual time", args: "WORKLOAD", long: simHelp, run: runSim,
 		flags: workloadFlags(append(simFlags(),
-			value("events", "write every fact and decision to `FILE`, a JSON object a line; of several policies to FILE.POLICY", ""),
-			value("report", "write the report to `FILE` as JSON, of several policies an array", "a table on standard output")), ""),
+			value("events", "write every fact and decision to `FILE`, one JSON object a line; with several policies, to FILE.POLICY", ""),
+			value("report", "write the report to `FILE` as JSON; with several policies, as an array", "a table on standard output")), ""),
 	}
 }
 
@@ -42,9 +42,9 @@ func workloadFlags(own []flagSpec, ganttWhere string) []flagSpec {
 // simFlags returns the flags of virtual time only.
 func simFlags() []flagSpec {
 	return []flagSpec{
-		value("heartbeat", "`TIME` between a tracker's visits; 0: at once, whenever something has happened", "0"),
-		value("cost", "what takes time, `l0|l1|l2`: the tasks' own times; l1: copying over the network, too; l2: CPU, disk and network, which the tasks of a tracker share", "l0"),
-		value("seed", "of drawn times and places, `N`", "1"),
+		value("heartbeat", "`TIME` between the heartbeats of a tracker; 0: the policy is asked whenever something has happened", "0"),
+		value("cost", "what takes time, `l0|l1|l2`. l0: the times of the tasks; l1: also copying over the network; l2: also sharing the CPU, disk and network of a tracker", "l0"),
+		value("seed", "seed `N` of drawn times and of the placement", "1"),
 	}
 }
 

@@ -15,11 +15,11 @@ import (
 	"mrlocal/workload"
 )
 
-const sweepHelp = `Runs WORKLOAD once for every combination of the values given, and under every policy of --sched: simulated, or with --real for real, as batch does, throwing the results away. Values are a list, 1,2,4, or a range, 1..8 or 0..1/0.1.
+const sweepHelp = `Runs WORKLOAD once for every combination of the values, under every policy of --sched. Runs are simulated; with --real they are real, as those of batch, and their results are thrown away. Values are a list (1,2,4) or a range (1..8 or 0..1/0.1).
 
---total-slots N keeps map and reduce slots together at N. A share that is swept alone is swept twice, with the other share at 0 and at 1, as Fig. 6 of the DHFS paper has it.
+--total-slots N keeps the sum of map and reduce slots at N. A share that is swept alone is swept twice, with the other share at 0 and at 1, as in Fig. 6 of the DHFS paper.
 
-The table has a row a run. Speedup is T0/T1 - 1, T0 being the makespan of the first policy in the same configuration, or, of one policy alone, that of the first row.`
+The table has one row for each run. Speedup is T0/T1 - 1. T1 is the makespan of the row. T0 is the makespan of the first policy in the same configuration or, with one policy only, of the first row.`
 
 func sweepCommand() command {
 	return command{name: "sweep", usage: "run a workload file over slot configurations, shares and policies", args: "WORKLOAD", long: sweepHelp, run: runSweep, flags: sweepFlags()}
@@ -44,10 +44,10 @@ func sweepFlags() []flagSpec {
 	y := value("y", "what --svg draws: `makespan|speedup|utilisation|moves`", "speedup over shares, else makespan")
 	y.Short = y.Name // so that the help shows -y
 	return append(flags,
-		toggle("real", "", "run for real, as batch does; results are thrown away"),
-		value("total-slots", "slots a tracker, `N`: reduce slots are what the map slots leave", ""),
+		toggle("real", "", "make real runs, as batch does; their results are thrown away"),
+		value("total-slots", "`N` slots a tracker: the reduce slots are the rest beside the map slots", ""),
 		value("csv", "write the figures to `FILE` as CSV", ""),
-		value("svg", "draw the figures into `FILE`, a line a policy", ""),
+		value("svg", "draw the figures into `FILE`, one line for each policy", ""),
 		y,
 	)
 }
