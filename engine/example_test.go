@@ -62,7 +62,7 @@ func Example() {
 	defer os.RemoveAll(dir)
 	os.WriteFile(filepath.Join(dir, "a.txt"), []byte("the quick fox\n"), 0o600)
 	os.WriteFile(filepath.Join(dir, "b.txt"), []byte("the lazy dog, the\n"), 0o600)
-	if _, err := engine.Run(context.Background(), index(), engine.Options{JobOptions: engine.JobOptions{Inputs: []string{dir}, Stdout: os.Stdout}}); err != nil {
+	if _, err := engine.RunChain(context.Background(), jobs.Chain{index()}, engine.Options{JobOptions: engine.JobOptions{Inputs: []string{dir}, Stdout: os.Stdout}}); err != nil {
 		fmt.Println(err)
 	}
 	// Output:

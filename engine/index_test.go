@@ -113,7 +113,7 @@ func TestAllWaysToIndexFilesAgree(t *testing.T) {
 		for _, memory := range []int64{0, 64 << 20} {
 			var out bytes.Buffer
 			o := engine.Options{JobOptions: engine.JobOptions{Inputs: []string{dir}, Stdout: &out, BlockBytes: 50_000}, MemoryBytes: memory}
-			if _, err := engine.Run(context.Background(), all[name], o); err != nil {
+			if _, err := engine.RunChain(context.Background(), jobs.Chain{all[name]}, o); err != nil {
 				t.Fatal(name, err)
 			}
 			if want == nil {
@@ -137,7 +137,7 @@ func BenchmarkIndex(b *testing.B) {
 			o := engine.Options{JobOptions: engine.JobOptions{Inputs: []string{dir}, Stdout: io.Discard}, Config: setup.Config{MapSlots: 2, ReduceSlots: 2}}
 			b.SetBytes(files * fileBytes)
 			for b.Loop() {
-				if _, err := engine.Run(context.Background(), all[name], o); err != nil {
+				if _, err := engine.RunChain(context.Background(), jobs.Chain{all[name]}, o); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -29,7 +29,7 @@ func BenchmarkReadOnly(b *testing.B) {
 	job := jobs.Job{Name: "read", NewMapper: func() jobs.Mapper { return idle{} }}
 	b.SetBytes(fileBytes)
 	for b.Loop() {
-		if _, err := engine.Run(context.Background(), job, engine.Options{JobOptions: engine.JobOptions{Inputs: []string{path}}, Config: setup.Config{MapSlots: 1, ReduceSlots: 1}}); err != nil {
+		if _, err := engine.RunChain(context.Background(), jobs.Chain{job}, engine.Options{JobOptions: engine.JobOptions{Inputs: []string{path}}, Config: setup.Config{MapSlots: 1, ReduceSlots: 1}}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -47,11 +47,6 @@ type run struct {
 	notes            []string
 }
 
-// Run runs one job. See RunChain.
-func Run(ctx context.Context, job jobs.Job, o Options) (*Report, error) {
-	return RunChain(ctx, jobs.Chain{job}, o)
-}
-
 // RunChain runs the jobs of a chain one after the other on the same slots. The
 // output of the last job is the output of the run.
 //
