@@ -12,8 +12,7 @@
 //	argv       reads the command line, words errors
 //	auxiliary  events, reports and other files beside the result
 //	measure    runs a job with several numbers of slots
-//	process    signals, GOMAXPROCS, memory limit
-//	profile    --profile
+//	process    signals, GOMAXPROCS, memory limit, --profile
 //	show       progress, tables and gantts
 //	sweep      runs and tables of a sweep
 //

@@ -16,9 +16,8 @@ import (
 type shortest struct{ jobs slots.Ranking[int32] }
 
 func (*shortest) Traits() slots.Traits { return slots.Traits{Name: "shortest"} }
-func (p *shortest) Reset() {
-	p.jobs = slots.Ranking[int32]{Less: func(a, b *int32) bool { return *a < *b }}
-}
+func (p *shortest) Reset()             { p.jobs = slots.Ranking[int32]{Less: fewer} }
+func fewer(a, b *int32) bool           { return *a < *b }
 
 func (p *shortest) Decide(v *slots.View, d *slots.Decision) {
 	for p.update(v); p.start(v, d); p.update(v) {
