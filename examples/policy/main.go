@@ -1,5 +1,5 @@
-// Command policy is a complete slot policy of a user's own, shortest job first.
-// It simulates the workload file that its argument names, and prints the report.
+// Command policy is a complete slot policy of a user's own, shortest job first. It
+// simulates the workload file that its argument names, and prints the report.
 package main
 
 import (
@@ -21,7 +21,7 @@ func fewer(a, b *int32) bool           { return *a < *b }
 
 func (p *shortest) Decide(v *slots.View, d *slots.Decision) {
 	for p.update(v); p.start(v, d); p.update(v) {
-	}
+	} // one task after the other
 }
 
 func (p *shortest) update(v *slots.View) {
