@@ -33,9 +33,9 @@ type Deficit struct {
 	changed  []slots.JobID
 	skipped  []skipped // refused on this visit
 
-	at        time.Duration // of the last update; negative: none yet
-	newJob    bool          // submitted since
-	sinceThen int           // jobs that changed since
+	at      time.Duration // of the last update; negative: none yet
+	newJob  bool          // submitted since
+	changes int           // jobs that changed since
 }
 
 // skipped is a job that was refused a slot. It is not asked again on this visit.
@@ -129,7 +129,7 @@ func (f *Deficit) NothingToGrant(v *slots.View) bool {
 // reduce (Hadoop 0.20.2, FairScheduler.assignTasks).
 func (f *Deficit) Decide(v *slots.View, d *slots.Decision) {
 	f.takeIn(v)
-	if due := f.at < 0 || f.newJob || v.Now()-f.at >= deficitEvery; due && f.sinceThen*8 >= len(f.live) {
+	if due := f.at < 0 || f.newJob || v.Now()-f.at >= deficitEvery; due && f.changes*8 >= len(f.live) {
 		f.update(v)
 	}
 	started := f.fits(v, slots.Map) && f.grant(v, d, slots.Map) || f.fits(v, slots.Reduce) && f.grant(v, d, slots.Reduce)
@@ -180,7 +180,7 @@ func (f *Deficit) rule(v *slots.View, id slots.JobID, k slots.Kind) slots.Rule {
 // takeIn takes in what changed since the last call.
 func (f *Deficit) takeIn(v *slots.View) {
 	f.changed = v.Changed(f.changed[:0])
-	f.sinceThen += len(f.changed)
+	f.changes += len(f.changed)
 	for _, id := range f.changed {
 		for int(id) >= len(f.accounts) {
 			f.accounts = append(f.accounts, account{})
@@ -223,7 +223,7 @@ func (f *Deficit) update(v *slots.View) {
 	for _, id := range f.live {
 		f.rank(v, v.Job(id))
 	}
-	f.at, f.newJob, f.sinceThen = v.Now(), false, 0
+	f.at, f.newJob, f.changes = v.Now(), false, 0
 }
 
 // accrue adds (fair share - running tasks) · time to a job's deficits, up to now.

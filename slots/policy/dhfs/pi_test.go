@@ -11,8 +11,8 @@ import (
 	"mrlocal/trace"
 )
 
-// probe is a policy that starts what it is told on the trackers it is told, and
-// then looks at the state with PI-DHFS's eyes.
+// probe is a policy that starts given numbers of tasks on each tracker, and then calls
+// look.
 type probe struct {
 	run  map[slots.TrackerID][2]int32
 	look func(v *slots.View)
@@ -29,7 +29,7 @@ func (p *probe) Decide(v *slots.View, d *slots.Decision) {
 	p.look(v)
 }
 
-// state is a cluster by the papers' numbers.
+// state is a cluster in the paper's numbers.
 type state struct {
 	caps         [][2]int32 // map and reduce slots, by tracker
 	run          [][2]int32 // running maps and reduces, by tracker
@@ -41,8 +41,8 @@ type state struct {
 	wantLent     [2]int32 // by lending kind
 }
 
-// view builds the state: job 0 has the maps, job 1 the reduces, so that none
-// waits for the other.
+// view builds the state. Job 0 has the maps and job 1 the reduces, so that no task waits
+// for the other kind.
 func (s *state) view(t *testing.T, look func(v *slots.View)) {
 	t.Helper()
 	var all []slots.Slot

@@ -13,9 +13,9 @@ import (
 	"mrlocal/slots/policy/settings"
 )
 
-// TestACopyKeepsNoSlotFromThePendingTasksOfTheOtherKind: the map slot that gets
-// idle is on the tracker of the straggler, whose copy may not start there; the
-// reduces that pend borrow it.
+// TestACopyKeepsNoSlotFromThePendingTasksOfTheOtherKind: the map slot that becomes idle
+// is on the tracker of the straggler, whose copy may not start there. The pending
+// reduces borrow it.
 func TestACopyKeepsNoSlotFromThePendingTasksOfTheOtherKind(t *testing.T) {
 	const s = time.Second
 	times := func(all ...time.Duration) func(slots.TaskID) time.Duration {
@@ -48,9 +48,8 @@ func TestACopyKeepsNoSlotFromThePendingTasksOfTheOtherKind(t *testing.T) {
 	}
 }
 
-// TestTasksThatAreAlikeAreNotCopied: whoever asks for progress when, a copy rests on
-// what was told at its instant. With what was told before, every task would look
-// as if it stood still.
+// TestTasksThatAreAlikeAreNotCopied: a copy depends on progress that was reported at its
+// instant. With earlier progress every task would seem to stand still.
 func TestTasksThatAreAlikeAreNotCopied(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		o := settings.Defaults()

@@ -14,8 +14,8 @@ import (
 	"mrlocal/trace"
 )
 
-// running counts what runs on each tracker, from events, and the most of each kind
-// that did at a time.
+// running counts, from events, the running tasks of each tracker, and the most of each
+// kind at a time.
 type running struct {
 	tracker []slots.TrackerID // by slot
 	at      map[slots.TrackerID][2]int32
@@ -90,8 +90,8 @@ func TestSlotWeightsBoundWhatATrackerRuns(t *testing.T) {
 	}
 }
 
-// TestWithoutRoomForMoreSlotsTheyAreTheBound: --max-slots leaves none for more maps;
-// reduces are bound by their weight all the same.
+// TestWithoutRoomForMoreSlotsTheyAreTheBound: if --max-slots leaves no slot for more maps,
+// the weight still bounds reduces.
 func TestWithoutRoomForMoreSlotsTheyAreTheBound(t *testing.T) {
 	w := demand.Weights{Map: 1, Reduce: 2}
 	for extra, maps := range map[int]int32{0: 12, 2: 14, 4: 16, 9: 16} {
@@ -104,8 +104,8 @@ func TestWithoutRoomForMoreSlotsTheyAreTheBound(t *testing.T) {
 	}
 }
 
-// TestNoTrackerEverRunsMoreThanItsWeight, whatever runs, fails and is lent; and
-// everything ends.
+// TestNoTrackerEverRunsMoreThanItsWeight, whatever runs, fails and is lent; and all jobs
+// end.
 func TestNoTrackerEverRunsMoreThanItsWeight(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := demand.Weights{Map: rapid.Int32Range(1, 5).Draw(rt, "map weight"), Reduce: rapid.Int32Range(1, 5).Draw(rt, "reduce weight")}
@@ -133,9 +133,9 @@ func TestNoTrackerEverRunsMoreThanItsWeight(t *testing.T) {
 	})
 }
 
-// TestLightTasksKeepNoHeavyOneOut: maps stream in that would take whatever is left
-// of the tracker; the reduces of another pool, which need the room of two maps,
-// start as soon as that much has become free since they pend.
+// TestLightTasksKeepNoHeavyOneOut: new maps would take any room of the tracker. The
+// reduces of another pool need the room of two maps. They start as soon as that much
+// has become free since they are pending.
 func TestLightTasksKeepNoHeavyOneOut(t *testing.T) {
 	for _, dhsa := range []string{"pi", "pd"} {
 		jobs := []policytest.ScriptJob{

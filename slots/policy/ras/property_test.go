@@ -17,10 +17,10 @@ import (
 // cluster is a random run: trackers of different capacities, jobs with profiles,
 // goals and stragglers, failures, lost outputs and a lost tracker.
 type cluster struct {
-	config slots.Config
-	jobs   []policytest.ScriptJob
-	o      policytest.Options
-	told   settings.Options
+	config  slots.Config
+	jobs    []policytest.ScriptJob
+	o       policytest.Options
+	options settings.Options
 }
 
 func draw(t *rapid.T) cluster {
@@ -33,8 +33,8 @@ func draw(t *rapid.T) cluster {
 	c := cluster{config: slots.Config{Slots: slots.Layout{
 		Trackers: trackers, MapSlots: number("map slots", 1, 3), ReduceSlots: number("reduce slots", 1, 2), MaxSlots: number("slots", 0, 8),
 	}.Slots()}}
-	c.told.ShuffleMemory = rapid.Bool().Draw(t, "shuffle memory")
-	c.told.Cycle = rapid.SampledFrom([]time.Duration{0, time.Millisecond, time.Second, time.Hour}).Draw(t, "cycle")
+	c.options.ShuffleMemory = rapid.Bool().Draw(t, "shuffle memory")
+	c.options.Cycle = rapid.SampledFrom([]time.Duration{0, time.Millisecond, time.Second, time.Hour}).Draw(t, "cycle")
 	if number("small trackers", 0, 1) == 1 {
 		small := demand.Vector{CPU: slots.One / 2, IO: slots.One, Memory: slots.One / 3}
 		c.config.Capacities = demand.Capacities{{Tracker: int32(number("small", 0, trackers-1)), Vector: small}}
@@ -96,7 +96,7 @@ func TestNoTrackerIsOverloadedAndAllJobsEnd(t *testing.T) {
 					if !s.Busy {
 						continue
 					}
-					load = load.Plus(needs(v, &s, c.told.ShuffleMemory).AtMost(capacity))
+					load = load.Plus(needs(v, &s, c.options.ShuffleMemory).AtMost(capacity))
 					if s.Advanced {
 						switched++
 					}
@@ -110,7 +110,7 @@ func TestNoTrackerIsOverloadedAndAllJobsEnd(t *testing.T) {
 			}
 			return nil
 		}
-		l, err := policytest.Drive(c.config, ras.New(c.told), c.jobs, c.o)
+		l, err := policytest.Drive(c.config, ras.New(c.options), c.jobs, c.o)
 		if err != nil {
 			rt.Fatal(err)
 		}

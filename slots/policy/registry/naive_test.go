@@ -15,8 +15,8 @@ import (
 	"mrlocal/trace"
 )
 
-// naive is a policy written straight from the text of an algorithm: it sorts all
-// pools and scans all jobs before each single task.
+// naive is a policy that follows the text of an algorithm: it sorts all pools and scans
+// all jobs before each single task.
 type naive struct {
 	name   string
 	o      settings.Options
@@ -179,7 +179,7 @@ func (n *naive) fair(v *slots.View, d *slots.Decision) {
 	}
 }
 
-// pi is Algorithm 1, with all quantities computed anew for each slot.
+// pi is [DHFS13, Alg. 1], with all quantities computed anew for each slot.
 func (n *naive) pi(v *slots.View, d *slots.Decision) {
 	for v.FreeAt(v.Tracker()) > 0 && n.piOnce(v, d) {
 	}
@@ -216,8 +216,8 @@ func (n *naive) piOnce(v *slots.View, d *slots.Decision) bool {
 	return false
 }
 
-// pd is Algorithm 2, line by line; without a wait for local slots case 5 never
-// finds what cases 1 and 3 did not.
+// pd is [DHFS13, Alg. 2], line by line. Without a wait for local slots case 5 finds no
+// map that cases 1 and 3 did not find.
 func (n *naive) pd(v *slots.View, d *slots.Decision) {
 	t, m, r := v.Tracker(), slots.Map, slots.Reduce
 	trackerSlotsCapacity := int64(v.CapacityAt(t, m) + v.CapacityAt(t, r))
@@ -248,8 +248,8 @@ func (n *naive) pd(v *slots.View, d *slots.Decision) {
 	}
 }
 
-// TestFastPoliciesDecideAsTheAlgorithmsSay: rankings that are kept up to date
-// give the very decisions of sorting and scanning, whatever the workload.
+// TestFastPoliciesDecideAsTheAlgorithmsSay: rankings that are kept up to date give the
+// same decisions as sorting and scanning, on random workloads.
 func TestFastPoliciesDecideAsTheAlgorithmsSay(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		share := rapid.SampledFrom([]slots.PPM{0, slots.One / 3, slots.One / 2, slots.One, slots.One})
@@ -286,7 +286,7 @@ func TestFastPoliciesDecideAsTheAlgorithmsSay(t *testing.T) {
 	})
 }
 
-// events are a run's, without what an Assign records of wake-ups.
+// events returns the events of a run, without the wake-ups that an Assign records.
 func events(t *rapid.T, c slots.Config, p slots.Policy, jobs []policytest.ScriptJob, beat time.Duration) []trace.Event {
 	var log trace.Log
 	if _, err := policytest.Drive(c, p, jobs, policytest.Options{Heartbeat: beat, Sinks: []trace.Sink{&log}}); err != nil {

@@ -50,8 +50,8 @@ func TestLendingKeepsToItsPercentages(t *testing.T) {
 	})
 }
 
-// crowd is a random mix of pools with map-only and reduce-only jobs that are all
-// there from the start, so that no demand rises; slots are few.
+// crowd is a random mix of pools with map-only and reduce-only jobs. All jobs are there
+// from the start, so no demand rises; slots are few.
 type crowd struct {
 	config slots.Config
 	jobs   []policytest.ScriptJob
@@ -84,7 +84,7 @@ func drawCrowd(t *rapid.T) crowd {
 	return w
 }
 
-// standing is, by pool, what runs and what is wanted of a kind.
+// standing returns, by pool, how many tasks of a kind run and how many the pool wants.
 func (w *crowd) standing(l *slots.Ledger, k slots.Kind) (running []int32, wanted []policy.ShareDemand) {
 	running, wanted = make([]int32, len(w.pools)), make([]policy.ShareDemand, len(w.pools))
 	for i, p := range w.config.Pools {
@@ -166,12 +166,13 @@ func TestSharesAreMaxMinInSteadyState(t *testing.T) {
 	})
 }
 
-// TestNobodyStarves: where each tracker has twice as many map slots as there are jobs,
-// a job starts soon after it has come, however much the others have to do: before the longest
-// task could end where the order is the fair scheduler's, and before five of them
-// could in a row under any other. While a tracker is slow and then lost, and attempts
-// fail, the longest task is one there, and no job has reduces, which could hold slots
-// until the maps that failed are done. Under FIFO orders a job waits for those before it.
+// TestNobodyStarves: if each tracker has twice as many map slots as there are jobs, a job
+// starts soon after it is submitted, whatever the others have to do. In the fair
+// scheduler's order that is before the longest task could end, in any other order before
+// five of these could end in a row. With a slow tracker that is then lost, and attempts
+// that fail, the longest task is one on that tracker. No job has reduces then, which
+// could hold slots until the failed maps are done. In FIFO order a job waits for those
+// before it, so such policies are left out.
 func TestNobodyStarves(t *testing.T) {
 	const longest = 9 * time.Second
 	soon := map[string]time.Duration{"fair": longest, "late": longest, "delay": longest, "pi-dhfs": longest, "pd-dhfs": longest, "dynamicmr": longest}
@@ -264,14 +265,14 @@ func TestPreemptionTakesNoPoolBelowItsShare(t *testing.T) {
 	}
 }
 
-// fast is what all policies of this package but fifo are.
+// fast is what all policies over pools are.
 type fast interface {
 	slots.Policy
 	slots.NothingToGrant
 	slots.Resetter
 }
 
-// honest checks that a policy that says it is sated grants nothing.
+// honest checks that a policy that reports that it has nothing to grant grants nothing.
 type honest struct {
 	fast
 	sated int
@@ -333,8 +334,7 @@ func TestAReplayHasTheOptionsOfTheRun(t *testing.T) {
 	}
 }
 
-// TestOptionsOfAPolicysOwnAreRecorded: through the configuration, as an event file
-// has it.
+// TestOptionsOfAPolicysOwnAreRecorded in the configuration, as in an event file.
 func TestOptionsOfAPolicysOwnAreRecorded(t *testing.T) {
 	o := settings.Defaults()
 	o.DHSA, o.SEPB, o.SEPBJobs, o.PreScheduling, o.CopyAfter = "pd", false, slots.One/4, false, time.Minute
@@ -351,7 +351,7 @@ func TestOptionsOfAPolicysOwnAreRecorded(t *testing.T) {
 	}
 }
 
-// isFunc: functions compare as nothing else does.
+// isFunc reports whether a value is a function, which cannot be compared.
 func isFunc(p cmp.Path) bool { return p.Last().Type() != nil && p.Last().Type().Kind() == reflect.Func }
 
 func TestAnUnknownPolicyIsWrongUsageWithTheNearestName(t *testing.T) {

@@ -23,6 +23,21 @@ func TestEveryPaperHasAPage(t *testing.T) {
 	}
 }
 
+// TestEveryPolicyWordsItsRules: as the end of a sentence, without a full stop.
+func TestEveryPolicyWordsItsRules(t *testing.T) {
+	for _, e := range registry.All() {
+		rules := e.New(settings.Defaults()).Traits().Rules
+		if len(rules) == 0 {
+			t.Errorf("%s words no rule", e.Name)
+		}
+		for rule, words := range rules {
+			if words == "" || strings.HasSuffix(words, ".") {
+				t.Errorf("%s, %v: %q", e.Name, rule, words)
+			}
+		}
+	}
+}
+
 func mustNew(t testing.TB, name string, o settings.Options) slots.Policy {
 	t.Helper()
 	p, err := registry.New(name, o)
