@@ -332,6 +332,24 @@ func TestAUsersFailureIsTriedFourTimesAndLeavesNothing(t *testing.T) {
 	}
 }
 
+func TestTheTextOfAPanicStaysOnOneLine(t *testing.T) {
+	in := writeFiles(t, []jobtest.File{{Path: "a", Data: []byte("one\n")}})
+	chain := failing(func(jobs.Block, jobs.Emitter) error { panic("first\nsecond\x1b[31m\r\xff") }, nil)
+	var stderr bytes.Buffer
+	_, err := engine.RunChain(t.Context(), chain, engine.Options{
+		JobOptions: engine.JobOptions{Inputs: []string{in}}, TempDirs: []string{t.TempDir()}, Stderr: &stderr,
+	})
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for line := range strings.Lines(stderr.String()) {
+		own, want := strings.HasPrefix(line, "mrlocal: "), `first\nsecond\x1b[31m\r\xff`+"\n"
+		if own && !strings.HasSuffix(line, want) || !own && (!strings.HasPrefix(line, "    ") || strings.ContainsAny(line, "\x1b\r")) {
+			t.Errorf("a line is %q, and messages should end with %q", line, want)
+		}
+	}
+}
+
 func TestAnAttemptThatFailsOnceIsMadeGood(t *testing.T) {
 	in := writeFiles(t, []jobtest.File{{Path: "a", Data: []byte("b\na\n")}})
 	var tries atomic.Int64

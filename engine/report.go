@@ -3,7 +3,7 @@ package engine
 import (
 	"time"
 
-	"mrlocal/engine/task"
+	"mrlocal/errs"
 	"mrlocal/internal/machine"
 	"mrlocal/report"
 	"mrlocal/slots"
@@ -75,7 +75,7 @@ func (j *runningJob) report(r *Report) {
 		rep.State = slots.Failed.String()
 	}
 	if !ch.run.single() {
-		rep.Error = task.OneLine(ch.err.Error())
+		rep.Error = errs.OneLine(ch.err.Error())
 	}
 }
 
@@ -84,7 +84,7 @@ func (ch *chain) report() JobReport {
 	spec := ch.spec(0, 0)
 	rep := JobReport{Name: spec.Name, Pool: spec.Pool, User: spec.User, State: slots.Killed.String(), SubmitS: -1, StartS: -1, MapsDoneS: -1, FinishS: -1}
 	if ch.err != nil {
-		rep.Error = task.OneLine(ch.err.Error())
+		rep.Error = errs.OneLine(ch.err.Error())
 		if !ch.cancelled {
 			rep.State = slots.Failed.String()
 		}

@@ -133,7 +133,7 @@ func (r *run) failures() error {
 			continue
 		}
 		if failed++; failed <= mostNamed {
-			named = append(named, fmt.Sprintf("%s: %v", ch.name(), task.OneLine(ch.err.Error())))
+			named = append(named, fmt.Sprintf("%s: %v", ch.name(), errs.OneLine(ch.err.Error())))
 		}
 	}
 	if failed == 0 {

@@ -9,6 +9,7 @@
 // kind.
 //
 // Nearest finds the name that a misspelt word most likely means, for "did you mean".
+// OneLine makes any text fit for a message of one line.
 //
 // The package imports nothing of the module, so that every layer may use it.
 package errs

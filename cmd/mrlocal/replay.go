@@ -52,7 +52,7 @@ func runReplay(ctx context.Context, e env, line argv.Line) (int, error) {
 		return 0, notEvents(path, err)
 	case diff != nil:
 		// Names of jobs come from the file and may hold control characters.
-		return exitDiffers, write(e, []byte(argv.Escape(diff.String())+"\n"))
+		return exitDiffers, write(e, []byte(errs.OneLine(diff.String())+"\n"))
 	}
 	return exitDone, write(e, fmt.Appendf(nil, "the same %d decisions\n", decisions))
 }

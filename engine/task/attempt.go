@@ -182,16 +182,13 @@ func (a *Attempt) ReportFailure(err error) {
 		return
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "mrlocal: attempt %s failed: %v\n", a.Name(), OneLine(err.Error()))
+	fmt.Fprintf(&b, "mrlocal: attempt %s failed: %v\n", a.Name(), errs.OneLine(err.Error()))
 	for line := range strings.Lines(string(stack)) {
 		b.WriteString("    ")
 		b.WriteString(line)
 	}
 	fmt.Fprint(a.Env.Stderr, b.String())
 }
-
-// OneLine returns s on one line.
-func OneLine(s string) string { return strings.ReplaceAll(strings.TrimSpace(s), "\n", `\n`) }
 
 // begin tells user code about its attempt, if it is a jobs.Attempter.
 func (a *Attempt) begin(user any) {

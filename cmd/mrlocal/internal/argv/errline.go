@@ -2,9 +2,7 @@ package argv
 
 import (
 	"errors"
-	"fmt"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"mrlocal/errs"
@@ -24,7 +22,7 @@ func ErrorLine(what string, err error) string {
 	if what != "" {
 		text = what + ": " + text
 	}
-	return "mrlocal: " + shorten(Escape(InFlags(text)), mostLineBytes) + "\n"
+	return "mrlocal: " + shorten(errs.OneLine(InFlags(text)), mostLineBytes) + "\n"
 }
 
 // message puts joined errors on one line; errors.Join puts each on a line of its
@@ -44,48 +42,11 @@ func message(err error) string {
 	return strings.Join(texts, "; ")
 }
 
-// Escape replaces control characters and bytes that are not UTF-8 by Go's
-// escapes, so that they break neither a line nor a terminal.
-func Escape(text string) string {
-	clean := true
-	for _, r := range text {
-		if r == utf8.RuneError || !unicode.IsPrint(r) {
-			clean = false
-			break
-		}
-	}
-	if clean {
-		return text
-	}
-	var b strings.Builder
-	for i := 0; i < len(text); {
-		r, n := utf8.DecodeRuneInString(text[i:])
-		switch {
-		case r == utf8.RuneError && n == 1:
-			fmt.Fprintf(&b, `\x%02x`, text[i])
-		case r == '\n':
-			b.WriteString(`\n`)
-		case r == '\t':
-			b.WriteString(`\t`)
-		case r == '\r':
-			b.WriteString(`\r`)
-		case unicode.IsPrint(r):
-			b.WriteRune(r)
-		case r < 0x80:
-			fmt.Fprintf(&b, `\x%02x`, r)
-		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		}
-		i += n
-	}
-	return b.String()
-}
-
 // Quote returns a word of the command line for a message: as it is if that is
 // clear, otherwise in quotation marks. A long word is shortened.
 func Quote(word string) string {
 	const most = 60
-	escaped := shorten(Escape(word), most)
+	escaped := shorten(errs.OneLine(word), most)
 	if escaped == "" || escaped != word && len(word) <= most || strings.ContainsAny(word, " '\"") {
 		return `"` + escaped + `"`
 	}

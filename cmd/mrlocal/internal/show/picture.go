@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/term"
 
-	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/errs"
 	"mrlocal/trace"
 )
 
@@ -55,7 +55,7 @@ func (p *Picture) Text(width int, simulated bool) []byte {
 		step = fig5Step
 	}
 	var b bytes.Buffer // to which writing never fails
-	name := func(job int32) string { return argv.Escape(p.line.Name(job)) }
+	name := func(job int32) string { return errs.OneLine(p.line.Name(job)) }
 	_ = p.line.Gantt(&b, trace.GanttOptions{Width: width, Names: name})
 	b.WriteByte('\n')
 	if step > 0 && p.line.End/step > mostGivenSteps {
@@ -63,7 +63,7 @@ func (p *Picture) Text(width int, simulated bool) []byte {
 		p.line = nil
 		return b.Bytes()
 	}
-	_ = p.line.Steps(&b, trace.StepOptions{Step: step, Width: width, Word: argv.Escape})
+	_ = p.line.Steps(&b, trace.StepOptions{Step: step, Width: width, Word: errs.OneLine})
 	p.line = nil
 	return b.Bytes()
 }
