@@ -21,9 +21,9 @@ var tableI = [20][3]int32{
 	{256, 40, 20}, {256, 80, 40}, {256, 120, 60}, {256, 160, 40}, {256, 40, 10},
 }
 
-// refSim runs jobs of Table I in [DHFS13, "fixed-time simulation"]: one tracker, all
+// fixedTimes runs jobs of Table I in [DHFS13, "fixed-time simulation"]: one tracker, all
 // jobs at 0, a pool for each job, maps of 20 s for 64 MB.
-func refSim(t testing.TB, name string, o settings.Options, mapSlots, reduceSlots int, reduceTime time.Duration, jobs ...int) (time.Duration, int64) {
+func fixedTimes(t testing.TB, name string, o settings.Options, mapSlots, reduceSlots int, reduceTime time.Duration, jobs ...int) (time.Duration, int64) {
 	t.Helper()
 	var w []policytest.ScriptJob
 	for _, i := range jobs {
@@ -62,9 +62,9 @@ func TestReferenceSimulation(t *testing.T) {
 		{3, times{190, 260, 400}, times{120, 140, 180}},
 	} {
 		for i, reduceTime := range []time.Duration{10 * time.Second, 20 * time.Second, 40 * time.Second} {
-			fair, _ := refSim(t, "fair", settings.Defaults(), 90, 18, reduceTime, c.job)
-			pi, _ := refSim(t, "pi-dhfs", settings.Defaults(), 90, 18, reduceTime, c.job)
-			pd, _ := refSim(t, "pd-dhfs", settings.Defaults(), 90, 18, reduceTime, c.job)
+			fair, _ := fixedTimes(t, "fair", settings.Defaults(), 90, 18, reduceTime, c.job)
+			pi, _ := fixedTimes(t, "pi-dhfs", settings.Defaults(), 90, 18, reduceTime, c.job)
+			pd, _ := fixedTimes(t, "pd-dhfs", settings.Defaults(), 90, 18, reduceTime, c.job)
 			if fair.Seconds() != float64(c.fair[i]) || pi.Seconds() != float64(c.pi[i]) || pd != pi {
 				t.Errorf("J%d, reduces of %v: fair %v, pi-dhfs %v, pd-dhfs %v; want %d s, and %d s twice", c.job, reduceTime, fair, pi, pd, c.fair[i], c.pi[i])
 			}
@@ -73,16 +73,16 @@ func TestReferenceSimulation(t *testing.T) {
 }
 
 func TestReferenceSimulationOfFiveJobs(t *testing.T) {
-	fair, none := refSim(t, "fair", settings.Defaults(), 90, 18, 20*time.Second, 1, 2, 3, 4, 5)
-	pi, moves := refSim(t, "pi-dhfs", settings.Defaults(), 90, 18, 20*time.Second, 1, 2, 3, 4, 5)
+	fair, none := fixedTimes(t, "fair", settings.Defaults(), 90, 18, 20*time.Second, 1, 2, 3, 4, 5)
+	pi, moves := fixedTimes(t, "pi-dhfs", settings.Defaults(), 90, 18, 20*time.Second, 1, 2, 3, 4, 5)
 	if fair != 1020*time.Second || pi != 520*time.Second || moves != 626 || none != 0 {
 		t.Errorf("fair %v with %d moves, pi-dhfs %v with %d; want 1020 s with 0, 520 s with 626", fair, none, pi, moves)
 	}
-	pd, pdMoves := refSim(t, "pd-dhfs", settings.Defaults(), 90, 18, 20*time.Second, 1, 2, 3, 4, 5)
+	pd, pdMoves := fixedTimes(t, "pd-dhfs", settings.Defaults(), 90, 18, 20*time.Second, 1, 2, 3, 4, 5)
 	if pd != 520*time.Second || pdMoves != 634 {
 		t.Errorf("pd-dhfs %v with %d moves, want 520 s with 634", pd, pdMoves)
 	}
-	even, _ := refSim(t, "fair", settings.Defaults(), 54, 54, 20*time.Second, 1, 2, 3, 4, 5)
+	even, _ := fixedTimes(t, "fair", settings.Defaults(), 54, 54, 20*time.Second, 1, 2, 3, 4, 5)
 	if even != 860*time.Second {
 		t.Errorf("fair on 54/54: %v, want 860 s", even)
 	}
@@ -91,12 +91,12 @@ func TestReferenceSimulationOfFiveJobs(t *testing.T) {
 // TestSlotConfigurationsMatterToFairOnly: the makespan is flat under the DHFS policies
 // and varies by more than 2 under fair [DHFS13, section IV-B].
 func TestSlotConfigurationsMatterToFairOnly(t *testing.T) {
-	line, _ := refSim(t, "pi-fifo", settings.Defaults(), 90, 18, 20*time.Second, 1, 2, 3, 4, 5)
+	line, _ := fixedTimes(t, "pi-fifo", settings.Defaults(), 90, 18, 20*time.Second, 1, 2, 3, 4, 5)
 	var least, most time.Duration
 	for reduces := 54; reduces >= 6; reduces -= 24 {
-		fair, _ := refSim(t, "fair", settings.Defaults(), 108-reduces, reduces, 20*time.Second, 1, 2, 3, 4, 5)
+		fair, _ := fixedTimes(t, "fair", settings.Defaults(), 108-reduces, reduces, 20*time.Second, 1, 2, 3, 4, 5)
 		for name, want := range map[string]time.Duration{"pi-dhfs": 520 * time.Second, "pd-dhfs": 520 * time.Second, "pi-fifo": line} {
-			if got, _ := refSim(t, name, settings.Defaults(), 108-reduces, reduces, 20*time.Second, 1, 2, 3, 4, 5); got != want {
+			if got, _ := fixedTimes(t, name, settings.Defaults(), 108-reduces, reduces, 20*time.Second, 1, 2, 3, 4, 5); got != want {
 				t.Errorf("%s on %d/%d: %v, want %v", name, 108-reduces, reduces, got, want)
 			}
 		}
@@ -118,9 +118,9 @@ func TestPDMovesAtLeastAsMuchAsPI(t *testing.T) {
 		for i := range jobs {
 			all = append(all, i+1)
 		}
-		piTime, pi := refSim(t, "pi-dhfs", settings.Defaults(), 90, 18, 20*time.Second, all...)
-		pdTime, pd := refSim(t, "pd-dhfs", settings.Defaults(), 90, 18, 20*time.Second, all...)
-		fair, _ := refSim(t, "fair", settings.Defaults(), 90, 18, 20*time.Second, all...)
+		piTime, pi := fixedTimes(t, "pi-dhfs", settings.Defaults(), 90, 18, 20*time.Second, all...)
+		pdTime, pd := fixedTimes(t, "pd-dhfs", settings.Defaults(), 90, 18, 20*time.Second, all...)
+		fair, _ := fixedTimes(t, "fair", settings.Defaults(), 90, 18, 20*time.Second, all...)
 		if pd < pi || jobs == 1 && pd != pi || jobs > 1 && pd == pi {
 			t.Errorf("J1 to J%d: pd-dhfs moves %d, pi-dhfs %d", jobs, pd, pi)
 		}

@@ -11,10 +11,10 @@ import (
 	"mrlocal/workload"
 )
 
-// refSim1 is the workload of [OMO21, "one-job simulation"]: one job of 80 maps of 30 s
+// oneJob is the workload of [OMO21, "one-job simulation"]: one job of 80 maps of 30 s
 // and 4 reduces on 8 slots. Its shuffle takes so many seconds: a reduce copies a fourth
 // of 80 outputs of as many MB, at 20 MB a second.
-func refSim1(t testing.TB, shuffle int, mapTime string) *workload.File {
+func oneJob(t testing.TB, shuffle int, mapTime string) *workload.File {
 	t.Helper()
 	f, err := workload.Parse("refsim1.yaml", []byte(fmt.Sprintf(
 		`{cluster: {trackers: 1, map_slots: 6, reduce_slots: 2, net: 20MB}, jobs: [{name: J, maps: 80, reduces: 4, map_time: %s, reduce_time: 20s, map_output: %dMB}]}`,
@@ -56,7 +56,7 @@ func TestReferenceSimulation1(t *testing.T) {
 		60:  {[]float64{593, 563, 503, 473, 443, 413, 383, 353, 380}, 353},
 		120: {[]float64{596, 566, 506, 476, 446, 416, 386, 410, 440}, 386},
 	} {
-		f := refSim1(t, shuffle, "30s")
+		f := oneJob(t, shuffle, "30s")
 		for i, s := range slowstarts {
 			if got := makespan(t, f, NewBatchFinish(), s, 1); math.Round(got) != want.fixed[i] {
 				t.Errorf("T_s %d, slowstart %v: %v s, want %v s", shuffle, s, got, want.fixed[i])
@@ -81,7 +81,7 @@ func TestLazyStartBeatsEveryFixedSlowstart(t *testing.T) {
 		return sum / 20
 	}
 	for _, shuffle := range []int{20, 60, 120} {
-		f := refSim1(t, shuffle, "{uniform: [21s, 39s]}")
+		f := oneJob(t, shuffle, "{uniform: [21s, 39s]}")
 		best := math.Inf(1)
 		for _, s := range slowstarts {
 			best = min(best, mean(f, NewBatchFinish(), s))
@@ -97,7 +97,7 @@ func TestLazyStartBeatsEveryFixedSlowstart(t *testing.T) {
 func TestTheMonitorFindsTheFrequency(t *testing.T) {
 	for _, mapTime := range []string{"30s", "{uniform: [21s, 39s]}"} {
 		p := NewLazyStart()
-		makespan(t, refSim1(t, 0, mapTime), p, slots.One, 1)
+		makespan(t, oneJob(t, 0, mapTime), p, slots.One, 1)
 		if f := p.monitor.frequency; p.monitor.windows < 9 || math.Abs(f*30/8-1) > 0.1 {
 			t.Errorf("maps of %s: F_o = %v after %d windows, want %v", mapTime, f, p.monitor.windows, 8.0/30)
 		}
