@@ -34,6 +34,7 @@ const none = slots.NoSlot
 // list holds a job's copying reduces in the order of their starts.
 type list struct{ first, last slots.SlotID }
 
+// append adds a reduce to the end of a list.
 func (d *driver) append(l *list, id slots.SlotID) {
 	r := &d.slots[id]
 	r.next, r.before = none, l.last
@@ -45,6 +46,7 @@ func (d *driver) append(l *list, id slots.SlotID) {
 	l.last = id
 }
 
+// unlink takes a reduce out of a list.
 func (d *driver) unlink(l *list, id slots.SlotID) {
 	r := &d.slots[id]
 	if r.before == none {

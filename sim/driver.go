@@ -67,6 +67,7 @@ type taskKey struct {
 	kind      slots.Kind
 }
 
+// newDriver makes the driver of a run of f. jobs and o are lowered and checked.
 func newDriver(f *workload.File, jobs []setup.Submission, o *Options, l *slots.Ledger) *driver {
 	c := l.Config()
 	d := &driver{
@@ -96,6 +97,8 @@ func newDriver(f *workload.File, jobs []setup.Submission, o *Options, l *slots.L
 	return d
 }
 
+// newJob returns the state of job i of the file before its submission. All of its maps and
+// reduces are known.
 func (d *driver) newJob(i int, s *setup.Submission, c *slots.Config) simJob {
 	w := &d.file.Jobs[i]
 	j := simJob{spec: s.Spec(), id: -1, blame: -1, copying: list{none, none}}

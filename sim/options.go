@@ -61,6 +61,7 @@ const (
 // leastHeartbeat bounds the number of heartbeats in a second of virtual time.
 const leastHeartbeat = time.Millisecond
 
+// validate checks the options that do not depend on the file.
 func (o *Options) validate() error {
 	switch {
 	case o.Cost != costL0 && o.Cost != costL1 && o.Cost != costL2:

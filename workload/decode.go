@@ -29,6 +29,8 @@ const mostSteps = 5_000_000
 // is of kind errs.BadInput and one line: name:line:column: what.
 func Parse(name string, text []byte) (*File, error) { return parse(name, string(text), partBytes) }
 
+// parse is Parse with jobs in parts of at least that many bytes. The parts do not change
+// what a file means, which the tests check.
 func parse(name, text string, bytes int) (*File, error) {
 	d := &decoder{file: &File{Name: name}, anchors: map[string]ast.Node{}, steps: mostSteps + int64(len(text))}
 	text = strings.TrimPrefix(text, "\ufeff")
@@ -92,12 +94,14 @@ func invalidUTF8(text string) int {
 	return -1
 }
 
+// failAt keeps an error at a place of the file, unless there is one already.
 func (d *decoder) failAt(p Pos, object, format string, args ...any) {
 	if d.err == nil {
 		d.err = d.file.Errorf(p, object, format, args...)
 	}
 }
 
+// fail keeps an error at the place of a node.
 func (d *decoder) fail(n ast.Node, object, format string, args ...any) {
 	d.failAt(placeOf(n), object, format, args...)
 }
@@ -135,6 +139,8 @@ func (d *decoder) mapping(n ast.Node, what string, names []string, set func(key 
 	d.entries(n, what, names, &done, 0, set)
 }
 
+// entries is mapping for n and what n merges in. done has a bit for each name that is set;
+// depth counts the merges around n.
 func (d *decoder) entries(n ast.Node, what string, names []string, done *uint64, depth int, set func(key string, v ast.Node)) {
 	m, ok := d.resolve(n).(ast.MapNode)
 	switch {

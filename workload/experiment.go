@@ -51,6 +51,8 @@ type LineOf struct {
 	Pos     Pos
 }
 
+// experiment reads an item of experiments. bench/reproduce checks the flags of its runs and
+// the formulas of its figures.
 func (d *decoder) experiment(n ast.Node) {
 	e := Experiment{Pos: placeOf(d.resolve(n))}
 	names := []string{"name", "title", "paper", "assumed", "fitted", "with", "runs", "seeds", "figures", "charts"}
@@ -111,6 +113,7 @@ func (d *decoder) trial(n ast.Node, named bool) Trial {
 	return t
 }
 
+// figure reads an item of figures.
 func (d *decoder) figure(n ast.Node) Figure {
 	f := Figure{Pos: placeOf(d.resolve(n))}
 	names := []string{"what", "target", "paper", "ours", "band", "beyond", "fitted", "because"}
@@ -142,6 +145,7 @@ func (d *decoder) figure(n ast.Node) Figure {
 	return f
 }
 
+// chart reads an item of charts.
 func (d *decoder) chart(n ast.Node) ChartOf {
 	c := ChartOf{Pos: placeOf(d.resolve(n))}
 	d.mapping(n, "chart", []string{"name", "title", "x", "y", "lines"}, func(key string, v ast.Node) {

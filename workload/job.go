@@ -18,6 +18,8 @@ func jobKeys() []string {
 	}
 }
 
+// job reads an item of jobs. A job must have something to do: maps to simulate, or a job to
+// run.
 func (d *decoder) job(n ast.Node) {
 	n = d.resolve(n)
 	j := Job{Submission: setup.Submission{Weight: ppm.One}, Pos: placeOf(n)}
@@ -127,6 +129,7 @@ func (d *decoder) simulated(j *Job, key string, v ast.Node) bool {
 	return true
 }
 
+// demand reads a share of each resource; one that is not given is 0.
 func (d *decoder) demand(n ast.Node, what string) (m demand.Vector) {
 	shares := map[string]*ppm.Share{"cpu": &m.CPU, "io": &m.IO, "mem": &m.Memory}
 	d.mapping(n, what, []string{"cpu", "io", "mem"}, func(key string, v ast.Node) {
@@ -158,6 +161,7 @@ func (d *decoder) args(j *Job, n ast.Node) {
 	}
 }
 
+// values reads a single value or a list of them, which may not be empty.
 func (d *decoder) values(n ast.Node, what string) (values []string) {
 	if text, ok := d.scalar(n); ok {
 		return []string{text}

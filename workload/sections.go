@@ -36,6 +36,8 @@ type jobPlaces struct {
 	after                      []reference
 }
 
+// workload reads the top level of a file. items are the parts of its jobs, if split has
+// found any; then body has no jobs of its own.
 func (d *decoder) workload(body ast.Node, items []part) {
 	if d.err == nil && body == nil {
 		d.failAt(Pos{1, 1}, "", "empty: a workload has at least jobs")
@@ -83,6 +85,8 @@ func (d *decoder) workload(body ast.Node, items []part) {
 	}
 }
 
+// cluster reads cluster. Each number must be above 0, and the product of trackers and
+// slots at most mostSlots.
 func (d *decoder) cluster(n ast.Node) {
 	f := d.file
 	c := &f.Cluster
@@ -106,6 +110,7 @@ func (d *decoder) cluster(n ast.Node) {
 	}
 }
 
+// slotWeights reads slot_weights, which has both kinds: a weight is relative to the other.
 func (d *decoder) slotWeights(n ast.Node) {
 	c := &d.file.Cluster
 	d.mapping(n, "slot_weights", []string{"map", "reduce"}, func(key string, v ast.Node) {
@@ -124,6 +129,8 @@ func (d *decoder) slotWeights(n ast.Node) {
 	}
 }
 
+// defaults reads defaults. Its times are kept until check gives them to the jobs, because
+// jobs may come before defaults in the file.
 func (d *decoder) defaults(n ast.Node) {
 	names := []string{"slowstart", "map_time", "reduce_time"}
 	d.mapping(n, "defaults", names, func(key string, v ast.Node) {
@@ -142,6 +149,7 @@ func (d *decoder) defaults(n ast.Node) {
 	})
 }
 
+// locality reads locality: the synthetic placement of inputs.
 func (d *decoder) locality(n ast.Node) {
 	d.mapping(n, "locality", []string{"replicas", "group_trackers"}, func(key string, v ast.Node) {
 		switch key {
@@ -153,6 +161,7 @@ func (d *decoder) locality(n ast.Node) {
 	})
 }
 
+// user reads an item of users.
 func (d *decoder) user(n ast.Node) {
 	u := slots.User{}
 	d.mapping(n, "user", []string{"name", "max_running_jobs"}, func(key string, v ast.Node) {
@@ -179,6 +188,8 @@ func (d *decoder) must(n ast.Node, what string, given bool, key string) {
 // means never, so "at once" is the shortest time there is.
 const leastTimeout = 1
 
+// pool reads an item of pools. A minimum above the maximum of the same kind is refused at
+// the place of the maximum.
 func (d *decoder) pool(n ast.Node) {
 	p := slots.Pool{Weight: ppm.One}
 	var maxMaps, maxReduces ast.Node
@@ -218,6 +229,7 @@ func (d *decoder) pool(n ast.Node) {
 	d.file.Pools = append(d.file.Pools, p)
 }
 
+// slow reads an item of slow. It keeps the place of the tracker for check.
 func (d *decoder) slow(n ast.Node) {
 	s, tracker, at := setup.Slow{}, false, placeOf(n)
 	d.mapping(n, "slow", []string{"tracker", "factor"}, func(key string, v ast.Node) {
@@ -234,6 +246,7 @@ func (d *decoder) slow(n ast.Node) {
 	d.places.slowAt = append(d.places.slowAt, at)
 }
 
+// capacity reads an item of capacities. A resource that is not given is the whole.
 func (d *decoder) capacity(n ast.Node) {
 	c, tracker := demand.Capacity{Vector: demand.Whole()}, false
 	d.mapping(n, "capacity", []string{"tracker", "cpu", "io", "mem"}, func(key string, v ast.Node) {
@@ -253,6 +266,8 @@ func (d *decoder) capacity(n ast.Node) {
 	d.file.Capacities = append(d.file.Capacities, c)
 }
 
+// fault reads an item of faults, which has one of three forms: the loss of a tracker, the
+// loss of a map's output, and the failure of a task. check looks up the task's name.
 func (d *decoder) fault(n ast.Node) {
 	f := setup.Fault{Tracker: -1}
 	var task reference

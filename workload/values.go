@@ -27,6 +27,7 @@ const (
 // A parse function returns a problem instead of an error, because its caller adds the
 // place in the file. "" means that there is no problem.
 
+// parseCount reads a whole number of at most mostCount.
 func parseCount(text string) (n int, problem string) {
 	if strings.HasPrefix(text, "-") {
 		return 0, quote(text) + " is negative"
@@ -41,6 +42,7 @@ func parseCount(text string) (n int, problem string) {
 	return int(v), ""
 }
 
+// parseTime reads a time with its unit, of at most mostTime.
 func parseTime(text string) (d time.Duration, problem string) {
 	d, err := time.ParseDuration(text)
 	switch {
@@ -56,6 +58,7 @@ func parseTime(text string) (d time.Duration, problem string) {
 	return d, ""
 }
 
+// parseShare reads a decimal number such as 0.25, of at most 1,000,000.
 func parseShare(text string) (p ppm.Share, problem string) {
 	if strings.HasPrefix(text, "-") {
 		return 0, quote(text) + " is negative"
@@ -112,6 +115,7 @@ func parseBytes(text string) (n int64, problem string) {
 	return int64(bytes), ""
 }
 
+// parseSigma reads the sigma of a lognormal distribution, which is at most 5.
 func parseSigma(text string) (sigma float64, problem string) {
 	const most = 5 * ppm.One // a task in a thousand takes e^15 times as long
 	p, problem := parseShare(text)
