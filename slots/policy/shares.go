@@ -20,25 +20,12 @@ func ShareDemandOf(p slots.PoolView, k slots.Kind) ShareDemand {
 	return ShareDemand{Demand: DemandOf(p, k).All, Min: c.Min(k), Weight: c.Weight}
 }
 
-// Shares returns the fair shares of slots, in the order of pools:
+// Level is r in the fair shares of slots,
 //
 //	share_i = min(demand_i, max(weight_i · r, min_i)) with Σ share_i = min(Σ demand_i, total)
 //
-// Hadoop 1.0.3, SchedulingAlgorithms.computeFairShares, finds r with 25 bisections;
-// here it is exact. If the min shares exceed the slots together, they are scaled
-// down in proportion [Hadoop, "min share scale-down"].
-func Shares(pools []ShareDemand, total int32) []float64 {
-	level := LevelOf(pools, total)
-	shares := make([]float64, len(pools))
-	for i, p := range pools {
-		n := level.Share(p)
-		shares[i] = float64(n.Num) / float64(max(n.Den, 1))
-	}
-	return shares
-}
-
-// Level is r, the level of the water in water-filling, as Num ÷ Den. If the min
-// shares alone are too many, it is the factor by which each is scaled down.
+// as num ÷ den. If the min shares exceed the slots together, it is the factor that
+// scales each of them down [Hadoop, "min share scale-down"].
 type Level struct {
 	num, den int64
 	scaled   bool
@@ -79,7 +66,9 @@ func (p ShareDemand) weight() int64 {
 	return int64(p.Weight)
 }
 
-// LevelOf solves for r. The sum of shares grows with r in straight pieces: a pool
+// LevelOf returns the Level of pools in total slots. Hadoop 1.0.3,
+// SchedulingAlgorithms.computeFairShares, finds r with 25 bisections; here it is exact.
+// The sum of shares grows with r in straight pieces: a pool
 // starts to grow at min ÷ weight and stops at demand ÷ weight. LevelOf walks these
 // turns in order, and r is in the piece that reaches the sum.
 func LevelOf(pools []ShareDemand, total int32) Level {

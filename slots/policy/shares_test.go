@@ -34,7 +34,7 @@ func TestSharesAreHadoops(t *testing.T) {
 		"no slots": {0, []D{{Demand: 3}, {Demand: 4, Min: 1}}, []float64{0, 0}},
 		"only what is wanted of a min share binds": {10, []D{{4, 100, 0}, {Demand: 50}}, []float64{4, 6}},
 	} {
-		got := policy.Shares(c.pools, c.total)
+		got := shares(c.pools, c.total)
 		for i, want := range c.want {
 			if math.Abs(got[i]-want) > 1e-9 {
 				t.Errorf("%s: %v, want %v", name, got, c.want)
@@ -100,7 +100,7 @@ func TestSharesAgreeWithBisection(t *testing.T) {
 		for _, p := range pools {
 			least += min(p.Min, p.Demand)
 		}
-		got := policy.Shares(pools, total)
+		got := shares(pools, total)
 		if least > total {
 			for i, p := range pools {
 				if want := float64(min(p.Min, p.Demand)) * float64(total) / float64(least); math.Abs(got[i]-want) > 1e-9 {
@@ -122,7 +122,7 @@ func TestSharesAgreeWithBisection(t *testing.T) {
 func TestSharesAreMaxMin(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		pools, total := drawDemands(rt), rapid.Int32Range(1, 300).Draw(rt, "slots")
-		shares := policy.Shares(pools, total)
+		shares := shares(pools, total)
 		var sum, want float64
 		for i, p := range pools {
 			sum, want = sum+shares[i], want+float64(p.Demand)
@@ -150,4 +150,15 @@ func TestSharesAreMaxMin(t *testing.T) {
 			}
 		}
 	})
+}
+
+// shares returns the fair shares of slots, in the order of pools.
+func shares(pools []policy.ShareDemand, total int32) []float64 {
+	level := policy.LevelOf(pools, total)
+	all := make([]float64, len(pools))
+	for i, p := range pools {
+		n := level.Share(p)
+		all[i] = float64(n.Num) / float64(max(n.Den, 1))
+	}
+	return all
 }

@@ -50,16 +50,11 @@ func (p Phase) lacks() int32 { return p.SlotsDemand() - p.Capacity }
 type Scenario uint8
 
 const (
-	Enough        Scenario = iota // case 1: both phases have enough slots
-	Saturated                     // case 2: both phases have too few
-	ReduceBorrows                 // case 3: reduces borrow map slots
-	MapBorrows                    // case 4: maps borrow reduce slots
+	Enough        Scenario = iota // case 1, NONE: both phases have enough slots
+	Saturated                     // case 2, SATURATED: both phases have too few
+	ReduceBorrows                 // case 3, REDUCE_BORROWS: reduces borrow map slots
+	MapBorrows                    // case 4, MAP_BORROWS: maps borrow reduce slots
 )
-
-// String returns the scenario's name as explanations show it.
-func (s Scenario) String() string {
-	return [...]string{"NONE", "SATURATED", "REDUCE_BORROWS", "MAP_BORROWS"}[s]
-}
 
 // Algorithm1 is lines 3 to 17: which case holds, and how many slots of the other
 // phase the borrowing phase may use besides those that it has borrowed already.

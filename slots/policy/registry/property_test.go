@@ -108,10 +108,11 @@ func checkShares(running []int32, wanted []policy.ShareDemand, capacity int32) e
 		all += running[i]
 		least += min(wanted[i].Min, wanted[i].Demand)
 	}
-	shares := policy.Shares(wanted, all)
+	level := policy.LevelOf(wanted, all)
 	for i, r := range running {
-		if float64(r) > shares[i]+1+1e-9 {
-			return fmt.Errorf("pool %d runs %d, its share of %d is %v: %v of %v", i, r, all, shares[i], running, wanted)
+		n := level.Share(wanted[i])
+		if share := float64(n.Num) / float64(max(n.Den, 1)); float64(r) > share+1+1e-9 {
+			return fmt.Errorf("pool %d runs %d, its share of %d is %v: %v of %v", i, r, all, share, running, wanted)
 		}
 		if m := min(wanted[i].Min, wanted[i].Demand); least <= capacity && r < m {
 			return fmt.Errorf("pool %d runs %d, its min share is %d: %v of %v", i, r, m, running, wanted)
