@@ -29,6 +29,7 @@ type directory struct {
 	name     string // as the user gave it
 	path     string // absolute, no link
 	replaces bool
+	disk     disk
 
 	mu struct {
 		sync.Mutex
@@ -153,10 +154,10 @@ func (d *directory) publish(parts int) error {
 	if err := os.RemoveAll(filepath.Join(d.mu.stage, tempName)); err != nil {
 		return fmt.Errorf("output: %w", err)
 	}
-	if err := syncDir(d.mu.stage); err != nil {
+	if err := d.disk.syncDir(d.mu.stage); err != nil {
 		return err
 	}
-	if err := writeSuccess(d.mu.stage); err != nil {
+	if err := d.writeSuccess(); err != nil {
 		return err
 	}
 	if d.replaces {
@@ -171,29 +172,56 @@ func (d *directory) replace() error {
 	if err := replaceable(d.path); err != nil {
 		return err
 	}
-	old := beside(d.path)
-	err := exchange(d.mu.stage, d.path)
-	if err == nil {
-		old = d.mu.stage
-	} else if err = os.Rename(d.path, old); err != nil {
-		return fmt.Errorf("output: %w", err)
-	} else if err = os.Rename(d.mu.stage, d.path); err != nil {
-		return errors.Join(fmt.Errorf("output: %w", err), os.Rename(old, d.path))
+	old, err := swap(d.mu.stage, d.path)
+	if err != nil {
+		return err
 	}
 	d.mu.stage = d.path
 	d.mu.old = old
 	return nil
 }
 
+// swap gives stage the name path, and returns the new name of the directory that had it.
+func swap(stage, path string) (old string, err error) {
+	if exchange(stage, path) == nil {
+		return stage, nil
+	}
+	old = beside(path)
+	if err := os.Rename(path, old); err != nil {
+		return "", fmt.Errorf("output: %w", err)
+	}
+	if err := os.Rename(stage, path); err != nil {
+		return "", errors.Join(fmt.Errorf("output: %w", err), os.Rename(old, path))
+	}
+	return old, nil
+}
+
 func (d *directory) settle() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	defer d.unlock()
-	err := syncDir(filepath.Dir(d.path))
-	if d.mu.old != "" {
-		err = errors.Join(err, removeMade(d.mu.old))
+	if err := d.disk.syncDir(filepath.Dir(d.path)); err != nil {
+		return d.takeBack(err)
 	}
-	return err
+	if d.mu.old != "" {
+		return removeMade(d.mu.old)
+	}
+	return nil
+}
+
+// takeBack removes the result, which cannot be made durable because of cause. A directory
+// that it has replaced gets its name back. d.mu is held.
+func (d *directory) takeBack(cause error) error {
+	made, back := d.path, ""
+	if d.mu.old != "" {
+		var err error
+		if made, err = swap(d.mu.old, d.path); err != nil {
+			return fmt.Errorf("output %s: has replaced the directory that was there, but could not be made durable: %w",
+				quoteName(d.name), errors.Join(bare(cause), err))
+		}
+		back = ", and the directory that was there is back"
+	}
+	return fmt.Errorf("output %s: was removed, because it could not be made durable%s: %w", quoteName(d.name), back, errors.Join(bare(cause), removeMade(made)))
 }
 
 // abort removes the stage: `_temporary` with everything in it and, by name, what publish may
@@ -211,16 +239,16 @@ func (d *directory) abort() error {
 	return err
 }
 
-// writeSuccess makes an empty `_SUCCESS` and makes it durable.
-func writeSuccess(dir string) error {
-	f, err := os.Create(filepath.Join(dir, successName))
+// writeSuccess makes an empty `_SUCCESS` and makes it durable. d.mu is held.
+func (d *directory) writeSuccess() error {
+	f, err := os.Create(filepath.Join(d.mu.stage, successName))
 	if err != nil {
 		return fmt.Errorf("output: %w", err)
 	}
-	if err := errors.Join(syncFile(f), f.Close()); err != nil {
+	if err := errors.Join(d.disk.syncFile(f), d.disk.close(f)); err != nil {
 		return fmt.Errorf("output: %w", err)
 	}
-	return syncDir(dir)
+	return d.disk.syncDir(d.mu.stage)
 }
 
 // attemptFile is the part file of one attempt. abort does not wait for a write or a sync:
@@ -261,12 +289,12 @@ func (a *attemptFile) commit(int64) error {
 	if a.mu.f == nil || a.aborted.Load() {
 		return ErrAborted
 	}
-	if err := syncFile(a.mu.f); err != nil {
+	if err := a.dir.disk.syncFile(a.mu.f); err != nil {
 		return fmt.Errorf("output: %w", err)
 	}
 	f := a.mu.f
 	a.mu.f = nil
-	if err := f.Close(); err != nil {
+	if err := a.dir.disk.close(f); err != nil {
 		return errors.Join(fmt.Errorf("output: %w", bare(err)), a.remove())
 	}
 	return a.win()

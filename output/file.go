@@ -19,6 +19,7 @@ type pendingFile struct {
 	name     string      // as the user gave it
 	path     string      // absolute, no link
 	replaces fs.FileInfo // nil: a new file
+	disk     disk
 
 	mu struct {
 		sync.Mutex
@@ -86,7 +87,10 @@ func (p *pendingFile) sync() error {
 			return about(p.name, err)
 		}
 	}
-	return about(p.name, syncFile(f))
+	if err := p.disk.syncFile(f); err != nil {
+		return about(p.name, err)
+	}
+	return about(p.name, flush(p.disk, f))
 }
 
 func (p *pendingFile) publish(int) error {
@@ -99,7 +103,7 @@ func (p *pendingFile) publish(int) error {
 		return fmt.Errorf("output %s: is not a regular file any more", quoteName(p.name))
 	}
 	if closeBeforeRename {
-		if err := p.mu.f.Close(); err != nil {
+		if err := p.disk.close(p.mu.f); err != nil {
 			return about(p.name, err)
 		}
 	}
@@ -113,11 +117,24 @@ func (p *pendingFile) publish(int) error {
 func (p *pendingFile) settle() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	err := syncDir(filepath.Dir(p.path))
+	var ours fs.FileInfo
 	if !closeBeforeRename {
-		err = errors.Join(err, about(p.name, p.mu.f.Close()))
+		ours, _ = p.mu.f.Stat() // fails for no open file
 	}
-	return err
+	err := bare(p.disk.syncDir(filepath.Dir(p.path)))
+	if !closeBeforeRename {
+		err = errors.Join(err, bare(p.disk.close(p.mu.f)))
+	}
+	switch {
+	case err == nil:
+		return nil
+	case p.replaces != nil:
+		return fmt.Errorf("output %s: has replaced the file that was there, but could not be made durable: %w", quoteName(p.name), err)
+	}
+	if now, statErr := os.Lstat(p.path); statErr == nil && (ours == nil || os.SameFile(now, ours)) {
+		err = errors.Join(err, os.Remove(p.path))
+	}
+	return fmt.Errorf("output %s: was removed, because it could not be made durable: %w", quoteName(p.name), err)
 }
 
 func (p *pendingFile) abort() error {
@@ -254,5 +271,5 @@ func openFile(spec Spec) (place, error) {
 	if err := checkPlace(spec, spec.File, path, info); err != nil {
 		return nil, err
 	}
-	return &pendingFile{name: spec.File, path: path, replaces: info}, nil
+	return &pendingFile{name: spec.File, path: path, replaces: info, disk: spec.disk}, nil
 }

@@ -61,6 +61,8 @@ type Spec struct {
 	Stdin  io.Reader // what is read for "-"
 	Found  Found     // what was found under Inputs; nil: nothing
 	Files  []string  // that will be read; they only matter if Overwrite replaces a directory
+
+	disk disk // nil: the system's
 }
 
 // Found knows the files that will be read, and the directories in which they were found.
@@ -121,13 +123,16 @@ type place interface {
 	sink(mapOnly bool) (*sink, error) // where parts go that come in order
 	sync() error                      // makes the pending data durable
 	publish(parts int) error          // gives it its name, all or nothing; it must be quick
-	settle() error                    // makes the name durable
+	settle() error                    // makes the name durable, or takes the result away again
 	abort() error                     // removes what is pending, at any moment before publish has succeeded; idempotent
 }
 
 // Open checks everything that can be known beforehand. Its errors are options errors
 // (package errs) that say what is wrong with the place. Nothing is created before Start.
 func Open(spec Spec) (*Target, error) {
+	if spec.disk == nil {
+		spec.disk = osDisk{}
+	}
 	p, err := choose(spec)
 	if err != nil {
 		return nil, err
@@ -309,7 +314,8 @@ func (t *Target) queue() *ordered {
 }
 
 // Commit makes the result visible under its name, whole and durable. Every part must have
-// been committed. After an error everything that was pending is gone.
+// been committed. After an error everything that was pending is gone, and so is a result that
+// cannot be made durable. If that result has replaced a file, it stays and the error says so.
 func (t *Target) Commit() error {
 	if err := t.finish(); err != nil {
 		return errors.Join(err, t.Abort())

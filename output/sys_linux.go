@@ -81,6 +81,15 @@ func startWriteback(f *os.File, offset, bytes int64) {
 	})
 }
 
+// duplicate returns another descriptor of an open file.
+func duplicate(f *os.File) (*os.File, error) {
+	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), f.Name()), nil
+}
+
 // growPipe gives a pipe room for so many bytes, if the system allows that.
 func growPipe(f *os.File, bytes int) {
 	c, err := f.SyscallConn()

@@ -39,6 +39,8 @@ func noReader(error) bool { return false }
 
 func readerGone(err error) bool { return errors.Is(err, syscall.EPIPE) }
 
+func duplicate(*os.File) (*os.File, error) { return nil, errors.ErrUnsupported }
+
 func growPipe(*os.File, int) {}
 
 func startWriteback(*os.File, int64, int64) {}
