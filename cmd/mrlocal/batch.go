@@ -12,7 +12,6 @@ import (
 
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/cmd/mrlocal/internal/auxiliary"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/errs"
@@ -76,7 +75,7 @@ func runBatch(ctx context.Context, e env, line argv.Line) (int, error) {
 	if err := b.load(line); err != nil {
 		return 0, err
 	}
-	files, err := auxiliary.OpenSet(names, eventsPath, reportPath, b.places(names))
+	files, err := process.OpenAuxFiles(names, eventsPath, reportPath, b.places(names))
 	if err != nil {
 		return 0, err
 	}
@@ -138,8 +137,8 @@ func withSuffix(path, suffix string) string {
 }
 
 // places returns all files that the runs read and write, and the workload file.
-func (b *batch) places(names []string) auxiliary.Work {
-	w := auxiliary.Work{Inputs: []string{b.file.Name}}
+func (b *batch) places(names []string) process.Work {
+	w := process.Work{Inputs: []string{b.file.Name}}
 	for i := range b.jobs {
 		o := &b.jobs[i].options
 		w.Inputs = append(w.Inputs, o.Inputs...)
@@ -253,7 +252,7 @@ func makeParents(work []mrlocal.BatchJob) (made []string, err error) {
 		}
 		for n := len(missing) - 1; n >= 0; n-- {
 			if err := os.Mkdir(missing[n], 0o777); err != nil {
-				return made, errs.Optionf("output "+argv.Quote(out), "%s: %v", missing[n], auxiliary.Cause(err))
+				return made, errs.Optionf("output "+argv.Quote(out), "%s: %v", missing[n], process.Cause(err))
 			}
 			made = append(made, missing[n])
 		}

@@ -17,7 +17,6 @@ import (
 
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/cmd/mrlocal/internal/auxiliary"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/datagen"
 	"mrlocal/errs"
@@ -104,7 +103,7 @@ func makeWiki(ctx context.Context, e env) error {
 		fmt.Fprintf(e.stdout, "%s/ exists already: the demo uses it\n", demoDir)
 		return warm(ctx, demoDir)
 	case !errors.Is(err, fs.ErrNotExist):
-		return errs.Optionf(demoDir, "%v", auxiliary.Cause(err))
+		return errs.Optionf(demoDir, "%v", process.Cause(err))
 	}
 	started := time.Now()
 	if err := datagen.Generate(ctx, datagen.Wiki, demoDir, demoBytes, demoSeed); err != nil {

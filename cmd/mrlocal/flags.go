@@ -6,7 +6,7 @@ import (
 
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/cmd/mrlocal/internal/auxiliary"
+	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/errs"
 	"mrlocal/slots"
 	"mrlocal/slots/policy/registry"
@@ -236,7 +236,7 @@ func (r *reader) directories(flag string) []string {
 		info, err := os.Stat(d)
 		switch {
 		case err != nil:
-			r.Keep(errs.Optionf("--"+flag, "%s: %v", d, auxiliary.Cause(err)))
+			r.Keep(errs.Optionf("--"+flag, "%s: %v", d, process.Cause(err)))
 		case !info.IsDir():
 			r.Keep(errs.Optionf("--"+flag, "%s: not a directory", d))
 		}

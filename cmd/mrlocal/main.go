@@ -9,12 +9,10 @@
 //
 // The packages below internal:
 //
-//	argv       reads the command line, words errors
-//	auxiliary  events, reports and other files beside the result
-//	measure    runs a job with several numbers of slots
-//	process    signals, GOMAXPROCS, memory limit, --profile
-//	show       progress, tables and gantts
-//	sweep      runs and tables of a sweep
+//	argv     reads the command line, words errors
+//	measure  runs of a job or a workload with several numbers of slots
+//	process  signals, GOMAXPROCS, memory limit, --profile, files beside the result
+//	show     progress, tables and gantts
 //
 // Results go to standard output, everything else to standard error. The exit
 // codes are: 0 done; 1 nothing matched (run grep); 2 wrong usage or input; 3 the

@@ -10,8 +10,8 @@ import (
 
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/cmd/mrlocal/internal/auxiliary"
 	"mrlocal/cmd/mrlocal/internal/measure"
+	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/errs"
 	"mrlocal/jobs"
 )
@@ -76,7 +76,7 @@ func tuneJob(ctx context.Context, e env, line argv.Line, name string, build func
 		return 0, err
 	}
 	// The report is checked before the runs, which may take minutes.
-	file, err := auxiliary.Open("report", reportPath, o.Inputs, nil)
+	file, err := process.OpenAuxFile("report", reportPath, o.Inputs, nil)
 	if err != nil {
 		return 0, err
 	}

@@ -14,7 +14,7 @@ import (
 	"mrlocal/bench"
 	"mrlocal/bench/reproduce"
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/cmd/mrlocal/internal/auxiliary"
+	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/errs"
 )
 
@@ -133,7 +133,7 @@ func checkDocs(all []*reproduce.Experiment) error {
 		}
 	}
 	for _, name := range names {
-		if err := auxiliary.CheckBelow("write", filepath.Join(docsFolder, filepath.FromSlash(name))); err != nil {
+		if err := process.CheckBelow("write", filepath.Join(docsFolder, filepath.FromSlash(name))); err != nil {
 			return err
 		}
 	}

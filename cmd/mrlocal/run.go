@@ -8,7 +8,6 @@ import (
 
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/cmd/mrlocal/internal/auxiliary"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/errs"
@@ -52,11 +51,11 @@ func runJob(ctx context.Context, e env, line argv.Line, name string, build func(
 		return 0, err
 	}
 	// No auxiliary file may be an input or an output, or lie inside one.
-	beside := auxiliary.Work{Inputs: o.Inputs, Outputs: []string{o.OutputDir}}
+	beside := process.Work{Inputs: o.Inputs, Outputs: []string{o.OutputDir}}
 	if o.OutputFile != "" {
 		beside.Files = []string{o.OutputFile}
 	}
-	files, err := auxiliary.OpenSet([]string{name}, eventsPath, reportPath, beside)
+	files, err := process.OpenAuxFiles([]string{name}, eventsPath, reportPath, beside)
 	if err != nil {
 		return 0, err
 	}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/cmd/mrlocal/internal/auxiliary"
+	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/errs"
 	"mrlocal/report"
@@ -86,7 +86,7 @@ func runSim(ctx context.Context, e env, line argv.Line) (int, error) {
 	if err := s.complete(f); err != nil {
 		return 0, err
 	}
-	files, err := auxiliary.OpenSet(names, eventsPath, reportPath, auxiliary.Work{Inputs: []string{f.Name}})
+	files, err := process.OpenAuxFiles(names, eventsPath, reportPath, process.Work{Inputs: []string{f.Name}})
 	if err != nil {
 		return 0, err
 	}
@@ -129,7 +129,7 @@ func loadWorkload(line argv.Line) (*workload.File, error) {
 }
 
 // tell writes the report file, or the table to standard output.
-func tell(e env, files *auxiliary.Set, reports []*report.Report) error {
+func tell(e env, files *process.AuxFiles, reports []*report.Report) error {
 	if files.HasReport() {
 		err := files.Report(func(w io.Writer) error { return report.WriteJSON(w, reports) })
 		if gone(err) {

@@ -5,8 +5,8 @@ import (
 	"errors"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/cmd/mrlocal/internal/auxiliary"
-	"mrlocal/cmd/mrlocal/internal/sweep"
+	"mrlocal/cmd/mrlocal/internal/measure"
+	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/errs"
 	"mrlocal/internal/paths"
 	"mrlocal/report"
@@ -53,15 +53,15 @@ func sweepFlags() []flagSpec {
 }
 
 // sweep reads the flags that say what is swept.
-func (r *reader) sweep() *sweep.Plan {
-	o := sweep.Options{
+func (r *reader) sweep() *measure.Plan {
+	o := measure.SweepOptions{
 		MapSlots: r.counts("map-slots"), ReduceSlots: r.counts("reduce-slots"), BorrowMap: r.shares("borrow-map"), BorrowReduce: r.shares("borrow-reduce"),
 		TotalSlots: r.Count("total-slots", 2, 2*r.sweptSlots()), Policies: r.policies(),
 	}
 	if r.Err != nil {
 		return nil
 	}
-	p, err := sweep.New(o)
+	p, err := measure.NewPlan(o)
 	r.Keep(err)
 	return p
 }
@@ -95,7 +95,7 @@ func (r *reader) shares(flag string) []int64 {
 }
 
 // apply replaces flags by a configuration of a sweep.
-func (s *scheduling) apply(c sweep.Configuration) {
+func (s *scheduling) apply(c measure.Configuration) {
 	if c.MapSlots > 0 {
 		s.MapSlots = int(c.MapSlots)
 	}
@@ -162,10 +162,10 @@ func runSweep(ctx context.Context, e env, line argv.Line) (int, error) {
 }
 
 // runner makes one run of a sweep.
-type runner = func(c sweep.Configuration, policyName string) (*report.Report, error)
+type runner = func(c measure.Configuration, policyName string) (*report.Report, error)
 
 // sweepSimulated prepares runs in virtual time.
-func sweepSimulated(ctx context.Context, e env, line argv.Line, _ *sweep.Plan) (runner, *workload.File, error) {
+func sweepSimulated(ctx context.Context, e env, line argv.Line, _ *measure.Plan) (runner, *workload.File, error) {
 	r := newReader(line)
 	base := r.simulation()
 	if only := onlyOf(line, append(engineFlags(), bandwidthFlags()...)); only != "" {
@@ -182,7 +182,7 @@ func sweepSimulated(ctx context.Context, e env, line argv.Line, _ *sweep.Plan) (
 		return nil, nil, err
 	}
 	notes := newNotes(e.stderr)
-	return func(c sweep.Configuration, policyName string) (*report.Report, error) {
+	return func(c measure.Configuration, policyName string) (*report.Report, error) {
 		s := base
 		s.apply(c)
 		o, err := s.options(f, policyName)
@@ -199,7 +199,7 @@ func sweepSimulated(ctx context.Context, e env, line argv.Line, _ *sweep.Plan) (
 }
 
 // sweepReal prepares real runs, whose results are thrown away.
-func sweepReal(ctx context.Context, e env, line argv.Line, p *sweep.Plan) (runner, *workload.File, error) {
+func sweepReal(ctx context.Context, e env, line argv.Line, p *measure.Plan) (runner, *workload.File, error) {
 	r := newReader(line)
 	b := r.batch()
 	mode := r.Choice("progress", "auto", "plain", "none")
@@ -218,7 +218,7 @@ func sweepReal(ctx context.Context, e env, line argv.Line, p *sweep.Plan) (runne
 		return nil, nil, err
 	}
 	base := b.scheduling
-	return func(c sweep.Configuration, policyName string) (*report.Report, error) {
+	return func(c measure.Configuration, policyName string) (*report.Report, error) {
 		b.scheduling = base
 		b.apply(c)
 		return b.run(ctx, e, newScreen(e, mode, nil), policyName, discard, nil)
@@ -235,13 +235,13 @@ func onlyOf(line argv.Line, specs []flagSpec) string {
 	return ""
 }
 
-func openSweepSides(csvPath, svgPath, input string) (csv, svg *auxiliary.File, err error) {
+func openSweepSides(csvPath, svgPath, input string) (csv, svg *process.AuxFile, err error) {
 	if csvPath != "" && svgPath != "" && paths.Locate(csvPath) == paths.Locate(svgPath) {
 		return nil, nil, errs.Optionf("--csv, --svg", "%s: name two different files", csvPath)
 	}
-	if csv, err = auxiliary.Open("csv", csvPath, []string{input}, nil); err != nil {
+	if csv, err = process.OpenAuxFile("csv", csvPath, []string{input}, nil); err != nil {
 		return nil, nil, err
 	}
-	svg, err = auxiliary.Open("svg", svgPath, []string{input}, nil)
+	svg, err = process.OpenAuxFile("svg", svgPath, []string{input}, nil)
 	return csv, svg, err
 }

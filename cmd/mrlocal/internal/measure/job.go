@@ -1,3 +1,25 @@
+// Package measure runs a job or a workload several times with different slots and
+// throws the results away. A Job has two measurements:
+//
+//   - Tune (mrlocal tune) finds the numbers of slots for the job, by Dynamic
+//     Split's guideline ([Split11]). It takes Avg_k, the mean time of a task
+//     while k tasks run at a time, and chooses the k with the least Avg_k/k. The
+//     paper chooses limits of reduces so: in total, in their shuffle, and in their
+//     sort and compute. Tune chooses map slots in the same way.
+//   - Profile (mrlocal profile) says what one task needs of a tracker, for
+//     workload files and the policy ras ([RAS11]).
+//
+// Both measure under a policy that lends no slots, as the papers do. All runs of
+// Tune have the same number of tasks P, and a tracker never has more slots than
+// it has tasks: otherwise fewer than k tasks would run at a time.
+//
+// The formulas are in slots/policy/dynsplit.
+//
+// A Plan (mrlocal sweep) lays out the runs of a workload over slots, shares and
+// policies. It is pure: the caller makes the runs and gives back their reports, which
+// the Plan shows as a table, as CSV and as a chart.
+//
+// Neighbours: cmd/mrlocal reads the flags; internal/chart draws.
 package measure
 
 import (

@@ -9,7 +9,6 @@ import (
 	"runtime/pprof"
 	"runtime/trace"
 
-	"mrlocal/cmd/mrlocal/internal/auxiliary"
 	"mrlocal/errs"
 )
 
@@ -29,7 +28,7 @@ type recording struct {
 // CheckProfile checks that Profile can record into dir, and leaves no trace. The
 // directory must lie outside of what the command reads and writes. An empty dir
 // is fine: then nothing is recorded.
-func CheckProfile(dir string, beside auxiliary.Work) error {
+func CheckProfile(dir string, beside Work) error {
 	if dir == "" {
 		return nil
 	}
@@ -45,7 +44,7 @@ func CheckProfile(dir string, beside auxiliary.Work) error {
 // Profile calls run and records it into dir, which it makes if necessary. With an
 // empty dir it only calls run. It passes on whether it records. A process can
 // record one run at a time.
-func Profile(dir string, beside auxiliary.Work, run func(on bool) error) error {
+func Profile(dir string, beside Work, run func(on bool) error) error {
 	if dir == "" {
 		return run(false)
 	}
@@ -74,7 +73,7 @@ func refused(dir string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return errs.Optionf("--profile", "%s: %v", dir, auxiliary.Cause(err))
+	return errs.Optionf("--profile", "%s: %v", dir, Cause(err))
 }
 
 // open makes the directory and the files that are written during the run.

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"mrlocal/cmd/mrlocal/internal/auxiliary"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/errs"
 )
@@ -56,7 +55,7 @@ func checkWhole(t *testing.T, dir string) {
 func TestARunIsRecordedWhetherItFailsOrNot(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "p")
 	for _, want := range []error{nil, errors.New("failed")} { // the second into the directory of the first
-		err := process.Profile(dir, auxiliary.Work{}, func(on bool) error {
+		err := process.Profile(dir, process.Work{}, func(on bool) error {
 			if !on {
 				t.Error("the run does not know")
 			}
@@ -73,7 +72,7 @@ func TestAPanicLeavesWholeProfiles(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "p")
 	func() {
 		defer func() { _ = recover() }()
-		_ = process.Profile(dir, auxiliary.Work{}, func(bool) error { panic("a bug") })
+		_ = process.Profile(dir, process.Work{}, func(bool) error { panic("a bug") })
 	}()
 	checkWhole(t, dir)
 }
@@ -81,14 +80,14 @@ func TestAPanicLeavesWholeProfiles(t *testing.T) {
 func TestWhatIsRefusedLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	refusal := errs.Optionf("--x", "no")
-	err := process.Profile(filepath.Join(dir, "p"), auxiliary.Work{}, func(bool) error { return refusal })
+	err := process.Profile(filepath.Join(dir, "p"), process.Work{}, func(bool) error { return refusal })
 	if !errs.IsUsage(err) || len(names(t, dir)) > 0 {
 		t.Errorf("error %v, files %q", err, names(t, dir))
 	}
 }
 
 func TestNobodyAsked(t *testing.T) {
-	err := process.Profile("", auxiliary.Work{}, func(on bool) error {
+	err := process.Profile("", process.Work{}, func(on bool) error {
 		if on {
 			t.Error("the run believes that it is recorded")
 		}
@@ -107,14 +106,14 @@ func TestADirectoryThatCannotBe(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		dir    string
-		beside auxiliary.Work
+		beside process.Work
 	}{
-		"a file":              {file, auxiliary.Work{}},
-		"no parent":           {filepath.Join(dir, "a", "b"), auxiliary.Work{}},
-		"inside of an input":  {filepath.Join(dir, "p"), auxiliary.Work{Inputs: []string{dir}}},
-		"the output":          {filepath.Join(dir, "out"), auxiliary.Work{Outputs: []string{filepath.Join(dir, "out")}}},
-		"the output's file":   {filepath.Join(dir, "out"), auxiliary.Work{Files: []string{filepath.Join(dir, "out")}}},
-		"inside of an output": {filepath.Join(dir, "p"), auxiliary.Work{Outputs: []string{dir}}},
+		"a file":              {file, process.Work{}},
+		"no parent":           {filepath.Join(dir, "a", "b"), process.Work{}},
+		"inside of an input":  {filepath.Join(dir, "p"), process.Work{Inputs: []string{dir}}},
+		"the output":          {filepath.Join(dir, "out"), process.Work{Outputs: []string{filepath.Join(dir, "out")}}},
+		"the output's file":   {filepath.Join(dir, "out"), process.Work{Files: []string{filepath.Join(dir, "out")}}},
+		"inside of an output": {filepath.Join(dir, "p"), process.Work{Outputs: []string{dir}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := names(t, dir)

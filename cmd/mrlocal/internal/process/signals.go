@@ -1,6 +1,7 @@
 // Package process holds what the command does to its own process, and what a
 // library must never do to the process of its host: signals, GOMAXPROCS, the
-// memory limit, the pace of the garbage collector, and profiles.
+// memory limit, the pace of the garbage collector, profiles, and the auxiliary
+// files: events, reports, tables and charts.
 //
 // The first signal ends a context, so that the run cleans up. If that takes too
 // long, the process ends without it: user code may never return. The package
@@ -17,6 +18,10 @@
 // A file gets its name when it is complete, also if the run failed or was
 // interrupted. Large buffers are not on the heap, since internal/membudget maps
 // them.
+//
+// An AuxFile is checked before the work starts and created at the first write, so
+// a command that is refused leaves no file. No auxiliary file can destroy an input
+// or an output of the command. Results are not written here but by package output.
 package process
 
 import (

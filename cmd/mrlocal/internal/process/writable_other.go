@@ -1,6 +1,6 @@
 //go:build !unix
 
-package auxiliary
+package process
 
 import "os"
 

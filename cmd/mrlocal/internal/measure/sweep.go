@@ -1,11 +1,4 @@
-// Package sweep lays out the runs of a sweep over slots, shares and policies, and shows
-// their results as a table, as CSV and as a chart.
-//
-// A Plan is pure. It says which runs to make, in the order of the rows. The caller makes
-// the runs and gives back their reports.
-//
-// Neighbours: cmd/mrlocal reads the flags and makes the runs; chart draws.
-package sweep
+package measure
 
 import (
 	"errors"
@@ -19,9 +12,9 @@ import (
 // mostRuns bounds a sweep.
 const mostRuns = 100_000
 
-// Options holds the values to sweep over. A setting without values is that of the file,
+// SweepOptions holds the values to sweep over. A setting without values is that of the file,
 // or the default.
-type Options struct {
+type SweepOptions struct {
 	MapSlots, ReduceSlots   []int   // of each tracker
 	BorrowMap, BorrowReduce []int64 // parts per million
 	TotalSlots              int     // of each tracker: ReduceSlots are the rest beside MapSlots; 0: not held constant
@@ -67,9 +60,9 @@ type Plan struct {
 	runs       []Configuration
 }
 
-// New lays out a sweep. If one share has several values and the other share has none,
+// NewPlan lays out a sweep. If one share has several values and the other share has none,
 // the other share is swept at 0 and at 1.
-func New(o Options) (*Plan, error) {
+func NewPlan(o SweepOptions) (*Plan, error) {
 	counts := func(values []int) (all []int64) {
 		for _, v := range values {
 			all = append(all, int64(v))
@@ -90,15 +83,15 @@ func (p *Plan) Runs() int { return len(p.runs) * len(p.policies) }
 
 // Run makes the runs one after the other, and returns their rows. The first error ends
 // it.
-func (p *Plan) Run(run func(c Configuration, policyName string) (*report.Report, error)) ([]Row, error) {
-	var rows []Row
+func (p *Plan) Run(run func(c Configuration, policyName string) (*report.Report, error)) ([]SweepRow, error) {
+	var rows []SweepRow
 	for _, c := range p.runs {
 		for _, name := range p.policies {
 			done, err := run(c, name)
 			if err != nil {
 				return nil, p.in(c, name, err)
 			}
-			rows = append(rows, Row{c, done})
+			rows = append(rows, SweepRow{c, done})
 		}
 	}
 	return rows, nil

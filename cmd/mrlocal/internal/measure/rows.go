@@ -1,4 +1,4 @@
-package sweep
+package measure
 
 import (
 	"bytes"
@@ -13,8 +13,8 @@ import (
 	"mrlocal/report"
 )
 
-// Row is one run of a sweep.
-type Row struct {
+// SweepRow is one run of a sweep.
+type SweepRow struct {
 	Configuration
 	*report.Report
 }
@@ -22,7 +22,7 @@ type Row struct {
 // speedups returns T0/T1 - 1 of each row. T1 is the makespan of the row. T0 is that of
 // the first policy in the same configuration or, with one policy only, of the first row.
 // If T1 is 0, the speedup is 0.
-func (p *Plan) speedups(rows []Row) []float64 {
+func (p *Plan) speedups(rows []SweepRow) []float64 {
 	all := make([]float64, len(rows))
 	for i := range rows {
 		first := 0
@@ -55,7 +55,7 @@ func (p *Plan) settings(c *Configuration) string {
 }
 
 // Table returns the rows as a table for people.
-func (p *Plan) Table(rows []Row) []byte {
+func (p *Plan) Table(rows []SweepRow) []byte {
 	var b bytes.Buffer
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	for i := range p.dimensions {
@@ -81,7 +81,7 @@ func (p *Plan) Table(rows []Row) []byte {
 }
 
 // CSV returns every figure of each run. All sweeps have the same columns.
-func (p *Plan) CSV(rows []Row) []byte {
+func (p *Plan) CSV(rows []SweepRow) []byte {
 	var b bytes.Buffer
 	b.WriteString("policy,trackers,map_slots,reduce_slots,borrow_map,borrow_reduce,makespan_s,mean_job_s,speedup,utilisation,moves,lent_slot_s,jain,hoarding_slot_s\n")
 	for i, speedup := range p.speedups(rows) {
@@ -105,7 +105,7 @@ func number(v float64) string {
 
 // Chart returns a chart with a line for each series. A series is a policy and a value of
 // each dimension except that of the x axis.
-func (p *Plan) Chart(file, y string, rows []Row) *chart.Chart {
+func (p *Plan) Chart(file, y string, rows []SweepRow) *chart.Chart {
 	x := &p.dimensions[p.x]
 	if y == "" {
 		y = "makespan"
@@ -132,7 +132,7 @@ func (p *Plan) Chart(file, y string, rows []Row) *chart.Chart {
 	return c
 }
 
-func (p *Plan) series(r *Row) string {
+func (p *Plan) series(r *SweepRow) string {
 	var parts []string
 	if len(p.policies) > 1 || len(p.dimensions) == 1 {
 		parts = append(parts, r.Policy)

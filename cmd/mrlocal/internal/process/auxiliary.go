@@ -1,0 +1,210 @@
+package process
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+
+	"mrlocal/errs"
+	"mrlocal/internal/paths"
+)
+
+// AuxFile is an auxiliary file. A nil AuxFile stands for a flag that is not set; Close
+// accepts it.
+type AuxFile struct {
+	flag, path string
+	f          *os.File
+}
+
+// OpenAuxFile checks that the file can be written and is neither an input nor an
+// output of the run; it does not create the file. The flag is for messages. OpenAuxFile
+// returns nil if path is empty.
+func OpenAuxFile(flag, path string, inputs, outputs []string) (*AuxFile, error) {
+	if path == "" {
+		return nil, nil
+	}
+	info, err := os.Stat(path)
+	if err == nil && info.IsDir() {
+		return nil, errs.Optionf("--"+flag, "%s: is a directory; name a file", path)
+	}
+	if err != nil || info.Mode().IsRegular() {
+		if err := apart(flag, path, inputs, outputs); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case err == nil:
+		if err := writable(path); err != nil {
+			return nil, errs.Optionf("--"+flag, "%s: %v", path, Cause(err))
+		}
+	case errors.Is(err, fs.ErrNotExist):
+		parent := filepath.Dir(path)
+		if info, err := os.Stat(parent); err != nil {
+			return nil, errs.Optionf("--"+flag, "%s: %v", parent, Cause(err))
+		} else if !info.IsDir() {
+			return nil, errs.Optionf("--"+flag, "%s: not a directory", parent)
+		}
+		if err := writable(parent); err != nil {
+			return nil, errs.Optionf("--"+flag, "%s: cannot be made: %v", path, Cause(err))
+		}
+	default:
+		return nil, errs.Optionf("--"+flag, "%s: %v", path, Cause(err))
+	}
+	return &AuxFile{flag: flag, path: path}, nil
+}
+
+// CheckBelow checks that path can be written once the directories above it are
+// made. It makes nothing.
+func CheckBelow(flag, path string) error {
+	at := path
+	info, err := os.Stat(at)
+	for errors.Is(err, fs.ErrNotExist) && filepath.Dir(at) != at {
+		at = filepath.Dir(at)
+		info, err = os.Stat(at)
+	}
+	switch {
+	case err != nil:
+	case at == path && info.IsDir():
+		err = syscall.EISDIR
+	case at != path && !info.IsDir():
+		err = syscall.ENOTDIR
+	default:
+		err = writable(at)
+	}
+	if err != nil {
+		return errs.Optionf("--"+flag, "%s: %v", at, Cause(err))
+	}
+	return nil
+}
+
+// apart refuses a path that is, or lies inside, an input or output of the run.
+func apart(flag, path string, inputs, outputs []string) error {
+	place := paths.Locate(path)
+	if in, ok := paths.Enclosing(place, paths.Expand(inputs)); ok {
+		if other, err := os.Stat(in); err == nil && !other.IsDir() {
+			return errs.Optionf("--"+flag, "%s: is an input of the run", path)
+		}
+		return errs.Optionf("--"+flag, "%s: lies inside the input %s; give a name outside", path, in)
+	}
+	if out, ok := paths.Enclosing(place, outputs); ok {
+		return errs.Optionf("--"+flag, "%s: lies inside the output %s; give a name outside", path, out)
+	}
+	return nil
+}
+
+// Write creates the file at the first call.
+func (s *AuxFile) Write(p []byte) (int, error) {
+	if s.f == nil {
+		f, err := create(s.path)
+		if err != nil {
+			return 0, err
+		}
+		s.f = f
+	}
+	return s.f.Write(p)
+}
+
+// Close closes the file if it was created.
+func (s *AuxFile) Close() error {
+	if s == nil || s.f == nil {
+		return nil
+	}
+	return s.f.Close()
+}
+
+// Cause returns err without the operation and the path that package os adds.
+func Cause(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
+
+// Work lists what a command reads and writes. Auxiliary files must lie outside.
+type Work struct {
+	Inputs  []string // files, directories, globs
+	Outputs []string // directories
+	Files   []string // outputs of one file
+}
+
+// AuxFiles holds the auxiliary files of one run, or of several runs, one for each
+// policy.
+type AuxFiles struct {
+	events []*AuxFile
+	report *AuxFile
+}
+
+// OpenAuxFiles checks the --events file of each run and the --report file of all. A
+// single run writes its events to eventsPath; several runs write to
+// eventsPath.NAME. Both paths may be empty.
+func OpenAuxFiles(names []string, eventsPath, reportPath string, w Work) (*AuxFiles, error) {
+	events := make([]string, len(names))
+	for i, name := range names {
+		switch {
+		case eventsPath == "":
+		case len(names) == 1:
+			events[i] = eventsPath
+		default:
+			events[i] = eventsPath + "." + name
+		}
+	}
+	s := &AuxFiles{}
+	for _, path := range events {
+		if path != "" && reportPath != "" && paths.Locate(path) == paths.Locate(reportPath) {
+			return nil, errs.Optionf("--events, --report", "%s: name two different files", path)
+		}
+		f, err := w.open("events", path)
+		if err != nil {
+			return nil, err
+		}
+		s.events = append(s.events, f)
+	}
+	var err error
+	s.report, err = w.open("report", reportPath)
+	return s, err
+}
+
+// open checks one auxiliary file; path may be empty.
+func (w *Work) open(flag, path string) (*AuxFile, error) {
+	for _, file := range w.Files {
+		if path != "" && paths.Locate(path) == paths.Locate(file) {
+			return nil, errs.Optionf("--output-file", "%s: is the --events or --report file too", path)
+		}
+	}
+	return OpenAuxFile(flag, path, w.Inputs, w.Outputs)
+}
+
+// CheckDirectory refuses a directory that is, or lies inside, an input or output
+// of the command.
+func (w *Work) CheckDirectory(flag, path string) error {
+	for _, out := range slices.Concat(w.Files, w.Outputs) { // outputs need not exist yet
+		if paths.Locate(path) == paths.Locate(out) {
+			return errs.Optionf("--"+flag, "%s: is the output too; name another", path)
+		}
+	}
+	return apart(flag, path, w.Inputs, w.Outputs)
+}
+
+// Events returns the writer for the events of run i, or nil.
+func (s *AuxFiles) Events(i int) io.Writer {
+	if s.events[i] == nil {
+		return nil
+	}
+	return s.events[i]
+}
+
+// CloseEvents closes the events file of run i.
+func (s *AuxFiles) CloseEvents(i int) error { return s.events[i].Close() }
+
+// HasReport reports whether a --report file is wanted.
+func (s *AuxFiles) HasReport() bool { return s.report != nil }
+
+// Report calls write with the --report file, and closes the file.
+func (s *AuxFiles) Report(write func(io.Writer) error) error {
+	return errors.Join(write(s.report), s.report.Close())
+}
