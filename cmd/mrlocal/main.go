@@ -5,7 +5,8 @@
 // and profile), reproduce.go, replay.go, explain.go, gen.go, demo.go,
 // policies.go. tree.go lists the commands and calls them. flags.go and sched.go
 // hold the flags that several commands share; jobs.go has the jobs, and
-// batchjobs.go reads the jobs of a workload file as run reads its flags.
+// batchjobs.go reads the jobs of a workload file as run reads its flags. tools.go
+// calls the tools, such as mrlocal sort.
 //
 // The packages below internal:
 //
@@ -13,6 +14,7 @@
 //	measure  runs of a job or a workload with several numbers of slots
 //	process  signals, GOMAXPROCS, memory limit, --profile, files beside the result
 //	show     progress, tables and gantts
+//	tools    the commands that work as GNU tools do
 //
 // Results go to standard output, everything else to standard error. The exit
 // codes are: 0 done; 1 nothing matched (run grep); 2 wrong usage or input; 3 the
@@ -64,6 +66,9 @@ func run(ctx context.Context, args []string, e env) (code int) {
 			code = fail(ctx, e, what, fmt.Errorf("a bug in mrlocal: %v", r))
 		}
 	}()
+	if code, done := tool(ctx, args, e); done {
+		return code
+	}
 	if code, done := shortcut(args, e); done {
 		return code
 	}

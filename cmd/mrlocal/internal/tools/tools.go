@@ -1,0 +1,192 @@
+// Package tools holds the commands that work as GNU tools do: mrlocal sort, and
+// others beside it. Each of them does with the engine what a tool of the shell
+// does: it reads standard input if no file is named, and writes nothing but its
+// result and its errors. mrlocal run has the same jobs with the meaning of
+// MapReduce.
+//
+// A tool is a value of type Tool, in a file of its own. All lists the tools. Main
+// reads the command line, writes the help and maps errors to exit codes.
+//
+// Exit codes: what Tool.Run returns; 2 for every error; 128 plus the number of the
+// signal when interrupted. There is no 3.
+package tools
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"mrlocal"
+	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/process"
+	"mrlocal/cmd/mrlocal/internal/show"
+	"mrlocal/jobs"
+)
+
+// exitTrouble is the exit code of every error, as GNU tools have it.
+const exitTrouble = 2
+
+// Tool is a command that works as a GNU tool.
+type Tool struct {
+	Name  string
+	Usage string      // one line, for the list of commands
+	Help  string      // one screen, without the flags of the engine
+	Flags []argv.Spec // a flag of the engine with the same name is hidden
+
+	// Rewrite replaces obsolete words before the flags are read; it may be nil.
+	Rewrite func(args []string) ([]string, error)
+
+	// Run does the work. Its code is the exit code if it returns no error.
+	Run func(ctx context.Context, c *Call) (code int, err error)
+}
+
+// Env is what a tool gets from the command.
+type Env struct {
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	Dumb           bool // the terminal cannot erase a line
+
+	// EngineFlags are the flags of the engine that every tool takes, and
+	// EngineOptions reads them.
+	EngineFlags   []argv.Spec
+	EngineOptions func(argv.Line) (mrlocal.Options, error)
+}
+
+// Call is one call of a tool: its streams, and its flags, which the Reader reads.
+type Call struct {
+	argv.Reader
+	Env
+	Options mrlocal.Options // those of the flags of the engine; Run completes them
+}
+
+// All lists the tools in the order of the help. A new tool gets a line here.
+func All() []Tool { return []Tool{sortTool()} }
+
+// Named returns the tool of that name.
+func Named(name string) (Tool, bool) {
+	for _, t := range All() {
+		if t.Name == name {
+			return t, true
+		}
+	}
+	return Tool{}, false
+}
+
+// Main runs a tool with the words behind its name. It writes every error in one
+// line and returns the exit code.
+func Main(ctx context.Context, t Tool, args []string, e Env) (code int) {
+	defer func() { // user code never panics here: the engine catches that inside attempts
+		if r := recover(); r != nil {
+			code = fail(ctx, t, e, fmt.Errorf("a bug in mrlocal: %v", r))
+		}
+	}()
+	code, err := t.main(ctx, args, e)
+	if err != nil {
+		return fail(ctx, t, e, err)
+	}
+	return code
+}
+
+// fail writes err in one line and returns its exit code.
+func fail(ctx context.Context, t Tool, e Env, err error) int {
+	code := exitTrouble
+	var s process.Interrupted
+	if errors.As(context.Cause(ctx), &s) {
+		err, code = s, s.ExitCode()
+	}
+	fmt.Fprint(e.Stderr, argv.ErrorLine(t.Name, err))
+	return code
+}
+
+// main reads the command line and runs the tool.
+func (t Tool) main(ctx context.Context, args []string, e Env) (int, error) {
+	if t.Rewrite != nil {
+		var err error
+		if args, err = t.Rewrite(args); err != nil {
+			return 0, err
+		}
+	}
+	own := append([]argv.Spec{{Flag: argv.Flag{Name: "help-all"}, Help: "this help, with the flags of the engine"}}, t.Flags...)
+	engine := without(e.EngineFlags, own)
+	line, err := argv.ParseTool(t.Name, args, flagsOf(append(own, engine...)))
+	switch {
+	case line.Help || err == nil && line.Has("help-all"):
+		return 0, t.help(e.Stdout, engine, !line.Help)
+	case err != nil:
+		return 0, err
+	}
+	c := &Call{Reader: argv.Reader{Line: line}, Env: e}
+	if c.Options, err = e.EngineOptions(line); err != nil {
+		return 0, err
+	}
+	return t.Run(ctx, c)
+}
+
+// without returns the specs that share no name with those of own, and without the
+// letters of own.
+func without(specs, own []argv.Spec) []argv.Spec {
+	names, letters := map[string]bool{}, map[string]bool{}
+	for _, f := range own {
+		names[f.Name], letters[f.Short] = true, true
+	}
+	var rest []argv.Spec
+	for _, f := range specs {
+		if names[f.Name] {
+			continue
+		}
+		if letters[f.Short] {
+			f.Short = ""
+		}
+		rest = append(rest, f)
+	}
+	return rest
+}
+
+func flagsOf(specs []argv.Spec) []argv.Flag {
+	flags := make([]argv.Flag, len(specs))
+	for i := range specs {
+		flags[i] = specs[i].Flag
+	}
+	return flags
+}
+
+// help writes the one screen and, if all is set, the flags of the engine.
+func (t Tool) help(w io.Writer, engine []argv.Spec, all bool) error {
+	if _, err := io.WriteString(w, t.Help); err != nil || !all {
+		return err
+	}
+	fmt.Fprint(w, "\nFlags of the engine:\n")
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, f := range engine {
+		name, help := "--"+f.Name, strings.ReplaceAll(f.Help, "`", "")
+		if f.Value {
+			_, rest, _ := strings.Cut(f.Help, "`")
+			metavar, _, _ := strings.Cut(rest, "`")
+			name += " " + metavar
+		}
+		if f.Default != "" {
+			help += " (default: " + f.Default + ")"
+		}
+		fmt.Fprintf(table, "  %s\t%s\n", name, help)
+	}
+	return table.Flush()
+}
+
+// RunChain runs the chain with c.Options. Its result goes to c.Stdout unless the
+// options name a file. Nothing else is written, except a line of progress on a
+// terminal when the run takes long.
+func (c *Call) RunChain(ctx context.Context, chain jobs.Chain) (*mrlocal.Report, error) {
+	o := c.Options
+	screen := show.NewQuietScreen(c.Stderr, c.Dumb)
+	defer screen.Stop()
+	o.Stdin = c.Stdin
+	if o.OutputFile == "" {
+		o.Stdout = screen.Results(c.Stdout)
+	}
+	screen.Attach(&o)
+	o.Note = nil
+	return process.RunChain(ctx, chain, o)
+}

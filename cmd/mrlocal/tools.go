@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+	"os"
+	"slices"
+
+	"mrlocal"
+	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/tools"
+	"mrlocal/errs"
+)
+
+// toolCommands are the tools, for the list of commands. Their flags are read by
+// package tools, which run calls.
+func toolCommands() []command {
+	var all []command
+	for _, t := range tools.All() {
+		all = append(all, command{name: t.Name, usage: t.Usage, run: func(context.Context, env, argv.Line) (int, error) {
+			return 0, errs.Optionf(t.Name, "the name of a tool stands first: mrlocal %s", t.Name)
+		}})
+	}
+	return all
+}
+
+// tool runs the tool that args name. It reports whether there is one.
+func tool(ctx context.Context, args []string, e env) (code int, done bool) {
+	if len(args) == 0 {
+		return 0, false
+	}
+	if len(args) == 2 && (args[0] == "help" || args[0] == "--help") {
+		args = []string{args[1], "--help"}
+	}
+	t, ok := tools.Named(args[0])
+	if !ok {
+		return 0, false
+	}
+	return tools.Main(ctx, t, args[1:], tools.Env{
+		Stdin: e.stdin, Stdout: e.stdout, Stderr: e.stderr, Dumb: os.Getenv("TERM") == "dumb",
+		EngineFlags: toolEngineFlags(), EngineOptions: toolEngineOptions,
+	}), true
+}
+
+// toolEngineFlags are the flags of the engine that tools take.
+func toolEngineFlags() []flagSpec {
+	flags := slices.DeleteFunc(engineFlags(), func(f flagSpec) bool { return f.Name == "progress" })
+	return append(flags,
+		value("decode", "decode compressed inputs and refuse other archives, or read all bytes as they are: `auto|none`", "auto"),
+		value("sched", "slot policy `NAME`; mrlocal policies lists them", defaultPolicy),
+		value("map-slots", "`N` home map slots", "the cores minus the reduce slots"),
+		value("reduce-slots", "`N` home reduce slots", "a sixth of the cores, at least 1"),
+		value("block-size", "`SIZE` of a split, at least 1KiB", "64MiB, less for small inputs"))
+}
+
+// toolEngineOptions reads toolEngineFlags. The slots of a tool are those of a run.
+func toolEngineOptions(line argv.Line) (mrlocal.Options, error) {
+	r := newReader(line)
+	o := mrlocal.Options{Policy: r.policy()}
+	o.MapSlots, o.ReduceSlots = r.Count("map-slots", 1, mostSlots), r.Count("reduce-slots", 1, mostSlots)
+	o.NoDecode = r.Choice("decode", "auto", "none") == "none"
+	o.BlockBytes = r.Size("block-size", leastBlock)
+	r.engineOptions(&o)
+	return o, r.Err
+}
