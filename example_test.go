@@ -10,8 +10,8 @@ import (
 	"mrlocal"
 	"mrlocal/jobs"
 	"mrlocal/jobs/wordcount"
+	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/registry"
-	"mrlocal/slots/policy/settings"
 )
 
 // letters emits each letter of a block.
@@ -75,7 +75,7 @@ func ExampleRunBatch() {
 			JobOptions: mrlocal.JobOptions{Inputs: []string{filepath.Join(dir, "a.txt")}, OutputFile: filepath.Join(dir, name)},
 		})
 	}
-	fair, err := registry.New("fair", settings.Defaults())
+	fair, err := registry.New("fair", policy.DefaultOptions())
 	if err != nil {
 		fmt.Println(err)
 		return

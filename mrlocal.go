@@ -7,8 +7,8 @@ import (
 	"mrlocal/errs"
 	"mrlocal/jobs"
 	"mrlocal/report"
+	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/registry"
-	"mrlocal/slots/policy/settings"
 	"mrlocal/slots/setup"
 )
 
@@ -90,7 +90,7 @@ func RunBatch(ctx context.Context, batch []BatchJob, o Options) (*Report, error)
 // import policies, and uses FIFO.
 func lend(o *Options) (err error) {
 	if o.Policy == nil {
-		o.Policy, err = registry.New(DefaultPolicy, settings.Defaults())
+		o.Policy, err = registry.New(DefaultPolicy, policy.DefaultOptions())
 	}
 	return err
 }

@@ -8,8 +8,8 @@ import (
 	"mrlocal/datagen"
 	"mrlocal/engine"
 	"mrlocal/jobs"
+	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/registry"
-	"mrlocal/slots/policy/settings"
 	"mrlocal/slots/setup"
 	"mrlocal/spill/runs"
 	"mrlocal/trace"
@@ -40,7 +40,7 @@ func BenchmarkAdditional(b *testing.B) {
 		var phase, whole, ran [2][]float64 // by the number of additional map slots
 		for range *rounds {
 			for n := range 2 {
-				o := settings.Defaults()
+				o := policy.DefaultOptions()
 				o.AdditionalMapSlots = int32(n)
 				p, err := registry.New("dynsplit", o)
 				if err != nil {

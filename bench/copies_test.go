@@ -5,8 +5,8 @@ import (
 
 	"mrlocal/engine"
 	"mrlocal/slots"
+	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/dynamicmr"
-	"mrlocal/slots/policy/settings"
 	"mrlocal/slots/setup"
 )
 
@@ -16,9 +16,9 @@ import (
 // copies job-first and batch-first, and fair without and with copies (late). With
 // -judge it fails unless copies help.
 func BenchmarkCopies(b *testing.B) {
-	tuned := func(change func(o *settings.Options)) func() slots.Policy {
+	tuned := func(change func(o *policy.Options)) func() slots.Policy {
 		return func() slots.Policy {
-			o := settings.Defaults()
+			o := policy.DefaultOptions()
 			change(&o)
 			return dynamicmr.New(o)
 		}
@@ -27,9 +27,9 @@ func BenchmarkCopies(b *testing.B) {
 		name string
 		make func() slots.Policy
 	}{
-		{"no-copies", tuned(func(o *settings.Options) { o.SEPB = false })},
-		{"job-first", tuned(func(o *settings.Options) { o.SEPBJobs = 0 })},
-		{"batch-first", tuned(func(*settings.Options) {})},
+		{"no-copies", tuned(func(o *policy.Options) { o.SEPB = false })},
+		{"job-first", tuned(func(o *policy.Options) { o.SEPBJobs = 0 })},
+		{"batch-first", tuned(func(*policy.Options) {})},
 		{"fair", func() slots.Policy { return newPolicy(b, "fair") }},
 		{"late", func() slots.Policy { return newPolicy(b, "late") }},
 	}

@@ -12,8 +12,8 @@ import (
 	"mrlocal/jobs/sort"
 	"mrlocal/jobs/wordcount"
 	"mrlocal/slots"
+	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/registry"
-	"mrlocal/slots/policy/settings"
 	"mrlocal/slots/setup"
 )
 
@@ -91,7 +91,7 @@ func runWith(b *testing.B, all []source, paths []string, o engine.Options) *engi
 
 func newPolicy(b *testing.B, sched string) slots.Policy {
 	b.Helper()
-	p, err := registry.New(sched, settings.Defaults())
+	p, err := registry.New(sched, policy.DefaultOptions())
 	if err != nil {
 		b.Fatal(err)
 	}

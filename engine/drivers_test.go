@@ -16,8 +16,8 @@ import (
 	"mrlocal/sim"
 	"mrlocal/slots"
 	"mrlocal/slots/demand"
+	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/registry"
-	"mrlocal/slots/policy/settings"
 	"mrlocal/slots/setup"
 	"mrlocal/trace"
 	"mrlocal/workload"
@@ -98,7 +98,7 @@ func TestTheEngineAndTheSimulatorGiveTheSameEvents(t *testing.T) {
 				file := withoutLosses(t, file, tuned.policy)
 				var simulated, real trace.Log
 				p := func() slots.Policy {
-					o := settings.Defaults()
+					o := policy.DefaultOptions()
 					o.LocalityDelay = w.delay
 					tuned.change(&o)
 					p, err := registry.New(tuned.policy, o)
@@ -136,17 +136,17 @@ const driverSlots = 4
 // tunedPolicy is a policy with options.
 type tunedPolicy struct {
 	name, policy string
-	change       func(o *settings.Options)
+	change       func(o *policy.Options)
 }
 
 // driverPolicies returns all policies with default options, and some without the
 // features for which the drivers report different things.
 func driverPolicies() (all []tunedPolicy) {
 	for _, info := range registry.All() {
-		all = append(all, tunedPolicy{info.Name, info.Name, func(*settings.Options) {}})
+		all = append(all, tunedPolicy{info.Name, info.Name, func(*policy.Options) {}})
 	}
 	dynamicMR := func(name, dhsa string, w demand.Weights) tunedPolicy {
-		return tunedPolicy{name, "dynamicmr", func(o *settings.Options) { o.SEPB, o.DHSA, o.SlotWeights = false, dhsa, w }}
+		return tunedPolicy{name, "dynamicmr", func(o *policy.Options) { o.SEPB, o.DHSA, o.SlotWeights = false, dhsa, w }}
 	}
 	return append(all,
 		dynamicMR("dynamicmr without copies", "pi", demand.Weights{}),
@@ -175,7 +175,7 @@ func driversDiffer(name string) string {
 // trackers.
 func withoutLosses(t *testing.T, file *workload.File, name string) *workload.File {
 	t.Helper()
-	p, err := registry.New(name, settings.Options{})
+	p, err := registry.New(name, policy.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

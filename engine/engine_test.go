@@ -27,8 +27,8 @@ import (
 	"mrlocal/jobs/wordcount"
 	"mrlocal/report"
 	"mrlocal/slots"
+	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/registry"
-	"mrlocal/slots/policy/settings"
 	"mrlocal/slots/replay"
 	"mrlocal/slots/setup"
 	"mrlocal/trace"
@@ -86,7 +86,7 @@ func must(t testing.TB, chain jobs.Chain, o engine.Options) ([]byte, *engine.Rep
 
 func newPolicy(t testing.TB, name string) slots.Policy {
 	t.Helper()
-	p, err := registry.New(name, settings.Defaults())
+	p, err := registry.New(name, policy.DefaultOptions())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -470,7 +470,7 @@ func TestARealRunsFactsReplayToTheSameDecisions(t *testing.T) {
 					JobOptions: engine.JobOptions{Inputs: []string{in}, BlockBytes: 60_000}, Policy: newPolicy(t, sched), Events: &events, Config: setup.Config{MapSlots: 2, ReduceSlots: 1}, MemoryBytes: 64 << 20,
 				})
 				difference, err := replay.Run(&events, func(c slots.Config) (slots.Policy, error) {
-					return registry.New(sched, settings.Options{BorrowMap: c.BorrowMap, BorrowReduce: c.BorrowReduce})
+					return registry.New(sched, policy.Options{BorrowMap: c.BorrowMap, BorrowReduce: c.BorrowReduce})
 				}, replay.Options{})
 				if err != nil || difference != nil {
 					t.Errorf("replay: %v, %v", difference, err)

@@ -17,8 +17,8 @@ import (
 	"mrlocal/report"
 	"mrlocal/slots"
 	"mrlocal/slots/fifo"
+	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/registry"
-	"mrlocal/slots/policy/settings"
 	"mrlocal/slots/setup"
 	"mrlocal/trace"
 )
@@ -162,7 +162,7 @@ func TestEveryPolicyGivesTheSameBytesWhateverGoesWrong(t *testing.T) {
 		}
 		for _, info := range registry.All() {
 			t.Run(name+"/"+info.Name, func(t *testing.T) {
-				o := settings.Defaults()
+				o := policy.DefaultOptions()
 				o.CopyAfter = time.Millisecond
 				p, err := registry.New(info.Name, o)
 				if err != nil {

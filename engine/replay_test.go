@@ -9,9 +9,9 @@ import (
 	"mrlocal/internal/invariant"
 	"mrlocal/jobs/jobtest"
 	"mrlocal/slots"
+	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/policytest"
 	"mrlocal/slots/policy/registry"
-	"mrlocal/slots/policy/settings"
 	"mrlocal/slots/replay"
 	"mrlocal/slots/setup"
 	"mrlocal/trace"
@@ -22,7 +22,7 @@ import (
 func recordedBatch(t *testing.T, sched string) []byte {
 	t.Helper()
 	const delay = 2 * time.Millisecond
-	o := settings.Defaults()
+	o := policy.DefaultOptions()
 	o.LocalityDelay = delay
 	p, err := registry.New(sched, o)
 	if err != nil {

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"mrlocal/sim/cost"
-	"mrlocal/sim/events"
 	"mrlocal/slots"
 )
 
@@ -76,7 +75,7 @@ func (d *driver) schedule(id slots.TrackerID, after bool) {
 	if after && at == d.now {
 		at += every
 	}
-	d.queue.Push(at, events.Beat, int32(id), 0)
+	d.queue.Push(at, cost.Beat, int32(id), 0)
 }
 
 // startBeats starts the heartbeats of all trackers when there is a job.

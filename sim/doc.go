@@ -1,7 +1,7 @@
 // Package sim runs a workload file in virtual time: with the same slots.Ledger, the
 // same policies, events and report as a real run, on a cluster of any size.
 //
-// Run takes events from one queue, ordered by time and sequence (sim/events):
+// Run takes events from one queue, ordered by time and sequence (sim/cost):
 // submissions, ends of attempts, completed copies, faults, heartbeats. It tells the
 // Ledger all facts of one instant, then asks the Ledger, and obeys its orders at that
 // instant. Run draws nothing at random: durations are a hash of seed, job and task

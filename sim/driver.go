@@ -6,7 +6,6 @@ import (
 
 	"mrlocal/internal/invariant"
 	"mrlocal/sim/cost"
-	"mrlocal/sim/events"
 	"mrlocal/slots"
 	"mrlocal/slots/setup"
 	"mrlocal/workload"
@@ -18,17 +17,17 @@ type driver struct {
 	file   *workload.File
 	o      *Options
 	ledger *slots.Ledger
-	queue  events.Queue
+	queue  cost.Queue
 	now    time.Duration
 
 	slots    []simAttempt
 	where    map[slots.AttemptID]slots.SlotID // looked up only
 	trackers []tracker
 	model    costModel
-	on       [events.Kinds]func(id int32, gen uint32) // what handles an event
-	holds    bool                                     // a reduce may leave its copy phase only when the policy says so
-	looks    bool                                     // the policy decides by phases, and may hold reduces
-	jobs     []simJob                                 // as in the file
+	on       [cost.EventKinds]func(id int32, gen uint32) // what handles an event
+	holds    bool                                        // a reduce may leave its copy phase only when the policy says so
+	looks    bool                                        // the policy decides by phases, and may hold reduces
+	jobs     []simJob                                    // as in the file
 	release  *setup.Release
 	fileJob  []int32 // by JobID: index in the file
 	failing  map[taskKey]int32
@@ -114,7 +113,7 @@ func (d *driver) newJob(i int, s *setup.Submission, c *slots.Config) simJob {
 // plan adds the submissions and faults of the file to the queue, in its order.
 func (d *driver) plan() {
 	for i := range d.jobs {
-		d.queue.Push(d.file.Jobs[i].Submit, events.SubmitJob, int32(i), 0)
+		d.queue.Push(d.file.Jobs[i].Submit, cost.SubmitJob, int32(i), 0)
 	}
 	for i, x := range d.o.Faults {
 		if x.Tracker < 0 && !x.Lost {
@@ -128,7 +127,7 @@ func (d *driver) plan() {
 			continue
 		}
 		d.faultsLeft++
-		d.queue.Push(x.At, events.InjectFault, int32(i), 0)
+		d.queue.Push(x.At, cost.InjectFault, int32(i), 0)
 	}
 }
 

@@ -8,10 +8,10 @@ import (
 	"mrlocal/report"
 	"mrlocal/sim"
 	"mrlocal/slots"
+	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/dynamicmr"
 	"mrlocal/slots/policy/fair"
 	"mrlocal/slots/policy/registry"
-	"mrlocal/slots/policy/settings"
 	"mrlocal/slots/setup"
 	"mrlocal/trace"
 	"mrlocal/workload"
@@ -33,8 +33,8 @@ func manyJobs(t *testing.T) *workload.File {
 }
 
 // tuned runs dynamicmr with what change makes of its options.
-func tuned(t *testing.T, f *workload.File, o sim.Options, change func(o *settings.Options)) *report.Report {
-	options := settings.Defaults()
+func tuned(t *testing.T, f *workload.File, o sim.Options, change func(o *policy.Options)) *report.Report {
+	options := policy.DefaultOptions()
 	change(&options)
 	o.Policy = dynamicmr.New(options)
 	return run(t, f, o)
@@ -46,12 +46,12 @@ func TestDynamicMRIsNoWorseThanEachOfItsParts(t *testing.T) {
 	f := manyJobs(t)
 	for _, slowstart := range []slots.PPM{slots.One, slots.One / 20} {
 		o := sim.Options{Cost: "l1", Config: setup.Config{RemotePenalty: slots.One * 3 / 2, Slowstart: &slowstart}}
-		all := seconds(tuned(t, f, o, func(*settings.Options) {}))
-		for name, change := range map[string]func(o *settings.Options){
-			"DHSA":          func(o *settings.Options) { o.SEPB, o.PreScheduling = false, false },
-			"SEPB":          func(o *settings.Options) { o.DHSA, o.PreScheduling = "off", false },
-			"PreScheduling": func(o *settings.Options) { o.DHSA, o.SEPB = "off", false },
-			"none":          func(o *settings.Options) { o.DHSA, o.SEPB, o.PreScheduling = "off", false, false },
+		all := seconds(tuned(t, f, o, func(*policy.Options) {}))
+		for name, change := range map[string]func(o *policy.Options){
+			"DHSA":          func(o *policy.Options) { o.SEPB, o.PreScheduling = false, false },
+			"SEPB":          func(o *policy.Options) { o.DHSA, o.PreScheduling = "off", false },
+			"PreScheduling": func(o *policy.Options) { o.DHSA, o.SEPB = "off", false },
+			"none":          func(o *policy.Options) { o.DHSA, o.SEPB, o.PreScheduling = "off", false, false },
 		} {
 			if alone := seconds(tuned(t, f, o, change)); alone < all {
 				t.Errorf("slowstart %v: %s alone ends at %v s, all three at %v s", slowstart, name, alone, all)
@@ -80,10 +80,10 @@ func TestPreSchedulingIsLocalAndFair(t *testing.T) {
 	}
 	f := parse(t, lines...)
 	o := sim.Options{Heartbeat: 3 * time.Second, Config: setup.Config{RemotePenalty: slots.One * 13 / 10}}
-	preScheduled := tuned(t, f, o, func(o *settings.Options) { o.DHSA, o.SEPB = "off", false })
+	preScheduled := tuned(t, f, o, func(o *policy.Options) { o.DHSA, o.SEPB = "off", false })
 	o.Policy = named(t, "fair")
 	plain := run(t, f, o)
-	o.Policy, o.LocalityDelay = fair.NewDelay(settings.Options{LocalityDelay: 4 * time.Second}), 4*time.Second
+	o.Policy, o.LocalityDelay = fair.NewDelay(policy.Options{LocalityDelay: 4 * time.Second}), 4*time.Second
 	delayed := run(t, f, o)
 
 	if a, b, c := localShare(plain), localShare(preScheduled), localShare(delayed); !(a+0.03 < b && b < c) {
@@ -109,7 +109,7 @@ func TestSEPBAtZeroIsLATE(t *testing.T) {
 	f := manyJobs(t)
 	for _, cost := range []string{"l0", "l1", "l2"} {
 		var logs [2]trace.Log
-		o := settings.Defaults()
+		o := policy.DefaultOptions()
 		o.DHSA, o.PreScheduling, o.SEPBJobs = "off", false, 0
 		copies := 0
 		for i, p := range []slots.Policy{dynamicmr.New(o), fair.NewLate(o)} {
@@ -134,7 +134,7 @@ func TestSEPBAtZeroIsLATE(t *testing.T) {
 func TestBatchFirstCopiesNothingWhileMapsPend(t *testing.T) {
 	f := manyJobs(t)
 	log := &trace.Log{}
-	tuned(t, f, sim.Options{Watch: func(s *trace.Stream) { s.Attach(log) }}, func(o *settings.Options) { o.BorrowMap, o.BorrowReduce = 0, 0 })
+	tuned(t, f, sim.Options{Watch: func(s *trace.Stream) { s.Attach(log) }}, func(o *policy.Options) { o.BorrowMap, o.BorrowReduce = 0, 0 })
 	pending, idle, copies := int64(0), 40, 0
 	for i := range log.Events {
 		switch e := &log.Events[i]; {
@@ -167,7 +167,7 @@ func TestFirstFinisherCommits(t *testing.T) {
 	for _, cost := range []string{"l0", "l1", "l2"} {
 		for _, beat := range []time.Duration{0, 3 * time.Second} {
 			for _, name := range []string{"late", "dynamicmr"} {
-				options := settings.Defaults()
+				options := policy.DefaultOptions()
 				options.CopyAfter = 3 * beat
 				p, err := registry.New(name, options)
 				if err != nil {

@@ -6,8 +6,8 @@ import (
 
 	"mrlocal/report"
 	"mrlocal/sim"
+	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/dynsplit"
-	"mrlocal/slots/policy/settings"
 )
 
 // walls are the wall times of a report's jobs.
@@ -25,7 +25,7 @@ func walls(r *report.Report) (all []float64) {
 func TestDynamicSplitHelpsSmallJobsMost(t *testing.T) {
 	f := shipped(t, "dsplit-macro.yaml")
 	raw := run(t, f, sim.Options{Policy: named(t, "fair"), Cost: "l2"})
-	changed := run(t, f, sim.Options{Policy: dynsplit.New(settings.Options{AdditionalMapSlots: 1}), Cost: "l2"})
+	changed := run(t, f, sim.Options{Policy: dynsplit.New(policy.Options{AdditionalMapSlots: 1}), Cost: "l2"})
 	gain := dynsplit.ThroughputGain(seconds(raw), seconds(changed))
 	mean := dynsplit.MeanWallReduction(walls(raw), walls(changed))
 	t.Logf("makespan %.0f s -> %.0f s, I = %.1f %%, r_ave = %.1f %%, hoarding %.0f -> %.0f slot-seconds",
@@ -76,7 +76,7 @@ func TestAnAdditionalMapSlotOverlapsComputingAndWriting(t *testing.T) {
 	f := parse(t, "cluster: {trackers: 1, map_slots: 1, reduce_slots: 1, cores: 1, disk: 10MB}",
 		"jobs: [{name: J, maps: 8, map_time: 10s, map_output: 50MB, disk: 10MB}]")
 	for additional, want := range map[int32]float64{0: 80, 1: 65} {
-		p := dynsplit.New(settings.Options{AdditionalMapSlots: additional})
+		p := dynsplit.New(policy.Options{AdditionalMapSlots: additional})
 		if got := seconds(run(t, f, sim.Options{Policy: p, Cost: "l2"})); got != want {
 			t.Errorf("%d additional map slots: %v s, want %v s", additional, got, want)
 		}

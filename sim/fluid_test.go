@@ -14,8 +14,8 @@ import (
 	"mrlocal/slots"
 	"mrlocal/slots/demand"
 	"mrlocal/slots/fifo"
+	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/registry"
-	"mrlocal/slots/policy/settings"
 	"mrlocal/slots/setup"
 	"mrlocal/trace"
 	"mrlocal/workload"
@@ -484,7 +484,7 @@ func TestWithoutContentionL2IsL1(t *testing.T) {
 }
 
 func withoutAdditionalSlots(t tester) slots.Policy {
-	o := settings.Defaults()
+	o := policy.DefaultOptions()
 	o.AdditionalMapSlots = 0
 	p, err := registry.New("dynsplit", o)
 	if err != nil {

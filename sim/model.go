@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"mrlocal/sim/cost"
-	"mrlocal/sim/events"
 	"mrlocal/slots"
 	"mrlocal/slots/demand"
 )
@@ -31,28 +30,28 @@ func (d *driver) setModel(own demand.Capacities) {
 	d.model = &cost.Alone{Config: c}
 	if d.o.Cost == costL2 {
 		shared := cost.NewShared(c, d.file, own, len(d.trackers), func(id slots.SlotID) *cost.Task { return &d.slots[id].Task })
-		d.on[events.Look] = func(id int32, gen uint32) { shared.Look(d.now, id, gen) }
-		d.on[events.EndPeriod] = func(id int32, gen uint32) { shared.EndPeriod(d.now, id, gen) }
+		d.on[cost.Look] = func(id int32, gen uint32) { shared.Look(d.now, id, gen) }
+		d.on[cost.EndPeriod] = func(id int32, gen uint32) { shared.EndPeriod(d.now, id, gen) }
 		d.model = shared
 	}
 }
 
 // setHandlers sets what handles each kind of event that does not belong to a model.
 func (d *driver) setHandlers() {
-	d.on[events.SubmitJob] = func(int32, uint32) { d.submitDue() }
-	d.on[events.EndAttempt] = func(id int32, gen uint32) {
+	d.on[cost.SubmitJob] = func(int32, uint32) { d.submitDue() }
+	d.on[cost.EndAttempt] = func(id int32, gen uint32) {
 		if d.slots[id].Gen == gen {
 			d.end(slots.SlotID(id))
 		}
 	}
-	d.on[events.EndCopy] = func(id int32, gen uint32) {
+	d.on[cost.EndCopy] = func(id int32, gen uint32) {
 		if r := &d.slots[id]; r.Gen == gen && r.stage == copying {
 			d.copied(slots.SlotID(id))
 		}
 	}
-	d.on[events.InjectFault] = func(id int32, _ uint32) { d.inject(&d.o.Faults[id]) }
-	d.on[events.Beat] = func(id int32, _ uint32) { d.beats = append(d.beats, slots.TrackerID(id)) }
-	d.on[events.WakePolicy] = func(int32, uint32) {
+	d.on[cost.InjectFault] = func(id int32, _ uint32) { d.inject(&d.o.Faults[id]) }
+	d.on[cost.Beat] = func(id int32, _ uint32) { d.beats = append(d.beats, slots.TrackerID(id)) }
+	d.on[cost.WakePolicy] = func(int32, uint32) {
 		d.woken = d.woken || d.wakeAt == d.now
 		if d.woken {
 			d.wakeAt = -1

@@ -11,7 +11,7 @@ import (
 
 	"mrlocal/sim"
 	"mrlocal/slots"
-	"mrlocal/slots/policy/settings"
+	"mrlocal/slots/policy"
 	"mrlocal/slots/setup"
 )
 
@@ -31,7 +31,7 @@ func TestEveryPolicyEndsEveryWorkload(t *testing.T) {
 			Heartbeat: rapid.SampledFrom([]time.Duration{0, 0, time.Second, 7 * time.Second}).Draw(rt, "heartbeat"),
 		}
 		share := rapid.SampledFrom([]slots.PPM{slots.One, slots.One, slots.One / 3})
-		p := settings.Defaults()
+		p := policy.DefaultOptions()
 		p.BorrowMap, p.BorrowReduce, p.LocalityDelay = share.Draw(rt, "of map slots"), share.Draw(rt, "of reduce slots"), o.LocalityDelay
 		p.DHSA, p.SEPBJobs = rapid.SampledFrom([]string{"pi", "pd", "off"}).Draw(rt, "DHSA"), rapid.SampledFrom([]slots.PPM{0, slots.One / 2, slots.One}).Draw(rt, "SEPB")
 		p.ReduceTotal, p.ReduceShuffle, p.ReduceCompute = int32(rapid.IntRange(0, 2).Draw(rt, "reduces")), int32(rapid.IntRange(0, 2).Draw(rt, "copying")), int32(rapid.IntRange(0, 2).Draw(rt, "computing"))

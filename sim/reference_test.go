@@ -10,7 +10,7 @@ import (
 
 	"mrlocal/sim"
 	"mrlocal/slots"
-	"mrlocal/slots/policy/settings"
+	"mrlocal/slots/policy"
 	"mrlocal/slots/setup"
 	"mrlocal/workload"
 )
@@ -185,13 +185,13 @@ func TestSlotConfigurationsMatterToTypedSlotsOnly(t *testing.T) {
 func TestBorrowPercentages(t *testing.T) {
 	f := shipped(t, "fig6.yaml")
 	for name, c := range map[string]struct {
-		options func(p slots.PPM) settings.Options
+		options func(p slots.PPM) policy.Options
 		want    [11]float64
 	}{
-		"PecM varies, PecR is 0":   {func(p slots.PPM) settings.Options { return settings.Options{BorrowMap: p} }, [11]float64{880, 800, 760, 740, 720, 720, 700, 700, 700, 700, 680}},
-		"PecM varies, PecR is 100": {func(p slots.PPM) settings.Options { return settings.Options{BorrowMap: p, BorrowReduce: slots.One} }, [11]float64{720, 640, 600, 580, 560, 560, 540, 540, 540, 540, 520}},
-		"PecR varies, PecM is 0":   {func(p slots.PPM) settings.Options { return settings.Options{BorrowReduce: p} }, [11]float64{880, 880, 880, 880, 880, 880, 880, 880, 880, 880, 720}},
-		"PecR varies, PecM is 100": {func(p slots.PPM) settings.Options { return settings.Options{BorrowMap: slots.One, BorrowReduce: p} }, [11]float64{680, 680, 680, 680, 680, 680, 680, 680, 680, 680, 520}},
+		"PecM varies, PecR is 0":   {func(p slots.PPM) policy.Options { return policy.Options{BorrowMap: p} }, [11]float64{880, 800, 760, 740, 720, 720, 700, 700, 700, 700, 680}},
+		"PecM varies, PecR is 100": {func(p slots.PPM) policy.Options { return policy.Options{BorrowMap: p, BorrowReduce: slots.One} }, [11]float64{720, 640, 600, 580, 560, 560, 540, 540, 540, 540, 520}},
+		"PecR varies, PecM is 0":   {func(p slots.PPM) policy.Options { return policy.Options{BorrowReduce: p} }, [11]float64{880, 880, 880, 880, 880, 880, 880, 880, 880, 880, 720}},
+		"PecR varies, PecM is 100": {func(p slots.PPM) policy.Options { return policy.Options{BorrowMap: slots.One, BorrowReduce: p} }, [11]float64{680, 680, 680, 680, 680, 680, 680, 680, 680, 680, 520}},
 	} {
 		for i, want := range c.want {
 			if got := seconds(run(t, f, sim.Options{Policy: with(t, "pi-dhfs", c.options(slots.PPM(i)*slots.One/10))})); got != want {
@@ -208,7 +208,7 @@ func TestTheGainOfBorrowing(t *testing.T) {
 	f := shipped(t, "fig6.yaml")
 	f.Jobs[0].MapTime, f.Jobs[0].ReduceTime = workload.Constant(1000*time.Second), workload.Constant(123100*time.Millisecond)
 	at := func(ofMaps, ofReduces slots.PPM) float64 {
-		return seconds(run(t, f, sim.Options{Policy: with(t, "pi-dhfs", settings.Options{BorrowMap: ofMaps, BorrowReduce: ofReduces})}))
+		return seconds(run(t, f, sim.Options{Policy: with(t, "pi-dhfs", policy.Options{BorrowMap: ofMaps, BorrowReduce: ofReduces})}))
 	}
 	none := at(0, 0)
 	if gain := none/at(slots.One, 0) - 1; gain < .2895 || gain > .2905 {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"mrlocal/report"
-	"mrlocal/sim/events"
+	"mrlocal/sim/cost"
 	"mrlocal/slots"
 	"mrlocal/trace"
 	"mrlocal/workload"
@@ -204,7 +204,7 @@ func (d *driver) obey(o *slots.Orders) (again bool) {
 	}
 	if o.Wake >= 0 && (d.wakeAt < 0 || o.Wake < d.wakeAt) {
 		d.wakeAt = max(o.Wake, d.now)
-		d.queue.Push(d.wakeAt, events.WakePolicy, 0, 0)
+		d.queue.Push(d.wakeAt, cost.WakePolicy, 0, 0)
 	}
 	return len(o.Kills) > 0 || d.looks && len(o.Starts)+len(o.Advances) > 0
 }

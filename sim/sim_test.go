@@ -9,8 +9,8 @@ import (
 	"mrlocal/report"
 	"mrlocal/sim"
 	"mrlocal/slots"
+	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/registry"
-	"mrlocal/slots/policy/settings"
 	"mrlocal/slots/replay"
 	"mrlocal/slots/setup"
 	"mrlocal/trace"
@@ -27,10 +27,10 @@ type tester interface {
 // named is a policy that may borrow everything.
 func named(t tester, name string) slots.Policy {
 	t.Helper()
-	return with(t, name, settings.Defaults())
+	return with(t, name, policy.DefaultOptions())
 }
 
-func with(t tester, name string, o settings.Options) slots.Policy {
+func with(t tester, name string, o policy.Options) slots.Policy {
 	t.Helper()
 	p, err := registry.New(name, o)
 	if err != nil {

@@ -7,9 +7,9 @@ import (
 
 	"mrlocal/internal/invariant"
 	"mrlocal/slots"
+	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/policytest"
 	"mrlocal/slots/policy/registry"
-	"mrlocal/slots/policy/settings"
 	"mrlocal/trace"
 )
 
@@ -24,7 +24,7 @@ type steady struct {
 
 func newSteady(t testing.TB, name string, places, jobs int, s *trace.Stream) *steady {
 	t.Helper()
-	p, err := registry.New(name, settings.Options{BorrowMap: slots.One, BorrowReduce: slots.One})
+	p, err := registry.New(name, policy.Options{BorrowMap: slots.One, BorrowReduce: slots.One})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,9 +6,9 @@ import (
 
 	"mrlocal/slots"
 	"mrlocal/slots/fifo"
+	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/policytest"
 	"mrlocal/slots/policy/registry"
-	"mrlocal/slots/policy/settings"
 	"mrlocal/trace"
 )
 
@@ -103,7 +103,7 @@ func TestAMapThatFailedBesideTheOnlyFreeSlotIsNotStuck(t *testing.T) {
 				return 0
 			},
 		}
-		p, err := registry.New("pi-dhfs", settings.Options{BorrowMap: slots.One, BorrowReduce: slots.One})
+		p, err := registry.New("pi-dhfs", policy.Options{BorrowMap: slots.One, BorrowReduce: slots.One})
 		if err != nil {
 			t.Fatal(err)
 		}

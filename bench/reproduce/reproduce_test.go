@@ -16,8 +16,8 @@ import (
 	"mrlocal/internal/golden"
 	"mrlocal/internal/invariant"
 	"mrlocal/sim"
+	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/registry"
-	"mrlocal/slots/policy/settings"
 	"mrlocal/workload"
 )
 
@@ -207,7 +207,7 @@ func TestEveryWorkloadRunsUnderEveryPolicy(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, info := range registry.All() {
-			p, err := registry.New(info.Name, settings.Defaults())
+			p, err := registry.New(info.Name, policy.DefaultOptions())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -13,8 +13,8 @@ import (
 	"mrlocal/internal/ppm"
 	"mrlocal/report"
 	"mrlocal/sim"
+	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/registry"
-	"mrlocal/slots/policy/settings"
 	"mrlocal/trace"
 	"mrlocal/workload"
 )
@@ -29,7 +29,7 @@ type trial struct {
 	flags []flag
 	sched string
 	sim   sim.Options
-	has   settings.Options
+	has   policy.Options
 }
 
 type flag struct{ name, value string }
@@ -63,7 +63,7 @@ func expand(f *workload.File, with []workload.Arg, t *workload.Trial) (all []tri
 		n = len(a.Values)
 	}
 	for i := range n {
-		run := trial{name: t.Name, jobs: t.Jobs, file: f, has: settings.Defaults()}
+		run := trial{name: t.Name, jobs: t.Jobs, file: f, has: policy.DefaultOptions()}
 		for _, a := range slices.Concat(with, t.Args) {
 			value := a.Values[min(i, len(a.Values)-1)]
 			if len(a.Values) > 1 && run.swept == "" {

@@ -22,8 +22,8 @@ import (
 	"mrlocal/errs"
 	"mrlocal/jobs/grep"
 	"mrlocal/slots/explain"
+	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/registry"
-	"mrlocal/slots/policy/settings"
 	"mrlocal/slots/setup"
 	"mrlocal/trace"
 )
@@ -137,7 +137,7 @@ func warm(ctx context.Context, dir string) error {
 // runDemo runs grep under the policy of that name, with half map slots and half
 // reduce slots. It keeps events and result in memory.
 func runDemo(ctx context.Context, e env, name string, half int) (*demoRun, error) {
-	p, err := registry.New(name, settings.Defaults())
+	p, err := registry.New(name, policy.DefaultOptions())
 	if err != nil {
 		return nil, err
 	}

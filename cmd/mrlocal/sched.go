@@ -12,8 +12,8 @@ import (
 	"mrlocal/internal/ppm"
 	"mrlocal/slots"
 	"mrlocal/slots/demand"
+	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/registry"
-	"mrlocal/slots/policy/settings"
 	"mrlocal/slots/setup"
 	"mrlocal/workload"
 )
@@ -25,7 +25,7 @@ const mostPenalty = 1000
 // have the same ones. A flag that was not given is 0, or nil.
 type scheduling struct {
 	setup.Config
-	policy settings.Options
+	policy policy.Options
 }
 
 // schedulingFlags returns the flags of a run of a workload file. elsewhere says where
@@ -48,17 +48,17 @@ func slowstartFlag(elsewhere string) flagSpec {
 // policyFlags returns the flags of slot policies. All commands that run something
 // under a policy take them.
 func policyFlags() (flags []flagSpec) {
-	for _, f := range new(settings.Options).Fields() {
+	for _, f := range new(policy.Options).Fields() {
 		flags = append(flags, value(f.Name, f.Help, f.Default))
 	}
 	return flags
 }
 
 // policyOptions reads policyFlags. A flag that was not given leaves its field as
-// settings.Defaults has it.
-func (r *reader) policyOptions() settings.Options {
+// policy.DefaultOptions has it.
+func (r *reader) policyOptions() policy.Options {
 	const most = 1_000_000 // slots a tracker
-	o := settings.Defaults()
+	o := policy.DefaultOptions()
 	for _, f := range o.Fields() {
 		if !r.Line.Has(f.Name) {
 			continue
@@ -209,7 +209,7 @@ func (r *reader) checkPolicy(name string, known []string) {
 		r.Keep(errs.Optionf("--sched", "%s: no such policy; did you mean %s?", argv.Quote(name), near))
 		return
 	}
-	_, err := registry.New(name, settings.Options{})
+	_, err := registry.New(name, policy.Options{})
 	r.Keep(err)
 }
 

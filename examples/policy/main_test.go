@@ -6,12 +6,12 @@ import (
 	"testing"
 
 	"mrlocal/slots"
+	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/policytest"
-	"mrlocal/slots/policy/settings"
 )
 
 func TestScripts(t *testing.T) {
-	policytest.Scripts(t, "testdata/*.txt", func(settings.Options) slots.Policy { return &shortest{} })
+	policytest.Scripts(t, "testdata/*.txt", func(policy.Options) slots.Policy { return &shortest{} })
 }
 
 func TestSuite(t *testing.T) {

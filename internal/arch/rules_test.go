@@ -39,9 +39,8 @@ func within() map[string][]string {
 		"jobs/grep":        {"jobs/grep/*"},   // what it searches with
 		"engine":           {"engine/*"},      // what it is made of
 		"engine/task":      {"engine/source"}, // attempts read sources
-		"sim":              {"sim/*"},         // the driver, its event queue and its cost models
-		"sim/cost":         {"sim/events"},
-		"spill":            {"spill/*"}, // the kvbuffer, the runs it leaves and the records in memory that both read
+		"sim":              {"sim/*"},         // the driver, its cost models and its event queue
+		"spill":            {"spill/*"},       // the kvbuffer, the runs it leaves and the records in memory that both read
 		"spill/runs":       {"spill/record"},
 		"bench/...":        {"bench/..."},
 	}

@@ -4,7 +4,6 @@ import (
 	"iter"
 	"time"
 
-	"mrlocal/sim/events"
 	"mrlocal/slots"
 )
 
@@ -20,7 +19,7 @@ func (m *Alone) Set(now time.Duration, t *Task, to Activity) (over bool) {
 		if at <= now {
 			return true
 		}
-		m.Queue.Push(at, events.EndCopy, int32(t.Slot), t.Gen)
+		m.Queue.Push(at, EndCopy, int32(t.Slot), t.Gen)
 	case Held:
 		t.CopyTime = f.Copying(f.Maps)
 	case Working:
@@ -28,7 +27,7 @@ func (m *Alone) Set(now time.Duration, t *Task, to Activity) (over bool) {
 		if t.Kind == slots.Reduce {
 			m.Host.Phase(t.Slot, slots.PhaseReduce)
 		}
-		m.Queue.Push(t.ends, events.EndAttempt, int32(t.Slot), t.Gen)
+		m.Queue.Push(t.ends, EndAttempt, int32(t.Slot), t.Gen)
 	}
 	return false
 }

@@ -1,5 +1,6 @@
 // Package cost holds the cost models of the simulator: they say how long attempts
-// copy and work. Alone is L0 and L1, Shared is L2.
+// copy and work. Alone is L0 and L1, Shared is L2. A model pushes what it knows of the
+// future into the Queue, as the driver does.
 //
 // L0 and L1: a map takes its map_time. A reduce first copies each map output as it
 // becomes available, at the net bandwidth of its tracker, which it has for itself
@@ -36,14 +37,12 @@
 // Memory: 16 bytes for each available output; under L2 about 32 bytes for each task
 // that runs and 600 for each tracker. The package is pure.
 //
-// Neighbours: sim is the driver, and owns Tasks and Flows; sim/events is the queue;
-// workload has the numbers.
+// Neighbours: sim is the driver, and owns Tasks, Flows and the Queue; workload has the numbers.
 package cost
 
 import (
 	"time"
 
-	"mrlocal/sim/events"
 	"mrlocal/slots"
 )
 
@@ -91,7 +90,7 @@ type Host interface {
 
 // Config is what both models need.
 type Config struct {
-	Queue *events.Queue
+	Queue *Queue
 	Host  Host
 	Flow  func(job int32) *Flow // of a job of the file
 }

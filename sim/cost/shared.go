@@ -5,7 +5,6 @@ import (
 	"math"
 	"time"
 
-	"mrlocal/sim/events"
 	"mrlocal/slots"
 	"mrlocal/slots/demand"
 	"mrlocal/workload"
@@ -180,7 +179,7 @@ func (m *Shared) nextPeriod(now time.Duration, t *Task) {
 // began their work.
 func (m *Shared) endPeriod(now time.Duration, id slots.SlotID) {
 	t := m.task(id)
-	m.Queue.Insert(now, t.turn, events.EndPeriod, int32(id), t.Gen)
+	m.Queue.Insert(now, t.turn, EndPeriod, int32(id), t.Gen)
 }
 
 // off takes an attempt off all that it shares.
@@ -227,7 +226,7 @@ func (m *Shared) lookAt(t slots.TrackerID, resource int, at time.Duration, busy 
 	if busy && !w.on {
 		w.at, w.on = at, true
 		m.Queue.Coming++
-		m.Queue.Insert(at, 0, events.Look, int32(t)*resources+int32(resource), w.gen)
+		m.Queue.Insert(at, 0, Look, int32(t)*resources+int32(resource), w.gen)
 	}
 }
 
@@ -290,7 +289,7 @@ func (m *Shared) copiesEnd(now time.Duration, tracker slots.TrackerID) {
 	l := &m.nodes[tracker].net
 	for _, id := range l.done {
 		if t := m.task(id); t.doing == copying {
-			m.Queue.Insert(now, t.turn, events.EndCopy, int32(id), t.Gen)
+			m.Queue.Insert(now, t.turn, EndCopy, int32(id), t.Gen)
 		}
 	}
 	l.done = l.done[:0]

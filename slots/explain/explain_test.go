@@ -14,9 +14,9 @@ import (
 	"mrlocal/internal/golden"
 	"mrlocal/slots"
 	"mrlocal/slots/explain"
+	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/policytest"
 	"mrlocal/slots/policy/registry"
-	"mrlocal/slots/policy/settings"
 	"mrlocal/trace"
 )
 
@@ -166,7 +166,7 @@ func record(t testing.TB, policyName, runName string) []byte {
 	if r.borrow == 0 {
 		r.borrow = slots.One
 	}
-	o := settings.Defaults()
+	o := policy.DefaultOptions()
 	o.BorrowMap, o.BorrowReduce, o.LocalityDelay = r.borrow, r.borrow, r.config.LocalityDelay
 	p, err := registry.New(policyName, o)
 	if err != nil {

@@ -5,12 +5,12 @@ import (
 
 	"mrlocal/slots"
 	"mrlocal/slots/fifo"
+	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/policytest"
-	"mrlocal/slots/policy/settings"
 )
 
 func TestScripts(t *testing.T) {
-	policytest.Scripts(t, "testdata/*.txt", func(settings.Options) slots.Policy { return fifo.New() })
+	policytest.Scripts(t, "testdata/*.txt", func(policy.Options) slots.Policy { return fifo.New() })
 }
 
 func TestSuite(t *testing.T) {

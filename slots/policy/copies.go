@@ -4,19 +4,18 @@ import (
 	"time"
 
 	"mrlocal/slots"
-	"mrlocal/slots/policy/late"
 	"mrlocal/trace"
 )
 
-// Copies is the part of an Order that starts copies of running tasks. Package late
-// says which tasks are worth one. Speculative execution performance balancing
+// Copies is the part of an Order that starts copies of running tasks. A
+// Speculation says which tasks are worth one. Speculative execution performance balancing
 // (SEPB) says whether copies may start before pending tasks now: a copy helps its
 // job, a pending task helps the batch [DynamicMR14, "sepb"].
 //
 // To the Order a task that is worth a copy is one more task that its job may start,
 // as in Hadoop 1.0.3, JobSchedulable.updateDemand.
 type Copies struct {
-	*late.Speculation
+	*Speculation
 	checked slots.PPM                               // share of the running jobs that are checked for pending tasks
 	idle    func(v *slots.View, k slots.Kind) int32 // slots that tasks of kind k could have now
 	open    [trace.Kinds]bool                       // copies may start
@@ -34,7 +33,7 @@ const SpeculativeRule = "a second attempt of a task that is running already; the
 // whose pending tasks go before copies. idle returns how many slots tasks of a kind
 // could have now.
 func NewCopies(after time.Duration, checked slots.PPM, idle func(v *slots.View, k slots.Kind) int32) *Copies {
-	return &Copies{Speculation: late.New(after), checked: checked, idle: idle, asked: -1}
+	return &Copies{Speculation: newSpeculation(after), checked: checked, idle: idle, asked: -1}
 }
 
 // jobsChecked is maxNumOfJobsCheckedForPendingTasks: how many of the running jobs
@@ -61,7 +60,7 @@ func (o *Order) copiesIn(v *slots.View, id slots.PoolID, k slots.Kind) (n int32)
 	if o.copies == nil || !o.copies.open[k] {
 		return 0
 	}
-	o.copies.Each(k, func(c *late.Candidate) {
+	o.copies.Each(k, func(c *Candidate) {
 		if o.placeOf(v.Job(c.Attempt.Job)) == id {
 			n++
 		}
@@ -96,7 +95,7 @@ func (o *Order) balance(v *slots.View) {
 			continue
 		}
 		o.copies.open[k] = open
-		o.copies.Each(k, func(c *late.Candidate) { o.rankCopied(v, c.Attempt.Job, k) })
+		o.copies.Each(k, func(c *Candidate) { o.rankCopied(v, c.Attempt.Job, k) })
 	}
 }
 
@@ -197,7 +196,7 @@ func (o *Order) askProgress(v *slots.View, d *slots.Decision) {
 // jobsOf appends the jobs that have candidates to ids.
 func (c *Copies) jobsOf(ids []slots.JobID) []slots.JobID {
 	for k := range slots.Kind(trace.Kinds) {
-		c.Each(k, func(c *late.Candidate) { ids = append(ids, c.Attempt.Job) })
+		c.Each(k, func(c *Candidate) { ids = append(ids, c.Attempt.Job) })
 	}
 	return ids
 }

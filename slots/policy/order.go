@@ -1,10 +1,18 @@
+// Package policy holds what slot policies share; each policy has a package below.
+//
+// A policy is a pure function of the View that the Ledger (package slots)
+// shows it, plus orderings it keeps of what changed. Each rule of a paper, and
+// of Hadoop, is a function that names its source; docs/papers lists them.
+//
+// Neighbours: slots defines the interface; slots/policy/registry is the table of
+// names, slots/policy/policytest the suite that every policy passes; cmd/mrlocal
+// reads Options from flags.
 package policy
 
 import (
 	"time"
 
 	"mrlocal/slots"
-	"mrlocal/slots/policy/late"
 	"mrlocal/trace"
 )
 
@@ -389,7 +397,7 @@ func (o *Order) shareRule(v *slots.View, p slots.PoolID, k slots.Kind) slots.Rul
 }
 
 // copy turns a grant of a job that has nothing pending into one of a copy.
-func (o *Order) copy(v *slots.View, g *slots.Grant) (late.Candidate, bool) {
+func (o *Order) copy(v *slots.View, g *slots.Grant) (Candidate, bool) {
 	c, ok := o.copies.For(v, g.Job, g.Kind)
 	if ok {
 		g.Task, g.Speculative, g.Rule, g.Locality = c.Attempt.Task, true, trace.RuleSpeculative, slots.LevelAny

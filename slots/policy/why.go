@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"mrlocal/slots"
-	"mrlocal/slots/policy/late"
 )
 
 // This file explains decisions: the numbers that a grant rests on in the papers'
@@ -201,7 +200,7 @@ func Ratio(name string, part int64, whole int32) slots.Number {
 func LoadName(k slots.Kind) string { return k.String() + " load factor" }
 
 // copyNumbers are what LATE looks at.
-func copyNumbers(c *late.Candidate) []slots.Number {
+func copyNumbers(c *Candidate) []slots.Number {
 	return []slots.Number{
 		seconds("time left of the running attempt", c.Left), seconds("its time in all", c.Total),
 		seconds("what the slowest quarter takes at least", c.Slowest), seconds("what is usual", c.Usual),

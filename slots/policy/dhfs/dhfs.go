@@ -16,7 +16,6 @@ package dhfs
 import (
 	"mrlocal/slots"
 	"mrlocal/slots/policy"
-	"mrlocal/slots/policy/settings"
 	"mrlocal/trace"
 )
 
@@ -27,7 +26,7 @@ type PI struct {
 	Counts  PICounts
 	name    string
 	shape   policy.Shape
-	options settings.Options
+	options policy.Options
 	copies  func() *policy.Copies // for the next Ledger; nil: none
 }
 
@@ -44,12 +43,12 @@ type PICounts interface {
 }
 
 // NewPI returns the policy pi-dhfs.
-func NewPI(o settings.Options) *PI { return NewPICopying(o, nil) }
+func NewPI(o policy.Options) *PI { return NewPICopying(o, nil) }
 
 // NewFIFO returns the policy pi-fifo: Algorithm 1 over one line of all jobs, by
 // priority, submission and id [DHFS13, section I]. Its jobs wait for no local slot,
 // as in Hadoop's FIFO scheduler.
-func NewFIFO(o settings.Options) *PI {
+func NewFIFO(o policy.Options) *PI {
 	o.LocalityDelay = 0
 	p := &PI{name: "pi-fifo", shape: policy.LineUp, options: o}
 	p.Reset()
@@ -58,7 +57,7 @@ func NewFIFO(o settings.Options) *PI {
 
 // NewPICopying returns pi-dhfs with copies of running tasks, which copies makes for
 // each Ledger; nil: there are none.
-func NewPICopying(o settings.Options, copies func() *policy.Copies) *PI {
+func NewPICopying(o policy.Options, copies func() *policy.Copies) *PI {
 	p := &PI{name: "pi-dhfs", options: o, copies: copies}
 	p.Reset()
 	return p
@@ -93,7 +92,7 @@ func (p *PI) Traits() slots.Traits {
 
 // traits are those of a policy that lends slots within the paper's percentages
 // [DHFS13, section III-A].
-func traits(name string, o settings.Options) slots.Traits {
+func traits(name string, o policy.Options) slots.Traits {
 	return slots.Traits{
 		Name: name, Lends: o.BorrowMap > 0 || o.BorrowReduce > 0,
 		Borrows: true, BorrowMap: o.BorrowMap, BorrowReduce: o.BorrowReduce,
@@ -126,7 +125,7 @@ func (p *PI) NothingToGrant(v *slots.View) bool {
 // slotCounts counts slots, as the paper does.
 type slotCounts struct {
 	order   *policy.Order
-	options *settings.Options
+	options *policy.Options
 }
 
 // Phase implements PICounts.
@@ -151,7 +150,7 @@ func (*slotCounts) Tracker(v *slots.View, k slots.Kind) (capacity, used int32) {
 // Percentage returns percentageOfBorrowedMapSlots or percentageOfBorrowedReduceSlots:
 // the share of the slots of kind k that may be lent. It is a share of the capacity,
 // not of the unused slots [DHFS13, "percentage of capacity"].
-func Percentage(o *settings.Options, k slots.Kind) slots.PPM {
+func Percentage(o *policy.Options, k slots.Kind) slots.PPM {
 	if k == slots.Map {
 		return o.BorrowMap
 	}
@@ -175,7 +174,7 @@ func borrowRule(k slots.Kind) slots.Rule {
 type PD struct {
 	Order   policy.Order
 	Counts  PDCounts
-	options settings.Options
+	options policy.Options
 	copies  func() *policy.Copies // for the next Ledger; nil: none
 }
 
@@ -189,11 +188,11 @@ type PDCounts interface {
 }
 
 // NewPD returns the policy pd-dhfs.
-func NewPD(o settings.Options) *PD { return NewPDCopying(o, nil) }
+func NewPD(o policy.Options) *PD { return NewPDCopying(o, nil) }
 
 // NewPDCopying returns pd-dhfs with copies of running tasks, which copies makes for
 // each Ledger; nil: there are none.
-func NewPDCopying(o settings.Options, copies func() *policy.Copies) *PD {
+func NewPDCopying(o policy.Options, copies func() *policy.Copies) *PD {
 	p := &PD{options: o, copies: copies}
 	p.Reset()
 	return p
@@ -249,7 +248,7 @@ func (p *PD) NothingToGrant(v *slots.View) bool {
 // taskCounts counts tasks and slots, as the paper does.
 type taskCounts struct {
 	order   *policy.Order
-	options *settings.Options
+	options *policy.Options
 }
 
 // Load implements PDCounts.

@@ -5,14 +5,14 @@ import (
 	"time"
 
 	"mrlocal/slots"
+	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/dhfs"
 	"mrlocal/slots/policy/policytest"
-	"mrlocal/slots/policy/settings"
 )
 
-func newPI(o settings.Options) slots.Policy   { return dhfs.NewPI(o) }
-func newPD(o settings.Options) slots.Policy   { return dhfs.NewPD(o) }
-func newFIFO(o settings.Options) slots.Policy { return dhfs.NewFIFO(o) }
+func newPI(o policy.Options) slots.Policy   { return dhfs.NewPI(o) }
+func newPD(o policy.Options) slots.Policy   { return dhfs.NewPD(o) }
+func newFIFO(o policy.Options) slots.Policy { return dhfs.NewFIFO(o) }
 
 func TestScripts(t *testing.T) {
 	policytest.Scripts(t, "testdata/pi-dhfs/*.txt", newPI)
@@ -22,20 +22,20 @@ func TestScripts(t *testing.T) {
 
 func TestSuite(t *testing.T) {
 	anyIdle := policytest.Claims{Idle: policytest.AnyIdle}
-	waits := settings.Defaults()
+	waits := policy.DefaultOptions()
 	waits.LocalityDelay = 2500 * time.Millisecond
-	lends := func(share slots.PPM) settings.Options {
-		return settings.Options{BorrowMap: share, BorrowReduce: slots.One - share}
+	lends := func(share slots.PPM) policy.Options {
+		return policy.Options{BorrowMap: share, BorrowReduce: slots.One - share}
 	}
 	for _, c := range []struct {
 		name    string
-		make    func(o settings.Options) slots.Policy
-		options settings.Options
+		make    func(o policy.Options) slots.Policy
+		options policy.Options
 		claims  policytest.Claims
 	}{
-		{"pi-dhfs", newPI, settings.Defaults(), anyIdle},
-		{"pd-dhfs", newPD, settings.Defaults(), anyIdle},
-		{"pi-fifo", newFIFO, settings.Defaults(), anyIdle},
+		{"pi-dhfs", newPI, policy.DefaultOptions(), anyIdle},
+		{"pd-dhfs", newPD, policy.DefaultOptions(), anyIdle},
+		{"pi-fifo", newFIFO, policy.DefaultOptions(), anyIdle},
 		{"pi-dhfs with a locality delay", newPI, waits, policytest.Claims{}}, // a slot may idle during a wait
 		{"pd-dhfs with a locality delay", newPD, waits, anyIdle},             // case 5 takes it
 		{"pi-dhfs lends no map slot", newPI, lends(0), policytest.Claims{}},

@@ -5,7 +5,6 @@ import (
 
 	"mrlocal/slots"
 	"mrlocal/slots/policy"
-	"mrlocal/slots/policy/settings"
 	"mrlocal/trace"
 )
 
@@ -80,7 +79,7 @@ func (p *PI) whyNoSlot(v *slots.View, k slots.Kind) string {
 }
 
 // allLent words that no more slots of kind k may be lent.
-func allLent(v *slots.View, o *settings.Options, k slots.Kind) string {
+func allLent(v *slots.View, o *policy.Options, k slots.Kind) string {
 	switch allowed := Percentage(o, k).Of(v.Capacity(k)); allowed {
 	case 0:
 		return fmt.Sprintf("no %v slot may be lent", k)

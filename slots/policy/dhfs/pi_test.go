@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"mrlocal/slots"
-	"mrlocal/slots/policy/settings"
+	"mrlocal/slots/policy"
 	"mrlocal/trace"
 )
 
@@ -112,7 +112,7 @@ func TestAlgorithm1DecidesAsSpecified(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s.view(t, func(v *slots.View) {
-				p := NewPI(settings.Options{BorrowMap: s.pctM, BorrowReduce: s.pctR})
+				p := NewPI(policy.Options{BorrowMap: s.pctM, BorrowReduce: s.pctR})
 				p.Order.Update(v)
 				scenario, _ := Algorithm1(p.Counts.Phases(v, slots.Map))
 				demand := [2]int32{p.Counts.Phase(v, slots.Map).SlotsDemand(), p.Counts.Phase(v, slots.Reduce).SlotsDemand()}
@@ -150,7 +150,7 @@ func TestUpdatedLoadFactors(t *testing.T) {
 		{"borrow allowance: ceil(4/18 · 2) = 1 on each of nine trackers", state{caps: repeat([2]int32{10, 2}, 9), run: repeat([2]int32{10, 0}, 9), pendM: 100}, slots.Reduce, 4, 1},
 	} {
 		c.s.view(t, func(v *slots.View) {
-			p := NewPI(settings.Options{})
+			p := NewPI(policy.Options{})
 			p.Order.Update(v)
 			if got := p.available(v, c.kind, c.extra); got != c.want {
 				t.Errorf("%s: %d available, want %d", c.name, got, c.want)
@@ -174,7 +174,7 @@ func TestDemandsAddUp(t *testing.T) {
 			run[0], run[1] = run[0]+m, run[1]+r
 		}
 		s.view(t, func(v *slots.View) {
-			p := NewPI(settings.Options{})
+			p := NewPI(policy.Options{})
 			p.Order.Update(v)
 			if sum := p.Counts.Phase(v, slots.Map).SlotsDemand() + p.Counts.Phase(v, slots.Reduce).SlotsDemand(); sum != s.pendM+s.pendR+run[0]+run[1] {
 				rt.Fatalf("demands add up to %d, not to %d pending and %d running", sum, s.pendM+s.pendR, run[0]+run[1])

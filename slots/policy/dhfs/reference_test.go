@@ -8,9 +8,9 @@ import (
 	"pgregory.net/rapid"
 
 	"mrlocal/slots"
+	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/policytest"
 	"mrlocal/slots/policy/registry"
-	"mrlocal/slots/policy/settings"
 )
 
 // tableI is [DHFS13, Table I]: block size in MB, maps, reduces.
@@ -23,7 +23,7 @@ var tableI = [20][3]int32{
 
 // fixedTimes runs jobs of Table I in [DHFS13, "fixed-time simulation"]: one tracker, all
 // jobs at 0, a pool for each job, maps of 20 s for 64 MB.
-func fixedTimes(t testing.TB, name string, o settings.Options, mapSlots, reduceSlots int, reduceTime time.Duration, jobs ...int) (time.Duration, int64) {
+func fixedTimes(t testing.TB, name string, o policy.Options, mapSlots, reduceSlots int, reduceTime time.Duration, jobs ...int) (time.Duration, int64) {
 	t.Helper()
 	var w []policytest.ScriptJob
 	for _, i := range jobs {
@@ -42,7 +42,7 @@ func fixedTimes(t testing.TB, name string, o settings.Options, mapSlots, reduceS
 	return l.Now(), l.Stats().Moves
 }
 
-func mustNew(t testing.TB, name string, o settings.Options) slots.Policy {
+func mustNew(t testing.TB, name string, o policy.Options) slots.Policy {
 	t.Helper()
 	p, err := registry.New(name, o)
 	if err != nil {
@@ -62,9 +62,9 @@ func TestReferenceSimulation(t *testing.T) {
 		{3, times{190, 260, 400}, times{120, 140, 180}},
 	} {
 		for i, reduceTime := range []time.Duration{10 * time.Second, 20 * time.Second, 40 * time.Second} {
-			fair, _ := fixedTimes(t, "fair", settings.Defaults(), 90, 18, reduceTime, c.job)
-			pi, _ := fixedTimes(t, "pi-dhfs", settings.Defaults(), 90, 18, reduceTime, c.job)
-			pd, _ := fixedTimes(t, "pd-dhfs", settings.Defaults(), 90, 18, reduceTime, c.job)
+			fair, _ := fixedTimes(t, "fair", policy.DefaultOptions(), 90, 18, reduceTime, c.job)
+			pi, _ := fixedTimes(t, "pi-dhfs", policy.DefaultOptions(), 90, 18, reduceTime, c.job)
+			pd, _ := fixedTimes(t, "pd-dhfs", policy.DefaultOptions(), 90, 18, reduceTime, c.job)
 			if fair.Seconds() != float64(c.fair[i]) || pi.Seconds() != float64(c.pi[i]) || pd != pi {
 				t.Errorf("J%d, reduces of %v: fair %v, pi-dhfs %v, pd-dhfs %v; want %d s, and %d s twice", c.job, reduceTime, fair, pi, pd, c.fair[i], c.pi[i])
 			}
@@ -73,16 +73,16 @@ func TestReferenceSimulation(t *testing.T) {
 }
 
 func TestReferenceSimulationOfFiveJobs(t *testing.T) {
-	fair, none := fixedTimes(t, "fair", settings.Defaults(), 90, 18, 20*time.Second, 1, 2, 3, 4, 5)
-	pi, moves := fixedTimes(t, "pi-dhfs", settings.Defaults(), 90, 18, 20*time.Second, 1, 2, 3, 4, 5)
+	fair, none := fixedTimes(t, "fair", policy.DefaultOptions(), 90, 18, 20*time.Second, 1, 2, 3, 4, 5)
+	pi, moves := fixedTimes(t, "pi-dhfs", policy.DefaultOptions(), 90, 18, 20*time.Second, 1, 2, 3, 4, 5)
 	if fair != 1020*time.Second || pi != 520*time.Second || moves != 626 || none != 0 {
 		t.Errorf("fair %v with %d moves, pi-dhfs %v with %d; want 1020 s with 0, 520 s with 626", fair, none, pi, moves)
 	}
-	pd, pdMoves := fixedTimes(t, "pd-dhfs", settings.Defaults(), 90, 18, 20*time.Second, 1, 2, 3, 4, 5)
+	pd, pdMoves := fixedTimes(t, "pd-dhfs", policy.DefaultOptions(), 90, 18, 20*time.Second, 1, 2, 3, 4, 5)
 	if pd != 520*time.Second || pdMoves != 634 {
 		t.Errorf("pd-dhfs %v with %d moves, want 520 s with 634", pd, pdMoves)
 	}
-	even, _ := fixedTimes(t, "fair", settings.Defaults(), 54, 54, 20*time.Second, 1, 2, 3, 4, 5)
+	even, _ := fixedTimes(t, "fair", policy.DefaultOptions(), 54, 54, 20*time.Second, 1, 2, 3, 4, 5)
 	if even != 860*time.Second {
 		t.Errorf("fair on 54/54: %v, want 860 s", even)
 	}
@@ -91,12 +91,12 @@ func TestReferenceSimulationOfFiveJobs(t *testing.T) {
 // TestSlotConfigurationsMatterToFairOnly: the makespan is flat under the DHFS policies
 // and varies by more than 2 under fair [DHFS13, section IV-B].
 func TestSlotConfigurationsMatterToFairOnly(t *testing.T) {
-	line, _ := fixedTimes(t, "pi-fifo", settings.Defaults(), 90, 18, 20*time.Second, 1, 2, 3, 4, 5)
+	line, _ := fixedTimes(t, "pi-fifo", policy.DefaultOptions(), 90, 18, 20*time.Second, 1, 2, 3, 4, 5)
 	var least, most time.Duration
 	for reduces := 54; reduces >= 6; reduces -= 24 {
-		fair, _ := fixedTimes(t, "fair", settings.Defaults(), 108-reduces, reduces, 20*time.Second, 1, 2, 3, 4, 5)
+		fair, _ := fixedTimes(t, "fair", policy.DefaultOptions(), 108-reduces, reduces, 20*time.Second, 1, 2, 3, 4, 5)
 		for name, want := range map[string]time.Duration{"pi-dhfs": 520 * time.Second, "pd-dhfs": 520 * time.Second, "pi-fifo": line} {
-			if got, _ := fixedTimes(t, name, settings.Defaults(), 108-reduces, reduces, 20*time.Second, 1, 2, 3, 4, 5); got != want {
+			if got, _ := fixedTimes(t, name, policy.DefaultOptions(), 108-reduces, reduces, 20*time.Second, 1, 2, 3, 4, 5); got != want {
 				t.Errorf("%s on %d/%d: %v, want %v", name, 108-reduces, reduces, got, want)
 			}
 		}
@@ -118,9 +118,9 @@ func TestPDMovesAtLeastAsMuchAsPI(t *testing.T) {
 		for i := range jobs {
 			all = append(all, i+1)
 		}
-		piTime, pi := fixedTimes(t, "pi-dhfs", settings.Defaults(), 90, 18, 20*time.Second, all...)
-		pdTime, pd := fixedTimes(t, "pd-dhfs", settings.Defaults(), 90, 18, 20*time.Second, all...)
-		fair, _ := fixedTimes(t, "fair", settings.Defaults(), 90, 18, 20*time.Second, all...)
+		piTime, pi := fixedTimes(t, "pi-dhfs", policy.DefaultOptions(), 90, 18, 20*time.Second, all...)
+		pdTime, pd := fixedTimes(t, "pd-dhfs", policy.DefaultOptions(), 90, 18, 20*time.Second, all...)
+		fair, _ := fixedTimes(t, "fair", policy.DefaultOptions(), 90, 18, 20*time.Second, all...)
 		if pd < pi || jobs == 1 && pd != pi || jobs > 1 && pd == pi {
 			t.Errorf("J1 to J%d: pd-dhfs moves %d, pi-dhfs %d", jobs, pd, pi)
 		}
@@ -185,7 +185,7 @@ func TestFig5(t *testing.T) {
 			return nil
 		}
 		c := slots.Config{Slots: policytest.Typed(1, 90, 18), Slowstart: slots.One}
-		if _, err := policytest.Drive(c, mustNew(t, name, settings.Defaults()), jobs, policytest.Options{Each: each}); err != nil {
+		if _, err := policytest.Drive(c, mustNew(t, name, policy.DefaultOptions()), jobs, policytest.Options{Each: each}); err != nil {
 			t.Fatal(err)
 		}
 		if phase < len(phases) {
@@ -198,13 +198,13 @@ func TestFig5(t *testing.T) {
 // of 160 s and 200 reduces of 20 s; one percentage varies from 0 to 100 in tens.
 func TestBorrowPercentages(t *testing.T) {
 	for name, c := range map[string]struct {
-		option func(p slots.PPM) settings.Options
+		option func(p slots.PPM) policy.Options
 		want   [11]int
 	}{
-		"PecM varies, PecR is 0":   {func(p slots.PPM) settings.Options { return settings.Options{BorrowMap: p} }, [11]int{880, 800, 760, 740, 720, 720, 700, 700, 700, 700, 680}},
-		"PecM varies, PecR is 100": {func(p slots.PPM) settings.Options { return settings.Options{BorrowMap: p, BorrowReduce: slots.One} }, [11]int{720, 640, 600, 580, 560, 560, 540, 540, 540, 540, 520}},
-		"PecR varies, PecM is 0":   {func(p slots.PPM) settings.Options { return settings.Options{BorrowReduce: p} }, [11]int{880, 880, 880, 880, 880, 880, 880, 880, 880, 880, 720}},
-		"PecR varies, PecM is 100": {func(p slots.PPM) settings.Options { return settings.Options{BorrowMap: slots.One, BorrowReduce: p} }, [11]int{680, 680, 680, 680, 680, 680, 680, 680, 680, 680, 520}},
+		"PecM varies, PecR is 0":   {func(p slots.PPM) policy.Options { return policy.Options{BorrowMap: p} }, [11]int{880, 800, 760, 740, 720, 720, 700, 700, 700, 700, 680}},
+		"PecM varies, PecR is 100": {func(p slots.PPM) policy.Options { return policy.Options{BorrowMap: p, BorrowReduce: slots.One} }, [11]int{720, 640, 600, 580, 560, 560, 540, 540, 540, 540, 520}},
+		"PecR varies, PecM is 0":   {func(p slots.PPM) policy.Options { return policy.Options{BorrowReduce: p} }, [11]int{880, 880, 880, 880, 880, 880, 880, 880, 880, 880, 720}},
+		"PecR varies, PecM is 100": {func(p slots.PPM) policy.Options { return policy.Options{BorrowMap: slots.One, BorrowReduce: p} }, [11]int{680, 680, 680, 680, 680, 680, 680, 680, 680, 680, 520}},
 	} {
 		for i, want := range c.want {
 			j := policytest.ScriptJob{
@@ -242,7 +242,7 @@ func TestWaves(t *testing.T) {
 func makespan(t testing.TB, name string, mapSlots, reduceSlots int, maps, reduces int32, mapTime, reduceTime time.Duration) time.Duration {
 	t.Helper()
 	j := policytest.ScriptJob{Spec: slots.JobSpec{Name: "J", Maps: maps, MapsSealed: true, Reduces: reduces}, MapTime: policytest.Const(mapTime), ReduceTime: policytest.Const(reduceTime)}
-	l, err := policytest.Drive(slots.Config{Slots: policytest.Typed(1, mapSlots, reduceSlots), Slowstart: slots.One}, mustNew(t, name, settings.Defaults()), []policytest.ScriptJob{j}, policytest.Options{})
+	l, err := policytest.Drive(slots.Config{Slots: policytest.Typed(1, mapSlots, reduceSlots), Slowstart: slots.One}, mustNew(t, name, policy.DefaultOptions()), []policytest.ScriptJob{j}, policytest.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

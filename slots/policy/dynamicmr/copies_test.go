@@ -9,8 +9,8 @@ import (
 
 	"mrlocal/slots"
 	"mrlocal/slots/demand"
+	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/policytest"
-	"mrlocal/slots/policy/settings"
 )
 
 // TestACopyKeepsNoSlotFromThePendingTasksOfTheOtherKind: the map slot that becomes idle
@@ -31,7 +31,7 @@ func TestACopyKeepsNoSlotFromThePendingTasksOfTheOtherKind(t *testing.T) {
 		reduce(4*s, 1), reduce(5*s, 1), // a look each at what is slow
 	}
 	for _, dhsa := range []string{"pi", "pd"} {
-		o := settings.Defaults()
+		o := policy.DefaultOptions()
 		o.DHSA = dhsa
 		lent := false
 		each := func(_ time.Duration, l *slots.Ledger) error {
@@ -52,7 +52,7 @@ func TestACopyKeepsNoSlotFromThePendingTasksOfTheOtherKind(t *testing.T) {
 // instant. With earlier progress every task would seem to stand still.
 func TestTasksThatAreAlikeAreNotCopied(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		o := settings.Defaults()
+		o := policy.DefaultOptions()
 		o.DHSA = rapid.SampledFrom([]string{"pi", "pd", "off"}).Draw(rt, "dhsa")
 		o.SEPBJobs = rapid.SampledFrom([]slots.PPM{0, slots.One / 2, slots.One}).Draw(rt, "jobs checked")
 		if rapid.Bool().Draw(rt, "weights") {

@@ -21,13 +21,12 @@ import (
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/dhfs"
 	"mrlocal/slots/policy/fair"
-	"mrlocal/slots/policy/settings"
 	"mrlocal/trace"
 )
 
 // New returns DynamicMR with the steps that o leaves on. Its jobs do not wait for
 // local slots: Slot PreScheduling takes the place of that.
-func New(o settings.Options) slots.Policy {
+func New(o policy.Options) slots.Policy {
 	o.LocalityDelay = 0
 	switch o.DHSA {
 	case "pd":
@@ -43,7 +42,7 @@ func New(o settings.Options) slots.Policy {
 // DynamicMR is an allocation with slot weights.
 type DynamicMR struct {
 	allocation
-	options settings.Options
+	options policy.Options
 }
 
 // allocation is what DynamicMR builds on.
@@ -69,7 +68,7 @@ func withCopies(d DynamicMR, o *policy.Order) slots.Policy {
 
 // newCopies returns the copies of DynamicMR for one Ledger. idle returns how many
 // slots tasks of a kind could have now.
-func newCopies(o settings.Options, idle func(v *slots.View, k slots.Kind) int32) func() *policy.Copies {
+func newCopies(o policy.Options, idle func(v *slots.View, k slots.Kind) int32) func() *policy.Copies {
 	if !o.SEPB {
 		return nil
 	}
@@ -100,10 +99,10 @@ func (d *DynamicMR) Decide(v *slots.View, decision *slots.Decision) {
 // onPI is DynamicMR's steps over pi-dhfs.
 type onPI struct {
 	*dhfs.PI
-	options settings.Options
+	options policy.Options
 }
 
-func newOnPI(o settings.Options) *onPI {
+func newOnPI(o policy.Options) *onPI {
 	p := &onPI{options: o}
 	p.PI = dhfs.NewPICopying(o, newCopies(o, p.idle))
 	p.Counts = &piCounts{&p.Order, &p.options}
@@ -154,10 +153,10 @@ func (p *onPI) idle(v *slots.View, k slots.Kind) int32 {
 // onPD is DynamicMR's steps over pd-dhfs.
 type onPD struct {
 	*dhfs.PD
-	options settings.Options
+	options policy.Options
 }
 
-func newOnPD(o settings.Options) *onPD {
+func newOnPD(o policy.Options) *onPD {
 	p := &onPD{options: o}
 	p.PD = dhfs.NewPDCopying(o, newCopies(o, p.idle))
 	p.Counts = &pdCounts{&p.Order, &p.options}
@@ -207,7 +206,7 @@ func (p onFair) Traits() slots.Traits {
 }
 
 // newOnFair returns DynamicMR's steps over fair.
-func newOnFair(o settings.Options) slots.Policy {
+func newOnFair(o policy.Options) slots.Policy {
 	p := onFair{fair.NewCopying("dynamicmr", o, o.SEPB, o.SEPBJobs)}
 	if !o.PreScheduling {
 		return p

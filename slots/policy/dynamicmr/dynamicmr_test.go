@@ -5,52 +5,52 @@ import (
 
 	"mrlocal/slots"
 	"mrlocal/slots/demand"
+	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/dynamicmr"
 	"mrlocal/slots/policy/policytest"
 	"mrlocal/slots/policy/registry"
-	"mrlocal/slots/policy/settings"
 )
 
 func TestScripts(t *testing.T) { policytest.Scripts(t, "testdata/*.txt", dynamicmr.New) }
 
 func TestSuite(t *testing.T) {
-	policytest.Run(t, func() slots.Policy { return dynamicmr.New(settings.Defaults()) }, policytest.Claims{Idle: policytest.AnyIdle})
+	policytest.Run(t, func() slots.Policy { return dynamicmr.New(policy.DefaultOptions()) }, policytest.Claims{Idle: policytest.AnyIdle})
 }
 
 func TestEveryPartOfDynamicMRPassesTheSuite(t *testing.T) {
-	for name, change := range map[string]func(o *settings.Options){
-		"pd":                    func(o *settings.Options) { o.DHSA = "pd" },
-		"job-first":             func(o *settings.Options) { o.SEPBJobs = 0 },
-		"half of the jobs":      func(o *settings.Options) { o.DHSA, o.SEPBJobs = "pd", slots.One/2 },
-		"SEPB alone":            func(o *settings.Options) { o.DHSA, o.PreScheduling = "off", false },
-		"PreScheduling alone":   func(o *settings.Options) { o.DHSA, o.SEPB = "off", false },
-		"without PreScheduling": func(o *settings.Options) { o.PreScheduling = false },
-		"lending little":        func(o *settings.Options) { o.BorrowMap, o.BorrowReduce = slots.One/4, slots.One/4 },
+	for name, change := range map[string]func(o *policy.Options){
+		"pd":                    func(o *policy.Options) { o.DHSA = "pd" },
+		"job-first":             func(o *policy.Options) { o.SEPBJobs = 0 },
+		"half of the jobs":      func(o *policy.Options) { o.DHSA, o.SEPBJobs = "pd", slots.One/2 },
+		"SEPB alone":            func(o *policy.Options) { o.DHSA, o.PreScheduling = "off", false },
+		"PreScheduling alone":   func(o *policy.Options) { o.DHSA, o.SEPB = "off", false },
+		"without PreScheduling": func(o *policy.Options) { o.PreScheduling = false },
+		"lending little":        func(o *policy.Options) { o.BorrowMap, o.BorrowReduce = slots.One/4, slots.One/4 },
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := settings.Defaults()
+			o := policy.DefaultOptions()
 			change(&o)
 			policytest.Run(t, func() slots.Policy { return dynamicmr.New(o) }, policytest.Claims{})
 		})
 	}
-	for name, change := range map[string]func(o *settings.Options){
-		"pi, heavy reduces": func(o *settings.Options) { o.SlotWeights = demand.Weights{Map: 1, Reduce: 2} },
-		"pi, heavy maps":    func(o *settings.Options) { o.SlotWeights = demand.Weights{Map: 3, Reduce: 2} },
-		"pd, heavy reduces": func(o *settings.Options) { o.DHSA, o.SlotWeights = "pd", demand.Weights{Map: 2, Reduce: 3} },
-		"pd, heavy maps":    func(o *settings.Options) { o.DHSA, o.SlotWeights = "pd", demand.Weights{Map: 5, Reduce: 1} },
-		"pi, lending little": func(o *settings.Options) {
+	for name, change := range map[string]func(o *policy.Options){
+		"pi, heavy reduces": func(o *policy.Options) { o.SlotWeights = demand.Weights{Map: 1, Reduce: 2} },
+		"pi, heavy maps":    func(o *policy.Options) { o.SlotWeights = demand.Weights{Map: 3, Reduce: 2} },
+		"pd, heavy reduces": func(o *policy.Options) { o.DHSA, o.SlotWeights = "pd", demand.Weights{Map: 2, Reduce: 3} },
+		"pd, heavy maps":    func(o *policy.Options) { o.DHSA, o.SlotWeights = "pd", demand.Weights{Map: 5, Reduce: 1} },
+		"pi, lending little": func(o *policy.Options) {
 			o.BorrowMap, o.BorrowReduce, o.SlotWeights = slots.One/2, slots.One/2, demand.Weights{Map: 1, Reduce: 2}
 		},
 	} {
 		t.Run("weights: "+name, func(t *testing.T) {
-			o := settings.Defaults()
+			o := policy.DefaultOptions()
 			change(&o)
 			policytest.Run(t, func() slots.Policy { return dynamicmr.New(o) }, policytest.Claims{Periods: true})
 		})
 	}
 }
 
-func mustNew(t testing.TB, name string, o settings.Options) slots.Policy {
+func mustNew(t testing.TB, name string, o policy.Options) slots.Policy {
 	t.Helper()
 	p, err := registry.New(name, o)
 	if err != nil {

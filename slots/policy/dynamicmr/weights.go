@@ -4,7 +4,6 @@ import (
 	"mrlocal/slots"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/dhfs"
-	"mrlocal/slots/policy/settings"
 )
 
 // Slot weights [DynamicMR14, "slot weights"]: a task of a kind weighs as much as a
@@ -17,7 +16,7 @@ func weigh(v *slots.View, k slots.Kind, n int32) int32 { return v.Weights().Time
 
 // mayStillLend returns what of the slots of kind k may be lent besides what is lent
 // already, in weight.
-func mayStillLend(v *slots.View, o *settings.Options, k slots.Kind) int32 {
+func mayStillLend(v *slots.View, o *policy.Options, k slots.Kind) int32 {
 	return max(weigh(v, k, dhfs.Percentage(o, k).Of(v.Capacity(k)))-v.LentBy(k), 0)
 }
 
@@ -32,7 +31,7 @@ func fits(v *slots.View, task, of slots.Kind) bool {
 // pending tasks. It implements dhfs.PICounts.
 type piCounts struct {
 	order   *policy.Order
-	options *settings.Options
+	options *policy.Options
 }
 
 // Phase counts copies as pending tasks.
@@ -75,7 +74,7 @@ func (*piCounts) Tracker(v *slots.View, k slots.Kind) (capacity, used int32) {
 // pdCounts are the numbers of Algorithm 2 in weight. It implements dhfs.PDCounts.
 type pdCounts struct {
 	order   *policy.Order
-	options *settings.Options
+	options *policy.Options
 }
 
 // Load is in weight.

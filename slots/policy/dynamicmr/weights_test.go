@@ -9,8 +9,8 @@ import (
 
 	"mrlocal/slots"
 	"mrlocal/slots/demand"
+	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/policytest"
-	"mrlocal/slots/policy/settings"
 	"mrlocal/trace"
 )
 
@@ -61,8 +61,8 @@ func within(w demand.Weights, home [2]int32) func(at [2]int32) error {
 	}
 }
 
-func weighted(dhsa string, w demand.Weights) settings.Options {
-	o := settings.Defaults()
+func weighted(dhsa string, w demand.Weights) policy.Options {
+	o := policy.DefaultOptions()
 	o.DHSA, o.SlotWeights = dhsa, w
 	return o
 }
@@ -159,7 +159,7 @@ func TestWeightsMeanNothingWhereNothingIsLent(t *testing.T) {
 	off := weighted("off", w)
 	none := weighted("pi", w)
 	none.BorrowMap, none.BorrowReduce = 0, 0
-	for name, o := range map[string]settings.Options{"--dhsa off": off, "nothing may be borrowed": none} {
+	for name, o := range map[string]policy.Options{"--dhsa off": off, "nothing may be borrowed": none} {
 		r := newRunning(policytest.WithExtra(1, 8, 4, 12), func([2]int32) error { return nil })
 		jobs := []policytest.ScriptJob{{Spec: slots.JobSpec{Name: "J", Maps: 48, MapsSealed: true, Reduces: 24}, MapTime: policytest.Const(time.Second), ReduceTime: policytest.Const(time.Second)}}
 		if _, err := policytest.Drive(slots.Config{Slots: policytest.WithExtra(1, 8, 4, 12), Slowstart: slots.One}, mustNew(t, "dynamicmr", o), jobs, policytest.Options{Sinks: []trace.Sink{r}}); err != nil || r.most != [2]int32{8, 4} {

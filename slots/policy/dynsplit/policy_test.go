@@ -4,18 +4,18 @@ import (
 	"testing"
 
 	"mrlocal/slots"
+	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/dynsplit"
 	"mrlocal/slots/policy/policytest"
-	"mrlocal/slots/policy/settings"
 )
 
-func newSplit(o settings.Options) slots.Policy { return dynsplit.New(o) }
+func newSplit(o policy.Options) slots.Policy { return dynsplit.New(o) }
 
 func TestScripts(t *testing.T) { policytest.Scripts(t, "testdata/*.txt", newSplit) }
 
 func TestSuite(t *testing.T) {
-	policytest.Run(t, func() slots.Policy { return newSplit(settings.Defaults()) }, policytest.Claims{Idle: policytest.AnyIdle})
-	for name, o := range map[string]settings.Options{
+	policytest.Run(t, func() slots.Policy { return newSplit(policy.DefaultOptions()) }, policytest.Claims{Idle: policytest.AnyIdle})
+	for name, o := range map[string]policy.Options{
 		"additional map slots": {AdditionalMapSlots: 2}, "few reduces": {AdditionalMapSlots: 1, ReduceTotal: 1},
 		"one copy at a time": {ReduceShuffle: 1}, "one computes at a time": {ReduceCompute: 1}, "all bounds": {AdditionalMapSlots: 1, ReduceTotal: 3, ReduceShuffle: 2, ReduceCompute: 1},
 	} {

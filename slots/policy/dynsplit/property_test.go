@@ -7,9 +7,9 @@ import (
 	"pgregory.net/rapid"
 
 	"mrlocal/slots"
+	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/policytest"
 	"mrlocal/slots/policy/registry"
-	"mrlocal/slots/policy/settings"
 )
 
 // Reduces that wait for maps never hold all that a tracker may run, however long
@@ -17,7 +17,7 @@ import (
 // maps, and none of them is left to a reduce.
 func TestAdditionalSlotsAreForMaps(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		o := settings.Defaults()
+		o := policy.DefaultOptions()
 		o.AdditionalMapSlots = rapid.Int32Range(0, 4).Draw(rt, "additional")
 		o.ReduceCompute = rapid.Int32Range(0, 2).Draw(rt, "compute")
 		trackers := rapid.IntRange(1, 2).Draw(rt, "trackers")

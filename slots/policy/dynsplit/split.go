@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"mrlocal/slots"
-	"mrlocal/slots/policy/settings"
+	"mrlocal/slots/policy"
 	"mrlocal/trace"
 )
 
@@ -14,7 +14,7 @@ import (
 // changed, so that a decision costs what changed, however many jobs there are. Between
 // that a job that changes is ranked by its old share.
 type Split struct {
-	options settings.Options
+	options policy.Options
 
 	jobs    []standing
 	live    []slots.JobID // running jobs, and those that ended since the last allocation
@@ -62,7 +62,7 @@ var _ interface {
 } = (*Split)(nil)
 
 // New returns the policy dynsplit.
-func New(o settings.Options) *Split {
+func New(o policy.Options) *Split {
 	s := &Split{options: o}
 	s.Reset()
 	return s

@@ -1,11 +1,13 @@
 // Package fair is Hadoop 1.x's Fair Scheduler on static, typed slots, the baseline
 // HFS of [DHFS13]; and two policies that add one rule to it: delay, in which jobs
-// wait for slots at their input, and late, which copies slow tasks.
+// wait for slots at their input, and late, which copies slow tasks. deficit.go is the
+// policy fair-deficit, the Fair Scheduler of Hadoop 0.20: the generation that [OMO21]
+// changed.
 //
 // For each kind, each free slot goes to the pool that is farthest below its min
 // share, else below its fair share. Inside a pool it goes to a job in the same way.
-// The order of pools and jobs, and the waits, are in slots/policy; the choice of
-// tasks to copy is in slots/policy/late. preempt.go kills tasks for pools that
+// The order of pools and jobs, and the waits, are in slots/policy; so is the
+// choice of tasks to copy (late.go there). preempt.go kills tasks for pools that
 // starve.
 //
 // A policy owns all that it keeps: a few words a job and a pool.
@@ -16,7 +18,6 @@ import (
 
 	"mrlocal/slots"
 	"mrlocal/slots/policy"
-	"mrlocal/slots/policy/settings"
 	"mrlocal/trace"
 )
 
@@ -28,15 +29,15 @@ type Fair struct {
 
 	Order   policy.Order
 	name    string
-	options settings.Options
+	options policy.Options
 	copies  func() *policy.Copies // for the next Ledger; nil: none
 	preempt preemption
 }
 
 // New returns the policy fair.
-func New(o settings.Options) *Fair { return newFair("fair", o) }
+func New(o policy.Options) *Fair { return newFair("fair", o) }
 
-func newFair(name string, o settings.Options) *Fair {
+func newFair(name string, o policy.Options) *Fair {
 	f := &Fair{name: name, options: o}
 	f.Reset()
 	return f
@@ -48,7 +49,7 @@ const hadoopsDelay = 4500 * time.Millisecond
 
 // NewDelay returns the policy delay [Delay10]: fair with waits as long as o says,
 // or as Hadoop's.
-func NewDelay(o settings.Options) *Fair {
+func NewDelay(o policy.Options) *Fair {
 	if o.LocalityDelay == 0 {
 		o.LocalityDelay = hadoopsDelay
 	}
@@ -62,12 +63,12 @@ type Late struct {
 }
 
 // NewLate returns the policy late [LATE08]: a job's copies start at its turn.
-func NewLate(o settings.Options) *Late { return NewCopying("late", o, true, 0) }
+func NewLate(o policy.Options) *Late { return NewCopying("late", o, true, 0) }
 
 // NewCopying returns a fair scheduler of that name that copies slow tasks, if
 // copies is set. checked is the share of the running jobs whose pending tasks go
 // before copies.
-func NewCopying(name string, o settings.Options, copies bool, checked slots.PPM) *Late {
+func NewCopying(name string, o policy.Options, copies bool, checked slots.PPM) *Late {
 	f := &Fair{name: name, options: o}
 	if copies {
 		f.copies = func() *policy.Copies { return policy.NewCopies(o.CopyAfter, checked, f.idle) }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"mrlocal/slots"
-	"mrlocal/slots/policy/containers"
+	"mrlocal/slots/policy/yarn"
 	"mrlocal/trace"
 )
 
@@ -17,8 +17,8 @@ import (
 // remaining work, and to the job with the fewest containers for its weight [FRESH14,
 // "remaining work"].
 type Fresh struct {
-	containers.Base
-	jobs   [trace.Kinds]slots.Ranking[containers.Fewest]
+	yarn.Base
+	jobs   [trace.Kinds]slots.Ranking[yarn.Fewest]
 	counts [][trace.Kinds]int64 // by job: its part of the work
 	work   work
 }
@@ -36,7 +36,7 @@ func New() *Fresh {
 
 // Reset implements slots.Resetter.
 func (f *Fresh) Reset() {
-	*f = Fresh{jobs: [trace.Kinds]slots.Ranking[containers.Fewest]{containers.NewRanking(), containers.NewRanking()}}
+	*f = Fresh{jobs: [trace.Kinds]slots.Ranking[yarn.Fewest]{yarn.NewRanking(), yarn.NewRanking()}}
 }
 
 // Traits implements slots.Policy. A container has no kind.
@@ -48,7 +48,7 @@ func (*Fresh) Traits() slots.Traits {
 
 // Observe implements slots.Observer.
 func (f *Fresh) Observe(e slots.Fact) {
-	if containers.Freed(&e) {
+	if yarn.Freed(&e) {
 		f.Finish(&e)
 	}
 }
@@ -67,7 +67,7 @@ func (f *Fresh) Decide(v *slots.View, d *slots.Decision) {
 // kind gets it.
 func (f *Fresh) allocate(v *slots.View, d *slots.Decision) bool {
 	k := slots.Reduce
-	if float64(v.Running(slots.Map)) < mapContainers(containers.Total(v), f.work) {
+	if float64(v.Running(slots.Map)) < mapContainers(yarn.Total(v), f.work) {
 		k = slots.Map
 	}
 	return f.fewest(v, d, k) || f.fewest(v, d, k.Other())
@@ -76,11 +76,11 @@ func (f *Fresh) allocate(v *slots.View, d *slots.Decision) bool {
 // fewest starts a task of the job with the fewest containers for its weight.
 func (f *Fresh) fewest(v *slots.View, d *slots.Decision, k slots.Kind) bool {
 	for {
-		id, ok := containers.First(&f.jobs[k])
+		id, ok := yarn.First(&f.jobs[k])
 		if !ok {
 			return false
 		}
-		if f.Grant(v, d, f, containers.Offer{Job: id, Kind: k, Rule: trace.RuleRemainingWork, Why: func() slots.Why { return f.why(v, id, k) }}) {
+		if f.Grant(v, d, f, yarn.Offer{Job: id, Kind: k, Rule: trace.RuleRemainingWork, Why: func() slots.Why { return f.why(v, id, k) }}) {
 			return true
 		}
 	}
@@ -96,14 +96,14 @@ func mapContainers(all int32, w work) float64 {
 	return float64(all) * float64(w[slots.Map]) / both
 }
 
-// Rank implements containers.Ranker.
+// Rank implements yarn.Ranker.
 func (f *Fresh) Rank(_ *slots.View, j slots.JobView) {
 	id := j.ID()
 	for int(id) >= len(f.counts) {
 		f.counts = append(f.counts, [trace.Kinds]int64{})
 	}
 	for k := range slots.Kind(trace.Kinds) {
-		containers.Put(&f.jobs[k], id, f.Startable(j, k) > 0, containers.FewestOf(j))
+		yarn.Put(&f.jobs[k], id, f.Startable(j, k) > 0, yarn.FewestOf(j))
 		f.work[k] -= f.counts[id][k]
 		f.counts[id][k] = f.remaining(j, k)
 		f.work[k] += f.counts[id][k]
@@ -114,7 +114,7 @@ func (f *Fresh) Rank(_ *slots.View, j slots.JobView) {
 // until they are done, of reduces from then on. The time of a task is the job's mean,
 // else the mean of all jobs, else that of all maps, else a second.
 func (f *Fresh) remaining(j slots.JobView, k slots.Kind) int64 {
-	if j.Ended() || !j.Runnable() || k == slots.Reduce && !containers.MapsComplete(j) {
+	if j.Ended() || !j.Runnable() || k == slots.Reduce && !yarn.MapsComplete(j) {
 		return 0
 	}
 	took := cmp.Or(f.Of(j.ID()).Mean(k), f.All.Mean(k), f.All.Mean(slots.Map), time.Second)
@@ -122,10 +122,10 @@ func (f *Fresh) remaining(j slots.JobView, k slots.Kind) int64 {
 }
 
 func (f *Fresh) why(v *slots.View, id slots.JobID, k slots.Kind) slots.Why {
-	all := append(containers.FairNumbers(v.Job(id)),
+	all := append(yarn.FairNumbers(v.Job(id)),
 		slots.Decimal("remaining map work in seconds", float64(f.work[slots.Map])/1e6), slots.Decimal("remaining reduce work in seconds", float64(f.work[slots.Reduce])/1e6),
-		slots.Decimal("map containers s_m", mapContainers(containers.Total(v), f.work)), slots.Whole("running maps", v.Running(slots.Map)))
-	return slots.Why{Numbers: all, Beaten: containers.Beaten(&f.jobs[k], id, v, containers.Holds)}
+		slots.Decimal("map containers s_m", mapContainers(yarn.Total(v), f.work)), slots.Whole("running maps", v.Running(slots.Map)))
+	return slots.Why{Numbers: all, Beaten: yarn.Beaten(&f.jobs[k], id, v, yarn.Holds)}
 }
 
 func (f *Fresh) decline(v *slots.View, d *slots.Decision, started bool) {

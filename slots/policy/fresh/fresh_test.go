@@ -4,13 +4,13 @@ import (
 	"testing"
 
 	"mrlocal/slots"
+	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/fresh"
 	"mrlocal/slots/policy/policytest"
-	"mrlocal/slots/policy/settings"
 )
 
 func TestScripts(t *testing.T) {
-	policytest.Scripts(t, "testdata/*.txt", func(settings.Options) slots.Policy { return fresh.New() })
+	policytest.Scripts(t, "testdata/*.txt", func(policy.Options) slots.Policy { return fresh.New() })
 }
 
 func TestSuite(t *testing.T) {

@@ -2,7 +2,7 @@ package omo
 
 import (
 	"mrlocal/slots"
-	"mrlocal/slots/policy/containers"
+	"mrlocal/slots/policy/yarn"
 	"mrlocal/trace"
 )
 
@@ -13,14 +13,14 @@ func (s *scheduler) batchFinishMap(v *slots.View, d *slots.Decision) bool {
 		return false
 	}
 	for {
-		id, ok := containers.First(&s.waves)
+		id, ok := yarn.First(&s.waves)
 		if !ok {
 			return false
 		}
 		why := func() slots.Why { return s.whyBatch(v, id) }
 		if s.benefit(v.Job(id)) <= 0 { // estimates have changed since
 			s.waves.Remove(int32(id))
-		} else if s.Grant(v, d, s, containers.Offer{Job: id, Kind: slots.Map, Rule: trace.RuleBatchFinish, Why: why}) {
+		} else if s.Grant(v, d, s, yarn.Offer{Job: id, Kind: slots.Map, Rule: trace.RuleBatchFinish, Why: why}) {
 			return true
 		}
 	}
@@ -32,7 +32,7 @@ func (s *scheduler) batchFinishMap(v *slots.View, d *slots.Decision) bool {
 func (s *scheduler) benefit(j slots.JobView) float64 {
 	observed, level, known := s.estimates()
 	m := s.Of(j.ID())
-	pending, reduces := containers.Unstarted(j), j.Total(slots.Reduce)
+	pending, reduces := yarn.Unstarted(j), j.Total(slots.Reduce)
 	if !known || pending == 0 || m.Tasks[slots.Map] == 0 || s.requireReduceStarted && !s.jobs[j.ID()].begun {
 		return 0
 	}

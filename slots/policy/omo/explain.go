@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"mrlocal/slots"
-	"mrlocal/slots/policy/containers"
+	"mrlocal/slots/policy/yarn"
 	"mrlocal/trace"
 )
 
@@ -12,7 +12,7 @@ import (
 // listens (Decision.Explaining).
 
 func (s *scheduler) whyFewest(v *slots.View, id slots.JobID) slots.Why {
-	return slots.Why{Numbers: containers.FairNumbers(v.Job(id)), Beaten: containers.Beaten(&s.fair, id, v, containers.Holds)}
+	return slots.Why{Numbers: yarn.FairNumbers(v.Job(id)), Beaten: yarn.Beaten(&s.fair, id, v, yarn.Holds)}
 }
 
 // whyReduce is what a reduce by [OMO21, Alg. 1] rests on.
@@ -21,10 +21,10 @@ func (s *scheduler) whyReduce(v *slots.View, id slots.JobID, rule slots.Rule) sl
 	w := slots.Why{Numbers: s.overlapNumbers(v, j)}
 	if rule == trace.RuleConsecutive {
 		w.Numbers = []slots.Number{slots.Whole("reduces launched", s.jobs[id].launched-1), slots.Whole("reduces of the job", j.Total(slots.Reduce))}
-		w.Beaten = containers.Beaten(&s.begun, id, v, func(slots.JobView) string { return "its reduce stage began later" })
+		w.Beaten = yarn.Beaten(&s.begun, id, v, func(slots.JobView) string { return "its reduce stage began later" })
 	}
-	w.Beaten = andThen(w.Beaten, containers.Beaten(&s.ready, id, v, func(j slots.JobView) string { return "its reduce stage has not begun; " + containers.Holds(j) }))
-	w.Beaten = andThen(w.Beaten, containers.Beaten(&s.fair, id, v, func(slots.JobView) string { return "a reduce stage goes first" }))
+	w.Beaten = andThen(w.Beaten, yarn.Beaten(&s.ready, id, v, func(j slots.JobView) string { return "its reduce stage has not begun; " + yarn.Holds(j) }))
+	w.Beaten = andThen(w.Beaten, yarn.Beaten(&s.fair, id, v, func(slots.JobView) string { return "a reduce stage goes first" }))
 	return w
 }
 
@@ -40,15 +40,15 @@ func andThen(all, more []slots.Beaten) []slots.Beaten {
 
 // overlapNumbers are those of [OMO21, eq. 2-3].
 func (s *scheduler) overlapNumbers(v *slots.View, j slots.JobView) []slots.Number {
-	all := []slots.Number{slots.Whole("pending maps m'", containers.Unstarted(j))}
+	all := []slots.Number{slots.Whole("pending maps m'", yarn.Unstarted(j))}
 	g, ok := s.gapOf(v, j)
 	if !ok {
 		return all
 	}
 	observed, level, _ := s.estimates()
 	all = append(all, slots.Decimal("x*", g.aligned()), slots.Decimal("T_s", g.shuffle), slots.Decimal("T_m", g.mapTime))
-	if containers.Unstarted(j) == 0 || g.frequency > 0 {
-		all = append(all, slots.Decimal("β", gap(g.shuffle, g.mapTime, g.frequency, containers.Unstarted(j))))
+	if yarn.Unstarted(j) == 0 || g.frequency > 0 {
+		all = append(all, slots.Decimal("β", gap(g.shuffle, g.mapTime, g.frequency, yarn.Unstarted(j))))
 	}
 	return append(all, slots.Decimal("F_o", observed), slots.Decimal("A_o", level), slots.Whole("D", s.active))
 }
@@ -58,11 +58,11 @@ func (s *scheduler) whyBatch(v *slots.View, id slots.JobID) slots.Why {
 	observed, level, _ := s.estimates()
 	return slots.Why{
 		Numbers: []slots.Number{
-			slots.Whole("pending maps m'", containers.Unstarted(j)), slots.Decimal("t_fair - t_batch", s.benefit(j)), slots.Decimal("T_m", s.Of(id).Mean(slots.Map).Seconds()),
+			slots.Whole("pending maps m'", yarn.Unstarted(j)), slots.Decimal("t_fair - t_batch", s.benefit(j)), slots.Decimal("T_m", s.Of(id).Mean(slots.Map).Seconds()),
 			slots.Decimal("F_o", observed), slots.Decimal("A_o", level), slots.Whole("D", s.active),
 		},
-		Beaten: andThen(containers.Beaten(&s.waves, id, v, func(slots.JobView) string { return "it gains less" }),
-			containers.Beaten(&s.fair, id, v, func(slots.JobView) string { return "it does not finish its maps in a batch" })),
+		Beaten: andThen(yarn.Beaten(&s.waves, id, v, func(slots.JobView) string { return "it gains less" }),
+			yarn.Beaten(&s.fair, id, v, func(slots.JobView) string { return "it does not finish its maps in a batch" })),
 	}
 }
 

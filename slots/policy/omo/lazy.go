@@ -2,7 +2,7 @@ package omo
 
 import (
 	"mrlocal/slots"
-	"mrlocal/slots/policy/containers"
+	"mrlocal/slots/policy/yarn"
 	"mrlocal/trace"
 )
 
@@ -21,7 +21,7 @@ func (s *scheduler) lazyStartReduce(v *slots.View, d *slots.Decision) bool {
 			return false
 		}
 		why := func() slots.Why { return s.whyReduce(v, id, rule) }
-		if s.launch(v, d, containers.Offer{Job: id, Kind: slots.Reduce, Rule: rule, Why: why}) {
+		if s.launch(v, d, yarn.Offer{Job: id, Kind: slots.Reduce, Rule: rule, Why: why}) {
 			return true
 		}
 	}
@@ -30,11 +30,11 @@ func (s *scheduler) lazyStartReduce(v *slots.View, d *slots.Decision) bool {
 // nextReduce returns the job whose reduce should start, and the rule. A job that became
 // a candidate by older estimates is checked again.
 func (s *scheduler) nextReduce(v *slots.View) (slots.JobID, slots.Rule) {
-	if id, ok := containers.First(&s.begun); ok {
+	if id, ok := yarn.First(&s.begun); ok {
 		return id, trace.RuleConsecutive
 	}
 	for {
-		id, ok := containers.First(&s.ready)
+		id, ok := yarn.First(&s.ready)
 		switch {
 		case !ok:
 			return 0, trace.RuleNone
@@ -46,7 +46,7 @@ func (s *scheduler) nextReduce(v *slots.View) (slots.JobID, slots.Rule) {
 }
 
 // launch starts a reduce, and counts it in its job's reduce stage.
-func (s *scheduler) launch(v *slots.View, d *slots.Decision, o containers.Offer) bool {
+func (s *scheduler) launch(v *slots.View, d *slots.Decision, o yarn.Offer) bool {
 	at := &s.jobs[o.Job]
 	before := *at
 	if !at.begun {
@@ -72,7 +72,7 @@ func (s *scheduler) launch(v *slots.View, d *slots.Decision, o containers.Offer)
 // the first map is done nothing is known of the job's maps [OMO21, "shuffle estimate"];
 // while their number is not final, nothing is known of its shuffle.
 func (s *scheduler) starts(v *slots.View, j slots.JobView) bool {
-	pending := containers.Unstarted(j)
+	pending := yarn.Unstarted(j)
 	switch {
 	case !j.Sealed():
 		return false

@@ -2,7 +2,7 @@ package omo
 
 import (
 	"mrlocal/slots"
-	"mrlocal/slots/policy/containers"
+	"mrlocal/slots/policy/yarn"
 	"mrlocal/trace"
 )
 
@@ -40,7 +40,7 @@ func NewBatchFinish() *OMO {
 // of them have changed, so that a decision costs what changed, however many jobs there
 // are. A job that changes is always ranked by the newest estimates.
 type scheduler struct {
-	containers.Base
+	yarn.Base
 	name string
 
 	lazy  bool // reduces start by [OMO21, Alg. 1], else at the run's slowstart
@@ -64,7 +64,7 @@ type scheduler struct {
 	begun slots.Ranking[stage]   // lazy: jobs in their reduce stage with a reduce to start
 	ready slots.Ranking[int32]   // lazy: jobs whose reduce stage should begin, by containers
 	waves slots.Ranking[float64] // batch: by minus the benefit
-	fair  slots.Ranking[containers.Fewest]
+	fair  slots.Ranking[yarn.Fewest]
 }
 
 // standing is what a job's rank depends on besides the View.
@@ -96,7 +96,7 @@ func (s *scheduler) Traits() slots.Traits {
 		trace.RuleLazyStart:   "the reduce stage of its job begins: with so many maps pending, its shuffle should end when the maps do (Algorithm 1); of such jobs it has the fewest containers",
 		trace.RuleConsecutive: "once a job's reduce stage has begun, all its reduces start one after the other (Principle 1)",
 		trace.RuleBatchFinish: "its job gains most from having its last maps done in one wave (Algorithm 2)",
-		trace.RuleFewest:      containers.FewestRule,
+		trace.RuleFewest:      yarn.FewestRule,
 	}}
 }
 
@@ -106,12 +106,12 @@ func (s *scheduler) Reset() {
 	s.begun.Less = stageLess
 	s.ready.Less = func(a, b *int32) bool { return *a < *b }
 	s.waves.Less = func(a, b *float64) bool { return *a < *b }
-	s.fair = containers.NewRanking()
+	s.fair = yarn.NewRanking()
 }
 
 // Observe implements slots.Observer.
 func (s *scheduler) Observe(f slots.Fact) {
-	if containers.Freed(&f) {
+	if yarn.Freed(&f) {
 		s.Finish(&f)
 		s.monitor.released(f.At, s.All.Mean(slots.Map))
 	}
@@ -143,7 +143,7 @@ func (s *scheduler) allocate(v *slots.View, d *slots.Decision) bool {
 // a job's reduces go before its maps and so start one after the other.
 func (s *scheduler) fairScheduler(v *slots.View, d *slots.Decision) bool {
 	for {
-		id, ok := containers.First(&s.fair)
+		id, ok := yarn.First(&s.fair)
 		if !ok {
 			return false
 		}
@@ -152,7 +152,7 @@ func (s *scheduler) fairScheduler(v *slots.View, d *slots.Decision) bool {
 			k = slots.Reduce
 		}
 		why := func() slots.Why { return s.whyFewest(v, id) }
-		if s.Grant(v, d, s, containers.Offer{Job: id, Kind: k, Rule: trace.RuleFewest, Why: why}) {
+		if s.Grant(v, d, s, yarn.Offer{Job: id, Kind: k, Rule: trace.RuleFewest, Why: why}) {
 			return true
 		}
 	}
@@ -190,7 +190,7 @@ func (s *scheduler) refresh(v *slots.View) {
 	s.live, s.changes = kept, 0
 }
 
-// Rank implements containers.Ranker: it ranks a job among the candidates of each step.
+// Rank implements yarn.Ranker: it ranks a job among the candidates of each step.
 func (s *scheduler) Rank(v *slots.View, j slots.JobView) {
 	id := j.ID()
 	for int(id) >= len(s.jobs) {
@@ -209,13 +209,13 @@ func (s *scheduler) Rank(v *slots.View, j slots.JobView) {
 		}
 	}
 	maps, reduces := s.Startable(j, slots.Map), s.Startable(j, slots.Reduce)
-	containers.Put(&s.fair, id, maps > 0 || !s.lazy && reduces > 0, containers.FewestOf(j))
+	yarn.Put(&s.fair, id, maps > 0 || !s.lazy && reduces > 0, yarn.FewestOf(j))
 	if s.lazy {
-		containers.Put(&s.begun, id, at.begun && reduces > 0, stage{at.launched >= j.Total(slots.Reduce), at.stage})
-		containers.Put(&s.ready, id, !at.begun && reduces > 0 && s.starts(v, j), containers.Held(j))
+		yarn.Put(&s.begun, id, at.begun && reduces > 0, stage{at.launched >= j.Total(slots.Reduce), at.stage})
+		yarn.Put(&s.ready, id, !at.begun && reduces > 0 && s.starts(v, j), yarn.Held(j))
 	}
 	if s.batch {
 		gain := s.benefit(j)
-		containers.Put(&s.waves, id, maps > 0 && gain > 0, -gain)
+		yarn.Put(&s.waves, id, maps > 0 && gain > 0, -gain)
 	}
 }

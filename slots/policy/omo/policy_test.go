@@ -4,9 +4,9 @@ import (
 	"testing"
 
 	"mrlocal/slots"
+	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/omo"
 	"mrlocal/slots/policy/policytest"
-	"mrlocal/slots/policy/settings"
 )
 
 func TestScriptsAndSuite(t *testing.T) {
@@ -16,7 +16,7 @@ func TestScriptsAndSuite(t *testing.T) {
 		"batch-finish": func() slots.Policy { return omo.NewBatchFinish() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			policytest.Scripts(t, "testdata/"+name+"/*.txt", func(settings.Options) slots.Policy { return make() })
+			policytest.Scripts(t, "testdata/"+name+"/*.txt", func(policy.Options) slots.Policy { return make() })
 			policytest.Run(t, make, policytest.Claims{Idle: policytest.AnyIdle})
 		})
 	}

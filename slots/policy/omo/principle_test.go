@@ -8,10 +8,10 @@ import (
 	"pgregory.net/rapid"
 
 	"mrlocal/slots"
+	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/omo"
 	"mrlocal/slots/policy/policytest"
 	"mrlocal/slots/policy/registry"
-	"mrlocal/slots/policy/settings"
 )
 
 // principle watches [OMO21, Principle 1]: while a job has launched some of its reduces
@@ -152,7 +152,7 @@ func drawJobs(t *rapid.T) (jobs []policytest.ScriptJob) {
 // reduces of a unit of time: 12 maps take 5 units, 13 take 6.
 func TestOneMapMoreIsOneWaveMore(t *testing.T) {
 	for maps, want := range map[int32]time.Duration{12: 5 * time.Second, 13: 6 * time.Second} {
-		p, err := registry.New("fair", settings.Options{})
+		p, err := registry.New("fair", policy.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

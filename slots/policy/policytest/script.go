@@ -11,7 +11,7 @@ import (
 	"mrlocal/internal/ppm"
 	"mrlocal/slots"
 	"mrlocal/slots/demand"
-	"mrlocal/slots/policy/settings"
+	"mrlocal/slots/policy"
 	"mrlocal/trace"
 )
 
@@ -19,7 +19,7 @@ import (
 // gantt out. newPolicy makes the policy afresh for each case. Commands, one a line:
 //
 //	slots map=4 reduce=2 [extra=0] [trackers=1] [slowstart=1] [replicas=0] [group=0] [net=0]
-//	policy [OPTION=VALUE]...   options of package settings, by name
+//	policy [OPTION=VALUE]...   policy.Options, by name
 //	slow tracker=1 speed=0.5
 //	pool NAME [weight=1] [min-maps=0] [min-reduces=0] [max-maps=0] [max-reduces=0] [fifo]
 //	          [max-running=0] [preempt-after=0s] [fair-preempt-after=0s]
@@ -33,9 +33,9 @@ import (
 //	abort JOB at=5s
 //	show cell=1s [lends] [why] how to draw: lends lists lendings, returns and kills; why
 //	                           lists what each grant rested on
-func Scripts(t *testing.T, pattern string, newPolicy func(o settings.Options) slots.Policy) {
+func Scripts(t *testing.T, pattern string, newPolicy func(o policy.Options) slots.Policy) {
 	golden.Scripts(t, pattern, func(t *testing.T, c golden.Case) string {
-		s := &script{t: t, options: settings.Defaults(), jobs: map[string]slots.JobID{}, cell: time.Second}
+		s := &script{t: t, options: policy.DefaultOptions(), jobs: map[string]slots.JobID{}, cell: time.Second}
 		for i, line := range strings.Split(strings.TrimSpace(c.Input), "\n") {
 			if err := s.command(strings.Fields(line)); err != nil {
 				t.Fatalf("line %d: %s: %v", c.Line+i, line, err)
@@ -49,7 +49,7 @@ func Scripts(t *testing.T, pattern string, newPolicy func(o settings.Options) sl
 type script struct {
 	t       *testing.T
 	config  slots.Config
-	options settings.Options
+	options policy.Options
 	work    []ScriptJob
 	names   []string
 	jobs    map[string]slots.JobID

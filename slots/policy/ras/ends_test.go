@@ -7,8 +7,8 @@ import (
 
 	"mrlocal/sim"
 	"mrlocal/slots"
+	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/registry"
-	"mrlocal/slots/policy/settings"
 	"mrlocal/workload"
 )
 
@@ -35,7 +35,7 @@ jobs: [{name: A, submit: 4s, maps: 3, reduces: 4, map_time: 3s, reduce_time: 4s,
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, err := registry.New("ras", settings.Defaults())
+			p, err := registry.New("ras", policy.DefaultOptions())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -8,8 +8,8 @@ import (
 	"mrlocal/report"
 	"mrlocal/sim"
 	"mrlocal/slots"
+	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/registry"
-	"mrlocal/slots/policy/settings"
 	"mrlocal/slots/setup"
 	"mrlocal/workload"
 )
@@ -26,7 +26,7 @@ func simulatedWith(t *testing.T, file, policyName string, mapSlots int, seed uin
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := registry.New(policyName, settings.Defaults())
+	p, err := registry.New(policyName, policy.DefaultOptions())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,9 +9,9 @@ import (
 
 	"mrlocal/slots"
 	"mrlocal/slots/demand"
+	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/policytest"
 	"mrlocal/slots/policy/ras"
-	"mrlocal/slots/policy/settings"
 )
 
 // cluster is a random run: trackers of different capacities, jobs with profiles,
@@ -20,7 +20,7 @@ type cluster struct {
 	config  slots.Config
 	jobs    []policytest.ScriptJob
 	o       policytest.Options
-	options settings.Options
+	options policy.Options
 }
 
 func draw(t *rapid.T) cluster {
@@ -137,7 +137,7 @@ func TestALateJobStartsWhereAnotherHasMapsToGive(t *testing.T) {
 		}
 	}
 	jobs := []policytest.ScriptJob{job("high", 6*s, 37, 4, 2*s, 9*s), job("low", 21*s, 22, 1, 3*s, s), job("late", 27*s, 1, 0, s, s)}
-	l, err := policytest.Drive(slots.Config{Slots: policytest.Typed(1, 4, 1)}, ras.New(settings.Options{}), jobs, policytest.Options{})
+	l, err := policytest.Drive(slots.Config{Slots: policytest.Typed(1, 4, 1)}, ras.New(policy.Options{}), jobs, policytest.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

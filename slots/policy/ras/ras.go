@@ -6,7 +6,7 @@ import (
 	"mrlocal/internal/invariant"
 	"mrlocal/slots"
 	"mrlocal/slots/demand"
-	"mrlocal/slots/policy/settings"
+	"mrlocal/slots/policy"
 	"mrlocal/trace"
 )
 
@@ -23,7 +23,7 @@ const (
 
 // RAS is the policy ras.
 type RAS struct {
-	options settings.Options
+	options policy.Options
 	lengths lengths
 
 	jobs    []*standing // active, by id
@@ -71,7 +71,7 @@ var _ interface {
 } = (*RAS)(nil)
 
 // New returns the policy ras.
-func New(o settings.Options) *RAS {
+func New(o policy.Options) *RAS {
 	r := &RAS{options: o}
 	r.Reset()
 	return r

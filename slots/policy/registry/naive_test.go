@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 
 	"mrlocal/slots"
+	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/policytest"
-	"mrlocal/slots/policy/settings"
 	"mrlocal/trace"
 )
 
@@ -19,7 +19,7 @@ import (
 // all jobs before each single task.
 type naive struct {
 	name   string
-	o      settings.Options
+	o      policy.Options
 	decide func(n *naive, v *slots.View, d *slots.Decision)
 	jobs   []slots.JobID
 }
@@ -38,7 +38,7 @@ func (n *naive) Decide(v *slots.View, d *slots.Decision) {
 	n.decide(n, v, d)
 }
 
-func reference(name string, o settings.Options) slots.Policy {
+func reference(name string, o policy.Options) slots.Policy {
 	return &naive{name: name, o: o, decide: map[string]func(*naive, *slots.View, *slots.Decision){
 		"fair": (*naive).fair, "pi-dhfs": (*naive).pi, "pi-fifo": (*naive).pi, "pd-dhfs": (*naive).pd,
 	}[name]}
@@ -253,7 +253,7 @@ func (n *naive) pd(v *slots.View, d *slots.Decision) {
 func TestFastPoliciesDecideAsTheAlgorithmsSay(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		share := rapid.SampledFrom([]slots.PPM{0, slots.One / 3, slots.One / 2, slots.One, slots.One})
-		o := settings.Options{BorrowMap: share.Draw(rt, "of maps"), BorrowReduce: share.Draw(rt, "of reduces")}
+		o := policy.Options{BorrowMap: share.Draw(rt, "of maps"), BorrowReduce: share.Draw(rt, "of reduces")}
 		c := slots.Config{
 			Slots:     policytest.Typed(rapid.IntRange(1, 4).Draw(rt, "trackers"), rapid.IntRange(1, 5).Draw(rt, "map slots"), rapid.IntRange(1, 4).Draw(rt, "reduce slots")),
 			Slowstart: share.Draw(rt, "slowstart"),

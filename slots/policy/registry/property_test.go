@@ -19,7 +19,6 @@ import (
 	"mrlocal/slots/policy/fair"
 	"mrlocal/slots/policy/policytest"
 	"mrlocal/slots/policy/registry"
-	"mrlocal/slots/policy/settings"
 )
 
 // TestLendingKeepsToItsPercentages: by the papers' counts, with two to nine trackers,
@@ -27,7 +26,7 @@ import (
 // [DHFS13, "borrow allowance"].
 func TestLendingKeepsToItsPercentages(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		o := settings.Options{BorrowMap: slots.PPM(rapid.IntRange(0, 1_000_000).Draw(rt, "of maps")), BorrowReduce: slots.PPM(rapid.IntRange(0, 1_000_000).Draw(rt, "of reduces"))}
+		o := policy.Options{BorrowMap: slots.PPM(rapid.IntRange(0, 1_000_000).Draw(rt, "of maps")), BorrowReduce: slots.PPM(rapid.IntRange(0, 1_000_000).Draw(rt, "of reduces"))}
 		c := slots.Config{
 			Slots:     policytest.Typed(rapid.IntRange(2, 9).Draw(rt, "trackers"), rapid.IntRange(1, 6).Draw(rt, "maps"), rapid.IntRange(1, 4).Draw(rt, "reduces")),
 			Slowstart: rapid.SampledFrom([]slots.PPM{0, slots.One / 2, slots.One}).Draw(rt, "slowstart"),
@@ -160,7 +159,7 @@ func TestSharesAreMaxMinInSteadyState(t *testing.T) {
 				return nil
 			},
 		} {
-			if _, err := policytest.Drive(w.config, mustNew(t, name, settings.Defaults()), w.jobs, policytest.Options{Each: check}); err != nil {
+			if _, err := policytest.Drive(w.config, mustNew(t, name, policy.DefaultOptions()), w.jobs, policytest.Options{Each: check}); err != nil {
 				rt.Fatalf("%s: %v", name, err)
 			}
 		}
@@ -206,7 +205,7 @@ func TestNobodyStarves(t *testing.T) {
 			if name == "fifo" || name == "pi-fifo" {
 				continue
 			}
-			l, err := policytest.Drive(c, mustNew(t, name, settings.Defaults()), jobs, o)
+			l, err := policytest.Drive(c, mustNew(t, name, policy.DefaultOptions()), jobs, o)
 			if err != nil {
 				rt.Fatalf("%s: %v", name, err)
 			}
@@ -257,7 +256,7 @@ func TestPreemptionTakesNoPoolBelowItsShare(t *testing.T) {
 				bad = fmt.Errorf("a task is taken from a pool that runs %v of its share of %v", running, share)
 			}
 		}
-		if _, err := policytest.Drive(w.config, mustNew(t, "fair", settings.Defaults()), w.jobs, policytest.Options{Explain: explain}); err != nil || bad != nil {
+		if _, err := policytest.Drive(w.config, mustNew(t, "fair", policy.DefaultOptions()), w.jobs, policytest.Options{Explain: explain}); err != nil || bad != nil {
 			rt.Fatal(err, bad)
 		}
 	})
@@ -295,7 +294,7 @@ func TestAPolicyWithNothingToGrantGrantsNothing(t *testing.T) {
 	sated := map[string]int{}
 	rapid.Check(t, func(rt *rapid.T) {
 		share := rapid.SampledFrom([]slots.PPM{0, slots.One / 3, slots.One})
-		o := settings.Options{BorrowMap: share.Draw(rt, "of maps"), BorrowReduce: share.Draw(rt, "of reduces")}
+		o := policy.Options{BorrowMap: share.Draw(rt, "of maps"), BorrowReduce: share.Draw(rt, "of reduces")}
 		c := slots.Config{Slots: policytest.WithExtra(rapid.IntRange(1, 5).Draw(rt, "trackers"), rapid.IntRange(1, 4).Draw(rt, "maps"), rapid.IntRange(1, 4).Draw(rt, "reduces"), 4)}
 		jobs := policytest.DrawJobs(rt)
 		weighted := o
@@ -327,7 +326,7 @@ func TestAReplayHasTheOptionsOfTheRun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o := settings.Defaults()
+		o := policy.DefaultOptions()
 		o.BorrowMap, o.BorrowReduce, o.LocalityDelay = c.BorrowMap, c.BorrowReduce, c.LocalityDelay
 		if want := mustNew(t, info.Name, o); !cmp.Equal(p, want, cmp.Exporter(func(reflect.Type) bool { return true }), cmp.FilterPath(isFunc, cmp.Ignore())) {
 			t.Errorf("%s: %+v, want %+v", info.Name, p, want)
@@ -337,7 +336,7 @@ func TestAReplayHasTheOptionsOfTheRun(t *testing.T) {
 
 // TestOptionsOfAPolicysOwnAreRecorded in the configuration, as in an event file.
 func TestOptionsOfAPolicysOwnAreRecorded(t *testing.T) {
-	o := settings.Defaults()
+	o := policy.DefaultOptions()
 	o.DHSA, o.SEPB, o.SEPBJobs, o.PreScheduling, o.CopyAfter = "pd", false, slots.One/4, false, time.Minute
 	l, err := slots.New(slots.Config{Slots: policytest.Typed(1, 1, 1)}, dynamicmr.New(o))
 	if err != nil {
@@ -360,7 +359,7 @@ func TestAnUnknownPolicyIsWrongUsageWithTheNearestName(t *testing.T) {
 		"pi-dfs": "did you mean pi-dhfs?", "FAIR": "did you mean fair?", "fiffo": "did you mean fifo?",
 		"": "there are fifo, fair, pi-dhfs, pd-dhfs, pi-fifo", "kubernetes": "there are fifo, fair, pi-dhfs, pd-dhfs, pi-fifo",
 	} {
-		_, err := registry.New(name, settings.Options{})
+		_, err := registry.New(name, policy.Options{})
 		if !errs.IsUsage(err) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", name, err, want)
 		}
@@ -369,7 +368,7 @@ func TestAnUnknownPolicyIsWrongUsageWithTheNearestName(t *testing.T) {
 
 func TestTheTableOfNamesAgreesWithThePolicies(t *testing.T) {
 	for _, info := range registry.All() {
-		p := mustNew(t, info.Name, settings.Defaults())
+		p := mustNew(t, info.Name, policy.DefaultOptions())
 		if p.Traits().Name != info.Name || info.Line == "" || info.Paper == "" {
 			t.Errorf("%+v makes a policy named %q", info, p.Traits().Name)
 		}

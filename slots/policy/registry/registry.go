@@ -15,7 +15,7 @@ import (
 
 	"mrlocal/slots"
 	"mrlocal/slots/fifo"
-	"mrlocal/slots/policy/deficit"
+	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/dhfs"
 	"mrlocal/slots/policy/dynamicmr"
 	"mrlocal/slots/policy/dynsplit"
@@ -23,7 +23,6 @@ import (
 	"mrlocal/slots/policy/fresh"
 	"mrlocal/slots/policy/omo"
 	"mrlocal/slots/policy/ras"
-	"mrlocal/slots/policy/settings"
 	"mrlocal/slots/policy/yarn"
 )
 
@@ -33,7 +32,7 @@ type Entry struct {
 	Line  string // what it does, in a line
 	Key   string // of its page in docs/papers; "" where the source is Hadoop
 	Paper string // the reference
-	New   func(o settings.Options) slots.Policy
+	New   func(o policy.Options) slots.Policy
 }
 
 const (
@@ -51,37 +50,37 @@ const (
 func All() []Entry {
 	return []Entry{
 		{"fifo", "first job first; map slots run maps, reduce slots run reduces", "", "Hadoop 1.x JobQueueTaskScheduler",
-			func(settings.Options) slots.Policy { return fifo.New() }},
+			func(policy.Options) slots.Policy { return fifo.New() }},
 		{"fair", "pools share each kind of slots fairly; map slots run maps, reduce slots run reduces", "", "Hadoop 1.x Fair Scheduler (HFS)",
-			func(o settings.Options) slots.Policy { return fair.New(o) }},
+			func(o policy.Options) slots.Policy { return fair.New(o) }},
 		{"pi-dhfs", "fair in each phase; unused slots of one kind are lent to the other kind's tasks", "DHFS13", dhfs13 + ", Algorithm 1",
-			func(o settings.Options) slots.Policy { return dhfs.NewPI(o) }},
+			func(o policy.Options) slots.Policy { return dhfs.NewPI(o) }},
 		{"pd-dhfs", "fair over maps and reduces together; a pool uses both kinds of slots for itself before others do", "DHFS13", dhfs13 + ", Algorithm 2",
-			func(o settings.Options) slots.Policy { return dhfs.NewPD(o) }},
+			func(o policy.Options) slots.Policy { return dhfs.NewPD(o) }},
 		{"pi-fifo", "first job first; unused slots of one kind are lent to the other kind's tasks", "DHFS13", dhfs13 + ", Algorithm 1 in FIFO order",
-			func(o settings.Options) slots.Policy { return dhfs.NewFIFO(o) }},
+			func(o policy.Options) slots.Policy { return dhfs.NewFIFO(o) }},
 		{"dynamicmr", "pi-dhfs or pd-dhfs; copies of slow tasks go after pending ones (SEPB), and maps to idle slots at their input (Slot PreScheduling)", "DynamicMR14", dynamicmr14,
 			dynamicmr.New},
 		{"late", "fair, and copies of the tasks that will end last", "LATE08", late08,
-			func(o settings.Options) slots.Policy { return fair.NewLate(o) }},
+			func(o policy.Options) slots.Policy { return fair.NewLate(o) }},
 		{"delay", "fair, and jobs wait a little for slots at their input", "Delay10", delay10,
-			func(o settings.Options) slots.Policy { return fair.NewDelay(o) }},
+			func(o policy.Options) slots.Policy { return fair.NewDelay(o) }},
 		{"fair-deficit", "the job that is owed most slot-time comes first; map slots run maps, reduce slots run reduces", "", "Hadoop 0.20 Fair Scheduler",
-			func(settings.Options) slots.Policy { return deficit.New() }},
+			func(policy.Options) slots.Policy { return fair.NewDeficit() }},
 		{"yarn", "slots take any task; a job's reduces ramp up with the maps that are done, and are killed where they keep all maps from running", "", "Hadoop 2.x MapReduce on YARN",
-			func(settings.Options) slots.Policy { return yarn.New() }},
+			func(policy.Options) slots.Policy { return yarn.New() }},
 		{"lazy-start", "slots take any task; a job's reduces start, all in a row, when their shuffle would end with its maps", "OMO21", omo21 + ", Algorithm 1",
-			func(settings.Options) slots.Policy { return omo.NewLazyStart() }},
+			func(policy.Options) slots.Policy { return omo.NewLazyStart() }},
 		{"batch-finish", "slots take any task; the last maps of the job that gains most go first, in one wave", "OMO21", omo21 + ", Algorithm 2",
-			func(settings.Options) slots.Policy { return omo.NewBatchFinish() }},
+			func(policy.Options) slots.Policy { return omo.NewBatchFinish() }},
 		{"omo", "slots take any task; lazy start of reduces, then batch finish of maps, then the job with the fewest slots", "OMO21", omo21 + ", Algorithm 3",
-			func(settings.Options) slots.Policy { return omo.New() }},
+			func(policy.Options) slots.Policy { return omo.New() }},
 		{"fresh", "FRESH-like: slots take any task; each kind gets slots by its remaining work, reduces once a job's maps are done", "FRESH14", fresh14,
-			func(settings.Options) slots.Policy { return fresh.New() }},
+			func(policy.Options) slots.Policy { return fresh.New() }},
 		{"ras", "slots take any task; tasks are placed by what they need of CPU, I/O and memory, so that the job worst off against its deadline gets most", "RAS11", ras11,
-			func(o settings.Options) slots.Policy { return ras.New(o) }},
+			func(o policy.Options) slots.Policy { return ras.New(o) }},
 		{"dynsplit", "a job's slots go from maps to reduces as its maps get done, and change their home kind; a map in its I/O period lets one more map in", "Split11", split11,
-			func(o settings.Options) slots.Policy { return dynsplit.New(o) }},
+			func(o policy.Options) slots.Policy { return dynsplit.New(o) }},
 	}
 }
 
@@ -99,7 +98,7 @@ func Names() []string {
 func OwnSlowstart() []string {
 	var names []string
 	for _, e := range All() {
-		if e.New(settings.Defaults()).Traits().OwnSlowstart {
+		if e.New(policy.DefaultOptions()).Traits().OwnSlowstart {
 			names = append(names, e.Name)
 		}
 	}
@@ -108,7 +107,7 @@ func OwnSlowstart() []string {
 
 // New returns a policy for one Ledger. An unknown name is a errs.Error that gives
 // the nearest name, or all names.
-func New(name string, o settings.Options) (slots.Policy, error) {
+func New(name string, o policy.Options) (slots.Policy, error) {
 	for _, e := range All() {
 		if e.Name == name {
 			return e.New(o), nil
@@ -123,7 +122,7 @@ func New(name string, o settings.Options) (slots.Policy, error) {
 // ForReplay returns the policy of a recorded run. c is the run's configuration. It
 // fails when the recorded options are not readable, or the name is unknown.
 func ForReplay(c slots.Config) (slots.Policy, error) {
-	o := settings.Defaults()
+	o := policy.DefaultOptions()
 	if len(c.Options) > 0 {
 		if err := json.Unmarshal(c.Options, &o); err != nil {
 			return nil, fmt.Errorf("policy: recorded options: %w", err)

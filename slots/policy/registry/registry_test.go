@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"mrlocal/slots"
+	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/registry"
-	"mrlocal/slots/policy/settings"
 )
 
 // TestEveryPaperHasAPage: the key of a policy is that of a page in docs/papers.
@@ -26,7 +26,7 @@ func TestEveryPaperHasAPage(t *testing.T) {
 // TestEveryPolicyWordsItsRules: as the end of a sentence, without a full stop.
 func TestEveryPolicyWordsItsRules(t *testing.T) {
 	for _, e := range registry.All() {
-		rules := e.New(settings.Defaults()).Traits().Rules
+		rules := e.New(policy.DefaultOptions()).Traits().Rules
 		if len(rules) == 0 {
 			t.Errorf("%s words no rule", e.Name)
 		}
@@ -38,7 +38,7 @@ func TestEveryPolicyWordsItsRules(t *testing.T) {
 	}
 }
 
-func mustNew(t testing.TB, name string, o settings.Options) slots.Policy {
+func mustNew(t testing.TB, name string, o policy.Options) slots.Policy {
 	t.Helper()
 	p, err := registry.New(name, o)
 	if err != nil {

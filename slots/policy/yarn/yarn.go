@@ -1,5 +1,15 @@
 // Package yarn is MapReduce's allocator on YARN, the policy yarn (Hadoop 2.6,
-// RMContainerAllocator).
+// RMContainerAllocator), and the base that it shares with the other policies on
+// containers, omo with its halves and fresh.
+//
+// The slots of these policies take any task. A container is an open slot, whatever its
+// home kind [OMO21, section III]. As in the Hadoop that [OMO21] changed, a heartbeat
+// starts one task. With heartbeat 0 trackers are visited in turn until nothing is left
+// to start, so that few tasks spread evenly.
+//
+// The policies learn from the Ledger's facts alone (measures.go): how long tasks take,
+// what maps put out, how fast reduces copy. A policy owns its Base: a few words a job
+// and a slot.
 package yarn
 
 import (
@@ -7,7 +17,6 @@ import (
 	"slices"
 
 	"mrlocal/slots"
-	"mrlocal/slots/policy/containers"
 	"mrlocal/trace"
 )
 
@@ -16,8 +25,8 @@ import (
 // job reduces go before maps as far as they are ramped up. Reduces that keep all maps
 // from running are killed.
 type YARN struct {
-	containers.Base
-	fair   slots.Ranking[containers.Fewest]
+	Base
+	fair   slots.Ranking[Fewest]
 	hungry slots.Ranking[struct{}] // jobs with pending maps, no running map, and running reduces
 }
 
@@ -30,14 +39,14 @@ func New() *YARN {
 
 // Reset implements slots.Resetter.
 func (y *YARN) Reset() {
-	*y = YARN{fair: containers.NewRanking()}
+	*y = YARN{fair: NewRanking()}
 	y.hungry.Less = func(_, _ *struct{}) bool { return false }
 }
 
 // Traits implements slots.Policy. A container has no kind.
 func (*YARN) Traits() slots.Traits {
 	return slots.Traits{Name: "yarn", Lends: true, Rules: map[slots.Rule]string{
-		trace.RuleFewest: containers.FewestRule,
+		trace.RuleFewest: FewestRule,
 		trace.RuleRampUp: "its job has the fewest containers for its weight, and reduces go first as far as the maps that are done have ramped them up",
 	}}
 }
@@ -58,11 +67,11 @@ func (y *YARN) Decide(v *slots.View, d *slots.Decision) {
 // allocate gives a container to the first job in fair order that asks for one.
 func (y *YARN) allocate(v *slots.View, d *slots.Decision) bool {
 	for {
-		id, ok := containers.First(&y.fair)
+		id, ok := First(&y.fair)
 		if !ok {
 			return false
 		}
-		o := containers.Offer{Job: id, Kind: slots.Map, Rule: trace.RuleFewest, Why: func() slots.Why { return y.why(v, id) }}
+		o := Offer{Job: id, Kind: slots.Map, Rule: trace.RuleFewest, Why: func() slots.Why { return y.why(v, id) }}
 		switch j := v.Job(id); {
 		case y.Startable(j, slots.Reduce) > 0 && rampedUp(v, j):
 			o.Kind, o.Rule = slots.Reduce, trace.RuleRampUp
@@ -81,7 +90,7 @@ func (y *YARN) allocate(v *slots.View, d *slots.Decision) bool {
 // started it may start all, whatever the limits (Hadoop 2.6,
 // RMContainerAllocator.scheduleReduces).
 func rampedUp(v *slots.View, j slots.JobView) bool {
-	if containers.Unstarted(j) == 0 {
+	if Unstarted(j) == 0 {
 		return true
 	}
 	return rampUp(limits(v, j)) > 0
@@ -96,9 +105,9 @@ type request struct {
 
 func limits(v *slots.View, j slots.JobView) request {
 	return request{
-		total:    containers.Held(j) + containers.Idle(v),
+		total:    Held(j) + Idle(v),
 		doneMaps: j.Done(slots.Map), maps: j.Total(slots.Map),
-		wantedMaps: containers.Unstarted(j) + j.Running(slots.Map), reduces: j.Running(slots.Reduce),
+		wantedMaps: Unstarted(j) + j.Running(slots.Map), reduces: j.Running(slots.Reduce),
 	}
 }
 
@@ -119,8 +128,8 @@ func rampUp(r request) int32 {
 // wait, none runs, and no container is idle (Hadoop 2.6,
 // RMContainerAllocator.preemptReducesIfNeeded).
 func (y *YARN) preempt(v *slots.View, d *slots.Decision) {
-	for containers.Idle(v) == 0 {
-		id, ok := containers.First(&y.hungry)
+	for Idle(v) == 0 {
+		id, ok := First(&y.hungry)
 		if !ok {
 			return
 		}
@@ -152,7 +161,7 @@ func (y *YARN) preemptReduces(v *slots.View, d *slots.Decision, j slots.JobView)
 	slices.SortFunc(victims, func(a, b slots.SlotView) int {
 		return cmp.Or(cmp.Compare(a.Progress, b.Progress), cmp.Compare(b.Started, a.Started), cmp.Compare(b.ID, a.ID))
 	})
-	n := min(toPreempt(containers.Held(j), containers.Unstarted(j)), int32(len(victims)))
+	n := min(toPreempt(Held(j), Unstarted(j)), int32(len(victims)))
 	for _, s := range victims[:n] {
 		if d.Explaining() {
 			d.Because(slots.Why{Numbers: append([]slots.Number{slots.Whole("reduces to preempt", n)}, requestNumbers(limits(v, j))...)})
@@ -161,11 +170,11 @@ func (y *YARN) preemptReduces(v *slots.View, d *slots.Decision, j slots.JobView)
 	}
 }
 
-// Rank implements containers.Ranker.
+// Rank implements Ranker.
 func (y *YARN) Rank(_ *slots.View, j slots.JobView) {
 	maps, reduces := y.Startable(j, slots.Map), y.Startable(j, slots.Reduce)
-	containers.Put(&y.fair, j.ID(), maps > 0 || reduces > 0, containers.FewestOf(j))
-	containers.Put(&y.hungry, j.ID(), j.Pending(slots.Map) > 0 && j.Running(slots.Map) == 0 && j.Running(slots.Reduce) > 0, struct{}{})
+	Put(&y.fair, j.ID(), maps > 0 || reduces > 0, FewestOf(j))
+	Put(&y.hungry, j.ID(), j.Pending(slots.Map) > 0 && j.Running(slots.Map) == 0 && j.Running(slots.Reduce) > 0, struct{}{})
 }
 
 // requestNumbers are what the ramp-up of a job's reduces rests on.
@@ -178,7 +187,7 @@ func requestNumbers(r request) []slots.Number {
 
 func (y *YARN) why(v *slots.View, id slots.JobID) slots.Why {
 	j := v.Job(id)
-	return slots.Why{Numbers: append(containers.FairNumbers(j), requestNumbers(limits(v, j))...), Beaten: containers.Beaten(&y.fair, id, v, containers.Holds)}
+	return slots.Why{Numbers: append(FairNumbers(j), requestNumbers(limits(v, j))...), Beaten: Beaten(&y.fair, id, v, Holds)}
 }
 
 func (y *YARN) decline(v *slots.View, d *slots.Decision, started bool) {

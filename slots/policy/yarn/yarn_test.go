@@ -4,13 +4,13 @@ import (
 	"testing"
 
 	"mrlocal/slots"
+	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/policytest"
-	"mrlocal/slots/policy/settings"
 	"mrlocal/slots/policy/yarn"
 )
 
 func TestScripts(t *testing.T) {
-	policytest.Scripts(t, "testdata/*.txt", func(settings.Options) slots.Policy { return yarn.New() })
+	policytest.Scripts(t, "testdata/*.txt", func(policy.Options) slots.Policy { return yarn.New() })
 }
 
 func TestSuite(t *testing.T) {

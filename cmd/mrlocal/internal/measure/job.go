@@ -31,8 +31,8 @@ import (
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/jobs"
 	"mrlocal/report"
+	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/registry"
-	"mrlocal/slots/policy/settings"
 	"mrlocal/trace"
 )
 
@@ -104,7 +104,7 @@ func (j *Job) Profile(ctx context.Context) ([]byte, error) {
 // run runs the job once. Only the first run passes its notes on: those of the
 // others are the same.
 func (j *Job) run(ctx context.Context, o mrlocal.Options, first bool) (r *report.Report, err error) {
-	if o.Policy, err = registry.New(rawPolicy, settings.Defaults()); err != nil {
+	if o.Policy, err = registry.New(rawPolicy, policy.DefaultOptions()); err != nil {
 		return nil, err
 	}
 	if o.Note = nil; first {

@@ -1,15 +1,4 @@
-// Package late is LATE, "longest approximate time to end": it says which running
-// tasks are worth a copy.
-//
-// Paper: Zaharia, Konwinski, Joseph, Katz, Stoica: Improving MapReduce Performance in
-// Heterogeneous Environments, OSDI 2008 [LATE08]; its page is docs/papers/late08.md.
-// The formulas are here; speculation.go keeps what was measured of running and
-// finished attempts, look.go finds the candidates. policy.Copies starts the copies;
-// the policies late (package fair) and dynamicmr use it.
-//
-// Memory: a Speculation owns 8 bytes a slot, 16 bytes a tracker, and for each running
-// job the times of its last finished attempts, at most half a KiB. It keeps no View.
-package late
+package policy
 
 import (
 	"math/bits"
@@ -19,6 +8,12 @@ import (
 	"mrlocal/slots"
 )
 
+// LATE, "longest approximate time to end", says which running tasks are worth a copy.
+// Paper: Zaharia, Konwinski, Joseph, Katz, Stoica: Improving MapReduce Performance in
+// Heterogeneous Environments, OSDI 2008 [LATE08]; its page is docs/papers/late08.md.
+// The formulas are here; speculation.go keeps what was measured of running and
+// finished attempts, look.go finds the candidates, and Copies starts the copies.
+//
 // Of the running tasks that are slow, the one that will end last gets a copy, on a
 // tracker that is not slow, while few copies run [LATE08]. LATE's constants are for
 // tasks of minutes. Those of them that are times grow here with what a job's tasks

@@ -1,13 +1,4 @@
-// Package settings holds the options of all slot policies. Each policy reads the
-// fields that concern it.
-//
-// A policy that has options beyond the Ledger's own configuration (percentages,
-// the locality delay) returns them in slots.Traits. They are recorded as JSON with
-// the run, and a replay makes the policy from them: every field has a JSON name.
-//
-// Neighbours: slots/policy/registry makes policies from names and Options;
-// cmd/mrlocal reads Options from flags.
-package settings
+package policy
 
 import (
 	"strings"
@@ -17,7 +8,7 @@ import (
 	"mrlocal/slots/demand"
 )
 
-// Options are the options of all policies, in groups by policy. Defaults returns
+// Options are the options of all policies, in groups by policy. DefaultOptions returns
 // what applies when the user sets none. An Options is a plain value.
 type Options struct {
 	// Policies that lend slots: pi-dhfs, pd-dhfs, pi-fifo, dynamicmr. BorrowMap is
@@ -64,8 +55,8 @@ type Options struct {
 	ReduceCompute      int32 `json:"reduce_compute"`
 }
 
-// Defaults returns the options that apply when the user sets none.
-func Defaults() Options {
+// DefaultOptions returns the options that apply when the user sets none.
+func DefaultOptions() Options {
 	return Options{
 		BorrowMap: slots.One, BorrowReduce: slots.One,
 		DHSA: "pi", SEPB: true, SEPBJobs: slots.One, PreScheduling: true,
@@ -73,8 +64,8 @@ func Defaults() Options {
 	}
 }
 
-// Field is an option as a command line or a script names it.
-type Field struct {
+// OptionField is an option as a command line or a script names it.
+type OptionField struct {
 	Name    string
 	Help    string // the value's name, or its choices, in `backquotes`
 	Default string // in words
@@ -86,7 +77,7 @@ type Field struct {
 }
 
 // Choices returns the choices of a *bool or *string, the default first.
-func (f *Field) Choices() []string {
+func (f *OptionField) Choices() []string {
 	_, rest, _ := strings.Cut(f.Help, "`")
 	names, _, _ := strings.Cut(rest, "`")
 	return strings.Split(names, "|")
@@ -94,8 +85,8 @@ func (f *Field) Choices() []string {
 
 // Fields returns all options by name. A new option has its field above and one
 // line here.
-func (o *Options) Fields() []Field {
-	return []Field{
+func (o *Options) Fields() []OptionField {
+	return []OptionField{
 		{"borrow-map", "`SHARE` of the map slots that reduces may borrow", "1", 0, &o.BorrowMap},
 		{"borrow-reduce", "`SHARE` of the reduce slots that maps may borrow", "1", 0, &o.BorrowReduce},
 		{"locality-delay", "how long a job waits for a slot near its input, `TIME`; 0: not at all", "0", 0, &o.LocalityDelay},

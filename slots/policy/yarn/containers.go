@@ -1,13 +1,4 @@
-// Package containers is the base of the policies whose slots take any task: omo and its
-// halves, yarn and fresh. A container is an open slot, whatever its home kind [OMO21,
-// section III]. As in the Hadoop that [OMO21] changed, a heartbeat starts one task. With
-// heartbeat 0 trackers are visited in turn until nothing is left to start, so that few
-// tasks spread evenly.
-//
-// Policies learn from the Ledger's facts alone (measures.go): how long tasks take, what
-// maps put out, how fast reduces copy. A policy owns its Base: a few words a job and a
-// slot.
-package containers
+package yarn
 
 import (
 	"fmt"

@@ -1,8 +1,4 @@
-// Package deficit is the Fair Scheduler of Hadoop 0.20, the policy fair-deficit: the
-// generation that [OMO21] changed.
-//
-// A policy owns all that it keeps: a few words a job and a pool.
-package deficit
+package fair
 
 import (
 	"cmp"
@@ -91,8 +87,8 @@ const (
 	deficitSlowstart = slots.One / 20         // finished maps >= max(1, 5 %)
 )
 
-// New returns the policy fair-deficit.
-func New() *Deficit {
+// NewDeficit returns the policy fair-deficit.
+func NewDeficit() *Deficit {
 	f := &Deficit{}
 	f.Reset()
 	return f

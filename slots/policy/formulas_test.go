@@ -1,4 +1,4 @@
-package late
+package policy
 
 import (
 	"math"

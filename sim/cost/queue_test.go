@@ -1,4 +1,4 @@
-package events
+package cost
 
 import (
 	"slices"

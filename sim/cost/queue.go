@@ -1,45 +1,41 @@
-// Package events holds the event queue of the simulator: what will happen, by time.
-//
-// Events for the same time come in a fixed order, so that the same run always gives
-// the same results. The package is pure. Neighbours: sim and sim/contention push and
-// pop events.
-package events
+package cost
 
 import "time"
 
-// Kind says what an event is about, and what its id means.
-type Kind uint8
+// EventKind says what an event is about, and what its id means.
+type EventKind uint8
 
 const (
-	SubmitJob   Kind = iota // a job's submit time has come; id: the job's index in the file
-	EndAttempt              // an attempt has come to its end; id: a slot
-	EndCopy                 // a reduce has copied all its input; id: a slot
-	EndPeriod               // an attempt has come to the end of a period; id: a slot
-	InjectFault             // id: a fault's index in the configuration
-	Beat                    // id: a tracker
-	WakePolicy              // the policy asked for a visit
-	Look                    // something is due at a resource of a tracker; id: the resource
-	Kinds
+	SubmitJob   EventKind = iota // a job's submit time has come; id: the job's index in the file
+	EndAttempt                   // an attempt has come to its end; id: a slot
+	EndCopy                      // a reduce has copied all its input; id: a slot
+	EndPeriod                    // an attempt has come to the end of a period; id: a slot
+	InjectFault                  // id: a fault's index in the configuration
+	Beat                         // id: a tracker
+	WakePolicy                   // the policy asked for a visit
+	Look                         // something is due at a resource of a tracker; id: the resource
+	EventKinds
 )
 
 // Event is a future change of the simulated state. An event for a slot is stale, and
 // ignored, once the slot's generation differs from Gen.
 type Event struct {
 	At  time.Duration
-	key uint64 // sequence·Kinds + kind
+	key uint64 // sequence·EventKinds + kind
 	Gen uint32
 	ID  int32
 }
 
 // Kind returns what the event is about.
-func (e *Event) Kind() Kind { return Kind(e.key % uint64(Kinds)) }
+func (e *Event) Kind() EventKind { return EventKind(e.key % uint64(EventKinds)) }
 
 func (e *Event) before(o *Event) bool {
 	return e.At < o.At || e.At == o.At && e.key < o.key
 }
 
 // Queue holds events as a 4-ary min-heap by (time, sequence). One level of it is two
-// levels of a binary heap, and the four children of a node share cache lines.
+// levels of a binary heap, and the four children of a node share cache lines. Events for
+// the same time come in a fixed order, so that the same run always gives the same results.
 type Queue struct {
 	// Coming counts the events that change something by themselves: not beats and
 	// wake-ups. While it is 0, only the policy can make a run go on. The queue
@@ -59,7 +55,7 @@ func (q *Queue) Next() (at time.Duration, ok bool) {
 }
 
 // Push adds an event behind all events that were pushed for the same time.
-func (q *Queue) Push(at time.Duration, k Kind, id int32, gen uint32) {
+func (q *Queue) Push(at time.Duration, k EventKind, id int32, gen uint32) {
 	q.Insert(at, q.Turn(), k, id, gen)
 }
 
@@ -72,11 +68,11 @@ func (q *Queue) Turn() uint64 {
 // Insert adds an event at a place of its own among those for the same time. Place 0
 // is before all others.
 // hot: once an attempt, or twice.
-func (q *Queue) Insert(at time.Duration, turn uint64, k Kind, id int32, gen uint32) {
+func (q *Queue) Insert(at time.Duration, turn uint64, k EventKind, id int32, gen uint32) {
 	if k <= InjectFault {
 		q.Coming++
 	}
-	e := Event{At: at, key: turn*uint64(Kinds) + uint64(k), Gen: gen, ID: id}
+	e := Event{At: at, key: turn*uint64(EventKinds) + uint64(k), Gen: gen, ID: id}
 	q.heap = append(q.heap, e)
 	s := q.heap
 	i := len(s) - 1
