@@ -130,6 +130,11 @@ type Attempt struct {
 	// tasks fails. Code that works long on one block or group calls it, from the
 	// goroutine on which it was called itself.
 	Progress func(done, total int64)
+
+	// Charge counts bytes of memory that the attempt takes beside its blocks
+	// against the bound of the run, until the attempt ends. It reports false, and
+	// counts nothing, if there is no room. Nil: no bound applies.
+	Charge func(bytes int64) bool
 }
 
 // Attempter is an optional ability of a Mapper or a Reducer. Begin is called

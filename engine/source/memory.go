@@ -62,10 +62,10 @@ const bigSlackBytes = 64 << 10
 
 // Charge accounts for memory that a decoder keeps on the Go heap.
 func (m Memory) Charge(bytes int64) (release func(), err error) {
-	if !m.Lease.Grow(bytes) {
+	if !m.Lease.Grow(bytes) || !m.Lease.Charge(bytes) {
 		return nil, &RoomError{Bytes: bytes, What: "a decoder's window"}
 	}
-	return func() { m.Lease.Shrink(bytes) }, nil
+	return func() { m.Lease.Discharge(bytes); m.Lease.Shrink(bytes) }, nil
 }
 
 // Put gives a chunk back.

@@ -208,8 +208,18 @@ func (a *Attempt) ReportFailure(err error) {
 // begin tells user code about its attempt, if it is a jobs.Attempter.
 func (a *Attempt) begin(user any) {
 	if u, ok := user.(jobs.Attempter); ok {
-		u.Begin(jobs.Attempt{Context: a.ctx, Task: int(a.ID.Task), Number: int(a.ID.N), Progress: a.tick})
+		u.Begin(jobs.Attempt{Context: a.ctx, Task: int(a.ID.Task), Number: int(a.ID.N), Progress: a.tick, Charge: a.charge})
 	}
+}
+
+// charge counts memory of user code against the lease. It leaves what the kvbuffer
+// and the blocks need at least.
+func (a *Attempt) charge(bytes int64) bool {
+	keep := a.roomBytes + spill.LeastBytes + OverheadBytes
+	if short := bytes + keep - a.lease.Available(); short > 0 && !a.lease.Grow(short) {
+		return false
+	}
+	return a.lease.Charge(bytes)
 }
 
 // tick notes a sign of life, and that doneBytes of totalBytes are done.

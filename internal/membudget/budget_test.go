@@ -191,6 +191,31 @@ func TestFloorsOfManyTasksAreAllServed(t *testing.T) {
 	wg.Wait()
 }
 
+func TestMemoryElsewhereIsCharged(t *testing.T) {
+	b := newBudget(t, 4)
+	l := reserve(t, b, 3)
+	if l.Charge(3*ChunkBytes + 1) {
+		t.Error("charged more than is granted")
+	}
+	if !l.Charge(2*ChunkBytes) || l.Used() != 2*ChunkBytes || l.Peak() != 2*ChunkBytes {
+		t.Errorf("%d bytes are used", l.Used())
+	}
+	if _, ok := l.Chunk(); !ok {
+		t.Error("no chunk from the rest")
+	}
+	if _, ok := l.Chunk(); ok {
+		t.Error("a chunk of what is charged")
+	}
+	l.Discharge(ChunkBytes)
+	if _, ok := l.Chunk(); !ok {
+		t.Error("no chunk after the discharge")
+	}
+	l.Close()
+	if b.Leased() != 0 || b.mu.bigBytes != 0 {
+		t.Errorf("%d bytes leased, %d elsewhere", b.Leased(), b.mu.bigBytes)
+	}
+}
+
 func TestTransferMovesWhatIsGranted(t *testing.T) {
 	b := newBudget(t, 4)
 	from := reserve(t, b, 3)

@@ -15,6 +15,7 @@ type Lease struct {
 	// Under the lock of the budget.
 	grantedBytes int64
 	usedBytes    int64    // invariant: at most grantedBytes
+	elseBytes    int64    // of usedBytes: memory that lies elsewhere (Charge)
 	peakBytes    int64    // the most of usedBytes since the last call of Peak
 	held         []*Chunk // in no order; Chunk.place is the index
 }
@@ -126,8 +127,38 @@ func (l *Lease) Close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	granted := l.grantedBytes
-	l.grantedBytes, l.usedBytes = 0, 0
+	b.mu.bigBytes -= l.elseBytes
+	l.grantedBytes, l.usedBytes, l.elseBytes = 0, 0, 0
 	b.releaseLocked(granted)
+}
+
+// Charge counts bytes of memory that lies elsewhere, such as on the Go heap, as used, until
+// Discharge or Close. It reports false if fewer bytes are available.
+func (l *Lease) Charge(bytes int64) bool {
+	b := l.budget
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if l.grantedBytes-l.usedBytes < bytes {
+		return false
+	}
+	l.elseBytes += bytes
+	l.usedBytes += bytes
+	l.peakBytes = max(l.peakBytes, l.usedBytes)
+	b.dropKeptLocked(bytes)
+	b.mu.bigBytes += bytes
+	b.mu.region.giveBack(b.mu.bigBytes + b.mu.region.residentBytes() - b.limitBytes)
+	return true
+}
+
+// Discharge ends the use of up to bytes that were charged. They stay granted.
+func (l *Lease) Discharge(bytes int64) {
+	b := l.budget
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	bytes = min(bytes, l.elseBytes)
+	l.elseBytes -= bytes
+	l.usedBytes -= bytes
+	b.mu.bigBytes -= bytes
 }
 
 // Chunk takes a standard chunk. It reports false when what is granted is used

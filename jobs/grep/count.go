@@ -44,6 +44,9 @@ func newMatchMapper(p *program) *matchMapper {
 	return m
 }
 
+// Begin charges the memory of the search to the attempt.
+func (m *matchMapper) Begin(a jobs.Attempt) { m.search.account(a) }
+
 func (m *matchMapper) Map(b jobs.Block, out jobs.Emitter) error {
 	if len(b.Data) == 0 {
 		return nil

@@ -82,6 +82,12 @@ func newLineMapper(p *program, f *form) *lineMapper {
 	return &lineMapper{form: f, search: newSearch(p), inner: newSearch(p), frames: newFrames()}
 }
 
+// Begin charges the memory of the search to the attempt.
+func (m *lineMapper) Begin(a jobs.Attempt) {
+	m.search.account(a)
+	m.inner.account(a)
+}
+
 func (m *lineMapper) Map(b jobs.Block, out jobs.Emitter) error {
 	raw, ok := out.(jobs.RawWriter)
 	if !ok {

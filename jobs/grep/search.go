@@ -5,6 +5,7 @@ import (
 	"math/bits"
 
 	"mrlocal/internal/scan"
+	"mrlocal/jobs"
 )
 
 // search runs a program on blocks. It belongs to one mapper.
@@ -51,6 +52,13 @@ func newSearch(p *program) *search {
 		s.finder = newFinder(p.literals, b)
 	}
 	return s
+}
+
+// account charges the memory of the lineMatcher to an attempt.
+func (s *search) account(a jobs.Attempt) {
+	if m, ok := s.lines.(*dfaMatcher); ok {
+		m.automata.Account(a.Charge)
+	}
 }
 
 // end ends the search and leaves the lineMatcher to other mappers.

@@ -83,6 +83,40 @@ func TestStatesStayInTheirBound(t *testing.T) {
 	}
 }
 
+// TestAutomataAreCharged: each automaton takes what it was granted, and the next
+// user of the Matcher is charged for what it holds, or builds it anew.
+func TestAutomataAreCharged(t *testing.T) {
+	text, line, granted := letters(200<<10), []byte("abab"), int64(0)
+	upTo := func(most int64) func(int64) bool {
+		return func(bytes int64) bool {
+			if bytes > most {
+				return false
+			}
+			granted += bytes
+			return true
+		}
+	}
+	m := matcherOf(t, `[ab]*a[ab]{12}$`, Anywhere, CacheBytes, 0)
+	m.Account(upTo(300 << 10))
+	m.CountLines(text)
+	m.Find(line, 0)
+	if c := &m.lines.cache; granted != 3*256<<10 || c.most != 256<<10 || c.used > c.most+1000 {
+		t.Errorf("%d bytes are charged, the automaton for lines has %d of %d", granted, c.used, c.most)
+	}
+	granted = 0
+	if m.Account(upTo(1 << 20)); granted != 3*256<<10 || m.lines == nil {
+		t.Errorf("%d bytes are charged to the next mapper", granted)
+	}
+	granted = 0
+	m.Account(upTo(0))
+	if m.lines != nil || m.ends != nil || m.starts != nil {
+		t.Error("automata are kept that were refused")
+	}
+	if _, ok := m.CountLines(text); !ok || granted != 0 || m.lines.most != leastCacheBytes {
+		t.Errorf("works %v with %d bytes", ok, m.lines.most)
+	}
+}
+
 // TestGivingUp: if states are forgotten as fast as they are made, and only
 // then, the automaton gives up, and stays so.
 func TestGivingUp(t *testing.T) {

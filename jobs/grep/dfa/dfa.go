@@ -30,7 +30,7 @@
 //
 // Memory: a Matcher belongs to one mapper. Each automaton that it has used holds
 // about CacheBytes. The one for lines holds up to ManyLinesBytes if the pattern
-// has many instructions. A full cache is cleared. If it was filled by less than
+// has many instructions. Account has these bytes charged. A full cache is cleared. If it was filled by less than
 // 20 bytes of text for each state (1 byte, if there are many instructions), the
 // automaton gives up for good and says so, and the caller uses package regexp.
 // So the time is linear in the text for every pattern. Programs of more than
@@ -85,6 +85,8 @@ type Matcher struct {
 	cacheBytes  int // for ends and starts
 	linesBytes  int // for lines
 	leastFilled int
+	charge      func(bytes int64) bool
+	charged     int // bytes, for the automata there are
 }
 
 // NewMatcher returns a Matcher. It builds its automata when they are needed.
@@ -94,6 +96,32 @@ func (p *Program) NewMatcher() *Matcher {
 		m.linesBytes, m.leastFilled = ManyLinesBytes, leastFilledByMany
 	}
 	return m
+}
+
+// Account makes the Matcher ask charge before it takes memory for an automaton.
+// While charge refuses, the automaton gets half as much, but at least
+// leastCacheBytes. The automata of the last user of the Matcher are charged
+// anew, or dropped. If charge is nil, nothing is asked.
+func (m *Matcher) Account(charge func(bytes int64) bool) {
+	m.charge = charge
+	if charge != nil && m.charged > 0 && !charge(int64(m.charged)) {
+		m.lines, m.ends, m.starts, m.charged = nil, nil, nil, 0
+	}
+}
+
+// leastCacheBytes is what an automaton gets even if charge refuses it.
+const leastCacheBytes = 128 << 10
+
+// room returns how much of most bytes an automaton may take.
+func (m *Matcher) room(most int) int {
+	for m.charge != nil && !m.charge(int64(most)) {
+		if most <= leastCacheBytes {
+			return most
+		}
+		most /= 2
+	}
+	m.charged += most
+	return most
 }
 
 // manyInsts is the size of a program above which regexp stops to backtrack.
@@ -138,7 +166,7 @@ func (m *Matcher) NextLine(data []byte, from int) (start, end int, ok bool) {
 
 func (m *Matcher) automaton() *lines {
 	if m.lines == nil {
-		m.lines = newLines(m.program.forward, m.linesBytes, m.leastFilled)
+		m.lines = newLines(m.program.forward, m.room(m.linesBytes), m.leastFilled)
 	}
 	return m.lines
 }
@@ -148,8 +176,8 @@ func (m *Matcher) automaton() *lines {
 // ok is false if an automaton has given up.
 func (m *Matcher) Find(line []byte, from int) (start, end int, ok bool) {
 	if m.ends == nil {
-		m.ends = newRunes(m.program.forward, true, m.cacheBytes, m.leastFilled)
-		m.starts = newRunes(m.program.backward, false, m.cacheBytes, m.leastFilled)
+		m.ends = newRunes(m.program.forward, true, m.room(m.cacheBytes), m.leastFilled)
+		m.starts = newRunes(m.program.backward, false, m.room(m.cacheBytes), m.leastFilled)
 	}
 	end, ok = m.ends.end(line, from)
 	if !ok || end == None {
