@@ -7,6 +7,8 @@
 // slots, trackers, pools and jobs in these types, package engine its jobs.
 package order
 
+import "math/bits"
+
 // Ranking keeps ids in the order of their keys, the least key first. If keys are equal,
 // the smaller id comes first. A key is a copy of the numbers that the order depends on,
 // so it stays valid when they change; the caller sets it anew then. The zero value with
@@ -118,4 +120,97 @@ func (r *Ranking[K]) fix(i int) {
 		r.swap(i, low)
 		i = low
 	}
+}
+
+// IDs is a min-heap of ids: the first element is the least.
+type IDs[T ~int32] []T
+
+// Push adds id.
+func (h *IDs[T]) Push(id T) {
+	*h = append(*h, id)
+	h.fix(len(*h) - 1)
+}
+
+func (h *IDs[T]) removeAt(i int) {
+	s := *h
+	last := len(s) - 1
+	moved := s[last]
+	*h = s[:last]
+	if i < last {
+		s[i] = moved
+		h.fix(i)
+	}
+}
+
+// fix moves element i up or down to its place in the heap.
+func (h *IDs[T]) fix(i int) {
+	s := *h
+	for i > 0 && s[(i-1)/2] > s[i] {
+		s[(i-1)/2], s[i] = s[i], s[(i-1)/2]
+		i = (i - 1) / 2
+	}
+	for {
+		low := 2*i + 1
+		if low >= len(s) {
+			return
+		}
+		if low+1 < len(s) && s[low+1] < s[low] {
+			low++
+		}
+		if s[i] <= s[low] {
+			return
+		}
+		s[i], s[low] = s[low], s[i]
+		i = low
+	}
+}
+
+// Remove takes id out, if the heap has it. It searches from the front, where callers
+// mostly find it.
+func (h *IDs[T]) Remove(id T) {
+	for i, x := range *h {
+		if x == id {
+			h.removeAt(i)
+			return
+		}
+	}
+}
+
+// Set is a set of ids: a bit per id, 64 of them in a word.
+type Set[T ~int32] []uint64
+
+// Put adds t if in is set, and takes it out if not.
+func (s *Set[T]) Put(t T, in bool) {
+	for int(t)/64 >= len(*s) {
+		*s = append(*s, 0)
+	}
+	if in {
+		(*s)[t/64] |= 1 << (t % 64)
+	} else {
+		(*s)[t/64] &^= 1 << (t % 64)
+	}
+}
+
+// Next returns the first id from t on that is in one of the sets i with chosen[i], or -1
+// if there is none.
+func Next[T ~int32](sets []Set[T], chosen []bool, t T) T {
+	words := 0
+	for i := range sets {
+		words = max(words, len(sets[i]))
+	}
+	for w := int(t) / 64; w < words; w++ {
+		word := uint64(0)
+		for i := range sets {
+			if chosen[i] && w < len(sets[i]) {
+				word |= sets[i][w]
+			}
+		}
+		if w == int(t)/64 {
+			word &= ^uint64(0) << (t % 64)
+		}
+		if word != 0 {
+			return T(w*64 + bits.TrailingZeros64(word))
+		}
+	}
+	return -1
 }
