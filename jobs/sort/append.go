@@ -2,18 +2,14 @@ package sort
 
 import "bytes"
 
-// appendKey appends the sort key of line. Several goroutines call it.
-func (o *order) appendKey(dst, line []byte) []byte {
+// AppendKey appends the sort key of line to dst. Keys are compared byte by byte.
+// Several goroutines may call it.
+func (o *Order) AppendKey(dst, line []byte) []byte {
 	for i := range o.fields {
 		f := &o.fields[i]
 		start := len(dst)
-		text := f.cut(line, o.separator)
-		if f.numeric {
-			dst = appendNumber(dst, text)
-		} else {
-			last := i == len(o.fields)-1 && !o.whole
-			dst = appendText(dst, text, f.fold, last && !f.reverse)
-		}
+		last := i == len(o.fields)-1 && !o.whole
+		dst = o.appendField(dst, f, f.cut(line, o.separator), last && !f.reverse)
 		if f.reverse {
 			invert(dst[start:])
 		}
@@ -28,6 +24,36 @@ func (o *order) appendKey(dst, line []byte) []byte {
 	dst = appendText(dst, line, false, false)
 	invert(dst[start:])
 	return dst
+}
+
+// appendField appends the component of one field. open is as for appendText.
+func (o *Order) appendField(dst []byte, f *field, text []byte, open bool) []byte {
+	switch {
+	case f.numeric:
+		return appendNumber(dst, text)
+	case f.isPlain():
+		return appendText(dst, text, f.fold, open)
+	case f.general:
+		return appendGeneral(dst, text)
+	case f.month:
+		return appendMonth(dst, text)
+	}
+	// What is left compares kept bytes. They stand at the end of dst for a while.
+	start := len(dst)
+	dst = f.appendKept(dst, text)
+	key := len(dst)
+	text = dst[start:key]
+	switch {
+	case f.human:
+		dst = appendHuman(dst, text)
+	case f.random:
+		dst = appendRandom(dst, text, &o.salt, open)
+	case f.version:
+		dst = appendVersion(dst, text)
+	default:
+		dst = appendText(dst, text, false, open)
+	}
+	return append(dst[:start], dst[key:]...)
 }
 
 func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' }

@@ -8,13 +8,14 @@ import (
 	"mrlocal/errs"
 )
 
-// order is the compiled form of Options: what is compared, and in which
+// Order is the compiled form of Options: what is compared, and in which
 // sequence.
-type order struct {
+type Order struct {
 	fields    []field
 	separator int  // -1 if blanks begin a field
 	reverse   bool // of the comparison of whole lines
 	whole     bool // lines with equal fields are compared as a whole
+	salt      [SaltBytes]byte
 }
 
 // field is one -k. Its positions are as GNU sort keeps them after parsing: the
@@ -31,15 +32,58 @@ type field struct {
 }
 
 // rules say how two fields are compared.
-type rules struct{ numeric, reverse, fold, skipStart bool }
+type rules struct {
+	numeric, general, human, month, random, version bool
 
-func compile(o Options) (*order, error) {
+	dictionary, printing     bool // which bytes are compared: -d, -i
+	reverse, fold, skipStart bool
+}
+
+// isPlain reports whether all bytes of the field are compared as they are, or in
+// capitals.
+func (r *rules) isPlain() bool {
+	return *r == rules{reverse: r.reverse, fold: r.fold, skipStart: r.skipStart}
+}
+
+// check refuses rules that exclude each other, as GNU sort does.
+func (r *rules) check(object string) error {
+	others := r.version || r.random || r.dictionary || r.printing
+	count := 0
+	for _, on := range [...]bool{r.numeric, r.general, r.human, r.month, others} {
+		if on {
+			count++
+		}
+	}
+	if count <= 1 {
+		return nil
+	}
+	letters := ""
+	for _, l := range [...]struct {
+		letter string
+		on     bool
+	}{
+		{"d", r.dictionary}, {"f", r.fold}, {"g", r.general}, {"h", r.human}, {"i", r.printing && !r.dictionary},
+		{"M", r.month}, {"n", r.numeric}, {"R", r.random}, {"V", r.version},
+	} {
+		if l.on {
+			letters += l.letter
+		}
+	}
+	return errs.Optionf(object, "options '-%s' are incompatible", letters)
+}
+
+// Compile returns the order that the options describe. It fails with an error of
+// kind errs.BadOptions.
+func Compile(o Options) (*Order, error) {
 	separator, err := parseSeparator(o.Separator)
 	if err != nil {
 		return nil, err
 	}
-	global := rules{numeric: o.Numeric, reverse: o.Reverse, fold: o.FoldCase, skipStart: o.Blanks}
-	ord := &order{separator: separator, reverse: o.Reverse, whole: !o.Stable && !o.Unique}
+	global := rules{
+		numeric: o.Numeric, general: o.General, human: o.Human, month: o.Month, random: o.Random, version: o.Version,
+		dictionary: o.Dictionary, printing: o.Printing, reverse: o.Reverse, fold: o.FoldCase, skipStart: o.Blanks,
+	}
+	ord := &Order{separator: separator, reverse: o.Reverse, whole: !o.Stable && !o.Unique, salt: o.Salt}
 	for _, text := range o.Keys {
 		f, err := parseField(text)
 		if err != nil {
@@ -48,9 +92,15 @@ func compile(o Options) (*order, error) {
 		if f.rules == (rules{}) && !f.skipEnd {
 			f.rules, f.skipEnd = global, o.Blanks
 		}
+		if err := f.check(fmt.Sprintf("Options.Keys %q", text)); err != nil {
+			return nil, err
+		}
 		ord.fields = append(ord.fields, f)
 	}
-	if len(o.Keys) == 0 && (global.numeric || global.fold || global.skipStart) {
+	if len(o.Keys) == 0 && global != (rules{reverse: global.reverse}) {
+		if err := global.check(""); err != nil {
+			return nil, err
+		}
 		ord.fields = []field{{line: true, toLineEnd: true, rules: global}}
 	}
 	if len(ord.fields) == 0 {
@@ -59,8 +109,8 @@ func compile(o Options) (*order, error) {
 	return ord, nil
 }
 
-// needsKey reports whether lines need a key other than themselves.
-func (o *order) needsKey() bool { return len(o.fields) > 0 || o.reverse }
+// NeedsKey reports whether the key of a line is anything but the line itself.
+func (o *Order) NeedsKey() bool { return len(o.fields) > 0 || o.reverse }
 
 func parseSeparator(s string) (int, error) {
 	switch {
@@ -150,6 +200,20 @@ func (p *keyParser) options(r *rules, blanks *bool) {
 		switch p.text[p.pos] {
 		case 'n':
 			r.numeric = true
+		case 'g':
+			r.general = true
+		case 'h':
+			r.human = true
+		case 'M':
+			r.month = true
+		case 'R':
+			r.random = true
+		case 'V':
+			r.version = true
+		case 'd':
+			r.dictionary = true
+		case 'i':
+			r.printing = true
 		case 'r':
 			r.reverse = true
 		case 'f':
@@ -166,7 +230,7 @@ func (p *keyParser) atEnd() error {
 	if p.pos == len(p.text) {
 		return nil
 	}
-	return p.errorf("%q is not understood: a key is F[.C][bfnr][,F[.C][bfnr]]", p.text[p.pos:])
+	return p.errorf("%q is not understood: a key is F[.C][OPTS][,F[.C][OPTS]], and OPTS are letters of bdfghiMnRrV", p.text[p.pos:])
 }
 
 func (p *keyParser) errorf(format string, args ...any) error {

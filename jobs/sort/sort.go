@@ -2,8 +2,8 @@
 //
 // The mapper only finds the ends of lines, and passes the whole block on
 // (jobs.Taker), so that each line is copied once. Without keys, the line is its
-// own sort key. Else a key is made of each line: -k, -n, -f, -b and -r are
-// compiled once to a function that turns a line into bytes whose plain order is
+// own sort key. Else a key is made of each line: The options are
+// compiled once to an Order, which turns a line into bytes whose plain order is
 // the order asked for. The engine compares nothing but bytes.
 //
 // A key has one component for each -k. The whole line follows (the last resort
@@ -27,21 +27,34 @@ import (
 // Options are those of GNU sort, named with their letters. The zero value sorts
 // lines by their bytes.
 type Options struct {
-	Keys      []string // -k POS1[,POS2], with options n, r, f, b after either
-	Separator string   // -t: one byte, or \0; empty: blanks begin a field
-	Numeric   bool     // -n
-	Reverse   bool     // -r
-	Unique    bool     // -u: only the first of equal lines
-	Stable    bool     // -s: lines with equal keys are not compared as a whole
-	FoldCase  bool     // -f: a to z as A to Z
-	Blanks    bool     // -b: leading blanks are ignored
-	ZeroEnded bool     // -z: lines end with NUL
+	Keys       []string // -k POS1[,POS2], with options n, r, f, b after either
+	Separator  string   // -t: one byte, or \0; empty: blanks begin a field
+	Numeric    bool     // -n: by a decimal number of any length
+	General    bool     // -g: by a floating-point number, as on x86
+	Human      bool     // -h: by a number with a unit, such as 2K
+	Month      bool     // -M: by the name of a month
+	Random     bool     // -R: by a digest of Salt and the key
+	Version    bool     // -V: by numbers inside of text
+	Reverse    bool     // -r
+	Unique     bool     // -u: only the first of equal lines
+	Stable     bool     // -s: lines with equal keys are not compared as a whole
+	FoldCase   bool     // -f: a to z as A to Z
+	Blanks     bool     // -b: leading blanks are ignored
+	Printing   bool     // -i: only printable ASCII is compared
+	Dictionary bool     // -d: only blanks, letters and digits are compared
+	ZeroEnded  bool     // -z: lines end with NUL
+
+	Salt [SaltBytes]byte // of Random; one salt gives one order
 }
+
+// SaltBytes is the length of the salt of a random order. GNU sort takes as many from
+// its random source.
+const SaltBytes = 16
 
 // New makes the job. It fails if a key or the separator is wrong, with an error
 // of kind errs.BadOptions.
 func New(o Options) (jobs.Chain, error) {
-	order, err := compile(o)
+	order, err := Compile(o)
 	if err != nil {
 		return nil, err
 	}
@@ -56,8 +69,8 @@ func New(o Options) (jobs.Chain, error) {
 	delim := job.Delim
 	job.NewMapper = func() jobs.Mapper { return &mapper{delim: delim.Byte(), unique: o.Unique} }
 	identity := jobs.Identity{Out: jobs.KeyColumn, Unique: o.Unique}
-	if order.needsKey() {
-		job.AppendKey = order.appendKey
+	if order.NeedsKey() {
+		job.AppendKey = order.AppendKey
 		identity.Out = jobs.ValueColumn
 	}
 	job.NewReducer = func() jobs.Reducer { return identity }

@@ -1,0 +1,86 @@
+package sort
+
+import (
+	"crypto/md5"
+	"strings"
+)
+
+// appendHuman appends a key for a number with a unit, such as 2K or 1.5G. Sign and
+// unit decide first, so that 1G lies behind 1030M, and then the number. As in GNU
+// sort, a unit counts directly behind the number, and zero has none.
+func appendHuman(dst, text []byte) []byte {
+	text = text[skipBlanks(text, 0):]
+	at, minus := 0, false
+	if len(text) > 0 && text[0] == '-' {
+		at, minus = 1, true
+	}
+	whole, at := digits(text, at)
+	var fraction []byte
+	if at < len(text) && text[at] == '.' {
+		fraction, at = digits(text, at+1)
+	}
+	order := byte(0)
+	if at < len(text) && (hasDigitAboveZero(whole) || hasDigitAboveZero(fraction)) {
+		if order = byte(strings.IndexByte(" KMGTPEZYRQ", text[at]) + 0); text[at] == 'k' {
+			order = 1
+		}
+		if order == 0xff { // none of them
+			order = 0
+		}
+	}
+	if minus {
+		order = -order
+	}
+	return appendNumber(append(dst, 0x80+order), text)
+}
+
+func hasDigitAboveZero(digits []byte) bool {
+	for _, c := range digits {
+		if c != '0' {
+			return true
+		}
+	}
+	return false
+}
+
+// appendMonth appends 1 to 12 for text that begins with the English name of a month
+// in three letters, behind blanks and in any case, and 0 for all other text.
+func appendMonth(dst, text []byte) []byte {
+	text = text[skipBlanks(text, 0):]
+	if len(text) >= 3 {
+		name := [3]byte{text[0] | 0x20, text[1] | 0x20, text[2] | 0x20}
+		if at := strings.Index("jan feb mar apr may jun jul aug sep oct nov dec", string(name[:])); at >= 0 && isLetter(text[0]) && isLetter(text[1]) && isLetter(text[2]) {
+			return append(dst, byte(at/4)+1)
+		}
+	}
+	return append(dst, 0)
+}
+
+// appendRandom appends the digest of the salt and text, and then the text, which
+// decides between texts with one digest. With the bytes of a random source as salt,
+// the order is that of GNU sort (compare_random).
+func appendRandom(dst, text []byte, salt *[SaltBytes]byte, open bool) []byte {
+	h := md5.New()
+	_, _ = h.Write(salt[:]) // it never fails
+	_, _ = h.Write(text)
+	dst = h.Sum(dst)
+	return appendText(dst, text, false, open)
+}
+
+// appendKept appends the bytes of text that the rules keep (-d, -i), in capitals if
+// they say so (-f).
+func (r *rules) appendKept(dst, text []byte) []byte {
+	start := len(dst)
+	for _, c := range text {
+		switch {
+		case r.dictionary && !isLetter(c) && !isDigit(c) && !isBlank(c):
+		case r.printing && !r.dictionary && (c < ' ' || c > '~'):
+		default:
+			dst = append(dst, c)
+		}
+	}
+	if r.fold {
+		upper(dst[start:])
+	}
+	return dst
+}

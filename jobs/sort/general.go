@@ -1,0 +1,295 @@
+package sort
+
+import (
+	"encoding/binary"
+	"math/big"
+	"math/bits"
+)
+
+// The first byte of a key of -g. GNU sort puts text that is no number first, then
+// NaNs, then numbers.
+const (
+	notNumber   = 0
+	negativeNaN = 1
+	positiveNaN = 2
+	negative    = 3
+	zeroNumber  = 4
+	positive    = 5
+)
+
+const (
+	exponentBias    = 16383  // of an 80-bit float
+	mostExponent    = 0x7fff // the exponent field of infinity
+	mostDecimal     = 5000   // 1e5000 is infinite, 1e-5000 is zero
+	mostDigits      = 20_000 // significant digits that can decide how a number is rounded, and more
+	exactPowers     = 28     // 5**27 has 63 bits
+	digitsOfUint64  = 19
+	mostExponentLit = 1 << 30 // an exponent that is written is cut to this
+)
+
+// appendGeneral appends a key for the number at the start of text as strtold
+// reads it: decimal or hexadecimal, with an exponent, inf or nan. Numbers have
+// the precision of GNU sort on x86, 64 bits of mantissa and 15 of exponent, so
+// that the same numbers count as equal.
+func appendGeneral(dst, text []byte) []byte {
+	at := 0
+	for at < len(text) && (text[at] == ' ' || text[at]-'\t' < 5) { // isspace
+		at++
+	}
+	minus := at < len(text) && text[at] == '-'
+	if minus || at < len(text) && text[at] == '+' {
+		at++
+	}
+	text = text[at:]
+	switch {
+	case hasFold(text, "inf"):
+		return appendFloat(dst, minus, mostExponent, 1<<63)
+	case hasFold(text, "nan") && minus:
+		return append(dst, negativeNaN)
+	case hasFold(text, "nan"):
+		return append(dst, positiveNaN)
+	}
+	if len(text) > 2 && text[0] == '0' && text[1]|0x20 == 'x' {
+		if exponent, mantissa, ok := parseHex(text[2:]); ok {
+			return appendFloat(dst, minus, exponent, mantissa)
+		}
+	}
+	exponent, mantissa, ok := parseDecimal(text)
+	if !ok {
+		return append(dst, notNumber)
+	}
+	return appendFloat(dst, minus, exponent, mantissa)
+}
+
+// hasFold reports whether text begins with word, whose letters are small, in any case.
+func hasFold(text []byte, word string) bool {
+	if len(text) < len(word) {
+		return false
+	}
+	for i := range len(word) {
+		if text[i]|0x20 != word[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func appendFloat(dst []byte, minus bool, exponent uint16, mantissa uint64) []byte {
+	if mantissa == 0 {
+		return append(dst, zeroNumber)
+	}
+	class := byte(positive)
+	if minus {
+		class, exponent, mantissa = negative, ^exponent, ^mantissa
+	}
+	dst = append(dst, class)
+	dst = binary.BigEndian.AppendUint16(dst, exponent)
+	return binary.BigEndian.AppendUint64(dst, mantissa)
+}
+
+// round returns the 80-bit float nearest to n·2**e2, n being hi and lo together.
+// Of two equally near floats it returns the even one. sticky says that n goes on
+// behind its last bit.
+func round(hi, lo uint64, sticky bool, e2 int) (exponent uint16, mantissa uint64) {
+	if hi == 0 {
+		hi, lo, e2 = lo, 0, e2-64
+	}
+	if hi == 0 {
+		return 0, 0
+	}
+	s := bits.LeadingZeros64(hi)
+	hi, lo, e2 = hi<<s|lo>>(64-s), lo<<s, e2-s
+	biased := e2 + 64 + 63 + exponentBias
+	for ; biased < 1 && (hi != 0 || lo != 0); biased++ { // a denormal number
+		sticky = sticky || lo&1 != 0
+		hi, lo = hi>>1, lo>>1|hi<<63
+	}
+	half, rest := lo>>63 != 0, lo<<1 != 0 || sticky
+	if half && (rest || hi&1 != 0) {
+		if hi++; hi == 0 {
+			hi, biased = 1<<63, biased+1
+		}
+	}
+	switch {
+	case biased >= mostExponent:
+		return mostExponent, 1 << 63
+	case hi>>63 == 0:
+		return 0, hi
+	}
+	return uint16(biased), hi
+}
+
+// parseHex reads digits, a point, and p with an exponent, behind 0x.
+func parseHex(text []byte) (exponent uint16, mantissa uint64, ok bool) {
+	var hi, lo uint64
+	var e2 int
+	var sticky, point bool
+	at := 0
+	for ; at < len(text); at++ {
+		d := hexDigit(text[at])
+		switch {
+		case text[at] == '.' && !point:
+			point = true
+			continue
+		case d < 0:
+		case hi>>60 != 0: // no room
+			sticky = sticky || d != 0
+			ok = true
+			if !point {
+				e2 += 4
+			}
+			continue
+		default:
+			hi, lo, ok = hi<<4|lo>>60, lo<<4|uint64(d), true
+			if point {
+				e2 -= 4
+			}
+			continue
+		}
+		break
+	}
+	if !ok {
+		return 0, 0, false
+	}
+	e2 += parseExponent(text[at:], 'p')
+	exponent, mantissa = round(hi, lo, sticky, max(-mostExponentLit, min(e2, mostExponentLit)))
+	return exponent, mantissa, true
+}
+
+func hexDigit(c byte) int {
+	switch {
+	case c-'0' < 10:
+		return int(c - '0')
+	case c|0x20 >= 'a' && c|0x20 <= 'f':
+		return int(c|0x20-'a') + 10
+	}
+	return -1
+}
+
+// parseExponent reads the letter, a sign and digits. It returns 0 if they are not there.
+func parseExponent(text []byte, letter byte) int {
+	if len(text) < 2 || text[0]|0x20 != letter {
+		return 0
+	}
+	text = text[1:]
+	minus := text[0] == '-'
+	if minus || text[0] == '+' {
+		text = text[1:]
+	}
+	n := 0
+	for i := 0; i < len(text) && text[i]-'0' < 10; i++ {
+		n = min(n*10+int(text[i]-'0'), mostExponentLit)
+	}
+	if minus {
+		return -n
+	}
+	return n
+}
+
+// parseDecimal reads digits, a point, and e with an exponent.
+func parseDecimal(text []byte) (exponent uint16, mantissa uint64, ok bool) {
+	whole, at := digits(text, 0)
+	var fraction []byte
+	if at < len(text) && text[at] == '.' {
+		fraction, at = digits(text, at+1)
+	}
+	if len(whole)+len(fraction) == 0 {
+		return 0, 0, false
+	}
+	e10 := parseExponent(text[at:], 'e')
+	var n uint64
+	count := 0 // significant digits
+	last := 0  // of them without zeros at the end
+	first := 0 // digits before the first significant one
+	for _, part := range [2][]byte{whole, fraction} {
+		for _, c := range part {
+			if c == '0' && count == 0 {
+				first++
+				continue
+			}
+			if count++; c != '0' {
+				last = count
+			}
+			if count <= digitsOfUint64 {
+				n = n*10 + uint64(c-'0')
+			}
+		}
+	}
+	if last == 0 {
+		return 0, 0, true
+	}
+	point := e10 + len(whole) - first // the number is 0.d1d2d3… · 10**point
+	switch {
+	case point > mostDecimal:
+		return mostExponent, 1 << 63, true
+	case point < -mostDecimal:
+		return 0, 0, true
+	}
+	if scale := point - min(count, digitsOfUint64); last <= digitsOfUint64 && scale < exactPowers && scale > -exactPowers {
+		exponent, mantissa = scaleExactly(n, scale)
+		return exponent, mantissa, true
+	}
+	exponent, mantissa = scaleBig(significant(whole, fraction, first, min(last, mostDigits)), last > mostDigits, point)
+	return exponent, mantissa, true
+}
+
+// significant returns count digits of the number behind its first ones.
+func significant(whole, fraction []byte, first, count int) []byte {
+	all := make([]byte, 0, len(whole)+len(fraction))
+	all = append(append(all, whole...), fraction...)
+	return all[first : first+count]
+}
+
+// scaleExactly returns n·10**scale, for a scale whose power of 5 has 63 bits or fewer.
+func scaleExactly(n uint64, scale int) (exponent uint16, mantissa uint64) {
+	power := uint64(1)
+	for range max(scale, -scale) {
+		power *= 5
+	}
+	if scale >= 0 {
+		hi, lo := bits.Mul64(n, power)
+		return round(hi, lo, false, scale)
+	}
+	// Both are shifted to 64 bits; then the quotient lies between a half and two.
+	s, t := bits.LeadingZeros64(n), bits.LeadingZeros64(power)
+	n, power = n<<s, power<<t
+	over := uint64(0)
+	if n >= power {
+		over, n = 1, n-power
+	}
+	q, r := bits.Div64(n, 0, power)
+	q2, r := bits.Div64(r, 0, power)
+	sticky, e2 := r != 0, scale-s+t-128
+	if over != 0 {
+		sticky = sticky || q2&1 != 0
+		q, q2, e2 = 1<<63|q>>1, q<<63|q2>>1, e2+1
+	}
+	return round(q, q2, sticky, e2)
+}
+
+// scaleBig returns 0.DIGITS·10**point, for any number of digits. sticky says that more
+// digits follow.
+func scaleBig(decimal []byte, sticky bool, point int) (exponent uint16, mantissa uint64) {
+	n, _ := new(big.Int).SetString(string(decimal), 10) // they are digits
+	scale, e2 := point-len(decimal), 0
+	power := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(max(scale, -scale))), nil)
+	if scale >= 0 {
+		n.Mul(n, power)
+	} else {
+		if shift := power.BitLen() - n.BitLen() + 130; shift > 0 {
+			n.Lsh(n, uint(shift))
+			e2 = -shift
+		}
+		rest := new(big.Int)
+		n.QuoRem(n, power, rest)
+		sticky = sticky || rest.Sign() != 0
+	}
+	if shift := n.BitLen() - 128; shift > 0 {
+		sticky = sticky || n.TrailingZeroBits() < uint(shift)
+		n.Rsh(n, uint(shift))
+		e2 += shift
+	}
+	var buf [16]byte
+	n.FillBytes(buf[:])
+	return round(binary.BigEndian.Uint64(buf[:8]), binary.BigEndian.Uint64(buf[8:]), sticky, e2)
+}
