@@ -188,7 +188,7 @@ func TestFaultsAfterTheEndAreSaid(t *testing.T) {
 	var notes []string
 	f := parse(t, two, "faults: [{at: 1h, tracker: 1, lost: true}]", oneJob)
 	r := run(t, f, sim.Options{Note: func(s string) { notes = append(notes, s) }})
-	if seconds(r) != 12 || len(notes) != 1 || !strings.Contains(notes[0], "1 come after the end of the run, at 12s") {
+	if seconds(r) != 12 || len(notes) != 1 || !strings.Contains(notes[0], "the run ended at 12s, before 1 of the faults") {
 		t.Errorf("%v s, %q", seconds(r), notes)
 	}
 }

@@ -95,7 +95,7 @@ func Run(ctx context.Context, f *workload.File, o Options) (*report.Report, erro
 		}
 	}
 	if n := d.faultsLeft; n > 0 && err == nil {
-		o.Note(fmt.Sprintf("faults: %d come after the end of the run, at %v", n, l.Now()))
+		o.Note(fmt.Sprintf("faults: the run ended at %v, before %d of the faults", l.Now(), n))
 	}
 	r := d.report()
 	if err != nil {

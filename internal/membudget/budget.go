@@ -1,5 +1,5 @@
 // Package membudget divides the memory of a run. Every large buffer is a chunk that is leased from
-// one Budget, so that all of them together keep to --memory.
+// one Budget, so that all of them together keep to its limit.
 //
 // A lease gets memory in two ways, and finished work gives it back:
 //
