@@ -209,6 +209,9 @@ func (d *driver) reportEnd(id slots.SlotID) {
 	r := &d.slots[id]
 	a, i := r.id, r.Job
 	d.forget(id)
+	if !r.killed {
+		d.bounds.progress()
+	}
 	d.ledger.Finish(d.now, a, d.outcome(r, i))
 	j := &d.jobs[i]
 	if a.Kind == slots.Map && j.spec.Reduces > 0 && !j.flow.Complete() {

@@ -46,6 +46,7 @@ type driver struct {
 	idle      int               // steps in a row that brought nothing
 	idleSince time.Duration
 	mostIdle  time.Duration // how long a policy may wait with nothing running
+	bounds    bounds
 }
 
 // simJob is the state of a job of the file.
@@ -75,6 +76,10 @@ func newDriver(f *workload.File, jobs []setup.Submission, o *Options, l *slots.L
 		mostIdle: 4*o.LocalityDelay + 2*o.Heartbeat, holds: l.HoldsCopy(),
 	}
 	_, d.looks = o.Policy.(slots.PhaseGate)
+	d.bounds = newBounds(len(c.Slots), len(f.Jobs))
+	if o.mostEvents > 0 {
+		d.bounds.mostEvents = o.mostEvents
+	}
 	for i, s := range c.Slots {
 		for int(s.Tracker) >= len(d.trackers) {
 			d.trackers = append(d.trackers, tracker{speed: slots.One})
@@ -141,6 +146,7 @@ func (d *driver) submitDue() {
 		d.fileJob = append(d.fileJob, int32(i))
 		d.active++
 		d.idle = 0
+		d.bounds.progress()
 		submitted = true
 		d.book(int32(i))
 	}
@@ -192,6 +198,7 @@ func (d *driver) blamed(j *simJob) string {
 func (d *driver) inject(x *setup.Fault) {
 	d.faultsLeft--
 	d.idle = 0
+	d.bounds.progress()
 	if x.Tracker >= 0 {
 		d.lose(slots.TrackerID(x.Tracker))
 		return

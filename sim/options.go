@@ -31,6 +31,8 @@ type Options struct {
 	Events io.Writer           // the event file; nil: none. It is not closed
 	Watch  func(*trace.Stream) // called before the first event, to attach readers
 	Note   func(string)        // one-line warnings; nil: dropped
+
+	mostEvents int64 // without progress, see bounds; 0: by the size of the run
 }
 
 func (o Options) withDefaults() Options {

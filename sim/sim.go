@@ -26,6 +26,9 @@
 // wake-up that a policy asked for is a visit of all trackers, out of turn. While there
 // is no job, there are no heartbeats.
 //
+// A run that makes no progress, or whose queue grows without end, ends with an error that
+// says what it waits for (bounds).
+//
 // Memory: 24 bytes for each event in the queue, about 200 for each slot, 500 for each
 // job, and what sim/cost adds. A File is only read.
 //
@@ -156,6 +159,9 @@ func (d *driver) run(ctx context.Context, stream *trace.Stream) error {
 		for ; ok && at == d.now; at, ok = d.queue.Next() {
 			e := d.queue.Pop()
 			d.on[e.Kind()](e.ID, e.Gen)
+			if err := d.bounds.count(d.now, d.queue.Len()); err != nil {
+				return d.endless(err)
+			}
 		}
 		if err := d.ask(); err != nil {
 			return err
@@ -255,14 +261,23 @@ func (d *driver) idleStep() {
 	d.idle++
 }
 
-// stalled returns the error of a run that cannot go on: which job, and why as far as
-// it is known.
+// stalled returns the error of a run that cannot go on.
 func (d *driver) stalled() error {
+	return fmt.Errorf("simulation: stalled at %v%s", d.ledger.Now(), d.waitsFor())
+}
+
+// endless returns the error of a run that has come to a bound.
+func (d *driver) endless(bound error) error {
+	return fmt.Errorf("simulation: endless at %v: %w%s", d.ledger.Now(), bound, d.waitsFor())
+}
+
+// waitsFor says which job the run waits for, and why as far as it is known.
+func (d *driver) waitsFor() string {
 	id := slices.IndexFunc(d.jobs, func(j simJob) bool {
 		return j.id >= 0 && d.ledger.JobState(j.id) == slots.Running
 	})
 	if id < 0 {
-		return fmt.Errorf("simulation: stalled at %v with %d jobs to come", d.ledger.Now(), d.left)
+		return fmt.Sprintf(" with %d jobs to come", d.left)
 	}
 	j := &d.jobs[id]
 	var unfinished [2]int32
@@ -278,5 +293,5 @@ func (d *driver) stalled() error {
 	case idle[slots.Map] == 0 && idle[slots.Reduce] == 0:
 		why = "no slot is left"
 	}
-	return fmt.Errorf("simulation: stalled at %v: job %s has %d maps and %d reduces to do, and %s", d.ledger.Now(), j.spec.Name, unfinished[slots.Map], unfinished[slots.Reduce], why)
+	return fmt.Sprintf(": job %s has %d maps and %d reduces to do, and %s", j.spec.Name, unfinished[slots.Map], unfinished[slots.Reduce], why)
 }

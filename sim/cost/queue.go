@@ -54,6 +54,9 @@ func (q *Queue) Next() (at time.Duration, ok bool) {
 	return q.heap[0].At, true
 }
 
+// Len returns how many events are in the queue, stale ones included.
+func (q *Queue) Len() int { return len(q.heap) }
+
 // Push adds an event behind all events that were pushed for the same time.
 func (q *Queue) Push(at time.Duration, k EventKind, id int32, gen uint32) {
 	q.Insert(at, q.Turn(), k, id, gen)
