@@ -9,11 +9,20 @@
 // .ci/run compares with them. paste.sh puts the scripts' tables into README.md and
 // docs/performance.md.
 //
-// The package also embeds the papers' workload files (Workloads, LoadWorkload), whose
-// experiments bench/reproduce runs.
-//
 // Each benchmark makes its inputs from a seed, in a temporary directory that it
 // removes. It keeps no memory between runs.
+//
+// The package also embeds the papers' workload files (Workloads, LoadWorkload), runs
+// their experiments in the simulator and compares the results with the figures that
+// the papers print. An experiment is data: a section of a workload file. It has the
+// runs as flags of mrlocal sim, the paper's figures, an expression that computes ours
+// of each figure, the band within which a figure counts as reproduced, and what was
+// assumed or fitted. All lists the experiments, Run makes the runs of one and judges
+// its figures. Text shows a result on a terminal, Document writes docs/reproduction.md
+// and its charts. The same file gives the same bytes. A Result shares no memory with
+// the simulator.
+//
+// Neighbours: workload reads the files, sim runs them, internal/chart draws.
 package bench
 
 import (

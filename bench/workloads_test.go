@@ -1,4 +1,4 @@
-package bench
+package bench_test
 
 import (
 	"strconv"
@@ -6,12 +6,13 @@ import (
 	"testing"
 	"time"
 
+	"mrlocal/bench"
 	"mrlocal/workload"
 )
 
 func load(t *testing.T, name string) *workload.File {
 	t.Helper()
-	f, err := LoadWorkload(name)
+	f, err := bench.LoadWorkload(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -19,13 +20,13 @@ func load(t *testing.T, name string) *workload.File {
 }
 
 func TestEveryFileSaysWhereItComesFromAndLoads(t *testing.T) {
-	names := Workloads()
+	names := bench.Workloads()
 	if len(names) < 9 {
 		t.Fatal(names)
 	}
 	real := map[string]bool{"table1-replica.yaml": true, "two-pools.yaml": true, "mix5.yaml": true}
 	for _, name := range names {
-		text, err := WorkloadText(name)
+		text, err := bench.WorkloadText(name)
 		if err != nil {
 			t.Fatal(err)
 		}

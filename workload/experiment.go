@@ -4,7 +4,7 @@ import "github.com/goccy/go-yaml/ast"
 
 // Experiment is what a paper did with the file's jobs, and what the paper found: runs
 // of the simulator, and figures that are computed from them. Assumed and Fitted list
-// what was assumed and fitted. Package bench/reproduce reads Ours, Y and Paper.
+// what was assumed and fitted. Package bench reads Ours, Y and Paper.
 type Experiment struct {
 	Name, Title, Paper string
 	Assumed, Fitted    []string // prose: what the paper does not say; which constants were fitted, and to what
@@ -51,7 +51,7 @@ type LineOf struct {
 	Pos     Pos
 }
 
-// experiment reads an item of experiments. bench/reproduce checks the flags of its runs and
+// experiment reads an item of experiments. Package bench checks the flags of its runs and
 // the formulas of its figures.
 func (d *decoder) experiment(n ast.Node) {
 	e := Experiment{Pos: placeOf(d.resolve(n))}

@@ -12,7 +12,6 @@ import (
 	"text/tabwriter"
 
 	"mrlocal/bench"
-	"mrlocal/bench/reproduce"
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/errs"
@@ -34,11 +33,11 @@ func reproduceCommand() command {
 
 // runReproduce reads the flags, of which at most one applies.
 func runReproduce(ctx context.Context, e env, line argv.Line) (int, error) {
-	all, err := reproduce.All()
+	all, err := bench.All()
 	if err != nil {
 		return 0, err
 	}
-	some, err := reproduce.Named(all, line.Words) // all of them without words
+	some, err := bench.Named(all, line.Words) // all of them without words
 	switch {
 	case err != nil:
 		return 0, err
@@ -56,7 +55,7 @@ func runReproduce(ctx context.Context, e env, line argv.Line) (int, error) {
 const docsFolder = "docs"
 
 // listExperiments writes one line for each experiment.
-func listExperiments(e env, all []*reproduce.Experiment) error {
+func listExperiments(e env, all []*bench.Experiment) error {
 	var b bytes.Buffer
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for _, x := range all {
@@ -67,7 +66,7 @@ func listExperiments(e env, all []*reproduce.Experiment) error {
 }
 
 // writeWorkloads writes the workload files of the experiments, each once.
-func writeWorkloads(e env, all []*reproduce.Experiment) error {
+func writeWorkloads(e env, all []*bench.Experiment) error {
 	seen := map[string]bool{} // several experiments may share a file
 	for _, x := range all {
 		if name := filepath.Base(x.File()); !seen[name] {
@@ -87,13 +86,13 @@ func writeWorkloads(e env, all []*reproduce.Experiment) error {
 // runExperiments runs the experiments one after the other. It shows each result
 // when it is there, and the count of verdicts at the end. With toDocs it also
 // writes docs/reproduction.md and its charts.
-func runExperiments(ctx context.Context, e env, all []*reproduce.Experiment, toDocs bool) error {
+func runExperiments(ctx context.Context, e env, all []*bench.Experiment, toDocs bool) error {
 	if toDocs {
 		if err := checkDocs(all); err != nil {
 			return err
 		}
 	}
-	var results []*reproduce.Result
+	var results []*bench.Result
 	for _, x := range all {
 		r, err := x.Run(ctx)
 		if err != nil {
@@ -105,14 +104,14 @@ func runExperiments(ctx context.Context, e env, all []*reproduce.Experiment, toD
 			return err
 		}
 	}
-	if err := write(e, []byte(reproduce.Summary(results))); err != nil || !toDocs {
+	if err := write(e, []byte(bench.Summary(results))); err != nil || !toDocs {
 		return err
 	}
-	files, err := reproduce.Document(results)
+	files, err := bench.Document(results)
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Join(docsFolder, reproduce.Folder), 0o777); err != nil {
+	if err := os.MkdirAll(filepath.Join(docsFolder, bench.Folder), 0o777); err != nil {
 		return fmt.Errorf("write the document: %w", err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -125,11 +124,11 @@ func runExperiments(ctx context.Context, e env, all []*reproduce.Experiment, toD
 
 // checkDocs checks that the document can be written, before runs that take
 // minutes.
-func checkDocs(all []*reproduce.Experiment) error {
+func checkDocs(all []*bench.Experiment) error {
 	names := []string{"reproduction.md"}
 	for _, x := range all {
 		for i := range x.Charts {
-			names = append(names, path.Join(reproduce.Folder, x.Charts[i].Name+".svg"))
+			names = append(names, path.Join(bench.Folder, x.Charts[i].Name+".svg"))
 		}
 	}
 	for _, name := range names {

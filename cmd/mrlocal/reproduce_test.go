@@ -7,17 +7,17 @@ import (
 	"strings"
 	"testing"
 
-	"mrlocal/bench/reproduce"
+	"mrlocal/bench"
 )
 
-// The test writes the document of two experiments. Package bench/reproduce
+// The test writes the document of two experiments. Package bench
 // compares the document of all experiments with docs/reproduction.md.
 func TestTheDocumentIsWritten(t *testing.T) {
-	all, err := reproduce.All()
+	all, err := bench.All()
 	if err != nil {
 		t.Fatal(err)
 	}
-	some, err := reproduce.Named(all, []string{"omo-fig4", "fig6"})
+	some, err := bench.Named(all, []string{"omo-fig4", "fig6"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package reproduce_test
+package bench_test
 
 import (
 	"context"
@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"mrlocal/bench"
-	"mrlocal/bench/reproduce"
 	"mrlocal/internal/golden"
 	"mrlocal/internal/invariant"
 	"mrlocal/sim"
@@ -24,7 +23,7 @@ import (
 // results are those of all experiments, which are run once. In a checked build,
 // where each decision is checked and that takes minutes, they are left out: the
 // policies' own tests check them.
-func results(t *testing.T) []*reproduce.Result {
+func results(t *testing.T) []*bench.Result {
 	t.Helper()
 	if invariant.Enabled {
 		t.Skip("all experiments take too long with every decision checked")
@@ -36,8 +35,8 @@ func results(t *testing.T) []*reproduce.Result {
 	return all
 }
 
-var once = sync.OnceValues(func() (all []*reproduce.Result, err error) {
-	experiments, err := reproduce.All()
+var once = sync.OnceValues(func() (all []*bench.Result, err error) {
+	experiments, err := bench.All()
 	for _, e := range experiments {
 		r, err := e.Run(context.Background())
 		if err != nil {
@@ -51,17 +50,17 @@ var once = sync.OnceValues(func() (all []*reproduce.Result, err error) {
 // TestTheDocumentIsTheCommandsOutput: mrlocal reproduce --write, or this test with
 // -rewrite, renews docs/reproduction.md where something has changed.
 func TestTheDocumentIsTheCommandsOutput(t *testing.T) {
-	files, err := reproduce.Document(results(t))
+	files, err := bench.Document(results(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	docs := filepath.Join("..", "..", "docs")
+	docs := filepath.Join("..", "docs")
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		golden.Check(t, filepath.Join(docs, filepath.FromSlash(name)), files[name])
 	}
-	charts, err := filepath.Glob(filepath.Join(docs, reproduce.Folder, "*"))
+	charts, err := filepath.Glob(filepath.Join(docs, bench.Folder, "*"))
 	if err != nil || len(charts) != len(files)-1 {
-		t.Errorf("%d charts in docs/%s, and the document has %d: %v", len(charts), reproduce.Folder, len(files)-1, err)
+		t.Errorf("%d charts in docs/%s, and the document has %d: %v", len(charts), bench.Folder, len(files)-1, err)
 	}
 }
 
@@ -73,7 +72,7 @@ func TestAtMostThreeFiguresDiffer(t *testing.T) {
 	for _, r := range results(t) {
 		said.Write(r.Text())
 		for _, l := range r.Lines {
-			if l.Verdict == reproduce.Differs {
+			if l.Verdict == bench.Differs {
 				differ++
 				if l.Because == "not explained" {
 					t.Errorf("%s: %s: the paper's %s, ours %s: why?", r.Name, l.What, l.Paper, l.Ours)
@@ -81,8 +80,8 @@ func TestAtMostThreeFiguresDiffer(t *testing.T) {
 			}
 		}
 	}
-	said.WriteString(reproduce.Summary(results(t)))
-	document, err := reproduce.Document(results(t))
+	said.WriteString(bench.Summary(results(t)))
+	document, err := bench.Document(results(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +103,7 @@ func TestTheInequalitiesHold(t *testing.T) {
 				continue
 			}
 			checked[l.Target]++
-			if l.Verdict == reproduce.Differs {
+			if l.Verdict == bench.Differs {
 				t.Logf("%s: %s, %s: %s", l.Target, r.Name, l.What, l.Because)
 			}
 		}
@@ -133,7 +132,7 @@ func TestDynamicSplitUsesProcessorsMoreAndWaitsLess(t *testing.T) {
 			switch r.Name + ": " + l.What {
 			case "dsplit-macro: user CPU, with the split against raw", "dsplit-micro: I/O wait in the map phase is less", "dsplit-micro: the job ends earlier":
 				found++
-				if l.Verdict == reproduce.Differs || l.Held < 5 || l.Held < l.Seeds {
+				if l.Verdict == bench.Differs || l.Held < 5 || l.Held < l.Seeds {
 					t.Errorf("%s: %s: %s with %d of %d seeds", r.Name, l.What, l.Ours, l.Held, l.Seeds)
 				}
 			}
@@ -148,7 +147,7 @@ func TestDynamicSplitUsesProcessorsMoreAndWaitsLess(t *testing.T) {
 // seed counts where the figure comes out as well with it alone.
 func TestOtherSeedsAreHeldAgainstTheFirst(t *testing.T) {
 	const seeds = 6
-	file := func(flags string) *reproduce.Result {
+	file := func(flags string) *bench.Result {
 		f, err := workload.Parse("seeds.yaml", []byte(`
 cluster: {trackers: 2, map_slots: 2, reduce_slots: 1}
 jobs: [{name: J, maps: 20, map_time: {lognormal: [10s, 0.5]}}]
@@ -163,7 +162,7 @@ experiments:
 		if err != nil {
 			t.Fatal(err)
 		}
-		all, err := reproduce.Of(f)
+		all, err := bench.Of(f)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -174,7 +173,7 @@ experiments:
 		return r
 	}
 	faster := 0
-	var first reproduce.Verdict
+	var first bench.Verdict
 	for n := range seeds {
 		l := file(fmt.Sprintf("runs: [{name: fifo, sched: fifo, seed: %d}]", n+1)).Lines[0]
 		if n == 0 {
@@ -183,7 +182,7 @@ experiments:
 		if l.Seeds != 0 {
 			t.Errorf("%+v", l)
 		}
-		if l.Verdict != reproduce.Differs {
+		if l.Verdict != bench.Differs {
 			faster++
 		}
 	}
@@ -191,7 +190,7 @@ experiments:
 	if l := lines[0]; l.Verdict != first || l.Held != faster || l.Seeds != seeds || faster == 0 || faster == seeds {
 		t.Errorf("%+v; the first seed alone: %v; %d of %d take less than a minute", l, first, faster, seeds)
 	}
-	if l := lines[1]; l.Verdict != reproduce.Same || l.Held != seeds || l.Seeds != seeds {
+	if l := lines[1]; l.Verdict != bench.Same || l.Held != seeds || l.Seeds != seeds {
 		t.Errorf("%+v", l)
 	}
 }
@@ -226,18 +225,18 @@ func TestEveryWorkloadRunsUnderEveryPolicy(t *testing.T) {
 }
 
 func TestExperimentsAreFoundByName(t *testing.T) {
-	all, err := reproduce.All()
+	all, err := bench.All()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if some, err := reproduce.Named(all, []string{"fig6", "fig5"}); err != nil || len(some) != 2 || some[0].Name != "fig6" {
+	if some, err := bench.Named(all, []string{"fig6", "fig5"}); err != nil || len(some) != 2 || some[0].Name != "fig6" {
 		t.Errorf("%v, %v", some, err)
 	}
-	if some, err := reproduce.Named(all, nil); err != nil || len(some) != len(all) {
+	if some, err := bench.Named(all, nil); err != nil || len(some) != len(all) {
 		t.Errorf("%d of %d, %v", len(some), len(all), err)
 	}
 	for name, complaint := range map[string]string{"fig7": "did you mean fig4?", "elsewhere": "unknown; there are dsplit-macro, "} {
-		if _, err := reproduce.Named(all, []string{name}); err == nil || !strings.Contains(err.Error(), complaint) {
+		if _, err := bench.Named(all, []string{name}); err == nil || !strings.Contains(err.Error(), complaint) {
 			t.Errorf("%s: %v, want %s", name, err, complaint)
 		}
 	}
@@ -250,7 +249,7 @@ func TestFilesOfExperimentsAreThoseOfTheFolder(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		there, err := os.ReadFile(filepath.Join("..", "workloads", name))
+		there, err := os.ReadFile(filepath.Join("workloads", name))
 		if err != nil || string(there) != string(text) {
 			t.Errorf("%s is not what is embedded: %v", name, err)
 		}

@@ -1,4 +1,4 @@
-package reproduce
+package bench
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"mrlocal/bench"
 	"mrlocal/internal/ppm"
 	"mrlocal/report"
 	"mrlocal/sim"
@@ -93,7 +92,7 @@ func (t *trial) set(name, value string) (err error) {
 	share := func(into *ppm.Share) { *into, err = ppm.Parse(value) }
 	switch name {
 	case "file":
-		t.file, err = bench.LoadWorkload(value)
+		t.file, err = LoadWorkload(value)
 	case "sched":
 		t.sched = value
 	case "cost":

@@ -1,24 +1,10 @@
-// Package reproduce runs the papers' experiments in the simulator and compares
-// the results with the figures that the papers print.
-//
-// An experiment is data: a section of a workload file (bench/workloads). It has
-// the runs as flags of mrlocal sim, the paper's figures, an expression that
-// computes ours of each figure, the band within which a figure counts as
-// reproduced, and what was assumed or fitted. All lists the experiments, Run makes
-// the runs of one and judges its figures. Text shows a result on a terminal,
-// Document writes docs/reproduction.md and its charts. The same file gives the
-// same bytes.
-//
-// A Result shares no memory with the simulator. Neighbours: workload reads the
-// files, sim runs them, internal/chart draws.
-package reproduce
+package bench
 
 import (
 	"context"
 	"fmt"
 	"strings"
 
-	"mrlocal/bench"
 	"mrlocal/errs"
 	"mrlocal/workload"
 )
@@ -37,8 +23,8 @@ type Experiment struct {
 func All() ([]*Experiment, error) {
 	var all []*Experiment
 	shared := &runs{uses: map[string]int{}, done: map[string]*done{}}
-	for _, name := range bench.Workloads() {
-		f, err := bench.LoadWorkload(name)
+	for _, name := range Workloads() {
+		f, err := LoadWorkload(name)
 		if err != nil {
 			return nil, err
 		}
