@@ -11,7 +11,7 @@ import (
 	"mrlocal/slots/explain"
 )
 
-const explainHelp = `EVENTS is a file that --events of run, batch or sim wrote, or - for standard input. mrlocal replays its facts and prints each decision with its rule, the numbers behind it and the candidates that it beat.
+const explainHelp = `EVENTS is a file that --events of run, batch or sim wrote, or - for standard input. mrlocal replays its facts and prints each decision with its rule, the numbers behind it and the candidates that it beat. Why was slot 2 lent at 5.3 s? --slot 2 --at 5.3s. --slot, --lent and --job go together; the answer to --task, --lent and --job ends at --at.
 
 Exit codes: 0 done; 2 wrong usage, a file that is cut short or was not written by mrlocal, a task or slot that the run does not have.`
 
@@ -20,7 +20,10 @@ Exit codes: 0 done; 2 wrong usage, a file that is cut short or was not written b
 func explainCommand() command {
 	return command{name: "explain", usage: "explain in sentences why a recorded run decided as it did", args: "EVENTS", long: explainHelp,
 		flags: []flagSpec{
-			value("at", "the state at `TIME` after the start of the run, and the last decision before it", ""),
+			value("at", "the state at `TIME` after the start of the run, and the last decision before it; with --slot, what the slot held and why", ""),
+			value("slot", "the decisions about slot `N`, numbered as in --gantt; with --at the last one before, or why the slot was idle", ""),
+			toggle("lent", "", "all loans of slots, one line each"),
+			value("job", "what was decided about `JOB`, a name or a number", ""),
 			value("task", "the story of `TASK`, written J01/m/7: name or number of the job, m or r, number of the task", ""),
 			value("why-idle", "why nothing ran on `SLOT` at the time of --at, or in its longest idle period", ""),
 			value("limit", "print at most `N` decisions", "all"),
@@ -40,8 +43,13 @@ func runExplain(ctx context.Context, e env, line argv.Line) (int, error) {
 	if line.Has("why-idle") {
 		o.WhyIdle = r.Count("why-idle", 0, math.MaxInt32)
 	}
-	if o.Task != "" && o.WhyIdle >= 0 {
+	o.HasSlot, o.Slot = line.Has("slot"), r.Count("slot", 0, math.MaxInt32)
+	o.Lent, o.Job = line.Has("lent"), r.Path("job")
+	switch filtered := o.HasSlot || o.Lent || o.Job != ""; {
+	case o.Task != "" && o.WhyIdle >= 0:
 		r.Keep(errs.Optionf("--task, --why-idle", "give one of them, not both"))
+	case filtered && (o.Task != "" || o.WhyIdle >= 0):
+		r.Keep(errs.Optionf("--task, --why-idle", "go without --slot, --lent and --job"))
 	}
 	if r.Err != nil {
 		return 0, r.Err
@@ -54,7 +62,7 @@ func runExplain(ctx context.Context, e env, line argv.Line) (int, error) {
 	o.Name = argv.Quote(path) // for messages
 	// The file may be large or a pipe that does not end, so reading stops with ctx.
 	var read io.Reader = contextReader{ctx, events}
-	if asked := o.HasAt || o.Task != "" || o.WhyIdle >= 0; asked {
+	if asked := o.HasAt || o.Task != "" || o.WhyIdle >= 0 || o.HasSlot || o.Lent || o.Job != ""; asked {
 		var b bytes.Buffer // an answer that ends in an error is not printed
 		if err := explain.Sentences(&b, read, o); err != nil {
 			return 0, err

@@ -69,11 +69,14 @@ func (t *explainer) granted(e *slots.Explanation) string {
 	}
 	first := fmt.Sprintf("At %s %s%s started on %s", seconds(e.Now), what, t.ofPool(a.Job), t.slotName(e.Start.Slot))
 	if e.Start.Lent {
-		first += ", which is lent to it"
+		first += lentWords
 	}
 	first += "." + t.near(a, e.Start.Locality)
 	return paragraphOf(first, t.byRule(e), t.byIdentity(e), t.basis(e), t.passedOver(e))
 }
+
+// lentWords ends the sentence on a start that lends its slot.
+const lentWords = ", which is lent to it"
 
 // byIdentity explains a start whose rule and slot seem to contradict each other
 // [DHFS13, "counts and identities"]: rules use the paper's counts of slots, but whether a
@@ -231,7 +234,7 @@ func (t *explainer) word(e *trace.Event, texts []string) {
 			t.tell(p.about, func() string { return p.text })
 		}
 	case trace.OpKill:
-		t.tell(about{topic: kill, job: job, task: true, attempt: attempt}, func() string { return t.killed(e, attempt) })
+		t.tell(about{topic: kill, job: job, task: true, attempt: attempt, slot: slots.SlotID(e.Slot)}, func() string { return t.killed(e, attempt) })
 	case trace.OpLostTracker:
 		t.wordEvent(e, about{topic: fact, job: slots.NoJob})
 	case trace.OpAbort:
@@ -251,7 +254,7 @@ func (t *explainer) word(e *trace.Event, texts []string) {
 		t.wordEvent(e, about{topic: other, job: job, task: true, attempt: attempt})
 	case trace.OpOpen, trace.OpDrain, trace.OpClose, trace.OpHome:
 		if e.Rule != trace.RuleLostTracker { // the paragraph on the tracker says it
-			t.wordEvent(e, about{topic: other, job: slots.NoJob})
+			t.wordEvent(e, about{topic: change, job: slots.NoJob, slot: slots.SlotID(e.Slot)})
 		}
 	}
 	if m, ok := t.mode.(follower); ok {

@@ -45,6 +45,17 @@ type Options struct {
 	// longest stretch in which it was idle. -1: not asked.
 	WhyIdle int
 
+	// Slot with HasSlot: the answer is every decision about the slot; with HasAt, what the
+	// slot held at time At and the decision that led to it, or why it was idle.
+	Slot    int
+	HasSlot bool
+
+	// Job is a name or a number, as in Task: only what concerns the job. Lent: only the
+	// decisions that lent a slot, one line each. Job, Lent and Slot together restrict the
+	// answer together, and it ends at At.
+	Job  string
+	Lent bool
+
 	FirstLent bool   // only the first decision that lent a slot
 	Limit     int    // the largest number of decisions; 0: all
 	Name      string // of the file, for errors; "": events
@@ -107,19 +118,21 @@ type about struct {
 	job     slots.JobID // or slots.NoJob
 	task    bool        // the paragraph is about the task of attempt
 	attempt slots.AttemptID
-	slot    slots.SlotID // of a start
+	slot    slots.SlotID // of a start, a kill or a change
 	lent    bool         // the start lends the slot
+	rule    trace.Rule   // of a start
 }
 
 // topic is the kind of a paragraph.
 type topic uint8
 
 const (
-	start topic = iota // an attempt started
-	kill               // an attempt was killed
-	gate               // the reduces of a job may start, or may not any more
-	other              // another decision, or what follows from a fact, such as the end of a job
-	fact               // a fact
+	start  topic = iota // an attempt started
+	kill                // an attempt was killed
+	change              // a slot opened, closes, closed or changed its home kind
+	gate                // the reduces of a job may start, or may not any more
+	other               // another decision, or what follows from a fact, such as the end of a job
+	fact                // a fact
 )
 
 // decision reports whether the topic is a decision about an attempt.
@@ -206,6 +219,10 @@ func (t *explainer) choose() error {
 		t.mode = &story{t: t, id: id, job: slots.NoJob, doneOn: -1}
 	case t.o.WhyIdle >= 0:
 		t.mode = &idle{t: t, slot: slots.SlotID(t.o.WhyIdle)}
+	case t.o.HasSlot && t.o.HasAt && t.o.Job == "" && !t.o.Lent:
+		t.mode = &slotMoment{idle: idle{t: t, slot: slots.SlotID(t.o.Slot)}}
+	case t.o.HasSlot || t.o.Job != "" || t.o.Lent:
+		t.mode = &selection{t: t, job: slots.NoJob}
 	case t.o.HasAt && !t.o.FirstLent:
 		t.mode = &moment{t: t}
 	default:
@@ -245,7 +262,7 @@ func (t *explainer) explained(e *slots.Explanation) {
 	case e.Refused != slots.Granted:
 		t.refused = append(t.refused, refusal{e.Grant, e.Refused})
 	default: // the numbers are those of this moment, so the words are made now
-		a := about{topic: start, job: e.Grant.Job, task: true, attempt: e.Start.Attempt, slot: e.Start.Slot, lent: e.Start.Lent}
+		a := about{topic: start, job: e.Grant.Job, task: true, attempt: e.Start.Attempt, slot: e.Start.Slot, lent: e.Start.Lent, rule: e.Grant.Rule}
 		p := paragraph{about: a}
 		if t.mode.wants(a) {
 			p.text = t.granted(e)

@@ -192,6 +192,9 @@ func question(words []string) (explain.Options, error) {
 		case "first-lent":
 			o.FirstLent = true
 			continue
+		case "lent":
+			o.Lent = true
+			continue
 		}
 		if i+1 == len(words) {
 			return o, fmt.Errorf("%s what?", words[i])
@@ -203,6 +206,14 @@ func question(words []string) (explain.Options, error) {
 			o.At, err = time.ParseDuration(value)
 		case "task":
 			o.Task = value
+		case "slot":
+			o.HasSlot = true
+			o.Slot, err = strconv.Atoi(value)
+			if err == nil && o.Slot < 0 {
+				err = fmt.Errorf("slot %d", o.Slot)
+			}
+		case "job":
+			o.Job = value
 		case "why-idle":
 			o.WhyIdle, err = strconv.Atoi(value)
 		case "limit":
@@ -301,7 +312,9 @@ func TestWrongInputIsAnErrorAboutTheInput(t *testing.T) {
 		"a task by the number of its job":  {file, "task 0/r/4", "task 0/r/4: J01 has 4 reduces, r/0 to r/3"},
 		"no task at all":                   {file, "task J01", "task J01: write a task as J01/m/7: job, m or r, number"},
 		"a negative number":                {file, "task J01/m/-1", "task J01/m/-1: write a task"},
-		"a slot that is not there":         {file, "why-idle 4", "slot 4: the run has 4 slots, 0 to 3"},
+		"a slot that is not there":         {file, "why-idle 4", "slot 4: the run has 4 slots: 0 to 2 (map), 3 (reduce)"},
+		"decisions about such a slot":      {file, "slot 4 at 1s", "slot 4: the run has 4 slots: 0 to 2 (map), 3 (reduce)"},
+		"decisions about no job":           {file, "job J09", "job J09: there is no such job; the run has J01"},
 		"a time before the run":            {file, "at -1s", "time -1.0s: this is before the start of the run"},
 		"a file without its last line":     {bytes.Join(lines[:len(lines)-2], nil), "all", "run.jsonl: cut short"},
 		"a file cut inside a line":         {file[:len(file)-60], "task J01/m/0", "run.jsonl: cut short"},
@@ -427,7 +440,7 @@ func questions(t *testing.T, file []byte) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := []string{"all", "first-lent", "limit 3"}
+	all := []string{"all", "first-lent", "limit 3", "lent", "job 0", "job J01 at 2s"}
 	end := time.Duration(0)
 	for e, err := d.Next(); err == nil; e, err = d.Next() {
 		end = e.At
@@ -441,9 +454,9 @@ func questions(t *testing.T, file []byte) []string {
 		}
 	}
 	for i := range d.Header().Slots {
-		all = append(all, fmt.Sprintf("why-idle %d", i))
+		all = append(all, fmt.Sprintf("why-idle %d", i), fmt.Sprintf("slot %d", i), fmt.Sprintf("slot %d lent", i))
 		for at := time.Duration(i) * time.Second / 2; at <= end+time.Second; at += 4 * time.Second {
-			all = append(all, fmt.Sprintf("why-idle %d at %v", i, at))
+			all = append(all, fmt.Sprintf("why-idle %d at %v", i, at), fmt.Sprintf("slot %d at %v", i, at))
 		}
 	}
 	for at := time.Duration(0); at <= end+time.Second; at += 3 * time.Second / 2 {
@@ -456,7 +469,7 @@ func questions(t *testing.T, file []byte) []string {
 func FuzzSentences(f *testing.F) {
 	for _, name := range []string{"fair", "pi-dhfs"} {
 		file := record(f, name, "faults")
-		for i, q := range []string{"all", "task J01/m/1", "why-idle 3", "at 8s"} {
+		for i, q := range []string{"all", "task J01/m/1", "why-idle 3", "at 8s", "slot 2 at 8s", "job J02", "lent"} {
 			f.Add(file, q)
 			f.Add(bytes.ReplaceAll(file, []byte(`"job":1`), []byte(`"job":9`)), q)
 			f.Add(bytes.ReplaceAll(file, []byte(`"slot":2`), fmt.Appendf(nil, `"slot":%d`, 99*i-1)), q)

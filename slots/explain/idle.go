@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"mrlocal/errs"
 	"mrlocal/slots"
 	"mrlocal/trace"
 )
@@ -58,8 +57,8 @@ type reason struct {
 const mostReasons = 8
 
 func (m *idle) begin() error {
-	if n := len(m.t.c.Slots); int(m.slot) >= n {
-		return errs.Optionf(fmt.Sprintf("slot %d", m.slot), "the run has %s, 0 to %d", counted(n, "slot"), n-1)
+	if err := m.t.knownSlot(int(m.slot)); err != nil {
+		return err
 	}
 	m.now = &stretch{}
 	return nil

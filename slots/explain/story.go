@@ -178,7 +178,7 @@ func (s *story) trackerLost(e *trace.Event) {
 func (s *story) end() error {
 	t := s.t
 	if s.job == slots.NoJob {
-		return errs.Optionf("task "+s.id.text, "there is no job %s; %s", s.id.job, s.jobs())
+		return errs.Optionf("task "+s.id.text, "there is no job %s; %s", s.id.job, s.t.jobList())
 	}
 	j := t.v.Job(s.job)
 	total := j.Total(s.id.kind)
@@ -228,21 +228,4 @@ func (s *story) numbered(total int32) string {
 	}
 	letter := s.id.kind.String()[:1]
 	return fmt.Sprintf(", %s/0 to %s/%d", letter, letter, total-1)
-}
-
-// jobs lists the jobs of the run, for an error.
-func (s *story) jobs() string {
-	all := s.t.jobs
-	const most = 5
-	switch {
-	case len(all) == 0:
-		return "none was submitted"
-	case len(all) > most:
-		return fmt.Sprintf("the run has %d, from %s to %s", len(all), all[0].name, all[len(all)-1].name)
-	}
-	var names []string
-	for i := range all {
-		names = append(names, all[i].name)
-	}
-	return "the run has " + list(names)
 }
