@@ -22,6 +22,8 @@ const openWithin = 20 * time.Millisecond
 // openDue opens the chains whose time has come, in the order of their times.
 func (c *coordinator) openDue() {
 	now := c.run.now()
+	// Without capacity nothing runs any more, so that chains that come later need not wait
+	// for their time: they fail at once.
 	for i, at, ok := c.release.Next(); ok && (at <= now || c.noCapacityLeft); i, at, ok = c.release.Next() {
 		c.release.Take()
 		ch := c.run.chains[i]
@@ -37,6 +39,8 @@ func (c *coordinator) openDue() {
 		}
 		c.toOpen = append(c.toOpen, ch)
 	}
+	// One opener at a time, so that chains are submitted in the order of their times. What
+	// comes due meanwhile is opened by the next one.
 	if len(c.toOpen) == 0 || c.opening {
 		return
 	}
@@ -58,6 +62,7 @@ func (c *coordinator) openAll(chains []*chain) {
 	posted := time.Now()
 	flush := func(last bool) {
 		results := ready
+		// The closure owns results from here on; the opener collects into a new slice.
 		ready, posted = nil, time.Now()
 		c.inbox.post(func() {
 			for _, r := range results {
@@ -85,6 +90,7 @@ func (c *coordinator) openAll(chains []*chain) {
 
 // opened submits a chain, or ends it if it could not be opened.
 func (c *coordinator) opened(ch *chain, j *runningJob, err error) {
+	// fail may have set ch.err while the chain was opened. The first cause counts.
 	if ch.err == nil && err != nil {
 		ch.err = err
 	}
@@ -105,6 +111,7 @@ func (c *coordinator) opened(ch *chain, j *runningJob, err error) {
 // run. The pieces of other jobs would keep memory from jobs that may run.
 func (c *coordinator) feedAdmitted() {
 	c.unfed = slices.DeleteFunc(c.unfed, func(j *runningJob) bool {
+		// It failed before its feeder could start.
 		if j.state >= jobEnded {
 			return true
 		}
@@ -136,6 +143,7 @@ func (c *coordinator) serveFeeder(j *runningJob) {
 // end settles a chain whose jobs are done.
 func (c *coordinator) end(ch *chain) {
 	move(&ch.state, chainSettling)
+	// There is nothing to make durable or to remove, so that no goroutine is needed.
 	if ch.discards() || ch.err != nil && ch.target() == nil {
 		c.ended(ch)
 		return
@@ -151,6 +159,7 @@ func (c *coordinator) settle(ch *chain, cause error) {
 	defer c.run.leaveMemory()
 	var err error
 	var readerGone bool
+	// A panic in settle fails the chain, not the process.
 	if fault := task.Whole(func() error { err, readerGone = ch.settle(cause); return nil }); fault != nil {
 		err = errors.Join(cause, fault)
 	}
@@ -167,6 +176,7 @@ func (c *coordinator) ended(ch *chain) {
 	if ch.current != nil {
 		ch.current.over()
 	}
+	// A plan of many files is large, and a batch may have many chains.
 	ch.plan, ch.current = nil, nil
 	ch.forget()
 	c.left--

@@ -11,11 +11,13 @@ import (
 func (c *coordinator) submit(j *runningJob) {
 	ch := j.chain
 	j.id = c.ledger.Submit(c.run.now(), j.spec())
+	// Later jobs of a chain find it running.
 	if ch.state < chainRunning {
 		move(&ch.state, chainRunning)
 	}
 	ch.current, ch.lastID = j, j.id
 	c.jobs = append(c.jobs, j)
+	// A job without any task is done at once, and no attempt will report that.
 	c.mayBeDone(j)
 	j.recordSample()
 	move(&j.state, jobFeeding)
@@ -30,6 +32,8 @@ func (c *coordinator) submit(j *runningJob) {
 
 // mayBeDone has endJobs look at a job.
 func (c *coordinator) mayBeDone(j *runningJob) {
+	// Attempts that end together are mostly of one job, so that comparing with the last one
+	// is enough. A job that is there twice does no harm.
 	if n := len(c.maybeDone); n == 0 || c.maybeDone[n-1] != j {
 		c.maybeDone = append(c.maybeDone, j)
 	}
@@ -38,6 +42,7 @@ func (c *coordinator) mayBeDone(j *runningJob) {
 // endJobs goes on with the chains of jobs of which nothing runs any more. It
 // reports whether there were any.
 func (c *coordinator) endJobs() (any bool) {
+	// Ending a job may submit the next one of its chain, which may be done as well.
 	for len(c.maybeDone) > 0 {
 		jobs := c.maybeDone
 		c.maybeDone = nil
@@ -55,6 +60,7 @@ func (c *coordinator) endJobs() (any bool) {
 // runs any more.
 func (c *coordinator) jobDone(j *runningJob) {
 	ch := j.chain
+	// The Ledger says that the job failed. Why it did is the engine's knowledge.
 	if ch.err == nil && c.ledger.JobState(j.id) != slots.Succeeded {
 		if ch.err = j.firstFailure; ch.err == nil {
 			ch.err = fmt.Errorf("%s: its tasks failed more often than Options.Attempts allows", j.Spec.Name)
@@ -67,6 +73,7 @@ func (c *coordinator) jobDone(j *runningJob) {
 		c.end(ch)
 		return
 	}
+	// next takes the parts of j before j gives its inputs and map outputs back.
 	next := ch.next(j)
 	j.release()
 	j.over()
@@ -82,6 +89,7 @@ func (c *coordinator) fail(ch *chain, cause error) {
 	if ch.err == nil {
 		ch.err = cause
 	}
+	// opened ends the chain when it sees ch.err.
 	j := ch.current
 	if j == nil {
 		return
@@ -91,6 +99,8 @@ func (c *coordinator) fail(ch *chain, cause error) {
 		c.ledger.Abort(c.run.now(), j.id)
 		c.mayBeDone(j)
 	}
+	// Attempts see the kill in Emit, between values or after a block. An attempt in user code
+	// that does not return is abandoned after stopBy.
 	for _, a := range c.order {
 		if a.job == j && !a.Killed() {
 			a.Kill()

@@ -28,6 +28,7 @@ func (r *run) report(err error) *Report {
 	rep.MakespanSeconds, rep.PeakRSSBytes = seconds(r.now()), machine.PeakRSSBytes()
 	rep.AbandonedThreads, rep.Notes = r.abandonedThreads, r.notes
 	r.settings(&rep.Config)
+	// The Ledger numbers slots as the pool does.
 	for i := range rep.Slots {
 		// An extra slot that was never opened has no thread.
 		if i < r.o.slotCount() || ledger.SlotTimes(slots.SlotID(i)).Starts > 0 {
@@ -37,6 +38,7 @@ func (r *run) report(err error) *Report {
 	for _, j := range r.coordinator.jobs {
 		j.report(rep)
 	}
+	// A chain that was never submitted has no job in the Ledger, and a report of its own.
 	for _, ch := range r.chains {
 		rep.ReaderGone = rep.ReaderGone || ch.readerGone
 		if ch.lastID < 0 && !r.single() {
@@ -66,6 +68,7 @@ func (j *runningJob) report(r *Report) {
 	if j.step > 0 && !ch.run.single() {
 		rep.StepOf = ch.name()
 	}
+	// Only the last job that was submitted has failed. Those before it succeeded.
 	if ch.err == nil || ch.lastID != j.id {
 		return
 	}
@@ -98,6 +101,7 @@ func (r *run) settings(c *report.Config) {
 	c.Trackers, c.MapSlots, c.ReduceSlots, c.MaxSlots = o.Trackers, o.MapSlots, o.ReduceSlots, o.MaxSlots
 	c.TaskTimeoutS = seconds(o.TaskTimeout)
 	c.ShuffleBytesPerSecond, c.DiskBytesPerSecond = o.ShuffleBytesPerSecond, o.DiskBytesPerSecond
+	// A factor of 1 has no effect, and is left out.
 	if o.RemotePenalty != slots.One {
 		c.RemotePenalty = report.Share(o.RemotePenalty)
 	}

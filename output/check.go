@@ -17,6 +17,7 @@ func openDirectory(spec Spec) (place, error) {
 	switch {
 	case err != nil:
 		return nil, err
+	// A new directory.
 	case info == nil:
 	case !info.IsDir():
 		return nil, wrong(spec.Dir, "exists and is not a directory")
@@ -35,10 +36,12 @@ func openDirectory(spec Spec) (place, error) {
 
 // checkReplace refuses a directory that exists, unless it may and can be replaced.
 func checkReplace(spec Spec, path string, info fs.FileInfo) error {
+	// The lock is asked first: a run that still writes is not one that was interrupted.
 	if tempdir.Locked(path) {
 		return wrong(spec.Dir, "is being written by another run; give another name")
 	}
 	if !spec.Overwrite {
+		// A kill leaves `_temporary`, which publish removes otherwise.
 		if temp, err := os.Lstat(filepath.Join(path, tempName)); err == nil && temp.IsDir() && replaceable(path) == nil {
 			return wrong(spec.Dir, "exists already, left by a run that was interrupted; set Options.Overwrite to replace it")
 		}
@@ -47,6 +50,7 @@ func checkReplace(spec Spec, path string, info fs.FileInfo) error {
 	if err := replaceable(path); err != nil {
 		return err
 	}
+	// A rename cannot replace a mount point. Later it would fail after all work was done.
 	if parent, err := os.Stat(filepath.Dir(path)); err == nil && isMount(info, parent) {
 		return wrong(spec.Dir, "is a mount point and cannot be replaced; give another name")
 	}
@@ -70,7 +74,10 @@ func checkPlace(spec Spec, name, path string, info fs.FileInfo) error {
 	if err := writable(parent); err != nil {
 		return refuseParent(name, parent, err)
 	}
+	// An input that grows while it is read, by what is made from it, has no end.
 	roots := paths.Expand(spec.Inputs)
+	// Found compares with each file of the plan, roots with the names as they were given. A
+	// directory among the inputs is in roots only.
 	if info != nil {
 		if in, same := sameAsInput(spec, info); same {
 			return wrong(name, "is the input %s; give another name", quoteName(in))
@@ -80,6 +87,7 @@ func checkPlace(spec Spec, name, path string, info fs.FileInfo) error {
 		}
 	}
 	in, inside := paths.Enclosing(parent, roots)
+	// Globs and links lead to directories that are no root.
 	if !inside && spec.Found != nil {
 		in, inside = insideFound(parent, spec.Found)
 	}
@@ -102,6 +110,7 @@ func resolve(name string) (path string, info fs.FileInfo, err error) {
 	return path, info, err
 }
 
+// refuseParent words why the parent directory of an output cannot be used.
 func refuseParent(name, parent string, err error) error {
 	cause := bare(err)
 	if errors.Is(cause, fs.ErrNotExist) {
@@ -112,6 +121,7 @@ func refuseParent(name, parent string, err error) error {
 
 // sameAsInput finds the file to be read that is the same file.
 func sameAsInput(spec Spec, info fs.FileInfo) (string, bool) {
+	// Standard input may be redirected from the file that is to be written.
 	if f, ok := spec.Stdin.(*os.File); ok && slices.Contains(spec.Inputs, "-") {
 		if in, err := f.Stat(); err == nil && os.SameFile(info, in) {
 			return "(standard input)", true

@@ -42,6 +42,7 @@ type directory struct {
 	}
 }
 
+// start implements place: it makes and locks the stage.
 func (d *directory) start() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -51,6 +52,7 @@ func (d *directory) start() error {
 		sweepBeside(d.path)
 		stage = beside(d.path)
 	}
+	// Mkdir decides between two runs that start at once: only one of them makes it.
 	if err := os.Mkdir(stage, 0o777); errors.Is(err, fs.ErrExist) {
 		return errExists(d.name)
 	} else if err != nil {
@@ -77,6 +79,7 @@ func errExists(path string) error {
 	return wrong(path, "exists already; give another name, or set Options.Overwrite to replace what mrlocal made")
 }
 
+// kindLetter returns what stands for the kind of task in Hadoop's names of files.
 func kindLetter(mapOnly bool) string {
 	if mapOnly {
 		return "m"
@@ -124,6 +127,7 @@ func (d *directory) sink(mapOnly bool) (*sink, error) {
 	return fileSink(a.mu.f), nil
 }
 
+// sync implements place. Part files of their own are durable since their commit.
 func (d *directory) sync() error {
 	d.mu.Lock()
 	a := d.mu.merged
@@ -145,6 +149,7 @@ func (d *directory) publish(parts int) error {
 	if d.mu.merged == nil && len(d.mu.tasks) != parts {
 		return fmt.Errorf("output %s: %d of %d parts were written", quoteName(d.name), len(d.mu.tasks), parts)
 	}
+	// Each rename is atomic. A crash between two of them leaves no `_SUCCESS`.
 	for _, won := range d.mu.tasks {
 		from := filepath.Join(d.mu.stage, won)
 		if err := os.Rename(from, filepath.Join(d.mu.stage, filepath.Base(won))); err != nil {
@@ -154,6 +159,7 @@ func (d *directory) publish(parts int) error {
 	if err := os.RemoveAll(filepath.Join(d.mu.stage, tempName)); err != nil {
 		return fmt.Errorf("output: %w", err)
 	}
+	// Parts are durable before `_SUCCESS` says that they are complete.
 	if err := d.disk.syncDir(d.mu.stage); err != nil {
 		return err
 	}
@@ -172,6 +178,7 @@ func (d *directory) replace() error {
 	if err := replaceable(d.path); err != nil {
 		return err
 	}
+	// Linux exchanges the two at once. Elsewhere there is a moment without the directory.
 	old, err := swap(d.mu.stage, d.path)
 	if err != nil {
 		return err
@@ -196,6 +203,7 @@ func swap(stage, path string) (old string, err error) {
 	return old, nil
 }
 
+// settle implements place: it makes the name durable, then removes what was replaced.
 func (d *directory) settle() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -273,6 +281,7 @@ func (a *attemptFile) write(p []byte) error {
 	if a.mu.f == nil || a.aborted.Load() {
 		return ErrAborted
 	}
+	// The write may take long. abort does not wait for it, see attemptFile.
 	n, err := a.mu.f.Write(p)
 	if err != nil {
 		return fmt.Errorf("write: %w", bare(err))
@@ -318,6 +327,7 @@ func (a *attemptFile) win() error {
 	return nil
 }
 
+// abort gives the attempt up. It may be called at any time and several times.
 func (a *attemptFile) abort() {
 	a.aborted.Store(true)
 	if a.mu.TryLock() {

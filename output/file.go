@@ -36,6 +36,7 @@ func (p *pendingFile) start() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	sweepBeside(p.path)
+	// The owner can always write, or the run could not. sync sets the mode that was there.
 	mode := fs.FileMode(0o666)
 	if p.replaces != nil {
 		mode &= p.replaces.Mode().Perm()
@@ -59,6 +60,7 @@ func (p *pendingFile) file() (*os.File, error) {
 	return p.mu.f, nil
 }
 
+// sink implements place: parts that come in order go to the one file.
 func (p *pendingFile) sink(bool) (*sink, error) {
 	f, err := p.file()
 	if err != nil {
@@ -67,6 +69,8 @@ func (p *pendingFile) sink(bool) (*sink, error) {
 	return fileSink(f), nil
 }
 
+// regions implements regioned. The file gets its whole length at once, so that parts can be
+// written in parallel. A file system without room fails here or in a write.
 func (p *pendingFile) regions(bytes []int64) (*regions, error) {
 	f, err := p.file()
 	if err != nil {
@@ -76,6 +80,8 @@ func (p *pendingFile) regions(bytes []int64) (*regions, error) {
 	return r, about(p.name, f.Truncate(r.end()))
 }
 
+// sync makes the content durable, before publish makes it visible: after a crash the name
+// must never stand for half a result.
 func (p *pendingFile) sync() error {
 	f, err := p.file()
 	if err != nil {
@@ -93,15 +99,19 @@ func (p *pendingFile) sync() error {
 	return about(p.name, flush(p.disk, f))
 }
 
+// publish gives the file its name. The rename is atomic: others see the old file or the
+// whole new one.
 func (p *pendingFile) publish(int) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.mu.aborted {
 		return ErrAborted
 	}
+	// The check at the start may be hours old.
 	if info, err := os.Lstat(p.path); err == nil && !info.Mode().IsRegular() {
 		return fmt.Errorf("output %s: is not a regular file any more", quoteName(p.name))
 	}
+	// Windows does not rename an open file.
 	if closeBeforeRename {
 		if err := p.disk.close(p.mu.f); err != nil {
 			return about(p.name, err)
@@ -114,6 +124,8 @@ func (p *pendingFile) publish(int) error {
 	return nil
 }
 
+// settle makes the name durable. If that fails the result is in doubt: a new file is
+// removed. The file that a rename has replaced cannot come back, and the error says so.
 func (p *pendingFile) settle() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -131,12 +143,15 @@ func (p *pendingFile) settle() error {
 	case p.replaces != nil:
 		return fmt.Errorf("output %s: has replaced the file that was there, but could not be made durable: %w", quoteName(p.name), err)
 	}
+	// Another program may have put its own file there since the rename.
 	if now, statErr := os.Lstat(p.path); statErr == nil && (ours == nil || os.SameFile(now, ours)) {
 		err = errors.Join(err, os.Remove(p.path))
 	}
 	return fmt.Errorf("output %s: was removed, because it could not be made durable: %w", quoteName(p.name), err)
 }
 
+// abort removes the pending file. After the rename there is nothing to take back. It may be
+// called several times.
 func (p *pendingFile) abort() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -212,6 +227,7 @@ func (s *sink) rewind(offset int64) (bool, error) {
 	if s.offset == offset {
 		return true, nil
 	}
+	// Both are needed: the next write starts at the offset of the open file.
 	err := s.file.Truncate(offset)
 	if err == nil {
 		_, err = s.file.Seek(offset, io.SeekStart)

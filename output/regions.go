@@ -28,6 +28,7 @@ type regions struct {
 // newRegions places parts of so many bytes one after the other, from offset base of f.
 func newRegions(f *os.File, base int64, bytes []int64) *regions {
 	r := &regions{f: f, starts: make([]int64, 1, len(bytes)+1)}
+	// One more start than parts: the last one is the end.
 	r.starts[0] = base
 	for _, n := range bytes {
 		base += n
@@ -37,6 +38,7 @@ func newRegions(f *os.File, base int64, bytes []int64) *regions {
 	return r
 }
 
+// base and end bound the parts in the file, in bytes.
 func (r *regions) base() int64 { return r.starts[0] }
 func (r *regions) end() int64  { return r.starts[len(r.starts)-1] }
 
@@ -70,6 +72,8 @@ func (r *regions) finish() error {
 	return nil
 }
 
+// abort lets no part be committed any more. Attempts that still write do no harm: the
+// file is removed.
 func (r *regions) abort() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -90,6 +94,7 @@ type region struct {
 	}
 }
 
+// write appends to the part. It fails rather than write into the next part.
 func (w *region) write(p []byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -99,6 +104,7 @@ func (w *region) write(p []byte) error {
 	if end := w.of.starts[w.part+1]; int64(len(p)) > end-w.offset {
 		return fmt.Errorf("output part %d: is larger than the %d bytes it was said to have", w.part, end-w.of.starts[w.part])
 	}
+	// Parts share the file and its offset, so that each write names its place.
 	n, err := w.of.f.WriteAt(p, w.offset)
 	w.offset += int64(n)
 	w.disk.wrote(w.of.f, w.offset)
@@ -108,6 +114,7 @@ func (w *region) write(p []byte) error {
 	return nil
 }
 
+// commit makes the part count. Of several attempts the first one wins.
 func (w *region) commit(int64) error {
 	if err := w.end(); err != nil {
 		return err
@@ -140,6 +147,7 @@ func (w *region) end() error {
 	return nil
 }
 
+// abort gives the attempt up. It waits for a write that is under way.
 func (w *region) abort() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

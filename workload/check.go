@@ -13,6 +13,7 @@ import (
 // check looks up names, and compares the sections of the file with one another. The
 // order of the sections does not matter.
 func (d *decoder) check() {
+	// Names are looked up now that all sections were read.
 	f := d.file
 	d.unique("user", len(f.Users), func(i int) (string, Pos) { return f.Users[i].Name, d.places.userAt[i] })
 	pools := d.unique("pool", len(f.Pools), func(i int) (string, Pos) { return f.Pools[i].Name, d.places.poolAt[i] })
@@ -109,6 +110,7 @@ func (d *decoder) checkJob(i int, pools, users, jobs map[string]int) {
 		}
 		j.After = append(j.After, before)
 	}
+	// A job's own time replaces the default.
 	if !j.MapTime.Given() {
 		j.MapTime = d.places.mapTime
 	}
@@ -140,6 +142,7 @@ func (d *decoder) checkCycles() {
 	if circle == nil {
 		return
 	}
+	// A cycle may have thousands of jobs.
 	const most = 8
 	start := circle[0]
 	text := plain(jobs[start].Name)
@@ -152,6 +155,7 @@ func (d *decoder) checkCycles() {
 		}
 	}
 	next := append(circle, start)[1]
+	// The message points to the name in after that closes the circle.
 	k := slices.Index(jobs[start].After, next)
 	d.failAt(d.places.jobs[start].after[k].at, "job "+plain(jobs[start].Name), "a cycle of after: %s", text)
 }
@@ -159,6 +163,7 @@ func (d *decoder) checkCycles() {
 // checkFault reads the task of a fault: J01/m/7 or J01/r/0.
 func (d *decoder) checkFault(i int, jobs map[string]int) {
 	f, s := &d.file.Faults[i], d.places.faults[i]
+	// A fault of a tracker has no task. After an error the indexes may not match.
 	if d.err != nil || f.Tracker >= 0 {
 		d.checkTracker(f.Tracker, s.at)
 		return

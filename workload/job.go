@@ -141,6 +141,7 @@ func (d *decoder) demand(n ast.Node, what string) (m demand.Vector) {
 // args reads the args of a job. Only the job knows their keys.
 func (d *decoder) args(j *Job, n ast.Node) {
 	m, ok := d.resolve(n).(ast.MapNode)
+	// A list of args would lose which value belongs to which.
 	if !ok {
 		d.fail(n, "args", "keys and values are expected here")
 	}
@@ -156,6 +157,7 @@ func (d *decoder) args(j *Job, n ast.Node) {
 				d.failAt(a.Pos, "args", "%s is given twice, first on line %d; for several values write %s: [a, b]", a.Name, before.Pos.Line, a.Name)
 			}
 		}
+		// All values stay text: only the job knows their types.
 		a.Values = d.values(it.Value(), a.Name)
 		j.Args = append(j.Args, a)
 	}

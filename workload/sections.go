@@ -45,6 +45,7 @@ func (d *decoder) workload(body ast.Node, items []part) {
 	if d.err != nil {
 		return
 	}
+	// A message about an unknown key suggests the nearest of these.
 	names := []string{"cluster", "defaults", "locality", "users", "pools", "slow", "capacities", "faults", "jobs", "experiments"}
 	jobsDone := false
 	d.mapping(body, "workload", names, func(key string, v ast.Node) {
@@ -73,6 +74,7 @@ func (d *decoder) workload(body ast.Node, items []part) {
 			if items == nil {
 				d.list(v, key, d.job)
 			}
+			// A part is parsed, read and dropped before the next one, which bounds the memory.
 			for _, p := range items {
 				if list := d.parse(p); d.err == nil && list != nil {
 					d.list(list, key, d.job)
@@ -91,6 +93,7 @@ func (d *decoder) cluster(n ast.Node) {
 	f := d.file
 	c := &f.Cluster
 	names := []string{"trackers", "map_slots", "reduce_slots", "cores", "disk", "net", "slot_weights", "overcommit"}
+	// The tables keep one rule for each type of value: a count, a rate.
 	counts := map[string]*int{"trackers": &f.Trackers, "map_slots": &f.MapSlots, "reduce_slots": &f.ReduceSlots, "cores": &c.Cores}
 	rates := map[string]*int64{"disk": &c.DiskBytes, "net": &c.NetBytes}
 	d.mapping(n, "cluster", names, func(key string, v ast.Node) {
@@ -105,6 +108,7 @@ func (d *decoder) cluster(n ast.Node) {
 			c.Overcommit = d.demand(v, key)
 		}
 	})
+	// Each number fits, but their product decides how much memory a Ledger takes.
 	if slots := int64(max(1, f.Trackers)) * (int64(f.MapSlots) + int64(f.ReduceSlots)); slots > mostSlots {
 		d.fail(n, "cluster", "%d slots; at most %d", slots, mostSlots)
 	}
@@ -269,6 +273,7 @@ func (d *decoder) capacity(n ast.Node) {
 // fault reads an item of faults, which has one of three forms: the loss of a tracker, the
 // loss of a map's output, and the failure of a task. check looks up the task's name.
 func (d *decoder) fault(n ast.Node) {
+	// A negative number stands for no tracker, because tracker 0 exists.
 	f := setup.Fault{Tracker: -1}
 	var task reference
 	has := map[string]ast.Node{}
@@ -309,10 +314,12 @@ func (d *decoder) fault(n ast.Node) {
 // times reads one of 20s, {uniform: [25s, 35s]}, {lognormal: [20s, 0.3]} and
 // {list: [20s, 30s]}.
 func (d *decoder) times(n ast.Node, what string) (t Times) {
+	// A single value is a constant time.
 	if _, ok := d.scalar(n); ok || d.err != nil {
 		return Constant(d.time(n, what))
 	}
 	d.mapping(n, what, []string{"uniform", "lognormal", "list"}, func(key string, v ast.Node) {
+		// Two laws in one mapping contradict each other.
 		if t.Given() {
 			d.fail(v, what, "is one of a time, uniform, lognormal and list")
 		}

@@ -65,6 +65,8 @@ func (b *batch) load(line argv.Line) (err error) {
 }
 
 func runBatch(ctx context.Context, e env, line argv.Line) (int, error) {
+	// All flags are read before the first mistake is reported, and no file is opened for a line
+	// with a mistake.
 	r := newReader(line)
 	b, names, picture := r.batch(), r.policies(), r.picture()
 	mode := r.Choice("progress", "auto", "plain", "none")
@@ -79,6 +81,8 @@ func runBatch(ctx context.Context, e env, line argv.Line) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	// The results of all runs are checked now: the third policy must not fail after hours
+	// because its directory exists.
 	if err := b.checkRuns(len(names), names); err != nil {
 		return 0, err
 	}
@@ -100,6 +104,7 @@ func runBatch(ctx context.Context, e env, line argv.Line) (int, error) {
 			return err
 		})
 		err = errors.Join(err, files.CloseEvents(i))
+		// Without a report nothing was started. After an interrupt no further policy is run.
 		if done == nil || ctx.Err() != nil {
 			return 0, err
 		}
@@ -127,6 +132,7 @@ func suffix(name string, names []string) string {
 
 // withSuffix returns path with a suffix at its last name. A device gets no suffix.
 func withSuffix(path, suffix string) string {
+	// A suffix would name a file in /dev.
 	if path == "" || suffix == "" {
 		return path
 	}

@@ -33,6 +33,7 @@ type batchReader struct {
 
 // read reads all jobs of the file. It returns the first mistake.
 func (b *batchReader) read() ([]batchJob, error) {
+	// A job without the key job says only what to simulate.
 	if err := b.file.CheckReal(); err != nil {
 		return nil, err
 	}
@@ -47,6 +48,7 @@ func (b *batchReader) read() ([]batchJob, error) {
 	return all, nil
 }
 
+// job reads job i of the file. The result shares no memory with other jobs but the file.
 func (b *batchReader) job(i int) (batchJob, error) {
 	j := &b.file.Jobs[i]
 	job := batchJob{Job: j}
@@ -77,6 +79,7 @@ func (b *batchReader) sleep(job *batchJob, index int) (err error) {
 	case j.Reduces > 0 && !j.ReduceTime.Given():
 		return b.errorf(j.Pos, j, "", "sleep needs reduce_time, here or in defaults")
 	}
+	// A time depends on seed, job and task only, not on the order of the calls.
 	times := func(t *workload.Times, reduce bool) func(task int) time.Duration {
 		return func(task int) time.Duration { return t.At(b.seed, index, reduce, task) }
 	}
@@ -89,6 +92,8 @@ func (b *batchReader) sleep(job *batchJob, index int) (err error) {
 // lower reads the args of a job as run reads its flags.
 func (b *batchReader) lower(job *batchJob, k *jobKind) error {
 	specs := append(jobFlags(k.shortOutput), k.flags...)
+	// The args become a command line, so that a value means the same here and there and has
+	// the same bounds.
 	line := argv.Line{Path: []string{"run", k.name}}
 	for i := range job.Args {
 		settings, err := b.settings(job.Job, &job.Args[i], k, specs)
@@ -125,6 +130,7 @@ func (b *batchReader) settings(j *workload.Job, a *workload.Arg, k *jobKind, spe
 			all = append(all, argv.Setting{Flag: &f.Flag, Value: text})
 		case text == "true":
 			all = append(all, argv.Setting{Flag: &f.Flag})
+		// A flag that is false is one that is not given.
 		case text != "false":
 			return nil, b.errorf(a.Pos, j, a.Name, "%s: it is on or off; write true or false", argv.Quote(text))
 		}
@@ -145,6 +151,8 @@ func flagNamed(name string, specs []flagSpec) *flagSpec {
 	return nil
 }
 
+// unknown words an arg that the job does not have: a flag of the whole run, a name with
+// dashes, or a misspelt name.
 func (b *batchReader) unknown(j *workload.Job, a *workload.Arg, k *jobKind, specs []flagSpec) error {
 	if flagNamed(a.Name, runFlags(k.shortOutput)) != nil {
 		return b.errorf(a.Pos, j, a.Name, "is a setting of the whole run; give --%s to mrlocal batch", a.Name)
@@ -176,6 +184,7 @@ func (b *batchReader) at(j *workload.Job, err error) error {
 	if !errors.As(err, &u) {
 		return err
 	}
+	// The object is a field of Options or a flag, maybe with its value behind it.
 	word, rest, _ := strings.Cut(argv.InFlags(u.Object), " ")
 	name := strings.TrimLeft(word, "-")
 	for i := range j.Args {
@@ -185,6 +194,7 @@ func (b *batchReader) at(j *workload.Job, err error) error {
 				continue
 			}
 			f := flagNamed(a.Name, append(jobFlags(k.shortOutput), k.flags...))
+			// word has dashes and name has not, so that an object that is no flag finds no arg.
 			if f != nil && word != name && (f.Name == name || f.Short == name) {
 				return b.errorf(a.Pos, j, strings.TrimSpace(a.Name+" "+rest), "%s", u.Cause)
 			}
@@ -196,6 +206,8 @@ func (b *batchReader) at(j *workload.Job, err error) error {
 	return b.errorf(j.Pos, j, u.Object, "%s", u.Cause)
 }
 
+// errorf returns an error with file, line and column, of kind errs.BadOptions, that names
+// the job.
 func (b *batchReader) errorf(at workload.Pos, j *workload.Job, object, format string, args ...any) error {
 	where := "job " + argv.Quote(j.Name)
 	if object != "" {

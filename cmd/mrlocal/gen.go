@@ -13,6 +13,7 @@ import (
 )
 
 const (
+	// The texts of the flags name these values too.
 	genDefaultBytes = 64 << 20
 	genDefaultSeed  = 1
 )
@@ -32,6 +33,7 @@ func runGen(ctx context.Context, e env, line argv.Line) (int, error) {
 	if len(line.Words) == 0 {
 		return 0, errs.Optionf("", "give a kind and a place: mrlocal gen wiki|lines|records|words|corpus --size SIZE DIR_OR_FILE")
 	}
+	// Words are checked from left to right, so that the message is about the first mistake.
 	name := line.Words[0]
 	kind, err := kindOf(name)
 	switch {
@@ -54,12 +56,14 @@ func runGen(ctx context.Context, e env, line argv.Line) (int, error) {
 			return 0, err
 		}
 	}
+	// A stream is written in order and never replaced. Generate replaces a file by renaming.
 	if place == "-" || kind != datagen.Wiki && isOpen(place, e.stdout) {
 		return exitDone, genStream(ctx, e, kind, bytes, seed)
 	}
 	return exitDone, datagen.Generate(ctx, kind, place, bytes, seed)
 }
 
+// kindOf reads a KIND. A misspelt one gets the nearest name.
 func kindOf(name string) (datagen.Kind, error) {
 	var names []string
 	for _, k := range datagen.Kinds() {
@@ -71,6 +75,8 @@ func kindOf(name string) (datagen.Kind, error) {
 	return datagen.ParseKind(name)
 }
 
+// genStream writes data to standard output. A reader that closes the pipe has enough; that
+// is no failure.
 func genStream(ctx context.Context, e env, kind datagen.Kind, bytes int64, seed uint64) error {
 	if kind == datagen.Wiki {
 		return errs.Optionf("-", "a wiki is a directory; name one")
@@ -88,6 +94,7 @@ func isOpen(name string, w io.Writer) bool {
 	if !ok {
 		return false
 	}
+	// Stat follows links, such as that of /dev/stdout to the file itself.
 	a, err := os.Stat(name)
 	if err != nil {
 		return false

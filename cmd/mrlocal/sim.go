@@ -55,6 +55,7 @@ type simulation struct {
 	cost      string
 }
 
+// simulation reads the flags of sim. It notes the first mistake in r.Err.
 func (r *reader) simulation() simulation {
 	return simulation{
 		scheduling: r.scheduling(mostNodes, mostNodeSlots),
@@ -63,7 +64,10 @@ func (r *reader) simulation() simulation {
 	}
 }
 
+// options returns the options of one run of f under a policy. Each call makes a new policy,
+// because a policy keeps the state of its run.
 func (s *simulation) options(f *workload.File, policyName string) (sim.Options, error) {
+	// The product may be too large although each flag is within its bounds.
 	c := s.Config.Or(f.Config)
 	if slots := max(1, c.Trackers) * cmp.Or(c.MaxSlots, 2*(c.MapSlots+c.ReduceSlots)); slots > mostSimulatedSlots {
 		return sim.Options{}, errs.Optionf("--trackers, --map-slots, --reduce-slots", "%d slots, the extra ones with them; at most %d", slots, mostSimulatedSlots)
@@ -86,6 +90,7 @@ func runSim(ctx context.Context, e env, line argv.Line) (int, error) {
 	if err := s.complete(f); err != nil {
 		return 0, err
 	}
+	// No file is created yet. A run that is refused leaves none.
 	files, err := process.OpenAuxFiles(names, eventsPath, reportPath, process.Work{Inputs: []string{f.Name}})
 	if err != nil {
 		return 0, err
@@ -100,6 +105,7 @@ func runSim(ctx context.Context, e env, line argv.Line) (int, error) {
 		}
 		o.Events, o.Note, o.Watch = files.Events(i), notes.note, picture.Watch
 		done, err := sim.Run(ctx, f, o)
+		// If the reader of the events has closed its pipe, the run is complete all the same.
 		if err = errors.Join(err, files.CloseEvents(i)); err != nil && !(gone(err) && done != nil) {
 			return 0, err
 		}
@@ -122,6 +128,7 @@ func loadWorkload(line argv.Line) (*workload.File, error) {
 	if len(line.Words) > 1 {
 		return nil, errs.Optionf(argv.Quote(line.Words[1]), "one word too many; one WORKLOAD at a time")
 	}
+	// The system's error for an empty name would name nothing.
 	if line.Words[0] == "" {
 		return nil, errs.Optionf("WORKLOAD", "the name is empty")
 	}
@@ -137,6 +144,7 @@ func tell(e env, files *process.AuxFiles, reports []*report.Report) error {
 		}
 		return err
 	}
+	// The whole table in one write, so that it is not torn by lines on standard error.
 	var b bytes.Buffer
 	if err := report.WriteTable(&b, reports); err != nil {
 		return err
@@ -161,6 +169,7 @@ func (n *notes) note(text string) {
 
 // failures writes which jobs of a run did not succeed, and returns how many.
 func (n *notes) failures(r *report.Report) (failed int) {
+	// The report has them all.
 	const mostNamed = 5
 	var names []string
 	for i := range r.Jobs {
@@ -171,6 +180,7 @@ func (n *notes) failures(r *report.Report) (failed int) {
 			}
 		}
 	}
+	// Under thousands of jobs one line must do.
 	if failed > 0 {
 		more := ""
 		if failed > len(names) {

@@ -33,10 +33,12 @@ func sweepFlags() []flagSpec {
 		"borrow-reduce": value("borrow-reduce", "`SHARE` of the reduce slots that maps may borrow, a list or a range", "1"),
 	}
 	var flags []flagSpec
+	// Both kinds of flags are known, so that a flag of the other kind gets a message of its own.
 	for _, f := range workloadFlags(append(append(simFlags(), bandwidthFlags()...), engineFlags()...), "") {
 		if s, ok := swept[f.Name]; ok {
 			f = s
 		}
+		// Many runs have no gantt.
 		if f.Name != "gantt" && f.Name != "step" {
 			flags = append(flags, f)
 		}
@@ -66,6 +68,7 @@ func (r *reader) sweep() *measure.Plan {
 	return p
 }
 
+// counts reads a list or range of slots; nil if the flag was not given.
 func (r *reader) counts(flag string) []int {
 	text, given := r.Line.Value(flag)
 	if !given {
@@ -84,6 +87,7 @@ func (r *reader) sweptSlots() int {
 	return mostNodeSlots
 }
 
+// shares reads a list or range of shares, in parts per million; nil if the flag was not given.
 func (r *reader) shares(flag string) []int64 {
 	text, given := r.Line.Value(flag)
 	if !given {
@@ -96,6 +100,7 @@ func (r *reader) shares(flag string) []int64 {
 
 // apply replaces flags by a configuration of a sweep.
 func (s *scheduling) apply(c measure.Configuration) {
+	// 0 slots and a negative share stand for what is not swept: the flag or file decides.
 	if c.MapSlots > 0 {
 		s.MapSlots = int(c.MapSlots)
 	}
@@ -120,6 +125,7 @@ func withoutSwept(line argv.Line) argv.Line {
 			kept = append(kept, s)
 		}
 	}
+	// line is a copy, and its flags are a new slice: the caller's line stays whole.
 	line.Flags = kept
 	return line
 }
@@ -129,6 +135,7 @@ func runSweep(ctx context.Context, e env, line argv.Line) (int, error) {
 	p := r.sweep()
 	y := r.Choice("y", "", "makespan", "speedup", "utilisation", "moves")
 	csvPath, svgPath := r.Path("csv"), r.Path("svg")
+	// Everything is checked before the first run: a sweep may take hours.
 	prepare := sweepSimulated
 	if line.Has("real") {
 		prepare = sweepReal
@@ -151,6 +158,7 @@ func runSweep(ctx context.Context, e env, line argv.Line) (int, error) {
 	if err := write(e, p.Table(rows)); err != nil {
 		return 0, err
 	}
+	// The table is on the screen already when a file cannot be written.
 	if csv != nil {
 		_, err = csv.Write(p.CSV(rows))
 		err = errors.Join(err, csv.Close())
@@ -183,6 +191,7 @@ func sweepSimulated(ctx context.Context, e env, line argv.Line, _ *measure.Plan)
 	}
 	notes := newNotes(e.stderr)
 	return func(c measure.Configuration, policyName string) (*report.Report, error) {
+		// A copy: each run starts from the flags, not from the run before.
 		s := base
 		s.apply(c)
 		o, err := s.options(f, policyName)
@@ -217,6 +226,7 @@ func sweepReal(ctx context.Context, e env, line argv.Line, p *measure.Plan) (run
 	if err := b.checkRuns(p.Runs(), nil); err != nil {
 		return nil, nil, err
 	}
+	// b is shared by all runs, which follow one another, and base restores it before each.
 	base := b.scheduling
 	return func(c measure.Configuration, policyName string) (*report.Report, error) {
 		b.scheduling = base
@@ -235,6 +245,9 @@ func onlyOf(line argv.Line, specs []flagSpec) string {
 	return ""
 }
 
+// openSweepSides checks the places of the CSV and the SVG. It creates neither: both come at
+// the first write. nil stands for a file that was not asked for. input is the workload file,
+// which neither may replace.
 func openSweepSides(csvPath, svgPath, input string) (csv, svg *process.AuxFile, err error) {
 	if csvPath != "" && svgPath != "" && paths.Locate(csvPath) == paths.Locate(svgPath) {
 		return nil, nil, errs.Optionf("--csv, --svg", "%s: name two different files", csvPath)

@@ -15,6 +15,7 @@ import (
 // Map runs a map attempt on its slot's thread. It returns the map output, which
 // the caller owns; nil in a map-only job.
 func (a *Attempt) Map(src source.Source) (out *runs.MapOutput, err error) {
+	// The piece has memory of the budget already. The floor must fit beside it.
 	if held, ok := src.(*source.Held); ok {
 		a.heldBytes = held.Bytes()
 	}
@@ -38,10 +39,14 @@ func (a *Attempt) mapToBuffer(src source.Source) (*runs.MapOutput, error) {
 	mapper := a.Job.Spec.NewMapper()
 	total := src.StoredBytes()
 	err = a.feed(src, mapper, buf, func(b input.LentBlock) error {
+		// The rule of growth needs to know how much of the split made the buffer full.
 		buf.SetProgress(b.ConsumedBytes, total)
+		// Only between Lend and Reclaim may the kvbuffer take the block's chunk over, because the
+		// mapper passes spans of that block.
 		buf.Lend(b.Loan)
 		err := source.Guard("map", func() error { return mapper.Map(b.Block, buf) })
 		buf.Reclaim()
+		// Emit returns no error; the buffer keeps the first one.
 		if err == nil {
 			err = buf.Err()
 		}
@@ -72,6 +77,7 @@ func (a *Attempt) mapToBuffer(src source.Source) (*runs.MapOutput, error) {
 		return nil, err
 	}
 	a.addBuffer(buf.Stats())
+	// A reduce that copies from this map waits until the tracker's disk has it (pace.go).
 	if a.Env.Pace != nil {
 		a.Job.makers.Store(out, a)
 	}
@@ -88,9 +94,11 @@ func (a *Attempt) bufferOptions() spill.Options {
 		Lease: a.lease, AfmBytes: e.AfmBytes, Codec: e.Codec, CreateTemp: e.CreateTemp("map"),
 		Killed: a.Killed, Background: a.helper, Notify: a.notifySpill,
 	}
+	// A key may be so frequent that it has several parts. Maps send it to different ones.
 	if j.Spread > 0 {
 		o.Cuts = source.CutsOf(j.Cuts, int(a.ID.Task), j.Spread)
 	}
+	// No cuts: all keys belong to one reduce, whatever their hashes.
 	if j.Spec.Ordered && j.Spec.Partition == nil && j.Cuts == nil {
 		o.Cuts = [][]byte{}
 	}
@@ -111,6 +119,7 @@ func (a *Attempt) feed(src source.Source, mapper jobs.Mapper, out jobs.Emitter, 
 	if err != nil {
 		return err
 	}
+	// The mapper may charge memory of its own to the attempt (jobs.Attempter).
 	a.begin(mapper)
 	err = a.mapBlocks(in, src.StoredBytes(), each)
 	ended := in.Close()
@@ -131,6 +140,7 @@ func (a *Attempt) feed(src source.Source, mapper jobs.Mapper, out jobs.Emitter, 
 
 // mapBlocks calls each for every block, and reports progress of totalBytes.
 func (a *Attempt) mapBlocks(in source.Blocks, totalBytes int64, each func(input.LentBlock) error) error {
+	// readBytes is what the tracker's throttled disk has been charged for so far.
 	delim, readBytes := a.Job.Spec.Delim.Byte(), int64(0)
 	for in.Next() {
 		b := in.Block()
@@ -143,6 +153,8 @@ func (a *Attempt) mapBlocks(in source.Blocks, totalBytes int64, each func(input.
 		if err := each(b); err != nil {
 			return inFile(err, b.Block)
 		}
+		// Once a block, because nothing may happen once a record. A kill in a long block is seen
+		// in Emit.
 		a.tick(b.ConsumedBytes, totalBytes)
 		a.drag(leastPause)
 		if a.Killed() {
@@ -192,6 +204,8 @@ func (a *Attempt) mapToOutput(src source.Source) error {
 
 // finishPart commits a part if err is nil, and drops it otherwise.
 func (a *Attempt) finishPart(part Part, text *textOut, err error) error {
+	// atEnd makes the attempt take as long as it should, and fails it if a fault was injected.
+	// So it comes before the commit, which cannot be undone.
 	if err == nil {
 		err = a.atEnd()
 	}

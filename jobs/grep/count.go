@@ -47,12 +47,14 @@ func newMatchMapper(p *program) *matchMapper {
 // Begin charges the memory of the search to the attempt.
 func (m *matchMapper) Begin(a jobs.Attempt) { m.search.account(a) }
 
+// Map implements jobs.Mapper. Matches that are emitted lie in the block.
 func (m *matchMapper) Map(b jobs.Block, out jobs.Emitter) error {
 	if len(b.Data) == 0 {
 		return nil
 	}
 	m.search.begin(b.Data)
 	m.search.tune()
+	// Literals are only candidates: the lineMatcher decides line by line.
 	if !m.search.sure {
 		m.byLine(b.Data, out)
 		return nil
@@ -72,6 +74,7 @@ func (m *matchMapper) Flush(jobs.Emitter) error {
 	return nil
 }
 
+// byLine emits the matches of lines that hold a literal.
 func (m *matchMapper) byLine(data []byte, out jobs.Emitter) {
 	for {
 		start, end, _ := m.search.candidate()
@@ -85,6 +88,7 @@ func (m *matchMapper) byLine(data []byte, out jobs.Emitter) {
 
 // emit emits the matches that the walker finds in text.
 func (m *matchMapper) emit(text []byte, out jobs.Emitter) {
+	// Emit borrows the value until it returns, so that all matches share one.
 	value := jobs.AppendUint64(m.count[:0], 1)
 	for {
 		start, end := m.walker.next()
@@ -113,6 +117,7 @@ func (m *matchMapper) same(out jobs.Emitter) {
 // by match.
 type rankMapper struct{ key []byte }
 
+// Map implements jobs.Mapper. A match may hold tabs; the count stands behind the last one.
 func (m *rankMapper) Map(b jobs.Block, out jobs.Emitter) error {
 	for line := range b.Lines() {
 		tab := bytes.LastIndexByte(line, '\t')
@@ -129,6 +134,7 @@ func (m *rankMapper) Map(b jobs.Block, out jobs.Emitter) error {
 // rankReducer writes "count TAB match".
 type rankReducer struct{ text [20]byte }
 
+// Reduce implements jobs.Reducer. Keys are in order already; there are no values.
 func (r *rankReducer) Reduce(key []byte, vs *jobs.Values, out jobs.Emitter) error {
 	out.Emit(strconv.AppendUint(r.text[:0], jobs.Descending(key), 10), key[8:])
 	return nil

@@ -34,6 +34,8 @@ const (
 // count lines.
 func (f *form) limited() bool { return f.limit != math.MaxInt64 }
 
+// lower makes the form of the options. With files it decides whether lines need the name
+// of their file.
 func lower(o Options, files int) *form {
 	f := &form{
 		names:   o.Names == NamesAlways || o.Names == NamesAuto && files > 1,
@@ -43,6 +45,7 @@ func lower(o Options, files int) *form {
 		limit:   math.MaxInt64,
 	}
 	switch {
+	// Of several such options the first one of this list counts, as in GNU grep.
 	case o.Quiet:
 		f.want = wantAny
 	case o.ListFiles:
@@ -88,6 +91,7 @@ func (m *lineMapper) Begin(a jobs.Attempt) {
 	m.inner.account(a)
 }
 
+// Map implements jobs.Mapper. out must be a jobs.RawWriter, because frames are no records.
 func (m *lineMapper) Map(b jobs.Block, out jobs.Emitter) error {
 	raw, ok := out.(jobs.RawWriter)
 	if !ok {
@@ -95,6 +99,7 @@ func (m *lineMapper) Map(b jobs.Block, out jobs.Emitter) error {
 	}
 	m.frames.out = raw
 	m.enter(b)
+	// The attempt may not skip the rest of the split: another file may begin there.
 	if len(b.Data) > 0 && !m.done() {
 		m.search.begin(b.Data)
 		m.search.tune()
@@ -105,6 +110,7 @@ func (m *lineMapper) Map(b jobs.Block, out jobs.Emitter) error {
 
 // enter finds out whether a block begins another file.
 func (m *lineMapper) enter(b jobs.Block) {
+	// A block at offset 0 begins a file. The first block of a split may begin within one.
 	if !m.open || b.Offset == 0 {
 		m.leave()
 		m.open, m.file, m.path, m.relative = true, b.File, b.Path, b.Offset != 0
@@ -137,6 +143,7 @@ func (m *lineMapper) Flush(out jobs.Emitter) error {
 		return nil
 	}
 	m.leave()
+	// The next split needs to know how many lines came before it, or that the file is done.
 	if m.more && (m.numbers || m.limited() || m.want == wantFiles) {
 		payload := jobs.AppendUint64(nil, uint64(m.lines))
 		began := byte(1)
@@ -173,6 +180,7 @@ func (m *lineMapper) name() {
 	m.frames.frame(frameFile, int64(m.file), prefix)
 }
 
+// block searches one block of whole lines.
 func (m *lineMapper) block(data []byte) {
 	switch m.want {
 	case wantAny:
@@ -199,6 +207,7 @@ func (m *lineMapper) any(data []byte) bool {
 		start, _ := m.search.line()
 		return start != none
 	}
+	// With -v any line that is not the next matching one is selected.
 	for from := 0; from < len(data); {
 		start, end := m.search.line()
 		if start != from {
@@ -209,6 +218,7 @@ func (m *lineMapper) any(data []byte) bool {
 	return false
 }
 
+// count adds the selected lines of a block without writing them.
 func (m *lineMapper) count(data []byte) {
 	n := m.search.count()
 	if m.invert {
@@ -235,6 +245,7 @@ func (m *lineMapper) each(data []byte) {
 		start, end := m.search.line()
 		from = m.selection(data, from, start, end, &counted)
 	}
+	// Lines behind the last selected one count for the split that follows.
 	if m.numbers && m.more {
 		m.lines += countLines(data[min(counted, len(data)):])
 	}
@@ -255,10 +266,12 @@ func (m *lineMapper) selection(data []byte, from, start, end int, counted *int) 
 	if low >= high {
 		return next
 	}
+	// Newlines are only counted up to lines that are written, all at once.
 	if m.numbers {
 		m.lines += int64(bytes.Count(data[*counted:low], []byte{'\n'}))
 		*counted = low
 	}
+	// Lines that need a head or may be cut off by the limit are written one by one.
 	switch apart := m.numbers || m.names || m.matched || m.limited(); {
 	case m.matched && m.invert:
 		m.silent(data[low:high])
@@ -281,6 +294,7 @@ func (m *lineMapper) run(text []byte) {
 	}
 	m.selected += lines
 	m.frames.text(lines, text)
+	// Only the last line of a file can lack its newline. GNU grep adds one.
 	if text[len(text)-1] != '\n' {
 		m.frames.newline()
 	}
@@ -290,6 +304,7 @@ func (m *lineMapper) run(text []byte) {
 func (m *lineMapper) silent(text []byte) {
 	lines := min(countLines(text), m.limit-m.selected)
 	m.selected += lines
+	// The releaser counts lines against the limit frame by frame.
 	if m.limited() {
 		m.name()
 		for range lines {
@@ -314,6 +329,7 @@ func (m *lineMapper) apart(data []byte, low, high int) int {
 func (m *lineMapper) one(line []byte) {
 	m.lines++
 	m.selected++
+	// A frame of its own for each line, so that the releaser can stop behind any of them.
 	if m.limited() {
 		m.name()
 		m.frames.close()
@@ -350,6 +366,7 @@ func (m *lineMapper) put(text []byte, first bool) {
 		lines = 1
 	}
 	switch {
+	// The number in the file is not known here. The releaser adds what came before.
 	case m.numbers && m.relative:
 		m.name()
 		switch {

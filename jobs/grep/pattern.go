@@ -41,6 +41,7 @@ func compile(o Options) (*program, error) {
 	}
 	var parts []string
 	for _, p := range patterns {
+		// A newline divides patterns, as in GNU grep.
 		parts = append(parts, strings.Split(p, "\n")...)
 	}
 	p := &program{}
@@ -62,6 +63,7 @@ func compile(o Options) (*program, error) {
 		} else if err := check(part); err != nil {
 			return nil, err
 		}
+		// The group keeps flags and alternatives of one pattern from reaching the next.
 		parts[i] = "(?:" + part + ")"
 	}
 	text := strings.Join(parts, "|")
@@ -107,6 +109,7 @@ func (p *program) fallBack(parts []string) error {
 	return err
 }
 
+// compileText compiles one regular expression in RE2 syntax.
 func (p *program) compileText(text string) error {
 	tree, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {
@@ -116,6 +119,7 @@ func (p *program) compileText(text string) error {
 	n := analyse(tree)
 	p.literals = n.inside()
 	p.exact = p.literals != nil && n.exact != nil && n.pure
+	// Exact literals are always worth it: no automaton has to look at their lines.
 	if !p.exact && chance(p.literals) > maxChance {
 		p.literals = nil
 	}
@@ -141,12 +145,14 @@ func check(pattern string) error {
 	return nil
 }
 
+// patternError words why a pattern is refused, with the place in it, counted from 1.
 func patternError(pattern string, err error) error {
 	object := fmt.Sprintf("Options.Patterns %q", pattern)
 	var at *syntax.Error
 	if !errors.As(err, &at) {
 		return errs.Optionf(object, "%v", err)
 	}
+	// The parser says which part is wrong but not where; for parentheses it names the whole.
 	pos := strings.Index(pattern, at.Expr)
 	switch at.Code {
 	case syntax.ErrTrailingBackslash:

@@ -41,6 +41,8 @@ func newReleaser(f *form) *releaser {
 // Records returns the number of lines selected or, with -l, of files.
 func (r *releaser) Records() int64 { return r.records }
 
+// Release implements jobs.Releaser. It reads the frames of one split to their end, or to
+// the verdict that nothing more of the file or the job is of use.
 func (r *releaser) Release(split io.Reader, w io.Writer) (jobs.Verdict, error) {
 	if r.limit == 0 {
 		return jobs.EndJob, nil
@@ -48,6 +50,7 @@ func (r *releaser) Release(split io.Reader, w io.Writer) (jobs.Verdict, error) {
 	r.in.Reset(split)
 	r.out.Reset(w)
 	verdict := jobs.Continue
+	// A header is one word of kind and number, and one of the payload's length (frame.go).
 	for verdict == jobs.Continue {
 		if _, err := io.ReadFull(r.in, r.header[:]); err == io.EOF {
 			break
@@ -64,6 +67,7 @@ func (r *releaser) Release(split io.Reader, w io.Writer) (jobs.Verdict, error) {
 	return verdict, r.out.Flush()
 }
 
+// Finish implements jobs.Releaser. The last file has no frame behind it that would end it.
 func (r *releaser) Finish(w io.Writer) error {
 	r.out.Reset(w)
 	r.endFile()
@@ -79,6 +83,7 @@ func (r *releaser) frame(kind uint8, number, length int64) (jobs.Verdict, error)
 		return jobs.Continue, r.lines(kind, number, length)
 	case frameFile:
 		payload, err := r.payload(length)
+		// A file that goes on in this split keeps its count and its numbers of lines.
 		if err == nil && number != r.file {
 			r.endFile()
 			r.file, r.selected = number, 0
@@ -109,10 +114,12 @@ func (r *releaser) lines(kind uint8, number, length int64) error {
 	} else if kind == frameMore {
 		selected = 0
 	}
+	// A mapper knows the limit but not what other splits have selected. The releaser does.
 	if r.limited() && selected > 0 {
 		r.cut = r.selected >= r.limit
 		r.selected += selected
 	}
+	// The payload must be read all the same: the next frame lies behind it.
 	if r.cut {
 		return r.copy(io.Discard, length)
 	}
@@ -133,6 +140,7 @@ func (r *releaser) lines(kind uint8, number, length int64) error {
 // numbered writes a frame of lines that have no limit.
 func (r *releaser) numbered(lines, length int64) error {
 	r.records += lines
+	// Lines are numbered from the start of the split. r.base makes numbers of the file of them.
 	payload, err := r.in.Peek(int(length)) // the window is at least as long
 	if err != nil {
 		return fmt.Errorf("grep: the lines of a split end early: %w", err)
@@ -141,6 +149,7 @@ func (r *releaser) numbered(lines, length int64) error {
 		head := binary.LittleEndian.Uint64(payload)
 		end := 8 + int(head&(1<<lengthBits-1))
 		digits := r.number.set(r.base + int64(head>>lengthBits))
+		// The line is built in the writer's own buffer, and so is copied once.
 		if r.out.Available() < len(r.prefix)+len(digits)+end {
 			_ = r.out.Flush() // the last Flush returns the error
 		}
@@ -176,6 +185,8 @@ func (r *releaser) payload(length int64) ([]byte, error) {
 	return r.scratch, err
 }
 
+// found notes that the file has a selected line. For -q that ends the job; for -l the file
+// is listed, once.
 func (r *releaser) found() jobs.Verdict {
 	if r.want == wantAny {
 		r.records = 1
@@ -193,6 +204,7 @@ func (r *releaser) found() jobs.Verdict {
 // stayOpen notes that file goes on in the next split.
 func (r *releaser) stayOpen(file int64, payload []byte) jobs.Verdict {
 	lines := int64(jobs.Uint64(payload))
+	// The file began in that split, so that no lines come before it.
 	if payload[8] == 1 {
 		r.base = 0
 	}
@@ -211,6 +223,7 @@ func (r *releaser) endFile() {
 	if r.want != wantCounts || r.file < 0 {
 		return
 	}
+	// Each mapper has counted up to the limit by itself; their sum may be over it.
 	n := min(r.selected, r.limit)
 	r.records += n
 	_, _ = r.out.Write(r.prefix)
