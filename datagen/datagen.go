@@ -111,7 +111,7 @@ func Generate(ctx context.Context, kind Kind, dst string, sizeBytes int64, seed 
 	}
 	parent := filepath.Dir(dst)
 	if fi, err := os.Stat(parent); err != nil {
-		return errs.Optionf(parent, "%v", pathCause(err))
+		return errs.Optionf(parent, "%v", errs.Cause(err))
 	} else if !fi.IsDir() {
 		return errs.Optionf(parent, "is not a directory")
 	}
@@ -129,13 +129,13 @@ func generateFile(ctx context.Context, kind Kind, dst string, sizeBytes int64, s
 	case err == nil && (!fi.Mode().IsRegular() || isLink(dst)): // dst is still a link only if its target was removed
 		f, err := os.OpenFile(dst, os.O_WRONLY, 0)
 		if err != nil {
-			return errs.Optionf(dst, "%v", pathCause(err))
+			return errs.Optionf(dst, "%v", errs.Cause(err))
 		}
 		return errors.Join(Write(ctx, kind, f, sizeBytes, seed), f.Close())
 	}
 	f, err := os.CreateTemp(filepath.Dir(dst), "."+filepath.Base(dst)+".mrlocal-*")
 	if err != nil {
-		return errs.Optionf(dst, "%v", pathCause(err))
+		return errs.Optionf(dst, "%v", errs.Cause(err))
 	}
 	if err = Write(ctx, kind, f, sizeBytes, seed); err == nil {
 		err = f.Chmod(0o644)
@@ -144,7 +144,7 @@ func generateFile(ctx context.Context, kind Kind, dst string, sizeBytes int64, s
 		err = os.Rename(f.Name(), dst)
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("gen: %s: %w", dst, pathCause(err)), os.Remove(f.Name()))
+		return errors.Join(fmt.Errorf("gen: %s: %w", dst, errs.Cause(err)), os.Remove(f.Name()))
 	}
 	return nil
 }
@@ -169,18 +169,18 @@ func generateDir(ctx context.Context, dst string, sizeBytes int64, seed uint64) 
 	case err == nil && len(entries) > 0:
 		return errs.Optionf(dst, "exists and is not empty; remove it or name another")
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return errs.Optionf(dst, "%v", pathCause(err))
+		return errs.Optionf(dst, "%v", errs.Cause(err))
 	}
 	temp, err := os.MkdirTemp(filepath.Dir(dst), "."+filepath.Base(dst)+".mrlocal-*")
 	if err != nil {
-		return errs.Optionf(dst, "%v", pathCause(err))
+		return errs.Optionf(dst, "%v", errs.Cause(err))
 	}
 	if err = writeDir(ctx, temp, sizeBytes, seed); err == nil {
 		_ = os.Remove(dst) // an empty directory: not every system renames over it
 		err = errors.Join(os.Chmod(temp, 0o755), os.Rename(temp, dst))
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("gen: %s: %w", dst, pathCause(err)), os.RemoveAll(temp))
+		return errors.Join(fmt.Errorf("gen: %s: %w", dst, errs.Cause(err)), os.RemoveAll(temp))
 	}
 	return nil
 }
@@ -257,17 +257,4 @@ func writeUnits(ctx context.Context, g generator, w io.Writer, from, to int64) e
 		free <- m.data[:cap(m.data)]
 	}
 	return context.Cause(ctx)
-}
-
-// pathCause returns the cause of a file error, without operation and path.
-func pathCause(err error) error {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
-		return pe.Err
-	}
-	var le *os.LinkError
-	if errors.As(err, &le) {
-		return le.Err
-	}
-	return err
 }

@@ -9,7 +9,7 @@
 // kind.
 //
 // Nearest finds the name that a misspelt word most likely means, for "did you mean".
-// OneLine makes any text fit for a message of one line.
+// OneLine makes any text fit for a message of one line, and Cause an error of package os.
 //
 // The package imports nothing of the module, so that every layer may use it.
 package errs
@@ -17,6 +17,8 @@ package errs
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 )
 
 // Kind is a class of errors. A Kind is an error itself, so that errors.Is can
@@ -70,4 +72,18 @@ func Inputf(object, format string, args ...any) error {
 // corrected, and to repeat it is of no use.
 func IsUsage(err error) bool {
 	return errors.Is(err, BadOptions) || errors.Is(err, BadInput)
+}
+
+// Cause returns err without the operation and the paths that package os adds, for
+// messages that name the path already.
+func Cause(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	var l *os.LinkError
+	if errors.As(err, &l) {
+		return l.Err
+	}
+	return err
 }

@@ -136,7 +136,7 @@ func (p *Plan) check(f *File, before int) error {
 			return nil
 		}
 		if err := readable(f.Path); err != nil {
-			return errs.Inputf(shown(f.Path), "%w", cause(err))
+			return errs.Inputf(shown(f.Path), "%w", errs.Cause(err))
 		}
 		return nil
 	}
@@ -149,7 +149,7 @@ func (p *Plan) check(f *File, before int) error {
 	}
 	switch {
 	case err != nil:
-		return errs.Inputf(shown(f.Path), "%w", cause(err))
+		return errs.Inputf(shown(f.Path), "%w", errs.Cause(err))
 	case found.Refused() && p.o.SkipBinary && !f.named:
 		return nil // it is skipped as binary when it is read
 	case found.Refused():

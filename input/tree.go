@@ -217,7 +217,7 @@ func (t *tree) do(e errand, s *scratch) {
 // folder stays open for them.
 func (t *tree) list(f *folder, s *scratch) (open bool) {
 	if f.dir, f.err = openDirectory(f.path); f.err != nil {
-		f.err = errs.Inputf(shown(f.path), "%w", cause(f.err))
+		f.err = errs.Inputf(shown(f.path), "%w", errs.Cause(f.err))
 		return false
 	}
 	if f.id, f.err = f.dir.id(); f.err == nil {
@@ -229,7 +229,7 @@ func (t *tree) list(f *folder, s *scratch) (open bool) {
 		}
 	}
 	if f.err != nil {
-		f.err = errs.Inputf(shown(f.path), "reading the directory: %w", cause(f.err))
+		f.err = errs.Inputf(shown(f.path), "reading the directory: %w", errs.Cause(f.err))
 	}
 	if f.err == nil && len(f.entries) > batchNames {
 		return true

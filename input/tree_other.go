@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+
+	"mrlocal/errs"
 )
 
 // statPath returns the attributes of the file at path, and follows links.
@@ -26,16 +28,16 @@ type directory struct{ f *os.File }
 
 func openDirectory(path string) (directory, error) {
 	f, err := os.Open(path)
-	return directory{f}, cause(err)
+	return directory{f}, errs.Cause(err)
 }
 
-func (d directory) close() error { return cause(d.f.Close()) }
+func (d directory) close() error { return errs.Cause(d.f.Close()) }
 
 // id returns the identity of the directory itself.
 func (d directory) id() (identity, error) {
 	fi, err := d.f.Stat()
 	if err != nil {
-		return identity{}, cause(err)
+		return identity{}, errs.Cause(err)
 	}
 	return identityOf(fi), nil
 }
@@ -43,7 +45,7 @@ func (d directory) id() (identity, error) {
 // stat returns the attributes of the file of that name, and follows links.
 func (d directory) stat(name string) (stat, error) {
 	st, err := statPath(filepath.Join(d.f.Name(), name))
-	return st, cause(err)
+	return st, errs.Cause(err)
 }
 
 // readable reports whether the process may read the file of that name.
@@ -57,7 +59,7 @@ func (d directory) each(_ []byte, visit func(name []byte, isDir bool)) error {
 	for _, name := range names {
 		visit([]byte(name), false)
 	}
-	return cause(err)
+	return errs.Cause(err)
 }
 
 // rawFile is an open file.
@@ -65,7 +67,7 @@ type rawFile struct{ *os.File }
 
 func openRegular(path string) (rawFile, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|nonBlocking, 0)
-	return rawFile{f}, cause(err)
+	return rawFile{f}, errs.Cause(err)
 }
 
 func (f rawFile) read(buf []byte) (int, error) { return ended(f.Read(buf)) }
@@ -77,7 +79,7 @@ func ended(n int, err error) (int, error) {
 	if err == io.EOF {
 		err = nil
 	}
-	return n, cause(err)
+	return n, errs.Cause(err)
 }
 
 func rawFileOf(f *os.File) rawFile { return rawFile{f} }
@@ -85,12 +87,12 @@ func rawFileOf(f *os.File) rawFile { return rawFile{f} }
 // sizeIsMadeUp returns false: only Linux has such file systems.
 func (f rawFile) sizeIsMadeUp() bool { return false }
 
-func (f rawFile) close() error { return cause(f.Close()) }
+func (f rawFile) close() error { return errs.Cause(f.Close()) }
 
 func (f rawFile) stat() (stat, error) {
 	fi, err := f.Stat()
 	if err != nil {
-		return stat{}, cause(err)
+		return stat{}, errs.Cause(err)
 	}
 	return statOf(fi), nil
 }

@@ -54,7 +54,7 @@ func (w *walker) named(path string) error {
 	if errors.Is(err, fs.ErrNotExist) && paths.HasWildcard(path) {
 		return w.glob(path)
 	}
-	return errs.Inputf(shown(path), "%w", cause(err))
+	return errs.Inputf(shown(path), "%w", errs.Cause(err))
 }
 
 // stdin adds standard input. If it is a regular file from which nobody has
@@ -67,7 +67,7 @@ func (w *walker) stdin() error {
 	if file, ok := w.o.Stdin.(*os.File); ok {
 		fi, err := file.Stat()
 		if err != nil {
-			return errs.Inputf("-", "standard input: %w", cause(err))
+			return errs.Inputf("-", "standard input: %w", errs.Cause(err))
 		}
 		if fi.IsDir() {
 			return errs.Inputf("-", "standard input is a directory")
@@ -100,7 +100,7 @@ func (w *walker) take(path string, st stat, named bool) error {
 			return nil
 		}
 		if err := readable(path); err != nil {
-			return errs.Inputf(shown(path), "%w", cause(err))
+			return errs.Inputf(shown(path), "%w", errs.Cause(err))
 		}
 		w.plan.Files = append(w.plan.Files, File{Path: path, id: st.id, Stream: true, kind: fifo})
 		return nil
@@ -180,20 +180,10 @@ func dangling(path string, err error) error {
 		target, _ := os.Readlink(path)
 		return errs.Inputf(shown(path), "dangling link to %s", shown(target))
 	}
-	return errs.Inputf(shown(path), "%w", cause(err))
+	return errs.Inputf(shown(path), "%w", errs.Cause(err))
 }
 
 func isLinkLoop(err error) bool { return errors.Is(err, syscall.ELOOP) }
-
-// cause returns an error without operation and path, which the message has
-// already.
-func cause(err error) error {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
-		return pe.Err
-	}
-	return err
-}
 
 // hiddenMatch reports whether a wildcard at the start of a name matched a dot.
 // In a shell it does not.

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"mrlocal/errs"
 	"mrlocal/internal/paths"
 	"mrlocal/internal/tempdir"
 )
@@ -112,7 +113,7 @@ func resolve(name string) (path string, info fs.FileInfo, err error) {
 
 // refuseParent words why the parent directory of an output cannot be used.
 func refuseParent(name, parent string, err error) error {
-	cause := bare(err)
+	cause := errs.Cause(err)
 	if errors.Is(cause, fs.ErrNotExist) {
 		return wrong(name, "the directory %s does not exist; make it first", quoteName(parent))
 	}

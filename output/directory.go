@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"mrlocal/errs"
 	"mrlocal/internal/tempdir"
 )
 
@@ -225,11 +226,11 @@ func (d *directory) takeBack(cause error) error {
 		var err error
 		if made, err = swap(d.mu.old, d.path); err != nil {
 			return fmt.Errorf("output %s: has replaced the directory that was there, but could not be made durable: %w",
-				quoteName(d.name), errors.Join(bare(cause), err))
+				quoteName(d.name), errors.Join(errs.Cause(cause), err))
 		}
 		back = ", and the directory that was there is back"
 	}
-	return fmt.Errorf("output %s: was removed, because it could not be made durable%s: %w", quoteName(d.name), back, errors.Join(bare(cause), removeMade(made)))
+	return fmt.Errorf("output %s: was removed, because it could not be made durable%s: %w", quoteName(d.name), back, errors.Join(errs.Cause(cause), removeMade(made)))
 }
 
 // abort removes the stage: `_temporary` with everything in it and, by name, what publish may
@@ -284,7 +285,7 @@ func (a *attemptFile) write(p []byte) error {
 	// The write may take long. abort does not wait for it, see attemptFile.
 	n, err := a.mu.f.Write(p)
 	if err != nil {
-		return fmt.Errorf("write: %w", bare(err))
+		return fmt.Errorf("write: %w", errs.Cause(err))
 	}
 	a.bytes += int64(n)
 	a.disk.wrote(a.mu.f, a.bytes)
@@ -304,7 +305,7 @@ func (a *attemptFile) commit(int64) error {
 	f := a.mu.f
 	a.mu.f = nil
 	if err := a.dir.disk.close(f); err != nil {
-		return errors.Join(fmt.Errorf("output: %w", bare(err)), a.remove())
+		return errors.Join(fmt.Errorf("output: %w", errs.Cause(err)), a.remove())
 	}
 	return a.win()
 }

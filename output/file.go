@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"mrlocal/errs"
 	"mrlocal/internal/tempdir"
 )
 
@@ -133,9 +134,9 @@ func (p *pendingFile) settle() error {
 	if !closeBeforeRename {
 		ours, _ = p.mu.f.Stat() // fails for no open file
 	}
-	err := bare(p.disk.syncDir(filepath.Dir(p.path)))
+	err := errs.Cause(p.disk.syncDir(filepath.Dir(p.path)))
 	if !closeBeforeRename {
-		err = errors.Join(err, bare(p.disk.close(p.mu.f)))
+		err = errors.Join(err, errs.Cause(p.disk.close(p.mu.f)))
 	}
 	switch {
 	case err == nil:
@@ -174,21 +175,7 @@ func about(name string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("output %s: %w", quoteName(name), bare(err))
-}
-
-// bare returns an error without the path that package os puts before it, because the name of
-// the pending file means nothing to the user.
-func bare(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		return p.Err
-	}
-	var l *os.LinkError
-	if errors.As(err, &l) {
-		return l.Err
-	}
-	return err
+	return fmt.Errorf("output %s: %w", quoteName(name), errs.Cause(err))
 }
 
 // sink is where parts go in order: a file, which can take back what an attempt wrote before
@@ -233,7 +220,7 @@ func (s *sink) rewind(offset int64) (bool, error) {
 		_, err = s.file.Seek(offset, io.SeekStart)
 	}
 	if err != nil {
-		return false, fmt.Errorf("output: take back a failed attempt: %w", bare(err))
+		return false, fmt.Errorf("output: take back a failed attempt: %w", errs.Cause(err))
 	}
 	s.offset, s.disk.from = offset, min(s.disk.from, offset)
 	return true, nil
@@ -250,7 +237,7 @@ func streamError(err error) error {
 	case readerGone(err), errors.Is(err, io.ErrClosedPipe):
 		return fmt.Errorf("%w: %w", ErrClosedPipe, err)
 	}
-	return fmt.Errorf("write: %w", bare(err))
+	return fmt.Errorf("write: %w", errs.Cause(err))
 }
 
 // openFile checks Spec.File and finds out what kind of place it is.

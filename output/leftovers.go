@@ -149,7 +149,7 @@ func refuse(path string, err error) error {
 	if errs.IsUsage(err) {
 		return err
 	}
-	cause := bare(err)
+	cause := errs.Cause(err)
 	if isUsage(cause) {
 		return wrong(path, "%v", cause)
 	}

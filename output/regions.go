@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"sync"
+
+	"mrlocal/errs"
 )
 
 // regioned is a place whose parts can be written in parallel.
@@ -109,7 +111,7 @@ func (w *region) write(p []byte) error {
 	w.offset += int64(n)
 	w.disk.wrote(w.of.f, w.offset)
 	if err != nil {
-		return fmt.Errorf("write: %w", bare(err))
+		return fmt.Errorf("write: %w", errs.Cause(err))
 	}
 	return nil
 }

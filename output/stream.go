@@ -85,7 +85,7 @@ func (s *stdout) regions(bytes []int64) (*regions, error) {
 		return nil, nil
 	}
 	if _, err := f.Seek(r.end(), io.SeekStart); err != nil {
-		return nil, fmt.Errorf("standard output: %w", bare(err))
+		return nil, fmt.Errorf("standard output: %w", errs.Cause(err))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -152,7 +152,7 @@ func (d *device) start() error {
 		return nil
 	}
 	if _, err := d.open(); err != nil {
-		return refuse(d.path, bare(err))
+		return refuse(d.path, errs.Cause(err))
 	}
 	return nil
 }

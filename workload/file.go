@@ -14,10 +14,8 @@
 package workload
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 
 	"mrlocal/errs"
@@ -116,11 +114,7 @@ func Load(path string) (*File, error) {
 }
 
 func unreadable(path string, err error) error {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
-		err = pe.Err
-	}
-	return errs.Inputf(path, "%w", err)
+	return errs.Inputf(path, "%w", errs.Cause(err))
 }
 
 // Errorf returns an error of kind errs.BadInput at a place of the file: name:line:column,

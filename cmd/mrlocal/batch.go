@@ -258,7 +258,7 @@ func makeParents(work []mrlocal.BatchJob) (made []string, err error) {
 		}
 		for n := len(missing) - 1; n >= 0; n-- {
 			if err := os.Mkdir(missing[n], 0o777); err != nil {
-				return made, errs.Optionf("output "+argv.Quote(out), "%s: %v", missing[n], process.Cause(err))
+				return made, errs.Optionf("output "+argv.Quote(out), "%s: %v", missing[n], errs.Cause(err))
 			}
 			made = append(made, missing[n])
 		}

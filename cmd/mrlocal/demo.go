@@ -103,7 +103,7 @@ func makeWiki(ctx context.Context, e env) error {
 		fmt.Fprintf(e.stdout, "%s/ exists already: the demo uses it\n", demoDir)
 		return warm(ctx, demoDir)
 	case !errors.Is(err, fs.ErrNotExist):
-		return errs.Optionf(demoDir, "%v", process.Cause(err))
+		return errs.Optionf(demoDir, "%v", errs.Cause(err))
 	}
 	started := time.Now()
 	if err := datagen.Generate(ctx, datagen.Wiki, demoDir, demoBytes, demoSeed); err != nil {

@@ -6,7 +6,6 @@ import (
 
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/errs"
 	"mrlocal/slots"
@@ -237,7 +236,7 @@ func (r *reader) directories(flag string) []string {
 		info, err := os.Stat(d)
 		switch {
 		case err != nil:
-			r.Keep(errs.Optionf("--"+flag, "%s: %v", d, process.Cause(err)))
+			r.Keep(errs.Optionf("--"+flag, "%s: %v", d, errs.Cause(err)))
 		case !info.IsDir():
 			r.Keep(errs.Optionf("--"+flag, "%s: not a directory", d))
 		}

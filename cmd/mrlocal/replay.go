@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/errs"
 	"mrlocal/slots/policy/registry"
 	"mrlocal/slots/replay"
@@ -69,7 +68,7 @@ func openEvents(e env, line argv.Line) (path string, events io.ReadCloser, err e
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return "", nil, errs.Inputf(argv.Quote(path), "%v", process.Cause(err))
+		return "", nil, errs.Inputf(argv.Quote(path), "%v", errs.Cause(err))
 	}
 	if info, err := f.Stat(); err == nil && info.IsDir() {
 		f.Close()

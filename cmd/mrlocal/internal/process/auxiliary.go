@@ -39,20 +39,20 @@ func OpenAuxFile(flag, path string, inputs, outputs []string) (*AuxFile, error) 
 	switch {
 	case err == nil:
 		if err := writable(path); err != nil {
-			return nil, errs.Optionf("--"+flag, "%s: %v", path, Cause(err))
+			return nil, errs.Optionf("--"+flag, "%s: %v", path, errs.Cause(err))
 		}
 	case errors.Is(err, fs.ErrNotExist):
 		parent := filepath.Dir(path)
 		if info, err := os.Stat(parent); err != nil {
-			return nil, errs.Optionf("--"+flag, "%s: %v", parent, Cause(err))
+			return nil, errs.Optionf("--"+flag, "%s: %v", parent, errs.Cause(err))
 		} else if !info.IsDir() {
 			return nil, errs.Optionf("--"+flag, "%s: not a directory", parent)
 		}
 		if err := writable(parent); err != nil {
-			return nil, errs.Optionf("--"+flag, "%s: cannot be made: %v", path, Cause(err))
+			return nil, errs.Optionf("--"+flag, "%s: cannot be made: %v", path, errs.Cause(err))
 		}
 	default:
-		return nil, errs.Optionf("--"+flag, "%s: %v", path, Cause(err))
+		return nil, errs.Optionf("--"+flag, "%s: %v", path, errs.Cause(err))
 	}
 	return &AuxFile{flag: flag, path: path}, nil
 }
@@ -76,7 +76,7 @@ func CheckBelow(flag, path string) error {
 		err = writable(at)
 	}
 	if err != nil {
-		return errs.Optionf("--"+flag, "%s: %v", at, Cause(err))
+		return errs.Optionf("--"+flag, "%s: %v", at, errs.Cause(err))
 	}
 	return nil
 }
@@ -114,15 +114,6 @@ func (s *AuxFile) Close() error {
 		return nil
 	}
 	return s.f.Close()
-}
-
-// Cause returns err without the operation and the path that package os adds.
-func Cause(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		return p.Err
-	}
-	return err
 }
 
 // Work lists what a command reads and writes. Auxiliary files must lie outside.

@@ -73,7 +73,7 @@ func refused(dir string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return errs.Optionf("--profile", "%s: %v", dir, Cause(err))
+	return errs.Optionf("--profile", "%s: %v", dir, errs.Cause(err))
 }
 
 // open makes the directory and the files that are written during the run.
