@@ -55,6 +55,10 @@ import (
 	"mrlocal/slots/setup"
 )
 
+// Version is the release that this code is, or that it follows. CHANGELOG.md
+// says what each release brought.
+const Version = "0.5.0"
+
 // DefaultPolicy is the slot policy of a run whose Options name none: it lends
 // idle slots of one kind to tasks of the other kind ([DHFS13, Alg. 1]).
 const DefaultPolicy = "pi-dhfs"

@@ -31,6 +31,23 @@ func input(t *testing.T, text string) mrlocal.JobOptions {
 	return mrlocal.JobOptions{Inputs: []string{path}}
 }
 
+// TestTheVersionIsTheNewestOfTheChangelog: above it there is Unreleased at most.
+func TestTheVersionIsTheNewestOfTheChangelog(t *testing.T) {
+	text, err := os.ReadFile("CHANGELOG.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if name, ok := strings.CutPrefix(strings.TrimSpace(line), "## "); ok && name != "Unreleased" {
+			if name != mrlocal.Version {
+				t.Errorf("Version is %s, the newest release in CHANGELOG.md is %s", mrlocal.Version, name)
+			}
+			return
+		}
+	}
+	t.Error("CHANGELOG.md has no release")
+}
+
 func counting(t *testing.T) jobs.Chain {
 	t.Helper()
 	chain, err := wordcount.New(wordcount.Options{})

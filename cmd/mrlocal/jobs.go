@@ -74,6 +74,7 @@ func sortFlags() []flagSpec {
 	separator.Short = "t"
 	return []flagSpec{key, separator,
 		toggle("numeric-sort", "n", "compare by numeric value"),
+		toggle("human-numeric-sort", "h", "compare numbers with a unit, such as 2K and 1G"),
 		toggle("reverse", "r", "sort in descending order"),
 		toggle("unique", "u", "print only the first of equal lines"),
 		toggle("stable", "s", "keep lines with equal keys in their order"),
@@ -92,7 +93,7 @@ func sortJob(r *reader) (jobs.Chain, error) {
 	}
 	return sort.New(sort.Options{
 		Keys: r.Line.Values("key"), Separator: separator,
-		Numeric: on("numeric-sort"), Reverse: on("reverse"), Unique: on("unique"), Stable: on("stable"),
+		Numeric: on("numeric-sort"), Human: on("human-numeric-sort"), Reverse: on("reverse"), Unique: on("unique"), Stable: on("stable"),
 		FoldCase: on("ignore-case"), Blanks: on("ignore-leading-blanks"), ZeroEnded: on("zero-terminated"),
 	})
 }
@@ -108,7 +109,7 @@ func grepFlags() []flagSpec {
 		toggle("lines", "", "print the matching lines in the order of the input instead of counting matches"),
 		toggle("line-number", "n", "print line numbers before lines"),
 		toggle("with-filename", "H", "print the path before each line"),
-		toggle("no-filename", "", "print no path before lines"),
+		toggle("no-filename", "h", "print no path before lines"),
 		toggle("count", "c", "print only the number of selected lines of each file"),
 		toggle("files-with-matches", "l", "print only the names of files with a selected line"),
 		toggle("invert-match", "v", "select the lines that do not match"),

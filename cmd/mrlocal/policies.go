@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"syscall"
 
+	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/errs"
 	"mrlocal/slots/policy/registry"
@@ -34,9 +35,6 @@ func policiesCommand() command {
 		}}
 }
 
-// version is the version of this program. CHANGELOG.md lists the releases.
-const version = "0.2.0"
-
 // versionCommand prints the same as --version.
 func versionCommand() command {
 	return command{name: "version", usage: "print the version",
@@ -59,7 +57,7 @@ func printVersion(e env) int {
 			}
 		}
 	}
-	text := fmt.Sprintf("mrlocal %s%s %s %s/%s\n", version, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	text := fmt.Sprintf("mrlocal %s%s %s %s/%s\n", mrlocal.Version, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	if err := write(e, []byte(text)); err != nil {
 		fmt.Fprint(e.stderr, argv.ErrorLine("version", err))
 		return exitFailed

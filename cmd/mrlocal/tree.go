@@ -103,6 +103,7 @@ func help(path []string, e env) int {
 // library finds the command and lays out the help. It sees no flag: line has the
 // values already (docs/adr/0001).
 func dispatch(ctx context.Context, tree []command, line argv.Line, e env) (code int, err error) {
+	cli.HelpFlag = &cli.BoolFlag{Name: "help", Usage: "show help"} // the library's own takes -h too
 	app := &cli.App{
 		Name: "mrlocal", HelpName: "mrlocal",
 		Usage:       "MapReduce on the files and cores of one machine",

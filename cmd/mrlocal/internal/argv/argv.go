@@ -51,7 +51,7 @@ type Line struct {
 	Path  []string  // of the command
 	Flags []Setting // in the order given
 	Words []string  // positional words after the path
-	Help  bool      // --help or -h was among the flags
+	Help  bool      // --help, or -h of a command that is no job, was among the flags
 }
 
 // Setting is one flag of a command line with its value.
@@ -96,7 +96,7 @@ func Parse(args []string, commands []Command) (Line, error) {
 	var failed error
 	for i := range commands {
 		c := &commands[i]
-		s := scan(args, c.Flags)
+		s := scan(args, c.Flags, len(c.Path) == 1)
 		if !s.begins(c.Path) {
 			continue
 		}
@@ -151,9 +151,10 @@ func (s *scanned) fail(err error) {
 	}
 }
 
-// scan reads args with the given flags. It goes on after a mistake, because the
+// scan reads args with the given flags. shortHelp says whether -h asks for help; below a
+// job it is the job's own flag. scan goes on after a mistake, because the
 // words behind it tell which command was meant.
-func scan(args []string, flags []Flag) *scanned {
+func scan(args []string, flags []Flag, shortHelp bool) *scanned {
 	s := &scanned{}
 	given := map[string]string{}
 	for i := 0; i < len(args); i++ {
@@ -162,7 +163,7 @@ func scan(args []string, flags []Flag) *scanned {
 		case word == "--":
 			s.words = append(s.words, args[i+1:]...)
 			return s
-		case word == "--help" || word == "-h":
+		case word == "--help" || word == "-h" && shortHelp:
 			s.help = true
 		case strings.HasPrefix(word, "--"):
 			i += s.long(word, args[i+1:], flags, given)

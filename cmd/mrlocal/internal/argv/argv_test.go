@@ -59,7 +59,7 @@ func TestCommandLinesAreReadAsGNUReadsThem(t *testing.T) {
 		"a repeatable flag":                        {"run sort --input a --input a", "run sort --input=a --input=a --"},
 		"a command of one word":                    {"gen words --size 1M w", "gen --size=1M -- words w"},
 		"-- before everything":                     {"-- policies", "policies --"},
-		"help wins over mistakes":                  {"run sort --bogus -h", "run sort --help"},
+		"help wins over mistakes":                  {"run sort --bogus --help", "run sort --help"},
 		"a word of another command is only a word": {"run sort gen", "run sort -- gen"},
 	} {
 		line, err := Parse(strings.Fields(c.in), commands())

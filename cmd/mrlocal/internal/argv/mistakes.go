@@ -55,6 +55,9 @@ func unknownShort(word, letter string, flags []Flag) error {
 	if "-"+letter != word {
 		in = " (in " + Quote(word) + ")"
 	}
+	if letter == "h" {
+		return errs.Optionf("-h", "this job has no such flag%s; help is --help", in)
+	}
 	return errs.Optionf("-"+letter, "no such flag%s; --help lists them; a file of that name is given after --", in)
 }
 
@@ -75,7 +78,7 @@ func diagnose(args []string, commands []Command) error {
 			}
 		}
 	}
-	s := scan(args, all)
+	s := scan(args, all, true)
 	var path []string
 	for depth := 0; ; depth++ {
 		next := children(commands, path)
