@@ -175,8 +175,14 @@ func drawWorkload(t *rapid.T) (w randomWorkload) {
 		return m
 	}
 	trackers, mapSlots, reduceSlots := n(1, 3)().(int), n(1, 3)().(int), n(1, 2)().(int)
-	w.text = fmt.Sprintf("cluster: {trackers: %d, map_slots: %d, reduce_slots: %d}\ndefaults: {slowstart: %v, map_time: 1ms, reduce_time: 0s}\n",
-		trackers, mapSlots, reduceSlots, of("0", "0.05", "1")())
+	cluster := &yamlMap{t: t}
+	cluster.must("trackers", trackers)
+	cluster.must("map_slots", mapSlots)
+	cluster.must("reduce_slots", reduceSlots)
+	cluster.may("slot_weights", of("{map: 1, reduce: 3}", "{map: 5, reduce: 2}"))
+	cluster.may("net", of("10MB"))
+	cluster.may("cores", n(1, 4))
+	w.text = fmt.Sprintf("cluster: %v\ndefaults: {slowstart: %v, map_time: 1ms, reduce_time: 0s}\n", cluster, of("0", "0.05", "1")())
 	locality := &yamlMap{t: t}
 	locality.may("replicas", n(0, 4))
 	locality.may("group_trackers", n(0, 3))
@@ -258,6 +264,6 @@ func drawWorkload(t *rapid.T) (w randomWorkload) {
 	flag("slow", of("0=0.8"))
 	flag("remote-penalty", of("1", "1.5"))
 	flag("seed", n(1, 9))
-	flag("sched", of("fifo", "fair", "fair-deficit", "pi-dhfs", "pd-dhfs", "delay", "ras"))
+	w.flags = append(w.flags, "--sched", of("fifo", "fair", "fair-deficit", "pi-dhfs", "pd-dhfs", "delay", "ras", "dynamicmr", "dynsplit")().(string))
 	return w
 }
