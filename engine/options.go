@@ -29,7 +29,7 @@ type JobOptions struct {
 	// At most one of OutputDir and OutputFile may be set. If neither is, the
 	// merged result goes to Stdout. If Stdout is nil too, it is thrown away.
 	OutputDir  string
-	Overwrite  bool // replace an OutputDir that mrlocal made
+	Overwrite  bool // replace an OutputDir that mrlocal made, or an OutputFile that is an input
 	OutputFile string
 	Stdout     io.Writer
 

@@ -79,7 +79,7 @@ func checkPlace(spec Spec, name, path string, info fs.FileInfo) error {
 	roots := paths.Expand(spec.Inputs)
 	// Found compares with each file of the plan, roots with the names as they were given. A
 	// directory among the inputs is in roots only.
-	if info != nil {
+	if info != nil && !(spec.File != "" && spec.Overwrite) {
 		if in, same := sameAsInput(spec, info); same {
 			return wrong(name, "is the input %s; give another name", quoteName(in))
 		}

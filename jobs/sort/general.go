@@ -1,20 +1,23 @@
 package sort
 
 import (
+	"bytes"
 	"encoding/binary"
+	"errors"
 	"math/big"
 	"math/bits"
+	"strconv"
+	"strings"
 )
 
 // The first byte of a key of -g. GNU sort puts text that is no number first, then
 // NaNs, then numbers.
 const (
-	notNumber   = 0
-	negativeNaN = 1
-	positiveNaN = 2
-	negative    = 3
-	zeroNumber  = 4
-	positive    = 5
+	notNumber = iota
+	notANumber
+	negative
+	zeroNumber
+	positive
 )
 
 const (
@@ -44,10 +47,12 @@ func appendGeneral(dst, text []byte) []byte {
 	switch {
 	case hasFold(text, "inf"):
 		return appendFloat(dst, minus, mostExponent, 1<<63)
-	case hasFold(text, "nan") && minus:
-		return append(dst, negativeNaN)
 	case hasFold(text, "nan"):
-		return append(dst, positiveNaN)
+		dst = binary.LittleEndian.AppendUint64(append(dst, notANumber), payload(text[3:]))
+		if minus {
+			return append(dst, 1)
+		}
+		return append(dst, 0)
 	}
 	if len(text) > 2 && text[0] == '0' && text[1]|0x20 == 'x' {
 		if exponent, mantissa, ok := parseHex(text[2:]); ok {
@@ -59,6 +64,21 @@ func appendGeneral(dst, text []byte) []byte {
 		return append(dst, notNumber)
 	}
 	return appendFloat(dst, minus, exponent, mantissa)
+}
+
+// payload returns the number in brackets behind nan, as glibc reads it; 0 if there is
+// none. GNU sort orders NaNs by their bytes in memory: those of the payload, the lowest
+// first, and then the sign.
+func payload(text []byte) uint64 {
+	end := bytes.IndexByte(text, ')')
+	if end < 2 || text[0] != '(' || bytes.IndexByte(text[:end], '_') >= 0 || text[1] == '0' && end > 2 && strings.IndexByte("bBoO", text[2]) >= 0 {
+		return 0
+	}
+	n, err := strconv.ParseUint(string(text[1:end]), 0, 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
+		return 0
+	}
+	return n & (1<<62 - 1)
 }
 
 // hasFold reports whether text begins with word, whose letters are small, in any case.

@@ -188,6 +188,7 @@ func TestLinesThatLookAlikeAgreeWithGNUSort(t *testing.T) {
 	}{
 		{"-g", Options{General: true}, `[+-]?[0-9]{0,3}(36893488147419103232|18446744073709551615|9007199254740993)?(\.[0-9]{0,3}(5|000000000000000000000000001)?)?(e[+-]?[0-9]{1,4})?`},
 		{"-g", Options{General: true}, `-?0x[0-9a-f]{0,2}(8000000000000000|ffffffffffffffff)?[0-9a-f]{0,2}(\.[0-9a-f]{0,3})?(p-?1?[0-9]{1,4})?`},
+		{"-g", Options{General: true}, `[+-]?(nan(\(0?[xb]?[0-9_]{0,3}\)?)?|inf|INFINITY|x|1)`},
 		{"-g", Options{General: true}, `-?[0-9]\.[0-9]{0,30}e-?49[345][0-9]`},
 		{"-V", Options{Version: true}, `[ab0-2~_-][ab0-2.~_-]{0,8}`},
 		{"-V", Options{Version: true}, `[a0]{1,3}(\.[a1~]{0,3}){0,3}`},

@@ -2,29 +2,381 @@ package tools
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/errs"
+	"mrlocal/internal/machine"
 	"mrlocal/jobs/sort"
 )
 
 const sortHelp = `Usage: mrlocal sort [FLAG]... [FILE]...
+Writes the sorted lines of all FILEs, or of standard input, to standard output. Flags
+and results are those of GNU sort in the C locale.
+
+Ordering (each is also a letter of a key):
+  -b, --ignore-leading-blanks    -d, --dictionary-order    -f, --ignore-case
+  -g, --general-numeric-sort     -i, --ignore-nonprinting  -M, --month-sort
+  -h, --human-numeric-sort       -n, --numeric-sort        -R, --random-sort
+  -V, --version-sort             -r, --reverse             --sort=WORD
+      --random-source=FILE       take the salt of -R from FILE
+      --seed=N                   the same order of -R at each call
+
+Keys:
+  -k, --key=KEYDEF    F[.C][OPTS][,F[.C][OPTS]]; may be repeated
+  -t, --field-separator=SEP      one byte, \t or \0; otherwise blanks begin fields
+      --csv           records of CSV: quotes count, the first one is a header and stays;
+                      KEYDEF is NAME, NAME:OPTS or F[OPTS]
+      --json=KEY      JSON lines, by the value of KEY, as in user.name or user.age:nr;
+                      may be repeated
+
+Work:
+  -c, --check         report the first line out of order, exit 1;  -C, --check=quiet
+  -m, --merge         merge sorted files       -u, --unique   print equal lines once
+  -s, --stable        no last comparison       -z, --zero-terminated
+  -o, --output=FILE   write to FILE, which may be an input
+      --files0-from=F read the names in F, each of which ends with NUL
+  -S, --buffer-size=SIZE   -T, --temporary-directory=DIR   --parallel=N
+      --batch-size=N  --debug
+
+Exit codes: 0 done; 1 out of order (-c, -C); 2 an error.
+--help-all adds the flags of the engine, such as --memory.
 `
 
 // sortTool is GNU sort on the engine.
 func sortTool() Tool {
-	return Tool{Name: "sort", Usage: "sort lines as GNU sort does", Help: sortHelp, Flags: sortFlags(), Run: runSort}
+	return Tool{Name: "sort", Usage: "sort lines; the flags are those of GNU sort", Help: sortHelp, Flags: sortFlags(), Rewrite: rewriteSort, Run: runSort}
 }
 
-func sortFlags() []argv.Spec { return nil }
+// orderings are the flags that are also letters of a key.
+func orderings() []argv.Flag {
+	return []argv.Flag{
+		{Name: "ignore-leading-blanks", Short: "b"}, {Name: "dictionary-order", Short: "d"}, {Name: "ignore-case", Short: "f"},
+		{Name: "general-numeric-sort", Short: "g"}, {Name: "ignore-nonprinting", Short: "i"}, {Name: "month-sort", Short: "M"},
+		{Name: "human-numeric-sort", Short: "h"}, {Name: "numeric-sort", Short: "n"}, {Name: "random-sort", Short: "R"},
+		{Name: "version-sort", Short: "V"}, {Name: "reverse", Short: "r"},
+	}
+}
+
+func sortFlags() []argv.Spec {
+	flags := append(orderings(),
+		argv.Flag{Name: "check", Short: "c"}, argv.Flag{Name: "check-quiet", Short: "C"}, argv.Flag{Name: "merge", Short: "m"},
+		argv.Flag{Name: "unique", Short: "u"}, argv.Flag{Name: "stable", Short: "s"}, argv.Flag{Name: "zero-terminated", Short: "z"},
+		argv.Flag{Name: "csv"}, argv.Flag{Name: "debug"})
+	for _, f := range []argv.Flag{
+		{Name: "key", Short: "k"}, {Name: "field-separator", Short: "t"}, {Name: "output", Short: "o"}, {Name: "buffer-size", Short: "S"},
+		{Name: "temporary-directory", Short: "T"}, {Name: "parallel"}, {Name: "batch-size"}, {Name: "compress-program"},
+		{Name: "files0-from"}, {Name: "random-source"}, {Name: "sort"}, {Name: "json"}, {Name: "seed"},
+	} {
+		f.Value = true
+		flags = append(flags, f)
+	}
+	specs := make([]argv.Spec, len(flags))
+	for i, f := range flags {
+		specs[i].Flag = f
+	}
+	return specs
+}
+
+// sorter is one call of mrlocal sort.
+type sorter struct {
+	*Call
+	order sort.Options
+	files []string // "-" is standard input
+}
 
 func runSort(ctx context.Context, c *Call) (int, error) {
-	chain, err := sort.New(sort.Options{})
+	s := &sorter{Call: c}
+	if err := s.read(); err != nil {
+		return 0, err
+	}
+	order, err := sort.Compile(s.order)
 	if err != nil {
 		return 0, err
 	}
-	if c.Options.Inputs = c.Line.Words; len(c.Options.Inputs) == 0 {
-		c.Options.Inputs = []string{"-"}
+	switch {
+	case c.Line.Has("check") || c.Line.Has("check-quiet"):
+		return s.check(ctx, order)
+	case c.Line.Has("merge"):
+		return 0, s.merge(ctx, order)
 	}
-	_, err = c.RunChain(ctx, chain)
-	return 0, err
+	return 0, s.sort(ctx)
+}
+
+// read reads the flags and checks the files, so that a mistake leaves no file behind.
+func (s *sorter) read() error {
+	if name, given := s.Line.Value("compress-program"); given {
+		return errs.Optionf("--compress-program", "%s: mrlocal sort runs no other program; --compress chooses how it compresses what it spills", argv.Quote(name))
+	}
+	for _, err := range []error{s.readOrder(), s.readOutput(), s.readResources()} {
+		if err != nil {
+			return err
+		}
+	}
+	return s.readFiles()
+}
+
+// readOrder reads the flags that say what is compared.
+func (s *sorter) readOrder() error {
+	on := s.Line.Has
+	o := sort.Options{
+		Keys: s.Line.Values("key"), Unique: on("unique"), Stable: on("stable"), ZeroEnded: on("zero-terminated"),
+		Numeric: on("numeric-sort"), General: on("general-numeric-sort"), Human: on("human-numeric-sort"), Month: on("month-sort"),
+		Random: on("random-sort"), Version: on("version-sort"), Reverse: on("reverse"), FoldCase: on("ignore-case"),
+		Blanks: on("ignore-leading-blanks"), Printing: on("ignore-nonprinting"), Dictionary: on("dictionary-order"),
+	}
+	for _, word := range s.Line.Values("sort") {
+		field, ok := map[string]*bool{
+			"general-numeric": &o.General, "human-numeric": &o.Human, "month": &o.Month,
+			"numeric": &o.Numeric, "random": &o.Random, "version": &o.Version,
+		}[word]
+		if !ok {
+			return errs.Optionf("--sort", "%s: one of general-numeric, human-numeric, month, numeric, random, version", argv.Quote(word))
+		}
+		*field = true
+	}
+	tabs := s.Line.Values("field-separator")
+	for i, tab := range tabs {
+		switch {
+		case tab == "":
+			return errs.Optionf("-t", "the separator is empty")
+		case tab != tabs[0]:
+			return errs.Optionf("-t", "given twice, with %s and with %s", argv.Quote(tabs[0]), argv.Quote(tabs[i]))
+		}
+		if o.Separator = tab; tab == `\t` {
+			o.Separator = "\t"
+		}
+	}
+	s.order = o
+	if o.Random || strings.Contains(strings.Join(o.Keys, ""), "R") {
+		return s.readSalt()
+	}
+	return nil
+}
+
+// readSalt reads or makes the salt of -R.
+func (s *sorter) readSalt() error {
+	salt := s.order.Salt[:]
+	if text, given := s.Line.Value("seed"); given {
+		seed, err := argv.Seed("seed", text)
+		binary.LittleEndian.PutUint64(salt, seed)
+		return err
+	}
+	path, given := s.Line.Value("random-source")
+	if !given {
+		_, err := rand.Read(salt)
+		return err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return errs.Optionf("--random-source", "%s: %w", path, bare(err))
+	}
+	defer f.Close()
+	if _, err := io.ReadFull(f, salt); err != nil {
+		return errs.Inputf(path, "a random source has at least %d bytes: %w", len(salt), bare(err))
+	}
+	return nil
+}
+
+// readOutput reads the flags that say what is done and where the result goes.
+func (s *sorter) readOutput() error {
+	on := s.Line.Has
+	outputs := s.Line.Values("output")
+	check, quiet := on("check"), on("check-quiet")
+	switch {
+	case check && quiet:
+		return errs.Optionf("", "options '-cC' are incompatible")
+	case check && len(outputs) > 0:
+		return errs.Optionf("", "options '-co' are incompatible")
+	case quiet && len(outputs) > 0:
+		return errs.Optionf("", "options '-Co' are incompatible")
+	}
+	for _, path := range outputs {
+		if path != outputs[0] {
+			return errs.Optionf("-o", "given twice, with %s and with %s", argv.Quote(outputs[0]), argv.Quote(path))
+		}
+		if path == "" {
+			return errs.Optionf("-o", "the path is empty")
+		}
+		if s.Options.OutputFile = path; path == "-" {
+			s.Options.OutputFile = ""
+		}
+	}
+	return nil
+}
+
+// readResources reads the flags that say with how much the engine works. A size below
+// what the slots need is raised to that, as GNU sort does.
+func (s *sorter) readResources() error {
+	o := &s.Options
+	if text, given := s.Line.Value("parallel"); given {
+		n, err := argv.Count("parallel", text, 1, maxInt)
+		if err != nil {
+			return err
+		}
+		n = min(n, mostParallel)
+		o.ReduceSlots = max(1, n/6)
+		o.MapSlots = max(1, n-o.ReduceSlots)
+	}
+	if text, given := s.Line.Value("batch-size"); given {
+		n, err := argv.Count("batch-size", text, 2, maxInt)
+		if err != nil {
+			return err
+		}
+		o.MergeFactor = min(n, mostParallel)
+	}
+	if text, given := s.Line.Value("buffer-size"); given {
+		n, err := bufferSize(text)
+		if err != nil {
+			return err
+		}
+		c := o.Setup()
+		o.MemoryBytes = max(n, int64(c.Trackers*(c.MapSlots+c.ReduceSlots))*leastSlotBytes)
+	}
+	o.TempDirs = append(s.Line.Values("temporary-directory"), o.TempDirs...)
+	return nil
+}
+
+const (
+	maxInt       = int(^uint(0) >> 1)
+	mostParallel = 1024
+
+	leastSlotBytes = 8 << 20 // of memory; the engine refuses less
+)
+
+// bufferSize reads the value of -S: a number of KiB, a number with a unit of GNU sort,
+// where b is a byte, a share of the memory in percent, or a size as --memory takes it.
+func bufferSize(text string) (int64, error) {
+	digits := strings.TrimRight(text, "bKkMmGgTtPE%")
+	unit := text[len(digits):]
+	if _, err := strconv.ParseUint(digits, 10, 63); err != nil || len(unit) > 1 {
+		return argv.Size("buffer-size", text, 1)
+	}
+	switch unit {
+	case "":
+		unit = "K"
+	case "%":
+		share, err := argv.Count("buffer-size", digits, 0, 100)
+		return machine.MemoryBytes() / 100 * int64(share), err
+	case "b":
+		unit = ""
+	}
+	return argv.Size("buffer-size", digits+unit, 0)
+}
+
+// readFiles finds the names of the inputs and checks that they can be read.
+func (s *sorter) readFiles() error {
+	s.files = s.Line.Words
+	if from, given := s.Line.Value("files0-from"); given {
+		if len(s.files) > 0 {
+			return errs.Optionf(argv.Quote(s.files[0]), "extra operand; file operands cannot be combined with --files0-from")
+		}
+		var err error
+		if s.files, err = s.readNames(from); err != nil {
+			return err
+		}
+	}
+	if len(s.files) == 0 {
+		s.files = []string{"-"}
+	}
+	if len(s.files) > 1 && (s.Line.Has("check") || s.Line.Has("check-quiet")) {
+		letter := "c"
+		if s.Line.Has("check-quiet") {
+			letter = "C"
+		}
+		return errs.Optionf(argv.Quote(s.files[1]), "extra operand not allowed with -%s", letter)
+	}
+	for _, name := range s.files {
+		if name == "-" {
+			continue
+		}
+		info, err := os.Stat(name)
+		if err == nil && info.IsDir() {
+			return errs.Inputf(argv.Quote(name), "is a directory")
+		}
+		if err != nil {
+			return errs.Inputf(argv.Quote(name), "cannot read: %w", bare(err))
+		}
+	}
+	return nil
+}
+
+// readNames reads the names in a file, each of which ends with NUL.
+func (s *sorter) readNames(from string) ([]string, error) {
+	var data []byte
+	var err error
+	if from == "-" {
+		data, err = io.ReadAll(s.Stdin)
+	} else {
+		data, err = os.ReadFile(from)
+	}
+	if err != nil {
+		return nil, errs.Inputf(argv.Quote(from), "open failed: %w", bare(err))
+	}
+	if len(data) == 0 {
+		return nil, errs.Inputf(argv.Quote(from), "no input from it")
+	}
+	names := strings.Split(strings.TrimSuffix(string(data), "\x00"), "\x00")
+	for i, name := range names {
+		switch {
+		case name == "":
+			return nil, errs.Inputf(fmt.Sprintf("%s:%d", from, i+1), "invalid zero-length file name")
+		case name == "-" && from == "-":
+			return nil, errs.Inputf("-", "when reading file names from standard input, no file name of - is allowed")
+		}
+	}
+	return names, nil
+}
+
+// sort runs the job.
+func (s *sorter) sort(ctx context.Context) error {
+	chain, err := sort.New(s.order)
+	if err != nil {
+		return err
+	}
+	o := &s.Options
+	if o.Inputs = engineInputs(s.files); len(o.Inputs) == 0 {
+		o.Inputs, s.Stdin = []string{"-"}, strings.NewReader("")
+	}
+	o.Overwrite = o.OutputFile != "" // an output that is an input too is replaced at the end
+	_, err = s.RunChain(ctx, chain)
+	return err
+}
+
+// engineInputs returns the files as the engine takes them: standard input once and
+// under its name, and no null device.
+func engineInputs(files []string) []string {
+	var inputs []string
+	seen := false
+	null, nullErr := os.Stat(os.DevNull)
+	for _, name := range files {
+		info, err := os.Stat(name)
+		switch {
+		case name == "/dev/stdin" || name == "/dev/fd/0" || name == "-":
+			if !seen {
+				inputs, seen = append(inputs, "-"), true
+			}
+		case err == nil && nullErr == nil && os.SameFile(info, null):
+		default:
+			inputs = append(inputs, name)
+		}
+	}
+	return inputs
+}
+
+// bare returns the cause of an error of package os.
+func bare(err error) error {
+	for {
+		inner, ok := err.(interface{ Unwrap() error })
+		if !ok || inner.Unwrap() == nil {
+			return err
+		}
+		err = inner.Unwrap()
+	}
 }

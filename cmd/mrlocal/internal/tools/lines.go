@@ -1,0 +1,300 @@
+package tools
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/errs"
+	"mrlocal/input/codec"
+	"mrlocal/jobs/sort"
+)
+
+const (
+	lineBuffer     = 64 << 10 // bytes, of each file that is read line by line
+	resultBuffer   = 256 << 10
+	linesPerLookup = 4096 // between two looks at the context
+)
+
+// lineSource reads one file line by line, for -c and -m. It holds one line and one
+// buffer in memory.
+type lineSource struct {
+	name  string
+	order *sort.Order
+	delim byte
+
+	file    *os.File
+	decode  codec.Decoders
+	r       *bufio.Reader
+	line    []byte // without the delimiter; valid until the next call of next
+	key     []byte
+	number  int64 // of the line, from 1
+	long    []byte
+	keyText []byte
+}
+
+// open opens a file, or standard input for "-". The caller closes the source.
+func (s *sorter) open(name string, order *sort.Order) (*lineSource, error) {
+	l := &lineSource{name: name, order: order, delim: '\n'}
+	if s.order.ZeroEnded {
+		l.delim = 0
+	}
+	var raw io.Reader = s.Stdin
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, errs.Inputf(argv.Quote(name), "open failed: %w", bare(err))
+		}
+		l.file, raw = f, f
+	}
+	r, err := l.decode.Open(raw, s.Options.NoDecode)
+	if err != nil {
+		l.close()
+		return nil, errs.Inputf(argv.Quote(name), "%w", l.decode.Explain(err, 0))
+	}
+	l.r = bufio.NewReaderSize(r, lineBuffer)
+	return l, nil
+}
+
+func (l *lineSource) close() {
+	l.decode.Close()
+	if l.file != nil {
+		l.file.Close() // nothing was written
+	}
+}
+
+// next reads the next line and makes its key. It returns false at the end.
+func (l *lineSource) next() (bool, error) {
+	line, err := l.r.ReadSlice(l.delim)
+	if err == bufio.ErrBufferFull {
+		l.long = append(l.long[:0], line...)
+		for err == bufio.ErrBufferFull {
+			line, err = l.r.ReadSlice(l.delim)
+			l.long = append(l.long, line...)
+		}
+		line = l.long
+	}
+	switch {
+	case err == io.EOF && len(line) == 0:
+		return false, nil
+	case err == io.EOF:
+	case err != nil:
+		return false, errs.Inputf(argv.Quote(l.name), "read failed: %w", l.decode.Explain(err, l.decode.StoredBytes()))
+	default:
+		line = line[:len(line)-1]
+	}
+	l.number++
+	l.line, l.key = line, line
+	if l.order.NeedsKey() {
+		l.keyText = l.order.AppendKey(l.keyText[:0], line)
+		l.key = l.keyText
+	}
+	return true, nil
+}
+
+// check does -c and -C: it reads one file and reports the first line that is out of
+// order.
+func (s *sorter) check(ctx context.Context, order *sort.Order) (int, error) {
+	l, err := s.open(s.files[0], order)
+	if err != nil {
+		return 0, err
+	}
+	defer l.close()
+	least := 1 // of the comparison of a line with the one before it
+	if !s.order.Unique {
+		least = 0
+	}
+	var before []byte
+	for {
+		more, err := l.next()
+		if err != nil || !more {
+			return 0, err
+		}
+		if l.number > 1 && bytes.Compare(l.key, before) < least {
+			if s.Line.Has("check") {
+				fmt.Fprint(s.Stderr, argv.ErrorLine("sort", fmt.Errorf("%s:%d: disorder: %s", l.name, l.number, l.line)))
+			}
+			return 1, nil
+		}
+		before = append(before[:0], l.key...)
+		if l.number%linesPerLookup == 0 && ctx.Err() != nil {
+			return 0, context.Cause(ctx)
+		}
+	}
+}
+
+// merge does -m: it reads all files at once, line by line. Lines that compare equal
+// come in the order of the files.
+func (s *sorter) merge(ctx context.Context, order *sort.Order) error {
+	var heap []*mergeSource
+	defer func() {
+		for _, m := range heap {
+			m.close()
+		}
+	}()
+	for i, name := range s.files {
+		l, err := s.open(name, order)
+		if err != nil {
+			return err
+		}
+		more, err := l.next()
+		if err != nil || !more {
+			l.close()
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		heap = append(heap, &mergeSource{lineSource: l, place: i})
+	}
+	result, err := s.openResult()
+	if err != nil {
+		return err
+	}
+	err = mergeInto(ctx, &heap, result, s.order.Unique)
+	return result.end(err)
+}
+
+// mergeSource is a source in the heap; its place orders equal lines.
+type mergeSource struct {
+	*lineSource
+	place int
+}
+
+func (m *mergeSource) less(o *mergeSource) bool {
+	c := bytes.Compare(m.key, o.key)
+	return c < 0 || c == 0 && m.place < o.place
+}
+
+// mergeInto writes the lines of all sources in order. It closes and removes the sources
+// that end. With unique, only the first of equal lines is written.
+func mergeInto(ctx context.Context, sources *[]*mergeSource, w *result, unique bool) error {
+	heap := *sources
+	for i := len(heap)/2 - 1; i >= 0; i-- {
+		siftDown(heap, i)
+	}
+	var last []byte
+	for n := 0; len(heap) > 0; n++ {
+		top := heap[0]
+		if !unique || n == 0 || !bytes.Equal(top.key, last) {
+			if err := w.writeLine(top.line, top.delim); err != nil {
+				return err
+			}
+			if unique {
+				last = append(last[:0], top.key...)
+			}
+		}
+		more, err := top.next()
+		if err != nil {
+			return err
+		}
+		if !more {
+			top.close()
+			heap[0] = heap[len(heap)-1]
+			heap = heap[:len(heap)-1]
+			*sources = heap
+		}
+		siftDown(heap, 0)
+		if n%linesPerLookup == 0 && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// siftDown restores the order of the heap below i.
+func siftDown(heap []*mergeSource, i int) {
+	for {
+		least := 2*i + 1
+		if least >= len(heap) {
+			return
+		}
+		if least+1 < len(heap) && heap[least+1].less(heap[least]) {
+			least++
+		}
+		if !heap[least].less(heap[i]) {
+			return
+		}
+		heap[i], heap[least] = heap[least], heap[i]
+		i = least
+	}
+}
+
+// result is where a tool writes what the engine does not write itself: standard output,
+// or a file that gets its name at the end.
+type result struct {
+	*bufio.Writer
+	file *os.File // nil: standard output
+	path string   // of the file at the end; "": file is a device or pipe
+}
+
+// openResult opens the output. The caller calls end.
+func (s *sorter) openResult() (*result, error) {
+	path := s.Options.OutputFile
+	if path == "" {
+		return &result{Writer: bufio.NewWriterSize(s.Stdout, resultBuffer)}, nil
+	}
+	mode := os.FileMode(0o666)
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		real = path
+	}
+	r := &result{path: real}
+	info, err := os.Stat(real)
+	switch {
+	case err == nil && info.IsDir():
+		return nil, errs.Optionf("-o", "%s: is a directory", argv.Quote(path))
+	case err == nil && !info.Mode().IsRegular():
+		r.path = ""
+		r.file, err = os.OpenFile(real, os.O_WRONLY, 0)
+	default:
+		if err == nil {
+			mode = info.Mode().Perm()
+		}
+		name := filepath.Join(filepath.Dir(real), fmt.Sprintf(".%s-%d", filepath.Base(real), os.Getpid()))
+		r.file, err = os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
+	}
+	if err != nil {
+		return nil, errs.Optionf("-o", "open failed: %s: %w", argv.Quote(path), bare(err))
+	}
+	r.Writer = bufio.NewWriterSize(r.file, resultBuffer)
+	return r, nil
+}
+
+func (r *result) writeLine(line []byte, delim byte) error {
+	if _, err := r.Write(line); err != nil {
+		return err
+	}
+	return r.WriteByte(delim)
+}
+
+// end completes the result, or removes it if err is not nil. It returns err, or what
+// went wrong in the end. A reader that has gone is no error.
+func (r *result) end(err error) error {
+	if err == nil {
+		err = r.Flush()
+	}
+	if r.file != nil {
+		if err == nil && r.path != "" {
+			err = r.file.Sync()
+		}
+		err = errors.Join(err, r.file.Close())
+		if r.path != "" && err == nil {
+			err = os.Rename(r.file.Name(), r.path)
+		}
+		if r.path != "" && err != nil {
+			_ = os.Remove(r.file.Name())
+		}
+	}
+	if errors.Is(err, syscall.EPIPE) {
+		return nil
+	}
+	return err
+}

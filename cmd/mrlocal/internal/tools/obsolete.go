@@ -1,0 +1,105 @@
+package tools
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/errs"
+)
+
+// rewriteSort replaces the words of mrlocal sort that are no flags to package argv:
+// --check=quiet and the like, and keys in the form that was usual before -k, +F.C and
+// -F.C, which count from 0.
+func rewriteSort(args []string) ([]string, error) {
+	var words []string
+	for i := 0; i < len(args); i++ {
+		word := args[i]
+		switch {
+		case word == "--":
+			return append(words, args[i:]...), nil
+		case takesNext(word) && i+1 < len(args):
+			words = append(words, word, args[i+1])
+			i++
+		case word == "--check=quiet" || word == "--check=silent":
+			words = append(words, "-C")
+		case word == "--check=diagnose-first":
+			words = append(words, "-c")
+		case strings.HasPrefix(word, "--check="):
+			return nil, errs.Optionf(word, "one of quiet, silent, diagnose-first")
+		case len(word) > 1 && word[0] == '+' && isDigit(word[1]):
+			end := ""
+			if i+1 < len(args) && len(args[i+1]) > 1 && args[i+1][0] == '-' && isDigit(args[i+1][1]) {
+				i++
+				end = args[i][1:]
+			}
+			key, err := obsoleteKey(word[1:], end)
+			if err != nil {
+				return nil, err
+			}
+			words = append(words, "-k", key)
+		default:
+			words = append(words, word)
+		}
+	}
+	return words, nil
+}
+
+func isDigit(c byte) bool { return c-'0' < 10 }
+
+// takesNext reports whether the next word is the value of the flag, or of the last of a
+// bundle of letters.
+func takesNext(word string) bool {
+	flags := sortFlags()
+	if name, long := strings.CutPrefix(word, "--"); long {
+		return slices.ContainsFunc(flags, func(f argv.Spec) bool { return f.Value && f.Name == name })
+	}
+	if len(word) < 2 || word[0] != '-' {
+		return false
+	}
+	for i := 1; i < len(word); i++ {
+		if slices.ContainsFunc(flags, func(f argv.Spec) bool { return f.Value && f.Short == word[i:i+1] }) {
+			return i == len(word)-1
+		}
+	}
+	return false
+}
+
+// obsoleteKey returns the KEYDEF of +begin -end.
+func obsoleteKey(begin, end string) (string, error) {
+	field, char, letters, err := obsoletePosition(begin)
+	if err != nil {
+		return "", err
+	}
+	key := strconv.FormatUint(field+1, 10)
+	if char > 0 {
+		key += "." + strconv.FormatUint(char+1, 10)
+	}
+	key += letters
+	if end == "" {
+		return key, nil
+	}
+	if field, char, letters, err = obsoletePosition(end); err != nil {
+		return "", err
+	}
+	if char > 0 {
+		return key + "," + strconv.FormatUint(field+1, 10) + "." + strconv.FormatUint(char, 10) + letters, nil
+	}
+	return key + "," + strconv.FormatUint(max(field, 1), 10) + letters, nil
+}
+
+// obsoletePosition reads F[.C][OPTS].
+func obsoletePosition(text string) (field, char uint64, letters string, err error) {
+	end := len(text) - len(strings.TrimLeft(text, "0123456789."))
+	fieldText, charText, _ := strings.Cut(text[:end], ".")
+	field, err = strconv.ParseUint(fieldText, 10, 62)
+	if err == nil && charText != "" {
+		char, err = strconv.ParseUint(charText, 10, 62)
+	}
+	letters = text[end:]
+	if err != nil || strings.Trim(letters, "bdfghiMnRrV") != "" {
+		return 0, 0, "", errs.Optionf(text, "invalid field specification")
+	}
+	return field, char, letters, nil
+}

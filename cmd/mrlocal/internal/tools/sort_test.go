@@ -1,0 +1,189 @@
+package tools
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"mrlocal"
+	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/jobs/jobtest"
+)
+
+// call runs a tool on a standard input.
+func call(t *testing.T, name, stdin string, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	tool, ok := Named(name)
+	if !ok {
+		t.Fatalf("no tool %s", name)
+	}
+	var out, errs bytes.Buffer
+	code = Main(context.Background(), tool, args, Env{
+		Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &errs,
+		EngineOptions: func(argv.Line) (mrlocal.Options, error) { return mrlocal.Options{NoPin: true}, nil },
+	})
+	return out.String(), errs.String(), code
+}
+
+// What the tests of coreutils (tests/sort/sort.pl) say of sort, as facts: the flags, an
+// input and its result. A bar stands for a newline.
+func TestSortConformsToTheFactsOfCoreutils(t *testing.T) {
+	for _, c := range []struct{ flags, in, want string }{
+		// numbers: a fraction without digits, leading zeros, signs
+		{"-n", ".01|0|", "0|.01|"}, {"-n", ".02|.01|", ".01|.02|"}, {"-n", ".02|.00|", ".00|.02|"}, {"-n", ".02|.000|", ".000|.02|"},
+		{"-n", ".021|.029|", ".021|.029|"}, {"-n", ".02|.0*|", ".0*|.02|"}, {"-n", ".02|.*|", ".*|.02|"},
+		{"-s -n -k1,1", ".0a|.0b|", ".0a|.0b|"}, {"-s -n -k1,1", ".0b|.0a|", ".0b|.0a|"}, {"-s -n -k1,1", ".000a|.000b|", ".000a|.000b|"},
+		{"-s -n -k1,1", ".00a|.000b|", ".00a|.000b|"}, {"-s -n -k1,1", ".00b|.000a|", ".00b|.000a|"},
+		{"-s -n -k1,1", ".01a|.010|", ".01a|.010|"}, {"-s -n -k1,1", ".010|.01a|", ".010|.01a|"},
+		{"-n", "-1|-9|", "-9|-1|"}, {"-n", "11|2|", "2|11|"}, {"-n -t: +1", "a:1|b:-|", "b:-|a:1|"}, {"-n -t: +1", "b:X|a:1|", "b:X|a:1|"},
+		{"--sort=numeric", ".01|0|", "0|.01|"}, {"-n", "1e2|2e1|", "1e2|2e1|"}, {"-n", "2e1|1e2|", "1e2|2e1|"},
+		{"-g", "1e2|2e1|", "2e1|1e2|"}, {"--sort=general-numeric", "1e2|2e1|", "2e1|1e2|"}, {"-k2g", "a 1e2|b 2e1|", "b 2e1|a 1e2|"},
+		// numbers with units
+		{"-h", "1Q|1R|1Y|1Z|1E|1P|1T|1G|1M|1K|02|1|Y|-1k|-1M|-1G|-1T|-1P|-1E|-1Z|-1Y|-1Q|-1R|", "-1Q|-1R|-1Y|-1Z|-1E|-1P|-1T|-1G|-1M|-1k|Y|1|02|1K|1M|1G|1T|1P|1E|1Z|1Y|1R|1Q|"},
+		{"-h", "1M|-2G|-3K", "-2G|-3K|1M|"}, {"-k 2,2h -k 1,1", "a 1G|b 1023M|", "b 1023M|a 1G|"}, {"-h", "1.E|2.M|", "2.M|1.E|"},
+		{"-h", "1..2E|2..2M|", "1..2E|2..2M|"}, {"-h", "1GiB|1030MiB|", "1030MiB|1GiB|"}, {"-n -k2,2h", "1 1E|2 2M|", "2 2M|1 1E|"},
+		{"-h -k1,1 -k2,2", "1M 1Mi|1M 1Mi|", "1M 1Mi|1M 1Mi|"}, {"-h -k1,1 -k2,2", "1M 2M|2M 1Mi|", "1M 2M|2M 1Mi|"},
+		// fields
+		{"", "A|B|C|", "A|B|C|"}, {"-k1", "B|A|", "A|B|"}, {"-k1,1", "B|A|", "A|B|"}, {"-k1 -k2", "A b|A a|", "A a|A b|"},
+		{"-k1n", "11|2|", "2|11|"}, {"-k1", "11|2|", "11|2|"}, {"-k2", "ignored B|z-ig A|", "z-ig A|ignored B|"},
+		{"-k1,2", "A B|A A|", "A A|A B|"}, {"-k1,2", "A B A|A A Z|", "A A Z|A B A|"}, {"-k 1 -k 2", "A B A|A A Z|", "A A Z|A B A|"},
+		{"-k 2,2", "A B A|A A Z|", "A A Z|A B A|"}, {"-k2,2", "A B Z|A A A|", "A A A|A B Z|"},
+		{"-k 2,3", "9 a b|7 a a|", "7 a a|9 a b|"}, {"-k 2,3", "a a b|z a a|", "z a a|a a b|"}, {"-k 2,3", "y k b|z k a|", "z k a|y k b|"},
+		{"-k 2,3.0", "a a b|z a a|", "z a a|a a b|"}, {"-n -k1.3,1.1", "a 2|b 1|", "a 2|b 1|"}, {"-n -k2.2,1.2", "aa 2|bb 1|", "aa 2|bb 1|"},
+		{"-k1.3nb,1.3", "  a 2|  b 1|", "  a 2|  b 1|"}, {"-k1.1,1.0", "", ""}, {"-k 18446744073709551616", "2|1|", "1|2|"},
+		{"-t : -k 2.2,2.2", ":ba|:ab|", ":ba|:ab|"}, {"-t : -k 2.2,2.2", ":ab|:ba|", ":ba|:ab|"}, {"-k 2.3,2.3", "z ba|z ab|", "z ba|z ab|"},
+		{"-k 1.2,1.2", "ba|ab|", "ba|ab|"}, {"-b -k 2.2,2.2", "z ba|z ab|", "z ba|z ab|"}, {"-k 1.2,1.2", "ab|ba|", "ba|ab|"},
+		{"-t : -k 1.3,1.3", ":ab|:ba|", ":ba|:ab|"}, {"-k 1.4,1.4", "a ab|b ba|", "b ba|a ab|"},
+		{"-k1,1 -k2nr", "b 2|b 1|b 3|", "b 3|b 2|b 1|"}, {"-s -k1,1 -t/", "a b/x|a-b-c/x|", "a b/x|a-b-c/x|"},
+		// keys that count from 0
+		{"+1 -3", "y k b|z k a|", "z k a|y k b|"}, {"-s +0 -1", "a c|a b|", "a c|a b|"}, {"-s +0 -1.0", "a c|a b|", "a c|a b|"},
+		{"-s +0 -1.1", "a c|a b|", "a c|a b|"}, {"-s +0 -1.2", "a c|a b|", "a b|a c|"}, {"-s +0 -1.1b", "a c|a b|", "a b|a c|"},
+		{"-t : +1.1 -1.2", ":ba|:ab|", ":ba|:ab|"}, {"-t : +1.1 -1.2", ":ab|:ba|", ":ba|:ab|"},
+		{"+0.1n", "axx|b-1|", "b-1|axx|"}, {"+0.1n", "b-1|axx|", "b-1|axx|"}, {"+0 +1nr", "b 2|b 1|b 3|", "b 1|b 2|b 3|"},
+		// blanks
+		{"-t: -k1,1b -k2,2", "a\t:a|a :b|", "a\t:a|a :b|"}, {"-t: -k1,1b -k2,2", "a :b|a\t:a|", "a\t:a|a :b|"},
+		{"-t: -k2,2b -k3,3", "z:a\t:a|a :b|", "z:a\t:a|a :b|"}, {"-t: -k2,2b -k3,3", "z:a :b|a\t:a|", "a\t:a|z:a :b|"},
+		{"-k1.1,1.2n", " 901|100|", " 901|100|"}, {"-b -k1.1,1.2n", " 901|100|", " 901|100|"}, {"-k1.1,1.2nb", " 901|100|", "100| 901|"},
+		{"-k1.1b,1.2n", " 901|100|", " 901|100|"}, {"-nb -k1.1,1.2", " 901|100|", "100| 901|"}, {"-k1,1b", "a  y|a z|", "a  y|a z|"}, {"-k1b,1", "a  y|a z|", "a  y|a z|"},
+		// bytes that are left out, and case
+		{"-d -u", "mal|mal-|mala|", "mal|mala|"}, {"-f -d -u", "mal|mal-|mala|", "mal|mala|"}, {"-i -u", "a|a\x01|", "a|"}, {"-i -u", "a|\x01a|", "a|"},
+		{"-i -u", "a\x01|a|", "a\x01|"}, {"-i -u", "a|\x01\x01\x01\x01\x01a\x01\x01\x01\x01|", "a|"},
+		{"", "A|a|_|", "A|_|a|"}, {"-f", "A|a|_|", "A|a|_|"}, {"-f", "a|A|_|", "A|a|_|"}, {"-f", "_|a|A|", "A|a|_|"}, {"-fs", "A|a|_|", "A|a|_|"}, {"-fu", "a|_|", "a|_|"},
+		{"-k 2,2fd -k 1,1r", "3 b|4 B|", "4 B|3 b|"}, {"-k 2,2d -k 1,1r", "3 b|4 b|", "4 b|3 b|"},
+		{"-f", "éa|üb|'s-G|aë|Aag|aagt|", "'s-G|Aag|aagt|aë|éa|üb|"},
+		// small buffers, lines of any length, NUL
+		{"--p=1 -S32b -u", strings.Repeat("7|", 11) + "1|", "1|7|"}, {"-u -k2,2 --p=1 -S32b", strings.Repeat("a 7|", 11) + "b 1|", "b 1|a 7|"},
+		{"-u --p=1 -S32b", "a|" + strings.Repeat("b", 900) + "|", "a|" + strings.Repeat("b", 900) + "|"}, {"-S1", strings.Repeat("a", 4000) + "|", strings.Repeat("a", 4000) + "|"},
+		{"", "\x00b|\x00a|", "\x00a|\x00b|"}, {"", "|\t|", "|\t|"}, {`-k2,2 -t \0`, "a\x00z\x01|b\x00y\x02|", "b\x00y\x02|a\x00z\x01|"}, {`-k2,2 -t \t`, "a\tz|b\ty|", "b\ty|a\tz|"},
+		{"-z", "2\x001\x00", "1\x002\x00"}, {"-z -k2,2", "1|2\x002|1\x00", "2|1\x001|2\x00"}, {"-zb -k2,2", "1||2\x002|1\x00", "2|1\x001||2\x00"},
+		// order is kept or checked
+		{"-c", "A|B|C|", ""}, {"-c -k1,1", "a|a b|", ""}, {"-C", "A|B|C|", ""}, {"-cu", "A|B|", ""}, {"-nc", "2|11|", ""}, {"-c", strings.Repeat("x", 30) + "|", ""},
+		{"-c -k 1,1fR", "ABC|ABc|AbC|Abc|aBC|aBc|abC|abc|", ""}, {"-c -k 1,1fV", "ABC|ABc|AbC|Abc|aBC|aBc|abC|abc|", ""},
+		{"-c -k 1,1dfR", ".ABC|.ABc.|A.bC|A.bc.|aB.C|aB.c.|abC.|abc..|", ""}, {"--check=quiet", "A|", ""}, {"-M", "feb|Jan|x|", "x|Jan|feb|"},
+		{"-V", "a10|a9|", "a9|a10|"}, {"-V", "a1.tar.gz|a1.tar|.a|.0|..|.|", ".|..|.0|.a|a1.tar|a1.tar.gz|"},
+	} {
+		out, errs, code := call(t, "sort", strings.ReplaceAll(c.in, "|", "\n"), strings.Fields(c.flags)...)
+		if want := strings.ReplaceAll(c.want, "|", "\n"); out != want || errs != "" || code != 0 {
+			t.Errorf("sort %s of %q: %q, exit %d, %s; want %q", c.flags, c.in, out, code, errs, want)
+		}
+	}
+}
+
+func TestSortFailsAsGNUSortDoes(t *testing.T) {
+	for _, c := range []struct {
+		flags, in string
+		code      int
+		message   string
+	}{
+		{"-c", "A\nC\nB\n", 1, "mrlocal: sort: -:3: disorder: B\n"}, {"-C", "A\nC\nB\n", 1, ""},
+		{"-cu", "A\nA\n", 1, "-:2: disorder: A"}, {"-cu", "A\nB\nB\n", 1, "-:3: disorder: B"}, {"-cu", "B\nA\nB\n", 1, "-:2: disorder: A"},
+		{"-k0", "", 2, "they count from 1"}, {"-k1.0", "", 2, "they count from 1"}, {"-k1.1,-k0", "", 2, "a number is missing"},
+		{"-k 2.,3", "", 2, "a number is missing"}, {"-k 2,", "", 2, "a number is missing"}, {"+1x", "", 2, "invalid field"},
+		{"-hn", "", 2, "'-hn' are incompatible"}, {"-in", "", 2, "'-in' are incompatible"}, {"-nR", "", 2, "'-nR' are incompatible"},
+		{"-dfgiMnR", "", 2, "'-dfgMnR' are incompatible"}, {"-c -o /dev/null", "", 2, "'-co' are"}, {"-C -o /dev/null", "", 2, "'-Co' are"},
+		{"-cC", "", 2, "'-cC' are"}, {"--sort=random -n", "", 2, "'-nR' are"}, {"--parallel -1", "", 2, "too small"}, {"--parallel a", "", 2, "not a whole number"},
+		{"no-file", "", 2, "no such file"}, {"-o no-file no-file", "", 2, "no such file"}, {"-o no/such/file /dev/null", "", 2, "no/such"},
+		{"-o x -o y", "", 2, "given twice"}, {"-o x -o ./x", "", 2, "given twice"}, {"--compress-program=gzip", "", 2, "runs no other program"},
+		{".", "", 2, "is a directory"}, {"-c a b", "", 2, "extra operand"}, {"--files0-from=- a", "", 2, "extra operand"}, {"-m nope", "", 2, "no such file"},
+		{"--sort=size", "", 2, "one of"}, {"--check=loud", "", 2, "one of"}, {"-t ab", "", 2, "one byte"}, {"--no", "", 2, "no such flag"}, {"--m", "", 2, "can be --month-sort or --merge"},
+	} {
+		out, errs, code := call(t, "sort", c.in, strings.Fields(c.flags)...)
+		if code != c.code || out != "" || !strings.Contains(errs, c.message) || strings.Count(errs, "\n") > 1 {
+			t.Errorf("sort %s: %q, exit %d, %q; want exit %d and %q", c.flags, out, code, errs, c.code, c.message)
+		}
+	}
+}
+
+// Everyday commands give the bytes of GNU sort.
+func TestSortBesideGNUSort(t *testing.T) {
+	var text, numbers, sizes, dated bytes.Buffer
+	for i := range 3000 {
+		n := (i*7919 + 13) % 3001
+		fmt.Fprintf(&text, "line %d of text%d\twith Word%d\n", n, n%97, n%13)
+		fmt.Fprintf(&numbers, "%d,%d.%d,user%d\n", n, n%50-25, i%7, n%31)
+		fmt.Fprintf(&sizes, "%d%s\tfile-%d.tar.gz\n", n%1024, []string{"", "K", "M", "G"}[i%4], n)
+		fmt.Fprintf(&dated, "%s %2d 10:%02d:%02d host%d\n", []string{"Jan", "feb", "MAR", "x"}[i%4], n%31, n%60, i%60, n%5)
+	}
+	files := []jobtest.File{
+		{Path: "text", Data: text.Bytes()}, {Path: "numbers", Data: numbers.Bytes()}, {Path: "sizes", Data: sizes.Bytes()}, {Path: "dated", Data: dated.Bytes()},
+		{Path: "salt", Data: []byte("0123456789abcdef")}, {Path: "names", Data: []byte("text\x00sizes\x00")}, {Path: "empty"},
+	}
+	for i, command := range []string{
+		"text", "-r text", "-u text", "-f text", "-k2,2n text", "-k4,4 -k2,2nr text", "text sizes", "-s -k5 text", "-b -k4 text", "-t: -k1 text",
+		"-n numbers", "-t, -k2,2n numbers", "-t, -k2,2g numbers", "-t, -k3,3 -k1,1nr numbers", "-t, -k3.5n numbers", "-t, -u -k3,3 numbers", "-rn numbers",
+		"-h sizes", "-hr sizes", "-k2V sizes", "-V sizes", "-t- -k2,2n sizes", "-k1,1h -k2,2Vr sizes", "-M dated", "-k1,1M -k2,2n -k3,3 dated", "-k4 -s dated",
+		"-R --random-source=salt text", "-k4,4R --random-source=salt text", "-m text sizes", "-m -u numbers numbers", "-mn numbers sizes empty",
+		"--files0-from=names", "-z text", "-d text", "-i -f text", "-c empty", "-c text", "-C numbers", "empty", "--numeric-sort --reverse numbers", "+1 -2 text", "-uf -k4,4 text",
+	} {
+		t.Run(fmt.Sprint(i, " ", command), func(t *testing.T) {
+			args := strings.Fields(command)
+			want, wantCode := jobtest.Tool(t, files, "sort", args...)
+			t.Chdir(t.TempDir())
+			for _, f := range files {
+				if err := os.WriteFile(f.Path, f.Data, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got, errs, code := call(t, "sort", "", args...)
+			if got != string(want) || code != wantCode {
+				t.Errorf("sort %s: %d bytes, exit %d, %s; want %d bytes, exit %d", command, len(got), code, errs, len(want), wantCode)
+			}
+		})
+	}
+}
+
+func TestSortReplacesItsInput(t *testing.T) {
+	for _, flags := range []string{"-o f f", "-m -o f f", "-m -o f f g h", "-o f g f", "-o f f -"} {
+		dir := t.TempDir()
+		t.Chdir(dir)
+		for _, name := range []string{"f", "g", "h"} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(name+"1\n"+name+"2\n"), 0o640); err != nil {
+				t.Fatal(err)
+			}
+		}
+		out, errs, code := call(t, "sort", "", strings.Fields(flags)...)
+		got, err := os.ReadFile("f")
+		lines := strings.Count(flags, "f") + strings.Count(flags, "g") + strings.Count(flags, "h") - 1
+		if out != "" || errs != "" || code != 0 || err != nil || strings.Count(string(got), "\n") != 2*lines || !strings.HasPrefix(string(got), "f1\nf2\n") {
+			t.Errorf("sort %s: exit %d, %s, f has %q, %v", flags, code, errs, got, err)
+		}
+		info, err := os.Stat("f")
+		left, _ := filepath.Glob(".*")
+		if err != nil || info.Mode().Perm() != 0o640 || len(left) > 0 {
+			t.Errorf("sort %s: %v, %v; left: %q", flags, info, err, left)
+		}
+	}
+}
+
+func TestHelpFitsOneScreen(t *testing.T) {
+	for _, tool := range All() {
+		out, _, code := call(t, tool.Name, "", "--help")
+		if lines := strings.Count(out, "\n"); code != 0 || lines > 50 || lines < 5 {
+			t.Errorf("%s --help: %d lines, exit %d", tool.Name, lines, code)
+		}
+	}
+}
