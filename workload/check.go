@@ -168,8 +168,8 @@ func (d *decoder) checkFault(i int, jobs map[string]int) {
 		d.checkTracker(f.Tracker, s.at)
 		return
 	}
-	head, number, _ := cutLast(s.name)
-	name, kind, _ := cutLast(head)
+	head, number := cutLast(s.name)
+	name, kind := cutLast(head)
 	task, problem := parseCount(number)
 	if problem != "" || name == "" || kind != "m" && kind != "r" {
 		d.failAt(s.at, "task", "%s is not a task; write J01/m/7 for a map and J01/r/0 for a reduce", quote(s.name))
@@ -195,12 +195,9 @@ func (d *decoder) checkFault(i int, jobs map[string]int) {
 }
 
 // cutLast cuts text at its last slash.
-func cutLast(text string) (before, after string, ok bool) {
+func cutLast(text string) (before, after string) {
 	i := strings.LastIndexByte(text, '/')
-	if i < 0 {
-		return "", text, false
-	}
-	return text[:i], text[i+1:], true
+	return text[:max(i, 0)], text[i+1:]
 }
 
 // namesOf returns the names of an index in the file's order, at most 10,000.

@@ -134,7 +134,7 @@ func (f *Deficit) Decide(v *slots.View, d *slots.Decision) {
 	}
 	for _, t := range f.skipped {
 		f.accounts[t.job].kinds[t.kind].barred = false
-		f.rank(v, v.Job(t.job))
+		f.rank(v.Job(t.job))
 	}
 	f.skipped = f.skipped[:0]
 }
@@ -187,11 +187,11 @@ func (f *Deficit) takeIn(v *slots.View) {
 			f.live = append(f.live, id)
 		}
 		f.accrue(v, j)
-		f.rank(v, j)
+		f.rank(j)
 	}
 }
 
-func (f *Deficit) rank(v *slots.View, j slots.JobView) {
+func (f *Deficit) rank(j slots.JobView) {
 	for k := range slots.Kind(trace.Kinds) {
 		if j.Pending(k) > 0 && !f.accounts[j.ID()].kinds[k].barred {
 			f.ranks[k].Set(int32(j.ID()), f.key(j, k))
@@ -217,7 +217,7 @@ func (f *Deficit) update(v *slots.View) {
 		f.updateFairShares(v, k)
 	}
 	for _, id := range f.live {
-		f.rank(v, v.Job(id))
+		f.rank(v.Job(id))
 	}
 	f.at, f.newJob, f.changes = v.Now(), false, 0
 }
