@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"mrlocal/internal/invariant"
-	"mrlocal/slots/locality"
+	"mrlocal/slots/demand"
 	"mrlocal/trace"
 )
 
@@ -141,7 +141,7 @@ func (l *Ledger) retire(j *ledgerJob) {
 		s := &j.side[k]
 		s.tasks, s.requeued, s.failedTasks, s.pending = nil, nil, nil, 0
 	}
-	j.places, j.failures = locality.Index{}, failures{}
+	j.places, j.failures = demand.Index{}, failures{}
 }
 
 // kill orders the end of the attempt on s, unless that was done before.

@@ -9,14 +9,13 @@ import (
 	"mrlocal/internal/invariant"
 	"mrlocal/internal/order"
 	"mrlocal/slots/demand"
-	"mrlocal/slots/locality"
 	"mrlocal/trace"
 )
 
 // Ledger is the bookkeeping of one run.
 type Ledger struct {
 	config    Config
-	placement locality.Placement
+	placement demand.Placement
 	stream    *trace.Stream // nil: nothing is recorded
 
 	// The policy, its traits and its optional abilities (nil: it does not have them).
@@ -170,7 +169,7 @@ func (l *Ledger) layOut() {
 			l.openSlot(&l.slots[i])
 		}
 	}
-	l.placement = locality.Placement{Seed: l.config.Seed, Trackers: int32(len(l.trackers)), Replicas: l.config.Replicas, GroupTrackers: l.config.GroupTrackers}
+	l.placement = demand.Placement{Seed: l.config.Seed, Trackers: int32(len(l.trackers)), Replicas: l.config.Replicas, GroupTrackers: l.config.GroupTrackers}
 }
 
 // SetStream appends every fact and decision from now on to s, and opens s with the

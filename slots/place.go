@@ -2,10 +2,10 @@ package slots
 
 import "slices"
 
-// Ready returns how many maps may start, for locality.Index.
+// Ready returns how many maps may start, for demand.Index.
 func (s *jobSide) Ready() int32 { return s.ready }
 
-// Startable reports whether map t may be chosen by its place, for locality.Index. A map
+// Startable reports whether map t may be chosen by its place, for demand.Index. A map
 // that failed before may not: it goes first, wherever its input is.
 func (s *jobSide) Startable(t int32) bool {
 	return int(t) >= len(s.tasks) || s.tasks[t].state == taskPending && s.tasks[t].failed == 0

@@ -20,10 +20,9 @@
 //
 // Neighbours: examples/policy is a complete policy in one file. slots/fifo is Hadoop's
 // simplest one, slots/policy has the others, and slots/policy/policytest the test suite
-// for all of them. slots/setup makes a Config
-// from a workload file. slots/locality knows where inputs are, slots/demand what tasks
-// need and weigh. slots/replay and slots/explain read recorded runs. slots/pool has the
-// threads behind the slots of a real run.
+// for all of them. slots/setup makes a Config from a workload file. slots/demand knows
+// where inputs are and what tasks need and weigh. slots/replay and slots/explain read
+// recorded runs. slots/pool has the threads behind the slots of a real run.
 package slots
 
 import (
@@ -31,7 +30,7 @@ import (
 
 	"mrlocal/internal/order"
 	"mrlocal/internal/ppm"
-	"mrlocal/slots/locality"
+	"mrlocal/slots/demand"
 	"mrlocal/trace"
 )
 
@@ -73,12 +72,12 @@ const (
 )
 
 // Level is how near the input of a map is to a tracker. A greater level is nearer.
-type Level = locality.Level
+type Level = demand.Level
 
 const (
-	LevelAny     = locality.Any     // elsewhere, or the input has no place
-	LevelGroup   = locality.Group   // in the tracker's group
-	LevelTracker = locality.Tracker // on the tracker
+	LevelAny     = demand.LevelAny     // elsewhere, or the input has no place
+	LevelGroup   = demand.LevelGroup   // in the tracker's group
+	LevelTracker = demand.LevelTracker // on the tracker
 )
 
 // PPM is a share in parts per million, an integer, so that the arithmetic of

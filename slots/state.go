@@ -5,7 +5,6 @@ import (
 
 	"mrlocal/internal/order"
 	"mrlocal/slots/demand"
-	"mrlocal/slots/locality"
 )
 
 // State is the state of a job. A job is Running until it ends, waiting or not. Event
@@ -92,7 +91,7 @@ type ledgerJob struct {
 	held    int32 // its reduces on map-capable slots
 
 	side     [2]jobSide
-	places   locality.Index
+	places   demand.Index
 	failures failures
 	times    JobTimes
 

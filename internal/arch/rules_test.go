@@ -13,7 +13,7 @@ func layers() []layer {
 		{"errors", []string{"errs"}},
 		{"internal", []string{"internal/..."}},
 		{"ground", []string{"trace", "jobs", "datagen"}},
-		{"data and slots", []string{"slots", "slots/fifo", "slots/locality", "slots/demand", "slots/replay", "input", "input/codec", "spill/...", "output", "jobs/..."}},
+		{"data and slots", []string{"slots", "slots/fifo", "slots/demand", "slots/replay", "input", "input/codec", "spill/...", "output", "jobs/..."}},
 		{"policies, threads, shuffle", []string{"slots/policy/...", "slots/pool", "slots/setup", "shuffle", "report"}},
 		{"workload files", []string{"workload"}},
 		{"drivers", []string{"engine/...", "sim/...", "slots/explain"}},
@@ -31,10 +31,10 @@ func within() map[string][]string {
 		"cmd/mrlocal/...":  {"cmd/mrlocal/..."},
 		"jobs/jobtest":     {"jobs/..."},
 		"slots/policy/...": {"slots/policy/..."},
-		"slots":            {"slots/locality", "slots/demand"}, // where inputs are, what tasks need and weigh
-		"slots/fifo":       {"slots"},                          // the policy that is there before all others
-		"slots/replay":     {"slots", "slots/demand"},          // the Ledger, once more
-		"input":            {"input/codec"},                    // how files are compressed
+		"slots":            {"slots/demand"},          // what tasks need and weigh, where inputs are
+		"slots/fifo":       {"slots"},                 // the policy that is there before all others
+		"slots/replay":     {"slots", "slots/demand"}, // the Ledger, once more
+		"input":            {"input/codec"},           // how files are compressed
 		"jobs/...":         {"jobs/internal/..."},
 		"jobs/grep":        {"jobs/grep/*"},   // what it searches with
 		"engine":           {"engine/*"},      // what it is made of
@@ -57,7 +57,7 @@ type ban struct {
 func bans() []ban {
 	everywhere := []string{"..."}
 	command := []string{"cmd/mrlocal/..."}
-	pure := []string{"slots", "slots/fifo", "slots/locality", "slots/demand", "slots/replay", "slots/policy/...", "sim/..."}
+	pure := []string{"slots", "slots/fifo", "slots/demand", "slots/replay", "slots/policy/...", "sim/..."}
 	return []ban{
 		{"log/...", everywhere, nil, "libraries return errors; the command tells them, in one line"},
 		{"flag", everywhere, []string{"cmd/mrlocal/...", "internal/golden"}, "flags belong to the command; libraries take Options"},
@@ -96,7 +96,7 @@ type callBan struct {
 func callBans() []callBan {
 	everywhere := []string{"..."}
 	command := []string{"cmd/mrlocal", "examples/..."}
-	pure := []string{"slots", "slots/fifo", "slots/locality", "slots/demand", "slots/replay", "slots/policy/...", "sim/..."}
+	pure := []string{"slots", "slots/fifo", "slots/demand", "slots/replay", "slots/policy/...", "sim/..."}
 	return []callBan{
 		{"fmt", "Print*", everywhere, nil, "results go to the writer that was handed in"},
 		{"os", "Exit", everywhere, command, "only main ends the process"},

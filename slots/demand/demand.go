@@ -1,14 +1,17 @@
-// Package demand says what tasks need of a tracker, in two measures that never
-// mix. A Vector counts CPU, I/O and memory as shares of what a tracker of
+// Package demand says what tasks need of a tracker: resources, in two measures that
+// never mix, and for maps the nearness of their input. A Vector counts CPU, I/O and memory as shares of what a tracker of
 // capacity 1 has; a job's Profile holds the vectors of its tasks, phase by phase,
 // and policies that know resources keep the sum of them within a tracker's
 // capacity [RAS11, section 3.4]. Weights count a task in whole numbers, so that
 // map and reduce slots may stand for unequal parts of a tracker.
 //
-// The package is pure: all its types are values, and it owns no memory.
+// A Placement knows on which trackers the input of a map is, and an Index finds the
+// pending map whose input is nearest to a tracker. Their ids are plain numbers.
 //
-// Neighbours: package slots records profiles and capacities and keeps a Tally of
-// weights for each tracker; slots/setup reads all of them from a workload file;
+// The package is pure: all its types but Index are values, and own no memory.
+//
+// Neighbours: package slots records profiles and capacities, keeps a Tally of
+// weights for each tracker, and has a Placement and an Index per job; slots/setup reads all of them from a workload file;
 // slots/policy/ras places tasks by vectors, dynamicmr grants by weights.
 package demand
 

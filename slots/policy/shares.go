@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"math/bits"
 	"slices"
 
@@ -110,11 +111,8 @@ func LevelOf(pools []ShareDemand, total int32) Level {
 func compareProducts(a, b, c, d int64) int {
 	high, low := bits.Mul64(uint64(a), uint64(b))
 	otherHigh, otherLow := bits.Mul64(uint64(c), uint64(d))
-	switch {
-	case high != otherHigh && high < otherHigh, high == otherHigh && low < otherLow:
-		return -1
-	case high == otherHigh && low == otherLow:
-		return 0
+	if high != otherHigh {
+		return cmp.Compare(high, otherHigh)
 	}
-	return 1
+	return cmp.Compare(low, otherLow)
 }

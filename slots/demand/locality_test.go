@@ -1,4 +1,4 @@
-package locality
+package demand
 
 import (
 	"testing"
@@ -6,7 +6,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// maps are the maps of a job, as Tasks.
+// maps are the maps of a job, as PendingMaps.
 type maps struct {
 	ready   int32
 	started map[int32]bool
@@ -18,7 +18,7 @@ func (m maps) Startable(task int32) bool { return !m.started[task] }
 // homes returns the trackers that have an input, from the levels of all trackers.
 func homes(p *Placement, job, task int32) (at []int32) {
 	for tracker := range p.Trackers {
-		if p.Level(job, task, tracker) == Tracker {
+		if p.Level(job, task, tracker) == LevelTracker {
 			at = append(at, tracker)
 		}
 	}
@@ -70,7 +70,7 @@ func TestTheNearestIsWhatALookAtAllMapsFinds(t *testing.T) {
 			default:
 				tracker := rapid.Int32Range(0, p.Trackers-1).Draw(t, "tracker")
 				task, level, found := x.Nearest(&p, tracker, m)
-				want, wantLevel := int32(-1), Any
+				want, wantLevel := int32(-1), LevelAny
 				for i := range m.ready {
 					if l := p.Level(job, i, tracker); m.Startable(i) && l > wantLevel {
 						want, wantLevel = i, l

@@ -1,14 +1,4 @@
-// Package locality knows on which trackers the input of a map is, and finds the pending
-// map whose input is nearest to a tracker.
-//
-// A Placement is synthetic: a hash of seed, job and task chooses the trackers that have
-// a replica of the input. It needs no memory, and each driver and each replay gets the
-// same trackers. An Index has the maps of one job, in a list per tracker and a list per
-// group of trackers. It owns the lists, which take 4 bytes per replica.
-//
-// Neighbour: package slots, whose Ledger has a Placement and an Index per job. Its ids
-// are plain numbers here.
-package locality
+package demand
 
 import (
 	"slices"
@@ -21,14 +11,16 @@ import (
 type Level uint8
 
 const (
-	Any     Level = iota // elsewhere, or the input has no place
-	Group                // in the same group of trackers
-	Tracker              // on the tracker
+	LevelAny     Level = iota // elsewhere, or the input has no place
+	LevelGroup                // in the same group of trackers
+	LevelTracker              // on the tracker
 )
 
 func (l Level) String() string { return [...]string{"any", "group", "tracker"}[l] }
 
-// Placement decides where inputs are on a cluster.
+// Placement decides where inputs are on a cluster. It is synthetic: a hash of seed, job
+// and task chooses the trackers that have a replica of the input. It needs no memory, and
+// each driver and each replay gets the same trackers.
 type Placement struct {
 	Seed          uint64
 	Trackers      int32
@@ -46,14 +38,14 @@ func (p *Placement) Group(tracker int32) int32 {
 
 // Level returns how near the input of a map of a job is to a tracker.
 func (p *Placement) Level(job, task, tracker int32) Level {
-	level := Any
+	level := LevelAny
 	at := p.replicasOf(job, task)
 	for range p.replicas() {
 		switch c := at.next(); {
 		case c == tracker:
-			return Tracker
+			return LevelTracker
 		case p.GroupTrackers > 0 && p.Group(c) == p.Group(tracker):
-			level = Group
+			level = LevelGroup
 		}
 	}
 	return level
@@ -86,14 +78,15 @@ func (c *replicaWalk) next() int32 {
 	return t
 }
 
-// Tasks is what an Index asks about the maps of a job.
-type Tasks interface {
+// PendingMaps is what an Index asks about the maps of a job.
+type PendingMaps interface {
 	Ready() int32              // maps [0, Ready) may start
 	Startable(task int32) bool // the map is pending and may be chosen by its place
 }
 
-// Index finds the maps of one job by the places of their inputs. The zero value has no
-// maps.
+// Index finds the maps of one job by the places of their inputs: it has them in a list
+// per tracker and a list per group of trackers, which it owns and which take 4 bytes per
+// replica. The zero value has no maps.
 type Index struct {
 	known  int32
 	here   []list
@@ -144,20 +137,20 @@ func (x *Index) each(p *Placement, job, task int32, do func(*list, int32)) {
 }
 
 // Nearest returns the startable map whose input is nearest to a tracker, and its level.
-// found is false if no map is nearer than Any.
-func (x *Index) Nearest(p *Placement, tracker int32, of Tasks) (task int32, level Level, found bool) {
+// found is false if no map is nearer than LevelAny.
+func (x *Index) Nearest(p *Placement, tracker int32, of PendingMaps) (task int32, level Level, found bool) {
 	if x.here == nil {
-		return 0, Any, false
+		return 0, LevelAny, false
 	}
 	if t, ok := x.here[tracker].first(of); ok {
-		return t, Tracker, true
+		return t, LevelTracker, true
 	}
 	if x.groups != nil {
 		if t, ok := x.groups[p.Group(tracker)].first(of); ok {
-			return t, Group, true
+			return t, LevelGroup, true
 		}
 	}
-	return 0, Any, false
+	return 0, LevelAny, false
 }
 
 // add appends a map, unless it is the last one already: a group may have several replicas.
@@ -174,7 +167,7 @@ func (l *list) again(task int32) {
 }
 
 // first returns the first startable map and moves next to it.
-func (l *list) first(of Tasks) (task int32, found bool) {
+func (l *list) first(of PendingMaps) (task int32, found bool) {
 	for ready := of.Ready(); int(l.next) < len(l.tasks); l.next++ {
 		t := l.tasks[l.next]
 		if t >= ready {
