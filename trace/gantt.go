@@ -41,12 +41,12 @@ const (
 func (t *Timeline) Gantt(w io.Writer, o GanttOptions) error {
 	slots := slices.Clone(t.slots)
 	slices.SortStableFunc(slots, func(a, b Slot) int { return cmp.Compare(a.Tracker, b.Tracker) })
-	label := len(fmt.Sprintf("%-6s %d ", Reduce, max(0, len(slots)-1)))
+	label := t.label()
 	if o.Width <= 0 {
 		o.Width = defaultGanttWidth
 	}
 	if o.Cell <= 0 {
-		o.Cell = cellFor(t.End, max(leastGanttColumns, o.Width-label))
+		o.Cell = t.Cell(o.Width)
 	}
 	columns := int((t.End + o.Cell - 1) / o.Cell)
 	rows := newGanttRows(len(slots), columns, o.Cell)
@@ -80,6 +80,17 @@ func (t *Timeline) Gantt(w io.Writer, o GanttOptions) error {
 		return fmt.Errorf("draw gantt: %w", err)
 	}
 	return nil
+}
+
+// Cell returns the time per column with which the run fits width columns. Gantts with
+// the same time per column compare.
+func (t *Timeline) Cell(width int) time.Duration {
+	return cellFor(t.End, max(leastGanttColumns, width-t.label()))
+}
+
+// label returns the width of the labels of the rows.
+func (t *Timeline) label() int {
+	return len(fmt.Sprintf("%-6s %d ", Reduce, max(0, len(t.slots)-1)))
 }
 
 // ganttRow is the row of one slot. For each cell it has the letter of the longest

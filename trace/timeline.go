@@ -39,13 +39,16 @@ func (t *Timeline) Open(h *Header) error {
 
 // Record adds an event.
 func (t *Timeline) Record(s *Stream, e *Event) error {
-	if e.Op == OpSubmit {
-		if texts := s.Texts(e.Ref); len(texts) > 1 {
-			t.submit(e.Job, texts[0], texts[1])
-		}
+	t.Add(e, s.Texts(e.Ref))
+	return nil
+}
+
+// Add adds an event whose Ref refers to texts, for a caller that has no Stream.
+func (t *Timeline) Add(e *Event, texts []string) {
+	if e.Op == OpSubmit && len(texts) > 1 {
+		t.submit(e.Job, texts[0], texts[1])
 	}
 	t.add(e)
-	return nil
 }
 
 // submit keeps the name and the pool of a job.

@@ -19,7 +19,7 @@ const replayHelp = `EVENTS is a file that --events wrote, or - for standard inpu
 Exit codes: 0 every decision is the same; 1 a decision differs (the first one is printed); 2 the file is cut short, was changed or was not written by mrlocal.`
 
 // exitDiffers is the exit code of replay if a decision differs from the recorded
-// one.
+// one, and of a comparison of runs that differ.
 const exitDiffers = 1
 
 // replayCommand shows that decisions depend on the recorded facts alone.

@@ -17,16 +17,18 @@ import (
 	"mrlocal/report"
 	"mrlocal/sim"
 	"mrlocal/slots"
+	"mrlocal/slots/explain"
 	"mrlocal/workload"
 )
 
 const simHelp = `WORKLOAD is a YAML file of pools and jobs; batch runs the same file for real. A flag replaces the value of the file. The same file, flags and --seed give the same bytes.
 
-Exit codes: 0 done; 2 wrong usage or input, nothing was started; 3 a job failed in the simulation (the others went on; table and report are complete); 128 + the signal's number when interrupted.`
+Exit codes: 0 done; 1 the runs of --compare differ; 2 wrong usage or input, nothing was started; 3 a job failed in the simulation (the others went on; table and report are complete); 128 + the signal's number when interrupted.`
 
 func simCommand() command {
 	return command{name: "sim", usage: "run a workload file in virtual time", args: "WORKLOAD", long: simHelp, run: runSim,
 		flags: workloadFlags(append(simFlags(),
+			toggle("compare", "", "with two policies: tell how their decisions differ, and why, as mrlocal compare does; exit code 1 if they differ"),
 			value("events", "write every fact and decision to `FILE`, one JSON object a line; with several policies, to FILE.POLICY", ""),
 			value("report", "write the report to `FILE` as JSON; with several policies, as an array", "a table on standard output")), ""),
 	}
@@ -80,6 +82,13 @@ func runSim(ctx context.Context, e env, line argv.Line) (int, error) {
 	r := newReader(line)
 	s, names, picture := r.simulation(), r.policies(), r.picture()
 	eventsPath, reportPath := r.Path("events"), r.Path("report")
+	compare := line.Has("compare")
+	switch {
+	case compare && len(names) != 2:
+		r.Keep(errs.Optionf("--compare", "needs --sched with two policies"))
+	case compare && picture.On:
+		r.Keep(errs.Optionf("--compare, --gantt", "--compare draws both gantts; leave out --gantt"))
+	}
 	if r.Err != nil {
 		return 0, r.Err
 	}
@@ -97,6 +106,7 @@ func runSim(ctx context.Context, e env, line argv.Line) (int, error) {
 	}
 	notes := newNotes(e.stderr)
 	var reports []*report.Report
+	var recorded [2]bytes.Buffer // for --compare
 	code := exitDone
 	for i, name := range names {
 		o, err := s.options(f, name)
@@ -104,6 +114,12 @@ func runSim(ctx context.Context, e env, line argv.Line) (int, error) {
 			return 0, err
 		}
 		o.Events, o.Note, o.Watch = files.Events(i), notes.note, picture.Watch
+		switch {
+		case compare && o.Events != nil:
+			o.Events = io.MultiWriter(o.Events, &recorded[i])
+		case compare:
+			o.Events = &recorded[i]
+		}
 		done, err := sim.Run(ctx, f, o)
 		// If the reader of the events has closed its pipe, the run is complete all the same.
 		if err = errors.Join(err, files.CloseEvents(i)); err != nil && !(gone(err) && done != nil) {
@@ -114,6 +130,18 @@ func runSim(ctx context.Context, e env, line argv.Line) (int, error) {
 			code = exitFailed
 		}
 		if err := write(e, picture.Of(name, len(names), show.Width(e.stdout), true)); err != nil {
+			return 0, err
+		}
+	}
+	if compare {
+		differs, err := compareRuns(e, explain.Recorded{Name: names[0], Events: bytes.NewReader(recorded[0].Bytes())}, explain.Recorded{Name: names[1], Events: bytes.NewReader(recorded[1].Bytes())})
+		if err != nil {
+			return 0, err
+		}
+		if code == exitDone {
+			code = differs
+		}
+		if err := write(e, []byte("\n")); err != nil {
 			return 0, err
 		}
 	}

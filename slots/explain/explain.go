@@ -1,7 +1,7 @@
 // Package explain answers questions about a recorded run in sentences: what was decided,
 // by which rule of which policy, with which numbers, and which candidates were passed
 // over; which attempt held which slot at a moment; what happened to a task; why a slot
-// stayed idle.
+// stayed idle; how two runs differ (Compare).
 //
 // An event file has only facts and decisions, no reasons. This package replays the facts
 // (slots/replay): a fresh Ledger makes each decision again, and the policy says why. If
@@ -16,6 +16,7 @@ package explain
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -67,21 +68,29 @@ type Options struct {
 // so that a file that is cut short is explained up to its end; other answers are written
 // only if there is no error.
 func Sentences(w io.Writer, r io.Reader, o Options) error {
-	if o.Name == "" {
-		o.Name = "events"
-	}
-	t := &explainer{w: bufio.NewWriter(w), o: o, worded: map[slots.Rule]bool{}, asked: slots.AllTrackers}
+	t := newExplainer(w, o)
 	if err := t.choose(); err != nil {
 		return err
 	}
+	return t.run(r)
+}
+
+// newExplainer returns an explainer without a mode.
+func newExplainer(w io.Writer, o Options) *explainer {
+	o.Name = cmp.Or(o.Name, "events")
+	return &explainer{w: bufio.NewWriter(w), o: o, worded: map[slots.Rule]bool{}, asked: slots.AllTrackers, newest: slots.NoJob}
+}
+
+// run replays the events of r, and gives the mode what it wants.
+func (t *explainer) run(r io.Reader) error {
 	diff, err := replay.Run(r, registry.ForReplay, replay.Options{Begin: t.begin, Explain: t.explained, Event: t.event})
 	switch {
 	case t.err != nil:
 		return t.err
 	case err != nil:
-		err = errs.Inputf(o.Name, "%s", strings.TrimPrefix(err.Error(), "replay: "))
+		err = errs.Inputf(t.o.Name, "%s", strings.TrimPrefix(err.Error(), "replay: "))
 	case diff != nil:
-		err = errs.Inputf(o.Name, "line %d: this program does not decide as the run did: recorded %s, replayed %s", diff.Line, diff.Recorded, diff.Replayed)
+		err = errs.Inputf(t.o.Name, "line %d: this program does not decide as the run did: recorded %s, replayed %s", diff.Line, diff.Recorded, diff.Replayed)
 	default:
 		t.settle()
 		t.welcome()
@@ -207,7 +216,6 @@ type visit struct {
 
 // choose chooses the mode for the question.
 func (t *explainer) choose() error {
-	t.newest = slots.NoJob
 	switch {
 	case t.o.HasAt && t.o.At < 0:
 		return errs.Optionf("time "+seconds(t.o.At), "this is before the start of the run")

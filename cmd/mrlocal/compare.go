@@ -1,0 +1,69 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"os"
+
+	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/show"
+	"mrlocal/errs"
+	"mrlocal/slots/explain"
+)
+
+const compareHelp = `FIRST and SECOND are files that --events of run, batch or sim wrote; one of them may be - for standard input. mrlocal prints the first decision that differs with the reasons of both runs, the jobs whose times differ, and both gantts on one axis. sim --compare simulates and compares in one step. The times of two real runs always differ.
+
+Exit codes: 0 the runs are equal; 1 they differ; 2 wrong usage, a file that is cut short or was not written by mrlocal.`
+
+// compareCommand says where two recorded runs differ, and why.
+func compareCommand() command {
+	return command{name: "compare", usage: "tell how two recorded runs differ, and why", args: "FIRST SECOND", long: compareHelp, run: runCompare}
+}
+
+func runCompare(ctx context.Context, e env, line argv.Line) (int, error) {
+	if len(line.Words) != 2 {
+		return 0, errs.Optionf("", "name two files that --events FILE of run, batch or sim wrote")
+	}
+	if line.Words[0] == "-" && line.Words[1] == "-" {
+		return 0, errs.Optionf("-", "standard input can be only one of the two runs")
+	}
+	var both [2]explain.Recorded
+	for i, word := range line.Words {
+		path, events, err := openEvents(e, argv.Line{Words: []string{word}})
+		if err != nil {
+			return 0, err
+		}
+		defer events.Close()
+		both[i].Name = argv.Quote(path)
+		if both[i].Events, err = seekable(ctx, events); err != nil {
+			return 0, errs.Inputf(both[i].Name, "%v", err)
+		}
+	}
+	return compareRuns(e, both[0], both[1])
+}
+
+// seekable returns events as a file that can be read again. A pipe is read into memory.
+func seekable(ctx context.Context, events io.Reader) (io.ReadSeeker, error) {
+	if f, ok := events.(*os.File); ok {
+		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+			return f, nil
+		}
+	}
+	text, err := io.ReadAll(contextReader{ctx, events})
+	return bytes.NewReader(text), err
+}
+
+// compareRuns writes a comparison. The exit code says whether the runs differ.
+func compareRuns(e env, a, b explain.Recorded) (int, error) {
+	var text bytes.Buffer // a comparison that ends in an error is not printed
+	differ, err := explain.Compare(&text, a, b, show.Width(e.stdout))
+	if err != nil {
+		return 0, err
+	}
+	code := exitDone
+	if differ {
+		code = exitDiffers
+	}
+	return code, write(e, text.Bytes())
+}
