@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/demo"
 	"mrlocal/datagen"
 	"mrlocal/errs"
 )
@@ -106,4 +107,22 @@ func isOpen(name string, w io.Writer) bool {
 // gone reports whether err says that the reader has closed the pipe.
 func gone(err error) bool {
 	return errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe)
+}
+
+const demoHelp = `Makes wiki/ unless it exists. Then it runs the same grep under the policies fair and pi-dhfs, with half of the cores as map slots and half as reduce slots, draws both runs and compares them. It writes nothing but wiki/.`
+
+// demoCommand is the first thing that a new user runs. It needs no input and no
+// flag.
+func demoCommand() command {
+	return command{name: "demo", usage: "make wiki/, run one grep under two policies and compare", long: demoHelp,
+		run: func(ctx context.Context, e env, line argv.Line) (int, error) {
+			if err := noWords(line); err != nil {
+				return 0, err
+			}
+			err := demo.Run(ctx, e.stdout, e.stderr)
+			if gone(err) {
+				err = nil
+			}
+			return exitDone, err
+		}}
 }

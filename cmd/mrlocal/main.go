@@ -2,7 +2,7 @@
 // shows how the slots are handed out.
 //
 // Each command has a file: run.go, batch.go, sim.go, sweep.go, measure.go (tune
-// and profile), reproduce.go, replay.go, explain.go, compare.go, gen.go, demo.go,
+// and profile), reproduce.go, replay.go, explain.go, compare.go, gen.go (and demo),
 // policies.go. tree.go lists the commands and calls them. flags.go and sched.go
 // hold the flags that several commands share; jobs.go has the jobs, and
 // batchjobs.go reads the jobs of a workload file as run reads its flags. tools.go
@@ -11,6 +11,7 @@
 // The packages below internal:
 //
 //	argv     reads the command line, words errors
+//	demo     the run of mrlocal demo
 //	measure  runs of a job or a workload with several numbers of slots
 //	process  signals, GOMAXPROCS, memory limit, --profile, files beside the result
 //	show     progress, tables and gantts

@@ -1,4 +1,10 @@
-package main
+// Package demo is what a new user runs first: it makes wiki/ and runs one grep under two
+// policies, draws both runs and compares them.
+//
+// It keeps the result, the events and the timeline of both runs in memory, a few MiB.
+// Neighbours: package mrlocal makes the runs, datagen the input, slots/explain explains the
+// first loan. cmd/mrlocal calls Run.
+package demo
 
 import (
 	"bytes"
@@ -30,33 +36,15 @@ import (
 
 // The input of the demo, and what is shown of its result.
 const (
-	demoDir   = "wiki"
-	demoBytes = 256 << 20 // both runs then take a few seconds on two cores
-	demoSeed  = 1
-	demoTop   = 5       // lines of the result that are shown
-	warmBytes = 1 << 30 // at most so much of an existing wiki is read before the runs
+	Dir        = "wiki"
+	inputBytes = 256 << 20 // both runs then take a few seconds on two cores
+	inputSeed  = 1
+	topLines   = 5       // lines of the result that are shown
+	warmBytes  = 1 << 30 // at most so much of an existing wiki is read before the runs
 )
 
-const demoHelp = `Makes wiki/ unless it exists. Then it runs the same grep under the policies fair and pi-dhfs, with half of the cores as map slots and half as reduce slots, draws both runs and compares them. It writes nothing but wiki/.`
-
-// demoCommand is the first thing that a new user runs. It needs no input and no
-// flag.
-func demoCommand() command {
-	return command{name: "demo", usage: "make wiki/, run one grep under two policies and compare", long: demoHelp,
-		run: func(ctx context.Context, e env, line argv.Line) (int, error) {
-			if err := noWords(line); err != nil {
-				return 0, err
-			}
-			err := demo(ctx, e)
-			if gone(err) {
-				err = nil
-			}
-			return exitDone, err
-		}}
-}
-
-// demoRun is the outcome of one run.
-type demoRun struct {
+// outcome is the outcome of one run.
+type outcome struct {
 	policy string
 	report *mrlocal.Report
 	result [sha256.Size]byte // of the whole result, to compare the runs
@@ -66,17 +54,18 @@ type demoRun struct {
 	events bytes.Buffer      // for the explanation
 }
 
-// demo runs the same job under fair and under the default policy. Half of the
-// cores become map slots and half reduce slots, so that lending shows.
-func demo(ctx context.Context, e env) error {
-	if err := makeWiki(ctx, e); err != nil {
+// Run runs the same job under fair and under the default policy. Half of the
+// cores become map slots and half reduce slots, so that lending shows. It makes Dir
+// unless it exists, and fails if a run fails or stdout does.
+func Run(ctx context.Context, stdout, stderr io.Writer) error {
+	if err := makeWiki(ctx, stdout); err != nil {
 		return err
 	}
 	half := max(1, runtime.NumCPU()/2) // of the cores, for each kind of slots
-	fmt.Fprintf(e.stdout, "counting what %s matches in %s/, %d map and %d reduce slots:\n", grep.DefaultPattern, demoDir, half, half)
-	runs := make([]*demoRun, 0, 2)
-	for _, name := range []string{"fair", defaultPolicy} {
-		r, err := runDemo(ctx, e, name, half)
+	fmt.Fprintf(stdout, "counting what %s matches in %s/, %d map and %d reduce slots:\n", grep.DefaultPattern, Dir, half, half)
+	runs := make([]*outcome, 0, 2)
+	for _, name := range []string{"fair", mrlocal.DefaultPolicy} {
+		r, err := runGrep(ctx, stderr, name, half)
 		if err != nil {
 			return err
 		}
@@ -85,31 +74,31 @@ func demo(ctx context.Context, e env) error {
 	// Both pictures have the same time per column, so that they can be compared.
 	cell := ganttCell(max(runs[0].report.MakespanSeconds, runs[1].report.MakespanSeconds))
 	for _, r := range runs {
-		if err := r.show(e.stdout, cell); err != nil {
+		if err := r.show(stdout, cell); err != nil {
 			return err
 		}
 	}
-	return showDifference(e.stdout, runs[0], runs[1])
+	return showDifference(stdout, runs[0], runs[1])
 }
 
-// makeWiki makes demoDir unless it exists. If it exists, it reads the files once,
+// makeWiki makes Dir unless it exists. If it exists, it reads the files once,
 // so that the first run does not pay alone for reading the disk.
-func makeWiki(ctx context.Context, e env) error {
-	info, err := os.Stat(demoDir)
+func makeWiki(ctx context.Context, stdout io.Writer) error {
+	info, err := os.Stat(Dir)
 	switch {
 	case err == nil && !info.IsDir():
-		return errs.Optionf(demoDir, "is not a directory; the demo needs that name for its input")
+		return errs.Optionf(Dir, "is not a directory; the demo needs that name for its input")
 	case err == nil:
-		fmt.Fprintf(e.stdout, "%s/ exists already: the demo uses it\n", demoDir)
-		return warm(ctx, demoDir)
+		fmt.Fprintf(stdout, "%s/ exists already: the demo uses it\n", Dir)
+		return warm(ctx, Dir)
 	case !errors.Is(err, fs.ErrNotExist):
-		return errs.Optionf(demoDir, "%v", errs.Cause(err))
+		return errs.Optionf(Dir, "%v", errs.Cause(err))
 	}
 	started := time.Now()
-	if err := datagen.Generate(ctx, datagen.Wiki, demoDir, demoBytes, demoSeed); err != nil {
+	if err := datagen.Generate(ctx, datagen.Wiki, Dir, inputBytes, inputSeed); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(e.stdout, "made %s/: %s of wiki articles in %.1fs\n", demoDir, humanize.IBytes(demoBytes), time.Since(started).Seconds())
+	_, err = fmt.Fprintf(stdout, "made %s/: %s of wiki articles in %.1fs\n", Dir, humanize.IBytes(inputBytes), time.Since(started).Seconds())
 	return err
 }
 
@@ -134,9 +123,9 @@ func warm(ctx context.Context, dir string) error {
 	})
 }
 
-// runDemo runs grep under the policy of that name, with half map slots and half
+// runGrep runs grep under the policy of that name, with half map slots and half
 // reduce slots. It keeps events and result in memory.
-func runDemo(ctx context.Context, e env, name string, half int) (*demoRun, error) {
+func runGrep(ctx context.Context, stderr io.Writer, name string, half int) (*outcome, error) {
 	p, err := registry.New(name, policy.DefaultOptions())
 	if err != nil {
 		return nil, err
@@ -146,17 +135,17 @@ func runDemo(ctx context.Context, e env, name string, half int) (*demoRun, error
 		return nil, err
 	}
 	var result bytes.Buffer
-	r := &demoRun{policy: name, line: &trace.Timeline{}}
+	r := &outcome{policy: name, line: &trace.Timeline{}}
 	r.report, err = process.RunChain(ctx, chain, mrlocal.Options{
-		JobOptions: mrlocal.JobOptions{Inputs: []string{demoDir}, Stdout: &result}, Policy: p, Config: setup.Config{MapSlots: half, ReduceSlots: half},
+		JobOptions: mrlocal.JobOptions{Inputs: []string{Dir}, Stdout: &result}, Policy: p, Config: setup.Config{MapSlots: half, ReduceSlots: half},
 		Watch: func(s *trace.Stream) { s.Attach(r.line) }, Events: &r.events,
-		Note: func(text string) { fmt.Fprint(e.stderr, argv.ErrorLine("", errors.New(text))) },
+		Note: func(text string) { fmt.Fprint(stderr, argv.ErrorLine("", errors.New(text))) },
 	})
 	if err != nil {
 		return nil, err
 	}
 	r.result, r.lines = sha256.Sum256(result.Bytes()), bytes.Count(result.Bytes(), []byte("\n"))
-	r.top = firstLines(result.Bytes(), demoTop)
+	r.top = firstLines(result.Bytes(), topLines)
 	return r, nil
 }
 
@@ -174,13 +163,13 @@ func firstLines(text []byte, n int) []byte {
 }
 
 // mapSeconds returns the length of the map phase.
-func (r *demoRun) mapSeconds() float64 {
+func (r *outcome) mapSeconds() float64 {
 	j := &r.report.Jobs[0]
 	return j.MapsDoneS - j.StartS
 }
 
 // show draws the run; cell is the time of one column.
-func (r *demoRun) show(w io.Writer, cell time.Duration) error {
+func (r *outcome) show(w io.Writer, cell time.Duration) error {
 	if _, err := fmt.Fprintf(w, "\n%s: %.2fs, map phase %.2fs, slots %.0f%% used, %d moves\n", r.policy,
 		r.report.MakespanSeconds, r.mapSeconds(), 100*r.report.Utilisation, r.report.Moves); err != nil {
 		return err
@@ -203,7 +192,7 @@ func ganttCell(runSeconds float64) time.Duration {
 }
 
 // showDifference checks that both results are equal, and compares the times.
-func showDifference(w io.Writer, fair, dynamic *demoRun) error {
+func showDifference(w io.Writer, fair, dynamic *outcome) error {
 	// A slot policy may change when tasks run, but never the result.
 	if fair.result != dynamic.result {
 		return fmt.Errorf("a bug in mrlocal: %s and %s gave different results", fair.policy, dynamic.policy)
@@ -217,7 +206,7 @@ func showDifference(w io.Writer, fair, dynamic *demoRun) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(w, "\nNext: mrlocal run grep --input %s/ --sched %s --gantt --events events.jsonl, then mrlocal explain events.jsonl\n", demoDir, dynamic.policy)
+	_, err = fmt.Fprintf(w, "\nNext: mrlocal run grep --input %s/ --sched %s --gantt --events events.jsonl, then mrlocal explain events.jsonl\n", Dir, dynamic.policy)
 	return err
 }
 
