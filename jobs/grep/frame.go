@@ -35,6 +35,13 @@ const (
 	// payload is the number of lines of its piece, 8 bytes, and a byte that is
 	// 1 if the file began in this split.
 	frameOpen
+	// frameBinary says that the file of this number is binary. The payload is
+	// its path.
+	frameBinary
+	// frameItem is a line that is selected, or that may stand around one. Its
+	// number counts as that of frameLine. The payload is a byte of flags
+	// (context.go), then the text.
+	frameItem
 )
 
 const (
@@ -47,6 +54,7 @@ const (
 // frames writes frames.
 type frames struct {
 	out  jobs.RawWriter
+	eol  byte // ends lines
 	buf  []byte
 	open int // place in buf of the header of the open frame; -1 if no frame is open
 	kind uint8
@@ -54,7 +62,7 @@ type frames struct {
 	lines int64
 }
 
-func newFrames() *frames { return &frames{open: -1} }
+func newFrames() *frames { return &frames{open: -1, eol: '\n'} }
 
 func appendHeader(dst []byte, kind uint8, number int64, length int) []byte {
 	dst = binary.LittleEndian.AppendUint64(dst, uint64(kind)|uint64(number)<<8)
@@ -115,7 +123,7 @@ func (f *frames) line(lines int64, prefix, text []byte) {
 		return
 	}
 	f.room(frameRaw, len(prefix)+len(text)+1)
-	f.buf = append(append(append(f.buf, prefix...), text...), '\n')
+	f.buf = append(append(append(f.buf, prefix...), text...), f.eol)
 	f.lines += lines
 }
 
@@ -134,7 +142,7 @@ func (f *frames) numbered(number int64, text []byte) {
 // newline adds a newline to the open raw frame.
 func (f *frames) newline() {
 	f.room(frameRaw, 1)
-	f.buf = append(f.buf, '\n')
+	f.buf = append(f.buf, f.eol)
 }
 
 // frame writes a whole frame.

@@ -61,12 +61,24 @@ type Options struct {
 	OnlyMatched bool   // -o
 	Quiet       bool   // -q
 	MaxCount    *int64 // -m; no limit if nil or negative
+
+	ListOthers bool     // -L
+	NULNames   bool     // -Z: a NUL byte follows the path in place of its separator
+	NULEnded   bool     // -z: a NUL byte ends each line; lines may hold newlines
+	Context    *Context // -A, -B, -C; nil: no groups of lines
+	Color      bool     // --color=always, with GNU grep's default colours
+	NameBinary bool     // a file with a NUL byte in its first 64 KiB is named if it matches, as in GNU grep
 }
+
+// Context is the number of lines that are written around each selected line.
+// A separator stands between groups of lines that are not neighbours.
+type Context struct{ Before, After int64 }
 
 // selects reports whether Options ask for lines, and not for counted matches.
 func (o Options) selects() bool {
 	return o.Lines || o.LineNumbers || o.Names != NamesAuto || o.Count || o.ListFiles || o.Invert || o.IgnoreCase ||
-		o.Fixed || o.Word || o.Whole || o.OnlyMatched || o.Quiet || o.MaxCount != nil
+		o.Fixed || o.Word || o.Whole || o.OnlyMatched || o.Quiet || o.MaxCount != nil ||
+		o.ListOthers || o.NULNames || o.NULEnded || o.Context != nil || o.Color || o.NameBinary
 }
 
 // New makes the job: a chain of two jobs that counts matches, or one job that
@@ -80,13 +92,18 @@ func New(o Options) (jobs.Chain, error) {
 	if !o.selects() {
 		return countJobs(p, !o.Text), nil
 	}
+	delim := jobs.Newline
+	if o.NULEnded {
+		delim = jobs.NUL
+	}
 	selecting := func(files int) jobs.Job {
 		f := lower(o, files)
 		return jobs.Job{
 			Name:        "grep",
+			Delim:       delim,
 			NewMapper:   func() jobs.Mapper { return newLineMapper(p, f) },
 			NewReleaser: func() jobs.Releaser { return newReleaser(f) },
-			SkipBinary:  !o.Text,
+			SkipBinary:  !o.Text && !o.NameBinary && !o.NULEnded,
 			BuiltIn:     true,
 		}
 	}

@@ -9,6 +9,10 @@ import (
 	"mrlocal/jobs"
 )
 
+// binaryHeadBytes is the length of the head in which a NUL byte makes a file
+// binary, the same as in package input.
+const binaryHeadBytes = 64 << 10
+
 // form says how selected lines are written. It is made of Options when the
 // number of files is known.
 type form struct {
@@ -18,6 +22,12 @@ type form struct {
 	invert  bool
 	limit   int64 // of selected lines in each file; math.MaxInt64 for none
 	want    want
+
+	nulNames   bool
+	color      bool
+	eol        byte // ends lines of output
+	nameBinary bool
+	context    *Context // nil unless lines are wanted
 }
 
 // want says what is to be found out about each file.
@@ -27,7 +37,8 @@ const (
 	wantLines want = iota
 	wantCounts
 	wantFiles
-	wantAny // -q
+	wantOthers // -L
+	wantAny    // -q
 )
 
 // limited reports whether there is a limit. The releaser must then be able to
@@ -43,6 +54,13 @@ func lower(o Options, files int) *form {
 		matched: o.OnlyMatched,
 		invert:  o.Invert,
 		limit:   math.MaxInt64,
+
+		nulNames: o.NULNames,
+		color:    o.Color,
+		eol:      '\n',
+	}
+	if o.NULEnded {
+		f.eol = 0
 	}
 	switch {
 	// Of several such options the first one of this list counts, as in GNU grep.
@@ -50,8 +68,13 @@ func lower(o Options, files int) *form {
 		f.want = wantAny
 	case o.ListFiles:
 		f.want = wantFiles
+	case o.ListOthers:
+		f.want = wantOthers
 	case o.Count:
 		f.want = wantCounts
+	default:
+		f.context = o.Context
+		f.nameBinary = o.NameBinary && !o.Text && !o.NULEnded
 	}
 	if o.MaxCount != nil && *o.MaxCount >= 0 {
 		f.limit = *o.MaxCount
@@ -69,6 +92,9 @@ type lineMapper struct {
 	frames *frames
 	prefix []byte // path and colon, with room behind it for a line number
 	number decimal
+	most   int64  // selected lines of a file after which the rest of the split is of no use
+	text   []byte // the block with NUL and newline exchanged, if eol is NUL
+	shown  []byte // text that is made for the output
 
 	file     int32
 	path     string
@@ -79,10 +105,16 @@ type lineMapper struct {
 	selected int64 // number of selected lines of the file in this split
 	lines    int64 // number of lines before the current text, if numbers are wanted
 	found    bool  // -q: a line was selected
+	binary   bool  // the file is to be named if it matches
 }
 
 func newLineMapper(p *program, f *form) *lineMapper {
-	return &lineMapper{form: f, search: newSearch(p), inner: newSearch(p), frames: newFrames()}
+	m := &lineMapper{form: f, search: newSearch(p), inner: newSearch(p), frames: newFrames(), most: f.limit}
+	m.frames.eol = f.eol
+	if f.context != nil && f.limited() { // selected lines beyond the limit are context
+		m.most += min(f.context.After, math.MaxInt64-m.most)
+	}
+	return m
 }
 
 // Begin charges the memory of the search to the attempt.
@@ -101,9 +133,14 @@ func (m *lineMapper) Map(b jobs.Block, out jobs.Emitter) error {
 	m.enter(b)
 	// The attempt may not skip the rest of the split: another file may begin there.
 	if len(b.Data) > 0 && !m.done() {
-		m.search.begin(b.Data)
+		data := b.Data
+		if m.eol == 0 {
+			m.text = exchange(m.text[:0], data)
+			data = m.text
+		}
+		m.search.begin(data)
 		m.search.tune()
-		m.block(b.Data)
+		m.block(data)
 	}
 	return nil
 }
@@ -117,7 +154,14 @@ func (m *lineMapper) enter(b jobs.Block) {
 		m.named, m.selected, m.lines = false, 0, 0
 		m.prefix = m.prefix[:0]
 		if m.names {
-			m.prefix = append(append(m.prefix, b.Path...), ':')
+			m.prefix = m.appendPath(m.prefix, b.Path, ':')
+		}
+		if m.want == wantOthers {
+			m.name()
+		}
+		m.binary = m.nameBinary && b.Offset == 0 && bytes.IndexByte(b.Data[:min(len(b.Data), binaryHeadBytes)], 0) >= 0
+		if m.binary {
+			m.frames.frame(frameBinary, int64(m.file), []byte(m.path))
 		}
 	}
 	m.more = !b.Last
@@ -144,7 +188,7 @@ func (m *lineMapper) Flush(out jobs.Emitter) error {
 	}
 	m.leave()
 	// The next split needs to know how many lines came before it, or that the file is done.
-	if m.more && (m.numbers || m.limited() || m.want == wantFiles) {
+	if m.more && (m.numbers || m.limited() || m.context != nil || m.want == wantFiles || m.want == wantOthers) {
 		payload := jobs.AppendUint64(nil, uint64(m.lines))
 		began := byte(1)
 		if m.relative {
@@ -161,10 +205,10 @@ func (m *lineMapper) done() bool {
 	switch {
 	case m.want == wantAny:
 		return m.found || m.limit == 0
-	case m.want == wantFiles:
+	case m.want == wantFiles || m.want == wantOthers || m.binary:
 		return m.selected > 0 || m.limit == 0
 	}
-	return m.selected >= m.limit
+	return m.selected >= m.most
 }
 
 // name writes, once, which file the next frames are about.
@@ -174,7 +218,10 @@ func (m *lineMapper) name() {
 	}
 	m.named = true
 	prefix := m.prefix
-	if m.want == wantFiles {
+	switch {
+	case m.want == wantFiles || m.want == wantOthers:
+		prefix = m.appendName(nil, m.path)
+	case m.context != nil: // the releaser needs it with both separators
 		prefix = []byte(m.path)
 	}
 	m.frames.frame(frameFile, int64(m.file), prefix)
@@ -182,20 +229,22 @@ func (m *lineMapper) name() {
 
 // block searches one block of whole lines.
 func (m *lineMapper) block(data []byte) {
-	switch m.want {
-	case wantAny:
+	switch {
+	case m.want == wantAny:
 		if m.any(data) {
 			m.found = true
 			m.frames.frame(frameFound, 0, nil)
 		}
-	case wantFiles:
+	case m.want == wantFiles || m.want == wantOthers || m.binary:
 		if m.any(data) {
 			m.selected = 1
 			m.name()
 			m.frames.frame(frameFound, 0, nil)
 		}
-	case wantCounts:
+	case m.want == wantCounts:
 		m.count(data)
+	case m.context != nil:
+		m.groups(data)
 	default:
 		m.each(data)
 	}
@@ -271,8 +320,11 @@ func (m *lineMapper) selection(data []byte, from, start, end int, counted *int) 
 		m.lines += int64(bytes.Count(data[*counted:low], []byte{'\n'}))
 		*counted = low
 	}
+	if m.nameBinary {
+		m.name() // the releaser may know that this file is binary
+	}
 	// Lines that need a head or may be cut off by the limit are written one by one.
-	switch apart := m.numbers || m.names || m.matched || m.limited(); {
+	switch apart := m.numbers || m.names || m.matched || m.color || m.eol == 0 || m.limited(); {
 	case m.matched && m.invert:
 		m.silent(data[low:high])
 	case apart && m.invert:
@@ -334,10 +386,13 @@ func (m *lineMapper) one(line []byte) {
 		m.name()
 		m.frames.close()
 	}
-	if m.matched {
+	switch {
+	case m.matched:
 		m.parts(line)
-	} else {
-		m.put(line, true)
+	case m.color && !m.invert:
+		m.put(m.painted(line), true)
+	default:
+		m.put(m.original(line), true)
 	}
 }
 
@@ -351,7 +406,7 @@ func (m *lineMapper) parts(line []byte) {
 		if start == none {
 			break
 		}
-		m.put(line[start:end], first)
+		m.put(m.part(line[start:end]), first)
 		first = false
 	}
 	if first { // the line is selected, but all its matches are empty
@@ -378,7 +433,7 @@ func (m *lineMapper) put(text []byte, first bool) {
 			m.frames.frame(frameMore, 0, text)
 		}
 	case m.numbers:
-		prefix := append(append(m.prefix, m.number.set(m.lines)...), ':')
+		prefix := m.appendNumber(m.prefix, m.number.set(m.lines), ':')
 		m.frames.line(lines, prefix, text)
 		m.prefix = prefix[:len(m.prefix)]
 	default:

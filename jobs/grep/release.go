@@ -20,8 +20,12 @@ type releaser struct {
 
 	file     int64 // number in the last frameFile; -1 before the first one
 	prefix   []byte
-	selected int64 // in this file, if files are counted separately
-	cut      bool  // the last line was beyond the limit, and so is its continuation
+	selected int64  // in this file, if files are counted separately
+	cut      bool   // the last line was beyond the limit, and so is its continuation
+	binary   int64  // number of the last binary file; -1 before the first one
+	named    bool   // that file was named already
+	path     []byte // of that file
+	groups   groups
 	number   decimal
 	base     int64 // number of lines of the file before the next split
 	records  int64
@@ -35,6 +39,8 @@ func newReleaser(f *form) *releaser {
 		in:   bufio.NewReaderSize(nil, frameBytes),
 		out:  bufio.NewWriterSize(nil, frameBytes),
 		file: -1,
+
+		binary: -1,
 	}
 }
 
@@ -77,16 +83,19 @@ func (r *releaser) Finish(w io.Writer) error {
 // frame handles one frame. Its payload of length bytes is still to be read.
 func (r *releaser) frame(kind uint8, number, length int64) (jobs.Verdict, error) {
 	switch kind {
-	case frameLines:
-		return jobs.Continue, r.numbered(number, length)
-	case frameRaw, frameLine, frameMore:
-		return jobs.Continue, r.lines(kind, number, length)
+	case frameLines, frameRaw, frameLine, frameMore, frameItem:
+		return jobs.Continue, r.text(kind, number, length)
+	case frameBinary:
+		payload, err := r.payload(length)
+		r.binary, r.named, r.path = number, false, append(r.path[:0], payload...)
+		return jobs.Continue, err
 	case frameFile:
 		payload, err := r.payload(length)
 		// A file that goes on in this split keeps its count and its numbers of lines.
 		if err == nil && number != r.file {
 			r.endFile()
 			r.file, r.selected = number, 0
+			r.groups.reset()
 		}
 		r.prefix = append(r.prefix[:0], payload...)
 		return jobs.Continue, err
@@ -104,6 +113,34 @@ func (r *releaser) frame(kind uint8, number, length int64) (jobs.Verdict, error)
 		return jobs.Continue, fmt.Errorf("grep: frame of unknown kind %d", kind)
 	}
 	return jobs.Continue, nil
+}
+
+// text handles a frame of text: that of a binary file is not shown.
+func (r *releaser) text(kind uint8, number, length int64) error {
+	switch {
+	case r.binary >= 0 && r.file == r.binary:
+		if kind != frameItem {
+			r.foundBinary()
+		} else if flags, err := r.in.Peek(1); err == nil && flags[0]&itemSelected != 0 {
+			r.foundBinary()
+		}
+		return r.copy(io.Discard, length)
+	case kind == frameItem:
+		return r.item(number, length)
+	case kind == frameLines:
+		return r.numbered(number, length)
+	}
+	return r.lines(kind, number, length)
+}
+
+// foundBinary names a binary file that matches, once, in the words of GNU grep.
+func (r *releaser) foundBinary() {
+	if r.named {
+		return
+	}
+	r.named = true
+	r.records++
+	_, _ = fmt.Fprintf(r.out, "grep: %s: binary file matches\n", r.path)
 }
 
 // lines copies a frame of text, up to the limit.
@@ -128,13 +165,13 @@ func (r *releaser) lines(kind uint8, number, length int64) error {
 		return r.copy(r.out, length)
 	}
 	if kind == frameLine {
-		r.scratch = append(strconv.AppendInt(append(r.scratch[:0], r.prefix...), r.base+number, 10), ':')
+		r.scratch = r.appendNumber(append(r.scratch[:0], r.prefix...), r.number.set(r.base+number), ':')
 	}
 	_, _ = r.out.Write(r.scratch) // the next Flush returns the error
 	if err := r.copy(r.out, length); err != nil {
 		return err
 	}
-	return r.out.WriteByte('\n')
+	return r.out.WriteByte(r.eol)
 }
 
 // numbered writes a frame of lines that have no limit.
@@ -150,11 +187,11 @@ func (r *releaser) numbered(lines, length int64) error {
 		end := 8 + int(head&(1<<lengthBits-1))
 		digits := r.number.set(r.base + int64(head>>lengthBits))
 		// The line is built in the writer's own buffer, and so is copied once.
-		if r.out.Available() < len(r.prefix)+len(digits)+end {
+		if r.out.Available() < len(r.prefix)+len(digits)+end+mostMarkBytes {
 			_ = r.out.Flush() // the last Flush returns the error
 		}
-		line := append(append(r.out.AvailableBuffer(), r.prefix...), digits...)
-		line = append(append(append(line, ':'), payload[8:end]...), '\n')
+		line := r.appendNumber(append(r.out.AvailableBuffer(), r.prefix...), digits, ':')
+		line = append(append(line, payload[8:end]...), r.eol)
 		_, _ = r.out.Write(line)
 		payload = payload[end:]
 	}
@@ -192,12 +229,15 @@ func (r *releaser) found() jobs.Verdict {
 		r.records = 1
 		return jobs.EndJob
 	}
-	if r.selected == 0 {
-		r.selected = 1
+	if r.want == wantLines {
+		r.foundBinary()
+		return jobs.Continue
+	}
+	if r.selected == 0 && r.want == wantFiles {
 		r.records++
 		_, _ = r.out.Write(r.prefix)
-		_ = r.out.WriteByte('\n')
 	}
+	r.selected = 1
 	return jobs.Continue
 }
 
@@ -212,7 +252,7 @@ func (r *releaser) stayOpen(file int64, payload []byte) jobs.Verdict {
 	if file != r.file {
 		return jobs.Continue
 	}
-	if r.want == wantFiles && r.selected > 0 || r.limited() && r.selected >= r.limit {
+	if (r.want == wantFiles || r.want == wantOthers) && r.selected > 0 || r.limited() && r.selected >= r.limit && r.groups.after == 0 {
 		return jobs.EndFile
 	}
 	return jobs.Continue
@@ -220,6 +260,10 @@ func (r *releaser) stayOpen(file int64, payload []byte) jobs.Verdict {
 
 // endFile writes the count of a file that has ended.
 func (r *releaser) endFile() {
+	if r.want == wantOthers && r.file >= 0 && r.selected == 0 {
+		r.records++
+		_, _ = r.out.Write(r.prefix)
+	}
 	if r.want != wantCounts || r.file < 0 {
 		return
 	}

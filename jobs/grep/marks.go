@@ -1,0 +1,142 @@
+package grep
+
+import "bytes"
+
+// The colours are GNU grep's defaults: of matches, paths, line numbers and
+// separators.
+const (
+	colorMatch     = "01;31"
+	colorPath      = "35"
+	colorNumber    = "32"
+	colorSeparator = "36"
+)
+
+// mostMarkBytes bounds what appendNumber adds to the digits.
+const mostMarkBytes = 64
+
+// paint appends text in a colour. Each change of colour also erases to the end
+// of the terminal's line, as GNU grep does.
+func paint(dst []byte, color string, text []byte) []byte {
+	dst = append(append(append(dst, "\x1b["...), color...), "m\x1b[K"...)
+	return append(append(dst, text...), "\x1b[m\x1b[K"...)
+}
+
+// appendSeparator appends the byte between path, number and line: a colon for a
+// selected line, a hyphen for a line around one.
+func (f *form) appendSeparator(dst []byte, separator byte) []byte {
+	if f.color {
+		return paint(dst, colorSeparator, []byte{separator})
+	}
+	return append(dst, separator)
+}
+
+// appendPath appends a path and what separates it from the line.
+func (f *form) appendPath(dst []byte, path string, separator byte) []byte {
+	if f.color {
+		dst = paint(dst, colorPath, []byte(path))
+	} else {
+		dst = append(dst, path...)
+	}
+	if f.nulNames {
+		return append(dst, 0)
+	}
+	return f.appendSeparator(dst, separator)
+}
+
+// appendName appends a path that stands on a line of its own.
+func (f *form) appendName(dst []byte, path string) []byte {
+	if f.color {
+		dst = paint(dst, colorPath, []byte(path))
+	} else {
+		dst = append(dst, path...)
+	}
+	if f.nulNames {
+		return append(dst, 0)
+	}
+	return append(dst, '\n')
+}
+
+// appendNumber appends a line number and its separator.
+func (f *form) appendNumber(dst, digits []byte, separator byte) []byte {
+	if !f.color {
+		return append(append(dst, digits...), separator)
+	}
+	return f.appendSeparator(paint(dst, colorNumber, digits), separator)
+}
+
+// painted returns a line with its matches in colour, borrowed until the next
+// call.
+func (m *lineMapper) painted(line []byte) []byte {
+	m.shown = m.shown[:0]
+	m.inner.begin(line)
+	m.walker.reset(m.inner, line)
+	at := 0
+	for {
+		start, end := m.walker.next()
+		if start == none {
+			break
+		}
+		m.shown = m.appendOriginal(m.shown, line[at:start])
+		from := len(m.shown)
+		m.shown = paint(m.shown, colorMatch, line[start:end])
+		m.restore(m.shown[from:])
+		at = end
+	}
+	m.shown = m.appendOriginal(m.shown, line[at:])
+	return m.shown
+}
+
+// part returns one match as it is shown, borrowed until the next call.
+func (m *lineMapper) part(match []byte) []byte {
+	if !m.color {
+		return m.original(match)
+	}
+	m.shown = paint(m.shown[:0], colorMatch, match)
+	m.restore(m.shown)
+	return m.shown
+}
+
+// exchange appends data with NUL and newline exchanged. So a search for lines
+// that end with newlines finds lines that end with NUL, and a newline inside of
+// them is a byte like others.
+func exchange(dst, data []byte) []byte {
+	from := len(dst)
+	dst = append(dst, data...)
+	exchangeIn(dst[from:])
+	return dst
+}
+
+func exchangeIn(data []byte) {
+	for {
+		i := bytes.IndexAny(data, "\x00\n")
+		if i < 0 {
+			return
+		}
+		data[i] ^= '\n'
+		data = data[i+1:]
+	}
+}
+
+// restore undoes exchange, in place.
+func (m *lineMapper) restore(text []byte) {
+	if m.eol == 0 {
+		exchangeIn(text)
+	}
+}
+
+// appendOriginal appends text as it was in the input.
+func (m *lineMapper) appendOriginal(dst, text []byte) []byte {
+	from := len(dst)
+	dst = append(dst, text...)
+	m.restore(dst[from:])
+	return dst
+}
+
+// original returns text as it was in the input, borrowed until the next call.
+func (m *lineMapper) original(text []byte) []byte {
+	if m.eol != 0 {
+		return text
+	}
+	m.shown = m.appendOriginal(m.shown[:0], text)
+	return m.shown
+}
