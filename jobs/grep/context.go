@@ -19,7 +19,8 @@ import (
 const (
 	itemSelected = 1 << iota
 	itemMore     // -o: a further match of the line before
-	itemEmpty    // -o: the line is selected, but nothing of it is written
+	itemEmpty    // -o: nothing of the line is written
+	itemRelative // the number counts from the start of the split
 )
 
 // groups writes the lines of a block that are selected, and candidates around
@@ -59,7 +60,7 @@ func (m *lineMapper) stretch(data []byte, low, high int, selected bool) {
 	}
 	tail := high
 	for n := int64(0); n < m.context.Before && tail > low; n++ {
-		tail = bytes.LastIndexByte(data[low:tail-1], '\n') + 1 + low
+		tail = low + bytes.LastIndexByte(data[low:tail-1], '\n') + 1
 	}
 	m.lines += countLines(data[low:tail])
 	for tail < high {
@@ -79,13 +80,13 @@ func (m *lineMapper) item(line []byte, selected bool) {
 	}
 	switch {
 	case m.matched && !selected:
-		m.frames.item(m.lines, itemEmpty, nil)
+		m.candidate(itemEmpty, nil)
 	case m.matched:
 		m.partItems(line)
 	case m.color && selected != m.invert: // with -v, the lines around selected ones have the matches
-		m.frames.item(m.lines, flags, m.painted(line))
+		m.candidate(flags, m.painted(line))
 	default:
-		m.frames.item(m.lines, flags, m.original(line))
+		m.candidate(flags, m.original(line))
 	}
 }
 
@@ -96,13 +97,21 @@ func (m *lineMapper) partItems(line []byte) {
 		m.inner.begin(line)
 		m.walker.reset(m.inner, line)
 		for start, end := m.walker.next(); start != none; start, end = m.walker.next() {
-			m.frames.item(m.lines, flags, m.part(line[start:end]))
+			m.candidate(flags, m.part(line[start:end]))
 			flags |= itemMore
 		}
 	}
-	if flags == itemSelected {
-		m.frames.item(m.lines, itemSelected|itemEmpty, nil)
+	if flags&itemMore == 0 {
+		m.candidate(itemSelected|itemEmpty, nil)
 	}
+}
+
+// candidate writes the frame of the line at hand.
+func (m *lineMapper) candidate(flags byte, text []byte) {
+	if m.relative {
+		flags |= itemRelative
+	}
+	m.frames.item(m.lines, flags, text)
 }
 
 // item writes a frameItem.
@@ -123,6 +132,7 @@ func (f *frames) item(number int64, flags byte, text []byte) {
 // groups is what the releaser knows of the lines around selected ones.
 type groups struct {
 	before []byte // lines that wait for a selected one: of each a head of itemHead bytes, then the text
+	oldest int    // place in before of the first of them
 	lines  int64  // number of lines in before
 	newest int64  // number of the last of them
 	last   int64  // number of the last line written; 0 if there is none in this file
@@ -142,7 +152,7 @@ const itemHead = 9
 func (g *groups) reset() { g.drop(); g.last, g.after, g.cut = 0, 0, false }
 
 // drop forgets the lines that wait.
-func (g *groups) drop() { g.before, g.lines = g.before[:0], 0 }
+func (g *groups) drop() { g.before, g.oldest, g.lines = g.before[:0], 0, 0 }
 
 // item handles a frameItem, whose payload is still to be read.
 func (r *releaser) item(number, length int64) error {
@@ -151,7 +161,10 @@ func (r *releaser) item(number, length int64) error {
 		return fmt.Errorf("grep: the lines of a split end early: %w", err)
 	}
 	g := &r.groups
-	number, length = number+r.base, length-1
+	length--
+	if flags&itemRelative != 0 {
+		number += r.base
+	}
 	reached := r.limited() && r.selected >= r.limit
 	switch {
 	case flags&itemMore != 0:
@@ -188,11 +201,14 @@ func (r *releaser) wait(number int64, flags byte, length int64) error {
 		g.drop()
 	}
 	if g.lines == r.context.Before {
-		oldest := itemHead + int(binary.LittleEndian.Uint64(g.before))
-		g.before = slices.Delete(g.before, 0, oldest)
+		g.oldest += itemHead + int(binary.LittleEndian.Uint64(g.before[g.oldest:]))
 		g.lines--
+		if 2*g.oldest >= len(g.before) { // each byte is moved at most once
+			g.before = slices.Delete(g.before, 0, g.oldest)
+			g.oldest = 0
+		}
 	}
-	if int64(len(g.before))+length > mostBeforeBytes {
+	if int64(len(g.before)-g.oldest)+length > mostBeforeBytes {
 		return errs.Optionf("Options.Context", "the lines before a selected line hold more than %d MiB", mostBeforeBytes>>20)
 	}
 	g.newest = number
@@ -221,7 +237,7 @@ func (r *releaser) waiting(number int64) error {
 		}
 		_, _ = r.out.Write(append(line, '\n'))
 	}
-	for text := g.before; len(text) > 0; first++ {
+	for text := g.before[g.oldest:]; len(text) > 0; first++ {
 		end := itemHead + int(binary.LittleEndian.Uint64(text))
 		if !r.matched {
 			r.itemHead(first, '-')

@@ -62,12 +62,16 @@ type Options struct {
 	Quiet       bool   // -q
 	MaxCount    *int64 // -m; no limit if nil or negative
 
-	ListOthers bool     // -L
+	ListOthers bool     // -L; the output records are the files with a match
 	NULNames   bool     // -Z: a NUL byte follows the path in place of its separator
 	NULEnded   bool     // -z: a NUL byte ends each line; lines may hold newlines
 	Context    *Context // -A, -B, -C; nil: no groups of lines
 	Color      bool     // --color=always, with GNU grep's default colours
-	NameBinary bool     // a file with a NUL byte in its first 64 KiB is named if it matches, as in GNU grep
+
+	// BinaryMatch is called, instead of writing lines, for each file that matches
+	// and has a NUL byte in its first 64 KiB. It is called from one goroutine, in
+	// the order of the input. If it is nil, such files are left out.
+	BinaryMatch func(path string)
 }
 
 // Context is the number of lines that are written around each selected line.
@@ -78,7 +82,7 @@ type Context struct{ Before, After int64 }
 func (o Options) selects() bool {
 	return o.Lines || o.LineNumbers || o.Names != NamesAuto || o.Count || o.ListFiles || o.Invert || o.IgnoreCase ||
 		o.Fixed || o.Word || o.Whole || o.OnlyMatched || o.Quiet || o.MaxCount != nil ||
-		o.ListOthers || o.NULNames || o.NULEnded || o.Context != nil || o.Color || o.NameBinary
+		o.ListOthers || o.NULNames || o.NULEnded || o.Context != nil || o.Color || o.BinaryMatch != nil
 }
 
 // New makes the job: a chain of two jobs that counts matches, or one job that
@@ -103,7 +107,7 @@ func New(o Options) (jobs.Chain, error) {
 			Delim:       delim,
 			NewMapper:   func() jobs.Mapper { return newLineMapper(p, f) },
 			NewReleaser: func() jobs.Releaser { return newReleaser(f) },
-			SkipBinary:  !o.Text && !o.NameBinary && !o.NULEnded,
+			SkipBinary:  !o.Text && o.BinaryMatch == nil && !o.NULEnded,
 			BuiltIn:     true,
 		}
 	}

@@ -23,11 +23,11 @@ type form struct {
 	limit   int64 // of selected lines in each file; math.MaxInt64 for none
 	want    want
 
-	nulNames   bool
-	color      bool
-	eol        byte // ends lines of output
-	nameBinary bool
-	context    *Context // nil unless lines are wanted
+	nulNames    bool
+	color       bool
+	eol         byte              // ends lines of output
+	context     *Context          // nil unless lines are wanted
+	binaryMatch func(path string) // nil unless lines are wanted
 }
 
 // want says what is to be found out about each file.
@@ -74,7 +74,9 @@ func lower(o Options, files int) *form {
 		f.want = wantCounts
 	default:
 		f.context = o.Context
-		f.nameBinary = o.NameBinary && !o.Text && !o.NULEnded
+		if !o.Text && !o.NULEnded {
+			f.binaryMatch = o.BinaryMatch
+		}
 	}
 	if o.MaxCount != nil && *o.MaxCount >= 0 {
 		f.limit = *o.MaxCount
@@ -159,7 +161,7 @@ func (m *lineMapper) enter(b jobs.Block) {
 		if m.want == wantOthers {
 			m.name()
 		}
-		m.binary = m.nameBinary && b.Offset == 0 && bytes.IndexByte(b.Data[:min(len(b.Data), binaryHeadBytes)], 0) >= 0
+		m.binary = m.binaryMatch != nil && b.Offset == 0 && bytes.IndexByte(b.Data[:min(len(b.Data), binaryHeadBytes)], 0) >= 0
 		if m.binary {
 			m.frames.frame(frameBinary, int64(m.file), []byte(m.path))
 		}
@@ -320,7 +322,7 @@ func (m *lineMapper) selection(data []byte, from, start, end int, counted *int) 
 		m.lines += int64(bytes.Count(data[*counted:low], []byte{'\n'}))
 		*counted = low
 	}
-	if m.nameBinary {
+	if m.binaryMatch != nil {
 		m.name() // the releaser may know that this file is binary
 	}
 	// Lines that need a head or may be cut off by the limit are written one by one.

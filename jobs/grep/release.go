@@ -133,14 +133,14 @@ func (r *releaser) text(kind uint8, number, length int64) error {
 	return r.lines(kind, number, length)
 }
 
-// foundBinary names a binary file that matches, once, in the words of GNU grep.
+// foundBinary tells, once, that a binary file matches.
 func (r *releaser) foundBinary() {
 	if r.named {
 		return
 	}
 	r.named = true
 	r.records++
-	_, _ = fmt.Fprintf(r.out, "grep: %s: binary file matches\n", r.path)
+	r.binaryMatch(string(r.path))
 }
 
 // lines copies a frame of text, up to the limit.
@@ -233,11 +233,13 @@ func (r *releaser) found() jobs.Verdict {
 		r.foundBinary()
 		return jobs.Continue
 	}
-	if r.selected == 0 && r.want == wantFiles {
+	if r.selected == 0 {
+		r.selected = 1
 		r.records++
-		_, _ = r.out.Write(r.prefix)
+		if r.want == wantFiles {
+			_, _ = r.out.Write(r.prefix)
+		}
 	}
-	r.selected = 1
 	return jobs.Continue
 }
 
@@ -261,7 +263,6 @@ func (r *releaser) stayOpen(file int64, payload []byte) jobs.Verdict {
 // endFile writes the count of a file that has ended.
 func (r *releaser) endFile() {
 	if r.want == wantOthers && r.file >= 0 && r.selected == 0 {
-		r.records++
 		_, _ = r.out.Write(r.prefix)
 	}
 	if r.want != wantCounts || r.file < 0 {

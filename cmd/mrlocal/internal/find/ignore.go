@@ -1,0 +1,256 @@
+package find
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+)
+
+// verdict is what rules say about a path.
+type verdict uint8
+
+const (
+	silent verdict = iota // no rule matches
+	leaveOut
+	take
+)
+
+// rule is one line of an ignore file, or one glob of -g.
+type rule struct {
+	kind    ruleKind
+	text    string // of a name or a suffix
+	glob    string
+	keeps   bool // the rule says: take (a leading ! in an ignore file, none in -g)
+	anchor  bool // the glob is matched with the path from the directory of the rule
+	dirOnly bool
+}
+
+// ruleKind says how a rule is matched. Most rules are a name or a suffix, which
+// are compared in a few nanoseconds; a glob takes about a hundred.
+type ruleKind uint8
+
+const (
+	asGlob ruleKind = iota
+	asName
+	asSuffix
+)
+
+// compileRule compiles a line of an ignore file or, if not ignoring, a glob of -g,
+// whose leading ! means the reverse. It reports whether the rule is valid.
+func compileRule(text string, ignoring bool) (rule, bool) {
+	r := rule{keeps: !ignoring}
+	if rest, ok := strings.CutPrefix(text, "!"); ok {
+		r.keeps, text = ignoring, rest
+	}
+	if strings.HasPrefix(text, `\!`) || strings.HasPrefix(text, `\#`) {
+		text = text[1:]
+	}
+	if rest, ok := strings.CutSuffix(text, "/"); ok {
+		r.dirOnly, text = true, rest
+	}
+	r.anchor = strings.Contains(text, "/")
+	r.glob = strings.TrimPrefix(text, "/")
+	if rest, ok := strings.CutPrefix(r.glob, "**/"); ok && !strings.Contains(rest, "/") {
+		r.anchor, r.glob = false, rest
+	}
+	if r.glob == "" || !validGlob(r.glob) {
+		return r, false
+	}
+	switch {
+	case r.anchor:
+	case !strings.ContainsAny(r.glob, `*?[{\`):
+		r.kind, r.text = asName, r.glob
+	case r.glob[0] == '*' && !strings.ContainsAny(r.glob[1:], `*?[{\`):
+		r.kind, r.text = asSuffix, r.glob[1:]
+	}
+	return r, true
+}
+
+func validGlob(glob string) bool { return doublestar.ValidatePattern(glob) }
+
+// matches reports whether a path matches. inner is the path from the directory of
+// the rule, base its last name.
+func (r rule) matches(inner, base string) bool {
+	switch r.kind {
+	case asName:
+		return base == r.text
+	case asSuffix:
+		return strings.HasSuffix(base, r.text)
+	}
+	name := base
+	if r.anchor {
+		name = inner
+	}
+	return doublestar.MatchUnvalidated(r.glob, name)
+}
+
+// rules belong to one file or to the flag -g. The last one that matches decides.
+type rules []rule
+
+func (all rules) judge(inner, base string, isDir bool) verdict {
+	for i := len(all) - 1; i >= 0; i-- {
+		r := all[i]
+		if r.dirOnly && !isDir || !r.matches(inner, base) {
+			continue
+		}
+		if r.keeps {
+			return take
+		}
+		return leaveOut
+	}
+	return silent
+}
+
+// admitting reports whether a rule says what to take.
+func (all rules) admitting() bool {
+	for _, r := range all {
+		if r.keeps {
+			return true
+		}
+	}
+	return false
+}
+
+// anyGlob reports whether a name or a path matches one of GNU grep's globs. There
+// an asterisk matches a slash, too.
+func anyGlob(globs []string, base, full string) bool {
+	for _, g := range globs {
+		name := base
+		if strings.Contains(g, "/") {
+			name = full
+		}
+		if doublestar.MatchUnvalidated(g, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// ignores holds the ignore files of a directory and of those above it.
+type ignores struct {
+	above     *ignores
+	directory string // as a prefix of paths below it
+	root      string // of a directory above a root: the root as the user wrote it, and
+	full      string // its absolute path
+	own       rules  // of .ignore and .rgignore
+	git       rules  // of .gitignore
+	exclude   rules  // of .git/info/exclude
+	isTop     bool   // the top of a git repository
+	inGit     bool   // below such a top
+}
+
+// judge returns what the files say about a path. Files named .ignore count more
+// than those of git; those of a directory count more than those above it.
+func (g *ignores) judge(full, base string, isDir bool) verdict {
+	for d := g; d != nil; d = d.above {
+		if v := d.own.judge(d.inner(full), base, isDir); v != silent {
+			return v
+		}
+	}
+	if g == nil || !g.inGit {
+		return silent
+	}
+	for d := g; d != nil; d = d.above {
+		if v := d.git.judge(d.inner(full), base, isDir); v != silent {
+			return v
+		}
+		if d.isTop {
+			return d.exclude.judge(d.inner(full), base, isDir)
+		}
+	}
+	return silent
+}
+
+// inner returns the path from d.
+func (g *ignores) inner(full string) string {
+	if g.full != "" {
+		full = g.full + "/" + strings.TrimPrefix(strings.TrimPrefix(full, g.root), "/")
+	}
+	return strings.TrimPrefix(full, g.directory)
+}
+
+// enter returns the ignores of a directory with these entries, below those of g.
+func (g *ignores) enter(name string, entries []fs.DirEntry) *ignores {
+	next := &ignores{above: g, inGit: g != nil && g.inGit}
+	if name != "" {
+		next.directory = strings.TrimSuffix(name, "/") + "/"
+	}
+	worth := false
+	for _, e := range entries {
+		file := next.directory + e.Name()
+		switch e.Name() {
+		case ".git":
+			next.isTop, next.inGit, worth = true, true, true
+			next.exclude = readRules(file + "/info/exclude")
+		case ".gitignore":
+			next.git, worth = readRules(file), true
+		case ".ignore", ".rgignore": // in this order, which is that of names
+			next.own, worth = append(next.own, readRules(file)...), true
+		}
+	}
+	if !worth {
+		return g
+	}
+	return next
+}
+
+// parents returns the ignores of the directories above a root.
+func (w *walker) parents(root string) *ignores {
+	if w.NoIgnore {
+		return nil
+	}
+	here, err := filepath.Abs(root)
+	if err != nil {
+		return nil // without a working directory there is nothing above
+	}
+	var above []string
+	for d := filepath.Dir(here); ; d = filepath.Dir(d) {
+		above = append(above, d)
+		if d == filepath.Dir(d) {
+			break
+		}
+	}
+	var g *ignores
+	for i := len(above) - 1; i >= 0; i-- {
+		var entries []fs.DirEntry
+		for _, name := range []string{".git", ".gitignore", ".ignore", ".rgignore"} {
+			if info, err := os.Lstat(filepath.Join(above[i], name)); err == nil {
+				entries = append(entries, fs.FileInfoToDirEntry(info))
+			}
+		}
+		g = g.enter(above[i], entries)
+	}
+	// Paths below the root are as the user wrote them.
+	for d := g; d != nil; d = d.above {
+		d.root, d.full = root, here
+	}
+	return g
+}
+
+// readRules reads an ignore file. Lines that are no valid rules are left out, as
+// by git; a file that cannot be read has no rules.
+func readRules(file string) rules {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil
+	}
+	var all rules
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	for line := range strings.SplitSeq(string(data), "\n") {
+		line = strings.TrimSuffix(line, "\r")
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		for strings.HasSuffix(line, " ") && !strings.HasSuffix(line, `\ `) {
+			line = line[:len(line)-1]
+		}
+		if r, ok := compileRule(line, true); ok {
+			all = append(all, r)
+		}
+	}
+	return all
+}

@@ -1,0 +1,278 @@
+package tools
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"golang.org/x/term"
+
+	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/find"
+	"mrlocal/errs"
+	"mrlocal/jobs/grep"
+)
+
+const grepHelp = `Usage: mrlocal grep [FLAG]... PATTERN [PATH]...
+
+Print the lines that match PATTERN, in RE2 syntax. Directories are searched with
+all that is below; without PATH, standard input (with -r, the working directory).
+
+  -e PATTERN, -f FILE   search for PATTERN, or for each line of FILE; may be repeated
+  -E, -F                patterns are regular expressions (as always); are strings
+  -i, -S                ignore case; only if no pattern has an upper case letter
+  -v, -w, -x            lines that do not match; whole words; whole lines
+  -a                    show lines of binary files (a NUL byte in the first 64 KiB)
+
+  -c, -l, -L, -q        only counts; files with a match; files without; exit code
+  -o, -m N              only the matching parts; at most N lines of each file
+  -n, -H, -h            line numbers; paths before lines; no paths
+  -A N, -B N, -C N      N lines after, before, around each selected line
+  -z                    a NUL byte ends each line, of input and output
+  -Z, -0, --null        a NUL byte follows each path
+  --color WHEN          auto, always or never
+  -s                    say nothing about files that cannot be read
+
+  -r                    without PATH, search the working directory
+  -g GLOB               files that match GLOB; with a leading !, those that do not
+  -t TYPE               files of a type, such as go, py, c, md
+  --include GLOB, --exclude GLOB, --exclude-dir GLOB    by names, as in GNU grep
+  --hidden              files and directories whose names begin with a dot too
+  --no-ignore, -u       read no .gitignore, .ignore; -uu: --hidden as well
+  --sort BY             order of files: path, modified, none (as path)
+  --decode WHAT         auto decodes compressed files; none (the default) does not
+
+Exit codes: 0 a line was selected, 1 none, 2 an error. --help-all has more flags.
+`
+
+// grepTool is GNU grep on the engine, with ripgrep's choice of files.
+func grepTool() Tool {
+	return Tool{Name: "grep", Usage: "print the lines that match a pattern, as GNU grep does", Help: grepHelp, Flags: grepFlags(), Rewrite: rewriteGrep, Run: runGrep}
+}
+
+func grepFlags() []argv.Spec {
+	var specs []argv.Spec
+	add := func(takesValue bool, names ...string) { // each is "long" or "long,letter"
+		for _, n := range names {
+			name, letter, _ := strings.Cut(n, ",")
+			specs = append(specs, argv.Spec{Flag: argv.Flag{Name: name, Short: letter, Value: takesValue}})
+		}
+	}
+	add(true, "regexp,e", "file,f", "max-count,m", "after-context,A", "before-context,B", "context,C", "glob,g", "type,t",
+		"color", "colour", "include", "exclude", "exclude-dir", "sort", "decode")
+	add(false, "extended-regexp,E", "fixed-strings,F", "ignore-case,i", "smart-case,S", "invert-match,v", "word-regexp,w", "line-regexp,x",
+		"text,a", "count,c", "files-with-matches,l", "files-without-match,L", "quiet,q", "silent", "only-matching,o",
+		"line-number,n", "with-filename,H", "no-filename,h", "null-data,z", "null,Z", "null,0", "no-messages,s",
+		"recursive,r", "hidden", "no-ignore", "unrestricted,u")
+	return specs
+}
+
+// rewriteGrep gives --color its value, which may be left out.
+func rewriteGrep(args []string) ([]string, error) {
+	args = slices.Clone(args)
+	for i, word := range args {
+		if word == "--" {
+			break
+		}
+		if (word == "--color" || word == "--colour") && (i == 0 || args[i-1] != "-e") {
+			args[i] = word + "=auto"
+		}
+	}
+	return args, nil
+}
+
+// runGrep lists the files, runs the job and returns the exit code of GNU grep.
+func runGrep(ctx context.Context, c *Call) (int, error) {
+	words := c.Line.Words
+	o := c.grepOptions()
+	if len(c.Line.Values("regexp"))+len(c.Line.Values("file")) == 0 {
+		if len(words) == 0 {
+			return 0, errs.Optionf("", "name a PATTERN; mrlocal grep --help lists the flags")
+		}
+		if len(o.Patterns) == 0 {
+			o.Patterns = words[:1]
+		}
+		words = words[1:]
+	}
+	if c.Line.Has("smart-case") && !slices.ContainsFunc(o.Patterns, hasUpper) {
+		o.IgnoreCase = true
+	}
+	roots := words
+	if len(roots) == 0 && c.Line.Has("recursive") {
+		roots = []string{""}
+	} else if len(roots) == 0 {
+		roots = []string{"-"}
+	}
+	failed := false
+	f := c.findOptions()
+	f.Missing = func(path string, cause error) {
+		failed = true
+		var pe *fs.PathError
+		if errors.As(cause, &pe) {
+			cause = pe.Err
+		}
+		if !c.Line.Has("no-messages") {
+			_, _ = io.WriteString(c.Stderr, argv.ErrorLine("grep", errs.Inputf(path, "%w", cause)))
+		}
+	}
+	if c.Err != nil {
+		return 0, c.Err
+	}
+	if _, err := grep.New(o); err != nil { // before any file is looked at
+		return 0, inLetters(err)
+	}
+	files, below, err := find.Files(roots, f)
+	if err != nil {
+		return 0, err
+	}
+	if o.Names == grep.NamesAuto && (below || len(roots) > 1) {
+		o.Names = grep.NamesAlways
+	} else if o.Names == grep.NamesAuto {
+		o.Names = grep.NamesNever
+	}
+	return c.search(ctx, o, files, failed)
+}
+
+// search runs the job on files. failed says that others could not be read.
+func (c *Call) search(ctx context.Context, o grep.Options, files []string, failed bool) (int, error) {
+	const matched, nothing = 0, 1
+	code := nothing
+	if len(files) > 0 {
+		chain, err := grep.New(o)
+		if err != nil {
+			return 0, inLetters(err)
+		}
+		c.Options.Inputs = files
+		c.Options.NoDecode = c.Choice("decode", "none", "auto") == "none"
+		done, err := c.RunChain(ctx, chain)
+		if err != nil {
+			return 0, err
+		}
+		if done.Matched() {
+			code = matched
+		}
+	}
+	if failed && !(o.Quiet && code == matched) {
+		code = exitTrouble
+	}
+	return code, nil
+}
+
+// inLetters names the flags of the tool in an error of the job.
+func inLetters(err error) error {
+	var e *errs.Error
+	if errors.As(err, &e) {
+		e.Object = strings.Replace(strings.Replace(e.Object, "Options.Patterns", "pattern", 1), "Options.Context", "-B, -C", 1)
+	}
+	return err
+}
+
+// grepOptions reads the flags of the job. Names is NamesAuto if no flag sets it.
+func (c *Call) grepOptions() grep.Options {
+	on := c.Line.Has
+	o := grep.Options{
+		Patterns: c.Line.Values("regexp"), Text: on("text"), Lines: true,
+		BinaryMatch: func(path string) {
+			_, _ = io.WriteString(c.Stderr, argv.ErrorLine("grep", errs.Inputf(path, "binary file matches")))
+		},
+		LineNumbers: on("line-number"), Count: on("count"), ListFiles: on("files-with-matches"), ListOthers: on("files-without-match"),
+		Invert: on("invert-match"), IgnoreCase: on("ignore-case"), Fixed: on("fixed-strings"), Word: on("word-regexp"), Whole: on("line-regexp"),
+		OnlyMatched: on("only-matching"), Quiet: on("quiet") || on("silent"), NULNames: on("null"), NULEnded: on("null-data"),
+	}
+	for _, f := range c.Line.Flags { // the last one decides
+		switch f.Flag.Name {
+		case "with-filename":
+			o.Names = grep.NamesAlways
+		case "no-filename":
+			o.Names = grep.NamesNever
+		case "files-with-matches":
+			o.ListFiles, o.ListOthers = true, false
+		case "files-without-match":
+			o.ListFiles, o.ListOthers = false, true
+		}
+	}
+	if on("max-count") {
+		n := int64(c.Count("max-count", 0, math.MaxInt32))
+		o.MaxCount = &n
+	}
+	if on("after-context") || on("before-context") || on("context") {
+		around := int64(c.Count("context", 0, math.MaxInt32))
+		o.Context = &grep.Context{Before: around, After: around}
+		if on("before-context") {
+			o.Context.Before = int64(c.Count("before-context", 0, math.MaxInt32))
+		}
+		if on("after-context") {
+			o.Context.After = int64(c.Count("after-context", 0, math.MaxInt32))
+		}
+	}
+	for _, name := range []string{"color", "colour"} {
+		switch when := c.Choice(name, "auto", "always", "never"); {
+		case when == "never" || name == "colour" && !on(name):
+		case when == "always":
+			o.Color = true
+		case !on("color") || name == "color":
+			file, ok := c.Stdout.(*os.File)
+			o.Color = ok && !c.Dumb && term.IsTerminal(int(file.Fd()))
+		}
+	}
+	c.patternFiles(&o)
+	if o.ListOthers && o.MaxCount != nil && *o.MaxCount == 0 { // nothing is selected, so each file is listed
+		o.Patterns, o.Fixed, o.Invert, o.MaxCount = []string{matchNothing}, false, false, nil
+	}
+	return o
+}
+
+// patternFiles adds the patterns of -f.
+func (c *Call) patternFiles(o *grep.Options) {
+	for _, name := range c.Line.Values("file") {
+		var data []byte
+		var err error
+		if name == "-" {
+			data, err = io.ReadAll(c.Stdin)
+		} else {
+			data, err = os.ReadFile(name)
+		}
+		if err != nil {
+			c.Keep(errs.Inputf("-f", "%w", err))
+		}
+		if text := strings.TrimSuffix(string(data), "\n"); len(data) > 0 {
+			o.Patterns = append(o.Patterns, text)
+		}
+	}
+	if c.Line.Has("file") && len(o.Patterns) == 0 { // an empty file matches nothing
+		o.Patterns, o.Fixed = []string{matchNothing}, false
+	}
+}
+
+// matchNothing is a pattern that never matches.
+const matchNothing = `[^\x00-\x{10FFFF}]`
+
+// findOptions reads the flags that choose files.
+func (c *Call) findOptions() find.Options {
+	more := len(c.Line.Values("unrestricted"))
+	f := find.Options{
+		Hidden: c.Line.Has("hidden") || more > 1, NoIgnore: c.Line.Has("no-ignore") || more > 0,
+		Globs: c.Line.Values("glob"), Types: c.Line.Values("type"),
+		Include: c.Line.Values("include"), Exclude: c.Line.Values("exclude"), ExcludeDir: c.Line.Values("exclude-dir"),
+		Sort: c.Choice("sort", "path", "modified", "none"),
+	}
+	if file, ok := c.Stdout.(*os.File); ok && !c.Line.Has("quiet") {
+		f.Output, _ = file.Stat() // an output without attributes is no input
+	}
+	return f
+}
+
+// hasUpper reports whether a pattern has an upper case letter that stands for
+// itself.
+func hasUpper(pattern string) bool {
+	return strings.ContainsFunc(escapes.ReplaceAllString(pattern, ""), unicode.IsUpper)
+}
+
+var escapes = regexp.MustCompile(`\\(?:[pP](?:\{[^}]*\}|.)|.)`)

@@ -1,0 +1,149 @@
+package tools
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"mrlocal"
+	"mrlocal/cmd/mrlocal/internal/argv"
+)
+
+// runTool runs mrlocal grep with splits of so many bytes.
+func runGrepTool(blockBytes int64, stdin string, args ...string) (stdout, stderr string, code int) {
+	var out, trouble bytes.Buffer
+	code = Main(context.Background(), grepTool(), args, Env{
+		Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &trouble,
+		EngineOptions: func(argv.Line) (mrlocal.Options, error) {
+			o := mrlocal.Options{MemoryBytes: 64 << 20, NoPin: true}
+			o.MapSlots, o.ReduceSlots, o.BlockBytes = 2, 1, blockBytes
+			return o, nil
+		},
+	})
+	return out.String(), trouble.String(), code
+}
+
+// gnuGrep returns the path of GNU grep, or skips the test.
+func gnuGrep(t *testing.T) string {
+	t.Helper()
+	path, err := exec.LookPath("grep")
+	if err == nil {
+		var version []byte
+		version, err = exec.Command(path, "--version").Output()
+		if err == nil && !bytes.Contains(version, []byte("GNU grep) 3.")) {
+			err = fmt.Errorf("it is no GNU grep 3")
+		}
+	}
+	if err != nil {
+		t.Skipf("no GNU grep to compare with: %v", err)
+	}
+	return path
+}
+
+// run runs another grep in a directory.
+func run(t *testing.T, dir, stdin, path string, args ...string) (stdout string, code int) {
+	t.Helper()
+	c := exec.Command(path, args...)
+	c.Dir, c.Stdin = dir, strings.NewReader(stdin)
+	c.Env = append(os.Environ(), "LC_ALL=C", "GREP_COLORS=", "TERM=xterm")
+	out, err := c.Output()
+	if _, ok := err.(*exec.ExitError); err != nil && !ok {
+		t.Fatal(err)
+	}
+	return string(out), c.ProcessState.ExitCode()
+}
+
+// TestGrepIsGNU compares output and exit code with GNU grep, on random files,
+// patterns and flags. Patterns mean the same in POSIX syntax and in RE2.
+func TestGrepIsGNU(t *testing.T) {
+	path, dir := gnuGrep(t), t.TempDir()
+	t.Chdir(dir)
+	rapid.Check(t, func(r *rapid.T) {
+		var args []string
+		letters := []rune("ab \n\n")
+		if null := rapid.SampledFrom([]string{"", "", "-a", "-z"}).Draw(r, "null"); null != "" {
+			args, letters = append(args, null), append(letters, 0)
+		}
+		for i, name := range []string{"f", "g"} {
+			text := rapid.StringOfN(rapid.SampledFrom(letters), 0, 60, -1).Draw(r, "text")
+			if i == 1 && strings.HasSuffix(text, "\n") {
+				text += "b"
+			}
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+				r.Fatal(err)
+			}
+		}
+		limit, color := false, false
+		for _, flag := range []string{"-A1", "-A3", "-B1", "-B4", "-C0", "-C2", "-c", "-h", "-H", "-i", "-l", "-L", "-m0", "-m1", "-m2", "-n", "-o", "-q", "-v", "-w", "-x", "-Z", "--color=always"} {
+			if rapid.IntRange(0, 7).Draw(r, flag) != 7 {
+				continue
+			}
+			limit, color = limit || strings.HasPrefix(flag, "-m"), color || flag == "--color=always"
+			if limit && color { // of a line beyond -m that is context, GNU grep does not colour the matches
+				continue
+			}
+			args = append(args, flag)
+		}
+		pattern := rapid.SampledFrom([]string{"a", "b", "ab", "a+b", "^a", "b$", "", "[^a]b", "a.b", "^$", "zz", "a{2}", "B"}).Draw(r, "pattern")
+		args = append(append(args, "-E", "-e", pattern), rapid.SampledFrom([][]string{{"f"}, {"f", "g"}, {"g", "-", "f"}, nil}).Draw(r, "files")...)
+		stdin := "ab\nb\n"
+		want, wantCode := run(t, dir, stdin, path, args...)
+		block := rapid.SampledFrom([]int64{1, 3, 7, 1 << 20}).Draw(r, "block")
+		got, trouble, code := runGrepTool(block, stdin, args...)
+		if got != want || code != wantCode {
+			f, _ := os.ReadFile("f")
+			g, _ := os.ReadFile("g")
+			r.Fatalf("grep %q with blocks of %d bytes\nf: %q\ng: %q\ngot  %d %q %s\nwant %d %q", args, block, f, g, code, got, trouble, wantCode, want)
+		}
+	})
+}
+
+// TestGrepMessages has what is wrong with a call, and the exit code 2.
+func TestGrepMessages(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("f", []byte("foo\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args           string
+		code           int
+		stdout, stderr string
+	}{
+		{"foo f missing", 2, "f:foo\n", "mrlocal: grep: missing: no such file or directory\n"},
+		{"-s foo f missing", 2, "f:foo\n", ""},
+		{"-q foo f missing", 0, "", "mrlocal: grep: missing: no such file or directory\n"},
+		{"a( f", 2, "", "mrlocal: grep: pattern \"a(\": position 2: missing closing )\n"},
+		{"-P foo f", 2, "", "mrlocal: grep: -P: no such flag; --help lists them; a file of that name is given after --\n"},
+		{"-t nonsense foo f", 2, "", "mrlocal: grep: -t: \"nonsense\": no such type\n"},
+		{"", 2, "", "mrlocal: grep: name a PATTERN; mrlocal grep --help lists the flags\n"},
+		{"-S FOO f", 1, "", ""},
+		{"-S -c foo f", 0, "1\n", ""},
+	} {
+		stdout, stderr, code := runGrepTool(0, "", strings.Fields(c.args)...)
+		if stdout != c.stdout || stderr != c.stderr || code != c.code {
+			t.Errorf("grep %s: got %d %q %q, want %d %q %q", c.args, code, stdout, stderr, c.code, c.stdout, c.stderr)
+		}
+	}
+}
+
+// TestGrepBinary has the message for a file with NUL bytes, whose second split
+// has the match.
+func TestGrepBinary(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("b", []byte("\x00\nx\nfoo\nfoo\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, flags := range []string{"", "-n", "-C1", "-v", "-o", "--color=always", "-Hm1"} {
+		stdout, stderr, code := runGrepTool(4, "foo\n", append(strings.Fields(flags), "-h", "foo", "b", "-")...)
+		if strings.Contains(stdout, "x") || strings.Count(stdout, "\n") != 1 && flags != "-v" || stderr != "mrlocal: grep: b: binary file matches\n" || code != 0 {
+			t.Errorf("grep %s: got %d %q %q", flags, code, stdout, stderr)
+		}
+	}
+}
