@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -89,9 +90,15 @@ func TestGrepIsGNU(t *testing.T) {
 			if limit && color { // of a line beyond -m that is context, GNU grep does not colour the matches
 				continue
 			}
+			if flag == "-v" && slices.Contains(args, "-o") { // of lines around others, GNU grep writes the matches
+				continue
+			}
 			args = append(args, flag)
 		}
 		pattern := rapid.SampledFrom([]string{"a", "b", "ab", "a+b", "^a", "b$", "", "[^a]b", "a.b", "^$", "zz", "a{2}", "B"}).Draw(r, "pattern")
+		if pattern == "" && slices.Contains(args, "-v") { // GNU grep then opens no file
+			pattern = "a"
+		}
 		args = append(append(args, "-E", "-e", pattern), rapid.SampledFrom([][]string{{"f"}, {"f", "g"}, {"g", "-", "f"}, nil}).Draw(r, "files")...)
 		stdin := "ab\nb\n"
 		want, wantCode := run(t, dir, stdin, path, args...)
