@@ -92,10 +92,10 @@ func TestAGateLetsReducesLeaveTheirCopyPhase(t *testing.T) {
 
 // TestShippedWorkloadsRunUnderL2 with every resource short, under every policy,
 // recorded and replayed; and little CPU and disk is not faster than enough of both,
-// by more than a policy's luck. That is compared on a network that is never short:
-// where reduces go on slots of any kind, how many of them come together on one
-// tracker and share its network hangs on moments, and is worth up to a sixth of the
-// makespan either way (eight terasorts of omo-terasort under batch-finish).
+// by more than a policy's luck. The network of these runs is never short. Otherwise chance
+// decides how many reduces come together on one tracker and share its network. That
+// changes the makespan by up to a sixth either way (eight terasorts of omo-terasort
+// under batch-finish).
 // Of the large files each runs under every fifth policy, another fifth each, so that
 // all policies meet large ones.
 func TestShippedWorkloadsRunUnderL2(t *testing.T) {

@@ -44,10 +44,10 @@ func (l *Ledger) nearest(j *ledgerJob, at TrackerID) (TaskID, Level) {
 }
 
 // pick returns the task of kind k to start next on a tracker (Hadoop 1.0.3,
-// JobInProgress.findNewMapTask, findNewReduceTask). First come tasks that failed before,
-// wherever their input is, but not on a tracker where they failed; then the nearest of
-// the maps that have a place; then tasks that were killed or whose output was lost; then
-// the next in order. pick returns NoTask if no task has the least locality.
+// JobInProgress.findNewMapTask, findNewReduceTask). The order is: tasks that failed
+// before, wherever their input is, but not on a tracker where they failed. Then the
+// nearest of the maps that have a place. Then tasks that were killed or whose output was
+// lost. Then the next task in order. pick returns NoTask if no task has the least locality.
 func (l *Ledger) pick(j *ledgerJob, k Kind, at TrackerID, least Level) TaskID {
 	s := &j.side[k]
 	if t := l.retryAt(j, k, at); t != NoTask {

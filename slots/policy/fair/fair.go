@@ -1,8 +1,7 @@
-// Package fair is Hadoop 1.x's Fair Scheduler on static, typed slots, the baseline
-// HFS of [DHFS13]; and two policies that add one rule to it: delay, in which jobs
-// wait for slots at their input, and late, which copies slow tasks. deficit.go is the
-// policy fair-deficit, the Fair Scheduler of Hadoop 0.20: the generation that [OMO21]
-// changed.
+// Package fair is Hadoop 1.x's Fair Scheduler on static, typed slots. It is the
+// baseline HFS of [DHFS13]. Two more policies add one rule to it: under delay jobs wait
+// for slots at their input, and late copies slow tasks. deficit.go is the policy
+// fair-deficit, the Fair Scheduler of Hadoop 0.20, which is the one that [OMO21] changed.
 //
 // For each kind, each free slot goes to the pool that is farthest below its min
 // share, else below its fair share. Inside a pool it goes to a job in the same way.

@@ -61,12 +61,11 @@ func jobUtility(maps, reduces utility) utility {
 	return min(maps+reduces, one)
 }
 
-// required is s_req, how many maps should run at a time to meet the goal: the remaining
-// work over the time that is left for it, rounded up, between 1 and pending. goal is a
-// time since the run's start; 0 and a goal that has passed mean as soon as possible, so
-// all maps are required. All are required also while no map is done and nothing is known
-// of the work: a job that was just submitted has a low utility although it gets most
-// slots [RAS11, "required maps"].
+// required is s_req: how many maps should run at a time to meet the goal. That is the
+// remaining work divided by the time that is left, rounded up, between 1 and pending.
+// goal is a time since the run's start. If it is 0 or has passed, all maps are required,
+// because the job should end as soon as possible. All maps are required also while known
+// is false: no map is done, and nothing is known of the work [RAS11, "required maps"].
 func required(work, goal, now time.Duration, pending int32, known bool) int32 {
 	left := goal - now
 	switch {
@@ -81,9 +80,8 @@ func required(work, goal, now time.Duration, pending int32, known bool) int32 {
 }
 
 // remainingWork returns the time that the unfinished maps of a job take one after the
-// other: the average length, times the maps that have not started and what is left of
-// the running ones. left is the sum of what is left of the running maps, in parts of a
-// map [RAS11, "required maps"].
+// other [RAS11, "required maps"]. average is the length of a map. left is what is left of
+// all running maps together: 1.5 stands for one and a half maps.
 func remainingWork(average time.Duration, unstarted int32, left slots.PPM) time.Duration {
 	return time.Duration(ratio(int64(average), int64(unstarted)*int64(slots.One)+int64(left), int64(slots.One)))
 }
