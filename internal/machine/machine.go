@@ -21,19 +21,10 @@ import "errors"
 // ErrUnsupported means that this system cannot bind threads to cores.
 var ErrUnsupported = errors.New("binding threads to cores is not supported on this system")
 
-// AllowedCores returns, in ascending order, the cores that the calling thread may use.
-// Under taskset, or in a control group with a cpuset, these are fewer than the machine
-// has. For a goroutine that is not locked to a bound thread they are the cores of the
-// process. It fails with ErrUnsupported if the system has no such call.
-func AllowedCores() ([]int, error) { return allowedCores() }
-
-// BindThread binds the calling thread to core, which must be one of AllowedCores.
-func BindThread(core int) error { return bindThread(core) }
-
 // ThreadCore returns the only core that the kernel lets the calling thread use, or -1 if
 // there are several or the system does not say.
 func ThreadCore() int {
-	cores, err := allowedCores()
+	cores, err := AllowedCores()
 	if err != nil || len(cores) != 1 {
 		return -1
 	}

@@ -75,9 +75,14 @@ const (
 	mostMaskCores  = 1 << 20
 )
 
-// allowedCores asks about thread 0, which is the calling one. The id of the process would
-// mean the main thread, which may itself be bound.
-func allowedCores() ([]int, error) {
+// AllowedCores returns, in ascending order, the cores that the calling thread may use.
+// Under taskset, or in a control group with a cpuset, these are fewer than the machine
+// has. For a goroutine that is not locked to a bound thread they are the cores of the
+// process.
+//
+// It asks about thread 0, which is the calling one. The id of the process would mean the
+// main thread, which may itself be bound.
+func AllowedCores() ([]int, error) {
 	for maskCores := leastMaskCores; ; maskCores *= 2 {
 		set := unix.NewCPUSet(maskCores)
 		err := unix.SchedGetaffinityDynamic(0, set)
@@ -97,7 +102,8 @@ func allowedCores() ([]int, error) {
 	}
 }
 
-func bindThread(core int) error {
+// BindThread binds the calling thread to core, which must be one of AllowedCores.
+func BindThread(core int) error {
 	if core < 0 || core >= mostMaskCores {
 		return fmt.Errorf("bind thread to core %d: no such core", core)
 	}

@@ -16,6 +16,8 @@ func MemoryBytes() int64 { return 8 << 30 }
 // FDLimit returns 256, the least default of the systems that this file is for.
 func FDLimit() int { return 256 }
 
-func allowedCores() ([]int, error) { return nil, ErrUnsupported }
+// AllowedCores fails with ErrUnsupported.
+func AllowedCores() ([]int, error) { return nil, ErrUnsupported }
 
-func bindThread(int) error { return ErrUnsupported }
+// BindThread fails with ErrUnsupported.
+func BindThread(int) error { return ErrUnsupported }

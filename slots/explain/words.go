@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -130,27 +131,17 @@ func wrap(b *strings.Builder, text, prefix string) {
 
 // refusalWords says why the Ledger refused a grant, with the job as subject.
 func refusalWords(r slots.Refusal) string {
-	switch r {
-	case slots.RefusedGate:
-		return "the job's gate is closed"
-	case slots.RefusedDeadlock:
-		return "the deadlock guard: every slot that a map may use would hold a reduce that waits for maps"
-	case slots.RefusedSameHost:
-		return "a speculative attempt would run where the task runs or failed"
-	case slots.RefusedAllowance:
-		return "the allowance of slots to lend is used up"
-	case slots.RefusedLocality:
-		return "it waits for a slot nearer to its input"
-	case slots.RefusedFailedHere:
-		return "its pending tasks failed on this tracker before"
-	case slots.RefusedBlacklisted:
-		return "too many of its attempts failed on this tracker, so it is blacklisted there"
-	case slots.RefusedWeight:
-		return "the task weighs more than the tracker has room for"
-	case slots.RefusedSingle:
-		return "only one attempt at a time can read the input of its maps"
-	}
-	return "refused as " + r.String()
+	return cmp.Or(map[slots.Refusal]string{
+		slots.RefusedGate:        "the job's gate is closed",
+		slots.RefusedDeadlock:    "the deadlock guard: every slot that a map may use would hold a reduce that waits for maps",
+		slots.RefusedSameHost:    "a speculative attempt would run where the task runs or failed",
+		slots.RefusedAllowance:   "the allowance of slots to lend is used up",
+		slots.RefusedLocality:    "it waits for a slot nearer to its input",
+		slots.RefusedFailedHere:  "its pending tasks failed on this tracker before",
+		slots.RefusedBlacklisted: "too many of its attempts failed on this tracker, so it is blacklisted there",
+		slots.RefusedWeight:      "the task weighs more than the tracker has room for",
+		slots.RefusedSingle:      "only one attempt at a time can read the input of its maps",
+	}[r], "refused as "+r.String())
 }
 
 // jobName returns the name of a job, or "job 3" if it has none.

@@ -1,6 +1,8 @@
 package ras
 
 import (
+	"slices"
+
 	"mrlocal/slots"
 	"mrlocal/slots/demand"
 	"mrlocal/trace"
@@ -80,12 +82,7 @@ func (r *RAS) takeBack(v *slots.View, d *slots.Decision) {
 // ending reports whether a reduce in shuffle is being killed. With heartbeats it ends
 // later, and there is a decision then.
 func (r *RAS) ending(v *slots.View) bool {
-	for _, h := range r.held {
-		if v.Slot(h.slot).Killing {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.held, func(h held) bool { return v.Slot(h.slot).Killing })
 }
 
 // unblock is the last resort. If only reduces in shuffle run, and none of them can switch

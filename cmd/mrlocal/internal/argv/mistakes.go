@@ -1,6 +1,7 @@
 package argv
 
 import (
+	"slices"
 	"strings"
 
 	"mrlocal/errs"
@@ -92,7 +93,7 @@ func diagnose(args []string, commands []Command) error {
 			return missing(path, next)
 		}
 		word := s.words[depth]
-		if !contains(next, word) {
+		if !slices.Contains(next, word) {
 			if s.err != nil {
 				return at(path, s.err)
 			}
@@ -111,7 +112,7 @@ func children(commands []Command, path []string) []string {
 	var next []string
 	for _, c := range commands {
 		s := scanned{words: c.Path}
-		if len(c.Path) > len(path) && s.begins(path) && !contains(next, c.Path[len(path)]) {
+		if len(c.Path) > len(path) && s.begins(path) && !slices.Contains(next, c.Path[len(path)]) {
 			next = append(next, c.Path[len(path)])
 		}
 	}
@@ -144,13 +145,4 @@ func unknownWord(path []string, word string, next []string, commands []Command) 
 		return errs.Optionf(object, "no such %s; did you mean %s?", noun(path), n)
 	}
 	return errs.Optionf(object, "no such %s; one of %s", noun(path), strings.Join(next, ", "))
-}
-
-func contains(words []string, word string) bool {
-	for _, w := range words {
-		if w == word {
-			return true
-		}
-	}
-	return false
 }

@@ -183,7 +183,7 @@ func Time(flag, text string) (time.Duration, error) {
 // Choice reads one of a few names. The error names the nearest one, or all of
 // them if several are equally near.
 func Choice(flag, text string, names ...string) (string, error) {
-	if contains(names, text) {
+	if slices.Contains(names, text) {
 		return text, nil
 	}
 	backwards := slices.Clone(names)
