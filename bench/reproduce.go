@@ -37,6 +37,15 @@ func All() ([]*Experiment, error) {
 	return all, nil
 }
 
+// Of lists the experiments of a workload file, which All need not list. It fails as All
+// does, and if the file has none.
+func Of(f *workload.File) ([]*Experiment, error) {
+	if len(f.Experiments) == 0 {
+		return nil, errs.Inputf(f.Name, "has no experiments; docs/workloads.md describes them")
+	}
+	return experiments(f, &runs{uses: map[string]int{}, done: map[string]*done{}})
+}
+
 // File returns the path of e's workload file below the repository.
 func (e *Experiment) File() string { return e.file.Name }
 

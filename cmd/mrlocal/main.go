@@ -28,6 +28,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/process"
@@ -94,9 +95,17 @@ func fail(ctx context.Context, e env, what string, err error) int {
 		fmt.Fprint(e.stderr, argv.ErrorLine(what, s))
 		return s.ExitCode()
 	}
+	usage := errs.IsUsage(err)
+	if usage && missingWiki.MatchString(err.Error()) {
+		err = fmt.Errorf("%w; mrlocal demo makes wiki/, and mrlocal gen wiki one of any size", err)
+	}
 	fmt.Fprint(e.stderr, argv.ErrorLine(what, err))
-	if errs.IsUsage(err) {
+	if usage {
 		return exitUsage
 	}
 	return exitFailed
 }
+
+// missingWiki matches the error of an input that the examples in the documents use and
+// that the user has not made yet.
+var missingWiki = regexp.MustCompile(`(^|[ "/])wiki(/[^: ]*)?"?: no such file`)

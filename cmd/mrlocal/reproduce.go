@@ -9,22 +9,24 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"mrlocal/bench"
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/errs"
+	"mrlocal/workload"
 )
 
-const reproduceHelp = `Runs the experiments of the papers in the simulator, all or those of the given names, and compares the results with the figures that the papers print. The binary contains the workloads: --list lists the experiments, --file prints the workload file of NAME for mrlocal sim.
+const reproduceHelp = `Runs the experiments of the papers in the simulator, all or those of the given names, and compares the results with the figures that the papers print. The binary contains the workloads: --list lists the experiments, --file prints the workload file of NAME for mrlocal sim. FILE is a workload file of your own with experiments (docs/workloads.md), such as ./mine.yaml; then NAMEs are of its experiments.
 
 --write writes docs/reproduction.md and its charts, below the current directory.`
 
 // reproduceCommand runs in the simulator alone, so its results do not depend on
 // the machine.
 func reproduceCommand() command {
-	return command{name: "reproduce", usage: "run the experiments of the papers and compare", args: "[NAME…]", long: reproduceHelp, run: runReproduce, flags: []flagSpec{
+	return command{name: "reproduce", usage: "run the experiments of the papers and compare", args: "[FILE…] [NAME…]", long: reproduceHelp, run: runReproduce, flags: []flagSpec{
 		toggle("list", "", "list the experiments, run none"),
 		toggle("file", "", "print the workload files of the named experiments, run none"),
 		toggle("write", "", "write docs/reproduction.md and its charts"),
@@ -33,14 +35,16 @@ func reproduceCommand() command {
 
 // runReproduce reads the flags, of which at most one applies.
 func runReproduce(ctx context.Context, e env, line argv.Line) (int, error) {
-	all, err := bench.All()
+	all, names, own, err := experiments(line.Words)
 	if err != nil {
 		return 0, err
 	}
-	some, err := bench.Named(all, line.Words) // all of them without words
+	some, err := bench.Named(all, names) // all of them without names
 	switch {
 	case err != nil:
 		return 0, err
+	case own && line.Has("file"):
+		return 0, errs.Optionf("--file", "prints files of the binary; leave out your own")
 	case line.Has("file"):
 		return exitDone, writeWorkloads(e, some)
 	case line.Has("list"):
@@ -49,6 +53,32 @@ func runReproduce(ctx context.Context, e env, line argv.Line) (int, error) {
 		return 0, errs.Optionf("--write", "writes all experiments; name none of them")
 	}
 	return exitDone, runExperiments(ctx, e, some, line.Has("write"))
+}
+
+// experiments returns the experiments of the files among words or, without a file, those
+// of the papers. The other words are names. A word with a slash or the suffix of YAML is a
+// file. own reports whether there is one.
+func experiments(words []string) (all []*bench.Experiment, names []string, own bool, err error) {
+	for _, word := range words {
+		if suffix := filepath.Ext(word); suffix != ".yaml" && suffix != ".yml" && !strings.Contains(word, "/") {
+			names = append(names, word)
+			continue
+		}
+		own = true
+		f, err := workload.Load(word)
+		if err != nil {
+			return nil, nil, own, err
+		}
+		of, err := bench.Of(f)
+		if err != nil {
+			return nil, nil, own, err
+		}
+		all = append(all, of...)
+	}
+	if !own {
+		all, err = bench.All()
+	}
+	return all, names, own, err
 }
 
 // docsFolder holds the document, below the current directory.

@@ -1,8 +1,8 @@
 // Package golden compares the output of a test with a text file. Check compares one text
 // with one file. Script reads a file of cases: each has input above a line "----" and
 // the expected output below it, so that such a file reads as a specification.
-// `go test ./package -rewrite` writes the output into the files; review the change as a
-// diff.
+// `go test ./package -rewrite` writes the output into the files, and the "----" of a new
+// case that has none; review the change as a diff.
 //
 // Only tests import this package. It keeps no memory between calls. Neighbours: the
 // scripts of slots/policy, whose outputs are gantts, have this form.
@@ -53,7 +53,7 @@ func Script(t *testing.T, path string, run func(t *testing.T, c Case) string) {
 	if err != nil {
 		t.Fatalf("golden: %v", err)
 	}
-	blocks, err := parse(string(text))
+	blocks, err := parse(string(text), *rewrite)
 	if err != nil {
 		t.Fatalf("golden: %s:%v", path, err)
 	}
@@ -101,6 +101,9 @@ type block struct {
 // format writes the block with got as its output.
 func (b block) format(w *bytes.Buffer, got string) {
 	w.WriteString(b.head)
+	if b.head != "" && !strings.HasSuffix(b.head, "\n") {
+		w.WriteString("\n")
+	}
 	if strings.HasPrefix(got, "\n") || strings.Contains(got, "\n\n") {
 		fmt.Fprintf(w, "----\n----\n%s----\n----\n", got)
 		return
@@ -108,14 +111,19 @@ func (b block) format(w *bytes.Buffer, got string) {
 	fmt.Fprintf(w, "----\n%s", got)
 }
 
-// parse divides a script into blocks. An error starts with the number of the line.
-func parse(text string) ([]block, error) {
+// parse divides a script into blocks. An error starts with the number of the line. A case
+// without "----" is an error unless mend is set; then it ends at the next blank line.
+func parse(text string, mend bool) ([]block, error) {
 	var blocks []block
 	var cur block
 	lines := strings.SplitAfter(text, "\n")
 	for i := 0; i < len(lines); i++ {
 		line := strings.TrimRight(lines[i], "\r\n")
 		if line != "----" {
+			if mend && line == "" && cur.line != 0 {
+				blocks = append(blocks, cur)
+				cur = block{}
+			}
 			cur.head += lines[i]
 			if line != "" && !strings.HasPrefix(line, "#") {
 				if cur.line == 0 {
@@ -136,7 +144,11 @@ func parse(text string) ([]block, error) {
 		cur = block{}
 	}
 	if cur.line != 0 {
-		return nil, fmt.Errorf("%d: a case without ----", cur.line)
+		if !mend {
+			return nil, fmt.Errorf("%d: a case without ---- (-rewrite adds it)", cur.line)
+		}
+		blocks = append(blocks, cur)
+		return blocks, nil
 	}
 	if strings.TrimSpace(cur.head) != "" { // comments after the last case
 		blocks = append(blocks, cur)

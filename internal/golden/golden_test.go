@@ -29,7 +29,7 @@ C
 `
 
 func TestAScriptIsReadCaseByCaseAndWrittenBackAsItStands(t *testing.T) {
-	blocks, err := parse(script)
+	blocks, err := parse(script, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func TestBrokenScriptsNameTheLine(t *testing.T) {
 		"a\n":                  "1: a case without",
 		"a\n----\n----\nb\n\n": "2: an output",
 	} {
-		if _, err := parse(text); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if _, err := parse(text, false); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}
@@ -78,5 +78,20 @@ func TestFirstDifferenceNamesTheLine(t *testing.T) {
 	}
 	if d := firstDifference([]byte("a\n"), []byte("a\n")); d != "" {
 		t.Errorf("got %q", d)
+	}
+}
+
+// TestARewriteAddsTheLineToNewCases: a case without "----" ends at the next blank line.
+func TestARewriteAddsTheLineToNewCases(t *testing.T) {
+	blocks, err := parse("# new\na\n\n# old\nb\n----\nB\n\nc\nd", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	for _, b := range blocks {
+		b.format(&out, strings.ToUpper(b.input))
+	}
+	if got, want := out.String(), "# new\na\n----\nA\n\n# old\nb\n----\nB\n\nc\nd\n----\nC\nD\n"; got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
