@@ -9,7 +9,7 @@ func (o *Order) AppendKey(dst, line []byte) []byte {
 		f := &o.fields[i]
 		start := len(dst)
 		last := i == len(o.fields)-1 && !o.whole
-		dst = o.appendField(dst, f, f.cut(line, o.separator), last && !f.reverse)
+		dst = o.appendField(dst, f, o.text(f, line), last && !f.reverse)
 		if f.reverse {
 			invert(dst[start:])
 		}
@@ -26,9 +26,28 @@ func (o *Order) AppendKey(dst, line []byte) []byte {
 	return dst
 }
 
+// text returns what a field compares.
+func (o *Order) text(f *field, line []byte) []byte {
+	switch {
+	case o.csv && !f.line:
+		text := csvColumn(line, f.column, byte(o.separator))
+		if f.skipStart {
+			text = text[skipBlanks(text, 0):]
+		}
+		return text
+	case !o.json || f.line:
+		return f.cut(line, o.separator)
+	case f.isPlain() && !f.fold:
+		return jsonValue(line, f.path)
+	}
+	return jsonText(jsonValue(line, f.path))
+}
+
 // appendField appends the component of one field. open is as for appendText.
 func (o *Order) appendField(dst []byte, f *field, text []byte, open bool) []byte {
 	switch {
+	case o.json && f.isPlain() && !f.fold && !f.line:
+		return appendJSON(dst, text, open)
 	case f.numeric:
 		return appendNumber(dst, text)
 	case f.isPlain():

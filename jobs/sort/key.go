@@ -16,6 +16,7 @@ type Order struct {
 	reverse   bool // of the comparison of whole lines
 	whole     bool // lines with equal fields are compared as a whole
 	salt      [SaltBytes]byte
+	csv, json bool // fields have columns or paths instead of positions
 }
 
 // field is one -k. Its positions are as GNU sort keeps them after parsing: the
@@ -29,6 +30,9 @@ type field struct {
 	endByte    uint64 // 0 for the end of the field
 	rules
 	skipEnd bool // b was given at the end position
+
+	column int      // of CSV, from 0
+	path   []string // of JSON
 }
 
 // rules say how two fields are compared.
@@ -84,8 +88,23 @@ func Compile(o Options) (*Order, error) {
 		dictionary: o.Dictionary, printing: o.Printing, reverse: o.Reverse, fold: o.FoldCase, skipStart: o.Blanks,
 	}
 	ord := &Order{separator: separator, reverse: o.Reverse, whole: !o.Stable && !o.Unique, salt: o.Salt}
-	for _, text := range o.Keys {
-		f, err := parseField(text)
+	ord.csv, ord.json = o.CSV, len(o.JSON) > 0
+	keys, parse := o.Keys, parseField
+	switch {
+	case ord.csv && ord.json:
+		return nil, errs.Optionf("Options.CSV, Options.JSON", "give one of them, not both")
+	case ord.json && len(keys) > 0:
+		return nil, errs.Optionf("Options.Keys", "JSON lines have the keys of Options.JSON")
+	case ord.json:
+		keys, parse = o.JSON, parsePath
+	case ord.csv:
+		parse = o.parseColumn
+		if separator < 0 {
+			ord.separator = ','
+		}
+	}
+	for _, text := range keys {
+		f, err := parse(text)
 		if err != nil {
 			return nil, err
 		}
@@ -97,7 +116,7 @@ func Compile(o Options) (*Order, error) {
 		}
 		ord.fields = append(ord.fields, f)
 	}
-	if len(o.Keys) == 0 && global != (rules{reverse: global.reverse}) {
+	if len(keys) == 0 && global != (rules{reverse: global.reverse}) {
 		if err := global.check(""); err != nil {
 			return nil, err
 		}

@@ -21,6 +21,7 @@ import (
 	"bytes"
 	"errors"
 
+	"mrlocal/errs"
 	"mrlocal/jobs"
 )
 
@@ -44,6 +45,16 @@ type Options struct {
 	Dictionary bool     // -d: only blanks, letters and digits are compared
 	ZeroEnded  bool     // -z: lines end with NUL
 
+	// CSV makes Keys name columns: NAME, NAME:OPTS or F[OPTS]. Header has the names.
+	// Records end with NUL, as with ZeroEnded, since a value in quotes may hold
+	// newlines. The Separator is a comma unless it is set.
+	CSV    bool
+	Header []string
+
+	// JSON are keys of JSON lines, as user.name or user.age:nr. Without OPTS,
+	// values are ordered by type: nothing, null, false, true, numbers, strings.
+	JSON []string
+
 	Salt [SaltBytes]byte // of Random; one salt gives one order
 }
 
@@ -63,11 +74,11 @@ func New(o Options) (jobs.Chain, error) {
 		Ordered: true,
 		BuiltIn: true,
 	}
-	if o.ZeroEnded {
+	if o.ZeroEnded || o.CSV {
 		job.Delim = jobs.NUL
 	}
 	delim := job.Delim
-	job.NewMapper = func() jobs.Mapper { return &mapper{delim: delim.Byte(), unique: o.Unique} }
+	job.NewMapper = func() jobs.Mapper { return &mapper{delim: delim.Byte(), unique: o.Unique, order: order} }
 	identity := jobs.Identity{Out: jobs.KeyColumn, Unique: o.Unique}
 	if order.NeedsKey() {
 		job.AppendKey = order.AppendKey
@@ -80,6 +91,7 @@ func New(o Options) (jobs.Chain, error) {
 type mapper struct {
 	delim  byte
 	unique bool
+	order  *Order
 	lines  []jobs.Span
 }
 
@@ -92,6 +104,13 @@ func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
 		return errors.New("sort: the Emitter cannot take blocks (jobs.Taker)")
 	}
 	m.lines = appendLines(m.lines[:0], b.Data, m.delim)
+	if m.order.json {
+		for _, s := range m.lines {
+			if err := m.order.Check(b.Data[s.Off : s.Off+s.Len]); err != nil {
+				return errs.Inputf(b.Path, "line at byte %d: %w", b.Offset+int64(s.Off), err)
+			}
+		}
+	}
 	if m.unique {
 		m.lines = withoutRepeats(m.lines, b.Data)
 	}

@@ -277,7 +277,7 @@ func lines(n, bytesEach int) []byte {
 
 func TestMapAndAppendKeyDoNotAllocate(t *testing.T) {
 	data := lines(1000, 40)
-	m, out := &mapper{delim: '\n'}, &taker{}
+	m, out := &mapper{delim: '\n', order: &Order{}}, &taker{}
 	if n := testing.AllocsPerRun(50, func() { _ = m.Map(jobs.Block{Data: data}, out) }); n != 0 {
 		t.Errorf("Map: %v allocations a block", n)
 	}
@@ -316,7 +316,7 @@ func BenchmarkMap(b *testing.B) {
 	for _, width := range []int{10, 40, 100} {
 		b.Run(fmt.Sprint("line=", width, "B"), func(b *testing.B) {
 			data := lines(256<<10/width, width)
-			m, out := &mapper{delim: '\n'}, &taker{}
+			m, out := &mapper{delim: '\n', order: &Order{}}, &taker{}
 			b.SetBytes(int64(len(data)))
 			b.ReportAllocs()
 			for b.Loop() {

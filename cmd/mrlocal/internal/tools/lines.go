@@ -59,6 +59,9 @@ func (s *sorter) open(name string, order *sort.Order) (*lineSource, error) {
 		l.close()
 		return nil, errs.Inputf(argv.Quote(name), "%w", l.decode.Explain(err, 0))
 	}
+	if s.order.CSV {
+		r, l.delim = newCSVRecords(name, r, s.csvSeparator()), 0
+	}
 	l.r = bufio.NewReaderSize(r, lineBuffer)
 	return l, nil
 }
@@ -92,6 +95,9 @@ func (l *lineSource) next() (bool, error) {
 	}
 	l.number++
 	l.line, l.key = line, line
+	if err := l.order.Check(line); err != nil {
+		return false, errs.Inputf(argv.Quote(l.name), "line %d: %w", l.number, err)
+	}
 	if l.order.NeedsKey() {
 		l.keyText = l.order.AppendKey(l.keyText[:0], line)
 		l.key = l.keyText

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -96,6 +97,9 @@ func runSort(ctx context.Context, c *Call) (int, error) {
 	if err := s.read(); err != nil {
 		return 0, err
 	}
+	if s.order.CSV {
+		return 0, s.sortCSV(ctx)
+	}
 	order, err := sort.Compile(s.order)
 	if err != nil {
 		return 0, err
@@ -130,6 +134,15 @@ func (s *sorter) readOrder() error {
 		Numeric: on("numeric-sort"), General: on("general-numeric-sort"), Human: on("human-numeric-sort"), Month: on("month-sort"),
 		Random: on("random-sort"), Version: on("version-sort"), Reverse: on("reverse"), FoldCase: on("ignore-case"),
 		Blanks: on("ignore-leading-blanks"), Printing: on("ignore-nonprinting"), Dictionary: on("dictionary-order"),
+		CSV: on("csv"), JSON: s.Line.Values("json"),
+	}
+	for _, flag := range []string{"check", "check-quiet", "merge", "zero-terminated"} {
+		if o.CSV && on(flag) {
+			return errs.Optionf("--csv, --"+flag, "give one of them, not both")
+		}
+	}
+	if o.CSV && s.Line.Has("field-separator") && slices.Contains([]string{`"`, `\0`, "\n", "\r"}, s.Line.Values("field-separator")[0]) {
+		return errs.Optionf("-t", "CSV has no such separator")
 	}
 	for _, word := range s.Line.Values("sort") {
 		field, ok := map[string]*bool{

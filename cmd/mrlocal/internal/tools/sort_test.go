@@ -179,6 +179,53 @@ func TestSortReplacesItsInput(t *testing.T) {
 	}
 }
 
+func TestSortOfCSV(t *testing.T) {
+	people := "name,age,note\n\"Roe, Jane\",41,\"two\nlines\"\nDoe,7,\"a \"\"word\"\"\"\nAda,100,\n"
+	ada, doe, roe := "Ada,100,\n", "Doe,7,\"a \"\"word\"\"\"\n", "\"Roe, Jane\",41,\"two\nlines\"\n"
+	for _, c := range []struct{ flags, in, want string }{
+		{"-k name", people, "name,age,note\n" + ada + doe + roe}, {"-k age:n", people, "name,age,note\n" + doe + roe + ada},
+		{"-k age:nr", people, "name,age,note\n" + ada + roe + doe}, {"-rn -k age", people, "name,age,note\n" + ada + roe + doe},
+		{"-k 2n", people, "name,age,note\n" + doe + roe + ada}, {"-k note", people, "name,age,note\n" + ada + doe + roe}, {"-k2n,2", people, "name,age,note\n" + doe + roe + ada},
+		{"", "a\nc\nb", "a\nb\nc\n"}, {"-k a", "", ""}, {"-k a", "a\n", "a\n"}, {"-t; -k b:n", "a;b\n1;10\n2;9", "a;b\n2;9\n1;10\n"},
+		{"-u -k b", "a,b\n1,x\n2,x\n", "a,b\n1,x\n"}, {"-k b", "a,b\r\n1,y\r\n2,x\r\n", "a,b\r\n2,x\r\n1,y\r\n"}, {"-k b - -", "a,b\n1,y\n2,x\n", "a,b\n2,x\n1,y\n"},
+	} {
+		if c.in == "" {
+			c.flags = strings.TrimPrefix(c.flags, "-k a")
+		}
+		out, errs, code := call(t, "sort", c.in, append([]string{"--csv"}, strings.Fields(c.flags)...)...)
+		if out != c.want || errs != "" || code != 0 {
+			t.Errorf("sort --csv %s of %q: %q, exit %d, %s; want %q", c.flags, c.in, out, code, errs, c.want)
+		}
+	}
+	for in, want := range map[string]string{
+		"a,b\n1,\"x\n": "record 2 has a quote that is not closed", "a\nx\"y\n": "quote inside", "a\n\"x\"y\n": "behind a closing quote", "a\nx\x00\n": "NUL", "b\n1\n": "no such column",
+	} {
+		if out, errs, code := call(t, "sort", in, "--csv", "-k", "a"); code != 2 || !strings.Contains(errs, want) || out != "" && !strings.HasPrefix(in, out) {
+			t.Errorf("sort --csv of %q: %q, exit %d, %s; want %q", in, out, code, errs, want)
+		}
+	}
+}
+
+func TestSortOfJSONLines(t *testing.T) {
+	for _, c := range []struct{ flags, in, want string }{
+		{"--json a", `{"a":10}|{"a":9}|{"b":1}|{"a":"x"}|{"a":null}|{"a":true}|{"a":false}|{"a":-1.5e3}|{"a":[1]}|`,
+			`{"b":1}|{"a":null}|{"a":false}|{"a":true}|{"a":-1.5e3}|{"a":9}|{"a":10}|{"a":"x"}|{"a":[1]}|`},
+		{"--json u.n:nr", `{"u":{"n":"3"}}|{"u":{"n":20}}|{"u":{}}|`, `{"u":{"n":20}}|{"u":{"n":"3"}}|{"u":{}}|`},
+		{"--json t --json n", `{"n":2,"t":"b\u0061"}|{"t" : "ba" , "n" : 1 }|{"t":"a","x":[{"t":"}"},"\\"]}|`, `{"t":"a","x":[{"t":"}"},"\\"]}|{"t" : "ba" , "n" : 1 }|{"n":2,"t":"b\u0061"}|`},
+		{"-u --json a", `{"a":1,"b":1}|{"a":1.0}|`, `{"a":1,"b":1}|`}, {"-m --json a", `{"a":1}|{"a":2}|`, `{"a":1}|{"a":2}|`}, {"-r --json a", `{"a":1}||{"a":2}|`, `{"a":2}|{"a":1}||`},
+	} {
+		out, errs, code := call(t, "sort", strings.ReplaceAll(c.in, "|", "\n"), strings.Fields(c.flags)...)
+		if want := strings.ReplaceAll(c.want, "|", "\n"); out != want || errs != "" || code != 0 {
+			t.Errorf("sort %s: %q, exit %d, %s; want %q", c.flags, out, code, errs, want)
+		}
+	}
+	for _, flags := range []string{"--json a", "-c --json a", "-m --json a"} {
+		if _, errs, code := call(t, "sort", "{\"a\":1}\n{\"a\":\n", strings.Fields(flags)...); code != 2 || !strings.Contains(errs, "is not JSON") {
+			t.Errorf("sort %s: exit %d, %s", flags, code, errs)
+		}
+	}
+}
+
 func TestHelpFitsOneScreen(t *testing.T) {
 	for _, tool := range All() {
 		out, _, code := call(t, tool.Name, "", "--help")

@@ -1,0 +1,218 @@
+package tools
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"io"
+
+	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/errs"
+	"mrlocal/jobs/sort"
+)
+
+// csvRecords reads CSV (RFC 4180) and gives the same bytes with a NUL behind each record,
+// in place of the newline. Newlines in quotes stay.
+type csvRecords struct {
+	name      string
+	r         *bufio.Reader
+	separator byte
+	state     csvState
+	record    int64 // that is being read, from 1
+	begun     bool  // the record has bytes
+	err       error
+}
+
+// csvState says where in a record the reader is.
+type csvState uint8
+
+const (
+	csvStart  csvState = iota // a value begins
+	csvPlain                  // in a value without quotes
+	csvQuoted                 // in quotes
+	csvAfter                  // behind a quote inside of quotes
+)
+
+func newCSVRecords(name string, r io.Reader, separator byte) *csvRecords {
+	return &csvRecords{name: name, r: bufio.NewReaderSize(r, lineBuffer), separator: separator, record: 1}
+}
+
+// Read implements io.Reader.
+//
+// hot: it sees each byte of CSV.
+func (c *csvRecords) Read(p []byte) (int, error) {
+	if c.err != nil || len(p) == 0 {
+		return 0, c.err
+	}
+	n, err := c.r.Read(p[:max(1, len(p)-1)]) // the last record may need a NUL
+	for i, b := range p[:n] {
+		switch {
+		case b == 0:
+			c.err = c.wrong("has a NUL byte")
+		case c.state == csvQuoted:
+			if b == '"' {
+				c.state = csvAfter
+			}
+		case b == '\n':
+			p[i], c.state = 0, csvStart
+			c.record++
+		case b == c.separator:
+			c.state = csvStart
+		case b == '"' && c.state != csvPlain:
+			c.state = csvQuoted // opened, or a quote that stands for itself
+		case b == '"':
+			c.err = c.wrong("has a quote inside of a value without quotes")
+		case c.state == csvAfter && b != '\r':
+			c.err = c.wrong("goes on behind a closing quote")
+		case c.state == csvStart:
+			c.state = csvPlain
+		}
+		if c.err != nil {
+			return 0, c.err
+		}
+	}
+	if n > 0 {
+		c.begun = p[n-1] != 0
+	}
+	if err == io.EOF {
+		if c.state == csvQuoted {
+			c.err = c.wrong("has a quote that is not closed")
+			return n, c.err
+		}
+		if c.begun {
+			p[n], c.begun = 0, false
+			n++
+		}
+	}
+	c.err = err
+	return n, err
+}
+
+func (c *csvRecords) wrong(what string) error {
+	return errs.Inputf(argv.Quote(c.name), "record %d %s", c.record, what)
+}
+
+// csvFiles are the records of several files of CSV without their headers, one file after
+// the other.
+type csvFiles struct {
+	s      *sorter
+	files  []string
+	header []byte // of the first file, without its end; nil: no file has any
+	source *lineSource
+}
+
+// first opens the first file that has a record, and keeps the header.
+func (c *csvFiles) first() error {
+	for len(c.files) > 0 && c.header == nil {
+		if err := c.next(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// next opens the next file and reads its header, which must be that of the first one.
+func (c *csvFiles) next() error {
+	name := c.files[0]
+	c.files = c.files[1:]
+	c.close()
+	source, err := c.s.open(name, nil)
+	if err != nil {
+		return err
+	}
+	c.source = source
+	header, err := source.r.ReadBytes(0)
+	if err == io.EOF {
+		return nil
+	}
+	header = header[:max(0, len(header)-1)]
+	switch {
+	case err != nil:
+		return err
+	case c.header == nil:
+		c.header = header
+	case !bytes.Equal(bytes.TrimSuffix(header, []byte("\r")), bytes.TrimSuffix(c.header, []byte("\r"))):
+		return errs.Inputf(argv.Quote(name), "its header differs from that of the first file")
+	}
+	return nil
+}
+
+// Read implements io.Reader.
+func (c *csvFiles) Read(p []byte) (int, error) {
+	for {
+		if c.source != nil {
+			n, err := c.source.r.Read(p)
+			if n > 0 || err != nil && err != io.EOF {
+				return n, err
+			}
+		}
+		if len(c.files) == 0 {
+			return 0, io.EOF
+		}
+		if err := c.next(); err != nil {
+			return 0, err
+		}
+	}
+}
+
+func (c *csvFiles) close() {
+	if c.source != nil {
+		c.source.close()
+		c.source = nil
+	}
+}
+
+// csvSeparator returns the byte between values.
+func (s *sorter) csvSeparator() byte {
+	switch {
+	case s.order.Separator == "":
+		return ','
+	case s.order.Separator == `\0`:
+		return 0
+	}
+	return s.order.Separator[0]
+}
+
+// sortCSV writes the header of the first file and then the sorted records of all.
+func (s *sorter) sortCSV(ctx context.Context) error {
+	call := *s.Call // whose standard input stays, when that of s is what c reads
+	c := &csvFiles{s: &sorter{Call: &call, order: s.order}, files: s.files}
+	defer c.close()
+	if err := c.first(); err != nil {
+		return err
+	}
+	s.order.Header = sort.CSVHeader(bytes.TrimSuffix(c.header, []byte("\r")), s.csvSeparator())
+	chain, err := sort.New(s.order)
+	if err != nil {
+		return err
+	}
+	result, err := s.openResult()
+	if err != nil {
+		return err
+	}
+	if c.header != nil {
+		err = result.writeLine(c.header, '\n')
+	}
+	if err == nil {
+		s.Stdin, s.Stdout = c, csvWriter{result}
+		s.Options.Inputs, s.Options.OutputFile, s.Options.NoDecode = []string{"-"}, "", true
+		_, err = s.RunChain(ctx, chain)
+	}
+	return result.end(err)
+}
+
+// csvWriter writes records that end with NUL as CSV.
+type csvWriter struct{ w io.Writer }
+
+func (c csvWriter) Write(p []byte) (int, error) {
+	lines := bytes.Clone(p) // p is borrowed
+	for at := 0; ; {
+		n := bytes.IndexByte(lines[at:], 0)
+		if n < 0 {
+			break
+		}
+		at += n
+		lines[at] = '\n'
+	}
+	return c.w.Write(lines)
+}
