@@ -1,6 +1,9 @@
 package grep
 
-import "bytes"
+import (
+	"bytes"
+	"regexp/syntax"
+)
 
 // The colours are GNU grep's defaults: of matches, paths, line numbers and
 // separators.
@@ -115,6 +118,68 @@ func exchangeIn(data []byte) {
 		data[i] ^= '\n'
 		data = data[i+1:]
 	}
+}
+
+// exchangeRunes exchanges NUL and newline in the literals and classes of a
+// pattern, which then finds in exchanged text what it found before.
+func exchangeRunes(re *syntax.Regexp) {
+	for _, sub := range re.Sub {
+		exchangeRunes(sub)
+	}
+	switch re.Op {
+	case syntax.OpLiteral:
+		for i, r := range re.Rune {
+			if r == 0 || r == '\n' {
+				re.Rune[i] = r ^ '\n'
+			}
+		}
+	case syntax.OpCharClass:
+		var ranges []rune // without the two
+		null, newline := false, false
+		for i := 0; i+1 < len(re.Rune); i += 2 {
+			low, high := re.Rune[i], re.Rune[i+1]
+			if low == 0 {
+				null, low = true, 1
+			}
+			if low <= '\n' && high >= '\n' {
+				newline = true
+				if low < '\n' {
+					ranges = append(ranges, low, '\n'-1)
+				}
+				low = '\n' + 1
+			}
+			if low <= high {
+				ranges = append(ranges, low, high)
+			}
+		}
+		re.Rune = classWith(ranges, newline, null)
+	}
+}
+
+// classWith adds NUL and newline to the ranges of a class, which are in order.
+func classWith(ranges []rune, null, newline bool) []rune {
+	var all []rune
+	add := func(low, high rune) { // neighbours must be one range
+		if n := len(all); n > 0 && all[n-1]+1 == low {
+			all[n-1] = high
+			return
+		}
+		all = append(all, low, high)
+	}
+	if null {
+		add(0, 0)
+	}
+	for i := 0; i < len(ranges); i += 2 {
+		if newline && ranges[i] > '\n' {
+			add('\n', '\n')
+			newline = false
+		}
+		add(ranges[i], ranges[i+1])
+	}
+	if newline {
+		add('\n', '\n')
+	}
+	return all
 }
 
 // restore undoes exchange, in place.

@@ -70,7 +70,7 @@ func compile(o Options) (*program, error) {
 	if o.IgnoreCase {
 		text = "(?i:" + text + ")"
 	}
-	return p, p.compileText(text)
+	return p, p.compileText(text, o.NULEnded)
 }
 
 // fixed compiles fixed strings without regular expressions, which cannot
@@ -110,10 +110,16 @@ func (p *program) fallBack(parts []string) error {
 }
 
 // compileText compiles one regular expression in RE2 syntax.
-func (p *program) compileText(text string) error {
+// compileText compiles a regular expression. If exchanged is set, it is for text
+// in which NUL and newline are exchanged.
+func (p *program) compileText(text string, exchanged bool) error {
 	tree, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {
 		return patternError(text, err)
+	}
+	if exchanged {
+		exchangeRunes(tree)
+		text = tree.String()
 	}
 	tree = tree.Simplify()
 	n := analyse(tree)

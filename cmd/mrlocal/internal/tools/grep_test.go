@@ -95,7 +95,7 @@ func TestGrepIsGNU(t *testing.T) {
 			}
 			args = append(args, flag)
 		}
-		pattern := rapid.SampledFrom([]string{"a", "b", "ab", "a+b", "^a", "b$", "", "[^a]b", "a.b", "^$", "zz", "a{2}", "B"}).Draw(r, "pattern")
+		pattern := rapid.SampledFrom([]string{"a", "b", "ab", "a+b", "^a", "b$", "", "[^a]b", "a.b", "^$", "zz", "a{2}", "B", `a\sb`, "[^b]a", `a\W`}).Draw(r, "pattern")
 		if pattern == "" && slices.Contains(args, "-v") { // GNU grep then opens no file
 			pattern = "a"
 		}
