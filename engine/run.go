@@ -27,6 +27,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"runtime"
 	"runtime/pprof"
@@ -258,6 +259,7 @@ func (r *run) divideMemory(inputBytes int64, streamJobs int) {
 	o := &r.o
 	r.env.Budget, r.env.AfmBytes, r.env.CreateTemp, r.env.Stderr = r.budget, r.afmBytes, r.createTemp, o.Stderr
 	r.env.SpillPercent, r.env.NoGrowth, r.env.GrowthThreshold = o.SpillPercent, o.NoGrowth, o.GrowthThreshold
+	r.env.HashSeed = rand.Uint64() | 1 // the result does not depend on it
 	r.env.MergeFactor, r.env.Codec, r.env.Profile = o.MergeFactor, o.Codec, o.Profile
 }
 

@@ -73,6 +73,7 @@ type Buffer struct {
 	touched   byte    // keeps the compiler from removing reads that only fill the cache
 
 	load    *load
+	seed    seed            // of every table
 	divider *record.Divider // nil: what is collected is sorted here
 	mode    mode
 	part    func(key []byte, parts int) int // nil: one part, or Options.Cuts
@@ -141,7 +142,7 @@ func NewBuffer(o Options) (*Buffer, error) {
 		return nil, err
 	}
 	o = o.withDefaults()
-	b := &Buffer{o: o, lease: o.Lease, mayGrow: o.Growth, counted: pollEmits}
+	b := &Buffer{o: o, lease: o.Lease, seed: newSeed(o.Seed), mayGrow: o.Growth, counted: pollEmits}
 	switch o.Folder.(type) {
 	case nil:
 	case jobs.Sum, jobs.Summer:
@@ -149,10 +150,8 @@ func NewBuffer(o Options) (*Buffer, error) {
 	default:
 		b.mode = foldMode
 	}
-	byHash := false
 	if o.Cuts == nil && o.Parts > 1 {
-		b.part, byHash = o.Partition, o.Partition == nil
-		if byHash {
+		if b.part = o.Partition; b.part == nil {
 			b.part = hashPartition
 		}
 	}
@@ -163,7 +162,7 @@ func NewBuffer(o Options) (*Buffer, error) {
 	if !ok {
 		return nil, fmt.Errorf("kvbuffer: a lease of %d bytes, want %d: %w", b.lease.Granted(), LeastBytes, membudget.ErrNoRoom)
 	}
-	b.sorting = sorting{parts: o.Parts, cuts: o.Cuts, byHash: byHash, part: b.part, lease: b.lease, scratch: scratch}
+	b.sorting = sorting{parts: o.Parts, cuts: o.Cuts, part: b.part, lease: b.lease, scratch: scratch}
 	b.sorting.sorter.Scratch = record.EntriesIn(scratch.Data, record.ChunkEntries)
 	b.out = runs.NewMapOutput(o.Parts, o.Codec, o.CreateTemp, o.Notify)
 	b.divider = b.newDivider()
@@ -184,7 +183,7 @@ func (b *Buffer) setCapacity(bytes int64) {
 // begin starts an empty load.
 func (b *Buffer) begin() {
 	b.load = &load{}
-	b.load.table.sums = b.mode == sumMode
+	b.load.table.sums, b.load.table.seed = b.mode == sumMode, b.seed
 	b.data, b.off, b.cur, b.n = nil, 0, nil, 0
 	b.room = b.markBytes
 }

@@ -25,11 +25,11 @@ func (b *Buffer) fold(key, value []byte) {
 	b.load.records++
 	b.stats.Bytes += int64(len(key) + len(value))
 	if len(key) > inlineKey {
-		b.foldLong(key, value, metaOf(len(key), hashLong(key)))
+		b.foldLong(key, value, metaOf(len(key), b.seed.long(key)))
 		return
 	}
 	a, w := words(key)
-	meta := metaOf(len(key), hashWords(a, w))
+	meta := metaOf(len(key), b.seed.words(a, w))
 	if b.mode != sumMode {
 		b.foldShort(key, value, &keySum{a: a, b: w, meta: meta})
 		return
@@ -252,9 +252,9 @@ func (b *Buffer) moveOut(key, slot, acc []byte) {
 	var hash uint32
 	if len(key) <= inlineKey {
 		a, w = words(key)
-		hash = hashWords(a, w)
+		hash = b.seed.words(a, w)
 	} else {
-		a, hash = binary.LittleEndian.Uint64(key), hashLong(key)
+		a, hash = binary.LittleEndian.Uint64(key), b.seed.long(key)
 	}
 	if record.AccHeaderBytes+accSpace(len(acc))+len(key) > membudget.ChunkBytes {
 		b.countCombined(0, 1)

@@ -25,6 +25,11 @@ type Options struct {
 	Folder    jobs.Folder                     // not nil: the buffer combines by hash
 	Combiner  func() jobs.Reducer             // run over every sorted run; not together with Folder
 
+	// Seed chooses the hash function of the table that combines. The result does not
+	// depend on it. A run draws it at random, so that no input can have many keys of
+	// one hash.
+	Seed uint64
+
 	// SortLate says that all outputs of the job together are likely to fit in
 	// memory. The reduces then sort (docs/adr/0010), if everything did fit.
 	SortLate bool

@@ -39,7 +39,6 @@ func (l *load) indexed(i int) []record.Entry {
 type sorting struct {
 	parts   int
 	cuts    [][]byte                        // Options.Cuts
-	byHash  bool                            // the hash in a slot of the table tells the partition
 	part    func(key []byte, parts int) int // of a taken record; nil: one part, or cuts
 	lease   *membudget.Lease
 	sorter  record.Sorter
@@ -266,11 +265,7 @@ func (s *sorting) slotEntries(a *record.Arena, c *tableChunk, out []record.Entry
 		slot := c.slots[i*slotBytes : (i+1)*slotBytes]
 		key := a.SlotKey(slot)
 		part := 0
-		switch {
-		case s.part == nil:
-		case s.byHash:
-			part = partOfHash(uint32(c.meta(uint32(i))), s.parts)
-		default:
+		if s.part != nil {
 			if part = s.part(key, s.parts); part < 0 || part >= s.parts {
 				return partError(part, s.parts)
 			}

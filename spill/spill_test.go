@@ -416,7 +416,7 @@ func combines(t *testing.T, r *rand.Rand, seed uint64, makeKey func(*rand.Rand) 
 	var outs []*runs.MapOutput
 	for range 1 + r.IntN(3) {
 		o, done := k.options(int64(10+r.IntN(16)) * membudget.ChunkBytes)
-		o.Parts = parts
+		o.Parts, o.Seed = parts, r.Uint64()
 		o.StartBytes = []int64{0, 4 << 10, 256 << 10}[r.IntN(3)]
 		o.Growth = r.IntN(2) == 0
 		o.Folder = jobs.Folder(concat{})

@@ -97,7 +97,7 @@ func (b *Buffer) sumLast(data []byte, s jobs.Span, delta uint64, long int) int {
 		return long + 1
 	}
 	x, w := words(data[s.Off : s.Off+s.Len : s.Off+s.Len])
-	p.pending[p.filling][p.n] = keySum{a: x, b: w, meta: metaOf(int(s.Len), hashWords(x, w)), delta: delta}
+	p.pending[p.filling][p.n] = keySum{a: x, b: w, meta: metaOf(int(s.Len), b.seed.words(x, w)), delta: delta}
 	if p.n++; p.n == pendingSums {
 		b.turnSums()
 	}
@@ -114,7 +114,7 @@ func (b *Buffer) sumLong(data []byte, keys []jobs.Span, value []byte) {
 		sums := room[:min(len(keys), pendingSums)]
 		for i, s := range keys[:len(sums)] {
 			key := data[s.Off : s.Off+s.Len]
-			sums[i] = keySum{a: binary.LittleEndian.Uint64(key), meta: metaOf(len(key), hashLong(key))}
+			sums[i] = keySum{a: binary.LittleEndian.Uint64(key), meta: metaOf(len(key), b.seed.long(key))}
 		}
 		t := &b.load.table
 		t.ahead(sums)
@@ -152,11 +152,11 @@ func (b *Buffer) foldSpans(data []byte, keys []jobs.Span, value []byte) {
 		bytes += int(s.Len) + len(value)
 		if s.Len > inlineKey {
 			key := data[s.Off : s.Off+s.Len]
-			found[i] = keySum{a: binary.LittleEndian.Uint64(key), meta: metaOf(len(key), hashLong(key))}
+			found[i] = keySum{a: binary.LittleEndian.Uint64(key), meta: metaOf(len(key), b.seed.long(key))}
 			continue
 		}
 		a, w := wordsAt(data, s.Off, s.Len)
-		found[i] = keySum{a: a, b: w, meta: metaOf(int(s.Len), hashWords(a, w))}
+		found[i] = keySum{a: a, b: w, meta: metaOf(int(s.Len), b.seed.words(a, w))}
 	}
 	b.load.records += int64(len(keys))
 	b.stats.Bytes += int64(bytes)

@@ -8,7 +8,7 @@ import "mrlocal/jobs"
 // here: a load keeps its place among the instructions under way until it is done.
 //
 //go:noescape
-func pack(dst []keySum, data []byte, keys []jobs.Span, delta uint64, long []jobs.Span, bases []*slots, shift uint64) (used, sums, longs int)
+func pack(dst []keySum, data []byte, keys []jobs.Span, delta uint64, long []jobs.Span, bases []*slots, shift, seedA, seedB uint64) (used, sums, longs int)
 
 // addSums is addSumsPortable.
 //

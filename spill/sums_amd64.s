@@ -3,15 +3,12 @@
 #include "go_asm.h"
 #include "textflag.h"
 
-DATA mixB<>(SB)/8, $const_mixB
-GLOBL mixB<>(SB), RODATA|NOPTR, $8
-
-// func pack(dst []keySum, data []byte, keys []jobs.Span, delta uint64, long []jobs.Span, bases []*slots, shift uint64) (used, sums, longs int)
+// func pack(dst []keySum, data []byte, keys []jobs.Span, delta uint64, long []jobs.Span, bases []*slots, shift, seedA, seedB uint64) (used, sums, longs int)
 //
 //	DI dst   R9 its end    SI data   R8 the last offset with two words behind it
 //	BX keys  R10 their end R12 long  R13 masks, one entry early
-//	R15 bases CX shift     R14 mixA
-TEXT ·pack(SB), NOSPLIT, $0-160
+//	R15 bases CX shift     R14 seedA
+TEXT ·pack(SB), NOSPLIT, $0-176
 	MOVQ dst_base+0(FP), DI
 	MOVQ dst_len+8(FP), R9
 	SHLQ $5, R9
@@ -27,7 +24,7 @@ TEXT ·pack(SB), NOSPLIT, $0-160
 	MOVQ shift+128(FP), CX
 	LEAQ ·masks(SB), R13
 	SUBQ $16, R13
-	MOVQ $const_mixA, R14
+	MOVQ seedA+136(FP), R14
 
 next:
 	CMPQ BX, R10
@@ -50,7 +47,7 @@ next:
 	MOVQ AX, keySum_a(DI)
 	MOVQ DX, keySum_b(DI)
 	XORQ R14, AX
-	XORQ mixB<>(SB), DX
+	XORQ seedB+144(FP), DX
 	MULQ DX
 	XORQ DX, AX
 	IMULQ R14, AX
@@ -79,13 +76,13 @@ longer:
 end:
 	SUBQ keys_base+48(FP), BX
 	SHRQ $3, BX
-	MOVQ BX, used+136(FP)
+	MOVQ BX, used+152(FP)
 	SUBQ dst_base+0(FP), DI
 	SHRQ $5, DI
-	MOVQ DI, sums+144(FP)
+	MOVQ DI, sums+160(FP)
 	SUBQ long_base+80(FP), R12
 	SHRQ $3, R12
-	MOVQ R12, longs+152(FP)
+	MOVQ R12, longs+168(FP)
 	RET
 
 // func addSums(sums []keySum, bases []*slots, shift uint64) int

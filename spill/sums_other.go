@@ -4,8 +4,8 @@ package spill
 
 import "mrlocal/jobs"
 
-func pack(dst []keySum, data []byte, keys []jobs.Span, delta uint64, long []jobs.Span, _ []*slots, _ uint64) (used, sums, longs int) {
-	return packPortable(dst, data, keys, delta, long)
+func pack(dst []keySum, data []byte, keys []jobs.Span, delta uint64, long []jobs.Span, _ []*slots, _, seedA, seedB uint64) (used, sums, longs int) {
+	return packPortable(dst, data, keys, delta, long, seed{seedA, seedB})
 }
 
 func addSums(sums []keySum, bases []*slots, shift uint64) int {

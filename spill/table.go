@@ -23,6 +23,7 @@ type table struct {
 	chunks    []*tableChunk // each once, in the order of their addresses
 	keys      int64
 	sums      bool // accumulators are sums
+	seed      seed
 }
 
 type slots [membudget.ChunkBytes]byte

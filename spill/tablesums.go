@@ -20,13 +20,13 @@ func (t *table) pack(dst []keySum, data []byte, keys []jobs.Span, delta uint64, 
 		return 0, 0, 0
 	}
 	_ = long[:len(keys)]
-	return pack(dst, data, keys, delta, long, t.bases, uint64(t.shift()))
+	return pack(dst, data, keys, delta, long, t.bases, uint64(t.shift()), t.seed.a, t.seed.b)
 }
 
 // packPortable is pack in plain Go, without the prefetch.
 //
 // hot: where there is no assembly.
-func packPortable(dst []keySum, data []byte, keys []jobs.Span, delta uint64, long []jobs.Span) (used, sums, longs int) {
+func packPortable(dst []keySum, data []byte, keys []jobs.Span, delta uint64, long []jobs.Span, hash seed) (used, sums, longs int) {
 	for _, s := range keys {
 		if sums == len(dst) || uint64(s.Off)+inlineKey > uint64(len(data)) {
 			break
@@ -38,7 +38,7 @@ func packPortable(dst []keySum, data []byte, keys []jobs.Span, delta uint64, lon
 			continue
 		}
 		a, b := words(data[s.Off : s.Off+s.Len])
-		dst[sums] = keySum{a, b, metaOf(int(s.Len), hashWords(a, b)), delta}
+		dst[sums] = keySum{a, b, metaOf(int(s.Len), hash.words(a, b)), delta}
 		sums++
 	}
 	return used, sums, longs

@@ -52,6 +52,7 @@ type Env struct {
 	GrowthThreshold float64
 	MergeFactor     int
 	Codec           runs.Codec
+	HashSeed        uint64 // of the tables of kvbuffers
 	CreateTemp      func(kind string) func() (*os.File, error)
 	Pool            *pool.Pool
 	Stderr          io.Writer // stacks of failed user code

@@ -91,7 +91,7 @@ func (a *Attempt) bufferOptions() spill.Options {
 		Parts: j.Parts, Cuts: j.Cuts, Partition: j.Spec.Partition, AppendKey: j.Spec.AppendKey, Combiner: j.Spec.NewCombiner,
 		SortLate:   e.Fits,
 		StartBytes: min(e.SortBufferBytes, max(spill.LeastBytes, a.floorBytes-a.roomBytes-OverheadBytes)), SpillPercent: e.SpillPercent, Growth: !e.NoGrowth, GrowthThreshold: e.GrowthThreshold,
-		Lease: a.lease, AfmBytes: e.AfmBytes, Codec: e.Codec, CreateTemp: e.CreateTemp("map"),
+		Lease: a.lease, Seed: e.HashSeed, AfmBytes: e.AfmBytes, Codec: e.Codec, CreateTemp: e.CreateTemp("map"),
 		Killed: a.Killed, Background: a.helper, Notify: a.notifySpill,
 	}
 	// A key may be so frequent that it has several parts. Maps send it to different ones.
