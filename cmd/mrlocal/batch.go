@@ -27,7 +27,7 @@ Exit codes: 0 all results are complete and durable; 2 wrong usage or input, noth
 
 func batchCommand() command {
 	own := append(engineFlags(), bandwidthFlags()...)
-	own = append(own, profileFlag("; with several policies, into DIR.POLICY"),
+	own = append(own, verboseFlag(), quietFlag(), profileFlag("; with several policies, into DIR.POLICY"),
 		value("seed", "seed `N` of the placement and of the times of sleep jobs", "1"),
 		value("events", "write every fact and decision to `FILE`, one JSON object a line; with several policies, to FILE.POLICY", ""),
 		value("report", "write the report to `FILE` as JSON; with several policies, as an array", "a table on standard output"))
@@ -74,6 +74,9 @@ func runBatch(ctx context.Context, e env, line argv.Line) (int, error) {
 	if r.Err != nil {
 		return 0, r.Err
 	}
+	if line.Has("quiet") {
+		mode = "none"
+	}
 	if err := b.load(line); err != nil {
 		return 0, err
 	}
@@ -97,6 +100,7 @@ func runBatch(ctx context.Context, e env, line argv.Line) (int, error) {
 	code := exitDone
 	for i, name := range names {
 		s := newScreen(e, mode, picture)
+		s.Verbose, s.Silent = line.Has("verbose"), line.Has("quiet")
 		var done *report.Report
 		err := process.Profile(profiles[i], b.places(names), func(on bool) (err error) {
 			b.engine.Profile = on

@@ -20,7 +20,13 @@ const runHelp = `Exit codes: 0 done, the result is complete and durable; 1 nothi
 // runCommand has a subcommand for each job. All of them share runFlags.
 func runCommand() command {
 	return forEachJob(command{name: "run", usage: "run a job on real files: wordcount, sort or grep", long: runHelp},
-		func(j jobKind) []flagSpec { return runFlags(j.shortOutput) }, runJob)
+		func(j jobKind) []flagSpec {
+			flags := append(runFlags(j.shortOutput), verboseFlag())
+			if j.name != "grep" { // whose --quiet is that of GNU grep
+				flags = append(flags, quietFlag())
+			}
+			return flags
+		}, runJob)
 }
 
 // runJob runs one job. It checks all flags and files first, so that a mistake
@@ -69,10 +75,11 @@ func runJob(ctx context.Context, e env, line argv.Line, name string, build func(
 			o.Reducers, o.MapOnly = 0, false
 		}
 	}
-	if line.Has("quiet") { // grep -q
+	if line.Has("quiet") {
 		mode = "none"
 	}
 	s := newScreen(e, mode, gantt)
+	s.Verbose, s.Silent = line.Has("verbose"), line.Has("quiet") && name != "grep"
 	for _, n := range notes {
 		s.Note(n)
 	}
@@ -111,6 +118,15 @@ func checkReduces(name string, chain jobs.Chain, o mrlocal.Options) error {
 		}
 	}
 	return nil
+}
+
+// verboseFlag and quietFlag say how much of a run appears on standard error.
+func verboseFlag() flagSpec {
+	return toggle("verbose", "", "show the table of the run and the names that were skipped even in a pipe or after a short run")
+}
+
+func quietFlag() flagSpec {
+	return toggle("quiet", "", "show neither progress nor notes nor the table, errors alone")
 }
 
 // newScreen returns the screen of one run; mode is a value of --progress.

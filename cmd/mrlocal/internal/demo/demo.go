@@ -24,6 +24,7 @@ import (
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/process"
+	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/datagen"
 	"mrlocal/errs"
 	"mrlocal/jobs/grep"
@@ -170,8 +171,8 @@ func (r *outcome) mapSeconds() float64 {
 
 // show draws the run; cell is the time of one column.
 func (r *outcome) show(w io.Writer, cell time.Duration) error {
-	if _, err := fmt.Fprintf(w, "\n%s: %.2fs, map phase %.2fs, slots %.0f%% used, %d moves\n", r.policy,
-		r.report.MakespanSeconds, r.mapSeconds(), 100*r.report.Utilisation, r.report.Moves); err != nil {
+	if _, err := fmt.Fprintf(w, "\n%s: %.2fs, map phase %.2fs, slots %.0f%% used, %s\n", r.policy,
+		r.report.MakespanSeconds, r.mapSeconds(), 100*r.report.Utilisation, show.Moves(r.report.Moves)); err != nil {
 		return err
 	}
 	return r.line.Gantt(w, trace.GanttOptions{Cell: cell, Names: r.line.Name})

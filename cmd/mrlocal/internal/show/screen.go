@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"strings"
 	"sync"
 
 	"golang.org/x/term"
@@ -21,14 +22,21 @@ const leastWidth = 40
 // Screen is standard error during one run: notes, progress and, at the end, a
 // table. Its methods may be called from any goroutine.
 type Screen struct {
-	stderr   io.Writer
-	quiet    bool // no table
-	picture  *Picture
+	stderr  io.Writer
+	quiet   bool // no table
+	picture *Picture
+
+	// Verbose shows the table and the names that were skipped after every run. Otherwise
+	// they appear on a terminal alone, after a run of more than longSeconds.
+	// Silent hides them and all notes. Both are set before the run.
+	Verbose, Silent bool
+
 	follower *follower // nil: no progress
 	display  display   // of follower
 
 	mu   sync.Mutex   // orders notes and the end of the display
 	part bytes.Buffer // of stacks: the line that has not ended yet; under mu
+	held []string     // notes that appear with the table; under mu
 }
 
 // NewScreen chooses the display by the mode, a value of --progress: "auto" is a
@@ -81,8 +89,21 @@ func (s *Screen) Stop() {
 	s.follower.stop()
 }
 
-// Note writes a one-line message of the run.
-func (s *Screen) Note(text string) { s.Write(argv.ErrorLine("", errors.New(text))) }
+// Note writes a one-line message of the run. A note on skipped names appears with the
+// table.
+func (s *Screen) Note(text string) {
+	if s.Silent {
+		return
+	}
+	line := argv.ErrorLine("", errors.New(text))
+	if strings.HasPrefix(text, "skipped ") && strings.Contains(text, " starting with . or _") {
+		s.mu.Lock()
+		s.held = append(s.held, line)
+		s.mu.Unlock()
+		return
+	}
+	s.Write(line)
+}
 
 // Write puts whole lines on the screen, above a live block.
 func (s *Screen) Write(text string) {
@@ -99,11 +120,21 @@ func (s *Screen) writeLocked(text string) {
 	_, _ = io.WriteString(s.stderr, text)
 }
 
-// Table writes the table of a run that is over, unless the mode is "none".
+// longSeconds is how long a run takes that a person wants to hear about.
+const longSeconds = 2
+
+// Table writes the table of a run that is over, and the notes that wait for it, where
+// they help: see Verbose. The mode "none" has no table.
 func (s *Screen) Table(r *mrlocal.Report) {
-	if !s.quiet {
-		_ = table(s.stderr, r)
+	s.mu.Lock()
+	held := strings.Join(s.held, "")
+	s.held = nil
+	s.mu.Unlock()
+	if s.Silent || !s.Verbose && (s.quiet || r.MakespanSeconds <= longSeconds || !isTerminal(s.stderr)) {
+		return
 	}
+	s.Write(held)
+	_ = table(s.stderr, r)
 }
 
 // stacks passes the stacks of failed user code on, whole lines at a time.

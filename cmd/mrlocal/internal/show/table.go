@@ -65,10 +65,18 @@ func summary(r *report.Report) string {
 	}
 	lent := "none lent"
 	if r.Moves > 0 || r.LentSlotSeconds > 0 {
-		lent = fmt.Sprintf("%d moves, %s of slot time lent", r.Moves, seconds(r.LentSlotSeconds))
+		lent = fmt.Sprintf("%s, %s of slot time lent", Moves(r.Moves), seconds(r.LentSlotSeconds))
 	}
 	return fmt.Sprintf("%s in all%s under %s; %d slots %.0f%% used, %s; peak memory %s\n",
 		seconds(r.MakespanSeconds), rate, r.Policy, len(r.Slots), 100*r.Utilisation, lent, bytesOf(r.PeakRSSBytes))
+}
+
+// Moves returns "1 move" or "2 moves".
+func Moves(n int64) string {
+	if n == 1 {
+		return "1 move"
+	}
+	return fmt.Sprintf("%d moves", n)
 }
 
 // bytesOf writes a number of bytes with a binary unit.

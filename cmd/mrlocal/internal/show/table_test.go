@@ -47,3 +47,9 @@ func TestTheTableOfManyJobsIsCut(t *testing.T) {
 		t.Errorf("%d lines:\n%s", lines, text)
 	}
 }
+
+func TestOneMoveIsNotSeveral(t *testing.T) {
+	if one, two := Moves(1), Moves(2); one != "1 move" || two != "2 moves" {
+		t.Errorf("%s, %s", one, two)
+	}
+}
