@@ -43,7 +43,7 @@ while [ $# -gt 0 ]; do
 	esac
 done
 
-# Two cores, as peers are told: on a larger machine everything stays on two.
+# Two cores, which the peers get by flags: on a larger machine everything stays on two.
 if [ "$(nproc)" -gt 2 ] && command -v taskset >/dev/null; then taskset -pc 0,1 $$ >/dev/null; fi
 need mawk mawk
 need rg ripgrep

@@ -213,10 +213,10 @@ func TestReplayFailsWhenAFactComesAfterTheWakeUp(t *testing.T) {
 // fact at that time.
 func pastWakeUp(events []trace.Event, n int) []trace.Event {
 	wake, finish := -1, -1
-	for i, wanted, told := 0, int64(-1), time.Duration(-1); i < len(events) && wake < 0; i++ {
+	for i, wanted, last := 0, int64(-1), time.Duration(-1); i < len(events) && wake < 0; i++ {
 		switch e := &events[i]; {
 		case e.Op == trace.OpAssign:
-			if int64(e.At) == wanted && told < e.At && finish >= 0 {
+			if int64(e.At) == wanted && last < e.At && finish >= 0 {
 				if n == 0 {
 					wake = i
 				}
@@ -224,7 +224,7 @@ func pastWakeUp(events []trace.Event, n int) []trace.Event {
 			}
 			wanted = e.C
 		case e.Op.Class() == trace.Fact:
-			told = e.At
+			last = e.At
 			if e.Op == trace.OpFinish {
 				finish = i
 			}

@@ -275,23 +275,23 @@ type fast interface {
 // honest checks that a policy that reports that it has nothing to grant grants nothing.
 type honest struct {
 	fast
-	sated int
-	bad   error
+	nothing int
+	bad     error
 }
 
 func (h *honest) Decide(v *slots.View, d *slots.Decision) {
 	said, before := h.NothingToGrant(v), v.Running(slots.Map)+v.Running(slots.Reduce)
 	h.fast.Decide(v, d)
 	if said {
-		h.sated++
+		h.nothing++
 		if now := v.Running(slots.Map) + v.Running(slots.Reduce); now != before {
-			h.bad = fmt.Errorf("%s says it is sated and starts %d tasks", h.Traits().Name, now-before)
+			h.bad = fmt.Errorf("%s has nothing to grant and starts %d tasks", h.Traits().Name, now-before)
 		}
 	}
 }
 
 func TestAPolicyWithNothingToGrantGrantsNothing(t *testing.T) {
-	sated := map[string]int{}
+	nothing := map[string]int{}
 	rapid.Check(t, func(rt *rapid.T) {
 		share := rapid.SampledFrom([]slots.PPM{0, slots.One / 3, slots.One})
 		o := policy.Options{BorrowMap: share.Draw(rt, "of maps"), BorrowReduce: share.Draw(rt, "of reduces")}
@@ -309,12 +309,12 @@ func TestAPolicyWithNothingToGrantGrantsNothing(t *testing.T) {
 			if _, err := policytest.Drive(c, h, jobs, policytest.Options{Heartbeat: time.Second}); err != nil || h.bad != nil {
 				rt.Fatal(err, h.bad)
 			}
-			sated[name] += h.sated
+			nothing[name] += h.nothing
 		}
 	})
-	for name, n := range sated {
+	for name, n := range nothing {
 		if n == 0 {
-			t.Errorf("%s was never sated", name)
+			t.Errorf("%s never had nothing to grant", name)
 		}
 	}
 }
