@@ -244,20 +244,30 @@ func (r *reader) directories(flag string) []string {
 	return dirs
 }
 
-// ganttFlags are --gantt and --step. where ends the help: on which stream the
+// Bounds of --width, in columns.
+const (
+	leastWidth = 30
+	mostWidth  = 10_000
+)
+
+// ganttFlags are --gantt, --step and --width. where ends the help: on which stream the
 // picture appears.
 func ganttFlags(where string) []flagSpec {
 	return []flagSpec{
 		toggle("gantt", "", "draw which job used which slot when: a row is a slot, a letter is a job, lower case means lent, . means idle; below it, count the running maps and reduces of each pool at each step of time"+where),
 		value("step", "`TIME` of a step in the counts of --gantt", "10s for simulated runs of 20s to 1000s, otherwise chosen by the length of the run"),
+		value("width", "draw --gantt in lines of `N` columns", "the width of the terminal, else 100"),
 	}
 }
 
 // picture reads ganttFlags.
 func (r *reader) picture() *show.Picture {
-	p := &show.Picture{On: r.Line.Has("gantt"), Step: r.Time("step", false)}
+	p := &show.Picture{On: r.Line.Has("gantt"), Step: r.Time("step", false), Width: r.Count("width", leastWidth, mostWidth)}
 	if p.Step > 0 && !p.On {
 		r.Keep(errs.Optionf("--step", "needs --gantt"))
+	}
+	if p.Width > 0 && !p.On {
+		r.Keep(errs.Optionf("--width", "needs --gantt"))
 	}
 	return p
 }

@@ -39,7 +39,7 @@ func sweepFlags() []flagSpec {
 			f = s
 		}
 		// Many runs have no gantt.
-		if f.Name != "gantt" && f.Name != "step" {
+		if f.Name != "gantt" && f.Name != "step" && f.Name != "width" {
 			flags = append(flags, f)
 		}
 	}

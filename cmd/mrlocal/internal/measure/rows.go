@@ -77,7 +77,45 @@ func (p *Plan) Table(rows []SweepRow) []byte {
 	}
 	_ = t.Flush() // into memory
 	fmt.Fprintf(&b, "speedup: T0/T1 - 1 against %s\n", p.against())
+	b.WriteString(p.best(rows))
 	return b.Bytes()
+}
+
+// best names the row with the shortest makespan, and says by how much it is shorter than
+// the next one and than the first row. Of equal rows the first is best.
+func (p *Plan) best(rows []SweepRow) string {
+	if len(rows) < 2 {
+		return ""
+	}
+	best, equal := 0, 0
+	next := math.Inf(1) // the shortest makespan that is longer than the best
+	for i := range rows {
+		switch t, least := rows[i].MakespanSeconds, rows[best].MakespanSeconds; {
+		case t < least:
+			best, equal, next = i, 0, least
+		case t == least && i > best:
+			equal++
+		case t > least:
+			next = min(next, t)
+		}
+	}
+	r := &rows[best]
+	text := fmt.Sprintf("best: %s", r.Policy)
+	if settings := p.settings(&r.Configuration); settings != "" {
+		text += ", " + settings
+	}
+	text += fmt.Sprintf(", %ss", number(math.Round(1000*r.MakespanSeconds)/1000))
+	if equal > 0 {
+		text += fmt.Sprintf(" (%s as short)", count(equal, "other row"))
+	}
+	if math.IsInf(next, 1) {
+		return text + "; all rows are equal\n"
+	}
+	text += fmt.Sprintf("; %.1f%% shorter than the next", 100*(1-r.MakespanSeconds/next))
+	if first := rows[0].MakespanSeconds; first > r.MakespanSeconds {
+		text += fmt.Sprintf(", %.1f%% shorter than the first row", 100*(1-r.MakespanSeconds/first))
+	}
+	return text + "\n"
 }
 
 // CSV returns every figure of each run. All sweeps have the same columns.

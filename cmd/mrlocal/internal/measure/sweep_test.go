@@ -104,3 +104,22 @@ func TestARunThatFailsIsNamed(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestASweepEndsWithItsBestRow(t *testing.T) {
+	for want, makespans := range map[string][3]float64{
+		"best: fair, map-slots 2, 80s; 11.1% shorter than the next, 20.0% shorter than the first row\n": {100, 80, 90},
+		"best: fair, map-slots 1, 80s (1 other row as short); 11.1% shorter than the next\n":            {80, 90, 80},
+		"best: fair, map-slots 1, 80s (2 other rows as short); all rows are equal\n":                    {80, 80, 80},
+	} {
+		p, err := NewPlan(SweepOptions{MapSlots: []int{1, 2, 3}, Policies: []string{"fair"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, _ := p.Run(func(c Configuration, name string) (*report.Report, error) {
+			return &report.Report{Policy: name, MakespanSeconds: makespans[c.MapSlots-1]}, nil
+		})
+		if got := p.best(rows); got != want {
+			t.Errorf("got %swant %s", got, want)
+		}
+	}
+}

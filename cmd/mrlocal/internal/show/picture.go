@@ -2,6 +2,7 @@ package show
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -33,7 +34,8 @@ type Picture struct {
 	On   bool
 	Step time.Duration // of the counts; 0: chosen by the length of the run
 
-	line *trace.Timeline // of the current run; nil: not watched
+	Width int             // of the lines, in columns; 0: that of the screen
+	line  *trace.Timeline // of the current run; nil: not watched
 }
 
 // Watch begins a picture with the stream of a run. It forgets the run before.
@@ -54,6 +56,7 @@ func (p *Picture) Text(width int, simulated bool) []byte {
 	if steps := p.line.End / fig5Step; step == 0 && simulated && steps >= fewSteps && steps <= mostSteps {
 		step = fig5Step
 	}
+	width = cmp.Or(p.Width, width)
 	var b bytes.Buffer // to which writing never fails
 	name := func(job int32) string { return errs.OneLine(p.line.Name(job)) }
 	_ = p.line.Gantt(&b, trace.GanttOptions{Width: width, Names: name})
