@@ -15,6 +15,7 @@
 //	measure  runs of a job or a workload with several numbers of slots
 //	process  signals, GOMAXPROCS, memory limit, --profile, files beside the result
 //	show     progress, tables and gantts
+//	find     the files that mrlocal grep searches
 //	tools    the commands that work as GNU tools do
 //
 // Results go to standard output, everything else to standard error. The exit

@@ -9,6 +9,9 @@
 // formats all that it can know. The releaser computes numbers and limits of files
 // that began in another split.
 //
+// Lines around selected ones (context.go) cross the borders of splits: mappers
+// write candidates, and the releaser chooses among them.
+//
 // A block is searched in three ways. Literals that each match must contain
 // (literal.go) are marked, one bit for each place, in windows of the block
 // (find.go, internal/scan). If a literal is the whole pattern, the marks decide.
