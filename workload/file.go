@@ -106,11 +106,16 @@ func Load(path string) (*File, error) {
 		return nil, unreadable(path, err)
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, mostFileBytes+1))
+	return Read(path, f)
+}
+
+// Read reads a workload file from r. The name is for messages.
+func Read(name string, r io.Reader) (*File, error) {
+	text, err := io.ReadAll(io.LimitReader(r, mostFileBytes+1))
 	if err != nil {
-		return nil, unreadable(path, err)
+		return nil, unreadable(name, err)
 	}
-	return Parse(path, text)
+	return Parse(name, text)
 }
 
 func unreadable(path string, err error) error {

@@ -21,7 +21,7 @@ import (
 	"mrlocal/workload"
 )
 
-const batchHelp = `WORKLOAD is a YAML file of pools and jobs; sim runs the same file in virtual time. A flag replaces the value of the file. The args of a job are the flags of mrlocal run JOB that say what the job reads, writes and does. Each job needs output: DIR or output-file: FILE. With several policies, every job writes to DIR.POLICY or FILE.POLICY. Relative names start at the current directory. Missing directories above an output are made.
+const batchHelp = `WORKLOAD is a YAML file of pools and jobs, or - for standard input; sim runs the same file in virtual time. A flag replaces the value of the file. The args of a job are the flags of mrlocal run JOB that say what the job reads, writes and does. Each job needs output: DIR or output-file: FILE. With several policies, every job writes to DIR.POLICY or FILE.POLICY. Relative names start at the current directory. Missing directories above an output are made.
 
 Exit codes: 0 all results are complete and durable; 2 wrong usage or input, nothing was started; 3 a job failed (the others ran); 128 + the signal's number when interrupted.`
 
@@ -52,8 +52,8 @@ func (r *reader) batch() *batch {
 	return b
 }
 
-func (b *batch) load(line argv.Line) (err error) {
-	if b.file, err = loadWorkload(line); err != nil {
+func (b *batch) load(e env, line argv.Line) (err error) {
+	if b.file, err = loadWorkload(e, line); err != nil {
 		return err
 	}
 	if err := b.complete(b.file); err != nil {
@@ -77,12 +77,17 @@ func runBatch(ctx context.Context, e env, line argv.Line) (int, error) {
 	if line.Has("quiet") {
 		mode = "none"
 	}
-	if err := b.load(line); err != nil {
+	if err := b.load(e, line); err != nil {
 		return 0, err
 	}
-	files, err := process.OpenAuxFiles(names, eventsPath, reportPath, b.places(names))
+	places := b.places(names)
+	places.Stdout = e.stdout
+	files, err := process.OpenAuxFiles(names, eventsPath, reportPath, places)
 	if err != nil {
 		return 0, err
+	}
+	if files.OnStdout() { // alone
+		e.stdout = e.stderr
 	}
 	// The results of all runs are checked now: the third policy must not fail after hours
 	// because its directory exists.

@@ -76,9 +76,13 @@ func tuneJob(ctx context.Context, e env, line argv.Line, name string, build func
 		return 0, err
 	}
 	// The report is checked before the runs, which may take minutes.
-	file, err := process.OpenAuxFile("report", reportPath, o.Inputs, nil)
+	beside := process.Work{Inputs: o.Inputs, Stdout: e.stdout}
+	file, err := beside.Open("report", reportPath)
 	if err != nil {
 		return 0, err
+	}
+	if file.OnStdout() { // alone
+		e.stdout = e.stderr
 	}
 	found, err := (&measure.Job{Chain: chain, Options: o, Rounds: rounds, Note: note}).Tune(ctx)
 	if err != nil {

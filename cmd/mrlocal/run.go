@@ -61,6 +61,9 @@ func runJob(ctx context.Context, e env, line argv.Line, name string, build func(
 	if o.OutputFile != "" {
 		beside.Files = []string{o.OutputFile}
 	}
+	if o.OutputFile != "" || o.OutputDir != "" {
+		beside.Stdout = e.stdout
+	}
 	files, err := process.OpenAuxFiles([]string{name}, eventsPath, reportPath, beside)
 	if err != nil {
 		return 0, err

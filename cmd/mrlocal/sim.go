@@ -21,7 +21,7 @@ import (
 	"mrlocal/workload"
 )
 
-const simHelp = `WORKLOAD is a YAML file of pools and jobs; batch runs the same file for real. A flag replaces the value of the file. The same file, flags and --seed give the same bytes.
+const simHelp = `WORKLOAD is a YAML file of pools and jobs, or - for standard input; batch runs the same file for real. A flag replaces the value of the file. The same file, flags and --seed give the same bytes.
 
 Exit codes: 0 done; 1 the runs of --compare differ; 2 wrong usage or input, nothing was started; 3 a job failed in the simulation (the others went on; table and report are complete); 128 + the signal's number when interrupted.`
 
@@ -92,7 +92,7 @@ func runSim(ctx context.Context, e env, line argv.Line) (int, error) {
 	if r.Err != nil {
 		return 0, r.Err
 	}
-	f, err := loadWorkload(line)
+	f, err := loadWorkload(e, line)
 	if err != nil {
 		return 0, err
 	}
@@ -100,9 +100,12 @@ func runSim(ctx context.Context, e env, line argv.Line) (int, error) {
 		return 0, err
 	}
 	// No file is created yet. A run that is refused leaves none.
-	files, err := process.OpenAuxFiles(names, eventsPath, reportPath, process.Work{Inputs: []string{f.Name}})
+	files, err := process.OpenAuxFiles(names, eventsPath, reportPath, process.Work{Inputs: []string{f.Name}, Stdout: e.stdout})
 	if err != nil {
 		return 0, err
+	}
+	if files.OnStdout() { // alone
+		e.stdout = e.stderr
 	}
 	notes := newNotes(e.stderr)
 	var reports []*report.Report
@@ -148,8 +151,9 @@ func runSim(ctx context.Context, e env, line argv.Line) (int, error) {
 	return code, tell(e, files, reports)
 }
 
-// loadWorkload reads the one workload file that a command line names.
-func loadWorkload(line argv.Line) (*workload.File, error) {
+// loadWorkload reads the one workload file that a command line names; - is standard
+// input.
+func loadWorkload(e env, line argv.Line) (*workload.File, error) {
 	if len(line.Words) == 0 {
 		return nil, errs.Optionf("", "name a WORKLOAD, a YAML file of pools and jobs")
 	}
@@ -159,6 +163,9 @@ func loadWorkload(line argv.Line) (*workload.File, error) {
 	// The system's error for an empty name would name nothing.
 	if line.Words[0] == "" {
 		return nil, errs.Optionf("WORKLOAD", "the name is empty")
+	}
+	if line.Words[0] == "-" {
+		return workload.Read("standard input", e.stdin)
 	}
 	return workload.Load(line.Words[0])
 }

@@ -147,9 +147,12 @@ func runSweep(ctx context.Context, e env, line argv.Line) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	csv, svg, err := openSweepSides(csvPath, svgPath, f.Name)
+	csv, svg, err := openSweepSides(csvPath, svgPath, process.Work{Inputs: []string{f.Name}, Stdout: e.stdout})
 	if err != nil {
 		return 0, err
+	}
+	if csv.OnStdout() || svg.OnStdout() { // alone
+		e.stdout = e.stderr
 	}
 	rows, err := p.Run(run)
 	if err != nil {
@@ -182,7 +185,7 @@ func sweepSimulated(ctx context.Context, e env, line argv.Line, _ *measure.Plan)
 	if r.Err != nil {
 		return nil, nil, r.Err
 	}
-	f, err := loadWorkload(line)
+	f, err := loadWorkload(e, line)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -220,7 +223,7 @@ func sweepReal(ctx context.Context, e env, line argv.Line, p *measure.Plan) (run
 	if r.Err != nil {
 		return nil, nil, r.Err
 	}
-	if err := b.load(line); err != nil {
+	if err := b.load(e, line); err != nil {
 		return nil, nil, err
 	}
 	if err := b.checkRuns(p.Runs(), nil); err != nil {
@@ -246,15 +249,15 @@ func onlyOf(line argv.Line, specs []flagSpec) string {
 }
 
 // openSweepSides checks the places of the CSV and the SVG. It creates neither: both come at
-// the first write. nil stands for a file that was not asked for. input is the workload file,
+// the first write. nil stands for a file that was not asked for. w has the workload file,
 // which neither may replace.
-func openSweepSides(csvPath, svgPath, input string) (csv, svg *process.AuxFile, err error) {
+func openSweepSides(csvPath, svgPath string, w process.Work) (csv, svg *process.AuxFile, err error) {
 	if csvPath != "" && svgPath != "" && paths.Locate(csvPath) == paths.Locate(svgPath) {
 		return nil, nil, errs.Optionf("--csv, --svg", "%s: name two different files", csvPath)
 	}
-	if csv, err = process.OpenAuxFile("csv", csvPath, []string{input}, nil); err != nil {
+	if csv, err = w.Open("csv", csvPath); err != nil {
 		return nil, nil, err
 	}
-	svg, err = process.OpenAuxFile("svg", svgPath, []string{input}, nil)
+	svg, err = w.Open("svg", svgPath)
 	return csv, svg, err
 }

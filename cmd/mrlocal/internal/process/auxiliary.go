@@ -13,17 +13,21 @@ import (
 	"mrlocal/internal/paths"
 )
 
-// AuxFile is an auxiliary file. A nil AuxFile stands for a flag that is not set; Close
-// accepts it.
+// AuxFile is an auxiliary file, or standard output. A nil AuxFile stands for a flag that
+// is not set; Close accepts it.
 type AuxFile struct {
 	flag, path string
 	f          *os.File
+	stdout     io.Writer // nil: a file is written
 }
 
-// OpenAuxFile checks that the file can be written and is neither an input nor an
-// output of the run; it does not create the file. The flag is for messages. OpenAuxFile
+// stdout is the path that stands for standard output.
+const stdout = "-"
+
+// openAuxFile checks that the file can be written and is neither an input nor an
+// output of the run; it does not create the file. The flag is for messages. openAuxFile
 // returns nil if path is empty.
-func OpenAuxFile(flag, path string, inputs, outputs []string) (*AuxFile, error) {
+func openAuxFile(flag, path string, inputs, outputs []string) (*AuxFile, error) {
 	if path == "" {
 		return nil, nil
 	}
@@ -96,8 +100,15 @@ func apart(flag, path string, inputs, outputs []string) error {
 	return nil
 }
 
-// Write creates the file at the first call.
+// Write creates the file at the first call. If the reader of standard output has gone,
+// that is no error.
 func (s *AuxFile) Write(p []byte) (int, error) {
+	if s.stdout != nil {
+		if _, err := s.stdout.Write(p); err != nil && !errors.Is(err, syscall.EPIPE) && !errors.Is(err, io.ErrClosedPipe) {
+			return 0, err
+		}
+		return len(p), nil
+	}
 	if s.f == nil {
 		f, err := create(s.path)
 		if err != nil {
@@ -121,6 +132,9 @@ type Work struct {
 	Inputs  []string // files, directories, globs
 	Outputs []string // directories
 	Files   []string // outputs of one file
+
+	// Stdout is where the path - writes; nil: the result goes there, and - is refused.
+	Stdout io.Writer
 }
 
 // AuxFiles holds the auxiliary files of one run, or of several runs, one for each
@@ -140,6 +154,8 @@ func OpenAuxFiles(names []string, eventsPath, reportPath string, w Work) (*AuxFi
 		case eventsPath == "":
 		case len(names) == 1:
 			events[i] = eventsPath
+		case eventsPath == stdout:
+			return nil, errs.Optionf("--events", "-: standard output takes the events of one run, and there are %d policies", len(names))
 		default:
 			events[i] = eventsPath + "." + name
 		}
@@ -149,25 +165,33 @@ func OpenAuxFiles(names []string, eventsPath, reportPath string, w Work) (*AuxFi
 		if path != "" && reportPath != "" && paths.Locate(path) == paths.Locate(reportPath) {
 			return nil, errs.Optionf("--events, --report", "%s: name two different files", path)
 		}
-		f, err := w.open("events", path)
+		f, err := w.Open("events", path)
 		if err != nil {
 			return nil, err
 		}
 		s.events = append(s.events, f)
 	}
 	var err error
-	s.report, err = w.open("report", reportPath)
+	s.report, err = w.Open("report", reportPath)
 	return s, err
 }
 
-// open checks one auxiliary file; path may be empty.
-func (w *Work) open(flag, path string) (*AuxFile, error) {
+// Open checks that an auxiliary file can be written and is neither read nor written by
+// the command. It does not create the file. The flag is for messages. The path - is
+// standard output. Open returns nil if path is empty.
+func (w *Work) Open(flag, path string) (*AuxFile, error) {
+	if path == stdout {
+		if w.Stdout == nil {
+			return nil, errs.Optionf("--"+flag, "-: standard output has the result; name a file for one of them")
+		}
+		return &AuxFile{flag: flag, path: path, stdout: w.Stdout}, nil
+	}
 	for _, file := range w.Files {
 		if path != "" && paths.Locate(path) == paths.Locate(file) {
 			return nil, errs.Optionf("--output-file", "%s: is the --events or --report file too", path)
 		}
 	}
-	return OpenAuxFile(flag, path, w.Inputs, w.Outputs)
+	return openAuxFile(flag, path, w.Inputs, w.Outputs)
 }
 
 // CheckDirectory refuses a directory that is, or lies inside, an input or output
@@ -191,6 +215,14 @@ func (s *AuxFiles) Events(i int) io.Writer {
 
 // CloseEvents closes the events file of run i.
 func (s *AuxFiles) CloseEvents(i int) error { return s.events[i].Close() }
+
+// OnStdout reports whether one of the files is standard output.
+func (s *AuxFiles) OnStdout() bool {
+	return slices.ContainsFunc(append(s.events[:len(s.events):len(s.events)], s.report), (*AuxFile).OnStdout)
+}
+
+// OnStdout reports whether the file is standard output.
+func (s *AuxFile) OnStdout() bool { return s != nil && s.stdout != nil }
 
 // HasReport reports whether a --report file is wanted.
 func (s *AuxFiles) HasReport() bool { return s.report != nil }
