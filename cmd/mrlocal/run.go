@@ -56,14 +56,7 @@ func runJob(ctx context.Context, e env, line argv.Line, name string, build func(
 	if err := checkReduces(name, chain, o); err != nil {
 		return 0, err
 	}
-	// No auxiliary file may be an input or an output, or lie inside one.
-	beside := process.Work{Inputs: o.Inputs, Outputs: []string{o.OutputDir}}
-	if o.OutputFile != "" {
-		beside.Files = []string{o.OutputFile}
-	}
-	if o.OutputFile != "" || o.OutputDir != "" {
-		beside.Stdout = e.stdout
-	}
+	beside := besideRun(e, &o)
 	files, err := process.OpenAuxFiles([]string{name}, eventsPath, reportPath, beside)
 	if err != nil {
 		return 0, err
@@ -106,6 +99,19 @@ func runJob(ctx context.Context, e env, line argv.Line, name string, build func(
 		return exitNoMatch, nil
 	}
 	return exitDone, nil
+}
+
+// besideRun returns what a run reads and writes: no auxiliary file may be an input or
+// an output, or lie inside one, or share standard output with the result.
+func besideRun(e env, o *mrlocal.Options) process.Work {
+	w := process.Work{Inputs: o.Inputs, Outputs: []string{o.OutputDir}}
+	if o.OutputFile != "" {
+		w.Files = []string{o.OutputFile}
+	}
+	if o.OutputFile != "" || o.OutputDir != "" {
+		w.Stdout = e.stdout
+	}
+	return w
 }
 
 // checkReduces refuses flags that leave a job without the reduces that it
