@@ -24,6 +24,9 @@ func (r *run) report(err error) *Report {
 		return nil
 	}
 	ledger := r.coordinator.ledger
+	if text := ledger.Refused(); text != "" {
+		r.o.Note(text)
+	}
 	rep := report.FromLedger(r.kind, ledger)
 	rep.MakespanSeconds, rep.PeakRSSBytes = seconds(r.now()), machine.PeakRSSBytes()
 	rep.AbandonedThreads, rep.Notes = r.abandonedThreads, r.notes

@@ -100,6 +100,9 @@ func Run(ctx context.Context, f *workload.File, o Options) (*report.Report, erro
 	if n := d.faultsLeft; n > 0 && err == nil {
 		o.Note(fmt.Sprintf("faults: the run ended at %v, before %d of the faults", l.Now(), n))
 	}
+	if text := l.Refused(); text != "" {
+		o.Note(text)
+	}
 	r := d.report()
 	if err != nil {
 		r.Error = err.Error()

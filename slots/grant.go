@@ -9,6 +9,12 @@ import (
 func (l *Ledger) grant(g Grant) Refusal {
 	refused := l.resolve(&g)
 	if refused != Granted {
+		if refused.bug() {
+			if l.stats.Refused == 0 {
+				l.refused = refused
+			}
+			l.stats.Refused++
+		}
 		invariant.Check(!refused.bug(), "slots: %s grants %+v at tracker %d: %s", l.policy.Traits().Name, g, l.visited, refused)
 		return refused
 	}

@@ -60,8 +60,9 @@ type Ledger struct {
 	unobserved []Fact       // that the observer has not seen
 	explaining *explaining  // nil: nobody listens to explanations
 
-	stats Stats
-	steps int64 // facts and visits, counted in checked builds
+	stats   Stats
+	refused Refusal // the first that only a bug gives
+	steps   int64   // facts and visits, counted in checked builds
 }
 
 // kill is the order to end an attempt.
@@ -91,8 +92,8 @@ type totals struct {
 }
 
 // New returns a Ledger without jobs that asks policy p. It copies what it needs of c. It
-// fails if c contradicts itself, or if p has wrong weights or options that cannot be
-// written as JSON.
+// fails if c contradicts itself, or if p borrows and does not lend, has wrong weights, or
+// options that cannot be written as JSON.
 func New(c Config, p Policy) (*Ledger, error) {
 	c = c.withDefaults()
 	if r, ok := p.(Resetter); ok {
@@ -101,6 +102,9 @@ func New(c Config, p Policy) (*Ledger, error) {
 	t := p.Traits()
 	if t.Borrows {
 		c.BorrowMap, c.BorrowReduce = t.BorrowMap, t.BorrowReduce
+	}
+	if t.Borrows && !t.Lends && (t.BorrowMap > 0 || t.BorrowReduce > 0) {
+		return nil, fmt.Errorf("slots: policy %s borrows slots (Traits.Borrows) but lends none: set Traits.Lends, or no task starts on a slot of the other kind", t.Name)
 	}
 	if t.OwnSlowstart {
 		c.Slowstart = t.Slowstart

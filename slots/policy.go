@@ -155,6 +155,23 @@ var refusalNames = [...]string{"granted", "slot", "job", "task", "gate", "typed"
 // String returns the word that scripts and messages use.
 func (r Refusal) String() string { return refusalNames[r] }
 
+// why says in words what bug leads to r.
+func (r Refusal) why() string {
+	switch r {
+	case RefusedSlot:
+		return "the slot was not free on the visited tracker"
+	case RefusedJob:
+		return "the job was unknown or had ended"
+	case RefusedTask:
+		return "the task was not pending"
+	case RefusedTyped:
+		return "the slot was of the other kind, and the policy has no Traits.Lends"
+	case RefusedAllowance:
+		return "more slots would have been lent than Traits.BorrowMap and BorrowReduce allow"
+	}
+	return r.String()
+}
+
 // bug reports whether only a policy with a bug can get r.
 func (r Refusal) bug() bool {
 	return r == RefusedSlot || r == RefusedJob || r == RefusedTask || r == RefusedTyped || r == RefusedAllowance

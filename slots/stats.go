@@ -1,6 +1,7 @@
 package slots
 
 import (
+	"fmt"
 	"time"
 
 	"mrlocal/slots/demand"
@@ -14,6 +15,7 @@ type Stats struct {
 	WaitingReduce time.Duration // with a reduce whose job has unfinished maps (hoarding); part of Busy
 	Work, Room    time.Duration // Busy - WaitingReduce, and the time of open slots; under slot weights both in weight, and extra slots add no Room
 	Jain          float64       // Jain's index of fairness between pools; 1: even
+	Refused       int64         // grants that the Ledger refused for a reason that only a bug in the policy gives
 	Stale         int64         // reports of the end of attempts that the Ledger did not know
 }
 
@@ -30,6 +32,15 @@ func (l *Ledger) Stats() Stats {
 	s := l.stats
 	s.Jain = l.jain()
 	return s
+}
+
+// Refused says how many grants the Ledger refused for a reason that only a bug in the
+// policy gives, and the reason of the first one. It returns "" if there were none.
+func (l *Ledger) Refused() string {
+	if l.stats.Refused == 0 {
+		return ""
+	}
+	return fmt.Sprintf("policy %s: %d grants were refused, the first because %s; a checked build (-tags invariants) stops there", l.traits.Name, l.stats.Refused, l.refused.why())
 }
 
 // jain returns Jain's index (Σx)² / (n·Σx²) over the pools that had demand. x is a

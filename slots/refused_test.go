@@ -1,0 +1,43 @@
+package slots_test
+
+import (
+	"strings"
+	"testing"
+
+	"mrlocal/internal/invariant"
+	"mrlocal/slots"
+)
+
+// borrower is a policy that borrows, and has forgotten to say that it lends.
+type borrower struct{ anySlot }
+
+func (*borrower) Traits() slots.Traits {
+	return slots.Traits{Name: "borrower", Borrows: true, BorrowReduce: slots.One}
+}
+
+// TestAPolicyThatBorrowsAndDoesNotLendIsRefused: no visit would come for a free slot of the
+// other kind, so the policy would do nothing, silently.
+func TestAPolicyThatBorrowsAndDoesNotLendIsRefused(t *testing.T) {
+	_, err := slots.New(two(), &borrower{})
+	if err == nil || !strings.Contains(err.Error(), "policy borrower borrows slots (Traits.Borrows) but lends none: set Traits.Lends") {
+		t.Error(err)
+	}
+}
+
+// TestRefusedGrantsAreCounted: those that only a bug leads to. Checked builds panic.
+func TestRefusedGrantsAreCounted(t *testing.T) {
+	asked := 0
+	p := &anySlot{typed: true, each: func(_ *slots.View, d *slots.Decision) {
+		defer func() { _ = recover() }()
+		if asked++; asked <= 3 {
+			d.Grant(slots.Grant{Slot: 1, Kind: slots.Map, Task: slots.NoTask})
+		}
+	}}
+	d := newDesk(t, two(), p)
+	d.Submit(0, slots.JobSpec{Name: "j", Maps: 9, MapsSealed: true})
+	d.Assign(0, 0)
+	want := "the first because the slot was of the other kind, and the policy has no Traits.Lends"
+	if n := d.Stats().Refused; n == 0 || !strings.Contains(d.Refused(), want) {
+		t.Errorf("%d refused, %q; checks on: %v", n, d.Refused(), invariant.Enabled)
+	}
+}
