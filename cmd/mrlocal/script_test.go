@@ -228,7 +228,7 @@ func readme(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs("two.yaml"), []byte(strings.ReplaceAll(files[0], "4MiB", "128KiB")), 0o666))
 	here := strings.NewReplacer("./mrlocal", "mrlocal", "bench/workloads/", ts.Getenv("REPOSITORY")+"/bench/workloads/")
 	ran := 0
-	for _, line := range strings.Split(strings.Join(blocks, "\n"), "\n") {
+	for _, line := range strings.Split(strings.ReplaceAll(strings.Join(blocks, "\n"), "\\\n", " "), "\n") { // a backslash continues a line
 		if !strings.Contains(line, "mrlocal") || strings.HasPrefix(line, "go build") {
 			continue
 		}
