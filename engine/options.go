@@ -194,6 +194,33 @@ func (o Options) ProcessLimits(jobCount int) (procs int, memoryBytes int64) {
 	return max(cores, min(o.allSlots(), maxSlotCount)) + 1, o.MemoryBytes + heapBytes + int64(jobCount)*jobBytes
 }
 
+// Limits of a process below which a run may die in the Go runtime, which cannot be
+// caught. The runtime reserves about 1.3 GiB of address space for itself.
+const (
+	leastFDs          = 32
+	leastThreads      = 8 // beside two for each slot
+	leastAddressBytes = 3 << 29
+)
+
+// CheckProcess returns an options error if the limits of the process (ulimit -n, -u
+// and -v) are too small for a run, and says what they must be at least. It suits a
+// process that does one run and nothing else.
+func (o Options) CheckProcess() error {
+	o = o.withDefaults(len(allowedCores()))
+	threads := int64(leastThreads + 2*min(o.allSlots(), maxSlotCount))
+	addressBytes := leastAddressBytes + o.MemoryBytes + o.MemoryBytes/2
+	switch {
+	case machine.FDLimit() < leastFDs:
+		return errs.Optionf("open files", "%d are allowed; at least %d are needed (ulimit -n)", machine.FDLimit(), leastFDs)
+	case machine.ThreadLimit() < threads:
+		return errs.Optionf("threads", "%d are allowed; at least %d are needed for %d slots (ulimit -u)", machine.ThreadLimit(), threads, o.allSlots())
+	case machine.AddressSpaceLimit() < addressBytes:
+		return errs.Optionf("address space", "%dMiB are allowed; at least %dMiB are needed with Options.MemoryBytes %d (ulimit -v %d)",
+			machine.AddressSpaceLimit()>>20, addressBytes>>20, o.MemoryBytes, addressBytes>>10)
+	}
+	return nil
+}
+
 // allowedCores returns the cores that the process may run on.
 func allowedCores() []int {
 	cores, err := machine.AllowedCores()

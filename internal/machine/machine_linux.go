@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -113,4 +114,24 @@ func BindThread(core int) error {
 		return fmt.Errorf("bind thread to core %d: %w", core, err)
 	}
 	return nil
+}
+
+// AddressSpaceLimit returns how many bytes of address space the process may have.
+func AddressSpaceLimit() int64 { return limitOf(unix.RLIMIT_AS) }
+
+// ThreadLimit returns how many threads the user of the process may have, in all processes
+// together. The limit does not apply to root.
+func ThreadLimit() int64 {
+	if os.Geteuid() == 0 {
+		return math.MaxInt64
+	}
+	return limitOf(unix.RLIMIT_NPROC)
+}
+
+func limitOf(resource int) int64 {
+	var lim unix.Rlimit
+	if unix.Getrlimit(resource, &lim) != nil {
+		return math.MaxInt64
+	}
+	return int64(min(lim.Cur, math.MaxInt64))
 }

@@ -2,7 +2,10 @@
 
 package machine
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // ThreadCPU returns 0: unknown.
 func ThreadCPU() time.Duration { return 0 }
@@ -15,6 +18,12 @@ func MemoryBytes() int64 { return 8 << 30 }
 
 // FDLimit returns 256, the least default of the systems that this file is for.
 func FDLimit() int { return 256 }
+
+// AddressSpaceLimit returns math.MaxInt64: no limit is known.
+func AddressSpaceLimit() int64 { return math.MaxInt64 }
+
+// ThreadLimit returns math.MaxInt64: no limit is known.
+func ThreadLimit() int64 { return math.MaxInt64 }
 
 // AllowedCores fails with ErrUnsupported.
 func AllowedCores() ([]int, error) { return nil, ErrUnsupported }

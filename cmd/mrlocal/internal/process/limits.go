@@ -10,14 +10,21 @@ import (
 )
 
 // RunChain is mrlocal.RunChain for a process that does nothing else meanwhile:
-// for the time of the run it sets GOMAXPROCS and the soft memory limit.
+// it refuses a process whose limits are too small, and for the time of the run it
+// sets GOMAXPROCS and the soft memory limit.
 func RunChain(ctx context.Context, chain jobs.Chain, o mrlocal.Options) (*mrlocal.Report, error) {
+	if err := o.CheckProcess(); err != nil {
+		return nil, err
+	}
 	defer limits(o, 1)()
 	return mrlocal.RunChain(ctx, chain, o)
 }
 
 // RunBatch is mrlocal.RunBatch for a process that does nothing else meanwhile.
 func RunBatch(ctx context.Context, batch []mrlocal.BatchJob, o mrlocal.Options) (*mrlocal.Report, error) {
+	if err := o.CheckProcess(); err != nil {
+		return nil, err
+	}
 	defer limits(o, len(batch))()
 	return mrlocal.RunBatch(ctx, batch, o)
 }
