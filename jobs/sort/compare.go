@@ -21,7 +21,7 @@ func appendHuman(dst, text []byte) []byte {
 	}
 	order := byte(0)
 	if at < len(text) && (hasDigitAboveZero(whole) || hasDigitAboveZero(fraction)) {
-		if order = byte(strings.IndexByte(" KMGTPEZYRQ", text[at]) + 0); text[at] == 'k' {
+		if order = byte(strings.IndexByte(" KMGTPEZYRQ", text[at])); text[at] == 'k' {
 			order = 1
 		}
 		if order == 0xff { // none of them
@@ -60,10 +60,10 @@ func appendMonth(dst, text []byte) []byte {
 // decides between texts with one digest. With the bytes of a random source as salt,
 // the order is that of GNU sort (compare_random).
 func appendRandom(dst, text []byte, salt *[SaltBytes]byte, open bool) []byte {
-	h := md5.New()
-	_, _ = h.Write(salt[:]) // it never fails
-	_, _ = h.Write(text)
-	dst = h.Sum(dst)
+	start := len(dst)
+	dst = append(append(dst, salt[:]...), text...)
+	digest := md5.Sum(dst[start:])
+	dst = append(dst[:start], digest[:]...)
 	return appendText(dst, text, false, open)
 }
 

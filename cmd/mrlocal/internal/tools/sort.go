@@ -1,9 +1,11 @@
 package tools
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -104,6 +106,14 @@ func runSort(ctx context.Context, c *Call) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	if c.Line.Has("debug") {
+		fmt.Fprint(c.Stderr, argv.ErrorLine("sort", errors.New("text ordering performed using simple byte comparison")))
+		delim := byte('\n')
+		if s.order.ZeroEnded {
+			delim = 0
+		}
+		s.Stdout = &debugWriter{w: s.Stdout, debugger: sort.NewDebugger(order), delim: delim}
+	}
 	switch {
 	case c.Line.Has("check") || c.Line.Has("check-quiet"):
 		return s.check(ctx, order)
@@ -136,10 +146,13 @@ func (s *sorter) readOrder() error {
 		Blanks: on("ignore-leading-blanks"), Printing: on("ignore-nonprinting"), Dictionary: on("dictionary-order"),
 		CSV: on("csv"), JSON: s.Line.Values("json"),
 	}
-	for _, flag := range []string{"check", "check-quiet", "merge", "zero-terminated"} {
+	for _, flag := range []string{"check", "check-quiet", "merge", "zero-terminated", "debug"} {
 		if o.CSV && on(flag) {
 			return errs.Optionf("--csv, --"+flag, "give one of them, not both")
 		}
+	}
+	if len(o.JSON) > 0 && on("debug") {
+		return errs.Optionf("--json, --debug", "give one of them, not both")
 	}
 	if o.CSV && s.Line.Has("field-separator") && slices.Contains([]string{`"`, `\0`, "\n", "\r"}, s.Line.Values("field-separator")[0]) {
 		return errs.Optionf("-t", "CSV has no such separator")
@@ -209,6 +222,11 @@ func (s *sorter) readOutput() error {
 		return errs.Optionf("", "options '-co' are incompatible")
 	case quiet && len(outputs) > 0:
 		return errs.Optionf("", "options '-Co' are incompatible")
+	}
+	for letter, on := range map[string]bool{"c": check, "C": quiet, "o": len(outputs) > 0} {
+		if on && s.Line.Has("debug") {
+			return errs.Optionf("", "options '-%s --debug' are incompatible", letter)
+		}
 	}
 	for _, path := range outputs {
 		if path != outputs[0] {
@@ -360,6 +378,30 @@ func (s *sorter) sort(ctx context.Context) error {
 	o.Overwrite = o.OutputFile != "" // an output that is an input too is replaced at the end
 	_, err = s.RunChain(ctx, chain)
 	return err
+}
+
+// debugWriter writes each line with marks below what is compared.
+type debugWriter struct {
+	w        io.Writer
+	debugger *sort.Debugger
+	delim    byte
+	line     []byte // that has no end yet
+	out      []byte
+}
+
+func (d *debugWriter) Write(p []byte) (int, error) {
+	d.out = d.out[:0]
+	for rest := p; len(rest) > 0; {
+		n := bytes.IndexByte(rest, d.delim)
+		if n < 0 {
+			d.line = append(d.line, rest...)
+			break
+		}
+		d.out = d.debugger.AppendLine(d.out, append(d.line, rest[:n]...))
+		d.line, rest = d.line[:0], rest[n+1:]
+	}
+	_, err := d.w.Write(d.out)
+	return len(p), err
 }
 
 // engineInputs returns the files as the engine takes them: standard input once and

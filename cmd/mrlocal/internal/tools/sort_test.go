@@ -138,6 +138,7 @@ func TestSortBesideGNUSort(t *testing.T) {
 		"-h sizes", "-hr sizes", "-k2V sizes", "-V sizes", "-t- -k2,2n sizes", "-k1,1h -k2,2Vr sizes", "-M dated", "-k1,1M -k2,2n -k3,3 dated", "-k4 -s dated",
 		"-R --random-source=salt text", "-k4,4R --random-source=salt text", "-m text sizes", "-m -u numbers numbers", "-mn numbers sizes empty",
 		"--files0-from=names", "-z text", "-d text", "-i -f text", "-c empty", "-c text", "-C numbers", "empty", "--numeric-sort --reverse numbers", "+1 -2 text", "-uf -k4,4 text",
+		"--debug -k2 text", "--debug -h sizes", "--debug -k1,1M -k2,2n -s dated", "--debug -t, -k2,2g -k9 numbers", "--debug -b sizes", "--debug -u -bk2 dated", "--debug -m sizes text", "--debug text",
 	} {
 		t.Run(fmt.Sprint(i, " ", command), func(t *testing.T) {
 			args := strings.Fields(command)
