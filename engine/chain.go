@@ -25,7 +25,7 @@ type chain struct {
 	current    *runningJob // that was submitted last; nil: none yet, or the chain has ended
 	lastID     slots.JobID // of the job that was submitted last; -1: none
 	plan       *input.Plan
-	noted      bool // the user was told what the plan leaves out
+	noted      bool // the user knows what the plan leaves out
 	err        error
 	cancelled  bool // err is not the chain's own failure
 	readerGone bool // the reader of the result has closed its end

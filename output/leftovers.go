@@ -86,7 +86,7 @@ func isRandom(s string) bool {
 // partName matches the names of part files.
 func partName() *regexp.Regexp { return regexp.MustCompile(`^part-[mr]-[0-9]{5,}$`) }
 
-// replaceable returns nil if --overwrite may replace a directory, and else an options error
+// replaceable returns nil if Options.Overwrite may replace a directory, and else an options error
 // that says why not. The directory must hold `_SUCCESS` or `_temporary`, and besides those
 // only part files.
 func replaceable(path string) error {

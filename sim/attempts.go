@@ -186,7 +186,7 @@ func (d *driver) kill(a slots.AttemptID) {
 	d.end(id)
 }
 
-// forget takes an attempt off its slot. The Ledger is not told.
+// forget takes an attempt off its slot. The Ledger does not hear of it.
 func (d *driver) forget(id slots.SlotID) {
 	r := &d.slots[id]
 	if r.stage == copying {

@@ -63,7 +63,7 @@ type Env struct {
 	Profile    bool          // label attempts for the profiler and the execution tracer
 }
 
-// Listener is told what attempts do. Its methods are called on the threads of
+// Listener hears what attempts do. Its methods are called on the threads of
 // attempts and of their helpers.
 type Listener interface {
 	Phase(a *Attempt, p slots.Phase)
