@@ -195,11 +195,12 @@ func (o Options) ProcessLimits(jobCount int) (procs int, memoryBytes int64) {
 }
 
 // Limits of a process below which a run may die in the Go runtime, which cannot be
-// caught. The runtime reserves about 1.3 GiB of address space for itself.
+// caught. The runtime reserves about 1.3 GiB of address space for itself,
+// and more with more threads.
 const (
 	leastFDs          = 32
 	leastThreads      = 8 // beside two for each slot
-	leastAddressBytes = 3 << 29
+	leastAddressBytes = 2 << 30
 )
 
 // CheckProcess returns an options error if the limits of the process (ulimit -n, -u

@@ -83,7 +83,7 @@ func jobFlags(shortOutput string) []flagSpec {
 func engineFlags() []flagSpec {
 	return []flagSpec{
 		value("pin", "bind the thread of each slot to a core: `core|none`", "core"),
-		value("memory", "`SIZE` that bounds all buffers together; the process must be allowed 32 open files and an address space of 1.5 GiB and 1.5 times SIZE", "a quarter of the machine's memory"),
+		value("memory", "`SIZE` that bounds all buffers together; the process must be allowed 32 open files and an address space of 2 GiB and 1.5 times SIZE", "a quarter of the machine's memory"),
 		value("sort-buffer", "`SIZE` of the kvbuffer of a map at its start", "chosen by memory and slots"),
 		value("spill-percent", "spill when this `SHARE` of the kvbuffer is full", "0.80"),
 		value("buffer-growth", "let kvbuffers grow while memory is free (Dynamic Split): `on|off`", "on"),
