@@ -36,6 +36,7 @@ type lineSource struct {
 	line    []byte // without the delimiter; valid until the next call of next
 	key     []byte
 	number  int64 // of the line, from 1
+	bytes   int64 // of all lines before, decoded, with their delimiters
 	long    []byte
 	keyText []byte
 }
@@ -89,11 +90,12 @@ func (l *lineSource) next() (bool, error) {
 		return false, nil
 	case err == io.EOF:
 	case err != nil:
-		return false, errs.Inputf(argv.Quote(l.name), "read failed: %w", l.decode.Explain(err, l.decode.StoredBytes()))
+		return false, errs.Inputf(argv.Quote(l.name), "read failed: %w", l.decode.Explain(err, l.bytes+int64(len(line))))
 	default:
 		line = line[:len(line)-1]
 	}
 	l.number++
+	l.bytes += int64(len(line)) + 1
 	l.line, l.key = line, line
 	if err := l.order.Check(line); err != nil {
 		return false, errs.Inputf(argv.Quote(l.name), "line %d: %w", l.number, err)
