@@ -156,7 +156,7 @@ func drawText(t *rapid.T) string {
 		rapid.SampledFrom([]string{" ", "\t", "\n", "\n", "\n", "\x00", ":", "-", ".", "0", "1", "10", "a", "A", "b", "\xff", "\r", "00", "é"}),
 		rapid.SampledFrom([]string{"-1.50", "1.5", " x", "b:", "1:2:3\n", "a b c\n", "-0\n", "0.000\n", "1K\n", "-2k\n", "1.5M", "1023", "G", "Z", "ki", "0M\n"}),
 		rapid.SampledFrom([]string{"jan", "Feb\n", " DEC x", "Juni", "ma", "sep:", "~", "..", ".tar", ".gz", "a1", "a01", "v1.", "_", "file", "\x01", "\x7f"}),
-		rapid.SampledFrom([]string{"1e3", "1E-2", "0x1p3", "0x.8", "0xfg", "inf", "-INFINITY", "nan", "-nan(7)\n", "+", "1e", "\v1", "1e400", "1e-4940\n", "3e-4951\n", "1.e5000\n", "1e-5000\n", "e5"}))
+		rapid.SampledFrom([]string{"1e3", "1E-2", "0x1p3", "0x.8", "0xfg", "inf", "-INFINITY", "+", "1e", "\v1", "1e400", "1e-4940\n", "3e-4951\n", "1.e5000\n", "1e-5000\n", "e5"}))
 	return strings.Join(rapid.SliceOfN(piece, 0, 60).Draw(t, "text"), "")
 }
 
@@ -178,6 +178,18 @@ func TestAnyOptionsOnAnyTextAgreeWithGNUSort(t *testing.T) {
 	})
 }
 
+// GNU sort compares NaNs with the padding of their memory, so it is no oracle for them.
+func TestNaNsStandBehindTextAndBeforeNumbers(t *testing.T) {
+	var last []byte
+	for _, text := range []string{"x", "nan", "-nan", "nan(0x100)", "NaN(3)", "nan(7)z", "-nan(7)", "-inf", "-1", "0", "1", "inf"} {
+		key := appendGeneral(nil, []byte(text))
+		if bytes.Compare(last, key) >= 0 {
+			t.Errorf("%s: key %x is not above %x", text, key, last)
+		}
+		last = key
+	}
+}
+
 // Lines that look alike show where comparisons differ by little. Equal keys keep
 // their lines in order (-s), so that a wrong equality shows too.
 func TestLinesThatLookAlikeAgreeWithGNUSort(t *testing.T) {
@@ -188,7 +200,7 @@ func TestLinesThatLookAlikeAgreeWithGNUSort(t *testing.T) {
 	}{
 		{"-g", Options{General: true}, `[+-]?[0-9]{0,3}(36893488147419103232|18446744073709551615|9007199254740993)?(\.[0-9]{0,3}(5|000000000000000000000000001)?)?(e[+-]?[0-9]{1,4})?`},
 		{"-g", Options{General: true}, `-?0x[0-9a-f]{0,2}(8000000000000000|ffffffffffffffff)?[0-9a-f]{0,2}(\.[0-9a-f]{0,3})?(p-?1?[0-9]{1,4})?`},
-		{"-g", Options{General: true}, `[+-]?(nan(\(0?[xb]?[0-9_]{0,3}\)?)?|inf|INFINITY|x|1)`},
+		{"-g", Options{General: true}, `[+-]?(inf|INFINITY|infin|i|0x|x|1)`},
 		{"-g", Options{General: true}, `-?[0-9]\.[0-9]{0,30}e-?49[345][0-9]`},
 		{"-V", Options{Version: true}, `[ab0-2~_-][ab0-2.~_-]{0,8}`},
 		{"-V", Options{Version: true}, `[a0]{1,3}(\.[a1~]{0,3}){0,3}`},
@@ -281,7 +293,7 @@ func TestMapAndAppendKeyDoNotAllocate(t *testing.T) {
 	if n := testing.AllocsPerRun(50, func() { _ = m.Map(jobs.Block{Data: data}, out) }); n != 0 {
 		t.Errorf("Map: %v allocations a block", n)
 	}
-	ord, err := Compile(Options{Keys: []string{"1nr", "2.2,3f"}})
+	ord, err := Compile(Options{Keys: []string{"1nr", "2.2,3f", "1g", "1h", "2V", "3M", "2R", "2d"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,6 +25,7 @@ type Flag struct {
 	Value  bool   // takes a value
 	Any    bool   // the value is the next word even if that is the name of a flag
 	Repeat bool   // may occur more than once with different values
+	Whole  bool   // with ParseTool: the name is never shortened
 }
 
 // Spec is a flag with its help.

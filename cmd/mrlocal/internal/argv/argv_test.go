@@ -237,3 +237,26 @@ func plain(l Line) []string {
 	}
 	return append(append(args, "--"), l.Words...)
 }
+
+func TestToolsAreReadAsGNUToolsAre(t *testing.T) {
+	flags := []Flag{{Name: "human", Short: "h"}, {Name: "key", Short: "k", Value: true}, {Name: "merge", Short: "m"}, {Name: "memory", Value: true, Whole: true}, {Name: "month", Short: "M"}}
+	for _, c := range []struct{ args, want string }{
+		{"-h", "human=;"}, {"-hk2 -k 1n f", "human=;key=2;key=1n;f"}, {"--me", "merge=;"}, {"--k=1 --key --merge", "key=1;key=--merge;"}, {"-k -- f", "key=--;f"},
+		{"--memory 1G - -- -h", "memory=1G;- -h"}, {"--m", "error"}, {"--mem 1", "error"}, {"-x", "error"}, {"--key", "error"}, {"--human=x", "error"},
+	} {
+		line, err := ParseTool("tool", strings.Fields(c.args), flags)
+		got := ""
+		for _, s := range line.Flags {
+			got += s.Flag.Name + "=" + s.Value + ";"
+		}
+		if got += strings.Join(line.Words, " "); err != nil {
+			got = "error"
+		}
+		if got != c.want {
+			t.Errorf("%s: %s (%v), want %s", c.args, got, err, c.want)
+		}
+	}
+	if line, err := ParseTool("tool", []string{"-x", "--help"}, flags); err != nil || !line.Help {
+		t.Errorf("--help: %v, %v", line, err)
+	}
+}

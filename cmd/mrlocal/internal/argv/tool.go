@@ -8,7 +8,8 @@ import (
 
 // ParseTool reads args, the words behind the name of a tool, as GNU tools read
 // theirs. It differs from Parse in four points. A flag may be given again, and
-// may be shortened to the letters that only its long name begins with. The word
+// may be shortened to the letters that only its long name begins with, unless it
+// is Whole. The word
 // behind a flag that takes a value is the value, whatever it looks like. -h is a
 // flag of the tool; Line.Help stands for --help alone.
 func ParseTool(name string, args []string, flags []Flag) (Line, error) {
@@ -54,7 +55,7 @@ func complete(word string, flags []Flag) (string, error) {
 	}
 	var found []string
 	for _, f := range flags {
-		if strings.HasPrefix(f.Name, name) {
+		if !f.Whole && strings.HasPrefix(f.Name, name) {
 			found = append(found, f.Name)
 		}
 	}

@@ -140,6 +140,7 @@ func without(specs, own []argv.Spec) []argv.Spec {
 		if letters[f.Short] {
 			f.Short = ""
 		}
+		f.Whole = true // else --buffer would not mean --buffer-size
 		rest = append(rest, f)
 	}
 	return rest
