@@ -2,14 +2,22 @@
 //
 // The mapper only finds the ends of lines, and passes the whole block on
 // (jobs.Taker), so that each line is copied once. Without keys, the line is its
-// own sort key. Else a key is made of each line: The options are
-// compiled once to an Order, which turns a line into bytes whose plain order is
-// the order asked for. The engine compares nothing but bytes.
+// own sort key. Otherwise the options are compiled once to an Order, which turns each
+// line into bytes whose plain order is the order asked for. The engine compares nothing
+// but bytes.
 //
 // A key has one component for each -k. The whole line follows (the last resort
 // of GNU sort), unless -s or -u is given. No component is a prefix of another
 // one, so the next component is compared only if this one is equal. Descending
 // components are inverted bit by bit, including their end.
+//
+// Numbers, numbers with units, floats, months, versions and digests each have an
+// encoding of their own (appendNumber, appendHuman, appendGeneral, appendMonth,
+// appendVersion, appendRandom). A component comes from a part of the line, from a column
+// of CSV or from a value of JSON.
+//
+// Two points differ between releases of GNU sort, or cannot be relied on: the place of
+// names such as .a under -V, where 9.1 stands alone, and the order of several NaNs.
 //
 // Memory: the spans of one block, eight bytes for each line, are kept and reused.
 //
