@@ -181,6 +181,10 @@ func TestWhatIsAllowed(t *testing.T) {
 			w.write("out/_temporary/attempt_r_000000_0/part-r-00000", "")
 			return Spec{Dir: w.path("out"), Overwrite: true}
 		},
+		"to overwrite a file that is an input": func(w *kit) Spec {
+			in := w.write("in", "")
+			return Spec{File: in, Overwrite: true, Inputs: []string{in}, Found: found{files: []string{in}}}
+		},
 		"overwrite where there is nothing": func(w *kit) Spec {
 			return Spec{Dir: w.path("out"), Overwrite: true}
 		},

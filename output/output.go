@@ -53,7 +53,7 @@ var (
 type Spec struct {
 	Dir       string    // a directory of part files
 	File      string    // one file with all parts
-	Overwrite bool      // Dir may exist, if mrlocal made it; Commit replaces it
+	Overwrite bool      // Dir may exist, if mrlocal made it, and File may be an input; Commit replaces it
 	Stdout    io.Writer // nil: the result is thrown away
 
 	// A result is refused if it would be one of the inputs, or lie inside one.
