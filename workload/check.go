@@ -12,6 +12,7 @@ import (
 
 // check looks up names, and compares the sections of the file with one another. The
 // order of the sections does not matter.
+// The maps from names to indexes live only during the check. A File keeps the indexes.
 func (d *decoder) check() {
 	// Names are looked up now that all sections were read.
 	f := d.file
@@ -23,6 +24,7 @@ func (d *decoder) check() {
 		users[u.Name] = i
 	}
 	d.checkTrackers()
+	// Each count has 32 bits, so their sum needs 64.
 	tasks := int64(0)
 	for i := range f.Jobs {
 		d.checkJob(i, pools, users, jobs)
@@ -33,6 +35,7 @@ func (d *decoder) check() {
 			return
 		}
 	}
+	// Faults come last, because they name jobs and tasks, which must be right by then.
 	d.checkCycles()
 	for i := range f.Faults {
 		d.checkFault(i, jobs)
@@ -40,6 +43,8 @@ func (d *decoder) check() {
 }
 
 // unique returns the indexes of n things by their names, which must differ.
+// what is the kind of thing for the message. at returns the name of thing i, and its
+// place. The map is incomplete after an error, and the caller must look at d.err.
 func (d *decoder) unique(what string, n int, at func(i int) (string, Pos)) map[string]int {
 	index := make(map[string]int, n)
 	for i := range n {
@@ -55,6 +60,7 @@ func (d *decoder) unique(what string, n int, at func(i int) (string, Pos)) map[s
 }
 
 // checkTrackers checks that capacities and slow name each tracker once.
+// Lists of trackers are short, so capacities are compared in pairs.
 func (d *decoder) checkTrackers() {
 	for i, c := range d.file.Capacities {
 		d.checkTracker(int(c.Tracker), d.places.capacityAt[i])
@@ -82,18 +88,24 @@ func (d *decoder) checkTracker(tracker int, at Pos) {
 	}
 }
 
+// checkJob resolves the names in job i and applies its defaults. The maps give the
+// indexes of pools, users and jobs by name.
 func (d *decoder) checkJob(i int, pools, users, jobs map[string]int) {
 	j, s := &d.file.Jobs[i], &d.places.jobs[i]
 	object := "job " + plain(j.Name)
+	// A job without a pool has one of its own.
 	if j.Pool == "" {
 		j.Pool = j.Name
 	}
+	// Without a section pools every name is a pool of its own. With the section, a name
+	// that is not listed is taken for a mistake.
 	if _, ok := pools[j.Pool]; !ok && d.places.hasPools && j.Pool != j.Name {
 		d.failAt(s.pool, object, "unknown pool %s%s", quote(j.Pool), didYouMean(j.Pool, namesOf(pools)))
 	}
 	if _, ok := users[j.User]; !ok && j.User != "" {
 		d.failAt(s.user, object, "unknown user %s%s", quote(j.User), knownUsers(j.User, users))
 	}
+	// The place tells a deadline of 0s from one that is not given.
 	if s.deadline.Line > 0 && j.Deadline <= j.Submit {
 		d.failAt(s.deadline, object, "the deadline %v is in the past when the job is submitted, at %v", j.Deadline, j.Submit)
 	}
@@ -103,6 +115,7 @@ func (d *decoder) checkJob(i int, pools, users, jobs map[string]int) {
 			d.failAt(a.at, object, "unknown job %s in after%s", quote(a.name), didYouMean(a.name, without(j.Name, namesOf(jobs))))
 			return
 		}
+		// A repeated name would make the job wait for an end that comes only once.
 		for _, other := range s.after[:k] {
 			if other.name == a.name {
 				d.failAt(a.at, object, "%s is twice in after", plain(a.name))
@@ -125,6 +138,7 @@ func without(name string, names []string) []string {
 }
 
 // knownUsers says what to do about a user who is not listed.
+// The text goes behind the message on the unknown user.
 func knownUsers(name string, users map[string]int) string {
 	if len(users) == 0 {
 		return "; list it under users"
@@ -143,6 +157,7 @@ func (d *decoder) checkCycles() {
 		return
 	}
 	// A cycle may have thousands of jobs.
+	// The message shows the first jobs and the one that closes the cycle.
 	const most = 8
 	start := circle[0]
 	text := plain(jobs[start].Name)
@@ -161,6 +176,7 @@ func (d *decoder) checkCycles() {
 }
 
 // checkFault reads the task of a fault: J01/m/7 or J01/r/0.
+// jobs gives the indexes of jobs by name.
 func (d *decoder) checkFault(i int, jobs map[string]int) {
 	f, s := &d.file.Faults[i], d.places.faults[i]
 	// A fault of a tracker has no task. After an error the indexes may not match.
@@ -168,6 +184,7 @@ func (d *decoder) checkFault(i int, jobs map[string]int) {
 		d.checkTracker(f.Tracker, s.at)
 		return
 	}
+	// A job's name may contain slashes, so the text is cut from its end.
 	head, number := cutLast(s.name)
 	name, kind := cutLast(head)
 	task, problem := parseCount(number)
@@ -180,6 +197,7 @@ func (d *decoder) checkFault(i int, jobs map[string]int) {
 		d.failAt(s.at, "task", "unknown job %s%s", quote(name), didYouMean(name, namesOf(jobs)))
 		return
 	}
+	// The number of the task counts from 0.
 	f.Job, f.Reduce, f.Task = job, kind == "r", task
 	j := &d.file.Jobs[job]
 	n, what := j.Maps, "maps"
@@ -195,12 +213,15 @@ func (d *decoder) checkFault(i int, jobs map[string]int) {
 }
 
 // cutLast cuts text at its last slash.
+// Without a slash, before is empty and after is all of text.
 func cutLast(text string) (before, after string) {
 	i := strings.LastIndexByte(text, '/')
 	return text[:max(i, 0)], text[i+1:]
 }
 
 // namesOf returns the names of an index in the file's order, at most 10,000.
+// The bound keeps the search for the nearest name short. The order makes messages the
+// same in every run.
 func namesOf(index map[string]int) []string {
 	const most = 10_000
 	names := make([]string, len(index))
@@ -215,6 +236,7 @@ func namesOf(index map[string]int) []string {
 
 // quote returns a word of the file as a message shows it: quoted, on one line, and
 // shortened.
+// The limit is in characters and not in bytes, so that no character is cut.
 func quote(word string) string {
 	const most = 60
 	if r := []rune(word); len(r) > most {
@@ -225,6 +247,7 @@ func quote(word string) string {
 
 // didYouMean returns "; did you mean x?" with the name nearest to word. If no name is
 // near, it lists the names.
+// Lists of more than 12 names are left out: they would hide the message.
 func didYouMean(word string, names []string) string {
 	if best := errs.Nearest(word, names); best != "" {
 		return fmt.Sprintf("; did you mean %s?", plain(best))
@@ -252,6 +275,7 @@ func didYouMean(word string, names []string) string {
 }
 
 // plain returns a name as it is, or quoted if it is not one word.
+// A name with spaces or control characters would blur a message of one line.
 func plain(name string) string {
 	for _, r := range name {
 		if r <= ' ' || !strconv.IsPrint(r) {

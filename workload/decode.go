@@ -14,15 +14,20 @@ import (
 // decoder turns a YAML tree into a File. It keeps its first error, and does nothing
 // from then on.
 type decoder struct {
-	file              *File
-	err               error
-	anchors           map[string]ast.Node
-	steps             int64 // nodes that it may still look at
+	// What was read so far. Parse returns it only if there is no error.
+	file *File
+	err  error
+	// By name. A later anchor of the same name replaces an earlier one, as YAML says.
+	anchors map[string]ast.Node
+	steps   int64 // nodes that it may still look at
+	// For check, which runs after all sections.
 	places            places
 	jobKeys, realJobs []string
 }
 
 // mostSteps bounds how many nodes aliases can make of a short file.
+// Parse adds one step for each byte, so that a long file without aliases is never
+// refused.
 const mostSteps = 5_000_000
 
 // Parse reads and checks the text of a workload file. name is for messages. An error
@@ -31,8 +36,11 @@ func Parse(name string, text []byte) (*File, error) { return parse(name, string(
 
 // parse is Parse with jobs in parts of at least that many bytes. The parts do not change
 // what a file means, which the tests check.
+// The limits are checked in the order of their cost, and all before the YAML parser
+// sees the text.
 func parse(name, text string, bytes int) (*File, error) {
 	d := &decoder{file: &File{Name: name}, anchors: map[string]ast.Node{}, steps: mostSteps + int64(len(text))}
+	// A byte order mark would become part of the first key.
 	text = strings.TrimPrefix(text, "\ufeff")
 	blank := emptyLines(text)
 	switch at := invalidUTF8(text); {
@@ -41,6 +49,7 @@ func parse(name, text string, bytes int) (*File, error) {
 	case blank > 0:
 		d.failAt(Pos{blank, 1}, "", "more than %d empty lines in a row", mostEmptyLines)
 	case at >= 0:
+		// Columns count characters, as an editor shows them.
 		before := text[:at]
 		line := strings.Count(before, "\n")
 		d.failAt(Pos{line + 1, utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:]) + 1}, "", "not UTF-8 text")
@@ -63,6 +72,7 @@ const mostEmptyLines = 1000
 
 // emptyLines returns the number of the line at which a run of empty lines is too long;
 // 0 if there is none.
+// A line of nothing but white space counts as empty.
 func emptyLines(text string) int {
 	line, run := 0, 0
 	for at, end := 0, 0; at < len(text); at = end {
@@ -85,6 +95,7 @@ func invalidUTF8(text string) int {
 		return -1
 	}
 	for i, r := range text {
+		// U+FFFD may be in the text itself. Then it has three bytes.
 		if r == utf8.RuneError {
 			if _, size := utf8.DecodeRuneInString(text[i:]); size == 1 {
 				return i
@@ -95,6 +106,7 @@ func invalidUTF8(text string) int {
 }
 
 // failAt keeps an error at a place of the file, unless there is one already.
+// Later errors often follow from the first one, so only that one is reported.
 func (d *decoder) failAt(p Pos, object, format string, args ...any) {
 	if d.err == nil {
 		d.err = d.file.Errorf(p, object, format, args...)
@@ -107,7 +119,10 @@ func (d *decoder) fail(n ast.Node, object, format string, args ...any) {
 }
 
 // resolve returns the node that n stands for: it follows anchors and aliases.
+// It returns nil after an error. An anchor is known from its definition on, so an alias
+// before it is refused.
 func (d *decoder) resolve(n ast.Node) ast.Node {
+	// The hop limit stops anchors on aliases that go on without end.
 	for hops := 0; ; hops++ {
 		if d.steps--; d.steps < 0 || hops > 100 {
 			d.fail(n, "", "anchors and aliases make too much of this file")
@@ -134,6 +149,7 @@ func (d *decoder) resolve(n ast.Node) ast.Node {
 // mapping calls set for each key of the mapping n. A key must be one of names, which
 // are at most 64, and may come only once. Keys that are merged in with << come after
 // the keys of n itself, and only if n does not have them.
+// what names the mapping in messages. set is called in the order of the file.
 func (d *decoder) mapping(n ast.Node, what string, names []string, set func(key string, v ast.Node)) {
 	var done uint64
 	d.entries(n, what, names, &done, 0, set)
@@ -141,6 +157,7 @@ func (d *decoder) mapping(n ast.Node, what string, names []string, set func(key 
 
 // entries is mapping for n and what n merges in. done has a bit for each name that is set;
 // depth counts the merges around n.
+// A key of the inner mapping never replaces one that is set, because merges come last.
 func (d *decoder) entries(n ast.Node, what string, names []string, done *uint64, depth int, set func(key string, v ast.Node)) {
 	m, ok := d.resolve(n).(ast.MapNode)
 	switch {
@@ -149,6 +166,8 @@ func (d *decoder) entries(n ast.Node, what string, names []string, done *uint64,
 	case depth > 20:
 		d.fail(n, what, "<< in << goes too deep")
 	}
+	// It tells a repeated key of this mapping, which is an error, from a merged one, which
+	// is ignored.
 	var own [64]int // line by key
 	var merged []ast.Node
 	for it := entriesOf(m); d.err == nil && it.Next(); {
@@ -174,6 +193,7 @@ func (d *decoder) entries(n ast.Node, what string, names []string, done *uint64,
 			*done |= 1 << i
 		}
 	}
+	// Of several merged mappings the first that has a key wins, as YAML says.
 	for _, n := range merged {
 		if list, ok := d.resolve(n).(*ast.SequenceNode); ok {
 			for _, n := range list.Values {
@@ -186,6 +206,7 @@ func (d *decoder) entries(n ast.Node, what string, names []string, done *uint64,
 }
 
 // entriesOf returns the entries of m; none if m is nil.
+// A nil mapping follows an error, which the caller's loop then sees.
 func entriesOf(m ast.MapNode) *ast.MapNodeIter {
 	if m == nil {
 		m = &ast.MappingNode{}
@@ -193,6 +214,7 @@ func entriesOf(m ast.MapNode) *ast.MapNodeIter {
 	return m.MapRange()
 }
 
+// indexOf returns the index of name, or -1. The lists are too short for a map to pay.
 func indexOf(names []string, name string) int {
 	for i, n := range names {
 		if n == name {
@@ -203,6 +225,7 @@ func indexOf(names []string, name string) int {
 }
 
 // list calls each for every item of the list n. It is an error if n is no list.
+// It stops at the first error.
 func (d *decoder) list(n ast.Node, what string, each func(item ast.Node)) {
 	list, ok := d.resolve(n).(*ast.SequenceNode)
 	if !ok {
@@ -218,6 +241,8 @@ func (d *decoder) list(n ast.Node, what string, each func(item ast.Node)) {
 }
 
 // scalar returns the text of a single value; false if n is none.
+// Numbers and booleans keep the text of the file. Their types are decided by the key,
+// so 1.0 may be a name.
 func (d *decoder) scalar(n ast.Node) (text string, ok bool) {
 	switch v := d.resolve(n).(type) {
 	case *ast.StringNode:
@@ -231,7 +256,9 @@ func (d *decoder) scalar(n ast.Node) (text string, ok bool) {
 }
 
 // word returns the text of a single value, which must be one line and not empty.
+// Control characters are refused, because words are printed on terminals.
 func (d *decoder) word(n ast.Node, what string) string {
+	// An explicit key, written with a question mark, wraps its value.
 	if k, ok := n.(*ast.MappingKeyNode); ok {
 		n = k.Value
 	}
@@ -249,6 +276,7 @@ func (d *decoder) word(n ast.Node, what string) string {
 
 // name returns a word that names something.
 func (d *decoder) name(n ast.Node, what string) string {
+	// The limit keeps tables and messages readable.
 	const most = 200
 	text := d.word(n, what)
 	if len(text) > most {
@@ -258,6 +286,8 @@ func (d *decoder) name(n ast.Node, what string) string {
 }
 
 // decode returns a word as parse reads it.
+// parse returns a problem for the message, or "". The value means nothing after an
+// error.
 func decode[T any](d *decoder, n ast.Node, what string, parse func(string) (T, string)) T {
 	text := d.word(n, what)
 	value, problem := parse(text)
@@ -267,6 +297,8 @@ func decode[T any](d *decoder, n ast.Node, what string, parse func(string) (T, s
 	return value
 }
 
+// These read a value of one type each: a whole number, a time with its unit, a share, a
+// size in bytes. After an error the result means nothing.
 func (d *decoder) count(n ast.Node, what string) int          { return decode(d, n, what, parseCount) }
 func (d *decoder) count32(n ast.Node, what string) int32      { return int32(d.count(n, what)) }
 func (d *decoder) time(n ast.Node, what string) time.Duration { return decode(d, n, what, parseTime) }
@@ -274,6 +306,7 @@ func (d *decoder) share(n ast.Node, what string) ppm.Share    { return decode(d,
 func (d *decoder) bytes(n ast.Node, what string) int64        { return decode(d, n, what, parseBytes) }
 
 // positive refuses a value that is not above 0.
+// It returns the value in all cases, so that calls can be nested.
 func positive[T int | int64 | ppm.Share](d *decoder, n ast.Node, what string, value T) T {
 	if d.err == nil && value <= 0 {
 		d.fail(n, what, "must be above 0")
@@ -282,6 +315,7 @@ func positive[T int | int64 | ppm.Share](d *decoder, n ast.Node, what string, va
 }
 
 // yes reads a key that is either true or left out.
+// false is refused, because a key that is left out says the same in one way only.
 func (d *decoder) yes(n ast.Node, what string) bool {
 	if text := d.word(n, what); text != "true" {
 		d.fail(n, what, "%s is not true; leave it out instead", quote(text))
@@ -290,6 +324,7 @@ func (d *decoder) yes(n ast.Node, what string) bool {
 }
 
 // choice returns the index of a word among words.
+// It is -1 after an error, so callers must not index with it blindly.
 func (d *decoder) choice(n ast.Node, what string, words []string) int {
 	text := d.word(n, what)
 	i := indexOf(words, text)

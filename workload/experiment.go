@@ -5,6 +5,8 @@ import "github.com/goccy/go-yaml/ast"
 // Experiment is what a paper did with the file's jobs, and what the paper found: runs
 // of the simulator, and figures that are computed from them. Assumed and Fitted list
 // what was assumed and fitted. Package bench reads Ours, Y and Paper.
+// This package checks the form. The strings stay as the file has them, with their
+// units.
 type Experiment struct {
 	Name, Title, Paper string
 	Assumed, Fitted    []string // prose: what the paper does not say; which constants were fitted, and to what
@@ -26,9 +28,10 @@ type Trial struct {
 
 // Figure is a figure of the paper, and how it is computed from the runs.
 type Figure struct {
-	What    string
-	Target  string // the claim of docs/papers that the figure shows; "": none
-	Paper   string // 29 %, 32..55 %, 1319 s, or prose if Ours is a comparison
+	What   string
+	Target string // the claim of docs/papers that the figure shows; "": none
+	Paper  string // 29 %, 32..55 %, 1319 s, or prose if Ours is a comparison
+	// A formula of docs/workloads.md over the results of the runs.
 	Ours    string
 	Band    []string // least and most that count as reproduced; nil: the paper's range, or its last digit
 	Beyond  string   // the value that means no change; figures on one side of it have the same direction; "": none
@@ -53,6 +56,7 @@ type LineOf struct {
 
 // experiment reads an item of experiments. Package bench checks the flags of its runs and
 // the formulas of its figures.
+// Experiments of a file are few, so names are compared in pairs.
 func (d *decoder) experiment(n ast.Node) {
 	e := Experiment{Pos: placeOf(d.resolve(n))}
 	names := []string{"name", "title", "paper", "assumed", "fitted", "with", "runs", "seeds", "figures", "charts"}
@@ -93,6 +97,8 @@ func (d *decoder) experiment(n ast.Node) {
 }
 
 // trial reads a run; if it is not named, the flags of all runs.
+// Keys other than name and jobs are flags. Only package bench knows which flags there
+// are.
 func (d *decoder) trial(n ast.Node, named bool) Trial {
 	t := Trial{Pos: placeOf(d.resolve(n))}
 	m, ok := d.resolve(n).(ast.MapNode)
@@ -114,6 +120,7 @@ func (d *decoder) trial(n ast.Node, named bool) Trial {
 }
 
 // figure reads an item of figures.
+// Band is not checked here to be ascending: its values may have units.
 func (d *decoder) figure(n ast.Node) Figure {
 	f := Figure{Pos: placeOf(d.resolve(n))}
 	names := []string{"what", "target", "paper", "ours", "band", "beyond", "fitted", "because"}
@@ -146,6 +153,7 @@ func (d *decoder) figure(n ast.Node) Figure {
 }
 
 // chart reads an item of charts.
+// The names of runs in the lines are looked up by package bench.
 func (d *decoder) chart(n ast.Node) ChartOf {
 	c := ChartOf{Pos: placeOf(d.resolve(n))}
 	d.mapping(n, "chart", []string{"name", "title", "x", "y", "lines"}, func(key string, v ast.Node) {

@@ -25,6 +25,7 @@ import (
 )
 
 // Pos is a place in a workload file. Lines and columns count from 1.
+// The zero Pos means that the file does not give the value.
 type Pos struct{ Line, Column int }
 
 // File is a workload: jobs that arrive in pools, on a cluster. Load and Parse return
@@ -35,12 +36,14 @@ type File struct {
 
 	setup.Config         // what the file sets of it
 	Cluster      Cluster // what only the simulator knows of the trackers
-	Jobs         []Job
+	// In the order of the file.
+	Jobs []Job
 
 	Experiments []Experiment // of papers, with these jobs
 }
 
 // Cluster is what each tracker has besides its slots; 0: not given.
+// All trackers are alike, apart from Config.Slow and Config.Capacities.
 type Cluster struct {
 	Cores                   int
 	DiskBytes, NetBytes     int64 // per second
@@ -54,6 +57,8 @@ type Cluster struct {
 type Overcommit = demand.Vector
 
 // Job is one job: simulated, real, or both.
+// The fields after Submission are for the simulator, except Job and Args, which are for
+// real runs.
 type Job struct {
 	setup.Submission // Pool is never empty
 
@@ -70,6 +75,7 @@ type Job struct {
 // Lower returns what both drivers take: the configuration of a run and its jobs in
 // the order of the file. Fields that over sets, from flags for example, go before
 // those of the file. The slices of the result belong to the file.
+// It copies no strings or lists, so the File must stay unchanged while a run uses them.
 func (f *File) Lower(over setup.Config) (setup.Config, []setup.Submission) {
 	jobs := make([]setup.Submission, len(f.Jobs))
 	for i := range f.Jobs {
@@ -86,6 +92,7 @@ func (f *File) SlotWeights() demand.Weights {
 
 // Arg is an option of a real job as the file has it: {input: [a, b], reducers: 3}. A
 // bare true is "true".
+// The job checks names and values. Here both are text.
 type Arg struct {
 	Name   string
 	Values []string // at least one
@@ -93,6 +100,7 @@ type Arg struct {
 }
 
 // realJobs returns the names of the jobs that can run for real.
+// docs/workloads.md lists them. The command knows how to build each.
 func realJobs() []string { return []string{"wordcount", "sort", "grep", "sleep"} }
 
 // mostFileBytes bounds what Load reads. A file of a million jobs is shorter.
@@ -110,6 +118,8 @@ func Load(path string) (*File, error) {
 }
 
 // Read reads a workload file from r. The name is for messages.
+// It reads one byte more than allowed, so that Parse can tell that the file is too
+// long.
 func Read(name string, r io.Reader) (*File, error) {
 	text, err := io.ReadAll(io.LimitReader(r, mostFileBytes+1))
 	if err != nil {
@@ -118,6 +128,8 @@ func Read(name string, r io.Reader) (*File, error) {
 	return Parse(name, text)
 }
 
+// unreadable returns an error of kind errs.BadInput without the name of the system
+// call.
 func unreadable(path string, err error) error {
 	return errs.Inputf(path, "%w", errs.Cause(err))
 }
@@ -134,6 +146,7 @@ func (f *File) Errorf(p Pos, object, format string, args ...any) error {
 
 // CheckSimulated reports the first job that cannot be simulated: a real job without
 // numbers of tasks, or a job without a time for its tasks.
+// Parse cannot check this, because the same file may be meant for a real run.
 func (f *File) CheckSimulated() error {
 	for i := range f.Jobs {
 		j := &f.Jobs[i]
@@ -150,6 +163,7 @@ func (f *File) CheckSimulated() error {
 }
 
 // CheckReal reports the first job that cannot run for real.
+// A file with one such job is refused whole.
 func (f *File) CheckReal() error {
 	for i := range f.Jobs {
 		if j := &f.Jobs[i]; j.Job == "" {

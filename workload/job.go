@@ -10,6 +10,7 @@ import (
 )
 
 // jobKeys returns the keys of a job, as docs/workloads.md lists them.
+// Their order is that of the suggestions for an unknown key.
 func jobKeys() []string {
 	return []string{
 		"name", "pool", "user", "submit", "after", "weight", "priority", "deadline",
@@ -20,11 +21,14 @@ func jobKeys() []string {
 
 // job reads an item of jobs. A job must have something to do: maps to simulate, or a job to
 // run.
+// The checks here concern the job alone. check compares it with other sections.
 func (d *decoder) job(n ast.Node) {
 	n = d.resolve(n)
+	// A weight that is not given is 1. A weight of 0 in the file is refused.
 	j := Job{Submission: setup.Submission{Weight: ppm.One}, Pos: placeOf(n)}
 	s := jobPlaces{}
 	var reduces, args Pos
+	// The lists are made once for each file: files may have 100,000 jobs.
 	if d.jobKeys == nil {
 		d.jobKeys, d.realJobs = jobKeys(), realJobs()
 	}
@@ -60,6 +64,7 @@ func (d *decoder) job(n ast.Node) {
 }
 
 // scheduled reads a key that both drivers use; false if key is none.
+// s keeps the places of values that check may refuse.
 func (d *decoder) scheduled(j *Job, s *jobPlaces, key string, v ast.Node) bool {
 	switch key {
 	case "name":
@@ -73,6 +78,7 @@ func (d *decoder) scheduled(j *Job, s *jobPlaces, key string, v ast.Node) bool {
 		s.user = placeOf(v)
 	case "submit":
 		j.Submit = d.time(v, key)
+	// One name may stand without a list.
 	case "after":
 		if text, ok := d.scalar(v); ok {
 			s.after = []reference{{text, placeOf(v)}}
@@ -83,6 +89,7 @@ func (d *decoder) scheduled(j *Job, s *jobPlaces, key string, v ast.Node) bool {
 		})
 	case "weight":
 		j.Weight = positive(d, v, key, d.share(v, key))
+	// The list is in ascending order, as the constants of slots are.
 	case "priority":
 		j.Priority = slots.Priority(d.choice(v, key, []string{"very_low", "low", "normal", "high", "very_high"})) + slots.VeryLow
 	case "deadline":
@@ -95,6 +102,7 @@ func (d *decoder) scheduled(j *Job, s *jobPlaces, key string, v ast.Node) bool {
 }
 
 // simulated reads a key that the simulator uses; false if key is none.
+// Times, sizes and shares carry their units in the file.
 func (d *decoder) simulated(j *Job, key string, v ast.Node) bool {
 	switch key {
 	case "maps":
@@ -139,6 +147,7 @@ func (d *decoder) demand(n ast.Node, what string) (m demand.Vector) {
 }
 
 // args reads the args of a job. Only the job knows their keys.
+// Values are in the order of the file, because some jobs give it a meaning.
 func (d *decoder) args(j *Job, n ast.Node) {
 	m, ok := d.resolve(n).(ast.MapNode)
 	// A list of args would lose which value belongs to which.

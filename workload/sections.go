@@ -14,9 +14,11 @@ import (
 // places holds what File does not keep of the text: names that are looked up once all
 // is read, defaults, and places for messages.
 type places struct {
-	hasPools       bool // the section is there
-	mapTime        Times
-	reduceTime     Times
+	hasPools bool // the section is there
+	// From the section defaults. check gives them to jobs without a time of their own.
+	mapTime    Times
+	reduceTime Times
+	// These lists run parallel to the lists of the File.
 	poolAt, userAt []Pos
 	slowAt         []Pos
 	capacityAt     []Pos
@@ -25,6 +27,7 @@ type places struct {
 }
 
 // reference is a name of something else in the file, and its place.
+// It is resolved by check, because the other thing may stand further down.
 type reference struct {
 	name string
 	at   Pos
@@ -89,6 +92,7 @@ func (d *decoder) workload(body ast.Node, items []part) {
 
 // cluster reads cluster. Each number must be above 0, and the product of trackers and
 // slots at most mostSlots.
+// A number that is not given stays 0, and flags or defaults apply.
 func (d *decoder) cluster(n ast.Node) {
 	f := d.file
 	c := &f.Cluster
@@ -182,6 +186,7 @@ func (d *decoder) user(n ast.Node) {
 }
 
 // must reports that a key is missing, unless it is given.
+// It does nothing after an error, because the key may be missing for that reason.
 func (d *decoder) must(n ast.Node, what string, given bool, key string) {
 	if d.err == nil && !given {
 		d.fail(d.resolve(n), what, "no %s", key)
@@ -190,10 +195,12 @@ func (d *decoder) must(n ast.Node, what string, given bool, key string) {
 
 // leastTimeout stands for a preemption timeout of 0s in the file. In a slots.Pool, 0
 // means never, so "at once" is the shortest time there is.
+// The unit is the nanosecond of time.Duration.
 const leastTimeout = 1
 
 // pool reads an item of pools. A minimum above the maximum of the same kind is refused at
 // the place of the maximum.
+// A maximum that is not given is 0, which means no limit.
 func (d *decoder) pool(n ast.Node) {
 	p := slots.Pool{Weight: ppm.One}
 	var maxMaps, maxReduces ast.Node
@@ -234,6 +241,7 @@ func (d *decoder) pool(n ast.Node) {
 }
 
 // slow reads an item of slow. It keeps the place of the tracker for check.
+// The factor is a speed: 0.5 makes tasks take twice as long.
 func (d *decoder) slow(n ast.Node) {
 	s, tracker, at := setup.Slow{}, false, placeOf(n)
 	d.mapping(n, "slow", []string{"tracker", "factor"}, func(key string, v ast.Node) {
@@ -272,6 +280,8 @@ func (d *decoder) capacity(n ast.Node) {
 
 // fault reads an item of faults, which has one of three forms: the loss of a tracker, the
 // loss of a map's output, and the failure of a task. check looks up the task's name.
+// f.Lost belongs to the first two forms, f.Fail to the third, and only the third has no
+// time.
 func (d *decoder) fault(n ast.Node) {
 	// A negative number stands for no tracker, because tracker 0 exists.
 	f := setup.Fault{Tracker: -1}
@@ -300,6 +310,7 @@ func (d *decoder) fault(n ast.Node) {
 		d.must(n, "fault", false, "tracker and no task")
 	case has["tracker"] != nil && has["task"] != nil:
 		d.fail(has["task"], "fault", "of a tracker or of a task, not of both")
+	// It needs exactly one of lost and fail, and a tracker cannot fail.
 	case f.Lost == (f.Fail > 0) || has["tracker"] != nil && f.Fail > 0:
 		d.fail(d.resolve(n), "fault", "is one of {at: 50s, tracker: 3, lost: true}, {task: J01/m/7, fail: 2} and {at: 50s, task: J01/m/7, lost: true}")
 	case f.Lost && has["at"] == nil:
@@ -313,6 +324,7 @@ func (d *decoder) fault(n ast.Node) {
 
 // times reads one of 20s, {uniform: [25s, 35s]}, {lognormal: [20s, 0.3]} and
 // {list: [20s, 30s]}.
+// The result is not Given after an error.
 func (d *decoder) times(n ast.Node, what string) (t Times) {
 	// A single value is a constant time.
 	if _, ok := d.scalar(n); ok || d.err != nil {
@@ -335,6 +347,7 @@ func (d *decoder) times(n ast.Node, what string) (t Times) {
 			if len(items) == 0 {
 				d.fail(v, key, "is empty")
 			}
+		// The two other laws have two parameters each.
 		case len(items) != 2:
 			d.fail(v, key, "has %d items; it is [least, most] or [median, sigma], as in uniform: [25s, 35s] and lognormal: [20s, 0.3]", len(items))
 		case key == "uniform":

@@ -13,8 +13,10 @@ type Times struct {
 	list  []time.Duration
 }
 
+// law is the distribution that times are drawn from.
 type law uint8
 
+// absent must be the zero value, so that a zero Times has no times.
 const (
 	absent law = iota
 	constant
@@ -35,11 +37,13 @@ func (t Times) Given() bool { return t.law != absent }
 func (t Times) At(seed uint64, job int, reduce bool, task int) time.Duration {
 	switch t.law {
 	case uniform:
+		// The high word of the product is uniform from 0 to b-a.
 		span, _ := bits.Mul64(draw(seed, job, reduce, task), uint64(t.b-t.a)+1)
 		return t.a + time.Duration(span)
 	case lognormal:
 		// The middle of one of 2^52 equal parts is never 0 or 1.
 		u := (float64(draw(seed, job, reduce, task)>>12) + 0.5) / (1 << 52)
+		// The median of the distribution is a, whatever sigma is.
 		f := float64(t.a) * exp(float64(t.sigma*normalQuantile(u)))
 		if f >= float64(mostTime) {
 			return mostTime
@@ -52,6 +56,8 @@ func (t Times) At(seed uint64, job int, reduce bool, task int) time.Duration {
 }
 
 // draw returns 64 random bits for a task.
+// Each argument passes through mix before the next one joins, so that (1, 2) and (2, 1)
+// differ.
 func draw(seed uint64, job int, reduce bool, task int) uint64 {
 	kind := uint64(0)
 	if reduce {
@@ -64,6 +70,7 @@ func draw(seed uint64, job int, reduce bool, task int) uint64 {
 }
 
 // mix is a step of splitmix64.
+// It maps 64 bits to 64 bits one to one, so no two arguments give the same result.
 func mix(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9

@@ -28,12 +28,14 @@ const (
 // place in the file. "" means that there is no problem.
 
 // parseCount reads a whole number of at most mostCount.
+// ParseUint accepts no sign, so -0 needs the check in front.
 func parseCount(text string) (n int, problem string) {
 	if strings.HasPrefix(text, "-") {
 		return 0, quote(text) + " is negative"
 	}
 	v, err := strconv.ParseUint(text, 10, 64)
 	switch {
+	// Digits alone with an error mean that the number has more than 64 bits.
 	case err != nil && strings.Trim(text, "0123456789") != "":
 		return 0, quote(text) + " is not a whole number"
 	case err != nil || v > mostCount:
@@ -43,6 +45,7 @@ func parseCount(text string) (n int, problem string) {
 }
 
 // parseTime reads a time with its unit, of at most mostTime.
+// A number without a unit gets a message of its own, because it is the common mistake.
 func parseTime(text string) (d time.Duration, problem string) {
 	d, err := time.ParseDuration(text)
 	switch {
@@ -75,6 +78,8 @@ func parseShare(text string) (p ppm.Share, problem string) {
 }
 
 // parseBytes reads sizes: 4096, 64MiB, 100MB (decimal), 1.5G (binary).
+// A unit without B, or with iB, is a power of 1024. KB, MB and so on are powers of
+// 1000. The case of letters does not count.
 func parseBytes(text string) (n int64, problem string) {
 	const letters = "KMGTPE"
 	if strings.HasPrefix(text, "-") {
@@ -104,6 +109,8 @@ func parseBytes(text string) (n int64, problem string) {
 			scale *= base
 		}
 	}
+	// number is in millionths, so the product is divided by ppm.One. The check before
+	// keeps the quotient in 64 bits.
 	hi, lo := bits.Mul64(uint64(share), scale)
 	if hi >= uint64(ppm.One) {
 		return 0, quote(text) + " is too large"
@@ -116,6 +123,7 @@ func parseBytes(text string) (n int64, problem string) {
 }
 
 // parseSigma reads the sigma of a lognormal distribution, which is at most 5.
+// It is a number without a unit: the standard deviation of the logarithm.
 func parseSigma(text string) (sigma float64, problem string) {
 	const most = 5 * ppm.One // a task in a thousand takes e^15 times as long
 	p, problem := parseShare(text)

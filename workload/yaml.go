@@ -27,6 +27,8 @@ type part struct {
 
 // split divides a file into the items of its jobs, in parts of at least that many
 // bytes, and the rest. Without jobs in block style, rest is the whole file.
+// Each part is valid YAML by itself. It keeps its indentation, so columns in messages
+// are right.
 func split(text string, bytes int) (rest part, items []part) {
 	head, n := -1, 0 // the end of the line `jobs:`, and its number
 	for at, end := 0, 0; at < len(text) && head < 0; at = end {
@@ -36,9 +38,11 @@ func split(text string, bytes int) (rest part, items []part) {
 			head = end
 		}
 	}
+	// jobs in brackets, or jobs with an anchor or a tag, are parsed with the whole file.
 	if head < 0 {
 		return part{text: text}, nil
 	}
+	// The indentation of the first item; -1 until there is one.
 	indent, line := -1, n
 	start, startLine := head, n // of the part
 	tail := len(text)
@@ -52,6 +56,7 @@ func split(text string, bytes int) (rest part, items []part) {
 		if indent < 0 {
 			indent = spaces
 		}
+		// A line that is not indented as an item ends the section.
 		if spaces < indent || spaces == indent && !dash {
 			tail, line = at, line-1
 			break
@@ -61,6 +66,7 @@ func split(text string, bytes int) (rest part, items []part) {
 			start, startLine = at, line-1
 		}
 	}
+	// The section has no items, or begins with something else.
 	if indent < 0 || start == tail || !startsItem(text[head:tail]) {
 		return part{text: text}, nil
 	}
@@ -68,6 +74,7 @@ func split(text string, bytes int) (rest part, items []part) {
 	return part{text: text[:head] + text[tail:], after: n, skip: line - n}, items
 }
 
+// lineEnd returns the place behind the line that at lies in, and behind its newline.
 func lineEnd(text string, at int) int {
 	if i := strings.IndexByte(text[at:], '\n'); i >= 0 {
 		return at + i + 1
@@ -76,6 +83,7 @@ func lineEnd(text string, at int) int {
 }
 
 // insignificant reports whether a line is blank or a comment.
+// Such a line may have any indentation, so it does not end a section.
 func insignificant(line string) bool {
 	line = strings.TrimLeft(line, " \t\r\n")
 	return line == "" || line[0] == '#'
@@ -83,12 +91,14 @@ func insignificant(line string) bool {
 
 // itemAt returns the indentation of a line, and whether the line begins with the dash
 // of an item.
+// A dash must be followed by white space. Otherwise it begins a word or a number.
 func itemAt(line string) (spaces int, dash bool) {
 	rest := strings.TrimLeft(line, " ")
 	after, dash := strings.CutPrefix(rest, "-")
 	return len(line) - len(rest), dash && strings.TrimLeft(after, " \t\r\n") != after
 }
 
+// startsItem reports whether the first line of text that counts begins with a dash.
 func startsItem(text string) bool {
 	for at, end := 0, 0; at < len(text); at = end {
 		end = lineEnd(text, at)
@@ -101,6 +111,7 @@ func startsItem(text string) bool {
 }
 
 // parse parses a part. It returns nil if the part has nothing but comments.
+// Lines in messages are those of the whole file.
 func (d *decoder) parse(p part) (body ast.Node) {
 	defer func() {
 		if r := recover(); r != nil { // a bug of the parser refuses the file
@@ -108,6 +119,7 @@ func (d *decoder) parse(p part) (body ast.Node) {
 			body = nil
 		}
 	}()
+	// Tokens carry their places, so they are moved before an error can name one.
 	tokens := lexer.Tokenize(p.text)
 	for _, t := range tokens {
 		if t.Position.Line > p.after {
@@ -118,6 +130,7 @@ func (d *decoder) parse(p part) (body ast.Node) {
 		d.failAt(posOf(t), "", "%s", what)
 		return nil
 	}
+	// Repeated keys pass the parser. decoder.entries reports them with both lines.
 	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
 		at, what := Pos{p.skip + 1, 1}, ""
@@ -132,6 +145,7 @@ func (d *decoder) parse(p part) (body ast.Node) {
 		d.failAt(at, "", "not YAML: %s", clean(what))
 		return nil
 	}
+	// Comments and directives count as documents of their own for the parser.
 	for _, doc := range file.Docs {
 		if doc.Body == nil || doc.Body.Type() == ast.DirectiveType || doc.Body.Type() == ast.CommentType {
 			continue
@@ -146,6 +160,8 @@ func (d *decoder) parse(p part) (body ast.Node) {
 }
 
 // clean returns the first line of a message of the YAML parser.
+// Messages must stay on one line, and the parser quotes parts of the file below its
+// first line.
 func clean(message string) string {
 	line, _, _ := strings.Cut(message, "\n")
 	return strings.TrimSpace(strings.ToValidUTF8(line, "?"))

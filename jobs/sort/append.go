@@ -7,7 +7,11 @@ import "bytes"
 func (o *Order) AppendKey(dst, line []byte) []byte {
 	for i := range o.fields {
 		f := &o.fields[i]
+		// A descending component is built in ascending form first, and then inverted in
+		// place.
 		start := len(dst)
+		// Only the last component may lack its end: nothing follows that could be confused
+		// with it. A descending one keeps its end, which must be inverted with it.
 		last := i == len(o.fields)-1 && !o.whole
 		dst = o.appendField(dst, f, o.text(f, line), last && !f.reverse)
 		if f.reverse {
@@ -17,9 +21,12 @@ func (o *Order) AppendKey(dst, line []byte) []byte {
 	if !o.whole {
 		return dst
 	}
+	// The line is the last component, so it needs no end.
 	if !o.reverse {
 		return append(dst, line...)
 	}
+	// In descending order a longer line must lie before its own prefix. So the end is
+	// written, and inverted with the rest.
 	start := len(dst)
 	dst = appendText(dst, line, false, false)
 	invert(dst[start:])
@@ -27,16 +34,21 @@ func (o *Order) AppendKey(dst, line []byte) []byte {
 }
 
 // text returns what a field compares.
+// The result points into line, except for unescaped values of CSV and JSON, which are
+// new.
 func (o *Order) text(f *field, line []byte) []byte {
 	switch {
 	case o.csv && !f.line:
 		text := csvColumn(line, f.column, byte(o.separator))
+		// -b skips blanks at the start of the value, inside of its quotes.
 		if f.skipStart {
 			text = text[skipBlanks(text, 0):]
 		}
 		return text
 	case !o.json || f.line:
 		return f.cut(line, o.separator)
+	// Without rules the type of a value counts, so appendJSON gets the value with its
+	// quotes.
 	case f.isPlain() && !f.fold:
 		return jsonValue(line, f.path)
 	}
@@ -44,6 +56,7 @@ func (o *Order) text(f *field, line []byte) []byte {
 }
 
 // appendField appends the component of one field. open is as for appendText.
+// The cases that need no copy of the text come first.
 func (o *Order) appendField(dst []byte, f *field, text []byte, open bool) []byte {
 	switch {
 	case o.json && f.isPlain() && !f.fold && !f.line:
@@ -58,6 +71,7 @@ func (o *Order) appendField(dst []byte, f *field, text []byte, open bool) []byte
 		return appendMonth(dst, text)
 	}
 	// What is left compares kept bytes. They stand at the end of dst for a while.
+	// Their place is given back by the move below, so dst needs no second buffer.
 	start := len(dst)
 	dst = f.appendKept(dst, text)
 	key := len(dst)
@@ -75,8 +89,11 @@ func (o *Order) appendField(dst []byte, f *field, text []byte, open bool) []byte
 	return append(dst[:start], dst[key:]...)
 }
 
+// isBlank reports whether GNU sort takes c for a blank in the C locale. A newline is
+// one too, because -z and CSV allow newlines inside of records.
 func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' }
 
+// skipBlanks returns the first place from at on that is no blank, or the end of line.
 func skipBlanks(line []byte, at int) int {
 	for at < len(line) && isBlank(line[at]) {
 		at++
@@ -84,6 +101,7 @@ func skipBlanks(line []byte, at int) int {
 	return at
 }
 
+// skipNonBlanks returns the first blank from at on, or the end of line.
 func skipNonBlanks(line []byte, at int) int {
 	for at < len(line) && !isBlank(line[at]) {
 		at++
@@ -104,10 +122,14 @@ func (f *field) cut(line []byte, separator int) []byte {
 	return line[begin:end]
 }
 
+// begin returns where the field begins, as begfield of GNU sort. Without a separator,
+// the blanks before a field belong to it, so a byte position counts them unless b is
+// given.
 func (f *field) begin(line []byte, separator int) int {
 	at := 0
 	if !f.line {
 		for n := f.startField; n > 0 && at < len(line); n-- {
+			// A separator ends the field before it. It belongs to neither field.
 			if at = fieldEnd(line, at, separator); separator >= 0 && at < len(line) {
 				at++
 			}
@@ -119,14 +141,20 @@ func (f *field) begin(line []byte, separator int) int {
 	return advance(line, at, f.startByte)
 }
 
+// end returns where the field ends, as limfield of GNU sort. An end without a byte
+// position includes all of its last field.
 func (f *field) end(line []byte, separator int) int {
 	fields := f.endField
+	// A byte position counts from the start of its own field, so only the fields before it
+	// are skipped.
 	if f.endByte != 0 {
 		fields--
 	}
 	at := 0
 	for n := fields; n > 0 && at < len(line); n-- {
 		at = fieldEnd(line, at, separator)
+		// The separator behind the last field stays outside, unless bytes behind it are
+		// counted.
 		if separator >= 0 && at < len(line) && (n > 1 || f.endByte != 0) {
 			at++
 		}
@@ -153,6 +181,7 @@ func fieldEnd(line []byte, at, separator int) int {
 }
 
 // advance returns at + n, but at most the end of line.
+// The comparison is made without a sum, because n may be the largest 64-bit number.
 func advance(line []byte, at int, n uint64) int {
 	if n > uint64(len(line)-at) {
 		return len(line)
@@ -163,6 +192,7 @@ func advance(line []byte, at int, n uint64) int {
 // appendText appends text so that no result is a prefix of another: NUL becomes
 // 00 FF, and the end becomes 00 00. open leaves both out; it is set for the
 // last component of a key.
+// A component that is inverted needs its end even if it is the last.
 func appendText(dst, text []byte, fold, open bool) []byte {
 	start := len(dst)
 	if open || bytes.IndexByte(text, 0) < 0 {
@@ -174,6 +204,7 @@ func appendText(dst, text []byte, fold, open bool) []byte {
 			}
 		}
 	}
+	// Case is folded in dst, so that the line itself is never changed.
 	if fold {
 		upper(dst[start:])
 	}
@@ -183,6 +214,7 @@ func appendText(dst, text []byte, fold, open bool) []byte {
 	return dst
 }
 
+// upper turns a to z into capitals in place. Other bytes stay, as in the C locale.
 func upper(p []byte) {
 	for i, c := range p {
 		if c-'a' < 26 {
@@ -191,6 +223,7 @@ func upper(p []byte) {
 	}
 }
 
+// invert turns the order of a component around in place: it flips every bit.
 func invert(p []byte) {
 	for i := range p {
 		p[i] = ^p[i]

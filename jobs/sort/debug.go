@@ -33,6 +33,8 @@ func (d *Debugger) AppendLine(dst, line []byte) []byte {
 }
 
 // compared returns the part of line that a field compares.
+// Offsets are in bytes of line. For numbers and months the part ends where the value
+// ends.
 func (d *Debugger) compared(f *field, line []byte) (begin, end int) {
 	end = len(line)
 	if !f.line {
@@ -41,6 +43,7 @@ func (d *Debugger) compared(f *field, line []byte) (begin, end int) {
 	if !f.toLineEnd {
 		end = max(begin, f.end(line, d.order.separator))
 	}
+	// Only these rules skip blanks by themselves. GNU sort marks what is left.
 	numeric := f.numeric || f.general || f.human
 	if !numeric && !f.month && !(f.line && f.skipStart) {
 		return begin, end
@@ -48,10 +51,12 @@ func (d *Debugger) compared(f *field, line []byte) (begin, end int) {
 	begin = min(end, skipBlanks(line, begin))
 	text := line[begin:end]
 	switch {
+	// A text that names no month has month 0, and nothing is marked.
 	case f.month:
 		end = begin + 3*min(1, int(appendMonth(nil, text)[0]))
 	case f.general:
 		end = begin + len(d.number.Find(text))
+	// general is numeric too, but the case above has caught it.
 	case numeric:
 		end = begin + rawNumber(text, f.human)
 	}
@@ -89,6 +94,7 @@ func appendMark(dst, line []byte, begin, end int) []byte {
 }
 
 // columns returns how wide text is on a terminal; control characters have no width.
+// A tab counts as one column, because AppendLine shows it as one byte.
 func columns(text []byte) int {
 	n := 0
 	for _, c := range text {

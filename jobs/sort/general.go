@@ -21,6 +21,8 @@ const (
 )
 
 const (
+	// The limits keep parsing exact and its cost bounded. A float of 80 bits has about 19
+	// significant digits. Only ties need more of them.
 	exponentBias    = 16383  // of an 80-bit float
 	mostExponent    = 0x7fff // the exponent field of infinity
 	mostDecimal     = 5000   // 1e5000 is infinite, 1e-5000 is zero
@@ -34,17 +36,21 @@ const (
 // reads it: decimal or hexadecimal, with an exponent, inf or nan. Numbers have
 // the precision of GNU sort on x86, 64 bits of mantissa and 15 of exponent, so
 // that the same numbers count as equal.
+// A key is one byte for the class, and for numbers other than zero ten more: the
+// exponent and the mantissa.
 func appendGeneral(dst, text []byte) []byte {
 	at := 0
 	for at < len(text) && (text[at] == ' ' || text[at]-'\t' < 5) { // isspace
 		at++
 	}
+	// strtold takes a plus sign, which -n does not.
 	minus := at < len(text) && text[at] == '-'
 	if minus || at < len(text) && text[at] == '+' {
 		at++
 	}
 	text = text[at:]
 	switch {
+	// The word may go on, as in infinity: what follows cannot change the value.
 	case hasFold(text, "inf"):
 		return appendFloat(dst, minus, mostExponent, 1<<63)
 	case hasFold(text, "nan"):
@@ -54,6 +60,7 @@ func appendGeneral(dst, text []byte) []byte {
 		}
 		return append(dst, 0)
 	}
+	// 0x without a digit behind it is the number 0, which parseDecimal finds.
 	if len(text) > 2 && text[0] == '0' && text[1]|0x20 == 'x' {
 		if exponent, mantissa, ok := parseHex(text[2:]); ok {
 			return appendFloat(dst, minus, exponent, mantissa)
@@ -69,7 +76,9 @@ func appendGeneral(dst, text []byte) []byte {
 // payload returns the number in brackets behind nan, as glibc reads it; 0 if there is
 // none. GNU sort orders NaNs by their bytes in memory: those of the payload, the lowest
 // first, and then the sign.
+// Bytes are compared as in memory on x86, so the payload is written in little endian.
 func payload(text []byte) uint64 {
+	// glibc takes no underscore and no binary or octal prefix, which ParseUint would take.
 	end := bytes.IndexByte(text, ')')
 	if end < 2 || text[0] != '(' || bytes.IndexByte(text[:end], '_') >= 0 || text[1] == '0' && end > 2 && strings.IndexByte("bBoO", text[2]) >= 0 {
 		return 0
@@ -78,6 +87,7 @@ func payload(text []byte) uint64 {
 	if err != nil && !errors.Is(err, strconv.ErrRange) {
 		return 0
 	}
+	// The two highest bits of the mantissa mark a quiet NaN and are the same in all.
 	return n & (1<<62 - 1)
 }
 
@@ -94,6 +104,9 @@ func hasFold(text []byte, word string) bool {
 	return true
 }
 
+// appendFloat appends the class and the bits of a float, the highest first. Their plain
+// order is the order of positive floats. Those of negative floats are inverted. Zero
+// has no sign, because -0 and 0 are equal.
 func appendFloat(dst []byte, minus bool, exponent uint16, mantissa uint64) []byte {
 	if mantissa == 0 {
 		return append(dst, zeroNumber)
@@ -110,6 +123,8 @@ func appendFloat(dst []byte, minus bool, exponent uint16, mantissa uint64) []byt
 // round returns the 80-bit float nearest to n·2**e2, n being hi and lo together.
 // Of two equally near floats it returns the even one. sticky says that n goes on
 // behind its last bit.
+// The mantissa keeps its highest bit, which is not implied in 80-bit floats. Exponent 0
+// stands for zero and for denormal numbers.
 func round(hi, lo uint64, sticky bool, e2 int) (exponent uint16, mantissa uint64) {
 	if hi == 0 {
 		hi, lo, e2 = lo, 0, e2-64
@@ -117,6 +132,8 @@ func round(hi, lo uint64, sticky bool, e2 int) (exponent uint16, mantissa uint64
 	if hi == 0 {
 		return 0, 0
 	}
+	// The highest bit moves to the top of hi. From here on hi is the mantissa and lo is
+	// what is rounded away.
 	s := bits.LeadingZeros64(hi)
 	hi, lo, e2 = hi<<s|lo>>(64-s), lo<<s, e2-s
 	biased := e2 + 64 + 63 + exponentBias
@@ -125,6 +142,7 @@ func round(hi, lo uint64, sticky bool, e2 int) (exponent uint16, mantissa uint64
 		hi, lo = hi>>1, lo>>1|hi<<63
 	}
 	half, rest := lo>>63 != 0, lo<<1 != 0 || sticky
+	// A carry out of the mantissa makes a power of two.
 	if half && (rest || hi&1 != 0) {
 		if hi++; hi == 0 {
 			hi, biased = 1<<63, biased+1
@@ -140,6 +158,7 @@ func round(hi, lo uint64, sticky bool, e2 int) (exponent uint16, mantissa uint64
 }
 
 // parseHex reads digits, a point, and p with an exponent, behind 0x.
+// Each digit has four bits. Digits that do not fit into 128 bits only count for sticky.
 func parseHex(text []byte) (exponent uint16, mantissa uint64, ok bool) {
 	var hi, lo uint64
 	var e2 int
@@ -176,6 +195,7 @@ func parseHex(text []byte) (exponent uint16, mantissa uint64, ok bool) {
 	return exponent, mantissa, true
 }
 
+// hexDigit returns the value of a hexadecimal digit; -1 if c is none.
 func hexDigit(c byte) int {
 	switch {
 	case c-'0' < 10:
@@ -187,6 +207,7 @@ func hexDigit(c byte) int {
 }
 
 // parseExponent reads the letter, a sign and digits. It returns 0 if they are not there.
+// The value is cut to mostExponentLit, so that sums with it do not overflow.
 func parseExponent(text []byte, letter byte) int {
 	if len(text) < 2 || text[0]|0x20 != letter {
 		return 0
@@ -207,6 +228,8 @@ func parseExponent(text []byte, letter byte) int {
 }
 
 // parseDecimal reads digits, a point, and e with an exponent.
+// There are two ways. Numbers of up to 19 digits with a small exponent are scaled with
+// integers. The rest takes big integers, which are exact and slow.
 func parseDecimal(text []byte) (exponent uint16, mantissa uint64, ok bool) {
 	whole, at := digits(text, 0)
 	var fraction []byte
@@ -238,6 +261,7 @@ func parseDecimal(text []byte) (exponent uint16, mantissa uint64, ok bool) {
 	if last == 0 {
 		return 0, 0, true
 	}
+	// Numbers beyond the range of the format need no digits.
 	point := e10 + len(whole) - first // the number is 0.d1d2d3… · 10**point
 	switch {
 	case point > mostDecimal:
@@ -254,6 +278,7 @@ func parseDecimal(text []byte) (exponent uint16, mantissa uint64, ok bool) {
 }
 
 // significant returns count digits of the number behind its first ones.
+// Zeros at the start are left out, and the point has no place in it.
 func significant(whole, fraction []byte, first, count int) []byte {
 	all := make([]byte, 0, len(whole)+len(fraction))
 	all = append(append(all, whole...), fraction...)
@@ -261,6 +286,8 @@ func significant(whole, fraction []byte, first, count int) []byte {
 }
 
 // scaleExactly returns n·10**scale, for a scale whose power of 5 has 63 bits or fewer.
+// The factor 2**scale goes into the exponent of the float. Only 5**scale needs
+// arithmetic.
 func scaleExactly(n uint64, scale int) (exponent uint16, mantissa uint64) {
 	power := uint64(1)
 	for range max(scale, -scale) {
@@ -273,6 +300,7 @@ func scaleExactly(n uint64, scale int) (exponent uint16, mantissa uint64) {
 	// Both are shifted to 64 bits; then the quotient lies between a half and two.
 	s, t := bits.LeadingZeros64(n), bits.LeadingZeros64(power)
 	n, power = n<<s, power<<t
+	// Div64 requires that the dividend is below the divisor.
 	over := uint64(0)
 	if n >= power {
 		over, n = 1, n-power
@@ -280,6 +308,7 @@ func scaleExactly(n uint64, scale int) (exponent uint16, mantissa uint64) {
 	q, r := bits.Div64(n, 0, power)
 	q2, r := bits.Div64(r, 0, power)
 	sticky, e2 := r != 0, scale-s+t-128
+	// The quotient has 129 bits. Its last bit goes to sticky.
 	if over != 0 {
 		sticky = sticky || q2&1 != 0
 		q, q2, e2 = 1<<63|q>>1, q<<63|q2>>1, e2+1
@@ -289,6 +318,7 @@ func scaleExactly(n uint64, scale int) (exponent uint16, mantissa uint64) {
 
 // scaleBig returns 0.DIGITS·10**point, for any number of digits. sticky says that more
 // digits follow.
+// 128 bits of the quotient and sticky decide how it is rounded.
 func scaleBig(decimal []byte, sticky bool, point int) (exponent uint16, mantissa uint64) {
 	n, _ := new(big.Int).SetString(string(decimal), 10) // they are digits
 	scale, e2 := point-len(decimal), 0
@@ -296,6 +326,7 @@ func scaleBig(decimal []byte, sticky bool, point int) (exponent uint16, mantissa
 	if scale >= 0 {
 		n.Mul(n, power)
 	} else {
+		// The shift makes the quotient at least 128 bits long.
 		if shift := power.BitLen() - n.BitLen() + 130; shift > 0 {
 			n.Lsh(n, uint(shift))
 			e2 = -shift

@@ -10,7 +10,9 @@ import (
 
 // Order is the compiled form of Options: what is compared, and in which
 // sequence.
+// An Order is never changed after Compile, so goroutines share it.
 type Order struct {
+	// In the order of the options: the first one that differs decides.
 	fields    []field
 	separator int  // -1 if blanks begin a field
 	reverse   bool // of the comparison of whole lines
@@ -21,6 +23,8 @@ type Order struct {
 
 // field is one -k. Its positions are as GNU sort keeps them after parsing: the
 // number of fields to skip, then of bytes.
+// Positions are unsigned and may be the largest number: a field beyond every line is
+// empty.
 type field struct {
 	line       bool // no -k was given: the field is the whole line
 	startField uint64
@@ -36,6 +40,7 @@ type field struct {
 }
 
 // rules say how two fields are compared.
+// -r, -f and -b do not exclude any of the others. The check below looks at the rest.
 type rules struct {
 	numeric, general, human, month, random, version bool
 
@@ -50,7 +55,9 @@ func (r *rules) isPlain() bool {
 }
 
 // check refuses rules that exclude each other, as GNU sort does.
+// object names the option in the message; "" stands for the options of the whole line.
 func (r *rules) check(object string) error {
+	// These four may be combined with each other, as in GNU sort.
 	others := r.version || r.random || r.dictionary || r.printing
 	count := 0
 	for _, on := range [...]bool{r.numeric, r.general, r.human, r.month, others} {
@@ -66,6 +73,8 @@ func (r *rules) check(object string) error {
 		letter string
 		on     bool
 	}{
+		// The letters stand in the order in which GNU sort lists them. It leaves out i
+		// where d is given.
 		{"d", r.dictionary}, {"f", r.fold}, {"g", r.general}, {"h", r.human}, {"i", r.printing && !r.dictionary},
 		{"M", r.month}, {"n", r.numeric}, {"R", r.random}, {"V", r.version},
 	} {
@@ -93,6 +102,7 @@ func Compile(o Options) (*Order, error) {
 	switch {
 	case ord.csv && ord.json:
 		return nil, errs.Optionf("Options.CSV, Options.JSON", "give one of them, not both")
+	// Both lists would be keys, and nothing says which comes first.
 	case ord.json && len(keys) > 0:
 		return nil, errs.Optionf("Options.Keys", "JSON lines have the keys of Options.JSON")
 	case ord.json:
@@ -108,6 +118,8 @@ func Compile(o Options) (*Order, error) {
 		if err != nil {
 			return nil, err
 		}
+		// As in GNU sort, a key without letters takes the global rules, and a key with any
+		// takes none.
 		if f.rules == (rules{}) && !f.skipEnd {
 			f.rules, f.skipEnd = global, o.Blanks
 		}
@@ -116,6 +128,7 @@ func Compile(o Options) (*Order, error) {
 		}
 		ord.fields = append(ord.fields, f)
 	}
+	// With -r alone the whole line is compared, which needs no field.
 	if len(keys) == 0 && global != (rules{reverse: global.reverse}) {
 		if err := global.check(""); err != nil {
 			return nil, err
@@ -131,6 +144,7 @@ func Compile(o Options) (*Order, error) {
 // NeedsKey reports whether the key of a line is anything but the line itself.
 func (o *Order) NeedsKey() bool { return len(o.fields) > 0 || o.reverse }
 
+// parseSeparator returns the byte of -t, or -1 if there is none.
 func parseSeparator(s string) (int, error) {
 	switch {
 	case s == "":
@@ -144,11 +158,14 @@ func parseSeparator(s string) (int, error) {
 }
 
 // keyParser parses a KEYDEF: F[.C][OPTS][,F[.C][OPTS]].
+// pos counts from 0; messages count from 1.
 type keyParser struct {
 	text string
 	pos  int
 }
 
+// parseField parses one -k. Positions in the text count from 1. Those of a field are
+// numbers to skip.
 func parseField(text string) (field, error) {
 	p := &keyParser{text: text}
 	var f field
@@ -172,6 +189,7 @@ func parseField(text string) (field, error) {
 		return f, err
 	}
 	if p.skip('.') {
+		// The end byte may be 0, which stands for the end of the field.
 		if f.endByte, err = p.number(); err != nil {
 			return f, err
 		}
@@ -180,6 +198,7 @@ func parseField(text string) (field, error) {
 	return f, p.atEnd()
 }
 
+// skip moves behind c and reports true if c is the next byte.
 func (p *keyParser) skip(c byte) bool {
 	if p.pos < len(p.text) && p.text[p.pos] == c {
 		p.pos++
@@ -214,6 +233,8 @@ func (p *keyParser) number() (uint64, error) {
 	return n, nil
 }
 
+// options reads letters up to the first byte that is none of them. b applies to one
+// position only, so it has a place of its own; the others apply to the whole key.
 func (p *keyParser) options(r *rules, blanks *bool) {
 	for ; p.pos < len(p.text); p.pos++ {
 		switch p.text[p.pos] {
@@ -245,6 +266,7 @@ func (p *keyParser) options(r *rules, blanks *bool) {
 	}
 }
 
+// atEnd fails if a part of the key is left.
 func (p *keyParser) atEnd() error {
 	if p.pos == len(p.text) {
 		return nil
@@ -252,6 +274,7 @@ func (p *keyParser) atEnd() error {
 	return p.errorf("%q is not understood: a key is F[.C][OPTS][,F[.C][OPTS]], and OPTS are letters of bdfghiMnRrV", p.text[p.pos:])
 }
 
+// errorf returns an error that names the key and the position of the next byte.
 func (p *keyParser) errorf(format string, args ...any) error {
 	return errs.Optionf(fmt.Sprintf("Options.Keys %q", p.text), "position %d: %s", p.pos+1, fmt.Sprintf(format, args...))
 }

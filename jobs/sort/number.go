@@ -27,12 +27,14 @@ func appendNumber(dst, text []byte) []byte {
 	if at < len(text) && text[at] == '.' {
 		fraction, _ = digits(text, at+1)
 	}
+	// Zeros that do not count would make equal numbers differ.
 	whole = bytes.TrimLeft(whole, "0")
 	fraction = bytes.TrimRight(fraction, "0")
 	if len(whole)+len(fraction) == 0 {
 		return append(dst, 0x80)
 	}
 	start := len(dst)
+	// More integer digits mean a larger number, because the first digit is not zero.
 	if n := len(whole); n < 0x7e {
 		dst = append(dst, 0x81+byte(n))
 	} else {
@@ -47,6 +49,7 @@ func appendNumber(dst, text []byte) []byte {
 }
 
 // digits returns the run of digits in text from at on, and where it ends.
+// The result points into text.
 func digits(text []byte, at int) ([]byte, int) {
 	begin := at
 	for at < len(text) && text[at]-'0' < 10 {
@@ -55,6 +58,8 @@ func digits(text []byte, at int) ([]byte, int) {
 	return text[begin:at], at
 }
 
+// appendDigits appends two digits in each byte, each as 1 to 10. The end is a nibble or
+// a byte of 0, which lies before every digit, so 1.2 lies before 1.23.
 func appendDigits(dst, whole, fraction []byte) []byte {
 	var high byte
 	half := false
@@ -69,6 +74,7 @@ func appendDigits(dst, whole, fraction []byte) []byte {
 		}
 	}
 	if half {
+		// The free half of the last byte is the end.
 		return append(dst, high)
 	}
 	return append(dst, 0)

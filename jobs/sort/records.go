@@ -11,6 +11,8 @@ import (
 )
 
 // parseColumn reads a key of CSV: NAME, NAME:OPTS, or F[OPTS] with a number from 1.
+// A name may contain a colon, so the whole text is tried as a name before its letters
+// are cut off.
 func (o *Options) parseColumn(text string) (field, error) {
 	name, letters := cutLetters(text)
 	f := field{column: slices.Index(o.Header, text)}
@@ -23,11 +25,13 @@ func (o *Options) parseColumn(text string) (field, error) {
 		f.skipEnd = f.skipStart
 		return f, nil
 	}
+	// A number is parsed as -k of GNU sort. It must stand for one whole column.
 	f, err := parseField(text)
 	single := f.toLineEnd || f.endField == f.startField+1 && f.endByte == 0
 	if err != nil || !single || f.startByte != 0 {
 		return f, errs.Optionf(fmt.Sprintf("Options.Keys %q", text), "no such column; a key of CSV is NAME, NAME:OPTS or F[OPTS], and the names are %s", strings.Join(o.Header, ", "))
 	}
+	// A column beyond every record is empty. The bound keeps the number in 32 bits.
 	f.column = int(min(f.startField, 1<<31))
 	return f, nil
 }
@@ -56,8 +60,10 @@ func cutLetters(text string) (name, letters string) {
 
 // csvColumn returns the value of a column, from 0, without its quotes. It is empty if the
 // record has fewer columns.
+// The result points into record, unless the value contains doubled quotes.
 func csvColumn(record []byte, column int, separator byte) []byte {
 	record = bytes.TrimSuffix(record, []byte("\r"))
+	// Each round looks at the first value of what is left of the record.
 	for ; ; column-- {
 		end, quoted := len(record), len(record) > 0 && record[0] == '"'
 		if quoted {
@@ -90,6 +96,8 @@ func csvColumn(record []byte, column int, separator byte) []byte {
 }
 
 // csvQuoted returns the end of the quoted value at the start of record.
+// A doubled quote stands for one quote and does not end the value. Without a closing
+// quote the value ends with the record.
 func csvQuoted(record []byte) int {
 	for at := 1; at < len(record); at++ {
 		if record[at] != '"' {
@@ -113,6 +121,7 @@ func CSVHeader(record []byte, separator byte) []string {
 }
 
 // csvColumns returns the number of columns of a record.
+// A doubled quote toggles twice, so it needs no case of its own.
 func csvColumns(record []byte, separator byte) int {
 	n := 1
 	quoted := false
@@ -129,6 +138,7 @@ func csvColumns(record []byte, separator byte) int {
 
 // Check refuses a line that is no JSON value, if the order is one of JSON lines. A line
 // of white space is fine: it has no value.
+// The mapper calls it first, so that AppendKey may rely on valid JSON.
 func (o *Order) Check(line []byte) error {
 	if !o.json || json.Valid(line) || len(bytes.TrimSpace(line)) == 0 {
 		return nil
@@ -138,6 +148,8 @@ func (o *Order) Check(line []byte) error {
 
 // appendJSON appends a key for a value of JSON by its type: nothing, null, false, true,
 // numbers by value, strings by their bytes, and the rest as it is written.
+// The first byte is the rank of the type, 0 to 6. null, false and true have one value
+// each and need no more bytes.
 func appendJSON(dst, value []byte, open bool) []byte {
 	if len(value) == 0 {
 		return append(dst, 0)
@@ -158,6 +170,7 @@ func appendJSON(dst, value []byte, open bool) []byte {
 }
 
 // jsonText returns the text of a string, and other values as they are.
+// The result points into value if the string has no escapes.
 func jsonText(value []byte) []byte {
 	if len(value) == 0 || value[0] != '"' {
 		return value
@@ -171,6 +184,8 @@ func jsonText(value []byte) []byte {
 }
 
 // jsonValue returns the value at path in a valid JSON text, or nil.
+// The result points into data. The functions below do not check the syntax, because
+// Check has.
 func jsonValue(data []byte, path []string) []byte {
 	data = bytes.TrimSpace(data)
 	for _, name := range path {
@@ -180,6 +195,7 @@ func jsonValue(data []byte, path []string) []byte {
 }
 
 // jsonMember returns the last member of that name of an object, or nil.
+// The last one wins where a name is repeated, as in most readers of JSON.
 func jsonMember(data []byte, name string) (found []byte) {
 	if len(data) == 0 || data[0] != '{' {
 		return nil
@@ -202,6 +218,7 @@ func jsonMember(data []byte, name string) (found []byte) {
 	}
 }
 
+// jsonSpace returns the first place from at on that is no white space of JSON.
 func jsonSpace(data []byte, at int) int {
 	for at < len(data) && (data[at] == ' ' || data[at] == '\t' || data[at] == '\n' || data[at] == '\r') {
 		at++
@@ -210,6 +227,7 @@ func jsonSpace(data []byte, at int) int {
 }
 
 // jsonEnd returns the end of the value that begins at at.
+// depth counts open brackets. Brackets inside of strings do not count.
 func jsonEnd(data []byte, at int) int {
 	depth := 0
 	for ; at < len(data); at++ {

@@ -82,11 +82,14 @@ func New(o Options) (jobs.Chain, error) {
 		Ordered: true,
 		BuiltIn: true,
 	}
+	// The delimiter of the output is the same, as with sort -z.
 	if o.ZeroEnded || o.CSV {
 		job.Delim = jobs.NUL
 	}
 	delim := job.Delim
 	job.NewMapper = func() jobs.Mapper { return &mapper{delim: delim.Byte(), unique: o.Unique, order: order} }
+	// Where the line is the key, the output is the key column and values stay empty.
+	// Otherwise the line travels as the value.
 	identity := jobs.Identity{Out: jobs.KeyColumn, Unique: o.Unique}
 	if order.NeedsKey() {
 		job.AppendKey = order.AppendKey
@@ -96,13 +99,17 @@ func New(o Options) (jobs.Chain, error) {
 	return jobs.Chain{job}, nil
 }
 
+// mapper passes on the lines of a block. One attempt owns it, so it needs no lock.
 type mapper struct {
 	delim  byte
 	unique bool
 	order  *Order
-	lines  []jobs.Span
+	// Reused for the next block.
+	lines []jobs.Span
 }
 
+// Map hands the whole block to the engine. It fails for a line that is no JSON, and for
+// an Emitter that is no jobs.Taker.
 func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
 	if len(b.Data) == 0 {
 		return nil
@@ -112,6 +119,7 @@ func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
 		return errors.New("sort: the Emitter cannot take blocks (jobs.Taker)")
 	}
 	m.lines = appendLines(m.lines[:0], b.Data, m.delim)
+	// The check is here and not in AppendKey, which cannot fail.
 	if m.order.json {
 		for _, s := range m.lines {
 			if err := m.order.Check(b.Data[s.Off : s.Off+s.Len]); err != nil {
@@ -119,6 +127,7 @@ func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
 			}
 		}
 	}
+	// Repeats far apart are left to the reducer.
 	if m.unique {
 		m.lines = withoutRepeats(m.lines, b.Data)
 	}
@@ -130,6 +139,7 @@ func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
 // The last line may lack it.
 //
 // hot: it sees each line; IndexByte does the search.
+// Offsets have 32 bits, because a block is far smaller than 4 GiB.
 func appendLines(dst []jobs.Span, data []byte, delim byte) []jobs.Span {
 	for off := 0; off < len(data); {
 		n := bytes.IndexByte(data[off:], delim)

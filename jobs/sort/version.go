@@ -8,6 +8,8 @@ import (
 // The codes that a version key is made of. Letters stand between versionEnd and all
 // other bytes.
 const (
+	// A tilde lies before the end of the text, so that 1.0~rc1 comes before 1.0. Capitals
+	// lie before small letters.
 	versionTilde   = 1
 	versionEnd     = 2 // also the beginning of a number
 	versionLetters = 3
@@ -16,6 +18,7 @@ const (
 
 // The first byte of a version key. The first three stand alone.
 const (
+	// The order is that of filevercmp: the empty text, then . and .., then hidden files.
 	versionEmpty = iota
 	versionDot
 	versionDotDot
@@ -32,6 +35,8 @@ const (
 // and the number: how many digits it has without zeros at its start, and these
 // digits. The end of a part counts as the number zero, so that a and a0 are equal;
 // behind it stands one more versionEnd.
+// Texts that differ only in zeros before numbers get the same key. The whole line
+// decides between them.
 func appendVersion(dst, text []byte) []byte {
 	switch {
 	case len(text) == 0:
@@ -62,6 +67,7 @@ func appendVersion(dst, text []byte) []byte {
 // versionName returns the length of text, which is not empty, without the file
 // suffixes at its end: any number of a dot, a letter or tilde, and more letters,
 // digits or tildes. The first byte is never part of a suffix.
+// The loop looks for the last place behind which nothing but suffixes follows.
 func versionName(text []byte) int {
 	name := 0
 	for i := 0; i < len(text); {
@@ -75,6 +81,8 @@ func versionName(text []byte) int {
 	return name
 }
 
+// appendVersionPart appends the runs of a name or of suffixes, as appendVersion
+// describes. A length of FF or more digits takes nine bytes.
 func appendVersionPart(dst, text []byte) []byte {
 	for {
 		for len(text) > 0 && !isDigit(text[0]) {
@@ -99,6 +107,7 @@ func appendVersionPart(dst, text []byte) []byte {
 
 // versionCode returns the code of a byte that is no digit: tilde, letters, then all
 // others in the order of their bytes.
+// Codes have no gaps, so the largest fits into one byte.
 func versionCode(c byte) byte {
 	switch {
 	case c == '~':
@@ -124,5 +133,7 @@ func versionCode(c byte) byte {
 	return versionOthers + c - before
 }
 
+// isDigit and isLetter know ASCII alone, as the C locale does. A byte below the first
+// digit wraps to a large number.
 func isDigit(c byte) bool  { return c-'0' < 10 }
 func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }

@@ -30,9 +30,11 @@ type Recorded struct {
 // which errs.IsUsage is true if a file is cut short, was changed or is no event file.
 //
 // Memory: 40 bytes for each decision and 32 for each attempt of both runs.
+// The gantts share one cell width, so that the same column is the same time in both.
 func Compare(w io.Writer, a, b Recorded, width int) (differ bool, err error) {
 	var both [2]*outline
 	for i, r := range []Recorded{a, b} {
+		// Both files are read to their end before anything is written.
 		if both[i], err = readOutline(r); err != nil {
 			return false, err
 		}
@@ -64,12 +66,16 @@ func Compare(w io.Writer, a, b Recorded, width int) (differ bool, err error) {
 }
 
 // outline is what a comparison keeps of a run.
+// It lives for the whole comparison, which is why it keeps no text of decisions.
 type outline struct {
 	Recorded
-	policy    string
+	policy string
+	// In the order of the file.
 	decisions []decided
-	jobs      []jobTimes
-	line      trace.Timeline
+	// By id: jobs get their ids in the order of submission.
+	jobs []jobTimes
+	// For the gantt.
+	line trace.Timeline
 }
 
 // title returns the name of the run, and the policy if the name is another.
@@ -81,6 +87,7 @@ func (o *outline) title() string {
 }
 
 // decided is a decision about an attempt or a slot.
+// It is comparable with ==, and small, because a run has millions.
 type decided struct {
 	at   time.Duration
 	what decidedWhat
@@ -99,10 +106,12 @@ type decidedWhat struct {
 type jobTimes struct {
 	name, pool       string
 	submitted, ended time.Duration
-	lent             int // starts on lent slots
+	// Only the number: which slots were lent shows in the decisions.
+	lent int // starts on lent slots
 }
 
 // took returns the time from submission to end in words.
+// A job without an end is usual in a file that ends early.
 func (j *jobTimes) took() string {
 	if j.ended < 0 {
 		return "not ended"
@@ -112,6 +121,7 @@ func (j *jobTimes) took() string {
 
 // compared reports whether a comparison counts e as a decision. These are the decisions
 // that have paragraphs about an attempt or a slot.
+// The loss of a tracker closes slots, but that follows from a fact.
 func compared(e *trace.Event) bool {
 	switch e.Op {
 	case trace.OpStart, trace.OpKill:
@@ -123,6 +133,7 @@ func compared(e *trace.Event) bool {
 }
 
 // readOutline reads the events of a run to their end.
+// Errors name the run, because there are two files.
 func readOutline(r Recorded) (*outline, error) {
 	o := &outline{Recorded: r}
 	bad := func(err error) error {
@@ -151,11 +162,13 @@ func readOutline(r Recorded) (*outline, error) {
 	}
 }
 
+// add notes an event. texts belong to the decoder, so printable copies what is kept.
 func (o *outline) add(e *trace.Event, texts []string) {
 	o.line.Add(e, texts)
 	if e.Op == trace.OpSubmit && len(texts) > 1 {
 		o.jobs = append(o.jobs, jobTimes{name: printable(texts[0]), pool: printable(texts[1]), submitted: e.At, ended: -1})
 	}
+	// A damaged file may name a job that was never submitted.
 	if known := e.Job >= 0 && int(e.Job) < len(o.jobs); known {
 		switch j := &o.jobs[e.Job]; {
 		case e.Op == trace.OpJobEnd:
@@ -174,6 +187,7 @@ func (o *outline) add(e *trace.Event, texts []string) {
 // decisions before it, and whether there is one.
 func writeFirst(w *bufio.Writer, both [2]*outline) (at int, differ bool, err error) {
 	a, b := both[0].decisions, both[1].decisions
+	// same returns how many decisions at the start of both runs are equal.
 	same := func(equal func(x, y *decided) bool) int {
 		n := 0
 		for n < min(len(a), len(b)) && equal(&a[n], &b[n]) {
@@ -181,6 +195,8 @@ func writeFirst(w *bufio.Writer, both [2]*outline) (at int, differ bool, err err
 		}
 		return n
 	}
+	// Times are compared only if all decisions are equal. Otherwise one late heartbeat
+	// would hide the first decision that differs.
 	how := "decide otherwise"
 	at = same(func(x, y *decided) bool { return x.what == y.what })
 	if at == len(a) && at == len(b) {
@@ -191,6 +207,7 @@ func writeFirst(w *bufio.Writer, both [2]*outline) (at int, differ bool, err err
 	}
 	fmt.Fprintf(w, "The first %s; then the runs %s:\n", countedAre(at, "decision"), how)
 	for _, o := range both {
+		// One run may end where the other goes on.
 		text := "It made no further decision.\n"
 		if at < len(o.decisions) {
 			if text, err = o.decision(at); err != nil {
@@ -211,6 +228,8 @@ func countedAre(n int, noun string) string {
 }
 
 // decision returns the paragraph on a decision, with its reasons, by a replay.
+// number counts from 0. The run is replayed from its start, because reasons are not
+// kept.
 func (o *outline) decision(number int) (string, error) {
 	if _, err := o.Events.Seek(0, io.SeekStart); err != nil {
 		return "", errs.Inputf(o.Name, "%v", err)
@@ -223,13 +242,16 @@ func (o *outline) decision(number int) (string, error) {
 }
 
 // numbered answers with one decision that a comparison counts.
+// It wants what compared counts, so the numbers of both agree.
 type numbered struct {
 	t    *explainer
 	left int // decisions before it
 }
 
+// wants is asked before each paragraph, and add gets each that it wants.
 func (m *numbered) wants(a about) bool { return a.topic.decision() || a.topic == change }
 
+// add prints the paragraph it waits for, and ends the replay.
 func (m *numbered) add(p paragraph) {
 	if m.left == 0 {
 		m.t.print(p.text)
@@ -238,6 +260,7 @@ func (m *numbered) add(p paragraph) {
 	m.left--
 }
 
+// end has nothing to write: the decision was printed by add.
 func (m *numbered) end() error { return nil }
 
 // mostDifferent is how many jobs a comparison lists.
@@ -245,11 +268,13 @@ const mostDifferent = 50
 
 // writeJobs writes a table of the jobs that differ in their times or in their loans, and
 // of the makespan. It reports whether there is a difference.
+// Jobs are matched by id. If the files have other jobs, both names stand in the row.
 func writeJobs(w *bufio.Writer, both [2]*outline) bool {
 	a, b := both[0], both[1]
 	var rows []string
 	for i := range max(len(a.jobs), len(b.jobs)) {
 		none := jobTimes{name: "(none)", ended: -1}
+		// A job that one run does not have counts as not ended there.
 		x, y := &none, &none
 		if i < len(a.jobs) {
 			x = &a.jobs[i]
@@ -265,6 +290,7 @@ func writeJobs(w *bufio.Writer, both [2]*outline) bool {
 			name += " / " + y.name
 		}
 		if x.ended >= 0 && y.ended >= 0 {
+			// A positive difference means that the second run was slower.
 			difference = signed(y.ended - y.submitted - x.ended + x.submitted)
 		}
 		rows = append(rows, fmt.Sprintf("%s\t%s\t%s\t%s\t%d\t%d\t", name, x.took(), y.took(), difference, x.lent, y.lent))

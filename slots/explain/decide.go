@@ -15,6 +15,7 @@ import (
 // which candidates were passed over.
 
 // opening names the policy, the slots, the percentages and the slowstart of the run.
+// The percentages are left out where nothing may be borrowed.
 func (t *explainer) opening() string {
 	var maps, reduces int // extra slots are mentioned when one is opened
 	for _, s := range t.c.Slots {
@@ -50,6 +51,7 @@ func (t *explainer) opening() string {
 }
 
 // borrowed says how many of the slots of kind k may be lent.
+// capacity is the number of slots of kind k, without extra slots.
 func borrowed(share slots.PPM, capacity int, k slots.Kind) string {
 	switch share {
 	case 0:
@@ -61,12 +63,15 @@ func borrowed(share slots.PPM, capacity int, k slots.Kind) string {
 }
 
 // granted returns the paragraph on a grant that was just applied.
+// It is called while the Ledger decides, so t.v shows the state with the grant applied.
 func (t *explainer) granted(e *slots.Explanation) string {
 	a := e.Start.Attempt
 	what := t.attemptName(a)
 	if e.Grant.Speculative {
 		what = "a speculative attempt of " + what
 	}
+	// The order of the sentences is fixed: what, the rule, the contradiction, the numbers,
+	// the others.
 	first := fmt.Sprintf("At %s %s%s started on %s", seconds(e.Now), what, t.ofPool(a.Job), t.slotName(e.Start.Slot))
 	if e.Start.Lent {
 		first += lentWords
@@ -81,6 +86,7 @@ const lentWords = ", which is lent to it"
 // byIdentity explains a start whose rule and slot seem to contradict each other
 // [DHFS13, "counts and identities"]: rules use the paper's counts of slots, but whether a
 // slot is lent depends on the slot itself.
+// It returns "" where rule and slot agree.
 func (t *explainer) byIdentity(e *slots.Explanation) string {
 	k := e.Start.Attempt.Kind
 	switch {
@@ -94,6 +100,7 @@ func (t *explainer) byIdentity(e *slots.Explanation) string {
 }
 
 // near says where the input of a map is.
+// It returns "" for a reduce, and where the run has no places of inputs.
 func (t *explainer) near(a slots.AttemptID, level slots.Level) string {
 	// On one tracker all inputs are there.
 	if a.Kind != slots.Map || t.v.Trackers() == 1 || !t.v.Placed(a.Job) {
@@ -109,6 +116,7 @@ func (t *explainer) near(a slots.AttemptID, level slots.Level) string {
 }
 
 // byRule names the rule of a grant, and says what it means.
+// In a long list the meaning stands only with the first grant of the rule.
 func (t *explainer) byRule(e *slots.Explanation) string {
 	rule := e.Grant.Rule
 	if rule == trace.RuleNone {
@@ -128,6 +136,7 @@ func (t *explainer) byRule(e *slots.Explanation) string {
 
 // basis lists the numbers of the policy. If the policy gives none, it says how many
 // tasks and slots there were.
+// The counts without reasons of a policy are those before the grant.
 func (t *explainer) basis(e *slots.Explanation) string {
 	if len(e.Why.Numbers) > 0 {
 		return "Numbers: " + numbers(e.Why.Numbers) + "."
@@ -144,6 +153,7 @@ func (t *explainer) basis(e *slots.Explanation) string {
 // passedOver lists the candidates that did not get the slot: those that the Ledger
 // refused and those that the policy names, or, if there are none, a few jobs with a
 // pending task of the same kind.
+// The text is "" if nobody was passed over.
 func (t *explainer) passedOver(e *slots.Explanation) string {
 	var words []string
 	for _, r := range t.refused {
@@ -175,6 +185,8 @@ func (t *explainer) passedOver(e *slots.Explanation) string {
 	return text
 }
 
+// Without reasons of the policy a few jobs suffice as examples. The second limit bounds
+// the time for each grant.
 const (
 	mostAlso    = 3  // jobs in a list that no policy has made
 	mostScanned = 64 // jobs that are examined for it
@@ -182,6 +194,8 @@ const (
 
 // alsoPending returns jobs that had a pending task of the same kind. kept are those whose
 // pool was at its limit before the grant.
+// words are jobs that might have had the slot; the other list names jobs that might
+// not.
 func (t *explainer) alsoPending(e *slots.Explanation) (words, kept []string) {
 	// The grant is applied already, so counts of its own job and pool are one too high.
 	k, won := e.Grant.Kind, t.v.Job(e.Grant.Job)
@@ -190,6 +204,7 @@ func (t *explainer) alsoPending(e *slots.Explanation) (words, kept []string) {
 		if i == mostScanned || len(words)+len(kept) == mostAlso {
 			break
 		}
+		// Only jobs with something to start were passed over.
 		if id == won.ID() || j.Ended() || j.Pending(k) == 0 {
 			continue
 		}
@@ -215,7 +230,9 @@ func (t *explainer) alsoPending(e *slots.Explanation) (words, kept []string) {
 }
 
 // word offers the mode a paragraph on an event, and keeps track of jobs and Assigns.
+// It runs before the Ledger gets a fact, and after it has made a decision.
 func (t *explainer) word(e *trace.Event, texts []string) {
+	// For events of another sort these ids mean nothing and are not used.
 	job := slots.JobID(e.Job)
 	attempt := slots.AttemptID{Job: job, Kind: e.Kind, Task: slots.TaskID(e.Task), N: e.N}
 	switch e.Op {
@@ -223,6 +240,7 @@ func (t *explainer) word(e *trace.Event, texts []string) {
 		t.asks++
 		// An AssignAll has tracker -1; a driver with heartbeats names trackers.
 		t.heartbeats, t.asked = t.heartbeats || e.A >= 0, slots.TrackerID(e.A)
+	// The paragraph comes with welcome, since the Ledger does not know the job yet.
 	case trace.OpSubmit:
 		t.submitted(e, texts)
 	case trace.OpReady: // worth no paragraph: the engine finds splits all the time
@@ -266,6 +284,7 @@ func (t *explainer) word(e *trace.Event, texts []string) {
 }
 
 // submitted takes note of a job that the Ledger is about to get.
+// Names are cleaned here once, because they end up on terminals.
 func (t *explainer) submitted(e *trace.Event, texts []string) {
 	id := slots.JobID(e.Job)
 	t.jobs = append(t.jobs, jobInfo{name: printable(texts[0]), pool: printable(texts[1]), user: texts[2], sealed: e.Has(trace.Sealed)})
@@ -274,6 +293,7 @@ func (t *explainer) submitted(e *trace.Event, texts []string) {
 }
 
 // welcome tells of the newest job, once the Ledger has it.
+// It is called with the event after the submission.
 func (t *explainer) welcome() {
 	id := t.newest
 	if id == slots.NoJob {
@@ -295,6 +315,7 @@ func (t *explainer) welcome() {
 }
 
 // limits lists the running-job limits that apply to a job.
+// It returns "" if neither the pool nor the user of the job has a limit.
 func (t *explainer) limits(id slots.JobID) string {
 	var words []string
 	if p := t.v.Pool(t.v.Job(id).Pool()).Config(); p.MaxRunning > 0 {
@@ -309,6 +330,7 @@ func (t *explainer) limits(id slots.JobID) string {
 }
 
 // ended removes a job from the active ones.
+// The order of the others stays.
 func (t *explainer) ended(id slots.JobID) {
 	t.active = slices.DeleteFunc(t.active, func(a slots.JobID) bool { return a == id })
 }
@@ -319,11 +341,14 @@ func (t *explainer) wordEvent(e *trace.Event, a about) {
 	t.tell(a, func() string { return paragraphOf("At " + seconds(e.At) + " " + t.eventWords(e, a)) })
 }
 
+// eventWords returns the sentence on an event, without its time. The text begins small,
+// because "At 3.0s" stands before it.
 func (t *explainer) eventWords(e *trace.Event, a about) string {
 	name := t.jobName(a.job)
 	switch e.Op {
 	case trace.OpLostTracker:
 		tracker := slots.TrackerID(e.A)
+		// The Ledger does not have the loss yet, so the attempts still count as running.
 		ran := t.v.RunningAt(tracker, slots.Map) + t.v.RunningAt(tracker, slots.Reduce)
 		return fmt.Sprintf("tracker %d was lost, with %s that ran there, and with the output of the maps that it had done for jobs with reduces.", tracker, counted(ran, "attempt"))
 	case trace.OpLostOutput:
@@ -354,6 +379,7 @@ func (t *explainer) eventWords(e *trace.Event, a about) string {
 }
 
 // gateWords says why the gate of a job opened or closed: slowstart is a share of its maps.
+// word has noted the new state in t.jobs already.
 func (t *explainer) gateWords(id slots.JobID) string {
 	j, name := t.v.Job(id), t.jobName(id)
 	done := doneOf(j)
@@ -396,6 +422,7 @@ func doneOf(j slots.JobView) string {
 func (t *explainer) need(j slots.JobView) int32 { return t.c.Slowstart.CeilOf(j.Total(slots.Map)) }
 
 // endWords says how a job ended.
+// A deadline of 0 means none.
 func (t *explainer) endWords(id slots.JobID) string {
 	after := seconds(t.now - t.v.Job(id).Submitted())
 	switch t.l.JobState(id) {
@@ -415,6 +442,8 @@ func (t *explainer) endWords(id slots.JobID) string {
 }
 
 // killed returns the paragraph on an attempt that was killed.
+// The kill is a decision, but the slot is busy until the attempt has ended. So its
+// start time is still known.
 func (t *explainer) killed(e *trace.Event, a slots.AttemptID) string {
 	id := slots.SlotID(e.Slot)
 	first := fmt.Sprintf("At %s %s, on slot %d since %s, was killed.", seconds(e.At), t.attemptName(a), id, seconds(t.v.Slot(id).Started))
@@ -443,6 +472,7 @@ func (t *explainer) killed(e *trace.Event, a slots.AttemptID) string {
 }
 
 // holds says what runs on a slot: map 7 of J01 since 10.0s.
+// The slot must be busy.
 func (t *explainer) holds(s slots.SlotView) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s since %s", t.attemptName(s.Attempt), seconds(s.Started))

@@ -105,6 +105,7 @@ func (t *explainer) run(r io.Reader) error {
 // mode is one kind of answer. While the run is replayed it gets the paragraphs that it
 // wants; end comes at the end of the file or at the time in the question.
 type mode interface {
+	// Flushed at the end, also after an error.
 	wants(a about) bool // asked first, because wording a paragraph takes time
 	add(p paragraph)
 	end() error
@@ -113,6 +114,7 @@ type mode interface {
 // Optional methods of a mode. Around an Assign the order is: event gets the Assign, the
 // Ledger decides and the policy says why (explainer.explained), add gets a paragraph on
 // each decision and event the decision itself, and decided comes before the next fact.
+// An explainer finds out by a type assertion whether its mode has them.
 type (
 	beginner interface{ begin() error } // the Ledger is ready
 	follower interface {
@@ -122,6 +124,7 @@ type (
 )
 
 // about says what a paragraph is about.
+// A mode decides by it alone whether it wants the paragraph.
 type about struct {
 	topic   topic
 	job     slots.JobID // or slots.NoJob
@@ -133,6 +136,7 @@ type about struct {
 }
 
 // topic is the kind of a paragraph.
+// Only start and kill count towards Options.Limit.
 type topic uint8
 
 const (
@@ -148,12 +152,15 @@ const (
 func (t topic) decision() bool { return t == start || t == kill }
 
 // paragraph is a few sentences about one thing.
+// It ends with a newline.
 type paragraph struct {
 	about
 	text string
 }
 
 // explainer replays a run and puts it into sentences.
+// One goroutine uses it, and for one run. It reads the Ledger through v and never
+// changes it.
 type explainer struct {
 	w    *bufio.Writer
 	o    Options
@@ -166,7 +173,8 @@ type explainer struct {
 	c      slots.Config
 	traits slots.Traits // of the policy
 
-	jobs       []jobInfo
+	jobs []jobInfo
+	// noneReady and alsoPending look at its first ones only.
 	active     []slots.JobID   // jobs that have not ended, by id
 	newest     slots.JobID     // a submitted job that has no paragraph yet; or NoJob
 	now        time.Duration   // of the latest event
@@ -177,10 +185,12 @@ type explainer struct {
 	worded map[slots.Rule]bool // rules that were written; never iterated
 
 	// What the policy says during an Assign, until the file confirms the decisions.
+	// Every list is emptied when the decisions of an Assign are known.
 	grants   []paragraph
 	reclaims []reclaim
 	refused  []refusal // during the current visit
 
+	// By tracker id.
 	visits  []visit         // the latest visit of each tracker
 	last    slots.TrackerID // the tracker that was visited last
 	asks    int             // Assigns so far
@@ -188,6 +198,7 @@ type explainer struct {
 }
 
 // jobInfo is what a View does not show of a job.
+// Index in explainer.jobs: the id of the job.
 type jobInfo struct {
 	name, pool, user string
 	gate             bool // open
@@ -195,18 +206,21 @@ type jobInfo struct {
 }
 
 // reclaim is an attempt that the policy had killed, and why.
+// The kill event that follows names the slot, by which the reason is found.
 type reclaim struct {
 	slot slots.SlotID
 	why  slots.Why
 }
 
 // refusal is a grant that the Ledger did not apply.
+// It explains an idle slot, or a job that was passed over.
 type refusal struct {
 	grant  slots.Grant
 	reason slots.Refusal
 }
 
 // visit is what the policy did not do on a tracker, and why.
+// Its slices are reused by the next visit of the tracker.
 type visit struct {
 	ask      int // number of the Assign, from 1; 0: the tracker was never visited
 	at       time.Duration
@@ -215,6 +229,7 @@ type visit struct {
 }
 
 // choose chooses the mode for the question.
+// If several options are set, the first case that fits decides.
 func (t *explainer) choose() error {
 	switch {
 	case t.o.HasAt && t.o.At < 0:
@@ -240,6 +255,7 @@ func (t *explainer) choose() error {
 }
 
 // begin gets the fresh Ledger of the replay.
+// The configuration stands in the header of the file.
 func (t *explainer) begin(l *slots.Ledger) {
 	t.l, t.v, t.c, t.traits = l, l.View(), l.Config(), l.Traits()
 	t.visits = make([]visit, t.v.Trackers())
@@ -249,6 +265,7 @@ func (t *explainer) begin(l *slots.Ledger) {
 }
 
 // print writes text. A writer that fails ends the replay.
+// The error is kept, because callers are in the middle of a sentence.
 func (t *explainer) print(text string) {
 	if _, err := t.w.WriteString(text); err != nil && t.err == nil {
 		t.err = fmt.Errorf("write sentences: %w", err)
@@ -256,6 +273,7 @@ func (t *explainer) print(text string) {
 }
 
 // explained gets what the policy says while the Ledger decides.
+// e belongs to the Ledger and is valid during the call only, so slices are copied.
 func (t *explainer) explained(e *slots.Explanation) {
 	switch {
 	case e.EndOfVisit(): // what was declined and refused explains idle slots of the tracker
@@ -265,10 +283,13 @@ func (t *explainer) explained(e *slots.Explanation) {
 		v.refused = append(v.refused[:0], t.refused...)
 		t.refused = t.refused[:0]
 		t.last = e.Tracker
+	// A reclaim is worded with its kill, which follows.
 	case e.Reclaimed != slots.NoSlot:
 		t.reclaims = append(t.reclaims, reclaim{e.Reclaimed, e.Why})
 	case e.Refused != slots.Granted:
 		t.refused = append(t.refused, refusal{e.Grant, e.Refused})
+	// A grant that the mode does not want still takes its place in the list. So starts and
+	// paragraphs stay in step.
 	default: // the numbers are those of this moment, so the words are made now
 		a := about{topic: start, job: e.Grant.Job, task: true, attempt: e.Start.Attempt, slot: e.Start.Slot, lent: e.Start.Lent, rule: e.Grant.Rule}
 		p := paragraph{about: a}
@@ -298,6 +319,7 @@ func (t *explainer) event(e *trace.Event, texts []string) bool {
 
 // known reports whether the job, slot or tracker of a fact exists. If not, the replay
 // fails next, with an error about the fact.
+// Without the check a damaged file would index beyond a list.
 func (t *explainer) known(e *trace.Event) bool {
 	if e.Op.Class() != trace.Fact {
 		return true
@@ -312,6 +334,7 @@ func (t *explainer) known(e *trace.Event) bool {
 }
 
 // settle runs once all decisions of an Assign have been read.
+// It is called at the next fact or Assign, and at the end of the file.
 func (t *explainer) settle() {
 	if t.settled == t.asks {
 		return
@@ -324,6 +347,7 @@ func (t *explainer) settle() {
 }
 
 // tell gives the mode a paragraph about a, if it wants one.
+// text is called only if the paragraph is wanted.
 func (t *explainer) tell(a about, text func() string) {
 	if t.mode.wants(a) {
 		t.mode.add(paragraph{a, text()})
@@ -346,6 +370,7 @@ func (m *everything) begin() error {
 	return nil
 }
 
+// wants takes all paragraphs, or only the first start on a lent slot.
 func (m *everything) wants(a about) bool {
 	if m.t.o.FirstLent {
 		return a.lent && a.topic == start && m.written == 0

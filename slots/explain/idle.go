@@ -89,6 +89,7 @@ func (m *idle) add(p paragraph) {
 }
 
 // close ends the stretch that goes on.
+// Of equally long stretches the first one counts.
 func (m *idle) close(at time.Duration) {
 	m.now.to = at
 	if m.best == nil || at-m.now.from > m.best.to-m.best.from {
@@ -97,9 +98,12 @@ func (m *idle) close(at time.Duration) {
 	m.now = nil
 }
 
+// waitsForHeartbeat is a reason of the driver and not of the policy: nobody has asked
+// the policy.
 const waitsForHeartbeat = "its tracker had not sent a heartbeat yet, and a free slot gets a task at the next heartbeat of its tracker."
 
 // decided notes the reason after an Assign.
+// It runs after every Assign, whether or not the Assign was about the slot.
 func (m *idle) decided() {
 	// A heartbeat of another tracker adds no reason to a stretch that has begun.
 	if m.t.v.Slot(m.slot).Busy || m.now != nil && !m.lost && m.elsewhere() {
@@ -116,6 +120,7 @@ func (m *idle) decided() {
 
 // elsewhere reports whether the last heartbeat came from another tracker, so that
 // nothing was decided about the slot.
+// An AssignAll visits all trackers, so it is never elsewhere.
 func (m *idle) elsewhere() bool {
 	return m.t.asked != slots.AllTrackers && m.t.asked != m.t.c.Slots[m.slot].Tracker
 }
@@ -123,6 +128,7 @@ func (m *idle) elsewhere() bool {
 // add adds a reason. The same reason with other numbers replaces the last one; beyond
 // mostReasons, the middle one is left out.
 func (s *stretch) add(at time.Duration, text string) {
+	// Queues change at each Assign. A new entry for each number would hide the reasons.
 	key := withoutNumbers(text)
 	if n := len(s.reasons); n > 0 && s.reasons[n-1].key == key {
 		s.reasons[n-1].seen, s.reasons[n-1].text = at, text
@@ -134,6 +140,7 @@ func (s *stretch) add(at time.Duration, text string) {
 		s.reasons = s.reasons[:mostReasons-1]
 		s.left++
 	}
+	// The first reason holds from the start of the stretch, even if it was seen later.
 	if len(s.reasons) == 0 {
 		at = max(at, s.from)
 	}
@@ -142,6 +149,7 @@ func (s *stretch) add(at time.Duration, text string) {
 
 // withoutNumbers returns the part of a text that stays the same while its numbers
 // change: neither numbers nor the grammar that depends on them.
+// The result is a key for comparison and is never shown.
 func withoutNumbers(text string) string {
 	var words []string
 	for _, w := range strings.Fields(strings.ReplaceAll(text, sticky, " ")) {
@@ -155,6 +163,8 @@ func withoutNumbers(text string) string {
 }
 
 // end writes the stretch that contains the time in the question, or the longest one.
+// Without a time in the question a stretch that goes on until the end competes with the
+// longest one.
 func (m *idle) end() error {
 	t := m.t
 	name := upper(t.slotName(m.slot))
@@ -192,6 +202,7 @@ func (m *idle) end() error {
 }
 
 // reasons prints the reasons of a stretch, with their times.
+// A reason holds until the next one was seen.
 func (m *idle) reasons(s *stretch) {
 	if len(s.reasons) == 0 {
 		m.t.print(paragraphOf("", "The policy had not been asked yet."))
@@ -218,6 +229,7 @@ func (m *idle) reasons(s *stretch) {
 
 // whyIdle says why nothing runs on a free slot after an Assign: first for tasks of its
 // own kind, then for those of the other kind.
+// The order of the cases matters: a closed slot needs no reason of the policy.
 func (m *idle) whyIdle() string {
 	t, s := m.t, m.t.v.Slot(m.slot)
 	switch {
@@ -238,6 +250,7 @@ func (m *idle) whyIdle() string {
 }
 
 // whyNot says why no task of kind k went to the slot.
+// An extra slot has no home kind to keep to.
 func (m *idle) whyNot(s slots.SlotView, k slots.Kind) string {
 	t := m.t
 	pending := t.v.Pending(k)
@@ -252,6 +265,7 @@ func (m *idle) whyNot(s slots.SlotView, k slots.Kind) string {
 
 // declined says why pending tasks of kind k did not go to the slot: what the policy said
 // when it was asked last, which grants the Ledger refused, or what the state shows.
+// Reasons come in this order: the policy, the Ledger, the state.
 func (m *idle) declined(s slots.SlotView, k slots.Kind) string {
 	t := m.t
 	v := &t.visits[s.Tracker]
@@ -283,6 +297,7 @@ func (m *idle) declined(s slots.SlotView, k slots.Kind) string {
 
 // seen finds a reason in the state, for a policy that gives none. It knows two: the even
 // load of a tracker, which policies without lending keep to, and the limits of pools.
+// It guesses nothing: without one of the two it says that there is no reason.
 func (m *idle) seen(s slots.SlotView, k slots.Kind) string {
 	v := m.t.v
 	if most := slots.LoadCap(v, s.Tracker, k); !m.t.traits.Lends && v.RunningAt(s.Tracker, k) >= most {
@@ -303,6 +318,7 @@ func (m *idle) seen(s slots.SlotView, k slots.Kind) string {
 }
 
 // noneReady says why no task of kind k is pending although jobs have not ended.
+// Reasons are per job, because jobs wait for different things.
 func (t *explainer) noneReady(k slots.Kind) string {
 	var words []string
 	// Each job keeps its tasks back for a reason of its own; a few jobs are enough.
@@ -332,6 +348,8 @@ func (t *explainer) noneReady(k slots.Kind) string {
 }
 
 // closedGate says why the gate of a job is closed.
+// The numbers are those of this moment. The gate may need more maps later if some are
+// lost.
 func (t *explainer) closedGate(j slots.JobView) string {
 	name := t.jobName(j.ID())
 	if !t.jobs[j.ID()].sealed {

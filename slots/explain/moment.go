@@ -16,8 +16,11 @@ type moment struct {
 	last string
 }
 
+// wants takes decisions on attempts; the last one is shown below the state.
 func (m *moment) wants(a about) bool { return a.topic.decision() }
 
+// add keeps the latest paragraph, because the time in the question may end the replay
+// at any event.
 func (m *moment) add(p paragraph) { m.last = p.text }
 
 // end writes slots, demand and jobs, then the last decision.

@@ -19,6 +19,7 @@ type selection struct {
 	written int // decisions so far
 }
 
+// begin checks the slot, which the header of the file knows.
 func (m *selection) begin() error {
 	m.t.terse = true
 	if m.t.o.HasSlot {
@@ -93,13 +94,16 @@ func (m *selection) end() error {
 
 // slotMoment answers what a slot held at a time and which decision led to it, or why the
 // slot was idle.
+// It is an idle mode that also keeps the decisions about its slot.
 type slotMoment struct {
 	idle
 	last string // the latest start on the slot, and what was decided about the slot since
 }
 
+// wants takes every decision about the slot.
 func (m *slotMoment) wants(a about) bool { return a.isAbout(int(m.slot)) }
 
+// add keeps the text since the latest start. A start also ends an idle stretch.
 func (m *slotMoment) add(p paragraph) {
 	if p.topic == start {
 		m.idle.add(p)
@@ -108,6 +112,7 @@ func (m *slotMoment) add(p paragraph) {
 	m.last += p.text
 }
 
+// end writes what the slot holds or why it is idle, and then the decisions.
 func (m *slotMoment) end() error {
 	t := m.t
 	if s := t.v.Slot(m.slot); s.Busy {
@@ -124,6 +129,7 @@ func (m *slotMoment) end() error {
 }
 
 // knownSlot returns an error that lists the slots of the run if it has no such slot.
+// Slots of one sort that follow each other are one range of the list.
 func (t *explainer) knownSlot(slot int) error {
 	if slot < len(t.c.Slots) {
 		return nil
@@ -163,6 +169,7 @@ func (t *explainer) slotSort(slot int) string {
 }
 
 // jobList lists the jobs of the run, for an error.
+// A long run names only its first and its last job.
 func (t *explainer) jobList() string {
 	all := t.jobs
 	const most = 5

@@ -89,6 +89,7 @@ func (s *story) is(a slots.AttemptID) bool {
 }
 
 // add keeps a paragraph, and counts attempts.
+// Facts and gates do not change the counts.
 func (s *story) add(p paragraph) {
 	switch p.topic {
 	case start:
@@ -105,6 +106,7 @@ func (s *story) add(p paragraph) {
 
 // event finds the job of the task, and writes the steps of the task's attempts before the
 // Ledger gets them.
+// The job may be submitted late in the file, so events before it are passed over.
 func (s *story) event(e *trace.Event, texts []string) {
 	a := slots.AttemptID{Job: slots.JobID(e.Job), Kind: e.Kind, Task: slots.TaskID(e.Task), N: e.N}
 	switch {
@@ -134,6 +136,7 @@ func (s *story) say(at time.Duration, format string, args ...any) {
 }
 
 // finished says how an attempt ended.
+// A task is done with its first attempt that ends well. Attempts after it do not count.
 func (s *story) finished(e *trace.Event, a slots.AttemptID) {
 	t := s.t
 	slot := t.v.Slot(slots.SlotID(e.Slot)) // the Ledger does not have the fact yet, so the slot is still busy
@@ -158,6 +161,7 @@ func (s *story) finished(e *trace.Event, a slots.AttemptID) {
 
 // trackerLost says what the loss of a tracker means for the task: an attempt there is
 // killed, and a map that is done there has to run again.
+// Done maps of a job without reduces keep their output, which nobody fetches.
 func (s *story) trackerLost(e *trace.Event) {
 	t := s.t
 	for _, place := range t.c.Slots {
@@ -175,6 +179,7 @@ func (s *story) trackerLost(e *trace.Event) {
 }
 
 // end writes the story, or fails if there is no such task.
+// The name of the job and the number of the task can be checked only now.
 func (s *story) end() error {
 	t := s.t
 	if s.job == slots.NoJob {
@@ -208,6 +213,7 @@ func (s *story) until() time.Duration {
 }
 
 // stands says how the task stands at the end, if it is neither done nor given up.
+// It returns "" for a task that is done, or whose job has ended.
 func (s *story) stands() string {
 	t := s.t
 	for i := range t.c.Slots {

@@ -11,7 +11,10 @@ import (
 // calls add with each record that it emits. It returns how many records went in
 // and came out. It fails where the combiner does, or emits a key other than the
 // one it was given.
+// Keys and values given to add are borrowed from the combiner and valid during the
+// call.
 func Combine(m *Merger, combiner jobs.Reducer, add func(key, value []byte)) (in, out int64, err error) {
+	// The merger has not started, so every entry is still to come.
 	for _, c := range m.tree.cursors {
 		in += int64(len(c.entries))
 	}
@@ -29,6 +32,7 @@ func Combine(m *Merger, combiner jobs.Reducer, add func(key, value []byte)) (in,
 }
 
 // combined is the jobs.Emitter of a combiner: it checks keys and counts records.
+// It keeps the first error, because Emit returns none.
 type combined struct {
 	add     func(key, value []byte)
 	key     []byte
@@ -36,6 +40,8 @@ type combined struct {
 	err     error
 }
 
+// Emit passes a record on. Another key would break the order of the run that is being
+// written.
 func (c *combined) Emit(key, value []byte) {
 	if string(key) != string(c.key) {
 		if c.err == nil {

@@ -10,6 +10,7 @@ import (
 
 // readers is what the disk cursors of one merge share. All of its memory is one
 // chunk (useMemory).
+// Only one cursor reads at a time, so one staging buffer is enough.
 type readers struct {
 	ctx     context.Context
 	lease   *membudget.Lease // for records longer than a block
@@ -21,6 +22,7 @@ type readers struct {
 }
 
 // useMemory divides p, a chunk, which the caller keeps and frees.
+// Slices are cut to their capacity, so that none grows into the next.
 func (r *readers) useMemory(p []byte) {
 	r.staging = p[:bufferBytes:bufferBytes]
 	r.pieces[0] = p[bufferBytes : 2*bufferBytes : 2*bufferBytes]
@@ -33,6 +35,7 @@ func (r *readers) useMemory(p []byte) {
 // much of the key as lies in the first block. load reads the rest, into memory
 // of its own that is freed at the next record. So a merge of many large records
 // holds one of them.
+// It is copied by keyPieces, so it holds no lock and nothing that must not be copied.
 type diskCursor struct {
 	shared *readers
 	file   *tempFile
@@ -56,6 +59,7 @@ type diskCursor struct {
 }
 
 // readHead makes d.head the header of the block at d.at.
+// It reads nothing if readBlock has read the header already.
 func (d *diskCursor) readHead() error {
 	if d.known {
 		return nil
@@ -81,11 +85,13 @@ func (d *diskCursor) parseHead() (err error) {
 
 // readBlock reads the block at d.at to dst, which has bufferBytes, checks it and moves d.at
 // behind it. In the same call it reads the header of the next block.
+// It returns the header of the block that it has read.
 func (d *diskCursor) readBlock(dst []byte) (h header, err error) {
 	if err := d.readHead(); err != nil {
 		return h, err
 	}
 	h = d.head
+	// A block that is not compressed is read to its place directly.
 	into := d.shared.staging
 	if h.codec == None {
 		into = dst
@@ -99,12 +105,14 @@ func (d *diskCursor) readBlock(dst []byte) (h header, err error) {
 	if err != nil {
 		return h, err
 	}
+	// The lengths come from the file, so they are checked before they are used.
 	if next > d.end {
 		return h, d.file.corrupt(d.at, errFormat)
 	}
 	if err := readFull(file, into[:want], d.at+headerBytes); err != nil {
 		return h, d.file.corrupt(d.at, err)
 	}
+	// The sum covers what is stored, so damage is found before anything is unpacked.
 	if checksum(d.headAs[:], into[:h.storedBytes]) != h.sum {
 		return h, d.file.corrupt(d.at, errChecksum)
 	}
@@ -124,6 +132,9 @@ func (d *diskCursor) readBlock(dst []byte) (h header, err error) {
 // next moves to the next record. It reports false at the end of the partition.
 //
 // hot: once a record read back.
+// Key and value point into buf and are valid until the next call. A record is: key
+// length + 1, or 0 for the key before; value length; key; value. Both lengths are
+// varints.
 func (d *diskCursor) next() (bool, error) {
 	if d.left == 0 || d.large {
 		if ok, err := d.nextBlock(); !ok || err != nil {
@@ -154,9 +165,12 @@ func (d *diskCursor) next() (bool, error) {
 	return d.nextSlow(p)
 }
 
+// nextSlow is next for lengths of more than one byte and for large records. p is the
+// rest of the block.
 func (d *diskCursor) nextSlow(p []byte) (bool, error) {
 	k, n := binary.Uvarint(p)
 	v, m := binary.Uvarint(p[max(n, 0):])
+	// The bounds keep the sums below in range.
 	if n <= 0 || m <= 0 || v > 1<<32 || k > 1<<32 {
 		return false, d.file.corrupt(d.at, errFormat)
 	}
@@ -166,11 +180,13 @@ func (d *diskCursor) nextSlow(p []byte) (bool, error) {
 		d.keyBytes = int(k) - 1
 	}
 	d.valueBytes = int(v)
+	// A repeated key takes no room.
 	need := d.valueBytes
 	if !d.same {
 		need += d.keyBytes
 	}
 	switch {
+	// The rest of the record lies in blocks that follow.
 	case d.large:
 		d.key = p[:min(d.keyBytes, len(p))]
 		d.value = p[len(d.key):min(len(p), need)]
@@ -199,6 +215,7 @@ func (d *diskCursor) nextBlock() (bool, error) {
 		if err := d.readHead(); err != nil {
 			return false, err
 		}
+		// Blocks of a record that was not loaded are passed over by their headers alone.
 		if d.head.flags != flagContinued {
 			break
 		}
@@ -222,6 +239,8 @@ func (d *diskCursor) load(wantKey bool) error {
 	if !d.large || d.loaded {
 		return nil
 	}
+	// skip counts bytes of the record that are read but not kept: the key, if it is not
+	// wanted.
 	skip, size := d.keyBytes, d.valueBytes
 	if wantKey {
 		skip, size = 0, d.keyBytes+d.valueBytes
@@ -232,6 +251,7 @@ func (d *diskCursor) load(wantKey bool) error {
 	}
 	d.big, d.loaded = big, true
 	to := big.Data
+	// take moves what it wants of a piece to its place in big.
 	take := func(p []byte) {
 		n := min(skip, len(p))
 		skip -= n
@@ -258,6 +278,7 @@ func (d *diskCursor) load(wantKey bool) error {
 }
 
 // drop frees the memory that load took.
+// Slices of key and value into it must not be used any more.
 func (d *diskCursor) drop() {
 	if d.big != nil {
 		freeBig(d.shared.lease, d.big)
@@ -267,6 +288,7 @@ func (d *diskCursor) drop() {
 
 // demandBig takes contiguous memory from l. If l has too little, it grows, and if the budget
 // has none free, others are evicted. freeBig ends it.
+// The caller owns the result.
 func demandBig(ctx context.Context, l *membudget.Lease, bytes int64) (*membudget.Chunk, error) {
 	if c, ok := l.Big(bytes); ok {
 		return c, nil
@@ -281,11 +303,13 @@ func demandBig(ctx context.Context, l *membudget.Lease, bytes int64) (*membudget
 	if c, ok := l.Big(bytes); ok {
 		return c, nil
 	}
+	// What was granted goes back if it did not help.
 	l.Shrink(more)
 	return nil, membudget.ErrNoRoom
 }
 
 // freeBig frees c and shrinks l by as much.
+// c and l must be those of demandBig.
 func freeBig(l *membudget.Lease, c *membudget.Chunk) {
 	bytes := int64(len(c.Data))
 	l.Free(c)
@@ -293,6 +317,8 @@ func freeBig(l *membudget.Lease, c *membudget.Chunk) {
 }
 
 // keyPieces reads a key piece by piece, where the cursor holds only a part of it.
+// The copy may move on without disturbing the original, which still has to return the
+// record.
 type keyPieces struct {
 	d     diskCursor // a copy, which reads ahead of the original
 	room  []byte     // for a block
@@ -331,6 +357,8 @@ func (k *keyPieces) next() ([]byte, error) {
 
 // skip moves behind the first n records of the partition. Of blocks that it passes over it
 // reads only the headers.
+// It is used after an eviction: the records that were read from memory are passed over
+// on disk.
 func (d *diskCursor) skip(n int64) error {
 	for n > 0 {
 		if d.at >= d.end {

@@ -10,6 +10,7 @@ import (
 	"mrlocal/spill/record"
 )
 
+// errChecksum says that bytes on disk are not those that were written.
 var errChecksum = errors.New("checksum does not match")
 
 // CorruptError says that a map output, or a file of a merge, cannot be read
@@ -31,6 +32,7 @@ func (e *CorruptError) Unwrap() error { return e.Err }
 // tempFile is a temporary file of segments, known by its name. It is open only
 // while it is written or read, so that the number of descriptors depends on
 // what is under way and not on how many files there are.
+// bytes counts whole segments only, so a failed segment is written over by the next.
 type tempFile struct {
 	path  string     // "": not made yet
 	bytes int64      // of whole segments
@@ -47,6 +49,7 @@ func (f *tempFile) corrupt(at int64, err error) error {
 // where it is not nil, is counted up by partition. After an error the file
 // holds the segments of before.
 func (f *tempFile) appendSegment(w *Writer, createTemp func() (*os.File, error), stats []record.PartStat, write func(w *Writer) error) (s segment, err error) {
+	// The file is closed again after each segment.
 	file, err := f.openToAppend(createTemp)
 	if err != nil {
 		return s, fmt.Errorf("spill: %w", err)
@@ -56,6 +59,7 @@ func (f *tempFile) appendSegment(w *Writer, createTemp func() (*os.File, error),
 	if err = write(w); err == nil {
 		s, end, err = w.end()
 	}
+	// An error of closing may be the late report of a failed write.
 	if err := errors.Join(err, file.Close()); err != nil {
 		return s, err
 	}
@@ -63,6 +67,8 @@ func (f *tempFile) appendSegment(w *Writer, createTemp func() (*os.File, error),
 	return s, nil
 }
 
+// openToAppend opens the file behind its last whole segment, or makes it. The caller
+// closes it.
 func (f *tempFile) openToAppend(createTemp func() (*os.File, error)) (*os.File, error) {
 	if f.path != "" {
 		file, err := os.OpenFile(f.path, os.O_WRONLY, 0)
@@ -85,6 +91,7 @@ func (f *tempFile) openToAppend(createTemp func() (*os.File, error)) (*os.File, 
 	return file, nil
 }
 
+// remove deletes the file, if it was made. It may be called again.
 func (f *tempFile) remove() error {
 	if f.path == "" {
 		return nil
@@ -96,11 +103,13 @@ func (f *tempFile) remove() error {
 
 // openFiles keeps at most limit files open for reading: those that were used
 // last.
+// One merge owns it, so it needs no lock.
 type openFiles struct {
 	limit int
 	files []openFile // least recently used first
 }
 
+// openFile is a file that is open for reading.
 type openFile struct {
 	of   *tempFile
 	file *os.File
@@ -109,6 +118,7 @@ type openFile struct {
 // get returns f, open. The descriptor is valid until the next get. A file that
 // is gone is a CorruptError; too few descriptors, for example, are not.
 func (o *openFiles) get(f *tempFile) (*os.File, error) {
+	// A cursor mostly reads the file that it has read last.
 	last := len(o.files) - 1
 	if last >= 0 && o.files[last].of == f {
 		return o.files[last].file, nil
@@ -134,6 +144,7 @@ func (o *openFiles) get(f *tempFile) (*os.File, error) {
 	return file, nil
 }
 
+// close closes all files. They may be opened again.
 func (o *openFiles) close() {
 	for _, c := range o.files {
 		_ = c.file.Close() // was only read

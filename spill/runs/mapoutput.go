@@ -25,6 +25,7 @@ const (
 )
 
 // Event is one event of a kvbuffer, a map output or a merge.
+// What the numbers mean depends on the kind.
 type Event struct {
 	Kind           EventKind
 	Bytes, Records int64
@@ -32,6 +33,8 @@ type Event struct {
 
 // MemoryRun is the run that a map attempt collected last, still in memory.
 // MapOutput.Keep takes it over.
+// Its bytes never change after Keep, so merges read them without a lock. Only the order
+// of its entries may change, once (sortParts).
 type MemoryRun struct {
 	Arena  record.Arena
 	Slices []record.Slice   // in the order in which their records were collected
@@ -53,6 +56,7 @@ type MemoryRun struct {
 // the evicted flag of each merge that reads the memory; such a merge goes over
 // to the disk when it can, and the last one that leaves frees the memory. The
 // methods may be called from any goroutine.
+// mu is held during an eviction, so calls wait until the run is written.
 type MapOutput struct {
 	stats      []record.PartStat
 	codec      Codec
@@ -65,6 +69,7 @@ type MapOutput struct {
 		segments []segment
 		memory   *MemoryRun // nil: none, or evicted
 		pins     int        // merges that are open
+		// Set by Release. Memory and file stay until pins is 0.
 		released bool
 		cancel   func() // ends the registration as evictable; nil: not registered
 	}
@@ -73,6 +78,7 @@ type MapOutput struct {
 // NewMapOutput makes an output of parts partitions without any run. createTemp
 // makes its temporary file when the first segment is written; nil fails then.
 // notify is called after each eviction.
+// The file needs to know its owner for CorruptError.
 func NewMapOutput(parts int, codec Codec, createTemp func() (*os.File, error), notify func(Event)) *MapOutput {
 	o := &MapOutput{stats: make([]record.PartStat, parts), codec: codec, createTemp: createTemp, notify: notify}
 	o.mu.file.owner = o
@@ -87,6 +93,7 @@ func (o *MapOutput) AppendSegment(w *Writer, write func(w *Writer) error) error 
 	return o.appendLocked(w, o.stats, write)
 }
 
+// appendLocked writes a segment and adds it to the list. o.mu is held.
 func (o *MapOutput) appendLocked(w *Writer, stats []record.PartStat, write func(w *Writer) error) error {
 	s, err := o.mu.file.appendSegment(w, o.createTemp, stats, write)
 	if err == nil {
@@ -110,6 +117,7 @@ func (o *MapOutput) Keep(m *MemoryRun, stats []record.PartStat) {
 func (o *MapOutput) Parts() int { return len(o.stats) }
 
 // PartBytes returns exactly what partition p holds, without reading it.
+// The counts are final once the attempt has handed over its last run.
 func (o *MapOutput) PartBytes(p int) (records, keyBytes, valueBytes int64) {
 	s := o.stats[p]
 	return s.Records, s.KeyBytes, s.ValueBytes
@@ -151,6 +159,7 @@ func (o *MapOutput) Evict() (freedBytes int64, err error) {
 	if held == nil || o.mu.released {
 		return 0, nil
 	}
+	// If writing fails, the run stays in memory and nothing is lost.
 	written, err := o.evictLocked(held)
 	if err != nil {
 		return 0, fmt.Errorf("map output to disk: %w", err)
@@ -158,6 +167,8 @@ func (o *MapOutput) Evict() (freedBytes int64, err error) {
 	o.mu.memory = nil
 	held.onDisk = &o.mu.segments[len(o.mu.segments)-1]
 	freedBytes = held.Lease.Granted()
+	// The flags come after the segment is known, because merges look for it then
+	// (movedTo).
 	for _, evicted := range held.readers {
 		evicted.Store(true)
 	}
@@ -185,6 +196,7 @@ func (o *MapOutput) evictLocked(held *MemoryRun) (written Event, err error) {
 	return Event{Kind: Evict, Bytes: w.TotalBytes, Records: w.TotalRecords}, err
 }
 
+// unregister takes the output off the list of what the budget may evict. o.mu is held.
 func (o *MapOutput) unregister() {
 	if o.mu.cancel != nil {
 		o.mu.cancel()
@@ -205,6 +217,8 @@ func (o *MapOutput) Release() {
 	o.freeLocked()
 }
 
+// freeLocked frees memory and file if Release was called and no merge is open. o.mu is
+// held.
 func (o *MapOutput) freeLocked() {
 	if !o.mu.released || o.mu.pins > 0 {
 		return
@@ -217,10 +231,13 @@ func (o *MapOutput) freeLocked() {
 	o.mu.segments = nil
 }
 
+// errReleased says that a merge was opened too late.
 var errReleased = errors.New("the map output was released")
 
 // pin keeps the file for a merge until unpin, and the run in memory, if there
 // is one, until leave. evicted is set when that run is on disk.
+// The slice of segments is shared and must not be changed. Later segments do not show
+// in it.
 func (o *MapOutput) pin(evicted *atomic.Bool) (segments []segment, memory *MemoryRun, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -235,6 +252,7 @@ func (o *MapOutput) pin(evicted *atomic.Bool) (segments []segment, memory *Memor
 }
 
 // movedTo returns where on disk held is, if it was evicted.
+// held must be pinned by the caller.
 func (o *MapOutput) movedTo(held *MemoryRun) (s segment, moved bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -245,6 +263,7 @@ func (o *MapOutput) movedTo(held *MemoryRun) (s segment, moved bool) {
 }
 
 // leave ends the use of held by the merge whose flag is evicted.
+// The last merge that leaves an evicted run frees its memory.
 func (o *MapOutput) leave(held *MemoryRun, evicted *atomic.Bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

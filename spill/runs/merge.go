@@ -12,6 +12,7 @@ import (
 )
 
 // MergeOptions describe the merge of one partition. Inputs and Lease are required.
+// The merge does not close the inputs.
 type MergeOptions struct {
 	Inputs []*MapOutput // in map order, the order in which equal keys come
 	Part   int
@@ -29,6 +30,7 @@ type MergeOptions struct {
 // ErrKilled is the sticky error of a kvbuffer or merge whose attempt is killed.
 var ErrKilled = errors.New("the attempt is killed")
 
+// The chunks of a merge: one of readers.useMemory, then those of disk cursors.
 const (
 	pollRecords = 4096 // of a pass, between two looks at Killed
 
@@ -44,6 +46,7 @@ const (
 
 // Merge reads one partition of many map outputs in order. The caller uses either Next or
 // NextGroup, not both. One goroutine uses it and closes it.
+// Close must be called once it was made, also after an error.
 type Merge struct {
 	in     Merger
 	o      MergeOptions
@@ -59,6 +62,7 @@ type Merge struct {
 }
 
 // pinned is a map output that the merge keeps from being released.
+// The output is unpinned by Close, the memory is left at an eviction or by Close.
 type pinned struct {
 	out    *MapOutput
 	memory *MemoryRun // nil: none, or left
@@ -66,6 +70,7 @@ type pinned struct {
 
 // mergeRun is one run of the partition: entries in memory, or part of a file. held is the
 // run in memory that the entries belong to, which may not be sorted yet.
+// The order of runs decides between equal keys, so passes may only join neighbours.
 type mergeRun struct {
 	entries []record.Entry
 	arena   *record.Arena
@@ -99,6 +104,7 @@ func NewMerge(ctx context.Context, o MergeOptions) (*Merge, error) {
 
 // open finds the runs and prepares them: all in memory are sorted as one or merged, and
 // segments get their buffers.
+// The order matters: the fan-in is known only when all runs on disk were counted.
 func (m *Merge) open() error {
 	for _, in := range m.o.Inputs {
 		if err := m.add(in); err != nil {
@@ -131,6 +137,7 @@ func (m *Merge) open() error {
 }
 
 // add pins a map output and adds its runs of the partition, in their order.
+// An output without records of the partition is not pinned.
 func (m *Merge) add(in *MapOutput) error {
 	if records, _, _ := in.PartBytes(m.o.Part); records == 0 {
 		return nil
@@ -166,6 +173,8 @@ func (m *Merge) add(in *MapOutput) error {
 
 // memory takes the buffers for reading up to want segments at once, and returns for how many
 // they are enough. It leaves outputChunks of the lease to what the merge feeds.
+// A merge of two is the least that makes progress, so for it no chunk is left to
+// others.
 func (m *Merge) memory(want int) (fanIn int, err error) {
 	want = min(want, m.o.Factor)
 	staging, err := m.chunk(0)
@@ -194,6 +203,7 @@ func (m *Merge) memory(want int) (fanIn int, err error) {
 }
 
 // chunk takes a chunk of the lease, which grows if it has to, and leaves so many to others.
+// Close frees the chunk. The error is membudget.ErrNoRoom.
 func (m *Merge) chunk(leave int64) (*membudget.Chunk, error) {
 	l := m.o.Lease
 	short := (leave+1)*membudget.ChunkBytes - l.Available()
@@ -208,12 +218,15 @@ func (m *Merge) chunk(leave int64) (*membudget.Chunk, error) {
 
 // buffer returns the memory of the i-th disk cursor. The first chunk belongs to
 // readers.useMemory.
+// The slice is cut to its capacity, so that one cursor cannot write into the next.
 func (m *Merge) buffer(i int) []byte {
 	at := i % buffersPerChunk * bufferBytes
 	return m.chunks[1+i/buffersPerChunk].Data[at : at+bufferBytes : at+bufferBytes]
 }
 
 // over makes g merge these runs.
+// Disk cursors take the buffers from the first one on, so only one Merger reads from
+// disk at a time.
 func (m *Merge) over(g *Merger, runs []mergeRun) {
 	g.tree = loserTree{cursors: make([]cursor, len(runs)), shared: &m.shared}
 	disks := 0
@@ -248,6 +261,7 @@ func (m *Merge) Value() []byte { return m.in.Value }
 func (m *Merge) Values() *jobs.Values { return &m.in.Values }
 
 // Err returns the first error; a *CorruptError where a run cannot be read back.
+// Errors of reading come before those of comparing, which follow from them.
 func (m *Merge) Err() error {
 	if m.err != nil {
 		return m.err
@@ -260,6 +274,7 @@ func (m *Merge) Err() error {
 
 // Close frees all memory, removes the files of passes, and lets the map outputs be released.
 // It returns the first error. It may be called again.
+// Memory that cursors took of the lease goes before the chunks.
 func (m *Merge) Close() error {
 	if m.closed {
 		return nil

@@ -13,6 +13,7 @@ import (
 // Merger reads a loser tree record by record (Next) or group by group (NextGroup), not
 // both. It is the common part of Merge, of intermediate passes and of the combiner. Key,
 // Value and Values are borrowed: they are valid until the next step.
+// One goroutine uses it. Only evicted is set by others.
 type Merger struct {
 	tree    loserTree
 	started bool
@@ -39,6 +40,7 @@ type Merger struct {
 	ended    bool        // no value of the group is left
 }
 
+// Short values are copied, because a copy is cheaper than a window for each.
 const (
 	gatherValue = 64       // a value up to this long is copied to the window
 	gatherSpans = 256      // values in a window at most
@@ -49,6 +51,7 @@ const (
 func (m *Merger) Refill(vs *jobs.Values) bool { return m.refill(vs) }
 
 // reset makes the Merger begin with the cursors that the tree has.
+// Keys that were borrowed before are not valid any more.
 func (m *Merger) reset() {
 	m.started, m.ended, m.windowed = false, true, false
 	m.Key, m.Value = nil, nil
@@ -69,6 +72,7 @@ func (m *Merger) Next() bool {
 }
 
 // nextSlow is Next without a record in batch.
+// In memory the tree stands behind the batch; on disk it stands at the current record.
 func (m *Merger) nextSlow() bool {
 	t := &m.tree
 	if !m.started {
@@ -95,6 +99,7 @@ func (m *Merger) nextSlow() bool {
 
 // moveOut makes the tree read from disk what was evicted from memory. The current record of
 // the tree must be one that was not returned yet.
+// A record that was returned would come twice otherwise.
 func (m *Merger) moveOut() {
 	if m.move != nil && m.evicted.Load() {
 		m.evicted.Store(false)
@@ -106,6 +111,7 @@ func (m *Merger) moveOut() {
 }
 
 // aheadRecord is a record in memory that will be returned.
+// It stays valid after an eviction, because the memory stays until the merge leaves it.
 type aheadRecord struct {
 	arena *record.Arena
 	ref   uint64
@@ -175,6 +181,7 @@ func (m *Merger) NextGroup() bool {
 
 // takeKey makes the current key that of the group: in its place if it lies in memory, where
 // it stays, and else as a copy.
+// A key in a block is copied, because the block is replaced while the group goes on.
 func (m *Merger) takeKey() {
 	c := m.tree.current()
 	m.prefix = c.prefix
@@ -201,6 +208,7 @@ func (m *Merger) takeKey() {
 }
 
 // dropKey ends the use of the key of the group.
+// It frees the memory of a large key.
 func (m *Merger) dropKey() {
 	if m.keyBig != nil {
 		freeBig(m.tree.shared.lease, m.keyBig)
@@ -223,6 +231,7 @@ func (m *Merger) step() {
 
 // leaveRun is called when the current run was moved to another key, or, if ok is false, to
 // its end. It finds the run with which the group goes on, if there is one.
+// After an error the tree has no live run, so all loops end.
 func (m *Merger) leaveRun(ok bool, err error) {
 	t := &m.tree
 	if err != nil {
@@ -321,6 +330,7 @@ func (m *Merger) gather(value []byte) {
 }
 
 // look touches the records that follow, so that their cache misses overlap.
+// It changes nothing but the cache.
 func (c *cursor) look() {
 	sum := c.touched
 	for _, e := range c.entries[:min(len(c.entries), record.LookAhead)] {
@@ -331,6 +341,7 @@ func (c *cursor) look() {
 
 // currentValue returns the value of the current record, whole. It reports false after an
 // error.
+// The value is borrowed until the next step.
 func (m *Merger) currentValue() (value []byte, ok bool) {
 	c := m.tree.current()
 	if c.disk == nil {

@@ -37,11 +37,14 @@ import (
 
 // segment is one sorted run on disk: for each partition its blocks, then the index, then the
 // footer (docs/formats.md). Memory keeps only where the index is.
+// A segment never changes once it is written.
 type segment struct {
 	index int64 // offset in the file
 }
 
 const (
+	// It stands at both ends of a segment. The line break shows a transfer as text, as in
+	// PNG.
 	segmentMagic = "MRSEG1\r\n"
 	footerBytes  = 32
 	indexBytes   = 32
@@ -51,6 +54,8 @@ const (
 // records they hold. On disk:
 //
 //	offset u64 | stored u64 | records u64 | 0 u32 | CRC-32C of the 28 bytes before u32
+//
+// offset counts from the start of the file, in which other segments may come before.
 type indexEntry struct{ offset, stored, records int64 }
 
 // put writes the entry to p, which has indexBytes.
@@ -111,6 +116,7 @@ func NewWriter(memory []byte, codec Codec) (*Writer, error) {
 
 // begin starts a segment at offset at, the end of file. stats, where it is not nil, is
 // counted up by partition.
+// Everything of the segment before is reset, so a Writer is used again.
 func (w *Writer) begin(file *os.File, at int64, stats []record.PartStat) {
 	w.file, w.at, w.stats, w.err = file, at, stats, nil
 	w.n, w.ready, w.records, w.lastKey, w.part, w.partRecs = 0, 0, 0, nil, 0, 0
@@ -123,6 +129,7 @@ func (w *Writer) begin(file *os.File, at int64, stats []record.PartStat) {
 // Add appends a record to the partition that is being written. It copies key and value.
 //
 // hot: once a record written.
+// A key must not be below the key before it; this is not checked.
 func (w *Writer) Add(key, value []byte) {
 	w.partRecs++
 	if w.stats != nil {
@@ -137,6 +144,7 @@ func (w *Writer) Add(key, value []byte) {
 	}
 	p := w.raw[w.n:]
 	n := 0
+	// A repeated key is stored as one byte.
 	if w.lastKey != nil && bytes.Equal(key, w.lastKey) {
 		p[0] = 0
 		n = 1 + binary.PutUvarint(p[1:], uint64(len(value)))
@@ -151,6 +159,8 @@ func (w *Writer) Add(key, value []byte) {
 }
 
 // addLarge cuts one record into blocks.
+// The block that was being filled must have ended. The record's blocks hold nothing
+// else.
 func (w *Writer) addLarge(key, value []byte) {
 	w.n = binary.PutUvarint(w.raw, uint64(len(key))+1)
 	w.n += binary.PutUvarint(w.raw[w.n:], uint64(len(value)))
@@ -172,6 +182,7 @@ func (w *Writer) addLarge(key, value []byte) {
 }
 
 // endBlock compresses the block that is being filled and makes it ready to be written.
+// A block without bytes is not written.
 func (w *Writer) endBlock(flags uint8) {
 	if w.n == 0 {
 		return
@@ -188,6 +199,7 @@ func (w *Writer) endBlock(flags uint8) {
 		packed = body[:copy(body, packed)]
 	}
 	h := header{codec: codec, flags: flags, rawBytes: w.n, storedBytes: len(packed), records: w.records}
+	// The sum is written last, because it covers the rest of the header.
 	h.put(head)
 	binary.LittleEndian.PutUint32(head[16:], checksum(head, packed))
 	w.ready += headerBytes + len(packed)
@@ -197,6 +209,7 @@ func (w *Writer) endBlock(flags uint8) {
 
 // EndPart ends the partition that is being written; records that follow belong to the next
 // one.
+// A partition without records has an entry too, so the index is found by number.
 func (w *Writer) EndPart() {
 	w.endBlock(0)
 	var entry [indexBytes]byte
@@ -210,6 +223,8 @@ func (w *Writer) EndPart() {
 
 // end writes index and footer. It returns the segment, the offset behind it, and the first
 // error of writing.
+// The footer has fixed length and ends the segment: offset of the index, number of
+// partitions, sum, magic.
 func (w *Writer) end() (segment, int64, error) {
 	w.flush()
 	s := segment{index: w.at}
@@ -232,6 +247,7 @@ func (w *Writer) flush() {
 }
 
 // write writes p and measures the time, from which the compressor decides.
+// It does nothing after an error.
 func (w *Writer) write(p []byte) {
 	if w.err != nil || len(p) == 0 {
 		return
@@ -251,6 +267,7 @@ func (w *Writer) Close() {
 }
 
 // readIndex reads where a partition of a segment is.
+// part counts from 0 and must be one of the segment.
 func readIndex(file io.ReaderAt, s segment, part int) (indexEntry, error) {
 	var p [indexBytes]byte
 	if err := readFull(file, p[:], s.index+int64(part)*indexBytes); err != nil {
