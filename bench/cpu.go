@@ -15,7 +15,8 @@ type cpuShares struct {
 	at       []activity            // by tracker
 	doing    map[int32]trace.Phase // by slot
 
-	last         time.Duration
+	last time.Duration
+	// user is the time of cores that compute, waited that of cores that wait for a disk.
 	user, waited float64 // core-seconds so far
 
 	mapUser, mapWaited float64 // core-seconds until the last map ended
@@ -30,6 +31,7 @@ func (c *cpuShares) Open(h *trace.Header) error {
 	c.doing = map[int32]trace.Phase{}
 	for _, s := range h.Slots {
 		c.trackers = append(c.trackers, s.Tracker)
+		// The header lists slots, not trackers. Their numbers have no gaps.
 		for int(s.Tracker) >= len(c.at) {
 			c.at = append(c.at, activity{})
 		}
@@ -42,6 +44,7 @@ func (c *cpuShares) Record(_ *trace.Stream, e *trace.Event) error {
 	switch e.Op {
 	case trace.OpStart:
 		c.advance(e.At)
+		// A start is no event of a phase, so the first phase follows from the kind of the task.
 		first := trace.PhaseCompute
 		if e.Kind == trace.Reduce {
 			first = trace.PhaseCopy
@@ -54,6 +57,7 @@ func (c *cpuShares) Record(_ *trace.Stream, e *trace.Event) error {
 		c.advance(e.At)
 		c.change(e.Slot, trace.PhaseNone)
 		if e.Kind == trace.Map {
+			// The last map to finish leaves its values here.
 			c.mapUser, c.mapWaited, c.mapsEnd = c.user, c.waited, e.At
 		}
 	}
@@ -67,13 +71,16 @@ func (c *cpuShares) advance(now time.Duration) {
 		return
 	}
 	for i := range c.at {
+		// Cores that compute come first. Only the rest can wait for I/O.
 		user := min(c.cores, c.at[i].computing)
 		c.user += d * float64(user)
 		c.waited += d * float64(min(c.cores-user, c.at[i].io))
 	}
 }
 
+// change says that the task on a slot enters a phase. PhaseNone ends the task.
 func (c *cpuShares) change(slot int32, to trace.Phase) {
+	// The header has no tracker for such a slot, so its task is not counted.
 	if slot < 0 || int(slot) >= len(c.trackers) {
 		return
 	}
@@ -83,6 +90,8 @@ func (c *cpuShares) change(slot int32, to trace.Phase) {
 	c.doing[slot] = to
 }
 
+// count adds n tasks in phase p. Copying counts as neither: it uses the network, which vmstat
+// does not show.
 func (t *activity) count(p trace.Phase, n int) {
 	switch p {
 	case trace.PhaseCompute, trace.PhaseReduce:

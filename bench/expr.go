@@ -51,6 +51,7 @@ type relation struct {
 func evaluate(text string, look lookup) (relation, error) {
 	p := &parser{text: text, look: look}
 	r := relation{sides: []value{p.sum()}, holds: true}
+	// A chain such as 1 < a < 2 compares neighbours, and all comparisons must hold.
 	for p.err == nil {
 		sign := p.sign()
 		if sign == "" {
@@ -68,12 +69,14 @@ func evaluate(text string, look lookup) (relation, error) {
 	return r, p.err
 }
 
+// fail keeps the first mistake, with the whole expression in front.
 func (p *parser) fail(format string, args ...any) {
 	if p.err == nil {
 		p.err = fmt.Errorf("%s: "+format, append([]any{p.text}, args...)...)
 	}
 }
 
+// space skips spaces. No other white space is allowed.
 func (p *parser) space() {
 	for p.at < len(p.text) && p.text[p.at] == ' ' {
 		p.at++
@@ -89,6 +92,8 @@ func (p *parser) take(token string) bool {
 	return false
 }
 
+// sign reads a sign of comparison, or returns "". The longer signs come first, because < begins
+// <= too.
 func (p *parser) sign() string {
 	for _, s := range []string{"<=", ">=", "==", "<", ">"} {
 		if p.take(s) {
@@ -112,6 +117,8 @@ func (p *parser) all(a, b value, sign string) bool {
 		case ">=":
 			holds = holds && x >= y
 		default:
+			// Sums of floating-point numbers are rarely equal to the last bit, so == allows one
+			// part in 10⁹.
 			holds = holds && math.Abs(x-y) < 1e-9*max(1, math.Abs(x))
 		}
 		return 0
@@ -121,10 +128,12 @@ func (p *parser) all(a, b value, sign string) bool {
 
 // pair combines two values element by element. A single number goes with each.
 func (p *parser) pair(a, b value, f func(x, y float64) float64) value {
+	// Lists of different lengths come from different sweeps. To combine them would mean nothing.
 	if len(a.v) != len(b.v) && len(a.v) != 1 && len(b.v) != 1 {
 		p.fail("%d numbers beside %d", len(a.v), len(b.v))
 		return value{v: []float64{0}}
 	}
+	// The result keeps the swept values of the longer side, for charts and where_least.
 	r := value{v: make([]float64, max(len(a.v), len(b.v))), x: a.x}
 	if len(b.v) > len(a.v) || r.x == nil {
 		r.x = b.x
@@ -138,6 +147,8 @@ func (p *parser) pair(a, b value, f func(x, y float64) float64) value {
 	return r
 }
 
+// sum, term and factor follow the grammar at parser. After a mistake they return any value;
+// evaluate returns the mistake.
 func (p *parser) sum() value {
 	a := p.term()
 	for p.err == nil {
@@ -168,6 +179,8 @@ func (p *parser) term() value {
 	return a
 }
 
+// factor reads a number, a function, a metric, or a sum in parentheses. A word followed by ( is
+// a function, and by [ a metric.
 func (p *parser) factor() value {
 	switch {
 	case p.take("-"):
@@ -183,6 +196,7 @@ func (p *parser) factor() value {
 		return value{v: []float64{0}}
 	}
 	if n, err := strconv.ParseFloat(word, 64); err == nil {
+		// A percentage becomes a fraction, as the figures of the runs are.
 		if p.take("%") {
 			n /= 100
 		}
@@ -198,6 +212,7 @@ func (p *parser) factor() value {
 	return value{v: []float64{0}}
 }
 
+// must skips token, or fails without it.
 func (p *parser) must(token string) {
 	if p.err == nil && !p.take(token) {
 		p.fail("%s is missing before %q", token, p.text[p.at:])
@@ -214,6 +229,8 @@ func (p *parser) word() string {
 	return p.text[start:p.at]
 }
 
+// metric reads the words in the brackets and asks for the figure. Words may hold any character
+// but a comma or bracket, such as the star of fair-*.
 func (p *parser) metric(name string) value {
 	inside, rest, ok := strings.Cut(p.text[p.at:], "]")
 	if !ok {
@@ -235,6 +252,7 @@ func (p *parser) metric(name string) value {
 
 // function evaluates a function: all of them turn their numbers into one.
 func (p *parser) function(name string) value {
+	// The arguments are joined to one list, so max(a, b) and max of a swept run are the same.
 	var all value
 	for p.err == nil {
 		a := p.sum()

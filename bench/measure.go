@@ -18,6 +18,8 @@ type measures struct {
 	open  map[int32]opened // by slot
 }
 
+// jobMeasures holds what is kept of a job: its pool, and the times of its maps since the start
+// of the run.
 type jobMeasures struct {
 	pool    string
 	mapEnds []time.Duration // of maps that succeeded
@@ -26,12 +28,14 @@ type jobMeasures struct {
 // span is the time from the start to the end of an attempt.
 type span struct{ from, to time.Duration }
 
+// opened says which span the attempt on a slot has, so that its end is found without a search.
 type opened struct {
 	pool string
 	kind trace.Kind
 	at   int // in the spans of pool and kind
 }
 
+// newMeasures returns measures of a run that has not started.
 func newMeasures() *measures {
 	return &measures{firstReduce: -1, jobs: map[int32]*jobMeasures{}, pools: map[string][trace.Kinds][]span{}, open: map[int32]opened{}}
 }
@@ -40,6 +44,7 @@ func newMeasures() *measures {
 func (m *measures) Record(s *trace.Stream, e *trace.Event) error {
 	switch e.Op {
 	case trace.OpSubmit:
+		// A submission names the job and then its pool.
 		if texts := s.Texts(e.Ref); len(texts) > 1 {
 			m.jobs[e.Job] = &jobMeasures{pool: texts[1]}
 		}
@@ -48,6 +53,7 @@ func (m *measures) Record(s *trace.Stream, e *trace.Event) error {
 	case trace.OpFinish:
 		m.finish(e)
 	case trace.OpPhase:
+		// A reduce that enters its next phase has copied everything.
 		if e.Kind == trace.Reduce && e.Phase != trace.PhaseCopy {
 			m.copiesEnd = max(m.copiesEnd, e.At)
 		}
@@ -55,6 +61,7 @@ func (m *measures) Record(s *trace.Stream, e *trace.Event) error {
 	return nil
 }
 
+// start begins the span of an attempt. Its end is -1 as long as the attempt runs.
 func (m *measures) start(e *trace.Event) {
 	if e.Kind == trace.Reduce && m.firstReduce < 0 {
 		m.firstReduce = e.At
@@ -66,6 +73,8 @@ func (m *measures) start(e *trace.Event) {
 	m.pools[pool] = spans
 }
 
+// finish ends the span of an attempt, whether it succeeded or not. Only maps that succeeded end
+// a map phase.
 func (m *measures) finish(e *trace.Event) {
 	if o, ok := m.open[e.Slot]; ok {
 		m.pools[o.pool][o.kind][o.at].to = e.At
@@ -98,6 +107,7 @@ func (m *measures) lastBatches() (sizes []float64) {
 	for id := range m.jobs {
 		ids = append(ids, id)
 	}
+	// The order of a map is random. Sorted ids give the same result for the same run.
 	slices.Sort(ids)
 	for _, id := range ids {
 		ends := m.jobs[id].mapEnds
@@ -120,6 +130,7 @@ func (m *measures) slotTime(kind trace.Kind) float64 {
 	var sum time.Duration
 	for _, spans := range m.pools {
 		for _, s := range spans[kind] {
+			// An attempt without an end, with -1, counts as nothing.
 			sum += max(0, s.to-s.from)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 // name of the run.
 func (d *done) metric(name string, words []string) (value, error) {
 	one := func(n float64) (value, error) { return value{v: []float64{n}}, nil }
+	// A metric of a whole run takes no further words.
 	if of, ok := ofRun()[name]; ok {
 		if len(words) > 0 {
 			return value{}, fmt.Errorf("is of a run, not of %s", strings.Join(words, ", "))
@@ -31,6 +32,7 @@ func (d *done) metric(name string, words []string) (value, error) {
 		if j == nil {
 			return value{}, fmt.Errorf("no job %s", words[0])
 		}
+		// A job without a deadline has 0.
 		deadline := 0.0
 		if j.DeadlineS != nil {
 			deadline = *j.DeadlineS
@@ -50,18 +52,21 @@ func (d *done) metric(name string, words []string) (value, error) {
 // ofRun returns the metrics of whole runs by name. Times are seconds.
 func ofRun() map[string]func(d *done) float64 {
 	return map[string]func(d *done) float64{
-		"makespan":     func(d *done) float64 { return d.MakespanSeconds },
-		"mean_job":     func(d *done) float64 { return d.MeanJobSeconds() },
-		"utilisation":  func(d *done) float64 { return d.Utilisation },
-		"moves":        func(d *done) float64 { return float64(d.Moves) },
-		"jain":         func(d *done) float64 { return d.Jain },
-		"hoarding":     func(d *done) float64 { return d.HoardingSlotSeconds },
-		"lent":         func(d *done) float64 { return d.LentSlotSeconds },
-		"map_phase":    func(d *done) float64 { return d.mapsEnd.Seconds() },
+		"makespan":    func(d *done) float64 { return d.MakespanSeconds },
+		"mean_job":    func(d *done) float64 { return d.MeanJobSeconds() },
+		"utilisation": func(d *done) float64 { return d.Utilisation },
+		"moves":       func(d *done) float64 { return float64(d.Moves) },
+		"jain":        func(d *done) float64 { return d.Jain },
+		"hoarding":    func(d *done) float64 { return d.HoardingSlotSeconds },
+		"lent":        func(d *done) float64 { return d.LentSlotSeconds },
+		"map_phase":   func(d *done) float64 { return d.mapsEnd.Seconds() },
+		// map_only, overlap and shuffle_only divide the run into the stages of [OMO21, Fig. 13].
 		"map_only":     func(d *done) float64 { return min(d.firstReduce, d.mapsEnd).Seconds() },
 		"overlap":      func(d *done) float64 { return max(0, d.mapsEnd-d.firstReduce).Seconds() },
 		"shuffle_only": func(d *done) float64 { return max(0, d.copiesEnd-max(d.mapsEnd, d.firstReduce)).Seconds() },
-		"concurrency":  func(d *done) float64 { return d.slotTime(trace.Map) / d.MakespanSeconds / float64(d.Config.Trackers) },
+		// concurrency is the mean number of maps that run on a tracker, over the whole run.
+		"concurrency": func(d *done) float64 { return d.slotTime(trace.Map) / d.MakespanSeconds / float64(d.Config.Trackers) },
+		// These four are shares of all core-seconds, of the run or of its map phase.
 		"user":         func(d *done) float64 { return d.cpu.of(d.cpu.user, d.cpu.last) },
 		"iowait":       func(d *done) float64 { return d.cpu.of(d.cpu.waited, d.cpu.last) },
 		"map_user":     func(d *done) float64 { return d.cpu.of(d.cpu.mapUser, d.cpu.mapsEnd) },
@@ -73,6 +78,7 @@ func ofRun() map[string]func(d *done) float64 {
 	}
 }
 
+// job finds a job by its name, or returns nil.
 func (d *done) job(name string) *report.Job {
 	for i := range d.Jobs {
 		if d.Jobs[i].Name == name {
@@ -82,6 +88,7 @@ func (d *done) job(name string) *report.Job {
 	return nil
 }
 
+// sum adds up a figure of all jobs.
 func (d *done) sum(of func(j *report.Job) int64) (sum float64) {
 	for i := range d.Jobs {
 		sum += float64(of(&d.Jobs[i]))
@@ -107,6 +114,7 @@ func (d *done) steps(kind, pool, which string) (v value, err error) {
 	if _, ok := d.pools[pool]; !ok {
 		return v, fmt.Errorf("no pool %s", pool)
 	}
+	// The last step is the one in which the run ends.
 	first, last := 1, int(d.MakespanSeconds/step.Seconds())+1
 	if which != "*" {
 		from, to, several := strings.Cut(which, "..")

@@ -13,6 +13,8 @@ import (
 type Experiment struct {
 	*workload.Experiment
 
+	// trials are the runs for one seed. runs is the store of all experiments of one list; it
+	// keeps the results that several need.
 	file   *workload.File
 	trials []trial
 	runs   *runs
@@ -22,6 +24,7 @@ type Experiment struct {
 // fails where a file cannot be parsed, or names a flag or a policy that there is not.
 func All() ([]*Experiment, error) {
 	var all []*Experiment
+	// Experiments of different files may have runs in common, so all share one store.
 	shared := &runs{uses: map[string]int{}, done: map[string]*done{}}
 	for _, name := range Workloads() {
 		f, err := LoadWorkload(name)
@@ -62,6 +65,8 @@ func experiments(f *workload.File, shared *runs) ([]*Experiment, error) {
 			e.trials = append(e.trials, trials...)
 		}
 		all = append(all, e)
+		// Every run is announced before the first one is made. So a result can be dropped after
+		// its last use.
 		shared.expect(e)
 	}
 	return all, nil
@@ -113,6 +118,7 @@ func (e *Experiment) Run(ctx context.Context) (*Result, error) {
 	r := &Result{Experiment: e}
 	for n := range max(e.Seeds, 1) {
 		s := seed{trials: e.trials}
+		// t is a copy, so a seed does not stay in the trial.
 		for _, t := range e.trials {
 			e.setSeed(&t, n)
 			d, err := e.runs.of(ctx, &t)
@@ -124,6 +130,8 @@ func (e *Experiment) Run(ctx context.Context) (*Result, error) {
 		if err := r.judge(&s, n == 0); err != nil {
 			return nil, err
 		}
+		// The charts and tables of runs show the first seed only, so the results of the others
+		// are dropped.
 		if n == 0 {
 			r.first = s
 		}
@@ -148,6 +156,7 @@ func (r *Result) judge(s *seed, first bool) error {
 		if err != nil {
 			return r.file.Errorf(f.Pos, f.What, "%v", err)
 		}
+		// A mistake in a figure has the place of the figure in the file.
 		l, err := judge(f, &ours)
 		if err != nil {
 			return r.file.Errorf(f.Pos, f.What, "%v", err)
@@ -167,6 +176,7 @@ func (r *Result) judge(s *seed, first bool) error {
 func (s *seed) look(metric string, words []string) (all value, err error) {
 	for i := range s.trials {
 		t := &s.trials[i]
+		// The runs keep the order of the file, and so do the numbers of the result.
 		if !t.matches(words[0]) {
 			continue
 		}
@@ -176,6 +186,7 @@ func (s *seed) look(metric string, words []string) (all value, err error) {
 		}
 		all.v = append(all.v, v.v...)
 		switch {
+		// Steps of a run have their own values of x. Otherwise x is the value of the swept flag.
 		case v.x != nil:
 			all.x = append(all.x, v.x...)
 		case len(v.v) == 1:
@@ -185,6 +196,7 @@ func (s *seed) look(metric string, words []string) (all value, err error) {
 	if len(all.v) == 0 {
 		return value{}, fmt.Errorf("no run is called %s", words[0])
 	}
+	// Some numbers have no x, so the list as a whole has none.
 	if len(all.x) != len(all.v) {
 		all.x = nil
 	}

@@ -33,6 +33,7 @@ func (r *Result) table(verdict func(l *Line) string) (rows [][]string) {
 		l := &r.Lines[i]
 		rows = append(rows, []string{l.What, l.Paper, l.Ours, fmt.Sprintf("%d of %d", l.Held, l.Seeds), verdict(l)})
 	}
+	// An experiment without seeds has no column of seeds.
 	if r.Seeds == 0 {
 		for i := range rows {
 			rows[i] = slices.Delete(rows[i], 3, 4)
@@ -55,6 +56,7 @@ func joined(a, b string) string {
 	return a + b
 }
 
+// counted writes a number with its noun: 1 run, 2 runs.
 func counted(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
@@ -70,6 +72,7 @@ func Summary(all []*Result) string {
 		for _, l := range r.Lines {
 			counts[l.Verdict]++
 			figures++
+			// Such a verdict holds with the first seed by chance, so the summary counts it.
 			if l.Verdict != Differs && 2*l.Held < l.Seeds {
 				rare++
 			}
@@ -117,6 +120,8 @@ func Document(all []*Result) (map[string][]byte, error) {
 	return files, nil
 }
 
+// head is the beginning of the document, which explains verdicts, seeds and what was chosen
+// after a run.
 const head = `# Reproduction
 
 The papers' experiments in the simulator: the paper's figure, ours, and a verdict. ` + "`mrlocal reproduce --write`" + `
@@ -176,6 +181,8 @@ const (
 	lineColumns = 120 // of a line of prose in the document
 )
 
+// section writes the section of an experiment: what was assumed and fitted, the figures and the
+// runs.
 func (r *Result) section(b *bytes.Buffer) {
 	fmt.Fprintf(b, "\n## %s: %s\n\n", r.Name, r.Title)
 	wrap(b, "", fmt.Sprintf("%s. File: [%s](../%s).", r.Paper, r.file.Name, r.file.Name))
@@ -201,6 +208,7 @@ func (r *Result) section(b *bytes.Buffer) {
 func (r *Result) figures(b *bytes.Buffer) {
 	b.WriteString("\n")
 	var claims, reasons []string
+	// shown has the numbers of the figures that belong to a claim.
 	shown := map[string][]string{}
 	for i, cells := range r.table((*Line).band) {
 		number := strconv.Itoa(i)
@@ -237,6 +245,7 @@ func (r *Result) figures(b *bytes.Buffer) {
 func (r *Result) runTable(b *bytes.Buffer) {
 	var common []string
 	for i := range r.first.trials {
+		// Flags that all runs begin with stand once above the table.
 		words := strings.Fields(r.first.trials[i].line())
 		if i == 0 {
 			common = words[:len(words)-2] // the policy stands in the table
@@ -247,6 +256,7 @@ func (r *Result) runTable(b *bytes.Buffer) {
 		}
 		common = common[:n]
 	}
+	// The prefix must not end between a flag and its value.
 	if n := len(common); n > 0 && strings.HasPrefix(common[n-1], "--") {
 		common = common[:n-1] // a flag whose values differ
 	}
@@ -285,11 +295,14 @@ func wrap(b *bytes.Buffer, mark, text string) {
 // cell makes text fit for a table.
 func cell(text string) string { return strings.ReplaceAll(text, "|", "\\|") }
 
+// chart draws the lines of a chart from the runs of the first seed. It fails if an expression is
+// wrong or has no x.
 func (r *Result) chart(c *workload.ChartOf) (*chart.Chart, error) {
 	drawn := &chart.Chart{Title: c.Title, XName: c.X, YName: c.Y}
 	for i := range c.Lines {
 		l := &c.Lines[i]
 		worth, err := evaluate(l.Y, r.first.look)
+		// A line is no comparison, so it has one side.
 		v := worth.sides[0]
 		if err == nil && len(v.x) != len(v.v) {
 			err = fmt.Errorf("%s: is over nothing: its runs were not swept", l.Y)

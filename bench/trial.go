@@ -31,6 +31,7 @@ type trial struct {
 	has   policy.Options
 }
 
+// flag is a flag of mrlocal sim without its dashes. The order of the flags is that of the file.
 type flag struct{ name, value string }
 
 // line returns the command line of the run.
@@ -50,6 +51,7 @@ func (t *trial) line() string {
 // side by side, so the lists must have the same length. The name of each run ends
 // with its value from the first list.
 func expand(f *workload.File, with []workload.Arg, t *workload.Trial) (all []trial, err error) {
+	// n is the number of runs: the length of the lists, or 1.
 	n := 1
 	for i := range t.Args {
 		a := &t.Args[i]
@@ -63,6 +65,7 @@ func expand(f *workload.File, with []workload.Arg, t *workload.Trial) (all []tri
 	}
 	for i := range n {
 		run := trial{name: t.Name, jobs: t.Jobs, file: f, has: policy.DefaultOptions()}
+		// Flags of the run stand behind those of the experiment, and so replace them.
 		for _, a := range slices.Concat(with, t.Args) {
 			value := a.Values[min(i, len(a.Values)-1)]
 			if len(a.Values) > 1 && run.swept == "" {
@@ -77,6 +80,8 @@ func expand(f *workload.File, with []workload.Arg, t *workload.Trial) (all []tri
 				run.flags = append(run.flags, flag{a.Name, value})
 			}
 		}
+		// A wrong policy is found now, with its place in the file, and not after minutes of
+		// runs.
 		if _, err := registry.New(run.sched, run.has); err != nil {
 			return nil, f.Errorf(t.Pos, "run "+t.Name, "%v", err)
 		}
@@ -114,6 +119,7 @@ func (t *trial) set(name, value string) (err error) {
 	case "slowstart":
 		t.sim.Slowstart = new(ppm.Share)
 		share(t.sim.Slowstart)
+	// The simulator and the policy both need the delay.
 	case "locality-delay":
 		span(&t.sim.LocalityDelay)
 		t.has.LocalityDelay = t.sim.LocalityDelay
@@ -149,6 +155,7 @@ type runs struct {
 	done map[string]*done
 }
 
+// expect counts the runs that an experiment will ask for, one for each trial and seed.
 func (r *runs) expect(e *Experiment) {
 	for n := range max(e.Seeds, 1) {
 		for _, t := range e.trials {
@@ -169,16 +176,19 @@ func (r *runs) of(ctx context.Context, t *trial) (*done, error) {
 		}
 		r.done[key] = d
 	}
+	// The reports and events of all runs together would take much memory.
 	if r.uses[key]--; r.uses[key] <= 0 {
 		delete(r.done, key)
 	}
 	return d, nil
 }
 
+// key identifies a run. The simulator is deterministic, so equal keys mean equal results.
 func (t *trial) key() string { return strconv.FormatUint(t.sim.Seed, 10) + " " + t.line() }
 
 // run makes the run.
 func (t *trial) run(ctx context.Context) (*done, error) {
+	// Slot weights come from the pools of the file, as in mrlocal sim.
 	t.has.SlotWeights = t.file.SlotWeights()
 	p, err := registry.New(t.sched, t.has)
 	if err != nil {
@@ -204,6 +214,7 @@ func (t *trial) some() (*workload.File, error) {
 	if t.jobs == nil {
 		return f, nil
 	}
+	// The copy shares the jobs' data with the file, which the simulator does not change.
 	some := *f
 	some.Jobs = nil
 	for i := range f.Jobs {
@@ -211,6 +222,7 @@ func (t *trial) some() (*workload.File, error) {
 		if !slices.Contains(t.jobs, j.Name) {
 			continue
 		}
+		// The job would wait for one that is left out.
 		if len(j.After) > 0 {
 			return nil, f.Errorf(j.Pos, "job "+j.Name, "has after, and can not be run without the others")
 		}

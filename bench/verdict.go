@@ -23,6 +23,7 @@ const (
 	Differs                   // none of these
 )
 
+// verdictWords are the words of the verdicts in tables, by Verdict.
 var verdictWords = [...]string{"exact", "within the band", "calibrated", "same direction", "differs"}
 
 func (v Verdict) String() string { return verdictWords[v] }
@@ -38,6 +39,8 @@ type Line struct {
 // against counts the verdict of another seed.
 func (l *Line) against(v Verdict) {
 	l.Seeds++
+	// A verdict as good as the first one, or better, counts. If the first one is Differs, every
+	// other verdict counts.
 	if v <= min(l.Verdict, Same) {
 		l.Held++
 	}
@@ -67,8 +70,10 @@ func (l *Line) compare(f *workload.Figure, r *relation) {
 	switch {
 	case !r.holds:
 		l.Verdict = Differs
+	// A figure that something was fitted to shows only that the model can give it.
 	case f.Fitted:
 		l.Verdict = Calibrated
+	// An equation that holds is exact.
 	case !slices.ContainsFunc(r.signs, func(s string) bool { return s != "==" }):
 		l.Verdict = Exact
 	default:
@@ -80,6 +85,7 @@ func (l *Line) compare(f *workload.Figure, r *relation) {
 // measure judges a number.
 func (l *Line) measure(f *workload.Figure, paper *quantity, ours float64) error {
 	l.Ours = paper.format(ours)
+	// Without a band of its own, the range of the paper is the band.
 	band := *paper
 	if f.Band != nil {
 		least, err := parseQuantity(f.Band[0])
@@ -94,6 +100,8 @@ func (l *Line) measure(f *workload.Figure, paper *quantity, ours float64) error 
 	}
 	said := fmt.Sprintf("%s to %s", band.format(band.least), band.format(band.most))
 	switch {
+	// The paper rounds its figure, so ours may be off by half a unit of the last digit. A range
+	// is never exact.
 	case paper.least == paper.most && math.Abs(ours-paper.least) <= paper.half()+1e-9:
 		l.Verdict = Exact
 		said = ""
@@ -127,6 +135,7 @@ func (l *Line) sameSide(f *workload.Figure, paper *quantity, ours float64) (bool
 		return false, nil
 	}
 	b, err := parseQuantity(f.Beyond)
+	// The product is positive if both lie above the value, or both below.
 	return (ours-b.least)*(paper.least-b.least) > 0, err
 }
 
@@ -146,6 +155,8 @@ type quantity struct {
 	unit        string // with the space before it, or ""
 }
 
+// parseQuantity reads a number or a range with its unit, such as 29 %, 32..55 % or 1319 s.
+// Percentages become fractions.
 func parseQuantity(text string) (q quantity, err error) {
 	digits := text
 	if i := strings.IndexFunc(text, func(r rune) bool { return r != '.' && r != '-' && !unicode.IsDigit(r) }); i >= 0 {
@@ -163,6 +174,7 @@ func parseQuantity(text string) (q quantity, err error) {
 		return q, fmt.Errorf("%q is no number; write 29 %%, 32..55 %% or 1319 s, or compare in ours", text)
 	}
 	_, decimals, _ := strings.Cut(to, ".")
+	// The digits behind the point say how exactly the paper prints the figure.
 	q.decimals = len(decimals)
 	if strings.TrimSpace(q.unit) == "%" {
 		q.percent = true
@@ -220,6 +232,7 @@ func short(n float64) string {
 	if strings.Contains(text, ".") {
 		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
 	}
+	// A small negative number rounds to -0, which readers would take for a mistake.
 	if text == "-0" {
 		return "0"
 	}

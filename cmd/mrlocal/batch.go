@@ -26,6 +26,8 @@ const batchHelp = `WORKLOAD is a YAML file of pools and jobs, or - for standard 
 Exit codes: 0 all results are complete and durable; 2 wrong usage or input, nothing was started; 3 a job failed (the others ran); 128 + the signal's number when interrupted.`
 
 func batchCommand() command {
+	// A batch is a real run, so it takes the flags of the engine. The flags of virtual time are
+	// those of sim alone.
 	own := append(engineFlags(), bandwidthFlags()...)
 	own = append(own, verboseFlag(), quietFlag(), profileFlag("; with several policies, into DIR.POLICY"),
 		value("seed", "seed `N` of the placement and of the times of sleep jobs", "1"),
@@ -52,6 +54,8 @@ func (r *reader) batch() *batch {
 	return b
 }
 
+// load reads the workload file that the line names, and the args of its jobs. It runs after all
+// flags are read, because a flag replaces a value of the file.
 func (b *batch) load(e env, line argv.Line) (err error) {
 	if b.file, err = loadWorkload(e, line); err != nil {
 		return err
@@ -64,6 +68,8 @@ func (b *batch) load(e env, line argv.Line) (err error) {
 	return err
 }
 
+// runBatch runs the file once for each policy. A job that fails gives exit code 3, and the other
+// policies run all the same.
 func runBatch(ctx context.Context, e env, line argv.Line) (int, error) {
 	// All flags are read before the first mistake is reported, and no file is opened for a line
 	// with a mistake.
@@ -95,6 +101,7 @@ func runBatch(ctx context.Context, e env, line argv.Line) (int, error) {
 		return 0, err
 	}
 	profiles := make([]string, len(names))
+	// A profile is checked before the first run as well, for the same reason.
 	for i, name := range names {
 		profiles[i] = withSuffix(profilePath, suffix(name, names))
 		if err := process.CheckProfile(profiles[i], b.places(names)); err != nil {
@@ -104,6 +111,7 @@ func runBatch(ctx context.Context, e env, line argv.Line) (int, error) {
 	var reports []*report.Report
 	code := exitDone
 	for i, name := range names {
+		// Each run has a screen of its own, because a screen follows one stream of events.
 		s := newScreen(e, mode, picture)
 		s.Verbose, s.Silent = line.Has("verbose"), line.Has("quiet")
 		var done *report.Report
@@ -157,6 +165,8 @@ func (b *batch) places(names []string) process.Work {
 	for i := range b.jobs {
 		o := &b.jobs[i].options
 		w.Inputs = append(w.Inputs, o.Inputs...)
+		// Each policy has results of its own, so that a run never replaces those of the one
+		// before.
 		for _, name := range names {
 			if o.OutputDir != "" {
 				w.Outputs = append(w.Outputs, withSuffix(o.OutputDir, suffix(name, names)))
@@ -205,8 +215,10 @@ func (b *batch) warn(s *show.Screen, o mrlocal.Options) {
 // run runs all jobs under a policy. suffix is that of work.
 func (b *batch) run(ctx context.Context, e env, s *show.Screen, policyName, suffix string, events io.Writer) (done *report.Report, err error) {
 	defer s.Stop()
+	// A copy: a run sets fields that the next run must not see.
 	o := b.engine
 	var jobs []setup.Submission
+	// Lower is the one way from a workload file to jobs; sim uses it as well.
 	o.Config, jobs = b.file.Lower(b.Config)
 	if o.Policy, err = b.newPolicy(policyName); err != nil {
 		return nil, err
@@ -222,6 +234,8 @@ func (b *batch) run(ctx context.Context, e env, s *show.Screen, policyName, suff
 	}
 	work := b.work(jobs, e.stdin, suffix)
 	parents, err := makeParents(work)
+	// Directories that hold a result stay. Those of a run that failed early go, so that a
+	// mistake leaves nothing behind.
 	defer removeEmpty(parents)
 	if err != nil {
 		return nil, err
@@ -258,6 +272,7 @@ func makeParents(work []mrlocal.BatchJob) (made []string, err error) {
 		if out == "" {
 			continue
 		}
+		// missing has the deepest directory first, so it is made from the end.
 		var missing []string
 		for dir := filepath.Dir(filepath.Clean(out)); ; dir = filepath.Dir(dir) {
 			if _, err := os.Stat(dir); err == nil || dir == filepath.Dir(dir) {
@@ -290,10 +305,13 @@ func (b *batchReader) named(err error) error {
 	}
 	for i := range b.file.Jobs {
 		j := &b.file.Jobs[i]
+		// The engine names the job in the object of the error.
 		if u.Object != "job "+j.Name {
 			continue
 		}
+		// The engine speaks of fields. The user of a batch writes keys of the file.
 		cause := strings.ReplaceAll(u.Cause.Error(), "set Options.Overwrite", "add overwrite: true")
+		// If the cause begins with the value of an arg, the place of that arg is the best one.
 		for n := range j.Args {
 			a := &j.Args[n]
 			for _, v := range a.Values {

@@ -52,6 +52,7 @@ func (b *batchReader) read() ([]batchJob, error) {
 func (b *batchReader) job(i int) (batchJob, error) {
 	j := &b.file.Jobs[i]
 	job := batchJob{Job: j}
+	// The job sleep is no kind of run: it reads no input and has no flags.
 	if j.Job == sleepJob {
 		err := b.sleep(&job, i)
 		return job, err
@@ -123,6 +124,7 @@ func (b *batchReader) settings(j *workload.Job, a *workload.Arg, k *jobKind, spe
 	if f == nil {
 		return nil, b.unknown(j, a, k, specs)
 	}
+	// An arg with several values becomes several flags, one for each value.
 	var all []argv.Setting
 	for _, text := range a.Values {
 		switch {
@@ -160,6 +162,8 @@ func (b *batchReader) unknown(j *workload.Job, a *workload.Arg, k *jobKind, spec
 	if bare := strings.TrimLeft(a.Name, "-"); bare != a.Name && flagNamed(bare, specs) != nil {
 		return b.errorf(a.Pos, j, a.Name, "write it without dashes: %s", bare)
 	}
+	// The nearest name is sought among the flags of the job, because most wrong args are
+	// misspelt.
 	var known []string
 	for i := range specs {
 		known = append(known, specs[i].Name)
@@ -200,6 +204,7 @@ func (b *batchReader) at(j *workload.Job, err error) error {
 			}
 		}
 	}
+	// This error has no flag; in a workload file the cure is an arg.
 	if u.Object == "no input" {
 		return b.errorf(j.Pos, j, "no input", "add input: PATH or input: [PATH, PATH] to its args")
 	}

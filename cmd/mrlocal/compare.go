@@ -21,10 +21,12 @@ func compareCommand() command {
 	return command{name: "compare", usage: "tell how two recorded runs differ, and why", args: "FIRST SECOND", long: compareHelp, run: runCompare}
 }
 
+// runCompare compares two event files. The exit code is 0 or exitDiffers.
 func runCompare(ctx context.Context, e env, line argv.Line) (int, error) {
 	if len(line.Words) != 2 {
 		return 0, errs.Optionf("", "name two files that --events FILE of run, batch or sim wrote")
 	}
+	// Standard input cannot be read twice.
 	if line.Words[0] == "-" && line.Words[1] == "-" {
 		return 0, errs.Optionf("-", "standard input can be only one of the two runs")
 	}
@@ -34,6 +36,8 @@ func runCompare(ctx context.Context, e env, line argv.Line) (int, error) {
 		if err != nil {
 			return 0, err
 		}
+		// Both files stay open until the comparison has ended, because it reads them more than
+		// once.
 		defer events.Close()
 		both[i].Name = argv.Quote(path)
 		if both[i].Events, err = seekable(ctx, events); err != nil {
@@ -50,6 +54,7 @@ func seekable(ctx context.Context, events io.Reader) (io.ReadSeeker, error) {
 			return f, nil
 		}
 	}
+	// The memory is that of the whole event file. A file on the disk costs none.
 	text, err := io.ReadAll(contextReader{ctx, events})
 	return bytes.NewReader(text), err
 }

@@ -45,6 +45,8 @@ func runExplain(ctx context.Context, e env, line argv.Line) (int, error) {
 	}
 	o.HasSlot, o.Slot = line.Has("slot"), r.Count("slot", 0, math.MaxInt32)
 	o.Lent, o.Job = line.Has("lent"), r.Path("job")
+	// Filters choose among decisions. A task or an idle slot is another question with an answer
+	// of its own.
 	switch filtered := o.HasSlot || o.Lent || o.Job != ""; {
 	case o.Task != "" && o.WhyIdle >= 0:
 		r.Keep(errs.Optionf("--task, --why-idle", "give one of them, not both"))
@@ -69,6 +71,7 @@ func runExplain(ctx context.Context, e env, line argv.Line) (int, error) {
 		}
 		return exitDone, write(e, b.Bytes())
 	}
+	// All decisions are printed as they are read, because there may be millions of them.
 	if err = explain.Sentences(e.stdout, read, o); gone(err) { // as in: explain run.jsonl | head
 		err = nil
 	}
@@ -81,6 +84,7 @@ type contextReader struct {
 	r   io.Reader
 }
 
+// Read checks ctx once for each read. A read that blocks is not interrupted.
 func (c contextReader) Read(p []byte) (int, error) {
 	if c.ctx.Err() != nil {
 		return 0, context.Cause(c.ctx)

@@ -155,10 +155,12 @@ func (r *reader) jobOptions(o *mrlocal.Options) {
 	o.Inputs, o.All = inputs(r), r.Line.Has("all")
 	o.NoDecode = r.Choice("decode", "auto", "none") == "none"
 	o.OutputDir, o.Overwrite, o.OutputFile = r.Path("output"), r.Line.Has("overwrite"), r.Path("output-file")
+	// An empty OutputFile stands for standard output in the options.
 	if o.OutputFile == "-" && o.OutputDir == "" { // with --output too, the engine refuses
 		o.OutputFile = ""
 	}
 	o.Reducers = r.Count("reducers", 0, mostReducers)
+	// In the options 0 reducers stand for the default, so map only is a field of its own.
 	o.MapOnly = r.Line.Has("reducers") && o.Reducers == 0
 	o.BlockBytes = r.Size("block-size", leastBlock)
 	if o.Overwrite && o.OutputDir == "" {
@@ -183,6 +185,8 @@ func (r *reader) engineOptions(o *mrlocal.Options) {
 // inputs returns the paths of --input, then the plain ones.
 func inputs(r *reader) []string {
 	paths := append(append([]string(nil), r.Line.Values("input")...), r.Line.Words...)
+	// An empty path often comes from an unset variable of a shell. It would otherwise mean the
+	// working directory.
 	for _, p := range paths {
 		if p == "" {
 			r.Keep(errs.Optionf("input", "an empty path"))
@@ -212,6 +216,8 @@ func (r *reader) policy() slots.Policy {
 
 // codec reads --compress.
 func (r *reader) codec() runs.Codec {
+	// The value auto, which is the default, is none of these. A wrong value leaves its error in
+	// r.Err.
 	for c, name := range map[runs.Codec]string{runs.None: "none", runs.S2: "s2", runs.Zstd: "zstd"} {
 		if r.Choice("compress", "auto", "none", "s2", "zstd") == name {
 			return c
@@ -233,6 +239,7 @@ func (r *reader) directories(flag string) []string {
 			r.Keep(errs.Optionf("--"+flag, "an empty directory name in %s", argv.Quote(text)))
 			continue
 		}
+		// A directory that is missing is a mistake in the flag, so it is found before the run.
 		info, err := os.Stat(d)
 		switch {
 		case err != nil:

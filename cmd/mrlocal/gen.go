@@ -21,6 +21,7 @@ const (
 
 const genHelp = `KIND is wiki (articles, a directory of several files), lines (random text), records (TeraGen's 100-byte rows), words (Zipf) or corpus (short technical lines, many of them equal). The same KIND, size and seed give the same bytes. An existing file is replaced. An existing directory is refused. The place - is standard output, which takes every kind but wiki.`
 
+// genCommand makes input for the examples and the benchmarks.
 func genCommand() command {
 	return command{name: "gen", usage: "generate input: wiki, lines, records, words or corpus", args: "KIND DIR_OR_FILE", long: genHelp,
 		flags: []flagSpec{
@@ -30,6 +31,7 @@ func genCommand() command {
 		run: runGen}
 }
 
+// runGen writes the data of one kind to a file, a directory or standard output.
 func runGen(ctx context.Context, e env, line argv.Line) (int, error) {
 	if len(line.Words) == 0 {
 		return 0, errs.Optionf("", "give a kind and a place: mrlocal gen wiki|lines|records|words|corpus --size SIZE DIR_OR_FILE")

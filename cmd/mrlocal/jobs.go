@@ -91,6 +91,7 @@ func sortJob(r *reader) (jobs.Chain, error) {
 	if given && separator == "" { // to package sort, "" means that none is set
 		return nil, errs.Optionf("-t", "the separator is empty")
 	}
+	// run sort has no -g, -M, -R or -V; mrlocal sort has all flags of GNU sort.
 	return sort.New(sort.Options{
 		Keys: r.Line.Values("key"), Separator: separator,
 		Numeric: on("numeric-sort"), Human: on("human-numeric-sort"), Reverse: on("reverse"), Unique: on("unique"), Stable: on("stable"),
@@ -167,9 +168,12 @@ func missingWord(line argv.Line) error {
 		if word == "-" || word == "" { // standard input; the empty path is refused elsewhere
 			continue
 		}
+		// A file that is there, or that cannot be looked at, is no misplaced pattern. The run
+		// reports what it cannot read.
 		if _, err := os.Lstat(word); err == nil || !errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
+		// The engine expands globs that the shell has left alone.
 		if found, err := filepath.Glob(word); err == nil && len(found) > 0 {
 			continue
 		}

@@ -53,6 +53,8 @@ type env struct {
 // main is the only function that sees the process: its streams, its arguments, its
 // exit code.
 func main() {
+	// Both calls set the runtime of the process, before anything allocates much. A library must
+	// not do so.
 	process.SampleNoAllocations()
 	process.CollectLate()
 	ctx, stop := process.Watch(context.Background(), os.Exit)
@@ -69,6 +71,7 @@ func run(ctx context.Context, args []string, e env) (code int) {
 			code = fail(ctx, e, what, fmt.Errorf("a bug in mrlocal: %v", r))
 		}
 	}()
+	// Tools come first, because their flags are not those of the tree.
 	if code, done := tool(ctx, args, e); done {
 		return code
 	}
@@ -97,6 +100,7 @@ func fail(ctx context.Context, e env, what string, err error) int {
 		return s.ExitCode()
 	}
 	usage := errs.IsUsage(err)
+	// A new user meets this error first: the examples read wiki/.
 	if usage && missingWiki.MatchString(err.Error()) {
 		err = fmt.Errorf("%w; mrlocal demo makes wiki/, and mrlocal gen wiki one of any size", err)
 	}

@@ -44,6 +44,7 @@ func tuneFlags() []flagSpec {
 // measuringFlags are the flags of a run without those of results, policies and
 // displays. A flag among others replaces the one of its name.
 func measuringFlags(others ...flagSpec) []flagSpec {
+	// These flags make no sense in runs whose results are thrown away, and which fix the policy.
 	leave := []string{"output", "overwrite", "output-file", "sched", "max-slots", "events", "report", "progress", "profile"}
 	for _, f := range append(policyFlags(), ganttFlags("")...) {
 		leave = append(leave, f.Name)
@@ -66,6 +67,7 @@ func tuneJob(ctx context.Context, e env, line argv.Line, name string, build func
 	rounds := cmp.Or(r.Count("rounds", 1, mostAttempts), defaultRounds)
 	quiet := r.Choice("progress", "auto", "plain", "none") == "none"
 	reportPath := r.Path("report")
+	// With --progress none the notes are dropped too: the table is all that is asked for.
 	note := func(text string) {
 		if !quiet {
 			fmt.Fprint(e.stderr, argv.ErrorLine("", errors.New(text)))
@@ -120,6 +122,7 @@ func (r *reader) measured(name string, build func(*reader) (jobs.Chain, error), 
 		for _, n := range notes {
 			note(n)
 		}
+		// 0 reducers without MapOnly stand for the default of the job.
 		if ignore {
 			o.Reducers, o.MapOnly = 0, false
 		}

@@ -52,6 +52,7 @@ func printVersion(e env) int {
 	commit := "" // unknown if the binary was built outside of a repository
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {
+			// Twelve digits of a commit are unique in this repository.
 			if s.Key == "vcs.revision" {
 				commit = " " + s.Value[:min(12, len(s.Value))]
 			}

@@ -39,6 +39,7 @@ func runReplay(ctx context.Context, e env, line argv.Line) (int, error) {
 	// replay of a large file when ctx ends.
 	decisions := 0
 	diff, err := replay.Run(events, registry.ForReplay, replay.Options{Event: func(ev *trace.Event, _ []string) bool {
+		// Facts are not compared: they are the input of the replay.
 		if ev.Op.Class() == trace.Decision {
 			decisions++
 		}
@@ -70,6 +71,7 @@ func openEvents(e env, line argv.Line) (path string, events io.ReadCloser, err e
 	if err != nil {
 		return "", nil, errs.Inputf(argv.Quote(path), "%v", errs.Cause(err))
 	}
+	// Reading a directory would fail later, with an error that does not say why.
 	if info, err := f.Stat(); err == nil && info.IsDir() {
 		f.Close()
 		return "", nil, errs.Inputf(path, "is a directory; name a file that --events wrote")

@@ -144,6 +144,8 @@ func runExperiments(ctx context.Context, e env, all []*bench.Experiment, toDocs 
 	if err := os.MkdirAll(filepath.Join(docsFolder, bench.Folder), 0o777); err != nil {
 		return fmt.Errorf("write the document: %w", err)
 	}
+	// The order of a map is random. The sorted order makes an error name the same file each
+	// time.
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if err := os.WriteFile(filepath.Join(docsFolder, filepath.FromSlash(name)), files[name], 0o666); err != nil {
 			return fmt.Errorf("write the document: %w", err)

@@ -32,6 +32,8 @@ func runCommand() command {
 // runJob runs one job. It checks all flags and files first, so that a mistake
 // leaves no file behind. The report is written for a failed run too.
 func runJob(ctx context.Context, e env, line argv.Line, name string, build func(*reader) (jobs.Chain, error)) (int, error) {
+	// The word may be a pattern without -e. A wrong guess would read a file that is not there,
+	// so the message suggests -e.
 	if name == "grep" {
 		if err := missingWord(line); err != nil {
 			return 0, err
@@ -49,6 +51,7 @@ func runJob(ctx context.Context, e env, line argv.Line, name string, build func(
 	if r.Err != nil {
 		return 0, r.Err
 	}
+	// The flags of the job are read last: their mistakes are reported after those of the run.
 	chain, err := build(r)
 	if err != nil {
 		return 0, err
@@ -108,6 +111,7 @@ func besideRun(e env, o *mrlocal.Options) process.Work {
 	if o.OutputFile != "" {
 		w.Files = []string{o.OutputFile}
 	}
+	// Only a result in files leaves standard output to an auxiliary file.
 	if o.OutputFile != "" || o.OutputDir != "" {
 		w.Stdout = e.stdout
 	}
@@ -119,6 +123,7 @@ func besideRun(e env, o *mrlocal.Options) process.Work {
 func checkReduces(name string, chain jobs.Chain, o mrlocal.Options) error {
 	for i := range chain {
 		switch {
+		// This job of the chain has no reduces.
 		case chain[i].NewReducer == nil:
 		case o.NoReduces:
 			return errs.Optionf("--reduce-slots", "0: %s has reduces; at least 1", name)
@@ -134,6 +139,7 @@ func verboseFlag() flagSpec {
 	return toggle("verbose", "", "show the table of the run and the names that were skipped even in a pipe or after a short run")
 }
 
+// quietFlag silences all but errors. For grep the name belongs to GNU grep.
 func quietFlag() flagSpec {
 	return toggle("quiet", "", "show neither progress nor notes nor the table, errors alone")
 }

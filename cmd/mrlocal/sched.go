@@ -41,6 +41,8 @@ func schedulingFlags(elsewhere string) []flagSpec {
 	}, append(policyFlags(), placementFlags(elsewhere)...)...)
 }
 
+// slowstartFlag names the policies that have a slowstart of their own in its help. elsewhere is
+// as in schedulingFlags.
 func slowstartFlag(elsewhere string) flagSpec {
 	return value("slowstart", "`SHARE` of maps finished before reduces are ready; "+strings.Join(registry.OwnSlowstart(), ", ")+" have their own", elsewhere+"1.0")
 }
@@ -64,9 +66,12 @@ func (r *reader) policyOptions() policy.Options {
 			continue
 		}
 		switch p := f.Value.(type) {
+		// The type of the field says how its flag is read. A new type of field needs a case
+		// here.
 		case *slots.PPM:
 			*p = r.ShareOr(f.Name, *p)
 		case *time.Duration:
+			// A time may be 0, which turns it off, if the least value of the field is 0.
 			*p = r.Time(f.Name, f.Least == 0)
 		case *int32:
 			*p = int32(r.Count(f.Name, f.Least, most))
@@ -131,6 +136,7 @@ func (r *reader) factor(flag string) slots.PPM {
 	switch {
 	case err != nil:
 		r.Keep(errs.Optionf("--"+flag, "%s: not a factor; write a decimal number such as 1.5", argv.Quote(text)))
+	// A penalty below 1 would make a map faster away from its input.
 	case p < ppm.One || p > mostPenalty*ppm.One:
 		r.Keep(errs.Optionf("--"+flag, "%s: a factor from 1 (none) to %d", argv.Quote(text), mostPenalty))
 	}
@@ -148,6 +154,7 @@ func (r *reader) slow() []setup.Slow {
 		switch {
 		case !ok || err != nil || shareErr != nil || tracker < 0:
 			r.Keep(errs.Optionf("--slow", "%s: not TRACKER=FACTOR; write 3=0.5", argv.Quote(text)))
+		// The share is in parts per million, so 1 is the least factor above 0.
 		case share < 1 || share > mostPenalty*ppm.One:
 			r.Keep(errs.Optionf("--slow", "%s: a factor above 0, at most %d", argv.Quote(text), mostPenalty))
 		case seen[tracker]:
@@ -209,6 +216,7 @@ func (r *reader) checkPolicy(name string, known []string) {
 		r.Keep(errs.Optionf("--sched", "%s: no such policy; did you mean %s?", argv.Quote(name), near))
 		return
 	}
+	// No name is near. The error of the registry lists all of them.
 	_, err := registry.New(name, policy.Options{})
 	r.Keep(err)
 }

@@ -25,6 +25,8 @@ const simHelp = `WORKLOAD is a YAML file of pools and jobs, or - for standard in
 
 Exit codes: 0 done; 1 the runs of --compare differ; 2 wrong usage or input, nothing was started; 3 a job failed in the simulation (the others went on; table and report are complete); 128 + the signal's number when interrupted.`
 
+// simCommand runs a workload file in virtual time. Its flags are those of batch without the
+// engine, and with the cost model.
 func simCommand() command {
 	return command{name: "sim", usage: "run a workload file in virtual time", args: "WORKLOAD", long: simHelp, run: runSim,
 		flags: workloadFlags(append(simFlags(),
@@ -71,6 +73,7 @@ func (r *reader) simulation() simulation {
 func (s *simulation) options(f *workload.File, policyName string) (sim.Options, error) {
 	// The product may be too large although each flag is within its bounds.
 	c := s.Config.Or(f.Config)
+	// MaxSlots of 0 stands for twice the home slots, as in the engine.
 	if slots := max(1, c.Trackers) * cmp.Or(c.MaxSlots, 2*(c.MapSlots+c.ReduceSlots)); slots > mostSimulatedSlots {
 		return sim.Options{}, errs.Optionf("--trackers, --map-slots, --reduce-slots", "%d slots, the extra ones with them; at most %d", slots, mostSimulatedSlots)
 	}
@@ -78,6 +81,8 @@ func (s *simulation) options(f *workload.File, policyName string) (sim.Options, 
 	return sim.Options{Config: s.Config, Policy: p, Heartbeat: s.heartbeat, Cost: s.cost}, err
 }
 
+// runSim simulates the file once for each policy, and prints the gantts and the table. A failed
+// job gives exit code 3.
 func runSim(ctx context.Context, e env, line argv.Line) (int, error) {
 	r := newReader(line)
 	s, names, picture := r.simulation(), r.policies(), r.picture()
@@ -118,6 +123,7 @@ func runSim(ctx context.Context, e env, line argv.Line) (int, error) {
 		}
 		o.Events, o.Note, o.Watch = files.Events(i), notes.note, picture.Watch
 		switch {
+		// The comparison reads the events from memory. The event file gets the same bytes.
 		case compare && o.Events != nil:
 			o.Events = io.MultiWriter(o.Events, &recorded[i])
 		case compare:
@@ -141,6 +147,7 @@ func runSim(ctx context.Context, e env, line argv.Line) (int, error) {
 		if err != nil {
 			return 0, err
 		}
+		// A failed job wins over a difference: exit code 3 before 1.
 		if code == exitDone {
 			code = differs
 		}
@@ -193,8 +200,11 @@ type notes struct {
 	seen map[string]bool
 }
 
+// newNotes returns notes that go to w, each on one line.
 func newNotes(w io.Writer) *notes { return &notes{w: w, seen: map[string]bool{}} }
 
+// note writes a message that has not been written yet. Runs of one file give the same warnings
+// again and again.
 func (n *notes) note(text string) {
 	if !n.seen[text] {
 		n.seen[text] = true

@@ -21,10 +21,12 @@ const sweepHelp = `Runs WORKLOAD once for every combination of the values, under
 
 The table has one row for each run. Speedup is T0/T1 - 1. T1 is the makespan of the row. T0 is the makespan of the first policy in the same configuration or, with one policy only, of the first row.`
 
+// sweepCommand runs a workload file over the product of lists of values.
 func sweepCommand() command {
 	return command{name: "sweep", usage: "run a workload file over slot configurations, shares and policies", args: "WORKLOAD", long: sweepHelp, run: runSweep, flags: sweepFlags()}
 }
 
+// sweepFlags are those of sim and of batch, of which four take lists.
 func sweepFlags() []flagSpec {
 	swept := map[string]flagSpec{
 		"map-slots":     value("map-slots", "home map slots a tracker, `N`, a list or a range", "the file's"),
@@ -130,12 +132,15 @@ func withoutSwept(line argv.Line) argv.Line {
 	return line
 }
 
+// runSweep runs the plan and prints its table. A run that fails ends the sweep with the error of
+// that run.
 func runSweep(ctx context.Context, e env, line argv.Line) (int, error) {
 	r := newReader(line)
 	p := r.sweep()
 	y := r.Choice("y", "", "makespan", "speedup", "utilisation", "moves")
 	csvPath, svgPath := r.Path("csv"), r.Path("svg")
 	// Everything is checked before the first run: a sweep may take hours.
+	// prepare reads the other flags, and returns the function that makes one run.
 	prepare := sweepSimulated
 	if line.Has("real") {
 		prepare = sweepReal
@@ -192,6 +197,7 @@ func sweepSimulated(ctx context.Context, e env, line argv.Line, _ *measure.Plan)
 	if err := base.complete(f); err != nil {
 		return nil, nil, err
 	}
+	// The notes are shared by all runs, so that a warning appears once.
 	notes := newNotes(e.stderr)
 	return func(c measure.Configuration, policyName string) (*report.Report, error) {
 		// A copy: each run starts from the flags, not from the run before.
@@ -234,6 +240,7 @@ func sweepReal(ctx context.Context, e env, line argv.Line, p *measure.Plan) (run
 	return func(c measure.Configuration, policyName string) (*report.Report, error) {
 		b.scheduling = base
 		b.apply(c)
+		// The suffix discard throws the results away. No event file is written.
 		return b.run(ctx, e, newScreen(e, mode, nil), policyName, discard, nil)
 	}, b.file, nil
 }

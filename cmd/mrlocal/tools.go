@@ -28,6 +28,7 @@ func tool(ctx context.Context, args []string, e env) (code int, done bool) {
 	if len(args) == 0 {
 		return 0, false
 	}
+	// "mrlocal help sort" is the same as "mrlocal sort --help".
 	if len(args) == 2 && (args[0] == "help" || args[0] == "--help") {
 		args = []string{args[1], "--help"}
 	}
@@ -43,6 +44,7 @@ func tool(ctx context.Context, args []string, e env) (code int, done bool) {
 
 // toolEngineFlags are the flags of the engine that tools take.
 func toolEngineFlags() []flagSpec {
+	// A tool shows progress on its own terms, so --progress is left out.
 	flags := slices.DeleteFunc(engineFlags(), func(f flagSpec) bool { return f.Name == "progress" })
 	return append(flags,
 		value("decode", "decode compressed inputs and refuse other archives, or read all bytes as they are: `auto|none`", "auto"),
@@ -55,6 +57,7 @@ func toolEngineFlags() []flagSpec {
 // toolEngineOptions reads toolEngineFlags. The slots of a tool are those of a run.
 func toolEngineOptions(line argv.Line) (mrlocal.Options, error) {
 	r := newReader(line)
+	// The error of a bad policy stays in r.Err, as those of all flags.
 	o := mrlocal.Options{Policy: r.policy()}
 	o.MapSlots, o.ReduceSlots = r.Count("map-slots", 1, mostSlots), r.Count("reduce-slots", 1, mostSlots)
 	o.NoDecode = r.Choice("decode", "auto", "none") == "none"

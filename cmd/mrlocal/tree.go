@@ -40,6 +40,7 @@ func join(path []string) string { return strings.Join(path, " ") }
 func leaves(tree []command) []argv.Command {
 	var all []argv.Command
 	for _, c := range tree {
+		// The tree has two levels at most: a command, and a job below it.
 		if len(c.sub) == 0 {
 			all = append(all, argv.Command{Path: []string{c.name}, Flags: argvFlags(c.flags)})
 		}
@@ -67,6 +68,7 @@ func shortcut(args []string, e env) (code int, done bool) {
 		first = args[0]
 	}
 	switch {
+	// An empty word is treated as none. The message is the first thing that a new user reads.
 	case first == "":
 		fmt.Fprint(e.stderr, argv.ErrorLine("", errs.Optionf("", "name a command: mrlocal --help lists them, mrlocal demo shows what mrlocal does")))
 		return exitUsage, true
@@ -111,12 +113,14 @@ func dispatch(ctx context.Context, tree []command, line argv.Line, e env) (code 
 		Description: appHelp,
 		Writer:      e.stdout, ErrWriter: e.stderr,
 		HideHelpCommand: true, HideVersion: true, DisableSliceFlagSeparator: true,
+		// The library would call os.Exit. Errors are worded in one place instead, by fail.
 		ExitErrHandler:  func(*cli.Context, error) {},
 		CommandNotFound: func(_ *cli.Context, name string) { err = errs.Optionf(argv.Quote(name), "no such command") },
 	}
 	for i := range tree {
 		app.Commands = append(app.Commands, tree[i].lower(line, e, &code))
 	}
+	// err may be set by CommandNotFound without an error of RunContext.
 	if runErr := app.RunContext(ctx, append([]string{"mrlocal"}, libraryArgs(line)...)); runErr != nil {
 		err = runErr
 	}
@@ -151,6 +155,7 @@ func (c *command) lower(line argv.Line, e env, code *int) *cli.Command {
 	for i := range c.flags {
 		l.Flags = append(l.Flags, lowerFlag(&c.flags[i]))
 	}
+	// An inner node has no action; the library prints its help.
 	if c.run != nil {
 		l.Action = func(ctx *cli.Context) (err error) {
 			*code, err = c.run(ctx.Context, e, line)
@@ -163,6 +168,7 @@ func (c *command) lower(line argv.Line, e env, code *int) *cli.Command {
 // lowerFlag turns f into a flag of the flag library, for the help alone.
 func lowerFlag(f *flagSpec) cli.Flag {
 	var aliases []string
+	// A flag of one letter is its own short form.
 	if f.Short != "" && f.Short != f.Name {
 		aliases = []string{f.Short}
 	}

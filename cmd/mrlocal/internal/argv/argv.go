@@ -96,11 +96,13 @@ func Parse(args []string, commands []Command) (Line, error) {
 	var found []Line
 	var failed error
 	for i := range commands {
+		// Only a command below a job gives -h to the job. A path of one word has no such flag.
 		c := &commands[i]
 		s := scan(args, c.Flags, len(c.Path) == 1)
 		if !s.begins(c.Path) {
 			continue
 		}
+		// Help is shown even if the flags have mistakes.
 		if s.help || s.err == nil {
 			found = append(found, s.line(c.Path))
 		} else if failed == nil {
@@ -108,6 +110,7 @@ func Parse(args []string, commands []Command) (Line, error) {
 		}
 	}
 	switch {
+	// Help is the same wherever the line belongs, so two readings are no problem.
 	case len(found) == 1 || len(found) > 1 && found[0].Help:
 		return found[0], nil
 	case len(found) > 1:
@@ -156,11 +159,13 @@ func (s *scanned) fail(err error) {
 // job it is the job's own flag. scan goes on after a mistake, because the
 // words behind it tell which command was meant.
 func scan(args []string, flags []Flag, shortHelp bool) *scanned {
+	// given holds the last value of each flag by its long name.
 	s := &scanned{}
 	given := map[string]string{}
 	for i := 0; i < len(args); i++ {
 		word := args[i]
 		switch {
+		// All words behind -- are positional.
 		case word == "--":
 			s.words = append(s.words, args[i+1:]...)
 			return s
@@ -168,6 +173,7 @@ func scan(args []string, flags []Flag, shortHelp bool) *scanned {
 			s.help = true
 		case strings.HasPrefix(word, "--"):
 			i += s.long(word, args[i+1:], flags, given)
+		// A dash alone is positional: it stands for standard input.
 		case len(word) > 1 && word[0] == '-':
 			i += s.short(word, args[i+1:], flags, given)
 		default:
@@ -204,6 +210,8 @@ func (s *scanned) long(word string, rest []string, flags []Flag, given map[strin
 // to the bundle.
 func (s *scanned) short(word string, rest []string, flags []Flag, given map[string]string) int {
 	for i := 1; i < len(word); {
+		// A letter may have several bytes in a mistyped word. No flag has such a letter, and the
+		// message shows it whole.
 		_, n := utf8.DecodeRuneInString(word[i:])
 		letter := word[i : i+n]
 		i += n
@@ -232,6 +240,7 @@ func (s *scanned) next(f *Flag, as string, rest []string, flags []Flag, given ma
 		s.fail(errs.Optionf(as, "needs a value"))
 		return 0
 	}
+	// A word with one dash is a value: it may be a negative number, or standard input.
 	value := rest[0]
 	if name, isLong := strings.CutPrefix(value, "--"); isLong && !f.Any {
 		name, _, _ = strings.Cut(name, "=")
@@ -246,6 +255,7 @@ func (s *scanned) next(f *Flag, as string, rest []string, flags []Flag, given ma
 
 // set records the value of a flag. given holds the last value of each flag.
 func (s *scanned) set(f *Flag, value string, given map[string]string) {
+	// The same value twice is harmless, as when a script adds a flag that is there already.
 	if before, ok := given[f.Name]; ok && !f.Repeat && before != value {
 		s.fail(errs.Optionf("--"+f.Name, "given twice, with %s and with %s", Quote(before), Quote(value)))
 	}

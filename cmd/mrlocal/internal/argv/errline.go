@@ -28,9 +28,11 @@ func ErrorLine(what string, err error) string {
 // message puts joined errors on one line; errors.Join puts each on a line of its
 // own.
 func message(err error) string {
+	// An error without an object begins with its cause.
 	if e, ok := err.(*errs.Error); ok {
 		return strings.TrimPrefix(e.Object+": "+message(e.Cause), ": ")
 	}
+	// An error that wraps several and words them itself, as fmt.Errorf does, stays as it is.
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok || errors.Join(joined.Unwrap()...).Error() != err.Error() {
 		return err.Error()
@@ -45,6 +47,7 @@ func message(err error) string {
 // Quote returns a word of the command line for a message: as it is if that is
 // clear, otherwise in quotation marks. A long word is shortened.
 func Quote(word string) string {
+	// Bytes of a word in a message. A longer word hides the message.
 	const most = 60
 	escaped := shorten(errs.OneLine(word), most)
 	if escaped == "" || escaped != word && len(word) <= most || strings.ContainsAny(word, " '\"") {
@@ -58,6 +61,8 @@ func shorten(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}
+	// The head gets more room than the tail, because words begin with what matters. Cuts are
+	// moved to whole characters, so the line stays valid UTF-8.
 	head, tail := text[:most*2/3], text[len(text)-most/4:]
 	for len(head) > 0 && !utf8.ValidString(head) {
 		head = head[:len(head)-1]

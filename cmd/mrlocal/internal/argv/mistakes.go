@@ -29,6 +29,7 @@ func byShort(flags []Flag, letter string) *Flag {
 	return nil
 }
 
+// longNames lists the names among which the nearest is sought.
 func longNames(flags []Flag) []string {
 	names := make([]string, 0, len(flags))
 	for i := range flags {
@@ -56,6 +57,7 @@ func unknownShort(word, letter string, flags []Flag) error {
 	if "-"+letter != word {
 		in = " (in " + Quote(word) + ")"
 	}
+	// Everywhere else -h asks for help, so the message says what does.
 	if letter == "h" {
 		return errs.Optionf("-h", "this job has no such flag%s; help is --help", in)
 	}
@@ -79,6 +81,8 @@ func diagnose(args []string, commands []Command) error {
 			}
 		}
 	}
+	// A flag that two commands read differently counts as the first command has it. That may
+	// misread a word, but only the wording of the error depends on it.
 	s := scan(args, all, true)
 	var path []string
 	for depth := 0; ; depth++ {
@@ -111,6 +115,7 @@ func diagnose(args []string, commands []Command) error {
 func children(commands []Command, path []string) []string {
 	var next []string
 	for _, c := range commands {
+		// begins needs words only.
 		s := scanned{words: c.Path}
 		if len(c.Path) > len(path) && s.begins(path) && !slices.Contains(next, c.Path[len(path)]) {
 			next = append(next, c.Path[len(path)])
@@ -124,6 +129,7 @@ func noun(path []string) string {
 	if len(path) == 0 {
 		return "command"
 	}
+	// Below a command only jobs have names.
 	return "job"
 }
 

@@ -42,6 +42,7 @@ func values(flag, text, step string, read func(part string) (int64, error)) ([]i
 	if step == "" {
 		return nil, bad(flag, text, "a range without a step; write 0..1/0.1")
 	}
+	// The parts are from, to and step, in the unit of read.
 	var ends [3]int64
 	for i, part := range []string{from, to, step} {
 		if part == "" {
@@ -57,6 +58,7 @@ func values(flag, text, step string, read func(part string) (int64, error)) ([]i
 		return nil, bad(flag, text, "the step is 0")
 	case ends[1] < ends[0]:
 		return nil, bad(flag, text, "ends before it begins")
+	// The bound is checked before the values are made, so a huge range takes no memory.
 	case (ends[1]-ends[0])/ends[2] >= mostValues:
 		return nil, bad(flag, text, "too many values; at most "+strconv.Itoa(mostValues))
 	}
@@ -70,6 +72,7 @@ func values(flag, text, step string, read func(part string) (int64, error)) ([]i
 // list reads values that are separated by commas.
 func list(flag, text string, read func(part string) (int64, error)) ([]int64, error) {
 	var all []int64
+	// A value twice would run the same configuration twice.
 	seen := map[int64]bool{}
 	for _, part := range strings.Split(text, ",") {
 		v, err := read(part)

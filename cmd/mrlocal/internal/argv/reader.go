@@ -117,6 +117,7 @@ func (r *Reader) MapAndReduce(flag string, most int) (maps, reduces int32) {
 	if !ok {
 		return 0, 0
 	}
+	// A kind may be named once. The order of the two is free.
 	for _, part := range strings.Split(text, ",") {
 		kind, number, _ := strings.Cut(part, "=")
 		of := map[string]*int32{"map": &maps, "reduce": &reduces}[kind]
@@ -128,6 +129,7 @@ func (r *Reader) MapAndReduce(flag string, most int) (maps, reduces int32) {
 		r.Keep(err)
 		*of = int32(n)
 	}
+	// An earlier mistake explains a missing number, so that one message is enough.
 	if r.Err == nil && min(maps, reduces) < 1 {
 		r.Keep(errs.Optionf("--"+flag, "%s: give map and reduce; write map=1,reduce=2", Quote(text)))
 	}

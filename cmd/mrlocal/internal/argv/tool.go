@@ -18,6 +18,7 @@ func ParseTool(name string, args []string, flags []Flag) (Line, error) {
 		f.Any, f.Repeat = true, true
 		like[i] = f
 	}
+	// As in scan, reading goes on after a mistake, because --help may follow.
 	s := &scanned{}
 	given := map[string]string{}
 	for i := 0; i < len(args); i++ {
@@ -40,6 +41,7 @@ func ParseTool(name string, args []string, flags []Flag) (Line, error) {
 			s.words = append(s.words, word)
 		}
 	}
+	// Help wins over mistakes.
 	if s.help {
 		s.err = nil
 	}
@@ -50,6 +52,7 @@ func ParseTool(name string, args []string, flags []Flag) (Line, error) {
 // begins with it. It fails if several flags do.
 func complete(word string, flags []Flag) (string, error) {
 	name, value, attached := strings.Cut(word[2:], "=")
+	// A whole name wins over longer names that begin with it.
 	if byName(flags, name) != nil {
 		return word, nil
 	}

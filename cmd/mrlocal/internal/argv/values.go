@@ -54,10 +54,12 @@ func cutNumber(text string) (number, unit string) {
 
 // sizeUnit returns the bytes of a unit.
 func sizeUnit(unit string) (scale int64, ok bool) {
+	// Units are read in any case: 64mib is 64MiB.
 	u := strings.ToUpper(unit)
 	if u == "" || u == "B" {
 		return 1, true
 	}
+	// The power of the base grows along unitLetters: K is 1, E is 6.
 	power := strings.IndexByte(unitLetters, u[0]) + 1
 	if power == 0 {
 		return 0, false
@@ -91,10 +93,12 @@ func scaled(number string, scale int64) (n int64, problem string) {
 			return 0, "too large"
 		}
 	}
+	// The product has 128 bits, so an overflow is seen and never wraps.
 	hi, lo := bits.Mul64(w, uint64(scale))
 	if hi != 0 || lo > math.MaxInt64 {
 		return 0, "too large"
 	}
+	// 18 digits fit into 64 bits. Digits behind them are worth two bytes at most.
 	if fraction = fraction[:min(len(fraction), 18)]; fraction != "" {
 		f, _ := strconv.ParseUint(fraction, 10, 64) // 18 digits fit into 64 bits
 		ten := uint64(1)
@@ -122,6 +126,7 @@ func Share(flag, text string) (partsPerMillion int64, err error) {
 	if strings.Contains(fraction, ".") || dotted && fraction == "" {
 		return 0, bad(flag, text, form)
 	}
+	// Zeros at the end are no precision: 0.5000000 is fine.
 	fraction = strings.TrimRight(fraction, "0")
 	if len(fraction) > 6 {
 		return 0, bad(flag, text, "too fine; at most six decimals")
@@ -136,6 +141,7 @@ func Share(flag, text string) (partsPerMillion int64, err error) {
 // Count reads a whole number from least to most.
 func Count(flag, text string, least, most int) (int, error) {
 	digits := strings.TrimPrefix(text, "-")
+	// Atoi alone would accept a plus sign and say less about the mistake.
 	for i := 0; i < len(digits); i++ {
 		if digits[i] < '0' || digits[i] > '9' {
 			digits = ""
@@ -146,6 +152,7 @@ func Count(flag, text string, least, most int) (int, error) {
 	}
 	n, err := strconv.Atoi(text)
 	switch {
+	// A negative number may be too long for an int, and is too small all the same.
 	case text[0] == '-' || err == nil && n < least:
 		return 0, bad(flag, text, "too small; at least "+strconv.Itoa(least))
 	case err != nil || n > most:
@@ -170,6 +177,7 @@ func Time(flag, text string) (time.Duration, error) {
 	}
 	d, err := time.ParseDuration(text)
 	switch {
+	// The text looks like a duration, so a bad unit or an overflow is the likely cause.
 	case err != nil && strings.TrimLeft(text, "0123456789.hmsuµn") == "" && text != "":
 		return 0, bad(flag, text, "not a time, or too long; write 20s or 250ms")
 	case err != nil:
@@ -186,6 +194,8 @@ func Choice(flag, text string, names ...string) (string, error) {
 	if slices.Contains(names, text) {
 		return text, nil
 	}
+	// Nearest returns the first of several equally near names. If the reversed list gives
+	// another one, there is a tie.
 	backwards := slices.Clone(names)
 	slices.Reverse(backwards)
 	if n := errs.Nearest(text, names); n != "" && n == errs.Nearest(text, backwards) {

@@ -65,6 +65,7 @@ func Run(ctx context.Context, stdout, stderr io.Writer) error {
 	half := max(1, runtime.NumCPU()/2) // of the cores, for each kind of slots
 	fmt.Fprintf(stdout, "counting what %s matches in %s/, %d map and %d reduce slots:\n", grep.DefaultPattern, Dir, half, half)
 	runs := make([]*outcome, 0, 2)
+	// The policy without lending comes first, as the base of the comparison.
 	for _, name := range []string{"fair", mrlocal.DefaultPolicy} {
 		r, err := runGrep(ctx, stderr, name, half)
 		if err != nil {
@@ -92,6 +93,7 @@ func makeWiki(ctx context.Context, stdout io.Writer) error {
 	case err == nil:
 		fmt.Fprintf(stdout, "%s/ exists already: the demo uses it\n", Dir)
 		return warm(ctx, Dir)
+	// Any other error, such as a missing right, would also stop the generator, with less to say.
 	case !errors.Is(err, fs.ErrNotExist):
 		return errs.Optionf(Dir, "%v", errs.Cause(err))
 	}
@@ -105,6 +107,7 @@ func makeWiki(ctx context.Context, stdout io.Writer) error {
 
 // warm reads up to warmBytes of the files below dir.
 func warm(ctx context.Context, dir string) error {
+	// The bound keeps a huge directory of the user's from delaying the demo.
 	left := int64(warmBytes)
 	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() || left <= 0 {
@@ -118,6 +121,7 @@ func warm(ctx context.Context, dir string) error {
 			return nil
 		}
 		defer f.Close()
+		// A read error is no concern here: the run meets it again.
 		n, _ := io.Copy(io.Discard, io.LimitReader(f, left))
 		left -= n
 		return nil
@@ -145,6 +149,7 @@ func runGrep(ctx context.Context, stderr io.Writer, name string, half int) (*out
 	if err != nil {
 		return nil, err
 	}
+	// The whole result is dropped after this; its digest is enough to compare.
 	r.result, r.lines = sha256.Sum256(result.Bytes()), bytes.Count(result.Bytes(), []byte("\n"))
 	r.top = firstLines(result.Bytes(), topLines)
 	return r, nil
@@ -165,6 +170,7 @@ func firstLines(text []byte, n int) []byte {
 
 // mapSeconds returns the length of the map phase.
 func (r *outcome) mapSeconds() float64 {
+	// Job 0 is the search. The job that sorts the counts follows it.
 	j := &r.report.Jobs[0]
 	return j.MapsDoneS - j.StartS
 }
@@ -183,6 +189,7 @@ func (r *outcome) show(w io.Writer, cell time.Duration) error {
 // with the same time, so that their lengths compare.
 func ganttCell(runSeconds float64) time.Duration {
 	const columns = 64
+	// The loop ends, because a cell grows tenfold with each turn.
 	for cell := time.Millisecond; ; cell *= 10 {
 		for _, step := range []time.Duration{1, 2, 5} {
 			if c := step * cell; float64(columns)*c.Seconds() >= runSeconds {
@@ -203,6 +210,7 @@ func showDifference(w io.Writer, fair, dynamic *outcome) error {
 		dynamic.mapSeconds(), fair.mapSeconds(), ratio(fair.mapSeconds(), dynamic.mapSeconds()),
 		dynamic.report.MakespanSeconds, fair.report.MakespanSeconds)
 	fmt.Fprintf(w, "Under fair, reduce slots wait for the maps to end; %s lends them to maps (lower case above). The first slot that it lent:\n\n", dynamic.policy)
+	// Reading the events empties the buffer of the run; nothing needs it afterwards.
 	err := explain.Sentences(w, &dynamic.events, explain.Options{FirstLent: true, WhyIdle: -1})
 	if err != nil {
 		return err

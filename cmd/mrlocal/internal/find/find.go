@@ -31,8 +31,9 @@ type Options struct {
 	Exclude    []string // GNU: globs of names that are left out
 	ExcludeDir []string // GNU: globs of names of directories that are left out
 
-	Sort    string      // "path", or a time: "modified"
-	Output  fs.FileInfo // standard output, which is never searched; may be nil
+	Sort   string      // "path", or a time: "modified"
+	Output fs.FileInfo // standard output, which is never searched; may be nil
+	// Missing is told of each path that cannot be read; it must be set. The walk goes on.
 	Missing func(path string, cause error)
 }
 
@@ -46,6 +47,8 @@ func Files(roots []string, o Options) (files []string, below bool, err error) {
 		return nil, false, err
 	}
 	for _, root := range roots {
+		// The times order the files of one root. The roots stay in the order of the command
+		// line.
 		from := len(w.found)
 		below = w.root(root) || below
 		if o.Sort == "modified" {
@@ -66,6 +69,7 @@ type walker struct {
 	found []file
 }
 
+// file is a file to search. modified is the zero time for standard input.
 type file struct {
 	path     string
 	modified time.Time
@@ -80,6 +84,7 @@ func (w *walker) compile() error {
 		}
 		w.globs = append(w.globs, r)
 	}
+	// The globs of a type are constants of this package, so they are valid.
 	for _, name := range w.Types {
 		globs, ok := typeGlobs(name)
 		if !ok {
@@ -90,6 +95,8 @@ func (w *walker) compile() error {
 			w.types = append(w.types, r)
 		}
 	}
+	// GNU grep ignores a slash at the end of these globs. The caller's slices are changed in
+	// place.
 	for flag, globs := range map[string][]string{"--include": w.Include, "--exclude": w.Exclude, "--exclude-dir": w.ExcludeDir} {
 		for i, g := range globs {
 			g = strings.TrimRight(g, "/")
@@ -108,11 +115,15 @@ func (w *walker) root(name string) bool {
 		w.found = append(w.found, file{path: "-"})
 		return false
 	}
+	// Stat follows a link that the user names. Links inside directories are left out, as in GNU
+	// grep -r.
 	info, err := os.Stat(cmp.Or(name, "."))
 	switch {
 	case err != nil:
 		w.Missing(name, err)
 	case info.IsDir():
+		// GNU grep applies --exclude-dir to roots as well, but not to the working directory
+		// without a name. Ignore files, types and -g never apply to roots.
 		if base := path.Base(filepath.ToSlash(name)); name == "" || !anyGlob(w.ExcludeDir, base, name) {
 			w.directory(name, "", w.parents(name))
 		}
@@ -128,15 +139,19 @@ func (w *walker) admits(name, base string) bool {
 	if anyGlob(w.Exclude, base, name) {
 		return false
 	}
+	// Without --include every file is admitted.
 	return len(w.Include) == 0 || anyGlob(w.Include, base, name)
 }
 
 // add adds a file that can be read.
 func (w *walker) add(name string, info fs.FileInfo) {
+	// Only a regular file grows by its own search; a terminal or pipe may be input and output.
 	if w.Output != nil && os.SameFile(info, w.Output) && info.Mode().IsRegular() {
 		w.Missing(name, errOutput)
 		return
 	}
+	// A file that all may read needs no look. Others are opened once, because the engine would
+	// fail the whole run at a file that it cannot open.
 	if info.Mode().IsRegular() && info.Mode()&0o444 != 0o444 {
 		f, err := os.Open(name)
 		if err != nil {
@@ -148,6 +163,7 @@ func (w *walker) add(name string, info fs.FileInfo) {
 	w.found = append(w.found, file{name, info.ModTime()})
 }
 
+// errOutput is the message of GNU grep for a file that is the output too.
 var errOutput = errors.New("input file is also the output")
 
 // directory adds what lies below a directory. within is its path below the root,
@@ -155,9 +171,11 @@ var errOutput = errors.New("input file is also the output")
 func (w *walker) directory(name, within string, ignored *ignores) {
 	entries, err := os.ReadDir(cmp.Or(name, "."))
 	if err != nil {
+		// ReadDir may return entries with the error. They are searched all the same.
 		w.Missing(name, err)
 	}
 	if !w.NoIgnore {
+		// The ignore files of a directory apply to its entries and to all below.
 		ignored = ignored.enter(name, entries)
 	}
 	// The order is that of the paths' bytes: a slash stands behind the name of a directory.
@@ -172,6 +190,7 @@ func (w *walker) directory(name, within string, ignored *ignores) {
 		} else if name == "" {
 			full = "./" + base
 		}
+		// Links, pipes and devices inside directories are not searched.
 		isDir := e.IsDir()
 		if !isDir && !e.Type().IsRegular() || !w.takes(base, full, inner, isDir, ignored) {
 			continue
@@ -180,6 +199,7 @@ func (w *walker) directory(name, within string, ignored *ignores) {
 			w.directory(full, inner, ignored)
 			continue
 		}
+		// The file may have gone since the directory was read.
 		info, err := e.Info()
 		if err != nil {
 			w.Missing(full, err)
@@ -189,6 +209,7 @@ func (w *walker) directory(name, within string, ignored *ignores) {
 	}
 }
 
+// sortName returns the name as it stands in paths below the directory.
 func sortName(e fs.DirEntry) string {
 	if e.IsDir() {
 		return e.Name() + "/"
@@ -206,6 +227,8 @@ func (w *walker) takes(base, full, inner string, isDir bool, ignored *ignores) b
 		return false
 	}
 	if len(w.globs) > 0 {
+		// A glob that admits files turns -g into a white list. Directories need no match: a file
+		// below may have one.
 		switch verdict, some := w.globs.judge(strings.TrimPrefix(full, "./"), base, isDir), w.globs.admitting(); {
 		case verdict == leaveOut:
 			return false
@@ -219,11 +242,13 @@ func (w *walker) takes(base, full, inner string, isDir bool, ignored *ignores) b
 	case verdict == leaveOut:
 		return false
 	case verdict == take:
+		// An ignore rule with a leading ! admits hidden names too. A type still applies.
 		return isDir || w.ofType(base)
 	}
 	if !isDir && !w.ofType(base) {
 		return false
 	}
+	// Hidden names are left out unless something above has admitted them.
 	return w.Hidden || !strings.HasPrefix(base, ".")
 }
 

@@ -42,18 +42,23 @@ const (
 // compileRule compiles a line of an ignore file or, if not ignoring, a glob of -g,
 // whose leading ! means the reverse. It reports whether the rule is valid.
 func compileRule(text string, ignoring bool) (rule, bool) {
+	// A rule of an ignore file leaves out; a glob of -g takes. A leading ! turns both around.
 	r := rule{keeps: !ignoring}
 	if rest, ok := strings.CutPrefix(text, "!"); ok {
 		r.keeps, text = ignoring, rest
 	}
+	// The backslash makes the first character stand for itself, as in git.
 	if strings.HasPrefix(text, `\!`) || strings.HasPrefix(text, `\#`) {
 		text = text[1:]
 	}
+	// A slash at the end restricts the rule to directories. It does not anchor the rule.
 	if rest, ok := strings.CutSuffix(text, "/"); ok {
 		r.dirOnly, text = true, rest
 	}
+	// Any other slash anchors the rule to the directory of its file, as in git.
 	r.anchor = strings.Contains(text, "/")
 	r.glob = strings.TrimPrefix(text, "/")
+	// The rule **/name matches in every directory, as name alone does, which is cheaper.
 	if rest, ok := strings.CutPrefix(r.glob, "**/"); ok && !strings.Contains(rest, "/") {
 		r.anchor, r.glob = false, rest
 	}
@@ -62,6 +67,7 @@ func compileRule(text string, ignoring bool) (rule, bool) {
 	}
 	switch {
 	case r.anchor:
+	// None of these characters means that the glob matches itself only.
 	case !strings.ContainsAny(r.glob, `*?[{\`):
 		r.kind, r.text = asName, r.glob
 	case r.glob[0] == '*' && !strings.ContainsAny(r.glob[1:], `*?[{\`):
@@ -70,6 +76,7 @@ func compileRule(text string, ignoring bool) (rule, bool) {
 	return r, true
 }
 
+// validGlob is checked once for each glob, so that matching need not check again.
 func validGlob(glob string) bool { return doublestar.ValidatePattern(glob) }
 
 // matches reports whether a path matches. inner is the path from the directory of
@@ -91,7 +98,10 @@ func (r rule) matches(inner, base string) bool {
 // rules belong to one file or to the flag -g. The last one that matches decides.
 type rules []rule
 
+// judge returns the verdict of the last rule that matches, as in git. inner and base are those
+// of rule.matches.
 func (all rules) judge(inner, base string, isDir bool) verdict {
+	// From the end, the first match is the last one of the file.
 	for i := len(all) - 1; i >= 0; i-- {
 		r := all[i]
 		if r.dirOnly && !isDir || !r.matches(inner, base) {
@@ -120,6 +130,7 @@ func (all rules) admitting() bool {
 func anyGlob(globs []string, base, full string) bool {
 	for _, g := range globs {
 		name := base
+		// A glob with a slash is matched with the path, one without with the name.
 		if strings.Contains(g, "/") {
 			name = full
 		}
@@ -146,11 +157,13 @@ type ignores struct {
 // judge returns what the files say about a path. Files named .ignore count more
 // than those of git; those of a directory count more than those above it.
 func (g *ignores) judge(full, base string, isDir bool) verdict {
+	// The nearest directory with a verdict decides.
 	for d := g; d != nil; d = d.above {
 		if v := d.own.judge(d.inner(full), base, isDir); v != silent {
 			return v
 		}
 	}
+	// As in ripgrep, .gitignore counts only inside of a git repository.
 	if g == nil || !g.inGit {
 		return silent
 	}
@@ -158,6 +171,7 @@ func (g *ignores) judge(full, base string, isDir bool) verdict {
 		if v := d.git.judge(d.inner(full), base, isDir); v != silent {
 			return v
 		}
+		// Rules of git end at the top of the repository. Its exclude file counts least.
 		if d.isTop {
 			return d.exclude.judge(d.inner(full), base, isDir)
 		}
@@ -167,6 +181,7 @@ func (g *ignores) judge(full, base string, isDir bool) verdict {
 
 // inner returns the path from d.
 func (g *ignores) inner(full string) string {
+	// A directory above a root has absolute rules, so the path becomes absolute first.
 	if g.full != "" {
 		full = g.full + "/" + strings.TrimPrefix(strings.TrimPrefix(full, g.root), "/")
 	}
@@ -179,6 +194,8 @@ func (g *ignores) enter(name string, entries []fs.DirEntry) *ignores {
 	if name != "" {
 		next.directory = strings.TrimSuffix(name, "/") + "/"
 	}
+	// Most directories have no ignore files. They share the ignores of the directory above, and
+	// paths are judged by fewer steps.
 	worth := false
 	for _, e := range entries {
 		file := next.directory + e.Name()
@@ -207,6 +224,8 @@ func (w *walker) parents(root string) *ignores {
 	if err != nil {
 		return nil // without a working directory there is nothing above
 	}
+	// above has the directories from the nearest to the top of the file system. Those of a root
+	// apply too, as in ripgrep.
 	var above []string
 	for d := filepath.Dir(here); ; d = filepath.Dir(d) {
 		above = append(above, d)
@@ -216,6 +235,7 @@ func (w *walker) parents(root string) *ignores {
 	}
 	var g *ignores
 	for i := len(above) - 1; i >= 0; i-- {
+		// Reading such a directory whole could take long, so only the four names are looked up.
 		var entries []fs.DirEntry
 		for _, name := range []string{".git", ".gitignore", ".ignore", ".rgignore"} {
 			if info, err := os.Lstat(filepath.Join(above[i], name)); err == nil {
@@ -239,12 +259,15 @@ func readRules(file string) rules {
 		return nil
 	}
 	var all rules
+	// Some editors put a byte order mark in front of the text.
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	for line := range strings.SplitSeq(string(data), "\n") {
+		// Files with the line ends of Windows have the same rules.
 		line = strings.TrimSuffix(line, "\r")
 		if strings.HasPrefix(line, "#") {
 			continue
 		}
+		// As in git, spaces at the end do not count unless a backslash stands before them.
 		for strings.HasSuffix(line, " ") && !strings.HasSuffix(line, `\ `) {
 			line = line[:len(line)-1]
 		}

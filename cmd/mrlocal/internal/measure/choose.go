@@ -35,8 +35,12 @@ func (r *Result) choose(runs [][]*run, p period, asked int) Choice {
 		c.Tasks = r.Maps
 	}
 	avg := make([]float64, len(runs))
+	// matters tells whether the period takes a part of the reduces that can be measured, with
+	// any number of slots.
 	matters := false
 	for i, rounds := range runs {
+		// A round is one number of the sample: the mean of its tasks. The median of the rounds
+		// resists a disturbed run.
 		row := &c.Rows[i]
 		var makespans []float64
 		for _, run := range rounds {
@@ -53,10 +57,12 @@ func (r *Result) choose(runs [][]*run, p period, asked int) Choice {
 		c.judge(&c.Rows[i], r.Trackers)
 	}
 	switch {
+	// A period that takes almost no time needs no bound.
 	case p != maps && !matters:
 		c.Best = 0
 	case len(runs) < asked:
 		c.Edge = "not more slots than a tracker has tasks"
+	// The best is the largest that was measured, so more could be better still.
 	case c.Best == len(runs):
 		c.Edge = "the most that were measured; " + flags[min(p, reduces)] + " measures more"
 	}
@@ -72,6 +78,8 @@ func (c *Choice) judge(row *Row, trackers int) {
 		row.Verdict = best
 		return
 	}
+	// Fewer slots than the best are too few. More are too many only if the guideline prefers the
+	// best.
 	row.Verdict = tooFew
 	if m.Slots > n.Slots {
 		m, n = n, m
@@ -90,6 +98,7 @@ func (c *Choice) judge(row *Row, trackers int) {
 // overlap reports whether rounds of m and n contradict one another: a round of
 // each is better than a round of the other.
 func overlap(m, n *Row) bool {
+	// Times are divided by slots, because the guideline compares Avg_k/k.
 	per := func(pick func([]float64) float64, r *Row) float64 { return pick(r.RoundsS) / float64(r.Slots) }
 	return per(slices.Min, m) <= per(slices.Max, n) && per(slices.Min, n) <= per(slices.Max, m)
 }
@@ -107,6 +116,7 @@ func (r *Result) recommend() {
 	any += " " + word(&r.Choices[1])
 	split := fmt.Sprintf("--sched dynsplit %s --reduce-total %d", any, r.Choices[1].Best)
 	for i := range r.Choices[2:] {
+		// Choices 2 and 3 are the shuffle and the compute of the reduces.
 		if c := &r.Choices[2+i]; c.Best > 0 && c.Best < r.Choices[1].Best {
 			split += " " + word(c)
 		}

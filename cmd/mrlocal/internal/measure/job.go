@@ -51,6 +51,7 @@ type Job struct {
 // Options.ReduceSlots reduce slots.
 func (j *Job) Tune(ctx context.Context) (*Result, error) {
 	o := &j.Options
+	// At least 2 are tried, because 1 alone compares with nothing.
 	cores := max(2, runtime.NumCPU()/max(o.Trackers, 1))
 	most := setting{MapSlots: o.MapSlots, ReduceSlots: o.ReduceSlots, Reducers: o.Reducers, BlockBytes: o.BlockBytes}
 	if most.MapSlots == 0 {
@@ -59,11 +60,14 @@ func (j *Job) Tune(ctx context.Context) (*Result, error) {
 	if most.ReduceSlots == 0 {
 		most.ReduceSlots = cores
 	}
+	// first is true until the first run has passed its notes on.
 	first := true
 	return tune(&series{
 		most: most, rounds: j.Rounds,
 		tell: func(done, all int, s setting) { j.Note(fmt.Sprintf("tune: run %d of %d: %v", done, all, s)) },
 		make: func(s setting) (*run, error) {
+			// Each run has its own sink and its own copy of the options. The runs follow one
+			// another.
 			r := &run{times: &taskTimes{}}
 			o := *o
 			o.MapSlots, o.ReduceSlots, o.Reducers, o.BlockBytes = s.MapSlots, s.ReduceSlots, s.Reducers, s.BlockBytes
@@ -80,6 +84,7 @@ func (j *Job) Tune(ctx context.Context) (*Result, error) {
 // profile that the fastest run shows, as a workload file has it. There tasks
 // compete for the scarce resource without hindering one another.
 func (j *Job) Profile(ctx context.Context) ([]byte, error) {
+	// 0 stands for the cores of a tracker.
 	most := j.Options.MapSlots
 	if most == 0 {
 		most = max(1, runtime.NumCPU()/max(j.Options.Trackers, 1))

@@ -33,8 +33,11 @@ type tracker struct {
 
 // trackerOf returns what each tracker of a run had on a machine with so many CPUs.
 func trackerOf(r *report.Report, cpus int) tracker {
+	// The trackers share cores and memory equally. The bandwidth of --disk-bw is that of each
+	// tracker.
 	n := max(r.Config.Trackers, 1)
 	t := tracker{cores: max(1, cpus/n), diskBytes: r.Config.DiskBytesPerSecond}
+	// Only a real run has a data plane with a memory bound.
 	if r.Config.DataPlane != nil {
 		t.memoryBytes = r.Config.MemoryBytes / int64(n)
 	}
@@ -44,6 +47,8 @@ func trackerOf(r *report.Report, cpus int) tracker {
 // profile returns what a task of a job needs, from what its phases used.
 func (t tracker) profile(phases []report.Usage) report.JobProfile {
 	shuffle := t.demand(phases, "copy")
+	// The workload file wants the I/O of one copy; the measured one is that of all copies of a
+	// reduce.
 	shuffle.IO /= parallelCopies
 	return report.JobProfile{Map: t.demand(phases, "none", "compute", "io"), Shuffle: shuffle, Reduce: t.demand(phases, "sort", "reduce")}
 }
@@ -59,6 +64,7 @@ func (t tracker) demand(phases []report.Usage, names ...string) (d report.Demand
 			}
 		}
 	}
+	// A phase that never ran needs nothing.
 	if sum.WallS > 0 {
 		d.CPU = sum.CPUS / sum.WallS / float64(t.cores)
 		if t.diskBytes > 0 {

@@ -27,6 +27,8 @@ func (p *Plan) speedups(rows []SweepRow) []float64 {
 	for i := range rows {
 		first := 0
 		if n := len(p.policies); n > 1 {
+			// The rows of a configuration are together, one for each policy, so this is its
+			// first row.
 			first = i / n * n
 		}
 		if t1 := rows[i].MakespanSeconds; t1 > 0 {
@@ -87,6 +89,7 @@ func (p *Plan) best(rows []SweepRow) string {
 	if len(rows) < 2 {
 		return ""
 	}
+	// equal counts the later rows that are as short as the best.
 	best, equal := 0, 0
 	next := math.Inf(1) // the shortest makespan that is longer than the best
 	for i := range rows {
@@ -121,6 +124,7 @@ func (p *Plan) best(rows []SweepRow) string {
 // CSV returns every figure of each run. All sweeps have the same columns.
 func (p *Plan) CSV(rows []SweepRow) []byte {
 	var b bytes.Buffer
+	// Times are in seconds. Shares, the utilisation and the speedup are fractions of 1.
 	b.WriteString("policy,trackers,map_slots,reduce_slots,borrow_map,borrow_reduce,makespan_s,mean_job_s,speedup,utilisation,moves,lent_slot_s,jain,hoarding_slot_s\n")
 	for i, speedup := range p.speedups(rows) {
 		r := &rows[i]
@@ -147,6 +151,7 @@ func (p *Plan) Chart(file, y string, rows []SweepRow) *chart.Chart {
 	x := &p.dimensions[p.x]
 	if y == "" {
 		y = "makespan"
+		// Over shares the papers draw speedups [DHFS13, Fig. 6].
 		if x.share {
 			y = "speedup"
 		}
@@ -154,6 +159,7 @@ func (p *Plan) Chart(file, y string, rows []SweepRow) *chart.Chart {
 	speedups := p.speedups(rows)
 	names := map[string]string{"makespan": "makespan (s)", "speedup": "speedup against " + p.against() + " (%)", "utilisation": "slot utilisation (%)", "moves": "moves (grants)"}
 	c := &chart.Chart{Title: filepath.Base(file), XName: x.unit, YName: names[y]}
+	// of maps the name of a series to its index. The series keep the order of the rows.
 	of := map[string]int{}
 	for i := range rows {
 		r := &rows[i]
@@ -170,6 +176,8 @@ func (p *Plan) Chart(file, y string, rows []SweepRow) *chart.Chart {
 	return c
 }
 
+// series names the series of a row by what differs between series. A sweep over one dimension
+// has only the policy left.
 func (p *Plan) series(r *SweepRow) string {
 	var parts []string
 	if len(p.policies) > 1 || len(p.dimensions) == 1 {

@@ -32,7 +32,8 @@ type dimension struct {
 	unit   string // of an axis
 	share  bool
 	values []int64
-	at     func(c *Configuration) *int64
+	// at returns the field of a configuration that the dimension sets.
+	at func(c *Configuration) *int64
 }
 
 // word returns a value as the command line has it.
@@ -43,6 +44,7 @@ func (d *dimension) word(v int64) string {
 	return strconv.FormatInt(v, 10)
 }
 
+// number returns a value as a coordinate of the chart: a share from 0 to 1, or a count.
 func (d *dimension) number(v int64) float64 {
 	if d.share {
 		return report.Share(slots.PPM(v))
@@ -104,6 +106,8 @@ func (p *Plan) complete() error {
 		if len(reduces.values) > 0 {
 			return errs.Optionf("--total-slots", "goes without --reduce-slots: they are what the map slots leave")
 		}
+		// With nothing else given, each division of the slots is tried. Both kinds keep at least
+		// one slot.
 		if len(maps.values) == 0 {
 			for v := int64(1); v < p.total; v++ {
 				maps.values = append(maps.values, v)
@@ -115,6 +119,8 @@ func (p *Plan) complete() error {
 			}
 		}
 	}
+	// The two ends of the other share show what the first one is worth with and without it
+	// [DHFS13, Fig. 6].
 	ofMaps, ofReduces := &p.dimensions[2], &p.dimensions[3]
 	switch both := []int64{0, int64(slots.One)}; {
 	case len(ofMaps.values) > 1 && len(ofReduces.values) == 0:
@@ -129,6 +135,7 @@ func (p *Plan) complete() error {
 			kept = append(kept, d)
 			runs *= len(d.values)
 		}
+		// The check stands inside the loop, so that the product never overflows.
 		if runs > mostRuns {
 			return errs.Optionf("", "more than %d runs; sweep fewer values", mostRuns)
 		}
@@ -149,6 +156,7 @@ func (p *Plan) lay() {
 			p.x = i
 		}
 	}
+	// -1 is what no dimension sets.
 	p.runs = []Configuration{{-1, -1, -1, -1}}
 	for i := range p.dimensions {
 		if i != p.x {
@@ -168,6 +176,7 @@ func spread(runs []Configuration, d *dimension) []Configuration {
 	var all []Configuration
 	for _, c := range runs {
 		for _, v := range d.values {
+			// c is a copy, so the configuration in runs stays.
 			*d.at(&c) = v
 			all = append(all, c)
 		}

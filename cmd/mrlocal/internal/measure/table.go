@@ -32,6 +32,7 @@ func (c *Choice) write(b *bytes.Buffer) {
 	var verdicts []string
 	for i := range c.Rows {
 		row := &c.Rows[i]
+		// The best row is compared with no other.
 		gain, lose := "-", "-"
 		if row.Verdict != best {
 			gain, lose = seconds(row.GainS), seconds(row.LoseS)
@@ -39,6 +40,7 @@ func (c *Choice) write(b *bytes.Buffer) {
 		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\t\n", row.Slots, seconds(row.AvgS), seconds(row.PerSlotS), gain, lose, seconds(row.MakespanS))
 		verdicts = append(verdicts, row.Verdict)
 	}
+	// The table is taken back from the buffer, so that each of its lines can get a verdict.
 	from := b.Len()
 	_ = t.Flush() // into memory
 	lines := strings.SplitAfter(string(b.Bytes()[from:]), "\n")

@@ -35,6 +35,7 @@ type attemptTime struct {
 // Record implements trace.Sink.
 func (t *taskTimes) Record(_ *trace.Stream, e *trace.Event) error {
 	switch e.Op {
+	// A reduce that copies nothing has no phase of copying, so copied begins as the start.
 	case trace.OpStart:
 		if t.open == nil {
 			t.open = map[int32]attemptTime{}
@@ -46,6 +47,7 @@ func (t *taskTimes) Record(_ *trace.Stream, e *trace.Event) error {
 			t.open[e.Slot] = a
 		}
 	case trace.OpFinish:
+		// A failed attempt stays in open until the next one starts on its slot.
 		if e.Has(trace.OK) {
 			t.add(t.open[e.Slot], e.At)
 		}

@@ -87,13 +87,18 @@ func tune(s *series) (*Result, error) {
 	}
 	r := &Result{Schema: 1, Kind: "tune", Policy: first.report.Policy, Job: first.report.Jobs[0].Name, Trackers: max(first.report.Config.Trackers, 1), Rounds: s.rounds}
 	r.BlockBytes = first.report.Config.BlockBytes
+	// A chain runs its jobs one after the other, so the slots are bounded by the largest number
+	// of tasks of one job.
 	most := [2]int{}
 	for i := range first.report.Jobs {
 		j := &first.report.Jobs[i]
 		r.Maps, r.Reduces = r.Maps+j.Maps, r.Reduces+j.Reduces
 		most = [2]int{max(most[0], j.Maps), max(most[1], j.Reduces)}
 	}
+	// All later runs have the tasks of the first one. Otherwise a change of slots would change
+	// P.
 	held := setting{Reducers: first.report.Jobs[0].Reduces, BlockBytes: r.BlockBytes}
+	// More slots than tasks would leave some idle, and Avg_k would not be a time with k tasks.
 	perTracker := func(slots, tasks int) int { return max(1, min(slots, (tasks+r.Trackers-1)/r.Trackers)) }
 	mapSlots, reduceSlots := perTracker(s.most.MapSlots, most[0]), perTracker(s.most.ReduceSlots, most[1])
 	s.all = s.rounds * mapSlots
@@ -110,6 +115,7 @@ func tune(s *series) (*Result, error) {
 		r.recommend()
 		return r, nil
 	}
+	// The reduces are measured beside the best number of map slots, as they will run.
 	held.MapSlots = maps.Best
 	if err := s.over(reduceSlots, func(k int) setting { held.ReduceSlots = k; return held }); err != nil {
 		return nil, err

@@ -12,6 +12,7 @@ import (
 type display interface {
 	note(text string) // whole lines
 	interval() time.Duration
+	// draw shows the state; now is the time since the start of the run.
 	draw(m *model, now time.Duration)
 	close()
 }
@@ -52,6 +53,7 @@ func (f *follower) loop(s *trace.Stream, r *trace.Reader) {
 	defer f.done.Done()
 	tick := time.NewTicker(f.display.interval())
 	defer tick.Stop()
+	// The goroutine alone uses the model and the events, so neither needs a lock.
 	var m *model
 	events := make([]trace.Event, eventsPerRead)
 	for {
@@ -62,6 +64,7 @@ func (f *follower) loop(s *trace.Stream, r *trace.Reader) {
 		}
 		if m == nil {
 			h := f.header.Load()
+			// The stream has not sent its header yet; the slots are not known.
 			if h == nil {
 				continue
 			}
@@ -72,6 +75,7 @@ func (f *follower) loop(s *trace.Stream, r *trace.Reader) {
 				m.apply(&events[i], s.Texts)
 			}
 		}
+		// The last picture stays until stop. The table follows it.
 		if r.Ended() {
 			return
 		}

@@ -39,6 +39,7 @@ func (l *line) interval() time.Duration { return lineInterval }
 
 func (l *line) draw(m *model, now time.Duration) {
 	j := m.current()
+	// Most runs of a tool are short, and a line that only flashes disturbs.
 	if now < quietTime || j == nil {
 		return
 	}
@@ -51,11 +52,13 @@ func (l *line) draw(m *model, now time.Duration) {
 	if rate := j.bytesPerSecond(now); rate > 0 {
 		text += "  " + humanize.IBytes(uint64(rate)) + "/s"
 	}
+	// The line must not wrap: a carriage return goes back one line only.
 	text = text[:min(len(text), Width(l.w)-1)]
 	_, _ = io.WriteString(l.w, eraseLine+text)
 	l.drawn = true
 }
 
+// note removes the line first. The next drawing brings it back below the note.
 func (l *line) note(text string) {
 	l.close()
 	_, _ = io.WriteString(l.w, text)

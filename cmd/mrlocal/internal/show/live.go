@@ -49,6 +49,7 @@ func newLive(w io.Writer) *live {
 		bars:     map[barKey]*mpb.Bar{},
 	}
 	l.mu.captions = map[barKey]string{}
+	// The high priority number puts the strip below all bars.
 	l.strip = l.progress.MustAdd(1, mpb.BarFillerFunc(l.drawStrip), mpb.BarPriority(1<<20), mpb.BarFillerTrim())
 	return l
 }
@@ -82,6 +83,7 @@ func (l *live) draw(m *model, now time.Duration) {
 			}
 		}
 	}
+	// A bar without a job to show is removed, so that the block keeps to the jobs that run.
 	for key, bar := range l.bars {
 		if !drawn[key] {
 			bar.Abort(true)
@@ -94,6 +96,7 @@ func (l *live) draw(m *model, now time.Duration) {
 func (l *live) drawBar(j *jobState, k trace.Kind, now time.Duration) {
 	key := barKey{j.id, k}
 	caption := fmt.Sprintf("%d/%d", j.kinds[k].done, j.kinds[k].total)
+	// Only maps read input of a known size. For reduces a rate or a time to go would be a guess.
 	if k == trace.Map {
 		if rate := j.bytesPerSecond(now); rate > 0 {
 			caption += " " + humanize.IBytes(uint64(rate)) + "/s"
@@ -119,6 +122,7 @@ func (l *live) drawBar(j *jobState, k trace.Kind, now time.Duration) {
 
 // barName returns the name of the job, cut to the room there is, and the phase.
 func barName(job string, k trace.Kind) string {
+	// All names have the same width, so that the bars stand in one column.
 	room := nameWidth - len(" reduce")
 	return fmt.Sprintf("%-*s", nameWidth, fmt.Sprintf("%.*s %s", room, job, k))
 }

@@ -85,6 +85,7 @@ func (m *model) submit(e *trace.Event, texts []string) {
 	if len(texts) > 0 {
 		j.name = texts[0]
 	}
+	// A submission has the number of maps in A and of reduces in B.
 	for k, total := range [trace.Kinds]int64{e.A, e.B} {
 		j.kinds[k] = tasks{total: int32(total), running: map[shownAttempt]int64{}}
 	}
@@ -94,14 +95,18 @@ func (m *model) submit(e *trace.Event, texts []string) {
 
 // task counts the event of a task, or of a whole job.
 func (m *model) task(j *jobState, e *trace.Event) {
+	// The mask keeps the index in range, whatever the event says.
 	t, a := &j.kinds[e.Kind&1], shownAttempt{e.Task, e.N}
 	switch e.Op {
+	// The engine splits input while the job runs, so the number of maps may grow until the job
+	// is sealed.
 	case trace.OpReady:
 		j.kinds[trace.Map].total, j.sealed = int32(e.B), e.Has(trace.Sealed)
 	case trace.OpStart:
 		t.running[a] = 0
 		m.slot(e.Slot).cell = cell(e.Kind, e.Has(trace.Lent))
 	case trace.OpProgress:
+		// The lossy reader may have missed the start of the attempt.
 		if _, ok := t.running[a]; ok {
 			t.running[a] = e.A
 		}
@@ -114,6 +119,7 @@ func (m *model) task(j *jobState, e *trace.Event) {
 				j.inBytes += e.A
 			}
 		}
+	// The map runs again, so it counts as not done.
 	case trace.OpLostOutput:
 		t.done--
 	case trace.OpDrop:
@@ -145,6 +151,7 @@ func (m *model) slot(id int32) *slotState {
 	if id < 0 {
 		return &slotState{}
 	}
+	// The bound keeps a broken event from taking all memory.
 	for int(id) >= len(m.slots) && len(m.slots) < 1<<16 {
 		m.slots = append(m.slots, slotState{cell: '.'})
 	}
@@ -207,6 +214,7 @@ func (m *model) all() (ended int, sum jobState) {
 	for k := range sum.kinds {
 		sum.kinds[k].running = map[shownAttempt]int64{}
 	}
+	// The sum is sealed if every job that still runs is.
 	sum.sealed = true
 	for n, j := range m.jobs {
 		if j.ended {
@@ -218,6 +226,7 @@ func (m *model) all() (ended int, sum jobState) {
 			sum.kinds[k].total += t.total
 			sum.kinds[k].done += t.done
 			for _, ppm := range t.running {
+				// Ids of attempts repeat from job to job, so the sum numbers them anew.
 				sum.kinds[k].running[shownAttempt{int32(n), int32(len(sum.kinds[k].running))}] = ppm
 			}
 		}
@@ -245,6 +254,7 @@ func (t *tasks) share() float64 {
 // finished. A running map is assumed to read as much as a finished one does on
 // average.
 func (j *jobState) bytesPerSecond(now time.Duration) float64 {
+	// After the maps have ended, the rate is that of the whole map phase and stays.
 	end := now
 	if j.mapsEnd > 0 {
 		end = j.mapsEnd
@@ -262,6 +272,8 @@ func (j *jobState) bytesPerSecond(now time.Duration) float64 {
 // It returns 0 if there is no basis for an estimate.
 func (j *jobState) remaining(now time.Duration) time.Duration {
 	share := j.kinds[trace.Map].share()
+	// Below two percent the pace is too uncertain. An open number of maps makes the share
+	// meaningless.
 	if share < 0.02 || share >= 1 || !j.sealed {
 		return 0
 	}

@@ -61,8 +61,10 @@ func (p *Picture) Text(width int, simulated bool) []byte {
 	name := func(job int32) string { return errs.OneLine(p.line.Name(job)) }
 	_ = p.line.Gantt(&b, trace.GanttOptions{Width: width, Names: name})
 	b.WriteByte('\n')
+	// The counts would fill the memory and the screen; the gantt is shown all the same.
 	if step > 0 && p.line.End/step > mostGivenSteps {
 		fmt.Fprintf(&b, "no counts: --step %v makes more than %d steps of this run\n", step, mostGivenSteps)
+		// A picture is drawn once. The timeline of the run is then free.
 		p.line = nil
 		return b.Bytes()
 	}

@@ -77,4 +77,5 @@ func (p plain) draw(m *model, now time.Duration) {
 
 func (p plain) note(text string) { fmt.Fprint(p.w, text) }
 
+// Lines of the plain display stay, so there is nothing to remove.
 func (p plain) close() {}

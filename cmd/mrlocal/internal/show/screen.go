@@ -50,6 +50,7 @@ func NewScreen(stderr io.Writer, mode string, dumb bool, picture *Picture) *Scre
 		return s
 	case mode == "auto" && !dumb && isTerminal(stderr) && Width(stderr) >= leastWidth:
 		s.display = newLive(stderr)
+	// A terminal that is too narrow for the block gets lines as well.
 	default:
 		s.display = plain{stderr}
 	}
@@ -86,6 +87,7 @@ func (s *Screen) Stop() {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	// Under mu no note is being written, so the block is gone before the next line.
 	s.follower.stop()
 }
 
@@ -96,6 +98,7 @@ func (s *Screen) Note(text string) {
 		return
 	}
 	line := argv.ErrorLine("", errors.New(text))
+	// These words are those of the engine's note on hidden names.
 	if strings.HasPrefix(text, "skipped ") && strings.Contains(text, " starting with . or _") {
 		s.mu.Lock()
 		s.held = append(s.held, line)
@@ -112,6 +115,7 @@ func (s *Screen) Write(text string) {
 	s.writeLocked(text)
 }
 
+// writeLocked writes whole lines; the caller holds mu. A running display places them.
 func (s *Screen) writeLocked(text string) {
 	if s.follower != nil && !s.follower.stopped() {
 		s.display.note(text)
@@ -127,6 +131,7 @@ const longSeconds = 2
 // they help: see Verbose. The mode "none" has no table.
 func (s *Screen) Table(r *mrlocal.Report) {
 	s.mu.Lock()
+	// The lock is released before Write takes it again.
 	held := strings.Join(s.held, "")
 	s.held = nil
 	s.mu.Unlock()
@@ -144,6 +149,7 @@ func (w stacks) Write(p []byte) (int, error) {
 	w.s.mu.Lock()
 	defer w.s.mu.Unlock()
 	w.s.part.Write(p)
+	// The rest of a line waits for its end. A line that never ends is not shown.
 	if end := bytes.LastIndexByte(w.s.part.Bytes(), '\n'); end >= 0 {
 		w.s.writeLocked(string(w.s.part.Next(end + 1)))
 	}

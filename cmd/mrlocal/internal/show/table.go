@@ -38,6 +38,7 @@ func table(w io.Writer, r *report.Report) error {
 func row(w io.Writer, j *report.Job) {
 	c := &j.Counters
 	out := c.ReduceOutputRecords
+	// A job without reduces has no reduce phase.
 	reduce := "-"
 	mapsDone := j.MapsDoneS
 	if mapsDone < j.StartS { // the job ended before its maps did

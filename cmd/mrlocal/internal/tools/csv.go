@@ -33,6 +33,8 @@ const (
 	csvAfter                  // behind a quote inside of quotes
 )
 
+// newCSVRecords reads r, which the caller closes. The name is for errors. The separator is a
+// byte, never NUL, quote or newline.
 func newCSVRecords(name string, r io.Reader, separator byte) *csvRecords {
 	return &csvRecords{name: name, r: bufio.NewReaderSize(r, lineBuffer), separator: separator, record: 1}
 }
@@ -44,9 +46,12 @@ func (c *csvRecords) Read(p []byte) (int, error) {
 	if c.err != nil || len(p) == 0 {
 		return 0, c.err
 	}
+	// The output has the length of the input, except that a last record without newline gets a
+	// NUL. So one byte of p stays free.
 	n, err := c.r.Read(p[:max(1, len(p)-1)]) // the last record may need a NUL
 	for i, b := range p[:n] {
 		switch {
+		// NUL ends records behind this reader, so a NUL inside of one would split it.
 		case b == 0:
 			c.err = c.wrong("has a NUL byte")
 		case c.state == csvQuoted:
@@ -71,10 +76,12 @@ func (c *csvRecords) Read(p []byte) (int, error) {
 			return 0, c.err
 		}
 	}
+	// A record has begun unless the last byte ended one.
 	if n > 0 {
 		c.begun = p[n-1] != 0
 	}
 	if err == io.EOF {
+		// A file that ends inside quotes was cut short. Its last record could hold anything.
 		if c.state == csvQuoted {
 			c.err = c.wrong("has a quote that is not closed")
 			return n, c.err
@@ -88,6 +95,8 @@ func (c *csvRecords) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// wrong returns the error about the record that is being read. Records count from 1, the header
+// with them.
 func (c *csvRecords) wrong(what string) error {
 	return errs.Inputf(argv.Quote(c.name), "record %d %s", c.record, what)
 }
@@ -121,6 +130,7 @@ func (c *csvFiles) next() error {
 		return err
 	}
 	c.source = source
+	// NUL ends the header, as every record behind csvRecords.
 	header, err := source.r.ReadBytes(0)
 	if err == io.EOF {
 		return nil
@@ -131,6 +141,7 @@ func (c *csvFiles) next() error {
 		return err
 	case c.header == nil:
 		c.header = header
+	// Lines may end with CR LF in one file and with LF in another.
 	case !bytes.Equal(bytes.TrimSuffix(header, []byte("\r")), bytes.TrimSuffix(c.header, []byte("\r"))):
 		return errs.Inputf(argv.Quote(name), "its header differs from that of the first file")
 	}
@@ -155,6 +166,7 @@ func (c *csvFiles) Read(p []byte) (int, error) {
 	}
 }
 
+// close closes the file that is being read. It may be called again.
 func (c *csvFiles) close() {
 	if c.source != nil {
 		c.source.close()
@@ -181,6 +193,7 @@ func (s *sorter) sortCSV(ctx context.Context) error {
 	if err := c.first(); err != nil {
 		return err
 	}
+	// Keys name columns, so the order is compiled after the header is known.
 	s.order.Header = sort.CSVHeader(bytes.TrimSuffix(c.header, []byte("\r")), s.csvSeparator())
 	chain, err := sort.New(s.order)
 	if err != nil {
@@ -190,10 +203,13 @@ func (s *sorter) sortCSV(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// The header is written before the job starts: the result follows it on the same writer.
 	if c.header != nil {
 		err = result.writeLine(c.header, '\n')
 	}
 	if err == nil {
+		// The job reads the records of all files as standard input, and writes to the result.
+		// The files are decoded already, so the engine must not decode again.
 		s.Stdin, s.Stdout = c, csvWriter{result}
 		s.Options.Inputs, s.Options.OutputFile, s.Options.NoDecode = []string{"-"}, "", true
 		_, err = s.RunChain(ctx, chain)
@@ -204,6 +220,7 @@ func (s *sorter) sortCSV(ctx context.Context) error {
 // csvWriter writes records that end with NUL as CSV.
 type csvWriter struct{ w io.Writer }
 
+// Write turns each NUL back into a newline. Records have no other NUL.
 func (c csvWriter) Write(p []byte) (int, error) {
 	lines := bytes.Clone(p) // p is borrowed
 	for at := 0; ; {

@@ -57,6 +57,9 @@ func grepTool() Tool {
 	return Tool{Name: "grep", Usage: "print the lines that match a pattern, as GNU grep does", Help: grepHelp, Flags: grepFlags(), Rewrite: rewriteGrep, Run: runGrep}
 }
 
+// grepFlags are the flags of GNU grep that this tool knows, and those of ripgrep that choose
+// files. A flag with two names, such as --color and --colour, is two flags to the parser;
+// grepOptions joins them. The flags -G, -P and -y are missing: RE2 has one syntax.
 func grepFlags() []argv.Spec {
 	var specs []argv.Spec
 	add := func(takesValue bool, names ...string) { // each is "long" or "long,letter"
@@ -77,10 +80,13 @@ func grepFlags() []argv.Spec {
 // rewriteGrep gives --color its value, which may be left out.
 func rewriteGrep(args []string) ([]string, error) {
 	args = slices.Clone(args)
+	// A value of its own word would be taken for the PATTERN, so --color alone must become one
+	// word.
 	for i, word := range args {
 		if word == "--" {
 			break
 		}
+		// After -e the word is a pattern, even if it looks like a flag.
 		if (word == "--color" || word == "--colour") && (i == 0 || args[i-1] != "-e") {
 			args[i] = word + "=auto"
 		}
@@ -92,28 +98,37 @@ func rewriteGrep(args []string) ([]string, error) {
 func runGrep(ctx context.Context, c *Call) (int, error) {
 	words := c.Line.Words
 	o := c.grepOptions()
+	// Without -e and -f the first word is the pattern, as in GNU grep.
 	if len(c.Line.Values("regexp"))+len(c.Line.Values("file")) == 0 {
 		if len(words) == 0 {
 			return 0, errs.Optionf("", "name a PATTERN; mrlocal grep --help lists the flags")
 		}
+		// The patterns can be there already: grepOptions sets one that never matches for -L -m
+		// 0.
 		if len(o.Patterns) == 0 {
 			o.Patterns = words[:1]
 		}
 		words = words[1:]
 	}
+	// This is ripgrep's rule: one upper case letter in any pattern makes all of them exact.
 	if c.Line.Has("smart-case") && !slices.ContainsFunc(o.Patterns, hasUpper) {
 		o.IgnoreCase = true
 	}
+	// Without PATH, GNU grep reads standard input, and with -r the working directory. An empty
+	// root stands for that directory, so that paths have no leading dot.
 	roots := words
 	if len(roots) == 0 && c.Line.Has("recursive") {
 		roots = []string{""}
 	} else if len(roots) == 0 {
 		roots = []string{"-"}
 	}
+	// A file that cannot be read is no reason to stop. It is reported, the others are searched,
+	// and the exit code becomes 2.
 	failed := false
 	f := c.findOptions()
 	f.Missing = func(path string, cause error) {
 		failed = true
+		// The message names the path already.
 		var pe *fs.PathError
 		if errors.As(cause, &pe) {
 			cause = pe.Err
@@ -132,6 +147,8 @@ func runGrep(ctx context.Context, c *Call) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	// GNU grep prints names when more than one file may be searched: with two PATHs, or a
+	// directory. What the walk found does not count.
 	if o.Names == grep.NamesAuto && (below || len(roots) > 1) {
 		o.Names = grep.NamesAlways
 	} else if o.Names == grep.NamesAuto {
@@ -142,14 +159,18 @@ func runGrep(ctx context.Context, c *Call) (int, error) {
 
 // search runs the job on files. failed says that others could not be read.
 func (c *Call) search(ctx context.Context, o grep.Options, files []string, failed bool) (int, error) {
+	// These are the exit codes of GNU grep.
 	const matched, nothing = 0, 1
 	code := nothing
+	// The engine refuses a run without inputs. For grep no file is no match.
 	if len(files) > 0 {
 		chain, err := grep.New(o)
 		if err != nil {
 			return 0, inLetters(err)
 		}
 		c.Options.Inputs = files
+		// GNU grep searches the bytes as they are. So --decode is none by default, unlike in
+		// mrlocal run.
 		c.Options.NoDecode = c.Choice("decode", "none", "auto") == "none"
 		done, err := c.RunChain(ctx, chain)
 		if err != nil {
@@ -159,6 +180,7 @@ func (c *Call) search(ctx context.Context, o grep.Options, files []string, faile
 			code = matched
 		}
 	}
+	// GNU grep: with -q a match wins over an error.
 	if failed && !(o.Quiet && code == matched) {
 		code = exitTrouble
 	}
@@ -167,6 +189,7 @@ func (c *Call) search(ctx context.Context, o grep.Options, files []string, faile
 
 // inLetters names the flags of the tool in an error of the job.
 func inLetters(err error) error {
+	// The package of the job names its own fields, which a user of the tool cannot know.
 	var e *errs.Error
 	if errors.As(err, &e) {
 		e.Object = strings.Replace(strings.Replace(e.Object, "Options.Patterns", "pattern", 1), "Options.Context", "-B, -C", 1)
@@ -186,6 +209,7 @@ func (c *Call) grepOptions() grep.Options {
 		Invert: on("invert-match"), IgnoreCase: on("ignore-case"), Fixed: on("fixed-strings"), Word: on("word-regexp"), Whole: on("line-regexp"),
 		OnlyMatched: on("only-matching"), Quiet: on("quiet") || on("silent"), NULNames: on("null"), NULEnded: on("null-data"),
 	}
+	// Of -H and -h, and of -l and -L, GNU grep follows the one that comes last.
 	for _, f := range c.Line.Flags { // the last one decides
 		switch f.Flag.Name {
 		case "with-filename":
@@ -198,10 +222,12 @@ func (c *Call) grepOptions() grep.Options {
 			o.ListFiles, o.ListOthers = false, true
 		}
 	}
+	// A bound of 0 differs from no bound, so that MaxCount is a pointer.
 	if on("max-count") {
 		n := int64(c.Count("max-count", 0, math.MaxInt32))
 		o.MaxCount = &n
 	}
+	// The flags -A and -B win over -C, wherever they stand.
 	if on("after-context") || on("before-context") || on("context") {
 		around := int64(c.Count("context", 0, math.MaxInt32))
 		o.Context = &grep.Context{Before: around, After: around}
@@ -212,6 +238,7 @@ func (c *Call) grepOptions() grep.Options {
 			o.Context.After = int64(c.Count("after-context", 0, math.MaxInt32))
 		}
 	}
+	// The value auto means color on a terminal that can show it.
 	for _, name := range []string{"color", "colour"} {
 		switch when := c.Choice(name, "auto", "always", "never"); {
 		case when == "never" || name == "colour" && !on(name):
@@ -223,6 +250,7 @@ func (c *Call) grepOptions() grep.Options {
 		}
 	}
 	c.patternFiles(&o)
+	// With -L a bound of 0 lists every file, because no line is selected.
 	if o.ListOthers && o.MaxCount != nil && *o.MaxCount == 0 { // nothing is selected, so each file is listed
 		o.Patterns, o.Fixed, o.Invert, o.MaxCount = []string{matchNothing}, false, false, nil
 	}
@@ -242,6 +270,8 @@ func (c *Call) patternFiles(o *grep.Options) {
 		if err != nil {
 			c.Keep(errs.Inputf("-f", "%w", err))
 		}
+		// The newline at the end of the file ends the last pattern; it does not begin an empty
+		// one. The lines stay one text, which package grep splits.
 		if text := strings.TrimSuffix(string(data), "\n"); len(data) > 0 {
 			o.Patterns = append(o.Patterns, text)
 		}
@@ -256,6 +286,7 @@ const matchNothing = `[^\x00-\x{10FFFF}]`
 
 // findOptions reads the flags that choose files.
 func (c *Call) findOptions() find.Options {
+	// As in ripgrep, -u reads no ignore files and -uu takes hidden files too.
 	more := len(c.Line.Values("unrestricted"))
 	f := find.Options{
 		Hidden: c.Line.Has("hidden") || more > 1, NoIgnore: c.Line.Has("no-ignore") || more > 0,
@@ -263,6 +294,8 @@ func (c *Call) findOptions() find.Options {
 		Include: c.Line.Values("include"), Exclude: c.Line.Values("exclude"), ExcludeDir: c.Line.Values("exclude-dir"),
 		Sort: c.Choice("sort", "path", "modified", "none"),
 	}
+	// As in GNU grep, the file that gets the output is not searched: it would grow while it is
+	// read. With -q nothing is written.
 	if file, ok := c.Stdout.(*os.File); ok && !c.Line.Has("quiet") {
 		f.Output, _ = file.Stat() // an output without attributes is no input
 	}
@@ -275,4 +308,6 @@ func hasUpper(pattern string) bool {
 	return strings.ContainsFunc(escapes.ReplaceAllString(pattern, ""), unicode.IsUpper)
 }
 
+// escapes matches an escape of RE2. Letters such as the S in \S or the L in \pL name a class and
+// do not stand for themselves.
 var escapes = regexp.MustCompile(`\\(?:[pP](?:\{[^}]*\}|.)|.)`)

@@ -18,6 +18,8 @@ import (
 )
 
 const (
+	// The merge of N files holds N buffers of this size, so they are small. A longer line moves
+	// to a buffer of its own.
 	lineBuffer     = 64 << 10 // bytes, of each file that is read line by line
 	resultBuffer   = 256 << 10
 	linesPerLookup = 4096 // between two looks at the context
@@ -30,13 +32,15 @@ type lineSource struct {
 	order *sort.Order
 	delim byte
 
-	file    *os.File
-	decode  codec.Decoders
-	r       *bufio.Reader
-	line    []byte // without the delimiter; valid until the next call of next
-	key     []byte
-	number  int64 // of the line, from 1
-	bytes   int64 // of all lines before, decoded, with their delimiters
+	file   *os.File
+	decode codec.Decoders
+	r      *bufio.Reader
+	line   []byte // without the delimiter; valid until the next call of next
+	key    []byte
+	number int64 // of the line, from 1
+	bytes  int64 // of all lines before, decoded, with their delimiters
+	// long and keyText keep their memory from line to line, so that a line costs no allocation.
+	// line and key may point into them.
 	long    []byte
 	keyText []byte
 }
@@ -47,6 +51,7 @@ func (s *sorter) open(name string, order *sort.Order) (*lineSource, error) {
 	if s.order.ZeroEnded {
 		l.delim = 0
 	}
+	// Standard input belongs to the caller and stays open.
 	var raw io.Reader = s.Stdin
 	if name != "-" {
 		f, err := os.Open(name)
@@ -55,11 +60,14 @@ func (s *sorter) open(name string, order *sort.Order) (*lineSource, error) {
 		}
 		l.file, raw = f, f
 	}
+	// Compressed files are decoded as the engine decodes them, so that -c and -m see the same
+	// lines as a sort.
 	r, err := l.decode.Open(raw, s.Options.NoDecode)
 	if err != nil {
 		l.close()
 		return nil, errs.Inputf(argv.Quote(name), "%w", l.decode.Explain(err, 0))
 	}
+	// Each record is a line that NUL ends, because records of CSV may hold newlines.
 	if s.order.CSV {
 		r, l.delim = newCSVRecords(name, r, s.csvSeparator()), 0
 	}
@@ -67,6 +75,7 @@ func (s *sorter) open(name string, order *sort.Order) (*lineSource, error) {
 	return l, nil
 }
 
+// close closes the decoder and the file. It is not called twice.
 func (l *lineSource) close() {
 	l.decode.Close()
 	if l.file != nil {
@@ -76,6 +85,8 @@ func (l *lineSource) close() {
 
 // next reads the next line and makes its key. It returns false at the end.
 func (l *lineSource) next() (bool, error) {
+	// The line stays in the buffer of the reader where it fits. That is the common case and
+	// copies nothing.
 	line, err := l.r.ReadSlice(l.delim)
 	if err == bufio.ErrBufferFull {
 		l.long = append(l.long[:0], line...)
@@ -88,6 +99,7 @@ func (l *lineSource) next() (bool, error) {
 	switch {
 	case err == io.EOF && len(line) == 0:
 		return false, nil
+	// A last line without a delimiter is a line too. It gets one in the output.
 	case err == io.EOF:
 	case err != nil:
 		return false, errs.Inputf(argv.Quote(l.name), "read failed: %w", l.decode.Explain(err, l.bytes+int64(len(line))))
@@ -97,9 +109,12 @@ func (l *lineSource) next() (bool, error) {
 	l.number++
 	l.bytes += int64(len(line)) + 1
 	l.line, l.key = line, line
+	// Some orders refuse a line, such as the order by JSON keys a line that is no JSON.
 	if err := l.order.Check(line); err != nil {
 		return false, errs.Inputf(argv.Quote(l.name), "line %d: %w", l.number, err)
 	}
+	// Without flags the line is its own key. Otherwise keys compare as bytes in the order that
+	// the flags ask for.
 	if l.order.NeedsKey() {
 		l.keyText = l.order.AppendKey(l.keyText[:0], line)
 		l.key = l.keyText
@@ -115,6 +130,7 @@ func (s *sorter) check(ctx context.Context, order *sort.Order) (int, error) {
 		return 0, err
 	}
 	defer l.close()
+	// With -u, equal lines are out of order as well: the key must grow from line to line.
 	least := 1 // of the comparison of a line with the one before it
 	if !s.order.Unique {
 		least = 0
@@ -131,6 +147,7 @@ func (s *sorter) check(ctx context.Context, order *sort.Order) (int, error) {
 			}
 			return 1, nil
 		}
+		// The key is valid only until the next line, so it is copied.
 		before = append(before[:0], l.key...)
 		if l.number%linesPerLookup == 0 && ctx.Err() != nil {
 			return 0, context.Cause(ctx)
@@ -141,6 +158,8 @@ func (s *sorter) check(ctx context.Context, order *sort.Order) (int, error) {
 // merge does -m: it reads all files at once, line by line. Lines that compare equal
 // come in the order of the files.
 func (s *sorter) merge(ctx context.Context, order *sort.Order) error {
+	// Memory: one buffer, one line and one key of each file. All files are open at once;
+	// --batch-size does not apply here.
 	var heap []*mergeSource
 	defer func() {
 		for _, m := range heap {
@@ -162,6 +181,8 @@ func (s *sorter) merge(ctx context.Context, order *sort.Order) error {
 		}
 		heap = append(heap, &mergeSource{lineSource: l, place: i})
 	}
+	// The output is opened after all inputs. It may be one of them, and is replaced only at the
+	// end.
 	result, err := s.openResult()
 	if err != nil {
 		return err
@@ -177,6 +198,7 @@ type mergeSource struct {
 }
 
 func (m *mergeSource) less(o *mergeSource) bool {
+	// The place makes the merge stable, as GNU sort -m is.
 	c := bytes.Compare(m.key, o.key)
 	return c < 0 || c == 0 && m.place < o.place
 }
@@ -184,10 +206,13 @@ func (m *mergeSource) less(o *mergeSource) bool {
 // mergeInto writes the lines of all sources in order. It closes and removes the sources
 // that end. With unique, only the first of equal lines is written.
 func mergeInto(ctx context.Context, sources *[]*mergeSource, w *result, unique bool) error {
+	// The caller closes what is left in sources after an error, so sources always holds the open
+	// ones.
 	heap := *sources
 	for i := len(heap)/2 - 1; i >= 0; i-- {
 		siftDown(heap, i)
 	}
+	// last is the key of the last line that was written. Only -u needs it.
 	var last []byte
 	for n := 0; len(heap) > 0; n++ {
 		top := heap[0]
@@ -250,6 +275,7 @@ func (s *sorter) openResult() (*result, error) {
 		return &result{Writer: bufio.NewWriterSize(s.Stdout, resultBuffer)}, nil
 	}
 	mode := os.FileMode(0o666)
+	// The output follows a link: the file behind it is replaced, not the link.
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		real = path
@@ -259,6 +285,8 @@ func (s *sorter) openResult() (*result, error) {
 	switch {
 	case err == nil && info.IsDir():
 		return nil, errs.Optionf("-o", "%s: is a directory", argv.Quote(path))
+	// A device or pipe cannot be replaced. It is written in place, and nothing is removed after
+	// an error.
 	case err == nil && !info.Mode().IsRegular():
 		r.path = ""
 		r.file, err = os.OpenFile(real, os.O_WRONLY, 0)
@@ -266,6 +294,9 @@ func (s *sorter) openResult() (*result, error) {
 		if err == nil {
 			mode = info.Mode().Perm()
 		}
+		// The new file lies beside the old one, so that the rename stays in one file system. The
+		// name begins with a dot and has the number of the process; an existing file of that
+		// name is an error.
 		name := filepath.Join(filepath.Dir(real), fmt.Sprintf(".%s-%d", filepath.Base(real), os.Getpid()))
 		r.file, err = os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
 	}
@@ -276,6 +307,7 @@ func (s *sorter) openResult() (*result, error) {
 	return r, nil
 }
 
+// writeLine writes a line and its delimiter. It buffers both; end reports what fails later.
 func (r *result) writeLine(line []byte, delim byte) error {
 	if _, err := r.Write(line); err != nil {
 		return err
@@ -291,6 +323,8 @@ func (r *result) end(err error) error {
 	}
 	if r.file != nil {
 		if err == nil && r.path != "" {
+			// The file is durable before it gets its name. A crash leaves the old file or the
+			// new one, never a part.
 			err = r.file.Sync()
 		}
 		err = errors.Join(err, r.file.Close())
@@ -301,6 +335,7 @@ func (r *result) end(err error) error {
 			_ = os.Remove(r.file.Name())
 		}
 	}
+	// As in: mrlocal sort -m a b | head.
 	if errors.Is(err, syscall.EPIPE) {
 		return nil
 	}

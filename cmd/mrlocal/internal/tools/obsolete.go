@@ -17,8 +17,10 @@ func rewriteSort(args []string) ([]string, error) {
 	for i := 0; i < len(args); i++ {
 		word := args[i]
 		switch {
+		// Words behind -- are files. They are never rewritten.
 		case word == "--":
 			return append(words, args[i:]...), nil
+		// The value of a flag is never rewritten, even if it begins with a plus sign.
 		case takesNext(word) && i+1 < len(args):
 			words = append(words, word, args[i+1])
 			i++
@@ -28,6 +30,8 @@ func rewriteSort(args []string) ([]string, error) {
 			words = append(words, "-c")
 		case strings.HasPrefix(word, "--check="):
 			return nil, errs.Optionf(word, "one of quiet, silent, diagnose-first")
+		// A word that begins with a plus sign and a digit is a key; other words of that kind are
+		// files. The word -F.C ends the key only directly behind it.
 		case len(word) > 1 && word[0] == '+' && isDigit(word[1]):
 			end := ""
 			if i+1 < len(args) && len(args[i+1]) > 1 && args[i+1][0] == '-' && isDigit(args[i+1][1]) {
@@ -46,6 +50,7 @@ func rewriteSort(args []string) ([]string, error) {
 	return words, nil
 }
 
+// isDigit relies on bytes that wrap around: a byte below '0' becomes large.
 func isDigit(c byte) bool { return c-'0' < 10 }
 
 // takesNext reports whether the next word is the value of the flag, or of the last of a
@@ -58,6 +63,8 @@ func takesNext(word string) bool {
 	if len(word) < 2 || word[0] != '-' {
 		return false
 	}
+	// In a bundle such as -rk the first letter with a value ends the bundle. Only as the last
+	// letter does it take the next word.
 	for i := 1; i < len(word); i++ {
 		if slices.ContainsFunc(flags, func(f argv.Spec) bool { return f.Value && f.Short == word[i:i+1] }) {
 			return i == len(word)-1
@@ -72,6 +79,7 @@ func obsoleteKey(begin, end string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	// The old form counts fields and characters from 0, -k counts from 1.
 	key := strconv.FormatUint(field+1, 10)
 	if char > 0 {
 		key += "." + strconv.FormatUint(char+1, 10)
@@ -83,6 +91,9 @@ func obsoleteKey(begin, end string) (string, error) {
 	if field, char, letters, err = obsoletePosition(end); err != nil {
 		return "", err
 	}
+	// The old end is the first character behind the key. The end of -k is its last character. So
+	// the number of the character stays, and with character 0 the key ends with the field
+	// before.
 	if char > 0 {
 		return key + "," + strconv.FormatUint(field+1, 10) + "." + strconv.FormatUint(char, 10) + letters, nil
 	}
@@ -93,6 +104,7 @@ func obsoleteKey(begin, end string) (string, error) {
 func obsoletePosition(text string) (field, char uint64, letters string, err error) {
 	end := len(text) - len(strings.TrimLeft(text, "0123456789."))
 	fieldText, charText, _ := strings.Cut(text[:end], ".")
+	// 62 bits leave room for the 1 that obsoleteKey adds.
 	field, err = strconv.ParseUint(fieldText, 10, 62)
 	if err == nil && charText != "" {
 		char, err = strconv.ParseUint(charText, 10, 62)

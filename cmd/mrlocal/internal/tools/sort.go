@@ -67,11 +67,15 @@ func orderings() []argv.Flag {
 	}
 }
 
+// sortFlags are all flags of GNU sort that this tool knows, and three of its own: --csv,
+// --json and --seed. The flag --compress-program is there only to be refused with a reason. The
+// word after --check= is not a value here; rewriteSort has turned it into -c or -C.
 func sortFlags() []argv.Spec {
 	flags := append(orderings(),
 		argv.Flag{Name: "check", Short: "c"}, argv.Flag{Name: "check-quiet", Short: "C"}, argv.Flag{Name: "merge", Short: "m"},
 		argv.Flag{Name: "unique", Short: "u"}, argv.Flag{Name: "stable", Short: "s"}, argv.Flag{Name: "zero-terminated", Short: "z"},
 		argv.Flag{Name: "csv"}, argv.Flag{Name: "debug"})
+	// These flags take a value.
 	for _, f := range []argv.Flag{
 		{Name: "key", Short: "k"}, {Name: "field-separator", Short: "t"}, {Name: "output", Short: "o"}, {Name: "buffer-size", Short: "S"},
 		{Name: "temporary-directory", Short: "T"}, {Name: "parallel"}, {Name: "batch-size"}, {Name: "compress-program"},
@@ -94,11 +98,15 @@ type sorter struct {
 	files []string // "-" is standard input
 }
 
+// runSort runs one call. The exit code is 0 when the lines are written or in order, and 1 when
+// -c or -C finds disorder. Errors of any kind give exitTrouble.
 func runSort(ctx context.Context, c *Call) (int, error) {
 	s := &sorter{Call: c}
 	if err := s.read(); err != nil {
 		return 0, err
 	}
+	// The columns of CSV are known by name only when the header has been read, so sortCSV
+	// compiles the order itself.
 	if s.order.CSV {
 		return 0, s.sortCSV(ctx)
 	}
@@ -108,6 +116,7 @@ func runSort(ctx context.Context, c *Call) (int, error) {
 	}
 	if c.Line.Has("debug") {
 		fmt.Fprint(c.Stderr, argv.ErrorLine("sort", errors.New("text ordering performed using simple byte comparison")))
+		// The marks follow each line of the output, so the writer must find the ends of lines.
 		delim := byte('\n')
 		if s.order.ZeroEnded {
 			delim = 0
@@ -115,6 +124,7 @@ func runSort(ctx context.Context, c *Call) (int, error) {
 		s.Stdout = &debugWriter{w: s.Stdout, debugger: sort.NewDebugger(order), delim: delim}
 	}
 	switch {
+	// Neither -c nor -m sorts. Both read line by line in this process and start no job.
 	case c.Line.Has("check") || c.Line.Has("check-quiet"):
 		return s.check(ctx, order)
 	case c.Line.Has("merge"):
@@ -128,6 +138,8 @@ func (s *sorter) read() error {
 	if name, given := s.Line.Value("compress-program"); given {
 		return errs.Optionf("--compress-program", "%s: mrlocal sort runs no other program; --compress chooses how it compresses what it spills", argv.Quote(name))
 	}
+	// The order of the checks is the order of the messages: what is compared, then where to,
+	// then with how much.
 	for _, err := range []error{s.readOrder(), s.readOutput(), s.readResources()} {
 		if err != nil {
 			return err
@@ -146,6 +158,8 @@ func (s *sorter) readOrder() error {
 		Blanks: on("ignore-leading-blanks"), Printing: on("ignore-nonprinting"), Dictionary: on("dictionary-order"),
 		CSV: on("csv"), JSON: s.Line.Values("json"),
 	}
+	// Records of CSV may hold newlines, and the first record is a header. These flags work on
+	// plain lines and would mix both up.
 	for _, flag := range []string{"check", "check-quiet", "merge", "zero-terminated", "debug"} {
 		if o.CSV && on(flag) {
 			return errs.Optionf("--csv, --"+flag, "give one of them, not both")
@@ -154,9 +168,13 @@ func (s *sorter) readOrder() error {
 	if len(o.JSON) > 0 && on("debug") {
 		return errs.Optionf("--json, --debug", "give one of them, not both")
 	}
+	// A quote, NUL or the end of a line as separator would make CSV ambiguous. The parser of CSV
+	// puts NUL behind each record.
 	if o.CSV && s.Line.Has("field-separator") && slices.Contains([]string{`"`, `\0`, "\n", "\r"}, s.Line.Values("field-separator")[0]) {
 		return errs.Optionf("-t", "CSV has no such separator")
 	}
+	// The word of --sort= turns on the same ordering as its letter. Two orderings that
+	// contradict each other are refused later, by sort.Compile.
 	for _, word := range s.Line.Values("sort") {
 		field, ok := map[string]*bool{
 			"general-numeric": &o.General, "human-numeric": &o.Human, "month": &o.Month,
@@ -167,6 +185,7 @@ func (s *sorter) readOrder() error {
 		}
 		*field = true
 	}
+	// As in GNU sort, -t may be repeated only with the same separator.
 	tabs := s.Line.Values("field-separator")
 	for i, tab := range tabs {
 		switch {
@@ -175,11 +194,15 @@ func (s *sorter) readOrder() error {
 		case tab != tabs[0]:
 			return errs.Optionf("-t", "given twice, with %s and with %s", argv.Quote(tabs[0]), argv.Quote(tabs[i]))
 		}
+		// GNU sort has no \t; it is a convenience, since a shell makes a tab hard to type. The
+		// form \0 is left to package sort.
 		if o.Separator = tab; tab == `\t` {
 			o.Separator = "\t"
 		}
 	}
 	s.order = o
+	// Only -R needs a salt. The test is coarse: a name of a CSV column with an R costs a salt
+	// that nothing uses.
 	if o.Random || strings.Contains(strings.Join(o.Keys, ""), "R") {
 		return s.readSalt()
 	}
@@ -223,11 +246,14 @@ func (s *sorter) readOutput() error {
 	case quiet && len(outputs) > 0:
 		return errs.Optionf("", "options '-Co' are incompatible")
 	}
+	// Marks below lines make no sense where no line is written, or where the result is a file
+	// that others read.
 	for letter, on := range map[string]bool{"c": check, "C": quiet, "o": len(outputs) > 0} {
 		if on && s.Line.Has("debug") {
 			return errs.Optionf("", "options '-%s --debug' are incompatible", letter)
 		}
 	}
+	// As in GNU sort, -o may be repeated only with the same file. The path - is standard output.
 	for _, path := range outputs {
 		if path != outputs[0] {
 			return errs.Optionf("-o", "given twice, with %s and with %s", argv.Quote(outputs[0]), argv.Quote(path))
@@ -251,6 +277,8 @@ func (s *sorter) readResources() error {
 		if err != nil {
 			return err
 		}
+		// The split of N threads into slots is the split of a run: one sixth are reduce slots,
+		// at least one.
 		n = min(n, mostParallel)
 		o.ReduceSlots = max(1, n/6)
 		o.MapSlots = max(1, n-o.ReduceSlots)
@@ -260,6 +288,7 @@ func (s *sorter) readResources() error {
 		if err != nil {
 			return err
 		}
+		// GNU sort counts merged files; the engine counts sorted runs that it merges at a time.
 		o.MergeFactor = min(n, mostParallel)
 	}
 	if text, given := s.Line.Value("buffer-size"); given {
@@ -267,15 +296,21 @@ func (s *sorter) readResources() error {
 		if err != nil {
 			return err
 		}
+		// Setup fills in the default slots, so that the least memory follows from all slots of
+		// all trackers.
 		c := o.Setup()
 		o.MemoryBytes = max(n, int64(c.Trackers*(c.MapSlots+c.ReduceSlots))*leastSlotBytes)
 	}
+	// The flag -T adds to --tmp. Its directories come first.
 	o.TempDirs = append(s.Line.Values("temporary-directory"), o.TempDirs...)
 	return nil
 }
 
 const (
-	maxInt       = int(^uint(0) >> 1)
+	// maxInt is the largest int. A larger number than a bound is lowered to it, as GNU sort
+	// does, and no error.
+	maxInt = int(^uint(0) >> 1)
+	// mostParallel bounds --parallel in threads and --batch-size in runs.
 	mostParallel = 1024
 
 	leastSlotBytes = 8 << 20 // of memory; the engine refuses less
@@ -290,6 +325,7 @@ func bufferSize(text string) (int64, error) {
 		return argv.Size("buffer-size", text, 1)
 	}
 	switch unit {
+	// Without a unit, GNU sort counts in KiB.
 	case "":
 		unit = "K"
 	case "%":
@@ -316,6 +352,7 @@ func (s *sorter) readFiles() error {
 	if len(s.files) == 0 {
 		s.files = []string{"-"}
 	}
+	// GNU sort checks one file at a time.
 	if len(s.files) > 1 && (s.Line.Has("check") || s.Line.Has("check-quiet")) {
 		letter := "c"
 		if s.Line.Has("check-quiet") {
@@ -323,6 +360,8 @@ func (s *sorter) readFiles() error {
 		}
 		return errs.Optionf(argv.Quote(s.files[1]), "extra operand not allowed with -%s", letter)
 	}
+	// All files are checked before any is read, so that a missing file is reported before hours
+	// of sorting. A later failure is reported by the engine.
 	for _, name := range s.files {
 		if name == "-" {
 			continue
@@ -350,6 +389,8 @@ func (s *sorter) readNames(from string) ([]string, error) {
 	if err != nil {
 		return nil, errs.Inputf(argv.Quote(from), "open failed: %w", bare(err))
 	}
+	// GNU sort refuses an empty list: it would otherwise read standard input, which nobody asked
+	// for.
 	if len(data) == 0 {
 		return nil, errs.Inputf(argv.Quote(from), "no input from it")
 	}
@@ -358,6 +399,7 @@ func (s *sorter) readNames(from string) ([]string, error) {
 		switch {
 		case name == "":
 			return nil, errs.Inputf(fmt.Sprintf("%s:%d", from, i+1), "invalid zero-length file name")
+		// Standard input cannot be the list and one of the files at once.
 		case name == "-" && from == "-":
 			return nil, errs.Inputf("-", "when reading file names from standard input, no file name of - is allowed")
 		}
@@ -372,6 +414,8 @@ func (s *sorter) sort(ctx context.Context) error {
 		return err
 	}
 	o := &s.Options
+	// Only null devices were named. The job runs on an empty input, so that -o still makes its
+	// file.
 	if o.Inputs = engineInputs(s.files); len(o.Inputs) == 0 {
 		o.Inputs, s.Stdin = []string{"-"}, strings.NewReader("")
 	}
@@ -389,6 +433,8 @@ type debugWriter struct {
 	out      []byte
 }
 
+// Write keeps an unfinished line until its end comes. It reports all of p as written, because
+// the bytes that it writes are others.
 func (d *debugWriter) Write(p []byte) (int, error) {
 	d.out = d.out[:0]
 	for rest := p; len(rest) > 0; {
@@ -409,10 +455,13 @@ func (d *debugWriter) Write(p []byte) (int, error) {
 func engineInputs(files []string) []string {
 	var inputs []string
 	seen := false
+	// The null device is common in scripts. It adds no line and is no regular file, so the
+	// engine never sees it.
 	null, nullErr := os.Stat(os.DevNull)
 	for _, name := range files {
 		info, err := os.Stat(name)
 		switch {
+		// A stream can be read only once. GNU sort reads nothing the second time, either.
 		case name == "/dev/stdin" || name == "/dev/fd/0" || name == "-":
 			if !seen {
 				inputs, seen = append(inputs, "-"), true
@@ -427,6 +476,8 @@ func engineInputs(files []string) []string {
 
 // bare returns the cause of an error of package os.
 func bare(err error) error {
+	// GNU tools print the cause alone, as "No such file or directory". The path stands in front
+	// of it already.
 	for {
 		inner, ok := err.(interface{ Unwrap() error })
 		if !ok || inner.Unwrap() == nil {

@@ -83,6 +83,7 @@ func Main(ctx context.Context, t Tool, args []string, e Env) (code int) {
 			code = fail(ctx, t, e, fmt.Errorf("a bug in mrlocal: %v", r))
 		}
 	}()
+	// An error means that code is not valid; fail chooses the code.
 	code, err := t.main(ctx, args, e)
 	if err != nil {
 		return fail(ctx, t, e, err)
@@ -93,6 +94,8 @@ func Main(ctx context.Context, t Tool, args []string, e Env) (code int) {
 // fail writes err in one line and returns its exit code.
 func fail(ctx context.Context, t Tool, e Env, err error) int {
 	code := exitTrouble
+	// A signal hides the error that it causes. The exit code is then 128 plus the number of the
+	// signal.
 	var s process.Interrupted
 	if errors.As(context.Cause(ctx), &s) {
 		err, code = s, s.ExitCode()
@@ -109,16 +112,22 @@ func (t Tool) main(ctx context.Context, args []string, e Env) (int, error) {
 			return 0, err
 		}
 	}
+	// A flag of the tool wins over a flag of the engine with the same name or letter: GNU's
+	// meaning comes first.
 	own := append([]argv.Spec{{Flag: argv.Flag{Name: "help-all"}, Help: "this help, with the flags of the engine"}}, t.Flags...)
 	engine := without(e.EngineFlags, own)
 	line, err := argv.ParseTool(t.Name, args, flagsOf(append(own, engine...)))
 	switch {
+	// The help appears even if the line has mistakes. A line with a mistake gets no
+	// --help-all.
 	case line.Help || err == nil && line.Has("help-all"):
 		return 0, t.help(e.Stdout, engine, !line.Help)
 	case err != nil:
 		return 0, err
 	}
 	c := &Call{Reader: argv.Reader{Line: line}, Env: e}
+	// The options of the engine come before Run, so that Run can raise or replace them by its
+	// own flags.
 	if c.Options, err = e.EngineOptions(line); err != nil {
 		return 0, err
 	}
@@ -137,6 +146,7 @@ func without(specs, own []argv.Spec) []argv.Spec {
 		if names[f.Name] {
 			continue
 		}
+		// The tool needs the letter. The flag of the engine keeps its long name.
 		if letters[f.Short] {
 			f.Short = ""
 		}
@@ -146,6 +156,7 @@ func without(specs, own []argv.Spec) []argv.Spec {
 	return rest
 }
 
+// flagsOf drops the help texts, which the parser does not need.
 func flagsOf(specs []argv.Spec) []argv.Flag {
 	flags := make([]argv.Flag, len(specs))
 	for i := range specs {
@@ -163,6 +174,8 @@ func (t Tool) help(w io.Writer, engine []argv.Spec, all bool) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, f := range engine {
 		name, help := "--"+f.Name, strings.ReplaceAll(f.Help, "`", "")
+		// The help of a flag names its value in backquotes. A tool prints that name behind the
+		// flag.
 		if f.Value {
 			_, rest, _ := strings.Cut(f.Help, "`")
 			metavar, _, _ := strings.Cut(rest, "`")
@@ -188,6 +201,7 @@ func (c *Call) RunChain(ctx context.Context, chain jobs.Chain) (*mrlocal.Report,
 		o.Stdout = screen.Results(c.Stdout)
 	}
 	screen.Attach(&o)
+	// A GNU tool is silent about what it did. Notes such as skipped names would break scripts.
 	o.Note = nil
 	return process.RunChain(ctx, chain, o)
 }
