@@ -13,6 +13,7 @@ import (
 	"mrlocal/internal/tempdir"
 )
 
+// The names are those of Hadoop, so that other programs know a finished directory.
 const (
 	tempName    = "_temporary"
 	successName = "_SUCCESS"
@@ -26,6 +27,7 @@ const (
 //	stage/part-r-00003, stage/_SUCCESS                  published
 //
 // The stage is locked (flock) while it is written, so that other runs see that it is in use.
+// Lock order: attemptFile.mu before directory.mu.
 type directory struct {
 	name     string // as the user gave it
 	path     string // absolute, no link
@@ -34,6 +36,7 @@ type directory struct {
 
 	mu struct {
 		sync.Mutex
+		// Emptied by abort, which tells attempts that nothing may be made any more.
 		stage   string // "": not made
 		lock    *os.File
 		tasks   map[int]string // by task: the part file of the attempt that has won, below the stage
@@ -48,6 +51,7 @@ func (d *directory) start() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.mu.tasks = make(map[int]string)
+	// Leftovers of killed runs are swept first, as they may be large.
 	stage := d.path
 	if d.replaces {
 		sweepBeside(d.path)
@@ -68,6 +72,7 @@ func (d *directory) start() error {
 }
 
 // unlock lets other runs see that the stage is not written any more.
+// The stage may be renamed meanwhile: the lock belongs to the open directory.
 func (d *directory) unlock() {
 	if d.mu.lock != nil {
 		_ = d.mu.lock.Close()
@@ -90,6 +95,8 @@ func kindLetter(mapOnly bool) string {
 
 // attempt makes the part file of attempt n of a task. It writes over a file that an attempt
 // with the same number has left.
+// The caller ends the attempt with commit or abort. Paths are kept below the stage,
+// which publish may rename.
 func (d *directory) attempt(task, n int, mapOnly bool) (*attemptFile, error) {
 	kind := kindLetter(mapOnly)
 	a := &attemptFile{
@@ -141,6 +148,7 @@ func (d *directory) sync() error {
 
 // publish moves the parts up and marks success, and makes each step durable before the next
 // one begins. A directory that is replaced is swapped with the new one at the very end.
+// It is called once and must not be slow, because d.mu keeps abort waiting.
 func (d *directory) publish(parts int) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -175,6 +183,7 @@ func (d *directory) publish(parts int) error {
 
 // replace puts the stage in the place of the old directory, which must still hold nothing
 // but what mrlocal makes.
+// The check is repeated because the run may have taken hours. d.mu is held.
 func (d *directory) replace() error {
 	if err := replaceable(d.path); err != nil {
 		return err
@@ -190,6 +199,7 @@ func (d *directory) replace() error {
 }
 
 // swap gives stage the name path, and returns the new name of the directory that had it.
+// If it fails, the directory that was there has its name back.
 func swap(stage, path string) (old string, err error) {
 	if exchange(stage, path) == nil {
 		return stage, nil
@@ -205,6 +215,7 @@ func swap(stage, path string) (old string, err error) {
 }
 
 // settle implements place: it makes the name durable, then removes what was replaced.
+// The old directory goes last, so that a crash leaves one of the two.
 func (d *directory) settle() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -235,6 +246,7 @@ func (d *directory) takeBack(cause error) error {
 
 // abort removes the stage: `_temporary` with everything in it and, by name, what publish may
 // have moved up. A file that somebody else has put there stays.
+// It may be called again.
 func (d *directory) abort() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -249,6 +261,7 @@ func (d *directory) abort() error {
 }
 
 // writeSuccess makes an empty `_SUCCESS` and makes it durable. d.mu is held.
+// Its name is durable when it returns, too.
 func (d *directory) writeSuccess() error {
 	f, err := os.Create(filepath.Join(d.mu.stage, successName))
 	if err != nil {
@@ -262,6 +275,8 @@ func (d *directory) writeSuccess() error {
 
 // attemptFile is the part file of one attempt. abort does not wait for a write or a sync:
 // the goroutine that holds the lock then cleans up.
+// One goroutine writes and commits. aborted is set without the lock, and the holder of
+// the lock looks at it.
 type attemptFile struct {
 	dir             *directory
 	task            int
@@ -276,6 +291,8 @@ type attemptFile struct {
 	disk  writeback // under mu
 }
 
+// write appends to the part file. It fails with ErrAborted once the attempt was given
+// up.
 func (a *attemptFile) write(p []byte) error {
 	a.mu.Lock()
 	defer a.unlock()
@@ -293,6 +310,7 @@ func (a *attemptFile) write(p []byte) error {
 }
 
 // commit makes the file durable and then makes this attempt the winner of its task.
+// The number of bytes is not needed here: the file has what was written.
 func (a *attemptFile) commit(int64) error {
 	a.mu.Lock()
 	defer a.unlock()
@@ -311,6 +329,7 @@ func (a *attemptFile) commit(int64) error {
 }
 
 // win renames the directory of the attempt, unless another attempt has won.
+// a.mu is held, and d.mu is taken inside of it.
 func (a *attemptFile) win() error {
 	d := a.dir
 	d.mu.Lock()
@@ -359,6 +378,7 @@ func (a *attemptFile) end() {
 }
 
 // remove deletes what the attempt has written.
+// A directory that is gone is no error.
 func (a *attemptFile) remove() error {
 	a.dir.mu.Lock()
 	defer a.dir.mu.Unlock()

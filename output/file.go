@@ -16,6 +16,7 @@ import (
 
 // pendingFile is a place that is one regular file. It is written under a hidden name beside
 // its own and renamed at the end.
+// The open file is the lock that keeps other runs from sweeping it.
 type pendingFile struct {
 	name     string      // as the user gave it
 	path     string      // absolute, no link
@@ -33,6 +34,7 @@ type pendingFile struct {
 // start makes the pending file and locks it, so that other runs see that it is in use. It
 // removes those of runs that were killed. A file that replaces a private one is private from
 // the beginning.
+// O_EXCL makes sure that the file is new, whatever its name.
 func (p *pendingFile) start() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -52,6 +54,8 @@ func (p *pendingFile) start() error {
 }
 
 // file returns the pending file, or ErrAborted.
+// The caller uses it without the lock. An abort then closes it, and the next write
+// fails.
 func (p *pendingFile) file() (*os.File, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -83,6 +87,8 @@ func (p *pendingFile) regions(bytes []int64) (*regions, error) {
 
 // sync makes the content durable, before publish makes it visible: after a crash the name
 // must never stand for half a result.
+// The owner is set before the mode, because a change of owner may clear bits of the
+// mode.
 func (p *pendingFile) sync() error {
 	f, err := p.file()
 	if err != nil {
@@ -102,6 +108,7 @@ func (p *pendingFile) sync() error {
 
 // publish gives the file its name. The rename is atomic: others see the old file or the
 // whole new one.
+// From here on abort does nothing.
 func (p *pendingFile) publish(int) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -127,6 +134,7 @@ func (p *pendingFile) publish(int) error {
 
 // settle makes the name durable. If that fails the result is in doubt: a new file is
 // removed. The file that a rename has replaced cannot come back, and the error says so.
+// It closes the file and so unlocks it.
 func (p *pendingFile) settle() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -180,6 +188,7 @@ func about(name string, err error) error {
 
 // sink is where parts go in order: a file, which can take back what an attempt wrote before
 // it failed, or a stream, which cannot.
+// It has no lock: ordered.passing guards it.
 type sink struct {
 	w      io.Writer
 	file   *os.File // nil: a stream
@@ -187,8 +196,11 @@ type sink struct {
 	disk   writeback
 }
 
+// fileSink returns the sink of a file that is empty and stands at its start.
 func fileSink(f *os.File) *sink { return &sink{w: f, file: f} }
 
+// Write passes p on and counts it. A short write is an error even if the writer reports
+// none.
 func (s *sink) Write(p []byte) (int, error) {
 	n, err := s.w.Write(p)
 	s.advance(int64(n))
@@ -207,6 +219,7 @@ func (s *sink) advance(bytes int64) {
 }
 
 // rewind takes back everything behind offset. It reports false for a stream.
+// offset counts the bytes of this result.
 func (s *sink) rewind(offset int64) (bool, error) {
 	if s.file == nil {
 		return false, nil
@@ -228,6 +241,7 @@ func (s *sink) rewind(offset int64) (bool, error) {
 
 // streamError says of an error that it came from writing, and makes that of a pipe whose
 // reader has gone an ErrClosedPipe.
+// The reader of a closed pipe wants no more, which is no failure of the job.
 func streamError(err error) error {
 	switch {
 	case err == nil:
@@ -241,6 +255,8 @@ func streamError(err error) error {
 }
 
 // openFile checks Spec.File and finds out what kind of place it is.
+// Nothing is created or opened here. Links are followed, so the file behind a link is
+// replaced and not the link.
 func openFile(spec Spec) (place, error) {
 	if strings.HasSuffix(spec.File, string(filepath.Separator)) {
 		return nil, wrong(spec.File, "names a directory; give a file, or use Options.OutputDir for a directory of parts")

@@ -18,6 +18,8 @@ import (
 
 // How to tell files and directories that mrlocal has made from others.
 
+// A hidden name is a dot, the name beside which it stands, besideMark and random hex
+// digits.
 const (
 	besideMark  = ".mrlocal-"
 	randomBytes = 8
@@ -30,6 +32,7 @@ const (
 
 // beside returns a new hidden name in the directory of path, so that a rename can put it in
 // the place of path.
+// 64 random bits make two runs with one name practically impossible.
 func beside(path string) string {
 	var b [randomBytes]byte
 	rand.Read(b[:]) // never fails, says its documentation
@@ -37,6 +40,7 @@ func beside(path string) string {
 }
 
 // besidePrefix returns what all names beside path begin with.
+// A long name is cut at the start of a character.
 func besidePrefix(path string) string {
 	base := filepath.Base(path)
 	if len(base) > besideBaseBytes {
@@ -51,6 +55,8 @@ func besidePrefix(path string) string {
 
 // sweepBeside removes what killed runs left beside path: files and directories with names of
 // beside, of this user, that no run has locked.
+// It is a courtesy: errors are ignored, and nothing is removed of which the maker is in
+// doubt.
 func sweepBeside(path string) {
 	parent, prefix := filepath.Dir(path), filepath.Base(besidePrefix(path))
 	dir, err := os.Open(parent)
@@ -59,6 +65,7 @@ func sweepBeside(path string) {
 	}
 	defer dir.Close()
 	for {
+		// A directory of any size is read with bounded memory.
 		entries, err := dir.ReadDir(sweepEntries)
 		for _, e := range entries {
 			if !strings.HasPrefix(e.Name(), prefix) || !isRandom(e.Name()[len(prefix):]) {
@@ -79,16 +86,19 @@ func sweepBeside(path string) {
 }
 
 // isRandom reports whether beside may have made s.
+// A file of the user with a similar name then stays.
 func isRandom(s string) bool {
 	return len(s) == 2*randomBytes && strings.Trim(s, "0123456789abcdef") == ""
 }
 
 // partName matches the names of part files.
+// Task numbers have at least five digits, as in Hadoop.
 func partName() *regexp.Regexp { return regexp.MustCompile(`^part-[mr]-[0-9]{5,}$`) }
 
 // replaceable returns nil if Options.Overwrite may replace a directory, and else an options error
 // that says why not. The directory must hold `_SUCCESS` or `_temporary`, and besides those
 // only part files.
+// It looks at one level only, because a result has no further directories.
 func replaceable(path string) error {
 	entries, err := os.ReadDir(path)
 	if err != nil {
@@ -113,6 +123,7 @@ func replaceable(path string) error {
 // removeMade removes a directory that mrlocal has made: the files in it by name, and then
 // the directory. If it holds anything else, that and the directory stay, and removeMade
 // fails.
+// A directory that is gone is no error.
 func removeMade(path string) error {
 	entries, err := os.ReadDir(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -139,6 +150,7 @@ func removeMade(path string) error {
 }
 
 // wrong returns an options error about the output that the user named.
+// name is quoted where it would not stand on one line.
 func wrong(name, format string, args ...any) error {
 	return errs.Optionf("output "+quoteName(name), format, args...)
 }

@@ -28,6 +28,7 @@ import (
 //
 // Two locks: mu guards the queue and is never held during a write. passing is held while
 // bytes go to the sink, is taken before mu, and never by abort.
+// A part is committed once. Which attempt commits it does not matter to later parts.
 type ordered struct {
 	sink  *sink
 	parts Parts
@@ -36,7 +37,8 @@ type ordered struct {
 
 	mu struct {
 		sync.Mutex
-		idle     sync.Cond     // signals that draining has ended
+		idle sync.Cond // signals that draining has ended
+		// Parts leave it when their turn is over.
 		queue    map[int]*turn // parts that were mentioned and not passed on
 		turn     int
 		total    int   // number of parts; -1: not known yet
@@ -49,6 +51,7 @@ type ordered struct {
 }
 
 // turn is a part that was not passed on yet.
+// Fields above the blank line are under ordered.mu.
 type turn struct {
 	index    int
 	attempts map[*attemptOutput]struct{}
@@ -62,6 +65,7 @@ type turn struct {
 }
 
 // attemptOutput is one attempt at a part. write and commit belong to its goroutine.
+// dead is read without a lock, so that a write under passing sees an abort.
 type attemptOutput struct {
 	of    *ordered
 	turn  *turn
@@ -73,8 +77,10 @@ type attemptOutput struct {
 	hash    *xxhash.Digest // of the bytes that are compared
 }
 
+// errDiffers says that a job is not deterministic, where the result depends on it.
 var errDiffers = errors.New("a retried attempt wrote something else than the attempt before, whose output cannot be taken back")
 
+// newOrdered makes a queue that waits for part 0. total is -1 if it is not known.
 func newOrdered(s *sink, p Parts, total int) *ordered {
 	o := &ordered{sink: s, parts: p}
 	o.mu.queue = make(map[int]*turn)
@@ -95,6 +101,7 @@ func (o *ordered) at(i int) *turn {
 
 // attempt begins an attempt at part i. It fails if the part has committed, was skipped, or
 // does not exist.
+// Several attempts at one part may run at once.
 func (o *ordered) attempt(i int) (*attemptOutput, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -115,6 +122,7 @@ func (o *ordered) attempt(i int) (*attemptOutput, error) {
 }
 
 // write writes p through, or to the spool.
+// A spool may be emptied late: the first write after the turn has come does it.
 func (a *attemptOutput) write(p []byte) error {
 	o := a.of
 	through, err := o.claim(a)
@@ -133,6 +141,7 @@ func (a *attemptOutput) write(p []byte) error {
 
 // claim lets an attempt write through if it is the turn of its part and no other attempt
 // does. With a Releaser no attempt writes through.
+// The answer stays true until the attempt ends, because the turn waits for its commit.
 func (o *ordered) claim(a *attemptOutput) (through bool, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -154,6 +163,7 @@ func (o *ordered) claim(a *attemptOutput) (through bool, err error) {
 }
 
 // empty passes on what the attempt has spooled before its turn.
+// It holds no lock while it copies.
 func (a *attemptOutput) empty() error {
 	if a.spool == nil {
 		return nil
@@ -169,6 +179,8 @@ func (a *attemptOutput) empty() error {
 }
 
 // pass writes p to the sink, except for what an earlier attempt has written.
+// Bytes that were written count even if the write fails, because they may be in the
+// stream.
 func (o *ordered) pass(a *attemptOutput, p []byte) error {
 	o.passing.Lock()
 	defer o.passing.Unlock()
@@ -188,6 +200,8 @@ func (o *ordered) pass(a *attemptOutput, p []byte) error {
 
 // compare returns what of p is new. At the start of an attempt a file takes back what a
 // failed attempt has left. In a stream p is compared with that. o.passing is held.
+// The hashes are compared only when the attempt has reached the end of the bytes that
+// are there.
 func (o *ordered) compare(a *attemptOutput, p []byte) ([]byte, error) {
 	t := a.turn
 	if a.dead.Load() {
@@ -223,6 +237,8 @@ func (o *ordered) compare(a *attemptOutput, p []byte) ([]byte, error) {
 }
 
 // fail keeps an error of the sink, which no other attempt can avoid.
+// It returns err, so that callers can return its result. ErrAborted concerns one
+// attempt and is not kept.
 func (o *ordered) fail(err error) error {
 	if err == nil || errors.Is(err, ErrAborted) {
 		return err
@@ -241,6 +257,7 @@ type passer struct {
 	a *attemptOutput
 }
 
+// Write is for streams and for spools in memory.
 func (p passer) Write(data []byte) (int, error) {
 	if err := p.o.pass(p.a, data); err != nil {
 		return 0, err
@@ -249,6 +266,7 @@ func (p passer) Write(data []byte) (int, error) {
 }
 
 // ReadFrom lets the kernel copy a temporary file to a file.
+// A stream takes the way through Write, because its bytes are hashed.
 func (p passer) ReadFrom(r io.Reader) (int64, error) {
 	o, a := p.o, p.a
 	if o.sink.file == nil {
@@ -268,6 +286,7 @@ func (p passer) ReadFrom(r io.Reader) (int64, error) {
 
 // commit makes the text of this attempt that of the part, and passes on all parts that can
 // be passed on then.
+// bytes is what the Part has counted. It must be what the spool holds.
 func (a *attemptOutput) commit(bytes int64) error {
 	o := a.of
 	if a.spool != nil {
@@ -313,6 +332,7 @@ func (o *ordered) settle(a *attemptOutput, bytes int64) error {
 
 // checkWhole fails for an attempt that has written through less than an earlier one. It
 // waits for passing, so it is only called where the attempt has written through itself.
+// An attempt that wrote less would leave the rest of the earlier one in the stream.
 func (o *ordered) checkWhole(a *attemptOutput, bytes int64) error {
 	o.passing.Lock()
 	defer o.passing.Unlock()
@@ -326,6 +346,7 @@ func (o *ordered) checkWhole(a *attemptOutput, bytes int64) error {
 }
 
 // kill ends an attempt without waiting for it. of.mu is held.
+// The next write of the attempt fails.
 func (a *attemptOutput) kill() {
 	a.dead.Store(true)
 	if a.spool != nil {
@@ -335,6 +356,7 @@ func (a *attemptOutput) kill() {
 
 // abort gives up the attempt and frees its spool. What it has passed on stays: the next
 // attempt takes it back or compares with it.
+// It never waits for a write, because a full pipe may hold one up for ever.
 func (a *attemptOutput) abort() {
 	o := a.of
 	o.mu.Lock()
@@ -390,6 +412,7 @@ func (o *ordered) fatal() error {
 
 // drain passes on the parts that are ready and whose turn it is. Only one goroutine does
 // that; another one that comes meanwhile leaves its part to it.
+// o.mu is not held while a part is passed on, so attempts go on meanwhile.
 func (o *ordered) drain() error {
 	for first := true; ; first = false {
 		t, ok, err := o.ready(first)
@@ -416,6 +439,7 @@ func (o *ordered) drain() error {
 
 // ready returns the part whose turn it is, if it can be passed on. The first call of a drain
 // also takes the right to pass parts on, and a call that returns false gives it back.
+// finish waits on idle until the right is given back.
 func (o *ordered) ready(first bool) (*turn, bool, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -436,6 +460,7 @@ func (o *ordered) ready(first bool) (*turn, bool, error) {
 }
 
 // tell calls OnVerdict and OnRelease for a part that was passed on.
+// No lock is held, because the callbacks may call Skip.
 func (o *ordered) tell(t *turn, verdict jobs.Verdict, handed bool) {
 	if o.parts.OnVerdict != nil && handed {
 		o.parts.OnVerdict(t.index, verdict)
@@ -446,6 +471,7 @@ func (o *ordered) tell(t *turn, verdict jobs.Verdict, handed bool) {
 }
 
 // release passes one part on, or hands it to the Releaser.
+// The spool is freed in all cases, also if the Releaser fails.
 func (o *ordered) release(t *turn) (verdict jobs.Verdict, handed bool, err error) {
 	a := t.done
 	if a == nil || a.spool == nil { // skipped, or written through
@@ -487,6 +513,7 @@ func (o *ordered) passWhole(a *attemptOutput) error {
 // sinkWriter is the sink as a Releaser sees it.
 type sinkWriter struct{ o *ordered }
 
+// Write takes passing, as every write to the sink does.
 func (w sinkWriter) Write(p []byte) (int, error) {
 	w.o.passing.Lock()
 	defer w.o.passing.Unlock()
@@ -496,6 +523,7 @@ func (w sinkWriter) Write(p []byte) (int, error) {
 
 // finish waits for parts that are being passed on, fails if a part is missing, and lets the
 // Releaser finish.
+// All parts have committed or were skipped by then, or the Releaser has ended the job.
 func (o *ordered) finish(total int) error {
 	o.mu.Lock()
 	for o.mu.draining && !o.mu.aborted {
@@ -521,6 +549,7 @@ func (o *ordered) finish(total int) error {
 
 // abort ends everything: later calls fail, and all spools are freed, also those of attempts
 // that are still writing.
+// It does not take passing: a write that waits must not hold it up.
 func (o *ordered) abort() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -36,6 +36,7 @@ import (
 	"mrlocal/jobs"
 )
 
+// These are compared with errors.Is.
 var (
 	// ErrClosedPipe says that the reader of a stream has gone. It does not want the rest, so
 	// the job has succeeded.
@@ -50,6 +51,7 @@ var (
 
 // Spec says where a result goes and what it must not overwrite. At most one of Dir and File is
 // set; without both the result goes to Stdout.
+// Names stay as the user gave them, because messages show them.
 type Spec struct {
 	Dir       string    // a directory of part files
 	File      string    // one file with all parts
@@ -66,12 +68,14 @@ type Spec struct {
 }
 
 // Found knows the files that will be read, and the directories in which they were found.
+// Files are compared by identity and not by name, so links do not hide them.
 type Found interface {
 	File(info fs.FileInfo) (name string, ok bool)
 	Directory(info fs.FileInfo) (name string, ok bool)
 }
 
 // Parts says which parts will come. They are numbered from 0.
+// The engine fills it before the first task runs.
 type Parts struct {
 	Count   int  // 0: not known until Seal
 	MapOnly bool // part-m-… rather than part-r-…
@@ -92,6 +96,7 @@ type Parts struct {
 }
 
 // Target is the place of one result. Its methods may be called from any goroutine.
+// Lock order: Target.mu before the locks of the place and of ordered.
 type Target struct {
 	place place
 	name  string // as errors have it
@@ -109,6 +114,7 @@ type Target struct {
 // state of a Target: opened -> started -> committed, and from the first two -> aborted.
 type state uint8
 
+// The zero value is a Target that has created nothing.
 const (
 	opened state = iota
 	started
@@ -142,6 +148,7 @@ func Open(spec Spec) (*Target, error) {
 	return t, nil
 }
 
+// choose makes the place that spec names, and checks it.
 func choose(spec Spec) (place, error) {
 	switch {
 	case spec.Dir != "":
@@ -168,6 +175,7 @@ func (t *Target) Start() error {
 }
 
 // Expect says which parts will come. It is called before the first Part or Attempt.
+// p is kept. Its callbacks are called without t.mu.
 func (t *Target) Expect(p Parts) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -190,6 +198,7 @@ func (t *Target) Seal(total int) {
 // SetSizes says how many bytes each part has. It reports whether the parts will be written
 // in parallel, each at its own place; if not, the sizes are ignored. It is called before the
 // first Part.
+// A Releaser may change the text, so sizes do not help with one.
 func (t *Target) SetSizes(bytes []int64) (parallel bool, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -253,6 +262,7 @@ func (t *Target) Part(i, n int) (*Part, error) {
 }
 
 // inOrder returns the queue of parts and makes it at its first use. t.mu is held.
+// It opens the sink, which creates the single part file of a directory.
 func (t *Target) inOrder() (*ordered, error) {
 	if t.mu.ordered != nil {
 		return t.mu.ordered, nil
@@ -316,6 +326,7 @@ func (t *Target) queue() *ordered {
 // Commit makes the result visible under its name, whole and durable. Every part must have
 // been committed. After an error everything that was pending is gone, and so is a result that
 // cannot be made durable. If that result has replaced a file, it stays and the error says so.
+// publish runs under t.mu, so an Abort comes either before or after it.
 func (t *Target) Commit() error {
 	if err := t.finish(); err != nil {
 		return errors.Join(err, t.Abort())
@@ -335,6 +346,7 @@ func (t *Target) Commit() error {
 }
 
 // finish passes on the parts that are left and makes the data durable.
+// t.mu is not held while parts are passed on, so that Abort can interrupt.
 func (t *Target) finish() error {
 	t.mu.Lock()
 	st, total := t.mu.state, t.mu.total

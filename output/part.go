@@ -19,12 +19,15 @@ type Part struct {
 
 // partWriter takes the bytes of a Part. commit gets how many there were. abort may
 // be called from any goroutine, also during write, and makes later calls fail.
+// ErrLost from commit means that another attempt was first. write gets at least one
+// byte.
 type partWriter interface {
 	write(p []byte) error
 	commit(bytes int64) error
 	abort()
 }
 
+// newPart makes the Part of an attempt.
 func (t *Target) newPart(w partWriter) *Part { return &Part{w: w, target: t} }
 
 // Write appends data. It copies it, or writes it before it returns.
@@ -45,6 +48,7 @@ func (p *Part) Write(data []byte) (int, error) {
 }
 
 // named puts the name of the result before an error of writing.
+// The two errors that callers look for stay as they are.
 func (t *Target) named(err error) error {
 	if err == nil || errors.Is(err, ErrAborted) || errors.Is(err, ErrClosedPipe) {
 		return err

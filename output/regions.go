@@ -15,6 +15,7 @@ type regioned interface {
 
 // regions are the parts of a file whose sizes are known: part i lies from starts[i] to
 // starts[i+1].
+// Lock order: regions.mu before region.mu.
 type regions struct {
 	f      *os.File
 	starts []int64
@@ -76,6 +77,7 @@ func (r *regions) finish() error {
 
 // abort lets no part be committed any more. Attempts that still write do no harm: the
 // file is removed.
+// It does not wait for attempts.
 func (r *regions) abort() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -84,6 +86,8 @@ func (r *regions) abort() {
 
 // region is one attempt at a part. Its lock is held during a write, so that an attempt that
 // was given up writes nothing after abort has returned.
+// offset counts from the start of the file. No lock of other regions is needed, because
+// regions do not overlap.
 type region struct {
 	of     *regions
 	part   int
@@ -117,6 +121,7 @@ func (w *region) write(p []byte) error {
 }
 
 // commit makes the part count. Of several attempts the first one wins.
+// end gives its lock back before r.mu is taken, which keeps the lock order.
 func (w *region) commit(int64) error {
 	if err := w.end(); err != nil {
 		return err
@@ -135,6 +140,7 @@ func (w *region) commit(int64) error {
 }
 
 // end closes the region, which must be full.
+// A part of another size than announced would leave a hole.
 func (w *region) end() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -15,6 +15,7 @@ import (
 
 // stdout is a place that somebody else has opened. If it is a regular file that ends at its
 // offset, parts of known sizes are written in parallel.
+// It is never closed here.
 type stdout struct {
 	w io.Writer
 
@@ -67,6 +68,7 @@ func (s *stdout) start() error {
 	return nil
 }
 
+// sink passes parts on in order. The caller's writer need not be a file.
 func (s *stdout) sink(bool) (*sink, error) { return &sink{w: s.w}, nil }
 
 // regions reserves the room by moving the offset of the descriptor behind it. A process that
@@ -77,10 +79,12 @@ func (s *stdout) regions(bytes []int64) (*regions, error) {
 		return nil, nil
 	}
 	base, atEnd := atOffset(f)
+	// Data behind the offset belongs to somebody else.
 	if !atEnd {
 		return nil, nil
 	}
 	r := newRegions(f, base, bytes)
+	// Without room the parts are written in order, which fails later if at all.
 	if err := f.Truncate(r.end()); err != nil {
 		return nil, nil
 	}
@@ -93,6 +97,7 @@ func (s *stdout) regions(bytes []int64) (*regions, error) {
 	return r, nil
 }
 
+// sync makes a regular file durable. Other writers have nothing to sync.
 func (s *stdout) sync() error {
 	if f, _ := s.regular(); f != nil {
 		if err := syncFile(f); err != nil {
@@ -102,6 +107,7 @@ func (s *stdout) sync() error {
 	return nil
 }
 
+// publish and settle have nothing to do: a stream has no name of ours.
 func (s *stdout) publish(int) error { return nil }
 
 func (s *stdout) settle() error { return nil }
@@ -129,6 +135,7 @@ func (s *stdout) abort() error {
 
 // device is a place that is written directly: a character device, a FIFO, or a descriptor of
 // the process.
+// opening is taken before mu, and never by abort, which must not wait for a reader.
 type device struct {
 	path  string
 	fifo  bool
@@ -158,6 +165,7 @@ func (d *device) start() error {
 }
 
 // open opens the device; a FIFO as soon as it has a reader.
+// An abort ends the loop, since tryOpen then fails with ErrAborted.
 func (d *device) open() (*os.File, error) {
 	d.opening.Lock()
 	defer d.opening.Unlock()
@@ -201,6 +209,7 @@ func (d *device) Write(p []byte) (int, error) {
 	return n, err
 }
 
+// sink passes parts on in order, since nothing can be taken back.
 func (d *device) sink(bool) (*sink, error) { return &sink{w: d}, nil }
 
 // sync also opens a FIFO that got no bytes, so that its reader sees the end.
@@ -212,8 +221,10 @@ func (d *device) sync() error {
 	return about(d.path, syncFile(f))
 }
 
+// publish has nothing to do: the bytes are out.
 func (d *device) publish(int) error { return nil }
 
+// settle closes the device, so that the reader of a FIFO sees the end.
 func (d *device) settle() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -29,6 +29,7 @@ func exchange(a, b string) error {
 
 // isMount reports whether a directory lies on another file system than its parent, so that
 // it cannot be renamed.
+// It is false if the system tells no device numbers.
 func isMount(dir, parent fs.FileInfo) bool {
 	a, okA := dir.Sys().(*syscall.Stat_t)
 	b, okB := parent.Sys().(*syscall.Stat_t)
@@ -65,8 +66,10 @@ func isUsage(err error) bool {
 // Close end a write that waits.
 const nonBlocking = unix.O_NONBLOCK
 
+// noReader reports whether a FIFO could not be opened because nobody reads it.
 func noReader(err error) bool { return errors.Is(err, unix.ENXIO) }
 
+// readerGone reports whether a write failed because the reader of a pipe has closed it.
 func readerGone(err error) bool { return errors.Is(err, unix.EPIPE) }
 
 // startWriteback asks the disk to begin with a part of f and does not wait. Errors show in

@@ -16,33 +16,45 @@ const closeBeforeRename = runtime.GOOS == "windows"
 // writable knows nothing here: creating the file will show it.
 func writable(string) error { return nil }
 
+// fileWritable knows nothing either: opening the file will show it.
 func fileWritable(string) error { return nil }
 
+// exchange is not there, so swap renames twice.
 func exchange(string, string) error { return errors.ErrUnsupported }
 
+// isMount says no: a rename that cannot be done fails by itself.
 func isMount(fs.FileInfo, fs.FileInfo) bool { return false }
 
+// keepOwner does nothing: the file belongs to the user of the run.
 func keepOwner(*os.File, fs.FileInfo) {}
 
+// syncUnsupported is as on Linux. On Windows a directory cannot be synced.
 func syncUnsupported(err error) bool {
 	return runtime.GOOS == "windows" || errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported)
 }
 
+// isUsage reports whether the path that the user named causes err.
 func isUsage(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrInvalid) ||
 		errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.EISDIR) || errors.Is(err, syscall.ENAMETOOLONG)
 }
 
+// nonBlocking is 0: opening a FIFO waits for its reader.
 const nonBlocking = 0
 
+// noReader says no, because opening waits.
 func noReader(error) bool { return false }
 
+// readerGone reports whether the reader of a pipe has closed it.
 func readerGone(err error) bool { return errors.Is(err, syscall.EPIPE) }
 
+// duplicate is not there, so errors of a close show at the close itself.
 func duplicate(*os.File) (*os.File, error) { return nil, errors.ErrUnsupported }
 
+// growPipe and startWriteback only make things faster. They may do nothing.
 func growPipe(*os.File, int) {}
 
 func startWriteback(*os.File, int64, int64) {}
 
+// atOffset says no, so standard output is written in order.
 func atOffset(*os.File) (offset int64, atEnd bool) { return 0, false }
