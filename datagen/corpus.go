@@ -19,9 +19,12 @@ func (corpus) unitBytes() int { return textUnitBytes }
 // RareLiteral occurs in one of rareEvery units.
 const rareEvery = 100
 
+// fill decides before the first line where the rare literal goes, so the choice costs
+// nothing for each line.
 func (g corpus) fill(dst []byte, unit int64) {
 	w := corpusWriter{textWriter{v: g.v, r: unitRNG(g.seed, unit), dst: dst[:cap(dst)]}}
 	const longestLineBytes = 40 * maxTextBytes
+	// A place behind the unit means that it has no rare literal.
 	rareAt := len(dst)
 	if unit%rareEvery == 7 {
 		rareAt = w.r.below(max(len(dst)-2*longestLineBytes, 1))
@@ -42,6 +45,7 @@ func (g corpus) fill(dst []byte, unit int64) {
 }
 
 // corpusWriter writes one unit.
+// Its methods write parts of a line. The caller has made sure that a whole line fits.
 type corpusWriter struct{ textWriter }
 
 // plainWords is how many of the most frequent words phrase prefers.
@@ -50,6 +54,7 @@ const plainWords = 5
 // blanks is the deepest indentation.
 const blanks = "                        "
 
+// tabs is the deepest indentation with tabs.
 const tabs = "\t\t\t\t\t\t"
 
 // stock holds lines that are repeated, the first ones most often.
@@ -71,6 +76,8 @@ var openings = [...]string{
 // closings end the lines that begin with an opening.
 var closings = [...]string{";", ");", " {", ")", "\");", ">", ",", "", "", " = {", ":", "\">"}
 
+// line writes a line without its newline. kind is a percentage: empty lines, tabs,
+// repeated lines, openings, phrases.
 func (w *corpusWriter) line() {
 	x := w.r.next()
 	kind := x >> 32 % 100

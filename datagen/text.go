@@ -1,8 +1,10 @@
 package datagen
 
+// textUnitBytes is the unit of all kinds of text.
 const textUnitBytes = 1 << 20
 
 // textWriter writes one unit. The caller checks that there is room.
+// dst has room for overrunBytes behind the unit.
 type textWriter struct {
 	v   *vocabulary
 	r   rng
@@ -10,10 +12,12 @@ type textWriter struct {
 	at  int
 }
 
+// text and word write at the place that was reached, and move it.
 func (w *textWriter) text(s string) { w.at += copy(w.dst[w.at:], s) }
 func (w *textWriter) word()         { w.at = w.v.put(w.dst, w.at, &w.r) }
 
 // words makes lines of about ten words.
+// All units share the vocabulary, which nobody changes.
 type words struct {
 	v    *vocabulary
 	seed uint64
@@ -21,6 +25,7 @@ type words struct {
 
 func (words) unitBytes() int { return textUnitBytes }
 
+// fill writes lines until the longest might not fit, and fills up with shorter ones.
 func (g words) fill(dst []byte, unit int64) {
 	r := unitRNG(g.seed, unit)
 	at, all := 0, dst[:cap(dst)]
@@ -44,6 +49,7 @@ type lines struct {
 
 func (lines) unitBytes() int { return textUnitBytes }
 
+// fill is as that of words, with sentences.
 func (g lines) fill(dst []byte, unit int64) {
 	r := unitRNG(g.seed, unit)
 	at, all := 0, dst[:cap(dst)]

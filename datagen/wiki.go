@@ -29,6 +29,7 @@ func (wiki) unitBytes() int { return textUnitBytes }
 // paragraph of 8 sentences of 24 words, each of them a link.
 const maxPartBytes = 8 * 24 * (2*maxTextBytes + 6)
 
+// fill asks for room before each part, because a part must not be cut.
 func (g wiki) fill(dst []byte, unit int64) {
 	w := wikiWriter{textWriter{v: g.v, r: unitRNG(g.seed, unit), dst: dst[:cap(dst)]}}
 	room := func() bool { return len(dst)-w.at > maxPartBytes }
@@ -52,6 +53,7 @@ func (g wiki) fill(dst []byte, unit int64) {
 // wikiWriter writes one unit.
 type wikiWriter struct{ textWriter }
 
+// number writes n in decimal digits.
 func (w *wikiWriter) number(n int) {
 	w.at += len(strconv.AppendInt(w.dst[w.at:w.at], int64(n), 10))
 }

@@ -8,6 +8,7 @@ import (
 // rng is SplitMix64 (Steele, Lea, Flood 2014): small enough to be inlined.
 type rng uint64
 
+// next returns 64 random bits.
 func (r *rng) next() uint64 {
 	*r += 0x9e3779b97f4a7c15
 	z := uint64(*r)
@@ -17,17 +18,20 @@ func (r *rng) next() uint64 {
 }
 
 // below is uniform in [0, n).
+// n must be above 0.
 func (r *rng) below(n int) int {
 	hi, _ := bits.Mul64(r.next(), uint64(n))
 	return int(hi)
 }
 
 // unitRNG returns the random generator of a unit.
+// Seed 0 is that of seed 1. Units have far apart places in the sequence.
 func unitRNG(seed uint64, unit int64) rng {
 	r := rng(max(seed, 1) * 0xd1342543de82ef95)
 	return rng(r.next() + uint64(unit)*0xa0761d6478bd642f)
 }
 
+// The size is a power of two, so that some bits of a draw choose the column.
 const (
 	vocabularyBits = 17
 	vocabularySize = 1 << vocabularyBits
@@ -41,6 +45,7 @@ const (
 )
 
 // word is the first n bytes of text.
+// The array has a fixed size, so that a copy needs no loop.
 type word struct {
 	text [maxWordBytes]byte
 	n    uint8
@@ -48,14 +53,17 @@ type word struct {
 
 // vocabulary draws words by Zipf's law in constant time with Vose's alias method.
 // Column i stands for word i below its threshold and for word alias[i] above it.
+// It has about 3 MB and never changes once it is made.
 type vocabulary struct {
 	words   [vocabularySize]word
 	columns [vocabularySize]column
 }
 
+// column is a column of the alias table. The threshold is a share of 2^32.
 type column struct{ threshold, alias uint32 }
 
 // newVocabulary returns the same words for every seed. Seeds differ in the text.
+// A word that is there already is invented again.
 func newVocabulary() *vocabulary {
 	v := &vocabulary{}
 	seen := make(map[word]bool, vocabularySize)
@@ -73,6 +81,7 @@ func newVocabulary() *vocabulary {
 }
 
 // weigh fills the alias table with the Zipf-Mandelbrot weights 1/(rank+2.7).
+// Each column below the average gets the rest of its room from a column above it.
 func (v *vocabulary) weigh() {
 	const n = vocabularySize
 	weights := make([]float64, n)
@@ -137,6 +146,7 @@ func putTail(dst []byte, at int, r *rng) int {
 }
 
 // closeOut fills dst from at to its end with lines of words.
+// A last word may be cut at the end of the unit.
 func (v *vocabulary) closeOut(dst []byte, at int, r *rng) {
 	end := len(dst)
 	all := dst[:cap(dst)]
@@ -160,12 +170,15 @@ func (v *vocabulary) closeOut(dst []byte, at int, r *rng) {
 // maxTextBytes bounds the bytes of a word with its tail and two separators.
 const maxTextBytes = maxWordBytes + 5 + 2
 
+// wordOf returns s as a word, cut to maxWordBytes.
 func wordOf(s string) word {
 	var w word
 	w.n = uint8(copy(w.text[:], s))
 	return w
 }
 
+// onsets, nuclei and codas are the parts of an invented syllable. Those that stand
+// twice are more frequent.
 var onsets = [...]string{"", "b", "c", "d", "f", "g", "h", "k", "l", "m", "n", "p", "r", "s", "t", "v", "w", "st", "tr", "pr", "ch", "th", "br", "gr", "pl", "qu", "sh", "cr"}
 
 var nuclei = [...]string{"a", "e", "i", "o", "u", "a", "e", "i", "o", "e", "ai", "ea", "ou", "io", "ie"}

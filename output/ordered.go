@@ -28,7 +28,7 @@ import (
 //
 // Two locks: mu guards the queue and is never held during a write. passing is held while
 // bytes go to the sink, is taken before mu, and never by abort.
-// A part is committed once. Which attempt commits it does not matter to later parts.
+// A part is committed once. Later parts do not depend on which attempt commits it.
 type ordered struct {
 	sink  *sink
 	parts Parts

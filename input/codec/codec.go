@@ -25,6 +25,7 @@ import (
 type Codec uint8
 
 const (
+	// The order is that of the names in String.
 	None Codec = iota
 	Gzip
 	Bzip2
@@ -46,6 +47,8 @@ const (
 	brotliData
 )
 
+// String returns the name of the codec for messages. Refused formats come with an
+// article.
 func (c Codec) String() string {
 	return [...]string{"none", "gzip", "bzip2", "zstd", "s2", "xz", "lz4", "",
 		"a zip archive", "a 7z archive", "a rar archive",
@@ -63,6 +66,7 @@ func (c Codec) Refusal() error {
 // HeadBytes are enough to recognise a codec.
 const HeadBytes = 64
 
+// The first bytes of each format, from its specification.
 const (
 	gzipMagic   = "\x1f\x8b\x08"
 	zstdMagic   = "\x28\xb5\x2f\xfd"
@@ -86,6 +90,7 @@ var refusedMagics = [...]struct {
 	{"\x02\x21\x4c\x18", legacyLZ4},
 }
 
+// brotliSuffix is the only sign of brotli.
 const brotliSuffix = ".br" // its data has no magic
 
 // Suspect reports whether the suffix of path is one of refused files. The
@@ -101,6 +106,8 @@ func Suspect(path string) bool {
 // detect recognises compressed data by its first bytes. A head that ends inside
 // the magic of a codec counts too: its decoder then reports data that is cut
 // short, while reading it as text would give a wrong result.
+// The numbers are the least bytes of a magic that count: fewer would catch short text
+// files.
 func detect(head []byte) Codec {
 	switch {
 	case starts(head, gzipMagic, 2):

@@ -14,6 +14,7 @@ import (
 	"github.com/pierrec/lz4/v4"
 )
 
+// readBytes is the buffer in front of each decoder, one for all files of a reader.
 const (
 	readBytes = 256 << 10
 	// freeWindowBytes is the memory that a decoder may take even if Charge
@@ -25,6 +26,7 @@ const (
 // Decoders holds the decoders of one reader. Each decoder is made once and
 // reset for each file, so that 100,000 small files do not make 100,000
 // decoders. No decoder starts a goroutine. The zero value works.
+// One goroutine uses it.
 type Decoders struct {
 	// Charge asks for memory that a decoder keeps on the Go heap. The Decoders
 	// call release when they are closed. If Charge is nil, windows of more than
@@ -43,18 +45,21 @@ type Decoders struct {
 }
 
 // window is the memory that a decoder keeps on the Go heap.
+// A larger one replaces it; a smaller file keeps it.
 type window struct {
 	bytes   int64
 	release func() // nil if nothing was charged
 }
 
 // stored counts the bytes that are read of a file, as they are stored.
+// Progress is shown in stored bytes, because the decoded length is not known.
 type stored struct {
 	r     io.Reader
 	bytes int64
 	ended bool
 }
 
+// Read passes through and counts. ended is set at the end of the file only.
 func (s *stored) Read(p []byte) (int, error) {
 	n, err := s.r.Read(p)
 	s.bytes += int64(n)
@@ -182,6 +187,7 @@ func (d *Decoders) window(codec Codec, bytes int64) error {
 	return nil
 }
 
+// free gives back what was charged. It may be called again.
 func (w *window) free() {
 	if w.release != nil {
 		w.release()
@@ -190,8 +196,10 @@ func (w *window) free() {
 }
 
 // refusedError is the reason why data is not decoded although it may be sound.
+// Explain returns it as it is, and does not call the data corrupt.
 type refusedError struct{ error }
 
+// Unwrap returns the reason.
 func (e *refusedError) Unwrap() error { return e.error }
 
 // StoredBytes returns how many bytes have been read of the file that was opened
@@ -241,8 +249,11 @@ type gzipMembers struct {
 	err error
 }
 
+// errGarbage says that bytes other than zeros follow the last member.
 var errGarbage = errors.New("what follows is not gzip")
 
+// reset begins a member at the start of src. A file that ends here is cut short,
+// because the magic was seen.
 func (g *gzipMembers) reset() (err error) {
 	g.err = nil
 	if g.zr == nil {
@@ -259,6 +270,8 @@ func (g *gzipMembers) reset() (err error) {
 	return err
 }
 
+// Read goes from one member to the next. An empty member gives no bytes and is passed
+// over.
 func (g *gzipMembers) Read(p []byte) (int, error) {
 	for g.err == nil {
 		n, err := g.zr.Read(p)

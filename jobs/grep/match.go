@@ -38,6 +38,7 @@ func newLineMatchers(text string, tree *syntax.Regexp, b border) (func() lineMat
 	return func() lineMatcher { return &dfaMatcher{program.NewMatcher(), plain} }, nil
 }
 
+// dfa returns the border as package dfa has it.
 func (b border) dfa() dfa.Border {
 	switch b {
 	case wordEnds:
@@ -55,6 +56,8 @@ type dfaMatcher struct {
 	plain    *regexpMatcher
 }
 
+// match, find, countLines and nextLine ask the automata first. An automaton that gave
+// up says so at each call.
 func (m *dfaMatcher) match(line []byte) bool {
 	if matches, ok := m.automata.Match(line); ok {
 		return matches
@@ -62,6 +65,7 @@ func (m *dfaMatcher) match(line []byte) bool {
 	return m.plain.match(line)
 }
 
+// Offsets count from the start of line.
 func (m *dfaMatcher) find(line []byte, from int) (start, end int) {
 	start, end, ok := m.automata.Find(line, from)
 	if !ok {
@@ -70,6 +74,7 @@ func (m *dfaMatcher) find(line []byte, from int) (start, end int) {
 	return start, end
 }
 
+// The last line of data may lack its end.
 func (m *dfaMatcher) countLines(data []byte) int64 {
 	if lines, ok := m.automata.CountLines(data); ok {
 		return lines
@@ -77,6 +82,7 @@ func (m *dfaMatcher) countLines(data []byte) int64 {
 	return m.plain.countLines(data)
 }
 
+// It returns none, none if no line from there on matches.
 func (m *dfaMatcher) nextLine(data []byte, from int) (start, end int) {
 	start, end, ok := m.automata.NextLine(data, from)
 	if !ok {
@@ -97,6 +103,8 @@ type regexpMatcher struct {
 	after int            // group of the match in later
 }
 
+// newRegexpMatcher compiles the expressions for text, whose syntax tree is tree. It
+// fails as regexp.Compile does.
 func newRegexpMatcher(text string, tree *syntax.Regexp, b border) (*regexpMatcher, error) {
 	var lines, first, later string
 	m := &regexpMatcher{}
@@ -140,8 +148,11 @@ func looksBack(re *syntax.Regexp) bool {
 	return false
 }
 
+// match reports whether a line has a match.
 func (m *regexpMatcher) match(line []byte) bool { return m.lines.Match(line) }
 
+// find returns the first match from a place on, which is the start of a line or the end
+// of a match.
 func (m *regexpMatcher) find(line []byte, from int) (start, end int) {
 	re, group, base := m.first, m.group, from
 	if from > 0 {
@@ -161,6 +172,7 @@ func (m *regexpMatcher) find(line []byte, from int) (start, end int) {
 	return none, none
 }
 
+// countLines returns how many lines of data match.
 func (m *regexpMatcher) countLines(data []byte) (lines int64) {
 	for from := 0; from < len(data); {
 		end := lineEnd(data, from)
@@ -172,6 +184,7 @@ func (m *regexpMatcher) countLines(data []byte) (lines int64) {
 	return lines
 }
 
+// nextLine returns the first line that matches, from the start of a line on.
 func (m *regexpMatcher) nextLine(data []byte, from int) (start, end int) {
 	for from < len(data) {
 		end := lineEnd(data, from)

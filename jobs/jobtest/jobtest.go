@@ -65,6 +65,7 @@ func Run(chain jobs.Chain, files []File, cut Cut) (out Output, err error) {
 	return out, nil
 }
 
+// runJob runs one job of a chain over files, all in memory.
 func runJob(job jobs.Job, files []File, cut Cut) (Output, error) {
 	if job.Begin != nil {
 		job = job.Begin(len(files))
@@ -79,6 +80,7 @@ func runJob(job jobs.Job, files []File, cut Cut) (Output, error) {
 	return Output{out.Bytes(), out.records}, err
 }
 
+// mapReduce collects the pairs of all splits, and reduces them as one partition.
 func mapReduce(job jobs.Job, splits [][]jobs.Block, out *writer) error {
 	var pairs []pair
 	for _, split := range splits {
@@ -91,6 +93,8 @@ func mapReduce(job jobs.Job, splits [][]jobs.Block, out *writer) error {
 	return reduce(job, pairs, out)
 }
 
+// mapOnly hands what each split has written to the releaser, in order. As in the
+// engine, a verdict skips the rest of a file or of the job.
 func mapOnly(job jobs.Job, splits [][]jobs.Block, out *writer) error {
 	releaser := jobs.Releaser(plain{})
 	if job.NewReleaser != nil {
@@ -98,6 +102,7 @@ func mapOnly(job jobs.Job, splits [][]jobs.Block, out *writer) error {
 	}
 	ended := int32(-1)
 	for _, split := range splits {
+		// The clone keeps the caller's list as it is.
 		split = slices.DeleteFunc(slices.Clone(split), func(b jobs.Block) bool { return b.File == ended })
 		if len(split) == 0 {
 			continue
@@ -126,13 +131,17 @@ func mapOnly(job jobs.Job, splits [][]jobs.Block, out *writer) error {
 // plain writes what mappers emitted.
 type plain struct{}
 
+// Release copies what a split has written and asks for the next one.
 func (plain) Release(split io.Reader, w io.Writer) (jobs.Verdict, error) {
 	_, err := io.Copy(w, split)
 	return jobs.Continue, err
 }
 
+// Finish has nothing to add.
 func (plain) Finish(io.Writer) error { return nil }
 
+// mapSplit runs one mapper over the blocks of a split. It clears each block afterwards,
+// so that a mapper which keeps borrowed bytes is found out.
 func mapSplit(job jobs.Job, split []jobs.Block, out jobs.Emitter) error {
 	m := job.NewMapper()
 	for _, b := range split {
@@ -155,16 +164,19 @@ func mapSplit(job jobs.Job, split []jobs.Block, out jobs.Emitter) error {
 type pair struct{ key, value []byte }
 
 // collector is the Emitter of a job that has a reduce side.
+// took says that pairs point into the block, which then must stay.
 type collector struct {
 	job   jobs.Job
 	pairs []pair
 	took  bool
 }
 
+// Emit copies, because the mapper may reuse both slices.
 func (c *collector) Emit(key, value []byte) {
 	c.pairs = append(c.pairs, pair{slices.Clone(key), slices.Clone(value)})
 }
 
+// Take implements jobs.Taker: each record becomes a pair without a copy.
 func (c *collector) Take(b jobs.Block, records []jobs.Span) {
 	c.took = true
 	for _, s := range records {
@@ -184,8 +196,10 @@ type writer struct {
 	records int64
 }
 
+// WriteRaw appends bytes that hold their delimiters already. It counts no record.
 func (w *writer) WriteRaw(p []byte) { w.Write(p) }
 
+// Emit writes key, tab and value. The tab is left out if one of the two is nil.
 func (w *writer) Emit(key, value []byte) {
 	w.Write(key)
 	if key != nil && value != nil {
@@ -197,6 +211,8 @@ func (w *writer) Emit(key, value []byte) {
 }
 
 // reduce sorts and groups pairs, folds them if the job has a Folder, and reduces.
+// The sort is stable, because values of a key come in the order in which they were
+// emitted.
 func reduce(job jobs.Job, pairs []pair, out *writer) error {
 	slices.SortStableFunc(pairs, func(a, b pair) int { return bytes.Compare(a.key, b.key) })
 	r := job.NewReducer()
@@ -219,6 +235,7 @@ func reduce(job jobs.Job, pairs []pair, out *writer) error {
 	return nil
 }
 
+// folded returns the group as one pair.
 func folded(f jobs.Folder, pairs []pair) []pair {
 	var acc []byte
 	for _, p := range pairs {
@@ -230,6 +247,8 @@ func folded(f jobs.Folder, pairs []pair) []pair {
 // group feeds Values one value a window.
 type group struct{ pairs []pair }
 
+// Refill gives the smallest windows there are, which finds reducers that expect whole
+// groups.
 func (g *group) Refill(vs *jobs.Values) bool {
 	if len(g.pairs) == 0 {
 		return false
@@ -255,6 +274,9 @@ func splits(job jobs.Job, files []File, cut Cut) [][]jobs.Block {
 	return slices.Collect(slices.Chunk(blocks, cmp.Or(cut.SplitBlocks, len(blocks))))
 }
 
+// appendBlocks appends the blocks of a file, each about blockBytes long; 0: the whole
+// file. A block ends behind a delimiter, so no record is cut. An empty file is one
+// empty block.
 func appendBlocks(dst []jobs.Block, file int32, f File, blockBytes int, delim byte) []jobs.Block {
 	for off := 0; ; {
 		end := len(f.Data)

@@ -137,9 +137,9 @@ func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
 
 // appendLines appends the spans of the lines of data, without their delimiter.
 // The last line may lack it.
+// Offsets have 32 bits, because a block is far smaller than 4 GiB.
 //
 // hot: it sees each line; IndexByte does the search.
-// Offsets have 32 bits, because a block is far smaller than 4 GiB.
 func appendLines(dst []jobs.Span, data []byte, delim byte) []jobs.Span {
 	for off := 0; off < len(data); {
 		n := bytes.IndexByte(data[off:], delim)

@@ -130,11 +130,11 @@ func (d *diskCursor) readBlock(dst []byte) (h header, err error) {
 }
 
 // next moves to the next record. It reports false at the end of the partition.
-//
-// hot: once a record read back.
 // Key and value point into buf and are valid until the next call. A record is: key
 // length + 1, or 0 for the key before; value length; key; value. Both lengths are
 // varints.
+//
+// hot: once a record read back.
 func (d *diskCursor) next() (bool, error) {
 	if d.left == 0 || d.large {
 		if ok, err := d.nextBlock(); !ok || err != nil {

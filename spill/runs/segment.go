@@ -127,9 +127,9 @@ func (w *Writer) begin(file *os.File, at int64, stats []record.PartStat) {
 }
 
 // Add appends a record to the partition that is being written. It copies key and value.
+// A key must not be below the key before it; this is not checked.
 //
 // hot: once a record written.
-// A key must not be below the key before it; this is not checked.
 func (w *Writer) Add(key, value []byte) {
 	w.partRecs++
 	if w.stats != nil {

@@ -26,6 +26,7 @@ type cache struct {
 	held []uint32 // threads of the state that was read last
 }
 
+// state is what the cache knows of a state beside its row of transitions.
 type state struct {
 	key  string
 	ends [sides]ending
@@ -47,7 +48,10 @@ const stateBytes = 100
 // fewer.
 const fewestStates = 12
 
+// newCache makes a cache for rows of columns transitions. most is its memory in bytes;
+// least is how many bytes of text each state should serve.
 func newCache(columns, most, least int) cache {
+	// A width that divides the cache line keeps a narrow row in one line.
 	width := uint32(16)
 	switch {
 	case columns <= 4:
@@ -92,11 +96,14 @@ func (c *cache) row(live []uint32) uint32 {
 	return c.add(key)
 }
 
+// clear removes all states except the fixed ones and those of live, which it renames.
+// It gives up if the states were used too little to pay for their construction.
 func (c *cache) clear(live []uint32) {
 	if c.walked < c.least*len(c.states) {
 		c.gaveUp = true
 	}
 	c.walked = 0
+	// Keys are taken first, because clearing loses them.
 	kept := make([]string, len(live))
 	for i, row := range live {
 		kept[i] = c.states[row/c.width].key
@@ -124,6 +131,8 @@ const (
 	pendingBit  = 3
 )
 
+// write makes c.key the key of a state. Equal states have equal keys, whatever way
+// leads to them.
 func (c *cache) write(before side, restart bool, pending []byte, list []uint32) {
 	flags := byte(before) | byte(len(pending))<<pendingBit
 	if restart {

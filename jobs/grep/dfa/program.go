@@ -27,6 +27,8 @@ type program struct {
 	implied []bool
 }
 
+// inst is an instruction. out is the next one, and arg the second way of an
+// alternative.
 type inst struct {
 	op       op
 	empty    syntax.EmptyOp // opEmpty
@@ -34,6 +36,8 @@ type inst struct {
 	out, arg uint32
 }
 
+// op is the kind of an instruction. Captures and empty steps of package syntax have
+// none.
 type op uint8
 
 const (
@@ -57,6 +61,7 @@ const (
 // large.
 const mostInsts = 50_000
 
+// compile translates a tree. It returns nil if the program is too large for automata.
 func compile(tree *syntax.Regexp, b Border) *program {
 	from, err := syntax.Compile(tree)
 	if err != nil || len(from.Inst) > mostInsts {
@@ -77,6 +82,7 @@ func compile(tree *syntax.Regexp, b Border) *program {
 		p.surround(syntax.EmptyBeginText, syntax.EmptyEndText)
 	}
 	if p.words {
+		// Letters of words need classes of their own, since borders look at them.
 		sets.add([]rune{'0', '9', 'A', 'Z', '_', '_', 'a', 'z'})
 	}
 	if p.classes = newClasses(sets.all); p.classes == nil {
@@ -87,6 +93,7 @@ func compile(tree *syntax.Regexp, b Border) *program {
 }
 
 // surround puts assertions before and behind the whole program.
+// Every match instruction becomes the assertion behind, which leads to the new match.
 func (p *program) surround(before, after syntax.EmptyOp) {
 	end := uint32(len(p.insts))
 	for pc := range p.insts {
@@ -98,6 +105,7 @@ func (p *program) surround(before, after syntax.EmptyOp) {
 	p.entry = end + 1
 }
 
+// translate returns the instruction at pc. A class without runes can never match.
 func translate(from *syntax.Prog, pc uint32, sets *runeSets) inst {
 	in := &from.Inst[pc]
 	switch in.Op {
@@ -124,6 +132,7 @@ func follow(from *syntax.Prog, pc uint32) uint32 {
 }
 
 // runesOf returns the ranges of runes, in order, that an instruction matches.
+// Ranges are pairs: the first and the last rune.
 func runesOf(in *syntax.Inst) []rune {
 	switch {
 	case in.Op == syntax.InstRuneAny:
@@ -154,6 +163,7 @@ type runeSets struct {
 	ids map[string]int
 }
 
+// add returns the number of a set. The set is kept and must not be changed.
 func (s *runeSets) add(set []rune) int {
 	var text []byte // string(set) would turn surrogates into U+FFFD
 	for _, r := range set {

@@ -77,6 +77,8 @@ type Options struct {
 // Drive runs jobs in virtual time on a Ledger over c and p until no event is left. In
 // tests it stands for the engine and the simulator: the Ledger learns all ends of an
 // instant before the next Assign. It fails if the run stops before its jobs have ended.
+// The same arguments give the same events, because nothing depends on the clock or on
+// the order of a map.
 func Drive(c slots.Config, p slots.Policy, jobs []ScriptJob, o Options) (*slots.Ledger, error) {
 	l, err := slots.New(c, p)
 	if err != nil {
@@ -92,6 +94,7 @@ func Drive(c slots.Config, p slots.Policy, jobs []ScriptJob, o Options) (*slots.
 	_, d.reports = p.(slots.Speculator)
 	_, d.looks = p.(slots.PhaseGate)
 	for _, j := range jobs {
+		// The Ledger gives ids in the order of submission.
 		d.at(j.Submit, func(now time.Duration) { d.jobs[l.Submit(now, j.Spec)] = j })
 	}
 	for _, f := range o.Faults {
@@ -118,6 +121,7 @@ func Drive(c slots.Config, p slots.Policy, jobs []ScriptJob, o Options) (*slots.
 }
 
 // driver has the event queue and the running attempts.
+// One goroutine uses it. All times are virtual and count from the start of the run.
 type driver struct {
 	ledger *slots.Ledger
 	o      Options
@@ -139,6 +143,7 @@ type driver struct {
 }
 
 // running is a running attempt. Its work takes took from began on.
+// A map works at once. A reduce works when it has all its data.
 type running struct {
 	slot        slots.SlotID
 	works       bool
@@ -146,15 +151,19 @@ type running struct {
 }
 
 // mostIdleBeats is longer than any task and any wait for a local slot in tests.
+// It turns a policy that starts nothing into an error instead of an endless loop.
 const mostIdleBeats = 200
 
 // event is a change at a time. Events of one time happen in the order of seq.
+// The sequence makes the order of events of one time the order in which they were made.
 type event struct {
 	at  time.Duration
 	seq int
 	do  func(now time.Duration) // nil: only another Assign
 }
 
+// at plans do for time t. Without do the time only leads to another Assign, and does
+// not keep the run alive.
 func (d *driver) at(t time.Duration, do func(now time.Duration)) {
 	heap.Push(&d.queue, event{t, d.seq, do})
 	d.seq++
@@ -163,6 +172,7 @@ func (d *driver) at(t time.Duration, do func(now time.Duration)) {
 	}
 }
 
+// run takes all events of an instant before it assigns, as both drivers do.
 func (d *driver) run(c slots.Config) error {
 	d.wakeAt = -1
 	for len(d.queue) > 0 && (d.facts > 0 || d.ledger.Active() > 0) {
@@ -182,6 +192,8 @@ func (d *driver) run(c slots.Config) error {
 
 // assign asks and obeys until the Ledger has no more orders at this instant. A killed
 // attempt ends at once, which may free a slot.
+// With heartbeats, it waits for the next multiple of the period and asks once for each
+// tracker.
 func (d *driver) assign(now time.Duration, c slots.Config) error {
 	if beat := d.o.Heartbeat; beat > 0 {
 		if now%beat != 0 {
@@ -220,6 +232,7 @@ func (d *driver) assign(now time.Duration, c slots.Config) error {
 			d.wakeAt = o.Wake
 			d.at(o.Wake, nil)
 		}
+		// These orders change what the policy sees at this instant, so it is asked again.
 		if len(o.Kills) > 0 || o.Wake == now || d.looks && len(o.Starts)+len(o.Advances) > 0 {
 			continue
 		}
@@ -234,6 +247,7 @@ func (d *driver) assign(now time.Duration, c slots.Config) error {
 
 // reportProgress reports the progress of all attempts. A reduce has a third of its
 // progress when its job's maps are done.
+// Scores are shares of the whole in millionths.
 func (d *driver) reportProgress(now time.Duration) {
 	v := d.ledger.View()
 	for id := range slots.SlotID(v.Slots()) {
@@ -253,6 +267,8 @@ func (d *driver) reportProgress(now time.Duration) {
 	}
 }
 
+// obey does what the orders say. o is valid until the next call of the Ledger, so kills
+// are copied first.
 func (d *driver) obey(now time.Duration, o *slots.Orders) {
 	for _, s := range o.Starts {
 		d.start(now, s)
@@ -269,6 +285,7 @@ func (d *driver) obey(now time.Duration, o *slots.Orders) {
 	}
 }
 
+// start begins an attempt. A reduce waits until its data is there.
 func (d *driver) start(now time.Duration, s slots.Start) {
 	a := s.Attempt
 	d.live[a], d.moved = &running{slot: s.Slot}, true
@@ -281,6 +298,7 @@ func (d *driver) start(now time.Duration, s slots.Start) {
 }
 
 // work begins the work of an attempt, which takes took at full speed.
+// An attempt that was killed meanwhile does not begin.
 func (d *driver) work(now time.Duration, a slots.AttemptID, took time.Duration) {
 	t := d.live[a]
 	if t == nil {
@@ -325,6 +343,7 @@ func (d *driver) reduce(now time.Duration, a slots.AttemptID) {
 
 // end ends an attempt, if it still runs. A reduce waits again if a map output was lost
 // meanwhile; if a gate let it go on, it keeps what it has copied.
+// An event of an attempt that was killed finds it gone, and does nothing.
 func (d *driver) end(now time.Duration, a slots.AttemptID) {
 	if d.live[a] == nil {
 		return
@@ -344,6 +363,7 @@ func (d *driver) end(now time.Duration, a slots.AttemptID) {
 	o := slots.Outcome{OK: ok, OutBytes: j.MapBytes}
 	if a.Kind == slots.Reduce {
 		_, maps := d.ledger.JobTasks(a.Job, slots.Map)
+		// Each reduce copies an equal share of what all maps put out.
 		o.OutBytes, o.CopyBytes = 0, j.MapBytes*int64(maps)/int64(j.Spec.Reduces)
 		if b := d.ledger.Config().CopyBandwidth; b > 0 {
 			o.CopyTime = time.Duration(o.CopyBytes) * time.Second / time.Duration(b)
@@ -356,6 +376,7 @@ func (d *driver) end(now time.Duration, a slots.AttemptID) {
 // eventQueue is a heap by time, then sequence.
 type eventQueue []event
 
+// These are the methods of heap.Interface.
 func (q eventQueue) Len() int { return len(q) }
 func (q eventQueue) Less(i, j int) bool {
 	return q[i].at < q[j].at || q[i].at == q[j].at && q[i].seq < q[j].seq

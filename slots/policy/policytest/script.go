@@ -48,26 +48,32 @@ func Scripts(t *testing.T, pattern string, newPolicy func(o policy.Options) slot
 }
 
 // script is a case while it is read.
+// Lines fill it in their order. run starts only when all were read.
 type script struct {
 	t       *testing.T
 	config  slots.Config
 	options policy.Options
 	work    []ScriptJob
 	names   []string
-	jobs    map[string]slots.JobID
-	faults  []Fault
-	speeds  []slots.PPM
-	cell    time.Duration
-	lends   bool
-	why     bool
+	// By name: the index in work, which is the id if jobs are listed in the order of
+	// submission.
+	jobs   map[string]slots.JobID
+	faults []Fault
+	speeds []slots.PPM
+	cell   time.Duration
+	lends  bool
+	why    bool
 }
 
 // args are name=value words. Each is read with a default; the first mistake is kept.
+// An unknown name is not noticed, so a golden file should be read after a change.
 type args struct {
 	values map[string]string
 	err    error
 }
 
+// parseArgs reads words such as maps=3. A word without a value, such as fifo, has the
+// value "".
 func parseArgs(words []string) *args {
 	a := &args{values: map[string]string{}}
 	for _, w := range words {
@@ -77,6 +83,8 @@ func parseArgs(words []string) *args {
 	return a
 }
 
+// number, share and time return the value of a name, or the last argument if the name
+// is not given.
 func (a *args) number(name string, otherwise int) int {
 	if v, ok := a.values[name]; ok {
 		n, err := strconv.Atoi(v)
@@ -88,6 +96,7 @@ func (a *args) number(name string, otherwise int) int {
 	return otherwise
 }
 
+// share is a decimal number, where 1 is the whole.
 func (a *args) share(name string, otherwise slots.PPM) slots.PPM {
 	if v, ok := a.values[name]; ok {
 		p, err := ppm.Parse(v)
@@ -99,6 +108,7 @@ func (a *args) share(name string, otherwise slots.PPM) slots.PPM {
 	return otherwise
 }
 
+// time has a unit, as 250ms.
 func (a *args) time(name string, otherwise time.Duration) time.Duration {
 	if v, ok := a.values[name]; ok {
 		d, err := time.ParseDuration(v)
@@ -111,6 +121,7 @@ func (a *args) time(name string, otherwise time.Duration) time.Duration {
 }
 
 // profile reads a profile in percent.
+// The three phases are separated by commas, and their three resources by slashes.
 func (a *args) profile(name string) *demand.Profile {
 	if !a.has(name) {
 		return nil
@@ -130,8 +141,10 @@ func (a *args) profile(name string) *demand.Profile {
 	return &p
 }
 
+// has reports whether the name is given, with or without a value.
 func (a *args) has(name string) bool { _, ok := a.values[name]; return ok }
 
+// command carries out a line. The first word is the verb, and the second may be a name.
 func (s *script) command(words []string) error {
 	verb, words := words[0], words[1:]
 	name := ""
@@ -199,6 +212,7 @@ func (s *script) policy(a *args) error {
 	return a.err
 }
 
+// job adds a job. fail=3/2 lets the first two attempts of map 3 fail.
 func (s *script) job(name string, a *args) {
 	s.jobs[name] = slots.JobID(len(s.work))
 	s.names = append(s.names, name)
@@ -223,6 +237,7 @@ func (s *script) job(name string, a *args) {
 	s.work = append(s.work, j)
 }
 
+// fault adds a change that comes from outside at a time.
 func (s *script) fault(verb string, job slots.JobID, task slots.TaskID, at time.Duration) {
 	s.faults = append(s.faults, Fault{At: at, Do: func(now time.Duration, l *slots.Ledger) {
 		switch verb {
@@ -236,6 +251,7 @@ func (s *script) fault(verb string, job slots.JobID, task slots.TaskID, at time.
 	}})
 }
 
+// run returns the gantt and the figures below it, or the error of the run as text.
 func (s *script) run(p slots.Policy) string {
 	var log trace.Log
 	var reasons strings.Builder
