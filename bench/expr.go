@@ -106,6 +106,7 @@ func (p *parser) sign() string {
 // all compares element by element. A single number is compared with each.
 func (p *parser) all(a, b value, sign string) bool {
 	holds := true
+	// pair is used for its walk alone; its result is dropped.
 	p.pair(a, b, func(x, y float64) float64 {
 		switch sign {
 		case "<":
@@ -223,6 +224,7 @@ func (p *parser) must(token string) {
 func (p *parser) word() string {
 	p.space()
 	start := p.at
+	// Names are in lower case. A number has digits and a point.
 	for p.at < len(p.text) && (p.text[p.at] == '_' || p.text[p.at] == '.' || '0' <= p.text[p.at] && p.text[p.at] <= '9' || 'a' <= p.text[p.at] && p.text[p.at] <= 'z') {
 		p.at++
 	}
@@ -232,12 +234,14 @@ func (p *parser) word() string {
 // metric reads the words in the brackets and asks for the figure. Words may hold any character
 // but a comma or bracket, such as the star of fair-*.
 func (p *parser) metric(name string) value {
+	// A metric's words end at the next bracket; brackets do not nest.
 	inside, rest, ok := strings.Cut(p.text[p.at:], "]")
 	if !ok {
 		p.fail("no ] after %s[", name)
 		return value{v: []float64{0}}
 	}
 	p.at = len(p.text) - len(rest)
+	// The first word names runs, the others are arguments.
 	words := strings.Split(inside, ",")
 	for i := range words {
 		words[i] = strings.TrimSpace(words[i])
@@ -265,6 +269,7 @@ func (p *parser) function(name string) value {
 	if p.err != nil || len(all.v) == 0 {
 		return value{v: []float64{0}}
 	}
+	// A result of one number has no swept value.
 	one := func(n float64) value { return value{v: []float64{n}} }
 	switch name {
 	case "min":

@@ -66,6 +66,7 @@ func (m *measures) start(e *trace.Event) {
 	if e.Kind == trace.Reduce && m.firstReduce < 0 {
 		m.firstReduce = e.At
 	}
+	// Every attempt follows the submission of its job, so the job is there.
 	pool := m.jobs[e.Job].pool
 	spans := m.pools[pool]
 	m.open[e.Slot] = opened{pool, e.Kind, len(spans[e.Kind])}
@@ -114,6 +115,7 @@ func (m *measures) lastBatches() (sizes []float64) {
 		if len(ends) == 0 {
 			continue
 		}
+		// The last map itself is part of its batch.
 		last, n := slices.Max(ends), 0
 		for _, at := range ends {
 			if last-at <= lastWindow {

@@ -25,6 +25,7 @@ func (d *done) metric(name string, words []string) (value, error) {
 	case "last_batch":
 		return value{v: d.lastBatches()}, nil
 	case "finish", "maps_done", "start", "response", "submit", "deadline":
+		// These metrics need the name of a job.
 		if len(words) != 1 {
 			return value{}, fmt.Errorf("is of one job: %s[run, job]", name)
 		}
@@ -121,6 +122,7 @@ func (d *done) steps(kind, pool, which string) (v value, err error) {
 		if !several {
 			to = from
 		}
+		// Both ends are steps, and both belong to the range.
 		if first, err = strconv.Atoi(from); err == nil {
 			last, err = strconv.Atoi(to)
 		}

@@ -58,6 +58,7 @@ func experiments(f *workload.File, shared *runs) ([]*Experiment, error) {
 	for i := range f.Experiments {
 		e := &Experiment{Experiment: &f.Experiments[i], file: f, runs: shared}
 		for t := range e.Runs {
+			// Flags of the experiment apply to all of its runs.
 			trials, err := expand(f, e.With, &e.Runs[t])
 			if err != nil {
 				return nil, err
@@ -164,6 +165,7 @@ func (r *Result) judge(s *seed, first bool) error {
 		if first {
 			r.Lines = append(r.Lines, l)
 		}
+		// The first seed counts as one of the seeds, and agrees with itself.
 		if r.Seeds > 0 {
 			r.Lines[i].against(l.Verdict)
 		}

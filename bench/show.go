@@ -18,6 +18,8 @@ func (r *Result) Text() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s: %s\n%s; %s, %s\n", r.Name, r.Title, r.Paper, r.file.Name, counted(len(r.trials), "run"))
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	// A terminal has room for the reason behind the verdict. The document lists reasons below
+	// the table.
 	for _, cells := range r.table((*Line).says) {
 		fmt.Fprintf(t, "  %s\n", strings.Join(cells, "\t"))
 	}
@@ -79,6 +81,7 @@ func Summary(all []*Result) string {
 		}
 	}
 	text := fmt.Sprintf("%s, %s:", counted(len(all), "experiment"), counted(figures, "figure"))
+	// The verdicts stand from the best to the worst; Differs comes last and has other words.
 	for v, n := range counts[:Differs] {
 		text += fmt.Sprintf(" %d %s,", n, Verdict(v))
 	}
@@ -95,6 +98,7 @@ const Folder = "reproduction"
 // Document returns docs/reproduction.md and its charts, by path below docs. It fails
 // where a chart's expression is wrong.
 func Document(all []*Result) (map[string][]byte, error) {
+	// All files are in memory until every chart is drawn, so an error leaves no half document.
 	files := map[string][]byte{}
 	var b bytes.Buffer
 	b.WriteString(head)
@@ -198,6 +202,7 @@ func (r *Result) section(b *bytes.Buffer) {
 		}
 	}
 	r.figures(b)
+	// A sweep has too many runs for a table; its chart shows them.
 	if len(r.trials) <= mostRows {
 		r.runTable(b)
 	}
@@ -211,6 +216,7 @@ func (r *Result) figures(b *bytes.Buffer) {
 	// shown has the numbers of the figures that belong to a claim.
 	shown := map[string][]string{}
 	for i, cells := range r.table((*Line).band) {
+		// Row 0 has the heads. The figures count from 1.
 		number := strconv.Itoa(i)
 		if i == 0 {
 			number = "#"
@@ -221,6 +227,7 @@ func (r *Result) figures(b *bytes.Buffer) {
 			continue
 		}
 		l := &r.Lines[i-1]
+		// The claims keep the order in which the table first needs them.
 		if l.Target != "" && shown[l.Target] == nil {
 			claims = append(claims, l.Target)
 		}
@@ -274,6 +281,7 @@ func (r *Result) runTable(b *bytes.Buffer) {
 func wrap(b *bytes.Buffer, mark, text string) {
 	column := 0
 	for i, word := range strings.Fields(text) {
+		// A line is measured in characters, not in bytes.
 		n := utf8.RuneCountInString(word)
 		switch {
 		case i == 0:
@@ -304,6 +312,7 @@ func (r *Result) chart(c *workload.ChartOf) (*chart.Chart, error) {
 		worth, err := evaluate(l.Y, r.first.look)
 		// A line is no comparison, so it has one side.
 		v := worth.sides[0]
+		// A chart needs an x for each number.
 		if err == nil && len(v.x) != len(v.v) {
 			err = fmt.Errorf("%s: is over nothing: its runs were not swept", l.Y)
 		}

@@ -40,6 +40,7 @@ func (t *trial) line() string {
 	for _, f := range t.flags {
 		words = append(words, "--"+f.name, f.value)
 	}
+	// The jobs are no flag of mrlocal sim, so they stand in parentheses.
 	line := strings.Join(words, " ")
 	if t.jobs != nil {
 		line += " (" + strings.Join(t.jobs, ", ") + " only)"
@@ -55,6 +56,7 @@ func expand(f *workload.File, with []workload.Arg, t *workload.Trial) (all []tri
 	n := 1
 	for i := range t.Args {
 		a := &t.Args[i]
+		// A flag with one value is the same in all runs.
 		if len(a.Values) == 1 {
 			continue
 		}
@@ -72,6 +74,7 @@ func expand(f *workload.File, with []workload.Arg, t *workload.Trial) (all []tri
 				run.swept, run.name = a.Name, t.Name+"-"+value
 				run.x, _ = strconv.ParseFloat(value, 64) // 0 where it is no number
 			}
+			// A wrong value is reported with its line in the file.
 			if err := run.set(a.Name, value); err != nil {
 				return nil, f.Errorf(a.Pos, a.Name, "%v", err)
 			}
@@ -92,6 +95,7 @@ func expand(f *workload.File, with []workload.Arg, t *workload.Trial) (all []tri
 
 // set applies one flag of mrlocal sim, or replaces the workload file.
 func (t *trial) set(name, value string) (err error) {
+	// These three read a value into a field, and keep the error for the end.
 	count := func(into *int) { *into, err = strconv.Atoi(value) }
 	span := func(into *time.Duration) { *into, err = time.ParseDuration(value) }
 	share := func(into *ppm.Share) { *into, err = ppm.Parse(value) }
@@ -117,6 +121,7 @@ func (t *trial) set(name, value string) (err error) {
 	case "remote-penalty":
 		share(&t.sim.RemotePenalty)
 	case "slowstart":
+		// The pointer tells a slowstart of 0 from none, which leaves the choice to the policy.
 		t.sim.Slowstart = new(ppm.Share)
 		share(t.sim.Slowstart)
 	// The simulator and the policy both need the delay.
@@ -198,6 +203,8 @@ func (t *trial) run(ctx context.Context) (*done, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Both sinks see every event of the run. They are kept with the report, because figures need
+	// them.
 	o, m, c := t.sim, newMeasures(), &cpuShares{cores: f.Cluster.Cores}
 	o.Policy = p
 	o.Watch = func(s *trace.Stream) { s.Attach(m); s.Attach(c) }
@@ -228,6 +235,7 @@ func (t *trial) some() (*workload.File, error) {
 		}
 		some.Jobs = append(some.Jobs, *j)
 	}
+	// A misspelt job would otherwise be left out in silence.
 	if len(some.Jobs) != len(t.jobs) {
 		return nil, f.Errorf(workload.Pos{Line: 1, Column: 1}, "run "+t.name, "names jobs that are not there, or one twice: %s", strings.Join(t.jobs, ", "))
 	}

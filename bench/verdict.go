@@ -48,7 +48,9 @@ func (l *Line) against(v Verdict) {
 
 // judge compares the result of a figure's expression with the paper's figure.
 func judge(f *workload.Figure, r *relation) (Line, error) {
+	// The line keeps the words of the file; the verdict is added.
 	l := Line{What: f.What, Target: f.Target, Paper: f.Paper}
+	// A comparison holds or not; a number is measured against the paper's.
 	if len(r.signs) > 0 {
 		l.compare(f, r)
 		return l, nil
@@ -96,8 +98,10 @@ func (l *Line) measure(f *workload.Figure, paper *quantity, ours float64) error 
 		if err != nil {
 			return err
 		}
+		// A bound may be a number with a unit, as the figure of the paper.
 		band.least, band.most = least.least, most.most
 	}
+	// said is the band in words. An exact figure needs none.
 	said := fmt.Sprintf("%s to %s", band.format(band.least), band.format(band.most))
 	switch {
 	// The paper rounds its figure, so ours may be off by half a unit of the last digit. A range
@@ -108,6 +112,7 @@ func (l *Line) measure(f *workload.Figure, paper *quantity, ours float64) error 
 	case band.least <= ours && ours <= band.most:
 		l.Verdict = Within
 	default:
+		// Out of the band, a figure may still have the paper's direction.
 		same, err := l.sameSide(f, paper, ours)
 		if err != nil {
 			return err
@@ -117,6 +122,7 @@ func (l *Line) measure(f *workload.Figure, paper *quantity, ours float64) error 
 			l.Verdict = Same
 		}
 	}
+	// Fitting is no excuse for a figure outside of the band.
 	if f.Fitted && l.Verdict <= Within {
 		l.Verdict = Calibrated
 	}
@@ -131,6 +137,7 @@ func (l *Line) measure(f *workload.Figure, paper *quantity, ours float64) error 
 // sameSide reports whether the paper's figure and ours are on the same side of the
 // value that means no change (beyond).
 func (l *Line) sameSide(f *workload.Figure, paper *quantity, ours float64) (bool, error) {
+	// Without such a value a number has no direction.
 	if f.Beyond == "" {
 		return false, nil
 	}
@@ -162,6 +169,7 @@ func parseQuantity(text string) (q quantity, err error) {
 	if i := strings.IndexFunc(text, func(r rune) bool { return r != '.' && r != '-' && !unicode.IsDigit(r) }); i >= 0 {
 		digits, q.unit = text[:i], text[i:]
 	}
+	// A number alone is a range of one value.
 	from, to, several := strings.Cut(digits, "..")
 	if !several {
 		to = from
@@ -178,6 +186,7 @@ func parseQuantity(text string) (q quantity, err error) {
 	q.decimals = len(decimals)
 	if strings.TrimSpace(q.unit) == "%" {
 		q.percent = true
+		// Runs give fractions, so percentages are compared as fractions.
 		q.least, q.most = q.least/100, q.most/100
 	}
 	return q, nil
@@ -213,6 +222,7 @@ func (r *relation) String() string {
 		if i > 0 {
 			b.WriteString(" " + r.signs[i-1] + " ")
 		}
+		// A list is shown as its range.
 		least, most := short(slices.Min(r.sides[i].v)), short(slices.Max(r.sides[i].v))
 		b.WriteString(least)
 		if least != most {
@@ -225,6 +235,7 @@ func (r *relation) String() string {
 // short writes a number with three significant decimals at most.
 func short(n float64) string {
 	decimals := 3
+	// Each digit before the point takes one of the decimals.
 	for limit := 1.0; decimals > 0 && math.Abs(n) >= limit; limit *= 10 {
 		decimals--
 	}

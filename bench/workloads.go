@@ -2,12 +2,11 @@
 // policies (`go test -bench . ./bench`). BenchmarkMachine measures what the hardware
 // can do, for comparison.
 //
-// The scripts beside it compare mrlocal with its peers (peers.sh), measure time
-// against input and cores (scaling.sh), check the memory bound (memory.sh) and run
-// the micro-benchmarks of all hot loops (loops.sh), which live in the packages that
-// they measure. expected.tsv holds the ratios of the present state on small data;
-// .ci/run compares with them. paste.sh puts the scripts' tables into README.md and
-// docs/performance.md.
+// The scripts beside it compare mrlocal with its peers (peers.sh) and measure time against
+// input and cores (scaling.sh). They check the memory bound (memory.sh) and run the
+// micro-benchmarks of all hot loops (loops.sh), which live in the packages that they measure.
+// expected.tsv holds the ratios of the present state on small data; .ci/run compares with
+// them. paste.sh puts the scripts' tables into README.md and docs/performance.md.
 //
 // Each benchmark makes its inputs from a seed, in a temporary directory that it
 // removes. It keeps no memory between runs.
@@ -15,12 +14,12 @@
 // The package also embeds the papers' workload files (Workloads, LoadWorkload), runs
 // their experiments in the simulator and compares the results with the figures that
 // the papers print. An experiment is data: a section of a workload file. It has the
-// runs as flags of mrlocal sim, the paper's figures, an expression that computes ours
-// of each figure, the band within which a figure counts as reproduced, and what was
-// assumed or fitted. All lists the experiments, Run makes the runs of one and judges
-// its figures. Text shows a result on a terminal, Document writes docs/reproduction.md
-// and its charts. The same file gives the same bytes. A Result shares no memory with
-// the simulator.
+// runs as flags of mrlocal sim, the paper's figures, and an expression that computes
+// ours of each figure. It also states the band within which a figure counts as
+// reproduced, and what was assumed or fitted. All lists the experiments, Run makes the
+// runs of one and judges its figures. Text shows a result on a terminal, Document
+// writes docs/reproduction.md and its charts. The same file gives the same bytes. A
+// Result shares no memory with the simulator.
 //
 // Neighbours: workload reads the files, sim runs them, internal/chart draws.
 package bench

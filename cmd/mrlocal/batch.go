@@ -43,6 +43,8 @@ type batch struct {
 	jobs   []batchJob
 	engine mrlocal.Options // of engineFlags and bandwidthFlags
 	reader *batchReader
+	// warned is true once the warnings about the configuration have been written. They are the
+	// same for all policies.
 	warned bool
 }
 
@@ -80,18 +82,22 @@ func runBatch(ctx context.Context, e env, line argv.Line) (int, error) {
 	if r.Err != nil {
 		return 0, r.Err
 	}
+	// The flag --quiet wins over --progress.
 	if line.Has("quiet") {
 		mode = "none"
 	}
 	if err := b.load(e, line); err != nil {
 		return 0, err
 	}
+	// No auxiliary file may be an input or output of any of the runs, nor the workload file.
 	places := b.places(names)
 	places.Stdout = e.stdout
 	files, err := process.OpenAuxFiles(names, eventsPath, reportPath, places)
 	if err != nil {
 		return 0, err
 	}
+	// One auxiliary file at most may be standard output; tables and gantts then go to standard
+	// error.
 	if files.OnStdout() { // alone
 		e.stdout = e.stderr
 	}
@@ -100,6 +106,7 @@ func runBatch(ctx context.Context, e env, line argv.Line) (int, error) {
 	if err := b.checkRuns(len(names), names); err != nil {
 		return 0, err
 	}
+	// profiles has a directory for each policy, or "" for none.
 	profiles := make([]string, len(names))
 	// A profile is checked before the first run as well, for the same reason.
 	for i, name := range names {
@@ -116,6 +123,7 @@ func runBatch(ctx context.Context, e env, line argv.Line) (int, error) {
 		s.Verbose, s.Silent = line.Has("verbose"), line.Has("quiet")
 		var done *report.Report
 		err := process.Profile(profiles[i], b.places(names), func(on bool) (err error) {
+			// on is false without --profile. Then the function runs as it is.
 			b.engine.Profile = on
 			done, err = b.run(ctx, e, s, name, suffix(name, names), files.Events(i))
 			return err
@@ -133,14 +141,17 @@ func runBatch(ctx context.Context, e env, line argv.Line) (int, error) {
 		if err := write(e, picture.Of(name, len(names), show.Width(e.stdout), false)); err != nil {
 			return 0, err
 		}
+		// The table follows the picture, and both follow the run that they describe.
 		s.Table(done)
 	}
+	// The report has the runs of all policies, so it is written once, at the end.
 	return code, tell(e, files, reports)
 }
 
 // suffix returns what the name of a policy adds to the names of files and directories;
 // nothing if there is one policy.
 func suffix(name string, names []string) string {
+	// With one policy the names stay as the user gave them.
 	if len(names) > 1 {
 		return "." + name
 	}
@@ -153,6 +164,7 @@ func withSuffix(path, suffix string) string {
 	if path == "" || suffix == "" {
 		return path
 	}
+	// As in --events /dev/null: the device takes the events of all runs.
 	if info, err := os.Stat(path); err == nil && !info.IsDir() && !info.Mode().IsRegular() {
 		return path
 	}
@@ -185,6 +197,8 @@ func (b *batch) checkRuns(runs int, names []string) error {
 	if runs == 1 {
 		return nil
 	}
+	// Standard input can be read once only, and a directory that exists is refused by the run
+	// that comes to it.
 	for i := range b.jobs {
 		o := &b.jobs[i].options
 		if slices.Contains(o.Inputs, "-") {
@@ -206,6 +220,7 @@ func (b *batch) warn(s *show.Screen, o mrlocal.Options) {
 		return
 	}
 	b.warned = true
+	// Setup fills in the defaults, about which some warnings are.
 	config := o.Setup()
 	for _, w := range config.Warnings() {
 		s.Note(w)
@@ -227,6 +242,7 @@ func (b *batch) run(ctx context.Context, e env, s *show.Screen, policyName, suff
 		o.Events = events
 	}
 	s.Attach(&o)
+	// The screen has set Watch; the batch adds its warnings before it.
 	watch := o.Watch
 	o.Watch = func(stream *trace.Stream) { // the engine has checked everything by then
 		b.warn(s, o)
@@ -241,6 +257,7 @@ func (b *batch) run(ctx context.Context, e env, s *show.Screen, policyName, suff
 		return nil, err
 	}
 	done, err = process.RunBatch(ctx, work, o)
+	// Errors of the engine get the place in the file, as those of the reader have.
 	return done, b.reader.named(err)
 }
 
@@ -253,6 +270,7 @@ func (b *batch) work(jobs []setup.Submission, stdin io.Reader, suffix string) []
 	all := make([]mrlocal.BatchJob, len(b.jobs))
 	for i := range b.jobs {
 		o := b.jobs[i].options.JobOptions
+		// Every job gets the stream, but only the one with the input - reads it.
 		o.Stdin = stdin
 		if suffix == discard {
 			o.OutputDir, o.OutputFile, o.Overwrite = "", "", false
@@ -268,6 +286,7 @@ func (b *batch) work(jobs []setup.Submission, stdin io.Reader, suffix string) []
 // made, the deepest ones last.
 func makeParents(work []mrlocal.BatchJob) (made []string, err error) {
 	for i := range work {
+		// A job has one of the two at most, so this is the one that it has.
 		out := work[i].OutputDir + work[i].OutputFile
 		if out == "" {
 			continue
@@ -281,6 +300,7 @@ func makeParents(work []mrlocal.BatchJob) (made []string, err error) {
 			missing = append(missing, dir)
 		}
 		for n := len(missing) - 1; n >= 0; n-- {
+			// The caller removes what was made, after an error too.
 			if err := os.Mkdir(missing[n], 0o777); err != nil {
 				return made, errs.Optionf("output "+argv.Quote(out), "%s: %v", missing[n], errs.Cause(err))
 			}
@@ -299,6 +319,7 @@ func removeEmpty(dirs []string) {
 
 // named adds the place in the file to an error of the engine about a job.
 func (b *batchReader) named(err error) error {
+	// Other errors, such as an interrupt, belong to no job.
 	var u *errs.Error
 	if !errors.As(err, &u) {
 		return err

@@ -57,6 +57,7 @@ func (b *batchReader) job(i int) (batchJob, error) {
 		err := b.sleep(&job, i)
 		return job, err
 	}
+	// The kinds are those of mrlocal run, so a new job there is one here.
 	for n := range b.kinds {
 		if k := &b.kinds[n]; k.name == j.Job {
 			err := b.lower(&job, k)
@@ -71,6 +72,7 @@ func (b *batchReader) job(i int) (batchJob, error) {
 func (b *batchReader) sleep(job *batchJob, index int) (err error) {
 	j := job.Job
 	switch {
+	// The args of a job are flags of a run, and sleep has none.
 	case len(j.Args) > 0:
 		return b.errorf(j.Args[0].Pos, j, j.Args[0].Name, "sleep takes no args; maps, reduces, map_time and reduce_time say how long")
 	case j.Maps == 0:
@@ -103,6 +105,7 @@ func (b *batchReader) lower(job *batchJob, k *jobKind) error {
 		}
 		line.Flags = append(line.Flags, settings...)
 	}
+	// The reader sees the args as flags of mrlocal run, with the same bounds and messages.
 	r := newReader(line)
 	r.jobOptions(&job.options)
 	if r.Err != nil {
@@ -126,10 +129,12 @@ func (b *batchReader) settings(j *workload.Job, a *workload.Arg, k *jobKind, spe
 	}
 	// An arg with several values becomes several flags, one for each value.
 	var all []argv.Setting
+	// The parser of the file gives each value as text, a list as several.
 	for _, text := range a.Values {
 		switch {
 		case f.Value:
 			all = append(all, argv.Setting{Flag: &f.Flag, Value: text})
+		// YAML writes a flag without a value as true.
 		case text == "true":
 			all = append(all, argv.Setting{Flag: &f.Flag})
 		// A flag that is false is one that is not given.
@@ -156,9 +161,11 @@ func flagNamed(name string, specs []flagSpec) *flagSpec {
 // unknown words an arg that the job does not have: a flag of the whole run, a name with
 // dashes, or a misspelt name.
 func (b *batchReader) unknown(j *workload.Job, a *workload.Arg, k *jobKind, specs []flagSpec) error {
+	// Slots, memory and policy belong to the batch as a whole: all jobs share them.
 	if flagNamed(a.Name, runFlags(k.shortOutput)) != nil {
 		return b.errorf(a.Pos, j, a.Name, "is a setting of the whole run; give --%s to mrlocal batch", a.Name)
 	}
+	// Users copy flags from a command line.
 	if bare := strings.TrimLeft(a.Name, "-"); bare != a.Name && flagNamed(bare, specs) != nil {
 		return b.errorf(a.Pos, j, a.Name, "write it without dashes: %s", bare)
 	}
@@ -189,6 +196,7 @@ func (b *batchReader) at(j *workload.Job, err error) error {
 		return err
 	}
 	// The object is a field of Options or a flag, maybe with its value behind it.
+	// rest keeps the value that the message shows behind the flag.
 	word, rest, _ := strings.Cut(argv.InFlags(u.Object), " ")
 	name := strings.TrimLeft(word, "-")
 	for i := range j.Args {

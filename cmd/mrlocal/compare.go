@@ -32,6 +32,8 @@ func runCompare(ctx context.Context, e env, line argv.Line) (int, error) {
 	}
 	var both [2]explain.Recorded
 	for i, word := range line.Words {
+		// Each word is opened as the one EVENTS file of explain is, so that both commands have
+		// the same errors.
 		path, events, err := openEvents(e, argv.Line{Words: []string{word}})
 		if err != nil {
 			return 0, err
@@ -50,6 +52,7 @@ func runCompare(ctx context.Context, e env, line argv.Line) (int, error) {
 // seekable returns events as a file that can be read again. A pipe is read into memory.
 func seekable(ctx context.Context, events io.Reader) (io.ReadSeeker, error) {
 	if f, ok := events.(*os.File); ok {
+		// Only a regular file can be read from its start again.
 		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
 			return f, nil
 		}

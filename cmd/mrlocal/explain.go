@@ -34,12 +34,14 @@ func explainCommand() command {
 // runExplain prints the answer to one question, or all decisions of the run as it
 // reads the events.
 func runExplain(ctx context.Context, e env, line argv.Line) (int, error) {
+	// Every flag is read before the first mistake is reported.
 	r := newReader(line)
 	o := explain.Options{
 		At: r.Time("at", true), HasAt: line.Has("at"), Task: r.Path("task"),
 		WhyIdle: -1, // no slot is asked for; slots count from 0
 		Limit:   r.Count("limit", 1, math.MaxInt32),
 	}
+	// Slot 0 is a slot, so the value alone does not say whether the flag was given.
 	if line.Has("why-idle") {
 		o.WhyIdle = r.Count("why-idle", 0, math.MaxInt32)
 	}

@@ -42,6 +42,7 @@ func toggle(name, short, help string) flagSpec {
 // runFlags are the flags that every job of run takes. shortOutput is the letter
 // of --output-file: "o", or "" for a job with an -o of its own.
 func runFlags(shortOutput string) []flagSpec {
+	// The order of the flags is the order of the help.
 	flags := jobFlags(shortOutput)
 	flags = append(flags,
 		value("sched", "slot policy `NAME`; mrlocal policies lists them", defaultPolicy),
@@ -128,6 +129,8 @@ func newReader(line argv.Line) *reader { return &reader{argv.Reader{Line: line}}
 // so the engine checks it.
 func (r *reader) memory() int64 {
 	n := r.Size("memory", 1)
+	// Such a size is a slip of the unit. The bound keeps the message clear of errors of the
+	// system.
 	if n > mostMemory {
 		text, _ := r.Line.Value("memory")
 		r.Keep(errs.Optionf("--memory", "%s: too large; at most 16TiB", argv.Quote(text)))
@@ -163,6 +166,8 @@ func (r *reader) jobOptions(o *mrlocal.Options) {
 	// In the options 0 reducers stand for the default, so map only is a field of its own.
 	o.MapOnly = r.Line.Has("reducers") && o.Reducers == 0
 	o.BlockBytes = r.Size("block-size", leastBlock)
+	// The check catches a user who expects --overwrite to guard or to allow something for a
+	// file.
 	if o.Overwrite && o.OutputDir == "" {
 		r.Keep(errs.Optionf("--overwrite", "needs --output DIR; --output-file replaces a file anyway"))
 	}
@@ -170,7 +175,10 @@ func (r *reader) jobOptions(o *mrlocal.Options) {
 
 // engineOptions reads engineFlags except --progress.
 func (r *reader) engineOptions(o *mrlocal.Options) {
+	// Options whose zero value must be the default are worded as negations: NoPin, NoGrowth,
+	// NoDecode.
 	o.NoPin = r.Choice("pin", "core", "none") == "none"
+	// 0 bytes leave the choice to the engine, here and in the next line.
 	o.MemoryBytes = r.memory()
 	o.SortBufferBytes = r.Size("sort-buffer", leastBuffer)
 	o.SpillPercent = r.Mark("spill-percent")
@@ -184,6 +192,7 @@ func (r *reader) engineOptions(o *mrlocal.Options) {
 
 // inputs returns the paths of --input, then the plain ones.
 func inputs(r *reader) []string {
+	// The copy keeps the line's own slices from growing.
 	paths := append(append([]string(nil), r.Line.Values("input")...), r.Line.Words...)
 	// An empty path often comes from an unset variable of a shell. It would otherwise mean the
 	// working directory.
@@ -232,6 +241,7 @@ func (r *reader) directories(flag string) []string {
 	if !ok {
 		return nil
 	}
+	// Several directories may lie on several disks.
 	dirs := strings.Split(text, ",")
 	// A directory that cannot be written matters only if something spills.
 	for _, d := range dirs {
@@ -269,7 +279,9 @@ func ganttFlags(where string) []flagSpec {
 
 // picture reads ganttFlags.
 func (r *reader) picture() *show.Picture {
+	// A width or step of 0 is chosen when the picture is drawn.
 	p := &show.Picture{On: r.Line.Has("gantt"), Step: r.Time("step", false), Width: r.Count("width", leastWidth, mostWidth)}
+	// A flag without effect is refused, so that a user notices the missing --gantt.
 	if p.Step > 0 && !p.On {
 		r.Keep(errs.Optionf("--step", "needs --gantt"))
 	}

@@ -69,9 +69,11 @@ func runGen(ctx context.Context, e env, line argv.Line) (int, error) {
 // kindOf reads a KIND. A misspelt one gets the nearest name.
 func kindOf(name string) (datagen.Kind, error) {
 	var names []string
+	// Package datagen knows the kinds, so this command need not list them.
 	for _, k := range datagen.Kinds() {
 		names = append(names, string(k))
 	}
+	// A name without a near one gets the error of datagen, which lists all kinds.
 	if near := errs.Nearest(name, names); near != "" && near != name {
 		return "", errs.Optionf(argv.Quote(name), "no such kind of data; did you mean %s?", near)
 	}
@@ -93,6 +95,7 @@ func genStream(ctx context.Context, e env, kind datagen.Kind, bytes int64, seed 
 // isOpen reports whether w writes to the file name already. /dev/stdout is one: its link
 // must not be replaced.
 func isOpen(name string, w io.Writer) bool {
+	// Tests write to memory, which no path names.
 	f, ok := w.(*os.File)
 	if !ok {
 		return false
@@ -122,6 +125,7 @@ func demoCommand() command {
 				return 0, err
 			}
 			err := demo.Run(ctx, e.stdout, e.stderr)
+			// As in: mrlocal demo | head.
 			if gone(err) {
 				err = nil
 			}

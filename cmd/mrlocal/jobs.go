@@ -39,6 +39,7 @@ func jobKinds() []jobKind {
 // given flags and the job's own.
 func forEachJob(c command, flags func(jobKind) []flagSpec, run func(context.Context, env, argv.Line, string, func(*reader) (jobs.Chain, error)) (int, error)) command {
 	c.args = "JOB [FLAGS] [PATH…]"
+	// The loop variable is new in each turn, so each subcommand keeps its own job.
 	for _, j := range jobKinds() {
 		c.sub = append(c.sub, command{name: j.name, usage: j.use, args: "[PATH…]", long: c.long, flags: slices.Concat(flags(j), j.flags),
 			run: func(ctx context.Context, e env, line argv.Line) (int, error) {
@@ -151,6 +152,7 @@ func grepOptions(r *reader) (grep.Options, error) {
 	case on("no-filename"):
 		o.Names = grep.NamesNever
 	}
+	// The field is a pointer, because no bound differs from a bound of 0.
 	if _, given := r.Line.Value("max-count"); given {
 		n := int64(r.Count("max-count", 0, math.MaxInt32)) // 0 is a bound too: nothing is selected
 		o.MaxCount = &n
@@ -186,10 +188,14 @@ func missingWord(line argv.Line) error {
 // whether --reducers must be ignored.
 func grepNotes(line argv.Line, chain jobs.Chain) (notes []string, ignoreReducers bool) {
 	if len(line.Values("regexp")) == 0 {
+		// A run without a pattern is allowed, because it is the first example of the documents.
+		// The note says what it does.
 		notes = append(notes, fmt.Sprintf("no -e PATTERN given: searching for %s, the links of a wiki", grep.DefaultPattern))
 	}
 	// The user may keep one --reducers for all jobs of a script, so it is no error.
 	_, given := line.Value("reducers")
+	// Counting has a second job, which sorts the counts. Selecting lines has one job, without
+	// reduces.
 	if given && len(chain) == 1 && chain[0].NewReducer == nil {
 		notes = append(notes, "--reducers is ignored: selecting lines has no reduce")
 		ignoreReducers = true

@@ -57,6 +57,7 @@ func main() {
 	// not do so.
 	process.SampleNoAllocations()
 	process.CollectLate()
+	// A first signal ends ctx; Watch decides when a further one ends the process.
 	ctx, stop := process.Watch(context.Background(), os.Exit)
 	code := run(ctx, os.Args[1:], env{os.Stdin, os.Stdout, os.Stderr})
 	stop()
@@ -65,6 +66,7 @@ func main() {
 
 // run is the whole program. It writes every error, and returns the exit code.
 func run(ctx context.Context, args []string, e env) (code int) {
+	// what is the command for error lines. It is empty until the line has been read.
 	what := ""
 	defer func() { // user code never panics here: the engine catches that inside attempts
 		if r := recover(); r != nil {
@@ -75,6 +77,7 @@ func run(ctx context.Context, args []string, e env) (code int) {
 	if code, done := tool(ctx, args, e); done {
 		return code
 	}
+	// Help and version need no command, so the parser would refuse them.
 	if code, done := shortcut(args, e); done {
 		return code
 	}
@@ -94,11 +97,13 @@ func run(ctx context.Context, args []string, e env) (code int) {
 // fail writes err in one line and returns its exit code, which follows from the
 // kind of the error.
 func fail(ctx context.Context, e env, what string, err error) int {
+	// A signal explains every error that follows from it, so it is the one that is reported.
 	var s process.Interrupted
 	if errors.As(context.Cause(ctx), &s) {
 		fmt.Fprint(e.stderr, argv.ErrorLine(what, s))
 		return s.ExitCode()
 	}
+	// All errors that are not wrong usage or wrong input are failures of the job.
 	usage := errs.IsUsage(err)
 	// A new user meets this error first: the examples read wiki/.
 	if usage && missingWiki.MatchString(err.Error()) {

@@ -52,6 +52,7 @@ func measuringFlags(others ...flagSpec) []flagSpec {
 	var flags []flagSpec
 	for _, f := range runFlags("") { // without -o: there is no output to name
 		same := func(o flagSpec) bool { return o.Name == f.Name }
+		// A flag that is read differently here keeps its place in the help.
 		if i := slices.IndexFunc(others, same); i >= 0 {
 			flags = append(flags, others[i])
 		} else if !slices.Contains(leave, f.Name) {
@@ -83,6 +84,7 @@ func tuneJob(ctx context.Context, e env, line argv.Line, name string, build func
 	if err != nil {
 		return 0, err
 	}
+	// The JSON has standard output for itself, so the table moves to standard error.
 	if file.OnStdout() { // alone
 		e.stdout = e.stderr
 	}
@@ -90,6 +92,7 @@ func tuneJob(ctx context.Context, e env, line argv.Line, name string, build func
 	if err != nil {
 		return 0, err
 	}
+	// The measurements are written before the table, which a closed pipe may stop.
 	if file != nil {
 		if err := errors.Join(found.WriteJSON(file), file.Close()); err != nil {
 			return 0, err
@@ -133,6 +136,7 @@ func (r *reader) measured(name string, build func(*reader) (jobs.Chain, error), 
 // readAgain refuses inputs that can be read only once, such as pipes.
 func (r *reader) readAgain(inputs []string) {
 	for _, path := range inputs {
+		// A glob or a missing file passes here; the run has a message for both.
 		info, err := os.Stat(path)
 		if path == "-" || err == nil && !info.Mode().IsRegular() && !info.IsDir() {
 			r.Keep(errs.Optionf(argv.Quote(path), "can be read only once, but the job runs several times; name a file or directory"))
@@ -145,6 +149,7 @@ const profileHelp = `Runs the job alone with 1 to --map-slots map slots on each 
 // profileCommand has a subcommand for each job. It is not --profile, which records
 // where the time of a run went.
 func profileCommand() command {
+	// All jobs share the flags of profile; --report and --progress are not among them.
 	flags := measuringFlags(value("map-slots", "try up to `N` home map slots on each tracker", "its cores"))
 	return forEachJob(command{name: "profile", usage: "measure what the tasks of a job need, for workload files", long: profileHelp},
 		func(jobKind) []flagSpec { return flags }, profileJob)

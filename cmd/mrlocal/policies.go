@@ -69,6 +69,7 @@ func printVersion(e env) int {
 // write writes the result of a command to standard output. If the reader of a
 // pipe has gone, that is success.
 func write(e env, text []byte) error {
+	// One write for the whole text, so that lines of standard error do not tear it.
 	_, err := e.stdout.Write(text)
 	if errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe) {
 		return nil

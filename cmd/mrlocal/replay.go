@@ -64,6 +64,7 @@ func openEvents(e env, line argv.Line) (path string, events io.ReadCloser, err e
 		return "", nil, errs.Inputf("", "name one EVENTS file; --events FILE of run, batch and sim writes one")
 	}
 	path = line.Words[0]
+	// Closing the events must not close standard input.
 	if path == "-" {
 		return "standard input", io.NopCloser(e.stdin), nil
 	}

@@ -52,6 +52,7 @@ func runReproduce(ctx context.Context, e env, line argv.Line) (int, error) {
 	case line.Has("write") && len(line.Words) > 0:
 		return 0, errs.Optionf("--write", "writes all experiments; name none of them")
 	}
+	// A figure that differs is a result and no failure: the exit code is 0.
 	return exitDone, runExperiments(ctx, e, some, line.Has("write"))
 }
 
@@ -60,6 +61,7 @@ func runReproduce(ctx context.Context, e env, line argv.Line) (int, error) {
 // file. own reports whether there is one.
 func experiments(words []string) (all []*bench.Experiment, names []string, own bool, err error) {
 	for _, word := range words {
+		// No experiment of the papers has such a name, so a word means one thing.
 		if suffix := filepath.Ext(word); suffix != ".yaml" && suffix != ".yml" && !strings.Contains(word, "/") {
 			names = append(names, word)
 			continue
@@ -69,6 +71,7 @@ func experiments(words []string) (all []*bench.Experiment, names []string, own b
 		if err != nil {
 			return nil, nil, own, err
 		}
+		// Experiments of several files run in the order of the words.
 		of, err := bench.Of(f)
 		if err != nil {
 			return nil, nil, own, err
@@ -137,6 +140,8 @@ func runExperiments(ctx context.Context, e env, all []*bench.Experiment, toDocs 
 	if err := write(e, []byte(bench.Summary(results))); err != nil || !toDocs {
 		return err
 	}
+	// The document is made in memory first. A wrong expression of a chart leaves the files as
+	// they are.
 	files, err := bench.Document(results)
 	if err != nil {
 		return err
@@ -159,6 +164,7 @@ func runExperiments(ctx context.Context, e env, all []*bench.Experiment, toDocs 
 func checkDocs(all []*bench.Experiment) error {
 	names := []string{"reproduction.md"}
 	for _, x := range all {
+		// The names follow from the experiments, so the files are known before any run.
 		for i := range x.Charts {
 			names = append(names, path.Join(bench.Folder, x.Charts[i].Name+".svg"))
 		}

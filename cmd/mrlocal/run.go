@@ -59,6 +59,8 @@ func runJob(ctx context.Context, e env, line argv.Line, name string, build func(
 	if err := checkReduces(name, chain, o); err != nil {
 		return 0, err
 	}
+	// Events, report and profile are checked against inputs and outputs before anything is
+	// written.
 	beside := besideRun(e, &o)
 	files, err := process.OpenAuxFiles([]string{name}, eventsPath, reportPath, beside)
 	if err != nil {
@@ -77,6 +79,7 @@ func runJob(ctx context.Context, e env, line argv.Line, name string, build func(
 	if line.Has("quiet") {
 		mode = "none"
 	}
+	// The screen exists before the notes, so that they appear above the progress.
 	s := newScreen(e, mode, gantt)
 	s.Verbose, s.Silent = line.Has("verbose"), line.Has("quiet") && name != "grep"
 	for _, n := range notes {
@@ -158,6 +161,7 @@ func runOn(ctx context.Context, e env, s *show.Screen, chain jobs.Chain, o mrloc
 	if o.OutputDir == "" {
 		o.Stdout = s.Results(e.stdout)
 	}
+	// Attach comes last, because it replaces the fields of o that report to the screen.
 	s.Attach(&o)
 	return process.RunChain(ctx, chain, o)
 }

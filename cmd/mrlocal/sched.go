@@ -31,6 +31,7 @@ type scheduling struct {
 // schedulingFlags returns the flags of a run of a workload file. elsewhere says where
 // the value of a flag that is not given comes from.
 func schedulingFlags(elsewhere string) []flagSpec {
+	// Batches and simulations share these flags, so that a file means the same to both.
 	return append([]flagSpec{
 		value("trackers", "`N` trackers: groups of cores, or nodes of a simulated cluster", elsewhere+"1"),
 		value("map-slots", "home map slots a tracker, `N`", elsewhere+"by the cores of this machine when real, 2 simulated"),
@@ -50,6 +51,7 @@ func slowstartFlag(elsewhere string) flagSpec {
 // policyFlags returns the flags of slot policies. All commands that run something
 // under a policy take them.
 func policyFlags() (flags []flagSpec) {
+	// The options describe their own flags, so a new option needs no line here.
 	for _, f := range new(policy.Options).Fields() {
 		flags = append(flags, value(f.Name, f.Help, f.Default))
 	}
@@ -62,6 +64,7 @@ func (r *reader) policyOptions() policy.Options {
 	const most = 1_000_000 // slots a tracker
 	o := policy.DefaultOptions()
 	for _, f := range o.Fields() {
+		// A flag that was not given must not replace a default by 0.
 		if !r.Line.Has(f.Name) {
 			continue
 		}
@@ -80,6 +83,7 @@ func (r *reader) policyOptions() policy.Options {
 		case *string:
 			*p = r.Choice(f.Name, f.Choices()...)
 		case *demand.Weights:
+			// Weights are whole numbers of slots for a task of each kind.
 			p.Map, p.Reduce = r.MapAndReduce(f.Name, demand.MostWeight)
 		}
 	}
@@ -111,9 +115,10 @@ func (r *reader) scheduling(trackers, slotsEach int) scheduling {
 	return scheduling{
 		policy: r.policyOptions(),
 		Config: setup.Config{
-			Trackers:      r.Count("trackers", 1, trackers),
-			MapSlots:      r.Count("map-slots", 1, slotsEach),
-			ReduceSlots:   r.Count("reduce-slots", 1, slotsEach),
+			Trackers:    r.Count("trackers", 1, trackers),
+			MapSlots:    r.Count("map-slots", 1, slotsEach),
+			ReduceSlots: r.Count("reduce-slots", 1, slotsEach),
+			// Twice the bound of one kind, because it counts the slots of both.
 			MaxSlots:      r.Count("max-slots", 1, 2*slotsEach),
 			Attempts:      r.Count("attempts", 1, mostAttempts),
 			Replicas:      r.Count("replicas", 1, trackers),
@@ -146,8 +151,11 @@ func (r *reader) factor(flag string) slots.PPM {
 // slow reads --slow TRACKER=FACTOR.
 func (r *reader) slow() []setup.Slow {
 	var all []setup.Slow
+	// Two factors for one tracker contradict each other.
 	seen := map[int]bool{}
 	for _, text := range r.Line.Values("slow") {
+		// The tracker is a number from 0. complete checks it against the number of trackers,
+		// which the file may set.
 		number, factor, ok := strings.Cut(text, "=")
 		tracker, err := strconv.Atoi(number)
 		share, shareErr := ppm.Parse(factor)
@@ -188,10 +196,12 @@ func (r *reader) policies() []string {
 		return []string{defaultPolicy}
 	}
 	known := registry.Names()
+	// The order is that of mrlocal policies: simplest first.
 	if text == "all" {
 		return known
 	}
 	names := strings.Split(text, ",")
+	// The same policy twice would write the same files twice.
 	seen := map[string]bool{}
 	for _, name := range names {
 		r.checkPolicy(name, known)

@@ -55,6 +55,7 @@ func simFlags() []flagSpec {
 // simulation says how files are simulated.
 type simulation struct {
 	scheduling
+	// A heartbeat of 0 asks the policy whenever something has happened.
 	heartbeat time.Duration
 	cost      string
 }
@@ -77,6 +78,7 @@ func (s *simulation) options(f *workload.File, policyName string) (sim.Options, 
 	if slots := max(1, c.Trackers) * cmp.Or(c.MaxSlots, 2*(c.MapSlots+c.ReduceSlots)); slots > mostSimulatedSlots {
 		return sim.Options{}, errs.Optionf("--trackers, --map-slots, --reduce-slots", "%d slots, the extra ones with them; at most %d", slots, mostSimulatedSlots)
 	}
+	// The caller adds the sinks: Events, Note and Watch.
 	p, err := s.newPolicy(policyName)
 	return sim.Options{Config: s.Config, Policy: p, Heartbeat: s.heartbeat, Cost: s.cost}, err
 }
@@ -134,6 +136,7 @@ func runSim(ctx context.Context, e env, line argv.Line) (int, error) {
 		if err = errors.Join(err, files.CloseEvents(i)); err != nil && !(gone(err) && done != nil) {
 			return 0, err
 		}
+		// A report is kept for failed jobs too: it says which ones failed.
 		reports = append(reports, done)
 		if notes.failures(done) > 0 {
 			code = exitFailed
@@ -171,6 +174,7 @@ func loadWorkload(e env, line argv.Line) (*workload.File, error) {
 	if line.Words[0] == "" {
 		return nil, errs.Optionf("WORKLOAD", "the name is empty")
 	}
+	// The name of standard input appears in the errors of the parser.
 	if line.Words[0] == "-" {
 		return workload.Read("standard input", e.stdin)
 	}
@@ -181,6 +185,7 @@ func loadWorkload(e env, line argv.Line) (*workload.File, error) {
 func tell(e env, files *process.AuxFiles, reports []*report.Report) error {
 	if files.HasReport() {
 		err := files.Report(func(w io.Writer) error { return report.WriteJSON(w, reports) })
+		// A reader that has closed its pipe has what it wanted.
 		if gone(err) {
 			err = nil
 		}

@@ -152,6 +152,7 @@ func runSweep(ctx context.Context, e env, line argv.Line) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	// Both files are checked before the runs. A sweep of hours must not end at a wrong path.
 	csv, svg, err := openSweepSides(csvPath, svgPath, process.Work{Inputs: []string{f.Name}, Stdout: e.stdout})
 	if err != nil {
 		return 0, err
@@ -159,6 +160,7 @@ func runSweep(ctx context.Context, e env, line argv.Line) (int, error) {
 	if csv.OnStdout() || svg.OnStdout() { // alone
 		e.stdout = e.stderr
 	}
+	// The table needs all rows, because a speedup compares with the first one.
 	rows, err := p.Run(run)
 	if err != nil {
 		return 0, err
@@ -167,6 +169,7 @@ func runSweep(ctx context.Context, e env, line argv.Line) (int, error) {
 		return 0, err
 	}
 	// The table is on the screen already when a file cannot be written.
+	// Errors of the two files are joined, so that one does not hide the other.
 	if csv != nil {
 		_, err = csv.Write(p.CSV(rows))
 		err = errors.Join(err, csv.Close())
@@ -184,6 +187,7 @@ type runner = func(c measure.Configuration, policyName string) (*report.Report, 
 func sweepSimulated(ctx context.Context, e env, line argv.Line, _ *measure.Plan) (runner, *workload.File, error) {
 	r := newReader(line)
 	base := r.simulation()
+	// A flag of the engine would have no effect on a simulation, so it is refused.
 	if only := onlyOf(line, append(engineFlags(), bandwidthFlags()...)); only != "" {
 		r.Keep(errs.Optionf("--"+only, "goes with --real"))
 	}
@@ -221,6 +225,7 @@ func sweepReal(ctx context.Context, e env, line argv.Line, p *measure.Plan) (run
 	r := newReader(line)
 	b := r.batch()
 	mode := r.Choice("progress", "auto", "plain", "none")
+	// These are the flags of virtual time, without --seed, which real runs have too.
 	for _, flag := range []string{"heartbeat", "cost"} {
 		if line.Has(flag) {
 			r.Keep(errs.Optionf("--"+flag, "is of simulated runs; it does not go with --real"))
@@ -232,6 +237,7 @@ func sweepReal(ctx context.Context, e env, line argv.Line, p *measure.Plan) (run
 	if err := b.load(e, line); err != nil {
 		return nil, nil, err
 	}
+	// No names: the results are thrown away, so no directory can be in the way.
 	if err := b.checkRuns(p.Runs(), nil); err != nil {
 		return nil, nil, err
 	}

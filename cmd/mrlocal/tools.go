@@ -37,6 +37,7 @@ func tool(ctx context.Context, args []string, e env) (code int, done bool) {
 		return 0, false
 	}
 	return tools.Main(ctx, t, args[1:], tools.Env{
+		// The tool gets the streams of this call, so that tests can replace them.
 		Stdin: e.stdin, Stdout: e.stdout, Stderr: e.stderr, Dumb: os.Getenv("TERM") == "dumb",
 		EngineFlags: toolEngineFlags(), EngineOptions: toolEngineOptions,
 	}), true
@@ -59,6 +60,7 @@ func toolEngineOptions(line argv.Line) (mrlocal.Options, error) {
 	r := newReader(line)
 	// The error of a bad policy stays in r.Err, as those of all flags.
 	o := mrlocal.Options{Policy: r.policy()}
+	// 0 slots stand for the default of a run.
 	o.MapSlots, o.ReduceSlots = r.Count("map-slots", 1, mostSlots), r.Count("reduce-slots", 1, mostSlots)
 	o.NoDecode = r.Choice("decode", "auto", "none") == "none"
 	o.BlockBytes = r.Size("block-size", leastBlock)

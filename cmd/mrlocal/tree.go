@@ -44,6 +44,7 @@ func leaves(tree []command) []argv.Command {
 		if len(c.sub) == 0 {
 			all = append(all, argv.Command{Path: []string{c.name}, Flags: argvFlags(c.flags)})
 		}
+		// The path of a job has two words: the command and the job.
 		for _, s := range c.sub {
 			all = append(all, argv.Command{Path: []string{c.name, s.name}, Flags: argvFlags(s.flags)})
 		}
@@ -75,6 +76,7 @@ func shortcut(args []string, e env) (code int, done bool) {
 	case first == "--version" || first == "-v":
 		return printVersion(e), true
 	case first == "help" || isHelp(first) && len(args) == 1:
+		// The path behind help may name an inner command or a leaf.
 		return help(args[1:], e), true
 	case len(args) == 2 && isInner(first) && isHelp(args[1]):
 		return help(args[:1], e), true
@@ -106,12 +108,15 @@ func help(path []string, e env) int {
 // values already (docs/adr/0001).
 func dispatch(ctx context.Context, tree []command, line argv.Line, e env) (code int, err error) {
 	cli.HelpFlag = &cli.BoolFlag{Name: "help", Usage: "show help"} // the library's own takes -h too
+	// The library gets fresh commands with each call, so it keeps no state between calls of the
+	// tests.
 	app := &cli.App{
 		Name: "mrlocal", HelpName: "mrlocal",
 		Usage:       "MapReduce on the files and cores of one machine",
 		UsageText:   "mrlocal COMMAND [FLAGS] [PATH…]",
 		Description: appHelp,
 		Writer:      e.stdout, ErrWriter: e.stderr,
+		// The library's own help command and version flag are hidden: shortcut does their work.
 		HideHelpCommand: true, HideVersion: true, DisableSliceFlagSeparator: true,
 		// The library would call os.Exit. Errors are worded in one place instead, by fail.
 		ExitErrHandler:  func(*cli.Context, error) {},
@@ -138,6 +143,7 @@ Sizes: 64MiB, 100MB (decimal), K M G T (binary). Times: 250ms, 20s. Shares: 0.5.
 // command, and --help if the user wants it. Positional words are left out,
 // because the library would take a file called "help" for a command.
 func libraryArgs(line argv.Line) []string {
+	// The copy leaves the path of the line as it is.
 	args := append([]string(nil), line.Path...)
 	if line.Help {
 		args = append(args, "--help")
@@ -152,6 +158,7 @@ func (c *command) lower(line argv.Line, e env, code *int) *cli.Command {
 	for i := range c.sub {
 		l.Subcommands = append(l.Subcommands, c.sub[i].lower(line, e, code))
 	}
+	// The library knows the flags for the help only.
 	for i := range c.flags {
 		l.Flags = append(l.Flags, lowerFlag(&c.flags[i]))
 	}

@@ -2,11 +2,11 @@
 // values of its flags: sizes, shares, times, counts. It also words errors as the
 // one line that a user sees.
 //
-// It reads flags before and after positional words, "--" that ends the flags,
-// bundles (-rn), attached values (-k2,3n, -t:, -m5), flags that take the next
-// word whatever it looks like (-e), and a letter that means different things to
-// different commands (-o). docs/adr/0001 compares it with flag libraries. Every
-// mistake is an *errs.Error that names the nearest flag or word.
+// It reads flags before and after positional words, and "--" that ends the flags. It reads
+// bundles (-rn) and attached values (-k2,3n, -t:, -m5). Some flags take the next word whatever
+// it looks like (-e). A letter may mean different things to different commands (-o).
+// docs/adr/0001 compares it with flag libraries. Every mistake is an *errs.Error that names
+// the nearest flag or word.
 //
 // The package is pure: it looks at words, not at files.
 package argv
@@ -114,6 +114,8 @@ func Parse(args []string, commands []Command) (Line, error) {
 	case len(found) == 1 || len(found) > 1 && found[0].Help:
 		return found[0], nil
 	case len(found) > 1:
+		// Two commands accept the line with different words as values, so neither is a safe
+		// guess.
 		a, b := strings.Join(found[0].Path, " "), strings.Join(found[1].Path, " ")
 		return Line{}, errs.Optionf(strings.Join(args, " "), "can be read as %s and as %s; put the command's name first", a, b)
 	case failed != nil:
@@ -225,6 +227,7 @@ func (s *scanned) short(word string, rest []string, flags []Flag, given map[stri
 			continue
 		}
 		if i < len(word) {
+			// The rest of the bundle is the value, as in -k2,3n.
 			s.set(f, word[i:], given)
 			return 0
 		}
@@ -244,6 +247,7 @@ func (s *scanned) next(f *Flag, as string, rest []string, flags []Flag, given ma
 	value := rest[0]
 	if name, isLong := strings.CutPrefix(value, "--"); isLong && !f.Any {
 		name, _, _ = strings.Cut(name, "=")
+		// The hint shows how to give such a value all the same: with an equals sign.
 		if name == "help" || byName(flags, name) != nil {
 			s.fail(errs.Optionf(as, "needs a value, but the flag --%s follows; if that is the value, write --%s=%s", name, f.Name, Quote(value)))
 			return 0

@@ -39,6 +39,7 @@ func values(flag, text, step string, read func(part string) (int64, error)) ([]i
 	if stepped {
 		step = given
 	}
+	// Shares have no natural step.
 	if step == "" {
 		return nil, bad(flag, text, "a range without a step; write 0..1/0.1")
 	}
@@ -63,6 +64,7 @@ func values(flag, text, step string, read func(part string) (int64, error)) ([]i
 		return nil, bad(flag, text, "too many values; at most "+strconv.Itoa(mostValues))
 	}
 	var all []int64
+	// The values cannot overflow: the bounds of the flag lie far below 2⁶³.
 	for v := ends[0]; v <= ends[1]; v += ends[2] {
 		all = append(all, v)
 	}

@@ -25,6 +25,7 @@ func ParseTool(name string, args []string, flags []Flag) (Line, error) {
 		word := args[i]
 		switch {
 		case word == "--":
+			// The index ends the loop; the words behind -- are all positional.
 			s.words, i = append(s.words, args[i+1:]...), len(args)
 		case word == "--help":
 			s.help = true
@@ -67,6 +68,7 @@ func complete(word string, flags []Flag) (string, error) {
 		return "", errs.Optionf("--"+name, "can be --%s", strings.Join(found, " or --"))
 	case len(found) == 0:
 		return word, nil // long says what is wrong
+	// The value keeps its equals sign.
 	case attached:
 		return "--" + found[0] + "=" + value, nil
 	}

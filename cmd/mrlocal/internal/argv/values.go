@@ -35,6 +35,7 @@ func Size(flag, text string, least int64) (int64, error) {
 
 // FormatSize writes n so that Size reads it back.
 func FormatSize(n int64) string {
+	// The largest unit that divides n gives the shortest text.
 	for i := len(unitLetters) - 1; i >= 0; i-- {
 		if unit := int64(1) << (10 * (i + 1)); n >= unit && n%unit == 0 {
 			return strconv.FormatInt(n/unit, 10) + unitLetters[i:i+1] + "iB"
@@ -131,6 +132,7 @@ func Share(flag, text string) (partsPerMillion int64, err error) {
 	if len(fraction) > 6 {
 		return 0, bad(flag, text, "too fine; at most six decimals")
 	}
+	// With six decimals the digits are the number of millionths.
 	n, convErr := strconv.ParseInt(whole+fraction+strings.Repeat("0", 6-len(fraction)), 10, 64)
 	if convErr != nil || n > 1_000_000 {
 		return 0, bad(flag, text, "more than 1; write a decimal from 0 to 1, such as 0.5")
@@ -172,6 +174,7 @@ func Seed(flag, text string) (uint64, error) {
 
 // Time reads a duration above zero: 250ms, 20s, 1m30s.
 func Time(flag, text string) (time.Duration, error) {
+	// A number alone is ambiguous: seconds and milliseconds are both usual.
 	if _, unit := cutNumber(text); unit == "" && text != "" {
 		return 0, bad(flag, text, "no unit; write 20s or 250ms")
 	}

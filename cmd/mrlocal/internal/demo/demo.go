@@ -158,6 +158,7 @@ func runGrep(ctx context.Context, stderr io.Writer, name string, half int) (*out
 // firstLines returns the first n lines of text.
 func firstLines(text []byte, n int) []byte {
 	end := 0
+	// The last line may lack its newline.
 	for ; n > 0 && end < len(text); n-- {
 		i := bytes.IndexByte(text[end:], '\n')
 		if i < 0 {

@@ -111,6 +111,7 @@ func (w *walker) compile() error {
 
 // root adds a path that the user named. It reports whether it is a directory.
 func (w *walker) root(name string) bool {
+	// This path means standard input, which is no file to look at.
 	if name == "-" {
 		w.found = append(w.found, file{path: "-"})
 		return false
@@ -182,6 +183,8 @@ func (w *walker) directory(name, within string, ignored *ignores) {
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return cmp.Compare(sortName(a), sortName(b)) })
 	for _, e := range entries {
 		base := e.Name()
+		// full is the path that the user sees. inner is the path from the root, for globs of GNU
+		// grep.
 		full, inner := name+"/"+base, path.Join(within, base)
 		if strings.HasSuffix(name, "/") {
 			full = name + base
@@ -221,6 +224,7 @@ func sortName(e fs.DirEntry) string {
 // ignore files, then types; hidden names come last, as in ripgrep.
 func (w *walker) takes(base, full, inner string, isDir bool, ignored *ignores) bool {
 	switch {
+	// A directory that is left out is not read, nor anything below it.
 	case isDir && anyGlob(w.ExcludeDir, base, inner):
 		return false
 	case !isDir && !w.admits(inner, base):

@@ -197,6 +197,7 @@ func (g *ignores) enter(name string, entries []fs.DirEntry) *ignores {
 	// Most directories have no ignore files. They share the ignores of the directory above, and
 	// paths are judged by fewer steps.
 	worth := false
+	// ReadDir sorts by name, so the order of the two ignore files is fixed.
 	for _, e := range entries {
 		file := next.directory + e.Name()
 		switch e.Name() {
@@ -229,11 +230,13 @@ func (w *walker) parents(root string) *ignores {
 	var above []string
 	for d := filepath.Dir(here); ; d = filepath.Dir(d) {
 		above = append(above, d)
+		// The top of the file system is its own parent.
 		if d == filepath.Dir(d) {
 			break
 		}
 	}
 	var g *ignores
+	// The chain is built from the top, because each link points to the one above.
 	for i := len(above) - 1; i >= 0; i-- {
 		// Reading such a directory whole could take long, so only the four names are looked up.
 		var entries []fs.DirEntry

@@ -94,6 +94,7 @@ func profileText(runs []*report.Report, cpus int) []byte {
 	if t.diskBytes > 0 {
 		disk = fmt.Sprintf("%d bytes of I/O a second", t.diskBytes)
 	}
+	// Each job of a chain has a profile of its own.
 	for i := range best.Jobs {
 		p := t.profile(best.Jobs[i].Phases)
 		fmt.Fprintf(&b, "# %s: shares of %d cores and %d bytes; %s\nprofile: {map: %s, shuffle: %s, reduce: %s}\n",

@@ -71,6 +71,8 @@ func NewPlan(o SweepOptions) (*Plan, error) {
 		}
 		return all
 	}
+	// The order is that of the columns. complete relies on it: maps are 0 and 2, reduces 1 and
+	// 3.
 	p := &Plan{policies: o.Policies, total: int64(o.TotalSlots), dimensions: []dimension{
 		{flag: "map-slots", unit: "map slots a tracker", values: counts(o.MapSlots), at: func(c *Configuration) *int64 { return &c.MapSlots }},
 		{flag: "reduce-slots", unit: "reduce slots a tracker", values: counts(o.ReduceSlots), at: func(c *Configuration) *int64 { return &c.ReduceSlots }},
@@ -165,6 +167,7 @@ func (p *Plan) lay() {
 	}
 	p.runs = spread(p.runs, &p.dimensions[p.x])
 	for i := range p.runs {
+		// The sum stays the same, whatever dimension changes the map slots.
 		if c := &p.runs[i]; p.total > 0 {
 			c.ReduceSlots = p.total - c.MapSlots
 		}

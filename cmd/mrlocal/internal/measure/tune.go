@@ -31,6 +31,7 @@ type series struct {
 	make   func(setting) (*run, error)
 	tell   func(done, all int, s setting) // called before each run but the first
 
+	// done and all count the runs for tell. The first run, which is not measured, is in neither.
 	done, all int
 	runs      [][]*run // by slots - 1, then by round
 }
@@ -101,6 +102,7 @@ func tune(s *series) (*Result, error) {
 	// More slots than tasks would leave some idle, and Avg_k would not be a time with k tasks.
 	perTracker := func(slots, tasks int) int { return max(1, min(slots, (tasks+r.Trackers-1)/r.Trackers)) }
 	mapSlots, reduceSlots := perTracker(s.most.MapSlots, most[0]), perTracker(s.most.ReduceSlots, most[1])
+	// Each number of slots has its rounds, first of maps and then of reduces.
 	s.all = s.rounds * mapSlots
 	if r.Reduces > 0 {
 		s.all += s.rounds * reduceSlots
@@ -109,6 +111,7 @@ func tune(s *series) (*Result, error) {
 	if err := s.over(mapSlots, func(k int) setting { held.MapSlots = k; return held }); err != nil {
 		return nil, err
 	}
+	// The runs of one dimension are dropped before the next one begins.
 	maps := r.choose(s.runs, maps, s.most.MapSlots)
 	r.Choices = append(r.Choices, maps)
 	if r.Reduces == 0 {

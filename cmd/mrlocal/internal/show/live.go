@@ -71,6 +71,7 @@ func (l *live) draw(m *model, now time.Duration) {
 		ended, _ := m.all()
 		strip, jobs = fmt.Sprintf("%s  %d of %d jobs ended", strip, ended, len(m.jobs)), m.active(mostLiveJobs)
 	}
+	// mpb reads the strip on a goroutine of its own.
 	l.mu.Lock()
 	l.mu.strip = strip
 	l.mu.Unlock()
@@ -140,6 +141,7 @@ func (l *live) note(text string) { _, _ = l.progress.Write([]byte(text)) }
 // close removes the block and waits until mpb has stopped drawing.
 func (l *live) close() {
 	for _, bar := range l.bars {
+		// Wait returns only after all bars are complete or aborted.
 		bar.Abort(true)
 	}
 	l.strip.Abort(true)

@@ -25,8 +25,9 @@ type model struct {
 
 // jobState counts the tasks of one job.
 type jobState struct {
-	id     int32
-	name   string
+	id   int32
+	name string
+	// kinds has the maps and the reduces of the job.
 	kinds  [trace.Kinds]tasks
 	sealed bool // the number of maps is final
 	ended  bool
@@ -37,8 +38,9 @@ type jobState struct {
 
 // tasks counts the tasks of one kind.
 type tasks struct {
-	total   int32
-	done    int32
+	total int32
+	done  int32
+	// Several attempts of one task may run at once. Each counts for itself in share.
 	running map[shownAttempt]int64 // progress, parts per million
 }
 
@@ -89,6 +91,7 @@ func (m *model) submit(e *trace.Event, texts []string) {
 	for k, total := range [trace.Kinds]int64{e.A, e.B} {
 		j.kinds[k] = tasks{total: int32(total), running: map[shownAttempt]int64{}}
 	}
+	// The jobs of a chain never overlap.
 	m.several = m.several || m.current() != nil && !m.current().ended
 	m.jobs = append(m.jobs, j)
 }
@@ -113,6 +116,7 @@ func (m *model) task(j *jobState, e *trace.Event) {
 	case trace.OpFinish:
 		delete(t.running, a)
 		m.slot(e.Slot).cell = '.'
+		// A failed attempt is not done: the task gets another one.
 		if e.Has(trace.OK) {
 			t.done++
 			if e.Kind == trace.Map {
@@ -122,6 +126,7 @@ func (m *model) task(j *jobState, e *trace.Event) {
 	// The map runs again, so it counts as not done.
 	case trace.OpLostOutput:
 		t.done--
+	// The run needs one task less than it had announced.
 	case trace.OpDrop:
 		t.total--
 	case trace.OpMapsDone:
@@ -202,6 +207,7 @@ func (m *model) active(most int) []*jobState {
 		if len(jobs) == most {
 			break
 		}
+		// Jobs that wait for slots would fill the block without saying anything.
 		if !j.ended && (j.kinds[trace.Map].started() || j.kinds[trace.Reduce].started()) {
 			jobs = append(jobs, j)
 		}

@@ -54,12 +54,15 @@ func NewScreen(stderr io.Writer, mode string, dumb bool, picture *Picture) *Scre
 	default:
 		s.display = plain{stderr}
 	}
+	// The goroutine starts with the first event stream, in watch.
 	s.follower = follow(s.display)
 	return s
 }
 
 // Attach makes the run of o report to the screen.
 func (s *Screen) Attach(o *mrlocal.Options) {
+	// All that the engine writes during the run goes through the screen, so nothing tears the
+	// block.
 	o.Stderr, o.Note = stacks{s}, s.Note
 	o.Watch = func(stream *trace.Stream) {
 		if s.picture != nil {
@@ -74,6 +77,7 @@ func (s *Screen) Attach(o *mrlocal.Options) {
 // Results returns the writer for the results of the run on standard output. On
 // a terminal the first write ends the display, since both would mix.
 func (s *Screen) Results(stdout io.Writer) io.Writer {
+	// A result in a file or pipe does not disturb the display, which goes on.
 	if s.follower != nil && isTerminal(stdout) {
 		return &results{w: stdout, before: s.Stop}
 	}

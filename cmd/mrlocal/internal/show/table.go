@@ -21,6 +21,7 @@ func table(w io.Writer, r *report.Report) error {
 	var b bytes.Buffer
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "job\tmaps\treduces\tinput\trecords in\trecords out\tspilled\tmap phase\treduce phase\twall\t")
+	// A batch may have thousands of jobs, and the table would hide the summary below it.
 	for i := range r.Jobs[:min(len(r.Jobs), mostRows)] {
 		row(t, &r.Jobs[i])
 	}

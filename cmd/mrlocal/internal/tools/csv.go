@@ -153,6 +153,7 @@ func (c *csvFiles) Read(p []byte) (int, error) {
 	for {
 		if c.source != nil {
 			n, err := c.source.r.Read(p)
+			// The end of a file is not the end of the records: the next file follows.
 			if n > 0 || err != nil && err != io.EOF {
 				return n, err
 			}
@@ -190,6 +191,8 @@ func (s *sorter) sortCSV(ctx context.Context) error {
 	call := *s.Call // whose standard input stays, when that of s is what c reads
 	c := &csvFiles{s: &sorter{Call: &call, order: s.order}, files: s.files}
 	defer c.close()
+	// The header must be known before the job starts. The other files are opened one by one as
+	// the job reads.
 	if err := c.first(); err != nil {
 		return err
 	}

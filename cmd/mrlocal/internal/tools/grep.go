@@ -164,6 +164,8 @@ func (c *Call) search(ctx context.Context, o grep.Options, files []string, faile
 	code := nothing
 	// The engine refuses a run without inputs. For grep no file is no match.
 	if len(files) > 0 {
+		// The options were checked before the walk. They have changed since, by the names of
+		// files.
 		chain, err := grep.New(o)
 		if err != nil {
 			return 0, inLetters(err)
@@ -172,6 +174,8 @@ func (c *Call) search(ctx context.Context, o grep.Options, files []string, faile
 		// GNU grep searches the bytes as they are. So --decode is none by default, unlike in
 		// mrlocal run.
 		c.Options.NoDecode = c.Choice("decode", "none", "auto") == "none"
+		// Only the engine knows whether a line was selected; the output may be empty all the
+		// same.
 		done, err := c.RunChain(ctx, chain)
 		if err != nil {
 			return 0, err
@@ -263,6 +267,7 @@ func (c *Call) patternFiles(o *grep.Options) {
 		var data []byte
 		var err error
 		if name == "-" {
+			// The patterns use up standard input, so no file is left to search there.
 			data, err = io.ReadAll(c.Stdin)
 		} else {
 			data, err = os.ReadFile(name)

@@ -88,6 +88,8 @@ func (l *lineSource) next() (bool, error) {
 	// The line stays in the buffer of the reader where it fits. That is the common case and
 	// copies nothing.
 	line, err := l.r.ReadSlice(l.delim)
+	// The line is longer than the buffer of the reader, so its parts are put together in memory
+	// of its own.
 	if err == bufio.ErrBufferFull {
 		l.long = append(l.long[:0], line...)
 		for err == bufio.ErrBufferFull {
@@ -214,6 +216,7 @@ func mergeInto(ctx context.Context, sources *[]*mergeSource, w *result, unique b
 	}
 	// last is the key of the last line that was written. Only -u needs it.
 	var last []byte
+	// n counts the lines that were read from the heap, not those that were written.
 	for n := 0; len(heap) > 0; n++ {
 		top := heap[0]
 		if !unique || n == 0 || !bytes.Equal(top.key, last) {
@@ -228,6 +231,8 @@ func mergeInto(ctx context.Context, sources *[]*mergeSource, w *result, unique b
 		if err != nil {
 			return err
 		}
+		// The last source takes the place of the one that has ended. Its line may be too large
+		// for the root, so it sinks.
 		if !more {
 			top.close()
 			heap[0] = heap[len(heap)-1]
@@ -245,6 +250,7 @@ func mergeInto(ctx context.Context, sources *[]*mergeSource, w *result, unique b
 // siftDown restores the order of the heap below i.
 func siftDown(heap []*mergeSource, i int) {
 	for {
+		// The sources below i are at 2i+1 and 2i+2; each is not less than the one at i.
 		least := 2*i + 1
 		if least >= len(heap) {
 			return
@@ -274,6 +280,8 @@ func (s *sorter) openResult() (*result, error) {
 	if path == "" {
 		return &result{Writer: bufio.NewWriterSize(s.Stdout, resultBuffer)}, nil
 	}
+	// The file keeps the permissions of the one that it replaces. A new one gets those of the
+	// umask.
 	mode := os.FileMode(0o666)
 	// The output follows a link: the file behind it is replaced, not the link.
 	real, err := filepath.EvalSymlinks(path)

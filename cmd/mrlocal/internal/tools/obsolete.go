@@ -9,9 +9,9 @@ import (
 	"mrlocal/errs"
 )
 
-// rewriteSort replaces the words of mrlocal sort that are no flags to package argv:
-// --check=quiet and the like, and keys in the form that was usual before -k, +F.C and
-// -F.C, which count from 0.
+// rewriteSort replaces the words of mrlocal sort that are no flags to package argv. They are
+// --check=quiet and the like, and keys in the form before -k: +F.C and -F.C, which count from
+// 0.
 func rewriteSort(args []string) ([]string, error) {
 	var words []string
 	for i := 0; i < len(args); i++ {

@@ -114,6 +114,7 @@ func runSort(ctx context.Context, c *Call) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	// GNU sort says first how it compares. Here that is always by bytes, as in the C locale.
 	if c.Line.Has("debug") {
 		fmt.Fprint(c.Stderr, argv.ErrorLine("sort", errors.New("text ordering performed using simple byte comparison")))
 		// The marks follow each line of the output, so the writer must find the ends of lines.
@@ -213,6 +214,7 @@ func (s *sorter) readOrder() error {
 func (s *sorter) readSalt() error {
 	salt := s.order.Salt[:]
 	if text, given := s.Line.Value("seed"); given {
+		// The same seed gives the same order at each call and on each machine.
 		seed, err := argv.Seed("seed", text)
 		binary.LittleEndian.PutUint64(salt, seed)
 		return err
@@ -227,6 +229,7 @@ func (s *sorter) readSalt() error {
 		return errs.Optionf("--random-source", "%s: %w", path, bare(err))
 	}
 	defer f.Close()
+	// GNU sort reads as many bytes as its digest needs; a short file is an error there too.
 	if _, err := io.ReadFull(f, salt); err != nil {
 		return errs.Inputf(path, "a random source has at least %d bytes: %w", len(salt), bare(err))
 	}
@@ -316,8 +319,9 @@ const (
 	leastSlotBytes = 8 << 20 // of memory; the engine refuses less
 )
 
-// bufferSize reads the value of -S: a number of KiB, a number with a unit of GNU sort,
-// where b is a byte, a share of the memory in percent, or a size as --memory takes it.
+// bufferSize reads the value of -S and returns bytes. A number alone counts in KiB. A unit is
+// one of GNU sort, where b is a byte, and % is a share of the memory. Anything else is a size
+// as --memory takes it.
 func bufferSize(text string) (int64, error) {
 	digits := strings.TrimRight(text, "bKkMmGgTtPE%")
 	unit := text[len(digits):]
