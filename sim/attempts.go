@@ -7,6 +7,8 @@ import (
 )
 
 // stage is what a slot is doing.
+// An attempt goes down this list and never back, except that a reduce may copy again
+// after a lost output.
 type stage uint8
 
 const (
@@ -18,6 +20,8 @@ const (
 )
 
 // simAttempt is what runs on a slot.
+// There is one for each slot, used again for each attempt. Gen tells an event of an
+// earlier attempt from one of this.
 type simAttempt struct {
 	cost.Task
 	id       slots.AttemptID
@@ -32,9 +36,11 @@ type simAttempt struct {
 const none = slots.NoSlot
 
 // list holds a job's copying reduces in the order of their starts.
+// The links lie in the slots, so a list takes no memory of its own.
 type list struct{ first, last slots.SlotID }
 
 // append adds a reduce to the end of a list.
+// The reduce must be in no list.
 func (d *driver) append(l *list, id slots.SlotID) {
 	r := &d.slots[id]
 	r.next, r.before = none, l.last
@@ -47,6 +53,7 @@ func (d *driver) append(l *list, id slots.SlotID) {
 }
 
 // unlink takes a reduce out of a list.
+// The reduce must be in this list. It takes the same time wherever it stands.
 func (d *driver) unlink(l *list, id slots.SlotID) {
 	r := &d.slots[id]
 	if r.before == none {

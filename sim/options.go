@@ -35,6 +35,8 @@ type Options struct {
 	mostEvents int64 // without progress, see bounds; 0: by the size of the run
 }
 
+// withDefaults fills in what the caller has left out. Defaults of the cluster come
+// later, from the file.
 func (o Options) withDefaults() Options {
 	if o.Cost == "" {
 		o.Cost = costL0
@@ -49,6 +51,7 @@ func (o Options) withDefaults() Options {
 }
 
 // The home slots of each tracker if neither the file nor the caller sets them.
+// The names of cost levels, as options and reports have them.
 const (
 	defaultMapSlots    = 2
 	defaultReduceSlots = 1
@@ -64,6 +67,7 @@ const (
 const leastHeartbeat = time.Millisecond
 
 // validate checks the options that do not depend on the file.
+// Its errors are options errors.
 func (o *Options) validate() error {
 	switch {
 	case o.Cost != costL0 && o.Cost != costL1 && o.Cost != costL2:
@@ -75,6 +79,7 @@ func (o *Options) validate() error {
 }
 
 // check refuses a run that cannot work, before anything is started. o.Config is whole.
+// A kind without home slots is fine under a policy that lends.
 func check(f *workload.File, o *Options) error {
 	if len(f.Jobs) == 0 {
 		return errs.Inputf(f.Name, "has no jobs")

@@ -11,20 +11,20 @@
 // tracker's speed divides the times of maps and reduces, not of copies, and the remote
 // penalty multiplies the times of maps that are not on a tracker with their input. An
 // attempt that shall fail fails at the end of its time. What a reduce has copied is its
-// own: if a map's output is lost, a reduce that is past its copy goes on, and a reduce
-// that still copies waits until the map has run again and copies that output then.
+// own. If a map's output is lost, a reduce that is past its copy goes on. A reduce that
+// still copies waits until the map has run again, and copies that output then.
 //
 // If the policy says when reduces leave their copy phase (slots.PhaseGate), a reduce
 // that has copied everything keeps its slot and memory until then.
 //
 // There are two ways of asking. At heartbeat 0, the driver calls AssignAll at each
 // instant, after all its facts. At heartbeat T, tracker i of n has a heartbeat at i·T/n
-// and every T from there, as in Hadoop: then it reports what has ended or changed phase
-// since its last heartbeat, in that order, and the driver calls Assign for it. A kill
+// and every T from there, as in Hadoop. Then it reports what has ended or changed phase
+// since its last heartbeat, in that order. The driver then calls Assign for it. A kill
 // stops an attempt at once and is reported likewise. Submissions, faults, and the
-// availability of map outputs that were reported take effect at their own time. A
-// wake-up that a policy asked for is a visit of all trackers, out of turn. While there
-// is no job, there are no heartbeats.
+// availability of map outputs that were reported take effect at their own time. A wake-up
+// that a policy asked for is a visit of all trackers, out of turn. While there is no job,
+// there are no heartbeats.
 //
 // A run that makes no progress, or whose queue grows without end, ends with an error that
 // says what it waits for (bounds).
@@ -103,6 +103,7 @@ func Run(ctx context.Context, f *workload.File, o Options) (*report.Report, erro
 	if text := l.Refused(); text != "" {
 		o.Note(text)
 	}
+	// A run that fails has a report too, up to the failure.
 	r := d.report()
 	if err != nil {
 		r.Error = err.Error()
@@ -111,6 +112,7 @@ func Run(ctx context.Context, f *workload.File, o Options) (*report.Report, erro
 }
 
 // report returns what the Ledger knows of the run, and what only the simulator knows.
+// Jobs that were never submitted stand at the end, with times of -1.
 func (d *driver) report() *report.Report {
 	r := report.FromLedger("sim", d.ledger)
 	r.Config.HeartbeatS, r.Config.Cost = d.o.Heartbeat.Seconds(), d.o.Cost
@@ -140,6 +142,8 @@ func (d *driver) report() *report.Report {
 }
 
 // run handles events until all jobs have ended and none of their attempts is left.
+// All events of an instant are handled before the Ledger is asked, because it takes
+// facts before decisions.
 func (d *driver) run(ctx context.Context, stream *trace.Stream) error {
 	latest := latestTime(len(d.slots))
 	for n := 0; d.left > 0 || d.live > 0; n++ {
@@ -147,6 +151,7 @@ func (d *driver) run(ctx context.Context, stream *trace.Stream) error {
 		if !ok {
 			return d.stalled()
 		}
+		// To look at the context for each event would slow the run down.
 		if n%1024 == 0 {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
@@ -177,12 +182,14 @@ func (d *driver) run(ctx context.Context, stream *trace.Stream) error {
 }
 
 // latestTime keeps slot-time within int64 nanoseconds.
+// Slot-time is the sum over all slots, which reports add up.
 func latestTime(slotCount int) time.Duration {
 	return time.Duration(1<<62) / time.Duration(max(slotCount, 1))
 }
 
 // ask asks for orders, after all facts of this instant: for the trackers whose
 // heartbeat it is or, at heartbeat 0, for all.
+// Heartbeats of one instant come in the order of their events.
 func (d *driver) ask() error {
 	if d.o.Heartbeat == 0 || d.woken {
 		if err := d.askAll(); err != nil {
@@ -198,6 +205,7 @@ func (d *driver) ask() error {
 
 // askAll asks for orders for all trackers, and again if a kill has freed a slot at this
 // instant.
+// With heartbeats, a killed slot waits for the next heartbeat of its tracker.
 func (d *driver) askAll() error {
 	if d.woken {
 		d.woken = false
@@ -228,6 +236,7 @@ const (
 // obey carries out orders: attempts start at once and stop at once. It reports whether
 // the Ledger is to be asked again at this instant: kills free slots, and attempts that
 // start or go on change phase, by which a policy with a gate decides.
+// o belongs to the Ledger until its next call.
 func (d *driver) obey(o *slots.Orders) (again bool) {
 	for i := range o.Starts {
 		d.start(&o.Starts[i])
@@ -244,6 +253,7 @@ func (d *driver) obey(o *slots.Orders) (again bool) {
 	if o.Probe >= 0 && (d.probeAt < 0 || o.Probe < d.probeAt) {
 		d.probeAt = o.Probe
 	}
+	// Only the earliest wake-up is kept: at it the policy may ask for another.
 	if o.Wake >= 0 && (d.wakeAt < 0 || o.Wake < d.wakeAt) {
 		d.wakeAt = max(o.Wake, d.now)
 		d.queue.Push(d.wakeAt, cost.WakePolicy, 0, 0)
@@ -270,11 +280,13 @@ func (d *driver) stalled() error {
 }
 
 // endless returns the error of a run that has come to a bound.
+// bound is wrapped, so that tests can tell which it was.
 func (d *driver) endless(bound error) error {
 	return fmt.Errorf("simulation: endless at %v: %w%s", d.ledger.Now(), bound, d.waitsFor())
 }
 
 // waitsFor says which job the run waits for, and why as far as it is known.
+// It names the first such job only.
 func (d *driver) waitsFor() string {
 	id := slices.IndexFunc(d.jobs, func(j simJob) bool {
 		return j.id >= 0 && d.ledger.JobState(j.id) == slots.Running

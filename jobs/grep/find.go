@@ -32,6 +32,8 @@ func (b border) around(data []byte, start, end int) bool {
 	return true
 }
 
+// isWord reports whether c is a word character of grep -w in the C locale. Wraparound
+// of bytes makes each range one comparison.
 func isWord(c byte) bool {
 	return c-'a' < 26 || c-'A' < 26 || c-'0' < 10 || c == '_'
 }
@@ -42,6 +44,7 @@ const windowWords = 512
 
 // finder finds a set of literals in one text after the other. It marks where
 // they begin, one window at a time.
+// A finder belongs to one mapper. hits has a bit for each place of the window.
 type finder struct {
 	marker scan.Marker
 	many   *scan.Set // the marker; nil if there is only one literal
@@ -54,6 +57,7 @@ type finder struct {
 	hits  [windowWords]uint64
 }
 
+// newFinder makes a finder of the set, which must not be empty.
 func newFinder(set []literal, b border) *finder {
 	f := &finder{set: set, border: b}
 	lits := make([]scan.Literal, len(set))
@@ -73,6 +77,7 @@ func newFinder(set []literal, b border) *finder {
 func (f *finder) tune(sample []byte) { f.marker.Tune(sample) }
 
 // reset begins a new text.
+// data is borrowed until the next reset.
 func (f *finder) reset(data []byte) { f.data, f.base, f.words = data, 0, 0 }
 
 // end returns the end of the window.

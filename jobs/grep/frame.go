@@ -62,14 +62,18 @@ type frames struct {
 	lines int64
 }
 
+// newFrames returns frames for lines that end with newlines. The caller sets out.
 func newFrames() *frames { return &frames{open: -1, eol: '\n'} }
 
+// appendHeader appends the header of a frame. The number has 56 bits, length is in
+// bytes.
 func appendHeader(dst []byte, kind uint8, number int64, length int) []byte {
 	dst = binary.LittleEndian.AppendUint64(dst, uint64(kind)|uint64(number)<<8)
 	return binary.LittleEndian.AppendUint64(dst, uint64(length))
 }
 
 // close ends the open frame, if there is one.
+// Only now the length is known, so the header is written into its place.
 func (f *frames) close() {
 	if f.open < 0 {
 		return
@@ -90,6 +94,7 @@ func (f *frames) flush() {
 
 // room makes room for so many more bytes in a frame of this kind, which it
 // opens unless it is open.
+// A frame never grows beyond frameBytes.
 func (f *frames) room(kind uint8, bytes int) {
 	if len(f.buf)+headerBytes+bytes > frameBytes {
 		f.flush()
@@ -104,6 +109,7 @@ func (f *frames) room(kind uint8, bytes int) {
 }
 
 // text adds p, the output of so many selected lines, to the open raw frame.
+// p is copied or written before the call returns.
 func (f *frames) text(lines int64, p []byte) {
 	if len(p) >= directBytes {
 		f.direct(frameRaw, lines, p)
@@ -146,6 +152,7 @@ func (f *frames) newline() {
 }
 
 // frame writes a whole frame.
+// It ends the open frame first, so frames keep their order.
 func (f *frames) frame(kind uint8, number int64, payload []byte) {
 	f.close()
 	if len(payload) >= directBytes {
@@ -158,6 +165,7 @@ func (f *frames) frame(kind uint8, number int64, payload []byte) {
 	f.buf = append(appendHeader(f.buf, kind, number, len(payload)), payload...)
 }
 
+// direct writes a frame whose payload is too long to be worth a copy.
 func (f *frames) direct(kind uint8, number int64, payload []byte) {
 	f.close()
 	f.buf = appendHeader(f.buf, kind, number, len(payload))

@@ -16,6 +16,7 @@ type literal struct {
 	fold bool
 }
 
+// scanned returns the literal as package scan has it.
 func (l literal) scanned() scan.Literal { return scan.Literal{Text: l.text, Fold: l.fold} }
 
 // needs is what is known about the literals of a pattern.
@@ -27,6 +28,7 @@ func (l literal) scanned() scan.Literal { return scan.Literal{Text: l.text, Fold
 //
 // No literal holds a newline. None holds U+FFFD, which in package regexp also
 // matches any invalid byte.
+// A missing set is always safe: it only means that lines are searched without it.
 type needs struct {
 	exact []literal
 	pure  bool
@@ -63,6 +65,7 @@ func analyse(re *syntax.Regexp) needs {
 }
 
 // inside returns the set of which each match contains one literal, or nil.
+// An empty literal would be found everywhere, so a set with one is of no use.
 func (n needs) inside() []literal {
 	if n.exact == nil {
 		return n.need
@@ -112,10 +115,13 @@ func newLiteral(text string, fold bool) literal {
 	return literal{text, fold && hasLetter(text)}
 }
 
+// hasLetter reports whether folding would matter to s.
 func hasLetter(s string) bool {
 	return strings.ContainsFunc(s, func(r rune) bool { return r|0x20 >= 'a' && r|0x20 <= 'z' })
 }
 
+// analyseClass makes a literal of each rune of a small class. ranges holds pairs of
+// first and last runes.
 func analyseClass(ranges []rune) needs {
 	var set []literal
 	for i := 0; i+1 < len(ranges); i += 2 {
@@ -137,6 +143,8 @@ func analyseClass(ranges []rune) needs {
 	return needs{exact: set, pure: true}
 }
 
+// analyseQuest adds the empty literal: first if the expression prefers nothing, and
+// else last.
 func analyseQuest(re *syntax.Regexp) needs {
 	sub := analyse(re.Sub[0])
 	if sub.exact == nil || len(sub.exact) == maxLiterals {
@@ -148,6 +156,8 @@ func analyseQuest(re *syntax.Regexp) needs {
 	return needs{exact: append(append([]literal(nil), sub.exact...), literal{}), pure: sub.pure}
 }
 
+// analyseAlternate joins the sets of all branches. One branch without a set leaves
+// none.
 func analyseAlternate(subs []*syntax.Regexp) needs {
 	all := needs{pure: true}
 	exact, need := true, true
@@ -194,6 +204,7 @@ func analyseConcat(subs []*syntax.Regexp) needs {
 	return needs{need: cheaper(best, run.inside())}
 }
 
+// product returns each literal of a followed by each of b, in the order of preference.
 func product(a, b needs) needs {
 	p := needs{pure: a.pure && b.pure}
 	for _, x := range a.exact {
@@ -217,6 +228,7 @@ func join(a, b literal) (l literal, same bool) {
 	return l, same
 }
 
+// asciiLower changes A to Z only, as fold does.
 func asciiLower(s string) string {
 	return strings.Map(func(r rune) rune {
 		if 'A' <= r && r <= 'Z' {

@@ -109,6 +109,8 @@ func exchange(dst, data []byte) []byte {
 	return dst
 }
 
+// exchangeIn exchanges in place. The two bytes are 0 and 10, so XOR with 10 turns each
+// into the other.
 func exchangeIn(data []byte) {
 	for {
 		i := bytes.IndexAny(data, "\x00\n")

@@ -33,6 +33,7 @@ type releaser struct {
 	scratch  []byte
 }
 
+// newReleaser makes a releaser whose buffers are kept from split to split.
 func newReleaser(f *form) *releaser {
 	return &releaser{
 		form: f,

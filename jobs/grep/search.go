@@ -39,6 +39,8 @@ type search struct {
 	carry          uint64 // 1 if the line that goes on behind the window has a hit
 }
 
+// newSearch makes the search of one attempt. Borders of literals are checked by the
+// finder only if literals decide alone.
 func newSearch(p *program) *search {
 	s := &search{program: p}
 	if p.newLines != nil {

@@ -22,12 +22,13 @@ type Recorded struct {
 	Events io.ReadSeeker
 }
 
-// Compare writes how two runs of the same jobs differ: the first decision that differs,
-// with the reasons of both, the jobs whose times differ, and both gantts on one axis, in
-// lines of width columns. It reports whether the runs differ: in a decision about an
-// attempt or a slot, in the time of one, or in a job. The rule of a decision is no
-// difference, because every policy has its own rules. Compare fails with an error for
-// which errs.IsUsage is true if a file is cut short, was changed or is no event file.
+// Compare writes how two runs of the same jobs differ. It writes the first decision that
+// differs, with the reasons of both, and the jobs whose times differ. Then come both
+// gantts on one axis, in lines of width columns. It reports whether the runs differ: in a
+// decision about an attempt or a slot, in the time of one, or in a job. The rule of a
+// decision is no difference, because every policy has its own rules. Compare fails with an
+// error for which errs.IsUsage is true if a file is cut short, was changed or is no event
+// file.
 //
 // Memory: 40 bytes for each decision and 32 for each attempt of both runs.
 // The gantts share one cell width, so that the same column is the same time in both.

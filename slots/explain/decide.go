@@ -150,10 +150,9 @@ func (t *explainer) basis(e *slots.Explanation) string {
 		countedWere(pending, k.String()), running, were(running), counted(t.v.Capacity(k), k.String()+" slot"))
 }
 
-// passedOver lists the candidates that did not get the slot: those that the Ledger
-// refused and those that the policy names, or, if there are none, a few jobs with a
-// pending task of the same kind.
-// The text is "" if nobody was passed over.
+// passedOver lists the candidates that did not get the slot: those that the Ledger refused
+// and those that the policy names. If there are none, it lists a few jobs with a pending
+// task of the same kind. The text is "" if nobody was passed over.
 func (t *explainer) passedOver(e *slots.Explanation) string {
 	var words []string
 	for _, r := range t.refused {

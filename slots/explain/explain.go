@@ -1,7 +1,7 @@
-// Package explain answers questions about a recorded run in sentences: what was decided,
-// by which rule of which policy, with which numbers, and which candidates were passed
-// over; which attempt held which slot at a moment; what happened to a task; why a slot
-// stayed idle; how two runs differ (Compare).
+// Package explain answers questions about a recorded run in sentences. It says what was
+// decided, by which rule of which policy, with which numbers, and which candidates were
+// passed over. It also says which attempt held a slot at a moment, what happened to a
+// task, and why a slot stayed idle. Compare says how two runs differ.
 //
 // An event file has only facts and decisions, no reasons. This package replays the facts
 // (slots/replay): a fresh Ledger makes each decision again, and the policy says why. If
@@ -111,10 +111,11 @@ type mode interface {
 	end() error
 }
 
-// Optional methods of a mode. Around an Assign the order is: event gets the Assign, the
-// Ledger decides and the policy says why (explainer.explained), add gets a paragraph on
-// each decision and event the decision itself, and decided comes before the next fact.
-// An explainer finds out by a type assertion whether its mode has them.
+// Optional methods of a mode. Around an Assign the order is this. First event gets the
+// Assign. Then the Ledger decides, and the policy says why (explainer.explained). For each
+// decision, add gets a paragraph and event the decision itself. At last decided comes
+// before the next fact. An explainer finds out by a type assertion whether its mode has
+// them.
 type (
 	beginner interface{ begin() error } // the Ledger is ready
 	follower interface {

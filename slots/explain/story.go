@@ -11,9 +11,9 @@ import (
 	"mrlocal/trace"
 )
 
-// The story of a task consists of paragraphs on its own starts and kills, on what happened
-// to its job, and on details that the Ledger does not know: phases, spills and the ends of
-// attempts, which are facts in the file.
+// The story of a task consists of paragraphs on its own starts and kills, and on what
+// happened to its job. It also has details that the Ledger does not know: phases, spills
+// and the ends of attempts. These are facts in the file.
 
 // taskID is a task in the words of a question.
 type taskID struct {

@@ -28,13 +28,13 @@
 // match can begin with only a few bytes, it jumps from one of these bytes to the
 // next.
 //
-// Memory: a Matcher belongs to one mapper. Each automaton that it has used holds
-// about CacheBytes. The one for lines holds up to ManyLinesBytes if the pattern
-// has many instructions. Account has these bytes charged. A full cache is cleared. If it was filled by less than
-// 20 bytes of text for each state (1 byte, if there are many instructions), the
-// automaton gives up for good and says so, and the caller uses package regexp.
-// So the time is linear in the text for every pattern. Programs of more than
-// 50,000 instructions are refused.
+// Memory: a Matcher belongs to one mapper. Each automaton that it has used holds about
+// CacheBytes. The one for lines holds up to ManyLinesBytes if the pattern has many
+// instructions. Account has these bytes charged. A full cache is cleared. The automaton
+// gives up for good if the cache was filled by less than 20 bytes of text for each state.
+// If there are many instructions, the limit is 1 byte. It says so, and the caller uses
+// package regexp. So the time is linear in the text for every pattern. Programs of more
+// than 50,000 instructions are refused.
 //
 // Neighbours: regexp/syntax parses patterns; package grep decides what to search
 // for.

@@ -20,6 +20,7 @@ type firsts struct {
 // may stand.
 const mostFirsts = 0.1
 
+// newFirsts looks at all pairs of sides, because assertions decide which threads begin.
 func newFirsts(p *program) *firsts {
 	f := &firsts{one: -1}
 	t := newThreads(p, false)
@@ -32,6 +33,7 @@ func newFirsts(p *program) *firsts {
 					f.add(p, set)
 				}
 			}
+			// A match that takes no rune can begin anywhere.
 			if t.matched {
 				return f
 			}
@@ -52,6 +54,8 @@ func newFirsts(p *program) *firsts {
 	return f
 }
 
+// add adds the first bytes of the runes of a set. Runes beyond ASCII count as all bytes
+// from 0x80 on.
 func (f *firsts) add(p *program, set int) {
 	c := p.classes
 	for b := range f.in {

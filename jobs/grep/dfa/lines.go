@@ -7,11 +7,15 @@ import (
 )
 
 // lines is an automaton over bytes that decides about one line after the other.
-// Its first rows are, in this order: the unknown state, which leads to itself;
-// the line has matched, which stays so up to the newline; the line can no
-// longer match, likewise; a line begins behind one that matched; nothing has
-// begun, behind no word character; nothing has begun, behind a word character;
-// a line begins.
+// Its first rows are, in this order:
+//
+//   - the unknown state, which leads to itself
+//   - the line has matched, which stays so up to the newline
+//   - the line can no longer match, which stays so too
+//   - a line begins behind one that matched
+//   - nothing has begun, behind no word character
+//   - nothing has begun, behind a word character
+//   - a line begins
 //
 // So one comparison finds all states that need attention. The row of a line
 // that begins behind a match is one step aside of its place: no other row is
@@ -48,6 +52,8 @@ type shape struct {
 	class       uint16
 }
 
+// newLines makes the automaton with its first rows. most is the memory of the cache in
+// bytes, and least is as for newCache.
 func newLines(p *program, most, least int) *lines {
 	d := &lines{
 		threads: newThreads(p, false),
@@ -66,6 +72,7 @@ func newLines(p *program, most, least int) *lines {
 	if d.firsts.few {
 		d.last = d.idleWord
 	}
+	// Both states lead to themselves, so the rest of a line needs no case of its own.
 	for c := range w {
 		d.table[d.hit+c], d.table[d.miss+c] = d.hit, d.miss
 	}
@@ -78,6 +85,7 @@ func newLines(p *program, most, least int) *lines {
 	}
 	d.write(edge, d.restarts, nil, list)
 	d.add(string(d.key))
+	// These rows are never dropped, because their names stand in fields.
 	d.fixed, d.stays = len(d.states), 3
 	for i := range d.live {
 		d.live[i] = d.begin
@@ -86,6 +94,8 @@ func newLines(p *program, most, least int) *lines {
 }
 
 // step computes the transition of the stream's state by class, and takes it.
+// The state behind a matching line has no key of its own. It behaves as the beginning
+// of a line.
 func (d *lines) step(stream int, class uint32) {
 	if d.live[stream] == d.counted {
 		d.live[stream] = d.begin
@@ -94,6 +104,7 @@ func (d *lines) step(stream int, class uint32) {
 	d.pending = append(d.pending[:0], pending...)
 	next := uint32(0)
 	if class == d.newline {
+		// counted is odd, so that walk can count lines by adding the lowest bit.
 		if next = d.taken(before, restart, len(pending) > 0, list, true); next == d.hit {
 			next = d.counted
 		}
@@ -111,6 +122,8 @@ func (d *lines) step(stream int, class uint32) {
 // taken returns the state behind d.pending. ending says that these are the last
 // bytes of the line. looked says that the threads in list have looked ahead at
 // the first of them.
+// d.pending may hold several runes, if bytes that looked like one rune turn out to be
+// broken.
 func (d *lines) taken(before side, restart, looked bool, list []uint32, ending bool) uint32 {
 	for len(d.pending) > 0 {
 		if !looked {
@@ -139,6 +152,7 @@ func (d *lines) taken(before side, restart, looked bool, list []uint32, ending b
 		}
 		return d.begin
 	}
+	// Threads that every restart adds again are left out, which makes states fewer.
 	if restart {
 		list = slices.DeleteFunc(list, func(pc uint32) bool { return d.implied[pc] })
 	}
@@ -155,6 +169,7 @@ func (d *lines) taken(before side, restart, looked bool, list []uint32, ending b
 }
 
 // look closes the threads that run and those that begin here.
+// list is only read.
 func (d *lines) look(before side, restart bool, after side, list []uint32) []uint32 {
 	d.ahead = append(d.ahead[:0], list...)
 	if restart {
@@ -165,6 +180,7 @@ func (d *lines) look(before side, restart bool, after side, list []uint32) []uin
 
 // shaped removes from list the threads that d.pending cannot continue, if that
 // is known. It replaces d.pending by bytes of the same shape.
+// Prefixes that can only become runes of one class then share a state.
 func (d *lines) shaped(list []uint32) []uint32 {
 	low, high, width := span(d.pending)
 	c := d.classes
@@ -192,6 +208,7 @@ func (d *lines) shaped(list []uint32) []uint32 {
 
 // span returns the first and the last of the runes of width bytes that begin
 // with prefix.
+// prefix has at least one byte and is the beginning of a valid rune.
 func span(prefix []byte) (low, high rune, width uint8) {
 	width = 2
 	switch lead := prefix[0]; {
@@ -245,6 +262,7 @@ func (d *lines) walk(stream int, text []byte, last uint32) (at int, began uint32
 }
 
 // finish walks text to its end, and computes unknown states.
+// It returns the number of lines that began behind a line that matched.
 func (d *lines) finish(stream int, text []byte) (began int64) {
 	for {
 		at, n := d.walk(stream, text, 0)
@@ -261,6 +279,7 @@ func (d *lines) finish(stream int, text []byte) (began int64) {
 }
 
 // match reports whether line matches.
+// ok is false if the automaton has given up. line has no newline.
 func (d *lines) match(line []byte) (matches, ok bool) {
 	if d.constant != endUnknown {
 		return d.constant == endMatch, true
@@ -289,6 +308,7 @@ func (d *lines) match(line []byte) (matches, ok bool) {
 }
 
 // advance moves stream 0 by one byte, whether the transition is known or not.
+// It counts the byte as walked, which decides whether the automaton pays.
 func (d *lines) advance(b byte) {
 	class := uint32(d.class[b])
 	if next := d.table[d.live[0]+class]; next != 0 {
@@ -322,6 +342,7 @@ func (d *lines) next(data []byte, from int) (start, end int, ok bool) {
 			return None, None, false
 		case d.live[0] == d.hit || d.live[0] == d.counted:
 			return from + bytes.LastIndexByte(data[from:at], '\n') + 1, lineEnd(data, at), true
+		// The rest of the line is skipped without the automaton.
 		case d.live[0] == d.miss:
 			if at = lineEnd(data, at); at == len(data) {
 				return None, None, true

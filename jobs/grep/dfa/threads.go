@@ -16,6 +16,7 @@ const (
 	sides   = 3         // the number of known ones
 )
 
+// sideOf returns the side for a byte. Bytes beyond ASCII are no word characters.
 func sideOf(b byte) side {
 	if b|0x20 >= 'a' && b|0x20 <= 'z' || b >= '0' && b <= '9' || b == '_' {
 		return word
@@ -24,6 +25,7 @@ func sideOf(b byte) side {
 }
 
 // holds returns the assertions that are true between before and after.
+// If after is unknown, assertions about it do not hold.
 func holds(before, after side) (ops syntax.EmptyOp) {
 	if before == edge {
 		ops |= syntax.EmptyBeginText | syntax.EmptyBeginLine
@@ -48,6 +50,7 @@ func holds(before, after side) (ops syntax.EmptyOp) {
 
 // threads moves lists of threads by one rune. A thread is named by its
 // instruction. The lists that its methods return are valid until the next call.
+// serial makes it unnecessary to clear seen for each list.
 type threads struct {
 	*program
 	ordered bool // a thread that matches removes all threads behind it
@@ -62,6 +65,8 @@ type threads struct {
 	serial uint32
 }
 
+// newThreads makes room for the threads of p. ordered is for searches that prefer the
+// first alternative.
 func newThreads(p *program, ordered bool) *threads {
 	return &threads{program: p, ordered: ordered, seen: make([]uint32, len(p.insts))}
 }
@@ -69,6 +74,7 @@ func newThreads(p *program, ordered bool) *threads {
 // closed follows roots, in order, through all instructions that take no rune.
 // If after is unknown, threads that look ahead stay as they are. A match is
 // noted in matched, and not in the list.
+// Each instruction is followed once, so the time is linear in their number.
 func (t *threads) closed(roots []uint32, before, after side) []uint32 {
 	t.list, t.origin, t.matched, t.waits = t.list[:0], t.origin[:0], false, false
 	t.serial++
@@ -88,6 +94,7 @@ func (t *threads) closed(roots []uint32, before, after side) []uint32 {
 			t.seen[pc] = t.serial
 			switch in := &t.insts[pc]; in.op {
 			case opAlt:
+				// out is taken from the stack first, because it is the preferred way.
 				t.stack = append(t.stack, in.arg, in.out)
 			case opEmpty:
 				if in.empty&^holding == 0 {

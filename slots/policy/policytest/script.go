@@ -319,9 +319,9 @@ func (s *script) explain(b *strings.Builder, e *slots.Explanation) {
 	}
 }
 
-// Edit decodes an event file, lets change have its way with the events, and
-// returns a file whose numbers and hash are right again: one that a replay finds
-// wrong by its decisions, or by the digests of its facts, alone.
+// Edit decodes an event file, lets change alter the events, and returns a file whose
+// numbers and hash are right again. A replay finds such a file wrong only by its
+// decisions, or by the digests of its facts.
 func Edit(t testing.TB, file []byte, change func(events []trace.Event) []trace.Event) []byte {
 	t.Helper()
 	d, err := trace.NewDecoder(bytes.NewReader(file))
