@@ -82,6 +82,7 @@ func Named(all []*Experiment, names []string) ([]*Experiment, error) {
 	var known []string
 	of := map[string]*Experiment{}
 	for _, e := range all {
+		// The nearest name is sought among all experiments of the list.
 		known = append(known, e.Name)
 		of[e.Name] = e
 	}

@@ -229,6 +229,7 @@ func (r *Result) figures(b *bytes.Buffer) {
 		l := &r.Lines[i-1]
 		// The claims keep the order in which the table first needs them.
 		if l.Target != "" && shown[l.Target] == nil {
+			// A claim is listed once, with the numbers of all its figures.
 			claims = append(claims, l.Target)
 		}
 		shown[l.Target] = append(shown[l.Target], number)

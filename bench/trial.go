@@ -36,6 +36,7 @@ type flag struct{ name, value string }
 
 // line returns the command line of the run.
 func (t *trial) line() string {
+	// A reader of the document can run this line as it stands.
 	words := []string{"mrlocal sim", t.file.Name}
 	for _, f := range t.flags {
 		words = append(words, "--"+f.name, f.value)

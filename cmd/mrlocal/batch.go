@@ -65,6 +65,7 @@ func (b *batch) load(e env, line argv.Line) (err error) {
 	if err := b.complete(b.file); err != nil {
 		return err
 	}
+	// Sleep jobs draw their times from the seed, as the simulator does. Seed 0 stands for 1.
 	b.reader = &batchReader{file: b.file, kinds: jobKinds(), seed: max(1, b.Seed)}
 	b.jobs, err = b.reader.read()
 	return err

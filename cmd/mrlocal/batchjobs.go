@@ -107,6 +107,8 @@ func (b *batchReader) lower(job *batchJob, k *jobKind) error {
 	}
 	// The reader sees the args as flags of mrlocal run, with the same bounds and messages.
 	r := newReader(line)
+	// The reader checks the values before the job is built, so build sees flags without
+	// mistakes.
 	r.jobOptions(&job.options)
 	if r.Err != nil {
 		return b.at(job.Job, r.Err)

@@ -57,7 +57,7 @@ func main() {
 	// not do so.
 	process.SampleNoAllocations()
 	process.CollectLate()
-	// A first signal ends ctx; Watch decides when a further one ends the process.
+	// The first signal cancels ctx. Its number decides the exit code.
 	ctx, stop := process.Watch(context.Background(), os.Exit)
 	code := run(ctx, os.Args[1:], env{os.Stdin, os.Stdout, os.Stderr})
 	stop()

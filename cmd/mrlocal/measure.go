@@ -51,6 +51,8 @@ func measuringFlags(others ...flagSpec) []flagSpec {
 	}
 	var flags []flagSpec
 	for _, f := range runFlags("") { // without -o: there is no output to name
+		// A flag of the command replaces the one of run with the same name, at the same place of
+		// the help.
 		same := func(o flagSpec) bool { return o.Name == f.Name }
 		// A flag that is read differently here keeps its place in the help.
 		if i := slices.IndexFunc(others, same); i >= 0 {

@@ -128,6 +128,7 @@ func checkReduces(name string, chain jobs.Chain, o mrlocal.Options) error {
 		switch {
 		// This job of the chain has no reduces.
 		case chain[i].NewReducer == nil:
+		// A reduce without a slot would wait for ever.
 		case o.NoReduces:
 			return errs.Optionf("--reduce-slots", "0: %s has reduces; at least 1", name)
 		case o.MapOnly:

@@ -222,6 +222,7 @@ func (r *reader) checkPolicy(name string, known []string) {
 		r.Keep(errs.Optionf("--sched", "all stands alone, and only in sim, batch, sweep"))
 		return
 	}
+	// A misspelt name is the usual mistake, so the nearest name is enough.
 	if near := errs.Nearest(name, known); near != "" && near != name {
 		r.Keep(errs.Optionf("--sched", "%s: no such policy; did you mean %s?", argv.Quote(name), near))
 		return

@@ -232,6 +232,7 @@ func (n *notes) failures(r *report.Report) (failed int) {
 	}
 	// Under thousands of jobs one line must do.
 	if failed > 0 {
+		// The dots say that the report names more jobs.
 		more := ""
 		if failed > len(names) {
 			more = ", …"

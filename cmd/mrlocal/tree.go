@@ -78,6 +78,7 @@ func shortcut(args []string, e env) (code int, done bool) {
 	case first == "help" || isHelp(first) && len(args) == 1:
 		// The path behind help may name an inner command or a leaf.
 		return help(args[1:], e), true
+	// A leaf answers --help by itself, after its flags have been read.
 	case len(args) == 2 && isInner(first) && isHelp(args[1]):
 		return help(args[:1], e), true
 	case len(args) == 2 && isHelp(first) && isInner(args[1]):

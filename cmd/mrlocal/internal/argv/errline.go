@@ -64,6 +64,7 @@ func shorten(text string, most int) string {
 	// The head gets more room than the tail, because words begin with what matters. Cuts are
 	// moved to whole characters, so the line stays valid UTF-8.
 	head, tail := text[:most*2/3], text[len(text)-most/4:]
+	// The head loses bytes at its end until no character is cut in two.
 	for len(head) > 0 && !utf8.ValidString(head) {
 		head = head[:len(head)-1]
 	}

@@ -49,6 +49,7 @@ func unknownLong(name string, flags []Flag) error {
 // unknownShort returns the error for a letter in a bundle. A bundle that is the long
 // name of a flag is one with a dash missing, as in -reverse.
 func unknownShort(word, letter string, flags []Flag) error {
+	// A value may be attached, as in -key=2.
 	name, _, _ := strings.Cut(word[1:], "=")
 	if len(name) > 1 && byName(flags, name) != nil {
 		return errs.Optionf(word, "no such flag; did you mean --%s?", name)
@@ -96,6 +97,8 @@ func diagnose(args []string, commands []Command) error {
 			}
 			return missing(path, next)
 		}
+		// The words are followed one level at a time, so that the error names the first wrong
+		// one.
 		word := s.words[depth]
 		if !slices.Contains(next, word) {
 			if s.err != nil {

@@ -20,6 +20,7 @@ func (m *model) line(now time.Duration) string {
 	if j == nil {
 		return "starting"
 	}
+	// A batch has too many jobs for one line, so it gets their sum.
 	if m.several {
 		return m.batchLine()
 	}

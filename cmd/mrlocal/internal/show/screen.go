@@ -121,6 +121,7 @@ func (s *Screen) Write(text string) {
 
 // writeLocked writes whole lines; the caller holds mu. A running display places them.
 func (s *Screen) writeLocked(text string) {
+	// After stop the display must not draw, so text goes straight to standard error.
 	if s.follower != nil && !s.follower.stopped() {
 		s.display.note(text)
 		return
@@ -152,6 +153,7 @@ type stacks struct{ s *Screen }
 func (w stacks) Write(p []byte) (int, error) {
 	w.s.mu.Lock()
 	defer w.s.mu.Unlock()
+	// Writes may end in the middle of a line.
 	w.s.part.Write(p)
 	// The rest of a line waits for its end. A line that never ends is not shown.
 	if end := bytes.LastIndexByte(w.s.part.Bytes(), '\n'); end >= 0 {

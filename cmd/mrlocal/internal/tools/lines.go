@@ -143,6 +143,7 @@ func (s *sorter) check(ctx context.Context, order *sort.Order) (int, error) {
 		if err != nil || !more {
 			return 0, err
 		}
+		// The first line has none before it.
 		if l.number > 1 && bytes.Compare(l.key, before) < least {
 			if s.Line.Has("check") {
 				fmt.Fprint(s.Stderr, argv.ErrorLine("sort", fmt.Errorf("%s:%d: disorder: %s", l.name, l.number, l.line)))
@@ -223,6 +224,7 @@ func mergeInto(ctx context.Context, sources *[]*mergeSource, w *result, unique b
 			if err := w.writeLine(top.line, top.delim); err != nil {
 				return err
 			}
+			// Only the key is kept, because the line has been written.
 			if unique {
 				last = append(last[:0], top.key...)
 			}
