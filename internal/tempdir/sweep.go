@@ -14,8 +14,9 @@ import (
 const sweepEntries = 4096
 
 // Sweep removes what killed runs of this user have left in the given directories (none means
-// the system's): directories with our kind of name whose lock is free. It leaves whatever it
-// is not sure of and what it cannot remove. It returns how many directories it has removed.
+// the system's): directories with our kind of name whose lock is free. It leaves a directory
+// with a journal (Keep), whatever it is not sure of, and what it cannot remove. It returns how
+// many directories it has removed.
 func Sweep(dirs []string) (removed int) {
 	if len(dirs) == 0 {
 		dirs = []string{os.TempDir()}
@@ -68,7 +69,7 @@ func sweepOne(path string) bool {
 		return false
 	}
 	defer lock.Close()
-	if TryLock(lock) != nil || !same(lock, name) {
+	if TryLock(lock) != nil || !same(lock, name) || journalled(path) {
 		return false
 	}
 	return removeLocked(path) == nil

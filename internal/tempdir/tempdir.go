@@ -6,6 +6,9 @@
 // long as the process lives. A run that was killed leaves its directory behind, with the lock free;
 // Sweep of a later run removes it.
 //
+// Keep makes such a directory for a run that may go on after a kill. A file `journal` in it keeps
+// Sweep away.
+//
 // A Root creates nothing until the first Create, so data that fits in memory never leaves a trace on
 // disk. Neighbours: spill and output write their temporary files through a Root.
 package tempdir

@@ -1,0 +1,175 @@
+package tempdir
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"mrlocal/errs"
+)
+
+// JournalName is the file that makes a directory of temporary files outlive its run: Sweep
+// leaves a directory with such a file alone. Package engine/journal writes it.
+const JournalName = "journal"
+
+// madeName is a file beside the journal. It says that mrlocal made the directory above.
+const madeName = "made"
+
+// journalled reports whether a directory of a run has a journal.
+func journalled(path string) bool {
+	_, err := os.Lstat(filepath.Join(path, JournalName))
+	return err == nil
+}
+
+// Kept is a directory of temporary files that a later run finds again. It lies in a directory
+// that the user has named. Both are locked until Close.
+type Kept struct {
+	Path  string // of the directory
+	Found bool   // a killed run has left it, with its journal
+
+	above     string
+	lock      *os.File
+	aboveLock *os.File
+}
+
+// Keep finds the directory with a journal in dir, or makes a new one there. It makes dir too
+// if that is missing. Only one run at a time may keep files in dir. Errors that the user
+// causes are options errors. The caller closes what Keep returns.
+func Keep(dir string) (*Kept, error) {
+	made := false
+	if err := os.Mkdir(dir, 0o700); err == nil {
+		made = true
+	} else if !errors.Is(err, fs.ErrExist) {
+		return nil, refuse(dir, "%v", errs.Cause(err))
+	}
+	k := &Kept{above: dir}
+	err := k.take(made)
+	if err != nil {
+		return nil, errors.Join(err, k.unlock())
+	}
+	return k, nil
+}
+
+// take locks the directory above, and then finds or makes the one in it.
+func (k *Kept) take(made bool) (err error) {
+	info, err := os.Stat(k.above)
+	switch {
+	case err != nil:
+		return refuse(k.above, "%v", errs.Cause(err))
+	case !info.IsDir():
+		return refuse(k.above, "not a directory")
+	case !ownedByUs(info):
+		return refuse(k.above, "belongs to another user")
+	}
+	if k.aboveLock, err = LockDir(k.above); err != nil {
+		return k.lockError(err)
+	}
+	Sweep([]string{k.above}) // what was killed before it had a journal
+	found, foreign, err := k.look()
+	switch {
+	case err != nil:
+		return refuse(k.above, "%v", errs.Cause(err))
+	case len(found) > 1:
+		return refuse(k.above, "holds %d journals; remove %s or another one", len(found), found[0])
+	case len(found) == 1:
+		k.Path, k.Found = filepath.Join(k.above, found[0]), true
+		if k.lock, err = openLock(filepath.Join(k.Path, lockName)); err == nil {
+			err = TryLock(k.lock)
+		}
+		return k.lockError(err)
+	case foreign != "":
+		return refuse(k.above, "is not empty and has no journal: it holds %q; name a directory of its own", foreign)
+	}
+	o, err := makeOwn(k.above)
+	if err != nil {
+		return refuse(k.above, "%v", errs.Cause(err))
+	}
+	k.Path, k.lock = o.path, o.lock
+	if made {
+		return os.WriteFile(filepath.Join(k.Path, madeName), nil, 0o600)
+	}
+	return nil
+}
+
+// look lists the directories with a journal, and names a file that is not mrlocal's. Hidden
+// files and those that a file system has by itself do not count.
+func (k *Kept) look() (found []string, foreign string, err error) {
+	entries, err := os.ReadDir(k.above)
+	ours := regexp.MustCompile(`^` + namePrefix + `[0-9]+-[0-9a-f]{16}$`)
+	for _, e := range entries {
+		name := e.Name()
+		switch {
+		case e.IsDir() && ours.MatchString(name):
+			if journalled(filepath.Join(k.above, name)) {
+				found = append(found, name)
+			}
+		case strings.HasPrefix(name, ".") || name == "lost+found":
+		default:
+			foreign = name
+		}
+	}
+	return found, foreign, err
+}
+
+// lockError words why a lock could not be had; nil stays nil.
+func (k *Kept) lockError(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, ErrLocked):
+		return refuse(k.above, "another process runs with it")
+	case errors.Is(err, errors.ErrUnsupported):
+		return refuse(k.above, "its file system has no locks; name another directory")
+	}
+	return refuse(k.above, "%v", errs.Cause(err))
+}
+
+// Create makes a new file, open for reading and writing. pattern is as for os.CreateTemp.
+func (k *Kept) Create(pattern string) (*os.File, error) { return os.CreateTemp(k.Path, pattern) }
+
+// Close unlocks the directory. If remove is set, it first removes the directory, and the one
+// above if mrlocal made that and nothing else is in it. It may be called again.
+func (k *Kept) Close(remove bool) error {
+	if k.lock == nil {
+		return nil
+	}
+	var problems []error
+	if remove {
+		_, err := os.Lstat(filepath.Join(k.Path, madeName))
+		made := err == nil
+		// Without its journal the directory is one that Sweep removes.
+		if err := os.Remove(filepath.Join(k.Path, JournalName)); !errors.Is(err, fs.ErrNotExist) {
+			problems = append(problems, err)
+		}
+		problems = append(problems, removeLocked(k.Path))
+		if made {
+			_ = os.Remove(k.above) // it stays where the user keeps something in it
+		}
+	}
+	problems = append(problems, k.unlock())
+	if err := errors.Join(problems...); err != nil {
+		return fmt.Errorf("resume directory %s: %w", k.above, err)
+	}
+	return nil
+}
+
+// unlock closes the files that hold the locks.
+func (k *Kept) unlock() error {
+	var problems []error
+	for _, f := range []*os.File{k.lock, k.aboveLock} {
+		if f != nil {
+			problems = append(problems, f.Close())
+		}
+	}
+	k.lock, k.aboveLock = nil, nil
+	return errors.Join(problems...)
+}
+
+// refuse returns an options error about the directory that the user has named.
+func refuse(dir, format string, args ...any) error {
+	return errs.Optionf("resume directory "+dir, format, args...)
+}
