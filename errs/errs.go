@@ -19,6 +19,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Kind is a class of errors. A Kind is an error itself, so that errors.Is can
@@ -86,4 +89,96 @@ func Cause(err error) error {
 		return l.Err
 	}
 	return err
+}
+
+// mostLetters is the longest word, in bytes, that counts as a misspelling of a name.
+const mostLetters = 64
+
+// Nearest returns the name that is nearest to word, or "" if none is near. It compares
+// without regard to case, by edit distance, in which a swap of neighbours counts one. A
+// third of the letters may be wrong. A name that starts with word has distance 1. Of
+// equally near names the first one counts.
+func Nearest(word string, names []string) string {
+	if len(word) == 0 || len(word) > mostLetters {
+		return ""
+	}
+	best, least := "", len(word)/3+2
+	if len(word) < 3 {
+		least = 2
+	}
+	word = strings.ToLower(word)
+	for _, name := range names {
+		lower := strings.ToLower(name)
+		begins := len(word) >= 3 && len(lower) > len(word) && strings.HasPrefix(lower, word)
+		switch {
+		case begins && least > 1:
+			best, least = name, 1
+		case begins, len(lower)-len(word) >= least, len(word)-len(lower) >= least:
+		default:
+			if d := distance(word, lower); d < least {
+				best, least = name, d
+			}
+		}
+	}
+	return best
+}
+
+// distance returns the restricted Damerau-Levenshtein distance of two words, in bytes.
+func distance(a, b string) int {
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			wrong := 1
+			if a[i-1] == b[j-1] {
+				wrong = 0
+			}
+			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+wrong)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, last, row = last, row, before
+	}
+	return last[len(b)]
+}
+
+// OneLine replaces control characters and bytes that are not UTF-8 by Go's
+// escapes, so that they break neither a line nor a terminal.
+func OneLine(text string) string {
+	clean := true
+	for _, r := range text {
+		if r == utf8.RuneError || !unicode.IsPrint(r) {
+			clean = false
+			break
+		}
+	}
+	if clean {
+		return text
+	}
+	var b strings.Builder
+	for i := 0; i < len(text); {
+		r, n := utf8.DecodeRuneInString(text[i:])
+		switch {
+		case r == utf8.RuneError && n == 1:
+			fmt.Fprintf(&b, `\x%02x`, text[i])
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\t':
+			b.WriteString(`\t`)
+		case r == '\r':
+			b.WriteString(`\r`)
+		case unicode.IsPrint(r):
+			b.WriteRune(r)
+		case r < 0x80:
+			fmt.Fprintf(&b, `\x%02x`, r)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+		i += n
+	}
+	return b.String()
 }

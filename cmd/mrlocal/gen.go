@@ -8,7 +8,7 @@ import (
 	"syscall"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/cmd/mrlocal/internal/demo"
+	"mrlocal/cmd/mrlocal/internal/measure"
 	"mrlocal/datagen"
 	"mrlocal/errs"
 )
@@ -124,7 +124,7 @@ func demoCommand() command {
 			if err := noWords(line); err != nil {
 				return 0, err
 			}
-			err := demo.Run(ctx, e.stdout, e.stderr)
+			err := measure.Demo(ctx, e.stdout, e.stderr)
 			// As in: mrlocal demo | head.
 			if gone(err) {
 				err = nil

@@ -11,11 +11,9 @@
 // The packages below internal:
 //
 //	argv     reads the command line, words errors
-//	demo     the run of mrlocal demo
-//	measure  runs of a job or a workload with several numbers of slots
+//	measure  runs of a job or a workload with several numbers of slots; mrlocal demo
 //	process  signals, GOMAXPROCS, memory limit, --profile, files beside the result
 //	show     progress, tables and gantts
-//	find     the files that mrlocal grep searches
 //	tools    the commands that work as GNU tools do
 //
 // Results go to standard output, everything else to standard error. The exit

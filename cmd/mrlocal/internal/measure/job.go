@@ -1,5 +1,6 @@
-// Package measure runs a job or a workload several times with different slots and
-// throws the results away. A Job has two measurements:
+// Package measure runs a job or a workload several times, with different slots or
+// policies, and compares the runs. A Job has two measurements, which throw the results
+// away:
 //
 //   - Tune (mrlocal tune) finds the numbers of slots for the job, by Dynamic
 //     Split's guideline ([Split11]). It takes Avg_k, the mean time of a task
@@ -19,7 +20,11 @@
 // policies. It is pure: the caller makes the runs and gives back their reports, which
 // the Plan shows as a table, as CSV and as a chart.
 //
-// Neighbours: cmd/mrlocal reads the flags; internal/chart draws.
+// Demo (mrlocal demo) is what a new user runs first: it makes wiki/, runs one grep
+// under two policies, draws both runs and compares them.
+//
+// Neighbours: cmd/mrlocal reads the flags; package mrlocal makes the runs; datagen makes
+// the demo's input, and slots/explain explains its first loan; internal/chart draws.
 package measure
 
 import (

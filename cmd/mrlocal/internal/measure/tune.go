@@ -1,6 +1,19 @@
 package measure
 
-import "mrlocal/report"
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"mrlocal/report"
+	"mrlocal/slots/policy/dynsplit"
+	"mrlocal/trace"
+)
 
 // setting is what distinguishes the runs. Slots are those of one tracker. 0
 // leaves the choice to the engine.
@@ -147,4 +160,283 @@ func (s *series) over(most int, with func(k int) setting) error {
 		}
 	}
 	return nil
+}
+
+// Verdicts on a number of slots, in the words of the table.
+const (
+	best    = "best"
+	tooFew  = "too few"
+	tooMany = "too many"
+	asGood  = "no better"
+	unclear = ", within the spread of the rounds"
+)
+
+// flags are the flags that bound the tasks in each period.
+var flags = [periods]string{maps: "--map-slots", reduces: "--reduce-slots", shuffle: "--reduce-shuffle", compute: "--reduce-compute"}
+
+// measured describes each period for the table.
+var measured = [periods]string{
+	maps:    "a map, from its start to its commit",
+	reduces: "a reduce, from its start to its commit",
+	shuffle: "the shuffle of a reduce, from its start until it has copied everything",
+	compute: "the sort and compute of a reduce, from then to its commit",
+}
+
+// choose applies the guideline to a period of the tasks. The rounds with k slots
+// a tracker are runs[k-1]; asked is the most slots that the user wants tried.
+func (r *Result) choose(runs [][]*run, p period, asked int) Choice {
+	c := Choice{Flag: flags[p], Measured: measured[p], Tasks: r.Reduces, Rows: make([]Row, len(runs))}
+	if p == maps {
+		c.Tasks = r.Maps
+	}
+	avg := make([]float64, len(runs))
+	// matters tells whether the period takes a part of the reduces that can be measured, with
+	// any number of slots.
+	matters := false
+	for i, rounds := range runs {
+		// A round is one number of the sample: the mean of its tasks. The median of the rounds
+		// resists a disturbed run.
+		row := &c.Rows[i]
+		var makespans []float64
+		for _, run := range rounds {
+			row.RoundsS = append(row.RoundsS, run.times.mean(p))
+			makespans = append(makespans, run.report.MakespanSeconds)
+			matters = matters || run.times.mean(p) > negligible*run.times.mean(reduces)
+		}
+		avg[i] = median(row.RoundsS)
+		row.Slots, row.AvgS, row.MakespanS = i+1, avg[i], median(makespans)
+		row.PerSlotS = avg[i] / float64(row.Slots)
+	}
+	c.Best = dynsplit.Best(avg)
+	for i := range c.Rows {
+		c.judge(&c.Rows[i], r.Trackers)
+	}
+	switch {
+	// A period that takes almost no time needs no bound.
+	case p != maps && !matters:
+		c.Best = 0
+	case len(runs) < asked:
+		c.Edge = "not more slots than a tracker has tasks"
+	// The best is the largest that was measured, so more could be better still.
+	case c.Best == len(runs):
+		c.Edge = "the most that were measured; " + flags[min(p, reduces)] + " measures more"
+	}
+	return c
+}
+
+// judge compares a number of slots with the best one. Gain and Lose belong to
+// the fewer slots m of the two, compared with the more, n; both count the slots
+// of all trackers ([Split11]).
+func (c *Choice) judge(row *Row, trackers int) {
+	m, n := row, &c.Rows[c.Best-1]
+	if m == n {
+		row.Verdict = best
+		return
+	}
+	// Fewer slots than the best are too few. More are too many only if the guideline prefers the
+	// best.
+	row.Verdict = tooFew
+	if m.Slots > n.Slots {
+		m, n = n, m
+		row.Verdict = asGood
+		if dynsplit.Fewer(m.AvgS, n.AvgS, m.Slots, n.Slots) {
+			row.Verdict = tooMany
+		}
+	}
+	row.GainS = dynsplit.Gain(m.AvgS, n.AvgS, n.Slots*trackers, c.Tasks)
+	row.LoseS = dynsplit.Lose(m.AvgS, m.Slots*trackers, n.Slots*trackers, c.Tasks)
+	if overlap(m, n) {
+		row.Verdict += unclear
+	}
+}
+
+// overlap reports whether rounds of m and n contradict one another: a round of
+// each is better than a round of the other.
+func overlap(m, n *Row) bool {
+	// Times are divided by slots, because the guideline compares Avg_k/k.
+	per := func(pick func([]float64) float64, r *Row) float64 { return pick(r.RoundsS) / float64(r.Slots) }
+	return per(slices.Min, m) <= per(slices.Max, n) && per(slices.Min, n) <= per(slices.Max, m)
+}
+
+// recommend writes the choices as flags. The first line suits any policy. A job
+// with reduces gets a second line, with the bounds of the policy dynsplit. A bound
+// that is not below that of all reduces has no effect and is left out.
+func (r *Result) recommend() {
+	word := func(c *Choice) string { return fmt.Sprintf("%s %d", c.Flag, c.Best) }
+	any := word(&r.Choices[0])
+	if r.Reduces == 0 {
+		r.Flags = []string{any}
+		return
+	}
+	any += " " + word(&r.Choices[1])
+	split := fmt.Sprintf("--sched dynsplit %s --reduce-total %d", any, r.Choices[1].Best)
+	for i := range r.Choices[2:] {
+		// Choices 2 and 3 are the shuffle and the compute of the reduces.
+		if c := &r.Choices[2+i]; c.Best > 0 && c.Best < r.Choices[1].Best {
+			split += " " + word(c)
+		}
+	}
+	r.Flags = []string{any, split}
+}
+
+// median returns the median of one or more numbers.
+func median(all []float64) float64 {
+	sorted := slices.Sorted(slices.Values(all))
+	if n := len(sorted); n%2 == 0 {
+		return (sorted[n/2-1] + sorted[n/2]) / 2
+	}
+	return sorted[len(sorted)/2]
+}
+
+// period is the part of a task that is timed.
+type period uint8
+
+const (
+	maps    period = iota // a map from its start to its commit
+	reduces               // a reduce from its start to its commit
+	shuffle               // the part of a reduce until it has copied everything
+	compute               // the rest of a reduce: sort and reduce
+	periods
+)
+
+// taskTimes is a trace.Sink that adds up how long the tasks of one run took.
+// Only attempts that committed count.
+type taskTimes struct {
+	sum   [periods]time.Duration
+	tasks [trace.Kinds]int
+	open  map[int32]attemptTime // by slot
+}
+
+// attemptTime is when the attempt on a slot started, and when it had copied all
+// map outputs, since the start of the run.
+type attemptTime struct {
+	kind            trace.Kind
+	started, copied time.Duration
+}
+
+// Record implements trace.Sink.
+func (t *taskTimes) Record(_ *trace.Stream, e *trace.Event) error {
+	switch e.Op {
+	// A reduce that copies nothing has no phase of copying, so copied begins as the start.
+	case trace.OpStart:
+		if t.open == nil {
+			t.open = map[int32]attemptTime{}
+		}
+		t.open[e.Slot] = attemptTime{kind: e.Kind, started: e.At, copied: e.At}
+	case trace.OpPhase:
+		if a := t.open[e.Slot]; e.Phase == trace.PhaseSort {
+			a.copied = e.At
+			t.open[e.Slot] = a
+		}
+	case trace.OpFinish:
+		// A failed attempt stays in open until the next one starts on its slot.
+		if e.Has(trace.OK) {
+			t.add(t.open[e.Slot], e.At)
+		}
+	}
+	return nil
+}
+
+// add adds the times of an attempt that committed at end.
+func (t *taskTimes) add(a attemptTime, end time.Duration) {
+	t.tasks[a.kind]++
+	if a.kind == trace.Map {
+		t.sum[maps] += end - a.started
+		return
+	}
+	t.sum[reduces] += end - a.started
+	t.sum[shuffle] += a.copied - a.started
+	t.sum[compute] += end - a.copied
+}
+
+// mean returns the mean time in seconds, or 0 if no task ended.
+func (t *taskTimes) mean(p period) float64 {
+	kind := trace.Reduce
+	if p == maps {
+		kind = trace.Map
+	}
+	if t.tasks[kind] == 0 {
+		return 0
+	}
+	return t.sum[p].Seconds() / float64(t.tasks[kind])
+}
+
+// Text returns a table for each choice, and the flags.
+func (r *Result) Text() []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "%s: %s, %s, blocks of %d bytes; under %s, medians of %s each\n", r.Job, count(r.Maps, "map"), count(r.Reduces, "reduce"), r.BlockBytes, r.Policy, count(r.Rounds, "run"))
+	for i := range r.Choices {
+		r.Choices[i].write(&b)
+	}
+	b.WriteString("\nflags:\n")
+	for _, f := range r.Flags {
+		fmt.Fprintf(&b, "  %s\n", f)
+	}
+	return b.Bytes()
+}
+
+// write writes the table of a choice.
+func (c *Choice) write(b *bytes.Buffer) {
+	fmt.Fprintf(b, "\n%s: Avg_k is the mean time of %s, P = %d\n", c.Flag, c.Measured, c.Tasks)
+	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(t, "k\tAvg_k\tAvg_k/k\tGain\tLose\tmakespan\t\n")
+	var verdicts []string
+	for i := range c.Rows {
+		row := &c.Rows[i]
+		// The best row is compared with no other.
+		gain, lose := "-", "-"
+		if row.Verdict != best {
+			gain, lose = seconds(row.GainS), seconds(row.LoseS)
+		}
+		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\t\n", row.Slots, seconds(row.AvgS), seconds(row.PerSlotS), gain, lose, seconds(row.MakespanS))
+		verdicts = append(verdicts, row.Verdict)
+	}
+	// The table is taken back from the buffer, so that each of its lines can get a verdict.
+	from := b.Len()
+	_ = t.Flush() // into memory
+	lines := strings.SplitAfter(string(b.Bytes()[from:]), "\n")
+	b.Truncate(from)
+	b.WriteString(lines[0])
+	for i, v := range verdicts { // the table aligns right; words behind the numbers align left
+		fmt.Fprintf(b, "%s  %s\n", strings.TrimSuffix(lines[i+1], "\n"), v)
+	}
+	if c.Best == 0 {
+		fmt.Fprintf(b, "no bound: less than %.0f %% of a reduce's time\n", 100*negligible)
+	}
+	if c.Edge != "" {
+		fmt.Fprintln(b, c.Edge)
+	}
+}
+
+// count writes a number with its noun.
+func count(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
+}
+
+// WriteJSON writes the --report file.
+func (r *Result) WriteJSON(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", " ")
+	return e.Encode(r)
+}
+
+// seconds shows a time, positive or negative, to about three digits.
+func seconds(s float64) string {
+	sign := ""
+	if s < 0 {
+		sign, s = "-", -s
+	}
+	d := time.Duration(s * float64(time.Second))
+	switch {
+	case d >= 100*time.Second:
+		return sign + d.Round(time.Second).String()
+	case d >= time.Second:
+		return fmt.Sprintf("%s%.2fs", sign, s)
+	case d >= time.Millisecond:
+		return fmt.Sprintf("%s%.3gms", sign, s*1e3)
+	}
+	return fmt.Sprintf("%s%.3gµs", sign, s*1e6)
 }

@@ -15,7 +15,6 @@ import (
 	"golang.org/x/term"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/cmd/mrlocal/internal/find"
 	"mrlocal/errs"
 	"mrlocal/jobs/grep"
 )
@@ -125,7 +124,7 @@ func runGrep(ctx context.Context, c *Call) (int, error) {
 	// A file that cannot be read is no reason to stop. It is reported, the others are searched,
 	// and the exit code becomes 2.
 	failed := false
-	f := c.findOptions()
+	f := c.choice()
 	f.Missing = func(path string, cause error) {
 		failed = true
 		// The message names the path already.
@@ -143,7 +142,7 @@ func runGrep(ctx context.Context, c *Call) (int, error) {
 	if _, err := grep.New(o); err != nil { // before any file is looked at
 		return 0, inLetters(err)
 	}
-	files, below, err := find.Files(roots, f)
+	files, below, err := findFiles(roots, f)
 	if err != nil {
 		return 0, err
 	}
@@ -289,11 +288,11 @@ func (c *Call) patternFiles(o *grep.Options) {
 // matchNothing is a pattern that never matches.
 const matchNothing = `[^\x00-\x{10FFFF}]`
 
-// findOptions reads the flags that choose files.
-func (c *Call) findOptions() find.Options {
+// choice reads the flags that choose files.
+func (c *Call) choice() findOptions {
 	// As in ripgrep, -u reads no ignore files and -uu takes hidden files too.
 	more := len(c.Line.Values("unrestricted"))
-	f := find.Options{
+	f := findOptions{
 		Hidden: c.Line.Has("hidden") || more > 1, NoIgnore: c.Line.Has("no-ignore") || more > 0,
 		Globs: c.Line.Values("glob"), Types: c.Line.Values("type"),
 		Include: c.Line.Values("include"), Exclude: c.Line.Values("exclude"), ExcludeDir: c.Line.Values("exclude-dir"),

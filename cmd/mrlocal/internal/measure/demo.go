@@ -1,10 +1,4 @@
-// Package demo is what a new user runs first: it makes wiki/ and runs one grep under two
-// policies, draws both runs and compares them.
-//
-// It keeps the result, the events and the timeline of both runs in memory, a few MiB.
-// Neighbours: package mrlocal makes the runs, datagen the input, slots/explain explains the
-// first loan. cmd/mrlocal calls Run.
-package demo
+package measure
 
 import (
 	"bytes"
@@ -35,9 +29,12 @@ import (
 	"mrlocal/trace"
 )
 
+// The demo keeps the result, the events and the timeline of both runs in memory, a few
+// MiB.
+
 // The input of the demo, and what is shown of its result.
 const (
-	Dir        = "wiki"
+	demoDir    = "wiki"
 	inputBytes = 256 << 20 // both runs then take a few seconds on two cores
 	inputSeed  = 1
 	topLines   = 5       // lines of the result that are shown
@@ -55,15 +52,15 @@ type outcome struct {
 	events bytes.Buffer      // for the explanation
 }
 
-// Run runs the same job under fair and under the default policy. Half of the
-// cores become map slots and half reduce slots, so that lending shows. It makes Dir
+// Demo runs the same job under fair and under the default policy. Half of the
+// cores become map slots and half reduce slots, so that lending shows. It makes wiki/
 // unless it exists, and fails if a run fails or stdout does.
-func Run(ctx context.Context, stdout, stderr io.Writer) error {
+func Demo(ctx context.Context, stdout, stderr io.Writer) error {
 	if err := makeWiki(ctx, stdout); err != nil {
 		return err
 	}
 	half := max(1, runtime.NumCPU()/2) // of the cores, for each kind of slots
-	fmt.Fprintf(stdout, "counting what %s matches in %s/, %d map and %d reduce slots:\n", grep.DefaultPattern, Dir, half, half)
+	fmt.Fprintf(stdout, "counting what %s matches in %s/, %d map and %d reduce slots:\n", grep.DefaultPattern, demoDir, half, half)
 	runs := make([]*outcome, 0, 2)
 	// The policy without lending comes first, as the base of the comparison.
 	for _, name := range []string{"fair", mrlocal.DefaultPolicy} {
@@ -83,25 +80,25 @@ func Run(ctx context.Context, stdout, stderr io.Writer) error {
 	return showDifference(stdout, runs[0], runs[1])
 }
 
-// makeWiki makes Dir unless it exists. If it exists, it reads the files once,
+// makeWiki makes wiki/ unless it exists. If it exists, it reads the files once,
 // so that the first run does not pay alone for reading the disk.
 func makeWiki(ctx context.Context, stdout io.Writer) error {
-	info, err := os.Stat(Dir)
+	info, err := os.Stat(demoDir)
 	switch {
 	case err == nil && !info.IsDir():
-		return errs.Optionf(Dir, "is not a directory; the demo needs that name for its input")
+		return errs.Optionf(demoDir, "is not a directory; the demo needs that name for its input")
 	case err == nil:
-		fmt.Fprintf(stdout, "%s/ exists already: the demo uses it\n", Dir)
-		return warm(ctx, Dir)
+		fmt.Fprintf(stdout, "%s/ exists already: the demo uses it\n", demoDir)
+		return warm(ctx, demoDir)
 	// Any other error, such as a missing right, would also stop the generator, with less to say.
 	case !errors.Is(err, fs.ErrNotExist):
-		return errs.Optionf(Dir, "%v", errs.Cause(err))
+		return errs.Optionf(demoDir, "%v", errs.Cause(err))
 	}
 	started := time.Now()
-	if err := datagen.Generate(ctx, datagen.Wiki, Dir, inputBytes, inputSeed); err != nil {
+	if err := datagen.Generate(ctx, datagen.Wiki, demoDir, inputBytes, inputSeed); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(stdout, "made %s/: %s of wiki articles in %.1fs\n", Dir, humanize.IBytes(inputBytes), time.Since(started).Seconds())
+	_, err = fmt.Fprintf(stdout, "made %s/: %s of wiki articles in %.1fs\n", demoDir, humanize.IBytes(inputBytes), time.Since(started).Seconds())
 	return err
 }
 
@@ -142,7 +139,7 @@ func runGrep(ctx context.Context, stderr io.Writer, name string, half int) (*out
 	var result bytes.Buffer
 	r := &outcome{policy: name, line: &trace.Timeline{}}
 	r.report, err = process.RunChain(ctx, chain, mrlocal.Options{
-		JobOptions: mrlocal.JobOptions{Inputs: []string{Dir}, Stdout: &result}, Policy: p, Config: setup.Config{MapSlots: half, ReduceSlots: half},
+		JobOptions: mrlocal.JobOptions{Inputs: []string{demoDir}, Stdout: &result}, Policy: p, Config: setup.Config{MapSlots: half, ReduceSlots: half},
 		Watch: func(s *trace.Stream) { s.Attach(r.line) }, Events: &r.events,
 		Note: func(text string) { fmt.Fprint(stderr, argv.ErrorLine("", errors.New(text))) },
 	})
@@ -151,22 +148,9 @@ func runGrep(ctx context.Context, stderr io.Writer, name string, half int) (*out
 	}
 	// The whole result is dropped after this; its digest is enough to compare.
 	r.result, r.lines = sha256.Sum256(result.Bytes()), bytes.Count(result.Bytes(), []byte("\n"))
-	r.top = firstLines(result.Bytes(), topLines)
+	first := bytes.SplitAfterN(result.Bytes(), []byte("\n"), topLines+1)
+	r.top = bytes.Join(first[:min(len(first), topLines)], nil)
 	return r, nil
-}
-
-// firstLines returns the first n lines of text.
-func firstLines(text []byte, n int) []byte {
-	end := 0
-	// The last line may lack its newline.
-	for ; n > 0 && end < len(text); n-- {
-		i := bytes.IndexByte(text[end:], '\n')
-		if i < 0 {
-			return text
-		}
-		end += i + 1
-	}
-	return text[:end]
 }
 
 // mapSeconds returns the length of the map phase.
@@ -216,7 +200,7 @@ func showDifference(w io.Writer, fair, dynamic *outcome) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(w, "\nNext: mrlocal run grep --input %s/ --sched %s --gantt --events events.jsonl, then mrlocal explain events.jsonl\n", Dir, dynamic.policy)
+	_, err = fmt.Fprintf(w, "\nNext: mrlocal run grep --input %s/ --sched %s --gantt --events events.jsonl, then mrlocal explain events.jsonl\n", demoDir, dynamic.policy)
 	return err
 }
 

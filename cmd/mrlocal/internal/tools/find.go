@@ -1,11 +1,4 @@
-// Package find lists the files that mrlocal grep searches. Paths that the user
-// names are taken as they are; directories are walked in the order of their
-// names. Ignore files, globs and types choose among the files of directories, as
-// in ripgrep; --include, --exclude and --exclude-dir choose among all, as in GNU
-// grep.
-//
-// Each directory is read once and each file is statted once, by one goroutine.
-package find
+package tools
 
 import (
 	"cmp"
@@ -21,8 +14,15 @@ import (
 	"mrlocal/errs"
 )
 
-// Options say which files are listed.
-type Options struct {
+// The files that mrlocal grep searches. Paths that the user names are taken as they
+// are; directories are walked in the order of their names. Ignore files, globs and
+// types choose among the files of directories, as in ripgrep; --include, --exclude and
+// --exclude-dir choose among all, as in GNU grep.
+//
+// Each directory is read once and each file is statted once, by one goroutine.
+
+// findOptions say which files are listed.
+type findOptions struct {
 	Hidden     bool     // files and directories whose names begin with a dot too
 	NoIgnore   bool     // read no ignore files
 	Globs      []string // -g: a file must match one of them; one with a leading ! leaves files out
@@ -37,12 +37,12 @@ type Options struct {
 	Missing func(path string, cause error)
 }
 
-// Files returns the files below roots, in order. An empty root is the working
+// findFiles returns the files below roots, in order. An empty root is the working
 // directory, whose files have paths without "./". below reports whether one of the
 // roots is a directory. It calls o.Missing for each path that cannot be read, and
 // goes on. It fails if a glob or a type is wrong.
-func Files(roots []string, o Options) (files []string, below bool, err error) {
-	w := &walker{Options: o}
+func findFiles(roots []string, o findOptions) (files []string, below bool, err error) {
+	w := &walker{findOptions: o}
 	if err := w.compile(); err != nil {
 		return nil, false, err
 	}
@@ -63,7 +63,7 @@ func Files(roots []string, o Options) (files []string, below bool, err error) {
 
 // walker collects files.
 type walker struct {
-	Options
+	findOptions
 	globs rules // Globs
 	types []rule
 	found []file
