@@ -51,7 +51,7 @@ func (m *lineMapper) stretch(data []byte, low, high int, selected bool) {
 	after := m.context.After
 	for low < high && (selected || after > 0) {
 		end := lineEnd(data[:high], low)
-		m.item(data[low:end], selected)
+		m.item(data, low, end, selected)
 		low = min(end+1, high)
 		after--
 	}
@@ -65,13 +65,14 @@ func (m *lineMapper) stretch(data []byte, low, high int, selected bool) {
 	m.lines += countLines(data[low:tail])
 	for tail < high {
 		end := lineEnd(data[:high], tail)
-		m.item(data[tail:end], false)
+		m.item(data, tail, end, false)
 		tail = min(end+1, high)
 	}
 }
 
-// item writes one line.
-func (m *lineMapper) item(line []byte, selected bool) {
+// item writes the line low:end of a block.
+func (m *lineMapper) item(data []byte, low, end int, selected bool) {
+	line := data[low:end]
 	m.lines++
 	flags := byte(0)
 	if selected {
@@ -79,6 +80,8 @@ func (m *lineMapper) item(line []byte, selected bool) {
 		flags = itemSelected
 	}
 	switch {
+	case m.json: // of lines around others, those that match are the ones with -v
+		m.candidate(flags, m.message(data, low, end, selected != m.invert))
 	case m.matched && !selected:
 		m.candidate(itemEmpty, nil)
 	case m.matched:
@@ -186,6 +189,9 @@ func (r *releaser) item(number, length int64) error {
 			g.last, g.cut = number, true
 			return r.copy(io.Discard, length)
 		}
+		if r.json { // ripgrep calls a line that matches beyond -m a match
+			return r.message(number, flags, nil, length)
+		}
 		return r.itemLine(number, flags&^itemSelected, length)
 	case reached || r.context.Before == 0:
 		g.cut = true
@@ -230,7 +236,7 @@ func (r *releaser) waiting(number int64) error {
 		g.drop()
 	}
 	first := number - g.lines
-	if g.begun && (g.last == 0 || first != g.last+1) {
+	if !r.json && g.begun && (g.last == 0 || first != g.last+1) {
 		line := []byte("--")
 		if r.color {
 			line = paint(nil, colorSeparator, line)
@@ -239,7 +245,12 @@ func (r *releaser) waiting(number int64) error {
 	}
 	for text := g.before[g.oldest:]; len(text) > 0; first++ {
 		end := itemHead + int(binary.LittleEndian.Uint64(text))
-		if !r.matched {
+		switch {
+		case r.json:
+			if err := r.message(first, 0, text[itemHead:end], 0); err != nil {
+				return err
+			}
+		case !r.matched:
 			r.itemHead(first, '-')
 			_, _ = r.out.Write(text[itemHead:end])
 			_ = r.out.WriteByte(r.eol)
@@ -253,6 +264,9 @@ func (r *releaser) waiting(number int64) error {
 // itemLine writes one line, whose text is still to be read.
 func (r *releaser) itemLine(number int64, flags byte, length int64) error {
 	r.groups.last, r.groups.begun = number, true
+	if r.json {
+		return r.message(number, flags, nil, length)
+	}
 	if flags&itemEmpty != 0 {
 		return nil
 	}

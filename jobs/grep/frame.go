@@ -42,6 +42,9 @@ const (
 	// number counts as that of frameLine. The payload is a byte of flags
 	// (context.go), then the text.
 	frameItem
+	// frameSearched says how many bytes of the file of this number were searched.
+	// The payload is 8 bytes.
+	frameSearched
 )
 
 const (

@@ -70,6 +70,7 @@ type Options struct {
 	NULEnded   bool     // -z: a NUL byte ends each line; lines may hold newlines
 	Context    *Context // -A, -B, -C; nil: no groups of lines
 	Color      bool     // --color=always, with GNU grep's default colours
+	JSON       bool     // --json: messages of ripgrep in place of lines; no effect on what is no line
 
 	// BinaryMatch is called, instead of writing lines, for each file that matches
 	// and has a NUL byte in its first 64 KiB. It is called from one goroutine, in
@@ -85,7 +86,7 @@ type Context struct{ Before, After int64 }
 func (o Options) selects() bool {
 	return o.Lines || o.LineNumbers || o.Names != NamesAuto || o.Count || o.ListFiles || o.Invert || o.IgnoreCase ||
 		o.Fixed || o.Word || o.Whole || o.OnlyMatched || o.Quiet || o.MaxCount != nil ||
-		o.ListOthers || o.NULNames || o.NULEnded || o.Context != nil || o.Color || o.BinaryMatch != nil
+		o.ListOthers || o.NULNames || o.NULEnded || o.Context != nil || o.Color || o.JSON || o.BinaryMatch != nil
 }
 
 // New makes the job: a chain of two jobs that counts matches, or one job that

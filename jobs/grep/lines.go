@@ -2,6 +2,7 @@ package grep
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"math"
 	"unicode/utf8"
@@ -25,6 +26,7 @@ type form struct {
 
 	nulNames    bool
 	color       bool
+	json        bool              // messages instead of lines; context is set
 	eol         byte              // ends lines of output
 	context     *Context          // nil unless lines are wanted
 	binaryMatch func(path string) // nil unless lines are wanted
@@ -77,6 +79,10 @@ func lower(o Options, files int) *form {
 		if !o.Text && !o.NULEnded {
 			f.binaryMatch = o.BinaryMatch
 		}
+		if o.JSON { // messages have their own form of path, number and matches
+			f.json, f.names, f.numbers, f.matched, f.color = true, false, false, false, false
+			f.context = cmp.Or(f.context, &Context{})
+		}
 	}
 	if o.MaxCount != nil && *o.MaxCount >= 0 {
 		f.limit = *o.MaxCount
@@ -97,6 +103,7 @@ type lineMapper struct {
 	most   int64  // selected lines of a file after which the rest of the split is of no use
 	text   []byte // the block with NUL and newline exchanged, if eol is NUL
 	shown  []byte // text that is made for the output
+	undone []byte // text of the input with NUL and newline exchanged back, for messages
 
 	file     int32
 	path     string
@@ -108,6 +115,8 @@ type lineMapper struct {
 	lines    int64 // number of lines before the current text, if numbers are wanted
 	found    bool  // -q: a line was selected
 	binary   bool  // the file is to be named if it matches
+	offset   int64 // of the block in the file
+	searched int64 // bytes of the file in this split
 }
 
 func newLineMapper(p *program, f *form) *lineMapper {
@@ -153,7 +162,7 @@ func (m *lineMapper) enter(b jobs.Block) {
 	if !m.open || b.Offset == 0 {
 		m.leave()
 		m.open, m.file, m.path, m.relative = true, b.File, b.Path, b.Offset != 0
-		m.named, m.selected, m.lines = false, 0, 0
+		m.named, m.selected, m.lines, m.searched = false, 0, 0, 0
 		m.prefix = m.prefix[:0]
 		if m.names {
 			m.prefix = m.appendPath(m.prefix, b.Path, ':')
@@ -167,6 +176,8 @@ func (m *lineMapper) enter(b jobs.Block) {
 		}
 	}
 	m.more = !b.Last
+	m.offset = b.Offset
+	m.searched += int64(len(b.Data))
 }
 
 // leave writes what is known of the file at the end of the file or of the
@@ -178,6 +189,10 @@ func (m *lineMapper) leave() {
 	if m.want == wantCounts && m.limit > 0 {
 		m.name()
 		m.frames.frame(frameCount, m.selected, nil)
+	}
+	// Of a file without match in this split, another split may have one.
+	if m.json && (m.named || m.relative || m.more) {
+		m.frames.frame(frameSearched, int64(m.file), jobs.AppendUint64(nil, uint64(m.searched)))
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"time"
 
 	"mrlocal/jobs"
 )
@@ -26,6 +27,7 @@ type releaser struct {
 	named    bool   // that file was named already
 	path     []byte // of that file
 	groups   groups
+	messages messages
 	number   decimal
 	base     int64 // number of lines of the file before the next split
 	records  int64
@@ -41,7 +43,8 @@ func newReleaser(f *form) *releaser {
 		out:  bufio.NewWriterSize(nil, frameBytes),
 		file: -1,
 
-		binary: -1,
+		binary:   -1,
+		messages: messages{start: time.Now(), early: -1},
 	}
 }
 
@@ -78,6 +81,9 @@ func (r *releaser) Release(split io.Reader, w io.Writer) (jobs.Verdict, error) {
 func (r *releaser) Finish(w io.Writer) error {
 	r.out.Reset(w)
 	r.endFile()
+	if r.json && r.limit > 0 {
+		r.messages.all.writeSummary(r.out, time.Since(r.messages.start))
+	}
 	return r.out.Flush()
 }
 
@@ -97,11 +103,20 @@ func (r *releaser) frame(kind uint8, number, length int64) (jobs.Verdict, error)
 			r.endFile()
 			r.file, r.selected = number, 0
 			r.groups.reset()
+			if r.json {
+				r.startFile()
+			}
 		}
 		r.prefix = append(r.prefix[:0], payload...)
 		return jobs.Continue, err
 	case frameCount:
 		r.selected += number
+	case frameSearched:
+		payload, err := r.payload(length)
+		if err == nil {
+			r.searched(number, payload)
+		}
+		return jobs.Continue, err
 	case frameFound:
 		return r.found(), nil
 	case frameOpen:
@@ -263,6 +278,10 @@ func (r *releaser) stayOpen(file int64, payload []byte) jobs.Verdict {
 
 // endFile writes the count of a file that has ended.
 func (r *releaser) endFile() {
+	if r.json {
+		r.endMessage()
+		return
+	}
 	if r.want == wantOthers && r.file >= 0 && r.selected == 0 {
 		_, _ = r.out.Write(r.prefix)
 	}

@@ -264,7 +264,7 @@ func (s *search) count() (lines int64) {
 	return lines
 }
 
-// walker returns the matches, other than empty ones, of one line. If literals
+// walker returns the matches of one line, empty ones only if it is told to. If literals
 // alone decide, it returns those of a whole block.
 //
 // Its steps are those of regexp.FindAllIndex: after an empty match, the search
@@ -273,9 +273,14 @@ type walker struct {
 	search *search
 	text   []byte
 	at     int
+
+	empties bool // empty matches too, but for those at the end of a match
+	last    int  // end of the last match
 }
 
-func (w *walker) reset(s *search, text []byte) { w.search, w.text, w.at = s, text, 0 }
+func (w *walker) reset(s *search, text []byte) {
+	*w = walker{search: s, text: text, last: -1}
+}
 
 // next returns the next match. start is none at the end.
 func (w *walker) next() (start, end int) {
@@ -285,10 +290,13 @@ func (w *walker) next() (start, end int) {
 			break
 		}
 		if end > start {
-			w.at = end
+			w.at, w.last = end, end
 			return start, end
 		}
 		w.at = end + runeWidth(w.text[end:])
+		if w.empties && start != w.last {
+			return start, end
+		}
 	}
 	return none, none
 }

@@ -37,6 +37,7 @@ all that is below; without PATH, standard input (with -r, the working directory)
   -z                    a NUL byte ends each line, of input and output
   -Z, -0, --null        a NUL byte follows each path
   --color WHEN          auto, always or never
+  --json                JSON lines, as ripgrep writes them
   -s                    say nothing about files that cannot be read
 
   -r                    without PATH, search the working directory
@@ -72,7 +73,7 @@ func grepFlags() []argv.Spec {
 	add(false, "extended-regexp,E", "fixed-strings,F", "ignore-case,i", "smart-case,S", "invert-match,v", "word-regexp,w", "line-regexp,x",
 		"text,a", "count,c", "files-with-matches,l", "files-without-match,L", "quiet,q", "silent", "only-matching,o",
 		"line-number,n", "with-filename,H", "no-filename,h", "null-data,z", "null,Z", "null,0", "no-messages,s",
-		"recursive,r", "hidden", "no-ignore", "unrestricted,u")
+		"recursive,r", "json", "hidden", "no-ignore", "unrestricted,u")
 	return specs
 }
 
@@ -210,7 +211,7 @@ func (c *Call) grepOptions() grep.Options {
 		},
 		LineNumbers: on("line-number"), Count: on("count"), ListFiles: on("files-with-matches"), ListOthers: on("files-without-match"),
 		Invert: on("invert-match"), IgnoreCase: on("ignore-case"), Fixed: on("fixed-strings"), Word: on("word-regexp"), Whole: on("line-regexp"),
-		OnlyMatched: on("only-matching"), Quiet: on("quiet") || on("silent"), NULNames: on("null"), NULEnded: on("null-data"),
+		OnlyMatched: on("only-matching"), Quiet: on("quiet") || on("silent"), NULNames: on("null"), NULEnded: on("null-data"), JSON: on("json"),
 	}
 	// Of -H and -h, and of -l and -L, GNU grep follows the one that comes last.
 	for _, f := range c.Line.Flags { // the last one decides
@@ -250,6 +251,11 @@ func (c *Call) grepOptions() grep.Options {
 		case !on("color") || name == "color":
 			file, ok := c.Stdout.(*os.File)
 			o.Color = ok && !c.Dumb && term.IsTerminal(int(file.Fd()))
+		}
+	}
+	for _, name := range []string{"count", "files-with-matches", "files-without-match"} {
+		if on("json") && on(name) {
+			c.Keep(errs.Optionf("--json", "cannot be combined with --%s", name))
 		}
 	}
 	c.patternFiles(&o)

@@ -1,0 +1,119 @@
+package tools
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// ripgrep returns the path of ripgrep, or skips the test.
+func ripgrep(t *testing.T) string {
+	t.Helper()
+	path, err := exec.LookPath("rg")
+	if err != nil {
+		t.Skipf("no ripgrep to compare with: %v", err)
+	}
+	return path
+}
+
+// timings are what differs from run to run: times, and how far the search had read
+// when it ended.
+var timings = regexp.MustCompile(`"secs":\d+,"nanos":\d+,"human":"[^"]*"|"human":"[^"]*","nanos":\d+,"secs":\d+|"bytes_searched":\d+`)
+
+// compareRipgrep compares output and exit code with ripgrep, in the directory at
+// hand. ours are the flags of this tool, theirs those of ripgrep.
+func compareRipgrep(t rapid.TB, path, stdin string, block int64, ours, theirs []string) {
+	t.Helper()
+	c := exec.Command(path, append([]string{"--no-config", "--no-heading", "--color=never"}, theirs...)...)
+	c.Stdin = strings.NewReader(stdin)
+	c.Env = append(os.Environ(), "LC_ALL=C")
+	want, err := c.Output()
+	if _, ok := err.(*exec.ExitError); err != nil && !ok {
+		t.Fatal(err)
+	}
+	wantCode := c.ProcessState.ExitCode()
+	got, trouble, code := runGrepTool(block, stdin, ours...)
+	mask := func(b []byte) string { return string(timings.ReplaceAll(b, []byte("…"))) }
+	if mask([]byte(got)) != mask(want) || code != wantCode {
+		t.Fatalf("grep %q with blocks of %d bytes: rg %q\ngot  %d %s %s\nwant %d %s", ours, block, theirs, code, mask([]byte(got)), trouble, wantCode, mask(want))
+	}
+}
+
+// writeFiles writes files below the directory at hand.
+func writeFiles(t rapid.TB, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestGrepJSONIsRipgrep compares --json, byte for byte but for timings.
+func TestGrepJSONIsRipgrep(t *testing.T) {
+	path := ripgrep(t)
+	t.Chdir(t.TempDir())
+	writeFiles(t, map[string]string{
+		"a": "foo bar foo\nx\ny\n\xff foo \"\\\t\x01\x7f é\nz\nlast foo", "d": "x\nfoo\nfoo\nfoo\ny\nfoo\n",
+		"n\xff": "foo\n", "sp \"ace": "\rfoo\r\n\b\f\u2028foo\n", "none": "bar\n",
+	})
+	for _, args := range []string{
+		"foo a none d", "-C1 foo a", "-v foo a", "-v -C1 foo a d", "-m1 -A2 foo d", "-m2 foo d", "-m0 foo d", "-o foo a", "-n -H foo a",
+		"-q foo a", "-q zzz a", "zzz a d", "-w foo d", "$ d", "x* d", "-B2 -A1 foo a d", "-i FOO -", "-e foo -e last .", "foo .", "-F foo .", "-c foo a", "-x foo d",
+	} {
+		words := strings.Fields(args)
+		compareRipgrep(t, path, "x\nfoo", 3, append([]string{"--json"}, words...), append([]string{"--json", "--sort=path"}, words...))
+	}
+	rapid.Check(t, func(r *rapid.T) {
+		// In RE2 a word has ASCII letters only, in ripgrep those of Unicode.
+		letters, patterns := []rune("ab \n\n\"é"), []string{"a", "ab", "a+b", "^a", "b$", "[^a]b", "a.b", "zz", "a{2}", "B", `a\sb`}
+		words := rapid.Bool().Draw(r, "words")
+		if words {
+			letters, patterns = []rune("ab \n\n\""), append(patterns, `\ba`, `b\b`)
+		}
+		// In RE2 a dot matches a byte that is no UTF-8, in ripgrep it does not.
+		invalid := !words && rapid.Bool().Draw(r, "invalid")
+		if invalid {
+			patterns = []string{"a", "ab", "a+b", "^a", "b$", "zz"}
+		}
+		files := map[string]string{}
+		for _, name := range []string{"f", "g"} {
+			files[name] = rapid.StringOfN(rapid.SampledFrom(letters), 0, 60, -1).Draw(r, "text")
+			if invalid {
+				files[name] = strings.Replace(files[name], "é", "\xe9", 1)
+			}
+		}
+		writeFiles(r, files)
+		args := []string{"--json"}
+		around := rapid.SampledFrom([][]string{nil, {"-A1"}, {"-A3"}, {"-B1"}, {"-B4", "-A1"}, {"-C0"}, {"-C2"}}).Draw(r, "around")
+		args = append(args, around...) // in ripgrep -C wins over -A, in GNU grep it does not
+		for _, flag := range []string{"-i", "-m1", "-m2", "-v", "-w", "-x", "-q", "--no-messages"} {
+			if rapid.IntRange(0, 7).Draw(r, flag) == 7 && (words || flag != "-w") {
+				args = append(args, flag)
+			}
+		}
+		args = append(args, "-e", rapid.SampledFrom(patterns).Draw(r, "pattern"), "f", "g", "-")
+		block := rapid.SampledFrom([]int64{1, 3, 7, 1 << 20}).Draw(r, "block")
+		compareRipgrep(r, path, "ab\nb\n", block, args, append(args, "--sort=path"))
+	})
+}
+
+// TestGrepJSONOfBinaryFiles has what differs from ripgrep: a binary file is named on
+// standard error, as without --json, and has no messages.
+func TestGrepJSONOfBinaryFiles(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeFiles(t, map[string]string{"b": "\x00\nfoo\n"})
+	stdout, stderr, code := runGrepTool(4, "", "--json", "foo", "b")
+	if strings.Count(stdout, "\n") != 1 || !bytes.Contains([]byte(stdout), []byte(`"type":"summary"`)) || stderr != "mrlocal: grep: b: binary file matches\n" || code != 0 {
+		t.Errorf("got %d %q %q", code, stdout, stderr)
+	}
+}
