@@ -38,6 +38,7 @@ import (
 	"mrlocal/engine/source"
 	"mrlocal/engine/task"
 	"mrlocal/errs"
+	"mrlocal/internal/disk"
 	"mrlocal/internal/machine"
 	"mrlocal/internal/membudget"
 	"mrlocal/internal/tempdir"
@@ -365,8 +366,8 @@ func (r *run) afmBytes() int64 {
 }
 
 // createTemp returns a function that makes temporary files of a kind.
-func (r *run) createTemp(kind string) func() (*os.File, error) {
-	return func() (*os.File, error) { return r.temp.Create(kind + "-*") }
+func (r *run) createTemp(kind string) func() (*disk.File, error) {
+	return func() (*disk.File, error) { return r.temp.Create(kind + "-*") }
 }
 
 // bindFeeder binds the calling thread to the core of the first slot. The decoder

@@ -22,6 +22,7 @@ import (
 
 	"mrlocal/errs"
 	"mrlocal/input"
+	"mrlocal/internal/disk"
 )
 
 // compressors make one member or frame each. Go has no writer of bzip2, so its
@@ -365,7 +366,7 @@ func TestALongRecordOfAStreamNeedsOnlyItsOwnMemory(t *testing.T) {
 	path := write(t, "f.gz", compressors["gzip"](text))
 	dir := t.TempDir()
 	temps := 0
-	createTemp := func() (*os.File, error) { temps++; return os.CreateTemp(dir, "record") }
+	createTemp := func() (*disk.File, error) { temps++; return disk.CreateTemp(dir, "record") }
 	cases := map[string]struct {
 		limit int
 		o     input.Options

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
+	"mrlocal/internal/disk"
 	"mrlocal/internal/membudget"
 )
 
@@ -17,7 +17,7 @@ type gather struct {
 	s           *sequential
 	h           *hold
 	chunks      []*membudget.Chunk // all are full except the last one
-	temp        *os.File           // if not nil, chunks holds one buffer
+	temp        *disk.File         // if not nil, chunks holds one buffer
 	lengthBytes int64              // of the record so far
 }
 
@@ -151,5 +151,5 @@ func (g *gather) close() error {
 	if g.temp == nil {
 		return nil
 	}
-	return errors.Join(g.temp.Close(), os.Remove(g.temp.Name()))
+	return errors.Join(g.temp.Close(), disk.Remove(g.temp.Name()))
 }

@@ -57,6 +57,7 @@ import (
 
 	"mrlocal/errs"
 	"mrlocal/input/codec"
+	"mrlocal/internal/disk"
 	"mrlocal/internal/membudget"
 )
 
@@ -100,7 +101,7 @@ type Options struct {
 	// streams and compressed files have them, if it is longer than GatherBytes
 	// (default 8 MiB). nil: such a record is gathered in memory, whatever its
 	// length.
-	CreateTemp  func() (*os.File, error)
+	CreateTemp  func() (*disk.File, error)
 	GatherBytes int64
 }
 

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"mrlocal/internal/disk"
 )
 
 // statPath returns the attributes of the file at path, and follows links. It
@@ -66,6 +68,9 @@ func fileMode(mode uint32) fs.FileMode {
 type directory int
 
 func openDirectory(path string) (directory, error) {
+	if err := disk.Fail(disk.Open); err != nil {
+		return 0, err
+	}
 	for {
 		fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 		if err != unix.EINTR {
@@ -101,6 +106,9 @@ const (
 // if the name is known to be a directory, and not a link to one. buf is scratch
 // memory.
 func (d directory) each(buf []byte, visit func(name []byte, isDir bool)) error {
+	if err := disk.Fail(disk.Read); err != nil {
+		return err
+	}
 	for {
 		n, err := unix.ReadDirent(int(d), buf)
 		if err == unix.EINTR {
@@ -130,6 +138,9 @@ type rawFile int
 func openRegular(path string) (rawFile, error) { return openAt(unix.AT_FDCWD, path) }
 
 func openAt(dir int, name string) (rawFile, error) {
+	if err := disk.Fail(disk.Open); err != nil {
+		return 0, err
+	}
 	for {
 		fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_CLOEXEC|nonBlocking, 0)
 		if err != unix.EINTR {
@@ -139,6 +150,9 @@ func openAt(dir int, name string) (rawFile, error) {
 }
 
 func (f rawFile) read(buf []byte) (int, error) {
+	if err := disk.Fail(disk.Read); err != nil {
+		return 0, err
+	}
 	for {
 		n, err := unix.Read(int(f), buf)
 		if err != unix.EINTR {
@@ -148,6 +162,9 @@ func (f rawFile) read(buf []byte) (int, error) {
 }
 
 func (f rawFile) pread(buf []byte, at int64) (int, error) {
+	if err := disk.Fail(disk.Read); err != nil {
+		return 0, err
+	}
 	for {
 		n, err := unix.Pread(int(f), buf, at)
 		if err != unix.EINTR {
@@ -169,7 +186,13 @@ func (f rawFile) sizeIsMadeUp() bool {
 	return st.Type == unix.SYSFS_MAGIC || st.Type == configfsMagic
 }
 
-func (f rawFile) close() error { return unix.Close(int(f)) }
+func (f rawFile) close() error {
+	err := unix.Close(int(f))
+	if err == nil {
+		err = disk.Fail(disk.Close)
+	}
+	return err
+}
 
 func (f rawFile) stat() (stat, error) {
 	var st unix.Stat_t

@@ -27,12 +27,12 @@ func openDirectory(spec Spec) (place, error) {
 		return nil, err
 	}
 	if info == nil {
-		return &directory{name: spec.Dir, path: path, disk: spec.disk}, nil
+		return &directory{name: spec.Dir, path: path}, nil
 	}
 	if err := checkReplace(spec, path, info); err != nil {
 		return nil, err
 	}
-	return &directory{name: spec.Dir, path: path, replaces: true, disk: spec.disk}, nil
+	return &directory{name: spec.Dir, path: path, replaces: true}, nil
 }
 
 // checkReplace refuses a directory that exists, unless it may and can be replaced.

@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
 
 	"mrlocal/errs"
+	"mrlocal/internal/disk"
 	"mrlocal/internal/tempdir"
 )
 
@@ -32,13 +32,12 @@ type directory struct {
 	name     string // as the user gave it
 	path     string // absolute, no link
 	replaces bool
-	disk     disk
 
 	mu struct {
 		sync.Mutex
 		// Emptied by abort, which tells attempts that nothing may be made any more.
 		stage   string // "": not made
-		lock    *os.File
+		lock    *disk.File
 		tasks   map[int]string // by task: the part file of the attempt that has won, below the stage
 		merged  *attemptFile   // the single file of parts in order
 		aborted bool
@@ -58,14 +57,14 @@ func (d *directory) start() error {
 		stage = beside(d.path)
 	}
 	// Mkdir decides between two runs that start at once: only one of them makes it.
-	if err := os.Mkdir(stage, 0o777); errors.Is(err, fs.ErrExist) {
+	if err := disk.MakeDir(stage, 0o777); errors.Is(err, fs.ErrExist) {
 		return errExists(d.name)
 	} else if err != nil {
 		return refuse(d.name, err)
 	}
 	d.mu.stage = stage
 	d.mu.lock, _ = tempdir.LockDir(stage) // where there are no locks nothing is swept either
-	if err := os.Mkdir(filepath.Join(stage, tempName), 0o777); err != nil {
+	if err := disk.MakeDir(filepath.Join(stage, tempName), 0o777); err != nil {
 		return refuse(d.name, err)
 	}
 	return nil
@@ -112,10 +111,10 @@ func (d *directory) attempt(task, n int, mapOnly bool) (*attemptFile, error) {
 		return nil, ErrAborted
 	}
 	dir := filepath.Join(d.mu.stage, a.path)
-	if err := os.Mkdir(dir, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := disk.MakeDir(dir, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, fmt.Errorf("output part %d: %w", task, err)
 	}
-	f, err := os.Create(filepath.Join(dir, a.name))
+	f, err := disk.Create(filepath.Join(dir, a.name))
 	if err != nil {
 		return nil, fmt.Errorf("output part %d: %w", task, err)
 	}
@@ -161,15 +160,15 @@ func (d *directory) publish(parts int) error {
 	// Each rename is atomic. A crash between two of them leaves no `_SUCCESS`.
 	for _, won := range d.mu.tasks {
 		from := filepath.Join(d.mu.stage, won)
-		if err := os.Rename(from, filepath.Join(d.mu.stage, filepath.Base(won))); err != nil {
+		if err := disk.Move(from, filepath.Join(d.mu.stage, filepath.Base(won))); err != nil {
 			return fmt.Errorf("output: %w", err)
 		}
 	}
-	if err := os.RemoveAll(filepath.Join(d.mu.stage, tempName)); err != nil {
+	if err := disk.RemoveAll(filepath.Join(d.mu.stage, tempName)); err != nil {
 		return fmt.Errorf("output: %w", err)
 	}
 	// Parts are durable before `_SUCCESS` says that they are complete.
-	if err := d.disk.syncDir(d.mu.stage); err != nil {
+	if err := syncDir(d.mu.stage); err != nil {
 		return err
 	}
 	if err := d.writeSuccess(); err != nil {
@@ -201,15 +200,15 @@ func (d *directory) replace() error {
 // swap gives stage the name path, and returns the new name of the directory that had it.
 // If it fails, the directory that was there has its name back.
 func swap(stage, path string) (old string, err error) {
-	if exchange(stage, path) == nil {
+	if disk.Exchange(stage, path) == nil {
 		return stage, nil
 	}
 	old = beside(path)
-	if err := os.Rename(path, old); err != nil {
+	if err := disk.Move(path, old); err != nil {
 		return "", fmt.Errorf("output: %w", err)
 	}
-	if err := os.Rename(stage, path); err != nil {
-		return "", errors.Join(fmt.Errorf("output: %w", err), os.Rename(old, path))
+	if err := disk.Move(stage, path); err != nil {
+		return "", errors.Join(fmt.Errorf("output: %w", err), disk.Move(old, path))
 	}
 	return old, nil
 }
@@ -220,7 +219,7 @@ func (d *directory) settle() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	defer d.unlock()
-	if err := d.disk.syncDir(filepath.Dir(d.path)); err != nil {
+	if err := syncDir(filepath.Dir(d.path)); err != nil {
 		return d.takeBack(err)
 	}
 	if d.mu.old != "" {
@@ -263,14 +262,14 @@ func (d *directory) abort() error {
 // writeSuccess makes an empty `_SUCCESS` and makes it durable. d.mu is held.
 // Its name is durable when it returns, too.
 func (d *directory) writeSuccess() error {
-	f, err := os.Create(filepath.Join(d.mu.stage, successName))
+	f, err := disk.Create(filepath.Join(d.mu.stage, successName))
 	if err != nil {
 		return fmt.Errorf("output: %w", err)
 	}
-	if err := errors.Join(d.disk.syncFile(f), d.disk.close(f)); err != nil {
+	if err := errors.Join(syncFile(f), f.Close()); err != nil {
 		return fmt.Errorf("output: %w", err)
 	}
-	return d.disk.syncDir(d.mu.stage)
+	return syncDir(d.mu.stage)
 }
 
 // attemptFile is the part file of one attempt. abort does not wait for a write or a sync:
@@ -285,7 +284,7 @@ type attemptFile struct {
 	aborted atomic.Bool
 	mu      struct {
 		sync.Mutex
-		f *os.File // nil: ended
+		f *disk.File // nil: ended
 	}
 	bytes int64     // under mu
 	disk  writeback // under mu
@@ -317,12 +316,12 @@ func (a *attemptFile) commit(int64) error {
 	if a.mu.f == nil || a.aborted.Load() {
 		return ErrAborted
 	}
-	if err := a.dir.disk.syncFile(a.mu.f); err != nil {
+	if err := syncFile(a.mu.f); err != nil {
 		return fmt.Errorf("output: %w", err)
 	}
 	f := a.mu.f
 	a.mu.f = nil
-	if err := a.dir.disk.close(f); err != nil {
+	if err := f.Close(); err != nil {
 		return errors.Join(fmt.Errorf("output: %w", errs.Cause(err)), a.remove())
 	}
 	return a.win()
@@ -338,9 +337,9 @@ func (a *attemptFile) win() error {
 		return ErrAborted
 	}
 	if _, taken := d.mu.tasks[a.task]; taken {
-		return errors.Join(ErrLost, os.RemoveAll(filepath.Join(d.mu.stage, a.path)))
+		return errors.Join(ErrLost, disk.RemoveAll(filepath.Join(d.mu.stage, a.path)))
 	}
-	if err := os.Rename(filepath.Join(d.mu.stage, a.path), filepath.Join(d.mu.stage, a.won)); err != nil {
+	if err := disk.Move(filepath.Join(d.mu.stage, a.path), filepath.Join(d.mu.stage, a.won)); err != nil {
 		return fmt.Errorf("output: %w", err)
 	}
 	d.mu.tasks[a.task] = filepath.Join(a.won, a.name)
@@ -385,5 +384,5 @@ func (a *attemptFile) remove() error {
 	if a.dir.mu.stage == "" {
 		return nil
 	}
-	return os.RemoveAll(filepath.Join(a.dir.mu.stage, a.path))
+	return disk.RemoveAll(filepath.Join(a.dir.mu.stage, a.path))
 }

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"mrlocal/errs"
+	"mrlocal/internal/disk"
 	"mrlocal/internal/tempdir"
 )
 
@@ -21,11 +22,10 @@ type pendingFile struct {
 	name     string      // as the user gave it
 	path     string      // absolute, no link
 	replaces fs.FileInfo // nil: a new file
-	disk     disk
 
 	mu struct {
 		sync.Mutex
-		f       *os.File // nil: not made yet
+		f       *disk.File // nil: not made yet
 		aborted bool
 		renamed bool
 	}
@@ -44,7 +44,7 @@ func (p *pendingFile) start() error {
 	if p.replaces != nil {
 		mode &= p.replaces.Mode().Perm()
 	}
-	f, err := os.OpenFile(beside(p.path), os.O_CREATE|os.O_EXCL|os.O_RDWR, mode|0o200)
+	f, err := disk.OpenFile(beside(p.path), os.O_CREATE|os.O_EXCL|os.O_RDWR, mode|0o200)
 	if err != nil {
 		return refuse(p.name, err)
 	}
@@ -56,7 +56,7 @@ func (p *pendingFile) start() error {
 // file returns the pending file, or ErrAborted.
 // The caller uses it without the lock. An abort then closes it, and the next write
 // fails.
-func (p *pendingFile) file() (*os.File, error) {
+func (p *pendingFile) file() (*disk.File, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.mu.f == nil || p.mu.aborted {
@@ -100,10 +100,10 @@ func (p *pendingFile) sync() error {
 			return about(p.name, err)
 		}
 	}
-	if err := p.disk.syncFile(f); err != nil {
+	if err := syncFile(f); err != nil {
 		return about(p.name, err)
 	}
-	return about(p.name, flush(p.disk, f))
+	return about(p.name, flush(f))
 }
 
 // publish gives the file its name. The rename is atomic: others see the old file or the
@@ -121,11 +121,11 @@ func (p *pendingFile) publish(int) error {
 	}
 	// Windows does not rename an open file.
 	if closeBeforeRename {
-		if err := p.disk.close(p.mu.f); err != nil {
+		if err := p.mu.f.Close(); err != nil {
 			return about(p.name, err)
 		}
 	}
-	if err := os.Rename(p.mu.f.Name(), p.path); err != nil {
+	if err := disk.Move(p.mu.f.Name(), p.path); err != nil {
 		return about(p.name, err)
 	}
 	p.mu.renamed = true
@@ -142,9 +142,9 @@ func (p *pendingFile) settle() error {
 	if !closeBeforeRename {
 		ours, _ = p.mu.f.Stat() // fails for no open file
 	}
-	err := errs.Cause(p.disk.syncDir(filepath.Dir(p.path)))
+	err := errs.Cause(syncDir(filepath.Dir(p.path)))
 	if !closeBeforeRename {
-		err = errors.Join(err, errs.Cause(p.disk.close(p.mu.f)))
+		err = errors.Join(err, errs.Cause(p.mu.f.Close()))
 	}
 	switch {
 	case err == nil:
@@ -154,7 +154,7 @@ func (p *pendingFile) settle() error {
 	}
 	// Another program may have put its own file there since the rename.
 	if now, statErr := os.Lstat(p.path); statErr == nil && (ours == nil || os.SameFile(now, ours)) {
-		err = errors.Join(err, os.Remove(p.path))
+		err = errors.Join(err, disk.Remove(p.path))
 	}
 	return fmt.Errorf("output %s: was removed, because it could not be made durable: %w", quoteName(p.name), err)
 }
@@ -172,7 +172,7 @@ func (p *pendingFile) abort() error {
 		return nil
 	}
 	_ = p.mu.f.Close() // its content is dropped
-	if err := os.Remove(p.mu.f.Name()); !errors.Is(err, fs.ErrNotExist) {
+	if err := disk.Remove(p.mu.f.Name()); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil
@@ -191,13 +191,13 @@ func about(name string, err error) error {
 // It has no lock: ordered.passing guards it.
 type sink struct {
 	w      io.Writer
-	file   *os.File // nil: a stream
-	offset int64    // bytes passed on
+	file   *disk.File // nil: a stream
+	offset int64      // bytes passed on
 	disk   writeback
 }
 
 // fileSink returns the sink of a file that is empty and stands at its start.
-func fileSink(f *os.File) *sink { return &sink{w: f, file: f} }
+func fileSink(f *disk.File) *sink { return &sink{w: f, file: f} }
 
 // Write passes p on and counts it. A short write is an error even if the writer reports
 // none.
@@ -290,5 +290,5 @@ func openFile(spec Spec) (place, error) {
 	if err := checkPlace(spec, spec.File, path, info); err != nil {
 		return nil, err
 	}
-	return &pendingFile{name: spec.File, path: path, replaces: info, disk: spec.disk}, nil
+	return &pendingFile{name: spec.File, path: path, replaces: info}, nil
 }

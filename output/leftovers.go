@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"unicode/utf8"
 
 	"mrlocal/errs"
+	"mrlocal/internal/disk"
 	"mrlocal/internal/tempdir"
 )
 
@@ -59,7 +59,7 @@ func besidePrefix(path string) string {
 // doubt.
 func sweepBeside(path string) {
 	parent, prefix := filepath.Dir(path), filepath.Base(besidePrefix(path))
-	dir, err := os.Open(parent)
+	dir, err := disk.OpenRead(parent)
 	if err != nil {
 		return
 	}
@@ -74,7 +74,7 @@ func sweepBeside(path string) {
 			left := filepath.Join(parent, e.Name())
 			switch {
 			case e.Type().IsRegular():
-				tempdir.RemoveUnlocked(left, os.Remove)
+				tempdir.RemoveUnlocked(left, disk.Remove)
 			case e.IsDir() && replaceable(left) == nil:
 				tempdir.RemoveUnlocked(left, removeMade)
 			}
@@ -100,7 +100,7 @@ func partName() *regexp.Regexp { return regexp.MustCompile(`^part-[mr]-[0-9]{5,}
 // only part files.
 // It looks at one level only, because a result has no further directories.
 func replaceable(path string) error {
-	entries, err := os.ReadDir(path)
+	entries, err := disk.ReadDir(path)
 	if err != nil {
 		return refuse(path, err)
 	}
@@ -125,7 +125,7 @@ func replaceable(path string) error {
 // fails.
 // A directory that is gone is no error.
 func removeMade(path string) error {
-	entries, err := os.ReadDir(path)
+	entries, err := disk.ReadDir(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -134,9 +134,9 @@ func removeMade(path string) error {
 	for _, e := range entries {
 		switch {
 		case e.Name() == tempName && e.IsDir():
-			problems = append(problems, os.RemoveAll(filepath.Join(path, tempName)))
+			problems = append(problems, disk.RemoveAll(filepath.Join(path, tempName)))
 		case e.Type().IsRegular() && (e.Name() == successName || isPart.MatchString(e.Name())):
-			problems = append(problems, os.Remove(filepath.Join(path, e.Name())))
+			problems = append(problems, disk.Remove(filepath.Join(path, e.Name())))
 		default:
 			foreign = e.Name()
 		}
@@ -144,7 +144,7 @@ func removeMade(path string) error {
 	if foreign != "" {
 		problems = append(problems, fmt.Errorf("output: %s stays: it holds %s, which mrlocal did not make", path, quoteName(foreign)))
 	} else {
-		problems = append(problems, os.Remove(path))
+		problems = append(problems, disk.Remove(path))
 	}
 	return errors.Join(problems...)
 }

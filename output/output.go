@@ -29,9 +29,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"sync"
 
+	"mrlocal/internal/disk"
 	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
 )
@@ -63,8 +63,6 @@ type Spec struct {
 	Stdin  io.Reader // what is read for "-"
 	Found  Found     // what was found under Inputs; nil: nothing
 	Files  []string  // that will be read; they only matter if Overwrite replaces a directory
-
-	disk disk // nil: the system's
 }
 
 // Found knows the files that will be read, and the directories in which they were found.
@@ -83,7 +81,7 @@ type Parts struct {
 	// What spools wait in. Without Memory they go to files at once. Without CreateTemp a part
 	// that does not fit in memory fails.
 	Memory     *membudget.Budget
-	CreateTemp func() (*os.File, error)
+	CreateTemp func() (*disk.File, error)
 
 	// Releaser, when set, gets every part, in order, and writes the result.
 	Releaser jobs.Releaser
@@ -136,9 +134,6 @@ type place interface {
 // Open checks everything that can be known beforehand. Its errors are options errors
 // (package errs) that say what is wrong with the place. Nothing is created before Start.
 func Open(spec Spec) (*Target, error) {
-	if spec.disk == nil {
-		spec.disk = osDisk{}
-	}
 	p, err := choose(spec)
 	if err != nil {
 		return nil, err

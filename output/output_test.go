@@ -13,6 +13,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"mrlocal/internal/disk"
 	"mrlocal/internal/membudget"
 	"mrlocal/internal/tempdir"
 )
@@ -57,7 +58,7 @@ func newKit(t testing.TB, memoryBytes int64) *kit {
 func (w *kit) path(name string) string { return filepath.Join(w.dir, name) }
 
 func (w *kit) parts(count int) Parts {
-	return Parts{Count: count, Memory: w.memory, CreateTemp: func() (*os.File, error) { return w.temp.Create("spool-*") }}
+	return Parts{Count: count, Memory: w.memory, CreateTemp: func() (*disk.File, error) { return w.temp.Create("spool-*") }}
 }
 
 // begin opens and starts a target.

@@ -2,10 +2,10 @@ package output
 
 import (
 	"fmt"
-	"os"
 	"sync"
 
 	"mrlocal/errs"
+	"mrlocal/internal/disk"
 )
 
 // regioned is a place whose parts can be written in parallel.
@@ -17,7 +17,7 @@ type regioned interface {
 // starts[i+1].
 // Lock order: regions.mu before region.mu.
 type regions struct {
-	f      *os.File
+	f      *disk.File
 	starts []int64
 
 	mu struct {
@@ -29,7 +29,7 @@ type regions struct {
 }
 
 // newRegions places parts of so many bytes one after the other, from offset base of f.
-func newRegions(f *os.File, base int64, bytes []int64) *regions {
+func newRegions(f *disk.File, base int64, bytes []int64) *regions {
 	r := &regions{f: f, starts: make([]int64, 1, len(bytes)+1)}
 	// One more start than parts: the last one is the end.
 	r.starts[0] = base

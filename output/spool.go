@@ -8,6 +8,7 @@ import (
 	"sort"
 	"sync"
 
+	"mrlocal/internal/disk"
 	"mrlocal/internal/membudget"
 )
 
@@ -21,7 +22,7 @@ const leastPieceBytes = 4 << 10
 // be called from any goroutine at any moment.
 type Spool struct {
 	memory     *membudget.Budget
-	createTemp func() (*os.File, error)
+	createTemp func() (*disk.File, error)
 
 	mu struct {
 		sync.RWMutex
@@ -30,8 +31,8 @@ type Spool struct {
 		pieces []spoolPiece
 		bytes  int64
 
-		file *os.File // nil: the text is in memory, or sealed
-		name string   // of the temporary file; "": the text is in memory
+		file *disk.File // nil: the text is in memory, or sealed
+		name string     // of the temporary file; "": the text is in memory
 
 		sealed, released bool
 		draining         bool // WriteTo reads the pieces without the lock
@@ -49,7 +50,7 @@ type spoolPiece struct {
 // NewSpool makes an empty spool, which holds nothing until the first Write. Without memory
 // everything goes to a file. Without createTemp nothing does, and text that does not fit in
 // memory is an error.
-func NewSpool(memory *membudget.Budget, createTemp func() (*os.File, error)) *Spool {
+func NewSpool(memory *membudget.Budget, createTemp func() (*disk.File, error)) *Spool {
 	return &Spool{memory: memory, createTemp: createTemp}
 }
 
@@ -144,7 +145,7 @@ func (s *Spool) spill() error {
 	}
 	for _, p := range s.mu.pieces {
 		if _, err := f.Write(p.chunk.Data[:p.bytes]); err != nil {
-			return errors.Join(fmt.Errorf("output: spool: %w", err), f.Close(), os.Remove(f.Name()))
+			return errors.Join(fmt.Errorf("output: spool: %w", err), f.Close(), disk.Remove(f.Name()))
 		}
 	}
 	s.mu.file, s.mu.name = f, f.Name()
@@ -231,7 +232,7 @@ func (s *Spool) free() {
 		s.mu.file = nil
 	}
 	if s.mu.name != "" {
-		_ = os.Remove(s.mu.name) // it may be gone with its directory
+		_ = disk.Remove(s.mu.name) // it may be gone with its directory
 		s.mu.name = ""
 	}
 }
@@ -275,7 +276,7 @@ func (s *Spool) copyFile(w io.Writer) (int64, error) {
 	s.mu.RLock()
 	name, bytes := s.mu.name, s.mu.bytes
 	s.mu.RUnlock()
-	f, err := os.Open(name)
+	f, err := disk.OpenRead(name)
 	if err != nil {
 		return 0, fmt.Errorf("output: spool: %w", err)
 	}
@@ -292,7 +293,7 @@ func (s *Spool) copyFile(w io.Writer) (int64, error) {
 const copyBufferBytes = 256 << 10
 
 // copyAll copies f to w.
-func copyAll(w io.Writer, f *os.File) (int64, error) {
+func copyAll(w io.Writer, f *disk.File) (int64, error) {
 	if r, ok := w.(io.ReaderFrom); ok {
 		return r.ReadFrom(f)
 	}
@@ -304,7 +305,7 @@ func copyAll(w io.Writer, f *os.File) (int64, error) {
 type Reader struct {
 	spool  *Spool
 	offset int64
-	file   *os.File
+	file   *disk.File
 }
 
 // NewReader makes a reader of a sealed spool. It has to be closed before Release; later
@@ -340,7 +341,7 @@ func (r *Reader) ReadAt(p []byte, offset int64) (int, error) {
 	name := s.mu.name
 	s.mu.RUnlock()
 	if r.file == nil {
-		f, err := os.Open(name)
+		f, err := disk.OpenRead(name)
 		if err != nil {
 			return 0, fmt.Errorf("output: spool: %w", err)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"mrlocal/internal/disk"
 	"mrlocal/internal/membudget"
 )
 
@@ -20,7 +21,7 @@ func (w *kit) spool() *Spool {
 
 func TestWhatFitsInMemoryNeverTouchesTheDisk(t *testing.T) {
 	w := newKit(t, 4<<20)
-	s := NewSpool(w.memory, func() (*os.File, error) { return nil, errors.New("the disk was touched") })
+	s := NewSpool(w.memory, func() (*disk.File, error) { return nil, errors.New("the disk was touched") })
 	defer s.Release()
 	for range 30 {
 		if _, err := s.Write(make([]byte, 100_000)); err != nil {
@@ -146,12 +147,12 @@ func TestAFullTempDiskFailsTheSpoolAndKeepsWhatIsInMemory(t *testing.T) {
 	if _, err := os.Stat("/dev/full"); err != nil {
 		t.Skip("no /dev/full here")
 	}
-	s := NewSpool(w.memory, func() (*os.File, error) {
+	s := NewSpool(w.memory, func() (*disk.File, error) {
 		path := w.path("full")
 		if err := os.Symlink("/dev/full", path); err != nil {
 			return nil, err
 		}
-		return os.OpenFile(path, os.O_RDWR, 0)
+		return disk.OpenFile(path, os.O_RDWR, 0)
 	})
 	defer s.Release()
 	text := partText(1, 100_000)

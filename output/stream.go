@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"mrlocal/errs"
+	"mrlocal/internal/disk"
 )
 
 // stdout is a place that somebody else has opened. If it is a regular file that ends at its
@@ -46,7 +47,7 @@ func openStdout(spec Spec) (place, error) {
 }
 
 // regular returns standard output if it is a regular file, and else nil.
-func (s *stdout) regular() (*os.File, fs.FileInfo) {
+func (s *stdout) regular() (*disk.File, fs.FileInfo) {
 	f, ok := s.w.(*os.File)
 	if !ok {
 		return nil, nil
@@ -55,14 +56,14 @@ func (s *stdout) regular() (*os.File, fs.FileInfo) {
 	if err != nil || !info.Mode().IsRegular() {
 		return nil, nil
 	}
-	return f, info
+	return disk.Of(f), info
 }
 
 // start makes room in a pipe, so that its reader finds more each time it wakes up.
 func (s *stdout) start() error {
 	if f, ok := s.w.(*os.File); ok {
 		if info, err := f.Stat(); err == nil && info.Mode()&fs.ModeNamedPipe != 0 {
-			growPipe(f, pipeBytes)
+			growPipe(disk.Of(f), pipeBytes)
 		}
 	}
 	return nil
@@ -144,7 +145,7 @@ type device struct {
 	opening sync.Mutex // held while open waits for a FIFO's reader
 	mu      struct {
 		sync.Mutex
-		f       *os.File
+		f       *disk.File
 		aborted bool
 	}
 }
@@ -166,7 +167,7 @@ func (d *device) start() error {
 
 // open opens the device; a FIFO as soon as it has a reader.
 // An abort ends the loop, since tryOpen then fails with ErrAborted.
-func (d *device) open() (*os.File, error) {
+func (d *device) open() (*disk.File, error) {
 	d.opening.Lock()
 	defer d.opening.Unlock()
 	for {
@@ -179,7 +180,7 @@ func (d *device) open() (*os.File, error) {
 }
 
 // tryOpen opens the device, unless that was done or the device was aborted.
-func (d *device) tryOpen() (*os.File, error) {
+func (d *device) tryOpen() (*disk.File, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.mu.aborted {
@@ -188,7 +189,7 @@ func (d *device) tryOpen() (*os.File, error) {
 	if d.mu.f != nil {
 		return d.mu.f, nil
 	}
-	f, err := os.OpenFile(d.path, os.O_WRONLY|nonBlocking|d.flags, 0)
+	f, err := disk.OpenFile(d.path, os.O_WRONLY|nonBlocking|d.flags, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -4,37 +4,23 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
+
+	"mrlocal/internal/disk"
 )
-
-// disk makes results durable. Tests replace it by one that fails.
-// An error of close may be the late report of a write.
-type disk interface {
-	syncFile(f *os.File) error
-	syncDir(path string) error
-	close(f *os.File) error
-}
-
-// osDisk is the disk of the system.
-type osDisk struct{}
-
-func (osDisk) syncFile(f *os.File) error { return syncFile(f) }
-func (osDisk) syncDir(path string) error { return syncDir(path) }
-func (osDisk) close(f *os.File) error    { return f.Close() }
 
 // flush returns the error that a close of f would return. Some file systems send data only
 // at a close, and find then that it has no room. f stays open, and so it stays locked.
-func flush(d disk, f *os.File) error {
+func flush(f *disk.File) error {
 	twin, err := duplicate(f)
 	if err != nil {
 		return nil // no descriptor is left, or the system has no duplicates: the close itself will tell
 	}
-	return d.close(twin)
+	return twin.Close()
 }
 
 // syncFile makes the data of a file durable. It is no error that a file cannot be synced, as
 // a pipe, a device and files of some mounted file systems.
-func syncFile(f *os.File) error {
+func syncFile(f *disk.File) error {
 	if err := f.Sync(); err != nil && !syncUnsupported(err) {
 		return fmt.Errorf("sync: %w", err)
 	}
@@ -45,7 +31,7 @@ func syncFile(f *os.File) error {
 // read cannot be opened, and so it is not synced.
 // It is called for the directory that holds a name, after a rename.
 func syncDir(path string) error {
-	d, err := os.Open(path)
+	d, err := disk.OpenRead(path)
 	if errors.Is(err, fs.ErrPermission) {
 		return nil
 	} else if err != nil {
@@ -66,7 +52,7 @@ const writebackBytes = 1 << 20
 type writeback struct{ from int64 } // offset up to which the disk was asked
 
 // wrote says that the file was written up to offset end.
-func (w *writeback) wrote(f *os.File, end int64) {
+func (w *writeback) wrote(f *disk.File, end int64) {
 	if end-w.from >= writebackBytes {
 		startWriteback(f, w.from, end-w.from)
 		w.from = end

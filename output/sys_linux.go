@@ -7,6 +7,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"mrlocal/internal/disk"
 )
 
 // closeBeforeRename says that an open file cannot be renamed.
@@ -22,11 +24,6 @@ func fileWritable(path string) error {
 	return unix.Faccessat(unix.AT_FDCWD, path, unix.W_OK, unix.AT_EACCESS)
 }
 
-// exchange swaps two names in one step, if the file system can.
-func exchange(a, b string) error {
-	return unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE)
-}
-
 // isMount reports whether a directory lies on another file system than its parent, so that
 // it cannot be renamed.
 // It is false if the system tells no device numbers.
@@ -37,7 +34,7 @@ func isMount(dir, parent fs.FileInfo) bool {
 }
 
 // keepOwner gives f the owner of the file that it replaces, if it is allowed to.
-func keepOwner(f *os.File, of fs.FileInfo) {
+func keepOwner(f *disk.File, of fs.FileInfo) {
 	if st, ok := of.Sys().(*syscall.Stat_t); ok {
 		_ = f.Chown(int(st.Uid), int(st.Gid))
 	}
@@ -74,7 +71,7 @@ func readerGone(err error) bool { return errors.Is(err, unix.EPIPE) }
 
 // startWriteback asks the disk to begin with a part of f and does not wait. Errors show in
 // the sync.
-func startWriteback(f *os.File, offset, bytes int64) {
+func startWriteback(f *disk.File, offset, bytes int64) {
 	c, err := f.SyscallConn() // unlike Fd it may meet a Close from elsewhere
 	if err != nil {
 		return
@@ -85,16 +82,16 @@ func startWriteback(f *os.File, offset, bytes int64) {
 }
 
 // duplicate returns another descriptor of an open file.
-func duplicate(f *os.File) (*os.File, error) {
+func duplicate(f *disk.File) (*disk.File, error) {
 	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
 	}
-	return os.NewFile(uintptr(fd), f.Name()), nil
+	return disk.Of(os.NewFile(uintptr(fd), f.Name())), nil
 }
 
 // growPipe gives a pipe room for so many bytes, if the system allows that.
-func growPipe(f *os.File, bytes int) {
+func growPipe(f *disk.File, bytes int) {
 	c, err := f.SyscallConn()
 	if err != nil {
 		return
@@ -108,7 +105,7 @@ func growPipe(f *os.File, bytes int) {
 
 // atOffset returns the offset of a regular file that is not in append mode, and whether the
 // file ends there.
-func atOffset(f *os.File) (offset int64, atEnd bool) {
+func atOffset(f *disk.File) (offset int64, atEnd bool) {
 	flags, err := unix.FcntlInt(f.Fd(), unix.F_GETFL, 0)
 	if err != nil || flags&unix.O_APPEND != 0 {
 		return 0, false

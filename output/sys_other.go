@@ -5,9 +5,10 @@ package output
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"runtime"
 	"syscall"
+
+	"mrlocal/internal/disk"
 )
 
 // closeBeforeRename says that an open file cannot be renamed.
@@ -19,14 +20,11 @@ func writable(string) error { return nil }
 // fileWritable knows nothing either: opening the file will show it.
 func fileWritable(string) error { return nil }
 
-// exchange is not there, so swap renames twice.
-func exchange(string, string) error { return errors.ErrUnsupported }
-
 // isMount says no: a rename that cannot be done fails by itself.
 func isMount(fs.FileInfo, fs.FileInfo) bool { return false }
 
 // keepOwner does nothing: the file belongs to the user of the run.
-func keepOwner(*os.File, fs.FileInfo) {}
+func keepOwner(*disk.File, fs.FileInfo) {}
 
 // syncUnsupported is as on Linux. On Windows a directory cannot be synced.
 func syncUnsupported(err error) bool {
@@ -49,12 +47,12 @@ func noReader(error) bool { return false }
 func readerGone(err error) bool { return errors.Is(err, syscall.EPIPE) }
 
 // duplicate is not there, so errors of a close show at the close itself.
-func duplicate(*os.File) (*os.File, error) { return nil, errors.ErrUnsupported }
+func duplicate(*disk.File) (*disk.File, error) { return nil, errors.ErrUnsupported }
 
 // growPipe and startWriteback only make things faster. They may do nothing.
-func growPipe(*os.File, int) {}
+func growPipe(*disk.File, int) {}
 
-func startWriteback(*os.File, int64, int64) {}
+func startWriteback(*disk.File, int64, int64) {}
 
 // atOffset says no, so standard output is written in order.
-func atOffset(*os.File) (offset int64, atEnd bool) { return 0, false }
+func atOffset(*disk.File) (offset int64, atEnd bool) { return 0, false }

@@ -3,8 +3,8 @@ package spill
 import (
 	"errors"
 	"fmt"
-	"os"
 
+	"mrlocal/internal/disk"
 	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
 	"mrlocal/spill/runs"
@@ -53,7 +53,7 @@ type Options struct {
 	AfmBytes func() int64
 
 	Codec      runs.Codec
-	CreateTemp func() (*os.File, error) // called at the first spill; nil: a spill fails
+	CreateTemp func() (*disk.File, error) // called at the first spill; nil: a spill fails
 
 	// Background runs a spill on a helper thread of the slot; nil: on the goroutine
 	// of the caller. Notify may be called from that thread.

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"mrlocal/internal/disk"
 	"mrlocal/internal/invariant"
 	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
@@ -52,11 +53,11 @@ func newKit(t testing.TB, memoryBytes int64) *kit {
 	return &kit{t: t, budget: b, dir: t.TempDir()}
 }
 
-func (k *kit) createTemp() (*os.File, error) {
+func (k *kit) createTemp() (*disk.File, error) {
 	if k.noDisk {
 		return nil, os.ErrPermission
 	}
-	return os.CreateTemp(k.dir, "spill-")
+	return disk.CreateTemp(k.dir, "spill-")
 }
 
 func (k *kit) lease(bytes int64) *membudget.Lease {

@@ -20,7 +20,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"runtime/debug"
 	"strings"
 	"sync/atomic"
@@ -28,6 +27,7 @@ import (
 
 	"mrlocal/engine/source"
 	"mrlocal/errs"
+	"mrlocal/internal/disk"
 	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
 	"mrlocal/output"
@@ -53,7 +53,7 @@ type Env struct {
 	MergeFactor     int
 	Codec           runs.Codec
 	HashSeed        uint64 // of the tables of kvbuffers
-	CreateTemp      func(kind string) func() (*os.File, error)
+	CreateTemp      func(kind string) func() (*disk.File, error)
 	Pool            *pool.Pool
 	Stderr          io.Writer // stacks of failed user code
 

@@ -2,9 +2,9 @@ package task
 
 import (
 	"io"
-	"os"
 	"sync"
 
+	"mrlocal/internal/disk"
 	"mrlocal/internal/membudget"
 	"mrlocal/output"
 )
@@ -27,13 +27,13 @@ type Part interface {
 // where the budget allows that.
 type Spools struct {
 	memory     *membudget.Budget
-	createTemp func() (*os.File, error)
+	createTemp func() (*disk.File, error)
 	mu         sync.Mutex      // while attempts run
 	parts      []*output.Spool // by task; set by the attempt that commits first
 }
 
 // NewSpools makes the sink of a job with so many parts.
-func NewSpools(parts int, memory *membudget.Budget, createTemp func() (*os.File, error)) *Spools {
+func NewSpools(parts int, memory *membudget.Budget, createTemp func() (*disk.File, error)) *Spools {
 	return &Spools{memory: memory, createTemp: createTemp, parts: make([]*output.Spool, parts)}
 }
 

@@ -6,14 +6,16 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+
+	"mrlocal/internal/disk"
 )
 
 // ErrLocked says that another process has the lock.
 var ErrLocked = errors.New("locked by a running process")
 
 // TryLock cannot lock here; Sweep then removes nothing.
-func TryLock(*os.File) error { return errors.ErrUnsupported }
+func TryLock(*disk.File) error { return errors.ErrUnsupported }
 
-func openLock(name string) (*os.File, error) { return os.OpenFile(name, os.O_RDWR, 0) }
+func openLock(name string) (*disk.File, error) { return disk.OpenFile(name, os.O_RDWR, 0) }
 
 func ownedByUs(fs.FileInfo) bool { return false }

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+
+	"mrlocal/internal/disk"
 )
 
 // sweepEntries are read at once, because /tmp may be large.
@@ -34,7 +36,7 @@ func Sweep(dirs []string) (removed int) {
 
 // candidates lists the directories in dir with our kind of name.
 func candidates(dir string, ours *regexp.Regexp) (names []string) {
-	d, err := os.Open(dir)
+	d, err := disk.OpenRead(dir)
 	if err != nil {
 		return nil
 	}
@@ -64,7 +66,7 @@ func sweepOne(path string) bool {
 	name := filepath.Join(path, lockName)
 	lock, err := openLock(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return os.Remove(path) == nil
+		return disk.Remove(path) == nil
 	} else if err != nil {
 		return false
 	}
@@ -85,7 +87,7 @@ func RemoveUnlocked(path string, remove func(path string) error) bool {
 	}
 	open := openLock
 	if info.IsDir() {
-		open = os.Open
+		open = disk.OpenRead
 	}
 	f, err := open(path)
 	if err != nil {
@@ -99,8 +101,8 @@ func RemoveUnlocked(path string, remove func(path string) error) bool {
 }
 
 // LockDir locks a directory until the file that it returns is closed.
-func LockDir(path string) (*os.File, error) {
-	d, err := os.Open(path)
+func LockDir(path string) (*disk.File, error) {
+	d, err := disk.OpenRead(path)
 	if err != nil {
 		return nil, err
 	}

@@ -24,6 +24,7 @@ import (
 	"sync"
 
 	"mrlocal/errs"
+	"mrlocal/internal/disk"
 )
 
 const (
@@ -48,7 +49,7 @@ type Root struct {
 // own is a directory that this run has made, with its lock.
 type own struct {
 	path string
-	lock *os.File
+	lock *disk.File
 }
 
 // New makes a Root over the given directories; none means the system's. It creates nothing.
@@ -82,7 +83,7 @@ func (r *Root) Check() error {
 // Create makes a new file, open for reading and writing. It takes the directories in turn,
 // and another one if a directory fails. pattern is as for os.CreateTemp. The file stays
 // until it is removed or the Root is closed.
-func (r *Root) Create(pattern string) (*os.File, error) {
+func (r *Root) Create(pattern string) (*disk.File, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.mu.closed {
@@ -101,7 +102,7 @@ func (r *Root) Create(pattern string) (*os.File, error) {
 	return nil, fmt.Errorf("create temp file: %w", errors.Join(problems...))
 }
 
-func (r *Root) createIn(i int, pattern string) (*os.File, error) {
+func (r *Root) createIn(i int, pattern string) (*disk.File, error) {
 	if r.mu.own[i] == nil {
 		o, err := makeOwn(r.dirs[i])
 		if err != nil {
@@ -109,7 +110,7 @@ func (r *Root) createIn(i int, pattern string) (*os.File, error) {
 		}
 		r.mu.own[i] = o
 	}
-	return os.CreateTemp(r.mu.own[i].path, pattern)
+	return disk.CreateTemp(r.mu.own[i].path, pattern)
 }
 
 // makeOwn makes and locks a directory. It tries another name if the Sweep of another run
@@ -121,14 +122,14 @@ func makeOwn(dir string) (*own, error) {
 	}
 	for range nameAttempts {
 		path := filepath.Join(dir, fmt.Sprintf("%s%d-%s", namePrefix, os.Getpid(), random()))
-		if err := os.Mkdir(path, 0o700); errors.Is(err, fs.ErrExist) {
+		if err := disk.MakeDir(path, 0o700); errors.Is(err, fs.ErrExist) {
 			continue
 		} else if err != nil {
 			return nil, err
 		}
 		lock, err := lockOwn(path)
 		if err != nil {
-			return nil, errors.Join(err, os.RemoveAll(path))
+			return nil, errors.Join(err, disk.RemoveAll(path))
 		}
 		if lock != nil {
 			return &own{path: path, lock: lock}, nil
@@ -139,9 +140,9 @@ func makeOwn(dir string) (*own, error) {
 
 // lockOwn makes and locks the lock file. nil without an error means that a Sweep has taken
 // the directory.
-func lockOwn(path string) (*os.File, error) {
+func lockOwn(path string) (*disk.File, error) {
 	name := filepath.Join(path, lockName)
-	lock, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	lock, err := disk.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	} else if err != nil {
@@ -160,7 +161,7 @@ func lockOwn(path string) (*os.File, error) {
 }
 
 // same reports whether name is still the open file.
-func same(f *os.File, name string) bool {
+func same(f *disk.File, name string) bool {
 	a, errA := f.Stat()
 	b, errB := os.Lstat(name)
 	return errA == nil && errB == nil && os.SameFile(a, b)
@@ -189,20 +190,20 @@ func (r *Root) Close() error {
 // removeLocked empties the directory before it removes the lock, so that what is left after
 // an error or a kill is still known to be ours and unused.
 func removeLocked(path string) error {
-	entries, err := os.ReadDir(path)
+	entries, err := disk.ReadDir(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	problems := []error{err}
 	for _, e := range entries {
 		if e.Name() != lockName {
-			problems = append(problems, os.RemoveAll(filepath.Join(path, e.Name())))
+			problems = append(problems, disk.RemoveAll(filepath.Join(path, e.Name())))
 		}
 	}
 	if err := errors.Join(problems...); err != nil {
 		return err
 	}
-	return os.RemoveAll(path)
+	return disk.RemoveAll(path)
 }
 
 func random() string {

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"mrlocal/errs"
+	"mrlocal/internal/disk"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -30,7 +31,7 @@ func names(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-func create(t *testing.T, r *Root) *os.File {
+func create(t *testing.T, r *Root) *disk.File {
 	t.Helper()
 	f, err := r.Create("spill-*")
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 
+	"mrlocal/internal/disk"
 	"mrlocal/spill/record"
 )
 
@@ -48,7 +49,7 @@ func (f *tempFile) corrupt(at int64, err error) error {
 // one makes the file. write adds the records and ends each partition. stats,
 // where it is not nil, is counted up by partition. After an error the file
 // holds the segments of before.
-func (f *tempFile) appendSegment(w *Writer, createTemp func() (*os.File, error), stats []record.PartStat, write func(w *Writer) error) (s segment, err error) {
+func (f *tempFile) appendSegment(w *Writer, createTemp func() (*disk.File, error), stats []record.PartStat, write func(w *Writer) error) (s segment, err error) {
 	// The file is closed again after each segment.
 	file, err := f.openToAppend(createTemp)
 	if err != nil {
@@ -69,9 +70,9 @@ func (f *tempFile) appendSegment(w *Writer, createTemp func() (*os.File, error),
 
 // openToAppend opens the file behind its last whole segment, or makes it. The caller
 // closes it.
-func (f *tempFile) openToAppend(createTemp func() (*os.File, error)) (*os.File, error) {
+func (f *tempFile) openToAppend(createTemp func() (*disk.File, error)) (*disk.File, error) {
 	if f.path != "" {
-		file, err := os.OpenFile(f.path, os.O_WRONLY, 0)
+		file, err := disk.OpenFile(f.path, os.O_WRONLY, 0)
 		if err != nil {
 			return nil, err
 		}
@@ -96,7 +97,7 @@ func (f *tempFile) remove() error {
 	if f.path == "" {
 		return nil
 	}
-	err := os.Remove(f.path)
+	err := disk.Remove(f.path)
 	f.path = ""
 	return err
 }
@@ -112,12 +113,12 @@ type openFiles struct {
 // openFile is a file that is open for reading.
 type openFile struct {
 	of   *tempFile
-	file *os.File
+	file *disk.File
 }
 
 // get returns f, open. The descriptor is valid until the next get. A file that
 // is gone is a CorruptError; too few descriptors, for example, are not.
-func (o *openFiles) get(f *tempFile) (*os.File, error) {
+func (o *openFiles) get(f *tempFile) (*disk.File, error) {
 	// A cursor mostly reads the file that it has read last.
 	last := len(o.files) - 1
 	if last >= 0 && o.files[last].of == f {
@@ -133,7 +134,7 @@ func (o *openFiles) get(f *tempFile) (*os.File, error) {
 		_ = o.files[0].file.Close() // was only read
 		o.files = slices.Delete(o.files, 0, 1)
 	}
-	file, err := os.Open(f.path)
+	file, err := disk.OpenRead(f.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, f.corrupt(0, err)
 	}

@@ -28,9 +28,9 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"os"
 	"time"
 
+	"mrlocal/internal/disk"
 	"mrlocal/internal/membudget"
 	"mrlocal/spill/record"
 )
@@ -81,7 +81,7 @@ func parseIndexEntry(p []byte) (e indexEntry, err error) {
 // (MapOutput.AppendSegment). Its memory is one chunk of the caller: a block that is being
 // filled, and what is ready to be written. Its first error is sticky, and ends the segment.
 type Writer struct {
-	file  *os.File
+	file  *disk.File
 	raw   []byte // the block that is being filled: raw[:n]
 	out   []byte // ready to be written: out[:ready]
 	n     int
@@ -117,7 +117,7 @@ func NewWriter(memory []byte, codec Codec) (*Writer, error) {
 // begin starts a segment at offset at, the end of file. stats, where it is not nil, is
 // counted up by partition.
 // Everything of the segment before is reset, so a Writer is used again.
-func (w *Writer) begin(file *os.File, at int64, stats []record.PartStat) {
+func (w *Writer) begin(file *disk.File, at int64, stats []record.PartStat) {
 	w.file, w.at, w.stats, w.err = file, at, stats, nil
 	w.n, w.ready, w.records, w.lastKey, w.part, w.partRecs = 0, 0, 0, nil, 0, 0
 	w.index, w.TotalBytes, w.TotalRecords = w.index[:0], 0, 0

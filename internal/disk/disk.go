@@ -1,0 +1,35 @@
+// Package disk is the way to the files that a run reads, writes, moves and removes. In a normal
+// build it is package os under other names: File is os.File, and each function is one call that
+// the compiler inlines.
+//
+// A build with the tag faults counts the calls by kind (Op) and lets the n-th one fail, once or
+// from then on (Inject). It also tells a watcher of each sync and rename that has succeeded, so
+// that a test can copy what a power cut would leave. Tests of that tag run whole jobs so; a normal
+// build has none of it.
+//
+// The package keeps no memory of the caller's. Neighbours: tempdir, output, spill/runs and input
+// make every call that can fail through it; attributes (stat) and locks are not covered.
+package disk
+
+// Op is a kind of call to the file system.
+type Op uint8
+
+// The kinds. Open is also the making of a file, Read the reading of a directory, Unlink the
+// removal of a directory, Write a change of length.
+const (
+	Any Op = iota
+	Open
+	Read
+	Write
+	Sync
+	Close
+	Rename
+	Unlink
+	Mkdir
+	ops
+)
+
+// String returns the name of the kind.
+func (op Op) String() string {
+	return [ops]string{"call", "open", "read", "write", "sync", "close", "rename", "unlink", "mkdir"}[op]
+}

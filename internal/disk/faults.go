@@ -1,0 +1,274 @@
+//go:build faults
+
+package disk
+
+import (
+	"io"
+	"io/fs"
+	"os"
+	"sync"
+	"syscall"
+)
+
+// Fault says which call fails.
+type Fault struct {
+	Op   Op    // Any: calls of every kind are counted together
+	N    int64 // the number of the call, from 1; 0: none fails
+	Once bool  // only this one; else all calls of the kind from here on
+	Half bool  // a write that fails has written half of its bytes
+}
+
+// Event is a sync or a rename that has succeeded.
+type Event struct {
+	Op       Op
+	Path     string // of the file as it was opened, or the old name
+	To       string // the new name
+	Exchange bool   // Path and To have changed their places
+	File     *os.File
+}
+
+// injector counts the calls of the process and decides which one fails. Only a build for tests
+// has one.
+type injector struct {
+	mu     sync.Mutex
+	fault  Fault
+	counts [ops]int64
+	failed int64
+	watch  func(Event)
+}
+
+var all = &injector{}
+
+// Inject counts from 0 again and lets calls fail as f says. watch, where it is not nil, is
+// called after each sync and rename, by one goroutine at a time, before the call returns.
+func Inject(f Fault, watch func(Event)) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	all.fault, all.counts, all.failed, all.watch = f, [ops]int64{}, 0, watch
+}
+
+// Counts returns how many calls of a kind there were since Inject, and how many calls of any
+// kind have failed.
+func Counts(op Op) (calls, failed int64) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	return all.counts[op], all.failed
+}
+
+// Fail counts a call and returns its error: ENOSPC for what takes room, else EIO.
+func Fail(op Op) error {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	all.counts[op]++
+	all.counts[Any]++
+	n, f := all.counts[all.fault.Op], all.fault
+	if f.N == 0 || f.Op != Any && f.Op != op || n < f.N || f.Once && n > f.N {
+		return nil
+	}
+	all.failed++
+	switch op {
+	case Open:
+		return syscall.EMFILE
+	case Write, Mkdir:
+		return syscall.ENOSPC
+	}
+	return syscall.EIO
+}
+
+func tell(e Event) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if all.watch != nil {
+		all.watch(e)
+	}
+}
+
+// failed counts a call on a path.
+func failed(op Op, path string) error {
+	if err := Fail(op); err != nil {
+		return &fs.PathError{Op: op.String(), Path: path, Err: err}
+	}
+	return nil
+}
+
+// File is an open file whose calls are counted.
+type File struct{ *os.File }
+
+// Of returns a file that somebody else has opened.
+func Of(f *os.File) *File {
+	if f == nil {
+		return nil
+	}
+	return &File{f}
+}
+
+func opened(f *os.File, err error) (*File, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &File{f}, nil
+}
+
+// OpenFile is os.OpenFile.
+func OpenFile(name string, flag int, mode fs.FileMode) (*File, error) {
+	if err := failed(Open, name); err != nil {
+		return nil, err
+	}
+	return opened(os.OpenFile(name, flag, mode))
+}
+
+// OpenRead is os.Open.
+func OpenRead(name string) (*File, error) { return OpenFile(name, os.O_RDONLY, 0) }
+
+// Create is os.Create.
+func Create(name string) (*File, error) {
+	return OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o666)
+}
+
+// CreateTemp is os.CreateTemp.
+func CreateTemp(dir, pattern string) (*File, error) {
+	if err := failed(Open, dir); err != nil {
+		return nil, err
+	}
+	return opened(os.CreateTemp(dir, pattern))
+}
+
+// ReadDir is os.ReadDir.
+func ReadDir(name string) ([]fs.DirEntry, error) {
+	if err := failed(Read, name); err != nil {
+		return nil, err
+	}
+	return os.ReadDir(name)
+}
+
+// MakeDir is os.Mkdir.
+func MakeDir(name string, mode fs.FileMode) error {
+	if err := failed(Mkdir, name); err != nil {
+		return err
+	}
+	return os.Mkdir(name, mode)
+}
+
+// Move is os.Rename.
+func Move(from, to string) error {
+	if err := failed(Rename, from); err != nil {
+		return err
+	}
+	if err := os.Rename(from, to); err != nil {
+		return err
+	}
+	tell(Event{Op: Rename, Path: from, To: to})
+	return nil
+}
+
+// Exchange swaps two names in one step, if the file system can.
+func Exchange(a, b string) error {
+	if err := failed(Rename, a); err != nil {
+		return err
+	}
+	if err := exchange(a, b); err != nil {
+		return err
+	}
+	tell(Event{Op: Rename, Path: a, To: b, Exchange: true})
+	return nil
+}
+
+// Remove is os.Remove.
+func Remove(name string) error {
+	if err := failed(Unlink, name); err != nil {
+		return err
+	}
+	return os.Remove(name)
+}
+
+// RemoveAll is os.RemoveAll. All of it counts as one call.
+func RemoveAll(name string) error {
+	if err := failed(Unlink, name); err != nil {
+		return err
+	}
+	return os.RemoveAll(name)
+}
+
+func (f *File) Read(p []byte) (int, error) {
+	if err := failed(Read, f.Name()); err != nil {
+		return 0, err
+	}
+	return f.File.Read(p)
+}
+
+func (f *File) ReadAt(p []byte, at int64) (int, error) {
+	if err := failed(Read, f.Name()); err != nil {
+		return 0, err
+	}
+	return f.File.ReadAt(p, at)
+}
+
+func (f *File) ReadDir(n int) ([]fs.DirEntry, error) {
+	if err := failed(Read, f.Name()); err != nil {
+		return nil, err
+	}
+	return f.File.ReadDir(n)
+}
+
+// half returns what a write that fails writes of p all the same.
+func half(p []byte) []byte {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if all.fault.Half {
+		return p[:len(p)/2]
+	}
+	return nil
+}
+
+func (f *File) Write(p []byte) (int, error) {
+	if err := failed(Write, f.Name()); err != nil {
+		n, _ := f.File.Write(half(p))
+		return n, err
+	}
+	return f.File.Write(p)
+}
+
+func (f *File) WriteAt(p []byte, at int64) (int, error) {
+	if err := failed(Write, f.Name()); err != nil {
+		n, _ := f.File.WriteAt(half(p), at)
+		return n, err
+	}
+	return f.File.WriteAt(p, at)
+}
+
+// ReadFrom copies through Read and Write, so that both are counted.
+func (f *File) ReadFrom(r io.Reader) (int64, error) {
+	return io.Copy(struct{ io.Writer }{f}, struct{ io.Reader }{r})
+}
+
+// WriteTo copies through Read and Write, so that both are counted.
+func (f *File) WriteTo(w io.Writer) (int64, error) {
+	return io.Copy(struct{ io.Writer }{w}, struct{ io.Reader }{f})
+}
+
+func (f *File) Truncate(size int64) error {
+	if err := failed(Write, f.Name()); err != nil {
+		return err
+	}
+	return f.File.Truncate(size)
+}
+
+func (f *File) Sync() error {
+	if err := failed(Sync, f.Name()); err != nil {
+		return err
+	}
+	if err := f.File.Sync(); err != nil {
+		return err
+	}
+	tell(Event{Op: Sync, Path: f.Name(), File: f.File})
+	return nil
+}
+
+// Close closes the file in any case, as the system does.
+func (f *File) Close() error {
+	err := f.File.Close()
+	if err == nil {
+		err = failed(Close, f.Name())
+	}
+	return err
+}

@@ -1,0 +1,50 @@
+//go:build !faults
+
+package disk
+
+import (
+	"io/fs"
+	"os"
+)
+
+// File is an open file.
+type File = os.File
+
+// Of returns a file that somebody else has opened.
+func Of(f *os.File) *File { return f }
+
+// Fail returns the error that a call of that kind shall return instead of being made: in this
+// build none. Code that makes system calls without a File asks it before each.
+func Fail(Op) error { return nil }
+
+// OpenFile is os.OpenFile.
+func OpenFile(name string, flag int, mode fs.FileMode) (*File, error) {
+	return os.OpenFile(name, flag, mode)
+}
+
+// OpenRead is os.Open.
+func OpenRead(name string) (*File, error) { return os.Open(name) }
+
+// Create is os.Create.
+func Create(name string) (*File, error) { return os.Create(name) }
+
+// CreateTemp is os.CreateTemp.
+func CreateTemp(dir, pattern string) (*File, error) { return os.CreateTemp(dir, pattern) }
+
+// ReadDir is os.ReadDir.
+func ReadDir(name string) ([]fs.DirEntry, error) { return os.ReadDir(name) }
+
+// MakeDir is os.Mkdir.
+func MakeDir(name string, mode fs.FileMode) error { return os.Mkdir(name, mode) }
+
+// Move is os.Rename.
+func Move(from, to string) error { return os.Rename(from, to) }
+
+// Exchange swaps two names in one step, if the file system can.
+func Exchange(a, b string) error { return exchange(a, b) }
+
+// Remove is os.Remove.
+func Remove(name string) error { return os.Remove(name) }
+
+// RemoveAll is os.RemoveAll.
+func RemoveAll(name string) error { return os.RemoveAll(name) }
