@@ -168,8 +168,21 @@ func (l *Ledger) Demand(now time.Duration, id JobID, p Phase, v demand.Vector) {
 
 // Drop reports that a task is not needed. It counts as done, and its attempts are killed.
 func (l *Ledger) Drop(now time.Duration, id JobID, k Kind, t TaskID) {
+	l.skip(now, trace.OpDrop, id, k, t)
+}
+
+// Restore reports that the output of a pending map is there from a killed run. The map
+// counts as done, on no tracker. If the output is lost, the map is pending as before, and
+// has not failed for that.
+func (l *Ledger) Restore(now time.Duration, id JobID, t TaskID) {
+	l.skip(now, trace.OpRestore, id, Map, t)
+}
+
+// skip marks a task as done that no attempt of this run commits. A map that runs, or is
+// done, cannot be restored: that is ignored.
+func (l *Ledger) skip(now time.Duration, op trace.Op, id JobID, k Kind, t TaskID) {
 	l.advance(now)
-	l.record(trace.Event{Op: trace.OpDrop, Kind: k, Job: int32(id), Task: int32(t)})
+	l.record(trace.Event{Op: op, Kind: k, Job: int32(id), Task: int32(t)})
 	j := l.job(id)
 	if j == nil || j.state != Running {
 		return
@@ -178,19 +191,21 @@ func (l *Ledger) Drop(now time.Duration, id JobID, k Kind, t TaskID) {
 	if !j.sealed && k == Map {
 		s.raiseTotal(int32(t) + 1)
 	}
-	invariant.Check(t >= 0 && int32(t) < s.total, "slots: Drop: job %d has %d %s tasks, not %d", id, s.total, k, t)
+	invariant.Check(t >= 0 && int32(t) < s.total, "slots: %v: job %d has %d %s tasks, not %d", op, id, s.total, k, t)
 	task := s.task(t)
-	switch task.state {
-	case taskPending:
+	switch before := task.state; {
+	case before == taskPending:
 		if int32(t) < s.ready {
 			s.pending--
 		}
-	case taskRunning:
+	case before == taskRunning && op == trace.OpDrop:
 		l.killTask(task, trace.RuleDropped)
 	default:
 		return
 	}
-	task.state = taskDropped
+	if task.state = taskDropped; op == trace.OpRestore {
+		task.state = taskDone
+	}
 	s.done++
 	l.endFact(j)
 }
@@ -327,8 +342,10 @@ func (l *Ledger) LostOutput(now time.Duration, id JobID, t TaskID) {
 		return
 	}
 	m.counts.LostOutputs++
-	m.tasks[t].failed++
-	l.failedAt(j, Map, t, m.tasks[t].done)
+	if at := m.tasks[t].done; at != noTracker { // a restored output is no fault of this run
+		m.tasks[t].failed++
+		l.failedAt(j, Map, t, at)
+	}
 	if int(m.tasks[t].failed) >= l.config.MaxAttempts {
 		j.failedBy = AttemptID{Job: id, Kind: Map, Task: t, N: m.tasks[t].n - 1}
 		l.endJob(j, Failed)
@@ -381,7 +398,7 @@ func (l *Ledger) LostTracker(now time.Duration, id TrackerID) {
 func (l *Ledger) uncommit(j *ledgerJob, t TaskID) {
 	m := &j.side[Map]
 	m.done--
-	m.tasks[t].done = -1
+	m.tasks[t].done = noTracker
 	if m.tasks[t].head != NoSlot {
 		m.tasks[t].state = taskRunning
 		return

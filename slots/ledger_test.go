@@ -285,6 +285,33 @@ func TestADroppedTaskCountsAsDone(t *testing.T) {
 	}
 }
 
+func TestARestoredMapIsDoneAndRunsOnlyWhenItsOutputIsLost(t *testing.T) {
+	d := newDesk(t, slots.Config{Slots: policytest.Typed(1, 2, 0), MaxAttempts: 1}, &anySlot{})
+	d.Submit(0, slots.JobSpec{Name: "j", Maps: 3, MapsSealed: true, Reduces: 1})
+	d.Restore(0, 0, 1)
+	d.Restore(0, 0, 1) // twice
+	d.wantStarts(0, mapOf(0, 0), mapOf(2, 0))
+	d.Restore(1, 0, 0) // it runs: this comes too late
+	if done, total := d.JobTasks(0, slots.Map); done != 1 || total != 3 {
+		t.Fatalf("%d of %d maps are done", done, total)
+	}
+	d.LostOutput(1, 0, 1)
+	d.Finish(2, mapOf(0, 0), done)
+	d.wantStarts(2, mapOf(1, 0)) // although one failure is one too many
+	if d.JobState(0) != slots.Running {
+		t.Errorf("job is %v", d.JobState(0))
+	}
+}
+
+func TestARestoredOutputIsOnNoTracker(t *testing.T) {
+	d := newDesk(t, slots.Config{Slots: policytest.Typed(2, 1, 1), Slowstart: slots.One}, &anySlot{typed: true})
+	d.Submit(0, slots.JobSpec{Name: "j", Maps: 2, MapsSealed: true, Reduces: 1})
+	d.Restore(0, 0, 0)
+	d.Restore(0, 0, 1)
+	d.LostTracker(1, 1)
+	d.wantStarts(1, slots.AttemptID{Kind: slots.Reduce})
+}
+
 func TestDroppingAheadOfAStream(t *testing.T) {
 	d := newDesk(t, slots.Config{Slots: policytest.Typed(1, 1, 0)}, &anySlot{})
 	d.Submit(0, slots.JobSpec{Name: "j"})

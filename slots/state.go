@@ -30,7 +30,7 @@ type taskState uint8
 const (
 	taskPending taskState = iota // not started, or to be started again
 	taskRunning                  // has attempts, none of them committed
-	taskDone                     // an attempt is committed; others may still run
+	taskDone                     // an attempt is committed, or the output is restored; others may still run
 	taskDropped                  // not needed any more; attempts may still run
 )
 
@@ -40,8 +40,10 @@ type ledgerTask struct {
 	failed int32     // failed attempts and lost outputs
 	n      int32     // attempts so far, which is the number of the next one
 	head   SlotID    // the first slot with a running attempt of it; ledgerSlot.next has the others
-	done   TrackerID // that committed it; -1: none
+	done   TrackerID // that committed it; noTracker: none, or it was restored
 }
+
+const noTracker TrackerID = -1
 
 // jobSide is the maps of a job or its reduces.
 type jobSide struct {

@@ -18,6 +18,7 @@ const (
 	OpLostTracker // a tracker is gone
 	OpAbort       // a job is cancelled
 	OpDemand      // what a task of a job needs in a phase
+	OpRestore     // the output of a map is there from a killed run
 
 	// OpAssign is a driver's question for orders. The decisions up to the next
 	// fact are the Ledger's answer.
@@ -113,6 +114,7 @@ var shapes = [numOps]shape{
 	OpLostTracker: {name: "lost-tracker", class: Fact, values: []string{"tracker"}},
 	OpAbort:       {name: "abort", class: Fact, parts: hasJob},
 	OpDemand:      {name: "demand", class: Fact, parts: hasJob | hasPhase, values: []string{"cpu", "io", "mem"}},
+	OpRestore:     {name: "restore", class: Fact, parts: ofTask},
 
 	OpAssign: {name: "assign", class: Ask, values: []string{"tracker", "orders", "wake", "facts"}},
 

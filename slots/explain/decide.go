@@ -256,7 +256,7 @@ func (t *explainer) word(e *trace.Event, texts []string) {
 		t.wordEvent(e, about{topic: fact, job: slots.NoJob})
 	case trace.OpAbort:
 		t.wordEvent(e, about{topic: fact, job: job})
-	case trace.OpLostOutput, trace.OpDrop:
+	case trace.OpLostOutput, trace.OpDrop, trace.OpRestore:
 		t.wordEvent(e, about{topic: fact, job: job, task: true, attempt: attempt})
 	case trace.OpGate:
 		t.jobs[job].gate = e.Has(trace.OK)
@@ -354,6 +354,8 @@ func (t *explainer) eventWords(e *trace.Event, a about) string {
 		return fmt.Sprintf("the output of %s was lost, so the map has to run again.", t.taskName(a.attempt))
 	case trace.OpDrop:
 		return t.taskName(a.attempt) + " was not needed any more."
+	case trace.OpRestore:
+		return fmt.Sprintf("the output of %s was taken from the journal of a killed run, so the map did not run.", t.taskName(a.attempt))
 	case trace.OpAbort:
 		return name + " was cancelled."
 	case trace.OpGate:

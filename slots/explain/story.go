@@ -124,6 +124,8 @@ func (s *story) event(e *trace.Event, texts []string) {
 	case e.Op == trace.OpSpillEnd:
 		s.spills++
 		s.spillBytes += e.A
+	case e.Op == trace.OpRestore: // wordEvent has the paragraph
+		s.done = true
 	case e.Op == trace.OpLostOutput && s.done: // the paragraph on it comes from wordEvent
 		s.done = false
 		s.failures++

@@ -238,14 +238,18 @@ func (r *replay) apply(e *trace.Event) error {
 		return r.submit(e)
 	case trace.OpReady:
 		return r.ready(e)
-	case trace.OpDrop:
-		if t := l.View().Job(j); !t.Ended() && (e.Task < 0 || e.Task >= t.Total(e.Kind) && (t.Sealed() || e.Kind == slots.Reduce)) {
-			return fmt.Errorf("job %d has no %v %d to drop", e.Job, e.Kind, e.Task)
+	case trace.OpDrop, trace.OpRestore:
+		if t := l.View().Job(j); !t.Ended() && (e.Op == trace.OpRestore && e.Kind != slots.Map || e.Task < 0 || e.Task >= t.Total(e.Kind) && (t.Sealed() || e.Kind == slots.Reduce)) {
+			return fmt.Errorf("job %d has no %v %d to %v", e.Job, e.Kind, e.Task, e.Op)
 		}
 		if e.Task >= maxDrop {
-			return fmt.Errorf("drop of %v %d", e.Kind, e.Task)
+			return fmt.Errorf("%v of %v %d", e.Op, e.Kind, e.Task)
 		}
-		l.Drop(e.At, j, e.Kind, a.Task)
+		if e.Op == trace.OpRestore {
+			l.Restore(e.At, j, a.Task)
+		} else {
+			l.Drop(e.At, j, e.Kind, a.Task)
+		}
 	case trace.OpPhase:
 		l.Phase(e.At, a, e.Phase)
 	case trace.OpProgress:

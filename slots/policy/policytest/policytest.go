@@ -182,7 +182,7 @@ func drawFault(t *rapid.T, jobs, places int) Fault {
 	at := time.Duration(rapid.IntRange(1, 60).Draw(t, "at")) * time.Second
 	job := slots.JobID(rapid.IntRange(0, jobs-1).Draw(t, "job"))
 	task := slots.TaskID(rapid.IntRange(0, 19).Draw(t, "task"))
-	kind := rapid.SampledFrom([]string{"output", "output", "drop", "abort", "tracker"}).Draw(t, "fault")
+	kind := rapid.SampledFrom([]string{"output", "output", "drop", "restore", "abort", "tracker"}).Draw(t, "fault")
 	return Fault{At: at, Do: func(now time.Duration, l *slots.Ledger) {
 		if kind == "tracker" {
 			last := l.Config().Slots[places-1].Tracker
@@ -202,6 +202,8 @@ func drawFault(t *rapid.T, jobs, places int) Fault {
 			l.LostOutput(now, job, task)
 		case kind == "drop":
 			l.Drop(now, job, slots.Map, task)
+		case kind == "restore":
+			l.Restore(now, job, task)
 		}
 	}}
 }

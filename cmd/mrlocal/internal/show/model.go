@@ -74,7 +74,7 @@ func (m *model) apply(e *trace.Event, texts func(ref int32) []string) {
 		m.slot(e.Slot).closed = true
 	case trace.OpSubmit:
 		m.submit(e, texts(e.Ref))
-	case trace.OpReady, trace.OpStart, trace.OpProgress, trace.OpFinish, trace.OpLostOutput, trace.OpDrop, trace.OpMapsDone, trace.OpJobEnd:
+	case trace.OpReady, trace.OpStart, trace.OpProgress, trace.OpFinish, trace.OpLostOutput, trace.OpDrop, trace.OpRestore, trace.OpMapsDone, trace.OpJobEnd:
 		if j := m.job(e.Job); j != nil {
 			m.task(j, e)
 		}
@@ -123,6 +123,9 @@ func (m *model) task(j *jobState, e *trace.Event) {
 				j.inBytes += e.A
 			}
 		}
+	// A killed run has done the map.
+	case trace.OpRestore:
+		t.done++
 	// The map runs again, so it counts as not done.
 	case trace.OpLostOutput:
 		t.done--
