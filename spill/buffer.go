@@ -504,8 +504,8 @@ func (b *Buffer) spillFolded(key, value []byte) {
 	}
 }
 
-// Close sorts what is left, which stays in memory, waits for spills, and gives
-// back what only collecting needed. It returns the output, which the caller
+// Close sorts what is left, which stays in memory unless Options.OnDisk is set, waits for
+// spills, and gives back what only collecting needed. It returns the output, which the caller
 // releases, or the first error; then the caller still has to Discard the buffer.
 func (b *Buffer) Close() (*runs.MapOutput, error) {
 	b.addPending()
@@ -513,6 +513,10 @@ func (b *Buffer) Close() (*runs.MapOutput, error) {
 	b.wait()
 	if b.err == nil && b.lent.wanted {
 		b.err = errors.New("kvbuffer: closed while a block is lent")
+	}
+	if b.err == nil && b.o.OnDisk && !b.load.empty() {
+		b.rotate()
+		b.wait()
 	}
 	if b.err == nil {
 		b.err = b.keep()

@@ -52,6 +52,7 @@ type Options struct {
 	Lease    *membudget.Lease
 	AfmBytes func() int64
 
+	OnDisk     bool // nothing stays in memory: Close spills what is left
 	Codec      runs.Codec
 	CreateTemp func() (*disk.File, error) // called at the first spill; nil: a spill fails
 

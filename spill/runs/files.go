@@ -37,6 +37,7 @@ func (e *CorruptError) Unwrap() error { return e.Err }
 type tempFile struct {
 	path  string     // "": not made yet
 	bytes int64      // of whole segments
+	kept  bool       // a later run may read it: remove leaves it
 	owner *MapOutput // nil: a merge
 }
 
@@ -92,9 +93,9 @@ func (f *tempFile) openToAppend(createTemp func() (*disk.File, error)) (*disk.Fi
 	return file, nil
 }
 
-// remove deletes the file, if it was made. It may be called again.
+// remove deletes the file, if it was made and is not kept. It may be called again.
 func (f *tempFile) remove() error {
-	if f.path == "" {
+	if f.path == "" || f.kept {
 		return nil
 	}
 	err := disk.Remove(f.path)
