@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -21,8 +22,11 @@ type decoder struct {
 	anchors map[string]ast.Node
 	steps   int64 // nodes that it may still look at
 	// For check, which runs after all sections.
-	places            places
-	jobKeys, realJobs []string
+	places places
+	// The table of a job is made once for each file: files may have 100,000 jobs.
+	jobFields []field
+	job       *Job // that jobFields read into
+	jobPlaces *jobPlaces
 }
 
 // mostSteps bounds how many nodes aliases can make of a short file.
@@ -146,19 +150,50 @@ func (d *decoder) resolve(n ast.Node) ast.Node {
 	}
 }
 
-// mapping calls set for each key of the mapping n. A key must be one of names, which
-// are at most 64, and may come only once. Keys that are merged in with << come after
-// the keys of n itself, and only if n does not have them.
-// what names the mapping in messages. set is called in the order of the file.
-func (d *decoder) mapping(n ast.Node, what string, names []string, set func(key string, v ast.Node)) {
-	var done uint64
-	d.entries(n, what, names, &done, 0, set)
+// field is a key of a mapping. set reads its value; key is for messages.
+type field struct {
+	key string
+	set setter
 }
 
-// entries is mapping for n and what n merges in. done has a bit for each name that is set;
+type setter func(v ast.Node, key string)
+
+// into returns a setter that keeps what read returns.
+func into[T any](to *T, read func(v ast.Node, key string) T) setter {
+	return func(v ast.Node, key string) { *to = read(v, key) }
+}
+
+// items returns a setter for a list: it calls read for each item.
+func (d *decoder) items(read func(item ast.Node)) setter {
+	return func(v ast.Node, key string) { d.list(v, key, read) }
+}
+
+// appended is items for a read that returns the item.
+func appended[T any](d *decoder, to *[]T, read func(item ast.Node) T) setter {
+	return d.items(func(item ast.Node) { *to = append(*to, read(item)) })
+}
+
+// at returns set, which also keeps the place of the value.
+func at(place *Pos, set setter) setter {
+	return func(v ast.Node, key string) {
+		set(v, key)
+		*place = placeOf(v)
+	}
+}
+
+// mapping reads the mapping n. A key must be one of fields, which are at most 64, and may
+// come only once. Keys that are merged in with << come after the keys of n itself, and
+// only if n does not have them.
+// what names the mapping in messages. Values are read in the order of the file.
+func (d *decoder) mapping(n ast.Node, what string, fields []field) {
+	var done uint64
+	d.entries(n, what, fields, &done, 0)
+}
+
+// entries is mapping for n and what n merges in. done has a bit for each field that is set;
 // depth counts the merges around n.
 // A key of the inner mapping never replaces one that is set, because merges come last.
-func (d *decoder) entries(n ast.Node, what string, names []string, done *uint64, depth int, set func(key string, v ast.Node)) {
+func (d *decoder) entries(n ast.Node, what string, fields []field, done *uint64, depth int) {
 	m, ok := d.resolve(n).(ast.MapNode)
 	switch {
 	case !ok:
@@ -177,16 +212,16 @@ func (d *decoder) entries(n ast.Node, what string, names []string, done *uint64,
 		}
 		k := it.Key()
 		key := d.word(k, what)
-		i := indexOf(names, key)
+		i := slices.IndexFunc(fields, func(f field) bool { return f.key == key })
 		switch {
 		case d.err != nil:
 			return
 		case i < 0:
-			d.fail(k, what, "unknown key %s%s", quote(key), didYouMean(key, names))
+			d.unknownKey(k, what, key, fields)
 		case own[i] > 0:
 			d.fail(k, what, "%s is given twice, first on line %d", key, own[i])
 		case *done>>i&1 == 0:
-			set(key, it.Value())
+			fields[i].set(it.Value(), key)
 		}
 		if d.err == nil {
 			own[i] = max(1, placeOf(k).Line)
@@ -197,10 +232,10 @@ func (d *decoder) entries(n ast.Node, what string, names []string, done *uint64,
 	for _, n := range merged {
 		if list, ok := d.resolve(n).(*ast.SequenceNode); ok {
 			for _, n := range list.Values {
-				d.entries(n, what, names, done, depth+1, set)
+				d.entries(n, what, fields, done, depth+1)
 			}
 		} else {
-			d.entries(n, what, names, done, depth+1, set)
+			d.entries(n, what, fields, done, depth+1)
 		}
 	}
 }
@@ -214,14 +249,13 @@ func entriesOf(m ast.MapNode) *ast.MapNodeIter {
 	return m.MapRange()
 }
 
-// indexOf returns the index of name, or -1. The lists are too short for a map to pay.
-func indexOf(names []string, name string) int {
-	for i, n := range names {
-		if n == name {
-			return i
-		}
+// unknownKey refuses a key that is none of fields, and suggests the nearest one.
+func (d *decoder) unknownKey(at ast.Node, what, key string, fields []field) {
+	var known []string
+	for _, f := range fields {
+		known = append(known, f.key)
 	}
-	return -1
+	d.fail(at, what, "unknown key %s%s", quote(key), didYouMean(key, known))
 }
 
 // list calls each for every item of the list n. It is an error if n is no list.
@@ -305,13 +339,15 @@ func (d *decoder) time(n ast.Node, what string) time.Duration { return decode(d,
 func (d *decoder) share(n ast.Node, what string) ppm.Share    { return decode(d, n, what, parseShare) }
 func (d *decoder) bytes(n ast.Node, what string) int64        { return decode(d, n, what, parseBytes) }
 
-// positive refuses a value that is not above 0.
-// It returns the value in all cases, so that calls can be nested.
-func positive[T int | int64 | ppm.Share](d *decoder, n ast.Node, what string, value T) T {
-	if d.err == nil && value <= 0 {
-		d.fail(n, what, "must be above 0")
+// positive returns read with a check: the value must be above 0.
+func positive[T int | int64 | ppm.Share](d *decoder, read func(v ast.Node, key string) T) func(v ast.Node, key string) T {
+	return func(v ast.Node, key string) T {
+		value := read(v, key)
+		if d.err == nil && value <= 0 {
+			d.fail(v, key, "must be above 0")
+		}
+		return value
 	}
-	return value
 }
 
 // yes reads a key that is either true or left out.
@@ -327,7 +363,7 @@ func (d *decoder) yes(n ast.Node, what string) bool {
 // It is -1 after an error, so callers must not index with it blindly.
 func (d *decoder) choice(n ast.Node, what string, words []string) int {
 	text := d.word(n, what)
-	i := indexOf(words, text)
+	i := slices.Index(words, text)
 	if i < 0 {
 		d.fail(n, what, "no such %s as %s%s", what, quote(text), didYouMean(text, words))
 	}

@@ -59,30 +59,17 @@ type LineOf struct {
 // Experiments of a file are few, so names are compared in pairs.
 func (d *decoder) experiment(n ast.Node) {
 	e := Experiment{Pos: placeOf(d.resolve(n))}
-	names := []string{"name", "title", "paper", "assumed", "fitted", "with", "runs", "seeds", "figures", "charts"}
-	d.mapping(n, "experiment", names, func(key string, v ast.Node) {
-		switch key {
-		case "name":
-			e.Name = d.name(v, key)
-		case "title":
-			e.Title = d.word(v, key)
-		case "paper":
-			e.Paper = d.word(v, key)
-		case "assumed":
-			e.Assumed = d.values(v, key)
-		case "fitted":
-			e.Fitted = d.values(v, key)
-		case "with":
-			e.With = d.trial(v, false).Args
-		case "runs":
-			d.list(v, key, func(item ast.Node) { e.Runs = append(e.Runs, d.trial(item, true)) })
-		case "seeds":
-			e.Seeds = positive(d, v, key, d.count(v, key))
-		case "figures":
-			d.list(v, key, func(item ast.Node) { e.Figures = append(e.Figures, d.figure(item)) })
-		case "charts":
-			d.list(v, key, func(item ast.Node) { e.Charts = append(e.Charts, d.chart(item)) })
-		}
+	d.mapping(n, "experiment", []field{
+		{"name", into(&e.Name, d.name)},
+		{"title", into(&e.Title, d.word)},
+		{"paper", into(&e.Paper, d.word)},
+		{"assumed", into(&e.Assumed, d.values)},
+		{"fitted", into(&e.Fitted, d.values)},
+		{"with", func(v ast.Node, _ string) { e.With = d.trial(v, false).Args }},
+		{"runs", appended(d, &e.Runs, func(item ast.Node) Trial { return d.trial(item, true) })},
+		{"seeds", into(&e.Seeds, positive(d, d.count))},
+		{"figures", appended(d, &e.Figures, d.figure)},
+		{"charts", appended(d, &e.Charts, d.chart)},
 	})
 	d.must(n, "experiment", e.Name != "", "name")
 	d.must(n, "experiment", e.Paper != "", "paper")
@@ -123,28 +110,19 @@ func (d *decoder) trial(n ast.Node, named bool) Trial {
 // Band is not checked here to be ascending: its values may have units.
 func (d *decoder) figure(n ast.Node) Figure {
 	f := Figure{Pos: placeOf(d.resolve(n))}
-	names := []string{"what", "target", "paper", "ours", "band", "beyond", "fitted", "because"}
-	d.mapping(n, "figure", names, func(key string, v ast.Node) {
-		switch key {
-		case "what":
-			f.What = d.word(v, key)
-		case "target":
-			f.Target = d.name(v, key)
-		case "paper":
-			f.Paper = d.word(v, key)
-		case "ours":
-			f.Ours = d.word(v, key)
-		case "band":
+	d.mapping(n, "figure", []field{
+		{"what", into(&f.What, d.word)},
+		{"target", into(&f.Target, d.name)},
+		{"paper", into(&f.Paper, d.word)},
+		{"ours", into(&f.Ours, d.word)},
+		{"band", func(v ast.Node, key string) {
 			if f.Band = d.values(v, key); d.err == nil && len(f.Band) != 2 {
 				d.fail(v, key, "is [least, most]")
 			}
-		case "beyond":
-			f.Beyond = d.word(v, key)
-		case "fitted":
-			f.Fitted = d.yes(v, key)
-		case "because":
-			f.Because = d.word(v, key)
-		}
+		}},
+		{"beyond", into(&f.Beyond, d.word)},
+		{"fitted", into(&f.Fitted, d.yes)},
+		{"because", into(&f.Because, d.word)},
 	})
 	d.must(n, "figure", f.What != "", "what")
 	d.must(n, "figure", f.Paper != "", "paper")
@@ -156,30 +134,16 @@ func (d *decoder) figure(n ast.Node) Figure {
 // The names of runs in the lines are looked up by package bench.
 func (d *decoder) chart(n ast.Node) ChartOf {
 	c := ChartOf{Pos: placeOf(d.resolve(n))}
-	d.mapping(n, "chart", []string{"name", "title", "x", "y", "lines"}, func(key string, v ast.Node) {
-		switch key {
-		case "name":
-			c.Name = d.name(v, key)
-		case "title":
-			c.Title = d.word(v, key)
-		case "x":
-			c.X = d.word(v, key)
-		case "y":
-			c.Y = d.word(v, key)
-		case "lines":
-			d.list(v, key, func(item ast.Node) {
-				l := LineOf{Pos: placeOf(d.resolve(item))}
-				d.mapping(item, key, []string{"name", "y"}, func(key string, v ast.Node) {
-					switch key {
-					case "name":
-						l.Name = d.word(v, key)
-					case "y":
-						l.Y = d.word(v, key)
-					}
-				})
-				c.Lines = append(c.Lines, l)
-			})
-		}
+	d.mapping(n, "chart", []field{
+		{"name", into(&c.Name, d.name)},
+		{"title", into(&c.Title, d.word)},
+		{"x", into(&c.X, d.word)},
+		{"y", into(&c.Y, d.word)},
+		{"lines", appended(d, &c.Lines, func(item ast.Node) LineOf {
+			l := LineOf{Pos: placeOf(d.resolve(item))}
+			d.mapping(item, "lines", []field{{"name", into(&l.Name, d.word)}, {"y", into(&l.Y, d.word)}})
+			return l
+		})},
 	})
 	d.must(n, "chart", c.Name != "", "name")
 	d.must(n, "chart", len(c.Lines) > 0, "lines")

@@ -9,140 +9,87 @@ import (
 	"mrlocal/slots/setup"
 )
 
-// jobKeys returns the keys of a job, as docs/workloads.md lists them.
-// Their order is that of the suggestions for an unknown key.
-func jobKeys() []string {
-	return []string{
-		"name", "pool", "user", "submit", "after", "weight", "priority", "deadline",
-		"maps", "reduces", "map_time", "reduce_time", "map_output", "cpu", "disk", "profile",
-		"job", "args",
-	}
-}
-
-// job reads an item of jobs. A job must have something to do: maps to simulate, or a job to
-// run.
+// readJob reads an item of jobs. A job must have something to do: maps to simulate, or a
+// job to run.
 // The checks here concern the job alone. check compares it with other sections.
-func (d *decoder) job(n ast.Node) {
+func (d *decoder) readJob(n ast.Node) {
 	n = d.resolve(n)
-	// A weight that is not given is 1. A weight of 0 in the file is refused.
-	j := Job{Submission: setup.Submission{Weight: ppm.One}, Pos: placeOf(n)}
-	s := jobPlaces{}
-	var reduces, args Pos
-	// The lists are made once for each file: files may have 100,000 jobs.
-	if d.jobKeys == nil {
-		d.jobKeys, d.realJobs = jobKeys(), realJobs()
+	if d.jobFields == nil {
+		d.job, d.jobPlaces = &Job{}, &jobPlaces{}
+		d.jobFields = d.newJobFields(d.job, d.jobPlaces)
 	}
-	d.mapping(n, "job", d.jobKeys, func(key string, v ast.Node) {
-		switch {
-		case d.scheduled(&j, &s, key, v) || d.simulated(&j, key, v):
-		case key == "job":
-			if i := d.choice(v, key, d.realJobs); i >= 0 {
-				j.Job = d.realJobs[i]
-			}
-		case key == "args":
-			d.args(&j, v)
-			args = placeOf(v)
-		}
-		if key == "reduces" {
-			reduces = placeOf(v)
-		}
-	})
+	// A weight that is not given is 1. A weight of 0 in the file is refused.
+	*d.job, *d.jobPlaces = Job{Submission: setup.Submission{Weight: ppm.One}, Pos: placeOf(n)}, jobPlaces{}
+	d.mapping(n, "job", d.jobFields)
+	j := *d.job
 	d.must(n, "job", j.Name != "", "name")
 	object := "job " + j.Name
 	switch {
 	case d.err != nil:
 		return
 	case j.Maps == 0 && j.Reduces > 0:
-		d.failAt(reduces, object, "reduces without maps")
+		d.failAt(d.jobPlaces.reduces, object, "reduces without maps")
 	case j.Maps == 0 && j.Job == "":
 		d.failAt(j.Pos, object, "nothing to do: give maps to simulate it, job to run it, or both")
 	case j.Job == "" && j.Args != nil:
-		d.failAt(args, object, "args without job")
+		d.failAt(d.jobPlaces.args, object, "args without job")
 	}
 	d.file.Jobs = append(d.file.Jobs, j)
-	d.places.jobs = append(d.places.jobs, s)
+	d.places.jobs = append(d.places.jobs, *d.jobPlaces)
 }
 
-// scheduled reads a key that both drivers use; false if key is none.
-// s keeps the places of values that check may refuse.
-func (d *decoder) scheduled(j *Job, s *jobPlaces, key string, v ast.Node) bool {
-	switch key {
-	case "name":
-		j.Name = d.name(v, key)
-		s.name = placeOf(v)
-	case "pool":
-		j.Pool = d.name(v, key)
-		s.pool = placeOf(v)
-	case "user":
-		j.User = d.name(v, key)
-		s.user = placeOf(v)
-	case "submit":
-		j.Submit = d.time(v, key)
-	// One name may stand without a list.
-	case "after":
-		if text, ok := d.scalar(v); ok {
-			s.after = []reference{{text, placeOf(v)}}
-			break
-		}
-		d.list(v, key, func(item ast.Node) {
-			s.after = append(s.after, reference{d.name(item, key), placeOf(item)})
-		})
-	case "weight":
-		j.Weight = positive(d, v, key, d.share(v, key))
-	// The list is in ascending order, as the constants of slots are.
-	case "priority":
-		j.Priority = slots.Priority(d.choice(v, key, []string{"very_low", "low", "normal", "high", "very_high"})) + slots.VeryLow
-	case "deadline":
-		j.Deadline = d.time(v, key)
-		s.deadline = placeOf(v)
-	default:
-		return false
-	}
-	return true
-}
-
-// simulated reads a key that the simulator uses; false if key is none.
-// Times, sizes and shares carry their units in the file.
-func (d *decoder) simulated(j *Job, key string, v ast.Node) bool {
-	switch key {
-	case "maps":
-		j.Maps = d.count(v, key)
-	case "reduces":
-		j.Reduces = d.count(v, key)
-	case "map_time":
-		j.MapTime = d.times(v, key)
-	case "reduce_time":
-		j.ReduceTime = d.times(v, key)
-	case "map_output":
-		j.MapOutputBytes = d.bytes(v, key)
-	case "cpu":
-		j.CPU = d.share(v, key)
-	case "disk":
-		j.DiskBytes = d.bytes(v, key)
-	case "profile":
-		j.Profile = &demand.Profile{}
-		d.mapping(v, key, []string{"map", "shuffle", "reduce"}, func(key string, v ast.Node) {
-			switch key {
-			case "map":
-				j.Profile.Map = d.demand(v, key)
-			case "shuffle":
-				j.Profile.Shuffle = d.demand(v, key)
-			case "reduce":
-				j.Profile.Reduce = d.demand(v, key)
+// newJobFields returns the keys of a job, as docs/workloads.md lists them. They read into j,
+// and keep in s the places of values that may be refused later.
+func (d *decoder) newJobFields(j *Job, s *jobPlaces) []field {
+	priorities := []string{"very_low", "low", "normal", "high", "very_high"} // as the constants of slots ascend
+	realJobs := realJobs()
+	return []field{
+		// What both drivers use.
+		{"name", at(&s.name, into(&j.Name, d.name))},
+		{"pool", at(&s.pool, into(&j.Pool, d.name))},
+		{"user", at(&s.user, into(&j.User, d.name))},
+		{"submit", into(&j.Submit, d.time)},
+		{"after", func(v ast.Node, key string) {
+			// One name may stand without a list.
+			if text, ok := d.scalar(v); ok {
+				s.after = []reference{{text, placeOf(v)}}
+				return
 			}
-		})
-	default:
-		return false
+			d.list(v, key, func(item ast.Node) { s.after = append(s.after, reference{d.name(item, key), placeOf(item)}) })
+		}},
+		{"weight", into(&j.Weight, positive(d, d.share))},
+		{"priority", func(v ast.Node, key string) {
+			j.Priority = slots.Priority(d.choice(v, key, priorities)) + slots.VeryLow
+		}},
+		{"deadline", at(&s.deadline, into(&j.Deadline, d.time))},
+		// What the simulator uses. Times, sizes and shares carry their units in the file.
+		{"maps", into(&j.Maps, d.count)},
+		{"reduces", at(&s.reduces, into(&j.Reduces, d.count))},
+		{"map_time", into(&j.MapTime, d.times)},
+		{"reduce_time", into(&j.ReduceTime, d.times)},
+		{"map_output", into(&j.MapOutputBytes, d.bytes)},
+		{"cpu", into(&j.CPU, d.share)},
+		{"disk", into(&j.DiskBytes, d.bytes)},
+		{"profile", func(v ast.Node, key string) {
+			p := &demand.Profile{}
+			j.Profile = p
+			d.mapping(v, key, []field{
+				{"map", into(&p.Map, d.demand)}, {"shuffle", into(&p.Shuffle, d.demand)}, {"reduce", into(&p.Reduce, d.demand)},
+			})
+		}},
+		// What a real run uses.
+		{"job", func(v ast.Node, key string) {
+			if i := d.choice(v, key, realJobs); i >= 0 {
+				j.Job = realJobs[i]
+			}
+		}},
+		{"args", at(&s.args, func(v ast.Node, _ string) { d.args(j, v) })},
 	}
-	return true
 }
 
 // demand reads a share of each resource; one that is not given is 0.
 func (d *decoder) demand(n ast.Node, what string) (m demand.Vector) {
-	shares := map[string]*ppm.Share{"cpu": &m.CPU, "io": &m.IO, "mem": &m.Memory}
-	d.mapping(n, what, []string{"cpu", "io", "mem"}, func(key string, v ast.Node) {
-		*shares[key] = d.share(v, key)
-	})
+	d.mapping(n, what, []field{{"cpu", into(&m.CPU, d.share)}, {"io", into(&m.IO, d.share)}, {"mem", into(&m.Memory, d.share)}})
 	return m
 }
 

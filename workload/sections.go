@@ -35,8 +35,8 @@ type reference struct {
 
 // jobPlaces holds the places of a job's values, and the names in its after.
 type jobPlaces struct {
-	name, pool, user, deadline Pos
-	after                      []reference
+	name, pool, user, deadline, reduces, args Pos
+	after                                     []reference
 }
 
 // workload reads the top level of a file. items are the parts of its jobs, if split has
@@ -48,42 +48,32 @@ func (d *decoder) workload(body ast.Node, items []part) {
 	if d.err != nil {
 		return
 	}
-	// A message about an unknown key suggests the nearest of these.
-	names := []string{"cluster", "defaults", "locality", "users", "pools", "slow", "capacities", "faults", "jobs", "experiments"}
 	jobsDone := false
-	d.mapping(body, "workload", names, func(key string, v ast.Node) {
-		switch key {
-		case "cluster":
-			d.cluster(v)
-		case "defaults":
-			d.defaults(v)
-		case "locality":
-			d.locality(v)
-		case "users":
-			d.list(v, key, d.user)
-		case "pools":
+	d.mapping(body, "workload", []field{
+		{"cluster", d.cluster},
+		{"defaults", d.defaults},
+		{"locality", d.locality},
+		{"users", d.items(d.user)},
+		{"pools", func(v ast.Node, key string) {
 			d.places.hasPools = true
 			d.list(v, key, d.pool)
-		case "slow":
-			d.list(v, key, d.slow)
-		case "capacities":
-			d.list(v, key, d.capacity)
-		case "faults":
-			d.list(v, key, d.fault)
-		case "experiments":
-			d.list(v, key, d.experiment)
-		case "jobs":
+		}},
+		{"slow", d.items(d.slow)},
+		{"capacities", d.items(d.capacity)},
+		{"faults", d.items(d.fault)},
+		{"jobs", func(v ast.Node, key string) {
 			jobsDone = true
 			if items == nil {
-				d.list(v, key, d.job)
+				d.list(v, key, d.readJob)
 			}
 			// A part is parsed, read and dropped before the next one, which bounds the memory.
 			for _, p := range items {
 				if list := d.parse(p); d.err == nil && list != nil {
-					d.list(list, key, d.job)
+					d.list(list, key, d.readJob)
 				}
 			}
-		}
+		}},
+		{"experiments", d.items(d.experiment)},
 	})
 	if d.err == nil && (!jobsDone || len(d.file.Jobs) == 0) {
 		d.failAt(placeOf(body), "", "no jobs")
@@ -93,24 +83,19 @@ func (d *decoder) workload(body ast.Node, items []part) {
 // cluster reads cluster. Each number must be above 0, and the product of trackers and
 // slots at most mostSlots.
 // A number that is not given stays 0, and flags or defaults apply.
-func (d *decoder) cluster(n ast.Node) {
+func (d *decoder) cluster(n ast.Node, key string) {
 	f := d.file
 	c := &f.Cluster
-	names := []string{"trackers", "map_slots", "reduce_slots", "cores", "disk", "net", "slot_weights", "overcommit"}
-	// The tables keep one rule for each type of value: a count, a rate.
-	counts := map[string]*int{"trackers": &f.Trackers, "map_slots": &f.MapSlots, "reduce_slots": &f.ReduceSlots, "cores": &c.Cores}
-	rates := map[string]*int64{"disk": &c.DiskBytes, "net": &c.NetBytes}
-	d.mapping(n, "cluster", names, func(key string, v ast.Node) {
-		switch key {
-		case "trackers", "map_slots", "reduce_slots", "cores":
-			*counts[key] = positive(d, v, key, d.count(v, key))
-		case "disk", "net":
-			*rates[key] = positive(d, v, key, d.bytes(v, key))
-		case "slot_weights":
-			d.slotWeights(v)
-		case "overcommit":
-			c.Overcommit = d.demand(v, key)
-		}
+	count, rate := positive(d, d.count), positive(d, d.bytes)
+	d.mapping(n, key, []field{
+		{"trackers", into(&f.Trackers, count)},
+		{"map_slots", into(&f.MapSlots, count)},
+		{"reduce_slots", into(&f.ReduceSlots, count)},
+		{"cores", into(&c.Cores, count)},
+		{"disk", into(&c.DiskBytes, rate)},
+		{"net", into(&c.NetBytes, rate)},
+		{"slot_weights", d.slotWeights},
+		{"overcommit", into(&c.Overcommit, d.demand)},
 	})
 	// Each number fits, but their product decides how much memory a Ledger takes.
 	if slots := int64(max(1, f.Trackers)) * (int64(f.MapSlots) + int64(f.ReduceSlots)); slots > mostSlots {
@@ -119,70 +104,51 @@ func (d *decoder) cluster(n ast.Node) {
 }
 
 // slotWeights reads slot_weights, which has both kinds: a weight is relative to the other.
-func (d *decoder) slotWeights(n ast.Node) {
+func (d *decoder) slotWeights(n ast.Node, key string) {
 	c := &d.file.Cluster
-	d.mapping(n, "slot_weights", []string{"map", "reduce"}, func(key string, v ast.Node) {
-		weight := positive(d, v, key, d.count(v, key))
-		if weight > demand.MostWeight {
+	weight := func(v ast.Node, key string) int {
+		n := positive(d, d.count)(v, key)
+		if n > demand.MostWeight {
 			d.fail(v, key, "at most %d", demand.MostWeight)
 		}
-		if key == "map" {
-			c.MapWeight = weight
-		} else {
-			c.ReduceWeight = weight
-		}
-	})
+		return n
+	}
+	d.mapping(n, key, []field{{"map", into(&c.MapWeight, weight)}, {"reduce", into(&c.ReduceWeight, weight)}})
 	if d.err == nil && min(c.MapWeight, c.ReduceWeight) == 0 {
-		d.fail(n, "slot_weights", "give map and reduce")
+		d.fail(n, key, "give map and reduce")
 	}
 }
 
 // defaults reads defaults. Its times are kept until check gives them to the jobs, because
 // jobs may come before defaults in the file.
-func (d *decoder) defaults(n ast.Node) {
-	names := []string{"slowstart", "map_time", "reduce_time"}
-	d.mapping(n, "defaults", names, func(key string, v ast.Node) {
-		switch key {
-		case "slowstart":
+func (d *decoder) defaults(n ast.Node, key string) {
+	d.mapping(n, key, []field{
+		{"slowstart", func(v ast.Node, key string) {
 			p := d.share(v, key)
 			if p > ppm.One {
 				d.fail(v, key, "%v is more than 1, the whole", p)
 			}
 			d.file.Slowstart = &p
-		case "map_time":
-			d.places.mapTime = d.times(v, key)
-		case "reduce_time":
-			d.places.reduceTime = d.times(v, key)
-		}
+		}},
+		{"map_time", into(&d.places.mapTime, d.times)},
+		{"reduce_time", into(&d.places.reduceTime, d.times)},
 	})
 }
 
 // locality reads locality: the synthetic placement of inputs.
-func (d *decoder) locality(n ast.Node) {
-	d.mapping(n, "locality", []string{"replicas", "group_trackers"}, func(key string, v ast.Node) {
-		switch key {
-		case "replicas":
-			d.file.Replicas = d.count(v, key)
-		case "group_trackers":
-			d.file.GroupTrackers = d.count(v, key)
-		}
-	})
+func (d *decoder) locality(n ast.Node, key string) {
+	d.mapping(n, key, []field{{"replicas", into(&d.file.Replicas, d.count)}, {"group_trackers", into(&d.file.GroupTrackers, d.count)}})
 }
 
 // user reads an item of users.
 func (d *decoder) user(n ast.Node) {
-	u := slots.User{}
-	d.mapping(n, "user", []string{"name", "max_running_jobs"}, func(key string, v ast.Node) {
-		switch key {
-		case "name":
-			u.Name = d.name(v, key)
-			d.places.userAt = append(d.places.userAt, placeOf(v))
-		case "max_running_jobs":
-			u.MaxRunning = d.count32(v, key)
-		}
+	u, place := slots.User{}, Pos{}
+	d.mapping(n, "user", []field{
+		{"name", at(&place, into(&u.Name, d.name))},
+		{"max_running_jobs", into(&u.MaxRunning, d.count32)},
 	})
 	d.must(n, "user", u.Name != "", "name")
-	d.file.Users = append(d.file.Users, u)
+	d.file.Users, d.places.userAt = append(d.file.Users, u), append(d.places.userAt, place)
 }
 
 // must reports that a key is missing, unless it is given.
@@ -203,79 +169,55 @@ const leastTimeout = 1
 // A maximum that is not given is 0, which means no limit.
 func (d *decoder) pool(n ast.Node) {
 	p := slots.Pool{Weight: ppm.One}
-	var maxMaps, maxReduces ast.Node
-	names := []string{"name", "weight", "min_maps", "min_reduces", "max_maps", "max_reduces", "max_running_jobs", "mode", "preempt_after", "fair_preempt_after"}
-	d.mapping(n, "pool", names, func(key string, v ast.Node) {
-		switch key {
-		case "name":
-			p.Name = d.name(v, key)
-			d.places.poolAt = append(d.places.poolAt, placeOf(v))
-		case "weight":
-			p.Weight = positive(d, v, key, d.share(v, key))
-		case "min_maps":
-			p.MinMaps = d.count32(v, key)
-		case "min_reduces":
-			p.MinReduces = d.count32(v, key)
-		case "max_maps":
-			p.MaxMaps, maxMaps = d.count32(v, key), v
-		case "max_reduces":
-			p.MaxReduces, maxReduces = d.count32(v, key), v
-		case "max_running_jobs":
-			p.MaxRunning = d.count32(v, key)
-		case "mode":
-			p.FIFO = d.choice(v, key, []string{"fair", "fifo"}) == 1
-		case "preempt_after":
-			p.PreemptAfter = max(d.time(v, key), leastTimeout)
-		case "fair_preempt_after":
-			p.FairPreemptAfter = max(d.time(v, key), leastTimeout)
-		}
+	var place, maxMaps, maxReduces Pos
+	timeout := func(v ast.Node, key string) time.Duration { return max(d.time(v, key), leastTimeout) }
+	d.mapping(n, "pool", []field{
+		{"name", at(&place, into(&p.Name, d.name))},
+		{"weight", into(&p.Weight, positive(d, d.share))},
+		{"min_maps", into(&p.MinMaps, d.count32)},
+		{"min_reduces", into(&p.MinReduces, d.count32)},
+		{"max_maps", at(&maxMaps, into(&p.MaxMaps, d.count32))},
+		{"max_reduces", at(&maxReduces, into(&p.MaxReduces, d.count32))},
+		{"max_running_jobs", into(&p.MaxRunning, d.count32)},
+		{"mode", func(v ast.Node, key string) { p.FIFO = d.choice(v, key, []string{"fair", "fifo"}) == 1 }},
+		{"preempt_after", into(&p.PreemptAfter, timeout)},
+		{"fair_preempt_after", into(&p.FairPreemptAfter, timeout)},
 	})
 	d.must(n, "pool", p.Name != "", "name")
-	if d.err == nil && p.MaxMaps > 0 && p.MinMaps > p.MaxMaps {
-		d.fail(maxMaps, "pool "+p.Name, "min_maps %d is over max_maps %d", p.MinMaps, p.MaxMaps)
+	if p.MaxMaps > 0 && p.MinMaps > p.MaxMaps {
+		d.failAt(maxMaps, "pool "+p.Name, "min_maps %d is over max_maps %d", p.MinMaps, p.MaxMaps)
 	}
-	if d.err == nil && p.MaxReduces > 0 && p.MinReduces > p.MaxReduces {
-		d.fail(maxReduces, "pool "+p.Name, "min_reduces %d is over max_reduces %d", p.MinReduces, p.MaxReduces)
+	if p.MaxReduces > 0 && p.MinReduces > p.MaxReduces {
+		d.failAt(maxReduces, "pool "+p.Name, "min_reduces %d is over max_reduces %d", p.MinReduces, p.MaxReduces)
 	}
-	d.file.Pools = append(d.file.Pools, p)
+	d.file.Pools, d.places.poolAt = append(d.file.Pools, p), append(d.places.poolAt, place)
 }
 
 // slow reads an item of slow. It keeps the place of the tracker for check.
 // The factor is a speed: 0.5 makes tasks take twice as long.
 func (d *decoder) slow(n ast.Node) {
-	s, tracker, at := setup.Slow{}, false, placeOf(n)
-	d.mapping(n, "slow", []string{"tracker", "factor"}, func(key string, v ast.Node) {
-		switch key {
-		case "tracker":
-			s.Tracker, tracker, at = d.count(v, key), true, placeOf(v)
-		case "factor":
-			s.Factor = positive(d, v, key, d.share(v, key))
-		}
+	s, place := setup.Slow{}, Pos{}
+	d.mapping(n, "slow", []field{
+		{"tracker", at(&place, into(&s.Tracker, d.count))},
+		{"factor", into(&s.Factor, positive(d, d.share))},
 	})
-	d.must(n, "slow", tracker, "tracker")
+	d.must(n, "slow", place.Line > 0, "tracker")
 	d.must(n, "slow", s.Factor > 0, "factor")
-	d.file.Slow = append(d.file.Slow, s)
-	d.places.slowAt = append(d.places.slowAt, at)
+	d.file.Slow, d.places.slowAt = append(d.file.Slow, s), append(d.places.slowAt, place)
 }
 
 // capacity reads an item of capacities. A resource that is not given is the whole.
 func (d *decoder) capacity(n ast.Node) {
-	c, tracker := demand.Capacity{Vector: demand.Whole()}, false
-	d.mapping(n, "capacity", []string{"tracker", "cpu", "io", "mem"}, func(key string, v ast.Node) {
-		switch key {
-		case "tracker":
-			c.Tracker, tracker = d.count32(v, key), true
-			d.places.capacityAt = append(d.places.capacityAt, placeOf(v))
-		case "cpu":
-			c.CPU = positive(d, v, key, d.share(v, key))
-		case "io":
-			c.IO = positive(d, v, key, d.share(v, key))
-		case "mem":
-			c.Memory = positive(d, v, key, d.share(v, key))
-		}
+	c, place := demand.Capacity{Vector: demand.Whole()}, Pos{}
+	share := positive(d, d.share)
+	d.mapping(n, "capacity", []field{
+		{"tracker", at(&place, into(&c.Tracker, d.count32))},
+		{"cpu", into(&c.CPU, share)},
+		{"io", into(&c.IO, share)},
+		{"mem", into(&c.Memory, share)},
 	})
-	d.must(n, "capacity", tracker, "tracker")
-	d.file.Capacities = append(d.file.Capacities, c)
+	d.must(n, "capacity", place.Line > 0, "tracker")
+	d.file.Capacities, d.places.capacityAt = append(d.file.Capacities, c), append(d.places.capacityAt, place)
 }
 
 // fault reads an item of faults, which has one of three forms: the loss of a tracker, the
@@ -286,37 +228,32 @@ func (d *decoder) fault(n ast.Node) {
 	// A negative number stands for no tracker, because tracker 0 exists.
 	f := setup.Fault{Tracker: -1}
 	var task reference
-	has := map[string]ast.Node{}
-	d.mapping(n, "fault", []string{"at", "tracker", "lost", "task", "fail"}, func(key string, v ast.Node) {
-		has[key] = v
-		switch key {
-		case "at":
-			f.At = d.time(v, key)
-		case "tracker":
-			f.Tracker = d.count(v, key)
-			task.at = placeOf(v)
-		case "lost":
-			f.Lost = d.yes(v, key)
-		case "task":
-			task = reference{d.word(v, key), placeOf(v)}
-		case "fail":
-			f.Fail = positive(d, v, key, d.count(v, key))
-		}
+	var when, tracker, of Pos // Line 0: the key is not given
+	d.mapping(n, "fault", []field{
+		{"at", at(&when, into(&f.At, d.time))},
+		{"tracker", at(&tracker, into(&f.Tracker, d.count))},
+		{"lost", into(&f.Lost, d.yes)},
+		{"task", at(&of, into(&task.name, d.word))},
+		{"fail", into(&f.Fail, positive(d, d.count))},
 	})
+	task.at = of
+	if f.Tracker >= 0 {
+		task.at = tracker
+	}
 	switch {
 	case d.err != nil:
 		return
-	case has["tracker"] == nil && has["task"] == nil:
+	case tracker.Line+of.Line == 0:
 		d.must(n, "fault", false, "tracker and no task")
-	case has["tracker"] != nil && has["task"] != nil:
-		d.fail(has["task"], "fault", "of a tracker or of a task, not of both")
+	case tracker.Line > 0 && of.Line > 0:
+		d.failAt(of, "fault", "of a tracker or of a task, not of both")
 	// It needs exactly one of lost and fail, and a tracker cannot fail.
-	case f.Lost == (f.Fail > 0) || has["tracker"] != nil && f.Fail > 0:
+	case f.Lost == (f.Fail > 0) || tracker.Line > 0 && f.Fail > 0:
 		d.fail(d.resolve(n), "fault", "is one of {at: 50s, tracker: 3, lost: true}, {task: J01/m/7, fail: 2} and {at: 50s, task: J01/m/7, lost: true}")
-	case f.Lost && has["at"] == nil:
+	case f.Lost && when.Line == 0:
 		d.must(n, "fault", false, "at: when it is lost")
-	case !f.Lost && has["at"] != nil:
-		d.fail(has["at"], "at", "a task fails at the end of its time, so it has no at")
+	case !f.Lost && when.Line > 0:
+		d.failAt(when, "at", "a task fails at the end of its time, so it has no at")
 	}
 	d.file.Faults = append(d.file.Faults, f)
 	d.places.faults = append(d.places.faults, task)
@@ -330,7 +267,7 @@ func (d *decoder) times(n ast.Node, what string) (t Times) {
 	if _, ok := d.scalar(n); ok || d.err != nil {
 		return Constant(d.time(n, what))
 	}
-	d.mapping(n, what, []string{"uniform", "lognormal", "list"}, func(key string, v ast.Node) {
+	law := func(v ast.Node, key string) {
 		// Two laws in one mapping contradict each other.
 		if t.Given() {
 			d.fail(v, what, "is one of a time, uniform, lognormal and list")
@@ -358,7 +295,8 @@ func (d *decoder) times(n ast.Node, what string) (t Times) {
 		default:
 			t = Times{law: lognormal, a: d.time(items[0], key), sigma: decode(d, items[1], key, parseSigma)}
 		}
-	})
+	}
+	d.mapping(n, what, []field{{"uniform", law}, {"lognormal", law}, {"list", law}})
 	if d.err == nil && !t.Given() {
 		d.fail(n, what, "is empty; write 20s or {uniform: [25s, 35s]}")
 	}

@@ -2,7 +2,6 @@ package workload
 
 import (
 	"math"
-	"math/bits"
 	"strconv"
 	"strings"
 	"time"
@@ -78,48 +77,14 @@ func parseShare(text string) (p ppm.Share, problem string) {
 }
 
 // parseBytes reads sizes: 4096, 64MiB, 100MB (decimal), 1.5G (binary).
-// A unit without B, or with iB, is a power of 1024. KB, MB and so on are powers of
-// 1000. The case of letters does not count.
 func parseBytes(text string) (n int64, problem string) {
-	const letters = "KMGTPE"
 	if strings.HasPrefix(text, "-") {
 		return 0, quote(text) + " is negative"
 	}
-	wrong := quote(text) + " is not a size; write 64MiB, 100MB or 1G"
-	end := strings.LastIndexAny(text, "0123456789.") + 1
-	number, unit := text[:end], strings.ToUpper(strings.TrimPrefix(text[end:], " "))
-	share, err := ppm.Parse(number)
-	if err != nil {
-		return 0, wrong
+	if n, problem = ppm.ParseBytes(text); problem != "" {
+		problem = quote(text) + " is " + problem
 	}
-	scale, power := uint64(1), 0
-	if unit != "" && unit != "B" {
-		if power = strings.IndexByte(letters, unit[0]) + 1; power == 0 {
-			return 0, wrong
-		}
-		base := uint64(1024)
-		switch unit[1:] {
-		case "", "I", "IB":
-		case "B":
-			base = 1000
-		default:
-			return 0, wrong
-		}
-		for range power {
-			scale *= base
-		}
-	}
-	// number is in millionths, so the product is divided by ppm.One. The check before
-	// keeps the quotient in 64 bits.
-	hi, lo := bits.Mul64(uint64(share), scale)
-	if hi >= uint64(ppm.One) {
-		return 0, quote(text) + " is too large"
-	}
-	bytes, _ := bits.Div64(hi, lo, uint64(ppm.One))
-	if bytes > math.MaxInt64 {
-		return 0, quote(text) + " is too large"
-	}
-	return int64(bytes), ""
+	return n, problem
 }
 
 // parseSigma reads the sigma of a lognormal distribution, which is at most 5.

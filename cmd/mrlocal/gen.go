@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -48,16 +49,13 @@ func runGen(ctx context.Context, e env, line argv.Line) (int, error) {
 		return 0, errs.Optionf(argv.Quote(line.Words[2]), "one word too many")
 	}
 	place := line.Words[1]
-	bytes, seed := int64(genDefaultBytes), uint64(genDefaultSeed)
-	if text, given := line.Value("size"); given {
-		if bytes, err = argv.Size("size", text, 1); err != nil {
-			return 0, err
-		}
+	r := newReader(line)
+	bytes, seed := cmp.Or(r.Size("size", 1), genDefaultBytes), uint64(genDefaultSeed)
+	if line.Has("seed") { // 0 is a seed too
+		seed = argv.Value(&r.Reader, "seed", argv.Seed)
 	}
-	if text, given := line.Value("seed"); given {
-		if seed, err = argv.Seed("seed", text); err != nil {
-			return 0, err
-		}
+	if r.Err != nil {
+		return 0, r.Err
 	}
 	// A stream is written in order and never replaced. Generate replaces a file by renaming.
 	if place == "-" || kind != datagen.Wiki && isOpen(place, e.stdout) {

@@ -59,7 +59,7 @@ func sweepFlags() []flagSpec {
 // sweep reads the flags that say what is swept.
 func (r *reader) sweep() *measure.Plan {
 	o := measure.SweepOptions{
-		MapSlots: r.counts("map-slots"), ReduceSlots: r.counts("reduce-slots"), BorrowMap: r.shares("borrow-map"), BorrowReduce: r.shares("borrow-reduce"),
+		MapSlots: r.counts("map-slots"), ReduceSlots: r.counts("reduce-slots"), BorrowMap: argv.Value(&r.Reader, "borrow-map", argv.Shares), BorrowReduce: argv.Value(&r.Reader, "borrow-reduce", argv.Shares),
 		TotalSlots: r.Count("total-slots", 2, 2*r.sweptSlots()), Policies: r.policies(),
 	}
 	if r.Err != nil {
@@ -71,14 +71,8 @@ func (r *reader) sweep() *measure.Plan {
 }
 
 // counts reads a list or range of slots; nil if the flag was not given.
-func (r *reader) counts(flag string) []int {
-	text, given := r.Line.Value(flag)
-	if !given {
-		return nil
-	}
-	n, err := argv.Counts(flag, text, 1, r.sweptSlots())
-	r.Keep(err)
-	return n
+func (r *reader) counts(flag string) []int64 {
+	return argv.Value(&r.Reader, flag, func(flag, text string) ([]int64, error) { return argv.Counts(flag, text, 1, r.sweptSlots()) })
 }
 
 // sweptSlots returns the bound of the slots of each tracker.
@@ -87,17 +81,6 @@ func (r *reader) sweptSlots() int {
 		return mostSlots
 	}
 	return mostNodeSlots
-}
-
-// shares reads a list or range of shares, in parts per million; nil if the flag was not given.
-func (r *reader) shares(flag string) []int64 {
-	text, given := r.Line.Value(flag)
-	if !given {
-		return nil
-	}
-	n, err := argv.Shares(flag, text)
-	r.Keep(err)
-	return n
 }
 
 // apply replaces flags by a configuration of a sweep.

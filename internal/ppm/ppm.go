@@ -1,7 +1,7 @@
 // Package ppm is the arithmetic of shares. A share is an integer in parts per million,
 // so that floors and ceilings of capacities are exact on every processor
 // [DHFS13, "borrow allowance"]: the ceiling of a floating-point 1.0000001 would be one
-// slot too many.
+// slot too many. ParseBytes reads sizes as exactly: decimal numbers with a unit.
 //
 // Neighbours: package slots calls the type PPM; workload files and flags are read into
 // it. The package owns no memory.
@@ -10,6 +10,7 @@ package ppm
 import (
 	"fmt"
 	"math"
+	"math/bits"
 	"strconv"
 	"strings"
 )
@@ -61,4 +62,64 @@ func GCD(a, b uint64) uint64 {
 		a, b = b, a%b
 	}
 	return a
+}
+
+// UnitLetters are the letters of the units of sizes, in ascending order.
+const UnitLetters = "KMGTPE"
+
+// ParseBytes reads a number of bytes: 4096, 64MiB, 100MB (decimal), 1.5G (binary). A unit
+// without B, or with iB, is a power of 1024; KB, MB and so on are powers of 1000. The
+// case of letters does not count. It computes with integers and rounds down. It returns
+// what is wrong with text, or "".
+func ParseBytes(text string) (bytes int64, problem string) {
+	unit := strings.TrimLeft(text, "0123456789.")
+	number := strings.TrimSuffix(text, unit)
+	scale, ok := sizeUnit(strings.ToUpper(strings.TrimPrefix(unit, " ")))
+	if number == "" || !ok {
+		return 0, "not a size; write 64MiB, 100MB or 1G"
+	}
+	whole, fraction, dotted := strings.Cut(number, ".")
+	if strings.Contains(fraction, ".") || dotted && fraction == "" {
+		return 0, "not a number"
+	}
+	w, err := strconv.ParseUint("0"+whole, 10, 64)
+	// The product has 128 bits, so an overflow is seen and never wraps.
+	hi, lo := bits.Mul64(w, scale)
+	if err != nil || hi != 0 || lo > math.MaxInt64 {
+		return 0, "too large"
+	}
+	// 18 digits fit into 64 bits. Digits behind them are worth two bytes at most.
+	fraction = fraction[:min(len(fraction), 18)]
+	f, _ := strconv.ParseUint("0"+fraction, 10, 64)
+	ten := uint64(1)
+	for range fraction {
+		ten *= 10
+	}
+	hi, low := bits.Mul64(f, scale)
+	part, _ := bits.Div64(hi, low, ten) // cannot overflow: f < ten, so part < scale
+	if lo += part; lo > math.MaxInt64 {
+		return 0, "too large"
+	}
+	return int64(lo), ""
+}
+
+// sizeUnit returns the bytes of a unit in upper case.
+func sizeUnit(unit string) (scale uint64, ok bool) {
+	if unit == "" || unit == "B" {
+		return 1, true
+	}
+	// The power of the base grows along UnitLetters: K is 1, E is 6.
+	power, base := strings.IndexByte(UnitLetters, unit[0])+1, uint64(1024)
+	switch unit[1:] {
+	case "", "IB", "I":
+	case "B":
+		base = 1000
+	default:
+		return 0, false
+	}
+	scale = 1
+	for range power {
+		scale *= base
+	}
+	return scale, power > 0
 }

@@ -12,6 +12,7 @@
 package argv
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -97,8 +98,11 @@ func Parse(args []string, commands []Command) (Line, error) {
 	var failed error
 	for i := range commands {
 		// Only a command below a job gives -h to the job. A path of one word has no such flag.
-		c := &commands[i]
-		s := scan(args, c.Flags, len(c.Path) == 1)
+		c, m := &commands[i], ofJob
+		if len(c.Path) == 1 {
+			m = ofCommand
+		}
+		s := scan(args, c.Flags, m)
 		if !s.begins(c.Path) {
 			continue
 		}
@@ -134,15 +138,7 @@ type scanned struct {
 
 // begins reports whether the positional words begin with path.
 func (s *scanned) begins(path []string) bool {
-	if len(s.words) < len(path) {
-		return false
-	}
-	for i, p := range path {
-		if s.words[i] != p {
-			return false
-		}
-	}
-	return true
+	return len(s.words) >= len(path) && slices.Equal(s.words[:len(path)], path)
 }
 
 // line returns the command line of the command at path.
@@ -157,13 +153,20 @@ func (s *scanned) fail(err error) {
 	}
 }
 
-// scan reads args with the given flags. shortHelp says whether -h asks for help; below a
-// job it is the job's own flag. scan goes on after a mistake, because the
-// words behind it tell which command was meant.
-func scan(args []string, flags []Flag, shortHelp bool) *scanned {
-	// given holds the last value of each flag by its long name.
+// manner says whose command line is read.
+type manner uint8
+
+const (
+	ofJob     manner = iota // -h is the job's own flag
+	ofCommand               // -h asks for help
+	ofTool                  // as GNU tools: -h is the tool's own flag, and long names may be shortened
+)
+
+// scan reads args with the given flags. It goes on after a mistake, because the
+// words behind it tell which command was meant, and may ask for help.
+func scan(args []string, flags []Flag, m manner) *scanned {
 	s := &scanned{}
-	given := map[string]string{}
+	given := map[string]string{} // the last value of each flag, by its long name
 	for i := 0; i < len(args); i++ {
 		word := args[i]
 		switch {
@@ -171,9 +174,17 @@ func scan(args []string, flags []Flag, shortHelp bool) *scanned {
 		case word == "--":
 			s.words = append(s.words, args[i+1:]...)
 			return s
-		case word == "--help" || word == "-h" && shortHelp:
+		case word == "--help" || word == "-h" && m == ofCommand:
 			s.help = true
 		case strings.HasPrefix(word, "--"):
+			if m == ofTool {
+				full, err := complete(word, flags)
+				if err != nil {
+					s.fail(err)
+					continue
+				}
+				word = full
+			}
 			i += s.long(word, args[i+1:], flags, given)
 		// A dash alone is positional: it stands for standard input.
 		case len(word) > 1 && word[0] == '-':
@@ -265,4 +276,50 @@ func (s *scanned) set(f *Flag, value string, given map[string]string) {
 	}
 	given[f.Name] = value
 	s.flags = append(s.flags, Setting{f, value})
+}
+
+// ParseTool reads args, the words behind the name of a tool, as GNU tools read
+// theirs. It differs from Parse in four points. A flag may be given again, and
+// may be shortened to the letters that only its long name begins with, unless it
+// is Whole. The word
+// behind a flag that takes a value is the value, whatever it looks like. -h is a
+// flag of the tool; Line.Help stands for --help alone.
+func ParseTool(name string, args []string, flags []Flag) (Line, error) {
+	like := make([]Flag, len(flags))
+	for i, f := range flags {
+		f.Any, f.Repeat = true, true
+		like[i] = f
+	}
+	s := scan(args, like, ofTool)
+	// Help wins over mistakes.
+	if s.help {
+		s.err = nil
+	}
+	return Line{Path: []string{name}, Flags: s.flags, Words: s.words, Help: s.help}, s.err
+}
+
+// complete returns --name or --name=value with the whole name of the flag that
+// begins with it. It fails if several flags do.
+func complete(word string, flags []Flag) (string, error) {
+	name, value, attached := strings.Cut(word[2:], "=")
+	// A whole name wins over longer names that begin with it.
+	if byName(flags, name) != nil {
+		return word, nil
+	}
+	var found []string
+	for _, f := range flags {
+		if !f.Whole && strings.HasPrefix(f.Name, name) {
+			found = append(found, f.Name)
+		}
+	}
+	switch {
+	case len(found) > 1:
+		return "", errs.Optionf("--"+name, "can be --%s", strings.Join(found, " or --"))
+	case len(found) == 0:
+		return word, nil // long says what is wrong
+	// The value keeps its equals sign.
+	case attached:
+		return "--" + found[0] + "=" + value, nil
+	}
+	return "--" + found[0], nil
 }

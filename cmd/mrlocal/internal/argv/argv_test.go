@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"mrlocal/errs"
+	"mrlocal/internal/ppm"
 )
 
 // commands is a small mrlocal with one flag of each form.
@@ -149,7 +150,7 @@ func TestSizesAreReadExactly(t *testing.T) {
 }
 
 func TestSharesAreReadAsPartsPerMillion(t *testing.T) {
-	for text, want := range map[string]int64{"0": 0, "1": 1_000_000, "1.0": 1_000_000, ".5": 500_000, "0.5": 500_000, "0.000001": 1, "0.250000000": 250_000, "00.5": 500_000} {
+	for text, want := range map[string]ppm.Share{"0": 0, "1": 1_000_000, "1.0": 1_000_000, ".5": 500_000, "0.5": 500_000, "0.000001": 1, "0.250000000": 250_000, "00.5": 500_000} {
 		if got, err := Share("borrow-map", text); err != nil || got != want {
 			t.Errorf("%s: %d, %v; want %d", text, got, err, want)
 		}

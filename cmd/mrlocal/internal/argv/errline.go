@@ -1,6 +1,7 @@
 package argv
 
 import (
+	"cmp"
 	"errors"
 	"regexp"
 	"strings"
@@ -88,18 +89,13 @@ func InFlags(text string) string {
 
 // flagOf returns the flag of a field of mrlocal.Options, or of the options of a job.
 func flagOf(field string) string {
-	for _, p := range [...][2]string{
-		{"Inputs", "--input"}, {"All", "--all"}, {"NoDecode", "--decode none"}, {"OutputDir", "--output"}, {"Overwrite", "--overwrite"}, {"OutputFile", "--output-file"},
-		{"Reducers", "--reducers"}, {"BlockBytes", "--block-size"}, {"MapSlots", "--map-slots"}, {"ReduceSlots", "--reduce-slots"},
-		{"Trackers", "--trackers"}, {"MaxSlots", "--max-slots"}, {"Replicas", "--replicas"}, {"LocalityDelay", "--locality-delay"},
-		{"ShuffleBytesPerSecond", "--shuffle-bw"}, {"DiskBytesPerSecond", "--disk-bw"}, {"RemotePenalty", "--remote-penalty"},
-		{"Slow", "--slow"}, {"MemoryBytes", "--memory"}, {"SortBufferBytes", "--sort-buffer"}, {"SpillPercent", "--spill-percent"},
-		{"GrowthThreshold", "--growth-threshold"}, {"MergeFactor", "--merge-factor"}, {"Attempts", "--attempts"},
-		{"Top", "--top"}, {"Separator", "-t"}, {"Keys", "-k"}, {"Patterns", "-e"},
-	} {
-		if p[0] == field {
-			return p[1]
-		}
-	}
-	return field
+	return cmp.Or(map[string]string{
+		"Inputs": "--input", "All": "--all", "NoDecode": "--decode none", "OutputDir": "--output", "Overwrite": "--overwrite", "OutputFile": "--output-file",
+		"Reducers": "--reducers", "BlockBytes": "--block-size", "MapSlots": "--map-slots", "ReduceSlots": "--reduce-slots",
+		"Trackers": "--trackers", "MaxSlots": "--max-slots", "Replicas": "--replicas", "LocalityDelay": "--locality-delay",
+		"ShuffleBytesPerSecond": "--shuffle-bw", "DiskBytesPerSecond": "--disk-bw", "RemotePenalty": "--remote-penalty",
+		"Slow": "--slow", "MemoryBytes": "--memory", "SortBufferBytes": "--sort-buffer", "SpillPercent": "--spill-percent",
+		"GrowthThreshold": "--growth-threshold", "MergeFactor": "--merge-factor", "Attempts": "--attempts",
+		"Top": "--top", "Separator": "-t", "Keys": "-k", "Patterns": "-e",
+	}[field], field)
 }

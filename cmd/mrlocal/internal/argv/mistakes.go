@@ -84,7 +84,7 @@ func diagnose(args []string, commands []Command) error {
 	}
 	// A flag that two commands read differently counts as the first command has it. That may
 	// misread a word, but only the wording of the error depends on it.
-	s := scan(args, all, true)
+	s := scan(args, all, ofCommand)
 	var path []string
 	for depth := 0; ; depth++ {
 		next := children(commands, path)

@@ -1,6 +1,7 @@
 package argv
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -10,22 +11,20 @@ const mostValues = 1000
 
 // Counts reads whole numbers from least to most, as a list or a range: 1,2,4 or
 // 1..8 or 1..9/2. A range includes its end if a step meets it.
-func Counts(flag, text string, least, most int) ([]int, error) {
-	values, err := values(flag, text, "1", func(part string) (int64, error) {
+func Counts(flag, text string, least, most int) ([]int64, error) {
+	return values(flag, text, "1", func(part string) (int64, error) {
 		n, err := Count(flag, part, least, most)
 		return int64(n), err
 	})
-	counts := make([]int, len(values))
-	for i, v := range values {
-		counts[i] = int(v)
-	}
-	return counts, err
 }
 
 // Shares reads shares, as a list or a range with a step: 0,0.5,1 or 0..1/0.1. It
 // returns parts per million.
 func Shares(flag, text string) ([]int64, error) {
-	return values(flag, text, "", func(part string) (int64, error) { return Share(flag, part) })
+	return values(flag, text, "", func(part string) (int64, error) {
+		p, err := Share(flag, part)
+		return int64(p), err
+	})
 }
 
 // values reads a list or a range whose parts read understands. step applies to a
@@ -74,17 +73,15 @@ func values(flag, text, step string, read func(part string) (int64, error)) ([]i
 // list reads values that are separated by commas.
 func list(flag, text string, read func(part string) (int64, error)) ([]int64, error) {
 	var all []int64
-	// A value twice would run the same configuration twice.
-	seen := map[int64]bool{}
 	for _, part := range strings.Split(text, ",") {
 		v, err := read(part)
 		if err != nil {
 			return nil, err
 		}
-		if seen[v] {
+		// A value twice would run the same configuration twice.
+		if slices.Contains(all, v) {
 			return nil, bad(flag, text, "has "+Quote(part)+" twice")
 		}
-		seen[v] = true
 		if all = append(all, v); len(all) > mostValues {
 			return nil, bad(flag, text, "too many values; at most "+strconv.Itoa(mostValues))
 		}

@@ -23,38 +23,33 @@ func (r *Reader) Keep(err error) {
 	}
 }
 
-// Count reads a whole number from least to most.
-func (r *Reader) Count(flag string, least, most int) int {
+// Value reads the value of a flag with parse; the zero value if the flag is not set.
+func Value[T any](r *Reader, flag string, parse func(flag, text string) (T, error)) (v T) {
 	text, ok := r.Line.Value(flag)
 	if !ok {
-		return 0
+		return v
 	}
-	n, err := Count(flag, text, least, most)
+	v, err := parse(flag, text)
 	r.Keep(err)
-	return n
+	return v
+}
+
+// Count reads a whole number from least to most.
+func (r *Reader) Count(flag string, least, most int) int {
+	return Value(r, flag, func(flag, text string) (int, error) { return Count(flag, text, least, most) })
 }
 
 // Size reads a number of bytes.
 func (r *Reader) Size(flag string, least int64) int64 {
-	text, ok := r.Line.Value(flag)
-	if !ok {
-		return 0
-	}
-	n, err := Size(flag, text, least)
-	r.Keep(err)
-	return n
+	return Value(r, flag, func(flag, text string) (int64, error) { return Size(flag, text, least) })
 }
 
 // Share reads a decimal from 0 to 1. It returns nil if the flag is not set.
 func (r *Reader) Share(flag string) *ppm.Share {
-	text, ok := r.Line.Value(flag)
-	if !ok {
-		return nil
-	}
-	n, err := Share(flag, text)
-	r.Keep(err)
-	p := ppm.Share(n)
-	return &p
+	return Value(r, flag, func(flag, text string) (*ppm.Share, error) {
+		p, err := Share(flag, text)
+		return &p, err
+	})
 }
 
 // Mark reads a share above 0.
@@ -72,36 +67,24 @@ func (r *Reader) Mark(flag string) float64 {
 // Time reads a duration above 0. With zero, 0 is allowed as well and turns
 // something off.
 func (r *Reader) Time(flag string, zero bool) time.Duration {
-	text, ok := r.Line.Value(flag)
-	if !ok || zero && (text == "0" || text == "0s") {
-		return 0
-	}
-	d, err := Time(flag, text)
-	r.Keep(err)
-	return d
+	return Value(r, flag, func(flag, text string) (time.Duration, error) {
+		if zero && (text == "0" || text == "0s") {
+			return 0, nil
+		}
+		return Time(flag, text)
+	})
 }
 
 // Choice reads one of a few names. The first one is the default.
 func (r *Reader) Choice(flag string, names ...string) string {
-	text, ok := r.Line.Value(flag)
-	if !ok {
+	if !r.Line.Has(flag) {
 		return names[0]
 	}
-	name, err := Choice(flag, text, names...)
-	r.Keep(err)
-	return name
+	return Value(r, flag, func(flag, text string) (string, error) { return Choice(flag, text, names...) })
 }
 
 // Path reads the name of a file.
-func (r *Reader) Path(flag string) string {
-	text, ok := r.Line.Value(flag)
-	if !ok {
-		return ""
-	}
-	path, err := NonEmpty(flag, text)
-	r.Keep(err)
-	return path
-}
+func (r *Reader) Path(flag string) string { return Value(r, flag, NonEmpty) }
 
 // ShareOr reads a share that has another default than 0.
 func (r *Reader) ShareOr(flag string, otherwise ppm.Share) ppm.Share {
@@ -138,13 +121,8 @@ func (r *Reader) MapAndReduce(flag string, most int) (maps, reduces int32) {
 
 // Seed reads --seed, a number above 0.
 func (r *Reader) Seed() uint64 {
-	text, ok := r.Line.Value("seed")
-	if !ok {
-		return 0
-	}
-	n, err := Seed("seed", text)
-	r.Keep(err)
-	if err == nil && n == 0 {
+	n := Value(r, "seed", Seed)
+	if r.Err == nil && n == 0 && r.Line.Has("seed") {
 		r.Keep(errs.Optionf("--seed", "0: must be more than 0"))
 	}
 	return n
@@ -152,11 +130,5 @@ func (r *Reader) Seed() uint64 {
 
 // Rate reads a number of bytes a second; the value may end in /s.
 func (r *Reader) Rate(flag string) int64 {
-	text, ok := r.Line.Value(flag)
-	if !ok {
-		return 0
-	}
-	n, err := Size(flag, strings.TrimSuffix(text, "/s"), 1)
-	r.Keep(err)
-	return n
+	return Value(r, flag, func(flag, text string) (int64, error) { return Size(flag, strings.TrimSuffix(text, "/s"), 1) })
 }

@@ -22,7 +22,7 @@ const mostRuns = 100_000
 // SweepOptions holds the values to sweep over. A setting without values is that of the file,
 // or the default.
 type SweepOptions struct {
-	MapSlots, ReduceSlots   []int   // of each tracker
+	MapSlots, ReduceSlots   []int64 // of each tracker
 	BorrowMap, BorrowReduce []int64 // parts per million
 	TotalSlots              int     // of each tracker: ReduceSlots are the rest beside MapSlots; 0: not held constant
 	Policies                []string
@@ -72,17 +72,11 @@ type Plan struct {
 // NewPlan lays out a sweep. If one share has several values and the other share has none,
 // the other share is swept at 0 and at 1.
 func NewPlan(o SweepOptions) (*Plan, error) {
-	counts := func(values []int) (all []int64) {
-		for _, v := range values {
-			all = append(all, int64(v))
-		}
-		return all
-	}
 	// The order is that of the columns. complete relies on it: maps are 0 and 2, reduces 1 and
 	// 3.
 	p := &Plan{policies: o.Policies, total: int64(o.TotalSlots), dimensions: []dimension{
-		{flag: "map-slots", unit: "map slots a tracker", values: counts(o.MapSlots), at: func(c *Configuration) *int64 { return &c.MapSlots }},
-		{flag: "reduce-slots", unit: "reduce slots a tracker", values: counts(o.ReduceSlots), at: func(c *Configuration) *int64 { return &c.ReduceSlots }},
+		{flag: "map-slots", unit: "map slots a tracker", values: o.MapSlots, at: func(c *Configuration) *int64 { return &c.MapSlots }},
+		{flag: "reduce-slots", unit: "reduce slots a tracker", values: o.ReduceSlots, at: func(c *Configuration) *int64 { return &c.ReduceSlots }},
 		{flag: "borrow-map", unit: "share of the map slots that may be borrowed", share: true, values: o.BorrowMap, at: func(c *Configuration) *int64 { return &c.BorrowMap }},
 		{flag: "borrow-reduce", unit: "share of the reduce slots that may be borrowed", share: true, values: o.BorrowReduce, at: func(c *Configuration) *int64 { return &c.BorrowReduce }},
 	}}

@@ -18,10 +18,10 @@ func TestRunsAreLaidOutSeriesBySeries(t *testing.T) {
 		o    SweepOptions
 		want string
 	}{
-		{"policies change fastest", SweepOptions{MapSlots: []int{1, 2}, Policies: []string{"fair", "fifo"}}, "1,-1,-1,-1 fair; 1,-1,-1,-1 fifo; 2,-1,-1,-1 fair; 2,-1,-1,-1 fifo"},
-		{"then the setting of most values", SweepOptions{MapSlots: []int{1, 2}, ReduceSlots: []int{3, 4, 5}}, "1,3,-1,-1 p; 1,4,-1,-1 p; 1,5,-1,-1 p; 2,3,-1,-1 p; 2,4,-1,-1 p; 2,5,-1,-1 p"},
+		{"policies change fastest", SweepOptions{MapSlots: []int64{1, 2}, Policies: []string{"fair", "fifo"}}, "1,-1,-1,-1 fair; 1,-1,-1,-1 fifo; 2,-1,-1,-1 fair; 2,-1,-1,-1 fifo"},
+		{"then the setting of most values", SweepOptions{MapSlots: []int64{1, 2}, ReduceSlots: []int64{3, 4, 5}}, "1,3,-1,-1 p; 1,4,-1,-1 p; 1,5,-1,-1 p; 2,3,-1,-1 p; 2,4,-1,-1 p; 2,5,-1,-1 p"},
 		{"a total leaves the reduce slots", SweepOptions{TotalSlots: 4}, "1,3,-1,-1 p; 2,2,-1,-1 p; 3,1,-1,-1 p"},
-		{"a total of chosen map slots", SweepOptions{TotalSlots: 12, MapSlots: []int{10, 6}}, "10,2,-1,-1 p; 6,6,-1,-1 p"},
+		{"a total of chosen map slots", SweepOptions{TotalSlots: 12, MapSlots: []int64{10, 6}}, "10,2,-1,-1 p; 6,6,-1,-1 p"},
 		{"a share alone has the other at both ends", SweepOptions{BorrowMap: []int64{0, 5, million}},
 			"-1,-1,0,0 p; -1,-1,5,0 p; -1,-1,1000000,0 p; -1,-1,0,1000000 p; -1,-1,5,1000000 p; -1,-1,1000000,1000000 p"},
 		{"a share of one value stands by itself", SweepOptions{BorrowReduce: []int64{7}}, "-1,-1,-1,7 p"},
@@ -47,11 +47,11 @@ func TestRunsAreLaidOutSeriesBySeries(t *testing.T) {
 }
 
 func TestWhatCannotBeSwept(t *testing.T) {
-	thousand := make([]int, 1000)
+	thousand := make([]int64, 1000)
 	for want, o := range map[string]SweepOptions{
 		"nothing to sweep":           {},
-		"goes without":               {TotalSlots: 3, ReduceSlots: []int{1}},
-		"3 of --total-slots 3 leave": {TotalSlots: 3, MapSlots: []int{3}},
+		"goes without":               {TotalSlots: 3, ReduceSlots: []int64{1}},
+		"3 of --total-slots 3 leave": {TotalSlots: 3, MapSlots: []int64{3}},
 		"more than 100000 runs":      {MapSlots: thousand, ReduceSlots: thousand},
 	} {
 		o.Policies = []string{"p"}
@@ -73,7 +73,7 @@ func TestSpeedupsAreAgainstTheFirstPolicyOrTheFirstRow(t *testing.T) {
 		{[]string{"fair", "pi"}, "[0 0.25 0 0] fair in the same configuration"},
 		{[]string{"fair"}, "[0 0.6666666666666667] map-slots 1"},
 	} {
-		p, err := NewPlan(SweepOptions{MapSlots: []int{1, 2}, Policies: c.policies})
+		p, err := NewPlan(SweepOptions{MapSlots: []int64{1, 2}, Policies: c.policies})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -91,7 +91,7 @@ func TestSpeedupsAreAgainstTheFirstPolicyOrTheFirstRow(t *testing.T) {
 }
 
 func TestARunThatFailsIsNamed(t *testing.T) {
-	p, err := NewPlan(SweepOptions{MapSlots: []int{1, 2}, Policies: []string{"fair"}})
+	p, err := NewPlan(SweepOptions{MapSlots: []int64{1, 2}, Policies: []string{"fair"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestASweepEndsWithItsBestRow(t *testing.T) {
 		"best: fair, map-slots 1, 80s (1 other row as short); 11.1% shorter than the next\n":            {80, 90, 80},
 		"best: fair, map-slots 1, 80s (2 other rows as short); all rows are equal\n":                    {80, 80, 80},
 	} {
-		p, err := NewPlan(SweepOptions{MapSlots: []int{1, 2, 3}, Policies: []string{"fair"}})
+		p, err := NewPlan(SweepOptions{MapSlots: []int64{1, 2, 3}, Policies: []string{"fair"}})
 		if err != nil {
 			t.Fatal(err)
 		}
