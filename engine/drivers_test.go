@@ -117,7 +117,7 @@ func TestTheEngineAndTheSimulatorGiveTheSameEvents(t *testing.T) {
 						Policy: p(), Config: setup.Config{MaxSlots: driverSlots, LocalityDelay: w.delay, RemotePenalty: w.penalty}, Watch: func(s *trace.Stream) { s.Attach(&real) },
 					})
 				})
-				want, got := story(simulated.Events), story(real.Events)
+				want, got := story(&simulated), story(&real)
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Errorf("(-simulated +real):\n%s", diff)
 				}
@@ -214,10 +214,10 @@ func sleepThrough(t *testing.T, file *workload.File, o engine.Options) {
 
 // story returns all facts and decisions as text, without what only one driver has:
 // progress, measurements, and visits that grant nothing.
-func story(events []trace.Event) string {
+func story(log *trace.Log) string {
 	var b bytes.Buffer
-	for i := range events {
-		e := events[i]
+	for i := range log.Events {
+		e := log.Events[i]
 		switch {
 		case e.Op == trace.OpAssign || e.Op == trace.OpProgress || e.Op == trace.OpPhase || e.Op == trace.OpReady || e.Op.Class() == trace.Detail:
 			continue
@@ -227,7 +227,7 @@ func story(events []trace.Event) string {
 			e.A, e.B, e.C, e.D, e.E = 0, 0, 0, 0, 0
 		}
 		e.Seq = 0
-		fmt.Fprintf(&b, "%s\n", trace.AppendJSON(nil, &e, nil))
+		fmt.Fprintln(&b, log.Line(&e))
 	}
 	return b.String()
 }

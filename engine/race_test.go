@@ -20,7 +20,6 @@ import (
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/registry"
 	"mrlocal/slots/setup"
-	"mrlocal/trace"
 )
 
 // copier is FIFO that copies every attempt which has run for so long, once, to an
@@ -59,7 +58,7 @@ func (p *copier) Decide(v *slots.View, d *slots.Decision) {
 			continue
 		}
 		a := s.Attempt
-		if v.FreeHome(v.Tracker(), a.Kind) > 0 && d.Grant(slots.Grant{Slot: slots.NoSlot, Job: a.Job, Kind: a.Kind, Task: a.Task, Speculative: true, Rule: trace.RuleSpeculative}) {
+		if v.FreeHome(v.Tracker(), a.Kind) > 0 && d.Grant(slots.Grant{Slot: slots.NoSlot, Job: a.Job, Kind: a.Kind, Task: a.Task, Speculative: true, Rule: "speculative"}) {
 			p.copies++
 		}
 	}

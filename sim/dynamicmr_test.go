@@ -122,8 +122,8 @@ func TestSEPBAtZeroIsLATE(t *testing.T) {
 			t.Fatalf("%s: %d events under dynamicmr, %d under late, %d copies", cost, len(logs[0].Events), len(logs[1].Events), copies)
 		}
 		for i := range logs[0].Events {
-			if logs[0].Events[i] != logs[1].Events[i] {
-				t.Fatalf("%s: event %d: %+v under dynamicmr, %+v under late", cost, i, logs[0].Events[i], logs[1].Events[i])
+			if a, b := logs[0].Line(&logs[0].Events[i]), logs[1].Line(&logs[1].Events[i]); a != b {
+				t.Fatalf("%s: event %d: %s under dynamicmr, %s under late", cost, i, a, b)
 			}
 		}
 	}

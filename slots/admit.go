@@ -82,7 +82,7 @@ func (l *Ledger) fill(m *limit) {
 		}
 		m.waiting.Remove(id)
 		if j := l.jobs[id]; l.admit(j) {
-			l.recordDecision(jobEvent(trace.OpAdmit, j.id))
+			l.recordDecision(jobEvent(trace.OpAdmit, j.id), trace.RuleNone)
 			l.refresh(j)
 		}
 	}

@@ -77,7 +77,7 @@ func (l *Ledger) refresh(j *ledgerJob) {
 		j.times.MapsDone = -1
 		if done {
 			j.times.MapsDone = l.now
-			l.recordDecision(jobEvent(trace.OpMapsDone, j.id))
+			l.recordDecision(jobEvent(trace.OpMapsDone, j.id), trace.RuleNone)
 		}
 	}
 	l.setGate(j)
@@ -117,14 +117,14 @@ func (l *Ledger) refresh(j *ledgerJob) {
 func (l *Ledger) endJob(j *ledgerJob, s State) {
 	if (j.mapsDone() || s == Succeeded) && j.times.MapsDone < 0 { // a map with a lost output need not run again
 		j.times.MapsDone = l.now
-		l.recordDecision(jobEvent(trace.OpMapsDone, j.id))
+		l.recordDecision(jobEvent(trace.OpMapsDone, j.id), trace.RuleNone)
 	}
 	j.state = s
 	j.times.Finish = l.now
 	l.total.active--
 	e := jobEvent(trace.OpJobEnd, j.id)
 	e.A = int64(s)
-	l.recordDecision(e)
+	l.recordDecision(e, trace.RuleNone)
 	if j.live() > 0 {
 		for i := range l.slots {
 			if sl := &l.slots[i]; sl.busy && sl.attempt.Job == j.id {
@@ -170,7 +170,7 @@ func (l *Ledger) advanceReduce(id SlotID) {
 	}
 	s.advanced = true
 	l.advances = append(l.advances, s.attempt)
-	l.recordDecision(attemptEvent(trace.OpAdvance, s.attempt, s.ID, trace.RuleNone))
+	l.recordDecision(attemptEvent(trace.OpAdvance, s.attempt, s.ID), trace.RuleNone)
 }
 
 // job returns nil for an id that no job has.
@@ -264,7 +264,7 @@ func (l *Ledger) drainSlot(s *ledgerSlot) {
 func (l *Ledger) closeSlot(s *ledgerSlot, r Rule) {
 	l.removeSlot(s)
 	l.dirty = true
-	l.recordDecision(slotEvent(trace.OpClose, s.ID, r))
+	l.recordDecision(slotEvent(trace.OpClose, s.ID), r)
 }
 
 // removeSlot takes a free slot out of all counts.
@@ -314,9 +314,9 @@ func (l *Ledger) rehome(s *ledgerSlot, k Kind) {
 	l.removeSlot(s)
 	s.Home = k
 	l.openSlot(s)
-	e := slotEvent(trace.OpHome, s.ID, trace.RuleResize)
+	e := slotEvent(trace.OpHome, s.ID)
 	e.Kind = k
-	l.recordDecision(e)
+	l.recordDecision(e, trace.RuleResize)
 }
 
 // resize opens and closes slots of a tracker so that the given number is open in each
@@ -335,10 +335,10 @@ func (l *Ledger) resize(id TrackerID, want [slotLists]int) {
 		case keep && s.state != SlotOpen:
 			l.openSlot(s)
 			l.dirty = true
-			l.recordDecision(slotEvent(trace.OpOpen, sid, trace.RuleResize))
+			l.recordDecision(slotEvent(trace.OpOpen, sid), trace.RuleResize)
 		case !keep && s.state == SlotOpen && s.busy:
 			l.drainSlot(s)
-			l.recordDecision(slotEvent(trace.OpDrain, sid, trace.RuleResize))
+			l.recordDecision(slotEvent(trace.OpDrain, sid), trace.RuleResize)
 		case !keep && s.state == SlotOpen:
 			l.closeSlot(s, trace.RuleResize)
 		}

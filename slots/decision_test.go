@@ -14,7 +14,7 @@ func TestTheFirstFinisherOfASpeculatedTaskCommits(t *testing.T) {
 	refused := slots.Granted
 	p := &anySlot{each: func(v *slots.View, d *slots.Decision) {
 		if speculate && v.FreeAt(v.Tracker()) > 0 {
-			d.Grant(slots.Grant{Slot: slots.NoSlot, Kind: slots.Map, Task: 0, Speculative: true, Rule: trace.RuleSpeculative})
+			d.Grant(slots.Grant{Slot: slots.NoSlot, Kind: slots.Map, Task: 0, Speculative: true, Rule: "speculative"})
 			refused = d.Refused()
 			speculate = false
 		}
@@ -35,7 +35,7 @@ func TestTheFirstFinisherOfASpeculatedTaskCommits(t *testing.T) {
 	p.each = func(v *slots.View, d *slots.Decision) {
 		if speculate {
 			speculate = false
-			d.Grant(slots.Grant{Slot: 2, Kind: slots.Map, Task: 0, Speculative: true, Rule: trace.RuleSpeculative})
+			d.Grant(slots.Grant{Slot: 2, Kind: slots.Map, Task: 0, Speculative: true, Rule: "speculative"})
 		}
 	}
 	d.Ready(2, 1, slots.Readiness{Total: 2})
@@ -66,8 +66,8 @@ func TestTheLoserOfARaceIsKilled(t *testing.T) {
 	if len(o.Kills) != 1 || o.Kills[0] != mapOf(0, 0) {
 		t.Fatalf("kills %v", o.Kills)
 	}
-	if kills := d.ops(trace.OpKill); kills[0].Rule != trace.RuleLostRace {
-		t.Errorf("killed for %v", kills[0].Rule)
+	if kills := d.ops(trace.OpKill); d.log.Rule(&kills[0]) != "lost-race" {
+		t.Errorf("killed for %v", d.log.Rule(&kills[0]))
 	}
 	d.Finish(3, mapOf(0, 0), done)
 	if c := d.JobCounts(0, slots.Map); c.Killed != 1 || !d.Done(0) {

@@ -221,7 +221,7 @@ func (l *Ledger) Phase(now time.Duration, a AttemptID, p Phase) {
 	tr.phases[s.phase]--
 	tr.phases[p]++
 	s.phase = p
-	e := attemptEvent(trace.OpPhase, a, s.ID, trace.RuleNone)
+	e := attemptEvent(trace.OpPhase, a, s.ID)
 	e.Phase = p
 	l.record(e)
 	l.measured()
@@ -237,7 +237,7 @@ func (l *Ledger) Progress(now time.Duration, a AttemptID, done PPM) {
 	}
 	l.advance(now)
 	s.progress = done
-	e := attemptEvent(trace.OpProgress, a, s.ID, trace.RuleNone)
+	e := attemptEvent(trace.OpProgress, a, s.ID)
 	e.A = int64(done)
 	l.record(e)
 	l.measured()
@@ -256,7 +256,7 @@ func (l *Ledger) measured() {
 func (l *Ledger) Finish(now time.Duration, a AttemptID, o Outcome) {
 	l.advance(now)
 	s := l.slotOf(a)
-	e := attemptEvent(trace.OpFinish, a, NoSlot, trace.RuleNone)
+	e := attemptEvent(trace.OpFinish, a, NoSlot)
 	if s != nil {
 		e.Slot = int32(s.ID)
 	}

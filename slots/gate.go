@@ -39,6 +39,6 @@ func (l *Ledger) setGate(j *ledgerJob) {
 		if gate {
 			e.Flags = trace.OK
 		}
-		l.recordDecision(e)
+		l.recordDecision(e, trace.RuleNone)
 	}
 }

@@ -153,7 +153,7 @@ func (l *Ledger) start(g *Grant) {
 	if g.Speculative {
 		side.counts.Speculative++
 	}
-	if g.Rule.Borrows() || s.lent && g.Rule != trace.RuleOwnSlots {
+	if g.Move == MoveAlways || s.lent && g.Move == MoveIfLent {
 		l.stats.Moves++
 	}
 	if j.times.Start < 0 {
@@ -168,7 +168,7 @@ func (l *Ledger) start(g *Grant) {
 		side.countLevel(level)
 	}
 	l.orders.Starts = append(l.orders.Starts, Start{Attempt: a, Slot: s.ID, Lent: s.lent, Rule: g.Rule, Locality: level})
-	e := attemptEvent(trace.OpStart, a, s.ID, g.Rule)
+	e := attemptEvent(trace.OpStart, a, s.ID)
 	e.A = int64(level)
 	if g.Speculative {
 		e.Flags |= trace.Speculative
@@ -176,9 +176,9 @@ func (l *Ledger) start(g *Grant) {
 	if s.lent {
 		e.Flags |= trace.Lent
 	}
-	l.recordDecision(e)
+	l.recordDecision(e, g.Rule)
 	if s.lent {
-		l.recordDecision(attemptEvent(trace.OpLend, a, s.ID, g.Rule))
+		l.recordDecision(attemptEvent(trace.OpLend, a, s.ID), g.Rule)
 	}
 	l.refresh(j)
 }
@@ -226,7 +226,7 @@ func (l *Ledger) release(s *ledgerSlot) {
 	if s.lent {
 		s.times.Lent += l.now - s.started
 		l.total.lent--
-		l.recordDecision(attemptEvent(trace.OpReturn, a, s.ID, s.rule))
+		l.recordDecision(attemptEvent(trace.OpReturn, a, s.ID), s.rule)
 	}
 	if s.killing {
 		l.total.killing--

@@ -309,7 +309,7 @@ func (l *Ledger) end(t TrackerID) *Orders {
 	o := &l.orders
 	for _, k := range l.kills {
 		o.Kills = append(o.Kills, k.attempt)
-		l.recordDecision(attemptEvent(trace.OpKill, k.attempt, k.slot, k.rule))
+		l.recordDecision(attemptEvent(trace.OpKill, k.attempt, k.slot), k.rule)
 	}
 	o.Advances = append(o.Advances, l.advances...)
 	l.kills, l.advances = l.kills[:0], l.advances[:0]

@@ -29,7 +29,7 @@ func (p *anySlot) Decide(v *slots.View, d *slots.Decision) {
 	for k := range slots.Kind(2) {
 		for v.FreeAt(v.Tracker()) > 0 && (!p.typed || v.FreeHome(v.Tracker(), k) > 0) {
 			id, ok := firstWith(v, k)
-			if !ok || !d.Grant(slots.Grant{Slot: slots.NoSlot, Job: id, Kind: k, Task: slots.NoTask, Rule: trace.RuleFIFO}) {
+			if !ok || !d.Grant(slots.Grant{Slot: slots.NoSlot, Job: id, Kind: k, Task: slots.NoTask, Rule: "fifo"}) {
 				break
 			}
 		}

@@ -26,7 +26,7 @@ func (p *nearPolicy) Decide(v *slots.View, d *slots.Decision) {
 		p.look(v)
 	}
 	for v.FreeHome(v.Tracker(), slots.Map) > 0 && v.Job(0).Pending(slots.Map) > 0 {
-		if !d.Grant(slots.Grant{Slot: slots.NoSlot, Job: 0, Kind: slots.Map, Task: slots.NoTask, Rule: trace.RuleFIFO, Locality: p.least}) {
+		if !d.Grant(slots.Grant{Slot: slots.NoSlot, Job: 0, Kind: slots.Map, Task: slots.NoTask, Rule: "fifo", Locality: p.least}) {
 			p.got = append(p.got, d.Refused())
 			return
 		}

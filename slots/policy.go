@@ -51,7 +51,7 @@ type Traits struct {
 	// PoolLimits: the policy keeps to Pool.MaxMaps and Pool.MaxReduces.
 	PoolLimits bool
 
-	// Rules word the rules by which the policy grants, in the terms of its source.
+	// Rules word the policy's own rules, by which it grants, in the terms of its source.
 	// Explanations show them. A rule without words speaks for itself.
 	Rules map[Rule]string
 
@@ -114,7 +114,8 @@ type Grant struct {
 	Kind        Kind
 	Task        TaskID // NoTask: the Ledger picks a pending task, failed ones first
 	Speculative bool   // Task runs already; start another attempt of it
-	Rule        Rule   // the reason, for the event file
+	Rule        Rule   // the reason, for the event file and explanations
+	Move        Move   // whether the grant counts as a move
 
 	// Rehome turns a slot of the other home kind into one of the task's kind for
 	// good, so that it is not lent. Only a policy with Traits.Lends may do so.
@@ -129,6 +130,16 @@ type Grant struct {
 	// JobInProgress.findNewMapTask.
 	Locality Level
 }
+
+// Move says whether a grant counts as a move, a figure of the papers
+// [DHFS13, "counts and identities"].
+type Move uint8
+
+const (
+	MoveIfLent Move = iota // it does if its slot is lent
+	MoveAlways             // it borrows by the paper's counts, whatever slot it gets
+	MoveNever              // it has a slot of its own kind by the paper's counts
+)
 
 // Refusal is the reason why the Ledger did not apply a grant.
 type Refusal uint8

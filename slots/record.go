@@ -29,13 +29,13 @@ func (l *Ledger) observe() {
 	l.unobserved = l.unobserved[:0]
 }
 
-// recordDecision appends a decision, or what follows from a fact, to the stream. The
-// decisions of an Assign wait for its end, because the event of the Assign comes first.
-func (l *Ledger) recordDecision(e trace.Event) {
+// recordDecision appends a decision by rule r, or what follows from a fact, to the
+// stream. The decisions of an Assign wait for its end, because the event of the Assign comes first.
+func (l *Ledger) recordDecision(e trace.Event, r Rule) {
 	if l.stream == nil {
 		return
 	}
-	e.At = l.now
+	e.At, e.Ref = l.now, l.stream.ReferRule(r)
 	if l.assigning {
 		l.decisions = append(l.decisions, e)
 	} else {
@@ -43,12 +43,10 @@ func (l *Ledger) recordDecision(e trace.Event) {
 	}
 }
 
-func attemptEvent(op trace.Op, a AttemptID, s SlotID, r Rule) trace.Event {
-	return trace.Event{Op: op, Kind: a.Kind, Rule: r, Job: int32(a.Job), Task: int32(a.Task), N: a.N, Slot: int32(s)}
+func attemptEvent(op trace.Op, a AttemptID, s SlotID) trace.Event {
+	return trace.Event{Op: op, Kind: a.Kind, Job: int32(a.Job), Task: int32(a.Task), N: a.N, Slot: int32(s)}
 }
 
 func jobEvent(op trace.Op, j JobID) trace.Event { return trace.Event{Op: op, Job: int32(j)} }
 
-func slotEvent(op trace.Op, s SlotID, r Rule) trace.Event {
-	return trace.Event{Op: op, Slot: int32(s), Rule: r}
-}
+func slotEvent(op trace.Op, s SlotID) trace.Event { return trace.Event{Op: op, Slot: int32(s)} }

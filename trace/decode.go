@@ -48,13 +48,14 @@ type Decoder struct {
 	hash   *xxhash.Digest
 	ops    map[string]Op
 	texts  [][]string
-	fields fields // of the current line
+	rules  map[string]int32 // numbers of texts, by rule
+	fields fields           // of the current line
 }
 
 // NewDecoder reads the header from r. It fails if r is not an event file, or has
 // another schema.
 func NewDecoder(r io.Reader) (*Decoder, error) {
-	d := &Decoder{hash: xxhash.New(), ops: map[string]Op{}, texts: [][]string{nil}, line: 1}
+	d := &Decoder{hash: xxhash.New(), ops: map[string]Op{}, rules: map[string]int32{}, texts: [][]string{nil}, line: 1}
 	for op := range numOps {
 		d.ops[op.String()] = op
 	}
@@ -198,7 +199,7 @@ func (d *Decoder) event() (Event, error) {
 		e.Phase = Phase(f.word("phase", phaseNames[:]))
 	}
 	if s.parts&hasRule != 0 {
-		e.Rule = Rule(f.word("rule", ruleNames[:]))
+		e.Ref = d.rule(&f)
 	}
 	for i, name := range flagNames {
 		if bit := Flags(1) << i; s.flags&bit != 0 && string(f.field(name)) == "true" {
@@ -225,6 +226,21 @@ func (d *Decoder) event() (Event, error) {
 	return e, f.err
 }
 
+// rule returns the number of the texts that hold the line's rule. Each rule has its texts
+// once.
+func (d *Decoder) rule(f *fieldReader) int32 {
+	rule := f.unquoted("rule")
+	if f.err != nil || string(rule) == noRule {
+		return 0
+	}
+	ref, ok := d.rules[string(rule)]
+	if !ok {
+		ref = int32(len(d.texts))
+		d.rules[string(rule)], d.texts = ref, append(d.texts, []string{string(rule)})
+	}
+	return ref
+}
+
 // fieldReader reads fields of a line and keeps the first error.
 type fieldReader struct {
 	fields fields
@@ -248,25 +264,24 @@ func (f *fieldReader) number(name string, bits int) int64 {
 	return n
 }
 
-func (f *fieldReader) text(name string) string {
+func (f *fieldReader) text(name string) string { return string(f.unquoted(name)) }
+
+// unquoted returns a field's text, which may be a part of the line.
+func (f *fieldReader) unquoted(name string) []byte {
 	v := f.field(name)
 	if plain, next := plainText(v, 0); next == len(v) {
-		return string(plain)
+		return plain
 	}
 	var t string
 	if err := json.Unmarshal(v, &t); err != nil && f.err == nil {
 		f.err = fmt.Errorf("%q: %w", name, err)
 	}
-	return t
+	return []byte(t)
 }
 
 // word returns the index of a field's text in words.
 func (f *fieldReader) word(name string, words []string) int {
-	v := f.field(name)
-	t, next := plainText(v, 0)
-	if next != len(v) {
-		t = []byte(f.text(name))
-	}
+	t := f.unquoted(name)
 	for i, w := range words {
 		if w == string(t) {
 			return i

@@ -106,7 +106,7 @@ func AppendJSON(dst []byte, e *Event, texts []string) []byte {
 		dst = appendText(append(dst, `,"phase":`...), e.Phase.String())
 	}
 	if s.parts&hasRule != 0 {
-		dst = appendText(append(dst, `,"rule":`...), e.Rule.String())
+		dst = appendText(append(dst, `,"rule":`...), RuleOf(texts).String())
 	}
 	for i, name := range flagNames {
 		if f := Flags(1) << i; s.flags&f != 0 {
@@ -130,6 +130,17 @@ func AppendJSON(dst []byte, e *Event, texts []string) []byte {
 		}
 	}
 	return append(dst, '}')
+}
+
+// noRule stands in event files for a decision without a rule.
+const noRule = "none"
+
+// RuleOf returns the rule among the texts of a decision.
+func RuleOf(texts []string) Rule {
+	if len(texts) == 0 {
+		return RuleNone
+	}
+	return Rule(texts[0])
 }
 
 // appendText appends a JSON string. Bytes that are not UTF-8 become U+FFFD, as in

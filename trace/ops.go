@@ -83,7 +83,7 @@ const (
 	hasN
 	hasSlot
 	hasPhase
-	hasRule
+	hasRule // the only text that Ref refers to
 
 	ofTask    = hasJob | hasKind | hasTask
 	ofAttempt = ofTask | hasN | hasSlot
@@ -151,17 +151,6 @@ var levelNames = [...]string{"any", "group", "tracker"}
 var kindNames = [Kinds]string{"map", "reduce"}
 
 var phaseNames = [...]string{"none", "compute", "io", "copy", "sort", "reduce", "held"}
-
-var ruleNames = [numRules]string{
-	RuleNone: "none", RuleFIFO: "fifo", RuleMinShare: "min-share", RuleFairShare: "fair-share",
-	RuleOwnSlots: "own-slots", RuleMapBorrows: "map-borrows", RuleReduceBorrows: "reduce-borrows",
-	RuleSpeculative: "speculative", RuleDeadlockGuard: "deadlock-guard", RuleLostRace: "lost-race",
-	RuleDropped: "dropped", RuleJobEnded: "job-ended", RuleLostTracker: "lost-tracker",
-	RuleReclaim: "reclaim", RuleResize: "resize",
-	RuleDeficit: "deficit", RuleFewest: "fewest-containers", RuleLazyStart: "lazy-start", RuleConsecutive: "consecutive-reduces",
-	RuleBatchFinish: "batch-finish", RuleRampUp: "ramp-up", RuleRemainingWork: "remaining-work",
-	RuleLowestUtility: "lowest-utility", RuleSplit: "dynamic-split", RuleAdditional: "additional-map", RulePreScheduled: "pre-scheduled",
-}
 
 // flagNames are in the order of the bits.
 var flagNames = [...]string{"ok", "killed", "lent", "sealed", "speculative", "unplaced", "single"}

@@ -47,6 +47,7 @@ type Stream struct {
 	sinks  []Sink
 	follow []*Reader
 	err    error
+	rules  map[Rule]int32 // numbers of texts, by rule
 
 	mu struct {
 		sync.Mutex
@@ -56,7 +57,7 @@ type Stream struct {
 
 // NewStream returns a stream that has no readers.
 func NewStream() *Stream {
-	s := &Stream{}
+	s := &Stream{rules: map[Rule]int32{}}
 	s.mu.texts = [][]string{nil} // 0 refers to no texts
 	return s
 }
@@ -143,6 +144,17 @@ func (s *Stream) Refer(texts ...string) int32 {
 	return int32(len(s.mu.texts) - 1)
 }
 
+// ReferRule adds a rule to the stream's table, unless it is there, and returns its
+// number. It allocates only for a new rule.
+func (s *Stream) ReferRule(rule Rule) int32 {
+	ref, ok := s.rules[rule]
+	if !ok && rule != RuleNone {
+		ref = s.Refer(string(rule))
+		s.rules[rule] = ref
+	}
+	return ref
+}
+
 // Texts returns the texts that ref refers to, nil if there are none. The caller
 // must not change them.
 func (s *Stream) Texts(ref int32) []string {
@@ -157,13 +169,20 @@ func (s *Stream) Texts(ref int32) []string {
 // Log is a Sink that keeps every event, for tests.
 type Log struct {
 	Events []Event
+	stream *Stream
 }
 
 // Record appends e to Events.
-func (l *Log) Record(_ *Stream, e *Event) error {
-	l.Events = append(l.Events, *e)
+func (l *Log) Record(s *Stream, e *Event) error {
+	l.Events, l.stream = append(l.Events, *e), s
 	return nil
 }
+
+// Rule returns the rule of a decision among Events.
+func (l *Log) Rule(e *Event) Rule { return RuleOf(l.stream.Texts(e.Ref)) }
+
+// Line returns the line of e in an event file. e is one of Events, perhaps changed.
+func (l *Log) Line(e *Event) string { return string(AppendJSON(nil, e, l.stream.Texts(e.Ref))) }
 
 // Reader is a lossy reader of a Stream: a ring between the coordinator, which never
 // waits, and one reading goroutine. An event that finds the ring full is lost to

@@ -7,8 +7,8 @@
 // all readers of it.
 //
 // An Event has a fixed size and holds no pointer, so appending one allocates
-// nothing. Texts (names of jobs, pools and users) stand in a table of the Stream;
-// an event refers to them by number.
+// nothing. Texts (names of jobs, pools, users and rules) stand in a table of the
+// Stream; an event refers to them by number.
 //
 // Ownership: a Stream belongs to one goroutine, the coordinator's. Exact readers
 // (Sink) run on that goroutine, and it waits for them. A lossy reader (Follow) may
@@ -60,45 +60,29 @@ const (
 
 func (p Phase) String() string { return nameOf(phaseNames[:], uint8(p)) }
 
-// Rule is why a decision was made, in the terms of the papers. docs/policies.md lists
-// all rules and the policies that have them.
-type Rule uint8
+// Rule is the name of the reason for a decision, in the terms of a paper. Each policy has
+// its own rules, as constants of its package; those here are the Ledger's. A rule is
+// valid UTF-8.
+type Rule string
 
 const (
-	RuleNone          Rule = iota
-	RuleFIFO               // the first job in order of priority and submission
-	RuleMinShare           // the pool farthest below its min share
-	RuleFairShare          // the pool farthest below its fair share
-	RuleOwnSlots           // DHFS: slots of the task's own kind are available, by the papers' counts
-	RuleMapBorrows         // PI-DHFS, MAP_BORROWS: maps borrow unused reduce slots
-	RuleReduceBorrows      // PI-DHFS, REDUCE_BORROWS: reduces borrow unused map slots
-	RuleSpeculative        // a copy of a task that is running already
-	RuleDeadlockGuard      // the Ledger: a reduce ends so that a map can run
-	RuleLostRace           // another attempt of the task finished first
-	RuleDropped            // the task is not needed any more
-	RuleJobEnded           // the job failed, was cancelled or is complete
-	RuleLostTracker        // the tracker went away
-	RuleReclaim            // the policy took the slot back
-	RuleDeficit            // fair-deficit: the job with the largest deficit
-	RuleFewest             // the job with the fewest containers for its weight
-	RuleLazyStart          // OMO, Algorithm 1: the job's reduce stage begins now
-	RuleConsecutive        // OMO, Principle 1: a reduce of a stage that has begun
-	RuleBatchFinish        // OMO, Algorithm 2: the job's last maps run in one wave
-	RuleRampUp             // YARN: the finished maps allow this share of the reduces
-	RuleRemainingWork      // FRESH: the kind with too few containers for its remaining work
-	RuleSplit              // Dynamic Split: the kind of a job that is farthest below its share of the slots
-	RuleAdditional         // Dynamic Split: one more map while a map is in its I/O period
-	RuleLowestUtility      // RAS: the placement has the task here, and its job has the lowest utility
-	RulePreScheduled       // DynamicMR: a map runs at its input, on a slot beyond the tracker's share of the load
-	RuleResize             // the policy changed the number of open slots, or their home kind
-	numRules
+	RuleNone          Rule = ""               // no reason; event files have noRule
+	RuleDeadlockGuard Rule = "deadlock-guard" // a reduce ends so that a map can run
+	RuleLostRace      Rule = "lost-race"      // another attempt of the task finished first
+	RuleDropped       Rule = "dropped"        // the task is not needed any more
+	RuleJobEnded      Rule = "job-ended"      // the job failed, was cancelled or is complete
+	RuleLostTracker   Rule = "lost-tracker"   // the tracker went away
+	RuleReclaim       Rule = "reclaim"        // the policy took the slot back
+	RuleResize        Rule = "resize"         // the policy changed the number of open slots, or their home kind
 )
 
-func (r Rule) String() string { return nameOf(ruleNames[:], uint8(r)) }
-
-// Borrows reports whether a grant by this rule counts as a move in the papers,
-// whatever slot the task gets.
-func (r Rule) Borrows() bool { return r == RuleMapBorrows || r == RuleReduceBorrows }
+// String returns the rule as event files have it.
+func (r Rule) String() string {
+	if r == RuleNone {
+		return noRule
+	}
+	return string(r)
+}
 
 // Flags are the boolean fields of an Event.
 type Flags uint8
@@ -122,11 +106,10 @@ type Event struct {
 	Op    Op
 	Kind  Kind
 	Phase Phase
-	Rule  Rule
 	Flags Flags
 
 	Job, Task, N, Slot int32 // N: the attempt's number within its task, from 0
-	Ref                int32 // number of texts in the Stream's table; 0: none
+	Ref                int32 // number of texts in the Stream's table, a decision's rule among them; 0: none
 
 	A, B, C, D, E, F int64
 }

@@ -12,12 +12,13 @@ import (
 	"mrlocal/workload"
 )
 
-// shortest gives each free slot to the job that has the fewest tasks left.
-type shortest struct{ jobs slots.Ranking[int32] }
+type shortest struct{ jobs slots.Ranking[int32] } // by the number of tasks left
 
-func (*shortest) Traits() slots.Traits { return slots.Traits{Name: "shortest"} }
-func (p *shortest) Reset()             { p.jobs = slots.Ranking[int32]{Less: fewer} }
-func fewer(a, b *int32) bool           { return *a < *b }
+func (*shortest) Traits() slots.Traits {
+	return slots.Traits{Name: "shortest", Rules: map[slots.Rule]string{"fewest-left": "its job has the fewest tasks left"}}
+}
+func (p *shortest) Reset()   { p.jobs = slots.Ranking[int32]{Less: fewer} }
+func fewer(a, b *int32) bool { return *a < *b }
 
 func (p *shortest) Decide(v *slots.View, d *slots.Decision) {
 	for p.update(v); p.start(v, d); p.update(v) {
@@ -26,9 +27,8 @@ func (p *shortest) Decide(v *slots.View, d *slots.Decision) {
 
 func (p *shortest) update(v *slots.View) {
 	for _, id := range v.Changed(nil) {
-		if j := v.Job(id); j.Ended() {
-			p.jobs.Remove(int32(id))
-		} else {
+		p.jobs.Remove(int32(id))
+		if j := v.Job(id); !j.Ended() {
 			p.jobs.Set(int32(id), j.Total(slots.Map)-j.Done(slots.Map)+j.Total(slots.Reduce)-j.Done(slots.Reduce))
 		}
 	}
@@ -37,7 +37,7 @@ func (p *shortest) update(v *slots.View) {
 func (p *shortest) start(v *slots.View, d *slots.Decision) bool {
 	for _, id := range p.jobs.Firsts(nil, p.jobs.Len()) {
 		for _, k := range []slots.Kind{slots.Map, slots.Reduce} {
-			g := slots.Grant{Slot: slots.NoSlot, Job: slots.JobID(id), Kind: k, Task: slots.NoTask}
+			g := slots.Grant{Slot: slots.NoSlot, Job: slots.JobID(id), Kind: k, Task: slots.NoTask, Rule: "fewest-left"}
 			if v.Job(g.Job).Pending(k) > 0 && v.FreeHome(v.Tracker(), k) > 0 && d.Grant(g) {
 				return true
 			}

@@ -123,12 +123,12 @@ func (j *jobTimes) took() string {
 // compared reports whether a comparison counts e as a decision. These are the decisions
 // that have paragraphs about an attempt or a slot.
 // The loss of a tracker closes slots, but that follows from a fact.
-func compared(e *trace.Event) bool {
+func compared(e *trace.Event, texts []string) bool {
 	switch e.Op {
 	case trace.OpStart, trace.OpKill:
 		return true
 	case trace.OpOpen, trace.OpDrain, trace.OpClose, trace.OpHome:
-		return e.Rule != trace.RuleLostTracker
+		return trace.RuleOf(texts) != trace.RuleLostTracker
 	}
 	return false
 }
@@ -178,7 +178,7 @@ func (o *outline) add(e *trace.Event, texts []string) {
 			j.lent++
 		}
 	}
-	if compared(e) {
+	if compared(e, texts) {
 		o.decisions = append(o.decisions, decided{e.At, decidedWhat{e.Op, e.Kind, e.Job, e.Task, e.N, e.Slot, e.Has(trace.Speculative)}})
 	}
 }

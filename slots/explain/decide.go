@@ -91,9 +91,9 @@ func (t *explainer) byIdentity(e *slots.Explanation) string {
 	k := e.Start.Attempt.Kind
 	switch {
 	case t.c.Slots[e.Start.Slot].Extra: // it has no kind that a task could borrow
-	case e.Grant.Rule.Borrows() && !e.Start.Lent:
+	case e.Grant.Move == slots.MoveAlways && !e.Start.Lent:
 		return fmt.Sprintf("The paper counts slots and does not tell them apart. By its counts this %v takes a %v slot of the tracker. But a %v slot is free, so the task runs there and no slot is lent.", k, k.Other(), k)
-	case e.Grant.Rule == trace.RuleOwnSlots && e.Start.Lent:
+	case e.Grant.Move == slots.MoveNever && e.Start.Lent:
 		return fmt.Sprintf("The paper counts slots and does not tell them apart. By its counts a %v slot of the tracker is free. But the free slot is a %v slot, so that slot is lent.", k, k.Other())
 	}
 	return ""
@@ -123,7 +123,7 @@ func (t *explainer) byRule(e *slots.Explanation) string {
 		return ""
 	}
 	text := fmt.Sprintf("Rule %v of %s", rule, t.c.PolicyName)
-	if rule.String() == t.c.PolicyName {
+	if string(rule) == t.c.PolicyName {
 		text = fmt.Sprintf("Rule %v", rule)
 	}
 	words := t.traits.Rules[rule] // "" for a rule whose name says it all
@@ -216,14 +216,7 @@ func (t *explainer) alsoPending(e *slots.Explanation) (words, kept []string) {
 			continue
 		}
 		// The policy gives no reasons, so say what is certain.
-		why := fmt.Sprintf("%d pending, %d running", j.Pending(k), j.Running(k))
-		if e.Grant.Rule == trace.RuleFIFO {
-			why = "submitted later"
-			if j.Priority() < won.Priority() {
-				why = "of lower priority"
-			}
-		}
-		words = append(words, fmt.Sprintf("%s (%s)", t.jobName(id), why))
+		words = append(words, fmt.Sprintf("%s (%d pending, %d running)", t.jobName(id), j.Pending(k), j.Running(k)))
 	}
 	return words, kept
 }
@@ -251,7 +244,8 @@ func (t *explainer) word(e *trace.Event, texts []string) {
 			t.tell(p.about, func() string { return p.text })
 		}
 	case trace.OpKill:
-		t.tell(about{topic: kill, job: job, task: true, attempt: attempt, slot: slots.SlotID(e.Slot)}, func() string { return t.killed(e, attempt) })
+		a := about{topic: kill, job: job, task: true, attempt: attempt, slot: slots.SlotID(e.Slot), rule: trace.RuleOf(texts)}
+		t.tell(a, func() string { return t.killed(e, a) })
 	case trace.OpLostTracker:
 		t.wordEvent(e, about{topic: fact, job: slots.NoJob})
 	case trace.OpAbort:
@@ -270,8 +264,8 @@ func (t *explainer) word(e *trace.Event, texts []string) {
 	case trace.OpAdvance:
 		t.wordEvent(e, about{topic: other, job: job, task: true, attempt: attempt})
 	case trace.OpOpen, trace.OpDrain, trace.OpClose, trace.OpHome:
-		if e.Rule != trace.RuleLostTracker { // the paragraph on the tracker says it
-			t.wordEvent(e, about{topic: change, job: slots.NoJob, slot: slots.SlotID(e.Slot)})
+		if rule := trace.RuleOf(texts); rule != trace.RuleLostTracker { // the paragraph on the tracker says it
+			t.wordEvent(e, about{topic: change, job: slots.NoJob, slot: slots.SlotID(e.Slot), rule: rule})
 		}
 	}
 	if m, ok := t.mode.(follower); ok {
@@ -370,13 +364,13 @@ func (t *explainer) eventWords(e *trace.Event, a about) string {
 	case trace.OpAdvance:
 		return t.attemptName(a.attempt) + " may leave its copy phase."
 	case trace.OpOpen:
-		return fmt.Sprintf("the policy opened slot %d (%v).", e.Slot, e.Rule)
+		return fmt.Sprintf("the policy opened slot %d (%v).", e.Slot, a.rule)
 	case trace.OpHome:
 		return fmt.Sprintf("slot %d became a %v slot.", e.Slot, e.Kind)
 	case trace.OpDrain:
-		return fmt.Sprintf("the policy let slot %d close (%v) when its attempt ends.", e.Slot, e.Rule)
+		return fmt.Sprintf("the policy let slot %d close (%v) when its attempt ends.", e.Slot, a.rule)
 	}
-	return fmt.Sprintf("slot %d was closed (%v).", e.Slot, e.Rule)
+	return fmt.Sprintf("slot %d was closed (%v).", e.Slot, a.rule)
 }
 
 // gateWords says why the gate of a job opened or closed: slowstart is a share of its maps.
@@ -445,11 +439,11 @@ func (t *explainer) endWords(id slots.JobID) string {
 // killed returns the paragraph on an attempt that was killed.
 // The kill is a decision, but the slot is busy until the attempt has ended. So its
 // start time is still known.
-func (t *explainer) killed(e *trace.Event, a slots.AttemptID) string {
+func (t *explainer) killed(e *trace.Event, a about) string {
 	id := slots.SlotID(e.Slot)
-	first := fmt.Sprintf("At %s %s, on slot %d since %s, was killed.", seconds(e.At), t.attemptName(a), id, seconds(t.v.Slot(id).Started))
+	first := fmt.Sprintf("At %s %s, on slot %d since %s, was killed.", seconds(e.At), t.attemptName(a.attempt), id, seconds(t.v.Slot(id).Started))
 	var why, rested string
-	switch e.Rule {
+	switch a.rule {
 	case trace.RuleDeadlockGuard:
 		why = fmt.Sprintf("This was the deadlock guard of the Ledger: %s pending, no map ran, and every slot that a map may use held a reduce that waits for maps. This reduce is the newest of them. It has only copied so far.",
 			countedWere(t.v.Pending(slots.Map), "map"))
@@ -467,7 +461,7 @@ func (t *explainer) killed(e *trace.Event, a slots.AttemptID) string {
 			}
 		}
 	default:
-		why = fmt.Sprintf("Rule %v of %s.", e.Rule, t.c.PolicyName)
+		why = fmt.Sprintf("Rule %v of %s.", a.rule, t.c.PolicyName)
 	}
 	return paragraphOf(first, why, rested)
 }

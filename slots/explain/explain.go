@@ -60,6 +60,9 @@ type Options struct {
 	FirstLent bool   // only the first decision that lent a slot
 	Limit     int    // the largest number of decisions; 0: all
 	Name      string // of the file, for errors; "": events
+
+	// Policy makes the policy of a recorded configuration. nil: a policy of the registry.
+	Policy func(c slots.Config) (slots.Policy, error)
 }
 
 // Sentences reads an event file from r and writes the answer to w. It fails with an error
@@ -78,12 +81,15 @@ func Sentences(w io.Writer, r io.Reader, o Options) error {
 // newExplainer returns an explainer without a mode.
 func newExplainer(w io.Writer, o Options) *explainer {
 	o.Name = cmp.Or(o.Name, "events")
+	if o.Policy == nil {
+		o.Policy = registry.ForReplay
+	}
 	return &explainer{w: bufio.NewWriter(w), o: o, worded: map[slots.Rule]bool{}, asked: slots.AllTrackers, newest: slots.NoJob}
 }
 
 // run replays the events of r, and gives the mode what it wants.
 func (t *explainer) run(r io.Reader) error {
-	diff, err := replay.Run(r, registry.ForReplay, replay.Options{Begin: t.begin, Explain: t.explained, Event: t.event})
+	diff, err := replay.Run(r, t.o.Policy, replay.Options{Begin: t.begin, Explain: t.explained, Event: t.event})
 	switch {
 	case t.err != nil:
 		return t.err
@@ -133,7 +139,7 @@ type about struct {
 	attempt slots.AttemptID
 	slot    slots.SlotID // of a start, a kill or a change
 	lent    bool         // the start lends the slot
-	rule    trace.Rule   // of a start
+	rule    slots.Rule   // of a start, a kill or a change
 }
 
 // topic is the kind of a paragraph.

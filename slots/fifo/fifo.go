@@ -7,7 +7,6 @@ package fifo
 
 import (
 	"mrlocal/slots"
-	"mrlocal/trace"
 )
 
 // FIFO is Hadoop 1.0.3, JobQueueTaskScheduler. Slots are typed. The first job in order
@@ -38,10 +37,12 @@ func (f *FIFO) Reset() {
 	}
 }
 
+const ruleFIFO slots.Rule = "fifo"
+
 // Traits implements slots.Policy.
 func (*FIFO) Traits() slots.Traits {
 	return slots.Traits{Name: "fifo", Rules: map[slots.Rule]string{
-		trace.RuleFIFO: "the first job in order of priority and submission that has a task for this slot",
+		ruleFIFO: "the first job in order of priority and submission that has a task for this slot",
 	}}
 }
 
@@ -132,7 +133,7 @@ func (f *FIFO) grantFirst(v *slots.View, d *slots.Decision, k slots.Kind) bool {
 		if d.Explaining() {
 			d.Because(f.why(v, k, slots.JobID(id)))
 		}
-		granted = d.Grant(slots.Grant{Slot: slots.NoSlot, Job: slots.JobID(id), Kind: k, Task: slots.NoTask, Rule: trace.RuleFIFO})
+		granted = d.Grant(slots.Grant{Slot: slots.NoSlot, Job: slots.JobID(id), Kind: k, Task: slots.NoTask, Rule: ruleFIFO})
 		if !granted {
 			f.first[k].Remove(id)
 			f.refused = append(f.refused, slots.JobID(id))

@@ -25,8 +25,11 @@ type Copies struct {
 	before  []slots.JobID                           // scratch
 }
 
-// SpeculativeRule words trace.RuleSpeculative.
-const SpeculativeRule = "a second attempt of a task that is running already; the first one to finish counts. It is among the slowest quarter of its kind and will end last of them, and later than a copy that takes the usual time; no task that goes before copies needs the slot (SEPB)"
+// RuleSpeculative is the rule of copies of running tasks.
+const RuleSpeculative slots.Rule = "speculative"
+
+// SpeculativeWords words RuleSpeculative.
+const SpeculativeWords = "a second attempt of a task that is running already; the first one to finish counts. It is among the slowest quarter of its kind and will end last of them, and later than a copy that takes the usual time; no task that goes before copies needs the slot (SEPB)"
 
 // NewCopies returns Copies for one Ledger. after is the least time that an attempt
 // has run before it is copied; 0: 100 ms. checked is the share of the running jobs

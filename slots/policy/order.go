@@ -265,22 +265,33 @@ func (o *Order) Before(v *slots.View, a slots.PoolID, k slots.Kind, b slots.Pool
 	return shareLess(&x, &y)
 }
 
+// The rules of policies that share slots fairly between pools.
+const (
+	RuleMinShare  slots.Rule = "min-share"  // the pool farthest below its min share
+	RuleFairShare slots.Rule = "fair-share" // the pool farthest below its fair share
+)
+
 // Offer is a free slot that a policy offers for tasks of one kind.
 type Offer struct {
-	Kind    slots.Kind
-	Rule    slots.Rule                             // RuleNone: by the pool's standing, RuleMinShare or RuleFairShare
-	Numbers func(pool slots.PoolID) []slots.Number // what the rule rests on; called only if someone listens
+	Kind slots.Kind
+	Rule slots.Rule // RuleNone: by the pool's standing, RuleMinShare or RuleFairShare
+	Move slots.Move // whether a start counts as a move
 }
+
+// Numbers returns what the rule of an offer to a pool rests on. It is called only if
+// someone listens. It is no field of the Offer: the Ledger keeps the rule, so a function
+// beside it would be allocated for each decision.
+type Numbers func(pool slots.PoolID) []slots.Number
 
 // Grant starts a task of the first job of the first pool that may have one, and
 // reports whether there was any.
-func (o *Order) Grant(v *slots.View, d *slots.Decision, f Offer) bool {
+func (o *Order) Grant(v *slots.View, d *slots.Decision, f Offer, numbers Numbers) bool {
 	for {
 		pool, ok := o.pools[f.Kind].First()
 		if !ok {
 			return false
 		}
-		if o.Try(v, d, slots.PoolID(pool), f, false) {
+		if o.Try(v, d, slots.PoolID(pool), f, numbers, false) {
 			return true
 		}
 	}
@@ -289,12 +300,12 @@ func (o *Order) Grant(v *slots.View, d *slots.Decision, f Offer) bool {
 // Try offers the slot to the first job of a pool, and reports whether a task
 // started. A job that is refused is skipped for the rest of the visit. anywhere
 // starts a map even if it waits for a local slot.
-func (o *Order) Try(v *slots.View, d *slots.Decision, pool slots.PoolID, f Offer, anywhere bool) bool {
+func (o *Order) Try(v *slots.View, d *slots.Decision, pool slots.PoolID, f Offer, numbers Numbers, anywhere bool) bool {
 	id := o.firstJob(pool, f.Kind)
 	if f.Rule == trace.RuleNone {
 		f.Rule = o.shareRule(v, pool, f.Kind)
 	}
-	g := slots.Grant{Slot: slots.NoSlot, Job: id, Kind: f.Kind, Task: slots.NoTask, Rule: f.Rule}
+	g := slots.Grant{Slot: slots.NoSlot, Job: id, Kind: f.Kind, Task: slots.NoTask, Rule: f.Rule, Move: f.Move}
 	if f.Kind == slots.Map && !anywhere {
 		g.Locality = o.wait.allowed(v, id)
 	}
@@ -304,10 +315,10 @@ func (o *Order) Try(v *slots.View, d *slots.Decision, pool slots.PoolID, f Offer
 			o.skip(v, d, pool, skipped{id, f.Kind, slots.RefusedSameHost, true})
 			return false
 		}
-		f.Numbers = func(slots.PoolID) []slots.Number { return copyNumbers(&c) }
+		numbers = func(slots.PoolID) []slots.Number { return copyNumbers(&c) }
 	}
 	if d.Explaining() {
-		d.Because(o.why(v, pool, id, f))
+		d.Because(o.why(v, pool, id, f.Kind, numbers))
 	}
 	if d.Grant(g) {
 		o.started(v, d, g)
@@ -319,7 +330,7 @@ func (o *Order) Try(v *slots.View, d *slots.Decision, pool slots.PoolID, f Offer
 
 // GrantLocal starts a map of the pool and the job that come first, if one has its
 // input on the visited tracker.
-func (o *Order) GrantLocal(v *slots.View, d *slots.Decision, f Offer) bool {
+func (o *Order) GrantLocal(v *slots.View, d *slots.Decision, f Offer, numbers Numbers) bool {
 	pool, ok := o.pools[f.Kind].First()
 	if !ok {
 		return false
@@ -330,7 +341,7 @@ func (o *Order) GrantLocal(v *slots.View, d *slots.Decision, f Offer) bool {
 	}
 	g := slots.Grant{Slot: slots.NoSlot, Job: id, Kind: f.Kind, Task: slots.NoTask, Rule: f.Rule, Locality: slots.LevelTracker}
 	if d.Explaining() {
-		d.Because(o.why(v, slots.PoolID(pool), id, f))
+		d.Because(o.why(v, slots.PoolID(pool), id, f.Kind, numbers))
 	}
 	if !d.Grant(g) {
 		return false
@@ -391,16 +402,17 @@ func (o *Order) putBack(v *slots.View, s skipped) {
 
 func (o *Order) shareRule(v *slots.View, p slots.PoolID, k slots.Kind) slots.Rule {
 	if key := o.poolKey(v, p, k); key.needy {
-		return trace.RuleMinShare
+		return RuleMinShare
 	}
-	return trace.RuleFairShare
+	return RuleFairShare
 }
 
 // copy turns a grant of a job that has nothing pending into one of a copy.
 func (o *Order) copy(v *slots.View, g *slots.Grant) (Candidate, bool) {
 	c, ok := o.copies.For(v, g.Job, g.Kind)
 	if ok {
-		g.Task, g.Speculative, g.Rule, g.Locality = c.Attempt.Task, true, trace.RuleSpeculative, slots.LevelAny
+		g.Task, g.Speculative, g.Locality = c.Attempt.Task, true, slots.LevelAny
+		g.Rule, g.Move = RuleSpeculative, slots.MoveIfLent
 	}
 	return c, ok
 }

@@ -13,13 +13,13 @@ import (
 // kind. Policies call it only if someone listens (Decision.Explaining).
 
 // why is what a grant to a job of a pool rests on.
-func (o *Order) why(v *slots.View, pool slots.PoolID, id slots.JobID, f Offer) slots.Why {
-	w := slots.Why{Numbers: append(f.Numbers(pool), RoomNumbers(v)...)}
+func (o *Order) why(v *slots.View, pool slots.PoolID, id slots.JobID, k slots.Kind, numbers Numbers) slots.Why {
+	w := slots.Why{Numbers: append(numbers(pool), RoomNumbers(v)...)}
 	if o.shape != LineUp {
-		w.Numbers = append(w.Numbers, o.standing(v, pool, f.Kind)...)
+		w.Numbers = append(w.Numbers, o.standing(v, pool, k)...)
 	}
-	w.Beaten = o.beatenPools(v, pool, f.Kind)
-	w.Beaten = append(w.Beaten, o.beatenJobs(v, pool, id, f.Kind, slots.MostBeaten-len(w.Beaten))...)
+	w.Beaten = o.beatenPools(v, pool, k)
+	w.Beaten = append(w.Beaten, o.beatenJobs(v, pool, id, k, slots.MostBeaten-len(w.Beaten))...)
 	return w
 }
 

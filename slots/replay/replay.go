@@ -78,8 +78,8 @@ func Run(r io.Reader, newPolicy func(c slots.Config) (slots.Policy, error), o Op
 	if err != nil {
 		return nil, err
 	}
-	rp := &replay{decoder: d, ledger: l, event: o.Event}
 	s := trace.NewStream()
+	rp := &replay{decoder: d, ledger: l, stream: s, event: o.Event}
 	s.Attach(rp)
 	l.SetStream(s)
 	l.Explain(o.Explain)
@@ -97,6 +97,7 @@ func Run(r io.Reader, newPolicy func(c slots.Config) (slots.Policy, error), o Op
 type replay struct {
 	decoder   *trace.Decoder
 	ledger    *slots.Ledger
+	stream    *trace.Stream // of the Ledger
 	event     func(e *trace.Event, texts []string) bool
 	decided   []trace.Event // what the Ledger has decided
 	at        int           // decided[at:] has not been found in the file yet
@@ -130,7 +131,7 @@ func (r *replay) run() (*Difference, error) {
 				return diff, nil
 			}
 		} else if class != trace.Detail && r.at < len(r.decided) {
-			return r.differ(nothing, r.text(&r.decided[r.at])), nil
+			return r.differ(nothing, r.replayed(&r.decided[r.at])), nil
 		}
 		if r.event != nil && !r.event(&e, r.decoder.Texts(e.Ref)) {
 			return nil, nil
@@ -147,7 +148,7 @@ func (r *replay) run() (*Difference, error) {
 // Assign asks for.
 func (r *replay) give(e *trace.Event) (*Difference, error) {
 	if e.At < r.ledger.Now() { // a checked build of the Ledger would panic
-		return r.differ(r.text(e), "a time that is not before "+r.ledger.Now().String()), nil
+		return r.differ(r.recorded(e), "a time that is not before "+r.ledger.Now().String()), nil
 	}
 	if err := r.apply(e); err != nil {
 		return nil, &trace.SyntaxError{Line: r.decoder.Line(), Err: err}
@@ -165,7 +166,7 @@ func (r *replay) end(err error) (*Difference, error) {
 		return nil, err
 	}
 	if r.at < len(r.decided) {
-		return r.differ(nothing, r.text(&r.decided[r.at])), nil
+		return r.differ(nothing, r.replayed(&r.decided[r.at])), nil
 	}
 	if r.factsLine > 0 {
 		return nil, fmt.Errorf("the facts before line %d are not those of the run, though no decision differs", r.factsLine)
@@ -179,12 +180,12 @@ func (r *replay) end(err error) (*Difference, error) {
 // compare compares a recorded decision with the next one of the Ledger.
 func (r *replay) compare(e *trace.Event) *Difference {
 	if r.at == len(r.decided) {
-		return r.differ(r.text(e), nothing)
+		return r.differ(r.recorded(e), nothing)
 	}
 	got := r.decided[r.at]
 	r.at++
-	if !same(got, *e) {
-		return r.differ(r.text(e), r.text(&got))
+	if !r.same(*e, got) {
+		return r.differ(r.recorded(e), r.replayed(&got))
 	}
 	r.decisions++
 	return nil
@@ -194,7 +195,7 @@ func (r *replay) compare(e *trace.Event) *Difference {
 // for, which is a decision, and the digest of the facts before it.
 func (r *replay) compareAsk(e *trace.Event) *Difference {
 	if r.at == len(r.decided) { // AssignAll had nothing to do
-		return r.differ(r.text(e), nothing)
+		return r.differ(r.recorded(e), nothing)
 	}
 	got := r.decided[r.at]
 	r.at++
@@ -202,22 +203,30 @@ func (r *replay) compareAsk(e *trace.Event) *Difference {
 		r.factsLine = r.decoder.Line()
 	}
 	if got.C != e.C {
-		return r.differ(r.text(e), r.text(&got))
+		return r.differ(r.recorded(e), r.replayed(&got))
 	}
 	return nil
 }
 
-// same compares events without their numbers, which count details as well.
-func same(a, b trace.Event) bool {
-	a.Seq, b.Seq = 0, 0
-	return a == b
+// same compares decisions without their numbers, which count details as well. Rules are
+// compared by name.
+func (r *replay) same(recorded, replayed trace.Event) bool {
+	if trace.RuleOf(r.decoder.Texts(recorded.Ref)) != trace.RuleOf(r.stream.Texts(replayed.Ref)) {
+		return false
+	}
+	recorded.Seq, recorded.Ref, replayed.Seq, replayed.Ref = 0, 0, 0, 0
+	return recorded == replayed
 }
 
-// text returns the line of an event, without its number.
-func (r *replay) text(e *trace.Event) string {
-	c := *e
-	c.Seq = 0
-	return string(trace.AppendJSON(nil, &c, nil))
+// recorded returns the line of an event of the file, without its number.
+func (r *replay) recorded(e *trace.Event) string { return line(*e, r.decoder.Texts(e.Ref)) }
+
+// replayed returns the line of an event of the Ledger, without its number.
+func (r *replay) replayed(e *trace.Event) string { return line(*e, r.stream.Texts(e.Ref)) }
+
+func line(e trace.Event, texts []string) string {
+	e.Seq = 0
+	return string(trace.AppendJSON(nil, &e, texts))
 }
 
 func (r *replay) differ(recorded, replayed string) *Difference {

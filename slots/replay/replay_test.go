@@ -29,7 +29,7 @@ func (p *sleepy) Decide(v *slots.View, d *slots.Decision) {
 	}
 	for k := range slots.Kind(trace.Kinds) {
 		for id := slots.JobID(0); v.Pending(k) > 0 && v.FreeHome(v.Tracker(), k) > 0; id++ {
-			for v.Job(id).Pending(k) > 0 && d.Grant(slots.Grant{Slot: slots.NoSlot, Job: id, Kind: k, Task: slots.NoTask, Rule: trace.RuleFIFO}) {
+			for v.Job(id).Pending(k) > 0 && d.Grant(slots.Grant{Slot: slots.NoSlot, Job: id, Kind: k, Task: slots.NoTask, Rule: "fifo"}) {
 				if v.FreeHome(v.Tracker(), k) == 0 {
 					break
 				}

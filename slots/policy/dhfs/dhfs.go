@@ -19,6 +19,13 @@ import (
 	"mrlocal/trace"
 )
 
+// The rules of the policies, by the paper's counts of slots.
+const (
+	RuleOwnSlots      slots.Rule = "own-slots"      // slots of the task's own kind are available
+	RuleMapBorrows    slots.Rule = "map-borrows"    // a map borrows a reduce slot
+	RuleReduceBorrows slots.Rule = "reduce-borrows" // a reduce borrows a map slot
+)
+
 // PI is the pool-independent dynamic Hadoop fair scheduler [DHFS13, Alg. 1], over
 // fair pools, or over one line of jobs [DHFS13, section I].
 type PI struct {
@@ -83,9 +90,9 @@ func (p *PI) Traits() slots.Traits {
 	t := traits(p.name, p.options)
 	t.PoolLimits = p.shape == policy.PerKind
 	t.Rules = map[slots.Rule]string{
-		trace.RuleOwnSlots:      "slots of the task's own kind are available, by the paper's counts",
-		trace.RuleMapBorrows:    "the scenario MAP_BORROWS, where maps have too few slots while reduces leave some unused; so maps borrow reduce slots",
-		trace.RuleReduceBorrows: "the scenario REDUCE_BORROWS, where reduces have too few slots while maps leave some unused; so reduces borrow map slots",
+		RuleOwnSlots:      "slots of the task's own kind are available, by the paper's counts",
+		RuleMapBorrows:    "the scenario MAP_BORROWS, where maps have too few slots while reduces leave some unused; so maps borrow reduce slots",
+		RuleReduceBorrows: "the scenario REDUCE_BORROWS, where reduces have too few slots while maps leave some unused; so reduces borrow map slots",
 	}
 	return t
 }
@@ -165,9 +172,9 @@ func stranded(v *slots.View) bool { return v.Pending(slots.Map) > 0 && v.Running
 
 func borrowRule(k slots.Kind) slots.Rule {
 	if k == slots.Map {
-		return trace.RuleMapBorrows
+		return RuleMapBorrows
 	}
-	return trace.RuleReduceBorrows
+	return RuleReduceBorrows
 }
 
 // PD is the pool-dependent dynamic Hadoop fair scheduler [DHFS13, Alg. 2].
@@ -211,9 +218,9 @@ func (p *PD) Traits() slots.Traits {
 	t := traits("pd-dhfs", p.options)
 	t.PoolLimits = true
 	t.Rules = map[slots.Rule]string{
-		trace.RuleOwnSlots:      "the pool farthest below its share, of maps and reduces together, has a task for a slot of the task's own kind",
-		trace.RuleMapBorrows:    "the case MAP_ON_REDUCE, where the pool farthest below its share has a map to start and the tracker's map slots are taken; so the map borrows a reduce slot",
-		trace.RuleReduceBorrows: "the case REDUCE_ON_MAP, where the pool farthest below its share has a reduce to start and the tracker's reduce slots are taken; so the reduce borrows a map slot",
+		RuleOwnSlots:      "the pool farthest below its share, of maps and reduces together, has a task for a slot of the task's own kind",
+		RuleMapBorrows:    "the case MAP_ON_REDUCE, where the pool farthest below its share has a map to start and the tracker's map slots are taken; so the map borrows a reduce slot",
+		RuleReduceBorrows: "the case REDUCE_ON_MAP, where the pool farthest below its share has a reduce to start and the tracker's reduce slots are taken; so the reduce borrows a map slot",
 	}
 	return t
 }

@@ -25,7 +25,6 @@ package dhfs
 import (
 	"mrlocal/slots"
 	"mrlocal/slots/policy"
-	"mrlocal/trace"
 )
 
 // Load holds the variables of line 1, in slots.
@@ -116,11 +115,12 @@ func idle(v *slots.View, k slots.Kind) bool {
 // and 2) or on a borrowed one (cases 3 and 4). anywhere lifts the wait for a local
 // slot.
 func (p *PD) assignTask(v *slots.View, d *slots.Decision, pool slots.PoolID, k slots.Kind, anywhere bool) bool {
-	rule := borrowRule(k)
+	rule, move := borrowRule(k), slots.MoveAlways
 	if idle(v, k) {
-		rule = trace.RuleOwnSlots
+		rule, move = RuleOwnSlots, slots.MoveNever
 	}
-	return p.Order.Try(v, d, pool, policy.Offer{Kind: k, Rule: rule, Numbers: func(slots.PoolID) []slots.Number { return p.Numbers(v, pool, k) }}, anywhere)
+	return p.Order.Try(v, d, pool, policy.Offer{Kind: k, Rule: rule, Move: move},
+		func(slots.PoolID) []slots.Number { return p.Numbers(v, pool, k) }, anywhere)
 }
 
 // NonLocalMap is lines 29 to 34, case 5: no pool has anything for the slot but maps

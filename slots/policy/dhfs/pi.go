@@ -108,7 +108,8 @@ func (p *PI) Own(v *slots.View, d *slots.Decision, k slots.Kind) bool {
 	if p.Order.Total[k].Startable == 0 || !p.Has(v, k, k, 0) {
 		return false
 	}
-	return p.Order.Grant(v, d, policy.Offer{Kind: k, Rule: trace.RuleOwnSlots, Numbers: func(slots.PoolID) []slots.Number { return p.OwnNumbers(v, k) }})
+	return p.Order.Grant(v, d, policy.Offer{Kind: k, Rule: RuleOwnSlots, Move: slots.MoveNever},
+		func(slots.PoolID) []slots.Number { return p.OwnNumbers(v, k) })
 }
 
 // Borrow starts a task of kind k on the count of the other kind of slots.
@@ -120,7 +121,8 @@ func (p *PI) Borrow(v *slots.View, d *slots.Decision, k slots.Kind) bool {
 	if extra <= 0 || !p.Has(v, k, k.Other(), extra) {
 		return false
 	}
-	return p.Order.Grant(v, d, policy.Offer{Kind: k, Rule: borrowRule(k), Numbers: func(slots.PoolID) []slots.Number { return p.borrowNumbers(v, k, extra) }})
+	return p.Order.Grant(v, d, policy.Offer{Kind: k, Rule: borrowRule(k), Move: slots.MoveAlways},
+		func(slots.PoolID) []slots.Number { return p.borrowNumbers(v, k, extra) })
 }
 
 // extra is how many slots of the other kind tasks of kind k may borrow now.

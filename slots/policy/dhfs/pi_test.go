@@ -8,7 +8,6 @@ import (
 
 	"mrlocal/slots"
 	"mrlocal/slots/policy"
-	"mrlocal/trace"
 )
 
 // probe is a policy that starts given numbers of tasks on each tracker, and then calls
@@ -23,7 +22,7 @@ func (*probe) Traits() slots.Traits { return slots.Traits{Name: "probe", Lends: 
 func (p *probe) Decide(v *slots.View, d *slots.Decision) {
 	for k, n := range p.run[v.Tracker()] {
 		for range n {
-			d.Grant(slots.Grant{Slot: slots.NoSlot, Job: slots.JobID(k), Kind: slots.Kind(k), Task: slots.NoTask, Rule: trace.RuleOwnSlots})
+			d.Grant(slots.Grant{Slot: slots.NoSlot, Job: slots.JobID(k), Kind: slots.Kind(k), Task: slots.NoTask, Rule: RuleOwnSlots})
 		}
 	}
 	p.look(v)

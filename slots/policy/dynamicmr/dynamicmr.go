@@ -21,7 +21,6 @@ import (
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/dhfs"
 	"mrlocal/slots/policy/fair"
-	"mrlocal/trace"
 )
 
 // New returns DynamicMR with the steps that o leaves on. Its jobs do not wait for
@@ -83,12 +82,14 @@ func (d *DynamicMR) Traits() slots.Traits {
 	if t.Lends {
 		t.Weights = d.options.SlotWeights
 	}
-	t.Rules[trace.RuleSpeculative] = policy.SpeculativeRule
-	t.Rules[trace.RulePreScheduled] = preScheduledRule
+	t.Rules[policy.RuleSpeculative] = policy.SpeculativeWords
+	t.Rules[rulePreScheduled] = preScheduledWords
 	return t
 }
 
-const preScheduledRule = "Slot PreScheduling, where the tracker has had its even part of the load and has map slots beyond it; the pool and the job that come first in fair order have a map whose input is there"
+const rulePreScheduled slots.Rule = "pre-scheduled"
+
+const preScheduledWords = "Slot PreScheduling, where the tracker has had its even part of the load and has map slots beyond it; the pool and the job that come first in fair order have a map whose input is there"
 
 // Decide is one heartbeat.
 func (d *DynamicMR) Decide(v *slots.View, decision *slots.Decision) {
@@ -201,7 +202,7 @@ type onFair struct{ *fair.Late }
 // Traits implements slots.Policy.
 func (p onFair) Traits() slots.Traits {
 	t := p.Late.Traits()
-	t.Rules[trace.RulePreScheduled] = preScheduledRule
+	t.Rules[rulePreScheduled] = preScheduledWords
 	return t
 }
 
@@ -224,7 +225,7 @@ func newOnFair(o policy.Options) slots.Policy {
 // preScheduled starts a map of the pool and the job that come first, if one has its
 // input on the visited tracker [DynamicMR14, "slot prescheduling"].
 func preScheduled(v *slots.View, d *slots.Decision, o *policy.Order, numbers func(pool slots.PoolID) []slots.Number) bool {
-	return o.GrantLocal(v, d, policy.Offer{Kind: slots.Map, Rule: trace.RulePreScheduled, Numbers: numbers})
+	return o.GrantLocal(v, d, policy.Offer{Kind: slots.Map, Rule: rulePreScheduled}, numbers)
 }
 
 // ExtraIdle is how many map slots of a tracker are idle beyond those that load

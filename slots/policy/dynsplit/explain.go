@@ -24,7 +24,7 @@ func (s *Split) why(v *slots.View, id slots.JobID, k slots.Kind, r slots.Rule) s
 		slots.Decimal(names[k], at.share[k]), slots.Decimal("carried", at.carried[k]), slots.Whole(fmt.Sprintf("running %vs of the job", k), j.Running(k)),
 		slots.Decimal("R_M", s.totals[slots.Map]), slots.Decimal("R_R", s.totals[slots.Reduce]),
 	}}
-	if r == trace.RuleAdditional {
+	if r == ruleAdditional {
 		w.Numbers = append(w.Numbers, slots.Whole("maps of the tracker in their I/O period", v.InPhase(v.Tracker(), slots.PhaseIO)),
 			slots.Whole("additional map slots", s.options.AdditionalMapSlots))
 	}

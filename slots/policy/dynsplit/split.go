@@ -90,12 +90,18 @@ func New(o policy.Options) *Split {
 	return s
 }
 
+// The rules of the policy.
+const (
+	ruleSplit      slots.Rule = "dynamic-split"
+	ruleAdditional slots.Rule = "additional-map"
+)
+
 // Traits implements slots.Policy. Any slot can become one of any kind; none is ever
 // lent. w_r replaces the slowstart [Split11, "no slowstart"].
 func (s *Split) Traits() slots.Traits {
 	return slots.Traits{Name: "dynsplit", Lends: true, OwnSlowstart: true, Options: s.options, Rules: map[slots.Rule]string{
-		trace.RuleSplit:      "of the maps and reduces of all jobs those farthest below their share, which goes from a job's maps to its reduces as its maps get done (w_m, w_r)",
-		trace.RuleAdditional: "a map of the tracker is in its I/O period and leaves the CPU to others, so one more map than the tracker has slots may run (resource usage pipeline)",
+		ruleSplit:      "of the maps and reduces of all jobs those farthest below their share, which goes from a job's maps to its reduces as its maps get done (w_m, w_r)",
+		ruleAdditional: "a map of the tracker is in its I/O period and leaves the CPU to others, so one more map than the tracker has slots may run (resource usage pipeline)",
 	}}
 }
 
@@ -133,9 +139,9 @@ func (s *Split) start(v *slots.View, d *slots.Decision) bool {
 		if !ok {
 			return false
 		}
-		g := slots.Grant{Slot: slots.NoSlot, Job: id, Kind: k, Task: slots.NoTask, Rule: trace.RuleSplit, Rehome: true, HomeSlot: k == slots.Reduce}
+		g := slots.Grant{Slot: slots.NoSlot, Job: id, Kind: k, Task: slots.NoTask, Rule: ruleSplit, Rehome: true, HomeSlot: k == slots.Reduce}
 		if normalSlots(v, t) == 0 {
-			g.Rule = trace.RuleAdditional
+			g.Rule = ruleAdditional
 		}
 		if d.Explaining() {
 			d.Because(s.why(v, id, k, g.Rule))

@@ -102,12 +102,14 @@ func (f *Deficit) Reset() {
 	}
 }
 
+const ruleDeficit slots.Rule = "deficit"
+
 // Traits implements slots.Policy. The gate of reduces is hard-wired in this
 // generation.
 func (*Deficit) Traits() slots.Traits {
 	return slots.Traits{Name: "fair-deficit", OwnSlowstart: true, Slowstart: deficitSlowstart, Rules: map[slots.Rule]string{
-		trace.RuleMinShare: "its job runs fewer tasks than its part of its pool's min share",
-		trace.RuleDeficit:  "its job is the one that is owed most: fair share less running tasks, over time",
+		policy.RuleMinShare: "its job runs fewer tasks than its part of its pool's min share",
+		ruleDeficit:         "its job is the one that is owed most: fair share less running tasks, over time",
 	}}
 }
 
@@ -168,9 +170,9 @@ func (f *Deficit) grant(v *slots.View, d *slots.Decision, k slots.Kind) bool {
 
 func (f *Deficit) rule(v *slots.View, id slots.JobID, k slots.Kind) slots.Rule {
 	if f.key(v.Job(id), k).needy {
-		return trace.RuleMinShare
+		return policy.RuleMinShare
 	}
-	return trace.RuleDeficit
+	return ruleDeficit
 }
 
 // takeIn takes in what changed since the last call.

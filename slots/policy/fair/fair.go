@@ -81,15 +81,15 @@ func NewCopying(name string, o policy.Options, copies bool, checked slots.PPM) *
 func (l *Late) Traits() slots.Traits {
 	t := l.Fair.Traits()
 	t.Options = l.options
-	t.Rules[trace.RuleSpeculative] = policy.SpeculativeRule
+	t.Rules[policy.RuleSpeculative] = policy.SpeculativeWords
 	return t
 }
 
 // Traits implements slots.Policy.
 func (f *Fair) Traits() slots.Traits {
 	return slots.Traits{Name: f.name, PoolLimits: true, Rules: map[slots.Rule]string{
-		trace.RuleMinShare:  "its pool is the one farthest below its min share",
-		trace.RuleFairShare: "its pool runs the fewest tasks for its weight, and so is farthest below its fair share",
+		policy.RuleMinShare:  "its pool is the one farthest below its min share",
+		policy.RuleFairShare: "its pool runs the fewest tasks for its weight, and so is farthest below its fair share",
 	}}
 }
 
@@ -145,7 +145,7 @@ func (f *Fair) assignTasks(v *slots.View, d *slots.Decision) {
 			continue
 		}
 		numbers := func(slots.PoolID) []slots.Number { return f.LoadNumbers(v, k) }
-		rejected[k] = !f.Order.Grant(v, d, policy.Offer{Kind: k, Numbers: numbers})
+		rejected[k] = !f.Order.Grant(v, d, policy.Offer{Kind: k}, numbers)
 	}
 }
 

@@ -39,10 +39,12 @@ func (f *Fresh) Reset() {
 	*f = Fresh{jobs: [trace.Kinds]slots.Ranking[yarn.Fewest]{yarn.NewRanking(), yarn.NewRanking()}}
 }
 
+const ruleRemainingWork slots.Rule = "remaining-work"
+
 // Traits implements slots.Policy. A container has no kind.
 func (*Fresh) Traits() slots.Traits {
 	return slots.Traits{Name: "fresh", Lends: true, OwnSlowstart: true, Slowstart: slots.One, Rules: map[slots.Rule]string{
-		trace.RuleRemainingWork: "the kind of task with too few containers for its remaining work gets one, else the other; of its jobs the one with the fewest containers for its weight",
+		ruleRemainingWork: "the kind of task with too few containers for its remaining work gets one, else the other; of its jobs the one with the fewest containers for its weight",
 	}}
 }
 
@@ -80,7 +82,7 @@ func (f *Fresh) fewest(v *slots.View, d *slots.Decision, k slots.Kind) bool {
 		if !ok {
 			return false
 		}
-		if f.Grant(v, d, f, yarn.Offer{Job: id, Kind: k, Rule: trace.RuleRemainingWork, Why: func() slots.Why { return f.why(v, id, k) }}) {
+		if f.Grant(v, d, f, yarn.Offer{Job: id, Kind: k, Rule: ruleRemainingWork}, func() slots.Why { return f.why(v, id, k) }) {
 			return true
 		}
 	}

@@ -3,7 +3,6 @@ package omo
 import (
 	"mrlocal/slots"
 	"mrlocal/slots/policy/yarn"
-	"mrlocal/trace"
 )
 
 // batchFinishMap starts a map of the job that gains most from finishing its last maps
@@ -20,7 +19,7 @@ func (s *scheduler) batchFinishMap(v *slots.View, d *slots.Decision) bool {
 		why := func() slots.Why { return s.whyBatch(v, id) }
 		if s.benefit(v.Job(id)) <= 0 { // estimates have changed since
 			s.waves.Remove(int32(id))
-		} else if s.Grant(v, d, s, yarn.Offer{Job: id, Kind: slots.Map, Rule: trace.RuleBatchFinish, Why: why}) {
+		} else if s.Grant(v, d, s, yarn.Offer{Job: id, Kind: slots.Map, Rule: ruleBatchFinish}, why) {
 			return true
 		}
 	}

@@ -19,7 +19,7 @@ func (s *scheduler) whyFewest(v *slots.View, id slots.JobID) slots.Why {
 func (s *scheduler) whyReduce(v *slots.View, id slots.JobID, rule slots.Rule) slots.Why {
 	j := v.Job(id)
 	w := slots.Why{Numbers: s.overlapNumbers(v, j)}
-	if rule == trace.RuleConsecutive {
+	if rule == ruleConsecutive {
 		w.Numbers = []slots.Number{slots.Whole("reduces launched", s.jobs[id].launched-1), slots.Whole("reduces of the job", j.Total(slots.Reduce))}
 		w.Beaten = yarn.Beaten(&s.begun, id, v, func(slots.JobView) string { return "its reduce stage began later" })
 	}

@@ -3,7 +3,6 @@ package omo
 import (
 	"mrlocal/slots"
 	"mrlocal/slots/policy/yarn"
-	"mrlocal/trace"
 )
 
 // lazyStartReduce starts a reduce [OMO21, Alg. 1]. A job that has begun to launch its
@@ -17,11 +16,11 @@ func (s *scheduler) lazyStartReduce(v *slots.View, d *slots.Decision) bool {
 	}
 	for {
 		id, rule := s.nextReduce(v)
-		if rule == trace.RuleNone {
+		if rule == "" {
 			return false
 		}
 		why := func() slots.Why { return s.whyReduce(v, id, rule) }
-		if s.launch(v, d, yarn.Offer{Job: id, Kind: slots.Reduce, Rule: rule, Why: why}) {
+		if s.launch(v, d, yarn.Offer{Job: id, Kind: slots.Reduce, Rule: rule}, why) {
 			return true
 		}
 	}
@@ -31,22 +30,22 @@ func (s *scheduler) lazyStartReduce(v *slots.View, d *slots.Decision) bool {
 // a candidate by older estimates is checked again.
 func (s *scheduler) nextReduce(v *slots.View) (slots.JobID, slots.Rule) {
 	if id, ok := yarn.First(&s.begun); ok {
-		return id, trace.RuleConsecutive
+		return id, ruleConsecutive
 	}
 	for {
 		id, ok := yarn.First(&s.ready)
 		switch {
 		case !ok:
-			return 0, trace.RuleNone
+			return 0, ""
 		case s.starts(v, v.Job(id)):
-			return id, trace.RuleLazyStart
+			return id, ruleLazyStart
 		}
 		s.ready.Remove(int32(id))
 	}
 }
 
 // launch starts a reduce, and counts it in its job's reduce stage.
-func (s *scheduler) launch(v *slots.View, d *slots.Decision, o yarn.Offer) bool {
+func (s *scheduler) launch(v *slots.View, d *slots.Decision, o yarn.Offer, why func() slots.Why) bool {
 	at := &s.jobs[o.Job]
 	before := *at
 	if !at.begun {
@@ -54,7 +53,7 @@ func (s *scheduler) launch(v *slots.View, d *slots.Decision, o yarn.Offer) bool 
 		s.stages++
 	}
 	at.launched++ // first, because the grant places the job anew
-	granted := s.Grant(v, d, s, o)
+	granted := s.Grant(v, d, s, o, why)
 	switch {
 	case !granted:
 		*at = before

@@ -13,7 +13,6 @@ package omo
 import (
 	"mrlocal/slots"
 	"mrlocal/slots/policy/yarn"
-	"mrlocal/trace"
 )
 
 // OMO is the paper's scheduler [OMO21, Alg. 3]: lazy start of reduces, then batch finish
@@ -99,14 +98,21 @@ func stageLess(a, b *stage) bool {
 	return a.number < b.number
 }
 
+// The rules of the policies, besides yarn.RuleFewest.
+const (
+	ruleLazyStart   slots.Rule = "lazy-start"
+	ruleConsecutive slots.Rule = "consecutive-reduces"
+	ruleBatchFinish slots.Rule = "batch-finish"
+)
+
 // Traits implements slots.Policy. With lazy start the gate of reduces is open, and
 // [OMO21, Alg. 1] decides; else they start at the run's slowstart.
 func (s *scheduler) Traits() slots.Traits {
 	return slots.Traits{Name: s.name, Lends: true, OwnSlowstart: s.lazy, Rules: map[slots.Rule]string{
-		trace.RuleLazyStart:   "the reduce stage of its job begins: with so many maps pending, its shuffle should end when the maps do (Algorithm 1); of such jobs it has the fewest containers",
-		trace.RuleConsecutive: "once a job's reduce stage has begun, all its reduces start one after the other (Principle 1)",
-		trace.RuleBatchFinish: "its job gains most from having its last maps done in one wave (Algorithm 2)",
-		trace.RuleFewest:      yarn.FewestRule,
+		ruleLazyStart:   "the reduce stage of its job begins: with so many maps pending, its shuffle should end when the maps do (Algorithm 1); of such jobs it has the fewest containers",
+		ruleConsecutive: "once a job's reduce stage has begun, all its reduces start one after the other (Principle 1)",
+		ruleBatchFinish: "its job gains most from having its last maps done in one wave (Algorithm 2)",
+		yarn.RuleFewest: yarn.FewestWords,
 	}}
 }
 
@@ -162,7 +168,7 @@ func (s *scheduler) fairScheduler(v *slots.View, d *slots.Decision) bool {
 			k = slots.Reduce
 		}
 		why := func() slots.Why { return s.whyFewest(v, id) }
-		if s.Grant(v, d, s, yarn.Offer{Job: id, Kind: k, Rule: trace.RuleFewest, Why: why}) {
+		if s.Grant(v, d, s, yarn.Offer{Job: id, Kind: k, Rule: yarn.RuleFewest}, why) {
 			return true
 		}
 	}

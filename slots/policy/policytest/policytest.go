@@ -230,7 +230,7 @@ func checkWorkload(t *rapid.T, newPolicy func() slots.Policy, claims Claims) {
 			t.Fatal(err)
 		}
 	}
-	if i := firstDifference(log.Events, again.Events); i >= 0 {
+	if i := firstDifference(&log, &again); i >= 0 {
 		t.Fatalf("the second run differs from event %d on", i)
 	}
 	diff, err := replay.Run(&file, func(slots.Config) (slots.Policy, error) { return newPolicy(), nil }, replay.Options{})
@@ -239,14 +239,14 @@ func checkWorkload(t *rapid.T, newPolicy func() slots.Policy, claims Claims) {
 	}
 }
 
-func firstDifference(a, b []trace.Event) int {
-	for i := range a {
-		if i >= len(b) || a[i] != b[i] {
+func firstDifference(a, b *trace.Log) int {
+	for i := range a.Events {
+		if i >= len(b.Events) || a.Events[i] != b.Events[i] || a.Rule(&a.Events[i]) != b.Rule(&b.Events[i]) {
 			return i
 		}
 	}
-	if len(b) > len(a) {
-		return len(a)
+	if len(b.Events) > len(a.Events) {
+		return len(a.Events)
 	}
 	return -1
 }

@@ -281,7 +281,7 @@ func (s *script) run(p slots.Policy) string {
 	if s.lends {
 		for i := range log.Events {
 			if e := &log.Events[i]; e.Op == trace.OpLend || e.Op == trace.OpReturn || e.Op == trace.OpKill {
-				fmt.Fprintf(&b, "%v %v slot %d: %s %v %d.%d (%v)\n", e.At, e.Op, e.Slot, s.names[e.Job], e.Kind, e.Task, e.N, e.Rule)
+				fmt.Fprintf(&b, "%v %v slot %d: %s %v %d.%d (%v)\n", e.At, e.Op, e.Slot, s.names[e.Job], e.Kind, e.Task, e.N, log.Rule(e))
 			}
 		}
 	}

@@ -99,12 +99,14 @@ func New(o policy.Options) *RAS {
 // Reset implements slots.Resetter.
 func (r *RAS) Reset() { *r = RAS{options: r.options, blocked: -1} }
 
+const ruleLowestUtility slots.Rule = "lowest-utility"
+
 // Traits implements slots.Policy. A job slot is for the task that is placed there
 // [RAS11, section 3]. Reduces start as early as there is room, so that their shuffle
 // runs beside the maps [RAS11, section 3.3].
 func (r *RAS) Traits() slots.Traits {
 	return slots.Traits{Name: "ras", Lends: true, OwnSlowstart: true, ByDemand: true, Options: r.options, Rules: map[slots.Rule]string{
-		trace.RuleLowestUtility: "the placement of this control cycle has it on this tracker, there is room for what it needs, and of such jobs its has the lowest utility",
+		ruleLowestUtility: "the placement of this control cycle has it on this tracker, there is room for what it needs, and of such jobs its has the lowest utility",
 	}}
 }
 

@@ -131,7 +131,7 @@ func (r *RAS) launch(v *slots.View, d *slots.Decision) {
 			if d.Explaining() {
 				d.Because(r.why(v, s, k, load))
 			}
-			if !d.Grant(slots.Grant{Slot: slots.NoSlot, Job: s.id, Kind: k, Task: slots.NoTask, Rule: trace.RuleLowestUtility}) {
+			if !d.Grant(slots.Grant{Slot: slots.NoSlot, Job: s.id, Kind: k, Task: slots.NoTask, Rule: ruleLowestUtility}) {
 				out[k] = d.Refused()
 				r.refused(s, k, t, d.Refused())
 				continue

@@ -2,7 +2,6 @@ package registry_test
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -11,6 +10,7 @@ import (
 
 	"mrlocal/slots"
 	"mrlocal/slots/policy"
+	"mrlocal/slots/policy/dhfs"
 	"mrlocal/slots/policy/policytest"
 	"mrlocal/trace"
 )
@@ -142,9 +142,9 @@ func (n *naive) anyPool(v *slots.View, d *slots.Decision, k slots.Kind, r slots.
 	for _, p := range sorted(v, k) {
 		rule, pool := r, v.Pool(p)
 		if rule == trace.RuleNone {
-			rule = trace.RuleFairShare
+			rule = policy.RuleFairShare
 			if pool.Running(k) < min(pool.Config().Min(k), capped(pool, k)) {
-				rule = trace.RuleMinShare
+				rule = policy.RuleMinShare
 			}
 		}
 		if n.assignTask(v, d, p, k, rule) {
@@ -199,19 +199,19 @@ func (n *naive) piOnce(v *slots.View, d *slots.Decision) bool {
 	}
 	stranded := v.Pending(m) > 0 && v.Running(m) == 0 // then the share of the load does not bind maps
 	left := func(k slots.Kind) bool { return stranded && v.UsedAt(t, k) < v.CapacityAt(t, k) }
-	if (available(m, mapSlotsDemand) > 0 || left(m)) && n.anyPool(v, d, m, trace.RuleOwnSlots) {
+	if (available(m, mapSlotsDemand) > 0 || left(m)) && n.anyPool(v, d, m, dhfs.RuleOwnSlots) {
 		return true
 	}
-	if available(r, reduceSlotsDemand) > 0 && n.anyPool(v, d, r, trace.RuleOwnSlots) {
+	if available(r, reduceSlotsDemand) > 0 && n.anyPool(v, d, r, dhfs.RuleOwnSlots) {
 		return true
 	}
 	switch {
 	case mapSlotsDemand > M && reduceSlotsDemand < R:
 		extra := min(max(n.o.BorrowReduce.Of(R)-v.LentBy(r), 0), mapSlotsDemand-M)
-		return extra > 0 && (available(r, reduceSlotsDemand+extra) > 0 || left(r)) && n.anyPool(v, d, m, trace.RuleMapBorrows)
+		return extra > 0 && (available(r, reduceSlotsDemand+extra) > 0 || left(r)) && n.anyPool(v, d, m, dhfs.RuleMapBorrows)
 	case mapSlotsDemand < M && reduceSlotsDemand > R:
 		extra := min(max(n.o.BorrowMap.Of(M)-v.LentBy(m), 0), reduceSlotsDemand-R)
-		return extra > 0 && available(m, mapSlotsDemand+extra) > 0 && n.anyPool(v, d, r, trace.RuleReduceBorrows)
+		return extra > 0 && available(m, mapSlotsDemand+extra) > 0 && n.anyPool(v, d, r, dhfs.RuleReduceBorrows)
 	}
 	return false
 }
@@ -234,10 +234,10 @@ func (n *naive) pd(v *slots.View, d *slots.Decision) {
 			idleMap, idleReduce := v.RunningAt(t, m) < v.CapacityAt(t, m), v.RunningAt(t, r) < v.CapacityAt(t, r)
 			lendReduce := v.LentBy(r) < n.o.BorrowReduce.Of(v.Capacity(r))
 			lendMap := v.LentBy(m) < n.o.BorrowMap.Of(v.Capacity(m))
-			if idleMap && n.assignTask(v, d, p, m, trace.RuleOwnSlots) ||
-				!over && idleReduce && n.assignTask(v, d, p, r, trace.RuleOwnSlots) ||
-				!idleMap && lendReduce && n.assignTask(v, d, p, m, trace.RuleMapBorrows) ||
-				!over && !idleReduce && lendMap && n.assignTask(v, d, p, r, trace.RuleReduceBorrows) {
+			if idleMap && n.assignTask(v, d, p, m, dhfs.RuleOwnSlots) ||
+				!over && idleReduce && n.assignTask(v, d, p, r, dhfs.RuleOwnSlots) ||
+				!idleMap && lendReduce && n.assignTask(v, d, p, m, dhfs.RuleMapBorrows) ||
+				!over && !idleReduce && lendMap && n.assignTask(v, d, p, r, dhfs.RuleReduceBorrows) {
 				foundTask = true
 				break
 			}
@@ -286,19 +286,21 @@ func TestFastPoliciesDecideAsTheAlgorithmsSay(t *testing.T) {
 	})
 }
 
-// events returns the events of a run, without the wake-ups that an Assign records.
-func events(t *rapid.T, c slots.Config, p slots.Policy, jobs []policytest.ScriptJob, beat time.Duration) []trace.Event {
+// events returns the lines of the events of a run.
+func events(t *rapid.T, c slots.Config, p slots.Policy, jobs []policytest.ScriptJob, beat time.Duration) (lines []string) {
 	var log trace.Log
 	if _, err := policytest.Drive(c, p, jobs, policytest.Options{Heartbeat: beat, Sinks: []trace.Sink{&log}}); err != nil {
 		t.Fatalf("%s: %v", p.Traits().Name, err)
 	}
-	return log.Events
+	for i := range log.Events {
+		lines = append(lines, log.Line(&log.Events[i]))
+	}
+	return lines
 }
 
-func line(all []trace.Event, i int) string {
+func line(all []string, i int) string {
 	if i >= len(all) {
 		return "none"
 	}
-	e := &all[i]
-	return fmt.Sprintf("%v %v job %d %v %d on %d (%v)", e.At, e.Op, e.Job, e.Kind, e.Task, e.Slot, e.Rule)
+	return all[i]
 }

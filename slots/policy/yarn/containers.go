@@ -50,14 +50,14 @@ type Offer struct {
 	Job  slots.JobID
 	Kind slots.Kind
 	Rule slots.Rule
-	Why  func() slots.Why // what the rule rests on; called only if someone listens
 }
 
-// Grant starts a task of a job, and reports whether it did. A job that the Ledger
+// Grant starts a task of a job, and reports whether it did. why returns what the rule
+// rests on; it is called only if someone listens. A job that the Ledger
 // refuses is skipped until the visit ends.
-func (c *Base) Grant(v *slots.View, d *slots.Decision, r Ranker, o Offer) bool {
+func (c *Base) Grant(v *slots.View, d *slots.Decision, r Ranker, o Offer, why func() slots.Why) bool {
 	if d.Explaining() {
-		d.Because(o.Why())
+		d.Because(why())
 	}
 	if d.Grant(slots.Grant{Slot: slots.NoSlot, Job: o.Job, Kind: o.Kind, Task: slots.NoTask, Rule: o.Rule}) {
 		c.start(v.Now(), d.Started().Slot)
@@ -139,8 +139,12 @@ func First[K any](r *slots.Ranking[K]) (slots.JobID, bool) {
 	return slots.JobID(id), ok
 }
 
-// FewestRule words trace.RuleFewest.
-const FewestRule = "its job has the fewest containers for its weight, maps and reduces together"
+// RuleFewest is the rule of policies that start a task of the job with the fewest
+// containers.
+const RuleFewest slots.Rule = "fewest-containers"
+
+// FewestWords words RuleFewest.
+const FewestWords = "its job has the fewest containers for its weight, maps and reduces together"
 
 // Beaten returns the jobs after the winner in a ranking.
 func Beaten[K any](r *slots.Ranking[K], winner slots.JobID, v *slots.View, why func(j slots.JobView) string) (all []slots.Beaten) {

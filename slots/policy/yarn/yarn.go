@@ -43,11 +43,13 @@ func (y *YARN) Reset() {
 	y.hungry.Less = func(_, _ *struct{}) bool { return false }
 }
 
+const ruleRampUp slots.Rule = "ramp-up"
+
 // Traits implements slots.Policy. A container has no kind.
 func (*YARN) Traits() slots.Traits {
 	return slots.Traits{Name: "yarn", Lends: true, Rules: map[slots.Rule]string{
-		trace.RuleFewest: FewestRule,
-		trace.RuleRampUp: "its job has the fewest containers for its weight, and reduces go first as far as the maps that are done have ramped them up",
+		RuleFewest: FewestWords,
+		ruleRampUp: "its job has the fewest containers for its weight, and reduces go first as far as the maps that are done have ramped them up",
 	}}
 }
 
@@ -71,16 +73,16 @@ func (y *YARN) allocate(v *slots.View, d *slots.Decision) bool {
 		if !ok {
 			return false
 		}
-		o := Offer{Job: id, Kind: slots.Map, Rule: trace.RuleFewest, Why: func() slots.Why { return y.why(v, id) }}
+		o := Offer{Job: id, Kind: slots.Map, Rule: RuleFewest}
 		switch j := v.Job(id); {
 		case y.Startable(j, slots.Reduce) > 0 && rampedUp(v, j):
-			o.Kind, o.Rule = slots.Reduce, trace.RuleRampUp
+			o.Kind, o.Rule = slots.Reduce, ruleRampUp
 		case y.Startable(j, slots.Map) == 0:
 			y.KeepBack(id) // its maps are not ready, and its reduces wait for them
 			y.Rank(v, j)
 			continue
 		}
-		if y.Grant(v, d, y, o) {
+		if y.Grant(v, d, y, o, func() slots.Why { return y.why(v, id) }) {
 			return true
 		}
 	}
