@@ -11,6 +11,7 @@ import (
 	"mrlocal/errs"
 	"mrlocal/internal/machine"
 	"mrlocal/jobs"
+	"mrlocal/output/compress"
 	"mrlocal/slots"
 	"mrlocal/slots/fifo"
 	"mrlocal/slots/setup"
@@ -32,6 +33,10 @@ type JobOptions struct {
 	Overwrite  bool // replace an OutputDir that mrlocal made, or an OutputFile that is an input
 	OutputFile string
 	Stdout     io.Writer
+
+	// CompressOutput compresses the result: a file, a stream, or each part of a
+	// directory. By default, the suffix of OutputFile decides.
+	CompressOutput compress.Format
 
 	Reducers   int   // reduce tasks; 0: by the size of the job
 	MapOnly    bool  // the user asks for zero reduce tasks
@@ -161,6 +166,8 @@ func (o *JobOptions) validate(job *jobs.Job) error {
 		return errs.Optionf("Options.Inputs", "name files, directories, globs, or - for standard input")
 	case o.OutputDir != "" && o.OutputFile != "":
 		return errs.Optionf("Options.OutputDir, Options.OutputFile", "give one of them, not both")
+	case o.CompressOutput > compress.Zstd:
+		return errs.Optionf(fmt.Sprintf("Options.CompressOutput %d", o.CompressOutput), "is none")
 	case o.Reducers < 0:
 		return errs.Optionf(fmt.Sprintf("Options.Reducers %d", o.Reducers), "must be at least 0")
 	case o.BlockBytes < 0:

@@ -44,6 +44,7 @@ func (s *targetSink) begin() (*output.Target, error) {
 		}
 		j, r := s.job, s.job.chain.run
 		p := output.Parts{Count: j.Parts, MapOnly: j.MapOnly(), Memory: r.budget, CreateTemp: r.createTemp("part")}
+		p.Compressors = min(r.o.allSlots(), len(r.cores)) // no more cores than the slots have
 		if j.MapOnly() {
 			inbox := r.coordinator.inbox
 			p.OnRelease = func(int) { inbox.post(func() { j.progressed() }) }

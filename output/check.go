@@ -27,12 +27,12 @@ func openDirectory(spec Spec) (place, error) {
 		return nil, err
 	}
 	if info == nil {
-		return &directory{name: spec.Dir, path: path}, nil
+		return &directory{name: spec.Dir, path: path, suffix: spec.Compress.Suffix()}, nil
 	}
 	if err := checkReplace(spec, path, info); err != nil {
 		return nil, err
 	}
-	return &directory{name: spec.Dir, path: path, replaces: true}, nil
+	return &directory{name: spec.Dir, path: path, replaces: true, suffix: spec.Compress.Suffix()}, nil
 }
 
 // checkReplace refuses a directory that exists, unless it may and can be replaced.

@@ -32,6 +32,7 @@ type directory struct {
 	name     string // as the user gave it
 	path     string // absolute, no link
 	replaces bool
+	suffix   string // of part files
 
 	mu struct {
 		sync.Mutex
@@ -103,7 +104,7 @@ func (d *directory) attempt(task, n int, mapOnly bool) (*attemptFile, error) {
 		task: task,
 		path: filepath.Join(tempName, fmt.Sprintf("attempt_%s_%06d_%d", kind, task, n)),
 		won:  filepath.Join(tempName, fmt.Sprintf("task_%s_%06d", kind, task)),
-		name: fmt.Sprintf("part-%s-%05d", kind, task),
+		name: fmt.Sprintf("part-%s-%05d%s", kind, task, d.suffix),
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -13,6 +13,7 @@ import (
 	"mrlocal/errs"
 	"mrlocal/internal/disk"
 	"mrlocal/internal/tempdir"
+	"mrlocal/output/compress"
 )
 
 // pendingFile is a place that is one regular file. It is written under a hidden name beside
@@ -192,8 +193,9 @@ func about(name string, err error) error {
 type sink struct {
 	w      io.Writer
 	file   *disk.File // nil: a stream
-	offset int64      // bytes passed on
+	offset int64      // bytes passed on, of text
 	disk   writeback
+	pack   *compress.Queue // nil: the text is written as it is
 }
 
 // fileSink returns the sink of a file that is empty and stands at its start.
@@ -202,6 +204,11 @@ func fileSink(f *disk.File) *sink { return &sink{w: f, file: f} }
 // Write passes p on and counts it. A short write is an error even if the writer reports
 // none.
 func (s *sink) Write(p []byte) (int, error) {
+	if s.pack != nil {
+		n, err := s.pack.Write(p)
+		s.offset += int64(n)
+		return n, packError(err)
+	}
 	n, err := s.w.Write(p)
 	s.advance(int64(n))
 	if err == nil && n < len(p) {
@@ -225,6 +232,16 @@ func (s *sink) rewind(offset int64) (bool, error) {
 		return false, nil
 	}
 	if s.offset == offset {
+		if s.pack != nil {
+			s.pack.Mark()
+		}
+		return true, nil
+	}
+	if s.pack != nil {
+		if err := s.pack.Rewind(offset, s.file); err != nil {
+			return false, err
+		}
+		s.offset = offset
 		return true, nil
 	}
 	// Both are needed: the next write starts at the offset of the open file.

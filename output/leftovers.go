@@ -92,8 +92,8 @@ func isRandom(s string) bool {
 }
 
 // partName matches the names of part files.
-// Task numbers have at least five digits, as in Hadoop.
-func partName() *regexp.Regexp { return regexp.MustCompile(`^part-[mr]-[0-9]{5,}$`) }
+// Task numbers have at least five digits, as in Hadoop. Compressed parts have a suffix.
+func partName() *regexp.Regexp { return regexp.MustCompile(`^part-[mr]-[0-9]{5,}(\.gz|\.zst)?$`) }
 
 // replaceable returns nil if Options.Overwrite may replace a directory, and else an options error
 // that says why not. The directory must hold `_SUCCESS` or `_temporary`, and besides those

@@ -10,6 +10,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"mrlocal/jobs"
+	"mrlocal/output/spool"
 )
 
 // ordered passes parts on, one after the other.
@@ -69,13 +70,16 @@ type turn struct {
 type attemptOutput struct {
 	of    *ordered
 	turn  *turn
-	spool *Spool // nil: writes through
+	spool *spool.Spool // nil: writes through
 	dead  atomic.Bool
 
 	// Under passing.
 	checked int64          // bytes of the attempt that were compared with, or added to, turn.passed
 	hash    *xxhash.Digest // of the bytes that are compared
 }
+
+// copyBufferBytes is how many bytes of a temporary file are passed on at once.
+const copyBufferBytes = 256 << 10
 
 // errDiffers says that a job is not deterministic, where the result depends on it.
 var errDiffers = errors.New("a retried attempt wrote something else than the attempt before, whose output cannot be taken back")
@@ -116,7 +120,7 @@ func (o *ordered) attempt(i int) (*attemptOutput, error) {
 		return nil, ErrLost
 	}
 	t := o.at(i)
-	a := &attemptOutput{of: o, turn: t, spool: NewSpool(o.parts.Memory, o.parts.CreateTemp)}
+	a := &attemptOutput{of: o, turn: t, spool: spool.New(o.parts.Memory, o.parts.CreateTemp)}
 	t.attempts[a] = struct{}{}
 	return a, nil
 }
@@ -266,10 +270,10 @@ func (p passer) Write(data []byte) (int, error) {
 }
 
 // ReadFrom lets the kernel copy a temporary file to a file.
-// A stream takes the way through Write, because its bytes are hashed.
+// Text that is hashed, as that of a stream, or compressed takes the way through Write.
 func (p passer) ReadFrom(r io.Reader) (int64, error) {
 	o, a := p.o, p.a
-	if o.sink.file == nil {
+	if o.sink.file == nil || o.sink.pack != nil {
 		return io.CopyBuffer(struct{ io.Writer }{p}, struct{ io.Reader }{r}, make([]byte, copyBufferBytes))
 	}
 	o.passing.Lock()
@@ -539,18 +543,31 @@ func (o *ordered) finish(total int) error {
 	case turn < total && !ended:
 		return fmt.Errorf("output part %d of %d: was not written", turn, total)
 	case o.parts.Releaser == nil:
-		return nil
+		return o.finishPack()
 	}
 	if err := o.parts.Releaser.Finish(sinkWriter{o}); err != nil {
 		return err
 	}
-	return o.fatal()
+	return errors.Join(o.fatal(), o.finishPack())
+}
+
+// finishPack compresses what is left of the text.
+func (o *ordered) finishPack() error {
+	if o.sink.pack == nil {
+		return nil
+	}
+	o.passing.Lock()
+	defer o.passing.Unlock()
+	return o.fail(packError(o.sink.pack.Finish()))
 }
 
 // abort ends everything: later calls fail, and all spools are freed, also those of attempts
 // that are still writing.
 // It does not take passing: a write that waits must not hold it up.
 func (o *ordered) abort() {
+	if o.sink.pack != nil {
+		o.sink.pack.Abort()
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.mu.aborted = true

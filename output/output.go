@@ -11,8 +11,11 @@
 //
 // Files and streams hold the parts one after the other. If the sizes of the parts are known
 // (SetSizes), reduces write in parallel, each at its own place. Otherwise one part at a time
-// writes through, in order, and the other parts wait in Spools, in memory and then in temporary
+// writes through, in order, and the other parts wait in spools (output/spool), in memory and then in temporary
 // files. With a jobs.Releaser, each part is handed to the Releaser as a whole, in order.
+//
+// A result may be compressed. Part files are compressed by the attempts that write them, a file
+// or stream block by block (output/compress).
 //
 // Commit writes the data, makes it durable, moves the names, makes the directory durable, and
 // then reports success. Abort may be called at any moment from any goroutine. It removes what is
@@ -34,6 +37,7 @@ import (
 	"mrlocal/internal/disk"
 	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
+	"mrlocal/output/compress"
 )
 
 // These are compared with errors.Is.
@@ -57,6 +61,7 @@ type Spec struct {
 	File      string    // one file with all parts
 	Overwrite bool      // Dir may exist, if mrlocal made it, and File may be an input; Commit replaces it
 	Stdout    io.Writer // nil: the result is thrown away
+	Compress  compress.Format
 
 	// A result is refused if it would be one of the inputs, or lie inside one.
 	Inputs []string  // as the user named them, globs too
@@ -83,6 +88,9 @@ type Parts struct {
 	Memory     *membudget.Budget
 	CreateTemp func() (*disk.File, error)
 
+	// Compressors is how many blocks of a result in order are compressed at a time; 0: one.
+	Compressors int
+
 	// Releaser, when set, gets every part, in order, and writes the result.
 	Releaser jobs.Releaser
 
@@ -96,8 +104,9 @@ type Parts struct {
 // Target is the place of one result. Its methods may be called from any goroutine.
 // Lock order: Target.mu before the locks of the place and of ordered.
 type Target struct {
-	place place
-	name  string // as errors have it
+	place  place
+	name   string          // as errors have it
+	format compress.Format // never BySuffix
 
 	mu struct {
 		sync.Mutex
@@ -134,11 +143,16 @@ type place interface {
 // Open checks everything that can be known beforehand. Its errors are options errors
 // (package errs) that say what is wrong with the place. Nothing is created before Start.
 func Open(spec Spec) (*Target, error) {
+	format, err := spec.Compress.Of(spec.File)
+	if err != nil {
+		return nil, err
+	}
+	spec.Compress = format
 	p, err := choose(spec)
 	if err != nil {
 		return nil, err
 	}
-	t := &Target{place: p, name: cmp.Or(spec.Dir, spec.File, "standard output")}
+	t := &Target{place: p, format: format, name: cmp.Or(spec.Dir, spec.File, "standard output")}
 	t.mu.total = -1
 	return t, nil
 }
@@ -193,7 +207,7 @@ func (t *Target) Seal(total int) {
 // SetSizes says how many bytes each part has. It reports whether the parts will be written
 // in parallel, each at its own place; if not, the sizes are ignored. It is called before the
 // first Part.
-// A Releaser may change the text, so sizes do not help with one.
+// A Releaser may change the text, and how long compressed text will be is not known.
 func (t *Target) SetSizes(bytes []int64) (parallel bool, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -201,7 +215,7 @@ func (t *Target) SetSizes(bytes []int64) (parallel bool, err error) {
 		return false, ErrAborted
 	}
 	p, ok := t.place.(regioned)
-	if !ok || t.mu.ordered != nil || t.mu.parts.Releaser != nil {
+	if !ok || t.mu.ordered != nil || t.mu.parts.Releaser != nil || t.compresses() {
 		return false, nil
 	}
 	r, err := p.regions(bytes)
@@ -224,11 +238,22 @@ func (t *Target) Attempt(task, n int) (*Part, error) {
 		return nil, ErrAborted
 	}
 	w, err := d.attempt(task, n, t.mu.parts.MapOnly)
+	switch {
+	case err != nil:
+		return nil, err
+	case !t.compresses():
+		return t.newPart(w), nil
+	}
+	packed, err := newPackedPart(w, t.format, t.mu.parts.Memory)
 	if err != nil {
+		w.abort()
 		return nil, err
 	}
-	return t.newPart(w), nil
+	return t.newPart(packed), nil
 }
+
+// compresses reports whether the result is compressed.
+func (t *Target) compresses() bool { return t.format != compress.None }
 
 // Part begins part i, for attempt n, of a result that holds all parts in order. In a
 // directory that is a single part file.
@@ -265,6 +290,9 @@ func (t *Target) inOrder() (*ordered, error) {
 	s, err := t.place.sink(t.mu.parts.MapOnly)
 	if err != nil {
 		return nil, err
+	}
+	if t.compresses() {
+		s = s.packed(t.format, t.mu.parts)
 	}
 	t.mu.ordered = newOrdered(s, t.mu.parts, t.mu.total)
 	return t.mu.ordered, nil
@@ -346,7 +374,8 @@ func (t *Target) finish() error {
 	t.mu.Lock()
 	st, total := t.mu.state, t.mu.total
 	o, r := t.mu.ordered, t.mu.regions
-	if st == started && t.mu.parts.Releaser != nil && o == nil {
+	// A Releaser writes its own end, and an empty text that is compressed is not empty.
+	if st == started && o == nil && (t.mu.parts.Releaser != nil || t.compresses() && total == 0 && !t.byTask()) {
 		var err error
 		if o, err = t.inOrder(); err != nil {
 			t.mu.Unlock()

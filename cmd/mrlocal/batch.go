@@ -21,7 +21,7 @@ import (
 	"mrlocal/workload"
 )
 
-const batchHelp = `WORKLOAD is a YAML file of pools and jobs, or - for standard input; sim runs the same file in virtual time. A flag replaces the value of the file. The args of a job are the flags of mrlocal run JOB that say what the job reads, writes and does. Each job needs output: DIR or output-file: FILE. With several policies, every job writes to DIR.POLICY or FILE.POLICY. Relative names start at the current directory. Missing directories above an output are made.
+const batchHelp = `WORKLOAD is a YAML file of pools and jobs, or - for standard input; sim runs the same file in virtual time. A flag replaces the value of the file. The args of a job are the flags of mrlocal run JOB that say what the job reads, writes and does. Each job needs output: DIR or output-file: FILE; one job may write to standard output (output-file: -), and the tables then go to standard error. With several policies, every job writes to DIR.POLICY or FILE.POLICY. Relative names start at the current directory. Missing directories above an output are made.
 
 Exit codes: 0 all results are complete and durable; 2 wrong usage or input, nothing was started; 3 a job failed (the others ran); 128 + the signal's number when interrupted.`
 
@@ -43,6 +43,7 @@ type batch struct {
 	jobs   []batchJob
 	engine mrlocal.Options // of engineFlags and bandwidthFlags
 	reader *batchReader
+	stdout io.Writer // of the job that writes to standard output; nil: none does
 	// warned is true once the warnings about the configuration have been written. They are the
 	// same for all policies.
 	warned bool
@@ -92,14 +93,16 @@ func runBatch(ctx context.Context, e env, line argv.Line) (int, error) {
 	}
 	// No auxiliary file may be an input or output of any of the runs, nor the workload file.
 	places := b.places(names)
-	places.Stdout = e.stdout
+	if places.Stdout = e.stdout; b.reader.stdout != "" {
+		places.Stdout, b.stdout = nil, e.stdout
+	}
 	files, err := process.OpenAuxFiles(names, eventsPath, reportPath, places)
 	if err != nil {
 		return 0, err
 	}
-	// One auxiliary file at most may be standard output; tables and gantts then go to standard
-	// error.
-	if files.OnStdout() { // alone
+	// One auxiliary file or result at most may be standard output; tables and gantts then go to
+	// standard error.
+	if files.OnStdout() || b.stdout != nil { // alone
 		e.stdout = e.stderr
 	}
 	// The results of all runs are checked now: the third policy must not fail after hours
@@ -202,6 +205,9 @@ func (b *batch) checkRuns(runs int, names []string) error {
 	// that comes to it.
 	for i := range b.jobs {
 		o := &b.jobs[i].options
+		if b.jobs[i].stdout && len(names) > 1 {
+			return b.reader.at(b.jobs[i].Job, errs.Optionf("--output-file", "-: standard output takes the result of one run, and there are %d policies", len(names)))
+		}
 		if slices.Contains(o.Inputs, "-") {
 			return b.reader.at(b.jobs[i].Job, errs.Optionf("--input", "-: standard input can be read once, and there are %d runs", runs))
 		}
@@ -250,10 +256,15 @@ func (b *batch) run(ctx context.Context, e env, s *show.Screen, policyName, suff
 		watch(stream)
 	}
 	work := b.work(jobs, e.stdin, suffix)
-	parents, err := makeParents(work)
+	b.onStdout(work, s, suffix)
+	var outputs []string
+	for i := range work { // a job has one of the two at most
+		outputs = append(outputs, work[i].OutputDir+work[i].OutputFile)
+	}
+	parents, err := process.MakeParents(outputs)
 	// Directories that hold a result stay. Those of a run that failed early go, so that a
 	// mistake leaves nothing behind.
-	defer removeEmpty(parents)
+	defer process.RemoveEmpty(parents)
 	if err != nil {
 		return nil, err
 	}
@@ -276,6 +287,10 @@ func (b *batch) work(jobs []setup.Submission, stdin io.Reader, suffix string) []
 		if suffix == discard {
 			o.OutputDir, o.OutputFile, o.Overwrite = "", "", false
 		} else {
+			// The suffix that the user gave compresses, not that of the policy.
+			if format, err := o.CompressOutput.Of(o.OutputFile); err == nil && suffix != "" {
+				o.CompressOutput = format
+			}
 			o.OutputDir, o.OutputFile = withSuffix(o.OutputDir, suffix), withSuffix(o.OutputFile, suffix)
 		}
 		all[i] = mrlocal.BatchJob{Submission: jobs[i], Chain: b.jobs[i].chain, JobOptions: o}
@@ -283,38 +298,12 @@ func (b *batch) work(jobs []setup.Submission, stdin io.Reader, suffix string) []
 	return all
 }
 
-// makeParents makes the missing directories above the outputs. It returns those it
-// made, the deepest ones last.
-func makeParents(work []mrlocal.BatchJob) (made []string, err error) {
+// onStdout sends the result of the job that asks for it to standard output.
+func (b *batch) onStdout(work []mrlocal.BatchJob, s *show.Screen, suffix string) {
 	for i := range work {
-		// A job has one of the two at most, so this is the one that it has.
-		out := work[i].OutputDir + work[i].OutputFile
-		if out == "" {
-			continue
+		if b.jobs[i].stdout && b.stdout != nil && suffix != discard {
+			work[i].Stdout = s.Results(b.stdout)
 		}
-		// missing has the deepest directory first, so it is made from the end.
-		var missing []string
-		for dir := filepath.Dir(filepath.Clean(out)); ; dir = filepath.Dir(dir) {
-			if _, err := os.Stat(dir); err == nil || dir == filepath.Dir(dir) {
-				break
-			}
-			missing = append(missing, dir)
-		}
-		for n := len(missing) - 1; n >= 0; n-- {
-			// The caller removes what was made, after an error too.
-			if err := os.Mkdir(missing[n], 0o777); err != nil {
-				return made, errs.Optionf("output "+argv.Quote(out), "%s: %v", missing[n], errs.Cause(err))
-			}
-			made = append(made, missing[n])
-		}
-	}
-	return made, nil
-}
-
-// removeEmpty removes the directories that are empty.
-func removeEmpty(dirs []string) {
-	for i := len(dirs) - 1; i >= 0; i-- {
-		_ = os.Remove(dirs[i]) // fails if the directory is not empty
 	}
 }
 

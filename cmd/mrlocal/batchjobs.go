@@ -18,6 +18,7 @@ type batchJob struct {
 	*workload.Job
 	chain   jobs.Chain
 	options mrlocal.Options // of jobFlags only
+	stdout  bool            // the result goes to standard output
 }
 
 // sleepJob is the name of the job whose tasks only take the time that the file gives.
@@ -29,6 +30,8 @@ type batchReader struct {
 	file  *workload.File
 	kinds []jobKind
 	seed  uint64
+
+	stdout string // the job whose result goes to standard output; "": none
 }
 
 // read reads all jobs of the file. It returns the first mistake.
@@ -42,6 +45,12 @@ func (b *batchReader) read() ([]batchJob, error) {
 		j, err := b.job(i)
 		if err != nil {
 			return nil, err
+		}
+		if j.stdout && b.stdout != "" {
+			return nil, b.errorf(j.Pos, j.Job, "output-file", "-: job %s writes to standard output too; only one can", argv.Quote(b.stdout))
+		}
+		if j.stdout {
+			b.stdout = j.Name
 		}
 		all = append(all, j)
 	}
@@ -113,7 +122,13 @@ func (b *batchReader) lower(job *batchJob, k *jobKind) error {
 	if r.Err != nil {
 		return b.at(job.Job, r.Err)
 	}
-	var err error
+	file, _ := line.Value("output-file")
+	job.stdout = file == "-"
+	// With several policies the engine sees the name behind which the policy stands.
+	_, err := job.options.CompressOutput.Of(job.options.OutputFile)
+	if err != nil {
+		return b.at(job.Job, err)
+	}
 	if job.chain, err = k.build(r); err != nil {
 		return b.at(job.Job, err)
 	}
@@ -185,7 +200,7 @@ func (b *batchReader) unknown(j *workload.Job, a *workload.Arg, k *jobKind, spec
 
 // result checks that the job says where its result goes.
 func (b *batchReader) result(job *batchJob) error {
-	if job.options.OutputDir+job.options.OutputFile == "" {
+	if job.options.OutputDir+job.options.OutputFile == "" && !job.stdout {
 		return b.errorf(job.Pos, job.Job, "", "no output: a batch writes each job's result to a place of its own; add output: DIR or output-file: FILE to its args")
 	}
 	return nil

@@ -2,12 +2,14 @@ package main
 
 import (
 	"os"
+	"slices"
 	"strings"
 
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/errs"
+	"mrlocal/output/compress"
 	"mrlocal/slots"
 	"mrlocal/slots/policy/registry"
 	"mrlocal/slots/setup"
@@ -75,9 +77,21 @@ func jobFlags(shortOutput string) []flagSpec {
 		value("output", "write part files and _SUCCESS into the new directory `DIR`", ""),
 		toggle("overwrite", "", "let --output replace a directory that mrlocal made"),
 		outputFile,
+		compressOutputFlag(),
 		value("reducers", "`N` reduce tasks; 0: map only, if the job allows it", "chosen by the size of the input"),
 		value("block-size", "`SIZE` of a split, at least 1KiB", "64MiB, less for small inputs"),
 	}
+}
+
+// compressOutputFlag is --compress-output, which runs and tools have.
+func compressOutputFlag() flagSpec {
+	return value("compress-output", "compress the result, and each part of a directory, in blocks of 1 MiB: `auto|none|gzip|zstd`", "auto: by the suffix .gz or .zst of the file")
+}
+
+// compression reads --compress-output. The names stand in the order of the formats.
+func (r *reader) compression() compress.Format {
+	names := []string{"auto", "none", "gzip", "zstd"}
+	return compress.Format(max(0, slices.Index(names, r.Choice("compress-output", names...))))
 }
 
 // engineFlags are the flags of a real run that the simulator does not have.
@@ -158,10 +172,14 @@ func (r *reader) jobOptions(o *mrlocal.Options) {
 	o.Inputs, o.All = inputs(r), r.Line.Has("all")
 	o.NoDecode = r.Choice("decode", "auto", "none") == "none"
 	o.OutputDir, o.Overwrite, o.OutputFile = r.Path("output"), r.Line.Has("overwrite"), r.Path("output-file")
+	if o.OutputDir == "-" {
+		r.Keep(errs.Optionf("--output", "-: standard output cannot hold a directory of parts; give --output-file -, or ./- for a directory of that name"))
+	}
 	// An empty OutputFile stands for standard output in the options.
 	if o.OutputFile == "-" && o.OutputDir == "" { // with --output too, the engine refuses
 		o.OutputFile = ""
 	}
+	o.CompressOutput = r.compression()
 	o.Reducers = r.Count("reducers", 0, mostReducers)
 	// In the options 0 reducers stand for the default, so map only is a field of its own.
 	o.MapOnly = r.Line.Has("reducers") && o.Reducers == 0

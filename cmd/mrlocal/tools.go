@@ -47,7 +47,7 @@ func tool(ctx context.Context, args []string, e env) (code int, done bool) {
 func toolEngineFlags() []flagSpec {
 	// A tool shows progress on its own terms, so --progress is left out.
 	flags := slices.DeleteFunc(engineFlags(), func(f flagSpec) bool { return f.Name == "progress" })
-	return append(flags,
+	return append(flags, compressOutputFlag(),
 		value("decode", "decode compressed inputs and refuse other archives, or read all bytes as they are: `auto|none`", "auto"),
 		value("sched", "slot policy `NAME`; mrlocal policies lists them", defaultPolicy),
 		value("map-slots", "`N` home map slots", "the cores minus the reduce slots"),
@@ -62,6 +62,7 @@ func toolEngineOptions(line argv.Line) (mrlocal.Options, error) {
 	o := mrlocal.Options{Policy: r.policy()}
 	// 0 slots stand for the default of a run.
 	o.MapSlots, o.ReduceSlots = r.Count("map-slots", 1, mostSlots), r.Count("reduce-slots", 1, mostSlots)
+	o.CompressOutput = r.compression()
 	o.NoDecode = r.Choice("decode", "auto", "none") == "none"
 	o.BlockBytes = r.Size("block-size", leastBlock)
 	r.engineOptions(&o)

@@ -8,14 +8,14 @@ import (
 	"mrlocal/input"
 	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
-	"mrlocal/output"
+	"mrlocal/output/spool"
 )
 
 // Part is the text that a reduce of the job before in a chain has written.
 type Part struct {
 	Name  string // in messages
 	File  int32  // its place in the input order
-	Spool *output.Spool
+	Spool *spool.Spool
 	Delim byte
 }
 
@@ -35,7 +35,7 @@ func (s Part) Open(mem Memory) (Blocks, error) {
 // block: a kvbuffer that takes the chunk over may free it at any time.
 type partBlocks struct {
 	src    Part
-	r      *output.Reader
+	r      *spool.Reader
 	mem    Memory
 	block  jobs.Block       // at hand
 	chunk  *membudget.Chunk // of block

@@ -7,6 +7,7 @@ import (
 	"mrlocal/internal/disk"
 	"mrlocal/internal/membudget"
 	"mrlocal/output"
+	"mrlocal/output/spool"
 )
 
 // Sink is where a job's parts go.
@@ -28,18 +29,18 @@ type Part interface {
 type Spools struct {
 	memory     *membudget.Budget
 	createTemp func() (*disk.File, error)
-	mu         sync.Mutex      // while attempts run
-	parts      []*output.Spool // by task; set by the attempt that commits first
+	mu         sync.Mutex     // while attempts run
+	parts      []*spool.Spool // by task; set by the attempt that commits first
 }
 
 // NewSpools makes the sink of a job with so many parts.
 func NewSpools(parts int, memory *membudget.Budget, createTemp func() (*disk.File, error)) *Spools {
-	return &Spools{memory: memory, createTemp: createTemp, parts: make([]*output.Spool, parts)}
+	return &Spools{memory: memory, createTemp: createTemp, parts: make([]*spool.Spool, parts)}
 }
 
 // Part makes an empty spool.
 func (s *Spools) Part(task, _ int) (Part, error) {
-	return &spoolPart{Spool: output.NewSpool(s.memory, s.createTemp), sink: s, task: task}, nil
+	return &spoolPart{Spool: spool.New(s.memory, s.createTemp), sink: s, task: task}, nil
 }
 
 // Sizes does nothing: a spool grows.
@@ -47,7 +48,7 @@ func (s *Spools) Sizes([]int64) error { return nil }
 
 // Parts returns the parts, by task, when the job has ended; nil: none was
 // committed. They stay those of the sink.
-func (s *Spools) Parts() []*output.Spool { return s.parts }
+func (s *Spools) Parts() []*spool.Spool { return s.parts }
 
 // Release frees all parts.
 func (s *Spools) Release() {
@@ -60,7 +61,7 @@ func (s *Spools) Release() {
 }
 
 type spoolPart struct {
-	*output.Spool
+	*spool.Spool
 	sink *Spools
 	task int
 }

@@ -13,7 +13,7 @@ func layers() []layer {
 		{"errors", []string{"errs"}},
 		{"internal", []string{"internal/..."}},
 		{"ground", []string{"trace", "jobs", "datagen"}},
-		{"data and slots", []string{"slots", "slots/fifo", "slots/demand", "slots/replay", "input", "input/codec", "spill/...", "output", "jobs/..."}},
+		{"data and slots", []string{"slots", "slots/fifo", "slots/demand", "slots/replay", "input", "input/codec", "spill/...", "output/...", "jobs/..."}},
 		{"policies, threads, shuffle", []string{"slots/policy/...", "slots/pool", "slots/setup", "shuffle", "report"}},
 		{"workload files", []string{"workload"}},
 		{"drivers", []string{"engine/...", "sim/...", "slots/explain"}},
@@ -42,6 +42,8 @@ func within() map[string][]string {
 		"sim":              {"sim/*"},         // the driver, its cost models and its event queue
 		"spill":            {"spill/*"},       // the kvbuffer, the runs it leaves and the records in memory that both read
 		"spill/runs":       {"spill/record"},
+		"output":           {"output/*"}, // where text waits, and how it is compressed
+		"output/compress":  {"output/spool"},
 		"bench/...":        {"bench/..."},
 	}
 }
@@ -122,6 +124,7 @@ func goroutineFiles() []string {
 		"slots/pool/pool.go",
 		"engine/arrivals.go",
 		"input/tree.go",
+		"output/compress/queue.go",
 		"datagen/datagen.go",
 		"cmd/mrlocal/internal/process/signals.go",
 		"cmd/mrlocal/internal/show/follow.go",

@@ -32,6 +32,9 @@ func CheckProfile(dir string, beside Work) error {
 	if dir == "" {
 		return nil
 	}
+	if dir == stdout {
+		return errs.Optionf("--profile", "-: standard output cannot hold a profile, which is four files; name a directory")
+	}
 	if err := beside.CheckDirectory("profile", dir); err != nil {
 		return err
 	}

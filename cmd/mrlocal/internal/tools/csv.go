@@ -9,6 +9,7 @@ import (
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/errs"
 	"mrlocal/jobs/sort"
+	"mrlocal/output/compress"
 )
 
 // csvRecords reads CSV (RFC 4180) and gives the same bytes with a NUL behind each record,
@@ -215,6 +216,7 @@ func (s *sorter) sortCSV(ctx context.Context) error {
 		// The files are decoded already, so the engine must not decode again.
 		s.Stdin, s.Stdout = c, csvWriter{result}
 		s.Options.Inputs, s.Options.OutputFile, s.Options.NoDecode = []string{"-"}, "", true
+		s.Options.CompressOutput = compress.None // the result compresses what it gets
 		_, err = s.RunChain(ctx, chain)
 	}
 	return result.end(err)

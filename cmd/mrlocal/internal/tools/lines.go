@@ -15,6 +15,7 @@ import (
 	"mrlocal/errs"
 	"mrlocal/input/codec"
 	"mrlocal/jobs/sort"
+	"mrlocal/output/compress"
 )
 
 const (
@@ -272,15 +273,17 @@ func siftDown(heap []*mergeSource, i int) {
 // or a file that gets its name at the end.
 type result struct {
 	*bufio.Writer
-	file *os.File // nil: standard output
-	path string   // of the file at the end; "": file is a device or pipe
+	pack *compress.Writer // below the buffer; nil: the lines are written as they are
+	file *os.File         // nil: standard output
+	path string           // of the file at the end; "": file is a device or pipe
 }
 
 // openResult opens the output. The caller calls end.
 func (s *sorter) openResult() (*result, error) {
 	path := s.Options.OutputFile
 	if path == "" {
-		return &result{Writer: bufio.NewWriterSize(s.Stdout, resultBuffer)}, nil
+		r := &result{}
+		return r, r.writeTo(s.Stdout, s.Options.CompressOutput)
 	}
 	// The file keeps the permissions of the one that it replaces. A new one gets those of the
 	// umask.
@@ -313,8 +316,22 @@ func (s *sorter) openResult() (*result, error) {
 	if err != nil {
 		return nil, errs.Optionf("-o", "open failed: %s: %w", argv.Quote(path), bare(err))
 	}
-	r.Writer = bufio.NewWriterSize(r.file, resultBuffer)
+	if err := r.writeTo(r.file, s.Options.CompressOutput); err != nil {
+		return nil, r.end(err)
+	}
 	return r, nil
+}
+
+// writeTo makes the lines go to w, compressed as format says.
+func (r *result) writeTo(w io.Writer, format compress.Format) (err error) {
+	if format != compress.None {
+		if r.pack, err = compress.NewWriter(format, w); err != nil {
+			return err
+		}
+		w = r.pack
+	}
+	r.Writer = bufio.NewWriterSize(w, resultBuffer)
+	return nil
 }
 
 // writeLine writes a line and its delimiter. It buffers both; end reports what fails later.
@@ -330,6 +347,9 @@ func (r *result) writeLine(line []byte, delim byte) error {
 func (r *result) end(err error) error {
 	if err == nil {
 		err = r.Flush()
+	}
+	if err == nil && r.pack != nil {
+		err = r.pack.Close()
 	}
 	if r.file != nil {
 		if err == nil && r.path != "" {

@@ -17,6 +17,7 @@ import (
 	"mrlocal/errs"
 	"mrlocal/internal/machine"
 	"mrlocal/jobs/sort"
+	"mrlocal/output/compress"
 )
 
 const sortHelp = `Usage: mrlocal sort [FLAG]... [FILE]...
@@ -268,7 +269,13 @@ func (s *sorter) readOutput() error {
 			s.Options.OutputFile = ""
 		}
 	}
-	return nil
+	// The format is known before any work. Marks below lines are for the eye.
+	format, err := s.Options.CompressOutput.Of(s.Options.OutputFile)
+	if err == nil && format != compress.None && s.Line.Has("debug") {
+		err = errs.Optionf("--compress-output, --debug", "give one of them, not both")
+	}
+	s.Options.CompressOutput = format
+	return err
 }
 
 // readResources reads the flags that say with how much the engine works. A size below

@@ -1,27 +1,83 @@
-package output
+package spool
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"io"
+	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"sync"
 	"testing"
 
+	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
 	"mrlocal/internal/disk"
 	"mrlocal/internal/membudget"
+	"mrlocal/internal/tempdir"
 )
 
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// kit is a memory budget and a temp root that must be clean when the test ends.
+type kit struct {
+	memory *membudget.Budget
+	temp   *tempdir.Root
+}
+
+func newKit(t testing.TB, memoryBytes int64) *kit {
+	t.Helper()
+	memory, err := membudget.New(memoryBytes)
+	must(t, err)
+	dir := t.TempDir()
+	w := &kit{memory: memory, temp: tempdir.New([]string{dir})}
+	t.Cleanup(func() {
+		if left := memory.Leased(); left != 0 {
+			t.Errorf("%d bytes are still leased", left)
+		}
+		must(t, errors.Join(w.temp.Close(), memory.Close()))
+		if left, err := os.ReadDir(dir); len(left) != 0 || err != nil {
+			t.Errorf("temp files left: %v, %v", left, err)
+		}
+	})
+	return w
+}
+
 func (w *kit) spool() *Spool {
-	p := w.parts(0)
-	return NewSpool(p.Memory, p.CreateTemp)
+	return New(w.memory, func() (*disk.File, error) { return w.temp.Create("spool-*") })
+}
+
+// partText is a text of so many bytes.
+func partText(i, bytes int) []byte {
+	r := rand.New(rand.NewPCG(uint64(i), 7))
+	text := make([]byte, 0, bytes+8)
+	for len(text) < bytes {
+		text = binary.LittleEndian.AppendUint64(text, r.Uint64())
+	}
+	return text[:bytes]
+}
+
+// descriptors returns how many the process has open, where that can be told.
+func descriptors(t *testing.T) int {
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return 0
+	}
+	return len(entries)
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 func TestWhatFitsInMemoryNeverTouchesTheDisk(t *testing.T) {
 	w := newKit(t, 4<<20)
-	s := NewSpool(w.memory, func() (*disk.File, error) { return nil, errors.New("the disk was touched") })
+	s := New(w.memory, func() (*disk.File, error) { return nil, errors.New("the disk was touched") })
 	defer s.Release()
 	for range 30 {
 		if _, err := s.Write(make([]byte, 100_000)); err != nil {
@@ -147,8 +203,9 @@ func TestAFullTempDiskFailsTheSpoolAndKeepsWhatIsInMemory(t *testing.T) {
 	if _, err := os.Stat("/dev/full"); err != nil {
 		t.Skip("no /dev/full here")
 	}
-	s := NewSpool(w.memory, func() (*disk.File, error) {
-		path := w.path("full")
+	dir := t.TempDir()
+	s := New(w.memory, func() (*disk.File, error) {
+		path := filepath.Join(dir, "full")
 		if err := os.Symlink("/dev/full", path); err != nil {
 			return nil, err
 		}
@@ -170,12 +227,14 @@ func TestAFullTempDiskFailsTheSpoolAndKeepsWhatIsInMemory(t *testing.T) {
 	if err := s.Seal(); err == nil {
 		t.Error("the error is forgotten")
 	}
-	mustList(t, w.list())
+	if left, err := os.ReadDir(dir); len(left) != 0 || err != nil {
+		t.Errorf("files left: %v, %v", left, err)
+	}
 }
 
 func TestWithoutATempDirectoryWhatDoesNotFitIsAnError(t *testing.T) {
 	w := newKit(t, 1<<20)
-	s := NewSpool(w.memory, nil)
+	s := New(w.memory, nil)
 	defer s.Release()
 	if _, err := s.Write(make([]byte, 2<<20)); !errors.Is(err, membudget.ErrNoRoom) {
 		t.Errorf("got %v", err)

@@ -1,4 +1,7 @@
-package output
+// Package spool holds text between its writing and its reading: in memory while there is room,
+// and then in a temporary file. Package output keeps parts in spools that wait for their turn,
+// and package engine keeps the parts that the next job of a chain reads.
+package spool
 
 import (
 	"errors"
@@ -47,10 +50,10 @@ type spoolPiece struct {
 	bytes int   // of the chunk that are in use
 }
 
-// NewSpool makes an empty spool, which holds nothing until the first Write. Without memory
+// New makes an empty spool, which holds nothing until the first Write. Without memory
 // everything goes to a file. Without createTemp nothing does, and text that does not fit in
 // memory is an error.
-func NewSpool(memory *membudget.Budget, createTemp func() (*disk.File, error)) *Spool {
+func New(memory *membudget.Budget, createTemp func() (*disk.File, error)) *Spool {
 	return &Spool{memory: memory, createTemp: createTemp}
 }
 
