@@ -65,6 +65,15 @@ func (r *Ranking[K]) Set(id int32, key K) {
 	r.fix(i)
 }
 
+// Keep sets the key of id, or takes id out if it is not wanted.
+func (r *Ranking[K]) Keep(id int32, wanted bool, key K) {
+	if wanted {
+		r.Set(id, key)
+	} else {
+		r.Remove(id)
+	}
+}
+
 // Remove takes id out, if the ranking has it.
 func (r *Ranking[K]) Remove(id int32) {
 	if int(id) >= len(r.place) || r.place[id] == 0 {

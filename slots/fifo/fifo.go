@@ -157,10 +157,6 @@ func (f *FIFO) update(v *slots.View) {
 func (f *FIFO) rank(v *slots.View, id slots.JobID) {
 	j := v.Job(id)
 	for k := range f.first {
-		if j.Pending(slots.Kind(k)) > 0 {
-			f.first[k].Set(int32(id), key{j.Priority()})
-		} else {
-			f.first[k].Remove(int32(id))
-		}
+		f.first[k].Keep(int32(id), j.Pending(slots.Kind(k)) > 0, key{j.Priority()})
 	}
 }

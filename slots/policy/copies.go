@@ -74,11 +74,9 @@ func (o *Order) copiesIn(v *slots.View, id slots.PoolID, k slots.Kind) (n int32)
 // changed takes in a job that changed.
 func (c *Copies) changed(v *slots.View, j slots.JobView) {
 	c.Changed(v.Now(), j)
-	for int(j.ID()) >= len(c.isIn) {
-		c.isIn = append(c.isIn, false)
-	}
-	if in := j.Runnable() && !j.Ended(); in != c.isIn[j.ID()] {
-		c.isIn[j.ID()] = in
+	isIn := At(&c.isIn, j.ID())
+	if in := j.Runnable() && !j.Ended(); in != *isIn {
+		*isIn = in
 		if c.running--; in {
 			c.running += 2
 		}

@@ -98,9 +98,13 @@ func shareLess(a, b *shareKey) bool {
 }
 
 // NewOrder returns an Order for one Ledger. wait is how its jobs wait for local
-// slots; copies may be nil.
-func NewOrder(s Shape, wait Wait, copies *Copies) Order {
-	return Order{shape: s, wait: wait, copies: copies}
+// slots; copies makes its copies, nil: there are none.
+func NewOrder(s Shape, wait Wait, copies func() *Copies) Order {
+	o := Order{shape: s, wait: wait}
+	if copies != nil {
+		o.copies = copies()
+	}
+	return o
 }
 
 // Begin starts a visit: it takes in what changed, how long jobs have waited, and
@@ -169,11 +173,9 @@ func (o *Order) numberOf(v *slots.View, id slots.JobID) int32 {
 	for int(id) >= len(o.numbers) {
 		next := slots.JobID(len(o.numbers))
 		place := o.placeOf(v.Job(next))
-		for int(place) >= len(o.members) {
-			o.members = append(o.members, nil)
-		}
-		o.numbers = append(o.numbers, int32(len(o.members[place])))
-		o.members[place] = append(o.members[place], next)
+		members := At(&o.members, place)
+		o.numbers = append(o.numbers, int32(len(*members)))
+		*members = append(*members, next)
 	}
 	return o.numbers[id]
 }

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"slices"
 	"time"
 
 	"mrlocal/slots"
@@ -83,10 +84,7 @@ func newSpeculation(least time.Duration) *Speculation {
 // Started takes in what a grant started on a slot of the visited tracker. A task that
 // has a copy is no candidate any more.
 func (s *Speculation) Started(v *slots.View, o slots.Start) {
-	for int(o.Slot) >= len(s.places) {
-		s.places = append(s.places, place{})
-	}
-	s.places[o.Slot] = place{v.Tracker(), v.Now()}
+	*At(&s.places, o.Slot) = place{v.Tracker(), v.Now()}
 	s.forgetTask(o.Attempt)
 	s.wake(v.Now(), &s.of(o.Attempt.Job).kinds[o.Attempt.Kind])
 }
@@ -105,7 +103,7 @@ func (s *Speculation) Changed(now time.Duration, j slots.JobView) {
 	for k := range m.kinds {
 		m.kinds[k].tasks = j.Total(slots.Kind(k))
 	}
-	if done := j.Sealed() && j.Done(slots.Map) == j.Total(slots.Map); done != (m.mapsDone >= 0) {
+	if done := MapsDone(j); done != (m.mapsDone >= 0) {
 		m.mapsDone = -1
 		if done {
 			m.mapsDone = now
@@ -137,10 +135,7 @@ func (s *Speculation) wake(now time.Duration, k *sample) {
 
 // finished counts a task that finished.
 func (s *Speculation) finished(a slots.AttemptID, now time.Duration, p place) {
-	for int(p.tracker) >= len(s.done) {
-		s.done = append(s.done, 0)
-	}
-	s.done[p.tracker] += int64(slots.One)
+	*At(&s.done, p.tracker) += int64(slots.One)
 	m := s.of(a.Job)
 	k, took := &m.kinds[a.Kind], now-m.since(a.Kind, p.began)
 	if len(k.times) < mostSample {
@@ -161,13 +156,11 @@ func (m *measured) since(k slots.Kind, began time.Duration) time.Duration {
 }
 
 func (s *Speculation) of(id slots.JobID) *measured {
-	for int(id) >= len(s.jobs) {
-		s.jobs = append(s.jobs, nil)
+	m := At(&s.jobs, id)
+	if *m == nil {
+		*m = &measured{mapsDone: -1}
 	}
-	if s.jobs[id] == nil {
-		s.jobs[id] = &measured{mapsDone: -1}
-	}
-	return s.jobs[id]
+	return *m
 }
 
 func (s *Speculation) forgetTask(a slots.AttemptID) {
@@ -177,13 +170,7 @@ func (s *Speculation) forgetTask(a slots.AttemptID) {
 }
 
 func (s *Speculation) forget(gone func(c *Candidate) bool) {
-	kept := s.list[:0]
-	for i := range s.list {
-		if !gone(&s.list[i]) {
-			kept = append(kept, s.list[i])
-		}
-	}
-	s.list = kept
+	s.list = slices.DeleteFunc(s.list, func(c Candidate) bool { return gone(&c) })
 }
 
 // Due returns when the next look is due; negative: there is nothing to look at.

@@ -51,12 +51,7 @@ func (w *Wait) beat(now time.Duration) {
 	w.skipped, w.at = w.skipped[:0], now
 }
 
-func (w *Wait) of(id slots.JobID) *waiting {
-	for int(id) >= len(w.jobs) {
-		w.jobs = append(w.jobs, waiting{})
-	}
-	return &w.jobs[id]
-}
+func (w *Wait) of(id slots.JobID) *waiting { return At(&w.jobs, id) }
 
 // allowed is the least locality that a map of the job must have now (Hadoop 1.0.3,
 // FairScheduler.getAllowedLocalityLevel). A pool that starves takes any slot. With

@@ -75,9 +75,9 @@ func (o *Order) beatenPools(v *slots.View, winner slots.PoolID, k slots.Kind) (a
 	}
 	key := o.poolKey(v, winner, k)
 	keyOf := func(id int32) shareKey { return o.poolKey(v, slots.PoolID(id), k) }
-	ids := firsts(&o.pools[k], slots.MostBeaten+1, keyOf)
+	ids := o.pools[k].Firsts(nil, slots.MostBeaten+1)
 	if o.shape == Together {
-		ids = append(ids, firsts(&o.pools[k.Other()], slots.MostBeaten+1, keyOf)...)
+		ids = o.pools[k.Other()].Firsts(ids, slots.MostBeaten+1)
 		slices.SortFunc(ids, func(a, b int32) int { return compareKeys(keyOf(a), keyOf(b)) })
 		ids = slices.Compact(ids)
 	}
@@ -111,7 +111,7 @@ func compareKeys(a, b shareKey) int {
 func (o *Order) beatenJobs(v *slots.View, pool slots.PoolID, winner slots.JobID, k slots.Kind, most int) (all []slots.Beaten) {
 	keyOf := func(n int32) shareKey { return o.jobKey(v, v.Job(o.members[pool][n]), k) }
 	key := o.jobKey(v, v.Job(winner), k)
-	for _, n := range firsts(&o.jobs[k][pool], most+1, keyOf) {
+	for _, n := range o.jobs[k][pool].Firsts(nil, most+1) {
 		id := o.members[pool][n]
 		if id == winner || len(all) == most {
 			continue
@@ -120,23 +120,6 @@ func (o *Order) beatenJobs(v *slots.View, pool slots.PoolID, winner slots.JobID,
 		all = append(all, slots.Beaten{Pool: v.Job(id).Pool(), Job: id, Why: against(&other, &key, "it was submitted later")})
 	}
 	return all
-}
-
-// firsts returns the first n ids of a ranking, in order. It takes them out and puts
-// them back: their order is total, so the ranking is as it was.
-func firsts(r *slots.Ranking[shareKey], n int, keyOf func(id int32) shareKey) (ids []int32) {
-	for range n {
-		id, ok := r.First()
-		if !ok {
-			break
-		}
-		ids = append(ids, id)
-		r.Remove(id)
-	}
-	for _, id := range ids {
-		r.Set(id, keyOf(id))
-	}
-	return ids
 }
 
 // against returns why a candidate comes after the winner: the first part of the

@@ -72,17 +72,10 @@ func NewPICopying(o policy.Options, copies func() *policy.Copies) *PI {
 
 // Reset implements slots.Resetter.
 func (p *PI) Reset() {
-	p.Order = policy.NewOrder(p.shape, policy.Wait{Delay: p.options.LocalityDelay}, made(p.copies))
+	p.Order = policy.NewOrder(p.shape, policy.Wait{Delay: p.options.LocalityDelay}, p.copies)
 	if p.Counts == nil {
-		p.Counts = &slotCounts{&p.Order, &p.options}
+		p.Counts = &counts{&p.Order, &p.options}
 	}
-}
-
-func made(copies func() *policy.Copies) *policy.Copies {
-	if copies == nil {
-		return nil
-	}
-	return copies()
 }
 
 // Traits implements slots.Policy.
@@ -129,14 +122,14 @@ func (p *PI) NothingToGrant(v *slots.View) bool {
 	return true
 }
 
-// slotCounts counts slots, as the paper does.
-type slotCounts struct {
+// counts are the numbers of both algorithms, as the paper counts.
+type counts struct {
 	order   *policy.Order
 	options *policy.Options
 }
 
 // Phase implements PICounts.
-func (c *slotCounts) Phase(v *slots.View, k slots.Kind) Phase {
+func (c *counts) Phase(v *slots.View, k slots.Kind) Phase {
 	capacity := v.Capacity(k)
 	return Phase{
 		Pending: c.order.Total[k].Pending, Used: v.Used(k), Capacity: capacity,
@@ -145,12 +138,12 @@ func (c *slotCounts) Phase(v *slots.View, k slots.Kind) Phase {
 }
 
 // Phases implements PICounts.
-func (c *slotCounts) Phases(v *slots.View, _ slots.Kind) (maps, reduces Phase) {
+func (c *counts) Phases(v *slots.View, _ slots.Kind) (maps, reduces Phase) {
 	return c.Phase(v, slots.Map), c.Phase(v, slots.Reduce)
 }
 
 // Tracker implements PICounts.
-func (*slotCounts) Tracker(v *slots.View, k slots.Kind) (capacity, used int32) {
+func (*counts) Tracker(v *slots.View, k slots.Kind) (capacity, used int32) {
 	return v.CapacityAt(v.Tracker(), k), v.UsedAt(v.Tracker(), k)
 }
 
@@ -207,9 +200,9 @@ func NewPDCopying(o policy.Options, copies func() *policy.Copies) *PD {
 
 // Reset implements slots.Resetter.
 func (p *PD) Reset() {
-	p.Order = policy.NewOrder(policy.Together, policy.Wait{Delay: p.options.LocalityDelay, Wakeless: true}, made(p.copies))
+	p.Order = policy.NewOrder(policy.Together, policy.Wait{Delay: p.options.LocalityDelay, Wakeless: true}, p.copies)
 	if p.Counts == nil {
-		p.Counts = &taskCounts{&p.Order, &p.options}
+		p.Counts = &counts{&p.Order, &p.options}
 	}
 }
 
@@ -252,14 +245,8 @@ func (p *PD) NothingToGrant(v *slots.View) bool {
 	return true
 }
 
-// taskCounts counts tasks and slots, as the paper does.
-type taskCounts struct {
-	order   *policy.Order
-	options *policy.Options
-}
-
 // Load implements PDCounts.
-func (c *taskCounts) Load(v *slots.View) Load {
+func (c *counts) Load(v *slots.View) Load {
 	t := v.Tracker()
 	return Load{
 		SlotsDemand:     c.order.Total[slots.Map].All + c.order.Total[slots.Reduce].All,
@@ -271,6 +258,6 @@ func (c *taskCounts) Load(v *slots.View) Load {
 
 // MayLend implements PDCounts. The paper's Algorithm 2 has no percentages; here
 // they bound it too [DHFS13, "lent by tracker"].
-func (c *taskCounts) MayLend(v *slots.View, k slots.Kind) bool {
+func (c *counts) MayLend(v *slots.View, k slots.Kind) bool {
 	return v.LentBy(k) < Percentage(c.options, k).Of(v.Capacity(k))
 }

@@ -106,7 +106,7 @@ type onPI struct {
 func newOnPI(o policy.Options) *onPI {
 	p := &onPI{options: o}
 	p.PI = dhfs.NewPICopying(o, newCopies(o, p.idle))
-	p.Counts = &piCounts{&p.Order, &p.options}
+	p.Counts = &counts{&p.Order, &p.options}
 	return p
 }
 
@@ -160,7 +160,7 @@ type onPD struct {
 func newOnPD(o policy.Options) *onPD {
 	p := &onPD{options: o}
 	p.PD = dhfs.NewPDCopying(o, newCopies(o, p.idle))
-	p.Counts = &pdCounts{&p.Order, &p.options}
+	p.Counts = &counts{&p.Order, &p.options}
 	return p
 }
 

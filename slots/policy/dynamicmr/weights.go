@@ -27,15 +27,15 @@ func fits(v *slots.View, task, of slots.Kind) bool {
 	return weigh(v, of, v.CapacityAt(t, of))-v.UsedAt(t, of) >= v.Weights().Of(task)
 }
 
-// piCounts are the numbers of Algorithm 1 in weight, with copies of running tasks as
-// pending tasks. It implements dhfs.PICounts.
-type piCounts struct {
+// counts are the numbers of both algorithms in weight, with copies of running tasks as
+// pending tasks. It implements dhfs.PICounts and dhfs.PDCounts.
+type counts struct {
 	order   *policy.Order
 	options *policy.Options
 }
 
 // Phase counts copies as pending tasks.
-func (c *piCounts) Phase(v *slots.View, k slots.Kind) dhfs.Phase {
+func (c *counts) Phase(v *slots.View, k slots.Kind) dhfs.Phase {
 	w, capacity, lent := v.Weights(), v.Capacity(k), v.LentBy(k)
 	f := dhfs.Phase{
 		Pending: w.Times(k, c.order.Total[k].Startable), Used: v.Used(k), Capacity: w.Times(k, capacity),
@@ -51,7 +51,7 @@ func (c *piCounts) Phase(v *slots.View, k slots.Kind) dhfs.Phase {
 // other phase: it may not start on every tracker, and a slot that waited for it
 // could idle while tasks are pending. If maps and reduces could both borrow then,
 // maps do.
-func (c *piCounts) Phases(v *slots.View, borrower slots.Kind) (maps, reduces dhfs.Phase) {
+func (c *counts) Phases(v *slots.View, borrower slots.Kind) (maps, reduces dhfs.Phase) {
 	maps, reduces = c.Phase(v, slots.Map), c.Phase(v, slots.Reduce)
 	if t := &c.order.Total; t[slots.Map].Startable == t[slots.Map].Pending && t[slots.Reduce].Startable == t[slots.Reduce].Pending {
 		return maps, reduces // there are no copies
@@ -67,18 +67,12 @@ func (c *piCounts) Phases(v *slots.View, borrower slots.Kind) (maps, reduces dhf
 
 // Tracker returns whole slots: the share of the load is rounded up to these. A task
 // may so overdraw the share, but not the tracker's weight.
-func (*piCounts) Tracker(v *slots.View, k slots.Kind) (capacity, used int32) {
+func (*counts) Tracker(v *slots.View, k slots.Kind) (capacity, used int32) {
 	return v.CapacityAt(v.Tracker(), k), v.UsedAt(v.Tracker(), k) / v.Weights().Of(k)
 }
 
-// pdCounts are the numbers of Algorithm 2 in weight. It implements dhfs.PDCounts.
-type pdCounts struct {
-	order   *policy.Order
-	options *policy.Options
-}
-
 // Load is in weight.
-func (c *pdCounts) Load(v *slots.View) dhfs.Load {
+func (c *counts) Load(v *slots.View) dhfs.Load {
 	w, t := v.Weights(), v.Tracker()
 	return dhfs.Load{
 		SlotsDemand:     w.Sum([2]int32{c.order.Total[slots.Map].All, c.order.Total[slots.Reduce].All}),
@@ -89,7 +83,7 @@ func (c *pdCounts) Load(v *slots.View) dhfs.Load {
 }
 
 // MayLend asks for room for the weight of a whole task.
-func (c *pdCounts) MayLend(v *slots.View, k slots.Kind) bool {
+func (c *counts) MayLend(v *slots.View, k slots.Kind) bool {
 	return mayStillLend(v, c.options, k) >= v.Weights().Of(k.Other())
 }
 

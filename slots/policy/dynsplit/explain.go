@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"mrlocal/slots"
-	"mrlocal/slots/policy"
 	"mrlocal/trace"
 )
 
@@ -72,12 +71,9 @@ func (s *Split) stopped(v *slots.View, k slots.Kind, started bool) string {
 	case k == slots.Reduce && normalSlots(v, t) == 0:
 		return "what is free is an additional map slot"
 	}
-	for _, o := range s.skipped {
-		if o.kind == k {
-			return policy.RefusedBecause(o.why, k)
-		}
-	}
-	switch {
+	switch why := s.skips.Why(k); {
+	case why != "":
+		return why
 	case k == slots.Reduce && !within(v.RunningAt(t, k), s.options.ReduceTotal):
 		return fmt.Sprintf("the tracker runs as many reduces as it may, %d", s.options.ReduceTotal)
 	case k == slots.Reduce && !within(copying(v, t), s.options.ReduceShuffle):

@@ -47,9 +47,9 @@ type Split struct {
 	changes int           // jobs that changed since the last allocation
 	at      time.Duration // of the last allocation
 
-	ranks   [trace.Kinds]slots.Ranking[float64] // jobs whose kind may start a task, by how far it is below its share
-	early   slots.Ranking[float64]              // jobs whose reduces may start although their maps are not all done
-	skipped []skipped                           // out of the rankings until the visit ends
+	ranks [trace.Kinds]slots.Ranking[float64] // jobs whose kind may start a task, by how far it is below its share
+	early slots.Ranking[float64]              // jobs whose reduces may start although their maps are not all done
+	skips policy.Skips
 
 	moved []slots.SlotID // slots whose attempt changed phase or ended since the last visit
 }
@@ -57,21 +57,13 @@ type Split struct {
 // standing is what a job's rank depends on besides the View.
 type standing struct {
 	active       bool
-	barred       [trace.Kinds]bool // its tasks of the kind are skipped
-	finished     int32             // maps, when reduceWeight was computed
+	finished     int32 // maps, when reduceWeight was computed
 	maps         int32
 	reduceWeight float64
 	share        share
 	carried      share
 	ran          [trace.Kinds]int32 // tasks when it was ranked last
 	below        share              // the keys of the rankings
-}
-
-// skipped is a job that was refused the slot that the visit offered it.
-type skipped struct {
-	job  slots.JobID
-	kind slots.Kind
-	why  slots.Refusal
 }
 
 var _ interface {
@@ -121,7 +113,7 @@ func (s *Split) Decide(v *slots.View, d *slots.Decision) {
 	if d.Explaining() {
 		s.decline(v, d, started)
 	}
-	s.restore(v)
+	s.skips.End(func(id slots.JobID) { s.rank(v.Job(id)) })
 }
 
 // NothingToGrant implements slots.NothingToGrant: no kind of any job may start.
@@ -150,7 +142,8 @@ func (s *Split) start(v *slots.View, d *slots.Decision) bool {
 			s.update(v)
 			return true
 		}
-		s.bar(v, skipped{id, k, d.Refused()})
+		s.skips.Add(id, k, d.Refused())
+		s.rank(v.Job(id))
 	}
 }
 
@@ -259,7 +252,7 @@ func (s *Split) allocate(v *slots.View) {
 // slot until the maps are done.
 func (s *Split) remains(j slots.JobView, at *standing) {
 	for k := range slots.Kind(trace.Kinds) {
-		if j.Pending(k) == 0 || k == slots.Reduce && !mapsDone(j) {
+		if j.Pending(k) == 0 || k == slots.Reduce && !policy.MapsDone(j) {
 			at.carried[k] = 0
 			continue
 		}
@@ -273,7 +266,7 @@ func (s *Split) want(j slots.JobView, jobShare float64) want {
 	w := want{weight: float64(j.Weight()), reduceWeight: s.weightOf(j)}
 	w.demand[slots.Map] = float64(j.Pending(slots.Map) + j.Running(slots.Map))
 	reduces := j.Pending(slots.Reduce) + j.Running(slots.Reduce)
-	if !mapsDone(j) {
+	if !policy.MapsDone(j) {
 		early := earlyReduces(w.reduceWeight, jobShare, j.Total(slots.Reduce))
 		reduces = min(reduces, max(early, j.Running(slots.Reduce)))
 	}
@@ -290,10 +283,6 @@ func (s *Split) weightOf(j slots.JobView) float64 {
 	return s.jobs[j.ID()].reduceWeight
 }
 
-// mapsDone reports whether all maps of the job are done, so that its reduces need not
-// wait. A lost output changes that.
-func mapsDone(j slots.JobView) bool { return j.Sealed() && j.Done(slots.Map) == j.Total(slots.Map) }
-
 // rank ranks a job. Reduces of a job whose maps are not all done are ranked only while
 // they are below their share.
 func (s *Split) rank(j slots.JobView) {
@@ -301,36 +290,11 @@ func (s *Split) rank(j slots.JobView) {
 	for k := range slots.Kind(trace.Kinds) {
 		at.ran[k] = j.Running(k)
 		at.below[k] = below(at.share[k], at.carried[k], j.Running(k))
-		may := at.active && j.Pending(k) > 0 && !at.barred[k]
-		early := k == slots.Reduce && !mapsDone(j)
-		place(&s.ranks[k], j.ID(), at.below[k], may && !early)
+		may := at.active && j.Pending(k) > 0 && !s.skips.Has(j.ID(), k)
+		early := k == slots.Reduce && !policy.MapsDone(j)
+		s.ranks[k].Keep(int32(j.ID()), may && !early, at.below[k])
 		if k == slots.Reduce {
-			place(&s.early, j.ID(), at.below[k], may && early && at.below[k] > 0)
+			s.early.Keep(int32(j.ID()), may && early && at.below[k] > 0, at.below[k])
 		}
 	}
-}
-
-// place ranks a job, or takes it out of the ranking.
-func place(r *slots.Ranking[float64], id slots.JobID, below float64, there bool) {
-	if there {
-		r.Set(int32(id), below)
-	} else {
-		r.Remove(int32(id))
-	}
-}
-
-// bar keeps tasks of a job from starting until the visit ends.
-func (s *Split) bar(v *slots.View, r skipped) {
-	s.skipped = append(s.skipped, r)
-	s.jobs[r.job].barred[r.kind] = true
-	s.rank(v.Job(r.job))
-}
-
-// restore ends a visit: jobs that were skipped are ranked again.
-func (s *Split) restore(v *slots.View) {
-	for _, r := range s.skipped {
-		s.jobs[r.job].barred[r.kind] = false
-		s.rank(v.Job(r.job))
-	}
-	s.skipped = s.skipped[:0]
 }

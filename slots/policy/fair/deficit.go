@@ -27,18 +27,11 @@ type Deficit struct {
 	live     []slots.JobID // jobs that may run, in order of submission
 	ranks    [trace.Kinds]slots.Ranking[owed]
 	changed  []slots.JobID
-	skipped  []skipped // refused on this visit
+	skips    policy.Skips
 
 	at      time.Duration // of the last update; negative: none yet
 	newJob  bool          // submitted since
 	changes int           // jobs that changed since
-}
-
-// skipped is a job that was refused a slot. It is not asked again on this visit.
-type skipped struct {
-	job  slots.JobID
-	kind slots.Kind
-	why  slots.Refusal
 }
 
 // account is what a job is owed.
@@ -52,7 +45,6 @@ type account struct {
 		running int32
 		share   float64 // fair share, slots
 		min     int32   // its part of the pool's min share
-		barred  bool    // for the rest of the visit
 	}
 }
 
@@ -134,11 +126,7 @@ func (f *Deficit) Decide(v *slots.View, d *slots.Decision) {
 	if d.Explaining() {
 		f.decline(v, d, started)
 	}
-	for _, t := range f.skipped {
-		f.accounts[t.job].kinds[t.kind].barred = false
-		f.rank(v.Job(t.job))
-	}
-	f.skipped = f.skipped[:0]
+	f.skips.End(func(id slots.JobID) { f.rank(v.Job(id)) })
 }
 
 // fits reports whether a task of kind k is pending and the tracker may run one more
@@ -162,8 +150,7 @@ func (f *Deficit) grant(v *slots.View, d *slots.Decision, k slots.Kind) bool {
 			f.takeIn(v)
 			return true
 		}
-		f.skipped = append(f.skipped, skipped{id, k, d.Refused()})
-		f.accounts[id].kinds[k].barred = true
+		f.skips.Add(id, k, d.Refused())
 		f.ranks[k].Remove(first)
 	}
 }
@@ -180,11 +167,8 @@ func (f *Deficit) takeIn(v *slots.View) {
 	f.changed = v.Changed(f.changed[:0])
 	f.changes += len(f.changed)
 	for _, id := range f.changed {
-		for int(id) >= len(f.accounts) {
-			f.accounts = append(f.accounts, account{})
-		}
 		j := v.Job(id)
-		if a := &f.accounts[id]; !a.listed && j.Runnable() && !j.Ended() {
+		if a := policy.At(&f.accounts, id); !a.listed && j.Runnable() && !j.Ended() {
 			a.listed, f.newJob = true, true
 			f.live = append(f.live, id)
 		}
@@ -195,11 +179,7 @@ func (f *Deficit) takeIn(v *slots.View) {
 
 func (f *Deficit) rank(j slots.JobView) {
 	for k := range slots.Kind(trace.Kinds) {
-		if j.Pending(k) > 0 && !f.accounts[j.ID()].kinds[k].barred {
-			f.ranks[k].Set(int32(j.ID()), f.key(j, k))
-		} else {
-			f.ranks[k].Remove(int32(j.ID()))
-		}
+		f.ranks[k].Keep(int32(j.ID()), j.Pending(k) > 0 && !f.skips.Has(j.ID(), k), f.key(j, k))
 	}
 }
 
@@ -254,11 +234,8 @@ func (f *Deficit) updateDeficits(v *slots.View) {
 // their pools: w · pool weight / Σw (Hadoop 0.20.2, FairScheduler.updateWeights).
 func (f *Deficit) updateWeights(v *slots.View) {
 	for _, id := range f.live {
-		p := v.Job(id).Pool()
-		for int(p) >= len(f.pools) {
-			f.pools = append(f.pools, poolAccount{})
-		}
-		f.pools[p].weights, f.pools[p].members = 0, f.pools[p].members[:0]
+		p := policy.At(&f.pools, v.Job(id).Pool())
+		p.weights, p.members = 0, p.members[:0]
 	}
 	for _, id := range f.live {
 		p := &f.pools[v.Job(id).Pool()]
@@ -365,16 +342,13 @@ func (f *Deficit) updateFairShares(v *slots.View, k slots.Kind) {
 // why is what a grant to a job rests on, and the jobs that it beat.
 func (f *Deficit) why(v *slots.View, id slots.JobID, k slots.Kind) slots.Why {
 	a := &f.accounts[id].kinds[k]
-	w := slots.Why{Numbers: append([]slots.Number{
+	numbers := append([]slots.Number{
 		slots.Decimal("deficit in slot-seconds", a.deficit), slots.Decimal("fair share", a.share),
 		{Name: "running tasks of the job", Num: int64(v.Job(id).Running(k))}, {Name: "min slots", Num: int64(a.min)},
-	}, f.load(v, k)...)}
-	for _, other := range f.ranks[k].Firsts(nil, slots.MostBeaten+1) {
-		if j := v.Job(slots.JobID(other)); j.ID() != id && len(w.Beaten) < slots.MostBeaten {
-			w.Beaten = append(w.Beaten, slots.Beaten{Pool: j.Pool(), Job: j.ID(), Why: "its deficit is " + slots.Decimal("", f.accounts[other].kinds[k].deficit).Value()})
-		}
-	}
-	return w
+	}, f.load(v, k)...)
+	return slots.Why{Numbers: numbers, Beaten: policy.Beaten(&f.ranks[k], id, v, func(j slots.JobView) string {
+		return "its deficit is " + slots.Decimal("", f.accounts[j.ID()].kinds[k].deficit).Value()
+	})}
 }
 
 // load is what the load manager looks at.
@@ -397,8 +371,8 @@ func (f *Deficit) decline(v *slots.View, d *slots.Decision, started bool) {
 			reason = fmt.Sprintf("no %v slot of the tracker is free", k)
 		case started:
 			reason = "a heartbeat starts one task"
-		case f.ranks[k].Len() == 0 && len(f.skipped) > 0:
-			reason = policy.RefusedBecause(f.skipped[0].why, k)
+		case f.ranks[k].Len() == 0 && f.skips.Why(k) != "":
+			reason = f.skips.Why(k)
 		}
 		d.Decline(k, reason, f.load(v, k)...)
 	}

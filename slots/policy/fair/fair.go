@@ -96,11 +96,7 @@ func (f *Fair) Traits() slots.Traits {
 // Reset implements slots.Resetter.
 func (f *Fair) Reset() {
 	f.preempt = preemption{}
-	var copies *policy.Copies
-	if f.copies != nil {
-		copies = f.copies()
-	}
-	f.Order = policy.NewOrder(policy.PerKind, policy.Wait{Delay: f.options.LocalityDelay, Starving: f.preempt.starves}, copies)
+	f.Order = policy.NewOrder(policy.PerKind, policy.Wait{Delay: f.options.LocalityDelay, Starving: f.preempt.starves}, f.copies)
 }
 
 // NothingToGrant implements slots.NothingToGrant: of each kind nothing may start, or no slot

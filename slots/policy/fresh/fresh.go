@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"mrlocal/slots"
+	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/yarn"
 	"mrlocal/trace"
 )
@@ -50,7 +51,7 @@ func (*Fresh) Traits() slots.Traits {
 
 // Observe implements slots.Observer.
 func (f *Fresh) Observe(e slots.Fact) {
-	if yarn.Freed(&e) {
+	if policy.Freed(&e) {
 		f.Finish(&e)
 	}
 }
@@ -101,14 +102,12 @@ func mapContainers(all int32, w work) float64 {
 // Rank implements yarn.Ranker.
 func (f *Fresh) Rank(_ *slots.View, j slots.JobView) {
 	id := j.ID()
-	for int(id) >= len(f.counts) {
-		f.counts = append(f.counts, [trace.Kinds]int64{})
-	}
+	counts := policy.At(&f.counts, id)
 	for k := range slots.Kind(trace.Kinds) {
-		yarn.Put(&f.jobs[k], id, f.Startable(j, k) > 0, yarn.FewestOf(j))
-		f.work[k] -= f.counts[id][k]
-		f.counts[id][k] = f.remaining(j, k)
-		f.work[k] += f.counts[id][k]
+		f.jobs[k].Keep(int32(id), f.Startable(j, k) > 0, yarn.FewestOf(j))
+		f.work[k] -= counts[k]
+		counts[k] = f.remaining(j, k)
+		f.work[k] += counts[k]
 	}
 }
 
@@ -116,7 +115,7 @@ func (f *Fresh) Rank(_ *slots.View, j slots.JobView) {
 // until they are done, of reduces from then on. The time of a task is the job's mean,
 // else the mean of all jobs, else that of all maps, else a second.
 func (f *Fresh) remaining(j slots.JobView, k slots.Kind) int64 {
-	if j.Ended() || !j.Runnable() || k == slots.Reduce && !yarn.MapsComplete(j) {
+	if j.Ended() || !j.Runnable() || k == slots.Reduce && !policy.MapsDone(j) {
 		return 0
 	}
 	took := cmp.Or(f.Of(j.ID()).Mean(k), f.All.Mean(k), f.All.Mean(slots.Map), time.Second)
@@ -127,7 +126,7 @@ func (f *Fresh) why(v *slots.View, id slots.JobID, k slots.Kind) slots.Why {
 	all := append(yarn.FairNumbers(v.Job(id)),
 		slots.Decimal("remaining map work in seconds", float64(f.work[slots.Map])/1e6), slots.Decimal("remaining reduce work in seconds", float64(f.work[slots.Reduce])/1e6),
 		slots.Decimal("map containers s_m", mapContainers(yarn.Total(v), f.work)), slots.Whole("running maps", v.Running(slots.Map)))
-	return slots.Why{Numbers: all, Beaten: yarn.Beaten(&f.jobs[k], id, v, yarn.Holds)}
+	return slots.Why{Numbers: all, Beaten: policy.Beaten(&f.jobs[k], id, v, yarn.Holds)}
 }
 
 func (f *Fresh) decline(v *slots.View, d *slots.Decision, started bool) {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"mrlocal/slots"
+	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/yarn"
 	"mrlocal/trace"
 )
@@ -12,7 +13,7 @@ import (
 // listens (Decision.Explaining).
 
 func (s *scheduler) whyFewest(v *slots.View, id slots.JobID) slots.Why {
-	return slots.Why{Numbers: yarn.FairNumbers(v.Job(id)), Beaten: yarn.Beaten(&s.fair, id, v, yarn.Holds)}
+	return slots.Why{Numbers: yarn.FairNumbers(v.Job(id)), Beaten: policy.Beaten(&s.fair, id, v, yarn.Holds)}
 }
 
 // whyReduce is what a reduce by [OMO21, Alg. 1] rests on.
@@ -21,10 +22,10 @@ func (s *scheduler) whyReduce(v *slots.View, id slots.JobID, rule slots.Rule) sl
 	w := slots.Why{Numbers: s.overlapNumbers(v, j)}
 	if rule == ruleConsecutive {
 		w.Numbers = []slots.Number{slots.Whole("reduces launched", s.jobs[id].launched-1), slots.Whole("reduces of the job", j.Total(slots.Reduce))}
-		w.Beaten = yarn.Beaten(&s.begun, id, v, func(slots.JobView) string { return "its reduce stage began later" })
+		w.Beaten = policy.Beaten(&s.begun, id, v, func(slots.JobView) string { return "its reduce stage began later" })
 	}
-	w.Beaten = andThen(w.Beaten, yarn.Beaten(&s.ready, id, v, func(j slots.JobView) string { return "its reduce stage has not begun; " + yarn.Holds(j) }))
-	w.Beaten = andThen(w.Beaten, yarn.Beaten(&s.fair, id, v, func(slots.JobView) string { return "a reduce stage goes first" }))
+	w.Beaten = andThen(w.Beaten, policy.Beaten(&s.ready, id, v, func(j slots.JobView) string { return "its reduce stage has not begun; " + yarn.Holds(j) }))
+	w.Beaten = andThen(w.Beaten, policy.Beaten(&s.fair, id, v, func(slots.JobView) string { return "a reduce stage goes first" }))
 	return w
 }
 
@@ -61,8 +62,8 @@ func (s *scheduler) whyBatch(v *slots.View, id slots.JobID) slots.Why {
 			slots.Whole("pending maps m'", yarn.Unstarted(j)), slots.Decimal("t_fair - t_batch", s.benefit(j)), slots.Decimal("T_m", s.Of(id).Mean(slots.Map).Seconds()),
 			slots.Decimal("F_o", observed), slots.Decimal("A_o", level), slots.Whole("D", s.active),
 		},
-		Beaten: andThen(yarn.Beaten(&s.waves, id, v, func(slots.JobView) string { return "it gains less" }),
-			yarn.Beaten(&s.fair, id, v, func(slots.JobView) string { return "it does not finish its maps in a batch" })),
+		Beaten: andThen(policy.Beaten(&s.waves, id, v, func(slots.JobView) string { return "it gains less" }),
+			policy.Beaten(&s.fair, id, v, func(slots.JobView) string { return "it does not finish its maps in a batch" })),
 	}
 }
 

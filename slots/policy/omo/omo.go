@@ -12,6 +12,7 @@ package omo
 
 import (
 	"mrlocal/slots"
+	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/yarn"
 )
 
@@ -127,7 +128,7 @@ func (s *scheduler) Reset() {
 
 // Observe implements slots.Observer.
 func (s *scheduler) Observe(f slots.Fact) {
-	if yarn.Freed(&f) {
+	if policy.Freed(&f) {
 		s.Finish(&f)
 		s.monitor.released(f.At, s.All.Mean(slots.Map))
 	}
@@ -209,11 +210,8 @@ func (s *scheduler) refresh(v *slots.View) {
 // Rank implements yarn.Ranker: it ranks a job among the candidates of each step.
 func (s *scheduler) Rank(v *slots.View, j slots.JobView) {
 	id := j.ID()
-	for int(id) >= len(s.jobs) {
-		s.jobs = append(s.jobs, standing{})
-	}
 	s.changes++
-	at := &s.jobs[id]
+	at := policy.At(&s.jobs, id)
 	if active := !j.Ended() && j.Runnable(); active != at.active {
 		at.active = active
 		s.stale = true
@@ -225,13 +223,13 @@ func (s *scheduler) Rank(v *slots.View, j slots.JobView) {
 		}
 	}
 	maps, reduces := s.Startable(j, slots.Map), s.Startable(j, slots.Reduce)
-	yarn.Put(&s.fair, id, maps > 0 || !s.lazy && reduces > 0, yarn.FewestOf(j))
+	s.fair.Keep(int32(id), maps > 0 || !s.lazy && reduces > 0, yarn.FewestOf(j))
 	if s.lazy {
-		yarn.Put(&s.begun, id, at.begun && reduces > 0, stage{at.launched >= j.Total(slots.Reduce), at.stage})
-		yarn.Put(&s.ready, id, !at.begun && reduces > 0 && s.starts(v, j), yarn.Held(j))
+		s.begun.Keep(int32(id), at.begun && reduces > 0, stage{at.launched >= j.Total(slots.Reduce), at.stage})
+		s.ready.Keep(int32(id), !at.begun && reduces > 0 && s.starts(v, j), yarn.Held(j))
 	}
 	if s.batch {
 		gain := s.benefit(j)
-		yarn.Put(&s.waves, id, maps > 0 && gain > 0, -gain)
+		s.waves.Keep(int32(id), maps > 0 && gain > 0, -gain)
 	}
 }

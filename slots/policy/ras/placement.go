@@ -59,7 +59,7 @@ func (r *RAS) takeStock(v *slots.View) {
 			}
 			s, k := r.byID[slot.Attempt.Job], slot.Attempt.Kind
 			if s.put(k, n, t, 1); k == slots.Map {
-				r.left[s.id] += r.lengths.left(v.Now(), &slot)
+				r.left[s.id] += r.leftOf(v.Now(), &slot)
 				r.takeMap(s, n, 1)
 				continue
 			}
@@ -72,7 +72,7 @@ func (r *RAS) takeStock(v *slots.View) {
 		}
 	}
 	for _, s := range r.jobs {
-		s.estimate(v, &r.lengths, r.left[s.id])
+		s.estimate(v, average(r.measures.Of(s.id)), r.left[s.id])
 		s.judge()
 	}
 	for t := range r.nodes {
@@ -348,7 +348,7 @@ func (r *RAS) roomForMap(s *standing, n *node, t int) bool {
 // to be complete are placed by what they need to reduce [RAS11, Alg. 1, l. 26-28].
 func (r *RAS) switchProfiles() {
 	for _, s := range r.jobs {
-		s.switched = s.mapsDone || s.pending[slots.Map] == 0 && aboutToComplete(s.work, s.allotted[slots.Map], r.cycle()) && r.lengths.of(s.id).count > 0
+		s.switched = s.mapsDone || s.pending[slots.Map] == 0 && aboutToComplete(s.work, s.allotted[slots.Map], r.cycle()) && r.measures.Of(s.id).Tasks[slots.Map] > 0
 	}
 }
 

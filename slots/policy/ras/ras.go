@@ -20,6 +20,8 @@
 package ras
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"mrlocal/internal/invariant"
@@ -42,8 +44,8 @@ const (
 
 // RAS is the policy ras.
 type RAS struct {
-	options policy.Options
-	lengths lengths
+	options  policy.Options
+	measures policy.Measures
 
 	jobs    []*standing // active, by id
 	byID    []*standing // nil: not active
@@ -124,9 +126,9 @@ func (r *RAS) Observe(f slots.Fact) {
 	case f.Op == trace.OpLostTracker:
 		r.urgent, r.look = true, true
 	case f.Op == trace.OpFinish && f.Slot >= 0:
-		known := r.lengths.of(slots.JobID(f.Job)).count > 0
-		r.lengths.finish(&f)
-		r.urgent = r.urgent || !known && r.lengths.of(slots.JobID(f.Job)).count > 0 // s_req can be estimated now
+		known := average(r.measures.Of(slots.JobID(f.Job))) > 0
+		r.measures.Finish(&f)
+		r.urgent = r.urgent || !known && average(r.measures.Of(slots.JobID(f.Job))) > 0 // s_req can be estimated now
 	}
 	if f.Op == trace.OpFinish && f.Kind == slots.Reduce && int(f.Job) < len(r.byID) {
 		s := r.byID[f.Job]
@@ -171,10 +173,7 @@ func (r *RAS) cycle() time.Duration {
 	if r.options.Cycle > 0 {
 		return r.options.Cycle
 	}
-	if r.lengths.all.count == 0 {
-		return mostCycle
-	}
-	return max(leastCycle, min(r.lengths.all.mean(), mostCycle))
+	return max(leastCycle, min(cmp.Or(average(&r.measures.All), mostCycle), mostCycle))
 }
 
 // wake asks for a visit at the end of the cycle if tasks are pending and something has
@@ -196,11 +195,8 @@ func (r *RAS) update(v *slots.View) {
 	r.changed = v.Changed(r.changed[:0])
 	r.stale = r.stale || len(r.changed) > 0
 	for _, id := range r.changed {
-		for int(id) >= len(r.byID) {
-			r.byID = append(r.byID, nil)
-		}
 		j := v.Job(id)
-		if active := !j.Ended() && j.Runnable(); active != (r.byID[id] != nil) {
+		if active := !j.Ended() && j.Runnable(); active != (*policy.At(&r.byID, id) != nil) {
 			r.urgent = true
 			if !active {
 				r.remove(id)
@@ -241,24 +237,14 @@ func (r *RAS) add(id slots.JobID) {
 	s.placed[slots.Map], s.placed[slots.Reduce] = make([]int32, len(r.nodes)), make([]int32, len(r.nodes))
 	s.waiting, s.listed = make([]int32, len(r.nodes)), make([]bool, len(r.nodes))
 	r.byID[id] = s
-	i := len(r.jobs)
-	for i > 0 && r.jobs[i-1].id > id { // a job may be admitted late
-		i--
-	}
-	r.jobs = append(r.jobs, nil)
-	copy(r.jobs[i+1:], r.jobs[i:])
-	r.jobs[i] = s
+	i, _ := slices.BinarySearchFunc(r.jobs, id, func(s *standing, id slots.JobID) int { return cmp.Compare(s.id, id) }) // a job may be admitted late
+	r.jobs = slices.Insert(r.jobs, i, s)
 }
 
 func (r *RAS) remove(id slots.JobID) {
 	r.look = r.look || r.byID[id].held > 0
 	r.byID[id] = nil
-	for i, s := range r.jobs {
-		if s.id == id {
-			r.jobs = append(r.jobs[:i], r.jobs[i+1:]...)
-			return
-		}
-	}
+	r.jobs = slices.DeleteFunc(r.jobs, func(s *standing) bool { return s.id == id })
 }
 
 // open opens as many job slots on each tracker as tasks are placed there [RAS11, section

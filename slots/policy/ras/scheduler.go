@@ -202,7 +202,7 @@ func (r *RAS) launchNeeds(s *standing, k slots.Kind, n *node) demand.Vector {
 func (r *RAS) launched(v *slots.View, d *slots.Decision, s *standing, k slots.Kind, t int) demand.Vector {
 	start := d.Started()
 	r.moved = true
-	r.lengths.start(v.Now(), start.Slot)
+	r.measures.Start(v.Now(), start.Slot)
 	s.here[k]++
 	switch {
 	case k == slots.Map:

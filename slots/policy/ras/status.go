@@ -5,6 +5,7 @@ import (
 
 	"mrlocal/slots"
 	"mrlocal/slots/demand"
+	"mrlocal/slots/policy"
 	"mrlocal/trace"
 )
 
@@ -61,10 +62,10 @@ func (s *standing) read(v *slots.View, shuffleMemory bool) (urgent bool) {
 }
 
 // estimate is the Job Completion Time Estimator: it sets s_req [RAS11, section 3.2].
-// left is what is left of the running maps, in parts of a map.
-func (s *standing) estimate(v *slots.View, l *lengths, left slots.PPM) {
+// average is how long its maps take, left what is left of the running ones, in parts of
+// a map.
+func (s *standing) estimate(v *slots.View, average time.Duration, left slots.PPM) {
 	j := v.Job(s.id)
-	average := l.of(s.id).mean()
 	s.work = remainingWork(average, max(s.left[slots.Map]-j.Running(slots.Map), 0), left)
 	s.required = required(s.work, j.Deadline(), v.Now(), s.left[slots.Map], average > 0)
 }
@@ -111,58 +112,20 @@ func (s *standing) reducing(n *node) demand.Vector { return s.profile.Reduce.AtM
 
 func (s *standing) mapping(n *node) demand.Vector { return s.profile.Map.AtMost(n.capacity) }
 
-// lengths are how long maps take on average: the Job Status Updater [RAS11, section
-// 3.2].
-type lengths struct {
-	started []time.Duration // by slot: when its latest attempt started
-	jobs    []sample
-	all     sample
-}
-
-type sample struct {
-	count int64
-	took  time.Duration
-}
-
-// mean returns 0 if nothing is known, else at least a nanosecond.
-func (s *sample) mean() time.Duration {
-	if s.count == 0 {
+// average returns how long maps take on average; 0: nothing is known, else at least a
+// nanosecond. It is of the Job Status Updater [RAS11, section 3.2].
+func average(s *policy.Sample) time.Duration {
+	if s.Tasks[slots.Map] == 0 {
 		return 0
 	}
-	return max(1, s.took/time.Duration(s.count))
-}
-
-func (l *lengths) of(id slots.JobID) *sample {
-	for int(id) >= len(l.jobs) {
-		l.jobs = append(l.jobs, sample{})
-	}
-	return &l.jobs[id]
-}
-
-// start takes in when a grant started an attempt on a slot.
-func (l *lengths) start(now time.Duration, s slots.SlotID) {
-	for int(s) >= len(l.started) {
-		l.started = append(l.started, 0)
-	}
-	l.started[s] = now
-}
-
-// finish takes in the end of an attempt; only maps that committed count.
-func (l *lengths) finish(f *slots.Fact) {
-	if f.Kind != slots.Map || !f.Has(trace.OK) || int(f.Slot) >= len(l.started) {
-		return
-	}
-	for _, s := range []*sample{l.of(slots.JobID(f.Job)), &l.all} {
-		s.count++
-		s.took += f.At - l.started[f.Slot]
-	}
+	return max(1, s.Mean(slots.Map))
 }
 
 // left returns what is left of a running map: by the progress that it reported, or by
 // its time so far if that says less is left.
-func (l *lengths) left(now time.Duration, s *slots.SlotView) slots.PPM {
+func (r *RAS) leftOf(now time.Duration, s *slots.SlotView) slots.PPM {
 	done := s.Progress
-	if average := l.of(s.Attempt.Job).mean(); average > 0 {
+	if average := average(r.measures.Of(s.Attempt.Job)); average > 0 {
 		done = max(done, slots.PPM(ratio(int64(now-s.Started), int64(slots.One), int64(average))))
 	}
 	return slots.One - min(done, slots.One)

@@ -5,23 +5,14 @@ import (
 
 	"mrlocal/slots"
 	"mrlocal/slots/policy"
-	"mrlocal/trace"
 )
 
 // Base is the base of a policy: slots of any kind, one task a visit,
 // measures, and which jobs changed.
 type Base struct {
-	Measures
+	policy.Measures
 	changed []slots.JobID
-	skipped []skipped           // out of the rankings until the visit ends
-	barred  [trace.Kinds][]bool // by job: its tasks of the kind are skipped
-}
-
-// skipped is a job that was refused the container that the visit offered it.
-type skipped struct {
-	job  slots.JobID
-	kind slots.Kind
-	why  slots.Refusal // Granted: the policy itself keeps the job back
+	skips   policy.Skips
 }
 
 // Ranker keeps orderings of jobs.
@@ -39,7 +30,7 @@ func (c *Base) Update(v *slots.View, r Ranker) {
 
 // Startable returns how many tasks of kind k of a job may start on this visit.
 func (c *Base) Startable(j slots.JobView, k slots.Kind) int32 {
-	if int(j.ID()) < len(c.barred[k]) && c.barred[k][j.ID()] {
+	if c.skips.Has(j.ID(), k) {
 		return 0
 	}
 	return j.Pending(k)
@@ -60,35 +51,22 @@ func (c *Base) Grant(v *slots.View, d *slots.Decision, r Ranker, o Offer, why fu
 		d.Because(why())
 	}
 	if d.Grant(slots.Grant{Slot: slots.NoSlot, Job: o.Job, Kind: o.Kind, Task: slots.NoTask, Rule: o.Rule}) {
-		c.start(v.Now(), d.Started().Slot)
+		c.Start(v.Now(), d.Started().Slot)
 		c.Update(v, r)
 		return true
 	}
-	c.bar(skipped{o.Job, o.Kind, d.Refused()})
+	c.skips.Add(o.Job, o.Kind, d.Refused())
 	r.Rank(v, v.Job(o.Job))
 	return false
 }
 
 // KeepBack keeps reduces of a job from starting until the visit ends, because the policy
 // itself does not want them yet.
-func (c *Base) KeepBack(id slots.JobID) { c.bar(skipped{id, slots.Reduce, slots.Granted}) }
-
-// bar keeps tasks of a job from starting until the visit ends.
-func (c *Base) bar(o skipped) {
-	c.skipped = append(c.skipped, o)
-	for int(o.job) >= len(c.barred[o.kind]) {
-		c.barred[o.kind] = append(c.barred[o.kind], false)
-	}
-	c.barred[o.kind][o.job] = true
-}
+func (c *Base) KeepBack(id slots.JobID) { c.skips.Add(id, slots.Reduce, slots.Granted) }
 
 // End ends a visit: jobs that were skipped are ranked again.
 func (c *Base) End(v *slots.View, r Ranker) {
-	for _, o := range c.skipped {
-		c.barred[o.kind][o.job] = false
-		r.Rank(v, v.Job(o.job))
-	}
-	c.skipped = c.skipped[:0]
+	c.skips.End(func(id slots.JobID) { r.Rank(v, v.Job(id)) })
 }
 
 // Held returns how many containers a job has.
@@ -108,9 +86,6 @@ func Unstarted(j slots.JobView) int32 {
 	return max(j.Total(slots.Map)-j.Done(slots.Map)-j.Running(slots.Map), 0)
 }
 
-// MapsComplete reports whether the job's map stage is complete.
-func MapsComplete(j slots.JobView) bool { return j.Sealed() && j.Done(slots.Map) == j.Total(slots.Map) }
-
 // Fewest is the key of fair order by containers [OMO21, "order by containers"]: the job
 // with the fewest containers for its weight comes first, then the one that was
 // submitted earlier, which has the lower id.
@@ -124,15 +99,6 @@ func FewestOf(j slots.JobView) Fewest { return Fewest{int64(Held(j)), int64(j.We
 // NewRanking returns an empty ranking in fair order.
 func NewRanking() slots.Ranking[Fewest] { return slots.Ranking[Fewest]{Less: fewestLess} }
 
-// Put ranks a job, or takes it out of the ranking.
-func Put[K any](r *slots.Ranking[K], id slots.JobID, in bool, key K) {
-	if in {
-		r.Set(int32(id), key)
-	} else {
-		r.Remove(int32(id))
-	}
-}
-
 // First returns the first job of a ranking.
 func First[K any](r *slots.Ranking[K]) (slots.JobID, bool) {
 	id, ok := r.First()
@@ -145,16 +111,6 @@ const RuleFewest slots.Rule = "fewest-containers"
 
 // FewestWords words RuleFewest.
 const FewestWords = "its job has the fewest containers for its weight, maps and reduces together"
-
-// Beaten returns the jobs after the winner in a ranking.
-func Beaten[K any](r *slots.Ranking[K], winner slots.JobID, v *slots.View, why func(j slots.JobView) string) (all []slots.Beaten) {
-	for _, id := range r.Firsts(nil, slots.MostBeaten+1) {
-		if j := v.Job(slots.JobID(id)); j.ID() != winner && len(all) < slots.MostBeaten {
-			all = append(all, slots.Beaten{Pool: j.Pool(), Job: j.ID(), Why: why(j)})
-		}
-	}
-	return all
-}
 
 // Holds words how many containers a job has.
 func Holds(j slots.JobView) string {
@@ -179,10 +135,5 @@ func (c *Base) Stopped(v *slots.View, k slots.Kind, started bool) string {
 	case started:
 		return "a heartbeat starts one task"
 	}
-	for _, o := range c.skipped {
-		if o.kind == k && o.why != slots.Granted {
-			return policy.RefusedBecause(o.why, k)
-		}
-	}
-	return ""
+	return c.skips.Why(k)
 }

@@ -7,7 +7,7 @@
 // starts one task. With heartbeat 0 trackers are visited in turn until nothing is left
 // to start, so that few tasks spread evenly.
 //
-// The policies learn from the Ledger's facts alone (measures.go): how long tasks take,
+// The policies learn from the Ledger's facts alone (policy.Measures): how long tasks take,
 // what maps put out, how fast reduces copy. A policy owns its Base: a few words a job
 // and a slot.
 package yarn
@@ -17,6 +17,7 @@ import (
 	"slices"
 
 	"mrlocal/slots"
+	"mrlocal/slots/policy"
 	"mrlocal/trace"
 )
 
@@ -175,8 +176,8 @@ func (y *YARN) preemptReduces(v *slots.View, d *slots.Decision, j slots.JobView)
 // Rank implements Ranker.
 func (y *YARN) Rank(_ *slots.View, j slots.JobView) {
 	maps, reduces := y.Startable(j, slots.Map), y.Startable(j, slots.Reduce)
-	Put(&y.fair, j.ID(), maps > 0 || reduces > 0, FewestOf(j))
-	Put(&y.hungry, j.ID(), j.Pending(slots.Map) > 0 && j.Running(slots.Map) == 0 && j.Running(slots.Reduce) > 0, struct{}{})
+	y.fair.Keep(int32(j.ID()), maps > 0 || reduces > 0, FewestOf(j))
+	y.hungry.Keep(int32(j.ID()), j.Pending(slots.Map) > 0 && j.Running(slots.Map) == 0 && j.Running(slots.Reduce) > 0, struct{}{})
 }
 
 // requestNumbers are what the ramp-up of a job's reduces rests on.
@@ -189,7 +190,7 @@ func requestNumbers(r request) []slots.Number {
 
 func (y *YARN) why(v *slots.View, id slots.JobID) slots.Why {
 	j := v.Job(id)
-	return slots.Why{Numbers: append(FairNumbers(j), requestNumbers(limits(v, j))...), Beaten: Beaten(&y.fair, id, v, Holds)}
+	return slots.Why{Numbers: append(FairNumbers(j), requestNumbers(limits(v, j))...), Beaten: policy.Beaten(&y.fair, id, v, Holds)}
 }
 
 func (y *YARN) decline(v *slots.View, d *slots.Decision, started bool) {

@@ -1,4 +1,4 @@
-package yarn
+package policy
 
 import (
 	"time"
@@ -46,20 +46,10 @@ func (s *Sample) MapOutput() float64 {
 }
 
 // Of returns what was measured of a job.
-func (m *Measures) Of(id slots.JobID) *Sample {
-	for int(id) >= len(m.samples) {
-		m.samples = append(m.samples, Sample{})
-	}
-	return &m.samples[id]
-}
+func (m *Measures) Of(id slots.JobID) *Sample { return At(&m.samples, id) }
 
-// start takes in when a grant started an attempt on a slot.
-func (m *Measures) start(now time.Duration, s slots.SlotID) {
-	for int(s) >= len(m.started) {
-		m.started = append(m.started, 0)
-	}
-	m.started[s] = now
-}
+// Start takes in when a grant started an attempt on a slot.
+func (m *Measures) Start(now time.Duration, s slots.SlotID) { *At(&m.started, s) = now }
 
 // Freed reports whether a fact is the end of an attempt on a slot.
 func Freed(f *slots.Fact) bool { return f.Op == trace.OpFinish && f.Slot >= 0 }
