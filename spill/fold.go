@@ -89,6 +89,9 @@ func (b *Buffer) insert(key []byte, a, w, meta uint64, acc []byte) {
 	if len(key) > inlineKey {
 		stored = len(key)
 	}
+	if len(key) > inlineKey && b.mode == sumMode {
+		stored = record.EmittedBytes(key, acc)
+	}
 	if b.mode == foldMode {
 		stored += record.AccHeaderBytes + accSpace(len(acc))
 	}
@@ -104,7 +107,11 @@ func (b *Buffer) insert(key []byte, a, w, meta uint64, acc []byte) {
 		return
 	}
 	slot := c.vacant(uint32(meta))
-	if len(key) > inlineKey {
+	switch {
+	case len(key) <= inlineKey:
+	case b.mode == sumMode:
+		w = b.storeSum(key, acc)
+	default:
 		w = b.store(key)
 	}
 	binary.LittleEndian.PutUint64(slot, a)
@@ -191,6 +198,15 @@ func (b *Buffer) store(p []byte) uint64 {
 	addr := b.dataAddr + uint64(b.off)
 	b.off += copy(b.data[b.off:], p)
 	return addr
+}
+
+// storeSum stores a key as an emitted record with a sum, and returns the address of the
+// key in it. The slot has the sum until the table is sorted (slotEntries).
+func (b *Buffer) storeSum(key, sum []byte) uint64 {
+	addr := b.dataAddr + uint64(b.off)
+	size := record.PutEmitted(b.data[b.off:], key, sum)
+	b.off += size
+	return addr + uint64(size-len(key)-len(sum))
 }
 
 // accSpace is how many bytes an accumulator of n bytes gets, with room to grow.

@@ -49,6 +49,7 @@ type sorting struct {
 
 	// What the records of the table sorted last take when they are copied.
 	slotBytes, longestSlot int
+	touched                byte // keeps the compiler from removing reads that only fill the cache
 }
 
 // sort sorts a load and returns its slices, in the order of arrival. If there is
@@ -263,6 +264,9 @@ func (s *sorting) byPart(a *record.Arena, e []record.Entry, lo, hi, at int, ends
 func (s *sorting) slotEntries(a *record.Arena, c *tableChunk, out []record.Entry) error {
 	for i := range out {
 		slot := c.slots[i*slotBytes : (i+1)*slotBytes]
+		if i%slotsAhead == 0 {
+			s.touchKeys(a, c, i, len(out))
+		}
 		key := a.SlotKey(slot)
 		part := 0
 		if s.part != nil {
@@ -273,10 +277,23 @@ func (s *sorting) slotEntries(a *record.Arena, c *tableChunk, out []record.Entry
 		n := record.EmittedBytes(key, a.SlotValue(slot))
 		s.slotBytes += n
 		s.longestSlot = max(s.longestSlot, n)
-		addr := c.base + uint64(i)*slotBytes
-		out[i] = record.Entry{Prefix: record.PrefixOf(key), Ref: addr<<record.CodeBits | (record.CodeSlot + uint64(part))}
+		ref := (c.base+uint64(i)*slotBytes)<<record.CodeBits | (record.CodeSlot + uint64(part))
+		if a.Sums && len(key) > inlineKey {
+			ref = a.EndSum(slot, n)<<record.CodeBits | (record.CodeEmitted + uint64(part))
+		}
+		out[i] = record.Entry{Prefix: record.PrefixOf(key), Ref: ref}
 	}
 	return nil
+}
+
+// slotsAhead is how many keys are read at a time, so that they arrive together.
+const slotsAhead = 32
+
+// touchKeys reads a byte of the keys of slotsAhead slots from i on, of n.
+func (s *sorting) touchKeys(a *record.Arena, c *tableChunk, i, n int) {
+	for end := min(i+slotsAhead, n); i < end; i++ {
+		s.touched += a.TouchSlotKey(c.slots[i*slotBytes:])
+	}
 }
 
 // partOf returns the partition of the record at ref. An emitted record and a slot

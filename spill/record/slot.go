@@ -16,6 +16,10 @@ import "encoding/binary"
 // address of the whole key. acc is the sum itself where the folder is jobs.Sum
 // (Arena.Sums). Else acc is the address of the accumulator: its capacity and its
 // length, 4 bytes each, then its bytes.
+//
+// The key of a sum that does not fit its slot lies in an emitted record, which
+// gets the sum when the table is sorted (EndSum). To read such a record takes one
+// cache miss, where a slot and its key take two.
 const (
 	SlotBytes = 32
 	SlotAcc   = 16 // offset of acc
@@ -46,12 +50,24 @@ func (a *Arena) SlotValue(p []byte) []byte {
 	return acc[AccHeaderBytes : AccHeaderBytes+n : AccHeaderBytes+n]
 }
 
-// touchSlotKey reads a byte of the key of the slot at ref, if the key lies
-// outside of the slot, so that it is in the cache when it is needed.
-func (a *Arena) touchSlotKey(ref uint64) byte {
-	p := a.At(ref >> CodeBits)
+// EndSum writes the sum in a slot to the record that has the long key of the slot, and
+// returns the address of that record, which takes n bytes.
+func (a *Arena) EndSum(slot []byte, n int) (addr uint64) {
+	key := a.SlotKey(slot)
+	addr = binary.LittleEndian.Uint64(slot[8:])
+	copy(a.At(addr)[len(key):], slot[SlotAcc:SlotMeta])
+	return addr - uint64(n-len(key)-8)
+}
+
+// TouchSlotKey reads a byte of the key of the slot that p begins with, if the key lies
+// outside of the slot, so that it is in the cache when it is needed. The caller has
+// to use what TouchSlotKey returns, or the compiler removes the read.
+func (a *Arena) TouchSlotKey(p []byte) byte {
 	if binary.LittleEndian.Uint64(p[SlotMeta:])>>32-1 <= InlineKey {
 		return 0
 	}
 	return a.At(binary.LittleEndian.Uint64(p[8:]))[0]
 }
+
+// touchSlotKey is TouchSlotKey of the slot at ref.
+func (a *Arena) touchSlotKey(ref uint64) byte { return a.TouchSlotKey(a.At(ref >> CodeBits)) }
