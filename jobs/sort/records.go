@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"mrlocal/errs"
+	"mrlocal/jobs/internal/csv"
 )
 
 // parseColumn reads a key of CSV: NAME, NAME:OPTS, or F[OPTS] with a number from 1.
@@ -63,78 +64,17 @@ func cutLetters(text string) (name, letters string) {
 // The result points into record, unless the value contains doubled quotes.
 func csvColumn(record []byte, column int, separator byte) []byte {
 	record = bytes.TrimSuffix(record, []byte("\r"))
-	// Each round looks at the first value of what is left of the record.
-	for ; ; column-- {
-		end, quoted := len(record), len(record) > 0 && record[0] == '"'
-		if quoted {
-			end = csvQuoted(record)
+	for more := true; more; column-- {
+		var value []byte
+		if value, record, more = csv.Cut(record, separator); column == 0 {
+			return csv.Text(value)
 		}
-		if n := bytes.IndexByte(record[min(end, len(record)):], separator); quoted && n >= 0 {
-			end += n
-		} else if !quoted {
-			if end = bytes.IndexByte(record, separator); end < 0 {
-				end = len(record)
-			}
-		} else {
-			end = len(record)
-		}
-		if column == 0 {
-			value := record[:end]
-			if quoted {
-				value = bytes.TrimSuffix(value[1:], []byte(`"`))
-				if bytes.IndexByte(value, '"') >= 0 {
-					value = bytes.ReplaceAll(value, []byte(`""`), []byte(`"`))
-				}
-			}
-			return value
-		}
-		if end == len(record) {
-			return nil
-		}
-		record = record[end+1:]
 	}
-}
-
-// csvQuoted returns the end of the quoted value at the start of record.
-// A doubled quote stands for one quote and does not end the value. Without a closing
-// quote the value ends with the record.
-func csvQuoted(record []byte) int {
-	for at := 1; at < len(record); at++ {
-		if record[at] != '"' {
-			continue
-		}
-		if at+1 == len(record) || record[at+1] != '"' {
-			return at + 1
-		}
-		at++
-	}
-	return len(record)
+	return nil
 }
 
 // CSVHeader returns the values of a record, as the names of columns.
-func CSVHeader(record []byte, separator byte) []string {
-	var names []string
-	for i := range csvColumns(record, separator) {
-		names = append(names, string(csvColumn(record, i, separator)))
-	}
-	return names
-}
-
-// csvColumns returns the number of columns of a record.
-// A doubled quote toggles twice, so it needs no case of its own.
-func csvColumns(record []byte, separator byte) int {
-	n := 1
-	quoted := false
-	for _, c := range record {
-		switch {
-		case c == '"':
-			quoted = !quoted
-		case c == separator && !quoted:
-			n++
-		}
-	}
-	return n
-}
+func CSVHeader(record []byte, separator byte) []string { return csv.Texts(record, separator) }
 
 // Check refuses a line that is no JSON value, if the order is one of JSON lines. A line
 // of white space is fine: it has no value.

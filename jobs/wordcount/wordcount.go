@@ -15,13 +15,11 @@ package wordcount
 
 import (
 	"bytes"
-	"container/heap"
-	"encoding/binary"
-	"fmt"
 	"strconv"
 
 	"mrlocal/errs"
 	"mrlocal/jobs"
+	"mrlocal/jobs/internal/counts"
 )
 
 // Options say what a word is and how many words are wanted. By default, words
@@ -49,16 +47,9 @@ func New(o Options) (jobs.Chain, error) {
 	if o.Top == 0 {
 		return jobs.Chain{count}, nil
 	}
-	top := jobs.Job{
-		Name:       "wordcount-top",
-		Reduces:    1,
-		Ordered:    true,
-		NewMapper:  func() jobs.Mapper { return newRank(o.Top) },
-		NewReducer: func() jobs.Reducer { return &head{left: o.Top} },
-		Partition:  func([]byte, int) int { return 0 }, // one reducer must see all words
-		BuiltIn:    true,
-	}
-	return jobs.Chain{count, top}, nil
+	top := counts.Options{Top: o.Top}
+	count.NewReducer = func() jobs.Reducer { return counts.NewSum(top, format{}) }
+	return jobs.Chain{count, counts.TopJob("wordcount-top", jobs.Newline, top, func() counts.Format { return format{} })}, nil
 }
 
 type mapper struct {
@@ -80,7 +71,7 @@ func newMapper(o Options) *mapper {
 
 func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
 	if m.lower {
-		lower(b.Data)
+		counts.Lower(b.Data)
 	}
 	for words := range m.words.In(b.Data) {
 		jobs.EmitSpans(out, b.Data, words, m.one[:])
@@ -88,93 +79,17 @@ func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
 	return nil
 }
 
-// rank turns "word TAB count" into keys that sort by falling count. It leaves
-// out words that at least n words of its split beat, as long as a heap of n
-// counts is small.
-type rank struct {
-	n    int64
-	best counts
-	key  []byte
+// format is "word TAB count", as the reducer of a count without Top writes it.
+type format struct{}
+
+// Append implements counts.Format.
+func (format) Append(dst, word []byte, count uint64) []byte {
+	return strconv.AppendUint(append(append(dst, word...), '\t'), count, 10)
 }
 
-const maxHeap = 1 << 16 // counts, 512 KiB
-
-func newRank(n int64) *rank { return &rank{n: n} }
-
-func (r *rank) Map(b jobs.Block, out jobs.Emitter) error {
-	for line := range b.Lines() {
-		tab := bytes.LastIndexByte(line, '\t')
-		count, err := strconv.ParseUint(string(line[tab+1:]), 10, 64)
-		if tab < 0 || err != nil {
-			return fmt.Errorf("wordcount-top: %s at %d: %q is not a word with its count", b.Path, b.Offset, line)
-		}
-		if r.beaten(count) {
-			continue
-		}
-		r.key = append(jobs.AppendDescending(r.key[:0], count), line[:tab]...)
-		out.Emit(r.key, nil)
-	}
-	return nil
-}
-
-func (r *rank) beaten(count uint64) bool {
-	switch {
-	case r.n > maxHeap:
-		return false
-	case int64(len(r.best)) < r.n:
-		heap.Push(&r.best, count)
-		return false
-	case count < r.best[0]:
-		return true
-	}
-	r.best[0] = count
-	heap.Fix(&r.best, 0)
-	return false
-}
-
-// counts is a heap with the smallest count on top.
-type counts []uint64
-
-func (c counts) Len() int           { return len(c) }
-func (c counts) Less(i, j int) bool { return c[i] < c[j] }
-func (c counts) Swap(i, j int)      { c[i], c[j] = c[j], c[i] }
-func (c *counts) Push(x any)        { *c = append(*c, x.(uint64)) }
-func (c *counts) Pop() any          { panic("wordcount: the heap of counts never shrinks") }
-
-// head emits the first n words.
-type head struct {
-	left int64
-	text [20]byte
-}
-
-func (h *head) Reduce(key []byte, vs *jobs.Values, out jobs.Emitter) error {
-	if h.left == 0 {
-		return nil
-	}
-	h.left--
-	out.Emit(key[8:], strconv.AppendUint(h.text[:0], jobs.Descending(key), 10))
-	return nil
-}
-
-const (
-	lows   = 0x0101010101010101
-	highs  = 0x8080808080808080
-	sevens = 0x7f7f7f7f7f7f7f7f
-)
-
-// lower changes A to Z in p to a to z, eight bytes at a time.
-//
-// hot: with IgnoreCase it sees each byte.
-func lower(p []byte) {
-	for ; len(p) >= 8; p = p[8:] {
-		v := binary.LittleEndian.Uint64(p)
-		low := v & sevens
-		upper := (low + (0x80-'A')*lows) &^ (low + (0x80-'Z'-1)*lows) &^ v & highs
-		binary.LittleEndian.PutUint64(p, v|upper>>2)
-	}
-	for i, c := range p {
-		if c-'A' < 26 {
-			p[i] = c | 0x20
-		}
-	}
+// Cut implements counts.Format. A word has no TAB, so the last one ends it.
+func (format) Cut(record []byte) (word []byte, count uint64, ok bool) {
+	tab := bytes.LastIndexByte(record, '\t')
+	count, err := strconv.ParseUint(string(record[tab+1:]), 10, 64)
+	return record[:max(tab, 0)], count, tab >= 0 && err == nil
 }

@@ -1,0 +1,161 @@
+// Package counts holds what the jobs that count have in common: a reducer that adds
+// the counts of a key and keeps only some keys, and a second job that puts the most
+// frequent keys first.
+//
+// The output of the first job is the input of the second one. Both write records in
+// the Format of the job, so that the result looks the same with and without a second
+// job.
+//
+// Memory: a heap of at most 65,536 counts for each attempt, and one record.
+//
+// Neighbours: jobs/wordcount and jobs/count use it. Package jobs adds the counts in
+// the kvbuffer (jobs.Sum).
+package counts
+
+import (
+	"container/heap"
+	"fmt"
+
+	"mrlocal/jobs"
+)
+
+// Format says how a key and its count are written as a record.
+type Format interface {
+	// Append appends a record without its delimiter to dst.
+	Append(dst, key []byte, count uint64) []byte
+	// Cut reads what Append has written. key is borrowed as record is, or until
+	// the next call. ok is false if record is something else.
+	Cut(record []byte) (key []byte, count uint64, ok bool)
+}
+
+// Options say which keys are kept. The zero value keeps all of them.
+type Options struct {
+	Min, Max uint64 // least and largest count; Max 0: no bound
+	Top      int64  // only the Top most frequent keys, by falling count, then by key; 0: all
+}
+
+// maxHeap is how many counts a heap holds at most, in 512 KiB. With a larger
+// Options.Top nothing is left out early, and the second job does all the work.
+const maxHeap = 1 << 16
+
+// NewSum makes the reducer of the first job, for one attempt. Its values are those of
+// jobs.Sum.
+func NewSum(o Options, f Format) jobs.Reducer { return &sum{o: o, format: f, best: best{n: o.Top}} }
+
+// sum adds the counts of each key and writes the keys that Options keep.
+type sum struct {
+	o      Options
+	format Format
+	best   best
+	record []byte // reused
+}
+
+// Reduce emits a key and its count as one record.
+func (s *sum) Reduce(key []byte, vs *jobs.Values, out jobs.Emitter) error {
+	var total uint64
+	for vs.Next() {
+		total += jobs.Uint64(vs.Value())
+	}
+	if total < s.o.Min || s.o.Max > 0 && total > s.o.Max {
+		return nil
+	}
+	// Keys ascend, so a key with the least count of the heap comes behind all keys in it.
+	if s.o.Top > 0 && s.best.beats(total, true) {
+		return nil
+	}
+	s.record = s.format.Append(s.record[:0], key, total)
+	out.Emit(s.record, nil)
+	return nil
+}
+
+// TopJob makes the second job of a chain: it reads the records of the first job and
+// writes the o.Top most frequent keys, by falling count, then by key.
+func TopJob(name string, delim jobs.Delim, o Options, newFormat func() Format) jobs.Job {
+	return jobs.Job{
+		Name:       name,
+		Delim:      delim,
+		Reduces:    1,
+		Ordered:    true,
+		NewMapper:  func() jobs.Mapper { return &rank{name: name, delim: delim, format: newFormat(), best: best{n: o.Top}} },
+		NewReducer: func() jobs.Reducer { return &head{left: o.Top, format: newFormat()} },
+		Partition:  func([]byte, int) int { return 0 }, // one reducer must see all keys
+		BuiltIn:    true,
+	}
+}
+
+// rank turns records into keys that sort by falling count. It leaves out those that
+// at least Top records of its split beat, as long as the heap is small.
+type rank struct {
+	name   string
+	delim  jobs.Delim
+	format Format
+	best   best
+	key    []byte // reused
+}
+
+// Map emits a key without value for each record that is not beaten.
+func (r *rank) Map(b jobs.Block, out jobs.Emitter) error {
+	for record := range b.Records(r.delim) {
+		key, count, ok := r.format.Cut(record)
+		if !ok {
+			return fmt.Errorf("%s: %s at %d: %q is not a key with its count", r.name, b.Path, b.Offset, record)
+		}
+		// The records of a split may come from several reducers, so equal counts must stay.
+		if r.best.beats(count, false) {
+			continue
+		}
+		r.key = append(jobs.AppendDescending(r.key[:0], count), key...)
+		out.Emit(r.key, nil)
+	}
+	return nil
+}
+
+// head emits the first records.
+type head struct {
+	left   int64
+	format Format
+	record []byte // reused
+}
+
+// Reduce ignores how often a key came: the keys of the first job are distinct.
+func (h *head) Reduce(key []byte, _ *jobs.Values, out jobs.Emitter) error {
+	if h.left == 0 {
+		return nil
+	}
+	h.left--
+	h.record = h.format.Append(h.record[:0], key[8:], jobs.Descending(key))
+	out.Emit(h.record, nil)
+	return nil
+}
+
+// best holds the n largest counts that were seen, or nothing if n exceeds maxHeap.
+type best struct {
+	n      int64
+	counts minHeap
+}
+
+// beats reports whether n counts are larger than count, or, with ties, at least as
+// large. If not, it takes count in.
+func (b *best) beats(count uint64, ties bool) bool {
+	switch {
+	case b.n > maxHeap:
+		return false
+	case int64(len(b.counts)) < b.n:
+		heap.Push(&b.counts, count)
+		return false
+	case count < b.counts[0] || ties && count == b.counts[0]:
+		return true
+	}
+	b.counts[0] = count
+	heap.Fix(&b.counts, 0)
+	return false
+}
+
+// minHeap is a heap with the smallest count on top.
+type minHeap []uint64
+
+func (c minHeap) Len() int           { return len(c) }
+func (c minHeap) Less(i, j int) bool { return c[i] < c[j] }
+func (c minHeap) Swap(i, j int)      { c[i], c[j] = c[j], c[i] }
+func (c *minHeap) Push(x any)        { *c = append(*c, x.(uint64)) }
+func (c *minHeap) Pop() any          { panic("counts: the heap of counts never shrinks") }

@@ -1,0 +1,82 @@
+// Package csv reads and writes records of CSV (RFC 4180) that are whole in memory.
+// A value in quotes may hold separators, newlines and doubled quotes.
+//
+// It does not check: a record that is no CSV gives some values and never a panic.
+// encoding/csv reads from an io.Reader and copies; here the record lies in a block
+// already, and most values are looked at in place.
+//
+// Neighbours: jobs/sort and jobs/count read records by it. The command finds the ends
+// of records and refuses what is no CSV.
+package csv
+
+import "bytes"
+
+// Cut returns the first value of record, with its quotes, and what follows the
+// separator behind it. more is false if no separator follows. The results are parts
+// of record. A carriage return at the end of a record is part of its last value.
+func Cut(record []byte, separator byte) (value, rest []byte, more bool) {
+	end := 0
+	if len(record) > 0 && record[0] == '"' {
+		end = quoted(record)
+	}
+	n := bytes.IndexByte(record[end:], separator)
+	if n < 0 {
+		return record, nil, false
+	}
+	return record[:end+n], record[end+n+1:], true
+}
+
+// quoted returns the end of the quoted value at the start of record. A doubled quote
+// stands for one quote and does not end the value. Without a closing quote the value
+// ends with the record.
+func quoted(record []byte) int {
+	for at := 1; at < len(record); at++ {
+		if record[at] != '"' {
+			continue
+		}
+		if at+1 == len(record) || record[at+1] != '"' {
+			return at + 1
+		}
+		at++
+	}
+	return len(record)
+}
+
+// Text returns the text of a value that Cut returned: without quotes, and with one
+// quote for two. It is part of value, unless value has doubled quotes.
+func Text(value []byte) []byte {
+	if len(value) == 0 || value[0] != '"' {
+		return value
+	}
+	value = bytes.TrimSuffix(value[1:], []byte(`"`))
+	if bytes.IndexByte(value, '"') < 0 {
+		return value
+	}
+	return bytes.ReplaceAll(value, []byte(`""`), []byte(`"`))
+}
+
+// Append appends text to dst as a value, in quotes where it needs them.
+func Append(dst, text []byte, separator byte) []byte {
+	if bytes.IndexByte(text, separator) < 0 && !bytes.ContainsAny(text, "\"\r\n") {
+		return append(dst, text...)
+	}
+	dst = append(dst, '"')
+	for _, c := range text {
+		if c == '"' {
+			dst = append(dst, '"')
+		}
+		dst = append(dst, c)
+	}
+	return append(dst, '"')
+}
+
+// Texts returns the texts of all values of a record. The caller owns the list.
+func Texts(record []byte, separator byte) []string {
+	var texts []string
+	for more := true; more; {
+		var value []byte
+		value, record, more = Cut(record, separator)
+		texts = append(texts, string(Text(value)))
+	}
+	return texts
+}
