@@ -217,7 +217,8 @@ func exists(path string) bool {
 }
 
 // readme runs those lines of the shell blocks in README.md that call mrlocal. The
-// data of the test is small, so the blocks of the workload file become smaller.
+// data of the test is small, so the blocks of the workload file and the text become
+// smaller.
 func readme(ts *testscript.TestScript, neg bool, args []string) {
 	text, err := os.ReadFile(filepath.Join(ts.Getenv("REPOSITORY"), "README.md"))
 	ts.Check(err)
@@ -226,7 +227,7 @@ func readme(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("README.md has %d workload files and %d shell blocks", len(files), len(blocks))
 	}
 	ts.Check(os.WriteFile(ts.MkAbs("two.yaml"), []byte(strings.ReplaceAll(files[0], "4MiB", "128KiB")), 0o666))
-	here := strings.NewReplacer("./mrlocal", "mrlocal", "bench/workloads/", ts.Getenv("REPOSITORY")+"/bench/workloads/")
+	here := strings.NewReplacer("./mrlocal", "mrlocal", "--size 64MiB", "--size 1MiB", "bench/workloads/", ts.Getenv("REPOSITORY")+"/bench/workloads/")
 	ran := 0
 	for _, line := range strings.Split(strings.ReplaceAll(strings.Join(blocks, "\n"), "\\\n", " "), "\n") { // a backslash continues a line
 		if !strings.Contains(line, "mrlocal") || strings.HasPrefix(line, "go build") {

@@ -96,6 +96,7 @@ func flagOf(field string) string {
 		"ShuffleBytesPerSecond": "--shuffle-bw", "DiskBytesPerSecond": "--disk-bw", "RemotePenalty": "--remote-penalty",
 		"Slow": "--slow", "MemoryBytes": "--memory", "SortBufferBytes": "--sort-buffer", "SpillPercent": "--spill-percent",
 		"GrowthThreshold": "--growth-threshold", "MergeFactor": "--merge-factor", "Attempts": "--attempts",
-		"Top": "--top", "Separator": "-t", "Keys": "-k", "Patterns": "-e",
+		"Top": "--top", "Min": "--min", "Max": "--max", "Fields": "-f", "Delimiter": "-d", "Delimited": "-s", "Words": "-w",
+		"ZeroEnded": "-z", "Alnum": "--alnum", "CSV": "--csv", "Separator": "-t", "Keys": "-k", "Patterns": "-e",
 	}[field], field)
 }

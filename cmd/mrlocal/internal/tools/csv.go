@@ -5,9 +5,11 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"slices"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/errs"
+	"mrlocal/jobs"
 	"mrlocal/jobs/sort"
 	"mrlocal/output/compress"
 )
@@ -105,10 +107,27 @@ func (c *csvRecords) wrong(what string) error {
 // csvFiles are the records of several files of CSV without their headers, one file after
 // the other.
 type csvFiles struct {
-	s      *sorter
-	files  []string
-	header []byte // of the first file, without its end; nil: no file has any
-	source *lineSource
+	call      *Call // keeps its standard input, when that of another Call is what this reads
+	files     []string
+	separator byte
+	header    []byte // of the first file, without its end; nil: no file has any
+	source    *lineSource
+}
+
+// readCSV opens the first file and reads the header. The caller closes the result.
+func (c *Call) readCSV(files []string, separator byte) (*csvFiles, error) {
+	own := *c
+	f := &csvFiles{call: &own, files: files, separator: separator}
+	if err := f.first(); err != nil {
+		f.close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// names returns the names of the columns.
+func (c *csvFiles) names() []string {
+	return sort.CSVHeader(bytes.TrimSuffix(c.header, []byte("\r")), c.separator)
 }
 
 // first opens the first file that has a record, and keeps the header.
@@ -126,10 +145,13 @@ func (c *csvFiles) next() error {
 	name := c.files[0]
 	c.files = c.files[1:]
 	c.close()
-	source, err := c.s.open(name, nil)
+	source := &lineSource{name: name}
+	r, err := source.open(c.call)
 	if err != nil {
 		return err
 	}
+	// Each record is a line that NUL ends, because records of CSV may hold newlines.
+	source.r = bufio.NewReaderSize(newCSVRecords(name, r, c.separator), lineBuffer)
 	c.source = source
 	// NUL ends the header, as every record behind csvRecords.
 	header, err := source.r.ReadBytes(0)
@@ -176,48 +198,63 @@ func (c *csvFiles) close() {
 	}
 }
 
-// csvSeparator returns the byte between values.
-func (s *sorter) csvSeparator() byte {
-	switch {
-	case s.order.Separator == "":
+// csvSeparator returns the byte between values that the value of a flag stands for.
+func csvSeparator(text string) byte {
+	switch text {
+	case "":
 		return ','
-	case s.order.Separator == `\0`:
+	case `\0`:
 		return 0
 	}
-	return s.order.Separator[0]
+	return text[0]
+}
+
+// checkCSVSeparator refuses a quote, NUL and the end of a line as separator, which would
+// make CSV ambiguous. The reader of CSV puts NUL behind each record.
+func checkCSVSeparator(flag, text string) error {
+	if slices.Contains([]string{`"`, `\0`, "\x00", "\n", "\r"}, text) {
+		return errs.Optionf(flag, "CSV has no such separator")
+	}
+	return nil
 }
 
 // sortCSV writes the header of the first file and then the sorted records of all.
 func (s *sorter) sortCSV(ctx context.Context) error {
-	call := *s.Call // whose standard input stays, when that of s is what c reads
-	c := &csvFiles{s: &sorter{Call: &call, order: s.order}, files: s.files}
-	defer c.close()
+	separator := csvSeparator(s.order.Separator)
 	// The header must be known before the job starts. The other files are opened one by one as
 	// the job reads.
-	if err := c.first(); err != nil {
+	c, err := s.readCSV(s.files, separator)
+	if err != nil {
 		return err
 	}
+	defer c.close()
 	// Keys name columns, so the order is compiled after the header is known.
-	s.order.Header = sort.CSVHeader(bytes.TrimSuffix(c.header, []byte("\r")), s.csvSeparator())
+	s.order.Header = c.names()
 	chain, err := sort.New(s.order)
 	if err != nil {
 		return err
 	}
-	result, err := s.openResult()
+	return s.runCSV(ctx, chain, c, c.header)
+}
+
+// runCSV runs the chain on the records of files, and writes its result behind header; nil:
+// there is none.
+func (c *Call) runCSV(ctx context.Context, chain jobs.Chain, files *csvFiles, header []byte) error {
+	result, err := c.openResult()
 	if err != nil {
 		return err
 	}
 	// The header is written before the job starts: the result follows it on the same writer.
-	if c.header != nil {
-		err = result.writeLine(c.header, '\n')
+	if header != nil {
+		err = result.writeLine(header, '\n')
 	}
 	if err == nil {
 		// The job reads the records of all files as standard input, and writes to the result.
 		// The files are decoded already, so the engine must not decode again.
-		s.Stdin, s.Stdout = c, csvWriter{result}
-		s.Options.Inputs, s.Options.OutputFile, s.Options.NoDecode = []string{"-"}, "", true
-		s.Options.CompressOutput = compress.None // the result compresses what it gets
-		_, err = s.RunChain(ctx, chain)
+		c.Stdin, c.Stdout = files, csvWriter{result}
+		c.Options.Inputs, c.Options.OutputFile, c.Options.NoDecode = []string{"-"}, "", true
+		c.Options.CompressOutput = compress.None // the result compresses what it gets
+		_, err = c.RunChain(ctx, chain)
 	}
 	return result.end(err)
 }

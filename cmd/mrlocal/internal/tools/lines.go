@@ -46,34 +46,40 @@ type lineSource struct {
 	keyText []byte
 }
 
-// open opens a file, or standard input for "-". The caller closes the source.
+// open opens a file whose lines have keys, or standard input for "-". The caller closes
+// the source.
 func (s *sorter) open(name string, order *sort.Order) (*lineSource, error) {
 	l := &lineSource{name: name, order: order, delim: '\n'}
 	if s.order.ZeroEnded {
 		l.delim = 0
 	}
+	r, err := l.open(s.Call)
+	if err != nil {
+		return nil, err
+	}
+	l.r = bufio.NewReaderSize(r, lineBuffer)
+	return l, nil
+}
+
+// open opens the file of that name for a call. It returns its bytes, decoded.
+func (l *lineSource) open(c *Call) (io.Reader, error) {
 	// Standard input belongs to the caller and stays open.
-	var raw io.Reader = s.Stdin
-	if name != "-" {
-		f, err := os.Open(name)
+	var raw io.Reader = c.Stdin
+	if l.name != "-" {
+		f, err := os.Open(l.name)
 		if err != nil {
-			return nil, errs.Inputf(argv.Quote(name), "open failed: %w", bare(err))
+			return nil, errs.Inputf(argv.Quote(l.name), "open failed: %w", bare(err))
 		}
 		l.file, raw = f, f
 	}
 	// Compressed files are decoded as the engine decodes them, so that -c and -m see the same
 	// lines as a sort.
-	r, err := l.decode.Open(raw, s.Options.NoDecode)
+	r, err := l.decode.Open(raw, c.Options.NoDecode)
 	if err != nil {
 		l.close()
-		return nil, errs.Inputf(argv.Quote(name), "%w", l.decode.Explain(err, 0))
+		return nil, errs.Inputf(argv.Quote(l.name), "%w", l.decode.Explain(err, 0))
 	}
-	// Each record is a line that NUL ends, because records of CSV may hold newlines.
-	if s.order.CSV {
-		r, l.delim = newCSVRecords(name, r, s.csvSeparator()), 0
-	}
-	l.r = bufio.NewReaderSize(r, lineBuffer)
-	return l, nil
+	return r, nil
 }
 
 // close closes the decoder and the file. It is not called twice.
@@ -279,11 +285,11 @@ type result struct {
 }
 
 // openResult opens the output. The caller calls end.
-func (s *sorter) openResult() (*result, error) {
-	path := s.Options.OutputFile
+func (c *Call) openResult() (*result, error) {
+	path := c.Options.OutputFile
 	if path == "" {
 		r := &result{}
-		return r, r.writeTo(s.Stdout, s.Options.CompressOutput)
+		return r, r.writeTo(c.Stdout, c.Options.CompressOutput)
 	}
 	// The file keeps the permissions of the one that it replaces. A new one gets those of the
 	// umask.
@@ -316,7 +322,7 @@ func (s *sorter) openResult() (*result, error) {
 	if err != nil {
 		return nil, errs.Optionf("-o", "open failed: %s: %w", argv.Quote(path), bare(err))
 	}
-	if err := r.writeTo(r.file, s.Options.CompressOutput); err != nil {
+	if err := r.writeTo(r.file, c.Options.CompressOutput); err != nil {
 		return nil, r.end(err)
 	}
 	return r, nil

@@ -9,13 +9,13 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/errs"
 	"mrlocal/internal/machine"
+	"mrlocal/jobs"
 	"mrlocal/jobs/sort"
 	"mrlocal/output/compress"
 )
@@ -170,10 +170,10 @@ func (s *sorter) readOrder() error {
 	if len(o.JSON) > 0 && on("debug") {
 		return errs.Optionf("--json, --debug", "give one of them, not both")
 	}
-	// A quote, NUL or the end of a line as separator would make CSV ambiguous. The parser of CSV
-	// puts NUL behind each record.
-	if o.CSV && s.Line.Has("field-separator") && slices.Contains([]string{`"`, `\0`, "\n", "\r"}, s.Line.Values("field-separator")[0]) {
-		return errs.Optionf("-t", "CSV has no such separator")
+	if o.CSV && s.Line.Has("field-separator") {
+		if err := checkCSVSeparator("-t", s.Line.Values("field-separator")[0]); err != nil {
+			return err
+		}
 	}
 	// The word of --sort= turns on the same ordering as its letter. Two orderings that
 	// contradict each other are refused later, by sort.Compile.
@@ -257,7 +257,13 @@ func (s *sorter) readOutput() error {
 			return errs.Optionf("", "options '-%s --debug' are incompatible", letter)
 		}
 	}
-	// As in GNU sort, -o may be repeated only with the same file. The path - is standard output.
+	return s.setOutput()
+}
+
+// setOutput reads -o. As in GNU sort, it may be repeated only with the same file. The path -
+// is standard output. It also chooses how the result is compressed.
+func (c *Call) setOutput() error {
+	outputs := c.Line.Values("output")
 	for _, path := range outputs {
 		if path != outputs[0] {
 			return errs.Optionf("-o", "given twice, with %s and with %s", argv.Quote(outputs[0]), argv.Quote(path))
@@ -265,16 +271,16 @@ func (s *sorter) readOutput() error {
 		if path == "" {
 			return errs.Optionf("-o", "the path is empty")
 		}
-		if s.Options.OutputFile = path; path == "-" {
-			s.Options.OutputFile = ""
+		if c.Options.OutputFile = path; path == "-" {
+			c.Options.OutputFile = ""
 		}
 	}
 	// The format is known before any work. Marks below lines are for the eye.
-	format, err := s.Options.CompressOutput.Of(s.Options.OutputFile)
-	if err == nil && format != compress.None && s.Line.Has("debug") {
+	format, err := c.Options.CompressOutput.Of(c.Options.OutputFile)
+	if err == nil && format != compress.None && c.Line.Has("debug") {
 		err = errs.Optionf("--compress-output, --debug", "give one of them, not both")
 	}
-	s.Options.CompressOutput = format
+	c.Options.CompressOutput = format
 	return err
 }
 
@@ -371,9 +377,14 @@ func (s *sorter) readFiles() error {
 		}
 		return errs.Optionf(argv.Quote(s.files[1]), "extra operand not allowed with -%s", letter)
 	}
-	// All files are checked before any is read, so that a missing file is reported before hours
-	// of sorting. A later failure is reported by the engine.
-	for _, name := range s.files {
+	return checkFiles(s.files)
+}
+
+// checkFiles refuses files that are missing and directories. All are checked before any is
+// read, so that a missing file is reported before hours of work. A later failure is
+// reported by the engine.
+func checkFiles(files []string) error {
+	for _, name := range files {
 		if name == "-" {
 			continue
 		}
@@ -424,14 +435,19 @@ func (s *sorter) sort(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	o := &s.Options
+	return s.runFiles(ctx, chain, s.files)
+}
+
+// runFiles runs the chain on files. "-" is standard input.
+func (c *Call) runFiles(ctx context.Context, chain jobs.Chain, files []string) error {
+	o := &c.Options
 	// Only null devices were named. The job runs on an empty input, so that -o still makes its
 	// file.
-	if o.Inputs = engineInputs(s.files); len(o.Inputs) == 0 {
-		o.Inputs, s.Stdin = []string{"-"}, strings.NewReader("")
+	if o.Inputs = engineInputs(files); len(o.Inputs) == 0 {
+		o.Inputs, c.Stdin = []string{"-"}, strings.NewReader("")
 	}
 	o.Overwrite = o.OutputFile != "" // an output that is an input too is replaced at the end
-	_, err = s.RunChain(ctx, chain)
+	_, err := c.RunChain(ctx, chain)
 	return err
 }
 

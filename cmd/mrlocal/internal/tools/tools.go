@@ -63,7 +63,7 @@ type Call struct {
 }
 
 // All lists the tools in the order of the help. A new tool gets a line here.
-func All() []Tool { return []Tool{grepTool(), sortTool()} }
+func All() []Tool { return []Tool{countTool(), grepTool(), sortTool()} }
 
 // Named returns the tool of that name.
 func Named(name string) (Tool, bool) {

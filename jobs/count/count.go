@@ -1,0 +1,148 @@
+// Package count is a job that counts how often lines, words or fields occur. It does
+// what sort | uniq -c does, without sorting what is equal: the kvbuffer adds the
+// counts in a hash table (jobs.Sum), and only the different keys are sorted.
+//
+// What is counted is a key of each record: the whole line, each of its words, the
+// fields that cut would print, or columns of CSV. Lines and words are handed over as
+// parts of the block. Other keys are first put together in memory of the mapper.
+//
+// A record of the result is the count, right-aligned in 7 columns, a space and the
+// key, as uniq -c writes it. They come in byte order of the keys. With Top, they come
+// by falling count, then by key.
+//
+// Memory: some hundred spans and keys for each mapper, and the longest key. With
+// IgnoreCase, lines and words are changed in the block; a second attempt on the same
+// block then changes nothing.
+//
+// Neighbours: package jobs finds words; jobs/internal/counts adds and chooses;
+// jobs/internal/csv reads CSV; jobs/jobtest and the GNU tools are the references of
+// the tests. jobs/wordcount is the job of Hadoop, with its output.
+package count
+
+import (
+	"strconv"
+
+	"mrlocal/errs"
+	"mrlocal/jobs"
+	"mrlocal/jobs/internal/counts"
+)
+
+// Options say what is counted and what is printed. The zero value counts lines.
+type Options struct {
+	// Words counts words: runs of bytes other than space, TAB, newline, carriage
+	// return and form feed. With Fields, it makes them the fields of a line.
+	Words bool
+	Alnum bool // words are runs of ASCII letters and digits; requires Words, without Fields
+
+	// Fields counts these fields of each line, as LIST of cut -f, such as 2 or
+	// 1,3-. Several fields are joined by the delimiter. A line without delimiter is
+	// a key as a whole.
+	Fields    string
+	Delimiter string // one byte; empty: TAB, of CSV a comma
+	Delimited bool   // leave out lines without delimiter, or, with Words, without any of the fields
+
+	// CSV counts columns of CSV, all of them unless Fields is set, and writes CSV.
+	// Fields may name columns; Header has the names. Records end with NUL, as with
+	// ZeroEnded, since a value in quotes may hold newlines.
+	CSV    bool
+	Header []string
+
+	IgnoreCase bool  // A to Z count as a to z, and are printed so
+	ZeroEnded  bool  // lines end with NUL, of input and output
+	Top        int64 // only the Top most frequent keys, by falling count, then by key; 0: all keys
+	Min, Max   int64 // least and largest count of a key that is printed; Max 0: no bound
+}
+
+// New makes the job. It fails with an error of kind errs.BadOptions that names the
+// field.
+func New(o Options) (jobs.Chain, error) {
+	newMapper, err := o.compile()
+	if err != nil {
+		return nil, err
+	}
+	keep := counts.Options{Min: uint64(o.Min), Max: uint64(o.Max), Top: o.Top}
+	newFormat := func() counts.Format { return aligned{} }
+	if o.CSV {
+		separator := o.separator()
+		newFormat = func() counts.Format { return &table{separator: separator} }
+	}
+	delim := jobs.Newline
+	if o.ZeroEnded || o.CSV {
+		delim = jobs.NUL
+	}
+	count := jobs.Job{
+		Name:       "count",
+		Delim:      delim,
+		Ordered:    o.Top == 0,
+		NewMapper:  newMapper,
+		NewFolder:  func() jobs.Folder { return jobs.Sum{} },
+		NewReducer: func() jobs.Reducer { return counts.NewSum(keep, newFormat()) },
+		BuiltIn:    true,
+	}
+	if o.Top == 0 {
+		return jobs.Chain{count}, nil
+	}
+	return jobs.Chain{count, counts.TopJob("count-top", delim, keep, newFormat)}, nil
+}
+
+// compile checks the options and returns the constructor of the mapper.
+func (o *Options) compile() (func() jobs.Mapper, error) {
+	for _, n := range []struct {
+		field string
+		value int64
+	}{{"Top", o.Top}, {"Min", o.Min}, {"Max", o.Max}} {
+		if n.value < 0 {
+			return nil, errs.Optionf("Options."+n.field+" "+strconv.FormatInt(n.value, 10), "must not be negative")
+		}
+	}
+	delim := byte('\n')
+	if o.ZeroEnded || o.CSV {
+		delim = 0
+	}
+	switch {
+	case o.CSV && o.Words:
+		return nil, errs.Optionf("Options.CSV, Options.Words", "give one of them, not both")
+	case o.Alnum && (!o.Words || o.Fields != ""):
+		return nil, errs.Optionf("Options.Alnum", "is for words, without fields")
+	case o.Words && o.ZeroEnded && o.Fields == "":
+		return nil, errs.Optionf("Options.Words, Options.ZeroEnded", "give one of them, not both: no word has a newline")
+	case o.Delimiter != "" && (o.Words || o.Fields == "" && !o.CSV):
+		return nil, errs.Optionf("Options.Delimiter", "is for fields, without words")
+	case len(o.Delimiter) > 1:
+		return nil, errs.Optionf("Options.Delimiter "+strconv.Quote(o.Delimiter), "must be one byte")
+	case o.Delimited && (o.CSV || o.Fields == ""):
+		return nil, errs.Optionf("Options.Delimited", "is for fields, and not for CSV")
+	case o.Fields != "" && !o.Words && !o.CSV && o.separator() == delim:
+		return nil, errs.Optionf("Options.Delimiter", "is what ends lines")
+	}
+	if o.Fields == "" && !o.CSV {
+		if o.Words {
+			return func() jobs.Mapper { return newWordMapper(o.Alnum, o.IgnoreCase) }, nil
+		}
+		return func() jobs.Mapper { return newLineMapper(delim, o.IgnoreCase) }, nil
+	}
+	list, err := o.ranges()
+	if err != nil {
+		return nil, err
+	}
+	k := keys{list: list, separator: o.separator(), delimited: o.Delimited}
+	appendKey := k.appendFields
+	switch {
+	case o.CSV:
+		appendKey = k.appendColumns
+	case o.Words:
+		appendKey = k.appendWords
+	}
+	return func() jobs.Mapper { return newKeyMapper(delim, o.IgnoreCase, appendKey) }, nil
+}
+
+// separator returns the byte between fields.
+func (o *Options) separator() byte {
+	switch {
+	case o.Delimiter != "":
+		return o.Delimiter[0]
+	case o.CSV:
+		return ','
+	}
+	return '\t'
+}

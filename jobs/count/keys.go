@@ -1,0 +1,219 @@
+package count
+
+import (
+	"bytes"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"mrlocal/errs"
+	"mrlocal/jobs/internal/csv"
+)
+
+// span is a range of fields, from 1; both ends belong to it.
+type span struct{ first, last uint64 }
+
+// toEnd is the last field of a range such as 3-.
+const toEnd = math.MaxUint64
+
+// ranges reads Options.Fields: ascending ranges that do not touch each other, as cut
+// takes them. No field at all is every field.
+func (o *Options) ranges() ([]span, error) {
+	if o.Fields == "" {
+		return []span{{1, toEnd}}, nil
+	}
+	var list []span
+	if name := slices.Index(o.Header, o.Fields); name >= 0 {
+		return []span{{uint64(name) + 1, uint64(name) + 1}}, nil
+	}
+	// As in cut, blanks divide ranges too. The name of a column may hold blanks.
+	words := strings.FieldsFunc(o.Fields, func(r rune) bool { return r == ',' || !o.CSV && (r == ' ' || r == '\t') })
+	if len(words) == 0 {
+		return nil, errs.Optionf("Options.Fields "+strconv.Quote(o.Fields), "names no field")
+	}
+	for _, word := range words {
+		s, problem := o.parseRange(word)
+		if problem != "" {
+			return nil, errs.Optionf("Options.Fields "+strconv.Quote(word), "%s", problem)
+		}
+		list = append(list, s)
+	}
+	slices.SortFunc(list, func(a, b span) int {
+		if a.first < b.first {
+			return -1
+		}
+		return int(min(a.first-b.first, 1))
+	})
+	merged := list[:1]
+	for _, s := range list[1:] {
+		if last := &merged[len(merged)-1]; s.first <= last.last || s.first-1 == last.last {
+			last.last = max(last.last, s.last)
+			continue
+		}
+		merged = append(merged, s)
+	}
+	return merged, nil
+}
+
+// parseRange reads N, N-, N-M or -M, or the name of a column. problem says what is
+// wrong.
+func (o *Options) parseRange(word string) (s span, problem string) {
+	if name := slices.Index(o.Header, word); name >= 0 {
+		return span{uint64(name) + 1, uint64(name) + 1}, ""
+	}
+	from, to, isRange := strings.Cut(word, "-")
+	s = span{1, toEnd}
+	var err error
+	if from != "" {
+		s.first, err = strconv.ParseUint(from, 10, 64)
+	}
+	if err == nil && to != "" {
+		s.last, err = strconv.ParseUint(to, 10, 64)
+	} else if err == nil && !isRange {
+		s.last = s.first
+	}
+	switch {
+	case o.CSV && (err != nil || s.first > uint64(len(o.Header))):
+		return s, "no such column; the columns are " + strings.Join(o.Header, ", ")
+	case err != nil:
+		return s, "not a list of fields; write 2 or 1,3-"
+	case from == "" && to == "":
+		return s, "a range has a first or a last field"
+	case s.first == 0 || s.last == 0:
+		return s, "fields count from 1"
+	case s.first > s.last:
+		return s, "the range ends before it begins"
+	}
+	// Records end with their last column, but a range may name more.
+	if o.CSV && to != "" {
+		s.last = min(s.last, uint64(len(o.Header)))
+	}
+	return s, ""
+}
+
+// AppendHeader appends a header for the result of CSV: the word count, then the names of
+// the columns that are counted. It is meant for options that New accepts.
+func (o *Options) AppendHeader(dst []byte) []byte {
+	list, err := o.ranges()
+	if err != nil {
+		return dst
+	}
+	dst = append(dst, "count"...)
+	for _, s := range list {
+		for _, name := range o.Header[s.first-1 : min(s.last, uint64(len(o.Header)))] {
+			dst = csv.Append(append(dst, o.separator()), []byte(name), o.separator())
+		}
+	}
+	return dst
+}
+
+// keys makes keys of records.
+type keys struct {
+	list      []span
+	separator byte
+	delimited bool
+}
+
+// appendFields appends what cut -f prints of a line, without its newline. It reports
+// false where cut prints nothing.
+//
+// hot: once a line whose fields are counted.
+func (k *keys) appendFields(dst, line []byte) ([]byte, bool) {
+	end := bytes.IndexByte(line, k.separator) // of field n
+	if end < 0 {
+		return append(dst, line...), !k.delimited
+	}
+	// Invariant: field n begins at at and ends at end; end is -1 if it is the last one.
+	at, n := 0, uint64(1)
+	for i, s := range k.list {
+		for ; n < s.first; n++ {
+			if end < 0 {
+				return dst, true
+			}
+			at = end + 1
+			end = k.next(line, at)
+		}
+		if i > 0 {
+			dst = append(dst, k.separator)
+		}
+		if s.last == toEnd {
+			return append(dst, line[at:]...), true
+		}
+		first := at
+		for ; n < s.last && end >= 0; n++ {
+			at = end + 1
+			end = k.next(line, at)
+		}
+		if end < 0 {
+			return append(dst, line[first:]...), true
+		}
+		dst = append(dst, line[first:end]...)
+	}
+	return dst, true
+}
+
+// next returns where the field that begins at at ends; -1: with the line.
+func (k *keys) next(line []byte, at int) int {
+	if n := bytes.IndexByte(line[at:], k.separator); n >= 0 {
+		return at + n
+	}
+	return -1
+}
+
+// appendWords appends words of a line, with a space between two of them. It reports
+// false for a line that has none of them, if such lines are left out.
+//
+// hot: once a line whose words are fields.
+func (k *keys) appendWords(dst, line []byte) ([]byte, bool) {
+	list, n, found := k.list, uint64(0), false
+	for at := 0; len(list) > 0; {
+		for at < len(line) && isBlank(line[at]) {
+			at++
+		}
+		if at == len(line) {
+			break
+		}
+		begin := at
+		for at < len(line) && !isBlank(line[at]) {
+			at++
+		}
+		if n++; n < list[0].first {
+			continue
+		}
+		if found {
+			dst = append(dst, ' ')
+		}
+		dst, found = append(dst, line[begin:at]...), true
+		if n == list[0].last {
+			list = list[1:]
+		}
+	}
+	return dst, found || !k.delimited
+}
+
+// isBlank reports whether c ends a word, as in jobs.BlankSeparated.
+func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\f' || c == '\r' }
+
+// appendColumns appends the texts of columns of CSV. NUL follows each, because no
+// text has one. A record with fewer columns has empty ones.
+func (k *keys) appendColumns(dst, record []byte) ([]byte, bool) {
+	record = bytes.TrimSuffix(record, []byte("\r"))
+	list, n := k.list, uint64(0)
+	for more := true; len(list) > 0; {
+		var value []byte
+		if more {
+			value, record, more = csv.Cut(record, k.separator)
+		} else if list[0].last == toEnd {
+			break
+		}
+		if n++; n < list[0].first {
+			continue
+		}
+		dst = append(append(dst, csv.Text(value)...), 0)
+		if n == list[0].last {
+			list = list[1:]
+		}
+	}
+	return dst, true
+}

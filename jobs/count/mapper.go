@@ -1,0 +1,176 @@
+package count
+
+import (
+	"bytes"
+	"fmt"
+
+	"mrlocal/jobs"
+	"mrlocal/jobs/internal/counts"
+)
+
+// perStep is how many keys are emitted at a time.
+const perStep = 512
+
+// emitter emits keys with the count 1.
+type emitter struct{ one [8]byte }
+
+// newEmitter makes an emitter. It has no state but the count.
+func newEmitter() emitter {
+	var e emitter
+	jobs.AppendUint64(e.one[:0], 1)
+	return e
+}
+
+// emit emits the keys, which are parts of data.
+func (e *emitter) emit(out jobs.Emitter, data []byte, keys []jobs.Span) {
+	jobs.EmitSpans(out, data, keys, e.one[:])
+}
+
+// wordMapper emits the words of a block.
+type wordMapper struct {
+	emitter
+	fold  bool
+	words *jobs.Words
+}
+
+// newWordMapper makes a mapper for one attempt.
+func newWordMapper(alnum, fold bool) *wordMapper {
+	m := &wordMapper{emitter: newEmitter(), fold: fold, words: jobs.BlankSeparated()}
+	if alnum {
+		m.words = jobs.LettersAndDigits()
+	}
+	return m
+}
+
+// Map implements jobs.Mapper.
+func (m *wordMapper) Map(b jobs.Block, out jobs.Emitter) error {
+	if m.fold {
+		counts.Lower(b.Data)
+	}
+	for words := range m.words.In(b.Data) {
+		m.emit(out, b.Data, words)
+	}
+	return nil
+}
+
+// lineMapper emits the lines of a block, where they lie.
+type lineMapper struct {
+	emitter
+	fold  bool
+	delim byte
+	lines [perStep]jobs.Span
+}
+
+// newLineMapper makes a mapper for one attempt.
+func newLineMapper(delim byte, fold bool) *lineMapper {
+	return &lineMapper{emitter: newEmitter(), fold: fold, delim: delim}
+}
+
+// Map implements jobs.Mapper.
+//
+// hot: a turn for each line.
+func (m *lineMapper) Map(b jobs.Block, out jobs.Emitter) error {
+	data := b.Data
+	if m.fold {
+		counts.Lower(data)
+	}
+	n := 0
+	for off := 0; off < len(data); {
+		length := bytes.IndexByte(data[off:], m.delim)
+		if length < 0 { // the last line of a file
+			length = len(data) - off
+		}
+		m.lines[n] = jobs.Span{Off: uint32(off), Len: uint32(length)}
+		off += length + 1
+		if n++; n == perStep || off >= len(data) {
+			m.emit(out, data, m.lines[:n])
+			n = 0
+		}
+	}
+	return nil
+}
+
+// keyMapper emits a key of each record that it has put together in memory of its own.
+type keyMapper struct {
+	emitter
+	fold      bool
+	delim     byte
+	appendKey func(dst, record []byte) ([]byte, bool)
+	room      []byte // the keys of a step
+	keys      []jobs.Span
+
+	charge       func(bytes int64) bool // nil: no bound
+	chargedBytes int64                  // that charge counts; less may be in use
+}
+
+// roomBytes of keys end a step. One key may be longer.
+const roomBytes = 64 << 10
+
+// newKeyMapper makes a mapper for one attempt. appendKey appends the key of a record,
+// or reports false for a record that has none.
+func newKeyMapper(delim byte, fold bool, appendKey func(dst, record []byte) ([]byte, bool)) *keyMapper {
+	return &keyMapper{
+		emitter: newEmitter(), fold: fold, delim: delim, appendKey: appendKey,
+		chargedBytes: 2 * roomBytes,
+		room:         make([]byte, 0, 2*roomBytes), keys: make([]jobs.Span, 0, perStep),
+	}
+}
+
+// Begin implements jobs.Attempter.
+func (m *keyMapper) Begin(a jobs.Attempt) { m.charge = a.Charge }
+
+// account counts the room against the bound of the run. Short keys fit into what every
+// attempt has beside its blocks.
+func (m *keyMapper) account() error {
+	more := int64(cap(m.room)) - m.chargedBytes
+	if more <= 0 || m.charge == nil {
+		return nil
+	}
+	if !m.charge(more) {
+		return fmt.Errorf("a key of %d bytes does not fit in memory", m.keys[len(m.keys)-1].Len)
+	}
+	m.chargedBytes += more
+	return nil
+}
+
+// Map implements jobs.Mapper.
+//
+// hot: a turn for each record.
+func (m *keyMapper) Map(b jobs.Block, out jobs.Emitter) error {
+	for rest := b.Data; len(rest) > 0; {
+		record := rest
+		if n := bytes.IndexByte(rest, m.delim); n >= 0 {
+			record, rest = rest[:n], rest[n+1:]
+		} else {
+			rest = nil
+		}
+		begin := len(m.room)
+		room, ok := m.appendKey(m.room, record)
+		m.room = room
+		if !ok {
+			m.room = room[:begin]
+			continue
+		}
+		m.keys = append(m.keys, jobs.Span{Off: uint32(begin), Len: uint32(len(room) - begin)})
+		if len(room) >= roomBytes {
+			if err := m.account(); err != nil {
+				return err
+			}
+		}
+		if len(m.keys) == perStep || len(room) >= roomBytes {
+			m.step(out)
+		}
+	}
+	m.step(out)
+	return nil
+}
+
+// step emits the keys in the room, and empties it.
+func (m *keyMapper) step(out jobs.Emitter) {
+	// Only the keys are changed, not the block: a delimiter may be a letter.
+	if m.fold {
+		counts.Lower(m.room)
+	}
+	m.emit(out, m.room, m.keys)
+	m.room, m.keys = m.room[:0], m.keys[:0]
+}
