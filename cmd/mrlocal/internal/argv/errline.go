@@ -97,6 +97,6 @@ func flagOf(field string) string {
 		"Slow": "--slow", "MemoryBytes": "--memory", "SortBufferBytes": "--sort-buffer", "SpillPercent": "--spill-percent",
 		"GrowthThreshold": "--growth-threshold", "MergeFactor": "--merge-factor", "Attempts": "--attempts",
 		"Top": "--top", "Min": "--min", "Max": "--max", "Fields": "-f", "Delimiter": "-d", "Delimited": "-s", "Words": "-w",
-		"ZeroEnded": "-z", "Alnum": "--alnum", "CSV": "--csv", "Separator": "-t", "Keys": "-k", "Patterns": "-e",
+		"ZeroEnded": "-z", "Alnum": "--alnum", "CSV": "--csv", "JSON": "--json", "Separator": "-t", "Keys": "-k", "Patterns": "-e",
 	}[field], field)
 }
