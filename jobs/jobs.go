@@ -31,7 +31,7 @@
 // a Taker, a SpanEmitter or a RawWriter. Each of these interfaces has one
 // method. Whoever may use it finds it with a type assertion.
 //
-// Neighbours: the packages below this one are jobs (wordcount, sort, grep,
+// Neighbours: the packages below this one are jobs (wordcount, count, sort, grep,
 // sleep); package jobs/jobtest runs any job in memory, as a reference for
 // tests; package mrlocal runs a job on files.
 package jobs
