@@ -99,6 +99,7 @@ func (c *coordinator) opened(ch *chain, j *runningJob, err error) {
 	}
 	if ch.err != nil {
 		if j != nil {
+			j.forgetPrimed()
 			j.release()
 		}
 		c.end(ch)

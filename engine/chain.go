@@ -160,6 +160,7 @@ func (ch *chain) open() (*runningJob, error) {
 		j.Parts = ch.reduces(first, inputBytes, streams)
 	}
 	if err := j.planMaps(streams); err != nil {
+		j.forgetPrimed()
 		return nil, err
 	}
 	j.complete()

@@ -149,6 +149,7 @@ func (r *run) checkPaths() (totalBytes int64, streamJobs int, err error) {
 		totalBytes += plan.Bytes
 		if len(plan.Streams) > 0 {
 			streamJobs++
+			r.streamed = plan
 		}
 		if r.blockBytes == 0 {
 			r.blockBytes = plan.BlockBytes()

@@ -107,6 +107,13 @@ func (j *runningJob) stopFeeder(cause error) {
 	}
 }
 
+// forgetPrimed gives back what a feeder that will not serve has decoded.
+func (j *runningJob) forgetPrimed() {
+	if j.feeder != nil {
+		j.feeder.Forget()
+	}
+}
+
 // updateReady tells the Ledger which map tasks may start.
 func (j *runningJob) updateReady() {
 	c := j.chain.run.coordinator

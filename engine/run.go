@@ -38,6 +38,7 @@ import (
 	"mrlocal/engine/source"
 	"mrlocal/engine/task"
 	"mrlocal/errs"
+	"mrlocal/input"
 	"mrlocal/internal/disk"
 	"mrlocal/internal/machine"
 	"mrlocal/internal/membudget"
@@ -67,6 +68,7 @@ type run struct {
 	runningMaps      atomic.Int64
 	pieces           *source.Pieces // of streams; nil: there are none
 	blockBytes       int64          // of the first job's splits
+	streamed         *input.Plan    // with streams, of the last job that has some; nil: none has
 	visitors         atomic.Int32   // goroutines that may use the budget's memory and that the run does not wait for; -1: there is none, and the run has ended
 	abandonedThreads int
 	notes            []string
@@ -235,6 +237,9 @@ func (r *run) divideMemory(inputBytes int64, streamJobs int) {
 		bytes := max(membudget.ChunkBytes, min(r.blockBytes, total/8/count-2*membudget.ChunkBytes))
 		r.pieces = source.NewPieces(int(count), bytes, feeders)
 		total -= r.pieces.TotalBytes()
+		ahead := r.aheadBytes(streamJobs)
+		r.pieces.AllowAhead(ahead)
+		total -= ahead
 	}
 	// A kvbuffer starts with a share of its slot's memory, between 4 and 256 MiB. A
 	// quarter leaves room for map outputs; three quarters make few runs.
@@ -253,7 +258,7 @@ func (r *run) divideMemory(inputBytes int64, streamJobs int) {
 	// perSlot.
 	r.env.FloorBytes = min(perSlot, max(r.env.SortBufferBytes+task.OverheadBytes, 6<<20))
 	if r.pieces != nil {
-		r.env.HeldTotalBytes = r.pieces.TotalBytes()
+		r.env.HeldTotalBytes, r.env.AheadBytes = r.pieces.TotalBytes(), r.pieces.AheadBytes
 		r.pieces.AllowWindows(total - r.env.FloorBytes)
 	}
 	r.env.DivideFDs(int(slotCount))
@@ -262,6 +267,21 @@ func (r *run) divideMemory(inputBytes int64, streamJobs int) {
 	r.env.SpillPercent, r.env.NoGrowth, r.env.GrowthThreshold = o.SpillPercent, o.NoGrowth, o.GrowthThreshold
 	r.env.HashSeed = rand.Uint64() | 1 // the result does not depend on it
 	r.env.MergeFactor, r.env.Codec, r.env.Profile = o.MergeFactor, o.Codec, o.Profile
+}
+
+// aheadBytes returns what decoding ahead may take: enough for as many goroutines as
+// there are slots and cores, but at most a quarter of the bound. Streams of several
+// jobs keep the cores busy without it.
+func (r *run) aheadBytes(streamJobs int) int64 {
+	cores := min(len(r.cores), r.o.allSlots())
+	if streamJobs > 1 || cores < 2 || r.streamed == nil {
+		return 0
+	}
+	least, bytes := r.streamed.AheadBytes(2), r.streamed.AheadBytes(cores)
+	if bytes = min(bytes, r.budget.Limit()/4); bytes < least {
+		return 0
+	}
+	return bytes
 }
 
 // setPace slows trackers, networks and disks down as the options say.
@@ -371,7 +391,8 @@ func (r *run) createTemp(kind string) func() (*disk.File, error) {
 }
 
 // bindFeeder binds the calling thread to the core of the first slot. The decoder
-// of a stream shares that core, so that one map slot does not use two cores.
+// of a stream shares that core, so that one map slot does not use two cores. What is
+// decoded ahead (aheadBytes) uses the cores of all slots.
 func (r *run) bindFeeder() {
 	if !r.o.NoPin {
 		runtime.LockOSThread()

@@ -121,6 +121,52 @@ func TestADecoderLeavesMapsTheirMemory(t *testing.T) {
 	}
 }
 
+// members compresses data in members of so many bytes.
+func members(t testing.TB, data []byte, bytesEach int) (stored []byte) {
+	t.Helper()
+	for len(data) > 0 {
+		n := min(len(data), bytesEach)
+		stored = append(stored, zipped(t, data[:n])...)
+		data = data[n:]
+	}
+	return stored
+}
+
+// With little memory nothing is decoded ahead, and a record that needs the memory of
+// helpers gets it.
+func TestDecodingAheadNeverTakesMemoryFromRecords(t *testing.T) {
+	record := 150 << 20
+	if testing.Short() {
+		record = 5 << 20
+	}
+	lines := text(182, 4_000_000)
+	data := append(append(bytes.Clone(lines), bytes.Repeat([]byte("0123456789abcdef"), record/16)...), '\n')
+	data = append(data, lines...)
+	file := jobtest.File{Path: "a.gz", Data: members(t, data, 700_000)}
+	dir := writeFiles(t, []jobtest.File{file})
+	chain := chains(t)["sort"]()
+	want, err := jobtest.Reference(chain, []jobtest.File{{Path: "a.gz", Data: data}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, memoryMiB := range []int64{24, 48, 64, 192, 256} {
+		if int64(record)>>20*5/4 > memoryMiB {
+			continue
+		}
+		for _, maps := range []int{1, 2} {
+			timer := time.AfterFunc(100*time.Second, func() { panic("the run hangs") })
+			got, _ := must(t, chain, engine.Options{
+				JobOptions: engine.JobOptions{Inputs: []string{filepath.Join(dir, "a.gz")}}, Config: setup.Config{MapSlots: maps, ReduceSlots: 1},
+				MemoryBytes: memoryMiB << 20, Policy: newPolicy(t, "pi-dhfs"), TempDirs: []string{t.TempDir()},
+			})
+			timer.Stop()
+			if !bytes.Equal(want, got) {
+				t.Errorf("%d MiB, %d map slots: %d bytes, want %d", memoryMiB, maps, len(got), len(want))
+			}
+		}
+	}
+}
+
 // An attempt whose tracker is lost may go on reading until it notices. Its piece of a
 // stream is in memory once, and blocks move to the attempt that reads them.
 func TestAPieceOfAStreamIsReadByOneAttemptAtATime(t *testing.T) {

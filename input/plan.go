@@ -76,6 +76,13 @@ type Charger interface {
 	Charge(bytes int64) (release func(), err error)
 }
 
+// Sparer is an optional ability of a Memory. Where it has memory to spare, a large
+// compressed file is decoded by several goroutines, which end before release is
+// called. Spare never waits. It is called on the goroutine that reads the stream.
+type Sparer interface {
+	Spare(bytes int64) (release func(), ok bool)
+}
+
 // Options say how files are found and divided. The zero value works.
 type Options struct {
 	// BlockBytes is the length of a split. 0: a length from 1 MiB to 64 MiB,
@@ -233,6 +240,16 @@ func NewPlan(paths []string, o Options) (*Plan, error) {
 
 // BlockBytes returns the length of a split that NewPlan chose.
 func (p *Plan) BlockBytes() int64 { return p.block }
+
+// AheadBytes returns what so many goroutines ask of a Sparer to decode the streams
+// ahead, one stream at a time. 0: no stream is decoded ahead. There are two
+// goroutines at least.
+func (p *Plan) AheadBytes(goroutines int) (bytes int64) {
+	for _, i := range p.Streams {
+		bytes = max(bytes, p.Files[i].Codec.AheadBytes(goroutines))
+	}
+	return bytes
+}
 
 // File returns the path of the input file that info describes.
 func (p *Plan) File(info os.FileInfo) (path string, ok bool) {

@@ -39,6 +39,9 @@ func (p *Plan) OpenStream(file int32, mem Memory) (*Stream, error) {
 			h = &handle{path: f.Path, file: file}
 		}
 	case regular, regularStdin:
+		if m, ok := mem.(Sparer); ok {
+			s.decoders.Spare = m.Spare
+		}
 		h = &handle{}
 		err = p.openPlanned(file, h)
 	}
@@ -100,6 +103,10 @@ func (s *Stream) Err() error { return s.err }
 
 // Skipped reports whether the stream gave nothing because it is binary.
 func (s *Stream) Skipped() bool { return s.src.skipped }
+
+// Shed gives back what the stream keeps to decode ahead. It may be called within a
+// call of Get of the stream's Memory.
+func (s *Stream) Shed() { s.decoders.Shed() }
 
 // Close gives back what the stream holds and returns Err. It may be called at
 // any time, and more than once.

@@ -26,6 +26,9 @@ type Pieces struct {
 
 	windowsBytes int64        // what decoders with large windows may take together
 	windows      atomic.Int64 // what of it is left
+
+	aheadBytes int64       // what decoding ahead may take
+	shed       atomic.Bool // nothing is decoded ahead any more
 }
 
 // smallWindowBytes is what package input lets every decoder keep. The budget does
@@ -51,6 +54,18 @@ func (p *Pieces) TotalBytes() int64 { return int64(p.count) * p.pieceBytes() }
 func (p *Pieces) AllowWindows(bytes int64) {
 	p.windowsBytes = bytes
 	p.windows.Store(bytes)
+}
+
+// AllowAhead is called once, before any feeder serves: the only feeder of the run may
+// take so much of the budget to decode ahead.
+func (p *Pieces) AllowAhead(bytes int64) { p.aheadBytes = bytes }
+
+// AheadBytes returns what decoding ahead may still take of the budget.
+func (p *Pieces) AheadBytes() int64 {
+	if p.shed.Load() {
+		return 0
+	}
+	return p.aheadBytes
 }
 
 // takeWindow takes bytes of what AllowWindows has allowed; false: too little is left.
@@ -95,6 +110,7 @@ type Feeder struct {
 	tokensHeld int              // by the piece being filled
 	giant      bool             // the piece being filled may take many tokens
 	primed     *Held            // decoded before the job was submitted, for sampling
+	ahead      int64            // leased to decode ahead
 }
 
 // NewFeeder makes the feeder of a plan. It ends with ctx. skipped is called with the
@@ -110,7 +126,12 @@ func (f *Feeder) Serve(announce func(s Source)) error {
 	if err := take(f.ctx, f.pieces.turns); err != nil {
 		return err
 	}
-	defer func() { <-f.pieces.turns }()
+	defer func() {
+		if f.stream != nil {
+			f.stream.Close() // it may still decode ahead
+		}
+		<-f.pieces.turns
+	}()
 	streams := f.plan.Streams
 	for i := range f.plan.Splits {
 		split := &f.plan.Splits[i]
@@ -148,6 +169,9 @@ func (f *Feeder) decode(file int32, announce func(Source)) error {
 func (f *Feeder) Prime() (*Held, error) {
 	piece, err := f.piece(f.plan.Streams[0])
 	f.primed = piece
+	if err != nil && f.stream != nil {
+		f.stream.Close()
+	}
 	return piece, err
 }
 
@@ -239,6 +263,9 @@ func (f *Feeder) takeGiant() error {
 			return err
 		}
 		f.giant = true
+		// Nothing but the record and its map needs memory now.
+		f.pieces.shed.Store(true)
+		f.stream.Shed()
 	}
 	return f.takeTokens(f.pieces.most)
 }
@@ -294,6 +321,20 @@ func (m feedMemory) Get(n int) (*membudget.Chunk, error) {
 	extra.Transfer(f.lease, c)
 	extra.Close()
 	return c, nil
+}
+
+// Spare gives memory for decoding ahead, if that is free.
+func (m feedMemory) Spare(bytes int64) (release func(), ok bool) {
+	f := m.f
+	if f.ahead+bytes > f.pieces.AheadBytes() {
+		return nil, false
+	}
+	lease, ok := f.budget.TryReserve(bytes)
+	if !ok {
+		return nil, false
+	}
+	f.ahead += bytes
+	return func() { lease.Close(); f.ahead -= bytes }, true
 }
 
 // Put gives a chunk back.

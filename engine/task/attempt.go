@@ -45,6 +45,7 @@ type Env struct {
 	SortBufferBytes int64        // of that, for the first size of a kvbuffer
 	Fits            bool         // the map outputs of all inputs are likely to fit in memory
 	HeldTotalBytes  int64        // what pieces of streams may take together
+	AheadBytes      func() int64 // what decoding ahead may take; nil: nothing
 	AfmBytes        func() int64 // free memory that a running map may count on
 
 	SpillPercent    float64
@@ -300,7 +301,14 @@ func (a *Attempt) enough(err error) error {
 }
 
 // mostBytes returns the largest floor that an attempt may wait for.
-func (a *Attempt) mostBytes() int64 { return a.Env.Budget.Limit() - a.Env.HeldTotalBytes }
+func (a *Attempt) mostBytes() int64 {
+	e := a.Env
+	bytes := e.Budget.Limit() - e.HeldTotalBytes
+	if e.AheadBytes != nil {
+		bytes -= e.AheadBytes()
+	}
+	return bytes
+}
 
 // notifySpill is called by the kvbuffer and by merges, on any thread of the
 // attempt.

@@ -6,6 +6,10 @@
 // gzip, bzip2, zstd, s2 with snappy, xz and lz4 are decoded. Archives and older
 // formats are only recognised, so that nobody takes their bytes for text.
 //
+// bzip2 blocks, gzip members and zstd frames of a large file are decoded on several
+// goroutines where the caller has memory to spare (Decoders.Spare). The text and the
+// errors are the same.
+//
 // Memory: what a decoder keeps lies on the Go heap. Decoders charge for it
 // before they take it.
 //

@@ -25,18 +25,22 @@ const (
 
 // Decoders holds the decoders of one reader. Each decoder is made once and
 // reset for each file, so that 100,000 small files do not make 100,000
-// decoders. No decoder starts a goroutine. The zero value works.
-// One goroutine uses it.
+// decoders. The zero value works. One goroutine uses it.
 type Decoders struct {
 	// Charge asks for memory that a decoder keeps on the Go heap. The Decoders
 	// call release when they are closed. If Charge is nil, windows of more than
 	// 8 MiB are refused.
 	Charge func(bytes int64) (release func(), err error)
+	// Spare asks for memory of decoding ahead, which is worth it for a large file. Where
+	// it is granted, goroutines decode parts of the file; the Decoders call release when
+	// they have ended. It never waits. If Spare is nil, no goroutine is started.
+	Spare func(bytes int64) (release func(), ok bool)
 
 	buf     *bufio.Reader
 	stored  stored
 	codec   Codec // of the open file
 	gzip    *gzipMembers
+	ahead   *ahead // of the open file; nil: it is decoded without goroutines
 	zstd    *zstd.Decoder
 	s2      *s2.Reader
 	xz      *xzReader
@@ -83,18 +87,31 @@ func (d *Decoders) Open(r io.Reader, asIs bool) (io.Reader, error) {
 	if !asIs {
 		d.codec = detect(head)
 	}
+	d.Shed()
 	switch d.codec {
 	case None:
 		return d.buf, nil
 	case Gzip:
-		if d.gzip == nil {
-			d.gzip = &gzipMembers{src: d.buf}
+		if m := (&membersReader{src: d.buf, cut: cutGzip, serial: d.openGzip}); m.ahead.start(demands[Gzip], d.Spare, helpGzip) {
+			d.ahead = &m.ahead
+			return m, nil
 		}
-		return d.gzip, d.gzip.reset()
+		return d.openGzip(d.buf)
 	case Bzip2:
+		if x := new(bzip2Reader); x.ahead.start(demands[Bzip2], d.Spare, bzip2Help) {
+			d.ahead = &x.ahead
+			x.reset(d.buf)
+			return x, d.window(Bzip2, freeWindowBytes)
+		}
 		return bzip2.NewReader(d.buf), d.window(Bzip2, 4<<20)
 	case Zstd:
-		return d.openZstd(head)
+		window := zstdWindow(head)
+		serial := func(r io.Reader) (io.Reader, error) { return d.openZstd(window, r) }
+		if m := (&membersReader{src: d.buf, cut: cutZstd, serial: serial}); m.ahead.start(demands[Zstd], d.Spare, helpZstd(window)) {
+			d.ahead = &m.ahead
+			return m, nil
+		}
+		return serial(d.buf)
 	case S2:
 		if d.s2 == nil {
 			if err := d.window(S2, freeWindowBytes); err != nil {
@@ -140,9 +157,21 @@ func lz4Bytes(head []byte) int64 {
 	return blocks << (2*size + 8)
 }
 
-// openZstd makes a decoder with the window that the first frame needs, because
-// a decoder takes as much memory as its window.
-func (d *Decoders) openZstd(head []byte) (io.Reader, error) {
+// openGzip opens a file of gzip members.
+func (d *Decoders) openGzip(r io.Reader) (io.Reader, error) {
+	src, ok := r.(*bufio.Reader)
+	if !ok {
+		src = bufio.NewReaderSize(r, readBytes)
+	}
+	if d.gzip == nil {
+		d.gzip = &gzipMembers{}
+	}
+	d.gzip.src = src
+	return d.gzip, d.gzip.reset()
+}
+
+// zstdWindow returns the window that the first frame of a file needs, in bytes.
+func zstdWindow(head []byte) uint64 {
 	var header zstd.Header
 	window := uint64(freeWindowBytes)
 	if err := header.Decode(afterSkippable(head)); err == nil && header.SingleSegment {
@@ -150,6 +179,12 @@ func (d *Decoders) openZstd(head []byte) (io.Reader, error) {
 	} else if err == nil {
 		window = max(window, header.WindowSize)
 	}
+	return window
+}
+
+// openZstd makes a decoder with a window of so many bytes, because a decoder takes
+// as much memory as its window.
+func (d *Decoders) openZstd(window uint64, r io.Reader) (io.Reader, error) {
 	bytes := int64(min(window, 1<<40))
 	if d.zstd == nil || bytes > d.windows[Zstd].bytes {
 		if d.zstd != nil {
@@ -165,7 +200,7 @@ func (d *Decoders) openZstd(head []byte) (io.Reader, error) {
 		}
 		d.zstd = zr
 	}
-	return d.zstd, d.zstd.Reset(d.buf)
+	return d.zstd, d.zstd.Reset(r)
 }
 
 // window charges for the memory of the decoder of a codec, unless as much is
@@ -234,10 +269,20 @@ func (d *Decoders) Close() {
 	if d.zstd != nil {
 		d.zstd.Close()
 	}
+	d.Shed()
 	for codec := range d.windows {
 		d.windows[codec].free()
 	}
-	*d = Decoders{Charge: d.Charge}
+	*d = Decoders{Charge: d.Charge, Spare: d.Spare}
+}
+
+// Shed ends the goroutines of the open file and gives their memory back. The file is
+// decoded to its end without them.
+func (d *Decoders) Shed() {
+	if d.ahead != nil {
+		d.ahead.close()
+		d.ahead = nil
+	}
 }
 
 // gzipMembers reads the members of a gzip file one after the other (RFC 1952,

@@ -125,6 +125,7 @@ func goroutineFiles() []string {
 		"engine/arrivals.go",
 		"input/tree.go",
 		"output/compress/queue.go",
+		"input/codec/ahead.go",
 		"datagen/datagen.go",
 		"cmd/mrlocal/internal/process/signals.go",
 		"cmd/mrlocal/internal/show/follow.go",

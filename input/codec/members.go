@@ -1,0 +1,228 @@
+package codec
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"math"
+	"slices"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+)
+
+// membersReader decodes a file of many gzip members or zstd frames on several
+// goroutines. A unit is some whole members or frames that follow each other. A unit
+// that is too large, or that a helper cannot decode, ends that: a decoder of the
+// whole file goes on there, and meets the same bytes as without helpers.
+type membersReader struct {
+	src    *bufio.Reader
+	srcErr error  // how src ended
+	buf    []byte // of the file, behind all units
+	cut    func(stored []byte) int
+	serial func(rest io.Reader) (io.Reader, error)
+	last   bool // no more units are cut
+	unit   *unit
+	sent   int       // bytes of unit
+	rest   io.Reader // decodes the rest of the file
+	ahead  ahead
+}
+
+// Read implements io.Reader.
+func (m *membersReader) Read(p []byte) (int, error) {
+	for m.rest == nil {
+		if m.unit != nil {
+			if n := copy(p, m.unit.text[m.sent:]); n > 0 {
+				m.sent += n
+				return n, nil
+			}
+			m.ahead.idle, m.unit = append(m.ahead.idle, m.unit), nil
+		}
+		if err := m.next(); err != nil {
+			return 0, err
+		}
+	}
+	return m.rest.Read(p)
+}
+
+// next takes the next unit, or goes over to the decoder of the rest.
+func (m *membersReader) next() error {
+	for !m.last && m.ahead.wants() {
+		m.fill()
+		n := m.cut(m.buf)
+		if m.last = n == 0; m.last {
+			break
+		}
+		u := m.ahead.take()
+		u.stored = append(u.stored, m.buf[:n]...)
+		m.buf = m.buf[:copy(m.buf, m.buf[n:])]
+		m.ahead.hand(u)
+	}
+	var stored [][]byte
+	if len(m.ahead.queue) > 0 {
+		u := m.ahead.pop()
+		if u.ok {
+			m.unit, m.sent = u, 0
+			return nil
+		}
+		stored = append(stored, u.stored)
+	}
+	for len(m.ahead.queue) > 0 {
+		stored = append(stored, m.ahead.pop().stored)
+	}
+	stored = append(stored, m.buf)
+	m.ahead.close()
+	if len(m.buf) == 0 && len(stored) == 1 && m.srcErr == io.EOF {
+		return io.EOF
+	}
+	var err error
+	m.rest, err = m.serial(io.MultiReader(bytes.NewReader(slices.Concat(stored...)), &ending{m.src, m.srcErr}))
+	m.buf = nil
+	return err
+}
+
+// fill reads as much of the file as a unit may have.
+func (m *membersReader) fill() {
+	m.buf = slices.Grow(m.buf, mostStoredBytes-len(m.buf))
+	for len(m.buf) < mostStoredBytes && m.srcErr == nil {
+		var n int
+		n, m.srcErr = m.src.Read(m.buf[len(m.buf):mostStoredBytes])
+		m.buf = m.buf[:len(m.buf)+n]
+	}
+}
+
+// ending is a reader that has ended with err, unless that is nil.
+type ending struct {
+	r   io.Reader
+	err error
+}
+
+func (e *ending) Read(p []byte) (int, error) {
+	if e.err != nil {
+		return 0, e.err
+	}
+	return e.r.Read(p)
+}
+
+const (
+	// A unit of small members or frames has this length at least, because handing it
+	// over costs as much as decoding some KB.
+	leastStoredBytes = 128 << 10
+	mostStoredBytes  = 4 << 20
+	mostTextBytes    = 8 << 20
+)
+
+// cutGzip returns where a member seems to begin, behind some others, in stored; 0:
+// nowhere. Compressed data may look like a member by chance. Then a helper cannot
+// decode the unit.
+func cutGzip(stored []byte) int {
+	for at := leastStoredBytes; at+10 <= len(stored); at++ {
+		i := bytes.Index(stored[at:], []byte(gzipMagic))
+		if i < 0 || at+i+10 > len(stored) {
+			break
+		}
+		at += i
+		flags, level, system := stored[at+3], stored[at+8], stored[at+9]
+		if flags < 0x20 && (level == 0 || level == 2 || level == 4) && (system < 14 || system == 255) {
+			return at
+		}
+	}
+	return 0
+}
+
+// helpGzip decodes units of gzip members.
+func helpGzip(work <-chan *unit) {
+	var zr gzip.Reader
+	for u := range work {
+		u.text, u.ok = unzip(&zr, u.stored, slices.Grow(u.text, min(4*len(u.stored), mostTextBytes)))
+		u.done <- struct{}{}
+	}
+}
+
+// unzip appends the text of whole members to dst.
+func unzip(zr *gzip.Reader, stored, dst []byte) (text []byte, ok bool) {
+	r := bytes.NewReader(stored)
+	for r.Len() > 0 {
+		if err := zr.Reset(r); err != nil {
+			return dst, false
+		}
+		zr.Multistream(false)
+		for {
+			dst = slices.Grow(dst, 64<<10)
+			n, err := zr.Read(dst[len(dst):cap(dst)])
+			dst = dst[:len(dst)+n]
+			if err == io.EOF {
+				break
+			}
+			if err != nil || len(dst) > mostTextBytes {
+				return dst, false
+			}
+		}
+	}
+	return dst, true
+}
+
+// cutZstd returns the length of whole frames at the start of stored; 0: they cannot
+// be a unit.
+func cutZstd(stored []byte) int {
+	at, text := 0, uint64(0)
+	for at < leastStoredBytes && at < len(stored) {
+		n, size, ok := zstdFrame(stored[at:])
+		if text += size; !ok || text > mostTextBytes {
+			break
+		}
+		at += n
+	}
+	return at
+}
+
+// zstdFrame returns the length of the frame that stored begins with, and of its text
+// if the frame gives it. ok is false if the frame is not whole.
+func zstdFrame(stored []byte) (n int, textBytes uint64, ok bool) {
+	const headerBytes, blockHeaderBytes, checksumBytes = 18, 3, 4
+	var h zstd.Header
+	if err := h.Decode(stored[:min(len(stored), headerBytes)]); err != nil {
+		return 0, 0, false
+	}
+	n = h.HeaderSize
+	if h.Skippable {
+		n += int(min(h.SkippableSize, math.MaxInt32))
+		return n, 0, n <= len(stored)
+	}
+	for last := false; !last; {
+		if n+blockHeaderBytes > len(stored) {
+			return 0, 0, false
+		}
+		block := int(stored[n]) | int(stored[n+1])<<8 | int(stored[n+2])<<16
+		last = block&1 != 0
+		n += blockHeaderBytes
+		if kind := block >> 1 & 3; kind == 1 {
+			n++ // one byte, repeated
+		} else {
+			n += block >> 3
+		}
+	}
+	if h.HasCheckSum {
+		n += checksumBytes
+	}
+	return n, h.FrameContentSize, n <= len(stored)
+}
+
+// helpZstd returns a helper that decodes units of zstd frames with windows of up to
+// so many bytes.
+func helpZstd(windowBytes uint64) func(work <-chan *unit) {
+	return func(work <-chan *unit) {
+		zr, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(windowBytes), zstd.WithDecodeAllCapLimit(true))
+		if err == nil {
+			defer zr.Close()
+		}
+		for u := range work {
+			if u.ok = err == nil; u.ok {
+				var failed error
+				u.text, failed = zr.DecodeAll(u.stored, slices.Grow(u.text, mostTextBytes))
+				u.ok = failed == nil
+			}
+			u.done <- struct{}{}
+		}
+	}
+}

@@ -1,0 +1,71 @@
+package codec
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+)
+
+// memberText returns text that compresses a little.
+func memberText(r *rand.Rand, bytes int) []byte {
+	text := make([]byte, bytes)
+	for i := range text {
+		text[i] = byte(' ' + r.IntN(60))
+	}
+	return text
+}
+
+func gzipMember(text []byte) []byte {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	w.Write(text)
+	w.Close()
+	return b.Bytes()
+}
+
+func zstdFrameOf(text []byte) []byte {
+	w, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(len(text)%2 == 0))
+	if err != nil {
+		panic(err)
+	}
+	return w.EncodeAll(text, nil)
+}
+
+// storedMember is a member with data that is not compressed: text shows as it is.
+func storedMember(text []byte) []byte {
+	var b bytes.Buffer
+	w, _ := gzip.NewWriterLevel(&b, gzip.NoCompression)
+	w.Write(text)
+	w.Close()
+	return b.Bytes()
+}
+
+func TestMembersAndFramesAheadAreTheSame(t *testing.T) {
+	sizes := [][]int{{300_000, 500_000, 400_000, 600_000, 300_000}, {2 << 20, 1 << 20, 2 << 20, 3 << 20}, {10 << 20, 1 << 20}, {400_000, 12 << 20, 400_000}, {0, 1000, 0}}
+	for seed := range uint64(6) {
+		rng := rand.New(rand.NewPCG(seed, 6))
+		for name, compress := range map[string]func([]byte) []byte{"gzip": gzipMember, "zstd": zstdFrameOf, "stored gzip": storedMember} {
+			var data []byte
+			for _, size := range sizes[seed%uint64(len(sizes))] {
+				text := memberText(rng, size)
+				if size > 300_000 { // looks like a member within a member
+					copy(text[290_000:], "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03")
+				}
+				if name == "zstd" && rng.IntN(3) == 0 {
+					data = append(data, 0x51, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3)
+				}
+				data = append(data, compress(text)...)
+			}
+			if seed == 5 && name == "gzip" {
+				data = append(append(data, 0, 0, 0), gzipMember([]byte("behind zeros"))...)
+			}
+			spoiled(data, rng, func(what string, data []byte) {
+				sameAhead(t, fmt.Sprintf("%s, seed %d, %s", name, seed, what), data, rng)
+			})
+		}
+	}
+}
