@@ -164,6 +164,9 @@ func (ch *chain) open() (*runningJob, error) {
 		return nil, err
 	}
 	j.complete()
+	if err := j.keepMaps(); err != nil {
+		return nil, err
+	}
 	if !ch.run.keeps() && !streams {
 		j.plan, ch.plan = nil, nil // the first map that starts plans once more
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"mrlocal/engine/journal"
 	"mrlocal/engine/source"
 	"mrlocal/engine/task"
 	"mrlocal/input"
@@ -30,7 +31,8 @@ type runningJob struct {
 	before *task.Spools       // of the job before in the chain: its parts are the input
 	binary map[int32]struct{} // files that were left out
 
-	releaser     jobs.Releaser // nil: none
+	restored     map[int]*journal.Output // of a killed run, until the job is submitted
+	releaser     jobs.Releaser           // nil: none
 	counters     Counters
 	usage        []report.Usage // by phase, of attempts that committed
 	firstFailure error

@@ -28,6 +28,7 @@ func (c *coordinator) submit(j *runningJob) {
 	}
 	j.seal()
 	j.updateReady()
+	j.restoreMaps()
 }
 
 // mayBeDone has endJobs look at a job.

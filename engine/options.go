@@ -80,6 +80,18 @@ type Options struct {
 	Codec           runs.Codec
 	TempDirs        []string // directories of spills; nil: the system's
 
+	// ResumeDir, where it is set, keeps the outputs of the maps of a single run, with a
+	// journal. After a kill a run with the same options goes on, and no map runs again
+	// whose output is there. The directory is made if it is missing. What the run keeps
+	// there is removed when it has succeeded. The job must have reduces, and inputs that are
+	// no streams. See package engine/journal.
+	ResumeDir string
+
+	// ResumeSettings are lines of the form name=value. They describe the job: all that its
+	// map outputs depend on beside the inputs and these options, such as the version of the
+	// program and its arguments. A journal with other settings is refused.
+	ResumeSettings []string
+
 	TaskTimeout time.Duration // an attempt fails after so long without progress; 0: 600 s
 
 	// Profile labels the work of attempts (slot, job, kind, phase) for a CPU

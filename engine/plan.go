@@ -58,7 +58,7 @@ func (ch *chain) reducers() int {
 // points of an ordered job.
 func (j *runningJob) planMaps(streams bool) error {
 	r := j.chain.run
-	sampled := !j.MapOnly() && j.Spec.Ordered && j.Spec.Partition == nil && j.Parts > 1
+	sampled := !j.divideAsBefore() && !j.MapOnly() && j.Spec.Ordered && j.Spec.Partition == nil && j.Parts > 1
 	var first *source.Held
 	switch {
 	case j.Spec.NoInput:

@@ -19,6 +19,9 @@
 // one chain; the others go on. The states of chains, jobs and attempts are in
 // state.go.
 //
+// With Options.ResumeDir the first job keeps its map outputs for a later run
+// (resume.go, package engine/journal).
+//
 // The engine knows no policy, no job and no flag by name. Package engine/task is
 // what an attempt does, engine/source what a map reads.
 package engine
@@ -35,6 +38,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"mrlocal/engine/journal"
 	"mrlocal/engine/source"
 	"mrlocal/engine/task"
 	"mrlocal/errs"
@@ -60,6 +64,7 @@ type run struct {
 	budget      *membudget.Budget
 	pool        *pool.Pool
 	temp        *tempdir.Root
+	journal     *journal.Journal // nil: the run cannot go on after a kill
 	stream      *trace.Stream
 	coordinator *coordinator
 	env         task.Env    // what attempts see
@@ -72,6 +77,7 @@ type run struct {
 	visitors         atomic.Int32   // goroutines that may use the budget's memory and that the run does not wait for; -1: there is none, and the run has ended
 	abandonedThreads int
 	notes            []string
+	succeeded        bool // the result is complete and durable
 }
 
 // RunChain runs the jobs of a chain one after the other on the same slots. The
@@ -133,7 +139,11 @@ func runWork(ctx context.Context, kind string, work []BatchJob, o Options, outco
 			err = errors.Join(err, fmt.Errorf("events: %w", serr))
 		}
 	}
+	if r.journal != nil && err != nil {
+		r.journal.NoteKept(r.o.Note)
+	}
 	report := r.report(err)
+	r.succeeded = err == nil
 	r.close()
 	return report, typed(ctx, err)
 }
@@ -191,6 +201,9 @@ func (r *run) prepare(batch []BatchJob, o Options) error {
 	if err != nil {
 		return err
 	}
+	if err := r.openJournal(); err != nil {
+		return err
+	}
 	if r.budget, err = membudget.New(r.o.MemoryBytes); err != nil {
 		return err
 	}
@@ -245,7 +258,7 @@ func (r *run) divideMemory(inputBytes int64, streamJobs int) {
 	// quarter leaves room for map outputs; three quarters make few runs.
 	perSlot := total / slotCount
 	share := perSlot / 4
-	r.env.Fits = inputBytes+inputBytes/3 < total*3/5 && streamJobs == 0
+	r.env.Fits = inputBytes+inputBytes/3 < total*3/5 && streamJobs == 0 && r.journal == nil
 	if !r.env.Fits {
 		share = perSlot * 3 / 4
 	}
@@ -412,6 +425,11 @@ func (r *run) close() {
 	}
 	if r.temp != nil {
 		r.temp.Close()
+	}
+	if r.journal != nil {
+		if err := r.journal.Close(r.succeeded); err != nil {
+			r.o.Note(err.Error())
+		}
 	}
 	// An abandoned thread may still use its memory.
 	if r.budget != nil && r.abandonedThreads == 0 {

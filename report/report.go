@@ -187,6 +187,7 @@ type Counters struct {
 	SpilledBytes         int64 `json:"SPILLED_BYTES"`
 	Spills               int64 `json:"SPILLS"`
 	KVBufferExpansions   int64 `json:"KVBUFFER_EXPANSIONS"`
+	ResumedMaps          int64 `json:"RESUMED_MAPS,omitempty"` // of a killed run: not run again
 	DataLocalMaps        int64 `json:"DATA_LOCAL_MAPS"`
 	GroupLocalMaps       int64 `json:"RACK_LOCAL_MAPS,omitempty"`
 	SpeculativeMaps      int64 `json:"SPECULATIVE_MAPS"`
@@ -223,6 +224,7 @@ func (c *Counters) add(d *Counters, sign int64) {
 	c.SpilledBytes += sign * d.SpilledBytes
 	c.Spills += sign * d.Spills
 	c.KVBufferExpansions += sign * d.KVBufferExpansions
+	c.ResumedMaps += sign * d.ResumedMaps
 	c.CPUMilliseconds += sign * d.CPUMilliseconds
 	c.OutputBytes += sign * d.OutputBytes
 }

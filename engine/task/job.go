@@ -3,7 +3,9 @@ package task
 import (
 	"sync"
 
+	"mrlocal/internal/disk"
 	"mrlocal/jobs"
+	"mrlocal/report"
 	"mrlocal/shuffle"
 	"mrlocal/spill/runs"
 )
@@ -16,10 +18,17 @@ type Job struct {
 	Spread  int              // how many maps divide the records of a key that has several parts (source.CutsOf); 0: no key has
 	Shuffle *shuffle.Shuffle // nil: map-only
 	Sink    Sink
+	Keeper  Keeper // nil: map outputs need not outlive the run
 
 	sizesOnce sync.Once
 	sizesErr  error
 	makers    sync.Map // of *runs.MapOutput: the *Attempt that made it; only where disks are slowed down
+}
+
+// Keeper keeps map outputs for a later run (journal.Journal).
+type Keeper interface {
+	Create() (*disk.File, error)
+	Commit(task int, out runs.Stored, c *report.Counters) error // durable when it returns nil
 }
 
 // maker returns the attempt that made out; nil: not known.

@@ -65,23 +65,34 @@ func (a *Attempt) mapToBuffer(src source.Source) (*runs.MapOutput, error) {
 		a.phase(slots.PhaseIO)
 	}
 	out, err := buf.Close()
-	if err == nil {
-		a.written()
-		if err = a.atEnd(); err != nil {
-			out.Release()
-			return nil, err
-		}
-	}
 	if err != nil {
 		buf.Discard()
 		return nil, err
 	}
+	a.written()
 	a.addBuffer(buf.Stats())
+	if err = a.atEnd(); err == nil {
+		err = a.keep(out)
+	}
+	if err != nil {
+		out.Release()
+		return nil, err
+	}
 	// A reduce that copies from this map waits until the tracker's disk has it (pace.go).
 	if a.Env.Pace != nil {
 		a.Job.makers.Store(out, a)
 	}
 	return out, nil
+}
+
+// keep makes the map output durable where a later run may need it.
+func (a *Attempt) keep(out *runs.MapOutput) error {
+	if a.Job.Keeper == nil {
+		return nil
+	}
+	a.Waiting.Store(true)
+	defer a.Waiting.Store(false)
+	return out.Store(func(s runs.Stored) error { return a.Job.Keeper.Commit(int(a.ID.Task), s, &a.Counters) })
 }
 
 // bufferOptions returns the options of the attempt's kvbuffer.
@@ -93,6 +104,9 @@ func (a *Attempt) bufferOptions() spill.Options {
 		StartBytes: min(e.SortBufferBytes, max(spill.LeastBytes, a.floorBytes-a.roomBytes-OverheadBytes)), SpillPercent: e.SpillPercent, Growth: !e.NoGrowth, GrowthThreshold: e.GrowthThreshold,
 		Lease: a.lease, Seed: e.HashSeed, AfmBytes: e.AfmBytes, Codec: e.Codec, CreateTemp: e.CreateTemp("map"),
 		Killed: a.Killed, Background: a.helper, Notify: a.notifySpill,
+	}
+	if j.Keeper != nil {
+		o.OnDisk, o.CreateTemp = true, j.Keeper.Create
 	}
 	// A key may be so frequent that it has several parts. Maps send it to different ones.
 	if j.Spread > 0 {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"mrlocal/errs"
+	"mrlocal/internal/disk"
 )
 
 // JournalName is the file that makes a directory of temporary files outlive its run: Sweep
@@ -32,8 +33,8 @@ type Kept struct {
 	Found bool   // a killed run has left it, with its journal
 
 	above     string
-	lock      *os.File
-	aboveLock *os.File
+	lock      *disk.File
+	aboveLock *disk.File
 }
 
 // Keep finds the directory with a journal in dir, or makes a new one there. It makes dir too
@@ -41,7 +42,7 @@ type Kept struct {
 // causes are options errors. The caller closes what Keep returns.
 func Keep(dir string) (*Kept, error) {
 	made := false
-	if err := os.Mkdir(dir, 0o700); err == nil {
+	if err := disk.MakeDir(dir, 0o700); err == nil {
 		made = true
 	} else if !errors.Is(err, fs.ErrExist) {
 		return nil, refuse(dir, "%v", errs.Cause(err))
@@ -90,7 +91,11 @@ func (k *Kept) take(made bool) (err error) {
 	}
 	k.Path, k.lock = o.path, o.lock
 	if made {
-		return os.WriteFile(filepath.Join(k.Path, madeName), nil, 0o600)
+		mark, err := disk.Create(filepath.Join(k.Path, madeName))
+		if err != nil {
+			return refuse(k.above, "%v", errs.Cause(err))
+		}
+		return mark.Close()
 	}
 	return nil
 }
@@ -98,7 +103,7 @@ func (k *Kept) take(made bool) (err error) {
 // look lists the directories with a journal, and names a file that is not mrlocal's. Hidden
 // files and those that a file system has by itself do not count.
 func (k *Kept) look() (found []string, foreign string, err error) {
-	entries, err := os.ReadDir(k.above)
+	entries, err := disk.ReadDir(k.above)
 	ours := regexp.MustCompile(`^` + namePrefix + `[0-9]+-[0-9a-f]{16}$`)
 	for _, e := range entries {
 		name := e.Name()
@@ -129,7 +134,7 @@ func (k *Kept) lockError(err error) error {
 }
 
 // Create makes a new file, open for reading and writing. pattern is as for os.CreateTemp.
-func (k *Kept) Create(pattern string) (*os.File, error) { return os.CreateTemp(k.Path, pattern) }
+func (k *Kept) Create(pattern string) (*disk.File, error) { return disk.CreateTemp(k.Path, pattern) }
 
 // Close unlocks the directory. If remove is set, it first removes the directory, and the one
 // above if mrlocal made that and nothing else is in it. It may be called again.
@@ -142,12 +147,12 @@ func (k *Kept) Close(remove bool) error {
 		_, err := os.Lstat(filepath.Join(k.Path, madeName))
 		made := err == nil
 		// Without its journal the directory is one that Sweep removes.
-		if err := os.Remove(filepath.Join(k.Path, JournalName)); !errors.Is(err, fs.ErrNotExist) {
+		if err := disk.Remove(filepath.Join(k.Path, JournalName)); !errors.Is(err, fs.ErrNotExist) {
 			problems = append(problems, err)
 		}
 		problems = append(problems, removeLocked(k.Path))
 		if made {
-			_ = os.Remove(k.above) // it stays where the user keeps something in it
+			_ = disk.Remove(k.above) // it stays where the user keeps something in it
 		}
 	}
 	problems = append(problems, k.unlock())
@@ -160,7 +165,7 @@ func (k *Kept) Close(remove bool) error {
 // unlock closes the files that hold the locks.
 func (k *Kept) unlock() error {
 	var problems []error
-	for _, f := range []*os.File{k.lock, k.aboveLock} {
+	for _, f := range []*disk.File{k.lock, k.aboveLock} {
 		if f != nil {
 			problems = append(problems, f.Close())
 		}

@@ -2,6 +2,7 @@
 // them.
 //
 //	MapOutput         the runs of one map attempt: segments, then one in memory
+//	Stored            a MapOutput on disk, which a later run restores
 //	Writer            sorted records -> one segment, block by block with checksums
 //	cursor, loserTree one run, in memory or on disk -> the least of many
 //	Merger            the records or groups of a tree

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 
+	"mrlocal/internal/disk"
 	"mrlocal/spill/record"
 )
 
@@ -46,7 +47,7 @@ func (o *MapOutput) Store(keep func(Stored) error) error {
 
 // syncFile waits until a file is on disk.
 func syncFile(path string) error {
-	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	file, err := disk.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		return err
 	}
@@ -66,7 +67,7 @@ func Restore(s Stored, parts int) (*MapOutput, error) {
 		return o, nil
 	}
 	o.mu.file.path, o.mu.file.bytes, o.mu.file.kept = s.Path, s.Bytes, true
-	file, err := os.Open(s.Path)
+	file, err := disk.OpenRead(s.Path)
 	if err != nil {
 		return nil, err
 	}

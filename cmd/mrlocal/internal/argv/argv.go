@@ -72,6 +72,18 @@ func (l Line) Value(flag string) (value string, given bool) {
 	return value, given
 }
 
+// Except returns the settings of a line but those of the given flags, as --name=value. A
+// switch has an empty value.
+func (l Line) Except(flags []Spec) []string {
+	var settings []string
+	for _, s := range l.Flags {
+		if !slices.ContainsFunc(flags, func(f Spec) bool { return f.Name == s.Flag.Name }) {
+			settings = append(settings, "--"+s.Flag.Name+"="+s.Value)
+		}
+	}
+	return settings
+}
+
 // Values returns all values of a flag, in order.
 func (l Line) Values(flag string) []string {
 	var values []string

@@ -1,0 +1,195 @@
+package journal
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"mrlocal/errs"
+	"mrlocal/input"
+)
+
+// A line of the journal is the CRC-32C of its JSON text in eight hexadecimal digits, a space,
+// the text, and a newline.
+
+// format is the number of the format. Other numbers are refused.
+const format = 1
+
+const sumDigits = 8
+
+// first is the first line: what the outputs of the maps depend on.
+type first struct {
+	Format   int      `json:"mrlocal_journal"`
+	Settings []string `json:"settings"` // name=value
+	Inputs   int      `json:"inputs"`
+}
+
+// splits is the line behind the fingerprints.
+type splits struct {
+	Count int    `json:"splits"`
+	Hash  uint64 `json:"hash"` // of input.Plan.Division
+}
+
+// sumOf returns the checksum of a text.
+func sumOf(text []byte) uint32 { return crc32.Checksum(text, crc32.MakeTable(crc32.Castagnoli)) }
+
+// appendLine appends v as a line.
+func appendLine(dst []byte, v any) ([]byte, error) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("journal: %w", err)
+	}
+	return fmt.Appendf(dst, "%0*x %s\n", sumDigits, sumOf(text), text), nil
+}
+
+// textOf returns the text of a line; false: the line is torn or damaged.
+func textOf(line []byte) ([]byte, bool) {
+	if len(line) < sumDigits+2 || line[len(line)-1] != '\n' || line[sumDigits] != ' ' {
+		return nil, false
+	}
+	sum, err := strconv.ParseUint(string(line[:sumDigits]), 16, 32)
+	text := line[sumDigits+1 : len(line)-1]
+	return text, err == nil && uint32(sum) == sumOf(text)
+}
+
+// headOf returns the lines that a run with these settings and inputs begins its journal with.
+func headOf(settings []string, plan *input.Plan) ([]byte, error) {
+	f := first{Format: format, Settings: settings, Inputs: len(plan.Files)}
+	head, err := appendLine(nil, &f)
+	for i := 0; i < len(plan.Files) && err == nil; i++ {
+		var print input.Fingerprint
+		if print, err = plan.Fingerprint(i); err == nil {
+			head, err = appendLine(head, &print)
+		} else {
+			err = errs.Inputf(plan.Files[i].Path, "%w", errs.Cause(err))
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return appendLine(head, &splits{Count: len(plan.Splits), Hash: plan.Division()})
+}
+
+// read compares the journal with the head of this run, and reads its records up to the first
+// one that is torn.
+func (j *Journal) read(plan *input.Plan) error {
+	r := bufio.NewReader(j.file)
+	if err := j.readHead(r, len(plan.Files)); err != nil {
+		return err
+	}
+	j.bytes, j.head = int64(len(j.head)), nil
+	line, err := r.ReadBytes('\n')
+	text, ok := textOf(line)
+	if err != nil || !ok || json.Unmarshal(text, &j.division) != nil || j.division.Parts < 1 {
+		return j.damaged(err)
+	}
+	for ok {
+		j.bytes += int64(len(line))
+		if line, err = r.ReadBytes('\n'); err != nil && !errors.Is(err, io.EOF) {
+			return j.refuse("its journal: %v", errs.Cause(err))
+		}
+		if text, ok = textOf(line); !ok {
+			break
+		}
+		var m record
+		if json.Unmarshal(text, &m) != nil || m.Task < 0 || m.Task >= len(plan.Splits) {
+			break
+		}
+		j.maps[m.Task] = m
+	}
+	// What is torn must not stand between the records of this run.
+	return j.failed(j.file.Truncate(j.bytes))
+}
+
+// damaged refuses a journal whose head cannot be read.
+func (j *Journal) damaged(err error) error {
+	if err != nil && !errors.Is(err, io.EOF) {
+		return j.refuse("its journal: %v", errs.Cause(err))
+	}
+	return j.refuse("its journal is damaged, or none of mrlocal; remove the directory to begin anew")
+}
+
+// readHead compares the head of the journal, line by line, with that of this run, which has so
+// many inputs.
+func (j *Journal) readHead(r *bufio.Reader, inputs int) error {
+	n := 0
+	for want := range bytes.Lines(j.head) {
+		got, err := r.ReadBytes('\n')
+		text, ok := textOf(got)
+		if err != nil || !ok {
+			return j.damaged(err)
+		}
+		if !bytes.Equal(got, want) {
+			now, _ := textOf(want)
+			switch {
+			case n == 0:
+				return j.otherRun(text, now)
+			case n <= inputs:
+				return j.otherInput(text, now)
+			}
+			return j.refuse("the input was divided into other splits; repeat the command with as many slots, or name another directory")
+		}
+		n++
+	}
+	return nil
+}
+
+// otherRun returns the error for a first line that differs from that of this run.
+func (j *Journal) otherRun(was, now []byte) error {
+	var a, b first
+	if json.Unmarshal(was, &a) != nil || json.Unmarshal(now, &b) != nil || a.Format == 0 {
+		return j.damaged(nil)
+	}
+	if a.Format != b.Format {
+		return j.refuse("its journal has format %d, and this version of mrlocal reads %d; remove the directory to begin anew", a.Format, b.Format)
+	}
+	for _, s := range slices.Concat(b.Settings, a.Settings) {
+		name, _, _ := strings.Cut(s, "=")
+		if x, y := valueOf(a.Settings, name), valueOf(b.Settings, name); x != y {
+			return j.refuse("%s was %s and is %s; repeat the command, or name another directory", name, x, y)
+		}
+	}
+	return j.refuse("there were %d input files and are %d; repeat the command, or name another directory", a.Inputs, b.Inputs)
+}
+
+// valueOf returns what settings say of a name, for a message.
+func valueOf(settings []string, name string) string {
+	var values []string
+	for _, s := range settings {
+		if n, value, _ := strings.Cut(s, "="); n == name {
+			values = append(values, value)
+		}
+	}
+	switch {
+	case values == nil:
+		return "not given"
+	case len(values) == 1 && values[0] == "":
+		return "given"
+	}
+	return strings.Join(values, " ")
+}
+
+// otherInput returns the error for an input that differs from the journal.
+func (j *Journal) otherInput(was, now []byte) error {
+	var a, b input.Fingerprint
+	if json.Unmarshal(was, &a) != nil || json.Unmarshal(now, &b) != nil {
+		return j.damaged(nil)
+	}
+	why := "its bytes have changed"
+	switch {
+	case a.Path != b.Path:
+		return j.refuse("input %q stands where %q was; repeat the command, or name another directory", b.Path, a.Path)
+	case a.Bytes != b.Bytes:
+		why = fmt.Sprintf("it had %d bytes and has %d", a.Bytes, b.Bytes)
+	case a.ModNanos != b.ModNanos:
+		why = "it was written to since"
+	}
+	return errs.Inputf(b.Path, "%s; a journal in %s was begun with it: name another directory, or remove that one", why, j.name)
+}

@@ -1,0 +1,331 @@
+// Package journal keeps the committed map outputs of a run on disk, so that the same command
+// goes on after a kill, a power cut or a full disk, and no committed map runs again.
+//
+// The journal is a file beside the map outputs, in a directory that tempdir.Keep finds or
+// makes. Its head says of what run it is: settings, inputs, splits, reduces. The head is
+// complete and on disk before a map starts. Then comes a record for each map output. A map is
+// committed when its file and its record are on disk. Maps that end together share one sync.
+//
+//	head     settings ► fingerprint of each input ► reduces and cut points
+//	records  map 3 ► map 0 ► map 1 ► …              a torn one ends the journal
+//
+// A run whose head differs from the journal is refused with the first difference. A record
+// whose output cannot be read is left out, and its map runs again.
+//
+// The format is in docs/formats.md. Neighbours: engine opens the journal, package task commits
+// to it, package runs stores and restores map outputs.
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"mrlocal/errs"
+	"mrlocal/input"
+	"mrlocal/internal/disk"
+	"mrlocal/internal/tempdir"
+	"mrlocal/jobs"
+	"mrlocal/report"
+	"mrlocal/spill/runs"
+)
+
+// Journal is the journal of one run. Commit and Create may be called from any goroutine, the
+// other methods from one at a time.
+type Journal struct {
+	name     string // of the directory, as the user wrote it
+	kept     *tempdir.Kept
+	head     []byte     // lines up to the fingerprints
+	file     *disk.File // nil: the head is not written yet
+	bytes    int64      // of whole lines in file
+	splits   int        // how many maps there are
+	division *Division
+	maps     map[int]record // by task, the last one of each
+
+	commitMu sync.Mutex // held while head or batch are written, and by Close
+	closed   bool       // under commitMu
+	mu       struct {
+		sync.Mutex
+		next      *batch // collects records
+		committed int    // records that are on disk
+		err       error  // sticky: what follows a failed write could not be read
+	}
+}
+
+// batch is records that become durable together.
+type batch struct {
+	lines   []byte
+	records int
+	done    chan struct{} // closed when err is set
+	err     error
+}
+
+// Division is how the keys of a job are divided among its reduces (task.Job).
+type Division struct {
+	Parts  int      `json:"reduces"`
+	Spread int      `json:"spread,omitempty"`
+	Cuts   [][]byte `json:"cuts"`
+}
+
+// record is a committed map.
+type record struct {
+	Task int    `json:"map"`
+	File string `json:"file"` // in the directory; "": no record was emitted
+	runs.Stored
+	Counters report.Counters `json:"counters"`
+}
+
+// Run is what the outputs of the maps of a run depend on beside the inputs.
+type Run struct {
+	Job      *jobs.Job
+	Settings []string // name=value: what the caller knows of the job
+	Reducers int      // that the user asks for; 0: any number
+	Codec    runs.Codec
+	NoDecode bool
+	Parts    bool // the result shows where a part ends
+}
+
+// lines returns the run as lines of the form name=value.
+func (r *Run) lines(blockBytes int64) []string {
+	lines := append([]string{
+		fmt.Sprintf("Options.BlockBytes=%d", blockBytes), fmt.Sprintf("Options.Reducers=%d", r.Reducers), fmt.Sprintf("Options.Codec=%v", r.Codec),
+	}, r.Settings...)
+	if r.NoDecode {
+		lines = append(lines, "Options.NoDecode=")
+	}
+	if r.Parts { // otherwise a key may have several parts
+		lines = append(lines, "Options.OutputDir=")
+	}
+	return lines
+}
+
+// Open finds the journal in the directory dir, or makes a directory for one. Errors that the
+// user causes are of kind BadOptions or BadInput. The caller closes the Journal.
+func Open(dir string, plan *input.Plan, r Run) (*Journal, error) {
+	switch {
+	case r.Job.NewReducer == nil:
+		return nil, errs.Optionf("Options.ResumeDir", "%s has no reduces here; only jobs with reduces can go on after a kill", r.Job.Name)
+	case r.Job.NoInput:
+		return nil, errs.Optionf("Options.ResumeDir", "%s reads no input", r.Job.Name)
+	case len(plan.Streams) > 0:
+		return nil, errs.Inputf(plan.Files[plan.Streams[0]].Path, "is read as a stream, which Options.ResumeDir cannot go on with; give it as a plain file")
+	}
+	kept, err := tempdir.Keep(dir)
+	if err != nil {
+		return nil, err
+	}
+	j := &Journal{name: dir, kept: kept, splits: len(plan.Splits), maps: map[int]record{}}
+	j.mu.next = &batch{done: make(chan struct{})}
+	if err = j.open(r.lines(plan.BlockBytes()), plan); err != nil {
+		j.Close(false)
+		return nil, err
+	}
+	return j, nil
+}
+
+// open makes the head of this run and compares it with a journal that was found.
+func (j *Journal) open(settings []string, plan *input.Plan) (err error) {
+	for _, at := range []string{j.name, filepath.Dir(filepath.Clean(j.name))} {
+		if info, err := os.Stat(at); err == nil {
+			if in, is := plan.Directory(info); is {
+				return j.refuse("lies in the input directory %s", in)
+			}
+		}
+	}
+	if j.head, err = headOf(settings, plan); err != nil || !j.kept.Found {
+		return err
+	}
+	if j.file, err = disk.OpenFile(filepath.Join(j.kept.Path, tempdir.JournalName), os.O_RDWR, 0); err != nil {
+		return j.refuse("%v", errs.Cause(err))
+	}
+	if err := j.read(plan); err != nil {
+		return err
+	}
+	j.removeOrphans()
+	return nil
+}
+
+// refuse returns an options error about the directory.
+func (j *Journal) refuse(format string, args ...any) error {
+	return errs.Optionf("resume directory "+j.name, format, args...)
+}
+
+// Division returns how the killed run has divided keys; nil: there was none.
+func (j *Journal) Division() *Division { return j.division }
+
+// Begin writes the head of a new journal. From then on maps may commit.
+func (j *Journal) Begin(d Division) error {
+	text, err := appendLine(j.head, d)
+	if err != nil {
+		return err
+	}
+	j.commitMu.Lock()
+	defer j.commitMu.Unlock()
+	if j.closed { // the run was interrupted while its job was opened
+		return j.failed(fs.ErrClosed)
+	}
+	name := filepath.Join(j.kept.Path, tempdir.JournalName)
+	if j.file, err = disk.OpenFile(name+".new", os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o600); err != nil {
+		return j.failed(err)
+	}
+	_, err = j.file.Write(text)
+	if err = errors.Join(err, j.file.Sync()); err == nil {
+		err = errors.Join(disk.Move(name+".new", name), syncDir(j.kept.Path), syncDir(filepath.Dir(j.kept.Path)))
+		_ = syncDir(filepath.Dir(filepath.Clean(j.name))) // it may not be readable
+	}
+	j.bytes, j.head = int64(len(text)), nil
+	return j.failed(err)
+}
+
+// failed names the directory in an error; nil stays nil.
+func (j *Journal) failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("resume directory %s: %w", j.name, err)
+}
+
+// mapPrefix begins the names of map outputs.
+const mapPrefix = "map-"
+
+// Create makes a file for a map output.
+func (j *Journal) Create() (*disk.File, error) { return j.kept.Create(mapPrefix + "*") }
+
+// Commit makes the output of a map durable: when it returns nil, no later run maps that split
+// again. The file of the output is on disk already.
+func (j *Journal) Commit(task int, out runs.Stored, c *report.Counters) error {
+	r := record{Task: task, Stored: out, Counters: *c}
+	if out.Path != "" {
+		r.File = filepath.Base(out.Path)
+	}
+	line, err := appendLine(nil, &r)
+	if err != nil {
+		return err
+	}
+	j.mu.Lock()
+	b := j.mu.next
+	first := b.records == 0
+	b.lines = append(b.lines, line...)
+	b.records++
+	j.mu.Unlock()
+	if first {
+		j.write(b)
+	}
+	<-b.done
+	return j.failed(b.err)
+}
+
+// write makes a batch durable. Until the batch before is written, records join this one.
+func (j *Journal) write(b *batch) {
+	j.commitMu.Lock()
+	defer j.commitMu.Unlock()
+	j.mu.Lock()
+	j.mu.next = &batch{done: make(chan struct{})}
+	err := j.mu.err
+	j.mu.Unlock()
+	if j.closed { // a thread that was given up
+		err = fs.ErrClosed
+	}
+	if err == nil {
+		err = syncDir(j.kept.Path) // the names of the outputs
+	}
+	if err == nil {
+		_, err = j.file.WriteAt(b.lines, j.bytes)
+	}
+	if err == nil {
+		err = j.file.Sync()
+	}
+	j.mu.Lock()
+	if j.mu.err = err; err == nil {
+		j.bytes += int64(len(b.lines))
+		j.mu.committed += b.records
+	}
+	j.mu.Unlock()
+	b.err = err
+	close(b.done)
+}
+
+// NoteKept tells the user of a run that has failed what the next one need not do again.
+func (j *Journal) NoteKept(note func(string)) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.mu.committed > 0 {
+		note(fmt.Sprintf("%s keeps the outputs of %d maps: the same command goes on", j.name, j.mu.committed))
+	}
+}
+
+// Output is the output of a map that a killed run has committed.
+type Output struct {
+	Output   *runs.MapOutput
+	Counters report.Counters
+}
+
+// Outputs returns the committed outputs, by map. It notes how many there are, and why others
+// cannot be read.
+func (j *Journal) Outputs(parts int, note func(string)) map[int]*Output {
+	found := map[int]*Output{}
+	var lost []string
+	for _, task := range slices.Sorted(maps.Keys(j.maps)) {
+		r := j.maps[task]
+		if r.File != "" {
+			r.Path = filepath.Join(j.kept.Path, filepath.Base(r.File))
+		}
+		out, err := runs.Restore(r.Stored, parts)
+		if err != nil {
+			lost = append(lost, fmt.Sprintf("map %d runs again: %v", task, err))
+			continue
+		}
+		found[task] = &Output{Output: out, Counters: r.Counters}
+		found[task].Counters.ResumedMaps = 1
+	}
+	note(fmt.Sprintf("goes on with a run that has ended early: %d of %d maps are done", len(found), j.splits))
+	for _, text := range lost {
+		note(text)
+	}
+	j.mu.committed, j.maps = len(found), nil
+	return found
+}
+
+// removeOrphans removes the files of outputs that were not committed.
+func (j *Journal) removeOrphans() {
+	used := map[string]bool{}
+	for _, r := range j.maps {
+		used[r.File] = true
+	}
+	entries, _ := disk.ReadDir(j.kept.Path)
+	for _, e := range entries {
+		if name := e.Name(); strings.HasPrefix(name, mapPrefix) && !used[name] {
+			_ = disk.Remove(filepath.Join(j.kept.Path, name)) // it takes room, nothing else
+		}
+	}
+}
+
+// Close unlocks the directory. It removes the directory if the run has succeeded, or has not
+// begun the journal. It may be called again.
+func (j *Journal) Close(succeeded bool) error {
+	j.commitMu.Lock()
+	defer j.commitMu.Unlock()
+	j.closed = true
+	begun := j.kept.Found || j.file != nil
+	var err error
+	if j.file != nil {
+		err = j.file.Close()
+		j.file = nil
+	}
+	return errors.Join(err, j.kept.Close(succeeded || !begun))
+}
+
+// syncDir makes the names in a directory durable.
+func syncDir(path string) error {
+	d, err := disk.OpenRead(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
