@@ -69,12 +69,17 @@ func evaluate(text string, look lookup) (relation, error) {
 	return r, p.err
 }
 
-// fail keeps the first mistake, with the whole expression in front.
-func (p *parser) fail(format string, args ...any) {
+// fail keeps the first mistake, with the whole expression in front. It returns any value,
+// for a reader that has none.
+func (p *parser) fail(format string, args ...any) value {
 	if p.err == nil {
 		p.err = fmt.Errorf("%s: "+format, append([]any{p.text}, args...)...)
 	}
+	return number(0)
 }
+
+// number returns a value of one number, which was not swept.
+func number(n float64) value { return value{v: []float64{n}} }
 
 // space skips spaces. No other white space is allowed.
 func (p *parser) space() {
@@ -131,8 +136,7 @@ func (p *parser) all(a, b value, sign string) bool {
 func (p *parser) pair(a, b value, f func(x, y float64) float64) value {
 	// Lists of different lengths come from different sweeps. To combine them would mean nothing.
 	if len(a.v) != len(b.v) && len(a.v) != 1 && len(b.v) != 1 {
-		p.fail("%d numbers beside %d", len(a.v), len(b.v))
-		return value{v: []float64{0}}
+		return p.fail("%d numbers beside %d", len(a.v), len(b.v))
 	}
 	// The result keeps the swept values of the longer side, for charts and where_least.
 	r := value{v: make([]float64, max(len(a.v), len(b.v))), x: a.x}
@@ -185,7 +189,7 @@ func (p *parser) term() value {
 func (p *parser) factor() value {
 	switch {
 	case p.take("-"):
-		return p.pair(value{v: []float64{0}}, p.factor(), func(x, y float64) float64 { return x - y })
+		return p.pair(number(0), p.factor(), func(x, y float64) float64 { return x - y })
 	case p.take("("):
 		a := p.sum()
 		p.must(")")
@@ -193,15 +197,14 @@ func (p *parser) factor() value {
 	}
 	word := p.word()
 	if word == "" {
-		p.fail("a number, a function or a metric is expected at %q", p.text[p.at:])
-		return value{v: []float64{0}}
+		return p.fail("a number, a function or a metric is expected at %q", p.text[p.at:])
 	}
 	if n, err := strconv.ParseFloat(word, 64); err == nil {
 		// A percentage becomes a fraction, as the figures of the runs are.
 		if p.take("%") {
 			n /= 100
 		}
-		return value{v: []float64{n}}
+		return number(n)
 	}
 	switch {
 	case p.take("("):
@@ -209,8 +212,7 @@ func (p *parser) factor() value {
 	case p.take("["):
 		return p.metric(word)
 	}
-	p.fail("%q is neither a number nor followed by ( or [", word)
-	return value{v: []float64{0}}
+	return p.fail("%q is neither a number nor followed by ( or [", word)
 }
 
 // must skips token, or fails without it.
@@ -237,8 +239,7 @@ func (p *parser) metric(name string) value {
 	// A metric's words end at the next bracket; brackets do not nest.
 	inside, rest, ok := strings.Cut(p.text[p.at:], "]")
 	if !ok {
-		p.fail("no ] after %s[", name)
-		return value{v: []float64{0}}
+		return p.fail("no ] after %s[", name)
 	}
 	p.at = len(p.text) - len(rest)
 	// The first word names runs, the others are arguments.
@@ -248,8 +249,7 @@ func (p *parser) metric(name string) value {
 	}
 	v, err := p.look(name, words)
 	if err != nil {
-		p.fail("%s[%s]: %v", name, inside, err)
-		return value{v: []float64{0}}
+		return p.fail("%s[%s]: %v", name, inside, err)
 	}
 	return v
 }
@@ -267,36 +267,32 @@ func (p *parser) function(name string) value {
 	}
 	p.must(")")
 	if p.err != nil || len(all.v) == 0 {
-		return value{v: []float64{0}}
+		return number(0)
 	}
-	// A result of one number has no swept value.
-	one := func(n float64) value { return value{v: []float64{n}} }
 	switch name {
 	case "min":
-		return one(slices.Min(all.v))
+		return number(slices.Min(all.v))
 	case "max":
-		return one(slices.Max(all.v))
+		return number(slices.Max(all.v))
 	case "mean":
 		sum := 0.0
 		for _, n := range all.v {
 			sum += n
 		}
-		return one(sum / float64(len(all.v)))
+		return number(sum / float64(len(all.v)))
 	case "spread": // the largest divided by the smallest
-		return one(slices.Max(all.v) / slices.Min(all.v))
+		return number(slices.Max(all.v) / slices.Min(all.v))
 	case "rise": // the smallest step from one to the next: not negative where they never fall
 		least := math.Inf(1)
 		for i := 1; i < len(all.v); i++ {
 			least = min(least, all.v[i]-all.v[i-1])
 		}
-		return one(least)
+		return number(least)
 	case "where_least": // the value of the swept flag at the smallest number, the first of several
 		if len(all.x) != len(all.v) {
-			p.fail("where_least: of runs that were swept")
-			return one(0)
+			return p.fail("where_least: of runs that were swept")
 		}
-		return one(all.x[slices.Index(all.v, slices.Min(all.v))])
+		return number(all.x[slices.Index(all.v, slices.Min(all.v))])
 	}
-	p.fail("no function %s; there are min, max, mean, spread, rise, where_least", name)
-	return one(0)
+	return p.fail("no function %s; there are min, max, mean, spread, rise, where_least", name)
 }

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -104,13 +105,8 @@ const lastWindow = 10 * time.Second
 
 // lastBatches returns, by job, how many maps end within lastWindow of the last one.
 func (m *measures) lastBatches() (sizes []float64) {
-	var ids []int32
-	for id := range m.jobs {
-		ids = append(ids, id)
-	}
 	// The order of a map is random. Sorted ids give the same result for the same run.
-	slices.Sort(ids)
-	for _, id := range ids {
+	for _, id := range slices.Sorted(maps.Keys(m.jobs)) {
 		ends := m.jobs[id].mapEnds
 		if len(ends) == 0 {
 			continue

@@ -129,22 +129,20 @@ func (t *trial) set(name, value string) (err error) {
 	case "locality-delay":
 		span(&t.sim.LocalityDelay)
 		t.has.LocalityDelay = t.sim.LocalityDelay
-	case "dhsa":
-		t.has.DHSA = value
-	case "sepb":
-		t.has.SEPB = value != "off"
-	case "prescheduling":
-		t.has.PreScheduling = value != "off"
-	case "sepb-jobs":
-		share(&t.has.SEPBJobs)
-	case "borrow-map":
-		share(&t.has.BorrowMap)
-	case "borrow-reduce":
-		share(&t.has.BorrowReduce)
 	default:
-		return fmt.Errorf("no such flag of mrlocal sim, or none for an experiment")
+		return t.setOption(name, value)
 	}
 	return err
+}
+
+// setOption applies a flag that is an option of a policy.
+func (t *trial) setOption(name, value string) error {
+	for _, f := range t.has.Fields() {
+		if f.Name == name {
+			return f.Set(value)
+		}
+	}
+	return fmt.Errorf("no such flag of mrlocal sim, or none for an experiment")
 }
 
 // done is the outcome of a trial.

@@ -4,34 +4,28 @@ package datagen
 // No other data of this package contains it.
 const RareLiteral = "retry_budget_exhausted"
 
-// corpus makes lines like those of a tree of sources, configurations, logs and
+// RareLiteral occurs in one of rareEvery units.
+const rareEvery = 100
+
+// fillCorpus makes lines like those of a tree of sources, configurations, logs and
 // documentation: 40 bytes and 5 words a line on average, many short lines, many
 // equal lines, leading blanks and long common prefixes. A third of the lines
 // contain "the". A GiB has 27 million lines, 127 million words and 2.8 million
 // different words.
-type corpus struct {
-	v    *vocabulary
-	seed uint64
-}
-
-func (corpus) unitBytes() int { return textUnitBytes }
-
-// RareLiteral occurs in one of rareEvery units.
-const rareEvery = 100
-
-// fill decides before the first line where the rare literal goes, so the choice costs
+//
+// It decides before the first line where the rare literal goes, so the choice costs
 // nothing for each line.
-func (g corpus) fill(dst []byte, unit int64) {
-	w := corpusWriter{textWriter{v: g.v, r: unitRNG(g.seed, unit), dst: dst[:cap(dst)]}}
+func fillCorpus(t *textWriter, unitBytes int, unit int64) {
+	w := corpusWriter{t}
 	const longestLineBytes = 40 * maxTextBytes
 	// A place behind the unit means that it has no rare literal.
-	rareAt := len(dst)
+	rareAt := unitBytes
 	if unit%rareEvery == 7 {
-		rareAt = w.r.below(max(len(dst)-2*longestLineBytes, 1))
+		rareAt = w.r.below(max(unitBytes-2*longestLineBytes, 1))
 	}
-	for len(dst)-w.at > longestLineBytes {
+	for unitBytes-w.at > longestLineBytes {
 		if w.at >= rareAt {
-			rareAt = len(dst)
+			rareAt = unitBytes
 			w.text("WARN  ")
 			w.text(RareLiteral)
 			w.text(": ")
@@ -41,12 +35,10 @@ func (g corpus) fill(dst []byte, unit int64) {
 		}
 		w.text("\n")
 	}
-	g.v.closeOut(dst, w.at, &w.r)
 }
 
-// corpusWriter writes one unit.
-// Its methods write parts of a line. The caller has made sure that a whole line fits.
-type corpusWriter struct{ textWriter }
+// corpusWriter writes parts of a line. The caller has made sure that a whole line fits.
+type corpusWriter struct{ *textWriter }
 
 // plainWords is how many of the most frequent words phrase prefers.
 const plainWords = 5
@@ -104,8 +96,8 @@ func (w *corpusWriter) line() {
 	default:
 		begin := w.at
 		w.phrase(2 + w.r.below(11))
-		if c := w.dst[begin]; x>>60 == 0 && c >= 'a' && c <= 'z' { // one phrase in sixteen is a sentence
-			w.dst[begin] = c - 'a' + 'A'
+		if x>>60 == 0 { // one phrase in sixteen is a sentence
+			w.capital(begin)
 		}
 	}
 }
@@ -135,8 +127,7 @@ func (w *corpusWriter) hex(digits int) {
 	w.text("0x")
 	x := w.r.next()
 	for range digits {
-		w.dst[w.at] = "0123456789abcdef"[x&15]
-		w.at++
+		w.byte("0123456789abcdef"[x&15])
 		x >>= 4
 	}
 }

@@ -57,20 +57,13 @@ type generator interface {
 }
 
 func (k Kind) generator(seed uint64) (generator, error) {
-	switch k {
-	case Records:
+	switch _, err := ParseKind(string(k)); {
+	case err != nil:
+		return nil, err
+	case k == Records:
 		return newTeraGen(seed), nil
-	case Wiki:
-		return wiki{newVocabulary(), seed}, nil
-	case Lines:
-		return lines{newVocabulary(), seed}, nil
-	case Words:
-		return words{newVocabulary(), seed}, nil
-	case Corpus:
-		return corpus{newVocabulary(), seed}, nil
 	}
-	_, err := ParseKind(string(k))
-	return nil, err
+	return text{k, newVocabulary(), seed}, nil
 }
 
 // Write writes sizeBytes of data to w. For Records it writes as many whole rows as

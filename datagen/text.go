@@ -3,8 +3,33 @@ package datagen
 // textUnitBytes is the unit of all kinds of text.
 const textUnitBytes = 1 << 20
 
+// text makes one kind of text. All units share the vocabulary, which nobody changes.
+type text struct {
+	kind Kind
+	v    *vocabulary
+	seed uint64
+}
+
+func (text) unitBytes() int { return textUnitBytes }
+
+// fill writes whole lines until the longest of the kind might not fit, and fills up with
+// shorter ones.
+func (g text) fill(dst []byte, unit int64) {
+	w := textWriter{v: g.v, r: unitRNG(g.seed, unit), dst: dst[:cap(dst)]}
+	switch g.kind {
+	case Wiki:
+		fillWiki(&w, len(dst))
+	case Lines:
+		fillLines(&w, len(dst))
+	case Words:
+		fillWords(&w, len(dst))
+	case Corpus:
+		fillCorpus(&w, len(dst), unit)
+	}
+	g.v.closeOut(dst, w.at, &w.r)
+}
+
 // textWriter writes one unit. The caller checks that there is room.
-// dst has room for overrunBytes behind the unit.
 type textWriter struct {
 	v   *vocabulary
 	r   rng
@@ -12,71 +37,52 @@ type textWriter struct {
 	at  int
 }
 
-// text and word write at the place that was reached, and move it.
+// text, byte and word write at the place that was reached, and move it.
 func (w *textWriter) text(s string) { w.at += copy(w.dst[w.at:], s) }
 func (w *textWriter) word()         { w.at = w.v.put(w.dst, w.at, &w.r) }
-
-// words makes lines of about ten words.
-// All units share the vocabulary, which nobody changes.
-type words struct {
-	v    *vocabulary
-	seed uint64
+func (w *textWriter) byte(c byte) {
+	w.dst[w.at] = c
+	w.at++
 }
 
-func (words) unitBytes() int { return textUnitBytes }
+// capital turns a small letter at a place that was written into a capital.
+func (w *textWriter) capital(at int) {
+	if c := w.dst[at]; c >= 'a' && c <= 'z' {
+		w.dst[at] = c - 'a' + 'A'
+	}
+}
 
-// fill writes lines until the longest might not fit, and fills up with shorter ones.
-func (g words) fill(dst []byte, unit int64) {
-	r := unitRNG(g.seed, unit)
-	at, all := 0, dst[:cap(dst)]
+// fillWords makes lines of about ten words.
+func fillWords(w *textWriter, unitBytes int) {
 	const most = 16
-	for len(dst)-at > most*maxTextBytes {
-		for n := 6 + r.below(most-6); n > 0; n-- {
-			at = g.v.put(all, at, &r)
-			all[at] = ' '
-			at++
+	for unitBytes-w.at > most*maxTextBytes {
+		for n := 6 + w.r.below(most-6); n > 0; n-- {
+			w.word()
+			w.byte(' ')
 		}
-		all[at-1] = '\n'
+		w.dst[w.at-1] = '\n'
 	}
-	g.v.closeOut(dst, at, &r)
 }
 
-// lines makes sentences of very different length, a line each.
-type lines struct {
-	v    *vocabulary
-	seed uint64
-}
-
-func (lines) unitBytes() int { return textUnitBytes }
-
-// fill is as that of words, with sentences.
-func (g lines) fill(dst []byte, unit int64) {
-	r := unitRNG(g.seed, unit)
-	at, all := 0, dst[:cap(dst)]
+// fillLines makes sentences of very different length, a line each.
+func fillLines(w *textWriter, unitBytes int) {
 	const most = 30
-	for len(dst)-at > most*maxTextBytes {
-		at = g.v.sentence(all, at, 1+r.below(most-1), &r)
-		all[at] = '\n'
-		at++
+	for unitBytes-w.at > most*maxTextBytes {
+		w.sentence(1 + w.r.below(most-1))
+		w.byte('\n')
 	}
-	g.v.closeOut(dst, at, &r)
 }
 
 // sentence writes n words with a capital letter, some commas and a full stop.
-func (v *vocabulary) sentence(dst []byte, at, n int, r *rng) int {
-	begin := at
+func (w *textWriter) sentence(n int) {
+	begin := w.at
 	for ; n > 0; n-- {
-		at = v.put(dst, at, r)
-		if *r&15 == 0 {
-			dst[at] = ','
-			at++
+		w.word()
+		if w.r&15 == 0 {
+			w.byte(',')
 		}
-		dst[at] = ' '
-		at++
+		w.byte(' ')
 	}
-	if c := dst[begin]; c >= 'a' && c <= 'z' {
-		dst[begin] = c - 'a' + 'A'
-	}
-	dst[at-1] = '.'
-	return at
+	w.capital(begin)
+	w.dst[w.at-1] = '.'
 }

@@ -2,7 +2,11 @@ package datagen
 
 import "strconv"
 
-// wiki makes articles in wikitext, one after the other:
+// maxPartBytes bounds the length of each part of an article. The longest part is a
+// paragraph of 8 sentences of 24 words, each of them a link.
+const maxPartBytes = 8 * 24 * (2*maxTextBytes + 6)
+
+// fillWiki makes articles in wikitext, one after the other:
 //
 //	= Title Words =
 //	{{Infobox settlement
@@ -18,21 +22,11 @@ import "strconv"
 //	[[Category:Words]]
 //
 // A unit is cut at its end, so that every unit begins with an article.
-type wiki struct {
-	v    *vocabulary
-	seed uint64
-}
-
-func (wiki) unitBytes() int { return textUnitBytes }
-
-// maxPartBytes bounds the length of each part of an article. The longest part is a
-// paragraph of 8 sentences of 24 words, each of them a link.
-const maxPartBytes = 8 * 24 * (2*maxTextBytes + 6)
-
-// fill asks for room before each part, because a part must not be cut.
-func (g wiki) fill(dst []byte, unit int64) {
-	w := wikiWriter{textWriter{v: g.v, r: unitRNG(g.seed, unit), dst: dst[:cap(dst)]}}
-	room := func() bool { return len(dst)-w.at > maxPartBytes }
+//
+// It asks for room before each part, because a part must not be cut.
+func fillWiki(t *textWriter, unitBytes int) {
+	w := wikiWriter{t}
+	room := func() bool { return unitBytes-w.at > maxPartBytes }
 	for room() {
 		w.opening()
 		for sections := w.r.below(6); sections >= 0 && room(); sections-- {
@@ -47,11 +41,10 @@ func (g wiki) fill(dst []byte, unit int64) {
 			w.categories()
 		}
 	}
-	g.v.closeOut(dst, w.at, &w.r)
 }
 
-// wikiWriter writes one unit.
-type wikiWriter struct{ textWriter }
+// wikiWriter writes the parts of articles.
+type wikiWriter struct{ *textWriter }
 
 // number writes n in decimal digits.
 func (w *wikiWriter) number(n int) {
@@ -66,9 +59,7 @@ func (w *wikiWriter) title(n int) {
 		}
 		begin := w.at
 		w.word()
-		if c := w.dst[begin]; c >= 'a' && c <= 'z' {
-			w.dst[begin] = c - 'a' + 'A'
-		}
+		w.capital(begin)
 	}
 }
 
@@ -123,12 +114,9 @@ func (w *wikiWriter) paragraph() {
 			} else {
 				w.word()
 			}
-			w.dst[w.at] = ' '
-			w.at++
+			w.byte(' ')
 		}
-		if c := w.dst[begin]; c >= 'a' && c <= 'z' {
-			w.dst[begin] = c - 'a' + 'A'
-		}
+		w.capital(begin)
 		w.dst[w.at-1] = '.'
 		switch w.r.below(24) {
 		case 0:
@@ -146,8 +134,7 @@ func (w *wikiWriter) paragraph() {
 			w.title(3)
 			w.text("''.")
 		}
-		w.dst[w.at] = ' '
-		w.at++
+		w.byte(' ')
 	}
 	w.dst[w.at-1] = '\n'
 }

@@ -1,6 +1,7 @@
 package sort
 
 import (
+	"bytes"
 	"crypto/md5"
 	"strings"
 )
@@ -10,19 +11,11 @@ import (
 // sort, a unit counts directly behind the number, and zero has none.
 func appendHuman(dst, text []byte) []byte {
 	text = text[skipBlanks(text, 0):]
-	at, minus := 0, false
-	if len(text) > 0 && text[0] == '-' {
-		at, minus = 1, true
-	}
-	whole, at := digits(text, at)
-	var fraction []byte
-	if at < len(text) && text[at] == '.' {
-		fraction, at = digits(text, at+1)
-	}
+	minus, whole, fraction, at := decimal(text)
 	// The index of the letter is the power of 1000 or 1024. GNU sort does not compare
 	// 1000K with 1M by value.
 	order := byte(0)
-	if at < len(text) && (hasDigitAboveZero(whole) || hasDigitAboveZero(fraction)) {
+	if at < len(text) && len(bytes.Trim(whole, "0"))+len(bytes.Trim(fraction, "0")) > 0 {
 		// IndexByte returns -1 for another letter, which is FF as a byte.
 		if order = byte(strings.IndexByte(" KMGTPEZYRQ", text[at])); text[at] == 'k' {
 			order = 1
@@ -37,16 +30,6 @@ func appendHuman(dst, text []byte) []byte {
 	}
 	// 80 is the middle, so that negative orders lie before it.
 	return appendNumber(append(dst, 0x80+order), text)
-}
-
-// hasDigitAboveZero reports whether the digits stand for a value above zero.
-func hasDigitAboveZero(digits []byte) bool {
-	for _, c := range digits {
-		if c != '0' {
-			return true
-		}
-	}
-	return false
 }
 
 // appendMonth appends 1 to 12 for text that begins with the English name of a month

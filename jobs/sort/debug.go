@@ -66,15 +66,7 @@ func (d *Debugger) compared(f *field, line []byte) (begin, end int) {
 // rawNumber returns the length of the number at the start of text, with its unit if human
 // is set. It is 0 if there is no digit.
 func rawNumber(text []byte, human bool) int {
-	at := 0
-	if len(text) > 0 && text[0] == '-' {
-		at = 1
-	}
-	whole, at := digits(text, at)
-	var fraction []byte
-	if at < len(text) && text[at] == '.' {
-		fraction, at = digits(text, at+1)
-	}
+	_, whole, fraction, at := decimal(text)
 	if len(whole)+len(fraction) == 0 {
 		return 0
 	}

@@ -236,33 +236,12 @@ func (p *keyParser) number() (uint64, error) {
 // options reads letters up to the first byte that is none of them. b applies to one
 // position only, so it has a place of its own; the others apply to the whole key.
 func (p *keyParser) options(r *rules, blanks *bool) {
-	for ; p.pos < len(p.text); p.pos++ {
-		switch p.text[p.pos] {
-		case 'n':
-			r.numeric = true
-		case 'g':
-			r.general = true
-		case 'h':
-			r.human = true
-		case 'M':
-			r.month = true
-		case 'R':
-			r.random = true
-		case 'V':
-			r.version = true
-		case 'd':
-			r.dictionary = true
-		case 'i':
-			r.printing = true
-		case 'r':
-			r.reverse = true
-		case 'f':
-			r.fold = true
-		case 'b':
-			*blanks = true
-		default:
-			return
-		}
+	rule := map[byte]*bool{
+		'n': &r.numeric, 'g': &r.general, 'h': &r.human, 'M': &r.month, 'R': &r.random, 'V': &r.version,
+		'd': &r.dictionary, 'i': &r.printing, 'r': &r.reverse, 'f': &r.fold, 'b': blanks,
+	}
+	for ; p.pos < len(p.text) && rule[p.text[p.pos]] != nil; p.pos++ {
+		*rule[p.text[p.pos]] = true
 	}
 }
 

@@ -17,16 +17,7 @@ import (
 // to 10, and a 0 at the end. The point needs no mark, because digits are
 // compared only if n is equal. Negative numbers are inverted bit by bit.
 func appendNumber(dst, text []byte) []byte {
-	at := skipBlanks(text, 0)
-	negative := at < len(text) && text[at] == '-'
-	if negative {
-		at++
-	}
-	whole, at := digits(text, at)
-	var fraction []byte
-	if at < len(text) && text[at] == '.' {
-		fraction, _ = digits(text, at+1)
-	}
+	negative, whole, fraction, _ := decimal(text[skipBlanks(text, 0):])
 	// Zeros that do not count would make equal numbers differ.
 	whole = bytes.TrimLeft(whole, "0")
 	fraction = bytes.TrimRight(fraction, "0")
@@ -46,6 +37,19 @@ func appendNumber(dst, text []byte) []byte {
 		invert(dst[start:])
 	}
 	return dst
+}
+
+// decimal reads a minus sign, digits, a point and digits at the start of text; each of
+// them may be missing. end is the place behind them.
+func decimal(text []byte) (minus bool, whole, fraction []byte, end int) {
+	if minus = len(text) > 0 && text[0] == '-'; minus {
+		end = 1
+	}
+	whole, end = digits(text, end)
+	if end < len(text) && text[end] == '.' {
+		fraction, end = digits(text, end+1)
+	}
+	return minus, whole, fraction, end
 }
 
 // digits returns the run of digits in text from at on, and where it ends.

@@ -1,9 +1,13 @@
 package policy
 
 import (
+	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
+	"mrlocal/internal/ppm"
 	"mrlocal/slots"
 	"mrlocal/slots/demand"
 )
@@ -81,6 +85,34 @@ func (f *OptionField) Choices() []string {
 	_, rest, _ := strings.Cut(f.Help, "`")
 	names, _, _ := strings.Cut(rest, "`")
 	return strings.Split(names, "|")
+}
+
+// Set reads the value of the option: a decimal number, a time with its unit, a whole
+// number, on or off, a choice, or map=N,reduce=N.
+func (f *OptionField) Set(text string) (err error) {
+	switch f.Value.(type) {
+	case *bool, *string:
+		if !slices.Contains(f.Choices(), text) {
+			return fmt.Errorf("%s: no such choice; one of %s", text, strings.Join(f.Choices(), ", "))
+		}
+	}
+	switch p := f.Value.(type) {
+	case *slots.PPM:
+		*p, err = ppm.Parse(text)
+	case *time.Duration:
+		*p, err = time.ParseDuration(text)
+	case *int32:
+		var n int64
+		n, err = strconv.ParseInt(text, 10, 32)
+		*p = int32(n)
+	case *bool:
+		*p = text == "on"
+	case *string:
+		*p = text
+	case *demand.Weights:
+		_, err = fmt.Sscanf(text, "map=%d,reduce=%d", &p.Map, &p.Reduce)
+	}
+	return err
 }
 
 // Fields returns all options by name. A new option has its field above and one

@@ -1,8 +1,9 @@
 package policytest
 
 import (
-	"container/heap"
 	"fmt"
+	"slices"
+	"sort"
 	"time"
 
 	"mrlocal/slots"
@@ -43,12 +44,7 @@ type Fault struct {
 
 // Typed returns the slots of trackers with so many map and reduce slots each. Each slot
 // is bound to a core.
-func Typed(trackers, maps, reduces int) []slots.Slot {
-	return slots.Layout{
-		Trackers: trackers, MapSlots: maps, ReduceSlots: reduces,
-		Core: func(tracker, i int) int32 { return int32(tracker*(maps+reduces) + i) },
-	}.Slots()
-}
+func Typed(trackers, maps, reduces int) []slots.Slot { return WithExtra(trackers, maps, reduces, 0) }
 
 // WithExtra is Typed with extra more slots a tracker, which a policy may open.
 func WithExtra(trackers, maps, reduces, extra int) []slots.Slot {
@@ -130,9 +126,8 @@ type driver struct {
 	let    map[slots.AttemptID]bool          // may leave their copy phase; nil: all may
 	parked map[slots.JobID][]slots.AttemptID // reduces that wait for maps
 	looks  bool                              // the policy decides by phases
-	queue  eventQueue
-	seq    int
-	facts  int // in queue
+	queue  []event                           // by time; those of one time in the order in which they were made
+	facts  int                               // in queue
 	wakeAt time.Duration
 
 	probeAt time.Duration // as slots.Orders.Probe
@@ -154,19 +149,17 @@ type running struct {
 // It turns a policy that starts nothing into an error instead of an endless loop.
 const mostIdleBeats = 200
 
-// event is a change at a time. Events of one time happen in the order of seq.
-// The sequence makes the order of events of one time the order in which they were made.
+// event is a change at a time.
 type event struct {
-	at  time.Duration
-	seq int
-	do  func(now time.Duration) // nil: only another Assign
+	at time.Duration
+	do func(now time.Duration) // nil: only another Assign
 }
 
 // at plans do for time t. Without do the time only leads to another Assign, and does
 // not keep the run alive.
 func (d *driver) at(t time.Duration, do func(now time.Duration)) {
-	heap.Push(&d.queue, event{t, d.seq, do})
-	d.seq++
+	i := sort.Search(len(d.queue), func(i int) bool { return d.queue[i].at > t })
+	d.queue = slices.Insert(d.queue, i, event{t, do})
 	if do != nil {
 		d.facts++
 	}
@@ -178,9 +171,11 @@ func (d *driver) run(c slots.Config) error {
 	for len(d.queue) > 0 && (d.facts > 0 || d.ledger.Active() > 0) {
 		now := d.queue[0].at
 		for len(d.queue) > 0 && d.queue[0].at == now {
-			if h := heap.Pop(&d.queue).(event); h.do != nil {
+			e := d.queue[0]
+			d.queue = d.queue[1:]
+			if e.do != nil {
 				d.facts--
-				h.do(now)
+				e.do(now)
 			}
 		}
 		if err := d.assign(now, c); err != nil {
@@ -371,21 +366,4 @@ func (d *driver) end(now time.Duration, a slots.AttemptID) {
 	}
 	d.ledger.Finish(now, a, o)
 	d.unpark(now, a.Job)
-}
-
-// eventQueue is a heap by time, then sequence.
-type eventQueue []event
-
-// These are the methods of heap.Interface.
-func (q eventQueue) Len() int { return len(q) }
-func (q eventQueue) Less(i, j int) bool {
-	return q[i].at < q[j].at || q[i].at == q[j].at && q[i].seq < q[j].seq
-}
-func (q eventQueue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-func (q *eventQueue) Push(x any)   { *q = append(*q, x.(event)) }
-func (q *eventQueue) Pop() any {
-	last := len(*q) - 1
-	h := (*q)[last]
-	*q = (*q)[:last]
-	return h
 }

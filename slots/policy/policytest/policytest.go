@@ -82,10 +82,8 @@ func drawWorkload(t *rapid.T, claims Claims) workload {
 	}}
 	if claims.Periods {
 		last := w.config.Slots[len(w.config.Slots)-1]
-		for t := range last.Tracker + 1 {
-			for range 2 {
-				w.config.Slots = append(w.config.Slots, slots.Slot{ID: slots.SlotID(len(w.config.Slots)), Tracker: t, Core: -1, Extra: true})
-			}
+		for i := range 2 * (last.Tracker + 1) {
+			w.config.Slots = append(w.config.Slots, slots.Slot{ID: slots.SlotID(len(w.config.Slots)), Tracker: i / 2, Core: -1, Extra: true})
 		}
 	}
 	w.config.Slowstart = share.Draw(t, "slowstart")
@@ -239,16 +237,17 @@ func checkWorkload(t *rapid.T, newPolicy func() slots.Policy, claims Claims) {
 	}
 }
 
+// firstDifference returns -1 for equal traces. Rules are compared by name: each trace numbers its own.
 func firstDifference(a, b *trace.Log) int {
-	for i := range a.Events {
-		if i >= len(b.Events) || a.Events[i] != b.Events[i] || a.Rule(&a.Events[i]) != b.Rule(&b.Events[i]) {
-			return i
-		}
+	i := 0
+	for i < min(len(a.Events), len(b.Events)) &&
+		a.Events[i] == b.Events[i] && a.Rule(&a.Events[i]) == b.Rule(&b.Events[i]) {
+		i++
 	}
-	if len(b.Events) > len(a.Events) {
-		return len(a.Events)
+	if i == max(len(a.Events), len(b.Events)) {
+		return -1
 	}
-	return -1
+	return i
 }
 
 // checkIdle checks the claim. The deadlock guard may keep reduces from idle slots, and

@@ -83,41 +83,27 @@ func parseArgs(words []string) *args {
 	return a
 }
 
-// number, share and time return the value of a name, or the last argument if the name
-// is not given.
-func (a *args) number(name string, otherwise int) int {
-	if v, ok := a.values[name]; ok {
-		n, err := strconv.Atoi(v)
-		if err != nil {
-			a.err = err
-		}
-		return n
+// read returns the value of a name as parse reads it, or otherwise if the name is not given.
+func read[T any](a *args, name string, otherwise T, parse func(text string) (T, error)) T {
+	text, ok := a.values[name]
+	if !ok {
+		return otherwise
 	}
-	return otherwise
+	v, err := parse(text)
+	if err != nil {
+		a.err = err
+	}
+	return v
 }
 
-// share is a decimal number, where 1 is the whole.
+// number is a whole number, share a decimal number where 1 is the whole, and time has a
+// unit, as 250ms.
+func (a *args) number(name string, otherwise int) int { return read(a, name, otherwise, strconv.Atoi) }
 func (a *args) share(name string, otherwise slots.PPM) slots.PPM {
-	if v, ok := a.values[name]; ok {
-		p, err := ppm.Parse(v)
-		if err != nil {
-			a.err = err
-		}
-		return p
-	}
-	return otherwise
+	return read(a, name, otherwise, ppm.Parse)
 }
-
-// time has a unit, as 250ms.
 func (a *args) time(name string, otherwise time.Duration) time.Duration {
-	if v, ok := a.values[name]; ok {
-		d, err := time.ParseDuration(v)
-		if err != nil {
-			a.err = err
-		}
-		return d
-	}
-	return otherwise
+	return read(a, name, otherwise, time.ParseDuration)
 }
 
 // profile reads a profile in percent.
@@ -189,27 +175,13 @@ func (s *script) command(words []string) error {
 // policy sets options of the policy by name.
 func (s *script) policy(a *args) error {
 	for _, f := range s.options.Fields() {
-		if !a.has(f.Name) {
-			continue
-		}
-		switch p := f.Value.(type) {
-		case *slots.PPM:
-			*p = a.share(f.Name, *p)
-		case *time.Duration:
-			*p = a.time(f.Name, *p)
-		case *int32:
-			*p = int32(a.number(f.Name, 0))
-		case *bool:
-			*p = a.values[f.Name] == "on"
-		case *string:
-			*p = a.values[f.Name]
-		case *demand.Weights:
-			if _, err := fmt.Sscanf(a.values[f.Name], "map=%d,reduce=%d", &p.Map, &p.Reduce); err != nil {
+		if text, ok := a.values[f.Name]; ok {
+			if err := f.Set(text); err != nil {
 				return err
 			}
 		}
 	}
-	return a.err
+	return nil
 }
 
 // job adds a job. fail=3/2 lets the first two attempts of map 3 fail.

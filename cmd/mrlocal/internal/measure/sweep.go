@@ -343,19 +343,10 @@ func (p *Plan) Chart(file, y string, rows []SweepRow) *chart.Chart {
 	speedups := p.speedups(rows)
 	names := map[string]string{"makespan": "makespan (s)", "speedup": "speedup against " + p.against() + " (%)", "utilisation": "slot utilisation (%)", "moves": "moves (grants)"}
 	c := &chart.Chart{Title: filepath.Base(file), XName: x.unit, YName: names[y]}
-	// of maps the name of a series to its index. The series keep the order of the rows.
-	of := map[string]int{}
 	for i := range rows {
 		r := &rows[i]
-		name := p.series(r)
-		at, known := of[name]
-		if !known {
-			at = len(c.Series)
-			of[name] = at
-			c.Series = append(c.Series, chart.Series{Name: name})
-		}
 		v := map[string]float64{"makespan": r.MakespanSeconds, "speedup": 100 * speedups[i], "utilisation": 100 * r.Utilisation, "moves": float64(r.Moves)}[y]
-		c.Series[at].Points = append(c.Series[at].Points, chart.Point{X: x.number(*x.at(&r.Configuration)), Y: v})
+		c.Add(p.series(r), chart.Point{X: x.number(*x.at(&r.Configuration)), Y: v})
 	}
 	return c
 }
