@@ -249,8 +249,9 @@ func (w *walker) takes(base, full, inner string, isDir bool, ignored *ignores) b
 		// An ignore rule with a leading ! admits hidden names too. A type still applies.
 		return isDir || w.ofType(base)
 	}
-	if !isDir && !w.ofType(base) {
-		return false
+	// A type admits hidden names too; no directory has one.
+	if !isDir && len(w.types) > 0 {
+		return w.ofType(base)
 	}
 	// Hidden names are left out unless something above has admitted them.
 	return w.Hidden || !strings.HasPrefix(base, ".")
