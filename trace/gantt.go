@@ -10,11 +10,25 @@ import (
 	"unicode/utf8"
 )
 
+// Grouping says what has a letter in a gantt.
+type Grouping uint8
+
+// ByDefault is ByJob as long as there are letters for all jobs, and otherwise ByPool if there are
+// several pools, and fewer than jobs.
+const (
+	ByDefault Grouping = iota
+	ByPool
+	ByJob
+	ByPhase // of attempts; needs Timeline.KeepPhases
+)
+
 // GanttOptions say how to draw a gantt.
 type GanttOptions struct {
-	Cell  time.Duration          // time per column; 0: the least of 1, 2, 2.5, 5, 10, … for which the run fits Width
-	Width int                    // columns of a line, its label included; 0: 80
-	Names func(job int32) string // names for the legend; nil: no legend
+	Cell  time.Duration            // time per column; 0: the least of 1, 2, 2.5, 5, 10, … for which the run fits Width
+	Width int                      // columns of a line, its label included; 0: 80
+	By    Grouping                 // what has a letter
+	Names func(job int32) string   // names for the legend; nil: no legend
+	Word  func(name string) string // shown for a pool's name in the legend; nil: the name
 }
 
 const (
@@ -23,15 +37,17 @@ const (
 )
 
 // Gantt draws one row per slot and one column per cell of time. A cell has the letter
-// of the job that used the slot longest in it; of two jobs with equal times, the
-// earlier one. The letter is in lower case if the task was of the other kind than the
+// of the job, pool or phase that used the slot longest in it; of two attempts with equal
+// times, that of the earlier one. The letter is in lower case if the task was of the other kind than the
 // row's, because the slot was lent or had changed its home kind. A cell is `.` if the
 // slot was idle longer than any job used it. An attempt that has not ended is drawn up
 // to the last event.
 //
 // Jobs have the letters A to Z in the order of their numbers, then the digits 0 to 9,
-// and then start again. The lower case of a digit is the sign above it on a keyboard.
-// If there are several trackers, each has a heading above its slots.
+// and then start again; so have pools in the order of their first jobs. The lower case of
+// a digit is the sign above it on a keyboard. Phases have letters of their own: M for a map
+// that computes, I for one in an I/O period, C, S and R for a reduce that copies, sorts and
+// reduces, H for a reduce that is held. The legend names what is drawn, and no more. If there are several trackers, each has a heading above its slots.
 //
 //	         0s        10s       20s
 //	map    0 AAAAAAAAAABBBBBBBBBBaaaaa
@@ -48,11 +64,11 @@ func (t *Timeline) Gantt(w io.Writer, o GanttOptions) error {
 	if o.Cell <= 0 {
 		o.Cell = t.Cell(o.Width)
 	}
+	o.By = t.grouping(o.By)
 	columns := int((t.End + o.Cell - 1) / o.Cell)
 	rows := newGanttRows(len(slots), columns, o.Cell)
-	for i := range t.spans {
-		rows[t.spans[i].slot].book(&t.spans[i], t.until(&t.spans[i]), o.Cell)
-	}
+	t.bookAll(rows, o.By, o.Cell)
+	drawn := map[byte]bool{}
 
 	var b strings.Builder
 	axis(&b, label, columns, o.Cell)
@@ -69,12 +85,14 @@ func (t *Timeline) Gantt(w io.Writer, o GanttOptions) error {
 		if s.Extra {
 			home = "extra"
 		}
-		fmt.Fprintf(&b, "%-6s %*d ", home, label-8, s.ID)
-		b.Write(row.text())
-		b.WriteByte('\n')
+		text := row.text()
+		fmt.Fprintf(&b, "%-6s %*d %s\n", home, label-8, s.ID, text)
+		for _, letter := range text {
+			drawn[letter] = true
+		}
 	}
 	if o.Names != nil {
-		t.legend(&b, o.Names, o.Width)
+		t.legend(&b, drawn, o)
 	}
 	if _, err := io.WriteString(w, b.String()); err != nil {
 		return fmt.Errorf("draw gantt: %w", err)
@@ -113,17 +131,86 @@ func newGanttRows(slots, columns int, cell time.Duration) []ganttRow {
 	return rows
 }
 
-// book adds an attempt that uses the slot from s.from to to.
-func (r *ganttRow) book(s *span, to, cell time.Duration) {
+// grouping chooses what has a letter.
+func (t *Timeline) grouping(by Grouping) Grouping {
+	switch {
+	case by != ByDefault:
+		return by
+	case int(t.jobs) > len(ganttHome) && len(t.pools) > 1 && len(t.pools) < int(t.jobs):
+		return ByPool
+	}
+	return ByJob
+}
+
+// bookAll adds all attempts to the rows of their slots. An attempt takes its phases one after
+// the other.
+func (t *Timeline) bookAll(rows []ganttRow, by Grouping, cell time.Duration) {
+	phases := t.phases
+	if by != ByPhase {
+		phases = nil
+	}
+	begun := make([]phaseStart, len(t.spans)) // of each attempt, the phase that it is in
+	for i := range t.spans {
+		s := &t.spans[i]
+		begun[i] = phaseStart{at: s.from, phase: firstPhase(s.kind)}
+	}
+	book := func(span int32, to time.Duration) {
+		s := &t.spans[span]
+		rows[s.slot].book(t.letterOf(s, begun[span].phase, by), begun[span].at, to, cell)
+	}
+	for _, p := range phases {
+		book(p.span, p.at)
+		begun[p.span] = p
+	}
+	for i := range t.spans {
+		book(int32(i), t.until(&t.spans[i]))
+	}
+}
+
+// firstPhase returns the phase in which an attempt starts.
+func firstPhase(k Kind) Phase {
+	if k == Map {
+		return PhaseCompute
+	}
+	return PhaseCopy
+}
+
+// letterOf returns the letter of an attempt in a phase.
+func (t *Timeline) letterOf(s *span, phase Phase, by Grouping) byte {
+	switch by {
+	case ByPhase:
+		return letterOf(int32(strings.IndexByte(ganttHome, phaseLetters[phase])), s.lent)
+	case ByPool:
+		return letterOf(t.poolOf(s.job), s.lent)
+	}
+	return letterOf(s.job, s.lent)
+}
+
+// poolOf returns the number of a job's pool; one more than there are if it is not known.
+func (t *Timeline) poolOf(job int32) int32 {
+	if int(job) < len(t.pool) && t.pool[job] >= 0 {
+		return t.pool[job]
+	}
+	return int32(len(t.pools))
+}
+
+// phaseLetters and phaseWords have an element for each Phase.
+var (
+	phaseLetters = [...]byte{PhaseNone: 'X', PhaseCompute: 'M', PhaseIO: 'I', PhaseCopy: 'C', PhaseSort: 'S', PhaseReduce: 'R', PhaseHeld: 'H'}
+	phaseWords   = [...]string{PhaseNone: "other", PhaseCompute: "map", PhaseIO: "map I/O", PhaseCopy: "copy", PhaseSort: "sort", PhaseReduce: "reduce", PhaseHeld: "held"}
+)
+
+// book adds the use of the slot from from to to.
+func (r *ganttRow) book(letter byte, from, to, cell time.Duration) {
 	r.used = true
-	for c := int(s.from / cell); c < len(r.letter); c++ {
-		from, end := max(s.from, time.Duration(c)*cell), min(to, time.Duration(c+1)*cell)
-		if end <= from {
+	for c := int(from / cell); c < len(r.letter); c++ {
+		start, end := max(from, time.Duration(c)*cell), min(to, time.Duration(c+1)*cell)
+		if end <= start {
 			break
 		}
-		r.idle[c] -= end - from
-		if end-from > r.most[c] {
-			r.most[c], r.letter[c] = end-from, letterOf(s.job, s.lent)
+		r.idle[c] -= end - start
+		if end-start > r.most[c] {
+			r.most[c], r.letter[c] = end-start, letter
 		}
 	}
 }
@@ -163,31 +250,68 @@ func axis(b *strings.Builder, label, columns int, cell time.Duration) {
 	b.WriteString(strings.TrimRight(line, " ") + "\n")
 }
 
-// legend writes a name for each letter that was drawn. If several jobs share a letter,
-// it names the first and counts the others.
-func (t *Timeline) legend(b *strings.Builder, names func(int32) string, width int) {
-	started := map[int32]bool{}
+// legend writes a name for each letter that was drawn. If several jobs or pools share a
+// letter, it names the first and counts the others.
+func (t *Timeline) legend(b *strings.Builder, drawn map[byte]bool, o GanttOptions) {
+	names := make([]string, 0, t.jobs) // by number; "" was not started
+	var entries []string
+	switch o.By {
+	case ByPhase:
+		entries = append(entries, "phases:")
+		for p, letter := range phaseLetters {
+			if drawn[letter] || drawn[letter|0x20] {
+				entries = append(entries, fmt.Sprintf("%c %s", letter, phaseWords[p]))
+			}
+		}
+	case ByPool:
+		entries = append(entries, "pools:")
+		for _, name := range t.pools {
+			if o.Word != nil {
+				name = o.Word(name)
+			}
+			names = append(names, name)
+		}
+		names = append(names, "(no pool)")
+	default:
+		for job := range t.jobs {
+			names = append(names, o.Names(job))
+		}
+	}
+	entries = append(entries, t.lettered(names, drawn, o.By)...)
+	if len(entries) > 0 {
+		writeWrapped(b, entries, o.Width)
+	}
+}
+
+// lettered returns an entry for each letter that was drawn, with the names that share it.
+func (t *Timeline) lettered(names []string, drawn map[byte]bool, by Grouping) []string {
+	started := make([]bool, len(names))
 	for i := range t.spans {
-		started[t.spans[i].job] = true
+		switch by {
+		case ByPool:
+			started[t.poolOf(t.spans[i].job)] = true
+		case ByJob:
+			started[t.spans[i].job] = true
+		}
 	}
 	var entries []string
 	digits := false
-	for letter := range int32(len(ganttHome)) {
-		first, more := int32(-1), 0
-		for job := letter; job < t.jobs; job += int32(len(ganttHome)) {
+	for letter := range min(len(ganttHome), len(names)) {
+		if !drawn[ganttHome[letter]] && !drawn[ganttLent[letter]] {
+			continue
+		}
+		first, more := -1, 0
+		for n := letter; n < len(names); n += len(ganttHome) {
 			switch {
-			case !started[job]:
+			case !started[n]:
 			case first < 0:
-				first = job
+				first = n
 			default:
 				more++
 			}
 		}
-		if first < 0 {
-			continue
-		}
-		digits = digits || letter >= 26
-		entry := fmt.Sprintf("%c %s", ganttHome[letter], names(first))
+		digits = digits || letter >= 26 && drawn[ganttLent[letter]]
+		entry := fmt.Sprintf("%c %s", ganttHome[letter], names[first])
 		if more > 0 {
 			entry += fmt.Sprintf(" and %d more", more)
 		}
@@ -196,7 +320,7 @@ func (t *Timeline) legend(b *strings.Builder, names func(int32) string, width in
 	if digits {
 		entries = append(entries, "(lent: a to z, and )!@#$%^&*( for 0 to 9)")
 	}
-	writeWrapped(b, entries, width)
+	return entries
 }
 
 // writeWrapped writes entries, two blanks apart, in lines of at most width columns.

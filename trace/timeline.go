@@ -7,18 +7,20 @@ import (
 
 // Timeline is a Sink that keeps which attempt held which slot from when to when, for
 // gantts and counts. The zero value is ready for Attach. An attempt takes 32 bytes,
-// far less than its events.
+// far less than its events; a phase that is kept takes 16.
 type Timeline struct {
-	End time.Duration // time of the last event
+	End        time.Duration // time of the last event
+	KeepPhases bool          // keep when attempts enter their phases, for Gantt; set before Attach
 
-	slots []Slot
-	spans []span
-	away  []bool   // by slot: its home kind has changed
-	open  []int32  // by slot: index into spans of the attempt that runs there; -1: none
-	jobs  int32    // the largest job number, plus one
-	names []string // by job
-	pool  []int32  // by job: index into pools
-	pools []string // in the order of their first jobs
+	slots  []Slot
+	spans  []span
+	phases []phaseStart
+	away   []bool   // by slot: its home kind has changed
+	open   []int32  // by slot: index into spans of the attempt that runs there; -1: none
+	jobs   int32    // the largest job number, plus one
+	names  []string // by job
+	pool   []int32  // by job: index into pools
+	pools  []string // in the order of their first jobs
 }
 
 // span is an attempt's time on a slot.
@@ -27,6 +29,13 @@ type span struct {
 	slot, job int32
 	kind      Kind
 	lent      bool
+}
+
+// phaseStart says that the attempt of a span has entered a phase.
+type phaseStart struct {
+	at    time.Duration
+	span  int32
+	phase Phase
 }
 
 // Open takes the slots of the run.
@@ -71,6 +80,9 @@ func (t *Timeline) add(e *Event) {
 	t.End = max(t.End, e.At)
 	if e.Op == OpHome && e.Slot >= 0 && int(e.Slot) < len(t.away) {
 		t.away[e.Slot] = e.Kind != t.slots[e.Slot].Home
+	}
+	if e.Op == OpPhase && t.KeepPhases && e.Slot >= 0 && int(e.Slot) < len(t.open) && t.open[e.Slot] >= 0 && int(e.Phase) < len(phaseLetters) {
+		t.phases = append(t.phases, phaseStart{at: e.At, span: t.open[e.Slot], phase: e.Phase})
 	}
 	if e.Op != OpStart && e.Op != OpFinish && e.Op != OpClose || e.Slot < 0 || int(e.Slot) >= len(t.open) {
 		return

@@ -2,6 +2,7 @@ package trace
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,11 +15,13 @@ import (
 //	slots KIND...              per tracker; a "/" begins the next tracker
 //	job NAME POOL              jobs count from 0
 //	run SLOT JOB KIND FROM TO  an attempt, in seconds; lent if the kind is not the slot's
+//	phase SLOT PHASE AT        the attempt on the slot enters a phase
+//	done SLOT AT               it ends
 //	lost TRACKER AT            closes its slots
 //	end AT                     the last event
 func timelineOf(t *testing.T, lines []string) *Timeline {
 	t.Helper()
-	s, line := NewStream(), &Timeline{}
+	s, line := NewStream(), &Timeline{KeepPhases: true}
 	s.Attach(line)
 	h := Header{}
 	kinds := map[string]Kind{"map": Map, "reduce": Reduce}
@@ -62,6 +65,10 @@ func timelineOf(t *testing.T, lines []string) *Timeline {
 				e.Op, e.At = OpFinish, at(w[5])
 				s.Append(e)
 			}
+		case "phase":
+			s.Append(Event{Op: OpPhase, Slot: number(w[1]), Phase: Phase(slices.Index(phaseNames[:], w[2])), At: at(w[3])})
+		case "done":
+			s.Append(Event{Op: OpFinish, Slot: number(w[1]), At: at(w[2])})
 		case "lost":
 			for _, slot := range h.Slots {
 				if slot.Tracker == number(w[1]) {
@@ -78,7 +85,7 @@ func timelineOf(t *testing.T, lines []string) *Timeline {
 }
 
 // TestTimelines draws runs that timelineOf reads. The last line of a case is "draw gantt" or
-// "draw steps", with a time and a width.
+// "draw steps", with a time, a width, and for a gantt what has a letter.
 func TestTimelines(t *testing.T) {
 	golden.Script(t, "testdata/timeline.txt", func(t *testing.T, c golden.Case) string {
 		lines := strings.Split(strings.TrimSpace(c.Input), "\n")
@@ -96,7 +103,11 @@ func TestTimelines(t *testing.T) {
 		var err error
 		switch draw[1] {
 		case "gantt":
-			err = line.Gantt(&b, GanttOptions{Cell: step, Width: width, Names: line.Name})
+			o := GanttOptions{Cell: step, Width: width, Names: line.Name, Word: strings.ToUpper}
+			if len(draw) > 4 {
+				o.By = map[string]Grouping{"jobs": ByJob, "pools": ByPool, "phases": ByPhase}[draw[4]]
+			}
+			err = line.Gantt(&b, o)
 		case "steps":
 			err = line.Steps(&b, StepOptions{Step: step, Width: width})
 		}
@@ -105,6 +116,31 @@ func TestTimelines(t *testing.T) {
 		}
 		return b.String()
 	})
+}
+
+// Forty jobs have more jobs than letters. They are drawn by pool then, unless the caller asks for
+// jobs, or all jobs are in one pool.
+func TestTheGanttOfManyJobsIsDrawnByPool(t *testing.T) {
+	const want = "pools:  A p0  B p1\n"
+	for _, pools := range []int{1, 2, 40} {
+		lines := []string{"slots map"}
+		for i := range 40 {
+			lines = append(lines, fmt.Sprintf("job J%02d p%d", i, i%pools), fmt.Sprintf("run 0 %d map %d %d", i, i, i+1))
+		}
+		line := timelineOf(t, lines)
+		for _, by := range []Grouping{ByDefault, ByJob} {
+			var b strings.Builder
+			if err := line.Gantt(&b, GanttOptions{Names: line.Name, Width: 60, By: by}); err != nil {
+				t.Fatal(err)
+			}
+			if drawn := strings.Contains(b.String(), "pools:"); drawn != (by == ByDefault && pools == 2) {
+				t.Errorf("%d pools, grouping %d: by pool is %v\n%s", pools, by, drawn, b.String())
+			}
+			if by == ByDefault && pools == 2 && !strings.HasSuffix(b.String(), want) {
+				t.Errorf("%d pools: no %q in\n%s", pools, want, b.String())
+			}
+		}
+	}
 }
 
 func TestTheGanttOfManyJobs(t *testing.T) {

@@ -78,7 +78,7 @@ func runBatch(ctx context.Context, e env, line argv.Line) (int, error) {
 	// All flags are read before the first mistake is reported, and no file is opened for a line
 	// with a mistake.
 	r := newReader(line)
-	b, names, picture := r.batch(), r.policies(), r.picture()
+	b, names, picture := r.batch(), r.policies(), r.picture(false)
 	mode := r.Choice("progress", "auto", "plain", "none")
 	eventsPath, reportPath, profilePath := r.Path("events"), r.Path("report"), r.Path("profile")
 	if r.Err != nil {

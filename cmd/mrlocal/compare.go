@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"io"
 	"os"
@@ -18,7 +19,11 @@ Exit codes: 0 the runs are equal; 1 they differ; 2 wrong usage, a file that is c
 
 // compareCommand says where two recorded runs differ, and why.
 func compareCommand() command {
-	return command{name: "compare", usage: "tell how two recorded runs differ, and why", args: "FIRST SECOND", long: compareHelp, run: runCompare}
+	return command{name: "compare", usage: "tell how two recorded runs differ, and why", args: "FIRST SECOND", long: compareHelp, run: runCompare,
+		flags: []flagSpec{
+			value("gantt", "give letters in the gantts to `jobs|pools|phases`", "jobs; pools if there are more jobs than letters"),
+			value("width", "draw the gantts in lines of `N` columns", "the width of the terminal, else 100"),
+		}}
 }
 
 // runCompare compares two event files. The exit code is 0 or exitDiffers.
@@ -29,6 +34,11 @@ func runCompare(ctx context.Context, e env, line argv.Line) (int, error) {
 	// Standard input cannot be read twice.
 	if line.Words[0] == "-" && line.Words[1] == "-" {
 		return 0, errs.Optionf("-", "standard input can be only one of the two runs")
+	}
+	r := newReader(line)
+	picture := r.picture(true)
+	if r.Err != nil {
+		return 0, r.Err
 	}
 	var both [2]explain.Recorded
 	for i, word := range line.Words {
@@ -46,7 +56,7 @@ func runCompare(ctx context.Context, e env, line argv.Line) (int, error) {
 			return 0, errs.Inputf(both[i].Name, "%v", err)
 		}
 	}
-	return compareRuns(e, both[0], both[1])
+	return compareRuns(e, picture, both[0], both[1])
 }
 
 // seekable returns events as a file that can be read again. A pipe is read into memory.
@@ -62,10 +72,11 @@ func seekable(ctx context.Context, events io.Reader) (io.ReadSeeker, error) {
 	return bytes.NewReader(text), err
 }
 
-// compareRuns writes a comparison. The exit code says whether the runs differ.
-func compareRuns(e env, a, b explain.Recorded) (int, error) {
+// compareRuns writes a comparison, with the letters and the width of p. The exit code says whether
+// the runs differ.
+func compareRuns(e env, p *show.Picture, a, b explain.Recorded) (int, error) {
 	var text bytes.Buffer // a comparison that ends in an error is not printed
-	differ, err := explain.Compare(&text, a, b, show.Width(e.stdout))
+	differ, err := explain.Compare(&text, a, b, p.By, cmp.Or(p.Width, show.Width(e.stdout)))
 	if err != nil {
 		return 0, err
 	}

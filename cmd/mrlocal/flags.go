@@ -14,6 +14,7 @@ import (
 	"mrlocal/slots/policy/registry"
 	"mrlocal/slots/setup"
 	"mrlocal/spill/runs"
+	"mrlocal/trace"
 )
 
 // Bounds of counts. They lie far above useful values and far below values at
@@ -289,22 +290,27 @@ const (
 // ganttFlags are --gantt, --step and --width. where ends the help: on which stream the
 // picture appears.
 func ganttFlags(where string) []flagSpec {
-	return []flagSpec{
-		toggle("gantt", "", "draw which job used which slot when: a row is a slot, a letter is a job, lower case means lent, . means idle; below it, count the running maps and reduces of each pool at each step of time"+where),
+	gantt := toggle("gantt", "", "draw which job used which slot when: a row is a slot, a letter is a job, lower case means lent, . means idle; below it, count the running maps and reduces of each pool at each step of time"+where+"; --gantt=pools and --gantt=phases give letters to pools, as for more jobs than letters, and to phases of tasks; --gantt=jobs always to jobs")
+	gantt.Maybe = true
+	return []flagSpec{gantt,
 		value("step", "`TIME` of a step in the counts of --gantt", "10s for simulated runs of 20s to 1000s, otherwise chosen by the length of the run"),
 		value("width", "draw --gantt in lines of `N` columns", "the width of the terminal, else 100"),
 	}
 }
 
-// picture reads ganttFlags.
-func (r *reader) picture() *show.Picture {
+// picture reads ganttFlags. drawn says that gantts are drawn even without --gantt.
+func (r *reader) picture(drawn bool) *show.Picture {
 	// A width or step of 0 is chosen when the picture is drawn.
 	p := &show.Picture{On: r.Line.Has("gantt"), Step: r.Time("step", false), Width: r.Count("width", leastWidth, mostWidth)}
+	if group, _ := r.Line.Value("gantt"); group != "" {
+		groups := []string{"", "pools", "jobs", "phases"} // in the order of trace.Grouping
+		p.By = trace.Grouping(max(0, slices.Index(groups, r.Choice("gantt", groups[1:]...))))
+	}
 	// A flag without effect is refused, so that a user notices the missing --gantt.
 	if p.Step > 0 && !p.On {
 		r.Keep(errs.Optionf("--step", "needs --gantt"))
 	}
-	if p.Width > 0 && !p.On {
+	if p.Width > 0 && !p.On && !drawn {
 		r.Keep(errs.Optionf("--width", "needs --gantt"))
 	}
 	return p

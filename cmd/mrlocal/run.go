@@ -47,7 +47,7 @@ func runJob(ctx context.Context, e env, line argv.Line, name string, build func(
 	r := newReader(line)
 	mode := r.Choice("progress", "auto", "plain", "none")
 	eventsPath, reportPath, profilePath := r.Path("events"), r.Path("report"), r.Path("profile")
-	gantt := r.picture()
+	gantt := r.picture(false)
 	o.ResumeDir = r.Path("resume")
 	// Another version, or other flags of the job, may map otherwise.
 	o.ResumeSettings = append([]string{"the version=" + mrlocal.Version, "the job=" + name}, line.Except(append(runFlags(""), verboseFlag(), quietFlag()))...)

@@ -18,6 +18,7 @@ import (
 	"mrlocal/sim"
 	"mrlocal/slots"
 	"mrlocal/slots/explain"
+	"mrlocal/trace"
 	"mrlocal/workload"
 )
 
@@ -87,14 +88,11 @@ func (s *simulation) options(f *workload.File, policyName string) (sim.Options, 
 // job gives exit code 3.
 func runSim(ctx context.Context, e env, line argv.Line) (int, error) {
 	r := newReader(line)
-	s, names, picture := r.simulation(), r.policies(), r.picture()
-	eventsPath, reportPath := r.Path("events"), r.Path("report")
 	compare := line.Has("compare")
-	switch {
-	case compare && len(names) != 2:
-		r.Keep(errs.Optionf("--compare", "needs --sched with two policies"))
-	case compare && picture.On:
-		r.Keep(errs.Optionf("--compare, --gantt", "--compare draws both gantts; leave out --gantt"))
+	s, names, picture := r.simulation(), r.policies(), r.picture(compare)
+	eventsPath, reportPath := r.Path("events"), r.Path("report")
+	if compare {
+		r.checkCompare(names, picture)
 	}
 	if r.Err != nil {
 		return 0, r.Err
@@ -146,7 +144,7 @@ func runSim(ctx context.Context, e env, line argv.Line) (int, error) {
 		}
 	}
 	if compare {
-		differs, err := compareRuns(e, explain.Recorded{Name: names[0], Events: bytes.NewReader(recorded[0].Bytes())}, explain.Recorded{Name: names[1], Events: bytes.NewReader(recorded[1].Bytes())})
+		differs, err := compareRuns(e, picture, explain.Recorded{Name: names[0], Events: bytes.NewReader(recorded[0].Bytes())}, explain.Recorded{Name: names[1], Events: bytes.NewReader(recorded[1].Bytes())})
 		if err != nil {
 			return 0, err
 		}
@@ -159,6 +157,17 @@ func runSim(ctx context.Context, e env, line argv.Line) (int, error) {
 		}
 	}
 	return code, tell(e, files, reports)
+}
+
+// checkCompare checks what goes with --compare, which draws both gantts itself.
+func (r *reader) checkCompare(names []string, picture *show.Picture) {
+	switch {
+	case len(names) != 2:
+		r.Keep(errs.Optionf("--compare", "needs --sched with two policies"))
+	case picture.On && picture.By == trace.ByDefault:
+		r.Keep(errs.Optionf("--compare, --gantt", "--compare draws both gantts; leave out --gantt"))
+	}
+	picture.On = false
 }
 
 // loadWorkload reads the one workload file that a command line names; - is standard

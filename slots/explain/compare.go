@@ -24,19 +24,20 @@ type Recorded struct {
 
 // Compare writes how two runs of the same jobs differ. It writes the first decision that
 // differs, with the reasons of both, and the jobs whose times differ. Then come both
-// gantts on one axis, in lines of width columns. It reports whether the runs differ: in a
+// gantts on one axis, in lines of width columns, with letters as by says. It reports whether the runs differ: in a
 // decision about an attempt or a slot, in the time of one, or in a job. The rule of a
 // decision is no difference, because every policy has its own rules. Compare fails with an
 // error for which errs.IsUsage is true if a file is cut short, was changed or is no event
 // file.
 //
-// Memory: 40 bytes for each decision and 32 for each attempt of both runs.
+// Memory: 40 bytes for each decision and 32 for each attempt of both runs; with trace.ByPhase 16
+// for each phase.
 // The gantts share one cell width, so that the same column is the same time in both.
-func Compare(w io.Writer, a, b Recorded, width int) (differ bool, err error) {
+func Compare(w io.Writer, a, b Recorded, by trace.Grouping, width int) (differ bool, err error) {
 	var both [2]*outline
 	for i, r := range []Recorded{a, b} {
 		// Both files are read to their end before anything is written.
-		if both[i], err = readOutline(r); err != nil {
+		if both[i], err = readOutline(r, by); err != nil {
 			return false, err
 		}
 	}
@@ -53,7 +54,7 @@ func Compare(w io.Writer, a, b Recorded, width int) (differ bool, err error) {
 		for _, o := range both {
 			fmt.Fprintf(out, "\n%s:\n", o.title())
 			name := func(job int32) string { return printable(o.line.Name(job)) }
-			if err := o.line.Gantt(out, trace.GanttOptions{Cell: cell, Width: width, Names: name}); err != nil {
+			if err := o.line.Gantt(out, trace.GanttOptions{Cell: cell, Width: width, By: by, Names: name, Word: printable}); err != nil {
 				return false, err
 			}
 		}
@@ -135,8 +136,9 @@ func compared(e *trace.Event, texts []string) bool {
 
 // readOutline reads the events of a run to their end.
 // Errors name the run, because there are two files.
-func readOutline(r Recorded) (*outline, error) {
+func readOutline(r Recorded, by trace.Grouping) (*outline, error) {
 	o := &outline{Recorded: r}
+	o.line.KeepPhases = by == trace.ByPhase
 	bad := func(err error) error {
 		return errs.Inputf(r.Name, "%s", strings.TrimPrefix(err.Error(), "read events: "))
 	}

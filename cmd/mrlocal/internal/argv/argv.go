@@ -24,6 +24,7 @@ type Flag struct {
 	Name   string // long name, without dashes
 	Short  string // one letter, or ""
 	Value  bool   // takes a value
+	Maybe  bool   // without Value: may take one behind an equals sign, as --name=value
 	Any    bool   // the value is the next word even if that is the name of a flag
 	Repeat bool   // may occur more than once with different values
 	Whole  bool   // with ParseTool: the name is never shortened
@@ -216,6 +217,12 @@ func (s *scanned) long(word string, rest []string, flags []Flag, given map[strin
 	switch {
 	case f == nil:
 		s.fail(unknownLong(name, flags))
+		return 0
+	case f.Maybe && attached && value != "":
+		s.set(f, value, given)
+		return 0
+	case f.Maybe && attached:
+		s.fail(errs.Optionf("--"+name, "the value is empty"))
 		return 0
 	case !f.Value && attached:
 		s.fail(errs.Optionf("--"+name, "takes no value"))

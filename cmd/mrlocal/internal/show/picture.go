@@ -34,6 +34,7 @@ type Picture struct {
 	On   bool
 	Step time.Duration // of the counts; 0: chosen by the length of the run
 
+	By    trace.Grouping  // what has a letter
 	Width int             // of the lines, in columns; 0: that of the screen
 	line  *trace.Timeline // of the current run; nil: not watched
 }
@@ -41,7 +42,7 @@ type Picture struct {
 // Watch begins a picture with the stream of a run. It forgets the run before.
 func (p *Picture) Watch(s *trace.Stream) {
 	if p.On {
-		p.line = &trace.Timeline{}
+		p.line = &trace.Timeline{KeepPhases: p.By == trace.ByPhase}
 		s.Attach(p.line)
 	}
 }
@@ -59,7 +60,7 @@ func (p *Picture) Text(width int, simulated bool) []byte {
 	width = cmp.Or(p.Width, width)
 	var b bytes.Buffer // to which writing never fails
 	name := func(job int32) string { return errs.OneLine(p.line.Name(job)) }
-	_ = p.line.Gantt(&b, trace.GanttOptions{Width: width, Names: name})
+	_ = p.line.Gantt(&b, trace.GanttOptions{Width: width, By: p.By, Names: name, Word: errs.OneLine})
 	b.WriteByte('\n')
 	// The counts would fill the memory and the screen; the gantt is shown all the same.
 	if step > 0 && p.line.End/step > mostGivenSteps {
