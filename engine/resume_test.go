@@ -70,7 +70,7 @@ type resumable struct {
 func newResumable(t *testing.T, chain func() jobs.Chain, inputs ...string) *resumable {
 	return &resumable{t, chain, engine.Options{
 		JobOptions: engine.JobOptions{Inputs: inputs, BlockBytes: 32 << 10, Reducers: 3}, Config: setup.Config{MapSlots: 1, ReduceSlots: 1}, MemoryBytes: 16 << 20,
-		TempDirs: []string{t.TempDir()}, ResumeDir: filepath.Join(t.TempDir(), "kept"), ResumeSettings: []string{"the job=x"},
+		TempDirs: []string{t.TempDir()}, ResumeDir: filepath.Join(t.TempDir(), "kept"), ResumeSettings: []string{"the job=x", "the version=1"},
 	}}
 }
 
@@ -222,7 +222,8 @@ func TestWhatDoesNotFitAJournalIsRefused(t *testing.T) {
 	for what, f := range map[string]func(o *engine.Options){
 		"Options.Reducers was 3 and is 4":              func(o *engine.Options) { o.Reducers = 4 },
 		"Options.BlockBytes was 32768 and is 16384":    func(o *engine.Options) { o.BlockBytes = 16 << 10 },
-		"the job was x and is y":                       func(o *engine.Options) { o.ResumeSettings = []string{"the job=y"} },
+		"the version was 1 and is 2":                   func(o *engine.Options) { o.ResumeSettings = []string{"the job=x", "the version=2"} },
+		"the job was x and is y":                       func(o *engine.Options) { o.ResumeSettings = []string{"the job=y", "the version=1"} },
 		"-k was not given and is 2 3":                  func(o *engine.Options) { o.ResumeSettings = append(o.ResumeSettings, "-k=2", "-k=3") },
 		"Options.NoDecode was not given and is given":  func(o *engine.Options) { o.NoDecode = true },
 		"Options.Codec was auto and is zstd":           func(o *engine.Options) { o.Codec = 3 },
@@ -231,7 +232,7 @@ func TestWhatDoesNotFitAJournalIsRefused(t *testing.T) {
 		"Options.OutputDir was not given and is given": func(o *engine.Options) { o.OutputDir = filepath.Join(t.TempDir(), "out") },
 	} {
 		o := r.o
-		o.ResumeSettings = o.ResumeSettings[:1:1]
+		o.ResumeSettings = o.ResumeSettings[:2:2]
 		f(&o)
 		refused(what, o)
 	}

@@ -69,7 +69,9 @@ func (k *Kept) take(made bool) (err error) {
 	if k.aboveLock, err = LockDir(k.above); err != nil {
 		return k.lockError(err)
 	}
-	Sweep([]string{k.above}) // what was killed before it had a journal
+	marks, _ := filepath.Glob(filepath.Join(globbed(k.above), namePrefix+"*", madeName))
+	made = made || len(marks) > 0
+	Sweep([]string{k.above}) // what was killed before it had a journal, or when it had none any more
 	found, foreign, err := k.look()
 	switch {
 	case err != nil:
@@ -98,6 +100,11 @@ func (k *Kept) take(made bool) (err error) {
 		return mark.Close()
 	}
 	return nil
+}
+
+// globbed quotes a path for filepath.Glob.
+func globbed(path string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
 // look lists the directories with a journal, and names a file that is not mrlocal's. Hidden
