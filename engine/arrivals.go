@@ -128,7 +128,10 @@ func (c *coordinator) feedAdmitted() {
 // serveFeeder is the feeder of a job: it announces the job's map tasks.
 func (c *coordinator) serveFeeder(j *runningJob) {
 	defer c.run.leaveMemory()
-	c.run.bindFeeder()
+	// A walk through directories is no decoder: it goes where there is time.
+	if j.feeder.Found == nil {
+		c.run.bindFeeder()
+	}
 	err := j.feeder.Serve(func(s source.Source) {
 		c.inbox.post(func() { j.announce(s) })
 	})

@@ -81,15 +81,21 @@ const mapOnlySplits = 16
 
 // newPlan finds and splits inputs.
 func (ch *chain) newPlan(inputs []string) (*input.Plan, error) {
+	return input.NewPlan(inputs, ch.planOptions())
+}
+
+// planOptions returns how inputs are found and divided.
+func (ch *chain) planOptions() input.Options {
 	r, first := ch.run, &ch.job.Chain[0]
 	mapSlots, perSlot, mapOnly := r.o.MapSlots*r.o.Trackers, 0, first.NewReducer == nil
 	if mapOnly { // a policy that lends slots gives its maps the reduce slots too
 		mapSlots, perSlot = r.o.slotCount(), mapOnlySplits
 	}
-	return input.NewPlan(inputs, input.Options{
+	return input.Options{
+		Prompt:     ch.job.Found != nil,
 		BlockBytes: ch.blockBytes(), MapSlots: mapSlots, SplitsPerSlot: perSlot, Taper: mapOnly, All: ch.job.All, NoDecode: ch.job.NoDecode, Delim: first.Delim.Byte(), NUL: first.Delim == jobs.NUL,
 		SkipBinary: first.SkipBinary, Stdin: ch.job.Stdin, CreateTemp: r.createTemp("record"), GatherBytes: min(8<<20, r.o.MemoryBytes/16),
-	})
+	}
 }
 
 // noteLeftOut tells the user, once, what the plan left out.
@@ -127,7 +133,7 @@ func (ch *chain) inMemory() bool { return ch.job.Chain[0].NoInput && ch.discards
 // on a goroutine of its own.
 func (ch *chain) open() (*runningJob, error) {
 	first := &ch.job.Chain[0]
-	if ch.plan == nil && !first.NoInput {
+	if ch.plan == nil && !first.NoInput && ch.job.Found == nil {
 		var err error
 		if ch.plan, err = ch.newPlan(ch.job.Inputs); err != nil {
 			return nil, err
@@ -136,7 +142,7 @@ func (ch *chain) open() (*runningJob, error) {
 	j := ch.newJob(0)
 	j.plan = ch.plan
 	var inputBytes int64
-	streams := false
+	streams := ch.job.Found != nil // any of them may be a stream
 	if j.plan != nil {
 		inputBytes, streams = j.plan.Bytes, len(j.plan.Streams) > 0
 	}

@@ -143,6 +143,10 @@ func (r *run) checkPaths() (totalBytes int64, streamJobs int, err error) {
 		if err != nil {
 			return 0, 0, ch.named(err)
 		}
+		if ch.job.Found != nil {
+			streamJobs++ // any of the files may be a stream
+			r.blockBytes = foundBlockBytes
+		}
 		if plan == nil {
 			continue
 		}
@@ -166,6 +170,10 @@ func (r *run) checkPaths() (totalBytes int64, streamJobs int, err error) {
 	}
 	return totalBytes, streamJobs, nil
 }
+
+// foundBlockBytes is the length of the pieces of streams among files that are found
+// during the run.
+const foundBlockBytes = 1 << 20
 
 // jobPaths returns which files each job reads and writes.
 func (r *run) jobPaths() []paths.Job {

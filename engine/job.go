@@ -149,6 +149,9 @@ func (j *runningJob) verdict(t int, v jobs.Verdict) {
 	if j.state >= jobEnded || v == jobs.Continue {
 		return
 	}
+	if v == jobs.EndFile && j.feeder != nil {
+		j.feeder.EndFile(j.maps[t].source)
+	}
 	for i := t + 1; i < len(j.maps); i++ {
 		if v == jobs.EndFile && !j.withinFile(t, i) {
 			break
@@ -169,25 +172,26 @@ func (j *runningJob) verdict(t int, v jobs.Verdict) {
 // withinFile reports whether split i holds nothing but more of the file that
 // split t ends in.
 func (j *runningJob) withinFile(t, i int) bool {
-	a, b := j.splitOf(t), j.splitOf(i)
-	if a == nil || b == nil || len(b.Pieces) != 1 {
+	plan, a := j.splitOf(t)
+	of, b := j.splitOf(i)
+	if a == nil || b == nil || plan != of || len(b.Pieces) != 1 {
 		return false
 	}
 	return a.Pieces[len(a.Pieces)-1].File == b.Pieces[0].File
 }
 
-// splitOf returns the split of files that map t reads; nil: it reads something
-// else.
-func (j *runningJob) splitOf(t int) *input.Split {
+// splitOf returns the split of files that map t reads, and its plan; nil: it reads
+// something else.
+func (j *runningJob) splitOf(t int) (*input.Plan, *input.Split) {
 	switch s := j.maps[t].source.(type) {
 	case source.File:
-		return s.Split
+		return s.Plan, s.Split
 	case plannedAgain:
 		if plan, err := j.planAgain(); err == nil {
-			return &plan.Splits[s.index]
+			return plan, &plan.Splits[s.index]
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // skippedBinary notes files that were left out as binary. An attempt that is

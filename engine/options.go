@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"iter"
 	"math"
 	"runtime"
 	"time"
@@ -22,7 +23,14 @@ import (
 // JobOptions say what one job reads and writes, and how it is divided into
 // tasks. Inputs is required, except of a job without input.
 type JobOptions struct {
-	Inputs   []string  // files, directories, globs, "-", in the order given
+	Inputs []string // files, directories, globs, "-", in the order given
+	// Found, if not nil, replaces Inputs: it yields the paths of files in order, on a
+	// goroutine of the run, while maps already read the first ones. It is for map-only
+	// jobs whose result goes to Stdout. Missing is called on that goroutine for each
+	// path that cannot be read; such files are left out.
+	Found   iter.Seq[string]
+	Missing func(path string, cause error)
+
 	All      bool      // take hidden files inside directories too
 	NoDecode bool      // take the bytes of compressed inputs as they are
 	Stdin    io.Reader // what "-" reads; nil: an empty input
@@ -174,7 +182,9 @@ func (o *JobOptions) validate(job *jobs.Job) error {
 	switch {
 	case job.NoInput && len(o.Inputs) > 0:
 		return errs.Optionf("Options.Inputs", "the job reads no input")
-	case !job.NoInput && len(o.Inputs) == 0:
+	case o.Found != nil && (len(o.Inputs) > 0 || job.NoInput || job.NewReducer != nil || job.SkipBinary || o.OutputDir != "" || o.OutputFile != "" || o.Missing == nil):
+		return errs.Optionf("Options.Found", "needs Missing, a map-only job that skips nothing, and Stdout; Inputs must be empty")
+	case !job.NoInput && len(o.Inputs) == 0 && o.Found == nil:
 		return errs.Optionf("Options.Inputs", "name files, directories, globs, or - for standard input")
 	case o.OutputDir != "" && o.OutputFile != "":
 		return errs.Optionf("Options.OutputDir, Options.OutputFile", "give one of them, not both")

@@ -68,6 +68,9 @@ func (j *runningJob) planMaps(streams bool) error {
 		return nil
 	case streams:
 		j.feeder = source.NewFeeder(r.ctx, j.plan, r.budget, r.pieces, j.skippedBinary)
+		if b := j.chain.job; b.Found != nil {
+			j.feeder.Found = input.Found(b.Found, j.chain.planOptions(), b.Missing)
+		}
 		if sampled && !r.single() && !j.plan.Files[j.plan.Streams[0]].Rereadable {
 			// To hold the first piece and wait could keep memory from jobs that
 			// are ahead of this one.

@@ -103,6 +103,10 @@ type Options struct {
 	SkipBinary bool      // files with a NUL byte in their first 64 KiB yield nothing
 	Stdin      io.Reader // the path - means this; nil: the path - is an error
 	NoDecode   bool      // take the bytes of compressed files as they are
+	// Prompt hands out the records of a pipe as soon as its writer pauses, not only
+	// when a chunk is full. It has an effect with NoDecode only. The last block of such
+	// a stream is not marked as the last one.
+	Prompt bool
 
 	// CreateTemp makes a temporary file for a long record of unknown length, as
 	// streams and compressed files have them, if it is longer than GatherBytes
@@ -206,6 +210,7 @@ type Plan struct {
 	Streams []int32  // indices of files that cannot be divided, in order
 
 	o      Options
+	first  int32 // number of files in the plans before it, which blocks count too
 	block  int64
 	dirs   []walked
 	binary []atomic.Uint32 // the verdict on each file; nil unless SkipBinary

@@ -64,7 +64,7 @@ func (r *Reader) Next() bool {
 		b, err := r.src.next(&r.hold)
 		switch {
 		case err == nil:
-			r.block = jobs.Block{Path: r.plan.Files[r.file].Path, File: r.file, Offset: b.off, Data: b.data, Last: b.last}
+			r.block = jobs.Block{Path: r.plan.Files[r.file].Path, File: r.plan.first + r.file, Offset: b.off, Data: b.data, Last: b.last}
 			r.hold.lend()
 			return true
 		case err == io.EOF:

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 
 	"mrlocal/input/codec"
 	"mrlocal/internal/membudget"
@@ -29,8 +30,10 @@ type sequential struct {
 	to      int64 // and those that start at this place or later
 	carry   []byte
 	started bool
-	skipped bool // because it is binary
-	eof     bool // r has ended
+	skipped bool     // because it is binary
+	eof     bool     // r has ended
+	pipe    *os.File // its pauses end blocks; nil: blocks are full
+	paused  bool     // the last read ended because the writer pauses
 	done    bool
 }
 
@@ -41,6 +44,12 @@ func (p *Plan) newSequential(file int32, h *handle, d *codec.Decoders) (*sequent
 	from := p.o.Stdin
 	if h != nil {
 		from = h.fromStart()
+	}
+	if p.o.Prompt && p.o.NoDecode && !s.planned {
+		s.pipe, _ = from.(*os.File)
+		if h != nil {
+			s.pipe = h.file
+		}
 	}
 	var err error
 	if s.r, err = d.Open(from, p.o.NoDecode); err != nil {
@@ -86,10 +95,16 @@ func (s *sequential) explain(err error) error {
 	return fmt.Errorf("%s: %w", s.path(), s.decoder.Explain(err, s.off+int64(len(s.carry))))
 }
 
-// read fills buf; at the end of the file it reads less. got is how many bytes
+// read fills buf; at the end of the file, and where the writer of a pipe pauses, it
+// reads less. got is how many bytes
 // behind off the caller holds already, for messages.
 func (s *sequential) read(buf []byte, got int) (n int, err error) {
+	s.paused = false
 	for n < len(buf) && !s.eof {
+		if n > 0 && s.pipe != nil && s.decoder.Buffered() == 0 && pauses(s.pipe) {
+			s.paused = true
+			break
+		}
 		m, err := s.r.Read(buf[n:])
 		n += m
 		if err == io.EOF {
@@ -122,11 +137,16 @@ func (s *sequential) next(h *hold) (block, error) {
 	}
 	buf = buf[:chunkBytes]
 	n := copy(buf, s.carry)
-	m, err := s.read(buf[n:], n)
-	if err != nil {
-		return block{}, err
+	for more := true; more; {
+		m, err := s.read(buf[n:], n)
+		if err != nil {
+			return block{}, err
+		}
+		// A pause inside of the first record is no end of a block.
+		more = s.paused && bytes.IndexByte(buf[n:n+m], s.plan.o.Delim) < 0
+		n += m
 	}
-	data := buf[:n+m]
+	data := buf[:n]
 	if s.off == 0 && s.plan.o.SkipBinary && s.plan.judge(s.file, data, codec.None) {
 		s.done, s.skipped = true, true
 		return block{}, io.EOF
@@ -145,7 +165,7 @@ func (s *sequential) next(h *hold) (block, error) {
 // cut finishes a block of whole records. It finds out whether the block is the
 // last one of the file, and cuts off what lies outside of [from, to).
 func (s *sequential) cut(b block) (block, error) {
-	if !b.last && len(s.carry) == 0 {
+	if !b.last && len(s.carry) == 0 && s.pipe == nil {
 		var one [1]byte
 		n, err := s.read(one[:], len(b.data))
 		if err != nil {

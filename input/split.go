@@ -178,5 +178,5 @@ func (p *Plan) looksAt(f *File, before int) bool {
 	case p.o.SkipBinary && !f.named:
 		return false
 	}
-	return before < mostLooks || codec.Suspect(f.Path)
+	return int(p.first)+before < mostLooks || codec.Suspect(f.Path)
 }

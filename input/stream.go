@@ -81,7 +81,7 @@ func (s *Stream) Next() bool {
 	if s.err == nil && !s.over {
 		b, err := s.src.next(&s.hold)
 		if err == nil {
-			s.block = jobs.Block{Path: s.plan.Files[s.file].Path, File: s.file, Offset: b.off, Data: b.data, Last: b.last}
+			s.block = jobs.Block{Path: s.plan.Files[s.file].Path, File: s.plan.first + s.file, Offset: b.off, Data: b.data, Last: b.last}
 			s.doneBytes += int64(len(b.data))
 			s.hold.lend()
 			return true
@@ -100,6 +100,10 @@ func (s *Stream) Block() LentBlock { return LentBlock{s.block, &s.hold.loan, s.d
 
 // Err returns the error that ended the reading, nil at the end of the file.
 func (s *Stream) Err() error { return s.err }
+
+// Paused reports whether the block at hand is short because the writer of a pipe
+// pauses (Options.Prompt).
+func (s *Stream) Paused() bool { return s.src.paused }
 
 // Skipped reports whether the stream gave nothing because it is binary.
 func (s *Stream) Skipped() bool { return s.src.skipped }

@@ -215,6 +215,46 @@ type near struct {
 	fd     int
 }
 
+// pauseMillis is how long a writer is silent before that counts as a pause. A person
+// does not notice it, and few blocks are short because of it.
+const pauseMillis = 10
+
+// pauses reports whether nothing comes from a pipe for a while. A closed pipe does not
+// pause: its end can be read.
+func pauses(pipe *os.File) bool {
+	conn, err := pipe.SyscallConn()
+	if err != nil {
+		return false
+	}
+	quiet := false
+	err = conn.Control(func(fd uintptr) {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, pauseMillis)
+		quiet = n == 0 && err == nil
+	})
+	return quiet && err == nil
+}
+
+// nearStat takes attributes relative to a directory, as long as paths lie in the
+// same one.
+type nearStat struct{ near }
+
+// stat returns the attributes of path, and follows links.
+func (d *nearStat) stat(path string) (stat, error) {
+	i := strings.LastIndexByte(path, '/') + 1
+	if i <= 1 {
+		return statPath(path)
+	}
+	if prefix := path[:i]; prefix != d.prefix {
+		d.close()
+		fd, err := unix.Open(prefix, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return statPath(path)
+		}
+		d.prefix, d.fd = prefix, fd
+	}
+	return statAt(d.fd, path[i:])
+}
+
 // open opens path. next is the path that will be opened after it.
 func (d *near) open(path, next string) (rawFile, error) {
 	i := strings.LastIndexByte(path, '/') + 1

@@ -97,6 +97,14 @@ func (f rawFile) stat() (stat, error) {
 	return statOf(fi), nil
 }
 
+// pauses is not known here, so blocks are full.
+func pauses(*os.File) bool { return false }
+
+// nearStat takes attributes by path.
+type nearStat struct{ near }
+
+func (*nearStat) stat(path string) (stat, error) { return statPath(path) }
+
 // near opens each file by its path.
 type near struct{}
 

@@ -3,6 +3,7 @@ package source
 import (
 	"context"
 	"errors"
+	"iter"
 	"sync/atomic"
 
 	"mrlocal/input"
@@ -96,6 +97,9 @@ func take(ctx context.Context, c chan struct{}) error {
 // file) is decoded here, by one goroutine, into pieces that wait in leased
 // memory for their maps.
 type Feeder struct {
+	// Found, if not nil, yields one plan after the other. NewFeeder then gets none.
+	Found iter.Seq2[*input.Plan, error]
+
 	plan    *input.Plan
 	budget  *membudget.Budget
 	pieces  *Pieces
@@ -109,8 +113,29 @@ type Feeder struct {
 	lease      *membudget.Lease // of the piece being filled
 	tokensHeld int              // by the piece being filled
 	giant      bool             // the piece being filled may take many tokens
-	primed     *Held            // decoded before the job was submitted, for sampling
-	ahead      int64            // leased to decode ahead
+	unwanted   atomic.Pointer[streamOf]
+	primed     *Held // decoded before the job was submitted, for sampling
+	ahead      int64 // leased to decode ahead
+}
+
+// streamOf names a stream.
+type streamOf struct {
+	plan *input.Plan
+	file int32
+}
+
+// EndFile says that nothing more of the file of s is of use. A stream is then read no
+// further than to the end of the block at hand. It may be called from any goroutine.
+func (f *Feeder) EndFile(s Source) {
+	if h, ok := s.(*Held); ok {
+		f.unwanted.Store(&streamOf{h.plan, h.file})
+	}
+}
+
+// wanted reports whether EndFile has left a file of the plan at hand.
+func (f *Feeder) wanted(file int32) bool {
+	u := f.unwanted.Load()
+	return u == nil || *u != streamOf{f.plan, file}
 }
 
 // NewFeeder makes the feeder of a plan. It ends with ctx. skipped is called with the
@@ -132,6 +157,31 @@ func (f *Feeder) Serve(announce func(s Source)) error {
 		}
 		<-f.pieces.turns
 	}()
+	if f.Found == nil {
+		if err := f.serve(announce); err != nil {
+			return err
+		}
+		announce(nil)
+		return nil
+	}
+	for plan, err := range f.Found {
+		if err == nil {
+			err = context.Cause(f.ctx) // nothing else would stop a walk
+		}
+		if err != nil {
+			return err
+		}
+		f.plan, f.file = plan, -1
+		if err := f.serve(announce); err != nil {
+			return err
+		}
+	}
+	announce(nil)
+	return nil
+}
+
+// serve announces every source of the plan at hand.
+func (f *Feeder) serve(announce func(s Source)) error {
 	streams := f.plan.Streams
 	for i := range f.plan.Splits {
 		split := &f.plan.Splits[i]
@@ -148,7 +198,6 @@ func (f *Feeder) Serve(announce func(s Source)) error {
 			return err
 		}
 	}
-	announce(nil)
 	return nil
 }
 
@@ -211,7 +260,7 @@ func (f *Feeder) piece(file int32) (*Held, error) {
 	}
 	f.lease = lease
 	p := &Held{plan: f.plan, file: file, lease: lease, offset: f.offset}
-	for p.bytes < f.pieces.bytes && f.stream.Next() {
+	for paused := false; !paused && p.bytes < f.pieces.bytes && f.wanted(file) && f.stream.Next(); paused = f.stream.Paused() {
 		b := f.stream.Block()
 		p.blocks = append(p.blocks, heldBlock{b.Block, b.Loan.Chunk})
 		b.Loan.Take(f.lease)

@@ -71,6 +71,10 @@ func (s *stored) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// Buffered returns how many bytes of a file that is not decoded have been taken from
+// the system and not been read yet.
+func (d *Decoders) Buffered() int { return d.buf.Buffered() }
+
 // Open returns a reader of what r holds, decoded unless asIs is set. The reader
 // is valid until the next call of Open. The caller passes errors of Open and of
 // the reader to Explain.
@@ -80,13 +84,15 @@ func (d *Decoders) Open(r io.Reader, asIs bool) (io.Reader, error) {
 	}
 	d.stored, d.codec = stored{r: r}, None
 	d.buf.Reset(&d.stored)
+	if asIs { // a pipe may have no more than a line, and keep it for long
+		d.Shed()
+		return d.buf, nil
+	}
 	head, err := d.buf.Peek(HeadBytes)
 	if err != nil && err != io.EOF {
 		return nil, err
 	}
-	if !asIs {
-		d.codec = detect(head)
-	}
+	d.codec = detect(head)
 	d.Shed()
 	switch d.codec {
 	case None:

@@ -72,6 +72,10 @@ type Options struct {
 	Color      bool     // --color=always, with GNU grep's default colours
 	JSON       bool     // --json: messages of ripgrep in place of lines; no effect on what is no line
 
+	// Single says that there is one file. The job ends as soon as nothing more of it is
+	// of use, even if it is a pipe whose writer pauses.
+	Single bool
+
 	// BinaryMatch is called, instead of writing lines, for each file that matches
 	// and has a NUL byte in its first 64 KiB. It is called from one goroutine, in
 	// the order of the input. If it is nil, such files are left out.

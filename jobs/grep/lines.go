@@ -26,6 +26,7 @@ type form struct {
 
 	nulNames    bool
 	color       bool
+	single      bool              // there is no other file
 	json        bool              // messages instead of lines; context is set
 	eol         byte              // ends lines of output
 	context     *Context          // nil unless lines are wanted
@@ -59,6 +60,7 @@ func lower(o Options, files int) *form {
 
 		nulNames: o.NULNames,
 		color:    o.Color,
+		single:   o.Single,
 		eol:      '\n',
 	}
 	if o.NULEnded {

@@ -271,6 +271,9 @@ func (r *releaser) stayOpen(file int64, payload []byte) jobs.Verdict {
 		return jobs.Continue
 	}
 	if (r.want == wantFiles || r.want == wantOthers) && r.selected > 0 || r.limited() && r.selected >= r.limit && r.groups.after == 0 {
+		if r.single {
+			return jobs.EndJob
+		}
 		return jobs.EndFile
 	}
 	return jobs.Continue

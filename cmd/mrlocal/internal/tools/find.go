@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"io/fs"
+	"iter"
+	"math"
 	"os"
 	"path"
 	"path/filepath"
@@ -19,7 +21,8 @@ import (
 // types choose among the files of directories, as in ripgrep; --include, --exclude and
 // --exclude-dir choose among all, as in GNU grep.
 //
-// Each directory is read once and each file is statted once, by one goroutine.
+// Each directory is read once, and files are yielded while others are still to be
+// found. Only an order by times needs the whole list and the attributes of files.
 
 // findOptions say which files are listed.
 type findOptions struct {
@@ -31,48 +34,112 @@ type findOptions struct {
 	Exclude    []string // GNU: globs of names that are left out
 	ExcludeDir []string // GNU: globs of names of directories that are left out
 
-	Sort   string      // "path", or a time: "modified"
+	Sort   string      // "modified", "accessed" or "created", oldest first; else by path
 	Output fs.FileInfo // standard output, which is never searched; may be nil
 	// Missing is told of each path that cannot be read; it must be set. The walk goes on.
 	Missing func(path string, cause error)
 }
 
 // findFiles returns the files below roots, in order. An empty root is the working
-// directory, whose files have paths without "./". below reports whether one of the
-// roots is a directory. It calls o.Missing for each path that cannot be read, and
-// goes on. It fails if a glob or a type is wrong.
-func findFiles(roots []string, o findOptions) (files []string, below bool, err error) {
+// directory, whose files have paths without "./". The roots keep their order, and so
+// do the names of a directory; an order by times is one of all files together. The
+// sequence calls o.Missing for each path that cannot be read, and goes on. findFiles
+// fails if a glob or a type is wrong.
+func findFiles(roots []string, o findOptions) (iter.Seq[string], error) {
 	w := &walker{findOptions: o}
 	if err := w.compile(); err != nil {
-		return nil, false, err
+		return nil, err
 	}
-	for _, root := range roots {
-		// The times order the files of one root. The roots stay in the order of the command
-		// line.
-		from := len(w.found)
-		below = w.root(root) || below
-		if o.Sort == "modified" {
-			slices.SortStableFunc(w.found[from:], func(a, b file) int { return a.modified.Compare(b.modified) })
+	// Only a regular file grows by its own search; a terminal or pipe may be input and output.
+	if w.Output != nil && !w.Output.Mode().IsRegular() {
+		w.Output = nil
+	}
+	return func(yield func(string) bool) {
+		w := *w
+		w.yield = yield
+		if clock := clockOf(o.Sort); clock != nil {
+			w.byTime(roots, clock)
+			return
 		}
-	}
-	for _, f := range w.found {
-		files = append(files, f.path)
-	}
-	return files, below, nil
+		for _, root := range roots {
+			if !w.root(root) {
+				return
+			}
+		}
+	}, nil
 }
 
-// walker collects files.
+// isDirectory reports whether a root is a directory, below which files are listed.
+func isDirectory(root string) bool {
+	if root == "-" {
+		return false
+	}
+	info, err := os.Stat(cmp.Or(root, "."))
+	return err == nil && info.IsDir()
+}
+
+// walker yields files until yield returns false. So do the methods that return a
+// bool: it is false if the walk has ended.
 type walker struct {
 	findOptions
 	globs rules // Globs
 	types []rule
-	found []file
+	yield func(path string) bool
 }
 
-// file is a file to search. modified is the zero time for standard input.
-type file struct {
-	path     string
-	modified time.Time
+// clock tells a time of a file.
+type clock func(path string, info fs.FileInfo) (time.Time, error)
+
+// clockOf returns the clock of a value of --sort; nil: it is no time.
+func clockOf(sort string) clock {
+	switch sort {
+	case "modified":
+		return func(_ string, info fs.FileInfo) (time.Time, error) { return info.ModTime(), nil }
+	case "accessed":
+		return accessed
+	case "created":
+		return created
+	}
+	return nil
+}
+
+// errNoTime is the error of a file system or an operating system without that time.
+var errNoTime = errors.New("the system does not know this time of the file")
+
+// byTime yields the files in the order of a time, oldest first. Files of the same
+// time keep the order of their paths; standard input comes first.
+func (w *walker) byTime(roots []string, time clock) {
+	type file struct {
+		path  string
+		nanos int64
+	}
+	var all []file
+	yield := w.yield
+	w.yield = func(path string) bool {
+		f := file{path: path, nanos: math.MinInt64}
+		if path != "-" {
+			info, err := os.Stat(path)
+			if err == nil {
+				at, e := time(path, info)
+				f.nanos, err = at.UnixNano(), e
+			}
+			if err != nil {
+				w.Missing(path, err)
+				return true
+			}
+		}
+		all = append(all, f)
+		return true
+	}
+	for _, root := range roots {
+		w.root(root)
+	}
+	slices.SortStableFunc(all, func(a, b file) int { return cmp.Compare(a.nanos, b.nanos) })
+	for _, f := range all {
+		if !yield(f.path) {
+			return
+		}
+	}
 }
 
 // compile compiles globs and types.
@@ -109,12 +176,11 @@ func (w *walker) compile() error {
 	return nil
 }
 
-// root adds a path that the user named. It reports whether it is a directory.
+// root yields a path that the user named, or the files below it.
 func (w *walker) root(name string) bool {
 	// This path means standard input, which is no file to look at.
 	if name == "-" {
-		w.found = append(w.found, file{path: "-"})
-		return false
+		return w.yield(name)
 	}
 	// Stat follows a link that the user names. Links inside directories are left out, as in GNU
 	// grep -r.
@@ -126,13 +192,12 @@ func (w *walker) root(name string) bool {
 		// GNU grep applies --exclude-dir to roots as well, but not to the working directory
 		// without a name. Ignore files, types and -g never apply to roots.
 		if base := path.Base(filepath.ToSlash(name)); name == "" || !anyGlob(w.ExcludeDir, base, name) {
-			w.directory(name, "", w.parents(name))
+			return w.directory(name, "", w.parents(name))
 		}
-		return true
 	case w.admits(name, path.Base(filepath.ToSlash(name))):
-		w.add(name, info)
+		return w.file(name)
 	}
-	return false
+	return true
 }
 
 // admits applies the flags of GNU grep to a file.
@@ -144,33 +209,24 @@ func (w *walker) admits(name, base string) bool {
 	return len(w.Include) == 0 || anyGlob(w.Include, base, name)
 }
 
-// add adds a file that can be read.
-func (w *walker) add(name string, info fs.FileInfo) {
-	// Only a regular file grows by its own search; a terminal or pipe may be input and output.
-	if w.Output != nil && os.SameFile(info, w.Output) && info.Mode().IsRegular() {
-		w.Missing(name, errOutput)
-		return
-	}
-	// A file that all may read needs no look. Others are opened once, because the engine would
-	// fail the whole run at a file that it cannot open.
-	if info.Mode().IsRegular() && info.Mode()&0o444 != 0o444 {
-		f, err := os.Open(name)
-		if err != nil {
-			w.Missing(name, err)
-			return
+// file yields a file, unless the output goes there.
+func (w *walker) file(name string) bool {
+	if w.Output != nil {
+		if info, err := os.Stat(name); err == nil && os.SameFile(info, w.Output) {
+			w.Missing(name, errOutput)
+			return true
 		}
-		_ = f.Close() // nothing was written
 	}
-	w.found = append(w.found, file{name, info.ModTime()})
+	return w.yield(name)
 }
 
 // errOutput is the message of GNU grep for a file that is the output too.
 var errOutput = errors.New("input file is also the output")
 
-// directory adds what lies below a directory. within is its path below the root,
+// directory yields what lies below a directory. within is its path below the root,
 // with slashes; ignored has the ignore rules of the directories above.
-func (w *walker) directory(name, within string, ignored *ignores) {
-	entries, err := os.ReadDir(cmp.Or(name, "."))
+func (w *walker) directory(name, within string, ignored *ignores) bool {
+	entries, err := os.ReadDir(cmp.Or(name, ".")) // in the order of names
 	if err != nil {
 		// ReadDir may return entries with the error. They are searched all the same.
 		w.Missing(name, err)
@@ -179,13 +235,14 @@ func (w *walker) directory(name, within string, ignored *ignores) {
 		// The ignore files of a directory apply to its entries and to all below.
 		ignored = ignored.enter(name, entries)
 	}
-	// The order is that of the paths' bytes: a slash stands behind the name of a directory.
-	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return cmp.Compare(sortName(a), sortName(b)) })
 	for _, e := range entries {
 		base := e.Name()
 		// full is the path that the user sees. inner is the path from the root, for globs of GNU
 		// grep.
-		full, inner := name+"/"+base, path.Join(within, base)
+		full, inner := name+"/"+base, base
+		if within != "" {
+			inner = within + "/" + base
+		}
 		if strings.HasSuffix(name, "/") {
 			full = name + base
 		} else if name == "" && base != "-" { // that path means standard input
@@ -198,26 +255,17 @@ func (w *walker) directory(name, within string, ignored *ignores) {
 		if !isDir && !e.Type().IsRegular() || !w.takes(base, full, inner, isDir, ignored) {
 			continue
 		}
+		more := true
 		if isDir {
-			w.directory(full, inner, ignored)
-			continue
+			more = w.directory(full, inner, ignored)
+		} else {
+			more = w.file(full)
 		}
-		// The file may have gone since the directory was read.
-		info, err := e.Info()
-		if err != nil {
-			w.Missing(full, err)
-			continue
+		if !more {
+			return false
 		}
-		w.add(full, info)
 	}
-}
-
-// sortName returns the name as it stands in paths below the directory.
-func sortName(e fs.DirEntry) string {
-	if e.IsDir() {
-		return e.Name() + "/"
-	}
-	return e.Name()
+	return true
 }
 
 // takes decides about an entry of a directory. What -g says counts most, then

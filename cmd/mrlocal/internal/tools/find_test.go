@@ -3,6 +3,7 @@ package tools
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -47,8 +48,11 @@ func TestFiles(t *testing.T) {
 			roots = []string{""}
 		}
 		c.o.Missing = func(path string, err error) { t.Errorf("%s: %s: %v", c.name, path, err) }
-		files, _, err := findFiles(roots, c.o)
-		if got := strings.Join(files, " "); err != nil || got != c.want {
+		files, err := findFiles(roots, c.o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(slices.Collect(files), " "); err != nil || got != c.want {
 			t.Errorf("%s: got %q %v, want %q", c.name, got, err, c.want)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"unicode"
 
 	"golang.org/x/term"
@@ -46,7 +47,7 @@ all that is below; without PATH, standard input (with -r, the working directory)
   --include GLOB, --exclude GLOB, --exclude-dir GLOB    by names, as in GNU grep
   --hidden              files and directories whose names begin with a dot too
   --no-ignore, -u       read no .gitignore, .ignore; -uu: --hidden as well
-  --sort BY             order of files: path, modified, none (as path)
+  --sort BY             order of files: path, modified, accessed, created; none is as path
   --decode WHAT         auto decodes compressed files; none (the default) does not
 
 Exit codes: 0 a line was selected, 1 none, 2 an error. --help-all has more flags.
@@ -124,10 +125,10 @@ func runGrep(ctx context.Context, c *Call) (int, error) {
 	}
 	// A file that cannot be read is no reason to stop. It is reported, the others are searched,
 	// and the exit code becomes 2.
-	failed := false
+	var failed atomic.Bool
 	f := c.choice()
 	f.Missing = func(path string, cause error) {
-		failed = true
+		failed.Store(true)
 		// The message names the path already.
 		var pe *fs.PathError
 		if errors.As(cause, &pe) {
@@ -140,55 +141,41 @@ func runGrep(ctx context.Context, c *Call) (int, error) {
 	if c.Err != nil {
 		return 0, c.Err
 	}
-	if _, err := grep.New(o); err != nil { // before any file is looked at
-		return 0, inLetters(err)
-	}
-	files, below, err := findFiles(roots, f)
-	if err != nil {
-		return 0, err
-	}
 	// GNU grep prints names when more than one file may be searched: with two PATHs, or a
-	// directory. What the walk found does not count.
-	if o.Names == grep.NamesAuto && (below || len(roots) > 1) {
+	// directory. What the walk finds does not count.
+	o.Single = len(roots) == 1 && !isDirectory(roots[0])
+	if o.Names == grep.NamesAuto && !o.Single {
 		o.Names = grep.NamesAlways
 	} else if o.Names == grep.NamesAuto {
 		o.Names = grep.NamesNever
 	}
-	return c.search(ctx, o, files, failed)
-}
-
-// search runs the job on files. failed says that others could not be read.
-func (c *Call) search(ctx context.Context, o grep.Options, files []string, failed bool) (int, error) {
+	chain, err := grep.New(o)
+	if err != nil {
+		return 0, inLetters(err)
+	}
+	files, err := findFiles(roots, f)
+	if err != nil {
+		return 0, err
+	}
+	c.Options.Found, c.Options.Missing = files, f.Missing
+	// GNU grep searches the bytes as they are. So --decode is none by default, unlike in
+	// mrlocal run.
+	c.Options.NoDecode = c.Choice("decode", "none", "auto") == "none"
+	// Only the engine knows whether a line was selected; the output may be empty all the
+	// same.
+	done, err := c.RunChain(ctx, chain)
+	if err != nil {
+		return 0, err
+	}
 	// These are the exit codes of GNU grep.
 	const matched, nothing = 0, 1
-	code := nothing
-	// The engine refuses a run without inputs. For grep no file is no match.
-	if len(files) > 0 {
-		// The options were checked before the walk. They have changed since, by the names of
-		// files.
-		chain, err := grep.New(o)
-		if err != nil {
-			return 0, inLetters(err)
-		}
-		c.Options.Inputs = files
-		// GNU grep searches the bytes as they are. So --decode is none by default, unlike in
-		// mrlocal run.
-		c.Options.NoDecode = c.Choice("decode", "none", "auto") == "none"
-		// Only the engine knows whether a line was selected; the output may be empty all the
-		// same.
-		done, err := c.RunChain(ctx, chain)
-		if err != nil {
-			return 0, err
-		}
-		if done.Matched() {
-			code = matched
-		}
+	switch {
+	case failed.Load() && !(o.Quiet && done.Matched()): // with -q a match wins over an error
+		return exitTrouble, nil
+	case done.Matched():
+		return matched, nil
 	}
-	// GNU grep: with -q a match wins over an error.
-	if failed && !(o.Quiet && code == matched) {
-		code = exitTrouble
-	}
-	return code, nil
+	return nothing, nil
 }
 
 // inLetters names the flags of the tool in an error of the job.
@@ -302,7 +289,7 @@ func (c *Call) choice() findOptions {
 		Hidden: c.Line.Has("hidden") || more > 1, NoIgnore: c.Line.Has("no-ignore") || more > 0,
 		Globs: c.Line.Values("glob"), Types: c.Line.Values("type"),
 		Include: c.Line.Values("include"), Exclude: c.Line.Values("exclude"), ExcludeDir: c.Line.Values("exclude-dir"),
-		Sort: c.Choice("sort", "path", "modified", "none"),
+		Sort: c.Choice("sort", "path", "modified", "accessed", "created", "none"),
 	}
 	// As in GNU grep, the file that gets the output is not searched: it would grow while it is
 	// read. With -q nothing is written.

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -17,11 +19,16 @@ import (
 	"mrlocal/cmd/mrlocal/internal/argv"
 )
 
-// runTool runs mrlocal grep with splits of so many bytes.
+// runGrepTool runs mrlocal grep with splits of so many bytes.
 func runGrepTool(blockBytes int64, stdin string, args ...string) (stdout, stderr string, code int) {
+	return runGrepOn(blockBytes, strings.NewReader(stdin), args...)
+}
+
+// runGrepOn is runGrepTool with a reader as standard input.
+func runGrepOn(blockBytes int64, stdin io.Reader, args ...string) (stdout, stderr string, code int) {
 	var out, trouble bytes.Buffer
 	code = Main(context.Background(), grepTool(), args, Env{
-		Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &trouble,
+		Stdin: stdin, Stdout: &out, Stderr: &trouble,
 		EngineOptions: func(argv.Line) (mrlocal.Options, error) {
 			o := mrlocal.Options{MemoryBytes: 64 << 20, NoPin: true}
 			o.MapSlots, o.ReduceSlots, o.BlockBytes = 2, 1, blockBytes
@@ -151,6 +158,87 @@ func TestGrepBinary(t *testing.T) {
 		stdout, stderr, code := runGrepTool(4, "foo\n", append(strings.Fields(flags), "-h", "foo", "b", "-")...)
 		if strings.Contains(stdout, "x") || strings.Count(stdout, "\n") != 1 && flags != "-v" || stderr != "mrlocal: grep: b: binary file matches\n" || code != 0 {
 			t.Errorf("grep %s: got %d %q %q", flags, code, stdout, stderr)
+		}
+	}
+}
+
+// TestGrepOfAPipe has what GNU grep does while the writer of a pipe waits: lines
+// appear at once, and the search ends where nothing more of the pipe is of use.
+func TestGrepOfAPipe(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("f", []byte("foo\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ args, want string }{
+		{"-m1 foo", "foo\n"},
+		{"-l foo", "(standard input)\n"},
+		{"-q foo", ""},
+		{"-L foo", ""},
+		{"-n -m2 foo", "1:foo\n3:foo\n"},
+	} {
+		in, writer, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := writer.WriteString("foo\nx\nfoo\nf"); err != nil {
+			t.Fatal(err)
+		}
+		stdout, stderr, _ := runGrepOn(0, in, strings.Fields(c.args)...) // it hangs if it waits for more
+		if stdout != c.want {
+			t.Errorf("grep %s: got %q %q, want %q", c.args, stdout, stderr, c.want)
+		}
+		// The feeder may still wait in a read. It ends when the writer closes.
+		_ = writer.Close()
+		_ = in.Close()
+	}
+	in, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { // a writer that does not end, with a file behind it
+		for err == nil {
+			_, err = writer.WriteString("foo\n")
+		}
+	}()
+	stdout, stderr, _ := runGrepOn(0, in, "-m1", "foo", "-", "f")
+	if stdout != "(standard input):foo\nf:foo\n" {
+		t.Errorf("a pipe without end and a file: got %q %q", stdout, stderr)
+	}
+	_ = in.Close()
+}
+
+// TestGrepSort compares --sort with ripgrep.
+func TestGrepSort(t *testing.T) {
+	path := ripgrep(t)
+	t.Chdir(t.TempDir())
+	names := []string{"b", "a-", "a.c", "z", "a/x", "a/b/y", "0"}
+	for _, name := range names {
+		writeFiles(t, map[string]string{name: "foo\n"})
+		time.Sleep(20 * time.Millisecond) // no two files may be made at the same tick of the system
+	}
+	setTimes := func() { // a search changes the times of access
+		for i, name := range names {
+			at := time.Unix(int64(1e9+(i*5)%7), 5)
+			if err := os.Chtimes(name, at.Add(time.Duration(i%3)*time.Hour), at); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, args := range []string{"--sort=path", "--sort path", "--sort=path -g !b"} {
+		words := append(strings.Fields(args), "-c", "foo", ".")
+		compareRipgrep(t, path, "", 0, words, words)
+	}
+	// ripgrep 13 orders each directory by itself, later ones and this tool all files.
+	for _, args := range []string{"--sort=modified", "--sort=accessed", "--sort=created"} {
+		words := append(strings.Fields(args), "-c", "foo", "z", "b", "a-", "a.c")
+		setTimes()
+		ours, _, code := runGrepTool(0, "", words...)
+		setTimes()
+		words = append(strings.Fields(args), "-H", "-c", "foo", "--max-depth=1", ".")
+		theirs, theirCode := run(t, ".", "", path, words...)
+		theirs = strings.ReplaceAll(strings.ReplaceAll(theirs, "./", ""), "0:1\n", "")
+		if ours != theirs || code != theirCode {
+			t.Errorf("%s: got %d %q, want %d %q", args, code, ours, theirCode, theirs)
 		}
 	}
 }

@@ -1,0 +1,110 @@
+package input
+
+import (
+	"errors"
+	"io/fs"
+	"iter"
+	"math"
+	"os"
+
+	"mrlocal/errs"
+)
+
+// Found yields plans of files that are found one by one, in order, so that reading
+// may begin while the caller still searches for others. Each path is a regular file,
+// a FIFO, a device or "-". The attributes of a file are taken when it is found.
+//
+// missing is called for each path that cannot be read, which is left out. The first
+// plans are small, so that all slots have work soon. An error ends the sequence.
+func Found(paths iter.Seq[string], o Options, missing func(path string, cause error)) iter.Seq2[*Plan, error] {
+	return func(yield func(*Plan, error) bool) {
+		b := &batch{o: o.withDefaults(), most: leastBatchFiles}
+		b.w = walker{o: b.o, euid: int32(os.Geteuid())}
+		defer b.dir.close()
+		b.begin()
+		for path := range paths {
+			if err := b.add(path); err != nil {
+				missing(path, err)
+				continue
+			}
+			if !b.full() {
+				continue
+			}
+			if !yield(b.end()) {
+				return
+			}
+			b.begin()
+		}
+		if len(b.plan.Files) > 0 {
+			yield(b.end())
+		}
+	}
+}
+
+// batch collects the files of one plan.
+type batch struct {
+	o     Options
+	w     walker
+	plan  *Plan
+	dir   nearStat
+	first int // number of files in the plans before
+	most  int // files in this plan
+	bytes int64
+}
+
+const (
+	leastBatchFiles = 8
+	mostBatchFiles  = 512     // doubled from plan to plan up to here
+	batchBytes      = 4 << 20 // work of a few milliseconds
+)
+
+// begin begins the next plan.
+func (b *batch) begin() {
+	b.plan = &Plan{o: b.o, first: int32(b.first)}
+	b.w.plan = b.plan
+	b.bytes = 0
+}
+
+// add adds a file. It fails if the file cannot be read.
+func (b *batch) add(path string) error {
+	if path == "-" {
+		return b.w.stdin()
+	}
+	st, err := b.dir.stat(path)
+	switch {
+	case err != nil:
+		return errs.Cause(err)
+	case st.mode.IsDir():
+		return errors.New("is a directory")
+	case st.mode&fs.ModeDevice != 0:
+		// A device is read as a FIFO is.
+		st.mode = fs.ModeNamedPipe
+	}
+	if err := b.w.take(path, st, true); err != nil {
+		return errs.Cause(err)
+	}
+	f := &b.plan.Files[len(b.plan.Files)-1]
+	if f.kind.regular() && !f.mayRead {
+		if err := readable(path); err != nil {
+			b.plan.Files = b.plan.Files[:len(b.plan.Files)-1]
+			return errs.Cause(err)
+		}
+		f.mayRead = true
+	}
+	b.bytes += f.Bytes + fileCostBytes
+	return nil
+}
+
+// full reports whether the plan has enough work.
+func (b *batch) full() bool { return len(b.plan.Files) >= b.most || b.bytes >= batchBytes }
+
+// end divides the files of the plan into splits.
+func (b *batch) end() (*Plan, error) {
+	p := b.plan
+	b.first += len(p.Files)
+	if b.first > math.MaxInt32 {
+		return nil, errs.Inputf("", "%d input files are too many", b.first)
+	}
+	b.most = min(2*b.most, mostBatchFiles)
+	return p, p.split()
+}
