@@ -145,7 +145,6 @@ func (r *run) checkPaths() (totalBytes int64, streamJobs int, err error) {
 		}
 		if ch.job.Found != nil {
 			streamJobs++ // any of the files may be a stream
-			r.blockBytes = foundBlockBytes
 		}
 		if plan == nil {
 			continue
@@ -170,10 +169,6 @@ func (r *run) checkPaths() (totalBytes int64, streamJobs int, err error) {
 	}
 	return totalBytes, streamJobs, nil
 }
-
-// foundBlockBytes is the length of the pieces of streams among files that are found
-// during the run.
-const foundBlockBytes = 1 << 20
 
 // jobPaths returns which files each job reads and writes.
 func (r *run) jobPaths() []paths.Job {

@@ -6,7 +6,6 @@ import (
 	"io"
 	"iter"
 	"math"
-	"runtime"
 	"time"
 
 	"mrlocal/errs"
@@ -199,12 +198,12 @@ func (o *JobOptions) validate(job *jobs.Job) error {
 }
 
 // Setup returns the configuration of a run with these options, with defaults.
-func (o Options) Setup() setup.Config { return o.withDefaults(len(allowedCores())).Config }
+func (o Options) Setup() setup.Config { return o.withDefaults(len(machine.Cores())).Config }
 
 // Check returns the error with which a run would refuse these options, whatever
 // its job; nil: it accepts them.
 func (o Options) Check() error {
-	o = o.withDefaults(len(allowedCores()))
+	o = o.withDefaults(len(machine.Cores()))
 	return o.validate(math.MaxInt)
 }
 
@@ -218,7 +217,7 @@ func (o Options) ProcessLimits(jobCount int) (procs int, memoryBytes int64) {
 		heapBytes = 64 << 20 // what a run keeps outside of its budget
 		jobBytes  = 8 << 10  // what a job keeps in Ledger, engine and report
 	)
-	cores := len(allowedCores())
+	cores := len(machine.Cores())
 	o = o.withDefaults(cores)
 	return max(cores, min(o.allSlots(), maxSlotCount)) + 1, o.MemoryBytes + heapBytes + int64(jobCount)*jobBytes
 }
@@ -236,7 +235,7 @@ const (
 // and -v) are too small for a run, and says what they must be at least. It suits a
 // process that does one run and nothing else.
 func (o Options) CheckProcess() error {
-	o = o.withDefaults(len(allowedCores()))
+	o = o.withDefaults(len(machine.Cores()))
 	threads := int64(leastThreads + 2*min(o.allSlots(), maxSlotCount))
 	addressBytes := leastAddressBytes + o.MemoryBytes + o.MemoryBytes/2
 	switch {
@@ -249,19 +248,6 @@ func (o Options) CheckProcess() error {
 			machine.AddressSpaceLimit()>>20, addressBytes>>20, o.MemoryBytes, addressBytes>>10)
 	}
 	return nil
-}
-
-// allowedCores returns the cores that the process may run on.
-func allowedCores() []int {
-	cores, err := machine.AllowedCores()
-	if err == nil && len(cores) > 0 {
-		return cores
-	}
-	cores = make([]int, runtime.NumCPU())
-	for i := range cores {
-		cores[i] = i
-	}
-	return cores
 }
 
 // validate checks the options of a run of jobCount jobs.

@@ -27,6 +27,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -184,7 +185,7 @@ func (r *run) failures() error {
 
 // prepare checks everything that can be checked before anything is started.
 func (r *run) prepare(batch []BatchJob, o Options) error {
-	r.cores = allowedCores()
+	r.cores = machine.Cores()
 	r.o = o.withDefaults(len(r.cores))
 	r.noteFunc()
 	if err := r.takeJobs(batch); err != nil {
@@ -247,29 +248,15 @@ func (r *run) divideMemory(inputBytes int64, streamJobs int) {
 	if streamJobs > 0 {
 		feeders := min(streamJobs, mostFeeders)
 		count := slotCount + int64(feeders)
-		bytes := max(membudget.ChunkBytes, min(r.blockBytes, total/8/count-2*membudget.ChunkBytes))
+		bytes := max(membudget.ChunkBytes, min(cmp.Or(r.blockBytes, 1<<20), total/8/count-2*membudget.ChunkBytes))
 		r.pieces = source.NewPieces(int(count), bytes, feeders)
 		total -= r.pieces.TotalBytes()
 		ahead := r.aheadBytes(streamJobs)
 		r.pieces.AllowAhead(ahead)
 		total -= ahead
 	}
-	// A kvbuffer starts with a share of its slot's memory, between 4 and 256 MiB. A
-	// quarter leaves room for map outputs; three quarters make few runs.
-	perSlot := total / slotCount
-	share := perSlot / 4
 	r.env.Fits = inputBytes+inputBytes/3 < total*3/5 && streamJobs == 0 && r.journal == nil
-	if !r.env.Fits {
-		share = perSlot * 3 / 4
-	}
-	r.env.SortBufferBytes = min(max(share, 4<<20), 256<<20)
-	r.env.SortBufferBytes = min(r.env.SortBufferBytes, perSlot-task.OverheadBytes)
-	if r.o.SortBufferBytes > 0 {
-		r.env.SortBufferBytes = min(r.o.SortBufferBytes, perSlot-task.OverheadBytes)
-	}
-	// The floors of all slots fit beside the pieces, because none is larger than
-	// perSlot.
-	r.env.FloorBytes = min(perSlot, max(r.env.SortBufferBytes+task.OverheadBytes, 6<<20))
+	r.env.DivideMemory(total, slotCount, r.o.SortBufferBytes)
 	if r.pieces != nil {
 		r.env.HeldTotalBytes, r.env.AheadBytes = r.pieces.TotalBytes(), r.pieces.AheadBytes
 		r.pieces.AllowWindows(total - r.env.FloorBytes)

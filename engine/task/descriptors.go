@@ -1,6 +1,10 @@
 package task
 
-import "mrlocal/internal/machine"
+import (
+	"cmp"
+
+	"mrlocal/internal/machine"
+)
 
 const (
 	// reservedFDs are descriptors for the standard streams, the runtime, the
@@ -21,6 +25,21 @@ func (e *Env) DivideFDs(slotCount int) {
 	if atOnce < slotCount {
 		e.FDTurns = make(chan struct{}, atOnce)
 	}
+}
+
+// DivideMemory divides bytes among slots. sortBufferBytes is the first size of a
+// kvbuffer that the user wants; 0: a share of its slot's memory, between 4 and 256 MiB.
+// A quarter leaves room for map outputs, if they fit; three quarters make few runs.
+// The floors of all slots fit, because none is larger than a slot's share.
+func (e *Env) DivideMemory(bytes, slotCount, sortBufferBytes int64) {
+	perSlot := bytes / slotCount
+	share := perSlot / 4
+	if !e.Fits {
+		share = perSlot * 3 / 4
+	}
+	wanted := cmp.Or(sortBufferBytes, min(max(share, 4<<20), 256<<20))
+	e.SortBufferBytes = min(wanted, perSlot-OverheadBytes)
+	e.FloorBytes = min(perSlot, max(e.SortBufferBytes+OverheadBytes, 6<<20))
 }
 
 // takeFDs waits until the attempt may open files. The attempt holds nothing yet

@@ -16,10 +16,27 @@
 // simulator and the command ask for the rest.
 package machine
 
-import "errors"
+import (
+	"errors"
+	"runtime"
+)
 
 // ErrUnsupported means that this system cannot bind threads to cores.
 var ErrUnsupported = errors.New("binding threads to cores is not supported on this system")
+
+// Cores returns, in ascending order, the cores that the process may run on: all of
+// them if the system does not say.
+func Cores() []int {
+	cores, err := AllowedCores()
+	if err == nil && len(cores) > 0 {
+		return cores
+	}
+	cores = make([]int, runtime.NumCPU())
+	for i := range cores {
+		cores[i] = i
+	}
+	return cores
+}
 
 // ThreadCore returns the only core that the kernel lets the calling thread use, or -1 if
 // there are several or the system does not say.
