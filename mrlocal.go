@@ -21,7 +21,7 @@
 // mrlocal/jobs/grep hold jobs that are ready to run. The package
 // mrlocal/slots/policy/registry makes slot policies by name; a run without one
 // lends slots (DefaultPolicy). A policy may serve runs one after the other, but
-// runs that take place at once need a policy each.
+// runs that take place at once need a policy each: the second one is refused.
 //
 // # Memory and the process
 //
@@ -115,9 +115,11 @@ func Run(ctx context.Context, job jobs.Job, o Options) (*Report, error) {
 // not signals. Several runs may follow one another or take place at once; each
 // uses up to its own Options.MemoryBytes.
 func RunChain(ctx context.Context, chain jobs.Chain, o Options) (*Report, error) {
-	if err := lend(&o); err != nil {
+	release, err := begin(&o)
+	if err != nil {
 		return nil, err
 	}
+	defer release()
 	return engine.RunChain(ctx, chain, o)
 }
 
@@ -127,17 +129,21 @@ func RunChain(ctx context.Context, chain jobs.Chain, o Options) (*Report, error)
 // and the report has the outcome of each. The batch is borrowed until RunBatch
 // returns. Otherwise RunBatch does as RunChain.
 func RunBatch(ctx context.Context, batch []BatchJob, o Options) (*Report, error) {
-	if err := lend(&o); err != nil {
+	release, err := begin(&o)
+	if err != nil {
 		return nil, err
 	}
+	defer release()
 	return engine.RunBatch(ctx, batch, o)
 }
 
-// lend chooses DefaultPolicy if o names no policy. The engine itself may not
-// import policies, and uses FIFO.
-func lend(o *Options) (err error) {
+// begin chooses DefaultPolicy if o names no policy, and takes the policy for this
+// run. The engine itself may not import policies, and uses FIFO.
+func begin(o *Options) (release func(), err error) {
 	if o.Policy == nil {
-		o.Policy, err = registry.New(DefaultPolicy, policy.DefaultOptions())
+		if o.Policy, err = registry.New(DefaultPolicy, policy.DefaultOptions()); err != nil {
+			return nil, err
+		}
 	}
-	return err
+	return setup.Claim(o.Policy)
 }

@@ -39,7 +39,7 @@ func openDirectory(spec Spec) (place, error) {
 func checkReplace(spec Spec, path string, info fs.FileInfo) error {
 	// The lock is asked first: a run that still writes is not one that was interrupted.
 	if tempdir.Locked(path) {
-		return wrong(spec.Dir, "is being written by another run; give another name")
+		return errTaken(spec.Dir)
 	}
 	if !spec.Overwrite {
 		// A kill leaves `_temporary`, which publish removes otherwise.

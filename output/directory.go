@@ -51,23 +51,39 @@ func (d *directory) start() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.mu.tasks = make(map[int]string)
-	// Leftovers of killed runs are swept first, as they may be large.
-	stage := d.path
 	if d.replaces {
-		sweepBeside(d.path)
-		stage = beside(d.path)
-	}
-	// Mkdir decides between two runs that start at once: only one of them makes it.
-	if err := disk.MakeDir(stage, 0o777); errors.Is(err, fs.ErrExist) {
+		if err := claim(d.name, d.path, d.makeStage); err != nil {
+			return err
+		}
+	} else if err := d.makeStage(d.path); errors.Is(err, fs.ErrExist) {
 		return errExists(d.name)
 	} else if err != nil {
 		return refuse(d.name, err)
 	}
-	d.mu.stage = stage
-	d.mu.lock, _ = tempdir.LockDir(stage) // where there are no locks nothing is swept either
-	if err := disk.MakeDir(filepath.Join(stage, tempName), 0o777); err != nil {
+	if err := disk.MakeDir(filepath.Join(d.mu.stage, tempName), 0o777); err != nil {
 		return refuse(d.name, err)
 	}
+	return nil
+}
+
+// makeStage makes and locks the stage. Mkdir decides between two runs that start at once:
+// only one of them makes it.
+func (d *directory) makeStage(stage string) error {
+	if err := disk.MakeDir(stage, 0o777); err != nil {
+		return err
+	}
+	f, err := disk.OpenRead(stage)
+	switch {
+	case d.replaces && errors.Is(err, fs.ErrNotExist): // another run took it for a leftover
+		return tempdir.ErrLocked
+	case err != nil:
+		return errors.Join(err, disk.Remove(stage))
+	}
+	// Under its own name the stage is no leftover, even if another run looks at its lock now.
+	if err := lockMade(f, stage); err != nil && d.replaces {
+		return errors.Join(err, f.Close())
+	}
+	d.mu.stage, d.mu.lock = stage, f
 	return nil
 }
 

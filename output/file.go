@@ -12,7 +12,6 @@ import (
 
 	"mrlocal/errs"
 	"mrlocal/internal/disk"
-	"mrlocal/internal/tempdir"
 	"mrlocal/output/compress"
 )
 
@@ -35,23 +34,26 @@ type pendingFile struct {
 // start makes the pending file and locks it, so that other runs see that it is in use. It
 // removes those of runs that were killed. A file that replaces a private one is private from
 // the beginning.
-// O_EXCL makes sure that the file is new, whatever its name.
+// O_EXCL makes sure that the file is new.
 func (p *pendingFile) start() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	sweepBeside(p.path)
 	// The owner can always write, or the run could not. sync sets the mode that was there.
 	mode := fs.FileMode(0o666)
 	if p.replaces != nil {
 		mode &= p.replaces.Mode().Perm()
 	}
-	f, err := disk.OpenFile(beside(p.path), os.O_CREATE|os.O_EXCL|os.O_RDWR, mode|0o200)
-	if err != nil {
-		return refuse(p.name, err)
-	}
-	p.mu.f = f
-	_ = tempdir.TryLock(f) // where there are no locks nothing is swept either
-	return nil
+	return claim(p.name, p.path, func(pending string) error {
+		f, err := disk.OpenFile(pending, os.O_CREATE|os.O_EXCL|os.O_RDWR, mode|0o200)
+		if err != nil {
+			return err
+		}
+		if err := lockMade(f, pending); err != nil {
+			return errors.Join(err, f.Close())
+		}
+		p.mu.f = f
+		return nil
+	})
 }
 
 // file returns the pending file, or ErrAborted.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -37,6 +38,58 @@ func beside(path string) string {
 	var b [randomBytes]byte
 	rand.Read(b[:]) // never fails, says its documentation
 	return besidePrefix(path) + hex.EncodeToString(b[:])
+}
+
+// claimTries is how often a run tries to get the claim while others begin too.
+const claimTries = 16
+
+// claim makes the file or directory in which a run builds the result for path. It has the
+// same name beside path in all runs, so one run alone has it. make makes what must not exist
+// yet and locks it, and fails with tempdir.ErrLocked if another run was faster.
+// Where nothing can be locked, and where the name belongs to somebody else, the name is
+// random: then the last rename wins.
+func claim(name, path string, make func(pending string) error) error {
+	sweepBeside(path)
+	pending := besidePrefix(path) + strings.Repeat("0", 2*randomBytes)
+	for range claimTries {
+		err := make(pending)
+		if err != nil && !errors.Is(err, fs.ErrExist) && !errors.Is(err, tempdir.ErrLocked) {
+			return refuse(name, err)
+		}
+		if err == nil {
+			return nil
+		}
+		info, err := os.Lstat(pending)
+		if err == nil && (info.Mode().IsRegular() || info.IsDir()) && tempdir.Locked(pending) {
+			return errTaken(name)
+		}
+		tempdir.RemoveUnlocked(pending, disk.Remove) // a directory only if it is empty
+	}
+	if err := make(beside(path)); err != nil {
+		return refuse(name, err)
+	}
+	return nil
+}
+
+// lockMade locks what a run has just made, so that no other run takes it for a leftover. It
+// returns tempdir.ErrLocked if one has already done so.
+func lockMade(f *disk.File, path string) error {
+	if err := tempdir.TryLock(f); errors.Is(err, tempdir.ErrLocked) {
+		return err
+	}
+	made, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if now, err := os.Lstat(path); err != nil || !os.SameFile(made, now) {
+		return tempdir.ErrLocked
+	}
+	return nil // locked, or no file can be locked here and none is swept
+}
+
+// errTaken refuses a place that another run is writing.
+func errTaken(name string) error {
+	return wrong(name, "is being written by another run; give another name")
 }
 
 // besidePrefix returns what all names beside path begin with.

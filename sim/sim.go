@@ -46,6 +46,7 @@ import (
 	"mrlocal/report"
 	"mrlocal/sim/cost"
 	"mrlocal/slots"
+	"mrlocal/slots/setup"
 	"mrlocal/trace"
 	"mrlocal/workload"
 )
@@ -56,6 +57,11 @@ import (
 // on (a stall, which the error explains).
 func Run(ctx context.Context, f *workload.File, o Options) (*report.Report, error) {
 	o = o.withDefaults()
+	release, err := setup.Claim(o.Policy)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
 	if err := o.validate(); err != nil {
 		return nil, err
 	}

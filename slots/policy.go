@@ -84,7 +84,7 @@ type Speculator interface {
 }
 
 // Resetter is a policy with state. New calls Reset, so that one value can serve one
-// run after another, but never two runs at once.
+// run after another. Drivers refuse a policy that serves another run.
 type Resetter interface {
 	Reset()
 }
