@@ -45,7 +45,7 @@ func BenchmarkSlotsSimulated(b *testing.B) {
 	all := file.Jobs
 	for _, c := range []struct {
 		name string
-		jobs []workload.Job
+		jobs []workload.ListedJob
 	}{
 		{"wordcount", all[:1]}, {"sort", all[1:2]}, {"grep", all[2:3]}, {"mix", all},
 	} {

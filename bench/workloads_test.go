@@ -59,7 +59,7 @@ func TestEveryFileSaysWhereItComesFromAndLoads(t *testing.T) {
 }
 
 // arg returns the single value of an option of j.
-func arg(t *testing.T, j *workload.Job, name string) string {
+func arg(t *testing.T, j *workload.ListedJob, name string) string {
 	t.Helper()
 	for _, a := range j.Args {
 		if a.Name == name && len(a.Values) == 1 {

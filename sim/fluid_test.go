@@ -379,7 +379,7 @@ func fluidly(t tester, f *workload.File, o sim.Options) (r *report.Report, event
 	}
 	fileJob := make([]int, len(r.Jobs))
 	for i, j := range r.Jobs {
-		fileJob[i] = slices.IndexFunc(f.Jobs, func(o workload.Job) bool { return o.Name == j.Name })
+		fileJob[i] = slices.IndexFunc(f.Jobs, func(o workload.ListedJob) bool { return o.Name == j.Name })
 	}
 	agrees(t, f, 1, perTracker, fileJob, log.Events)
 	return r, log.Events

@@ -105,7 +105,7 @@ func TestShippedWorkloadsRunUnderL2(t *testing.T) {
 	}
 	for i, name := range names {
 		f := shipped(t, filepath.Base(name))
-		f.Jobs = slices.DeleteFunc(f.Jobs, func(j workload.Job) bool { return j.Maps == 0 || !j.MapTime.Given() })
+		f.Jobs = slices.DeleteFunc(f.Jobs, func(j workload.ListedJob) bool { return j.Maps == 0 || !j.MapTime.Given() })
 		maps := 0
 		for k := range f.Jobs {
 			j := &f.Jobs[k]

@@ -125,7 +125,7 @@ func shipped(t tester, name string) *workload.File {
 func paperJobs(t tester, reduceTime time.Duration, numbers ...int) *workload.File {
 	t.Helper()
 	f := shipped(t, "table1.yaml")
-	var jobs []workload.Job
+	var jobs []workload.ListedJob
 	for _, n := range numbers {
 		j := f.Jobs[n-1]
 		j.ReduceTime = workload.Constant(reduceTime)

@@ -25,7 +25,7 @@ type decoder struct {
 	places places
 	// The table of a job is made once for each file: files may have 100,000 jobs.
 	jobFields []field
-	job       *Job // that jobFields read into
+	job       *ListedJob // that jobFields read into
 	jobPlaces *jobPlaces
 }
 

@@ -37,7 +37,7 @@ type File struct {
 	setup.Config         // what the file sets of it
 	Cluster      Cluster // what only the simulator knows of the trackers
 	// In the order of the file.
-	Jobs []Job
+	Jobs []ListedJob
 
 	Experiments []Experiment // of papers, with these jobs
 }
@@ -56,10 +56,10 @@ type Cluster struct {
 // works at full speed.
 type Overcommit = demand.Vector
 
-// Job is one job: simulated, real, or both.
+// ListedJob is one job: simulated, real, or both.
 // The fields after Submission are for the simulator, except Job and Args, which are for
 // real runs.
-type Job struct {
+type ListedJob struct {
 	setup.Submission // Pool is never empty
 
 	Maps, Reduces       int

@@ -99,7 +99,7 @@ func TestEveryKeyOfAFileIsRead(t *testing.T) {
 				{At: 70 * time.Second, Tracker: -1, Lost: true, Task: 2},
 			},
 		},
-		Jobs: []Job{
+		Jobs: []ListedJob{
 			{Submission: setup.Submission{Name: "a/b", Pool: "adhoc", Weight: ppm.One}, Maps: 3, MapTime: usual, ReduceTime: spread, Pos: Pos{12, 5}},
 			{
 				Submission: setup.Submission{Name: "J01", Pool: "prod", User: "ann", Submit: 1500 * time.Millisecond, After: []int{0, 2}, Weight: share("0.25"), Priority: 2, Deadline: 3000 * time.Second, Profile: &demand.Profile{

@@ -15,11 +15,11 @@ import (
 func (d *decoder) readJob(n ast.Node) {
 	n = d.resolve(n)
 	if d.jobFields == nil {
-		d.job, d.jobPlaces = &Job{}, &jobPlaces{}
+		d.job, d.jobPlaces = &ListedJob{}, &jobPlaces{}
 		d.jobFields = d.newJobFields(d.job, d.jobPlaces)
 	}
 	// A weight that is not given is 1. A weight of 0 in the file is refused.
-	*d.job, *d.jobPlaces = Job{Submission: setup.Submission{Weight: ppm.One}, Pos: placeOf(n)}, jobPlaces{}
+	*d.job, *d.jobPlaces = ListedJob{Submission: setup.Submission{Weight: ppm.One}, Pos: placeOf(n)}, jobPlaces{}
 	d.mapping(n, "job", d.jobFields)
 	j := *d.job
 	d.must(n, "job", j.Name != "", "name")
@@ -40,7 +40,7 @@ func (d *decoder) readJob(n ast.Node) {
 
 // newJobFields returns the keys of a job, as docs/workloads.md lists them. They read into j,
 // and keep in s the places of values that may be refused later.
-func (d *decoder) newJobFields(j *Job, s *jobPlaces) []field {
+func (d *decoder) newJobFields(j *ListedJob, s *jobPlaces) []field {
 	priorities := []string{"very_low", "low", "normal", "high", "very_high"} // as the constants of slots ascend
 	realJobs := realJobs()
 	return []field{
@@ -95,7 +95,7 @@ func (d *decoder) demand(n ast.Node, what string) (m demand.Vector) {
 
 // args reads the args of a job. Only the job knows their keys.
 // Values are in the order of the file, because some jobs give it a meaning.
-func (d *decoder) args(j *Job, n ast.Node) {
+func (d *decoder) args(j *ListedJob, n ast.Node) {
 	m, ok := d.resolve(n).(ast.MapNode)
 	// A list of args would lose which value belongs to which.
 	if !ok {

@@ -206,15 +206,15 @@ func (b *batch) checkRuns(runs int, names []string) error {
 	for i := range b.jobs {
 		o := &b.jobs[i].options
 		if b.jobs[i].stdout && len(names) > 1 {
-			return b.reader.at(b.jobs[i].Job, errs.Optionf("--output-file", "-: standard output takes the result of one run, and there are %d policies", len(names)))
+			return b.reader.at(b.jobs[i].ListedJob, errs.Optionf("--output-file", "-: standard output takes the result of one run, and there are %d policies", len(names)))
 		}
 		if slices.Contains(o.Inputs, "-") {
-			return b.reader.at(b.jobs[i].Job, errs.Optionf("--input", "-: standard input can be read once, and there are %d runs", runs))
+			return b.reader.at(b.jobs[i].ListedJob, errs.Optionf("--input", "-: standard input can be read once, and there are %d runs", runs))
 		}
 		for _, name := range names {
 			dir := withSuffix(o.OutputDir, suffix(name, names))
 			if _, err := os.Lstat(dir); err == nil && o.OutputDir != "" && !o.Overwrite {
-				return b.reader.at(b.jobs[i].Job, errs.Optionf("--output", "%s: exists already; name another or add overwrite: true", argv.Quote(dir)))
+				return b.reader.at(b.jobs[i].ListedJob, errs.Optionf("--output", "%s: exists already; name another or add overwrite: true", argv.Quote(dir)))
 			}
 		}
 	}

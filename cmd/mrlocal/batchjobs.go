@@ -15,7 +15,7 @@ import (
 
 // batchJob is a job of a workload file. Its args are read as run reads its flags.
 type batchJob struct {
-	*workload.Job
+	*workload.ListedJob
 	chain   jobs.Chain
 	options mrlocal.Options // of jobFlags only
 	stdout  bool            // the result goes to standard output
@@ -47,7 +47,7 @@ func (b *batchReader) read() ([]batchJob, error) {
 			return nil, err
 		}
 		if j.stdout && b.stdout != "" {
-			return nil, b.errorf(j.Pos, j.Job, "output-file", "-: job %s writes to standard output too; only one can", argv.Quote(b.stdout))
+			return nil, b.errorf(j.Pos, j.ListedJob, "output-file", "-: job %s writes to standard output too; only one can", argv.Quote(b.stdout))
 		}
 		if j.stdout {
 			b.stdout = j.Name
@@ -60,7 +60,7 @@ func (b *batchReader) read() ([]batchJob, error) {
 // job reads job i of the file. The result shares no memory with other jobs but the file.
 func (b *batchReader) job(i int) (batchJob, error) {
 	j := &b.file.Jobs[i]
-	job := batchJob{Job: j}
+	job := batchJob{ListedJob: j}
 	// The job sleep is no kind of run: it reads no input and has no flags.
 	if j.Job == sleepJob {
 		err := b.sleep(&job, i)
@@ -79,7 +79,7 @@ func (b *batchReader) job(i int) (batchJob, error) {
 // sleep makes a job that only takes the file's times. They are the times that the
 // simulator draws from the same seed.
 func (b *batchReader) sleep(job *batchJob, index int) (err error) {
-	j := job.Job
+	j := job.ListedJob
 	switch {
 	// The args of a job are flags of a run, and sleep has none.
 	case len(j.Args) > 0:
@@ -108,7 +108,7 @@ func (b *batchReader) lower(job *batchJob, k *jobKind) error {
 	// the same bounds.
 	line := argv.Line{Path: []string{"run", k.name}}
 	for i := range job.Args {
-		settings, err := b.settings(job.Job, &job.Args[i], k, specs)
+		settings, err := b.settings(job.ListedJob, &job.Args[i], k, specs)
 		if err != nil {
 			return err
 		}
@@ -120,26 +120,26 @@ func (b *batchReader) lower(job *batchJob, k *jobKind) error {
 	// mistakes.
 	r.jobOptions(&job.options)
 	if r.Err != nil {
-		return b.at(job.Job, r.Err)
+		return b.at(job.ListedJob, r.Err)
 	}
 	file, _ := line.Value("output-file")
 	job.stdout = file == "-"
 	// With several policies the engine sees the name behind which the policy stands.
 	_, err := job.options.CompressOutput.Of(job.options.OutputFile)
 	if err != nil {
-		return b.at(job.Job, err)
+		return b.at(job.ListedJob, err)
 	}
 	if job.chain, err = k.build(r); err != nil {
-		return b.at(job.Job, err)
+		return b.at(job.ListedJob, err)
 	}
 	if err := checkReduces(k.name, job.chain, job.options); err != nil {
-		return b.at(job.Job, err)
+		return b.at(job.ListedJob, err)
 	}
 	return b.result(job)
 }
 
 // settings returns the flags that an arg stands for.
-func (b *batchReader) settings(j *workload.Job, a *workload.Arg, k *jobKind, specs []flagSpec) ([]argv.Setting, error) {
+func (b *batchReader) settings(j *workload.ListedJob, a *workload.Arg, k *jobKind, specs []flagSpec) ([]argv.Setting, error) {
 	f := flagNamed(a.Name, specs)
 	if f == nil {
 		return nil, b.unknown(j, a, k, specs)
@@ -177,7 +177,7 @@ func flagNamed(name string, specs []flagSpec) *flagSpec {
 
 // unknown words an arg that the job does not have: a flag of the whole run, a name with
 // dashes, or a misspelt name.
-func (b *batchReader) unknown(j *workload.Job, a *workload.Arg, k *jobKind, specs []flagSpec) error {
+func (b *batchReader) unknown(j *workload.ListedJob, a *workload.Arg, k *jobKind, specs []flagSpec) error {
 	// Slots, memory and policy belong to the batch as a whole: all jobs share them.
 	if flagNamed(a.Name, runFlags(k.shortOutput)) != nil {
 		return b.errorf(a.Pos, j, a.Name, "is a setting of the whole run; give --%s to mrlocal batch", a.Name)
@@ -201,13 +201,13 @@ func (b *batchReader) unknown(j *workload.Job, a *workload.Arg, k *jobKind, spec
 // result checks that the job says where its result goes.
 func (b *batchReader) result(job *batchJob) error {
 	if job.options.OutputDir+job.options.OutputFile == "" && !job.stdout {
-		return b.errorf(job.Pos, job.Job, "", "no output: a batch writes each job's result to a place of its own; add output: DIR or output-file: FILE to its args")
+		return b.errorf(job.Pos, job.ListedJob, "", "no output: a batch writes each job's result to a place of its own; add output: DIR or output-file: FILE to its args")
 	}
 	return nil
 }
 
 // at adds the place of the arg in the file to an error about a flag.
-func (b *batchReader) at(j *workload.Job, err error) error {
+func (b *batchReader) at(j *workload.ListedJob, err error) error {
 	var u *errs.Error
 	if !errors.As(err, &u) {
 		return err
@@ -238,7 +238,7 @@ func (b *batchReader) at(j *workload.Job, err error) error {
 
 // errorf returns an error with file, line and column, of kind errs.BadOptions, that names
 // the job.
-func (b *batchReader) errorf(at workload.Pos, j *workload.Job, object, format string, args ...any) error {
+func (b *batchReader) errorf(at workload.Pos, j *workload.ListedJob, object, format string, args ...any) error {
 	where := "job " + argv.Quote(j.Name)
 	if object != "" {
 		where += ": " + object

@@ -90,7 +90,7 @@ func tuneJob(ctx context.Context, e env, line argv.Line, name string, build func
 	if file.OnStdout() { // alone
 		e.stdout = e.stderr
 	}
-	found, err := (&measure.Job{Chain: chain, Options: o, Rounds: rounds, Note: note}).Tune(ctx)
+	found, err := (&measure.MeasuredJob{Chain: chain, Options: o, Rounds: rounds, Note: note}).Tune(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -164,7 +164,7 @@ func profileJob(ctx context.Context, e env, line argv.Line, name string, build f
 	if err != nil {
 		return 0, err
 	}
-	text, err := (&measure.Job{Chain: chain, Options: o, Note: note}).Profile(ctx)
+	text, err := (&measure.MeasuredJob{Chain: chain, Options: o, Note: note}).Profile(ctx)
 	if err != nil {
 		return 0, err
 	}

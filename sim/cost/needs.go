@@ -37,7 +37,7 @@ func (p *ioPart) of(took time.Duration) time.Duration {
 // and i of the disk on average, one after the other, computes for c/(c+i) of its time
 // and then needs c+i of the CPU. It writes for i/(c+i) of its time and then needs c+i of
 // the disk.
-func newNeeds(c *workload.Cluster, j *workload.Job, copied int64) (n needs) {
+func newNeeds(c *workload.Cluster, j *workload.ListedJob, copied int64) (n needs) {
 	cores, disk := uint64(c.Cores)*uint64(slots.One), uint64(c.DiskBytes)
 	profile := j.Profile
 	if profile == nil {

@@ -201,7 +201,7 @@ func TestEveryFileThatLoadsMakesALedger(t *testing.T) {
 					PreemptAfter: time.Duration(n(3, "after")), FairPreemptAfter: time.Duration(n(3, "fair")),
 				}},
 			},
-			Jobs: []workload.Job{{Submission: setup.Submission{Name: "j", Pool: "p", User: "u", Weight: ppm.One, Priority: slots.Priority(n(4, "priority") - 2)}}},
+			Jobs: []workload.ListedJob{{Submission: setup.Submission{Name: "j", Pool: "p", User: "u", Weight: ppm.One, Priority: slots.Priority(n(4, "priority") - 2)}}},
 		}
 		c := ledger(f, setup.Config{Trackers: n(3, "flag trackers"), MapSlots: n(3, "flag maps"), ReduceSlots: n(3, "flag reduces"), MaxSlots: n(20, "most"), Attempts: n(5, "attempts")}, nil)
 		l, err := slots.New(c, fifo.New())

@@ -1,5 +1,5 @@
 // Package measure runs a job or a workload several times, with different slots or
-// policies, and compares the runs. A Job has two measurements, which throw the results
+// policies, and compares the runs. A MeasuredJob has two measurements, which throw the results
 // away:
 //
 //   - Tune (mrlocal tune) finds the numbers of slots for the job, by Dynamic
@@ -44,8 +44,8 @@ import (
 // rawPolicy lends no slots: the raw version of [Split11].
 const rawPolicy = "fair"
 
-// Job is a job that is measured by real runs.
-type Job struct {
+// MeasuredJob is a job that is measured by real runs.
+type MeasuredJob struct {
 	Chain   jobs.Chain
 	Options mrlocal.Options // MapSlots and ReduceSlots are the most that are tried; 0: the cores of a tracker
 	Rounds  int             // of Tune: runs with each number of slots
@@ -54,7 +54,7 @@ type Job struct {
 
 // Tune runs the job with 1 to Options.MapSlots map slots, then with 1 to
 // Options.ReduceSlots reduce slots.
-func (j *Job) Tune(ctx context.Context) (*Result, error) {
+func (j *MeasuredJob) Tune(ctx context.Context) (*Result, error) {
 	o := &j.Options
 	// At least 2 are tried, because 1 alone compares with nothing.
 	cores := max(2, runtime.NumCPU()/max(o.Trackers, 1))
@@ -88,7 +88,7 @@ func (j *Job) Tune(ctx context.Context) (*Result, error) {
 // Profile runs the job with 1 to Options.MapSlots map slots and returns the
 // profile that the fastest run shows, as a workload file has it. There tasks
 // compete for the scarce resource without hindering one another.
-func (j *Job) Profile(ctx context.Context) ([]byte, error) {
+func (j *MeasuredJob) Profile(ctx context.Context) ([]byte, error) {
 	// 0 stands for the cores of a tracker.
 	most := j.Options.MapSlots
 	if most == 0 {
@@ -113,7 +113,7 @@ func (j *Job) Profile(ctx context.Context) ([]byte, error) {
 
 // run runs the job once. Only the first run passes its notes on: those of the
 // others are the same.
-func (j *Job) run(ctx context.Context, o mrlocal.Options, first bool) (r *report.Report, err error) {
+func (j *MeasuredJob) run(ctx context.Context, o mrlocal.Options, first bool) (r *report.Report, err error) {
 	if o.Policy, err = registry.New(rawPolicy, policy.DefaultOptions()); err != nil {
 		return nil, err
 	}

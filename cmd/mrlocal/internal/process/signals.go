@@ -1,7 +1,7 @@
-// Package process holds what the command does to its own process, and what a
-// library must never do to the process of its host: signals, GOMAXPROCS, the
-// memory limit, the pace of the garbage collector, profiles, and the auxiliary
-// files: events, reports, tables and charts.
+// Package process holds what the command does to its own process: signals,
+// GOMAXPROCS, the memory limit, the pace of the garbage collector and profiles.
+// A library must never do this to the process of its host. The package also
+// writes the auxiliary files: events, reports, tables and charts.
 //
 // The first signal ends a context, so that the run cleans up. If that takes too
 // long, the process ends without it: user code may never return. The package
