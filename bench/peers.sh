@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Compares mrlocal with the tools it replaces: GNU sort, mawk, ripgrep.
+# Compares mrlocal with the tools it replaces: GNU sort, uniq and grep, mawk, ripgrep.
 #
 #   bench/peers.sh [-size SIZE] [-runs N] [-data DIR] [-only GLOB] [-judge] [-expect FILE] [-update FILE]
 #
@@ -48,6 +48,7 @@ if [ "$(nproc)" -gt 2 ] && command -v taskset >/dev/null; then taskset -pc 0,1 $
 need mawk mawk
 need rg ripgrep
 need sort coreutils
+need grep grep
 workdir
 missed=0 lost=0 warnings=() p=0 o=0 ratio=0
 
@@ -139,6 +140,12 @@ our_text() { mr sort "$text" -o "$ours" --tmp "$work"; }
 mawk_count() { mawk '{ for (i = 1; i <= NF; i++) c[$i]++ } END { for (w in c) print w "\t" c[w] }' "$text" >"$peer"; }
 our_count() { mr wordcount "$text" -o "$ours"; }
 
+gnu_uniq() { sort -S 128M --parallel=2 -T "$work" "$text" | uniq -c >"$peer"; }
+mawk_uniq() { mawk '{ n[$0]++ } END { for (l in n) printf "%7d %s\n", n[l], l }' "$text" >"$peer"; }
+our_uniq() { "$work/mrlocal" count --tmp "$work" "$text" -o "$ours"; }
+gnu_field() { cut -d' ' -f1 "$text" | sort -S 128M --parallel=2 -T "$work" | uniq -c >"$peer"; }
+our_field() { "$work/mrlocal" count --tmp "$work" -d' ' -f1 "$text" -o "$ours"; }
+
 # With -c neither prints the name of an only file; of 0 ripgrep prints nothing.
 same_count() { if [ -s "$peer" ]; then cmp "$peer" "$ours"; else [ "$(cat "$ours")" = 0 ]; fi; }
 flags=() pattern=() # of the row
@@ -146,6 +153,11 @@ rg_c() { rg -j2 --no-unicode -c "${flags[@]}" "${pattern[@]}" "$text" >"$peer" |
 our_c() { mr grep -c "${flags[@]}" "${pattern[@]}" "$text" >"$ours" || [ $? = 1 ]; }
 rg_tree() { rg -j2 -uuu -a -n "${pattern[@]}" "$tree" >"$peer" || [ $? = 1 ]; }
 our_tree() { mr grep -a -n --all "${pattern[@]}" "$tree" >"$ours" || [ $? = 1 ]; }
+rg_lines() { rg -j2 --no-unicode -n "${pattern[@]}" "$text" >"$peer"; }
+gnu_lines() { grep -n "${pattern[@]}" "$text" >"$peer"; }
+tool_lines() { "$work/mrlocal" grep -n "${pattern[@]}" "$text" >"$ours"; }
+rg_files() { rg -j2 -n "${pattern[@]}" "$tree" >"$peer" || [ $? = 1 ]; }
+tool_files() { "$work/mrlocal" grep -n "${pattern[@]}" "$tree" >"$ours" || [ $? = 1 ]; }
 grep_row() { # NAME WORK FLOOR AIM
 	row "$1" "grep -c: $2" 'rg -j2 --no-unicode -c' "$3" "$4" "$text" same_count rg_c our_c
 }
@@ -190,6 +202,9 @@ row sort-bounded 'the same, ours with `--memory 128MiB`' 'sort -S 128M --paralle
 row sort-text "sort, text lines" 'sort -S 128M --parallel=2' 2.0 2.7 "$text" same gnu_text our_text
 row sort-tool 'mrlocal sort -k3,3V -k2,2nr, text lines' 'sort -S 128M --parallel=2' 2.0 3.0 "$text" same gnu_fields our_fields
 row wordcount "wordcount" 'mawk' 4.5 7 "$text" same_set mawk_count our_count
+row count-tool "mrlocal count, text lines" 'sort -S 128M --parallel=2 \| uniq -c' 1.5 3 "$text" same gnu_uniq our_uniq
+row count-mawk "the same" 'mawk' 2 4 "$text" same_set mawk_uniq our_uniq
+row count-field "mrlocal count -f1 -d' ', text" 'cut \| sort -S 128M --parallel=2 \| uniq -c' 3 6 "$text" same gnu_field our_field
 pattern=(-e "$RARE") && grep_row grep-rare "a rare literal" 0.7 1.2
 pattern=(-e "$COMMON") && grep_row grep-common "a common literal" 1.0 1.8
 pattern=(-e "$NOCASE") flags=(-i) && grep_row grep-nocase "a literal, any case" 0.8 1.6
@@ -199,6 +214,10 @@ pattern=(-e '[A-Z][a-z]+ing\b') && grep_row grep-class '`[A-Z][a-z]+ing\b`' 0.8 
 pattern=(-e '\w{5}\s+\w{5}\s+\w{5}') && grep_row grep-words '`\w{5}\s+\w{5}\s+\w{5}`' 1.5 3.5
 pattern=(-e "$TREE")
 row tree "grep -n on a tree of small files" 'rg -j2 -uuu -a -n' 0.8 1.1 "$tree" same_set rg_tree our_tree
+row grep-tool-tree "mrlocal grep -n on the same" 'rg -j2 -n' 1.0 1.2 "$tree" same_set rg_files tool_files
+pattern=(-e "$COMMON")
+row grep-tool "mrlocal grep -n: a common literal" 'rg -j2 --no-unicode -n' 1.0 1.8 "$text" same rg_lines tool_lines
+row grep-tool-gnu "the same" 'GNU grep -n' 1.0 4 "$text" same gnu_lines tool_lines
 small_row
 
 [ -z "$update" ] || mv "$work/update" "$update"
