@@ -47,6 +47,11 @@ type Options struct {
 	CSV    bool
 	Header []string
 
+	// Different says that most lines are likely to differ from each other. Lines are
+	// then sorted where they lie, which costs less than a table that finds few of
+	// them again. The result is the same. It is ignored unless lines are counted.
+	Different bool
+
 	IgnoreCase bool  // A to Z count as a to z, and are printed so
 	ZeroEnded  bool  // lines end with NUL, of input and output
 	Top        int64 // only the Top most frequent keys, by falling count, then by key; 0: all keys
@@ -78,6 +83,11 @@ func New(o Options) (jobs.Chain, error) {
 		NewFolder:  func() jobs.Folder { return jobs.Sum{} },
 		NewReducer: func() jobs.Reducer { return counts.NewSum(keep, newFormat()) },
 		BuiltIn:    true,
+	}
+	if o.Different && !o.Words && !o.CSV && o.Fields == "" {
+		count.NewMapper = func() jobs.Mapper { return &wholeMapper{delim: delim.Byte(), fold: o.IgnoreCase} }
+		count.NewFolder = nil
+		count.NewReducer = func() jobs.Reducer { return counts.NewTally(keep, newFormat()) }
 	}
 	if o.Top == 0 {
 		return jobs.Chain{count}, nil

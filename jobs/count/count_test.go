@@ -124,6 +124,9 @@ func TestGNUToolsAgree(t *testing.T) {
 		pipeline string
 	}{
 		{Options{}, "sort f | uniq -c"},
+		{Options{Different: true}, "sort f | uniq -c"},
+		{Options{Different: true, ZeroEnded: true, IgnoreCase: true}, "tr A-Z a-z <f | sort -z | uniq -cz"},
+		{Options{Different: true, Min: 2, Top: 3}, "sort f | uniq -cd | sort -s -k1,1nr | head -n 3"},
 		{Options{ZeroEnded: true}, "sort -z f | uniq -cz"},
 		{Options{Min: 2}, "sort f | uniq -cd"},
 		{Options{Max: 1}, "sort f | uniq -cu"},
@@ -167,10 +170,16 @@ type discard struct{ keys, bytes int }
 
 func (d *discard) Emit(key, value []byte) { d.keys++; d.bytes += len(key) }
 
+// Take makes discard a jobs.Taker.
+func (d *discard) Take(b jobs.Block, records []jobs.Span) {
+	d.keys += len(records)
+	d.bytes += len(b.Data)
+}
+
 // hot are the mappers with a function that is marked hot.
 func hot() map[string]Options {
 	return map[string]Options{
-		"lines": {}, "field": {Fields: "2", Delimiter: ","}, "words": {Words: true, Fields: "1,3"},
+		"lines": {}, "different": {Different: true}, "field": {Fields: "2", Delimiter: ","}, "words": {Words: true, Fields: "1,3"},
 		"columns": {CSV: true, Header: []string{"a", "b"}, Fields: "2"},
 	}
 }

@@ -2,6 +2,7 @@ package count
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 
 	"mrlocal/jobs"
@@ -87,6 +88,40 @@ func (m *lineMapper) Map(b jobs.Block, out jobs.Emitter) error {
 			n = 0
 		}
 	}
+	return nil
+}
+
+// wholeMapper passes blocks on as they are, with the places of their lines.
+type wholeMapper struct {
+	fold  bool
+	delim byte
+	lines []jobs.Span // of a block, reused
+}
+
+// Map implements jobs.Mapper. It fails for an Emitter that is no jobs.Taker.
+//
+// hot: a turn for each line.
+func (m *wholeMapper) Map(b jobs.Block, out jobs.Emitter) error {
+	if len(b.Data) == 0 {
+		return nil
+	}
+	taker, ok := out.(jobs.Taker)
+	if !ok {
+		return errors.New("count: the Emitter cannot take blocks (jobs.Taker)")
+	}
+	if m.fold {
+		counts.Lower(b.Data)
+	}
+	m.lines = m.lines[:0]
+	for off := 0; off < len(b.Data); {
+		n := bytes.IndexByte(b.Data[off:], m.delim)
+		if n < 0 { // the last line of a file
+			n = len(b.Data) - off
+		}
+		m.lines = append(m.lines, jobs.Span{Off: uint32(off), Len: uint32(n)})
+		off += n + 1
+	}
+	taker.Take(b, m.lines)
 	return nil
 }
 

@@ -50,22 +50,45 @@ type sum struct {
 	record []byte // reused
 }
 
-// Reduce emits a key and its count as one record.
+// Reduce emits a key and the sum of its values as one record.
 func (s *sum) Reduce(key []byte, vs *jobs.Values, out jobs.Emitter) error {
 	var total uint64
 	for vs.Next() {
 		total += jobs.Uint64(vs.Value())
 	}
+	s.emit(key, total, out)
+	return nil
+}
+
+// NewTally makes a reducer like that of NewSum. It counts values, whatever they are.
+func NewTally(o Options, f Format) jobs.Reducer {
+	return &tally{sum{o: o, format: f, best: best{n: o.Top}}}
+}
+
+// tally counts the records of each key.
+type tally struct{ sum }
+
+// Reduce emits a key and the number of its values as one record.
+func (t *tally) Reduce(key []byte, vs *jobs.Values, out jobs.Emitter) error {
+	var total uint64
+	for vs.Next() {
+		total++
+	}
+	t.emit(key, total, out)
+	return nil
+}
+
+// emit writes a key that Options keep.
+func (s *sum) emit(key []byte, total uint64, out jobs.Emitter) {
 	if total < s.o.Min || s.o.Max > 0 && total > s.o.Max {
-		return nil
+		return
 	}
 	// Keys ascend, so a key with the least count of the heap comes behind all keys in it.
 	if s.o.Top > 0 && s.best.beats(total, true) {
-		return nil
+		return
 	}
 	s.record = s.format.Append(s.record[:0], key, total)
 	out.Emit(s.record, nil)
-	return nil
 }
 
 // TopJob makes the second job of a chain: it reads the records of the first job and

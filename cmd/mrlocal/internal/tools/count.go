@@ -1,8 +1,10 @@
 package tools
 
 import (
+	"bytes"
 	"context"
 	"math"
+	"os"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/errs"
@@ -76,6 +78,7 @@ func runCount(ctx context.Context, c *Call) (int, error) {
 	if o.CSV {
 		return 0, c.countCSV(ctx, o, files)
 	}
+	o.Different = areDifferent(files, o.ZeroEnded)
 	chain, err := count.New(o)
 	if err != nil {
 		return 0, err
@@ -137,4 +140,42 @@ func (c *Call) countCSV(ctx context.Context, o count.Options, files []string) er
 		header = o.AppendHeader(nil)
 	}
 	return c.runCSV(ctx, chain, records, header)
+}
+
+// areDifferent guesses from a few places of the first file whether most lines of the input
+// differ from each other. Only the time depends on it. A stream cannot be looked at twice,
+// and is taken for one with many equal lines.
+func areDifferent(files []string, zeroEnded bool) bool {
+	const (
+		places     = 8
+		placeBytes = 128 << 10
+		leastLines = 1000
+	)
+	info, err := os.Stat(files[0])
+	if err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	f, err := os.Open(files[0])
+	if err != nil { // the run will say so
+		return false
+	}
+	defer f.Close() // nothing was written
+	delim := byte('\n')
+	if zeroEnded {
+		delim = 0
+	}
+	seen, lines := map[string]struct{}{}, 0
+	buffer := make([]byte, placeBytes)
+	for i := range int64(places) {
+		n, _ := f.ReadAt(buffer, max(0, info.Size()-placeBytes)*i/places)
+		parts := bytes.Split(buffer[:n], []byte{delim})
+		// The first and the last part are ends of lines.
+		for _, line := range parts[min(1, len(parts)):max(1, len(parts)-1)] {
+			seen[string(line)] = struct{}{}
+			lines++
+		}
+	}
+	// A table of what mostly differs takes 1.7 times the time of a sort; a sort of what is
+	// mostly equal takes more than twice that of a table.
+	return lines > leastLines && len(seen) > lines*2/3
 }
