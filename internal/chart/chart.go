@@ -66,8 +66,12 @@ const (
 	markerSize  = 4
 )
 
-// WriteSVG writes the chart to w, and fails if w does. An axis starts at 0, or at a round
-// number below its least value; a logarithmic axis starts at a power of ten.
+// WriteSVG writes the chart to w, and fails if w does. The x axis reaches from the least to the
+// greatest value, and has ticks at values. The y axis reaches from a round number below the
+// least value to one above the greatest. A logarithmic axis starts at a power of ten.
+//
+// Where several series have the same segment, each of them is drawn in every n-th dash of it, and
+// their markers stand side by side around the point.
 func (c *Chart) WriteSVG(w io.Writer) error {
 	x, y := c.axes()
 	longest := 0
@@ -82,10 +86,14 @@ func (c *Chart) WriteSVG(w io.Writer) error {
 	fmt.Fprintf(&b, "<title>%s</title>\n<rect class=\"ground\" width=\"%d\" height=\"%d\"/>\n", escape(c.Title), width, height)
 	fmt.Fprintf(&b, `<text class="title" x="%d" y="26">%s</text>`+"\n", left, escape(c.Title))
 	c.grid(&b, x, y)
-	for i := range c.Series {
-		c.line(&b, i, x, y)
+	lines := c.place(x, y)
+	for i := range lines {
+		lines.line(&b, i)
 	}
 	c.legend(&b)
+	if lines.share() {
+		fmt.Fprintf(&b, `<text x="%d" y="%d">dashes in turn: equal values</text>`+"\n", left, top-6)
+	}
 	b.WriteString("</svg>\n")
 	if _, err := io.WriteString(w, b.String()); err != nil {
 		return fmt.Errorf("draw chart: %w", err)
@@ -124,8 +132,9 @@ const colours = 6
 // axis maps values to pixels. If log is set, low, high and step are decimal logarithms.
 type axis struct {
 	low, high, step float64
-	pixels          float64
+	pixels, pad     float64 // pad of the pixels lie free at both ends
 	log             bool
+	values          []float64 // that have ticks, in order; nil: every step has one
 }
 
 func (c *Chart) axes() (x, y axis) {
@@ -138,7 +147,11 @@ func (c *Chart) axes() (x, y axis) {
 	if c.Log {
 		return logAxisOf(xs, plotWidth), logAxisOf(ys, plotHeight)
 	}
-	return axisOf(xs, plotWidth), axisOf(ys, plotHeight)
+	x, y = dataAxisOf(xs, plotWidth), axisOf(ys, plotHeight)
+	if y.low != 0 { // a line near the end of the axis does not look like a line at 0
+		y.pad = yPad
+	}
+	return x, y
 }
 
 // logAxisOf returns an axis of whole decades that covers all values.
@@ -151,11 +164,35 @@ func logAxisOf(values []float64, pixels float64) axis {
 	return a
 }
 
-// axisOf returns an axis of at most about 8 round steps that covers 0 and all values.
+// xPad and yPad keep points off the ends of the axes, with markers that stand side by side.
+const (
+	xPad = 24
+	yPad = 14
+)
+
+// dataAxisOf returns an axis from the least to the greatest value, with a tick at each value.
+func dataAxisOf(values []float64, pixels float64) axis {
+	if len(values) == 0 {
+		return axisOf(nil, pixels)
+	}
+	values = slices.Compact(slices.Sorted(slices.Values(values)))
+	a := axis{low: values[0], high: values[len(values)-1], pixels: pixels, pad: xPad, values: values}
+	if a.low == a.high { // the value stands in the middle
+		half := max(1, math.Abs(a.low)) / 2
+		a.low, a.high = a.low-half, a.high+half
+	}
+	return a
+}
+
+// axisOf returns an axis of at most about 8 round steps that covers all values. Values that are
+// all equal have no range of their own, and so the axis covers 0 too.
 func axisOf(values []float64, pixels float64) axis {
 	low, high := 0.0, 0.0
 	if len(values) > 0 {
-		low, high = min(0, slices.Min(values)), max(0, slices.Max(values))
+		low, high = slices.Min(values), slices.Max(values)
+	}
+	if high-low <= 1e-9*max(math.Abs(low), math.Abs(high)) {
+		low, high = min(0, low), max(0, high)
 	}
 	if low == high {
 		high = low + 1
@@ -177,11 +214,47 @@ func (a axis) at(v float64) float64 {
 	if a.log {
 		v = math.Log10(v)
 	}
-	return (v - a.low) / (a.high - a.low) * a.pixels
+	return a.pad + (v-a.low)/(a.high-a.low)*(a.pixels-2*a.pad)
+}
+
+// labelGap is the least room between two labels of the x axis, in pixels.
+const labelGap = 10
+
+// stride returns how many values of the axis share a label, so that labels keep apart: 1, 2, 5 or
+// ten times that.
+func (a axis) stride() int {
+	for unit := 1; ; unit *= 10 {
+		for _, n := range []int{unit, 2 * unit, 5 * unit} {
+			if n >= len(a.values) || a.apart(n) {
+				return n
+			}
+		}
+	}
+}
+
+// apart reports whether the labels of every n-th value keep apart.
+func (a axis) apart(n int) bool {
+	end := math.Inf(-1) // of the label before
+	for i := 0; i < len(a.values); i += n {
+		half := letterWidth * float64(len(a.word(a.values[i]))) / 2
+		if at := a.at(a.values[i]); at-half < end+labelGap {
+			return false
+		} else {
+			end = at + half
+		}
+	}
+	return true
 }
 
 // ticks returns the values that get a label.
 func (a axis) ticks() []float64 {
+	if a.values != nil {
+		var ticks []float64
+		for i, n := 0, a.stride(); i < len(a.values); i += n {
+			ticks = append(ticks, a.values[i])
+		}
+		return ticks
+	}
 	n := int(math.Round((a.high - a.low) / a.step))
 	ticks := make([]float64, n+1)
 	for i := range ticks {
@@ -197,6 +270,10 @@ func (a axis) ticks() []float64 {
 func (a axis) word(v float64) string {
 	if a.log {
 		return strconv.FormatFloat(v, 'f', -1, 64)
+	}
+	if a.values != nil { // six digits are enough to tell values apart on an axis
+		rounded, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 6, 64), 64)
+		return strconv.FormatFloat(rounded, 'f', -1, 64)
 	}
 	decimals := max(0, int(-math.Floor(math.Log10(a.step)+1e-9)))
 	text := strconv.FormatFloat(v, 'f', decimals, 64)
@@ -216,28 +293,120 @@ func (c *Chart) grid(b *strings.Builder, x, y axis) {
 	}
 	for _, v := range x.ticks() {
 		at := pixel(left + x.at(v))
-		fmt.Fprintf(b, `<line class="axis" x1="%s" y1="%d" x2="%s" y2="%d"/>`+"\n", at, bottom, at, bottom+5)
+		fmt.Fprintf(b, `<line class="axis" x1="%s" y1="%d" x2="%s" y2="%d"/>`+"\n", at, bottom, at, bottom+6)
 		fmt.Fprintf(b, `<text x="%s" y="%d" text-anchor="middle">%s</text>`+"\n", at, bottom+20, x.word(v))
+	}
+	for _, v := range x.values { // those without a label are shorter
+		at := pixel(left + x.at(v))
+		fmt.Fprintf(b, `<line class="axis" x1="%s" y1="%d" x2="%s" y2="%d"/>`+"\n", at, bottom, at, bottom+3)
 	}
 	fmt.Fprintf(b, `<path class="axis" fill="none" d="M%d %dV%dH%d"/>`+"\n", left, top, bottom, left+plotWidth)
 	fmt.Fprintf(b, `<text x="%d" y="%d" text-anchor="middle">%s</text>`+"\n", left+plotWidth/2, bottom+44, escape(c.XName))
 	fmt.Fprintf(b, `<text transform="translate(20 %d) rotate(-90)" text-anchor="middle">%s</text>`+"\n", top+plotHeight/2, escape(c.YName))
 }
 
-// line draws series i.
-func (c *Chart) line(b *strings.Builder, i int, x, y axis) {
-	var path strings.Builder
-	for n, p := range c.Series[i].Points {
-		command := "L"
-		if n == 0 {
-			command = "M"
+// lines are the series in pixels of the picture.
+type lines [][]Point
+
+// place returns the lines of all series. Points are rounded as they are written, so that equal
+// points are those that look equal.
+func (c *Chart) place(x, y axis) lines {
+	placed := make(lines, len(c.Series))
+	for i, s := range c.Series {
+		for _, p := range s.Points {
+			at := Point{left + x.at(p.X), top + plotHeight - y.at(p.Y)}
+			placed[i] = append(placed[i], Point{math.Round(at.X*10) / 10, math.Round(at.Y*10) / 10})
 		}
-		path.WriteString(command + pixel(left+x.at(p.X)) + " " + pixel(top+plotHeight-y.at(p.Y)))
 	}
-	fmt.Fprintf(b, `<path class="s s%d"%s d="%s"/>`+"\n", i%colours, dashes(i), path.String())
-	for _, p := range c.Series[i].Points {
-		marker(b, i, left+x.at(p.X), top+plotHeight-y.at(p.Y))
+	return placed
+}
+
+// sharing returns which place series i has among those for which has is true, and how many
+// those are.
+func (l lines) sharing(i int, has func([]Point) bool) (rank, count int) {
+	for n := range l {
+		if n == i {
+			rank = count
+		}
+		if n == i || has(l[n]) {
+			count++
+		}
 	}
+	return rank, count
+}
+
+// segment returns the place of series i among those with the segment from a to b.
+func (l lines) segment(i int, a, b Point) (rank, count int) {
+	return l.sharing(i, func(points []Point) bool {
+		for n := 1; n < len(points); n++ {
+			if points[n-1] == a && points[n] == b {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// share reports whether a segment belongs to several series.
+func (l lines) share() bool {
+	for i, points := range l {
+		for n := 1; n < len(points); n++ {
+			if _, count := l.segment(i, points[n-1], points[n]); count > 1 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// line draws series i: the segments that it has alone as one path, each shared one by itself.
+func (l lines) line(b *strings.Builder, i int) {
+	points := l[i]
+	var path strings.Builder
+	move := true // the next segment of path needs its start
+	for n := 1; n < len(points); n++ {
+		from, to := points[n-1], points[n]
+		rank, count := l.segment(i, from, to)
+		if count > 1 {
+			l.shared(b, i, from, to, rank, count)
+			move = true
+			continue
+		}
+		if move {
+			path.WriteString("M" + pixel(from.X) + " " + pixel(from.Y))
+		}
+		path.WriteString("L" + pixel(to.X) + " " + pixel(to.Y))
+		move = false
+	}
+	if path.Len() > 0 {
+		fmt.Fprintf(b, `<path class="s s%d"%s d="%s"/>`+"\n", i%colours, dashes(i), path.String())
+	}
+	for n, p := range points {
+		rank, count := l.sharing(i, func(points []Point) bool { return slices.Contains(points, p) })
+		marker(b, i, p.X+(float64(rank)-float64(count-1)/2)*l.besides(i, n, count), p.Y)
+	}
+}
+
+// mostDash is the length of a dash of a shared segment, in pixels, if there is room for it.
+const mostDash = 9
+
+// shared draws every count-th dash of a segment, beginning with that of the given rank.
+func (l lines) shared(b *strings.Builder, i int, from, to Point, rank, count int) {
+	dash := min(mostDash, math.Hypot(to.X-from.X, to.Y-from.Y)/float64(count))
+	fmt.Fprintf(b, `<path class="s s%d" stroke-dasharray="%s %s" stroke-dashoffset="%s" d="M%s %sL%s %s"/>`+"\n", i%colours,
+		pixel(dash), pixel(dash*float64(count-1)), pixel(-dash*float64(rank)), pixel(from.X), pixel(from.Y), pixel(to.X), pixel(to.Y))
+}
+
+// besides returns the distance between the markers of count series at point n of series i. They
+// take at most two thirds of the room between points.
+func (l lines) besides(i, n, count int) float64 {
+	room := 3.0 * xPad
+	for _, other := range []int{n - 1, n + 1} {
+		if other >= 0 && other < len(l[i]) && l[i][other].X != l[i][n].X {
+			room = min(room, math.Abs(l[i][other].X-l[i][n].X))
+		}
+	}
+	return min(2*markerSize, room*2/3/float64(count))
 }
 
 // dashes returns the dashes of series i, which differ between series of one colour.

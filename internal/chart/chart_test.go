@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -46,9 +47,10 @@ func TestAxesCoverTheValuesInRoundSteps(t *testing.T) {
 		values []float64
 		ticks  string
 	}{
-		{[]float64{1, 8}, "0 1 2 3 4 5 6 7 8"},
+		{[]float64{1, 8}, "1 2 3 4 5 6 7 8"},
 		{[]float64{0, 1}, "0.0 0.2 0.4 0.6 0.8 1.0"},
-		{[]float64{520, 880}, "0 200 400 600 800 1000"},
+		{[]float64{520, 880}, "500 550 600 650 700 750 800 850 900"},
+		{[]float64{520, 520}, "0 100 200 300 400 500 600"},
 		{[]float64{-0.1, 0.55}, "-0.1 0.0 0.1 0.2 0.3 0.4 0.5 0.6"},
 		{[]float64{0}, "0.0 0.2 0.4 0.6 0.8 1.0"},
 		{nil, "0.0 0.2 0.4 0.6 0.8 1.0"},
@@ -63,6 +65,118 @@ func TestAxesCoverTheValuesInRoundSteps(t *testing.T) {
 			t.Errorf("%v: %s, want %s", c.values, got, c.ticks)
 		}
 	}
+}
+
+// TestTheXAxisReachesFromTheFirstValueToTheLast: it has a tick at each value, and labels at evenly
+// spaced ones that keep apart.
+func TestTheXAxisReachesFromTheFirstValueToTheLast(t *testing.T) {
+	for _, c := range []struct {
+		values []float64
+		labels string
+	}{
+		{[]float64{54, 60, 66, 60, 54}, "54 60 66"},
+		{[]float64{0, 0.1, 0.2, 0.1 + 0.2}, "0 0.1 0.2 0.3"},
+		{[]float64{7}, "7"},
+		{[]float64{-2, 1.5}, "-2 1.5"},
+		{[]float64{1, 1000}, "1 1000"},
+	} {
+		a := dataAxisOf(c.values, plotWidth)
+		var words []string
+		for _, v := range a.ticks() {
+			words = append(words, a.word(v))
+		}
+		if got := strings.Join(words, " "); got != c.labels {
+			t.Errorf("%v: %s, want %s", c.values, got, c.labels)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		values := rapid.SliceOfN(rapid.Float64Range(-1e6, 1e6), 2, 300).Draw(t, "values")
+		a := dataAxisOf(values, plotWidth)
+		least, most := slices.Min(values), slices.Max(values)
+		if least < most && (a.at(least) != xPad || math.Abs(a.at(most)-(plotWidth-xPad)) > 1e-6) {
+			t.Fatalf("the axis has %v at %v and %v at %v", least, a.at(least), most, a.at(most))
+		}
+		for _, v := range values {
+			if !slices.Contains(a.values, v) {
+				t.Fatalf("no tick at %v", v)
+			}
+		}
+		ticks := a.ticks()
+		if ticks[0] != least {
+			t.Fatalf("the first label is %v, not %v", ticks[0], least)
+		}
+		for i := 1; i < len(ticks); i++ {
+			room := letterWidth * float64(len(a.word(ticks[i]))+len(a.word(ticks[i-1]))) / 2
+			if a.at(ticks[i])-a.at(ticks[i-1]) < room+labelGap-1e-6 {
+				t.Fatalf("labels %s and %s touch", a.word(ticks[i-1]), a.word(ticks[i]))
+			}
+		}
+	})
+}
+
+// TestNoSeriesCoversAnother draws series that are equal in places. Each has dashes of its own on a
+// segment that others have too, and a marker of its own at each point.
+func TestNoSeriesCoversAnother(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := &Chart{}
+		count := rapid.IntRange(2, 16).Draw(t, "series")
+		for i := range count {
+			for x := range rapid.IntRange(2, 9).Draw(t, "points") {
+				c.Add(fmt.Sprint(i), Point{float64(x), float64(rapid.IntRange(1, 2).Draw(t, "y"))})
+			}
+		}
+		x, y := c.axes()
+		placed := c.place(x, y)
+		for i := range placed {
+			for n := 1; n < len(placed[i]); n++ {
+				seen := map[int]bool{}
+				_, want := placed.segment(i, placed[i][n-1], placed[i][n])
+				for other := range placed {
+					if n < len(placed[other]) && placed[other][n-1] == placed[i][n-1] && placed[other][n] == placed[i][n] {
+						rank, got := placed.segment(other, placed[i][n-1], placed[i][n])
+						if seen[rank] || rank >= got || got != want {
+							t.Fatalf("series %d has dash %d of %d on a segment of %d series", other, rank, got, want)
+						}
+						seen[rank] = true
+					}
+				}
+				if len(seen) != want {
+					t.Fatalf("%d of %d series have dashes", len(seen), want)
+				}
+			}
+		}
+		drawn := map[string]bool{}
+		text := string(draw(t, c))
+		for _, at := range markersOf(text) {
+			if drawn[at] {
+				t.Fatalf("two markers at %s in\n%s", at, text)
+			}
+			drawn[at] = true
+		}
+		if equal := placed.share(); equal != strings.Contains(text, "dashes in turn") || equal != strings.Contains(text, "stroke-dashoffset") {
+			t.Fatalf("equal segments: %v, in\n%s", equal, text)
+		}
+	})
+}
+
+// markersOf returns the middle of each circle, square, triangle and diamond in the plot.
+func markersOf(text string) (places []string) {
+	for _, line := range strings.Split(text, "\n") {
+		var class int
+		var x, y float64
+		for format, shift := range map[string]float64{
+			`<circle class="m%d" cx="%g" cy="%g" r="4"/>`: 0, `<rect class="m%d" x="%g" y="%g" width="8"`: markerSize, `<path class="m%d" d="M%g %gl`: 0,
+		} {
+			if n, _ := fmt.Sscanf(line, format, &class, &x, &y); n == 3 && x < left+plotWidth {
+				up := shift
+				if strings.HasPrefix(line, "<path") {
+					up = markerSize + 1
+				}
+				places = append(places, fmt.Sprintf("%.1f %.1f", x+shift, y+up))
+			}
+		}
+	}
+	return places
 }
 
 func TestLogarithmicAxesCoverTheValuesInDecades(t *testing.T) {
