@@ -55,7 +55,7 @@ type coordinator struct {
 func newCoordinator(r *run, l *slots.Ledger) *coordinator {
 	return &coordinator{
 		run: r, ledger: l, inbox: newInbox(), running: map[slots.AttemptID]*runningAttempt{}, release: setup.NewRelease(len(r.chains), func(i int) *setup.Submission { return &r.chains[i].job.Submission }),
-		left: len(r.chains), faults: timedFaults(r.o.Faults), lost: make([]bool, r.o.Trackers), probe: -1,
+		left: len(r.chains), faults: setup.TimedFaults(r.o.Faults), lost: make([]bool, r.o.Trackers), probe: -1,
 	}
 }
 

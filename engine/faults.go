@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"slices"
 
 	"mrlocal/slots"
@@ -16,18 +15,6 @@ func (r *run) failsFirst(a *runningAttempt) bool {
 		return f.Tracker < 0 && f.Job == a.job.chain.index && a.job.step == 0 && f.Reduce == (a.ID.Kind == slots.Reduce) &&
 			f.Task == int(a.ID.Task) && int(a.ID.N) < f.Fail
 	})
-}
-
-// timedFaults returns the faults that lose something, in the order of their times.
-func timedFaults(faults []setup.Fault) []setup.Fault {
-	var timed []setup.Fault
-	for _, f := range faults {
-		if f.Lost || f.Tracker >= 0 {
-			timed = append(timed, f)
-		}
-	}
-	slices.SortStableFunc(timed, func(a, b setup.Fault) int { return cmp.Compare(a.At, b.At) })
-	return timed
 }
 
 // injectFaults injects those of them whose time has come.

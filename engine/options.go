@@ -85,7 +85,8 @@ type Options struct {
 	GrowthThreshold float64 // share of the free memory that a kvbuffer may grow to; 0: 0.8
 	MergeFactor     int     // runs merged at once; 0: 64
 	Codec           runs.Codec
-	TempDirs        []string // directories of spills; nil: the system's
+	TempDirs        []string // directories of spills, filled by their free space; nil: the system's
+	MaxTempBytes    int64    // bound of all temporary files together; 0: none
 
 	// ResumeDir, where it is set, keeps the outputs of the maps of a single run, with a
 	// journal. After a kill a run with the same options goes on, and no map runs again
@@ -262,7 +263,7 @@ func (o *Options) validate(jobCount int) error {
 	}{
 		{"MapSlots", int64(o.MapSlots), 1},
 		{"Reducers", int64(o.Reducers), 0}, {"BlockBytes", o.BlockBytes, 0}, {"MergeFactor", int64(o.MergeFactor), 2},
-		{"ShuffleBytesPerSecond", o.ShuffleBytesPerSecond, 0}, {"DiskBytesPerSecond", o.DiskBytesPerSecond, 0}, {"SortBufferBytes", o.SortBufferBytes, 0},
+		{"ShuffleBytesPerSecond", o.ShuffleBytesPerSecond, 0}, {"DiskBytesPerSecond", o.DiskBytesPerSecond, 0}, {"SortBufferBytes", o.SortBufferBytes, 0}, {"MaxTempBytes", o.MaxTempBytes, 0},
 		{"MaxSlots", int64(o.MaxSlots), int64(o.MapSlots + o.ReduceSlots)},
 	} {
 		if n.value < n.least {

@@ -8,6 +8,7 @@ import (
 	"mrlocal/input"
 	"mrlocal/jobs"
 	"mrlocal/shuffle"
+	"mrlocal/spill/runs"
 )
 
 // complete adds what depends on the numbers of tasks: the shuffle and the sink.
@@ -91,19 +92,24 @@ func (j *runningJob) planMaps(streams bool) error {
 			j.maps = append(j.maps, mapTask{source: plannedAgain{job: j, index: i, bytes: j.plan.Splits[i].Bytes}})
 		}
 	}
-	if !sampled {
-		return nil
+	ratio := 0.0
+	if sampled {
+		var err error
+		if ratio, err = j.sample(first); err != nil {
+			return err
+		}
 	}
-	return j.sample(first)
+	room := source.Room{Job: &j.Spec, Plan: j.plan, First: first, Budget: r.budget, Temp: r.temp, MaxBytes: r.o.MaxTempBytes, Fits: r.env.Fits, Plain: r.o.Codec == runs.None, Note: j.chain.note}
+	return room.Check(r.ctx, ratio)
 }
 
-// sample finds cut points. first is the beginning of a stream; nil: none could
-// be had.
-func (j *runningJob) sample(first *source.Held) error {
+// sample finds cut points, and how many bytes maps make of each byte of input. first is the
+// beginning of a stream; nil: none could be had.
+func (j *runningJob) sample(first *source.Held) (ratio float64, err error) {
 	r := j.chain.run
 	lease, err := r.budget.Reserve(r.ctx, source.SampleLeaseBytes)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer lease.Close()
 	asked := j.Spec.Reduces > 0 || j.chain.reducers() > 0
@@ -112,7 +118,7 @@ func (j *runningJob) sample(first *source.Held) error {
 			j.Spread = len(j.maps)
 		}
 	}
-	j.Cuts, err = source.Sample(&j.Spec, j.plan, first, j.Parts, j.Spread > 0, lease)
+	j.Cuts, ratio, err = source.Sample(&j.Spec, j.plan, first, j.Parts, j.Spread > 0, lease)
 	if first != nil && !r.single() {
 		j.feeder.Forget()
 	}
@@ -120,7 +126,7 @@ func (j *runningJob) sample(first *source.Held) error {
 		j.Cuts = source.PadCuts(j.Cuts, j.Parts)
 	}
 	j.Parts = len(j.Cuts) + 1
-	return err
+	return ratio, err
 }
 
 // plannedAgain is a split of a plan that was dropped when the job had been

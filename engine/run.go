@@ -44,7 +44,6 @@ import (
 	"mrlocal/engine/task"
 	"mrlocal/errs"
 	"mrlocal/input"
-	"mrlocal/internal/disk"
 	"mrlocal/internal/machine"
 	"mrlocal/internal/membudget"
 	"mrlocal/internal/tempdir"
@@ -194,7 +193,7 @@ func (r *run) prepare(batch []BatchJob, o Options) error {
 	if err := r.o.validate(len(batch)); err != nil {
 		return err
 	}
-	r.temp = tempdir.New(r.tempDirs())
+	r.temp = tempdir.New(r.tempDirs(), r.o.MaxTempBytes)
 	if err := r.temp.Check(); err != nil {
 		return err
 	}
@@ -386,8 +385,8 @@ func (r *run) afmBytes() int64 {
 }
 
 // createTemp returns a function that makes temporary files of a kind.
-func (r *run) createTemp(kind string) func() (*disk.File, error) {
-	return func() (*disk.File, error) { return r.temp.Create(kind + "-*") }
+func (r *run) createTemp(kind string) func() (*tempdir.File, error) {
+	return func() (*tempdir.File, error) { return r.temp.Create(kind + "-*") }
 }
 
 // bindFeeder binds the calling thread to the core of the first slot. The decoder

@@ -22,7 +22,7 @@ import (
 
 	"mrlocal/errs"
 	"mrlocal/input"
-	"mrlocal/internal/disk"
+	"mrlocal/internal/tempdir"
 )
 
 // compressors make one member or frame each. Go has no writer of bzip2, so its
@@ -366,7 +366,9 @@ func TestALongRecordOfAStreamNeedsOnlyItsOwnMemory(t *testing.T) {
 	path := write(t, "f.gz", compressors["gzip"](text))
 	dir := t.TempDir()
 	temps := 0
-	createTemp := func() (*disk.File, error) { temps++; return disk.CreateTemp(dir, "record") }
+	root := tempdir.New([]string{dir}, 0)
+	defer root.Close()
+	createTemp := func() (*tempdir.File, error) { temps++; return root.Create("record-*") }
 	cases := map[string]struct {
 		limit int
 		o     input.Options
@@ -396,7 +398,7 @@ func TestALongRecordOfAStreamNeedsOnlyItsOwnMemory(t *testing.T) {
 			if temps != c.temps {
 				t.Errorf("%d temporary files", temps)
 			}
-			if left, _ := filepath.Glob(dir + "/*"); len(left) > 0 {
+			if left, _ := filepath.Glob(dir + "/*/record*"); len(left) > 0 {
 				t.Errorf("left behind: %v", left)
 			}
 		})

@@ -2,12 +2,11 @@ package input
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 
-	"mrlocal/internal/disk"
 	"mrlocal/internal/membudget"
+	"mrlocal/internal/tempdir"
 )
 
 // gather collects one record of unknown length. The first chunks stay in
@@ -17,7 +16,7 @@ type gather struct {
 	s           *sequential
 	h           *hold
 	chunks      []*membudget.Chunk // all are full except the last one
-	temp        *disk.File         // if not nil, chunks holds one buffer
+	temp        *tempdir.File      // if not nil, chunks holds one buffer
 	lengthBytes int64              // of the record so far
 }
 
@@ -107,19 +106,26 @@ func (g *gather) join() ([]byte, error) {
 		return nil, roomError(g.s.plan.Files[g.s.file].Path, g.s.off, g.lengthBytes, err)
 	}
 	if g.temp != nil {
-		if _, err := g.temp.Seek(0, io.SeekStart); err != nil {
-			return nil, g.explain(err)
-		}
-		if _, err := io.ReadFull(g.temp, data); err != nil {
-			return nil, g.explain(err)
-		}
-		return data, nil
+		return data, g.readBack(data)
 	}
 	at := 0
 	for _, c := range g.chunks {
 		at += copy(data[at:], c.Data[:chunkBytes])
 	}
 	return data, nil
+}
+
+// readBack reads the record from the temporary file.
+func (g *gather) readBack(data []byte) error {
+	f, err := g.temp.Open()
+	if err != nil {
+		return g.explain(err)
+	}
+	defer f.Close()
+	if _, err := io.ReadFull(f, data); err != nil {
+		return g.explain(err)
+	}
+	return nil
 }
 
 // whole returns memory for the record. If the record is in a temporary file,
@@ -151,5 +157,5 @@ func (g *gather) close() error {
 	if g.temp == nil {
 		return nil
 	}
-	return errors.Join(g.temp.Close(), disk.Remove(g.temp.Name()))
+	return g.temp.Remove()
 }

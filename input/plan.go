@@ -57,8 +57,8 @@ import (
 
 	"mrlocal/errs"
 	"mrlocal/input/codec"
-	"mrlocal/internal/disk"
 	"mrlocal/internal/membudget"
+	"mrlocal/internal/tempdir"
 )
 
 // Memory gives readers the memory of their blocks. Get returns a chunk of at
@@ -112,7 +112,7 @@ type Options struct {
 	// streams and compressed files have them, if it is longer than GatherBytes
 	// (default 8 MiB). nil: such a record is gathered in memory, whatever its
 	// length.
-	CreateTemp  func() (*disk.File, error)
+	CreateTemp  func() (*tempdir.File, error)
 	GatherBytes int64
 }
 

@@ -43,7 +43,7 @@ func checkReplace(spec Spec, path string, info fs.FileInfo) error {
 	}
 	if !spec.Overwrite {
 		// A kill leaves `_temporary`, which publish removes otherwise.
-		if temp, err := os.Lstat(filepath.Join(path, tempName)); err == nil && temp.IsDir() && replaceable(path) == nil {
+		if isUnfinished(path) {
 			return wrong(spec.Dir, "exists already, left by a run that was interrupted; set Options.Overwrite to replace it")
 		}
 		return errExists(spec.Dir)

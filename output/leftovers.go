@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -111,37 +112,79 @@ func besidePrefix(path string) string {
 // It is a courtesy: errors are ignored, and nothing is removed of which the maker is in
 // doubt.
 func sweepBeside(path string) {
-	parent, prefix := filepath.Dir(path), filepath.Base(besidePrefix(path))
+	_ = eachLeft(filepath.Dir(path), filepath.Base(besidePrefix(path)), func(path string, remove func(string) error) {
+		tempdir.RemoveUnlocked(path, remove)
+	})
+}
+
+// Clean finds what killed runs of this user have left in a directory beside their results, and
+// removes it unless dry is set. If the directory itself is a result that was never finished,
+// that is all that it finds.
+func Clean(dir string, dry bool) (found []tempdir.Leftover, err error) {
+	take := func(path string, remove func(string) error) {
+		l := tempdir.Leftover{Path: path, Bytes: tempdir.BytesBelow(path)}
+		if tempdir.RemoveUnlocked(path, func(path string) error {
+			if !dry {
+				l.Err = remove(path)
+			}
+			return nil
+		}) {
+			found = append(found, l)
+		}
+	}
+	if isUnfinished(dir) {
+		take(dir, removeMade)
+		return found, nil
+	}
+	return found, eachLeft(dir, "", take)
+}
+
+// isUnfinished reports whether a directory is a result whose run has not published it.
+func isUnfinished(dir string) bool {
+	temp, err := os.Lstat(filepath.Join(dir, tempName))
+	return err == nil && temp.IsDir() && replaceable(dir) == nil
+}
+
+// eachLeft calls visit with what lies in parent under a name of beside that begins with prefix,
+// and with the function that removes it.
+func eachLeft(parent, prefix string, visit func(path string, remove func(path string) error)) error {
 	dir, err := disk.OpenRead(parent)
 	if err != nil {
-		return
+		return err
 	}
 	defer dir.Close()
 	for {
 		// A directory of any size is read with bounded memory.
 		entries, err := dir.ReadDir(sweepEntries)
 		for _, e := range entries {
-			if !strings.HasPrefix(e.Name(), prefix) || !isRandom(e.Name()[len(prefix):]) {
+			if !strings.HasPrefix(e.Name(), prefix) || !isBeside(e.Name()) {
 				continue
 			}
 			left := filepath.Join(parent, e.Name())
 			switch {
 			case e.Type().IsRegular():
-				tempdir.RemoveUnlocked(left, disk.Remove)
+				visit(left, disk.Remove)
 			case e.IsDir() && replaceable(left) == nil:
-				tempdir.RemoveUnlocked(left, removeMade)
+				visit(left, removeMade)
 			}
 		}
-		if err != nil {
-			return
+		if errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
 		}
 	}
 }
 
-// isRandom reports whether beside may have made s.
+// isBeside reports whether beside may have made a name.
 // A file of the user with a similar name then stays.
-func isRandom(s string) bool {
-	return len(s) == 2*randomBytes && strings.Trim(s, "0123456789abcdef") == ""
+func isBeside(name string) bool {
+	at := strings.LastIndex(name, besideMark)
+	if at < 1 || name[0] != '.' {
+		return false
+	}
+	random := name[at+len(besideMark):]
+	return len(random) == 2*randomBytes && strings.Trim(random, "0123456789abcdef") == ""
 }
 
 // partName matches the names of part files.

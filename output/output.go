@@ -34,8 +34,8 @@ import (
 	"io/fs"
 	"sync"
 
-	"mrlocal/internal/disk"
 	"mrlocal/internal/membudget"
+	"mrlocal/internal/tempdir"
 	"mrlocal/jobs"
 	"mrlocal/output/compress"
 )
@@ -86,7 +86,7 @@ type Parts struct {
 	// What spools wait in. Without Memory they go to files at once. Without CreateTemp a part
 	// that does not fit in memory fails.
 	Memory     *membudget.Budget
-	CreateTemp func() (*disk.File, error)
+	CreateTemp func() (*tempdir.File, error)
 
 	// Compressors is how many blocks of a result in order are compressed at a time; 0: one.
 	Compressors int

@@ -360,7 +360,7 @@ func TestDamageIsFoundAndNamesTheMapOutput(t *testing.T) {
 		if _, err := out.Evict(); err != nil {
 			t.Fatal(err)
 		}
-		files, _ := filepath.Glob(filepath.Join(k.dir, "*"))
+		files, _ := filepath.Glob(filepath.Join(k.dir, "*", "spill-*"))
 		if len(files) != 1 {
 			t.Fatalf("%d files, want one", len(files))
 		}

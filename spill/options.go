@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	"mrlocal/internal/disk"
 	"mrlocal/internal/membudget"
+	"mrlocal/internal/tempdir"
 	"mrlocal/jobs"
 	"mrlocal/spill/runs"
 )
@@ -54,7 +54,7 @@ type Options struct {
 
 	OnDisk     bool // nothing stays in memory: Close spills what is left
 	Codec      runs.Codec
-	CreateTemp func() (*disk.File, error) // called at the first spill; nil: a spill fails
+	CreateTemp func() (*tempdir.File, error) // called at the first spill; nil: a spill fails
 
 	// Background runs a spill on a helper thread of the slot; nil: on the goroutine
 	// of the caller. Notify may be called from that thread.

@@ -7,13 +7,14 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"mrlocal/internal/disk"
 	"mrlocal/internal/invariant"
 	"mrlocal/internal/membudget"
+	"mrlocal/internal/tempdir"
 	"mrlocal/jobs"
 	"mrlocal/spill/runs"
 )
@@ -34,7 +35,8 @@ type pair struct{ key, value string }
 type kit struct {
 	t      testing.TB
 	budget *membudget.Budget
-	dir    string
+	dir    string // of temp
+	temp   *tempdir.Root
 	noDisk bool
 	events []runs.Event
 }
@@ -50,14 +52,17 @@ func newKit(t testing.TB, memoryBytes int64) *kit {
 		}
 		b.Close()
 	})
-	return &kit{t: t, budget: b, dir: t.TempDir()}
+	dir := t.TempDir()
+	k := &kit{t: t, budget: b, dir: dir, temp: tempdir.New([]string{dir}, 0)}
+	t.Cleanup(func() { k.temp.Close() })
+	return k
 }
 
-func (k *kit) createTemp() (*disk.File, error) {
+func (k *kit) createTemp() (*tempdir.File, error) {
 	if k.noDisk {
 		return nil, os.ErrPermission
 	}
-	return disk.CreateTemp(k.dir, "spill-")
+	return k.temp.Create("spill-*")
 }
 
 func (k *kit) lease(bytes int64) *membudget.Lease {
@@ -301,7 +306,7 @@ func release(t testing.TB, k *kit, outs []*runs.MapOutput) {
 		out.Release()
 		out.Release()
 	}
-	if left, err := os.ReadDir(k.dir); err != nil || len(left) > 0 {
+	if left, err := filepath.Glob(filepath.Join(k.dir, "*", "spill-*")); err != nil || len(left) > 0 {
 		t.Fatalf("%d files are left, %v", len(left), err)
 	}
 }

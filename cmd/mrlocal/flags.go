@@ -1,9 +1,7 @@
 package main
 
 import (
-	"os"
 	"slices"
-	"strings"
 
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
@@ -107,7 +105,8 @@ func engineFlags() []flagSpec {
 		value("growth-threshold", "`SHARE` of the free memory that a kvbuffer may grow to", "0.8"),
 		value("merge-factor", "merge `N` sorted runs at a time, at least 2", "64"),
 		value("compress", "compress spills: `none|s2|zstd|auto`", "auto"),
-		value("tmp", "spill into `DIR[,DIR]`", "the temporary directory of the system"),
+		value("tmp", "spill into `DIR[,DIR]`, shared out by free space", "the temporary directory of the system"),
+		value("max-temp", "`SIZE` that bounds all temporary files together", "what is free"),
 		value("task-timeout", "fail an attempt that makes no progress for `TIME`", "600s"),
 		value("progress", "show progress on standard error: `auto|plain|none`", "auto"),
 	}
@@ -206,7 +205,7 @@ func (r *reader) engineOptions(o *mrlocal.Options) {
 	o.GrowthThreshold = r.Mark("growth-threshold")
 	o.MergeFactor = r.Count("merge-factor", 2, mostFactor)
 	o.Codec = r.codec()
-	o.TempDirs = r.directories("tmp")
+	o.TempDirs, o.MaxTempBytes = r.Directories("tmp"), r.Size("max-temp", 1)
 	o.TaskTimeout = r.Time("task-timeout", false)
 }
 
@@ -253,32 +252,6 @@ func (r *reader) codec() runs.Codec {
 		}
 	}
 	return runs.Auto
-}
-
-// directories reads a comma-separated list of directories that must exist.
-func (r *reader) directories(flag string) []string {
-	text, ok := r.Line.Value(flag)
-	if !ok {
-		return nil
-	}
-	// Several directories may lie on several disks.
-	dirs := strings.Split(text, ",")
-	// A directory that cannot be written matters only if something spills.
-	for _, d := range dirs {
-		if d == "" {
-			r.Keep(errs.Optionf("--"+flag, "an empty directory name in %s", argv.Quote(text)))
-			continue
-		}
-		// A directory that is missing is a mistake in the flag, so it is found before the run.
-		info, err := os.Stat(d)
-		switch {
-		case err != nil:
-			r.Keep(errs.Optionf("--"+flag, "%s: %v", d, errs.Cause(err)))
-		case !info.IsDir():
-			r.Keep(errs.Optionf("--"+flag, "%s: not a directory", d))
-		}
-	}
-	return dirs
 }
 
 // Bounds of --width, in columns.

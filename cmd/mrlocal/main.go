@@ -2,7 +2,7 @@
 // shows how the slots are handed out.
 //
 // Each command has a file: run.go, batch.go, sim.go, sweep.go, measure.go (tune
-// and profile), reproduce.go, replay.go, explain.go, compare.go, gen.go (and demo),
+// and profile), reproduce.go, replay.go, explain.go, compare.go, gen.go (and demo), clean.go,
 // policies.go. tree.go lists the commands and calls them. flags.go and sched.go
 // hold the flags that several commands share; jobs.go has the jobs, and
 // batchjobs.go reads the jobs of a workload file as run reads its flags. tools.go

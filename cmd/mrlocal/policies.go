@@ -6,12 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
-	"runtime/debug"
 	"syscall"
 
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/errs"
 	"mrlocal/slots/policy/registry"
 )
@@ -49,16 +48,7 @@ func versionCommand() command {
 // printVersion writes the version with commit, Go release and platform, and
 // returns the exit code.
 func printVersion(e env) int {
-	commit := "" // unknown if the binary was built outside of a repository
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, s := range info.Settings {
-			// Twelve digits of a commit are unique in this repository.
-			if s.Key == "vcs.revision" {
-				commit = " " + s.Value[:min(12, len(s.Value))]
-			}
-		}
-	}
-	text := fmt.Sprintf("mrlocal %s%s %s %s/%s\n", mrlocal.Version, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	text := process.Version(mrlocal.Version) + "\n"
 	if err := write(e, []byte(text)); err != nil {
 		fmt.Fprint(e.stderr, argv.ErrorLine("version", err))
 		return exitFailed

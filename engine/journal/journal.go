@@ -88,7 +88,8 @@ type Run struct {
 	Reducers int      // that the user asks for; 0: any number
 	Codec    runs.Codec
 	NoDecode bool
-	Parts    bool // the result shows where a part ends
+	Parts    bool          // the result shows where a part ends
+	Temp     *tempdir.Root // bounds the bytes of map outputs
 }
 
 // lines returns the run as lines of the form name=value.
@@ -116,7 +117,7 @@ func Open(dir string, plan *input.Plan, r Run) (*Journal, error) {
 	case len(plan.Streams) > 0:
 		return nil, errs.Inputf(plan.Files[plan.Streams[0]].Path, "is read as a stream, which Options.ResumeDir cannot go on with; give it as a plain file")
 	}
-	kept, err := tempdir.Keep(dir)
+	kept, err := tempdir.Keep(dir, r.Temp)
 	if err != nil {
 		return nil, err
 	}
@@ -195,7 +196,7 @@ func (j *Journal) failed(err error) error {
 const mapPrefix = "map-"
 
 // Create makes a file for a map output.
-func (j *Journal) Create() (*disk.File, error) { return j.kept.Create(mapPrefix + "*") }
+func (j *Journal) Create() (*tempdir.File, error) { return j.kept.Create(mapPrefix + "*") }
 
 // Commit makes the output of a map durable: when it returns nil, no later run maps that split
 // again. The file of the output is on disk already.

@@ -17,6 +17,8 @@ const (
 
 	sampleKeys          = 10_000
 	sampleBytesPerPlace = 64 << 10
+
+	recordHeaderBytes = 2 // of a short record in a segment
 )
 
 // sampler is an Emitter that keeps the sort keys that a job's own mapper would put
@@ -27,12 +29,20 @@ type sampler struct {
 	seen      map[string]struct{}
 	keys      [][]byte
 	limit     int // of keys, at this place
+
+	inBytes, outBytes int64 // of the blocks, and of all records that the mapper made of them
 }
 
-func (s *sampler) Emit(key, _ []byte) { s.add(key) }
+func (s *sampler) Emit(key, value []byte) {
+	s.outBytes += int64(len(key) + len(value) + recordHeaderBytes)
+	s.add(key)
+}
 
 // Take samples the spans of a block evenly.
 func (s *sampler) Take(b jobs.Block, spans []jobs.Span) {
+	for _, span := range spans {
+		s.outBytes += int64(span.Len) + recordHeaderBytes
+	}
 	step := max(1, len(spans)/max(1, s.limit-len(s.keys)))
 	for i := 0; i < len(spans); i += step {
 		record := b.Data[spans[i].Off : spans[i].Off+spans[i].Len]
@@ -135,14 +145,28 @@ func PadCuts(cuts [][]byte, parts int) [][]byte {
 }
 
 // Sample runs the job's mapper over places of the input and returns the cut points
-// of a total order of parts. A key that equals a cut point belongs to the part
-// behind it (Hadoop 1.0.3, TotalOrderPartitioner). first is the beginning of a
-// stream; nil: there is none. With spread, records of one key may go to several
-// parts (CutsOf). lease is for the input, and stays the caller's.
-func Sample(j *jobs.Job, plan *input.Plan, first *Held, parts int, spread bool, lease *membudget.Lease) ([][]byte, error) {
+// of a total order of parts, and how many bytes the mapper makes of each byte that
+// it reads. A key that equals a cut point belongs to the part behind it (Hadoop
+// 1.0.3, TotalOrderPartitioner). first is the beginning of a stream; nil: there is none.
+// With spread, records of one key may go to several parts (CutsOf). lease is for
+// the input, and stays the caller's.
+func Sample(j *jobs.Job, plan *input.Plan, first *Held, parts int, spread bool, lease *membudget.Lease) (cuts [][]byte, ratio float64, err error) {
+	s, err := sample(j, plan, first, lease)
+	if err != nil {
+		return nil, 0, err
+	}
+	return cutPoints(s.keys, parts, spread), s.ratio(), nil
+}
+
+// ratio returns how many bytes the mapper makes of each byte that it reads.
+func (s *sampler) ratio() float64 { return float64(s.outBytes) / float64(max(s.inBytes, 1)) }
+
+// sample runs the mapper over places of the input.
+func sample(j *jobs.Job, plan *input.Plan, first *Held, lease *membudget.Lease) (*sampler, error) {
 	s := &sampler{appendKey: j.AppendKey, distinct: j.NewFolder != nil, seen: map[string]struct{}{}}
 	one := func(b jobs.Block) error {
 		s.limit = len(s.keys) + sampleKeys/SamplePlaces
+		s.inBytes += int64(len(b.Data))
 		m := j.NewMapper()
 		err := Guard("map of a sample", func() error { return m.Map(b, s) })
 		if f, ok := m.(jobs.Flusher); ok && err == nil {
@@ -160,5 +184,5 @@ func Sample(j *jobs.Job, plan *input.Plan, first *Held, parts int, spread bool, 
 			}
 		}
 	}
-	return cutPoints(s.keys, parts, spread), nil
+	return s, nil
 }

@@ -27,8 +27,8 @@ import (
 
 	"mrlocal/engine/source"
 	"mrlocal/errs"
-	"mrlocal/internal/disk"
 	"mrlocal/internal/membudget"
+	"mrlocal/internal/tempdir"
 	"mrlocal/jobs"
 	"mrlocal/output"
 	"mrlocal/report"
@@ -54,7 +54,7 @@ type Env struct {
 	MergeFactor     int
 	Codec           runs.Codec
 	HashSeed        uint64 // of the tables of kvbuffers
-	CreateTemp      func(kind string) func() (*disk.File, error)
+	CreateTemp      func(kind string) func() (*tempdir.File, error)
 	Pool            *pool.Pool
 	Stderr          io.Writer // stacks of failed user code
 

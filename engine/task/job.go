@@ -3,7 +3,7 @@ package task
 import (
 	"sync"
 
-	"mrlocal/internal/disk"
+	"mrlocal/internal/tempdir"
 	"mrlocal/jobs"
 	"mrlocal/report"
 	"mrlocal/shuffle"
@@ -27,7 +27,7 @@ type Job struct {
 
 // Keeper keeps map outputs for a later run (journal.Journal).
 type Keeper interface {
-	Create() (*disk.File, error)
+	Create() (*tempdir.File, error)
 	Commit(task int, out runs.Stored, c *report.Counters) error // durable when it returns nil
 }
 

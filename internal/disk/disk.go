@@ -11,6 +11,11 @@
 // make every call that can fail through it; attributes (stat) and locks are not covered.
 package disk
 
+import (
+	"errors"
+	"syscall"
+)
+
 // Op is a kind of call to the file system.
 type Op uint8
 
@@ -32,4 +37,9 @@ const (
 // String returns the name of the kind.
 func (op Op) String() string {
 	return [ops]string{"call", "open", "read", "write", "sync", "close", "rename", "unlink", "mkdir"}[op]
+}
+
+// IsFull reports whether err says that a file system or a quota has no room left.
+func IsFull(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }

@@ -33,21 +33,23 @@ type Kept struct {
 	Found bool   // a killed run has left it, with its journal
 
 	above     string
+	root      *Root
 	lock      *disk.File
 	aboveLock *disk.File
 }
 
 // Keep finds the directory with a journal in dir, or makes a new one there. It makes dir too
 // if that is missing. Only one run at a time may keep files in dir. Errors that the user
-// causes are options errors. The caller closes what Keep returns.
-func Keep(dir string) (*Kept, error) {
+// causes are options errors. Files count against the bound of r. The caller closes what Keep
+// returns.
+func Keep(dir string, r *Root) (*Kept, error) {
 	made := false
 	if err := disk.MakeDir(dir, 0o700); err == nil {
 		made = true
 	} else if !errors.Is(err, fs.ErrExist) {
 		return nil, refuse(dir, "%v", errs.Cause(err))
 	}
-	k := &Kept{above: dir}
+	k := &Kept{above: dir, root: r}
 	err := k.take(made)
 	if err != nil {
 		return nil, errors.Join(err, k.unlock())
@@ -140,8 +142,15 @@ func (k *Kept) lockError(err error) error {
 	return refuse(k.above, "%v", errs.Cause(err))
 }
 
-// Create makes a new file, open for reading and writing. pattern is as for os.CreateTemp.
-func (k *Kept) Create(pattern string) (*disk.File, error) { return disk.CreateTemp(k.Path, pattern) }
+// Create makes a new file, open for writing, which does not move to another directory. pattern
+// is as for os.CreateTemp.
+func (k *Kept) Create(pattern string) (*File, error) {
+	f, err := disk.CreateTemp(k.Path, pattern)
+	if err != nil {
+		return nil, err
+	}
+	return newFile(k.root, f, stays), nil
+}
 
 // Close unlocks the directory. If remove is set, it first removes the directory, and the one
 // above if mrlocal made that and nothing else is in it. It may be called again.
@@ -151,16 +160,7 @@ func (k *Kept) Close(remove bool) error {
 	}
 	var problems []error
 	if remove {
-		_, err := os.Lstat(filepath.Join(k.Path, madeName))
-		made := err == nil
-		// Without its journal the directory is one that Sweep removes.
-		if err := disk.Remove(filepath.Join(k.Path, JournalName)); !errors.Is(err, fs.ErrNotExist) {
-			problems = append(problems, err)
-		}
-		problems = append(problems, removeLocked(k.Path))
-		if made {
-			_ = disk.Remove(k.above) // it stays where the user keeps something in it
-		}
+		problems = append(problems, removeLeft(k.Path))
 	}
 	problems = append(problems, k.unlock())
 	if err := errors.Join(problems...); err != nil {

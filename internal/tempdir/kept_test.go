@@ -14,7 +14,7 @@ import (
 // keep calls Keep, and has the test close the result.
 func keep(t *testing.T, dir string) *Kept {
 	t.Helper()
-	k, err := Keep(dir)
+	k, err := Keep(dir, New(nil, 0))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func TestKeepRefuses(t *testing.T) {
 		if err := errors.Join(os.Mkdir(other, 0o777), os.Chown(other, 1, 1)); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Keep(other); !errs.IsUsage(err) || !strings.Contains(err.Error(), "another user") {
+		if _, err := Keep(other, New(nil, 0)); !errs.IsUsage(err) || !strings.Contains(err.Error(), "another user") {
 			t.Errorf("of another user: %v", err)
 		}
 	}
@@ -115,7 +115,7 @@ func TestKeepRefuses(t *testing.T) {
 		file: "not a directory", foreign: "notes.txt", used: "another process", two: "2 journals", filepath.Join(file, "x"): "not a directory",
 		filepath.Join(dir, "no", "where"): "no such file",
 	} {
-		k, err := Keep(path)
+		k, err := Keep(path, New(nil, 0))
 		if !errs.IsUsage(err) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: %v, %v", path, k, err)
 		}

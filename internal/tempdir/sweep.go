@@ -20,18 +20,85 @@ const sweepEntries = 4096
 // with a journal (Keep), whatever it is not sure of, and what it cannot remove. It returns how
 // many directories it has removed.
 func Sweep(dirs []string) (removed int) {
+	for _, path := range leftovers(dirs) {
+		if sweepOne(path) {
+			removed++
+		}
+	}
+	return removed
+}
+
+// Leftover is a file or directory that a killed run has left.
+type Leftover struct {
+	Path  string
+	Bytes int64 // of all files in it
+	Err   error // why it could not be removed
+}
+
+// Clean finds what Sweep removes, and directories with a journal too. It removes it unless dry
+// is set.
+func Clean(dirs []string, dry bool) (found []Leftover) {
+	for _, path := range leftovers(dirs) {
+		lock, free := lockLeft(path)
+		if !free {
+			continue
+		}
+		l := Leftover{Path: path, Bytes: BytesBelow(path)}
+		if !dry {
+			l.Err = removeLeft(path)
+		}
+		if lock != nil {
+			_ = lock.Close()
+		}
+		found = append(found, l)
+	}
+	return found
+}
+
+// removeLeft removes a directory whose lock is held, and the one above if Keep has made that
+// and nothing else is in it.
+func removeLeft(path string) error {
+	_, err := os.Lstat(filepath.Join(path, madeName))
+	made := err == nil
+	// Without its journal the directory is one that Sweep removes.
+	if err := disk.Remove(filepath.Join(path, JournalName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := removeLocked(path); err != nil {
+		return err
+	}
+	if made {
+		_ = disk.Remove(filepath.Dir(path)) // it stays where the user keeps something in it
+	}
+	return nil
+}
+
+// BytesBelow returns the bytes of a file, or of all files in a directory.
+func BytesBelow(path string) (bytes int64) {
+	_ = filepath.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return nil // what cannot be read does not count
+		}
+		if info, err := d.Info(); err == nil && info.Mode().IsRegular() {
+			bytes += info.Size()
+		}
+		return nil
+	})
+	return bytes
+}
+
+// leftovers lists the directories in dirs with our kind of name; no dirs means the system's.
+func leftovers(dirs []string) (paths []string) {
 	if len(dirs) == 0 {
 		dirs = []string{os.TempDir()}
 	}
 	ours := regexp.MustCompile(`^` + namePrefix + `[0-9]+-[0-9a-f]{16}$`)
 	for _, dir := range dirs {
 		for _, name := range candidates(dir, ours) {
-			if sweepOne(filepath.Join(dir, name)) {
-				removed++
-			}
+			paths = append(paths, filepath.Join(dir, name))
 		}
 	}
-	return removed
+	return paths
 }
 
 // candidates lists the directories in dir with our kind of name.
@@ -55,26 +122,43 @@ func candidates(dir string, ours *regexp.Regexp) (names []string) {
 	}
 }
 
-// sweepOne removes one directory while it holds the lock of it. A directory without a lock
-// file was just made, or its owner was killed before it made one. It is removed only if it
-// is empty; an owner that lives then takes another name.
+// sweepOne removes one directory while it holds the lock of it.
 func sweepOne(path string) bool {
-	info, err := os.Lstat(path)
-	if err != nil || !info.IsDir() || !ownedByUs(info) {
-		return false
+	lock, free := lockLeft(path)
+	if lock != nil {
+		defer lock.Close()
 	}
-	name := filepath.Join(path, lockName)
-	lock, err := openLock(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return disk.Remove(path) == nil
-	} else if err != nil {
+	switch {
+	case !free || journalled(path):
 		return false
-	}
-	defer lock.Close()
-	if TryLock(lock) != nil || !same(lock, name) || journalled(path) {
-		return false
+	case lock == nil:
+		return disk.Remove(path) == nil // fails if the directory is not empty
 	}
 	return removeLocked(path) == nil
+}
+
+// lockLeft reports whether a directory is left from a killed run of this user, and locks it
+// until the caller closes the file. A directory without a lock file was just made, or its owner
+// was killed before it made one. It is left over only if it is empty, and the lock is nil; an
+// owner that lives then takes another name.
+func lockLeft(path string) (lock *disk.File, free bool) {
+	info, err := os.Lstat(path)
+	if err != nil || !info.IsDir() || !ownedByUs(info) {
+		return nil, false
+	}
+	name := filepath.Join(path, lockName)
+	lock, err = openLock(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		entries, err := disk.ReadDir(path)
+		return nil, err == nil && len(entries) == 0
+	} else if err != nil {
+		return nil, false
+	}
+	if TryLock(lock) != nil || !same(lock, name) {
+		_ = lock.Close()
+		return nil, false
+	}
+	return lock, true
 }
 
 // RemoveUnlocked calls remove for a file or directory of this user that a killed run has

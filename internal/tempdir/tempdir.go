@@ -9,6 +9,9 @@
 // Keep makes such a directory for a run that may go on after a kill. A file `journal` in it keeps
 // Sweep away.
 //
+// Several directories are filled by their free space, and one that gets full is left for the
+// others. A bound limits the bytes of all files together.
+//
 // A Root creates nothing until the first Create, so data that fits in memory never leaves a trace on
 // disk. Neighbours: spill and output write their temporary files through a Root.
 package tempdir
@@ -36,12 +39,15 @@ const (
 
 // Root makes the temporary files of one run. Its methods may be called from any goroutine.
 type Root struct {
-	dirs []string
+	dirs     []string
+	maxBytes int64 // 0: no bound
 
 	mu struct {
 		sync.Mutex
 		own    []*own // by index of dirs; nil: not made yet
-		next   int    // round robin
+		made   []int  // files, by index of dirs
+		full   []bool // by index of dirs: a write has found no room
+		used   int64  // bytes of all files
 		closed bool
 	}
 }
@@ -52,13 +58,14 @@ type own struct {
 	lock *disk.File
 }
 
-// New makes a Root over the given directories; none means the system's. It creates nothing.
-func New(dirs []string) *Root {
+// New makes a Root over the given directories; none means the system's. All files together take
+// at most maxBytes; 0: any number. It creates nothing.
+func New(dirs []string, maxBytes int64) *Root {
 	if len(dirs) == 0 {
 		dirs = []string{os.TempDir()}
 	}
-	r := &Root{dirs: dirs}
-	r.mu.own = make([]*own, len(dirs))
+	r := &Root{dirs: dirs, maxBytes: maxBytes}
+	r.mu.own, r.mu.made, r.mu.full = make([]*own, len(dirs)), make([]int, len(dirs)), make([]bool, len(dirs))
 	return r
 }
 
@@ -80,22 +87,20 @@ func (r *Root) Check() error {
 	return nil
 }
 
-// Create makes a new file, open for reading and writing. It takes the directories in turn,
-// and another one if a directory fails. pattern is as for os.CreateTemp. The file stays
-// until it is removed or the Root is closed.
-func (r *Root) Create(pattern string) (*disk.File, error) {
+// Create makes a new file, open for writing. Files are shared out among the directories in
+// proportion to their free space; if one fails, another is taken. pattern is as for
+// os.CreateTemp. The file stays until it is removed or the Root is closed.
+func (r *Root) Create(pattern string) (*File, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.mu.closed {
 		return nil, fmt.Errorf("create temp file: %w", fs.ErrClosed)
 	}
 	var problems []error
-	for range r.dirs {
-		i := r.mu.next
-		r.mu.next = (i + 1) % len(r.dirs)
+	for _, i := range r.order() {
 		f, err := r.createIn(i, pattern)
 		if err == nil {
-			return f, nil
+			return newFile(r, f, i), nil
 		}
 		problems = append(problems, err)
 	}
@@ -110,7 +115,11 @@ func (r *Root) createIn(i int, pattern string) (*disk.File, error) {
 		}
 		r.mu.own[i] = o
 	}
-	return disk.CreateTemp(r.mu.own[i].path, pattern)
+	f, err := disk.CreateTemp(r.mu.own[i].path, pattern)
+	if err == nil {
+		r.mu.made[i]++
+	}
+	return f, err
 }
 
 // makeOwn makes and locks a directory. It tries another name if the Sweep of another run

@@ -13,6 +13,7 @@ import (
 
 	"mrlocal/internal/disk"
 	"mrlocal/internal/membudget"
+	"mrlocal/internal/tempdir"
 )
 
 // leastPieceBytes is the first piece of a spool in memory. Most of what waits is short;
@@ -25,7 +26,7 @@ const leastPieceBytes = 4 << 10
 // be called from any goroutine at any moment.
 type Spool struct {
 	memory     *membudget.Budget
-	createTemp func() (*disk.File, error)
+	createTemp func() (*tempdir.File, error)
 
 	mu struct {
 		sync.RWMutex
@@ -34,8 +35,8 @@ type Spool struct {
 		pieces []spoolPiece
 		bytes  int64
 
-		file *disk.File // nil: the text is in memory, or sealed
-		name string     // of the temporary file; "": the text is in memory
+		file *tempdir.File // nil: the text is in memory
+		name string        // of the temporary file; "": the text is in memory
 
 		sealed, released bool
 		draining         bool // WriteTo reads the pieces without the lock
@@ -53,7 +54,7 @@ type spoolPiece struct {
 // New makes an empty spool, which holds nothing until the first Write. Without memory
 // everything goes to a file. Without createTemp nothing does, and text that does not fit in
 // memory is an error.
-func New(memory *membudget.Budget, createTemp func() (*disk.File, error)) *Spool {
+func New(memory *membudget.Budget, createTemp func() (*tempdir.File, error)) *Spool {
 	return &Spool{memory: memory, createTemp: createTemp}
 }
 
@@ -148,10 +149,10 @@ func (s *Spool) spill() error {
 	}
 	for _, p := range s.mu.pieces {
 		if _, err := f.Write(p.chunk.Data[:p.bytes]); err != nil {
-			return errors.Join(fmt.Errorf("output: spool: %w", err), f.Close(), disk.Remove(f.Name()))
+			return errors.Join(fmt.Errorf("output: spool: %w", err), f.Remove())
 		}
 	}
-	s.mu.file, s.mu.name = f, f.Name()
+	s.mu.file = f
 	s.freeMemory()
 	return nil
 }
@@ -189,9 +190,7 @@ func (s *Spool) closeFile() error {
 	if s.mu.file == nil {
 		return nil
 	}
-	err := s.mu.file.Close()
-	s.mu.file = nil
-	if err != nil {
+	if err := s.mu.file.Close(); err != nil {
 		s.mu.err = fmt.Errorf("output: spool: %w", err)
 	}
 	return s.mu.err
@@ -231,12 +230,8 @@ func (s *Spool) free() {
 	}
 	s.freeMemory()
 	if s.mu.file != nil {
-		_ = s.mu.file.Close() // its content is dropped
+		_ = s.mu.file.Remove() // it may be gone with its directory
 		s.mu.file = nil
-	}
-	if s.mu.name != "" {
-		_ = disk.Remove(s.mu.name) // it may be gone with its directory
-		s.mu.name = ""
 	}
 }
 
@@ -248,7 +243,7 @@ func (s *Spool) WriteTo(w io.Writer) (int64, error) {
 		s.mu.Unlock()
 		return 0, fmt.Errorf("output: spool: %w", os.ErrClosed)
 	}
-	if s.mu.name != "" {
+	if s.mu.file != nil {
 		s.mu.Unlock()
 		return s.copyFile(w)
 	}
@@ -277,16 +272,16 @@ func (s *Spool) WriteTo(w io.Writer) (int64, error) {
 // copyFile passes a temporary file on; inside the kernel if w is a file.
 func (s *Spool) copyFile(w io.Writer) (int64, error) {
 	s.mu.RLock()
-	name, bytes := s.mu.name, s.mu.bytes
+	file, bytes := s.mu.file, s.mu.bytes
 	s.mu.RUnlock()
-	f, err := disk.OpenRead(name)
+	f, err := file.Open()
 	if err != nil {
 		return 0, fmt.Errorf("output: spool: %w", err)
 	}
 	defer f.Close()
 	n, err := copyAll(w, f)
 	if err == nil && n != bytes {
-		err = fmt.Errorf("output: spool: %s has %d bytes where %d were written", name, n, bytes)
+		err = fmt.Errorf("output: spool: %s has %d bytes where %d were written", file.Name(), n, bytes)
 	}
 	return n, err
 }
@@ -333,7 +328,7 @@ func (r *Reader) ReadAt(p []byte, offset int64) (int, error) {
 		s.mu.RUnlock()
 		return 0, fmt.Errorf("output: spool: %w", os.ErrClosed)
 	}
-	if s.mu.name == "" {
+	if s.mu.file == nil {
 		defer s.mu.RUnlock()
 		n := s.copyOut(p, offset)
 		if n < len(p) {
@@ -341,10 +336,10 @@ func (r *Reader) ReadAt(p []byte, offset int64) (int, error) {
 		}
 		return n, nil
 	}
-	name := s.mu.name
+	file := s.mu.file
 	s.mu.RUnlock()
 	if r.file == nil {
-		f, err := disk.OpenRead(name)
+		f, err := file.Open()
 		if err != nil {
 			return 0, fmt.Errorf("output: spool: %w", err)
 		}

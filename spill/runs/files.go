@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"slices"
 
 	"mrlocal/internal/disk"
+	"mrlocal/internal/tempdir"
 	"mrlocal/spill/record"
 )
 
@@ -35,22 +35,23 @@ func (e *CorruptError) Unwrap() error { return e.Err }
 // what is under way and not on how many files there are.
 // bytes counts whole segments only, so a failed segment is written over by the next.
 type tempFile struct {
-	path  string     // "": not made yet
-	bytes int64      // of whole segments
-	kept  bool       // a later run may read it: remove leaves it
-	owner *MapOutput // nil: a merge
+	temp  *tempdir.File // nil: not made yet, or an earlier run has made it
+	path  string        // of a file that an earlier run has made
+	bytes int64         // of whole segments
+	kept  bool          // a later run may read it: remove leaves it
+	owner *MapOutput    // nil: a merge
 }
 
 // corrupt returns the error of a file that cannot be read back at offset at.
 func (f *tempFile) corrupt(at int64, err error) error {
-	return &CorruptError{Output: f.owner, Path: f.path, Offset: at, Err: err}
+	return &CorruptError{Output: f.owner, Path: f.name(), Offset: at, Err: err}
 }
 
 // appendSegment writes one segment behind those that the file has; the first
 // one makes the file. write adds the records and ends each partition. stats,
 // where it is not nil, is counted up by partition. After an error the file
 // holds the segments of before.
-func (f *tempFile) appendSegment(w *Writer, createTemp func() (*disk.File, error), stats []record.PartStat, write func(w *Writer) error) (s segment, err error) {
+func (f *tempFile) appendSegment(w *Writer, createTemp func() (*tempdir.File, error), stats []record.PartStat, write func(w *Writer) error) (s segment, err error) {
 	// The file is closed again after each segment.
 	file, err := f.openToAppend(createTemp)
 	if err != nil {
@@ -71,35 +72,42 @@ func (f *tempFile) appendSegment(w *Writer, createTemp func() (*disk.File, error
 
 // openToAppend opens the file behind its last whole segment, or makes it. The caller
 // closes it.
-func (f *tempFile) openToAppend(createTemp func() (*disk.File, error)) (*disk.File, error) {
-	if f.path != "" {
-		file, err := disk.OpenFile(f.path, os.O_WRONLY, 0)
-		if err != nil {
-			return nil, err
-		}
-		if _, err := file.Seek(f.bytes, 0); err != nil {
-			return nil, errors.Join(err, file.Close())
-		}
-		return file, nil
-	}
-	if createTemp == nil {
+func (f *tempFile) openToAppend(createTemp func() (*tempdir.File, error)) (_ *tempdir.File, err error) {
+	switch {
+	case f.temp != nil:
+		return f.temp, f.temp.Append(f.bytes)
+	case f.path != "":
+		return nil, errors.New("a file of an earlier run takes no more segments")
+	case createTemp == nil:
 		return nil, errors.New("there is no temporary directory")
 	}
-	file, err := createTemp()
-	if err != nil {
-		return nil, err
+	f.temp, err = createTemp()
+	return f.temp, err
+}
+
+// name returns the path of the file; "": it was not made.
+func (f *tempFile) name() string {
+	if f.temp != nil {
+		return f.temp.Name()
 	}
-	f.path = file.Name()
-	return file, nil
+	return f.path
+}
+
+// open opens the file for reading.
+func (f *tempFile) open() (*disk.File, error) {
+	if f.temp != nil {
+		return f.temp.Open()
+	}
+	return disk.OpenRead(f.path)
 }
 
 // remove deletes the file, if it was made and is not kept. It may be called again.
 func (f *tempFile) remove() error {
-	if f.path == "" || f.kept {
+	if f.temp == nil || f.kept {
 		return nil
 	}
-	err := disk.Remove(f.path)
-	f.path = ""
+	err := f.temp.Remove()
+	f.temp = nil
 	return err
 }
 
@@ -135,7 +143,7 @@ func (o *openFiles) get(f *tempFile) (*disk.File, error) {
 		_ = o.files[0].file.Close() // was only read
 		o.files = slices.Delete(o.files, 0, 1)
 	}
-	file, err := disk.OpenRead(f.path)
+	file, err := f.open()
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, f.corrupt(0, err)
 	}

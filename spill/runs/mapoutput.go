@@ -7,8 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"mrlocal/internal/disk"
 	"mrlocal/internal/membudget"
+	"mrlocal/internal/tempdir"
 	"mrlocal/spill/record"
 )
 
@@ -60,7 +60,7 @@ type MemoryRun struct {
 type MapOutput struct {
 	stats      []record.PartStat
 	codec      Codec
-	createTemp func() (*disk.File, error)
+	createTemp func() (*tempdir.File, error)
 	notify     func(Event)
 
 	mu struct {
@@ -79,7 +79,7 @@ type MapOutput struct {
 // makes its temporary file when the first segment is written; nil fails then.
 // notify is called after each eviction.
 // The file needs to know its owner for CorruptError.
-func NewMapOutput(parts int, codec Codec, createTemp func() (*disk.File, error), notify func(Event)) *MapOutput {
+func NewMapOutput(parts int, codec Codec, createTemp func() (*tempdir.File, error), notify func(Event)) *MapOutput {
 	o := &MapOutput{stats: make([]record.PartStat, parts), codec: codec, createTemp: createTemp, notify: notify}
 	o.mu.file.owner = o
 	return o

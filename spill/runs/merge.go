@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"mrlocal/internal/disk"
 	"mrlocal/internal/membudget"
+	"mrlocal/internal/tempdir"
 	"mrlocal/jobs"
 	"mrlocal/spill/record"
 )
@@ -17,11 +17,11 @@ type MergeOptions struct {
 	Inputs []*MapOutput // in map order, the order in which equal keys come
 	Part   int
 
-	Factor     int                        // segments on disk that are read at once, 2 or more; 0: 64. Runs in memory do not count
-	FDs        int                        // files that are open at once; 0: 16
-	Lease      *membudget.Lease           // gives all memory; the caller closes it after the merge
-	CreateTemp func() (*disk.File, error) // for intermediate passes; nil: they fail
-	Codec      Codec                      // of what intermediate passes write
+	Factor     int                           // segments on disk that are read at once, 2 or more; 0: 64. Runs in memory do not count
+	FDs        int                           // files that are open at once; 0: 16
+	Lease      *membudget.Lease              // gives all memory; the caller closes it after the merge
+	CreateTemp func() (*tempdir.File, error) // for intermediate passes; nil: they fail
+	Codec      Codec                         // of what intermediate passes write
 
 	Killed func() bool // polled at groups and windows of values; nil: never
 	Notify func(Event) // nil: events are dropped

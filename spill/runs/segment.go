@@ -31,8 +31,8 @@ import (
 	"io"
 	"time"
 
-	"mrlocal/internal/disk"
 	"mrlocal/internal/membudget"
+	"mrlocal/internal/tempdir"
 	"mrlocal/spill/record"
 )
 
@@ -82,7 +82,7 @@ func parseIndexEntry(p []byte) (e indexEntry, err error) {
 // (MapOutput.AppendSegment). Its memory is one chunk of the caller: a block that is being
 // filled, and what is ready to be written. Its first error is sticky, and ends the segment.
 type Writer struct {
-	file  *disk.File
+	file  *tempdir.File
 	raw   []byte // the block that is being filled: raw[:n]
 	out   []byte // ready to be written: out[:ready]
 	n     int
@@ -118,7 +118,7 @@ func NewWriter(memory []byte, codec Codec) (*Writer, error) {
 // begin starts a segment at offset at, the end of file. stats, where it is not nil, is
 // counted up by partition.
 // Everything of the segment before is reset, so a Writer is used again.
-func (w *Writer) begin(file *disk.File, at int64, stats []record.PartStat) {
+func (w *Writer) begin(file *tempdir.File, at int64, stats []record.PartStat) {
 	w.file, w.at, w.stats, w.err = file, at, stats, nil
 	w.n, w.ready, w.records, w.lastKey, w.part, w.partRecs = 0, 0, 0, nil, 0, 0
 	w.index, w.TotalBytes, w.TotalRecords = w.index[:0], 0, 0

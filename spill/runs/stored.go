@@ -29,7 +29,7 @@ func (o *MapOutput) Store(keep func(Stored) error) error {
 	if o.mu.memory != nil || o.mu.released {
 		return errors.New("map output: it is not on disk")
 	}
-	s := Stored{Path: o.mu.file.path, Bytes: o.mu.file.bytes, Segments: make([]int64, len(o.mu.segments)), Parts: o.stats}
+	s := Stored{Path: o.mu.file.name(), Bytes: o.mu.file.bytes, Segments: make([]int64, len(o.mu.segments)), Parts: o.stats}
 	for i := range o.mu.segments {
 		s.Segments[i] = o.mu.segments[i].index
 	}

@@ -1,6 +1,7 @@
 package argv
 
 import (
+	"os"
 	"strings"
 	"time"
 
@@ -131,4 +132,30 @@ func (r *Reader) Seed() uint64 {
 // Rate reads a number of bytes a second; the value may end in /s.
 func (r *Reader) Rate(flag string) int64 {
 	return Value(r, flag, func(flag, text string) (int64, error) { return Size(flag, strings.TrimSuffix(text, "/s"), 1) })
+}
+
+// Directories reads a comma-separated list of directories that must exist.
+func (r *Reader) Directories(flag string) []string {
+	text, ok := r.Line.Value(flag)
+	if !ok {
+		return nil
+	}
+	// Several directories may lie on several disks.
+	dirs := strings.Split(text, ",")
+	// A directory that cannot be written matters only if something spills.
+	for _, d := range dirs {
+		if d == "" {
+			r.Keep(errs.Optionf("--"+flag, "an empty directory name in %s", Quote(text)))
+			continue
+		}
+		// A directory that is missing is a mistake in the flag, so it is found before the run.
+		info, err := os.Stat(d)
+		switch {
+		case err != nil:
+			r.Keep(errs.Optionf("--"+flag, "%s: %v", d, errs.Cause(err)))
+		case !info.IsDir():
+			r.Keep(errs.Optionf("--"+flag, "%s: not a directory", d))
+		}
+	}
+	return dirs
 }

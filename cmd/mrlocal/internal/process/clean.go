@@ -1,0 +1,57 @@
+package process
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/dustin/go-humanize"
+
+	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/errs"
+	"mrlocal/internal/tempdir"
+	"mrlocal/output"
+)
+
+// Clean removes what killed runs have left in directories: temporary files, journals and
+// unfinished results. If dry is set, it removes nothing. It returns a line for each thing, and
+// the sum. What cannot be removed is an error, after all else was removed.
+func Clean(dirs []string, dry bool) ([]byte, error) {
+	// A mistake in a later word must not leave half of the work done.
+	for _, dir := range dirs {
+		info, err := os.Stat(dir)
+		switch {
+		case err != nil:
+			return nil, errs.Optionf(argv.Quote(dir), "%v", errs.Cause(err))
+		case !info.IsDir():
+			return nil, errs.Optionf(argv.Quote(dir), "not a directory")
+		}
+	}
+	var text strings.Builder
+	var failed []error
+	count, bytes := 0, int64(0)
+	for _, dir := range dirs {
+		found := tempdir.Clean([]string{dir}, dry)
+		beside, err := output.Clean(dir, dry)
+		if err != nil {
+			failed = append(failed, fmt.Errorf("%s: %w", argv.Quote(dir), errs.Cause(err)))
+		}
+		for _, left := range append(found, beside...) {
+			if left.Err != nil {
+				failed = append(failed, fmt.Errorf("%s: %w", argv.Quote(left.Path), errs.Cause(left.Err)))
+				continue
+			}
+			count, bytes = count+1, bytes+left.Bytes
+			fmt.Fprintf(&text, "%10s  %s\n", humanize.IBytes(uint64(left.Bytes)), argv.Quote(left.Path))
+		}
+	}
+	verb := "removed"
+	if dry {
+		verb = "would remove"
+	}
+	fmt.Fprintf(&text, "%10s  %s: %d\n", humanize.IBytes(uint64(bytes)), verb, count)
+	if len(failed) > 0 {
+		return []byte(text.String()), fmt.Errorf("%d could not be removed; the first: %w", len(failed), failed[0])
+	}
+	return []byte(text.String()), nil
+}

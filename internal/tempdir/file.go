@@ -1,0 +1,276 @@
+package tempdir
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"mrlocal/internal/disk"
+)
+
+// File is a temporary file of a run. One goroutine writes to it; Name and Open may be called
+// from any goroutine. If its directory gets full, the file moves to another one.
+//
+// Lock order: File.mu before Root.mu.
+type File struct {
+	root *Root
+
+	mu struct {
+		sync.Mutex
+		f       *disk.File // nil: closed
+		name    string
+		in      int   // index of the directory, or stays
+		at      int64 // where the next Write goes
+		charged int64 // bytes of the Root's bound
+	}
+}
+
+// stays is the index of a directory that its files do not leave.
+const stays = -1
+
+// LimitError says that the temporary files of a run would take more than the bound.
+type LimitError struct{ MaxBytes int64 }
+
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("temporary files would take more than the %d bytes of Options.MaxTempBytes", e.MaxBytes)
+}
+
+// newFile returns the File of an open file that was just made.
+func newFile(r *Root, f *disk.File, in int) *File {
+	t := &File{root: r}
+	t.mu.f, t.mu.name, t.mu.in = f, f.Name(), in
+	return t
+}
+
+// Name returns the path of the file, which changes if the file moves.
+func (t *File) Name() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.mu.name
+}
+
+// Write writes behind what was written before. It fails with a *LimitError if the file would
+// exceed the bound of the Root. A directory that is full is left for another one.
+func (t *File) Write(p []byte) (n int, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.mu.f == nil {
+		return 0, fmt.Errorf("write %s: %w", t.mu.name, fs.ErrClosed)
+	}
+	if err := t.charge(t.mu.at + int64(len(p))); err != nil {
+		return 0, err
+	}
+	for {
+		m, err := t.mu.f.Write(p[n:])
+		n += m
+		t.mu.at += int64(m)
+		if err == nil || !disk.IsFull(err) || t.mu.in == stays || len(t.root.dirs) == 1 {
+			return n, err
+		}
+		if moveErr := t.move(int64(len(p) - n)); moveErr != nil {
+			return n, fmt.Errorf("%w; %w", err, moveErr)
+		}
+	}
+}
+
+// charge counts the file with so many bytes. t.mu is held.
+func (t *File) charge(bytes int64) error {
+	if bytes <= t.mu.charged {
+		return nil
+	}
+	if err := t.root.take(bytes - t.mu.charged); err != nil {
+		return err
+	}
+	t.mu.charged = bytes
+	return nil
+}
+
+// move copies what was written to a new file in another directory, and goes on there. Those
+// who read the old file keep it open. t.mu is held.
+func (t *File) move(moreBytes int64) error {
+	r := t.root
+	old, err := disk.OpenRead(t.mu.name)
+	if err != nil {
+		return err
+	}
+	defer old.Close()
+	for {
+		r.isFull(t.mu.in)
+		f, in, err := r.makeElsewhere(t.mu.at+moreBytes, filepath.Base(t.mu.name)+"-*")
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(f, io.NewSectionReader(old, 0, t.mu.at))
+		if err == nil {
+			before, name := t.mu.f, t.mu.name
+			t.mu.f, t.mu.name, t.mu.in = f, f.Name(), in
+			_ = before.Close() // the copy is what counts
+			_ = disk.Remove(name)
+			return nil
+		}
+		err = errors.Join(err, f.Close(), disk.Remove(f.Name()))
+		if !disk.IsFull(err) {
+			return err
+		}
+		r.isFull(in)
+	}
+}
+
+// Append opens a file that was closed, to write on from offset at.
+func (t *File) Append(at int64) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	f, err := disk.OpenFile(t.mu.name, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	if _, err := f.Seek(at, io.SeekStart); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	t.mu.f, t.mu.at = f, at
+	return nil
+}
+
+// Open opens the file for reading. The caller closes what it returns.
+func (t *File) Open() (*disk.File, error) {
+	for {
+		name := t.Name()
+		f, err := disk.OpenRead(name)
+		if errors.Is(err, fs.ErrNotExist) && t.Name() != name {
+			continue // it moved meanwhile
+		}
+		return f, err
+	}
+}
+
+// Close closes the file for writing. It stays until Remove, or until the Root is closed.
+// It may be called again.
+func (t *File) Close() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.mu.f == nil {
+		return nil
+	}
+	err := t.mu.f.Close()
+	t.mu.f = nil
+	return err
+}
+
+// Remove closes and removes the file. Its bytes no longer count.
+func (t *File) Remove() error {
+	err := t.Close()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	err = errors.Join(err, disk.Remove(t.mu.name))
+	t.root.giveBack(t.mu.charged)
+	t.mu.charged = 0
+	return err
+}
+
+// take counts bytes against the bound.
+func (r *Root) take(bytes int64) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.maxBytes > 0 && r.mu.used+bytes > r.maxBytes {
+		return &LimitError{MaxBytes: r.maxBytes}
+	}
+	r.mu.used += bytes
+	return nil
+}
+
+// giveBack takes back what take has counted.
+func (r *Root) giveBack(bytes int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mu.used -= bytes
+}
+
+// isFull keeps new files out of a directory. A quota does not show in the free space.
+func (r *Root) isFull(dir int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mu.full[dir] = true
+}
+
+// leastFreeBytes is how little room makes a directory the last choice.
+const leastFreeBytes = 8 << 20
+
+// order returns the directories in the order in which a new file tries them. Files are shared
+// out in proportion to the free space; a directory without room comes last. r.mu is held.
+func (r *Root) order() []int {
+	type place struct {
+		dir  int
+		full bool
+		fill float64 // files there, by its free space
+	}
+	places := make([]place, len(r.dirs))
+	for i, dir := range r.dirs {
+		free, known := disk.FreeBytes(dir)
+		if !known {
+			free = math.MaxInt64
+		}
+		places[i] = place{i, r.mu.full[i] || free < leastFreeBytes, float64(r.mu.made[i]+1) / float64(max(free, 1))}
+	}
+	slices.SortStableFunc(places, func(a, b place) int {
+		if a.full != b.full {
+			if a.full {
+				return 1
+			}
+			return -1
+		}
+		return cmp.Compare(a.fill, b.fill)
+	})
+	order := make([]int, len(places))
+	for i, p := range places {
+		order[i] = p.dir
+	}
+	return order
+}
+
+// makeElsewhere makes a file in a directory that is not full and has room for so many bytes.
+func (r *Root) makeElsewhere(bytes int64, pattern string) (*disk.File, int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, i := range r.order() {
+		if free, known := disk.FreeBytes(r.dirs[i]); r.mu.full[i] || known && free < bytes {
+			continue
+		}
+		if f, err := r.createIn(i, pattern); err == nil {
+			return f, i, nil
+		}
+	}
+	return nil, 0, errors.New("no other temporary directory has room")
+}
+
+// RoomBytes returns how much the run may write: what the bound allows, or what is free, if that
+// is less. Directories of one file system count once. It reports false if neither is known.
+func (r *Root) RoomBytes() (bytes int64, known bool) {
+	seen := map[uint64]bool{}
+	for _, dir := range r.dirs {
+		info, err := os.Stat(dir)
+		if err != nil {
+			continue
+		}
+		device, ok := deviceOf(info)
+		if ok && seen[device] {
+			continue
+		}
+		seen[device] = true
+		free, ok := disk.FreeBytes(dir)
+		if !ok {
+			return r.maxBytes, r.maxBytes > 0
+		}
+		bytes += free
+	}
+	if r.maxBytes > 0 {
+		bytes = min(bytes, r.maxBytes)
+	}
+	return bytes, true
+}

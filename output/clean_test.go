@@ -1,0 +1,90 @@
+package output
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"testing"
+)
+
+const cleanHelper = "MRLOCAL_TEST_OUTPUT_CLEAN"
+
+// TestCleanHelperProcess writes a part of a file, of a new directory and of one that it will
+// replace, says so, and waits to be killed.
+func TestCleanHelperProcess(t *testing.T) {
+	dir := os.Getenv(cleanHelper)
+	if dir == "" {
+		t.Skip("only as a child process")
+	}
+	w := newKit(t, 1<<20)
+	for _, spec := range []Spec{{File: filepath.Join(dir, "file")}, {Dir: filepath.Join(dir, "new")}, {Dir: filepath.Join(dir, "old"), Overwrite: true}} {
+		target := w.begin(spec, w.parts(1))
+		if spec.File != "" {
+			p, err := target.Part(0, 0)
+			put(t, p, err, "some text")
+			must(t, p.Commit())
+			continue
+		}
+		p, err := target.Attempt(0, 0)
+		put(t, p, err, "some text")
+		must(t, p.Commit())
+	}
+	os.Stdout.WriteString("ready\n")
+	os.Stdin.Read(make([]byte, 1))
+}
+
+func TestCleanFindsWhatAKilledRunLeftAndNothingOfALiveOne(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no locks here")
+	}
+	w := newKit(t, 1<<20)
+	w.write("old/_SUCCESS", "")
+	w.write("old/part-r-00000", "old")
+	w.write(".file.mrlocal-0123", "not ours")
+	cmd := exec.Command(os.Args[0], "-test.run", "^TestCleanHelperProcess$")
+	cmd.Env = append(os.Environ(), cleanHelper+"="+w.dir)
+	in, err := cmd.StdinPipe()
+	must(t, err)
+	defer in.Close()
+	out, err := cmd.StdoutPipe()
+	must(t, err)
+	must(t, cmd.Start())
+	ready := make([]byte, 6)
+	if _, err := io.ReadFull(out, ready); err != nil || string(ready) != "ready\n" {
+		t.Fatalf("child: %q, %v", ready, err)
+	}
+	clean := func(dir string, dry bool) (names []string) {
+		t.Helper()
+		found, err := Clean(dir, dry)
+		must(t, err)
+		for _, l := range found {
+			must(t, l.Err)
+			if l.Bytes != 9 {
+				t.Errorf("%s has %d bytes", l.Path, l.Bytes)
+			}
+			names = append(names, l.Path)
+		}
+		return names
+	}
+	before := w.list()
+	for _, dir := range []string{w.dir, w.path("new")} {
+		if found := clean(dir, false); len(found) > 0 {
+			t.Errorf("of a live run: %q", found)
+		}
+	}
+	must(t, cmd.Process.Kill())
+	_ = cmd.Wait()
+	if found := clean(w.dir, true); len(found) != 2 {
+		t.Errorf("a dry run found %q", found)
+	}
+	mustList(t, w.list(), before...)
+	if found := clean(w.dir, false); len(found) != 2 {
+		t.Errorf("found %q", found)
+	}
+	if found := clean(w.path("new"), false); len(found) != 1 {
+		t.Errorf("found %q", found)
+	}
+	mustList(t, w.list(), "old", "old/_SUCCESS", "old/part-r-00000", ".file.mrlocal-0123")
+}
