@@ -48,7 +48,9 @@ func runJob(ctx context.Context, e env, line argv.Line, name string, build func(
 	mode := r.Choice("progress", "auto", "plain", "none")
 	eventsPath, reportPath, profilePath := r.Path("events"), r.Path("report"), r.Path("profile")
 	gantt := r.picture(false)
-	o.ResumeDir = r.Path("resume")
+	if o.ResumeDir = r.Path("resume"); o.ResumeDir == "-" {
+		r.Keep(errs.Optionf("--resume", "-: standard output cannot hold what a run keeps; name a directory"))
+	}
 	// Another version, or other flags of the job, may map otherwise.
 	o.ResumeSettings = append([]string{"the version=" + mrlocal.Version, "the job=" + name}, line.Except(append(runFlags(""), verboseFlag(), quietFlag()))...)
 	if r.Err != nil {

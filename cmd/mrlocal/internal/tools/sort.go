@@ -225,13 +225,17 @@ func (s *sorter) readSalt() error {
 		_, err := rand.Read(salt)
 		return err
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		return errs.Optionf("--random-source", "%s: %w", path, bare(err))
+	source := s.Stdin
+	if path != "-" {
+		f, err := os.Open(path)
+		if err != nil {
+			return errs.Optionf("--random-source", "%s: %w", path, bare(err))
+		}
+		defer f.Close()
+		source = f
 	}
-	defer f.Close()
 	// GNU sort reads as many bytes as its digest needs; a short file is an error there too.
-	if _, err := io.ReadFull(f, salt); err != nil {
+	if _, err := io.ReadFull(source, salt); err != nil {
 		return errs.Inputf(path, "a random source has at least %d bytes: %w", len(salt), bare(err))
 	}
 	return nil
