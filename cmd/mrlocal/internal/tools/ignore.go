@@ -62,6 +62,7 @@ func compileRule(text string, ignoring bool) (rule, bool) {
 	if rest, ok := strings.CutPrefix(r.glob, "**/"); ok && !strings.Contains(rest, "/") {
 		r.anchor, r.glob = false, rest
 	}
+	r.glob = asGitHas(r.glob)
 	if r.glob == "" || !validGlob(r.glob) {
 		return r, false
 	}
@@ -74,6 +75,28 @@ func compileRule(text string, ignoring bool) (rule, bool) {
 		r.kind, r.text = asSuffix, r.glob[1:]
 	}
 	return r, true
+}
+
+// asGitHas rewrites a glob so that doublestar matches what git and ripgrep match with
+// the original.
+func asGitHas(glob string) string {
+	parts := strings.Split(glob, "/")
+	for i, part := range parts {
+		// Only as a whole name do two asterisks match several directories.
+		if strings.Trim(part, "*") != "" || len(part) > 2 {
+			for strings.Contains(part, "**") && !strings.Contains(part, `\*`) {
+				part = strings.ReplaceAll(part, "**", "*")
+			}
+		}
+		// A bracket at the start of a class stands for itself.
+		part = strings.NewReplacer("[]", `[\]`, "[!]", `[!\]`, "[^]", `[^\]`).Replace(part)
+		parts[i] = part
+	}
+	// What lies in a directory does not include the directory itself.
+	if n := len(parts); n > 1 && parts[n-1] == "**" {
+		parts = append(parts, "*")
+	}
+	return strings.Join(parts, "/")
 }
 
 // validGlob is checked once for each glob, so that matching need not check again.

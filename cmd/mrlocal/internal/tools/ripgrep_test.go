@@ -117,3 +117,55 @@ func TestGrepJSONOfBinaryFiles(t *testing.T) {
 		t.Errorf("got %d %q %q", code, stdout, stderr)
 	}
 }
+
+// TestGrepFilesAreRipgreps compares which files are searched, and in which order: on
+// a table, and on random trees with ignore files, globs, types and flags.
+func TestGrepFilesAreRipgreps(t *testing.T) {
+	path := ripgrep(t)
+	t.Chdir(t.TempDir())
+	writeFiles(t, map[string]string{".git/HEAD": "", ".git/info/exclude": "excluded\n"})
+	for _, name := range []string{
+		"a.go", "b.py", "Makefile", ".hidden", "d/a.go", "d/A.GO", "d/.h/x.c", "d/e/x.c", "d/e/y.h", "d/e/excluded", "kept/x.log", "x.log", "d/x.log", "b/c", "bc", "b-c",
+	} {
+		writeFiles(t, map[string]string{name: "foo\nFoo\n"})
+	}
+	compare := func(t rapid.TB, args []string) {
+		t.Helper()
+		args = append(args, "-l", "foo", ".")
+		compareRipgrep(t, path, "", 0, args, append([]string{"--no-ignore-global", "--sort=path"}, args...))
+	}
+	for _, args := range []string{
+		"", "-u", "-uu", "--hidden", "--no-ignore", "--hidden --no-ignore", "-g *.go", "-g !*.go", "-g *.go -g !a.go", "-g d", "-g d/**", "-g /d/*.go", "-g *.{c,h}",
+		"-g !d/e", "-g **/e/*", "-t go", "-t c", "-t py -t make", "-t c -g !*.h", "-g *.go -t py", "-S", "-S -i", "-0", "-0 --hidden", "--sort=path", "-g e/", "-g !e/", "-g [ab].*", "-g .h", "-g .h/**",
+		"-g !.git --hidden", "-g *", "-g *.log --no-ignore", "-uu -g !.git",
+	} {
+		for _, rules := range []string{"", "*.log\n!kept/*.log\n", "/d\n", "d/\n!d/e\n", ".*\n!.hidden\n"} {
+			writeFiles(t, map[string]string{".gitignore": rules})
+			compare(t, strings.Fields(args))
+		}
+	}
+	// Rules are made of these words. Some of the rules are not valid, and count for nothing.
+	words := []string{"a", "b", "c", "d", "e", "*", "**", "/", "/", "?", "[ab]", "[a-c]", ".c", "x", "\\", "!", "{a,b}", "log"}
+	rule := rapid.Custom(func(r *rapid.T) string {
+		// ripgrep takes a rule of nothing but blanks for one that matches.
+		return rapid.SampledFrom([]string{"", "", "!", "/", "**/"}).Draw(r, "head") + strings.Join(rapid.SliceOfN(rapid.SampledFrom(words), 1, 4).Draw(r, "words"), "") + rapid.SampledFrom([]string{"", "", "/", "/**", " "}).Draw(r, "tail")
+	}).Filter(func(rule string) bool { return strings.Trim(rule, "!/ ") != "" && !strings.Contains(rule, "//") })
+	rapid.Check(t, func(r *rapid.T) {
+		files := map[string]string{}
+		for _, name := range []string{".gitignore", ".ignore", ".rgignore", "d/.gitignore", "d/.ignore", "d/e/.gitignore", "b/.gitignore"} {
+			text := ""
+			if rapid.IntRange(0, 2).Draw(r, name) == 0 {
+				text = strings.Join(rapid.SliceOfN(rule, 1, 3).Draw(r, "rules"), "\n") + "\n"
+			}
+			files[name] = text
+		}
+		writeFiles(r, files)
+		var args []string
+		for _, flag := range []string{"-u", "-uu", "--hidden", "--no-ignore", "-tgo", "-tc", "-g!b", "-g*.go", "-gd/**", "-g!*.c", "-0", "-i"} {
+			if rapid.IntRange(0, 9).Draw(r, flag) == 9 {
+				args = append(args, flag)
+			}
+		}
+		compare(r, args)
+	})
+}
