@@ -67,7 +67,9 @@ if [ -z "$data" ]; then
 	mkdir "$data"
 	"$work/mrlocal" gen records --size "$size" --seed 7 "$data/records"
 	"$work/mrlocal" gen corpus --size "$size" --seed 7 "$data/text"
-	case tree in $only) tree_of "$data/text" "$data/tree" ;; esac
+	for row in tree grep-tool-tree; do
+		case $row in $only) [ -e "$data/tree" ] || tree_of "$data/text" "$data/tree" ;; esac
+	done
 fi
 cd "$data" && data=$PWD && cd - >/dev/null
 records=$data/records text=$data/text tree=$data/tree

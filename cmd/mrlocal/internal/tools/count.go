@@ -14,7 +14,7 @@ import (
 const countHelp = `Usage: mrlocal count [FLAG]... [FILE]...
 Counts how often each line of all FILEs, or of standard input, occurs. The result is
 that of LC_ALL=C sort FILE... | uniq -c: the count in 7 columns, a space, the line, in
-byte order of the lines. Equal lines are added in memory, not sorted.
+byte order of the lines. Lines that repeat are added up in a table, not sorted.
 
 What is counted:
   -f, --fields=LIST      these fields of each line, as cut -f prints them: 2 or 1,3-
