@@ -99,7 +99,7 @@ func (j *runningJob) planMaps(streams bool) error {
 			return err
 		}
 	}
-	room := source.Room{Job: &j.Spec, Plan: j.plan, First: first, Budget: r.budget, Temp: r.temp, MaxBytes: r.o.MaxTempBytes, Fits: r.env.Fits, Plain: r.o.Codec == runs.None, Note: j.chain.note}
+	room := source.Room{Job: &j.Spec, Plan: j.plan, First: first, Budget: r.budget, Temp: r.journal.Temp(r.temp), MaxBytes: r.o.MaxTempBytes, Fits: r.env.Fits, Plain: r.o.Codec == runs.None, Note: j.chain.note}
 	return room.Check(r.ctx, ratio)
 }
 

@@ -303,8 +303,8 @@ type attemptFile struct {
 		sync.Mutex
 		f *disk.File // nil: ended
 	}
-	bytes int64     // under mu
-	disk  writeback // under mu
+	bytes int64          // under mu
+	disk  disk.Writeback // under mu
 }
 
 // write appends to the part file. It fails with ErrAborted once the attempt was given
@@ -321,7 +321,7 @@ func (a *attemptFile) write(p []byte) error {
 		return fmt.Errorf("write: %w", errs.Cause(err))
 	}
 	a.bytes += int64(n)
-	a.disk.wrote(a.mu.f, a.bytes)
+	a.disk.Wrote(a.mu.f, a.bytes)
 	return nil
 }
 

@@ -196,7 +196,7 @@ type sink struct {
 	w      io.Writer
 	file   *disk.File // nil: a stream
 	offset int64      // bytes passed on, of text
-	disk   writeback
+	disk   disk.Writeback
 	pack   *compress.Queue // nil: the text is written as it is
 }
 
@@ -223,7 +223,7 @@ func (s *sink) Write(p []byte) (int, error) {
 func (s *sink) advance(bytes int64) {
 	s.offset += bytes
 	if s.file != nil {
-		s.disk.wrote(s.file, s.offset)
+		s.disk.Wrote(s.file, s.offset)
 	}
 }
 
@@ -254,7 +254,7 @@ func (s *sink) rewind(offset int64) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("output: take back a failed attempt: %w", errs.Cause(err))
 	}
-	s.offset, s.disk.from = offset, min(s.disk.from, offset)
+	s.offset, s.disk.From = offset, min(s.disk.From, offset)
 	return true, nil
 }
 

@@ -59,7 +59,7 @@ func (r *regions) part(i int) (*region, error) {
 	if before := r.mu.latest[i]; before != nil {
 		before.abort()
 	}
-	r.mu.latest[i] = &region{of: r, part: i, offset: r.starts[i], disk: writeback{r.starts[i]}}
+	r.mu.latest[i] = &region{of: r, part: i, offset: r.starts[i], disk: disk.Writeback{From: r.starts[i]}}
 	return r.mu.latest[i], nil
 }
 
@@ -92,7 +92,7 @@ type region struct {
 	of     *regions
 	part   int
 	offset int64
-	disk   writeback
+	disk   disk.Writeback
 
 	mu struct {
 		sync.Mutex
@@ -113,7 +113,7 @@ func (w *region) write(p []byte) error {
 	// Parts share the file and its offset, so that each write names its place.
 	n, err := w.of.f.WriteAt(p, w.offset)
 	w.offset += int64(n)
-	w.disk.wrote(w.of.f, w.offset)
+	w.disk.Wrote(w.of.f, w.offset)
 	if err != nil {
 		return fmt.Errorf("write: %w", errs.Cause(err))
 	}

@@ -69,18 +69,6 @@ func noReader(err error) bool { return errors.Is(err, unix.ENXIO) }
 // readerGone reports whether a write failed because the reader of a pipe has closed it.
 func readerGone(err error) bool { return errors.Is(err, unix.EPIPE) }
 
-// startWriteback asks the disk to begin with a part of f and does not wait. Errors show in
-// the sync.
-func startWriteback(f *disk.File, offset, bytes int64) {
-	c, err := f.SyscallConn() // unlike Fd it may meet a Close from elsewhere
-	if err != nil {
-		return
-	}
-	_ = c.Control(func(fd uintptr) {
-		_ = unix.SyncFileRange(int(fd), offset, bytes, unix.SYNC_FILE_RANGE_WRITE)
-	})
-}
-
 // duplicate returns another descriptor of an open file.
 func duplicate(f *disk.File) (*disk.File, error) {
 	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)

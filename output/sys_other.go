@@ -49,10 +49,8 @@ func readerGone(err error) bool { return errors.Is(err, syscall.EPIPE) }
 // duplicate is not there, so errors of a close show at the close itself.
 func duplicate(*disk.File) (*disk.File, error) { return nil, errors.ErrUnsupported }
 
-// growPipe and startWriteback only make things faster. They may do nothing.
+// growPipe only makes things faster. It may do nothing.
 func growPipe(*disk.File, int) {}
-
-func startWriteback(*disk.File, int64, int64) {}
 
 // atOffset says no, so standard output is written in order.
 func atOffset(*disk.File) (offset int64, atEnd bool) { return 0, false }

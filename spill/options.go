@@ -52,7 +52,7 @@ type Options struct {
 	Lease    *membudget.Lease
 	AfmBytes func() int64
 
-	OnDisk     bool // nothing stays in memory: Close spills what is left
+	OnDisk     bool // nothing stays in memory, and the output is synced in the end (runs.MapOutput.Store)
 	Codec      runs.Codec
 	CreateTemp func() (*tempdir.File, error) // called at the first spill; nil: a spill fails
 

@@ -160,6 +160,18 @@ func (j *Journal) refuse(format string, args ...any) error {
 // Division returns how the killed run has divided keys; nil: there was none.
 func (j *Journal) Division() *Division { return j.division }
 
+// Temp returns where map outputs go if a run has these temporary directories; nil: some of the
+// outputs are there already. A nil Journal returns temp.
+func (j *Journal) Temp(temp *tempdir.Root) *tempdir.Root {
+	switch {
+	case j == nil:
+		return temp
+	case j.division != nil:
+		return nil
+	}
+	return temp.At(j.name)
+}
+
 // Begin writes the head of a new journal. From then on maps may commit.
 func (j *Journal) Begin(d Division) error {
 	text, err := appendLine(j.head, d)

@@ -17,10 +17,10 @@ type Room struct {
 	Plan     *input.Plan // nil: the job reads no file
 	First    *Held       // the beginning of a stream; nil: there is none
 	Budget   *membudget.Budget
-	Temp     *tempdir.Root
-	MaxBytes int64 // Options.MaxTempBytes
-	Fits     bool  // the job is likely to fit in memory
-	Plain    bool  // spills are not compressed
+	Temp     *tempdir.Root // nil: nothing is known
+	MaxBytes int64         // Options.MaxTempBytes
+	Fits     bool          // the job is likely to fit in memory
+	Plain    bool          // spills are not compressed
 	Note     func(string)
 }
 
@@ -33,7 +33,7 @@ const mostShrink = 4
 // returned; 0: there was no sample yet.
 func (r *Room) Check(ctx context.Context, ratio float64) error {
 	// How much a combiner leaves depends on all of the input.
-	if r.Fits || r.Job.NewReducer == nil || r.Plan == nil || r.Job.NewFolder != nil || r.Job.NewCombiner != nil {
+	if r.Temp == nil || r.Fits || r.Job.NewReducer == nil || r.Plan == nil || r.Job.NewFolder != nil || r.Job.NewCombiner != nil {
 		return nil
 	}
 	room, known := r.Temp.RoomBytes()

@@ -29,6 +29,7 @@ type File struct {
 		in      int   // index of the directory, or stays
 		at      int64 // where the next Write goes
 		charged int64 // bytes of the Root's bound
+		back    disk.Writeback
 	}
 }
 
@@ -71,6 +72,9 @@ func (t *File) Write(p []byte) (n int, err error) {
 		m, err := t.mu.f.Write(p[n:])
 		n += m
 		t.mu.at += int64(m)
+		if t.mu.in == stays { // it is synced in the end
+			t.mu.back.Wrote(t.mu.f, t.mu.at)
+		}
 		if err == nil || !disk.IsFull(err) || t.mu.in == stays || len(t.root.dirs) == 1 {
 			return n, err
 		}
@@ -134,7 +138,7 @@ func (t *File) Append(at int64) error {
 	if _, err := f.Seek(at, io.SeekStart); err != nil {
 		return errors.Join(err, f.Close())
 	}
-	t.mu.f, t.mu.at = f, at
+	t.mu.f, t.mu.at, t.mu.back.From = f, at, at
 	return nil
 }
 

@@ -69,6 +69,9 @@ func New(dirs []string, maxBytes int64) *Root {
 	return r
 }
 
+// At returns a Root with the bound of r over another directory. The two do not count together.
+func (r *Root) At(dir string) *Root { return New([]string{dir}, r.maxBytes) }
+
 // Check returns an options error for a directory that does not exist or is none. It does not
 // try to write, because only a run that spills has to.
 func (r *Root) Check() error {
