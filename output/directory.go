@@ -181,7 +181,9 @@ func (d *directory) publish(parts int) error {
 			return fmt.Errorf("output: %w", err)
 		}
 	}
-	if err := disk.RemoveAll(filepath.Join(d.mu.stage, tempName)); err != nil {
+	// `_temporary` is emptied, and itself goes last: at any crash before, it says that the
+	// directory may be replaced.
+	if err := empty(filepath.Join(d.mu.stage, tempName)); err != nil {
 		return fmt.Errorf("output: %w", err)
 	}
 	// Parts are durable before `_SUCCESS` says that they are complete.
@@ -191,10 +193,22 @@ func (d *directory) publish(parts int) error {
 	if err := d.writeSuccess(); err != nil {
 		return err
 	}
+	// The result is whole now. At worst an empty directory stays that no program reads.
+	_ = disk.Remove(filepath.Join(d.mu.stage, tempName))
 	if d.replaces {
 		return d.replace()
 	}
 	return nil
+}
+
+// empty removes everything in a directory.
+func empty(dir string) error {
+	entries, err := disk.ReadDir(dir)
+	problems := []error{err}
+	for _, e := range entries {
+		problems = append(problems, disk.RemoveAll(filepath.Join(dir, e.Name())))
+	}
+	return errors.Join(problems...)
 }
 
 // replace puts the stage in the place of the old directory, which must still hold nothing
@@ -265,8 +279,14 @@ func (d *directory) takeBack(cause error) error {
 // It may be called again.
 func (d *directory) abort() error {
 	d.mu.Lock()
-	defer d.mu.Unlock()
 	d.mu.aborted = true
+	merged := d.mu.merged
+	d.mu.Unlock()
+	if merged != nil {
+		merged.abort() // before the lock, see the order of locks
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if d.mu.stage == "" {
 		return nil
 	}

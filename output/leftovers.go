@@ -142,7 +142,8 @@ func Clean(dir string, dry bool) (found []tempdir.Leftover, err error) {
 // isUnfinished reports whether a directory is a result whose run has not published it.
 func isUnfinished(dir string) bool {
 	temp, err := os.Lstat(filepath.Join(dir, tempName))
-	return err == nil && temp.IsDir() && replaceable(dir) == nil
+	_, done := os.Lstat(filepath.Join(dir, successName))
+	return err == nil && temp.IsDir() && errors.Is(done, fs.ErrNotExist) && replaceable(dir) == nil
 }
 
 // eachLeft calls visit with what lies in parent under a name of beside that begins with prefix,
