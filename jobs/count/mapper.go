@@ -162,7 +162,7 @@ func (m *keyMapper) account() error {
 		return nil
 	}
 	if !m.charge(more) {
-		return fmt.Errorf("a key of %d bytes does not fit in memory", m.keys[len(m.keys)-1].Len)
+		return fmt.Errorf("a key of %d bytes does not fit in memory; raise Options.MemoryBytes", m.keys[len(m.keys)-1].Len)
 	}
 	m.chargedBytes += more
 	return nil
