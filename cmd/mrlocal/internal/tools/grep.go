@@ -135,7 +135,7 @@ func runGrep(ctx context.Context, c *Call) (int, error) {
 			cause = pe.Err
 		}
 		if !c.Line.Has("no-messages") {
-			_, _ = io.WriteString(c.Stderr, argv.ErrorLine("grep", errs.Inputf(path, "%w", cause)))
+			c.complain(errs.Inputf(path, "%w", cause))
 		}
 	}
 	if c.Err != nil {
@@ -178,6 +178,14 @@ func runGrep(ctx context.Context, c *Call) (int, error) {
 	return nothing, nil
 }
 
+// complain writes an error and goes on. The walk and the output do it on goroutines of
+// their own.
+func (c *Call) complain(err error) {
+	c.complaining.Lock()
+	defer c.complaining.Unlock()
+	_, _ = io.WriteString(c.Stderr, argv.ErrorLine("grep", err))
+}
+
 // inLetters names the flags of the tool in an error of the job.
 func inLetters(err error) error {
 	// The package of the job names its own fields, which a user of the tool cannot know.
@@ -194,7 +202,7 @@ func (c *Call) grepOptions() grep.Options {
 	o := grep.Options{
 		Patterns: c.Line.Values("regexp"), Text: on("text"), Lines: true,
 		BinaryMatch: func(path string) {
-			_, _ = io.WriteString(c.Stderr, argv.ErrorLine("grep", errs.Inputf(path, "binary file matches")))
+			c.complain(errs.Inputf(path, "binary file matches"))
 		},
 		LineNumbers: on("line-number"), Count: on("count"), ListFiles: on("files-with-matches"), ListOthers: on("files-without-match"),
 		Invert: on("invert-match"), IgnoreCase: on("ignore-case"), Fixed: on("fixed-strings"), Word: on("word-regexp"), Whole: on("line-regexp"),

@@ -242,3 +242,18 @@ func TestGrepSort(t *testing.T) {
 		}
 	}
 }
+
+// TestGrepComplaints has errors of the walk and of the output in one run. Under the
+// race detector it fails if they are written at the same time.
+func TestGrepComplaints(t *testing.T) {
+	t.Chdir(t.TempDir())
+	args := []string{"-h", "foo"}
+	writeFiles(t, map[string]string{"b": "\x00\nfoo\n"})
+	for range 50 {
+		args = append(args, "b", "missing")
+	}
+	_, stderr, code := runGrepTool(0, "", args...)
+	if n := strings.Count(stderr, "\n"); code != 2 || n != 100 || strings.Count(stderr, "missing: no such file") != 50 {
+		t.Errorf("got %d and %d lines: %s", code, n, stderr)
+	}
+}

@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"text/tabwriter"
 
 	"mrlocal"
@@ -60,6 +61,8 @@ type Call struct {
 	argv.Reader
 	Env
 	Options mrlocal.Options // those of the flags of the engine; Run completes them
+
+	complaining *sync.Mutex // guards Stderr while the engine runs
 }
 
 // All lists the tools in the order of the help. A new tool gets a line here.
@@ -125,7 +128,7 @@ func (t Tool) main(ctx context.Context, args []string, e Env) (int, error) {
 	case err != nil:
 		return 0, err
 	}
-	c := &Call{Reader: argv.Reader{Line: line}, Env: e}
+	c := &Call{Reader: argv.Reader{Line: line}, Env: e, complaining: &sync.Mutex{}}
 	// The options of the engine come before Run, so that Run can raise or replace them by its
 	// own flags.
 	if c.Options, err = e.EngineOptions(line); err != nil {
