@@ -229,10 +229,6 @@ func (r *run) tempDirs() []string {
 	return r.o.TempDirs
 }
 
-// mostFeeders is how many streams are decoded at a time. More feeders would take
-// memory from the maps that read their pieces.
-const mostFeeders = 4
-
 // divideMemory divides the bound among the uses of all jobs together. The floors
 // of all slots and the pieces of streams fit into it at the same time, so no
 // attempt waits for ever. All other uses are refused or evicted when memory is
@@ -243,24 +239,16 @@ const mostFeeders = 4
 // most of it goes to kvbuffers, so that there are few runs to merge. If they
 // are, room is left for map outputs.
 func (r *run) divideMemory(inputBytes int64, streamJobs int) {
-	total, slotCount := r.budget.Limit(), int64(r.o.allSlots())
-	if streamJobs > 0 {
-		feeders := min(streamJobs, mostFeeders)
-		count := slotCount + int64(feeders)
-		bytes := max(membudget.ChunkBytes, min(cmp.Or(r.blockBytes, 1<<20), total/8/count-2*membudget.ChunkBytes))
-		r.pieces = source.NewPieces(int(count), bytes, feeders)
-		total -= r.pieces.TotalBytes()
-		ahead := r.aheadBytes(streamJobs)
-		r.pieces.AllowAhead(ahead)
-		total -= ahead
+	env, pieces := r.divide(r.budget.Limit(), inputBytes, streamJobs)
+	r.env.Fits, r.env.SortBufferBytes, r.env.FloorBytes = env.Fits, env.SortBufferBytes, env.FloorBytes
+	if r.pieces = pieces; pieces != nil {
+		r.env.HeldTotalBytes, r.env.DecoderBytes = pieces.TotalBytes(), pieces.DecoderBytes
+		pieces.AllowWindows(func(limitBytes int64) int64 {
+			env, pieces := r.divide(limitBytes, inputBytes, streamJobs)
+			return limitBytes - pieces.TotalBytes() - env.FloorBytes // nothing is decoded ahead beside a window
+		})
 	}
-	r.env.Fits = inputBytes+inputBytes/3 < total*3/5 && streamJobs == 0 && r.journal == nil
-	r.env.DivideMemory(total, slotCount, r.o.SortBufferBytes)
-	if r.pieces != nil {
-		r.env.HeldTotalBytes, r.env.AheadBytes = r.pieces.TotalBytes(), r.pieces.AheadBytes
-		r.pieces.AllowWindows(total - r.env.FloorBytes)
-	}
-	r.env.DivideFDs(int(slotCount))
+	r.env.DivideFDs(r.o.allSlots())
 	o := &r.o
 	r.env.Budget, r.env.AfmBytes, r.env.CreateTemp, r.env.Stderr = r.budget, r.afmBytes, r.createTemp, o.Stderr
 	r.env.SpillPercent, r.env.NoGrowth, r.env.GrowthThreshold = o.SpillPercent, o.NoGrowth, o.GrowthThreshold
@@ -268,16 +256,29 @@ func (r *run) divideMemory(inputBytes int64, streamJobs int) {
 	r.env.MergeFactor, r.env.Codec, r.env.Profile = o.MergeFactor, o.Codec, o.Profile
 }
 
+// divide divides a bound: env has what DivideMemory sets, and pieces is nil where no
+// input is a stream.
+func (r *run) divide(limitBytes, inputBytes int64, streamJobs int) (env task.Env, pieces *source.Pieces) {
+	total, slotCount := limitBytes, r.o.allSlots()
+	if streamJobs > 0 {
+		pieces = source.NewPieces(limitBytes, cmp.Or(r.blockBytes, 1<<20), r.aheadBytes(limitBytes, streamJobs), slotCount, streamJobs)
+		total -= pieces.TotalBytes() + pieces.DecoderBytes()
+	}
+	env.Fits = inputBytes+inputBytes/3 < total*3/5 && streamJobs == 0 && r.journal == nil
+	env.DivideMemory(total, int64(slotCount), r.o.SortBufferBytes)
+	return env, pieces
+}
+
 // aheadBytes returns what decoding ahead may take: enough for as many goroutines as
 // there are slots and cores, but at most a quarter of the bound. Streams of several
 // jobs keep the cores busy without it.
-func (r *run) aheadBytes(streamJobs int) int64 {
+func (r *run) aheadBytes(limitBytes int64, streamJobs int) int64 {
 	cores := min(len(r.cores), r.o.allSlots())
 	if streamJobs > 1 || cores < 2 || r.streamed == nil {
 		return 0
 	}
 	least, bytes := r.streamed.AheadBytes(2), r.streamed.AheadBytes(cores)
-	if bytes = min(bytes, r.budget.Limit()/4); bytes < least {
+	if bytes = min(bytes, limitBytes/4); bytes < least {
 		return 0
 	}
 	return bytes

@@ -6,7 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -164,6 +166,108 @@ func TestDecodingAheadNeverTakesMemoryFromRecords(t *testing.T) {
 				t.Errorf("%d MiB, %d map slots: %d bytes, want %d", memoryMiB, maps, len(got), len(want))
 			}
 		}
+	}
+}
+
+// widely compresses data with a window of so many bytes.
+func widely(t testing.TB, data []byte, windowBytes int) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w, err := zstd.NewWriter(&b, zstd.WithWindowSize(windowBytes), zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for part := range slices.Chunk(data, 1<<20) { // so that no frame gives its length
+		if _, err := w.Write(part); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// A window that does not fit is refused with the least bound that does, and that
+// bound does, for streams and for files that a map decodes.
+func TestTheLeastBoundForAWindowIsNamedAndDoes(t *testing.T) {
+	data := text(183, 6_000_000)
+	small := text(184, 300_000)
+	for name, file := range map[string]jobtest.File{
+		"a stream":   {Path: "a.zst", Data: widely(t, data, 64<<20)},
+		"one of all": {Path: "b.zst", Data: widely(t, small, 64<<20)},
+	} {
+		inputs := []string{filepath.Join(writeFiles(t, []jobtest.File{file}), file.Path)}
+		plain := []jobtest.File{{Path: inputs[0], Data: data}}
+		if name != "a stream" {
+			inputs = append(inputs, filepath.Join(writeFiles(t, []jobtest.File{{Path: "plain", Data: data}}), "plain"))
+			plain = []jobtest.File{{Path: inputs[0], Data: small}, {Path: inputs[1], Data: data}}
+		}
+		for _, kind := range []string{"sort", "grep --lines"} {
+			for _, slots := range []int{1, 2} {
+				chain := chains(t)[kind]()
+				o := engine.Options{JobOptions: engine.JobOptions{Inputs: inputs, Stdout: io.Discard}, Config: setup.Config{MapSlots: slots, ReduceSlots: slots}, MemoryBytes: 32 << 20, TempDirs: []string{t.TempDir()}}
+				_, err := engine.RunChain(t.Context(), chain, o)
+				var leastMiB int64
+				if err != nil {
+					_, after, _ := strings.Cut(err.Error(), "raise Options.MemoryBytes to ")
+					_, _ = fmt.Sscanf(after, "%dMiB", &leastMiB)
+				}
+				if leastMiB == 0 {
+					t.Fatalf("%s, %s, %d slots: %v", name, kind, slots, err)
+				}
+				want, err := jobtest.Reference(chain, plain)
+				if err != nil {
+					t.Fatal(err)
+				}
+				o.MemoryBytes, o.Stdout = leastMiB<<20, nil
+				timer := time.AfterFunc(100*time.Second, func() { panic("the run hangs") })
+				got, _ := must(t, chain, o)
+				if timer.Stop(); !bytes.Equal(got, want) {
+					t.Errorf("%s, %s, %d slots, %d MiB: %d bytes, want %d", name, kind, slots, leastMiB, len(got), len(want))
+				}
+			}
+		}
+	}
+}
+
+// Records nearly as large as the bound, beside the window of the stream's decoder,
+// fail or are read, and no run waits for ever.
+func TestLargeRecordsBesideALargeWindowDoNotHang(t *testing.T) {
+	line := append(bytes.Repeat([]byte("0123456789abcde "), 8<<20/16), '\n')
+	data := bytes.Join([][]byte{text(185, 2_000_000), line, text(186, 1_000_000), line}, nil)
+	dir := writeFiles(t, []jobtest.File{{Path: "a.zst", Data: widely(t, data, 16<<20)}})
+	done := 0
+	for _, kind := range []string{"sort", "wordcount", "grep"} {
+		chain := chains(t)[kind]()
+		want, err := jobtest.Reference(chain, []jobtest.File{{Path: "a", Data: data}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, memoryMiB := range []int64{16, 32, 48, 64} {
+			for _, slots := range []int{1, 2} {
+				if memoryMiB < int64(16*slots) {
+					continue
+				}
+				var out bytes.Buffer
+				timer := time.AfterFunc(100*time.Second, func() { panic(fmt.Sprintf("%s in %d MiB hangs", kind, memoryMiB)) })
+				_, err := engine.RunChain(t.Context(), chain, engine.Options{
+					JobOptions: engine.JobOptions{Inputs: []string{filepath.Join(dir, "a.zst")}, Stdout: &out}, Config: setup.Config{MapSlots: slots, ReduceSlots: slots},
+					MemoryBytes: memoryMiB << 20, Policy: newPolicy(t, "pi-dhfs"), TempDirs: []string{t.TempDir()},
+				})
+				timer.Stop()
+				switch {
+				case err != nil && strings.Contains(err.Error(), "memory"):
+				case err != nil || !bytes.Equal(out.Bytes(), want):
+					t.Errorf("%s, %d MiB, %d slots: %d bytes, want %d, %v", kind, memoryMiB, slots, out.Len(), len(want), err)
+				default:
+					done++
+				}
+			}
+		}
+	}
+	if done < 6 {
+		t.Errorf("only %d runs found enough memory", done)
 	}
 }
 

@@ -3,6 +3,7 @@ package source
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"sync/atomic"
 
@@ -25,8 +26,8 @@ type Pieces struct {
 	turns  chan struct{} // one for each feeder that may decode
 	giants chan struct{} // one for the piece that may take many tokens
 
-	windowsBytes int64        // what decoders with large windows may take together
-	windows      atomic.Int64 // what of it is left
+	windowsBytes func(limitBytes int64) int64 // what decoders with large windows may take together
+	windows      atomic.Int64                 // what they have taken
 
 	aheadBytes int64       // what decoding ahead may take
 	shed       atomic.Bool // nothing is decoded ahead any more
@@ -37,11 +38,19 @@ type Pieces struct {
 // maps need room for their floors until then.
 const smallWindowBytes = 8 << 20
 
-// NewPieces allows count pieces of bytes each, and so many feeders at a time. count
-// must be larger than feeders.
-func NewPieces(count int, bytes int64, feeders int) *Pieces {
+// mostFeeders is how many streams are decoded at a time. More feeders would take
+// memory from the maps that read their pieces.
+const mostFeeders = 4
+
+// NewPieces allows a piece for each slot and for each feeder that decodes. A piece has
+// blockBytes, or less where the pieces would take an eighth of limitBytes. The only
+// feeder of a run may take aheadBytes to decode ahead.
+func NewPieces(limitBytes, blockBytes, aheadBytes int64, slots, streamJobs int) *Pieces {
+	feeders := min(streamJobs, mostFeeders)
+	count := slots + feeders
+	bytes := max(membudget.ChunkBytes, min(blockBytes, limitBytes/8/int64(count)-2*membudget.ChunkBytes))
 	return &Pieces{
-		bytes: bytes, count: count, most: count - feeders + 1,
+		bytes: bytes, count: count, most: count - feeders + 1, aheadBytes: aheadBytes,
 		tokens: make(chan struct{}, count), turns: make(chan struct{}, feeders), giants: make(chan struct{}, 1),
 	}
 }
@@ -49,33 +58,36 @@ func NewPieces(count int, bytes int64, feeders int) *Pieces {
 // TotalBytes returns what all pieces may take together.
 func (p *Pieces) TotalBytes() int64 { return int64(p.count) * p.pieceBytes() }
 
-// AllowWindows is called once, before any feeder serves: decoders that need
-// larger windows than usual may take so much of the budget together. What they
-// leave must be enough for a map.
-func (p *Pieces) AllowWindows(bytes int64) {
-	p.windowsBytes = bytes
-	p.windows.Store(bytes)
-}
+// AllowWindows is called once, before any feeder serves: decoders that need larger
+// windows than usual may take so many bytes together of a budget of limitBytes. What
+// they leave must be enough for a map.
+func (p *Pieces) AllowWindows(bytes func(limitBytes int64) int64) { p.windowsBytes = bytes }
 
-// AllowAhead is called once, before any feeder serves: the only feeder of the run may
-// take so much of the budget to decode ahead.
-func (p *Pieces) AllowAhead(bytes int64) { p.aheadBytes = bytes }
+// DecoderBytes returns what decoders hold, or may take to decode ahead, as long as
+// their streams last. A floor must not wait for it.
+func (p *Pieces) DecoderBytes() int64 { return p.windows.Load() + p.mayAhead() }
 
-// AheadBytes returns what decoding ahead may still take of the budget.
-func (p *Pieces) AheadBytes() int64 {
+// mayAhead returns what decoding ahead may still take.
+func (p *Pieces) mayAhead() int64 {
 	if p.shed.Load() {
 		return 0
 	}
 	return p.aheadBytes
 }
 
-// takeWindow takes bytes of what AllowWindows has allowed; false: too little is left.
-func (p *Pieces) takeWindow(bytes int64) bool {
-	if p.windows.Add(-bytes) >= 0 {
-		return true
+// takeWindow takes bytes of what AllowWindows allows. Where too little is left, the
+// error names the least bound that would do.
+func (p *Pieces) takeWindow(bytes, limitBytes int64, what string) error {
+	taken := p.windows.Add(bytes)
+	if taken <= p.windowsBytes(limitBytes) {
+		return nil
 	}
-	p.windows.Add(bytes)
-	return false
+	p.windows.Add(-bytes)
+	enough := limitBytes>>20<<20 + 1<<20
+	for p.windowsBytes(enough) < taken {
+		enough += 1 << 20
+	}
+	return fmt.Errorf("%w to %dMiB", &RoomError{Bytes: bytes, What: what}, enough>>20)
 }
 
 // pieceBytes is the lease of a piece: its bytes, the record that crosses its end, and
@@ -107,15 +119,16 @@ type Feeder struct {
 	cancel  context.CancelCauseFunc
 	ctx     context.Context
 
-	stream     *input.Stream // the one being decoded
-	file       int32
-	offset     int64
-	lease      *membudget.Lease // of the piece being filled
-	tokensHeld int              // by the piece being filled
-	giant      bool             // the piece being filled may take many tokens
-	unwanted   atomic.Pointer[streamOf]
-	primed     *Held // decoded before the job was submitted, for sampling
-	ahead      int64 // leased to decode ahead
+	stream      *input.Stream // the one being decoded
+	file        int32
+	offset      int64
+	lease       *membudget.Lease // of the piece being filled
+	tokensHeld  int              // by the piece being filled
+	giant       bool             // the piece being filled may take many tokens
+	besideBytes int64            // of the records of that piece, taken beside a window
+	unwanted    atomic.Pointer[streamOf]
+	primed      *Held // decoded before the job was submitted, for sampling
+	ahead       int64 // leased to decode ahead
 }
 
 // streamOf names a stream.
@@ -248,7 +261,7 @@ func (f *Feeder) piece(file int32) (*Held, error) {
 		}
 		f.stream, f.file, f.offset = stream, file, 0
 	}
-	f.tokensHeld = 0
+	f.tokensHeld, f.besideBytes = 0, 0
 	if err := f.takeTokens(1); err != nil {
 		return nil, err
 	}
@@ -267,8 +280,8 @@ func (f *Feeder) piece(file int32) (*Held, error) {
 		p.bytes += int64(len(b.Data))
 	}
 	f.offset += p.bytes
-	held := f.tokensHeld
-	p.free = func() { f.giveTokens(held) }
+	held, beside := f.tokensHeld, f.besideBytes
+	p.free = func() { f.giveTokens(held); f.pieces.windows.Add(-beside) }
 	if err := f.stream.Err(); err != nil {
 		p.Release()
 		return nil, InputError{err}
@@ -344,9 +357,18 @@ type feedMemory struct{ f *Feeder }
 // record in it is a giant: it gets tokens and memory of its own.
 func (m feedMemory) Get(n int) (*membudget.Chunk, error) {
 	f := m.f
+	extraBytes := int64(max(n+bigSlackBytes, membudget.ChunkBytes))
 	if int64(n) > membudget.ChunkBytes || f.lease.Available() < membudget.ChunkBytes {
 		if err := f.takeGiant(); err != nil {
 			return nil, err
+		}
+		if f.pieces.windows.Load() > 0 {
+			// The window stays while the map of this record waits for its floor.
+			what := fmt.Sprintf("a record of %d bytes beside a decoder's window", n)
+			if err := f.pieces.takeWindow(extraBytes, f.budget.Limit(), what); err != nil {
+				return nil, err
+			}
+			f.besideBytes += extraBytes
 		}
 	}
 	c, err := Memory{f.lease}.Get(n)
@@ -354,7 +376,7 @@ func (m feedMemory) Get(n int) (*membudget.Chunk, error) {
 	if !errors.As(err, &room) {
 		return c, err
 	}
-	extra, err := f.budget.Reserve(f.ctx, int64(max(n+bigSlackBytes, membudget.ChunkBytes)))
+	extra, err := f.budget.Reserve(f.ctx, extraBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -375,7 +397,7 @@ func (m feedMemory) Get(n int) (*membudget.Chunk, error) {
 // Spare gives memory for decoding ahead, if that is free.
 func (m feedMemory) Spare(bytes int64) (release func(), ok bool) {
 	f := m.f
-	if f.ahead+bytes > f.pieces.AheadBytes() {
+	if f.ahead+bytes > f.pieces.mayAhead() {
 		return nil, false
 	}
 	lease, ok := f.budget.TryReserve(bytes)
@@ -389,18 +411,21 @@ func (m feedMemory) Spare(bytes int64) (release func(), ok bool) {
 // Put gives a chunk back.
 func (m feedMemory) Put(c *membudget.Chunk) { m.f.lease.Free(c) }
 
-// Charge accounts for the decoder of a stream, which lives longer than pieces.
+// Charge accounts for the decoder of a stream, which lives longer than pieces. It
+// waits for a large window: attempts end, and their outputs can be evicted.
 func (m feedMemory) Charge(bytes int64) (release func(), err error) {
 	if bytes <= smallWindowBytes {
 		return func() {}, nil
 	}
 	p := m.f.pieces
-	if p.takeWindow(bytes) {
-		if lease, ok := m.f.budget.TryReserve(bytes); ok {
-			return func() { lease.Close(); p.windows.Add(bytes) }, nil
-		}
-		p.windows.Add(bytes)
+	p.shed.Store(true) // the helpers of this file have ended
+	if err := p.takeWindow(bytes, m.f.budget.Limit(), "a decoder's window"); err != nil {
+		return nil, err
 	}
-	room := &RoomError{Bytes: bytes, What: "a decoder's window"}
-	return nil, room.Enough(room, m.f.budget.Limit(), p.windowsBytes)
+	lease, err := m.f.budget.Reserve(m.f.ctx, bytes)
+	if err != nil {
+		p.windows.Add(-bytes)
+		return nil, err
+	}
+	return func() { lease.Close(); p.windows.Add(-bytes) }, nil
 }

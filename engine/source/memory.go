@@ -60,12 +60,18 @@ func (m Memory) Get(n int) (*membudget.Chunk, error) {
 // bigSlackBytes is how much rounding to pages may add to a large chunk.
 const bigSlackBytes = 64 << 10
 
-// Charge accounts for memory that a decoder keeps on the Go heap.
+// Charge accounts for memory that a decoder keeps on the Go heap. Where the lease
+// cannot grow, a floor that was raised for the window has the room.
 func (m Memory) Charge(bytes int64) (release func(), err error) {
-	if !m.Lease.Grow(bytes) || !m.Lease.Charge(bytes) {
+	grown := int64(0)
+	if m.Lease.Grow(bytes) {
+		grown = bytes
+	}
+	if !m.Lease.Charge(bytes) {
+		m.Lease.Shrink(grown)
 		return nil, &RoomError{Bytes: bytes, What: "a decoder's window"}
 	}
-	return func() { m.Lease.Discharge(bytes); m.Lease.Shrink(bytes) }, nil
+	return func() { m.Lease.Discharge(bytes); m.Lease.Shrink(grown) }, nil
 }
 
 // Put gives a chunk back.

@@ -45,7 +45,7 @@ type Env struct {
 	SortBufferBytes int64        // of that, for the first size of a kvbuffer
 	Fits            bool         // the map outputs of all inputs are likely to fit in memory
 	HeldTotalBytes  int64        // what pieces of streams may take together
-	AheadBytes      func() int64 // what decoding ahead may take; nil: nothing
+	DecoderBytes    func() int64 // what decoders of streams hold as long as the streams last; nil: nothing
 	AfmBytes        func() int64 // free memory that a running map may count on
 
 	SpillPercent    float64
@@ -304,8 +304,8 @@ func (a *Attempt) enough(err error) error {
 func (a *Attempt) mostBytes() int64 {
 	e := a.Env
 	bytes := e.Budget.Limit() - e.HeldTotalBytes
-	if e.AheadBytes != nil {
-		bytes -= e.AheadBytes()
+	if e.DecoderBytes != nil {
+		bytes -= e.DecoderBytes()
 	}
 	return bytes
 }
