@@ -20,7 +20,7 @@ import (
 
 // runningAttempt is an attempt with what the coordinator knows of it.
 type runningAttempt struct {
-	*task.Attempt
+	*task.SlotAttempt
 	job        *runningJob
 	state      attemptState
 	lastBeat   int64     // of Attempt.Beat
@@ -40,16 +40,16 @@ func (a *runningAttempt) sameTask(b *runningAttempt) bool {
 func (a *runningAttempt) writes() bool { return a.ID.Kind == slots.Reduce || a.Job.MapOnly() }
 
 // Phase implements task.Listener.
-func (c *coordinator) Phase(a *task.Attempt, p slots.Phase) {
+func (c *coordinator) Phase(a *task.SlotAttempt, p slots.Phase) {
 	c.inbox.post(func() {
-		if b := c.running[a.ID]; b != nil && b.Attempt == a {
+		if b := c.running[a.ID]; b != nil && b.SlotAttempt == a {
 			c.ledger.Phase(c.run.now(), a.ID, p)
 		}
 	})
 }
 
 // Spilled implements task.Listener: spills are events of the run.
-func (c *coordinator) Spilled(a *task.Attempt, e runs.Event) {
+func (c *coordinator) Spilled(a *task.SlotAttempt, e runs.Event) {
 	op := [...]trace.Op{
 		runs.Grow: trace.OpGrow, runs.Refuse: trace.OpRefuse, runs.SpillStart: trace.OpSpillStart, runs.SpillEnd: trace.OpSpillEnd,
 		runs.Evict: trace.OpEvict, runs.MergePass: trace.OpMergeEnd,
@@ -65,7 +65,7 @@ func (c *coordinator) Spilled(a *task.Attempt, e runs.Event) {
 // start runs a granted attempt on its slot's thread.
 func (c *coordinator) start(s slots.Start) {
 	j := c.jobs[s.Attempt.Job]
-	a := &runningAttempt{Attempt: task.New(c.run.ctx, s.Attempt, int(s.Slot), &c.run.env, j.Job, c), job: j, lastBeatAt: time.Now()}
+	a := &runningAttempt{SlotAttempt: task.New(c.run.ctx, s.Attempt, int(s.Slot), &c.run.env, j.SharedJob, c), job: j, lastBeatAt: time.Now()}
 	a.Tracker = c.ledger.Config().Slots[s.Slot].Tracker
 	a.Faulty = c.run.failsFirst(a)
 	a.Stretch = c.run.stretch(a, s.Locality)

@@ -20,7 +20,7 @@ import (
 // runningJob is one job of a chain: its tasks, its shuffle, where its output
 // goes. It belongs to the coordinator, but for the plan.
 type runningJob struct {
-	*task.Job // what attempts see; nil when the job is over
+	*task.SharedJob // what attempts see; nil when the job is over
 
 	chain  *chain
 	step   int // of the chain, from 0
@@ -301,7 +301,7 @@ func (j *runningJob) release() {
 func (j *runningJob) over() {
 	move(&j.state, jobOver)
 	j.countRecords()
-	j.Job, j.firstFailure = nil, nil
+	j.SharedJob, j.firstFailure = nil, nil
 }
 
 // countRecords adds what the Releaser has written to the counters, once.

@@ -44,7 +44,7 @@ type stoppedMapper struct {
 	s *stopper
 }
 
-func (m stoppedMapper) Begin(a jobs.Attempt) {
+func (m stoppedMapper) Begin(a jobs.OwnAttempt) {
 	if m.s.maps.Add(1) == m.s.at {
 		m.s.cancel(errStop)
 	}

@@ -81,7 +81,7 @@ func (s jobState) next() []jobState {
 }
 
 // attemptState is how far an attempt has come. Whether it was asked to stop is
-// task.Attempt.Killed, because its thread asks too; whether its tracker is
+// task.SlotAttempt.Killed, because its thread asks too; whether its tracker is
 // lost, coordinator.onLostTracker.
 type attemptState uint8
 

@@ -119,8 +119,8 @@ type Flusher interface {
 	Flush(out Emitter) error
 }
 
-// Attempt says which attempt at which task a mapper or reducer works for.
-type Attempt struct {
+// OwnAttempt says for which attempt, and at which task, a mapper or reducer works.
+type OwnAttempt struct {
 	Context context.Context // done when the attempt is killed
 	Task    int             // number of the task among the maps or reduces of the job, from 0
 	Number  int             // number of the attempt at this task, from 0
@@ -140,7 +140,7 @@ type Attempt struct {
 // Attempter is an optional ability of a Mapper or a Reducer. Begin is called
 // once, before the first block or group.
 type Attempter interface {
-	Begin(a Attempt)
+	Begin(a OwnAttempt)
 }
 
 // Folder combines the values of a key while the map collects them (Hadoop calls

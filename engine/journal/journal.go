@@ -66,7 +66,7 @@ type batch struct {
 	err     error
 }
 
-// Division is how the keys of a job are divided among its reduces (task.Job).
+// Division is how the keys of a job are divided among its reduces (task.SharedJob).
 type Division struct {
 	Parts  int      `json:"reduces"`
 	Spread int      `json:"spread,omitempty"`

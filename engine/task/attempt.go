@@ -67,18 +67,18 @@ type Env struct {
 // Listener hears what attempts do. Its methods are called on the threads of
 // attempts and of their helpers.
 type Listener interface {
-	Phase(a *Attempt, p slots.Phase)
-	Spilled(a *Attempt, e runs.Event)
+	Phase(a *SlotAttempt, p slots.Phase)
+	Spilled(a *SlotAttempt, e runs.Event)
 }
 
-// Attempt is one attempt of a task, run on its slot's thread. The fields above
+// SlotAttempt is one attempt of a task, run on the thread of its slot. The fields above
 // the line are set before it runs.
-type Attempt struct {
+type SlotAttempt struct {
 	ID       slots.AttemptID
 	Slot     int
 	Tracker  slots.TrackerID
 	Env      *Env
-	Job      *Job
+	Job      *SharedJob
 	Faulty   bool    // an injected fault makes it fail at its end
 	Stretch  float64 // it takes so many times as long; 0: as long as it takes
 	Gate     Gate    // holds a reduce in its copy phase; nil: the reduce goes on when it has its data
@@ -120,31 +120,31 @@ type Attempt struct {
 const OverheadBytes = 2 << 20
 
 // New makes an attempt, which Map or Reduce runs. It is killed when ctx ends.
-func New(ctx context.Context, id slots.AttemptID, slot int, env *Env, job *Job, l Listener) *Attempt {
-	a := &Attempt{ID: id, Slot: slot, Env: env, Job: job, listener: l}
+func New(ctx context.Context, id slots.AttemptID, slot int, env *Env, job *SharedJob, l Listener) *SlotAttempt {
+	a := &SlotAttempt{ID: id, Slot: slot, Env: env, Job: job, listener: l}
 	a.ctx, a.cancel = context.WithCancelCause(ctx)
 	return a
 }
 
 // End frees what the context of an attempt holds that has ended.
-func (a *Attempt) End() { a.cancel(nil) }
+func (a *SlotAttempt) End() { a.cancel(nil) }
 
 // ErrKilled ends an attempt that was killed, by the Ledger or because its job has
 // ended. Such an attempt counts as killed, not as failed.
 var ErrKilled = errors.New("killed")
 
 // Kill asks the attempt to stop. It may be called from any goroutine.
-func (a *Attempt) Kill() {
+func (a *SlotAttempt) Kill() {
 	a.stopped.Store(true)
 	a.cancel(ErrKilled)
 }
 
 // Killed reports whether Kill was called.
-func (a *Attempt) Killed() bool { return a.stopped.Load() }
+func (a *SlotAttempt) Killed() bool { return a.stopped.Load() }
 
 // Await waits until another attempt hands over the source that it reads. It fails
 // with ErrKilled.
-func (a *Attempt) Await(next <-chan source.Source) (source.Source, error) {
+func (a *SlotAttempt) Await(next <-chan source.Source) (source.Source, error) {
 	a.Waiting.Store(true)
 	defer a.Waiting.Store(false)
 	select {
@@ -156,7 +156,7 @@ func (a *Attempt) Await(next <-chan source.Source) (source.Source, error) {
 }
 
 // Name returns the attempt as in messages, such as "count m-000007_0".
-func (a *Attempt) Name() string {
+func (a *SlotAttempt) Name() string {
 	kind := "m"
 	if a.ID.Kind == slots.Reduce {
 		kind = "r"
@@ -186,7 +186,7 @@ func (e *internalError) Error() string { return fmt.Sprintf("internal error: %v"
 // ReportFailure prints the stack of the user code, or of the defect of mrlocal,
 // that has failed the attempt. It prints nothing for other failures. The stack is
 // indented, so that it does not look like a message of mrlocal.
-func (a *Attempt) ReportFailure(err error) {
+func (a *SlotAttempt) ReportFailure(err error) {
 	var stack []byte
 	var ue *source.UserError
 	var internal *internalError
@@ -208,15 +208,15 @@ func (a *Attempt) ReportFailure(err error) {
 }
 
 // begin tells user code about its attempt, if it is a jobs.Attempter.
-func (a *Attempt) begin(user any) {
+func (a *SlotAttempt) begin(user any) {
 	if u, ok := user.(jobs.Attempter); ok {
-		u.Begin(jobs.Attempt{Context: a.ctx, Task: int(a.ID.Task), Number: int(a.ID.N), Progress: a.tick, Charge: a.charge})
+		u.Begin(jobs.OwnAttempt{Context: a.ctx, Task: int(a.ID.Task), Number: int(a.ID.N), Progress: a.tick, Charge: a.charge})
 	}
 }
 
 // charge counts memory of user code against the lease. It leaves what the kvbuffer
 // and the blocks need at least.
-func (a *Attempt) charge(bytes int64) bool {
+func (a *SlotAttempt) charge(bytes int64) bool {
 	keep := a.roomBytes + spill.LeastBytes + OverheadBytes
 	if short := bytes + keep - a.lease.Available(); short > 0 && !a.lease.Grow(short) {
 		return false
@@ -225,7 +225,7 @@ func (a *Attempt) charge(bytes int64) bool {
 }
 
 // tick notes a sign of life, and that doneBytes of totalBytes are done.
-func (a *Attempt) tick(doneBytes, totalBytes int64) {
+func (a *SlotAttempt) tick(doneBytes, totalBytes int64) {
 	a.Beat.Add(1)
 	whole := int64(1_000_000)
 	if a.ID.Kind == slots.Map && !a.Job.MapOnly() {
@@ -240,7 +240,7 @@ func (a *Attempt) tick(doneBytes, totalBytes int64) {
 // body finds that a record does not fit, it runs again on a floor that is large
 // enough. The attempt holds no memory while it waits, so that attempts do not
 // wait for each other for ever.
-func (a *Attempt) withRoom(body func() error) error {
+func (a *SlotAttempt) withRoom(body func() error) error {
 	if err := a.takeFDs(); err != nil {
 		return err
 	}
@@ -276,7 +276,7 @@ func (a *Attempt) withRoom(body func() error) error {
 
 // roomFor returns the floor, in bytes, with which an attempt that ended with err
 // should start again; 0: no floor helps.
-func (a *Attempt) roomFor(err error) int64 {
+func (a *SlotAttempt) roomFor(err error) int64 {
 	e := a.Env
 	var room *source.RoomError
 	switch {
@@ -291,7 +291,7 @@ func (a *Attempt) roomFor(err error) int64 {
 }
 
 // enough adds to an error about memory the bound that would do.
-func (a *Attempt) enough(err error) error {
+func (a *SlotAttempt) enough(err error) error {
 	limit := a.Env.Budget.Limit()
 	var room *source.RoomError
 	if errors.As(err, &room) {
@@ -301,7 +301,7 @@ func (a *Attempt) enough(err error) error {
 }
 
 // mostBytes returns the largest floor that an attempt may wait for.
-func (a *Attempt) mostBytes() int64 {
+func (a *SlotAttempt) mostBytes() int64 {
 	e := a.Env
 	bytes := e.Budget.Limit() - e.HeldTotalBytes
 	if e.DecoderBytes != nil {
@@ -312,7 +312,7 @@ func (a *Attempt) mostBytes() int64 {
 
 // notifySpill is called by the kvbuffer and by merges, on any thread of the
 // attempt.
-func (a *Attempt) notifySpill(e runs.Event) {
+func (a *SlotAttempt) notifySpill(e runs.Event) {
 	if e.Kind == runs.SpillStart { // on the attempt's thread
 		a.spills = true
 	}
@@ -322,7 +322,7 @@ func (a *Attempt) notifySpill(e runs.Event) {
 }
 
 // addBuffer adds the counts of a kvbuffer.
-func (a *Attempt) addBuffer(s spill.Stats) {
+func (a *SlotAttempt) addBuffer(s spill.Stats) {
 	c := &a.Counters
 	c.MapOutputRecords += s.Records
 	c.MapOutputBytes += s.Bytes

@@ -44,7 +44,7 @@ func (e *Env) DivideMemory(bytes, slotCount, sortBufferBytes int64) {
 
 // takeFDs waits until the attempt may open files. The attempt holds nothing yet
 // that another one could wait for.
-func (a *Attempt) takeFDs() error {
+func (a *SlotAttempt) takeFDs() error {
 	if a.Env.FDTurns == nil {
 		return nil
 	}
@@ -60,7 +60,7 @@ func (a *Attempt) takeFDs() error {
 }
 
 // LeaveFDs ends the attempt's turn. It may be called again.
-func (a *Attempt) LeaveFDs() {
+func (a *SlotAttempt) LeaveFDs() {
 	if a.hasFDs.CompareAndSwap(true, false) {
 		<-a.Env.FDTurns
 	}

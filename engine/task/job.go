@@ -10,8 +10,8 @@ import (
 	"mrlocal/spill/runs"
 )
 
-// Job is what the attempts of a job share.
-type Job struct {
+// SharedJob is what the attempts of a job share.
+type SharedJob struct {
 	Spec    jobs.Job
 	Parts   int              // reduce tasks
 	Cuts    [][]byte         // the cut points between parts, where parts are ranges of keys
@@ -22,7 +22,7 @@ type Job struct {
 
 	sizesOnce sync.Once
 	sizesErr  error
-	makers    sync.Map // of *runs.MapOutput: the *Attempt that made it; only where disks are slowed down
+	makers    sync.Map // of *runs.MapOutput: the *SlotAttempt that made it; only where disks are slowed down
 }
 
 // Keeper keeps map outputs for a later run (journal.Journal).
@@ -32,24 +32,24 @@ type Keeper interface {
 }
 
 // maker returns the attempt that made out; nil: not known.
-func (j *Job) maker(out *runs.MapOutput) *Attempt {
+func (j *SharedJob) maker(out *runs.MapOutput) *SlotAttempt {
 	a, _ := j.makers.Load(out)
-	maker, _ := a.(*Attempt)
+	maker, _ := a.(*SlotAttempt)
 	return maker
 }
 
 // Drop releases a map output that is of no use.
-func (j *Job) Drop(out *runs.MapOutput) {
+func (j *SharedJob) Drop(out *runs.MapOutput) {
 	j.makers.Delete(out)
 	out.Release()
 }
 
 // MapOnly reports whether the job has no reduces: its maps write its output.
-func (j *Job) MapOnly() bool { return j.Spec.NewReducer == nil }
+func (j *SharedJob) MapOnly() bool { return j.Spec.NewReducer == nil }
 
 // PassesThrough reports whether reduces only write a column of every record,
 // without looking at groups, and which column.
-func (j *Job) PassesThrough() (jobs.Column, bool) {
+func (j *SharedJob) PassesThrough() (jobs.Column, bool) {
 	id, ok := j.Spec.NewReducer().(jobs.Identity)
 	return id.Out, ok && !id.Unique && id.Out != jobs.Both
 }
@@ -57,7 +57,7 @@ func (j *Job) PassesThrough() (jobs.Column, bool) {
 // openPart opens the attempt's part of the job's output. Where the sizes of all
 // parts are known by then, it passes them to the sink first, so that parts are
 // written at their own offsets in parallel.
-func (j *Job) openPart(a *Attempt) (Part, error) {
+func (j *SharedJob) openPart(a *SlotAttempt) (Part, error) {
 	if !j.MapOnly() {
 		if column, ok := j.PassesThrough(); ok {
 			j.sizesOnce.Do(func() { j.sizesErr = j.Sink.Sizes(j.partSizes(column)) })
@@ -70,7 +70,7 @@ func (j *Job) openPart(a *Attempt) (Part, error) {
 }
 
 // partSizes returns the bytes of every part of a job that passes records through.
-func (j *Job) partSizes(column jobs.Column) []int64 {
+func (j *SharedJob) partSizes(column jobs.Column) []int64 {
 	sizes := make([]int64, j.Parts)
 	for p := range sizes {
 		records, keyBytes, valueBytes := j.Shuffle.PartBytes(p)

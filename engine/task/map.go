@@ -14,7 +14,7 @@ import (
 
 // Map runs a map attempt on its slot's thread. It returns the map output, which
 // the caller owns; nil in a map-only job.
-func (a *Attempt) Map(src source.Source) (out *runs.MapOutput, err error) {
+func (a *SlotAttempt) Map(src source.Source) (out *runs.MapOutput, err error) {
 	// The piece has memory of the budget already. The floor must fit beside it.
 	if held, ok := src.(*source.Held); ok {
 		a.heldBytes = held.Bytes()
@@ -30,7 +30,7 @@ func (a *Attempt) Map(src source.Source) (out *runs.MapOutput, err error) {
 }
 
 // mapToBuffer maps the source into a kvbuffer and closes it.
-func (a *Attempt) mapToBuffer(src source.Source) (*runs.MapOutput, error) {
+func (a *SlotAttempt) mapToBuffer(src source.Source) (*runs.MapOutput, error) {
 	buf, err := spill.NewBuffer(a.bufferOptions())
 	if err != nil {
 		return nil, err
@@ -86,7 +86,7 @@ func (a *Attempt) mapToBuffer(src source.Source) (*runs.MapOutput, error) {
 }
 
 // keep makes the map output durable where a later run may need it.
-func (a *Attempt) keep(out *runs.MapOutput) error {
+func (a *SlotAttempt) keep(out *runs.MapOutput) error {
 	if a.Job.Keeper == nil {
 		return nil
 	}
@@ -96,7 +96,7 @@ func (a *Attempt) keep(out *runs.MapOutput) error {
 }
 
 // bufferOptions returns the options of the attempt's kvbuffer.
-func (a *Attempt) bufferOptions() spill.Options {
+func (a *SlotAttempt) bufferOptions() spill.Options {
 	j, e := a.Job, a.Env
 	o := spill.Options{
 		Parts: j.Parts, Cuts: j.Cuts, Partition: j.Spec.Partition, AppendKey: j.Spec.AppendKey, Combiner: j.Spec.NewCombiner,
@@ -128,7 +128,7 @@ func (a *Attempt) bufferOptions() spill.Options {
 // A record goes from its file to the kvbuffer in three steps: in reads it into a
 // chunk of the attempt's lease, the mapper finds it in the block, and out copies
 // it or, if that is a kvbuffer, takes the chunk over (membudget.Loan).
-func (a *Attempt) feed(src source.Source, mapper jobs.Mapper, out jobs.Emitter, each func(input.LentBlock) error) error {
+func (a *SlotAttempt) feed(src source.Source, mapper jobs.Mapper, out jobs.Emitter, each func(input.LentBlock) error) error {
 	in, err := src.Open(source.Memory{Lease: a.lease})
 	if err != nil {
 		return err
@@ -153,7 +153,7 @@ func (a *Attempt) feed(src source.Source, mapper jobs.Mapper, out jobs.Emitter, 
 }
 
 // mapBlocks calls each for every block, and reports progress of totalBytes.
-func (a *Attempt) mapBlocks(in source.Blocks, totalBytes int64, each func(input.LentBlock) error) error {
+func (a *SlotAttempt) mapBlocks(in source.Blocks, totalBytes int64, each func(input.LentBlock) error) error {
 	// readBytes is what the tracker's throttled disk has been charged for so far.
 	delim, readBytes := a.Job.Spec.Delim.Byte(), int64(0)
 	for in.Next() {
@@ -194,7 +194,7 @@ func countRecords(data []byte, delim byte) int64 {
 }
 
 // mapToOutput maps the source of a map-only job straight to its part.
-func (a *Attempt) mapToOutput(src source.Source) error {
+func (a *SlotAttempt) mapToOutput(src source.Source) error {
 	part, err := a.Job.openPart(a)
 	if err != nil {
 		return err
@@ -217,7 +217,7 @@ func (a *Attempt) mapToOutput(src source.Source) error {
 }
 
 // finishPart commits a part if err is nil, and drops it otherwise.
-func (a *Attempt) finishPart(part Part, text *textOut, err error) error {
+func (a *SlotAttempt) finishPart(part Part, text *textOut, err error) error {
 	// atEnd makes the attempt take as long as it should, and fails it if a fault was injected.
 	// So it comes before the commit, which cannot be undone.
 	if err == nil {

@@ -22,13 +22,13 @@ type measures struct {
 
 // Usage returns what the attempt has used in each phase, and ends the last phase.
 // The attempt's thread calls it when all is done.
-func (a *Attempt) Usage() []report.Usage {
+func (a *SlotAttempt) Usage() []report.Usage {
 	a.measure(slots.PhaseNone)
 	return a.measured.phases[:]
 }
 
 // measure ends a phase and begins the next one.
-func (a *Attempt) measure(next slots.Phase) {
+func (a *SlotAttempt) measure(next slots.Phase) {
 	m := &a.measured
 	cpu, read := machine.ThreadCPU()+time.Duration(a.helperCPU.Load()), a.Counters.MapInputBytes+a.CopyBytes
 	wrote := a.spilledBytes.Load() + a.Counters.OutputBytes
@@ -45,7 +45,7 @@ func (a *Attempt) measure(next slots.Phase) {
 }
 
 // peak returns the most bytes of memory that were in use since the last call.
-func (a *Attempt) peak() int64 {
+func (a *SlotAttempt) peak() int64 {
 	if a.lease == nil {
 		return a.peakBytes
 	}
@@ -53,7 +53,7 @@ func (a *Attempt) peak() int64 {
 }
 
 // wrote counts what the kvbuffer or a merge writes, on any thread.
-func (a *Attempt) wrote(e *runs.Event) {
+func (a *SlotAttempt) wrote(e *runs.Event) {
 	switch e.Kind {
 	case runs.SpillEnd, runs.MergePass, runs.Evict:
 		a.spilledBytes.Add(e.Bytes)
@@ -61,7 +61,7 @@ func (a *Attempt) wrote(e *runs.Event) {
 }
 
 // helped returns f with its processor time added to the attempt's.
-func (a *Attempt) helped(f func()) func() {
+func (a *SlotAttempt) helped(f func()) func() {
 	return func() {
 		before := machine.ThreadCPU()
 		defer func() { a.helperCPU.Add(int64(machine.ThreadCPU() - before)) }()

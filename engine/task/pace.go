@@ -10,7 +10,7 @@ import (
 
 // Pace slows attempts down, to show effects that one machine does not have:
 // narrow networks and disks. Slow trackers and remote inputs are in
-// Attempt.Stretch. An attempt sleeps; a kill ends the sleep, and it does not count
+// SlotAttempt.Stretch. An attempt sleeps; a kill ends the sleep, and it does not count
 // as lack of progress.
 type Pace struct {
 	shuffle, disk []*bandwidth // by tracker; nil: unbounded
@@ -85,7 +85,7 @@ func (b *bandwidth) flushed() time.Time {
 const leastPause = time.Millisecond
 
 // pause sleeps for d, or until the attempt is killed.
-func (a *Attempt) pause(d time.Duration) {
+func (a *SlotAttempt) pause(d time.Duration) {
 	a.Waiting.Store(true)
 	defer a.Waiting.Store(false)
 	timer := time.NewTimer(d)
@@ -99,7 +99,7 @@ func (a *Attempt) pause(d time.Duration) {
 }
 
 // through waits until bytes have gone through the tracker's line.
-func (a *Attempt) through(lines []*bandwidth, bytes int64) {
+func (a *SlotAttempt) through(lines []*bandwidth, bytes int64) {
 	if lines == nil || bytes <= 0 {
 		return
 	}
@@ -109,11 +109,11 @@ func (a *Attempt) through(lines []*bandwidth, bytes int64) {
 }
 
 // readFromDisk waits as long as the tracker's disk takes to read bytes.
-func (a *Attempt) readFromDisk(bytes int64) { a.through(a.Env.Pace.disk, bytes) }
+func (a *SlotAttempt) readFromDisk(bytes int64) { a.through(a.Env.Pace.disk, bytes) }
 
 // copied waits as long as the copy of bytes of a map output takes. It fails when
 // the attempt is killed.
-func (a *Attempt) copied(bytes int64) error {
+func (a *SlotAttempt) copied(bytes int64) error {
 	if a.Env.Pace != nil {
 		a.through(a.Env.Pace.shuffle, bytes)
 		if a.ctx.Err() != nil {
@@ -124,7 +124,7 @@ func (a *Attempt) copied(bytes int64) error {
 }
 
 // spilled books the writing of a spill, on any thread.
-func (a *Attempt) spilled(e *runs.Event) {
+func (a *SlotAttempt) spilled(e *runs.Event) {
 	if a.Env.Pace == nil || a.Env.Pace.disk == nil {
 		return
 	}
@@ -137,7 +137,7 @@ func (a *Attempt) spilled(e *runs.Event) {
 
 // written waits until the tracker's disk has taken what the attempt has spilled.
 // The I/O period of a map lasts until then.
-func (a *Attempt) written() {
+func (a *SlotAttempt) written() {
 	if a.Env.Pace == nil || a.Env.Pace.disk == nil || a.onDisk.Load() == 0 {
 		return
 	}
@@ -153,7 +153,7 @@ func (a *Attempt) written() {
 // readSpills waits as long as the disk takes to read the attempt's part of what
 // the makers of outputs have spilled. The part of an output is taken to be spilled
 // in proportion to its share of that output.
-func (a *Attempt) readSpills(outputs []*runs.MapOutput) {
+func (a *SlotAttempt) readSpills(outputs []*runs.MapOutput) {
 	if a.Env.Pace == nil || a.Env.Pace.disk == nil {
 		return
 	}
@@ -176,7 +176,7 @@ func (a *Attempt) readSpills(outputs []*runs.MapOutput) {
 
 // drag sleeps for the work done so far, if the attempt is to take Stretch times as
 // long and the sleep is at least least. An attempt cannot be made faster.
-func (a *Attempt) drag(least time.Duration) {
+func (a *SlotAttempt) drag(least time.Duration) {
 	if a.Stretch <= 1 {
 		return
 	}
@@ -191,7 +191,7 @@ func (a *Attempt) drag(least time.Duration) {
 // atEnd is called by every attempt between its work and its commit. It sleeps what
 // is left to sleep, and returns an error if the attempt is killed or an injected
 // fault makes it fail.
-func (a *Attempt) atEnd() error {
+func (a *SlotAttempt) atEnd() error {
 	a.drag(1)
 	switch {
 	case a.Killed():

@@ -20,7 +20,7 @@ type profiled struct {
 
 // Profiled runs the work of an attempt on its slot's thread, with labels if the
 // run is profiled.
-func (a *Attempt) Profiled(work func() error) error {
+func (a *SlotAttempt) Profiled(work func() error) error {
 	if !a.Env.Profile {
 		return work()
 	}
@@ -51,7 +51,7 @@ func (p *profiled) enter(phase string) {
 }
 
 // phase tells the Listener that the attempt has entered a phase.
-func (a *Attempt) phase(phase slots.Phase) {
+func (a *SlotAttempt) phase(phase slots.Phase) {
 	a.measure(phase)
 	a.profile.enter(phase.String())
 	a.listener.Phase(a, phase)
@@ -59,7 +59,7 @@ func (a *Attempt) phase(phase slots.Phase) {
 
 // helper runs a closure on a thread that is bound to the slot's core, so that
 // spilling in the background does not use another core.
-func (a *Attempt) helper(f func()) {
+func (a *SlotAttempt) helper(f func()) {
 	f = a.helped(f)
 	if p := a.profile; p != nil {
 		work := f

@@ -21,12 +21,12 @@ const third = 1_000_000 / 3
 
 // Copying reports whether an attempt with that progress is a reduce in its copy
 // phase.
-func (a *Attempt) Copying(ppm int64) bool { return a.ID.Kind == slots.Reduce && ppm < third }
+func (a *SlotAttempt) Copying(ppm int64) bool { return a.ID.Kind == slots.Reduce && ppm < third }
 
 // Reduce runs a reduce attempt on its slot's thread. It copies its partition of
 // every map output, merges down to as many runs as one pass can take (the sort
 // phase), and reduces.
-func (a *Attempt) Reduce() error {
+func (a *SlotAttempt) Reduce() error {
 	fetch := a.Job.Shuffle.Fetch(int(a.ID.Task))
 	defer fetch.Close()
 	if err := a.copyPhase(fetch); err != nil {
@@ -55,7 +55,7 @@ func (a *Attempt) Reduce() error {
 
 // copyPhase waits until fetch has handed over every map output of the job. Within
 // one machine a copy moves references, not bytes.
-func (a *Attempt) copyPhase(fetch *shuffle.Fetch) error {
+func (a *SlotAttempt) copyPhase(fetch *shuffle.Fetch) error {
 	a.phase(slots.PhaseCopy)
 	a.Waiting.Store(true)
 	defer a.Waiting.Store(false)
@@ -77,7 +77,7 @@ func (a *Attempt) copyPhase(fetch *shuffle.Fetch) error {
 }
 
 // mergeOptions returns the options of the attempt's merge.
-func (a *Attempt) mergeOptions(outputs []*runs.MapOutput) runs.MergeOptions {
+func (a *SlotAttempt) mergeOptions(outputs []*runs.MapOutput) runs.MergeOptions {
 	e := a.Env
 	return runs.MergeOptions{
 		Inputs: outputs, Part: int(a.ID.Task), Factor: e.MergeFactor, Lease: a.lease, CreateTemp: e.CreateTemp("merge"),
@@ -86,7 +86,7 @@ func (a *Attempt) mergeOptions(outputs []*runs.MapOutput) runs.MergeOptions {
 }
 
 // reduce runs the reducer over the merge and commits the part.
-func (a *Attempt) reduce(m *runs.Merge) error {
+func (a *SlotAttempt) reduce(m *runs.Merge) error {
 	part, err := a.Job.openPart(a)
 	if err != nil {
 		return err
@@ -113,7 +113,7 @@ const recordsPerTick = 1 << 14
 
 // passThrough writes a column of every record of the merge, without calling a
 // reducer.
-func (a *Attempt) passThrough(m *runs.Merge, column jobs.Column, text *textOut) error {
+func (a *SlotAttempt) passThrough(m *runs.Merge, column jobs.Column, text *textOut) error {
 	n := int64(0)
 	if column == jobs.ValueColumn {
 		for m.Next() {
@@ -135,7 +135,7 @@ func (a *Attempt) passThrough(m *runs.Merge, column jobs.Column, text *textOut) 
 }
 
 // reduceGroups calls the reducer once for each group.
-func (a *Attempt) reduceGroups(m *runs.Merge, reducer jobs.Reducer, text *textOut) error {
+func (a *SlotAttempt) reduceGroups(m *runs.Merge, reducer jobs.Reducer, text *textOut) error {
 	n := int64(0)
 	err := source.Guard("reduce", func() error {
 		for m.NextGroup() {
@@ -156,7 +156,7 @@ func (a *Attempt) reduceGroups(m *runs.Merge, reducer jobs.Reducer, text *textOu
 }
 
 // alive notes progress and reports whether to go on.
-func (a *Attempt) alive(done int64, text *textOut) bool {
+func (a *SlotAttempt) alive(done int64, text *textOut) bool {
 	a.Beat.Add(1)
 	if total := a.Counters.ReduceInputRecords; total > 0 {
 		a.PPM.Store(min(1_000_000, 2*third+done*third/total))
@@ -166,7 +166,7 @@ func (a *Attempt) alive(done int64, text *textOut) bool {
 }
 
 // stopCause returns why a loop over a merge has stopped; nil: at its end.
-func (a *Attempt) stopCause(m *runs.Merge, text *textOut) error {
+func (a *SlotAttempt) stopCause(m *runs.Merge, text *textOut) error {
 	switch {
 	case m.Err() != nil:
 		return m.Err()
@@ -192,7 +192,7 @@ func (g Gate) Open() {
 
 // pass waits until the gate is open. The reduce has been handed all map outputs,
 // and leases nothing meanwhile.
-func (a *Attempt) pass() error {
+func (a *SlotAttempt) pass() error {
 	if a.Gate == nil {
 		return nil
 	}

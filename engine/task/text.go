@@ -20,7 +20,7 @@ type textOut struct {
 }
 
 // newTextOut takes a chunk of the attempt's lease, which goes back with the lease.
-func newTextOut(a *Attempt, w io.Writer) (*textOut, error) {
+func newTextOut(a *SlotAttempt, w io.Writer) (*textOut, error) {
 	c, err := source.Memory{Lease: a.lease}.Get(membudget.ChunkBytes)
 	if err != nil {
 		return nil, err

@@ -152,7 +152,7 @@ func newKeyMapper(delim byte, fold bool, appendKey func(dst, record []byte) ([]b
 }
 
 // Begin implements jobs.Attempter.
-func (m *keyMapper) Begin(a jobs.Attempt) { m.charge = a.Charge }
+func (m *keyMapper) Begin(a jobs.OwnAttempt) { m.charge = a.Charge }
 
 // account counts the room against the bound of the run. Short keys fit into what every
 // attempt has beside its blocks.

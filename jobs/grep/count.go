@@ -45,7 +45,7 @@ func newMatchMapper(p *program) *matchMapper {
 }
 
 // Begin charges the memory of the search to the attempt.
-func (m *matchMapper) Begin(a jobs.Attempt) { m.search.account(a) }
+func (m *matchMapper) Begin(a jobs.OwnAttempt) { m.search.account(a) }
 
 // Map implements jobs.Mapper. Matches that are emitted lie in the block.
 func (m *matchMapper) Map(b jobs.Block, out jobs.Emitter) error {

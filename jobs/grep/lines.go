@@ -131,7 +131,7 @@ func newLineMapper(p *program, f *form) *lineMapper {
 }
 
 // Begin charges the memory of the search to the attempt.
-func (m *lineMapper) Begin(a jobs.Attempt) {
+func (m *lineMapper) Begin(a jobs.OwnAttempt) {
 	m.search.account(a)
 	m.inner.account(a)
 }

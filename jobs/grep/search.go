@@ -57,7 +57,7 @@ func newSearch(p *program) *search {
 }
 
 // account charges the memory of the lineMatcher to an attempt.
-func (s *search) account(a jobs.Attempt) {
+func (s *search) account(a jobs.OwnAttempt) {
 	if m, ok := s.lines.(*dfaMatcher); ok {
 		m.automata.Account(a.Charge)
 	}

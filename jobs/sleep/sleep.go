@@ -70,10 +70,10 @@ type reducer struct {
 func (r *reducer) Reduce([]byte, *jobs.Values, jobs.Emitter) error { return r.sleep(r.time) }
 
 // sleeper sleeps for one task. A kill of the attempt wakes it.
-type sleeper struct{ attempt jobs.Attempt }
+type sleeper struct{ attempt jobs.OwnAttempt }
 
 // Begin implements jobs.Attempter.
-func (s *sleeper) Begin(a jobs.Attempt) { s.attempt = a }
+func (s *sleeper) Begin(a jobs.OwnAttempt) { s.attempt = a }
 
 // aliveEvery is the time between two signs of progress.
 const aliveEvery = 10 * time.Second

@@ -26,7 +26,7 @@ func TestAMapSleepsItsTimeAndShowsThatItLives(t *testing.T) {
 		for task, wantKeys := range []keys{4, 0, 0} { // the first gives each reduce its key
 			signs := 0
 			m := chain[0].NewMapper()
-			m.(jobs.Attempter).Begin(jobs.Attempt{Context: t.Context(), Task: task, Progress: func(int64, int64) { signs++ }})
+			m.(jobs.Attempter).Begin(jobs.OwnAttempt{Context: t.Context(), Task: task, Progress: func(int64, int64) { signs++ }})
 			begun, out := time.Now(), keys(0)
 			if err := m.Map(jobs.Block{}, &out); err != nil || out != wantKeys {
 				t.Errorf("map %d: %d keys, %v", task, out, err)
@@ -48,7 +48,7 @@ func TestAKillWakesASleeper(t *testing.T) {
 		killed := errors.New("killed")
 		time.AfterFunc(3*time.Second, func() { cancel(killed) })
 		r := chain[0].NewReducer()
-		r.(jobs.Attempter).Begin(jobs.Attempt{Context: ctx, Progress: func(int64, int64) {}})
+		r.(jobs.Attempter).Begin(jobs.OwnAttempt{Context: ctx, Progress: func(int64, int64) {}})
 		begun := time.Now()
 		if err := r.Reduce(nil, nil, nil); !errors.Is(err, killed) || time.Since(begun) != 3*time.Second {
 			t.Errorf("%v after %v", err, time.Since(begun))
