@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -43,21 +45,55 @@ func PeakRSSBytes() int64 {
 // MemoryBytes returns the memory of the machine, or of the control group if that has
 // less.
 func MemoryBytes() int64 {
-	var si unix.Sysinfo_t
-	total := int64(4 << 30) // an assumption, if the system does not say
-	if unix.Sysinfo(&si) == nil {
-		total = int64(si.Totalram) * int64(si.Unit)
-	}
-	for _, path := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			continue
-		}
-		if n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && n > 0 && n < total {
-			total = n
-		}
+	total := installedBytes()
+	if limit, ok := groupLimit(); ok {
+		total = min(total, limit)
 	}
 	return total
+}
+
+// MemoryLimited reports whether a control group allows the process less than the memory of
+// the machine. The group is charged for the pages of files, too.
+func MemoryLimited() bool {
+	limit, ok := groupLimit()
+	return ok && limit < installedBytes()
+}
+
+func installedBytes() int64 {
+	var si unix.Sysinfo_t
+	if unix.Sysinfo(&si) == nil {
+		return int64(si.Totalram) * int64(si.Unit)
+	}
+	return 4 << 30 // an assumption, if the system does not say
+}
+
+// groupLimit returns the least limit of the memory control group of the process and of those
+// above it. Inside a container the root of the hierarchy is the container's own group.
+func groupLimit() (least int64, ok bool) {
+	const root = "/sys/fs/cgroup"
+	groups := []string{""}
+	text, _ := os.ReadFile("/proc/self/cgroup")
+	for line := range strings.Lines(string(text)) {
+		// As 4:memory:/a/b, or 0::/a/b in version 2.
+		fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(fields) == 3 && (fields[1] == "" || slices.Contains(strings.Split(fields[1], ","), "memory")) {
+			for at := fields[2]; len(at) > 1; at = path.Dir(at) {
+				groups = append(groups, at)
+			}
+		}
+	}
+	for _, group := range groups {
+		for _, file := range []string{root + group + "/memory.max", root + "/memory" + group + "/memory.limit_in_bytes"} {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				continue
+			}
+			if n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && n > 0 && (!ok || n < least) {
+				least, ok = n, true
+			}
+		}
+	}
+	return least, ok
 }
 
 // FDLimit returns how many file descriptors the process may hold.

@@ -16,6 +16,9 @@ func PeakRSSBytes() int64 { return 0 }
 // MemoryBytes returns 8 GiB, an assumption.
 func MemoryBytes() int64 { return 8 << 30 }
 
+// MemoryLimited returns false: there are no control groups.
+func MemoryLimited() bool { return false }
+
 // FDLimit returns 256, the least default of the systems that this file is for.
 func FDLimit() int { return 256 }
 

@@ -47,6 +47,7 @@ func (e *LimitError) Error() string {
 func newFile(r *Root, f *disk.File, in int) *File {
 	t := &File{root: r}
 	t.mu.f, t.mu.name, t.mu.in = f, f.Name(), in
+	t.mu.back.Lazy = in != stays // others are synced in the end
 	return t
 }
 
@@ -72,9 +73,7 @@ func (t *File) Write(p []byte) (n int, err error) {
 		m, err := t.mu.f.Write(p[n:])
 		n += m
 		t.mu.at += int64(m)
-		if t.mu.in == stays { // it is synced in the end
-			t.mu.back.Wrote(t.mu.f, t.mu.at)
-		}
+		t.mu.back.Wrote(t.mu.f, t.mu.at)
 		if err == nil || !disk.IsFull(err) || t.mu.in == stays || len(t.root.dirs) == 1 {
 			return n, err
 		}

@@ -206,7 +206,10 @@ func removeLocked(path string) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	problems := []error{err}
+	if err != nil {
+		return disk.RemoveAll(path) // which lists it once more
+	}
+	var problems []error
 	for _, e := range entries {
 		if e.Name() != lockName {
 			problems = append(problems, disk.RemoveAll(filepath.Join(path, e.Name())))
