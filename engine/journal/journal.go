@@ -3,14 +3,16 @@
 //
 // The journal is a file beside the map outputs, in a directory that tempdir.Keep finds or
 // makes. Its head says of what run it is: settings, inputs, splits, reduces. The head is
-// complete and on disk before a map starts. Then comes a record for each map output. A map is
-// committed when its file and its record are on disk. Maps that end together share one sync.
+// complete and on disk before a map starts. Then comes a record for each map output, written
+// when the map ends: it survives a kill of the process at once. A helper thread then syncs
+// output and record, so that they survive a power cut. Maps that end together share one sync.
 //
 //	head     settings ► fingerprint of each input ► reduces and cut points
 //	records  map 3 ► map 0 ► map 1 ► …              a torn one ends the journal
 //
 // A run whose head differs from the journal is refused with the first difference. A record
-// whose output cannot be read is left out, and its map runs again.
+// whose output cannot be read is left out, and its map runs again. So it does no harm if a power
+// cut leaves a record and not its output.
 //
 // The format is in docs/formats.md. Neighbours: engine opens the journal, package task commits
 // to it, package runs stores and restores map outputs.
@@ -48,22 +50,14 @@ type Journal struct {
 	division *Division
 	maps     map[int]record // by task, the last one of each
 
-	commitMu sync.Mutex // held while head or batch are written, and by Close
-	closed   bool       // under commitMu
-	mu       struct {
+	mu struct {
 		sync.Mutex
-		next      *batch // collects records
-		committed int    // records that are on disk
-		err       error  // sticky: what follows a failed write could not be read
+		closed    bool
+		committed int      // outputs that are recorded
+		unsynced  []string // paths of those that may not survive a power cut
+		syncing   bool     // a thread is in Sync
+		err       error    // sticky: what follows a failed write could not be read
 	}
-}
-
-// batch is records that become durable together.
-type batch struct {
-	lines   []byte
-	records int
-	done    chan struct{} // closed when err is set
-	err     error
 }
 
 // Division is how the keys of a job are divided among its reduces (task.SharedJob).
@@ -122,7 +116,6 @@ func Open(dir string, plan *input.Plan, r Run) (*Journal, error) {
 		return nil, err
 	}
 	j := &Journal{name: dir, kept: kept, splits: len(plan.Splits), maps: map[int]record{}}
-	j.mu.next = &batch{done: make(chan struct{})}
 	if err = j.open(r.lines(plan.BlockBytes()), plan); err != nil {
 		j.Close(false)
 		return nil, err
@@ -178,9 +171,9 @@ func (j *Journal) Begin(d Division) error {
 	if err != nil {
 		return err
 	}
-	j.commitMu.Lock()
-	defer j.commitMu.Unlock()
-	if j.closed { // the run was interrupted while its job was opened
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.mu.closed { // the run was interrupted while its job was opened
 		return j.failed(fs.ErrClosed)
 	}
 	name := filepath.Join(j.kept.Path, tempdir.JournalName)
@@ -189,8 +182,8 @@ func (j *Journal) Begin(d Division) error {
 	}
 	_, err = j.file.Write(text)
 	if err = errors.Join(err, j.file.Sync()); err == nil {
-		err = errors.Join(disk.Move(name+".new", name), syncDir(j.kept.Path), syncDir(filepath.Dir(j.kept.Path)))
-		_ = syncDir(filepath.Dir(filepath.Clean(j.name))) // it may not be readable
+		err = errors.Join(disk.Move(name+".new", name), syncPath(j.kept.Path), syncPath(filepath.Dir(j.kept.Path)))
+		_ = syncPath(filepath.Dir(filepath.Clean(j.name))) // it may not be readable
 	}
 	j.bytes, j.head = int64(len(text)), nil
 	return j.failed(err)
@@ -210,8 +203,9 @@ const mapPrefix = "map-"
 // Create makes a file for a map output.
 func (j *Journal) Create() (*tempdir.File, error) { return j.kept.Create(mapPrefix + "*") }
 
-// Commit makes the output of a map durable: when it returns nil, no later run maps that split
-// again. The file of the output is on disk already.
+// Commit records the output of a map. When it returns nil, the map does not run again after a
+// kill; it does not run again after a power cut once Sync has returned. Commit does not wait
+// for the disk.
 func (j *Journal) Commit(task int, out runs.Stored, c *report.Counters) error {
 	r := record{Task: task, Stored: out, Counters: *c}
 	if out.Path != "" {
@@ -222,46 +216,58 @@ func (j *Journal) Commit(task int, out runs.Stored, c *report.Counters) error {
 		return err
 	}
 	j.mu.Lock()
-	b := j.mu.next
-	first := b.records == 0
-	b.lines = append(b.lines, line...)
-	b.records++
-	j.mu.Unlock()
-	if first {
-		j.write(b)
+	defer j.mu.Unlock()
+	if j.mu.err == nil && j.mu.closed {
+		j.mu.err = fs.ErrClosed
 	}
-	<-b.done
-	return j.failed(b.err)
+	if j.mu.err == nil {
+		_, j.mu.err = j.file.WriteAt(line, j.bytes)
+	}
+	if j.mu.err != nil {
+		return j.failed(j.mu.err)
+	}
+	j.bytes += int64(len(line))
+	j.mu.committed++
+	j.mu.unsynced = append(j.mu.unsynced, out.Path)
+	return nil
 }
 
-// write makes a batch durable. Until the batch before is written, records join this one.
-func (j *Journal) write(b *batch) {
-	j.commitMu.Lock()
-	defer j.commitMu.Unlock()
+// Sync makes durable what was committed. If another thread does that already, it leaves the
+// rest to that thread: maps that commit meanwhile share its next turn. An error is that of the
+// next Commit.
+func (j *Journal) Sync() {
+	for file, paths := j.unsynced(true); len(paths) > 0; file, paths = j.unsynced(false) {
+		var err error
+		for _, path := range paths {
+			if path != "" && err == nil {
+				err = syncPath(path)
+			}
+		}
+		if err == nil {
+			err = errors.Join(syncPath(j.kept.Path), file.Sync())
+		}
+		j.mu.Lock()
+		if j.mu.err == nil {
+			j.mu.err = err
+		}
+		j.mu.Unlock()
+	}
+}
+
+// unsynced returns the file of the journal and the outputs that the caller has to sync, and
+// forgets them. There are none for a thread that begins while another one is at it.
+func (j *Journal) unsynced(begins bool) (*disk.File, []string) {
 	j.mu.Lock()
-	j.mu.next = &batch{done: make(chan struct{})}
-	err := j.mu.err
-	j.mu.Unlock()
-	if j.closed { // a thread that was given up
-		err = fs.ErrClosed
+	defer j.mu.Unlock()
+	if begins && j.mu.syncing {
+		return nil, nil
 	}
-	if err == nil {
-		err = syncDir(j.kept.Path) // the names of the outputs
+	paths := j.mu.unsynced
+	if j.mu.closed || j.mu.err != nil {
+		paths = nil
 	}
-	if err == nil {
-		_, err = j.file.WriteAt(b.lines, j.bytes)
-	}
-	if err == nil {
-		err = j.file.Sync()
-	}
-	j.mu.Lock()
-	if j.mu.err = err; err == nil {
-		j.bytes += int64(len(b.lines))
-		j.mu.committed += b.records
-	}
-	j.mu.Unlock()
-	b.err = err
-	close(b.done)
+	j.mu.unsynced, j.mu.syncing = nil, len(paths) > 0
+	return j.file, paths
 }
 
 // NoteKept tells the user of a run that has failed what the next one need not do again.
@@ -322,9 +328,9 @@ func (j *Journal) removeOrphans() {
 // Close unlocks the directory. It removes the directory if the run has succeeded, or has not
 // begun the journal. It may be called again.
 func (j *Journal) Close(succeeded bool) error {
-	j.commitMu.Lock()
-	defer j.commitMu.Unlock()
-	j.closed = true
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.mu.closed = true
 	begun := j.kept.Found || j.file != nil
 	var err error
 	if j.file != nil {
@@ -334,11 +340,11 @@ func (j *Journal) Close(succeeded bool) error {
 	return errors.Join(err, j.kept.Close(succeeded || !begun))
 }
 
-// syncDir makes the names in a directory durable.
-func syncDir(path string) error {
-	d, err := disk.OpenRead(path)
+// syncPath makes a file, or the names in a directory, durable.
+func syncPath(path string) error {
+	f, err := disk.OpenRead(path)
 	if err != nil {
 		return err
 	}
-	return errors.Join(d.Sync(), d.Close())
+	return errors.Join(f.Sync(), f.Close())
 }

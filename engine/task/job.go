@@ -28,7 +28,8 @@ type SharedJob struct {
 // Keeper keeps map outputs for a later run (journal.Journal).
 type Keeper interface {
 	Create() (*tempdir.File, error)
-	Commit(task int, out runs.Stored, c *report.Counters) error // durable when it returns nil
+	Commit(task int, out runs.Stored, c *report.Counters) error
+	Sync() // makes durable what was committed
 }
 
 // maker returns the attempt that made out; nil: not known.

@@ -85,14 +85,16 @@ func (a *SlotAttempt) mapToBuffer(src source.Source) (*runs.MapOutput, error) {
 	return out, nil
 }
 
-// keep makes the map output durable where a later run may need it.
+// keep commits the map output where a later run may need it. A helper waits for the disk.
 func (a *SlotAttempt) keep(out *runs.MapOutput) error {
 	if a.Job.Keeper == nil {
 		return nil
 	}
-	a.Waiting.Store(true)
-	defer a.Waiting.Store(false)
-	return out.Store(func(s runs.Stored) error { return a.Job.Keeper.Commit(int(a.ID.Task), s, &a.Counters) })
+	err := out.Store(func(s runs.Stored) error { return a.Job.Keeper.Commit(int(a.ID.Task), s, &a.Counters) })
+	if err == nil {
+		a.Env.Pool.Helper(a.Slot, a.Job.Keeper.Sync)
+	}
+	return err
 }
 
 // bufferOptions returns the options of the attempt's kvbuffer.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"os"
 
 	"mrlocal/internal/disk"
 	"mrlocal/spill/record"
@@ -21,8 +20,8 @@ type Stored struct {
 	Parts    []record.PartStat `json:"parts"` // what each partition holds
 }
 
-// Store makes an output without a run in memory durable, and calls keep with its description.
-// If keep succeeds, Release leaves the file.
+// Store calls keep with the description of an output without a run in memory. If keep succeeds,
+// Release leaves the file. Nothing is synced.
 func (o *MapOutput) Store(keep func(Stored) error) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -33,25 +32,11 @@ func (o *MapOutput) Store(keep func(Stored) error) error {
 	for i := range o.mu.segments {
 		s.Segments[i] = o.mu.segments[i].index
 	}
-	if s.Path != "" {
-		if err := syncFile(s.Path); err != nil {
-			return fmt.Errorf("map output: %w", err)
-		}
-	}
 	if err := keep(s); err != nil {
 		return err
 	}
 	o.mu.file.kept = true
 	return nil
-}
-
-// syncFile waits until a file is on disk.
-func syncFile(path string) error {
-	file, err := disk.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		return err
-	}
-	return errors.Join(file.Sync(), file.Close())
 }
 
 // Restore returns the output that a killed run has stored. It checks the length of the file and
