@@ -73,6 +73,8 @@ func (r *reader) policyOptions() policy.Options {
 		// here.
 		case *slots.PPM:
 			*p = r.ShareOr(f.Name, *p)
+		case *policy.Override:
+			*p = policy.Override{Given: true, Share: r.ShareOr(f.Name, 0)}
 		case *time.Duration:
 			// A time may be 0, which turns it off, if the least value of the field is 0.
 			*p = r.Time(f.Name, f.Least == 0)

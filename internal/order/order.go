@@ -37,18 +37,31 @@ func (r *Ranking[K]) First() (id int32, ok bool) {
 }
 
 // Firsts appends to dst the n ids with the least keys, in order, or all if there are
-// fewer. It takes them out and puts them back.
+// fewer.
 func (r *Ranking[K]) Firsts(dst []int32, n int) []int32 {
+	if n <= 0 {
+		return dst
+	}
+	r.Each(func(id int32) bool {
+		dst = append(dst, id)
+		n--
+		return n > 0
+	})
+	return dst
+}
+
+// Each calls visit with the ids in order until it returns false. It takes them out and
+// puts them back at the end; visit must not use the ranking.
+func (r *Ranking[K]) Each(visit func(id int32) bool) {
 	var out []ranked[K]
-	for range min(n, len(r.heap)) {
+	for more := true; more && len(r.heap) > 0; {
 		out = append(out, r.heap[0])
-		r.Remove(r.heap[0].id)
+		more = visit(r.heap[0].id)
+		r.Remove(out[len(out)-1].id)
 	}
 	for _, e := range out {
-		dst = append(dst, e.id)
 		r.Set(e.id, e.key)
 	}
-	return dst
 }
 
 // Set adds id with the given key, or changes its key.

@@ -16,10 +16,11 @@ import (
 // as in Hadoop 1.0.3, JobSchedulable.updateDemand.
 type Copies struct {
 	*Speculation
-	checked slots.PPM                               // share of the running jobs that are checked for pending tasks
+	checked [trace.Kinds]slots.PPM                  // by kind: share of the running jobs that are checked for pending tasks
 	idle    func(v *slots.View, k slots.Kind) int32 // slots that tasks of kind k could have now
 	open    [trace.Kinds]bool                       // copies may start
 	running int32                                   // jobs
+	inOrder [trace.Kinds]runningJobs                // kept where some jobs are checked and others not
 	isIn    []bool                                  // by job: it counts as running
 	asked   time.Duration                           // progress is reported from then on; negative: nobody asked for it
 	before  []slots.JobID                           // scratch
@@ -32,23 +33,12 @@ const RuleSpeculative slots.Rule = "speculative"
 const SpeculativeWords = "a second attempt of a task that is running already; the first one to finish counts. It is among the slowest quarter of its kind and will end last of them, and later than a copy that takes the usual time; no task that goes before copies needs the slot (SEPB)"
 
 // NewCopies returns Copies for one Ledger. after is the least time that an attempt
-// has run before it is copied; 0: 100 ms. checked is the share of the running jobs
-// whose pending tasks go before copies. idle returns how many slots tasks of a kind
-// could have now.
-func NewCopies(after time.Duration, checked slots.PPM, idle func(v *slots.View, k slots.Kind) int32) *Copies {
+// has run before it is copied; 0: 100 ms. checked is, by kind, the share of the running
+// jobs whose pending tasks go before copies (Options.JobsChecked). idle returns how
+// many slots tasks of a kind could have now.
+func NewCopies(after time.Duration, checked [trace.Kinds]slots.PPM, idle func(v *slots.View, k slots.Kind) int32) *Copies {
 	return &Copies{Speculation: newSpeculation(after), checked: checked, idle: idle, asked: -1}
 }
-
-// jobsChecked is maxNumOfJobsCheckedForPendingTasks: how many of the running jobs
-// are checked for pending tasks before a copy may start. At 0 % no job is checked,
-// and a job's copies start at its turn, as in LATE. At 100 % pending tasks of any
-// job go before copies [DynamicMR14, "limits of sepb"].
-func jobsChecked(percentage slots.PPM, running int32) int32 { return percentage.CeilOf(running) }
-
-// leavesSlots is the condition under which copies may start: fewer tasks are
-// pending in the jobs checked (totalNumOfPendingMapTasks, or …ReduceTasks) than
-// slots are idle that they may use [DynamicMR14, "sepb"].
-func leavesSlots(pending, idle int32) bool { return pending < idle }
 
 // of returns how many copies of a job's tasks may start.
 func (c *Copies) of(id slots.JobID, k slots.Kind) int32 {
@@ -71,63 +61,23 @@ func (o *Order) copiesIn(v *slots.View, id slots.PoolID, k slots.Kind) (n int32)
 	return n
 }
 
-// changed takes in a job that changed.
-func (c *Copies) changed(v *slots.View, j slots.JobView) {
+// changed takes in a job that changed, and reports whether it runs.
+func (c *Copies) changed(v *slots.View, j slots.JobView) (in bool) {
 	c.Changed(v.Now(), j)
 	isIn := At(&c.isIn, j.ID())
-	if in := j.Runnable() && !j.Ended(); in != *isIn {
+	if in = j.Runnable() && !j.Ended(); in != *isIn {
 		*isIn = in
 		if c.running--; in {
 			c.running += 2
 		}
 	}
-}
-
-// balance follows every change: pending tasks leave slots for copies of a kind, or
-// leave none any more.
-func (o *Order) balance(v *slots.View) {
-	for k := range slots.Kind(trace.Kinds) {
-		open := false
-		if o.copies.Candidates(k) > 0 {
-			idle := o.copies.idle(v, k)
-			open = leavesSlots(o.pendingChecked(v, k, idle), idle)
-		}
-		if open == o.copies.open[k] {
-			continue
-		}
-		o.copies.open[k] = open
-		o.copies.Each(k, func(c *Candidate) { o.rankCopied(v, c.Attempt.Job, k) })
-	}
+	return in
 }
 
 func (o *Order) rankCopied(v *slots.View, id slots.JobID, k slots.Kind) {
 	j := v.Job(id)
 	o.rank(v, j, k)
 	o.rankPool(v, o.placeOf(j), k)
-}
-
-// pendingChecked is totalNumOfPendingMapTasks or …ReduceTasks: how many tasks are
-// pending in the jobs checked, which are the first ones in fair order. It stops
-// counting at enough.
-func (o *Order) pendingChecked(v *slots.View, k slots.Kind, enough int32) (n int32) {
-	most := jobsChecked(o.copies.checked, o.copies.running)
-	if most == 0 {
-		return 0
-	}
-	if most == o.copies.running {
-		return o.Total[k].Pending
-	}
-	for _, pool := range o.pools[k].Firsts(nil, int(most)) {
-		for _, number := range o.jobs[k][pool].Firsts(nil, int(most)) {
-			if n += v.Job(o.members[pool][number]).Pending(k); n >= enough {
-				return n
-			}
-			if most--; most == 0 {
-				return n
-			}
-		}
-	}
-	return n
 }
 
 // startable returns how many copies count as tasks that may start.

@@ -10,6 +10,7 @@ import (
 	"mrlocal/internal/ppm"
 	"mrlocal/slots"
 	"mrlocal/slots/demand"
+	"mrlocal/trace"
 )
 
 // Options are the options of all policies, in groups by policy. DefaultOptions returns
@@ -37,14 +38,17 @@ type Options struct {
 	// dynamicmr. DHSA is the allocation that it builds on: "pi", "pd", or "off",
 	// which is fair. SEPB: it starts copies of slow tasks. SEPBJobs is the share of
 	// the running jobs whose pending tasks go before copies: 0 is job-first, as in
-	// LATE, 1 is batch-first. PreScheduling: a tracker may take maps at their input
+	// LATE, 1 is batch-first. SEPBMapJobs and SEPBReduceJobs replace it for copies
+	// of that kind. PreScheduling: a tracker may take maps at their input
 	// beyond its part of the load. SlotWeights are what tasks weigh: a tracker runs
 	// no more than its home slots weigh together. The zero value sets no bound.
-	DHSA          string         `json:"dhsa,omitempty"`
-	SEPB          bool           `json:"sepb"`
-	SEPBJobs      slots.PPM      `json:"sepb_jobs"`
-	PreScheduling bool           `json:"prescheduling"`
-	SlotWeights   demand.Weights `json:"slot_weights,omitzero"`
+	DHSA           string         `json:"dhsa,omitempty"`
+	SEPB           bool           `json:"sepb"`
+	SEPBJobs       slots.PPM      `json:"sepb_jobs"`
+	SEPBMapJobs    Override       `json:"sepb_map_jobs,omitzero"`
+	SEPBReduceJobs Override       `json:"sepb_reduce_jobs,omitzero"`
+	PreScheduling  bool           `json:"prescheduling"`
+	SlotWeights    demand.Weights `json:"slot_weights,omitzero"`
 
 	// dynamicmr, late. CopyAfter is the least time that an attempt has run before
 	// it is copied: longer than progress takes to be reported. 0: 100 ms.
@@ -57,6 +61,26 @@ type Options struct {
 	ReduceTotal        int32 `json:"reduce_total"`
 	ReduceShuffle      int32 `json:"reduce_shuffle"`
 	ReduceCompute      int32 `json:"reduce_compute"`
+}
+
+// Override is a share that stands in for another one if it is given.
+type Override struct {
+	Given bool      `json:"given"`
+	Share slots.PPM `json:"share"`
+}
+
+func (o Override) or(other slots.PPM) slots.PPM {
+	if o.Given {
+		return o.Share
+	}
+	return other
+}
+
+// JobsChecked returns, by kind, percentageOfJobsCheckedForPendingMapTasks and
+// …ReduceTasks: the share of the running jobs whose pending tasks go before copies
+// [DynamicMR14, "sepb"].
+func (o *Options) JobsChecked() [trace.Kinds]slots.PPM {
+	return [trace.Kinds]slots.PPM{slots.Map: o.SEPBMapJobs.or(o.SEPBJobs), slots.Reduce: o.SEPBReduceJobs.or(o.SEPBJobs)}
 }
 
 // DefaultOptions returns the options that apply when the user sets none.
@@ -76,7 +100,7 @@ type OptionField struct {
 	Least   int    // that may be given; of a time, 1 means more than 0
 
 	// Value points into the Options: *slots.PPM, *time.Duration, *int32, *bool (on
-	// or off), *string (one of Choices) or *demand.Weights.
+	// or off), *string (one of Choices), *Override or *demand.Weights.
 	Value any
 }
 
@@ -99,6 +123,9 @@ func (f *OptionField) Set(text string) (err error) {
 	switch p := f.Value.(type) {
 	case *slots.PPM:
 		*p, err = ppm.Parse(text)
+	case *Override:
+		p.Given = true
+		p.Share, err = ppm.Parse(text)
 	case *time.Duration:
 		*p, err = time.ParseDuration(text)
 	case *int32:
@@ -125,6 +152,8 @@ func (o *Options) Fields() []OptionField {
 		{"dhsa", "what dynamicmr allocates by, `pi|pd|off`: as pi-dhfs, as pd-dhfs, or as fair", "pi", 1, &o.DHSA},
 		{"sepb", "`on|off`: whether dynamicmr copies slow tasks", "on", 1, &o.SEPB},
 		{"sepb-jobs", "`SHARE` of the running jobs whose pending tasks go before dynamicmr's copies; 0: job-first, as under late; 1: batch-first", "1", 0, &o.SEPBJobs},
+		{"sepb-map-jobs", "the same `SHARE` for copies of maps alone", "that of both kinds", 0, &o.SEPBMapJobs},
+		{"sepb-reduce-jobs", "the same `SHARE` for copies of reduces alone", "that of both kinds", 0, &o.SEPBReduceJobs},
 		{"prescheduling", "`on|off`: whether dynamicmr gives a tracker maps at their input beyond its part of the load", "on", 1, &o.PreScheduling},
 		{"slot-weights", "what tasks weigh under dynamicmr, `map=N,reduce=N`: a tracker runs no more than its home slots weigh together", "no bound but the slots", 1, &o.SlotWeights},
 		{"copy-after", "how long an attempt must have run before late and dynamicmr copy it, `TIME`", "100ms", 1, &o.CopyAfter},

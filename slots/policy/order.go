@@ -131,7 +131,7 @@ func (o *Order) Update(v *slots.View) {
 	for _, id := range o.changed {
 		j := v.Job(id)
 		if o.copies != nil {
-			o.copies.changed(v, j)
+			o.rankRunning(v, j, o.copies.changed(v, j))
 		}
 		for k := range slots.Kind(trace.Kinds) {
 			o.rank(v, j, k)

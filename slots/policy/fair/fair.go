@@ -63,12 +63,14 @@ type Late struct {
 }
 
 // NewLate returns the policy late [LATE08]: a job's copies start at its turn.
-func NewLate(o policy.Options) *Late { return NewCopying("late", o, true, 0) }
+func NewLate(o policy.Options) *Late {
+	return NewCopying("late", o, true, [trace.Kinds]slots.PPM{})
+}
 
 // NewCopying returns a fair scheduler of that name that copies slow tasks, if
-// copies is set. checked is the share of the running jobs whose pending tasks go
-// before copies.
-func NewCopying(name string, o policy.Options, copies bool, checked slots.PPM) *Late {
+// copies is set. checked is, by kind, the share of the running jobs whose pending
+// tasks go before copies.
+func NewCopying(name string, o policy.Options, copies bool, checked [trace.Kinds]slots.PPM) *Late {
 	f := &Fair{name: name, options: o}
 	if copies {
 		f.copies = func() *policy.Copies { return policy.NewCopies(o.CopyAfter, checked, f.idle) }
