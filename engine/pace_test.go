@@ -8,6 +8,7 @@ import (
 	"mrlocal/engine"
 	"mrlocal/jobs/jobtest"
 	"mrlocal/slots/setup"
+	"mrlocal/trace"
 )
 
 // Throttled runs take as long as computed. Time is fake: only waits on purpose take
@@ -61,6 +62,36 @@ func TestThrottledRunsTakeAsLongAsTheirBytes(t *testing.T) {
 				}
 				if got := r.MakespanSeconds; got < c.from(spilled)-0.002 || got > c.until(spilled) {
 					t.Errorf("%.3f s, want %.3f to %.3f s (%.0f bytes spilled)", got, c.from(spilled), c.until(spilled), spilled)
+				}
+			})
+		})
+	}
+}
+
+// The time of a copy has what a reduce waits for before it can reduce: here a disk, for
+// its part of what the maps have spilled.
+func TestTheTimeOfACopyHasTheDiskAndTheMerge(t *testing.T) {
+	dir := writeFiles(t, []jobtest.File{{Path: "a", Data: text(152, 2_000_000)}})
+	for name, disk := range map[string]int64{"a disk of 1 MB/s": 1_000_000, "no bound": 0} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var log trace.Log
+				_, r := must(t, chains(t)["sort"](), engine.Options{
+					JobOptions: engine.JobOptions{Inputs: []string{dir}, BlockBytes: 512 << 10, Reducers: 2}, Config: setup.Config{MapSlots: 1, ReduceSlots: 1}, NoPin: true, MemoryBytes: 64 << 20,
+					DiskBytesPerSecond: disk, SortBufferBytes: 128 << 10, NoGrowth: true, TempDirs: []string{t.TempDir()}, Watch: func(s *trace.Stream) { s.Attach(&log) },
+				})
+				var bytes, took float64
+				for _, e := range log.Events {
+					if e.Op == trace.OpFinish && e.Kind == trace.Reduce {
+						bytes, took = bytes+float64(e.D), took+time.Duration(e.E).Seconds()
+					}
+				}
+				spilled := float64(r.Jobs[0].Counters.SpilledBytes)
+				if bytes < 1e6 || spilled < 1e6 {
+					t.Fatalf("%.0f bytes copied, %.0f spilled", bytes, spilled)
+				}
+				if want := min(1, float64(disk)) * spilled / 1e6; took < 0.9*want || took > want+0.1 {
+					t.Errorf("%.0f bytes were copied in %.3f s, want %.3f s", bytes, took, want)
 				}
 			})
 		})

@@ -61,8 +61,8 @@ type Outcome struct {
 	InBytes   int64
 	OutBytes  int64
 	CPU       time.Duration
-	CopyBytes int64
-	CopyTime  time.Duration
+	CopyBytes int64         // of a reduce: what it copied
+	CopyTime  time.Duration // in this time, without waiting for maps
 }
 
 // progressStep is the least progress that becomes a fact, so that an attempt has at most

@@ -99,8 +99,13 @@ type SlotAttempt struct {
 	// ---- of the slot's thread, and of the caller when the attempt has ended
 	Counters  report.Counters
 	CopyBytes int64
-	CopyTime  time.Duration
-	spills    bool // it has begun to spill
+
+	// CopyTime is what the bytes of a reduce take to reach its reducer: taking over map
+	// outputs, the merge before the first record, and reading and unpacking segments
+	// [OMO21, "shuffle estimate"]. Waiting for maps and the gate do not count.
+	CopyTime time.Duration
+
+	spills bool // it has begun to spill
 
 	measured  measures
 	peakBytes int64 // of the lease that was closed last

@@ -41,12 +41,15 @@ func (a *SlotAttempt) Reduce() error {
 	return a.withRoom(func() error {
 		a.Counters.ReduceInputRecords, a.Counters.ReduceShuffleBytes = records, a.CopyBytes
 		a.phase(slots.PhaseSort)
+		begun := time.Now()
 		a.readSpills(fetch.Outputs())
 		m, err := runs.NewMerge(a.ctx, a.mergeOptions(fetch.Outputs()))
 		if err != nil {
 			return err
 		}
 		defer m.Close()
+		a.CopyTime += time.Since(begun)
+		defer func() { a.CopyTime += m.ReadTime() }()
 		a.phase(slots.PhaseReduce)
 		a.PPM.Store(2 * third)
 		return a.reduce(m)

@@ -7,6 +7,7 @@ import (
 
 	"mrlocal/internal/ppm"
 	"mrlocal/slots"
+	"mrlocal/trace"
 )
 
 const s = time.Second
@@ -34,6 +35,27 @@ func TestTimeLeftIsWhatIsToDoAtTheRateSoFar(t *testing.T) {
 	}
 	if timeLeft(s, 0) < 100*time.Hour || total(math.MaxInt64, 1) != math.MaxInt64 {
 		t.Error("nothing done is nearly for ever")
+	}
+}
+
+// B is the moving average of what reduces copy a second [OMO21, "shuffle estimate"].
+func TestTheBandwidthOfCopiesIsSmoothed(t *testing.T) {
+	var m Measures
+	m.Start(0, 0)
+	reduce := func(bytes int64, took time.Duration) {
+		m.Finish(&slots.Fact{Op: trace.OpFinish, Kind: slots.Reduce, Flags: trace.OK, At: s, D: bytes, E: int64(took)})
+	}
+	for _, c := range []struct {
+		bytes int64
+		took  time.Duration
+		want  float64
+	}{{400, 4 * s, 100}, {600, 2 * s, 200}, {1000, 100 * s, 105}, {0, 0, 105}} {
+		if reduce(c.bytes, c.took); m.CopyBandwidth(nil) != c.want {
+			t.Errorf("%d bytes in %v: B = %v, want %v", c.bytes, c.took, m.CopyBandwidth(nil), c.want)
+		}
+	}
+	if reduce(1, 0); m.CopyBandwidth(nil) != 0 {
+		t.Error("copies that take no time have no B")
 	}
 }
 

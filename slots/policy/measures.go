@@ -14,12 +14,16 @@ type Measures struct {
 	samples []Sample
 	All     Sample // of all jobs
 
-	// bandwidth is B, the bytes that one reduce copies in a second: that of the
-	// fastest copy. A reduce that waits for maps shows less than B, and none shows
-	// more [OMO21, "shuffle estimate"]. instant: copies take no time.
+	// bandwidth is B, the bytes that one reduce copies in a second: the exponential
+	// moving average over the reduces of the run. Waiting for maps is no copying
+	// [OMO21, "shuffle estimate"]. instant: copies take no time.
 	bandwidth float64
 	instant   bool
 }
+
+// copySmoothing is the weight of the newest reduce in B. [OMO21] gives none; it is
+// that of F_o and A_o [OMO21, "smoothing and window"].
+const copySmoothing = 0.5
 
 // Sample is what was measured of finished tasks: by kind how many there are and how
 // long they took together, and the bytes that the maps put out.
@@ -72,8 +76,17 @@ func (m *Measures) Finish(f *slots.Fact) {
 	case copied <= 0:
 		m.instant = true
 	default:
-		m.bandwidth = max(m.bandwidth, float64(bytes)/copied.Seconds())
+		m.instant = false
+		m.bandwidth = smoothed(m.bandwidth, float64(bytes)/copied.Seconds())
 	}
+}
+
+// smoothed returns the moving average after a value; the first one is 0 before it.
+func smoothed(average, next float64) float64 {
+	if average == 0 {
+		return next
+	}
+	return float64(copySmoothing*next) + float64((1-copySmoothing)*average)
 }
 
 // CopyBandwidth returns B in bytes a second: as measured, or before that as the

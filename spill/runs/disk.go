@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"time"
 
 	"mrlocal/internal/membudget"
 )
@@ -18,7 +19,8 @@ type readers struct {
 	staging []byte    // compressed blocks pass through it
 	pieces  [2][]byte // a block each: two keys longer than a block are compared piece by piece
 	decoder decompressor
-	err     error // sticky: reading for a comparison failed
+	took    time.Duration // reading, checking and unpacking blocks
+	err     error         // sticky: reading for a comparison failed
 }
 
 // useMemory divides p, a chunk, which the caller keeps and frees.
@@ -87,6 +89,8 @@ func (d *diskCursor) parseHead() (err error) {
 // behind it. In the same call it reads the header of the next block.
 // It returns the header of the block that it has read.
 func (d *diskCursor) readBlock(dst []byte) (h header, err error) {
+	begun := time.Now() // once a block, not once a record
+	defer func() { d.shared.took += time.Since(begun) }()
 	if err := d.readHead(); err != nil {
 		return h, err
 	}

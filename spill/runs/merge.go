@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"mrlocal/internal/membudget"
 	"mrlocal/internal/tempdir"
@@ -99,6 +100,7 @@ func NewMerge(ctx context.Context, o MergeOptions) (*Merge, error) {
 		m.Close()
 		return nil, err
 	}
+	m.shared.took = 0 // of the passes
 	return m, nil
 }
 
@@ -243,6 +245,10 @@ func (m *Merge) over(g *Merger, runs []mergeRun) {
 	}
 	g.reset()
 }
+
+// ReadTime returns how long blocks were read from disk, checked and unpacked since
+// NewMerge returned.
+func (m *Merge) ReadTime() time.Duration { return m.shared.took }
 
 // Next moves to the next record. It reports false at the end and after an error.
 func (m *Merge) Next() bool { return m.in.Next() }
