@@ -8,6 +8,7 @@ import (
 
 	"mrlocal/engine/source"
 	"mrlocal/engine/task"
+	"mrlocal/internal/invariant"
 )
 
 // This file is about how chains come and go. A chain whose time has come is opened,
@@ -27,7 +28,7 @@ func (c *coordinator) openDue() {
 	for i, at, ok := c.release.Next(); ok && (at <= now || c.noCapacityLeft); i, at, ok = c.release.Next() {
 		c.release.Take()
 		ch := c.run.chains[i]
-		move(&ch.state, chainOpening)
+		invariant.Move(&ch.state, chainOpening)
 		if ch.err != nil {
 			c.end(ch)
 			continue
@@ -146,7 +147,7 @@ func (c *coordinator) serveFeeder(j *runningJob) {
 
 // end settles a chain whose jobs are done.
 func (c *coordinator) end(ch *chain) {
-	move(&ch.state, chainSettling)
+	invariant.Move(&ch.state, chainSettling)
 	// There is nothing to make durable or to remove, so that no goroutine is needed.
 	if ch.discards() || ch.err != nil && ch.target() == nil {
 		c.ended(ch)
@@ -176,7 +177,7 @@ func (c *coordinator) settle(ch *chain, cause error) {
 
 // ended books the end of a chain, and of the chains that wait for it if it failed.
 func (c *coordinator) ended(ch *chain) {
-	move(&ch.state, chainEnded)
+	invariant.Move(&ch.state, chainEnded)
 	if ch.current != nil {
 		ch.current.over()
 	}
@@ -186,7 +187,7 @@ func (c *coordinator) ended(ch *chain) {
 	c.left--
 	for _, drop := range c.release.Ended(c.run.now(), ch.index, ch.err == nil) {
 		after := c.run.chains[drop.Job]
-		move(&after.state, chainEnded)
+		invariant.Move(&after.state, chainEnded)
 		after.cancelled = true
 		after.err = fmt.Errorf("%s, which it waits for, failed", c.run.chains[drop.Because].name())
 		after.plan = nil

@@ -8,6 +8,7 @@ import (
 
 	"mrlocal/engine/source"
 	"mrlocal/engine/task"
+	"mrlocal/internal/invariant"
 	"mrlocal/internal/machine"
 	"mrlocal/output"
 	"mrlocal/report"
@@ -76,7 +77,7 @@ func (c *coordinator) start(s slots.Start) {
 	if a.ID.Kind == slots.Map {
 		c.startMap(a)
 	} else {
-		move(&a.state, attemptRunning)
+		invariant.Move(&a.state, attemptRunning)
 		c.run.pool.Run(a.Slot, func(pool.Worker) { c.runReduceOn(a) })
 	}
 	c.order = append(c.order, a)
@@ -90,7 +91,7 @@ func (c *coordinator) startMap(a *runningAttempt) {
 	if c.sourceInUse(a) {
 		a.source = make(chan source.Source, 1)
 	} else {
-		move(&a.state, attemptRunning)
+		invariant.Move(&a.state, attemptRunning)
 	}
 	c.run.pool.Run(a.Slot, func(pool.Worker) { c.runMapOn(a, src) })
 }
@@ -180,7 +181,7 @@ func (c *coordinator) book(a *runningAttempt, cpu time.Duration) {
 
 // remove forgets a running attempt, which has ended or is abandoned.
 func (c *coordinator) remove(a *runningAttempt, s attemptState) {
-	move(&a.state, s)
+	invariant.Move(&a.state, s)
 	a.End()
 	delete(c.running, a.ID)
 	if a.ID.Kind == slots.Map {

@@ -10,6 +10,7 @@ import (
 	"mrlocal/engine/source"
 	"mrlocal/engine/task"
 	"mrlocal/input"
+	"mrlocal/internal/invariant"
 	"mrlocal/jobs"
 	"mrlocal/report"
 	"mrlocal/slots"
@@ -86,7 +87,7 @@ func (j *runningJob) seal() {
 	if j.state >= jobSealed {
 		return
 	}
-	move(&j.state, jobSealed)
+	invariant.Move(&j.state, jobSealed)
 	if j.Shuffle != nil {
 		j.Shuffle.Grow(len(j.maps))
 		j.Shuffle.Seal()
@@ -276,9 +277,9 @@ func (j *runningJob) release() {
 		return
 	}
 	if j.state < jobEnded {
-		move(&j.state, jobEnded)
+		invariant.Move(&j.state, jobEnded)
 	}
-	move(&j.state, jobReleased)
+	invariant.Move(&j.state, jobReleased)
 	j.stopFeeder(nil)
 	for i, t := range j.maps {
 		if _, stuck := j.stuck[slots.TaskID(i)]; !stuck {
@@ -299,7 +300,7 @@ func (j *runningJob) release() {
 // over lets go of everything that the report does not need: there may be very
 // many jobs.
 func (j *runningJob) over() {
-	move(&j.state, jobOver)
+	invariant.Move(&j.state, jobOver)
 	j.countRecords()
 	j.SharedJob, j.firstFailure = nil, nil
 }

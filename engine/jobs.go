@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"mrlocal/internal/invariant"
 	"mrlocal/slots"
 )
 
@@ -13,14 +14,14 @@ func (c *coordinator) submit(j *runningJob) {
 	j.id = c.ledger.Submit(c.run.now(), j.spec())
 	// Later jobs of a chain find it running.
 	if ch.state < chainRunning {
-		move(&ch.state, chainRunning)
+		invariant.Move(&ch.state, chainRunning)
 	}
 	ch.current, ch.lastID = j, j.id
 	c.jobs = append(c.jobs, j)
 	// A job without any task is done at once, and no attempt will report that.
 	c.mayBeDone(j)
 	j.recordSample()
-	move(&j.state, jobFeeding)
+	invariant.Move(&j.state, jobFeeding)
 	if j.feeder != nil {
 		c.unfed = append(c.unfed, j)
 		c.feedAdmitted()
@@ -96,7 +97,7 @@ func (c *coordinator) fail(ch *chain, cause error) {
 		return
 	}
 	if j.state < jobEnded {
-		move(&j.state, jobEnded)
+		invariant.Move(&j.state, jobEnded)
 		c.ledger.Abort(c.run.now(), j.id)
 		c.mayBeDone(j)
 	}

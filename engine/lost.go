@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"mrlocal/engine/source"
+	"mrlocal/internal/invariant"
 	"mrlocal/slots"
 	"mrlocal/spill/runs"
 )
@@ -125,7 +126,7 @@ func (c *coordinator) handOverSource(a *runningAttempt) {
 	}
 	for _, b := range c.order {
 		if b.state == attemptWaiting && !c.onLostTracker(b) && a.sameTask(b) && b.job.state < jobEnded && !c.sourceInUse(b) {
-			move(&b.state, attemptRunning)
+			invariant.Move(&b.state, attemptRunning)
 			b.source <- b.job.maps[b.ID.Task].source
 		}
 	}

@@ -1,32 +1,9 @@
 package engine
 
-import (
-	"fmt"
-	"slices"
-
-	"mrlocal/internal/invariant"
-)
-
 // The states of chains, jobs and attempts are ordered: whatever has reached a
 // state never goes back to an earlier one, so that `state >= jobEnded` asks
 // whether the job has ended, however far it has come since. Only the
 // coordinator reads and changes them.
-
-// state is one of the enums below. next lists the states that may follow.
-type state[S any] interface {
-	~uint8
-	fmt.Stringer
-	next() []S
-}
-
-// move changes a state. In a checked build it panics where the table does not
-// allow the transition.
-func move[S state[S]](from *S, to S) {
-	if invariant.Enabled {
-		invariant.Check(slices.Contains((*from).next(), to), "engine: %T goes from %v to %v", to, *from, to)
-	}
-	*from = to
-}
 
 // chainState is how far a chain has come.
 type chainState uint8
@@ -43,7 +20,7 @@ func (s chainState) String() string {
 	return [...]string{"waiting", "opening", "running", "settling", "ended"}[s]
 }
 
-func (s chainState) next() []chainState {
+func (s chainState) Next() []chainState {
 	return [...][]chainState{
 		chainWaiting:  {chainOpening, chainEnded}, // ended: a chain that it waits for has failed
 		chainOpening:  {chainRunning, chainSettling},
@@ -69,7 +46,7 @@ func (s jobState) String() string {
 	return [...]string{"opened", "feeding", "sealed", "ended", "released", "over"}[s]
 }
 
-func (s jobState) next() []jobState {
+func (s jobState) Next() []jobState {
 	return [...][]jobState{
 		jobOpened:   {jobFeeding, jobEnded}, // ended: the run was interrupted while it was opened
 		jobFeeding:  {jobSealed, jobEnded},
@@ -96,7 +73,7 @@ func (s attemptState) String() string {
 	return [...]string{"waiting", "running", "ended", "abandoned"}[s]
 }
 
-func (s attemptState) next() []attemptState {
+func (s attemptState) Next() []attemptState {
 	return [...][]attemptState{
 		attemptWaiting:   {attemptRunning, attemptEnded, attemptAbandoned},
 		attemptRunning:   {attemptEnded, attemptAbandoned},

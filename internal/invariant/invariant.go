@@ -10,7 +10,10 @@
 // may be used by every layer.
 package invariant
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Check panics if ok is false and checks are on. Go evaluates the arguments in any case,
 // so costly ones have to be guarded with Enabled.
@@ -18,6 +21,23 @@ func Check(ok bool, format string, args ...any) {
 	if Enabled && !ok {
 		panic("invariant: " + fmt.Sprintf(format, args...))
 	}
+}
+
+// State is an ordered enum of states: whatever has reached a state never goes back to an
+// earlier one. Next lists the states that may follow.
+type State[S any] interface {
+	~uint8
+	fmt.Stringer
+	Next() []S
+}
+
+// Move changes a state. In a checked build it panics if Next does not list the transition.
+// The caller holds what guards the state.
+func Move[S State[S]](from *S, to S) {
+	if Enabled {
+		Check(slices.Contains((*from).Next(), to), "%T goes from %v to %v", to, *from, to)
+	}
+	*from = to
 }
 
 // Mangle overwrites a buffer whose borrower must not read it any more, so that a borrower

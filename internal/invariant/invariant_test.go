@@ -19,3 +19,25 @@ func TestMangleWritesInACheckedBuildOnly(t *testing.T) {
 		t.Errorf("got %q, checks on: %v", p, Enabled)
 	}
 }
+
+// phase is a State for the test: each phase leads to the next one only.
+type phase uint8
+
+func (p phase) String() string { return string('a' + rune(p)) }
+
+func (p phase) Next() []phase { return []phase{p + 1} }
+
+func TestACheckedBuildKnowsTheTransitions(t *testing.T) {
+	var p phase
+	Move(&p, 1)
+	Move(&p, 2)
+	if p != 2 {
+		t.Errorf("moved to %v", p)
+	}
+	defer func() {
+		if r := recover(); (r != nil) != Enabled {
+			t.Errorf("recovered %v, checks on: %v", r, Enabled)
+		}
+	}()
+	Move(&p, 0)
+}

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"mrlocal/internal/disk"
+	"mrlocal/internal/invariant"
 	"mrlocal/internal/membudget"
 	"mrlocal/internal/tempdir"
 )
@@ -38,10 +39,30 @@ type Spool struct {
 		file *tempdir.File // nil: the text is in memory
 		name string        // of the temporary file; "": the text is in memory
 
-		sealed, released bool
-		draining         bool // WriteTo reads the pieces without the lock
-		err              error
+		state state
+		// passing is no state: it comes and goes in each of them. WriteTo sets it while it
+		// reads the pieces without the lock, so nothing may free them. Whatever asks for
+		// that meanwhile, an eviction gives up, and a release leaves it to WriteTo.
+		passing bool
+		err     error // the first one of a Write or Seal
 	}
+}
+
+// state is how far a spool has come.
+type state uint8
+
+const (
+	writing  state = iota // Write appends
+	sealed                // the text is complete; a file holds no descriptor while it waits
+	released              // nobody needs the text; it is freed, or WriteTo frees it at its end
+)
+
+func (s state) String() string { return [...]string{"writing", "sealed", "released"}[s] }
+
+// Next lists the states that may follow s. A failed attempt releases a spool that it still
+// writes.
+func (s state) Next() []state {
+	return [...][]state{writing: {sealed, released}, sealed: {released}, released: nil}[s]
 }
 
 // spoolPiece is a part of the text in memory.
@@ -62,7 +83,7 @@ func New(memory *membudget.Budget, createTemp func() (*tempdir.File, error)) *Sp
 func (s *Spool) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.mu.err == nil && (s.mu.released || s.mu.sealed) {
+	if s.mu.err == nil && s.mu.state != writing {
 		s.mu.err = fmt.Errorf("output: spool: %w", os.ErrClosed)
 	}
 	if s.mu.err != nil {
@@ -171,14 +192,14 @@ func (s *Spool) freeMemory() {
 func (s *Spool) Evict() (freedBytes int64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.mu.lease == nil || s.mu.draining || s.mu.released {
+	if s.mu.lease == nil || s.mu.passing {
 		return 0, nil
 	}
 	freedBytes = s.mu.lease.Granted()
 	if err := s.spill(); err != nil {
 		return 0, err
 	}
-	if s.mu.sealed {
+	if s.mu.state == sealed {
 		err = s.closeFile()
 	}
 	return freedBytes, err
@@ -196,11 +217,14 @@ func (s *Spool) closeFile() error {
 	return s.mu.err
 }
 
-// Seal ends the writing. It returns the first error of a Write.
+// Seal ends the writing. It returns the first error of a Write. After Release, and when
+// called again, it changes nothing.
 func (s *Spool) Seal() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mu.sealed = true
+	if s.mu.state == writing {
+		invariant.Move(&s.mu.state, sealed)
+	}
 	if s.mu.err != nil {
 		return s.mu.err
 	}
@@ -219,13 +243,15 @@ func (s *Spool) Bytes() int64 {
 func (s *Spool) Release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mu.released = true
+	if s.mu.state != released {
+		invariant.Move(&s.mu.state, released)
+	}
 	s.free()
 }
 
 // free frees everything, unless the text is being passed on. s.mu is held.
 func (s *Spool) free() {
-	if s.mu.draining {
+	if s.mu.passing {
 		return
 	}
 	s.freeMemory()
@@ -239,7 +265,7 @@ func (s *Spool) free() {
 // call it, before or after Seal.
 func (s *Spool) WriteTo(w io.Writer) (int64, error) {
 	s.mu.Lock()
-	if s.mu.released {
+	if s.mu.state == released {
 		s.mu.Unlock()
 		return 0, fmt.Errorf("output: spool: %w", os.ErrClosed)
 	}
@@ -247,14 +273,14 @@ func (s *Spool) WriteTo(w io.Writer) (int64, error) {
 		s.mu.Unlock()
 		return s.copyFile(w)
 	}
-	s.mu.draining = true
+	s.mu.passing = true
 	pieces := s.mu.pieces
 	s.mu.Unlock()
 	defer func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.mu.draining = false
-		if s.mu.released {
+		s.mu.passing = false
+		if s.mu.state == released {
 			s.free()
 		}
 	}()
@@ -324,7 +350,7 @@ func (r *Reader) Read(p []byte) (int, error) {
 func (r *Reader) ReadAt(p []byte, offset int64) (int, error) {
 	s := r.spool
 	s.mu.RLock()
-	if s.mu.released {
+	if s.mu.state == released {
 		s.mu.RUnlock()
 		return 0, fmt.Errorf("output: spool: %w", os.ErrClosed)
 	}

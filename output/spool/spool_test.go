@@ -259,4 +259,65 @@ func TestReleaseFromElsewhereAtAnyMoment(t *testing.T) {
 	}
 }
 
+// TestEachCallInEachState also shows, in a checked build, that no call goes back to an
+// earlier state.
+func TestEachCallInEachState(t *testing.T) {
+	enter := map[state]func(*Spool) error{
+		writing:  func(*Spool) error { return nil },
+		sealed:   (*Spool).Seal,
+		released: func(s *Spool) error { s.Release(); return nil },
+	}
+	for from, reach := range enter {
+		for _, next := range enter {
+			w := newKit(t, 4<<20)
+			s := w.spool()
+			_, err := s.Write([]byte("text"))
+			must(t, errors.Join(err, reach(s)))
+			must(t, next(s))
+			if s.mu.state < from {
+				t.Errorf("a spool that was %v is %v", from, s.mu.state)
+			}
+			if _, err := s.Write([]byte("x")); (err == nil) != (s.mu.state == writing) {
+				t.Errorf("written while %v: %v", s.mu.state, err)
+			}
+			if _, err := s.WriteTo(io.Discard); (err == nil) != (s.mu.state != released) {
+				t.Errorf("read while %v: %v", s.mu.state, err)
+			}
+			s.Release()
+		}
+	}
+}
+
+// releasing is a writer that releases the spool whose text it gets.
+type releasing struct {
+	spool *Spool
+	got   []byte
+}
+
+func (w *releasing) Write(p []byte) (int, error) {
+	w.spool.Release()
+	if freed, err := w.spool.Evict(); freed != 0 || err != nil {
+		return 0, errors.New("text was evicted while it was passed on")
+	}
+	w.got = append(w.got, p...)
+	return len(p), nil
+}
+
+func TestTextThatIsPassedOnIsFreedAfterThat(t *testing.T) {
+	w := newKit(t, 4<<20)
+	s := w.spool()
+	want := partText(1, 1<<20)
+	_, err := s.Write(want)
+	must(t, errors.Join(err, s.Seal()))
+	to := &releasing{spool: s}
+	_, err = s.WriteTo(to)
+	must(t, err)
+	if !bytes.Equal(to.got, want) {
+		t.Error("the text that was passed on is wrong")
+	}
+	if left := w.memory.Leased(); left != 0 {
+		t.Errorf("%d bytes are still leased", left)
+	}
+}
+
 func onDisk(s *Spool) bool { return s.mu.file != nil }
