@@ -51,7 +51,7 @@ type batch struct {
 
 // batch reads the flags. load reads the file.
 func (r *reader) batch() *batch {
-	b := &batch{scheduling: r.scheduling(mostTrackers, mostSlots)}
+	b := &batch{scheduling: r.scheduling(mostTrackers, mostSlots, 1)}
 	r.engineOptions(&b.engine)
 	r.bandwidths(&b.engine)
 	return b

@@ -10,7 +10,6 @@ import (
 	"mrlocal/output/compress"
 	"mrlocal/slots"
 	"mrlocal/slots/policy/registry"
-	"mrlocal/slots/setup"
 	"mrlocal/spill/runs"
 	"mrlocal/trace"
 )
@@ -45,16 +44,8 @@ func toggle(name, short, help string) flagSpec {
 func runFlags(shortOutput string) []flagSpec {
 	// The order of the flags is the order of the help.
 	flags := jobFlags(shortOutput)
-	flags = append(flags,
-		value("sched", "slot policy `NAME`; mrlocal policies lists them", defaultPolicy),
-		value("map-slots", "`N` home map slots on each tracker", "its cores minus the reduce slots"),
-		value("reduce-slots", "`N` home reduce slots on each tracker", "a sixth of its cores, at least 1"),
-		value("trackers", "`N` trackers; each is a group of cores", "1"),
-		value("max-slots", maxSlotsHelp, "twice the home slots"),
-		slowstartFlag(""),
-		value("attempts", "`N` attempts at each task", "4"))
-	flags = append(flags, policyFlags()...)
-	flags = append(flags, placementFlags("")...)
+	flags = append(flags, value("sched", "slot policy `NAME`; mrlocal policies lists them", defaultPolicy))
+	flags = append(flags, schedulingFlags("")...)
 	flags = append(append(append(flags, bandwidthFlags()...), engineFlags()...),
 		value("resume", "keep the outputs of maps with a journal in `DIR`: after a kill or a full disk the same command goes on, and no committed map runs again; the job must have reduces, and inputs that are no streams", "nothing is kept"),
 		value("events", "write every fact and decision to `FILE`, one JSON object per line", ""),
@@ -156,12 +147,10 @@ func (r *reader) memory() int64 {
 // runOptions turns the flags of runFlags into the options of a run.
 func runOptions(line argv.Line) (mrlocal.Options, error) {
 	r := newReader(line)
-	o := mrlocal.Options{
-		Policy: r.policy(),
-		Config: setup.Config{MapSlots: r.Count("map-slots", 1, mostSlots), ReduceSlots: r.Count("reduce-slots", 0, mostSlots), Trackers: r.Count("trackers", 1, mostTrackers), MaxSlots: r.Count("max-slots", 1, 2*mostSlots), Slowstart: r.Share("slowstart"), Attempts: r.Count("attempts", 1, mostAttempts), Replicas: r.Count("replicas", 1, mostTrackers), LocalityDelay: r.Time("locality-delay", true), RemotePenalty: r.factor("remote-penalty"), Slow: r.slow()},
-	}
-	_, given := line.Value("reduce-slots")
-	o.NoReduces = given && o.ReduceSlots == 0 // in the options, 0 stands for the default
+	s := r.scheduling(mostTrackers, mostSlots, 0)
+	o := mrlocal.Options{Config: s.Config, Policy: r.policy(&s)}
+	// In the options, 0 reduce slots stand for the default.
+	o.NoReduces = line.Has("reduce-slots") && o.ReduceSlots == 0
 	r.jobOptions(&o)
 	r.engineOptions(&o)
 	r.bandwidths(&o)
@@ -226,18 +215,17 @@ func inputs(r *reader) []string {
 	return paths
 }
 
-// policy returns the policy of a single run.
-func (r *reader) policy() slots.Policy {
+// policy returns the policy of a single run, with the options of s.
+func (r *reader) policy(s *scheduling) slots.Policy {
 	name, ok := r.Line.Value("sched")
 	if !ok {
 		name = defaultPolicy
 	}
-	known := registry.Names() // checked first: checkPolicy suggests the nearest name
-	r.checkPolicy(name, known)
+	r.checkPolicy(name, registry.Names()) // first, because it suggests the nearest name
 	if r.Err != nil {
 		return nil
 	}
-	p, err := registry.New(name, r.policyOptions())
+	p, err := s.newPolicy(name)
 	r.Keep(err)
 	return p
 }

@@ -21,24 +21,32 @@ import (
 // mostPenalty bounds --remote-penalty and the factors of --slow.
 const mostPenalty = 1000
 
-// scheduling holds the flags that say which task may run where. Batches and simulations
-// have the same ones. A flag that was not given is 0, or nil.
+// scheduling holds the flags that say which task may run where. Runs, batches and
+// simulations have the same ones. A flag that was not given is 0, or nil.
 type scheduling struct {
 	setup.Config
 	policy policy.Options
 }
 
-// schedulingFlags returns the flags of a run of a workload file. elsewhere says where
-// the value of a flag that is not given comes from.
+// schedulingFlags returns the flags that say which task may run where. elsewhere says where
+// the value of a flag that is not given comes from; it is empty if there is no workload file,
+// and then the run is real.
 func schedulingFlags(elsewhere string) []flagSpec {
-	// Batches and simulations share these flags, so that a file means the same to both.
+	// All commands share these flags, so that a flag means the same in a run, a batch and a
+	// simulation.
+	simulated := func(slots string) string {
+		if elsewhere == "" {
+			return ""
+		}
+		return ", simulated " + slots
+	}
 	return append([]flagSpec{
-		value("trackers", "`N` trackers: groups of cores, or nodes of a simulated cluster", elsewhere+"1"),
-		value("map-slots", "home map slots a tracker, `N`", elsewhere+"by the cores of this machine when real, 2 simulated"),
-		value("reduce-slots", "home reduce slots a tracker, `N`", elsewhere+"by the cores of this machine when real, 1 simulated"),
+		value("map-slots", "`N` home map slots on each tracker", elsewhere+"its cores minus the reduce slots"+simulated("2")),
+		value("reduce-slots", "`N` home reduce slots on each tracker", elsewhere+"a sixth of its cores, at least 1"+simulated("1")),
+		value("trackers", "`N` trackers; each is a group of cores, or a node of a simulated cluster", elsewhere+"1"),
 		value("max-slots", maxSlotsHelp, "twice the home slots"),
 		slowstartFlag(elsewhere),
-		value("attempts", "attempts a task, `N`", "4"),
+		value("attempts", "`N` attempts at each task", "4"),
 	}, append(policyFlags(), placementFlags(elsewhere)...)...)
 }
 
@@ -112,14 +120,14 @@ const (
 )
 
 // scheduling reads schedulingFlags. trackers and slotsEach bound the trackers, and the
-// slots of each.
-func (r *reader) scheduling(trackers, slotsEach int) scheduling {
+// slots of each. leastReduces is the least --reduce-slots: only a single run can do without.
+func (r *reader) scheduling(trackers, slotsEach, leastReduces int) scheduling {
 	return scheduling{
 		policy: r.policyOptions(),
 		Config: setup.Config{
 			Trackers:    r.Count("trackers", 1, trackers),
 			MapSlots:    r.Count("map-slots", 1, slotsEach),
-			ReduceSlots: r.Count("reduce-slots", 1, slotsEach),
+			ReduceSlots: r.Count("reduce-slots", leastReduces, slotsEach),
 			// Twice the bound of one kind, because it counts the slots of both.
 			MaxSlots:      r.Count("max-slots", 1, 2*slotsEach),
 			Attempts:      r.Count("attempts", 1, mostAttempts),

@@ -64,7 +64,7 @@ type simulation struct {
 // simulation reads the flags of sim. It notes the first mistake in r.Err.
 func (r *reader) simulation() simulation {
 	return simulation{
-		scheduling: r.scheduling(mostNodes, mostNodeSlots),
+		scheduling: r.scheduling(mostNodes, mostNodeSlots, 1),
 		heartbeat:  r.Time("heartbeat", true),
 		cost:       r.Choice("cost", "l0", "l1", "l2"),
 	}

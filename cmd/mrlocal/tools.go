@@ -9,6 +9,7 @@ import (
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/tools"
 	"mrlocal/errs"
+	"mrlocal/slots/policy"
 )
 
 // toolCommands are the tools, for the list of commands. Their flags are read by
@@ -58,8 +59,9 @@ func toolEngineFlags() []flagSpec {
 // toolEngineOptions reads toolEngineFlags. The slots of a tool are those of a run.
 func toolEngineOptions(line argv.Line) (mrlocal.Options, error) {
 	r := newReader(line)
+	// The scheduling flags of a run are not read here: sort has a --seed with another meaning.
 	// The error of a bad policy stays in r.Err, as those of all flags.
-	o := mrlocal.Options{Policy: r.policy()}
+	o := mrlocal.Options{Policy: r.policy(&scheduling{policy: policy.DefaultOptions()})}
 	// 0 slots stand for the default of a run.
 	o.MapSlots, o.ReduceSlots = r.Count("map-slots", 1, mostSlots), r.Count("reduce-slots", 1, mostSlots)
 	o.CompressOutput = r.compression()
