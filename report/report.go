@@ -55,6 +55,7 @@ type Config struct {
 	ReduceSlots int `json:"reduce_slots"`
 	MaxSlots    int `json:"max_slots"` // home and extra slots
 
+	// nil in a simulation, so that its report has none of these fields.
 	*DataPlane // of real runs
 
 	Slowstart    float64 `json:"slowstart"`
@@ -238,6 +239,7 @@ func (r *Report) Matched() bool {
 // MeanJobSeconds returns the mean time from the submission of a job to its end, over the
 // jobs that succeeded; 0 if there is none. The jobs of a chain count as one.
 func (r *Report) MeanJobSeconds() float64 {
+	// A chain succeeds if its last job does, and ends with it.
 	last := map[string]*Job{} // of a chain, by the name of its first job
 	for i := range r.Jobs {
 		if j := &r.Jobs[i]; j.StepOf != "" {
@@ -251,6 +253,7 @@ func (r *Report) MeanJobSeconds() float64 {
 		if j.StepOf != "" {
 			continue
 		}
+		// The job is a chain by itself unless later steps exist.
 		end := j
 		if l := last[j.Name]; l != nil {
 			end = l
@@ -270,6 +273,7 @@ func (r *Report) MeanJobSeconds() float64 {
 // makespan is the time of the latest fact. The Ledger does not show the names of its
 // jobs; Describe adds them.
 func FromLedger(kind string, l *slots.Ledger) *Report {
+	// The slices of the report are made with length 0, not nil: JSON then has [] and not null.
 	c, st := l.Config(), l.Stats()
 	r := &Report{
 		Schema: 1, Kind: kind, Policy: c.PolicyName, MakespanSeconds: seconds(l.Now()), Utilisation: st.Utilisation(), Moves: st.Moves,
@@ -295,12 +299,14 @@ func config(c *slots.Config) Config {
 		Seed: c.Seed, Replicas: int(c.Replicas), GroupTrackers: int(c.GroupTrackers), LocalityDelayS: seconds(c.LocalityDelay), Options: c.Options,
 	}
 	for _, s := range c.Slots {
+		// Trackers are numbered from 0. All have the same slots, so the first one is counted.
 		r.Trackers = max(r.Trackers, int(s.Tracker)+1)
 		if s.Tracker != 0 {
 			continue
 		}
 		r.MaxSlots++
 		switch {
+		// An extra slot counts in MaxSlots only, whatever its home kind.
 		case s.Extra:
 		case s.Home == slots.Map:
 			r.MapSlots++
@@ -317,6 +323,7 @@ func profile(l *slots.Ledger, id slots.JobID) *JobProfile {
 		return nil
 	}
 	shares := func(v demand.Vector) Demand { return Demand{Share(v.CPU), Share(v.IO), Share(v.Memory)} }
+	// Without a profile of the job's own the policy uses a default, which the report marks.
 	p, given := l.JobProfile(id)
 	return &JobProfile{Assumed: !given, Map: shares(p.Map), Shuffle: shares(p.Shuffle), Reduce: shares(p.Reduce)}
 }
@@ -324,6 +331,7 @@ func profile(l *slots.Ledger, id slots.JobID) *JobProfile {
 // job returns what the Ledger knows of a job.
 func job(l *slots.Ledger, id slots.JobID) Job {
 	t := l.JobTimes(id)
+	// The first result counts the tasks that are done.
 	_, maps := l.JobTasks(id, slots.Map)
 	_, reduces := l.JobTasks(id, slots.Reduce)
 	m, r := l.JobCounts(id, slots.Map), l.JobCounts(id, slots.Reduce)
@@ -342,6 +350,7 @@ func job(l *slots.Ledger, id slots.JobID) Job {
 func (r *Report) Describe(id slots.JobID, spec *slots.JobSpec) {
 	j := &r.Jobs[id]
 	j.Name, j.Pool, j.User = spec.Name, spec.Pool, spec.User
+	// The Ledger gives such a job a pool of its own name.
 	if j.Pool == "" {
 		j.Pool = spec.Name
 	}
@@ -365,6 +374,7 @@ func seconds(d time.Duration) float64 {
 // WriteJSON writes a report file to w: an object for one report, an array for several. It
 // fails if w does.
 func WriteJSON(w io.Writer, reports []*Report) error {
+	// One run is an object, so that scripts need no index.
 	var what any = reports
 	if len(reports) == 1 {
 		what = reports[0]
@@ -384,6 +394,7 @@ func WriteTable(w io.Writer, reports []*Report) error {
 	if _, err := fmt.Fprintln(t, "policy\tmakespan\tmean job time\tutilisation\tmoves\tfairness (Jain)\tlent\thoarding\t"); err != nil {
 		return err
 	}
+	// Whole columns are formatted together, so that their numbers have the same form.
 	makespan := durations(reports, func(r *Report) float64 { return r.MakespanSeconds })
 	mean := durations(reports, (*Report).MeanJobSeconds)
 	lent := durations(reports, func(r *Report) float64 { return r.LentSlotSeconds })
@@ -399,6 +410,7 @@ func WriteTable(w io.Writer, reports []*Report) error {
 // durations returns a column of times in seconds, all with the same number of decimals:
 // none if no time has a fraction, one if a time has a thousand seconds, else three.
 func durations(reports []*Report, of func(r *Report) float64) (column []string) {
+	// Simulated times are often whole seconds; decimals would only repeat zeros.
 	digits, most := 0, 0.0
 	for _, r := range reports {
 		s := of(r)

@@ -41,15 +41,21 @@ const maxLineBytes, maxHeaderBytes = 64 << 20, 2 << 30
 
 // Decoder reads an event file. It keeps one line and all texts.
 type Decoder struct {
+	// What callers of the methods get; valid as long as the Decoder.
 	header Header
-	scan   *bufio.Scanner
-	line   int
-	count  uint64
-	hash   *xxhash.Digest
-	ops    map[string]Op
-	texts  [][]string
-	rules  map[string]int32 // numbers of texts, by rule
-	fields fields           // of the current line
+	// scan reads the lines after the header. line is the number of the last one, count the events
+	// so far, and hash covers all lines so far.
+	scan  *bufio.Scanner
+	line  int
+	count uint64
+	hash  *xxhash.Digest
+	// ops finds an Op by its name in the file. texts is the table of texts, which grows with the
+	// file; number 0 stands for none.
+	ops   map[string]Op
+	texts [][]string
+	rules map[string]int32 // numbers of texts, by rule
+	// The fields point into the line, so they are valid until the next one is read.
+	fields fields // of the current line
 }
 
 // NewDecoder reads the header from r. It fails if r is not an event file, or has
@@ -60,6 +66,7 @@ func NewDecoder(r io.Reader) (*Decoder, error) {
 		d.ops[op.String()] = op
 	}
 	in := bufio.NewReaderSize(r, 64<<10)
+	// The header does not go through the scanner, whose lines are bounded more tightly.
 	line, err := headerLine(in)
 	if err != nil {
 		return nil, fmt.Errorf("read events: %w", err)
@@ -67,6 +74,7 @@ func NewDecoder(r io.Reader) (*Decoder, error) {
 	d.scan = bufio.NewScanner(in)
 	d.scan.Buffer(make([]byte, 0, 64<<10), maxLineBytes)
 	var h fileHeader
+	// Other JSON files may begin with a schema too; the kind tells them apart.
 	if err := json.Unmarshal(line, &h); err != nil || h.Kind != fileKind {
 		return nil, fmt.Errorf("read events: %w", errNotOurs)
 	}
@@ -81,6 +89,8 @@ func NewDecoder(r io.Reader) (*Decoder, error) {
 // headerLine reads the first line, if it begins like a header.
 func headerLine(in *bufio.Reader) (line []byte, err error) {
 	const begin = `{"schema":`
+	// A look at the first bytes keeps a large file of another kind from being read into memory as
+	// one line.
 	switch start, err := in.Peek(len(begin)); {
 	case len(start) == 0 && err == io.EOF:
 		return nil, errors.New("empty")
@@ -89,6 +99,7 @@ func headerLine(in *bufio.Reader) (line []byte, err error) {
 	case string(start) != begin:
 		return nil, errNotOurs
 	}
+	// ReadSlice returns parts of a long line, which are joined here.
 	for err = bufio.ErrBufferFull; err == bufio.ErrBufferFull && len(line) < maxHeaderBytes; {
 		var part []byte
 		part, err = in.ReadSlice('\n')
@@ -134,6 +145,7 @@ func (d *Decoder) sum(line []byte) {
 // ErrCut or ErrChanged if it is not. An error in a line is a *SyntaxError.
 func (d *Decoder) Next() (Event, error) {
 	line, err := d.next()
+	// A whole file ends with the line "end", so the end of the file comes too early here.
 	if err == io.EOF {
 		return Event{}, ErrCut
 	}
@@ -146,6 +158,7 @@ func (d *Decoder) Next() (Event, error) {
 		}
 		return Event{}, &SyntaxError{d.line, err}
 	}
+	// The last line is no event, and its own hash does not cover it.
 	if op, _ := d.fields.get("op"); string(op) == `"end"` {
 		return Event{}, d.end()
 	}
@@ -166,6 +179,7 @@ func (d *Decoder) end() error {
 	if string(hash) != want || string(events) != strconv.FormatUint(d.count, 10) {
 		return ErrChanged
 	}
+	// The hash was right, so this is a second file behind the first, or an addition by hand.
 	if _, err := d.next(); err != io.EOF {
 		return &SyntaxError{d.line, errAfterEnd}
 	}
@@ -185,6 +199,7 @@ func (d *Decoder) event() (Event, error) {
 	f := fieldReader{fields: d.fields}
 	e.Seq = uint64(f.number("seq", 64))
 	e.At = time.Duration(f.number("at", 64))
+	// The table of shapes says which fields the line must have. Others that it has are ignored.
 	part := func(has parts, name string) int32 {
 		if s.parts&has == 0 {
 			return 0
@@ -201,6 +216,7 @@ func (d *Decoder) event() (Event, error) {
 	if s.parts&hasRule != 0 {
 		e.Ref = d.rule(&f)
 	}
+	// The numbers of bits and names agree.
 	for i, name := range flagNames {
 		if bit := Flags(1) << i; s.flags&bit != 0 && string(f.field(name)) == "true" {
 			e.Flags |= bit
@@ -214,8 +230,10 @@ func (d *Decoder) event() (Event, error) {
 			values[i] = f.number(name, 64)
 		}
 	}
+	// Fields that the Op does not use stay 0, so decoded events compare with recorded ones.
 	e.A, e.B, e.C, e.D, e.E, e.F = values[0], values[1], values[2], values[3], values[4], values[5]
 	if len(s.texts) > 0 {
+		// Each such event gets texts of its own. They are few: one set for each job.
 		texts := make([]string, len(s.texts))
 		for i, name := range s.texts {
 			texts[i] = f.text(name)
@@ -269,6 +287,7 @@ func (f *fieldReader) text(name string) string { return string(f.unquoted(name))
 // unquoted returns a field's text, which may be a part of the line.
 func (f *fieldReader) unquoted(name string) []byte {
 	v := f.field(name)
+	// The common case needs no copy of the text.
 	if plain, next := plainText(v, 0); next == len(v) {
 		return plain
 	}

@@ -15,6 +15,7 @@ type field struct {
 type fields []field
 
 func (f fields) get(name string) (json.RawMessage, bool) {
+	// An event has about ten fields, so a plain search is enough.
 	for i := len(f) - 1; i >= 0; i-- {
 		if string(f[i].name) == name {
 			return f[i].value, true
@@ -29,6 +30,7 @@ func (f fields) split(line []byte) (fields, error) {
 	if plain, ok := f.splitPlain(line); ok {
 		return plain, nil
 	}
+	// A line that was edited by hand may have blanks or escapes.
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(line, &all); err != nil {
 		return f, err
@@ -47,6 +49,7 @@ func (f fields) splitPlain(line []byte) (_ fields, ok bool) {
 		return f, false
 	}
 	for i := 1; ; i++ { // i is behind { or ,
+		// A negative index says that the line needs the general reader.
 		name, next := plainText(line, i)
 		if next < 0 || next >= len(line) || line[next] != ':' {
 			return f, false
@@ -63,6 +66,7 @@ func (f fields) splitPlain(line []byte) (_ fields, ok bool) {
 		f = append(f, field{name, line[from:i]})
 		switch {
 		case line[i] == '}':
+			// Anything behind the object makes the line invalid.
 			return f, i == len(line)-1
 		case line[i] != ',':
 			return f, false
@@ -103,6 +107,7 @@ func plainLiteral(line []byte, i int) (next int) {
 	for next < len(line) && '0' <= line[next] && line[next] <= '9' {
 		next++
 	}
+	// JSON has no leading zeros.
 	if next == digits || line[digits] == '0' && next > digits+1 {
 		return -1
 	}

@@ -55,6 +55,8 @@ const (
 //
 // Gantt fails if w does.
 func (t *Timeline) Gantt(w io.Writer, o GanttOptions) error {
+	// The rows are ordered by tracker. The slots of the timeline stay in the order of their
+	// numbers.
 	slots := slices.Clone(t.slots)
 	slices.SortStableFunc(slots, func(a, b Slot) int { return cmp.Compare(a.Tracker, b.Tracker) })
 	label := t.label()
@@ -65,9 +67,11 @@ func (t *Timeline) Gantt(w io.Writer, o GanttOptions) error {
 		o.Cell = t.Cell(o.Width)
 	}
 	o.By = t.grouping(o.By)
+	// The last cell may be used in part.
 	columns := int((t.End + o.Cell - 1) / o.Cell)
 	rows := newGanttRows(len(slots), columns, o.Cell)
 	t.bookAll(rows, o.By, o.Cell)
+	// The letters that appear; the legend names only these.
 	drawn := map[byte]bool{}
 
 	var b strings.Builder
@@ -78,6 +82,7 @@ func (t *Timeline) Gantt(w io.Writer, o GanttOptions) error {
 			fmt.Fprintf(&b, "tracker %d\n", s.Tracker)
 		}
 		row := &rows[s.ID]
+		// Most extra slots never open, and their rows would say nothing.
 		if s.Extra && !row.used {
 			continue
 		}
@@ -125,6 +130,7 @@ func newGanttRows(slots, columns int, cell time.Duration) []ganttRow {
 	for i := range rows {
 		rows[i] = ganttRow{letter: make([]byte, columns), most: make([]time.Duration, columns), idle: make([]time.Duration, columns)}
 		for c := range rows[i].idle {
+			// Each attempt that is booked takes its time from this.
 			rows[i].idle[c] = cell
 		}
 	}
@@ -136,6 +142,7 @@ func (t *Timeline) grouping(by Grouping) Grouping {
 	switch {
 	case by != ByDefault:
 		return by
+	// Letters that many jobs share say little. Pools help if there are fewer of them.
 	case int(t.jobs) > len(ganttHome) && len(t.pools) > 1 && len(t.pools) < int(t.jobs):
 		return ByPool
 	}
@@ -149,6 +156,7 @@ func (t *Timeline) bookAll(rows []ganttRow, by Grouping, cell time.Duration) {
 	if by != ByPhase {
 		phases = nil
 	}
+	// Phases are in the order of time over all attempts, so each attempt needs its own last one.
 	begun := make([]phaseStart, len(t.spans)) // of each attempt, the phase that it is in
 	for i := range t.spans {
 		s := &t.spans[i]
@@ -159,6 +167,7 @@ func (t *Timeline) bookAll(rows []ganttRow, by Grouping, cell time.Duration) {
 		rows[s.slot].book(t.letterOf(s, begun[span].phase, by), begun[span].at, to, cell)
 	}
 	for _, p := range phases {
+		// The phase before ends where this one begins.
 		book(p.span, p.at)
 		begun[p.span] = p
 	}
@@ -203,12 +212,14 @@ var (
 // book adds the use of the slot from from to to.
 func (r *ganttRow) book(letter byte, from, to, cell time.Duration) {
 	r.used = true
+	// An attempt of zero length still counts as a use of the slot, but takes no cell.
 	for c := int(from / cell); c < len(r.letter); c++ {
 		start, end := max(from, time.Duration(c)*cell), min(to, time.Duration(c+1)*cell)
 		if end <= start {
 			break
 		}
 		r.idle[c] -= end - start
+		// The comparison is strict, so the earlier of two equal attempts keeps the cell.
 		if end-start > r.most[c] {
 			r.most[c], r.letter[c] = end-start, letter
 		}
@@ -219,6 +230,7 @@ func (r *ganttRow) text() []byte {
 	out := make([]byte, len(r.letter))
 	for c := range out {
 		out[c] = r.letter[c]
+		// A cell shows its longest state, and idleness is one of them.
 		if r.letter[c] == 0 || r.idle[c] > r.most[c] {
 			out[c] = '.'
 		}
@@ -227,6 +239,7 @@ func (r *ganttRow) text() []byte {
 }
 
 const (
+	// The signs of the second line stand above the digits 0 to 9 on an American keyboard.
 	ganttHome = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 	ganttLent = "abcdefghijklmnopqrstuvwxyz)!@#$%^&*("
 )
@@ -243,6 +256,7 @@ func axis(b *strings.Builder, label, columns int, cell time.Duration) {
 	line := strings.Repeat(" ", label)
 	for c := 0; c < columns; c += 10 {
 		mark := (time.Duration(c) * cell).String()
+		// A mark that would touch the one before it is left out.
 		if at := label + c; at > len(line) || c == 0 {
 			line += strings.Repeat(" ", at-len(line)) + mark
 		}
@@ -259,6 +273,7 @@ func (t *Timeline) legend(b *strings.Builder, drawn map[byte]bool, o GanttOption
 	case ByPhase:
 		entries = append(entries, "phases:")
 		for p, letter := range phaseLetters {
+			// The bit 0x20 makes a capital letter lower case, which is how a lent slot is drawn.
 			if drawn[letter] || drawn[letter|0x20] {
 				entries = append(entries, fmt.Sprintf("%c %s", letter, phaseWords[p]))
 			}
@@ -271,6 +286,7 @@ func (t *Timeline) legend(b *strings.Builder, drawn map[byte]bool, o GanttOption
 			}
 			names = append(names, name)
 		}
+		// The number after the last pool, which poolOf returns for jobs without one.
 		names = append(names, "(no pool)")
 	default:
 		for job := range t.jobs {
@@ -285,6 +301,7 @@ func (t *Timeline) legend(b *strings.Builder, drawn map[byte]bool, o GanttOption
 
 // lettered returns an entry for each letter that was drawn, with the names that share it.
 func (t *Timeline) lettered(names []string, drawn map[byte]bool, by Grouping) []string {
+	// A job that never started has no letter in the picture, although it shares one.
 	started := make([]bool, len(names))
 	for i := range t.spans {
 		switch by {
@@ -301,6 +318,8 @@ func (t *Timeline) lettered(names []string, drawn map[byte]bool, by Grouping) []
 			continue
 		}
 		first, more := -1, 0
+		// These numbers share the letter. It was drawn, so one of them has started, and first is
+		// set.
 		for n := letter; n < len(names); n += len(ganttHome) {
 			switch {
 			case !started[n]:
@@ -327,6 +346,7 @@ func (t *Timeline) lettered(names []string, drawn map[byte]bool, by Grouping) []
 func writeWrapped(b *strings.Builder, entries []string, width int) {
 	used := 0
 	for i, e := range entries {
+		// Names may be in any language; a rune counts as one column.
 		n := utf8.RuneCountInString(e)
 		switch {
 		case i == 0:
@@ -348,6 +368,7 @@ func writeWrapped(b *strings.Builder, entries []string, width int) {
 // cellFor returns the least round time (1, 2, 2.5 or 5 times a power of ten) with
 // which the given number of cells covers whole.
 func cellFor(whole time.Duration, columns int) time.Duration {
+	// Rounded up, so that the cells cover the whole time.
 	least := (whole + time.Duration(columns) - 1) / time.Duration(columns)
 	for unit := time.Duration(1); ; unit *= 10 {
 		for _, c := range []time.Duration{unit, 2 * unit, 5 * unit / 2, 5 * unit} {

@@ -19,8 +19,9 @@ const schema = 2
 // and a hash of all lines before it, so that readers notice a file that was cut or
 // changed.
 type JSONL struct {
-	w     *bufio.Writer
-	hash  *xxhash.Digest
+	w    *bufio.Writer
+	hash *xxhash.Digest
+	// The buffer of a line, used again for the next one.
 	line  []byte
 	count uint64
 }
@@ -46,6 +47,7 @@ const fileKind = "mrlocal-events"
 // Open writes the header.
 func (j *JSONL) Open(h *Header) error {
 	config := h.Config
+	// Every file has an object here, which readers need not check for null.
 	if config == nil {
 		config = json.RawMessage("{}")
 	}
@@ -74,6 +76,7 @@ func (j *JSONL) write(line []byte) error {
 
 // Close writes the last line.
 func (j *JSONL) Close() error {
+	// An error of this write stays in the buffer, and Flush returns it.
 	fmt.Fprintf(j.w, `{"op":"end","events":%d,"hash":"%016x"}`+"\n", j.count, j.hash.Sum64())
 	if err := j.w.Flush(); err != nil {
 		return fmt.Errorf("write events: %w", err)
@@ -89,6 +92,7 @@ func AppendJSON(dst []byte, e *Event, texts []string) []byte {
 	dst = strconv.AppendUint(append(dst, `{"seq":`...), e.Seq, 10)
 	dst = strconv.AppendInt(append(dst, `,"at":`...), int64(e.At), 10)
 	dst = appendText(append(dst, `,"op":`...), s.name)
+	// The order of the fields is part of the format: docs/formats.md.
 	number := func(has parts, name string, v int32) {
 		if s.parts&has != 0 {
 			dst = append(append(append(dst, `,"`...), name...), `":`...)
@@ -117,6 +121,7 @@ func AppendJSON(dst []byte, e *Event, texts []string) []byte {
 	values := [...]int64{e.A, e.B, e.C, e.D, e.E, e.F}
 	for i, name := range s.values {
 		dst = append(append(append(dst, `,"`...), name...), `":`...)
+		// A number that stands for a word is written as the word.
 		if i == 0 && s.words != nil {
 			dst = appendText(dst, nameOf(s.words, uint8(values[0])))
 		} else {
@@ -124,6 +129,7 @@ func AppendJSON(dst []byte, e *Event, texts []string) []byte {
 		}
 	}
 	for i, name := range s.texts {
+		// An event without texts is written without these fields; readers report the missing ones.
 		if i < len(texts) {
 			dst = append(append(append(dst, `,"`...), name...), `":`...)
 			dst = appendText(dst, texts[i])
@@ -147,6 +153,7 @@ func RuleOf(texts []string) Rule {
 // encoding/json.
 func appendText(dst []byte, text string) []byte {
 	plain := true
+	// Names are nearly always plain, and encoding/json would allocate for each.
 	for i := range len(text) {
 		if c := text[i]; c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf {
 			plain = false

@@ -57,10 +57,12 @@ func (t *Timeline) counts(step time.Duration) []poolCounts {
 	steps := int((t.End + step - 1) / step)
 	counts := make([]poolCounts, steps)
 	for i := range counts {
+		// By pool, in the order of Timeline.pools.
 		counts[i] = make(poolCounts, len(t.pools))
 	}
 	for i := range t.spans {
 		s := &t.spans[i]
+		// A job whose submission is not in the file has no pool.
 		if int(s.job) >= len(t.pool) || t.pool[s.job] < 0 {
 			continue
 		}
@@ -102,11 +104,14 @@ func (t *stepTable) fold(width int) {
 	if fit == len(t.pools) {
 		return
 	}
+	// The name of the last column depends on how many pools it adds up.
 	others := func(kept int) string { return fmt.Sprintf("%d others", len(t.pools)-kept) }
+	// The column of the others needs room too, so more pools may have to join it.
 	for fit > 1 && used+poolWidth(others(fit)) > width {
 		fit--
 		used -= poolWidth(t.pools[fit])
 	}
+	// One pool is shown even if the line gets too long.
 	fit = max(1, fit)
 	for i, c := range t.counts {
 		var sum [Kinds]int

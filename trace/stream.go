@@ -42,9 +42,11 @@ type (
 // Stream numbers events and hands them to its readers. Texts may be called from any
 // goroutine; all other methods belong to the owner.
 type Stream struct {
+	// The number of the last event.
 	seq    uint64
 	header *Header
 	sinks  []Sink
+	// Readers that may lose events, and never delay the owner.
 	follow []*Reader
 	err    error
 	rules  map[Rule]int32 // numbers of texts, by rule
@@ -147,6 +149,7 @@ func (s *Stream) Refer(texts ...string) int32 {
 // ReferRule adds a rule to the stream's table, unless it is there, and returns its
 // number. It allocates only for a new rule.
 func (s *Stream) ReferRule(rule Rule) int32 {
+	// A run has a few dozen rules and millions of decisions, so each rule is stored once.
 	ref, ok := s.rules[rule]
 	if !ok && rule != RuleNone {
 		ref = s.Refer(string(rule))
@@ -197,6 +200,7 @@ type Reader struct {
 // Follow adds a lossy reader and returns it. The reader holds at most capacity
 // unread events; capacity is rounded up to a power of two, at least 64.
 func (s *Stream) Follow(capacity int) *Reader {
+	// A power of two makes the index a mask.
 	n := 64
 	for n < capacity {
 		n *= 2
@@ -209,10 +213,12 @@ func (s *Stream) Follow(capacity int) *Reader {
 // offer adds e unless the ring is full. The coordinator calls it.
 func (r *Reader) offer(e *Event) {
 	w := r.written.Load()
+	// The counters never wrap, so their difference is the number of unread events.
 	if w-r.read.Load() == uint64(len(r.ring)) {
 		return
 	}
 	r.ring[w&uint64(len(r.ring)-1)] = *e
+	// The store publishes the event: the reader sees the place filled once it sees the counter.
 	r.written.Store(w + 1)
 }
 
@@ -225,6 +231,7 @@ func (r *Reader) Read(dst []Event) int {
 		dst[n] = r.ring[at&uint64(len(r.ring)-1)]
 		n++
 	}
+	// From here on the coordinator may overwrite the places that were read.
 	r.read.Store(at)
 	return n
 }

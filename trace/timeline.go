@@ -25,6 +25,7 @@ type Timeline struct {
 
 // span is an attempt's time on a slot.
 type span struct {
+	// Times are since the start of the run.
 	from, to  time.Duration // to < 0: the attempt has not ended
 	slot, job int32
 	kind      Kind
@@ -62,10 +63,12 @@ func (t *Timeline) Add(e *Event, texts []string) {
 
 // submit keeps the name and the pool of a job.
 func (t *Timeline) submit(job int32, name, pool string) {
+	// Job numbers are dense, but a file that was cut may skip some.
 	for int32(len(t.names)) <= job {
 		t.names, t.pool = append(t.names, ""), append(t.pool, -1)
 	}
 	t.names[job] = name
+	// There are few pools, so a search is enough.
 	i := slices.Index(t.pools, pool)
 	if i < 0 {
 		i = len(t.pools)
@@ -78,6 +81,7 @@ func (t *Timeline) submit(job int32, name, pool string) {
 // the attempts on them.
 func (t *Timeline) add(e *Event) {
 	t.End = max(t.End, e.At)
+	// Events of a broken file may name slots that the header lacks. Such events are ignored here.
 	if e.Op == OpHome && e.Slot >= 0 && int(e.Slot) < len(t.away) {
 		t.away[e.Slot] = e.Kind != t.slots[e.Slot].Home
 	}
@@ -87,6 +91,8 @@ func (t *Timeline) add(e *Event) {
 	if e.Op != OpStart && e.Op != OpFinish && e.Op != OpClose || e.Slot < 0 || int(e.Slot) >= len(t.open) {
 		return
 	}
+	// OpClose ends an attempt only where the tracker is lost. A drained slot closes after its
+	// attempt has ended.
 	if at := t.open[e.Slot]; at >= 0 {
 		t.spans[at].to = e.At
 		t.open[e.Slot] = -1
@@ -94,6 +100,8 @@ func (t *Timeline) add(e *Event) {
 	if e.Op == OpStart {
 		t.jobs = max(t.jobs, e.Job+1)
 		t.open[e.Slot] = int32(len(t.spans))
+		// A slot that has changed its home kind counts as lent, since the row is labelled with the
+		// kind that it had at the start.
 		t.spans = append(t.spans, span{from: e.At, to: -1, slot: e.Slot, job: e.Job, kind: e.Kind, lent: e.Has(Lent) || t.away[e.Slot]})
 	}
 }

@@ -30,6 +30,7 @@ import (
 type Kind uint8
 
 const (
+	// The numbers of kinds and phases are parts of digests, so they stay.
 	Map Kind = iota
 	Reduce
 )

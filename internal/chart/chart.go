@@ -46,6 +46,7 @@ func (c *Chart) Add(name string, p Point) {
 		i = len(c.Series) - 1
 	}
 	s := &c.Series[i]
+	// A configuration that was measured twice has its last value.
 	if at := slices.IndexFunc(s.Points, func(q Point) bool { return q.X == p.X }); at >= 0 {
 		s.Points[at] = p
 		return
@@ -74,23 +75,31 @@ const (
 // their markers stand side by side around the point.
 func (c *Chart) WriteSVG(w io.Writer) error {
 	x, y := c.axes()
+	// The legend stands right of the plot, so the longest name decides the width of the picture.
 	longest := 0
 	for _, s := range c.Series {
 		longest = max(longest, utf8.RuneCountInString(s.Name))
 	}
+	// 34 pixels are the sample of the line and a gap; 12 are the right margin.
 	width := left + plotWidth + legendGap + 34 + int(float64(longest)*letterWidth) + 12
+	// A chart of many series is as high as its legend.
 	height := max(top+plotHeight+below, top+legendRow*len(c.Series)+below)
+	// The picture is small, so it is built in memory and written with one call.
 	var b strings.Builder
+	// Screen readers read out the label; browsers show the title as a tooltip.
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" role="img" aria-label="%s">`+"\n", width, height, width, height, escape(c.Title))
 	b.WriteString(style)
 	fmt.Fprintf(&b, "<title>%s</title>\n<rect class=\"ground\" width=\"%d\" height=\"%d\"/>\n", escape(c.Title), width, height)
 	fmt.Fprintf(&b, `<text class="title" x="%d" y="26">%s</text>`+"\n", left, escape(c.Title))
 	c.grid(&b, x, y)
+	// All series are placed before the first is drawn, because a line has to know which others
+	// share its segments.
 	lines := c.place(x, y)
 	for i := range lines {
 		lines.line(&b, i)
 	}
 	c.legend(&b)
+	// A reader who sees dashes has to learn that they do not mean a gap in the data.
 	if lines.share() {
 		fmt.Fprintf(&b, `<text x="%d" y="%d">dashes in turn: equal values</text>`+"\n", left, top-6)
 	}
@@ -158,6 +167,8 @@ func (c *Chart) axes() (x, y axis) {
 func logAxisOf(values []float64, pixels float64) axis {
 	a := axis{low: 0, high: 1, step: 1, pixels: pixels, log: true}
 	if len(values) > 0 {
+		// The values are above 0 (Chart.Log), so their logarithms are finite. Equal values still
+		// get a decade.
 		a.low = math.Floor(math.Log10(slices.Min(values)))
 		a.high = max(math.Ceil(math.Log10(slices.Max(values))), a.low+1)
 	}
@@ -175,6 +186,8 @@ func dataAxisOf(values []float64, pixels float64) axis {
 	if len(values) == 0 {
 		return axisOf(nil, pixels)
 	}
+	// Series mostly share their X values, and each value gets one tick. The argument is not
+	// changed.
 	values = slices.Compact(slices.Sorted(slices.Values(values)))
 	a := axis{low: values[0], high: values[len(values)-1], pixels: pixels, pad: xPad, values: values}
 	if a.low == a.high { // the value stands in the middle
@@ -191,6 +204,8 @@ func axisOf(values []float64, pixels float64) axis {
 	if len(values) > 0 {
 		low, high = slices.Min(values), slices.Max(values)
 	}
+	// The bound is relative, so that errors of rounding in large values do not become an axis of
+	// their own.
 	if high-low <= 1e-9*max(math.Abs(low), math.Abs(high)) {
 		low, high = min(0, low), max(0, high)
 	}
@@ -198,6 +213,8 @@ func axisOf(values []float64, pixels float64) axis {
 		high = low + 1
 	}
 	const steps = 8
+	// The step starts at the power of ten below the exact step. One of the factors reaches it: 10
+	// always does.
 	step := math.Pow(10, math.Floor(math.Log10((high-low)/steps)))
 	for _, m := range []float64{1, 2, 5, 10} {
 		if (high-low)/(step*m) <= steps {
@@ -212,6 +229,7 @@ func axisOf(values []float64, pixels float64) axis {
 // at returns the distance of a value from the start of the axis, in pixels.
 func (a axis) at(v float64) float64 {
 	if a.log {
+		// low and high are logarithms already.
 		v = math.Log10(v)
 	}
 	return a.pad + (v-a.low)/(a.high-a.low)*(a.pixels-2*a.pad)
@@ -224,6 +242,7 @@ const labelGap = 10
 // ten times that.
 func (a axis) stride() int {
 	for unit := 1; ; unit *= 10 {
+		// A stride of all values ends the loop: a single label never touches another.
 		for _, n := range []int{unit, 2 * unit, 5 * unit} {
 			if n >= len(a.values) || a.apart(n) {
 				return n
@@ -236,6 +255,7 @@ func (a axis) stride() int {
 func (a axis) apart(n int) bool {
 	end := math.Inf(-1) // of the label before
 	for i := 0; i < len(a.values); i += n {
+		// Labels are centred on their values.
 		half := letterWidth * float64(len(a.word(a.values[i]))) / 2
 		if at := a.at(a.values[i]); at-half < end+labelGap {
 			return false
@@ -255,11 +275,13 @@ func (a axis) ticks() []float64 {
 		}
 		return ticks
 	}
+	// low and high are whole steps apart up to rounding, so the count is rounded and not cut off.
 	n := int(math.Round((a.high - a.low) / a.step))
 	ticks := make([]float64, n+1)
 	for i := range ticks {
 		ticks[i] = a.low + float64(i)*a.step
 		if a.log {
+			// Callers want values, not logarithms.
 			ticks[i] = math.Pow10(int(ticks[i]))
 		}
 	}
@@ -275,8 +297,11 @@ func (a axis) word(v float64) string {
 		rounded, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 6, 64), 64)
 		return strconv.FormatFloat(rounded, 'f', -1, 64)
 	}
+	// A step of 0.05 needs two decimals. The small term keeps a step of 0.1, whose logarithm may
+	// lie just below -1, at one decimal.
 	decimals := max(0, int(-math.Floor(math.Log10(a.step)+1e-9)))
 	text := strconv.FormatFloat(v, 'f', decimals, 64)
+	// A tick at 0 may be -0 after rounding, which would be written with its sign.
 	if strings.Trim(text, "-0.") == "" {
 		return strings.TrimPrefix(text, "-")
 	}
@@ -285,6 +310,7 @@ func (a axis) word(v float64) string {
 
 // grid draws the axes, their ticks and names, and the horizontal lines.
 func (c *Chart) grid(b *strings.Builder, x, y axis) {
+	// SVG counts y from the top, values grow upwards.
 	bottom := top + plotHeight
 	for _, v := range y.ticks() {
 		at := pixel(float64(bottom) - y.at(v))
@@ -300,6 +326,7 @@ func (c *Chart) grid(b *strings.Builder, x, y axis) {
 		at := pixel(left + x.at(v))
 		fmt.Fprintf(b, `<line class="axis" x1="%s" y1="%d" x2="%s" y2="%d"/>`+"\n", at, bottom, at, bottom+3)
 	}
+	// Both axes are one path: down the left side, then along the bottom.
 	fmt.Fprintf(b, `<path class="axis" fill="none" d="M%d %dV%dH%d"/>`+"\n", left, top, bottom, left+plotWidth)
 	fmt.Fprintf(b, `<text x="%d" y="%d" text-anchor="middle">%s</text>`+"\n", left+plotWidth/2, bottom+44, escape(c.XName))
 	fmt.Fprintf(b, `<text transform="translate(20 %d) rotate(-90)" text-anchor="middle">%s</text>`+"\n", top+plotHeight/2, escape(c.YName))
@@ -328,6 +355,7 @@ func (l lines) sharing(i int, has func([]Point) bool) (rank, count int) {
 		if n == i {
 			rank = count
 		}
+		// A series always counts itself, so count is at least 1.
 		if n == i || has(l[n]) {
 			count++
 		}
@@ -339,6 +367,8 @@ func (l lines) sharing(i int, has func([]Point) bool) (rank, count int) {
 func (l lines) segment(i int, a, b Point) (rank, count int) {
 	return l.sharing(i, func(points []Point) bool {
 		for n := 1; n < len(points); n++ {
+			// Rounded coordinates compare exactly. A segment in the opposite direction counts as
+			// another one.
 			if points[n-1] == a && points[n] == b {
 				return true
 			}
@@ -369,6 +399,7 @@ func (l lines) line(b *strings.Builder, i int) {
 		rank, count := l.segment(i, from, to)
 		if count > 1 {
 			l.shared(b, i, from, to, rank, count)
+			// The shared segment is a path of its own, so the common path is interrupted here.
 			move = true
 			continue
 		}
@@ -381,6 +412,7 @@ func (l lines) line(b *strings.Builder, i int) {
 	if path.Len() > 0 {
 		fmt.Fprintf(b, `<path class="s s%d"%s d="%s"/>`+"\n", i%colours, dashes(i), path.String())
 	}
+	// Markers come after the lines, so that they lie on top. Equal points spread around their X.
 	for n, p := range points {
 		rank, count := l.sharing(i, func(points []Point) bool { return slices.Contains(points, p) })
 		marker(b, i, p.X+(float64(rank)-float64(count-1)/2)*l.besides(i, n, count), p.Y)
@@ -392,6 +424,7 @@ const mostDash = 9
 
 // shared draws every count-th dash of a segment, beginning with that of the given rank.
 func (l lines) shared(b *strings.Builder, i int, from, to Point, rank, count int) {
+	// A short segment has shorter dashes, so that each of its series is seen at least once.
 	dash := min(mostDash, math.Hypot(to.X-from.X, to.Y-from.Y)/float64(count))
 	fmt.Fprintf(b, `<path class="s s%d" stroke-dasharray="%s %s" stroke-dashoffset="%s" d="M%s %sL%s %s"/>`+"\n", i%colours,
 		pixel(dash), pixel(dash*float64(count-1)), pixel(-dash*float64(rank)), pixel(from.X), pixel(from.Y), pixel(to.X), pixel(to.Y))
@@ -400,6 +433,7 @@ func (l lines) shared(b *strings.Builder, i int, from, to Point, rank, count int
 // besides returns the distance between the markers of count series at point n of series i. They
 // take at most two thirds of the room between points.
 func (l lines) besides(i, n, count int) float64 {
+	// The bound for a point that has no neighbours: the pads at both ends and one pad more.
 	room := 3.0 * xPad
 	for _, other := range []int{n - 1, n + 1} {
 		if other >= 0 && other < len(l[i]) && l[i][other].X != l[i][n].X {
@@ -411,6 +445,8 @@ func (l lines) besides(i, n, count int) float64 {
 
 // dashes returns the dashes of series i, which differ between series of one colour.
 func dashes(i int) string {
+	// The first six series have full lines. The next six repeat the colours with long dashes, then
+	// dots.
 	patterns := [...]string{"", ` stroke-dasharray="7 4"`, ` stroke-dasharray="2 3"`}
 	return patterns[i/colours%len(patterns)]
 }
@@ -419,6 +455,8 @@ func dashes(i int) string {
 func marker(b *strings.Builder, i int, x, y float64) {
 	const r = markerSize
 	class := fmt.Sprintf("m%d", i%colours)
+	// Four shapes and six colours: two series share both only if they are twelve apart, and then
+	// their dashes differ.
 	switch i % 4 {
 	case 0:
 		fmt.Fprintf(b, `<circle class="%s" cx="%s" cy="%s" r="%d"/>`+"\n", class, pixel(x), pixel(y), r)
@@ -444,6 +482,8 @@ func (c *Chart) legend(b *strings.Builder) {
 
 // pixel returns a coordinate with one decimal.
 func pixel(v float64) string {
+	// A tenth of a pixel is finer than screens show. It keeps files small, and equal on machines
+	// whose last digits differ.
 	return strconv.FormatFloat(math.Round(v*10)/10, 'f', -1, 64)
 }
 

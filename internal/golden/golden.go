@@ -18,6 +18,8 @@ import (
 	"testing"
 )
 
+// A test binary has this flag as soon as its package imports golden. It is the one global of the
+// package, because flags of tests are global.
 var rewrite = flag.Bool("rewrite", false, "write what the tests got into their golden files")
 
 // Check fails the test if got differs from the file at path, and shows the first line
@@ -25,6 +27,7 @@ var rewrite = flag.Bool("rewrite", false, "write what the tests got into their g
 func Check(t testing.TB, path string, got []byte) {
 	t.Helper()
 	if *rewrite {
+		// A rewrite accepts anything: the reviewer of the diff is the check.
 		write(t, path, got)
 		return
 	}
@@ -53,23 +56,28 @@ func Script(t *testing.T, path string, run func(t *testing.T, c Case) string) {
 	if err != nil {
 		t.Fatalf("golden: %v", err)
 	}
+	// With -rewrite a new case may still lack its output.
 	blocks, err := parse(string(text), *rewrite)
 	if err != nil {
 		t.Fatalf("golden: %s:%v", path, err)
 	}
 	var out bytes.Buffer
 	for _, b := range blocks {
+		// Comments after the last case belong to none, and are kept.
 		if b.line == 0 {
 			out.WriteString(b.head)
 			continue
 		}
 		got := run(t, Case{Line: b.line, Input: b.input})
+		// Texts are compared by lines, so a missing last newline makes no difference.
 		if got != "" && !strings.HasSuffix(got, "\n") {
 			got += "\n"
 		}
 		if d := firstDifference([]byte(b.output), []byte(got)); d != "" && !*rewrite {
 			t.Errorf("%s:%d: differs (-rewrite accepts what was got)\n%s\n---- got, whole\n%s", path, b.line, d, got)
 		}
+		// The new file is built in any case, and written only with -rewrite: a failed test changes
+		// nothing.
 		b.format(&out, got)
 	}
 	if *rewrite {
@@ -82,6 +90,7 @@ func Script(t *testing.T, path string, run func(t *testing.T, c Case) string) {
 func Scripts(t *testing.T, pattern string, run func(t *testing.T, c Case) string) {
 	t.Helper()
 	paths, err := filepath.Glob(pattern)
+	// A pattern that matches nothing is a mistake: a test without cases would pass.
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("golden: %s: no such files (%v)", pattern, err)
 	}
@@ -101,9 +110,11 @@ type block struct {
 // format writes the block with got as its output.
 func (b block) format(w *bytes.Buffer, got string) {
 	w.WriteString(b.head)
+	// The last case of a file may end without a newline.
 	if b.head != "" && !strings.HasSuffix(b.head, "\n") {
 		w.WriteString("\n")
 	}
+	// A blank line ends a plain output, so an output that has one needs the long form.
 	if strings.HasPrefix(got, "\n") || strings.Contains(got, "\n\n") {
 		fmt.Fprintf(w, "----\n----\n%s----\n----\n", got)
 		return
@@ -116,15 +127,20 @@ func (b block) format(w *bytes.Buffer, got string) {
 func parse(text string, mend bool) ([]block, error) {
 	var blocks []block
 	var cur block
+	// Lines keep their ends, so that head can be written back byte for byte.
 	lines := strings.SplitAfter(text, "\n")
 	for i := 0; i < len(lines); i++ {
+		// Editors on Windows add a carriage return.
 		line := strings.TrimRight(lines[i], "\r\n")
 		if line != "----" {
+			// A new case has no "----" yet, so a blank line is its only end.
 			if mend && line == "" && cur.line != 0 {
 				blocks = append(blocks, cur)
 				cur = block{}
 			}
 			cur.head += lines[i]
+			// The head has all lines for a rewrite; the input has only those that the test is to
+			// see.
 			if line != "" && !strings.HasPrefix(line, "#") {
 				if cur.line == 0 {
 					cur.line = i + 1
@@ -137,6 +153,8 @@ func parse(text string, mend bool) ([]block, error) {
 			return nil, fmt.Errorf("%d: ---- without a case above it", i+1)
 		}
 		var err error
+		// i stands on the last line of the output afterwards, and the loop moves on to the one
+		// behind it.
 		if cur.output, i, err = parseOutput(lines, i+1); err != nil {
 			return nil, err
 		}
@@ -163,6 +181,7 @@ func parseOutput(lines []string, i int) (string, int, error) {
 	var out strings.Builder
 	if is(i, "----") {
 		for j := i + 1; j < len(lines); j++ {
+			// One line "----" alone may be a part of the output.
 			if is(j, "----") && is(j+1, "----") {
 				return out.String(), j + 1, nil
 			}
@@ -170,10 +189,12 @@ func parseOutput(lines []string, i int) (string, int, error) {
 		}
 		return "", 0, fmt.Errorf("%d: an output that is never closed by two lines ----", i)
 	}
+	// An empty string stands behind the last newline of the file; is finds a blank line.
 	for i < len(lines) && lines[i] != "" && !is(i, "") {
 		out.WriteString(lines[i])
 		i++
 	}
+	// The blank line itself belongs to the head of the next case.
 	return out.String(), i - 1, nil
 }
 
@@ -182,6 +203,7 @@ func firstDifference(want, got []byte) string {
 	if bytes.Equal(want, got) {
 		return ""
 	}
+	// A line that only one of the texts has is a difference, even if it is empty.
 	w, g := strings.Split(string(want), "\n"), strings.Split(string(got), "\n")
 	for i := 0; i < len(w) || i < len(g); i++ {
 		var a, b string

@@ -15,7 +15,9 @@ import (
 // one heartbeat it gets at most one reduce, and at most one map that is not near its
 // input.
 type FIFO struct {
-	first   [2]slots.Ranking[key]
+	// By kind: the jobs with a pending task of it, in order.
+	first [2]slots.Ranking[key]
+	// Scratch of update and grantFirst, kept so that a heartbeat allocates nothing.
 	changed []slots.JobID
 	refused []slots.JobID
 }
@@ -31,6 +33,7 @@ func New() *FIFO { return &FIFO{} }
 
 // Reset implements slots.Resetter.
 func (f *FIFO) Reset() {
+	// Nothing of the run before may stay: jobs of a new run have the same ids.
 	*f = FIFO{}
 	for k := range f.first {
 		f.first[k].Less = less
@@ -51,11 +54,14 @@ func (f *FIFO) Decide(v *slots.View, d *slots.Decision) {
 	f.update(v)
 	t := v.Tracker()
 	for f.fits(v, d, t, slots.Map) && f.grantFirst(v, d, slots.Map) {
+		// Other trackers, which may be nearer to the input, get the rest. Jobs without a place
+		// have no such reason to stop.
 		if s := d.Started(); s.Locality == slots.LevelAny && v.Placed(s.Attempt.Job) {
 			d.Decline(slots.Map, "a heartbeat starts at most one map away from its input")
 			break
 		}
 	}
+	// Maps come first, as in Hadoop, and a second reduce waits for the next heartbeat.
 	if f.fits(v, d, t, slots.Reduce) && f.grantFirst(v, d, slots.Reduce) {
 		d.Decline(slots.Reduce, "a heartbeat starts at most one reduce")
 	}

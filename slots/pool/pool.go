@@ -35,6 +35,7 @@ type Worker struct {
 
 // Pool has the threads of all slots. Its methods may be called from any goroutine.
 type Pool struct {
+	// By slot number. The slice itself never changes, so it needs no lock.
 	slots  []slot
 	ending sync.WaitGroup // threads that Close waits for
 }
@@ -56,9 +57,11 @@ type slot struct {
 // each core for which that fails. The threads of such a core run unbound. The caller has
 // to call Close.
 func New(o Options) (*Pool, []error) {
+	// The probe runs on a thread of its own. The caller's thread keeps its cores.
 	usable, problems := probe(o.Cores)
 	p := &Pool{slots: make([]slot, len(o.Cores))}
 	for i, core := range o.Cores {
+		// A slot without a core of its own still works, only less predictably.
 		if !usable[core] {
 			core = -1
 		}
@@ -74,6 +77,8 @@ func probe(cores []int) (usable map[int]bool, problems []error) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
+		// The thread ends with this goroutine, because it is never unlocked. So no other goroutine
+		// inherits its core.
 		runtime.LockOSThread()
 		for _, core := range cores {
 			if _, tried := usable[core]; tried || core < 0 {
@@ -81,6 +86,7 @@ func probe(cores []int) (usable map[int]bool, problems []error) {
 			}
 			err := machine.BindThread(core)
 			if err == nil && machine.ThreadCore() != core {
+				// The call may succeed without an effect.
 				err = fmt.Errorf("bind thread to core %d: the system put it elsewhere", core)
 			}
 			usable[core] = err == nil
@@ -89,6 +95,7 @@ func probe(cores []int) (usable map[int]bool, problems []error) {
 			}
 		}
 	}()
+	// The channel also makes usable and problems visible to this goroutine.
 	<-done
 	return usable, problems
 }
@@ -100,6 +107,7 @@ func (p *Pool) Run(slot int, f func(w Worker)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.mu.closed {
+		// The engine closes the pool after its last attempt, so such a call is a bug.
 		panic("pool: Run after Close")
 	}
 	p.mainThread(s).push(f)
@@ -108,6 +116,7 @@ func (p *Pool) Run(slot int, f func(w Worker)) {
 // mainThread returns the thread for tasks, and starts it if need be. The caller holds s.mu.
 func (p *Pool) mainThread(s *slot) *thread {
 	if s.mu.main == nil {
+		// The lock keeps two callers from starting two threads.
 		s.mu.main = newThread()
 		p.start(s, s.mu.main)
 	}
@@ -134,6 +143,7 @@ func (p *Pool) Helper(slot int, f func()) {
 		t = newThread()
 		p.start(s, t)
 	}
+	// rest runs even if f ends its goroutine, so that the helper is not lost.
 	t.push(func(Worker) {
 		defer p.rest(s, t)
 		f()
@@ -149,6 +159,7 @@ func (p *Pool) rest(s *slot, t *thread) {
 		t.finish()
 		return
 	}
+	// Helpers are kept until Close: maps need them again and again.
 	s.mu.idle = append(s.mu.idle, t)
 }
 
@@ -163,6 +174,7 @@ func (p *Pool) Core(slot int) int {
 	}
 	t := p.mainThread(s)
 	s.mu.Unlock()
+	// The lock is not held here, because bind takes it to store the core.
 	<-t.bound
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -184,6 +196,8 @@ func (p *Pool) Abandon(slot int) bool {
 	if !stuck {
 		return false
 	}
+	// Close must not wait for the old thread any more. Its end does not count itself off again
+	// (end).
 	s.mu.main = nil
 	p.ending.Done()
 	for _, f := range waiting {
@@ -198,6 +212,7 @@ func (p *Pool) Close() {
 	for i := range p.slots {
 		s := &p.slots[i]
 		s.mu.Lock()
+		// Helpers that are at work end in rest, which sees this flag.
 		s.mu.closed = true
 		if s.mu.main != nil {
 			s.mu.main.finish()
@@ -208,5 +223,6 @@ func (p *Pool) Close() {
 		s.mu.idle = nil
 		s.mu.Unlock()
 	}
+	// No lock is held, because threads that end take it.
 	p.ending.Wait()
 }

@@ -38,6 +38,7 @@ func (p *Pool) start(s *slot, t *thread) {
 // loop runs the closures of a thread. If a closure calls runtime.Goexit, the deferred
 // function still runs, and a new goroutine goes on with the queue.
 func (p *Pool) loop(s *slot, t *thread) {
+	// Only a normal return sets it. A closure that calls Goexit skips that line.
 	ended := false
 	defer func() {
 		if ended {
@@ -75,6 +76,7 @@ func (s *slot) bind(t *thread) int {
 		if machine.BindThread(s.wantCore) == nil {
 			core = machine.ThreadCore()
 		}
+		// Core and the report read the core from any goroutine.
 		s.mu.Lock()
 		s.mu.core = core
 		s.mu.Unlock()
@@ -106,9 +108,12 @@ func (t *thread) next() func(Worker) {
 			return nil
 		case len(t.mu.queue) > 0:
 			f := t.mu.queue[0]
+			// The queue is short: the engine gives a slot its next attempt when one has ended.
+			// Delete clears the place, so that the closure can be freed.
 			t.mu.queue = slices.Delete(t.mu.queue, 0, 1)
 			t.mu.running = true
 			return f
+		// It comes after the queue: what was pushed before Close still runs.
 		case t.mu.finishing:
 			return nil
 		}
@@ -133,6 +138,7 @@ func (t *thread) abandon() (waiting []func(Worker), stuck bool) {
 		return nil, false
 	}
 	t.mu.abandoned = true
+	// The closures now belong to the caller. The stuck thread must not run them a second time.
 	waiting, t.mu.queue = t.mu.queue, nil
 	return waiting, true
 }

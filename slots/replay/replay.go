@@ -74,10 +74,13 @@ func Run(r io.Reader, newPolicy func(c slots.Config) (slots.Policy, error), o Op
 	if err != nil {
 		return nil, err
 	}
+	// The Ledger checks the recorded configuration as it checks one from flags.
 	l, err := slots.New(c, p)
 	if err != nil {
 		return nil, err
 	}
+	// The fresh Ledger writes its decisions to a stream of its own, which this replay reads as a
+	// sink.
 	s := trace.NewStream()
 	rp := &replay{decoder: d, ledger: l, stream: s, event: o.Event}
 	s.Attach(rp)
@@ -111,6 +114,7 @@ func (r *replay) Record(_ *trace.Stream, e *trace.Event) error {
 		if r.at == len(r.decided) {
 			r.decided, r.at = r.decided[:0], 0
 		}
+		// Facts come back too, but only decisions are compared.
 		r.decided = append(r.decided, *e)
 	}
 	return nil
@@ -119,6 +123,7 @@ func (r *replay) Record(_ *trace.Stream, e *trace.Event) error {
 // run reads the file to its end, or to the first difference.
 func (r *replay) run() (*Difference, error) {
 	for {
+		// An error of the decoder may also be the end of the file.
 		e, err := r.decoder.Next()
 		if err != nil {
 			return r.end(err)
@@ -133,6 +138,7 @@ func (r *replay) run() (*Difference, error) {
 		} else if class != trace.Detail && r.at < len(r.decided) {
 			return r.differ(nothing, r.replayed(&r.decided[r.at])), nil
 		}
+		// The caller has seen enough.
 		if r.event != nil && !r.event(&e, r.decoder.Texts(e.Ref)) {
 			return nil, nil
 		}
@@ -150,6 +156,7 @@ func (r *replay) give(e *trace.Event) (*Difference, error) {
 	if e.At < r.ledger.Now() { // a checked build of the Ledger would panic
 		return r.differ(r.recorded(e), "a time that is not before "+r.ledger.Now().String()), nil
 	}
+	// Such an error is one of the file, so it names the line.
 	if err := r.apply(e); err != nil {
 		return nil, &trace.SyntaxError{Line: r.decoder.Line(), Err: err}
 	}
@@ -171,6 +178,8 @@ func (r *replay) end(err error) (*Difference, error) {
 	if r.factsLine > 0 {
 		return nil, fmt.Errorf("the facts before line %d are not those of the run, though no decision differs", r.factsLine)
 	}
+	// A bad line, or a hash that does not match, counts only if no decision differs before it:
+	// that says more.
 	if !errors.Is(err, io.EOF) {
 		return nil, err
 	}
@@ -214,6 +223,7 @@ func (r *replay) same(recorded, replayed trace.Event) bool {
 	if trace.RuleOf(r.decoder.Texts(recorded.Ref)) != trace.RuleOf(r.stream.Texts(replayed.Ref)) {
 		return false
 	}
+	// Both are copies, so the events of the caller stay whole.
 	recorded.Seq, recorded.Ref, replayed.Seq, replayed.Ref = 0, 0, 0, 0
 	return recorded == replayed
 }
@@ -241,12 +251,14 @@ func (r *replay) apply(e *trace.Event) error {
 	if e.Op != trace.OpSubmit && e.Op != trace.OpAssign && e.Op != trace.OpLostTracker && (j < 0 || int(j) >= l.Jobs()) {
 		return fmt.Errorf("%v of job %d, which was not submitted", e.Op, e.Job)
 	}
+	// Events without a task or an attempt leave these fields 0, and do not use a.
 	a := slots.AttemptID{Job: j, Kind: e.Kind, Task: slots.TaskID(e.Task), N: e.N}
 	switch e.Op {
 	case trace.OpSubmit:
 		return r.submit(e)
 	case trace.OpReady:
 		return r.ready(e)
+	// While the feeder still finds maps, a number above the known ones is allowed.
 	case trace.OpDrop, trace.OpRestore:
 		if t := l.View().Job(j); !t.Ended() && (e.Op == trace.OpRestore && e.Kind != slots.Map || e.Task < 0 || e.Task >= t.Total(e.Kind) && (t.Sealed() || e.Kind == slots.Reduce)) {
 			return fmt.Errorf("job %d has no %v %d to %v", e.Job, e.Kind, e.Task, e.Op)
@@ -260,6 +272,7 @@ func (r *replay) apply(e *trace.Event) error {
 			l.Drop(e.At, j, e.Kind, a.Task)
 		}
 	case trace.OpPhase:
+		// An attempt that does not run is ignored by the Ledger, here and below.
 		l.Phase(e.At, a, e.Phase)
 	case trace.OpProgress:
 		l.Progress(e.At, a, slots.PPM(e.A))
@@ -283,6 +296,7 @@ func (r *replay) apply(e *trace.Event) error {
 		if e.A < -1 || e.A >= int64(l.View().Trackers()) {
 			return fmt.Errorf("assign to tracker %d of %d", e.A, l.View().Trackers())
 		}
+		// AllTrackers is -1, the least number that the check above allows.
 		if slots.TrackerID(e.A) == slots.AllTrackers {
 			l.AssignAll(e.At)
 		} else {
@@ -293,6 +307,7 @@ func (r *replay) apply(e *trace.Event) error {
 }
 
 func (r *replay) submit(e *trace.Event) error {
+	// The decoder has checked that the texts of the Op are there.
 	texts := r.decoder.Texts(e.Ref)
 	s := slots.JobSpec{
 		Name: texts[0], Pool: texts[1], User: texts[2], Maps: int32(e.A), Reduces: int32(e.B), ReadyMaps: int32(e.C),
@@ -302,6 +317,7 @@ func (r *replay) submit(e *trace.Event) error {
 	if min(e.A, e.B, e.C, e.F) < 0 || max(e.A, e.B) > maxTasks || e.C > e.A || e.E < 1 {
 		return fmt.Errorf("submit of %d maps, %d ready, %d reduces, weight %d, deadline %d", e.A, e.C, e.B, e.E, e.F)
 	}
+	// The Ledger numbers jobs by itself, in the order of their submission.
 	if id := r.ledger.Submit(e.At, s); int32(id) != e.Job {
 		return fmt.Errorf("job %d is submitted out of turn, as job %d", e.Job, id)
 	}

@@ -33,10 +33,12 @@ func (r *RAS) takeStock(v *slots.View) {
 		for k := range s.placed {
 			clear(s.placed[k])
 		}
+		// By tracker: the reduces in shuffle, and whether the job is in node.jobs.
 		clear(s.waiting)
 		clear(s.listed)
 		s.allotted, s.here = [trace.Kinds]int32{}, [trace.Kinds]int32{}
 	}
+	// By job id: what its running maps still have to do.
 	clear(r.left)
 	for len(r.left) < len(r.byID) {
 		r.left = append(r.left, 0)
@@ -44,16 +46,20 @@ func (r *RAS) takeStock(v *slots.View) {
 	for t := range r.nodes {
 		n := &r.nodes[t]
 		n.load, n.maps, n.copying, n.used, n.reduces, n.room = demand.Vector{}, demand.Vector{}, demand.Vector{}, 0, 0, 0
+		// A tracker counts as lost until a home slot of it turns out to be open.
 		n.lost, n.jobs, n.shuffle, n.busy = true, n.jobs[:0], n.shuffle[:0], 0
 		extra := 0
 		for _, id := range n.slots {
 			slot := v.Slot(id)
 			n.lost = n.lost && (slot.Extra || slot.State == slots.SlotClosed)
+			// busy is the number of the last extra slot that runs a task, so that it is not
+			// closed.
 			if slot.Extra {
 				if extra++; slot.Busy {
 					n.busy = extra
 				}
 			}
+			// An attempt of a job that has ended is killed soon, and has no place.
 			if !slot.Busy || r.byID[slot.Attempt.Job] == nil {
 				continue
 			}
@@ -64,6 +70,7 @@ func (r *RAS) takeStock(v *slots.View) {
 				continue
 			}
 			n.reduces++
+			// This reduce has left its copy phase, or may leave it.
 			if slot.Advanced {
 				r.take(n, s.reducing(n), 1)
 				continue
@@ -97,6 +104,7 @@ func (r *RAS) keepRoom(n *node) {
 
 // fitting returns how many tasks with these needs fit into a capacity.
 func fitting(needs, capacity demand.Vector) int32 {
+	// A task that needs nothing fits any number of times.
 	n := slots.PPM(1 << 30)
 	for _, of := range [][2]slots.PPM{{needs.CPU, capacity.CPU}, {needs.IO, capacity.IO}, {needs.Memory, capacity.Memory}} {
 		if of[0] > 0 {
@@ -137,6 +145,7 @@ func (r *RAS) switchReducers() {
 		n := &r.nodes[t]
 		for _, s := range n.shuffle {
 			more := s.reducing(n).Minus(s.copying(n)).AtLeast(demand.Vector{})
+			// Maps do not count in this sum: they end soon, and give way.
 			for i := int32(0); s.switched && i < s.waiting[t] && n.load.Minus(n.maps).Plus(more).Fits(n.capacity); i++ {
 				n.load = n.load.Plus(more)
 			}
@@ -149,6 +158,7 @@ func (r *RAS) switchReducers() {
 // [RAS11, "reducer loop"]. Only other reducers take their room: running maps give way.
 func (r *RAS) placeReducers() {
 	for _, s := range r.jobs {
+		// Each pass of the loop places at least one reducer, because a tracker has room.
 		for left := s.pending[slots.Reduce]; left > 0 && r.roomSomewhere(s); {
 			for _, t := range r.trackersForReducers(s) {
 				if left > 0 && r.roomForReducer(s, int(t)) {
@@ -169,6 +179,7 @@ func (r *RAS) trackersForReducers(s *standing) []int32 {
 		r.order[t] = int32(t)
 	}
 	slices.SortFunc(r.order, func(a, b int32) int {
+		// The number of the tracker comes last, so that the order is the same in every run.
 		return cmp.Or(cmp.Compare(r.nodes[a].reduces, r.nodes[b].reduces), cmp.Compare(s.placed[slots.Reduce][a], s.placed[slots.Reduce][b]), cmp.Compare(a, b))
 	})
 	return r.order
@@ -207,13 +218,16 @@ func (r *RAS) roomForReducer(s *standing, t int) bool {
 	if n.lost || s.isBarred(slots.Reduce, t) {
 		return false
 	}
+	// Maps are no obstacle: giveWay takes those out that have no room afterwards.
 	load := n.load.Minus(n.maps)
 	if s.mapsDone {
 		return n.reduces < int32(len(n.slots)) && load.Plus(s.reducing(n)).Fits(n.capacity)
 	}
+	// At least one slot stays for maps, although no map may fit now.
 	if n.reduces+1+max(n.room, 1) > int32(len(n.slots)) || !load.Plus(s.copying(n)).Fits(n.capacity) {
 		return false
 	}
+	// The switch happens one reduce at a time, while the others still copy.
 	copying := n.copying.Plus(s.copying(n))
 	canAll := func(o *standing) bool {
 		return copying.Minus(o.copying(n)).Plus(o.reducing(n)).Fits(n.capacity) && (o.mapsDone || copying.Plus(o.mapping(n)).Fits(n.capacity))
@@ -232,6 +246,8 @@ func (r *RAS) placeMappers() {
 	for t := range r.nodes {
 		r.giveWay(t)
 	}
+	// The search ends with the first round that lifts neither the lowest utility nor a job above
+	// it.
 	lowest, jobs := r.lowest()
 	for range mostRounds {
 		for t := range r.nodes {
@@ -252,6 +268,7 @@ func (r *RAS) placeMappers() {
 func (r *RAS) giveWay(t int) {
 	n := &r.nodes[t]
 	for !n.load.Fits(n.capacity) || n.used > int32(len(n.slots)) {
+		// Here a job may lose its only map on this tracker: there is no room for it.
 		out := r.highest(t, 1)
 		if out == nil {
 			return // reducers alone, which were feasible when they were launched
@@ -266,6 +283,7 @@ func (r *RAS) lowest() (least utility, jobs int) {
 	least = one
 	for _, s := range r.jobs {
 		switch {
+		// A job without maps cannot be helped by placing maps.
 		case s.left[slots.Map] == 0 || s.utility > least:
 		case s.utility < least:
 			least, jobs = s.utility, 1
@@ -282,12 +300,14 @@ func (r *RAS) lowest() (least utility, jobs int) {
 // only map: without it that job would be the worst off, and the search would end.
 func (r *RAS) removeHighest(n *node, t int) {
 	for {
+		// At least two maps in all, so that the job keeps one.
 		out := r.highest(t, 2)
 		if out == nil {
 			return
 		}
 		r.putMap(out, n, t, -1)
 		in := r.neediest(n, t)
+		// Moving the slot would not help the job that is worse off.
 		if in == nil || in == out || out.utility <= in.utility {
 			r.putMap(out, n, t, 1)
 			return
@@ -339,6 +359,8 @@ func (r *RAS) neediest(n *node, t int) (in *standing) {
 // and the placement is feasible with it [RAS11, eq. 6], corrected [RAS11, "demand
 // index"].
 func (r *RAS) roomForMap(s *standing, n *node, t int) bool {
+	// Running maps may be placed again where they run. Beyond these, no more maps are placed than
+	// can start.
 	running := s.left[slots.Map] - s.pending[slots.Map]
 	return s.allotted[slots.Map] < s.left[slots.Map] && max(s.allotted[slots.Map]-running, 0) < s.pending[slots.Map] && !s.isBarred(slots.Map, t) &&
 		n.load.Plus(s.mapping(n)).Fits(n.capacity)

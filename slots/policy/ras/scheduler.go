@@ -25,11 +25,13 @@ func (r *RAS) advance(v *slots.View, d *slots.Decision) {
 		return // there is no new room
 	}
 	r.look = false
+	// The list is filtered in place, and keeps the order in which the reduces started.
 	kept := r.held[:0]
 	for _, h := range r.held {
 		slot, s := v.Slot(h.slot), r.byID[h.attempt.Job]
 		switch {
 		case !slot.Busy || slot.Attempt != h.attempt:
+		// The job is not known yet, or still has maps: the reduce goes on copying.
 		case s == nil || !s.mapsDone:
 			kept = append(kept, h)
 			r.look = r.look || s == nil
@@ -49,6 +51,7 @@ func (r *RAS) advance(v *slots.View, d *slots.Decision) {
 // advances lets one reduce switch, if there is room.
 func (r *RAS) advances(v *slots.View, d *slots.Decision, s *standing, slot *slots.SlotView) bool {
 	n := &r.nodes[slot.Tracker]
+	// What runs counts here, not what is placed: the two differ until tasks have ended.
 	load := r.running(v, int(slot.Tracker)).Minus(s.copying(n)).Plus(s.reducing(n))
 	if !load.Fits(n.capacity) {
 		return false
@@ -66,6 +69,7 @@ func (r *RAS) takeBack(v *slots.View, d *slots.Decision) {
 		if !s.reopened {
 			continue
 		}
+		// Each loss of a map output is handled once.
 		s.reopened = false
 		for id := range slots.SlotID(v.Slots()) {
 			slot := v.Slot(id)
@@ -96,6 +100,7 @@ func (r *RAS) unblock(v *slots.View, d *slots.Decision) {
 	case r.blocked < 0:
 		r.blocked = v.Now()
 		d.WakeAt(v.Now() + 1) // by then all trackers have been visited
+	// No tracker found anything to do since, so nothing will happen by itself.
 	case v.Now() > r.blocked:
 		newest := r.held[len(r.held)-1]
 		if s := r.byID[newest.attempt.Job]; s != nil {
@@ -121,9 +126,11 @@ func (r *RAS) wanted(v *slots.View) bool {
 func (r *RAS) launch(v *slots.View, d *slots.Decision) {
 	t := int(v.Tracker())
 	var out [trace.Kinds]slots.Refusal
+	// Most visits end here, before anything is added up.
 	if v.FreeAt(v.Tracker()) > 0 && r.misses(t) {
 		load := r.running(v, t)
 		for v.FreeAt(v.Tracker()) > 0 {
+			// Each launch changes the utilities, so the next task is chosen anew.
 			s, k := r.nextTask(v, t, load)
 			if s == nil {
 				break
@@ -178,6 +185,7 @@ func (r *RAS) nextTask(v *slots.View, t int, load demand.Vector) (next *standing
 // startable returns the kind of task of a job that may be launched on a tracker.
 func (r *RAS) startable(v *slots.View, s *standing, n *node, t int, load demand.Vector) (slots.Kind, bool) {
 	j := v.Job(s.id)
+	// here counts running tasks, placed those that the placement wants.
 	for _, k := range []slots.Kind{slots.Reduce, slots.Map} {
 		if s.here[k] < s.placed[k][t] && j.Pending(k) > 0 && !s.isBarred(k, t) && !s.skipped[k] && load.Plus(r.launchNeeds(s, k, n)).Fits(n.capacity) {
 			return k, true
@@ -202,11 +210,13 @@ func (r *RAS) launchNeeds(s *standing, k slots.Kind, n *node) demand.Vector {
 func (r *RAS) launched(v *slots.View, d *slots.Decision, s *standing, k slots.Kind, t int) demand.Vector {
 	start := d.Started()
 	r.moved = true
+	// The measured durations of tasks begin here, and become the estimates of the next cycles.
 	r.measures.Start(v.Now(), start.Slot)
 	s.here[k]++
 	switch {
 	case k == slots.Map:
 	case s.mapsDone:
+		// A reduce whose maps are all done does not stop between its phases.
 		d.Advance(start.Slot)
 	default:
 		r.held = append(r.held, held{start.Slot, start.Attempt})

@@ -36,6 +36,7 @@ type Entry struct {
 }
 
 const (
+	// The references as the command prints them. docs/papers has a page for each key.
 	dhfs13      = "Tang, Lee, He: Dynamic Slot Allocation Technique for MapReduce Clusters, CLUSTER 2013"
 	dynamicmr14 = "Tang, Lee, He: DynamicMR: A Dynamic Slot Allocation Optimization Framework, TCC 2014"
 	late08      = "Zaharia, Konwinski, Joseph, Katz, Stoica: Improving MapReduce Performance in Heterogeneous Environments (LATE), OSDI 2008"
@@ -49,10 +50,13 @@ const (
 // All returns the table, the simplest policies first.
 func All() []Entry {
 	return []Entry{
+		// The fields of a line are Name, Line, Key, Paper and New. Policies without options ignore
+		// those they get.
 		{"fifo", "first job first; map slots run maps, reduce slots run reduces", "", "Hadoop 1.x JobQueueTaskScheduler",
 			func(policy.Options) slots.Policy { return fifo.New() }},
 		{"fair", "pools share each kind of slots fairly; map slots run maps, reduce slots run reduces", "", "Hadoop 1.x Fair Scheduler (HFS)",
 			func(o policy.Options) slots.Policy { return fair.New(o) }},
+		// The two policies of the DHFS paper, and the first of them without pools.
 		{"pi-dhfs", "fair in each phase; unused slots of one kind are lent to the other kind's tasks", "DHFS13", dhfs13 + ", Algorithm 1",
 			func(o policy.Options) slots.Policy { return dhfs.NewPI(o) }},
 		{"pd-dhfs", "fair over maps and reduces together; a pool uses both kinds of slots for itself before others do", "DHFS13", dhfs13 + ", Algorithm 2",
@@ -98,6 +102,7 @@ func Names() []string {
 func OwnSlowstart() []string {
 	var names []string
 	for _, e := range All() {
+		// Traits are constants of a policy, so a value that no run uses can tell them.
 		if e.New(policy.DefaultOptions()).Traits().OwnSlowstart {
 			names = append(names, e.Name)
 		}
@@ -109,10 +114,12 @@ func OwnSlowstart() []string {
 // the nearest name, or all names.
 func New(name string, o policy.Options) (slots.Policy, error) {
 	for _, e := range All() {
+		// Each call makes a new value, because a policy keeps the state of its run.
 		if e.Name == name {
 			return e.New(o), nil
 		}
 	}
+	// A misspelt name gets one suggestion, any other text the whole list.
 	if n := errs.Nearest(name, Names()); n != "" {
 		return nil, errs.Optionf("policy "+name, "unknown; did you mean %s?", n)
 	}
@@ -123,11 +130,13 @@ func New(name string, o policy.Options) (slots.Policy, error) {
 // fails when the recorded options are not readable, or the name is unknown.
 func ForReplay(c slots.Config) (slots.Policy, error) {
 	o := policy.DefaultOptions()
+	// Options that the recorded run did not set keep their defaults.
 	if len(c.Options) > 0 {
 		if err := json.Unmarshal(c.Options, &o); err != nil {
 			return nil, fmt.Errorf("policy: recorded options: %w", err)
 		}
 	}
+	// These three stand in the configuration of the Ledger, not among the recorded options.
 	o.BorrowMap, o.BorrowReduce, o.LocalityDelay = c.BorrowMap, c.BorrowReduce, c.LocalityDelay
 	return New(c.PolicyName, o)
 }
