@@ -33,24 +33,33 @@ type lookup func(metric string, words []string) (value, error)
 //	term       = factor { ("*" | "/") factor }
 //	factor     = "-" factor | number [ "%" ] | "(" sum ")" | function "(" sum { "," sum } ")" | metric "[" words "]"
 type parser struct {
-	text string
-	at   int
-	look lookup
-	err  error
+	text  string
+	at    int
+	look  lookup
+	err   error
+	atEnd bool // where_least found its number at an end of a sweep
 }
 
-// relation is the result of a comparison: the sides, the signs between them, and
-// whether all comparisons hold for all elements.
+// relation is the result of an expression: its sides and the signs between them.
 type relation struct {
-	sides []value
-	signs []string
-	holds bool
+	sides  []value
+	signs  []string
+	margin []margin
+	atEnd  bool // where_least found its number at an end of a sweep
+}
+
+// margin is by how much two numbers of a comparison are on the side that the sign asks for.
+// It is negative where they are on the other side. A sign that lets them be equal is not
+// strict. Both sides of == are at 0 if they are equal, and below 0 if not.
+type margin struct {
+	by     float64
+	strict bool
 }
 
 // evaluate evaluates text.
 func evaluate(text string, look lookup) (relation, error) {
 	p := &parser{text: text, look: look}
-	r := relation{sides: []value{p.sum()}, holds: true}
+	r := relation{sides: []value{p.sum()}}
 	// A chain such as 1 < a < 2 compares neighbours, and all comparisons must hold.
 	for p.err == nil {
 		sign := p.sign()
@@ -60,12 +69,13 @@ func evaluate(text string, look lookup) (relation, error) {
 		r.signs = append(r.signs, sign)
 		r.sides = append(r.sides, p.sum())
 		if n := len(r.sides); p.err == nil {
-			r.holds = r.holds && p.all(r.sides[n-2], r.sides[n-1], sign)
+			r.margin = append(r.margin, p.margins(r.sides[n-2], r.sides[n-1], sign)...)
 		}
 	}
 	if p.space(); p.err == nil && p.at < len(p.text) {
 		p.fail("%q is too much", p.text[p.at:])
 	}
+	r.atEnd = p.atEnd
 	return r, p.err
 }
 
@@ -108,28 +118,26 @@ func (p *parser) sign() string {
 	return ""
 }
 
-// all compares element by element. A single number is compared with each.
-func (p *parser) all(a, b value, sign string) bool {
-	holds := true
+// margins compares element by element. A single number is compared with each.
+func (p *parser) margins(a, b value, sign string) (all []margin) {
 	// pair is used for its walk alone; its result is dropped.
 	p.pair(a, b, func(x, y float64) float64 {
+		m := margin{by: y - x, strict: len(sign) == 1}
 		switch sign {
-		case "<":
-			holds = holds && x < y
-		case "<=":
-			holds = holds && x <= y
-		case ">":
-			holds = holds && x > y
-		case ">=":
-			holds = holds && x >= y
-		default:
-			// Sums of floating-point numbers are rarely equal to the last bit, so == allows one
-			// part in 10⁹.
-			holds = holds && math.Abs(x-y) < 1e-9*max(1, math.Abs(x))
+		case ">", ">=":
+			m.by = x - y
+		case "==":
+			m.by = -math.Abs(x - y)
 		}
+		// Sums of floating-point numbers are rarely equal to the last bit, so one part in 10⁹ is
+		// no difference.
+		if math.Abs(m.by) < 1e-9*max(1, math.Abs(x)) {
+			m.by = 0
+		}
+		all = append(all, m)
 		return 0
 	})
-	return holds
+	return all
 }
 
 // pair combines two values element by element. A single number goes with each.
@@ -254,7 +262,8 @@ func (p *parser) metric(name string) value {
 	return v
 }
 
-// function evaluates a function: all of them turn their numbers into one.
+// function evaluates a function. inner and ends return a part of their numbers, the
+// others turn them into one.
 func (p *parser) function(name string) value {
 	// The arguments are joined to one list, so max(a, b) and max of a swept run are the same.
 	var all value
@@ -288,11 +297,21 @@ func (p *parser) function(name string) value {
 			least = min(least, all.v[i]-all.v[i-1])
 		}
 		return number(least)
+	case "inner", "ends": // the numbers of a sweep without its two ends, or these two alone
+		if len(all.v) < 3 {
+			return p.fail("%s: of three numbers at least", name)
+		}
+		if name == "ends" {
+			return value{v: []float64{all.v[0], all.v[len(all.v)-1]}}
+		}
+		return value{v: all.v[1 : len(all.v)-1]}
 	case "where_least": // the value of the swept flag at the smallest number, the first of several
 		if len(all.x) != len(all.v) {
 			return p.fail("where_least: of runs that were swept")
 		}
-		return number(all.x[slices.Index(all.v, slices.Min(all.v))])
+		i := slices.Index(all.v, slices.Min(all.v))
+		p.atEnd = p.atEnd || i == 0 || i == len(all.v)-1
+		return number(all.x[i])
 	}
-	return p.fail("no function %s; there are min, max, mean, spread, rise, where_least", name)
+	return p.fail("no function %s; there are min, max, mean, spread, rise, inner, ends, where_least", name)
 }

@@ -30,6 +30,9 @@ func TestExpressions(t *testing.T) {
 		"where_least(1 - makespan[fair-*])":      "0.05",
 		"spread(2, 3)":                           "1.5",
 		"rise(makespan[fair-*])":                 "-40",
+		"inner(makespan[fair-*])":                "300",
+		"ends(makespan[fair-*])":                 "320 to 340",
+		"inner(1, 2)":                            "error: inner: of three numbers at least",
 		"makespan[omo] < makespan[fair-*]":       "240 < 300 to 340; true",
 		"makespan[fair-*] <= makespan[omo] + 80": "300 to 340 <= 320; false",
 		"1 < 2 <= 2 == 2":                        "1 < 2 <= 2 == 2; true",
@@ -53,7 +56,11 @@ func TestExpressions(t *testing.T) {
 				continue
 			}
 		case len(r.signs) > 0:
-			got = fmt.Sprintf("%v; %v", &r, r.holds)
+			holds := true
+			for _, m := range r.margin {
+				holds = holds && (m.by > 0 || m.by == 0 && !m.strict)
+			}
+			got = fmt.Sprintf("%v; %v", &r, holds)
 		default:
 			got = r.String()
 		}
@@ -63,35 +70,118 @@ func TestExpressions(t *testing.T) {
 	}
 }
 
+// results evaluates an expression for each seed. The last one stands for the means.
+func resultsOf(t *testing.T, ours ...string) (all []relation, mean *relation) {
+	t.Helper()
+	for _, text := range ours {
+		r, err := evaluate(text, metrics)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, mean = append(all, r), &r
+	}
+	return all, mean
+}
+
 func TestVerdicts(t *testing.T) {
 	for _, c := range []struct {
 		figure workload.Figure
+		seeds  []string
 		want   string
 	}{
-		{workload.Figure{Paper: "29 %", Ours: "0.2949"}, "29.5 % exact"},
-		{workload.Figure{Paper: "29 %", Ours: "0.2951"}, "29.5 % differs: band 29.0 % to 29.0 %: not explained"},
-		{workload.Figure{Paper: "29 %", Ours: "0.33", Band: []string{"20 %", "40 %"}}, "33.0 % within the band: 20.0 % to 40.0 %"},
-		{workload.Figure{Paper: "29 %", Ours: "0.29", Fitted: true}, "29.0 % calibrated"},
-		{workload.Figure{Paper: "29 %", Ours: "0.33", Fitted: true, Band: []string{"20 %", "40 %"}}, "33.0 % calibrated: band 20.0 % to 40.0 %"},
-		{workload.Figure{Paper: "32..55 %", Ours: "0.4"}, "40.0 % within the band: 32.0 % to 55.0 %"},
-		{workload.Figure{Paper: "32..55 %", Ours: "0.9", Beyond: "0"}, "90.0 % same direction: band 32.0 % to 55.0 %"},
-		{workload.Figure{Paper: "32..55 %", Ours: "0.9", Beyond: "0", Because: "x"}, "90.0 % same direction: band 32.0 % to 55.0 %: x"},
-		{workload.Figure{Paper: "32..55 %", Ours: "-0.1", Beyond: "0", Because: "x"}, "-10.0 % differs: band 32.0 % to 55.0 %: x"},
-		{workload.Figure{Paper: "1319 s", Ours: "1319.4"}, "1319 s exact"},
-		{workload.Figure{Paper: "54", Ours: "54 == 54"}, "54 == 54 exact"},
-		{workload.Figure{Paper: "more", Ours: "2 > 1"}, "2 > 1 same direction"},
-		{workload.Figure{Paper: "more", Ours: "1 > 2", Because: "x"}, "1 > 2 differs: x"},
+		{workload.Figure{Paper: "29 %"}, []string{"0.2949"}, "29.5 exact"},
+		{workload.Figure{Paper: "29 %"}, []string{"0.2951"}, "29.5 inside 21.75 to 36.25"},
+		{workload.Figure{Paper: "29 %"}, []string{"0.3626"}, "36.3 outside 21.75 to 36.25"},
+		{workload.Figure{Paper: "29 %", Band: []string{"27 %", "31 %"}}, []string{"0.33"}, "33.0 outside 27 to 31"},
+		{workload.Figure{Paper: "29 %", Fitted: true}, []string{"0.29"}, "29.0 exact, fitted"},
+		{workload.Figure{Paper: "29 %", Withdrawn: "the band, 20 % to 40 %"}, []string{"0.29"}, "29.0 outside, withdrawn: the band, 20 % to 40 %"},
+		{workload.Figure{Paper: "29 %", Withdrawn: "the limit"}, []string{"0.29"}, "29.0 exact, withdrawn: the limit"},
+		{workload.Figure{Paper: "32..55 %"}, []string{"0.4"}, "40.0 inside 32 to 55"},
+		{workload.Figure{Paper: "32..55 %", Beyond: "0"}, []string{"0.9"}, "90.0 outside 32 to 55, direction same"},
+		{workload.Figure{Paper: "32..55 %", Beyond: "0"}, []string{"-0.1"}, "-10.0 outside 32 to 55, direction opposite"},
+		{workload.Figure{Paper: "1319 s"}, []string{"1319.4"}, "1319 exact"},
+		{workload.Figure{Paper: "0.6"}, []string{"where_least(makespan[fair-*])"}, "0.6 exact"},
+		{workload.Figure{Paper: "0.06"}, []string{"where_least(1 - makespan[fair-*])"}, "0.05 outside 0.045 to 0.075"}, // at an end
+		// Of several seeds the mean counts. The interval says which direction is sure.
+		{workload.Figure{Paper: "10 s"}, []string{"8", "10", "12"}, "10 [5.0, 15.0] exact"},
+		{workload.Figure{Paper: "10 s", Beyond: "1 s"}, []string{"18", "20", "22"}, "20 [15.0, 25.0] outside 7.5 to 12.5, direction same"},
+		{workload.Figure{Paper: "10 s", Beyond: "16 s"}, []string{"18", "20", "22"}, "20 [15.0, 25.0] outside 7.5 to 12.5"},
+		{workload.Figure{Paper: "54"}, []string{"54 == 54"}, "true words"},
+		{workload.Figure{Paper: "54"}, []string{"54 == 53"}, "false words"},
+		{workload.Figure{Paper: "more"}, []string{"2 > 1"}, "true words"},
+		{workload.Figure{Paper: "more"}, []string{"1 > 2"}, "false words, direction opposite"},
+		{workload.Figure{Paper: "more"}, []string{"3 > 1", "4 > 1", "5 > 1"}, "true [0.516, 5.48] words"},
+		// Two of three seeds agree, and the mean of the third is too far off to be sure.
+		{workload.Figure{Paper: "more"}, []string{"3 > 1", "4 > 1", "0 > 1"}, "false [-3.84, 6.5] words"},
+		// The seeds differ more than the two sides, which are paired by seed.
+		{workload.Figure{Paper: "more"}, []string{"11 > 10", "102 > 101", "1003 > 1002"}, "true [1, 1] words"},
+		{workload.Figure{Paper: "no less"}, []string{"1 >= 1", "2 >= 2"}, "true [0, 0] words"},
+		{workload.Figure{Paper: "more"}, []string{"1 > 1", "2 > 2"}, "false [0, 0] words"},
+		// Each pair of a chain must hold.
+		{workload.Figure{Paper: "less"}, []string{"makespan[omo] < makespan[fair-*] < 341"}, "true words"},
+		{workload.Figure{Paper: "less"}, []string{"makespan[omo] < makespan[fair-*] < 340"}, "false words"},
 	} {
-		r, err := evaluate(c.figure.Ours, metrics)
+		c.figure.Ours = c.seeds[0]
+		all, mean := resultsOf(t, c.seeds...)
+		l, err := judge(&c.figure, all, mean, true)
 		if err != nil {
 			t.Fatal(err)
 		}
-		l, err := judge(&c.figure, &r)
-		if err != nil {
-			t.Fatal(err)
+		got := string(l.Ours) + " "
+		if l.CILow != "" {
+			got += fmt.Sprintf("[%s, %s] ", l.CILow, l.CIHigh)
 		}
-		if got := l.Ours + " " + l.says(); got != c.want {
-			t.Errorf("%+v\n got %s\nwant %s", c.figure, got, c.want)
+		if got += l.says(); got != c.want {
+			t.Errorf("%+v of %q\n got %s\nwant %s", c.figure, c.seeds, got, c.want)
+		}
+	}
+}
+
+// TestExactIsOnlyWhatARunComputes: a number that the workload file states shows nothing of
+// a run.
+func TestExactIsOnlyWhatARunComputes(t *testing.T) {
+	f := workload.Figure{Paper: "4920", Ours: "4920"}
+	all, mean := resultsOf(t, f.Ours)
+	if l, err := judge(&f, all, mean, false); err != nil || l.Verdict != Inside {
+		t.Errorf("%v, %v", l.Verdict, err)
+	}
+}
+
+func TestAWiderBandIsAnError(t *testing.T) {
+	for _, c := range []struct {
+		figure    workload.Figure
+		complaint string
+	}{
+		{workload.Figure{Paper: "11.6 %", Ours: "1", Band: []string{"8.7 %", "14.5 %"}}, ""},
+		{workload.Figure{Paper: "11.6 %", Ours: "1", Band: []string{"8.7 %", "14.7 %"}}, "the band 8.7 to 14.7 is wider than 8.7 to 14.5"},
+		{workload.Figure{Paper: "11.6 %", Ours: "1", Band: []string{"8.5 %", "14.5 %"}}, "is wider than"},
+		{workload.Figure{Paper: "11.6 %", Ours: "1", Band: []string{"14.5 %", "8.7 %"}}, "is wider than"},
+		{workload.Figure{Paper: "32..55 %", Ours: "1", Band: []string{"30 %", "55 %"}}, "is wider than 32 to 55"},
+		{workload.Figure{Paper: "32..55 %", Ours: "1", Band: []string{"32 %", "50 %"}}, ""},
+		{workload.Figure{Paper: "faster", Ours: "1 < 2", Band: []string{"1", "2"}}, "a comparison has no band"},
+		{workload.Figure{Paper: "5", Ours: "1", Band: []string{"5", "6"}, Withdrawn: "the band, 4 to 7"}, "the band is withdrawn"},
+		{workload.Figure{Paper: "faster", Ours: "1"}, "is no number"},
+	} {
+		err := check(&c.figure)
+		if (err == nil) != (c.complaint == "") || err != nil && !strings.Contains(err.Error(), c.complaint) {
+			t.Errorf("%+v: %v, want %q", c.figure, err, c.complaint)
+		}
+	}
+}
+
+func TestIntervals(t *testing.T) {
+	for _, c := range []struct {
+		sample []float64
+		want   string
+	}{
+		{[]float64{5}, "5 [5, 5]"},
+		{[]float64{0.1, 0.1, 0.1}, "0.1 [0.1, 0.1]"},
+		{[]float64{1, 3}, "2 [-10.7, 14.7]"},         // t = 12.706, standard error 1
+		{[]float64{1, 2, 3, 4, 5}, "3 [1.04, 4.96]"}, // t = 2.776, standard error 0.7071
+	} {
+		i := intervalOf(c.sample)
+		if got := fmt.Sprintf("%s [%s, %s]", short(i.mean), short(i.low), short(i.high)); got != c.want {
+			t.Errorf("%v: %s, want %s", c.sample, got, c.want)
 		}
 	}
 }

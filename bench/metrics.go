@@ -79,6 +79,9 @@ func ofRun() map[string]func(d *done) float64 {
 	}
 }
 
+// inputs lists the metrics that say what the workload file says, and not what a run did.
+func inputs() []string { return []string{"task_maps", "task_reduces", "submit", "deadline"} }
+
 // job finds a job by its name, or returns nil.
 func (d *done) job(name string) *report.Job {
 	for i := range d.Jobs {

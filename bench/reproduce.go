@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"mrlocal/errs"
@@ -56,6 +57,9 @@ func (e *Experiment) File() string { return e.file.Name }
 func experiments(f *workload.File, shared *runs) ([]*Experiment, error) {
 	var all []*Experiment
 	for i := range f.Experiments {
+		if err := checkFigures(f, &f.Experiments[i]); err != nil {
+			return nil, err
+		}
 		e := &Experiment{Experiment: &f.Experiments[i], file: f, runs: shared}
 		for t := range e.Runs {
 			// Flags of the experiment apply to all of its runs.
@@ -71,6 +75,22 @@ func experiments(f *workload.File, shared *runs) ([]*Experiment, error) {
 		shared.expect(e)
 	}
 	return all, nil
+}
+
+// checkFigures checks the bands of an experiment, and that a figure is found by its words.
+func checkFigures(f *workload.File, e *workload.Experiment) error {
+	seen := map[string]bool{}
+	for i := range e.Figures {
+		g := &e.Figures[i]
+		if err := check(g); err != nil {
+			return f.Errorf(g.Pos, g.What, "%v", err)
+		}
+		if seen[g.What] {
+			return f.Errorf(g.Pos, g.What, "two figures of %s have these words", e.Name)
+		}
+		seen[g.What] = true
+	}
+	return nil
 }
 
 // Named returns the experiments with these names, or all where names is empty. An
@@ -104,22 +124,33 @@ func Named(all []*Experiment, names []string) ([]*Experiment, error) {
 type Result struct {
 	*Experiment
 	Lines []Line
+	seeds int // number of seeds that were run
 	first seed
 }
 
-// seed holds the runs of an experiment with one seed.
+// seed holds the runs of an experiment with one seed, and the metrics that its figures
+// took from them.
 type seed struct {
 	trials []trial
-	done   []*done // by trial
+	done   []*done          // by trial
+	taken  map[string]value // by metric and words
 }
 
-// Run makes the runs of e, one after the other, and judges its figures by the first
-// seed. The other seeds only count how often a figure comes out as well. Run fails
-// where ctx ends, a run fails or a figure's expression is wrong.
-func (e *Experiment) Run(ctx context.Context) (*Result, error) {
+// Run makes the runs of e, one after the other, and judges its figures by all seeds of the
+// file; most bounds their number if it is above 0. Run fails where ctx ends, a run fails or
+// a figure's expression is wrong.
+func (e *Experiment) Run(ctx context.Context, most int) (*Result, error) {
 	r := &Result{Experiment: e}
-	for n := range max(e.Seeds, 1) {
-		s := seed{trials: e.trials}
+	seeds := max(e.Seeds, 1)
+	if most > 0 {
+		seeds = min(seeds, most)
+	}
+	r.seeds = seeds
+	// taken has the metrics of each seed, worth the results of each figure by seed.
+	var taken []map[string]value
+	worth := make([][]relation, len(r.Figures))
+	for n := range seeds {
+		s := seed{trials: e.trials, taken: map[string]value{}}
 		// t is a copy, so a seed does not stay in the trial.
 		for _, t := range e.trials {
 			e.setSeed(&t, n)
@@ -129,16 +160,17 @@ func (e *Experiment) Run(ctx context.Context) (*Result, error) {
 			}
 			s.done = append(s.done, d)
 		}
-		if err := r.judge(&s, n == 0); err != nil {
+		if err := r.evaluate(&s, worth); err != nil {
 			return nil, err
 		}
+		taken = append(taken, s.taken)
 		// The charts and tables of runs show the first seed only, so the results of the others
 		// are dropped.
 		if n == 0 {
 			r.first = s
 		}
 	}
-	return r, nil
+	return r, r.judge(worth, taken)
 }
 
 // setSeed gives a run its n-th seed, from 0. In an experiment without seeds the run
@@ -149,29 +181,67 @@ func (e *Experiment) setSeed(t *trial, n int) {
 	}
 }
 
-// judge judges all figures by the runs of one seed. The verdicts of the first seed
-// are the result; those of other seeds are compared with them.
-func (r *Result) judge(s *seed, first bool) error {
+// evaluate appends the results of all figures by the runs of one seed to worth.
+func (r *Result) evaluate(s *seed, worth [][]relation) error {
 	for i := range r.Figures {
 		f := &r.Figures[i]
+		if f.Ours == "" {
+			continue
+		}
 		ours, err := evaluate(f.Ours, s.look)
-		if err != nil {
-			return r.file.Errorf(f.Pos, f.What, "%v", err)
-		}
 		// A mistake in a figure has the place of the figure in the file.
-		l, err := judge(f, &ours)
 		if err != nil {
 			return r.file.Errorf(f.Pos, f.What, "%v", err)
 		}
-		if first {
-			r.Lines = append(r.Lines, l)
-		}
-		// The first seed counts as one of the seeds, and agrees with itself.
-		if r.Seeds > 0 {
-			r.Lines[i].against(l.Verdict)
-		}
+		worth[i] = append(worth[i], ours)
 	}
 	return nil
+}
+
+// judge judges all figures by their results with all seeds.
+func (r *Result) judge(worth [][]relation, taken []map[string]value) error {
+	for i := range r.Figures {
+		f := &r.Figures[i]
+		mean, computed := relation{}, false
+		if f.Ours != "" {
+			var err error
+			mean, err = evaluate(f.Ours, func(metric string, words []string) (value, error) {
+				computed = computed || !slices.Contains(inputs(), metric)
+				return meanOf(taken, key(metric, words)), nil
+			})
+			if err != nil {
+				return r.file.Errorf(f.Pos, f.What, "%v", err)
+			}
+		}
+		l, err := judge(f, worth[i], &mean, computed)
+		if err != nil {
+			return r.file.Errorf(f.Pos, f.What, "%v", err)
+		}
+		l.Experiment = r.Name
+		l.explain(r.Seeds)
+		r.Lines = append(r.Lines, l)
+	}
+	return nil
+}
+
+// key names a metric with its words.
+func key(metric string, words []string) string { return metric + "[" + strings.Join(words, ",") + "]" }
+
+// meanOf returns the mean of a metric over seeds, number by number. If the seeds have
+// different counts of numbers, such as steps of runs, it returns those of the first seed.
+func meanOf(taken []map[string]value, key string) value {
+	first := taken[0][key]
+	mean := value{v: make([]float64, len(first.v)), x: first.x}
+	for _, of := range taken {
+		v := of[key].v
+		if len(v) != len(first.v) {
+			return first
+		}
+		for i := range v {
+			mean.v[i] += v[i] / float64(len(taken))
+		}
+	}
+	return mean
 }
 
 // look returns a metric of all runs that the first word matches, such as fair-*. The
@@ -202,6 +272,9 @@ func (s *seed) look(metric string, words []string) (all value, err error) {
 	// Some numbers have no x, so the list as a whole has none.
 	if len(all.x) != len(all.v) {
 		all.x = nil
+	}
+	if s.taken != nil {
+		s.taken[key(metric, words)] = all
 	}
 	return all, nil
 }

@@ -1,6 +1,10 @@
 package workload
 
-import "github.com/goccy/go-yaml/ast"
+import (
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+)
 
 // Experiment is what a paper did with the file's jobs, and what the paper found: runs
 // of the simulator, and figures that are computed from them. Assumed and Fitted list
@@ -31,14 +35,19 @@ type Figure struct {
 	What   string
 	Target string // the claim of docs/papers that the figure shows; "": none
 	Paper  string // 29 %, 32..55 %, 1319 s, or prose if Ours is a comparison
-	// A formula of docs/workloads.md over the results of the runs.
-	Ours    string
-	Band    []string // least and most that count as reproduced; nil: the paper's range, or its last digit
-	Beyond  string   // the value that means no change; figures on one side of it have the same direction; "": none
-	Fitted  bool     // constants were fitted to it, or settings or its wording were chosen after a run that showed it
-	Because string   // why our figure differs
-	Pos     Pos
+	// A formula of docs/workloads.md over the results of the runs; "" if the experiment is not
+	// built, which Because then begins with.
+	Ours      string
+	Band      []string // least and most that are inside; nil: the paper's range, or 25 % about its figure
+	Beyond    string   // the value that means no change; figures on one side of it have the same direction; "": none
+	Fitted    bool     // a constant was fitted to it, or chosen after a run that showed it
+	Withdrawn string   // what was set after a run and no longer counts: a band, a limit, a wording; "": nothing
+	Because   string   // why ours is outside, or the comparison false
+	Pos       Pos
 }
+
+// NotBuilt begins the reason of a figure without Ours.
+const NotBuilt = "not built: "
 
 // ChartOf is a chart of an experiment.
 type ChartOf struct {
@@ -122,11 +131,16 @@ func (d *decoder) figure(n ast.Node) Figure {
 		}},
 		{"beyond", into(&f.Beyond, d.word)},
 		{"fitted", into(&f.Fitted, d.yes)},
+		{"withdrawn", into(&f.Withdrawn, d.word)},
 		{"because", into(&f.Because, d.word)},
 	})
 	d.must(n, "figure", f.What != "", "what")
 	d.must(n, "figure", f.Paper != "", "paper")
-	d.must(n, "figure", f.Ours != "", "ours")
+	notBuilt := strings.HasPrefix(f.Because, NotBuilt)
+	d.must(n, "figure", f.Ours != "" || notBuilt, "ours")
+	if d.err == nil && f.Ours != "" && notBuilt {
+		d.fail(n, "figure", "has ours, and is not built")
+	}
 	return f
 }
 

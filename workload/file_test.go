@@ -142,7 +142,7 @@ experiments:
     fitted: map_time
     with: {cost: l1}
     runs: [{name: a, jobs: J, sched: fair, slowstart: [0.05, 1]}]
-    figures: [{what: w, target: Q1, paper: 29 %, ours: "makespan[a]", band: [20 %, 40 %], beyond: 0, fitted: true, because: b}]
+    figures: [{what: w, target: Q1, paper: 29 %, ours: "makespan[a]", band: [20 %, 40 %], beyond: 0, fitted: true, withdrawn: the band, because: b}, {what: v, paper: 2 s, because: "not built: the network"}]
     charts: [{name: c, title: t, x: xs, y: ys, lines: [{name: l, y: "makespan[a-*]"}]}]
 `))
 	if err != nil {
@@ -152,7 +152,7 @@ experiments:
 		Name: "e", Title: "A title", Paper: "a paper, Fig. 1", Assumed: []string{"times"}, Fitted: []string{"map_time"},
 		With:    []Arg{{"cost", []string{"l1"}, Pos{9, 12}}},
 		Runs:    []Trial{{Name: "a", Jobs: []string{"J"}, Args: []Arg{{"sched", []string{"fair"}, Pos{10, 31}}, {"slowstart", []string{"0.05", "1"}, Pos{10, 44}}}, Pos: Pos{10, 12}}},
-		Figures: []Figure{{What: "w", Target: "Q1", Paper: "29 %", Ours: "makespan[a]", Band: []string{"20 %", "40 %"}, Beyond: "0", Fitted: true, Because: "b", Pos: Pos{11, 15}}},
+		Figures: []Figure{{What: "w", Target: "Q1", Paper: "29 %", Ours: "makespan[a]", Band: []string{"20 %", "40 %"}, Beyond: "0", Fitted: true, Withdrawn: "the band", Because: "b", Pos: Pos{11, 15}}, {What: "v", Paper: "2 s", Because: "not built: the network", Pos: Pos{11, 150}}},
 		Charts:  []ChartOf{{Name: "c", Title: "t", X: "xs", Y: "ys", Lines: []LineOf{{"l", "makespan[a-*]", Pos{12, 56}}}, Pos: Pos{12, 14}}},
 		Pos:     Pos{4, 5},
 	}}
@@ -165,6 +165,7 @@ experiments:
 		"{name: e, runs: [{name: a}], figures: [{what: w, paper: p, ours: o}]}":                                           "no paper",
 		"{name: e, paper: p, runs: [{name: a}]}":                                                                          "no figures",
 		"{name: e, paper: p, runs: [{name: a}], figures: [{what: w, paper: p}]}":                                          "no ours",
+		"{name: e, paper: p, runs: [{name: a}], figures: [{what: w, paper: p, ours: o, because: \"not built: x\"}]}":      "has ours, and is not built",
 		"{name: e, paper: p, runs: [{name: a}], figures: [{what: w, paper: p, ours: o}], charts: [{name: c, lines: []}]}": "no lines",
 	} {
 		_, err := Parse("w.yaml", []byte("jobs: [{name: J, maps: 1, map_time: 1s}]\nexperiments: ["+text+"]\n"))

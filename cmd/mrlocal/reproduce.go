@@ -3,25 +3,22 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
-	"maps"
-	"os"
-	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 	"text/tabwriter"
 
 	"mrlocal/bench"
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/cmd/mrlocal/internal/process"
+	"mrlocal/cmd/mrlocal/internal/reproduction"
 	"mrlocal/errs"
 	"mrlocal/workload"
 )
 
 const reproduceHelp = `Runs the experiments of the papers in the simulator, all or those of the given names, and compares the results with the figures that the papers print. The binary contains the workloads: --list lists the experiments, --file prints the workload file of NAME for mrlocal sim. FILE is a workload file of your own with experiments (docs/workloads.md), such as ./mine.yaml; then NAMEs are of its experiments.
 
---write writes docs/reproduction.md and its charts, below the current directory.`
+--write writes docs/reproduction.md, its charts and its figures, below the current directory. --format prints all figures at the end, as CSV, JSON or tables of Markdown, instead of each experiment when it is done. A verdict is exact, inside, outside or words; docs/reproduction.md explains them.`
 
 // reproduceCommand runs in the simulator alone, so its results do not depend on
 // the machine.
@@ -29,7 +26,9 @@ func reproduceCommand() command {
 	return command{name: "reproduce", usage: "run the experiments of the papers and compare", args: "[FILE…] [NAME…]", long: reproduceHelp, run: runReproduce, flags: []flagSpec{
 		toggle("list", "", "list the experiments, run none"),
 		toggle("file", "", "print the workload files of the named experiments, run none"),
-		toggle("write", "", "write docs/reproduction.md and its charts"),
+		toggle("write", "", "write docs/reproduction.md, its charts and its figures"),
+		value("format", "print the figures as `text|csv|json|markdown`", "text"),
+		value("seeds", "run at most `N` seeds of each experiment", ""),
 	}}
 }
 
@@ -52,8 +51,23 @@ func runReproduce(ctx context.Context, e env, line argv.Line) (int, error) {
 	case line.Has("write") && len(line.Words) > 0:
 		return 0, errs.Optionf("--write", "writes all experiments; name none of them")
 	}
-	// A figure that differs is a result and no failure: the exit code is 0.
-	return exitDone, runExperiments(ctx, e, some, line.Has("write"))
+	r := newReader(line)
+	o := reproduceOptions{seeds: r.Count("seeds", 1, mostSeeds), format: r.Choice("format", "text", "csv", "json", "markdown"), toDocs: line.Has("write")}
+	// A figure that is outside is a result and no failure: the exit code is 0.
+	if r.Err != nil {
+		return 0, r.Err
+	}
+	return exitDone, o.run(ctx, e, some)
+}
+
+// mostSeeds bounds --seeds.
+const mostSeeds = 1000
+
+// reproduceOptions says how experiments are run and shown.
+type reproduceOptions struct {
+	seeds  int    // most seeds of each experiment; 0: those of its file
+	format string // text, csv, json or markdown
+	toDocs bool
 }
 
 // experiments returns the experiments of the files among words or, without a file, those
@@ -84,9 +98,6 @@ func experiments(words []string) (all []*bench.Experiment, names []string, own b
 	return all, names, own, err
 }
 
-// docsFolder holds the document, below the current directory.
-const docsFolder = "docs"
-
 // listExperiments writes one line for each experiment.
 func listExperiments(e env, all []*bench.Experiment) error {
 	var b bytes.Buffer
@@ -116,63 +127,45 @@ func writeWorkloads(e env, all []*bench.Experiment) error {
 	return nil
 }
 
-// runExperiments runs the experiments one after the other. It shows each result
-// when it is there, and the count of verdicts at the end. With toDocs it also
-// writes docs/reproduction.md and its charts.
-func runExperiments(ctx context.Context, e env, all []*bench.Experiment, toDocs bool) error {
-	if toDocs {
-		if err := checkDocs(all); err != nil {
+// run runs the experiments one after the other. As text, it shows each result when it is
+// there, and the count of verdicts at the end; the other formats come at the end. With
+// toDocs it also writes docs/reproduction.md and its files.
+func (o *reproduceOptions) run(ctx context.Context, e env, all []*bench.Experiment) error {
+	if o.toDocs {
+		if err := reproduction.Check(all); err != nil {
 			return err
 		}
 	}
 	var results []*bench.Result
 	for _, x := range all {
-		r, err := x.Run(ctx)
+		r, err := x.Run(ctx, o.seeds)
 		if err != nil {
 			return err
 		}
 		results = append(results, r)
 		// Each result appears at once: all runs together take minutes.
-		if err := write(e, append(r.Text(), '\n')); err != nil {
-			return err
+		if o.format == "text" {
+			if err := write(e, append(r.Text(), '\n')); err != nil {
+				return err
+			}
 		}
 	}
-	if err := write(e, []byte(bench.Summary(results))); err != nil || !toDocs {
+	if err := o.finish(e, results); err != nil || !o.toDocs {
 		return err
 	}
-	// The document is made in memory first. A wrong expression of a chart leaves the files as
-	// they are.
-	files, err := bench.Document(results)
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Join(docsFolder, bench.Folder), 0o777); err != nil {
-		return fmt.Errorf("write the document: %w", err)
-	}
-	// The order of a map is random. The sorted order makes an error name the same file each
-	// time.
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		if err := os.WriteFile(filepath.Join(docsFolder, filepath.FromSlash(name)), files[name], 0o666); err != nil {
-			return fmt.Errorf("write the document: %w", err)
-		}
-	}
-	return nil
+	return reproduction.Write(results)
 }
 
-// checkDocs checks that the document can be written, before runs that take
-// minutes.
-func checkDocs(all []*bench.Experiment) error {
-	names := []string{"reproduction.md"}
-	for _, x := range all {
-		// The names follow from the experiments, so the files are known before any run.
-		for i := range x.Charts {
-			names = append(names, path.Join(bench.Folder, x.Charts[i].Name+".svg"))
-		}
+// finish writes what comes after all runs: the counts, or all figures.
+func (o *reproduceOptions) finish(e env, results []*bench.Result) error {
+	switch o.format {
+	case "csv":
+		return write(e, bench.CSV(results))
+	case "json":
+		text, err := bench.JSON(results)
+		return errors.Join(err, write(e, text))
+	case "markdown":
+		return write(e, bench.Markdown(results))
 	}
-	for _, name := range names {
-		if err := process.CheckBelow("write", filepath.Join(docsFolder, filepath.FromSlash(name))); err != nil {
-			return err
-		}
-	}
-	return nil
+	return write(e, []byte(bench.Summary(results)))
 }

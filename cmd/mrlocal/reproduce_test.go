@@ -23,7 +23,7 @@ func TestTheDocumentIsWritten(t *testing.T) {
 	}
 	t.Chdir(t.TempDir())
 	var out bytes.Buffer
-	if err := runExperiments(t.Context(), env{stdout: &out}, some, true); err != nil {
+	if err := (&reproduceOptions{format: "text", toDocs: true}).run(t.Context(), env{stdout: &out}, some); err != nil {
 		t.Fatal(err)
 	}
 	document, err := os.ReadFile(filepath.Join("docs", "reproduction.md"))

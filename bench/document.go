@@ -1,0 +1,302 @@
+package bench
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"mrlocal/internal/chart"
+	"mrlocal/workload"
+)
+
+// Folder is the folder of the charts and of the figures as JSON, beside the document.
+const Folder = "reproduction"
+
+// FiguresFile is the file of all figures as JSON, below docs.
+const FiguresFile = Folder + "/figures.json"
+
+// Document returns docs/reproduction.md, its charts and its figures, by path below docs.
+// It fails where a chart's expression is wrong.
+func Document(all []*Result) (map[string][]byte, error) {
+	// All files are in memory until every chart is drawn, so an error leaves no half document.
+	files := map[string][]byte{}
+	var b bytes.Buffer
+	b.WriteString(head)
+	wrap(&b, "", Summary(all))
+	tables(&b, all)
+	b.WriteString(details)
+	for _, r := range all {
+		r.section(&b)
+		for i := range r.Charts {
+			c, err := r.chart(&r.Charts[i])
+			if err != nil {
+				return nil, err
+			}
+			var svg bytes.Buffer
+			if err := c.WriteSVG(&svg); err != nil {
+				return nil, err
+			}
+			path := Folder + "/" + r.Charts[i].Name + ".svg"
+			files[path] = svg.Bytes()
+			fmt.Fprintf(&b, "\n![%s](%s)\n", r.Charts[i].Title, path)
+		}
+	}
+	b.WriteString(references)
+	files["reproduction.md"] = b.Bytes()
+	var err error
+	files[FiguresFile], err = JSON(all)
+	return files, err
+}
+
+// paperKey finds the key of a paper in an experiment's source.
+var paperKey = regexp.MustCompile(`\[[A-Za-z]+\d\d\]`)
+
+// tables writes a table of all figures for each paper, in the order of the experiments.
+// Experiments without a key of docs/papers share one table.
+func tables(b *bytes.Buffer, all []*Result) {
+	var papers []string
+	of := map[string][]*Result{}
+	for _, r := range all {
+		// Several keys mean that the first paper is retold by the others.
+		key := paperKey.FindString(r.Paper)
+		if of[key] == nil {
+			papers = append(papers, key)
+		}
+		of[key] = append(of[key], r)
+	}
+	for _, p := range papers {
+		title := p
+		if p == "" {
+			title = "Other experiments"
+		}
+		fmt.Fprintf(b, "\n### %s\n\n", title)
+		wrap(b, "", Summary(of[p]))
+		b.WriteString("\n| experiment | figure | theirs | ours | in band | fitted |\n| --- | --- | --- | --- | --- | --- |\n")
+		for _, r := range of[p] {
+			for i := range r.Lines {
+				l := &r.Lines[i]
+				row(b, r.Name, l.What, l.Paper, l.Shown, l.agrees(), yes(l.Fitted))
+			}
+		}
+	}
+}
+
+// agrees says in a table of all figures whether a figure is in its band, or the comparison
+// holds, and whether something was withdrawn.
+func (l *Line) agrees() string {
+	said := l.Verdict.String()
+	if l.Verdict == Words {
+		said += ", " + string(l.Ours)
+	}
+	if l.Withdrawn != "" {
+		said += ", withdrawn"
+	}
+	return said
+}
+
+// row writes a row of a table.
+func row(b *bytes.Buffer, cells ...string) {
+	for _, c := range cells {
+		b.WriteString("| " + strings.ReplaceAll(c, "|", "\\|") + " ")
+	}
+	b.WriteString("|\n")
+}
+
+// head is the beginning of the document, which explains verdicts and seeds.
+const head = `# Reproduction
+
+The papers' experiments in the simulator: the paper's figure, ours, and a verdict. ` + "`mrlocal reproduce --write`" + `
+writes this file, its charts and [figures.json](reproduction/figures.json); a test holds them together.
+` + "`mrlocal reproduce --format csv`" + ` gives the same figures for programs, ` + "`--format json`" + ` and
+` + "`--format markdown`" + ` do, too.
+
+Experiments are sections of the files in bench/workloads; [workloads.md](workloads.md) describes their format. A
+section states the runs, the figures, the bands, and what was assumed or fitted. The papers measured clusters. Times
+here come from a model of a cluster, so that most makespans are compared as ratios.
+
+| verdict | meaning |
+| --- | --- |
+| exact | a run computed the paper's figure, to its last digit |
+| inside | ours is in the band |
+| outside | ours is out of the band, or the experiment is not built; a reason says why |
+| words | the paper compares in words; ours is true or false, and a false one has a reason |
+
+A band is the paper's own range or 25 % of its figure on each side. A file may state a narrower one; a wider one is an
+error. A least value at an end of its sweep is never inside.
+
+The direction says whether ours is on the paper's side of no change: a gain is a gain of another size. It is no verdict.
+
+Fitted says that a constant of the file was chosen by this figure, or after a run that showed it. Such a figure shows
+that the model can give it, and no more. The summaries count fitted figures that come out apart.
+
+Withdrawn names what was set or worded after a run. It no longer counts: what stands was stated before the run, or
+there is no band, and then the figure is never inside.
+
+Where times or places are drawn at random, each experiment has 20 seeds. Ours is the mean, with its 95 % interval by
+Student's t. A comparison holds if the interval of the difference does, paired by seed. With one seed all is
+deterministic. The tables of runs and the charts show seed 1.
+
+Keys such as [DHFS13] and names in quotes are those of [docs/papers](papers/README.md).
+
+## Figures by paper
+
+`
+
+// details stands between the tables of the papers and the experiments.
+const details = `
+## Experiments
+
+The list below a table has the claims, by the names that docs/papers gives them, each with the numbers of its figures;
+then the reasons, each after the number of its figure.
+`
+
+// references make links of the papers' keys.
+const references = `
+[DHFS13]: papers/dhfs13.md
+[DynamicMR14]: papers/dynamicmr14.md
+[Vanathi16]: papers/vanathi16.md
+[Split11]: papers/split11.md
+[RAS11]: papers/ras11.md
+[OMO21]: papers/omo21.md
+`
+
+const (
+	mostRows    = 16  // of a table of runs; more runs are in a chart
+	lineColumns = 118 // of a line of prose in the document
+)
+
+// section writes the section of an experiment: what was assumed and fitted, the figures and the
+// runs.
+func (r *Result) section(b *bytes.Buffer) {
+	fmt.Fprintf(b, "\n### %s: %s\n\n", r.Name, r.Title)
+	wrap(b, "", fmt.Sprintf("%s. File: [%s](../%s).", r.Paper, r.file.Name, r.file.Name))
+	for _, list := range []struct {
+		name  string
+		items []string
+	}{{"Assumed", r.Assumed}, {"Fitted", r.Fitted}} {
+		if len(list.items) > 0 {
+			fmt.Fprintf(b, "\n%s:\n\n", list.name)
+			for _, item := range list.items {
+				wrap(b, "- ", item)
+			}
+		}
+	}
+	r.figures(b)
+	// A sweep has too many runs for a table; its chart shows them.
+	if len(r.trials) <= mostRows {
+		r.runTable(b)
+	}
+}
+
+// figures writes the table of figures, and below it what each claim and each
+// verdict rests on: the table refers to that by the figure's number.
+func (r *Result) figures(b *bytes.Buffer) {
+	b.WriteString("\n| # | figure | paper | ours | 95 % | band | verdict | direction | fitted | withdrawn |\n|" + strings.Repeat(" --- |", 10) + "\n")
+	var claims, reasons []string
+	// shown has the numbers of the figures that belong to a claim.
+	shown := map[string][]string{}
+	for i := range r.Lines {
+		l := &r.Lines[i]
+		number := strconv.Itoa(i + 1)
+		row(b, number, l.What, l.Paper, l.Shown, l.interval(), l.band(), l.Verdict.String(), l.Direction.String(), yes(l.Fitted), l.Withdrawn)
+		// The claims keep the order in which the table first needs them.
+		if l.Claim != "" {
+			if shown[l.Claim] == nil {
+				// A claim is listed once, with the numbers of all its figures.
+				claims = append(claims, l.Claim)
+			}
+			shown[l.Claim] = append(shown[l.Claim], number)
+		}
+		if l.Reason != "" {
+			reasons = append(reasons, number+": "+l.Reason)
+		}
+	}
+	if len(claims)+len(reasons) > 0 {
+		b.WriteString("\n")
+	}
+	for _, c := range claims {
+		wrap(b, "- ", fmt.Sprintf("%q: %s", c, strings.Join(shown[c], ", ")))
+	}
+	for _, reason := range reasons {
+		wrap(b, "- ", reason)
+	}
+}
+
+// runTable writes what came out of each run, by the flags that its command line has
+// beyond those of all.
+func (r *Result) runTable(b *bytes.Buffer) {
+	var common []string
+	for i := range r.first.trials {
+		// Flags that all runs begin with stand once above the table.
+		words := strings.Fields(r.first.trials[i].line())
+		if i == 0 {
+			common = words[:len(words)-2] // the policy stands in the table
+		}
+		n := 0
+		for n < min(len(common), len(words)) && common[n] == words[n] {
+			n++
+		}
+		common = common[:n]
+	}
+	// The prefix must not end between a flag and its value.
+	if n := len(common); n > 0 && strings.HasPrefix(common[n-1], "--") {
+		common = common[:n-1] // a flag whose values differ
+	}
+	prefix := strings.Join(common, " ")
+	fmt.Fprintf(b, "\n`%s` with", prefix)
+	b.WriteString("\n\n| flags | makespan (s) | mean job (s) | utilisation (%) | moves | Jain |\n| --- | --- | --- | --- | --- | --- |\n")
+	for i, d := range r.first.done {
+		flags := strings.TrimSpace(strings.TrimPrefix(r.first.trials[i].line(), prefix))
+		fmt.Fprintf(b, "| `%s` | %s | %s | %.1f | %d | %.3f |\n", flags, short(d.MakespanSeconds), short(d.MeanJobSeconds()), 100*d.Utilisation, d.Moves, d.Jain)
+	}
+}
+
+// wrap writes text as lines of at most lineColumns, the first after a mark and the
+// others indented below it.
+func wrap(b *bytes.Buffer, mark, text string) {
+	column := 0
+	for i, word := range strings.Fields(text) {
+		// A line is measured in characters, not in bytes.
+		n := utf8.RuneCountInString(word)
+		switch {
+		case i == 0:
+			b.WriteString(mark)
+			column = len(mark)
+		case column+1+n > lineColumns:
+			b.WriteString("\n" + strings.Repeat(" ", len(mark)))
+			column = len(mark)
+		default:
+			b.WriteString(" ")
+			column++
+		}
+		b.WriteString(word)
+		column += n
+	}
+	b.WriteString("\n")
+}
+
+// chart draws the lines of a chart from the runs of the first seed. It fails if an expression is
+// wrong or has no x.
+func (r *Result) chart(c *workload.ChartOf) (*chart.Chart, error) {
+	drawn := &chart.Chart{Title: c.Title, XName: c.X, YName: c.Y}
+	for i := range c.Lines {
+		l := &c.Lines[i]
+		worth, err := evaluate(l.Y, r.first.look)
+		// A line is no comparison, so it has one side.
+		v := worth.sides[0]
+		// A chart needs an x for each number.
+		if err == nil && len(v.x) != len(v.v) {
+			err = fmt.Errorf("%s: is over nothing: its runs were not swept", l.Y)
+		}
+		if err != nil {
+			return nil, r.file.Errorf(l.Pos, "line "+l.Name, "%v", err)
+		}
+		for k := range v.v {
+			drawn.Add(l.Name, chart.Point{X: v.x[k], Y: v.v[k]})
+		}
+	}
+	return drawn, nil
+}
