@@ -18,7 +18,8 @@ import (
 type membersReader struct {
 	src    *bufio.Reader
 	srcErr error  // how src ended
-	buf    []byte // of the file, behind all units
+	buf    []byte // of the file; from at on, it is behind all units
+	at     int
 	cut    func(stored []byte) int
 	serial func(rest io.Reader) (io.Reader, error)
 	last   bool // no more units are cut
@@ -48,14 +49,13 @@ func (m *membersReader) Read(p []byte) (int, error) {
 // next takes the next unit, or goes over to the decoder of the rest.
 func (m *membersReader) next() error {
 	for !m.last && m.ahead.wants() {
-		m.fill()
-		n := m.cut(m.buf)
+		n := m.unitBytes()
 		if m.last = n == 0; m.last {
 			break
 		}
 		u := m.ahead.take()
-		u.stored = append(u.stored, m.buf[:n]...)
-		m.buf = m.buf[:copy(m.buf, m.buf[n:])]
+		u.stored = append(u.stored, m.buf[m.at:m.at+n]...)
+		m.at += n
 		m.ahead.hand(u)
 	}
 	var stored [][]byte
@@ -70,23 +70,46 @@ func (m *membersReader) next() error {
 	for len(m.ahead.queue) > 0 {
 		stored = append(stored, m.ahead.pop().stored)
 	}
-	stored = append(stored, m.buf)
+	stored = append(stored, m.buf[m.at:])
 	m.ahead.close()
-	if len(m.buf) == 0 && len(stored) == 1 && m.srcErr == io.EOF {
+	if m.at == len(m.buf) && len(stored) == 1 && m.srcErr == io.EOF {
 		return io.EOF
 	}
 	var err error
 	m.rest, err = m.serial(io.MultiReader(bytes.NewReader(slices.Concat(stored...)), &ending{m.src, m.srcErr}))
-	m.buf = nil
+	m.buf, m.at = nil, 0
 	return err
 }
 
-// fill reads as much of the file as a unit may have.
-func (m *membersReader) fill() {
-	m.buf = slices.Grow(m.buf, mostStoredBytes-len(m.buf))
-	for len(m.buf) < mostStoredBytes && m.srcErr == nil {
+// unitBytes returns the length of the next unit, whose bytes are in buf then; 0: there
+// is none. It reads little at a time, so that small units are handed out early. What
+// the file ends with may be whole members too; alone, it is not worth a helper.
+func (m *membersReader) unitBytes() int {
+	for most := 2 * leastStoredBytes; ; most *= 2 {
+		m.fill(most)
+		stored := m.buf[m.at:]
+		n := m.cut(stored)
+		switch {
+		case n > 0:
+			return n
+		case m.srcErr == io.EOF && len(m.ahead.queue) > 0:
+			return len(stored)
+		case m.srcErr != nil || len(stored) >= mostStoredBytes:
+			return 0
+		}
+	}
+}
+
+// fill reads until buf has so many bytes that are in no unit.
+func (m *membersReader) fill(bytes int) {
+	const leastBytes = 1 << 20 // so that bytes move to the front of buf rarely
+	if cap(m.buf)-m.at < bytes {
+		m.buf, m.at = m.buf[:copy(m.buf, m.buf[m.at:])], 0
+		m.buf = slices.Grow(m.buf, max(bytes, leastBytes)-len(m.buf))
+	}
+	for len(m.buf)-m.at < bytes && m.srcErr == nil {
 		var n int
-		n, m.srcErr = m.src.Read(m.buf[len(m.buf):mostStoredBytes])
+		n, m.srcErr = m.src.Read(m.buf[len(m.buf):cap(m.buf)])
 		m.buf = m.buf[:len(m.buf)+n]
 	}
 }
@@ -130,11 +153,14 @@ func cutGzip(stored []byte) int {
 	return 0
 }
 
+// roomBytes are behind the text of a unit, for the read that finds the end.
+const roomBytes = 4 << 10
+
 // helpGzip decodes units of gzip members.
 func helpGzip(work <-chan *unit) {
 	var zr gzip.Reader
 	for u := range work {
-		u.text, u.ok = unzip(&zr, u.stored, slices.Grow(u.text, min(4*len(u.stored), mostTextBytes)))
+		u.text, u.ok = unzip(&zr, u.stored, slices.Grow(u.text, min(4*len(u.stored), mostTextBytes)+roomBytes))
 		u.done <- struct{}{}
 	}
 }
@@ -148,7 +174,7 @@ func unzip(zr *gzip.Reader, stored, dst []byte) (text []byte, ok bool) {
 		}
 		zr.Multistream(false)
 		for {
-			dst = slices.Grow(dst, 64<<10)
+			dst = slices.Grow(dst, roomBytes)
 			n, err := zr.Read(dst[len(dst):cap(dst)])
 			dst = dst[:len(dst)+n]
 			if err == io.EOF {
