@@ -20,13 +20,14 @@ func (e *RoomError) Error() string {
 
 // Enough returns err, which wraps room, with the bound that would do, where a
 // bound of limitBytes has only room for roomBytes. Room grows at least as fast
-// as the bound, because what tasks keep for themselves grows more slowly.
+// as the bound, because what tasks keep for themselves grows more slowly. Where room
+// is missing although there seems to be enough, 1 MiB more is named.
 func (e *RoomError) Enough(err error, limitBytes, roomBytes int64) error {
 	if roomBytes <= 0 {
 		return err
 	}
 	bytes := float64(limitBytes) / float64(roomBytes) * float64(e.Bytes)
-	return fmt.Errorf("%w to %dMiB", err, int64(bytes)>>20+1)
+	return fmt.Errorf("%w to %dMiB", err, max(int64(bytes), limitBytes)>>20+1)
 }
 
 // Memory is the leased memory of an attempt, for input blocks.

@@ -253,11 +253,12 @@ func (a *SlotAttempt) withRoom(body func() error) error {
 	floorBytes := min(a.Env.FloorBytes, a.Env.Budget.Limit()-a.heldBytes)
 	for {
 		a.Waiting.Store(true)
-		lease, err := a.Env.Budget.Reserve(a.ctx, floorBytes)
+		lease, err := a.Env.Budget.ReserveMost(a.ctx, floorBytes, a.mostBytes)
 		a.Waiting.Store(false)
 		if err != nil {
 			return err
 		}
+		floorBytes = lease.Granted()
 		a.lease, a.floorBytes = lease, floorBytes
 		a.workingAt, a.pausedFor, a.dragged = time.Now(), 0, 0
 		err = body()

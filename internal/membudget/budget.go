@@ -142,8 +142,15 @@ func (b *Budget) Reserve(ctx context.Context, bytes int64) (*Lease, error) {
 	if bytes > b.limitBytes {
 		return nil, fmt.Errorf("membudget: reserve %d of %d bytes: %w", bytes, b.limitBytes, ErrNoRoom)
 	}
+	return b.ReserveMost(ctx, bytes, func() int64 { return bytes })
+}
+
+// ReserveMost is Reserve of most() bytes where that is less than bytes. It calls most when
+// the caller has its place in the queue. So what another goroutine subtracts from most
+// before it reserves is known here, or it waits behind the caller. most must not call b.
+func (b *Budget) ReserveMost(ctx context.Context, bytes int64, most func() int64) (*Lease, error) {
 	l := &Lease{budget: b}
-	if err := b.wait(ctx, l, bytes); err != nil {
+	if err := b.wait(ctx, l, bytes, most); err != nil {
 		return nil, err
 	}
 	return l, nil
@@ -161,14 +168,15 @@ func (b *Budget) TryReserve(bytes int64) (*Lease, bool) {
 	return l, true
 }
 
-// wait grants bytes to l when its turn has come and they are free. Only the first of the
-// queue evicts.
-func (b *Budget) wait(ctx context.Context, l *Lease, bytes int64) error {
+// wait grants bytes, at most most(), to l when its turn has come and they are free. Only
+// the first of the queue evicts.
+func (b *Budget) wait(ctx context.Context, l *Lease, bytes int64, most func() int64) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	me := &waiter{}
 	b.mu.queue = append(b.mu.queue, me)
 	defer b.leaveLocked(me)
+	bytes = min(bytes, most())
 	for {
 		if b.mu.queue[0] == me && !me.tried {
 			me.tried = true

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -423,3 +424,36 @@ func BenchmarkChunk(b *testing.B) {
 
 // holds returns the chunks of a lease, in no order.
 func holds(l *Lease) []*Chunk { return slices.Clone(l.held) }
+
+// What is taken from a floor that waits is known to it, or waits behind it.
+func TestAFloorIsKnownWhenItHasItsPlace(t *testing.T) {
+	b := newBudget(t, 8)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	var taken atomic.Int64
+	other := make(chan error, 1)
+	floor, err := b.ReserveMost(ctx, 8*ChunkBytes, func() int64 {
+		most := 8*ChunkBytes - taken.Load()
+		go func() { // too late for most
+			taken.Add(4 * ChunkBytes)
+			lease, err := b.Reserve(ctx, 4*ChunkBytes)
+			if err == nil {
+				defer lease.Close()
+				_, err = b.ReserveMost(ctx, 8*ChunkBytes, func() int64 { return 8*ChunkBytes - taken.Load() })
+			}
+			other <- err
+		}()
+		time.Sleep(50 * time.Millisecond)
+		return most
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := floor.Granted(); got != 8*ChunkBytes {
+		t.Errorf("floor of %d bytes", got)
+	}
+	floor.Close()
+	if err := <-other; err != nil {
+		t.Error(err)
+	}
+}
