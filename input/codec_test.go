@@ -281,22 +281,30 @@ func TestArchivesInDirectoriesAreBinary(t *testing.T) {
 	}
 }
 
-// In a large tree, archives are found by their names, or at the latest when
-// they are read.
-func TestArchivesAmongManyFilesAreRefusedAtLatestWhenTheyAreRead(t *testing.T) {
-	dir := t.TempDir()
-	for i := range 1100 {
-		writeTo(t, filepath.Join(dir, fmt.Sprintf("%04d", i)), []byte("text\n"))
-	}
-	hidden := filepath.Join(dir, "9")
-	writeTo(t, hidden, []byte("PK\x03\x04"))
-	_, err := tryRead(t, plan(t, input.Options{}, dir), '\n', &memory{}, false)
-	if err == nil || !strings.Contains(err.Error(), "9: is a zip archive") {
-		t.Error(err)
-	}
-	must(t, os.Rename(hidden, hidden+".ZIP"))
-	if _, err := input.NewPlan([]string{dir}, input.Options{}); !errs.IsUsage(err) || !strings.Contains(err.Error(), "9.ZIP: is a zip archive") {
-		t.Error(err)
+// However many files there are, an archive is refused before any work, unless it is
+// found in a directory under a name of text: then it is refused when it is read.
+func TestArchivesAreRefusedBeforeWorkWhateverTheNumberOfFiles(t *testing.T) {
+	for _, files := range []int{1, 1100} {
+		dir := t.TempDir()
+		for i := range files {
+			writeTo(t, filepath.Join(dir, fmt.Sprintf("%04d", i)), []byte("text\n"))
+		}
+		archive := filepath.Join(dir, "9")
+		writeTo(t, archive, []byte("PK\x03\x04"))
+		const leftOut = "9: is a zip archive, which is not decoded: unpack it first, or set Options.NoDecode to read its bytes as they are; to leave it out, name the other files"
+		if _, err := input.NewPlan([]string{dir}, input.Options{}); !errs.IsUsage(err) || !strings.HasSuffix(err.Error(), leftOut) {
+			t.Errorf("%d files: %v", files, err)
+		}
+		must(t, os.Rename(archive, archive+".txt"))
+		for _, paths := range [][]string{{archive + ".txt"}, {dir, archive + ".txt"}} {
+			if _, err := input.NewPlan(paths, input.Options{}); !errs.IsUsage(err) || !strings.HasSuffix(err.Error(), "as they are") {
+				t.Errorf("%d files, named: %v", files, err)
+			}
+		}
+		_, err := tryRead(t, plan(t, input.Options{}, dir), '\n', &memory{}, false)
+		if err == nil || !strings.Contains(err.Error(), "9.txt: is a zip archive") {
+			t.Errorf("%d files, read: %v", files, err)
+		}
 	}
 }
 

@@ -5,9 +5,10 @@
 //	                     └─────► Streams ──OpenStream──► Stream ──► Block, …
 //
 // NewPlan does all checks before any work starts: it finds every file, takes its
-// size and identity, and makes sure that it can be read and decoded. Up to 1,024
-// small files are opened for that; of larger trees, only files whose names
-// suggest an archive. A plan of 100,000 files takes a few megabytes.
+// size and identity, and makes sure that it can be read and decoded. It opens files
+// for that, but not small ones of directories that have a usual suffix of text: an
+// archive among those is refused when it is read. A plan of 100,000 files takes a few
+// megabytes.
 //
 // A record belongs to the split in which its first byte lies (Hadoop 0.20,
 // LineRecordReader). So each split finds its records without the others:

@@ -35,7 +35,7 @@ func (p *Plan) split() error {
 	}
 	for i := range p.Files {
 		f := &p.Files[i]
-		if err := p.check(f, i); err != nil {
+		if err := p.check(f); err != nil {
 			return err
 		}
 		cost := f.Bytes + min(fileCostBytes, p.block/16)
@@ -120,18 +120,18 @@ func (p *Plan) settleBlock() {
 }
 
 // check makes sure that a file can be read and decoded, and finds out whether
-// it can be divided. before is the number of files before it.
+// it can be divided.
 //
 // A large compressed file is a stream. But if it is a small share of the input,
 // one map decodes it while the others do the rest.
-func (p *Plan) check(f *File, before int) error {
+func (p *Plan) check(f *File) error {
 	if !f.kind.regular() {
 		return nil
 	}
 	if f.Bytes > math.MaxInt64/2 {
 		return errs.Inputf(shown(f.Path), "its size, %d bytes, is too large", f.Bytes)
 	}
-	if !p.looksAt(f, before) {
+	if !p.looksAt(f) {
 		if f.kind == regularStdin || f.mayRead {
 			return nil
 		}
@@ -152,6 +152,8 @@ func (p *Plan) check(f *File, before int) error {
 		return errs.Inputf(shown(f.Path), "%w", errs.Cause(err))
 	case found.Refused() && p.o.SkipBinary && !f.named:
 		return nil // it is skipped as binary when it is read
+	case found.Refused() && !f.named:
+		return errs.Inputf(shown(f.Path), "%w; to leave it out, name the other files", found.Refusal())
 	case found.Refused():
 		return errs.Inputf(shown(f.Path), "%w", found.Refusal())
 	case p.cuts(f.Bytes):
@@ -161,15 +163,11 @@ func (p *Plan) check(f *File, before int) error {
 	return nil
 }
 
-// mostLooks is the number of small files that the plan opens. Opening a file is
-// a third of the cost of reading a small one. So in large trees the other files
-// are recognised when they are read, unless their names suggest an archive.
-const mostLooks = 1024
-
-// looksAt reports whether the plan reads the first bytes of a file, to refuse
-// what cannot be decoded before any work starts. before is the number of files
-// before it.
-func (p *Plan) looksAt(f *File, before int) bool {
+// looksAt reports whether the plan reads the first bytes of a file, to refuse what
+// cannot be decoded before any work starts. Opening a small file costs half as much as
+// its share of a wordcount. So a file of a directory or glob whose name says that it
+// is text is recognised when it is read. The number of files plays no role.
+func (p *Plan) looksAt(f *File) bool {
 	switch {
 	case p.o.NoDecode || f.Bytes == 0:
 		return false
@@ -178,5 +176,5 @@ func (p *Plan) looksAt(f *File, before int) bool {
 	case p.o.SkipBinary && !f.named:
 		return false
 	}
-	return int(p.first)+before < mostLooks || codec.Suspect(f.Path)
+	return f.named || !codec.TextName(f.Path)
 }

@@ -97,11 +97,12 @@ var refusedMagics = [...]struct {
 // brotliSuffix is the only sign of brotli.
 const brotliSuffix = ".br" // its data has no magic
 
-// Suspect reports whether the suffix of path is one of refused files. The
-// caller then looks into the file.
-func Suspect(path string) bool {
-	switch strings.ToLower(filepath.Ext(path)) {
-	case brotliSuffix, ".zip", ".7z", ".lzo", ".lz", ".lzma", ".z", ".rar", ".lz4":
+// TextName reports whether the suffix of path is a usual one of text.
+func TextName(path string) bool {
+	switch filepath.Ext(path) {
+	case ".txt", ".text", ".log", ".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".xml", ".html", ".htm", ".css", ".md", ".rst", ".tex",
+		".yaml", ".yml", ".toml", ".ini", ".cfg", ".conf", ".sql", ".sh", ".go", ".c", ".h", ".cc", ".cpp", ".hpp", ".rs", ".java", ".cs", ".js",
+		".ts", ".py", ".rb", ".pl", ".php", ".S", ".s":
 		return true
 	}
 	return false
