@@ -224,8 +224,8 @@ func (o Options) ProcessLimits(jobCount int) (procs int, memoryBytes int64) {
 }
 
 // Limits of a process below which a run may die in the Go runtime, which cannot be
-// caught. The runtime reserves about 1.3 GiB of address space for itself,
-// and more with more threads.
+// caught. The runtime reserves about 1.3 GiB of address space for itself, and more with
+// more threads. Below that it may end before this check (docs/performance.md).
 const (
 	leastFDs          = 32
 	leastThreads      = 8 // beside two for each slot
