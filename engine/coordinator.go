@@ -62,6 +62,8 @@ func newCoordinator(r *run, l *slots.Ledger) *coordinator {
 // serve runs every chain to its end. It returns why the run was interrupted,
 // nil if it was not.
 func (c *coordinator) serve(ctx context.Context) error {
+	// The ticker serves progress and time-outs. The timer serves known times: submissions, faults,
+	// the policy's wake-up.
 	ticker := time.NewTicker(tickEvery)
 	defer ticker.Stop()
 	timer := time.NewTimer(0)
@@ -99,9 +101,11 @@ func (c *coordinator) serve(ctx context.Context) error {
 // ask asks the Ledger for orders and carries them out. It returns the time at
 // which the Ledger wants to be asked again; negative: never.
 func (c *coordinator) ask() (wake time.Duration) {
+	// A chain that has settled posts to the inbox, which brings the coordinator back here.
 	if c.settling >= mostSettling {
 		return -1
 	}
+	// The policy decides on progress that is up to date.
 	c.answerProbe()
 	wake = c.obey(c.ledger.AssignAll(c.run.now()))
 	c.feedAdmitted()
@@ -141,6 +145,7 @@ func (c *coordinator) nextWake(wake time.Duration) time.Duration {
 			next = t
 		}
 	}
+	// Chains that can no longer run are still taken up, so that each gets its error.
 	if _, at, ok := c.release.Next(); ok && c.noCapacityLeft {
 		earlier(0)
 	} else if ok {
@@ -160,7 +165,9 @@ func (c *coordinator) nextWake(wake time.Duration) time.Duration {
 func (c *coordinator) tick() {
 	now := time.Now()
 	c.reportProgress(false)
+	// The list is copied, because timeOut and abandon take attempts out of it.
 	for _, a := range append([]*runningAttempt(nil), c.order...) {
+		// Who waits for memory or map outputs is not stuck.
 		if beat := a.Beat.Load(); beat != a.lastBeat || a.Waiting.Load() {
 			a.lastBeat, a.lastBeatAt = beat, now
 		}
@@ -176,6 +183,7 @@ func (c *coordinator) tick() {
 // answerProbe reports progress if the policy has asked for it by now.
 func (c *coordinator) answerProbe() {
 	if c.probe >= 0 && c.run.now() >= c.probe {
+		// Each request is answered once.
 		c.probe = -1
 		c.reportProgress(true)
 	}

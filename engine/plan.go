@@ -18,8 +18,11 @@ func (j *runningJob) complete() {
 	}
 	switch ch := j.chain; {
 	case j.step < len(ch.job.Chain)-1:
+		// The output of an inner job stays in memory and temporary files until the next job reads
+		// it.
 		j.Sink = task.NewSpools(j.Parts, ch.run.budget, ch.run.createTemp("part"))
 	case ch.discards():
+		// Nobody wants the result, as in measurements.
 		j.Sink = &task.Discard{}
 	default:
 		j.Sink = j.newTargetSink()
@@ -36,10 +39,12 @@ func (ch *chain) reduces(job *jobs.Job, inputBytes int64, streams bool) int {
 	case ch.reducers() > 0:
 		return ch.reducers()
 	}
+	// At most four for each slot: then the slots end at about the same time.
 	most := int64(4 * ch.run.o.slotCount())
 	if job.Ordered && ch.run.env.Fits {
 		most *= 2 // nothing is read from disk, so small parts cost little, and the last ones end together
 	}
+	// The size of a stream is not known.
 	if streams {
 		return int(most)
 	}

@@ -115,12 +115,14 @@ func RunBatch(ctx context.Context, work []BatchJob, o Options) (*Report, error) 
 // runWork runs and cleans up. outcome returns the error of a run that was not
 // interrupted.
 func runWork(ctx context.Context, kind string, work []BatchJob, o Options, outcome func(*run) error) (*Report, error) {
+	// All times of the run, those of events too, count from here.
 	r := &run{kind: kind, started: time.Now()}
 	if o.Profile {
 		defer pprof.SetGoroutineLabels(ctx)
 		ctx = pprof.WithLabels(ctx, pprof.Labels("phase", "coordinate"))
 		pprof.SetGoroutineLabels(ctx)
 	}
+	// Nothing has started, so there is no report.
 	if err := r.prepare(work, o); err != nil {
 		r.close()
 		return nil, typed(ctx, err)
@@ -142,6 +144,7 @@ func runWork(ctx context.Context, kind string, work []BatchJob, o Options, outco
 	if r.journal != nil && err != nil {
 		r.journal.NoteKept(r.o.Note)
 	}
+	// The report is made before close, which releases the jobs.
 	report := r.report(err)
 	r.succeeded = err == nil
 	r.close()
@@ -153,6 +156,7 @@ func typed(ctx context.Context, err error) error {
 	switch {
 	case err == nil || errs.IsUsage(err):
 		return err
+	// A job that fails for another reason while the context ends keeps that reason.
 	case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
 		return &errs.Error{Kind: errs.Interrupted, Cause: err}
 	}
@@ -169,6 +173,7 @@ func (r *run) failures() error {
 		if ch.err == nil {
 			continue
 		}
+		// A batch may have thousands of jobs, and the error is one line.
 		if failed++; failed <= mostNamed {
 			named = append(named, fmt.Sprintf("%s: %v", ch.name(), errs.OneLine(ch.err.Error())))
 		}
@@ -197,6 +202,7 @@ func (r *run) prepare(batch []BatchJob, o Options) error {
 	if err := r.temp.Check(); err != nil {
 		return err
 	}
+	// A wrong path must leave no journal behind.
 	totalBytes, streams, err := r.checkPaths()
 	if err != nil {
 		return err
@@ -248,6 +254,7 @@ func (r *run) divideMemory(inputBytes int64, streamJobs int) {
 			return limitBytes - pieces.TotalBytes() - env.FloorBytes // nothing is decoded ahead beside a window
 		})
 	}
+	// Descriptors are divided as memory is, by slots.
 	r.env.DivideFDs(r.o.allSlots())
 	o := &r.o
 	r.env.Budget, r.env.AfmBytes, r.env.CreateTemp, r.env.Stderr = r.budget, r.afmBytes, r.createTemp, o.Stderr
@@ -308,6 +315,7 @@ func (r *run) stretch(a *runningAttempt, level slots.Level) float64 {
 	if r.speed == nil {
 		return 0
 	}
+	// Half the speed doubles the time.
 	factor := float64(slots.One) / float64(r.speed[a.Tracker])
 	if remote := a.ID.Kind == slots.Map && level < slots.LevelTracker; remote && r.o.Replicas > 0 && !a.job.spec().Unplaced {
 		factor *= float64(r.o.RemotePenalty) / float64(slots.One)
@@ -328,6 +336,7 @@ func (r *run) runAll() error {
 		return err
 	}
 	c := r.coordinator
+	// Threads that are abandoned may still post. Their closures are dropped then.
 	defer c.inbox.close()
 	if n := tempdir.Sweep(r.tempDirs()); n > 0 {
 		r.o.Note(fmt.Sprintf("removed leftovers of killed runs in %s: %d", strings.Join(r.tempDirs(), ", "), n))
@@ -337,6 +346,7 @@ func (r *run) runAll() error {
 
 // startSlots opens the pool and the Ledger over the same slots.
 func (r *run) startSlots() error {
+	// The Ledger counts the extra slots of a tracker in MaxSlots.
 	c := r.o.Config
 	c.MaxSlots = c.MapSlots + c.ReduceSlots + r.o.extraSlots
 	config := c.Ledger(r.coreOf)

@@ -26,6 +26,7 @@ type targetSink struct {
 // parts in order, is made here, once for the job.
 func (j *runningJob) newTargetSink() *targetSink {
 	s := &targetSink{job: j, inOrder: j.chain.job.OutputDir == "" || j.Spec.NewReleaser != nil && j.MapOnly()}
+	// The Releaser lives as long as the job: it sees the parts of all attempts in order.
 	if j.MapOnly() && j.Spec.NewReleaser != nil {
 		j.releaser = j.Spec.NewReleaser()
 	}
@@ -46,6 +47,8 @@ func (s *targetSink) begin() (*output.Target, error) {
 		p := output.Parts{Count: j.Parts, MapOnly: j.MapOnly(), Memory: r.budget, CreateTemp: r.createTemp("part")}
 		p.Compressors = min(r.o.allSlots(), len(r.cores)) // no more cores than the slots have
 		if j.MapOnly() {
+			// Writers of output call these functions on their own goroutines. Only the coordinator
+			// may change the job.
 			inbox := r.coordinator.inbox
 			p.OnRelease = func(int) { inbox.post(func() { j.progressed() }) }
 			if j.releaser != nil {
@@ -54,6 +57,7 @@ func (s *targetSink) begin() (*output.Target, error) {
 			}
 		}
 		s.target.Expect(p)
+		// With a feeder the number of parts is not known before its last map.
 		if j.MapOnly() && j.feeder == nil {
 			s.target.Seal(len(j.maps))
 		}
@@ -67,6 +71,7 @@ func (s *targetSink) Part(t, attempt int) (task.Part, error) {
 	switch {
 	case err != nil:
 		return nil, err
+	// Parts in order share one writer; other parts are files of their own.
 	case s.inOrder:
 		return target.Part(t, attempt)
 	}

@@ -19,12 +19,15 @@ func (c *coordinator) interrupt(cause error) error {
 	c.interrupted = true
 	for _, ch := range c.run.chains {
 		if ch.state < chainSettling {
+			// A chain that had failed before keeps its own error.
 			ch.cancelled = ch.err == nil
 			c.fail(ch, cause)
 		}
 	}
+	// The Ledger answers the end of the jobs with orders to kill their attempts.
 	c.obey(c.ledger.AssignAll(c.run.now()))
 	c.windDown()
+	// Output that is still pending now is removed here, and what cannot be removed is told.
 	problems := []error{cause}
 	undone := false
 	for _, ch := range c.run.chains {
@@ -48,6 +51,7 @@ func (c *coordinator) windDown() {
 		case <-c.inbox.wake:
 			c.inbox.apply()
 		case <-deadline.C:
+			// The list is copied, because abandon takes attempts out of it.
 			for _, a := range append([]*runningAttempt(nil), c.order...) {
 				c.abandon(a)
 			}
@@ -61,13 +65,17 @@ func (c *coordinator) windDown() {
 func (c *coordinator) abandon(a *runningAttempt) {
 	j := a.job
 	a.Kill()
+	// From here on, what the thread reports does not count.
 	c.remove(a, attemptAbandoned)
 	c.run.abandonedThreads++
+	// The memory of the budget stays mapped at the end of the run, because the thread may still
+	// use it.
 	c.run.pool.Abandon(a.Slot)
 	a.LeaveFDs() // its thread may never do that
 	if a.ID.Kind == slots.Map {
 		j.noteStuck(a.ID.Task)
 	}
+	// Another attempt of the task may wait for the source.
 	c.handOverSource(a)
 	c.mayBeDone(j)
 	if !c.onLostTracker(a) {

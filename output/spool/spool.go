@@ -109,6 +109,7 @@ func (s *Spool) Write(p []byte) (int, error) {
 // keep copies as much of p to memory as the budget has room for.
 func (s *Spool) keep(p []byte) (kept int) {
 	for kept < len(p) {
+		// Only the last piece has room left.
 		i := len(s.mu.pieces) - 1
 		if i < 0 || s.mu.pieces[i].bytes == len(s.mu.pieces[i].chunk.Data) {
 			if !s.addPiece(len(p) - kept) {
@@ -131,6 +132,8 @@ func (s *Spool) addPiece(wantBytes int) bool {
 	if s.memory == nil {
 		return false
 	}
+	// The lease and the registration come with the first bytes, so that an empty spool costs
+	// nothing.
 	if s.mu.lease == nil {
 		lease, ok := s.memory.TryReserve(0)
 		if !ok {
@@ -138,6 +141,7 @@ func (s *Spool) addPiece(wantBytes int) bool {
 		}
 		s.mu.lease, s.mu.cancel = lease, s.memory.Register(s)
 	}
+	// Pieces double, up to a chunk. So little memory is unused, and long texts have few pieces.
 	bytes := int64(leastPieceBytes)
 	for bytes < membudget.ChunkBytes && bytes < max(s.mu.bytes, int64(wantBytes)) {
 		bytes *= 2
@@ -146,11 +150,13 @@ func (s *Spool) addPiece(wantBytes int) bool {
 		return false
 	}
 	take := func() (*membudget.Chunk, bool) { return s.mu.lease.Piece(int(bytes)) }
+	// Piece divides a chunk among several users; a whole chunk is taken as such.
 	if bytes > membudget.ChunkBytes/2 {
 		take = s.mu.lease.Chunk
 	}
 	chunk, ok := take()
 	if !ok {
+		// The room was granted, but there is no chunk: the grant is given back.
 		s.mu.lease.Shrink(bytes)
 		return false
 	}
@@ -170,9 +176,11 @@ func (s *Spool) spill() error {
 	}
 	for _, p := range s.mu.pieces {
 		if _, err := f.Write(p.chunk.Data[:p.bytes]); err != nil {
+			// The half-written file is removed, and the text stays in memory.
 			return errors.Join(fmt.Errorf("output: spool: %w", err), f.Remove())
 		}
 	}
+	// From here on the text is in the file.
 	s.mu.file = f
 	s.freeMemory()
 	return nil
@@ -195,6 +203,7 @@ func (s *Spool) Evict() (freedBytes int64, err error) {
 	if s.mu.lease == nil || s.mu.passing {
 		return 0, nil
 	}
+	// Read before spill closes the lease.
 	freedBytes = s.mu.lease.Granted()
 	if err := s.spill(); err != nil {
 		return 0, err
@@ -318,6 +327,7 @@ const copyBufferBytes = 256 << 10
 
 // copyAll copies f to w.
 func copyAll(w io.Writer, f *disk.File) (int64, error) {
+	// A file copies from a file inside the kernel.
 	if r, ok := w.(io.ReaderFrom); ok {
 		return r.ReadFrom(f)
 	}
@@ -340,6 +350,7 @@ func (s *Spool) NewReader() *Reader { return &Reader{spool: s} }
 func (r *Reader) Read(p []byte) (int, error) {
 	n, err := r.ReadAt(p, r.offset)
 	r.offset += int64(n)
+	// Read returns what there is. The next call tells the end.
 	if n > 0 && errors.Is(err, io.EOF) {
 		err = nil
 	}
@@ -378,6 +389,7 @@ func (r *Reader) ReadAt(p []byte, offset int64) (int, error) {
 // text.
 func (s *Spool) copyOut(p []byte, offset int64) (copied int) {
 	pieces := s.mu.pieces
+	// The first piece that ends behind offset.
 	i := sort.Search(len(pieces), func(i int) bool { return pieces[i].start+int64(pieces[i].bytes) > offset })
 	for ; i < len(pieces) && copied < len(p); i++ {
 		data := pieces[i].chunk.Data[:pieces[i].bytes]

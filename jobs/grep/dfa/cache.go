@@ -10,13 +10,15 @@ import "encoding/binary"
 // incomplete rune, and the threads. A full cache is cleared, except for the
 // first states and those in use.
 type cache struct {
-	width  uint32
+	width uint32
+	// Row 0 is the unknown state, so no known transition is 0.
 	table  []uint32
 	states []state // by row
 	rows   map[string]uint32
 	fixed  int // number of rows that are never dropped
 	stays  int // number of those that lead only to one another
 
+	// The fixed rows do not count: they are never freed.
 	used, most int // bytes, approximately
 	walked     int // bytes of text that were walked since the cache was empty
 	least      int // so many of them for each state are needed to clear the cache and go on
@@ -72,6 +74,7 @@ func (c *cache) reserve(n int) {
 
 // add adds the state of a key that is not in the cache.
 func (c *cache) add(key string) uint32 {
+	// Growing the table moves it. Loops that hold it read it again after each step.
 	row := uint32(len(c.table))
 	c.reserve(1)
 	c.states[row/c.width].key = key
@@ -83,12 +86,15 @@ func (c *cache) add(key string) uint32 {
 // row returns the state of the key c.key. live are the states in use; they are
 // renamed if the cache is cleared.
 func (c *cache) row(live []uint32) uint32 {
+	// The compiler makes no copy of the key for this look-up.
 	if row, ok := c.rows[string(c.key)]; ok {
 		return row
 	}
+	// The map and the state keep the key as a string.
 	key := string(c.key)
 	if c.used+len(key) > c.most && len(c.states) >= c.fixed+fewestStates {
 		c.clear(live)
+		// The state may be one of those in use, which clear has kept.
 		if row, ok := c.rows[key]; ok {
 			return row
 		}
@@ -108,11 +114,13 @@ func (c *cache) clear(live []uint32) {
 	for i, row := range live {
 		kept[i] = c.states[row/c.width].key
 	}
+	// Rows that lead only to one another stay valid. All others may name states that are gone.
 	clear(c.table[c.stays*int(c.width):])
 	clear(c.states[c.fixed:])
 	clear(c.rows)
 	c.table, c.states, c.used = c.table[:c.fixed*int(c.width)], c.states[:c.fixed], 0
 	for i, key := range kept {
+		// Fixed rows keep their places, so they keep their names.
 		if live[i]/c.width < uint32(c.fixed) {
 			continue
 		}
@@ -138,6 +146,7 @@ func (c *cache) write(before side, restart bool, pending []byte, list []uint32) 
 	if restart {
 		flags |= flagRestart
 	}
+	// Varints keep keys short: most programs have few instructions.
 	c.key = append(append(c.key[:0], flags), pending...)
 	for _, pc := range list {
 		c.key = binary.AppendUvarint(c.key, uint64(pc))

@@ -25,6 +25,7 @@ const mostCells = 1 << 22
 const lowRunes = 0x800
 
 func newClasses(sets [][]rune) *classes {
+	// Both ends of each range begin a new interval: its first rune, and the rune behind its last.
 	breaks := []rune{0}
 	for _, set := range sets {
 		for i := 0; i < len(set); i += 2 {
@@ -36,12 +37,14 @@ func newClasses(sets [][]rune) *classes {
 	if last := len(breaks) - 1; breaks[last] > unicode.MaxRune {
 		breaks = breaks[:last]
 	}
+	// The caller uses package regexp for such a pattern.
 	if len(breaks)*len(sets) > mostCells {
 		return nil
 	}
 	class := partition(breaks, sets)
 	c := &classes{}
 	for i, b := range breaks {
+		// Neighbouring intervals of one class become one.
 		if n := len(c.class); n == 0 || c.class[n-1] != class[i] {
 			c.breaks, c.class = append(c.breaks, b), append(c.class, class[i])
 		}
@@ -58,6 +61,7 @@ func newClasses(sets [][]rune) *classes {
 	for r := range c.ascii {
 		c.ascii[r] = c.class[c.interval(rune(r))]
 	}
+	// The table pays only if classes change among these runes.
 	if at := c.interval(utf8.RuneSelf); at+1 < len(c.breaks) && c.breaks[at+1] < lowRunes {
 		c.low = make([]uint16, lowRunes)
 		for r := range c.low {
@@ -72,6 +76,7 @@ func newClasses(sets [][]rune) *classes {
 // belong.
 func partition(breaks []rune, sets [][]rune) []uint16 {
 	class := make([]uint16, len(breaks))
+	// Each set divides every class in two: the intervals inside of it and those outside.
 	inside := make([]bool, len(breaks))
 	for _, set := range sets {
 		clear(inside)
@@ -85,6 +90,7 @@ func partition(breaks []rune, sets [][]rune) []uint16 {
 			class  uint16
 			inside bool
 		}
+		// New numbers are given in the order of the intervals, so they are the same in each run.
 		numbers := map[half]uint16{}
 		for i := range class {
 			h := half{class[i], inside[i]}
@@ -140,6 +146,7 @@ func (c *classes) bytes() (class [256]uint8, some []byte) {
 			cutBefore(&cut, r)
 		}
 	}
+	// A byte below 0x80 is a rune by itself, so its class is that of the rune.
 	first := map[uint16]uint8{}
 	for b := range utf8.RuneSelf {
 		id, ok := first[c.ascii[b]]
@@ -152,6 +159,7 @@ func (c *classes) bytes() (class [256]uint8, some []byte) {
 		}
 		class[b] = id
 	}
+	// These bytes are parts of runes. A byte begins a class where the table of cuts says so.
 	for b := utf8.RuneSelf; b < 256; b++ {
 		switch {
 		case b == 0xf5:

@@ -59,6 +59,7 @@ const (
 
 // Program is a compiled pattern. Several Matchers may share it.
 type Program struct {
+	// Both are only read after Compile.
 	forward, backward *program
 }
 
@@ -78,7 +79,8 @@ func Compile(tree *syntax.Regexp, b Border) *Program {
 // Matcher searches with the automata of a Program. One goroutine at a time may
 // use it.
 type Matcher struct {
-	program     *Program
+	program *Program
+	// The three automata; nil until the first call that needs one.
 	lines       *lines
 	ends        *runes
 	starts      *runes
@@ -118,6 +120,7 @@ func (m *Matcher) room(most int) int {
 		if most <= leastCacheBytes {
 			return most
 		}
+		// A smaller cache is cleared more often, but finds the same lines.
 		most /= 2
 	}
 	m.charged += most
@@ -175,10 +178,12 @@ func (m *Matcher) automaton() *lines {
 // from, which must be the start of a rune. start is None if there is no match.
 // ok is false if an automaton has given up.
 func (m *Matcher) Find(line []byte, from int) (start, end int, ok bool) {
+	// Both are made at once: a match that has an end needs its beginning too.
 	if m.ends == nil {
 		m.ends = newRunes(m.program.forward, true, m.room(m.cacheBytes), m.leastFilled)
 		m.starts = newRunes(m.program.backward, false, m.room(m.cacheBytes), m.leastFilled)
 	}
+	// The end comes first, because only a search forward knows which alternative is preferred.
 	end, ok = m.ends.end(line, from)
 	if !ok || end == None {
 		return None, None, ok

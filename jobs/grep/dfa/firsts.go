@@ -24,6 +24,7 @@ const mostFirsts = 0.1
 func newFirsts(p *program) *firsts {
 	f := &firsts{one: -1}
 	t := newThreads(p, false)
+	// Sets that were added already; programs repeat them.
 	added := map[int]bool{}
 	for before := range side(sides) {
 		for after := range side(sides) {
@@ -39,6 +40,7 @@ func newFirsts(p *program) *firsts {
 			}
 		}
 	}
+	// The frequencies are those of typical text, so the choice does not depend on the input.
 	often, n := 0.0, 0
 	for b, in := range f.in {
 		if in {
@@ -50,6 +52,8 @@ func newFirsts(p *program) *firsts {
 	if n != 1 {
 		f.one = -1
 	}
+	// Without restarts a match begins at the start of the line only, and there is nothing to jump
+	// to.
 	f.few = p.restarts && often < mostFirsts
 	return f
 }
@@ -61,6 +65,7 @@ func (f *firsts) add(p *program, set int) {
 	for b := range f.in {
 		f.in[b] = f.in[b] || b < utf8.RuneSelf && c.has[c.ascii[b]][set]
 	}
+	// The bound is coarse: it may jump to places where no match begins, and the automaton tells.
 	for i := c.interval(utf8.RuneSelf); i < len(c.class); i++ {
 		if c.has[c.class[i]][set] {
 			for b := utf8.RuneSelf; b < len(f.in); b++ {
@@ -75,6 +80,7 @@ func (f *firsts) add(p *program, set int) {
 // begin, or the end of text.
 func (f *firsts) next(text []byte, at int) int {
 	if f.one >= 0 {
+		// IndexByte looks at many bytes at a time.
 		if n := bytes.IndexByte(text[at:], byte(f.one)); n >= 0 {
 			return at + n
 		}

@@ -32,6 +32,7 @@ type lines struct {
 	begin    uint32
 	last     uint32 // a single stream stops at states up to this one
 	constant ending // the same verdict for each line, if it is known
+	// The state of each stream; pending and ahead are scratch.
 	live     [streams]uint32
 	pending  []byte
 	shapes   map[shape][utf8.UTFMax]byte
@@ -62,6 +63,8 @@ func newLines(p *program, most, least int) *lines {
 		shapes:  map[shape][utf8.UTFMax]byte{},
 	}
 	w := d.width
+	// Rows are named by their places in the table. That of counted is one step aside, which makes
+	// it odd.
 	d.hit, d.miss, d.counted, d.idle, d.idleWord, d.begin = w, 2*w, 3*w+1, 5*w, 6*w, 7*w
 	d.last = d.counted
 	d.reserve(5)
@@ -78,6 +81,7 @@ func newLines(p *program, most, least int) *lines {
 	}
 	d.table[d.hit+d.newline], d.table[d.miss+d.newline] = d.counted, d.begin
 	list := slices.Clone(d.closed([]uint32{d.entry}, edge, unknown))
+	// A pattern that matches the empty text matches every line.
 	if d.matched {
 		d.constant = endMatch
 	} else if len(list) == 0 && !d.restarts {
@@ -100,6 +104,7 @@ func (d *lines) step(stream int, class uint32) {
 	if d.live[stream] == d.counted {
 		d.live[stream] = d.begin
 	}
+	// list is scratch of the cache, valid until the next read.
 	before, restart, pending, list := d.read(d.states[d.live[stream]/d.width].key)
 	d.pending = append(d.pending[:0], pending...)
 	next := uint32(0)
@@ -112,6 +117,7 @@ func (d *lines) step(stream int, class uint32) {
 		d.pending = append(d.pending, d.some[class])
 		next = d.taken(before, restart, len(pending) > 0, list, false)
 	}
+	// The row is looked up again: taken may have cleared the cache and renamed the state.
 	d.table[d.live[stream]+class] = next
 	if d.live[stream] == d.begin {
 		d.table[d.counted+class] = next
@@ -141,6 +147,7 @@ func (d *lines) taken(before side, restart, looked bool, list []uint32, ending b
 		if before = noWord; d.words && r < utf8.RuneSelf {
 			before = sideOf(byte(r))
 		}
+		// For a line it is enough that any thread matches.
 		if list = d.stepped(list, d.classes.of(r)); d.matched {
 			return d.hit
 		}
@@ -268,9 +275,11 @@ func (d *lines) finish(stream int, text []byte) (began int64) {
 		at, n := d.walk(stream, text, 0)
 		began += int64(n)
 		d.walked += at
+		// After giving up, the count is wrong. The caller throws it away.
 		if at == len(text) || d.gaveUp {
 			return began
 		}
+		// walk stopped before this byte, because the transition is not known.
 		d.step(stream, uint32(d.class[text[at]]))
 		began += int64(d.live[stream] & 1)
 		d.walked++
@@ -298,6 +307,7 @@ func (d *lines) match(line []byte) (matches, ok bool) {
 		if d.gaveUp {
 			return false, false
 		}
+		// The line is decided before its end.
 		if d.live[0] <= d.counted {
 			return d.live[0] != d.miss, true
 		}
@@ -352,6 +362,7 @@ func (d *lines) next(data []byte, from int) (start, end int, ok bool) {
 			at = d.start(data, at+1) - 1
 		}
 	}
+	// The last line may lack its newline, and ends all the same.
 	if data[len(data)-1] != '\n' {
 		if d.advance('\n'); d.live[0] == d.counted {
 			return from + bytes.LastIndexByte(data[from:], '\n') + 1, len(data), !d.gaveUp
@@ -393,6 +404,7 @@ func (d *lines) count(data []byte) (lines int64, ok bool) {
 	if d.gaveUp {
 		return 0, false
 	}
+	// Lines are counted at their newlines, so a last line without one is matched by itself.
 	whole := bytes.LastIndexByte(data, '\n') + 1
 	if whole < len(data) {
 		if matches, _ := d.match(data[whole:]); matches {
@@ -413,6 +425,8 @@ func (d *lines) countWhole(data []byte) (lines int64) {
 		end := min(lineEnd(data, min(trialBytes, len(data)-1))+1, len(data))
 		walked, ended := 0, 0
 		lines, walked, ended = d.skip(data[:end])
+		// Both sides are in steps of all streams together: what skipping has cost, and what
+		// walking all bytes would.
 		d.skipping = walked*streams+ended*skipBytes < end
 		d.untried = trialEvery
 		data = data[end:]
@@ -422,6 +436,7 @@ func (d *lines) countWhole(data []byte) (lines int64) {
 		return lines + more
 	}
 	var pieces [streams][]byte
+	// No piece may end inside a line, because each stream begins with a line.
 	cut(data, &pieces)
 	lines += d.together(&pieces)
 	for i := range pieces {
@@ -478,6 +493,7 @@ func (d *lines) skip(data []byte) (lines int64, walked, left int) {
 func cut(data []byte, pieces *[streams][]byte) {
 	at := 0
 	for i := range streams - 1 {
+		// A long line may reach beyond the aim of the next piece, which is then empty.
 		aim := max(at, len(data)*(i+1)/streams)
 		end := aim
 		if end > at && data[end-1] != '\n' {

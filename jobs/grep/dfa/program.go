@@ -63,6 +63,7 @@ const mostInsts = 50_000
 
 // compile translates a tree. It returns nil if the program is too large for automata.
 func compile(tree *syntax.Regexp, b Border) *program {
+	// Package regexp compiles the same program, so both prefer the same alternatives.
 	from, err := syntax.Compile(tree)
 	if err != nil || len(from.Inst) > mostInsts {
 		return nil
@@ -73,6 +74,7 @@ func compile(tree *syntax.Regexp, b Border) *program {
 		p.insts[pc] = translate(from, uint32(pc), &sets)
 		p.words = p.words || p.insts[pc].op == opEmpty && p.insts[pc].empty&aboutWords != 0
 	}
+	// Instructions keep their numbers. Those that do nothing are skipped and never reached.
 	p.entry = follow(from, uint32(from.Start))
 	switch b {
 	case WordEnds:
@@ -143,6 +145,7 @@ func runesOf(in *syntax.Inst) []rune {
 		return in.Rune
 	}
 	r := in.Rune[0]
+	// A rune without regard to case stands for all runes that fold to it.
 	all := []rune{r}
 	if syntax.Flags(in.Arg)&syntax.FoldCase != 0 {
 		for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
@@ -184,6 +187,7 @@ func (s *runeSets) add(set []rune) int {
 
 // reversed returns a tree whose matches are those of re, read backwards.
 func reversed(re *syntax.Regexp) *syntax.Regexp {
+	// The tree is copied, because the forward program needs it as it is.
 	r := *re
 	switch re.Op {
 	case syntax.OpLiteral:
@@ -212,11 +216,14 @@ func reversed(re *syntax.Regexp) *syntax.Regexp {
 func (p *program) findRestarts() {
 	p.implied = make([]bool, len(p.insts))
 	t := newThreads(p, false)
+	// The list of closed is valid until the next call. A restart has a rune before it, never the
+	// edge.
 	behindWord := slices.Clone(t.closed([]uint32{p.entry}, word, unknown))
 	p.restarts = len(behindWord) > 0 || t.matched
 	other := t.closed([]uint32{p.entry}, noWord, unknown)
 	p.restarts = p.restarts || len(other) > 0 || t.matched
 	for _, pc := range other {
+		// A thread is implied only if both kinds of restart add it.
 		p.implied[pc] = slices.Contains(behindWord, pc)
 	}
 }

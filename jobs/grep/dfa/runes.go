@@ -25,6 +25,8 @@ const (
 )
 
 func newRunes(p *program, forward bool, most, least int) *runes {
+	// One column more than there are classes: that of bytes beyond ASCII, in which nothing is ever
+	// known.
 	columns := len(p.classes.some)
 	d := &runes{threads: newThreads(p, forward), cache: newCache(columns+1, most, least), ascii: new([256]uint16)}
 	for b := range d.ascii {
@@ -45,7 +47,9 @@ func (d *runes) idle() uint32 { return 2 * d.width }
 // begin returns the transition into the first state.
 func (d *runes) begin(before side) uint32 {
 	if d.begins[before] == 0 {
+		// The side before is known, the rune behind it is not.
 		list := d.closed([]uint32{d.entry}, before, unknown)
+		// No state is in use yet, so that clear keeps none but the fixed ones.
 		d.live[0] = d.dead()
 		d.begins[before] = d.into(list, before, d.ordered && d.restarts, 0)
 	}
@@ -59,12 +63,14 @@ func (d *runes) begin(before side) uint32 {
 // preferred.
 func (d *runes) into(list []uint32, before side, restart bool, flags uint32) uint32 {
 	if d.matched {
+		// With ordered threads nothing that begins later is preferred to a match.
 		flags |= special | behind
 		restart = restart && !d.ordered
 	}
 	if len(list) == 0 && !restart {
 		return flags | special | d.dead()
 	}
+	// Programs that do not ask for words then share states.
 	if !d.words && before == word {
 		before = noWord
 	}
@@ -72,6 +78,7 @@ func (d *runes) into(list []uint32, before side, restart bool, flags uint32) uin
 		list = d.origin
 	}
 	d.write(before, restart, nil, list)
+	// If the cache was cleared, the first states have lost their rows.
 	was := len(d.states)
 	row := d.row(d.live[:])
 	if len(d.states) < was {
@@ -82,6 +89,7 @@ func (d *runes) into(list []uint32, before side, restart bool, flags uint32) uin
 
 // step computes the transition from d.live by a rune of class.
 func (d *runes) step(class uint16) uint32 {
+	// The threads that look ahead waited for this rune: now both sides are known.
 	from, restart, list := d.around(d.live[0])
 	after := noWord
 	if d.words && d.classes.word(class) {
@@ -94,10 +102,12 @@ func (d *runes) step(class uint16) uint32 {
 		restart = restart && !d.ordered
 	}
 	list = d.stepped(list, class)
+	// If only the restart is left, the search jumps to the next byte at which a match can begin.
 	next := flags | special | d.idle()
 	if len(list) > 0 || !restart || d.matched || !d.firsts.few {
 		next = d.into(list, after, restart, flags)
 	}
+	// live was renamed if the cache was cleared, so the row is that of the same state.
 	d.table[d.live[0]+uint32(class)] = next
 	return next
 }
@@ -114,6 +124,7 @@ func (d *runes) around(row uint32) (from side, restart bool, list []uint32) {
 
 // ended reports whether a match ends where the text ends, before after.
 func (d *runes) ended(row uint32, after side) bool {
+	// What happens at the end of the text is kept for each side, and found out once.
 	state := &d.states[row/d.width]
 	if state.ends[after] == endUnknown {
 		from, _, list := d.around(row)
@@ -132,6 +143,8 @@ func (d *runes) of(r rune) uint32 {
 	if int(r) < len(c.low) {
 		return uint32(c.low[r])
 	}
+	// Neighbouring runes of a text mostly lie in the same interval, which the last search has
+	// found.
 	if r < c.breaks[d.last] || d.last+1 < len(c.breaks) && r >= c.breaks[d.last+1] {
 		d.last = c.interval(r)
 	}
@@ -141,6 +154,7 @@ func (d *runes) of(r rune) uint32 {
 // next returns the transition from state by a rune of class, whether it is
 // known or not.
 func (d *runes) next(state, class uint32) uint32 {
+	// Transitions of bytes beyond ASCII stand in the columns of their classes.
 	next := d.table[state+class]
 	if next == 0 {
 		d.live[0] = state
@@ -168,6 +182,7 @@ func (d *runes) end(line []byte, from int) (end int, ok bool) {
 	}
 	for state != d.dead() {
 		if state == d.idle() {
+			// Nothing has begun, and nothing can begin any more.
 			if at = d.firsts.next(line, at); at == len(line) {
 				break
 			}
@@ -187,6 +202,7 @@ func (d *runes) end(line []byte, from int) (end int, ok bool) {
 			at++
 		}
 		if at == len(line) {
+			// A match may end where the line ends, such as that of a$.
 			if d.ended(state, edge) {
 				end = at
 			}

@@ -77,6 +77,7 @@ func newThreads(p *program, ordered bool) *threads {
 // Each instruction is followed once, so the time is linear in their number.
 func (t *threads) closed(roots []uint32, before, after side) []uint32 {
 	t.list, t.origin, t.matched, t.waits = t.list[:0], t.origin[:0], false, false
+	// No instruction has been seen in this generation.
 	t.serial++
 	holding := holds(before, after)
 	for _, root := range roots {
@@ -97,6 +98,8 @@ func (t *threads) closed(roots []uint32, before, after side) []uint32 {
 				// out is taken from the stack first, because it is the preferred way.
 				t.stack = append(t.stack, in.arg, in.out)
 			case opEmpty:
+				// The first branch: all assertions hold. The second: those that fail only lack the
+				// rune ahead.
 				if in.empty&^holding == 0 {
 					t.stack = append(t.stack, in.out)
 				} else if after == unknown && in.empty&^holding&^lookingAhead == 0 {
@@ -106,6 +109,7 @@ func (t *threads) closed(roots []uint32, before, after side) []uint32 {
 				t.list = append(t.list, pc)
 			case opMatch:
 				t.matched = true
+				// Threads behind this one are not preferred to the match, so they end.
 				if t.ordered {
 					return t.list
 				}
@@ -118,6 +122,7 @@ func (t *threads) closed(roots []uint32, before, after side) []uint32 {
 // stepped returns what becomes of list by a rune of class. list must be closed,
 // with nothing unknown.
 func (t *threads) stepped(list []uint32, class uint16) []uint32 {
+	// One row says for each set whether it holds the runes of the class.
 	has := t.classes.has[class]
 	t.roots = t.roots[:0]
 	for _, pc := range list {
@@ -130,6 +135,7 @@ func (t *threads) stepped(list []uint32, class uint16) []uint32 {
 		after = word
 	}
 	t.closed(t.roots, after, unknown)
+	// In a set the order means nothing. Sorted lists make equal sets equal keys.
 	if !t.ordered {
 		slices.Sort(t.list)
 	}
@@ -139,6 +145,7 @@ func (t *threads) stepped(list []uint32, class uint16) []uint32 {
 // word reports whether class holds word characters. Only programs that need
 // this have classes that tell it.
 func (c *classes) word(class uint16) bool {
+	// Any rune of the class will do: word characters have classes of their own.
 	r := c.some[class]
 	return r < 0x80 && sideOf(byte(r)) == word
 }
