@@ -32,8 +32,11 @@ type Options struct {
 	// ras. Cycle is the control cycle: how often tasks are placed anew. 0: the mean
 	// time of a map, between 250 ms and 10 s. ShuffleMemory: a reduce that copies
 	// holds the memory that it needs to reduce.
-	Cycle         time.Duration `json:"cycle_ns,omitempty"`
-	ShuffleMemory bool          `json:"shuffle_memory,omitempty"`
+	// RequiredAtFirst is how many maps a job with a goal requires before its first map is
+	// done: "all", also as "", or "one".
+	Cycle           time.Duration `json:"cycle_ns,omitempty"`
+	ShuffleMemory   bool          `json:"shuffle_memory,omitempty"`
+	RequiredAtFirst string        `json:"required_at_first,omitempty"`
 
 	// dynamicmr. DHSA is the allocation that it builds on: "pi", "pd", or "off",
 	// which is fair. SEPB: it starts copies of slow tasks. SEPBJobs is the share of
@@ -163,5 +166,6 @@ func (o *Options) Fields() []OptionField {
 		{"reduce-compute", "of these, reduces that sort and reduce, at most `N` (dynsplit)", "no bound", 1, &o.ReduceCompute},
 		{"control-cycle", "how often ras places tasks anew, `TIME`", "the mean time of a map, from 250ms to 10s", 1, &o.Cycle},
 		{"shuffle-memory", "`off|on`: whether under ras a reduce that copies holds the memory that it reduces with", "off", 1, &o.ShuffleMemory},
+		{"required-at-first", "`all|one`: how many maps ras takes a job with a goal to require before its first map is done", "all", 1, &o.RequiredAtFirst},
 	}
 }

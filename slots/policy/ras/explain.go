@@ -38,6 +38,9 @@ func (r *RAS) why(v *slots.View, s *standing, k slots.Kind, load demand.Vector) 
 		share("CPU it needs", needs.CPU), share("CPU left", rest.CPU), share("I/O it needs", needs.IO), share("I/O left", rest.IO),
 		share("memory it needs", needs.Memory), share("memory left", rest.Memory),
 	}}
+	if s.left[slots.Reduce] > 0 {
+		w.Numbers = append(w.Numbers, slots.Whole("maps of the job that run or are done", s.begun), share("I/O of each of its reduces that copies", s.copying(n, s.begun).IO))
+	}
 	for _, o := range r.jobs {
 		if o != s && len(w.Beaten) < slots.MostBeaten && v.Job(o.id).Pending(slots.Map)+v.Job(o.id).Pending(slots.Reduce) > 0 {
 			w.Beaten = append(w.Beaten, slots.Beaten{Pool: v.Job(o.id).Pool(), Job: o.id, Why: r.whyNot(v, s, o, n, int(t), load)})

@@ -64,13 +64,15 @@ func jobUtility(maps, reduces utility) utility {
 // required is s_req: how many maps should run at a time to meet the goal. That is the
 // remaining work divided by the time that is left, rounded up, between 1 and pending.
 // goal is a time since the run's start. If it is 0 or has passed, all maps are required,
-// because the job should end as soon as possible. All maps are required also while known
-// is false: no map is done, and nothing is known of the work [RAS11, "required maps"].
-func required(work, goal, now time.Duration, pending int32, known bool) int32 {
+// because the job should end as soon as possible. Until a map is done nothing is known of
+// the work: known is false, and atFirst maps are required [RAS11, "required maps"].
+func required(work, goal, now time.Duration, pending int32, known bool, atFirst int32) int32 {
 	left := goal - now
 	switch {
-	case goal == 0 || !known || left <= 0:
+	case goal == 0 || left <= 0:
 		return max(pending, 1)
+	case !known:
+		return max(1, min(atFirst, pending))
 	}
 	n := int64(work / left)
 	if work%left > 0 {
@@ -92,9 +94,9 @@ func aboutToComplete(work time.Duration, placed int32, cycle time.Duration) bool
 	return placed > 0 && work/time.Duration(placed) <= cycle
 }
 
-// shuffleDemand returns what a reduce needs while it copies: I/O for each map whose
-// output it fetches, of at most parallelCopies maps at a time, and never more than it
-// needs to reduce [RAS11, "shuffle bound"].
+// shuffleDemand returns what a reduce needs while it copies: I/O for each map of its job
+// that is placed or done, of at most parallelCopies maps at a time, and never more than
+// it needs to reduce [RAS11, "shuffle bound"].
 func shuffleDemand(p *demand.Profile, maps, parallelCopies int32) demand.Vector {
 	v := p.Shuffle
 	v.IO = min(v.IO*slots.PPM(min(maps, parallelCopies)), p.Reduce.IO)

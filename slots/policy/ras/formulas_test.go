@@ -80,14 +80,16 @@ func TestShapeOfTheUtilityFunction(t *testing.T) {
 func TestRequiredMaps(t *testing.T) {
 	const s = time.Second
 	for name, c := range map[string]struct{ got, want int32 }{
-		"600 s of work in 100 s":        {required(600*s, 160*s, 60*s, 35, true), 6},
-		"a bit more needs one more":     {required(600*s+1, 160*s, 60*s, 35, true), 7},
-		"plenty of time":                {required(600*s, 10000*s, 60*s, 35, true), 1},
-		"more than pend is no use":      {required(600*s, 61*s, 60*s, 35, true), 35},
-		"the goal has passed":           {required(600*s, 60*s, 60*s, 35, true), 35},
-		"no goal: as soon as possible":  {required(600*s, 0, 60*s, 35, true), 35},
-		"nothing is known, with a goal": {required(0, 160*s, 60*s, 35, false), 35},
-		"nothing is known, no goal":     {required(0, 0, 60*s, 35, false), 35},
+		"600 s of work in 100 s":        {required(600*s, 160*s, 60*s, 35, true, 35), 6},
+		"a bit more needs one more":     {required(600*s+1, 160*s, 60*s, 35, true, 35), 7},
+		"plenty of time":                {required(600*s, 10000*s, 60*s, 35, true, 35), 1},
+		"more than pend is no use":      {required(600*s, 61*s, 60*s, 35, true, 35), 35},
+		"the goal has passed":           {required(600*s, 60*s, 60*s, 35, true, 35), 35},
+		"no goal: as soon as possible":  {required(600*s, 0, 60*s, 35, true, 35), 35},
+		"nothing is known, with a goal": {required(0, 160*s, 60*s, 35, false, 35), 35},
+		"nothing is known, no goal":     {required(0, 0, 60*s, 35, false, 35), 35},
+		"one at first, with a goal":     {required(0, 160*s, 60*s, 35, false, 1), 1},
+		"one at first, no goal":         {required(0, 0, 60*s, 35, false, 1), 35},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s: %d, want %d", name, c.got, c.want)

@@ -37,6 +37,7 @@ func (r *RAS) takeStock(v *slots.View) {
 		clear(s.waiting)
 		clear(s.listed)
 		s.allotted, s.here = [trace.Kinds]int32{}, [trace.Kinds]int32{}
+		s.count()
 	}
 	// By job id: what its running maps still have to do.
 	clear(r.left)
@@ -79,7 +80,7 @@ func (r *RAS) takeStock(v *slots.View) {
 		}
 	}
 	for _, s := range r.jobs {
-		s.estimate(v, average(r.measures.Of(s.id)), r.left[s.id])
+		s.estimate(v, average(r.measures.Of(s.id)), r.left[s.id], r.options.RequiredAtFirst)
 		s.judge()
 	}
 	for t := range r.nodes {
@@ -132,8 +133,8 @@ func (r *RAS) shuffle(s *standing, n *node, t int, count int32) {
 		n.shuffle = append(n.shuffle, s)
 	}
 	s.waiting[t] += count
-	n.copying = n.copying.Plus(s.copying(n).Times(count))
-	r.take(n, s.copying(n).Times(count), count)
+	n.copying = n.copying.Plus(s.copying(n, s.total).Times(count))
+	r.take(n, s.copying(n, s.counted).Times(count), count)
 }
 
 // switchReducers places running reduces in shuffle, whose job's map phase is complete or
@@ -144,7 +145,7 @@ func (r *RAS) switchReducers() {
 	for t := range r.nodes {
 		n := &r.nodes[t]
 		for _, s := range n.shuffle {
-			more := s.reducing(n).Minus(s.copying(n)).AtLeast(demand.Vector{})
+			more := s.reducing(n).Minus(s.copying(n, s.counted)).AtLeast(demand.Vector{})
 			// Maps do not count in this sum: they end soon, and give way.
 			for i := int32(0); s.switched && i < s.waiting[t] && n.load.Minus(n.maps).Plus(more).Fits(n.capacity); i++ {
 				n.load = n.load.Plus(more)
@@ -224,13 +225,13 @@ func (r *RAS) roomForReducer(s *standing, t int) bool {
 		return n.reduces < int32(len(n.slots)) && load.Plus(s.reducing(n)).Fits(n.capacity)
 	}
 	// At least one slot stays for maps, although no map may fit now.
-	if n.reduces+1+max(n.room, 1) > int32(len(n.slots)) || !load.Plus(s.copying(n)).Fits(n.capacity) {
+	if n.reduces+1+max(n.room, 1) > int32(len(n.slots)) || !load.Plus(s.copying(n, s.counted)).Fits(n.capacity) {
 		return false
 	}
-	// The switch happens one reduce at a time, while the others still copy.
-	copying := n.copying.Plus(s.copying(n))
+	// The switch happens one reduce at a time, while the others still copy, from all maps.
+	copying := n.copying.Plus(s.copying(n, s.total))
 	canAll := func(o *standing) bool {
-		return copying.Minus(o.copying(n)).Plus(o.reducing(n)).Fits(n.capacity) && (o.mapsDone || copying.Plus(o.mapping(n)).Fits(n.capacity))
+		return copying.Minus(o.copying(n, o.total)).Plus(o.reducing(n)).Fits(n.capacity) && (o.mapsDone || copying.Plus(o.mapping(n)).Fits(n.capacity))
 	}
 	for _, o := range n.shuffle {
 		if o.waiting[t] > 0 && !canAll(o) {
@@ -326,7 +327,42 @@ func (r *RAS) fill(n *node, t int) {
 func (r *RAS) putMap(s *standing, n *node, t int, count int32) {
 	s.put(slots.Map, n, t, count)
 	r.takeMap(s, n, count)
+	r.recount(s)
 	s.judge()
+}
+
+// recount takes in that a job has more or fewer maps placed: its reduces in shuffle need
+// as much more or less, on all trackers [RAS11, section 3.4].
+func (r *RAS) recount(s *standing) {
+	was := s.counted
+	if s.count(); min(was, parallelCopies) == min(s.counted, parallelCopies) {
+		return
+	}
+	for t := range r.nodes {
+		if n := &r.nodes[t]; s.waiting[t] > 0 {
+			n.load = n.load.Plus(s.copying(n, s.counted).Minus(s.copying(n, was)).Times(s.waiting[t]))
+		}
+	}
+}
+
+// roomForCopies reports whether the trackers of a job's reduces in shuffle have room for
+// what these need when one more map is placed, on tracker t.
+func (r *RAS) roomForCopies(s *standing, t int) bool {
+	next := max(s.counted, s.total-s.left[slots.Map]+s.allotted[slots.Map]+1)
+	if min(next, parallelCopies) == min(s.counted, parallelCopies) {
+		return true
+	}
+	for at := range r.nodes {
+		n := &r.nodes[at]
+		load := n.load.Plus(s.copying(n, next).Minus(s.copying(n, s.counted)).Times(s.waiting[at]))
+		if at == t {
+			load = load.Plus(s.mapping(n))
+		}
+		if s.waiting[at] > 0 && !load.Fits(n.capacity) {
+			return false
+		}
+	}
+	return true
 }
 
 // highest is job_out: of the jobs with a map on the tracker, and at least so many maps
@@ -363,7 +399,7 @@ func (r *RAS) roomForMap(s *standing, n *node, t int) bool {
 	// can start.
 	running := s.left[slots.Map] - s.pending[slots.Map]
 	return s.allotted[slots.Map] < s.left[slots.Map] && max(s.allotted[slots.Map]-running, 0) < s.pending[slots.Map] && !s.isBarred(slots.Map, t) &&
-		n.load.Plus(s.mapping(n)).Fits(n.capacity)
+		n.load.Plus(s.mapping(n)).Fits(n.capacity) && r.roomForCopies(s, t)
 }
 
 // switchProfiles: from the next cycle on, the reduces of a job whose map phase is about
@@ -388,7 +424,7 @@ func (r *RAS) needs(v *slots.View, slot *slots.SlotView) demand.Vector {
 	case slot.Advanced:
 		return s.reducing(n)
 	}
-	return s.copying(n)
+	return s.copying(n, s.begun)
 }
 
 // running returns what the running attempts of a tracker need, and sets how many tasks of

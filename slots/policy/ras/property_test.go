@@ -34,6 +34,7 @@ func draw(t *rapid.T) cluster {
 		Trackers: trackers, MapSlots: number("map slots", 1, 3), ReduceSlots: number("reduce slots", 1, 2), MaxSlots: number("slots", 0, 8),
 	}.Slots()}}
 	c.options.ShuffleMemory = rapid.Bool().Draw(t, "shuffle memory")
+	c.options.RequiredAtFirst = rapid.SampledFrom([]string{"", "all", "one"}).Draw(t, "required at first")
 	c.options.Cycle = rapid.SampledFrom([]time.Duration{0, time.Millisecond, time.Second, time.Hour}).Draw(t, "cycle")
 	if number("small trackers", 0, 1) == 1 {
 		small := demand.Vector{CPU: slots.One / 2, IO: slots.One, Memory: slots.One / 3}
@@ -155,7 +156,8 @@ func needs(v *slots.View, s *slots.SlotView, shuffleMemory bool) demand.Vector {
 	case s.Advanced:
 		return p.Reduce
 	}
-	copied := slots.PPM(min(5, v.Job(s.Attempt.Job).Total(slots.Map)))
+	j := v.Job(s.Attempt.Job)
+	copied := slots.PPM(min(5, j.Running(slots.Map)+j.Done(slots.Map)))
 	p.Shuffle.IO = min(copied*p.Shuffle.IO, p.Reduce.IO)
 	if shuffleMemory {
 		p.Shuffle.Memory = max(p.Shuffle.Memory, p.Reduce.Memory)

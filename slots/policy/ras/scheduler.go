@@ -52,7 +52,7 @@ func (r *RAS) advance(v *slots.View, d *slots.Decision) {
 func (r *RAS) advances(v *slots.View, d *slots.Decision, s *standing, slot *slots.SlotView) bool {
 	n := &r.nodes[slot.Tracker]
 	// What runs counts here, not what is placed: the two differ until tasks have ended.
-	load := r.running(v, int(slot.Tracker)).Minus(s.copying(n)).Plus(s.reducing(n))
+	load := r.running(v, int(slot.Tracker)).Minus(s.copying(n, s.begun)).Plus(s.reducing(n))
 	if !load.Fits(n.capacity) {
 		return false
 	}
@@ -143,7 +143,8 @@ func (r *RAS) launch(v *slots.View, d *slots.Decision) {
 				r.refused(s, k, t, d.Refused())
 				continue
 			}
-			load = load.Plus(r.launched(v, d, s, k, t))
+			r.launched(v, d, s, k)
+			load = r.running(v, t)
 		}
 		r.forgive(t)
 	}
@@ -187,11 +188,45 @@ func (r *RAS) startable(v *slots.View, s *standing, n *node, t int, load demand.
 	j := v.Job(s.id)
 	// here counts running tasks, placed those that the placement wants.
 	for _, k := range []slots.Kind{slots.Reduce, slots.Map} {
-		if s.here[k] < s.placed[k][t] && j.Pending(k) > 0 && !s.isBarred(k, t) && !s.skipped[k] && load.Plus(r.launchNeeds(s, k, n)).Fits(n.capacity) {
+		if s.here[k] < s.placed[k][t] && j.Pending(k) > 0 && !s.isBarred(k, t) && !s.skipped[k] && load.Plus(r.launchNeeds(s, k, n)).Fits(n.capacity) &&
+			(k == slots.Reduce || r.copiesFit(v, s, t)) {
 			return k, true
 		}
 	}
 	return 0, false
+}
+
+// copiesFit reports whether a map of a job may start on tracker t, because the trackers
+// of its reduces in shuffle have room for what these need then.
+func (r *RAS) copiesFit(v *slots.View, s *standing, t int) bool {
+	if s.held == 0 || s.begun >= parallelCopies {
+		return true
+	}
+	for _, h := range r.held {
+		slot := v.Slot(h.slot)
+		if !slot.Busy || slot.Attempt != h.attempt || h.attempt.Job != s.id {
+			continue
+		}
+		n, load := &r.nodes[slot.Tracker], demand.Vector{}
+		if int(slot.Tracker) == t {
+			load = s.mapping(n)
+		}
+		more := s.copying(n, s.begun+1).Minus(s.copying(n, s.begun))
+		for _, id := range n.slots {
+			o := v.Slot(id)
+			if !o.Busy {
+				continue
+			}
+			load = load.Plus(r.needs(v, &o))
+			if o.Attempt.Job == s.id && o.Attempt.Kind == slots.Reduce && !o.Advanced {
+				load = load.Plus(more)
+			}
+		}
+		if !load.Fits(n.capacity) {
+			return false
+		}
+	}
+	return true
 }
 
 // launchNeeds returns what a task needs that is launched now. A reduce whose maps are all
@@ -203,18 +238,18 @@ func (r *RAS) launchNeeds(s *standing, k slots.Kind, n *node) demand.Vector {
 	case s.mapsDone:
 		return s.reducing(n)
 	}
-	return s.copying(n)
+	return s.copying(n, s.begun)
 }
 
-// launched counts a task that was launched, and returns what it needs.
-func (r *RAS) launched(v *slots.View, d *slots.Decision, s *standing, k slots.Kind, t int) demand.Vector {
+// launched counts a task that was launched.
+func (r *RAS) launched(v *slots.View, d *slots.Decision, s *standing, k slots.Kind) {
 	start := d.Started()
 	r.moved = true
 	// The measured durations of tasks begin here, and become the estimates of the next cycles.
 	r.measures.Start(v.Now(), start.Slot)
-	s.here[k]++
 	switch {
 	case k == slots.Map:
+		s.begun++
 	case s.mapsDone:
 		// A reduce whose maps are all done does not stop between its phases.
 		d.Advance(start.Slot)
@@ -222,7 +257,6 @@ func (r *RAS) launched(v *slots.View, d *slots.Decision, s *standing, k slots.Ki
 		r.held = append(r.held, held{start.Slot, start.Attempt})
 		s.held++
 	}
-	return r.launchNeeds(s, k, &r.nodes[t])
 }
 
 // refused takes in that the Ledger refused a job the slot. If its tasks failed on this

@@ -13,7 +13,9 @@ import (
 type standing struct {
 	id      slots.JobID
 	profile demand.Profile
-	shuffle demand.Vector // what a reduce needs that copies from parallelCopies maps
+	total   int32 // maps that it has, or at least so many as count for a reduce that copies
+	begun   int32 // maps that run or are done: whose outputs its running reduces copy
+	counted int32 // maps that are placed or done, in the placement that is being made
 
 	left     [trace.Kinds]int32 // tasks that are not done [RAS11, "pending is unfinished"]
 	pending  [trace.Kinds]int32 // of these, those that may start
@@ -43,11 +45,10 @@ func (s *standing) read(v *slots.View, shuffleMemory bool) (urgent bool) {
 	if shuffleMemory {
 		s.profile.Shuffle.Memory = max(s.profile.Shuffle.Memory, s.profile.Reduce.Memory)
 	}
-	maps := j.Total(slots.Map)
+	s.total, s.begun = j.Total(slots.Map), j.Running(slots.Map)+j.Done(slots.Map)
 	if !j.Sealed() {
-		maps = max(maps, parallelCopies)
+		s.total = max(s.total, parallelCopies)
 	}
-	s.shuffle = shuffleDemand(&s.profile, maps, parallelCopies)
 	for k := range slots.Kind(trace.Kinds) {
 		n := j.Pending(k)
 		urgent = urgent || (n == 0) != (s.pending[k] == 0)
@@ -64,10 +65,14 @@ func (s *standing) read(v *slots.View, shuffleMemory bool) (urgent bool) {
 // estimate is the Job Completion Time Estimator: it sets s_req [RAS11, section 3.2].
 // average is how long its maps take, left what is left of the running ones, in parts of
 // a map.
-func (s *standing) estimate(v *slots.View, average time.Duration, left slots.PPM) {
+func (s *standing) estimate(v *slots.View, average time.Duration, left slots.PPM, atFirst string) {
 	j := v.Job(s.id)
 	s.work = remainingWork(average, max(s.left[slots.Map]-j.Running(slots.Map), 0), left)
-	s.required = required(s.work, j.Deadline(), v.Now(), s.left[slots.Map], average > 0)
+	unknown := s.left[slots.Map]
+	if atFirst == "one" {
+		unknown = 1
+	}
+	s.required = required(s.work, j.Deadline(), v.Now(), s.left[slots.Map], average > 0, unknown)
 }
 
 // judge is the Job Utility Calculator [RAS11, section 3.2].
@@ -82,6 +87,14 @@ func (s *standing) at(allotted [trace.Kinds]int32) utility {
 func (s *standing) running(v *slots.View) utility {
 	j := v.Job(s.id)
 	return s.at([trace.Kinds]int32{slots.Map: j.Running(slots.Map), slots.Reduce: j.Running(slots.Reduce)})
+}
+
+// count sets how many maps the job's reduces copy from in the placement: those that are
+// placed, or run, or are done. One that is pending counts as placed, so that there is
+// room for it beside the reduces that wait for it [RAS11, "shuffle bound"].
+func (s *standing) count() {
+	done := s.total - s.left[slots.Map]
+	s.counted = max(done+max(s.allotted[slots.Map], min(s.pending[slots.Map], 1)), s.begun)
 }
 
 // put places count more tasks of kind k on tracker t; a negative count takes some away.
@@ -103,10 +116,12 @@ func (s *standing) bar(k slots.Kind, t, trackers int) {
 	s.barred[k][t] = true
 }
 
-// copying returns what a reduce of the job needs in shuffle, reducing what it needs
-// afterwards, and mapping what a map needs. A tracker that has less of a resource gives
-// all it has: no task needs more than a tracker can ever give.
-func (s *standing) copying(n *node) demand.Vector { return s.shuffle.AtMost(n.capacity) }
+// copying returns what a reduce of the job needs in shuffle while it copies from so many
+// maps, reducing what it needs afterwards, and mapping what a map needs. A tracker that
+// has less of a resource gives all it has: no task needs more than a tracker can ever give.
+func (s *standing) copying(n *node, maps int32) demand.Vector {
+	return shuffleDemand(&s.profile, maps, parallelCopies).AtMost(n.capacity)
+}
 
 func (s *standing) reducing(n *node) demand.Vector { return s.profile.Reduce.AtMost(n.capacity) }
 
