@@ -1,7 +1,9 @@
 package process
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 
@@ -33,7 +35,8 @@ func Clean(dirs []string, dry bool) ([]byte, error) {
 	for _, dir := range dirs {
 		found := tempdir.Clean([]string{dir}, dry)
 		beside, err := output.Clean(dir, dry)
-		if err != nil {
+		// A directory that --resume has made goes with its journal.
+		if err != nil && !(len(found) > 0 && errors.Is(err, fs.ErrNotExist)) {
 			failed = append(failed, fmt.Errorf("%s: %w", argv.Quote(dir), errs.Cause(err)))
 		}
 		for _, left := range append(found, beside...) {
