@@ -23,6 +23,7 @@ func (r *run) takeJobs(batch []BatchJob) error {
 	if len(batch) == 0 {
 		return errs.Optionf("", "no jobs")
 	}
+	// All chains lie in one piece of memory: a batch may have thousands.
 	chains := make([]chain, len(batch))
 	r.chains = make([]*chain, len(batch))
 	for i := range batch {
@@ -34,6 +35,7 @@ func (r *run) takeJobs(batch []BatchJob) error {
 			return ch.named(err)
 		}
 	}
+	// Chains that wait for each other would never start, and the run would never end.
 	if circle := setup.Cycle(len(batch), func(i int) *setup.Submission { return &batch[i].Submission }); circle != nil {
 		return r.chains[circle[0]].named(errs.Optionf("after", "jobs wait for each other in a circle"))
 	}
@@ -73,6 +75,7 @@ func checkChain(chain jobs.Chain) error {
 		return errs.Optionf("job", "an empty chain")
 	}
 	for i, j := range chain {
+		// A job may lack a name.
 		object := strings.TrimSpace("job " + j.Name)
 		switch {
 		case j.NewMapper == nil:
@@ -125,6 +128,7 @@ func (r *run) checkPaths() (totalBytes int64, streamJobs int, err error) {
 		return 0, 0, r.chains[refused].named(err)
 	}
 	known := map[string]*input.Plan{} // jobs of a batch often read the same input
+	// The index of the job that reads standard input; -1: none does.
 	stdin := -1
 	for i, ch := range r.chains {
 		inputs := batch.Existing[i]
@@ -154,6 +158,7 @@ func (r *run) checkPaths() (totalBytes int64, streamJobs int, err error) {
 			streamJobs++
 			r.streamed = plan
 		}
+		// The first job decides, as for a single run.
 		if r.blockBytes == 0 {
 			r.blockBytes = plan.BlockBytes()
 		}
@@ -186,11 +191,13 @@ func (ch *chain) planOf(inputs []string, known map[string]*input.Plan) (*input.P
 		return nil, nil
 	}
 	job := &ch.job.Chain[0]
+	// The key has all that a plan depends on. No path contains NUL.
 	key := fmt.Sprint(strings.Join(inputs, "\x00"), ch.job.All, ch.job.NoDecode, ch.blockBytes(), job.Delim, job.SkipBinary)
 	if plan := known[key]; plan != nil {
 		return plan, nil
 	}
 	plan, err := ch.newPlan(inputs)
+	// The bound keeps the plans of a very large batch from filling the memory.
 	if err == nil && len(known) < mostKept {
 		known[key] = plan
 	}

@@ -74,6 +74,7 @@ func (j *runningJob) announce(s source.Source) {
 	if s == nil {
 		j.seal()
 	} else {
+		// The number of a map task is its place here.
 		j.maps = append(j.maps, mapTask{source: s})
 		if j.Shuffle != nil {
 			j.Shuffle.Grow(len(j.maps))
@@ -125,6 +126,7 @@ func (j *runningJob) updateReady() {
 	// Parts in order wait in memory or on disk until it is their turn. So maps start
 	// only a bounded number of tasks ahead of the parts that are released.
 	if t, ok := j.Sink.(*targetSink); ok && j.MapOnly() && t.inOrder {
+		// Parts that have been written, in the order of the input.
 		released := 0
 		if target := j.chain.target(); target != nil {
 			released = target.Released()
@@ -153,6 +155,7 @@ func (j *runningJob) verdict(t int, v jobs.Verdict) {
 	if v == jobs.EndFile && j.feeder != nil {
 		j.feeder.EndFile(j.maps[t].source)
 	}
+	// Earlier splits have been released, so only later ones can be left out.
 	for i := t + 1; i < len(j.maps); i++ {
 		if v == jobs.EndFile && !j.withinFile(t, i) {
 			break
@@ -201,6 +204,7 @@ func (j *runningJob) skippedBinary(files []int32) {
 	if len(files) == 0 {
 		return
 	}
+	// The slice belongs to the caller, who goes on with it.
 	files = slices.Clone(files)
 	j.chain.run.coordinator.inbox.post(func() {
 		for _, f := range files {
@@ -217,6 +221,7 @@ func (j *runningJob) noteBinary() {
 	if len(j.binary) == 0 {
 		return
 	}
+	// Files are numbered in the order of the input.
 	first := slices.Min(slices.Collect(maps.Keys(j.binary)))
 	path := j.plan.Files[first].Path
 	if len(j.binary) == 1 {

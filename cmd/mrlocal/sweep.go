@@ -28,6 +28,7 @@ func sweepCommand() command {
 
 // sweepFlags are those of sim and of batch, of which four take lists.
 func sweepFlags() []flagSpec {
+	// These flags take lists and ranges here, and single values elsewhere.
 	swept := map[string]flagSpec{
 		"map-slots":     value("map-slots", "home map slots a tracker, `N`, a list or a range", "the file's"),
 		"reduce-slots":  value("reduce-slots", "home reduce slots a tracker, `N`, a list or a range", "the file's"),
@@ -65,6 +66,7 @@ func (r *reader) sweep() *measure.Plan {
 	if r.Err != nil {
 		return nil
 	}
+	// The plan lays out the runs, and refuses settings that contradict each other.
 	p, err := measure.NewPlan(o)
 	r.Keep(err)
 	return p

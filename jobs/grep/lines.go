@@ -138,6 +138,7 @@ func (m *lineMapper) Begin(a jobs.OwnAttempt) {
 
 // Map implements jobs.Mapper. out must be a jobs.RawWriter, because frames are no records.
 func (m *lineMapper) Map(b jobs.Block, out jobs.Emitter) error {
+	// The engine gives map-only jobs such an Emitter; a test may give another.
 	raw, ok := out.(jobs.RawWriter)
 	if !ok {
 		return errors.New("grep: the Emitter cannot write raw lines (jobs.RawWriter)")
@@ -152,6 +153,7 @@ func (m *lineMapper) Map(b jobs.Block, out jobs.Emitter) error {
 			data = m.text
 		}
 		m.search.begin(data)
+		// The search adapts to the first block.
 		m.search.tune()
 		m.block(data)
 	}
@@ -174,6 +176,7 @@ func (m *lineMapper) enter(b jobs.Block) {
 		}
 		m.binary = m.binaryMatch != nil && b.Offset == 0 && bytes.IndexByte(b.Data[:min(len(b.Data), binaryHeadBytes)], 0) >= 0
 		if m.binary {
+			// The frame comes before any line of the file. The releaser then shows none of them.
 			m.frames.frame(frameBinary, int64(m.file), []byte(m.path))
 		}
 	}
@@ -190,6 +193,7 @@ func (m *lineMapper) leave() {
 	}
 	if m.want == wantCounts && m.limit > 0 {
 		m.name()
+		// Counts of splits are added up; 0 too, because -c prints it.
 		m.frames.frame(frameCount, m.selected, nil)
 	}
 	// Of a file without match in this split, another split may have one.
@@ -209,6 +213,7 @@ func (m *lineMapper) Flush(out jobs.Emitter) error {
 	// The next split needs to know how many lines came before it, or that the file is done.
 	if m.more && (m.numbers || m.limited() || m.context != nil || m.want == wantFiles || m.want == wantOthers) {
 		payload := jobs.AppendUint64(nil, uint64(m.lines))
+		// The releaser needs to know whether these lines are the first of the file.
 		began := byte(1)
 		if m.relative {
 			began = 0
@@ -223,6 +228,7 @@ func (m *lineMapper) Flush(out jobs.Emitter) error {
 func (m *lineMapper) done() bool {
 	switch {
 	case m.want == wantAny:
+		// One line in any file answers -q.
 		return m.found || m.limit == 0
 	case m.want == wantFiles || m.want == wantOthers || m.binary:
 		return m.selected > 0 || m.limit == 0
@@ -239,6 +245,7 @@ func (m *lineMapper) name() {
 	prefix := m.prefix
 	switch {
 	case m.want == wantFiles || m.want == wantOthers:
+		// With -l and -L the name is the output itself.
 		prefix = m.appendName(nil, m.path)
 	case m.context != nil: // the releaser needs it with both separators
 		prefix = []byte(m.path)
@@ -290,8 +297,10 @@ func (m *lineMapper) any(data []byte) bool {
 func (m *lineMapper) count(data []byte) {
 	n := m.search.count()
 	if m.invert {
+		// Each line either matches or is selected by -v.
 		n = countLines(data) - n
 	}
+	// The sum may go over the limit in the middle of a block.
 	m.selected = min(m.selected+n, m.limit)
 }
 
@@ -327,6 +336,7 @@ func (m *lineMapper) selection(data []byte, from, start, end int, counted *int) 
 	if start != none {
 		next = min(end+1, next)
 	}
+	// low:high are the lines to write.
 	low, high := start, next
 	if m.invert {
 		low, high = from, min(start, len(data))

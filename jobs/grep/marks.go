@@ -20,6 +20,7 @@ const mostMarkBytes = 64
 // paint appends text in a colour. Each change of colour also erases to the end
 // of the terminal's line, as GNU grep does.
 func paint(dst []byte, color string, text []byte) []byte {
+	// "\x1b[" begins an escape sequence of terminals: m sets the colour, K erases.
 	dst = append(append(append(dst, "\x1b["...), color...), "m\x1b[K"...)
 	return append(append(dst, text...), "\x1b[m\x1b[K"...)
 }
@@ -73,6 +74,7 @@ func (m *lineMapper) painted(line []byte) []byte {
 	m.shown = m.shown[:0]
 	m.inner.begin(line)
 	m.walker.reset(m.inner, line)
+	// line[:at] is in shown already.
 	at := 0
 	for {
 		start, end := m.walker.next()
@@ -80,6 +82,7 @@ func (m *lineMapper) painted(line []byte) []byte {
 			break
 		}
 		m.shown = m.appendOriginal(m.shown, line[at:start])
+		// Only the text is restored, not the bytes of the colours.
 		from := len(m.shown)
 		m.shown = paint(m.shown, colorMatch, line[start:end])
 		m.restore(m.shown[from:])
@@ -113,6 +116,7 @@ func exchange(dst, data []byte) []byte {
 // into the other.
 func exchangeIn(data []byte) {
 	for {
+		// Most text has few such bytes, so the search skips most of it.
 		i := bytes.IndexAny(data, "\x00\n")
 		if i < 0 {
 			return
@@ -125,6 +129,7 @@ func exchangeIn(data []byte) {
 // exchangeRunes exchanges NUL and newline in the literals and classes of a
 // pattern, which then finds in exchanged text what it found before.
 func exchangeRunes(re *syntax.Regexp) {
+	// The tree belongs to this program, so it is changed in place.
 	for _, sub := range re.Sub {
 		exchangeRunes(sub)
 	}
@@ -136,10 +141,12 @@ func exchangeRunes(re *syntax.Regexp) {
 			}
 		}
 	case syntax.OpCharClass:
+		// Ranges are pairs: the first and the last rune.
 		var ranges []rune // without the two
 		null, newline := false, false
 		for i := 0; i+1 < len(re.Rune); i += 2 {
 			low, high := re.Rune[i], re.Rune[i+1]
+			// The ranges are in order, so only the first can hold NUL.
 			if low == 0 {
 				null, low = true, 1
 			}
@@ -154,6 +161,7 @@ func exchangeRunes(re *syntax.Regexp) {
 				ranges = append(ranges, low, high)
 			}
 		}
+		// The two change places: a class with NUL gets the newline, and the other way round.
 		re.Rune = classWith(ranges, newline, null)
 	}
 }
@@ -172,6 +180,7 @@ func classWith(ranges []rune, null, newline bool) []rune {
 		add(0, 0)
 	}
 	for i := 0; i < len(ranges); i += 2 {
+		// The newline goes to its place in the order.
 		if newline && ranges[i] > '\n' {
 			add('\n', '\n')
 			newline = false
