@@ -59,6 +59,7 @@ func (c *cut) Close() error         { return c.h.Close() }
 func (c *cut) next(h *hold) (block, error) {
 	if !c.sought {
 		c.sought = true
+		// It runs at the first call and not in newCut, because it needs memory.
 		if err := c.seek(h); err != nil {
 			return block{}, err
 		}
@@ -70,6 +71,7 @@ func (c *cut) next(h *hold) (block, error) {
 		}
 	}
 	if !c.finished {
+		// The piece counts as consumed, also where it holds no record.
 		c.finished, c.off = true, max(c.off, c.end)
 		if err := c.unchanged(); err != nil {
 			return block{}, err
@@ -101,10 +103,13 @@ func (c *cut) grown() error {
 // record, no record starts in it; seek then reads the piece once, and nothing
 // behind it.
 func (c *cut) seek(h *hold) error {
+	// The file starts with a record.
 	if c.start == 0 {
 		return nil
 	}
 	for at, want := c.start-1, int64(firstSlackBytes); at < c.end-1; want = chunkBytes {
+		// A delimiter at the last byte of the piece starts a record behind it, which belongs to
+		// the next piece.
 		want = min(want, c.end-1-at)
 		buf, err := h.take(int(want))
 		if err != nil {
@@ -129,6 +134,7 @@ func (c *cut) seek(h *hold) error {
 // fill reads the next chunk and cuts it after its last whole record. If ok is
 // false, the chunk holds no whole record, and fill is to be called again.
 func (c *cut) fill(h *hold) (b block, ok bool, err error) {
+	// Behind the piece, the slack is mostly enough for the rest of the last record.
 	want := min(chunkBytes, c.size-c.off, c.end-c.off+c.slack)
 	more := int64(0)
 	if c.atOnce {
@@ -145,6 +151,7 @@ func (c *cut) fill(h *hold) (b block, ok bool, err error) {
 	if int64(n) > want {
 		return b, false, c.grown()
 	}
+	// The extra byte was asked for and did not come: the file has not grown.
 	c.checked = c.checked || c.atOnce && int64(n) == want
 	if n == 0 { // a file of /sys that ended before its size
 		c.done = true
@@ -167,13 +174,18 @@ func (c *cut) fill(h *hold) (b block, ok bool, err error) {
 	ends := c.off + int64(n)
 	records := 0
 	switch {
+	// The piece goes on behind this chunk, so all whole records of the chunk belong to it.
 	case ends < c.end:
 		records = bytes.LastIndexByte(data, c.delim) + 1
+	// The last record of the piece is the one that starts before end. Its delimiter is at end-1 or
+	// later.
 	case c.off < c.end:
 		from := max(c.end-1-c.off, 0)
 		if i := bytes.IndexByte(data[from:], c.delim); i >= 0 {
 			records, c.done = int(from)+i+1, true
 		} else if ends < c.size && want < chunkBytes {
+			// The last record is longer than the slack: fill reads the same place again, up to a
+			// chunk.
 			c.slack = chunkBytes
 			return b, false, nil
 		} else {
@@ -203,6 +215,7 @@ func (c *cut) fill(h *hold) (b block, ok bool, err error) {
 func (c *cut) look(data []byte) error {
 	found := c.plan.codecOf(c.file, data)
 	switch {
+	// The caller reads the file again, through its decoder.
 	case found != codec.None && !found.Refused():
 		return errCompressed
 	case c.plan.o.SkipBinary && c.plan.judge(c.index, data, found):
@@ -217,6 +230,7 @@ func (c *cut) look(data []byte) error {
 // first, with the chunk at hand, so that it can ask for all memory at once. The
 // scan begins at pos.
 func (c *cut) long(h *hold, pos int64) (b block, ok bool, err error) {
+	// Behind the last byte of the record; -1: not found yet.
 	end := int64(-1)
 	for end < 0 && pos < c.size {
 		buf, err := h.take(chunkBytes)
@@ -272,6 +286,7 @@ func (c *cut) readAtLeast(buf []byte, at int64, least int) (int, error) {
 	if !c.h.sizeIsMadeUp() {
 		return n, c.file.endedAt(at + int64(n))
 	}
+	// The size is never below off, so that lengths do not get negative.
 	c.size = max(at+int64(n), c.off)
 	c.end = min(c.end, c.size)
 	return n, nil

@@ -20,6 +20,7 @@ func Found(paths iter.Seq[string], o Options, missing func(path string, cause er
 	return func(yield func(*Plan, error) bool) {
 		b := &batch{o: o.withDefaults(), most: leastBatchFiles}
 		b.w = walker{o: b.o, euid: int32(os.Geteuid())}
+		// The directory of the last file stays open, because the next file mostly lies in it.
 		defer b.dir.close()
 		b.begin()
 		for path := range paths {
@@ -35,6 +36,7 @@ func Found(paths iter.Seq[string], o Options, missing func(path string, cause er
 			}
 			b.begin()
 		}
+		// The last plan may be small.
 		if len(b.plan.Files) > 0 {
 			yield(b.end())
 		}
@@ -83,6 +85,7 @@ func (b *batch) add(path string) error {
 	if err := b.w.take(path, st, true); err != nil {
 		return errs.Cause(err)
 	}
+	// take has added exactly one file, because directories were refused above.
 	f := &b.plan.Files[len(b.plan.Files)-1]
 	if f.kind.regular() && !f.mayRead {
 		if err := readable(path); err != nil {
@@ -91,6 +94,7 @@ func (b *batch) add(path string) error {
 		}
 		f.mayRead = true
 	}
+	// Opening a file counts as reading some bytes, so that plans of small files end too.
 	b.bytes += f.Bytes + fileCostBytes
 	return nil
 }

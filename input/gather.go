@@ -32,8 +32,11 @@ func (g *gather) collect() error {
 		if err != nil {
 			return err
 		}
+		// The record ends with its delimiter, or with the file.
 		i := bytes.IndexByte(buf[:n], g.s.plan.o.Delim)
 		if ended = i >= 0 || g.s.eof; i >= 0 {
+			// These bytes belong to the next record. They are copied, because the chunk is used
+			// again.
 			g.s.carry = append(g.s.carry[:0], buf[i+1:n]...)
 			n = i + 1
 		}
@@ -55,6 +58,7 @@ func (g *gather) room() ([]byte, error) {
 	}
 	o := &g.s.plan.o
 	err := error(nil)
+	// Without a temporary file, memory is the only way, whatever GatherBytes says.
 	if o.CreateTemp == nil || g.lengthBytes+chunkBytes <= o.GatherBytes {
 		var c *membudget.Chunk
 		if c, err = g.h.mem.Get(chunkBytes); err == nil {
@@ -77,6 +81,7 @@ func (g *gather) spill() (err error) {
 	if g.temp, err = g.s.plan.o.CreateTemp(); err != nil {
 		return g.explain(err)
 	}
+	// All chunks but the last are full, and lengthBytes says how full that is.
 	left := g.lengthBytes
 	for _, c := range g.chunks {
 		n := min(left, chunkBytes)

@@ -22,6 +22,7 @@ func (p *Plan) Sample(places, bytesEach int, mem Memory, fn func(jobs.Block) err
 	if total == 0 || places <= 0 || bytesEach <= 0 {
 		return nil
 	}
+	// Places are evenly spaced over all files together, so long files get more of them.
 	step := max(total/int64(places), 1)
 	s := sampler{plan: p, bytesEach: int64(bytesEach), fn: fn, r: Reader{plan: p, hold: hold{mem: mem}, decoders: p.decoders(mem)}}
 	defer s.r.Close()
@@ -36,6 +37,7 @@ func (p *Plan) Sample(places, bytesEach int, mem Memory, fn func(jobs.Block) err
 					return err
 				}
 				if whole {
+					// The other places of this piece are skipped. The loop adds the last step.
 					at += (before + length - at - 1) / step * step
 				}
 			}
@@ -99,6 +101,7 @@ func (s *sampler) place(pc Piece, at int64) (whole bool, err error) {
 	if err := c.seek(&s.r.hold); err != nil {
 		return false, err
 	}
+	// The end moves after seek, so that the bytes count from the first record.
 	c.end = min(c.off+s.bytesEach, c.end)
 	return false, s.first()
 }

@@ -45,6 +45,7 @@ func (p *Plan) newSequential(file int32, h *handle, d *codec.Decoders) (*sequent
 	if h != nil {
 		from = h.fromStart()
 	}
+	// A decoder reads ahead, so pauses of the writer are seen only without one.
 	if p.o.Prompt && p.o.NoDecode && !s.planned {
 		s.pipe, _ = from.(*os.File)
 		if h != nil {
@@ -77,6 +78,7 @@ func (s *sequential) unchanged() error {
 	if err := f.unchanged(s.h); err != nil {
 		return err
 	}
+	// Of a range of records the rest of the file is not read, so only an end is checked.
 	if n := s.decoder.StoredBytes(); s.decoder.Ended() && n != f.Bytes && f.Bytes > 0 && !s.h.sizeIsMadeUp() {
 		return f.endedAt(n)
 	}
@@ -101,6 +103,7 @@ func (s *sequential) explain(err error) error {
 func (s *sequential) read(buf []byte, got int) (n int, err error) {
 	s.paused = false
 	for n < len(buf) && !s.eof {
+		// At least one byte is waited for: an empty block would be of no use.
 		if n > 0 && s.pipe != nil && s.decoder.Buffered() == 0 && pauses(s.pipe) {
 			s.paused = true
 			break
@@ -111,6 +114,7 @@ func (s *sequential) read(buf []byte, got int) (n int, err error) {
 			s.eof = true
 		} else if err != nil {
 			s.off += int64(got + n)
+			// The error names the place up to which text came, and nothing of it is used again.
 			s.carry = s.carry[:0]
 			return n, s.explain(err)
 		}
@@ -136,6 +140,7 @@ func (s *sequential) next(h *hold) (block, error) {
 		}
 	}
 	buf = buf[:chunkBytes]
+	// The block begins with the start of a record that the last chunk has cut off.
 	n := copy(buf, s.carry)
 	for more := true; more; {
 		m, err := s.read(buf[n:], n)
@@ -166,6 +171,8 @@ func (s *sequential) next(h *hold) (block, error) {
 // last one of the file, and cuts off what lies outside of [from, to).
 func (s *sequential) cut(b block) (block, error) {
 	if !b.last && len(s.carry) == 0 && s.pipe == nil {
+		// Whether the file ends here shows only when another byte is asked for. A pipe that is
+		// watched for pauses is not asked, because it could block.
 		var one [1]byte
 		n, err := s.read(one[:], len(b.data))
 		if err != nil {
@@ -178,6 +185,7 @@ func (s *sequential) cut(b block) (block, error) {
 	s.off += int64(len(b.data))
 	if s.off >= s.to {
 		s.done = true
+		// The record that starts before to still belongs to the range, with all its bytes.
 		from := max(s.to-1-b.off, 0)
 		if i := bytes.IndexByte(b.data[from:], s.plan.o.Delim); i >= 0 && int(from)+i+1 < len(b.data) {
 			b.data, b.last = b.data[:int(from)+i+1], false
@@ -226,6 +234,7 @@ func (s *sequential) discard(buf []byte) error {
 // of its size. The held chunk is its beginning.
 func (s *sequential) long(h *hold) (block, error) {
 	g := gather{s: s, h: h, chunks: []*membudget.Chunk{h.chunk}, lengthBytes: chunkBytes}
+	// The chunk now belongs to g, which gives it back.
 	h.chunk, s.carry = nil, s.carry[:0]
 	defer g.close()
 	if err := g.collect(); err != nil {

@@ -81,12 +81,15 @@ type nameAt struct {
 
 // add appends a name.
 func (s *scratch) add(name []byte, isDir bool) {
+	// The names of one directory are taken to be shorter than 2 GiB together.
 	from := int32(len(s.text))
 	s.text = append(s.text, name...)
 	if isDir {
 		s.text = append(s.text, '/')
 	}
 	var first [8]byte
+	// Big-endian order compares numbers as it compares bytes. Short names are padded with 0, which
+	// no name holds.
 	copy(first[:], s.text[from:])
 	s.names = append(s.names, nameAt{binary.BigEndian.Uint64(first[:]), from, int32(len(s.text)), isDir})
 }
@@ -122,6 +125,7 @@ func newTree(w *walker, path string) *tree {
 }
 
 func newFolder(path string, above *folder) *folder {
+	// The root of the file system ends with a separator already.
 	prefix := path
 	if !strings.HasSuffix(prefix, "/") && !os.IsPathSeparator(prefix[len(prefix)-1]) {
 		prefix += string(filepath.Separator)
@@ -134,6 +138,7 @@ func newFolder(path string, above *folder) *folder {
 func (t *tree) read() {
 	var helpers sync.WaitGroup
 	scratch := scratch{buf: make([]byte, direntBytes)}
+	// A tree of one directory needs no goroutines.
 	alone := true
 	for {
 		e, more := t.next()
@@ -164,11 +169,13 @@ func (t *tree) next() (e errand, more int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for len(t.mu.todo) == 0 {
+		// Errands make other errands. Without any at work, none can come.
 		if t.mu.running == 0 {
 			return errand{}, 0
 		}
 		t.mu.wake.Wait()
 	}
+	// The newest errand goes first, so few folders are open or half read at a time.
 	last := len(t.mu.todo) - 1
 	e = t.mu.todo[last]
 	t.mu.todo = t.mu.todo[:last]
@@ -187,6 +194,7 @@ func (t *tree) do(e errand, s *scratch) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if e.list {
+		// The sum lets the plan make room for all files at once.
 		t.mu.entries += len(f.entries)
 	} else if f.batches--; f.batches > 0 {
 		open = true
@@ -222,6 +230,7 @@ func (t *tree) list(f *folder, s *scratch) (open bool) {
 	}
 	if f.id, f.err = f.dir.id(); f.err == nil {
 		for up := f.above; up != nil && !f.leadsBack; up = up.above {
+			// A directory above that is the same one means a loop of links.
 			f.leadsBack = f.id.same(up.id)
 		}
 		if !f.leadsBack {
@@ -231,6 +240,7 @@ func (t *tree) list(f *folder, s *scratch) (open bool) {
 	if f.err != nil {
 		f.err = errs.Inputf(shown(f.path), "reading the directory: %w", errs.Cause(f.err))
 	}
+	// complete follows when the last batch is done, and closes the folder.
 	if f.err == nil && len(f.entries) > batchNames {
 		return true
 	}
@@ -255,6 +265,7 @@ func (t *tree) names(f *folder, s *scratch) error {
 		return err
 	}
 	s.sort()
+	// One allocation holds all paths. They live as long as the plan.
 	var paths strings.Builder
 	paths.Grow(len(s.text) + len(s.names)*len(f.prefix))
 	f.entries = make([]entry, 0, len(s.names))
@@ -263,6 +274,7 @@ func (t *tree) names(f *folder, s *scratch) error {
 		paths.WriteString(f.prefix)
 		name := s.text[n.from:n.to]
 		if n.isDir {
+			// The slash was for sorting only.
 			name = name[:len(name)-1]
 		}
 		paths.Write(name)
@@ -326,6 +338,7 @@ func (e *entry) byteAt(i int) int {
 	case e.mode.IsDir():
 		return '/'
 	}
+	// A path that ends comes before all that go on.
 	return -1
 }
 
@@ -337,6 +350,7 @@ func (w *walker) gather(t *tree, named bool) error {
 	if err := w.folder(t.root); err != nil {
 		return err
 	}
+	// Only the user's own directories are worth a note.
 	if named && len(w.plan.Files) == before {
 		w.empty = append(w.empty, t.root.path)
 	}

@@ -118,6 +118,7 @@ func (d directory) each(buf []byte, visit func(name []byte, isDir bool)) error {
 			return err
 		}
 		for rest := buf[:n]; len(rest) > direntName; {
+			// The kernel pads each entry; the name ends at its first NUL.
 			length := binary.NativeEndian.Uint16(rest[direntLength:])
 			name := rest[direntName:length]
 			if i := bytes.IndexByte(name, 0); i >= 0 {
@@ -226,6 +227,7 @@ func pauses(pipe *os.File) bool {
 	if err != nil {
 		return false
 	}
+	// Control keeps the descriptor from being closed meanwhile.
 	quiet := false
 	err = conn.Control(func(fd uintptr) {
 		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, pauseMillis)

@@ -22,8 +22,9 @@ type walker struct {
 	euid   int32
 	hidden int // names left out because of their first letter
 	pipes  int // FIFOs found in directories
-	loops  []string
-	empty  []string // directories that the user named and that have no file
+	// Links and directories that lead back to a directory above them; they are skipped.
+	loops []string
+	empty []string // directories that the user named and that have no file
 }
 
 // stat holds the attributes of a path that the walk needs.
@@ -48,6 +49,7 @@ func (w *walker) named(path string) error {
 	if err == nil {
 		return w.take(path, st, true)
 	}
+	// The link is there and its target is not. Such an input is a mistake, and no glob.
 	if _, lerr := os.Lstat(path); lerr == nil {
 		return dangling(path, err)
 	}
@@ -64,6 +66,7 @@ func (w *walker) stdin() error {
 		return errs.Inputf("-", "there is no standard input")
 	}
 	f := File{Path: "(standard input)", Stream: true, kind: stdin, named: true}
+	// A library user may pass any reader; only a file can be divided.
 	if file, ok := w.o.Stdin.(*os.File); ok {
 		fi, err := file.Stat()
 		if err != nil {
@@ -91,10 +94,12 @@ func (w *walker) take(path string, st stat, named bool) error {
 	case fs.ModeDir:
 		return w.gather(newTree(w, path), named)
 	case 0:
+		// False means only that it is not known: the plan then asks the system.
 		mayRead := st.readable || st.ownerReads && st.owner == w.euid
 		w.plan.Files = append(w.plan.Files, File{Path: path, Bytes: st.bytes, id: st.id, Rereadable: true, mayRead: mayRead, named: named})
 		return nil
 	case fs.ModeNamedPipe:
+		// A FIFO that nobody writes would hold up the run. Only the user can know.
 		if !named {
 			w.pipes++
 			return nil
@@ -115,6 +120,7 @@ func (w *walker) take(path string, st stat, named bool) error {
 
 // glob adds what matches a pattern, in the order of the paths' bytes.
 func (w *walker) glob(pattern string) error {
+	// The order of Glob is not that of directories, so matches are sorted below.
 	matches, err := filepath.Glob(pattern)
 	if err != nil {
 		return errs.Inputf(shown(pattern), "no such file, and as a glob: %w", err)
@@ -153,6 +159,7 @@ func (w *walker) notes() {
 		note("skipped %s found in directories; name one to read it", count(w.pipes, "FIFO", "FIFOs"))
 	}
 	for i, path := range w.loops {
+		// The last line stands for at least two loops.
 		if i == 3 && len(w.loops) > 4 {
 			note("skipped %d more loops of links", len(w.loops)-i)
 			break
@@ -188,6 +195,7 @@ func isLinkLoop(err error) bool { return errors.Is(err, syscall.ELOOP) }
 // hiddenMatch reports whether a wildcard at the start of a name matched a dot.
 // In a shell it does not.
 func hiddenMatch(pattern, path string) bool {
+	// A match has as many names as the pattern. A wildcard does not match a slash.
 	pats := strings.FieldsFunc(pattern, isSlash)
 	names := strings.FieldsFunc(path, isSlash)
 	if len(pats) != len(names) {
