@@ -16,10 +16,12 @@ func cleanCommand() command {
 	return command{name: "clean", usage: "remove what killed runs have left", args: "[DIR…]", long: cleanHelp,
 		flags: []flagSpec{toggle("dry-run", "n", "list what would be removed, and remove nothing")},
 		run: func(_ context.Context, e env, line argv.Line) (int, error) {
+			// Without words, the places where a killed run leaves files by default.
 			dirs := line.Words
 			if len(dirs) == 0 {
 				dirs = []string{os.TempDir(), "."}
 			}
+			// The list is printed even if something could not be removed.
 			text, err := process.Clean(dirs, line.Has("dry-run"))
 			return exitDone, errors.Join(err, write(e, text))
 		}}

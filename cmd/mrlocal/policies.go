@@ -23,6 +23,7 @@ func policiesCommand() command {
 				return 0, err
 			}
 			var text bytes.Buffer
+			// A second line, below the description, has the reference.
 			width := 0 // of the first column: the longest name
 			for _, p := range registry.All() {
 				width = max(width, len(p.Name))

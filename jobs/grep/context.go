@@ -35,6 +35,7 @@ func (m *lineMapper) groups(data []byte) {
 		} else {
 			next = min(end+1, next)
 		}
+		// With -v, the lines between two matches are the selected ones.
 		m.stretch(data, from, start, m.invert)
 		m.stretch(data, start, next, !m.invert)
 		from, counted = next, next
@@ -47,7 +48,9 @@ func (m *lineMapper) stretch(data []byte, low, high int, selected bool) {
 	if low >= high {
 		return
 	}
+	// The frame of the file comes before the first line of it.
 	m.name()
+	// The first After lines may follow a selected line of the block before.
 	after := m.context.After
 	for low < high && (selected || after > 0) {
 		end := lineEnd(data[:high], low)
@@ -58,6 +61,8 @@ func (m *lineMapper) stretch(data []byte, low, high int, selected bool) {
 	if low >= high {
 		return
 	}
+	// The last Before lines may come before a selected line of the next block. Those between are
+	// only counted.
 	tail := high
 	for n := int64(0); n < m.context.Before && tail > low; n++ {
 		tail = low + bytes.LastIndexByte(data[low:tail-1], '\n') + 1
@@ -95,6 +100,7 @@ func (m *lineMapper) item(data []byte, low, end int, selected bool) {
 
 // partItems writes the matches in a selected line.
 func (m *lineMapper) partItems(line []byte) {
+	// Each match is an item. All but the first have itemMore, so that the limit counts lines.
 	flags := byte(itemSelected)
 	if !m.invert {
 		m.inner.begin(line)
@@ -119,11 +125,14 @@ func (m *lineMapper) candidate(flags byte, text []byte) {
 
 // item writes a frameItem.
 func (f *frames) item(number int64, flags byte, text []byte) {
+	// An item is a frame by itself, so a frame of lines that is open ends here.
 	f.close()
 	if len(f.buf)+headerBytes+1+len(text) > frameBytes {
 		f.flush()
 	}
 	f.buf = append(appendHeader(f.buf, frameItem, number, 1+len(text)), flags)
+	// A short text is copied to the buffer. A long one goes to the output directly, behind what
+	// the buffer has.
 	if len(text) < directBytes {
 		f.buf = append(f.buf, text...)
 		return
@@ -164,10 +173,12 @@ func (r *releaser) item(number, length int64) error {
 		return fmt.Errorf("grep: the lines of a split end early: %w", err)
 	}
 	g := &r.groups
+	// The flags are a part of the payload.
 	length--
 	if flags&itemRelative != 0 {
 		number += r.base
 	}
+	// Beyond the limit a selected line counts as a line around others.
 	reached := r.limited() && r.selected >= r.limit
 	switch {
 	case flags&itemMore != 0:
@@ -203,10 +214,12 @@ func (r *releaser) item(number, length int64) error {
 // wait keeps a line that is written if a line soon behind it is selected.
 func (r *releaser) wait(number int64, flags byte, length int64) error {
 	g := &r.groups
+	// The lines before a gap are not next to a later line, so they are of no use.
 	if number != g.newest+1 {
 		g.drop()
 	}
 	if g.lines == r.context.Before {
+		// Before lines wait already, so the oldest one makes room.
 		g.oldest += itemHead + int(binary.LittleEndian.Uint64(g.before[g.oldest:]))
 		g.lines--
 		if 2*g.oldest >= len(g.before) { // each byte is moved at most once
@@ -220,6 +233,7 @@ func (r *releaser) wait(number int64, flags byte, length int64) error {
 	g.newest = number
 	g.lines++
 	g.before = append(binary.LittleEndian.AppendUint64(g.before, uint64(length)), flags)
+	// The text is read into its place, without a copy.
 	from := len(g.before)
 	g.before = slices.Grow(g.before, int(length))[:from+int(length)]
 	if _, err := io.ReadFull(r.in, g.before[from:]); err != nil {
@@ -235,7 +249,9 @@ func (r *releaser) waiting(number int64) error {
 	if g.newest != number-1 {
 		g.drop()
 	}
+	// The waiting lines are those directly before the selected one.
 	first := number - g.lines
+	// GNU grep separates groups that do not touch, those of different files too.
 	if !r.json && g.begun && (g.last == 0 || first != g.last+1) {
 		line := []byte("--")
 		if r.color {

@@ -24,6 +24,7 @@ const messageHead = 12
 // next call. hits says that the message lists the matches.
 func (m *lineMapper) message(data []byte, low, end int, hits bool) []byte {
 	next := min(end+1, len(data)) // the line is shown with its end
+	// The head is filled in at the end, when both lengths are known.
 	var head [messageHead]byte
 	dst := append(append(m.shown[:0], head[:]...), `"lines":`...)
 	dst = m.appendText(dst, data[low:next])
@@ -31,6 +32,7 @@ func (m *lineMapper) message(data []byte, low, end int, hits bool) []byte {
 	dst = strconv.AppendInt(append(dst, `,"absolute_offset":`...), m.offset+int64(low), 10)
 	dst = append(dst, `,"submatches":[`...)
 	count := uint32(0)
+	// Places of matches count from the start of the line, in bytes.
 	if line := data[low:end]; hits {
 		m.inner.begin(line)
 		m.walker.reset(m.inner, line)
@@ -54,6 +56,7 @@ func (m *lineMapper) message(data []byte, low, end int, hits bool) []byte {
 
 // appendText appends text of the block as it was in the input.
 func (m *lineMapper) appendText(dst, text []byte) []byte {
+	// Blocks of lines that end in NUL have NUL and newline exchanged.
 	if m.eol == 0 {
 		m.undone = m.appendOriginal(m.undone[:0], text)
 		text = m.undone
@@ -70,6 +73,7 @@ func appendJSON(dst, text []byte) []byte {
 		return append(dst, `"}`...)
 	}
 	dst = append(dst, `{"text":"`...)
+	// text[:from] has been appended.
 	from := 0
 	for i, c := range text {
 		if c >= ' ' && c != '"' && c != '\\' {
@@ -161,6 +165,7 @@ func (r *releaser) message(number int64, flags byte, payload []byte, length int6
 	}
 	r.scratch = append(r.appendShown(append(r.scratch[:0], kind...)), ',')
 	r.write(r.scratch)
+	// scratch was written above, so it can be used again.
 	line := strconv.AppendInt(append(r.scratch[:0], `,"line_number":`...), number, 10)
 	r.scratch = line
 	if payload != nil {
@@ -196,6 +201,7 @@ func (r *releaser) searched(file int64, payload []byte) {
 func (r *releaser) startFile() {
 	s := &r.messages
 	s.begun, s.file, s.since = false, tally{}, time.Now()
+	// A mapper of a later split may report its bytes before the file begins here.
 	if s.early == r.file {
 		s.file.searched = s.earlier
 	}
@@ -208,6 +214,7 @@ func (r *releaser) endMessage() {
 		return
 	}
 	f := &s.file
+	// The time is that of writing the file's lines: searches of several files overlap.
 	f.elapsed, f.searches = time.Since(s.since), 1
 	s.begun = false
 	s.all.add(f)

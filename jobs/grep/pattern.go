@@ -27,6 +27,7 @@ type program struct {
 
 // matcher returns a lineMatcher for one mapper.
 func (p *program) matcher() lineMatcher {
+	// The states that an earlier mapper has built are found again.
 	if m, ok := p.idle.Get().(lineMatcher); ok {
 		return m
 	}
@@ -51,12 +52,14 @@ func compile(o Options) (*program, error) {
 	case o.Word:
 		p.border = wordEnds
 	}
+	// Literals need no automaton. Case can only be ignored by an expression.
 	if o.Fixed && !o.IgnoreCase && p.fixed(parts) {
 		return p, p.fallBack(parts)
 	}
 	for i, part := range parts {
 		if o.Fixed {
 			if !utf8.ValidString(part) {
+				// Expressions are in UTF-8, so such a string cannot become one.
 				return nil, errs.Optionf(fmt.Sprintf("Options.Patterns %q", part), "is not UTF-8, which these options need")
 			}
 			part = regexp.QuoteMeta(part)
@@ -66,6 +69,7 @@ func compile(o Options) (*program, error) {
 		// The group keeps flags and alternatives of one pattern from reaching the next.
 		parts[i] = "(?:" + part + ")"
 	}
+	// The order of the parts decides which match is preferred.
 	text := strings.Join(parts, "|")
 	if o.IgnoreCase {
 		text = "(?i:" + text + ")"
@@ -80,6 +84,7 @@ func (p *program) fixed(parts []string) bool {
 		return false
 	}
 	for _, part := range parts {
+		// The empty string matches every line, which no search for literals finds.
 		if part == "" {
 			return false
 		}
@@ -109,8 +114,7 @@ func (p *program) fallBack(parts []string) error {
 	return err
 }
 
-// compileText compiles one regular expression in RE2 syntax.
-// compileText compiles a regular expression. If exchanged is set, it is for text
+// compileText compiles one regular expression in RE2 syntax. If exchanged is set, it is for text
 // in which NUL and newline are exchanged.
 func (p *program) compileText(text string, exchanged bool) error {
 	tree, err := syntax.Parse(text, syntax.Perl)
@@ -122,6 +126,7 @@ func (p *program) compileText(text string, exchanged bool) error {
 		text = tree.String()
 	}
 	tree = tree.Simplify()
+	// Literals that each match must contain find candidate lines without an automaton.
 	n := analyse(tree)
 	p.literals = n.inside()
 	p.exact = p.literals != nil && n.exact != nil && n.pure
@@ -178,7 +183,9 @@ func patternError(pattern string, err error) error {
 // parens returns the place of the last parenthesis that is not closed, and of
 // the first that closes none; -1 if there is none.
 func parens(pattern string) (open, closed int) {
+	// The places of the parentheses that are open.
 	var stack []int
+	// Inside of brackets, parentheses are plain characters.
 	class := false
 	for i := 0; i < len(pattern); i++ {
 		switch c := pattern[i]; {

@@ -19,7 +19,8 @@ type releaser struct {
 	in  *bufio.Reader
 	out *bufio.Writer
 
-	file     int64 // number in the last frameFile; -1 before the first one
+	file int64 // number in the last frameFile; -1 before the first one
+	// What stands before each line of the file, such as its name.
 	prefix   []byte
 	selected int64  // in this file, if files are counted separately
 	cut      bool   // the last line was beyond the limit, and so is its continuation
@@ -54,9 +55,11 @@ func (r *releaser) Records() int64 { return r.records }
 // Release implements jobs.Releaser. It reads the frames of one split to their end, or to
 // the verdict that nothing more of the file or the job is of use.
 func (r *releaser) Release(split io.Reader, w io.Writer) (jobs.Verdict, error) {
+	// With -m 0 nothing is selected, as in GNU grep.
 	if r.limit == 0 {
 		return jobs.EndJob, nil
 	}
+	// Reset drops what a split that was given up has left in the buffers.
 	r.in.Reset(split)
 	r.out.Reset(w)
 	verdict := jobs.Continue
@@ -69,6 +72,7 @@ func (r *releaser) Release(split io.Reader, w io.Writer) (jobs.Verdict, error) {
 		}
 		head := binary.LittleEndian.Uint64(r.header[:8])
 		var err error
+		// The lowest byte is the kind, the rest the number.
 		verdict, err = r.frame(uint8(head), int64(head>>8), int64(binary.LittleEndian.Uint64(r.header[8:])))
 		if err != nil {
 			return verdict, err

@@ -31,6 +31,8 @@ func openAuxFile(flag, path string, inputs, outputs []string) (*AuxFile, error) 
 	if path == "" {
 		return nil, nil
 	}
+	// Devices and pipes, such as /dev/null, are neither inputs nor outputs that could be
+	// destroyed.
 	info, err := os.Stat(path)
 	if err == nil && info.IsDir() {
 		return nil, errs.Optionf("--"+flag, "%s: is a directory; name a file", path)
@@ -42,10 +44,12 @@ func openAuxFile(flag, path string, inputs, outputs []string) (*AuxFile, error) 
 	}
 	switch {
 	case err == nil:
+		// The check comes before the run: a wrong path must not cost hours of work.
 		if err := writable(path); err != nil {
 			return nil, errs.Optionf("--"+flag, "%s: %v", path, errs.Cause(err))
 		}
 	case errors.Is(err, fs.ErrNotExist):
+		// The file will be made at the first write. Its directory has to be there already.
 		parent := filepath.Dir(path)
 		if info, err := os.Stat(parent); err != nil {
 			return nil, errs.Optionf("--"+flag, "%s: %v", parent, errs.Cause(err))
@@ -64,6 +68,7 @@ func openAuxFile(flag, path string, inputs, outputs []string) (*AuxFile, error) 
 // CheckBelow checks that path can be written once the directories above it are
 // made. It makes nothing.
 func CheckBelow(flag, path string) error {
+	// at goes up to the nearest directory that exists.
 	at := path
 	info, err := os.Stat(at)
 	for errors.Is(err, fs.ErrNotExist) && filepath.Dir(at) != at {
@@ -88,6 +93,7 @@ func CheckBelow(flag, path string) error {
 // apart refuses a path that is, or lies inside, an input or output of the run.
 func apart(flag, path string, inputs, outputs []string) error {
 	place := paths.Locate(path)
+	// Inputs may be globs.
 	if in, ok := paths.Enclosing(place, paths.Expand(inputs)); ok {
 		if other, err := os.Stat(in); err == nil && !other.IsDir() {
 			return errs.Optionf("--"+flag, "%s: is an input of the run", path)
@@ -104,6 +110,7 @@ func apart(flag, path string, inputs, outputs []string) error {
 // that is no error.
 func (s *AuxFile) Write(p []byte) (int, error) {
 	if s.stdout != nil {
+		// The run goes on without a reader of its events: its result matters more.
 		if _, err := s.stdout.Write(p); err != nil && !errors.Is(err, syscall.EPIPE) && !errors.Is(err, io.ErrClosedPipe) {
 			return 0, err
 		}
@@ -148,6 +155,7 @@ type AuxFiles struct {
 // single run writes its events to eventsPath; several runs write to
 // eventsPath.NAME. Both paths may be empty.
 func OpenAuxFiles(names []string, eventsPath, reportPath string, w Work) (*AuxFiles, error) {
+	// One path a run; "" for none.
 	events := make([]string, len(names))
 	for i, name := range names {
 		switch {
@@ -162,6 +170,7 @@ func OpenAuxFiles(names []string, eventsPath, reportPath string, w Work) (*AuxFi
 	}
 	s := &AuxFiles{}
 	for _, path := range events {
+		// Locate follows links, so two names of one file are found.
 		if path != "" && reportPath != "" && paths.Locate(path) == paths.Locate(reportPath) {
 			return nil, errs.Optionf("--events, --report", "%s: name two different files", path)
 		}
@@ -218,6 +227,7 @@ func (s *AuxFiles) CloseEvents(i int) error { return s.events[i].Close() }
 
 // OnStdout reports whether one of the files is standard output.
 func (s *AuxFiles) OnStdout() bool {
+	// The bound of the slice makes append copy it.
 	return slices.ContainsFunc(append(s.events[:len(s.events):len(s.events)], s.report), (*AuxFile).OnStdout)
 }
 
@@ -229,5 +239,6 @@ func (s *AuxFiles) HasReport() bool { return s.report != nil }
 
 // Report calls write with the --report file, and closes the file.
 func (s *AuxFiles) Report(write func(io.Writer) error) error {
+	// The file is closed after an error too, and both errors count.
 	return errors.Join(write(s.report), s.report.Close())
 }

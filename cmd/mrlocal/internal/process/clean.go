@@ -30,9 +30,12 @@ func Clean(dirs []string, dry bool) ([]byte, error) {
 		}
 	}
 	var text strings.Builder
+	// An error about one thing does not keep the others from being removed.
 	var failed []error
 	count, bytes := 0, int64(0)
 	for _, dir := range dirs {
+		// Package tempdir knows what belongs to a live run, package output which results are
+		// unfinished.
 		found := tempdir.Clean([]string{dir}, dry)
 		beside, err := output.Clean(dir, dry)
 		// A directory that --resume has made goes with its journal.
@@ -48,6 +51,7 @@ func Clean(dirs []string, dry bool) ([]byte, error) {
 			fmt.Fprintf(&text, "%10s  %s\n", humanize.IBytes(uint64(left.Bytes)), argv.Quote(left.Path))
 		}
 	}
+	// The sum is printed without any leftovers too, so that the user sees that mrlocal has looked.
 	verb := "removed"
 	if dry {
 		verb = "would remove"

@@ -17,6 +17,7 @@ func MakeParents(outputs []string) (made []string, err error) {
 		// missing has the deepest directory first, so it is made from the end.
 		var missing []string
 		for dir := filepath.Dir(filepath.Clean(out)); ; dir = filepath.Dir(dir) {
+			// The root is its own parent, so the loop ends there.
 			if _, err := os.Stat(dir); err == nil || dir == filepath.Dir(dir) {
 				break
 			}
@@ -35,6 +36,7 @@ func MakeParents(outputs []string) (made []string, err error) {
 
 // RemoveEmpty removes the directories that are empty.
 func RemoveEmpty(dirs []string) {
+	// The deepest directories come first, because only empty ones can be removed.
 	for i := len(dirs) - 1; i >= 0; i-- {
 		_ = os.Remove(dirs[i]) // fails if the directory is not empty
 	}

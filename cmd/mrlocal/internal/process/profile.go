@@ -81,6 +81,7 @@ func refused(dir string, err error) error {
 
 // open makes the directory and the files that are written during the run.
 func (r *recording) open() error {
+	// Only a directory that was made here is removed afterwards.
 	err := os.Mkdir(r.dir, 0o777)
 	if r.made = err == nil; err != nil && !errors.Is(err, os.ErrExist) {
 		return err
@@ -100,6 +101,7 @@ func (r *recording) begin() error {
 		pprof.StopCPUProfile()
 		return err
 	}
+	// From here on allocations are sampled. Those before the run are left out.
 	runtime.MemProfileRate = allocBytes
 	return nil
 }
@@ -112,6 +114,7 @@ func (r *recording) create(name string) (*os.File, error) {
 // stop ends the recording and gives the files their names. A run that was refused
 // before it started leaves no files.
 func (r *recording) stop(refused bool) error {
+	// The profilers stop before their files are closed and renamed.
 	trace.Stop()
 	pprof.StopCPUProfile()
 	runtime.GC() // the heap profile shows the state after the last collection
@@ -139,6 +142,7 @@ func (r *recording) place(name string, f *os.File, write func(io.Writer) error) 
 	if write != nil {
 		err = write(f)
 	}
+	// CreateTemp makes files that only their owner can read.
 	err = errors.Join(err, f.Chmod(0o644), f.Close())
 	if err == nil {
 		err = os.Rename(f.Name(), filepath.Join(r.dir, name))
@@ -157,6 +161,7 @@ func (r *recording) drop() {
 			_ = os.Remove(f.Name())
 		}
 	}
+	// Remove fails if the user has put something into the directory meanwhile, and that stays.
 	if r.made {
 		_ = os.Remove(r.dir)
 	}

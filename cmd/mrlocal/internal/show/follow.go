@@ -42,6 +42,7 @@ func follow(d display) *follower {
 // it before the run starts.
 func (f *follower) watch(s *trace.Stream) {
 	f.started = time.Now()
+	// The reader exists before the first event, so it misses none at the start.
 	r := s.Follow(ringEvents)
 	s.Attach(headerSink{f})
 	f.done.Add(1)
@@ -70,6 +71,7 @@ func (f *follower) loop(s *trace.Stream, r *trace.Reader) {
 			}
 			m = newModel(h.Slots)
 		}
+		// All that waits is taken in before the picture is drawn.
 		for n := r.Read(events); n > 0; n = r.Read(events) {
 			for i := range events[:n] {
 				m.apply(&events[i], s.Texts)

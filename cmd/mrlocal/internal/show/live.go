@@ -27,7 +27,8 @@ const (
 type live struct {
 	progress *mpb.Progress
 	strip    *mpb.Bar
-	bars     map[barKey]*mpb.Bar
+	// Only draw and close use the map, never at the same time.
+	bars map[barKey]*mpb.Bar
 
 	mu struct { // shared with the goroutine of mpb
 		sync.Mutex
@@ -66,6 +67,7 @@ func (l *live) interval() time.Duration { return liveInterval }
 
 // draw brings all bars up to date, and removes those of jobs that have ended.
 func (l *live) draw(m *model, now time.Duration) {
+	// A batch shows only some of its jobs, and counts the others.
 	strip, jobs := m.strip(), m.jobs
 	if m.several {
 		ended, _ := m.all()
@@ -75,6 +77,7 @@ func (l *live) draw(m *model, now time.Duration) {
 	l.mu.Lock()
 	l.mu.strip = strip
 	l.mu.Unlock()
+	// The bars of this drawing.
 	drawn := map[barKey]bool{}
 	for _, j := range jobs {
 		for k := range j.kinds {

@@ -18,6 +18,7 @@ const mostRows = 50
 // table writes one row for each job of a run that is over, and a line on its
 // slots.
 func table(w io.Writer, r *report.Report) error {
+	// The table is written at once, so that other output does not tear it.
 	var b bytes.Buffer
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "job\tmaps\treduces\tinput\trecords in\trecords out\tspilled\tmap phase\treduce phase\twall\t")
@@ -61,6 +62,7 @@ func summary(r *report.Report) string {
 			in += r.Jobs[i].Counters.MapInputBytes
 		}
 	}
+	// Jobs such as sleep read no input, and have no rate.
 	rate := ""
 	if r.MakespanSeconds > 0 && in > 0 {
 		rate = fmt.Sprintf(" (%s/s)", bytesOf(int64(float64(in)/r.MakespanSeconds)))
@@ -86,6 +88,7 @@ func bytesOf(n int64) string { return humanize.IBytes(uint64(max(0, n))) }
 
 // seconds shows a time to three digits, whatever its size.
 func seconds(s float64) string {
+	// A time that has not come is -1 in a report, and 0 here.
 	d := time.Duration(max(0, s) * float64(time.Second))
 	switch {
 	case d >= 100*time.Second:
