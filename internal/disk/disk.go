@@ -34,11 +34,6 @@ const (
 	ops
 )
 
-// String returns the name of the kind.
-func (op Op) String() string {
-	return [ops]string{"call", "open", "read", "write", "sync", "close", "rename", "unlink", "mkdir"}[op]
-}
-
 // IsFull reports whether err says that a file system or a quota has no room left.
 func IsFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)

@@ -10,6 +10,11 @@ import (
 	"syscall"
 )
 
+// String returns the name of the kind.
+func (op Op) String() string {
+	return [ops]string{"call", "open", "read", "write", "sync", "close", "rename", "unlink", "mkdir"}[op]
+}
+
 // Fault says which call fails.
 type Fault struct {
 	Op   Op    // Any: calls of every kind are counted together
