@@ -48,6 +48,11 @@ type JobOptions struct {
 	Reducers   int   // reduce tasks; 0: by the size of the job
 	MapOnly    bool  // the user asks for zero reduce tasks
 	BlockBytes int64 // bytes of a split; 0: 64 MiB, less for small inputs
+
+	// ReducersPerSlot, if it is not 0, is the number of reduce tasks as a multiple of
+	// the reduce slots of all trackers, rounded down and at least 1. Hadoop advises 0.95,
+	// where all reduces run at once, or 1.75, where fast trackers run a second wave.
+	ReducersPerSlot slots.PPM
 }
 
 // BatchJob is one job of a batch: a chain that runs in one pool.
@@ -192,6 +197,8 @@ func (o *JobOptions) validate(job *jobs.Job) error {
 		return errs.Optionf(fmt.Sprintf("Options.CompressOutput %d", o.CompressOutput), "is none")
 	case o.Reducers < 0:
 		return errs.Optionf(fmt.Sprintf("Options.Reducers %d", o.Reducers), "must be at least 0")
+	case o.ReducersPerSlot < 0 || o.ReducersPerSlot > 100*slots.One || o.ReducersPerSlot > 0 && (o.Reducers > 0 || o.MapOnly):
+		return errs.Optionf("Options.ReducersPerSlot "+o.ReducersPerSlot.String(), "must lie between 0 and 100, without Reducers and MapOnly")
 	case o.BlockBytes < 0:
 		return errs.Optionf(fmt.Sprintf("Options.BlockBytes %d", o.BlockBytes), "must be at least 0")
 	}

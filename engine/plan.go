@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"errors"
 
 	"mrlocal/engine/source"
@@ -8,6 +9,7 @@ import (
 	"mrlocal/input"
 	"mrlocal/jobs"
 	"mrlocal/shuffle"
+	"mrlocal/slots"
 	"mrlocal/spill/runs"
 )
 
@@ -54,10 +56,9 @@ func (ch *chain) reduces(job *jobs.Job, inputBytes int64, streams bool) int {
 
 // reducers returns how many reduce tasks the options ask for; 0: any number.
 func (ch *chain) reducers() int {
-	if ch.job.Reducers > 0 {
-		return ch.job.Reducers
-	}
-	return ch.run.o.Reducers
+	o, j := &ch.run.o, &ch.job.JobOptions
+	of := func(p slots.PPM) int { return int(max(p.Of(int32(o.Trackers*o.ReduceSlots)), min(1, int32(p)))) }
+	return cmp.Or(j.Reducers, of(j.ReducersPerSlot), o.Reducers, of(o.ReducersPerSlot))
 }
 
 // planMaps makes the map tasks of the first job of a chain. It samples the cut

@@ -20,11 +20,13 @@ const (
 	mostSlots    = 2048
 	mostTrackers = 1024
 	mostReducers = 100_000
-	mostFactor   = 1_000_000
-	mostAttempts = 1000
-	mostMemory   = 16 << 40 // bytes; the address space has 47 bits, and the arena is mapped at once
-	leastBlock   = 1 << 10  // bytes
-	leastBuffer  = 1 << 10  // bytes
+
+	mostReducersPerSlot = 100 * slots.One
+	mostFactor          = 1_000_000
+	mostAttempts        = 1000
+	mostMemory          = 16 << 40 // bytes; the address space has 47 bits, and the arena is mapped at once
+	leastBlock          = 1 << 10  // bytes
+	leastBuffer         = 1 << 10  // bytes
 )
 
 // maxSlotsHelp is the help of --max-slots.
@@ -69,7 +71,7 @@ func jobFlags(shortOutput string) []flagSpec {
 		toggle("overwrite", "", "let --output replace a directory that mrlocal made"),
 		outputFile,
 		compressOutputFlag(),
-		value("reducers", "`N` reduce tasks; 0: map only, if the job allows it", "chosen by the size of the input"),
+		value("reducers", "`N` reduce tasks; 0: map only, if the job allows it; auto:X: X times the reduce slots, such as Hadoop's auto:0.95 (all at once) and auto:1.75 (a second wave)", "chosen by the size of the input"),
 		value("block-size", "`SIZE` of a split, at least 1KiB", "64MiB, less for small inputs"),
 	}
 }
@@ -170,9 +172,9 @@ func (r *reader) jobOptions(o *mrlocal.Options) {
 		o.OutputFile = ""
 	}
 	o.CompressOutput = r.compression()
-	o.Reducers = r.Count("reducers", 0, mostReducers)
+	o.Reducers, o.ReducersPerSlot = r.CountOrMultiple("reducers", "auto:", mostReducers, mostReducersPerSlot)
 	// In the options 0 reducers stand for the default, so map only is a field of its own.
-	o.MapOnly = r.Line.Has("reducers") && o.Reducers == 0
+	o.MapOnly = r.Line.Has("reducers") && o.Reducers == 0 && o.ReducersPerSlot == 0
 	o.BlockBytes = r.Size("block-size", leastBlock)
 	// The check catches a user who expects --overwrite to guard or to allow something for a
 	// file.

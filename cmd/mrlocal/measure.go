@@ -129,7 +129,7 @@ func (r *reader) measured(name string, build func(*reader) (jobs.Chain, error), 
 		}
 		// 0 reducers without MapOnly stand for the default of the job.
 		if ignore {
-			o.Reducers, o.MapOnly = 0, false
+			o.Reducers, o.ReducersPerSlot, o.MapOnly = 0, 0, false
 		}
 	}
 	return chain, o, nil

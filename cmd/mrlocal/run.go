@@ -78,7 +78,7 @@ func runJob(ctx context.Context, e env, line argv.Line, name string, build func(
 	if name == "grep" {
 		var ignore bool
 		if notes, ignore = grepNotes(line, chain); ignore {
-			o.Reducers, o.MapOnly = 0, false
+			o.Reducers, o.ReducersPerSlot, o.MapOnly = 0, 0, false
 		}
 	}
 	if line.Has("quiet") {

@@ -115,11 +115,18 @@ func (p *PI) NothingToGrant(v *slots.View) bool {
 		if p.Order.Total[k].Startable == 0 {
 			continue
 		}
-		if v.Used(k) < v.Weights().Times(k, v.Capacity(k)) || p.extra(v, k) > 0 { // in weight
+		// Most often all slots are used, and then Algorithm 1 need not be asked.
+		if unused(v, k) || unused(v, k.Other()) && p.extra(v, k) > 0 {
 			return false
 		}
 	}
 	return true
+}
+
+// unused reports whether slots of kind k are unused anywhere, in weight. If none is,
+// that phase lends nothing: its demand is at least its used slots.
+func unused(v *slots.View, k slots.Kind) bool {
+	return v.Used(k) < v.Weights().Times(k, v.Capacity(k))
 }
 
 // counts are the numbers of both algorithms, as the paper counts.

@@ -40,6 +40,15 @@ func (r *Reader) Count(flag string, least, most int) int {
 	return Value(r, flag, func(flag, text string) (int, error) { return Count(flag, text, least, most) })
 }
 
+// CountOrMultiple reads a count from 0 on, or a multiple of something behind a prefix, as in
+// auto:1.75. The other one is 0.
+func (r *Reader) CountOrMultiple(flag, prefix string, most int, mostMultiple ppm.Share) (n int, times ppm.Share) {
+	if text, _ := r.Line.Value(flag); !strings.HasPrefix(text, prefix) {
+		return r.Count(flag, 0, most), 0
+	}
+	return 0, Value(r, flag, func(flag, text string) (ppm.Share, error) { return Multiple(flag, text, prefix, mostMultiple) })
+}
+
 // Size reads a number of bytes.
 func (r *Reader) Size(flag string, least int64) int64 {
 	return Value(r, flag, func(flag, text string) (int64, error) { return Size(flag, text, least) })

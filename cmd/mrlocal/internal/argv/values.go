@@ -52,6 +52,18 @@ func Share(flag, text string) (ppm.Share, error) {
 	return p, nil
 }
 
+// Multiple reads a decimal above 0 behind a prefix, as in auto:1.75.
+func Multiple(flag, text, prefix string, most ppm.Share) (ppm.Share, error) {
+	p, err := ppm.Parse(strings.TrimPrefix(text, prefix))
+	switch {
+	case err != nil:
+		return 0, bad(flag, text, "not a multiple; write "+prefix+"X with a decimal X, such as "+prefix+"1.75")
+	case p <= 0 || p > most:
+		return 0, bad(flag, text, "out of range; more than 0 and at most "+most.String())
+	}
+	return p, nil
+}
+
 // Count reads a whole number from least to most.
 func Count(flag, text string, least, most int) (int, error) {
 	digits := strings.TrimPrefix(text, "-")
