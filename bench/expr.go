@@ -289,6 +289,10 @@ func (p *parser) function(name string) value {
 			sum += n
 		}
 		return number(sum / float64(len(all.v)))
+	case "median": // of an even number of them the mean of the middle two
+		slices.Sort(all.v)
+		n := len(all.v)
+		return number((all.v[(n-1)/2] + all.v[n/2]) / 2)
 	case "spread": // the largest divided by the smallest
 		return number(slices.Max(all.v) / slices.Min(all.v))
 	case "rise": // the smallest step from one to the next: not negative where they never fall
@@ -313,5 +317,5 @@ func (p *parser) function(name string) value {
 		p.atEnd = p.atEnd || i == 0 || i == len(all.v)-1
 		return number(all.x[i])
 	}
-	return p.fail("no function %s; there are min, max, mean, spread, rise, inner, ends, where_least", name)
+	return p.fail("no function %s; there are min, max, mean, median, spread, rise, inner, ends, where_least", name)
 }

@@ -42,7 +42,7 @@ func TestExpressions(t *testing.T) {
 		"makespan":                               `error: "makespan" is neither a number nor followed by ( or [`,
 		"speed[omo]":                             "error: speed[omo]: no such metric",
 		"makespan[omo":                           "error: no ] after makespan[",
-		"median(1, 2)":                           "error: no function median",
+		"mode(1, 2)":                             "error: no function mode",
 		"where_least(1, 2)":                      "error: where_least: of runs that were swept",
 		"makespan[fair-*] + min(1) * (makespan[fair-*] < 1)": "error: ) is missing",
 	} {

@@ -162,8 +162,8 @@ func driversDiffer(name string) string {
 	switch name {
 	case "late", "dynamicmr":
 		return "it copies by progress: the engine reports that of a sleeping task at its ticks and in whole steps, and the simulator whenever the policy asks"
-	case "omo", "batch-finish":
-		return "a window of releases closes when the policy is first asked after its end, and the engine also asks at its ticks"
+	case "omo", "lazy-start", "batch-finish", "fair-containers":
+		return "a window of releases closes, and deficits are brought up to date, when the policy is first asked after its end, and the engine also asks at its ticks"
 	case "ras":
 		return "it holds reduces in their copy phase (PhaseGate), and the engine reports reduces that have their data at the same time in any order"
 	}

@@ -434,10 +434,10 @@ func TestAKilledTaskLeavesItsPartInEachPeriod(t *testing.T) {
 // periods, and without heartbeats it asks at their ends too:
 //
 //   - dynsplit opens its additional map slots in them. It is compared without.
-//   - batch-finish and omo close a window of releases, late and dynamicmr look at
+//   - omo and its parts close a window of releases and bring deficits up to date, late and dynamicmr look at
 //     what runs, and ras places anew, at the first question after that is due. They
 //     are compared where both ask at the same instants, with heartbeats.
-//   - The others that learn (fresh, lazy-start) do so from facts alone.
+//   - The others that learn (fresh) do so from facts alone.
 func TestWithoutContentionL2IsL1(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		f := parse(rt, drawWorkload(rt, true)...)
@@ -467,7 +467,7 @@ func TestWithoutContentionL2IsL1(t *testing.T) {
 			switch name {
 			case "dynsplit":
 				o.Policy = withoutAdditionalSlots(rt)
-			case "batch-finish", "omo", "late", "dynamicmr", "ras":
+			case "fair-containers", "lazy-start", "batch-finish", "omo", "late", "dynamicmr", "ras":
 				if o.Heartbeat == 0 {
 					continue
 				}

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# data.sh table1 | mix5 [SIZE] | two-pools [SIZE]: makes, in the current
+# data.sh table1 | omo | mix5 [SIZE] | two-pools [SIZE]: makes, in the current
 # directory, the input of the workload of that name, where it is not there yet.
 # SIZE is of each job's data for mix5 (default 40MiB), of wiki/ for two-pools
 # (default 64MiB). Needs mrlocal: the command of that name, or $MRLOCAL.
@@ -15,6 +15,12 @@ table1)
 	mkdir -p table1-data
 	for mib in 10 20 30 40; do make lines ${mib}MiB $mib table1-data/${mib}MiB.txt; done
 	;;
+omo)
+	mkdir -p omo-data
+	make lines 20MiB 20 omo-data/20MiB.txt
+	make lines 8000KiB 50 omo-data/50.txt # 50 blocks of 160 KiB
+	make lines 8MiB 32 omo-data/32.txt
+	;;
 mix5)
 	size=${2:-40MiB}
 	mkdir -p mix5-data
@@ -26,7 +32,7 @@ mix5)
 	;;
 two-pools) make wiki "${2:-64MiB}" 1 wiki ;;
 *)
-	echo "data.sh: table1, mix5 [SIZE] or two-pools [SIZE]" >&2
+	echo "data.sh: table1, omo, mix5 [SIZE] or two-pools [SIZE]" >&2
 	exit 2
 	;;
 esac

@@ -57,6 +57,15 @@ type Options struct {
 	// it is copied: longer than progress takes to be reported. 0: 100 ms.
 	CopyAfter time.Duration `json:"copy_after_ns,omitempty"`
 
+	// fair-containers, batch-finish, lazy-start, omo. ContainerOrder is how their fair
+	// scheduler orders jobs: OrderDeficit, or "count", by the containers they have.
+	// BatchReserve: a batch of last maps that has begun gets every container until its
+	// maps have started. ReleaseWindow is T_w, the least time of a window in which
+	// releases are counted; 0: 10 s, and for short maps a third of a map's time.
+	ContainerOrder string        `json:"container_order,omitempty"`
+	BatchReserve   bool          `json:"batch_reserve,omitempty"`
+	ReleaseWindow  time.Duration `json:"release_window_ns,omitempty"`
+
 	// dynsplit, for each tracker. AdditionalMapSlots is how many extra map slots
 	// open while maps are in their I/O period. The others bound the reduces that
 	// run, that copy, and that sort or reduce at a time; 0: no bound.
@@ -86,11 +95,15 @@ func (o *Options) JobsChecked() [trace.Kinds]slots.PPM {
 	return [trace.Kinds]slots.PPM{slots.Map: o.SEPBMapJobs.or(o.SEPBJobs), slots.Reduce: o.SEPBReduceJobs.or(o.SEPBJobs)}
 }
 
+// OrderDeficit orders jobs by deficits that accrue (Options.ContainerOrder).
+const OrderDeficit = "deficit"
+
 // DefaultOptions returns the options that apply when the user sets none.
 func DefaultOptions() Options {
 	return Options{
 		BorrowMap: slots.One, BorrowReduce: slots.One,
-		DHSA: "pi", SEPB: true, SEPBJobs: slots.One, PreScheduling: true,
+		ContainerOrder: OrderDeficit,
+		DHSA:           "pi", SEPB: true, SEPBJobs: slots.One, PreScheduling: true,
 		AdditionalMapSlots: 1,
 	}
 }
@@ -160,6 +173,9 @@ func (o *Options) Fields() []OptionField {
 		{"prescheduling", "`on|off`: whether dynamicmr gives a tracker maps at their input beyond its part of the load", "on", 1, &o.PreScheduling},
 		{"slot-weights", "what tasks weigh under dynamicmr, `map=N,reduce=N`: a tracker runs no more than its home slots weigh together", "no bound but the slots", 1, &o.SlotWeights},
 		{"copy-after", "how long an attempt must have run before late and dynamicmr copy it, `TIME`", "100ms", 1, &o.CopyAfter},
+		{"container-order", "how omo and its parts order jobs, `deficit|count`: by what they are owed, or by the containers that they have", "deficit", 1, &o.ContainerOrder},
+		{"batch-reserve", "`off|on`: whether a batch of last maps under omo and batch-finish keeps what becomes free until all of it has started", "off", 1, &o.BatchReserve},
+		{"release-window", "the least time over which omo counts released containers, `TIME`", "10s, or a third of a map's time if that is less", 1, &o.ReleaseWindow},
 		{"additional-map-slots", "map slots a tracker that open while maps are in their I/O period, at most `N` (dynsplit)", "1", 0, &o.AdditionalMapSlots},
 		{"reduce-total", "reduces a tracker runs at a time, at most `N` (dynsplit)", "no bound", 1, &o.ReduceTotal},
 		{"reduce-shuffle", "of these, reduces that copy, at most `N` (dynsplit)", "no bound", 1, &o.ReduceShuffle},

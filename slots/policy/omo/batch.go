@@ -12,17 +12,34 @@ func (s *scheduler) batchFinishMap(v *slots.View, d *slots.Decision) bool {
 		return false
 	}
 	for {
-		id, ok := yarn.First(&s.waves)
+		id, ok := s.nextBatch(v)
 		if !ok {
 			return false
 		}
 		why := func() slots.Why { return s.whyBatch(v, id) }
-		if s.benefit(v.Job(id)) <= 0 { // estimates have changed since
+		switch {
+		case id != s.batching && s.benefit(v.Job(id)) <= 0: // estimates have changed since
 			s.waves.Remove(int32(id))
-		} else if s.Grant(v, d, s, yarn.Offer{Job: id, Kind: slots.Map, Rule: ruleBatchFinish}, why) {
+		case s.Grant(v, d, s, yarn.Offer{Job: id, Kind: slots.Map, Rule: ruleBatchFinish}, why):
+			if s.reserve {
+				s.batching = id
+			}
 			return true
 		}
 	}
+}
+
+// nextBatch returns the job whose batch gets the container: the one that gains most, or
+// with reserve the one whose batch has begun, while it has maps to start [OMO21, "batch
+// for each container"].
+func (s *scheduler) nextBatch(v *slots.View) (slots.JobID, bool) {
+	if s.batching >= 0 {
+		if j := v.Job(s.batching); !j.Ended() && s.Startable(j, slots.Map) > 0 {
+			return s.batching, true
+		}
+		s.batching = noJob
+	}
+	return yarn.First(&s.waves)
 }
 
 // benefit returns t_fair - t_batch of a job, in seconds [OMO21, eq. 4-5]. It is 0 if

@@ -1,6 +1,7 @@
 package omo
 
 import (
+	"fmt"
 	"slices"
 
 	"mrlocal/slots"
@@ -13,7 +14,15 @@ import (
 // listens (Decision.Explaining).
 
 func (s *scheduler) whyFewest(v *slots.View, id slots.JobID) slots.Why {
-	return slots.Why{Numbers: yarn.FairNumbers(v.Job(id)), Beaten: policy.Beaten(&s.fair, id, v, yarn.Holds)}
+	w := slots.Why{Numbers: yarn.FairNumbers(v.Job(id)), Beaten: policy.Beaten(&s.fair, id, v, yarn.Holds)}
+	if s.order == policy.OrderDeficit {
+		deficit := func(j slots.JobView) float64 { return s.jobs[j.ID()].account.deficit }
+		w.Numbers = append(w.Numbers, slots.Decimal("container-seconds it is owed", deficit(v.Job(id))))
+		w.Beaten = policy.Beaten(&s.fair, id, v, func(j slots.JobView) string {
+			return fmt.Sprintf("it is owed %.3g container-seconds; %s", deficit(j), yarn.Holds(j))
+		})
+	}
+	return w
 }
 
 // whyReduce is what a reduce by [OMO21, Alg. 1] rests on.

@@ -77,32 +77,61 @@ func TestShuffleTime(t *testing.T) {
 	}
 }
 
-// TestWindows: two containers release one task each in every 10 s; in the second
-// window only one of them does.
+// TestWindows: maps of 60 s, so windows of 10 s. Four containers release a task each
+// after 10 s; in the second window two are available, and it lasts until four tasks
+// are released; a pause belongs to no window.
 func TestWindows(t *testing.T) {
 	const s = time.Second
 	var m monitor
 	m.close(0, 0)
-	m.available(0, 2)
-	m.released(10*s, 10*s)
-	m.released(10*s, 10*s)
-	if !m.close(10*s, 10*s) || m.frequency != 0.2 || m.averages != 2 {
+	m.available(0, 4)
+	release := func(at time.Duration, n int) {
+		for range n {
+			m.released(at, 60*s)
+		}
+	}
+	release(5*s, 1)
+	if !m.close(5*s, 60*s) || m.windows != 0 || !near(m.frequency, 0.2) || !near(m.averages, 4) {
+		t.Errorf("before the first window has ended: F_o %v, A_o %v", m.frequency, m.averages)
+	}
+	release(10*s, 3)
+	if !m.close(10*s, 60*s) || m.windows != 1 || !near(m.frequency, 0.4) || !near(m.averages, 4) {
 		t.Errorf("first window: F_o %v, A_o %v", m.frequency, m.averages)
 	}
-	m.available(10*s, 1)
-	m.released(20*s, 10*s)
-	m.close(20*s, 10*s)
-	if !near(m.frequency, 0.5*0.1+0.5*0.2) || !near(m.averages, 0.5*1+0.5*2) {
+	m.available(10*s, 2)
+	release(20*s, 2)
+	if m.close(25*s, 60*s) || m.windows != 1 {
+		t.Errorf("%d windows, and two releases are not several", m.windows)
+	}
+	release(26*s, 1)
+	release(30*s, 1)
+	m.close(30*s, 60*s)
+	if !near(m.frequency, 0.5*4/20+0.5*0.4) || !near(m.averages, 0.5*2+0.5*4) {
 		t.Errorf("second window: F_o %v, A_o %v", m.frequency, m.averages)
 	}
-	m.available(20*s, 0)
-	if m.close(1_000_000*s, 10*s) || m.windows != 2 {
-		t.Errorf("%d windows, and in those after the second nothing was available", m.windows)
+	m.available(32*s, 0)
+	if m.close(1_000_000*s, 60*s) || m.windows != 2 {
+		t.Errorf("%d windows, and in a pause none ends", m.windows)
 	}
 	m.available(1_000_000*s, 3)
-	m.released(1_000_010*s, 10*s)
-	m.close(1_000_010*s, 10*s)
-	if !near(m.averages, 0.5*3+0.5*1.5) {
-		t.Errorf("after a pause: A_o %v", m.averages)
+	release(1_000_008*s, 4)
+	m.close(1_000_008*s, 60*s)
+	if !near(m.frequency, 0.5*0.4+0.5*0.3) || !near(m.averages, 0.5*2.8+0.5*3) {
+		t.Errorf("after a pause: F_o %v, A_o %v", m.frequency, m.averages)
+	}
+}
+
+// TestTheLengthOfAWindow is [OMO21, "smoothing and window"]: 10 s, a third of short maps,
+// or what the user chose.
+func TestTheLengthOfAWindow(t *testing.T) {
+	for mapTime, want := range map[time.Duration]time.Duration{
+		time.Minute: 10 * time.Second, 30 * time.Second: 10 * time.Second, 6 * time.Second: 2 * time.Second, 3 * time.Millisecond: 50 * time.Millisecond,
+	} {
+		if got := (&monitor{}).lasts(mapTime); got != want {
+			t.Errorf("maps of %v: %v, want %v", mapTime, got, want)
+		}
+	}
+	if got := (&monitor{window: time.Second}).lasts(time.Minute); got != time.Second {
+		t.Errorf("chosen: %v", got)
 	}
 }

@@ -6,31 +6,45 @@ import "time"
 // takes f_t, the containers released in it a second, and a_t, those available in it
 // on average. F_o and A_o are their exponential moving averages.
 //
-// A window is as long as a map takes on average [OMO21, "smoothing and window"]. Each
-// available container is then released about once in it. In shorter windows waves of
-// maps show as spikes, in longer ones they show too late. The paper's windows are
-// 10 s. A window in which no container was available does not count.
+// A window lasts T_w, or as many times T_w as it takes until several containers were
+// released in it. T_w is the
+// paper's 10 s, and for short maps a third of what a map takes [OMO21, "smoothing and
+// window"]. Until the first window has ended F_o and A_o are those of the time so far, so
+// that a short job decides too. Time in which no container was available does not count.
 //
 // A container that is released at the instant at which a window ends is in that
 // window. The zero value has seen nothing.
 type monitor struct {
+	window time.Duration // T_w as chosen; 0: by the time of a map
+
 	begun  bool          // something has run
-	length time.Duration // T_w of the window that goes on; 0: not known yet
+	step   time.Duration // T_w of the window that goes on; 0: not known yet
+	length time.Duration // of the window, some times step
 	from   time.Duration // where it began
 	count  int64         // R_t so far
 	area   int64         // available containers, summed over the nanoseconds so far
 	level  int32         // available containers
 	since  time.Duration // until then area has the level
 
-	windows             int64   // that counted
+	windows             int64   // that ended
 	frequency, averages float64 // F_o and A_o
 }
 
 const (
 	smoothing      = 0.5                   // α of the moving averages; the paper gives no value [OMO21, "smoothing and window"]
+	longestWindow  = 10 * time.Second      // the paper's T_w [OMO21, section V-C]
+	windowsInAMap  = 3                     // so that 10 s belong to maps of 30 s
 	shortestWindow = 50 * time.Millisecond // of a real run
-	mostWindows    = 64                    // after so many windows the averages hold nothing of what was before
+	several        = 4                     // releases in a window, at least
 )
+
+// lasts returns T_w for maps that take mapTime on average.
+func (m *monitor) lasts(mapTime time.Duration) time.Duration {
+	if m.window > 0 {
+		return m.window
+	}
+	return min(longestWindow, max(shortestWindow, mapTime/windowsInAMap))
+}
 
 // available sets how many containers are available from now on [OMO21, "available
 // containers"].
@@ -43,56 +57,75 @@ func (m *monitor) available(now time.Duration, n int32) {
 }
 
 func (m *monitor) accrue(to time.Duration) {
+	if to <= m.since {
+		return
+	}
+	if m.level == 0 {
+		m.from += to - m.since // a pause belongs to no window
+	}
 	m.area += int64(to-m.since) * int64(m.level)
 	m.since = to
 }
 
-// released counts a container that was released, in the window that now is in. The
-// first window ends with the first map.
+// released counts a container that was released, in the window that now is in.
 func (m *monitor) released(now, mapTime time.Duration) {
-	if m.length > 0 {
-		m.close(now-1, mapTime)
+	m.close(now-1, mapTime)
+	if m.step == 0 {
+		m.step = m.lasts(mapTime)
+		m.extend(now - 1)
 	}
 	m.count++
 }
 
-// close takes in all windows that ended by now, and reports whether any counted.
-// mapTime is what a map takes on average; 0: not known.
-func (m *monitor) close(now, mapTime time.Duration) bool {
-	if !m.begun || mapTime == 0 {
-		return false
-	}
-	if m.length == 0 {
-		m.length = max(mapTime, shortestWindow, now-m.from)
-	}
-	before := m.windows
-	for end := m.from + m.length; end <= now; end = m.from + m.length {
-		m.accrue(end)
-		m.fold()
-		m.from, m.count, m.area = end, 0, 0
-		m.length = max(mapTime, shortestWindow)
-		if skip := (now-m.from)/m.length - mostWindows; skip > 0 {
-			m.from += skip * m.length
-			m.since = m.from
-		}
-	}
-	return m.windows > before
+// extend makes the window longer, so that it ends after now.
+func (m *monitor) extend(now time.Duration) {
+	m.length = max(m.length, m.step*((now-m.from)/m.step+1))
 }
 
-// fold ends a window: F_o(t) = α·f_t + (1-α)·F_o(t-1), and the same for A_o [OMO21,
-// section IV-A].
-func (m *monitor) fold() {
-	if m.area == 0 {
-		return
+// close ends the window if it is over by now, and reports whether the estimates have
+// changed. mapTime is what a map takes on average; 0: not known.
+func (m *monitor) close(now, mapTime time.Duration) bool {
+	if !m.begun || mapTime == 0 || m.step == 0 {
+		return false
 	}
-	f, a := float64(m.count)/m.length.Seconds(), float64(m.area)/float64(m.length)
+	if m.level == 0 {
+		m.accrue(now)
+	}
+	end := m.from + m.length
+	if m.count < several {
+		m.extend(now)
+	}
+	if m.count < several || end > now {
+		return m.soFar(now)
+	}
+	m.accrue(end)
+	f, a := m.rates(m.length)
 	if m.windows == 0 {
 		m.frequency, m.averages = f, a
 	} else {
-		m.frequency = moved(m.frequency, f)
-		m.averages = moved(m.averages, a)
+		// F_o(t) = α·f_t + (1-α)·F_o(t-1), and the same for A_o [OMO21, section IV-A].
+		m.frequency, m.averages = moved(m.frequency, f), moved(m.averages, a)
 	}
 	m.windows++
+	m.from, m.count, m.area = end, 0, 0
+	m.step = m.lasts(mapTime)
+	m.length = m.step
+	return true
+}
+
+// soFar takes the estimates from the first window while it goes on.
+func (m *monitor) soFar(now time.Duration) bool {
+	if m.windows > 0 || m.count == 0 || now <= m.from {
+		return false
+	}
+	m.accrue(now)
+	m.frequency, m.averages = m.rates(now - m.from)
+	return true
+}
+
+// rates returns f_t and a_t of a window.
+func (m *monitor) rates(length time.Duration) (frequency, available float64) {
+	return float64(m.count) / length.Seconds(), float64(m.area) / float64(length)
 }
 
 func moved(old, x float64) float64 {

@@ -1,9 +1,10 @@
-// Package omo holds OMO and its two halves, lazy start and batch finish.
+// Package omo holds OMO, its two halves, lazy start and batch finish, and the fair
+// scheduler over containers that all three build on.
 //
 // Paper: Yang, Wang, Mao, Yao, Mi, Sheng: Optimizing Internal Overlaps by
 // Self-Adjusting Resource Allocation in Multi-Stage Computing Systems, IEEE Access
 // 2021 [OMO21]; its page is docs/papers/omo21.md. Algorithm 1 is lazy.go, Algorithm 2
-// batch.go, Algorithm 3 omo.go; the equations are in formulas.go, the estimate of F_o and
+// batch.go, Algorithm 3 omo.go, the deficits of its fair scheduler deficit.go; the equations are in formulas.go, the estimate of F_o and
 // A_o in monitor.go. Slots take any task (package yarn). The baselines that the
 // paper compares with are packages yarn and fresh.
 //
@@ -11,6 +12,8 @@
 package omo
 
 import (
+	"time"
+
 	"mrlocal/slots"
 	"mrlocal/slots/policy"
 	"mrlocal/slots/policy/yarn"
@@ -22,23 +25,26 @@ import (
 type OMO struct{ scheduler }
 
 // New returns the policy omo.
-func New() *OMO {
-	p := &OMO{scheduler{name: "omo", lazy: true, batch: true, requireReduceStarted: true}}
-	p.Reset()
-	return p
+func New(o policy.Options) *OMO {
+	return with(o, scheduler{name: "omo", lazy: true, batch: true, requireReduceStarted: true})
 }
 
 // NewLazyStart returns the policy lazy-start: [OMO21, Alg. 1] over the fair scheduler.
-func NewLazyStart() *OMO {
-	p := &OMO{scheduler{name: "lazy-start", lazy: true}}
-	p.Reset()
-	return p
-}
+func NewLazyStart(o policy.Options) *OMO { return with(o, scheduler{name: "lazy-start", lazy: true}) }
 
 // NewBatchFinish returns the policy batch-finish: [OMO21, Alg. 2] over the fair
 // scheduler.
-func NewBatchFinish() *OMO {
-	p := &OMO{scheduler{name: "batch-finish", batch: true}}
+func NewBatchFinish(o policy.Options) *OMO {
+	return with(o, scheduler{name: "batch-finish", batch: true})
+}
+
+// NewFair returns the policy fair-containers: the fair scheduler over containers alone
+// [OMO21, Table 3].
+func NewFair(o policy.Options) *OMO { return with(o, scheduler{name: "fair-containers"}) }
+
+func with(o policy.Options, s scheduler) *OMO {
+	s.order, s.reserve, s.window = o.ContainerOrder, o.BatchReserve, o.ReleaseWindow
+	p := &OMO{s}
 	p.Reset()
 	return p
 }
@@ -61,6 +67,10 @@ type scheduler struct {
 	// job has a pending map [OMO21, "batch candidates"].
 	requireReduceStarted bool
 
+	order   string        // of the fair scheduler: policy.OrderDeficit, else by containers
+	reserve bool          // a batch that has begun gets all containers until its maps have started
+	window  time.Duration // T_w; 0: as "smoothing and window" has it
+
 	given float64 // F_o, if a test knows it; 0: the monitor's
 
 	monitor monitor
@@ -71,14 +81,19 @@ type scheduler struct {
 	changes int           // jobs that changed since
 	stages  int64         // reduce stages begun
 
+	updated  time.Duration // deficits
+	newJob   bool          // submitted since
+	batching slots.JobID   // with reserve: its batch goes on; negative: none
+
 	begun slots.Ranking[stage]   // lazy: jobs in their reduce stage with a reduce to start
 	ready slots.Ranking[int32]   // lazy: jobs whose reduce stage should begin, by containers
 	waves slots.Ranking[float64] // batch: by minus the benefit
-	fair  slots.Ranking[yarn.Fewest]
+	fair  slots.Ranking[owed]
 }
 
 // standing is what a job's rank depends on besides the View.
 type standing struct {
+	account  account
 	active   bool
 	begun    bool  // its reduce stage
 	stage    int64 // stages before it
@@ -99,11 +114,21 @@ func stageLess(a, b *stage) bool {
 	return a.number < b.number
 }
 
+func owedLess(a, b *owed) bool {
+	if a.deficit != b.deficit {
+		return a.deficit > b.deficit
+	}
+	return a.Less(&b.Fewest)
+}
+
+const noJob slots.JobID = -1
+
 // The rules of the policies, besides yarn.RuleFewest.
 const (
 	ruleLazyStart   slots.Rule = "lazy-start"
 	ruleConsecutive slots.Rule = "consecutive-reduces"
 	ruleBatchFinish slots.Rule = "batch-finish"
+	ruleDeficit     slots.Rule = "container-deficit"
 )
 
 // Traits implements slots.Policy. With lazy start the gate of reduces is open, and
@@ -114,16 +139,21 @@ func (s *scheduler) Traits() slots.Traits {
 		ruleConsecutive: "once a job's reduce stage has begun, all its reduces start one after the other (Principle 1)",
 		ruleBatchFinish: "its job gains most from having its last maps done in one wave (Algorithm 2)",
 		yarn.RuleFewest: yarn.FewestWords,
+		ruleDeficit:     "its job is the one that is owed most: fair share of the containers less those it has, over time",
 	}}
 }
 
 // Reset implements slots.Resetter.
 func (s *scheduler) Reset() {
-	*s = scheduler{name: s.name, lazy: s.lazy, batch: s.batch, requireReduceStarted: s.requireReduceStarted, given: s.given}
+	*s = scheduler{
+		name: s.name, lazy: s.lazy, batch: s.batch, requireReduceStarted: s.requireReduceStarted, given: s.given,
+		order: s.order, reserve: s.reserve, window: s.window, batching: noJob,
+	}
+	s.monitor.window = s.window
 	s.begun.Less = stageLess
 	s.ready.Less = func(a, b *int32) bool { return *a < *b }
 	s.waves.Less = func(a, b *float64) bool { return *a < *b }
-	s.fair = yarn.NewRanking()
+	s.fair.Less = owedLess
 }
 
 // Observe implements slots.Observer.
@@ -140,6 +170,7 @@ func (s *scheduler) Decide(v *slots.View, d *slots.Decision) {
 		s.stale = true
 	}
 	s.Update(v, s)
+	s.updateDeficits(v)
 	s.refresh(v)
 	started := v.FreeAt(v.Tracker()) > 0 && s.allocate(v, d)
 	if d.Explaining() {
@@ -155,8 +186,8 @@ func (s *scheduler) allocate(v *slots.View, d *slots.Decision) bool {
 	return s.lazyStartReduce(v, d) || s.batchFinishMap(v, d) || s.fairScheduler(v, d)
 }
 
-// fairScheduler is [OMO21, Alg. 3, l. 9]: a task of the job with the fewest containers
-// for its weight [OMO21, "order by containers"]. If the run's slowstart opens the gate,
+// fairScheduler is [OMO21, Alg. 3, l. 9]: a task of the job that is owed most, or that has
+// the fewest containers for its weight [OMO21, "order by containers"]. If the run's slowstart opens the gate,
 // a job's reduces go before its maps and so start one after the other.
 func (s *scheduler) fairScheduler(v *slots.View, d *slots.Decision) bool {
 	for {
@@ -168,8 +199,12 @@ func (s *scheduler) fairScheduler(v *slots.View, d *slots.Decision) bool {
 		if !s.lazy && s.Startable(v.Job(id), slots.Reduce) > 0 {
 			k = slots.Reduce
 		}
+		rule := yarn.RuleFewest
+		if s.order == policy.OrderDeficit {
+			rule = ruleDeficit
+		}
 		why := func() slots.Why { return s.whyFewest(v, id) }
-		if s.Grant(v, d, s, yarn.Offer{Job: id, Kind: k, Rule: yarn.RuleFewest}, why) {
+		if s.Grant(v, d, s, yarn.Offer{Job: id, Kind: k, Rule: rule}, why) {
 			return true
 		}
 	}
@@ -182,13 +217,13 @@ func available(v *slots.View) int32 {
 	return v.Running(slots.Map) + v.Running(slots.Reduce) - v.Waiting()
 }
 
-// estimates returns F_o and A_o. known is false until a window has ended.
+// estimates returns F_o and A_o. known is false until a container was released.
 func (s *scheduler) estimates() (frequency, available float64, known bool) {
 	m := &s.monitor
 	if s.given > 0 {
-		return s.given, m.averages, m.windows > 0
+		return s.given, m.averages, m.averages > 0
 	}
-	return m.frequency, m.averages, m.windows > 0 && m.frequency > 0
+	return m.frequency, m.averages, m.frequency > 0
 }
 
 // refresh ranks all jobs by the newest estimates, if that is due.
@@ -212,18 +247,20 @@ func (s *scheduler) Rank(v *slots.View, j slots.JobView) {
 	id := j.ID()
 	s.changes++
 	at := policy.At(&s.jobs, id)
+	at.account.accrue(v.Now(), yarn.Held(j))
 	if active := !j.Ended() && j.Runnable(); active != at.active {
 		at.active = active
 		s.stale = true
 		if active {
 			s.active++
+			s.newJob = true
 			s.live = append(s.live, id)
 		} else {
 			s.active--
 		}
 	}
 	maps, reduces := s.Startable(j, slots.Map), s.Startable(j, slots.Reduce)
-	s.fair.Keep(int32(id), maps > 0 || !s.lazy && reduces > 0, yarn.FewestOf(j))
+	s.fair.Keep(int32(id), maps > 0 || !s.lazy && reduces > 0, owed{at.account.deficit, yarn.FewestOf(j)})
 	if s.lazy {
 		s.begun.Keep(int32(id), at.begun && reduces > 0, stage{at.launched >= j.Total(slots.Reduce), at.stage})
 		s.ready.Keep(int32(id), !at.begun && reduces > 0 && s.starts(v, j), yarn.Held(j))

@@ -10,14 +10,15 @@ import (
 )
 
 func TestScriptsAndSuite(t *testing.T) {
-	for name, make := range map[string]func() slots.Policy{
-		"omo":          func() slots.Policy { return omo.New() },
-		"lazy-start":   func() slots.Policy { return omo.NewLazyStart() },
-		"batch-finish": func() slots.Policy { return omo.NewBatchFinish() },
+	for name, make := range map[string]func(policy.Options) slots.Policy{
+		"omo":             func(o policy.Options) slots.Policy { return omo.New(o) },
+		"lazy-start":      func(o policy.Options) slots.Policy { return omo.NewLazyStart(o) },
+		"fair-containers": func(o policy.Options) slots.Policy { return omo.NewFair(o) },
+		"batch-finish":    func(o policy.Options) slots.Policy { return omo.NewBatchFinish(o) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			policytest.Scripts(t, "testdata/"+name+"/*.txt", func(policy.Options) slots.Policy { return make() })
-			policytest.Run(t, make, policytest.Claims{Idle: policytest.AnyIdle})
+			policytest.Scripts(t, "testdata/"+name+"/*.txt", make)
+			policytest.Run(t, func() slots.Policy { return make(policy.DefaultOptions()) }, policytest.Claims{Idle: policytest.AnyIdle})
 		})
 	}
 }

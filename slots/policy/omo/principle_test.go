@@ -93,7 +93,7 @@ func TestReducesAreLaunchedConsecutively(t *testing.T) {
 				}
 			}})
 		}
-		for _, p := range []slots.Policy{omo.NewLazyStart(), omo.New()} {
+		for _, p := range []slots.Policy{omo.NewLazyStart(policy.DefaultOptions()), omo.New(policy.DefaultOptions())} {
 			w := newPrinciple(jobs)
 			o.Explain = w.explain
 			if _, err := policytest.Drive(c, p, jobs, o); err != nil || w.bad != nil {

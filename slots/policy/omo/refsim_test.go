@@ -7,7 +7,9 @@ import (
 
 	"mrlocal/sim"
 	"mrlocal/slots"
+	"mrlocal/slots/policy"
 	"mrlocal/slots/setup"
+	"mrlocal/trace"
 	"mrlocal/workload"
 )
 
@@ -39,7 +41,7 @@ var slowstarts = []slots.PPM{50_000, 200_000, 400_000, 500_000, 600_000, 700_000
 
 // givenLazyStart is lazy start with F_o = S/T_m given.
 func givenLazyStart() *OMO {
-	p := NewLazyStart()
+	p := NewLazyStart(policy.DefaultOptions())
 	p.given = 8.0 / 30
 	return p
 }
@@ -58,14 +60,14 @@ func TestReferenceSimulation1(t *testing.T) {
 	} {
 		f := oneJob(t, shuffle, "30s")
 		for i, s := range slowstarts {
-			if got := makespan(t, f, NewBatchFinish(), s, 1); math.Round(got) != want.fixed[i] {
+			if got := makespan(t, f, NewBatchFinish(policy.DefaultOptions()), s, 1); math.Round(got) != want.fixed[i] {
 				t.Errorf("T_s %d, slowstart %v: %v s, want %v s", shuffle, s, got, want.fixed[i])
 			}
 		}
 		if got := makespan(t, f, givenLazyStart(), slots.One, 1); math.Round(got) != want.lazy {
 			t.Errorf("T_s %d, lazy start with F_o given: %v s, want %v s", shuffle, got, want.lazy)
 		}
-		if got := makespan(t, f, NewLazyStart(), slots.One, 1); math.Abs(got-want.lazy) > 0.05*want.lazy {
+		if got := makespan(t, f, NewLazyStart(policy.DefaultOptions()), slots.One, 1); math.Abs(got-want.lazy) > 0.05*want.lazy {
 			t.Errorf("T_s %d, lazy start by the monitor: %v s, want %v s within 5 %%", shuffle, got, want.lazy)
 		}
 	}
@@ -84,11 +86,24 @@ func TestLazyStartBeatsEveryFixedSlowstart(t *testing.T) {
 		f := oneJob(t, shuffle, "{uniform: [21s, 39s]}")
 		best := math.Inf(1)
 		for _, s := range slowstarts {
-			best = min(best, mean(f, NewBatchFinish(), s))
+			best = min(best, mean(f, NewBatchFinish(policy.DefaultOptions()), s))
 		}
-		if given, observed := mean(f, givenLazyStart(), slots.One), mean(f, NewLazyStart(), slots.One); given >= best || observed >= best {
+		if given, observed := mean(f, givenLazyStart(), slots.One), mean(f, NewLazyStart(policy.DefaultOptions()), slots.One); given >= best || observed >= best {
 			t.Errorf("T_s %d: %v s with F_o given, %v s by the monitor, and the best slowstart has %v s", shuffle, given, observed, best)
 		}
+	}
+}
+
+// whileMapsPend notes F_o as long as maps are pending. Later the reduces change it.
+type whileMapsPend struct {
+	*OMO
+	frequency float64
+}
+
+func (p *whileMapsPend) Decide(v *slots.View, d *slots.Decision) {
+	p.OMO.Decide(v, d)
+	if v.Pending(slots.Map) > 0 {
+		p.frequency = p.monitor.frequency
 	}
 }
 
@@ -96,10 +111,57 @@ func TestLazyStartBeatsEveryFixedSlowstart(t *testing.T) {
 // 8/30 a second; the estimate ends within a tenth of it, whatever the jitter.
 func TestTheMonitorFindsTheFrequency(t *testing.T) {
 	for _, mapTime := range []string{"30s", "{uniform: [21s, 39s]}"} {
-		p := NewLazyStart()
+		p := &whileMapsPend{OMO: NewLazyStart(policy.DefaultOptions())}
 		makespan(t, oneJob(t, 0, mapTime), p, slots.One, 1)
-		if f := p.monitor.frequency; p.monitor.windows < 9 || math.Abs(f*30/8-1) > 0.1 {
+		if f := p.frequency; p.monitor.windows < 9 || math.Abs(f*30/8-1) > 0.1 {
 			t.Errorf("maps of %s: F_o = %v after %d windows, want %v", mapTime, f, p.monitor.windows, 8.0/30)
 		}
 	}
 }
+
+// TestABatchThatHasBegunKeepsContainers: with batch-reserve no other job starts a map
+// between two maps of a batch; without it the job that gains most changes meanwhile
+// [OMO21, "batch for each container"].
+func TestABatchThatHasBegunKeepsContainers(t *testing.T) {
+	text := "{cluster: {trackers: 20, map_slots: 2, reduce_slots: 2, net: 36.6MB}, jobs: ["
+	for i := range 8 {
+		text += fmt.Sprintf("{name: J%d, submit: %ds, maps: 80, reduces: 2, map_time: {lognormal: [30s, 0.2]}, reduce_time: 720s, map_output: 256MiB},", i, 2*i)
+	}
+	f, err := workload.Parse("eight.yaml", []byte(text+"]}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := func(reserve bool) (n int) {
+		o := policy.DefaultOptions()
+		o.BatchReserve = reserve
+		p := New(o)
+		left, batch := map[int32]int{}, int32(-1)
+		sink := sinkFunc(func(s *trace.Stream, e *trace.Event) error {
+			if e.Op == trace.OpSubmit {
+				left[e.Job] = 80
+			}
+			if e.Op != trace.OpStart || e.Kind != trace.Map {
+				return nil
+			}
+			left[e.Job]--
+			if batch >= 0 && e.Job != batch && left[batch] > 0 {
+				n++
+			}
+			if batch = -1; trace.RuleOf(s.Texts(e.Ref)) == ruleBatchFinish {
+				batch = e.Job
+			}
+			return nil
+		})
+		if _, err := sim.Run(t.Context(), f, sim.Options{Policy: p, Cost: "l1", Watch: func(s *trace.Stream) { s.Attach(sink) }}); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	if off, on := broken(false), broken(true); off == 0 || on > 0 {
+		t.Errorf("batches are broken into %d times without batch-reserve, %d times with it", off, on)
+	}
+}
+
+type sinkFunc func(s *trace.Stream, e *trace.Event) error
+
+func (f sinkFunc) Record(s *trace.Stream, e *trace.Event) error { return f(s, e) }

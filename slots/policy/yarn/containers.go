@@ -91,7 +91,10 @@ func Unstarted(j slots.JobView) int32 {
 // submitted earlier, which has the lower id.
 type Fewest struct{ containers, weight int64 }
 
-func fewestLess(a, b *Fewest) bool { return a.containers*b.weight < b.containers*a.weight }
+func fewestLess(a, b *Fewest) bool { return a.Less(b) }
+
+// Less reports whether f comes before o.
+func (f *Fewest) Less(o *Fewest) bool { return f.containers*o.weight < o.containers*f.weight }
 
 // FewestOf returns the key of a job.
 func FewestOf(j slots.JobView) Fewest { return Fewest{int64(Held(j)), int64(j.Weight())} }

@@ -1,0 +1,71 @@
+package omo
+
+import (
+	"time"
+
+	"mrlocal/slots"
+	"mrlocal/slots/policy"
+	"mrlocal/slots/policy/yarn"
+)
+
+// owed is a job's rank in the fair scheduler: what it is owed, then the fewest
+// containers for its weight. By container counts alone the deficit is 0.
+type owed struct {
+	deficit float64 // container-seconds, at the last update
+	yarn.Fewest
+}
+
+// deficitEvery is how often deficits are brought up to date (Hadoop 0.20.2,
+// FairScheduler.UPDATE_INTERVAL).
+const deficitEvery = 500 * time.Millisecond
+
+// account is what a job is owed: its fair share of the containers less those it has,
+// over time, with one count for maps and reduces [OMO21, section V-A].
+type account struct {
+	deficit float64 // container-seconds, at the last update
+	held    float64 // container-seconds since then
+	since   time.Duration
+	has     int32
+	share   float64 // containers
+}
+
+// accrue books the containers that a job has had.
+func (a *account) accrue(now time.Duration, has int32) {
+	a.held += float64(a.has) * (now - a.since).Seconds()
+	a.has, a.since = has, now
+}
+
+// updateDeficits brings the deficits of all active jobs up to date, if that is due: every
+// deficitEvery, and when a job was submitted. With many jobs it waits until an eighth of
+// them have changed. Hadoop 0.20.2, FairScheduler.update: deficit += (fair share -
+// running) * time, where jobs with a task to run share by weight.
+func (s *scheduler) updateDeficits(v *slots.View) {
+	now := v.Now()
+	if s.order != policy.OrderDeficit || !s.newJob && now-s.updated < deficitEvery || s.changes*8 < len(s.live) {
+		return
+	}
+	weights := 0.0
+	for _, id := range s.live {
+		j, a := v.Job(id), &s.jobs[id].account
+		a.accrue(now, yarn.Held(j))
+		a.deficit += a.share*(now-s.updated).Seconds() - a.held
+		a.held, a.share = 0, 0
+		if wantsContainers(j) {
+			weights += float64(j.Weight())
+		}
+	}
+	s.updated, s.newJob = now, false
+	for _, id := range s.live {
+		j := v.Job(id)
+		if wantsContainers(j) {
+			s.jobs[id].account.share = float64(yarn.Total(v)) * float64(j.Weight()) / weights
+		}
+		s.Rank(v, j)
+	}
+	s.stale, s.changes = false, 0
+}
+
+// wantsContainers reports whether a job takes part in the fair shares.
+func wantsContainers(j slots.JobView) bool {
+	return !j.Ended() && j.Runnable() && yarn.Held(j)+j.Pending(slots.Map)+j.Pending(slots.Reduce) > 0
+}
