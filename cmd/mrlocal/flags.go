@@ -78,12 +78,12 @@ func jobFlags(shortOutput string) []flagSpec {
 
 // compressOutputFlag is --compress-output, which runs and tools have.
 func compressOutputFlag() flagSpec {
-	return value("compress-output", "compress the result, and each part of a directory, in blocks of 1 MiB: `auto|none|gzip|zstd`", "auto: by the suffix .gz or .zst of the file")
+	return value("compress-output", "compress the result, and each part of a directory, in blocks of 1 MiB: `auto|none|gz|zstd`", "auto: by the suffix .gz or .zst of the file")
 }
 
 // compression reads --compress-output. The names stand in the order of the formats.
 func (r *reader) compression() compress.Format {
-	names := []string{"auto", "none", "gzip", "zstd"}
+	names := []string{"auto", "none", "gz", "zstd"}
 	return compress.Format(max(0, slices.Index(names, r.Choice("compress-output", names...))))
 }
 

@@ -177,12 +177,19 @@ func (s *sorter) readOrder() error {
 	}
 	// The word of --sort= turns on the same ordering as its letter. Two orderings that
 	// contradict each other are refused later, by sort.Compile.
+	orders := map[string]*bool{
+		"general-numeric": &o.General, "human-numeric": &o.Human, "month": &o.Month,
+		"numeric": &o.Numeric, "random": &o.Random, "version": &o.Version,
+	}
 	for _, word := range s.Line.Values("sort") {
-		field, ok := map[string]*bool{
-			"general-numeric": &o.General, "human-numeric": &o.Human, "month": &o.Month,
-			"numeric": &o.Numeric, "random": &o.Random, "version": &o.Version,
-		}[word]
-		if !ok {
+		var field *bool
+		// The words begin with different letters, so any part of one from its start is clear.
+		for name, of := range orders {
+			if word != "" && strings.HasPrefix(name, word) {
+				field = of
+			}
+		}
+		if field == nil {
 			return errs.Optionf("--sort", "%s: one of general-numeric, human-numeric, month, numeric, random, version", argv.Quote(word))
 		}
 		*field = true
@@ -425,9 +432,9 @@ func (s *sorter) readNames(from string) ([]string, error) {
 		switch {
 		case name == "":
 			return nil, errs.Inputf(fmt.Sprintf("%s:%d", from, i+1), "invalid zero-length file name")
-		// Standard input cannot be the list and one of the files at once.
-		case name == "-" && from == "-":
-			return nil, errs.Inputf("-", "when reading file names from standard input, no file name of - is allowed")
+		// GNU sort 9.1 refuses it too, wherever the list comes from.
+		case name == "-":
+			return nil, errs.Inputf(fmt.Sprintf("%s:%d", from, i+1), "no file name of - is allowed in a list of names")
 		}
 	}
 	return names, nil

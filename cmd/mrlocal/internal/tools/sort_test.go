@@ -40,7 +40,7 @@ func TestSortConformsToTheFactsOfCoreutils(t *testing.T) {
 		{"-s -n -k1,1", ".00a|.000b|", ".00a|.000b|"}, {"-s -n -k1,1", ".00b|.000a|", ".00b|.000a|"},
 		{"-s -n -k1,1", ".01a|.010|", ".01a|.010|"}, {"-s -n -k1,1", ".010|.01a|", ".010|.01a|"},
 		{"-n", "-1|-9|", "-9|-1|"}, {"-n", "11|2|", "2|11|"}, {"-n -t: +1", "a:1|b:-|", "b:-|a:1|"}, {"-n -t: +1", "b:X|a:1|", "b:X|a:1|"},
-		{"--sort=numeric", ".01|0|", "0|.01|"}, {"-n", "1e2|2e1|", "1e2|2e1|"}, {"-n", "2e1|1e2|", "1e2|2e1|"},
+		{"--sort=numeric", ".01|0|", "0|.01|"}, {"--sort=human", "1K|9|", "9|1K|"}, {"--sort=h", "1K|9|", "9|1K|"}, {"--sort=g", "1e2|2e1|", "2e1|1e2|"}, {"--sort=v", "a10|a9|", "a9|a10|"}, {"-n", "1e2|2e1|", "1e2|2e1|"}, {"-n", "2e1|1e2|", "1e2|2e1|"},
 		{"-g", "1e2|2e1|", "2e1|1e2|"}, {"--sort=general-numeric", "1e2|2e1|", "2e1|1e2|"}, {"-k2g", "a 1e2|b 2e1|", "b 2e1|a 1e2|"},
 		// numbers with units
 		{"-h", "1Q|1R|1Y|1Z|1E|1P|1T|1G|1M|1K|02|1|Y|-1k|-1M|-1G|-1T|-1P|-1E|-1Z|-1Y|-1Q|-1R|", "-1Q|-1R|-1Y|-1Z|-1E|-1P|-1T|-1G|-1M|-1k|Y|1|02|1K|1M|1G|1T|1P|1E|1Z|1Y|1R|1Q|"},
@@ -94,6 +94,10 @@ func TestSortConformsToTheFactsOfCoreutils(t *testing.T) {
 }
 
 func TestSortFailsAsGNUSortDoes(t *testing.T) {
+	list := filepath.Join(t.TempDir(), "list")
+	if err := os.WriteFile(list, []byte("-\x00"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		flags, in string
 		code      int
@@ -109,7 +113,8 @@ func TestSortFailsAsGNUSortDoes(t *testing.T) {
 		{"no-file", "", 2, "no such file"}, {"-o no-file no-file", "", 2, "no such file"}, {"-o no/such/file /dev/null", "", 2, "no/such"},
 		{"-o x -o y", "", 2, "given twice"}, {"-o x -o ./x", "", 2, "given twice"}, {"--compress-program=gzip", "", 2, "runs no other program"},
 		{".", "", 2, "is a directory"}, {"-c a b", "", 2, "extra operand"}, {"--files0-from=- a", "", 2, "extra operand"}, {"-m nope", "", 2, "no such file"},
-		{"--sort=size", "", 2, "one of"}, {"--check=loud", "", 2, "one of"}, {"-t ab", "", 2, "one byte"}, {"--no", "", 2, "no such flag"}, {"--m", "", 2, "can be --month-sort or --merge"},
+		{"--files0-from=-", "-\x00", 2, "-:1: no file name of - is allowed"}, {"--files0-from=" + list, "a\n", 2, ":1: no file name of - is allowed"},
+		{"--sort=size", "", 2, "one of"}, {"--sort=", "", 2, "one of"}, {"--sort=numericx", "", 2, "one of"}, {"--check=loud", "", 2, "one of"}, {"-t ab", "", 2, "one byte"}, {"--no", "", 2, "no such flag"}, {"--m", "", 2, "can be --month-sort or --merge"},
 	} {
 		out, errs, code := call(t, "sort", c.in, strings.Fields(c.flags)...)
 		if code != c.code || out != "" || !strings.Contains(errs, c.message) || strings.Count(errs, "\n") > 1 {
