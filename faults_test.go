@@ -232,7 +232,7 @@ func (b *faultBench) failing(t *testing.T, f disk.Fault, want []byte) {
 	if (f.Op == disk.Unlink || f.Op == disk.Read && !f.Once) && len(left) > 0 { // what cannot be listed or removed is something that clean knows
 		tempdir.Clean([]string{b.temp}, false)
 		for _, dir := range []string{b.place, filepath.Join(b.place, "result")} {
-			_, _ = output.Clean(dir, false)
+			_, _ = output.Clean(dir, false, true)
 		}
 		left = b.left(t)
 	}

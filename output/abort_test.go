@@ -140,8 +140,9 @@ func TestWhatAKilledRunLeftBesideTheResultIsRemovedByTheNext(t *testing.T) {
 	w.write(".result.mrlocal-not-ours", "")
 	w.write(".other.mrlocal-0123456789abcdef", "")
 	w.write("old/_SUCCESS", "")
-	w.write(".old.mrlocal-0123456789abcdef/_temporary/x/part-r-00000", "")
-	w.write(".old.mrlocal-fedcba9876543210/_temporary/x/part-r-00000", "")
+	w.write(".old.mrlocal-0123456789abcdef/_temporary/task_r_000000/part-r-00000", "")
+	w.write(".old.mrlocal-0123456789abcdef/_temporary/.mrlocal", "")
+	w.write(".old.mrlocal-fedcba9876543210/_temporary/.mrlocal", "")
 	w.write(".old.mrlocal-fedcba9876543210/diary.txt", "")
 	target := w.begin(Spec{File: w.path("result")}, w.parts(0))
 	target.Seal(0)
@@ -150,6 +151,6 @@ func TestWhatAKilledRunLeftBesideTheResultIsRemovedByTheNext(t *testing.T) {
 	target.Seal(0)
 	must(t, target.Commit())
 	mustList(t, w.list(), ".result.mrlocal-not-ours", ".other.mrlocal-0123456789abcdef", "result", "old", "old/_SUCCESS",
-		".old.mrlocal-fedcba9876543210", ".old.mrlocal-fedcba9876543210/_temporary", ".old.mrlocal-fedcba9876543210/_temporary/x",
-		".old.mrlocal-fedcba9876543210/_temporary/x/part-r-00000", ".old.mrlocal-fedcba9876543210/diary.txt")
+		".old.mrlocal-fedcba9876543210", ".old.mrlocal-fedcba9876543210/_temporary",
+		".old.mrlocal-fedcba9876543210/_temporary/.mrlocal", ".old.mrlocal-fedcba9876543210/diary.txt")
 }

@@ -44,8 +44,24 @@ func TestWhatIsRefusedBeforeAnythingRuns(t *testing.T) {
 			w.write("out/part-r-00000", "")
 			return Spec{Dir: w.path("out"), Overwrite: true}
 		}, "mrlocal did not make it"},
+		"to overwrite what Hadoop has not finished": {func(w *kit) Spec {
+			w.write("out/_temporary/0/task_1/part-r-00001", "")
+			w.write("out/part-r-00000", "")
+			return Spec{Dir: w.path("out"), Overwrite: true}
+		}, "holds _temporary/0"},
+		"to overwrite what has an empty _temporary": {func(w *kit) Spec {
+			w.write("out/part-r-00000", "")
+			must(w.t, os.Mkdir(w.path("out/_temporary"), 0o777))
+			return Spec{Dir: w.path("out"), Overwrite: true}
+		}, "of another program"},
+		"to overwrite a result in which another program has begun": {func(w *kit) Spec {
+			w.write("out/_SUCCESS", "")
+			w.write("out/_temporary/0/x", "")
+			return Spec{Dir: w.path("out"), Overwrite: true}
+		}, "holds _temporary/0"},
 		"a directory that an interrupted run left, without overwrite": {func(w *kit) Spec {
 			w.write("out/_temporary/attempt_r_000000_0/part-r-00000", "")
+			w.write("out/_temporary/.mrlocal", "")
 			return Spec{Dir: w.path("out")}
 		}, "interrupted"},
 		"to overwrite a directory that holds an input": {func(w *kit) Spec {
@@ -179,6 +195,7 @@ func TestWhatIsAllowed(t *testing.T) {
 		},
 		"to overwrite what an interrupted run left": func(w *kit) Spec {
 			w.write("out/_temporary/attempt_r_000000_0/part-r-00000", "")
+			w.write("out/_temporary/.mrlocal", "")
 			return Spec{Dir: w.path("out"), Overwrite: true}
 		},
 		"to overwrite a file that is an input": func(w *kit) Spec {

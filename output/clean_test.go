@@ -57,7 +57,7 @@ func TestCleanFindsWhatAKilledRunLeftAndNothingOfALiveOne(t *testing.T) {
 	}
 	clean := func(dir string, dry bool) (names []string) {
 		t.Helper()
-		found, err := Clean(dir, dry)
+		found, err := Clean(dir, dry, true)
 		must(t, err)
 		for _, l := range found {
 			must(t, l.Err)
@@ -87,4 +87,43 @@ func TestCleanFindsWhatAKilledRunLeftAndNothingOfALiveOne(t *testing.T) {
 		t.Errorf("found %q", found)
 	}
 	mustList(t, w.list(), "old", "old/_SUCCESS", "old/part-r-00000", ".file.mrlocal-0123")
+}
+
+func TestCleanLeavesWhatOthersHaveBegun(t *testing.T) {
+	for name, files := range map[string][]string{
+		"Hadoop":              {"h/_temporary/0/task_1/part-r-00001", "h/part-r-00000"},
+		"notes":               {"h/_temporary/notes"},
+		"names of mrlocal":    {"h/_temporary/task_r_000000/part-r-00000", "h/part-r-00000"},
+		"notes beside a mark": {"h/_temporary/.mrlocal", "h/_temporary/notes"},
+		"notes in an attempt": {"h/_temporary/.mrlocal", "h/_temporary/attempt_r_000000_0/notes"},
+		"hidden":              {"h/.x.mrlocal-0123456789abcdef/_temporary/0/part-r-00000"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newKit(t, 1<<20)
+			for _, f := range files {
+				w.write(f, "mine")
+			}
+			before := w.list()
+			if found, err := Clean(w.path("h"), false, true); err != nil || len(found) > 0 {
+				t.Errorf("found %v, %v", found, err)
+			}
+			mustList(t, w.list(), before...)
+		})
+	}
+}
+
+func TestCleanTakesTheDirectoryItselfOnlyWhereItMay(t *testing.T) {
+	w := newKit(t, 1<<20)
+	w.write("h/_temporary/.mrlocal", "")
+	w.write("h/_temporary/attempt_r_000000_0/part-r-00000", "x")
+	before := w.list()
+	if found, err := Clean(w.path("h"), false, false); err != nil || len(found) > 0 {
+		t.Errorf("found %v, %v", found, err)
+	}
+	mustList(t, w.list(), before...)
+	t.Chdir(w.path("h"))
+	if found, err := Clean(".", false, true); err != nil || len(found) != 1 || found[0].Err != nil {
+		t.Errorf("found %v, %v", found, err)
+	}
+	mustList(t, w.list())
 }

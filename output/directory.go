@@ -17,11 +17,15 @@ import (
 const (
 	tempName    = "_temporary"
 	successName = "_SUCCESS"
+
+	// markName is a file in `_temporary` that only mrlocal makes.
+	markName = ".mrlocal"
 )
 
 // directory is a place with part files. Its stage is where the result is built: under its
 // own name if that is free, and else beside the directory that it will replace.
 //
+//	stage/_temporary/.mrlocal                           says that mrlocal made it
 //	stage/_temporary/attempt_r_000003_0/part-r-00003    written by an attempt
 //	stage/_temporary/task_r_000003/part-r-00003         its attempt has won
 //	stage/part-r-00003, stage/_SUCCESS                  published
@@ -60,8 +64,12 @@ func (d *directory) start() error {
 	} else if err != nil {
 		return refuse(d.name, err)
 	}
-	if err := disk.MakeDir(filepath.Join(d.mu.stage, tempName), 0o777); err != nil {
+	temp := filepath.Join(d.mu.stage, tempName)
+	if err := disk.MakeDir(temp, 0o777); err != nil {
 		return refuse(d.name, err)
+	}
+	if err := mark(temp); err != nil {
+		return refuse(d.name, errors.Join(err, disk.Remove(temp)))
 	}
 	return nil
 }
@@ -181,9 +189,10 @@ func (d *directory) publish(parts int) error {
 			return fmt.Errorf("output: %w", err)
 		}
 	}
-	// `_temporary` is emptied, and itself goes last: at any crash before, it says that the
+	// `_temporary` keeps its mark and goes last: at any crash before, it says that the
 	// directory may be replaced.
-	if err := empty(filepath.Join(d.mu.stage, tempName)); err != nil {
+	temp := filepath.Join(d.mu.stage, tempName)
+	if err := emptyTemp(temp); err != nil {
 		return fmt.Errorf("output: %w", err)
 	}
 	// Parts are durable before `_SUCCESS` says that they are complete.
@@ -193,22 +202,12 @@ func (d *directory) publish(parts int) error {
 	if err := d.writeSuccess(); err != nil {
 		return err
 	}
-	// The result is whole now. At worst an empty directory stays that no program reads.
-	_ = disk.Remove(filepath.Join(d.mu.stage, tempName))
+	// The result is whole now. At worst a directory stays that no program reads.
+	_ = removeTemp(temp)
 	if d.replaces {
 		return d.replace()
 	}
 	return nil
-}
-
-// empty removes everything in a directory.
-func empty(dir string) error {
-	entries, err := disk.ReadDir(dir)
-	problems := []error{err}
-	for _, e := range entries {
-		problems = append(problems, disk.RemoveAll(filepath.Join(dir, e.Name())))
-	}
-	return errors.Join(problems...)
 }
 
 // replace puts the stage in the place of the old directory, which must still hold nothing

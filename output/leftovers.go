@@ -118,9 +118,9 @@ func sweepBeside(path string) {
 }
 
 // Clean finds what killed runs of this user have left in a directory beside their results, and
-// removes it unless dry is set. If the directory itself is a result that was never finished,
-// that is all that it finds.
-func Clean(dir string, dry bool) (found []tempdir.Leftover, err error) {
+// removes it unless dry is set. If itself is set and the directory is a result that was never
+// finished, that is all that it finds.
+func Clean(dir string, dry, itself bool) (found []tempdir.Leftover, err error) {
 	take := func(path string, remove func(string) error) {
 		l := tempdir.Leftover{Path: path, Bytes: tempdir.BytesBelow(path)}
 		if tempdir.RemoveUnlocked(path, func(path string) error {
@@ -132,7 +132,10 @@ func Clean(dir string, dry bool) (found []tempdir.Leftover, err error) {
 			found = append(found, l)
 		}
 	}
-	if isUnfinished(dir) {
+	if itself && isUnfinished(dir) {
+		if dir, err = filepath.Abs(dir); err != nil { // the system does not remove "."
+			return nil, err
+		}
 		take(dir, removeMade)
 		return found, nil
 	}
@@ -192,26 +195,106 @@ func isBeside(name string) bool {
 // Task numbers have at least five digits, as in Hadoop. Compressed parts have a suffix.
 func partName() *regexp.Regexp { return regexp.MustCompile(`^part-[mr]-[0-9]{5,}(\.gz|\.zst)?$`) }
 
+// workName matches the names of the directories that attempts make in `_temporary`.
+func workName() *regexp.Regexp {
+	return regexp.MustCompile(`^(attempt_[mr]_[0-9]{6,}_[0-9]+|task_[mr]_[0-9]{6,})$`)
+}
+
+// mark says in a directory `_temporary` that mrlocal has made it. Hadoop and Spark make
+// directories of the same name.
+func mark(temp string) error {
+	f, err := disk.Create(filepath.Join(temp, markName))
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// lookTemp looks into a directory `_temporary`: whether it is marked, what attempts of mrlocal
+// have made there, and the name of something else; "": there is nothing else.
+func lookTemp(temp string) (marked bool, works []string, foreign string, err error) {
+	entries, err := disk.ReadDir(temp)
+	isWork, isPart := workName(), partName()
+	for _, e := range entries {
+		switch {
+		case e.Name() == markName && e.Type().IsRegular():
+			marked = true
+			continue
+		case !e.IsDir() || !isWork.MatchString(e.Name()):
+			foreign = e.Name()
+			continue
+		}
+		parts, readErr := disk.ReadDir(filepath.Join(temp, e.Name()))
+		err = errors.Join(err, readErr)
+		at := len(works)
+		works = append(works, e.Name())
+		for _, p := range parts {
+			if !p.Type().IsRegular() || !isPart.MatchString(p.Name()) {
+				foreign, works = filepath.Join(e.Name(), p.Name()), works[:at]
+			}
+		}
+	}
+	return marked, works, foreign, err
+}
+
+// emptyTemp removes from a directory `_temporary` what attempts have made. The mark stays.
+func emptyTemp(temp string) error {
+	_, works, foreign, err := lookTemp(temp)
+	problems := []error{err}
+	for _, name := range works {
+		problems = append(problems, disk.RemoveAll(filepath.Join(temp, name)))
+	}
+	if foreign != "" {
+		problems = append(problems, fmt.Errorf("output: %s stays: it holds %s, which mrlocal did not make", temp, quoteName(foreign)))
+	}
+	return errors.Join(problems...)
+}
+
+// removeTemp removes an empty directory `_temporary`. The mark goes last, and comes back if the
+// directory stays.
+func removeTemp(temp string) error {
+	if err := disk.Remove(filepath.Join(temp, markName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	err := disk.Remove(temp)
+	if err != nil {
+		_ = mark(temp)
+	}
+	return err
+}
+
 // replaceable returns nil if Options.Overwrite may replace a directory, and else an options error
-// that says why not. The directory must hold `_SUCCESS` or `_temporary`, and besides those
-// only part files.
-// It looks at one level only, because a result has no further directories.
+// that says why not. The directory must hold `_SUCCESS` or a marked `_temporary`, and besides
+// those only part files.
 func replaceable(path string) error {
 	entries, err := disk.ReadDir(path)
 	if err != nil {
 		return refuse(path, err)
 	}
-	marked, isPart := false, partName()
+	done, temp, isPart := false, false, partName()
 	for _, e := range entries {
 		switch {
-		case e.Name() == successName && e.Type().IsRegular(), e.Name() == tempName && e.IsDir():
-			marked = true
+		case e.Name() == successName && e.Type().IsRegular():
+			done = true
+		case e.Name() == tempName && e.IsDir():
+			temp = true
 		case e.Type().IsRegular() && isPart.MatchString(e.Name()):
 		default:
 			return wrong(path, "holds %s, which mrlocal did not make; remove the directory yourself or give another name", quoteName(e.Name()))
 		}
 	}
-	if !marked {
+	if temp {
+		marked, works, foreign, err := lookTemp(filepath.Join(path, tempName))
+		switch {
+		case err != nil:
+			return refuse(path, err)
+		case foreign != "":
+			return wrong(path, "holds %s, which mrlocal did not make; remove the directory yourself or give another name", quoteName(filepath.Join(tempName, foreign)))
+		case !marked && !(done && len(works) == 0):
+			return wrong(path, "holds %s of another program; remove the directory yourself or give another name", tempName)
+		}
+	}
+	if !done && !temp {
 		return wrong(path, "has neither %s nor %s, so mrlocal did not make it; remove it yourself or give another name", successName, tempName)
 	}
 	return nil
@@ -227,23 +310,31 @@ func removeMade(path string) error {
 		return nil
 	}
 	problems := []error{err}
-	isPart, foreign := partName(), ""
+	isPart, foreign, temp := partName(), "", ""
 	for _, e := range entries {
 		switch {
 		case e.Name() == tempName && e.IsDir():
-			problems = append(problems, disk.RemoveAll(filepath.Join(path, tempName)))
+			temp = filepath.Join(path, tempName)
+			problems = append(problems, emptyTemp(temp))
 		case e.Type().IsRegular() && (e.Name() == successName || isPart.MatchString(e.Name())):
 			problems = append(problems, disk.Remove(filepath.Join(path, e.Name())))
 		default:
 			foreign = e.Name()
 		}
 	}
-	if foreign != "" {
-		problems = append(problems, fmt.Errorf("output: %s stays: it holds %s, which mrlocal did not make", path, quoteName(foreign)))
-	} else {
-		problems = append(problems, disk.Remove(path))
+	// The mark says that the directory is ours until nothing else is in it.
+	if err := errors.Join(problems...); err != nil {
+		return err
 	}
-	return errors.Join(problems...)
+	if temp != "" {
+		if err := removeTemp(temp); err != nil {
+			return err
+		}
+	}
+	if foreign != "" {
+		return fmt.Errorf("output: %s stays: it holds %s, which mrlocal did not make", path, quoteName(foreign))
+	}
+	return disk.Remove(path)
 }
 
 // wrong returns an options error about the output that the user named.

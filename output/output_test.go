@@ -150,7 +150,7 @@ func TestADirectoryHoldsItsPartsAndSuccessOnlyOnceCommitted(t *testing.T) {
 		p, err := target.Attempt(task, 0)
 		must(t, put(t, p, err, text).Commit())
 	}
-	mustList(t, w.list(), "out", "out/_temporary", "out/_temporary/task_r_000000", "out/_temporary/task_r_000000/part-r-00000",
+	mustList(t, w.list(), "out", "out/_temporary", "out/_temporary/.mrlocal", "out/_temporary/task_r_000000", "out/_temporary/task_r_000000/part-r-00000",
 		"out/_temporary/task_r_000001", "out/_temporary/task_r_000001/part-r-00001")
 	must(t, target.Commit())
 	mustList(t, w.list(), "out", "out/_SUCCESS", "out/part-r-00000", "out/part-r-00001")

@@ -9,7 +9,7 @@ import (
 	"mrlocal/cmd/mrlocal/internal/process"
 )
 
-const cleanHelp = `Looks in each DIR for temporary files of killed runs, for journals of --resume, and for results that were not finished; a DIR that is an unfinished result is removed itself. Without DIR it looks in the temporary directory of the system and in the working directory. Only your own files are removed, and none of a run that is alive.`
+const cleanHelp = `Looks in each DIR for temporary files of killed runs, for journals of --resume, and for results that were not finished; a DIR that is an unfinished result of mrlocal is removed itself. Without DIR it looks in the temporary directory of the system and in the working directory. Only your own files are removed, and none of a run that is alive.`
 
 // cleanCommand removes what killed runs have left.
 func cleanCommand() command {
@@ -22,7 +22,7 @@ func cleanCommand() command {
 				dirs = []string{os.TempDir(), "."}
 			}
 			// The list is printed even if something could not be removed.
-			text, err := process.Clean(dirs, line.Has("dry-run"))
+			text, err := process.Clean(dirs, line.Has("dry-run"), len(line.Words) > 0)
 			return exitDone, errors.Join(err, write(e, text))
 		}}
 }

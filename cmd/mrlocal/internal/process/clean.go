@@ -16,9 +16,10 @@ import (
 )
 
 // Clean removes what killed runs have left in directories: temporary files, journals and
-// unfinished results. If dry is set, it removes nothing. It returns a line for each thing, and
-// the sum. What cannot be removed is an error, after all else was removed.
-func Clean(dirs []string, dry bool) ([]byte, error) {
+// unfinished results; if itself is set, a directory too that is an unfinished result. If dry is
+// set, it removes nothing. It returns a line for each thing, and the sum. What cannot be removed
+// is an error, after all else was removed.
+func Clean(dirs []string, dry, itself bool) ([]byte, error) {
 	// A mistake in a later word must not leave half of the work done.
 	for _, dir := range dirs {
 		info, err := os.Stat(dir)
@@ -37,7 +38,7 @@ func Clean(dirs []string, dry bool) ([]byte, error) {
 		// Package tempdir knows what belongs to a live run, package output which results are
 		// unfinished.
 		found := tempdir.Clean([]string{dir}, dry)
-		beside, err := output.Clean(dir, dry)
+		beside, err := output.Clean(dir, dry, itself)
 		// A directory that --resume has made goes with its journal.
 		if err != nil && !(len(found) > 0 && errors.Is(err, fs.ErrNotExist)) {
 			failed = append(failed, fmt.Errorf("%s: %w", argv.Quote(dir), errs.Cause(err)))
