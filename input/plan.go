@@ -149,6 +149,7 @@ type File struct {
 	Rereadable bool
 	mayRead    bool // its mode says that the process may read it
 	named      bool // by the user; false if found in a directory or by a glob
+	spent      bool // standard input, named a second time: it yields nothing
 	kind       kind
 }
 

@@ -229,7 +229,7 @@ func TestStandardInput(t *testing.T) {
 }
 
 // Standard input from a regular file is divided like a file, unless somebody
-// has read from it.
+// has read from it. Named a second time it is at its end.
 func TestStandardInputFromAFileIsSplit(t *testing.T) {
 	text := sampleText(700 << 10)
 	for codec, stored := range map[string][]byte{"plain": text, "gzip": compressors["gzip"](text)} {
@@ -238,12 +238,12 @@ func TestStandardInputFromAFileIsSplit(t *testing.T) {
 			must(t, err)
 			defer f.Close()
 			p := plan(t, input.Options{Stdin: f, BlockBytes: block}, "-", "-")
-			if !p.Files[0].Rereadable || codec == "plain" && block < 1<<20 && len(p.Splits) < 20 {
+			if !p.Files[0].Rereadable || codec == "plain" && block < 1<<20 && len(p.Splits) < 10 {
 				t.Errorf("%d splits", len(p.Splits))
 			}
 			c, err := tryRead(t, p, '\n', &memory{}, true)
-			if err != nil || !bytes.Equal(c.data[0], text) || !bytes.Equal(c.data[1], text) {
-				t.Errorf("%s: %d bytes of %d, %v", codec, len(c.data[0]), len(text), err)
+			if err != nil || !bytes.Equal(c.data[0], text) || len(c.data[1]) > 0 {
+				t.Errorf("%s: %d bytes of %d and %d more, %v", codec, len(c.data[0]), len(text), len(c.data[1]), err)
 			}
 			n, err := f.Seek(5, io.SeekStart)
 			must(t, err)

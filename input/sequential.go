@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"strings"
 
 	"mrlocal/input/codec"
 	"mrlocal/internal/membudget"
@@ -42,8 +43,11 @@ type sequential struct {
 func (p *Plan) newSequential(file int32, h *handle, d *codec.Decoders) (*sequential, error) {
 	s := &sequential{plan: p, file: file, h: h, decoder: d, planned: p.Files[file].kind.regular(), to: math.MaxInt64}
 	from := p.o.Stdin
-	if h != nil {
+	switch {
+	case h != nil:
 		from = h.fromStart()
+	case p.Files[file].spent:
+		from = strings.NewReader("")
 	}
 	// A decoder reads ahead, so pauses of the writer are seen only without one.
 	if p.o.Prompt && p.o.NoDecode && !s.planned {

@@ -25,6 +25,8 @@ type walker struct {
 	// Links and directories that lead back to a directory above them; they are skipped.
 	loops []string
 	empty []string // directories that the user named and that have no file
+
+	stdinNamed bool // standard input is among the files
 }
 
 // stat holds the attributes of a path that the walk needs.
@@ -65,7 +67,13 @@ func (w *walker) stdin() error {
 	if w.o.Stdin == nil {
 		return errs.Inputf("-", "there is no standard input")
 	}
-	f := File{Path: "(standard input)", Stream: true, kind: stdin, named: true}
+	f := File{Path: "(standard input)", Stream: true, kind: stdin, named: true, spent: w.stdinNamed}
+	// What is named again is at its end, also where a regular file could be read twice.
+	if w.stdinNamed {
+		w.plan.Files = append(w.plan.Files, f)
+		return nil
+	}
+	w.stdinNamed = true
 	// A library user may pass any reader; only a file can be divided.
 	if file, ok := w.o.Stdin.(*os.File); ok {
 		fi, err := file.Stat()

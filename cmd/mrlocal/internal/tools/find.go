@@ -35,7 +35,8 @@ type findOptions struct {
 	ExcludeDir []string // GNU: globs of names of directories that are left out
 
 	Sort   string      // "modified", "accessed" or "created", oldest first; else by path
-	Output fs.FileInfo // standard output, which is never searched; may be nil
+	Output fs.FileInfo // standard output, which is not searched; may be nil
+	Stdin  fs.FileInfo // may be nil
 	// Missing is told of each path that cannot be read; it must be set. The walk goes on.
 	Missing func(path string, cause error)
 }
@@ -178,8 +179,12 @@ func (w *walker) compile() error {
 
 // root yields a path that the user named, or the files below it.
 func (w *walker) root(name string) bool {
-	// This path means standard input, which is no file to look at.
+	// This path means standard input, which has no name to look at.
 	if name == "-" {
+		if w.Output != nil && w.Stdin != nil && os.SameFile(w.Stdin, w.Output) {
+			w.Missing("(standard input)", errOutput)
+			return true
+		}
 		return w.yield(name)
 	}
 	// Stat follows a link that the user names. Links inside directories are left out, as in GNU

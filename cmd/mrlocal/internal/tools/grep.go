@@ -126,7 +126,7 @@ func runGrep(ctx context.Context, c *Call) (int, error) {
 	// A file that cannot be read is no reason to stop. It is reported, the others are searched,
 	// and the exit code becomes 2.
 	var failed atomic.Bool
-	f := c.choice()
+	f := c.choice(o)
 	f.Missing = func(path string, cause error) {
 		failed.Store(true)
 		// The message names the path already.
@@ -144,6 +144,10 @@ func runGrep(ctx context.Context, c *Call) (int, error) {
 	// GNU grep prints names when more than one file may be searched: with two PATHs, or a
 	// directory. What the walk finds does not count.
 	o.Single = len(roots) == 1 && !isDirectory(roots[0])
+	// A single file that is the output too is searched if nothing is written before the end.
+	if o.Single && (o.Count || o.ListFiles || o.ListOthers || o.MaxCount != nil && *o.MaxCount <= 1) {
+		f.Output = nil
+	}
 	if o.Names == grep.NamesAuto && !o.Single {
 		o.Names = grep.NamesAlways
 	} else if o.Names == grep.NamesAuto {
@@ -290,7 +294,7 @@ func (c *Call) patternFiles(o *grep.Options) {
 const matchNothing = `[^\x00-\x{10FFFF}]`
 
 // choice reads the flags that choose files.
-func (c *Call) choice() findOptions {
+func (c *Call) choice(o grep.Options) findOptions {
 	// As in ripgrep, -u reads no ignore files and -uu takes hidden files too.
 	more := len(c.Line.Values("unrestricted"))
 	f := findOptions{
@@ -301,8 +305,11 @@ func (c *Call) choice() findOptions {
 	}
 	// As in GNU grep, the file that gets the output is not searched: it would grow while it is
 	// read. With -q nothing is written.
-	if file, ok := c.Stdout.(*os.File); ok && !c.Line.Has("quiet") {
+	if file, ok := c.Stdout.(*os.File); ok && !o.Quiet {
 		f.Output, _ = file.Stat() // an output without attributes is no input
+	}
+	if file, ok := c.Stdin.(*os.File); ok {
+		f.Stdin, _ = file.Stat()
 	}
 	return f
 }

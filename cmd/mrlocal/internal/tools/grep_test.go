@@ -147,6 +147,53 @@ func TestGrepMessages(t *testing.T) {
 	}
 }
 
+// TestGrepOfRegularStandardInput has what GNU grep does with a file that is standard
+// input: named again it is at its end, and it is not searched if it is the output too.
+func TestGrepOfRegularStandardInput(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, c := range []struct {
+		args   string
+		append bool // standard output goes to the end of the file
+		code   int
+		stdout string
+		stderr string
+	}{
+		{"-c foo - -", false, 0, "(standard input):2\n(standard input):0\n", ""},
+		{"-h foo - f -", false, 0, "foo\nfoo\nfoo\nfoo\n", ""},
+		{"foo", true, 2, "", "mrlocal: grep: (standard input): input file is also the output\n"},
+		{"-m2 foo -", true, 2, "", "mrlocal: grep: (standard input): input file is also the output\n"},
+		{"foo f", true, 2, "", "mrlocal: grep: f: input file is also the output\n"},
+		{"-c foo", true, 0, "2\n", ""}, {"-l foo", true, 0, "(standard input)\n", ""}, {"-l foo f", true, 0, "f\n", ""},
+		{"-q foo", true, 0, "", ""}, {"-c foo f .", true, 2, "", "mrlocal: grep: f: input file is also the output\nmrlocal: grep: ./f: input file is also the output\n"}, {"-L foo", true, 0, "", ""}, {"-m1 foo", true, 0, "foo\n", ""},
+	} {
+		const text = "foo\nfoo\n"
+		if err := os.WriteFile("f", []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		in, err := os.Open("f")
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := os.OpenFile("f", os.O_WRONLY|os.O_APPEND, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var written, trouble bytes.Buffer
+		e := Env{Stdin: in, Stdout: &written, Stderr: &trouble, EngineOptions: func(argv.Line) (mrlocal.Options, error) {
+			return mrlocal.Options{MemoryBytes: 64 << 20, NoPin: true}, nil
+		}}
+		if c.append {
+			e.Stdout = out
+		}
+		code := Main(context.Background(), grepTool(), strings.Fields(c.args), e)
+		got, err := os.ReadFile("f")
+		if stdout := strings.TrimPrefix(string(got), text) + written.String(); err != nil || stdout != c.stdout || trouble.String() != c.stderr || code != c.code {
+			t.Errorf("grep %s: got %d %q %q, %v; want %d %q %q", c.args, code, stdout, trouble.String(), err, c.code, c.stdout, c.stderr)
+		}
+		_, _ = in.Close(), out.Close()
+	}
+}
+
 // TestGrepBinary has the message for a file with NUL bytes, whose second split
 // has the match.
 func TestGrepBinary(t *testing.T) {
