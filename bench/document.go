@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -81,6 +82,25 @@ func tables(b *bytes.Buffer, all []*Result) {
 				row(b, r.Name, l.What, l.Paper, l.Shown, l.agrees(), yes(l.Fitted))
 			}
 		}
+		constants(b, of[p])
+	}
+}
+
+// constants lists what was fitted to figures of some experiments of a paper.
+func constants(b *bytes.Buffer, some []*Result) {
+	heads := []string{"fitted constant", "value", "fitted to"}
+	for _, c := range fittedConstants() {
+		if !slices.ContainsFunc(some, func(r *Result) bool { return r.Name == c.experiment }) {
+			continue
+		}
+		// The heads stand above the first one.
+		if heads != nil {
+			b.WriteString("\n")
+			row(b, heads...)
+			b.WriteString("| --- | --- | --- |\n")
+			heads = nil
+		}
+		row(b, c.constant, c.value, c.experiment+": "+strings.Replace(c.figure, "*", "all figures", 1))
 	}
 }
 
@@ -129,8 +149,9 @@ error. A least value at an end of its sweep is never inside.
 
 The direction says whether ours is on the paper's side of no change: a gain is a gain of another size. It is no verdict.
 
-Fitted says that a constant of the file was chosen by this figure, or after a run that showed it. Such a figure shows
-that the model can give it, and no more. The summaries count fitted figures that come out apart.
+Fitted says that a constant was chosen by this figure. Such a figure shows that the model can give it, and no more;
+the others judge the constant. The list below a paper's table has all such constants. The summaries count fitted figures
+that come out apart. Some constants were chosen after runs that showed other figures, too: the experiments say so below.
 
 Withdrawn names what was set or worded after a run. It no longer counts: what stands was stated before the run, or
 there is no band, and then the figure is never inside.

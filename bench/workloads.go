@@ -27,6 +27,7 @@ package bench
 import (
 	"embed"
 	"io/fs"
+	"strings"
 
 	"mrlocal/workload"
 )
@@ -36,6 +37,31 @@ import (
 //
 //go:embed workloads/*.yaml
 var files embed.FS
+
+// fitted lists the constants that were fitted: a line for each, with the paper's key, the
+// constant, its value, the experiment, and the start of the figure's words or *.
+//
+//go:embed workloads/fitted.tsv
+var fitted string
+
+// fittedConstant is a line of fitted.
+type fittedConstant struct{ paper, constant, value, experiment, figure string }
+
+// fittedConstants returns the lines of fitted, without comments and heads.
+func fittedConstants() (all []fittedConstant) {
+	for line := range strings.Lines(fitted) {
+		cells := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		if len(cells) == 5 && cells[0] != "paper" {
+			all = append(all, fittedConstant{cells[0], cells[1], cells[2], cells[3], cells[4]})
+		}
+	}
+	return all
+}
+
+// names reports whether the constant was fitted to a figure.
+func (c *fittedConstant) names(experiment, figure string) bool {
+	return c.experiment == experiment && (c.figure == "*" || strings.HasPrefix(figure, c.figure))
+}
 
 // Workloads lists the names of the workload files, such as fig5.yaml, in
 // alphabetical order.
