@@ -73,6 +73,7 @@ func ofRun() map[string]func(d *done) float64 {
 		"iowait":       func(d *done) float64 { return d.cpu.of(d.cpu.waited, d.cpu.last) },
 		"map_user":     func(d *done) float64 { return d.cpu.of(d.cpu.mapUser, d.cpu.mapsEnd) },
 		"map_iowait":   func(d *done) float64 { return d.cpu.of(d.cpu.mapWaited, d.cpu.mapsEnd) },
+		"goals_met":    func(d *done) float64 { return d.sum(goalMet) },
 		"local":        func(d *done) float64 { return d.share(func(c *report.Counters) int64 { return c.DataLocalMaps }) },
 		"task_maps":    func(d *done) float64 { return d.sum(func(j *report.Job) int64 { return int64(j.Maps) }) },
 		"task_reduces": func(d *done) float64 { return d.sum(func(j *report.Job) int64 { return int64(j.Reduces) }) },
@@ -94,6 +95,14 @@ func (d *done) goalsMet() float64 {
 func inputs() []string { return []string{"task_maps", "task_reduces", "submit", "deadline"} }
 
 // job finds a job by its name, or returns nil.
+// goalMet returns 1 for a job that ended by its deadline.
+func goalMet(j *report.Job) int64 {
+	if j.DeadlineS != nil && j.FinishS <= *j.DeadlineS {
+		return 1
+	}
+	return 0
+}
+
 func (d *done) job(name string) *report.Job {
 	for i := range d.Jobs {
 		if d.Jobs[i].Name == name {
