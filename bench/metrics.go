@@ -58,7 +58,6 @@ func ofRun() map[string]func(d *done) float64 {
 		"utilisation": func(d *done) float64 { return d.Utilisation },
 		"moves":       func(d *done) float64 { return float64(d.Moves) },
 		"jain":        func(d *done) float64 { return d.Jain },
-		"goals_met":   func(d *done) float64 { return d.goalsMet() },
 		"hoarding":    func(d *done) float64 { return d.HoardingSlotSeconds },
 		"lent":        func(d *done) float64 { return d.LentSlotSeconds },
 		"map_phase":   func(d *done) float64 { return d.mapsEnd.Seconds() },
@@ -79,16 +78,6 @@ func ofRun() map[string]func(d *done) float64 {
 		"task_reduces": func(d *done) float64 { return d.sum(func(j *report.Job) int64 { return int64(j.Reduces) }) },
 		"speculative":  func(d *done) float64 { return d.sum(func(j *report.Job) int64 { return j.Counters.SpeculativeMaps }) },
 	}
-}
-
-// goalsMet counts the jobs that end before their deadlines.
-func (d *done) goalsMet() float64 {
-	return d.sum(func(j *report.Job) int64 {
-		if j.DeadlineS != nil && j.FinishS <= *j.DeadlineS {
-			return 1
-		}
-		return 0
-	})
 }
 
 // inputs lists the metrics that say what the workload file says, and not what a run did.

@@ -189,7 +189,7 @@ func TestEachClaimHasFigures(t *testing.T) {
 	}
 	for _, claim := range []string{
 		"lending gains", "pool moves", // [DHFS13]
-		"ablations", "locality and fairness", "trade-off", // [DynamicMR14]
+		"ablations", "locality and fairness", "trade-off", "prescheduling needs a light load", // [DynamicMR14]
 		"cpu up and wait down",        // [Split11]
 		"static slots", "tight goals", // [RAS11]
 		"slowstart curve", "better than its halves", "printed gains", // [OMO21]

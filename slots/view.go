@@ -76,9 +76,7 @@ func (v *View) RoomAt(t TrackerID) int32 { return v.l.room(&v.l.trackers[t]) }
 func (v *View) FreeHome(t TrackerID, k Kind) int32 { return int32(len(v.l.trackers[t].free[k])) }
 
 // FreeExtra returns how many open extra slots of tracker t are free.
-func (v *View) FreeExtra(t TrackerID) int32 {
-	return int32(len(v.l.trackers[t].free[homeExtra]))
-}
+func (v *View) FreeExtra(t TrackerID) int32 { return int32(len(v.l.trackers[t].free[homeExtra])) }
 
 // OpenExtra returns how many extra slots of tracker t are open.
 func (v *View) OpenExtra(t TrackerID) int32 {
@@ -100,6 +98,10 @@ func (v *View) SlotsOf(t TrackerID) []SlotID { return v.l.trackers[t].slots }
 // amortised O(1). It is LevelAny if inputs have no place. A map that failed before
 // counts as LevelTracker everywhere, because the Ledger starts it first.
 func (v *View) Local(id JobID, t TrackerID) Level { return v.l.local(v.l.jobs[id], t) }
+
+// LocalTask returns the locality that one map of the job has on tracker t; LevelAny if its
+// input has no place.
+func (v *View) LocalTask(j JobID, n TaskID, t TrackerID) Level { return v.l.levelOf(v.l.jobs[j], n, t) }
 
 // Placed reports whether the input of the job's maps has a place.
 func (v *View) Placed(id JobID) bool { return v.l.placed(v.l.jobs[id]) }

@@ -34,10 +34,14 @@ const SpeculativeWords = "a second attempt of a task that is running already; th
 
 // NewCopies returns Copies for one Ledger. after is the least time that an attempt
 // has run before it is copied; 0: 100 ms. checked is, by kind, the share of the running
-// jobs whose pending tasks go before copies (Options.JobsChecked). idle returns how
-// many slots tasks of a kind could have now.
-func NewCopies(after time.Duration, checked [trace.Kinds]slots.PPM, idle func(v *slots.View, k slots.Kind) int32) *Copies {
-	return &Copies{Speculation: newSpeculation(after), checked: checked, idle: idle, asked: -1}
+// jobs whose pending tasks go before copies (Options.JobsChecked). atInput: a tracker
+// copies maps whose input it has before those that end later, because step 3 of
+// DynamicMR serves pending and speculative maps alike [DynamicMR14, "slot prescheduling"].
+// idle returns how many slots tasks of a kind could have now.
+func NewCopies(after time.Duration, checked [trace.Kinds]slots.PPM, atInput bool, idle func(v *slots.View, k slots.Kind) int32) *Copies {
+	s := newSpeculation(after)
+	s.local = atInput
+	return &Copies{Speculation: s, checked: checked, idle: idle, asked: -1}
 }
 
 // of returns how many copies of a job's tasks may start.

@@ -331,17 +331,24 @@ func (o *Order) Try(v *slots.View, d *slots.Decision, pool slots.PoolID, f Offer
 }
 
 // GrantLocal starts a map of the pool and the job that come first, if one has its
-// input on the visited tracker.
+// input on the visited tracker. If the job has none pending, it is a copy of one that
+// is worth it.
 func (o *Order) GrantLocal(v *slots.View, d *slots.Decision, f Offer, numbers Numbers) bool {
 	pool, ok := o.pools[f.Kind].First()
 	if !ok {
 		return false
 	}
 	id := o.firstJob(slots.PoolID(pool), f.Kind)
-	if v.Job(id).Pending(f.Kind) == 0 || v.Local(id, v.Tracker()) != slots.LevelTracker {
+	g := slots.Grant{Slot: slots.NoSlot, Job: id, Kind: f.Kind, Task: slots.NoTask, Rule: f.Rule, Locality: slots.LevelTracker}
+	if v.Job(id).Pending(f.Kind) == 0 {
+		c, ok := o.copy(v, &g)
+		if !ok || v.LocalTask(id, c.Attempt.Task, v.Tracker()) != slots.LevelTracker {
+			return false
+		}
+		numbers = func(slots.PoolID) []slots.Number { return copyNumbers(&c) }
+	} else if v.Local(id, v.Tracker()) != slots.LevelTracker {
 		return false
 	}
-	g := slots.Grant{Slot: slots.NoSlot, Job: id, Kind: f.Kind, Task: slots.NoTask, Rule: f.Rule, Locality: slots.LevelTracker}
 	if d.Explaining() {
 		d.Because(o.why(v, slots.PoolID(pool), id, f.Kind, numbers))
 	}

@@ -15,6 +15,7 @@ import (
 // last finished attempts, at most half a KiB. It keeps no View.
 type Speculation struct {
 	least  time.Duration // that an attempt has run before it is copied
+	local  bool          // a map whose input is on the visited tracker goes before one that ends later
 	places []place       // by slot
 	jobs   []*measured   // by JobID; nil: nothing is known, or the job has ended
 	done   []int64       // by tracker: progress of the tasks that finished there, in parts per million
@@ -214,19 +215,26 @@ func (s *Speculation) Each(k slots.Kind, f func(c *Candidate)) {
 }
 
 // For returns the task of a job that the visited tracker should copy: of the tasks
-// that run elsewhere the one with the longest time left. There is none if the
-// tracker is slow.
-func (s *Speculation) For(v *slots.View, id slots.JobID, k slots.Kind) (Candidate, bool) {
+// that run elsewhere the one with the longest time left. Where maps at their input go
+// first, it is the one of these that are nearest. There is none if the tracker is slow.
+func (s *Speculation) For(v *slots.View, id slots.JobID, k slots.Kind) (best Candidate, ok bool) {
 	t := v.Tracker()
 	if s.slowTracker(v, t) {
 		return Candidate{}, false
 	}
+	nearest := slots.LevelAny
 	for _, c := range s.list {
-		if c.Attempt.Job == id && c.Attempt.Kind == k && (c.Tracker != t || v.Trackers() == 1) {
+		if c.Attempt.Job != id || c.Attempt.Kind != k || c.Tracker == t && v.Trackers() > 1 {
+			continue
+		}
+		if !s.local || k != slots.Map {
 			return c, true
 		}
+		if level := v.LocalTask(id, c.Attempt.Task, t); !ok || level > nearest {
+			best, nearest, ok = c, level, true
+		}
 	}
-	return Candidate{}, false
+	return best, ok
 }
 
 // slowTracker reports whether a tracker is below the SlowNodeThreshold.

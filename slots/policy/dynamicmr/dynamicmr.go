@@ -71,7 +71,7 @@ func newCopies(o policy.Options, idle func(v *slots.View, k slots.Kind) int32) f
 	if !o.SEPB {
 		return nil
 	}
-	return func() *policy.Copies { return policy.NewCopies(o.CopyAfter, o.JobsChecked(), idle) }
+	return func() *policy.Copies { return policy.NewCopies(o.CopyAfter, o.JobsChecked(), o.PreScheduling, idle) }
 }
 
 // Traits implements slots.Policy. If nothing is lent, a tracker's home slots bound
@@ -208,7 +208,7 @@ func (p onFair) Traits() slots.Traits {
 
 // newOnFair returns DynamicMR's steps over fair.
 func newOnFair(o policy.Options) slots.Policy {
-	p := onFair{fair.NewCopying("dynamicmr", o, o.SEPB, o.JobsChecked())}
+	p := onFair{fair.NewCopying("dynamicmr", o, o.SEPB, o.PreScheduling, o.JobsChecked())}
 	if !o.PreScheduling {
 		return p
 	}

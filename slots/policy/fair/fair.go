@@ -64,16 +64,16 @@ type Late struct {
 
 // NewLate returns the policy late [LATE08]: a job's copies start at its turn.
 func NewLate(o policy.Options) *Late {
-	return NewCopying("late", o, true, [trace.Kinds]slots.PPM{})
+	return NewCopying("late", o, true, false, [trace.Kinds]slots.PPM{})
 }
 
 // NewCopying returns a fair scheduler of that name that copies slow tasks, if
-// copies is set. checked is, by kind, the share of the running jobs whose pending
+// copies is set; atInput as in policy.NewCopies. checked is, by kind, the share of the running jobs whose pending
 // tasks go before copies.
-func NewCopying(name string, o policy.Options, copies bool, checked [trace.Kinds]slots.PPM) *Late {
+func NewCopying(name string, o policy.Options, copies, atInput bool, checked [trace.Kinds]slots.PPM) *Late {
 	f := &Fair{name: name, options: o}
 	if copies {
-		f.copies = func() *policy.Copies { return policy.NewCopies(o.CopyAfter, checked, f.idle) }
+		f.copies = func() *policy.Copies { return policy.NewCopies(o.CopyAfter, checked, atInput, f.idle) }
 	}
 	f.Reset()
 	return &Late{Fair: f, Speculating: policy.Speculating{Order: &f.Order}}

@@ -1,0 +1,47 @@
+package policy
+
+import (
+	"testing"
+
+	"mrlocal/slots"
+)
+
+// TestATrackerCopiesTheMapWhoseInputItHas: of the maps of a job that are worth a copy the
+// nearest one, and else the one that ends last [DynamicMR14, "slot prescheduling"].
+// Without PreScheduling it is always the one that ends last.
+func TestATrackerCopiesTheMapWhoseInputItHas(t *testing.T) {
+	const maps = 12
+	moved, trackers := 0, 3
+	p := &scanner{order: NewOrder(PerKind, Wait{}, nil)}
+	p.check = func(v *slots.View, _ *Order) {
+		for _, local := range []bool{true, false} {
+			s := newSpeculation(0)
+			s.local = local
+			for task := range slots.TaskID(maps) { // the first one ends last
+				s.list = append(s.list, Candidate{Attempt: slots.AttemptID{Task: task}, Tracker: (v.Tracker() + 1) % slots.TrackerID(trackers)})
+			}
+			got, ok := s.For(v, 0, slots.Map)
+			want := slots.TaskID(0)
+			for task := slots.TaskID(maps - 1); local && task >= 0; task-- {
+				if v.LocalTask(0, task, v.Tracker()) == slots.LevelTracker {
+					want = task
+				}
+			}
+			if !ok || got.Attempt.Task != want {
+				t.Errorf("tracker %d, at their input %v: map %d, %v, want map %d", v.Tracker(), local, got.Attempt.Task, ok, want)
+			}
+			if want != 0 {
+				moved++
+			}
+		}
+	}
+	l, err := slots.New(slots.Config{Slots: slots.Layout{Trackers: trackers, MapSlots: 1, ReduceSlots: 1}.Slots(), Replicas: 1}, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Submit(0, slots.JobSpec{Maps: maps, MapsSealed: true})
+	l.AssignAll(0)
+	if moved == 0 {
+		t.Error("no tracker prefers another map than the one that ends last")
+	}
+}
