@@ -24,7 +24,7 @@ func TestEveryFileSaysWhereItComesFromAndLoads(t *testing.T) {
 	if len(names) < 9 {
 		t.Fatal(names)
 	}
-	real := map[string]bool{"table1-replica.yaml": true, "two-pools.yaml": true, "mix5.yaml": true, "sepb.yaml": true}
+	real := map[string]bool{"table1-replica.yaml": true, "omo-replica.yaml": true, "omo-fig5-replica.yaml": true, "two-pools.yaml": true, "mix5.yaml": true, "sepb.yaml": true}
 	for _, name := range names {
 		text, err := bench.WorkloadText(name)
 		if err != nil {
