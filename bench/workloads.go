@@ -27,29 +27,30 @@ package bench
 import (
 	"embed"
 	"io/fs"
+	"path"
 	"strings"
 
 	"mrlocal/workload"
 )
 
 // files holds the workload files of the papers and some for one machine, so that
-// mrlocal reproduce needs no files. Each says where its numbers come from.
+// mrlocal reproduce needs no files. Each says where its numbers come from. fitted.tsv lists
+// the constants that were fitted: a line for each, with the paper's key, the constant, its
+// value, the experiment, and the start of the figure's words or *.
 //
-//go:embed workloads/*.yaml
+//go:embed workloads/*.yaml workloads/fitted.tsv
 var files embed.FS
 
-// fitted lists the constants that were fitted: a line for each, with the paper's key, the
-// constant, its value, the experiment, and the start of the figure's words or *.
-//
-//go:embed workloads/fitted.tsv
-var fitted string
-
-// fittedConstant is a line of fitted.
+// fittedConstant is a line of fitted.tsv.
 type fittedConstant struct{ paper, constant, value, experiment, figure string }
 
-// fittedConstants returns the lines of fitted, without comments and heads.
+// fittedConstants returns the lines of fitted.tsv, without comments and heads.
 func fittedConstants() (all []fittedConstant) {
-	for line := range strings.Lines(fitted) {
+	text, err := files.ReadFile("workloads/fitted.tsv")
+	if err != nil {
+		panic(err) // the file is embedded
+	}
+	for line := range strings.Lines(string(text)) {
 		cells := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
 		if len(cells) == 5 && cells[0] != "paper" {
 			all = append(all, fittedConstant{cells[0], cells[1], cells[2], cells[3], cells[4]})
@@ -66,12 +67,12 @@ func (c *fittedConstant) names(experiment, figure string) bool {
 // Workloads lists the names of the workload files, such as fig5.yaml, in
 // alphabetical order.
 func Workloads() (names []string) {
-	all, err := fs.ReadDir(files, "workloads")
+	all, err := fs.Glob(files, "workloads/*.yaml")
 	if err != nil {
-		panic(err) // the folder is embedded
+		panic(err) // the pattern is well formed
 	}
-	for _, f := range all {
-		names = append(names, f.Name())
+	for _, name := range all {
+		names = append(names, path.Base(name))
 	}
 	return names
 }
