@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -241,6 +242,20 @@ func TestWhatDoesNotFitAJournalIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	past := info.ModTime()
+	// Other files stand in the place for a while: what is written back would have another ctime.
+	dir := filepath.Dir(files[1].Path)
+	if err := errors.Join(os.Rename(dir, dir+".was"), os.Mkdir(dir, 0o700), os.Symlink(filepath.Join(dir+".was", filepath.Base(files[0].Path)), files[0].Path)); err != nil {
+		t.Fatal(err)
+	}
+	other := bytes.Clone(files[1].Data)
+	other[6000] ^= 1
+	// The same length, time and sample.
+	if err := errors.Join(os.WriteFile(files[1].Path, other, 0o600), os.Chtimes(files[1].Path, past, past)); err != nil {
+		t.Fatal(err)
+	}
+	if runtime.GOOS == "linux" {
+		refused(files[1].Path+": it was changed or replaced since", r.o)
+	}
 	// The same length and the same time, other bytes: the sample tells.
 	if err := errors.Join(change(files[1].Path, 0), os.Chtimes(files[1].Path, past, past)); err != nil {
 		t.Fatal(err)
@@ -254,7 +269,7 @@ func TestWhatDoesNotFitAJournalIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused(files[1].Path+": it had", r.o)
-	if err := errors.Join(os.WriteFile(files[1].Path, files[1].Data, 0o600), os.Chtimes(files[1].Path, past, past)); err != nil {
+	if err := errors.Join(os.RemoveAll(dir), os.Rename(dir+".was", dir)); err != nil {
 		t.Fatal(err)
 	}
 	if c := r.goOn(want).Jobs[0].Counters; c.ResumedMaps < 5 { // the refusals have left it as it was
@@ -342,7 +357,7 @@ func TestADamagedOrForeignJournalIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for what, text := range map[string]string{
-		"has format 2":           line(`{"mrlocal_journal":2}`),
+		"has format 3":           line(`{"mrlocal_journal":3}`),
 		"is damaged":             "",
 		"is damaged, or none of": "some notes\n",
 		"its journal is damaged": "0" + string(data),

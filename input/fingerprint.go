@@ -13,6 +13,8 @@ type Fingerprint struct {
 	Path       string `json:"input"`
 	Bytes      int64  `json:"bytes"`
 	ModNanos   int64  `json:"mtime_ns"`
+	CtimeNanos int64  `json:"ctime_ns,omitempty"` // of the last change, which no program can set; 0: not known
+	Inode      uint64 `json:"inode,omitempty"`
 	SampleHash uint64 `json:"sample,omitempty"` // xxHash-64 of some of its bytes; 0: none were read
 }
 
@@ -29,7 +31,7 @@ const (
 // Fingerprint returns the fingerprint of file i as the plan saw it.
 func (p *Plan) Fingerprint(i int) (Fingerprint, error) {
 	f := &p.Files[i]
-	print := Fingerprint{Path: f.Path, Bytes: f.Bytes, ModNanos: f.id.mtimeNanos}
+	print := Fingerprint{Path: f.Path, Bytes: f.Bytes, ModNanos: f.id.mtimeNanos, CtimeNanos: f.ctimeNanos, Inode: f.id.ino}
 	if step := (len(p.Files) + mostSampled - 1) / mostSampled; !f.kind.regular() || i%step != 0 {
 		return print, nil
 	}

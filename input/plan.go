@@ -144,6 +144,7 @@ type File struct {
 	Path       string // as the user named it
 	Bytes      int64  // as stored; 0 if it is not known
 	id         identity
+	ctimeNanos int64       // as in stat; a new link changes it, so a run compares id only
 	Codec      codec.Codec // None for small files, which are recognised when they are read
 	Stream     bool        // it cannot be divided, and is read by OpenStream
 	Rereadable bool

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -38,10 +39,18 @@ func statAt(dir int, name string) (stat, error) {
 func statOf(st *unix.Stat_t) stat {
 	return stat{
 		mode:  fileMode(st.Mode),
-		bytes: st.Size,
+		bytes: st.Size, ctimeNanos: st.Ctim.Nano(),
 		id:    identity{dev: uint64(st.Dev), ino: st.Ino, mtimeNanos: st.Mtim.Nano()},
 		owner: int32(st.Uid), ownerReads: st.Mode&unix.S_IRUSR != 0,
 	}
+}
+
+// ctimeNanos returns when the content or the attributes of a file last changed.
+func ctimeNanos(fi os.FileInfo) int64 {
+	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
+		return st.Ctim.Nano()
+	}
+	return 0
 }
 
 // fileMode returns only the type.

@@ -33,6 +33,7 @@ type walker struct {
 type stat struct {
 	bytes      int64
 	id         identity
+	ctimeNanos int64       // of the last change of content or attributes; 0 if it is not known
 	mode       fs.FileMode // only the type
 	owner      int32       // user number; -1 if it is not known
 	ownerReads bool        // the mode lets the owner read
@@ -84,7 +85,7 @@ func (w *walker) stdin() error {
 			return errs.Inputf("-", "standard input is a directory")
 		}
 		if fi.Mode().IsRegular() {
-			f.id = identityOf(fi)
+			f.id, f.ctimeNanos = identityOf(fi), ctimeNanos(fi)
 			// In /proc the size is 0 and means nothing.
 			if at, err := file.Seek(0, io.SeekCurrent); err == nil && at == 0 && fi.Size() > 0 {
 				f.Bytes, f.Stream, f.Rereadable, f.kind = fi.Size(), false, true, regularStdin
@@ -104,7 +105,7 @@ func (w *walker) take(path string, st stat, named bool) error {
 	case 0:
 		// False means only that it is not known: the plan then asks the system.
 		mayRead := st.readable || st.ownerReads && st.owner == w.euid
-		w.plan.Files = append(w.plan.Files, File{Path: path, Bytes: st.bytes, id: st.id, Rereadable: true, mayRead: mayRead, named: named})
+		w.plan.Files = append(w.plan.Files, File{Path: path, Bytes: st.bytes, id: st.id, ctimeNanos: st.ctimeNanos, Rereadable: true, mayRead: mayRead, named: named})
 		return nil
 	case fs.ModeNamedPipe:
 		// A FIFO that nobody writes would hold up the run. Only the user can know.

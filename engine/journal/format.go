@@ -20,7 +20,7 @@ import (
 // the text, and a newline.
 
 // format is the number of the format. Other numbers are refused.
-const format = 1
+const format = 2
 
 const sumDigits = 8
 
@@ -190,6 +190,8 @@ func (j *Journal) otherInput(was, now []byte) error {
 		why = fmt.Sprintf("it had %d bytes and has %d", a.Bytes, b.Bytes)
 	case a.ModNanos != b.ModNanos:
 		why = "it was written to since"
+	case a.SampleHash == b.SampleHash:
+		why = "it was changed or replaced since, or its attributes were"
 	}
 	return errs.Inputf(b.Path, "%s; a journal in %s was begun with it: name another directory, or remove that one", why, j.name)
 }

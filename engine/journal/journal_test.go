@@ -1,10 +1,12 @@
 package journal
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -208,5 +210,38 @@ func TestAJobWithoutReducesIsRefused(t *testing.T) {
 	r.Job = &jobs.Job{Name: "lines"}
 	if _, err := Open(t.TempDir(), p, r); !errs.IsUsage(err) || !strings.Contains(err.Error(), "lines has no reduces") {
 		t.Errorf("error %v", err)
+	}
+}
+
+func TestAnInputThatChangedUnderItsOldTimeIsRefused(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("no ctime here")
+	}
+	p, r := plan(t)
+	dir := t.TempDir()
+	j := open(t, dir, p, r)
+	if err := j.Begin(Division{Parts: 1}); err != nil {
+		t.Fatal(err)
+	}
+	j.Close(false)
+	path := p.Files[0].Path
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = f.WriteAt([]byte("y"), 6000) // between the places of the sample
+	if err := errors.Join(err, f.Close(), os.Chtimes(path, info.ModTime(), info.ModTime())); err != nil {
+		t.Fatal(err)
+	}
+	now, err := input.NewPlan([]string{path}, input.Options{BlockBytes: 1 << 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = Open(dir, now, r); err == nil || !strings.Contains(err.Error(), "was changed or replaced since") {
+		t.Errorf("Open: %v", err)
 	}
 }
