@@ -80,7 +80,7 @@ func CSVHeader(record []byte, separator byte) []string { return csv.Texts(record
 // of white space is fine: it has no value.
 // The mapper calls it first, so that AppendKey may rely on valid JSON.
 func (o *Order) Check(line []byte) error {
-	if !o.json || json.Valid(line) || len(bytes.TrimSpace(line)) == 0 {
+	if !o.json || json.Valid(unmarked(line)) || len(bytes.TrimSpace(line)) == 0 {
 		return nil
 	}
 	return fmt.Errorf("%q is not JSON", line[:min(len(line), 60)])
@@ -127,12 +127,16 @@ func jsonText(value []byte) []byte {
 // The result points into data. The functions below do not check the syntax, because
 // Check has.
 func jsonValue(data []byte, path []string) []byte {
-	data = bytes.TrimSpace(data)
+	data = bytes.TrimSpace(unmarked(data))
 	for _, name := range path {
 		data = jsonMember(data, name)
 	}
 	return data
 }
+
+// unmarked returns a line without the byte order mark with which some programs begin a
+// file. The line itself keeps it, wherever it is sorted to.
+func unmarked(line []byte) []byte { return bytes.TrimPrefix(line, []byte("\ufeff")) }
 
 // jsonMember returns the last member of that name of an object, or nil.
 // The last one wins where a name is repeated, as in most readers of JSON.

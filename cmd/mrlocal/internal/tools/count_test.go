@@ -52,6 +52,7 @@ func TestCountTool(t *testing.T) {
 		{"--csv -f name t", "", "count,name\n1,\"x, y\"\n2,z\n"},
 		{"--csv -fname --top 1 t u", "", "count,name\n3,z\n"},
 		{"--csv t", "", "count,name,n\n1,\"x, y\",1\n1,z,2\n1,z,3\n"},
+		{"--csv -f a", "\ufeffa,b\nx,1\nx,2\n", "count,a\n2,x\n"},
 		{"--csv -d; -f2", "a;b\n1;\"2\n3\"\n", "count;b\n1;\"2\n3\"\n"},
 		{"--csv empty", "", ""}, {"--csv -f n other", "", ""},
 	} {

@@ -111,6 +111,7 @@ type csvFiles struct {
 	files     []string
 	separator byte
 	header    []byte // of the first file, without its end; nil: no file has any
+	marked    bool   // a byte order mark stands before that header
 	source    *lineSource
 }
 
@@ -124,6 +125,9 @@ func (c *Call) readCSV(files []string, separator byte) (*csvFiles, error) {
 	}
 	return f, nil
 }
+
+// byteOrderMark begins a text of UTF-8 that some programs write, such as spreadsheets.
+const byteOrderMark = "\ufeff"
 
 // names returns the names of the columns.
 func (c *csvFiles) names() []string {
@@ -150,9 +154,17 @@ func (c *csvFiles) next() error {
 	if err != nil {
 		return err
 	}
-	// Each record is a line that NUL ends, because records of CSV may hold newlines.
-	source.r = bufio.NewReaderSize(newCSVRecords(name, r, c.separator), lineBuffer)
 	c.source = source
+	// A byte order mark is no part of the name of the first column. Only that of the first file
+	// stays, since it would mean nothing in the middle.
+	ahead := bufio.NewReaderSize(r, lineBuffer)
+	start, _ := ahead.Peek(len(byteOrderMark)) // Read returns the error
+	marked := string(start) == byteOrderMark
+	if marked {
+		_, _ = ahead.Discard(len(start)) // Peek has read it
+	}
+	// Each record is a line that NUL ends, because records of CSV may hold newlines.
+	source.r = bufio.NewReaderSize(newCSVRecords(name, ahead, c.separator), lineBuffer)
 	// NUL ends the header, as every record behind csvRecords.
 	header, err := source.r.ReadBytes(0)
 	if err == io.EOF {
@@ -163,7 +175,7 @@ func (c *csvFiles) next() error {
 	case err != nil:
 		return err
 	case c.header == nil:
-		c.header = header
+		c.header, c.marked = header, marked
 	// Lines may end with CR LF in one file and with LF in another.
 	case !bytes.Equal(bytes.TrimSuffix(header, []byte("\r")), bytes.TrimSuffix(c.header, []byte("\r"))):
 		return errs.Inputf(argv.Quote(name), "its header differs from that of the first file")
@@ -234,7 +246,11 @@ func (s *sorter) sortCSV(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.runCSV(ctx, chain, c, c.header)
+	header := c.header
+	if c.marked {
+		header = append([]byte(byteOrderMark), header...)
+	}
+	return s.runCSV(ctx, chain, c, header)
 }
 
 // runCSV runs the chain on the records of files, and writes its result behind header; nil:

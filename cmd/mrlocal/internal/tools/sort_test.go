@@ -193,6 +193,8 @@ func TestSortOfCSV(t *testing.T) {
 		{"-k age:nr", people, "name,age,note\n" + ada + roe + doe}, {"-rn -k age", people, "name,age,note\n" + ada + roe + doe},
 		{"-k 2n", people, "name,age,note\n" + doe + roe + ada}, {"-k note", people, "name,age,note\n" + ada + doe + roe}, {"-k2n,2", people, "name,age,note\n" + doe + roe + ada},
 		{"", "a\nc\nb", "a\nb\nc\n"}, {"-k a", "", ""}, {"-k a", "a\n", "a\n"}, {"-t; -k b:n", "a;b\n1;10\n2;9", "a;b\n2;9\n1;10\n"},
+		// A byte order mark stays first, and is no part of a name or of its quotes.
+		{"-k a:n", "\ufeffa,b\n10,x\n9,y\n", "\ufeffa,b\n9,y\n10,x\n"}, {"-k a", "\ufeff\"a\",b\n2,x\n1,y\n", "\ufeff\"a\",b\n1,y\n2,x\n"},
 		{"-u -k b", "a,b\n1,x\n2,x\n", "a,b\n1,x\n"}, {"-k b", "a,b\r\n1,y\r\n2,x\r\n", "a,b\r\n2,x\r\n1,y\r\n"}, {"-k b - -", "a,b\n1,y\n2,x\n", "a,b\n2,x\n1,y\n"},
 	} {
 		if c.in == "" {
@@ -218,6 +220,7 @@ func TestSortOfJSONLines(t *testing.T) {
 			`{"b":1}|{"a":null}|{"a":false}|{"a":true}|{"a":-1.5e3}|{"a":9}|{"a":10}|{"a":"x"}|{"a":[1]}|`},
 		{"--json u.n:nr", `{"u":{"n":"3"}}|{"u":{"n":20}}|{"u":{}}|`, `{"u":{"n":20}}|{"u":{"n":"3"}}|{"u":{}}|`},
 		{"--json t --json n", `{"n":2,"t":"b\u0061"}|{"t" : "ba" , "n" : 1 }|{"t":"a","x":[{"t":"}"},"\\"]}|`, `{"t":"a","x":[{"t":"}"},"\\"]}|{"t" : "ba" , "n" : 1 }|{"n":2,"t":"b\u0061"}|`},
+		{"--json a", "\ufeff{\"a\":2}|{\"a\":1}|", "{\"a\":1}|\ufeff{\"a\":2}|"},
 		{"-u --json a", `{"a":1,"b":1}|{"a":1.0}|`, `{"a":1,"b":1}|`}, {"-m --json a", `{"a":1}|{"a":2}|`, `{"a":1}|{"a":2}|`}, {"-r --json a", `{"a":1}||{"a":2}|`, `{"a":2}|{"a":1}||`},
 	} {
 		out, errs, code := call(t, "sort", strings.ReplaceAll(c.in, "|", "\n"), strings.Fields(c.flags)...)
