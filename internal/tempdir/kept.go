@@ -84,6 +84,8 @@ func (k *Kept) take(made bool) (err error) {
 		k.Path, k.Found = filepath.Join(k.above, found[0]), true
 		if k.lock, err = openLock(filepath.Join(k.Path, lockName)); err == nil {
 			err = TryLock(k.lock)
+		} else if errors.Is(err, fs.ErrNotExist) {
+			return refuse(k.above, "%s has no file %q any more; `mrlocal clean` with this directory removes the journal, to begin anew", found[0], lockName)
 		}
 		return k.lockError(err)
 	case foreign != "":

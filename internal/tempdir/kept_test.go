@@ -86,6 +86,37 @@ func TestKeepSweepsWhatHasNoJournal(t *testing.T) {
 	}
 }
 
+func TestAJournalWithoutItsLockIsNamedAndCleaned(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no locks here")
+	}
+	dir := t.TempDir()
+	first := keep(t, dir)
+	write(t, filepath.Join(first.Path, JournalName))
+	write(t, filepath.Join(first.Path, "map-12"))
+	if err := os.Remove(filepath.Join(first.Path, lockName)); err != nil {
+		t.Fatal(err)
+	}
+	if found := Clean([]string{dir}, false); len(found) > 0 {
+		t.Errorf("of a live run: %v", found)
+	}
+	first.Close(false)
+	if _, err := Keep(dir, New(nil, 0)); !errs.IsUsage(err) || !strings.Contains(err.Error(), `no file "lock"`) || !strings.Contains(err.Error(), "mrlocal clean") {
+		t.Errorf("Keep: %v", err)
+	}
+	notes := filepath.Join(first.Path, "notes")
+	write(t, notes)
+	if found := Clean([]string{dir}, false); len(found) > 0 {
+		t.Errorf("with a file of the user: %v", found)
+	}
+	if err := os.Remove(notes); err != nil {
+		t.Fatal(err)
+	}
+	if found := Clean([]string{dir}, false); len(found) != 1 || found[0].Err != nil || len(names(t, dir)) > 0 {
+		t.Errorf("found %v, left %q", found, names(t, dir))
+	}
+}
+
 func TestKeepRefuses(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no locks here")

@@ -41,6 +41,9 @@ func Clean(dirs []string, dry bool) (found []Leftover) {
 	for _, path := range leftovers(dirs) {
 		lock, free := lockLeft(path)
 		if !free {
+			lock, free = lockAbove(path)
+		}
+		if !free {
 			continue
 		}
 		l := Leftover{Path: path, Bytes: BytesBelow(path)}
@@ -159,6 +162,27 @@ func lockLeft(path string) (lock *disk.File, free bool) {
 		return nil, false
 	}
 	return lock, true
+}
+
+// lockAbove is lockLeft for a directory with a journal that has lost its lock file. It locks the
+// directory above, which a run with a journal holds too. Only files of Keep may be in it.
+func lockAbove(path string) (lock *disk.File, free bool) {
+	info, err := os.Lstat(path)
+	if err != nil || !info.IsDir() || !ownedByUs(info) || !journalled(path) {
+		return nil, false
+	}
+	entries, err := disk.ReadDir(path)
+	kept := regexp.MustCompile(`^(` + JournalName + `|` + JournalName + `\.new|` + madeName + `|map-[0-9]+)$`)
+	for _, e := range entries {
+		if !e.Type().IsRegular() || !kept.MatchString(e.Name()) { // the lock file, too
+			return nil, false
+		}
+	}
+	if err != nil {
+		return nil, false
+	}
+	lock, err = LockDir(filepath.Dir(path))
+	return lock, err == nil
 }
 
 // RemoveUnlocked calls remove for a file or directory of this user that a killed run has
