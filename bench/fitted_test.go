@@ -100,3 +100,8 @@ func meanSeconds(of *workload.Times, reduce bool) (sum float64) {
 	}
 	return sum
 }
+
+// names reports whether the constant was fitted to a figure.
+func (c *fittedConstant) names(experiment, figure string) bool {
+	return c.experiment == experiment && (c.figure == "*" || strings.HasPrefix(figure, c.figure))
+}

@@ -59,11 +59,6 @@ func fittedConstants() (all []fittedConstant) {
 	return all
 }
 
-// names reports whether the constant was fitted to a figure.
-func (c *fittedConstant) names(experiment, figure string) bool {
-	return c.experiment == experiment && (c.figure == "*" || strings.HasPrefix(figure, c.figure))
-}
-
 // Workloads lists the names of the workload files, such as fig5.yaml, in
 // alphabetical order.
 func Workloads() (names []string) {
