@@ -37,12 +37,17 @@ func TestAbortAtAnyMomentLeavesAllOrNothing(t *testing.T) {
 					delay = whole
 				}
 				begun := time.Now()
-				abort := time.AfterFunc(delay, func() { target.Abort() })
+				ended := make(chan struct{})
+				abort := time.AfterFunc(delay, func() { target.Abort(); close(ended) })
 				err := writeAll(target, name == "directory" || name == "replaced", count)
-				if abort.Stop(); err == nil {
+				stopped := abort.Stop()
+				if err == nil {
 					whole = time.Since(begun)
 				}
-				target.Abort() // waits for one that is under way
+				target.Abort() // may meet the other one under way
+				if !stopped {
+					<-ended
+				}
 				if (target.mu.state == committed) != (err == nil) {
 					t.Fatalf("committed: %v, but the error is %v", (target.mu.state == committed), err)
 				}

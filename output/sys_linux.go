@@ -69,13 +69,22 @@ func noReader(err error) bool { return errors.Is(err, unix.ENXIO) }
 // readerGone reports whether a write failed because the reader of a pipe has closed it.
 func readerGone(err error) bool { return errors.Is(err, unix.EPIPE) }
 
-// duplicate returns another descriptor of an open file.
+// duplicate returns another descriptor of an open file. An abort may close f meanwhile: that
+// is an error here, and never another file that has got the number of f.
 func duplicate(f *disk.File) (*disk.File, error) {
-	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	c, err := f.SyscallConn()
 	if err != nil {
 		return nil, err
 	}
-	return disk.Of(os.NewFile(uintptr(fd), f.Name())), nil
+	var twin int
+	var dupErr error
+	if err := c.Control(func(fd uintptr) { twin, dupErr = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 0) }); err != nil {
+		return nil, err
+	}
+	if dupErr != nil {
+		return nil, dupErr
+	}
+	return disk.Of(os.NewFile(uintptr(twin), f.Name())), nil
 }
 
 // growPipe gives a pipe room for so many bytes, if the system allows that.
