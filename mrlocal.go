@@ -115,11 +115,9 @@ func Run(ctx context.Context, job jobs.Job, o Options) (*Report, error) {
 // not signals. Several runs may follow one another or take place at once; each
 // uses up to its own Options.MemoryBytes.
 func RunChain(ctx context.Context, chain jobs.Chain, o Options) (*Report, error) {
-	release, err := begin(&o)
-	if err != nil {
+	if err := choosePolicy(&o); err != nil {
 		return nil, err
 	}
-	defer release()
 	return engine.RunChain(ctx, chain, o)
 }
 
@@ -129,21 +127,17 @@ func RunChain(ctx context.Context, chain jobs.Chain, o Options) (*Report, error)
 // and the report has the outcome of each. The batch is borrowed until RunBatch
 // returns. Otherwise RunBatch does as RunChain.
 func RunBatch(ctx context.Context, batch []BatchJob, o Options) (*Report, error) {
-	release, err := begin(&o)
-	if err != nil {
+	if err := choosePolicy(&o); err != nil {
 		return nil, err
 	}
-	defer release()
 	return engine.RunBatch(ctx, batch, o)
 }
 
-// begin chooses DefaultPolicy if o names no policy, and takes the policy for this
-// run. The engine itself may not import policies, and uses FIFO.
-func begin(o *Options) (release func(), err error) {
+// choosePolicy sets DefaultPolicy if o names no policy. The engine itself may not
+// import policies, and uses FIFO.
+func choosePolicy(o *Options) (err error) {
 	if o.Policy == nil {
-		if o.Policy, err = registry.New(DefaultPolicy, policy.DefaultOptions()); err != nil {
-			return nil, err
-		}
+		o.Policy, err = registry.New(DefaultPolicy, policy.DefaultOptions())
 	}
-	return setup.Claim(o.Policy)
+	return err
 }

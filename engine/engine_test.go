@@ -536,3 +536,29 @@ func TestAReaderThatGoesAwayIsSuccess(t *testing.T) {
 		})
 	}
 }
+
+// TestAPolicyServesOneRunAtATime: a second run is refused before it makes anything, whoever
+// calls the engine. The policy is free again when the first run has ended.
+func TestAPolicyServesOneRunAtATime(t *testing.T) {
+	in := writeFiles(t, []jobtest.File{{Path: "a", Data: []byte("b a b\n")}})
+	o := engine.Options{
+		JobOptions: engine.JobOptions{Inputs: []string{in}}, Policy: newPolicy(t, "pi-dhfs"), MemoryBytes: 64 << 20, NoPin: true,
+		Config: setup.Config{MapSlots: 1, ReduceSlots: 1},
+	}
+	first, second := o, o
+	second.OutputFile = filepath.Join(t.TempDir(), "second")
+	first.Watch = func(*trace.Stream) { // the first run is about to start
+		_, err := engine.RunChain(t.Context(), build(t, wordcount.New, wordcount.Options{}), second)
+		if !errors.Is(err, errs.BadOptions) || !strings.Contains(err.Error(), "serves another run") {
+			t.Errorf("the second run: %v", err)
+		}
+		if _, err := os.Stat(second.OutputFile); err == nil {
+			t.Error("the second run has made its output")
+		}
+	}
+	for range 2 {
+		if got, _ := must(t, build(t, wordcount.New, wordcount.Options{}), first); string(got) != "a\t1\nb\t2\n" {
+			t.Errorf("%q", got)
+		}
+	}
+}

@@ -74,7 +74,7 @@ type Options struct {
 	// a tracker's cores, at least one, and MapSlots to the cores that are left.
 	setup.Config
 
-	Policy    slots.Policy // serves one run at a time, which package mrlocal checks; nil: FIFO, there pi-dhfs
+	Policy    slots.Policy // serves one run at a time; nil: FIFO, in package mrlocal pi-dhfs
 	NoReduces bool         // no reduce slots at all; for map-only jobs
 	NoPin     bool         // leave slots unbound
 

@@ -50,6 +50,7 @@ import (
 	"mrlocal/jobs"
 	"mrlocal/slots"
 	"mrlocal/slots/pool"
+	"mrlocal/slots/setup"
 	"mrlocal/trace"
 )
 
@@ -115,6 +116,13 @@ func RunBatch(ctx context.Context, work []BatchJob, o Options) (*Report, error) 
 // runWork runs and cleans up. outcome returns the error of a run that was not
 // interrupted.
 func runWork(ctx context.Context, kind string, work []BatchJob, o Options, outcome func(*run) error) (*Report, error) {
+	// A policy with state would mix what two runs tell it. If o names none, the run
+	// makes one of its own.
+	release, err := setup.Claim(o.Policy)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
 	// All times of the run, those of events too, count from here.
 	r := &run{kind: kind, started: time.Now()}
 	if o.Profile {
@@ -130,7 +138,7 @@ func runWork(ctx context.Context, kind string, work []BatchJob, o Options, outco
 	var cancel context.CancelCauseFunc
 	r.ctx, cancel = context.WithCancelCause(ctx)
 	defer cancel(nil)
-	err := r.runAll()
+	err = r.runAll()
 	if err == nil {
 		err = outcome(r)
 	}

@@ -13,7 +13,8 @@ var claimed = &sync.Map{}
 
 // Claim takes a policy for a run, until release is called. It fails with an error of kind
 // errs.BadOptions if the policy has state and serves another run: each would change what
-// the other decides. A policy with state is a slots.Resetter, and a pointer.
+// the other decides. A policy with state is a slots.Resetter, and a pointer; of others,
+// and of nil, nothing is taken. Both drivers call Claim before they start anything.
 func Claim(p slots.Policy) (release func(), err error) {
 	if _, stateful := p.(slots.Resetter); !stateful {
 		return func() {}, nil
