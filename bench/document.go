@@ -3,6 +3,9 @@ package bench
 import (
 	"bytes"
 	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -40,7 +43,7 @@ func Document(all []*Result) (map[string][]byte, error) {
 			if err := c.WriteSVG(&svg); err != nil {
 				return nil, err
 			}
-			path := Folder + "/" + r.Charts[i].Name + ".svg"
+			path := chartFile(&r.Charts[i])
 			files[path] = svg.Bytes()
 			fmt.Fprintf(&b, "\n![%s](%s)\n", r.Charts[i].Title, path)
 		}
@@ -50,6 +53,42 @@ func Document(all []*Result) (map[string][]byte, error) {
 	var err error
 	files[FiguresFile], err = JSON(all)
 	return files, err
+}
+
+// DocumentFiles returns the paths, below docs, of the files that Document makes of the
+// experiments. They are known before any run.
+func DocumentFiles(all []*Experiment) []string {
+	names := []string{"reproduction.md", FiguresFile}
+	for _, x := range all {
+		for i := range x.Charts {
+			names = append(names, chartFile(&x.Charts[i]))
+		}
+	}
+	return names
+}
+
+// chartFile returns the path of a chart below docs.
+func chartFile(c *workload.ChartOf) string { return Folder + "/" + c.Name + ".svg" }
+
+// WriteDocument writes the files of Document below the directory docs, which it makes.
+func WriteDocument(docs string, all []*Result) error {
+	// The document is made in memory first. A wrong expression of a chart leaves the files as
+	// they are.
+	files, err := Document(all)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Join(docs, Folder), 0o777); err != nil {
+		return fmt.Errorf("write the document: %w", err)
+	}
+	// The order of a map is random. The sorted order makes an error name the same file each
+	// time.
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if err := os.WriteFile(filepath.Join(docs, filepath.FromSlash(name)), files[name], 0o666); err != nil {
+			return fmt.Errorf("write the document: %w", err)
+		}
+	}
+	return nil
 }
 
 // paperKey finds the key of a paper in an experiment's source.

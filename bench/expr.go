@@ -177,6 +177,7 @@ func (p *parser) sum() value {
 	return a
 }
 
+// term reads factors with * and / between them, from left to right.
 func (p *parser) term() value {
 	a := p.factor()
 	for p.err == nil {

@@ -92,6 +92,7 @@ func goalMet(j *report.Job) int64 {
 	return 0
 }
 
+// job returns a job of the run by its name; nil: there is none.
 func (d *done) job(name string) *report.Job {
 	for i := range d.Jobs {
 		if d.Jobs[i].Name == name {

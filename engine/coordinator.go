@@ -24,7 +24,7 @@ const mostSettling = 32
 //	arrivals.go     chains are opened, submitted and settled
 //	jobs.go         jobs end, well or not
 //	attempts.go     attempts start and end
-//	lost.go         outputs and trackers are lost; faults.go: on purpose
+//	lost.go         outputs and trackers are lost, by themselves or on purpose
 //	windingdown.go  an interrupted run, and attempts that do not come back
 type coordinator struct {
 	run       *run
@@ -68,6 +68,7 @@ func (c *coordinator) serve(ctx context.Context) error {
 	defer ticker.Stop()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	// One round: take up what is due, ask the Ledger until nothing changes, then sleep.
 	for c.endJobs(); c.left > 0; c.endJobs() {
 		c.openDue()
 		c.injectFaults()
@@ -90,6 +91,7 @@ func (c *coordinator) serve(ctx context.Context) error {
 			c.inbox.apply()
 		case <-ticker.C:
 			c.tick()
+		// The round above looks at the clock itself, so there is nothing to do here.
 		case <-timer.C:
 		case <-ctx.Done():
 			return c.interrupt(context.Cause(ctx))
@@ -102,6 +104,7 @@ func (c *coordinator) serve(ctx context.Context) error {
 // which the Ledger wants to be asked again; negative: never.
 func (c *coordinator) ask() (wake time.Duration) {
 	// A chain that has settled posts to the inbox, which brings the coordinator back here.
+	// Facts are still applied; only new starts wait.
 	if c.settling >= mostSettling {
 		return -1
 	}
@@ -115,6 +118,7 @@ func (c *coordinator) ask() (wake time.Duration) {
 // obey carries out the Ledger's orders and returns when it wants to be asked
 // again; negative: never.
 func (c *coordinator) obey(o *slots.Orders) time.Duration {
+	// The orders belong to the Ledger, and are valid until it is asked again.
 	for _, s := range o.Starts {
 		c.start(s)
 	}
@@ -193,6 +197,7 @@ func (c *coordinator) answerProbe() {
 // phase are left out unless the policy has asked, as in a simulation.
 func (c *coordinator) reportProgress(asked bool) {
 	for _, a := range c.order {
+		// A tracker that is lost reports nothing any more. Progress that has not changed is no fact.
 		if ppm := a.PPM.Load(); ppm != a.lastPPM && !c.onLostTracker(a) && (asked || !a.Copying(ppm)) {
 			a.lastPPM = ppm
 			c.ledger.Progress(c.run.now(), a.ID, slots.PPM(ppm))

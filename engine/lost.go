@@ -8,6 +8,7 @@ import (
 	"mrlocal/engine/source"
 	"mrlocal/internal/invariant"
 	"mrlocal/slots"
+	"mrlocal/slots/setup"
 	"mrlocal/spill/runs"
 )
 
@@ -24,6 +25,7 @@ func (c *coordinator) outputLost(j *runningJob, err error) bool {
 	if !errors.As(err, &corrupt) {
 		return false
 	}
+	// Several reduces may meet the same damage. Only the first one finds the output here.
 	i := slices.IndexFunc(j.maps, func(t mapTask) bool { return t.output != nil && t.output == corrupt.Output })
 	if i < 0 {
 		return false
@@ -54,6 +56,7 @@ func (c *coordinator) loseMap(j *runningJob, i int, cause error) bool {
 		return false
 	}
 	t.source, t.output = again, nil
+	// The map counts again when it has run again. t.counters stays for countLost.
 	j.counters.Sub(t.counters)
 	j.Shuffle.Lost(i)
 	return true
@@ -130,4 +133,36 @@ func (c *coordinator) handOverSource(a *runningAttempt) {
 			b.source <- b.job.maps[b.ID.Task].source
 		}
 	}
+}
+
+// failsFirst reports whether a fault of Options.Faults makes the attempt fail at its end.
+func (r *run) failsFirst(a *runningAttempt) bool {
+	// Only the first job of a chain is meant, so a fault names the same task here and in sim.
+	return slices.ContainsFunc(r.o.Faults, func(f setup.Fault) bool {
+		return f.Tracker < 0 && f.Job == a.job.chain.index && a.job.step == 0 && f.Reduce == (a.ID.Kind == slots.Reduce) &&
+			f.Task == int(a.ID.Task) && int(a.ID.N) < f.Fail
+	})
+}
+
+// injectFaults injects the faults of Options.Faults whose time has come.
+func (c *coordinator) injectFaults() {
+	for now := c.run.now(); len(c.faults) > 0 && c.faults[0].At <= now; c.faults = c.faults[1:] {
+		f := c.faults[0]
+		if f.Tracker >= 0 {
+			c.loseTracker(f.Tracker)
+			continue
+		}
+		c.loseTask(f)
+	}
+}
+
+// loseTask takes away the committed output of a map, if there is one.
+func (c *coordinator) loseTask(f setup.Fault) {
+	ch := c.run.chains[f.Job]
+	j := ch.current
+	// A fault without an output to lose is no error: the task may not have ended by now.
+	if ch.state != chainRunning || j.step > 0 || f.Task >= len(j.maps) || j.maps[f.Task].output == nil {
+		return
+	}
+	c.loseOutput(j, f.Task, errOutputLost)
 }

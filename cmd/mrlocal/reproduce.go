@@ -11,7 +11,7 @@ import (
 
 	"mrlocal/bench"
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/cmd/mrlocal/internal/reproduction"
+	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/errs"
 	"mrlocal/workload"
 )
@@ -19,6 +19,9 @@ import (
 const reproduceHelp = `Runs the experiments of the papers in the simulator, all or those of the given names, and compares the results with the figures that the papers print. The binary contains the workloads: --list lists the experiments, --file prints the workload file of NAME for mrlocal sim. FILE is a workload file of your own with experiments (docs/workloads.md), such as ./mine.yaml; then NAMEs are of its experiments.
 
 --write writes docs/reproduction.md, its charts and its figures, below the current directory. --format prints all figures at the end, as CSV, JSON or tables of Markdown, instead of each experiment when it is done. A verdict is exact, inside, outside or words; docs/reproduction.md explains them.`
+
+// docs holds the document of --write, below the current directory.
+const docs = "docs"
 
 // reproduceCommand runs in the simulator alone, so its results do not depend on
 // the machine.
@@ -132,8 +135,11 @@ func writeWorkloads(e env, all []*bench.Experiment) error {
 // toDocs it also writes docs/reproduction.md and its files.
 func (o *reproduceOptions) run(ctx context.Context, e env, all []*bench.Experiment) error {
 	if o.toDocs {
-		if err := reproduction.Check(all); err != nil {
-			return err
+		// The document is checked before runs that take minutes.
+		for _, name := range bench.DocumentFiles(all) {
+			if err := process.CheckBelow("write", filepath.Join(docs, filepath.FromSlash(name))); err != nil {
+				return err
+			}
 		}
 	}
 	var results []*bench.Result
@@ -153,7 +159,7 @@ func (o *reproduceOptions) run(ctx context.Context, e env, all []*bench.Experime
 	if err := o.finish(e, results); err != nil || !o.toDocs {
 		return err
 	}
-	return reproduction.Write(results)
+	return bench.WriteDocument(docs, results)
 }
 
 // finish writes what comes after all runs: the counts, or all figures.

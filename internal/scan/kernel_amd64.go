@@ -4,7 +4,11 @@ package scan
 
 import "golang.org/x/sys/cpu"
 
-var wide = cpu.X86.HasAVX2
+// wide says that the kernels in assembly may run, wideEdges that those of windows may.
+var (
+	wide      = cpu.X86.HasAVX2
+	wideEdges = wide && cpu.X86.HasBMI1 && cpu.X86.HasPOPCNT
+)
 
 func kernelMark(hits []uint64, data []byte, columns []column) bool {
 	if !wide {
@@ -55,3 +59,14 @@ func markSetAVX2(hits *uint64, data *byte, words int, t *tables) uint64
 
 //go:noescape
 func newlinesAVX2(marks *uint64, data *byte, words int)
+
+// windows does the same as windowsPortable, 32 bytes at a time.
+func (s *Bytes) windows(dst []uint32, data []byte, at int, last uint64) (n, next int, inRun uint64) {
+	if !wideEdges {
+		return s.windowsPortable(dst, data, at, last)
+	}
+	return edgesAVX2(dst, data, at, s, last)
+}
+
+//go:noescape
+func edgesAVX2(dst []uint32, data []byte, at int, s *Bytes, last uint64) (n, next int, inRun uint64)

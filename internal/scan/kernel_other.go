@@ -15,3 +15,7 @@ func kernelMarkSet(hits []uint64, data []byte, t *tables) bool {
 }
 
 func kernelNewlines(marks []uint64, data []byte) { portableNewlines(marks, data) }
+
+func (s *Bytes) windows(dst []uint32, data []byte, at int, last uint64) (n, next int, inRun uint64) {
+	return s.windowsPortable(dst, data, at, last)
+}

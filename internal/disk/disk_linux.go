@@ -2,6 +2,21 @@ package disk
 
 import "golang.org/x/sys/unix"
 
+// exchange swaps two names. Some file systems cannot (EINVAL).
+func exchange(a, b string) error {
+	return unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE)
+}
+
+// FreeBytes returns how many bytes this user may still write to the file system of a path.
+// It reports false where the system does not tell.
+func FreeBytes(path string) (bytes int64, ok bool) {
+	var st unix.Statfs_t
+	if unix.Statfs(path, &st) != nil {
+		return 0, false
+	}
+	return int64(st.Bavail) * st.Bsize, true
+}
+
 // startWriteback asks the disk to begin with a part of f and does not wait. Errors show in
 // the sync.
 func startWriteback(f *File, offset, bytes int64) {
@@ -18,6 +33,7 @@ func dropPages(f *File, offset, bytes int64) {
 	})
 }
 
+// withFD calls do with the descriptor of f, unless f is closed.
 func withFD(f *File, do func(fd int)) {
 	c, err := f.SyscallConn() // unlike Fd it may meet a Close from elsewhere
 	if err != nil {
