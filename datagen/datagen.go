@@ -56,6 +56,7 @@ type generator interface {
 	fill(dst []byte, unit int64)
 }
 
+// generator returns what makes the data of the kind. An unknown kind is an options error.
 func (k Kind) generator(seed uint64) (generator, error) {
 	switch _, err := ParseKind(string(k)); {
 	case err != nil:
@@ -114,6 +115,8 @@ func Generate(ctx context.Context, kind Kind, dst string, sizeBytes int64, seed 
 	return generateFile(ctx, kind, dst, sizeBytes, seed)
 }
 
+// generateFile writes a file under a hidden name beside dst, and renames it when it is whole.
+// A FIFO or a device is written directly, because it must stay what it is.
 func generateFile(ctx context.Context, kind Kind, dst string, sizeBytes int64, seed uint64) error {
 	fi, err := os.Stat(dst)
 	switch {
@@ -156,6 +159,8 @@ const (
 	wikiFiles = 8
 )
 
+// generateDir writes a directory of files under a hidden name beside dst, and renames it
+// when it is whole. dst must not exist, or be empty.
 func generateDir(ctx context.Context, dst string, sizeBytes int64, seed uint64) error {
 	entries, err := os.ReadDir(dst)
 	switch {

@@ -82,6 +82,7 @@ func (c *coordinator) openAll(chains []*chain) {
 			return err
 		})
 		ready = append(ready, result{ch, j, err})
+		// Chains that are ready need not wait for a large directory of a later one.
 		if time.Since(posted) > openWithin {
 			flush(false)
 		}
@@ -120,6 +121,7 @@ func (c *coordinator) feedAdmitted() {
 		if !c.ledger.View().Job(j.id).Runnable() {
 			return false
 		}
+		// The feeder may hang in a read when the run ends.
 		c.run.visitors.Add(1)
 		go c.serveFeeder(j)
 		return true
@@ -185,6 +187,7 @@ func (c *coordinator) ended(ch *chain) {
 	ch.plan, ch.current = nil, nil
 	ch.forget()
 	c.left--
+	// Each drop names the chain because of which it happens; both may be dropped in this loop.
 	for _, drop := range c.release.Ended(c.run.now(), ch.index, ch.err == nil) {
 		after := c.run.chains[drop.Job]
 		invariant.Move(&after.state, chainEnded)

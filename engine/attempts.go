@@ -67,6 +67,7 @@ func (c *coordinator) Spilled(a *task.SlotAttempt, e runs.Event) {
 func (c *coordinator) start(s slots.Start) {
 	j := c.jobs[s.Attempt.Job]
 	a := &runningAttempt{SlotAttempt: task.New(c.run.ctx, s.Attempt, int(s.Slot), &c.run.env, j.SharedJob, c), job: j, lastBeatAt: time.Now()}
+	// All of this is set before the slot's thread sees the attempt.
 	a.Tracker = c.ledger.Config().Slots[s.Slot].Tracker
 	a.Faulty = c.run.failsFirst(a)
 	a.Stretch = c.run.stretch(a, s.Locality)
@@ -80,6 +81,7 @@ func (c *coordinator) start(s slots.Start) {
 		invariant.Move(&a.state, attemptRunning)
 		c.run.pool.Run(a.Slot, func(pool.Worker) { c.runReduceOn(a) })
 	}
+	// Kills, progress and time-outs go through this list, in the order of the starts.
 	c.order = append(c.order, a)
 }
 
@@ -87,6 +89,7 @@ func (c *coordinator) start(s slots.Start) {
 // source.
 func (c *coordinator) startMap(a *runningAttempt) {
 	c.run.runningMaps.Add(1)
+	// Only the coordinator may read maps; the thread gets the source handed over.
 	src := a.job.maps[a.ID.Task].source
 	if c.sourceInUse(a) {
 		a.source = make(chan source.Source, 1)
@@ -129,6 +132,7 @@ func (c *coordinator) runReduceOn(a *runningAttempt) {
 // mapEnded books the end of a map attempt. The coordinator owns out.
 func (c *coordinator) mapEnded(a *runningAttempt, src source.Source, out *runs.MapOutput, err error, cpu time.Duration) {
 	j := a.job
+	// An attempt and its copy may both end before the Ledger's order to kill one is carried out.
 	late := out != nil && j.state < jobEnded && j.maps[a.ID.Task].output != nil // another attempt has left its output
 	if a.state == attemptAbandoned || err != nil || late || !c.counts(a) {
 		if out != nil {
@@ -144,6 +148,7 @@ func (c *coordinator) mapEnded(a *runningAttempt, src source.Source, out *runs.M
 		t.output, t.ranOn, t.counters = out, a.Tracker, &a.Counters
 		j.Shuffle.Commit(int(a.ID.Task), out)
 	}
+	// The map has committed, so no other attempt reads its piece.
 	releaseSource(src)
 	c.book(a, cpu)
 }
@@ -166,6 +171,7 @@ func (c *coordinator) counts(a *runningAttempt) bool {
 
 // book reports a successful attempt to the Ledger and adds its counters.
 func (c *coordinator) book(a *runningAttempt, cpu time.Duration) {
+	// The counters of attempts that failed or were killed are dropped with them.
 	a.Counters.CPUMilliseconds = cpu.Milliseconds()
 	a.job.counters.Add(&a.Counters)
 	a.job.addUsage(a.usage)
@@ -229,6 +235,7 @@ func (c *coordinator) attemptFailed(a *runningAttempt, err error) {
 		return
 	}
 	a.ReportFailure(err)
+	// If the output itself cannot be written, no other attempt will do better.
 	target := j.chain.target()
 	c.failJob(j, fmt.Errorf("%s: %w", a.Name(), err), task.Permanent(err) || target != nil && target.Err() != nil)
 }

@@ -47,6 +47,7 @@ func (ch *chain) name() string {
 }
 
 // spec returns the job of a step as the Ledger sees it.
+// A single run names its jobs as they are. In a batch the steps of a chain are J, J.2, J.3.
 func (ch *chain) spec(step, reduces int) slots.JobSpec {
 	b := ch.job
 	s := b.Spec()
@@ -57,6 +58,7 @@ func (ch *chain) spec(step, reduces int) slots.JobSpec {
 	case step > 0:
 		s.Name = fmt.Sprintf("%s.%d", s.Name, step+1)
 	}
+	// In a batch the jobs of a chain share a pool, so that they get one share together.
 	if s.Pool == "" {
 		s.Pool = s.Name
 		if !ch.run.single() {
@@ -139,6 +141,7 @@ func (ch *chain) open() (*runningJob, error) {
 			return nil, err
 		}
 	}
+	// Nothing below may touch the Ledger: this may be the opener's goroutine.
 	j := ch.newJob(0)
 	j.plan = ch.plan
 	var inputBytes int64
@@ -153,6 +156,7 @@ func (ch *chain) open() (*runningJob, error) {
 			return nil, err
 		}
 	}
+	// User code that sees the number of files once, before any mapper is made.
 	if first.Begin != nil {
 		files := 0
 		if j.plan != nil {
@@ -217,6 +221,7 @@ func (ch *chain) begin() (*output.Target, error) {
 		if err != nil {
 			return nil, err
 		}
+		// The target stays even where Start fails, so that abort finds it.
 		ch.mu.target = target
 	}
 	if err := ch.mu.target.Start(); err != nil {
@@ -248,6 +253,7 @@ func (ch *chain) settle(cause error) (err error, readerGone bool) {
 	case err != nil:
 		return err, false
 	case cause == nil:
+		// Commit and Abort may sync files and remove directories. No lock is held here.
 		cause = target.Commit()
 	}
 	switch {

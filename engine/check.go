@@ -140,6 +140,7 @@ func (r *run) checkPaths() (totalBytes int64, streamJobs int, err error) {
 				stdin = i
 			}
 		}
+		// Inputs that an earlier job makes are not planned here; Existing leaves them out.
 		plan, err := ch.planOf(inputs, known)
 		if err == nil {
 			err = ch.checkOutput(plan, inputs)
@@ -162,6 +163,7 @@ func (r *run) checkPaths() (totalBytes int64, streamJobs int, err error) {
 		if r.blockBytes == 0 {
 			r.blockBytes = plan.BlockBytes()
 		}
+		// A job that waits for others is planned again when it starts: they may add files.
 		if r.keeps() && len(ch.job.After) == 0 {
 			ch.plan = plan
 		}

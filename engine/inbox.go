@@ -25,6 +25,7 @@ func (b *inbox) post(f func()) {
 		b.mu.posted = append(b.mu.posted, f)
 	}
 	b.mu.Unlock()
+	// One token is enough: apply takes all closures that are there.
 	select {
 	case b.wake <- struct{}{}:
 	default:

@@ -55,6 +55,7 @@ type mapTask struct {
 // spec returns the job as the Ledger sees it.
 func (j *runningJob) spec() slots.JobSpec {
 	s := j.chain.spec(j.step, j.Parts)
+	// A piece of a stream lies in memory, so no tracker is nearer to it.
 	s.Unplaced = s.Unplaced || j.feeder != nil
 	s.Single = j.feeder != nil // the blocks of a piece may move to the attempt that reads them
 	return s
@@ -94,6 +95,7 @@ func (j *runningJob) seal() {
 		j.Shuffle.Seal()
 	}
 	if target := j.chain.target(); target != nil && j.MapOnly() && j.writesTarget() {
+		// Now the output knows which part is the last one of the result.
 		target.Seal(len(j.maps))
 	}
 }
@@ -160,6 +162,7 @@ func (j *runningJob) verdict(t int, v jobs.Verdict) {
 		if v == jobs.EndFile && !j.withinFile(t, i) {
 			break
 		}
+		// An attempt that runs already is killed by this; its part is skipped all the same.
 		c.ledger.Drop(c.run.now(), j.id, slots.Map, slots.TaskID(i))
 		if err := j.chain.target().Skip(i); err != nil {
 			c.fail(j.chain, err)
@@ -191,6 +194,7 @@ func (j *runningJob) splitOf(t int) (*input.Plan, *input.Split) {
 	case source.File:
 		return s.Plan, s.Split
 	case plannedAgain:
+		// An error here comes up once more when the split is opened.
 		if plan, err := j.planAgain(); err == nil {
 			return plan, &plan.Splits[s.index]
 		}
@@ -259,6 +263,7 @@ func (j *runningJob) noteStuck(t slots.TaskID) {
 // again because all reduces had copied them.
 func (j *runningJob) countLost() {
 	for _, t := range j.maps {
+		// loseMap has subtracted these counters, as if the map were to run again.
 		if t.output == nil && t.counters != nil {
 			j.counters.Add(t.counters)
 		}
@@ -298,6 +303,7 @@ func (j *runningJob) release() {
 		j.before.Release()
 		j.before = nil
 	}
+	// The slices of a job of many maps are large, and a batch may have thousands of jobs.
 	j.Cuts = nil
 	j.maps, j.plan, j.feeder, j.stuck, j.binary, j.written = nil, nil, nil, nil, nil, nil
 }

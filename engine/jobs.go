@@ -16,6 +16,7 @@ func (c *coordinator) submit(j *runningJob) {
 	if ch.state < chainRunning {
 		invariant.Move(&ch.state, chainRunning)
 	}
+	// Job ids are dense, so c.jobs is indexed by them.
 	ch.current, ch.lastID = j, j.id
 	c.jobs = append(c.jobs, j)
 	// A job without any task is done at once, and no attempt will report that.
@@ -46,6 +47,7 @@ func (c *coordinator) mayBeDone(j *runningJob) {
 func (c *coordinator) endJobs() (any bool) {
 	// Ending a job may submit the next one of its chain, which may be done as well.
 	for len(c.maybeDone) > 0 {
+		// jobDone may add jobs to the list while it is walked.
 		jobs := c.maybeDone
 		c.maybeDone = nil
 		for _, j := range jobs {

@@ -98,6 +98,7 @@ func (j *runningJob) planMaps(streams bool) error {
 			j.maps = append(j.maps, mapTask{source: plannedAgain{job: j, index: i, bytes: j.plan.Splits[i].Bytes}})
 		}
 	}
+	// Bytes of map output for each byte of input; 0: not known, and Check samples by itself.
 	ratio := 0.0
 	if sampled {
 		var err error
@@ -113,6 +114,7 @@ func (j *runningJob) planMaps(streams bool) error {
 // beginning of a stream; nil: none could be had.
 func (j *runningJob) sample(first *source.Held) (ratio float64, err error) {
 	r := j.chain.run
+	// The opener may wait here until attempts of other jobs give memory back.
 	lease, err := r.budget.Reserve(r.ctx, source.SampleLeaseBytes)
 	if err != nil {
 		return 0, err
@@ -131,6 +133,7 @@ func (j *runningJob) sample(first *source.Held) (ratio float64, err error) {
 	if asked {
 		j.Cuts = source.PadCuts(j.Cuts, j.Parts)
 	}
+	// Unless the user asks for a number, fewer distinct keys make fewer parts.
 	j.Parts = len(j.Cuts) + 1
 	return ratio, err
 }
@@ -168,6 +171,7 @@ func (j *runningJob) planAgain() (*input.Plan, error) {
 		return j.plan, nil
 	}
 	plan, err := j.chain.newPlan(j.chain.job.Inputs)
+	// Map tasks keep their numbers, so the new plan must have the same splits.
 	if err == nil && (len(plan.Splits) != len(j.maps) || len(plan.Streams) > 0) {
 		err = errors.New("the input has changed since the job was submitted")
 	}

@@ -27,6 +27,7 @@ func (r *run) report(err error) *Report {
 	if text := ledger.Refused(); text != "" {
 		r.o.Note(text)
 	}
+	// The Ledger's part is the same for a simulation; below comes what only the engine knows.
 	rep := report.FromLedger(r.kind, ledger)
 	rep.MakespanSeconds, rep.PeakRSSBytes = seconds(r.now()), machine.PeakRSSBytes()
 	rep.AbandonedThreads, rep.Notes = r.abandonedThreads, r.notes

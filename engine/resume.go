@@ -60,6 +60,7 @@ func (j *runningJob) restoreMaps() {
 			continue
 		}
 		t := &j.maps[i]
+		// It ran on no tracker of this run, so the loss of a tracker does not take it away.
 		t.output, t.ranOn, t.counters = kept.Output, -1, &kept.Counters
 		j.counters.Add(t.counters)
 		j.Shuffle.Commit(i, t.output)

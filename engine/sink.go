@@ -39,6 +39,7 @@ func (j *runningJob) newTargetSink() *targetSink {
 // begin tells the output what the job will write, and where it reports what it
 // has released.
 func (s *targetSink) begin() (*output.Target, error) {
+	// Attempts begin parts at the same time. The first one begins the output for all.
 	s.once.Do(func() {
 		if s.target, s.err = s.job.chain.begin(); s.err != nil {
 			return

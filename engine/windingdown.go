@@ -27,7 +27,7 @@ func (c *coordinator) interrupt(cause error) error {
 	// The Ledger answers the end of the jobs with orders to kill their attempts.
 	c.obey(c.ledger.AssignAll(c.run.now()))
 	c.windDown()
-	// Output that is still pending now is removed here, and what cannot be removed is told.
+	// Output that is still pending now is removed here. The error names what cannot be removed.
 	problems := []error{cause}
 	undone := false
 	for _, ch := range c.run.chains {
@@ -46,6 +46,7 @@ func (c *coordinator) interrupt(cause error) error {
 func (c *coordinator) windDown() {
 	deadline := time.NewTimer(stopWithin)
 	defer deadline.Stop()
+	// The Ledger is not asked any more, so nothing new starts.
 	for len(c.running) > 0 || c.settling > 0 {
 		select {
 		case <-c.inbox.wake:

@@ -53,9 +53,13 @@ func newCut(p *Plan, pc Piece, h *handle) cut {
 	}
 }
 
+// The last record may reach behind the piece. Those bytes belong to the next piece, which
+// counts them.
 func (c *cut) consumedBytes() int64 { return min(c.off, c.end) - c.start }
 func (c *cut) Close() error         { return c.h.Close() }
 
+// next implements source. A call may read the same place twice, so it loops until a chunk
+// holds a whole record, or the piece is done.
 func (c *cut) next(h *hold) (block, error) {
 	if !c.sought {
 		c.sought = true
@@ -135,6 +139,7 @@ func (c *cut) seek(h *hold) error {
 // false, the chunk holds no whole record, and fill is to be called again.
 func (c *cut) fill(h *hold) (b block, ok bool, err error) {
 	// Behind the piece, the slack is mostly enough for the rest of the last record.
+	// Three bounds: the chunk, the file, and what the piece can need at all.
 	want := min(chunkBytes, c.size-c.off, c.end-c.off+c.slack)
 	more := int64(0)
 	if c.atOnce {
@@ -196,12 +201,15 @@ func (c *cut) fill(h *hold) (b block, ok bool, err error) {
 		records, c.done = n, true // a last record without delimiter
 	}
 	if records == 0 {
+		// Sampling has no use for a record that does not fit into a chunk.
 		if c.brief {
 			c.done = true
 			return b, false, nil
 		}
 		return c.long(h, c.off+int64(n))
 	}
+	// The capacity ends with the block, so that an append of a borrower cannot write into the
+	// tail of the chunk.
 	b = block{data[:records:records], c.off, c.off+int64(records) == c.size}
 	c.off += int64(records)
 	if c.off >= c.end {
@@ -270,6 +278,7 @@ func (c *cut) long(h *hold, pos int64) (b block, ok bool, err error) {
 }
 
 // readAt fills buf.
+// It returns fewer bytes than len(buf) only for a file of /sys, without an error.
 func (c *cut) readAt(buf []byte, at int64) (int, error) { return c.readAtLeast(buf, at, len(buf)) }
 
 // readAtLeast reads into buf until least bytes are there. A file that ends

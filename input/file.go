@@ -77,6 +77,8 @@ func (h *handle) readAtLeast(buf []byte, at int64, least int) (n int, err error)
 	return n, nil
 }
 
+// stat takes the attributes of the open file, not of its path, which may name another file
+// by now.
 func (h *handle) stat() (stat, error) {
 	if h.file != nil {
 		fi, err := h.file.Stat()
@@ -98,6 +100,7 @@ func (h *handle) sizeIsMadeUp() bool {
 	return h.raw.sizeIsMadeUp()
 }
 
+// failed gives err the form that package os gives it, as the raw calls return bare numbers.
 func (h *handle) failed(op string, err error) error {
 	if err == nil {
 		return nil

@@ -21,6 +21,7 @@ func Found(paths iter.Seq[string], o Options, missing func(path string, cause er
 		b := &batch{o: o.withDefaults(), most: leastBatchFiles}
 		b.w = walker{o: b.o, euid: int32(os.Geteuid())}
 		// The directory of the last file stays open, because the next file mostly lies in it.
+		// It is one descriptor, whatever the number of directories.
 		defer b.dir.close()
 		b.begin()
 		for path := range paths {
@@ -45,10 +46,11 @@ func Found(paths iter.Seq[string], o Options, missing func(path string, cause er
 
 // batch collects the files of one plan.
 type batch struct {
-	o     Options
-	w     walker
-	plan  *Plan
-	dir   nearStat
+	o    Options
+	w    walker
+	plan *Plan
+	dir  nearStat
+	// Block.File counts over all plans, so that the order of files is the order of numbers.
 	first int // number of files in the plans before
 	most  int // files in this plan
 	bytes int64
@@ -80,6 +82,7 @@ func (b *batch) add(path string) error {
 		return errors.New("is a directory")
 	case st.mode&fs.ModeDevice != 0:
 		// A device is read as a FIFO is.
+		// It has no size, and may be read only once.
 		st.mode = fs.ModeNamedPipe
 	}
 	if err := b.w.take(path, st, true); err != nil {

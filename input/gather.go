@@ -28,6 +28,7 @@ func (g *gather) collect() error {
 		if err != nil {
 			return err
 		}
+		// read needs the length so far for the offset in its messages.
 		n, err := g.s.read(buf, int(g.lengthBytes))
 		if err != nil {
 			return err

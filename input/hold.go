@@ -51,6 +51,8 @@ func (h *hold) take(bytes int) ([]byte, error) {
 	}
 	if h.chunk != nil {
 		n := len(h.chunk.Data)
+		// A large chunk is kept only for another large record. Otherwise one long record would
+		// keep its memory to the end of the split.
 		if n >= bytes && (n <= chunkBytes || bytes > chunkBytes) {
 			return h.chunk.Data, nil
 		}
@@ -64,6 +66,7 @@ func (h *hold) take(bytes int) ([]byte, error) {
 	return c.Data, nil
 }
 
+// free gives the chunk back. It does nothing if a borrower has taken the chunk over.
 func (h *hold) free() {
 	if h.chunk != nil {
 		h.mem.Put(h.chunk)

@@ -125,6 +125,7 @@ const (
 	slopTenths    = 11       // Hadoop 1.0.3, FileInputFormat: it cuts while more than 1.1 blocks remain
 )
 
+// withDefaults leaves BlockBytes at 0, which settleBlock replaces when all sizes are known.
 func (o Options) withDefaults() Options {
 	o.MapSlots = max(o.MapSlots, 1)
 	if o.SplitsPerSlot <= 0 {
@@ -234,6 +235,7 @@ func NewPlan(paths []string, o Options) (*Plan, error) {
 		}
 	}
 	w.notes()
+	// Piece and Order count files in int32.
 	if len(p.Files) > math.MaxInt32 {
 		return nil, errs.Inputf("", "%d input files are too many", len(p.Files))
 	}
@@ -263,6 +265,7 @@ func (p *Plan) AheadBytes(goroutines int) (bytes int64) {
 func (p *Plan) File(info os.FileInfo) (path string, ok bool) {
 	id := identityOf(info)
 	for i := range p.Files {
+		// Without inode numbers the paths are compared, which standard input does not have.
 		f := &p.Files[i]
 		if id.ino == 0 && f.kind != stdin && f.kind != regularStdin && isAt(info, f.Path) || id.same(f.id) {
 			return f.Path, true
@@ -292,6 +295,7 @@ func isAt(info os.FileInfo, path string) bool {
 
 // shown returns a path for a message of one line.
 func shown(path string) string {
+	// A line feed in a name would break the message in two; an escape could reach a terminal.
 	for i := 0; i < len(path); i++ {
 		if path[i] < ' ' || path[i] == 0x7f {
 			return strconv.Quote(path)

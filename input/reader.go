@@ -21,14 +21,16 @@ type Reader struct {
 	// only the first one reports it.
 	OnSkipped func(files []int32)
 
-	plan     *Plan
-	pieces   []Piece // still to be opened
-	file     int32   // index of the open one
-	length   int64   // of its piece, in bytes
-	src      source  // nil if no file is open
-	handle   handle  // of src
-	dir      near    // of the last files
-	cut      cut     // src, if it is one
+	plan *Plan
+	// The slice belongs to the Plan. The reader only moves its own slice header forward.
+	pieces []Piece // still to be opened
+	file   int32   // index of the open one
+	length int64   // of its piece, in bytes
+	src    source  // nil if no file is open
+	handle handle  // of src
+	dir    near    // of the last files
+	// It lies here by value, so that 50,000 small files make no garbage.
+	cut      cut // src, if it is one
 	hold     hold
 	decoders codec.Decoders
 	block    jobs.Block
@@ -64,6 +66,7 @@ func (r *Reader) Next() bool {
 		b, err := r.src.next(&r.hold)
 		switch {
 		case err == nil:
+			// Offset counts stored bytes of plain files, and decoded bytes of compressed ones.
 			r.block = jobs.Block{Path: r.plan.Files[r.file].Path, File: r.plan.first + r.file, Offset: b.off, Data: b.data, Last: b.last}
 			r.hold.lend()
 			return true
@@ -97,6 +100,7 @@ func (r *Reader) open() bool {
 			return true
 		}
 		r.consumed += pc.End - pc.Start
+		// Only the piece with the first byte reports the file, so that no file is reported twice.
 		if pc.Start == 0 {
 			r.skipped = append(r.skipped, pc.File)
 		}
@@ -104,6 +108,9 @@ func (r *Reader) open() bool {
 	return false
 }
 
+// openPiece opens the file of pc and chooses how it is read: by offset (cut), or from its
+// start to its end (sequential). skip says that the file is binary. After an error or a
+// skip nothing stays open.
 func (r *Reader) openPiece(pc Piece) (skip bool, err error) {
 	f := &r.plan.Files[pc.File]
 	r.file, r.length = pc.File, pc.End-pc.Start
@@ -120,12 +127,14 @@ func (r *Reader) openPiece(pc Piece) (skip bool, err error) {
 	} else if err := r.plan.openPlanned(pc.File, h); err != nil {
 		return false, err
 	}
+	// A file of size 0 may be one of /proc, which has content all the same.
 	if f.Bytes == 0 || f.Codec != codec.None {
 		return false, r.sequential(h)
 	}
 	r.cut = newCut(r.plan, pc, h)
 	c := &r.cut
 	c.atOnce = small && f.kind == regular && !r.again
+	// A piece that is the whole file is judged by the bytes that it reads anyway.
 	if r.plan.o.SkipBinary && !c.probe {
 		var buf []byte
 		if buf, err = r.hold.take(int(min(f.Bytes, binaryHeadBytes))); err == nil {
@@ -150,6 +159,7 @@ func (r *Reader) sequential(h *handle) error {
 
 // reopen reads a file through its decoder, after its first bytes have shown
 // that it is compressed.
+// The descriptor stays open; only pread was used so far, so it still stands at the start.
 func (r *Reader) reopen() {
 	h := r.src.(*cut).h
 	r.src = nil
@@ -183,6 +193,7 @@ func (r *Reader) consumedBytes() int64 {
 // Close gives back what the reader holds and returns Err. It may be called at
 // any time, and more than once.
 func (r *Reader) Close() error {
+	// A second call of Close must report nothing.
 	if r.OnSkipped != nil {
 		r.OnSkipped(r.skipped)
 		r.OnSkipped = nil

@@ -74,6 +74,7 @@ func (s *sampler) place(pc Piece, at int64) (whole bool, err error) {
 		return false, err
 	}
 	found := f.Codec
+	// A file of one piece may be a small compressed one, which the plan has not looked at.
 	if found == codec.None && pc.Start == 0 && pc.End == f.Bytes {
 		if found, err = s.plan.headCodec(f, h); err != nil {
 			return false, errors.Join(err, h.Close())
@@ -87,6 +88,7 @@ func (s *sampler) place(pc Piece, at int64) (whole bool, err error) {
 	}
 	s.r.cut = newCut(s.plan, Piece{pc.File, at, min(at+chunkBytes, f.Bytes)}, h)
 	c := &s.r.cut
+	// seek is called below, because the end of the range depends on what it finds.
 	c.probe, c.brief, c.sought = false, true, true
 	s.r.src = c
 	if s.plan.o.SkipBinary {

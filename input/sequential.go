@@ -29,6 +29,7 @@ type sequential struct {
 	off     int64 // place of the next block in the decoded text
 	from    int64 // records that start before this place are left out
 	to      int64 // and those that start at this place or later
+	// It lies on the Go heap, is reused, and is never longer than a chunk.
 	carry   []byte
 	started bool
 	skipped bool     // because it is binary
@@ -63,6 +64,7 @@ func (p *Plan) newSequential(file int32, h *handle, d *codec.Decoders) (*sequent
 	return s, nil
 }
 
+// Stored bytes, not decoded ones: they are compared with the length of the split.
 func (s *sequential) consumedBytes() int64 { return s.decoder.StoredBytes() }
 
 func (s *sequential) Close() error {
@@ -126,6 +128,7 @@ func (s *sequential) read(buf []byte, got int) (n int, err error) {
 	return n, nil
 }
 
+// next implements source. It fills a chunk and ends the block at the last delimiter there.
 func (s *sequential) next(h *hold) (block, error) {
 	if s.done {
 		return block{}, io.EOF
@@ -156,6 +159,7 @@ func (s *sequential) next(h *hold) (block, error) {
 		n += m
 	}
 	data := buf[:n]
+	// What is judged here is decoded text, so compressed text is no binary file.
 	if s.off == 0 && s.plan.o.SkipBinary && s.plan.judge(s.file, data, codec.None) {
 		s.done, s.skipped = true, true
 		return block{}, io.EOF
@@ -167,6 +171,7 @@ func (s *sequential) next(h *hold) (block, error) {
 	if records == 0 {
 		return s.long(h)
 	}
+	// From here on the chunk may be the borrower's.
 	s.carry = append(s.carry[:0], data[records:]...)
 	return s.cut(block{data: data[:records:records]})
 }
@@ -209,6 +214,7 @@ func (s *sequential) cut(b block) (block, error) {
 
 // discard reads up to the first record that starts at from or later. buf is
 // scratch memory.
+// It stops one byte before from: a delimiter there means that a record starts at from.
 func (s *sequential) discard(buf []byte) error {
 	for s.from > 0 && s.off < s.from-1 && !s.eof {
 		n, err := s.read(buf[:min(int64(len(buf)), s.from-1-s.off)], 0)

@@ -23,6 +23,7 @@ func (p *Plan) split() error {
 	pieces := make([]Piece, 0, len(p.Files))
 	var packedBytes int64 // in the open split; 0 if there is none
 	packBytes := p.block  // the open split is full with so many
+	// The work that no split has yet. packed makes splits smaller as it shrinks.
 	leftBytes := p.Bytes + int64(len(p.Files))*fileCostBytes
 	closeSplit := func() { packedBytes = 0 }
 	add := func(pc Piece, seq int32) {
@@ -43,6 +44,7 @@ func (p *Plan) split() error {
 		case f.Stream:
 			closeSplit()
 			p.Streams = append(p.Streams, int32(i))
+		// A large file has splits of its own. Each is about one block long.
 		case p.cuts(f.Bytes) && f.Codec == codec.None:
 			closeSplit()
 			seq := int32(0)
@@ -54,6 +56,7 @@ func (p *Plan) split() error {
 				add(Piece{int32(i), at, end}, seq)
 				at = end
 			}
+		// A small file, or a compressed one that one map decodes. Files in a row share a split.
 		default:
 			if packedBytes > 0 && packedBytes+cost > packBytes {
 				closeSplit()
@@ -71,6 +74,7 @@ func (p *Plan) split() error {
 		if i+1 < len(starts) {
 			end = int(starts[i+1])
 		}
+		// All pieces lie in one slice. It is cut up only now, because it has moved while it grew.
 		p.Splits[i].Pieces = pieces[starts[i]:end:end]
 	}
 	return nil
@@ -110,6 +114,7 @@ func (p *Plan) settleBlock() {
 		per := workBytes/int64(p.o.SplitsPerSlot*p.o.MapSlots) + 1
 		p.block = (min(max(per, minBlockBytes), maxBlockBytes) + 64<<10 - 1) &^ (64<<10 - 1)
 	}
+	// Each split costs memory in the plan and in the Ledger, however small its block is.
 	if least := p.Bytes / maxSplits; p.block < least {
 		p.block = (least + 1<<10 - 1) &^ (1<<10 - 1)
 		if p.o.BlockBytes > 0 {
@@ -157,6 +162,7 @@ func (p *Plan) check(f *File) error {
 	case found.Refused():
 		return errs.Inputf(shown(f.Path), "%w", found.Refusal())
 	case p.cuts(f.Bytes):
+		// Small files keep codec.None here; the reader recognises them by their first bytes.
 		f.Codec = found
 		f.Stream = found != codec.None && f.Bytes >= p.Bytes/int64(4*p.o.MapSlots)
 	}

@@ -30,6 +30,7 @@ type Stream struct {
 func (p *Plan) OpenStream(file int32, mem Memory) (*Stream, error) {
 	s := &Stream{plan: p, file: file, hold: hold{mem: mem}, decoders: p.decoders(mem)}
 	f := &p.Files[file]
+	// It stays nil for standard input that is no regular file.
 	var h *handle
 	var err error
 	switch f.kind {
@@ -39,6 +40,7 @@ func (p *Plan) OpenStream(file int32, mem Memory) (*Stream, error) {
 			h = &handle{path: f.Path, file: file}
 		}
 	case regular, regularStdin:
+		// A FIFO is not decoded ahead: its writer sets the pace, and reading ahead could block.
 		if m, ok := mem.(Sparer); ok {
 			s.decoders.Spare = m.Spare
 		}
@@ -67,6 +69,7 @@ func (p *Plan) ReopenStream(file int32, offset, length int64, mem Memory) (*Stre
 		return nil, err
 	}
 	s.src.from = offset
+	// The sum has overflowed: the range has no end.
 	if s.src.to = offset + length; s.src.to < offset {
 		s.src.to = math.MaxInt64
 	}
@@ -82,6 +85,8 @@ func (s *Stream) Next() bool {
 		b, err := s.src.next(&s.hold)
 		if err == nil {
 			s.block = jobs.Block{Path: s.plan.Files[s.file].Path, File: s.plan.first + s.file, Offset: b.off, Data: b.data, Last: b.last}
+			// Text counts here, and not stored bytes as in a Reader: the pieces of a stream are
+			// ranges of text.
 			s.doneBytes += int64(len(b.data))
 			s.hold.lend()
 			return true
@@ -116,6 +121,7 @@ func (s *Stream) Shed() { s.decoders.Shed() }
 // any time, and more than once.
 func (s *Stream) Close() error {
 	s.over = true
+	// A second call finds the file closed, which is no error.
 	if err := s.src.Close(); s.err == nil && !errors.Is(err, os.ErrClosed) {
 		s.err = err
 	}

@@ -94,6 +94,7 @@ func (s *scratch) add(name []byte, isDir bool) {
 	s.names = append(s.names, nameAt{binary.BigEndian.Uint64(first[:]), from, int32(len(s.text)), isDir})
 }
 
+// The first eight bytes stand in the element itself, so that most comparisons touch no text.
 func (s *scratch) sort() {
 	slices.SortFunc(s.names, func(a, b nameAt) int {
 		if a.first != b.first {
@@ -183,6 +184,9 @@ func (t *tree) next() (e errand, more int) {
 	return e, last
 }
 
+// do does one errand, and adds those that follow from it: first the batches of a folder with
+// many names, and when all its entries are known, the folders below it. The lock of the tree
+// is held only for that.
 func (t *tree) do(e errand, s *scratch) {
 	f := e.f
 	open := false // entries of f are still without attributes
@@ -205,16 +209,19 @@ func (t *tree) do(e errand, s *scratch) {
 	}
 	t.mu.running--
 	switch {
+	// All entries are known now, so the folders among them can be read.
 	case !open:
 		for _, b := range f.folders {
 			t.mu.todo = append(t.mu.todo, errand{f: b, list: true})
 		}
+	// Whoever takes the last of these batches completes the folder.
 	case e.list:
 		for from := 0; from < len(f.entries); from += batchNames {
 			t.mu.todo = append(t.mu.todo, errand{f: f, from: from, to: min(from+batchNames, len(f.entries))})
 			f.batches++
 		}
 	}
+	// With no errand left and none running, all wait for nothing: they wake up and end.
 	if len(t.mu.todo) > 0 || t.mu.running == 0 {
 		t.mu.wake.Broadcast()
 	}
@@ -228,6 +235,7 @@ func (t *tree) list(f *folder, s *scratch) (open bool) {
 		f.err = errs.Inputf(shown(f.path), "%w", errs.Cause(f.err))
 		return false
 	}
+	// The identity is taken from the open directory, which cannot be replaced any more.
 	if f.id, f.err = f.dir.id(); f.err == nil {
 		for up := f.above; up != nil && !f.leadsBack; up = up.above {
 			// A directory above that is the same one means a loop of links.
@@ -292,6 +300,7 @@ func (t *tree) names(f *folder, s *scratch) error {
 func (t *tree) stat(f *folder, entries []entry) {
 	for i := range entries {
 		e := &entries[i]
+		// Nothing but its identity is needed, which list takes from the open directory.
 		if e.mode.IsDir() {
 			continue
 		}
@@ -357,6 +366,8 @@ func (w *walker) gather(t *tree, named bool) error {
 	return nil
 }
 
+// folder adds the files of a tree that has been read, in the order of their paths. The
+// first error in that order is returned, not the first in time.
 func (w *walker) folder(f *folder) error {
 	switch {
 	case f.leadsBack:
@@ -375,6 +386,8 @@ func (w *walker) folder(f *folder) error {
 	return nil
 }
 
+// entry adds one name: a file, a folder with all below it, or the reason why it has no
+// attributes.
 func (w *walker) entry(e *entry) error {
 	switch {
 	case e.below == nil:

@@ -23,6 +23,7 @@ func statPath(path string) (stat, error) {
 	return st, nil
 }
 
+// statAt follows links. A relative name counts from the open directory dir.
 func statAt(dir int, name string) (stat, error) {
 	var st unix.Stat_t
 	for {
@@ -36,6 +37,7 @@ func statAt(dir int, name string) (stat, error) {
 	}
 }
 
+// statOf keeps only what the walk needs, because there is one for each file of a plan.
 func statOf(st *unix.Stat_t) stat {
 	return stat{
 		mode:  fileMode(st.Mode),
@@ -76,6 +78,8 @@ func fileMode(mode uint32) fs.FileMode {
 // of walking down their paths.
 type directory int
 
+// openDirectory opens a directory to list it. On file systems such as NFS a signal can
+// interrupt the call, so it is repeated.
 func openDirectory(path string) (directory, error) {
 	if err := disk.Fail(disk.Open); err != nil {
 		return 0, err
@@ -147,6 +151,7 @@ type rawFile int
 // openRegular opens a file that was regular by the plan.
 func openRegular(path string) (rawFile, error) { return openAt(unix.AT_FDCWD, path) }
 
+// openAt does not block: if the name has become a FIFO meanwhile, stat says so afterwards.
 func openAt(dir int, name string) (rawFile, error) {
 	if err := disk.Fail(disk.Open); err != nil {
 		return 0, err
@@ -171,6 +176,7 @@ func (f rawFile) read(buf []byte) (int, error) {
 	}
 }
 
+// pread leaves the place of the descriptor as it is, so that readers may share it.
 func (f rawFile) pread(buf []byte, at int64) (int, error) {
 	if err := disk.Fail(disk.Read); err != nil {
 		return 0, err
@@ -197,6 +203,7 @@ func (f rawFile) sizeIsMadeUp() bool {
 }
 
 func (f rawFile) close() error {
+	// The injected fault comes after the call, so that it leaks no descriptor.
 	err := unix.Close(int(f))
 	if err == nil {
 		err = disk.Fail(disk.Close)
@@ -275,6 +282,7 @@ func (d *near) open(path, next string) (rawFile, error) {
 	prefix := path[:i]
 	if prefix != d.prefix {
 		d.close()
+		// The directory has no other file to come, so opening it would only cost.
 		if !strings.HasPrefix(next, prefix) || strings.IndexByte(next[i:], '/') >= 0 {
 			return openRegular(path)
 		}

@@ -76,6 +76,7 @@ func (w *walker) stdin() error {
 	}
 	w.stdinNamed = true
 	// A library user may pass any reader; only a file can be divided.
+	// A terminal, a pipe and a socket stay streams.
 	if file, ok := w.o.Stdin.(*os.File); ok {
 		fi, err := file.Stat()
 		if err != nil {
@@ -98,12 +99,14 @@ func (w *walker) stdin() error {
 
 // take adds a path that exists. named is true if the user wrote it, false if it
 // was found in a directory or by a glob.
+// Each call of take either adds files to the plan, or counts what was left out, or fails.
 func (w *walker) take(path string, st stat, named bool) error {
 	switch st.mode.Type() {
 	case fs.ModeDir:
 		return w.gather(newTree(w, path), named)
 	case 0:
 		// False means only that it is not known: the plan then asks the system.
+		// Bits for group and others are left to the system, which knows all groups and ACLs.
 		mayRead := st.readable || st.ownerReads && st.owner == w.euid
 		w.plan.Files = append(w.plan.Files, File{Path: path, Bytes: st.bytes, id: st.id, ctimeNanos: st.ctimeNanos, Rereadable: true, mayRead: mayRead, named: named})
 		return nil
@@ -122,6 +125,7 @@ func (w *walker) take(path string, st stat, named bool) error {
 		return errs.Inputf(shown(path), "is a socket, not a file")
 	}
 	if st.mode&fs.ModeDevice != 0 {
+		// /dev/zero has no end, and reading a device may change it.
 		return errs.Inputf(shown(path), "is a device, not a file; use - for standard input")
 	}
 	return errs.Inputf(shown(path), "is neither a file nor a directory")

@@ -45,6 +45,8 @@ func (v *Values) Value() []byte {
 	return v.base[s.Off : uint64(s.Off)+uint64(s.Len) : uint64(s.Off)+uint64(s.Len)]
 }
 
+// refill gets the next values of the group, which replace those at hand. false: there are no
+// more.
 func (v *Values) refill() bool {
 	v.spans, v.i = v.spans[:0], 0
 	if v.more == nil || !v.more.Refill(v) {

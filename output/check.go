@@ -23,6 +23,7 @@ func openDirectory(spec Spec) (place, error) {
 	case !info.IsDir():
 		return nil, wrong(spec.Dir, "exists and is not a directory")
 	}
+	// The place is checked before what stands there: a wrong parent is the first cause.
 	if err := checkPlace(spec, spec.Dir, path, info); err != nil {
 		return nil, err
 	}

@@ -233,6 +233,7 @@ func swap(stage, path string) (old string, err error) {
 	if disk.Exchange(stage, path) == nil {
 		return stage, nil
 	}
+	// There is no exchange in this file system, so the name is free for a moment.
 	old = beside(path)
 	if err := disk.Move(path, old); err != nil {
 		return "", fmt.Errorf("output: %w", err)

@@ -281,6 +281,7 @@ func (p passer) ReadFrom(r io.Reader) (int64, error) {
 	if _, err := o.compare(a, nil); err != nil {
 		return 0, o.fail(err)
 	}
+	// The kernel copies without a look at the bytes, so there is nothing to hash.
 	n, err := o.sink.file.ReadFrom(r)
 	o.sink.advance(n)
 	a.turn.passed += n
@@ -297,6 +298,7 @@ func (a *attemptOutput) commit(bytes int64) error {
 		if err := a.spool.Seal(); err != nil {
 			return err
 		}
+		// The Part counts by itself, so a spool that has lost bytes cannot commit.
 		if held := a.spool.Bytes(); held != bytes {
 			return fmt.Errorf("output part %d: %d of %d bytes were kept", a.turn.index, held, bytes)
 		}
@@ -325,6 +327,7 @@ func (o *ordered) settle(a *attemptOutput, bytes int64) error {
 	case o.mu.err != nil:
 		return o.mu.err
 	}
+	// The first attempt to commit wins, whatever the Ledger knows by then.
 	t.done = a
 	for other := range t.attempts {
 		if other != a {
@@ -431,6 +434,7 @@ func (o *ordered) drain() error {
 		}
 		if err == nil {
 			delete(o.mu.queue, t.index)
+			// released may say so only now, when the bytes are out.
 			o.mu.turn++
 			o.mu.ended = o.mu.ended || verdict == jobs.EndJob
 		}
@@ -491,6 +495,7 @@ func (o *ordered) release(t *turn) (verdict jobs.Verdict, handed bool, err error
 	case o.parts.Releaser == nil:
 		return jobs.Continue, false, o.passWhole(a)
 	}
+	// The Releaser may stop reading at any byte; the rest of the part is then left out.
 	r := a.spool.NewReader()
 	defer r.Close()
 	verdict, err = o.parts.Releaser.Release(r, sinkWriter{o})

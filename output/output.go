@@ -263,6 +263,7 @@ func (t *Target) Part(i, n int) (*Part, error) {
 	if t.mu.state != started {
 		return nil, ErrAborted
 	}
+	// Sizes are known: each part has a place of its own, and none waits for another.
 	if t.mu.regions != nil {
 		w, err := t.mu.regions.part(i)
 		if err != nil {
@@ -351,6 +352,7 @@ func (t *Target) queue() *ordered {
 // cannot be made durable. If that result has replaced a file, it stays and the error says so.
 // publish runs under t.mu, so an Abort comes either before or after it.
 func (t *Target) Commit() error {
+	// Parts may still be passed on here, for as long as the reader of a pipe takes.
 	if err := t.finish(); err != nil {
 		return errors.Join(err, t.Abort())
 	}
@@ -363,6 +365,7 @@ func (t *Target) Commit() error {
 		t.mu.Unlock()
 		return errors.Join(err, t.Abort())
 	}
+	// From here on Abort does nothing, so settle may go on without the lock.
 	t.mu.state = committed
 	t.mu.Unlock()
 	return t.place.settle()
@@ -417,6 +420,7 @@ func (t *Target) Abort() error {
 	if r != nil {
 		r.abort()
 	}
+	// The place goes first: closing a device ends a write that holds the queue up.
 	err := t.place.abort()
 	if o != nil {
 		o.abort()

@@ -62,6 +62,7 @@ func (s *stdout) regular() (*disk.File, fs.FileInfo) {
 // start makes room in a pipe, so that its reader finds more each time it wakes up.
 func (s *stdout) start() error {
 	if f, ok := s.w.(*os.File); ok {
+		// Only a pipe has such a buffer. Failure changes nothing but speed.
 		if info, err := f.Stat(); err == nil && info.Mode()&fs.ModeNamedPipe != 0 {
 			growPipe(disk.Of(f), pipeBytes)
 		}

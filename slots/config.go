@@ -109,6 +109,7 @@ const (
 	defaultMaxTrackerFailures = 4
 )
 
+// withDefaults copies the pools, which belong to the caller, before it sets their weights.
 func (c Config) withDefaults() Config {
 	if c.MaxAttempts == 0 {
 		c.MaxAttempts = defaultMaxAttempts
@@ -125,6 +126,8 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
+// validate finds what would break the Ledger later. Users see the errors of workload files and
+// options first, so these are meant for drivers.
 func (c *Config) validate() error {
 	if len(c.Slots) == 0 {
 		return errors.New("slots: a ledger without slots")

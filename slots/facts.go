@@ -308,6 +308,8 @@ func (l *Ledger) killedAttempt(j *ledgerJob, a AttemptID) {
 	}
 }
 
+// failedAttempt counts a failure of a task that still runs. The task goes back to the queue
+// unless another attempt of it runs; the last failure that is allowed ends the job.
 func (l *Ledger) failedAttempt(j *ledgerJob, a AttemptID, at TrackerID) {
 	s := &j.side[a.Kind]
 	s.counts.Failed++

@@ -25,6 +25,7 @@ const batchHelp = `WORKLOAD is a YAML file of pools and jobs, or - for standard 
 
 Exit codes: 0 all results are complete and durable; 2 wrong usage or input, nothing was started; 3 a job failed (the others ran); 128 + the signal's number when interrupted.`
 
+// batchCommand declares mrlocal batch.
 func batchCommand() command {
 	// A batch is a real run, so it takes the flags of the engine. The flags of virtual time are
 	// those of sim alone.

@@ -22,6 +22,7 @@ import (
 // format is the number of the format. Other numbers are refused.
 const format = 2
 
+// The checksum finds a line that a crash has torn, and one that was edited by hand.
 const sumDigits = 8
 
 // first is the first line: what the outputs of the maps depend on.
@@ -84,6 +85,7 @@ func (j *Journal) read(plan *input.Plan) error {
 	if err := j.readHead(r, len(plan.Files)); err != nil {
 		return err
 	}
+	// The head of this run is equal to what stands in the file, so its length is known.
 	j.bytes, j.head = int64(len(j.head)), nil
 	line, err := r.ReadBytes('\n')
 	text, ok := textOf(line)
@@ -92,6 +94,7 @@ func (j *Journal) read(plan *input.Plan) error {
 	}
 	for ok {
 		j.bytes += int64(len(line))
+		// A line without its newline is the torn one at the end; textOf refuses it.
 		if line, err = r.ReadBytes('\n'); err != nil && !errors.Is(err, io.EOF) {
 			return j.refuse("its journal: %v", errs.Cause(err))
 		}
@@ -150,6 +153,7 @@ func (j *Journal) otherRun(was, now []byte) error {
 	if a.Format != b.Format {
 		return j.refuse("its journal has format %d, and this version of mrlocal reads %d; remove the directory to begin anew", a.Format, b.Format)
 	}
+	// Settings of this run go first; those that only the old run had are found after them.
 	for _, s := range slices.Concat(b.Settings, a.Settings) {
 		name, _, _ := strings.Cut(s, "=")
 		if x, y := valueOf(a.Settings, name), valueOf(b.Settings, name); x != y {
@@ -190,6 +194,7 @@ func (j *Journal) otherInput(was, now []byte) error {
 		why = fmt.Sprintf("it had %d bytes and has %d", a.Bytes, b.Bytes)
 	case a.ModNanos != b.ModNanos:
 		why = "it was written to since"
+	// Only the ctime or the inode differs here. The bytes that were sampled are the same.
 	case a.SampleHash == b.SampleHash:
 		why = "it was changed or replaced since, or its attributes were"
 	}

@@ -125,6 +125,7 @@ func Open(dir string, plan *input.Plan, r Run) (*Journal, error) {
 
 // open makes the head of this run and compares it with a journal that was found.
 func (j *Journal) open(settings []string, plan *input.Plan) (err error) {
+	// A directory among the inputs would change them: its files would be read next time.
 	for _, at := range []string{j.name, filepath.Dir(filepath.Clean(j.name))} {
 		if info, err := os.Stat(at); err == nil {
 			if in, is := plan.Directory(info); is {
@@ -177,6 +178,7 @@ func (j *Journal) Begin(d Division) error {
 		return j.failed(fs.ErrClosed)
 	}
 	name := filepath.Join(j.kept.Path, tempdir.JournalName)
+	// A journal is there whole or not at all: it is renamed when it is on disk.
 	if j.file, err = disk.OpenFile(name+".new", os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o600); err != nil {
 		return j.failed(err)
 	}
@@ -221,6 +223,8 @@ func (j *Journal) Commit(task int, out runs.Stored, c *report.Counters) error {
 		j.mu.err = fs.ErrClosed
 	}
 	if j.mu.err == nil {
+		// One write a record, at the place behind the last whole one, so that only the last record
+		// can be torn.
 		_, j.mu.err = j.file.WriteAt(line, j.bytes)
 	}
 	if j.mu.err != nil {
@@ -228,6 +232,7 @@ func (j *Journal) Commit(task int, out runs.Stored, c *report.Counters) error {
 	}
 	j.bytes += int64(len(line))
 	j.mu.committed++
+	// The path may be empty: then only the record needs a sync.
 	j.mu.unsynced = append(j.mu.unsynced, out.Path)
 	return nil
 }
@@ -236,6 +241,7 @@ func (j *Journal) Commit(task int, out runs.Stored, c *report.Counters) error {
 // rest to that thread: maps that commit meanwhile share its next turn. An error is that of the
 // next Commit.
 func (j *Journal) Sync() {
+	// The outputs are synced before the record, so that a record on disk has its output there.
 	for file, paths := j.unsynced(true); len(paths) > 0; file, paths = j.unsynced(false) {
 		var err error
 		for _, path := range paths {
@@ -307,6 +313,7 @@ func (j *Journal) Outputs(parts int, note func(string)) map[int]*Output {
 	for _, text := range lost {
 		note(text)
 	}
+	// No attempt commits before the job is submitted, so the lock is not needed yet.
 	j.mu.committed, j.maps = len(found), nil
 	return found
 }
@@ -331,6 +338,7 @@ func (j *Journal) Close(succeeded bool) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.mu.closed = true
+	// A directory that holds nothing of use is removed even if the run has failed.
 	begun := j.kept.Found || j.file != nil
 	var err error
 	if j.file != nil {

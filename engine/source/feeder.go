@@ -48,6 +48,7 @@ const mostFeeders = 4
 func NewPieces(limitBytes, blockBytes, aheadBytes int64, slots, streamJobs int) *Pieces {
 	feeders := min(streamJobs, mostFeeders)
 	count := slots + feeders
+	// The two chunks are those of pieceBytes. They too count in the eighth.
 	bytes := max(membudget.ChunkBytes, min(blockBytes, limitBytes/8/int64(count)-2*membudget.ChunkBytes))
 	return &Pieces{
 		bytes: bytes, count: count, most: count - feeders + 1, aheadBytes: aheadBytes,
@@ -83,6 +84,7 @@ func (p *Pieces) takeWindow(bytes, limitBytes int64, what string) error {
 		return nil
 	}
 	p.windows.Add(-bytes)
+	// What windows may take is no simple function of the bound, so larger bounds are tried.
 	enough := limitBytes>>20<<20 + 1<<20
 	for p.windowsBytes(enough) < taken {
 		enough += 1 << 20
@@ -119,8 +121,10 @@ type Feeder struct {
 	cancel  context.CancelCauseFunc
 	ctx     context.Context
 
-	stream      *input.Stream // the one being decoded
-	file        int32
+	stream *input.Stream // the one being decoded
+	// The index of that stream in the plan; -1: none was opened yet.
+	file int32
+	// Where the next piece begins in the decoded text.
 	offset      int64
 	lease       *membudget.Lease // of the piece being filled
 	tokensHeld  int              // by the piece being filled
@@ -198,6 +202,7 @@ func (f *Feeder) serve(announce func(s Source)) error {
 	streams := f.plan.Streams
 	for i := range f.plan.Splits {
 		split := &f.plan.Splits[i]
+		// Streams that stand before this split in the input come first.
 		for len(streams) > 0 && streams[0] < split.Order.File {
 			if err := f.decode(streams[0], announce); err != nil {
 				return err
@@ -262,6 +267,7 @@ func (f *Feeder) piece(file int32) (*Held, error) {
 		f.stream, f.file, f.offset = stream, file, 0
 	}
 	f.tokensHeld, f.besideBytes = 0, 0
+	// The token comes before the lease, so that no memory is held while tokens are short.
 	if err := f.takeTokens(1); err != nil {
 		return nil, err
 	}
@@ -280,6 +286,7 @@ func (f *Feeder) piece(file int32) (*Held, error) {
 		p.bytes += int64(len(b.Data))
 	}
 	f.offset += p.bytes
+	// The closure may run on another goroutine, when these fields are those of a later piece.
 	held, beside := f.tokensHeld, f.besideBytes
 	p.free = func() { f.giveTokens(held); f.pieces.windows.Add(-beside) }
 	if err := f.stream.Err(); err != nil {
@@ -300,6 +307,8 @@ func (f *Feeder) piece(file int32) (*Held, error) {
 // takeTokens waits until the piece being filled holds n tokens.
 func (f *Feeder) takeTokens(n int) error {
 	for ; f.tokensHeld < n; f.tokensHeld++ {
+		// Two feeders could each hold half of the tokens and wait for the rest. Only one at a time
+		// may want many (giants).
 		if err := take(f.ctx, f.pieces.tokens); err != nil {
 			f.giveTokens(f.tokensHeld)
 			f.tokensHeld = 0
@@ -371,6 +380,7 @@ func (m feedMemory) Get(n int) (*membudget.Chunk, error) {
 			f.besideBytes += extraBytes
 		}
 	}
+	// Where the lease cannot grow, the record gets memory of its own below.
 	c, err := Memory{f.lease}.Get(n)
 	var room *RoomError
 	if !errors.As(err, &room) {
@@ -389,6 +399,7 @@ func (m feedMemory) Get(n int) (*membudget.Chunk, error) {
 		extra.Close()
 		return nil, room
 	}
+	// The chunk and what was charged for it now belong to the piece, and leave with it.
 	extra.Transfer(f.lease, c)
 	extra.Close()
 	return c, nil

@@ -33,6 +33,7 @@ type sampler struct {
 	inBytes, outBytes int64 // of the blocks, and of all records that the mapper made of them
 }
 
+// Emit implements jobs.Emitter. key is borrowed, so add copies it.
 func (s *sampler) Emit(key, value []byte) {
 	s.outBytes += int64(len(key) + len(value) + recordHeaderBytes)
 	s.add(key)
@@ -43,6 +44,7 @@ func (s *sampler) Take(b jobs.Block, spans []jobs.Span) {
 	for _, span := range spans {
 		s.outBytes += int64(span.Len) + recordHeaderBytes
 	}
+	// One place gives no more than its share of the keys, however short its records are.
 	step := max(1, len(spans)/max(1, s.limit-len(s.keys)))
 	for i := 0; i < len(spans); i += step {
 		record := b.Data[spans[i].Off : spans[i].Off+spans[i].Len]
@@ -118,6 +120,7 @@ func CutsOf(cuts [][]byte, m, maps int) [][]byte {
 		if end-i < 2 || end == len(cuts) || !isNext(cuts[end], cuts[i]) {
 			continue
 		}
+		// The slice of the job is shared by all maps; a copy is made only if a key is divided.
 		if &own[0] == &cuts[0] {
 			own = slices.Clone(cuts)
 		}

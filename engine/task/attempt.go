@@ -141,6 +141,7 @@ var ErrKilled = errors.New("killed")
 // Kill asks the attempt to stop. It may be called from any goroutine.
 func (a *SlotAttempt) Kill() {
 	a.stopped.Store(true)
+	// Readers of ctx find this cause; loops that only want a flag read stopped.
 	a.cancel(ErrKilled)
 }
 
@@ -222,6 +223,8 @@ func (a *SlotAttempt) begin(user any) {
 // charge counts memory of user code against the lease. It leaves what the kvbuffer
 // and the blocks need at least.
 func (a *SlotAttempt) charge(bytes int64) bool {
+	// User code is refused memory before the kvbuffer is: it can do without, for instance by
+	// emitting what it has folded.
 	keep := a.roomBytes + spill.LeastBytes + OverheadBytes
 	if short := bytes + keep - a.lease.Available(); short > 0 && !a.lease.Grow(short) {
 		return false
@@ -232,6 +235,7 @@ func (a *SlotAttempt) charge(bytes int64) bool {
 // tick notes a sign of life, and that doneBytes of totalBytes are done.
 func (a *SlotAttempt) tick(doneBytes, totalBytes int64) {
 	a.Beat.Add(1)
+	// The input of a map with reduces is two thirds of its progress (third).
 	whole := int64(1_000_000)
 	if a.ID.Kind == slots.Map && !a.Job.MapOnly() {
 		whole = 2 * third
@@ -250,6 +254,7 @@ func (a *SlotAttempt) withRoom(body func() error) error {
 		return err
 	}
 	defer a.LeaveFDs()
+	// A giant piece of a stream may leave less than a usual floor.
 	floorBytes := min(a.Env.FloorBytes, a.Env.Budget.Limit()-a.heldBytes)
 	for {
 		a.Waiting.Store(true)
@@ -276,6 +281,7 @@ func (a *SlotAttempt) withRoom(body func() error) error {
 			need = a.mostBytes() // the kvbuffer may hold, and spill, more records of that size
 		}
 		floorBytes, a.roomBytes = max(floorBytes, need), room
+		// The attempt begins anew, so what the first try has counted must not count twice.
 		a.Counters = report.Counters{}
 	}
 }

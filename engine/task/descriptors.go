@@ -20,6 +20,7 @@ const (
 // they are too few for all slots at once, attempts wait for a turn.
 func (e *Env) DivideFDs(slotCount int) {
 	free := machine.FDLimit() - reservedFDs
+	// One attempt may always run, even if the limit leaves it fewer than it wants.
 	atOnce := max(1, min(slotCount, free/fdsOfAttempt))
 	e.FDsPerTask = max(fdsOfAttempt, free/atOnce)
 	if atOnce < slotCount {

@@ -61,6 +61,7 @@ func (j *SharedJob) PassesThrough() (jobs.Column, bool) {
 func (j *SharedJob) openPart(a *SlotAttempt) (Part, error) {
 	if !j.MapOnly() {
 		if column, ok := j.PassesThrough(); ok {
+			// The first reduce comes here after its copy phase, so all map outputs are known.
 			j.sizesOnce.Do(func() { j.sizesErr = j.Sink.Sizes(j.partSizes(column)) })
 			if j.sizesErr != nil {
 				return nil, j.sizesErr
@@ -75,6 +76,7 @@ func (j *SharedJob) partSizes(column jobs.Column) []int64 {
 	sizes := make([]int64, j.Parts)
 	for p := range sizes {
 		records, keyBytes, valueBytes := j.Shuffle.PartBytes(p)
+		// Each line ends with its delimiter, one byte a record.
 		sizes[p] = records + keyBytes
 		if column == jobs.ValueColumn {
 			sizes[p] = records + valueBytes

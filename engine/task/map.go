@@ -164,6 +164,7 @@ func (a *SlotAttempt) mapBlocks(in source.Blocks, totalBytes int64, each func(in
 			a.readFromDisk(b.ConsumedBytes - readBytes)
 			readBytes = b.ConsumedBytes
 		}
+		// Records are counted by delimiters, one pass a block, and not by what the mapper finds.
 		a.Counters.MapInputRecords += countRecords(b.Data, delim)
 		a.Counters.MapInputBytes += int64(len(b.Data))
 		if err := each(b); err != nil {

@@ -13,11 +13,12 @@ import (
 // attempt's thread.
 type measures struct {
 	phases [slots.PhaseHeld + 1]report.Usage
-	now    slots.Phase
-	begun  time.Time
-	cpu    time.Duration // of the thread and the helpers, when the phase began
-	read   int64
-	wrote  int64
+	// The fields from here on are the readings at the start of the phase.
+	now   slots.Phase
+	begun time.Time
+	cpu   time.Duration // of the thread and the helpers, when the phase began
+	read  int64
+	wrote int64
 }
 
 // Usage returns what the attempt has used in each phase, and ends the last phase.
@@ -32,6 +33,7 @@ func (a *SlotAttempt) measure(next slots.Phase) {
 	m := &a.measured
 	cpu, read := machine.ThreadCPU()+time.Duration(a.helperCPU.Load()), a.Counters.MapInputBytes+a.CopyBytes
 	wrote := a.spilledBytes.Load() + a.Counters.OutputBytes
+	// An attempt that runs twice for want of memory enters a phase twice, so usage adds up.
 	if m.now != slots.PhaseNone {
 		u := &m.phases[m.now]
 		u.Attempts = 1

@@ -49,6 +49,7 @@ func (b *bandwidth) takes(bytes int64) time.Duration {
 
 // settle brings the line up to the present. b.mu is held.
 func (b *bandwidth) settle() {
+	// Since free nothing was read, so writes went through in that time.
 	if now := time.Now(); b.mu.free.Before(now) {
 		b.mu.written = max(0, b.mu.written-now.Sub(b.mu.free))
 		b.mu.free = now
@@ -141,6 +142,7 @@ func (a *SlotAttempt) written() {
 	if a.Env.Pace == nil || a.Env.Pace.disk == nil || a.onDisk.Load() == 0 {
 		return
 	}
+	// Another attempt may read meanwhile, and reads go first, so the time is asked again.
 	for a.ctx.Err() == nil {
 		d := time.Until(a.Env.Pace.disk[a.Tracker].flushed())
 		if d < leastPause {
@@ -180,6 +182,7 @@ func (a *SlotAttempt) drag(least time.Duration) {
 	if a.Stretch <= 1 {
 		return
 	}
+	// Sleep of this function and of throttled lines is no work, and is not stretched.
 	worked := time.Since(a.workingAt) - a.pausedFor
 	if owed := time.Duration(float64(worked)*(a.Stretch-1)) - a.dragged; owed >= least {
 		before := a.pausedFor

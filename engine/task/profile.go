@@ -32,6 +32,7 @@ func (a *SlotAttempt) Profiled(work func() error) error {
 	a.profile = &profiled{ctx: pprof.WithLabels(ctx, pprof.Labels("slot", slot, "job", a.Job.Spec.Name, "kind", kind))}
 	defer func() {
 		a.profile.region.End()
+		// The thread goes on with attempts of other jobs.
 		pprof.SetGoroutineLabels(context.Background())
 	}()
 	a.profile.enter(kind)

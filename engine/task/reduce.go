@@ -145,6 +145,7 @@ func (a *SlotAttempt) reduceGroups(m *runs.Merge, reducer jobs.Reducer, text *te
 			if err := reducer.Reduce(m.Key(), m.Values(), text); err != nil {
 				return err
 			}
+			// Values.Next looks for a kill too, so a long group does not hide one.
 			if n++; n%1024 == 0 && !a.alive(n, text) {
 				break
 			}

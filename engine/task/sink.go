@@ -68,6 +68,7 @@ type spoolPart struct {
 
 // Commit keeps the spool, if no other attempt of the task has committed.
 func (p *spoolPart) Commit() error {
+	// Sealing writes what is left, outside of the lock.
 	if err := p.Seal(); err != nil {
 		p.Release()
 		return err
@@ -82,6 +83,7 @@ func (p *spoolPart) Commit() error {
 	return nil
 }
 
+// It may follow a failed Commit: a second Release does nothing.
 func (p *spoolPart) Abort() { p.Release() }
 
 // Discard is a Sink that throws the output away. The zero value is ready.

@@ -32,6 +32,8 @@ func newTextOut(a *SlotAttempt, w io.Writer) (*textOut, error) {
 // the TAB with it.
 func (t *textOut) Emit(key, value []byte) {
 	t.records++
+	// Two bytes are for TAB and delimiter. A record longer than the buffer goes through put in
+	// parts.
 	if cap(t.buf)-len(t.buf) < len(key)+len(value)+2 {
 		t.put(key)
 		if key != nil && value != nil {
@@ -82,6 +84,7 @@ func (t *textOut) flush() error {
 		n, t.err = t.w.Write(t.buf)
 		t.bytes += int64(n)
 	}
+	// After an error the text is dropped: the attempt fails with t.err, and its part goes.
 	t.buf = t.buf[:0]
 	return t.err
 }

@@ -23,6 +23,7 @@ func (c Codec) AheadBytes(goroutines int) int64 {
 	return demands[c].first + demands[c].more*int64(goroutines-2)
 }
 
+// mostHelpers bounds the goroutines of one file, whatever memory there is.
 const mostHelpers = 64
 
 // unit is a part of a compressed file that can be decoded without the parts before
@@ -33,7 +34,8 @@ type unit struct {
 	stored  []byte
 	text    []byte
 	ok      bool // text is all of the unit; false: the reader decodes it itself
-	done    chan struct{}
+	// One element is buffered, so a helper never waits for the reader.
+	done chan struct{}
 }
 
 // ahead decodes units on goroutines of its own, while the reader hands out the text
@@ -60,12 +62,14 @@ func (a *ahead) start(d demand, spare func(int64) (func(), bool), run func(work 
 	if !ok {
 		return false
 	}
+	// The queue holds one unit more than there are helpers (wants), so a send never blocks.
 	*a = ahead{moreBytes: d.more, spare: spare, run: run, work: make(chan *unit, mostHelpers+1), release: []func(){release}}
 	a.help()
 	a.help()
 	return true
 }
 
+// help starts one helper. close waits for it.
 func (a *ahead) help() {
 	a.helpers++
 	a.ended.Add(1)
@@ -81,6 +85,7 @@ func (a *ahead) wants() bool {
 	if a.work == nil {
 		return false
 	}
+	// One unit a helper, and one that waits, so that no helper idles between two of them.
 	if len(a.queue) <= a.helpers {
 		return true
 	}
@@ -113,6 +118,7 @@ func (a *ahead) hand(u *unit) {
 
 // pop waits for the first unit of the queue and returns it.
 func (a *ahead) pop() *unit {
+	// The reader waits for the oldest unit: text is handed out in the order of the file.
 	u := a.queue[0]
 	a.queue = a.queue[1:]
 	<-u.done
@@ -135,6 +141,7 @@ func (a *ahead) close() {
 	}
 	close(a.work)
 	a.ended.Wait()
+	// The reader still walks through these units, and decodes each of them itself.
 	for _, u := range a.queue {
 		<-u.done
 		u.ok, u.text = false, nil

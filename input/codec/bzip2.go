@@ -33,6 +33,7 @@ type bzip2Reader struct {
 	crc    uint32 // of its blocks so far
 	err    error
 
+	// The scan runs ahead of the reader by at most a block for each helper.
 	scanned   int64 // magics are found up to this byte
 	open      int64 // the last magic of a block found, in bits, whose end is not found; -1: none
 	scanLevel byte  // of the stream at that place
@@ -57,6 +58,7 @@ const (
 // errBlockEnd ends a bzip2Source behind one block.
 var errBlockEnd = errors.New("the block ends")
 
+// reset begins another file. The buffer is kept, and so is ahead, which its owner starts.
 func (x *bzip2Reader) reset(src io.Reader) {
 	x.src, x.srcErr, x.buf, x.base, x.at, x.begun, x.err = src, nil, x.buf[:0], 0, 0, false, nil
 	x.scanned, x.open, x.scanLevel = 0, -1, '9'
@@ -67,6 +69,7 @@ func (x *bzip2Reader) reset(src io.Reader) {
 func (x *bzip2Reader) Read(p []byte) (int, error) {
 	for x.err == nil && len(p) > 0 {
 		switch {
+		// Text of a helper. When it is used up, the reader stands behind the block.
 		case x.unit != nil:
 			if n := copy(p, x.unit.text[x.sent:]); n > 0 {
 				x.sent += n
@@ -76,6 +79,7 @@ func (x *bzip2Reader) Read(p []byte) (int, error) {
 			x.ahead.idle, x.unit = append(x.ahead.idle, x.unit), nil
 		case x.block != nil:
 			n, err := x.block.Read(p)
+			// No byte may be asked for behind the block, where another block or the end follows.
 			if n > 0 {
 				x.source.ended = true // a block is read whole before its first byte comes out
 			}
@@ -108,6 +112,7 @@ func (x *bzip2Reader) next() error {
 	crc, err := x.bits(x.at+bzip2MagicBits, 32)
 	switch {
 	case magic == bzip2BlockBits && err == nil:
+		// The sum of a stream is made of the sums of its blocks, which stand behind their magics.
 		x.crc = (x.crc<<1 | x.crc>>31) ^ uint32(crc)
 		x.begin()
 		return nil
@@ -118,6 +123,7 @@ func (x *bzip2Reader) next() error {
 	case x.crc != uint32(crc):
 		return bzip2.StructuralError("file checksum mismatch")
 	}
+	// A stream is padded to a whole byte.
 	x.at = (x.at + bzip2MagicBits + 32 + 7) &^ 7
 	return x.header(false)
 }
@@ -155,6 +161,7 @@ func (x *bzip2Reader) header(first bool) error {
 
 // begin takes the unit of the block at hand, or begins to decode the block.
 func (x *bzip2Reader) begin() {
+	// Units before this place began at a magic by chance, inside of a block.
 	for len(x.ahead.queue) > 0 && x.ahead.queue[0].at <= x.at {
 		u := x.ahead.pop()
 		if u.at == x.at && u.ok {
@@ -186,6 +193,7 @@ func (x *bzip2Reader) endBlock() error {
 
 // hand finds units and hands them to the helpers.
 func (x *bzip2Reader) hand() {
+	// The reader may have decoded a block itself, and overtaken the scan.
 	if x.scanned < x.at/8 {
 		x.scanned = x.at / 8
 	}
@@ -197,6 +205,7 @@ func (x *bzip2Reader) hand() {
 		if !ok {
 			return
 		}
+		// A longer range is no block of bzip2, or a bad one. The reader finds out which.
 		if x.open >= 0 && at-x.open <= 8*mostBlockBytes {
 			x.ahead.hand(x.cut(x.open, at))
 		}
@@ -213,6 +222,7 @@ func (x *bzip2Reader) hand() {
 
 // scan returns the next magic behind those that it has found.
 func (x *bzip2Reader) scan() (at int64, magic uint64, ok bool) {
+	// This bounds the buffer, which holds the file from the reader's place to the scan's.
 	most := x.at/8 + int64(x.ahead.helpers+2)*mostBlockBytes
 	for x.scanned < most {
 		x.fill(x.scanned + bzip2ScanBytes)
@@ -233,6 +243,7 @@ func (x *bzip2Reader) scan() (at int64, magic uint64, ok bool) {
 		if len(data) < 8 {
 			break
 		}
+		// A magic with the bits before it spans up to seven bytes; the tail is searched again.
 		x.scanned += int64(len(data)) - 7
 	}
 	return 0, 0, false
@@ -252,6 +263,8 @@ var bzip2Third = func() (is [256]bool) {
 }()
 
 // cut makes a unit of the block between two magics: a stream of its own.
+// The block moves to a byte boundary, because its decoder reads a stream from a whole
+// byte on. The stream's own checksum is that of its only block.
 func (x *bzip2Reader) cut(at, end int64) *unit {
 	u := x.ahead.take()
 	u.at, u.end = at, end
@@ -286,6 +299,8 @@ func (x *bzip2Reader) fill(end int64) bool {
 		if x.srcErr != nil {
 			return false
 		}
+		// Bytes before the reader are dropped, but only when half of the buffer is free by that.
+		// Each byte is so moved once at most on average.
 		if done := x.at/8 - x.base; len(x.buf) == cap(x.buf) && done > int64(len(x.buf)/2) {
 			x.buf = x.buf[:copy(x.buf, x.buf[done:])]
 			x.base += done
@@ -332,6 +347,7 @@ func (s *bzip2Source) ReadByte() (byte, error) {
 		return [...]byte{'B', 'Z', 'h', s.x.level}[s.head-1], nil
 	}
 	b, err := s.x.bits(s.at, 8)
+	// The file has no whole byte left. Zero bits fill it up; the decoder finds the true end.
 	if left := 8 - uint(s.at%8); err == io.ErrUnexpectedEOF && left < 8 {
 		b, err = s.x.bits(s.at, left) // the last bits of the file
 		b <<= 8 - left
@@ -360,6 +376,7 @@ func bzip2Help(work <-chan *unit) {
 		r := bzip2.NewReader(h)
 		for {
 			n, err := r.Read(buf)
+			// The unit is not what it seemed, or its text is too long for the memory asked for.
 			if err != nil || len(h.unit.text)+n > mostBlockTextBytes {
 				h.finish(false)
 				break
@@ -369,6 +386,7 @@ func bzip2Help(work <-chan *unit) {
 	}
 }
 
+// finish gives the unit back to the reader. From here on the helper does not touch it.
 func (h *bzip2Helper) finish(ok bool) {
 	if u := h.unit; u != nil {
 		h.unit = nil

@@ -36,6 +36,7 @@ type Decoders struct {
 	// they have ended. It never waits. If Spare is nil, no goroutine is started.
 	Spare func(bytes int64) (release func(), ok bool)
 
+	// One buffer for all files. It may hold bytes behind the end of what a decoder has read.
 	buf     *bufio.Reader
 	stored  stored
 	codec   Codec // of the open file
@@ -64,6 +65,7 @@ type stored struct {
 }
 
 // Read passes through and counts. ended is set at the end of the file only.
+// A decoder that stops before the end of its file leaves ended unset.
 func (s *stored) Read(p []byte) (int, error) {
 	n, err := s.r.Read(p)
 	s.bytes += int64(n)
@@ -88,10 +90,12 @@ func (d *Decoders) Open(r io.Reader, asIs bool) (io.Reader, error) {
 		d.Shed()
 		return d.buf, nil
 	}
+	// A file shorter than HeadBytes ends here with io.EOF, and its head is what there is.
 	head, err := d.buf.Peek(HeadBytes)
 	if err != nil && err != io.EOF {
 		return nil, err
 	}
+	// The helpers of the file before must end first: they count in the memory that is asked for.
 	d.codec = detect(head)
 	d.Shed()
 	switch d.codec {
@@ -109,6 +113,7 @@ func (d *Decoders) Open(r io.Reader, asIs bool) (io.Reader, error) {
 			x.reset(d.buf)
 			return x, d.window(Bzip2, freeWindowBytes)
 		}
+		// The decoder's table has 900,000 entries of 4 bytes at most.
 		return bzip2.NewReader(d.buf), d.window(Bzip2, 4<<20)
 	case Zstd:
 		window := zstdWindow(head)
@@ -216,11 +221,14 @@ func (d *Decoders) window(codec Codec, bytes int64) error {
 	if bytes <= w.bytes {
 		return nil
 	}
+	// The decoder that the old charge was for is gone, or grows into the new one.
 	w.free()
 	err := fmt.Errorf("a decoder's window of %d bytes is larger than 8 MiB", bytes)
 	if d.Charge != nil {
 		w.release, err = d.Charge(bytes)
 	}
+	// A window that every decoder must accept is taken without the charge, so that memory
+	// pressure alone never makes a file unreadable.
 	if err != nil && bytes > freeWindowBytes {
 		return &refusedError{err}
 	}
@@ -279,6 +287,7 @@ func (d *Decoders) Close() {
 	for codec := range d.windows {
 		d.windows[codec].free()
 	}
+	// The Decoders may be used again, and then make their decoders anew.
 	*d = Decoders{Charge: d.Charge, Spare: d.Spare}
 }
 
@@ -316,6 +325,7 @@ func (g *gzipMembers) reset() (err error) {
 		err = io.ErrUnexpectedEOF
 	}
 	if err == nil {
+		// Members end one by one, so that what follows the last one can be judged here.
 		g.zr.Multistream(false)
 	}
 	return err

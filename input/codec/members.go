@@ -20,7 +20,9 @@ type membersReader struct {
 	srcErr error  // how src ended
 	buf    []byte // of the file; from at on, it is behind all units
 	at     int
-	cut    func(stored []byte) int
+	// How many bytes at the start of stored are a unit; 0: none, or more bytes are needed.
+	cut func(stored []byte) int
+	// Makes the decoder that goes on behind the units, on the reader's goroutine.
 	serial func(rest io.Reader) (io.Reader, error)
 	last   bool // no more units are cut
 	unit   *unit
@@ -61,16 +63,20 @@ func (m *membersReader) next() error {
 	var stored [][]byte
 	if len(m.ahead.queue) > 0 {
 		u := m.ahead.pop()
+		// The text of a unit is handed out only after all units before it.
 		if u.ok {
 			m.unit, m.sent = u, 0
 			return nil
 		}
 		stored = append(stored, u.stored)
 	}
+	// Later units may have been decoded well. They are decoded again, so that an error comes
+	// after the same bytes as without helpers.
 	for len(m.ahead.queue) > 0 {
 		stored = append(stored, m.ahead.pop().stored)
 	}
 	stored = append(stored, m.buf[m.at:])
+	// From here on no helper reads the stored bytes of a unit.
 	m.ahead.close()
 	if m.at == len(m.buf) && len(stored) == 1 && m.srcErr == io.EOF {
 		return io.EOF
@@ -85,6 +91,7 @@ func (m *membersReader) next() error {
 // is none. It reads little at a time, so that small units are handed out early. What
 // the file ends with may be whole members too; alone, it is not worth a helper.
 func (m *membersReader) unitBytes() int {
+	// Each round looks at twice as many bytes, so that all rounds together cost twice the last.
 	for most := 2 * leastStoredBytes; ; most *= 2 {
 		m.fill(most)
 		stored := m.buf[m.at:]
@@ -103,6 +110,7 @@ func (m *membersReader) unitBytes() int {
 // fill reads until buf has so many bytes that are in no unit.
 func (m *membersReader) fill(bytes int) {
 	const leastBytes = 1 << 20 // so that bytes move to the front of buf rarely
+	// Units have copies of their own, so the bytes before at are free.
 	if cap(m.buf)-m.at < bytes {
 		m.buf, m.at = m.buf[:copy(m.buf, m.buf[m.at:])], 0
 		m.buf = slices.Grow(m.buf, max(bytes, leastBytes)-len(m.buf))
@@ -146,6 +154,7 @@ func cutGzip(stored []byte) int {
 		}
 		at += i
 		flags, level, system := stored[at+3], stored[at+8], stored[at+9]
+		// The reserved flags are 0, and the other two bytes have few values (RFC 1952, 2.3.1).
 		if flags < 0x20 && (level == 0 || level == 2 || level == 4) && (system < 14 || system == 255) {
 			return at
 		}
@@ -157,6 +166,7 @@ func cutGzip(stored []byte) int {
 const roomBytes = 4 << 10
 
 // helpGzip decodes units of gzip members.
+// Four times the stored bytes is room for usual text; unzip grows it where that is too little.
 func helpGzip(work <-chan *unit) {
 	var zr gzip.Reader
 	for u := range work {
@@ -180,6 +190,7 @@ func unzip(zr *gzip.Reader, stored, dst []byte) (text []byte, ok bool) {
 			if err == io.EOF {
 				break
 			}
+			// More text than this was not charged for. The reader decodes such a unit itself.
 			if err != nil || len(dst) > mostTextBytes {
 				return dst, false
 			}
@@ -194,6 +205,7 @@ func cutZstd(stored []byte) int {
 	at, text := 0, uint64(0)
 	for at < leastStoredBytes && at < len(stored) {
 		n, size, ok := zstdFrame(stored[at:])
+		// A frame that does not tell its size counts as 0 here; DecodeAll then keeps to the limit.
 		if text += size; !ok || text > mostTextBytes {
 			break
 		}
@@ -212,6 +224,7 @@ func zstdFrame(stored []byte) (n int, textBytes uint64, ok bool) {
 	}
 	n = h.HeaderSize
 	if h.Skippable {
+		// The bound keeps the sum an int. Such a frame is longer than any unit anyway.
 		n += int(min(h.SkippableSize, math.MaxInt32))
 		return n, 0, n <= len(stored)
 	}
@@ -238,6 +251,7 @@ func zstdFrame(stored []byte) (n int, textBytes uint64, ok bool) {
 // so many bytes.
 func helpZstd(windowBytes uint64) func(work <-chan *unit) {
 	return func(work <-chan *unit) {
+		// The limit of DecodeAll is the capacity of its buffer, so no text beyond it is allocated.
 		zr, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(windowBytes), zstd.WithDecodeAllCapLimit(true))
 		if err == nil {
 			defer zr.Close()

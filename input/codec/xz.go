@@ -31,9 +31,10 @@ type xzReader struct {
 
 	streams int // number of streams so far
 	open    bool
-	flags   [2]byte        // of the open stream
-	blocks  uint64         // of the open stream
-	sizes   *xxhash.Digest // of its blocks
+	flags   [2]byte // of the open stream
+	blocks  uint64  // of the open stream
+	// The index at the end of a stream repeats these sizes. A file may have millions of blocks.
+	sizes *xxhash.Digest // of its blocks
 
 	block     *lzma.Reader2 // nil if no block is open
 	header    xzBlock
@@ -60,6 +61,7 @@ type counting struct {
 	n int64
 }
 
+// Read and ReadByte are both counted: the decoder of a block uses both.
 func (c *counting) Read(p []byte) (int, error) {
 	n, err := c.Reader.Read(p)
 	c.n += int64(n)
@@ -88,10 +90,13 @@ func inside(err error) error {
 	return err
 }
 
+// reset begins another file. The charge for a dictionary stays with the Decoders.
 func (x *xzReader) reset(src *bufio.Reader) {
 	*x = xzReader{src: counting{Reader: src}, window: x.window}
 }
 
+// Read implements io.Reader. Text of a block is handed out before its check is known; a
+// bad check is the error of the call that comes to the end of the block.
 func (x *xzReader) Read(p []byte) (int, error) {
 	for x.err == nil {
 		if x.block == nil {
@@ -134,6 +139,7 @@ func (x *xzReader) next() error {
 func (x *xzReader) openStream() error {
 	var head [12]byte
 	for {
+		// Four bytes tell padding from a header, because padding comes in groups of four.
 		if _, err := io.ReadFull(&x.src, head[:4]); err != nil {
 			if x.streams == 0 {
 				return inside(err)
@@ -158,6 +164,7 @@ func (x *xzReader) openStream() error {
 	}
 	x.flags = [2]byte(head[6:])
 	switch x.check = nil; x.flags {
+	// No check.
 	case [2]byte{0, 0}:
 	case [2]byte{0, 1}:
 		x.check = crc32.NewIEEE()
@@ -176,6 +183,7 @@ func (x *xzReader) openStream() error {
 // openBlock reads the header of a block. first is its first byte: its length in
 // words of four bytes, minus 1.
 func (x *xzReader) openBlock(first byte) error {
+	// The longest header has 256 words.
 	var buf [1024]byte
 	head := buf[:4*(int(first)+1)]
 	head[0] = first
@@ -217,6 +225,7 @@ func parseXZBlock(head []byte) (b xzBlock, err error) {
 		rest = rest[length:]
 		return int64(n)
 	}
+	// The order of the numbers is fixed: stored size, then size of the text.
 	if flags&0x40 != 0 {
 		b.stored = number()
 	}
@@ -227,6 +236,7 @@ func parseXZBlock(head []byte) (b xzBlock, err error) {
 	switch {
 	case err != nil:
 		return b, err
+	// The low two bits count further filters, and the other four are reserved.
 	case flags&0x3f != 0 || filter != xzLZMA2:
 		return b, &refusedError{errors.New("filters before LZMA2 are not supported")}
 	case properties != 1 || len(rest) < 1:
@@ -249,6 +259,7 @@ func (x *xzReader) closeBlock() error {
 		return errXZ("size of a block")
 	}
 	var tail [3 + sha256.Size]byte
+	// The data is padded to a multiple of four bytes. Its check is not part of that.
 	padding, length := int(-stored&3), 0
 	if x.check != nil {
 		length = x.check.Size()
@@ -272,6 +283,7 @@ func (x *xzReader) closeBlock() error {
 	}
 	x.block = nil
 	x.blocks++
+	// The index counts a block without its padding.
 	x.addSizes(uint64(x.headBytes+stored+int64(length)), uint64(x.decoded))
 	return nil
 }
@@ -290,6 +302,7 @@ func (x *xzReader) addSizes(stored, decoded uint64) {
 func (x *xzReader) closeStream() error {
 	found := x.sizes.Sum64()
 	x.sizes.Reset()
+	// The first byte, a zero, was read by next and belongs to the index.
 	index := xzIndex{src: &x.src, crc: crc32.ChecksumIEEE([]byte{0}), n: 1}
 	count, err := index.number()
 	if err == nil && count != x.blocks {
@@ -302,6 +315,7 @@ func (x *xzReader) closeStream() error {
 		}
 		x.addSizes(stored, decoded)
 	}
+	// The index is padded with zeros to a multiple of four bytes.
 	for err == nil && index.n%4 != 0 {
 		var zero byte
 		if zero, err = index.ReadByte(); zero != 0 {

@@ -20,6 +20,8 @@ type regionMemory struct {
 	huge   bool
 }
 
+// open maps room for so many chunks, aligned to huge pages. No page is resident before it is
+// touched, so the mapping costs address space alone.
 func (m *regionMemory) open(chunks int) error {
 	bytes := chunks * ChunkBytes
 	mapped, err := unix.Mmap(-1, 0, bytes+hugeBytes, protection, mapping)
@@ -40,6 +42,8 @@ func address(mapping []byte) (at uintptr) {
 	return at
 }
 
+// close unmaps the region. Chunks that are still in use must not be touched any more. It may
+// be called again.
 func (m *regionMemory) close() error {
 	if m.mapped == nil {
 		return nil

@@ -220,6 +220,7 @@ func (m bitmap) has(i int) bool { return m[i/64]>>(i%64)&1 != 0 }
 func (m bitmap) set(i int)      { m[i/64] |= 1 << (i % 64) }
 func (m bitmap) clear(i int)    { m[i/64] &^= 1 << (i % 64) }
 
+// any reports whether a bit of from:to is set. The ranges are short, so it goes bit by bit.
 func (m bitmap) any(from, to int) bool {
 	for i := from; i < to; i++ {
 		if m.has(i) {

@@ -153,6 +153,7 @@ func (h *IDs[T]) Push(id T) {
 	h.fix(len(*h) - 1)
 }
 
+// removeAt fills the gap with the last element, which then moves to its place in the order.
 func (h *IDs[T]) removeAt(i int) {
 	s := *h
 	last := len(s) - 1

@@ -72,6 +72,7 @@ func (n *Needle) Tune(sample []byte) {
 	n.fill(order[:min(len(order), maxColumns)])
 }
 
+// fill makes the columns that the kernels compare: those of the rarest bytes come first.
 func (n *Needle) fill(order []int) {
 	n.columns = n.columns[:0]
 	for _, i := range order {

@@ -8,6 +8,8 @@ type kernel struct {
 	tables  *tables
 }
 
+// mark sets a bit in hits for each place of data that may begin a literal, and reports
+// whether there is one.
 func (k kernel) mark(hits []uint64, data []byte) bool {
 	switch {
 	case k.tables != nil:

@@ -34,6 +34,7 @@ func portableMark(hits []uint64, data []byte, columns []column) bool {
 	return found
 }
 
+// columnsAt compares the bytes of all columns at one place.
 func columnsAt(data []byte, columns []column) bool {
 	for i := range columns {
 		c := &columns[i]

@@ -24,6 +24,8 @@ type tables struct {
 	offsets   [setColumns]uint64
 }
 
+// buckets returns a bit for each bucket that may have a literal at the start of data. Each
+// column of the tables leaves only those buckets whose literals have such a byte there.
 func (t *tables) buckets(data []byte) byte {
 	all := byte(0xff)
 	for k := range t.offsets {
@@ -52,6 +54,8 @@ type member struct {
 	whole            bool
 }
 
+// newMember puts the first eight bytes of a literal into words, so that one comparison
+// decides about most places.
 func newMember(l Literal) member {
 	m := member{lit: l, whole: len(l.Text) <= 8}
 	for i := range min(len(l.Text), 8) {
@@ -118,6 +122,8 @@ func (s *Set) Tune(sample []byte) {
 	s.fill()
 }
 
+// fill makes the tables of the columns: for each half of a byte, the buckets with a literal
+// that has it. A letter that folds stands there in both cases.
 func (s *Set) fill() {
 	t := &s.tables
 	t.low, t.high = [setColumns][16]byte{}, [setColumns][16]byte{}
@@ -158,6 +164,8 @@ func (s *Set) Mark(hits []uint64, data []byte) bool {
 // its time.
 func (s *Set) Compared() int { return s.compared }
 
+// begins reports whether a literal of the set begins at the start of data. Near the end of a
+// text there are no eight bytes, and the literals are compared one by one.
 func (s *Set) begins(data []byte) bool {
 	b := s.tables.buckets(data)
 	if len(data) < 8 {

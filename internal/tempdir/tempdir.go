@@ -110,6 +110,8 @@ func (r *Root) Create(pattern string) (*File, error) {
 	return nil, fmt.Errorf("create temp file: %w", errors.Join(problems...))
 }
 
+// createIn makes a file in the i-th directory, which gets the directory of the run at its
+// first file. r.mu is held.
 func (r *Root) createIn(i int, pattern string) (*disk.File, error) {
 	if r.mu.own[i] == nil {
 		o, err := makeOwn(r.dirs[i])

@@ -81,6 +81,7 @@ func (m *lineMapper) item(data []byte, low, end int, selected bool) {
 	m.lines++
 	flags := byte(0)
 	if selected {
+		// Lines around others do not count against the limit.
 		m.selected++
 		flags = itemSelected
 	}
@@ -127,6 +128,7 @@ func (m *lineMapper) candidate(flags byte, text []byte) {
 func (f *frames) item(number int64, flags byte, text []byte) {
 	// An item is a frame by itself, so a frame of lines that is open ends here.
 	f.close()
+	// One byte is for the flags. The buffer is then empty, so a long text may follow it at once.
 	if len(f.buf)+headerBytes+1+len(text) > frameBytes {
 		f.flush()
 	}
@@ -227,9 +229,11 @@ func (r *releaser) wait(number int64, flags byte, length int64) error {
 			g.oldest = 0
 		}
 	}
+	// A line is bounded by the input alone, so the number of lines is no bound of memory.
 	if int64(len(g.before)-g.oldest)+length > mostBeforeBytes {
 		return errs.Optionf("Options.Context", "the lines before a selected line hold more than %d MiB", mostBeforeBytes>>20)
 	}
+	// From here on the line counts, although its text is still to be read.
 	g.newest = number
 	g.lines++
 	g.before = append(binary.LittleEndian.AppendUint64(g.before, uint64(length)), flags)

@@ -32,8 +32,9 @@ func countJobs(p *program, skipBinary bool) jobs.Chain {
 type matchMapper struct {
 	search *search
 	walker walker
-	count  [8]byte
-	only   []byte // the text of all matches, if there is only one
+	// The room of the value that emit lends; it saves an allocation for each match.
+	count [8]byte
+	only  []byte // the text of all matches, if there is only one
 }
 
 func newMatchMapper(p *program) *matchMapper {
@@ -125,6 +126,7 @@ func (m *rankMapper) Map(b jobs.Block, out jobs.Emitter) error {
 		if tab < 0 || err != nil {
 			return fmt.Errorf("grep-sort: %s at %d: %q is not a match with its count", b.Path, b.Offset, line)
 		}
+		// Eight bytes that sort by falling count. Reduce cuts them off again.
 		m.key = append(jobs.AppendDescending(m.key[:0], count), line[:tab]...)
 		out.Emit(m.key, nil)
 	}

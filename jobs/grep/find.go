@@ -94,6 +94,7 @@ func (f *finder) window(base int) bool {
 	}
 	found = false
 	for w, h := range hits {
+		// Each round drops the lowest bit, so the loop runs once for each hit.
 		for rest := h; rest != 0; rest &= rest - 1 {
 			i := bits.TrailingZeros64(rest)
 			if f.length(base+64*w+i) == 0 {
@@ -147,6 +148,7 @@ func (f *finder) find(from int) (start, end int) {
 		for w := (from - f.base) / 64; w < f.words; w++ {
 			h := f.hits[w]
 			if at := f.base + 64*w; at < from {
+				// Hits before from are hidden, not deleted: the caller may hold their places.
 				h &= ^uint64(0) << (from - at)
 			}
 			if h != 0 {
@@ -157,6 +159,7 @@ func (f *finder) find(from int) (start, end int) {
 		from = max(from, f.end())
 		for {
 			if from >= len(f.data) {
+				// An empty window behind the text: the next call finds nothing at once.
 				f.base, f.words = from, 0
 				return none, none
 			}

@@ -81,6 +81,7 @@ func (f *frames) close() {
 	if f.open < 0 {
 		return
 	}
+	// Appending here writes over the room that the frame left for its header.
 	header := f.buf[f.open:f.open]
 	appendHeader(header, f.kind, f.lines, len(f.buf)-f.open-headerBytes)
 	f.open, f.lines = -1, 0
@@ -158,6 +159,7 @@ func (f *frames) newline() {
 // It ends the open frame first, so frames keep their order.
 func (f *frames) frame(kind uint8, number int64, payload []byte) {
 	f.close()
+	// A payload of unknown length would make the buffer grow without bound.
 	if len(payload) >= directBytes {
 		f.direct(kind, number, payload)
 		return

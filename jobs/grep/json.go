@@ -67,6 +67,7 @@ func (m *lineMapper) appendText(dst, text []byte) []byte {
 // appendJSON appends the object that stands for arbitrary bytes: {"text":"…"}, or
 // {"bytes":"…"} in base64 if they are not UTF-8.
 func appendJSON(dst, text []byte) []byte {
+	// JSON has no other way to hold arbitrary bytes.
 	if !utf8.Valid(text) {
 		dst = append(dst, `{"bytes":"`...)
 		dst = base64.StdEncoding.AppendEncode(dst, text)
@@ -130,6 +131,7 @@ func (r *releaser) beginFile() {
 
 // appendShown appends the path of the file as messages have it.
 func (r *releaser) appendShown(dst []byte) []byte {
+	// ripgrep names standard input so.
 	if string(r.prefix) == stdinPath {
 		return appendJSON(dst, []byte("<stdin>"))
 	}
@@ -152,6 +154,7 @@ func (r *releaser) message(number int64, flags byte, payload []byte, length int6
 	head := payload
 	if payload == nil {
 		var err error
+		// The head is only looked at, because both parts behind it are copied without a buffer.
 		if head, err = r.in.Peek(messageHead); err != nil {
 			return fmt.Errorf("grep: the lines of a split end early: %w", err)
 		}

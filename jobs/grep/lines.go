@@ -125,6 +125,7 @@ func newLineMapper(p *program, f *form) *lineMapper {
 	m := &lineMapper{form: f, search: newSearch(p), inner: newSearch(p), frames: newFrames(), most: f.limit}
 	m.frames.eol = f.eol
 	if f.context != nil && f.limited() { // selected lines beyond the limit are context
+		// The difference keeps the sum from overflowing where there is no limit.
 		m.most += min(f.context.After, math.MaxInt64-m.most)
 	}
 	return m
@@ -285,6 +286,7 @@ func (m *lineMapper) any(data []byte) bool {
 	// With -v any line that is not the next matching one is selected.
 	for from := 0; from < len(data); {
 		start, end := m.search.line()
+		// Lines lie between from and the match; none of them matches.
 		if start != from {
 			return true
 		}
@@ -383,6 +385,7 @@ func (m *lineMapper) run(text []byte) {
 
 // silent selects lines of which nothing is written: -o with -v.
 func (m *lineMapper) silent(text []byte) {
+	// The limit counts lines, whether anything of them is written or not.
 	lines := min(countLines(text), m.limit-m.selected)
 	m.selected += lines
 	// The releaser counts lines against the limit frame by frame.
@@ -462,6 +465,7 @@ func (m *lineMapper) put(text []byte, first bool) {
 			m.frames.frame(frameMore, 0, text)
 		}
 	case m.numbers:
+		// The number goes into the room behind the prefix; the next line writes over it.
 		prefix := m.appendNumber(m.prefix, m.number.set(m.lines), ':')
 		m.frames.line(lines, prefix, text)
 		m.prefix = prefix[:len(m.prefix)]

@@ -137,6 +137,7 @@ func analyseClass(ranges []rune) needs {
 			}
 		}
 	}
+	// A class of the newline alone matches nothing in a line.
 	if len(set) == 0 || len(set) > maxLiterals {
 		return needs{}
 	}
@@ -147,6 +148,7 @@ func analyseClass(ranges []rune) needs {
 // else last.
 func analyseQuest(re *syntax.Regexp) needs {
 	sub := analyse(re.Sub[0])
+	// There must be room for the empty literal.
 	if sub.exact == nil || len(sub.exact) == maxLiterals {
 		return needs{}
 	}
@@ -193,6 +195,7 @@ func analyseConcat(subs []*syntax.Regexp) needs {
 		}
 		whole = false
 		best = cheaper(cheaper(best, run.inside()), sub.inside())
+		// The neighbours before are cut off, so the run is no longer the whole pattern.
 		run = needs{exact: []literal{{}}}
 		if sub.exact != nil {
 			run = sub
@@ -223,6 +226,7 @@ func join(a, b literal) (l literal, same bool) {
 	same = a.fold == b.fold || !a.fold && !hasLetter(a.text) || !b.fold && !hasLetter(b.text)
 	l = literal{a.text + b.text, a.fold || b.fold}
 	if !same {
+		// The result matches too much: it may only be searched for, never taken for a match.
 		l.text = asciiLower(l.text)
 	}
 	return l, same

@@ -32,6 +32,7 @@ func newLineMatchers(text string, tree *syntax.Regexp, b border) (func() lineMat
 		return nil, err
 	}
 	program := dfa.Compile(tree, b.dfa())
+	// The pattern has something that no automaton here can do, or too many states.
 	if program == nil {
 		return func() lineMatcher { return plain }, nil
 	}
@@ -159,6 +160,7 @@ func (m *regexpMatcher) find(line []byte, from int) (start, end int) {
 		re, group = m.later, m.after
 		if group != 0 {
 			_, width := utf8.DecodeLastRune(line[:from])
+			// later matches one rune before its group, so the search begins one rune early.
 			base -= width
 		}
 	}

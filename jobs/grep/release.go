@@ -270,6 +270,7 @@ func (r *releaser) stayOpen(file int64, payload []byte) jobs.Verdict {
 	if payload[8] == 1 {
 		r.base = 0
 	}
+	// Several splits may lie between the start of the file and the next one.
 	r.base += lines
 	if file != r.file {
 		return jobs.Continue

@@ -131,6 +131,7 @@ func (s *search) candidate() (start, end int, sure bool) {
 func (s *search) inWindow() (start, end int) {
 	for ; s.word < s.marked; s.word++ {
 		if e := s.ends[s.word]; e != 0 {
+			// The bit is cleared, so that the next call goes on behind it.
 			s.ends[s.word] = e & (e - 1)
 			i := bits.TrailingZeros64(e)
 			return s.lineStart(s.word, i), s.finder.base + 64*s.word + i
@@ -145,6 +146,8 @@ func (s *search) advance() bool {
 	f := s.finder
 	for s.next < len(s.data) {
 		begun := none
+		// The line that goes on began in this window. Its start is looked up before window
+		// overwrites the marks.
 		if s.marked > 0 && s.marked == f.words {
 			begun = s.lineStart(s.marked, 0)
 		}
@@ -206,7 +209,9 @@ func (s *search) handOver() {
 	if to := s.finder.base + s.crowded*64*windowWords; to < len(s.data) {
 		s.plain = min(lineEnd(s.data, to)+1, len(s.data))
 	}
+	// Marks of the window are void: the lineMatcher begins at the line of its first hit.
 	s.next, s.marked, s.word, s.carry = s.plain, 0, 0, 0
+	// A text that stays crowded is looked at ever more rarely.
 	s.crowded = min(2*s.crowded, mostCrowded)
 }
 
@@ -264,7 +269,7 @@ func (s *search) count() (lines int64) {
 	return lines
 }
 
-// walker returns the matches of one line, empty ones only if it is told to. If literals
+// walker returns the matches of one line, empty ones only if it is asked for them. If literals
 // alone decide, it returns those of a whole block.
 //
 // Its steps are those of regexp.FindAllIndex: after an empty match, the search

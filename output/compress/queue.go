@@ -45,6 +45,7 @@ type Queue struct {
 	o   Options
 	out Sink
 
+	// Text waits in spools, so that memory pressure can move it to disk.
 	text      *spool.Spool // of the block that is filled; nil: it is empty
 	textBytes int64
 	blocks    int64          // that are complete
@@ -114,6 +115,7 @@ func (k *Queue) complete() error {
 		return err
 	}
 	if lease := k.room(); lease != nil {
+		// The oldest blocks are written first. This also bounds how many spools wait.
 		for len(k.waiting) >= k.o.Workers {
 			if err := k.writeOldest(); err != nil {
 				lease.Close()
@@ -163,6 +165,7 @@ func (k *Queue) start(text *spool.Spool, lease *membudget.Lease) error {
 	k.blocks++
 	k.running.Add(1)
 	go func() {
+		// Deferred calls run last to first: the lease is back before anybody goes on.
 		defer k.running.Done()
 		defer close(b.ready)
 		defer lease.Close()
@@ -190,6 +193,7 @@ func (k *Queue) pack(text *spool.Spool, w io.Writer) error {
 	if err := c.Close(); err != nil {
 		return err
 	}
+	// An encoder that has failed is not put back.
 	k.encoders.Put(c)
 	return nil
 }
@@ -204,6 +208,7 @@ func (k *Queue) writeOldest() error {
 	k.beginBlock()
 	k.waiting = k.waiting[1:]
 	defer k.release(b.packed)
+	// The struct hides what else the sink can do: it counts the bytes of Write.
 	_, err := b.packed.WriteTo(struct{ io.Writer }{k.out})
 	return err
 }
@@ -250,6 +255,7 @@ func (k *Queue) Mark() { k.markBlock, k.markOffset = k.blocks, math.MaxInt64 }
 func (k *Queue) Rewind(offset int64, file io.ReaderAt) error {
 	keepBytes := offset % blockBytes
 	var before io.Reader
+	// The marked block is still being filled, so its text is at hand.
 	if k.blocks == k.markBlock {
 		if keepBytes > 0 {
 			r := k.text.NewReader()
@@ -269,6 +275,7 @@ func (k *Queue) Rewind(offset int64, file io.ReaderAt) error {
 			before = r
 		}
 	}
+	// The text is copied first: Rewind of the sink takes away the bytes that it is read from.
 	kept, err := k.keep(before, keepBytes)
 	if err == nil && k.blocks > k.markBlock {
 		err = k.out.Rewind(k.markOffset)

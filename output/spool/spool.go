@@ -31,6 +31,7 @@ type Spool struct {
 
 	mu struct {
 		sync.RWMutex
+		// The lease and the pieces come and go together.
 		lease  *membudget.Lease // nil: nothing in memory
 		cancel func()           // of the registration as evictable
 		pieces []spoolPiece

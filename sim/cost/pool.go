@@ -161,6 +161,8 @@ func (p *pool) fill() {
 	}
 }
 
+// find returns the place of a class in the order of caps, and whether it is there. There are
+// few classes, so it looks at one after the other.
 func (p *pool) find(cap uint64) (i int, there bool) {
 	for i = range p.classes {
 		if p.classes[i].cap >= cap {

@@ -152,6 +152,8 @@ func (m *Shared) EndPeriod(now time.Duration, id int32, gen uint32) {
 	}
 }
 
+// nextPeriod begins the next period of an attempt that has no copy left to do. A map computes
+// and then writes; a reduce sorts, on the disk, and then computes. Without work it ends.
 func (m *Shared) nextPeriod(now time.Duration, t *Task) {
 	n, needs := &m.nodes[t.Tracker], &m.needs[t.Job]
 	computes, writes := slots.PhaseCompute, slots.PhaseIO

@@ -59,6 +59,9 @@ func (p *Placement) replicas() int32 { return min(p.Replicas, p.Trackers) }
 // the trackers differ.
 type replicaWalk struct{ at, stride, trackers uint64 }
 
+// replicasOf returns the walk over the trackers that hold the input of a map. Start and stride
+// come from a hash. The stride has no factor in common with the number of trackers, so the
+// walk meets each tracker once.
 func (p *Placement) replicasOf(job, task int32) replicaWalk {
 	n := uint64(p.Trackers)
 	if n == 1 {

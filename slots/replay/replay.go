@@ -306,6 +306,7 @@ func (r *replay) apply(e *trace.Event) error {
 	return nil
 }
 
+// submit hands a recorded job to the Ledger, whose ids must be those of the file.
 func (r *replay) submit(e *trace.Event) error {
 	// The decoder has checked that the texts of the Op are there.
 	texts := r.decoder.Texts(e.Ref)

@@ -24,6 +24,8 @@ const mostCells = 1 << 22
 // and upper and lower case between their letters, so that classes change often.
 const lowRunes = 0x800
 
+// newClasses divides all runes into classes: no set tells two runes of a class apart. sets
+// holds pairs of first and last runes, in order. It returns nil if there would be too many.
 func newClasses(sets [][]rune) *classes {
 	// Both ends of each range begin a new interval: its first rune, and the rune behind its last.
 	breaks := []rune{0}
@@ -105,6 +107,7 @@ func partition(breaks []rune, sets [][]rune) []uint16 {
 	return class
 }
 
+// contains reports whether a set, of pairs of first and last runes, has r.
 func contains(set []rune, r rune) bool {
 	for i := 0; i < len(set); i += 2 {
 		if set[i] <= r && r <= set[i+1] {

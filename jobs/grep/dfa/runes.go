@@ -24,6 +24,8 @@ const (
 	ownRows = 3 // for unknown, dead and idle
 )
 
+// newRunes makes an automaton that knows no state yet. most and least bound the rows of its
+// cache.
 func newRunes(p *program, forward bool, most, least int) *runes {
 	// One column more than there are classes: that of bytes beyond ASCII, in which nothing is ever
 	// known.

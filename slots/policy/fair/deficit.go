@@ -136,6 +136,8 @@ func (f *Deficit) fits(v *slots.View, k slots.Kind) bool {
 	return v.Pending(k) > 0 && v.FreeHome(t, k) > 0 && v.RunningAt(t, k) < slots.LoadCap(v, t, k)
 }
 
+// grant starts a task of the first job that the Ledger accepts. Refused jobs leave the ranking
+// until the visit ends.
 func (f *Deficit) grant(v *slots.View, d *slots.Decision, k slots.Kind) bool {
 	for {
 		first, ok := f.ranks[k].First()

@@ -58,6 +58,8 @@ func (p *preemption) check(v *slots.View, d *slots.Decision, updates int64) {
 	}
 }
 
+// checkKind kills as many tasks of a kind as starving pools miss, but not more often than every
+// preemptEvery: killed tasks need time to end.
 func (p *preemption) checkKind(v *slots.View, d *slots.Decision, k slots.Kind) {
 	p.demands = p.demands[:0]
 	for id := range slots.PoolID(v.Pools()) {

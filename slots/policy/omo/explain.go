@@ -13,6 +13,7 @@ import (
 // This file explains decisions in the paper's words. Policies call it only if someone
 // listens (Decision.Explaining).
 
+// whyFewest is what a grant to the job with the fewest containers rests on, and whom it beat.
 func (s *scheduler) whyFewest(v *slots.View, id slots.JobID) slots.Why {
 	w := slots.Why{Numbers: yarn.FairNumbers(v.Job(id)), Beaten: policy.Beaten(&s.fair, id, v, yarn.Holds)}
 	if s.order == policy.OrderDeficit {
@@ -63,6 +64,7 @@ func (s *scheduler) overlapNumbers(v *slots.View, j slots.JobView) []slots.Numbe
 	return append(all, slots.Decimal("F_o", observed), slots.Decimal("A_o", level), slots.Whole("D", s.active))
 }
 
+// whyBatch is what a grant by batch finish rests on, in the paper's symbols, and whom it beat.
 func (s *scheduler) whyBatch(v *slots.View, id slots.JobID) slots.Why {
 	j := v.Job(id)
 	observed, level, _ := s.estimates()

@@ -56,6 +56,7 @@ func (m *monitor) available(now time.Duration, n int32) {
 	m.level = n
 }
 
+// accrue adds the time since the last call, at the level that held in it.
 func (m *monitor) accrue(to time.Duration) {
 	if to <= m.since {
 		return

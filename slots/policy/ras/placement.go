@@ -197,6 +197,8 @@ func (r *RAS) roomSomewhere(s *standing) bool {
 	return false
 }
 
+// placeReducer puts a reduce on tracker t, in the plan. It takes what a reduce that copies
+// needs, or what it needs for the reduce itself if all maps are done.
 func (r *RAS) placeReducer(s *standing, t int) {
 	n := &r.nodes[t]
 	s.put(slots.Reduce, n, t, 1)

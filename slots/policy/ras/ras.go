@@ -215,6 +215,7 @@ func (r *RAS) update(v *slots.View) {
 	}
 }
 
+// layOut takes in the trackers and their slots, once: neither changes during a run.
 func (r *RAS) layOut(v *slots.View) {
 	r.nodes = make([]node, v.Trackers())
 	r.order = make([]int32, len(r.nodes))
@@ -232,6 +233,7 @@ func (r *RAS) layOut(v *slots.View) {
 	}
 }
 
+// add makes the standing of a job, which keeps counts for each tracker.
 func (r *RAS) add(id slots.JobID) {
 	s := &standing{id: id, pending: [2]int32{-1, -1}}
 	s.placed[slots.Map], s.placed[slots.Reduce] = make([]int32, len(r.nodes)), make([]int32, len(r.nodes))

@@ -193,6 +193,7 @@ func (y *YARN) why(v *slots.View, id slots.JobID) slots.Why {
 	return slots.Why{Numbers: append(FairNumbers(j), requestNumbers(limits(v, j))...), Beaten: policy.Beaten(&y.fair, id, v, Holds)}
 }
 
+// decline ends a visit: why it starts nothing more of each kind.
 func (y *YARN) decline(v *slots.View, d *slots.Decision, started bool) {
 	for k := range slots.Kind(trace.Kinds) {
 		reason := y.Stopped(v, k, started)

@@ -108,6 +108,7 @@ func NewQuietScreen(stderr io.Writer, dumb bool) *Screen {
 
 func (l *line) interval() time.Duration { return lineInterval }
 
+// draw writes the one line of progress over the last one.
 func (l *line) draw(m *model, now time.Duration) {
 	j := m.current()
 	// Most runs of a tool are short, and a line that only flashes disturbs.

@@ -150,6 +150,7 @@ func (s *Screen) Table(r *mrlocal.Report) {
 // stacks passes the stacks of failed user code on, whole lines at a time.
 type stacks struct{ s *Screen }
 
+// Write shows stacks above the bars, line by line. Several attempts may fail at once.
 func (w stacks) Write(p []byte) (int, error) {
 	w.s.mu.Lock()
 	defer w.s.mu.Unlock()

@@ -37,7 +37,7 @@ type findOptions struct {
 	Sort   string      // "modified", "accessed" or "created", oldest first; else by path
 	Output fs.FileInfo // standard output, which is not searched; may be nil
 	Stdin  fs.FileInfo // may be nil
-	// Missing is told of each path that cannot be read; it must be set. The walk goes on.
+	// Missing is called with each path that cannot be read; it must be set. The walk goes on.
 	Missing func(path string, cause error)
 }
 
