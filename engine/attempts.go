@@ -49,17 +49,11 @@ func (c *coordinator) Phase(a *task.SlotAttempt, p slots.Phase) {
 	})
 }
 
-// Spilled implements task.Listener: spills are events of the run.
-func (c *coordinator) Spilled(a *task.SlotAttempt, e runs.Event) {
-	op := [...]trace.Op{
-		runs.Grow: trace.OpGrow, runs.Refuse: trace.OpRefuse, runs.SpillStart: trace.OpSpillStart, runs.SpillEnd: trace.OpSpillEnd,
-		runs.Evict: trace.OpEvict, runs.MergePass: trace.OpMergeEnd,
-	}[e.Kind]
+// Detail implements task.Listener: events that the Ledger does not get.
+func (c *coordinator) Detail(e trace.Event) {
 	c.inbox.post(func() {
-		c.run.stream.Append(trace.Event{
-			At: c.run.now(), Op: op, Kind: a.ID.Kind, Job: int32(a.ID.Job), Task: int32(a.ID.Task), N: a.ID.N, Slot: int32(a.Slot),
-			A: e.Bytes, B: e.Records,
-		})
+		e.At = c.run.now()
+		c.run.stream.Append(e)
 	})
 }
 

@@ -60,6 +60,7 @@ type run struct {
 	kind        string // as the report has it
 	ctx         context.Context
 	started     time.Time
+	cpuBefore   time.Duration // CPU time of the process at the start
 	cores       []int
 	chains      []*chain
 	budget      *membudget.Budget
@@ -124,7 +125,7 @@ func runWork(ctx context.Context, kind string, work []BatchJob, o Options, outco
 	}
 	defer release()
 	// All times of the run, those of events too, count from here.
-	r := &run{kind: kind, started: time.Now()}
+	r := &run{kind: kind, started: time.Now(), cpuBefore: machine.ProcessCPU()}
 	if o.Profile {
 		defer pprof.SetGoroutineLabels(ctx)
 		ctx = pprof.WithLabels(ctx, pprof.Labels("phase", "coordinate"))

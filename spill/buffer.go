@@ -168,6 +168,7 @@ func NewBuffer(o Options) (*Buffer, error) {
 	b.divider = b.newDivider()
 	b.setCapacity(o.StartBytes)
 	b.begin()
+	o.Notify(runs.Event{Kind: runs.Begin, Bytes: b.capacityBytes, ToBytes: b.markBytes})
 	return b, nil
 }
 
@@ -391,15 +392,16 @@ func (b *Buffer) grow(need int64) bool {
 		x = 2 * abs
 	}
 	x = max(x, abs+abs/16, int64(float64(b.markBytes-b.room+need)/b.o.SpillPercent)+1)
-	if float64(x) >= float64(b.o.AfmBytes())*b.o.GrowthThreshold || !b.lease.Grow(x-abs) {
+	afm := b.o.AfmBytes()
+	if float64(x) >= float64(afm)*b.o.GrowthThreshold || !b.lease.Grow(x-abs) {
 		b.mayGrow = false
 		b.stats.Refusals++
-		b.o.Notify(runs.Event{Kind: runs.Refuse, Bytes: x})
+		b.o.Notify(runs.Event{Kind: runs.Refuse, Bytes: x, ToBytes: afm})
 		return false
 	}
 	b.stats.Expansions++
 	b.setCapacity(x)
-	b.o.Notify(runs.Event{Kind: runs.Grow, Bytes: x})
+	b.o.Notify(runs.Event{Kind: runs.Grow, Bytes: abs, ToBytes: x})
 	return true
 }
 

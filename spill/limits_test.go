@@ -40,6 +40,10 @@ func TestTheBufferGrowsInProportionToTheInput(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if len(k.events) != 1 || k.events[0] != (runs.Event{Kind: runs.Begin, Bytes: 100 * unit, ToBytes: 80 * unit}) {
+				t.Fatalf("events %+v, want the beginning", k.events)
+			}
+			k.events = nil
 			b.SetProgress(c.done, c.total)
 			for k.events == nil {
 				b.Emit([]byte("key"), make([]byte, 1000))

@@ -43,6 +43,7 @@ const maxLineBytes, maxHeaderBytes = 64 << 20, 2 << 30
 type Decoder struct {
 	// What callers of the methods get; valid as long as the Decoder.
 	header Header
+	schema int // of the file
 	// scan reads the lines after the header. line is the number of the last one, count the events
 	// so far, and hash covers all lines so far.
 	scan  *bufio.Scanner
@@ -58,8 +59,8 @@ type Decoder struct {
 	fields fields // of the current line
 }
 
-// NewDecoder reads the header from r. It fails if r is not an event file, or has
-// another schema.
+// NewDecoder reads the header from r. It fails if r is not an event file, or has a
+// schema that this program does not know. Events of schema 2 are those of schema 3.
 func NewDecoder(r io.Reader) (*Decoder, error) {
 	d := &Decoder{hash: xxhash.New(), ops: map[string]Op{}, rules: map[string]int32{}, texts: [][]string{nil}, line: 1}
 	for op := range numOps {
@@ -78,9 +79,10 @@ func NewDecoder(r io.Reader) (*Decoder, error) {
 	if err := json.Unmarshal(line, &h); err != nil || h.Kind != fileKind {
 		return nil, fmt.Errorf("read events: %w", errNotOurs)
 	}
-	if h.Schema != schema {
-		return nil, fmt.Errorf("read events: schema %d, this program reads schema %d", h.Schema, schema)
+	if h.Schema < oldestSchema || h.Schema > schema {
+		return nil, fmt.Errorf("read events: schema %d, this program reads schemas %d to %d", h.Schema, oldestSchema, schema)
 	}
+	d.schema = h.Schema
 	d.header = Header{Policy: h.Policy, Seed: h.Seed, Config: h.Config, Slots: h.Slots}
 	d.sum(line)
 	return d, nil
@@ -229,6 +231,10 @@ func (d *Decoder) event() (Event, error) {
 		} else {
 			values[i] = f.number(name, 64)
 		}
+	}
+	// Schema 2 had the new size of a kvbuffer where its old size stands now.
+	if d.schema == oldestSchema && op == OpGrow {
+		values[0], values[1] = 0, values[0]
 	}
 	// Fields that the Op does not use stay 0, so decoded events compare with recorded ones.
 	e.A, e.B, e.C, e.D, e.E, e.F = values[0], values[1], values[2], values[3], values[4], values[5]

@@ -11,8 +11,12 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// schema is the version of event files that this package writes and reads.
-const schema = 2
+// schema is the version of event files that this package writes. It also reads oldestSchema,
+// which has no buffer, fetch and usage, and whose grow and refuse have one size only.
+const (
+	schema       = 3
+	oldestSchema = 2
+)
 
 // JSONL is a Sink that writes an event file, one JSON object per line, with times in
 // nanoseconds. The first line is the header. The last line has the number of events

@@ -47,9 +47,15 @@ const (
 	OpEvict      // a segment in memory is written to disk
 	OpMergeEnd   // a pass of a merge is done
 	OpSample     // a job's input was sampled for its cuts
+	OpBuffer     // a map has its kvbuffer
+	OpFetch      // a reduce has copied outputs of maps
+	OpUsage      // what the process uses
 
 	numOps
 )
+
+// Ops is how many Ops there are, OpNone among them.
+const Ops = numOps
 
 // Class says what a replay does with an Op.
 type Class uint8
@@ -140,6 +146,9 @@ var shapes = [numOps]shape{
 	OpEvict:      {name: "evict", parts: ofAttempt, values: []string{"bytes", "records"}},
 	OpMergeEnd:   {name: "merge-end", parts: ofAttempt, values: []string{"runs", "bytes"}},
 	OpSample:     {name: "sample", parts: hasJob, values: []string{"places", "keys"}},
+	OpBuffer:     {name: "buffer", parts: ofAttempt, values: []string{"bytes", "mark_bytes"}},
+	OpFetch:      {name: "fetch", parts: ofAttempt, values: []string{"map", "maps", "bytes"}},
+	OpUsage:      {name: "usage", values: []string{"cpu_ns", "memory_bytes", "temp_bytes"}},
 }
 
 // stateNames are a job's states, numbered as package slots has them.

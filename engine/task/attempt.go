@@ -16,6 +16,7 @@
 package task
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,6 +37,7 @@ import (
 	"mrlocal/slots/pool"
 	"mrlocal/spill"
 	"mrlocal/spill/runs"
+	"mrlocal/trace"
 )
 
 // Env is what all attempts of a run share.
@@ -68,7 +70,7 @@ type Env struct {
 // attempts and of their helpers.
 type Listener interface {
 	Phase(a *SlotAttempt, p slots.Phase)
-	Spilled(a *SlotAttempt, e runs.Event)
+	Detail(e trace.Event) // of spills and copies; without a time
 }
 
 // SlotAttempt is one attempt of a task, run on the thread of its slot. The fields above
@@ -330,7 +332,18 @@ func (a *SlotAttempt) notifySpill(e runs.Event) {
 	}
 	a.wrote(&e)
 	a.spilled(&e)
-	a.listener.Spilled(a, e)
+	op := [...]trace.Op{
+		runs.Begin: trace.OpBuffer, runs.Grow: trace.OpGrow, runs.Refuse: trace.OpRefuse, runs.SpillStart: trace.OpSpillStart, runs.SpillEnd: trace.OpSpillEnd,
+		runs.Evict: trace.OpEvict, runs.MergePass: trace.OpMergeEnd,
+	}[e.Kind]
+	a.detail(op, e.Bytes, cmp.Or(e.Records, e.ToBytes), 0) // no event has both
+}
+
+// detail tells the listener of an event of the attempt.
+func (a *SlotAttempt) detail(op trace.Op, first, second, third int64) {
+	a.listener.Detail(trace.Event{
+		Op: op, Kind: a.ID.Kind, Job: int32(a.ID.Job), Task: int32(a.ID.Task), N: a.ID.N, Slot: int32(a.Slot), A: first, B: second, C: third,
+	})
 }
 
 // addBuffer adds the counts of a kvbuffer.

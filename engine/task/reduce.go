@@ -10,6 +10,7 @@ import (
 	"mrlocal/shuffle"
 	"mrlocal/slots"
 	"mrlocal/spill/runs"
+	"mrlocal/trace"
 )
 
 // third is a third of an attempt's progress, in parts per million. A reduce has one
@@ -63,7 +64,8 @@ func (a *SlotAttempt) copyPhase(fetch *shuffle.Fetch) error {
 	a.Waiting.Store(true)
 	defer a.Waiting.Store(false)
 	task, copied := int(a.ID.Task), 0
-	err := fetch.Copy(a.ctx, func(_ int, out *runs.MapOutput) error {
+	told := fetched{every: 1 + (a.Job.Shuffle.Maps()-1)/mostFetchEvents}
+	err := fetch.Copy(a.ctx, func(mapTask int, out *runs.MapOutput) error {
 		begun := time.Now() // waiting for the next output does not count as copying
 		defer func() {
 			a.CopyTime += time.Since(begun)
@@ -73,10 +75,44 @@ func (a *SlotAttempt) copyPhase(fetch *shuffle.Fetch) error {
 		records, keyBytes, valueBytes := out.PartBytes(task)
 		a.CopyBytes += keyBytes + valueBytes
 		a.Counters.ReduceInputRecords += records
+		told.add(a, mapTask, keyBytes+valueBytes)
 		return a.copied(keyBytes + valueBytes)
 	})
+	told.tell(a)
 	a.PPM.Store(third)
 	return err
+}
+
+// mostFetchEvents bounds the events of copies that a reduce makes, roughly.
+const mostFetchEvents = 64
+
+// fetched collects copies of map outputs for one event. every is how many make an event.
+type fetched struct {
+	every, first, maps int
+	bytes              int64
+}
+
+// add counts the copy of one map output, and makes an event if there are enough.
+func (f *fetched) add(a *SlotAttempt, mapTask int, bytes int64) {
+	switch {
+	case f.maps == 0:
+		f.first = mapTask
+	// Only maps that follow one another have a range.
+	case mapTask != f.first+f.maps:
+		f.first = -1
+	}
+	f.maps++
+	f.bytes += bytes
+	if f.maps >= f.every {
+		f.tell(a)
+	}
+}
+
+func (f *fetched) tell(a *SlotAttempt) {
+	if f.maps > 0 {
+		a.detail(trace.OpFetch, int64(f.first), int64(f.maps), f.bytes)
+		f.maps, f.bytes = 0, 0
+	}
 }
 
 // mergeOptions returns the options of the attempt's merge.

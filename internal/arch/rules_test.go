@@ -17,6 +17,7 @@ func layers() []layer {
 		{"policies, threads, shuffle", []string{"slots/policy/...", "slots/pool", "slots/setup", "shuffle", "report"}},
 		{"workload files", []string{"workload"}},
 		{"drivers", []string{"engine/...", "sim/...", "slots/explain"}},
+		{"pictures", []string{"view/..."}},
 		{"bench", []string{"bench/..."}},
 		{"front door", []string{""}},
 		{"programs", []string{"cmd/mrlocal/...", "examples/..."}},
@@ -45,6 +46,7 @@ func within() map[string][]string {
 		"output":           {"output/*"}, // where text waits, and how it is compressed
 		"output/compress":  {"output/spool"},
 		"bench/...":        {"bench/..."},
+		"view/...":         {"view/..."}, // each renderer draws the model
 	}
 }
 
@@ -59,7 +61,7 @@ type ban struct {
 func bans() []ban {
 	everywhere := []string{"..."}
 	command := []string{"cmd/mrlocal/..."}
-	pure := []string{"slots", "slots/fifo", "slots/demand", "slots/replay", "slots/policy/...", "sim/..."}
+	pure := []string{"slots", "slots/fifo", "slots/demand", "slots/replay", "slots/policy/...", "sim/...", "view/..."}
 	return []ban{
 		{"log/...", everywhere, nil, "libraries return errors; the command tells them, in one line"},
 		{"flag", everywhere, []string{"cmd/mrlocal/...", "internal/golden"}, "flags belong to the command; libraries take Options"},
@@ -98,7 +100,7 @@ type callBan struct {
 func callBans() []callBan {
 	everywhere := []string{"..."}
 	command := []string{"cmd/mrlocal", "examples/..."}
-	pure := []string{"slots", "slots/fifo", "slots/demand", "slots/replay", "slots/policy/...", "sim/..."}
+	pure := []string{"slots", "slots/fifo", "slots/demand", "slots/replay", "slots/policy/...", "sim/...", "view/..."}
 	return []callBan{
 		{"fmt", "Print*", everywhere, nil, "results go to the writer that was handed in"},
 		{"os", "Exit", everywhere, command, "only main ends the process"},

@@ -25,6 +25,15 @@ func ThreadCPU() time.Duration {
 	return time.Duration(ru.Utime.Nano() + ru.Stime.Nano())
 }
 
+// ProcessCPU returns the CPU time that the process has used, 0 if it is unknown.
+func ProcessCPU() time.Duration {
+	var ru unix.Rusage
+	if unix.Getrusage(unix.RUSAGE_SELF, &ru) != nil {
+		return 0
+	}
+	return time.Duration(ru.Utime.Nano() + ru.Stime.Nano())
+}
+
 // PeakRSSBytes returns the most resident memory that the process has had (VmHWM), 0 if it
 // is unknown. The figure of getrusage is of no use, because exec inherits it.
 func PeakRSSBytes() int64 {

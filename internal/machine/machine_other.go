@@ -10,6 +10,9 @@ import (
 // ThreadCPU returns 0: unknown.
 func ThreadCPU() time.Duration { return 0 }
 
+// ProcessCPU returns 0: unknown.
+func ProcessCPU() time.Duration { return 0 }
+
 // PeakRSSBytes returns 0: unknown.
 func PeakRSSBytes() int64 { return 0 }
 

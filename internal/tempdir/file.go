@@ -195,6 +195,13 @@ func (r *Root) giveBack(bytes int64) {
 	r.mu.used -= bytes
 }
 
+// UsedBytes returns the bytes of all files together.
+func (r *Root) UsedBytes() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.mu.used
+}
+
 // isFull keeps new files out of a directory. A quota does not show in the free space.
 func (r *Root) isFull(dir int) {
 	r.mu.Lock()

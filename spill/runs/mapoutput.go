@@ -16,8 +16,9 @@ import (
 type EventKind uint8
 
 const (
-	Grow       EventKind = iota // Bytes: the new capacity of the kvbuffer
-	Refuse                      // Bytes: the capacity that the growth rule asked for
+	Begin      EventKind = iota // Bytes: the capacity of the kvbuffer, ToBytes: its spill mark
+	Grow                        // Bytes: the capacity before, ToBytes: the new one
+	Refuse                      // Bytes: the capacity that the growth rule asked for, ToBytes: free memory for each map
 	SpillStart                  // Bytes, Records: collected
 	SpillEnd                    // Bytes, Records: written
 	Evict                       // Bytes, Records: written
@@ -29,6 +30,7 @@ const (
 type Event struct {
 	Kind           EventKind
 	Bytes, Records int64
+	ToBytes        int64
 }
 
 // MemoryRun is the run that a map attempt collected last, still in memory.

@@ -1,0 +1,323 @@
+package view
+
+import (
+	"encoding/json"
+	"sort"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"mrlocal/trace"
+)
+
+// jsonSchema is the version of what AppendJSON writes.
+const jsonSchema = 1
+
+// AppendJSON appends the model as a JSON object of columns: everything that came with events
+// after number from, all of it for 0. The tables grow at their ends only, so a reader that
+// appends the columns of each answer has the whole model. Times are integers in
+// nanoseconds, -1 for a time that has not come. docs/formats.md describes the fields.
+func (m *Model) AppendJSON(dst []byte, from uint64) []byte {
+	w := writer{b: dst}
+	w.b = append(w.b, `{"kind":"mrlocal-view","schema":`...)
+	w.b = strconv.AppendInt(w.b, jsonSchema, 10)
+	w.text(`,"policy":`, m.Policy)
+	w.b = strconv.AppendUint(append(w.b, `,"seed":`...), m.Seed, 10)
+	w.b = strconv.AppendUint(append(w.b, `,"from":`...), from, 10)
+	w.b = strconv.AppendUint(append(w.b, `,"seq":`...), m.Seq, 10)
+	w.number(`,"last":`, int64(m.Last))
+	w.flag(`,"ended":`, m.Ended)
+	w.number(`,"lost":`, int64(m.Lost))
+	w.number(`,"dropped":`, int64(m.Dropped))
+	m.appendNames(&w)
+	m.appendJobs(&w, from)
+	m.appendBars(&w, from)
+	m.appendDetails(&w, from)
+	return append(w.b, '}')
+}
+
+// appendNames appends lanes, pools and the lists of words, all of them each time.
+func (m *Model) appendNames(w *writer) {
+	w.b = append(w.b, `,"lanes":[`...)
+	for i, l := range m.Lanes {
+		w.comma(i)
+		w.number(`{"slot":`, int64(l.Slot))
+		w.number(`,"tracker":`, int64(l.Tracker))
+		w.number(`,"core":`, int64(l.Core))
+		w.text(`,"home":`, l.Home.String())
+		w.flag(`,"extra":`, l.Extra)
+		w.b = append(w.b, '}')
+	}
+	w.b = append(w.b, `],"pools":[`...)
+	for i, p := range m.Pools {
+		w.comma(i)
+		w.text(`{"name":`, p.Name)
+		w.number(`,"weight":`, p.WeightPPM)
+		w.number(`,"min_maps":`, int64(p.MinMaps))
+		w.number(`,"min_reduces":`, int64(p.MinReduces))
+		w.b = append(w.b, '}')
+	}
+	w.b = append(w.b, ']')
+	w.words("rules", m.Rules)
+	var ops []string
+	for op := trace.OpNone; op < trace.Ops; op++ {
+		ops = append(ops, op.String())
+	}
+	w.words("ops", ops)
+	var phases []string
+	for p := range phaseCount {
+		phases = append(phases, trace.Phase(p).String())
+	}
+	w.words("phases", phases)
+	w.words("hows", howNames[:])
+	w.words("steps", stepNames[:])
+}
+
+// appendJobs appends the jobs that have changed.
+func (m *Model) appendJobs(w *writer, from uint64) {
+	w.b = append(w.b, `,"jobs":[`...)
+	n := 0
+	for i := range m.Jobs {
+		j := &m.Jobs[i]
+		if j.Changed <= from {
+			continue
+		}
+		w.comma(n)
+		n++
+		w.number(`{"job":`, int64(i))
+		w.text(`,"name":`, j.Name)
+		w.text(`,"user":`, j.User)
+		w.number(`,"pool":`, int64(j.Pool))
+		for _, f := range []struct {
+			name string
+			at   time.Duration
+		}{{`,"submit":`, j.Submit}, {`,"start":`, j.Start}, {`,"maps_done":`, j.MapsDone}, {`,"finish":`, j.Finish}, {`,"deadline":`, j.Deadline}} {
+			w.number(f.name, int64(f.at))
+		}
+		w.text(`,"state":`, j.State.String())
+		for _, f := range []struct {
+			name string
+			n    int32
+		}{
+			{`,"maps":`, j.Maps}, {`,"reduces":`, j.Reduces}, {`,"maps_finished":`, j.MapsFinished}, {`,"reduces_finished":`, j.ReducesFinished},
+			{`,"running_maps":`, j.RunningMaps}, {`,"running_reduces":`, j.RunningReduces},
+		} {
+			w.number(f.name, int64(f.n))
+		}
+		w.flag(`,"gate":`, j.GateOpen)
+		w.b = append(w.b, '}')
+	}
+	w.b = append(w.b, ']')
+}
+
+// after returns the rows of a table whose numbers are above from.
+func after[R any](rows []R, from uint64, seq func(r *R) uint64) []R {
+	return rows[sort.Search(len(rows), func(i int) bool { return seq(&rows[i]) > from }):]
+}
+
+// columnOf is a name and the value of a row.
+type columnOf[R any] struct {
+	name  string
+	value func(r *R) int64
+}
+
+// columns appends a table, column by column.
+func columns[R any](w *writer, name string, rows []R, all ...columnOf[R]) {
+	w.b = append(append(append(w.b, `,"`...), name...), `":{`...)
+	for i, c := range all {
+		w.comma(i)
+		w.b = append(append(append(w.b, '"'), c.name...), `":[`...)
+		for k := range rows {
+			w.comma(k)
+			w.b = strconv.AppendInt(w.b, c.value(&rows[k]), 10)
+		}
+		w.b = append(w.b, ']')
+	}
+	w.b = append(w.b, '}')
+}
+
+func (m *Model) appendBars(w *writer, from uint64) {
+	columns(w, "bars", after(m.Bars, from, func(b *Bar) uint64 { return b.Seq }),
+		columnOf[Bar]{"seq", func(b *Bar) int64 { return int64(b.Seq) }},
+		columnOf[Bar]{"slot", func(b *Bar) int64 { return int64(b.Slot) }},
+		columnOf[Bar]{"job", func(b *Bar) int64 { return int64(b.Job) }},
+		columnOf[Bar]{"kind", func(b *Bar) int64 { return int64(b.Kind) }},
+		columnOf[Bar]{"task", func(b *Bar) int64 { return int64(b.Task) }},
+		columnOf[Bar]{"n", func(b *Bar) int64 { return int64(b.N) }},
+		columnOf[Bar]{"from", func(b *Bar) int64 { return int64(b.From) }},
+		columnOf[Bar]{"lent", func(b *Bar) int64 { return bit(b.Lent) }},
+		columnOf[Bar]{"moved", func(b *Bar) int64 { return bit(b.Moved) }},
+		columnOf[Bar]{"speculative", func(b *Bar) int64 { return bit(b.Speculative) }},
+		columnOf[Bar]{"rule", func(b *Bar) int64 { return int64(b.Rule) }})
+	columns(w, "ends", after(m.Ends, from, func(e *End) uint64 { return e.Seq }),
+		columnOf[End]{"seq", func(e *End) int64 { return int64(e.Seq) }},
+		columnOf[End]{"bar", func(e *End) int64 { return int64(e.Bar) }},
+		columnOf[End]{"at", func(e *End) int64 { return int64(e.At) }},
+		columnOf[End]{"how", func(e *End) int64 { return int64(e.How) }},
+		columnOf[End]{"in_bytes", func(e *End) int64 { return m.Bars[e.Bar].InBytes }},
+		columnOf[End]{"out_bytes", func(e *End) int64 { return m.Bars[e.Bar].OutBytes }},
+		columnOf[End]{"copy_bytes", func(e *End) int64 { return m.Bars[e.Bar].CopyBytes }},
+		columnOf[End]{"cpu", func(e *End) int64 { return int64(m.Bars[e.Bar].CPU) }})
+	columns(w, "phase_starts", after(m.Phases, from, func(p *PhaseStart) uint64 { return p.Seq }),
+		columnOf[PhaseStart]{"seq", func(p *PhaseStart) int64 { return int64(p.Seq) }},
+		columnOf[PhaseStart]{"bar", func(p *PhaseStart) int64 { return int64(p.Bar) }},
+		columnOf[PhaseStart]{"at", func(p *PhaseStart) int64 { return int64(p.At) }},
+		columnOf[PhaseStart]{"phase", func(p *PhaseStart) int64 { return int64(p.Phase) }})
+	columns(w, "decisions", after(m.Decisions, from, func(d *Decision) uint64 { return d.Seq }),
+		columnOf[Decision]{"seq", func(d *Decision) int64 { return int64(d.Seq) }},
+		columnOf[Decision]{"at", func(d *Decision) int64 { return int64(d.At) }},
+		columnOf[Decision]{"op", func(d *Decision) int64 { return int64(d.Op) }},
+		columnOf[Decision]{"job", func(d *Decision) int64 { return int64(d.Job) }},
+		columnOf[Decision]{"slot", func(d *Decision) int64 { return int64(d.Slot) }},
+		columnOf[Decision]{"bar", func(d *Decision) int64 { return int64(d.Bar) }},
+		columnOf[Decision]{"rule", func(d *Decision) int64 { return int64(d.Rule) }})
+}
+
+func (m *Model) appendDetails(w *writer, from uint64) {
+	columns(w, "spills", after(m.Spills, from, func(s *Spill) uint64 { return s.Seq }),
+		columnOf[Spill]{"seq", func(s *Spill) int64 { return int64(s.Seq) }},
+		columnOf[Spill]{"bar", func(s *Spill) int64 { return int64(s.Bar) }},
+		columnOf[Spill]{"from", func(s *Spill) int64 { return int64(s.From) }},
+		columnOf[Spill]{"to", func(s *Spill) int64 { return int64(s.To) }},
+		columnOf[Spill]{"bytes", func(s *Spill) int64 { return s.Bytes }},
+		columnOf[Spill]{"records", func(s *Spill) int64 { return s.Records }})
+	columns(w, "buffers", after(m.Buffers, from, func(b *Buffer) uint64 { return b.Seq }),
+		columnOf[Buffer]{"seq", func(b *Buffer) int64 { return int64(b.Seq) }},
+		columnOf[Buffer]{"bar", func(b *Buffer) int64 { return int64(b.Bar) }},
+		columnOf[Buffer]{"at", func(b *Buffer) int64 { return int64(b.At) }},
+		columnOf[Buffer]{"step", func(b *Buffer) int64 { return int64(b.Step) }},
+		columnOf[Buffer]{"bytes", func(b *Buffer) int64 { return b.Bytes }},
+		columnOf[Buffer]{"to_bytes", func(b *Buffer) int64 { return b.ToBytes }})
+	columns(w, "fetches", after(m.Fetches, from, func(f *Fetch) uint64 { return f.Seq }),
+		columnOf[Fetch]{"seq", func(f *Fetch) int64 { return int64(f.Seq) }},
+		columnOf[Fetch]{"bar", func(f *Fetch) int64 { return int64(f.Bar) }},
+		columnOf[Fetch]{"at", func(f *Fetch) int64 { return int64(f.At) }},
+		columnOf[Fetch]{"map", func(f *Fetch) int64 { return int64(f.Map) }},
+		columnOf[Fetch]{"maps", func(f *Fetch) int64 { return int64(f.Maps) }},
+		columnOf[Fetch]{"bytes", func(f *Fetch) int64 { return f.Bytes }})
+	columns(w, "usage", after(m.Usages, from, func(u *Usage) uint64 { return u.Seq }),
+		columnOf[Usage]{"seq", func(u *Usage) int64 { return int64(u.Seq) }},
+		columnOf[Usage]{"at", func(u *Usage) int64 { return int64(u.At) }},
+		columnOf[Usage]{"cpu", func(u *Usage) int64 { return int64(u.CPU) }},
+		columnOf[Usage]{"memory_bytes", func(u *Usage) int64 { return u.MemoryBytes }},
+		columnOf[Usage]{"temp_bytes", func(u *Usage) int64 { return u.TempBytes }})
+	columns(w, "losses", after(m.Losses, from, func(l *Loss) uint64 { return l.Seq }),
+		columnOf[Loss]{"seq", func(l *Loss) int64 { return int64(l.Seq) }},
+		columnOf[Loss]{"at", func(l *Loss) int64 { return int64(l.At) }},
+		columnOf[Loss]{"tracker", func(l *Loss) int64 { return int64(l.Tracker) }})
+}
+
+// AppendJSON appends the curves as a JSON object, numbers with at most three decimals.
+func (c *Curves) AppendJSON(dst []byte) []byte {
+	w := writer{b: dst}
+	w.number(`{"from":`, int64(c.From))
+	w.number(`,"step":`, int64(c.Step))
+	w.number(`,"steps":`, int64(c.Steps))
+	w.number(`,"slots":{"map":`, int64(c.Slots[trace.Map]))
+	w.number(`,"reduce":`, int64(c.Slots[trace.Reduce]))
+	w.b = append(w.b, `},"pools":[`...)
+	for i, p := range c.Pools {
+		w.comma(i)
+		w.number(`{"pool":`, int64(p.Pool))
+		w.decimals(`,"maps":`, p.Use[trace.Map])
+		w.decimals(`,"reduces":`, p.Use[trace.Reduce])
+		w.decimals(`,"share_maps":`, p.Share[trace.Map])
+		w.decimals(`,"share_reduces":`, p.Share[trace.Reduce])
+		w.decimals(`,"demand_maps":`, p.Demand[trace.Map])
+		w.decimals(`,"demand_reduces":`, p.Demand[trace.Reduce])
+		w.b = append(w.b, '}')
+	}
+	w.decimals(`],"lent_map_slots":`, c.Lent[trace.Map])
+	w.decimals(`,"lent_reduce_slots":`, c.Lent[trace.Reduce])
+	return append(w.b, '}')
+}
+
+// AppendJSON appends the matrix as a JSON object.
+func (x *Matrix) AppendJSON(dst []byte) []byte {
+	w := writer{b: dst}
+	w.number(`{"job":`, int64(x.Job))
+	w.number(`,"maps":`, int64(x.Maps))
+	w.number(`,"reduces":`, int64(x.Reduces))
+	w.number(`,"rows":`, int64(x.Rows))
+	w.number(`,"columns":`, int64(x.Columns))
+	w.flag(`,"measured":`, x.Measured)
+	w.b = append(w.b, `,"cells":[`...)
+	for i, c := range x.Cells {
+		w.comma(i)
+		w.b = append(w.b, `{"done":`...)
+		w.b = appendDecimal(w.b, c.Done)
+		w.number(`,"bytes":`, c.Bytes)
+		w.b = append(w.b, '}')
+	}
+	return append(w.b, `]}`...)
+}
+
+// writer appends JSON.
+type writer struct{ b []byte }
+
+func (w *writer) comma(i int) {
+	if i > 0 {
+		w.b = append(w.b, ',')
+	}
+}
+
+func (w *writer) number(name string, n int64) {
+	w.b = strconv.AppendInt(append(w.b, name...), n, 10)
+}
+
+func (w *writer) flag(name string, on bool) {
+	w.b = strconv.AppendBool(append(w.b, name...), on)
+}
+
+func (w *writer) text(name, text string) {
+	w.b = appendText(append(w.b, name...), text)
+}
+
+func (w *writer) words(name string, words []string) {
+	w.b = append(append(append(w.b, `,"`...), name...), `":[`...)
+	for i, word := range words {
+		w.comma(i)
+		w.b = appendText(w.b, word)
+	}
+	w.b = append(w.b, ']')
+}
+
+func (w *writer) decimals(name string, values []float64) {
+	w.b = append(append(w.b, name...), '[')
+	for i, v := range values {
+		w.comma(i)
+		w.b = appendDecimal(w.b, v)
+	}
+	w.b = append(w.b, ']')
+}
+
+// appendText appends a JSON string. encoding/json also escapes what HTML could take for
+// markup, because the text may stand in a page.
+func appendText(dst []byte, text string) []byte {
+	quoted, err := json.Marshal(text)
+	if err != nil || !utf8.Valid(quoted) { // never: every string can be quoted
+		return append(dst, `""`...)
+	}
+	return append(dst, quoted...)
+}
+
+// appendDecimal appends a number with at most three decimals, and no zeros at its end.
+func appendDecimal(dst []byte, v float64) []byte {
+	dst = strconv.AppendFloat(dst, v, 'f', 3, 64)
+	for dst[len(dst)-1] == '0' {
+		dst = dst[:len(dst)-1]
+	}
+	if dst[len(dst)-1] == '.' {
+		dst = dst[:len(dst)-1]
+	}
+	return dst
+}
+
+func bit(on bool) int64 {
+	if on {
+		return 1
+	}
+	return 0
+}
+
+func itoa(n int64) string { return strconv.FormatInt(n, 10) }

@@ -1,0 +1,141 @@
+package view
+
+import (
+	"time"
+
+	"mrlocal/trace"
+)
+
+// Matrix says how far the reduces of a job have copied the outputs of its maps. A row is
+// one map or several neighbours, a column one reduce or several.
+type Matrix struct {
+	Job           int32
+	Maps, Reduces int32
+	Rows, Columns int
+	Measured      bool   // the run recorded what was copied; otherwise it is estimated
+	Cells         []Cell // row by row
+}
+
+// Cell is a part of a Matrix.
+type Cell struct {
+	Done  float64 // the share of its pairs of map and reduce that are copied
+	Bytes int64   // copied so far
+}
+
+// Shuffle returns the matrix of a job at a time, with at most the given numbers of rows and
+// columns. The attempt of a reduce that started last counts. Without events of copies it
+// assumes that a reduce in its copy phase has everything that maps have committed, and that
+// each map sends the same to each reduce.
+func (m *Model) Shuffle(job int32, at time.Duration, most int) *Matrix {
+	j := &m.Jobs[job]
+	x := &Matrix{Job: job, Maps: j.Maps, Reduces: j.Reduces}
+	x.Rows, x.Columns = min(int(j.Maps), max(1, most)), min(int(j.Reduces), max(1, most))
+	if x.Rows < 1 || x.Columns < 1 {
+		x.Rows, x.Columns = 0, 0
+		return x
+	}
+	x.Cells = make([]Cell, x.Rows*x.Columns)
+	reduces := m.lastReduces(job, at)
+	if m.measured(x, reduces, at) {
+		x.Measured = true
+	} else {
+		m.estimated(x, reduces, at)
+	}
+	for row := range x.Rows {
+		for column := range x.Columns {
+			c := &x.Cells[row*x.Columns+column]
+			c.Done = min(1, c.Done/float64(width(row, x.Rows, x.Maps)*width(column, x.Columns, x.Reduces)))
+		}
+	}
+	return x
+}
+
+// place returns the row or column, of n, in which number i of total stands.
+func place(i int32, n int, total int32) int { return int(int64(i) * int64(n) / int64(total)) }
+
+// width returns how many numbers of total stand in row or column i of n.
+func width(i, n int, total int32) int64 {
+	first := func(i int) int64 { return (int64(i)*int64(total) + int64(n) - 1) / int64(n) }
+	return first(i+1) - first(i)
+}
+
+// lastReduces returns by task the bar of the reduce that started last, up to a time.
+func (m *Model) lastReduces(job int32, at time.Duration) []int32 {
+	last := make([]int32, m.Jobs[job].Reduces)
+	for i := range last {
+		last[i] = None
+	}
+	for i := range m.Bars {
+		b := &m.Bars[i]
+		if b.From > at {
+			break
+		}
+		if b.Job == job && b.Kind == trace.Reduce && int(b.Task) < len(last) {
+			last[b.Task] = int32(i)
+		}
+	}
+	return last
+}
+
+// measured fills a matrix with recorded copies, and reports whether the job has any.
+func (m *Model) measured(x *Matrix, reduces []int32, at time.Duration) bool {
+	any := false
+	for _, f := range m.Fetches {
+		b := &m.Bars[f.Bar]
+		if b.Job != x.Job || b.Kind != trace.Reduce || b.Task >= x.Reduces {
+			continue
+		}
+		any = true
+		if f.At > at || reduces[b.Task] != f.Bar {
+			continue
+		}
+		x.copied(b.Task, f)
+	}
+	return any
+}
+
+// copied adds a copy to the cells of its maps. If it is not known which maps they were, all
+// rows get a part.
+func (x *Matrix) copied(reduce int32, f Fetch) {
+	column := place(reduce, x.Columns, x.Reduces)
+	if f.Map < 0 {
+		for row := range x.Rows {
+			c, part := &x.Cells[row*x.Columns+column], float64(width(row, x.Rows, x.Maps))/float64(x.Maps)
+			c.Done += float64(f.Maps) * part
+			c.Bytes += int64(float64(f.Bytes) * part)
+		}
+		return
+	}
+	for i := f.Map; i < f.Map+f.Maps && i < x.Maps; i++ {
+		c := &x.Cells[place(i, x.Rows, x.Maps)*x.Columns+column]
+		c.Done++
+		c.Bytes += f.Bytes / int64(f.Maps)
+	}
+}
+
+// estimated fills a matrix from the times of maps and reduces.
+func (m *Model) estimated(x *Matrix, reduces []int32, at time.Duration) {
+	copying := make([]int32, x.Columns) // reduces that have started, by column
+	for task, bar := range reduces {
+		if bar >= 0 {
+			copying[place(int32(task), x.Columns, x.Reduces)]++
+		}
+	}
+	seen := taskSet{}
+	for i := range m.Ends {
+		e := &m.Ends[i]
+		if e.At > at {
+			break
+		}
+		b := &m.Bars[e.Bar]
+		if b.Job != x.Job || b.Kind != trace.Map || e.How != Succeeded || b.Task >= x.Maps || !seen.add(b.Task) {
+			continue
+		}
+		row := place(b.Task, x.Rows, x.Maps)
+		for column, n := range copying {
+			c := &x.Cells[row*x.Columns+column]
+			c.Done += float64(n)
+			c.Bytes += b.OutBytes / int64(x.Reduces) * int64(n)
+		}
+	}
+}

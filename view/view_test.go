@@ -1,0 +1,402 @@
+package view_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"mrlocal/internal/golden"
+	"mrlocal/report"
+	"mrlocal/sim"
+	"mrlocal/slots/policy"
+	"mrlocal/slots/policy/registry"
+	"mrlocal/trace"
+	"mrlocal/view"
+	"mrlocal/workload"
+)
+
+// simulated is a simulated run with everything that reads its events.
+type simulated struct {
+	model  *view.Model
+	line   *trace.Timeline
+	report *report.Report
+	events []byte
+}
+
+func simulate(t testing.TB, path, policyName, cost string) simulated {
+	f, err := workload.Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return simulateFile(t, f, policyName, cost)
+}
+
+func simulateFile(t testing.TB, f *workload.File, policyName, cost string) simulated {
+	p, err := registry.New(policyName, policy.DefaultOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := simulated{model: view.New(view.Options{}), line: &trace.Timeline{KeepPhases: true}}
+	var events bytes.Buffer
+	s.report, err = sim.Run(context.Background(), f, sim.Options{Policy: p, Cost: cost, Events: &events, Watch: func(stream *trace.Stream) {
+		stream.Attach(s.line)
+		stream.Attach(s.model)
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.events = events.Bytes()
+	return s
+}
+
+func parse(t testing.TB, text string) *workload.File {
+	f, err := workload.Read("test", strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// faulty has copies of slow tasks, failures and a lost tracker.
+const faulty = `
+cluster: {trackers: 3, map_slots: 2, reduce_slots: 1}
+pools: [{name: prod, weight: 2, min_maps: 2}, {name: adhoc}]
+slow: [{tracker: 1, factor: 0.2}]
+faults: [{at: 90s, tracker: 2, lost: true}, {task: a/m/3, fail: 2}]
+jobs:
+  - {name: a, pool: prod, maps: 12, reduces: 3, map_time: 20s, reduce_time: 30s}
+  - {name: b, pool: adhoc, submit: 10s, maps: 9, reduces: 2, map_time: 15s, reduce_time: 20s}
+`
+
+// TestTheModelHasWhatReportAndGanttHave: the model, the report and the gantt are made of the
+// same run by different code.
+func TestTheModelHasWhatReportAndGanttHave(t *testing.T) {
+	for _, name := range []string{"fifo", "fair", "pi-dhfs", "pd-dhfs", "dynamicmr", "dynsplit", "ras", "omo", "yarn"} {
+		for _, cost := range []string{"l0", "l1"} {
+			t.Run(name+"/"+cost, func(t *testing.T) {
+				for _, s := range []simulated{simulate(t, "../bench/workloads/fig5.yaml", name, cost), simulateFile(t, parse(t, faulty), name, cost)} {
+					compareWithReport(t, s)
+					comparePhases(t, s)
+				}
+			})
+		}
+	}
+}
+
+func compareWithReport(t *testing.T, s simulated) {
+	totals := s.model.Totals()
+	var c report.Counters
+	var busy, lent float64
+	for i := range s.report.Jobs {
+		j := &s.report.Jobs[i].Counters
+		c.LaunchedMaps += j.LaunchedMaps + j.LaunchedReduces
+		c.KilledMaps += j.KilledMaps + j.KilledReduces
+		c.FailedMaps += j.FailedMaps + j.FailedReduces
+	}
+	for _, slot := range s.report.Slots {
+		busy += slot.BusyS
+		lent += slot.LentS
+	}
+	if int64(totals.Bars) != c.LaunchedMaps {
+		t.Errorf("%d bars, the report has %d attempts", totals.Bars, c.LaunchedMaps)
+	}
+	// An attempt on a tracker that is lost counts as killed.
+	if killed := int64(totals.Ends[view.Killed] + totals.Ends[view.LostWithTracker]); killed != c.KilledMaps {
+		t.Errorf("%d bars were killed, the report has %d", killed, c.KilledMaps)
+	}
+	if failed := int64(totals.Ends[view.Failed]); failed != c.FailedMaps {
+		t.Errorf("%d bars failed, the report has %d", failed, c.FailedMaps)
+	}
+	if got := totals.Busy.Seconds(); math.Abs(got-busy) > 1e-6 {
+		t.Errorf("bars take %v s, the report has %v", got, busy)
+	}
+	if got := totals.LentTime.Seconds(); math.Abs(got-lent) > 1e-6 {
+		t.Errorf("lent bars take %v s, the report has %v", got, lent)
+	}
+	for i := range s.report.Jobs {
+		j, want := &s.model.Jobs[i], &s.report.Jobs[i]
+		if j.Name != want.Name || j.Finish.Seconds() != want.FinishS || j.MapsDone.Seconds() != want.MapsDoneS && want.MapsDoneS >= 0 || j.Start.Seconds() != want.StartS {
+			t.Errorf("job %+v, the report has %+v", j, want)
+		}
+		if j.State == view.JobSucceeded && (int(j.MapsFinished) != want.Maps || int(j.ReducesFinished) != want.Reduces) {
+			t.Errorf("job %s: %d maps and %d reduces are done, of %d and %d", j.Name, j.MapsFinished, j.ReducesFinished, want.Maps, want.Reduces)
+		}
+	}
+}
+
+// comparePhases compares with the letters of the gantt by phase. Its cells are so short that
+// each is in one phase nearly always.
+func comparePhases(t *testing.T, s simulated) {
+	const cell = time.Second / 10
+	var b bytes.Buffer
+	if err := s.line.Gantt(&b, trace.GanttOptions{Cell: cell, Width: 1 << 20, By: trace.ByPhase}); err != nil {
+		t.Fatal(err)
+	}
+	letters := map[trace.Phase]string{trace.PhaseCompute: "M", trace.PhaseIO: "I", trace.PhaseCopy: "C", trace.PhaseSort: "S", trace.PhaseReduce: "R", trace.PhaseHeld: "H"}
+	var rows []string
+	for _, line := range strings.Split(b.String(), "\n") {
+		// The text of a row stands behind the label: the kind and the number of the slot.
+		if f := strings.Fields(line); len(f) == 3 && f[0] != "tracker" {
+			rows = append(rows, f[2])
+		}
+	}
+	all := strings.Join(rows, "")
+	totals := s.model.Totals()
+	for phase, letter := range letters {
+		drawn := time.Duration(strings.Count(all, letter)+strings.Count(all, strings.ToLower(letter))) * cell
+		// Each bar may be wrong by a cell at each end of the phase.
+		if off := (drawn - totals.Phases[phase]).Abs(); off > cell*time.Duration(totals.Bars) {
+			t.Errorf("phase %v takes %v, the gantt draws %v", phase, totals.Phases[phase], drawn)
+		}
+	}
+}
+
+// TestARecordedRunIsTheRun: the event file gives the model that the run gave.
+func TestARecordedRunIsTheRun(t *testing.T) {
+	s := simulateFile(t, parse(t, faulty), "dynamicmr", "l1")
+	loaded, err := view.Load(bytes.NewReader(s.events), view.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b := string(loaded.AppendJSON(nil, 0)), string(s.model.AppendJSON(nil, 0)); a != b {
+		t.Errorf("loaded %s\nwant %s", a, b)
+	}
+	cut, err := view.Load(bytes.NewReader(s.events[:len(s.events)/2]), view.Options{})
+	if err == nil || cut == nil || cut.Ended || len(cut.Bars) == 0 || len(cut.Bars) >= len(loaded.Bars) {
+		t.Errorf("half of the file: %v, %+v", err, cut)
+	}
+	if m, err := view.Load(strings.NewReader("{}"), view.Options{}); err == nil || m != nil {
+		t.Errorf("no event file: %v", err)
+	}
+}
+
+// table is a table of the JSON, by column.
+type table map[string][]int64
+
+var tables = []string{"bars", "ends", "phase_starts", "decisions", "spills", "buffers", "fetches", "usage", "losses"}
+
+func decodeTables(t *testing.T, text []byte) map[string]table {
+	var raw map[string]json.RawMessage
+	if err := json.Unmarshal(text, &raw); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	all := map[string]table{}
+	for _, name := range tables {
+		var columns table
+		if err := json.Unmarshal(raw[name], &columns); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		all[name] = columns
+	}
+	return all
+}
+
+// TestDeltasMakeTheWhole: a page that asks again and again has the tables of one that asks once.
+func TestDeltasMakeTheWhole(t *testing.T) {
+	s := simulateFile(t, parse(t, faulty), "pi-dhfs", "l1")
+	d, err := trace.NewDecoder(bytes.NewReader(s.events))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := view.New(view.Options{})
+	if err := m.Open(d.Header()); err != nil {
+		t.Fatal(err)
+	}
+	got, known := map[string]table{}, uint64(0)
+	ask := func() {
+		for name, columns := range decodeTables(t, m.AppendJSON(nil, known)) {
+			if got[name] == nil {
+				got[name] = table{}
+			}
+			for column, values := range columns {
+				got[name][column] = append(got[name][column], values...)
+			}
+		}
+		known = m.Seq
+	}
+	for n := 0; ; n++ {
+		e, err := d.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Add(&e, d.Texts(e.Ref))
+		if n%37 == 0 {
+			ask()
+		}
+	}
+	ask()
+	if want := decodeTables(t, s.model.AppendJSON(nil, 0)); fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("got %v\nwant %v", got, want)
+	}
+}
+
+// TestRowsAreBounded: a run with more events than the bound keeps its first bars, and says so.
+func TestRowsAreBounded(t *testing.T) {
+	s := simulate(t, "../bench/workloads/fig5.yaml", "pi-dhfs", "l1")
+	m, err := view.Load(bytes.NewReader(s.events), view.Options{MostRows: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := len(m.Bars) + len(m.Ends) + len(m.Decisions) + len(m.Phases)
+	if m.Dropped == 0 || rows > 300 || len(m.Bars) == 0 {
+		t.Errorf("%d rows, %d dropped", rows, m.Dropped)
+	}
+	// Bars that are kept have their ends.
+	for i := range m.Bars {
+		if m.Bars[i].How == view.Running {
+			t.Errorf("bar %d has no end", i)
+		}
+	}
+}
+
+// TestAGapIsCounted: a lossy reader misses events, and the model counts them.
+func TestAGapIsCounted(t *testing.T) {
+	m := view.New(view.Options{})
+	_ = m.Open(&trace.Header{Slots: []trace.Slot{{ID: 0}}})
+	m.Add(&trace.Event{Seq: 1, Op: trace.OpAssign}, nil)
+	m.Add(&trace.Event{Seq: 5, Op: trace.OpStart, Job: 7}, nil) // of a job whose submission was lost
+	if m.Lost != 3 || len(m.Bars) != 0 {
+		t.Errorf("%d lost, %d bars", m.Lost, len(m.Bars))
+	}
+}
+
+// TestCurves: with two pools of weights 2 and 1 on 6 map slots, fair shares are 4 and 2 while
+// both want more, and the use adds up to the time of the bars.
+func TestCurves(t *testing.T) {
+	s := simulateFile(t, parse(t, `
+cluster: {trackers: 1, map_slots: 6, reduce_slots: 1}
+pools: [{name: prod, weight: 2}, {name: adhoc}]
+jobs:
+  - {name: a, pool: prod, maps: 40, reduces: 1, map_time: 10s, reduce_time: 10s}
+  - {name: b, pool: adhoc, maps: 40, reduces: 1, map_time: 10s, reduce_time: 10s}
+`), "fair", "l0")
+	c := s.model.Curves(0, s.model.Last, 100)
+	var use [2]float64
+	for p := range c.Pools {
+		for k := range 2 {
+			for _, v := range c.Pools[p].Use[k] {
+				use[k] += v * c.Step.Seconds()
+			}
+		}
+	}
+	if busy := s.model.Totals().Busy.Seconds(); math.Abs(use[0]+use[1]-busy) > 1e-6 {
+		t.Errorf("the use adds up to %v s, the bars to %v", use[0]+use[1], busy)
+	}
+	if a, b := c.Pools[0].Share[trace.Map][2], c.Pools[1].Share[trace.Map][2]; a != 4 || b != 2 {
+		t.Errorf("fair shares of map slots are %v and %v", a, b)
+	}
+	if d := c.Pools[0].Demand[trace.Map][2]; d != 40 {
+		t.Errorf("demand of map slots is %v", d)
+	}
+	if a := c.Pools[0].Share[trace.Reduce][2]; a != 0 {
+		t.Errorf("a fair share of %v reduce slots while the gate is closed", a)
+	}
+	if !json.Valid(c.AppendJSON(nil)) {
+		t.Error("the JSON is not valid")
+	}
+}
+
+// TestShuffle: at the end everything is copied; before the reduces start nothing is.
+func TestShuffle(t *testing.T) {
+	s := simulate(t, "../bench/workloads/fig5.yaml", "pi-dhfs", "l1")
+	for _, most := range []int{7, 1000} {
+		x := s.model.Shuffle(0, s.model.Jobs[0].Finish, most)
+		if x.Rows > most || x.Columns > most || len(x.Cells) != x.Rows*x.Columns || x.Rows == 0 {
+			t.Fatalf("a matrix of %d × %d with %d cells", x.Rows, x.Columns, len(x.Cells))
+		}
+		for i, c := range x.Cells {
+			if c.Done != 1 {
+				t.Errorf("cell %d of %d: %v is copied at the end", i, len(x.Cells), c.Done)
+			}
+		}
+		for i, c := range s.model.Shuffle(0, 0, most).Cells {
+			if c.Done != 0 {
+				t.Errorf("cell %d: %v is copied at the start", i, c.Done)
+			}
+		}
+		if !json.Valid(x.AppendJSON(nil)) {
+			t.Error("the JSON is not valid")
+		}
+	}
+}
+
+// TestScripts dumps the model of event lines.
+func TestScripts(t *testing.T) {
+	golden.Script(t, "testdata/events.txt", func(t *testing.T, c golden.Case) string {
+		m, err := view.Load(strings.NewReader(c.Input), view.Options{})
+		if m == nil {
+			t.Fatal(err)
+		}
+		return dump(m)
+	})
+}
+
+// dump writes a model as text.
+func dump(m *view.Model) string {
+	var b strings.Builder
+	for i := range m.Bars {
+		bar := &m.Bars[i]
+		fmt.Fprintf(&b, "slot %d %s/%d %v to %v %v", bar.Slot, m.TaskName(bar), bar.N, bar.From, m.Until(bar), bar.How)
+		for _, word := range []struct {
+			on   bool
+			text string
+		}{{bar.Lent, " lent"}, {bar.Speculative, " copy"}} {
+			if word.on {
+				b.WriteString(word.text)
+			}
+		}
+		fmt.Fprintf(&b, " by %q:", m.Rules[bar.Rule])
+		for _, s := range m.Segments(i) {
+			fmt.Fprintf(&b, " %v %v", s.Phase, s.To-s.From)
+		}
+		b.WriteByte('\n')
+	}
+	for i := range m.Jobs {
+		j := &m.Jobs[i]
+		fmt.Fprintf(&b, "job %s of %s: %v, maps %d of %d, reduces %d of %d\n", j.Name, m.Pools[j.Pool].Name, j.State, j.MapsFinished, j.Maps, j.ReducesFinished, j.Reduces)
+	}
+	for _, s := range m.Spills {
+		fmt.Fprintf(&b, "spill of bar %d from %v to %v: %d bytes\n", s.Bar, s.From, s.To, s.Bytes)
+	}
+	for _, s := range m.Buffers {
+		fmt.Fprintf(&b, "kvbuffer of bar %d at %v: %v %d %d\n", s.Bar, s.At, s.Step, s.Bytes, s.ToBytes)
+	}
+	for _, f := range m.Fetches {
+		fmt.Fprintf(&b, "bar %d copied %d maps from %d: %d bytes\n", f.Bar, f.Maps, f.Map, f.Bytes)
+	}
+	for _, u := range m.Usages {
+		fmt.Fprintf(&b, "usage at %v: %v, %d, %d\n", u.At, u.CPU, u.MemoryBytes, u.TempBytes)
+	}
+	totals := m.Totals()
+	fmt.Fprintf(&b, "%d bars, %d lent, busy %v, lent %v\n", totals.Bars, totals.Lent, totals.Busy, totals.LentTime)
+	return b.String()
+}
+
+// bigRun returns an event file of about n events.
+func bigRun(b *testing.B, n int) []byte {
+	f := parse(b, fmt.Sprintf("cluster: {trackers: 100, map_slots: 8, reduce_slots: 2}\njobs:\n  - {name: a, maps: %d, reduces: 100, map_time: {uniform: [5s, 15s]}, reduce_time: 20s}\n", n/4))
+	return simulateFile(b, f, "pi-dhfs", "l0").events
+}
+
+// BenchmarkLoad loads runs of many events, and reports bytes of heap an event.
+func BenchmarkLoad(b *testing.B) {
+	file := bigRun(b, 1_000_000)
+	events := bytes.Count(file, []byte("\n"))
+	b.SetBytes(int64(len(file)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := view.Load(bytes.NewReader(file), view.Options{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(events), "events")
+}
