@@ -62,6 +62,9 @@ func TestRecordsAreTeraGens(t *testing.T) {
 }
 
 func TestSizesAreExact(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine, much data")
+	}
 	for _, k := range Kinds() {
 		g, err := k.generator(7)
 		if err != nil {
@@ -109,6 +112,9 @@ func TestSameSeedSameBytesOnAnyNumberOfCores(t *testing.T) {
 }
 
 func TestWikiLooksLikeOne(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine, much data")
+	}
 	data := make1(t, Wiki, 4<<20, 1)
 	for _, want := range []string{"\n= ", "\n== ", "{{Infobox ", "[[", "|", "'''", "[[Category:", "{{cite web|", "\n* [["} {
 		if n := bytes.Count(data, []byte(want)); n < 20 {
@@ -134,6 +140,9 @@ func TestWikiLooksLikeOne(t *testing.T) {
 }
 
 func TestCorpusLooksLikeOne(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine, much data")
+	}
 	const size = 8 << 20
 	data := make1(t, Corpus, size, 1)
 	lines := bytes.Split(data, []byte("\n"))
