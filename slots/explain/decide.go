@@ -230,6 +230,7 @@ func (t *explainer) word(e *trace.Event, texts []string) {
 	switch e.Op {
 	case trace.OpAssign:
 		t.asks++
+		t.orders = uint64(max(0, e.B))
 		// An AssignAll has tracker -1; a driver with heartbeats names trackers.
 		t.heartbeats, t.asked = t.heartbeats || e.A >= 0, slots.TrackerID(e.A)
 	// The paragraph comes with welcome, since the Ledger does not know the job yet.
@@ -241,11 +242,15 @@ func (t *explainer) word(e *trace.Event, texts []string) {
 		if len(t.grants) > 0 { // the file confirms grants in the order in which they were made
 			p := t.grants[0]
 			t.grants = t.grants[1:]
-			t.tell(p.about, func() string { return p.text })
+			if t.mode.wants(p.about) {
+				t.mode.add(p)
+			}
 		}
 	case trace.OpKill:
 		a := about{topic: kill, job: job, task: true, attempt: attempt, slot: slots.SlotID(e.Slot), rule: trace.RuleOf(texts)}
-		t.tell(a, func() string { return t.killed(e, a) })
+		if t.mode.wants(a) {
+			t.mode.add(paragraph{a, t.killed(e, a), t.reclaimed(a.slot)})
+		}
 	case trace.OpLostTracker:
 		t.wordEvent(e, about{topic: fact, job: slots.NoJob})
 	case trace.OpAbort:
@@ -464,6 +469,16 @@ func (t *explainer) killed(e *trace.Event, a about) string {
 		why = fmt.Sprintf("Rule %v of %s.", a.rule, t.c.PolicyName)
 	}
 	return paragraphOf(first, why, rested)
+}
+
+// reclaimed returns why the policy has had the attempt on a slot killed.
+func (t *explainer) reclaimed(slot slots.SlotID) slots.Why {
+	for _, r := range t.reclaims {
+		if r.slot == slot {
+			return r.why
+		}
+	}
+	return slots.Why{}
 }
 
 // holds says what runs on a slot: map 7 of J01 since 10.0s.

@@ -17,6 +17,7 @@ package explain
 import (
 	"bufio"
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -57,6 +58,7 @@ type Options struct {
 	Job  string
 	Lent bool
 
+	Open      bool   // the run goes on: a file without its last line is no error
 	FirstLent bool   // only the first decision that lent a slot
 	Limit     int    // the largest number of decisions; 0: all
 	Name      string // of the file, for errors; "": events
@@ -93,7 +95,7 @@ func (t *explainer) run(r io.Reader) error {
 	switch {
 	case t.err != nil:
 		return t.err
-	case err != nil:
+	case err != nil && !(t.o.Open && errors.Is(err, trace.ErrCut)):
 		err = errs.Inputf(t.o.Name, "%s", strings.TrimPrefix(err.Error(), "replay: "))
 	case diff != nil:
 		err = errs.Inputf(t.o.Name, "line %d: this program does not decide as the run did: recorded %s, replayed %s", diff.Line, diff.Recorded, diff.Replayed)
@@ -163,6 +165,7 @@ func (t topic) decision() bool { return t == start || t == kill }
 type paragraph struct {
 	about
 	text string
+	why  slots.Why // of a start or a kill
 }
 
 // explainer replays a run and puts it into sentences.
@@ -185,6 +188,8 @@ type explainer struct {
 	active     []slots.JobID   // jobs that have not ended, by id
 	newest     slots.JobID     // a submitted job that has no paragraph yet; or NoJob
 	now        time.Duration   // of the latest event
+	seq        uint64          // of the latest event
+	orders     uint64          // of the latest Assign
 	heartbeats bool            // the driver asks for one tracker at a time
 	asked      slots.TrackerID // the tracker of the latest Assign
 
@@ -292,7 +297,7 @@ func (t *explainer) explained(e *slots.Explanation) {
 		t.last = e.Tracker
 	// A reclaim is worded with its kill, which follows.
 	case e.Reclaimed != slots.NoSlot:
-		t.reclaims = append(t.reclaims, reclaim{e.Reclaimed, e.Why})
+		t.reclaims = append(t.reclaims, reclaim{e.Reclaimed, copyOf(e.Why)})
 	case e.Refused != slots.Granted:
 		t.refused = append(t.refused, refusal{e.Grant, e.Refused})
 	// A grant that the mode does not want still takes its place in the list. So starts and
@@ -301,7 +306,7 @@ func (t *explainer) explained(e *slots.Explanation) {
 		a := about{topic: start, job: e.Grant.Job, task: true, attempt: e.Start.Attempt, slot: e.Start.Slot, lent: e.Start.Lent, rule: e.Grant.Rule}
 		p := paragraph{about: a}
 		if t.mode.wants(a) {
-			p.text = t.granted(e)
+			p.text, p.why = t.granted(e), copyOf(e.Why)
 		}
 		t.grants = append(t.grants, p)
 	}
@@ -316,7 +321,7 @@ func (t *explainer) event(e *trace.Event, texts []string) bool {
 	if class := e.Op.Class(); class == trace.Fact || class == trace.Ask { // the decisions of the last Assign are over
 		t.settle()
 	}
-	t.now = e.At
+	t.now, t.seq = e.At, e.Seq
 	t.welcome()
 	if t.known(e) {
 		t.word(e, texts)
@@ -357,7 +362,7 @@ func (t *explainer) settle() {
 // text is called only if the paragraph is wanted.
 func (t *explainer) tell(a about, text func() string) {
 	if t.mode.wants(a) {
-		t.mode.add(paragraph{a, text()})
+		t.mode.add(paragraph{about: a, text: text()})
 	}
 }
 

@@ -1,0 +1,86 @@
+package explain_test
+
+import (
+	"bytes"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"mrlocal/slots/explain"
+)
+
+// TestReasonsAreTheSentences: each decision of the run has a reason, whose text is the
+// paragraph of the sentences, and Why finds it alone, also in a run that goes on.
+func TestReasonsAreTheSentences(t *testing.T) {
+	for runName := range runs() {
+		for _, policyName := range []string{"pi-dhfs", "dynamicmr"} {
+			t.Run(runName+"/"+policyName, func(t *testing.T) {
+				events := record(t, policyName, runName)
+				var b bytes.Buffer
+				if err := explain.Sentences(&b, bytes.NewReader(events), explain.Options{WhyIdle: -1}); err != nil {
+					t.Fatal(err)
+				}
+				sentences := strings.Join(strings.Fields(b.String()), " ")
+				var all []*explain.Reason
+				err := explain.Reasons(bytes.NewReader(events), explain.Options{}, func(x *explain.Reason) bool {
+					all = append(all, x)
+					return true
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if want := bytes.Count(events, []byte(`"op":"start"`)) + bytes.Count(events, []byte(`"op":"kill"`)); len(all) != want {
+					t.Errorf("%d reasons of %d decisions", len(all), want)
+				}
+				for _, x := range all {
+					compareReason(t, x, sentences, events)
+				}
+			})
+		}
+	}
+}
+
+func compareReason(t *testing.T, x *explain.Reason, sentences string, events []byte) {
+	// In the sentences a rule is put into words only once, so the first sentence is compared.
+	first, _, _ := strings.Cut(x.Text, ". ")
+	if !strings.Contains(sentences, strings.TrimSuffix(first, ".")) {
+		t.Errorf("%q is not among the sentences", first)
+	}
+	if x.Rule != "" && x.Op == "start" && !strings.Contains(x.Text, x.Rule) {
+		t.Errorf("%q lacks the rule %s", x.Text, x.Rule)
+	}
+	for _, n := range x.Numbers {
+		if !strings.Contains(x.Text, n.Name) || !strings.Contains(x.Text, n.Value) {
+			t.Errorf("%q lacks %s = %s", x.Text, n.Name, n.Value)
+		}
+	}
+	for _, file := range [][]byte{events, events[:len(events)-2]} {
+		got, err := explain.Why(bytes.NewReader(file), x.Seq, explain.Options{})
+		if err != nil || !reflect.DeepEqual(got, x) {
+			t.Errorf("why %d: %+v, %v, want %+v", x.Seq, got, err, x)
+		}
+	}
+}
+
+func TestWhyOfNoDecisionIsAnError(t *testing.T) {
+	events := record(t, "fair", "one")
+	for _, seq := range []uint64{1, 1 << 40} {
+		if x, err := explain.Why(bytes.NewReader(events), seq, explain.Options{}); err == nil {
+			t.Errorf("event %d: %+v", seq, x)
+		}
+	}
+}
+
+func TestWhyIdleInARunThatGoesOn(t *testing.T) {
+	events := record(t, "fair", "one")
+	whole, err := explain.WhyIdle(bytes.NewReader(events), 3, time.Second, explain.Options{})
+	if err != nil || !strings.Contains(whole, "was idle at 1.0s") {
+		t.Fatalf("%q, %v", whole, err)
+	}
+	// The file ends before the time in question.
+	cut := events[:bytes.Index(events, []byte(`"op":"finish"`))]
+	if part, err := explain.WhyIdle(bytes.NewReader(cut), 3, time.Second, explain.Options{}); err != nil || part != whole {
+		t.Errorf("%q, %v, want %q", part, err, whole)
+	}
+}
