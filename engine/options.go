@@ -25,8 +25,9 @@ type JobOptions struct {
 	Inputs []string // files, directories, globs, "-", in the order given
 	// Found, if not nil, replaces Inputs: it yields the paths of files in order, on a
 	// goroutine of the run, while maps already read the first ones. It is for map-only
-	// jobs whose result goes to Stdout. Missing is called on that goroutine for each
-	// path that cannot be read; such files are left out.
+	// jobs whose result goes to Stdout. Missing is called, on any goroutine, for each path
+	// that cannot be read; such files are left out. A file that changes or
+	// vanishes while it is read ends there.
 	Found   iter.Seq[string]
 	Missing func(path string, cause error)
 
@@ -111,7 +112,8 @@ type Options struct {
 	// profile and an execution trace that the caller takes.
 	Profile bool
 
-	extraSlots int // of a tracker, closed until the policy opens them
+	extraSlots      int  // of a tracker, closed until the policy opens them
+	memoryByDefault bool // MemoryBytes is that of withDefaults
 
 	Events io.Writer           // every fact and decision as JSON lines; nil: none
 	Watch  func(*trace.Stream) // called once before work starts, so that the caller attaches readers
@@ -142,7 +144,9 @@ func (o Options) withDefaults(cores int) Options {
 	def(&o.GrowthThreshold, defaultGrowthThreshold)
 	def(&o.MergeFactor, defaultMergeFactor)
 	def(&o.TaskTimeout, defaultTaskTimeout)
-	def(&o.MemoryBytes, machine.MemoryBytes()/4)
+	if o.MemoryBytes == 0 {
+		o.MemoryBytes, o.memoryByDefault = machine.MemoryBytes()/4, true
+	}
 	if o.Note == nil {
 		o.Note = func(string) {}
 	}
@@ -252,8 +256,8 @@ func (o Options) CheckProcess() error {
 	case machine.ThreadLimit() < threads:
 		return errs.Optionf("threads", "%d are allowed; at least %d are needed for %d slots (ulimit -u)", machine.ThreadLimit(), threads, o.allSlots())
 	case machine.AddressSpaceLimit() < addressBytes:
-		return errs.Optionf("address space", "%dMiB are allowed; at least %dMiB are needed with Options.MemoryBytes %d (ulimit -v %d)",
-			machine.AddressSpaceLimit()>>20, addressBytes>>20, o.MemoryBytes, addressBytes>>10)
+		return errs.Optionf("address space", "%dMiB are allowed; at least %dMiB are needed with %s (ulimit -v %d); a smaller Options.MemoryBytes needs less",
+			machine.AddressSpaceLimit()>>20, addressBytes>>20, o.memoryName(), addressBytes>>10)
 	}
 	return nil
 }
@@ -289,9 +293,18 @@ func (o *Options) validate(jobCount int) error {
 		}
 	}
 	if least := int64(o.slotCount()) * LeastBytesPerSlot; o.MemoryBytes < least {
-		return errs.Optionf(fmt.Sprintf("Options.MemoryBytes %d", o.MemoryBytes), "too little for %d slots: at least %dMiB", o.slotCount(), least>>20)
+		return errs.Optionf(o.memoryName(), "too little for %d slots: at least %dMiB", o.slotCount(), least>>20)
 	}
 	return nil
+}
+
+// memoryName names the bound of memory in messages. A bound that the caller has not set is
+// not shown as if it were the caller's.
+func (o *Options) memoryName() string {
+	if o.memoryByDefault {
+		return fmt.Sprintf("default of Options.MemoryBytes, a quarter of the machine's, %dMiB", o.MemoryBytes>>20)
+	}
+	return fmt.Sprintf("Options.MemoryBytes %d", o.MemoryBytes)
 }
 
 // maxSlotCount bounds the OS threads of a run: two a slot.
