@@ -15,6 +15,7 @@ import (
 	"mrlocal/slots"
 	"mrlocal/slots/fifo"
 	"mrlocal/slots/setup"
+	"mrlocal/spill/rule"
 	"mrlocal/spill/runs"
 	"mrlocal/trace"
 )
@@ -84,15 +85,16 @@ type Options struct {
 	ShuffleBytesPerSecond int64
 	DiskBytesPerSecond    int64 // reading inputs, writing and reading spills
 
-	MemoryBytes     int64   // bound of all buffers together; 0: a quarter of the machine's memory
-	SortBufferBytes int64   // first size of a map's kvbuffer; 0: by memory and slots
-	SpillPercent    float64 // spill mark, as a share of the kvbuffer; 0: 0.80
-	NoGrowth        bool    // never grow a kvbuffer
-	GrowthThreshold float64 // share of the free memory that a kvbuffer may grow to; 0: 0.8
-	MergeFactor     int     // runs merged at once; 0: 64
-	Codec           runs.Codec
-	TempDirs        []string // directories of spills, filled by their free space; nil: the system's
-	MaxTempBytes    int64    // bound of all temporary files together; 0: none
+	MemoryBytes        int64   // bound of all buffers together; 0: a quarter of the machine's memory
+	SortBufferBytes    int64   // first size of a map's kvbuffer; 0: by memory and slots
+	SpillPercent       float64 // spill mark, as a share of the kvbuffer; 0: 0.80
+	NoGrowth           bool    // never grow a kvbuffer
+	TablesInProportion bool    // tables that combine by hash grow with their input; else they double
+	GrowthThreshold    float64 // share of the free memory that a kvbuffer may grow to; 0: 0.8
+	MergeFactor        int     // runs merged at once; 0: 64
+	Codec              runs.Codec
+	TempDirs           []string // directories of spills, filled by their free space; nil: the system's
+	MaxTempBytes       int64    // bound of all temporary files together; 0: none
 
 	// ResumeDir, where it is set, keeps the outputs of the maps of a single run, with a
 	// journal. After a kill a run with the same options goes on, and no map runs again
@@ -122,10 +124,8 @@ type Options struct {
 }
 
 const (
-	defaultSpillPercent    = 0.80
-	defaultGrowthThreshold = 0.8
-	defaultMergeFactor     = 64
-	defaultTaskTimeout     = 600 * time.Second
+	defaultMergeFactor = 64
+	defaultTaskTimeout = 600 * time.Second
 
 	// LeastBytesPerSlot is how much memory for each slot always suffices.
 	LeastBytesPerSlot = 8 << 20
@@ -140,8 +140,8 @@ func (o Options) withDefaults(cores int) Options {
 		o.ReduceSlots, reduces = 0, 0
 	}
 	o.Config = o.Config.WithDefaults(max(1, perTracker-reduces), reduces)
-	def(&o.SpillPercent, defaultSpillPercent)
-	def(&o.GrowthThreshold, defaultGrowthThreshold)
+	def(&o.SpillPercent, rule.SpillPercent)
+	def(&o.GrowthThreshold, rule.GrowthThreshold)
 	def(&o.MergeFactor, defaultMergeFactor)
 	def(&o.TaskTimeout, defaultTaskTimeout)
 	if o.MemoryBytes == 0 {

@@ -267,6 +267,7 @@ func (r *run) divideMemory(inputBytes int64, streamJobs int) {
 	r.env.DivideFDs(r.o.allSlots())
 	o := &r.o
 	r.env.Budget, r.env.AfmBytes, r.env.CreateTemp, r.env.Stderr = r.budget, r.afmBytes, r.createTemp, o.Stderr
+	r.env.TablesInProportion = o.TablesInProportion
 	r.env.SpillPercent, r.env.NoGrowth, r.env.GrowthThreshold = o.SpillPercent, o.NoGrowth, o.GrowthThreshold
 	r.env.HashSeed = rand.Uint64() | 1 // the result does not depend on it
 	r.env.MergeFactor, r.env.Codec, r.env.Profile = o.MergeFactor, o.Codec, o.Profile
