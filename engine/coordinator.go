@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"mrlocal/engine/cores"
 	"mrlocal/internal/machine"
 	"mrlocal/slots"
 	"mrlocal/slots/setup"
@@ -46,6 +47,7 @@ type coordinator struct {
 	faults   []setup.Fault  // still to come, by time
 	lost     []bool         // by tracker
 
+	cores cores.Sampler
 	probe time.Duration // when the policy wants to know how far attempts are; negative: never
 
 	hungBytes      int64 // leased by threads that do not come back
@@ -66,6 +68,7 @@ func newCoordinator(r *run, l *slots.Ledger) *coordinator {
 func (c *coordinator) serve(ctx context.Context) error {
 	// The ticker serves progress and time-outs. The timer serves known times: submissions, faults,
 	// the policy's wake-up.
+	c.cores.Begin()
 	ticker := time.NewTicker(tickEvery)
 	defer ticker.Stop()
 	timer := time.NewTimer(0)
@@ -93,6 +96,7 @@ func (c *coordinator) serve(ctx context.Context) error {
 			c.inbox.apply()
 		case <-ticker.C:
 			c.tick()
+			c.cores.Sample(c.run.stream, c.run.now())
 		// The round above looks at the clock itself, so there is nothing to do here.
 		case <-timer.C:
 		case <-ctx.Done():
