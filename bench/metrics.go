@@ -76,11 +76,11 @@ func ofRun() map[string]func(d *done) float64 {
 		// spills is the number of spills of a map, spilled_bytes what all of them write.
 		"spills":        func(d *done) float64 { return d.share(func(c *report.Counters) int64 { return c.Spills }) },
 		"spilled_bytes": func(d *done) float64 { return d.sum(func(j *report.Job) int64 { return j.Counters.SpilledBytes }) },
-		"goals_met":    func(d *done) float64 { return d.sum(goalMet) },
-		"local":        func(d *done) float64 { return d.share(func(c *report.Counters) int64 { return c.DataLocalMaps }) },
-		"task_maps":    func(d *done) float64 { return d.sum(func(j *report.Job) int64 { return int64(j.Maps) }) },
-		"task_reduces": func(d *done) float64 { return d.sum(func(j *report.Job) int64 { return int64(j.Reduces) }) },
-		"speculative":  func(d *done) float64 { return d.sum(func(j *report.Job) int64 { return j.Counters.SpeculativeMaps }) },
+		"goals_met":     func(d *done) float64 { return d.sum(goalMet) },
+		"local":         func(d *done) float64 { return d.share(func(c *report.Counters) int64 { return c.DataLocalMaps }) },
+		"task_maps":     func(d *done) float64 { return d.sum(func(j *report.Job) int64 { return int64(j.Maps) }) },
+		"task_reduces":  func(d *done) float64 { return d.sum(func(j *report.Job) int64 { return int64(j.Reduces) }) },
+		"speculative":   func(d *done) float64 { return d.sum(func(j *report.Job) int64 { return j.Counters.SpeculativeMaps }) },
 	}
 }
 
