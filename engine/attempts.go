@@ -178,7 +178,7 @@ func (c *coordinator) book(a *runningAttempt, cpu time.Duration) {
 		OK: true, InBytes: a.Counters.MapInputBytes, OutBytes: out, CPU: cpu, CopyBytes: a.CopyBytes, CopyTime: a.CopyTime,
 	})
 	if done, total := c.ledger.JobTasks(a.ID.Job, slots.Map); a.ID.Kind == slots.Map && done == total {
-		c.cores.MapPhaseEnds()
+		c.run.used.MapPhaseEnds()
 	}
 }
 

@@ -4,11 +4,8 @@ import (
 	"context"
 	"time"
 
-	"mrlocal/engine/cores"
-	"mrlocal/internal/machine"
 	"mrlocal/slots"
 	"mrlocal/slots/setup"
-	"mrlocal/trace"
 )
 
 // tickEvery is how often the coordinator looks at running attempts for
@@ -47,7 +44,6 @@ type coordinator struct {
 	faults   []setup.Fault  // still to come, by time
 	lost     []bool         // by tracker
 
-	cores cores.Sampler
 	probe time.Duration // when the policy wants to know how far attempts are; negative: never
 
 	hungBytes      int64 // leased by threads that do not come back
@@ -68,7 +64,6 @@ func newCoordinator(r *run, l *slots.Ledger) *coordinator {
 func (c *coordinator) serve(ctx context.Context) error {
 	// The ticker serves progress and time-outs. The timer serves known times: submissions, faults,
 	// the policy's wake-up.
-	c.cores.Begin()
 	ticker := time.NewTicker(tickEvery)
 	defer ticker.Stop()
 	timer := time.NewTimer(0)
@@ -96,7 +91,6 @@ func (c *coordinator) serve(ctx context.Context) error {
 			c.inbox.apply()
 		case <-ticker.C:
 			c.tick()
-			c.cores.Sample(c.run.stream, c.run.now())
 		// The round above looks at the clock itself, so there is nothing to do here.
 		case <-timer.C:
 		case <-ctx.Done():
@@ -175,9 +169,7 @@ func (c *coordinator) nextWake(wake time.Duration) time.Duration {
 func (c *coordinator) tick() {
 	now := time.Now()
 	c.reportProgress(false)
-	c.run.stream.Append(trace.Event{
-		At: c.run.now(), Op: trace.OpUsage, A: int64(machine.ProcessCPU() - c.run.cpuBefore), B: c.run.env.Budget.Leased(), C: c.run.temp.UsedBytes(),
-	})
+	c.run.used.Record(c.run.stream, c.run.now(), c.run.env.Budget.Leased(), c.run.temp.UsedBytes())
 	// The list is copied, because timeOut and abandon take attempts out of it.
 	for _, a := range append([]*runningAttempt(nil), c.order...) {
 		// Who waits for memory or map outputs is not stuck.

@@ -1,5 +1,6 @@
-// Package cores follows how the cores of the machine spend a run, whichever programs they
-// run: user, sys, iowait and idle time, as the tables of [Split11, evaluation] have it.
+// Package cores follows what a run uses: CPU time, memory and temporary files of the
+// process, and how the cores of the machine spend the time, whichever programs they run:
+// user, sys, iowait and idle, as the tables of [Split11, evaluation] have it.
 //
 // The coordinator of a run owns a Sampler, and no other goroutine uses it. The package keeps
 // nothing else. Neighbours: internal/machine reads /proc/stat; engine calls.
@@ -17,22 +18,33 @@ import (
 // every is how often the events of a run say what the cores of the machine did.
 const every = time.Second
 
-// Sampler follows the cores of one run. Begin comes first.
+// Sampler follows one run. New makes it.
 type Sampler struct {
+	processBefore time.Duration // CPU time of the process at the start
+
 	err         error // the system does not say
 	begun, last machine.CoreTimes
 	mapsDone    machine.CoreTimes // when the last map of a job was done
 	at          time.Duration     // of last
 }
 
-// Begin takes the first sample.
-func (c *Sampler) Begin() {
+// New takes the first sample.
+func New() (c Sampler) {
+	c.processBefore = machine.ProcessCPU()
 	c.begun, c.err = machine.ReadCoreTimes()
 	c.last, c.mapsDone = c.begun, c.begun
+	return c
 }
 
-// Sample makes an event of what the cores did since the last one, if that is long ago.
-func (c *Sampler) Sample(s *trace.Stream, now time.Duration) {
+// Record makes an event of what the process uses, and about every second one of what the
+// cores did since the last such event.
+func (c *Sampler) Record(s *trace.Stream, now time.Duration, memoryBytes, tempBytes int64) {
+	s.Append(trace.Event{At: now, Op: trace.OpUsage, A: int64(machine.ProcessCPU() - c.processBefore), B: memoryBytes, C: tempBytes})
+	c.sample(s, now)
+}
+
+// sample makes an event of what the cores did since the last one, if that is long ago.
+func (c *Sampler) sample(s *trace.Stream, now time.Duration) {
 	if c.err != nil || now-c.at < every {
 		return
 	}
