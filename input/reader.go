@@ -77,8 +77,6 @@ func (r *Reader) Next() bool {
 			r.finish(true)
 		case err == errCompressed:
 			r.reopen()
-		case r.plan.Missed(r.file, err):
-			r.finish(false)
 		default:
 			r.err = err
 		}
@@ -94,17 +92,16 @@ func (r *Reader) open() bool {
 		pc := r.pieces[0]
 		r.pieces = r.pieces[1:]
 		skip, err := r.openPiece(pc)
-		missed := err != nil && r.plan.Missed(pc.File, err)
-		if err != nil && !missed {
+		if err != nil {
 			r.err = err
 			return false
 		}
-		if !skip && !missed {
+		if !skip {
 			return true
 		}
 		r.consumed += pc.End - pc.Start
 		// Only the piece with the first byte reports the file, so that no file is reported twice.
-		if pc.Start == 0 && !missed {
+		if pc.Start == 0 {
 			r.skipped = append(r.skipped, pc.File)
 		}
 	}

@@ -88,6 +88,14 @@ func (j *JSONL) Close() error {
 	return nil
 }
 
+// Flush writes the lines so far, for a reader of a file that still grows.
+func (j *JSONL) Flush() error {
+	if err := j.w.Flush(); err != nil {
+		return fmt.Errorf("write events: %w", err)
+	}
+	return nil
+}
+
 // AppendJSON appends the line of an event, without the newline. texts are those that
 // e.Ref refers to.
 // hot: runs once per event of a recorded run.

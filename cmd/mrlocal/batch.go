@@ -12,6 +12,7 @@ import (
 
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/page"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/errs"
@@ -30,7 +31,7 @@ func batchCommand() command {
 	// A batch is a real run, so it takes the flags of the engine. The flags of virtual time are
 	// those of sim alone.
 	own := append(engineFlags(), bandwidthFlags()...)
-	own = append(own, verboseFlag(), quietFlag(), profileFlag("; with several policies, into DIR.POLICY"),
+	own = append(append(own, page.Flags()...), verboseFlag(), quietFlag(), profileFlag("; with several policies, into DIR.POLICY"),
 		value("seed", "seed `N` of the placement and of the times of sleep jobs", "1"),
 		value("events", "write every fact and decision to `FILE`, one JSON object a line; with several policies, to FILE.POLICY", ""),
 		value("report", "write the report to `FILE` as JSON; with several policies, as an array", "a table on standard output"))
@@ -125,7 +126,7 @@ func runBatch(ctx context.Context, e env, line argv.Line) (int, error) {
 	for i, name := range names {
 		// Each run has a screen of its own, because a screen follows one stream of events.
 		s := newScreen(e, mode, picture)
-		s.Verbose, s.Silent = line.Has("verbose"), line.Has("quiet")
+		s.Verbose, s.Silent, s.Also = line.Has("verbose"), line.Has("quiet"), e.page.Watch(name, nil)
 		var done *report.Report
 		err := process.Profile(profiles[i], b.places(names), func(on bool) (err error) {
 			// on is false without --profile. Then the function runs as it is.

@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/page"
 	"mrlocal/errs"
 	"mrlocal/slots/explain"
 )
@@ -78,6 +79,14 @@ func runExplain(ctx context.Context, e env, line argv.Line) (int, error) {
 		err = nil
 	}
 	return exitDone, err
+}
+
+// uiCommand shows recorded runs, or the playground, on a page.
+func uiCommand() command {
+	return command{name: "ui", usage: "show recorded runs, or a playground, on a page in the browser", args: "[RUN…]", long: page.Help, flags: page.AddrFlags(),
+		run: func(ctx context.Context, e env, line argv.Line) (int, error) {
+			return exitDone, page.Show(ctx, e.stderr, line)
+		}}
 }
 
 // contextReader reads from r until ctx ends, and then returns the cause of ctx.

@@ -5,6 +5,7 @@ import (
 
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/page"
 	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/errs"
 	"mrlocal/output/compress"
@@ -53,7 +54,7 @@ func runFlags(shortOutput string) []flagSpec {
 		value("events", "write every fact and decision to `FILE`, one JSON object per line", ""),
 		value("report", "write the report of the run to `FILE` as JSON", ""),
 		profileFlag(""))
-	return append(flags, ganttFlags(", on standard error")...)
+	return append(append(flags, page.Flags()...), ganttFlags(", on standard error")...)
 }
 
 // jobFlags are the flags that say what one job reads and writes, and how its
@@ -94,7 +95,7 @@ func engineFlags() []flagSpec {
 		value("memory", "`SIZE` that bounds all buffers together; the process must be allowed 32 open files and an address space of 2 GiB and 1.5 times SIZE", "a quarter of the machine's memory"),
 		value("sort-buffer", "`SIZE` of the kvbuffer of a map at its start", "chosen by memory and slots"),
 		value("spill-percent", "spill when this `SHARE` of the kvbuffer is full", "0.80"),
-		value("buffer-growth", "let kvbuffers grow while memory is free (Dynamic Split): `on|off|proportion`; on doubles tables that combine by hash, proportion lets them grow with the input, as all others do", "on"),
+		value("buffer-growth", "let kvbuffers grow while memory is free (Dynamic Split): `on|off`", "on"),
 		value("growth-threshold", "`SHARE` of the free memory that a kvbuffer may grow to", "0.8"),
 		value("merge-factor", "merge `N` sorted runs at a time, at least 2", "64"),
 		value("compress", "compress spills: `none|s2|zstd|auto`", "auto"),
@@ -192,8 +193,7 @@ func (r *reader) engineOptions(o *mrlocal.Options) {
 	o.MemoryBytes = r.memory()
 	o.SortBufferBytes = r.Size("sort-buffer", leastBuffer)
 	o.SpillPercent = r.Mark("spill-percent")
-	growth := r.Choice("buffer-growth", "on", "off", "proportion")
-	o.NoGrowth, o.TablesInProportion = growth == "off", growth == "proportion"
+	o.NoGrowth = r.Choice("buffer-growth", "on", "off") == "off"
 	o.GrowthThreshold = r.Mark("growth-threshold")
 	o.MergeFactor = r.Count("merge-factor", 2, mostFactor)
 	o.Codec = r.codec()

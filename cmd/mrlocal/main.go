@@ -2,7 +2,7 @@
 // shows how the slots are handed out.
 //
 // Each command has a file: run.go, batch.go, sim.go, sweep.go, measure.go (tune
-// and profile), reproduce.go, replay.go, explain.go, compare.go, gen.go (and demo), clean.go,
+// and profile), reproduce.go, replay.go, explain.go (and ui), compare.go, gen.go (and demo), clean.go,
 // policies.go. tree.go lists the commands and calls them. flags.go and sched.go
 // hold the flags that several commands share; jobs.go has the jobs, and
 // batchjobs.go reads the jobs of a workload file as run reads its flags. tools.go
@@ -30,6 +30,7 @@ import (
 	"regexp"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/page"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/errs"
 )
@@ -46,6 +47,8 @@ const (
 type env struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
+
+	page *page.Page // of --ui; nil: none
 }
 
 // main is the only function that sees the process: its streams, its arguments, its
@@ -57,7 +60,7 @@ func main() {
 	process.CollectLate()
 	// The first signal cancels ctx. Its number decides the exit code.
 	ctx, stop := process.Watch(context.Background(), os.Exit)
-	code := run(ctx, os.Args[1:], env{os.Stdin, os.Stdout, os.Stderr})
+	code := run(ctx, os.Args[1:], env{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr})
 	stop()
 	os.Exit(code)
 }

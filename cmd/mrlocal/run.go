@@ -86,7 +86,7 @@ func runJob(ctx context.Context, e env, line argv.Line, name string, build func(
 	}
 	// The screen exists before the notes, so that they appear above the progress.
 	s := newScreen(e, mode, gantt)
-	s.Verbose, s.Silent = line.Has("verbose"), line.Has("quiet") && name != "grep"
+	s.Verbose, s.Silent, s.Also = line.Has("verbose"), line.Has("quiet") && name != "grep", e.page.Watch(name, nil)
 	for _, n := range notes {
 		s.Note(n)
 	}

@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/page"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/errs"
@@ -29,7 +31,7 @@ Exit codes: 0 done; 1 the runs of --compare differ; 2 wrong usage or input, noth
 // engine, and with the cost model.
 func simCommand() command {
 	return command{name: "sim", usage: "run a workload file in virtual time", args: "WORKLOAD", long: simHelp, run: runSim,
-		flags: workloadFlags(append(append(simFlags(), simBufferFlags()...),
+		flags: workloadFlags(append(append(simFlags(), page.Flags()...),
 			toggle("compare", "", "with two policies: tell how their decisions differ, and why, as mrlocal compare does; exit code 1 if they differ"),
 			value("events", "write every fact and decision to `FILE`, one JSON object a line; with several policies, to FILE.POLICY", ""),
 			value("report", "write the report to `FILE` as JSON; with several policies, as an array", "a table on standard output")), ""),
@@ -52,38 +54,20 @@ func simFlags() []flagSpec {
 	}
 }
 
-// simBufferFlags returns the flags of simulated kvbuffers.
-func simBufferFlags() []flagSpec {
-	return []flagSpec{
-		value("sort-buffer", "`SIZE` of the kvbuffer of a map at its start, under --cost l2", "the file's kvbuffer, else maps write their output once"),
-		value("task-memory", "`SIZE` of a map's memory, which bounds the growth of its kvbuffer", "the file's"),
-		value("buffer-growth", "let kvbuffers grow (Dynamic Split): `on|off`", "the file's"),
-	}
-}
-
 // simulation says how files are simulated.
 type simulation struct {
 	scheduling
-	// base has the options that are the same for all policies.
-	base sim.Options
+	// A heartbeat of 0 asks the policy whenever something has happened.
+	heartbeat time.Duration
+	cost      string
 }
 
 // simulation reads the flags of sim. It notes the first mistake in r.Err.
 func (r *reader) simulation() simulation {
 	return simulation{
 		scheduling: r.scheduling(mostNodes, mostNodeSlots, 1),
-		base:       sim.Options{Heartbeat: r.Time("heartbeat", true), Cost: r.Choice("cost", "l0", "l1", "l2")},
-	}
-}
-
-// buffers reads simBufferFlags.
-func (r *reader) buffers(o *sim.Options) {
-	o.SortBufferBytes, o.TaskMemoryBytes = r.Size("sort-buffer", leastBuffer), r.Size("task-memory", leastBuffer)
-	if r.Line.Has("buffer-growth") {
-		o.BufferGrowth = r.Choice("buffer-growth", "on", "off")
-	}
-	if o.Cost != "l2" && (o.SortBufferBytes > 0 || o.TaskMemoryBytes > 0 || o.BufferGrowth != "") {
-		r.Keep(errs.Optionf("--sort-buffer, --task-memory, --buffer-growth", "need --cost l2, under which kvbuffers take time"))
+		heartbeat:  r.Time("heartbeat", true),
+		cost:       r.Choice("cost", "l0", "l1", "l2"),
 	}
 }
 
@@ -98,9 +82,7 @@ func (s *simulation) options(f *workload.File, policyName string) (sim.Options, 
 	}
 	// The caller adds the sinks: Events, Note and Watch.
 	p, err := s.newPolicy(policyName)
-	o := s.base
-	o.Config, o.Policy = s.Config, p
-	return o, err
+	return sim.Options{Config: s.Config, Policy: p, Heartbeat: s.heartbeat, Cost: s.cost}, err
 }
 
 // runSim simulates the file once for each policy, and prints the gantts and the table. A failed
@@ -110,7 +92,6 @@ func runSim(ctx context.Context, e env, line argv.Line) (int, error) {
 	compare := line.Has("compare")
 	s, names, picture := r.simulation(), r.policies(), r.picture(compare)
 	eventsPath, reportPath := r.Path("events"), r.Path("report")
-	r.buffers(&s.base)
 	if compare {
 		r.checkCompare(names, picture)
 	}
@@ -141,7 +122,7 @@ func runSim(ctx context.Context, e env, line argv.Line) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		o.Events, o.Note, o.Watch = files.Events(i), notes.note, picture.Watch
+		o.Events, o.Note, o.Watch = files.Events(i), notes.note, e.page.Watch(name, picture.Watch)
 		switch {
 		// The comparison reads the events from memory. The event file gets the same bytes.
 		case compare && o.Events != nil:

@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/page"
 	"mrlocal/errs"
 )
 
@@ -30,7 +31,7 @@ type command struct {
 // commands returns the tree of commands, in the order of the help. To make it costs
 // less than a millisecond; run makes it once.
 func commands() []command {
-	return append(toolCommands(), runCommand(), batchCommand(), simCommand(), sweepCommand(), profileCommand(), tuneCommand(), reproduceCommand(), replayCommand(), explainCommand(), compareCommand(), genCommand(), cleanCommand(), demoCommand(), policiesCommand(), versionCommand())
+	return append(toolCommands(), runCommand(), batchCommand(), simCommand(), sweepCommand(), profileCommand(), tuneCommand(), reproduceCommand(), replayCommand(), explainCommand(), compareCommand(), uiCommand(), genCommand(), cleanCommand(), demoCommand(), policiesCommand(), versionCommand())
 }
 
 // join returns the name of a command as the user writes it.
@@ -108,7 +109,7 @@ func help(path []string, e env) int {
 // library finds the command and lays out the help. It sees no flag: line has the
 // values already (docs/adr/0001).
 func dispatch(ctx context.Context, tree []command, line argv.Line, e env) (code int, err error) {
-	cli.HelpFlag = &cli.BoolFlag{Name: "help", Usage: "show help", DefaultText: "off"} // the library's own takes -h too
+	cli.HelpFlag = &cli.BoolFlag{Name: "help", Usage: "show help"} // the library's own takes -h too
 	// The library gets fresh commands with each call, so it keeps no state between calls of the
 	// tests.
 	app := &cli.App{
@@ -166,7 +167,10 @@ func (c *command) lower(line argv.Line, e env, code *int) *cli.Command {
 	// An inner node has no action; the library prints its help.
 	if c.run != nil {
 		l.Action = func(ctx *cli.Context) (err error) {
-			*code, err = c.run(ctx.Context, e, line)
+			*code, err = page.With(ctx.Context, line, e.stderr, func(p *page.Page) (int, error) {
+				e.page = p // nil without --ui
+				return c.run(ctx.Context, e, line)
+			})
 			return err
 		}
 	}

@@ -60,7 +60,7 @@ type submittedJob struct {
 func ledgerInput(t *rapid.T, dir string, args []string) ledgerGets {
 	events, rep := filepath.Join(dir, "events"), filepath.Join(dir, "report")
 	var stderr bytes.Buffer
-	if code := run(t.Context(), append(args, "--events", events, "--report", rep), env{strings.NewReader(""), &bytes.Buffer{}, &stderr}); code != exitDone {
+	if code := run(t.Context(), append(args, "--events", events, "--report", rep), env{stdin: strings.NewReader(""), stdout: &bytes.Buffer{}, stderr: &stderr}); code != exitDone {
 		t.Fatalf("%s: exit code %d: %s", args, code, stderr.String())
 	}
 	var r report.Report

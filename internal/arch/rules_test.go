@@ -18,6 +18,7 @@ func layers() []layer {
 		{"workload files", []string{"workload"}},
 		{"drivers", []string{"engine/...", "sim/...", "slots/explain"}},
 		{"pictures", []string{"view/..."}},
+		{"page", []string{"web/..."}},
 		{"bench", []string{"bench/..."}},
 		{"front door", []string{""}},
 		{"programs", []string{"cmd/mrlocal/...", "examples/..."}},
@@ -42,11 +43,12 @@ func within() map[string][]string {
 		"engine/task":      {"engine/source"}, // attempts read sources
 		"sim":              {"sim/*"},         // the driver, its cost models and its event queue
 		"spill":            {"spill/*"},       // the kvbuffer, the runs it leaves and the records in memory that both read
-		"spill/runs":       {"spill/record", "spill/rule"},
+		"spill/runs":       {"spill/record"},
 		"output":           {"output/*"}, // where text waits, and how it is compressed
 		"output/compress":  {"output/spool"},
 		"bench/...":        {"bench/..."},
 		"view/...":         {"view/..."}, // each renderer draws the model
+		"web":              {"web/lab"},  // answers to the page's questions
 	}
 }
 
@@ -63,7 +65,7 @@ func bans() []ban {
 	command := []string{"cmd/mrlocal/..."}
 	pure := []string{"slots", "slots/fifo", "slots/demand", "slots/replay", "slots/policy/...", "sim/...", "view/..."}
 	return []ban{
-		{"log/...", everywhere, nil, "libraries return errors; the command tells them, in one line"},
+		{"log/...", everywhere, []string{"web"}, "libraries return errors; the command tells them, in one line"},
 		{"flag", everywhere, []string{"cmd/mrlocal/...", "internal/golden"}, "flags belong to the command; libraries take Options"},
 		{"github.com/urfave/cli/v2", everywhere, command, "types of the flag library stay inside cmd/mrlocal, so that it can be replaced"},
 		{"github.com/vbauerster/mpb/...", everywhere, command, "only the command draws; libraries append events"},
@@ -75,7 +77,7 @@ func bans() []ban {
 		{"io/ioutil", everywhere, nil, "os and io have its functions"},
 		{"reflect", everywhere, nil, "nothing here needs types at run time"},
 		{"os/exec", everywhere, []string{"jobs/jobtest"}, "mrlocal runs no other program"},
-		{"net/...", everywhere, nil, "mrlocal needs no network"},
+		{"net/...", everywhere, []string{"web/..."}, "mrlocal needs no network; its page is served by web"},
 		{"testing/...", everywhere, []string{"internal/golden", "internal/guarded", "slots/policy/policytest", "jobs/jobtest"}, "only helpers of tests know about tests"},
 		{"os", pure, nil, "decisions touch no file: they run in virtual time as well"},
 		{"math/rand", pure, nil, "randomness is an argument of whatever decides"},
@@ -131,6 +133,9 @@ func goroutineFiles() []string {
 		"datagen/datagen.go",
 		"cmd/mrlocal/internal/process/signals.go",
 		"cmd/mrlocal/internal/show/follow.go",
+		"web/server.go",
+		"web/live.go",
+		"web/events.go",
 	}
 }
 

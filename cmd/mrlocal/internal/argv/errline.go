@@ -90,7 +90,7 @@ func InFlags(text string) string {
 // flagOf returns the flag of a field of mrlocal.Options, or of the options of a job.
 func flagOf(field string) string {
 	return cmp.Or(map[string]string{
-		"Inputs": "--input", "All": "--all", "NoDecode": "--decode none", "OutputDir": "--output", "Overwrite": "--overwrite", "OutputFile": "--output-file", "CompressOutput": "--compress-output",
+		"Addr": "--addr", "AllowRemote": "--allow-remote", "Inputs": "--input", "All": "--all", "NoDecode": "--decode none", "OutputDir": "--output", "Overwrite": "--overwrite", "OutputFile": "--output-file", "CompressOutput": "--compress-output",
 		"Reducers": "--reducers", "BlockBytes": "--block-size", "MapSlots": "--map-slots", "ReduceSlots": "--reduce-slots",
 		"Trackers": "--trackers", "MaxSlots": "--max-slots", "Replicas": "--replicas", "LocalityDelay": "--locality-delay",
 		"ShuffleBytesPerSecond": "--shuffle-bw", "DiskBytesPerSecond": "--disk-bw", "RemotePenalty": "--remote-penalty",

@@ -31,6 +31,9 @@ type Screen struct {
 	// Silent hides them and all notes. Both are set before the run.
 	Verbose, Silent bool
 
+	// Also watches the run too; nil: nobody. It is set before Attach.
+	Also func(*trace.Stream)
+
 	follower *follower // nil: no progress
 	display  display   // of follower
 
@@ -70,6 +73,9 @@ func (s *Screen) Attach(o *mrlocal.Options) {
 		}
 		if s.follower != nil {
 			s.follower.watch(stream)
+		}
+		if s.Also != nil {
+			s.Also(stream)
 		}
 	}
 }

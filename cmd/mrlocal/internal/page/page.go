@@ -1,0 +1,173 @@
+// Package page opens the page of package web for a command: mrlocal ui, and --ui of run,
+// batch and sim. It prints the address on standard error and keeps the page open as long
+// as the user wants it.
+package page
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+
+	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/errs"
+	"mrlocal/trace"
+	"mrlocal/web"
+	"mrlocal/web/lab"
+)
+
+// Help is the help of mrlocal ui.
+const Help = `RUN is a file that --events of run, batch or sim wrote. The page shows which task held which slot, which slots were lent, and why each decision was made; several runs share one axis of time. Without a RUN the page is a playground: an editor of workload files that simulates as you type. It needs no network besides this program. Ctrl-C ends it.
+
+   mrlocal sim two.yaml --sched fair,pi-dhfs --events run.jsonl
+   mrlocal ui run.jsonl.fair run.jsonl.pi-dhfs
+   mrlocal ui --addr 127.0.0.1:8080
+
+Exit codes: 2 wrong usage, a port that is taken, a file that is cut short or was not written by mrlocal; 128 + the signal's number when interrupted.`
+
+// Flags returns the flags of a command that runs something and may show it.
+func Flags() []argv.Spec {
+	return append([]argv.Spec{{
+		Flag: argv.Flag{Name: "ui", Maybe: true},
+		Help: "print the address of a page that follows the run: slots, loans, decisions with their reasons; --ui=hold keeps the page after the run until Ctrl-C",
+	}}, AddrFlags()...)
+}
+
+// AddrFlags returns the flags of the address.
+func AddrFlags() []argv.Spec {
+	return []argv.Spec{
+		argv.ValueSpec("addr", "`HOST:PORT` of the page; only this machine can open it unless --allow-remote is given", "a free port of 127.0.0.1"),
+		{Flag: argv.Flag{Name: "allow-remote"}, Help: "let --addr be an address that other machines reach; the page then needs the token in the printed address"},
+	}
+}
+
+// Page is an open page. A nil Page does nothing.
+type Page struct {
+	server *web.Server
+	hold   bool
+	stderr io.Writer
+	once   sync.Once // the address is printed
+}
+
+// options reads AddrFlags.
+func options(r *argv.Reader) web.Options {
+	o := web.Options{Addr: r.Path("addr"), AllowRemote: r.Line.Has("allow-remote")}
+	if o.AllowRemote && o.Addr == "" {
+		r.Keep(errs.Optionf("--allow-remote", "needs --addr HOST:PORT"))
+	}
+	return o
+}
+
+// With calls run with the page that the line asks for, or with nil, and returns its result.
+// After a run without an error the page stays as end says. The address is printed when a
+// run starts, because the line may still have mistakes.
+func With(ctx context.Context, line argv.Line, stderr io.Writer, run func(p *Page) (int, error)) (int, error) {
+	if len(line.Path) > 0 && line.Path[0] == "ui" { // it opens its page by itself
+		return run(nil)
+	}
+	p, err := around(line, stderr)
+	if err != nil {
+		return 0, err
+	}
+	defer p.close()
+	code, err := run(p)
+	if err == nil {
+		p.end(ctx)
+	}
+	return code, err
+}
+
+// around opens the page that the line of a run asks for, or returns nil.
+func around(line argv.Line, stderr io.Writer) (*Page, error) {
+	r := argv.Reader{Line: line}
+	o := options(&r)
+	how, on := line.Value("ui")
+	if how != "" {
+		r.Choice("ui", "hold")
+	}
+	if !on && o.Addr != "" {
+		r.Keep(errs.Optionf("--addr", "needs --ui"))
+	}
+	if r.Err != nil || !on {
+		return nil, r.Err
+	}
+	tmp, _ := line.Value("tmp")
+	o.TempDir, _, _ = strings.Cut(tmp, ",")
+	server, err := web.Listen(o)
+	if err != nil {
+		return nil, err
+	}
+	return &Page{server: server, hold: how == "hold", stderr: stderr}, nil
+}
+
+// mostRuns is how many runs one page opens.
+const mostRuns = 16
+
+// Show shows the runs that the line names, or the playground, until ctx ends. It reads all
+// runs before it opens the port, so that a broken file shows no page. The error is never
+// nil: ctx ends with a cause.
+func Show(ctx context.Context, stderr io.Writer, line argv.Line) error {
+	r := argv.Reader{Line: line}
+	o := options(&r)
+	if r.Err != nil {
+		return r.Err
+	}
+	if len(line.Words) > mostRuns {
+		return errs.Optionf("", "%d runs; one page opens at most %d", len(line.Words), mostRuns)
+	}
+	var runs []*lab.Run
+	for _, path := range line.Words {
+		run, err := lab.Load(path)
+		if err != nil {
+			return err
+		}
+		runs = append(runs, run)
+	}
+	server, err := web.Listen(o)
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	for _, run := range runs {
+		server.Add(run)
+	}
+	fmt.Fprintf(stderr, "mrlocal: page: %s\n", server.URL())
+	<-ctx.Done()
+	return context.Cause(ctx)
+}
+
+// Watch returns a function that shows the stream of a run on the page, after next, which may
+// be nil. Without a page it returns next.
+func (p *Page) Watch(name string, next func(*trace.Stream)) func(*trace.Stream) {
+	if p == nil {
+		return next
+	}
+	live := p.server.Live(name)
+	return func(s *trace.Stream) {
+		p.once.Do(func() { fmt.Fprintf(p.stderr, "mrlocal: page: %s\n", p.server.URL()) })
+		if next != nil {
+			next(s)
+		}
+		live.Watch(s)
+	}
+}
+
+// end keeps the page until ctx ends if the user wants to hold it. Otherwise it waits until
+// an open page has got the end of the run.
+func (p *Page) end(ctx context.Context) {
+	switch {
+	case p == nil:
+	case p.hold:
+		fmt.Fprintf(p.stderr, "mrlocal: page: the run has ended; the page stays at %s until Ctrl-C\n", p.server.URL())
+		<-ctx.Done()
+	default:
+		p.server.Finish(ctx)
+	}
+}
+
+func (p *Page) close() {
+	if p != nil {
+		p.server.Close()
+	}
+}

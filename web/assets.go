@@ -1,0 +1,62 @@
+package web
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"io/fs"
+	"net/http"
+	"path"
+	"strings"
+	"time"
+)
+
+//go:embed assets
+var assets embed.FS
+
+// asset is a file of the page.
+type asset struct {
+	kind, tag string // Content-Type, ETag
+	text      []byte
+}
+
+// kindOf returns the type of a file of the page. Nothing depends on the tables of the system.
+func kindOf(name string) string {
+	return map[string]string{
+		".html": "text/html; charset=utf-8",
+		".js":   "text/javascript; charset=utf-8",
+		".css":  "text/css; charset=utf-8",
+		".svg":  "image/svg+xml",
+	}[path.Ext(name)]
+}
+
+// assetHandler serves the files of the page. There are no directories to list.
+func assetHandler() http.Handler {
+	files := map[string]asset{}
+	_ = fs.WalkDir(assets, "assets", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := assets.ReadFile(name)
+		sum := sha256.Sum256(text)
+		files[strings.TrimPrefix(name, "assets")] = asset{kindOf(name), `"` + hex.EncodeToString(sum[:12]) + `"`, text}
+		return err
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		name := r.URL.Path
+		if name == "/" {
+			name = "/index.html"
+		}
+		f, ok := files[name]
+		if !ok {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", f.kind)
+		w.Header().Set("ETag", f.tag)
+		w.Header().Set("Cache-Control", "no-cache") // asked again each time: a new program has a new page
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTime))
+		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(f.text))
+	})
+}

@@ -1,0 +1,494 @@
+// Lanes draws one run: a row a slot, time from left to right. Overview draws the whole run in a
+// strip, on which a window of time is chosen.
+
+import { fit, ticks } from './draw.js';
+import { firstAfter, letter, MAP, span } from './model.js';
+
+export const GUTTER = 84; // the width of the labels, in CSS pixels
+const AXIS = 20, LEAST_ROW = 7, MOST_ROW = 40, GAP = 4;
+
+/** element makes an element with properties and children; text is never markup. */
+export function element(name, properties = {}, ...children) {
+  const e = document.createElement(name);
+  for (const [key, value] of Object.entries(properties)) {
+    if (key in e) e[key] = value;
+    else e.setAttribute(key, value);
+  }
+  e.append(...children);
+  return e;
+}
+
+export class Lanes {
+  constructor(page, run) {
+    this.page = page;
+    this.run = run;
+    this.canvas = element('canvas', { role: 'img', tabIndex: 0 });
+    this.spacer = element('div');
+    this.scroll = element('div', { className: 'scroll' }, this.canvas, this.spacer);
+    this.title = element('h2');
+    this.title.addEventListener('click', () => page.focus(run));
+    this.table = element('div', { className: 'sr' });
+    this.root = element('div', { className: 'lanes' }, this.title, this.scroll, this.table);
+    this.scroll.addEventListener('scroll', () => page.draw());
+    this.listen();
+    new ResizeObserver(() => page.draw()).observe(this.scroll);
+  }
+
+  // rows are the slots that are shown: extra ones only once something ran there.
+  layout() {
+    const { run } = this;
+    this.rows = run.lanes.filter((l) => !l.extra || run.bySlot.has(l.slot));
+    const gaps = new Set(this.rows.map((l) => l.tracker)).size - 1;
+    this.width = this.scroll.clientWidth;
+    this.height = this.scroll.clientHeight;
+    const room = this.height - AXIS - gaps * GAP - 2;
+    this.row = Math.min(MOST_ROW, Math.max(LEAST_ROW, room / Math.max(1, this.rows.length)));
+    let y = AXIS;
+    this.tops = this.rows.map((l, i) => {
+      if (i > 0 && l.tracker !== this.rows[i - 1].tracker) y += GAP;
+      const top = y;
+      y += this.row;
+      return top;
+    });
+    const whole = Math.ceil(y + 2);
+    this.spacer.style.height = Math.max(0, whole - this.height) + 'px';
+    this.canvas.style.height = this.height + 'px';
+  }
+
+  x(t) { return GUTTER + ((t - this.page.time.from) / (this.page.time.to - this.page.time.from)) * (this.width - GUTTER - 6); }
+
+  time(x) {
+    const { from, to } = this.page.time;
+    return from + ((x - GUTTER) / (this.width - GUTTER - 6)) * (to - from);
+  }
+
+  draw() {
+    const { run, page } = this, { paint, time } = page;
+    if (!run.lanes.length) {
+      this.title.textContent = run.name + ': waits for the first event';
+      return;
+    }
+    this.layout();
+    const begun = performance.now();
+    this.head();
+    const ctx = fit(this.canvas, this.width, this.height, paint.ratio);
+    ctx.fillStyle = paint.ground;
+    ctx.fillRect(0, 0, this.width, this.height);
+    const scrolled = this.scroll.scrollTop;
+    this.axis(ctx);
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(0, AXIS, this.width, this.height - AXIS);
+    ctx.clip();
+    this.drawn = 0;
+    for (let i = 0; i < this.rows.length; i++) {
+      const y = this.tops[i] - scrolled;
+      if (y + this.row < AXIS || y > this.height) continue;
+      this.lane(ctx, this.rows[i], i, y);
+    }
+    if (time.at !== null && !time.playing) {
+      ctx.fillStyle = paint.ground;
+      ctx.globalAlpha = 0.7;
+      ctx.fillRect(Math.max(GUTTER, this.x(time.at)), AXIS, this.width, this.height);
+      ctx.globalAlpha = 1;
+    }
+    this.selection(ctx, scrolled);
+    this.moment(ctx);
+    ctx.restore();
+    this.frame = performance.now() - begun;
+    this.canvas.dataset.frame = this.frame.toFixed(1);
+  }
+
+  head() {
+    const { run, page } = this;
+    const words = [run.policy];
+    if (run.name && run.name !== run.policy) words.push(run.name);
+    if (run.ended) words.push('makespan ' + span(Math.max(0, ...run.jobs.map((j) => (j ? j.finish : 0)))));
+    else if (!run.over) words.push('goes on, ' + span(run.last));
+    else words.push('ended early');
+    if (run.dropped) words.push(`${run.dropped} rows left out: the run has too many`);
+    this.title.textContent = words.join(' · ');
+    this.canvas.setAttribute('aria-label', `Slots of ${words.join(', ')}. ${run.bars.seq.length} attempts on ${this.rows.length} slots. The table beside it lists those near the moment that is shown.`);
+    this.title.classList.toggle('focused', page.run === run);
+    this.title.title = page.time.at === null ? '' : 'at ' + span(page.time.at);
+  }
+
+  axis(ctx) {
+    const { paint, time } = this.page;
+    ctx.font = '11px system-ui, sans-serif';
+    ctx.textBaseline = 'middle';
+    ctx.fillStyle = paint.quiet;
+    ctx.strokeStyle = paint.soft;
+    ctx.lineWidth = 1;
+    for (const t of ticks(time.from, time.to, (this.width - GUTTER) / 90)) {
+      const x = Math.round(this.x(t.at)) + 0.5;
+      ctx.beginPath();
+      ctx.moveTo(x, AXIS - 4);
+      ctx.lineTo(x, this.height);
+      ctx.stroke();
+      const w = ctx.measureText(t.text).width;
+      ctx.fillText(t.text, Math.min(Math.max(GUTTER, x - w / 2), this.width - w - 2), AXIS / 2 - 1);
+    }
+  }
+
+  lane(ctx, lane, i, y) {
+    const { paint, time, hue } = this.page, { run, row } = this;
+    if (lane.tracker % 2) {
+      ctx.fillStyle = paint.band;
+      ctx.fillRect(0, y, this.width, row);
+    }
+    this.label(ctx, lane, i, y);
+    const bars = run.bySlot.get(lane.slot);
+    const h = Math.max(3, row - (row > 12 ? 3 : 1)), top = y + (row - h) / 2;
+    ctx.strokeStyle = paint.soft;
+    ctx.beginPath();
+    ctx.moveTo(GUTTER, Math.round(y + row) - 0.5);
+    ctx.lineTo(this.width, Math.round(y + row) - 0.5);
+    ctx.stroke();
+    if (!bars) return;
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(GUTTER, y - 2, this.width - GUTTER, row + 4);
+    ctx.clip();
+    // What comes later is drawn pale; while time is played, it is not drawn.
+    const now = time.playing ? time.now : Infinity, density = new Density(ctx, paint, top, h);
+    for (let k = firstAfter(bars, (bar) => run.until(bar) >= time.from); k < bars.length; k++) {
+      const bar = bars[k], from = run.bars.from[bar];
+      if (from > time.to || from > now) break;
+      this.drawn++;
+      const to = Math.min(run.until(bar), now), x0 = this.x(from), x1 = this.x(to);
+      const group = run.hueOf(run.bars.job[bar], hue);
+      if (x1 - x0 < 2) {
+        density.add(x0, x1, group, run.bars.lent[bar]);
+        continue;
+      }
+      density.flush();
+      paint.bar(ctx, this.shape(bar, x0, x1, top, h, group, now));
+    }
+    density.flush();
+    ctx.restore();
+  }
+
+  /** shape returns what Paint.bar draws for a bar. The part behind now is not drawn. */
+  shape(bar, x0, x1, y, h, group, now) {
+    const { run } = this, b = run.bars, segments = [], spills = [];
+    const left = GUTTER - 3, right = this.width + 3; // long bars are cut at the edges
+    const cut = (x) => Math.min(Math.max(x, left), right);
+    run.segments(bar, (phase, from, to) => {
+      if (from <= now) segments.push([phase, cut(this.x(from)), cut(this.x(Math.min(to, now)))]);
+    });
+    for (let s = run.spill.first[bar]; s >= 0; s = run.spill.next[s]) {
+      if (run.spills.from[s] <= now) spills.push([cut(this.x(run.spills.from[s])), cut(this.x(Math.min(run.spills.to[s], now)))]);
+    }
+    const over = run.to[bar] >= 0 && run.to[bar] <= now, how = over ? run.howName(bar) : 'running';
+    x0 = cut(x0);
+    x1 = cut(x1);
+    return {
+      x: x0, y, w: Math.max(1, x1 - x0), h, hue: group, segments, spills,
+      letter: b.lent[bar] ? letter(group).toLowerCase() : letter(group),
+      task: (b.kind[bar] === MAP ? 'm' : 'r') + b.task[bar],
+      lent: b.lent[bar] ? (b.kind[bar] === MAP ? 'up' : 'down') : '',
+      copy: b.speculative[bar], killed: how === 'killed' || how === 'lost', failed: how === 'failed',
+    };
+  }
+
+  // label writes tracker, core, slot and the badge of the home kind.
+  label(ctx, lane, i, y) {
+    const { paint } = this.page, { row } = this;
+    const first = i === 0 || this.rows[i - 1].tracker !== lane.tracker;
+    const mid = y + row / 2;
+    ctx.textBaseline = 'middle';
+    if (first && this.rows[this.rows.length - 1].tracker > 0) {
+      ctx.fillStyle = paint.ink;
+      ctx.font = '600 11px system-ui, sans-serif';
+      ctx.fillText('T' + lane.tracker, 4, Math.max(mid, y + 6));
+    }
+    const side = Math.min(15, row - 1), x = GUTTER - 6 - side, top = mid - side / 2, map = lane.home === 'map';
+    ctx.strokeStyle = paint.line;
+    ctx.fillStyle = map ? paint.ink : paint.ground;
+    ctx.setLineDash(lane.extra ? [2, 2] : []);
+    ctx.fillRect(x, top, side, side);
+    ctx.strokeRect(x + 0.5, top + 0.5, side - 1, side - 1);
+    ctx.setLineDash([]);
+    if (row < 11) return;
+    ctx.font = `600 ${Math.min(11, row - 3)}px system-ui, sans-serif`;
+    ctx.fillStyle = map ? paint.ground : paint.ink;
+    ctx.textAlign = 'center';
+    ctx.fillText(lane.extra ? 'X' : map ? 'M' : 'R', x + side / 2, mid + 0.5);
+    ctx.textAlign = 'right';
+    ctx.fillStyle = paint.quiet;
+    ctx.font = '11px system-ui, sans-serif';
+    ctx.fillText((lane.core >= 0 ? 'c' + lane.core + '·' : '') + 's' + lane.slot, x - 4, mid + 0.5);
+    ctx.textAlign = 'left';
+  }
+
+  selection(ctx, scrolled) {
+    const { page, run } = this, s = page.selected;
+    if (!s || s.run !== run) return;
+    const i = this.rows.findIndex((l) => l.slot === s.slot);
+    if (i < 0) return;
+    const y = this.tops[i] - scrolled, h = Math.max(3, this.row - (this.row > 12 ? 3 : 1)), top = y + (this.row - h) / 2;
+    if (s.bar >= 0) {
+      const x0 = this.x(run.bars.from[s.bar]), x1 = this.x(run.until(s.bar));
+      if (x1 < GUTTER || x0 > this.width) return;
+      const shape = this.shape(s.bar, x0, Math.max(x1, x0 + 4), top, h, run.hueOf(run.bars.job[s.bar], page.hue), Infinity);
+      page.paint.bar(ctx, { ...shape, selected: true });
+    } else if (s.at !== undefined) { // an idle moment
+      const x = this.x(s.at);
+      ctx.strokeStyle = page.paint.accent;
+      ctx.lineWidth = 2;
+      ctx.setLineDash([3, 2]);
+      ctx.strokeRect(x - 5, top, 10, h);
+      ctx.setLineDash([]);
+    }
+  }
+
+  // moment draws the line of the moment that is shown, and the part of a window that is dragged.
+  moment(ctx) {
+    const { paint, time, brush } = this.page;
+    if (time.at !== null) {
+      const x = Math.round(this.x(time.at)) + 0.5;
+      ctx.strokeStyle = paint.accent;
+      ctx.lineWidth = 2;
+      ctx.beginPath();
+      ctx.moveTo(x, AXIS);
+      ctx.lineTo(x, this.height);
+      ctx.stroke();
+    }
+    if (brush && brush.lanes) {
+      ctx.fillStyle = paint.accent;
+      ctx.globalAlpha = 0.2;
+      ctx.fillRect(this.x(brush.from), AXIS, this.x(brush.to) - this.x(brush.from), this.height);
+      ctx.globalAlpha = 1;
+    }
+  }
+
+  /** hit returns what lies under a point of the canvas: slot, time, and the bar or -1. */
+  hit(x, y) {
+    if (!this.tops || x < GUTTER || y < AXIS) return null;
+    y += this.scroll.scrollTop;
+    const i = firstAfter(this.tops, (top) => top > y) - 1;
+    if (i < 0 || y > this.tops[i] + this.row) return null;
+    const at = this.time(x), slot = this.rows[i].slot;
+    const slack = ((this.page.time.to - this.page.time.from) / Math.max(1, this.width - GUTTER)) * 1.5;
+    return { run: this.run, slot, at, bar: this.run.barAt(slot, at, slack) };
+  }
+
+  /** reveal scrolls a slot into the box. */
+  reveal(slot) {
+    if (!this.rows) return;
+    const i = this.rows.findIndex((l) => l.slot === slot);
+    if (i < 0) return;
+    const top = this.tops[i] - AXIS, bottom = this.tops[i] + this.row - this.height;
+    if (this.scroll.scrollTop > top) this.scroll.scrollTop = top;
+    if (this.scroll.scrollTop < bottom) this.scroll.scrollTop = bottom + 4;
+  }
+
+  listen() {
+    const { page, canvas } = this;
+    let start = null;
+    canvas.addEventListener('pointerdown', (e) => {
+      if (e.button !== 0) return;
+      start = { x: e.offsetX, y: e.offsetY };
+      canvas.setPointerCapture(e.pointerId);
+    });
+    canvas.addEventListener('pointermove', (e) => {
+      if (start && Math.abs(e.offsetX - start.x) > 4) {
+        const [a, b] = [this.time(start.x), this.time(e.offsetX)].sort((p, q) => p - q);
+        page.brush = { from: Math.max(0, a), to: b, lanes: true };
+        page.draw();
+      } else if (!start) {
+        page.tip(this.hit(e.offsetX, e.offsetY), e.clientX, e.clientY);
+      }
+    });
+    canvas.addEventListener('pointerleave', () => page.tip(null));
+    canvas.addEventListener('pointerup', (e) => {
+      const { brush } = page;
+      page.brush = null;
+      if (start && brush) page.time.window(brush.from, brush.to);
+      else if (start) page.pick(this.hit(e.offsetX, e.offsetY));
+      start = null;
+    });
+    canvas.addEventListener('pointercancel', () => { start = page.brush = null; page.draw(); });
+    canvas.addEventListener('wheel', (e) => wheel(page, e, this.time(e.offsetX)), { passive: false });
+  }
+
+  /** describe fills the table for screen readers: the attempts near the moment that is shown. */
+  describe() {
+    const { run, page } = this, most = 60;
+    const bars = run.bars.from, at = page.time.now;
+    const last = firstAfter(bars, (t) => t > at), first = Math.max(0, last - most);
+    const rows = [];
+    for (let bar = first; bar < last; bar++) {
+      const lane = run.lane(run.bars.slot[bar]);
+      const marks = [run.bars.lent[bar] ? 'lent' : '', run.bars.speculative[bar] ? 'copy' : '', run.howName(bar)].filter(Boolean).join(', ');
+      rows.push([run.taskName(bar), `slot ${run.bars.slot[bar]} (${lane?.home})`, span(run.bars.from[bar]), run.to[bar] < 0 ? 'runs' : span(run.to[bar]), marks, run.rules[run.bars.rule[bar]]]);
+    }
+    this.table.replaceChildren(table(`The last ${rows.length} of ${bars.length} attempts that had started by ${span(at)}, ${run.policy}`, ['task', 'slot', 'from', 'to', 'marks', 'rule'], rows));
+  }
+}
+
+/** wheel zooms with Ctrl and moves with Shift, around a moment. */
+export function wheel(page, e, at) {
+  if (e.ctrlKey || e.metaKey) page.time.zoom(e.deltaY > 0 ? 1.25 : 0.8, at);
+  else if (e.shiftKey || Math.abs(e.deltaX) > Math.abs(e.deltaY)) page.time.pan((e.deltaX || e.deltaY) / 800);
+  else return;
+  e.preventDefault();
+}
+
+/** table makes a table of texts. Columns whose name ends in # hold numbers. */
+export function table(caption, head, rows) {
+  const cell = (name, text, i) => element(name, { textContent: text, className: head[i].endsWith('#') ? 'n' : '' });
+  return element('table', {},
+    element('caption', { textContent: caption, className: 'sr' }),
+    element('thead', {}, element('tr', {}, ...head.map((h, i) => cell('th', h.replace(/#$/, ''), i)))),
+    element('tbody', {}, ...rows.map((r) => element('tr', {}, ...r.map((text, i) => cell('td', text, i))))));
+}
+
+// Density merges bars that are narrower than two pixels into columns of one pixel. The height of a
+// column is the share of the pixel that is busy; its hue is that of the busiest job; the mark below
+// it says that most of the time was lent.
+class Density {
+  constructor(ctx, paint, y, h) {
+    Object.assign(this, { ctx, paint, y, h, pixel: -1, busy: 0, lent: 0, group: 0, most: 0 });
+    this.run = null; // columns side by side that look the same are one rectangle
+  }
+
+  add(x0, x1, group, lent) {
+    const pixel = Math.floor(x0), w = Math.max(0.08, x1 - x0);
+    if (pixel !== this.pixel) {
+      this.column();
+      this.pixel = pixel;
+    }
+    this.busy += w;
+    if (lent) this.lent += w;
+    if (w > this.most) [this.most, this.group] = [w, group];
+  }
+
+  column() {
+    if (this.busy > 0) {
+      const level = Math.min(4, Math.ceil(this.busy * 4)) + (this.lent * 2 > this.busy ? 8 : 0);
+      const r = this.run;
+      if (r && r.end === this.pixel && r.group === this.group && r.level === level) r.end++;
+      else {
+        this.paintRun();
+        this.run = { start: this.pixel, end: this.pixel + 1, group: this.group, level };
+      }
+    }
+    this.busy = this.lent = this.most = 0;
+  }
+
+  paintRun() {
+    const r = this.run;
+    if (!r) return;
+    const part = (this.h * (r.level & 7)) / 4;
+    this.ctx.fillStyle = this.paint.hue(r.group).tones.compute;
+    this.ctx.fillRect(r.start, this.y + this.h - part, r.end - r.start, part);
+    if (r.level & 8) {
+      this.ctx.fillStyle = this.paint.ink;
+      this.ctx.fillRect(r.start, this.y + this.h - Math.max(1, this.h * 0.2), r.end - r.start, Math.max(1, this.h * 0.2));
+    }
+    this.run = null;
+  }
+
+  flush() {
+    this.column();
+    this.paintRun();
+    this.pixel = -1;
+  }
+}
+
+/** Overview is the strip with the whole of the runs. */
+export class Overview {
+  constructor(page, canvas) {
+    this.page = page;
+    this.canvas = canvas;
+    let start = null, moved = false;
+    const at = (e) => (Math.max(0, e.offsetX - GUTTER) / this.width) * page.time.end;
+    canvas.addEventListener('pointerdown', (e) => {
+      start = at(e);
+      moved = false;
+      canvas.setPointerCapture(e.pointerId);
+    });
+    canvas.addEventListener('pointermove', (e) => {
+      if (start === null) return;
+      moved ||= Math.abs(at(e) - start) > (page.time.end / this.width) * 4;
+      if (moved) page.time.window(Math.min(start, at(e)), Math.max(start, at(e)));
+    });
+    canvas.addEventListener('pointerup', (e) => {
+      if (start !== null && !moved) {
+        const half = (page.time.to - page.time.from) / 2;
+        if (half * 2 >= page.time.end) page.time.show(at(e));
+        else page.time.window(at(e) - half, at(e) + half);
+      }
+      start = null;
+    });
+    canvas.addEventListener('wheel', (e) => wheel(page, e, at(e)), { passive: false });
+  }
+
+  /** count adds up busy and lent slots, once for each state of the runs. */
+  count(run) {
+    const n = Math.max(50, Math.floor(this.width)), end = this.page.time.end, key = [run.seq, end, n].join();
+    if (this.counted?.get(run)?.key === key) return this.counted.get(run);
+    const busy = new Float64Array(n), lent = new Float64Array(n), b = run.bars;
+    for (let i = 0; i < b.seq.length; i++) {
+      const x0 = (b.from[i] / end) * n, x1 = (run.until(i) / end) * n;
+      for (let x = Math.floor(x0); x < Math.min(n, Math.ceil(x1)); x++) {
+        const part = Math.min(x + 1, x1) - Math.max(x, x0);
+        busy[x] += part;
+        if (b.lent[i]) lent[x] += part;
+      }
+    }
+    const value = { key, busy, lent, slots: run.lanes.filter((l) => !l.extra).length };
+    this.counted ??= new WeakMap();
+    this.counted.set(run, value);
+    return value;
+  }
+
+  draw() {
+    const { page, canvas } = this, { paint, time } = page, box = canvas.parentElement;
+    const whole = box.clientWidth, h = box.clientHeight;
+    this.width = whole - GUTTER - 6;
+    canvas.style.height = h + 'px';
+    const ctx = fit(canvas, whole, h, paint.ratio);
+    ctx.fillStyle = paint.ground;
+    ctx.fillRect(0, 0, whole, h);
+    ctx.font = '11px system-ui, sans-serif';
+    ctx.textBaseline = 'middle';
+    ctx.fillStyle = paint.quiet;
+    ctx.fillText('whole run', 4, 13);
+    ctx.fillText('busy, lent', 4, 29);
+    const runs = page.shown(), part = (h - 8) / Math.max(1, runs.length);
+    runs.forEach((run, r) => {
+      const c = this.count(run), bottom = 4 + (r + 1) * part - 3;
+      for (const [counts, colour] of [[c.busy, paint.line], [c.lent, paint.ink]]) {
+        ctx.fillStyle = colour;
+        ctx.beginPath();
+        ctx.moveTo(GUTTER, bottom);
+        for (let i = 0; i < counts.length; i++) {
+          const y = bottom - (Math.min(counts[i], c.slots) / c.slots) * (part - 3);
+          ctx.lineTo(GUTTER + i, y);
+          ctx.lineTo(GUTTER + i + 1, y);
+        }
+        ctx.lineTo(GUTTER + counts.length, bottom);
+        ctx.fill();
+      }
+    });
+    const x0 = GUTTER + (time.from / time.end) * this.width, x1 = GUTTER + (time.to / time.end) * this.width;
+    ctx.fillStyle = paint.ground;
+    ctx.globalAlpha = 0.65;
+    ctx.fillRect(GUTTER, 0, x0 - GUTTER, h);
+    ctx.fillRect(x1, 0, GUTTER + this.width - x1, h);
+    ctx.globalAlpha = 1;
+    ctx.strokeStyle = paint.accent;
+    ctx.lineWidth = 2;
+    ctx.strokeRect(x0, 1, Math.max(2, x1 - x0), h - 2);
+    if (time.at !== null) {
+      const x = GUTTER + (time.at / time.end) * this.width;
+      ctx.beginPath();
+      ctx.moveTo(x, 0);
+      ctx.lineTo(x, h);
+      ctx.stroke();
+    }
+  }
+}

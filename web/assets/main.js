@@ -1,0 +1,368 @@
+// The page: it loads the runs, keeps what is selected, and draws.
+
+import { ask } from './api.js';
+import { Decisions, Inspector } from './decisions.js';
+import { fit, legend, Paint } from './draw.js';
+import { element, Lanes, Overview } from './lanes.js';
+import { Run, span } from './model.js';
+import { Buffers, Differences, Jobs, Shares, Shuffle } from './panels.js';
+import { Playground } from './play.js';
+import { Timeline } from './timeline.js';
+
+const byID = (id) => document.getElementById(id);
+const POLL = 300; // milliseconds between two looks at a run that goes on
+const MOST_SHOWN = 6;
+
+// stored reads and writes a choice of the reader; a browser may forbid it.
+const stored = {
+  get(name) { try { return localStorage.getItem('mrlocal.' + name); } catch { return null; } },
+  set(name, value) { try { localStorage.setItem('mrlocal.' + name, value); } catch { /* it holds until the page is closed */ } },
+};
+
+class Page {
+  constructor() {
+    this.runs = [];
+    this.on = new Set(); // ids of runs on the screen
+    this.metrics = new Map();
+    this.selected = null; // {run, slot, bar, decision, at}
+    this.hue = 'job';
+    this.time = new Timeline();
+    this.lanes = new Map();
+    this.theme(stored.get('theme') ?? (matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light'));
+    this.decisions = new Decisions(this);
+    this.inspector = new Inspector(this);
+    this.jobs = new Jobs(this);
+    this.overview = new Overview(this, byID('overview').firstElementChild);
+    this.panels = { shares: new Shares(this), buffers: new Buffers(this), shuffle: new Shuffle(this), differences: new Differences(this) };
+    this.listen();
+    this.tab('shares');
+    this.inspector.show();
+    this.time.addEventListener('change', () => this.draw());
+    new ResizeObserver(() => this.draw()).observe(byID('below'));
+  }
+
+  async open() {
+    const { runs } = await ask('runs');
+    if (!runs.length) {
+      document.title = 'mrlocal: playground';
+      this.playground = new Playground(this);
+      await this.playground.open();
+      return;
+    }
+    for (const r of runs) this.add(new Run(r.id, r.name));
+    await this.load();
+    this.restore();
+    setTimeout(() => this.poll(), POLL);
+  }
+
+  add(run) {
+    this.runs.push(run);
+    if (this.on.size < 2) this.on.add(run.id);
+    this.arrange();
+  }
+
+  // load asks for what is new in the runs that still go on.
+  async load() {
+    for (const run of this.runs) {
+      if (run.over) continue;
+      const answer = await ask('model', { run: run.id, from: run.seq });
+      if (run.apply(answer)) this.fresh = true;
+      if (run.ended) run.over = true;
+    }
+    if (this.fresh) this.refreshed();
+  }
+
+  refreshed() {
+    this.fresh = false;
+    this.time.grow(Math.max(1, ...this.shown().map((r) => r.last)));
+    if (!this.chosenHue) {
+      const r = this.run;
+      this.hue = r && r.jobs.length > 8 && r.pools.length > 1 && r.pools.length < r.jobs.length ? 'pool' : 'job';
+      byID('hue').value = this.hue;
+    }
+    if (!this.selected && this.inspected !== this.run?.bars.seq.length) {
+      this.inspected = this.run?.bars.seq.length;
+      this.inspector.show();
+    }
+    this.decisions.refresh();
+    this.arrange();
+    this.draw();
+  }
+
+  // poll looks at the runs that go on. A run that has ended early is told by the list of runs.
+  async poll() {
+    try {
+      const { runs } = await ask('runs');
+      for (const r of runs) {
+        const known = this.runs.find((x) => x.id === r.id);
+        if (!known) this.add(new Run(r.id, r.name));
+        else if (r.ended && !known.ended && known.seq >= r.seq) known.over = true;
+        if (r.note && known && !known.note) this.notice(`${r.policy || r.name}: ${(known.note = r.note)}`);
+      }
+      await this.load();
+      if (this.away) {
+        this.away = false;
+        this.notice('The server is there again.');
+      }
+    } catch (e) {
+      if (!this.away && this.runs.some((r) => !r.over)) this.notice('The server does not answer; what is here stays. (' + e.message + ')');
+      this.away = true;
+    }
+    if (this.runs.some((r) => !r.over) || this.away) setTimeout(() => this.poll(), this.away ? 4 * POLL : POLL);
+  }
+
+  /** drafts replaces the runs by those of the playground. */
+  async drafts(results, signal) {
+    const runs = [];
+    for (const r of results) {
+      const run = new Run(r.run, r.policy);
+      run.apply(await ask('model', { run: r.run, from: 0 }, signal));
+      run.over = true;
+      runs.push(run);
+    }
+    if (signal.aborted) return;
+    const before = this.selected, focus = this.run?.policy;
+    this.metrics = new Map(results.map((r) => [r.run, r]));
+    this.runs = runs;
+    this.on = new Set(runs.map((r) => r.id));
+    for (const l of this.lanes.values()) l.root.remove();
+    this.lanes.clear();
+    this.focused = runs.find((r) => r.policy === focus)?.id;
+    this.selected = null;
+    if (before) this.inspector.show();
+    this.time.grow(Math.max(1, ...runs.map((r) => r.last)));
+    this.refreshed();
+    this.decisions.refresh(true);
+  }
+
+  shown() { return this.runs.filter((r) => this.on.has(r.id)).slice(0, MOST_SHOWN); }
+
+  /** run is the run whose jobs and decisions are listed. */
+  get run() {
+    const shown = this.shown();
+    return shown.find((r) => r.id === this.focused) ?? shown[0];
+  }
+
+  /** focus lists the jobs and decisions of another run. */
+  focus(run) {
+    if (this.run === run) return;
+    this.focused = run.id;
+    this.decisions.refresh(true);
+    this.arrange();
+    this.draw();
+  }
+
+  // arrange makes a box for each run that is shown, and the choice of runs.
+  arrange() {
+    const shown = this.shown(), stack = byID('stack');
+    for (const [id, l] of this.lanes) {
+      if (!shown.some((r) => r.id === id)) {
+        l.root.remove();
+        this.lanes.delete(id);
+      }
+    }
+    for (const run of shown) {
+      if (!this.lanes.has(run.id)) {
+        const l = new Lanes(this, run);
+        this.lanes.set(run.id, l);
+        stack.append(l.root);
+      }
+    }
+    const key = this.runs.map((r) => r.id + r.policy + this.on.has(r.id)).join() + this.run?.id;
+    if (this.arranged === key) return;
+    this.arranged = key;
+    byID('runs').replaceChildren(...(this.runs.length < 2 ? [] : this.runs.map((r) => this.choice(r))));
+  }
+
+  choice(run) {
+    const box = element('input', { type: 'checkbox', checked: this.on.has(run.id) });
+    box.addEventListener('change', () => {
+      if (box.checked) this.on.add(run.id);
+      else if (this.on.size > 1) this.on.delete(run.id);
+      if (this.selected && !this.on.has(this.selected.run.id)) this.select(null);
+      this.decisions.refresh(true);
+      this.time.grow(Math.max(1, ...this.shown().map((r) => r.last)));
+      this.arrange();
+      this.draw();
+    });
+    const several = this.runs.filter((r) => r.policy === run.policy).length > 1;
+    return element('label', { title: run.name }, box, ' ' + (several || !run.policy ? run.name : run.policy));
+  }
+
+  /** draw draws everything with the next frame. */
+  draw() {
+    if (this.waits) return;
+    this.waits = true;
+    requestAnimationFrame(() => {
+      this.waits = false;
+      if (this.paint.ratio !== devicePixelRatio) this.paint = new Paint(this.paint.theme, devicePixelRatio);
+      for (const l of this.lanes.values()) l.draw();
+      this.overview.draw();
+      this.jobs.draw();
+      this.panels[this.shownTab].draw();
+      this.decisions.paint();
+      this.head();
+      clearTimeout(this.describes);
+      this.describes = setTimeout(() => { for (const l of this.lanes.values()) l.describe(); }, 250);
+    });
+  }
+
+  head() {
+    const { time } = this;
+    byID('at').textContent = time.at === null ? (this.runs.every((r) => r.over) ? 'end ' : 'now ') + span(time.end) : span(Math.round(time.at));
+    byID('follow').setAttribute('aria-pressed', time.at === null && time.following);
+    byID('play').textContent = time.playing ? '❚❚' : '▶';
+    byID('play').setAttribute('aria-label', time.playing ? 'Pause' : 'Play');
+  }
+
+  /** select selects something, or nothing. */
+  select(s) {
+    this.selected = s;
+    this.inspector.show();
+    if (s && s.decision >= 0) this.decisions.reveal(s.decision);
+    this.save();
+    this.draw();
+  }
+
+  /** pick selects what was clicked: a bar with its decision, or an idle stretch. */
+  pick(hit) {
+    if (!hit || hit.at < 0 || hit.at > this.time.end) return this.select(null);
+    this.focus(hit.run);
+    if (hit.bar >= 0 && hit.run.bars.from[hit.bar] <= this.time.now) {
+      return this.select({ ...hit, at: undefined, decision: hit.run.startOf[hit.bar] });
+    }
+    if (hit.at > Math.min(hit.run.last, this.time.now)) return this.select(null);
+    this.select({ ...hit, bar: -1, decision: -1 });
+  }
+
+  /** choose selects a decision of the list, and moves to its moment. */
+  choose(row) {
+    if (row < 0) return;
+    const { run } = this, d = run.decisions;
+    this.time.playing = false;
+    this.time.show(d.at[row]);
+    if (d.slot[row] >= 0) this.lanes.get(run.id)?.reveal(d.slot[row]);
+    this.select({ run, slot: d.slot[row], bar: d.bar[row], decision: row });
+  }
+
+  step(by) { this.choose(this.decisions.step(by)); }
+
+  /** tip shows what lies under the pointer. */
+  tip(hit, x, y) {
+    const box = byID('tip');
+    box.hidden = !hit || hit.at < 0 || hit.at > hit.run.last;
+    if (box.hidden) return;
+    const { run, bar } = hit, b = run.bars;
+    box.textContent = bar < 0 || b.from[bar] > this.time.now ? `slot ${hit.slot}, idle at ${span(Math.round(hit.at))}`
+      : `${run.taskName(bar)}, slot ${hit.slot}${b.lent[bar] ? ', lent' : ''}${b.speculative[bar] ? ', copy' : ''}: ${span(b.from[bar])} to ${run.to[bar] < 0 ? 'now' : span(run.to[bar])} (${run.howName(bar)})`;
+    box.style.left = Math.min(x + 12, innerWidth - box.offsetWidth - 4) + 'px';
+    box.style.top = Math.min(y + 16, innerHeight - box.offsetHeight - 4) + 'px';
+  }
+
+  notice(text) {
+    const box = byID('notice');
+    box.textContent = text;
+    box.hidden = false;
+    clearTimeout(this.notices);
+    this.notices = setTimeout(() => { box.hidden = true; }, 6000);
+  }
+
+  theme(name) {
+    document.documentElement.dataset.theme = name;
+    this.paint = new Paint(name, devicePixelRatio);
+    byID('theme').textContent = name === 'dark' ? 'light' : 'dark';
+    this.legend();
+  }
+
+  legend() {
+    const items = legend(this.hue).map(([text, shape]) => {
+      const canvas = element('canvas'), ctx = fit(canvas, 26, 13, devicePixelRatio);
+      if (shape) this.paint.bar(ctx, shape);
+      return element('span', {}, canvas, text);
+    });
+    const badge = element('span', { textContent: 'badges: M map slot, R reduce slot, X extra slot; lower-case letter: lent' });
+    byID('legend').replaceChildren(...items, badge);
+  }
+
+  tab(name) {
+    this.shownTab = name;
+    for (const b of byID('tabs').querySelectorAll('button')) b.setAttribute('aria-selected', b.dataset.tab === name);
+    const p = this.panels[name];
+    byID('panel').replaceChildren(...p.root);
+    byID('options').replaceChildren(...p.options);
+    this.draw();
+  }
+
+  // save keeps the selection of a recorded run in the address.
+  save() {
+    if (this.playground) return;
+    const s = this.selected;
+    history.replaceState(null, '', s && s.decision >= 0 ? `#run=${s.run.id}&seq=${s.run.decisions.seq[s.decision]}` : location.pathname + location.search);
+  }
+
+  restore() {
+    const at = new URLSearchParams(location.hash.slice(1)), run = this.runs.find((r) => r.id === at.get('run'));
+    if (!run) return;
+    const row = run.decisions.seq.indexOf(Number(at.get('seq')));
+    if (row < 0) return;
+    this.on.add(run.id);
+    this.focus(run);
+    this.arrange();
+    this.choose(row);
+  }
+
+  listen() {
+    const { time } = this, speeds = [['whole run in 30 s', 0], ['0.1 ×', 0.1], ['1 ×', 1], ['10 ×', 10], ['100 ×', 100]];
+    byID('speed').replaceChildren(...speeds.map(([textContent, value]) => element('option', { textContent, value })));
+    byID('speed').addEventListener('change', (e) => { time.speed = Number(e.target.value); });
+    byID('back').addEventListener('click', () => this.step(-1));
+    byID('forth').addEventListener('click', () => this.step(1));
+    byID('play').addEventListener('click', () => time.play(!time.playing));
+    byID('whole').addEventListener('click', () => time.whole());
+    byID('follow').addEventListener('click', () => time.follow());
+    byID('hue').addEventListener('change', (e) => {
+      this.hue = e.target.value;
+      this.chosenHue = true;
+      this.legend();
+      this.draw();
+    });
+    byID('theme').addEventListener('click', () => this.swapTheme());
+    byID('tables').addEventListener('click', () => this.tables());
+    byID('keys').addEventListener('click', () => byID('help').showModal());
+    byID('tabs').addEventListener('click', (e) => e.target.dataset.tab && this.tab(e.target.dataset.tab));
+    document.addEventListener('keydown', (e) => this.key(e));
+    document.addEventListener('scroll', () => this.tip(null), true);
+  }
+
+  swapTheme() {
+    const name = this.paint.theme === 'dark' ? 'light' : 'dark';
+    stored.set('theme', name);
+    this.theme(name);
+    this.draw();
+  }
+
+  tables() {
+    const on = document.body.classList.toggle('tables');
+    byID('tables').setAttribute('aria-pressed', on);
+    this.draw();
+  }
+
+  key(e) {
+    const t = e.target;
+    if (byID('help').open || e.ctrlKey || e.metaKey || e.altKey || t.matches('textarea, select, input[type=text], input[type=range]')) return;
+    const { time } = this;
+    const act = {
+      ArrowLeft: () => (e.shiftKey ? time.pan(-0.25) : this.step(-1)), ArrowRight: () => (e.shiftKey ? time.pan(0.25) : this.step(1)),
+      ' ': () => (t.matches('button, input') ? null : time.play(!time.playing)),
+      '+': () => time.zoom(0.7, time.at ?? undefined), '=': () => time.zoom(0.7, time.at ?? undefined), '-': () => time.zoom(1.4, time.at ?? undefined), 0: () => time.whole(),
+      Home: () => time.show(0), End: () => time.follow(), f: () => time.follow(),
+      l: () => { const w = byID('which'); w.value = w.value === 'lent' ? 'all' : 'lent'; this.decisions.refresh(true); },
+      t: () => this.tables(), d: () => this.swapTheme(), '?': () => byID('help').showModal(), Escape: () => this.select(null),
+    }[e.key];
+    if (!act || act() === null) return;
+    e.preventDefault();
+  }
+}
+
+const page = new Page();
+page.open().catch((e) => page.notice('The page could not load the runs: ' + e.message));

@@ -1,0 +1,200 @@
+// The playground: an editor of workload files, policies to tick and sliders. Each edit cancels the
+// simulation before it. The address bar holds the state, so that a link shows the same.
+
+import { ask, simulate } from './api.js';
+import { element } from './lanes.js';
+
+const byID = (id) => document.getElementById(id);
+
+export class Playground {
+  constructor(page) {
+    this.page = page;
+    this.text = byID('text');
+    this.numbers = byID('numbers');
+    this.client = Array.from(crypto.getRandomValues(new Uint32Array(3)), (n) => n.toString(36)).join('');
+    this.settings = {}; // of sliders that were moved
+    this.weights = {};
+    this.line = 0;
+  }
+
+  /** open fills the editor from the address, or with the first example. */
+  async open() {
+    document.body.classList.add('playing');
+    byID('editor').hidden = false;
+    const [{ examples }, { policies }] = await Promise.all([ask('examples'), ask('policies')]);
+    this.examples = examples;
+    const choice = byID('example');
+    choice.replaceChildren(element('option', { value: '', textContent: 'your own' }), ...examples.map((e) => element('option', { value: e.name, textContent: e.title })));
+    choice.addEventListener('change', () => this.example(choice.value));
+    byID('ticks').replaceChildren(...policies.map((p) => {
+      const box = element('input', { type: 'checkbox', value: p.name });
+      box.addEventListener('change', () => this.run());
+      return element('label', { title: `${p.line} (${p.paper})` }, box, ' ' + p.name);
+    }));
+    this.text.addEventListener('input', () => {
+      choice.value = '';
+      byID('about').textContent = '';
+      this.count();
+      this.run();
+    });
+    this.text.addEventListener('scroll', () => { this.numbers.scrollTop = this.text.scrollTop; });
+    if (!(await this.restore())) this.example(examples[0].name);
+  }
+
+  example(name) {
+    const e = this.examples.find((x) => x.name === name);
+    if (!e) return;
+    byID('example').value = name;
+    byID('about').textContent = e.about;
+    this.text.value = e.workload;
+    this.settings = {};
+    this.weights = {};
+    this.tick(e.policies);
+    this.page.time.whole();
+    this.page.time.follow();
+    this.count();
+    this.run();
+  }
+
+  tick(policies) {
+    for (const box of byID('ticks').querySelectorAll('input')) box.checked = policies.includes(box.value);
+  }
+
+  ticked() {
+    return Array.from(byID('ticks').querySelectorAll('input:checked'), (box) => box.value);
+  }
+
+  // count writes the numbers of the lines; that of a mistake is marked.
+  count() {
+    const n = this.text.value.split('\n').length;
+    this.numbers.replaceChildren(...Array.from({ length: n }, (_, i) => (i + 1 === this.line ? [element('b', { textContent: i + 1 }), '\n'] : [i + 1 + '\n'])).flat());
+    this.numbers.scrollTop = this.text.scrollTop;
+  }
+
+  draft() {
+    const { settings: s } = this;
+    const draft = { client: this.client, workload: this.text.value, policies: this.ticked(), weights: this.weights };
+    for (const name of ['trackers', 'map_slots', 'reduce_slots', 'borrow_map', 'borrow_reduce', 'seed']) if (s[name] !== undefined) draft[name] = s[name];
+    return draft;
+  }
+
+  /** run simulates what the editor has. */
+  async run() {
+    this.request?.abort();
+    const request = (this.request = new AbortController());
+    const draft = this.draft();
+    this.save(draft);
+    if (!draft.policies.length) return this.say('Tick at least one policy.');
+    try {
+      const answer = await simulate(draft, request.signal);
+      await this.page.drafts(answer.results, request.signal);
+      if (request.signal.aborted) return;
+      this.line = 0;
+      this.count();
+      const stalled = answer.results.filter((r) => r.error).map((r) => `${r.policy}: ${r.error}`);
+      const notes = [...new Set(answer.results.flatMap((r) => r.notes ?? []))];
+      this.say([...stalled, ...notes].join(' ') || `${answer.tasks} tasks under ${answer.results.length} policies, simulated in ${answer.simulated_ms.toFixed(0)} ms`, !stalled.length);
+      this.sliders(answer);
+    } catch (e) {
+      if (e.name === 'AbortError' || e.status === 409) return;
+      this.line = e.line ?? 0;
+      this.count();
+      this.say(e.line ? `line ${e.line}, column ${e.column}: ${e.message}` : e.message);
+    }
+  }
+
+  say(text, good) {
+    const box = byID('mistake');
+    box.textContent = text;
+    box.classList.toggle('good', !!good);
+  }
+
+  // sliders shows a slider for each setting, with the value that was simulated.
+  sliders(answer) {
+    const key = answer.pools.slice(0, 8).map((p) => p.name).join('\n');
+    const values = { map_slots: answer.slots.map_slots, reduce_slots: answer.slots.reduce_slots, trackers: answer.slots.trackers, borrow_map: this.settings.borrow_map ?? 1, borrow_reduce: this.settings.borrow_reduce ?? 1, seed: this.settings.seed ?? 1 };
+    if (this.sliderKey !== key) {
+      this.sliderKey = key;
+      this.inputs = {};
+      const all = [
+        ['map_slots', 'map slots', 1, 100, 1], ['reduce_slots', 'reduce slots', 1, 100, 1], ['trackers', 'trackers', 1, 50, 1],
+        ['borrow_map', 'borrow map', 0, 1, 0.1], ['borrow_reduce', 'borrow reduce', 0, 1, 0.1], ['seed', 'seed', 1, 100, 1],
+      ].map(([name, label, min, max, step]) => this.slider(name, label, min, max, step, (v) => { this.settings[name] = v; }));
+      for (const p of answer.pools.slice(0, 8)) all.push(this.slider('w:' + p.name, 'weight of ' + p.name, 0.5, 10, 0.5, (v) => { this.weights[p.name] = v; }));
+      byID('sliders').replaceChildren(...all);
+    }
+    for (const [name, value] of Object.entries(values)) this.set(name, value);
+    for (const p of answer.pools.slice(0, 8)) this.set('w:' + p.name, p.weight);
+  }
+
+  slider(name, label, min, max, step, changed) {
+    const input = element('input', { type: 'range', min, max, step, id: 's-' + name }), out = element('output');
+    input.addEventListener('input', () => {
+      out.textContent = input.value;
+      changed(Number(input.value));
+      this.run();
+    });
+    this.inputs[name] = { input, out };
+    return element('div', { className: 'slider' }, element('label', { textContent: label, htmlFor: 's-' + name, title: label }), input, out);
+  }
+
+  set(name, value) {
+    const { input, out } = this.inputs[name];
+    if (Number(input.max) < value) input.max = value;
+    if (document.activeElement !== input) input.value = value;
+    out.textContent = +Number(value).toFixed(3);
+  }
+
+  // save puts the draft into the address: JSON, deflated, in base64 for addresses.
+  async save(draft) {
+    const { client, ...state } = draft;
+    const turn = (this.saving = (this.saving ?? 0) + 1);
+    const bytes = await through(new TextEncoder().encode(JSON.stringify(state)), new CompressionStream('deflate-raw'));
+    if (turn !== this.saving) return;
+    let text = '';
+    for (const b of bytes) text += String.fromCharCode(b);
+    history.replaceState(null, '', '#play=' + btoa(text).replaceAll('+', '-').replaceAll('/', '_').replace(/=+$/, ''));
+  }
+
+  // restore takes the state from the address. It returns whether there was one.
+  async restore() {
+    const at = /^#play=([\w-]+)$/.exec(location.hash);
+    if (!at) return false;
+    try {
+      const packed = atob(at[1].replaceAll('-', '+').replaceAll('_', '/'));
+      const bytes = await through(Uint8Array.from(packed, (c) => c.charCodeAt(0)), new DecompressionStream('deflate-raw'));
+      const { workload, policies, weights, ...settings } = JSON.parse(new TextDecoder().decode(bytes));
+      if (typeof workload !== 'string' || !Array.isArray(policies)) throw new Error('not a draft');
+      this.text.value = workload;
+      this.tick(policies);
+      this.weights = weights ?? {};
+      this.settings = settings;
+      byID('example').value = this.examples.find((e) => e.workload === workload)?.name ?? '';
+      this.count();
+      this.run();
+      return true;
+    } catch {
+      this.page.notice('The address holds no state of the playground; here is the first example.');
+      return false;
+    }
+  }
+}
+
+// through sends bytes through a stream that packs or unpacks them. What unpacks to more than 1 MiB is refused.
+async function through(bytes, stream) {
+  const writer = stream.writable.getWriter();
+  writer.write(bytes).catch(() => {});
+  writer.close().catch(() => {});
+  const parts = [];
+  let n = 0;
+  for (const reader = stream.readable.getReader(); ;) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    parts.push(value);
+    if ((n += value.length) > 1 << 20) throw new Error('too long');
+  }
+  const all = new Uint8Array(n);
+  let at = 0;
+  for (const p of parts) { all.set(p, at); at += p.length; }
+  return all;
+}

@@ -1,0 +1,105 @@
+package web
+
+import (
+	"crypto/rand"
+	"crypto/subtle"
+	"mime"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+
+	"mrlocal/errs"
+)
+
+// checkAddr checks Options.Addr and fills it in. It returns the host as browsers name it,
+// and whether other machines reach it.
+func checkAddr(o *Options) (host string, remote bool, err error) {
+	if o.Addr == "" {
+		o.Addr = "127.0.0.1:0"
+	}
+	host, port, err := net.SplitHostPort(o.Addr)
+	if err != nil || port == "" {
+		return "", false, errs.Optionf("Options.Addr "+o.Addr, "write HOST:PORT, as 127.0.0.1:8080")
+	}
+	ip, parsed := netip.ParseAddr(host)
+	switch {
+	case host == "" || parsed == nil && ip.IsUnspecified():
+		return "", false, errs.Optionf("Options.Addr "+o.Addr, "names no host; requests are only taken for the host that browsers name, as 192.168.1.5:8080")
+	case host == "localhost" || parsed == nil && ip.IsLoopback():
+		return host, false, nil
+	case !o.AllowRemote:
+		return "", false, errs.Optionf("Options.Addr "+o.Addr, "other machines could reach it; with Options.AllowRemote the page asks for a token")
+	}
+	return host, true, nil
+}
+
+// allowedHosts returns the values of the header Host that a browser sends for this server.
+// Any other value may be the name of a hostile site that resolves to this machine.
+func allowedHosts(host, port string) map[string]bool {
+	allowed := map[string]bool{}
+	for _, h := range []string{"127.0.0.1", "localhost", "::1", strings.ToLower(host)} {
+		allowed[net.JoinHostPort(h, port)] = true
+		if port == "80" { // browsers leave out the port
+			allowed[strings.TrimSuffix(net.JoinHostPort(h, port), ":80")] = true
+		}
+	}
+	return allowed
+}
+
+// policy allows the page what it needs: its own files, and the compiled simulator of an
+// exported page.
+const policy = "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+
+// guard checks every request before next gets it: the Host, the token if there is one, and
+// that no other site sends it. It sets the headers of every answer.
+func guard(next http.Handler, hosts map[string]bool, token string) http.Handler {
+	next = http.NewCrossOriginProtection().Handler(next)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", policy)
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		if !hosts[strings.ToLower(r.Host)] {
+			http.Error(w, "this server does not answer for that host", http.StatusMisdirectedRequest)
+			return
+		}
+		if token != "" && !admitted(w, r, token) {
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// tokenCookie keeps the token in a browser, so that it does not stay in the address bar.
+const tokenCookie = "mrlocal-token"
+
+// admitted reports whether a request has the token: in the query of the first page, in a
+// cookie after it, or in the header Authorization. If not, it has answered.
+func admitted(w http.ResponseWriter, r *http.Request, token string) bool {
+	same := func(text string) bool { return subtle.ConstantTimeCompare([]byte(text), []byte(token)) == 1 }
+	if given := r.URL.Query().Get("token"); r.Method == http.MethodGet && r.URL.Path == "/" && given != "" && same(given) {
+		http.SetCookie(w, &http.Cookie{Name: tokenCookie, Value: token, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
+		http.Redirect(w, r, "/", http.StatusSeeOther)
+		return false
+	}
+	if c, err := r.Cookie(tokenCookie); err == nil && same(c.Value) {
+		return true
+	}
+	if bearer, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok && same(bearer) {
+		return true
+	}
+	http.Error(w, "the address that mrlocal has printed has a token; open that address", http.StatusUnauthorized)
+	return false
+}
+
+// newToken returns a token that cannot be guessed: at least 128 random bits.
+func newToken() string { return rand.Text() }
+
+// isJSON reports whether the body of a request is declared as JSON. A form of another site
+// cannot declare that without asking first.
+func isJSON(r *http.Request) bool {
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	return err == nil && kind == "application/json"
+}
