@@ -21,6 +21,12 @@ func (d *done) metric(name string, words []string) (value, error) {
 		}
 		return one(of(d))
 	}
+	if of, ok := ofCores()[name]; ok && len(words) == 0 {
+		if d.CPU == nil {
+			return value{}, fmt.Errorf("needs cost l2, and a cluster with cores")
+		}
+		return one(of(d.CPU))
+	}
 	switch name {
 	case "last_batch":
 		return value{v: d.lastBatches()}, nil
@@ -67,23 +73,36 @@ func ofRun() map[string]func(d *done) float64 {
 		"shuffle_only": func(d *done) float64 { return max(0, d.copiesEnd-max(d.mapsEnd, d.firstReduce)).Seconds() },
 		// concurrency is the mean number of maps that run on a tracker, over the whole run.
 		"concurrency": func(d *done) float64 { return d.slotTime(trace.Map) / d.MakespanSeconds / float64(d.Config.Trackers) },
-		// These four are shares of all core-seconds, of the run or of its map phase.
-		"user":         func(d *done) float64 { return d.cpu.of(d.cpu.user, d.cpu.last) },
-		"iowait":       func(d *done) float64 { return d.cpu.of(d.cpu.waited, d.cpu.last) },
-		"map_user":     func(d *done) float64 { return d.cpu.of(d.cpu.mapUser, d.cpu.mapsEnd) },
-		"map_iowait":   func(d *done) float64 { return d.cpu.of(d.cpu.mapWaited, d.cpu.mapsEnd) },
-		"goals_met":    func(d *done) float64 { return d.sum(goalMet) },
-		"local":        func(d *done) float64 { return d.share(func(c *report.Counters) int64 { return c.DataLocalMaps }) },
-		"task_maps":    func(d *done) float64 { return d.sum(func(j *report.Job) int64 { return int64(j.Maps) }) },
-		"task_reduces": func(d *done) float64 { return d.sum(func(j *report.Job) int64 { return int64(j.Reduces) }) },
-		"speculative":  func(d *done) float64 { return d.sum(func(j *report.Job) int64 { return j.Counters.SpeculativeMaps }) },
+		// spills is the number of spills of a map, spilled_bytes what all of them write.
+		"spills":        func(d *done) float64 { return d.share(func(c *report.Counters) int64 { return c.Spills }) },
+		"spilled_bytes": func(d *done) float64 { return d.sum(func(j *report.Job) int64 { return j.Counters.SpilledBytes }) },
+		"goals_met":     func(d *done) float64 { return d.sum(goalMet) },
+		"local":         func(d *done) float64 { return d.share(func(c *report.Counters) int64 { return c.DataLocalMaps }) },
+		"task_maps":     func(d *done) float64 { return d.sum(func(j *report.Job) int64 { return int64(j.Maps) }) },
+		"task_reduces":  func(d *done) float64 { return d.sum(func(j *report.Job) int64 { return int64(j.Reduces) }) },
+		"speculative":   func(d *done) float64 { return d.sum(func(j *report.Job) int64 { return j.Counters.SpeculativeMaps }) },
+	}
+}
+
+// ofCores returns the metrics of cores and networks by name. Those of cores are shares of
+// all core-seconds, of the run or of its map phase. net is in bytes a second.
+func ofCores() map[string]func(c *report.CPU) float64 {
+	return map[string]func(c *report.CPU) float64{
+		"user":       func(c *report.CPU) float64 { return c.Run.User },
+		"sys":        func(c *report.CPU) float64 { return c.Run.System },
+		"iowait":     func(c *report.CPU) float64 { return c.Run.IOWait },
+		"idle":       func(c *report.CPU) float64 { return c.Run.Idle },
+		"net":        func(c *report.CPU) float64 { return c.Run.NetBytesPerSecond },
+		"map_user":   func(c *report.CPU) float64 { return c.MapPhase.User },
+		"map_sys":    func(c *report.CPU) float64 { return c.MapPhase.System },
+		"map_iowait": func(c *report.CPU) float64 { return c.MapPhase.IOWait },
+		"map_idle":   func(c *report.CPU) float64 { return c.MapPhase.Idle },
 	}
 }
 
 // inputs lists the metrics that say what the workload file says, and not what a run did.
 func inputs() []string { return []string{"task_maps", "task_reduces", "submit", "deadline"} }
 
-// job finds a job by its name, or returns nil.
 // goalMet returns 1 for a job that ended by its deadline.
 func goalMet(j *report.Job) int64 {
 	if j.DeadlineS != nil && j.FinishS <= *j.DeadlineS {

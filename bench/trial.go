@@ -73,7 +73,7 @@ func expand(f *workload.File, with []workload.Arg, t *workload.Trial) (all []tri
 			value := a.Values[min(i, len(a.Values)-1)]
 			if len(a.Values) > 1 && run.swept == "" {
 				run.swept, run.name = a.Name, t.Name+"-"+value
-				run.x, _ = strconv.ParseFloat(value, 64) // 0 where it is no number
+				run.x = magnitude(value)
 			}
 			// A wrong value is reported with its line in the file.
 			if err := run.set(a.Name, value); err != nil {
@@ -94,12 +94,28 @@ func expand(f *workload.File, with []workload.Arg, t *workload.Trial) (all []tri
 	return all, nil
 }
 
+// magnitude returns a value of a flag as a number, a size in bytes; 0 where it is neither.
+func magnitude(value string) float64 {
+	n, err := strconv.ParseFloat(value, 64)
+	if err != nil {
+		bytes, _ := ppm.ParseBytes(value)
+		n = float64(bytes)
+	}
+	return n
+}
+
 // set applies one flag of mrlocal sim, or replaces the workload file.
 func (t *trial) set(name, value string) (err error) {
-	// These three read a value into a field, and keep the error for the end.
+	// These four read a value into a field, and keep the error for the end.
 	count := func(into *int) { *into, err = strconv.Atoi(value) }
 	span := func(into *time.Duration) { *into, err = time.ParseDuration(value) }
 	share := func(into *ppm.Share) { *into, err = ppm.Parse(value) }
+	size := func(into *int64) {
+		var problem string
+		if *into, problem = ppm.ParseBytes(value); problem != "" {
+			err = fmt.Errorf("%s is %s", value, problem)
+		}
+	}
 	switch name {
 	case "file":
 		t.file, err = LoadWorkload(value)
@@ -121,6 +137,12 @@ func (t *trial) set(name, value string) (err error) {
 		span(&t.sim.Heartbeat)
 	case "remote-penalty":
 		share(&t.sim.RemotePenalty)
+	case "sort-buffer":
+		size(&t.sim.SortBufferBytes)
+	case "task-memory":
+		size(&t.sim.TaskMemoryBytes)
+	case "buffer-growth":
+		t.sim.BufferGrowth = value
 	case "slowstart":
 		// The pointer tells a slowstart of 0 from none, which leaves the choice to the policy.
 		t.sim.Slowstart = new(ppm.Share)
@@ -149,7 +171,6 @@ func (t *trial) setOption(name, value string) error {
 type done struct {
 	*report.Report
 	*measures
-	cpu *cpuShares
 }
 
 // runs shares the runs that several experiments have in common. It keeps each run
@@ -202,16 +223,16 @@ func (t *trial) run(ctx context.Context) (*done, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Both sinks see every event of the run. They are kept with the report, because figures need
-	// them.
-	o, m, c := t.sim, newMeasures(), &cpuShares{cores: f.Cluster.Cores}
+	// The sink sees every event of the run. It is kept with the report, because figures need
+	// it.
+	o, m := t.sim, newMeasures()
 	o.Policy = p
-	o.Watch = func(s *trace.Stream) { s.Attach(m); s.Attach(c) }
+	o.Watch = func(s *trace.Stream) { s.Attach(m) }
 	r, err := sim.Run(ctx, f, o)
 	if err != nil {
 		return nil, fmt.Errorf("%s: run %s: %w", f.Name, t.name, err)
 	}
-	return &done{r, m, c}, nil
+	return &done{r, m}, nil
 }
 
 // some returns the file with the jobs of the run only.

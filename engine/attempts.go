@@ -177,6 +177,9 @@ func (c *coordinator) book(a *runningAttempt, cpu time.Duration) {
 	c.ledger.Finish(c.run.now(), a.ID, slots.Outcome{
 		OK: true, InBytes: a.Counters.MapInputBytes, OutBytes: out, CPU: cpu, CopyBytes: a.CopyBytes, CopyTime: a.CopyTime,
 	})
+	if done, total := c.ledger.JobTasks(a.ID.Job, slots.Map); a.ID.Kind == slots.Map && done == total {
+		c.run.used.MapPhaseEnds()
+	}
 }
 
 // remove forgets a running attempt, which has ended or is abandoned.

@@ -4,10 +4,8 @@ import (
 	"context"
 	"time"
 
-	"mrlocal/internal/machine"
 	"mrlocal/slots"
 	"mrlocal/slots/setup"
-	"mrlocal/trace"
 )
 
 // tickEvery is how often the coordinator looks at running attempts for
@@ -171,9 +169,7 @@ func (c *coordinator) nextWake(wake time.Duration) time.Duration {
 func (c *coordinator) tick() {
 	now := time.Now()
 	c.reportProgress(false)
-	c.run.stream.Append(trace.Event{
-		At: c.run.now(), Op: trace.OpUsage, A: int64(machine.ProcessCPU() - c.run.cpuBefore), B: c.run.env.Budget.Leased(), C: c.run.temp.UsedBytes(),
-	})
+	c.run.used.Record(c.run.stream, c.run.now(), c.run.env.Budget.Leased(), c.run.temp.UsedBytes())
 	// The list is copied, because timeOut and abandon take attempts out of it.
 	for _, a := range append([]*runningAttempt(nil), c.order...) {
 		// Who waits for memory or map outputs is not stuck.

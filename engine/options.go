@@ -15,6 +15,7 @@ import (
 	"mrlocal/slots"
 	"mrlocal/slots/fifo"
 	"mrlocal/slots/setup"
+	"mrlocal/spill/rule"
 	"mrlocal/spill/runs"
 	"mrlocal/trace"
 )
@@ -25,8 +26,9 @@ type JobOptions struct {
 	Inputs []string // files, directories, globs, "-", in the order given
 	// Found, if not nil, replaces Inputs: it yields the paths of files in order, on a
 	// goroutine of the run, while maps already read the first ones. It is for map-only
-	// jobs whose result goes to Stdout. Missing is called on that goroutine for each
-	// path that cannot be read; such files are left out.
+	// jobs whose result goes to Stdout. Missing is called, on any goroutine, for each path
+	// that cannot be read; such files are left out. A file that changes or
+	// vanishes while it is read ends there.
 	Found   iter.Seq[string]
 	Missing func(path string, cause error)
 
@@ -83,15 +85,16 @@ type Options struct {
 	ShuffleBytesPerSecond int64
 	DiskBytesPerSecond    int64 // reading inputs, writing and reading spills
 
-	MemoryBytes     int64   // bound of all buffers together; 0: a quarter of the machine's memory
-	SortBufferBytes int64   // first size of a map's kvbuffer; 0: by memory and slots
-	SpillPercent    float64 // spill mark, as a share of the kvbuffer; 0: 0.80
-	NoGrowth        bool    // never grow a kvbuffer
-	GrowthThreshold float64 // share of the free memory that a kvbuffer may grow to; 0: 0.8
-	MergeFactor     int     // runs merged at once; 0: 64
-	Codec           runs.Codec
-	TempDirs        []string // directories of spills, filled by their free space; nil: the system's
-	MaxTempBytes    int64    // bound of all temporary files together; 0: none
+	MemoryBytes        int64   // bound of all buffers together; 0: a quarter of the machine's memory
+	SortBufferBytes    int64   // first size of a map's kvbuffer; 0: by memory and slots
+	SpillPercent       float64 // spill mark, as a share of the kvbuffer; 0: 0.80
+	NoGrowth           bool    // never grow a kvbuffer
+	TablesInProportion bool    // tables that combine by hash grow with their input; else they double
+	GrowthThreshold    float64 // share of the free memory that a kvbuffer may grow to; 0: 0.8
+	MergeFactor        int     // runs merged at once; 0: 64
+	Codec              runs.Codec
+	TempDirs           []string // directories of spills, filled by their free space; nil: the system's
+	MaxTempBytes       int64    // bound of all temporary files together; 0: none
 
 	// ResumeDir, where it is set, keeps the outputs of the maps of a single run, with a
 	// journal. After a kill a run with the same options goes on, and no map runs again
@@ -111,7 +114,8 @@ type Options struct {
 	// profile and an execution trace that the caller takes.
 	Profile bool
 
-	extraSlots int // of a tracker, closed until the policy opens them
+	extraSlots      int  // of a tracker, closed until the policy opens them
+	memoryByDefault bool // MemoryBytes is that of withDefaults
 
 	Events io.Writer           // every fact and decision as JSON lines; nil: none
 	Watch  func(*trace.Stream) // called once before work starts, so that the caller attaches readers
@@ -120,10 +124,8 @@ type Options struct {
 }
 
 const (
-	defaultSpillPercent    = 0.80
-	defaultGrowthThreshold = 0.8
-	defaultMergeFactor     = 64
-	defaultTaskTimeout     = 600 * time.Second
+	defaultMergeFactor = 64
+	defaultTaskTimeout = 600 * time.Second
 
 	// LeastBytesPerSlot is how much memory for each slot always suffices.
 	LeastBytesPerSlot = 8 << 20
@@ -138,11 +140,13 @@ func (o Options) withDefaults(cores int) Options {
 		o.ReduceSlots, reduces = 0, 0
 	}
 	o.Config = o.Config.WithDefaults(max(1, perTracker-reduces), reduces)
-	def(&o.SpillPercent, defaultSpillPercent)
-	def(&o.GrowthThreshold, defaultGrowthThreshold)
+	def(&o.SpillPercent, rule.SpillPercent)
+	def(&o.GrowthThreshold, rule.GrowthThreshold)
 	def(&o.MergeFactor, defaultMergeFactor)
 	def(&o.TaskTimeout, defaultTaskTimeout)
-	def(&o.MemoryBytes, machine.MemoryBytes()/4)
+	if o.MemoryBytes == 0 {
+		o.MemoryBytes, o.memoryByDefault = machine.MemoryBytes()/4, true
+	}
 	if o.Note == nil {
 		o.Note = func(string) {}
 	}
@@ -252,8 +256,8 @@ func (o Options) CheckProcess() error {
 	case machine.ThreadLimit() < threads:
 		return errs.Optionf("threads", "%d are allowed; at least %d are needed for %d slots (ulimit -u)", machine.ThreadLimit(), threads, o.allSlots())
 	case machine.AddressSpaceLimit() < addressBytes:
-		return errs.Optionf("address space", "%dMiB are allowed; at least %dMiB are needed with Options.MemoryBytes %d (ulimit -v %d)",
-			machine.AddressSpaceLimit()>>20, addressBytes>>20, o.MemoryBytes, addressBytes>>10)
+		return errs.Optionf("address space", "%dMiB are allowed; at least %dMiB are needed with %s (ulimit -v %d); a smaller Options.MemoryBytes needs less",
+			machine.AddressSpaceLimit()>>20, addressBytes>>20, o.memoryName(), addressBytes>>10)
 	}
 	return nil
 }
@@ -289,9 +293,18 @@ func (o *Options) validate(jobCount int) error {
 		}
 	}
 	if least := int64(o.slotCount()) * LeastBytesPerSlot; o.MemoryBytes < least {
-		return errs.Optionf(fmt.Sprintf("Options.MemoryBytes %d", o.MemoryBytes), "too little for %d slots: at least %dMiB", o.slotCount(), least>>20)
+		return errs.Optionf(o.memoryName(), "too little for %d slots: at least %dMiB", o.slotCount(), least>>20)
 	}
 	return nil
+}
+
+// memoryName names the bound of memory in messages. A bound that the caller has not set is
+// not shown as if it were the caller's.
+func (o *Options) memoryName() string {
+	if o.memoryByDefault {
+		return fmt.Sprintf("default of Options.MemoryBytes, a quarter of the machine's, %dMiB", o.MemoryBytes>>20)
+	}
+	return fmt.Sprintf("Options.MemoryBytes %d", o.MemoryBytes)
 }
 
 // maxSlotCount bounds the OS threads of a run: two a slot.

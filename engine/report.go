@@ -31,6 +31,7 @@ func (r *run) report(err error) *Report {
 	rep := report.FromLedger(r.kind, ledger)
 	rep.MakespanSeconds, rep.PeakRSSBytes = seconds(r.now()), machine.PeakRSSBytes()
 	rep.AbandonedThreads, rep.Notes = r.abandonedThreads, r.notes
+	r.used.Report(rep)
 	r.settings(&rep.Config)
 	// The Ledger numbers slots as the pool does.
 	for i := range rep.Slots {

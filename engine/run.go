@@ -39,6 +39,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"mrlocal/engine/cores"
 	"mrlocal/engine/journal"
 	"mrlocal/engine/source"
 	"mrlocal/engine/task"
@@ -60,7 +61,7 @@ type run struct {
 	kind        string // as the report has it
 	ctx         context.Context
 	started     time.Time
-	cpuBefore   time.Duration // CPU time of the process at the start
+	used        cores.Sampler // what process and machine have used
 	cores       []int
 	chains      []*chain
 	budget      *membudget.Budget
@@ -125,7 +126,7 @@ func runWork(ctx context.Context, kind string, work []BatchJob, o Options, outco
 	}
 	defer release()
 	// All times of the run, those of events too, count from here.
-	r := &run{kind: kind, started: time.Now(), cpuBefore: machine.ProcessCPU()}
+	r := &run{kind: kind, started: time.Now(), used: cores.New()}
 	if o.Profile {
 		defer pprof.SetGoroutineLabels(ctx)
 		ctx = pprof.WithLabels(ctx, pprof.Labels("phase", "coordinate"))
@@ -267,7 +268,7 @@ func (r *run) divideMemory(inputBytes int64, streamJobs int) {
 	r.env.DivideFDs(r.o.allSlots())
 	o := &r.o
 	r.env.Budget, r.env.AfmBytes, r.env.CreateTemp, r.env.Stderr = r.budget, r.afmBytes, r.createTemp, o.Stderr
-	r.env.SpillPercent, r.env.NoGrowth, r.env.GrowthThreshold = o.SpillPercent, o.NoGrowth, o.GrowthThreshold
+	r.env.SpillPercent, r.env.NoGrowth, r.env.GrowthThreshold, r.env.TablesInProportion = o.SpillPercent, o.NoGrowth, o.GrowthThreshold, o.TablesInProportion
 	r.env.HashSeed = rand.Uint64() | 1 // the result does not depend on it
 	r.env.MergeFactor, r.env.Codec, r.env.Profile = o.MergeFactor, o.Codec, o.Profile
 }

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"math"
 	"os"
+	"syscall"
 
 	"mrlocal/errs"
 )
@@ -14,11 +15,12 @@ import (
 // may begin while the caller still searches for others. Each path is a regular file,
 // a FIFO, a device or "-". The attributes of a file are taken when it is found.
 //
-// missing is called for each path that cannot be read, which is left out. The first
+// missing is called for each path that cannot be read, which is left out. Of a file that
+// changes or vanishes afterwards, a reader calls missing too, on its goroutine. The first
 // plans are small, so that all slots have work soon. An error ends the sequence.
 func Found(paths iter.Seq[string], o Options, missing func(path string, cause error)) iter.Seq2[*Plan, error] {
 	return func(yield func(*Plan, error) bool) {
-		b := &batch{o: o.withDefaults(), most: leastBatchFiles}
+		b := &batch{o: o.withDefaults(), most: leastBatchFiles, missing: missing}
 		b.w = walker{o: b.o, euid: int32(os.Geteuid())}
 		// The directory of the last file stays open, because the next file mostly lies in it.
 		// It is one descriptor, whatever the number of directories.
@@ -54,6 +56,8 @@ type batch struct {
 	first int // number of files in the plans before
 	most  int // files in this plan
 	bytes int64
+
+	missing func(path string, cause error)
 }
 
 const (
@@ -64,7 +68,7 @@ const (
 
 // begin begins the next plan.
 func (b *batch) begin() {
-	b.plan = &Plan{o: b.o, first: int32(b.first)}
+	b.plan = &Plan{o: b.o, first: int32(b.first), missing: b.missing}
 	b.w.plan = b.plan
 	b.bytes = 0
 }
@@ -100,6 +104,29 @@ func (b *batch) add(path string) error {
 	// Opening a file counts as reading some bytes, so that plans of small files end too.
 	b.bytes += f.Bytes + fileCostBytes
 	return nil
+}
+
+// Missed reports whether the plan is one of Found and err says that a file cannot be read, or
+// is not the planned one any more. missing was told then, and the reader goes on with the next
+// file. Other errors, such as one about memory or about compressed data, end the run.
+func (p *Plan) Missed(file int32, err error) bool {
+	if p.missing == nil {
+		return false
+	}
+	var cause error
+	var number syscall.Errno
+	switch {
+	case errors.Is(err, ErrChanged):
+		cause = ErrChanged
+	case errors.As(err, &number):
+		cause = number
+	default:
+		return false
+	}
+	if _, again := p.told.LoadOrStore(file, true); !again {
+		p.missing(p.Files[file].Path, cause)
+	}
+	return true
 }
 
 // full reports whether the plan has enough work.

@@ -1,7 +1,11 @@
 package input_test
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -44,5 +48,49 @@ func TestFoundFilesComeInSmallPlansFirstAndInOrder(t *testing.T) {
 	}
 	if asked > 10 {
 		t.Errorf("%d files were asked for, although nobody wants more than one plan", asked)
+	}
+}
+
+// GNU grep prints a line for a file that vanishes or changes after it was found, and goes on.
+func TestAFoundFileThatVanishesOrChangesIsMissing(t *testing.T) {
+	var names []string
+	for i := range 6 {
+		names = append(names, fmt.Sprintf("d/%d", i))
+	}
+	tree(t, names...)
+	if err := os.WriteFile("d/4", bytes.Repeat([]byte("a line\n"), 100_000), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	missing := map[string]error{}
+	var got []string
+	for p, err := range input.Found(slices.Values(names), input.Options{BlockBytes: 100_000}, func(path string, cause error) {
+		if missing[path] != nil {
+			t.Errorf("%s is missing twice", path)
+		}
+		missing[path] = cause
+	}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, err := range []error{os.Remove("d/1"), os.WriteFile("d/2", []byte("another"), 0o666), os.Remove("d/4")} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, s := range p.Splits {
+			r := p.Open(s, &memory{})
+			for r.Next() {
+				got = append(got, r.Block().Path)
+			}
+			if err := r.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if len(missing) != 3 || !errors.Is(missing["d/1"], fs.ErrNotExist) || !errors.Is(missing["d/2"], input.ErrChanged) || !errors.Is(missing["d/4"], fs.ErrNotExist) {
+		t.Errorf("missing: %v", missing)
+	}
+	if want := []string{"d/0", "d/3", "d/5"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -54,6 +54,7 @@ import (
 	"math"
 	"os"
 	"strconv"
+	"sync"
 	"sync/atomic"
 
 	"mrlocal/errs"
@@ -213,11 +214,14 @@ type Plan struct {
 	Bytes   int64    // as stored, of all files whose size is known
 	Streams []int32  // indices of files that cannot be divided, in order
 
-	o      Options
-	first  int32 // number of files in the plans before it, which blocks count too
-	block  int64
-	dirs   []walked
-	binary []atomic.Uint32 // the verdict on each file; nil unless SkipBinary
+	o     Options
+	first int32 // number of files in the plans before it, which blocks count too
+
+	missing func(path string, cause error) // of Found; nil: a file that cannot be read is an error
+	told    sync.Map                       // files that missing was told of since; two readers may have the same
+	block   int64
+	dirs    []walked
+	binary  []atomic.Uint32 // the verdict on each file; nil unless SkipBinary
 }
 
 // NewPlan finds the files behind paths, checks them, and divides them into

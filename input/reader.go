@@ -77,6 +77,8 @@ func (r *Reader) Next() bool {
 			r.finish(true)
 		case err == errCompressed:
 			r.reopen()
+		case r.plan.Missed(r.file, err):
+			r.finish(false)
 		default:
 			r.err = err
 		}
@@ -92,16 +94,17 @@ func (r *Reader) open() bool {
 		pc := r.pieces[0]
 		r.pieces = r.pieces[1:]
 		skip, err := r.openPiece(pc)
-		if err != nil {
+		missed := err != nil && r.plan.Missed(pc.File, err)
+		if err != nil && !missed {
 			r.err = err
 			return false
 		}
-		if !skip {
+		if !skip && !missed {
 			return true
 		}
 		r.consumed += pc.End - pc.Start
 		// Only the piece with the first byte reports the file, so that no file is reported twice.
-		if pc.Start == 0 {
+		if pc.Start == 0 && !missed {
 			r.skipped = append(r.skipped, pc.File)
 		}
 	}

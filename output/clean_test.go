@@ -127,3 +127,32 @@ func TestCleanTakesTheDirectoryItselfOnlyWhereItMay(t *testing.T) {
 	}
 	mustList(t, w.list())
 }
+
+// A run that is killed before it has marked `_temporary` leaves that empty. Only under a name that
+// no other program gives is it ours.
+func TestCleanRemovesAnEmptyStageBesideTheResultOnly(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no locks here")
+	}
+	w := newKit(t, 1<<20)
+	for _, dir := range []string{".bare.mrlocal-0000000000000000/_temporary", ".empty.mrlocal-0000000000000000", ".full.mrlocal-0000000000000000/_temporary/0", "hadoop/_temporary"} {
+		must(t, os.MkdirAll(w.path(dir), 0o777))
+	}
+	found, err := Clean(w.dir, false, true)
+	must(t, err)
+	for _, l := range found {
+		must(t, l.Err)
+	}
+	if len(found) != 2 || found[0].Path != w.path(".bare.mrlocal-0000000000000000") || found[1].Path != w.path(".empty.mrlocal-0000000000000000") {
+		t.Errorf("found %+v", found)
+	}
+	if found, err := Clean(w.path("hadoop"), false, true); err != nil || len(found) > 0 {
+		t.Errorf("a directory that Hadoop may have made: %+v, %v", found, err)
+	}
+	// The next run to the same name clears it too.
+	must(t, os.MkdirAll(w.path(".out.mrlocal-0000000000000000/_temporary"), 0o777))
+	sweepBeside(w.path("out"))
+	if _, err := os.Stat(w.path(".out.mrlocal-0000000000000000")); !os.IsNotExist(err) {
+		t.Errorf("the next run leaves it: %v", err)
+	}
+}

@@ -168,7 +168,7 @@ func eachLeft(parent, prefix string, visit func(path string, remove func(path st
 			switch {
 			case e.Type().IsRegular():
 				visit(left, disk.Remove)
-			case e.IsDir() && replaceable(left) == nil:
+			case e.IsDir() && (replaceable(left) == nil || isBare(left)):
 				visit(left, removeMade)
 			}
 		}
@@ -178,6 +178,23 @@ func eachLeft(parent, prefix string, visit func(path string, remove func(path st
 			return err
 		}
 	}
+}
+
+// isBare reports whether a directory with a name of beside holds nothing but an empty
+// `_temporary`: its run was killed before it had marked that. Under another name such a
+// directory may be one that Hadoop is about to use.
+func isBare(path string) bool {
+	entries, err := disk.ReadDir(path)
+	if err != nil || len(entries) > 1 {
+		return false
+	}
+	for _, e := range entries {
+		below, err := disk.ReadDir(filepath.Join(path, e.Name()))
+		if err != nil || e.Name() != tempName || len(below) > 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // isBeside reports whether beside may have made a name.

@@ -31,6 +31,7 @@ import (
 // bytes go to the sink, is taken before mu, and never by abort.
 // A part is committed once. Later parts do not depend on which attempt commits it.
 type ordered struct {
+	name  string // of the result, for messages
 	sink  *sink
 	parts Parts
 
@@ -85,8 +86,8 @@ const copyBufferBytes = 256 << 10
 var errDiffers = errors.New("a retried attempt wrote something else than the attempt before, whose output cannot be taken back")
 
 // newOrdered makes a queue that waits for part 0. total is -1 if it is not known.
-func newOrdered(s *sink, p Parts, total int) *ordered {
-	o := &ordered{sink: s, parts: p}
+func newOrdered(name string, s *sink, p Parts, total int) *ordered {
+	o := &ordered{name: name, sink: s, parts: p}
 	o.mu.queue = make(map[int]*turn)
 	o.mu.total = total
 	o.mu.idle.L = &o.mu
@@ -241,12 +242,13 @@ func (o *ordered) compare(a *attemptOutput, p []byte) ([]byte, error) {
 }
 
 // fail keeps an error of the sink, which no other attempt can avoid.
-// It returns err, so that callers can return its result. ErrAborted concerns one
-// attempt and is not kept.
+// It returns err behind the name of the result, so that callers can return its result.
+// ErrAborted concerns one attempt and is not kept.
 func (o *ordered) fail(err error) error {
 	if err == nil || errors.Is(err, ErrAborted) {
 		return err
 	}
+	err = named(o.name, err)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.mu.err == nil {

@@ -295,7 +295,7 @@ func (t *Target) inOrder() (*ordered, error) {
 	if t.compresses() {
 		s = s.packed(t.format, t.mu.parts)
 	}
-	t.mu.ordered = newOrdered(s, t.mu.parts, t.mu.total)
+	t.mu.ordered = newOrdered(t.name, s, t.mu.parts, t.mu.total)
 	return t.mu.ordered, nil
 }
 

@@ -1,9 +1,6 @@
 package output
 
-import (
-	"errors"
-	"fmt"
-)
+import "errors"
 
 // Part is what one attempt at a part writes: a part file, a region of a file, or
 // a place in the queue. Each Write goes there at once, so a writer of records
@@ -38,7 +35,7 @@ func (p *Part) Write(data []byte) (int, error) {
 	case p.ended:
 		p.err = ErrAborted
 	case len(data) > 0:
-		p.err = p.target.named(p.w.write(data))
+		p.err = named(p.target.name, p.w.write(data))
 	}
 	if p.err != nil {
 		return 0, p.err
@@ -47,13 +44,24 @@ func (p *Part) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// named puts the name of the result before an error of writing.
+// namedError is an error of writing behind the name of the result.
+type namedError struct {
+	name string
+	err  error
+}
+
+func (e *namedError) Error() string { return e.name + ": " + e.err.Error() }
+
+func (e *namedError) Unwrap() error { return e.err }
+
+// named puts the name of the result before an error of writing, once.
 // The two errors that callers look for stay as they are.
-func (t *Target) named(err error) error {
-	if err == nil || errors.Is(err, ErrAborted) || errors.Is(err, ErrClosedPipe) {
+func named(name string, err error) error {
+	var done *namedError
+	if err == nil || errors.Is(err, ErrAborted) || errors.Is(err, ErrClosedPipe) || errors.As(err, &done) {
 		return err
 	}
-	return fmt.Errorf("%s: %w", t.name, err)
+	return &namedError{name, err}
 }
 
 // Commit ends the part: its attempt has succeeded. Of several attempts the first

@@ -38,6 +38,7 @@ type Report struct {
 	HoardingSlotSeconds float64 `json:"hoarding_slot_s"` // slot-time with a reduce whose job has unfinished maps
 	PeakRSSBytes        int64   `json:"peak_rss_bytes"`
 	AbandonedThreads    int     `json:"abandoned_threads"` // threads that were stuck in user code
+	CPU                 *CPU    `json:"cpu,omitempty"`     // nil: not known
 	Slots               []Slot  `json:"slots"`
 	Jobs                []Job   `json:"jobs"`
 
@@ -45,6 +46,25 @@ type Report struct {
 	Error string   `json:"error,omitempty"`
 
 	ReaderGone bool `json:"-"` // the program that read the result has closed the pipe
+}
+
+// CPU is how the cores spent the run. A real run asks the system, so that other programs
+// on the machine count too.
+type CPU struct {
+	Source   string    `json:"source"` // "/proc/stat", or "model" of a simulation under cost l2
+	Cores    int       `json:"cores"`  // of the machine, or of the cluster
+	Run      CPUShares `json:"run"`
+	MapPhase CPUShares `json:"map_phase"` // until the last map ended
+}
+
+// CPUShares are shares of the time of all cores, which add up to 1.
+type CPUShares struct {
+	User   float64 `json:"user"`
+	System float64 `json:"sys"`
+	IOWait float64 `json:"iowait"` // idle, while I/O was under way
+	Idle   float64 `json:"idle"`
+
+	NetBytesPerSecond float64 `json:"net_bytes_per_s,omitempty"` // copied by all simulated reduces together
 }
 
 // Config has the effective settings. A setting that is left out was off, or has no

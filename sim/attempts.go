@@ -221,6 +221,9 @@ func (d *driver) reportEnd(id slots.SlotID) {
 	}
 	d.ledger.Finish(d.now, a, d.outcome(r, i))
 	j := &d.jobs[i]
+	if done, total := d.ledger.JobTasks(a.Job, slots.Map); a.Kind == slots.Map && done == total && d.shared != nil {
+		d.mapsDone()
+	}
 	if a.Kind == slots.Map && j.spec.Reduces > 0 && !j.flow.Complete() {
 		if done, _ := d.ledger.JobTasks(a.Job, slots.Map); done > j.flow.There {
 			j.flow.Add(d.now, a.Task, r.Tracker)
@@ -228,6 +231,15 @@ func (d *driver) reportEnd(id slots.SlotID) {
 		}
 	}
 	d.settle(i)
+}
+
+// mapsDone notes how the cores have spent the time until now. The last call is for the
+// last map of the run.
+func (d *driver) mapsDone() {
+	if d.file.Cluster.KernelBytes > 0 {
+		d.shared.SettleCopies(d.now)
+	}
+	d.mapPhase, _ = d.shared.Usage(d.now)
 }
 
 // flowed schedules the end of all copies if the last output of a job is available.
@@ -253,6 +265,7 @@ func (d *driver) outcome(r *simAttempt, i int32) slots.Outcome {
 	}
 	o := slots.Outcome{OK: true, CPU: r.CPU}
 	if r.Kind == slots.Map {
+		j.written++
 		o.OutBytes = d.file.Jobs[i].MapOutputBytes
 		return o
 	}

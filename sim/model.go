@@ -32,7 +32,8 @@ func (d *driver) setModel(own demand.Capacities) {
 		shared := cost.NewShared(c, d.file, own, len(d.trackers), func(id slots.SlotID) *cost.Task { return &d.slots[id].Task })
 		d.on[cost.Look] = func(id int32, gen uint32) { shared.Look(d.now, id, gen) }
 		d.on[cost.EndPeriod] = func(id int32, gen uint32) { shared.EndPeriod(d.now, id, gen) }
-		d.model = shared
+		d.on[cost.EndSpill] = func(id int32, gen uint32) { shared.EndSpill(d.now, id, gen) }
+		d.model, d.shared = shared, shared
 	}
 }
 

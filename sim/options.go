@@ -1,11 +1,13 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"time"
 
 	"mrlocal/errs"
+	"mrlocal/sim/cost"
 	"mrlocal/slots"
 	"mrlocal/slots/fifo"
 	"mrlocal/slots/setup"
@@ -27,6 +29,11 @@ type Options struct {
 	Heartbeat time.Duration
 
 	Cost string // "l0" (default), "l1" or "l2"
+
+	// The kvbuffer of maps under cost l2, before that of the file; 0 or "": the file's.
+	SortBufferBytes int64  // at the start
+	TaskMemoryBytes int64  // of a map's process, which bounds growth
+	BufferGrowth    string // "on" or "off"
 
 	Events io.Writer           // the event file; nil: none. It is not closed
 	Watch  func(*trace.Stream) // called before the first event, to attach readers
@@ -72,6 +79,10 @@ func (o *Options) validate() error {
 	switch {
 	case o.Cost != costL0 && o.Cost != costL1 && o.Cost != costL2:
 		return errs.Optionf("cost "+o.Cost, "unknown; there are l0, l1 and l2")
+	case o.BufferGrowth != "" && o.BufferGrowth != "on" && o.BufferGrowth != "off":
+		return errs.Optionf("buffer growth "+o.BufferGrowth, "unknown; on or off")
+	case o.SortBufferBytes < 0 || o.TaskMemoryBytes < 0:
+		return errs.Optionf("kvbuffer", "its sizes must be at least 0")
 	case o.Heartbeat != 0 && o.Heartbeat < leastHeartbeat:
 		return errs.Optionf(fmt.Sprintf("heartbeat %v", o.Heartbeat), "must be 0 (at once) or at least %v", leastHeartbeat)
 	}
@@ -90,6 +101,9 @@ func check(f *workload.File, o *Options) error {
 	if err := f.CheckSimulated(); err != nil {
 		return err
 	}
+	if err := checkBuffers(f); err != nil {
+		return err
+	}
 	if err := checkFaults(f, o.Faults); err != nil {
 		return err
 	}
@@ -105,6 +119,37 @@ func check(f *workload.File, o *Options) error {
 		}
 		if o.Cost != costL0 && f.Cluster.NetBytes <= 0 && j.MapOutputBytes > 0 && j.Reduces > 0 {
 			return f.Errorf(j.Pos, "job "+j.Name, "has map_output, and the cluster no net bandwidth to copy it over under cost %s; give cluster: {net: 125MB}", o.Cost)
+		}
+	}
+	return nil
+}
+
+// withBuffer returns f with the kvbuffer of the options.
+func (o *Options) withBuffer(f *workload.File) *workload.File {
+	if o.SortBufferBytes == 0 && o.TaskMemoryBytes == 0 && o.BufferGrowth == "" {
+		return f
+	}
+	changed := *f
+	b := &changed.Cluster.Buffer
+	b.StartBytes, b.MemoryBytes = cmp.Or(o.SortBufferBytes, b.StartBytes), cmp.Or(o.TaskMemoryBytes, b.MemoryBytes)
+	if o.BufferGrowth != "" {
+		b.Growth = o.BufferGrowth == "on"
+	}
+	return &changed
+}
+
+// checkBuffers refuses kvbuffers that cannot be simulated.
+func checkBuffers(f *workload.File) error {
+	b := &f.Cluster.Buffer
+	switch {
+	case b.StartBytes == 0 && (b.Growth || b.MemoryBytes > 0):
+		return f.Errorf(workload.Pos{Line: 1, Column: 1}, "kvbuffer", "its size at the start is not given; write cluster: {kvbuffer: {start: 100MiB}}")
+	case b.Growth && b.MemoryBytes == 0:
+		return f.Errorf(workload.Pos{Line: 1, Column: 1}, "kvbuffer", "grows by the memory of a map, which is not given; write cluster: {kvbuffer: {memory: 512MiB}}")
+	}
+	for i := range f.Jobs {
+		if n := cost.FillingOf(f, i).Spills; n > cost.MostSpills {
+			return f.Errorf(f.Jobs[i].Pos, "job "+f.Jobs[i].Name, "a map spills %d times; at most %d", n, cost.MostSpills)
 		}
 	}
 	return nil

@@ -65,6 +65,7 @@ func Run(ctx context.Context, f *workload.File, o Options) (*report.Report, erro
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
+	f = o.withBuffer(f)
 	config, jobs := f.Lower(o.Config)
 	o.Config = config.WithDefaults(defaultMapSlots, defaultReduceSlots)
 	if err := check(f, &o); err != nil {
@@ -72,7 +73,7 @@ func Run(ctx context.Context, f *workload.File, o Options) (*report.Report, erro
 	}
 	c := o.Ledger(nil)
 	if o.Cost != costL0 {
-		c.CopyBandwidth = f.Cluster.NetBytes
+		c.CopyBandwidth = f.Cluster.CopyRate()
 	}
 	l, err := slots.New(c, o.Policy)
 	if err != nil {
@@ -128,9 +129,15 @@ func (d *driver) report() *report.Report {
 	for _, s := range d.o.Slow {
 		r.Config.Slow = append(r.Config.Slow, report.SlowTracker{Tracker: s.Tracker, Factor: report.Share(s.Factor)})
 	}
+	if d.shared != nil {
+		if shares, ok := d.shared.Usage(d.ledger.Now()); ok {
+			r.CPU = &report.CPU{Source: "model", Cores: d.file.Cluster.Cores * len(d.trackers), Run: shares, MapPhase: d.mapPhase}
+		}
+	}
 	for id, i := range d.fileJob {
 		id := slots.JobID(id)
 		r.Describe(id, &d.jobs[i].spec)
+		d.jobs[i].count(&r.Jobs[id].Counters, d.file.Jobs[i].MapOutputBytes)
 		if a, failed := d.ledger.FailedBy(id); failed {
 			r.Jobs[id].Error = fmt.Sprintf("%s %d failed %d times", a.Kind, a.Task, d.ledger.Config().MaxAttempts)
 		}
@@ -145,6 +152,15 @@ func (d *driver) report() *report.Report {
 		}
 	}
 	return r
+}
+
+// count adds what the maps of a job spilled. The last load counts as a spill, too.
+func (j *simJob) count(c *report.Counters, output int64) {
+	if f := &j.filling; f.EmitsBytes > 0 {
+		c.Spills += j.written * int64(f.Spills+1)
+		c.SpilledBytes += j.written * (output + f.MergeBytes/2)
+		c.KVBufferExpansions += j.written * int64(f.Expansions)
+	}
 }
 
 // run handles events until all jobs have ended and none of their attempts is left.

@@ -31,8 +31,8 @@
 //	Close:  the load goes to the MapOutput, under a lease of the MapOutput's own
 //
 // Neighbours: package record holds records in memory and sorts their entries;
-// package runs writes, keeps and merges sorted runs; shuffle passes MapOutputs
-// to reduces; engine/task drives.
+// package runs writes, keeps and merges sorted runs; package rule says when a buffer
+// spills and grows; shuffle passes MapOutputs to reduces; engine/task drives.
 package spill
 
 import (
@@ -44,6 +44,7 @@ import (
 	"mrlocal/internal/membudget"
 	"mrlocal/jobs"
 	"mrlocal/spill/record"
+	"mrlocal/spill/rule"
 	"mrlocal/spill/runs"
 )
 
@@ -177,7 +178,7 @@ func NewBuffer(o Options) (*Buffer, error) {
 func (b *Buffer) setCapacity(bytes int64) {
 	used := b.markBytes - b.room
 	b.capacityBytes = bytes
-	b.markBytes = max(1, int64(float64(bytes)*b.o.SpillPercent))
+	b.markBytes = rule.MarkBytes(bytes, b.o.SpillPercent)
 	b.room = b.markBytes - used
 }
 
@@ -377,23 +378,21 @@ func (b *Buffer) atMark(need int64) {
 // With abs bytes allocated after pfs of the tfs bytes of the split were read, the
 // whole split needs x bytes: pfs : tfs = abs : x. The buffer grows to x when
 // x < afm * threshold, where afm is the free memory for each map. The size of a
-// table does not follow the input; it doubles while the rule allows that. After
-// the first refusal the buffer does not ask again, and only spills.
-//
-// The block being mapped counts as read already, which makes x a little too
-// small: the buffer grows by at least a sixteenth.
+// table does not follow the input; unless Options.TablesInProportion is set, a table
+// doubles while the rule allows that. After the first refusal the buffer does not ask
+// again, and only spills.
 func (b *Buffer) grow(need int64) bool {
-	if b.doneBytes <= 0 || b.totalBytes <= 0 {
+	abs := b.capacityBytes
+	g := rule.Growth{
+		AbsBytes: abs, PfsBytes: b.doneBytes, TfsBytes: b.totalBytes, Doubles: b.mode != sortMode && !b.o.TablesInProportion,
+		LeastBytes: int64(float64(b.markBytes-b.room+need)/b.o.SpillPercent) + 1,
+	}
+	x := g.NeedsBytes()
+	if x == 0 {
 		return false
 	}
-	abs := b.capacityBytes
-	x := int64(float64(abs) * float64(b.totalBytes) / float64(b.doneBytes))
-	if b.mode != sortMode {
-		x = 2 * abs
-	}
-	x = max(x, abs+abs/16, int64(float64(b.markBytes-b.room+need)/b.o.SpillPercent)+1)
 	afm := b.o.AfmBytes()
-	if float64(x) >= float64(afm)*b.o.GrowthThreshold || !b.lease.Grow(x-abs) {
+	if !rule.MayGrow(x, afm, b.o.GrowthThreshold) || !b.lease.Grow(x-abs) {
 		b.mayGrow = false
 		b.stats.Refusals++
 		b.o.Notify(runs.Event{Kind: runs.Refuse, Bytes: x, ToBytes: afm})

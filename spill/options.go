@@ -7,6 +7,7 @@ import (
 	"mrlocal/internal/membudget"
 	"mrlocal/internal/tempdir"
 	"mrlocal/jobs"
+	"mrlocal/spill/rule"
 	"mrlocal/spill/runs"
 )
 
@@ -45,6 +46,10 @@ type Options struct {
 	Growth          bool    // the rule of Dynamic Split may enlarge the capacity
 	GrowthThreshold float64 // of that rule; 0: 0.8
 
+	// TablesInProportion applies pfs : tfs = abs : x to buffers that combine by hash too,
+	// which otherwise double [Split11, "buffer terms"].
+	TablesInProportion bool
+
 	// Lease gives all memory; it needs LeastBytes, and the caller closes it.
 	// AfmBytes returns the memory that each map may count on: (bound - leased) /
 	// running maps, in bytes. It is called at the spill mark. nil: what the budget
@@ -64,9 +69,6 @@ type Options struct {
 }
 
 const (
-	defaultSpillPercent    = 0.80
-	defaultGrowthThreshold = 0.8
-
 	// LeastBytes is a lease that is enough for any buffer.
 	LeastBytes = 6 * membudget.ChunkBytes
 
@@ -79,10 +81,10 @@ func (o Options) withDefaults() Options {
 		o.StartBytes = o.Lease.Granted()
 	}
 	if o.SpillPercent <= 0 || o.SpillPercent > 1 {
-		o.SpillPercent = defaultSpillPercent
+		o.SpillPercent = rule.SpillPercent
 	}
 	if o.GrowthThreshold <= 0 {
-		o.GrowthThreshold = defaultGrowthThreshold
+		o.GrowthThreshold = rule.GrowthThreshold
 	}
 	if o.lateLeastBytes == 0 {
 		o.lateLeastBytes = shrinkHeldMax + 1

@@ -50,6 +50,7 @@ const (
 	OpBuffer     // a map has its kvbuffer
 	OpFetch      // a reduce has copied outputs of maps
 	OpUsage      // what the process uses
+	OpCores      // what the cores of the machine did since the last such event
 
 	numOps
 )
@@ -149,6 +150,7 @@ var shapes = [numOps]shape{
 	OpBuffer:     {name: "buffer", parts: ofAttempt, values: []string{"bytes", "mark_bytes"}},
 	OpFetch:      {name: "fetch", parts: ofAttempt, values: []string{"map", "maps", "bytes"}},
 	OpUsage:      {name: "usage", values: []string{"cpu_ns", "memory_bytes", "temp_bytes"}},
+	OpCores:      {name: "cores", values: []string{"user_ns", "sys_ns", "iowait_ns", "idle_ns"}},
 }
 
 // stateNames are a job's states, numbered as package slots has them.

@@ -49,6 +49,43 @@ type Cluster struct {
 	DiskBytes, NetBytes     int64 // per second
 	MapWeight, ReduceWeight int   // of a slot of each kind; both are given, or none
 	Overcommit              Overcommit
+
+	// KernelBytes is what a core moves to or from disks and networks in a second of
+	// kernel time; 0: not known.
+	KernelBytes int64
+	Buffer      Buffer
+	Shuffle     Shuffle
+}
+
+// Buffer is the kvbuffer of a simulated map. With StartBytes 0 a map writes its output
+// once, at its end. Zero values of the others mean Hadoop's defaults.
+type Buffer struct {
+	StartBytes   int64     // capacity at the start (io.sort.mb)
+	MemoryBytes  int64     // of the map's process; what the kvbuffer does not have of it is afm
+	Growth       bool      // by the rule of Dynamic Split
+	SpillPercent ppm.Share // 0: 0.8
+	Threshold    ppm.Share // of growth; 0: 0.8
+	MergeFactor  int       // 0: 10
+}
+
+// Shuffle bounds the copies of a simulated reduce, and says when it merges them. The zero
+// value bounds nothing, and a reduce sorts what it has copied once.
+type Shuffle struct {
+	Copies       int       // at a time (mapred.reduce.parallel.copies); 0: as many as there are
+	CopyBytes    int64     // of one copy in a second; 0: what the network gives
+	MemoryBytes  int64     // for segments; 0: merges are not counted
+	MergePercent ppm.Share // of the memory; 0: 0.66
+	Segments     int       // 0: 1000
+	MergeFactor  int       // 0: 10
+}
+
+// CopyRate returns what one reduce copies in a second at most: what the network of its
+// tracker gives, or what all copies at a time do.
+func (c *Cluster) CopyRate() int64 {
+	if c.Shuffle.Copies == 0 || c.Shuffle.CopyBytes > c.NetBytes/int64(c.Shuffle.Copies) {
+		return c.NetBytes
+	}
+	return c.Shuffle.CopyBytes * int64(c.Shuffle.Copies)
 }
 
 // Overcommit says what it costs that tasks want more of a resource than their tracker
@@ -65,6 +102,7 @@ type ListedJob struct {
 	Maps, Reduces       int
 	MapTime, ReduceTime Times
 	MapOutputBytes      int64     // of each map
+	MapEmitsBytes       int64     // that each map collects before the combiner; 0: MapOutputBytes
 	CPU                 ppm.Share // cores that a task uses while it computes
 	DiskBytes           int64     // per second, in the I/O period
 	Job                 string    // wordcount, sort, grep, sleep; "": simulated only

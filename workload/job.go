@@ -31,6 +31,8 @@ func (d *decoder) readJob(n ast.Node) {
 		d.failAt(d.jobPlaces.reduces, object, "reduces without maps")
 	case j.Maps == 0 && j.Job == "":
 		d.failAt(j.Pos, object, "nothing to do: give maps to simulate it, job to run it, or both")
+	case j.MapEmitsBytes > 0 && j.MapEmitsBytes < j.MapOutputBytes:
+		d.failAt(j.Pos, object, "map_output is over map_emits: a combiner makes nothing larger")
 	case j.Job == "" && j.Args != nil:
 		d.failAt(d.jobPlaces.args, object, "args without job")
 	}
@@ -68,6 +70,7 @@ func (d *decoder) newJobFields(j *ListedJob, s *jobPlaces) []field {
 		{"map_time", into(&j.MapTime, d.times)},
 		{"reduce_time", into(&j.ReduceTime, d.times)},
 		{"map_output", into(&j.MapOutputBytes, d.bytes)},
+		{"map_emits", into(&j.MapEmitsBytes, d.bytes)},
 		{"cpu", into(&j.CPU, d.share)},
 		{"disk", into(&j.DiskBytes, d.bytes)},
 		{"profile", func(v ast.Node, key string) {

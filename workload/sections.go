@@ -96,11 +96,64 @@ func (d *decoder) cluster(n ast.Node, key string) {
 		{"net", into(&c.NetBytes, rate)},
 		{"slot_weights", d.slotWeights},
 		{"overcommit", into(&c.Overcommit, d.demand)},
+		{"kernel", into(&c.KernelBytes, rate)},
+		{"kvbuffer", d.buffer},
+		{"shuffle", d.shuffle},
 	})
 	// Each number fits, but their product decides how much memory a Ledger takes.
 	if slots := int64(max(1, f.Trackers)) * (int64(f.MapSlots) + int64(f.ReduceSlots)); slots > mostSlots {
 		d.fail(n, "cluster", "%d slots; at most %d", slots, mostSlots)
 	}
+}
+
+// buffer reads kvbuffer, which has a start. Growth needs to know the memory of a map.
+func (d *decoder) buffer(n ast.Node, key string) {
+	b := &d.file.Cluster.Buffer
+	bytes := positive(d, d.bytes)
+	d.mapping(n, key, []field{
+		{"start", into(&b.StartBytes, bytes)},
+		{"memory", into(&b.MemoryBytes, bytes)},
+		{"growth", into(&b.Growth, d.yes)},
+		{"spill_percent", into(&b.SpillPercent, d.part)},
+		{"threshold", into(&b.Threshold, d.part)},
+		{"merge_factor", into(&b.MergeFactor, d.factor)},
+	})
+	d.must(n, key, b.StartBytes > 0, "start")
+	d.must(n, key, !b.Growth || b.MemoryBytes > 0, "memory, by which it may grow")
+}
+
+// shuffle reads shuffle. A bound on copies says something only with the rate of one.
+func (d *decoder) shuffle(n ast.Node, key string) {
+	s := &d.file.Cluster.Shuffle
+	count, bytes := positive(d, d.count), positive(d, d.bytes)
+	d.mapping(n, key, []field{
+		{"copies", into(&s.Copies, count)},
+		{"copy_rate", into(&s.CopyBytes, bytes)},
+		{"memory", into(&s.MemoryBytes, bytes)},
+		{"merge_percent", into(&s.MergePercent, d.part)},
+		{"segments", into(&s.Segments, count)},
+		{"merge_factor", into(&s.MergeFactor, d.factor)},
+	})
+	d.must(n, key, (s.Copies > 0) == (s.CopyBytes > 0), "copies with copy_rate")
+	d.must(n, key, s.MemoryBytes > 0 || s.MergePercent == 0 && s.Segments == 0 && s.MergeFactor == 0, "memory")
+}
+
+// part reads a share above 0 and up to 1, the whole.
+func (d *decoder) part(n ast.Node, key string) ppm.Share {
+	p := positive(d, d.share)(n, key)
+	if p > ppm.One {
+		d.fail(n, key, "%v is more than 1, the whole", p)
+	}
+	return p
+}
+
+// factor reads how many runs a merge takes.
+func (d *decoder) factor(n ast.Node, key string) int {
+	f := d.count(n, key)
+	if d.err == nil && f < 2 {
+		d.fail(n, key, "%d; a merge takes at least 2", f)
+	}
+	return f
 }
 
 // slotWeights reads slot_weights, which has both kinds: a weight is relative to the other.

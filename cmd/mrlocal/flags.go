@@ -95,7 +95,7 @@ func engineFlags() []flagSpec {
 		value("memory", "`SIZE` that bounds all buffers together; the process must be allowed 32 open files and an address space of 2 GiB and 1.5 times SIZE", "a quarter of the machine's memory"),
 		value("sort-buffer", "`SIZE` of the kvbuffer of a map at its start", "chosen by memory and slots"),
 		value("spill-percent", "spill when this `SHARE` of the kvbuffer is full", "0.80"),
-		value("buffer-growth", "let kvbuffers grow while memory is free (Dynamic Split): `on|off`", "on"),
+		value("buffer-growth", "let kvbuffers grow while memory is free (Dynamic Split): `on|off|proportion`; on doubles tables that combine by hash, proportion lets them grow with the input, as all others do", "on"),
 		value("growth-threshold", "`SHARE` of the free memory that a kvbuffer may grow to", "0.8"),
 		value("merge-factor", "merge `N` sorted runs at a time, at least 2", "64"),
 		value("compress", "compress spills: `none|s2|zstd|auto`", "auto"),
@@ -193,7 +193,8 @@ func (r *reader) engineOptions(o *mrlocal.Options) {
 	o.MemoryBytes = r.memory()
 	o.SortBufferBytes = r.Size("sort-buffer", leastBuffer)
 	o.SpillPercent = r.Mark("spill-percent")
-	o.NoGrowth = r.Choice("buffer-growth", "on", "off") == "off"
+	growth := r.Choice("buffer-growth", "on", "off", "proportion")
+	o.NoGrowth, o.TablesInProportion = growth == "off", growth == "proportion"
 	o.GrowthThreshold = r.Mark("growth-threshold")
 	o.MergeFactor = r.Count("merge-factor", 2, mostFactor)
 	o.Codec = r.codec()

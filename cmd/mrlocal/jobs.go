@@ -105,7 +105,7 @@ func sortJob(r *reader) (jobs.Chain, error) {
 func grepFlags() []flagSpec {
 	pattern := value("regexp", "search for `PATTERN` in RE2 syntax; may be repeated", "the links of a wiki")
 	pattern.Short, pattern.Any, pattern.Repeat = "e", true, true // the word after -e is a pattern even if it looks like a flag
-	most := value("max-count", "stop reading a file after `N` selected lines", "")
+	most := value("max-count", "stop reading a file after `N` selected lines; a negative N is no bound", "")
 	most.Short = "m"
 	return []flagSpec{pattern, most,
 		toggle("lines", "", "print the matching lines in the order of the input instead of counting matches"),
@@ -153,10 +153,7 @@ func grepOptions(r *reader) (grep.Options, error) {
 		o.Names = grep.NamesNever
 	}
 	// The field is a pointer, because no bound differs from a bound of 0.
-	if _, given := r.Line.Value("max-count"); given {
-		n := int64(r.Count("max-count", 0, math.MaxInt32)) // 0 is a bound too: nothing is selected
-		o.MaxCount = &n
-	}
+	o.MaxCount = r.Limit("max-count")
 	return o, r.Err
 }
 

@@ -154,7 +154,7 @@ func socket(ts *testscript.TestScript, neg bool, args []string) {
 // signal, and checks that it ends in time with the right exit code and leaves no
 // file. mrlocal promises two seconds; the test allows four, for busy machines.
 func signalled(ts *testscript.TestScript, neg bool, args []string) {
-	sig, ok := map[string]syscall.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP}[args[0]]
+	sig, ok := map[string]syscall.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP, "QUIT": syscall.SIGQUIT}[args[0]]
 	if !ok {
 		ts.Fatalf("no signal %s", args[0])
 	}

@@ -7,8 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
-	"time"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/page"
@@ -31,7 +31,7 @@ Exit codes: 0 done; 1 the runs of --compare differ; 2 wrong usage or input, noth
 // engine, and with the cost model.
 func simCommand() command {
 	return command{name: "sim", usage: "run a workload file in virtual time", args: "WORKLOAD", long: simHelp, run: runSim,
-		flags: workloadFlags(append(append(simFlags(), page.Flags()...),
+		flags: workloadFlags(append(slices.Concat(simFlags(), simBufferFlags(), page.Flags()),
 			toggle("compare", "", "with two policies: tell how their decisions differ, and why, as mrlocal compare does; exit code 1 if they differ"),
 			value("events", "write every fact and decision to `FILE`, one JSON object a line; with several policies, to FILE.POLICY", ""),
 			value("report", "write the report to `FILE` as JSON; with several policies, as an array", "a table on standard output")), ""),
@@ -54,20 +54,38 @@ func simFlags() []flagSpec {
 	}
 }
 
+// simBufferFlags returns the flags of simulated kvbuffers.
+func simBufferFlags() []flagSpec {
+	return []flagSpec{
+		value("sort-buffer", "`SIZE` of the kvbuffer of a map at its start, under --cost l2", "the file's kvbuffer, else maps write their output once"),
+		value("task-memory", "`SIZE` of a map's memory, which bounds the growth of its kvbuffer", "the file's"),
+		value("buffer-growth", "let kvbuffers grow (Dynamic Split): `on|off`", "the file's"),
+	}
+}
+
 // simulation says how files are simulated.
 type simulation struct {
 	scheduling
-	// A heartbeat of 0 asks the policy whenever something has happened.
-	heartbeat time.Duration
-	cost      string
+	// base has the options that are the same for all policies.
+	base sim.Options
 }
 
 // simulation reads the flags of sim. It notes the first mistake in r.Err.
 func (r *reader) simulation() simulation {
 	return simulation{
 		scheduling: r.scheduling(mostNodes, mostNodeSlots, 1),
-		heartbeat:  r.Time("heartbeat", true),
-		cost:       r.Choice("cost", "l0", "l1", "l2"),
+		base:       sim.Options{Heartbeat: r.Time("heartbeat", true), Cost: r.Choice("cost", "l0", "l1", "l2")},
+	}
+}
+
+// buffers reads simBufferFlags.
+func (r *reader) buffers(o *sim.Options) {
+	o.SortBufferBytes, o.TaskMemoryBytes = r.Size("sort-buffer", leastBuffer), r.Size("task-memory", leastBuffer)
+	if r.Line.Has("buffer-growth") {
+		o.BufferGrowth = r.Choice("buffer-growth", "on", "off")
+	}
+	if o.Cost != "l2" && (o.SortBufferBytes > 0 || o.TaskMemoryBytes > 0 || o.BufferGrowth != "") {
+		r.Keep(errs.Optionf("--sort-buffer, --task-memory, --buffer-growth", "need --cost l2, under which kvbuffers take time"))
 	}
 }
 
@@ -82,7 +100,9 @@ func (s *simulation) options(f *workload.File, policyName string) (sim.Options, 
 	}
 	// The caller adds the sinks: Events, Note and Watch.
 	p, err := s.newPolicy(policyName)
-	return sim.Options{Config: s.Config, Policy: p, Heartbeat: s.heartbeat, Cost: s.cost}, err
+	o := s.base
+	o.Config, o.Policy = s.Config, p
+	return o, err
 }
 
 // runSim simulates the file once for each policy, and prints the gantts and the table. A failed
@@ -92,6 +112,7 @@ func runSim(ctx context.Context, e env, line argv.Line) (int, error) {
 	compare := line.Has("compare")
 	s, names, picture := r.simulation(), r.policies(), r.picture(compare)
 	eventsPath, reportPath := r.Path("events"), r.Path("report")
+	r.buffers(&s.base)
 	if compare {
 		r.checkCompare(names, picture)
 	}

@@ -109,7 +109,7 @@ func help(path []string, e env) int {
 // library finds the command and lays out the help. It sees no flag: line has the
 // values already (docs/adr/0001).
 func dispatch(ctx context.Context, tree []command, line argv.Line, e env) (code int, err error) {
-	cli.HelpFlag = &cli.BoolFlag{Name: "help", Usage: "show help"} // the library's own takes -h too
+	cli.HelpFlag = &cli.BoolFlag{Name: "help", Usage: "show help", DefaultText: "off"} // the library's own takes -h too
 	// The library gets fresh commands with each call, so it keeps no state between calls of the
 	// tests.
 	app := &cli.App{

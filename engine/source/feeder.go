@@ -261,7 +261,9 @@ func (f *Feeder) piece(file int32) (*Held, error) {
 	}
 	if f.file != file {
 		stream, err := f.plan.OpenStream(file, feedMemory{f})
-		if err != nil {
+		if err != nil && f.plan.Missed(file, err) {
+			return nil, nil
+		} else if err != nil {
 			return nil, err
 		}
 		f.stream, f.file, f.offset = stream, file, 0
@@ -291,6 +293,10 @@ func (f *Feeder) piece(file int32) (*Held, error) {
 	p.free = func() { f.giveTokens(held); f.pieces.windows.Add(-beside) }
 	if err := f.stream.Err(); err != nil {
 		p.Release()
+		if f.plan.Missed(file, err) {
+			f.stream.Close() // it is known already
+			return nil, nil
+		}
 		return nil, InputError{err}
 	}
 	if len(p.blocks) == 0 {

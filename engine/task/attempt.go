@@ -50,15 +50,16 @@ type Env struct {
 	DecoderBytes    func() int64 // what decoders of streams hold as long as the streams last; nil: nothing
 	AfmBytes        func() int64 // free memory that a running map may count on
 
-	SpillPercent    float64
-	NoGrowth        bool
-	GrowthThreshold float64
-	MergeFactor     int
-	Codec           runs.Codec
-	HashSeed        uint64 // of the tables of kvbuffers
-	CreateTemp      func(kind string) func() (*tempdir.File, error)
-	Pool            *pool.Pool
-	Stderr          io.Writer // stacks of failed user code
+	SpillPercent       float64
+	NoGrowth           bool
+	TablesInProportion bool
+	GrowthThreshold    float64
+	MergeFactor        int
+	Codec              runs.Codec
+	HashSeed           uint64 // of the tables of kvbuffers
+	CreateTemp         func(kind string) func() (*tempdir.File, error)
+	Pool               *pool.Pool
+	Stderr             io.Writer // stacks of failed user code
 
 	FDsPerTask int
 	FDTurns    chan struct{} // holds a token for each attempt that may have files open; nil: all may

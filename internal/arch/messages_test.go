@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/token"
 	"regexp"
+	"strings"
 	"testing"
 )
 
@@ -19,6 +20,28 @@ func TestLibrariesSpeakOfFieldsAndNotOfFlags(t *testing.T) {
 		ast.Inspect(s.file, func(n ast.Node) bool {
 			if text, ok := n.(*ast.BasicLit); ok && text.Kind == token.STRING && flag.MatchString(text.Value) {
 				t.Errorf("%v: %s names a flag", fset.Position(n.Pos()), text.Value)
+			}
+			return true
+		})
+	}
+}
+
+// The packages below internal are no words of the user.
+func TestErrorsDoNotNameInternalPackages(t *testing.T) {
+	fset, all := load(t)
+	for _, s := range all {
+		if !strings.HasPrefix(s.pkg, "internal/") {
+			continue
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok || len(call.Args) == 0 {
+				return true
+			}
+			fun, ok := call.Fun.(*ast.SelectorExpr)
+			text, literal := call.Args[0].(*ast.BasicLit)
+			if ok && literal && (fun.Sel.Name == "Errorf" || fun.Sel.Name == "New") && strings.HasPrefix(text.Value, `"`+s.file.Name.Name+": ") {
+				t.Errorf("%v: %s names the package", fset.Position(n.Pos()), text.Value)
 			}
 			return true
 		})

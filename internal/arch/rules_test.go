@@ -43,7 +43,7 @@ func within() map[string][]string {
 		"engine/task":      {"engine/source"}, // attempts read sources
 		"sim":              {"sim/*"},         // the driver, its cost models and its event queue
 		"spill":            {"spill/*"},       // the kvbuffer, the runs it leaves and the records in memory that both read
-		"spill/runs":       {"spill/record"},
+		"spill/runs":       {"spill/record", "spill/rule"},
 		"output":           {"output/*"}, // where text waits, and how it is compressed
 		"output/compress":  {"output/spool"},
 		"bench/...":        {"bench/..."},

@@ -19,10 +19,29 @@ package machine
 import (
 	"errors"
 	"runtime"
+	"time"
 )
 
 // ErrUnsupported means that this system cannot bind threads to cores.
 var ErrUnsupported = errors.New("binding threads to cores is not supported on this system")
+
+// CoreTimesFrom names the source of ReadCoreTimes.
+const CoreTimesFrom = "/proc/stat"
+
+// CoreTimes is what all cores of the machine together have done since it started, whichever
+// programs they ran. Time that a hypervisor took is in none of them.
+type CoreTimes struct {
+	User, System, IOWait, Idle time.Duration
+	Cores                      int
+}
+
+// Sub returns what was done since before. The system may take back a little of its
+// waiting; then that is 0.
+func (t CoreTimes) Sub(before *CoreTimes) CoreTimes {
+	return CoreTimes{
+		max(0, t.User-before.User), max(0, t.System-before.System), max(0, t.IOWait-before.IOWait), max(0, t.Idle-before.Idle), t.Cores,
+	}
+}
 
 // Cores returns, in ascending order, the cores that the process may run on: all of
 // them if the system does not say.

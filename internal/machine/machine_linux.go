@@ -34,6 +34,47 @@ func ProcessCPU() time.Duration {
 	return time.Duration(ru.Utime.Nano() + ru.Stime.Nano())
 }
 
+// ReadCoreTimes reads /proc/stat, which counts in hundredths of a second. It fails where that
+// file is not there, as in some containers.
+func ReadCoreTimes() (CoreTimes, error) {
+	text, err := os.ReadFile(CoreTimesFrom)
+	if err != nil {
+		return CoreTimes{}, err
+	}
+	return parseCoreTimes(text)
+}
+
+// parseCoreTimes reads the line of all cores: user, nice, system, idle, iowait, irq, softirq.
+// User has the guests already.
+func parseCoreTimes(text []byte) (t CoreTimes, err error) {
+	const tick = time.Second / 100 // USER_HZ is 100 on all systems that Go runs on
+	found := false
+	for line := range bytes.Lines(text) {
+		fields := bytes.Fields(line)
+		if len(fields) < 8 || !bytes.HasPrefix(fields[0], []byte("cpu")) {
+			continue
+		}
+		if len(fields[0]) > len("cpu") {
+			t.Cores++
+			continue
+		}
+		var n [7]time.Duration
+		for i := range n {
+			ticks, err := strconv.ParseInt(string(fields[1+i]), 10, 64)
+			if err != nil {
+				return t, fmt.Errorf("%s: %w", CoreTimesFrom, err)
+			}
+			n[i] = time.Duration(ticks) * tick
+		}
+		t.User, t.System, t.Idle, t.IOWait = n[0]+n[1], n[2]+n[5]+n[6], n[3], n[4]
+		found = true
+	}
+	if !found || t.Cores == 0 {
+		return t, fmt.Errorf("%s: has no line of all cores", CoreTimesFrom)
+	}
+	return t, nil
+}
+
 // PeakRSSBytes returns the most resident memory that the process has had (VmHWM), 0 if it
 // is unknown. The figure of getrusage is of no use, because exec inherits it.
 func PeakRSSBytes() int64 {

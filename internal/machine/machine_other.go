@@ -3,6 +3,7 @@
 package machine
 
 import (
+	"errors"
 	"math"
 	"time"
 )
@@ -12,6 +13,11 @@ func ThreadCPU() time.Duration { return 0 }
 
 // ProcessCPU returns 0: unknown.
 func ProcessCPU() time.Duration { return 0 }
+
+// ReadCoreTimes fails: there is no /proc/stat.
+func ReadCoreTimes() (CoreTimes, error) {
+	return CoreTimes{}, errors.New("this system has no " + CoreTimesFrom)
+}
 
 // PeakRSSBytes returns 0: unknown.
 func PeakRSSBytes() int64 { return 0 }

@@ -42,7 +42,7 @@ const ChunkBytes = 256 << 10
 
 // ErrNoRoom says that the budget cannot give the memory that was asked for, while other
 // leases hold what they have.
-var ErrNoRoom = errors.New("no room in the memory budget")
+var ErrNoRoom = errors.New("too little memory; raise Options.MemoryBytes")
 
 // Evictable is finished work that can go to disk. Evict writes it out and closes its lease:
 // at once, or as soon as those who read the memory have gone over to the disk. It returns
@@ -80,12 +80,12 @@ type evictable struct{ Evictable }
 func New(limitBytes int64) (*Budget, error) {
 	limitBytes -= limitBytes % ChunkBytes
 	if limitBytes <= 0 {
-		return nil, fmt.Errorf("membudget: %d bytes: less than one chunk of %d", limitBytes, ChunkBytes)
+		return nil, fmt.Errorf("a memory of %d bytes is less than one chunk of %d", limitBytes, ChunkBytes)
 	}
 	b := &Budget{limitBytes: limitBytes}
 	b.mu.changed = make(chan struct{})
 	if err := b.mu.region.open(limitBytes); err != nil {
-		return nil, fmt.Errorf("membudget: map %d bytes: %w", limitBytes, err)
+		return nil, fmt.Errorf("map %d bytes of memory: %w", limitBytes, err)
 	}
 	return b, nil
 }
@@ -140,7 +140,7 @@ func (b *Budget) Register(e Evictable) (cancel func()) {
 // small, with the cause of ctx, and where an eviction fails.
 func (b *Budget) Reserve(ctx context.Context, bytes int64) (*Lease, error) {
 	if bytes > b.limitBytes {
-		return nil, fmt.Errorf("membudget: reserve %d of %d bytes: %w", bytes, b.limitBytes, ErrNoRoom)
+		return nil, fmt.Errorf("%d bytes are needed at once, of %d: %w", bytes, b.limitBytes, ErrNoRoom)
 	}
 	return b.ReserveMost(ctx, bytes, func() int64 { return bytes })
 }
@@ -222,7 +222,7 @@ func (b *Budget) evictLocked(ctx context.Context, l *Lease, bytes int64) (grante
 		freed, err := next.Evict()
 		b.mu.Lock()
 		if err != nil {
-			return false, fmt.Errorf("membudget: evict: %w", err)
+			return false, fmt.Errorf("making room in memory: %w", err)
 		}
 		if ctx.Err() != nil {
 			return false, context.Cause(ctx)

@@ -88,7 +88,7 @@ func (l *Lease) Demand(ctx context.Context, bytes int64) error {
 	defer b.mu.Unlock()
 	granted, err := b.evictLocked(ctx, l, bytes)
 	if err == nil && !granted {
-		err = fmt.Errorf("membudget: %d bytes more, %d of %d free: %w", bytes, b.limitBytes-b.mu.leasedBytes, b.limitBytes, ErrNoRoom)
+		err = fmt.Errorf("%d bytes more are needed, %d of %d are free: %w", bytes, b.limitBytes-b.mu.leasedBytes, b.limitBytes, ErrNoRoom)
 	}
 	return err
 }

@@ -85,7 +85,7 @@ func (s *Spool) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.mu.err == nil && s.mu.state != writing {
-		s.mu.err = fmt.Errorf("output: spool: %w", os.ErrClosed)
+		s.mu.err = fmt.Errorf("spooled output: %w", os.ErrClosed)
 	}
 	if s.mu.err != nil {
 		return 0, s.mu.err
@@ -102,7 +102,7 @@ func (s *Spool) Write(p []byte) (int, error) {
 	m, err := s.mu.file.Write(p[n:])
 	s.mu.bytes += int64(m)
 	if err != nil {
-		s.mu.err = fmt.Errorf("output: spool: %w", err)
+		s.mu.err = fmt.Errorf("spooled output: %w", err)
 	}
 	return n + m, s.mu.err
 }
@@ -169,16 +169,16 @@ func (s *Spool) addPiece(wantBytes int) bool {
 // memory, and there is no file.
 func (s *Spool) spill() error {
 	if s.createTemp == nil {
-		return fmt.Errorf("output: spool: %d bytes: %w", s.mu.bytes, membudget.ErrNoRoom)
+		return fmt.Errorf("spooled output: %d bytes: %w", s.mu.bytes, membudget.ErrNoRoom)
 	}
 	f, err := s.createTemp()
 	if err != nil {
-		return fmt.Errorf("output: spool: %w", err)
+		return fmt.Errorf("spooled output: %w", err)
 	}
 	for _, p := range s.mu.pieces {
 		if _, err := f.Write(p.chunk.Data[:p.bytes]); err != nil {
 			// The half-written file is removed, and the text stays in memory.
-			return errors.Join(fmt.Errorf("output: spool: %w", err), f.Remove())
+			return errors.Join(fmt.Errorf("spooled output: %w", err), f.Remove())
 		}
 	}
 	// From here on the text is in the file.
@@ -222,7 +222,7 @@ func (s *Spool) closeFile() error {
 		return nil
 	}
 	if err := s.mu.file.Close(); err != nil {
-		s.mu.err = fmt.Errorf("output: spool: %w", err)
+		s.mu.err = fmt.Errorf("spooled output: %w", err)
 	}
 	return s.mu.err
 }
@@ -277,7 +277,7 @@ func (s *Spool) WriteTo(w io.Writer) (int64, error) {
 	s.mu.Lock()
 	if s.mu.state == released {
 		s.mu.Unlock()
-		return 0, fmt.Errorf("output: spool: %w", os.ErrClosed)
+		return 0, fmt.Errorf("spooled output: %w", os.ErrClosed)
 	}
 	if s.mu.file != nil {
 		s.mu.Unlock()
@@ -312,12 +312,12 @@ func (s *Spool) copyFile(w io.Writer) (int64, error) {
 	s.mu.RUnlock()
 	f, err := file.Open()
 	if err != nil {
-		return 0, fmt.Errorf("output: spool: %w", err)
+		return 0, fmt.Errorf("spooled output: %w", err)
 	}
 	defer f.Close()
 	n, err := copyAll(w, f)
 	if err == nil && n != bytes {
-		err = fmt.Errorf("output: spool: %s has %d bytes where %d were written", file.Name(), n, bytes)
+		err = fmt.Errorf("spooled output: %s has %d bytes where %d were written", file.Name(), n, bytes)
 	}
 	return n, err
 }
@@ -364,7 +364,7 @@ func (r *Reader) ReadAt(p []byte, offset int64) (int, error) {
 	s.mu.RLock()
 	if s.mu.state == released {
 		s.mu.RUnlock()
-		return 0, fmt.Errorf("output: spool: %w", os.ErrClosed)
+		return 0, fmt.Errorf("spooled output: %w", os.ErrClosed)
 	}
 	if s.mu.file == nil {
 		defer s.mu.RUnlock()
@@ -379,7 +379,7 @@ func (r *Reader) ReadAt(p []byte, offset int64) (int, error) {
 	if r.file == nil {
 		f, err := file.Open()
 		if err != nil {
-			return 0, fmt.Errorf("output: spool: %w", err)
+			return 0, fmt.Errorf("spooled output: %w", err)
 		}
 		r.file = f
 	}

@@ -20,6 +20,9 @@
 //   - A job with a profile, and neither cpu nor disk, has averages: see newNeeds.
 //   - Copies share the network of the receiving tracker only, and all copies use it,
 //     also those of outputs that are there already. Copying needs no CPU and no disk.
+//   - With a kvbuffer (Filling), a map spills while it computes, and waits if its kvbuffer
+//     is full. Writing its output once is part of its time; what spills and merges
+//     move beyond that is added, as are merges of a reduce (rule.Copies).
 //   - Memory that is wanted beyond what a tracker has (mem of the profile, by phase)
 //     takes away from the overlap of computing and I/O. If the cluster has overcommit,
 //     wanting too much of any resource costs speed: see pressure.
@@ -34,8 +37,8 @@
 // reduces of that job that copy there, and only when somebody asks. Work is counted
 // in 128 bits, in which time times rate is exact (work).
 //
-// Memory: 16 bytes for each available output; under L2 about 32 bytes for each task
-// that runs and 600 for each tracker. The package is pure.
+// Memory: 16 bytes for each available output; under L2 about 120 bytes for each task
+// that runs and 700 for each tracker. The package is pure.
 //
 // Neighbours: sim is the driver, and owns Tasks, Flows and the Queue; workload has the numbers.
 package cost
@@ -70,6 +73,8 @@ type Task struct {
 	turn    uint64        // of the ends of its periods, among the events for the same time
 	memory  uint64        // that it wants
 	cpu, io time.Duration // to come, in the time that it takes alone
+	fill    collecting    // of a map with a kvbuffer
+	alone   time.Duration // of all its work
 }
 
 // Activity is what an attempt does.
@@ -129,7 +134,7 @@ func (m *Alone) Done(now time.Duration, t *Task, copying bool) float64 {
 	if copying {
 		return doneCopying(m.Flow(t.Job), func(f *Flow) time.Duration { return f.Reached(t.Started, now) })
 	}
-	return doneWorking(t, t.ends-now)
+	return doneWorking(t.Took, t.ends-now)
 }
 
 // doneCopying returns the share of a copy that is done; reached returns how much is
@@ -146,9 +151,9 @@ func doneCopying(f *Flow, reached func(f *Flow) time.Duration) float64 {
 }
 
 // doneWorking returns the share of the work that is done; left is still to do.
-func doneWorking(t *Task, left time.Duration) float64 {
-	if t.Took <= 0 {
+func doneWorking(all, left time.Duration) float64 {
+	if all <= 0 {
 		return 1
 	}
-	return 1 - float64(left)/float64(t.Took)
+	return 1 - float64(left)/float64(all)
 }

@@ -24,8 +24,13 @@ import (
 // by itself. served is how much each reduce that copies has been served. A reduce that
 // began, or went on, when served was from has copied served − from. It has caught up
 // when served is from plus what is available.
+//
+// If the copies of a reduce are bounded, work is the time that copying takes at that
+// bound, and a reduce gets no more of the link than share.
 type link struct {
-	at      work // the time until which it is settled, to fractions of a nanosecond
+	share   uint64 // of the link that a reduce may use, in units of 1/shareUnit; 0: all of it
+	moved   work   // by all reduces together
+	at      work   // the time until which it is settled, to fractions of a nanosecond
 	served  work
 	copying uint64 // reduces that have something to copy
 	jobs    []copyJob
@@ -51,6 +56,45 @@ type copier struct {
 	from   work // while it is not together
 	joined work // copyJob.waited when it became together
 	waited work // before the last loss of outputs
+}
+
+// shareUnit is how finely a bound on copies divides the link.
+const shareUnit = 1 << 10
+
+// takes returns how long the link takes to serve each of n reduces so much.
+func (l *link) takes(w work, n uint64) work {
+	switch k := n * l.share; {
+	case l.share == 0:
+		return w.times(n)
+	case k <= shareUnit:
+		return w
+	default:
+		return w.times(k).among(shareUnit)
+	}
+}
+
+// gives returns how much each reduce that copies is served in a time.
+func (l *link) gives(took work) work {
+	switch k := l.copying * l.share; {
+	case l.share == 0:
+		return took.among(l.copying)
+	case k <= shareUnit:
+		return took
+	default:
+		return took.times(shareUnit).among(k)
+	}
+}
+
+// serve books that each reduce that copies was served so much.
+func (l *link) serve(each work) {
+	l.served = l.served.plus(each)
+	l.moved = l.moved.plus(each.times(l.copying))
+}
+
+// movedNanoseconds returns what all reduces have copied together, in the time that it
+// takes alone.
+func (l *link) movedNanoseconds() float64 {
+	return float64(float64(l.moved.hi)*2) + float64(l.moved.lo)/(1<<63)
 }
 
 // join lets a reduce copy from now on.
@@ -170,15 +214,15 @@ func (l *link) settle(now time.Duration) {
 			continue
 		}
 		next := l.first()
-		ends := l.at.plus(next.times(l.copying))
+		ends := l.at.plus(l.takes(next, l.copying))
 		if until.plus(crumb()).less(ends) {
-			part := until.minus(l.at).among(l.copying)
+			part := l.gives(until.minus(l.at))
 			l.pass(until)
-			l.served = l.served.plus(part)
+			l.serve(part)
 			continue
 		}
 		l.pass(least(ends, until))
-		l.served = l.served.plus(next)
+		l.serve(next)
 		for i := range l.jobs {
 			l.catchUp(&l.jobs[i])
 		}
@@ -281,7 +325,7 @@ func (l *link) next() time.Duration {
 	if !any {
 		return math.MaxInt64
 	}
-	ends := l.at
+	var all work
 	for i := range l.jobs {
 		j := &l.jobs[i]
 		if left, copies := l.front(j); copies {
@@ -289,10 +333,15 @@ func (l *link) next() time.Duration {
 			if j.waits {
 				n -= j.together
 			}
-			ends = ends.plus(least(left, next).times(uint64(n)))
+			all = all.plus(least(left, next).times(uint64(n)))
 		}
 	}
-	return ends.ceil()
+	if l.share > 0 { // a reduce takes no less than alone
+		if all = all.times(l.share).among(shareUnit); all.less(next) {
+			all = next
+		}
+	}
+	return l.at.plus(all).ceil()
 }
 
 // copied returns what a reduce has copied, in the time that this takes alone. The link is

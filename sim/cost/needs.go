@@ -5,6 +5,7 @@ import (
 
 	"mrlocal/slots"
 	"mrlocal/slots/demand"
+	"mrlocal/spill/rule"
 	"mrlocal/workload"
 )
 
@@ -13,6 +14,9 @@ type needs struct {
 	cpu, disk [2]uint64    // by kind: the caps
 	cpuShare  [2]slots.PPM // by kind: the cap in cores; 0: none
 	io        [2]ioPart    // by kind
+	filling   Filling      // of a map
+	merged    rule.Merged  // by a reduce; nothing: it moves what it has copied once
+	copied    int64        // by a reduce, in bytes
 	memory    [3]uint64    // of a map, of a reduce while it copies, of a reduce that sorts or reduces
 }
 

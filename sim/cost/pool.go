@@ -161,6 +161,19 @@ func (p *pool) fill() {
 	}
 }
 
+// perSecond returns how much of the resource is used, in the unit of caps; 0 if there is
+// always enough.
+func (p *pool) perSecond() (used float64) {
+	if p.capacity == 0 {
+		return 0
+	}
+	for i := range p.classes {
+		c := &p.classes[i]
+		used += float64(c.cap) * float64(c.rate) / float64(whole) * float64(len(c.ends))
+	}
+	return used
+}
+
 // find returns the place of a class in the order of caps, and whether it is there. There are
 // few classes, so it looks at one after the other.
 func (p *pool) find(cap uint64) (i int, there bool) {

@@ -10,6 +10,7 @@ const (
 	EndAttempt                   // an attempt has come to its end; id: a slot
 	EndCopy                      // a reduce has copied all its input; id: a slot
 	EndPeriod                    // an attempt has come to the end of a period; id: a slot
+	EndSpill                     // a map has written a spill; id: a slot
 	InjectFault                  // id: a fault's index in the configuration
 	Beat                         // id: a tracker
 	WakePolicy                   // the policy asked for a visit

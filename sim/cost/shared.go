@@ -15,6 +15,7 @@ import (
 type Shared struct {
 	Config
 	overcommit *workload.Overcommit
+	file       *workload.File
 	nodes      []node  // by tracker
 	needs      []needs // by job of the file
 	task       func(id slots.SlotID) *Task
@@ -35,6 +36,7 @@ const (
 type node struct {
 	cpu, disk pool
 	net       link
+	used      usage
 	memory    uint64          // that they want, in shares of a tracker's
 	room      uint64          // memory that there is
 	looks     [resources]wait // pending
@@ -60,7 +62,7 @@ const (
 // the capacities of trackers that do not have the whole of each resource. task
 // returns the Task of a slot.
 func NewShared(c Config, f *workload.File, own demand.Capacities, trackers int, task func(id slots.SlotID) *Task) *Shared {
-	m := &Shared{Config: c, overcommit: &f.Cluster.Overcommit, nodes: make([]node, trackers), needs: make([]needs, len(f.Jobs)), task: task}
+	m := &Shared{Config: c, file: f, overcommit: &f.Cluster.Overcommit, nodes: make([]node, trackers), needs: make([]needs, len(f.Jobs)), task: task}
 	cpu, _ := capacities(uint64(f.Cluster.Cores)*uint64(slots.One), 1)
 	disk, _ := capacities(uint64(f.Cluster.DiskBytes), 1)
 	for i := range m.nodes {
@@ -68,10 +70,15 @@ func NewShared(c Config, f *workload.File, own demand.Capacities, trackers int, 
 		n.cpu = pool{capacity: partOf(cpu, has.CPU), speed: whole}
 		n.disk = pool{capacity: partOf(disk, has.IO), speed: whole}
 		n.room = uint64(has.Memory)
+		if rate := f.Cluster.CopyRate(); rate < f.Cluster.NetBytes {
+			n.net.share = max(1, uint64(Scaled(rate, shareUnit, f.Cluster.NetBytes)))
+		}
 	}
 	for i := range m.needs {
 		flow := c.Flow(int32(i))
 		m.needs[i] = newNeeds(&f.Cluster, &f.Jobs[i], flow.Bytes(flow.Maps))
+		m.needs[i].filling, m.needs[i].merged = FillingOf(f, i), mergedOf(&f.Cluster.Shuffle, flow)
+		m.needs[i].copied = flow.Bytes(flow.Maps)
 	}
 	return m
 }
@@ -128,6 +135,14 @@ func (m *Shared) work(now time.Duration, t *Task) {
 		t.io = Scaled(int64(t.Took), int64(needs.io[t.Kind].of(t.Base)), int64(t.Base))
 	}
 	t.cpu = t.Took - t.io
+	t.alone = t.Took
+	if t.Kind == slots.Map {
+		m.fill(t, &needs.filling)
+	} else if needs.merged.WrittenBytes > 0 {
+		once := 2 * needs.copied // written and read
+		t.io = Scaled(int64(t.io), needs.merged.WrittenBytes+needs.merged.ReadBytes, once)
+		t.alone = Later(t.cpu, t.io)
+	}
 	t.CPU = Scaled(int64(t.cpu), int64(needs.cpuShare[t.Kind]), int64(slots.One))
 	memory := needs.memory[0]
 	if t.Kind == slots.Reduce {
@@ -159,6 +174,16 @@ func (m *Shared) nextPeriod(now time.Duration, t *Task) {
 	computes, writes := slots.PhaseCompute, slots.PhaseIO
 	if t.Kind == slots.Reduce {
 		computes, writes = slots.PhaseReduce, slots.PhaseSort
+	}
+	if t.fill.on {
+		if t.doing != onCPU {
+			m.Host.Phase(t.Slot, computes)
+			t.doing = onCPU
+		}
+		if m.collect(now, t); t.fill.on {
+			m.balance(now, t.Tracker)
+			return
+		}
 	}
 	switch {
 	case t.cpu > 0 && (t.Kind == slots.Map || t.io == 0):
@@ -196,6 +221,10 @@ func (m *Shared) off(now time.Duration, t *Task) {
 	case t.doing == onDisk && t.place >= 0:
 		n.disk.leave(now, needs.disk[t.Kind], &t.place)
 	}
+	if t.fill.under && t.fill.place >= 0 {
+		n.disk.leave(now, needs.disk[t.Kind], &t.fill.place)
+	}
+	t.fill = collecting{}
 	t.doing = nothing
 	n.memory -= t.memory
 	t.memory = 0
@@ -212,6 +241,7 @@ func (m *Shared) balance(now time.Duration, t slots.TrackerID) {
 	if disk != n.disk.speed {
 		n.disk.run(now, disk)
 	}
+	m.use(now, n)
 	m.lookAt(t, cpuOf, n.cpu.next(), n.cpu.sharers > 0)
 	m.lookAt(t, diskOf, n.disk.next(), n.disk.sharers > 0)
 }
@@ -246,11 +276,18 @@ func (m *Shared) Look(now time.Duration, id int32, gen uint32) {
 	w.gen++
 	m.Queue.Coming--
 	ends := func(id int32) { m.endPeriod(now, slots.SlotID(id)) }
+	written := func(id int32) {
+		if t := m.task(slots.SlotID(id)); t.fill.under {
+			m.Queue.Insert(now, t.turn, EndSpill, id, t.Gen)
+			return
+		}
+		ends(id)
+	}
 	switch id % resources {
 	case cpuOf:
 		n.cpu.due(now, ends)
 	case diskOf:
-		n.disk.due(now, ends)
+		n.disk.due(now, written)
 	case netOf:
 		n.net.settle(now)
 		m.copiesEnd(now, t)
@@ -312,6 +349,9 @@ func (m *Shared) Done(now time.Duration, t *Task, copying bool) float64 {
 		})
 	}
 	left := t.cpu + t.io
+	if t.fill.on {
+		left = Later(left, time.Duration(t.fill.spills)*t.fill.write)
+	}
 	switch {
 	case t.place < 0:
 	case t.doing == onCPU:
@@ -319,7 +359,7 @@ func (m *Shared) Done(now time.Duration, t *Task, copying bool) float64 {
 	case t.doing == onDisk:
 		left += n.disk.left(now, needs.disk[t.Kind], t.place)
 	}
-	return doneWorking(t, left)
+	return doneWorking(t.alone, left)
 }
 
 // pressure returns the speeds of CPU and disk when tasks want more than the tracker has.

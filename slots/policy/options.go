@@ -69,10 +69,13 @@ type Options struct {
 	// dynsplit, for each tracker. AdditionalMapSlots is how many extra map slots
 	// open while maps are in their I/O period. The others bound the reduces that
 	// run, that copy, and that sort or reduce at a time; 0: no bound.
-	AdditionalMapSlots int32 `json:"additional_map_slots"`
-	ReduceTotal        int32 `json:"reduce_total"`
-	ReduceShuffle      int32 `json:"reduce_shuffle"`
-	ReduceCompute      int32 `json:"reduce_compute"`
+	// EarlyReduces says what holds back reduces whose maps are not all done: "both", also as
+	// "", "floor", "bound", or "printed", which is neither.
+	EarlyReduces       string `json:"early_reduces,omitempty"`
+	AdditionalMapSlots int32  `json:"additional_map_slots"`
+	ReduceTotal        int32  `json:"reduce_total"`
+	ReduceShuffle      int32  `json:"reduce_shuffle"`
+	ReduceCompute      int32  `json:"reduce_compute"`
 }
 
 // Override is a share that stands in for another one if it is given.
@@ -177,6 +180,7 @@ func (o *Options) Fields() []OptionField {
 		{"batch-reserve", "`off|on`: whether a batch of last maps under omo and batch-finish keeps what becomes free until all of it has started", "off", 1, &o.BatchReserve},
 		{"release-window", "the least time over which omo counts released containers, `TIME`", "10s, or a third of a map's time if that is less", 1, &o.ReleaseWindow},
 		{"additional-map-slots", "map slots a tracker that open while maps are in their I/O period, at most `N` (dynsplit)", "1", 0, &o.AdditionalMapSlots},
+		{"early-reduces", "what holds back reduces that would wait for maps (dynsplit), `both|floor|bound|printed`: the whole slots of their share R_ir, at most R_R of all jobs, both, or the share as the slides print it", "both", 1, &o.EarlyReduces},
 		{"reduce-total", "reduces a tracker runs at a time, at most `N` (dynsplit)", "no bound", 1, &o.ReduceTotal},
 		{"reduce-shuffle", "of these, reduces that copy, at most `N` (dynsplit)", "no bound", 1, &o.ReduceShuffle},
 		{"reduce-compute", "of these, reduces that sort and reduce, at most `N` (dynsplit)", "no bound", 1, &o.ReduceCompute},

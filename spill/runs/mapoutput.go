@@ -2,7 +2,6 @@ package runs
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -164,7 +163,7 @@ func (o *MapOutput) Evict() (freedBytes int64, err error) {
 	// If writing fails, the run stays in memory and nothing is lost.
 	written, err := o.evictLocked(held)
 	if err != nil {
-		return 0, fmt.Errorf("map output to disk: %w", err)
+		return 0, err
 	}
 	o.mu.memory = nil
 	held.onDisk = &o.mu.segments[len(o.mu.segments)-1]

@@ -3,6 +3,8 @@ package runs
 import (
 	"errors"
 	"fmt"
+
+	"mrlocal/spill/rule"
 )
 
 // passes merges runs on disk into longer ones until no more than fanIn are left. As in
@@ -27,7 +29,7 @@ func (m *Merge) passes(onDisk, fanIn int) error {
 		if m.o.Killed != nil && m.o.Killed() {
 			return ErrKilled
 		}
-		take := firstPass(onDisk, fanIn)
+		take := rule.FirstPass(onDisk, fanIn)
 		from, to := m.lightest(take)
 		if err := m.pass(w, from, to); err != nil {
 			return err
@@ -39,35 +41,18 @@ func (m *Merge) passes(onDisk, fanIn int) error {
 	return nil
 }
 
-// firstPass returns how many of n runs the next pass merges, so that all passes after it
-// merge fanIn.
-func firstPass(n, fanIn int) int {
-	if rest := (n - 1) % (fanIn - 1); rest > 0 {
-		return rest + 1
-	}
-	return fanIn
-}
-
 // lightest returns the neighbouring runs, from from to to-1 and take of them on disk, that
 // have the fewest bytes on disk.
 func (m *Merge) lightest(take int) (from, to int) {
-	var disk []int
+	var at []int
+	var bytes []int64
 	for i, r := range m.runs {
 		if r.file != nil {
-			disk = append(disk, i)
+			at, bytes = append(at, i), append(bytes, r.index.stored)
 		}
 	}
-	sum, least := int64(0), int64(-1)
-	for i, at := range disk {
-		sum += m.runs[at].index.stored
-		if i >= take {
-			sum -= m.runs[disk[i-take]].index.stored
-		}
-		if i >= take-1 && (least < 0 || sum < least) {
-			least, from, to = sum, disk[i-take+1], at+1
-		}
-	}
-	return from, to
+	first := rule.Lightest(bytes, take)
+	return at[first], at[first+take-1] + 1
 }
 
 // pass merges the runs from from to to-1 into one segment of the merge's file.

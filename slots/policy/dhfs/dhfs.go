@@ -140,7 +140,7 @@ func (c *counts) Phase(v *slots.View, k slots.Kind) Phase {
 	capacity := v.Capacity(k)
 	return Phase{
 		Pending: c.order.Total[k].Pending, Used: v.Used(k), Capacity: capacity,
-		Borrowed: v.LentBy(k), MayLend: Percentage(c.options, k).Of(capacity),
+		Lending: Lending{Borrowed: v.LentBy(k), Most: Percentage(c.options, k).Of(capacity)},
 	}
 }
 

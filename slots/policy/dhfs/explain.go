@@ -33,7 +33,7 @@ func (p *PI) borrowNumbers(v *slots.View, k slots.Kind, extra int32) []slots.Num
 	return append(p.loads(v),
 		slots.Whole("extra "+demandName(k), extra),
 		policy.Ratio("updated "+policy.LoadName(other), int64(lender.SlotsDemand()+extra), lender.Capacity),
-		slots.Whole(fmt.Sprintf("%v slots that may still be lent", other), max(lender.MayLend-lender.Borrowed, 0)),
+		slots.Whole(fmt.Sprintf("%v slots that may still be lent", other), lender.Lending.Left()),
 		slots.Whole(fmt.Sprintf("available %v slots of tracker %d", other, v.Tracker()), p.available(v, other, extra)))
 }
 
@@ -70,7 +70,7 @@ func (p *PI) whyNoSlot(v *slots.View, k slots.Kind) string {
 		return policy.NoRoom(v, k)
 	case borrower.lacks() <= 0:
 		return fmt.Sprintf("%s is at most 1: the %v slots of other trackers are enough", policy.LoadName(k), k)
-	case lender.MayLend <= lender.Borrowed:
+	case lender.Lending.Left() == 0:
 		return allLent(v, &p.options, other)
 	case v.FreeAt(t) == 0:
 		return "no slot of the tracker is free"

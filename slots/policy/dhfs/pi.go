@@ -34,9 +34,20 @@ type Phase struct {
 	Pending  int32 // pending tasks, each pool's within its limit
 	Used     int32 // clusterUsed…Slots
 	Capacity int32 // cluster…Capacity
-	Borrowed int32 // currentBorrowed…Slots: slots of this phase that the other phase uses
-	MayLend  int32 // floor(cluster…Capacity · percentageOfBorrowed…Slots)
+	Lending  Lending
 }
+
+// Lending is what a phase lends to the other one, in slots.
+//
+// It is a struct of its own, because the compiler keeps a struct of up to four fields in
+// registers, and Algorithm 1 runs before each grant.
+type Lending struct {
+	Borrowed int32 // currentBorrowed…Slots: slots of this phase that the other phase uses
+	Most     int32 // floor(cluster…Capacity · percentageOfBorrowed…Slots)
+}
+
+// Left is how many more slots the other phase may borrow.
+func (l Lending) Left() int32 { return max(l.Most-l.Borrowed, 0) }
 
 // SlotsDemand is mapSlotsDemand or reduceSlotsDemand [DHFS13, Alg. 1, l. 1]. It
 // counts used slots, not running tasks: a lent slot is not idle.
@@ -75,7 +86,7 @@ func Algorithm1(maps, reduces Phase) (s Scenario, extra int32) {
 // (l. 15-16). Borrowed slots are counted tracker by tracker [DHFS13, "lent by
 // tracker"].
 func extraDemand(borrower, lender Phase) int32 {
-	return min(max(lender.MayLend-lender.Borrowed, 0), borrower.lacks())
+	return min(lender.Lending.Left(), borrower.lacks())
 }
 
 // Available is line 18: how many slots of a phase a tracker may give away now. It

@@ -37,14 +37,14 @@ type counts struct {
 // Phase counts copies as pending tasks.
 func (c *counts) Phase(v *slots.View, k slots.Kind) dhfs.Phase {
 	w, capacity, lent := v.Weights(), v.Capacity(k), v.LentBy(k)
-	f := dhfs.Phase{
+	most := w.Times(k, dhfs.Percentage(c.options, k).Of(capacity))
+	if most-lent < w.Of(k.Other()) { // no task fits into what is left
+		most = lent
+	}
+	return dhfs.Phase{
 		Pending: w.Times(k, c.order.Total[k].Startable), Used: v.Used(k), Capacity: w.Times(k, capacity),
-		Borrowed: lent, MayLend: lent,
+		Lending: dhfs.Lending{Borrowed: lent, Most: most},
 	}
-	if left := w.Times(k, dhfs.Percentage(c.options, k).Of(capacity)) - lent; left >= w.Of(k.Other()) { // else no task fits
-		f.MayLend += left
-	}
-	return f
 }
 
 // Phases counts copies for the borrowing phase only. A copy keeps no slot from the

@@ -1,6 +1,8 @@
 package dynsplit
 
 import (
+	"math"
+
 	"mrlocal/slots"
 	"mrlocal/trace"
 )
@@ -123,7 +125,12 @@ func carry(share, carried float64, running int32) float64 {
 // earlyReduces returns how many reduces of a job want a slot while its maps are not all
 // done: as many as its share has room for, or w_r of all. Otherwise the slots that maps
 // leave unused would go to reduces that hold them and wait [Split11, reduce slot hoarding
-// problem].
-func earlyReduces(reduceWeight, jobShare float64, reduces int32) int32 {
-	return int32(max(float64(reduceWeight*jobShare), float64(reduceWeight*float64(reduces))))
+// problem]. A share has room for whole slots; exact leaves it as the slides print it, and
+// then a fraction of a slot is enough to start one more reduce.
+func earlyReduces(reduceWeight, jobShare float64, reduces int32, exact bool) float64 {
+	early := max(float64(reduceWeight*jobShare), float64(reduceWeight*float64(reduces)))
+	if exact {
+		return early
+	}
+	return math.Floor(early)
 }

@@ -181,9 +181,13 @@ func TestEarlyReducesAreFew(t *testing.T) {
 		reduces  int32
 		want     int32
 	}{{0, 60, 50, 0}, {0.5, 10, 100, 4}, {0.5, 100, 10, 4}, {0.9, 10, 100, 54}, {1, 1, 7, 7}} {
-		if got := earlyReduces(reduceWeight(int32(100*c.x), 100), c.share, c.reduces); got != c.want {
-			t.Errorf("x = %v, %v slots, %d reduces: %d, want %d", c.x, c.share, c.reduces, got, c.want)
+		if got := earlyReduces(reduceWeight(int32(100*c.x), 100), c.share, c.reduces, false); got != float64(c.want) {
+			t.Errorf("x = %v, %v slots, %d reduces: %v, want %d", c.x, c.share, c.reduces, got, c.want)
 		}
+	}
+	// As printed, R_ir = w_r R_i = 0.0474 · 100 [Split11, "floors and the bound"].
+	if got := earlyReduces(reduceWeight(50, 100), 100, 10, true); !near(got, 4.7426, 1e-4) {
+		t.Errorf("as printed: %v", got)
 	}
 }
 

@@ -175,7 +175,16 @@ func (s *Split) farthest(maps, reduces, early bool) (best slots.Kind, job slots.
 // that was submitted when there were few holds more than its share now. Without this
 // bound the reduces of many such jobs would hold all slots, and wait.
 func (s *Split) earlyFits(v *slots.View) bool {
-	return float64(v.Running(slots.Reduce)) < s.totals[slots.Reduce]
+	return !s.holdsBack("bound") || float64(v.Running(slots.Reduce)) < s.totals[slots.Reduce]
+}
+
+// holdsBack reports whether one of the two rules of --early-reduces applies.
+func (s *Split) holdsBack(rule string) bool {
+	switch s.options.EarlyReduces {
+	case "", "both", rule:
+		return true
+	}
+	return false
 }
 
 // update takes in what changed, and computes shares again if that is due.
@@ -265,12 +274,12 @@ func (s *Split) remains(j slots.JobView, at *standing) {
 func (s *Split) want(j slots.JobView, jobShare float64) want {
 	w := want{weight: float64(j.Weight()), reduceWeight: s.weightOf(j)}
 	w.demand[slots.Map] = float64(j.Pending(slots.Map) + j.Running(slots.Map))
-	reduces := j.Pending(slots.Reduce) + j.Running(slots.Reduce)
+	reduces := float64(j.Pending(slots.Reduce) + j.Running(slots.Reduce))
 	if !policy.MapsDone(j) {
-		early := earlyReduces(w.reduceWeight, jobShare, j.Total(slots.Reduce))
-		reduces = min(reduces, max(early, j.Running(slots.Reduce)))
+		early := earlyReduces(w.reduceWeight, jobShare, j.Total(slots.Reduce), !s.holdsBack("floor"))
+		reduces = min(reduces, max(early, float64(j.Running(slots.Reduce))))
 	}
-	w.demand[slots.Reduce] = float64(reduces)
+	w.demand[slots.Reduce] = reduces
 	return w
 }
 

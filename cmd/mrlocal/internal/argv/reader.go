@@ -40,6 +40,9 @@ func (r *Reader) Count(flag string, least, most int) int {
 	return Value(r, flag, func(flag, text string) (int, error) { return Count(flag, text, least, most) })
 }
 
+// Limit reads a bound; nil: there is none.
+func (r *Reader) Limit(flag string) *int64 { return Value(r, flag, Limit) }
+
 // CountOrMultiple reads a count from 0 on, or a multiple of something behind a prefix, as in
 // auto:1.75. The other one is 0.
 func (r *Reader) CountOrMultiple(flag, prefix string, most int, mostMultiple ppm.Share) (n int, times ppm.Share) {

@@ -1,6 +1,7 @@
 package argv
 
 import (
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -80,6 +81,19 @@ func Count(flag, text string, least, most int) (int, error) {
 		return 0, bad(flag, text, "too large; at most "+strconv.Itoa(most))
 	}
 	return n, nil
+}
+
+// Limit reads a bound as GNU tools do: a negative number is no bound, which nil stands for,
+// and a number that is too large is lowered to the largest one.
+func Limit(flag, text string) (*int64, error) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	switch {
+	case err != nil && !errors.Is(err, strconv.ErrRange):
+		return nil, bad(flag, text, "not a whole number")
+	case n < 0:
+		return nil, nil
+	}
+	return &n, nil
 }
 
 // Seed reads any whole number of 64 bits.

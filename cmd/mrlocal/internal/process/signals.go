@@ -41,6 +41,8 @@ func (i Interrupted) Error() string {
 		return "interrupted by SIGTERM"
 	case syscall.SIGHUP:
 		return "interrupted by SIGHUP"
+	case syscall.SIGQUIT:
+		return "interrupted by SIGQUIT"
 	}
 	return "interrupted by SIGINT"
 }
@@ -57,14 +59,15 @@ func (i Interrupted) ExitCode() int {
 // graceTime bounds the cleaning up after a signal. Then the process exits.
 const graceTime = 1700 * time.Millisecond
 
-// Watch returns a context that the first SIGINT, SIGTERM or SIGHUP cancels.
+// Watch returns a context that the first SIGINT, SIGTERM, SIGQUIT or SIGHUP cancels.
+// SIGQUIT prints no stacks, because files would be left behind; SIGABRT still does.
 // If the parent process ignores SIGHUP (nohup), it stays ignored. Watch ignores
 // SIGPIPE: a write to a closed pipe then returns EPIPE, which the output treats
 // as success.
 func Watch(parent context.Context, exit func(code int)) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	caught := make(chan os.Signal, 1) // only the first signal counts
-	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGQUIT}
 	if !signal.Ignored(syscall.SIGHUP) {
 		signals = append(signals, syscall.SIGHUP)
 	}

@@ -36,6 +36,7 @@ type findOptions struct {
 
 	Sort   string      // "modified", "accessed" or "created", oldest first; else by path
 	Output fs.FileInfo // standard output, which is not searched; may be nil
+	Lists  bool        // names of files go there: if it was empty, it cannot match, and is no mistake
 	Stdin  fs.FileInfo // may be nil
 	// Missing is called with each path that cannot be read; it must be set. The walk goes on.
 	Missing func(path string, cause error)
@@ -218,7 +219,9 @@ func (w *walker) admits(name, base string) bool {
 func (w *walker) file(name string) bool {
 	if w.Output != nil {
 		if info, err := os.Stat(name); err == nil && os.SameFile(info, w.Output) {
-			w.Missing(name, errOutput)
+			if !w.Lists || w.Output.Size() > 0 {
+				w.Missing(name, errOutput)
+			}
 			return true
 		}
 	}

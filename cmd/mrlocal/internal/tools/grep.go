@@ -144,7 +144,9 @@ func runGrep(ctx context.Context, c *Call) (int, error) {
 	// GNU grep prints names when more than one file may be searched: with two PATHs, or a
 	// directory. What the walk finds does not count.
 	o.Single = len(roots) == 1 && !isDirectory(roots[0])
-	// A single file that is the output too is searched if nothing is written before the end.
+	// A list of names skips the empty file that it is written to without a word. A single file
+	// that is the output too is searched if nothing is written before the end.
+	f.Lists = o.ListFiles && !o.ListOthers
 	if o.Single && (o.Count || o.ListFiles || o.ListOthers || o.MaxCount != nil && *o.MaxCount <= 1) {
 		f.Output = nil
 	}
@@ -226,10 +228,7 @@ func (c *Call) grepOptions() grep.Options {
 		}
 	}
 	// A bound of 0 differs from no bound, so that MaxCount is a pointer.
-	if on("max-count") {
-		n := int64(c.Count("max-count", 0, math.MaxInt32))
-		o.MaxCount = &n
-	}
+	o.MaxCount = c.Limit("max-count")
 	// The flags -A and -B win over -C, wherever they stand.
 	if on("after-context") || on("before-context") || on("context") {
 		around := int64(c.Count("context", 0, math.MaxInt32))

@@ -2,6 +2,7 @@ package tools
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
@@ -299,14 +300,23 @@ func (c *Call) setOutput() error {
 // what the slots need is raised to that, as GNU sort does.
 func (s *sorter) readResources() error {
 	o := &s.Options
-	if text, given := s.Line.Value("parallel"); given {
-		n, err := argv.Count("parallel", text, 1, maxInt)
-		if err != nil {
+	sizeText, sized := s.Line.Value("buffer-size")
+	size, err := int64(0), error(nil)
+	if sized {
+		if size, err = bufferSize(sizeText); err != nil {
 			return err
 		}
-		// The split of N threads into slots is the split of a run: one sixth are reduce slots,
-		// at least one.
-		n = min(n, mostParallel)
+	}
+	if n := s.Limit("parallel"); s.Err != nil {
+		return s.Err
+	} else if s.Line.Has("parallel") && (n == nil || *n == 0) {
+		return errs.Optionf("--parallel", "too small; at least 1")
+	} else if n != nil {
+		// More threads than the memory has room for are lowered to that. GNU sort bounds them
+		// too. The split of N threads into slots is the split of a run: one sixth are reduce
+		// slots, at least one.
+		memory := cmp.Or(size, o.MemoryBytes, machine.MemoryBytes()/4)
+		n := int(min(*n, mostParallel, max(memory/leastSlotBytes, leastParallel)))
 		o.ReduceSlots = max(1, n/6)
 		o.MapSlots = max(1, n-o.ReduceSlots)
 	}
@@ -318,15 +328,11 @@ func (s *sorter) readResources() error {
 		// GNU sort counts merged files; the engine counts sorted runs that it merges at a time.
 		o.MergeFactor = min(n, mostParallel)
 	}
-	if text, given := s.Line.Value("buffer-size"); given {
-		n, err := bufferSize(text)
-		if err != nil {
-			return err
-		}
+	if sized {
 		// Setup fills in the default slots, so that the least memory follows from all slots of
 		// all trackers.
 		c := o.Setup()
-		o.MemoryBytes = max(n, int64(c.Trackers*(c.MapSlots+c.ReduceSlots))*leastSlotBytes)
+		o.MemoryBytes = max(size, int64(c.Trackers*(c.MapSlots+c.ReduceSlots))*leastSlotBytes)
 	}
 	// The flag -T adds to --tmp. Its directories come first.
 	o.TempDirs = append(s.Line.Values("temporary-directory"), o.TempDirs...)
@@ -339,6 +345,8 @@ const (
 	maxInt = int(^uint(0) >> 1)
 	// mostParallel bounds --parallel in threads and --batch-size in runs.
 	mostParallel = 1024
+	// leastParallel threads are a map slot and a reduce slot, of which a sort has one each.
+	leastParallel = 2
 
 	leastSlotBytes = 8 << 20 // of memory; the engine refuses less
 )

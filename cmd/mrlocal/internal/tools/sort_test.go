@@ -109,7 +109,7 @@ func TestSortFailsAsGNUSortDoes(t *testing.T) {
 		{"-k 2.,3", "", 2, "a number is missing"}, {"-k 2,", "", 2, "a number is missing"}, {"+1x", "", 2, "invalid field"},
 		{"-hn", "", 2, "'-hn' are incompatible"}, {"-in", "", 2, "'-in' are incompatible"}, {"-nR", "", 2, "'-nR' are incompatible"},
 		{"-dfgiMnR", "", 2, "'-dfgMnR' are incompatible"}, {"-c -o /dev/null", "", 2, "'-co' are"}, {"-C -o /dev/null", "", 2, "'-Co' are"},
-		{"-cC", "", 2, "'-cC' are"}, {"--sort=random -n", "", 2, "'-nR' are"}, {"--parallel -1", "", 2, "too small"}, {"--parallel a", "", 2, "not a whole number"},
+		{"-cC", "", 2, "'-cC' are"}, {"--sort=random -n", "", 2, "'-nR' are"}, {"--parallel -1", "", 2, "too small"}, {"--parallel 0", "", 2, "too small"}, {"--parallel a", "", 2, "not a whole number"},
 		{"no-file", "", 2, "no such file"}, {"-o no-file no-file", "", 2, "no such file"}, {"-o no/such/file /dev/null", "", 2, "no/such"},
 		{"-o x -o y", "", 2, "given twice"}, {"-o x -o ./x", "", 2, "given twice"}, {"--compress-program=gzip", "", 2, "runs no other program"},
 		{".", "", 2, "is a directory"}, {"-c a b", "", 2, "extra operand"}, {"--files0-from=- a", "", 2, "extra operand"}, {"-m nope", "", 2, "no such file"},

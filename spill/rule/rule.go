@@ -1,0 +1,106 @@
+// Package rule holds the rules of kvbuffers, spills, merges and copies as pure functions
+// of sizes: when a kvbuffer spills, how far it may grow, how many runs a merge takes,
+// when a reduce merges what it has copied.
+//
+// The engine applies them to real bytes (spill, spill/runs), and the simulator to
+// sizes of a workload file (sim/cost). So both follow one text of each rule. The package
+// keeps nothing and owns no memory.
+//
+// Neighbours: spill and spill/runs hold the data; sim/cost says how long it takes.
+package rule
+
+// The settings of a kvbuffer that nobody has set. The first one is Hadoop's
+// io.sort.spill.percent; the slides of Dynamic Split give no threshold [Split11, "buffer
+// terms"].
+const (
+	SpillPercent    = 0.80
+	GrowthThreshold = 0.8
+)
+
+// MarkBytes returns the spill mark of a kvbuffer: with so many bytes collected it
+// grows or spills. percent is a share of the capacity.
+func MarkBytes(capacityBytes int64, percent float64) int64 {
+	return max(1, int64(float64(capacityBytes)*percent))
+}
+
+// Growth is what the rule of Dynamic Split asks at the spill mark [Split11, dynamic
+// buffer enlargement]: abs bytes are allocated after pfs of the tfs bytes of the split
+// were read, so the whole split needs x bytes, where pfs : tfs = abs : x.
+type Growth struct {
+	AbsBytes, PfsBytes, TfsBytes int64
+
+	// LeastBytes is a capacity whose mark has room for the next record.
+	LeastBytes int64
+
+	// Doubles replaces the proportion by x = 2 * abs: a table of keys grows more slowly
+	// than its input [Split11, "buffer terms"].
+	Doubles bool
+}
+
+// NeedsBytes returns x; 0 if pfs or tfs is not known. The block being mapped counts as read
+// already, which makes x a little too small: x is at least a sixteenth more than abs.
+func (g *Growth) NeedsBytes() int64 {
+	if g.PfsBytes <= 0 || g.TfsBytes <= 0 {
+		return 0
+	}
+	x := int64(float64(g.AbsBytes) * float64(g.TfsBytes) / float64(g.PfsBytes))
+	if g.Doubles {
+		x = 2 * g.AbsBytes
+	}
+	return max(x, g.AbsBytes+g.AbsBytes/16, g.LeastBytes)
+}
+
+// MayGrow reports whether a kvbuffer may grow to x bytes: x < afm * threshold, where afm
+// is the memory that is free for it [Split11, dynamic buffer enlargement].
+func MayGrow(xBytes, afmBytes int64, threshold float64) bool {
+	return float64(xBytes) < float64(afmBytes)*threshold
+}
+
+// FirstPass returns how many of n runs the next pass of a merge takes, so that all passes
+// after it take fanIn (Hadoop 1.0.3, Merger.getPassFactor).
+func FirstPass(n, fanIn int) int {
+	if n <= fanIn {
+		return n
+	}
+	if rest := (n - 1) % (fanIn - 1); rest > 0 {
+		return rest + 1
+	}
+	return fanIn
+}
+
+// Lightest returns the first of take neighbouring runs that have the fewest bytes
+// together; of equals the first ones. Only neighbours are merged, because equal keys keep
+// the order of their runs.
+func Lightest(runBytes []int64, take int) (from int) {
+	sum, least := int64(0), int64(-1)
+	for i, n := range runBytes {
+		sum += n
+		if i >= take {
+			sum -= runBytes[i-take]
+		}
+		if i >= take-1 && (least < 0 || sum < least) {
+			least, from = sum, i-take+1
+		}
+	}
+	return from
+}
+
+// Passes merges runs until at most fanIn are left, and returns those and how many bytes
+// all passes together read; they write as many. It changes runBytes.
+func Passes(runBytes []int64, fanIn int) (left []int64, readBytes int64) {
+	for len(runBytes) > fanIn {
+		take := FirstPass(len(runBytes), fanIn)
+		runBytes, readBytes = pass(runBytes, take, readBytes)
+	}
+	return runBytes, readBytes
+}
+
+// pass merges the lightest take runs into one, and adds what it reads.
+func pass(runBytes []int64, take int, readBytes int64) ([]int64, int64) {
+	from, sum := Lightest(runBytes, take), int64(0)
+	for _, n := range runBytes[from : from+take] {
+		sum += n
+	}
+	runBytes[from] = sum
+	return append(runBytes[:from+1], runBytes[from+take:]...), readBytes + sum
+}
