@@ -4,10 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"io"
-	"os"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/errs"
 	"mrlocal/slots/explain"
@@ -52,24 +51,11 @@ func runCompare(ctx context.Context, e env, line argv.Line) (int, error) {
 		// once.
 		defer events.Close()
 		both[i].Name = argv.Quote(path)
-		if both[i].Events, err = seekable(ctx, events); err != nil {
+		if both[i].Events, err = process.Seekable(ctx, events); err != nil {
 			return 0, errs.Inputf(both[i].Name, "%v", err)
 		}
 	}
 	return compareRuns(e, picture, both[0], both[1])
-}
-
-// seekable returns events as a file that can be read again. A pipe is read into memory.
-func seekable(ctx context.Context, events io.Reader) (io.ReadSeeker, error) {
-	if f, ok := events.(*os.File); ok {
-		// Only a regular file can be read from its start again.
-		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
-			return f, nil
-		}
-	}
-	// The memory is that of the whole event file. A file on the disk costs none.
-	text, err := io.ReadAll(contextReader{ctx, events})
-	return bytes.NewReader(text), err
 }
 
 // compareRuns writes a comparison, with the letters and the width of p. The exit code says whether

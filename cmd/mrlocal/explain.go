@@ -8,6 +8,7 @@ import (
 
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/page"
+	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/errs"
 	"mrlocal/slots/explain"
 )
@@ -66,7 +67,7 @@ func runExplain(ctx context.Context, e env, line argv.Line) (int, error) {
 	defer events.Close()
 	o.Name = argv.Quote(path) // for messages
 	// The file may be large or a pipe that does not end, so reading stops with ctx.
-	var read io.Reader = contextReader{ctx, events}
+	var read io.Reader = process.Until(ctx, events)
 	if asked := o.HasAt || o.Task != "" || o.WhyIdle >= 0 || o.HasSlot || o.Lent || o.Job != ""; asked {
 		var b bytes.Buffer // an answer that ends in an error is not printed
 		if err := explain.Sentences(&b, read, o); err != nil {
@@ -87,18 +88,4 @@ func uiCommand() command {
 		run: func(ctx context.Context, e env, line argv.Line) (int, error) {
 			return exitDone, page.Show(ctx, e.stderr, line)
 		}}
-}
-
-// contextReader reads from r until ctx ends, and then returns the cause of ctx.
-type contextReader struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-// Read checks ctx once for each read. A read that blocks is not interrupted.
-func (c contextReader) Read(p []byte) (int, error) {
-	if c.ctx.Err() != nil {
-		return 0, context.Cause(c.ctx)
-	}
-	return c.r.Read(p)
 }
