@@ -36,7 +36,7 @@ func (p *opener) Decide(v *slots.View, d *slots.Decision) {
 	}
 	p.most = max(p.most, v.OpenExtra(t))
 	p.FIFO.Decide(v, d)
-	for v.FreeExtra(t) > 0 && v.Pending(slots.Map) > 0 {
+	for v.FreeAt(t) > v.FreeHome(t, slots.Map)+v.FreeHome(t, slots.Reduce) && v.Pending(slots.Map) > 0 {
 		if !d.Grant(slots.Grant{Slot: slots.NoSlot, Job: 0, Kind: slots.Map, Task: slots.NoTask, Rule: "fifo"}) {
 			return
 		}

@@ -11,10 +11,9 @@ import (
 
 // The types of the report, under the names that users of the engine know.
 type (
-	Report     = report.Report
-	JobReport  = report.Job
-	SlotReport = report.Slot
-	Counters   = report.Counters
+	Report    = report.Report
+	JobReport = report.Job
+	Counters  = report.Counters
 )
 
 // report gathers the outcome of the run; err is how it ended. It returns nil

@@ -75,9 +75,6 @@ func (v *View) RoomAt(t TrackerID) int32 { return v.l.room(&v.l.trackers[t]) }
 // FreeHome returns how many open home slots of kind k of tracker t are free.
 func (v *View) FreeHome(t TrackerID, k Kind) int32 { return int32(len(v.l.trackers[t].free[k])) }
 
-// FreeExtra returns how many open extra slots of tracker t are free.
-func (v *View) FreeExtra(t TrackerID) int32 { return int32(len(v.l.trackers[t].free[homeExtra])) }
-
 // OpenExtra returns how many extra slots of tracker t are open.
 func (v *View) OpenExtra(t TrackerID) int32 {
 	tr := &v.l.trackers[t]

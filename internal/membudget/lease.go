@@ -275,13 +275,6 @@ func (l *Lease) Transfer(to *Lease, cs ...*Chunk) {
 	}
 }
 
-// Owns reports whether the lease holds c.
-func (l *Lease) Owns(c *Chunk) bool {
-	l.budget.mu.Lock()
-	defer l.budget.mu.Unlock()
-	return c.place < len(l.held) && l.held[c.place] == c
-}
-
 // holdLocked makes l the lease of c.
 func (l *Lease) holdLocked(c *Chunk) {
 	c.place = len(l.held)
