@@ -7,7 +7,7 @@
 //
 // Memory: a few units for each core, owned by the package and gone when a call
 // returns. Neighbours: the command line, benchmarks and tests call it; it knows
-// internal/usage only.
+// package errs only.
 package datagen
 
 import (

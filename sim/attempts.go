@@ -77,6 +77,7 @@ func (d *driver) start(s *slots.Start) {
 	i := d.fileJob[s.Attempt.Job]
 	r.id, r.killed, r.advanced = s.Attempt, false, false
 	r.Job, r.Kind, r.Gen, r.Started, r.CPU, r.CopyTime = i, s.Attempt.Kind, r.Gen+1, d.now, 0, 0
+	// Orders name attempts, and events name slots.
 	d.where[s.Attempt] = s.Slot
 	d.live++
 	j := &d.jobs[i]
@@ -215,6 +216,7 @@ func (d *driver) forget(id slots.SlotID) {
 func (d *driver) reportEnd(id slots.SlotID) {
 	r := &d.slots[id]
 	a, i := r.id, r.Job
+	// The slot is free before the Ledger hears of the end, because it may grant it at once.
 	d.forget(id)
 	if !r.killed {
 		d.bounds.progress()
@@ -226,6 +228,7 @@ func (d *driver) reportEnd(id slots.SlotID) {
 	}
 	if a.Kind == slots.Map && j.spec.Reduces > 0 && !j.flow.Complete() {
 		if done, _ := d.ledger.JobTasks(a.Job, slots.Map); done > j.flow.There {
+			// The Ledger has committed the output.
 			j.flow.Add(d.now, a.Task, r.Tracker)
 			d.flowed(j)
 		}
@@ -266,6 +269,7 @@ func (d *driver) outcome(r *simAttempt, i int32) slots.Outcome {
 	o := slots.Outcome{OK: true, CPU: r.CPU}
 	if r.Kind == slots.Map {
 		j.written++
+		// A simulated map has no input bytes; only its output matters for the shuffle.
 		o.OutBytes = d.file.Jobs[i].MapOutputBytes
 		return o
 	}

@@ -93,6 +93,7 @@ func newDriver(f *workload.File, jobs []setup.Submission, o *Options, l *slots.L
 		t.slots = append(t.slots, s.ID)
 		d.slots[i].Slot, d.slots[i].Tracker = s.ID, s.Tracker
 	}
+	// Beats begin with the first job, so no tracker has one in the queue yet.
 	d.quiet = len(d.trackers)
 	for _, s := range o.Slow {
 		d.trackers[s.Tracker].speed = s.Factor
@@ -182,6 +183,7 @@ func (d *driver) book(i int32) {
 		return
 	}
 	j.ended = true
+	// Outputs of a job that has ended are copied by nobody.
 	j.flow.Release()
 	d.active--
 	d.left--
@@ -231,9 +233,11 @@ func (d *driver) lose(t slots.TrackerID) {
 		d.quiet--
 	}
 	d.trackersLost++
+	// What the tracker has not reported by now is never reported.
 	tr.pending = nil
 	for _, id := range tr.slots {
 		if d.slots[id].stage != idle {
+			// LostTracker below tells the Ledger of all attempts there at once.
 			d.forget(id)
 		}
 	}
@@ -249,6 +253,7 @@ func (d *driver) lose(t slots.TrackerID) {
 // them: reduces that copy must wait.
 func (d *driver) dropped(j *simJob, lost func(a *cost.Available) bool) {
 	done, _ := d.ledger.JobTasks(j.id, slots.Map)
+	// The Ledger has lost none of these outputs.
 	if done >= j.flow.There {
 		return
 	}

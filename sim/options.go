@@ -58,12 +58,12 @@ func (o Options) withDefaults() Options {
 }
 
 // The home slots of each tracker if neither the file nor the caller sets them.
-// The names of cost levels, as options and reports have them.
 const (
 	defaultMapSlots    = 2
 	defaultReduceSlots = 1
 )
 
+// The names of cost levels, as options and reports have them.
 const (
 	costL0 = "l0"
 	costL1 = "l1"

@@ -9,8 +9,8 @@
 // Times are the durations of simulated tasks: a pure function of seed, job and task.
 //
 // Memory: a File belongs to the caller; the package does not write to it afterwards.
-// Neighbours: slots/setup makes a File into what a Ledger takes; sim, bench and the
-// command line use both. It knows internal/usage and internal/ppm.
+// Neighbours: slots/setup has the configuration that File.Lower fills; sim, bench and the
+// command line use both. It knows package errs and internal/ppm.
 package workload
 
 import (

@@ -20,6 +20,7 @@ type Ranking[K any] struct {
 	place []int32 // by id: index in heap plus one; 0: absent
 }
 
+// ranked is an element of the heap: an id with the key that it was given.
 type ranked[K any] struct {
 	key K
 	id  int32
@@ -94,6 +95,7 @@ func (r *Ranking[K]) Remove(id int32) {
 	}
 	i := int(r.place[id]) - 1
 	last := len(r.heap) - 1
+	// The last element fills the gap, and may have to go up or down from there.
 	moved := r.heap[last]
 	r.heap = r.heap[:last]
 	r.place[id] = 0
@@ -103,11 +105,13 @@ func (r *Ranking[K]) Remove(id int32) {
 	}
 }
 
+// put writes an element and keeps place up to date. Nothing else writes to the heap.
 func (r *Ranking[K]) put(i int, e ranked[K]) {
 	r.heap[i] = e
 	r.place[e.id] = int32(i + 1)
 }
 
+// less breaks ties by id. Less is asked a second time only where the id would decide.
 func (r *Ranking[K]) less(i, j int) bool {
 	a, b := &r.heap[i], &r.heap[j]
 	if r.Less(&a.key, &b.key) {
@@ -116,6 +120,7 @@ func (r *Ranking[K]) less(i, j int) bool {
 	return a.id < b.id && !r.Less(&b.key, &a.key)
 }
 
+// swap exchanges two elements and their places.
 func (r *Ranking[K]) swap(i, j int) {
 	a, b := r.heap[i], r.heap[j]
 	r.put(i, b)
@@ -229,6 +234,7 @@ func Next[T ~int32](sets []Set[T], chosen []bool, t T) T {
 			}
 		}
 		if w == int(t)/64 {
+			// Ids before t lie in the same word.
 			word &= ^uint64(0) << (t % 64)
 		}
 		if word != 0 {

@@ -133,6 +133,7 @@ func (b *batch) checkOutput(path string, i int) error {
 			return errs.Optionf("output "+name, "lies inside the output of job %s", b.jobs[other].Name)
 		}
 		for _, r := range b.readers[at] {
+			// Jobs of which one waits for the other never run at the same time.
 			if r.job == i || r.glob != "" && !matches(r.glob, path) || b.waitsFor(i, r.job) || b.waitsFor(r.job, i) {
 				continue
 			}
@@ -147,6 +148,7 @@ func (b *batch) checkOutput(path string, i int) error {
 // matches reports whether glob matches path or a directory above it.
 func matches(glob, path string) bool {
 	for depth := strings.Count(glob, string(filepath.Separator)); strings.Count(path, string(filepath.Separator)) > depth; {
+		// A glob that matches a directory reads everything below it.
 		path = filepath.Dir(path)
 	}
 	ok, err := filepath.Match(glob, path)
@@ -165,6 +167,7 @@ func (b *batch) locate(name string) string {
 
 // waitsFor reports whether job i starts only after job j has ended.
 func (b *batch) waitsFor(i, j int) bool {
+	// A new round makes all jobs unvisited without clearing the list.
 	b.round++
 	stack := []int{i}
 	for len(stack) > 0 {

@@ -66,6 +66,7 @@ func Resolve(name string) (path string, info fs.FileInfo, err error) {
 // target returns the name that the symbolic link at path leads to.
 func target(path string) (string, error) {
 	link, err := os.Readlink(path)
+	// A relative link counts from the directory that it lies in.
 	if err == nil && !filepath.IsAbs(link) {
 		link = filepath.Dir(path) + string(filepath.Separator) + link // not Join: it would drop link/..
 	}
@@ -77,6 +78,7 @@ func target(path string) (string, error) {
 func resolveParent(name string) (string, error) {
 	name = trimSeparators(name)
 	dir, base := filepath.Split(name)
+	// Such a name is a directory by itself, and has no last element that could be missing.
 	if base == "." || base == ".." {
 		dir, base = name, ""
 	}
@@ -109,6 +111,7 @@ func Locate(name string) string {
 	if err != nil {
 		return filepath.Clean(name)
 	}
+	// The directory above may exist, and may be reached through a link.
 	if dir := filepath.Dir(abs); dir != abs {
 		return filepath.Join(Locate(dir), filepath.Base(abs))
 	}
@@ -204,6 +207,7 @@ func Root(name string) (root string, glob bool) {
 	if _, err := os.Lstat(name); err == nil || !HasWildcard(name) {
 		return name, false
 	}
+	// Each round drops the last element, so what is left has no wildcard in any element.
 	for HasWildcard(name) {
 		name = filepath.Dir(name)
 	}

@@ -70,6 +70,7 @@ func (t *File) Write(p []byte) (n int, err error) {
 		return 0, err
 	}
 	for {
+		// A write may end in the middle of p. The rest goes behind it, here or in the new file.
 		m, err := t.mu.f.Write(p[n:])
 		n += m
 		t.mu.at += int64(m)
@@ -85,6 +86,7 @@ func (t *File) Write(p []byte) (n int, err error) {
 
 // charge counts the file with so many bytes. t.mu is held.
 func (t *File) charge(bytes int64) error {
+	// After Append the same bytes may be written once more. They are charged already.
 	if bytes <= t.mu.charged {
 		return nil
 	}
@@ -99,17 +101,20 @@ func (t *File) charge(bytes int64) error {
 // who read the old file keep it open. t.mu is held.
 func (t *File) move(moreBytes int64) error {
 	r := t.root
+	// The file at hand is open for writing only.
 	old, err := disk.OpenRead(t.mu.name)
 	if err != nil {
 		return err
 	}
 	defer old.Close()
 	for {
+		// From now on no other file of the run begins there either.
 		r.isFull(t.mu.in)
 		f, in, err := r.makeElsewhere(t.mu.at+moreBytes, filepath.Base(t.mu.name)+"-*")
 		if err != nil {
 			return err
 		}
+		// What a failed write has left behind the place at is not copied.
 		_, err = io.Copy(f, io.NewSectionReader(old, 0, t.mu.at))
 		if err == nil {
 			before, name := t.mu.f, t.mu.name
@@ -137,6 +142,7 @@ func (t *File) Append(at int64) error {
 	if _, err := f.Seek(at, io.SeekStart); err != nil {
 		return errors.Join(err, f.Close())
 	}
+	// Bytes behind at may stay in the file. Readers know how long their text is.
 	t.mu.f, t.mu.at, t.mu.back.From = f, at, at
 	return nil
 }
@@ -146,6 +152,7 @@ func (t *File) Open() (*disk.File, error) {
 	for {
 		name := t.Name()
 		f, err := disk.OpenRead(name)
+		// A move changes the name before it removes the old file, so the new name is there by now.
 		if errors.Is(err, fs.ErrNotExist) && t.Name() != name {
 			continue // it moved meanwhile
 		}
@@ -224,6 +231,7 @@ func (r *Root) order() []int {
 	for i, dir := range r.dirs {
 		free, known := disk.FreeBytes(dir)
 		if !known {
+			// A system that tells nothing must not look full.
 			free = math.MaxInt64
 		}
 		places[i] = place{i, r.mu.full[i] || free < leastFreeBytes, float64(r.mu.made[i]+1) / float64(max(free, 1))}
@@ -272,6 +280,7 @@ func (r *Root) RoomBytes() (bytes int64, known bool) {
 		if ok && seen[device] {
 			continue
 		}
+		// A device of 0 stands for "not known", and may count several times.
 		seen[device] = true
 		free, ok := disk.FreeBytes(dir)
 		if !ok {

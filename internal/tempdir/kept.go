@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"mrlocal/errs"
@@ -71,6 +70,7 @@ func (k *Kept) take(made bool) (err error) {
 	if k.aboveLock, err = LockDir(k.above); err != nil {
 		return k.lockError(err)
 	}
+	// Sweep below may remove a directory with the mark, so the mark is looked for first.
 	marks, _ := filepath.Glob(filepath.Join(globbed(k.above), namePrefix+"*", madeName))
 	made = made || len(marks) > 0
 	Sweep([]string{k.above}) // what was killed before it had a journal, or when it had none any more
@@ -95,6 +95,7 @@ func (k *Kept) take(made bool) (err error) {
 	if err != nil {
 		return refuse(k.above, "%v", errs.Cause(err))
 	}
+	// The journal is not there yet: until it is, a Sweep removes what a kill leaves.
 	k.Path, k.lock = o.path, o.lock
 	if made {
 		mark, err := disk.Create(filepath.Join(k.Path, madeName))
@@ -115,7 +116,7 @@ func globbed(path string) string {
 // files and those that a file system has by itself do not count.
 func (k *Kept) look() (found []string, foreign string, err error) {
 	entries, err := disk.ReadDir(k.above)
-	ours := regexp.MustCompile(`^` + namePrefix + `[0-9]+-[0-9a-f]{16}$`)
+	ours := ownName()
 	for _, e := range entries {
 		name := e.Name()
 		switch {
@@ -164,6 +165,7 @@ func (k *Kept) Close(remove bool) error {
 	if remove {
 		problems = append(problems, removeLeft(k.Path))
 	}
+	// The locks go last: until then no other run takes the directory for a leftover.
 	problems = append(problems, k.unlock())
 	if err := errors.Join(problems...); err != nil {
 		return fmt.Errorf("resume directory %s: %w", k.above, err)

@@ -31,6 +31,7 @@ func TryLock(f *disk.File) error {
 		case errors.Is(err, unix.EINTR):
 		case errors.Is(err, unix.EWOULDBLOCK):
 			return ErrLocked
+		// Some network file systems have no locks.
 		case errors.Is(err, unix.ENOLCK), errors.Is(err, unix.ENOSYS), errors.Is(err, unix.EOPNOTSUPP):
 			return errors.ErrUnsupported
 		default:
@@ -54,6 +55,7 @@ func deviceOf(info fs.FileInfo) (uint64, bool) {
 	return uint64(st.Dev), true
 }
 
+// ownedByUs keeps the runs of root from touching what other users have left.
 func ownedByUs(info fs.FileInfo) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	return ok && int(st.Uid) == os.Geteuid()

@@ -95,17 +95,22 @@ func leftovers(dirs []string) (paths []string) {
 	if len(dirs) == 0 {
 		dirs = []string{os.TempDir()}
 	}
-	ours := regexp.MustCompile(`^` + namePrefix + `[0-9]+-[0-9a-f]{16}$`)
 	for _, dir := range dirs {
-		for _, name := range candidates(dir, ours) {
+		for _, name := range candidates(dir) {
 			paths = append(paths, filepath.Join(dir, name))
 		}
 	}
 	return paths
 }
 
+// ownName matches the names of makeOwn. Only directories with such a name are ever removed.
+func ownName() *regexp.Regexp {
+	return regexp.MustCompile(`^` + namePrefix + `[0-9]+-[0-9a-f]{16}$`)
+}
+
 // candidates lists the directories in dir with our kind of name.
-func candidates(dir string, ours *regexp.Regexp) (names []string) {
+func candidates(dir string) (names []string) {
+	ours := ownName()
 	d, err := disk.OpenRead(dir)
 	if err != nil {
 		return nil
@@ -157,6 +162,7 @@ func lockLeft(path string) (lock *disk.File, free bool) {
 	} else if err != nil {
 		return nil, false
 	}
+	// Between opening and locking, another Sweep may have removed the file.
 	if TryLock(lock) != nil || !same(lock, name) {
 		_ = lock.Close()
 		return nil, false

@@ -163,6 +163,7 @@ func lockOwn(path string) (*disk.File, error) {
 		return nil, err
 	}
 	switch err = TryLock(lock); {
+	// Without locks the directory is still used; then no Sweep dares to remove it.
 	case err == nil, errors.Is(err, errors.ErrUnsupported):
 		if same(lock, name) {
 			return lock, nil
@@ -193,6 +194,7 @@ func (r *Root) Close() error {
 			continue
 		}
 		r.mu.own[i] = nil
+		// Arguments are evaluated in order: the lock is freed when the directory is gone.
 		problems = append(problems, removeLocked(o.path), o.lock.Close())
 	}
 	if err := errors.Join(problems...); err != nil {
