@@ -144,6 +144,7 @@ func NewBuffer(o Options) (*Buffer, error) {
 	}
 	o = o.withDefaults()
 	b := &Buffer{o: o, lease: o.Lease, seed: newSeed(o.Seed), mayGrow: o.Growth, counted: pollEmits}
+	// Sums have a table with the sum in the slot; other accumulators lie outside of it.
 	switch o.Folder.(type) {
 	case nil:
 	case jobs.Sum, jobs.Summer:
@@ -176,6 +177,7 @@ func NewBuffer(o Options) (*Buffer, error) {
 // setCapacity makes the capacity so many bytes. What the load has collected
 // already counts against the new spill mark.
 func (b *Buffer) setCapacity(bytes int64) {
+	// room alone counts what is used, so it moves with the mark.
 	used := b.markBytes - b.room
 	b.capacityBytes = bytes
 	b.markBytes = rule.MarkBytes(bytes, b.o.SpillPercent)
@@ -240,6 +242,7 @@ func (b *Buffer) Emit(key, value []byte) {
 		return
 	}
 	need := len(key) + len(value) + record.MaxHeaderBytes
+	// One test covers the index, the chunk and the mark, and errors, which empty all three.
 	if b.n == len(b.cur) || need > len(b.data)-b.off || int64(need) > b.room {
 		if !b.makeRoom(need) {
 			b.emitAlone(key, value)
@@ -249,6 +252,7 @@ func (b *Buffer) Emit(key, value []byte) {
 	code := uint64(record.CodeEmitted)
 	if b.part != nil {
 		p := b.part(key, b.o.Parts)
+		// A partition of the user's own may be wrong. The conversion catches negative ones too.
 		if uint(p) >= uint(b.o.Parts) {
 			b.fail(partError(p, b.o.Parts))
 			return
@@ -301,6 +305,7 @@ func (b *Buffer) nextIndex() bool {
 		}
 		b.load.index = append(b.load.index, c)
 		b.cur, b.n = record.EntriesIn(c.Data, record.ChunkEntries), 0
+		// full holds the whole chunk; entries says how much of the last one is in use.
 		b.load.full = append(b.load.full, b.cur)
 	}
 	return ok
@@ -336,6 +341,7 @@ func (b *Buffer) note() {
 // the load and a spill under way hold keeps to the capacity, except for the two
 // chunks that any load needs.
 func (b *Buffer) chunk() (*membudget.Chunk, bool) {
+	// A spill under way frees its chunks on another thread, so the count is atomic.
 	over := b.heldBytes.Load()+membudget.ChunkBytes > max(b.capacityBytes, leastHeldBytes)
 	if over && !(b.mayGrow && b.grow(membudget.ChunkBytes)) && !b.load.slim() {
 		return nil, false
@@ -409,6 +415,7 @@ func (b *Buffer) grow(need int64) bool {
 func (b *Buffer) flush() {
 	b.note()
 	switch {
+	// The spill frees its load, and then there may be chunks again.
 	case b.spill.done != nil:
 		b.wait()
 	case !b.load.empty():
@@ -515,6 +522,7 @@ func (b *Buffer) Close() (*runs.MapOutput, error) {
 	if b.err == nil && b.lent.wanted {
 		b.err = errors.New("kvbuffer: closed while a block is lent")
 	}
+	// The journal keeps whole files, so nothing may stay in memory.
 	if b.err == nil && b.o.OnDisk && !b.load.empty() {
 		b.rotate()
 		b.wait()
@@ -557,6 +565,7 @@ func (b *Buffer) end() *runs.MapOutput {
 
 // free gives back all chunks of a load. Entries and addresses of it are void then.
 func (b *Buffer) free(l *load) {
+	// Taken blocks lie among chunks too: their lease is the buffer's since Reclaim.
 	for _, chunks := range [][]*membudget.Chunk{l.chunks, l.index} {
 		for _, c := range chunks {
 			b.lease.Free(c)

@@ -19,6 +19,7 @@ func (b *Buffer) newDivider() *record.Divider {
 func (b *Buffer) divide() {
 	l := b.load
 	for i := len(l.ends); i < len(l.full) && b.err == nil; i++ {
+		// Divide needs as much scratch as a chunk has entries, which is what NewBuffer took.
 		ends, err := b.divider.Divide(&l.arena, l.indexed(i), b.sorting.sorter.Scratch)
 		if err != nil {
 			b.fail(err)

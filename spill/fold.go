@@ -89,6 +89,7 @@ func (b *Buffer) insert(key []byte, a, w, meta uint64, acc []byte) {
 	if len(key) > inlineKey {
 		stored = len(key)
 	}
+	// The key is stored as a whole record, so that sorting need not copy it again.
 	if len(key) > inlineKey && b.mode == sumMode {
 		stored = record.EmittedBytes(key, acc)
 	}
@@ -96,6 +97,7 @@ func (b *Buffer) insert(key []byte, a, w, meta uint64, acc []byte) {
 		stored += record.AccHeaderBytes + accSpace(len(acc))
 	}
 	if stored > membudget.ChunkBytes {
+		// spillAlone counts the record, which fold has counted already.
 		b.load.records--
 		b.stats.Bytes -= int64(len(key) + len(acc))
 		b.countCombined(1, 1)
@@ -154,6 +156,7 @@ func (b *Buffer) placeFor(hash uint32, stored int) *tableChunk {
 			b.room -= need
 			return c
 		}
+		// After a flush there may be another table, so the loop looks for the chunk again.
 		if !b.splitTable(c, hash) {
 			b.flush()
 		}
@@ -229,9 +232,11 @@ func (b *Buffer) storeAcc(acc []byte) uint64 {
 func (b *Buffer) foldSlot(key, slot, value []byte) {
 	p := b.load.arena.At(binary.LittleEndian.Uint64(slot[slotAcc:]))
 	space, n := binary.LittleEndian.Uint32(p), binary.LittleEndian.Uint32(p[4:])
+	// Fold may append to old within its capacity, and so grow the accumulator in place.
 	old := p[record.AccHeaderBytes : record.AccHeaderBytes+n : record.AccHeaderBytes+space]
 	acc := b.o.Folder.Fold(old, value)
 	if len(acc) <= int(space) {
+		// Fold has returned memory of its own, which is copied while it is still valid.
 		if len(acc) > 0 && (len(old) == 0 || &acc[0] != &old[0]) {
 			copy(p[record.AccHeaderBytes:record.AccHeaderBytes+space], acc)
 		}
@@ -257,6 +262,7 @@ func (b *Buffer) moveOut(key, slot, acc []byte) {
 		b.rotate()
 	} else {
 		b.free(b.load)
+		// The key was counted in the load that is gone, and goes on in the new one.
 		records := b.load.records
 		b.begin()
 		b.load.records = records

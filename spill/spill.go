@@ -29,6 +29,7 @@ func (b *Buffer) wait() {
 	if b.spill.done == nil {
 		return
 	}
+	// The channel orders the memory: what the spill has written is visible from here on.
 	<-b.spill.done
 	b.spill.done = nil
 	if err := b.spill.err; err != nil {
@@ -92,6 +93,7 @@ func (b *Buffer) segment(write func(w *runs.Writer) error) (err error) {
 			return err
 		}
 	}
+	// One spill at a time uses the Writer, and so its chunk.
 	w := b.writer
 	if err := b.out.AppendSegment(w, write); err != nil {
 		return err
@@ -117,6 +119,7 @@ func (b *Buffer) keep() error {
 	if b.o.Combiner != nil {
 		return b.keepCombined(l)
 	}
+	// The entries stay unsorted, so this map has no sort at all.
 	if b.keepDivided(l) {
 		return nil
 	}
@@ -155,6 +158,7 @@ func (b *Buffer) keepCombined(l *load) error {
 	}
 	combine := b.combineWith(l, slices)
 	c := newCopier(b, -1, 0)
+	// If the copy does not fit, the combiner runs once more, and must not count twice.
 	in, out := b.combining.in, b.combining.out
 	for p := range b.o.Parts {
 		var m runs.Merger

@@ -45,6 +45,7 @@ func (b *Buffer) EmitSpans(data []byte, keys []jobs.Span, value []byte) {
 		return
 	}
 	for len(keys) > 0 {
+		// The array of long keys bounds a turn.
 		n := min(len(keys), spansAtOnce)
 		b.sumSpans(data, keys[:n], value)
 		keys = keys[n:]
@@ -120,6 +121,7 @@ func (b *Buffer) sumLong(data []byte, keys []jobs.Span, value []byte) {
 		t.ahead(sums)
 		if len(t.directory) > 0 {
 			for i := range sums {
+				// The byte is of no use. Reading it brings the key into the cache for foldLong.
 				b.touched += t.chunkOf(uint32(sums[i].meta)).lookLong(&b.load.arena, &sums[i])
 			}
 		}
@@ -201,6 +203,7 @@ func (b *Buffer) addSums(pending []keySum) {
 			return
 		}
 		p := &pending[0]
+		// insert copies the accumulator, so one room serves all keys.
 		binary.LittleEndian.PutUint64(b.deltaRoom[:], p.delta)
 		b.insert(nil, p.a, p.b, p.meta, b.deltaRoom[:])
 		pending = pending[1:]

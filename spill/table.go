@@ -153,6 +153,7 @@ func (t *table) start(c *membudget.Chunk, base uint64) {
 
 // newTableChunk makes c, which may hold anything, a chunk of empty slots.
 func newTableChunk(c *membudget.Chunk, base uint64, depth uint) *tableChunk {
+	// A meta of 0 is an empty slot.
 	clear(c.Data)
 	return &tableChunk{slots: (*slots)(c.Data), depth: depth, base: base}
 }
@@ -207,6 +208,7 @@ func (c *tableChunk) part(sibling *tableChunk) {
 	for c.meta(start) != 0 {
 		start++
 	}
+	// put counts the keys that stay.
 	c.keys = 0
 	var slot [slotBytes]byte
 	for n := uint32(1); n <= chunkSlots; n++ {

@@ -20,6 +20,7 @@ func (b *Buffer) Reclaim() {
 	if !wanted {
 		return
 	}
+	// Take has flushed all of its entries, and their spill has ended.
 	if b.note(); b.err == nil && b.load.empty() && b.spill.done == nil {
 		b.drop() // no entry refers to the block
 		return
@@ -66,6 +67,7 @@ func (b *Buffer) Take(blk jobs.Block, spans []jobs.Span) {
 func areFew(spans []jobs.Span) bool {
 	bytes := 0
 	for _, s := range spans {
+		// Three bytes are the usual header of a record in the chunk.
 		if bytes += int(s.Len) + 3; bytes > copyBlockBytes {
 			return false
 		}
@@ -87,6 +89,7 @@ func (b *Buffer) takeSpans(data []byte, base uint64, spans []jobs.Span) []jobs.S
 			return spans
 		}
 		n := b.index(data, base, spans[:min(len(spans), len(b.cur)-b.n)])
+		// No entry can stand for the first span: it is too long.
 		if n == 0 {
 			b.takeLong(data, base, spans[0])
 			n = 1
@@ -179,6 +182,7 @@ func (b *Buffer) takeKeyed(data []byte, base uint64, spans []jobs.Span) []jobs.S
 				b.emitAlone(key, data[s.Off:s.Off+s.Len])
 				return spans[i+1:]
 			}
+			// The caller comes back with this record, whose key is made once more.
 			if b.load != load {
 				return spans[i:]
 			}

@@ -13,8 +13,9 @@ import (
 // chunk (useMemory).
 // Only one cursor reads at a time, so one staging buffer is enough.
 type readers struct {
-	ctx     context.Context
-	lease   *membudget.Lease // for records longer than a block
+	ctx   context.Context
+	lease *membudget.Lease // for records longer than a block
+	// Bounded by the descriptors that the attempt may use.
 	files   openFiles
 	staging []byte    // compressed blocks pass through it
 	pieces  [2][]byte // a block each: two keys longer than a block are compared piece by piece
@@ -261,6 +262,7 @@ func (d *diskCursor) load(wantKey bool) error {
 		skip -= n
 		to = to[copy(to, p[n:]):]
 	}
+	// What the first block holds of the record comes first.
 	take(d.key)
 	take(d.value)
 	for rest := d.keyBytes + d.valueBytes - len(d.key) - len(d.value); rest > 0; {
@@ -298,6 +300,7 @@ func demandBig(ctx context.Context, l *membudget.Lease, bytes int64) (*membudget
 		return c, nil
 	}
 	charged := bytes + membudget.ChunkBytes/64
+	// A chunk of its own is charged in whole pages.
 	more := charged - l.Available()
 	if !l.Grow(more) {
 		if err := l.Demand(ctx, more); err != nil {

@@ -59,6 +59,7 @@ type MemoryRun struct {
 // methods may be called from any goroutine.
 // mu is held during an eviction, so calls wait until the run is written.
 type MapOutput struct {
+	// By partition; complete before the output is shared, and only read from then on.
 	stats      []record.PartStat
 	codec      Codec
 	createTemp func() (*tempdir.File, error)

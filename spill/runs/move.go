@@ -10,6 +10,7 @@ func (m *Merge) leaveMemory() {
 		if p.memory == nil {
 			continue
 		}
+		// The flag is one for all runs of the merge, so each run is asked.
 		s, moved := p.out.movedTo(p.memory)
 		if !moved || !m.moveRun(p, s) {
 			continue
@@ -74,6 +75,7 @@ func (m *Merge) standIn(first int, d *diskCursor, taken int64, a *record.Arena) 
 	t := &m.in.tree
 	for i := range t.cursors {
 		if c := &t.cursors[i]; c.arena == a {
+			// Cursors keep their places in the tree, because places decide ties.
 			*c = cursor{done: true}
 		}
 	}
@@ -82,6 +84,8 @@ func (m *Merge) standIn(first int, d *diskCursor, taken int64, a *record.Arena) 
 	if _, err := c.advance(); err != nil {
 		return err
 	}
+	// The keys are the same as before, but the prefixes in the nodes may be of cursors that are
+	// done now.
 	t.rebuild()
 	return nil
 }

@@ -30,12 +30,14 @@ func (m *Merge) passes(onDisk, fanIn int) error {
 			return ErrKilled
 		}
 		take := rule.FirstPass(onDisk, fanIn)
+		// Runs in memory between them count in from and to, but not in take.
 		from, to := m.lightest(take)
 		if err := m.pass(w, from, to); err != nil {
 			return err
 		}
 		onDisk -= take - 1
 	}
+	// The chunk of the Writer was taken last.
 	m.chunks = m.chunks[:len(m.chunks)-1]
 	m.o.Lease.Free(room)
 	return nil

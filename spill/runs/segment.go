@@ -137,6 +137,7 @@ func (w *Writer) Add(key, value []byte) {
 		w.stats[w.part].Count(key, value)
 	}
 	need := len(key) + len(value) + record.MaxHeaderBytes
+	// The bound on need includes the longest header, so a block never overflows.
 	if need > maxBlockBytes-w.n {
 		if w.endBlock(0); need > maxBlockBytes {
 			w.addLarge(key, value)
@@ -146,6 +147,7 @@ func (w *Writer) Add(key, value []byte) {
 	p := w.raw[w.n:]
 	n := 0
 	// A repeated key is stored as one byte.
+	// A block is complete in itself: its first record always has its key.
 	if w.lastKey != nil && bytes.Equal(key, w.lastKey) {
 		p[0] = 0
 		n = 1 + binary.PutUvarint(p[1:], uint64(len(value)))
@@ -188,6 +190,7 @@ func (w *Writer) endBlock(flags uint8) {
 	if w.n == 0 {
 		return
 	}
+	// Several small blocks go out in one write.
 	if len(w.out)-w.ready < headerBytes+maxPackedBytes {
 		w.flush()
 	}

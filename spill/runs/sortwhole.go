@@ -45,11 +45,13 @@ func (m *Merge) sortParts() {
 func (m *Merge) sortWhole() bool {
 	total, depth, unsorted := 0, 0, false
 	for _, r := range m.runs {
+		// Entries of a table refer to slots, which have another layout than records.
 		if r.held.InTable {
 			return false
 		}
 		total += len(r.entries)
 		unsorted = unsorted || r.held.Unsorted != nil
+		// The prefixes of all runs must begin at the same byte of the key.
 		depth = max(depth, r.held.Unsorted.Depth(m.o.Part))
 	}
 	if !unsorted && (len(m.runs) < 2 || total < wholeLeast) {

@@ -46,6 +46,7 @@ func Restore(s Stored, parts int) (*MapOutput, error) {
 	if len(s.Parts) != parts {
 		return nil, fmt.Errorf("map output: %d partitions, want %d", len(s.Parts), parts)
 	}
+	// Blocks name their own codec, so the one of the output does not matter for reading.
 	o := NewMapOutput(parts, None, nil, nil)
 	copy(o.stats, s.Parts)
 	if s.Path == "" {

@@ -161,6 +161,7 @@ func (t *loserTree) next() bool {
 		old := c.entries[0]
 		c.entries = c.entries[1:]
 		c.prefix = c.entries[0].Prefix
+		// No match has to be played for a key that stays the same.
 		if c.prefix == old.Prefix && c.arena.SameKey(old.Ref, c.entries[0].Ref) {
 			return true
 		}
@@ -207,6 +208,7 @@ func (t *loserTree) fail() bool {
 func (t *loserTree) tied(a, b int32) bool {
 	x, y := &t.cursors[a], &t.cursors[b]
 	if x.done || y.done {
+		// A key of eight bytes 0xff has the prefix of a cursor that has ended.
 		return !x.done || y.done && a < b
 	}
 	var c int

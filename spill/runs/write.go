@@ -15,6 +15,7 @@ func WriteSorted(w *Writer, a *record.Arena, slices []record.Slice, parts int, c
 			if err := combine(&m); err != nil {
 				return err
 			}
+		// One slice needs no merge.
 		case len(slices) == 1:
 			record.Walk(a, slices[0].Part(p), func(key, value []byte) bool {
 				w.Add(key, value)
