@@ -86,6 +86,7 @@ func (l *Ledger) Submit(now time.Duration, s JobSpec) JobID {
 		s.ReadyMaps = s.Maps
 	}
 	invariant.Check(s.Maps >= s.ReadyMaps && s.ReadyMaps >= 0 && s.Reduces >= 0 && s.Weight > 0 && s.Deadline >= 0, "slots: Submit %+v", s)
+	// It is handed to Demand below, which records it: a replay must see it as well.
 	profile := s.Profile
 	s.Profile = nil
 	j := &ledgerJob{
@@ -203,6 +204,7 @@ func (l *Ledger) skip(now time.Duration, op trace.Op, id JobID, k Kind, t TaskID
 	default:
 		return
 	}
+	// A dropped task has no output that could be lost; a restored one has.
 	if task.state = taskDropped; op == trace.OpRestore {
 		task.state = taskDone
 	}
@@ -273,6 +275,7 @@ func (l *Ledger) Finish(now time.Duration, a AttemptID, o Outcome) {
 		return
 	}
 	j := l.jobs[a.Job]
+	// An attempt that fails while it is killed is not counted as a failure.
 	killed := o.Killed || s.killing
 	l.release(s)
 	switch {
@@ -300,6 +303,7 @@ func (l *Ledger) commit(j *ledgerJob, a AttemptID, t TrackerID) {
 	l.killTask(task, trace.RuleLostRace)
 }
 
+// killedAttempt counts a kill. The task is pending again unless another attempt of it runs.
 func (l *Ledger) killedAttempt(j *ledgerJob, a AttemptID) {
 	s := &j.side[a.Kind]
 	s.counts.Killed++
@@ -381,6 +385,7 @@ func (l *Ledger) LostTracker(now time.Duration, id TrackerID) {
 		}
 	}
 	for _, j := range l.jobs {
+		// Map-only jobs have written their output elsewhere, so the tracker takes nothing with it.
 		if j.state != Running || j.side[Reduce].total == 0 {
 			continue
 		}

@@ -9,6 +9,7 @@ import (
 func (l *Ledger) grant(g Grant) Refusal {
 	refused := l.resolve(&g)
 	if refused != Granted {
+		// A refusal that a correct policy never gets. Checked builds stop here.
 		if refused.bug() {
 			if l.stats.Refused == 0 {
 				l.refused = refused
@@ -34,6 +35,7 @@ func (l *Ledger) resolve(g *Grant) Refusal {
 	}
 	side := &j.side[g.Kind]
 	switch {
+	// The cheap checks come first: most grants that are refused are refused for the tracker.
 	case l.blacklisted(j, l.visited):
 		return RefusedBlacklisted
 	case g.Task == NoTask:
@@ -55,6 +57,7 @@ func (l *Ledger) resolve(g *Grant) Refusal {
 		return RefusedSlot
 	}
 	switch {
+	// From here on task and slot are known, and the rest is about both together.
 	case !l.traits.Lends && !s.Extra && s.Home != g.Kind:
 		return RefusedTyped
 	case g.Speculative && g.Kind == Map && j.spec.Single:
@@ -145,8 +148,10 @@ func (l *Ledger) start(g *Grant) {
 		t.state = taskRunning
 		side.pending--
 	}
+	// Numbers of attempts are never used again, so an AttemptID names one attempt for ever.
 	t.n++
 	l.occupy(s, a, g)
+	// The attempts of a task are a list through their slots, the newest first.
 	s.next, t.head = t.head, s.ID
 
 	side.counts.Started++
@@ -216,6 +221,7 @@ func (l *Ledger) occupy(s *ledgerSlot, a AttemptID, g *Grant) {
 // slot closes. The caller changes the state of the task.
 func (l *Ledger) release(s *ledgerSlot) {
 	a := s.attempt
+	// A task rarely has more than two attempts, so the list is short.
 	link := &l.jobs[a.Job].side[a.Kind].tasks[a.Task].head
 	for *link != s.ID {
 		link = &l.slots[*link].next
@@ -226,6 +232,7 @@ func (l *Ledger) release(s *ledgerSlot) {
 	if s.lent {
 		s.times.Lent += l.now - s.started
 		l.total.lent--
+		// A return has the rule of its loan, so that both are found by the same name.
 		l.recordDecision(attemptEvent(trace.OpReturn, a, s.ID), s.rule)
 	}
 	if s.killing {

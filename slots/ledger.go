@@ -148,6 +148,7 @@ func New(c Config, p Policy) (*Ledger, error) {
 
 // weighed returns a copy of slots with the weights of the home slots filled in.
 func weighed(all []Slot, w demand.Weights) []Slot {
+	// The slots belong to the caller, who may make another Ledger over them.
 	all = slices.Clone(all)
 	for i := range all {
 		if all[i].Weight = 0; !all[i].Extra {
@@ -224,10 +225,12 @@ func (l *Ledger) AssignAll(now time.Duration) *Orders {
 	l.begin(now)
 	n := TrackerID(len(l.trackers))
 	first := (l.last + 1) % n
+	// The first tracker must be one that can answer for the whole cluster.
 	for i := n; l.trackers[first].lost && i > 0; i-- {
 		first = (first + 1) % n
 	}
 	l.serve(first)
+	// A grant may let others start something too: a slot was opened, or a demand has changed.
 	for granted := true; granted; {
 		from := (l.last + 1) % n
 		granted = l.serveFrom(from, n)
@@ -305,6 +308,7 @@ func (l *Ledger) begin(now time.Duration) {
 
 // end completes the orders and records the Assign, then its decisions.
 func (l *Ledger) end(t TrackerID) *Orders {
+	// The guard comes last: it sees what the policy has left, and may add kills.
 	l.guard()
 	o := &l.orders
 	for _, k := range l.kills {
@@ -318,6 +322,7 @@ func (l *Ledger) end(t TrackerID) *Orders {
 	if l.stream != nil {
 		l.stream.Append(trace.Event{
 			At: l.now, Op: trace.OpAssign,
+			// The digest of all facts lets a replay notice the first fact that differs.
 			A: int64(t), B: int64(len(o.Starts) + len(o.Kills) + len(o.Advances)), C: int64(o.Wake), D: l.digest.Sum(),
 		})
 		for i := range l.decisions {
