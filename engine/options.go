@@ -8,6 +8,7 @@ import (
 	"math"
 	"time"
 
+	"mrlocal/engine/task"
 	"mrlocal/errs"
 	"mrlocal/internal/machine"
 	"mrlocal/jobs"
@@ -84,6 +85,7 @@ type Options struct {
 	// 0: unbounded.
 	ShuffleBytesPerSecond int64
 	DiskBytesPerSecond    int64 // reading inputs, writing and reading spills
+	Copies                task.Copies
 
 	MemoryBytes        int64   // bound of all buffers together; 0: a quarter of the machine's memory
 	SortBufferBytes    int64   // first size of a map's kvbuffer; 0: by memory and slots
@@ -274,7 +276,7 @@ func (o *Options) validate(jobCount int) error {
 	}{
 		{"MapSlots", int64(o.MapSlots), 1},
 		{"Reducers", int64(o.Reducers), 0}, {"BlockBytes", o.BlockBytes, 0}, {"MergeFactor", int64(o.MergeFactor), 2},
-		{"ShuffleBytesPerSecond", o.ShuffleBytesPerSecond, 0}, {"DiskBytesPerSecond", o.DiskBytesPerSecond, 0}, {"SortBufferBytes", o.SortBufferBytes, 0}, {"MaxTempBytes", o.MaxTempBytes, 0},
+		{"ShuffleBytesPerSecond", o.ShuffleBytesPerSecond, 0}, {"DiskBytesPerSecond", o.DiskBytesPerSecond, 0}, {"Copies.Parallel", int64(o.Copies.Parallel), 0}, {"Copies.BytesPerSecond", o.Copies.BytesPerSecond, 0}, {"SortBufferBytes", o.SortBufferBytes, 0}, {"MaxTempBytes", o.MaxTempBytes, 0},
 		{"MaxSlots", int64(o.MaxSlots), int64(o.MapSlots + o.ReduceSlots)},
 	} {
 		if n.value < n.least {

@@ -304,9 +304,7 @@ func (r *run) aheadBytes(limitBytes int64, streamJobs int) int64 {
 // setPace slows trackers, networks and disks down as the options say.
 func (r *run) setPace() {
 	o := &r.o
-	if o.ShuffleBytesPerSecond > 0 || o.DiskBytesPerSecond > 0 {
-		r.env.Pace = task.NewPace(o.Trackers, o.ShuffleBytesPerSecond, o.DiskBytesPerSecond)
-	}
+	r.env.Pace = task.NewPace(o.Trackers, o.ShuffleBytesPerSecond, o.DiskBytesPerSecond, o.Copies)
 	if len(o.Slow) == 0 && o.RemotePenalty == slots.One {
 		return
 	}

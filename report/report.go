@@ -95,6 +95,8 @@ type Config struct {
 
 	ShuffleBytesPerSecond int64 `json:"shuffle_bytes_per_s,omitempty"`
 	DiskBytesPerSecond    int64 `json:"disk_bytes_per_s,omitempty"`
+	ParallelCopies        int   `json:"parallel_copies,omitempty"`
+	CopyBytesPerSecond    int64 `json:"copy_bytes_per_s,omitempty"`
 
 	HeartbeatS float64 `json:"heartbeat_s,omitempty"` // of simulated runs; 0: at once
 	Cost       string  `json:"cost,omitempty"`

@@ -21,6 +21,7 @@ const (
 	mostSlots    = 2048
 	mostTrackers = 1024
 	mostReducers = 100_000
+	mostCopies   = 10_000
 
 	mostReducersPerSlot = 100 * slots.One
 	mostFactor          = 1_000_000
@@ -116,6 +117,8 @@ func profileFlag(several string) flagSpec {
 func bandwidthFlags() []flagSpec {
 	return []flagSpec{
 		value("shuffle-bw", "limit the copying of the reduces of each tracker to `SIZE` a second", "no limit"),
+		value("parallel-copies", "a reduce copies `N` map outputs at a time, where copying takes time (--shuffle-bw, --copy-bw)", "1"),
+		value("copy-bw", "limit each copy to `SIZE` a second", "no limit"),
 		value("disk-bw", "limit reading inputs, and writing and reading spills, on each tracker to `SIZE` a second", "no limit"),
 	}
 }
@@ -123,6 +126,7 @@ func bandwidthFlags() []flagSpec {
 // bandwidths reads bandwidthFlags.
 func (r *reader) bandwidths(o *mrlocal.Options) {
 	o.ShuffleBytesPerSecond, o.DiskBytesPerSecond = r.Rate("shuffle-bw"), r.Rate("disk-bw")
+	o.Copies.Parallel, o.Copies.BytesPerSecond = r.Count("parallel-copies", 1, mostCopies), r.Rate("copy-bw")
 }
 
 // defaultPolicy is the policy without --sched, the same as in package mrlocal.

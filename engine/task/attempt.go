@@ -121,6 +121,7 @@ type SlotAttempt struct {
 	workingAt  time.Time     // when it began to work
 	pausedFor  time.Duration // how long it has waited on purpose since workingAt
 	dragged    time.Duration // of pausedFor, because of Stretch
+	copiers    []time.Time   // when each copier is free; nil: no copy has been throttled
 }
 
 // OverheadBytes is the part of an attempt's floor that is for input and output

@@ -14,11 +14,25 @@ import (
 // as lack of progress.
 type Pace struct {
 	shuffle, disk []*bandwidth // by tracker; nil: unbounded
+	copies        Copies
 }
 
-// NewPace makes the pace of trackers with these bandwidths each; 0: unbounded.
-func NewPace(trackers int, shuffleBytesPerSecond, diskBytesPerSecond int64) *Pace {
-	p := &Pace{}
+// Copies bound what a reduce copies at a time, where copying takes time: Hadoop's copiers
+// (mapred.reduce.parallel.copies), under cost l2 of the simulator cluster: {shuffle: ...}.
+// The zero value is one copy after the other, each as fast as the tracker's network.
+type Copies struct {
+	Parallel       int   // copies of a reduce at a time; 0: 1
+	BytesPerSecond int64 // of one copy; 0: what the network gives
+}
+
+// NewPace makes the pace of trackers with these bandwidths each; 0: unbounded. It returns
+// nil if nothing is bounded.
+func NewPace(trackers int, shuffleBytesPerSecond, diskBytesPerSecond int64, copies Copies) *Pace {
+	if shuffleBytesPerSecond == 0 && diskBytesPerSecond == 0 && copies.BytesPerSecond == 0 {
+		return nil
+	}
+	p := &Pace{copies: copies}
+	p.copies.Parallel = max(1, copies.Parallel)
 	for range trackers {
 		if shuffleBytesPerSecond > 0 {
 			p.shuffle = append(p.shuffle, &bandwidth{bytesPerSecond: shuffleBytesPerSecond})
@@ -112,14 +126,67 @@ func (a *SlotAttempt) through(lines []*bandwidth, bytes int64) {
 // readFromDisk waits as long as the tracker's disk takes to read bytes.
 func (a *SlotAttempt) readFromDisk(bytes int64) { a.through(a.Env.Pace.disk, bytes) }
 
-// copied waits as long as the copy of bytes of a map output takes. It fails when
+// copied waits until a copier of the attempt is free, and has it copy bytes of a map
+// output: as long as the tracker's network and the rate of a copy take. The copier that is
+// free first takes it, so that copies of one rate end in their order. copied fails when
 // the attempt is killed.
 func (a *SlotAttempt) copied(bytes int64) error {
-	if a.Env.Pace != nil {
-		a.through(a.Env.Pace.shuffle, bytes)
-		if a.ctx.Err() != nil {
-			return context.Cause(a.ctx)
+	p := a.Env.Pace
+	if p == nil || p.shuffle == nil && p.copies.BytesPerSecond == 0 {
+		return nil
+	}
+	if a.copiers == nil {
+		a.copiers = make([]time.Time, p.copies.Parallel)
+	}
+	first := 0
+	for i, free := range a.copiers {
+		if free.Before(a.copiers[first]) {
+			first = i
 		}
+	}
+	if err := a.until(a.copiers[first]); err != nil {
+		return err
+	}
+	// A wait that was too short to sleep is owed still.
+	begun := a.copiers[first]
+	if now := time.Now(); begun.Before(now) {
+		begun = now
+	}
+	ends := begun
+	if p.copies.BytesPerSecond > 0 {
+		one := bandwidth{bytesPerSecond: p.copies.BytesPerSecond}
+		ends = begun.Add(one.takes(bytes))
+	}
+	if p.shuffle != nil && bytes > 0 {
+		if through := p.shuffle[a.Tracker].book(bytes); through.After(ends) {
+			ends = through
+		}
+	}
+	a.copiers[first] = ends
+	if p.copies.Parallel > 1 {
+		return nil
+	}
+	return a.until(ends) // a single copier hands over what it has copied
+}
+
+// lastCopies waits until all copiers of the attempt are free.
+func (a *SlotAttempt) lastCopies() (err error) {
+	for _, ends := range a.copiers {
+		if err == nil {
+			err = a.until(ends)
+		}
+	}
+	a.copiers = nil
+	return err
+}
+
+// until waits for a time. It fails when the attempt is killed.
+func (a *SlotAttempt) until(t time.Time) error {
+	if d := time.Until(t); d >= leastPause {
+		a.pause(d)
+	}
+	if a.ctx.Err() != nil {
+		return context.Cause(a.ctx)
 	}
 	return nil
 }

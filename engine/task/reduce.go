@@ -78,6 +78,10 @@ func (a *SlotAttempt) copyPhase(fetch *shuffle.Fetch) error {
 		told.add(a, mapTask, keyBytes+valueBytes)
 		return a.copied(keyBytes + valueBytes)
 	})
+	if begun := time.Now(); err == nil {
+		err = a.lastCopies()
+		a.CopyTime += time.Since(begun)
+	}
 	told.tell(a)
 	a.PPM.Store(third)
 	return err
