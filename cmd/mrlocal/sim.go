@@ -14,6 +14,7 @@ import (
 	"mrlocal/cmd/mrlocal/internal/page"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/show"
+	"mrlocal/cmd/mrlocal/internal/virtual"
 	"mrlocal/errs"
 	"mrlocal/report"
 	"mrlocal/sim"
@@ -31,7 +32,7 @@ Exit codes: 0 done; 1 the runs of --compare differ; 2 wrong usage or input, noth
 // engine, and with the cost model.
 func simCommand() command {
 	return command{name: "sim", usage: "run a workload file in virtual time", args: "WORKLOAD", long: simHelp, run: runSim,
-		flags: workloadFlags(append(slices.Concat(simFlags(), simBufferFlags(), page.Flags()),
+		flags: workloadFlags(append(slices.Concat(virtual.Flags(), virtual.BufferFlags(), page.Flags()),
 			toggle("compare", "", "with two policies: tell how their decisions differ, and why, as mrlocal compare does; exit code 1 if they differ"),
 			value("events", "write every fact and decision to `FILE`, one JSON object a line; with several policies, to FILE.POLICY", ""),
 			value("report", "write the report to `FILE` as JSON; with several policies, as an array", "a table on standard output")), ""),
@@ -45,24 +46,6 @@ func workloadFlags(own []flagSpec, ganttWhere string) []flagSpec {
 	return append(append(flags, own...), ganttFlags(ganttWhere)...)
 }
 
-// simFlags returns the flags of virtual time only.
-func simFlags() []flagSpec {
-	return []flagSpec{
-		value("heartbeat", "`TIME` between the heartbeats of a tracker; 0: the policy is asked whenever something has happened", "0"),
-		value("cost", "what takes time, `l0|l1|l2`. l0: the times of the tasks; l1: also copying over the network; l2: also sharing the CPU, disk and network of a tracker", "l0"),
-		value("seed", "seed `N` of drawn times and of the placement", "1"),
-	}
-}
-
-// simBufferFlags returns the flags of simulated kvbuffers.
-func simBufferFlags() []flagSpec {
-	return []flagSpec{
-		value("sort-buffer", "`SIZE` of the kvbuffer of a map at its start, under --cost l2", "the file's kvbuffer, else maps write their output once"),
-		value("task-memory", "`SIZE` of a map's memory, which bounds the growth of its kvbuffer", "the file's"),
-		value("buffer-growth", "let kvbuffers grow (Dynamic Split): `on|off`", "the file's"),
-	}
-}
-
 // simulation says how files are simulated.
 type simulation struct {
 	scheduling
@@ -74,18 +57,7 @@ type simulation struct {
 func (r *reader) simulation() simulation {
 	return simulation{
 		scheduling: r.scheduling(mostNodes, mostNodeSlots, 1),
-		base:       sim.Options{Heartbeat: r.Time("heartbeat", true), Cost: r.Choice("cost", "l0", "l1", "l2")},
-	}
-}
-
-// buffers reads simBufferFlags.
-func (r *reader) buffers(o *sim.Options) {
-	o.SortBufferBytes, o.TaskMemoryBytes = r.Size("sort-buffer", leastBuffer), r.Size("task-memory", leastBuffer)
-	if r.Line.Has("buffer-growth") {
-		o.BufferGrowth = r.Choice("buffer-growth", "on", "off")
-	}
-	if o.Cost != "l2" && (o.SortBufferBytes > 0 || o.TaskMemoryBytes > 0 || o.BufferGrowth != "") {
-		r.Keep(errs.Optionf("--sort-buffer, --task-memory, --buffer-growth", "need --cost l2, under which kvbuffers take time"))
+		base:       virtual.Read(&r.Reader),
 	}
 }
 
@@ -112,7 +84,7 @@ func runSim(ctx context.Context, e env, line argv.Line) (int, error) {
 	compare := line.Has("compare")
 	s, names, picture := r.simulation(), r.policies(), r.picture(compare)
 	eventsPath, reportPath := r.Path("events"), r.Path("report")
-	r.buffers(&s.base)
+	virtual.ReadBuffers(&r.Reader, &s.base, leastBuffer)
 	if compare {
 		r.checkCompare(names, picture)
 	}

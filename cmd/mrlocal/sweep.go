@@ -7,6 +7,7 @@ import (
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/measure"
 	"mrlocal/cmd/mrlocal/internal/process"
+	"mrlocal/cmd/mrlocal/internal/virtual"
 	"mrlocal/errs"
 	"mrlocal/internal/paths"
 	"mrlocal/report"
@@ -37,7 +38,7 @@ func sweepFlags() []flagSpec {
 	}
 	var flags []flagSpec
 	// Both kinds of flags are known, so that a flag of the other kind gets a message of its own.
-	for _, f := range workloadFlags(append(append(simFlags(), bandwidthFlags()...), engineFlags()...), "") {
+	for _, f := range workloadFlags(append(append(virtual.Flags(), bandwidthFlags()...), engineFlags()...), "") {
 		if s, ok := swept[f.Name]; ok {
 			f = s
 		}

@@ -1,0 +1,47 @@
+// Package virtual holds the flags of virtual time: how a workload file is simulated, beyond
+// what real runs have too.
+//
+// Flags lists them, and Read turns them into options of package sim. The package keeps
+// nothing. Neighbours: the commands sim and sweep take the flags; argv reads them.
+package virtual
+
+import (
+	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/errs"
+	"mrlocal/sim"
+)
+
+// Flags returns the flags of all commands that simulate.
+func Flags() []argv.Spec {
+	return []argv.Spec{
+		argv.ValueSpec("heartbeat", "`TIME` between the heartbeats of a tracker; 0: the policy is asked whenever something has happened", "0"),
+		argv.ValueSpec("cost", "what takes time, `l0|l1|l2`. l0: the times of the tasks; l1: also copying over the network; l2: also sharing the CPU, disk and network of a tracker", "l0"),
+		argv.ValueSpec("seed", "seed `N` of drawn times and of the placement", "1"),
+	}
+}
+
+// BufferFlags returns the flags of simulated kvbuffers. A command that makes real runs too
+// has flags of its own for these.
+func BufferFlags() []argv.Spec {
+	return []argv.Spec{
+		argv.ValueSpec("sort-buffer", "`SIZE` of the kvbuffer of a map at its start, under --cost l2", "the file's kvbuffer, else maps write their output once"),
+		argv.ValueSpec("task-memory", "`SIZE` of a map's memory, which bounds the growth of its kvbuffer", "the file's"),
+		argv.ValueSpec("buffer-growth", "let kvbuffers grow (Dynamic Split): `on|off`", "the file's"),
+	}
+}
+
+// Read reads Flags.
+func Read(r *argv.Reader) sim.Options {
+	return sim.Options{Heartbeat: r.Time("heartbeat", true), Cost: r.Choice("cost", "l0", "l1", "l2")}
+}
+
+// ReadBuffers reads BufferFlags, whose sizes have at least so many bytes.
+func ReadBuffers(r *argv.Reader, o *sim.Options, leastBytes int64) {
+	o.SortBufferBytes, o.TaskMemoryBytes = r.Size("sort-buffer", leastBytes), r.Size("task-memory", leastBytes)
+	if r.Line.Has("buffer-growth") {
+		o.BufferGrowth = r.Choice("buffer-growth", "on", "off")
+	}
+	if o.Cost != "l2" && (o.SortBufferBytes > 0 || o.TaskMemoryBytes > 0 || o.BufferGrowth != "") {
+		r.Keep(errs.Optionf("--sort-buffer, --task-memory, --buffer-growth", "need --cost l2, under which kvbuffers take time"))
+	}
+}
