@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"iter"
 	"math"
 	"time"
 
 	"mrlocal/engine/task"
 	"mrlocal/errs"
+	"mrlocal/input"
 	"mrlocal/internal/machine"
 	"mrlocal/jobs"
 	"mrlocal/output/compress"
@@ -25,13 +25,9 @@ import (
 // tasks. Inputs is required, except of a job without input.
 type JobOptions struct {
 	Inputs []string // files, directories, globs, "-", in the order given
-	// Found, if not nil, replaces Inputs: it yields the paths of files in order, on a
-	// goroutine of the run, while maps already read the first ones. It is for map-only
-	// jobs whose result goes to Stdout. Missing is called, on any goroutine, for each path
-	// that cannot be read; such files are left out. A file that changes or
-	// vanishes while it is read ends there.
-	Found   iter.Seq[string]
-	Missing func(path string, cause error)
+	// Found, if not nil, replaces Inputs: maps read the first files while others are still
+	// to be found. It is for map-only jobs whose result goes to Stdout.
+	Found *input.Search
 
 	All      bool      // take hidden files inside directories too
 	NoDecode bool      // take the bytes of compressed inputs as they are
@@ -193,8 +189,8 @@ func (o *JobOptions) validate(job *jobs.Job) error {
 	switch {
 	case job.NoInput && len(o.Inputs) > 0:
 		return errs.Optionf("Options.Inputs", "the job reads no input")
-	case o.Found != nil && (len(o.Inputs) > 0 || job.NoInput || job.NewReducer != nil || job.SkipBinary || o.OutputDir != "" || o.OutputFile != "" || o.Missing == nil):
-		return errs.Optionf("Options.Found", "needs Missing, a map-only job that skips nothing, and Stdout; Inputs must be empty")
+	case o.Found != nil && (len(o.Inputs) > 0 || job.NoInput || job.NewReducer != nil || job.SkipBinary || o.OutputDir != "" || o.OutputFile != "" || o.Found.Missing == nil):
+		return errs.Optionf("Options.Found", "needs its Missing, a map-only job that skips nothing, and Stdout; Inputs must be empty")
 	case !job.NoInput && len(o.Inputs) == 0 && o.Found == nil:
 		return errs.Optionf("Options.Inputs", "name files, directories, globs, or - for standard input")
 	case o.OutputDir != "" && o.OutputFile != "":

@@ -76,7 +76,7 @@ func (j *runningJob) planMaps(streams bool) error {
 	case streams:
 		j.feeder = source.NewFeeder(r.ctx, j.plan, r.budget, r.pieces, j.skippedBinary)
 		if b := j.chain.job; b.Found != nil {
-			j.feeder.Found = input.Found(b.Found, j.chain.planOptions(), b.Missing)
+			j.feeder.Found = input.Found(b.Found, j.chain.planOptions())
 		}
 		if sampled && !r.single() && !j.plan.Files[j.plan.Streams[0]].Rereadable {
 			// To hold the first piece and wait could keep memory from jobs that

@@ -11,24 +11,38 @@ import (
 	"mrlocal/errs"
 )
 
-// Found yields plans of files that are found one by one, in order, so that reading
-// may begin while the caller still searches for others. Each path is a regular file,
-// a FIFO, a device or "-". The attributes of a file are taken when it is found.
-//
-// missing is called for each path that cannot be read, which is left out. Of a file that
-// changes or vanishes afterwards, a reader calls missing too, on its goroutine. The first
-// plans are small, so that all slots have work soon. An error ends the sequence.
-func Found(paths iter.Seq[string], o Options, missing func(path string, cause error)) iter.Seq2[*Plan, error] {
+// Search is where files come from that are found one by one.
+type Search struct {
+	// Paths yields regular files, FIFOs, devices or "-", in order, on a goroutine of the run.
+	Paths iter.Seq[string]
+	// Missing is called, on any goroutine, for each path that cannot be read. Such a file is
+	// left out. Where it changes or vanishes while it is read, it ends there.
+	Missing func(path string, cause error)
+	// Except is a file that is left out: the one that the result goes to. Missing gets
+	// ErrOutput for it. It may be nil.
+	Except fs.FileInfo
+}
+
+// ErrOutput is the error of a file that the output goes to. GNU grep words it so.
+var ErrOutput = errors.New("input file is also the output")
+
+// Found yields plans of the files of a search, in order, so that reading may begin while the
+// caller still searches for others. The attributes of a file are taken when it is found. The
+// first plans are small, so that all slots have work soon. An error ends the sequence.
+func Found(s *Search, o Options) iter.Seq2[*Plan, error] {
 	return func(yield func(*Plan, error) bool) {
-		b := &batch{o: o.withDefaults(), most: leastBatchFiles, missing: missing}
+		b := &batch{o: o.withDefaults(), most: leastBatchFiles, search: s}
 		b.w = walker{o: b.o, euid: int32(os.Geteuid())}
+		if s.Except != nil {
+			b.except = identityOf(s.Except)
+		}
 		// The directory of the last file stays open, because the next file mostly lies in it.
 		// It is one descriptor, whatever the number of directories.
 		defer b.dir.close()
 		b.begin()
-		for path := range paths {
+		for path := range s.Paths {
 			if err := b.add(path); err != nil {
-				missing(path, err)
+				s.Missing(path, err)
 				continue
 			}
 			if !b.full() {
@@ -56,19 +70,25 @@ type batch struct {
 	first int // number of files in the plans before
 	most  int // files in this plan
 	bytes int64
+	total int64 // bytes of the plans before
 
-	missing func(path string, cause error)
+	search *Search
+	except identity // of search.Except
 }
 
+// Each plan is the work of one map. Large plans cost less. Small ones come first, so that all
+// slots begin soon, and a plan is at most a part of what came before, so that they end together.
 const (
 	leastBatchFiles = 8
-	mostBatchFiles  = 512     // doubled from plan to plan up to here
-	batchBytes      = 4 << 20 // work of a few milliseconds
+	mostBatchFiles  = 1024    // doubled from plan to plan up to here
+	leastBatchBytes = 4 << 20 // work of a few milliseconds
+	mostBatchBytes  = 16 << 20
+	batchShare      = 16
 )
 
 // begin begins the next plan.
 func (b *batch) begin() {
-	b.plan = &Plan{o: b.o, first: int32(b.first), missing: b.missing}
+	b.plan = &Plan{o: b.o, first: int32(b.first), missing: b.search.Missing}
 	b.w.plan = b.plan
 	b.bytes = 0
 }
@@ -89,6 +109,9 @@ func (b *batch) add(path string) error {
 		// It has no size, and may be read only once.
 		st.mode = fs.ModeNamedPipe
 	}
+	if b.excepted(path, st) {
+		return ErrOutput
+	}
 	if err := b.w.take(path, st, true); err != nil {
 		return errs.Cause(err)
 	}
@@ -107,7 +130,7 @@ func (b *batch) add(path string) error {
 }
 
 // Missed reports whether the plan is one of Found and err says that a file cannot be read, or
-// is not the planned one any more. missing was told then, and the reader goes on with the next
+// is not the planned one any more. missing was called then, and the reader goes on with the next
 // file. Other errors, such as one about memory or about compressed data, end the run.
 func (p *Plan) Missed(file int32, err error) bool {
 	if p.missing == nil {
@@ -123,19 +146,31 @@ func (p *Plan) Missed(file int32, err error) bool {
 	default:
 		return false
 	}
-	if _, again := p.told.LoadOrStore(file, true); !again {
+	if _, again := p.reported.LoadOrStore(file, true); !again {
 		p.missing(p.Files[file].Path, cause)
 	}
 	return true
 }
 
+// excepted reports whether a file is the one to leave out.
+func (b *batch) excepted(path string, st stat) bool {
+	if b.search.Except == nil || b.except.ino != 0 {
+		return b.except.same(st.id)
+	}
+	info, err := os.Stat(path) // a system without inode numbers
+	return err == nil && os.SameFile(info, b.search.Except)
+}
+
 // full reports whether the plan has enough work.
-func (b *batch) full() bool { return len(b.plan.Files) >= b.most || b.bytes >= batchBytes }
+func (b *batch) full() bool {
+	return len(b.plan.Files) >= b.most || b.bytes >= min(max(leastBatchBytes, b.total/batchShare), mostBatchBytes)
+}
 
 // end divides the files of the plan into splits.
 func (b *batch) end() (*Plan, error) {
 	p := b.plan
 	b.first += len(p.Files)
+	b.total += b.bytes
 	if b.first > math.MaxInt32 {
 		return nil, errs.Inputf("", "%d input files are too many", b.first)
 	}

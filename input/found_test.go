@@ -21,13 +21,13 @@ func TestFoundFilesComeInSmallPlansFirstAndInOrder(t *testing.T) {
 	tree(t, names...)
 	asked := 0
 	var missing []string
-	found := input.Found(func(yield func(string) bool) {
+	found := input.Found(&input.Search{Paths: func(yield func(string) bool) {
 		for _, n := range slices.Concat(names[:50], []string{"d/none", "d"}, names[50:]) {
 			if asked++; !yield(n) {
 				return
 			}
 		}
-	}, input.Options{}, func(path string, _ error) { missing = append(missing, path) })
+	}, Missing: func(path string, _ error) { missing = append(missing, path) }}, input.Options{})
 	var got []string
 	plans := 0
 	for p, err := range found {
@@ -63,12 +63,13 @@ func TestAFoundFileThatVanishesOrChangesIsMissing(t *testing.T) {
 	}
 	missing := map[string]error{}
 	var got []string
-	for p, err := range input.Found(slices.Values(names), input.Options{BlockBytes: 100_000}, func(path string, cause error) {
+	search := &input.Search{Paths: slices.Values(names), Missing: func(path string, cause error) {
 		if missing[path] != nil {
 			t.Errorf("%s is missing twice", path)
 		}
 		missing[path] = cause
-	}) {
+	}}
+	for p, err := range input.Found(search, input.Options{BlockBytes: 100_000}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,5 +93,34 @@ func TestAFoundFileThatVanishesOrChangesIsMissing(t *testing.T) {
 	}
 	if want := []string{"d/0", "d/3", "d/5"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestTheOutputIsNoFoundFileUnderAnyName(t *testing.T) {
+	tree(t, "d/a", "d/b", "d/c")
+	if err := os.Link("d/b", "d/link"); err != nil {
+		t.Skip(err)
+	}
+	output, err := os.Stat("d/b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var refused, got []string
+	search := &input.Search{Paths: slices.Values([]string{"d/a", "d/b", "d/c", "d/link"}), Except: output, Missing: func(path string, cause error) {
+		if cause != input.ErrOutput {
+			t.Error(path, cause)
+		}
+		refused = append(refused, path)
+	}}
+	for p, err := range input.Found(search, input.Options{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range p.Files {
+			got = append(got, f.Path)
+		}
+	}
+	if !slices.Equal(refused, []string{"d/b", "d/link"}) || !slices.Equal(got, []string{"d/a", "d/c"}) {
+		t.Errorf("refused %q, found %q", refused, got)
 	}
 }

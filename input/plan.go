@@ -218,10 +218,11 @@ type Plan struct {
 	first int32 // number of files in the plans before it, which blocks count too
 
 	missing func(path string, cause error) // of Found; nil: a file that cannot be read is an error
-	told    sync.Map                       // files that missing was told of since; two readers may have the same
-	block   int64
-	dirs    []walked
-	binary  []atomic.Uint32 // the verdict on each file; nil unless SkipBinary
+	// reported has the files that missing was called for. Two readers may have the same one.
+	reported sync.Map
+	block    int64
+	dirs     []walked
+	binary   []atomic.Uint32 // the verdict on each file; nil unless SkipBinary
 }
 
 // NewPlan finds the files behind paths, checks them, and divides them into

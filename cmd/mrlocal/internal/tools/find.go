@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"mrlocal/errs"
+	"mrlocal/input"
 )
 
 // The files that mrlocal grep searches. Paths that the user names are taken as they
@@ -35,8 +36,7 @@ type findOptions struct {
 	ExcludeDir []string // GNU: globs of names of directories that are left out
 
 	Sort   string      // "modified", "accessed" or "created", oldest first; else by path
-	Output fs.FileInfo // standard output, which is not searched; may be nil
-	Lists  bool        // names of files go there: if it was empty, it cannot match, and is no mistake
+	Output fs.FileInfo // where the output goes, which standard input must not be; may be nil
 	Stdin  fs.FileInfo // may be nil
 	// Missing is called with each path that cannot be read; it must be set. The walk goes on.
 	Missing func(path string, cause error)
@@ -51,10 +51,6 @@ func findFiles(roots []string, o findOptions) (iter.Seq[string], error) {
 	w := &walker{findOptions: o}
 	if err := w.compile(); err != nil {
 		return nil, err
-	}
-	// Only a regular file grows by its own search; a terminal or pipe may be input and output.
-	if w.Output != nil && !w.Output.Mode().IsRegular() {
-		w.Output = nil
 	}
 	return func(yield func(string) bool) {
 		w := *w
@@ -183,7 +179,7 @@ func (w *walker) root(name string) bool {
 	// This path means standard input, which has no name to look at.
 	if name == "-" {
 		if w.Output != nil && w.Stdin != nil && os.SameFile(w.Stdin, w.Output) {
-			w.Missing("(standard input)", errOutput)
+			w.Missing("(standard input)", input.ErrOutput)
 			return true
 		}
 		return w.yield(name)
@@ -201,7 +197,7 @@ func (w *walker) root(name string) bool {
 			return w.directory(name, "", w.parents(name))
 		}
 	case w.admits(name, path.Base(filepath.ToSlash(name))):
-		return w.file(name)
+		return w.yield(name)
 	}
 	return true
 }
@@ -214,22 +210,6 @@ func (w *walker) admits(name, base string) bool {
 	// Without --include every file is admitted.
 	return len(w.Include) == 0 || anyGlob(w.Include, base, name)
 }
-
-// file yields a file, unless the output goes there.
-func (w *walker) file(name string) bool {
-	if w.Output != nil {
-		if info, err := os.Stat(name); err == nil && os.SameFile(info, w.Output) {
-			if !w.Lists || w.Output.Size() > 0 {
-				w.Missing(name, errOutput)
-			}
-			return true
-		}
-	}
-	return w.yield(name)
-}
-
-// errOutput is the message of GNU grep for a file that is the output too.
-var errOutput = errors.New("input file is also the output")
 
 // directory yields what lies below a directory. within is its path below the root,
 // with slashes; ignored has the ignore rules of the directories above.
@@ -267,7 +247,7 @@ func (w *walker) directory(name, within string, ignored *ignores) bool {
 		if isDir {
 			more = w.directory(full, inner, ignored)
 		} else {
-			more = w.file(full)
+			more = w.yield(full)
 		}
 		if !more {
 			return false

@@ -17,6 +17,7 @@ import (
 
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/errs"
+	"mrlocal/input"
 	"mrlocal/jobs/grep"
 )
 
@@ -128,6 +129,10 @@ func runGrep(ctx context.Context, c *Call) (int, error) {
 	var failed atomic.Bool
 	f := c.choice(o)
 	f.Missing = func(path string, cause error) {
+		// A list of names skips the empty file that it is written to without a word.
+		if cause == input.ErrOutput && o.ListFiles && !o.ListOthers && f.Output.Size() == 0 {
+			return
+		}
 		failed.Store(true)
 		// The message names the path already.
 		var pe *fs.PathError
@@ -144,9 +149,7 @@ func runGrep(ctx context.Context, c *Call) (int, error) {
 	// GNU grep prints names when more than one file may be searched: with two PATHs, or a
 	// directory. What the walk finds does not count.
 	o.Single = len(roots) == 1 && !isDirectory(roots[0])
-	// A list of names skips the empty file that it is written to without a word. A single file
-	// that is the output too is searched if nothing is written before the end.
-	f.Lists = o.ListFiles && !o.ListOthers
+	// A single file that is the output too is searched if nothing is written before the end.
 	if o.Single && (o.Count || o.ListFiles || o.ListOthers || o.MaxCount != nil && *o.MaxCount <= 1) {
 		f.Output = nil
 	}
@@ -163,7 +166,7 @@ func runGrep(ctx context.Context, c *Call) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	c.Options.Found, c.Options.Missing = files, f.Missing
+	c.Options.Found = &input.Search{Paths: files, Missing: f.Missing, Except: f.Output}
 	// GNU grep searches the bytes as they are. So --decode is none by default, unlike in
 	// mrlocal run.
 	c.Options.NoDecode = c.Choice("decode", "none", "auto") == "none"
@@ -303,9 +306,11 @@ func (c *Call) choice(o grep.Options) findOptions {
 		Sort: c.Choice("sort", "path", "modified", "accessed", "created", "none"),
 	}
 	// As in GNU grep, the file that gets the output is not searched: it would grow while it is
-	// read. With -q nothing is written.
+	// read. With -q nothing is written. A terminal or a pipe may be input and output.
 	if file, ok := c.Stdout.(*os.File); ok && !o.Quiet {
-		f.Output, _ = file.Stat() // an output without attributes is no input
+		if info, err := file.Stat(); err == nil && info.Mode().IsRegular() {
+			f.Output = info
+		}
 	}
 	if file, ok := c.Stdin.(*os.File); ok {
 		f.Stdin, _ = file.Stat()
