@@ -117,8 +117,10 @@ type Options struct {
 
 	Events io.Writer           // every fact and decision as JSON lines; nil: none
 	Watch  func(*trace.Stream) // called once before work starts, so that the caller attaches readers
-	Note   func(string)        // one-line notes and warnings; nil: dropped
-	Stderr io.Writer           // stacks of failed user code; nil: dropped
+	// Note gets one-line notes and warnings; Warn, on any goroutine, what is odd about an input
+	// that was read to its end. nil: dropped.
+	Note, Warn func(string)
+	Stderr     io.Writer // stacks of failed user code; nil: dropped
 }
 
 const (

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"mrlocal/errs"
 	"mrlocal/input/codec"
 )
 
@@ -229,7 +230,7 @@ func (c *cut) look(data []byte) error {
 	case c.plan.o.SkipBinary && c.plan.judge(c.index, data, found):
 		return errBinary
 	case found.Refused() && !c.plan.o.SkipBinary:
-		return fmt.Errorf("%s: %w", shown(c.file.Path), found.Refusal())
+		return errs.Inputf(shown(c.file.Path), "%w", found.Refusal())
 	}
 	return nil
 }

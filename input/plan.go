@@ -110,6 +110,10 @@ type Options struct {
 	// a stream is not marked as the last one.
 	Prompt bool
 
+	// Warn is told, in one line and on any goroutine, what is odd about an input that is read
+	// to its end all the same; it may be nil.
+	Warn func(string)
+
 	// CreateTemp makes a temporary file for a long record of unknown length, as
 	// streams and compressed files have them, if it is longer than GatherBytes
 	// (default 8 MiB). nil: such a record is gathered in memory, whatever its

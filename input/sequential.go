@@ -57,6 +57,11 @@ func (p *Plan) newSequential(file int32, h *handle, d *codec.Decoders) (*sequent
 			s.pipe = h.file
 		}
 	}
+	if p.o.Warn != nil {
+		d.Garbage = func(c codec.Codec) {
+			p.o.Warn(fmt.Sprintf("%s: trailing garbage behind the %s data is ignored", s.path(), c))
+		}
+	}
 	var err error
 	if s.r, err = d.Open(from, p.o.NoDecode); err != nil {
 		return nil, errors.Join(s.explain(err), s.Close())

@@ -33,7 +33,7 @@ func batchCommand() command {
 	own := append(engineFlags(), bandwidthFlags()...)
 	own = append(append(own, page.Flags()...), verboseFlag(), quietFlag(), profileFlag("; with several policies, into DIR.POLICY"),
 		value("seed", "seed `N` of the placement and of the times of sleep jobs", "1"),
-		value("events", "write every fact and decision to `FILE`, one JSON object a line; with several policies, to FILE.POLICY", ""),
+		value("events", "write every fact and decision to `FILE`, one JSON object a line; with several policies, to FILE.POLICY; compressed if FILE ends in .gz or .zst", ""),
 		value("report", "write the report to `FILE` as JSON; with several policies, as an array", "a table on standard output"))
 	return command{name: "batch", usage: "run a workload file for real: many jobs in pools", args: "WORKLOAD", long: batchHelp, run: runBatch, flags: workloadFlags(own, "")}
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/errs"
 	"mrlocal/slots/explain"
@@ -51,7 +50,7 @@ func runCompare(ctx context.Context, e env, line argv.Line) (int, error) {
 		// once.
 		defer events.Close()
 		both[i].Name = argv.Quote(path)
-		if both[i].Events, err = process.Seekable(ctx, events); err != nil {
+		if both[i].Events, err = events.Seekable(ctx); err != nil {
 			return 0, errs.Inputf(both[i].Name, "%v", err)
 		}
 	}

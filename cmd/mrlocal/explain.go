@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"io"
 	"math"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
@@ -13,7 +12,7 @@ import (
 	"mrlocal/slots/explain"
 )
 
-const explainHelp = `EVENTS is a file that --events of run, batch or sim wrote, or - for standard input. mrlocal replays its facts and prints each decision with its rule, the numbers behind it and the candidates that it beat. Why was slot 2 lent at 5.3 s? --slot 2 --at 5.3s. --slot, --lent and --job go together; the answer to --task, --lent and --job ends at --at.
+const explainHelp = `EVENTS is a file that --events of run, batch or sim wrote, or - for standard input; it may be compressed. mrlocal replays its facts and prints each decision with its rule, the numbers behind it and the candidates that it beat. Why was slot 2 lent at 5.3 s? --slot 2 --at 5.3s. --slot, --lent and --job go together; the answer to --task, --lent and --job ends at --at.
 
 Exit codes: 0 done; 2 wrong usage, a file that is cut short or was not written by mrlocal, a task or slot that the run does not have.`
 
@@ -67,7 +66,7 @@ func runExplain(ctx context.Context, e env, line argv.Line) (int, error) {
 	defer events.Close()
 	o.Name = argv.Quote(path) // for messages
 	// The file may be large or a pipe that does not end, so reading stops with ctx.
-	var read io.Reader = process.Until(ctx, events)
+	read := process.Until(ctx, events)
 	if asked := o.HasAt || o.Task != "" || o.WhyIdle >= 0 || o.HasSlot || o.Lent || o.Job != ""; asked {
 		var b bytes.Buffer // an answer that ends in an error is not printed
 		if err := explain.Sentences(&b, read, o); err != nil {

@@ -52,7 +52,7 @@ func runFlags(shortOutput string) []flagSpec {
 	flags = append(flags, schedulingFlags("")...)
 	flags = append(append(append(flags, bandwidthFlags()...), engineFlags()...),
 		value("resume", "keep the outputs of maps with a journal in `DIR`: after a kill or a full disk the same command goes on, and no committed map runs again; the job must have reduces, and inputs that are no streams", "nothing is kept"),
-		value("events", "write every fact and decision to `FILE`, one JSON object per line", ""),
+		value("events", "write every fact and decision to `FILE`, one JSON object per line; compressed if FILE ends in .gz or .zst", ""),
 		value("report", "write the report of the run to `FILE` as JSON", ""),
 		profileFlag(""))
 	return append(append(flags, page.Flags()...), ganttFlags(", on standard error")...)

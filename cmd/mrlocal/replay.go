@@ -3,18 +3,17 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
-	"os"
 	"strings"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/errs"
 	"mrlocal/slots/policy/registry"
 	"mrlocal/slots/replay"
 	"mrlocal/trace"
 )
 
-const replayHelp = `EVENTS is a file that --events wrote, or - for standard input. mrlocal feeds its facts to a new Ledger with the same policy, and compares every decision with the recorded one.
+const replayHelp = `EVENTS is a file that --events wrote, or - for standard input; it may be compressed. mrlocal feeds its facts to a new Ledger with the same policy, and compares every decision with the recorded one.
 
 Exit codes: 0 every decision is the same; 1 a decision differs (the first one is printed); 2 the file is cut short, was changed or was not written by mrlocal.`
 
@@ -57,27 +56,20 @@ func runReplay(ctx context.Context, e env, line argv.Line) (int, error) {
 	return exitDone, write(e, fmt.Appendf(nil, "the same %d decisions\n", decisions))
 }
 
-// openEvents opens the event file that the command line names, or standard input.
-// The name is for messages. The caller closes the events.
-func openEvents(e env, line argv.Line) (path string, events io.ReadCloser, err error) {
+// openEvents opens the event file that the command line names, or standard input. What is
+// compressed is decoded. The name is for messages. The caller closes the events.
+func openEvents(e env, line argv.Line) (path string, events *process.EventFile, err error) {
 	if len(line.Words) != 1 {
 		return "", nil, errs.Inputf("", "name one EVENTS file; --events FILE of run, batch and sim writes one")
 	}
 	path = line.Words[0]
-	// Closing the events must not close standard input.
-	if path == "-" {
-		return "standard input", io.NopCloser(e.stdin), nil
-	}
-	f, err := os.Open(path)
-	if err != nil {
+	if events, err = process.OpenEvents(path, e.stdin); err != nil {
 		return "", nil, errs.Inputf(argv.Quote(path), "%v", errs.Cause(err))
 	}
-	// Reading a directory would fail later, with an error that does not say why.
-	if info, err := f.Stat(); err == nil && info.IsDir() {
-		f.Close()
-		return "", nil, errs.Inputf(path, "is a directory; name a file that --events wrote")
+	if path == "-" {
+		path = "standard input"
 	}
-	return path, f, nil
+	return path, events, nil
 }
 
 // notEvents returns the error for a file that is not a whole event file.

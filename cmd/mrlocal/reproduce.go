@@ -13,10 +13,9 @@ import (
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/errs"
-	"mrlocal/workload"
 )
 
-const reproduceHelp = `Runs the experiments of the papers in the simulator, all or those of the given names, and compares the results with the figures that the papers print. The binary contains the workloads: --list lists the experiments, --file prints the workload file of NAME for mrlocal sim. FILE is a workload file of your own with experiments (docs/workloads.md), such as ./mine.yaml; then NAMEs are of its experiments.
+const reproduceHelp = `Runs the experiments of the papers in the simulator, all or those of the given names, and compares the results with the figures that the papers print. The binary contains the workloads: --list lists the experiments, --file prints the workload file of NAME for mrlocal sim. FILE is a workload file of your own with experiments (docs/workloads.md), such as ./mine.yaml, or - for standard input; then NAMEs are of its experiments.
 
 --write writes docs/reproduction.md, its charts and its figures, below the current directory. --format prints all figures at the end, as CSV, JSON or tables of Markdown, instead of each experiment when it is done. A verdict is exact, inside, outside or words; docs/reproduction.md explains them.`
 
@@ -37,7 +36,7 @@ func reproduceCommand() command {
 
 // runReproduce reads the flags, of which at most one applies.
 func runReproduce(ctx context.Context, e env, line argv.Line) (int, error) {
-	all, names, own, err := experiments(line.Words)
+	all, names, own, err := experiments(e, line.Words)
 	if err != nil {
 		return 0, err
 	}
@@ -75,16 +74,16 @@ type reproduceOptions struct {
 
 // experiments returns the experiments of the files among words or, without a file, those
 // of the papers. The other words are names. A word with a slash or the suffix of YAML is a
-// file. own reports whether there is one.
-func experiments(words []string) (all []*bench.Experiment, names []string, own bool, err error) {
+// file, and - is standard input. own reports whether there is one.
+func experiments(e env, words []string) (all []*bench.Experiment, names []string, own bool, err error) {
 	for _, word := range words {
 		// No experiment of the papers has such a name, so a word means one thing.
-		if suffix := filepath.Ext(word); suffix != ".yaml" && suffix != ".yml" && !strings.Contains(word, "/") {
+		if suffix := filepath.Ext(word); word != "-" && suffix != ".yaml" && suffix != ".yml" && !strings.Contains(word, "/") {
 			names = append(names, word)
 			continue
 		}
 		own = true
-		f, err := workload.Load(word)
+		f, err := readWorkload(e, word)
 		if err != nil {
 			return nil, nil, own, err
 		}

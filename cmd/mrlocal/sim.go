@@ -34,7 +34,7 @@ func simCommand() command {
 	return command{name: "sim", usage: "run a workload file in virtual time", args: "WORKLOAD", long: simHelp, run: runSim,
 		flags: workloadFlags(append(slices.Concat(virtual.Flags(), virtual.BufferFlags(), page.Flags()),
 			toggle("compare", "", "with two policies: tell how their decisions differ, and why, as mrlocal compare does; exit code 1 if they differ"),
-			value("events", "write every fact and decision to `FILE`, one JSON object a line; with several policies, to FILE.POLICY", ""),
+			value("events", "write every fact and decision to `FILE`, one JSON object a line; with several policies, to FILE.POLICY; compressed if FILE ends in .gz or .zst", ""),
 			value("report", "write the report to `FILE` as JSON; with several policies, as an array", "a table on standard output")), ""),
 	}
 }
@@ -177,11 +177,16 @@ func loadWorkload(e env, line argv.Line) (*workload.File, error) {
 	if line.Words[0] == "" {
 		return nil, errs.Optionf("WORKLOAD", "the name is empty")
 	}
+	return readWorkload(e, line.Words[0])
+}
+
+// readWorkload reads a workload file, or standard input if the name is -.
+func readWorkload(e env, name string) (*workload.File, error) {
 	// The name of standard input appears in the errors of the parser.
-	if line.Words[0] == "-" {
+	if name == "-" {
 		return workload.Read("standard input", e.stdin)
 	}
-	return workload.Load(line.Words[0])
+	return workload.Load(name)
 }
 
 // tell writes the report file, or the table to standard output.

@@ -35,6 +35,9 @@ type Decoders struct {
 	// it is granted, goroutines decode parts of the file; the Decoders call release when
 	// they have ended. It never waits. If Spare is nil, no goroutine is started.
 	Spare func(bytes int64) (release func(), ok bool)
+	// Garbage is told that something else than zeros follows the data of a gzip or bzip2 file
+	// and is ignored, as gzip and bzip2 do it. If Garbage is nil, nobody is told.
+	Garbage func(Codec)
 
 	// One buffer for all files. It may hold bytes behind the end of what a decoder has read.
 	buf     *bufio.Reader
@@ -81,6 +84,15 @@ func (d *Decoders) Buffered() int { return d.buf.Buffered() }
 // is valid until the next call of Open. The caller passes errors of Open and of
 // the reader to Explain.
 func (d *Decoders) Open(r io.Reader, asIs bool) (io.Reader, error) {
+	text, err := d.open(r, asIs)
+	if err == nil && (d.codec == Gzip || d.codec == Bzip2) {
+		text = &whole{text, d}
+	}
+	return text, err
+}
+
+// open returns the decoder.
+func (d *Decoders) open(r io.Reader, asIs bool) (io.Reader, error) {
 	if d.buf == nil {
 		d.buf = bufio.NewReaderSize(nil, readBytes)
 	}
@@ -288,7 +300,7 @@ func (d *Decoders) Close() {
 		d.windows[codec].free()
 	}
 	// The Decoders may be used again, and then make their decoders anew.
-	*d = Decoders{Charge: d.Charge, Spare: d.Spare}
+	*d = Decoders{Charge: d.Charge, Spare: d.Spare, Garbage: d.Garbage}
 }
 
 // Shed ends the goroutines of the open file and gives their memory back. The file is
@@ -300,9 +312,44 @@ func (d *Decoders) Shed() {
 	}
 }
 
+// whole is a decoder that ends behind the data, also where something else follows.
+type whole struct {
+	r io.Reader
+	d *Decoders
+}
+
+// Read reads the rest of the file too, so that its length is known.
+func (w *whole) Read(p []byte) (int, error) {
+	n, err := w.r.Read(p)
+	if err == nil || err == io.EOF || !isGarbage(err) {
+		return n, err
+	}
+	if w.d.Garbage != nil {
+		w.d.Garbage(w.d.codec)
+	}
+	if _, err := io.Copy(io.Discard, w.d.buf); err != nil {
+		return n, err
+	}
+	return n, io.EOF
+}
+
+// isGarbage recognises the errors of decoders that have met no data behind whole data. The
+// first three bytes of a file are known to be right when it is opened.
+func isGarbage(err error) bool {
+	if err == errGarbage {
+		return true
+	}
+	switch wrong, _ := err.(bzip2.StructuralError); wrong {
+	case "bad magic value in continuation file", "non-Huffman entropy encoding", "invalid compression level":
+		return true
+	}
+	return false
+}
+
 // gzipMembers reads the members of a gzip file one after the other (RFC 1952,
 // 2.2). Zeros may follow the last one, as tapes leave them and GNU zcat accepts
-// them. Anything else is an error.
+// them. Behind anything else the data is whole too (errGarbage), unless a member
+// follows the zeros: that is an error, because its text would be lost.
 type gzipMembers struct {
 	src *bufio.Reader
 	zr  *gzip.Reader
@@ -311,6 +358,9 @@ type gzipMembers struct {
 
 // errGarbage says that bytes other than zeros follow the last member.
 var errGarbage = errors.New("what follows is not gzip")
+
+// errBehind says that a member follows zeros.
+var errBehind = errors.New("zeros stand between two members")
 
 // reset begins a member at the start of src. A file that ends here is cut short,
 // because the magic was seen.
@@ -353,7 +403,7 @@ func (g *gzipMembers) member() error {
 	switch {
 	case len(head) == 0 || err != nil && err != io.EOF:
 		return err
-	case head[0] == gzipMagic[0]:
+	case string(head) == gzipMagic[:2]:
 		return g.reset()
 	}
 	for {
@@ -361,8 +411,12 @@ func (g *gzipMembers) member() error {
 		if err != nil {
 			return err
 		}
-		if b != 0 {
-			return errGarbage
+		if b == 0 {
+			continue
 		}
+		if next, err := g.src.Peek(2); err == nil && b == gzipMagic[0] && string(next) == gzipMagic[1:] {
+			return errBehind
+		}
+		return errGarbage
 	}
 }

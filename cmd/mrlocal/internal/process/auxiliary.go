@@ -11,25 +11,32 @@ import (
 
 	"mrlocal/errs"
 	"mrlocal/internal/paths"
+	"mrlocal/output/compress"
 )
 
 // AuxFile is an auxiliary file, or standard output. A nil AuxFile stands for a flag that
 // is not set; Close accepts it.
 type AuxFile struct {
 	flag, path string
+	format     compress.Format
 	f          *os.File
-	stdout     io.Writer // nil: a file is written
+	pack       *compress.Writer // of f; nil: plain text
+	stdout     io.Writer        // nil: a file is written
 }
 
 // stdout is the path that stands for standard output.
 const stdout = "-"
 
 // openAuxFile checks that the file can be written and is neither an input nor an
-// output of the run; it does not create the file. The flag is for messages. openAuxFile
-// returns nil if path is empty.
+// output of the run; it does not create the file. The flag is for messages. A path that ends
+// in .gz or .zst is that of a compressed file. openAuxFile returns nil if path is empty.
 func openAuxFile(flag, path string, inputs, outputs []string) (*AuxFile, error) {
 	if path == "" {
 		return nil, nil
+	}
+	format, err := compress.BySuffix.Of(path)
+	if err != nil {
+		return nil, errs.Optionf("--"+flag, "%s: is not written as %s; end the name in .gz or .zst, or in something else", path, filepath.Ext(path))
 	}
 	// Devices and pipes, such as /dev/null, are neither inputs nor outputs that could be
 	// destroyed.
@@ -62,7 +69,7 @@ func openAuxFile(flag, path string, inputs, outputs []string) (*AuxFile, error) 
 	default:
 		return nil, errs.Optionf("--"+flag, "%s: %v", path, errs.Cause(err))
 	}
-	return &AuxFile{flag: flag, path: path}, nil
+	return &AuxFile{flag: flag, path: path, format: format}, nil
 }
 
 // CheckBelow checks that path can be written once the directories above it are
@@ -122,6 +129,14 @@ func (s *AuxFile) Write(p []byte) (int, error) {
 			return 0, err
 		}
 		s.f = f
+		if s.format != compress.None {
+			if s.pack, err = compress.NewWriter(s.format, f); err != nil {
+				return 0, err
+			}
+		}
+	}
+	if s.pack != nil {
+		return s.pack.Write(p)
 	}
 	return s.f.Write(p)
 }
@@ -131,7 +146,10 @@ func (s *AuxFile) Close() error {
 	if s == nil || s.f == nil {
 		return nil
 	}
-	return s.f.Close()
+	if s.pack == nil {
+		return s.f.Close()
+	}
+	return errors.Join(s.pack.Close(), s.f.Close())
 }
 
 // Work lists what a command reads and writes. Auxiliary files must lie outside.
@@ -177,6 +195,12 @@ func OpenAuxFiles(names []string, eventsPath, reportPath string, w Work) (*AuxFi
 		f, err := w.Open("events", path)
 		if err != nil {
 			return nil, err
+		}
+		// A file of one of several policies is compressed as the name of the user says.
+		if f != nil && len(names) > 1 {
+			if f.format, err = compress.BySuffix.Of(eventsPath); err != nil {
+				return nil, errs.Optionf("--events", "%s: end the name in .gz or .zst, or in something else", eventsPath)
+			}
 		}
 		s.events = append(s.events, f)
 	}

@@ -66,7 +66,7 @@ func NewScreen(stderr io.Writer, mode string, dumb bool, picture *Picture) *Scre
 func (s *Screen) Attach(o *mrlocal.Options) {
 	// All that the engine writes during the run goes through the screen, so nothing tears the
 	// block.
-	o.Stderr, o.Note = stacks{s}, s.Note
+	o.Stderr, o.Note, o.Warn = stacks{s}, s.Note, s.Note
 	o.Watch = func(stream *trace.Stream) {
 		if s.picture != nil {
 			s.picture.Watch(stream)

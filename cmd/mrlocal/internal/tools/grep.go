@@ -187,14 +187,6 @@ func runGrep(ctx context.Context, c *Call) (int, error) {
 	return nothing, nil
 }
 
-// complain writes an error and goes on. The walk and the output do it on goroutines of
-// their own.
-func (c *Call) complain(err error) {
-	c.complaining.Lock()
-	defer c.complaining.Unlock()
-	_, _ = io.WriteString(c.Stderr, argv.ErrorLine("grep", err))
-}
-
 // inLetters names the flags of the tool in an error of the job.
 func inLetters(err error) error {
 	// The package of the job names its own fields, which a user of the tool cannot know.

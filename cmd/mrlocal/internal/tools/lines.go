@@ -74,6 +74,9 @@ func (l *lineSource) open(c *Call) (io.Reader, error) {
 	}
 	// Compressed files are decoded as the engine decodes them, so that -c and -m see the same
 	// lines as a sort.
+	l.decode.Garbage = func(of codec.Codec) {
+		c.complain(fmt.Errorf("%s: trailing garbage behind the %s data is ignored", argv.Quote(l.name), of))
+	}
 	r, err := l.decode.Open(raw, c.Options.NoDecode)
 	if err != nil {
 		l.close()

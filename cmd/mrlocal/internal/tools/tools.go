@@ -62,6 +62,7 @@ type Call struct {
 	Env
 	Options mrlocal.Options // those of the flags of the engine; Run completes them
 
+	name        string      // of the tool, for messages
 	complaining *sync.Mutex // guards Stderr while the engine runs
 }
 
@@ -128,7 +129,7 @@ func (t Tool) main(ctx context.Context, args []string, e Env) (int, error) {
 	case err != nil:
 		return 0, err
 	}
-	c := &Call{Reader: argv.Reader{Line: line}, Env: e, complaining: &sync.Mutex{}}
+	c := &Call{name: t.Name, Reader: argv.Reader{Line: line}, Env: e, complaining: &sync.Mutex{}}
 	// The options of the engine come before Run, so that Run can raise or replace them by its
 	// own flags.
 	if c.Options, err = e.EngineOptions(line); err != nil {
@@ -206,5 +207,14 @@ func (c *Call) RunChain(ctx context.Context, chain jobs.Chain) (*mrlocal.Report,
 	screen.Attach(&o)
 	// A GNU tool is silent about what it did. Notes such as skipped names would break scripts.
 	o.Note = nil
+	o.Warn = func(text string) { c.complain(errors.New(text)) }
 	return process.RunChain(ctx, chain, o)
+}
+
+// complain writes an error and goes on. The walk, the readers and the output do it on goroutines of
+// their own.
+func (c *Call) complain(err error) {
+	c.complaining.Lock()
+	defer c.complaining.Unlock()
+	_, _ = io.WriteString(c.Stderr, argv.ErrorLine(c.name, err))
 }
