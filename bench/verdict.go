@@ -129,7 +129,7 @@ func (l *Line) explain(seeds int) {
 	}
 }
 
-// check reports a figure whose band, or lack of one, breaks the rules: a band is the range
+// check reports a figure whose band, or lack of one, breaks the rules. A band is the range
 // that the paper prints, or at most a quarter of its number on each side. A withdrawn band is
 // left out.
 func check(f *workload.Figure) error {

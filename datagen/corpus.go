@@ -8,8 +8,8 @@ const RareLiteral = "retry_budget_exhausted"
 const rareEvery = 100
 
 // fillCorpus makes lines like those of a tree of sources, configurations, logs and
-// documentation: 40 bytes and 5 words a line on average, many short lines, many
-// equal lines, leading blanks and long common prefixes. A third of the lines
+// documentation. They have 40 bytes and 5 words on average, with many short lines,
+// many equal lines, leading blanks and long common prefixes. A third of the lines
 // contain "the". A GiB has 27 million lines, 127 million words and 2.8 million
 // different words.
 //

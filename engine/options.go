@@ -221,8 +221,8 @@ func (o Options) Check() error {
 
 // ProcessLimits returns values for runtime.GOMAXPROCS and for
 // debug.SetMemoryLimit (bytes). They suit a process that does one run of
-// jobCount jobs and nothing else: every slot and the coordinator can run at
-// once, and the garbage collector works harder near the bound of memory. The
+// jobCount jobs and nothing else. Every slot and the coordinator can run at
+// once. The garbage collector works harder near the bound of memory. The
 // engine itself sets neither.
 func (o Options) ProcessLimits(jobCount int) (procs int, memoryBytes int64) {
 	const (

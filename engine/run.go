@@ -14,10 +14,10 @@
 // it starts, and holds nothing else while it waits for that.
 //
 // The life of a chain: it is checked with all others before anything starts
-// (check.go), opened when its time has come, its jobs are submitted one after
-// the other, and its result is settled (chain.go, arrivals.go). A failure ends
-// one chain; the others go on. The states of chains, jobs and attempts are in
-// state.go.
+// (check.go), and opened when its time has come. Its jobs are submitted one
+// after the other, and its result is settled (chain.go, arrivals.go). A
+// failure ends one chain; the others go on. The states of chains, jobs and
+// attempts are in state.go.
 //
 // With Options.ResumeDir the first job keeps its map outputs for a later run
 // (resume.go, package engine/journal).

@@ -1,7 +1,7 @@
 package engine
 
 // The states of chains, jobs and attempts are ordered: whatever has reached a
-// state never goes back to an earlier one, so that `state >= jobEnded` asks
+// state never goes back to an earlier one. So `state >= jobEnded` asks
 // whether the job has ended, however far it has come since. Only the
 // coordinator reads and changes them.
 

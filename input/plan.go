@@ -39,10 +39,10 @@
 //
 // The bytes of a block lie in one chunk of the caller's Memory. The mapper works
 // on them in place; the kvbuffer copies records, or takes the chunk over and
-// refers to them. membudget.Loan alone says who owns the chunk: the reader lends
-// it with each block, and gets it back at the next call of Next or Close unless
-// the borrower took it over. A record longer than a chunk gets a chunk of its own
-// size. A reader holds no other memory of the caller between two calls.
+// refers to them. membudget.Loan alone says who owns the chunk. The reader lends
+// it with each block. It gets the chunk back at the next call of Next or Close,
+// unless the borrower took it over. A record longer than a chunk gets a chunk of
+// its own size. A reader holds no other memory of the caller between two calls.
 //
 // Neighbours: package jobs defines Block; internal/membudget has chunks and
 // loans; package engine opens the readers; internal/paths asks a Plan whether an

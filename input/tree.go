@@ -184,9 +184,9 @@ func (t *tree) next() (e errand, more int) {
 	return e, last
 }
 
-// do does one errand, and adds those that follow from it: first the batches of a folder with
-// many names, and when all its entries are known, the folders below it. The lock of the tree
-// is held only for that.
+// do does one errand, and adds those that follow from it. These are first the batches of a
+// folder with many names and, when all its entries are known, the folders below it. The lock
+// of the tree is held only for that.
 func (t *tree) do(e errand, s *scratch) {
 	f := e.f
 	open := false // entries of f are still without attributes

@@ -71,7 +71,7 @@ type Emitter interface {
 
 // Taker is an ability of the Emitter that a mapper gets, if the job has
 // reducers. Take passes a whole block to the kvbuffer, which keeps references
-// into it instead of copies: a job that moves records as they are, such as a
+// into it instead of copies. A job that moves records as they are, such as a
 // sort, copies each record only once.
 //
 // Each of records is one record of b without its delimiter, in ascending order;

@@ -429,8 +429,9 @@ func WriteTable(w io.Writer, reports []*Report) error {
 	return t.Flush()
 }
 
-// durations returns a column of times in seconds, all with the same number of decimals:
-// none if no time has a fraction, one if a time has a thousand seconds, else three.
+// durations returns a column of times in seconds, all with the same number of decimals.
+// There are none if no time has a fraction, one if a time has a thousand seconds, else
+// three.
 func durations(reports []*Report, of func(r *Report) float64) (column []string) {
 	// Simulated times are often whole seconds; decimals would only repeat zeros.
 	digits, most := 0, 0.0

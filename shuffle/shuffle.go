@@ -2,13 +2,14 @@
 // commit.
 //
 // Within one machine a shuffle moves references, not bytes. It keeps the shape
-// that it has in Hadoop: a reduce attempt is in its copy phase (Fetch.Copy)
-// until it has got the output of every map, each once, in the order in which the
-// maps committed. Slot policies reason about that phase.
+// that it has in Hadoop. A reduce attempt is in its copy phase (Fetch.Copy)
+// until it has the output of every map. It gets each once, in the order in which
+// the maps committed. Slot policies reason about that phase.
 //
 // A Shuffle owns the outputs that were committed to it. It releases an output
-// when every part has committed (until then a reduce may be tried again) or when
-// the output was lost, but never while a Fetch that has it is open.
+// when every part has committed, because until then a reduce may be tried again,
+// or when the output was lost. It never does that while a Fetch that has it is
+// open.
 //
 // Neighbours: package runs makes the outputs and merges them; engine calls.
 package shuffle

@@ -8,7 +8,7 @@
 // (workload.Times). So the same seed gives the same bytes of events.
 //
 // A cost model says how long attempts copy and work (sim/cost). Under every model a
-// tracker's speed divides the times of maps and reduces, not of copies, and the remote
+// tracker's speed divides the times of maps and reduces, not of copies. The remote
 // penalty multiplies the times of maps that are not on a tracker with their input. An
 // attempt that shall fail fails at the end of its time. What a reduce has copied is its
 // own. If a map's output is lost, a reduce that is past its copy goes on. A reduce that
@@ -256,9 +256,9 @@ const (
 )
 
 // obey carries out orders: attempts start at once and stop at once. It reports whether
-// the Ledger is to be asked again at this instant: kills free slots, and attempts that
-// start or go on change phase, by which a policy with a gate decides.
-// o belongs to the Ledger until its next call.
+// the Ledger is to be asked again at this instant. Kills free slots, and attempts that
+// start or go on change phase, by which a policy with a gate decides. o belongs to the
+// Ledger until its next call.
 func (d *driver) obey(o *slots.Orders) (again bool) {
 	for i := range o.Starts {
 		d.start(&o.Starts[i])

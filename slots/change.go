@@ -221,8 +221,9 @@ func (l *Ledger) addPool(c Pool) *ledgerPool {
 // mapCapable reports whether the policy may put a map on s.
 func (l *Ledger) mapCapable(s *ledgerSlot) bool { return l.traits.Lends || s.Extra || s.Home == Map }
 
-// retally updates what depends on the capacity and the running tasks of a tracker: its
-// tally, the totals of tallies, and its place in the sets of trackers with free slots.
+// retally updates what depends on the capacity and the running tasks of a tracker.
+// These are its tally, the totals of tallies, and its place in the sets of trackers
+// with free slots.
 func (l *Ledger) retally(t *tracker) {
 	before, keeps := t.tally, t.reduceRoom
 	t.tally, t.reduceRoom = l.traits.Weights.TallyOf(t.cap, t.running), l.reduceRoom(t.cap)

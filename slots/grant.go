@@ -35,7 +35,6 @@ func (l *Ledger) resolve(g *Grant) Refusal {
 	}
 	side := &j.side[g.Kind]
 	switch {
-	// The cheap checks come first: most grants that are refused are refused for the tracker.
 	case l.blacklisted(j, l.visited):
 		return RefusedBlacklisted
 	case g.Task == NoTask:

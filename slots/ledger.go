@@ -225,7 +225,7 @@ func (l *Ledger) AssignAll(now time.Duration) *Orders {
 	l.begin(now)
 	n := TrackerID(len(l.trackers))
 	first := (l.last + 1) % n
-	// The first tracker must be one that can answer for the whole cluster.
+	// A lost tracker is not visited, so the next one is the first.
 	for i := n; l.trackers[first].lost && i > 0; i-- {
 		first = (first + 1) % n
 	}

@@ -80,7 +80,7 @@ func (l *Ledger) local(j *ledgerJob, at TrackerID) Level {
 
 // A failure limits where tasks may run next. A task does not run again on a tracker where
 // it failed, unless it failed on all of them. A tracker on which too many attempts of a
-// job failed is blacklisted: it gets no more tasks of the job, as long as such trackers
+// job failed is blacklisted. It gets no more tasks of the job, as long as such trackers
 // are less than a quarter of the cluster (Hadoop 1.0.3,
 // JobInProgress.addTrackerTaskFailure).
 

@@ -6,8 +6,8 @@
 // Phase, Progress, Finish and others) and asks it for orders (Assign, AssignAll). The
 // Ledger shows its state to a Policy as a View, which is always current, and the
 // policy answers through a Decision with grants. The Ledger checks each grant and
-// applies it at once. It guarantees what no policy may break: only one attempt of a
-// task runs unless the policy asks for a speculative one, no reduce starts before the
+// applies it at once. It guarantees what no policy may break. Only one attempt of a
+// task runs unless the policy asks for a speculative one. No reduce starts before the
 // gate of its job opens, and a run never deadlocks (guard.go). slots/replay gives the
 // facts of a recorded run to a fresh Ledger and expects the same decisions.
 //

@@ -129,9 +129,9 @@ func (v *View) Pools() int { return len(v.l.pools) }
 // Slots returns the number of slots, open or not.
 func (v *View) Slots() int { return len(v.l.slots) }
 
-// LoadCap returns how many tasks of kind k tracker t takes under an even load: its
-// share of all pending and running tasks, at most its capacity (Hadoop 1.0.3,
-// CapBasedLoadManager without a maximal difference).
+// LoadCap returns how many tasks of kind k tracker t takes under an even load.
+// That is its share of all pending and running tasks, at most its capacity (Hadoop
+// 1.0.3, CapBasedLoadManager without a maximal difference).
 func LoadCap(v *View, t TrackerID, k Kind) int32 {
 	return ShareOfLoad(v.Pending(k)+v.Running(k), v.CapacityAt(t, k), v.Capacity(k))
 }

@@ -19,10 +19,11 @@ const (
 )
 
 // shrunk copies a sorted load, record by record in order, to memory of its
-// size, if the load takes at least twice that: the output of a small map, which
-// has hardly begun its chunks, and tables. Thousands of small maps then fit in
-// memory, and merges read the copy from front to back. It returns nil where
-// copying does not pay or there is no room for the copy beside the load.
+// size, if the load takes at least twice that. Such are the output of a small
+// map, which has hardly begun its chunks, and tables. Thousands of small maps
+// then fit in memory, and merges read the copy from front to back. It returns
+// nil where copying does not pay or there is no room for the copy beside the
+// load.
 func (b *Buffer) shrunk(l *load, slices []record.Slice) *copier {
 	held, records := 0, 0
 	for _, chunks := range [][]*membudget.Chunk{l.chunks, l.index} {

@@ -183,10 +183,10 @@ func (s *sorting) gatherParts(l *load, out []record.Entry) (record.Slice, error)
 	return slice, nil
 }
 
-// sortTable makes entries for the slots of the table and sorts them: as one slice
-// where there is memory for all entries, else one slice for each chunk of the
-// table, whose entries then lie in the third of the chunk that no slot uses. The
-// table cannot be searched any more.
+// sortTable makes entries for the slots of the table and sorts them. There is one
+// slice where there is memory for all entries. Else each chunk of the table has a
+// slice, whose entries lie in the third of the chunk that no slot uses. The table
+// cannot be searched any more.
 func (s *sorting) sortTable(l *load) ([]record.Slice, error) {
 	l.arena.Sums = l.table.sums
 	s.slotBytes, s.longestSlot = 0, 0

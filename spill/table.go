@@ -201,8 +201,8 @@ func (t *table) split(c *tableChunk, hash uint32, fresh *membudget.Chunk, base u
 }
 
 // part empties c and puts every slot where it belongs, in c or in sibling. A chunk is
-// a circle: starting behind an empty slot, slots are put back in the order in which
-// probing meets them, so that none is written over before it was read.
+// a circle. Starting behind an empty slot, slots are put back in the order in which
+// probing meets them. So none is written over before it was read.
 func (c *tableChunk) part(sibling *tableChunk) {
 	start := uint32(0)
 	for c.meta(start) != 0 {

@@ -102,9 +102,9 @@ func (b *Buffer) takeSpans(data []byte, base uint64, spans []jobs.Span) []jobs.S
 	return nil
 }
 
-// index makes entries for spans: at most as many as cur has room for, up to the
-// spill mark or up to a record whose length does not fit an entry. It returns how
-// many it made. Each record counts as one byte more than it has, its newline.
+// index makes entries for spans, at most as many as cur has room for. It stops at
+// the spill mark, and at a record whose length does not fit an entry. It returns
+// how many it made. Each record counts as one byte more than it has, its newline.
 //
 // hot: once a record that is sorted where it lies.
 func (b *Buffer) index(data []byte, base uint64, spans []jobs.Span) int {

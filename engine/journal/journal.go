@@ -1,5 +1,5 @@
-// Package journal keeps the committed map outputs of a run on disk, so that the same command
-// goes on after a kill, a power cut or a full disk, and no committed map runs again.
+// Package journal keeps the committed map outputs of a run on disk. After a kill, a power
+// cut or a full disk the same command goes on, and no committed map runs again.
 //
 // The journal is a file beside the map outputs, in a directory that tempdir.Keep finds or
 // makes. Its head says of what run it is: settings, inputs, splits, reduces. The head is

@@ -32,7 +32,7 @@ func (s Part) Open(mem Memory) (Blocks, error) {
 
 // partBlocks cuts the text of a part into blocks of whole records. It copies the
 // beginning of a record behind a block to the next chunk before it lends the
-// block: a kvbuffer that takes the chunk over may free it at any time.
+// block. A kvbuffer that takes the chunk over may free it at any time.
 type partBlocks struct {
 	src    Part
 	r      *spool.Reader

@@ -106,7 +106,7 @@ func cutPoints(keys [][]byte, parts int, spread bool) (cuts [][]byte) {
 
 // CutsOf returns the cut points by which map m of maps divides its records. The
 // parts between equal cut points all belong to one key. The records of the first
-// maps go to the first of these parts, and so on: several reduces share the key,
+// maps go to the first of these parts, and so on. Several reduces share the key,
 // and its records still follow each other in the order of maps.
 //
 //	cuts         k     k     k    k\0
@@ -147,12 +147,12 @@ func PadCuts(cuts [][]byte, parts int) [][]byte {
 	return cuts
 }
 
-// Sample runs the job's mapper over places of the input and returns the cut points
-// of a total order of parts, and how many bytes the mapper makes of each byte that
-// it reads. A key that equals a cut point belongs to the part behind it (Hadoop
+// Sample runs the job's mapper over places of the input and returns the cut points of a
+// total order of parts. It also returns how many bytes the mapper makes of each byte
+// that it reads. A key that equals a cut point belongs to the part behind it (Hadoop
 // 1.0.3, TotalOrderPartitioner). first is the beginning of a stream; nil: there is none.
-// With spread, records of one key may go to several parts (CutsOf). lease is for
-// the input, and stays the caller's.
+// With spread, records of one key may go to several parts (CutsOf). lease is for the
+// input, and stays the caller's.
 func Sample(j *jobs.Job, plan *input.Plan, first *Held, parts int, spread bool, lease *membudget.Lease) (cuts [][]byte, ratio float64, err error) {
 	s, err := sample(j, plan, first, lease)
 	if err != nil {

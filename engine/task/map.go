@@ -127,9 +127,9 @@ func (a *SlotAttempt) bufferOptions() spill.Options {
 // feed drives a mapper, which emits to out, over every block of a source. each
 // maps one block.
 //
-// A record goes from its file to the kvbuffer in three steps: in reads it into a
-// chunk of the attempt's lease, the mapper finds it in the block, and out copies
-// it or, if that is a kvbuffer, takes the chunk over (membudget.Loan).
+// A record goes from its file to the kvbuffer in three steps. in reads it into a
+// chunk of the attempt's lease. The mapper finds it in the block. out copies it
+// or, if that is a kvbuffer, takes the chunk over (membudget.Loan).
 func (a *SlotAttempt) feed(src source.Source, mapper jobs.Mapper, out jobs.Emitter, each func(input.LentBlock) error) error {
 	in, err := src.Open(source.Memory{Lease: a.lease})
 	if err != nil {

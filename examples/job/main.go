@@ -1,4 +1,4 @@
-// Command job is a complete job of a user's own, an inverted index: for each
+// Command job is a complete job of a user's own, an inverted index. For each
 // word in the files and directories that its arguments name, it prints the
 // names of the files that hold the word.
 package main

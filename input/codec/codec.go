@@ -108,11 +108,10 @@ func TextName(path string) bool {
 	return false
 }
 
-// detect recognises compressed data by its first bytes. A head that ends inside
-// the magic of a codec counts too: its decoder then reports data that is cut
-// short, while reading it as text would give a wrong result.
-// The numbers are the least bytes of a magic that count: fewer would catch short text
-// files.
+// detect recognises compressed data by its first bytes. A head that ends inside the
+// magic of a codec counts too. Its decoder then reports data that is cut short.
+// Reading it as text would give a wrong result. The numbers are the least bytes of a
+// magic that count: fewer would catch short text files.
 func detect(head []byte) Codec {
 	switch {
 	case starts(head, gzipMagic, 2):
@@ -141,9 +140,9 @@ func detect(head []byte) Codec {
 	return None
 }
 
-// isCompress reports whether head begins output of compress(1): two bytes of
-// magic, then a byte with the length of the longest code, 9 to 16 bits, and a
-// flag that all programs since 1985 set.
+// isCompress reports whether head begins output of compress(1). Two bytes of
+// magic are followed by a byte with the length of the longest code, 9 to 16
+// bits, and a flag. All programs since 1985 set that flag.
 func isCompress(head []byte) bool {
 	return len(head) >= 3 && head[0] == 0x1f && head[1] == 0x9d && head[2] >= 0x80|9 && head[2] <= 0x80|16
 }

@@ -13,7 +13,7 @@ import (
 
 // membersReader decodes a file of many gzip members or zstd frames on several
 // goroutines. A unit is some whole members or frames that follow each other. A unit
-// that is too large, or that a helper cannot decode, ends that: a decoder of the
+// that is too large, or that a helper cannot decode, ends that. A decoder of the
 // whole file goes on there, and meets the same bytes as without helpers.
 type membersReader struct {
 	src    *bufio.Reader

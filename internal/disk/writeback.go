@@ -16,7 +16,7 @@ const (
 // took 0.3 s less on a disk, and as long as without it on a tmpfs.
 //
 // Inside a memory control group, which is charged for the pages of files, it also bounds how
-// many pages of the file wait for the disk: it waits for the window before the last one, and
+// many pages of the file wait for the disk. It waits for the window before the last one, and
 // drops its pages. Elsewhere that would only cost time.
 //
 // It only asks: it promises nothing about durability. The zero value is that of a new file.

@@ -297,8 +297,9 @@ func (l *Lease) letGoLocked(c *Chunk) {
 	l.usedBytes -= c.bytes
 }
 
-// poisonBytes of a chunk are overwritten in a checked build when it is freed: enough to find
-// a use after that, and not the whole chunk, because checked builds are slow already.
+// poisonBytes of a chunk are overwritten in a checked build when it is freed. That is enough
+// to find a use after it. The whole chunk would take too long, because checked builds are
+// slow already.
 const poisonBytes = 8 << 10
 
 // dropLocked gives a chunk or piece back to the region. Its holder finds nil instead of the

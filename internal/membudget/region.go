@@ -21,11 +21,11 @@ const (
 // because chunks that are cut into pieces are rarely full. It is used under the lock of the
 // budget.
 //
-// Whatever is resident and not handed out can be given back, and is as soon as there is no
-// room for it: free chunks, and free pages of chunks that are cut into pieces. A group of
-// chunks gets a huge page only while there is room for the whole of it, and small pages from
-// the moment when a part of it is given back. Otherwise the next write would make the whole
-// group resident again.
+// Whatever is resident and not handed out can be given back: free chunks, and free pages of
+// chunks that are cut into pieces. It is given back as soon as there is no room for it. A
+// group of chunks gets a huge page only while there is room for the whole of it. It has
+// small pages from the moment when a part of it is given back. Otherwise the next write
+// would make the whole group resident again.
 type region struct {
 	memory   regionMemory
 	chunks   int

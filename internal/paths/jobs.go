@@ -22,8 +22,8 @@ type BatchInputs struct {
 	Later    bool       // some job reads what another one makes
 }
 
-// CheckBatch checks the files of all jobs against each other, by their names:
-// no two jobs write to one place, and a job that reads what another one makes
+// CheckBatch checks the files of all jobs against each other, by their names.
+// No two jobs write to one place, and a job that reads what another one makes
 // waits for it. When it refuses a job it returns that job's place in the batch
 // with the error.
 func CheckBatch(jobs []BatchJob) (in *BatchInputs, refused int, err error) {

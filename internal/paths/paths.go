@@ -1,6 +1,6 @@
 // Package paths finds out where names of files lead, and which of them
-// collide: a result that would overwrite what is read, a file that lies inside
-// an output, two jobs that write to one place.
+// collide. A result may overwrite what is read, a file may lie inside an
+// output, or two jobs may write to one place.
 //
 // Two ways of comparing are needed. What exists is compared as the system sees
 // it (os.SameFile), so that links and other spellings of a name do not matter.
@@ -39,9 +39,9 @@ func (e *ParentError) Unwrap() error { return e.Err }
 
 // Resolve follows the symbolic links of name, as the system would when it makes
 // a file: the last link may lead to nothing yet. It returns an absolute path
-// without links, and the file there; info is nil where there is none. It fails
-// with a *ParentError where the parent does not exist or may not be searched,
-// and with the error of os where the file itself may not be looked at.
+// without links, and the file there; info is nil where there is none. If the
+// parent does not exist or may not be searched, it fails with a *ParentError.
+// If the file itself may not be looked at, it fails with the error of os.
 func Resolve(name string) (path string, info fs.FileInfo, err error) {
 	for range maxLinks {
 		if path, err = resolveParent(name); err != nil {

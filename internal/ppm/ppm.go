@@ -1,7 +1,7 @@
 // Package ppm is the arithmetic of shares. A share is an integer in parts per million,
-// so that floors and ceilings of capacities are exact on every processor
-// [DHFS13, "borrow allowance"]: the ceiling of a floating-point 1.0000001 would be one
-// slot too many. ParseBytes reads sizes as exactly: decimal numbers with a unit.
+// so that floors and ceilings of capacities are exact on every processor [DHFS13,
+// "borrow allowance"]. The ceiling of a floating-point 1.0000001 would be one slot too
+// many. ParseBytes reads sizes as exactly: decimal numbers with a unit.
 //
 // Neighbours: package slots calls the type PPM; workload files and flags are read into
 // it. The package owns no memory.

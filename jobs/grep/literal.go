@@ -251,9 +251,9 @@ func cheaper(a, b []literal) []literal {
 	return a
 }
 
-// cost estimates the time for each byte of text, in nanoseconds: to search for
-// the rarest byte of each literal, to stop at its places, and to look at the
-// lines that hold it.
+// cost estimates the time for each byte of text, in nanoseconds. It adds up
+// the search for the rarest byte of each literal, the stops at its places, and
+// a look at the lines that hold it.
 func cost(set []literal) float64 {
 	const stream, stop, verify = 0.05, 6, 400
 	sum := verify * chance(set)

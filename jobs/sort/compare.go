@@ -33,8 +33,9 @@ func appendHuman(dst, text []byte) []byte {
 }
 
 // appendMonth appends 1 to 12 for text that begins with the English name of a month
-// in three letters, behind blanks and in any case, and 0 for all other text.
-// Bytes behind the third letter do not count: March and Mar are equal.
+// in three letters, and 0 for all other text. Blanks before the name, and its case,
+// do not matter. Bytes behind the third letter do not count: March and Mar are
+// equal.
 func appendMonth(dst, text []byte) []byte {
 	text = text[skipBlanks(text, 0):]
 	if len(text) >= 3 {

@@ -65,9 +65,9 @@ func appendVersion(dst, text []byte) []byte {
 }
 
 // versionName returns the length of text, which is not empty, without the file
-// suffixes at its end: any number of a dot, a letter or tilde, and more letters,
-// digits or tildes. The first byte is never part of a suffix.
-// The loop looks for the last place behind which nothing but suffixes follows.
+// suffixes at its end. Suffixes are any number of a dot, a letter or tilde, and
+// more letters, digits or tildes. The first byte is never part of a suffix. The
+// loop looks for the last place behind which nothing but suffixes follows.
 func versionName(text []byte) int {
 	name := 0
 	for i := 0; i < len(text); {

@@ -37,10 +37,10 @@ func (p *ioPart) of(took time.Duration) time.Duration {
 
 // newNeeds returns what a job needs of a tracker. copied is what each reduce copies, in
 // bytes. The job's cpu and disk say it. If the job has neither, its profile says it,
-// whose shares are averages over the whole task. A task that needs a share c of the CPU
-// and i of the disk on average, one after the other, computes for c/(c+i) of its time
-// and then needs c+i of the CPU. It writes for i/(c+i) of its time and then needs c+i of
-// the disk.
+// whose shares are averages over the whole task. Take a task that needs a share c of the
+// CPU and i of the disk on average, one after the other. It computes for c/(c+i) of its
+// time, and then needs c+i of the CPU. It writes for i/(c+i) of its time and then needs
+// c+i of the disk.
 func newNeeds(c *workload.Cluster, j *workload.ListedJob, copied int64) (n needs) {
 	cores, disk := uint64(c.Cores)*uint64(slots.One), uint64(c.DiskBytes)
 	profile := j.Profile

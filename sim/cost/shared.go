@@ -370,9 +370,9 @@ func (m *Shared) Done(now time.Duration, t *Task, copying bool) float64 {
 // they take turns.
 //
 // If the cluster has overcommit, each resource that is wanted too much also loses some
-// of its speed (efficiency): the CPU to switches of context, the disk to seeks between
-// streams, and both to paging if it is memory. A task wants what it would use if it were
-// alone, and memory at all times.
+// of its speed (efficiency). The CPU loses it to switches of context, and the disk to
+// seeks between streams. Both lose it to paging if the resource is memory. A task wants
+// what it would use if it were alone, and memory at all times.
 func (n *node) pressure(o *workload.Overcommit) (cpu, disk rate) {
 	cpu = efficiency(n.cpu.wanted, n.cpu.capacity, o.CPU)
 	disk = efficiency(n.disk.wanted, n.disk.capacity, o.IO)

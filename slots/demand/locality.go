@@ -87,9 +87,9 @@ type PendingMaps interface {
 	Startable(task int32) bool // the map is pending and may be chosen by its place
 }
 
-// Index finds the maps of one job by the places of their inputs: it has them in a list
-// per tracker and a list per group of trackers, which it owns and which take 4 bytes per
-// replica. The zero value has no maps.
+// Index finds the maps of one job by the places of their inputs. It has them in a list
+// per tracker and a list per group of trackers. It owns these lists, which take 4 bytes
+// per replica. The zero value has no maps.
 type Index struct {
 	known  int32
 	here   []list

@@ -83,10 +83,9 @@ func (t *explainer) granted(e *slots.Explanation) string {
 // lentWords ends the sentence on a start that lends its slot.
 const lentWords = ", which is lent to it"
 
-// byIdentity explains a start whose rule and slot seem to contradict each other
-// [DHFS13, "counts and identities"]: rules use the paper's counts of slots, but whether a
-// slot is lent depends on the slot itself.
-// It returns "" where rule and slot agree.
+// byIdentity explains a start whose rule and slot seem to contradict each other [DHFS13,
+// "counts and identities"]. Rules use the paper's counts of slots, but whether a slot is
+// lent depends on the slot itself. It returns "" where rule and slot agree.
 func (t *explainer) byIdentity(e *slots.Explanation) string {
 	k := e.Start.Attempt.Kind
 	switch {

@@ -67,11 +67,11 @@ type Options struct {
 	Policy func(c slots.Config) (slots.Policy, error)
 }
 
-// Sentences reads an event file from r and writes the answer to w. It fails with an error
-// for which errs.IsUsage is true if the file is cut short, was changed or is no event
-// file, or if the run has no such task or slot. Decisions are written as they are read,
-// so that a file that is cut short is explained up to its end; other answers are written
-// only if there is no error.
+// Sentences reads an event file from r and writes the answer to w. It fails if the file
+// is cut short, was changed or is no event file, or if the run has no such task or slot.
+// errs.IsUsage is true for such an error. Decisions are written as they are read, so that
+// a file that is cut short is explained up to its end; other answers are written only if
+// there is no error.
 func Sentences(w io.Writer, r io.Reader, o Options) error {
 	t := newExplainer(w, o)
 	if err := t.choose(); err != nil {

@@ -263,9 +263,9 @@ func (m *idle) whyNot(s slots.SlotView, k slots.Kind) string {
 	return fmt.Sprintf("%s pending, but %s.", countedWere(pending, k.String()), m.declined(s, k))
 }
 
-// declined says why pending tasks of kind k did not go to the slot: what the policy said
-// when it was asked last, which grants the Ledger refused, or what the state shows.
-// Reasons come in this order: the policy, the Ledger, the state.
+// declined says why pending tasks of kind k did not go to the slot. The answer is what
+// the policy said when it was asked last, which grants the Ledger refused, or what the
+// state shows. Reasons come in this order: the policy, the Ledger, the state.
 func (m *idle) declined(s slots.SlotView, k slots.Kind) string {
 	t := m.t
 	v := &t.visits[s.Tracker]

@@ -12,8 +12,8 @@ import (
 	"mrlocal/slots"
 )
 
-// Sentences are in the past tense, name a task as "map 7 of J01" and a slot with its kind,
-// and give times in seconds from the start of the run.
+// Sentences are in the past tense. They name a task as "map 7 of J01" and a slot with its
+// kind. Times are in seconds from the start of the run.
 
 // seconds returns a time as 12.5s, to the millisecond.
 func seconds(d time.Duration) string {

@@ -250,7 +250,7 @@ func (o *Order) jobKey(v *slots.View, j slots.JobView, k slots.Kind) shareKey {
 }
 
 // First returns the first pool that may start a task of kind k. There is none
-// while a pending task is heavier than the room that the tracker has: nobody gets
+// while a pending task is heavier than the room that the tracker has. Nobody gets
 // that room before it, or lighter tasks would keep it out for ever.
 func (o *Order) First(k slots.Kind) (slots.PoolID, bool) {
 	if n := len(o.skipped); n > 0 && o.skipped[n-1].why == slots.RefusedWeight && !o.skipped[n-1].copy {

@@ -5,7 +5,7 @@ import (
 	"mrlocal/trace"
 )
 
-// Speculative execution performance balancing [DynamicMR14, "sepb"]: before a copy of a
+// Speculative execution performance balancing [DynamicMR14, "sepb"]. Before a copy of a
 // task may start, the first of all running jobs in fair order are checked for pending
 // tasks of its kind.
 //
@@ -15,7 +15,7 @@ import (
 //     if its own job has nothing pending (Order.Try).
 //
 // A job counts whether it has something to start or not. In fair order those with few
-// running tasks stand in front, so jobs whose last tasks run are checked first: the
+// running tasks stand in front, so jobs whose last tasks run are checked first. The
 // greater the percentage, the farther the check reaches into jobs with pending tasks.
 
 // jobsChecked is maxNumOfJobsCheckedForPendingTasks: how many of the running jobs

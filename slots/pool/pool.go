@@ -1,8 +1,8 @@
 // Package pool has the operating system threads of slots. A thread is locked to its
 // goroutine, bound to the core of its slot, and runs one closure at a time.
 //
-// A slot has one thread for its tasks (Run) and, while a task needs them, helper threads
-// on the same core (Helper), which sort spills and decode input, so that one map slot
+// A slot has one thread for its tasks (Run). While a task needs them, it has helper
+// threads on the same core (Helper), which sort spills and decode input. So one map slot
 // never uses two cores. A thread starts when it is first used. A thread that is stuck in
 // user code can be abandoned (Abandon); another one takes its place.
 //

@@ -1,5 +1,5 @@
 // Package setup holds the configuration of a run and the submission of a job, in the
-// form that both drivers take: engine and sim embed Config in their Options and take
+// form that both drivers take. engine and sim embed Config in their Options and take
 // a Submission for each job. Package workload fills both from a file. So a batch and
 // a simulation of the same file cannot differ in what they tell the Ledger.
 //

@@ -6,8 +6,8 @@ import (
 	"sort"
 )
 
-// cuts finds the range of keys that an entry belongs to, mostly by its prefix alone:
-// it searches among the prefixes of the cuts, and, where a prefix is equal, among the
+// cuts finds the range of keys that an entry belongs to, mostly by its prefix alone.
+// It searches among the prefixes of the cuts and, where a prefix is equal, among the
 // next 8 bytes in which the cuts with that prefix differ.
 type cuts struct {
 	root  cutNode
@@ -16,7 +16,7 @@ type cuts struct {
 }
 
 // cutNode searches among neighbouring cuts that agree in the bytes before depth. Below
-// it are the cuts whose next 8 bytes agree too, from where they differ: so there are at
+// it are the cuts whose next 8 bytes agree too, from where they differ. So there are at
 // most as many levels as cuts, however long their common prefix is.
 type cutNode struct {
 	keys     [][]byte
@@ -121,7 +121,7 @@ func (n *cutNode) among(p int, key []byte) int {
 }
 
 // restore makes the prefixes of entries those of whole keys again, after Deepen with
-// the depth of their range: the bytes that all keys of the range have in common go in
+// the depth of their range. The bytes that all keys of the range have in common go in
 // front.
 //
 // hot: every entry that leaves memory after all.

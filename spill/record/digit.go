@@ -9,9 +9,9 @@ type digit struct {
 	mask  uint64
 }
 
-// digitOf returns a digit for n entries whose prefixes differ in the bits diff: so many
-// bits that a bucket gets a few dozen entries, and so few, 12, that the places written to
-// stay in the cache.
+// digitOf returns a digit for n entries whose prefixes differ in the bits diff. It has so
+// many bits that a bucket gets a few dozen entries. It has 12 at most, so that the places
+// written to stay in the cache.
 func digitOf(diff uint64, n int) digit {
 	width := min(max(bits.Len(uint(n))-5, 1), 12)
 	return digit{max(0, bits.Len64(diff)-width), 1<<width - 1}

@@ -10,11 +10,11 @@ import (
 
 // Sorter sorts entries by key, and equal keys by address. One goroutine uses it.
 //
-// It is a radix sort that begins with the most significant digit, and takes as digit the
-// highest bits in which prefixes differ, so that a common prefix does not put everything
-// into one bucket. If all 8 bytes of a prefix are equal, it skips what the keys have in
-// common and loads the next 8 bytes. Entries that are more than the scratch are first
-// divided in place, by quicksort on the prefix.
+// It is a radix sort that begins with the most significant digit. A digit is the highest
+// bits in which prefixes differ. So a common prefix does not put everything into one
+// bucket. If all 8 bytes of a prefix are equal, it skips what the keys have in common
+// and loads the next 8 bytes. Entries that are more than the scratch are first divided
+// in place, by quicksort on the prefix.
 //
 //	[ entries ] -- more than the scratch --> [ < ][ = ][ > ]   by prefix
 //	    | distribute by the highest bits that differ: into the scratch, and back
@@ -85,7 +85,7 @@ func (s *Sorter) lengthen(entries int) bool {
 
 // SortRanges sorts the ranges of e that end at ends, each for itself. depth is
 // as in Sort. With scratch as long as the longest range nothing has to be
-// divided in place, which is faster: such scratch is taken from l for the time
+// divided in place, which is faster. Such scratch is taken from l for the time
 // of the call, where the budget has it free.
 func (s *Sorter) SortRanges(e []Entry, ends []int, depth int, l *membudget.Lease) {
 	longest, start := 0, 0

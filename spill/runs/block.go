@@ -19,10 +19,9 @@ import (
 //	+--------+--------+--------+----------+------------+----------+----------+
 //
 // The checksum covers the 16 bytes before it and what is stored. A record that does not
-// fit a block of its own is cut into several blocks: the first one has the flag large and
-// counts the record, the others have the flag continued.
-// All numbers are in little endian. u32 limits do not matter, because a block has at
-// most 64 KiB.
+// fit a block of its own is cut into several blocks. The first one has the flag large and
+// counts the record, the others have the flag continued. All numbers are in little
+// endian. u32 limits do not matter, because a block has at most 64 KiB.
 const (
 	headerBytes = 20
 

@@ -13,11 +13,12 @@
 //
 // # Memory
 //
-// The run in memory belongs to its MapOutput, with a lease of its own, until it
-// is evicted and the last Merge that reads it has gone over to the disk. A Merge
-// takes its buffers from the lease that it is given: a block of 64 KiB for each
-// segment that it reads at once. Keys and values are borrowed: they are valid
-// until the next step of the Merge or Merger that returned them.
+// The run in memory belongs to its MapOutput, and has a lease of its own. Its
+// memory is freed when it is evicted and the last Merge that reads it has gone
+// over to the disk. A Merge takes its buffers from the lease that it is given:
+// a block of 64 KiB for each segment that it reads at once. Keys and values are
+// borrowed: they are valid until the next step of the Merge or Merger that
+// returned them.
 //
 // The format on disk is in docs/formats.md. Neighbours: package record says how
 // records lie in memory; package spill makes MapOutputs; membudget evicts them.

@@ -1,6 +1,6 @@
-// Package counts holds what the jobs that count have in common: a reducer that adds
-// the counts of a key and keeps only some keys, and a second job that puts the most
-// frequent keys first.
+// Package counts holds what the jobs that count have in common. A reducer adds the
+// counts of a key and keeps only some keys. A second job puts the most frequent
+// keys first.
 //
 // The output of the first job is the input of the second one. Both write records in
 // the Format of the job, so that the result looks the same with and without a second

@@ -123,7 +123,7 @@ func (p *PD) assignTask(v *slots.View, d *slots.Decision, pool slots.PoolID, k s
 		func(slots.PoolID) []slots.Number { return p.Numbers(v, pool, k) }, anywhere)
 }
 
-// NonLocalMap is lines 29 to 34, case 5: no pool has anything for the slot but maps
+// NonLocalMap is lines 29 to 34, case 5. No pool has anything for the slot but maps
 // that wait for a nearer one, so a map of the first pool takes it.
 func (p *PD) NonLocalMap(v *slots.View, d *slots.Decision) bool {
 	if p.options.LocalityDelay == 0 || !p.Order.Recall(v, slots.RefusedLocality) {

@@ -1,7 +1,7 @@
 package dhfs
 
-// Algorithm 1 of [DHFS13], the dynamic task assignment under PI-DHFS: pools share
-// the slots of each phase fairly, and a phase with too few slots borrows from one
+// Algorithm 1 of [DHFS13], the dynamic task assignment under PI-DHFS. Pools share
+// the slots of each phase fairly. A phase with too few slots borrows from one
 // that leaves slots unused. The steps, by the lines of the paper:
 //
 //	   1  Compute the used slots, the slots demand and the load factor of each phase:

@@ -7,7 +7,7 @@ import (
 )
 
 // Slot weights [DynamicMR14, "slot weights"]: a task of a kind weighs as much as a
-// home slot of the kind, and a tracker runs no more than its home slots weigh
+// home slot of the kind. A tracker runs no more than its home slots weigh
 // together. The counts below are in weight, where the papers count slots. Without
 // weights each task weighs 1, and both are the same.
 

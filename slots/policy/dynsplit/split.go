@@ -256,8 +256,8 @@ func (s *Split) allocate(v *slots.View) {
 }
 
 // remains carries what is left of a job's shares to the next allocation [Split11,
-// "largest remainder"]. The reduces of a job whose maps are not all done carry nothing:
-// their share grows by itself, and a reduce that starts for a remainder would hold its
+// "largest remainder"]. The reduces of a job whose maps are not all done carry nothing.
+// Their share grows by itself, and a reduce that starts for a remainder would hold its
 // slot until the maps are done.
 func (s *Split) remains(j slots.JobView, at *standing) {
 	for k := range slots.Kind(trace.Kinds) {

@@ -150,7 +150,8 @@ func (f *Fair) assignTasks(v *slots.View, d *slots.Decision) {
 }
 
 // fits reports whether a task of kind k may start and the tracker has a slot for
-// it: one within its part of the load, or for a map one beyond that.
+// it. The slot is within the tracker's part of the load or, for a map, may be
+// beyond it.
 func (f *Fair) fits(v *slots.View, t slots.TrackerID, k slots.Kind) bool {
 	return f.Order.Total[k].Startable > 0 && v.FreeHome(t, k) > 0 &&
 		(v.RunningAt(t, k) < f.loadCap(v, t, k) || k == slots.Map && f.BeyondLoad != nil)

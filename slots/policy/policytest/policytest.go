@@ -289,9 +289,9 @@ func failures(l *slots.Ledger) bool {
 	return false
 }
 
-// checkEvents checks the events by rules that need no Ledger: no slot runs two attempts
-// at a time, no task does without speculation, and no task commits twice unless its
-// output was lost between.
+// checkEvents checks the events by rules that need no Ledger. No slot runs two attempts
+// at a time. No task does without speculation. No task commits twice unless its output
+// was lost between.
 func checkEvents(events []trace.Event) error {
 	type task struct {
 		job, task int32

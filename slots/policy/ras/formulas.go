@@ -94,9 +94,9 @@ func aboutToComplete(work time.Duration, placed int32, cycle time.Duration) bool
 	return placed > 0 && work/time.Duration(placed) <= cycle
 }
 
-// shuffleDemand returns what a reduce needs while it copies: I/O for each map of its job
-// that is placed or done, of at most parallelCopies maps at a time, and never more than
-// it needs to reduce [RAS11, "shuffle bound"].
+// shuffleDemand returns what a reduce needs while it copies. It needs I/O for each map
+// of its job that is placed or done, of at most parallelCopies maps at a time, and never
+// more than it needs to reduce [RAS11, "shuffle bound"].
 func shuffleDemand(p *demand.Profile, maps, parallelCopies int32) demand.Vector {
 	v := p.Shuffle
 	v.IO = min(v.IO*slots.PPM(min(maps, parallelCopies)), p.Reduce.IO)

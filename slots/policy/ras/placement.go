@@ -93,8 +93,8 @@ func (r *RAS) takeStock(v *slots.View) {
 	}
 }
 
-// keepRoom sets how many slots of a tracker are kept for maps: as many as maps of one
-// job fit, of the job of which most do, up to half of the slots.
+// keepRoom sets how many slots of a tracker are kept for maps. It keeps as many as
+// maps of one job fit, for the job of which most fit, up to half of the slots.
 func (r *RAS) keepRoom(n *node) {
 	for _, s := range r.jobs {
 		if s.left[slots.Map] > 0 {

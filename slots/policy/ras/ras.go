@@ -1,6 +1,6 @@
-// Package ras holds RAS, the Resource-aware Adaptive Scheduler: it places tasks by what
-// they need of a tracker's CPU, I/O and memory, so that each job meets its completion
-// time goal, if it can.
+// Package ras holds RAS, the Resource-aware Adaptive Scheduler. It places tasks by what
+// they need of a tracker's CPU, I/O and memory. So each job meets its completion time
+// goal, if it can.
 //
 // Paper: Polo, Castillo, Carrera, Becerra, Whalley, Steinder, Torres, Ayguadé:
 // Resource-aware Adaptive Scheduling for MapReduce Clusters, Middleware 2011 [RAS11];

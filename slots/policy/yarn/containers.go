@@ -86,7 +86,7 @@ func Unstarted(j slots.JobView) int32 {
 	return max(j.Total(slots.Map)-j.Done(slots.Map)-j.Running(slots.Map), 0)
 }
 
-// Fewest is the key of fair order by containers [OMO21, "order by containers"]: the job
+// Fewest is the key of fair order by containers [OMO21, "order by containers"]. The job
 // with the fewest containers for its weight comes first, then the one that was
 // submitted earlier, which has the lower id.
 type Fewest struct{ containers, weight int64 }

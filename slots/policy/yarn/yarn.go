@@ -1,6 +1,6 @@
 // Package yarn is MapReduce's allocator on YARN, the policy yarn (Hadoop 2.6,
-// RMContainerAllocator), and the base that it shares with the other policies on
-// containers, omo with its halves and fresh.
+// RMContainerAllocator). It has the base that it shares with the other policies
+// on containers, which are omo with its halves and fresh.
 //
 // The slots of these policies take any task. A container is an open slot, whatever its
 // home kind [OMO21, section III]. As in the Hadoop that [OMO21] changed, a heartbeat

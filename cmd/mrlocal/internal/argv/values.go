@@ -83,8 +83,8 @@ func Count(flag, text string, least, most int) (int, error) {
 	return n, nil
 }
 
-// Limit reads a bound as GNU tools do: a negative number is no bound, which nil stands for,
-// and a number that is too large is lowered to the largest one.
+// Limit reads a bound as GNU tools do. A negative number is no bound, which nil stands for.
+// A number that is too large is lowered to the largest one.
 func Limit(flag, text string) (*int64, error) {
 	n, err := strconv.ParseInt(text, 10, 64)
 	switch {

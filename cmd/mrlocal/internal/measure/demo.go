@@ -170,7 +170,7 @@ func (r *outcome) show(w io.Writer, cell time.Duration) error {
 }
 
 // ganttCell returns the time of one column of the gantt: 1, 2 or 5 times a power
-// of ten, so that a run of that length takes 25 to 64 columns. Both runs are drawn
+// of ten. A run of that length then takes 25 to 64 columns. Both runs are drawn
 // with the same time, so that their lengths compare.
 func ganttCell(runSeconds float64) time.Duration {
 	const columns = 64

@@ -11,8 +11,8 @@
 //     workload files and the policy ras ([RAS11]).
 //
 // Both measure under a policy that lends no slots, as the papers do. All runs of
-// Tune have the same number of tasks P, and a tracker never has more slots than
-// it has tasks: otherwise fewer than k tasks would run at a time.
+// Tune have the same number of tasks P. A tracker never has more slots than it
+// has tasks: otherwise fewer than k tasks would run at a time.
 //
 // The formulas are in slots/policy/dynsplit.
 //

@@ -9,9 +9,9 @@ import (
 	"mrlocal/jobs"
 )
 
-// RunChain is mrlocal.RunChain for a process that does nothing else meanwhile:
-// it refuses a process whose limits are too small, and for the time of the run it
-// sets GOMAXPROCS and the soft memory limit.
+// RunChain is mrlocal.RunChain for a process that does nothing else meanwhile. It
+// refuses a process whose limits are too small. For the time of the run it sets
+// GOMAXPROCS and the soft memory limit.
 func RunChain(ctx context.Context, chain jobs.Chain, o mrlocal.Options) (*mrlocal.Report, error) {
 	if err := o.CheckProcess(); err != nil {
 		return nil, err

@@ -12,8 +12,8 @@ import (
 func writable(path string) error { return unix.Access(path, unix.W_OK) }
 
 // create creates or truncates a file. It opens a pipe or device for blocking
-// writes: a write that waits for room in the poller of the runtime (on
-// /dev/stdout, opened once more) may never learn that the reader has gone.
+// writes. A write that waits in the poller of the runtime, as on /dev/stdout
+// that is opened once more, may never learn that the reader has gone.
 func create(path string) (*os.File, error) {
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().IsRegular() {

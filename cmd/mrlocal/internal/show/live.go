@@ -21,9 +21,9 @@ const (
 	nameWidth    = len("grep-search reduce")
 )
 
-// live draws a block of lines on a terminal again and again: one bar for each
-// phase of each job, with its rate and the time to go, and the strip of slots.
-// close removes the block.
+// live draws a block of lines on a terminal again and again. The block has a
+// bar for each phase of each job, with its rate and the time to go, and the
+// strip of slots. close removes the block.
 type live struct {
 	progress *mpb.Progress
 	strip    *mpb.Bar

@@ -182,8 +182,8 @@ func cell(k trace.Kind, lent bool) byte {
 }
 
 // strip returns one letter for each slot: M or R for the kind of task that runs
-// there, in lower case if the slot is lent, and "." if it is idle. It leaves out
-// slots that are closed and idle.
+// there, and "." if the slot is idle. A lent slot has a letter in lower case. It
+// leaves out slots that are closed and idle.
 func (m *model) strip() string {
 	cells := make([]byte, 0, len(m.slots))
 	for i := range m.slots {

@@ -42,7 +42,7 @@ type Screen struct {
 	held []string     // notes that appear with the table; under mu
 }
 
-// NewScreen chooses the display by the mode, a value of --progress: "auto" is a
+// NewScreen chooses the display by the mode, a value of --progress. "auto" is a
 // live block on a terminal and lines elsewhere, "plain" a line every few
 // seconds, "none" neither progress nor table. A dumb terminal cannot move its
 // cursor and gets lines. The picture watches the run too; it may be nil.

@@ -1,6 +1,6 @@
 // Package tools holds the commands that work as GNU tools do: mrlocal sort, and
 // others beside it. Each of them does with the engine what a tool of the shell
-// does: it reads standard input if no file is named, and writes nothing but its
+// does. It reads standard input if no file is named, and writes nothing but its
 // result and its errors. mrlocal run has the same jobs with the meaning of
 // MapReduce.
 //
