@@ -91,9 +91,14 @@ func runWith(b *testing.B, all []source, paths []string, o engine.Options) *engi
 
 func newPolicy(b *testing.B, sched string) slots.Policy {
 	b.Helper()
+	return policyOf(b, sched)
+}
+
+func policyOf(tb testing.TB, sched string) slots.Policy {
+	tb.Helper()
 	p, err := registry.New(sched, policy.DefaultOptions())
 	if err != nil {
-		b.Fatal(err)
+		tb.Fatal(err)
 	}
 	return p
 }

@@ -1,0 +1,241 @@
+package bench_test
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"mrlocal/datagen"
+	"mrlocal/engine"
+	"mrlocal/jobs"
+	"mrlocal/jobs/sort"
+	"mrlocal/report"
+	"mrlocal/slots"
+	"mrlocal/slots/policy/dynsplit"
+	"mrlocal/slots/setup"
+	"mrlocal/spill/runs"
+)
+
+// splitJob is a job of the benchmarks of [Split11, Table 7], scaled down.
+type splitJob struct {
+	name    string
+	kind    string  // cpu, io or mix
+	input   float64 // as a multiple of the input of a big job
+	between float64 // its submission, in the paper's minutes
+}
+
+// macro returns the ten jobs of [Split11, Table 7]: two of 25 GB, three of 10 GB and five of
+// 2.5 GB, a minute apart, as in bench/workloads/dsplit-macro.yaml.
+func macro() (all []splitJob) {
+	for i, j := range []splitJob{
+		{"big-cpu", "cpu", 1, 0}, {"big-io", "io", 1, 0},
+		{"middle-cpu", "cpu", 0.4, 0}, {"middle-io", "io", 0.4, 0}, {"middle-mix", "mix", 0.4, 0},
+		{"small-cpu1", "cpu", 0.1, 0}, {"small-cpu2", "cpu", 0.1, 0}, {"small-io1", "io", 0.1, 0}, {"small-io2", "io", 0.1, 0}, {"small-mix", "mix", 0.1, 0},
+	} {
+		j.between = float64(i)
+		all = append(all, j)
+	}
+	return all
+}
+
+// micro returns the job of the microbenchmark, of 27 GB [Split11, microbenchmark].
+func micro() []splitJob { return []splitJob{{"monsterquery", "mix", 27. / 25, 0}} }
+
+// leastSplitBlock is the least block of a map, so that it can fill its kvbuffer.
+const leastSplitBlock = 2 << 20
+
+// splitWork makes the inputs of jobs and returns how the engine runs them: blocks and half
+// as many reduces as maps, in the paper's proportions.
+func splitWork(tb testing.TB, all []splitJob, bigBytes int64) func(minute time.Duration) []engine.BatchJob {
+	tb.Helper()
+	dir := tb.TempDir()
+	block := max(bigBytes/200, leastSplitBlock)
+	for i, j := range all {
+		kind := datagen.Words
+		if j.kind == "io" {
+			kind = datagen.Records
+		}
+		if err := datagen.Generate(tb.Context(), kind, filepath.Join(dir, j.name), int64(j.input*float64(bigBytes)), uint64(i+1)); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	return func(minute time.Duration) (work []engine.BatchJob) {
+		for _, j := range all {
+			maps := max(1, int(j.input*float64(bigBytes)/float64(block)))
+			work = append(work, engine.BatchJob{
+				Submission: setup.Submission{Name: j.name, Submit: time.Duration(j.between * float64(minute))}, Chain: splitChain(tb, j.kind),
+				JobOptions: engine.JobOptions{Inputs: []string{filepath.Join(dir, j.name)}, BlockBytes: block, Reducers: max(1, maps/2)},
+			})
+		}
+		return work
+	}
+}
+
+// splitChain returns a job of a type: cpu computes and puts out little, io puts out what it
+// reads, mix does both.
+func splitChain(tb testing.TB, kind string) jobs.Chain {
+	tb.Helper()
+	switch kind {
+	case "cpu":
+		return jobs.Chain{{
+			Name: kind, NewMapper: func() jobs.Mapper { return &grinder{words: jobs.BlankSeparated(), rounds: 6} },
+			NewFolder: func() jobs.Folder { return jobs.Sum{} }, NewReducer: func() jobs.Reducer { return jobs.NewSum() },
+		}}
+	case "mix":
+		return jobs.Chain{{
+			Name: kind, NewMapper: func() jobs.Mapper { return &grinder{words: jobs.BlankSeparated(), rounds: 3, all: true} },
+			NewReducer: func() jobs.Reducer { return count{} },
+		}}
+	}
+	chain, err := sort.New(sort.Options{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return chain
+}
+
+// grinder is a mapper that computes: it digests each word several times. It emits each word,
+// or the first byte of the digest.
+type grinder struct {
+	words  *jobs.Words
+	rounds int
+	all    bool
+	sum    [sha256.Size]byte
+}
+
+// Map implements jobs.Mapper.
+func (g *grinder) Map(b jobs.Block, out jobs.Emitter) error {
+	one := jobs.AppendUint64(nil, 1)
+	for words := range g.words.In(b.Data) {
+		for _, w := range words {
+			word := b.Data[w.Off:][:w.Len]
+			g.sum = sha256.Sum256(word)
+			for range g.rounds - 1 {
+				g.sum = sha256.Sum256(g.sum[:])
+			}
+			if g.all {
+				out.Emit(word, one)
+			} else {
+				out.Emit(g.sum[:1], one)
+			}
+		}
+	}
+	return nil
+}
+
+// splitDisk is the bytes a second that the disk takes. Disks of one machine are faster beside
+// its cores than those of the paper.
+const splitDisk = 100_000_000
+
+// runSplit runs jobs as the raw version does, under fair with kvbuffers that spill, or as the
+// paper's new version: dynsplit with an additional map slot, and kvbuffers that grow. There are
+// two map slots for each reduce slot, as in the paper.
+func runSplit(tb testing.TB, work []engine.BatchJob, split bool, bigBytes int64) *report.Report {
+	tb.Helper()
+	early := slots.One / 20
+	o := engine.Options{
+		Config:             setup.Config{MapSlots: 2, ReduceSlots: 1, Slowstart: &early},
+		DiskBytesPerSecond: splitDisk, Codec: runs.None, MemoryBytes: max(64<<20, bigBytes),
+		SortBufferBytes: max(bigBytes/200, leastSplitBlock) * 100 / 128, NoGrowth: !split, TempDirs: []string{tb.TempDir()},
+	}
+	name := "fair"
+	if split {
+		name = "dynsplit"
+	}
+	o.Policy = policyOf(tb, name)
+	r, err := engine.RunBatch(tb.Context(), work, o)
+	if err != nil {
+		tb.Fatalf("%s: %v", name, err)
+	}
+	return r
+}
+
+// BenchmarkSplit runs the micro- and the macrobenchmark of [Split11, evaluation] for real,
+// scaled down: -size is the input of a big job, 25 GB in the paper. A first run of all jobs
+// at once says how long a minute is. It reports I and r_ave, and of Tables 2 and 8 the shares
+// of the cores from /proc/stat, of the whole machine; raw and split run in turn. A disk that is
+// throttled makes attempts sleep, which is idle time there, and no I/O wait. With -judge it
+// fails unless the split finishes earlier.
+func BenchmarkSplit(b *testing.B) {
+	for name, all := range map[string][]splitJob{"micro": micro(), "macro": macro()} {
+		b.Run("benchmark="+name, func(b *testing.B) {
+			work := splitWork(b, all, *sizeBytes)
+			minute := time.Duration(runSplit(b, work(0), false, *sizeBytes).MakespanSeconds * 60 / 1457 * float64(time.Second))
+			for b.Loop() {
+				var done [2][]*report.Report // raw, split
+				var reductions []float64
+				for range *rounds {
+					for n := range 2 {
+						done[n] = append(done[n], runSplit(b, work(minute), n == 1, *sizeBytes))
+					}
+					last := len(done[0]) - 1
+					reductions = append(reductions, dynsplit.MeanWallReduction(wallTimes(done[0][last]), wallTimes(done[1][last])))
+				}
+				raw, split := median(done[0], makespan), median(done[1], makespan)
+				b.ReportMetric(raw, "raw-s")
+				b.ReportMetric(split, "split-s")
+				b.ReportMetric(100*dynsplit.ThroughputGain(raw, split), "I-%")
+				b.ReportMetric(100*middle(reductions), "r_ave-%")
+				for n, which := range []string{"raw", "split"} {
+					if done[n][0].CPU == nil {
+						b.Logf("%s: %s", which, done[n][0].Notes)
+						continue
+					}
+					for unit, of := range map[string]func(c *report.CPUShares) float64{
+						"user": func(c *report.CPUShares) float64 { return c.User }, "sys": func(c *report.CPUShares) float64 { return c.System },
+						"iowait": func(c *report.CPUShares) float64 { return c.IOWait }, "idle": func(c *report.CPUShares) float64 { return c.Idle },
+					} {
+						b.ReportMetric(100*median(done[n], func(r *report.Report) float64 {
+							shares := &r.CPU.Run
+							if name == "micro" { // Table 2 is about the map phase
+								shares = &r.CPU.MapPhase
+							}
+							return of(shares)
+						}), fmt.Sprintf("%s-%s-%%", which, unit))
+					}
+					b.ReportMetric(median(done[n], func(r *report.Report) float64 { return float64(spills(r)) }), which+"-spills")
+				}
+				if *judge && split >= raw {
+					b.Errorf("%s: %.3f s with Dynamic Split, %.3f s without", name, split, raw)
+				}
+			}
+		})
+	}
+}
+
+// wallTimes returns the times of all jobs from submission to end.
+func wallTimes(r *report.Report) (all []float64) {
+	for i := range r.Jobs {
+		all = append(all, r.Jobs[i].FinishS-r.Jobs[i].SubmitS)
+	}
+	return all
+}
+
+func spills(r *report.Report) (n int64) {
+	for i := range r.Jobs {
+		n += r.Jobs[i].Counters.Spills
+	}
+	return n
+}
+
+// TestTheMacrobenchmarkRunsForReal is BenchmarkSplit with big jobs of 6 MiB: both versions end
+// all ten jobs with the same records, and kvbuffers grow instead of spilling.
+func TestTheMacrobenchmarkRunsForReal(t *testing.T) {
+	const big = 6 << 20
+	work := splitWork(t, macro(), big)
+	raw, split := runSplit(t, work(5*time.Millisecond), false, big), runSplit(t, work(5*time.Millisecond), true, big)
+	var grown [2]int64
+	for i := range raw.Jobs {
+		a, b := &raw.Jobs[i], &split.Jobs[i]
+		grown[0] += a.Counters.KVBufferExpansions
+		grown[1] += b.Counters.KVBufferExpansions
+		if a.State != "succeeded" || b.State != "succeeded" || a.Counters.ReduceOutputRecords != b.Counters.ReduceOutputRecords || a.Counters.ReduceOutputRecords == 0 {
+			t.Errorf("%s: %s with %d records, %s with %d", a.Name, a.State, a.Counters.ReduceOutputRecords, b.State, b.Counters.ReduceOutputRecords)
+		}
+	}
+	if grown[0] != 0 || grown[1] == 0 || spills(split) >= spills(raw) {
+		t.Errorf("raw: %d expansions, %d spills; split: %d and %d", grown[0], spills(raw), grown[1], spills(split))
+	}
+}
