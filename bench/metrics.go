@@ -30,6 +30,11 @@ func (d *done) metric(name string, words []string) (value, error) {
 	switch name {
 	case "last_batch":
 		return value{v: d.lastBatches()}, nil
+	case "released", "expected":
+		if len(words) > 0 {
+			return value{}, fmt.Errorf("is of a run, not of %s", strings.Join(words, ", "))
+		}
+		return d.releasesOf(name), nil
 	case "finish", "maps_done", "start", "response", "submit", "deadline":
 		// These metrics need the name of a job.
 		if len(words) != 1 {
@@ -73,6 +78,11 @@ func ofRun() map[string]func(d *done) float64 {
 		"shuffle_only": func(d *done) float64 { return max(0, d.copiesEnd-max(d.mapsEnd, d.firstReduce)).Seconds() },
 		// concurrency is the mean number of maps that run on a tracker, over the whole run.
 		"concurrency": func(d *done) float64 { return d.slotTime(trace.Map) / d.MakespanSeconds / float64(d.Config.Trackers) },
+		// These four are of the release rates of [OMO21, Fig. 7].
+		"release_error":  func(d *done) float64 { return ErrorsOf(d.releases.Windows()).Estimate },
+		"release_spread": func(d *done) float64 { return ErrorsOf(d.releases.Windows()).Constant },
+		"release_gap":    func(d *done) float64 { return ErrorsOf(d.releases.Windows()).Gap },
+		"release_after":  func(d *done) float64 { return ErrorsOf(d.releases.Windows()).After },
 		// spills is the number of spills of a map, spilled_bytes what all of them write.
 		"spills":        func(d *done) float64 { return d.share(func(c *report.Counters) int64 { return c.Spills }) },
 		"spilled_bytes": func(d *done) float64 { return d.sum(func(j *report.Job) int64 { return j.Counters.SpilledBytes }) },

@@ -13,6 +13,7 @@ import (
 	"mrlocal/report"
 	"mrlocal/sim"
 	"mrlocal/slots/policy"
+	"mrlocal/slots/policy/omo"
 	"mrlocal/slots/policy/registry"
 	"mrlocal/trace"
 	"mrlocal/workload"
@@ -171,6 +172,7 @@ func (t *trial) setOption(name, value string) error {
 type done struct {
 	*report.Report
 	*measures
+	releases *omo.Releases
 }
 
 // runs shares the runs that several experiments have in common. It keeps each run
@@ -223,16 +225,16 @@ func (t *trial) run(ctx context.Context) (*done, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The sink sees every event of the run. It is kept with the report, because figures need
-	// it.
-	o, m := t.sim, newMeasures()
+	// Both sinks see every event of the run. They are kept with the report, because figures
+	// need them.
+	o, m, released := t.sim, newMeasures(), omo.NewReleases(step)
 	o.Policy = p
-	o.Watch = func(s *trace.Stream) { s.Attach(m) }
+	o.Watch = func(s *trace.Stream) { s.Attach(m); s.Attach(released) }
 	r, err := sim.Run(ctx, f, o)
 	if err != nil {
 		return nil, fmt.Errorf("%s: run %s: %w", f.Name, t.name, err)
 	}
-	return &done{r, m}, nil
+	return &done{r, m, released}, nil
 }
 
 // some returns the file with the jobs of the run only.

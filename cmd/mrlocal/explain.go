@@ -27,6 +27,7 @@ func explainCommand() command {
 			value("job", "what was decided about `JOB`, a name or a number", ""),
 			value("task", "the story of `TASK`, written J01/m/7: name or number of the job, m or r, number of the task", ""),
 			value("why-idle", "why nothing ran on `SLOT` at the time of --at, or in its longest idle period", ""),
+			value("releases", "containers released in windows of `TIME`, a bar each, and with + how many omo would have expected", ""),
 			value("limit", "print at most `N` decisions", "all"),
 		},
 		run: runExplain}
@@ -48,6 +49,7 @@ func runExplain(ctx context.Context, e env, line argv.Line) (int, error) {
 	}
 	o.HasSlot, o.Slot = line.Has("slot"), r.Count("slot", 0, math.MaxInt32)
 	o.Lent, o.Job = line.Has("lent"), r.Path("job")
+	windows := r.Time("releases", false)
 	// Filters choose among decisions. A task or an idle slot is another question with an answer
 	// of its own.
 	switch filtered := o.HasSlot || o.Lent || o.Job != ""; {
@@ -73,6 +75,9 @@ func runExplain(ctx context.Context, e env, line argv.Line) (int, error) {
 			return 0, err
 		}
 		return exitDone, write(e, b.Bytes())
+	}
+	if line.Has("releases") {
+		return exitDone, explain.Releases(e.stdout, read, o.Name, windows)
 	}
 	// All decisions are printed as they are read, because there may be millions of them.
 	if err = explain.Sentences(e.stdout, read, o); gone(err) { // as in: explain run.jsonl | head

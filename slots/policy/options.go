@@ -62,7 +62,10 @@ type Options struct {
 	// BatchReserve: a batch of last maps that has begun gets every container until its
 	// maps have started. ReleaseWindow is T_w, the least time of a window in which
 	// releases are counted; 0: 10 s, and for short maps a third of a map's time.
+	// Containers, of these and yarn: "slots", also as "", or ContainersOfResources, where a
+	// tracker runs no more than its CPU and memory have room for.
 	ContainerOrder string        `json:"container_order,omitempty"`
+	Containers     string        `json:"containers,omitempty"`
 	BatchReserve   bool          `json:"batch_reserve,omitempty"`
 	ReleaseWindow  time.Duration `json:"release_window_ns,omitempty"`
 
@@ -100,6 +103,9 @@ func (o *Options) JobsChecked() [trace.Kinds]slots.PPM {
 
 // OrderDeficit orders jobs by deficits that accrue (Options.ContainerOrder).
 const OrderDeficit = "deficit"
+
+// ContainersOfResources makes a container a request for CPU and memory (Options.Containers).
+const ContainersOfResources = "resources"
 
 // DefaultOptions returns the options that apply when the user sets none.
 func DefaultOptions() Options {
@@ -177,6 +183,7 @@ func (o *Options) Fields() []OptionField {
 		{"slot-weights", "what tasks weigh under dynamicmr, `map=N,reduce=N`: a tracker runs no more than its home slots weigh together", "no bound but the slots", 1, &o.SlotWeights},
 		{"copy-after", "how long an attempt must have run before late and dynamicmr copy it, `TIME`", "100ms", 1, &o.CopyAfter},
 		{"container-order", "how omo and its parts order jobs, `deficit|count`: by what they are owed, or by the containers that they have", "deficit", 1, &o.ContainerOrder},
+		{"containers", "what a container is under yarn, omo and its parts, `slots|resources`: a slot, or a slot with the CPU and memory that the profile of its job asks for", "slots", 1, &o.Containers},
 		{"batch-reserve", "`off|on`: whether a batch of last maps under omo and batch-finish keeps what becomes free until all of it has started", "off", 1, &o.BatchReserve},
 		{"release-window", "the least time over which omo counts released containers, `TIME`", "10s, or a third of a map's time if that is less", 1, &o.ReleaseWindow},
 		{"additional-map-slots", "map slots a tracker that open while maps are in their I/O period, at most `N` (dynsplit)", "1", 0, &o.AdditionalMapSlots},

@@ -21,7 +21,7 @@ func (s *scheduler) batchFinishMap(v *slots.View, d *slots.Decision) bool {
 		case id != s.batching && s.benefit(v.Job(id)) <= 0: // estimates have changed since
 			s.waves.Remove(int32(id))
 		case s.Grant(v, d, s, yarn.Offer{Job: id, Kind: slots.Map, Rule: ruleBatchFinish}, why):
-			if s.reserve {
+			if s.options.BatchReserve {
 				s.batching = id
 			}
 			return true
@@ -46,7 +46,7 @@ func (s *scheduler) nextBatch(v *slots.View) (slots.JobID, bool) {
 // the job is no candidate: its reduce stage has not begun [OMO21, "batch candidates"],
 // its maps are more than one wave [OMO21, "one wave"], or nothing is known of them.
 func (s *scheduler) benefit(j slots.JobView) float64 {
-	observed, level, known := s.estimates()
+	observed, level, known := s.estimates(j.ID())
 	m := s.Of(j.ID())
 	pending, reduces := yarn.Unstarted(j), j.Total(slots.Reduce)
 	if !known || pending == 0 || m.Tasks[slots.Map] == 0 || s.requireReduceStarted && !s.jobs[j.ID()].begun {

@@ -41,7 +41,7 @@ func (a *account) accrue(now time.Duration, has int32) {
 // running) * time, where jobs with a task to run share by weight.
 func (s *scheduler) updateDeficits(v *slots.View) {
 	now := v.Now()
-	if s.order != policy.OrderDeficit || !s.newJob && now-s.updated < deficitEvery || s.changes*8 < len(s.live) {
+	if s.options.ContainerOrder != policy.OrderDeficit || !s.newJob && now-s.updated < deficitEvery || s.changes*8 < len(s.live) {
 		return
 	}
 	weights := 0.0

@@ -16,7 +16,7 @@ import (
 // whyFewest is what a grant to the job with the fewest containers rests on, and whom it beat.
 func (s *scheduler) whyFewest(v *slots.View, id slots.JobID) slots.Why {
 	w := slots.Why{Numbers: yarn.FairNumbers(v.Job(id)), Beaten: policy.Beaten(&s.fair, id, v, yarn.Holds)}
-	if s.order == policy.OrderDeficit {
+	if s.options.ContainerOrder == policy.OrderDeficit {
 		deficit := func(j slots.JobView) float64 { return s.jobs[j.ID()].account.deficit }
 		w.Numbers = append(w.Numbers, slots.Decimal("container-seconds it is owed", deficit(v.Job(id))))
 		w.Beaten = policy.Beaten(&s.fair, id, v, func(j slots.JobView) string {
@@ -56,7 +56,7 @@ func (s *scheduler) overlapNumbers(v *slots.View, j slots.JobView) []slots.Numbe
 	if !ok {
 		return all
 	}
-	observed, level, _ := s.estimates()
+	observed, level, _ := s.estimates(j.ID())
 	all = append(all, slots.Decimal("x*", g.aligned()), slots.Decimal("T_s", g.shuffle), slots.Decimal("T_m", g.mapTime))
 	if yarn.Unstarted(j) == 0 || g.frequency > 0 {
 		all = append(all, slots.Decimal("β", gap(g.shuffle, g.mapTime, g.frequency, yarn.Unstarted(j))))
@@ -67,7 +67,7 @@ func (s *scheduler) overlapNumbers(v *slots.View, j slots.JobView) []slots.Numbe
 // whyBatch is what a grant by batch finish rests on, in the paper's symbols, and whom it beat.
 func (s *scheduler) whyBatch(v *slots.View, id slots.JobID) slots.Why {
 	j := v.Job(id)
-	observed, level, _ := s.estimates()
+	observed, level, _ := s.estimates(j.ID())
 	return slots.Why{
 		Numbers: []slots.Number{
 			slots.Whole("pending maps m'", yarn.Unstarted(j)), slots.Decimal("t_fair - t_batch", s.benefit(j)), slots.Decimal("T_m", s.Of(id).Mean(slots.Map).Seconds()),

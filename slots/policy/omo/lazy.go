@@ -90,7 +90,7 @@ func (g overlap) aligned() float64 { return aligned(g.shuffle, g.mapTime, g.freq
 // gapOf is the execution predictor EP of one job: T_s, T_m and F_e [OMO21, section
 // V-A]. ok is false while they are not known.
 func (s *scheduler) gapOf(v *slots.View, j slots.JobView) (overlap, bool) {
-	observed, level, known := s.estimates()
+	observed, level, known := s.estimates(j.ID())
 	m := s.Of(j.ID())
 	if !known || m.Tasks[slots.Map] == 0 {
 		return overlap{}, false

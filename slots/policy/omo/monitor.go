@@ -1,6 +1,13 @@
 package omo
 
-import "time"
+import (
+	"time"
+
+	"mrlocal/slots"
+	"mrlocal/slots/demand"
+	"mrlocal/slots/policy"
+	"mrlocal/slots/policy/yarn"
+)
 
 // monitor is the release-frequency monitor [OMO21, section IV-A]. For each window t it
 // takes f_t, the containers released in it a second, and a_t, those available in it
@@ -28,6 +35,19 @@ type monitor struct {
 
 	windows             int64   // that ended
 	frequency, averages float64 // F_o and A_o
+
+	// With containers of resources: F_o for each request, and by tracker what was free when
+	// the window began, and what tasks have given back in it.
+	asked       []asked
+	left, freed []demand.Vector
+}
+
+// asked is a request for a container, and how often a container of it is released. Before
+// its first window has ended F_o is that of tasks.
+type asked struct {
+	request   demand.Vector
+	windows   int64
+	frequency float64
 }
 
 const (
@@ -108,10 +128,58 @@ func (m *monitor) close(now, mapTime time.Duration) bool {
 		m.frequency, m.averages = moved(m.frequency, f), moved(m.averages, a)
 	}
 	m.windows++
+	for i := range m.asked {
+		a := &m.asked[i]
+		f := float64(m.containers(a.request)) / m.length.Seconds()
+		if a.windows++; a.windows > 1 {
+			f = moved(a.frequency, f)
+		}
+		a.frequency = f
+	}
+	clear(m.freed)
 	m.from, m.count, m.area = end, 0, 0
 	m.step = m.lasts(mapTime)
 	m.length = m.step
 	return true
+}
+
+// ask returns the number of a request, whose containers are counted from now on.
+func (m *monitor) ask(request demand.Vector) int32 {
+	for i := range m.asked {
+		if m.asked[i].request == request {
+			return int32(i)
+		}
+	}
+	m.asked = append(m.asked, asked{request: request})
+	return int32(len(m.asked) - 1)
+}
+
+// gave counts what a task gives back to a tracker when it ends.
+func (m *monitor) gave(t slots.TrackerID, needs demand.Vector) {
+	of := policy.At(&m.freed, t)
+	*of = of.Plus(needs)
+}
+
+// containers is R_t for one request [OMO21, section IV-A]:
+//
+//	R_t = sum over the nodes k of min over the resources i of floor(R_ik / req_i)
+//
+// R_ik is what the window gave back on node k, and what was left there when it began. What
+// was a container then is not released in it [OMO21, "containers of resources"].
+func (m *monitor) containers(request demand.Vector) (n int64) {
+	for t := range m.freed {
+		left := *policy.At(&m.left, slots.TrackerID(t))
+		n += yarn.Makes(left.Plus(m.freed[t]), request) - yarn.Makes(left, request)
+	}
+	return n
+}
+
+// frequencyOf returns F_o for a request, or for tasks if nothing is known of it yet.
+func (m *monitor) frequencyOf(number int32) float64 {
+	if int(number) < len(m.asked) && m.asked[number].windows > 0 {
+		return m.asked[number].frequency
+	}
+	return m.frequency
 }
 
 // soFar takes the estimates from the first window while it goes on.

@@ -43,7 +43,7 @@ func NewBatchFinish(o policy.Options) *OMO {
 func NewFair(o policy.Options) *OMO { return with(o, scheduler{name: "fair-containers"}) }
 
 func with(o policy.Options, s scheduler) *OMO {
-	s.order, s.reserve, s.window = o.ContainerOrder, o.BatchReserve, o.ReleaseWindow
+	s.options = o
 	p := &OMO{s}
 	p.Reset()
 	return p
@@ -67,9 +67,7 @@ type scheduler struct {
 	// job has a pending map [OMO21, "batch candidates"].
 	requireReduceStarted bool
 
-	order   string        // of the fair scheduler: policy.OrderDeficit, else by containers
-	reserve bool          // a batch that has begun gets all containers until its maps have started
-	window  time.Duration // T_w; 0: as "smoothing and window" has it
+	options policy.Options
 
 	given float64 // F_o, if a test knows it; 0: the monitor's
 
@@ -95,6 +93,7 @@ type scheduler struct {
 type standing struct {
 	account  account
 	active   bool
+	asked    int32 // the number of what its maps request; only with containers of resources
 	begun    bool  // its reduce stage
 	stage    int64 // stages before it
 	launched int32 // reduces that started for the first time
@@ -134,7 +133,7 @@ const (
 // Traits implements slots.Policy. With lazy start the gate of reduces is open, and
 // [OMO21, Alg. 1] decides; else they start at the run's slowstart.
 func (s *scheduler) Traits() slots.Traits {
-	return slots.Traits{Name: s.name, Lends: true, OwnSlowstart: s.lazy, Rules: map[slots.Rule]string{
+	return slots.Traits{Name: s.name, Lends: true, OwnSlowstart: s.lazy, ByDemand: s.Nodes.On(), Options: s.options, Rules: map[slots.Rule]string{
 		ruleLazyStart:   "the reduce stage of its job begins: with so many maps pending, its shuffle should end when the maps do (Algorithm 1); of such jobs it has the fewest containers",
 		ruleConsecutive: "once a job's reduce stage has begun, all its reduces start one after the other (Principle 1)",
 		ruleBatchFinish: "its job gains most from having its last maps done in one wave (Algorithm 2)",
@@ -147,9 +146,10 @@ func (s *scheduler) Traits() slots.Traits {
 func (s *scheduler) Reset() {
 	*s = scheduler{
 		name: s.name, lazy: s.lazy, batch: s.batch, requireReduceStarted: s.requireReduceStarted, given: s.given,
-		order: s.order, reserve: s.reserve, window: s.window, batching: noJob,
+		options: s.options, batching: noJob,
 	}
-	s.monitor.window = s.window
+	s.monitor.window = s.options.ReleaseWindow
+	s.Nodes = yarn.NewNodes(s.options.Containers)
 	s.begun.Less = stageLess
 	s.ready.Less = func(a, b *int32) bool { return *a < *b }
 	s.waves.Less = func(a, b *float64) bool { return *a < *b }
@@ -160,14 +160,22 @@ func (s *scheduler) Reset() {
 func (s *scheduler) Observe(f slots.Fact) {
 	if policy.Freed(&f) {
 		s.Finish(&f)
+		windows := s.monitor.windows
 		s.monitor.released(f.At, s.All.Mean(slots.Map))
+		s.lookAround(windows)
+	}
+	if t, needs, ok := s.Nodes.Released(&f); ok {
+		s.monitor.gave(t, needs)
 	}
 }
 
 // Decide is one heartbeat, which starts one task.
 func (s *scheduler) Decide(v *slots.View, d *slots.Decision) {
+	s.Nodes.See(v)
+	windows := s.monitor.windows
 	if s.monitor.close(v.Now(), s.All.Mean(slots.Map)) {
 		s.stale = true
+		s.lookAround(windows)
 	}
 	s.Update(v, s)
 	s.updateDeficits(v)
@@ -177,7 +185,17 @@ func (s *scheduler) Decide(v *slots.View, d *slots.Decision) {
 		s.decline(v, d, started)
 	}
 	s.End(v, s)
+	if !started {
+		s.Nodes.Unblock(v, d)
+	}
 	s.monitor.available(v.Now(), available(v))
+}
+
+// lookAround notes what trackers have left if a window of releases begins.
+func (s *scheduler) lookAround(windows int64) {
+	if s.Nodes.On() && s.monitor.windows != windows {
+		s.monitor.left = s.Nodes.Free(s.monitor.left[:0])
+	}
 }
 
 // allocate is [OMO21, Alg. 3] for one container. Lazy start goes first if both want it
@@ -200,7 +218,7 @@ func (s *scheduler) fairScheduler(v *slots.View, d *slots.Decision) bool {
 			k = slots.Reduce
 		}
 		rule := yarn.RuleFewest
-		if s.order == policy.OrderDeficit {
+		if s.options.ContainerOrder == policy.OrderDeficit {
 			rule = ruleDeficit
 		}
 		why := func() slots.Why { return s.whyFewest(v, id) }
@@ -217,13 +235,15 @@ func available(v *slots.View) int32 {
 	return v.Running(slots.Map) + v.Running(slots.Reduce) - v.Waiting()
 }
 
-// estimates returns F_o and A_o. known is false until a container was released.
-func (s *scheduler) estimates() (frequency, available float64, known bool) {
+// estimates returns F_o and A_o for the maps of a job. known is false until a container was
+// released.
+func (s *scheduler) estimates(id slots.JobID) (frequency, available float64, known bool) {
 	m := &s.monitor
 	if s.given > 0 {
 		return s.given, m.averages, m.averages > 0
 	}
-	return m.frequency, m.averages, m.frequency > 0
+	frequency = m.frequencyOf(s.jobs[id].asked)
+	return frequency, m.averages, frequency > 0
 }
 
 // refresh ranks all jobs by the newest estimates, if that is due.
@@ -254,6 +274,9 @@ func (s *scheduler) Rank(v *slots.View, j slots.JobView) {
 		if active {
 			s.active++
 			s.newJob = true
+			if s.Nodes.On() {
+				at.asked = s.monitor.ask(yarn.Request(j, slots.Map))
+			}
 			s.live = append(s.live, id)
 		} else {
 			s.active--

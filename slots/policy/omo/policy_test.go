@@ -19,6 +19,9 @@ func TestScriptsAndSuite(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			policytest.Scripts(t, "testdata/"+name+"/*.txt", make)
 			policytest.Run(t, func() slots.Policy { return make(policy.DefaultOptions()) }, policytest.Claims{Idle: policytest.AnyIdle})
+			o := policy.DefaultOptions()
+			o.Containers = policy.ContainersOfResources
+			policytest.Run(t, func() slots.Policy { return make(o) }, policytest.Claims{})
 		})
 	}
 }

@@ -72,7 +72,7 @@ func All() []Entry {
 		{"fair-deficit", "the job that is owed most slot-time comes first; map slots run maps, reduce slots run reduces", "", "Hadoop 0.20 Fair Scheduler",
 			func(policy.Options) slots.Policy { return fair.NewDeficit() }},
 		{"yarn", "slots take any task; a job's reduces ramp up with the maps that are done, and are killed where they keep all maps from running", "", "Hadoop 2.x MapReduce on YARN",
-			func(policy.Options) slots.Policy { return yarn.New() }},
+			func(o policy.Options) slots.Policy { return yarn.New(o) }},
 		{"fair-containers", "slots take any task; the job that is owed most comes first, its reduces before its maps", "OMO21", omo21 + ", section V-A",
 			func(o policy.Options) slots.Policy { return omo.NewFair(o) }},
 		{"lazy-start", "slots take any task; a job's reduces start, all in a row, when their shuffle would end with its maps", "OMO21", omo21 + ", Algorithm 1",

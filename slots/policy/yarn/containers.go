@@ -5,14 +5,17 @@ import (
 
 	"mrlocal/slots"
 	"mrlocal/slots/policy"
+	"mrlocal/trace"
 )
 
 // Base is the base of a policy: slots of any kind, one task a visit,
 // measures, and which jobs changed.
 type Base struct {
 	policy.Measures
+	Nodes   Nodes
 	changed []slots.JobID
 	skips   policy.Skips
+	full    [trace.Kinds]bool // on this visit a task did not fit the tracker
 }
 
 // Ranker keeps orderings of jobs.
@@ -44,14 +47,21 @@ type Offer struct {
 }
 
 // Grant starts a task of a job, and reports whether it did. why returns what the rule
-// rests on; it is called only if someone listens. A job that the Ledger
-// refuses is skipped until the visit ends.
+// rests on; it is called only if someone listens. A job that the Ledger refuses, or whose
+// task the tracker has no room for, is skipped until the visit ends.
 func (c *Base) Grant(v *slots.View, d *slots.Decision, r Ranker, o Offer, why func() slots.Why) bool {
+	if !c.Nodes.fits(v, v.Job(o.Job), o.Kind) {
+		c.full[o.Kind] = true
+		c.skips.Add(o.Job, o.Kind, slots.Granted)
+		r.Rank(v, v.Job(o.Job))
+		return false
+	}
 	if d.Explaining() {
 		d.Because(why())
 	}
 	if d.Grant(slots.Grant{Slot: slots.NoSlot, Job: o.Job, Kind: o.Kind, Task: slots.NoTask, Rule: o.Rule}) {
 		c.Start(v.Now(), d.Started().Slot)
+		c.Nodes.take(v, d.Started().Slot, Request(v.Job(o.Job), o.Kind))
 		c.Update(v, r)
 		return true
 	}
@@ -67,6 +77,7 @@ func (c *Base) KeepBack(id slots.JobID) { c.skips.Add(id, slots.Reduce, slots.Gr
 // End ends a visit: jobs that were skipped are ranked again.
 func (c *Base) End(v *slots.View, r Ranker) {
 	c.skips.End(func(id slots.JobID) { r.Rank(v, v.Job(id)) })
+	c.full = [trace.Kinds]bool{}
 }
 
 // Held returns how many containers a job has.
@@ -137,6 +148,8 @@ func (c *Base) Stopped(v *slots.View, k slots.Kind, started bool) string {
 		return "no slot of the tracker is free"
 	case started:
 		return "a heartbeat starts one task"
+	case c.full[k]:
+		return "the tracker has too little CPU or memory left, or reduces that wait would leave no room for maps"
 	}
 	return c.skips.Why(k)
 }

@@ -27,32 +27,37 @@ import (
 // from running are killed.
 type YARN struct {
 	Base
-	fair   slots.Ranking[Fewest]
-	hungry slots.Ranking[struct{}] // jobs with pending maps, no running map, and running reduces
+	options policy.Options
+	fair    slots.Ranking[Fewest]
+	hungry  slots.Ranking[struct{}] // jobs with pending maps, no running map, and running reduces
 }
 
 // New returns the policy yarn.
-func New() *YARN {
-	y := &YARN{}
+func New(o policy.Options) *YARN {
+	y := &YARN{options: o}
 	y.Reset()
 	return y
 }
 
 // Reset implements slots.Resetter.
 func (y *YARN) Reset() {
-	*y = YARN{fair: NewRanking()}
+	*y = YARN{options: y.options, fair: NewRanking()}
+	y.Nodes = NewNodes(y.options.Containers)
 	y.hungry.Less = func(_, _ *struct{}) bool { return false }
 }
 
 const ruleRampUp slots.Rule = "ramp-up"
 
 // Traits implements slots.Policy. A container has no kind.
-func (*YARN) Traits() slots.Traits {
-	return slots.Traits{Name: "yarn", Lends: true, Rules: map[slots.Rule]string{
+func (y *YARN) Traits() slots.Traits {
+	return slots.Traits{Name: "yarn", Lends: true, ByDemand: y.Nodes.On(), Options: y.options, Rules: map[slots.Rule]string{
 		RuleFewest: FewestWords,
 		ruleRampUp: "its job has the fewest containers for its weight, and reduces go first as far as the maps that are done have ramped them up",
 	}}
 }
+
+// Observe implements slots.Observer.
+func (y *YARN) Observe(f slots.Fact) { y.Nodes.Released(&f) }
 
 // Decide is one heartbeat of a node, which gets one container.
 func (y *YARN) Decide(v *slots.View, d *slots.Decision) {
@@ -64,6 +69,7 @@ func (y *YARN) Decide(v *slots.View, d *slots.Decision) {
 	y.End(v, y)
 	if !started {
 		y.preempt(v, d)
+		y.Nodes.Unblock(v, d)
 	}
 }
 
@@ -76,7 +82,7 @@ func (y *YARN) allocate(v *slots.View, d *slots.Decision) bool {
 		}
 		o := Offer{Job: id, Kind: slots.Map, Rule: RuleFewest}
 		switch j := v.Job(id); {
-		case y.Startable(j, slots.Reduce) > 0 && rampedUp(v, j):
+		case y.Startable(j, slots.Reduce) > 0 && y.rampedUp(v, j) && !(y.Nodes.On() && lacksMap(j)):
 			o.Kind, o.Rule = slots.Reduce, ruleRampUp
 		case y.Startable(j, slots.Map) == 0:
 			y.KeepBack(id) // its maps are not ready, and its reduces wait for them
@@ -92,11 +98,11 @@ func (y *YARN) allocate(v *slots.View, d *slots.Decision) bool {
 // rampedUp reports whether a job may start one more reduce. Once all its maps have
 // started it may start all, whatever the limits (Hadoop 2.6,
 // RMContainerAllocator.scheduleReduces).
-func rampedUp(v *slots.View, j slots.JobView) bool {
+func (y *YARN) rampedUp(v *slots.View, j slots.JobView) bool {
 	if Unstarted(j) == 0 {
 		return true
 	}
-	return rampUp(limits(v, j)) > 0
+	return rampUp(y.limits(v, j)) > 0
 }
 
 // request is what a job's allocator reads, in containers.
@@ -106,9 +112,9 @@ type request struct {
 	wantedMaps, reduces int32 // maps to start and running, running reduces
 }
 
-func limits(v *slots.View, j slots.JobView) request {
+func (y *YARN) limits(v *slots.View, j slots.JobView) request {
 	return request{
-		total:    Held(j) + Idle(v),
+		total:    Held(j) + y.Nodes.idle(v, j),
 		doneMaps: j.Done(slots.Map), maps: j.Total(slots.Map),
 		wantedMaps: Unstarted(j) + j.Running(slots.Map), reduces: j.Running(slots.Reduce),
 	}
@@ -131,9 +137,9 @@ func rampUp(r request) int32 {
 // wait, none runs, and no container is idle (Hadoop 2.6,
 // RMContainerAllocator.preemptReducesIfNeeded).
 func (y *YARN) preempt(v *slots.View, d *slots.Decision) {
-	for Idle(v) == 0 {
+	for {
 		id, ok := First(&y.hungry)
-		if !ok {
+		if !ok || y.Nodes.idle(v, v.Job(id)) > 0 {
 			return
 		}
 		y.hungry.Remove(int32(id)) // until it changes: killed reduces need time to end
@@ -167,7 +173,7 @@ func (y *YARN) preemptReduces(v *slots.View, d *slots.Decision, j slots.JobView)
 	n := min(toPreempt(Held(j), Unstarted(j)), int32(len(victims)))
 	for _, s := range victims[:n] {
 		if d.Explaining() {
-			d.Because(slots.Why{Numbers: append([]slots.Number{slots.Whole("reduces to preempt", n)}, requestNumbers(limits(v, j))...)})
+			d.Because(slots.Why{Numbers: append([]slots.Number{slots.Whole("reduces to preempt", n)}, requestNumbers(y.limits(v, j))...)})
 		}
 		d.Reclaim(s.ID)
 	}
@@ -177,8 +183,13 @@ func (y *YARN) preemptReduces(v *slots.View, d *slots.Decision, j slots.JobView)
 func (y *YARN) Rank(_ *slots.View, j slots.JobView) {
 	maps, reduces := y.Startable(j, slots.Map), y.Startable(j, slots.Reduce)
 	y.fair.Keep(int32(j.ID()), maps > 0 || reduces > 0, FewestOf(j))
-	y.hungry.Keep(int32(j.ID()), j.Pending(slots.Map) > 0 && j.Running(slots.Map) == 0 && j.Running(slots.Reduce) > 0, struct{}{})
+	y.hungry.Keep(int32(j.ID()), lacksMap(j) && j.Running(slots.Reduce) > 0, struct{}{})
 }
+
+// lacksMap reports whether a map of a job is pending and none runs. With containers of
+// resources such a job starts no reduce: it would take again what a killed one gave back,
+// where that is too little for a map.
+func lacksMap(j slots.JobView) bool { return j.Pending(slots.Map) > 0 && j.Running(slots.Map) == 0 }
 
 // requestNumbers are what the ramp-up of a job's reduces rests on.
 func requestNumbers(r request) []slots.Number {
@@ -190,7 +201,7 @@ func requestNumbers(r request) []slots.Number {
 
 func (y *YARN) why(v *slots.View, id slots.JobID) slots.Why {
 	j := v.Job(id)
-	return slots.Why{Numbers: append(FairNumbers(j), requestNumbers(limits(v, j))...), Beaten: policy.Beaten(&y.fair, id, v, Holds)}
+	return slots.Why{Numbers: append(FairNumbers(j), requestNumbers(y.limits(v, j))...), Beaten: policy.Beaten(&y.fair, id, v, Holds)}
 }
 
 // decline ends a visit: why it starts nothing more of each kind.

@@ -10,9 +10,16 @@ import (
 )
 
 func TestScripts(t *testing.T) {
-	policytest.Scripts(t, "testdata/*.txt", func(policy.Options) slots.Policy { return yarn.New() })
+	policytest.Scripts(t, "testdata/*.txt", func(o policy.Options) slots.Policy { return yarn.New(o) })
 }
 
 func TestSuite(t *testing.T) {
-	policytest.Run(t, func() slots.Policy { return yarn.New() }, policytest.Claims{Idle: policytest.AnyIdle})
+	policytest.Run(t, func() slots.Policy { return yarn.New(policy.DefaultOptions()) }, policytest.Claims{Idle: policytest.AnyIdle})
+}
+
+// TestSuiteOfResources: with containers of resources, no job waits for ever either.
+func TestSuiteOfResources(t *testing.T) {
+	o := policy.DefaultOptions()
+	o.Containers = policy.ContainersOfResources
+	policytest.Run(t, func() slots.Policy { return yarn.New(o) }, policytest.Claims{})
 }

@@ -1,0 +1,238 @@
+package bench_test
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"mrlocal/bench"
+	"mrlocal/internal/ppm"
+	"mrlocal/report"
+	"mrlocal/sim"
+	"mrlocal/slots/policy"
+	"mrlocal/slots/policy/omo"
+	"mrlocal/slots/policy/registry"
+	"mrlocal/trace"
+	"mrlocal/workload"
+)
+
+// replica divides all times of a figure's replica by this: 10 s become 9.8 ms.
+const replica = 1024
+
+// steps counts the running maps and reduces of each pool at the starts of steps
+// [DHFS13, Fig. 5]. What ends just then is not counted, what starts then is.
+type steps struct {
+	step  time.Duration
+	pool  map[int32]string
+	now   map[string]*[trace.Kinds]int
+	open  map[int32]func()
+	taken []map[string][trace.Kinds]int
+}
+
+func newSteps(step time.Duration) *steps {
+	return &steps{step: step, pool: map[int32]string{}, now: map[string]*[trace.Kinds]int{}, open: map[int32]func(){}}
+}
+
+// Record implements trace.Sink.
+func (s *steps) Record(of *trace.Stream, e *trace.Event) error {
+	for time.Duration(len(s.taken))*s.step < e.At {
+		all := map[string][trace.Kinds]int{}
+		for pool, n := range s.now {
+			all[pool] = *n
+		}
+		s.taken = append(s.taken, all)
+	}
+	switch {
+	case e.Op == trace.OpSubmit:
+		s.pool[e.Job] = of.Texts(e.Ref)[1]
+		if s.now[s.pool[e.Job]] == nil {
+			s.now[s.pool[e.Job]] = new([trace.Kinds]int)
+		}
+	case e.Op == trace.OpStart:
+		n, k := s.now[s.pool[e.Job]], e.Kind
+		n[k]++
+		s.open[e.Slot] = func() { n[k]-- }
+	case e.Op == trace.OpFinish && s.open[e.Slot] != nil:
+		s.open[e.Slot]()
+		delete(s.open, e.Slot)
+	}
+	return nil
+}
+
+// at returns the running tasks of a pool at the start of a step, which count from 1.
+func (s *steps) at(step int, pool string) [trace.Kinds]int {
+	if step > len(s.taken) {
+		return [trace.Kinds]int{}
+	}
+	return s.taken[step-1][pool]
+}
+
+// simulated runs a file in the simulator.
+func simulated(tb testing.TB, f *workload.File, sched string, o policy.Options, sinks ...trace.Sink) *report.Report {
+	tb.Helper()
+	p, err := registry.New(sched, o)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	r, err := sim.Run(tb.Context(), f, sim.Options{Policy: p, Watch: func(s *trace.Stream) {
+		for _, k := range sinks {
+			s.Attach(k)
+		}
+	}})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return r
+}
+
+// TestFig5ForReal: in the engine, on a clock of its own, the pools of [DHFS13, Fig. 5] have
+// the same plateaus as in the simulator: 54 and 54 maps at first; then under PI 18 reduces
+// beside 90 maps, under PD 54 and 54 tasks.
+func TestFig5ForReal(t *testing.T) {
+	f := load(t, "fig5.yaml")
+	for _, sched := range []string{"pi-dhfs", "pd-dhfs"} {
+		counts, seen := newSteps(10*time.Second), newSteps(10*time.Second)
+		simulated(t, f, sched, policy.DefaultOptions(), seen)
+		synctest.Test(t, func(t *testing.T) { forReal(t, f, 1, sched, policy.DefaultOptions(), counts) })
+		for step := 1; step <= len(seen.taken); step++ {
+			for _, pool := range []string{"pool1", "pool2"} {
+				if real, model := counts.at(step, pool), seen.at(step, pool); real != model {
+					t.Errorf("%s, step %d, %s: %v maps and reduces for real, %v simulated", sched, step, pool, real, model)
+				}
+			}
+		}
+	}
+}
+
+// TestFig6ForReal: in the engine, on a clock of its own, the gain of borrowing is that of
+// the simulator for each share [DHFS13, Fig. 6].
+func TestFig6ForReal(t *testing.T) {
+	f := only(t, "fig4.yaml", "J02")
+	for _, share := range []ppm.Share{0, ppm.One / 2, ppm.One} {
+		o := policy.DefaultOptions()
+		o.BorrowMap, o.BorrowReduce = share, 0
+		model := simulated(t, f, "pi-dhfs", o).MakespanSeconds
+		synctest.Test(t, func(t *testing.T) {
+			if real := forReal(t, f, 1, "pi-dhfs", o).MakespanSeconds; real < model || real > 1.01*model {
+				t.Errorf("borrow-map %v: %v s for real, %v s simulated", share, real, model)
+			}
+		})
+	}
+}
+
+// only returns a file with some of its jobs.
+func only(tb testing.TB, name string, jobs ...string) *workload.File {
+	tb.Helper()
+	f, err := bench.LoadWorkload(name)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	all := f.Jobs
+	f.Jobs = nil
+	for i := range all {
+		for _, job := range jobs {
+			if all[i].Name == job {
+				f.Jobs = append(f.Jobs, all[i])
+			}
+		}
+	}
+	return f
+}
+
+// BenchmarkFig5 runs a replica of [DHFS13, Fig. 5] for real, with times divided by 1024 and
+// 108 slots whose tasks sleep. It reports running tasks in the middle of each plateau, and
+// the makespans times 1024. With -judge it fails unless they are within a tenth of the
+// simulated ones.
+func BenchmarkFig5(b *testing.B) {
+	f, err := bench.LoadWorkload("fig5.yaml")
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		for _, sched := range []string{"pi-dhfs", "pd-dhfs"} {
+			counts, seen := newSteps(10*time.Second/replica), newSteps(10*time.Second)
+			model := simulated(b, f, sched, policy.DefaultOptions(), seen).MakespanSeconds
+			real := forReal(b, f, replica, sched, policy.DefaultOptions(), counts).MakespanSeconds * replica
+			b.ReportMetric(real, sched+"-s")
+			b.ReportMetric(model, sched+"-simulated-s")
+			for _, step := range []int{2, 6, 11} {
+				for _, pool := range []string{"pool1", "pool2"} {
+					n, m := counts.at(step, pool), seen.at(step, pool)
+					name := fmt.Sprintf("%s-step%d-%s", sched, step, pool)
+					b.ReportMetric(float64(n[trace.Map]+n[trace.Reduce]), name)
+					b.ReportMetric(float64(m[trace.Map]+m[trace.Reduce]), name+"-simulated")
+				}
+			}
+			if *judge && (real > 1.1*model || real < model) {
+				b.Errorf("%s: %v s for real, %v s simulated", sched, real, model)
+			}
+		}
+	}
+}
+
+// BenchmarkFig6 runs the sort of [DHFS13, Fig. 6] for real, with times divided by 1024 and
+// 108 slots whose tasks sleep, in the four series of the paper. It reports medians of gains
+// against no borrowing. With -judge it fails unless PecM from 0 to 100 at PecR 0 gains
+// within five points of the simulated 29.4 %.
+func BenchmarkFig6(b *testing.B) {
+	f := only(b, "fig4.yaml", "J02")
+	series := map[string][2]ppm.Share{"PecM": {0, 0}, "PecM-PecR100": {0, ppm.One}, "PecR": {0, 0}, "PecR-PecM100": {ppm.One, 0}}
+	for b.Loop() {
+		for name, fixed := range series {
+			for _, share := range []ppm.Share{0, ppm.One / 5, ppm.One / 2, ppm.One} {
+				o, none := policy.DefaultOptions(), policy.DefaultOptions()
+				none.BorrowMap, none.BorrowReduce = 0, 0
+				if o.BorrowMap, o.BorrowReduce = share, fixed[1]; name[:4] == "PecR" {
+					o.BorrowMap, o.BorrowReduce = fixed[0], share
+				}
+				var with, without []*report.Report
+				for range *rounds {
+					without = append(without, forReal(b, f, replica, "pi-dhfs", none))
+					with = append(with, forReal(b, f, replica, "pi-dhfs", o))
+				}
+				gain := 100 * (median(without, makespan)/median(with, makespan) - 1)
+				model := 100 * (simulated(b, f, "pi-dhfs", none).MakespanSeconds/simulated(b, f, "pi-dhfs", o).MakespanSeconds - 1)
+				b.ReportMetric(gain, fmt.Sprintf("%s-%v-%%", name, share))
+				b.ReportMetric(model, fmt.Sprintf("%s-%v-simulated-%%", name, share))
+				if *judge && name == "PecM" && share == ppm.One && (gain < model-5 || gain > model+5) {
+					b.Errorf("PecM 0 to 100 gains %.1f %% for real, %.1f %% simulated", gain, model)
+				}
+			}
+		}
+	}
+}
+
+// TestReleasesAreEstimatedForReal is [OMO21, Fig. 7] in the engine, on a clock of its own:
+// set A under the fair scheduler, windows of 10 s. The estimate is closer to what is released
+// than the mean of the whole run is, and it catches up after big gaps.
+func TestReleasesAreEstimatedForReal(t *testing.T) {
+	f := load(t, "omo-a.yaml")
+	watch := omo.NewReleases(10 * time.Second)
+	synctest.Test(t, func(t *testing.T) { forReal(t, f, 1, "fair", policy.DefaultOptions(), watch) })
+	e := bench.ErrorsOf(watch.Windows())
+	if e.Estimate >= e.Constant || e.After >= e.Gap {
+		t.Errorf("%+v in %d windows", e, len(watch.Windows()))
+	}
+}
+
+// BenchmarkReleases is the same on the machine's clock, with times divided by 1024: windows
+// of 9.8 ms. It reports errors in containers a window.
+func BenchmarkReleases(b *testing.B) {
+	f, err := bench.LoadWorkload("omo-a.yaml")
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		watch := omo.NewReleases(10 * time.Second / replica)
+		forReal(b, f, replica, "fair", policy.DefaultOptions(), watch)
+		e := bench.ErrorsOf(watch.Windows())
+		b.ReportMetric(e.Estimate, "error")
+		b.ReportMetric(e.Constant, "error-of-the-mean")
+		b.ReportMetric(e.Gap, "error-in-gaps")
+		b.ReportMetric(e.After, "error-after-gaps")
+		if *judge && e.Estimate >= e.Constant {
+			b.Errorf("%+v in %d windows", e, len(watch.Windows()))
+		}
+	}
+}

@@ -1,0 +1,211 @@
+package yarn
+
+import (
+	"mrlocal/slots"
+	"mrlocal/slots/demand"
+	"mrlocal/slots/policy"
+	"mrlocal/trace"
+)
+
+// Nodes count what the containers of each tracker hold, if a container is a request for
+// CPU and memory and not a slot [OMO21, "containers of resources"]. A task requests what
+// its job's profile needs, for as long as it runs: a map its map part, a reduce its
+// reduce part. The zero value counts nothing.
+type Nodes struct {
+	on   bool
+	all  []node    // by tracker
+	held []holding // by slot
+}
+
+type node struct {
+	capacity, used demand.Vector
+	lost           bool
+}
+
+// holding is what the attempt on a slot holds, and where.
+type holding struct {
+	tracker slots.TrackerID
+	needs   demand.Vector
+}
+
+// NewNodes returns Nodes that count if the containers are those of policy.Options.
+func NewNodes(containers string) Nodes { return Nodes{on: containers == policy.ContainersOfResources} }
+
+// On reports whether a container is a request for CPU and memory.
+func (n *Nodes) On() bool { return n.on }
+
+// See takes in the trackers, once a run.
+func (n *Nodes) See(v *slots.View) {
+	for t := len(n.all); n.on && t < v.Trackers(); t++ {
+		n.all = append(n.all, node{capacity: requested(v.CapacityOf(slots.TrackerID(t)))})
+	}
+}
+
+// Request returns what a task of kind k of a job requests.
+func Request(j slots.JobView, k slots.Kind) demand.Vector {
+	p, _ := j.Profile()
+	if k == slots.Map {
+		return requested(p.Map)
+	}
+	return requested(p.Reduce)
+}
+
+// requested leaves out I/O, which nobody requests of YARN.
+func requested(needs demand.Vector) demand.Vector {
+	return demand.Vector{CPU: needs.CPU, Memory: needs.Memory}
+}
+
+// Makes returns how many containers of a request an amount of resources makes: the least
+// of floor(amount / request) over the resources [OMO21, section IV-A]. It is 0 if nothing
+// is requested.
+func Makes(amount, request demand.Vector) (n int64) {
+	n = -1
+	for _, r := range [][2]slots.PPM{{amount.CPU, request.CPU}, {amount.Memory, request.Memory}} {
+		if r[1] > 0 && (n < 0 || int64(r[0]/r[1]) < n) {
+			n = max(int64(r[0]/r[1]), 0)
+		}
+	}
+	return max(n, 0)
+}
+
+// Free appends to dst what each tracker has left, by tracker. A lost one has nothing.
+func (n *Nodes) Free(dst []demand.Vector) []demand.Vector {
+	for t := range n.all {
+		dst = append(dst, n.all[t].free())
+	}
+	return dst
+}
+
+func (n *node) free() demand.Vector {
+	if n.lost {
+		return demand.Vector{}
+	}
+	return n.capacity.Minus(n.used)
+}
+
+// fits reports whether the visited tracker has what a task of kind k requests. A task that
+// requests more than a tracker has gets all of it.
+func (n *Nodes) fits(v *slots.View, j slots.JobView, k slots.Kind) bool {
+	if !n.on {
+		return true
+	}
+	n.See(v)
+	at := &n.all[v.Tracker()]
+	if !at.used.Plus(Request(j, k).AtMost(at.capacity)).Fits(at.capacity) {
+		return false
+	}
+	return k == slots.Map || policy.MapsDone(j) || n.leavesRoom(v, j)
+}
+
+// leavesRoom reports whether reduces that wait for maps keep no map of theirs from running
+// for ever, with one more reduce of j on the visited tracker: some tracker has room for
+// the largest of these maps beside the reduces that wait there.
+func (n *Nodes) leavesRoom(v *slots.View, j slots.JobView) bool {
+	waiting, count, largest := n.waiting(v)
+	t := v.Tracker()
+	waiting[t], count[t] = waiting[t].Plus(Request(j, slots.Reduce)), count[t]+1
+	largest = largest.AtLeast(Request(j, slots.Map))
+	for t := range n.all {
+		at := &n.all[t]
+		open := v.CapacityAt(slots.TrackerID(t), slots.Map) + v.CapacityAt(slots.TrackerID(t), slots.Reduce)
+		if !at.lost && count[t] < open && waiting[t].Plus(largest.AtMost(at.capacity)).Fits(at.capacity) {
+			return true
+		}
+	}
+	return false
+}
+
+// waiting returns by tracker what reduces that wait for maps hold, and how many they are,
+// and the largest request of a map that one of them waits for.
+func (n *Nodes) waiting(v *slots.View) (held []demand.Vector, count []int32, largest demand.Vector) {
+	held, count = make([]demand.Vector, len(n.all)), make([]int32, len(n.all))
+	for id := range slots.SlotID(v.Slots()) {
+		s := v.Slot(id)
+		if !s.Busy || s.Attempt.Kind != slots.Reduce || policy.MapsDone(v.Job(s.Attempt.Job)) || int(id) >= len(n.held) {
+			continue
+		}
+		held[s.Tracker] = held[s.Tracker].Plus(n.held[id].needs)
+		count[s.Tracker]++
+		largest = largest.AtLeast(Request(v.Job(s.Attempt.Job), slots.Map))
+	}
+	return held, count, largest
+}
+
+// take counts what the attempt that was started on a slot of the visited tracker requests.
+func (n *Nodes) take(v *slots.View, s slots.SlotID, needs demand.Vector) {
+	if !n.on {
+		return
+	}
+	at := &n.all[v.Tracker()]
+	h := holding{v.Tracker(), needs.AtMost(at.capacity)}
+	*policy.At(&n.held, s) = h
+	at.used = at.used.Plus(h.needs)
+}
+
+// Released takes in a fact. If an attempt has ended it returns what that gives back, and
+// where.
+func (n *Nodes) Released(f *slots.Fact) (t slots.TrackerID, needs demand.Vector, ok bool) {
+	switch {
+	case !n.on:
+		return 0, needs, false
+	case f.Op == trace.OpLostTracker && f.A < int64(len(n.all)):
+		n.all[f.A].lost, n.all[f.A].used = true, demand.Vector{}
+		for i := range n.held {
+			if n.held[i].tracker == slots.TrackerID(f.A) {
+				n.held[i].needs = demand.Vector{}
+			}
+		}
+	case policy.Freed(f) && int(f.Slot) < len(n.held):
+		h := n.held[f.Slot]
+		n.held[f.Slot].needs = demand.Vector{}
+		n.all[h.tracker].used = n.all[h.tracker].used.Minus(h.needs)
+		return h.tracker, h.needs, true
+	}
+	return 0, needs, false
+}
+
+// idle returns how many containers for maps of a job the cluster could start at once.
+func (n *Nodes) idle(v *slots.View, j slots.JobView) (sum int32) {
+	if !n.on {
+		return Idle(v)
+	}
+	n.See(v)
+	request := Request(j, slots.Map)
+	for t := range n.all {
+		at := &n.all[t]
+		if request := request.AtMost(at.capacity); request != (demand.Vector{}) {
+			sum += min(int32(min(Makes(at.free(), request), 1<<20)), v.FreeAt(slots.TrackerID(t)))
+		} else {
+			sum += v.FreeAt(slots.TrackerID(t))
+		}
+	}
+	return sum
+}
+
+// Unblock kills the newest reduce that waits for maps if nothing but such reduces runs and
+// a map is pending that has room nowhere: a tracker on which it had room was lost.
+func (n *Nodes) Unblock(v *slots.View, d *slots.Decision) {
+	if !n.on || v.Pending(slots.Map) == 0 || v.Running(slots.Map) > 0 || v.Running(slots.Reduce) > v.Waiting() {
+		return
+	}
+	_, _, largest := n.waiting(v)
+	newest := slots.NoSlot
+	for id := range slots.SlotID(v.Slots()) {
+		s := v.Slot(id)
+		if s.Busy && s.Killing {
+			return
+		}
+		if s.Busy && (newest == slots.NoSlot || s.Started >= v.Slot(newest).Started) {
+			newest = id
+		}
+	}
+	for t := range n.all {
+		at := &n.all[t]
+		if !at.lost && v.FreeAt(slots.TrackerID(t)) > 0 && at.used.Plus(largest.AtMost(at.capacity)).Fits(at.capacity) {
+			return
+		}
+	}
+	if newest != slots.NoSlot {
+		d.Reclaim(newest)
+	}
+}
