@@ -49,7 +49,7 @@ func testbed(file string) string {
 		return "Table 1"
 	case "omo-slowstart-1", "omo-slowstart-3":
 		return "virtual nodes"
-	case "omo-a", "omo-b", "omo-c", "omo-d", "omo-e", "omo-f", "omo-g", "omo-h", "omo-seqcount", "omo-terasort", "omo-wordcount":
+	case "omo-a", "omo-b", "omo-c", "omo-d", "omo-e", "omo-f", "omo-g", "omo-h", "omo-seqcount", "omo-yarn", "omo-terasort", "omo-wordcount":
 		return "sets"
 	}
 	return ""
