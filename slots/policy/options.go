@@ -34,9 +34,12 @@ type Options struct {
 	// holds the memory that it needs to reduce.
 	// RequiredAtFirst is how many maps a job with a goal requires before its first map is
 	// done: "all", also as "", or "one".
-	Cycle           time.Duration `json:"cycle_ns,omitempty"`
-	ShuffleMemory   bool          `json:"shuffle_memory,omitempty"`
-	RequiredAtFirst string        `json:"required_at_first,omitempty"`
+	Cycle         time.Duration `json:"cycle_ns,omitempty"`
+	ShuffleMemory bool          `json:"shuffle_memory,omitempty"`
+	// PreemptReduces: a reduce that waits for room to reduce has one of a job with a later
+	// goal killed.
+	RequiredAtFirst string `json:"required_at_first,omitempty"`
+	PreemptReduces  bool   `json:"preempt_reduces,omitempty"`
 
 	// dynamicmr. DHSA is the allocation that it builds on: "pi", "pd", or "off",
 	// which is fair. SEPB: it starts copies of slow tasks. SEPBJobs is the share of
@@ -193,6 +196,7 @@ func (o *Options) Fields() []OptionField {
 		{"reduce-compute", "of these, reduces that sort and reduce, at most `N` (dynsplit)", "no bound", 1, &o.ReduceCompute},
 		{"control-cycle", "how often ras places tasks anew, `TIME`", "the mean time of a map, from 250ms to 10s", 1, &o.Cycle},
 		{"shuffle-memory", "`off|on`: whether under ras a reduce that copies holds the memory that it reduces with", "off", 1, &o.ShuffleMemory},
+		{"preempt-reduces", "`off|on`: whether ras kills a reduce of a job with a later goal, once a task, where one of an earlier goal waits for its room", "off", 1, &o.PreemptReduces},
 		{"required-at-first", "`all|one`: how many maps ras takes a job with a goal to require before its first map is done", "all", 1, &o.RequiredAtFirst},
 	}
 }

@@ -15,4 +15,7 @@ func TestScripts(t *testing.T) { policytest.Scripts(t, "testdata/*.txt", newRAS)
 
 func TestSuite(t *testing.T) {
 	policytest.Run(t, func() slots.Policy { return newRAS(policy.DefaultOptions()) }, policytest.Claims{})
+	o := policy.DefaultOptions()
+	o.PreemptReduces = true
+	policytest.Run(t, func() slots.Policy { return newRAS(o) }, policytest.Claims{})
 }

@@ -153,6 +153,7 @@ func (r *RAS) Decide(v *slots.View, d *slots.Decision) {
 	r.moved = false
 	r.advance(v, d)
 	r.takeBack(v, d)
+	r.preempt(v, d)
 	r.launch(v, d)
 	r.unblock(v, d)
 	r.wake(v, d)

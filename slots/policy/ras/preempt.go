@@ -1,0 +1,58 @@
+package ras
+
+import (
+	"time"
+
+	"mrlocal/slots"
+)
+
+// preempt kills reduces for jobs with an earlier goal, if the options ask for it
+// [RAS11, "preempted once"]. The paper names it and leaves it out [RAS11, section 6]. A
+// reduce of such a job has copied everything and waits on a tracker for room to reduce. The
+// newest reduce there that gives enough room, of a job whose goal is later or that has
+// none, is killed; its task runs again. A task is preempted once at most, so that all end.
+func (r *RAS) preempt(v *slots.View, d *slots.Decision) {
+	if !r.options.PreemptReduces {
+		return
+	}
+	for _, h := range r.held {
+		slot, s := v.Slot(h.slot), r.byID[h.attempt.Job]
+		if !slot.Busy || slot.Attempt != h.attempt || slot.Killing || s == nil || !s.mapsDone {
+			continue
+		}
+		if victim := r.preemptable(v, s, &slot); victim != slots.NoSlot {
+			if d.Explaining() {
+				d.Because(slots.Why{Numbers: []slots.Number{slots.Decimal("goal of the job that waits, in seconds", v.Job(s.id).Deadline().Seconds())}})
+			}
+			d.Reclaim(victim)
+			r.look = true
+			return // the others look at what is left then
+		}
+	}
+}
+
+// preemptable returns the slot of the reduce to kill for a reduce of s that waits, or
+// slots.NoSlot.
+func (r *RAS) preemptable(v *slots.View, s *standing, waits *slots.SlotView) slots.SlotID {
+	n, goal := &r.nodes[waits.Tracker], v.Job(s.id).Deadline()
+	newest := slots.NoSlot
+	if goal == 0 {
+		return newest
+	}
+	load := r.running(v, int(waits.Tracker)).Minus(s.copying(n, s.begun)).Plus(s.reducing(n))
+	for _, id := range n.slots {
+		o := v.Slot(id)
+		switch {
+		case !o.Busy || o.Attempt.Kind != slots.Reduce || !o.Advanced || o.Attempt.N > 0:
+		case o.Killing:
+			return slots.NoSlot // there will be room
+		case !later(v.Job(o.Attempt.Job), goal) || !load.Minus(r.needs(v, &o)).Fits(n.capacity):
+		case newest == slots.NoSlot || o.Started >= v.Slot(newest).Started:
+			newest = id
+		}
+	}
+	return newest
+}
+
+// later reports whether a job's goal is after t, or it has none.
+func later(j slots.JobView, t time.Duration) bool { return j.Deadline() == 0 || j.Deadline() > t }
