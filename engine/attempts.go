@@ -166,7 +166,7 @@ func (c *coordinator) counts(a *runningAttempt) bool {
 // book reports a successful attempt to the Ledger and adds its counters.
 func (c *coordinator) book(a *runningAttempt, cpu time.Duration) {
 	// The counters of attempts that failed or were killed are dropped with them.
-	a.Counters.CPUMilliseconds = cpu.Milliseconds()
+	a.Counters.CPUMilliseconds, a.Counters.DiskWaitMilliseconds = cpu.Milliseconds(), a.DiskWait.Milliseconds()
 	a.job.counters.Add(&a.Counters)
 	a.job.addUsage(a.usage)
 	out := a.Counters.MapOutputBytes

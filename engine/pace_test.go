@@ -74,6 +74,10 @@ func TestThrottledRunsTakeAsLongAsTheirBytes(t *testing.T) {
 				if o.NoGrowth && spilled < bytesIn/2 {
 					t.Fatalf("%.0f bytes spilled of %.0f", spilled, bytesIn)
 				}
+				// Attempts do nothing but wait, and at least one does at any time.
+				if wait := float64(r.Jobs[0].Counters.DiskWaitMilliseconds) / 1000; o.DiskBytesPerSecond == 0 && wait > 0 || o.DiskBytesPerSecond > 0 && wait < 0.9*r.MakespanSeconds {
+					t.Errorf("attempts wait %.3f s for disks in a run of %.3f s", wait, r.MakespanSeconds)
+				}
 				if got := r.MakespanSeconds; got < c.from(spilled)-0.002 || got > c.until(spilled) {
 					t.Errorf("%.3f s, want %.3f to %.3f s (%.0f bytes spilled)", got, c.from(spilled), c.until(spilled), spilled)
 				}

@@ -221,6 +221,7 @@ type Counters struct {
 	KilledMaps           int64 `json:"KILLED_MAPS"`
 	KilledReduces        int64 `json:"KILLED_REDUCES"`
 	CPUMilliseconds      int64 `json:"CPU_MILLISECONDS"`
+	DiskWaitMilliseconds int64 `json:"DISK_WAIT_MILLIS,omitempty"` // waits of attempts for disks that are slowed down
 	OutputBytes          int64 `json:"BYTES_WRITTEN"`
 }
 
@@ -249,6 +250,7 @@ func (c *Counters) add(d *Counters, sign int64) {
 	c.KVBufferExpansions += sign * d.KVBufferExpansions
 	c.ResumedMaps += sign * d.ResumedMaps
 	c.CPUMilliseconds += sign * d.CPUMilliseconds
+	c.DiskWaitMilliseconds += sign * d.DiskWaitMilliseconds
 	c.OutputBytes += sign * d.OutputBytes
 }
 

@@ -108,6 +108,9 @@ type SlotAttempt struct {
 	// [OMO21, "shuffle estimate"]. Waiting for maps and the gate do not count.
 	CopyTime time.Duration
 
+	// DiskWait is how long it waited for the slowed-down disk of its tracker.
+	DiskWait time.Duration
+
 	spills bool // it has begun to spill
 
 	measured  measures

@@ -124,7 +124,11 @@ func (a *SlotAttempt) through(lines []*bandwidth, bytes int64) {
 }
 
 // readFromDisk waits as long as the tracker's disk takes to read bytes.
-func (a *SlotAttempt) readFromDisk(bytes int64) { a.through(a.Env.Pace.disk, bytes) }
+func (a *SlotAttempt) readFromDisk(bytes int64) {
+	before := a.pausedFor
+	a.through(a.Env.Pace.disk, bytes)
+	a.DiskWait += a.pausedFor - before
+}
 
 // copied waits until a copier of the attempt is free, and has it copy bytes of a map
 // output: as long as the tracker's network and the rate of a copy take. The copier that is
@@ -215,7 +219,9 @@ func (a *SlotAttempt) written() {
 		if d < leastPause {
 			return
 		}
+		before := a.pausedFor
 		a.pause(d)
+		a.DiskWait += a.pausedFor - before
 	}
 }
 
