@@ -1,6 +1,6 @@
 // Package cores follows what a run uses: CPU time, memory and temporary files of the
-// process, and how the cores of the machine spend the time, whichever programs they run:
-// user, sys, iowait and idle, as the tables of [Split11, evaluation] have it.
+// process. It also follows how the cores of the machine spend the time, whichever programs
+// they run: user, sys, iowait and idle, as the tables of [Split11, evaluation] have it.
 //
 // The coordinator of a run owns a Sampler, and no other goroutine uses it. The package keeps
 // nothing else. Neighbours: internal/machine reads /proc/stat; engine calls.
