@@ -78,7 +78,7 @@ func bans() []ban {
 		{"reflect", everywhere, nil, "nothing here needs types at run time"},
 		{"os/exec", everywhere, []string{"jobs/jobtest"}, "mrlocal runs no other program"},
 		{"net/...", everywhere, []string{"web/..."}, "mrlocal needs no network; its page is served by web"},
-		{"testing/...", everywhere, []string{"internal/golden", "internal/guarded", "slots/policy/policytest", "jobs/jobtest"}, "only helpers of tests know about tests"},
+		{"testing/...", everywhere, []string{"internal/golden", "internal/guarded", "slots/policy/policytest", "jobs/jobtest", "view/viewtest"}, "only helpers of tests know about tests"},
 		{"os", pure, nil, "decisions touch no file: they run in virtual time as well"},
 		{"math/rand", pure, nil, "randomness is an argument of whatever decides"},
 		{"math/rand/v2", pure, nil, "randomness is an argument of whatever decides"},

@@ -1,0 +1,409 @@
+// Package svg draws the slots of a run as SVG: one row a slot, time from left to right.
+//
+// Hue and letter are the job, or the pool where there are more jobs than letters. Tone is
+// the phase. A hatch is a loan, and its direction says to which kind; a dashed outline is
+// a copy, a hollow bar with a cross was killed, a notch is a failure, dots are a reduce
+// that is held back, a blank is idle. Nothing is said by colour alone, so that a
+// black-and-white print says the same.
+//
+// The same model gives the same bytes. Bars narrower than a pixel are drawn together, so
+// the size of a picture is bounded by its pixels and not by the run.
+//
+// Neighbours: view has the model; view/html puts the picture into a report.
+package svg
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"html"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"mrlocal/trace"
+	"mrlocal/view"
+)
+
+// Options say how to draw.
+type Options struct {
+	Title string // above the picture; "": the policy
+	Width int    // in pixels; 0: 1200
+}
+
+// Sizes in pixels.
+const (
+	defaultWidth = 1200
+	leastWidth   = 400
+	right        = 16
+	head         = 64 // title, line below it, axis
+	fewLanes     = 200
+	legendRow    = 20
+	groupGap     = 18
+	letterWidth  = 7.0 // of 12 px text, roughly
+)
+
+// picture is a drawing under way.
+type picture struct {
+	w      *bufio.Writer
+	m      *view.Model
+	byPool bool
+	left   float64        // of the plot, for labels
+	plot   float64        // width
+	row    float64        // height of a lane
+	bar    float64        // height of a bar
+	bars   [][]int32      // by slot
+	parts  []part         // by bar, in order
+	first  []int32        // by bar: where its parts begin
+	spills [][]view.Spill // by slot
+}
+
+// part is a segment of a bar.
+type part struct {
+	bar int32
+	view.Segment
+}
+
+// Write draws a model to w. It fails if w does.
+func Write(w io.Writer, m *view.Model, o Options) error {
+	p := newPicture(w, m, cmp.Or(o.Width, defaultWidth))
+	lanes := p.lanes()
+	if len(lanes) > fewLanes { // a cluster: rows are lines
+		p.row, p.bar = 6, 5
+	}
+	legend := p.legend()
+	height := head + p.height(lanes) + float64(len(legend)*legendRow) + 24
+	title := cmp.Or(o.Title, m.Policy)
+	fmt.Fprintf(p.w, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%.0f" viewBox="0 0 %d %.0f" role="img" aria-label="%s">`+"\n",
+		int(p.left+p.plot)+right, height, int(p.left+p.plot)+right, height, Escape("Slots of a run under "+title))
+	fmt.Fprintf(p.w, "<title>%s</title>\n%s%s", Escape("Slots of a run under "+title), style(), patterns)
+	fmt.Fprintf(p.w, `<rect class="ground" width="100%%" height="100%%"/>`+"\n"+`<text class="title" x="10" y="20">%s</text>`+"\n", Escape(title))
+	fmt.Fprintf(p.w, `<text class="small" x="10" y="38">%s</text>`+"\n", Escape(Summary(m)))
+	bottom := head + p.height(lanes)
+	p.axis(bottom)
+	p.rows(lanes)
+	for i, line := range legend {
+		fmt.Fprintf(p.w, `<g transform="translate(10 %.0f)">%s</g>`+"\n", bottom+16+float64(i*legendRow), line)
+	}
+	p.w.WriteString("</svg>\n")
+	if err := p.w.Flush(); err != nil {
+		return fmt.Errorf("draw svg: %w", err)
+	}
+	return nil
+}
+
+func newPicture(w io.Writer, m *view.Model, width int) *picture {
+	p := &picture{w: bufio.NewWriterSize(w, 64<<10), m: m, byPool: m.ByPool(), left: 150, row: 24, bar: 20, bars: make([][]int32, len(m.Lanes)), spills: make([][]view.Spill, len(m.Lanes))}
+	p.plot = float64(max(leastWidth, width)) - p.left - right
+	for i := range m.Bars {
+		slot := m.Bars[i].Slot
+		p.bars[slot] = append(p.bars[slot], int32(i))
+	}
+	for _, s := range m.Spills {
+		slot := m.Bars[s.Bar].Slot
+		p.spills[slot] = append(p.spills[slot], s)
+	}
+	m.EachSegment(func(bar int, s view.Segment) { p.parts = append(p.parts, part{int32(bar), s}) })
+	slices.SortStableFunc(p.parts, func(a, b part) int { return cmp.Compare(a.bar, b.bar) })
+	p.first = make([]int32, len(m.Bars)+1)
+	at := 0
+	for i := range p.first {
+		for at < len(p.parts) && int(p.parts[at].bar) < i {
+			at++
+		}
+		p.first[i] = int32(at)
+	}
+	return p
+}
+
+// Summary says in one line what the picture shows.
+func Summary(m *view.Model) string {
+	t := m.Totals()
+	text := fmt.Sprintf("%d attempts on %d slots in %s; %d on a lent slot, %s of %s busy slot time", t.Bars, len(m.Lanes), Seconds(m.Last), t.Lent, Seconds(t.LentTime), Seconds(t.Busy))
+	for _, part := range []struct {
+		n    int
+		word string
+	}{{t.Speculative, "copies"}, {t.Ends[view.Killed] + t.Ends[view.LostWithTracker], "killed"}, {t.Ends[view.Failed], "failed"}, {t.Ends[view.Running], "running"}} {
+		if part.n > 0 {
+			text += fmt.Sprintf(", %d %s", part.n, part.word)
+		}
+	}
+	if m.Dropped > 0 {
+		text += fmt.Sprintf("; %d events did not fit", m.Dropped)
+	}
+	return text
+}
+
+// lanes returns the rows: all slots but extra ones that were never used.
+func (p *picture) lanes() (rows []view.Lane) {
+	for _, l := range p.m.Lanes {
+		if !l.Extra || len(p.bars[l.Slot]) > 0 {
+			rows = append(rows, l)
+		}
+	}
+	return rows
+}
+
+// several reports whether rows have headings of their trackers.
+func several(lanes []view.Lane) bool {
+	return len(lanes) > 0 && lanes[0].Tracker != lanes[len(lanes)-1].Tracker
+}
+
+func (p *picture) height(lanes []view.Lane) float64 {
+	h := float64(len(lanes)) * p.row
+	if several(lanes) {
+		groups := 1
+		for i := 1; i < len(lanes); i++ {
+			if lanes[i].Tracker != lanes[i-1].Tracker {
+				groups++
+			}
+		}
+		h += float64(groups * groupGap)
+	}
+	return h
+}
+
+// x returns the place of a time.
+func (p *picture) x(at time.Duration) float64 {
+	return p.left + p.plot*float64(at)/float64(max(1, p.m.Last))
+}
+
+// axis draws a line and a time every few columns.
+func (p *picture) axis(bottom float64) {
+	step := view.Round(p.m.Last, 10)
+	for at := time.Duration(0); at <= p.m.Last; at += step {
+		x := num(p.x(at))
+		fmt.Fprintf(p.w, `<line class="grid" x1="%s" y1="%d" x2="%s" y2="%.0f"/><text class="small" x="%s" y="%d" text-anchor="middle">%s</text>`+"\n", x, head-8, x, bottom, x, head-12, Seconds(at))
+	}
+}
+
+func (p *picture) rows(lanes []view.Lane) {
+	y := float64(head)
+	for i, l := range lanes {
+		if several(lanes) && (i == 0 || lanes[i-1].Tracker != l.Tracker) {
+			fmt.Fprintf(p.w, `<text class="small" x="10" y="%s">tracker %d%s</text>`+"\n", num(y+13), l.Tracker, p.lost(l.Tracker))
+			y += groupGap
+		}
+		p.label(l, y, i == 0 || lanes[i-1].Home != l.Home)
+		p.lane(l, y)
+		y += p.row
+	}
+}
+
+// lost says in the heading of a tracker when it was lost.
+func (p *picture) lost(tracker int32) string {
+	for _, l := range p.m.Losses {
+		if l.Tracker == tracker {
+			return ", lost at " + Seconds(l.At)
+		}
+	}
+	return ""
+}
+
+// label writes the number of a slot behind the badge of its home kind. Rows that are too low
+// have a label only where the kind changes.
+func (p *picture) label(l view.Lane, y float64, first bool) {
+	fmt.Fprintf(p.w, `<line class="row" x1="%s" y1="%s" x2="%s" y2="%s"/>`+"\n", num(p.left), num(y+p.row-1), num(p.left+p.plot), num(y+p.row-1))
+	if p.row < 12 {
+		if first {
+			fmt.Fprintf(p.w, `<text class="small" x="32" y="%s">%s slots</text>`+"\n", num(y+9), l.Home)
+		}
+		return
+	}
+	kind := l.Home.String()
+	if l.Extra {
+		kind = "extra " + kind
+	}
+	text := fmt.Sprintf("%s %d", kind, l.Slot)
+	if l.Core >= 0 {
+		text += fmt.Sprintf(", core %d", l.Core)
+	}
+	fmt.Fprintf(p.w, `%s<text class="label" x="32" y="%s">%s</text>`+"\n", badge(l.Home, 12, y+4), num(y+15), text)
+}
+
+// badge returns the sign of a home kind: M on black, R on white.
+func badge(k trace.Kind, x, y float64) string {
+	class, letter := "mapbadge", "M"
+	if k == trace.Reduce {
+		class, letter = "reducebadge", "R"
+	}
+	return fmt.Sprintf(`<rect class="%s" x="%s" y="%s" width="15" height="14"/><text class="badge %s-text" x="%s" y="%s" text-anchor="middle">%s</text>`, class, num(x), num(y), class, num(x+7.5), num(y+11), letter)
+}
+
+// lane draws the bars of a slot. Bars that follow one another and are narrower than a pixel
+// are drawn as one.
+func (p *picture) lane(l view.Lane, y float64) {
+	var few []int32 // narrow bars that have not been drawn
+	flush := func() {
+		if len(few) > 0 {
+			p.many(l, few, y)
+			few = few[:0]
+		}
+	}
+	for _, i := range p.bars[l.Slot] {
+		b := &p.m.Bars[i]
+		from, to := p.x(b.From), p.x(p.m.Until(b))
+		if len(few) > 0 && from-p.x(p.m.Bars[few[0]].From) >= 1.5 {
+			flush()
+		}
+		if to-from < 1 {
+			few = append(few, i)
+			continue
+		}
+		flush()
+		p.one(l, int(i), y)
+	}
+	flush()
+	for _, s := range p.spills[l.Slot] {
+		fmt.Fprintf(p.w, `<rect class="spill" x="%s" y="%s" width="%s" height="%s"><title>%s</title></rect>`+"\n", num(p.x(s.From)), num(y+p.bar-4), num(max(1, p.x(s.To)-p.x(s.From))), "4",
+			Escape(fmt.Sprintf("spill of %s: %d bytes, %s to %s", p.m.TaskName(&p.m.Bars[s.Bar]), s.Bytes, Seconds(s.From), Seconds(s.To))))
+	}
+}
+
+// many draws narrow bars as one. Their first one gives the hue.
+func (p *picture) many(l view.Lane, bars []int32, y float64) {
+	if len(bars) == 1 {
+		p.one(l, int(bars[0]), y)
+		return
+	}
+	lent := 0
+	for _, i := range bars {
+		if p.m.Bars[i].Lent {
+			lent++
+		}
+	}
+	b, last := &p.m.Bars[bars[0]], &p.m.Bars[bars[len(bars)-1]]
+	x, width := p.x(b.From), max(1, p.x(p.m.Until(last))-p.x(b.From))
+	fmt.Fprintf(p.w, `<g class="many" data-bars="%d" data-lent="%d"><title>%s</title>`, len(bars), lent,
+		Escape(fmt.Sprintf("%d attempts from %s to %s, %d of them on a lent slot", len(bars), Seconds(b.From), Seconds(p.m.Until(last)), lent)))
+	p.rect(fill(p.hue(b), view.FirstPhase(b.Kind)), x, y+1, width)
+	if 2*lent >= len(bars) {
+		p.rect(hatch(b.Kind), x, y+1, width)
+	}
+	p.w.WriteString("</g>\n")
+}
+
+func (p *picture) rect(class string, x, y, width float64) {
+	fmt.Fprintf(p.w, `<rect class="%s" x="%s" y="%s" width="%s" height="%s"/>`, class, num(x), num(y), num(width), num(p.bar))
+}
+
+// hue is that of the job or pool of a bar.
+func (p *picture) hue(b *view.Bar) int { return view.HueIndex(p.m.Group(b.Job, p.byPool)) }
+
+// fill is the class of a hue in the tone of a phase.
+func fill(hue int, phase trace.Phase) string { return fmt.Sprintf("h%d%s", hue, tones[phase].class) }
+
+// hatch is the class of a slot that is lent to a task of kind k.
+func hatch(k trace.Kind) string {
+	if k == trace.Map {
+		return "lentmap"
+	}
+	return "lentreduce"
+}
+
+// one draws a bar.
+func (p *picture) one(l view.Lane, i int, y float64) {
+	b := &p.m.Bars[i]
+	class := "bar"
+	if b.Lent {
+		class += " lent"
+	}
+	x, width := p.x(b.From), max(1, p.x(p.m.Until(b))-p.x(b.From))
+	hue := p.hue(b)
+	y++
+	fmt.Fprintf(p.w, `<g class="%s"><title>%s</title>`, class, Escape(Describe(p.m, b, l)))
+	gone := b.How == view.Killed || b.How == view.LostWithTracker
+	if gone {
+		p.rect("hollow", x, y, width)
+	} else {
+		for _, s := range p.parts[p.first[i]:p.first[i+1]] {
+			from, to := p.x(s.From), p.x(s.To)
+			p.rect(fill(hue, s.Phase), from, y, to-from)
+			if s.Phase == trace.PhaseHeld {
+				p.rect("held", from, y, to-from)
+			}
+		}
+	}
+	if b.Lent {
+		p.rect(hatch(b.Kind), x, y, width)
+	}
+	outline := "outline"
+	if b.Speculative {
+		outline = "copy"
+	}
+	p.rect(outline, x, y, width)
+	if gone {
+		fmt.Fprintf(p.w, `<path class="cross h%dline" d="M%s %sL%s %sM%s %sL%s %s"/>`, hue, num(x), num(y), num(x+width), num(y+p.bar), num(x), num(y+p.bar), num(x+width), num(y))
+	}
+	if b.How == view.Failed {
+		p.notch(x+width, y, width)
+	}
+	if width >= 10 && p.bar >= 12 {
+		letter := view.Letter(p.m.Group(b.Job, p.byPool), b.Lent || b.Moved)
+		fmt.Fprintf(p.w, `<text class="letter" x="%s" y="%s" text-anchor="middle">%s</text>`, num(x+min(width/2, 60)), num(y+p.bar-5), Escape(string(letter)))
+	}
+	p.w.WriteString("</g>\n")
+}
+
+// notch cuts a corner out of the right end of a bar.
+func (p *picture) notch(x, y, width float64) {
+	deep := min(width, 7)
+	fmt.Fprintf(p.w, `<path class="notch" d="M%s %sL%s %sL%s %sZ"/>`, num(x+0.5), num(y-0.5), num(x-deep), num(y+p.bar/2), num(x+0.5), num(y+p.bar+0.5))
+}
+
+// Describe says in one line what a bar is.
+func Describe(m *view.Model, b *view.Bar, l view.Lane) string {
+	var t strings.Builder
+	fmt.Fprintf(&t, "%s, attempt %d, of pool %s, on %s slot %d, %s to %s", m.TaskName(b), b.N, m.Pools[m.Jobs[b.Job].Pool].Name, l.Home, l.Slot, Seconds(b.From), Seconds(m.Until(b)))
+	if b.Lent {
+		fmt.Fprintf(&t, "; the %s slot is lent to a %s", b.Kind.Other(), b.Kind)
+	}
+	if b.Moved {
+		t.WriteString("; the slot has changed its home kind")
+	}
+	if b.Speculative {
+		t.WriteString("; a copy of a running task")
+	}
+	if rule := m.Rules[b.Rule]; rule != "" {
+		t.WriteString("; rule " + rule)
+	}
+	switch b.How {
+	case view.Killed:
+		t.WriteString("; killed")
+	case view.LostWithTracker:
+		t.WriteString("; lost with its tracker")
+	case view.Failed:
+		t.WriteString("; failed")
+	case view.Running:
+		t.WriteString("; still running")
+	}
+	return t.String()
+}
+
+// Seconds returns a time as 12.5s, to the millisecond, and to the microsecond below that.
+func Seconds(d time.Duration) string {
+	digits := 3
+	if d < time.Millisecond {
+		digits = 6
+	}
+	text := strconv.FormatFloat(d.Seconds(), 'f', digits, 64)
+	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".") + "s"
+}
+
+// num formats a place with at most two decimals.
+func num(v float64) string {
+	text := strconv.FormatFloat(v, 'f', 2, 64)
+	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
+}
+
+// Escape returns text for XML and HTML. Characters that XML does not allow become U+FFFD.
+func Escape(text string) string {
+	return html.EscapeString(strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\t' && r != '\n' || r == 0xFFFE || r == 0xFFFF {
+			return 0xFFFD
+		}
+		return r
+	}, strings.ToValidUTF8(text, "\uFFFD")))
+}
