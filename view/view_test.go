@@ -179,7 +179,7 @@ func TestARecordedRunIsTheRun(t *testing.T) {
 // table is a table of the JSON, by column.
 type table map[string][]int64
 
-var tables = []string{"bars", "ends", "phase_starts", "decisions", "spills", "buffers", "fetches", "usage", "losses"}
+var jsonTables = []string{"bars", "ends", "phase_starts", "decisions", "spills", "buffers", "fetches", "usage", "losses"}
 
 func decodeTables(t *testing.T, text []byte) map[string]table {
 	var raw map[string]json.RawMessage
@@ -187,7 +187,7 @@ func decodeTables(t *testing.T, text []byte) map[string]table {
 		t.Fatalf("%v: %s", err, text)
 	}
 	all := map[string]table{}
-	for _, name := range tables {
+	for _, name := range jsonTables {
 		var columns table
 		if err := json.Unmarshal(raw[name], &columns); err != nil {
 			t.Fatalf("%s: %v", name, err)

@@ -1,0 +1,201 @@
+// Package chrome writes a run in the trace format of Chrome, which Perfetto and
+// chrome://tracing open: one track a slot, slices for attempts and their phases, arrows
+// from maps to the reduces that copy them, and counters of each pool.
+//
+// The format is "Trace Event Format" with an object of traceEvents. Trackers are processes
+// and slots are threads, both numbered from 1. Times are in microseconds, with three
+// decimals, so that no nanosecond is lost.
+//
+// Neighbours: view has the model.
+package chrome
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"mrlocal/trace"
+	"mrlocal/view"
+)
+
+// mostFlows bounds the arrows of a job. Beyond it each map has one arrow only.
+const mostFlows = 5000
+
+// counterSteps is how many values a counter has.
+const counterSteps = 500
+
+// Write writes the trace of a model to w. It fails if w does.
+func Write(w io.Writer, m *view.Model) error {
+	t := &writer{w: bufio.NewWriterSize(w, 64<<10), m: m, lane: make([]view.Lane, len(m.Lanes))}
+	for _, l := range m.Lanes {
+		t.lane[l.Slot] = l
+	}
+	t.w.WriteString(`{"displayTimeUnit":"ms","otherData":{"policy":` + quoted(m.Policy) + `},"traceEvents":[`)
+	t.metadata()
+	t.slices()
+	t.spills()
+	t.flows()
+	t.counters()
+	t.w.WriteString("\n]}\n")
+	if err := t.w.Flush(); err != nil {
+		return fmt.Errorf("write trace: %w", err)
+	}
+	return nil
+}
+
+type writer struct {
+	w     *bufio.Writer
+	m     *view.Model
+	lane  []view.Lane // by slot
+	began bool
+}
+
+// event writes one object. fields are JSON, behind the first ones.
+func (t *writer) event(ph, name string, pid, tid int32, at time.Duration, fields string) {
+	if t.began {
+		t.w.WriteByte(',')
+	}
+	t.began = true
+	fmt.Fprintf(t.w, "\n"+`{"ph":"%s","name":%s,"pid":%d,"tid":%d,"ts":%s%s}`, ph, quoted(name), pid, tid, micros(at), fields)
+}
+
+// on writes an event on the track of a bar.
+func (t *writer) on(b *view.Bar, ph, name string, at time.Duration, fields string) {
+	t.event(ph, name, t.lane[b.Slot].Tracker+1, b.Slot+1, at, fields)
+}
+
+// metadata names the tracks and orders them as rows of the gantt.
+func (t *writer) metadata() {
+	for i, l := range t.m.Lanes {
+		if i == 0 || t.m.Lanes[i-1].Tracker != l.Tracker {
+			t.event("M", "process_name", l.Tracker+1, 0, 0, fmt.Sprintf(`,"args":{"name":"tracker %d"}`, l.Tracker))
+			t.event("M", "process_sort_index", l.Tracker+1, 0, 0, fmt.Sprintf(`,"args":{"sort_index":%d}`, l.Tracker))
+		}
+		name := fmt.Sprintf("%s slot %d", l.Home, l.Slot)
+		if l.Extra {
+			name = "extra " + name
+		}
+		t.event("M", "thread_name", l.Tracker+1, l.Slot+1, 0, `,"args":{"name":`+quoted(name)+`}`)
+		t.event("M", "thread_sort_index", l.Tracker+1, l.Slot+1, 0, fmt.Sprintf(`,"args":{"sort_index":%d}`, i))
+	}
+}
+
+// slices writes the attempts, and in each its phases.
+func (t *writer) slices() {
+	for i := range t.m.Bars {
+		b := &t.m.Bars[i]
+		category := b.Kind.String()
+		if b.Lent {
+			category += ",lent"
+		}
+		args := fmt.Sprintf(`,"dur":%s,"cat":"%s","args":{"job":%s,"pool":%s,"attempt":%d,"lent":%t,"speculative":%t,"rule":%s,"state":"%s","in_bytes":%d,"out_bytes":%d,"cpu_ms":%s,"seq":%d}`,
+			micros(t.m.Until(b)-b.From), category, quoted(t.m.Jobs[b.Job].Name), quoted(t.m.Pools[t.m.Jobs[b.Job].Pool].Name), b.N, b.Lent, b.Speculative, quoted(t.m.Rules[b.Rule]), b.How,
+			b.InBytes, b.OutBytes, strconv.FormatFloat(float64(b.CPU)/1e6, 'f', 3, 64), b.Seq)
+		t.on(b, "X", t.m.TaskName(b), b.From, args)
+	}
+	// A viewer needs an attempt before its phases where both start at one time, so phases follow.
+	t.m.EachSegment(func(bar int, s view.Segment) {
+		t.on(&t.m.Bars[bar], "X", s.Phase.String(), s.From, fmt.Sprintf(`,"dur":%s,"cat":"phase"`, micros(s.To-s.From)))
+	})
+}
+
+// spills writes spills as asynchronous slices, since one may go on into the next phase, and
+// the growth of kvbuffers as instants.
+func (t *writer) spills() {
+	for i, s := range t.m.Spills {
+		b := &t.m.Bars[s.Bar]
+		id := fmt.Sprintf(`,"cat":"spill","id":"s%d"`, i)
+		t.on(b, "b", "spill", s.From, id+fmt.Sprintf(`,"args":{"bytes":%d,"records":%d}`, s.Bytes, s.Records))
+		t.on(b, "e", "spill", s.To, id)
+	}
+	for _, s := range t.m.Buffers {
+		t.on(&t.m.Bars[s.Bar], "i", "kvbuffer "+s.Step.String(), s.At, fmt.Sprintf(`,"s":"t","args":{"bytes":%d,"to_bytes":%d}`, s.Bytes, s.ToBytes))
+	}
+}
+
+// flows writes an arrow from each committed map to the reduces that copy its output.
+func (t *writer) flows() {
+	reduces := make([][]int32, len(t.m.Jobs)) // committed or running, by job
+	maps := make([]int, len(t.m.Jobs))
+	counts := func(b *view.Bar) bool { return b.How == view.Succeeded || b.How == view.Running }
+	for i := range t.m.Bars {
+		b := &t.m.Bars[i]
+		switch {
+		case !counts(b):
+		case b.Kind == trace.Reduce:
+			reduces[b.Job] = append(reduces[b.Job], int32(i))
+		case b.How == view.Succeeded:
+			maps[b.Job]++
+		}
+	}
+	id := 0
+	for i := range t.m.Bars {
+		b := &t.m.Bars[i]
+		if b.Kind != trace.Map || b.How != view.Succeeded || b.To == b.From {
+			continue
+		}
+		to := reduces[b.Job]
+		if maps[b.Job]*len(to) > mostFlows {
+			at := int(b.Task) % len(to)
+			to = to[at : at+1]
+		}
+		for _, r := range to {
+			// The output leaves at the end of the map and comes when the reduce has started.
+			reduce := &t.m.Bars[r]
+			at := max(b.To, reduce.From)
+			if at >= t.m.Until(reduce) {
+				continue
+			}
+			fields := fmt.Sprintf(`,"cat":"shuffle","id":%d`, id)
+			id++
+			t.on(b, "s", "shuffle", b.To-1, fields)
+			t.on(reduce, "f", "shuffle", at, fields+`,"bp":"e"`)
+		}
+	}
+}
+
+// counters writes the use and the fair share of each pool, lent slots, and what the process
+// uses. They belong to a process of their own.
+func (t *writer) counters() {
+	t.event("M", "process_name", 0, 0, 0, `,"args":{"name":"pools and process"}`)
+	if t.m.Last <= 0 {
+		return
+	}
+	c := t.m.Curves(0, t.m.Last, counterSteps)
+	for i := range c.Steps {
+		at := c.From + time.Duration(i)*c.Step
+		if at > t.m.Last {
+			break
+		}
+		for _, p := range c.Pools {
+			name := "other pools"
+			if p.Pool >= 0 {
+				name = t.m.Pools[p.Pool].Name
+			}
+			t.event("C", "slots of "+name, 0, 0, at, fmt.Sprintf(`,"args":{"maps":%s,"reduces":%s}`, decimal(p.Use[trace.Map][i]), decimal(p.Use[trace.Reduce][i])))
+			t.event("C", "fair share of "+name, 0, 0, at, fmt.Sprintf(`,"args":{"maps":%s,"reduces":%s}`, decimal(p.Share[trace.Map][i]), decimal(p.Share[trace.Reduce][i])))
+		}
+		t.event("C", "lent slots", 0, 0, at, fmt.Sprintf(`,"args":{"map":%s,"reduce":%s}`, decimal(c.Lent[trace.Map][i]), decimal(c.Lent[trace.Reduce][i])))
+	}
+	for _, u := range t.m.Usages {
+		t.event("C", "memory", 0, 0, u.At, fmt.Sprintf(`,"args":{"buffers":%d,"temporary files":%d}`, u.MemoryBytes, u.TempBytes))
+	}
+}
+
+// micros formats a time in microseconds.
+func micros(d time.Duration) string {
+	return fmt.Sprintf("%d.%03d", d/1000, d%1000)
+}
+
+func decimal(v float64) string { return strconv.FormatFloat(v, 'f', 3, 64) }
+
+func quoted(text string) string {
+	b, err := json.Marshal(text)
+	if err != nil { // never: every string can be quoted
+		return `""`
+	}
+	return string(b)
+}

@@ -1,0 +1,216 @@
+// Package metrics writes a run in the text format of Prometheus, for its node exporter's
+// text files and for a server's /metrics.
+//
+// Names follow the rules that promtool checks: a prefix, base units, _total for counters.
+// Labels are the pool, the kind of a task, and where they are few also the rule or phase.
+// There is no label for a task, because each would be a series of its own.
+//
+// Neighbours: view has the model; the web page serves it.
+package metrics
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"mrlocal/trace"
+	"mrlocal/view"
+)
+
+// mostJobs is how many jobs have series of their own.
+const mostJobs = 1000
+
+// writer writes metrics, one family after the other.
+type writer struct{ *bufio.Writer }
+
+// family begins a metric.
+func (w writer) family(name, kind, help string) {
+	fmt.Fprintf(w, "# HELP mrlocal_%s %s\n# TYPE mrlocal_%s %s\n", name, help, name, kind)
+}
+
+// sample writes a value. labels are pairs of name and value.
+func (w writer) sample(name string, v float64, labels ...string) {
+	w.WriteString("mrlocal_" + name)
+	for i := 0; i+1 < len(labels); i += 2 {
+		sign := ","
+		if i == 0 {
+			sign = "{"
+		}
+		w.WriteString(sign + labels[i] + `="` + escape(labels[i+1]) + `"`)
+	}
+	if len(labels) > 0 {
+		w.WriteByte('}')
+	}
+	w.WriteString(" " + strconv.FormatFloat(v, 'g', -1, 64) + "\n")
+}
+
+// one writes a metric with one value.
+func (w writer) one(name, kind, help string, v float64) {
+	w.family(name, kind, help)
+	w.sample(name, v)
+}
+
+var escapes = strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`)
+
+func escape(text string) string { return escapes.Replace(strings.ToValidUTF8(text, "\uFFFD")) }
+
+// poolKind are counts of a pool.
+type poolKind [trace.Kinds]struct {
+	running float64
+	ended   [view.LostWithTracker + 1]float64
+}
+
+// Write writes the metrics of a model to w. It fails if w does.
+func Write(out io.Writer, m *view.Model) error {
+	w := writer{bufio.NewWriterSize(out, 64<<10)}
+	w.family("run_info", "gauge", "The policy of the run; the value is 1.")
+	w.sample("run_info", 1, "policy", m.Policy)
+	w.one("run_seconds", "gauge", "Time of the run so far.", m.Last.Seconds())
+	ended := 0.0
+	if m.Ended {
+		ended = 1
+	}
+	w.one("run_ended", "gauge", "Whether the run has ended.", ended)
+	w.slots(m)
+	w.attempts(m)
+	w.jobs(m)
+	w.data(m)
+	if err := w.Flush(); err != nil {
+		return fmt.Errorf("write metrics: %w", err)
+	}
+	return nil
+}
+
+func (w writer) slots(m *view.Model) {
+	t := m.Totals()
+	var homes [trace.Kinds]float64
+	for _, l := range m.Lanes {
+		if !l.Extra {
+			homes[l.Home]++
+		}
+	}
+	w.family("slots", "gauge", "Home slots.")
+	for k := range trace.Kind(trace.Kinds) {
+		w.sample("slots", homes[k], "kind", k.String())
+	}
+	var lent [trace.Kinds]time.Duration
+	var loans [trace.Kinds]float64
+	for i := range m.Bars {
+		if b := &m.Bars[i]; b.Lent {
+			lent[b.Kind] += m.Until(b) - b.From
+			loans[b.Kind]++
+		}
+	}
+	w.one("slot_busy_seconds_total", "counter", "Time in which slots held attempts, over all slots.", t.Busy.Seconds())
+	w.family("slot_lent_seconds_total", "counter", "Time in which slots were lent to tasks of a kind, over all slots.")
+	for k := range trace.Kind(trace.Kinds) {
+		w.sample("slot_lent_seconds_total", lent[k].Seconds(), "kind", k.String())
+	}
+	w.family("slot_loans_total", "counter", "Attempts of a kind on slots of the other kind.")
+	for k := range trace.Kind(trace.Kinds) {
+		w.sample("slot_loans_total", loans[k], "kind", k.String())
+	}
+	w.family("phase_seconds_total", "counter", "Time that attempts spent in a phase.")
+	for p, d := range t.Phases {
+		if phase := trace.Phase(p); phase != trace.PhaseNone {
+			w.sample("phase_seconds_total", d.Seconds(), "phase", phase.String())
+		}
+	}
+}
+
+func (w writer) attempts(m *view.Model) {
+	pools := make([]poolKind, len(m.Pools))
+	rules := make([]float64, len(m.Rules))
+	copies := 0.0
+	for i := range m.Bars {
+		b := &m.Bars[i]
+		c := &pools[m.Jobs[b.Job].Pool][b.Kind]
+		if b.How == view.Running {
+			c.running++
+		} else {
+			c.ended[b.How]++
+		}
+		if b.Speculative {
+			copies++
+		}
+	}
+	for i := range m.Decisions {
+		rules[m.Decisions[i].Rule]++
+	}
+	w.family("running_attempts", "gauge", "Attempts that run.")
+	for p := range pools {
+		for k := range trace.Kind(trace.Kinds) {
+			w.sample("running_attempts", pools[p][k].running, "pool", m.Pools[p].Name, "kind", k.String())
+		}
+	}
+	w.family("attempts_total", "counter", "Attempts that have ended, by how they ended.")
+	for p := range pools {
+		for k := range trace.Kind(trace.Kinds) {
+			for how := view.Succeeded; how <= view.LostWithTracker; how++ {
+				w.sample("attempts_total", pools[p][k].ended[how], "pool", m.Pools[p].Name, "kind", k.String(), "state", how.String())
+			}
+		}
+	}
+	w.one("speculative_attempts_total", "counter", "Copies of running tasks.", copies)
+	w.family("decisions_total", "counter", "Decisions of the Ledger by rule.")
+	for i, n := range rules {
+		if i > 0 {
+			w.sample("decisions_total", n, "rule", m.Rules[i])
+		}
+	}
+}
+
+func (w writer) jobs(m *view.Model) {
+	jobs := m.Jobs[:min(len(m.Jobs), mostJobs)]
+	each := func(name, help string, value func(j *view.Job) [trace.Kinds]int32) {
+		w.family(name, "gauge", help)
+		for i := range jobs {
+			j := &jobs[i]
+			for k, n := range value(j) {
+				// Names of jobs may repeat, numbers do not.
+				w.sample(name, float64(n), "job", strconv.Itoa(i), "name", j.Name, "pool", m.Pools[j.Pool].Name, "kind", trace.Kind(k).String())
+			}
+		}
+	}
+	each("job_tasks", "Tasks of a job that are known.", func(j *view.Job) [trace.Kinds]int32 { return [trace.Kinds]int32{j.Maps, j.Reduces} })
+	each("job_finished_tasks", "Tasks of a job that are done.", func(j *view.Job) [trace.Kinds]int32 {
+		return [trace.Kinds]int32{j.MapsFinished, j.ReducesFinished}
+	})
+}
+
+func (w writer) data(m *view.Model) {
+	var in, out, copied, spilled, cpu, growths, refusals float64
+	for i := range m.Ends {
+		if b := &m.Bars[m.Ends[i].Bar]; b.How == view.Succeeded {
+			in, out, copied, cpu = in+float64(b.InBytes), out+float64(b.OutBytes), copied+float64(b.CopyBytes), cpu+b.CPU.Seconds()
+		}
+	}
+	for _, s := range m.Spills {
+		spilled += float64(s.Bytes)
+	}
+	for _, b := range m.Buffers {
+		switch b.Step {
+		case view.BufferGrow:
+			growths++
+		case view.BufferRefuse:
+			refusals++
+		}
+	}
+	w.one("attempt_input_bytes_total", "counter", "Bytes that committed attempts have read.", in)
+	w.one("attempt_output_bytes_total", "counter", "Bytes that committed attempts have written.", out)
+	w.one("shuffle_bytes_total", "counter", "Bytes that committed reduces have copied.", copied)
+	w.one("attempt_cpu_seconds_total", "counter", "CPU time of committed attempts.", cpu)
+	w.one("spills_total", "counter", "Spills.", float64(len(m.Spills)))
+	w.one("spilled_bytes_total", "counter", "Bytes of spills.", spilled)
+	w.one("kvbuffer_growths_total", "counter", "Times that a kvbuffer has grown.", growths)
+	w.one("kvbuffer_refusals_total", "counter", "Times that a kvbuffer might not grow.", refusals)
+	if n := len(m.Usages); n > 0 {
+		u := m.Usages[n-1]
+		w.one("process_cpu_seconds_total", "counter", "CPU time of the process since the start of the run.", u.CPU.Seconds())
+		w.one("buffer_bytes", "gauge", "Memory of buffers.", float64(u.MemoryBytes))
+		w.one("temporary_file_bytes", "gauge", "Bytes of temporary files.", float64(u.TempBytes))
+	}
+}

@@ -1,0 +1,54 @@
+package metrics_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+
+	"mrlocal/internal/golden"
+	"mrlocal/trace"
+	"mrlocal/view"
+	"mrlocal/view/metrics"
+	"mrlocal/view/viewtest"
+)
+
+func text(t *testing.T, m *view.Model) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := metrics.Write(&b, m); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// TestPromtoolHasNothingToSay: promlint parses the text and has the rules of promtool check
+// metrics.
+func TestPromtoolHasNothingToSay(t *testing.T) {
+	models := []*view.Model{viewtest.AllSigns(), view.New(view.Options{})}
+	for _, run := range viewtest.Runs() {
+		models = append(models, run.Model(t))
+	}
+	for i, m := range models {
+		problems, err := promlint.New(bytes.NewReader(text(t, m))).Lint()
+		if err != nil || len(problems) > 0 {
+			t.Errorf("model %d: %v, %v", i, problems, err)
+		}
+	}
+	golden.Check(t, "testdata/signs.prom", text(t, models[0]))
+}
+
+// TestNamesAreEscaped: a name of a pool is any text.
+func TestNamesAreEscaped(t *testing.T) {
+	m := view.New(view.Options{})
+	_ = m.Open(&trace.Header{Slots: []trace.Slot{{ID: 0}}})
+	m.Add(&trace.Event{Seq: 1, Op: trace.OpSubmit, A: 1, C: 1}, []string{"a\"b\\c\n# TYPE x counter\xff", "", ""})
+	got := text(t, m)
+	if problems, err := promlint.New(bytes.NewReader(got)).Lint(); err != nil || len(problems) > 0 {
+		t.Errorf("%v, %v: %s", problems, err, got)
+	}
+	if !strings.Contains(string(got), `name="a\"b\\c\n# TYPE x counter`+"\uFFFD\"") {
+		t.Errorf("%s", got)
+	}
+}

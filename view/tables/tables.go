@@ -1,0 +1,214 @@
+// Package tables writes a run as CSV, for spreadsheets, R and pandas: attempts, slots,
+// decisions, and counters of each pool at each step of time.
+//
+// Times are in seconds from the start of the run, with nine decimals at most. An empty
+// field is a value that there is none of. Later versions may add columns at the end.
+//
+// Neighbours: view has the model; the command writes the files.
+package tables
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"mrlocal/trace"
+	"mrlocal/view"
+)
+
+// Table is one file.
+type Table struct {
+	Name  string // of the file
+	Write func(w io.Writer, m *view.Model) error
+}
+
+// Tables returns all tables.
+func Tables() []Table {
+	return []Table{{"tasks.csv", Tasks}, {"slots.csv", Slots}, {"decisions.csv", Decisions}, {"counters.csv", Counters}}
+}
+
+// counterSteps is about how many steps Counters has.
+const counterSteps = 100
+
+// table writes rows and keeps the first error.
+type table struct {
+	w    *csv.Writer
+	name string
+	row  []string
+}
+
+func newTable(w io.Writer, name string, columns ...string) *table {
+	t := &table{w: csv.NewWriter(w), name: name}
+	_ = t.w.Write(columns) // the error comes again from end
+	return t
+}
+
+func (t *table) text(s string)           { t.row = append(t.row, s) }
+func (t *table) number(n int64)          { t.text(strconv.FormatInt(n, 10)) }
+func (t *table) decimal(v float64)       { t.text(trimmed(strconv.FormatFloat(v, 'f', 3, 64))) }
+func (t *table) seconds(d time.Duration) { t.text(Seconds(d)) }
+func (t *table) flag(on bool)            { t.text(strconv.FormatBool(on)) }
+func (t *table) done()                   { _ = t.w.Write(t.row); t.row = t.row[:0] }
+func (t *table) end() error {
+	t.w.Flush()
+	if err := t.w.Error(); err != nil {
+		return fmt.Errorf("write %s: %w", t.name, err)
+	}
+	return nil
+}
+
+// Seconds returns a time as 12.5, and nothing for a time that has not come.
+func Seconds(d time.Duration) string {
+	if d < 0 {
+		return ""
+	}
+	return trimmed(fmt.Sprintf("%d.%09d", d/time.Second, d%time.Second))
+}
+
+func trimmed(text string) string { return strings.TrimSuffix(strings.TrimRight(text, "0"), ".") }
+
+// Tasks writes a row for each attempt.
+func Tasks(w io.Writer, m *view.Model) error {
+	t := newTable(w, "tasks.csv", "seq", "job", "pool", "kind", "task", "attempt", "slot", "tracker", "home", "start_s", "end_s", "state", "lent", "speculative", "rule",
+		"in_bytes", "out_bytes", "copy_bytes", "cpu_s", "compute_s", "io_s", "copy_s", "held_s", "sort_s", "reduce_s", "spills", "spilled_bytes")
+	phases := make([][trace.PhaseHeld + 1]time.Duration, len(m.Bars))
+	m.EachSegment(func(bar int, s view.Segment) { phases[bar][s.Phase] += s.To - s.From })
+	spills, spilled := make([]int64, len(m.Bars)), make([]int64, len(m.Bars))
+	for _, s := range m.Spills {
+		spills[s.Bar]++
+		spilled[s.Bar] += s.Bytes
+	}
+	lanes := bySlot(m)
+	for i := range m.Bars {
+		b := &m.Bars[i]
+		t.number(int64(b.Seq))
+		t.text(m.Jobs[b.Job].Name)
+		t.text(m.Pools[m.Jobs[b.Job].Pool].Name)
+		t.text(b.Kind.String())
+		for _, n := range []int32{b.Task, b.N, b.Slot, lanes[b.Slot].Tracker} {
+			t.number(int64(n))
+		}
+		t.text(lanes[b.Slot].Home.String())
+		t.seconds(b.From)
+		t.seconds(b.To)
+		t.text(b.How.String())
+		t.flag(b.Lent)
+		t.flag(b.Speculative)
+		t.text(m.Rules[b.Rule])
+		for _, n := range []int64{b.InBytes, b.OutBytes, b.CopyBytes} {
+			t.number(n)
+		}
+		t.seconds(b.CPU)
+		for _, p := range []trace.Phase{trace.PhaseCompute, trace.PhaseIO, trace.PhaseCopy, trace.PhaseHeld, trace.PhaseSort, trace.PhaseReduce} {
+			t.seconds(phases[i][p])
+		}
+		t.number(spills[i])
+		t.number(spilled[i])
+		t.done()
+	}
+	return t.end()
+}
+
+func bySlot(m *view.Model) []view.Lane {
+	lanes := make([]view.Lane, len(m.Lanes))
+	for _, l := range m.Lanes {
+		lanes[l.Slot] = l
+	}
+	return lanes
+}
+
+// Slots writes a row for each slot.
+func Slots(w io.Writer, m *view.Model) error {
+	t := newTable(w, "slots.csv", "slot", "tracker", "core", "home", "extra", "attempts", "lent_attempts", "busy_s", "lent_s")
+	type use struct {
+		attempts, lent int64
+		busy, lentTime time.Duration
+	}
+	uses := make([]use, len(m.Lanes))
+	for i := range m.Bars {
+		b := &m.Bars[i]
+		u := &uses[b.Slot]
+		u.attempts++
+		u.busy += m.Until(b) - b.From
+		if b.Lent {
+			u.lent++
+			u.lentTime += m.Until(b) - b.From
+		}
+	}
+	for _, l := range m.Lanes {
+		u := &uses[l.Slot]
+		for _, n := range []int32{l.Slot, l.Tracker, l.Core} {
+			t.number(int64(n))
+		}
+		t.text(l.Home.String())
+		t.flag(l.Extra)
+		t.number(u.attempts)
+		t.number(u.lent)
+		t.seconds(u.busy)
+		t.seconds(u.lentTime)
+		t.done()
+	}
+	return t.end()
+}
+
+// Decisions writes a row for each decision, and for what follows from facts.
+func Decisions(w io.Writer, m *view.Model) error {
+	t := newTable(w, "decisions.csv", "seq", "time_s", "decision", "rule", "slot", "job", "kind", "task", "attempt", "lent")
+	for i := range m.Decisions {
+		d := &m.Decisions[i]
+		t.number(int64(d.Seq))
+		t.seconds(d.At)
+		t.text(d.Op.String())
+		t.text(m.Rules[d.Rule])
+		if d.Slot >= 0 {
+			t.number(int64(d.Slot))
+		} else {
+			t.text("")
+		}
+		if d.Job >= 0 {
+			t.text(m.Jobs[d.Job].Name)
+		} else {
+			t.text("")
+		}
+		if d.Bar >= 0 {
+			b := &m.Bars[d.Bar]
+			t.text(b.Kind.String())
+			t.number(int64(b.Task))
+			t.number(int64(b.N))
+			t.flag(b.Lent)
+		} else {
+			t.row = append(t.row, "", "", "", "")
+		}
+		t.done()
+	}
+	return t.end()
+}
+
+// Counters writes a row for each pool and step: slots in use and fair share, in slots, as
+// averages over the step.
+func Counters(w io.Writer, m *view.Model) error {
+	t := newTable(w, "counters.csv", "time_s", "pool", "running_maps", "running_reduces", "share_maps", "share_reduces", "demand_maps", "demand_reduces")
+	if m.Last > 0 {
+		step := view.Round(m.Last, counterSteps)
+		c := m.Curves(0, m.Last, int((m.Last+step-1)/step))
+		for i := range c.Steps {
+			for _, p := range c.Pools {
+				t.seconds(c.From + time.Duration(i)*c.Step)
+				name := "(others)"
+				if p.Pool >= 0 {
+					name = m.Pools[p.Pool].Name
+				}
+				t.text(name)
+				for _, values := range [][trace.Kinds][]float64{p.Use, p.Share, p.Demand} {
+					t.decimal(values[trace.Map][i])
+					t.decimal(values[trace.Reduce][i])
+				}
+				t.done()
+			}
+		}
+	}
+	return t.end()
+}
