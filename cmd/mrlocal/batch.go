@@ -6,13 +6,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/cmd/mrlocal/internal/page"
+	"mrlocal/cmd/mrlocal/internal/pictures"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/errs"
@@ -31,7 +30,7 @@ func batchCommand() command {
 	// A batch is a real run, so it takes the flags of the engine. The flags of virtual time are
 	// those of sim alone.
 	own := append(engineFlags(), bandwidthFlags()...)
-	own = append(append(own, page.Flags()...), verboseFlag(), quietFlag(), profileFlag("; with several policies, into DIR.POLICY"),
+	own = append(append(own, pictures.Flags()...), verboseFlag(), quietFlag(), profileFlag("; with several policies, into DIR.POLICY"),
 		value("seed", "seed `N` of the placement and of the times of sleep jobs", "1"),
 		value("events", "write every fact and decision to `FILE`, one JSON object a line; with several policies, to FILE.POLICY; compressed if FILE ends in .gz or .zst", ""),
 		value("report", "write the report to `FILE` as JSON; with several policies, as an array", "a table on standard output"))
@@ -98,7 +97,7 @@ func runBatch(ctx context.Context, e env, line argv.Line) (int, error) {
 	if places.Stdout = e.stdout; b.reader.stdout != "" {
 		places.Stdout, b.stdout = nil, e.stdout
 	}
-	files, err := process.OpenAuxFiles(names, eventsPath, reportPath, places)
+	files, err := pictures.Open(line, names, eventsPath, reportPath, places)
 	if err != nil {
 		return 0, err
 	}
@@ -116,7 +115,7 @@ func runBatch(ctx context.Context, e env, line argv.Line) (int, error) {
 	profiles := make([]string, len(names))
 	// A profile is checked before the first run as well, for the same reason.
 	for i, name := range names {
-		profiles[i] = withSuffix(profilePath, suffix(name, names))
+		profiles[i] = process.WithSuffix(profilePath, suffix(name, names))
 		if err := process.CheckProfile(profiles[i], b.places(names)); err != nil {
 			return 0, err
 		}
@@ -126,7 +125,7 @@ func runBatch(ctx context.Context, e env, line argv.Line) (int, error) {
 	for i, name := range names {
 		// Each run has a screen of its own, because a screen follows one stream of events.
 		s := newScreen(e, mode, picture)
-		s.Verbose, s.Silent, s.Also = line.Has("verbose"), line.Has("quiet"), e.page.Watch(name, nil)
+		s.Verbose, s.Silent, s.Also = line.Has("verbose"), line.Has("quiet"), files.Watch(i, e.page.Watch(name, nil))
 		var done *report.Report
 		err := process.Profile(profiles[i], b.places(names), func(on bool) (err error) {
 			// on is false without --profile. Then the function runs as it is.
@@ -164,19 +163,6 @@ func suffix(name string, names []string) string {
 	return ""
 }
 
-// withSuffix returns path with a suffix at its last name. A device gets no suffix.
-func withSuffix(path, suffix string) string {
-	// A suffix would name a file in /dev.
-	if path == "" || suffix == "" {
-		return path
-	}
-	// As in --events /dev/null: the device takes the events of all runs.
-	if info, err := os.Stat(path); err == nil && !info.IsDir() && !info.Mode().IsRegular() {
-		return path
-	}
-	return filepath.Clean(path) + suffix
-}
-
 // places returns all files that the runs read and write, and the workload file.
 func (b *batch) places(names []string) process.Work {
 	w := process.Work{Inputs: []string{b.file.Name}}
@@ -187,10 +173,10 @@ func (b *batch) places(names []string) process.Work {
 		// before.
 		for _, name := range names {
 			if o.OutputDir != "" {
-				w.Outputs = append(w.Outputs, withSuffix(o.OutputDir, suffix(name, names)))
+				w.Outputs = append(w.Outputs, process.WithSuffix(o.OutputDir, suffix(name, names)))
 			}
 			if o.OutputFile != "" {
-				w.Files = append(w.Files, withSuffix(o.OutputFile, suffix(name, names)))
+				w.Files = append(w.Files, process.WithSuffix(o.OutputFile, suffix(name, names)))
 			}
 		}
 	}
@@ -214,7 +200,7 @@ func (b *batch) checkRuns(runs int, names []string) error {
 			return b.reader.at(b.jobs[i].ListedJob, errs.Optionf("--input", "-: standard input can be read once, and there are %d runs", runs))
 		}
 		for _, name := range names {
-			dir := withSuffix(o.OutputDir, suffix(name, names))
+			dir := process.WithSuffix(o.OutputDir, suffix(name, names))
 			if _, err := os.Lstat(dir); err == nil && o.OutputDir != "" && !o.Overwrite {
 				return b.reader.at(b.jobs[i].ListedJob, errs.Optionf("--output", "%s: exists already; name another or add overwrite: true", argv.Quote(dir)))
 			}
@@ -293,7 +279,7 @@ func (b *batch) work(jobs []setup.Submission, stdin io.Reader, suffix string) []
 			if format, err := o.CompressOutput.Of(o.OutputFile); err == nil && suffix != "" {
 				o.CompressOutput = format
 			}
-			o.OutputDir, o.OutputFile = withSuffix(o.OutputDir, suffix), withSuffix(o.OutputFile, suffix)
+			o.OutputDir, o.OutputFile = process.WithSuffix(o.OutputDir, suffix), process.WithSuffix(o.OutputFile, suffix)
 		}
 		all[i] = mrlocal.BatchJob{Submission: jobs[i], Chain: b.jobs[i].chain, JobOptions: o}
 	}

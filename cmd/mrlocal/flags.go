@@ -5,7 +5,7 @@ import (
 
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/cmd/mrlocal/internal/page"
+	"mrlocal/cmd/mrlocal/internal/pictures"
 	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/errs"
 	"mrlocal/output/compress"
@@ -55,7 +55,7 @@ func runFlags(shortOutput string) []flagSpec {
 		value("events", "write every fact and decision to `FILE`, one JSON object per line; compressed if FILE ends in .gz or .zst", ""),
 		value("report", "write the report of the run to `FILE` as JSON", ""),
 		profileFlag(""))
-	return append(append(flags, page.Flags()...), ganttFlags(", on standard error")...)
+	return append(append(flags, pictures.Flags()...), ganttFlags(", on standard error")...)
 }
 
 // jobFlags are the flags that say what one job reads and writes, and how its

@@ -56,6 +56,22 @@ func runReplay(ctx context.Context, e env, line argv.Line) (int, error) {
 	return exitDone, write(e, fmt.Appendf(nil, "the same %d decisions\n", decisions))
 }
 
+// convertCommand writes recorded runs of older versions as this one writes them.
+func convertCommand() command {
+	return command{name: "convert", usage: "write an event file of an older schema in the newest one, to standard output", args: "EVENTS", long: "Exit codes: 0 done; 2 the file is cut short, was changed or was not written by mrlocal.",
+		run: func(ctx context.Context, e env, line argv.Line) (int, error) {
+			path, events, err := openEvents(e, line)
+			if err != nil {
+				return 0, err
+			}
+			defer events.Close()
+			if err = trace.Convert(e.stdout, process.Until(ctx, events)); err != nil && !gone(err) {
+				return 0, notEvents(path, err)
+			}
+			return exitDone, nil
+		}}
+}
+
 // openEvents opens the event file that the command line names, or standard input. What is
 // compressed is decoded. The name is for messages. The caller closes the events.
 func openEvents(e env, line argv.Line) (path string, events *process.EventFile, err error) {

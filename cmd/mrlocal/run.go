@@ -8,6 +8,7 @@ import (
 
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/pictures"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/errs"
@@ -67,7 +68,7 @@ func runJob(ctx context.Context, e env, line argv.Line, name string, build func(
 	// Events, report and profile are checked against inputs and outputs before anything is
 	// written.
 	beside := besideRun(e, &o)
-	files, err := process.OpenAuxFiles([]string{name}, eventsPath, reportPath, beside)
+	files, err := pictures.Open(line, []string{name}, eventsPath, reportPath, beside)
 	if err != nil {
 		return 0, err
 	}
@@ -86,7 +87,7 @@ func runJob(ctx context.Context, e env, line argv.Line, name string, build func(
 	}
 	// The screen exists before the notes, so that they appear above the progress.
 	s := newScreen(e, mode, gantt)
-	s.Verbose, s.Silent, s.Also = line.Has("verbose"), line.Has("quiet") && name != "grep", e.page.Watch(name, nil)
+	s.Verbose, s.Silent, s.Also = line.Has("verbose"), line.Has("quiet") && name != "grep", files.Watch(0, e.page.Watch(name, nil))
 	for _, n := range notes {
 		s.Note(n)
 	}

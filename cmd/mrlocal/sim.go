@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/cmd/mrlocal/internal/page"
+	"mrlocal/cmd/mrlocal/internal/pictures"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/cmd/mrlocal/internal/virtual"
@@ -32,7 +32,7 @@ Exit codes: 0 done; 1 the runs of --compare differ; 2 wrong usage or input, noth
 // engine, and with the cost model.
 func simCommand() command {
 	return command{name: "sim", usage: "run a workload file in virtual time", args: "WORKLOAD", long: simHelp, run: runSim,
-		flags: workloadFlags(append(slices.Concat(virtual.Flags(), virtual.BufferFlags(), page.Flags()),
+		flags: workloadFlags(append(slices.Concat(virtual.Flags(), virtual.BufferFlags(), pictures.Flags()),
 			toggle("compare", "", "with two policies: tell how their decisions differ, and why, as mrlocal compare does; exit code 1 if they differ"),
 			value("events", "write every fact and decision to `FILE`, one JSON object a line; with several policies, to FILE.POLICY; compressed if FILE ends in .gz or .zst", ""),
 			value("report", "write the report to `FILE` as JSON; with several policies, as an array", "a table on standard output")), ""),
@@ -99,7 +99,7 @@ func runSim(ctx context.Context, e env, line argv.Line) (int, error) {
 		return 0, err
 	}
 	// No file is created yet. A run that is refused leaves none.
-	files, err := process.OpenAuxFiles(names, eventsPath, reportPath, process.Work{Inputs: []string{f.Name}, Stdout: e.stdout})
+	files, err := pictures.Open(line, names, eventsPath, reportPath, process.Work{Inputs: []string{f.Name}, Stdout: e.stdout})
 	if err != nil {
 		return 0, err
 	}
@@ -115,7 +115,7 @@ func runSim(ctx context.Context, e env, line argv.Line) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		o.Events, o.Note, o.Watch = files.Events(i), notes.note, e.page.Watch(name, picture.Watch)
+		o.Events, o.Note, o.Watch = files.Events(i), notes.note, files.Watch(i, e.page.Watch(name, picture.Watch))
 		switch {
 		// The comparison reads the events from memory. The event file gets the same bytes.
 		case compare && o.Events != nil:
@@ -190,7 +190,7 @@ func readWorkload(e env, name string) (*workload.File, error) {
 }
 
 // tell writes the report file, or the table to standard output.
-func tell(e env, files *process.AuxFiles, reports []*report.Report) error {
+func tell(e env, files *pictures.Files, reports []*report.Report) error {
 	if files.HasReport() {
 		err := files.Report(func(w io.Writer) error { return report.WriteJSON(w, reports) })
 		// A reader that has closed its pipe has what it wanted.

@@ -193,7 +193,8 @@ func Counters(w io.Writer, m *view.Model) error {
 	t := newTable(w, "counters.csv", "time_s", "pool", "running_maps", "running_reduces", "share_maps", "share_reduces", "demand_maps", "demand_reduces")
 	if m.Last > 0 {
 		step := view.Round(m.Last, counterSteps)
-		c := m.Curves(0, m.Last, int((m.Last+step-1)/step))
+		steps := int((m.Last + step - 1) / step)
+		c := m.Curves(0, step*time.Duration(steps), steps)
 		for i := range c.Steps {
 			for _, p := range c.Pools {
 				t.seconds(c.From + time.Duration(i)*c.Step)

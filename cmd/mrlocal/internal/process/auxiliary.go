@@ -266,3 +266,19 @@ func (s *AuxFiles) Report(write func(io.Writer) error) error {
 	// The file is closed after an error too, and both errors count.
 	return errors.Join(write(s.report), s.report.Close())
 }
+
+// WithSuffix returns path with a suffix at its last name. A device gets no suffix.
+func WithSuffix(path, suffix string) string {
+	// A suffix would name a file in /dev. As in --events /dev/null: the device takes the output of
+	// all runs.
+	if path == "" || suffix == "" || Device(path) {
+		return path
+	}
+	return filepath.Clean(path) + suffix
+}
+
+// Device reports whether path exists and is neither a directory nor a regular file.
+func Device(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && !info.IsDir() && !info.Mode().IsRegular()
+}

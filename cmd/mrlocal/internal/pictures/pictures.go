@@ -1,0 +1,195 @@
+// Package pictures writes the pictures and tables of runs that --svg, --trace, --csv and
+// --metrics of run, batch and sim ask for. It watches each run with a model of package view,
+// and writes the files when the run has ended, also if it has failed.
+package pictures
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/page"
+	"mrlocal/cmd/mrlocal/internal/process"
+	"mrlocal/errs"
+	"mrlocal/internal/paths"
+	"mrlocal/trace"
+	"mrlocal/view"
+	"mrlocal/view/chrome"
+	"mrlocal/view/metrics"
+	"mrlocal/view/svg"
+	"mrlocal/view/tables"
+)
+
+// Flags returns the flags of a command that runs something: those of the page and of pictures.
+func Flags() []argv.Spec {
+	return append(page.Flags(),
+		argv.ValueSpec("svg", "draw which job used which slot when, and which slots were lent, into `FILE`; with several policies, into FILE.POLICY, as the next ones", ""),
+		argv.ValueSpec("trace", "write `FILE` for Perfetto or chrome://tracing: one track a slot, arrows from maps to reduces, counters", ""),
+		argv.ValueSpec("csv", "write tables of tasks, slots, decisions and counters into `DIR`", ""),
+		argv.ValueSpec("metrics", "write the figures of the run into `FILE` as Prometheus text", ""),
+	)
+}
+
+// file is a file that a flag asks for, of one run.
+type file struct {
+	path  string // not ""
+	out   *process.AuxFile
+	write func(w io.Writer, m *view.Model) error
+}
+
+// Files are the auxiliary files of runs: events and report, and the pictures of each run.
+type Files struct {
+	*process.AuxFiles
+	names  []string
+	files  [][]file      // by run
+	models []*view.Model // by run; nil: no picture is wanted
+}
+
+// Open checks the files of all runs, as process.OpenAuxFiles does for events and report. No
+// file is created yet.
+func Open(line argv.Line, names []string, eventsPath, reportPath string, w process.Work) (*Files, error) {
+	aux, err := process.OpenAuxFiles(names, eventsPath, reportPath, w)
+	if err != nil {
+		return nil, err
+	}
+	f := &Files{AuxFiles: aux, names: names, files: make([][]file, len(names)), models: make([]*view.Model, len(names))}
+	r := argv.Reader{Line: line}
+	seen := map[string]string{} // flags by the places of their files
+	for _, path := range []struct{ flag, path string }{{"events", eventsPath}, {"report", reportPath}} {
+		if path.path != "" {
+			seen[place(path.path)] = path.flag
+		}
+	}
+	for _, flag := range []string{"svg", "trace", "metrics", "csv"} {
+		path := r.Path(flag)
+		if path == "" {
+			continue
+		}
+		for i := range names {
+			if err := f.add(i, flag, path, seen, &w); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return f, r.Err
+}
+
+// place is the same for two names of one file.
+func place(path string) string {
+	if path == "-" {
+		return path
+	}
+	return fmt.Sprint(paths.Locate(path))
+}
+
+// add adds what a flag asks for of run i. seen has the files of other flags.
+func (f *Files) add(i int, flag, path string, seen map[string]string, w *process.Work) error {
+	if len(f.names) > 1 {
+		if path == "-" {
+			return errs.Optionf("--"+flag, "-: standard output takes the picture of one run, and there are %d policies", len(f.names))
+		}
+		path = process.WithSuffix(path, "."+f.names[i])
+	}
+	at := place(path)
+	if other, ok := seen[at]; ok && !process.Device(path) {
+		return errs.Optionf("--"+other+", --"+flag, "%s: name two different files", path)
+	}
+	seen[at] = flag
+	write := map[string]func(w io.Writer, m *view.Model) error{
+		"svg": func(w io.Writer, m *view.Model) error { return svg.Write(w, m, svg.Options{}) }, "trace": chrome.Write, "metrics": metrics.Write,
+	}
+	f.models[i] = view.New(view.Options{})
+	if flag != "csv" {
+		out, err := w.Open(flag, path)
+		f.files[i] = append(f.files[i], file{path, out, write[flag]})
+		return err
+	}
+	return f.addTables(i, path, w)
+}
+
+// addTables adds the files in a directory.
+func (f *Files) addTables(i int, dir string, w *process.Work) error {
+	if dir == "-" {
+		return errs.Optionf("--csv", "-: standard output cannot hold a directory of tables")
+	}
+	if err := w.CheckDirectory("csv", dir); err != nil {
+		return err
+	}
+	info, err := os.Stat(dir)
+	for _, t := range tables.Tables() {
+		path := filepath.Join(dir, t.Name)
+		if err := process.CheckBelow("csv", path); err != nil {
+			return err
+		}
+		var out *process.AuxFile // made with the directory, unless that exists
+		if err == nil && info.IsDir() {
+			if out, err = w.Open("csv", path); err != nil {
+				return err
+			}
+		}
+		f.files[i] = append(f.files[i], file{path, out, t.Write})
+	}
+	return nil
+}
+
+// OnStdout reports whether one of the files is standard output.
+func (f *Files) OnStdout() bool {
+	return f.AuxFiles.OnStdout() || slices.ContainsFunc(slices.Concat(f.files...), func(o file) bool { return o.out.OnStdout() })
+}
+
+// Watch returns a function that watches the stream of run i, after next, which may be nil.
+// If no picture is wanted it returns next.
+func (f *Files) Watch(i int, next func(*trace.Stream)) func(*trace.Stream) {
+	if f.models[i] == nil {
+		return next
+	}
+	return func(s *trace.Stream) {
+		if next != nil {
+			next(s)
+		}
+		s.Attach(f.models[i])
+	}
+}
+
+// CloseEvents closes the events file of run i and writes the pictures of the run. A file that
+// cannot be written whole is removed.
+func (f *Files) CloseEvents(i int) error {
+	err := f.AuxFiles.CloseEvents(i)
+	// A run that was refused has no slots, and leaves no file.
+	if m := f.models[i]; m != nil && len(m.Lanes) > 0 {
+		for _, o := range f.files[i] {
+			err = errors.Join(err, o.save(m))
+		}
+	}
+	f.models[i] = nil
+	return err
+}
+
+// save writes a file.
+func (o *file) save(m *view.Model) error {
+	if o.out == nil {
+		if err := os.MkdirAll(filepath.Dir(o.path), 0o777); err != nil {
+			return err
+		}
+		var err error
+		if o.out, err = new(process.Work).Open("csv", o.path); err != nil {
+			return err
+		}
+	}
+	err := o.write(o.out, m)
+	if err = cmp.Or(err, o.out.Close()); err == nil {
+		return nil
+	}
+	if info, stat := os.Stat(o.path); stat == nil && info.Mode().IsRegular() {
+		if removed := os.Remove(o.path); removed != nil && !errors.Is(removed, fs.ErrNotExist) {
+			err = errors.Join(err, removed)
+		}
+	}
+	return fmt.Errorf("%s: %w", argv.Quote(o.path), err)
+}
