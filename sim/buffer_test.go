@@ -1,9 +1,13 @@
 package sim_test
 
 import (
+	"fmt"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"mrlocal/sim"
+	"mrlocal/spill/rule"
 	"mrlocal/trace"
 )
 
@@ -145,4 +149,59 @@ func TestManySpillsAreRefused(t *testing.T) {
 	if err == nil || err.Error() != "test.yaml:2:8: job J: a map spills 122100 times; at most 10000" {
 		t.Error(err)
 	}
+}
+
+// TestAMapAloneSpillsAsTheRecurrenceSays: spill i begins when the collector has reached the
+// mark again and spill i-1 is written; while it is written the collector fills the room that
+// is left, and then waits. The last load and the merge follow both.
+func TestAMapAloneSpillsAsTheRecurrenceSays(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		start, percent := rapid.Int64Range(2, 60).Draw(rt, "start MB"), rapid.IntRange(5, 100).Draw(rt, "percent")
+		output, emits := rapid.Int64Range(1, 300).Draw(rt, "output MB"), rapid.Int64Range(0, 300).Draw(rt, "and more that the combiner removes")
+		computes, disk := rapid.IntRange(0, 100).Draw(rt, "computing s"), rapid.Int64Range(1, 50).Draw(rt, "disk MB/s")
+		factor := rapid.IntRange(2, 12).Draw(rt, "factor")
+		emits += output
+		once := float64(output) / float64(disk)
+		f := parse(rt, fmt.Sprintf("cluster: {trackers: 1, cores: 1, disk: %dMB, kvbuffer: {start: %dMB, spill_percent: %.2f, merge_factor: %d}}", disk, start, float64(percent)/100, factor),
+			fmt.Sprintf("jobs: [{name: J, maps: 1, map_time: %.9fs, map_output: %dMB, map_emits: %dMB, disk: %dMB}]", float64(computes)+once, output, emits, disk))
+		got := seconds(run(rt, f, sim.Options{Policy: named(rt, "fair"), Cost: "l2"}))
+
+		all, capacity := float64(emits)*1e6, float64(start)*1e6
+		mark := float64(int64(capacity * float64(percent) / 100))
+		n := 0
+		if all-mark > mark/1e6 {
+			n = int((emits*1_000_000 - 1) / int64(mark))
+		}
+		load, room, write := float64(computes)*mark/all, float64(computes)*min(capacity-mark, mark)/all, once*mark/all
+		var begun, ended float64              // of the last spill
+		after := func(work float64) float64 { // when the collector has done so much since it began
+			if work <= room {
+				return begun + work
+			}
+			return max(begun+room, ended) + work - room
+		}
+		at := float64(computes)
+		for i := range n {
+			if i == 0 {
+				begun = load
+			} else {
+				begun = max(after(load), ended)
+			}
+			ended = begun + write
+		}
+		runs := make([]int64, 0, n+1)
+		for range n {
+			runs = append(runs, int64(mark*float64(output)/float64(emits)))
+		}
+		want := at + once
+		if n > 0 {
+			last := all - float64(n)*mark
+			at = max(after(float64(computes)-float64(n)*load), ended)
+			_, read := rule.Passes(append(runs, int64(last*float64(output)/float64(emits))), factor)
+			want = at + once*last/all + float64(2*read+2*output*1_000_000)/1e6/float64(disk)
+		}
+		if got < want-1e-3 || got > want+1e-3 {
+			rt.Fatalf("%v s, want %v s with %d spills", got, want, n)
+		}
+	})
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+	"time"
 )
 
 // onOwnThread runs f on a thread that ends with it, so that bindings do not
@@ -76,5 +77,27 @@ func TestAMaskSmallerThanTheMachineIsWhatIsAllowed(t *testing.T) {
 	cmd.Env = append(os.Environ(), inside+"="+last)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// TestCoreTimesAreThoseOfProcStat: user with nice, system with interrupts; steal and guests are
+// left out. A file of another form is refused.
+func TestCoreTimesAreThoseOfProcStat(t *testing.T) {
+	got, err := parseCoreTimes([]byte("cpu  100 20 30 4000 50 6 7 800 90 0\ncpu0 50 10 15 2000 25 3 3 400 45 0\ncpu1 50 10 15 2000 25 3 4 400 45 0\nintr 1 2\n"))
+	want := CoreTimes{User: 1200 * time.Millisecond, System: 430 * time.Millisecond, IOWait: 500 * time.Millisecond, Idle: 40 * time.Second, Cores: 2}
+	if err != nil || got != want {
+		t.Errorf("%+v, %v", got, err)
+	}
+	for _, text := range []string{"", "intr 1 2\n", "cpu  1 2 3 x 5 6 7 8\ncpu0 1 2 3 4 5 6 7 8\n", "cpu0 1 2 3 4 5 6 7 8\n"} {
+		if _, err := parseCoreTimes([]byte(text)); err == nil {
+			t.Errorf("%q is accepted", text)
+		}
+	}
+	now, err := ReadCoreTimes()
+	if err != nil || now.Cores < 1 || now.User+now.System+now.Idle == 0 {
+		t.Errorf("%+v, %v", now, err)
+	}
+	if d := now.Sub(&CoreTimes{User: now.User, Idle: now.Idle + time.Hour}); d.User != 0 || d.Idle != 0 || d.System != now.System {
+		t.Errorf("%+v", d)
 	}
 }
