@@ -106,7 +106,7 @@ export class Decisions {
 // what says what a decision is about.
 function what(run, row) {
   const d = run.decisions;
-  if (d.bar[row] >= 0) return `${run.taskName(d.bar[row])} on slot ${d.slot[row]}`;
+  if (d.bar[row] >= 0) return `${run.taskName(d.bar[row])} · s${d.slot[row]}`;
   if (d.slot[row] >= 0) return 'slot ' + d.slot[row];
   return d.job[row] >= 0 ? run.jobName(d.job[row]) : '';
 }
@@ -233,7 +233,7 @@ export class Inspector {
     if (reason.numbers?.length) text = text.split(' Numbers: ')[0];
     parts.push(element('p', { textContent: text }));
     if (reason.numbers?.length) {
-      const list = element('dl');
+      const list = element('dl', { className: 'numbers' });
       for (const n of reason.numbers) list.append(element('dt', { textContent: n.name }), element('dd', { textContent: n.value }));
       parts.push(element('h3', { textContent: 'Its numbers' }), list);
     }

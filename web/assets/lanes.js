@@ -80,7 +80,12 @@ export class Lanes {
     ctx.beginPath();
     ctx.rect(0, AXIS, this.width, this.height - AXIS);
     ctx.clip();
-    this.drawn = 0;
+    for (let i = 0; i < this.rows.length; i++) { // before the labels, which are higher than a narrow row
+      if (this.rows[i].tracker % 2 === 0) continue;
+      ctx.fillStyle = paint.band;
+      ctx.fillRect(0, this.tops[i] - scrolled, this.width, this.row);
+    }
+    this.drawn = this.lent = 0;
     for (let i = 0; i < this.rows.length; i++) {
       const y = this.tops[i] - scrolled;
       if (y + this.row < AXIS || y > this.height) continue;
@@ -88,7 +93,7 @@ export class Lanes {
     }
     if (time.at !== null && !time.playing) {
       ctx.fillStyle = paint.ground;
-      ctx.globalAlpha = 0.7;
+      ctx.globalAlpha = 0.55;
       ctx.fillRect(Math.max(GUTTER, this.x(time.at)), AXIS, this.width, this.height);
       ctx.globalAlpha = 1;
     }
@@ -96,7 +101,8 @@ export class Lanes {
     this.moment(ctx);
     ctx.restore();
     this.frame = performance.now() - begun;
-    this.canvas.dataset.frame = this.frame.toFixed(1);
+    // For tests of the page: the bars of this picture, and how long it took in milliseconds.
+    Object.assign(this.canvas.dataset, { bars: this.drawn, lent: this.lent, frame: this.frame.toFixed(1) });
   }
 
   head() {
@@ -133,10 +139,6 @@ export class Lanes {
 
   lane(ctx, lane, i, y) {
     const { paint, time, hue } = this.page, { run, row } = this;
-    if (lane.tracker % 2) {
-      ctx.fillStyle = paint.band;
-      ctx.fillRect(0, y, this.width, row);
-    }
     this.label(ctx, lane, i, y);
     const bars = run.bySlot.get(lane.slot);
     const h = Math.max(3, row - (row > 12 ? 3 : 1)), top = y + (row - h) / 2;
@@ -156,6 +158,7 @@ export class Lanes {
       const bar = bars[k], from = run.bars.from[bar];
       if (from > time.to || from > now) break;
       this.drawn++;
+      if (run.bars.lent[bar]) this.lent++;
       const to = Math.min(run.until(bar), now), x0 = this.x(from), x1 = this.x(to);
       const group = run.hueOf(run.bars.job[bar], hue);
       if (x1 - x0 < 2) {

@@ -349,7 +349,7 @@ class Page {
 
   key(e) {
     const t = e.target;
-    if (byID('help').open || e.ctrlKey || e.metaKey || e.altKey || t.matches('textarea, select, input[type=text], input[type=range]')) return;
+    if (!(t instanceof Element) || byID('help').open || e.ctrlKey || e.metaKey || e.altKey || t.matches('textarea, select, input[type=text], input[type=range]')) return;
     const { time } = this;
     const act = {
       ArrowLeft: () => (e.shiftKey ? time.pan(-0.25) : this.step(-1)), ArrowRight: () => (e.shiftKey ? time.pan(0.25) : this.step(1)),

@@ -279,7 +279,8 @@ export class Buffers extends Panel {
     slots.forEach((lane, i) => {
       const base = (i + 1) * h, y = (bytes) => base - 2 - (bytes / most) * (h - 6);
       ctx.fillStyle = paint.quiet;
-      ctx.fillText(`s${lane.slot}` + (i === 0 ? ', to ' + size(most) : ''), 4, base - h / 2);
+      ctx.fillText('s' + lane.slot, 4, base - h / 2);
+      if (i === 0) ctx.fillText('≤ ' + size(most), 4, base - h / 2 + 13);
       ctx.strokeStyle = paint.soft;
       ctx.beginPath(); ctx.moveTo(GUTTER, base - 1); ctx.lineTo(this.width, base - 1); ctx.stroke();
       for (const bar of run.bySlot.get(lane.slot)) {
