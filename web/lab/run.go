@@ -120,13 +120,6 @@ func (r *Run) with(f func(m *view.Model) error) error {
 	return f(r.mu.model)
 }
 
-// With calls f with the model, which f must only read, and only during the call.
-func (r *Run) With(f func(m *view.Model)) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	f(r.mu.model)
-}
-
 func (r *Run) info() runInfo {
 	r.mu.Lock()
 	defer r.mu.Unlock()
