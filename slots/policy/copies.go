@@ -29,17 +29,22 @@ type Copies struct {
 // RuleSpeculative is the rule of copies of running tasks.
 const RuleSpeculative slots.Rule = "speculative"
 
-// SpeculativeWords words RuleSpeculative.
-const SpeculativeWords = "a second attempt of a task that is running already; the first one to finish counts. It is among the slowest quarter of its kind and will end last of them, and later than a copy that takes the usual time; no task that goes before copies needs the slot (SEPB)"
+// SpeculativeWords words RuleSpeculative under the options.
+func (o *Options) SpeculativeWords() string {
+	which := "It is among the slowest quarter of its kind and will end last of them, and later than a copy that takes the usual time"
+	if o.CopyRule == copyHadoop {
+		which = "Its progress is 0.2 or more behind the average of its kind in its job"
+	}
+	return "a second attempt of a task that is running already; the first one to finish counts. " + which + "; no task that goes before copies needs the slot (SEPB)"
+}
 
-// NewCopies returns Copies for one Ledger. after is the least time that an attempt
-// has run before it is copied; 0: 100 ms. checked is, by kind, the share of the running
+// NewCopies returns Copies for one Ledger. Of o only CopyAfter and CopyRule count. checked is, by kind, the share of the running
 // jobs whose pending tasks go before copies (Options.JobsChecked). atInput: a tracker
 // copies maps whose input it has before those that end later, because step 3 of
 // DynamicMR serves pending and speculative maps alike [DynamicMR14, "slot prescheduling"].
 // idle returns how many slots tasks of a kind could have now.
-func NewCopies(after time.Duration, checked [trace.Kinds]slots.PPM, atInput bool, idle func(v *slots.View, k slots.Kind) int32) *Copies {
-	s := newSpeculation(after)
+func NewCopies(o *Options, checked [trace.Kinds]slots.PPM, atInput bool, idle func(v *slots.View, k slots.Kind) int32) *Copies {
+	s := newSpeculation(o)
 	s.local = atInput
 	return &Copies{Speculation: s, checked: checked, idle: idle, asked: -1}
 }

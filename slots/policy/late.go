@@ -100,21 +100,31 @@ func (s *Speculation) Look(v *slots.View) {
 	s.gather(v)
 	s.judgeTrackers(v)
 	s.list, s.due, s.at = s.list[:0], -1, v.Now()
+	if s.byAverage {
+		s.lookByAverage(v)
+		return
+	}
 	most := mostCopies(v.Capacity(slots.Map)+v.Capacity(slots.Reduce)) - int32(len(s.copied))
 	if most <= 0 {
 		return // the end of a copy makes a look due
 	}
 	for rest := s.running; len(rest) > 0; {
-		a := rest[0].Attempt
-		n := slices.IndexFunc(rest, func(r slots.SlotView) bool { return r.Attempt.Job != a.Job || r.Attempt.Kind != a.Kind })
-		if n < 0 {
-			n = len(rest)
-		}
+		n := alike(rest)
 		s.judge(v, rest[:n])
 		rest = rest[n:]
 	}
 	slices.SortStableFunc(s.list, func(a, b Candidate) int { return cmp.Compare(b.Left, a.Left) })
 	s.list = s.list[:min(len(s.list), int(most))]
+}
+
+// alike returns how many attempts from the first one on are of its job and kind.
+func alike(running []slots.SlotView) int {
+	a := running[0].Attempt
+	n := slices.IndexFunc(running, func(r slots.SlotView) bool { return r.Attempt.Job != a.Job || r.Attempt.Kind != a.Kind })
+	if n < 0 {
+		return len(running)
+	}
+	return n
 }
 
 // gather collects the running attempts, those of a job and kind together, and the
@@ -152,7 +162,7 @@ func (s *Speculation) judgeTrackers(v *slots.View) {
 			s.sorted = append(s.sorted, s.made[t])
 		}
 	}
-	if s.slow = 0; len(s.sorted) > 0 {
+	if s.slow = 0; len(s.sorted) > 0 && !s.byAverage {
 		s.slow = slowNodeBelow(s.sorted)
 	}
 }

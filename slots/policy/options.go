@@ -58,7 +58,10 @@ type Options struct {
 
 	// dynamicmr, late. CopyAfter is the least time that an attempt has run before
 	// it is copied: longer than progress takes to be reported. 0: 100 ms.
+	// CopyRule is which running tasks are worth a copy: "late", also as "", or
+	// "hadoop", those far behind the average progress.
 	CopyAfter time.Duration `json:"copy_after_ns,omitempty"`
+	CopyRule  string        `json:"copy_rule,omitempty"`
 
 	// fair-containers, batch-finish, lazy-start, omo. ContainerOrder is how their fair
 	// scheduler orders jobs: OrderDeficit, or "count", by the containers they have.
@@ -103,6 +106,9 @@ func (o Override) or(other slots.PPM) slots.PPM {
 func (o *Options) JobsChecked() [trace.Kinds]slots.PPM {
 	return [trace.Kinds]slots.PPM{slots.Map: o.SEPBMapJobs.or(o.SEPBJobs), slots.Reduce: o.SEPBReduceJobs.or(o.SEPBJobs)}
 }
+
+// copyHadoop is Hadoop's own rule of speculation (Options.CopyRule).
+const copyHadoop = "hadoop"
 
 // OrderDeficit orders jobs by deficits that accrue (Options.ContainerOrder).
 const OrderDeficit = "deficit"
@@ -185,6 +191,7 @@ func (o *Options) Fields() []OptionField {
 		{"prescheduling", "`on|off`: whether dynamicmr gives a tracker maps at their input beyond its part of the load", "on", 1, &o.PreScheduling},
 		{"slot-weights", "what tasks weigh under dynamicmr, `map=N,reduce=N`: a tracker runs no more than its home slots weigh together", "no bound but the slots", 1, &o.SlotWeights},
 		{"copy-after", "how long an attempt must have run before late and dynamicmr copy it, `TIME`", "100ms", 1, &o.CopyAfter},
+		{"copy-rule", "which running tasks late and dynamicmr copy, `late|hadoop`: the slow ones that will end last, or, as Hadoop 1.x, those 0.2 behind the average progress of their job", "late", 1, &o.CopyRule},
 		{"container-order", "how omo and its parts order jobs, `deficit|count`: by what they are owed, or by the containers that they have", "deficit", 1, &o.ContainerOrder},
 		{"containers", "what a container is under yarn, omo and its parts, `slots|resources`: a slot, or a slot with the CPU and memory that the profile of its job asks for", "slots", 1, &o.Containers},
 		{"batch-reserve", "`off|on`: whether a batch of last maps under omo and batch-finish keeps what becomes free until all of it has started", "off", 1, &o.BatchReserve},

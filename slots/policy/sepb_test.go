@@ -80,7 +80,7 @@ func TestMoreJobsCheckedNeverLetMoreCopiesStart(t *testing.T) {
 		s := &scanner{}
 		some := [trace.Kinds]slots.PPM{slots.One / 2, slots.One / 2}
 		s.order = NewOrder(PerKind, Wait{}, func() *Copies {
-			return NewCopies(0, some, false, func(v *slots.View, k slots.Kind) int32 { return v.Capacity(k) - v.Running(k) })
+			return NewCopies(&Options{}, some, false, func(v *slots.View, k slots.Kind) int32 { return v.Capacity(k) - v.Running(k) })
 		})
 		s.check = func(v *slots.View, o *Order) {
 			for k := range slots.Kind(trace.Kinds) {

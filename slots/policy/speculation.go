@@ -14,11 +14,15 @@ import (
 // It owns 8 bytes a slot, 16 bytes a tracker, and for each running job the times of its
 // last finished attempts, at most half a KiB. It keeps no View.
 type Speculation struct {
-	least  time.Duration // that an attempt has run before it is copied
-	local  bool          // a map whose input is on the visited tracker goes before one that ends later
-	places []place       // by slot
-	jobs   []*measured   // by JobID; nil: nothing is known, or the job has ended
-	done   []int64       // by tracker: progress of the tasks that finished there, in parts per million
+	least time.Duration // that an attempt has run before it is copied
+	given bool          // the user gave least
+
+	byAverage bool // Hadoop's own rule finds the candidates (average.go), else LATE
+
+	local  bool        // a map whose input is on the visited tracker goes before one that ends later
+	places []place     // by slot
+	jobs   []*measured // by JobID; nil: nothing is known, or the job has ended
+	done   []int64     // by tracker: progress of the tasks that finished there, in parts per million
 
 	due  time.Duration // of the next look; negative: there is nothing to look at
 	at   time.Duration // of the latest look
@@ -41,6 +45,10 @@ type Candidate struct {
 	// Times at the latest look: what the attempt takes in all and what is left, at
 	// its rate so far; what is usual; and what the slowest quarter takes at least.
 	Total, Left, Usual, Slowest time.Duration
+
+	// Under Hadoop's own rule only the average progress of its job's tasks of its kind, and
+	// its own.
+	Average, Progress slots.PPM
 }
 
 // taskOf names a task.
@@ -73,13 +81,18 @@ type place struct {
 	began   time.Duration
 }
 
-// newSpeculation returns a Speculation for one Ledger. least is the least time that an attempt
-// has run before it is copied; 0: 100 ms.
-func newSpeculation(least time.Duration) *Speculation {
-	if least == 0 {
-		least = leastRun
+// newSpeculation returns a Speculation for one Ledger, by the options that concern copies.
+func newSpeculation(o *Options) *Speculation {
+	s := &Speculation{least: o.CopyAfter, given: o.CopyAfter > 0, byAverage: o.CopyRule == copyHadoop, due: -1, copied: map[taskOf]bool{}}
+	if !s.given {
+		s.least = leastRun
 	}
-	return &Speculation{least: least, due: -1, copied: map[taskOf]bool{}}
+	return s
+}
+
+// known reports whether enough is known of a job's tasks of a kind to copy one.
+func (s *Speculation) known(k *sample) bool {
+	return enough(k.ended, k.tasks) || s.byAverage && s.given
 }
 
 // Started takes in what a grant started on a slot of the visited tracker. A task that
@@ -129,7 +142,7 @@ func (s *Speculation) Observe(f *slots.Fact) {
 
 // wake makes a look due soon, if none is due.
 func (s *Speculation) wake(now time.Duration, k *sample) {
-	if s.due < 0 && enough(k.ended, k.tasks) {
+	if s.due < 0 && s.known(k) {
 		s.due = now + k.every()
 	}
 }
@@ -178,8 +191,11 @@ func (s *Speculation) forget(gone func(c *Candidate) bool) {
 func (s *Speculation) Due() time.Duration { return s.due }
 
 // Expire drops the candidates that would end before a copy that starts now, and
-// reports whether there were any.
+// reports whether there were any. Hadoop's own rule does not ask for that.
 func (s *Speculation) Expire(now time.Duration) bool {
+	if s.byAverage {
+		return false
+	}
 	n := len(s.list)
 	s.forget(func(c *Candidate) bool { return !pays(c.Left-(now-s.at), c.Usual) })
 	return len(s.list) < n

@@ -15,7 +15,7 @@ func TestATrackerCopiesTheMapWhoseInputItHas(t *testing.T) {
 	p := &scanner{order: NewOrder(PerKind, Wait{}, nil)}
 	p.check = func(v *slots.View, _ *Order) {
 		for _, local := range []bool{true, false} {
-			s := newSpeculation(0)
+			s := newSpeculation(&Options{})
 			s.local = local
 			for task := range slots.TaskID(maps) { // the first one ends last
 				s.list = append(s.list, Candidate{Attempt: slots.AttemptID{Task: task}, Tracker: (v.Tracker() + 1) % slots.TrackerID(trackers)})
@@ -43,5 +43,29 @@ func TestATrackerCopiesTheMapWhoseInputItHas(t *testing.T) {
 	l.AssignAll(0)
 	if moved == 0 {
 		t.Error("no tracker prefers another map than the one that ends last")
+	}
+}
+
+// TestTheAverageCountsAllTasksOfTheJob: done tasks count as 1 and those that have not
+// started as 0 (Hadoop 1.0.3, JobInProgress.findSpeculativeTask).
+func TestTheAverageCountsAllTasksOfTheJob(t *testing.T) {
+	for _, c := range []struct {
+		done, all int32
+		running   int64
+		average   string
+		progress  string
+		behind    bool
+	}{
+		{4, 6, 500_000, "0.75", "0.25", true},
+		{0, 4, 2_400_000, "0.6", "0.4", true},
+		{0, 4, 2_400_000, "0.6", "0.400001", false},
+		{2, 10, 0, "0.2", "0", true},
+		{0, 10, 0, "0", "0", false},
+		{0, 0, 0, "0", "0", false},
+	} {
+		average := averageProgress(c.done, c.running, c.all)
+		if average != share(c.average) || farBehind(average, share(c.progress)) != c.behind {
+			t.Errorf("%+v: average %v, behind %v", c, average, farBehind(average, share(c.progress)))
+		}
 	}
 }

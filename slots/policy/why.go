@@ -182,8 +182,14 @@ func Ratio(name string, part int64, whole int32) slots.Number {
 // LoadName is the papers' name of a kind's demand per slot.
 func LoadName(k slots.Kind) string { return k.String() + " load factor" }
 
-// copyNumbers are what LATE looks at.
+// copyNumbers are what LATE, or Hadoop's own rule, looks at.
 func copyNumbers(c *Candidate) []slots.Number {
+	if c.Average > 0 {
+		return []slots.Number{
+			{Name: "average progress of its kind in its job", Num: int64(c.Average), Den: int64(slots.One)},
+			{Name: "its progress", Num: int64(c.Progress), Den: int64(slots.One)},
+		}
+	}
 	return []slots.Number{
 		seconds("time left of the running attempt", c.Left), seconds("its time in all", c.Total),
 		seconds("what the slowest quarter takes at least", c.Slowest), seconds("what is usual", c.Usual),

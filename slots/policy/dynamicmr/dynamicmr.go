@@ -71,7 +71,7 @@ func newCopies(o policy.Options, idle func(v *slots.View, k slots.Kind) int32) f
 	if !o.SEPB {
 		return nil
 	}
-	return func() *policy.Copies { return policy.NewCopies(o.CopyAfter, o.JobsChecked(), o.PreScheduling, idle) }
+	return func() *policy.Copies { return policy.NewCopies(&o, o.JobsChecked(), o.PreScheduling, idle) }
 }
 
 // Traits implements slots.Policy. If nothing is lent, a tracker's home slots bound
@@ -82,7 +82,7 @@ func (d *DynamicMR) Traits() slots.Traits {
 	if t.Lends {
 		t.Weights = d.options.SlotWeights
 	}
-	t.Rules[policy.RuleSpeculative] = policy.SpeculativeWords
+	t.Rules[policy.RuleSpeculative] = d.options.SpeculativeWords()
 	t.Rules[rulePreScheduled] = preScheduledWords
 	return t
 }

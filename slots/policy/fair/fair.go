@@ -73,7 +73,7 @@ func NewLate(o policy.Options) *Late {
 func NewCopying(name string, o policy.Options, copies, atInput bool, checked [trace.Kinds]slots.PPM) *Late {
 	f := &Fair{name: name, options: o}
 	if copies {
-		f.copies = func() *policy.Copies { return policy.NewCopies(o.CopyAfter, checked, atInput, f.idle) }
+		f.copies = func() *policy.Copies { return policy.NewCopies(&o, checked, atInput, f.idle) }
 	}
 	f.Reset()
 	return &Late{Fair: f, Speculating: policy.Speculating{Order: &f.Order}}
@@ -83,7 +83,7 @@ func NewCopying(name string, o policy.Options, copies, atInput bool, checked [tr
 func (l *Late) Traits() slots.Traits {
 	t := l.Fair.Traits()
 	t.Options = l.options
-	t.Rules[policy.RuleSpeculative] = policy.SpeculativeWords
+	t.Rules[policy.RuleSpeculative] = l.options.SpeculativeWords()
 	return t
 }
 

@@ -1,0 +1,102 @@
+package policy
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"mrlocal/slots"
+)
+
+// Hadoop's own rule of speculation: a task is copied if it is far behind the average
+// progress of its job (Hadoop 1.0.3, TaskInProgress.hasSpeculativeTask). There is no bound
+// on copies, and no tracker is too slow for one. Where LATE asks which task will end last,
+// this rule takes the first in order.
+
+// speculativeGap is how far behind the average a task must be (Hadoop 1.0.3,
+// TaskInProgress.SPECULATIVE_GAP).
+const speculativeGap = slots.One / 5
+
+// averageProgress is the progress of a job's tasks of a kind: done is how many are done,
+// running the progress of those that run, added up, and all how many there are. Tasks that
+// have not started count as 0 (Hadoop 1.0.3, JobInProgress.findSpeculativeTask gets it as
+// avgProgress).
+func averageProgress(done int32, running int64, all int32) slots.PPM {
+	if all == 0 {
+		return 0
+	}
+	return slots.PPM((int64(done)*int64(slots.One) + running) / int64(all))
+}
+
+// farBehind reports whether a task is so far behind the average that it is copied.
+func farBehind(average, progress slots.PPM) bool { return average-progress >= speculativeGap }
+
+// lag returns how long a task must have run before it is copied: so long as the user
+// says. Hadoop's is a minute, SPECULATIVE_LAG, for tasks of minutes; without a word of the
+// user it is half of what is usual [LATE08, "short tasks"].
+func (s *Speculation) lag(k *sample) time.Duration {
+	if s.given {
+		return s.least
+	}
+	return max(s.least, k.usual/2)
+}
+
+// lookByAverage finds the candidates anew, in the order of jobs, kinds and tasks.
+func (s *Speculation) lookByAverage(v *slots.View) {
+	for rest := s.running; len(rest) > 0; {
+		n := alike(rest)
+		s.judgeByAverage(v, rest[:n])
+		rest = rest[n:]
+	}
+	slices.SortStableFunc(s.list, func(a, b Candidate) int {
+		return cmp.Or(cmp.Compare(a.Attempt.Job, b.Attempt.Job), cmp.Compare(a.Attempt.Kind, b.Attempt.Kind), cmp.Compare(a.Attempt.Task, b.Attempt.Task))
+	})
+}
+
+// judgeByAverage adds the candidates among the running attempts of one job and kind.
+func (s *Speculation) judgeByAverage(v *slots.View, running []slots.SlotView) {
+	id, kind := running[0].Attempt.Job, running[0].Attempt.Kind
+	m := s.of(id)
+	k := &m.kinds[kind]
+	if !s.known(k) {
+		return
+	}
+	k.usual = max(1, s.least)
+	if k.ended > 0 {
+		s.totals = append(s.totals[:0], k.times...)
+		slices.Sort(s.totals)
+		k.usual = median(s.totals)
+	}
+	sum := int64(0)
+	for i := range running {
+		if r := &running[i]; !s.copied[of(r.Attempt)] || !overtaken(running, i) {
+			sum += int64(r.Progress)
+		}
+	}
+	j := v.Job(id)
+	average := averageProgress(j.Done(kind), sum, j.Total(kind))
+	for i := range running {
+		r := &running[i]
+		if s.copied[of(r.Attempt)] {
+			continue
+		}
+		if next := v.Now() + k.every(); s.due < 0 || next < s.due {
+			s.due = next
+		}
+		if farBehind(average, r.Progress) && v.Now()-r.Started >= s.lag(k) {
+			s.list = append(s.list, Candidate{Attempt: r.Attempt, Tracker: r.Tracker, Average: average, Progress: r.Progress})
+		}
+	}
+}
+
+// overtaken reports whether another attempt of the task of attempt i counts in its stead:
+// one that is farther, or as far and earlier in the list.
+func overtaken(running []slots.SlotView, i int) bool {
+	for o := range running {
+		r := &running[o]
+		if o != i && r.Attempt.Task == running[i].Attempt.Task && (r.Progress > running[i].Progress || r.Progress == running[i].Progress && o < i) {
+			return true
+		}
+	}
+	return false
+}
