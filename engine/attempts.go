@@ -24,9 +24,9 @@ type runningAttempt struct {
 	*task.SlotAttempt
 	job        *runningJob
 	state      attemptState
-	lastBeat   int64     // of Attempt.Beat
-	lastBeatAt time.Time // when it last rose
-	lastPPM    int64
+	lastBeat   int64              // of Attempt.Beat
+	lastBeatAt time.Time          // when it last rose
+	shown      slots.PPM          // its progress, as the events have it
 	usage      []report.Usage     // by phase; set before its thread reports its end
 	stopBy     time.Time          // when it is given up, because its job has failed; zero: it has not
 	source     chan source.Source // brings the source to an attempt that waits; nil: it does not

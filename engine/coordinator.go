@@ -6,6 +6,7 @@ import (
 
 	"mrlocal/slots"
 	"mrlocal/slots/setup"
+	"mrlocal/trace"
 )
 
 // tickEvery is how often the coordinator looks at running attempts for
@@ -44,7 +45,7 @@ type coordinator struct {
 	faults   []setup.Fault  // still to come, by time
 	lost     []bool         // by tracker
 
-	probe time.Duration // when the policy wants to know how far attempts are; negative: never
+	probe time.Duration // from when on the policy wants to know how far attempts are; negative: never
 
 	hungBytes      int64 // leased by threads that do not come back
 	noCapacityLeft bool  // nothing can run any more: every chain has failed
@@ -158,17 +159,14 @@ func (c *coordinator) nextWake(wake time.Duration) time.Duration {
 	if len(c.faults) > 0 {
 		earlier(c.faults[0].At)
 	}
-	if c.probe >= 0 {
-		earlier(c.probe)
-	}
 	return next
 }
 
-// tick reports progress, fails attempts that show no life, and gives up those
+// tick shows progress, fails attempts that show no life, and gives up those
 // of failed jobs that do not notice that they are killed.
 func (c *coordinator) tick() {
 	now := time.Now()
-	c.reportProgress(false)
+	c.showProgress()
 	c.run.used.Record(c.run.stream, c.run.now(), c.run.env.Budget.Leased(), c.run.temp.UsedBytes())
 	// The list is copied, because timeOut and abandon take attempts out of it.
 	for _, a := range append([]*runningAttempt(nil), c.order...) {
@@ -185,23 +183,25 @@ func (c *coordinator) tick() {
 	}
 }
 
-// answerProbe reports progress if the policy has asked for it by now.
+// answerProbe reports progress if the policy has asked for it by now and is about to
+// decide. The tick does not: it would have the policy decide at moments that belong to
+// the engine and to no fact of the run.
 func (c *coordinator) answerProbe() {
-	if c.probe >= 0 && c.run.now() >= c.probe {
-		// Each request is answered once.
-		c.probe = -1
-		c.reportProgress(true)
+	if now := c.run.now(); c.probe >= 0 && now >= c.probe && c.ledger.Due(now) {
+		c.probe = -1                // each request is answered once
+		for _, a := range c.order { // the Ledger ignores those on lost trackers
+			c.ledger.Progress(now, a.ID, a.Done(c.ledger.JobTasks(a.ID.Job, slots.Map)))
+		}
 	}
 }
 
-// reportProgress tells the Ledger how far attempts are. Reduces in their copy
-// phase are left out unless the policy has asked, as in a simulation.
-func (c *coordinator) reportProgress(asked bool) {
+// showProgress appends to the events how far attempts are, for those who watch the run, in
+// steps of 1 %. Reduces in their copy phase are left out.
+func (c *coordinator) showProgress() {
 	for _, a := range c.order {
-		// A tracker that is lost reports nothing any more. Progress that has not changed is no fact.
-		if ppm := a.PPM.Load(); ppm != a.lastPPM && !c.onLostTracker(a) && (asked || !a.Copying(ppm)) {
-			a.lastPPM = ppm
-			c.ledger.Progress(c.run.now(), a.ID, slots.PPM(ppm))
+		if done := a.Done(c.ledger.JobTasks(a.ID.Job, slots.Map)); done >= a.shown+slots.One/100 && !c.onLostTracker(a) && !a.Copying(done) {
+			a.shown = done
+			c.Detail(trace.Event{Op: trace.OpSeen, Kind: a.ID.Kind, Job: int32(a.ID.Job), Task: int32(a.ID.Task), N: a.ID.N, Slot: int32(a.Slot), A: int64(done)})
 		}
 	}
 }

@@ -194,7 +194,7 @@ func TestAMapIsNotDoneWhenItsInputIsRead(t *testing.T) {
 	waits := 0
 	for _, e := range log.Events {
 		switch {
-		case e.Op != trace.OpProgress || e.Kind != slots.Map:
+		case e.Op != trace.OpSeen || e.Kind != slots.Map:
 		case slots.PPM(e.A) > read:
 			t.Errorf("at %v map %d is at %v", e.At, e.Task, slots.PPM(e.A))
 		case slots.PPM(e.A) == read:

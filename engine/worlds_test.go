@@ -13,6 +13,7 @@ import (
 
 	"mrlocal/engine"
 	"mrlocal/jobs/sleep"
+	"mrlocal/report"
 	"mrlocal/sim"
 	"mrlocal/slots"
 	"mrlocal/slots/demand"
@@ -71,30 +72,76 @@ jobs:
   - {name: K03, pool: prod, submit: 5s, maps: 12, reduces: 4, map_time: {uniform: [1s, 6s]}, reduce_time: {uniform: [1s, 9s]}}
 `
 
+// slowWorkload has a tracker at a fifth of the speed, so that its tasks are worth
+// copies, few jobs at a time, so that slots are idle for these, and inputs with places.
+const slowWorkload = `
+cluster: {trackers: 5, map_slots: 2, reduce_slots: 1}
+defaults: {slowstart: 1}
+locality: {replicas: 2}
+slow:
+  - {tracker: 2, factor: 0.2}
+jobs:
+  - {name: S01, maps: 22, reduces: 4, map_time: {uniform: [4s, 6s]}, reduce_time: {uniform: [4s, 6s]}}
+  - {name: S02, submit: 7s, maps: 9, reduces: 3, map_time: {uniform: [6s, 7s]}, reduce_time: {uniform: [3s, 4s]}}
+  - {name: S03, submit: 61s, maps: 14, reduces: 5, map_time: {uniform: [4s, 6s]}, reduce_time: {uniform: [5s, 6s]}}
+  - {name: S04, submit: 151s, maps: 5, reduces: 2, map_time: {uniform: [4s, 6s]}, reduce_time: {uniform: [5s, 6s]}}
+`
+
+// waveWorkload has equal jobs at once. Their last maps fail once the reduce stage has begun,
+// so that maps are pending beside reduces.
+const waveWorkload = `
+cluster: {trackers: 2, map_slots: 2, reduce_slots: 2}
+faults:
+  - {task: W01/m/13, fail: 2}
+  - {task: W02/m/12, fail: 1}
+jobs:
+  - {name: W01, maps: 14, reduces: 2, map_time: {uniform: [4s, 5s]}, reduce_time: {uniform: [9s, 12s]}}
+  - {name: W02, maps: 14, reduces: 2, map_time: {uniform: [4s, 5s]}, reduce_time: {uniform: [9s, 12s]}}
+  - {name: W03, maps: 14, reduces: 2, map_time: {uniform: [4s, 5s]}, reduce_time: {uniform: [9s, 12s]}}
+  - {name: W04, submit: 3s, maps: 14, reduces: 2, map_time: {uniform: [4s, 5s]}, reduce_time: {uniform: [9s, 12s]}}
+`
+
+// goalWorkload has jobs with goals and profiles, which come while others run, and which
+// want more of a tracker than it has.
+const goalWorkload = `
+cluster: {trackers: 3, map_slots: 2, reduce_slots: 1}
+jobs:
+  - {name: G01, maps: 30, reduces: 4, map_time: {uniform: [4s, 8s]}, reduce_time: {uniform: [3s, 8s]}, deadline: 70s,
+     profile: {map: {cpu: 0.30, io: 0.45, mem: 0.25}, shuffle: {io: 0.02}, reduce: {cpu: 0.20, io: 0.50, mem: 0.60}}}
+  - {name: G02, submit: 9s, maps: 16, reduces: 1, map_time: {uniform: [2s, 3s]}, reduce_time: 4s, deadline: 40s,
+     profile: {map: {cpu: 0.25, io: 0.10, mem: 0.10}, shuffle: {io: 0.01}, reduce: {cpu: 0.10, io: 0.10, mem: 0.25}}}
+  - {name: G03, submit: 21s, maps: 18, reduces: 2, map_time: {uniform: [3s, 5s]}, reduce_time: {uniform: [1s, 2s]},
+     profile: {map: {cpu: 0.15, io: 0.20, mem: 0.10}, shuffle: {io: 0.01}, reduce: {cpu: 0.10, io: 0.10, mem: 0.25}}}
+`
+
 const (
 	roughDelay   = 1500 * time.Millisecond // roughWorkload'
 	roughPenalty = 3 * slots.One
 )
 
-// One workload gives the same events under both drivers: submissions, starts on the
-// same slots by the same rules, ends, lendings, gates and admissions, all at the
-// same times. This holds under every policy that decides by what both drivers
-// report alike (driversDiffer).
+// One workload gives the same events under both drivers and every policy: submissions,
+// progress, starts on the same slots by the same rules, ends, lendings, gates and
+// admissions, all at the same times. Policies that learn from measured times learn the
+// same: the clock of the real run is virtual too.
 func TestTheEngineAndTheSimulatorGiveTheSameEvents(t *testing.T) {
-	for name, w := range map[string]struct {
-		text    string
-		delay   time.Duration
-		penalty slots.PPM
-	}{"calm": {text: calmWorkload}, "rough": {roughWorkload, roughDelay, roughPenalty}} {
-		file, err := workload.Parse(name+".yaml", []byte(w.text))
+	used := map[string]map[slots.Rule]bool{} // by policy, the rules by which anything started
+	for _, w := range []struct {
+		name, text string
+		delay      time.Duration
+		penalty    slots.PPM
+	}{
+		{name: "calm", text: calmWorkload},
+		{"rough", roughWorkload, roughDelay, roughPenalty},
+		{name: "slow", text: slowWorkload},
+		{name: "goal", text: goalWorkload},
+		{name: "wave", text: waveWorkload},
+	} {
+		file, err := workload.Parse(w.name+".yaml", []byte(w.text))
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, tuned := range driverPolicies() {
-			t.Run(name+"/"+tuned.name, func(t *testing.T) {
-				if why := driversDiffer(tuned.name); why != "" {
-					t.Skip(why)
-				}
+		for _, tuned := range worldPolicies() {
+			t.Run(w.name+"/"+tuned.name, func(t *testing.T) {
 				file := withoutLosses(t, file, tuned.policy)
 				var simulated, real trace.Log
 				p := func() slots.Policy {
@@ -107,31 +154,70 @@ func TestTheEngineAndTheSimulatorGiveTheSameEvents(t *testing.T) {
 					}
 					return p
 				}
-				if _, err := sim.Run(t.Context(), file, sim.Options{
-					Policy: p(), Config: setup.Config{MaxSlots: driverSlots, LocalityDelay: w.delay, RemotePenalty: w.penalty}, Watch: func(s *trace.Stream) { s.Attach(&simulated) },
-				}); err != nil {
+				config := setup.Config{MaxSlots: worldSlots, LocalityDelay: w.delay, RemotePenalty: w.penalty}
+				inVirtualTime, err := sim.Run(t.Context(), file, sim.Options{
+					Policy: p(), Config: config, Watch: func(s *trace.Stream) { s.Attach(&simulated) },
+				})
+				if err != nil {
 					t.Fatal(err)
 				}
+				var forReal *report.Report
 				synctest.Test(t, func(t *testing.T) {
-					sleepThrough(t, file, engine.Options{
-						Policy: p(), Config: setup.Config{MaxSlots: driverSlots, LocalityDelay: w.delay, RemotePenalty: w.penalty}, Watch: func(s *trace.Stream) { s.Attach(&real) },
+					forReal = sleepThrough(t, file, engine.Options{
+						Policy: p(), Config: config, Watch: func(s *trace.Stream) { s.Attach(&real) },
 					})
 				})
 				want, got := story(&simulated), story(&real)
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Errorf("(-simulated +real):\n%s", diff)
 				}
-				if strings.Count(want, "start") < 70 {
+				if diff := cmp.Diff(attemptCounters(inVirtualTime), attemptCounters(forReal)); diff != "" {
+					t.Errorf("counters (-simulated +real):\n%s", diff)
+				}
+				if strings.Count(want, "start") < 50 {
 					t.Errorf("too few events to say anything:\n%s", want)
+				}
+				for i := range simulated.Events {
+					if e := &simulated.Events[i]; e.Op == trace.OpStart {
+						if used[tuned.name] == nil {
+							used[tuned.name] = map[slots.Rule]bool{}
+						}
+						used[tuned.name][simulated.Rule(e)] = true
+					}
 				}
 			})
 		}
 	}
+	for name, rules := range decisiveRules() {
+		for _, rule := range rules {
+			if !used[name][rule] {
+				t.Errorf("under %s nothing started by the rule %s, so the workloads do not compare it", name, rule)
+			}
+		}
+	}
 }
 
-// driverSlots is how many slots a tracker may have. One of them is an extra slot,
-// for policies that open such slots.
-const driverSlots = 4
+// decisiveRules are the rules that rest on what a policy learns while it runs.
+func decisiveRules() map[string][]slots.Rule {
+	return map[string][]slots.Rule{
+		"late":                  {"speculative"},
+		"late by hadoop's rule": {"speculative"},
+		"dynamicmr":             {"speculative"},
+		"dynamicmr by pd":       {"speculative"},
+		"dynamicmr over fair":   {"speculative", "pre-scheduled"},
+		"omo":                   {"lazy-start", "consecutive-reduces", "batch-finish", "container-deficit"},
+		"lazy-start":            {"lazy-start", "consecutive-reduces", "container-deficit"},
+		"batch-finish":          {"batch-finish", "container-deficit"},
+		"fair-containers":       {"container-deficit"},
+		"omo that reserves":     {"batch-finish"},
+		"ras":                   {"lowest-utility"},
+		"ras with short cycle":  {"lowest-utility"},
+	}
+}
+
+// worldSlots is how many slots a tracker may have. One of them is an extra slot, for
+// policies that open such slots.
+const worldSlots = 4
 
 // tunedPolicy is a policy with options.
 type tunedPolicy struct {
@@ -139,35 +225,27 @@ type tunedPolicy struct {
 	change       func(o *policy.Options)
 }
 
-// driverPolicies returns all policies with default options, and some without the
-// features for which the drivers report different things.
-func driverPolicies() (all []tunedPolicy) {
+// worldPolicies returns all policies with default options, and some with others.
+func worldPolicies() (all []tunedPolicy) {
 	for _, info := range registry.All() {
 		all = append(all, tunedPolicy{info.Name, info.Name, func(*policy.Options) {}})
 	}
-	dynamicMR := func(name, dhsa string, w demand.Weights) tunedPolicy {
-		return tunedPolicy{name, "dynamicmr", func(o *policy.Options) { o.SEPB, o.DHSA, o.SlotWeights = false, dhsa, w }}
+	dynamicMR := func(name, dhsa string, copies bool, w demand.Weights) tunedPolicy {
+		return tunedPolicy{name, "dynamicmr", func(o *policy.Options) { o.SEPB, o.DHSA, o.SlotWeights = copies, dhsa, w }}
 	}
 	return append(all,
-		dynamicMR("dynamicmr without copies", "pi", demand.Weights{}),
-		dynamicMR("dynamicmr by pd without copies", "pd", demand.Weights{}),
-		dynamicMR("dynamicmr with weights without copies", "pi", demand.Weights{Map: 1, Reduce: 2}),
-		dynamicMR("dynamicmr by pd with weights without copies", "pd", demand.Weights{Map: 1, Reduce: 2}),
+		dynamicMR("dynamicmr by pd", "pd", true, demand.Weights{}),
+		dynamicMR("dynamicmr over fair", "off", true, demand.Weights{}),
+		dynamicMR("dynamicmr with weights", "pi", true, demand.Weights{Map: 1, Reduce: 2}),
+		dynamicMR("dynamicmr by pd with weights", "pd", true, demand.Weights{Map: 1, Reduce: 2}),
+		dynamicMR("dynamicmr without copies", "pi", false, demand.Weights{}),
+		dynamicMR("dynamicmr by pd with weights without copies", "pd", false, demand.Weights{Map: 1, Reduce: 2}),
+		tunedPolicy{"dynamicmr, half of the jobs checked", "dynamicmr", func(o *policy.Options) { o.SEPBJobs = slots.One / 2 }},
+		tunedPolicy{"late by hadoop's rule", "late", func(o *policy.Options) { o.CopyRule = "hadoop" }},
+		tunedPolicy{"omo that reserves", "omo", func(o *policy.Options) { o.BatchReserve, o.ReleaseWindow = true, 3*time.Second }},
+		tunedPolicy{"omo by count", "omo", func(o *policy.Options) { o.ContainerOrder = "count" }},
+		tunedPolicy{"ras with short cycle", "ras", func(o *policy.Options) { o.Cycle, o.ShuffleMemory = 700*time.Millisecond, true }},
 	)
-}
-
-// driversDiffer returns why a policy decides differently under the two drivers; "":
-// it does not.
-func driversDiffer(name string) string {
-	switch name {
-	case "late", "dynamicmr":
-		return "it copies by progress: the engine reports that of a sleeping task at its ticks and in whole steps, and the simulator whenever the policy asks"
-	case "omo", "lazy-start", "batch-finish", "fair-containers":
-		return "a window of releases closes, and deficits are brought up to date, when the policy is first asked after its end, and the engine also asks at its ticks"
-	case "ras":
-		return "it holds reduces in their copy phase (PhaseGate), and the engine reports reduces that have their data at the same time in any order"
-	}
-	return ""
 }
 
 // withoutLosses returns the file. If the policy starts reduces before all maps are
@@ -188,7 +266,7 @@ func withoutLosses(t *testing.T, file *workload.File, name string) *workload.Fil
 }
 
 // sleepThrough runs the file's jobs for real, each task sleeping its time.
-func sleepThrough(t *testing.T, file *workload.File, o engine.Options) {
+func sleepThrough(t *testing.T, file *workload.File, o engine.Options) *report.Report {
 	const seed = 1 // the simulator's default
 	config, submissions := file.Lower(o.Config)
 	o.Config = config
@@ -207,19 +285,45 @@ func sleepThrough(t *testing.T, file *workload.File, o engine.Options) {
 		})
 	}
 	o.NoPin, o.MemoryBytes = true, 256<<20
-	if _, err := engine.RunBatch(t.Context(), work, o); err != nil {
+	r, err := engine.RunBatch(t.Context(), work, o)
+	if err != nil {
 		t.Fatal(err)
 	}
+	return r
+}
+
+// attemptCounters returns the counters of attempts of each job, without those of the data
+// plane, which sleeping and simulated tasks do not share.
+func attemptCounters(r *report.Report) map[string]report.Counters {
+	all := map[string]report.Counters{}
+	for i := range r.Jobs {
+		c := r.Jobs[i].Counters
+		data := c
+		c.Sub(&data)
+		all[r.Jobs[i].Name] = c
+	}
+	return all
 }
 
 // story returns all facts and decisions as text, without what only one driver has:
-// progress, measurements, and visits that grant nothing.
+// phases, measurements, and visits that grant nothing. The answers to one Probe are in the
+// order of slots.
 func story(log *trace.Log) string {
 	var b bytes.Buffer
-	for i := range log.Events {
-		e := log.Events[i]
+	events := slices.Clone(log.Events)
+	progress := func(e trace.Event) bool { return e.Op == trace.OpProgress }
+	for from := 0; from < len(events); from++ {
+		end := from
+		for end < len(events) && progress(events[end]) {
+			end++
+		}
+		slices.SortFunc(events[from:end], func(a, b trace.Event) int { return int(a.Slot - b.Slot) })
+		from = max(from, end-1)
+	}
+	for i := range events {
+		e := events[i]
 		switch {
-		case e.Op == trace.OpAssign || e.Op == trace.OpProgress || e.Op == trace.OpPhase || e.Op == trace.OpReady || e.Op.Class() == trace.Detail:
+		case e.Op == trace.OpAssign || e.Op == trace.OpPhase || e.Op == trace.OpReady || e.Op.Class() == trace.Detail:
 			continue
 		case e.Op == trace.OpSubmit: // the engine finds the maps of a job one after the other
 			e.A, e.C, e.Flags = 0, 0, 0

@@ -39,6 +39,7 @@ package jobs
 import (
 	"context"
 	"io"
+	"time"
 )
 
 // Span is a range of Block.Data: Len bytes, from Off on. A block has less than
@@ -130,6 +131,11 @@ type OwnAttempt struct {
 	// tasks fails. Code that works long on one block or group calls it, from the
 	// goroutine on which it was called itself.
 	Progress func(done, total int64)
+
+	// Lasts says that what is left of the attempt's work takes total, because time alone
+	// gets it done, as in a job that sleeps. How far the attempt is can then be told at any
+	// moment, and Progress is a sign of life only. Nil: nobody wants to know.
+	Lasts func(total time.Duration)
 
 	// Charge counts bytes of memory that the attempt takes beside its blocks
 	// against the bound of the run, until the attempt ends. It reports false, and

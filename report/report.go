@@ -37,8 +37,9 @@ type Report struct {
 	Jain                float64 `json:"jain"`            // Jain's index of fairness between pools; 1: even
 	HoardingSlotSeconds float64 `json:"hoarding_slot_s"` // slot-time with a reduce whose job has unfinished maps
 	PeakRSSBytes        int64   `json:"peak_rss_bytes"`
-	AbandonedThreads    int     `json:"abandoned_threads"` // threads that were stuck in user code
-	CPU                 *CPU    `json:"cpu,omitempty"`     // nil: not known
+	AbandonedThreads    int     `json:"abandoned_threads"`             // threads that were stuck in user code
+	CPU                 *CPU    `json:"cpu,omitempty"`                 // nil: not known
+	Graylisted          []int   `json:"graylisted_trackers,omitempty"` // out of service: several jobs blacklisted them
 	Slots               []Slot  `json:"slots"`
 	Jobs                []Job   `json:"jobs"`
 
@@ -192,68 +193,6 @@ type Demand struct {
 	Memory float64 `json:"mem"`
 }
 
-// Counters are the job counters of Hadoop 1.0.3 (Task.Counter, JobInProgress.Counter) and
-// some more. Failed and killed attempts count only in the counters of attempts, and a
-// simulated job has only those.
-type Counters struct {
-	MapInputRecords      int64 `json:"MAP_INPUT_RECORDS"`
-	MapInputBytes        int64 `json:"MAP_INPUT_BYTES"`
-	MapOutputRecords     int64 `json:"MAP_OUTPUT_RECORDS"`
-	MapOutputBytes       int64 `json:"MAP_OUTPUT_BYTES"`
-	CombineInputRecords  int64 `json:"COMBINE_INPUT_RECORDS"`
-	CombineOutputRecords int64 `json:"COMBINE_OUTPUT_RECORDS"`
-	ReduceInputGroups    int64 `json:"REDUCE_INPUT_GROUPS"`
-	ReduceInputRecords   int64 `json:"REDUCE_INPUT_RECORDS"`
-	ReduceOutputRecords  int64 `json:"REDUCE_OUTPUT_RECORDS"`
-	ReduceShuffleBytes   int64 `json:"REDUCE_SHUFFLE_BYTES"`
-	SpilledRecords       int64 `json:"SPILLED_RECORDS"`
-	SpilledBytes         int64 `json:"SPILLED_BYTES"`
-	Spills               int64 `json:"SPILLS"`
-	KVBufferExpansions   int64 `json:"KVBUFFER_EXPANSIONS"`
-	ResumedMaps          int64 `json:"RESUMED_MAPS,omitempty"` // of a killed run: not run again
-	DataLocalMaps        int64 `json:"DATA_LOCAL_MAPS"`
-	GroupLocalMaps       int64 `json:"RACK_LOCAL_MAPS,omitempty"`
-	SpeculativeMaps      int64 `json:"SPECULATIVE_MAPS"`
-	LaunchedMaps         int64 `json:"TOTAL_LAUNCHED_MAPS"`
-	LaunchedReduces      int64 `json:"TOTAL_LAUNCHED_REDUCES"`
-	FailedMaps           int64 `json:"FAILED_MAPS"`
-	FailedReduces        int64 `json:"FAILED_REDUCES"`
-	KilledMaps           int64 `json:"KILLED_MAPS"`
-	KilledReduces        int64 `json:"KILLED_REDUCES"`
-	CPUMilliseconds      int64 `json:"CPU_MILLISECONDS"`
-	DiskWaitMilliseconds int64 `json:"DISK_WAIT_MILLIS,omitempty"` // waits of attempts for disks that are slowed down
-	OutputBytes          int64 `json:"BYTES_WRITTEN"`
-}
-
-// Add adds what the data plane of an attempt counted. The Ledger counts attempts.
-func (c *Counters) Add(d *Counters) { c.add(d, 1) }
-
-// Sub takes back what the data plane of an attempt counted, because its output is lost:
-// the attempt that replaces it counts the same.
-func (c *Counters) Sub(d *Counters) { c.add(d, -1) }
-
-// add adds sign times d.
-func (c *Counters) add(d *Counters, sign int64) {
-	c.MapInputRecords += sign * d.MapInputRecords
-	c.MapInputBytes += sign * d.MapInputBytes
-	c.MapOutputRecords += sign * d.MapOutputRecords
-	c.MapOutputBytes += sign * d.MapOutputBytes
-	c.CombineInputRecords += sign * d.CombineInputRecords
-	c.CombineOutputRecords += sign * d.CombineOutputRecords
-	c.ReduceInputGroups += sign * d.ReduceInputGroups
-	c.ReduceInputRecords += sign * d.ReduceInputRecords
-	c.ReduceOutputRecords += sign * d.ReduceOutputRecords
-	c.ReduceShuffleBytes += sign * d.ReduceShuffleBytes
-	c.SpilledRecords += sign * d.SpilledRecords
-	c.SpilledBytes += sign * d.SpilledBytes
-	c.Spills += sign * d.Spills
-	c.KVBufferExpansions += sign * d.KVBufferExpansions
-	c.ResumedMaps += sign * d.ResumedMaps
-	c.CPUMilliseconds += sign * d.CPUMilliseconds
-	c.DiskWaitMilliseconds += sign * d.DiskWaitMilliseconds
-	c.OutputBytes += sign * d.OutputBytes
-}
-
 // Matched reports whether the last job of the run wrote any record. It did if the program
 // that read the result has closed the pipe.
 func (r *Report) Matched() bool {
@@ -310,6 +249,11 @@ func FromLedger(kind string, l *slots.Ledger) *Report {
 			ID: int(s.ID), Tracker: int(s.Tracker), Core: int(s.Core), Home: s.Home.String(), BusyS: seconds(t.Busy), LentS: seconds(t.Lent),
 		})
 	}
+	for t := range r.Config.Trackers {
+		if l.Graylisted(slots.TrackerID(t)) {
+			r.Graylisted = append(r.Graylisted, t)
+		}
+	}
 	for id := range slots.JobID(l.Jobs()) {
 		r.Jobs = append(r.Jobs, job(l, id))
 	}
@@ -365,7 +309,10 @@ func job(l *slots.Ledger, id slots.JobID) Job {
 		SubmitS: seconds(t.Submit), StartS: seconds(t.Start), MapsDoneS: seconds(t.MapsDone), FinishS: seconds(t.Finish),
 		Counters: Counters{
 			DataLocalMaps: m.Local, GroupLocalMaps: m.GroupLocal, SpeculativeMaps: m.Speculative, LaunchedMaps: m.Started, LaunchedReduces: r.Started,
+			SpeculativeReduces: r.Speculative, PreScheduledMaps: m.PreScheduled,
 			FailedMaps: m.Failed, FailedReduces: r.Failed, KilledMaps: m.Killed, KilledReduces: r.Killed,
+			SlotsMillisMaps: m.SlotTime.Milliseconds(), SlotsMillisReduces: r.SlotTime.Milliseconds(),
+			BorrowedMapSlotMillis: r.Lent.Milliseconds(), BorrowedReduceSlotMillis: m.Lent.Milliseconds(),
 		},
 	}
 }

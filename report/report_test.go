@@ -49,7 +49,7 @@ func TestAReportHoldsWhatTheLedgerKnows(t *testing.T) {
 		Slots:  []report.Slot{{ID: 0, Home: "map", BusyS: 3}, {ID: 1, Home: "reduce", BusyS: 1}},
 		Jobs: []report.Job{{
 			Name: "J00", Pool: "J00", User: "ann", State: "succeeded", Maps: 2, Reduces: 1, MapsDoneS: 3, FinishS: 4, DeadlineS: &deadline,
-			Counters: report.Counters{LaunchedMaps: 3, LaunchedReduces: 1, FailedMaps: 1},
+			Counters: report.Counters{LaunchedMaps: 3, LaunchedReduces: 1, FailedMaps: 1, SlotsMillisMaps: 3000, SlotsMillisReduces: 1000},
 		}},
 	}
 	if diff := cmp.Diff(want, r); diff != "" {
@@ -115,5 +115,59 @@ func TestTheTableHasARowForEachPolicy(t *testing.T) {
 	}, "\n")
 	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// The counters of attempts are summed over jobs, with those of the data plane, in the order
+// of the report file; those that are 0 are left out.
+func TestCountersAreSummedOverJobs(t *testing.T) {
+	r := &report.Report{Jobs: []report.Job{
+		{Counters: report.Counters{MapInputRecords: 5, LaunchedMaps: 2, SlotsMillisMaps: 1500, BorrowedReduceSlotMillis: 20}},
+		{Counters: report.Counters{MapInputRecords: 7, SpeculativeReduces: 1, PreScheduledMaps: 3, SlotsMillisMaps: 500, BorrowedReduceSlotMillis: 1}},
+	}}
+	var b bytes.Buffer
+	if err := report.WriteCounters(&b, r); err != nil {
+		t.Fatal(err)
+	}
+	want := strings.Join([]string{
+		"            MAP_INPUT_RECORDS    12",
+		"          SPECULATIVE_REDUCES     1",
+		"            PRESCHEDULED_MAPS     3",
+		"          TOTAL_LAUNCHED_MAPS     2",
+		"            SLOTS_MILLIS_MAPS  2000",
+		"  BORROWED_REDUCE_SLOT_MILLIS    21",
+		"",
+	}, "\n")
+	if diff := cmp.Diff(want, b.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Each counter of a job is counted over all jobs: a field that is forgotten would show.
+func TestEveryCounterIsSummed(t *testing.T) {
+	var names map[string]int64
+	text, err := json.Marshal(report.Counters{ResumedMaps: 1, GroupLocalMaps: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &names); err != nil {
+		t.Fatal(err)
+	}
+	for name := range names {
+		names[name] = 1
+	}
+	text, _ = json.Marshal(names)
+	var c report.Counters
+	if err := json.Unmarshal(text, &c); err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := report.WriteCounters(&b, &report.Report{Jobs: []report.Job{{Counters: c}, {Counters: c}}}); err != nil {
+		t.Fatal(err)
+	}
+	for name := range names {
+		if !strings.Contains(b.String(), " "+name+"  2\n") && !strings.Contains(b.String(), "\n"+name+"  2\n") {
+			t.Errorf("%s is not summed:\n%s", name, b.String())
+		}
 	}
 }

@@ -297,9 +297,11 @@ func (d *driver) reportPhase(id slots.SlotID, p slots.Phase) {
 // (slots.Orders.Probe): a policy that speculates does so before it looks at what runs.
 // With heartbeats each tracker then reports it at every heartbeat.
 
-// probe reports the progress of all attempts, if the policy asked for it by now.
+// probe reports the progress of all attempts, if the policy asked for it by now and is
+// about to decide. An event that is stale, such as the end of a killed attempt, leads to
+// no decision.
 func (d *driver) probe() {
-	if d.probeAt < 0 || d.now < d.probeAt || d.o.Heartbeat > 0 {
+	if d.probeAt < 0 || d.now < d.probeAt || d.o.Heartbeat > 0 || !d.ledger.Due(d.now) {
 		return
 	}
 	d.probeAt = -1

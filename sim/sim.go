@@ -193,6 +193,9 @@ func (d *driver) run(ctx context.Context, stream *trace.Stream) error {
 				return d.endless(err)
 			}
 		}
+		if d.left == 0 && d.live == 0 {
+			return nil // there is nothing to decide, as in a real run
+		}
 		if err := d.ask(); err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"mrlocal/internal/invariant"
+	"mrlocal/slots/blacklist"
 	"mrlocal/slots/demand"
 	"mrlocal/trace"
 )
@@ -132,6 +133,9 @@ func (l *Ledger) endJob(j *ledgerJob, s State) {
 			}
 		}
 	}
+	if s == Succeeded {
+		l.graylist(j)
+	}
 	l.leave(j)
 }
 
@@ -141,7 +145,7 @@ func (l *Ledger) retire(j *ledgerJob) {
 		s := &j.side[k]
 		s.tasks, s.requeued, s.failedTasks, s.pending = nil, nil, nil, 0
 	}
-	j.places, j.failures = demand.Index{}, failures{}
+	j.places, j.failures = demand.Index{}, blacklist.Job{}
 }
 
 // kill orders the end of the attempt on s, unless that was done before.
@@ -321,14 +325,14 @@ func (l *Ledger) rehome(s *ledgerSlot, k Kind) {
 }
 
 // resize opens and closes slots of a tracker so that the given number is open in each
-// list, those with the lowest ids.
-func (l *Ledger) resize(id TrackerID, want [slotLists]int) {
+// list, those with the lowest ids, by rule r.
+func (l *Ledger) resize(id TrackerID, want [slotLists]int, r Rule) {
 	t := &l.trackers[id]
 	var open [slotLists]int
 	for _, sid := range t.slots {
 		s := &l.slots[sid]
 		list := s.list()
-		keep := open[list] < want[list] && !t.lost
+		keep := open[list] < want[list] && !l.out(t)
 		if keep {
 			open[list]++
 		}
@@ -336,12 +340,12 @@ func (l *Ledger) resize(id TrackerID, want [slotLists]int) {
 		case keep && s.state != SlotOpen:
 			l.openSlot(s)
 			l.dirty = true
-			l.recordDecision(slotEvent(trace.OpOpen, sid), trace.RuleResize)
+			l.recordDecision(slotEvent(trace.OpOpen, sid), r)
 		case !keep && s.state == SlotOpen && s.busy:
 			l.drainSlot(s)
-			l.recordDecision(slotEvent(trace.OpDrain, sid), trace.RuleResize)
+			l.recordDecision(slotEvent(trace.OpDrain, sid), r)
 		case !keep && s.state == SlotOpen:
-			l.closeSlot(s, trace.RuleResize)
+			l.closeSlot(s, r)
 		}
 	}
 }

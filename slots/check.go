@@ -143,7 +143,7 @@ func (l *Ledger) checkTracker(t *tracker, want *totals) error {
 		return fmt.Errorf("slots: tracker %d: running %v capacity %v tally %v keeps %d phases %v, recounted %v %v %v %d %v",
 			t.id, t.running, t.cap, t.tally, t.reduceRoom, t.phases, got.running, got.cap, got.tally, got.reduceRoom, inPhase)
 	}
-	if l.traits.Weights.Bound() && !t.lost && l.room(t) < 0 {
+	if l.traits.Weights.Bound() && !l.out(t) && l.room(t) < 0 {
 		return fmt.Errorf("slots: tracker %d: %v tasks run on %v home slots, of weights %+v", t.id, t.running, t.cap, l.traits.Weights)
 	}
 	for k := range got.cap {

@@ -1,8 +1,6 @@
 package slots
 
 import (
-	"fmt"
-	"strconv"
 	"time"
 
 	"mrlocal/internal/ppm"
@@ -13,37 +11,16 @@ import (
 // decision. While they are off they cost one comparison per grant and per visit, and
 // allocate nothing.
 
-// Number is a number that a decision depends on: the integer Num if Den is 0, the ratio
-// Num/Den otherwise. Name is the paper's name for it.
-type Number struct {
-	Name     string
-	Num, Den int64
-}
+// Number is a number that a decision depends on.
+type Number = ppm.Number
 
 // Whole returns an integer Number.
-func Whole[N int32 | int64 | int](name string, n N) Number { return Number{name, int64(n), 0} }
+func Whole[N int32 | int64 | int](name string, n N) Number { return Number{Name: name, Num: int64(n)} }
 
 // Decimal returns a Number with six decimals.
-func Decimal(name string, x float64) Number { return Number{name, int64(ppm.Near(x)), int64(One)} }
-
-// Value returns the number without its name: 42, or 3.56 (320/90). A share in parts per
-// million is a decimal alone: 0.25. If a share divides, the ratio is reduced:
-// 3.33 (10/3).
-func (n Number) Value() string {
-	if n.Den == int64(One) {
-		return PPM(n.Num).String()
-	}
-	if n.Den > 0 && n.Den%int64(One) == 0 {
-		d := int64(ppm.GCD(uint64(max(n.Num, 0)), uint64(n.Den)))
-		n.Num, n.Den = n.Num/d, n.Den/d
-	}
-	if n.Den == 0 || n.Den == 1 {
-		return strconv.FormatInt(n.Num, 10)
-	}
-	return fmt.Sprintf("%.2f (%d/%d)", float64(n.Num)/float64(n.Den), n.Num, n.Den)
+func Decimal(name string, x float64) Number {
+	return Number{Name: name, Num: int64(ppm.Near(x)), Den: int64(One)}
 }
-
-func (n Number) String() string { return n.Name + " = " + n.Value() }
 
 // Beaten is a candidate that the policy did not choose.
 type Beaten struct {

@@ -212,20 +212,25 @@ func (l *Ledger) skip(now time.Duration, op trace.Op, id JobID, k Kind, t TaskID
 	l.endFact(j)
 }
 
-// Phase reports that an attempt has entered phase p.
+// Phase reports that an attempt has entered phase p. That a map has begun to compute leads
+// to no decision: its start has said so.
 func (l *Ledger) Phase(now time.Duration, a AttemptID, p Phase) {
 	l.advance(now)
 	s := l.slotOf(a)
 	if s == nil || s.phase == p || int(p) >= numPhases {
 		return
 	}
-	tr := &l.trackers[s.Tracker]
+	tr, begins := &l.trackers[s.Tracker], s.phase == PhaseNone && p == PhaseCompute
 	tr.phases[s.phase]--
 	tr.phases[p]++
 	s.phase = p
 	e := attemptEvent(trace.OpPhase, a, s.ID)
 	e.Phase = p
 	l.record(e)
+	if begins {
+		l.observe()
+		return
+	}
 	l.measured()
 }
 

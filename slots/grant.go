@@ -157,6 +157,9 @@ func (l *Ledger) start(g *Grant) {
 	if g.Speculative {
 		side.counts.Speculative++
 	}
+	if g.PreScheduled {
+		side.counts.PreScheduled++
+	}
 	if g.Move == MoveAlways || s.lent && g.Move == MoveIfLent {
 		l.stats.Moves++
 	}
@@ -227,9 +230,12 @@ func (l *Ledger) release(s *ledgerSlot) {
 	}
 	*link, s.next = s.next, NoSlot
 
-	s.times.Busy += l.now - s.started
+	took, counts := l.now-s.started, &l.jobs[a.Job].side[a.Kind].counts
+	s.times.Busy += took
+	counts.SlotTime += took
 	if s.lent {
-		s.times.Lent += l.now - s.started
+		s.times.Lent += took
+		counts.Lent += took
 		l.total.lent--
 		// A return has the rule of its loan, so that both are found by the same name.
 		l.recordDecision(attemptEvent(trace.OpReturn, a, s.ID), s.rule)
@@ -239,11 +245,15 @@ func (l *Ledger) release(s *ledgerSlot) {
 	}
 	l.countAttempt(s, -1)
 	s.busy, s.lent, s.killing = false, false, false
+	tr := &l.trackers[s.Tracker]
 	if s.state == SlotDraining {
-		l.closeSlot(s, trace.RuleResize)
+		rule := trace.RuleResize
+		if l.out(tr) {
+			rule = trace.RuleGraylisted
+		}
+		l.closeSlot(s, rule)
 		return
 	}
-	tr := &l.trackers[s.Tracker]
 	tr.free[s.list()].Push(s.ID)
 	if l.mapCapable(s) {
 		l.total.freeCapable++

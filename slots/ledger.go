@@ -8,6 +8,7 @@ import (
 
 	"mrlocal/internal/invariant"
 	"mrlocal/internal/order"
+	"mrlocal/slots/blacklist"
 	"mrlocal/slots/demand"
 	"mrlocal/trace"
 )
@@ -26,6 +27,7 @@ type Ledger struct {
 	speculator     Speculator
 
 	now        time.Duration // of the latest fact or Assign
+	blacklists blacklist.Cluster
 	slots      []ledgerSlot
 	trackers   []tracker
 	jobs       []*ledgerJob
@@ -217,7 +219,7 @@ func (l *Ledger) Assign(now time.Duration, t TrackerID) *Orders {
 // for a pending task. It returns at once if nothing has changed since the last time and
 // no wake-up is due. The orders are valid until the next Assign.
 func (l *Ledger) AssignAll(now time.Duration) *Orders {
-	if !l.dirty && (l.wake < 0 || now < l.wake) {
+	if !l.Due(now) {
 		l.orders.clear()
 		l.orders.Wake = l.wake
 		return &l.orders
@@ -226,7 +228,7 @@ func (l *Ledger) AssignAll(now time.Duration) *Orders {
 	n := TrackerID(len(l.trackers))
 	first := (l.last + 1) % n
 	// A lost tracker is not visited, so the next one is the first.
-	for i := n; l.trackers[first].lost && i > 0; i-- {
+	for i := n; l.out(&l.trackers[first]) && i > 0; i-- {
 		first = (first + 1) % n
 	}
 	l.serve(first)
@@ -240,6 +242,11 @@ func (l *Ledger) AssignAll(now time.Duration) *Orders {
 	l.idleVisits = int32(len(l.trackers)) // a tracker that was not visited has no use for a visit
 	return l.end(AllTrackers)
 }
+
+// Due reports whether AssignAll would ask the policy at time now: something has changed
+// since the last time, or a wake-up is due. A driver answers a Probe only then, so that
+// what it looks at by itself leads to no decision.
+func (l *Ledger) Due(now time.Duration) bool { return l.dirty || l.wake >= 0 && now >= l.wake }
 
 // AllTrackers is the tracker in the event of an AssignAll.
 const AllTrackers TrackerID = -1
@@ -278,7 +285,7 @@ func (l *Ledger) serve(t TrackerID) bool {
 
 // visit lets the policy decide for tracker t and reports whether it granted anything.
 func (l *Ledger) visit(t TrackerID) bool {
-	if l.trackers[t].lost {
+	if l.out(&l.trackers[t]) {
 		return false
 	}
 	before := len(l.orders.Starts)

@@ -1,6 +1,10 @@
 package slots
 
-import "slices"
+import (
+	"slices"
+
+	"mrlocal/trace"
+)
 
 // Ready returns how many maps may start, for demand.Index.
 func (s *jobSide) Ready() int32 { return s.ready }
@@ -78,55 +82,47 @@ func (l *Ledger) local(j *ledgerJob, at TrackerID) Level {
 	return level
 }
 
-// A failure limits where tasks may run next. A task does not run again on a tracker where
-// it failed, unless it failed on all of them. A tracker on which too many attempts of a
-// job failed is blacklisted. It gets no more tasks of the job, as long as such trackers
-// are less than a quarter of the cluster (Hadoop 1.0.3,
-// JobInProgress.addTrackerTaskFailure).
-
-// failures are the places where attempts of a job failed. The maps are never iterated.
-type failures struct {
-	at    map[TrackerID]int32 // failed attempts by tracker
-	flaky int32               // trackers with too many failed attempts
-	tasks map[taskOf][]TrackerID
-}
-
-type taskOf struct {
-	kind Kind
-	task TaskID
-}
+// A failure limits where tasks may run next (package blacklist). A task does not run again
+// on a tracker where it failed, unless it failed on all of them.
 
 // failedAt counts a failed attempt on a tracker.
 func (l *Ledger) failedAt(j *ledgerJob, k Kind, t TaskID, at TrackerID) {
-	if len(l.trackers) == 1 {
-		return // there is no other tracker
+	if len(l.trackers) > 1 { // else there is no other tracker
+		j.failures.Failed(k, int32(t), int32(at), l.config.MaxTrackerFailures)
 	}
-	f := &j.failures
-	if f.at == nil {
-		f.at, f.tasks = map[TrackerID]int32{}, map[taskOf][]TrackerID{}
-	}
-	if f.at[at]++; f.at[at] == l.config.MaxTrackerFailures {
-		f.flaky++
-	}
-	f.tasks[taskOf{k, t}] = append(f.tasks[taskOf{k, t}], at)
 }
 
 // blacklisted reports whether a tracker gets no more tasks of j.
 func (l *Ledger) blacklisted(j *ledgerJob, at TrackerID) bool {
-	f := &j.failures
-	return f.flaky > 0 && f.at[at] >= l.config.MaxTrackerFailures && int(f.flaky)*4 < len(l.trackers)
+	return j.failures.Lists(int32(at), l.config.MaxTrackerFailures, len(l.trackers))
 }
+
+// graylist takes the trackers out of service that a job which has succeeded was one too
+// many to blacklist. What runs there goes on; their slots close as they become free.
+func (l *Ledger) graylist(j *ledgerJob) {
+	lost := func(t int32) bool { return l.trackers[t].lost }
+	for _, t := range l.blacklists.Succeeded(&j.failures, l.config.MaxTrackerFailures, len(l.trackers), lost) {
+		l.resize(TrackerID(t), [slotLists]int{}, trace.RuleGraylisted)
+	}
+}
+
+// out reports whether a tracker gets no more tasks: it is lost, or graylisted.
+func (l *Ledger) out(t *tracker) bool { return t.lost || l.blacklists.Gray(int32(t.id)) }
+
+// Graylisted reports whether a tracker is out of service because several jobs blacklisted
+// it.
+func (l *Ledger) Graylisted(t TrackerID) bool { return l.blacklists.Gray(int32(t)) }
 
 // avoids reports whether a task failed on a tracker, and there is a usable one where it
 // did not.
 func (l *Ledger) avoids(j *ledgerJob, k Kind, t TaskID, at TrackerID) bool {
-	failed := j.failures.tasks[taskOf{k, t}]
-	if !slices.Contains(failed, at) {
+	failed := j.failures.On(k, int32(t))
+	if !slices.Contains(failed, int32(at)) {
 		return false
 	}
 	for i := range l.trackers {
 		tr := &l.trackers[i]
-		if !tr.lost && tr.open > 0 && !slices.Contains(failed, tr.id) && !l.blacklisted(j, tr.id) {
+		if !l.out(tr) && tr.open > 0 && !slices.Contains(failed, int32(tr.id)) && !l.blacklisted(j, tr.id) {
 			return true
 		}
 	}

@@ -121,6 +121,10 @@ type Grant struct {
 	// good, so that it is not lent. Only a policy with Traits.Lends may do so.
 	Rehome bool
 
+	// PreScheduled: the tracker has its even part of the load already, and gets the map
+	// because the input is there. It is counted, and changes nothing else.
+	PreScheduled bool
+
 	// HomeSlot: if the Ledger picks the slot, it picks no extra slot.
 	HomeSlot bool
 
@@ -229,7 +233,7 @@ func (d *Decision) Advance(s SlotID) { d.l.advanceReduce(s) }
 // reduce, and extra ones. The slots with the lowest ids stay open. A free slot closes
 // at once; a busy one closes when its attempt ends.
 func (d *Decision) Resize(t TrackerID, mapOpen, reduceOpen, extraOpen int) {
-	d.l.resize(t, [slotLists]int{mapOpen, reduceOpen, extraOpen})
+	d.l.resize(t, [slotLists]int{mapOpen, reduceOpen, extraOpen}, trace.RuleResize)
 }
 
 // WakeAt asks for an Assign at time t, counted from the start of the run, unless one
@@ -241,8 +245,8 @@ func (d *Decision) WakeAt(t time.Duration) {
 }
 
 // Probe asks the driver to report the progress of all running attempts once, before
-// the first Assign at or after time t. A driver that reports progress all the time may
-// ignore it.
+// the first Assign at or after time t that something else leads to: a fact or a wake-up.
+// Drivers report progress only when asked; with heartbeats, from then on at each.
 func (d *Decision) Probe(t time.Duration) {
 	if o := &d.l.orders; o.Probe < 0 || t < o.Probe {
 		o.Probe = t
@@ -266,5 +270,5 @@ type Orders struct {
 	Kills    []AttemptID   // must end soon; the driver reports the end of each with Finish
 	Advances []AttemptID   // reduces that may leave their copy phase
 	Wake     time.Duration // call Assign again at this time; negative: not needed
-	Probe    time.Duration // report the progress of running attempts before the first Assign from this time on; negative: not needed
+	Probe    time.Duration // report the progress of running attempts before the first Assign from this time on that is Due; negative: not needed
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"mrlocal/internal/order"
+	"mrlocal/slots/blacklist"
 	"mrlocal/slots/demand"
 )
 
@@ -74,6 +75,12 @@ type AttemptCounts struct {
 	LostOutputs int64
 	Local       int64 // maps started on a tracker that has their input
 	GroupLocal  int64 // maps started elsewhere in a group that has it
+
+	PreScheduled int64 // maps started by Grant.PreScheduled
+
+	// Times of attempts that have ended, however they ended (Hadoop 1.0.3,
+	// JobInProgress.meterTaskAttempt). Lent is that on slots of the other kind.
+	SlotTime, Lent time.Duration
 }
 
 // ledgerJob is the state of a job.
@@ -94,7 +101,7 @@ type ledgerJob struct {
 
 	side     [2]jobSide
 	places   demand.Index
-	failures failures
+	failures blacklist.Job
 	times    JobTimes
 
 	failedBy AttemptID // if state is Failed

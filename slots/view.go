@@ -156,7 +156,7 @@ type SlotView struct {
 	Advanced bool // a reduce that may leave its copy phase
 	Attempt  AttemptID
 	Phase    Phase
-	Progress PPM
+	Progress PPM // at the latest Probe
 	Started  time.Duration
 
 	Speculative bool // the attempt was started beside a running one of its task

@@ -12,7 +12,7 @@ const (
 	OpReady       // more maps of a job are known, or may start
 	OpDrop        // a task is not needed any more
 	OpPhase       // an attempt enters a phase
-	OpProgress    // an attempt has got so far
+	OpProgress    // an attempt has got so far, as a policy wanted to know
 	OpFinish      // an attempt has ended
 	OpLostOutput  // the output of a committed map is gone
 	OpLostTracker // a tracker is gone
@@ -51,6 +51,7 @@ const (
 	OpFetch      // a reduce has copied outputs of maps
 	OpUsage      // what the process uses
 	OpCores      // what the cores of the machine did since the last such event
+	OpSeen       // an attempt was seen to have got so far, and no policy had asked
 
 	numOps
 )
@@ -151,6 +152,7 @@ var shapes = [numOps]shape{
 	OpFetch:      {name: "fetch", parts: ofAttempt, values: []string{"map", "maps", "bytes"}},
 	OpUsage:      {name: "usage", values: []string{"cpu_ns", "memory_bytes", "temp_bytes"}},
 	OpCores:      {name: "cores", values: []string{"user_ns", "sys_ns", "iowait_ns", "idle_ns"}},
+	OpSeen:       {name: "seen", parts: ofAttempt, values: []string{"ppm"}},
 }
 
 // stateNames are a job's states, numbered as package slots has them.

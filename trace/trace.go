@@ -73,6 +73,7 @@ const (
 	RuleDropped       Rule = "dropped"        // the task is not needed any more
 	RuleJobEnded      Rule = "job-ended"      // the job failed, was cancelled or is complete
 	RuleLostTracker   Rule = "lost-tracker"   // the tracker went away
+	RuleGraylisted    Rule = "graylisted"     // several jobs blacklisted the tracker
 	RuleReclaim       Rule = "reclaim"        // the policy took the slot back
 	RuleResize        Rule = "resize"         // the policy changed the number of open slots, or their home kind
 )

@@ -6,6 +6,7 @@ import (
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/pictures"
+	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/errs"
 	"mrlocal/output/compress"
@@ -51,6 +52,7 @@ func runFlags(shortOutput string) []flagSpec {
 	flags = append(flags, value("sched", "slot policy `NAME`; mrlocal policies lists them", defaultPolicy))
 	flags = append(flags, schedulingFlags("")...)
 	flags = append(append(append(flags, bandwidthFlags()...), engineFlags()...),
+		process.FaultFlag(),
 		value("resume", "keep the outputs of maps with a journal in `DIR`: after a kill or a full disk the same command goes on, and no committed map runs again; the job must have reduces, and inputs that are no streams", "nothing is kept"),
 		value("events", "write every fact and decision to `FILE`, one JSON object per line; compressed if FILE ends in .gz or .zst", ""),
 		value("report", "write the report of the run to `FILE` as JSON", ""),
@@ -151,8 +153,8 @@ func (r *reader) memory() int64 {
 	return n
 }
 
-// runOptions turns the flags of runFlags into the options of a run.
-func runOptions(line argv.Line) (mrlocal.Options, error) {
+// runOptions turns the flags of runFlags into the options of a run of a job.
+func runOptions(line argv.Line, job string) (mrlocal.Options, error) {
 	r := newReader(line)
 	s := r.scheduling(mostTrackers, mostSlots, 0)
 	o := mrlocal.Options{Config: s.Config, Policy: r.policy(&s)}
@@ -161,6 +163,7 @@ func runOptions(line argv.Line) (mrlocal.Options, error) {
 	r.jobOptions(&o)
 	r.engineOptions(&o)
 	r.bandwidths(&o)
+	o.Faults = process.Faults(&r.Reader, job, o.Trackers)
 	return o, r.Err
 }
 

@@ -45,7 +45,7 @@ func tuneFlags() []flagSpec {
 // displays. A flag among others replaces the one of its name.
 func measuringFlags(others ...flagSpec) []flagSpec {
 	// These flags make no sense in runs whose results are thrown away, and which fix the policy.
-	leave := []string{"output", "overwrite", "output-file", "sched", "max-slots", "events", "report", "progress", "profile"}
+	leave := []string{"output", "overwrite", "output-file", "sched", "max-slots", "events", "report", "progress", "profile", "fault"}
 	for _, f := range append(policyFlags(), ganttFlags("")...) {
 		leave = append(leave, f.Name)
 	}
@@ -109,7 +109,7 @@ func (r *reader) measured(name string, build func(*reader) (jobs.Chain, error), 
 	if name == "grep" { // as run does
 		r.Keep(missingWord(r.Line))
 	}
-	o, err := runOptions(r.Line)
+	o, err := runOptions(r.Line, "")
 	r.Keep(err)
 	r.readAgain(o.Inputs)
 	if r.Err != nil {

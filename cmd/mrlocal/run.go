@@ -40,7 +40,7 @@ func runJob(ctx context.Context, e env, line argv.Line, name string, build func(
 			return 0, err
 		}
 	}
-	o, err := runOptions(line)
+	o, err := runOptions(line, name)
 	if err != nil {
 		return 0, err
 	}
@@ -146,7 +146,7 @@ func checkReduces(name string, chain jobs.Chain, o mrlocal.Options) error {
 
 // verboseFlag and quietFlag say how much of a run appears on standard error.
 func verboseFlag() flagSpec {
-	return toggle("verbose", "", "show the table of the run and the names that were skipped even in a pipe or after a short run")
+	return toggle("verbose", "", "show the table of the run, its counters, and the names that were skipped, even in a pipe or after a short run")
 }
 
 // quietFlag silences all but errors. For grep the name belongs to GNU grep.

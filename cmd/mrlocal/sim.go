@@ -33,6 +33,7 @@ Exit codes: 0 done; 1 the runs of --compare differ; 2 wrong usage or input, noth
 func simCommand() command {
 	return command{name: "sim", usage: "run a workload file in virtual time", args: "WORKLOAD", long: simHelp, run: runSim,
 		flags: workloadFlags(append(slices.Concat(virtual.Flags(), virtual.BufferFlags(), pictures.Flags()),
+			toggle("verbose", "", "show the counters of each run, of all jobs together"),
 			toggle("compare", "", "with two policies: tell how their decisions differ, and why, as mrlocal compare does; exit code 1 if they differ"),
 			value("events", "write every fact and decision to `FILE`, one JSON object a line; with several policies, to FILE.POLICY; compressed if FILE ends in .gz or .zst", ""),
 			value("report", "write the report to `FILE` as JSON; with several policies, as an array", "a table on standard output")), ""),
@@ -106,10 +107,9 @@ func runSim(ctx context.Context, e env, line argv.Line) (int, error) {
 	if files.OnStdout() { // alone
 		e.stdout = e.stderr
 	}
-	notes := newNotes(e.stderr)
+	notes, code := newNotes(e.stderr), exitDone
 	var reports []*report.Report
 	var recorded [2]bytes.Buffer // for --compare
-	code := exitDone
 	for i, name := range names {
 		o, err := s.options(f, name)
 		if err != nil {
@@ -150,7 +150,7 @@ func runSim(ctx context.Context, e env, line argv.Line) (int, error) {
 			return 0, err
 		}
 	}
-	return code, tell(e, files, reports)
+	return code, tell(e, files, reports, line.Has("verbose"))
 }
 
 // checkCompare checks what goes with --compare, which draws both gantts itself.
@@ -189,8 +189,9 @@ func readWorkload(e env, name string) (*workload.File, error) {
 	return workload.Load(name)
 }
 
-// tell writes the report file, or the table to standard output.
-func tell(e env, files *pictures.Files, reports []*report.Report) error {
+// tell writes the report file, or the table to standard output, with the counters above it
+// if verbose is set.
+func tell(e env, files *pictures.Files, reports []*report.Report, verbose bool) error {
 	if files.HasReport() {
 		err := files.Report(func(w io.Writer) error { return report.WriteJSON(w, reports) })
 		// A reader that has closed its pipe has what it wanted.
@@ -201,6 +202,9 @@ func tell(e env, files *pictures.Files, reports []*report.Report) error {
 	}
 	// The whole table in one write, so that it is not torn by lines on standard error.
 	var b bytes.Buffer
+	if verbose && report.WriteCounters(&b, reports...) == nil { // into memory
+		b.WriteByte('\n')
+	}
 	if err := report.WriteTable(&b, reports); err != nil {
 		return err
 	}

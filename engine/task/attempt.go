@@ -92,7 +92,8 @@ type SlotAttempt struct {
 	cancel       context.CancelCauseFunc
 	stopped      atomic.Bool
 	Beat         atomic.Int64 // rises with every block: the sign of life
-	PPM          atomic.Int64 // progress in parts per million
+	PPM          atomic.Int64 // progress in parts per million; Done has it
+	timed        atomic.Pointer[timedWork]
 	Waiting      atomic.Bool  // for memory, descriptors or map outputs: no progress is expected
 	hasFDs       atomic.Bool  // it holds a token of Env.FDTurns
 	helperCPU    atomic.Int64 // nanoseconds of its helpers
@@ -223,8 +224,47 @@ func (a *SlotAttempt) ReportFailure(err error) {
 // begin tells user code about its attempt, if it is a jobs.Attempter.
 func (a *SlotAttempt) begin(user any) {
 	if u, ok := user.(jobs.Attempter); ok {
-		u.Begin(jobs.OwnAttempt{Context: a.ctx, Task: int(a.ID.Task), Number: int(a.ID.N), Progress: a.tick, Charge: a.charge})
+		u.Begin(jobs.OwnAttempt{Context: a.ctx, Task: int(a.ID.Task), Number: int(a.ID.N), Progress: a.tick, Lasts: a.lasts, Charge: a.charge})
 	}
+}
+
+// timedWork is work that time alone gets done.
+type timedWork struct {
+	begun time.Time
+	takes time.Duration // on this tracker
+}
+
+// lasts notes that what is left of the attempt takes total, and Stretch times as long
+// here.
+func (a *SlotAttempt) lasts(total time.Duration) {
+	if a.Stretch > 1 {
+		total += time.Duration(float64(total) * (a.Stretch - 1))
+	}
+	a.timed.Store(&timedWork{time.Now(), total})
+}
+
+// Done returns the progress of the attempt, from any goroutine. maps of all maps of its job
+// are done. Work that takes a known time is done in proportion to it: all of a map, and of
+// a reduce what comes after its copy phase, as in the simulator. A reduce has copied what
+// the maps have committed, because within one machine a copy moves references; where
+// bandwidth is bounded it counts by itself.
+func (a *SlotAttempt) Done(maps, all int32) slots.PPM {
+	const whole = float64(slots.One)
+	w, done := a.timed.Load(), slots.PPM(a.PPM.Load())
+	switch {
+	case w == nil && a.Copying(done) && a.Env.Pace == nil && all > 0:
+		return slots.PPM(float64(float64(maps) / float64(all) / 3 * whole))
+	case w == nil:
+		return done
+	}
+	share := 1.0
+	if w.takes > 0 {
+		share = 1 - float64(max(0, w.takes-time.Since(w.begun)))/float64(w.takes)
+	}
+	if a.ID.Kind == slots.Reduce {
+		share = 1./3 + float64(share*2/3)
+	}
+	return slots.PPM(float64(share * whole))
 }
 
 // charge counts memory of user code against the lease. It leaves what the kvbuffer

@@ -22,7 +22,7 @@ const third = 1_000_000 / 3
 
 // Copying reports whether an attempt with that progress is a reduce in its copy
 // phase.
-func (a *SlotAttempt) Copying(ppm int64) bool { return a.ID.Kind == slots.Reduce && ppm < third }
+func (a *SlotAttempt) Copying(done slots.PPM) bool { return a.ID.Kind == slots.Reduce && done < third }
 
 // Reduce runs a reduce attempt on its slot's thread. It copies its partition of
 // every map output, merges down to as many runs as one pass can take (the sort

@@ -13,7 +13,7 @@ func layers() []layer {
 		{"errors", []string{"errs"}},
 		{"internal", []string{"internal/..."}},
 		{"ground", []string{"trace", "jobs", "datagen"}},
-		{"data and slots", []string{"slots", "slots/fifo", "slots/demand", "slots/replay", "input", "input/codec", "spill/...", "output/...", "jobs/..."}},
+		{"data and slots", []string{"slots", "slots/fifo", "slots/demand", "slots/blacklist", "slots/replay", "input", "input/codec", "spill/...", "output/...", "jobs/..."}},
 		{"policies, threads, shuffle", []string{"slots/policy/...", "slots/pool", "slots/setup", "shuffle", "report"}},
 		{"workload files", []string{"workload"}},
 		{"drivers", []string{"engine/...", "sim/...", "slots/explain"}},
@@ -33,10 +33,10 @@ func within() map[string][]string {
 		"cmd/mrlocal/...":  {"cmd/mrlocal/..."},
 		"jobs/jobtest":     {"jobs/..."},
 		"slots/policy/...": {"slots/policy/..."},
-		"slots":            {"slots/demand"},          // what tasks need and weigh, where inputs are
-		"slots/fifo":       {"slots"},                 // the policy that is there before all others
-		"slots/replay":     {"slots", "slots/demand"}, // the Ledger, once more
-		"input":            {"input/codec"},           // how files are compressed
+		"slots":            {"slots/demand", "slots/blacklist"}, // what tasks need and weigh, where inputs are; where attempts failed
+		"slots/fifo":       {"slots"},                           // the policy that is there before all others
+		"slots/replay":     {"slots", "slots/demand"},           // the Ledger, once more
+		"input":            {"input/codec"},                     // how files are compressed
 		"jobs/...":         {"jobs/internal/..."},
 		"jobs/grep":        {"jobs/grep/*"},   // what it searches with
 		"engine":           {"engine/*"},      // what it is made of
@@ -63,7 +63,7 @@ type ban struct {
 func bans() []ban {
 	everywhere := []string{"..."}
 	command := []string{"cmd/mrlocal/..."}
-	pure := []string{"slots", "slots/fifo", "slots/demand", "slots/replay", "slots/policy/...", "sim/...", "view/..."}
+	pure := []string{"slots", "slots/fifo", "slots/demand", "slots/blacklist", "slots/replay", "slots/policy/...", "sim/...", "view/..."}
 	return []ban{
 		{"log/...", everywhere, []string{"web"}, "libraries return errors; the command tells them, in one line"},
 		{"flag", everywhere, []string{"cmd/mrlocal/...", "internal/golden"}, "flags belong to the command; libraries take Options"},
@@ -102,7 +102,7 @@ type callBan struct {
 func callBans() []callBan {
 	everywhere := []string{"..."}
 	command := []string{"cmd/mrlocal", "examples/..."}
-	pure := []string{"slots", "slots/fifo", "slots/demand", "slots/replay", "slots/policy/...", "sim/...", "view/..."}
+	pure := []string{"slots", "slots/fifo", "slots/demand", "slots/blacklist", "slots/replay", "slots/policy/...", "sim/...", "view/..."}
 	return []callBan{
 		{"fmt", "Print*", everywhere, nil, "results go to the writer that was handed in"},
 		{"os", "Exit", everywhere, command, "only main ends the process"},

@@ -86,6 +86,9 @@ func (s *sleeper) sleep(of func(task int) time.Duration) error {
 	}
 	total := of(s.attempt.Task)
 	end := time.Now().Add(total)
+	if s.attempt.Lasts != nil {
+		s.attempt.Lasts(total)
+	}
 	timer := time.NewTimer(min(total, aliveEvery))
 	defer timer.Stop()
 	for {

@@ -331,15 +331,15 @@ func (o *Order) Try(v *slots.View, d *slots.Decision, pool slots.PoolID, f Offer
 }
 
 // GrantLocal starts a map of the pool and the job that come first, if one has its
-// input on the visited tracker. If the job has none pending, it is a copy of one that
-// is worth it.
+// input on the visited tracker: Slot PreScheduling. If the job has none pending, it is a
+// copy of one that is worth it.
 func (o *Order) GrantLocal(v *slots.View, d *slots.Decision, f Offer, numbers Numbers) bool {
 	pool, ok := o.pools[f.Kind].First()
 	if !ok {
 		return false
 	}
 	id := o.firstJob(slots.PoolID(pool), f.Kind)
-	g := slots.Grant{Slot: slots.NoSlot, Job: id, Kind: f.Kind, Task: slots.NoTask, Rule: f.Rule, Locality: slots.LevelTracker}
+	g := slots.Grant{Slot: slots.NoSlot, Job: id, Kind: f.Kind, Task: slots.NoTask, Rule: f.Rule, Locality: slots.LevelTracker, PreScheduled: true}
 	if v.Job(id).Pending(f.Kind) == 0 {
 		c, ok := o.copy(v, &g)
 		if !ok || v.LocalTask(id, c.Attempt.Task, v.Tracker()) != slots.LevelTracker {

@@ -213,7 +213,7 @@ func (d *driver) assign(now time.Duration, c slots.Config) error {
 		d.at(now+beat, nil)
 		return nil
 	}
-	if d.probeAt >= 0 && now >= d.probeAt {
+	if d.probeAt >= 0 && now >= d.probeAt && d.ledger.Due(now) {
 		d.probeAt = -1
 		d.reportProgress(now)
 	}

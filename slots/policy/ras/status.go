@@ -136,12 +136,13 @@ func average(s *policy.Sample) time.Duration {
 	return max(1, s.Mean(slots.Map))
 }
 
-// left returns what is left of a running map: by the progress that it reported, or by
-// its time so far if that says less is left.
+// leftOf returns what is left of a running map, by its time so far and the average: the
+// estimator knows pending tasks and the average length of a task, and no progress [RAS11,
+// section 3.2].
 func (r *RAS) leftOf(now time.Duration, s *slots.SlotView) slots.PPM {
-	done := s.Progress
-	if average := average(r.measures.Of(s.Attempt.Job)); average > 0 {
-		done = max(done, slots.PPM(ratio(int64(now-s.Started), int64(slots.One), int64(average))))
+	average := average(r.measures.Of(s.Attempt.Job))
+	if average == 0 {
+		return slots.One
 	}
-	return slots.One - min(done, slots.One)
+	return slots.One - min(slots.PPM(ratio(int64(now-s.Started), int64(slots.One), int64(average))), slots.One)
 }

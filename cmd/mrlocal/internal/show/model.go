@@ -74,7 +74,7 @@ func (m *model) apply(e *trace.Event, texts func(ref int32) []string) {
 		m.slot(e.Slot).closed = true
 	case trace.OpSubmit:
 		m.submit(e, texts(e.Ref))
-	case trace.OpReady, trace.OpStart, trace.OpProgress, trace.OpFinish, trace.OpLostOutput, trace.OpDrop, trace.OpRestore, trace.OpMapsDone, trace.OpJobEnd:
+	case trace.OpReady, trace.OpStart, trace.OpProgress, trace.OpSeen, trace.OpFinish, trace.OpLostOutput, trace.OpDrop, trace.OpRestore, trace.OpMapsDone, trace.OpJobEnd:
 		if j := m.job(e.Job); j != nil {
 			m.task(j, e)
 		}
@@ -108,7 +108,7 @@ func (m *model) task(j *jobState, e *trace.Event) {
 	case trace.OpStart:
 		t.running[a] = 0
 		m.slot(e.Slot).cell = cell(e.Kind, e.Has(trace.Lent))
-	case trace.OpProgress:
+	case trace.OpProgress, trace.OpSeen:
 		// The lossy reader may have missed the start of the attempt.
 		if _, ok := t.running[a]; ok {
 			t.running[a] = e.A

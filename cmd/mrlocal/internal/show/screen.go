@@ -12,6 +12,7 @@ import (
 
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/report"
 	"mrlocal/trace"
 )
 
@@ -151,6 +152,9 @@ func (s *Screen) Table(r *mrlocal.Report) {
 	}
 	s.Write(held)
 	_ = table(s.stderr, r)
+	if s.Verbose {
+		_ = report.WriteCounters(s.stderr, r)
+	}
 }
 
 // stacks passes the stacks of failed user code on, whole lines at a time.

@@ -1,0 +1,106 @@
+// Package blacklist keeps where attempts failed, and says which trackers a job avoids for
+// that reason, and which trackers all jobs avoid.
+//
+// A tracker on which too many attempts of a job failed gets no more tasks of the job, as
+// long as such trackers are less than a quarter of the cluster (Hadoop 1.0.3,
+// JobInProgress.addTrackerTaskFailure). A tracker that several jobs blacklisted is on the
+// graylist (Hadoop 1.0.3, JobTracker.FaultyTrackersInfo). There it still gets tasks in
+// Hadoop 1.0.3; Hadoop 0.20.2 takes it out of service, and so does the Ledger [Hadoop,
+// "graylist out of service"].
+//
+// The package is pure; a Job and a Cluster own a few words for each failure. Trackers and
+// tasks are numbers from 0. Neighbours: package slots asks it.
+package blacklist
+
+import "mrlocal/trace"
+
+// Job is where attempts of one job failed. The zero value has no failure. Its maps are
+// never iterated.
+type Job struct {
+	at    map[int32]int32 // failed attempts by tracker
+	flaky int32           // trackers with too many
+	tasks map[task][]int32
+}
+
+type task struct {
+	kind trace.Kind
+	task int32
+}
+
+// Failed counts a failed attempt of a task on a tracker. With most of them the tracker is
+// faulty.
+func (j *Job) Failed(k trace.Kind, n, tracker, most int32) {
+	if j.at == nil {
+		j.at, j.tasks = map[int32]int32{}, map[task][]int32{}
+	}
+	if j.at[tracker]++; j.at[tracker] == most {
+		j.flaky++
+	}
+	j.tasks[task{k, n}] = append(j.tasks[task{k, n}], tracker)
+}
+
+// On returns the trackers on which attempts of a task failed, oldest first.
+func (j *Job) On(k trace.Kind, n int32) []int32 { return j.tasks[task{k, n}] }
+
+// faulty reports whether most or more attempts of the job failed on a tracker.
+func (j *Job) faulty(tracker, most int32) bool { return j.flaky > 0 && j.at[tracker] >= most }
+
+// Lists reports whether a tracker, one of so many, gets no more tasks of the job.
+func (j *Job) Lists(tracker, most int32, trackers int) bool {
+	return j.faulty(tracker, most) && int(j.flaky)*4 < trackers
+}
+
+// mostBlacklists is how many jobs blacklist a tracker before it may be graylisted
+// (Hadoop 1.0.3, mapred.max.tracker.blacklists).
+const mostBlacklists = 4
+
+// Cluster counts by tracker the jobs that blacklisted it. The zero value has counted none.
+type Cluster struct {
+	faults []int32
+	gray   []bool
+}
+
+// Gray reports whether a tracker is on the graylist.
+func (c *Cluster) Gray(tracker int32) bool { return int(tracker) < len(c.gray) && c.gray[tracker] }
+
+// Succeeded takes in a job that has succeeded, in a cluster of so many trackers: each
+// tracker that is faulty for it has one more fault (Hadoop 1.0.3, JobTracker.finalizeJob).
+// lost says which trackers are gone. It returns the trackers that are graylisted now.
+func (c *Cluster) Succeeded(j *Job, most int32, trackers int, lost func(tracker int32) bool) (now []int32) {
+	if j.flaky == 0 {
+		return nil
+	}
+	if c.faults == nil {
+		c.faults, c.gray = make([]int32, trackers), make([]bool, trackers)
+	}
+	for t := range int32(trackers) {
+		if !j.faulty(t, most) {
+			continue
+		}
+		c.faults[t]++
+		if !lost(t) && !c.gray[t] && c.exceeds(c.faults[t], lost) {
+			c.gray[t] = true
+			now = append(now, t)
+		}
+	}
+	return now
+}
+
+// exceeds reports whether so many faults of a tracker are too many: at least
+// mostBlacklists, and more than 1.5 times those of an average tracker, while less than
+// half of the cluster is graylisted (Hadoop 1.0.3,
+// JobTracker.FaultyTrackersInfo.exceedsFaults).
+func (c *Cluster) exceeds(faults int32, lost func(tracker int32) bool) bool {
+	var sum, size, gray int64
+	for t := range int32(len(c.faults)) {
+		if lost(t) {
+			continue
+		}
+		size++
+		sum += int64(c.faults[t])
+		if c.gray[t] {
+			gray++
+		}
+	}
+	return faults >= mostBlacklists && 2*int64(faults)*size > 3*sum && 2*gray < size
+}
