@@ -33,10 +33,10 @@ import (
 	"mrlocal/workload"
 )
 
-// files holds the workload files of the papers and some for one machine, so that
-// mrlocal reproduce needs no files. Each says where its numbers come from. fitted.tsv lists
-// the constants that were fitted: a line for each, with the paper's key, the constant, its
-// value, the experiment, and the start of the figure's words or *.
+// files holds the workload files of the papers and some for one machine, so that mrlocal
+// reproduce needs no files. Each says where its numbers come from. fitted.tsv lists the
+// constants that were fitted. Each line has the paper's key, the constant, its value, the
+// experiment, and the start of the figure's words or *.
 //
 //go:embed workloads/*.yaml workloads/fitted.tsv
 var files embed.FS

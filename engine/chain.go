@@ -77,8 +77,8 @@ func (ch *chain) blockBytes() int64 {
 }
 
 // mapOnlySplits is how many splits a slot a map-only job has at least. Many
-// splits cost little there, because no reduce has to merge them, and the shorter
-// the last ones are, the less time slots are idle at the end.
+// splits cost little there, because no reduce has to merge them. The shorter the
+// last ones are, the less time slots are idle at the end.
 const mapOnlySplits = 16
 
 // newPlan finds and splits inputs.

@@ -14,8 +14,8 @@ import (
 	"mrlocal/slots/setup"
 )
 
-// This file checks the jobs of a run before anything is started: each by itself,
-// and then the files that they read and write against each other
+// This file checks the jobs of a run before anything is started. It checks each
+// by itself, and then the files that they read and write against each other
 // (internal/paths).
 
 // takeJobs checks the options of each job and makes its chain.

@@ -48,9 +48,10 @@ type JobOptions struct {
 	MapOnly    bool  // the user asks for zero reduce tasks
 	BlockBytes int64 // bytes of a split; 0: 64 MiB, less for small inputs
 
-	// ReducersPerSlot, if it is not 0, is the number of reduce tasks as a multiple of
-	// the reduce slots of all trackers, rounded down and at least 1. Hadoop advises 0.95,
-	// where all reduces run at once, or 1.75, where fast trackers run a second wave.
+	// ReducersPerSlot, if it is not 0, sets the number of reduce tasks. It is a multiple
+	// of the reduce slots of all trackers; the product is rounded down and at least 1.
+	// Hadoop advises 0.95, where all reduces run at once, or 1.75, where fast trackers
+	// run a second wave.
 	ReducersPerSlot slots.PPM
 }
 
@@ -244,8 +245,8 @@ const (
 )
 
 // CheckProcess returns an options error if the limits of the process (ulimit -n, -u
-// and -v) are too small for a run, and says what they must be at least. It suits a
-// process that does one run and nothing else.
+// and -v) are too small for a run. The error says what they must be at least. The
+// check suits a process that does one run and nothing else.
 func (o Options) CheckProcess() error {
 	o = o.withDefaults(len(machine.Cores()))
 	threads := int64(leastThreads + 2*min(o.allSlots(), maxSlotCount))

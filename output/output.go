@@ -331,8 +331,8 @@ func (t *Target) Released() int {
 	return 0
 }
 
-// Err returns what makes the whole result impossible, so that no attempt need be tried again:
-// the output disk is full, or the reader of the pipe has gone.
+// Err returns what makes the whole result impossible: the output disk is full, or the reader
+// of the pipe has gone. No attempt need be tried again then.
 func (t *Target) Err() error {
 	if o := t.queue(); o != nil {
 		return o.fatal()

@@ -177,8 +177,9 @@ func (u *Usage) Add(o *Usage) {
 	u.PeakBytes = max(u.PeakBytes, o.PeakBytes)
 }
 
-// JobProfile is what the policy assumes that a task of a job needs, in shares of a tracker: a
-// map, a reduce in its copy phase (I/O for each map), and a reduce that sorts or reduces.
+// JobProfile is what the policy assumes that a task of a job needs, in shares of a tracker.
+// It is for a map, for a reduce in its copy phase (I/O for each map), and for a reduce that
+// sorts or reduces.
 type JobProfile struct {
 	Assumed bool   `json:"assumed,omitempty"` // the job has no profile, so this is the default
 	Map     Demand `json:"map"`

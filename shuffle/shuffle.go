@@ -72,8 +72,8 @@ func (s *Shuffle) notify() {
 }
 
 // Commit takes the output of a map task over. It releases an output that the
-// job does not need: the second one of a map task, or one that comes when all
-// parts are done or the shuffle is closed.
+// job does not need. That is the second one of a map task, or one that comes
+// when all parts are done or the shuffle is closed.
 func (s *Shuffle) Commit(mapTask int, out *runs.MapOutput) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -192,7 +192,7 @@ func (s *Shuffle) dropAll() {
 	}
 }
 
-// Close ends the shuffle of the job: copy phases end with ErrClosed, and every
+// Close ends the shuffle of the job. Copy phases end with ErrClosed. Every
 // output is released, at the latest when the last Fetch that has it is closed.
 // It may be called again.
 func (s *Shuffle) Close() {

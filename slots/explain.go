@@ -71,9 +71,10 @@ type explaining struct {
 	declined []Declined
 }
 
-// Explain calls f with every answer of the policy from now on: each grant that it asks
-// for, each attempt that it has killed, and the end of each visit. The explanation, and
-// all that it points to, is valid during the call. nil turns explanations off.
+// Explain calls f with every answer of the policy from now on. Answers are each grant
+// that it asks for, each attempt that it has killed, and the end of each visit. The
+// explanation, and all that it points to, is valid during the call. nil turns
+// explanations off.
 func (l *Ledger) Explain(f func(e *Explanation)) {
 	l.explaining = nil
 	if f != nil {

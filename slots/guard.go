@@ -14,11 +14,11 @@ import "mrlocal/trace"
 //     waiting reduce (guard). Until a map has started, no waiting reduce may take a
 //     map-capable slot; otherwise the policy could give the slot back to the reduce.
 //
-// A free slot may be of no use: the pending map failed on its tracker, or the policy
+// A free slot may be of no use. The pending map failed on its tracker, or the policy
 // keeps maps off it because of its percentages or its even load. So part 2 also applies
-// if only waiting reduces run and every tracker was visited in vain (stuck). The
-// reduce may then be one on a draining slot. No map can have that slot, but a policy
-// that counts tasks lets a map start once the reduce is gone.
+// if only waiting reduces run and every tracker was visited in vain (stuck). The reduce
+// may then be one on a draining slot. No map can have that slot, but a policy that
+// counts tasks lets a map start once the reduce is gone.
 //
 // Under slot weights a slot can be free while its tracker is full. Part 1 then limits
 // the weight of all waiting reduces, so that at least one tracker has room for a map;

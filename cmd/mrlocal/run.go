@@ -113,8 +113,8 @@ func runJob(ctx context.Context, e env, line argv.Line, name string, build func(
 	return exitDone, nil
 }
 
-// besideRun returns what a run reads and writes: no auxiliary file may be an input or
-// an output, or lie inside one, or share standard output with the result.
+// besideRun returns what a run reads and writes. No auxiliary file may be an input or
+// an output, or lie inside one. Nor may it share standard output with the result.
 func besideRun(e env, o *mrlocal.Options) process.Work {
 	w := process.Work{Inputs: o.Inputs, Outputs: []string{o.OutputDir}}
 	if o.OutputFile != "" {

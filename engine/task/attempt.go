@@ -104,9 +104,9 @@ type SlotAttempt struct {
 	Counters  report.Counters
 	CopyBytes int64
 
-	// CopyTime is what the bytes of a reduce take to reach its reducer: taking over map
-	// outputs, the merge before the first record, and reading and unpacking segments
-	// [OMO21, "shuffle estimate"]. Waiting for maps and the gate do not count.
+	// CopyTime is what the bytes of a reduce take to reach its reducer [OMO21, "shuffle
+	// estimate"]. It covers taking over map outputs, the merge before the first record,
+	// and reading and unpacking segments. Waiting for maps and the gate do not count.
 	CopyTime time.Duration
 
 	// DiskWait is how long it waited for the slowed-down disk of its tracker.

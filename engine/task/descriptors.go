@@ -10,9 +10,9 @@ const (
 	// reservedFDs are descriptors for the standard streams, the runtime, the
 	// events file, outputs and their directories.
 	reservedFDs = 16
-	// fdsOfAttempt are the fewest descriptors that an attempt works with: its
-	// input or two files of a merge, the file that it spills to, its part, and a
-	// spare one.
+	// fdsOfAttempt are the fewest descriptors that an attempt works with. They
+	// are for its input or two files of a merge, the file that it spills to, its
+	// part, and a spare one.
 	fdsOfAttempt = 5
 )
 

@@ -56,7 +56,7 @@ func (j *SharedJob) PassesThrough() (jobs.Column, bool) {
 }
 
 // openPart opens the attempt's part of the job's output. Where the sizes of all
-// parts are known by then, it passes them to the sink first, so that parts are
+// parts are known by then, it passes them to the sink first. Parts are then
 // written at their own offsets in parallel.
 func (j *SharedJob) openPart(a *SlotAttempt) (Part, error) {
 	if !j.MapOnly() {

@@ -21,9 +21,9 @@ import (
 // a sequence of streams with zeros between them. A stream has blocks, an index
 // and a footer.
 //
-// Package lzma decodes the content of a block. xzReader reads all around it,
-// because the header of each block says how large a dictionary the block needs,
-// and that memory must be charged before it is taken.
+// Package lzma decodes the content of a block. xzReader reads all around it.
+// The header of each block says how large a dictionary the block needs, and
+// that memory must be charged before it is taken.
 type xzReader struct {
 	src    counting
 	window func(bytes int64) error // charges for the memory of a dictionary

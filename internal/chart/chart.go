@@ -71,8 +71,8 @@ const (
 // greatest value, and has ticks at values. The y axis reaches from a round number below the
 // least value to one above the greatest. A logarithmic axis starts at a power of ten.
 //
-// Where several series have the same segment, each of them is drawn in every n-th dash of it, and
-// their markers stand side by side around the point.
+// Where several series have the same segment, each of them is drawn in every n-th dash of it.
+// Their markers stand side by side around the point.
 func (c *Chart) WriteSVG(w io.Writer) error {
 	x, y := c.axes()
 	// The legend stands right of the plot, so the longest name decides the width of the picture.

@@ -3,8 +3,8 @@ package disk
 import "mrlocal/internal/machine"
 
 const (
-	// writebackBytes are written before the disk is asked to begin with them: enough for one
-	// large request, and so few that little is left for the sync at the end.
+	// writebackBytes are written before the disk is asked to begin with them. They are
+	// enough for one large request, and so few that little is left for the sync at the end.
 	writebackBytes = 1 << 20
 
 	// windowBytes of a file may wait for the disk inside a memory control group, twice.

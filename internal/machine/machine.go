@@ -3,14 +3,14 @@
 // binds threads to cores.
 //
 // A slot of a real run is a thread on a core. How many threads a core has is what the
-// papers vary in their experiments, so reports must show what the kernel does, not what
+// papers vary in their experiments. So reports must show what the kernel does, not what
 // was asked of it. ThreadCore therefore reads the binding back. On systems other than
 // Linux threads cannot be bound, and a run goes on without; figures that the system does
 // not give are 0 or a modest assumption.
 //
 // A binding belongs to a thread. The caller locks its goroutine to the thread
-// (runtime.LockOSThread) and never unlocks it, so that the thread ends with the goroutine
-// and no other goroutine inherits the binding.
+// (runtime.LockOSThread) and never unlocks it. The thread then ends with the goroutine,
+// and no other goroutine gets the binding.
 //
 // The package keeps nothing. Neighbours: slots/pool binds threads; package engine, the
 // simulator and the command ask for the rest.

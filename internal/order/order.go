@@ -1,7 +1,7 @@
-// Package order keeps small ids in order: a Ranking by keys that change, a heap of ids
-// (IDs), and a Set that is read in the order of ids. An operation costs at most the
-// logarithm of the size, and allocates only to grow. Ties are broken by id, so that
-// decisions that depend on an order are the same in every run.
+// Package order keeps small ids in order. It has a Ranking by keys that change, a heap
+// of ids (IDs), and a Set that is read in the order of ids. An operation costs at most
+// the logarithm of the size, and allocates only to grow. Ties are broken by id, so
+// that decisions that depend on an order are the same in every run.
 //
 // Memory: each value owns its slices. Neighbours: package slots and its policies keep
 // slots, trackers, pools and jobs in these types, package engine its jobs.

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// column is one byte of a literal in the form that the kernel needs: at this
+// column is one byte of a literal in the form that the kernel needs. At this
 // distance from the place, after OR with mask, the text must hold this value.
 type column struct {
 	want, mask [lane]byte

@@ -1,7 +1,7 @@
-// Package scan marks places in text, 64 of them in one word of bits: where a
-// literal lies (Needle), where one of several literals lies (Set), where lines
-// end (Newlines), and which lines hold a mark (Ends). Bit i of word w stands for
-// place 64w+i.
+// Package scan marks places in text, 64 of them in one word of bits. A Needle
+// marks where a literal lies, and a Set where one of several literals lies.
+// Newlines marks where lines end, and Ends which lines hold a mark. Bit i of
+// word w stands for place 64w+i.
 //
 // Words of marks make the search of lines fast. A step of the loop costs the
 // same if it finds nothing or a place in each line, so common literals cost as

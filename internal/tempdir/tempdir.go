@@ -203,8 +203,8 @@ func (r *Root) Close() error {
 	return nil
 }
 
-// removeLocked empties the directory before it removes the lock, so that what is left after
-// an error or a kill is still known to be ours and unused.
+// removeLocked empties the directory before it removes the lock. What is left after an
+// error or a kill is then still known to be ours and unused.
 func removeLocked(path string) error {
 	entries, err := disk.ReadDir(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -6,11 +6,11 @@ import (
 	"mrlocal/jobs"
 )
 
-// What a mapper writes for the releaser is a sequence of frames. A frame is
-// eight bytes with the kind in the lowest byte and a number above it, eight
-// bytes with the length of the payload, and the payload. Numbers are
-// little-endian. Most output is in raw frames of many lines, which only need to
-// be copied.
+// What a mapper writes for the releaser is a sequence of frames. A frame begins
+// with eight bytes, which have the kind in the lowest byte and a number above
+// it. Eight bytes with the length of the payload follow, and then the payload.
+// Numbers are little-endian. Most output is in raw frames of many lines, which
+// only need to be copied.
 const (
 	// frameRaw is text as it is to appear. The number is the count of lines
 	// that were selected for it; 0 continues the last one.

@@ -19,8 +19,8 @@
 // whole blocks if the pattern needs no literal, or if too many lines hold one
 // (search.go).
 //
-// Memory: a mapper has at most 80 KiB of output, 32 KiB of marks and two
-// times 6 MiB of automata (package dfa), which are charged to the bound of the run.
+// Memory: a mapper has at most 80 KiB of output, 32 KiB of marks and two times 6
+// MiB of automata (package dfa). The automata are charged to the bound of the run.
 // The releaser has 128 KiB. Longer lines are written from the block in which they
 // lie. If the states of a pattern do not fit, package regexp takes over, with a few
 // per cent of the speed.

@@ -10,12 +10,12 @@ import (
 
 // search runs a program on blocks. It belongs to one mapper.
 //
-// If there are literals, it marks one window of the block at a time: hits,
-// newlines, and, from both, the newlines that end a line with a hit. Such a
-// line matches, or it is a candidate: the lineMatcher decides about it, once.
-// If a window shows that marking saves nothing, because there are many
-// candidates or finding them was slow, the lineMatcher gets the whole window
-// and some that follow it.
+// If there are literals, it marks one window of the block at a time. It marks
+// hits, newlines and, from both, the newlines that end a line with a hit.
+// Such a line matches, or it is a candidate: the lineMatcher decides about
+// it, once. A window may show that marking saves nothing, because there are
+// many candidates or finding them was slow. The lineMatcher then gets the
+// whole window and some that follow it.
 type search struct {
 	*program
 	lines  lineMatcher // nil if literals decide alone

@@ -86,8 +86,8 @@ func (o *Order) Check(line []byte) error {
 	return fmt.Errorf("%q is not JSON", line[:min(len(line), 60)])
 }
 
-// appendJSON appends a key for a value of JSON by its type: nothing, null, false, true,
-// numbers by value, strings by their bytes, and the rest as it is written.
+// appendJSON appends a key for a value of JSON by its type. The order is nothing, null,
+// false, true, numbers by value, strings by their bytes, and the rest as it is written.
 // The first byte is the rank of the type, 0 to 6. null, false and true have one value
 // each and need no more bytes.
 func appendJSON(dst, value []byte, open bool) []byte {

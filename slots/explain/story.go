@@ -161,9 +161,9 @@ func (s *story) finished(e *trace.Event, a slots.AttemptID) {
 	}
 }
 
-// trackerLost says what the loss of a tracker means for the task: an attempt there is
-// killed, and a map that is done there has to run again.
-// Done maps of a job without reduces keep their output, which nobody fetches.
+// trackerLost says what the loss of a tracker means for the task. An attempt there is
+// killed, and a map that is done there has to run again. Done maps of a job without
+// reduces keep their output, which nobody fetches.
 func (s *story) trackerLost(e *trace.Event) {
 	t := s.t
 	for _, place := range t.c.Slots {

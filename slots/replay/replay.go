@@ -200,8 +200,8 @@ func (r *replay) compare(e *trace.Event) *Difference {
 	return nil
 }
 
-// compareAsk compares a recorded Assign with the one just made: the wake-up that it asks
-// for, which is a decision, and the digest of the facts before it.
+// compareAsk compares a recorded Assign with the one just made. It compares the wake-up
+// that it asks for, which is a decision, and the digest of the facts before it.
 func (r *replay) compareAsk(e *trace.Event) *Difference {
 	if r.at == len(r.decided) { // AssignAll had nothing to do
 		return r.differ(r.recorded(e), nothing)

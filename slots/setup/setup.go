@@ -52,13 +52,13 @@ type Slow struct {
 	Factor  slots.PPM // above 0
 }
 
-// Fault is something that is made to go wrong. It is one of three things: the loss of
-// a tracker (Tracker ≥ 0), the loss of a map's committed output (Lost), and the
-// failure of the first attempts of a task (Fail > 0).
+// Fault is something that is made to go wrong. It is the loss of a tracker (Tracker ≥
+// 0), the loss of a map's committed output (Lost), or the failure of the first
+// attempts of a task (Fail > 0).
 type Fault struct {
 	At time.Duration // of a loss, from the start of the run
 
-	// Tracker is lost at At: its attempts are killed, its slots are gone, and the map
+	// Tracker is lost at At. Its attempts are killed and its slots are gone. The map
 	// outputs that lie there, of jobs that have not ended, are made again. Negative:
 	// the fault is that of a task.
 	Tracker int

@@ -60,7 +60,7 @@ func (a *Arena) EndSum(slot []byte, n int) (addr uint64) {
 }
 
 // TouchSlotKey reads a byte of the key of the slot that p begins with, if the key lies
-// outside of the slot, so that it is in the cache when it is needed. The caller has
+// outside of the slot. The key is then in the cache when it is needed. The caller has
 // to use what TouchSlotKey returns, or the compiler removes the read.
 func (a *Arena) TouchSlotKey(p []byte) byte {
 	if binary.LittleEndian.Uint64(p[SlotMeta:])>>32-1 <= InlineKey {

@@ -1,6 +1,6 @@
 // Package rule holds the rules of kvbuffers, spills, merges and copies as pure functions
-// of sizes: when a kvbuffer spills, how far it may grow, how many runs a merge takes,
-// when a reduce merges what it has copied.
+// of sizes. They say when a kvbuffer spills, how far it may grow, how many runs a merge
+// takes, and when a reduce merges what it has copied.
 //
 // The engine applies them to real bytes (spill, spill/runs), and the simulator to
 // sizes of a workload file (sim/cost). So both follow one text of each rule. The package
@@ -25,7 +25,7 @@ func MarkBytes(capacityBytes int64, percent float64) int64 {
 
 // Growth is what the rule of Dynamic Split asks at the spill mark [Split11, dynamic
 // buffer enlargement]: abs bytes are allocated after pfs of the tfs bytes of the split
-// were read, so the whole split needs x bytes, where pfs : tfs = abs : x.
+// were read. So the whole split needs x bytes, where pfs : tfs = abs : x.
 type Growth struct {
 	AbsBytes, PfsBytes, TfsBytes int64
 

@@ -92,7 +92,7 @@ func (s *sum) emit(key []byte, total uint64, out jobs.Emitter) {
 	out.Emit(s.record, nil)
 }
 
-// TopJob makes the second job of a chain: it reads the records of the first job and
+// TopJob makes the second job of a chain. It reads the records of the first job and
 // writes the o.Top most frequent keys, by falling count, then by key.
 func TopJob(name string, delim jobs.Delim, o Options, newFormat func() Format) jobs.Job {
 	return jobs.Job{

@@ -29,9 +29,9 @@ func (s *scheduler) batchFinishMap(v *slots.View, d *slots.Decision) bool {
 	}
 }
 
-// nextBatch returns the job whose batch gets the container: the one that gains most, or
-// with reserve the one whose batch has begun, while it has maps to start [OMO21, "batch
-// for each container"].
+// nextBatch returns the job whose batch gets the container [OMO21, "batch for each
+// container"]. It is the one that gains most or, with reserve, the one whose batch has
+// begun, while it has maps to start.
 func (s *scheduler) nextBatch(v *slots.View) (slots.JobID, bool) {
 	if s.batching >= 0 {
 		if j := v.Job(s.batching); !j.Ended() && s.Startable(j, slots.Map) > 0 {

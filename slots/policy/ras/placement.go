@@ -138,9 +138,9 @@ func (r *RAS) shuffle(s *standing, n *node, t int, count int32) {
 }
 
 // switchReducers places running reduces in shuffle, whose job's map phase is complete or
-// about to be, by what they need to reduce: on each tracker as many as fit beside its
-// other reduces. The rest wait until these end. Until they have switched they also count
-// as copying, because a map may have to run again [RAS11, Alg. 1, l. 26-28].
+// about to be, by what they need to reduce. On each tracker it places as many as fit
+// beside its other reduces. The rest wait until these end. Until they have switched they
+// also count as copying, because a map may have to run again [RAS11, Alg. 1, l. 26-28].
 func (r *RAS) switchReducers() {
 	for t := range r.nodes {
 		n := &r.nodes[t]

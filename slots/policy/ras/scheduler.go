@@ -89,10 +89,10 @@ func (r *RAS) ending(v *slots.View) bool {
 	return slices.ContainsFunc(r.held, func(h held) bool { return v.Slot(h.slot).Killing })
 }
 
-// unblock is the last resort. If only reduces in shuffle run, and none of them can switch
-// and no map can start, because the maps failed on the trackers that have room, it kills
-// the newest of the reduces. That job gets no reduce there until an attempt of it has
-// ended [RAS11, "nothing waits for ever"].
+// unblock is the last resort. Only reduces in shuffle may run, and none of them can
+// switch, and no map can start, because the maps failed on the trackers that have room.
+// Then it kills the newest of the reduces. That job gets no reduce there until an attempt
+// of it has ended [RAS11, "nothing waits for ever"].
 func (r *RAS) unblock(v *slots.View, d *slots.Decision) {
 	switch {
 	case r.moved || v.Running(slots.Map) > 0 || len(r.held) == 0 || v.Running(slots.Reduce) != int32(len(r.held)) || !r.wanted(v) || r.ending(v):
@@ -165,9 +165,9 @@ func (r *RAS) misses(t int) bool {
 	return false
 }
 
-// nextTask returns what to launch next on a tracker: of the jobs that run fewer tasks
-// there than are placed, and have room for one more, the one with the lowest utility by
-// its running tasks; its reduces before its maps.
+// nextTask returns what to launch next on a tracker. It looks at the jobs that run
+// fewer tasks there than are placed, and have room for one more. It takes the one with
+// the lowest utility by its running tasks; its reduces before its maps.
 func (r *RAS) nextTask(v *slots.View, t int, load demand.Vector) (next *standing, kind slots.Kind) {
 	n := &r.nodes[t]
 	var least utility
