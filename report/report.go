@@ -101,6 +101,15 @@ type Config struct {
 
 	HeartbeatS float64 `json:"heartbeat_s,omitempty"` // of simulated runs; 0: at once
 	Cost       string  `json:"cost,omitempty"`
+
+	KVBuffer *KVBuffer `json:"kvbuffer,omitempty"` // of simulated maps; nil: they write their output once
+}
+
+// KVBuffer is the kvbuffer of a simulated map.
+type KVBuffer struct {
+	StartBytes  int64 `json:"start_bytes"`
+	MemoryBytes int64 `json:"memory_bytes,omitempty"` // of the map, which bounds growth
+	Growth      bool  `json:"growth"`
 }
 
 // DataPlane has the settings that only a real run has.

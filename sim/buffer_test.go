@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"mrlocal/report"
 	"mrlocal/sim"
 	"mrlocal/spill/rule"
 	"mrlocal/trace"
@@ -52,6 +53,9 @@ func TestSpillsAreCounted(t *testing.T) {
 		"jobs: [{name: J, maps: 2, map_time: 20s, map_output: 100MB, disk: 10MB}]")
 	for growth, want := range map[string][3]int64{"off": {6, 2 * 200_000_000, 0}, "on": {2, 2 * 100_000_000, 2}, "": {6, 2 * 200_000_000, 0}} {
 		r := run(t, f, sim.Options{Policy: named(t, "fair"), Cost: "l2", BufferGrowth: growth})
+		if got, want := r.Config.KVBuffer, (report.KVBuffer{StartBytes: 50_000_000, MemoryBytes: 300_000_000, Growth: growth == "on"}); got == nil || *got != want {
+			t.Errorf("growth %q: %+v in the report", growth, got)
+		}
 		if c := r.Jobs[0].Counters; [3]int64{c.Spills, c.SpilledBytes, c.KVBufferExpansions} != want {
 			t.Errorf("growth %q: %d spills, %d bytes, %d expansions; want %v", growth, c.Spills, c.SpilledBytes, c.KVBufferExpansions, want)
 		}

@@ -130,6 +130,9 @@ func (d *driver) report() *report.Report {
 		r.Config.Slow = append(r.Config.Slow, report.SlowTracker{Tracker: s.Tracker, Factor: report.Share(s.Factor)})
 	}
 	if d.shared != nil {
+		if b := &d.file.Cluster.Buffer; b.StartBytes > 0 {
+			r.Config.KVBuffer = &report.KVBuffer{StartBytes: b.StartBytes, MemoryBytes: b.MemoryBytes, Growth: b.Growth}
+		}
 		if shares, ok := d.shared.Usage(d.ledger.Now()); ok {
 			r.CPU = &report.CPU{Source: "model", Cores: d.file.Cluster.Cores * len(d.trackers), Run: shares, MapPhase: d.mapPhase}
 		}
