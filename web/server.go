@@ -160,6 +160,7 @@ func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /api/events", s.events)
 	mux.HandleFunc("POST /api/simulate", s.simulate)
+	mux.HandleFunc("GET /metrics", s.metrics)
 	mux.HandleFunc("GET /api/{question}", s.question)
 	mux.Handle("GET /", assetHandler())
 	return mux
@@ -175,6 +176,23 @@ func (s *Server) question(w http.ResponseWriter, r *http.Request) {
 	defer release()
 	text, err := s.lab.Answer(r.Context(), r.PathValue("question"), r.URL.Query())
 	s.answer(w, text, err)
+}
+
+// metrics answers a Prometheus server.
+func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
+	release, ok := s.turn(w, r)
+	if !ok {
+		return
+	}
+	defer release()
+	text, err := s.lab.Metrics(r.URL.Query().Get("run"))
+	if err != nil {
+		s.answer(w, nil, err)
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	_, _ = w.Write(text)
 }
 
 // simulate runs a draft of the playground.

@@ -402,6 +402,70 @@ func TestNothingIsLeft(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 }
 
+// own returns an address of this machine that is not the loopback.
+func own(t *testing.T) string {
+	t.Helper()
+	all, err := net.InterfaceAddrs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range all {
+		if ip, ok := a.(*net.IPNet); ok && !ip.IP.IsLoopback() && ip.IP.To4() != nil {
+			return ip.IP.String()
+		}
+	}
+	t.Skip("this machine has no address but the loopback's")
+	return ""
+}
+
+func TestAnAddressThatOthersReachNeedsTheToken(t *testing.T) {
+	s, err := web.Listen(web.Options{Addr: own(t) + ":0", AllowRemote: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	whole := s.URL()
+	plain, token, ok := strings.Cut(whole, "?token=")
+	if !ok || len(token) < 26 {
+		t.Fatalf("the address %q has no token", whole)
+	}
+	for name, c := range map[string]struct {
+		path   string
+		header []string
+		want   int
+	}{
+		"no token":                 {"", nil, 401},
+		"no token for a question":  {"api/runs", nil, 401},
+		"no token for a file":      {"main.js", nil, 401},
+		"a wrong token":            {"?token=" + strings.Repeat("A", 26), nil, 401},
+		"a token in another path":  {"api/runs?token=" + token, nil, 401},
+		"the token":                {"?token=" + token, nil, 303},
+		"the cookie":               {"api/runs", []string{"Cookie: mrlocal-token=" + token}, 200},
+		"a wrong cookie":           {"api/runs", []string{"Cookie: mrlocal-token=x"}, 401},
+		"the header of a program":  {"metrics", []string{"Authorization: Bearer " + token}, 404},
+		"a wrong header":           {"metrics", []string{"Authorization: Bearer x"}, 401},
+		"the token, another host":  {"?token=" + token, []string{"Host: evil.example"}, 421},
+		"the cookie, another site": {"api/simulate", []string{"Cookie: mrlocal-token=" + token, "Host: evil.example"}, 421},
+	} {
+		if got, text, h := get(t, "GET", plain+c.path, "", c.header...); got != c.want {
+			t.Errorf("%s: status %d, want %d: %s", name, got, c.want, text)
+		} else if got == 303 && !strings.Contains(h.Get("Set-Cookie"), "HttpOnly; SameSite=Strict") {
+			t.Errorf("%s: the cookie is %q", name, h.Get("Set-Cookie"))
+		}
+	}
+}
+
+func TestMetricsAreThoseOfTheRun(t *testing.T) {
+	s := serve(t)
+	status, text, h := get(t, "GET", s.URL()+"metrics", "")
+	if status != 200 || !strings.HasPrefix(h.Get("Content-Type"), "text/plain; version=0.0.4") || !strings.Contains(text, "mrlocal_run_info{policy=\"pi-dhfs\"} 1\n") {
+		t.Errorf("status %d, %s: %.300s", status, h.Get("Content-Type"), text)
+	}
+	if status, _, _ := get(t, "GET", s.URL()+"metrics?run=9", ""); status != 404 {
+		t.Errorf("a run that is not there has status %d", status)
+	}
+}
+
 func TestAServerIsNoProxy(t *testing.T) {
 	other := httptest.NewServer(http.NotFoundHandler())
 	defer other.Close()

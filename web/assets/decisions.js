@@ -106,7 +106,11 @@ export class Decisions {
 // what says what a decision is about.
 function what(run, row) {
   const d = run.decisions;
-  if (d.bar[row] >= 0) return `${run.taskName(d.bar[row])} · s${d.slot[row]}`;
+  if (d.bar[row] >= 0) {
+    const task = run.taskName(d.bar[row]), name = run.jobName(d.job[row]);
+    const short = name.length > 8 ? name.slice(0, 6) + '…' + task.slice(name.length) : task; // the number must be seen
+    return `${short} · s${d.slot[row]}`;
+  }
   if (d.slot[row] >= 0) return 'slot ' + d.slot[row];
   return d.job[row] >= 0 ? run.jobName(d.job[row]) : '';
 }
@@ -180,8 +184,12 @@ export class Inspector {
     const job = run.jobs[b.job[bar]];
     if (run.pools[job.pool]?.name !== job.name) facts.push(['pool', run.pools[job.pool]?.name ?? '']);
     const phases = [];
-    run.segments(bar, (phase, from, to) => phases.push(`${phaseWords[phase] ?? phase} ${span(to - from)}`));
-    if (phases.length > 1 || b.kind[bar] !== MAP) facts.push(['phases', phases.join(', ')]);
+    let before = null; // a map goes back and forth between computing and I/O: add up what follows itself
+    run.segments(bar, (phase, from, to) => {
+      if (before?.phase === phase) before.took += to - from;
+      else phases.push((before = { phase, took: to - from }));
+    });
+    if (phases.length > 1 || b.kind[bar] !== MAP) facts.push(['phases', phases.slice(0, 12).map((p) => `${phaseWords[p.phase] ?? p.phase} ${span(p.took)}`).join(', ') + (phases.length > 12 ? ', …' : '')]);
     let spills = 0, bytes = 0;
     for (let r = run.spill.first[bar]; r >= 0; r = run.spill.next[r]) { spills++; bytes += run.spills.bytes[r]; }
     if (spills) facts.push(['spills', `${spills}, ${size(bytes)}`]);

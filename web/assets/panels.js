@@ -47,6 +47,8 @@ export class Jobs {
 
   update(run, job, card, now) {
     const done = run.doneAt(job.job, now);
+    // The newest counts know of maps that were restored or lost, too.
+    if (this.page.time.at === null) [done.maps, done.reduces] = [job.maps_finished, job.reduces_finished];
     const copied = job.reduces ? this.copied(run, job, now, done) : 0;
     const set = (i, value, of, text) => {
       card.bars[i].p.value = of ? Math.min(1, value / of) : 0;
@@ -385,7 +387,7 @@ export class Shuffle extends Panel {
         ctx.fillRect(x, y + w - part, part, part);
       }
     }
-    const x = GUTTER + m.rows * side + 14, words = [`${m.maps} maps × ${m.reduces} reduces`, 'area: share copied at ' + span(at), 'darker: more than half of', `the largest, ${size(most1)}`, m.measured ? 'measured' : 'estimated: bytes are the', m.measured ? '' : 'output of the map ÷ reduces'];
+    const x = GUTTER + m.rows * side + 14, words = [`${m.maps} maps × ${m.reduces} reduces`, 'area: share copied', 'by ' + span(at), 'darker: over half of', `the largest, ${size(most1)}`, m.measured ? 'measured' : 'estimated: output', m.measured ? '' : 'of the map ÷ reduces'];
     ctx.fillStyle = paint.quiet;
     words.forEach((t, i) => ctx.fillText(t, x, 22 + i * 15));
   }

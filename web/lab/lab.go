@@ -16,6 +16,7 @@
 package lab
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -27,6 +28,8 @@ import (
 
 	"mrlocal/errs"
 	"mrlocal/slots/policy/registry"
+	"mrlocal/view"
+	"mrlocal/view/metrics"
 )
 
 // Lab holds runs and answers questions about them. The zero value is an empty one.
@@ -127,6 +130,21 @@ func (l *Lab) Answer(ctx context.Context, name string, q url.Values) ([]byte, er
 		return nil, err
 	}
 	return ask(ctx, r, &params{values: q})
+}
+
+// Metrics returns a run in the text format of Prometheus. The id "" is that of the run that
+// was added last: of several policies, the one that runs now.
+func (l *Lab) Metrics(id string) ([]byte, error) {
+	if all := l.list(); id == "" && len(all) > 0 {
+		id = all[len(all)-1].ID
+	}
+	r, err := l.Run(id)
+	if err != nil {
+		return nil, err
+	}
+	var text bytes.Buffer
+	err = r.with(func(m *view.Model) error { return metrics.Write(&text, m) })
+	return text.Bytes(), err
 }
 
 // runInfo is a run in the list of runs.
