@@ -227,6 +227,7 @@ func (r *Report) MeanJobSeconds() float64 {
 			continue
 		}
 		// The job is a chain by itself unless later steps exist.
+		// A chain counts from the submission of its first job to the end of its last one.
 		end := j
 		if l := last[j.Name]; l != nil {
 			end = l
@@ -308,6 +309,7 @@ func profile(l *slots.Ledger, id slots.JobID) *JobProfile {
 
 // job returns what the Ledger knows of a job.
 func job(l *slots.Ledger, id slots.JobID) Job {
+	// Times that have not come are negative, and stay so in the report.
 	t := l.JobTimes(id)
 	// The first result counts the tasks that are done.
 	_, maps := l.JobTasks(id, slots.Map)

@@ -158,6 +158,7 @@ type event struct {
 // at plans do for time t. Without do the time only leads to another Assign, and does
 // not keep the run alive.
 func (d *driver) at(t time.Duration, do func(now time.Duration)) {
+	// Behind all events of the same time, so that ties keep the order in which they were made.
 	i := sort.Search(len(d.queue), func(i int) bool { return d.queue[i].at > t })
 	d.queue = slices.Insert(d.queue, i, event{t, do})
 	if do != nil {
@@ -168,6 +169,7 @@ func (d *driver) at(t time.Duration, do func(now time.Duration)) {
 // run takes all events of an instant before it assigns, as both drivers do.
 func (d *driver) run(c slots.Config) error {
 	d.wakeAt = -1
+	// Wake-ups alone do not keep a run alive when its jobs have ended.
 	for len(d.queue) > 0 && (d.facts > 0 || d.ledger.Active() > 0) {
 		now := d.queue[0].at
 		for len(d.queue) > 0 && d.queue[0].at == now {
@@ -191,6 +193,7 @@ func (d *driver) run(c slots.Config) error {
 // tracker.
 func (d *driver) assign(now time.Duration, c slots.Config) error {
 	if beat := d.o.Heartbeat; beat > 0 {
+		// The facts of this instant wait in the Ledger for the next heartbeat.
 		if now%beat != 0 {
 			d.at(now-now%beat+beat, nil)
 			return nil
@@ -272,6 +275,7 @@ func (d *driver) obey(now time.Duration, o *slots.Orders) {
 		d.let[a] = true
 		d.unpark(now, a.Job)
 	}
+	// Finish makes the slices of o void.
 	for _, a := range append([]slots.AttemptID(nil), o.Kills...) {
 		if d.live[a] != nil {
 			delete(d.live, a)
@@ -283,6 +287,7 @@ func (d *driver) obey(now time.Duration, o *slots.Orders) {
 // start begins an attempt. A reduce waits until its data is there.
 func (d *driver) start(now time.Duration, s slots.Start) {
 	a := s.Attempt
+	// The event of an earlier attempt finds its own id gone, since ids are never used again.
 	d.live[a], d.moved = &running{slot: s.Slot}, true
 	if a.Kind == slots.Map {
 		d.work(now, a, d.jobs[a.Job].MapTime(a.Task))
@@ -343,6 +348,7 @@ func (d *driver) end(now time.Duration, a slots.AttemptID) {
 	if d.live[a] == nil {
 		return
 	}
+	// A lost output has made the maps of the job unfinished again.
 	if a.Kind == slots.Reduce && d.let == nil && d.ledger.JobTimes(a.Job).MapsDone < 0 && d.ledger.JobState(a.Job) == slots.Running {
 		d.live[a].works = false
 		if d.jobs[a.Job].MapIO > 0 {

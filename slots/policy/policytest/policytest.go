@@ -58,6 +58,7 @@ func Run(t *testing.T, newPolicy func() slots.Policy, claims Claims) {
 		rapid.Check(t, func(rt *rapid.T) {
 			w := drawWorkload(rt, claims)
 			w.options.Heartbeat = 3 * time.Second
+			// Faults come at any second, and a driver with heartbeats would report them late.
 			w.options.Faults = nil
 			if _, err := Drive(w.config, newPolicy(), w.jobs, w.options); err != nil {
 				rt.Fatal(err)
@@ -74,6 +75,8 @@ type workload struct {
 	options Options
 }
 
+// drawWorkload draws a small cluster with two pools and a user, a few jobs, and faults. All
+// of it is drawn from t, so rapid can shrink a failure.
 func drawWorkload(t *rapid.T, claims Claims) workload {
 	share := rapid.SampledFrom([]slots.PPM{0, slots.One / 20, slots.One / 2, slots.One})
 	w := workload{config: slots.Config{
@@ -81,6 +84,7 @@ func drawWorkload(t *rapid.T, claims Claims) workload {
 		Pools: []slots.Pool{{Name: "a", Weight: 2 * slots.One, MinMaps: 1, MinReduces: 1}, {Name: "b", FIFO: true}},
 	}}
 	if claims.Periods {
+		// Two extra slots for each tracker.
 		last := w.config.Slots[len(w.config.Slots)-1]
 		for i := range 2 * (last.Tracker + 1) {
 			w.config.Slots = append(w.config.Slots, slots.Slot{ID: slots.SlotID(len(w.config.Slots)), Tracker: i / 2, Core: -1, Extra: true})
@@ -193,6 +197,7 @@ func drawFault(t *rapid.T, jobs, places int) Fault {
 			return
 		}
 		switch _, total := l.JobTasks(job, slots.Map); {
+		// The other faults need a task that is there.
 		case kind == "abort":
 			l.Abort(now, job)
 		case int32(task) >= total:
@@ -206,6 +211,8 @@ func drawFault(t *rapid.T, jobs, places int) Fault {
 	}}
 }
 
+// checkWorkload runs a random workload three times, once with a new policy and twice with one
+// that is reset between, and compares the events. Then it replays the recorded file.
 func checkWorkload(t *rapid.T, newPolicy func() slots.Policy, claims Claims) {
 	w := drawWorkload(t, claims)
 	o := w.options
@@ -327,6 +334,8 @@ func checkEvents(events []trace.Event) error {
 	return nil
 }
 
+// checkLostOutput loses map outputs while reduces hold slots. On so few slots a policy that
+// lets reduces take them all would never end.
 func checkLostOutput(t *rapid.T, newPolicy func() slots.Policy, places int) {
 	maps := max(1, places-1)
 	if places == 1 && !sharesOneSlot(newPolicy()) {
