@@ -11,6 +11,7 @@ import (
 
 	"mrlocal/bench"
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/pictures"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/errs"
 )
@@ -30,7 +31,7 @@ func reproduceCommand() command {
 		toggle("file", "", "print the workload files of the named experiments, run none"),
 		toggle("write", "", "write docs/reproduction.md, its charts and its figures"),
 		value("format", "print the figures as `text|csv|json|markdown`", "text"),
-		value("seeds", "run at most `N` seeds of each experiment", ""),
+		pictures.HTMLFlag(), value("seeds", "run at most `N` seeds of each experiment", ""),
 	}}
 }
 
@@ -55,6 +56,9 @@ func runReproduce(ctx context.Context, e env, line argv.Line) (int, error) {
 	}
 	r := newReader(line)
 	o := reproduceOptions{seeds: r.Count("seeds", 1, mostSeeds), format: r.Choice("format", "text", "csv", "json", "markdown"), toDocs: line.Has("write")}
+	if o.web, err = pictures.HTML(r.Path("html"), process.Work{Stdout: e.stdout}); err != nil {
+		return 0, err
+	}
 	// A figure that is outside is a result and no failure: the exit code is 0.
 	if r.Err != nil {
 		return 0, r.Err
@@ -70,6 +74,7 @@ type reproduceOptions struct {
 	seeds  int    // most seeds of each experiment; 0: those of its file
 	format string // text, csv, json or markdown
 	toDocs bool
+	web    *pictures.Table // nil: none
 }
 
 // experiments returns the experiments of the files among words or, without a file, those
@@ -155,7 +160,8 @@ func (o *reproduceOptions) run(ctx context.Context, e env, all []*bench.Experime
 			}
 		}
 	}
-	if err := o.finish(e, results); err != nil || !o.toDocs {
+	err := errors.Join(o.finish(e, results), o.web.Write("The papers' figures and ours", bench.CSV(results), true, nil))
+	if err != nil || !o.toDocs {
 		return err
 	}
 	return bench.WriteDocument(docs, results)

@@ -6,6 +6,7 @@ import (
 
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/measure"
+	"mrlocal/cmd/mrlocal/internal/pictures"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/virtual"
 	"mrlocal/errs"
@@ -52,7 +53,7 @@ func sweepFlags() []flagSpec {
 	return append(flags,
 		toggle("real", "", "make real runs, as batch does; their results are thrown away"),
 		value("total-slots", "`N` slots a tracker: the reduce slots are the rest beside the map slots", ""),
-		value("csv", "write the figures to `FILE` as CSV", ""),
+		value("csv", "write the figures to `FILE` as CSV", ""), pictures.HTMLFlag(),
 		value("svg", "draw the figures into `FILE`, one line for each policy", ""),
 		y,
 	)
@@ -124,7 +125,7 @@ func runSweep(ctx context.Context, e env, line argv.Line) (int, error) {
 	r := newReader(line)
 	p := r.sweep()
 	y := r.Choice("y", "", "makespan", "speedup", "utilisation", "moves")
-	csvPath, svgPath := r.Path("csv"), r.Path("svg")
+	csvPath, svgPath, htmlPath := r.Path("csv"), r.Path("svg"), r.Path("html")
 	// Everything is checked before the first run: a sweep may take hours.
 	// prepare reads the other flags, and returns the function that makes one run.
 	prepare := sweepSimulated
@@ -139,11 +140,16 @@ func runSweep(ctx context.Context, e env, line argv.Line) (int, error) {
 		return 0, err
 	}
 	// Both files are checked before the runs. A sweep of hours must not end at a wrong path.
-	csv, svg, err := openSweepSides(csvPath, svgPath, process.Work{Inputs: []string{f.Name}, Stdout: e.stdout})
+	beside := process.Work{Inputs: []string{f.Name}, Stdout: e.stdout}
+	csv, svg, err := openSweepSides(csvPath, svgPath, beside)
 	if err != nil {
 		return 0, err
 	}
-	if csv.OnStdout() || svg.OnStdout() { // alone
+	web, err := pictures.HTML(htmlPath, beside)
+	if err != nil {
+		return 0, err
+	}
+	if csv.OnStdout() || svg.OnStdout() || web.OnStdout() { // alone
 		e.stdout = e.stderr
 	}
 	// The table needs all rows, because a speedup compares with the first one.
@@ -163,7 +169,7 @@ func runSweep(ctx context.Context, e env, line argv.Line) (int, error) {
 	if svg != nil {
 		err = errors.Join(err, p.Chart(f.Name, y, rows).WriteSVG(svg), svg.Close())
 	}
-	return exitDone, err
+	return exitDone, errors.Join(err, web.Write("Sweep of "+f.Name, p.CSV(rows), false, p.Chart(f.Name, y, rows).WriteSVG))
 }
 
 // runner makes one run of a sweep.

@@ -33,7 +33,16 @@ func Flags() []argv.Spec {
 		argv.ValueSpec("trace", "write `FILE` for Perfetto or chrome://tracing: one track a slot, arrows from maps to reduces, counters", ""),
 		argv.ValueSpec("csv", "write tables of tasks, slots, decisions and counters into `DIR`", ""),
 		argv.ValueSpec("metrics", "write the figures of the run into `FILE` as Prometheus text", ""),
+		htmlFlag("a report as one `FILE` for a browser, without scripts: slots, shares, jobs, loans with their reasons, and the events inside; all policies in one"),
 	)
+}
+
+// htmlFlag is --html.
+func htmlFlag(help string) argv.Spec { return argv.ValueSpec("html", "write "+help, "") }
+
+// HTMLFlag returns the flag of a command whose result is a table.
+func HTMLFlag() argv.Spec {
+	return htmlFlag("table and chart as one `FILE` for a browser, without scripts")
 }
 
 // file is a file that a flag asks for, of one run.
@@ -49,6 +58,9 @@ type Files struct {
 	names  []string
 	files  [][]file      // by run
 	models []*view.Model // by run; nil: no picture is wanted
+	report *webReport    // nil: none
+
+	toStdout bool // the report
 }
 
 // Open checks the files of all runs, as process.OpenAuxFiles does for events and report. No
@@ -77,7 +89,47 @@ func Open(line argv.Line, names []string, eventsPath, reportPath string, w proce
 			}
 		}
 	}
-	return f, r.Err
+	if r.Err != nil {
+		return nil, r.Err
+	}
+	return f, f.addReport(r.Path("html"), seen, w)
+}
+
+// addReport adds the report of all runs.
+func (f *Files) addReport(path string, seen map[string]string, w process.Work) error {
+	if path == "" {
+		return nil
+	}
+	if other, ok := seen[place(path)]; ok && !process.Device(path) {
+		return errs.Optionf("--"+other+", --html", "%s: name two different files", path)
+	}
+	if path == "-" && len(f.names) > 1 {
+		return errs.Optionf("--html", "-: standard output takes the report of one run, and there are %d policies", len(f.names))
+	}
+	out, err := w.Open("html", path) // checked now, and opened again after each run
+	if err != nil {
+		return err
+	}
+	f.toStdout = out.OnStdout()
+	f.report = &webReport{path: path, work: w, title: "Runs of mrlocal", events: newPacker()}
+	for i := range f.models {
+		if f.models[i] == nil {
+			f.models[i] = view.New(view.Options{})
+		}
+	}
+	return nil
+}
+
+// Events returns the writer for the events of run i, or nil. A report keeps them too.
+func (f *Files) Events(i int) io.Writer {
+	w := f.AuxFiles.Events(i)
+	switch {
+	case f.report == nil:
+		return w
+	case w == nil:
+		return f.report.events
+	}
+	return io.MultiWriter(w, f.report.events)
 }
 
 // place is the same for two names of one file.
@@ -140,7 +192,7 @@ func (f *Files) addTables(i int, dir string, w *process.Work) error {
 
 // OnStdout reports whether one of the files is standard output.
 func (f *Files) OnStdout() bool {
-	return f.AuxFiles.OnStdout() || slices.ContainsFunc(slices.Concat(f.files...), func(o file) bool { return o.out.OnStdout() })
+	return f.AuxFiles.OnStdout() || f.toStdout || slices.ContainsFunc(slices.Concat(f.files...), func(o file) bool { return o.out.OnStdout() })
 }
 
 // Watch returns a function that watches the stream of run i, after next, which may be nil.
@@ -166,6 +218,12 @@ func (f *Files) CloseEvents(i int) error {
 		for _, o := range f.files[i] {
 			err = errors.Join(err, o.save(m))
 		}
+		if f.report != nil {
+			err = errors.Join(err, f.report.add(f.names[i], m))
+		}
+	}
+	if f.report != nil {
+		f.report.events = newPacker()
 	}
 	f.models[i] = nil
 	return err

@@ -1,0 +1,400 @@
+// Package html writes reports as one HTML file that opens from disk: pictures are static
+// SVG, there are no scripts, and nothing is loaded from elsewhere. The events of a run are
+// inside, compressed, behind a link.
+//
+// A Document is written from its start to its end. Names of jobs and pools are text, never
+// markup, and a policy in the head forbids scripts in any case.
+//
+// Neighbours: view has the model and view/svg the picture of the slots; slots/explain has the
+// reasons.
+package html
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/csv"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"mrlocal/slots/explain"
+	"mrlocal/trace"
+	"mrlocal/view"
+	"mrlocal/view/svg"
+)
+
+const head = `<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<meta name="viewport" content="width=device-width">
+<title>%s</title>
+<style>
+body { font: 15px/1.45 sans-serif; color: #222222; background: #ffffff; max-width: 1240px; margin: 1em auto; padding: 0 1em; }
+table { border-collapse: collapse; margin: 0.5em 0 1.2em; }
+th, td { border: 1px solid #bbbbbb; padding: 2px 8px; text-align: left; vertical-align: top; }
+th { background: #eeeeee; }
+td.n { text-align: right; font-variant-numeric: tabular-nums; }
+figure svg { max-width: 100%%; height: auto; }
+figure { margin: 0.5em 0 1.2em; overflow-x: auto; }
+a:focus, summary:focus { outline: 3px solid #0072b2; }
+</style>
+</head>
+<body>
+<h1>%s</h1>
+`
+
+// Document is a report that is written. Close ends it.
+type Document struct {
+	w   io.Writer
+	err error // of the first write that failed
+}
+
+// New begins a report.
+func New(w io.Writer, title string) *Document {
+	d := &Document{w: w}
+	d.printf(head, svg.Escape(title), svg.Escape(title))
+	return d
+}
+
+// Close ends the report. It returns the first error of the writer.
+func (d *Document) Close() error {
+	d.printf("</body>\n</html>\n")
+	if d.err != nil {
+		return fmt.Errorf("write report: %w", d.err)
+	}
+	return nil
+}
+
+func (d *Document) printf(format string, args ...any) {
+	if d.err == nil {
+		_, d.err = fmt.Fprintf(d.w, format, args...)
+	}
+}
+
+// text writes an element with text in it.
+func (d *Document) text(element, text string) {
+	d.printf("<%s>%s</%s>\n", element, svg.Escape(text), element)
+}
+
+// Picture writes a picture that draw writes as SVG.
+func (d *Document) Picture(title string, draw func(w io.Writer) error) {
+	var b bytes.Buffer
+	if err := draw(&b); err != nil && d.err == nil {
+		d.err = err
+	}
+	d.text("h2", title)
+	d.printf("<figure>%s</figure>\n", b.Bytes())
+}
+
+// CSV writes a table of CSV text. Numbers are set to the right. verdicts adds a column to the
+// figures of mrlocal reproduce that draws the paper's figure against ours.
+func (d *Document) CSV(title string, text []byte, verdicts bool) {
+	rows, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
+	if err != nil && d.err == nil {
+		d.err = err
+	}
+	d.text("h2", title)
+	d.table(rows, verdicts)
+}
+
+// table writes rows, of which the first one is the head.
+func (d *Document) table(rows [][]string, verdicts bool) {
+	if len(rows) == 0 {
+		return
+	}
+	d.printf("<table>\n<thead><tr>")
+	if verdicts {
+		d.printf("<th scope=\"col\">ours against the paper</th>")
+	}
+	for _, name := range rows[0] {
+		d.printf("<th scope=\"col\">%s</th>", svg.Escape(name))
+	}
+	d.printf("</tr></thead>\n<tbody>\n")
+	for _, row := range rows[1:] {
+		d.printf("<tr>")
+		if verdicts {
+			d.printf("<td>%s</td>", against(rows[0], row))
+		}
+		for _, cell := range row {
+			class := ""
+			if _, err := strconv.ParseFloat(cell, 64); err == nil {
+				class = ` class="n"`
+			}
+			d.printf("<td%s>%s</td>", class, svg.Escape(cell))
+		}
+		d.printf("</tr>\n")
+	}
+	d.printf("</tbody>\n</table>\n")
+}
+
+// against draws one figure: the band as a box, the paper's figure as a line in the middle, ours as a dot,
+// its confidence interval as a whisker. The axis is the ratio to the paper, from 0 to 2.
+func against(names, row []string) string {
+	field := func(name string) (float64, bool) {
+		for i, n := range names {
+			if n == name && i < len(row) {
+				v, err := strconv.ParseFloat(row[i], 64)
+				return v, err == nil
+			}
+		}
+		return 0, false
+	}
+	// The paper's figure is a number or a range, with its unit: 44..68 %. A range counts by its
+	// middle.
+	var paper float64
+	ok := false
+	for i, n := range names {
+		if n == "paper" && i < len(row) {
+			number, _, _ := strings.Cut(row[i], " ")
+			from, to, ranged := strings.Cut(number, "..")
+			low, err := strconv.ParseFloat(from, 64)
+			high := low
+			if ranged && err == nil {
+				high, err = strconv.ParseFloat(to, 64)
+			}
+			paper, ok = (low+high)/2, err == nil
+		}
+	}
+	ours, too := field("ours")
+	if !ok || !too || paper == 0 {
+		return ""
+	}
+	x := func(v float64) float64 { return 80 * max(0, min(2, v/paper)) }
+	var b bytes.Buffer
+	fmt.Fprintf(&b, `<svg width="164" height="18" viewBox="-2 0 164 18" role="img" aria-label="%s">`, svg.Escape(fmt.Sprintf("ours is %.2f times the paper's", ours/paper)))
+	low, okLow := field("low")
+	high, okHigh := field("high")
+	if okLow && okHigh {
+		from, to := min(x(low), x(high)), max(x(low), x(high))
+		fmt.Fprintf(&b, `<rect x="%.1f" y="2" width="%.1f" height="14" fill="#d0d0d0"/>`, from, max(1, to-from))
+	}
+	b.WriteString(`<path d="M0 9H160" stroke="#888888"/><path d="M80 0V18" stroke="#222222" stroke-width="2"/>`)
+	least, okLeast := field("ci_low")
+	most, okMost := field("ci_high")
+	if okLeast && okMost {
+		fmt.Fprintf(&b, `<path d="M%.1f 9H%.1fM%.1f 5V13M%.1f 5V13" stroke="#0072b2" stroke-width="1.5"/>`, x(least), x(most), x(least), x(most))
+	}
+	fmt.Fprintf(&b, `<circle cx="%.1f" cy="9" r="4" fill="#0072b2" stroke="#ffffff"/></svg>`, x(ours))
+	return b.String()
+}
+
+// Run is what a report says about one run.
+type Run struct {
+	Model     *view.Model
+	Reasons   []*explain.Reason // of loans, in order; may be cut
+	Events    []byte            // the event file, compressed by gzip; nil: too large, or not recorded
+	EventFile string            // its name for the reader who saves it
+}
+
+// Run writes the section of a run.
+func (d *Document) Run(r Run) {
+	m := r.Model
+	d.text("h2", "Policy "+m.Policy)
+	d.text("p", svg.Summary(m)+".")
+	d.printf("<figure>")
+	if err := svg.Write(writerOf(d), m, svg.Options{}); err != nil && d.err == nil {
+		d.err = err
+	}
+	d.printf("</figure>\n")
+	d.text("h3", "Time in each phase")
+	d.table(phases(m), false)
+	d.text("h3", "Jobs")
+	d.table(jobs(m), false)
+	d.text("h3", "Slots in use and fair share")
+	d.text("p", "Maps and reduces together, per pool. The line of dashes is the fair share by weight and min share.")
+	d.printf("<figure>%s</figure>\n", curves(m))
+	d.text("h3", "Loans and their reasons")
+	d.loans(r)
+	if len(m.Buffers)+len(m.Spills) > 0 {
+		d.text("h3", "kvbuffers")
+		d.table(buffers(m), false)
+	}
+	d.printf("<details><summary>Slots as a table</summary>\n")
+	d.table(slots(m), false)
+	d.printf("</details>\n")
+	if r.Events != nil {
+		name := svg.Escape(r.EventFile)
+		d.printf(`<p><a download="%s" href="data:application/gzip;base64,%s">%s</a>: the events of the run. mrlocal explain, replay and ui read this file.</p>`+"\n", name, base64.StdEncoding.EncodeToString(r.Events), name)
+	} else {
+		d.text("p", "The events of this run are not inside, because they are too large.")
+	}
+}
+
+// docWriter writes to a document.
+type docWriter struct{ d *Document }
+
+func writerOf(d *Document) io.Writer { return docWriter{d} }
+
+func (w docWriter) Write(p []byte) (int, error) {
+	if w.d.err != nil {
+		return 0, w.d.err
+	}
+	n, err := w.d.w.Write(p)
+	w.d.err = err
+	return n, err
+}
+
+const (
+	mostJobRows  = 500
+	mostLoanRows = 200
+)
+
+func phases(m *view.Model) [][]string {
+	rows := [][]string{{"phase", "slot time"}}
+	t := m.Totals()
+	for p, took := range t.Phases {
+		if took > 0 {
+			rows = append(rows, []string{trace.Phase(p).String(), svg.Seconds(took)})
+		}
+	}
+	return append(rows, []string{"all", svg.Seconds(t.Busy)}, []string{"on lent slots", svg.Seconds(t.LentTime)})
+}
+
+func when(d time.Duration) string {
+	if d < 0 {
+		return ""
+	}
+	return svg.Seconds(d)
+}
+
+func jobs(m *view.Model) [][]string {
+	rows := [][]string{{"job", "pool", "state", "submitted", "started", "maps done", "finished", "deadline", "maps", "reduces"}}
+	for i := range m.Jobs[:min(len(m.Jobs), mostJobRows)] {
+		j := &m.Jobs[i]
+		rows = append(rows, []string{
+			j.Name, m.Pools[j.Pool].Name, j.State.String(), when(j.Submit), when(j.Start), when(j.MapsDone), when(j.Finish), when(j.Deadline),
+			fmt.Sprintf("%d of %d", j.MapsFinished, j.Maps), fmt.Sprintf("%d of %d", j.ReducesFinished, j.Reduces),
+		})
+	}
+	return rows
+}
+
+// loans writes a row for each loan, with the sentences of its reason.
+func (d *Document) loans(r Run) {
+	m := r.Model
+	reasons := map[uint64]string{}
+	for _, x := range r.Reasons {
+		reasons[x.Seq] = x.Text
+	}
+	rows, more := [][]string{{"at", "task", "slot", "home kind", "rule", "why"}}, 0
+	home := map[int32]trace.Kind{}
+	for _, l := range m.Lanes {
+		home[l.Slot] = l.Home
+	}
+	for i := range m.Bars {
+		b := &m.Bars[i]
+		switch {
+		case !b.Lent:
+		case len(rows) > mostLoanRows:
+			more++
+		default:
+			rows = append(rows, []string{svg.Seconds(b.From), m.TaskName(b), strconv.Itoa(int(b.Slot)), home[b.Slot].String(), m.Rules[b.Rule], reasons[b.Seq]})
+		}
+	}
+	if len(rows) == 1 {
+		d.text("p", "No slot was lent.")
+		return
+	}
+	d.table(rows, false)
+	if more > 0 {
+		d.text("p", fmt.Sprintf("%d more loans are in the picture and in the events.", more))
+	}
+}
+
+func buffers(m *view.Model) [][]string {
+	var counts [view.BufferEvict + 1]int
+	var largest, spilled int64
+	for _, b := range m.Buffers {
+		counts[b.Step]++
+		if b.Step == view.BufferBegin {
+			largest = max(largest, b.Bytes)
+		}
+		if b.Step == view.BufferGrow {
+			largest = max(largest, b.ToBytes)
+		}
+	}
+	for _, s := range m.Spills {
+		spilled += s.Bytes
+	}
+	return [][]string{
+		{"kvbuffers", "grew", "were refused", "largest, bytes", "spills", "spilled bytes", "map outputs written to disk"},
+		{strconv.Itoa(counts[view.BufferBegin]), strconv.Itoa(counts[view.BufferGrow]), strconv.Itoa(counts[view.BufferRefuse]), strconv.FormatInt(largest, 10),
+			strconv.Itoa(len(m.Spills)), strconv.FormatInt(spilled, 10), strconv.Itoa(counts[view.BufferEvict])},
+	}
+}
+
+func slots(m *view.Model) [][]string {
+	rows := [][]string{{"slot", "tracker", "home kind", "attempts", "lent", "busy", "lent time"}}
+	type use struct {
+		attempts, lent int
+		busy, lentTime time.Duration
+	}
+	uses := make([]use, len(m.Lanes))
+	for i := range m.Bars {
+		b := &m.Bars[i]
+		u := &uses[b.Slot]
+		u.attempts++
+		u.busy += m.Until(b) - b.From
+		if b.Lent {
+			u.lent++
+			u.lentTime += m.Until(b) - b.From
+		}
+	}
+	for _, l := range m.Lanes[:min(len(m.Lanes), 2000)] {
+		if u := uses[l.Slot]; u.attempts > 0 || !l.Extra {
+			rows = append(rows, []string{strconv.Itoa(int(l.Slot)), strconv.Itoa(int(l.Tracker)), l.Home.String(), strconv.Itoa(u.attempts), strconv.Itoa(u.lent), svg.Seconds(u.busy), svg.Seconds(u.lentTime)})
+		}
+	}
+	return rows
+}
+
+// Sizes of the curves in pixels.
+const (
+	curveSteps  = 240
+	curveWidth  = 1020
+	curveHeight = 70
+	curveLeft   = 160
+)
+
+// curves draws a panel for each pool: use as an area, fair share as a line of dashes.
+func curves(m *view.Model) []byte {
+	var b bytes.Buffer
+	c := m.Curves(0, max(1, m.Last), curveSteps)
+	most := 1.0
+	both := func(v [trace.Kinds][]float64, i int) float64 { return v[trace.Map][i] + v[trace.Reduce][i] }
+	for _, p := range c.Pools {
+		for i := range c.Steps {
+			most = max(most, both(p.Use, i), both(p.Share, i))
+		}
+	}
+	height := len(c.Pools)*(curveHeight+14) + 20
+	fmt.Fprintf(&b, `<svg width="%d" height="%d" viewBox="0 0 %d %d" role="img" aria-label="Slots in use and fair share of each pool over time">`, curveLeft+curveWidth+20, height, curveLeft+curveWidth+20, height)
+	for n, p := range c.Pools {
+		name := "other pools"
+		if p.Pool >= 0 {
+			name = m.Pools[p.Pool].Name
+		}
+		bottom := float64((n+1)*(curveHeight+14)) - 4
+		var area, line bytes.Buffer
+		fmt.Fprintf(&area, "M%d %.1f", curveLeft, bottom)
+		for i := range c.Steps {
+			from, to := float64(curveLeft)+float64(i)*curveWidth/float64(c.Steps), float64(curveLeft)+float64(i+1)*curveWidth/float64(c.Steps)
+			use, share := bottom-curveHeight*both(p.Use, i)/most, bottom-curveHeight*both(p.Share, i)/most
+			fmt.Fprintf(&area, "L%.1f %.1fL%.1f %.1f", from, use, to, use)
+			sign := "L"
+			if i == 0 {
+				sign = "M"
+			}
+			fmt.Fprintf(&line, "%s%.1f %.1fL%.1f %.1f", sign, from, share, to, share)
+		}
+		fmt.Fprintf(&b, `<text x="0" y="%.1f">%s</text><text x="%d" y="%.1f" text-anchor="end">%.0f</text><text x="%d" y="%.1f" text-anchor="end">0</text>`, bottom-curveHeight/2, svg.Escape(name), curveLeft-4, bottom-curveHeight+10, most, curveLeft-4, bottom)
+		fmt.Fprintf(&b, `<path d="%sL%d %.1fZ" fill="%s" fill-opacity="0.55" stroke="%s"/><path d="%s" fill="none" stroke="#000000" stroke-width="1.6" stroke-dasharray="6 3"/>`,
+			area.Bytes(), curveLeft+curveWidth, bottom, view.Hue(int32(n)), view.Hue(int32(n)), line.Bytes())
+	}
+	fmt.Fprintf(&b, `<text x="%d" y="%d">0s</text><text x="%d" y="%d" text-anchor="end">%s</text></svg>`, curveLeft, height-4, curveLeft+curveWidth, height-4, svg.Seconds(m.Last))
+	return b.Bytes()
+}
