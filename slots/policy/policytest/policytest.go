@@ -58,7 +58,6 @@ func Run(t *testing.T, newPolicy func() slots.Policy, claims Claims) {
 		rapid.Check(t, func(rt *rapid.T) {
 			w := drawWorkload(rt, claims)
 			w.options.Heartbeat = 3 * time.Second
-			// Faults come at any second, and a driver with heartbeats would report them late.
 			w.options.Faults = nil
 			if _, err := Drive(w.config, newPolicy(), w.jobs, w.options); err != nil {
 				rt.Fatal(err)
