@@ -143,8 +143,8 @@ func (c *Call) countCSV(ctx context.Context, o count.Options, files []string) er
 }
 
 // areDifferent guesses from a few places of the first file whether most lines of the input
-// differ from each other. Only the time depends on it. A stream cannot be looked at twice,
-// and is taken for one with many equal lines.
+// differ from each other (docs/adr/0021). Only the time depends on it. A stream cannot be
+// looked at twice, and is taken for one with many equal lines.
 func areDifferent(files []string, zeroEnded bool) bool {
 	const (
 		places     = 8
@@ -164,18 +164,38 @@ func areDifferent(files []string, zeroEnded bool) bool {
 	if zeroEnded {
 		delim = 0
 	}
-	seen, lines := map[string]struct{}{}, 0
+	seen, lines, bytesRead := map[string]struct{}{}, 0, 0
 	buffer := make([]byte, placeBytes)
 	for i := range int64(places) {
-		n, _ := f.ReadAt(buffer, max(0, info.Size()-placeBytes)*i/places)
+		// Multiples of the golden ratio lie far apart, and in no step with lines that repeat.
+		_, part := math.Modf(float64(i) * math.Phi)
+		n, _ := f.ReadAt(buffer, int64(part*float64(max(0, info.Size()-placeBytes))))
 		parts := bytes.Split(buffer[:n], []byte{delim})
+		bytesRead += n
 		// The first and the last part are ends of lines.
 		for _, line := range parts[min(1, len(parts)):max(1, len(parts)-1)] {
 			seen[string(line)] = struct{}{}
 			lines++
 		}
 	}
-	// A table of what mostly differs takes 1.7 times the time of a sort; a sort of what is
-	// mostly equal takes more than twice that of a table.
-	return lines > leastLines && len(seen) > lines*2/3
+	if lines <= leastLines {
+		return false
+	}
+	all := float64(lines) * float64(info.Size()) / float64(bytesRead)
+	return differentLines(float64(lines), float64(len(seen)), all) > all/2
+}
+
+// differentLines estimates how many of all lines differ, if so many of a sample do. Of different
+// lines that are equally frequent, a sample has different × (1 - e^(-sample/different)).
+func differentLines(sample, inSample, all float64) float64 {
+	least, most := inSample, all
+	// Each step halves the range, so the result is exact to a millionth.
+	for range 20 {
+		if d := (least + most) / 2; d*-math.Expm1(-sample/d) < inSample {
+			least = d
+		} else {
+			most = d
+		}
+	}
+	return most
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"strings"
@@ -161,7 +162,12 @@ func TestLinesThatAreMostlyEqualAreNotSorted(t *testing.T) {
 	for _, c := range []struct {
 		text string
 		want bool
-	}{{"", false}, {"a", false}, {strings.Repeat("a\nb\nc\n", 1e5), false}, {strings.Repeat("a", 1e6), false}} {
+	}{
+		{"", false}, {"a", false}, {strings.Repeat("a\nb\nc\n", 1e5), false}, {strings.Repeat("a", 1e6), false},
+		{numbers(300_000, 30_000), false}, // of which a sample has few twice
+		{numbers(300_000, math.MaxInt), true},
+		{strings.Repeat(numbers(40_000, math.MaxInt), 10), false},
+	} {
 		if err := os.WriteFile("f", []byte(c.text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -174,4 +180,14 @@ func TestLinesThatAreMostlyEqualAreNotSorted(t *testing.T) {
 			t.Errorf("%s: true", name)
 		}
 	}
+}
+
+// numbers returns n lines of 50 bytes, drawn from so many.
+func numbers(n, different int) string {
+	var b strings.Builder
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range n {
+		fmt.Fprintf(&b, "%048x\n", rng.IntN(different))
+	}
+	return b.String()
 }
