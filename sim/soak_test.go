@@ -32,21 +32,27 @@ const soakRunTime = time.Minute
 // a cost level and a heartbeat, under every policy: it ends, with every job done or failed, and
 // two runs give the same bytes.
 func TestSoak(t *testing.T) {
-	var longest time.Duration
-	runs := 0
+	var longest, longestSeed time.Duration
+	slow, slowSeed, runs := "", uint64(0), 0
 	for seed := *soakFrom; seed < *soakFrom+*soak; seed++ {
 		lines, o := drawSoak(seed)
 		f := parse(t, lines...)
+		started := time.Now()
 		for _, name := range policies() {
 			begun := time.Now()
 			if err := soaks(t, f, o, name); err != nil {
 				t.Errorf("seed %d, %s, cost %s, heartbeat %v: %v\n%s", seed, name, o.Cost, o.Heartbeat, err, strings.Join(lines, "\n"))
 			}
-			longest = max(longest, time.Since(begun))
+			if took := time.Since(begun); took > longest {
+				longest, slow = took, fmt.Sprintf("seed %d under %s, cost %s, heartbeat %v", seed, name, o.Cost, o.Heartbeat)
+			}
 			runs += 2
 		}
+		if took := time.Since(started); took > longestSeed {
+			longestSeed, slowSeed = took, seed
+		}
 	}
-	t.Logf("%d runs, the longest pair took %v", runs, longest)
+	t.Logf("%d runs; the longest pair took %v: %s; all policies of seed %d took %v", runs, longest, slow, slowSeed, longestSeed)
 }
 
 // soaks runs a workload twice under a policy.
