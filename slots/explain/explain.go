@@ -315,8 +315,14 @@ func (t *explainer) explained(e *slots.Explanation) {
 // event gets each event of the file: a fact before the Ledger has it, a decision after
 // the Ledger has made it. It returns false to end the replay.
 func (t *explainer) event(e *trace.Event, texts []string) bool {
-	if t.err != nil || t.stop || t.o.HasAt && e.At > t.o.At {
+	if t.err != nil || t.stop {
 		return false
+	}
+	if t.o.HasAt && e.At > t.o.At {
+		// The answer about a slot ends with its next decision, which comes later.
+		if m, goesOn := t.mode.(*slotMoment); !goesOn || !m.reached() {
+			return false
+		}
 	}
 	if class := e.Op.Class(); class == trace.Fact || class == trace.Ask { // the decisions of the last Assign are over
 		t.settle()

@@ -93,11 +93,24 @@ func (m *selection) end() error {
 }
 
 // slotMoment answers what a slot held at a time and which decision led to it, or why the
-// slot was idle.
+// slot was idle. Then comes the next decision about the slot.
 // It is an idle mode that also keeps the decisions about its slot.
 type slotMoment struct {
 	idle
 	last string // the latest start on the slot, and what was decided about the slot since
+	told bool   // the time of the question is over, and its answer is written
+}
+
+// reached writes the answer when the first later event comes, and reports whether the replay
+// goes on.
+func (m *slotMoment) reached() bool {
+	if !m.told {
+		m.t.settle()
+		m.t.welcome()
+		m.t.err = m.tell()
+		m.told = true
+	}
+	return m.t.err == nil
 }
 
 // wants takes every decision about the slot.
@@ -105,6 +118,13 @@ func (m *slotMoment) wants(a about) bool { return a.isAbout(int(m.slot)) }
 
 // add keeps the text since the latest start. A start also ends an idle stretch.
 func (m *slotMoment) add(p paragraph) {
+	if m.told {
+		if p.topic.decision() && !m.t.stop {
+			m.t.print("The next decision about the slot:\n" + p.text)
+			m.t.stop = true
+		}
+		return
+	}
 	if p.topic == start {
 		m.idle.add(p)
 		m.last = ""
@@ -112,8 +132,19 @@ func (m *slotMoment) add(p paragraph) {
 	m.last += p.text
 }
 
-// end writes what the slot holds or why it is idle, and then the decisions.
+// end writes what was not written yet.
 func (m *slotMoment) end() error {
+	if !m.told {
+		return m.tell()
+	}
+	if !m.t.stop {
+		m.t.print("No later decision is about the slot.\n")
+	}
+	return nil
+}
+
+// tell writes what the slot holds or why it is idle, and then the decisions before.
+func (m *slotMoment) tell() error {
 	t := m.t
 	if s := t.v.Slot(m.slot); s.Busy {
 		t.print(paragraphOf(fmt.Sprintf("%s, at %s: %s.", upper(t.slotName(m.slot)), seconds(t.o.At), t.holds(s))))
