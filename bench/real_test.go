@@ -43,7 +43,7 @@ func forReal(tb testing.TB, f *workload.File, faster int64, sched string, o poli
 		work = append(work, engine.BatchJob{Submission: s, Chain: chain})
 	}
 	r, err := engine.RunBatch(tb.Context(), work, engine.Options{
-		Policy: p, Config: c, NoPin: true, MemoryBytes: 1 << 30,
+		Policy: p, Config: c, NoPin: true, MemoryBytes: 2 << 30,
 		Watch: func(s *trace.Stream) {
 			for _, k := range sinks {
 				s.Attach(k)

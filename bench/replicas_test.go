@@ -244,3 +244,72 @@ func BenchmarkReleases(b *testing.B) {
 		}
 	}
 }
+
+// mostOnTracker counts the attempts that run on a tracker at the same time, and keeps the
+// most that there were on any.
+type mostOnTracker struct {
+	trackers []int32 // by slot
+	running  map[int32]int
+	most     int
+}
+
+// Open is called by the stream before the first event.
+func (m *mostOnTracker) Open(h *trace.Header) error {
+	m.running = map[int32]int{}
+	for _, s := range h.Slots {
+		m.trackers = append(m.trackers, s.Tracker)
+	}
+	return nil
+}
+
+// Record implements trace.Sink.
+func (m *mostOnTracker) Record(_ *trace.Stream, e *trace.Event) error {
+	switch {
+	case e.Op == trace.OpStart:
+		m.running[m.trackers[e.Slot]]++
+		m.most = max(m.most, m.running[m.trackers[e.Slot]])
+	case e.Op == trace.OpFinish && e.Slot >= 0:
+		m.running[m.trackers[e.Slot]]--
+	}
+	return nil
+}
+
+// TestContainersOfResourcesForReal: in the engine as in the simulator a node of 8 cores and
+// 64 GB runs four tasks of 2 cores and 8 GB, and two of 24 GB [OMO21, section IV-A].
+func TestContainersOfResourcesForReal(t *testing.T) {
+	for job, want := range map[string]int{"ask8gb-1": 4, "ask24gb-1": 2} {
+		f := only(t, "omo-yarn.yaml", job)
+		for _, sched := range []string{"yarn", "omo"} {
+			o := policy.DefaultOptions()
+			o.Containers = policy.ContainersOfResources
+			var real, model mostOnTracker
+			simulated(t, f, sched, o, &model)
+			synctest.Test(t, func(t *testing.T) { forReal(t, f, 1, sched, o, &real) })
+			if real.most != want || model.most != want {
+				t.Errorf("%s under %s: %d on a node for real, %d simulated, want %d", job, sched, real.most, model.most, want)
+			}
+		}
+	}
+}
+
+// TestRASForReal runs the jobs of [RAS11, Table 1] in the engine, on a clock of its own, with
+// tasks that sleep: RAS has the makespan of the simulator, where tasks do not share a tracker
+// either.
+func TestRASForReal(t *testing.T) {
+	if testing.Short() {
+		t.Skip("thousands of tasks")
+	}
+	f := load(t, "ras-2.yaml")
+	model := simulated(t, f, "ras", policy.DefaultOptions())
+	synctest.Test(t, func(t *testing.T) {
+		real := forReal(t, f, 1, "ras", policy.DefaultOptions())
+		if m, r := model.MakespanSeconds, real.MakespanSeconds; r < 0.97*m || r > 1.03*m {
+			t.Errorf("%v s for real, %v s simulated", r, m)
+		}
+		for i := range real.Jobs {
+			if m, r := model.Jobs[i].FinishS, real.Jobs[i].FinishS; r < 0.9*m || r > 1.1*m {
+				t.Errorf("%s ends at %v s for real, at %v s simulated", real.Jobs[i].Name, r, m)
+			}
+		}
+	})
+}
