@@ -254,6 +254,8 @@ func (a *SlotAttempt) Done(maps, all int32) slots.PPM {
 	switch {
 	case w == nil && a.Copying(done) && a.Env.Pace == nil && all > 0:
 		return slots.PPM(float64(float64(maps) / float64(all) / 3 * whole))
+	case w == nil && a.Job.Spec.NoInput && a.Job.Spec.BuiltIn:
+		return min(done, third) // a sleeping task that has not begun
 	case w == nil:
 		return done
 	}
