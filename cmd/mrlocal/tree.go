@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/guide"
 	"mrlocal/cmd/mrlocal/internal/page"
 	"mrlocal/errs"
 )
@@ -31,7 +32,7 @@ type command struct {
 // commands returns the tree of commands, in the order of the help. To make it costs
 // less than a millisecond; run makes it once.
 func commands() []command {
-	return append(toolCommands(), runCommand(), batchCommand(), simCommand(), sweepCommand(), profileCommand(), tuneCommand(), reproduceCommand(), replayCommand(), explainCommand(), compareCommand(), convertCommand(), uiCommand(), genCommand(), cleanCommand(), demoCommand(), policiesCommand(), versionCommand())
+	return append(toolCommands(), runCommand(), batchCommand(), simCommand(), sweepCommand(), profileCommand(), tuneCommand(), reproduceCommand(), replayCommand(), explainCommand(), compareCommand(), convertCommand(), uiCommand(), genCommand(), cleanCommand(), demoCommand(), policiesCommand(), completionCommand(), manCommand(), versionCommand())
 }
 
 // join returns the name of a command as the user writes it.
@@ -109,6 +110,17 @@ func help(path []string, e env) int {
 // library finds the command and lays out the help. It sees no flag: line has the
 // values already (docs/adr/0001).
 func dispatch(ctx context.Context, tree []command, line argv.Line, e env) (code int, err error) {
+	app := newApp(tree, line, e, &code)
+	app.CommandNotFound = func(_ *cli.Context, name string) { err = errs.Optionf(argv.Quote(name), "no such command") }
+	// err may be set by CommandNotFound without an error of RunContext.
+	if runErr := app.RunContext(ctx, append([]string{"mrlocal"}, libraryArgs(line)...)); runErr != nil {
+		err = runErr
+	}
+	return code, err
+}
+
+// newApp lowers the tree for the flag library. The exit code of the command goes to code.
+func newApp(tree []command, line argv.Line, e env, code *int) *cli.App {
 	cli.HelpFlag = &cli.BoolFlag{Name: "help", Usage: "show help", DefaultText: "off"} // the library's own takes -h too
 	// The library gets fresh commands with each call, so it keeps no state between calls of the
 	// tests.
@@ -121,17 +133,12 @@ func dispatch(ctx context.Context, tree []command, line argv.Line, e env) (code 
 		// The library's own help command and version flag are hidden: shortcut does their work.
 		HideHelpCommand: true, HideVersion: true, DisableSliceFlagSeparator: true,
 		// The library would call os.Exit. Errors are worded in one place instead, by fail.
-		ExitErrHandler:  func(*cli.Context, error) {},
-		CommandNotFound: func(_ *cli.Context, name string) { err = errs.Optionf(argv.Quote(name), "no such command") },
+		ExitErrHandler: func(*cli.Context, error) {},
 	}
 	for i := range tree {
-		app.Commands = append(app.Commands, tree[i].lower(line, e, &code))
+		app.Commands = append(app.Commands, tree[i].lower(nil, line, e, code))
 	}
-	// err may be set by CommandNotFound without an error of RunContext.
-	if runErr := app.RunContext(ctx, append([]string{"mrlocal"}, libraryArgs(line)...)); runErr != nil {
-		err = runErr
-	}
-	return code, err
+	return app
 }
 
 // appHelp stands at the top of mrlocal --help.
@@ -154,15 +161,22 @@ func libraryArgs(line argv.Line) []string {
 }
 
 // lower turns c into a command of the flag library. The exit code of c goes to
-// code.
-func (c *command) lower(line argv.Line, e env, code *int) *cli.Command {
+// code. above is the path of the command above c.
+func (c *command) lower(above []string, line argv.Line, e env, code *int) *cli.Command {
 	l := &cli.Command{Name: c.name, Usage: c.usage, ArgsUsage: c.args, Description: c.long, HideHelpCommand: true}
 	for i := range c.sub {
-		l.Subcommands = append(l.Subcommands, c.sub[i].lower(line, e, code))
+		l.Subcommands = append(l.Subcommands, c.sub[i].lower([]string{c.name}, line, e, code))
+	}
+	if len(c.sub) == 0 && guide.Short(c.flags) && !line.HelpAll {
+		l.Description += "\n\n--help-all shows all flags, in groups."
+	}
+	if path := append(slices.Clone(above), c.name); len(guide.Examples(path)) > 0 {
+		l.CustomHelpTemplate = cli.CommandHelpTemplate + "\nEXAMPLES:\n   " + strings.Join(guide.Examples(path), "\n   ") + "\n"
 	}
 	// The library knows the flags for the help only.
-	for i := range c.flags {
-		l.Flags = append(l.Flags, lowerFlag(&c.flags[i]))
+	shown := guide.Shown(c.flags, line.HelpAll)
+	for i := range shown {
+		l.Flags = append(l.Flags, lowerFlag(&shown[i], guide.Heading(shown[i].Name, c.flags)))
 	}
 	// An inner node has no action; the library prints its help.
 	if c.run != nil {
@@ -177,15 +191,16 @@ func (c *command) lower(line argv.Line, e env, code *int) *cli.Command {
 	return l
 }
 
-// lowerFlag turns f into a flag of the flag library, for the help alone.
-func lowerFlag(f *flagSpec) cli.Flag {
+// lowerFlag turns f into a flag of the flag library, for the help alone. It stands below
+// heading.
+func lowerFlag(f *flagSpec, heading string) cli.Flag {
 	var aliases []string
 	// A flag of one letter is its own short form.
 	if f.Short != "" && f.Short != f.Name {
 		aliases = []string{f.Short}
 	}
 	if !f.Value {
-		return &cli.BoolFlag{Name: f.Name, Aliases: aliases, Usage: f.Help, DefaultText: "off"}
+		return &cli.BoolFlag{Name: f.Name, Aliases: aliases, Usage: f.Help, DefaultText: "off", Category: heading}
 	}
-	return &cli.StringFlag{Name: f.Name, Aliases: aliases, Usage: f.Help, DefaultText: f.Default}
+	return &cli.StringFlag{Name: f.Name, Aliases: aliases, Usage: f.Help, DefaultText: f.Default, Category: heading}
 }

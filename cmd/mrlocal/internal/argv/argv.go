@@ -55,6 +55,8 @@ type Line struct {
 	Flags []Setting // in the order given
 	Words []string  // positional words after the path
 	Help  bool      // --help, or -h of a command that is no job, was among the flags
+	// HelpAll stands for --help-all of a command that is no tool; Help is set then too.
+	HelpAll bool
 }
 
 // Setting is one flag of a command line with its value.
@@ -146,6 +148,7 @@ type scanned struct {
 	flags []Setting
 	words []string
 	help  bool
+	all   bool  // --help-all
 	err   error // the first mistake
 }
 
@@ -156,7 +159,7 @@ func (s *scanned) begins(path []string) bool {
 
 // line returns the command line of the command at path.
 func (s *scanned) line(path []string) Line {
-	return Line{Path: path, Flags: s.flags, Words: s.words[len(path):], Help: s.help}
+	return Line{Path: path, Flags: s.flags, Words: s.words[len(path):], Help: s.help, HelpAll: s.all}
 }
 
 // fail keeps the first mistake.
@@ -189,6 +192,8 @@ func scan(args []string, flags []Flag, m manner) *scanned {
 			return s
 		case word == "--help" || word == "-h" && m == ofCommand:
 			s.help = true
+		case word == "--help-all" && m != ofTool:
+			s.help, s.all = true, true
 		case strings.HasPrefix(word, "--"):
 			if m == ofTool {
 				full, err := complete(word, flags)

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/guide"
+	"mrlocal/slots/policy/registry"
+)
+
+// A flag that batch and sim share stands below a heading.
+func TestEachSharedFlagHasAHeading(t *testing.T) {
+	in := map[string]int{}
+	for _, c := range guided() {
+		if name := strings.Join(c.Path, " "); name == "batch" || name == "sim" || name == "run sort" {
+			for _, f := range c.Flags {
+				in[f.Name]++
+			}
+		}
+	}
+	for name, n := range in {
+		if n > 1 && guide.GroupOf(name) == "" {
+			t.Errorf("--%s has no heading", name)
+		}
+	}
+}
+
+// Every example of the help is a command line that the parser takes.
+func TestExamplesAreCommandLines(t *testing.T) {
+	some := 0
+	for _, c := range guided() {
+		for _, example := range guide.Examples(c.Path) {
+			words, ok := strings.CutPrefix(example, "mrlocal ")
+			if !ok || strings.ContainsAny(words, "|>") {
+				continue
+			}
+			some++
+			words = strings.ReplaceAll(words, "'== .* =='", "x")
+			if _, err := argv.Parse(strings.Fields(words), leaves(commands())); err != nil {
+				t.Errorf("%s: %v", example, err)
+			}
+		}
+	}
+	if some < 20 {
+		t.Errorf("only %d examples", some)
+	}
+}
+
+// bash completes in a process of its own what a user has typed; the last word is at hand.
+func TestBashCompletesCommandsFlagsAndPolicies(t *testing.T) {
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip(err)
+	}
+	script, err := guide.Completion([]string{"bash"}, guided(), registry.Names())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for typed, want := range map[string][]string{
+		"mrlocal re":                          {"replay", "reproduce"},
+		"mrlocal run ":                        {"grep", "sort", "wordcount"},
+		"mrlocal run sort --map":              {"--map-slots"},
+		"mrlocal run grep wiki --sched pi-d":  {"pi-dhfs"},
+		"mrlocal sim f.yaml --sched fair-def": {"fair-deficit"},
+		"mrlocal run sort --pin ":             {"core", "none"},
+		"mrlocal sort --rev":                  {"--reverse"},
+		"mrlocal completion f":                {},
+	} {
+		words := strings.Split(typed, " ")
+		ask := script + "\nCOMP_WORDS=("
+		for _, w := range words {
+			ask += "'" + w + "' "
+		}
+		ask += ")\nCOMP_CWORD=$((${#COMP_WORDS[@]} - 1))\ncd \"$(mktemp -d)\"\n_mrlocal\nprintf '%s\\n' \"${COMPREPLY[@]}\""
+		out, err := exec.Command(bash, "-c", ask).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s: %v: %s", typed, err, out)
+		}
+		if got := strings.Fields(string(out)); !slices.Equal(slices.Sorted(slices.Values(got)), want) && len(got)+len(want) > 0 {
+			t.Errorf("%q completes to %q, want %q", typed, got, want)
+		}
+	}
+}
+
+// fish and zsh read their scripts without a complaint, where they are installed.
+func TestOtherShellsReadTheirScripts(t *testing.T) {
+	for _, shell := range []string{"zsh", "fish"} {
+		script, err := guide.Completion([]string{shell}, guided(), registry.Names())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(script, "table") && strings.Count(script, "pi-dhfs") == 0 {
+			t.Errorf("%s: no policy", shell)
+		}
+		path, err := exec.LookPath(shell)
+		if err != nil {
+			t.Logf("%s is not here", shell)
+			continue
+		}
+		c := exec.Command(path, "-n", "/dev/stdin")
+		c.Stdin = strings.NewReader(script)
+		if out, err := c.CombinedOutput(); err != nil || len(out) > 0 {
+			t.Errorf("%s: %v: %s", shell, err, out)
+		}
+	}
+	if _, err := guide.Completion([]string{"tcsh"}, nil, nil); err == nil {
+		t.Error("tcsh has a script")
+	}
+}
+
+// groff formats each page without a warning, where it is installed.
+func TestManualPagesAreWellFormed(t *testing.T) {
+	groff, err := exec.LookPath("groff")
+	pages := guide.Pages(guided(), appHelp)
+	if len(pages) < 20 {
+		t.Fatalf("%d pages", len(pages))
+	}
+	for name, page := range pages {
+		if strings.Contains(page, "`") {
+			t.Errorf("%s has a backquote", name)
+		}
+		if err != nil {
+			continue
+		}
+		c := exec.Command(groff, "-man", "-Tascii", "-ww", "-z")
+		c.Stdin = strings.NewReader(page)
+		if out, err := c.CombinedOutput(); err != nil || len(out) > 0 {
+			t.Errorf("%s: %v: %s", name, err, out)
+		}
+	}
+	if err != nil {
+		t.Log("groff is not here")
+	}
+}

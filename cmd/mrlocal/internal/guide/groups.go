@@ -1,0 +1,105 @@
+// Package guide lays out what users read about flags: the groups and examples of the help,
+// completion scripts of shells, and manual pages. All of it is made from the tables of flags
+// that the commands parse with.
+package guide
+
+import (
+	"slices"
+	"strings"
+
+	"mrlocal/cmd/mrlocal/internal/argv"
+)
+
+// Command is a command with its flags.
+type Command struct {
+	Path  []string // the words that name it: "run", "sort"
+	Usage string   // one line
+	Flags []argv.Spec
+}
+
+// mostAtOnce is the number of flags that a help shows without groups.
+const mostAtOnce = 16
+
+// common are the flags that the help of a long command shows first.
+const common = "input output output-file overwrite sched map-slots reduce-slots memory gantt events cost compare total-slots real"
+
+// groups are the headings of --help-all, and the flags below each.
+func groups() [][2]string {
+	return [][2]string{
+		{"INPUT AND OUTPUT", "input decode all output overwrite output-file compress-output reducers block-size events report verbose quiet progress gantt step width profile resume csv svg html trace metrics"},
+		{"PAGE", "ui addr allow-remote"},
+		{"SLOTS", "map-slots reduce-slots trackers max-slots total-slots slowstart pin heartbeat replicas seed real cost compare"},
+		{"POLICIES", "sched borrow-map borrow-reduce locality-delay dhsa sepb sepb-jobs sepb-map-jobs sepb-reduce-jobs prescheduling slot-weights copy-after container-order batch-reserve release-window additional-map-slots early-reduces reduce-total reduce-shuffle reduce-compute control-cycle shuffle-memory required-at-first preempt-reduces graylist speculation"},
+		{"MEMORY", "memory sort-buffer task-memory spill-percent buffer-growth growth-threshold merge-factor compress tmp max-temp"},
+		{"FAULTS AND EFFECTS", "attempts task-timeout fault slow remote-penalty shuffle-bw parallel-copies copy-bw disk-bw"},
+	}
+}
+
+// GroupOf returns the heading of a flag; "" is that of the flags that belong to one command
+// alone.
+func GroupOf(flag string) string {
+	for _, g := range groups() {
+		if slices.Contains(strings.Fields(g[1]), flag) {
+			return g[0]
+		}
+	}
+	return ""
+}
+
+// Heading returns the heading of a flag in the help of a command with these flags; "" stands
+// for the common ones, and for all of a command that has few.
+func Heading(flag string, flags []argv.Spec) string {
+	switch group := GroupOf(flag); {
+	case !Short(flags) || slices.Contains(strings.Fields(common), flag):
+		return ""
+	case group == "":
+		return "OF THIS COMMAND"
+	default:
+		return group
+	}
+}
+
+// Short reports whether the help of a command with these flags leaves some of them to
+// --help-all.
+func Short(flags []argv.Spec) bool { return len(flags) > mostAtOnce }
+
+// Shown returns the flags that --help shows: of a long command the common ones, then those of
+// its own. all keeps every flag.
+func Shown(flags []argv.Spec, all bool) []argv.Spec {
+	if all || !Short(flags) {
+		return flags
+	}
+	var first, own []argv.Spec
+	for _, f := range flags {
+		switch {
+		case slices.Contains(strings.Fields(common), f.Name):
+			first = append(first, f)
+		case GroupOf(f.Name) == "":
+			own = append(own, f)
+		}
+	}
+	return append(first, own...)
+}
+
+// Examples returns lines that show a command at work; none for a path that has no help.
+func Examples(path []string) []string {
+	return map[string][]string{
+		"run wordcount": {"mrlocal run wordcount wiki/ -o words.txt", "mrlocal run wordcount --top 10 --alnum --ignore-case wiki/"},
+		"run sort":      {"mrlocal run sort -k2,2nr words.txt -o by-count.txt", "mrlocal run sort --memory 64MiB words.txt --output sorted/"},
+		"run grep":      {"mrlocal run grep --input wiki/ --sched pi-dhfs", "mrlocal run grep -n -e '== .* ==' wiki/"},
+		"batch":         {"mrlocal batch two.yaml --sched fair,pi-dhfs --gantt", "mrlocal batch two.yaml --events run.jsonl"},
+		"sim":           {"mrlocal sim bench/workloads/table1-5.yaml --sched all", "mrlocal sim two.yaml --sched fair,pi-dhfs --gantt --compare"},
+		"sweep":         {"mrlocal sweep two.yaml --borrow-map 0..1/0.5 --sched pi-dhfs", "mrlocal sweep two.yaml --total-slots 4 --map-slots 1..3 --svg curve.svg"},
+		"profile":       {"mrlocal profile wordcount wiki/"},
+		"tune":          {"mrlocal tune wordcount wiki/"},
+		"reproduce":     {"mrlocal reproduce fig4", "mrlocal reproduce --format csv"},
+		"explain":       {"mrlocal explain run.jsonl --slot 1 --at 5.3s", "mrlocal explain run.jsonl --lent"},
+		"compare":       {"mrlocal compare run.jsonl.fair run.jsonl.pi-dhfs"},
+		"replay":        {"mrlocal replay run.jsonl"},
+		"ui":            {"mrlocal ui run.jsonl", "mrlocal ui"},
+		"gen":           {"mrlocal gen wiki --size 256MiB wiki", "mrlocal gen records --size 1GiB -"},
+		"clean":         {"mrlocal clean"},
+		"completion":    {"source <(mrlocal completion bash)", "mrlocal completion zsh > ~/.zfunc/_mrlocal", "mrlocal completion fish > ~/.config/fish/completions/mrlocal.fish"},
+		"man":           {"mrlocal man | man -l -", "mrlocal man ~/.local/share/man/man1"},
+	}[strings.Join(path, " ")]
+}
