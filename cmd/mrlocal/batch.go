@@ -11,6 +11,7 @@ import (
 
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/engineflags"
 	"mrlocal/cmd/mrlocal/internal/pictures"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/show"
@@ -29,7 +30,7 @@ Exit codes: 0 all results are complete and durable; 2 wrong usage or input, noth
 func batchCommand() command {
 	// A batch is a real run, so it takes the flags of the engine. The flags of virtual time are
 	// those of sim alone.
-	own := append(engineFlags(), bandwidthFlags()...)
+	own := append(engineflags.Flags(), engineflags.BandwidthFlags()...)
 	own = append(append(own, pictures.Flags()...), verboseFlag(), quietFlag(), profileFlag("; with several policies, into DIR.POLICY"),
 		value("seed", "seed `N` of the placement and of the times of sleep jobs", "1"),
 		value("events", "write every fact and decision to `FILE`, one JSON object a line; with several policies, to FILE.POLICY; compressed if FILE ends in .gz or .zst", ""),
@@ -42,7 +43,7 @@ type batch struct {
 	scheduling
 	file   *workload.File
 	jobs   []batchJob
-	engine mrlocal.Options // of engineFlags and bandwidthFlags
+	engine mrlocal.Options // of engineflags
 	reader *batchReader
 	stdout io.Writer // of the job that writes to standard output; nil: none does
 	// warned is true once the warnings about the configuration have been written. They are the
@@ -53,8 +54,8 @@ type batch struct {
 // batch reads the flags. load reads the file.
 func (r *reader) batch() *batch {
 	b := &batch{scheduling: r.scheduling(mostTrackers, mostSlots, 1)}
-	r.engineOptions(&b.engine)
-	r.bandwidths(&b.engine)
+	engineflags.Read(&r.Reader, &b.engine)
+	engineflags.ReadBandwidths(&r.Reader, &b.engine)
 	return b
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/engineflags"
 	"mrlocal/cmd/mrlocal/internal/pictures"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/show"
@@ -12,7 +13,6 @@ import (
 	"mrlocal/output/compress"
 	"mrlocal/slots"
 	"mrlocal/slots/policy/registry"
-	"mrlocal/spill/runs"
 	"mrlocal/trace"
 )
 
@@ -22,14 +22,10 @@ const (
 	mostSlots    = 2048
 	mostTrackers = 1024
 	mostReducers = 100_000
-	mostCopies   = 10_000
 
 	mostReducersPerSlot = 100 * slots.One
-	mostFactor          = 1_000_000
 	mostAttempts        = 1000
-	mostMemory          = 16 << 40 // bytes; the address space has 47 bits, and the arena is mapped at once
-	leastBlock          = 1 << 10  // bytes
-	leastBuffer         = 1 << 10  // bytes
+	leastBlock          = 1 << 10 // bytes
 )
 
 // maxSlotsHelp is the help of --max-slots.
@@ -51,7 +47,7 @@ func runFlags(shortOutput string) []flagSpec {
 	flags := jobFlags(shortOutput)
 	flags = append(flags, value("sched", "slot policy `NAME`; mrlocal policies lists them", defaultPolicy))
 	flags = append(flags, schedulingFlags("")...)
-	flags = append(append(append(flags, bandwidthFlags()...), engineFlags()...),
+	flags = append(append(append(flags, engineflags.BandwidthFlags()...), engineflags.Flags()...),
 		process.FaultFlag(),
 		value("resume", "keep the outputs of maps with a journal in `DIR`: after a kill or a full disk the same command goes on, and no committed map runs again; the job must have reduces, and inputs that are no streams", "nothing is kept"),
 		value("events", "write every fact and decision to `FILE`, one JSON object per line; compressed if FILE ends in .gz or .zst", ""),
@@ -91,44 +87,9 @@ func (r *reader) compression() compress.Format {
 	return compress.Format(max(0, slices.Index(names, r.Choice("compress-output", names...))))
 }
 
-// engineFlags are the flags of a real run that the simulator does not have.
-func engineFlags() []flagSpec {
-	return []flagSpec{
-		value("pin", "bind the thread of each slot to a core: `core|none`", "core"),
-		value("memory", "`SIZE` that bounds all buffers together; the process must be allowed 32 open files and an address space of 2 GiB and 1.5 times SIZE", "a quarter of the machine's memory"),
-		value("sort-buffer", "`SIZE` of the kvbuffer of a map at its start", "chosen by memory and slots"),
-		value("spill-percent", "spill when this `SHARE` of the kvbuffer is full", "0.80"),
-		value("buffer-growth", "let kvbuffers grow while memory is free (Dynamic Split): `on|off|proportion`; on doubles tables that combine by hash, proportion lets them grow with the input, as all others do", "on"),
-		value("growth-threshold", "`SHARE` of the free memory that a kvbuffer may grow to", "0.8"),
-		value("merge-factor", "merge `N` sorted runs at a time, at least 2", "64"),
-		value("compress", "compress spills: `none|s2|zstd|auto`", "auto"),
-		value("tmp", "spill into `DIR[,DIR]`, shared out by free space", "the temporary directory of the system"),
-		value("max-temp", "`SIZE` that bounds all temporary files together", "what is free"),
-		value("task-timeout", "fail an attempt that makes no progress for `TIME`", "600s"),
-		value("progress", "show progress on standard error: `auto|plain|none`", "auto"),
-	}
-}
-
 // profileFlag is --profile; several adds to the help what happens with several runs.
 func profileFlag(several string) flagSpec {
 	return value("profile", "write cpu.pprof, heap.pprof, allocs.pprof and trace.out, labelled by slot and phase, into `DIR`"+several, "")
-}
-
-// bandwidthFlags limit the speed of each tracker, to show effects of a cluster
-// that a single machine does not have.
-func bandwidthFlags() []flagSpec {
-	return []flagSpec{
-		value("shuffle-bw", "limit the copying of the reduces of each tracker to `SIZE` a second", "no limit"),
-		value("parallel-copies", "a reduce copies `N` map outputs at a time, where copying takes time (--shuffle-bw, --copy-bw)", "1"),
-		value("copy-bw", "limit each copy to `SIZE` a second", "no limit"),
-		value("disk-bw", "limit reading inputs, and writing and reading spills, on each tracker to `SIZE` a second", "no limit"),
-	}
-}
-
-// bandwidths reads bandwidthFlags.
-func (r *reader) bandwidths(o *mrlocal.Options) {
-	o.ShuffleBytesPerSecond, o.DiskBytesPerSecond = r.Rate("shuffle-bw"), r.Rate("disk-bw")
-	o.Copies.Parallel, o.Copies.BytesPerSecond = r.Count("parallel-copies", 1, mostCopies), r.Rate("copy-bw")
 }
 
 // defaultPolicy is the policy without --sched, the same as in package mrlocal.
@@ -140,19 +101,6 @@ type reader struct{ argv.Reader }
 // newReader returns a reader of the flags of line, without a mistake.
 func newReader(line argv.Line) *reader { return &reader{argv.Reader{Line: line}} }
 
-// memory reads --memory, in bytes. The least value depends on the number of slots,
-// so the engine checks it.
-func (r *reader) memory() int64 {
-	n := r.Size("memory", 1)
-	// Such a size is a slip of the unit. The bound keeps the message clear of errors of the
-	// system.
-	if n > mostMemory {
-		text, _ := r.Line.Value("memory")
-		r.Keep(errs.Optionf("--memory", "%s: too large; at most 16TiB", argv.Quote(text)))
-	}
-	return n
-}
-
 // runOptions turns the flags of runFlags into the options of a run of a job.
 func runOptions(line argv.Line, job string) (mrlocal.Options, error) {
 	r := newReader(line)
@@ -161,8 +109,8 @@ func runOptions(line argv.Line, job string) (mrlocal.Options, error) {
 	// In the options, 0 reduce slots stand for the default.
 	o.NoReduces = line.Has("reduce-slots") && o.ReduceSlots == 0
 	r.jobOptions(&o)
-	r.engineOptions(&o)
-	r.bandwidths(&o)
+	engineflags.Read(&r.Reader, &o)
+	engineflags.ReadBandwidths(&r.Reader, &o)
 	o.Faults = process.Faults(&r.Reader, job, o.Trackers)
 	return o, r.Err
 }
@@ -189,24 +137,6 @@ func (r *reader) jobOptions(o *mrlocal.Options) {
 	if o.Overwrite && o.OutputDir == "" {
 		r.Keep(errs.Optionf("--overwrite", "needs --output DIR; --output-file replaces a file anyway"))
 	}
-}
-
-// engineOptions reads engineFlags except --progress.
-func (r *reader) engineOptions(o *mrlocal.Options) {
-	// Options whose zero value must be the default are worded as negations: NoPin, NoGrowth,
-	// NoDecode.
-	o.NoPin = r.Choice("pin", "core", "none") == "none"
-	// 0 bytes leave the choice to the engine, here and in the next line.
-	o.MemoryBytes = r.memory()
-	o.SortBufferBytes = r.Size("sort-buffer", leastBuffer)
-	o.SpillPercent = r.Mark("spill-percent")
-	growth := r.Choice("buffer-growth", "on", "off", "proportion")
-	o.NoGrowth, o.TablesInProportion = growth == "off", growth == "proportion"
-	o.GrowthThreshold = r.Mark("growth-threshold")
-	o.MergeFactor = r.Count("merge-factor", 2, mostFactor)
-	o.Codec = r.codec()
-	o.TempDirs, o.MaxTempBytes = r.Directories("tmp"), r.Size("max-temp", 1)
-	o.TaskTimeout = r.Time("task-timeout", false)
 }
 
 // inputs returns the paths of --input, then the plain ones.
@@ -239,18 +169,6 @@ func (r *reader) policy(s *scheduling) slots.Policy {
 	p, err := s.newPolicy(name)
 	r.Keep(err)
 	return p
-}
-
-// codec reads --compress.
-func (r *reader) codec() runs.Codec {
-	// The value auto, which is the default, is none of these. A wrong value leaves its error in
-	// r.Err.
-	for c, name := range map[runs.Codec]string{runs.None: "none", runs.S2: "s2", runs.Zstd: "zstd"} {
-		if r.Choice("compress", "auto", "none", "s2", "zstd") == name {
-			return c
-		}
-	}
-	return runs.Auto
 }
 
 // Bounds of --width, in columns.

@@ -10,11 +10,16 @@
 //
 // The packages below internal:
 //
-//	argv     reads the command line, words errors
-//	measure  runs of a job or a workload with several numbers of slots; mrlocal demo
-//	process  signals, GOMAXPROCS, memory limit, --profile, files beside the result
-//	show     progress, tables and gantts
-//	tools    the commands that work as GNU tools do
+//	argv         reads the command line, words errors
+//	engineflags  flags of real runs alone: memory, spills, bandwidths
+//	guide        groups and examples of the help, completion scripts, manual pages
+//	measure      runs of a job or a workload with several numbers of slots; mrlocal demo
+//	page         --ui and mrlocal ui
+//	pictures     --svg, --trace, --csv and --metrics
+//	process      signals, GOMAXPROCS, memory limit, --profile, files beside the result
+//	show         progress, tables and gantts
+//	tools        the commands that work as GNU tools do
+//	virtual      flags of virtual time alone
 //
 // Results go to standard output, everything else to standard error. The exit
 // codes are: 0 done; 1 nothing matched (run grep); 2 wrong usage or input; 3 the

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/engineflags"
 	"mrlocal/cmd/mrlocal/internal/pictures"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/show"
@@ -85,7 +86,7 @@ func runSim(ctx context.Context, e env, line argv.Line) (int, error) {
 	compare := line.Has("compare")
 	s, names, picture := r.simulation(), r.policies(), r.picture(compare)
 	eventsPath, reportPath := r.Path("events"), r.Path("report")
-	virtual.ReadBuffers(&r.Reader, &s.base, leastBuffer)
+	virtual.ReadBuffers(&r.Reader, &s.base, engineflags.LeastBufferBytes)
 	if compare {
 		r.checkCompare(names, picture)
 	}

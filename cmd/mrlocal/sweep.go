@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/engineflags"
 	"mrlocal/cmd/mrlocal/internal/measure"
 	"mrlocal/cmd/mrlocal/internal/pictures"
 	"mrlocal/cmd/mrlocal/internal/process"
@@ -39,7 +40,7 @@ func sweepFlags() []flagSpec {
 	}
 	var flags []flagSpec
 	// Both kinds of flags are known, so that a flag of the other kind gets a message of its own.
-	for _, f := range workloadFlags(append(append(virtual.Flags(), bandwidthFlags()...), engineFlags()...), "") {
+	for _, f := range workloadFlags(append(append(virtual.Flags(), engineflags.BandwidthFlags()...), engineflags.Flags()...), "") {
 		if s, ok := swept[f.Name]; ok {
 			f = s
 		}
@@ -180,7 +181,7 @@ func sweepSimulated(ctx context.Context, e env, line argv.Line, _ *measure.Plan)
 	r := newReader(line)
 	base := r.simulation()
 	// A flag of the engine would have no effect on a simulation, so it is refused.
-	if only := onlyOf(line, append(engineFlags(), bandwidthFlags()...)); only != "" {
+	if only := onlyOf(line, append(engineflags.Flags(), engineflags.BandwidthFlags()...)); only != "" {
 		r.Keep(errs.Optionf("--"+only, "goes with --real"))
 	}
 	if r.Err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/engineflags"
 	"mrlocal/cmd/mrlocal/internal/tools"
 	"mrlocal/errs"
 	"mrlocal/slots/policy"
@@ -47,7 +48,7 @@ func tool(ctx context.Context, args []string, e env) (code int, done bool) {
 // toolEngineFlags are the flags of the engine that tools take.
 func toolEngineFlags() []flagSpec {
 	// A tool shows progress on its own terms, so --progress is left out.
-	flags := slices.DeleteFunc(engineFlags(), func(f flagSpec) bool { return f.Name == "progress" })
+	flags := slices.DeleteFunc(engineflags.Flags(), func(f flagSpec) bool { return f.Name == "progress" })
 	return append(flags, compressOutputFlag(),
 		value("decode", "decode compressed inputs and refuse other archives, or read all bytes as they are: `auto|none`", "auto"),
 		value("sched", "slot policy `NAME`; mrlocal policies lists them", defaultPolicy),
@@ -67,6 +68,6 @@ func toolEngineOptions(line argv.Line) (mrlocal.Options, error) {
 	o.CompressOutput = r.compression()
 	o.NoDecode = r.Choice("decode", "auto", "none") == "none"
 	o.BlockBytes = r.Size("block-size", leastBlock)
-	r.engineOptions(&o)
+	engineflags.Read(&r.Reader, &o)
 	return o, r.Err
 }

@@ -1,0 +1,103 @@
+// Package engineflags holds the flags of real runs that no simulation has: memory, spills,
+// temporary files, and the bandwidths that show effects of a cluster.
+//
+// Flags and BandwidthFlags list them, Read and ReadBandwidths turn them into options of a run.
+// The package keeps nothing. Neighbours: the commands that run jobs, and the tools, take the
+// flags; argv reads them.
+package engineflags
+
+import (
+	"mrlocal"
+	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/errs"
+	"mrlocal/spill/runs"
+)
+
+// Flags returns the flags of all commands that run jobs.
+func Flags() []argv.Spec {
+	return []argv.Spec{
+		argv.ValueSpec("pin", "bind the thread of each slot to a core: `core|none`", "core"),
+		argv.ValueSpec("memory", "`SIZE` that bounds all buffers together; the process must be allowed 32 open files and an address space of 2 GiB and 1.5 times SIZE", "a quarter of the machine's memory"),
+		argv.ValueSpec("sort-buffer", "`SIZE` of the kvbuffer of a map at its start", "chosen by memory and slots"),
+		argv.ValueSpec("spill-percent", "spill when this `SHARE` of the kvbuffer is full", "0.80"),
+		argv.ValueSpec("buffer-growth", "let kvbuffers grow while memory is free (Dynamic Split): `on|off|proportion`; on doubles tables that combine by hash, proportion lets them grow with the input, as all others do", "on"),
+		argv.ValueSpec("growth-threshold", "`SHARE` of the free memory that a kvbuffer may grow to", "0.8"),
+		argv.ValueSpec("merge-factor", "merge `N` sorted runs at a time, at least 2", "64"),
+		argv.ValueSpec("compress", "compress spills: `none|s2|zstd|auto`", "auto"),
+		argv.ValueSpec("tmp", "spill into `DIR[,DIR]`, shared out by free space", "the temporary directory of the system"),
+		argv.ValueSpec("max-temp", "`SIZE` that bounds all temporary files together", "what is free"),
+		argv.ValueSpec("task-timeout", "fail an attempt that makes no progress for `TIME`", "600s"),
+		argv.ValueSpec("progress", "show progress on standard error: `auto|plain|none`", "auto"),
+	}
+}
+
+// LeastBufferBytes is the least size of a kvbuffer that a user may ask for.
+const LeastBufferBytes = 1 << 10
+
+// Bounds. They lie far above useful values and far below values at which memory or time runs
+// out.
+const (
+	mostCopies      = 10_000
+	mostFactor      = 1_000_000
+	mostMemoryBytes = 16 << 40 // the address space has 47 bits, and the arena is mapped at once
+)
+
+// BandwidthFlags returns the flags that limit the speed of each tracker, to show effects of a cluster
+// that a single machine does not have.
+func BandwidthFlags() []argv.Spec {
+	return []argv.Spec{
+		argv.ValueSpec("shuffle-bw", "limit the copying of the reduces of each tracker to `SIZE` a second", "no limit"),
+		argv.ValueSpec("parallel-copies", "a reduce copies `N` map outputs at a time, where copying takes time (--shuffle-bw, --copy-bw)", "1"),
+		argv.ValueSpec("copy-bw", "limit each copy to `SIZE` a second", "no limit"),
+		argv.ValueSpec("disk-bw", "limit reading inputs, and writing and reading spills, on each tracker to `SIZE` a second", "no limit"),
+	}
+}
+
+// ReadBandwidths reads BandwidthFlags.
+func ReadBandwidths(r *argv.Reader, o *mrlocal.Options) {
+	o.ShuffleBytesPerSecond, o.DiskBytesPerSecond = r.Rate("shuffle-bw"), r.Rate("disk-bw")
+	o.Copies.Parallel, o.Copies.BytesPerSecond = r.Count("parallel-copies", 1, mostCopies), r.Rate("copy-bw")
+}
+
+// Read reads Flags, except --progress, which belongs to what is shown.
+func Read(r *argv.Reader, o *mrlocal.Options) {
+	// Options whose zero value must be the default are worded as negations: NoPin, NoGrowth,
+	// NoDecode.
+	o.NoPin = r.Choice("pin", "core", "none") == "none"
+	// 0 bytes leave the choice to the engine, here and in the next line.
+	o.MemoryBytes = memory(r)
+	o.SortBufferBytes = r.Size("sort-buffer", LeastBufferBytes)
+	o.SpillPercent = r.Mark("spill-percent")
+	growth := r.Choice("buffer-growth", "on", "off", "proportion")
+	o.NoGrowth, o.TablesInProportion = growth == "off", growth == "proportion"
+	o.GrowthThreshold = r.Mark("growth-threshold")
+	o.MergeFactor = r.Count("merge-factor", 2, mostFactor)
+	o.Codec = codec(r)
+	o.TempDirs, o.MaxTempBytes = r.Directories("tmp"), r.Size("max-temp", 1)
+	o.TaskTimeout = r.Time("task-timeout", false)
+}
+
+// memory reads --memory, in bytes. The least value depends on the number of slots,
+// so the engine checks it.
+func memory(r *argv.Reader) int64 {
+	n := r.Size("memory", 1)
+	// Such a size is a slip of the unit. The bound keeps the message clear of errors of the
+	// system.
+	if n > mostMemoryBytes {
+		text, _ := r.Line.Value("memory")
+		r.Keep(errs.Optionf("--memory", "%s: too large; at most 16TiB", argv.Quote(text)))
+	}
+	return n
+}
+
+// codec reads --compress.
+func codec(r *argv.Reader) runs.Codec {
+	// The value auto, which is the default, is none of these. A wrong value leaves its error in
+	// r.Err.
+	for c, name := range map[runs.Codec]string{runs.None: "none", runs.S2: "s2", runs.Zstd: "zstd"} {
+		if r.Choice("compress", "auto", "none", "s2", "zstd") == name {
+			return c
+		}
+	}
+	return runs.Auto
+}
