@@ -102,6 +102,7 @@ export class Paint {
    */
   bar(ctx, b) {
     const hue = this.hue(b.hue), { x, y, w, h } = b;
+    if (h < 10 && w < 24 && !(b.copy || b.killed || b.failed || b.selected || b.spills.length)) return this.small(ctx, b, hue);
     ctx.save();
     if (!b.killed) {
       for (const [phase, x0, x1] of b.segments) {
@@ -161,6 +162,23 @@ export class Paint {
       ctx.strokeRect(x - 1, y - 1, w + 2, h + 2);
     }
     ctx.restore();
+  }
+
+  // small draws a bar that has no room for more than its parts, its hatch and its edge. A run of
+  // 100,000 bars has thousands of them in a picture.
+  small(ctx, b, hue) {
+    const { x, y, w, h } = b;
+    for (const [phase, x0, x1] of b.segments) {
+      const part = Math.max(2, h * (heights[phase] ?? 1));
+      ctx.fillStyle = phase === 'held' ? this.pattern(ctx, 'dots', hue.line) : hue.tones[phase] ?? hue.tones.compute;
+      ctx.fillRect(x0, y + h - part, Math.max(0.5, x1 - x0), part);
+    }
+    if (b.lent) {
+      ctx.fillStyle = this.pattern(ctx, b.lent, hue.text[b.segments[0]?.[0] ?? 'compute']);
+      ctx.fillRect(x, y, w, h);
+    }
+    ctx.fillStyle = hue.line;
+    ctx.fillRect(x + w - 1, y, 1, h);
   }
 
   // label writes the letter on a bar, and the task where there is room.
