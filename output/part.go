@@ -57,8 +57,11 @@ func (e *namedError) Unwrap() error { return e.err }
 // named puts the name of the result before an error of writing, once.
 // The two errors that callers look for stay as they are.
 func named(name string, err error) error {
+	if err == nil {
+		return nil // before done, which goes to the heap
+	}
 	var done *namedError
-	if err == nil || errors.Is(err, ErrAborted) || errors.Is(err, ErrClosedPipe) || errors.As(err, &done) {
+	if errors.Is(err, ErrAborted) || errors.Is(err, ErrClosedPipe) || errors.As(err, &done) {
 		return err
 	}
 	return &namedError{name, err}

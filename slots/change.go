@@ -134,7 +134,7 @@ func (l *Ledger) endJob(j *ledgerJob, s State) {
 		}
 	}
 	if s == Succeeded {
-		l.graylist(j)
+		l.relist(l.blacklists.Succeeded(&j.failures, l.config.MaxTrackerFailures, len(l.trackers), l.lost), 0)
 	}
 	l.leave(j)
 }

@@ -389,6 +389,7 @@ func (l *Ledger) LostTracker(now time.Duration, id TrackerID) {
 			l.closeSlot(s, trace.RuleLostTracker)
 		}
 	}
+	l.relist(l.blacklists.Unlist(l.lost), len(l.slots))
 	for _, j := range l.jobs {
 		// Map-only jobs have written their output elsewhere, so the tracker takes nothing with it.
 		if j.state != Running || j.side[Reduce].total == 0 {

@@ -96,3 +96,27 @@ func TestTheGraylistSparesTrackersThatAreNotWorseThanOthers(t *testing.T) {
 		})
 	}
 }
+
+// Graylisted trackers come back into service if all others are lost: else no job would end.
+func TestAGraylistedTrackerComesBackWhenTheOthersAreLost(t *testing.T) {
+	const trackers = 3
+	l, err := slots.New(slots.Config{Slots: policytest.Typed(trackers, 1, 1), Slowstart: slots.One, MaxAttempts: 100, MaxTrackerFailures: 1}, fifo.New())
+	if err != nil {
+		t.Fatal(err)
+	}
+	runFailing(t, l, 6, trackers, func(_, tracker int) bool { return tracker == 2 })
+	if got := graylisted(l, trackers); !slices.Equal(got, []slots.TrackerID{2}) {
+		t.Fatal(got)
+	}
+	l.LostTracker(time.Hour, 0)
+	if got := graylisted(l, trackers); len(got) != 1 {
+		t.Fatalf("%v, although a tracker is left", got)
+	}
+	l.LostTracker(time.Hour, 1)
+	if got := graylisted(l, trackers); len(got) != 0 {
+		t.Fatal(got)
+	}
+	if l.Submit(time.Hour, slots.JobSpec{Name: "j", Maps: 1, MapsSealed: true}); len(l.AssignAll(time.Hour).Starts) != 1 {
+		t.Error("no slot opens")
+	}
+}

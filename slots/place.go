@@ -97,14 +97,16 @@ func (l *Ledger) blacklisted(j *ledgerJob, at TrackerID) bool {
 	return j.failures.Lists(int32(at), l.config.MaxTrackerFailures, len(l.trackers))
 }
 
-// graylist takes the trackers out of service that a job which has succeeded was one too
-// many to blacklist. What runs there goes on; their slots close as they become free.
-func (l *Ledger) graylist(j *ledgerJob) {
-	lost := func(t int32) bool { return l.trackers[t].lost }
-	for _, t := range l.blacklists.Succeeded(&j.failures, l.config.MaxTrackerFailures, len(l.trackers), lost) {
-		l.resize(TrackerID(t), [slotLists]int{}, trace.RuleGraylisted)
+// relist closes the slots of trackers that the graylist takes out of service, or opens so
+// many of each home kind again. What runs there goes on; its slots close as they become free.
+func (l *Ledger) relist(trackers []int32, open int) {
+	for _, t := range trackers {
+		l.resize(TrackerID(t), [slotLists]int{Map: open, Reduce: open}, trace.RuleGraylisted)
 	}
 }
+
+// lost reports whether a tracker is lost.
+func (l *Ledger) lost(t int32) bool { return l.trackers[t].lost }
 
 // out reports whether a tracker gets no more tasks: it is lost, or graylisted.
 func (l *Ledger) out(t *tracker) bool { return t.lost || l.blacklists.Gray(int32(t.id)) }

@@ -86,6 +86,23 @@ func (c *Cluster) Succeeded(j *Job, most int32, trackers int, lost func(tracker 
 	return now
 }
 
+// Unlist empties the graylist if every tracker that is not on it is lost, because jobs would
+// wait for ever. It returns the trackers that were on it and are not lost. They keep their
+// faults.
+func (c *Cluster) Unlist(lost func(tracker int32) bool) (back []int32) {
+	for t := range int32(len(c.gray)) {
+		switch {
+		case lost(t):
+		case c.gray[t]:
+			back = append(back, t)
+		default:
+			return nil
+		}
+	}
+	clear(c.gray)
+	return back
+}
+
 // exceeds reports whether so many faults of a tracker are too many: at least
 // mostBlacklists, and more than 1.5 times those of an average tracker, while less than
 // half of the cluster is graylisted (Hadoop 1.0.3,

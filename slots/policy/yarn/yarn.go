@@ -32,12 +32,22 @@ type YARN struct {
 	hungry  slots.Ranking[struct{}] // jobs with pending maps, no running map, and running reduces
 }
 
-// New returns the policy yarn.
-func New(o policy.Options) *YARN {
+// New returns the policy yarn. Only with containers of resources it observes facts: an
+// observer is asked at more moments.
+func New(o policy.Options) slots.Policy {
 	y := &YARN{options: o}
 	y.Reset()
+	if y.Nodes.On() {
+		return observer{y}
+	}
 	return y
 }
+
+// observer is the policy with containers of resources.
+type observer struct{ *YARN }
+
+// Observe implements slots.Observer.
+func (y observer) Observe(f slots.Fact) { y.Nodes.Released(&f) }
 
 // Reset implements slots.Resetter.
 func (y *YARN) Reset() {
@@ -55,9 +65,6 @@ func (y *YARN) Traits() slots.Traits {
 		ruleRampUp: "its job has the fewest containers for its weight, and reduces go first as far as the maps that are done have ramped them up",
 	}}
 }
-
-// Observe implements slots.Observer.
-func (y *YARN) Observe(f slots.Fact) { y.Nodes.Released(&f) }
 
 // Decide is one heartbeat of a node, which gets one container.
 func (y *YARN) Decide(v *slots.View, d *slots.Decision) {
