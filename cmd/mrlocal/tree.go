@@ -167,16 +167,9 @@ func (c *command) lower(above []string, line argv.Line, e env, code *int) *cli.C
 	for i := range c.sub {
 		l.Subcommands = append(l.Subcommands, c.sub[i].lower([]string{c.name}, line, e, code))
 	}
-	if len(c.sub) == 0 && guide.Short(c.flags) && !line.HelpAll {
-		l.Description += "\n\n--help-all shows all flags, in groups."
-	}
-	if path := append(slices.Clone(above), c.name); len(guide.Examples(path)) > 0 {
-		l.CustomHelpTemplate = cli.CommandHelpTemplate + "\nEXAMPLES:\n   " + strings.Join(guide.Examples(path), "\n   ") + "\n"
-	}
-	// The library knows the flags for the help only.
-	shown := guide.Shown(c.flags, line.HelpAll)
-	for i := range shown {
-		l.Flags = append(l.Flags, lowerFlag(&shown[i], guide.Heading(shown[i].Name, c.flags)))
+	// The library knows texts and flags for the help only; each start would pay for them.
+	if line.Help {
+		c.explain(append(slices.Clone(above), c.name), line.HelpAll, l)
 	}
 	// An inner node has no action; the library prints its help.
 	if c.run != nil {
@@ -189,6 +182,19 @@ func (c *command) lower(above []string, line argv.Line, e env, code *int) *cli.C
 		}
 	}
 	return l
+}
+
+// explain adds to l what the help shows of the command at path; all takes all flags.
+func (c *command) explain(path []string, all bool, l *cli.Command) {
+	if len(c.sub) == 0 && guide.Short(c.flags) && !all {
+		l.Description += "\n\n--help-all shows all flags, in groups."
+	}
+	if len(guide.Examples(path)) > 0 {
+		l.CustomHelpTemplate = cli.CommandHelpTemplate + "\nEXAMPLES:\n   " + strings.Join(guide.Examples(path), "\n   ") + "\n"
+	}
+	for _, f := range guide.Shown(c.flags, all) {
+		l.Flags = append(l.Flags, lowerFlag(&f, guide.Heading(f.Name, c.flags)))
+	}
 }
 
 // lowerFlag turns f into a flag of the flag library, for the help alone. It stands below
