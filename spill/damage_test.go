@@ -99,24 +99,11 @@ func (k *kit) tryRead(outs []*runs.MapOutput) (got []pair, err error) {
 
 func TestReleaseWaitsForMergesThatRead(t *testing.T) {
 	k := newKit(t, 32<<20)
-	o, done := k.options(8 << 20)
-	b, err := NewBuffer(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range 1000 {
-		b.Emit(fmt.Append(nil, i), nil)
-	}
-	out, err := b.Close()
-	if err != nil {
-		t.Fatal(err)
-	}
-	done()
-	l := k.lease(2 << 20)
-	m, err := runs.NewMerge(context.Background(), runs.MergeOptions{Inputs: []*runs.MapOutput{out}, Lease: l})
-	if err != nil {
-		t.Fatal(err)
-	}
+	out, m, l := k.startMerge(8<<20, func(b *Buffer) {
+		for i := range 1000 {
+			b.Emit(fmt.Append(nil, i), nil)
+		}
+	})
 	out.Release()
 	n := 0
 	for m.Next() {

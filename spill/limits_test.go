@@ -1,7 +1,6 @@
 package spill
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -155,22 +154,9 @@ func TestGiantsAreHeldOneAtATime(t *testing.T) {
 
 func TestGiantsThatDoNotFitAreAnError(t *testing.T) {
 	k := newKit(t, 8<<20)
-	o, done := k.options(2 << 20)
-	b, err := NewBuffer(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.Emit([]byte("k"), make([]byte, 9<<20))
-	out, err := b.Close()
-	if err != nil {
-		t.Fatal(err)
-	}
-	done()
-	l := k.lease(2 << 20)
-	m, err := runs.NewMerge(context.Background(), runs.MergeOptions{Inputs: []*runs.MapOutput{out}, Lease: l})
-	if err != nil {
-		t.Fatal(err)
-	}
+	out, m, l := k.startMerge(2<<20, func(b *Buffer) {
+		b.Emit([]byte("k"), make([]byte, 9<<20))
+	})
 	if m.Next() || !errors.Is(m.Err(), membudget.ErrNoRoom) {
 		t.Errorf("got %v", m.Err())
 	}

@@ -143,7 +143,7 @@ func (t *Timeline) grouping(by Grouping) Grouping {
 	case by != ByDefault:
 		return by
 	// Letters that many jobs share say little. Pools help if there are fewer of them.
-	case int(t.jobs) > len(ganttHome) && len(t.pools) > 1 && len(t.pools) < int(t.jobs):
+	case int(t.jobs) > Letters && len(t.pools) > 1 && len(t.pools) < int(t.jobs):
 		return ByPool
 	}
 	return ByJob
@@ -188,11 +188,11 @@ func firstPhase(k Kind) Phase {
 func (t *Timeline) letterOf(s *span, phase Phase, by Grouping) byte {
 	switch by {
 	case ByPhase:
-		return letterOf(int32(strings.IndexByte(ganttHome, phaseLetters[phase])), s.lent)
+		return Letter(int32(strings.IndexByte(ganttHome, phaseLetters[phase])), s.lent)
 	case ByPool:
-		return letterOf(t.poolOf(s.job), s.lent)
+		return Letter(t.poolOf(s.job), s.lent)
 	}
-	return letterOf(s.job, s.lent)
+	return Letter(s.job, s.lent)
 }
 
 // poolOf returns the number of a job's pool; one more than there are if it is not known.
@@ -244,11 +244,15 @@ const (
 	ganttLent = "abcdefghijklmnopqrstuvwxyz)!@#$%^&*("
 )
 
-func letterOf(job int32, lent bool) byte {
+// Letters is how many letters there are for jobs or pools; after that many they repeat.
+const Letters = len(ganttHome)
+
+// Letter returns the letter of job or pool i in all pictures: in lower case on a lent slot.
+func Letter(i int32, lent bool) byte {
 	if lent {
-		return ganttLent[int(job)%len(ganttLent)]
+		return ganttLent[int(i)%Letters]
 	}
-	return ganttHome[int(job)%len(ganttHome)]
+	return ganttHome[int(i)%Letters]
 }
 
 // axis writes a time every ten columns, if there is room for it.
@@ -313,14 +317,14 @@ func (t *Timeline) lettered(names []string, drawn map[byte]bool, by Grouping) []
 	}
 	var entries []string
 	digits := false
-	for letter := range min(len(ganttHome), len(names)) {
+	for letter := range min(Letters, len(names)) {
 		if !drawn[ganttHome[letter]] && !drawn[ganttLent[letter]] {
 			continue
 		}
 		first, more := -1, 0
 		// These numbers share the letter. It was drawn, so one of them has started, and first is
 		// set.
-		for n := letter; n < len(names); n += len(ganttHome) {
+		for n := letter; n < len(names); n += Letters {
 			switch {
 			case !started[n]:
 			case first < 0:

@@ -46,6 +46,28 @@ func (m *Model) Until(b *Bar) time.Duration {
 	return b.To
 }
 
+// SlotUse is what a slot ran in the whole run.
+type SlotUse struct {
+	Attempts, Lent int // Lent: of these, on loan
+	Busy, LentTime time.Duration
+}
+
+// SlotUses returns an element for each slot, by its number.
+func (m *Model) SlotUses() []SlotUse {
+	uses := make([]SlotUse, len(m.Lanes))
+	for i := range m.Bars {
+		b := &m.Bars[i]
+		u := &uses[b.Slot]
+		u.Attempts++
+		u.Busy += m.Until(b) - b.From
+		if b.Lent {
+			u.Lent++
+			u.LentTime += m.Until(b) - b.From
+		}
+	}
+	return uses
+}
+
 // Segment is a part of a bar in one phase.
 type Segment struct {
 	From, To time.Duration
@@ -129,20 +151,6 @@ func Round(whole time.Duration, parts int) time.Duration {
 	}
 }
 
-// letters are those of the gantt of package trace: home and lent.
-const (
-	homeLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-	lentLetters = "abcdefghijklmnopqrstuvwxyz)!@#$%^&*("
-)
-
-// Letter returns the letter of job or pool i, as in the gantt: in lower case on a lent slot.
-func Letter(i int32, lent bool) byte {
-	if lent {
-		return lentLetters[int(i)%len(lentLetters)]
-	}
-	return homeLetters[int(i)%len(homeLetters)]
-}
-
 // hues are the colours of Okabe and Ito, which colour-blind people can tell apart. Job or
 // pool i has hues[i % len(hues)].
 var hues = [...]string{"#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442", "#7A7A7A"}
@@ -159,7 +167,7 @@ const HueCount = len(hues)
 // ByPool reports whether letters and hues should be those of pools: there are more jobs
 // than letters, and fewer pools than jobs.
 func (m *Model) ByPool() bool {
-	return len(m.Jobs) > len(homeLetters) && len(m.Pools) > 1 && len(m.Pools) < len(m.Jobs)
+	return len(m.Jobs) > trace.Letters && len(m.Pools) > 1 && len(m.Pools) < len(m.Jobs)
 }
 
 // Group returns the number of the job, or of its pool if ByPool says so.

@@ -2,7 +2,6 @@ package view_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -13,66 +12,10 @@ import (
 
 	"mrlocal/internal/golden"
 	"mrlocal/report"
-	"mrlocal/sim"
-	"mrlocal/slots/policy"
-	"mrlocal/slots/policy/registry"
 	"mrlocal/trace"
 	"mrlocal/view"
-	"mrlocal/workload"
+	"mrlocal/view/viewtest"
 )
-
-// simulated is a simulated run with everything that reads its events.
-type simulated struct {
-	model  *view.Model
-	line   *trace.Timeline
-	report *report.Report
-	events []byte
-}
-
-func simulate(t testing.TB, path, policyName, cost string) simulated {
-	f, err := workload.Load(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return simulateFile(t, f, policyName, cost)
-}
-
-func simulateFile(t testing.TB, f *workload.File, policyName, cost string) simulated {
-	p, err := registry.New(policyName, policy.DefaultOptions())
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := simulated{model: view.New(view.Options{}), line: &trace.Timeline{KeepPhases: true}}
-	var events bytes.Buffer
-	s.report, err = sim.Run(context.Background(), f, sim.Options{Policy: p, Cost: cost, Events: &events, Watch: func(stream *trace.Stream) {
-		stream.Attach(s.line)
-		stream.Attach(s.model)
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.events = events.Bytes()
-	return s
-}
-
-func parse(t testing.TB, text string) *workload.File {
-	f, err := workload.Read("test", strings.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
-}
-
-// faulty has copies of slow tasks, failures and a lost tracker.
-const faulty = `
-cluster: {trackers: 3, map_slots: 2, reduce_slots: 1}
-pools: [{name: prod, weight: 2, min_maps: 2}, {name: adhoc}]
-slow: [{tracker: 1, factor: 0.2}]
-faults: [{at: 90s, tracker: 2, lost: true}, {task: a/m/3, fail: 2}]
-jobs:
-  - {name: a, pool: prod, maps: 12, reduces: 3, map_time: 20s, reduce_time: 30s}
-  - {name: b, pool: adhoc, submit: 10s, maps: 9, reduces: 2, map_time: 15s, reduce_time: 20s}
-`
 
 // TestTheModelHasWhatReportAndGanttHave: the model, the report and the gantt are made of the
 // same run by different code.
@@ -80,7 +23,7 @@ func TestTheModelHasWhatReportAndGanttHave(t *testing.T) {
 	for _, name := range []string{"fifo", "fair", "pi-dhfs", "pd-dhfs", "dynamicmr", "dynsplit", "ras", "omo", "yarn"} {
 		for _, cost := range []string{"l0", "l1"} {
 			t.Run(name+"/"+cost, func(t *testing.T) {
-				for _, s := range []simulated{simulate(t, "../bench/workloads/fig5.yaml", name, cost), simulateFile(t, parse(t, faulty), name, cost)} {
+				for _, s := range []viewtest.Result{viewtest.Simulate(t, viewtest.Load(t, "../bench/workloads/fig5.yaml"), name, cost), viewtest.Simulate(t, viewtest.Parse(t, viewtest.Faulty), name, cost)} {
 					compareWithReport(t, s)
 					comparePhases(t, s)
 				}
@@ -89,17 +32,17 @@ func TestTheModelHasWhatReportAndGanttHave(t *testing.T) {
 	}
 }
 
-func compareWithReport(t *testing.T, s simulated) {
-	totals := s.model.Totals()
+func compareWithReport(t *testing.T, s viewtest.Result) {
+	totals := s.Model.Totals()
 	var c report.Counters
 	var busy, lent float64
-	for i := range s.report.Jobs {
-		j := &s.report.Jobs[i].Counters
+	for i := range s.Report.Jobs {
+		j := &s.Report.Jobs[i].Counters
 		c.LaunchedMaps += j.LaunchedMaps + j.LaunchedReduces
 		c.KilledMaps += j.KilledMaps + j.KilledReduces
 		c.FailedMaps += j.FailedMaps + j.FailedReduces
 	}
-	for _, slot := range s.report.Slots {
+	for _, slot := range s.Report.Slots {
 		busy += slot.BusyS
 		lent += slot.LentS
 	}
@@ -119,8 +62,8 @@ func compareWithReport(t *testing.T, s simulated) {
 	if got := totals.LentTime.Seconds(); math.Abs(got-lent) > 1e-6 {
 		t.Errorf("lent bars take %v s, the report has %v", got, lent)
 	}
-	for i := range s.report.Jobs {
-		j, want := &s.model.Jobs[i], &s.report.Jobs[i]
+	for i := range s.Report.Jobs {
+		j, want := &s.Model.Jobs[i], &s.Report.Jobs[i]
 		if j.Name != want.Name || j.Finish.Seconds() != want.FinishS || j.MapsDone.Seconds() != want.MapsDoneS && want.MapsDoneS >= 0 || j.Start.Seconds() != want.StartS {
 			t.Errorf("job %+v, the report has %+v", j, want)
 		}
@@ -132,10 +75,10 @@ func compareWithReport(t *testing.T, s simulated) {
 
 // comparePhases compares with the letters of the gantt by phase. Its cells are so short that
 // each is in one phase nearly always.
-func comparePhases(t *testing.T, s simulated) {
+func comparePhases(t *testing.T, s viewtest.Result) {
 	const cell = time.Second / 10
 	var b bytes.Buffer
-	if err := s.line.Gantt(&b, trace.GanttOptions{Cell: cell, Width: 1 << 20, By: trace.ByPhase}); err != nil {
+	if err := s.Timeline.Gantt(&b, trace.GanttOptions{Cell: cell, Width: 1 << 20, By: trace.ByPhase}); err != nil {
 		t.Fatal(err)
 	}
 	letters := map[trace.Phase]string{trace.PhaseCompute: "M", trace.PhaseIO: "I", trace.PhaseCopy: "C", trace.PhaseSort: "S", trace.PhaseReduce: "R", trace.PhaseHeld: "H"}
@@ -147,7 +90,7 @@ func comparePhases(t *testing.T, s simulated) {
 		}
 	}
 	all := strings.Join(rows, "")
-	totals := s.model.Totals()
+	totals := s.Model.Totals()
 	for phase, letter := range letters {
 		drawn := time.Duration(strings.Count(all, letter)+strings.Count(all, strings.ToLower(letter))) * cell
 		// Each bar may be wrong by a cell at each end of the phase.
@@ -159,15 +102,15 @@ func comparePhases(t *testing.T, s simulated) {
 
 // TestARecordedRunIsTheRun: the event file gives the model that the run gave.
 func TestARecordedRunIsTheRun(t *testing.T) {
-	s := simulateFile(t, parse(t, faulty), "dynamicmr", "l1")
-	loaded, err := view.Load(bytes.NewReader(s.events), view.Options{})
+	s := viewtest.Simulate(t, viewtest.Parse(t, viewtest.Faulty), "dynamicmr", "l1")
+	loaded, err := view.Load(bytes.NewReader(s.Events), view.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a, b := string(loaded.AppendJSON(nil, 0)), string(s.model.AppendJSON(nil, 0)); a != b {
+	if a, b := string(loaded.AppendJSON(nil, 0)), string(s.Model.AppendJSON(nil, 0)); a != b {
 		t.Errorf("loaded %s\nwant %s", a, b)
 	}
-	cut, err := view.Load(bytes.NewReader(s.events[:len(s.events)/2]), view.Options{})
+	cut, err := view.Load(bytes.NewReader(s.Events[:len(s.Events)/2]), view.Options{})
 	if err == nil || cut == nil || cut.Ended || len(cut.Bars) == 0 || len(cut.Bars) >= len(loaded.Bars) {
 		t.Errorf("half of the file: %v, %+v", err, cut)
 	}
@@ -199,8 +142,8 @@ func decodeTables(t *testing.T, text []byte) map[string]table {
 
 // TestDeltasMakeTheWhole: a page that asks again and again has the tables of one that asks once.
 func TestDeltasMakeTheWhole(t *testing.T) {
-	s := simulateFile(t, parse(t, faulty), "pi-dhfs", "l1")
-	d, err := trace.NewDecoder(bytes.NewReader(s.events))
+	s := viewtest.Simulate(t, viewtest.Parse(t, viewtest.Faulty), "pi-dhfs", "l1")
+	d, err := trace.NewDecoder(bytes.NewReader(s.Events))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,15 +177,15 @@ func TestDeltasMakeTheWhole(t *testing.T) {
 		}
 	}
 	ask()
-	if want := decodeTables(t, s.model.AppendJSON(nil, 0)); fmt.Sprint(got) != fmt.Sprint(want) {
+	if want := decodeTables(t, s.Model.AppendJSON(nil, 0)); fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got %v\nwant %v", got, want)
 	}
 }
 
 // TestRowsAreBounded: a run with more events than the bound keeps its first bars, and says so.
 func TestRowsAreBounded(t *testing.T) {
-	s := simulate(t, "../bench/workloads/fig5.yaml", "pi-dhfs", "l1")
-	m, err := view.Load(bytes.NewReader(s.events), view.Options{MostRows: 100})
+	s := viewtest.Simulate(t, viewtest.Load(t, "../bench/workloads/fig5.yaml"), "pi-dhfs", "l1")
+	m, err := view.Load(bytes.NewReader(s.Events), view.Options{MostRows: 100})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -272,14 +215,14 @@ func TestAGapIsCounted(t *testing.T) {
 // TestCurves: with two pools of weights 2 and 1 on 6 map slots, fair shares are 4 and 2 while
 // both want more, and the use adds up to the time of the bars.
 func TestCurves(t *testing.T) {
-	s := simulateFile(t, parse(t, `
+	s := viewtest.Simulate(t, viewtest.Parse(t, `
 cluster: {trackers: 1, map_slots: 6, reduce_slots: 1}
 pools: [{name: prod, weight: 2}, {name: adhoc}]
 jobs:
   - {name: a, pool: prod, maps: 40, reduces: 1, map_time: 10s, reduce_time: 10s}
   - {name: b, pool: adhoc, maps: 40, reduces: 1, map_time: 10s, reduce_time: 10s}
 `), "fair", "l0")
-	c := s.model.Curves(0, s.model.Last, 100)
+	c := s.Model.Curves(0, s.Model.Last, 100)
 	var use [2]float64
 	for p := range c.Pools {
 		for k := range 2 {
@@ -288,7 +231,7 @@ jobs:
 			}
 		}
 	}
-	if busy := s.model.Totals().Busy.Seconds(); math.Abs(use[0]+use[1]-busy) > 1e-6 {
+	if busy := s.Model.Totals().Busy.Seconds(); math.Abs(use[0]+use[1]-busy) > 1e-6 {
 		t.Errorf("the use adds up to %v s, the bars to %v", use[0]+use[1], busy)
 	}
 	if a, b := c.Pools[0].Share[trace.Map][2], c.Pools[1].Share[trace.Map][2]; a != 4 || b != 2 {
@@ -307,9 +250,9 @@ jobs:
 
 // TestShuffle: at the end everything is copied; before the reduces start nothing is.
 func TestShuffle(t *testing.T) {
-	s := simulate(t, "../bench/workloads/fig5.yaml", "pi-dhfs", "l1")
+	s := viewtest.Simulate(t, viewtest.Load(t, "../bench/workloads/fig5.yaml"), "pi-dhfs", "l1")
 	for _, most := range []int{7, 1000} {
-		x := s.model.Shuffle(0, s.model.Jobs[0].Finish, most)
+		x := s.Model.Shuffle(0, s.Model.Jobs[0].Finish, most)
 		if x.Rows > most || x.Columns > most || len(x.Cells) != x.Rows*x.Columns || x.Rows == 0 {
 			t.Fatalf("a matrix of %d × %d with %d cells", x.Rows, x.Columns, len(x.Cells))
 		}
@@ -318,7 +261,7 @@ func TestShuffle(t *testing.T) {
 				t.Errorf("cell %d of %d: %v is copied at the end", i, len(x.Cells), c.Done)
 			}
 		}
-		for i, c := range s.model.Shuffle(0, 0, most).Cells {
+		for i, c := range s.Model.Shuffle(0, 0, most).Cells {
 			if c.Done != 0 {
 				t.Errorf("cell %d: %v is copied at the start", i, c.Done)
 			}
@@ -383,8 +326,8 @@ func dump(m *view.Model) string {
 
 // bigRun returns an event file of about n events.
 func bigRun(b *testing.B, n int) []byte {
-	f := parse(b, fmt.Sprintf("cluster: {trackers: 100, map_slots: 8, reduce_slots: 2}\njobs:\n  - {name: a, maps: %d, reduces: 100, map_time: {uniform: [5s, 15s]}, reduce_time: 20s}\n", n/4))
-	return simulateFile(b, f, "pi-dhfs", "l0").events
+	f := viewtest.Parse(b, fmt.Sprintf("cluster: {trackers: 100, map_slots: 8, reduce_slots: 2}\njobs:\n  - {name: a, maps: %d, reduces: 100, map_time: {uniform: [5s, 15s]}, reduce_time: 20s}\n", n/4))
+	return viewtest.Simulate(b, f, "pi-dhfs", "l0").Events
 }
 
 // BenchmarkLoad loads runs of many events, and reports bytes of heap an event.

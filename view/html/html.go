@@ -329,24 +329,10 @@ func buffers(m *view.Model) [][]string {
 
 func slots(m *view.Model) [][]string {
 	rows := [][]string{{"slot", "tracker", "home kind", "attempts", "lent", "busy", "lent time"}}
-	type use struct {
-		attempts, lent int
-		busy, lentTime time.Duration
-	}
-	uses := make([]use, len(m.Lanes))
-	for i := range m.Bars {
-		b := &m.Bars[i]
-		u := &uses[b.Slot]
-		u.attempts++
-		u.busy += m.Until(b) - b.From
-		if b.Lent {
-			u.lent++
-			u.lentTime += m.Until(b) - b.From
-		}
-	}
+	uses := m.SlotUses()
 	for _, l := range m.Lanes[:min(len(m.Lanes), 2000)] {
-		if u := uses[l.Slot]; u.attempts > 0 || !l.Extra {
-			rows = append(rows, []string{strconv.Itoa(int(l.Slot)), strconv.Itoa(int(l.Tracker)), l.Home.String(), strconv.Itoa(u.attempts), strconv.Itoa(u.lent), svg.Seconds(u.busy), svg.Seconds(u.lentTime)})
+		if u := uses[l.Slot]; u.Attempts > 0 || !l.Extra {
+			rows = append(rows, []string{strconv.Itoa(int(l.Slot)), strconv.Itoa(int(l.Tracker)), l.Home.String(), strconv.Itoa(u.Attempts), strconv.Itoa(u.Lent), svg.Seconds(u.Busy), svg.Seconds(u.LentTime)})
 		}
 	}
 	return rows

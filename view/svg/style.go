@@ -122,7 +122,7 @@ func (p *picture) names() (signs []sign) {
 		if runes := []rune(name); len(runes) > 30 {
 			name = string(runes[:29]) + "…"
 		}
-		drawing := fmt.Sprintf(`<rect class="h%dm" width="26" height="14"/><rect class="outline" width="26" height="14"/><text class="letter" x="13" y="11.5" text-anchor="middle">%c</text>`, view.HueIndex(int32(i)), view.Letter(int32(i), false))
+		drawing := fmt.Sprintf(`<rect class="h%dm" width="26" height="14"/><rect class="outline" width="26" height="14"/><text class="letter" x="13" y="11.5" text-anchor="middle">%c</text>`, view.HueIndex(int32(i)), trace.Letter(int32(i), false))
 		signs = append(signs, sign{drawing, name})
 	}
 	if n > mostNames {

@@ -341,7 +341,7 @@ func (p *picture) one(l view.Lane, i int, y float64) {
 		p.notch(x+width, y, width)
 	}
 	if width >= 10 && p.bar >= 12 {
-		letter := view.Letter(p.m.Group(b.Job, p.byPool), b.Lent || b.Moved)
+		letter := trace.Letter(p.m.Group(b.Job, p.byPool), b.Lent || b.Moved)
 		fmt.Fprintf(p.w, `<text class="letter" x="%s" y="%s" text-anchor="middle">%s</text>`, num(x+min(width/2, 60)), num(y+p.bar-5), Escape(string(letter)))
 	}
 	p.w.WriteString("</g>\n")

@@ -123,21 +123,7 @@ func bySlot(m *view.Model) []view.Lane {
 // Slots writes a row for each slot.
 func Slots(w io.Writer, m *view.Model) error {
 	t := newTable(w, "slots.csv", "slot", "tracker", "core", "home", "extra", "attempts", "lent_attempts", "busy_s", "lent_s")
-	type use struct {
-		attempts, lent int64
-		busy, lentTime time.Duration
-	}
-	uses := make([]use, len(m.Lanes))
-	for i := range m.Bars {
-		b := &m.Bars[i]
-		u := &uses[b.Slot]
-		u.attempts++
-		u.busy += m.Until(b) - b.From
-		if b.Lent {
-			u.lent++
-			u.lentTime += m.Until(b) - b.From
-		}
-	}
+	uses := m.SlotUses()
 	for _, l := range m.Lanes {
 		u := &uses[l.Slot]
 		for _, n := range []int32{l.Slot, l.Tracker, l.Core} {
@@ -145,10 +131,10 @@ func Slots(w io.Writer, m *view.Model) error {
 		}
 		t.text(l.Home.String())
 		t.flag(l.Extra)
-		t.number(u.attempts)
-		t.number(u.lent)
-		t.seconds(u.busy)
-		t.seconds(u.lentTime)
+		t.number(int64(u.Attempts))
+		t.number(int64(u.Lent))
+		t.seconds(u.Busy)
+		t.seconds(u.LentTime)
 		t.done()
 	}
 	return t.end()

@@ -32,8 +32,8 @@ type Result struct {
 	Events   []byte
 }
 
-// faulty has copies of slow tasks, failures and a lost tracker.
-const faulty = `
+// Faulty is a workload with copies of slow tasks, failures and a lost tracker.
+const Faulty = `
 cluster: {trackers: 3, map_slots: 2, reduce_slots: 1}
 pools: [{name: prod, weight: 2, min_maps: 2}, {name: adhoc}]
 slow: [{tracker: 1, factor: 0.2}]
@@ -60,7 +60,7 @@ jobs: [{name: crowd, maps: 5000, reduces: 20, map_time: {uniform: [1s, 2s]}, red
 // Runs returns the runs.
 func Runs() []Run {
 	return []Run{
-		{"faults", "dynamicmr", "l1", faulty}, {"loans", "pi-dhfs", "l0", faulty}, {"pools", "pd-dhfs", "l1", shuffling}, {"slots that change", "dynsplit", "l0", faulty},
+		{"faults", "dynamicmr", "l1", Faulty}, {"loans", "pi-dhfs", "l0", Faulty}, {"pools", "pd-dhfs", "l1", shuffling}, {"slots that change", "dynsplit", "l0", Faulty},
 		{"held back", "omo", "l1", shuffling}, {"no loans", "fair", "l1", shuffling}, {"crowd", "pi-dhfs", "l0", crowd},
 	}
 }
@@ -71,17 +71,39 @@ func (r Run) Model(t testing.TB) *view.Model { return r.Simulate(t).Model }
 // Simulate simulates the run.
 func (r Run) Simulate(t testing.TB) Result {
 	t.Helper()
-	f, err := workload.Read(r.Name, strings.NewReader(r.Workload))
+	return Simulate(t, Parse(t, r.Workload), r.Policy, r.Cost)
+}
+
+// Load reads a workload file.
+func Load(t testing.TB, path string) *workload.File {
+	t.Helper()
+	f, err := workload.Load(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := registry.New(r.Policy, policy.DefaultOptions())
+	return f
+}
+
+// Parse reads the text of a workload file.
+func Parse(t testing.TB, text string) *workload.File {
+	t.Helper()
+	f, err := workload.Read("test", strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// Simulate simulates a workload under a policy.
+func Simulate(t testing.TB, f *workload.File, policyName, cost string) Result {
+	t.Helper()
+	p, err := registry.New(policyName, policy.DefaultOptions())
 	if err != nil {
 		t.Fatal(err)
 	}
 	out := Result{Model: view.New(view.Options{}), Timeline: &trace.Timeline{KeepPhases: true}}
 	var events bytes.Buffer
-	out.Report, err = sim.Run(context.Background(), f, sim.Options{Policy: p, Cost: r.Cost, Events: &events, Watch: func(s *trace.Stream) {
+	out.Report, err = sim.Run(context.Background(), f, sim.Options{Policy: p, Cost: cost, Events: &events, Watch: func(s *trace.Stream) {
 		s.Attach(out.Timeline)
 		s.Attach(out.Model)
 	}})
