@@ -1,6 +1,10 @@
 package arch
 
 import (
+	"maps"
+	"path"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -29,6 +33,25 @@ func TestDocumentsHaveShortLines(t *testing.T) {
 		}
 		if name == "ARCHITECTURE.md" && len(lines) > mostArchitectureLines {
 			t.Errorf("%s has %d lines, at most %d: a page that is read whole", name, len(lines), mostArchitectureLines)
+		}
+	}
+}
+
+// TestArchitectureNamesEachPackage: each package stands in ARCHITECTURE.md, by its path or as
+// the NAME of a parent's row.
+func TestArchitectureNamesEachPackage(t *testing.T) {
+	named := map[string]bool{"": true} // the root package
+	for _, m := range regexp.MustCompile("`([a-z0-9_./]+(?:NAME)?)`").FindAllStringSubmatch(string(tracked(t)["ARCHITECTURE.md"]), -1) {
+		named[m[1]] = true
+	}
+	_, all := load(t)
+	packages := map[string]bool{}
+	for _, s := range all {
+		packages[s.pkg] = true
+	}
+	for _, pkg := range slices.Sorted(maps.Keys(packages)) {
+		if !named[pkg] && !named[path.Join(path.Dir(pkg), "NAME")] {
+			t.Errorf("ARCHITECTURE.md does not say what to look for in %s", pkg)
 		}
 	}
 }
