@@ -1,0 +1,171 @@
+package main
+
+import (
+	"compress/bzip2"
+	"compress/gzip"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/rogpeppe/go-internal/txtar"
+)
+
+// result is the case with what came out.
+func (c *golden) result(code int, stderr string) ([]byte, error) {
+	a := &txtar.Archive{Comment: c.about, Files: slices.Clone(c.given)}
+	a.Files = append(a.Files, txtar.File{Name: "exit", Data: fmt.Appendf(nil, "%d\n", code)})
+	out := filepath.Join(c.tmp, "out")
+	err := filepath.WalkDir(out, func(path string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) && path == out {
+			return nil
+		}
+		if err != nil || d.IsDir() || strings.HasPrefix(d.Name(), ".") { // checksums of the local file system
+			return err
+		}
+		data, err := content(path)
+		if err != nil {
+			return fmt.Errorf("%s: %w", d.Name(), err)
+		}
+		below, err := filepath.Rel(c.tmp, path)
+		a.Files = append(a.Files, encode(filepath.ToSlash(below), c.placeless(string(data))))
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if lines := counters(stderr); code == 0 && lines != "" { // of failed tasks Hadoop counts what it happened to see
+		a.Files = append(a.Files, txtar.File{Name: "counters", Data: []byte(lines)})
+	}
+	if lines := c.placeless(message(stderr)); code != 0 && lines != "" {
+		a.Files = append(a.Files, txtar.File{Name: "message", Data: []byte(lines)})
+	}
+	return txtar.Format(a), nil
+}
+
+// content reads an output, decompressed.
+func content(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var r io.Reader = f
+	switch filepath.Ext(path) {
+	case ".gz":
+		if r, err = gzip.NewReader(f); err != nil {
+			return nil, err
+		}
+	case ".bz2":
+		r = bzip2.NewReader(f)
+	}
+	return io.ReadAll(r)
+}
+
+// plain is text that a txtar file keeps as it is, in an editor too.
+func plain(text string) bool {
+	return text == "" || utf8.ValidString(text) && strings.HasSuffix(text, "\n") && !strings.Contains("\n"+text, "\n-- ") &&
+		!strings.ContainsFunc(text, func(r rune) bool { return r < ' ' && r != '\t' && r != '\n' || r == '\ufeff' })
+}
+
+func encode(name, text string) txtar.File {
+	if plain(text) {
+		return txtar.File{Name: name, Data: []byte(text)}
+	}
+	return txtar.File{Name: name + ".b64", Data: []byte(base64.StdEncoding.EncodeToString([]byte(text)) + "\n")}
+}
+
+func decode(f txtar.File) (string, []byte, error) {
+	name, ok := strings.CutSuffix(f.Name, ".b64")
+	if !ok {
+		return f.Name, f.Data, nil
+	}
+	data, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(string(f.Data)), ""))
+	if err != nil {
+		err = fmt.Errorf("%s: %w", f.Name, err)
+	}
+	return name, data, err
+}
+
+// stable are the counters of Hadoop's own that depend on the job alone.
+func stable(name string) bool {
+	switch name {
+	case "Map input records", "Map output records", "Combine input records", "Combine output records",
+		"Reduce input groups", "Reduce input records", "Reduce output records":
+		return true
+	}
+	return false
+}
+
+// counters are the lines GROUP<TAB>NAME=VALUE of what the job printed when it
+// ended, sorted: those of the framework that are stable, and the user's.
+func counters(stderr string) string {
+	_, text, _ := strings.Cut(stderr, "mapreduce.Job: Counters: ")
+	var lines []string
+	group := ""
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		if pair, ok := strings.CutPrefix(line, "\t\t"); ok {
+			name, _, _ := strings.Cut(pair, "=")
+			switch group {
+			case "Map-Reduce Framework":
+				if !stable(name) || strings.HasPrefix(pair, "Combine") && strings.HasSuffix(pair, "=0") {
+					continue
+				}
+			case "File System Counters", "Shuffle Errors", "File Input Format Counters ", "File Output Format Counters ", "Job Counters ":
+				continue
+			}
+			lines = append(lines, group+"\t"+pair+"\n")
+		} else if g, ok := strings.CutPrefix(line, "\t"); ok {
+			group = g
+		}
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "")
+}
+
+// message are the lines that say why a job failed: what hadoop-streaming logs as
+// an error or prints bare, the exception that ended a job of the local runner, and
+// its first cause.
+func message(stderr string) string {
+	logged := regexp.MustCompile(`^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d+ ([A-Z]+) ([\w.]+): (.*)`)
+	bare := regexp.MustCompile(`^(Streaming Command Failed!|Try -help |Required argument|Found \d+ unexpected|-\w+ ?: class not found|No Arguments Given|File: .* does not exist|Exception in thread "main"|You need to specify)`)
+	attempt := regexp.MustCompile(`attempt_local\d+_|job_local\d+_`)
+	var lines []string
+	failed, cause := false, ""
+	for line := range strings.Lines(stderr + "\n") {
+		line = strings.TrimRight(line, "\n")
+		m := logged.FindStringSubmatch(line)
+		switch {
+		case strings.HasPrefix(line, "Caused by: "):
+			cause = line
+			continue
+		case strings.HasPrefix(line, "\t"):
+			continue
+		}
+		if failed && cause != "" {
+			lines = append(lines, cause)
+		}
+		cause = ""
+		switch {
+		case m != nil:
+			failed = m[2] == "mapred.LocalJobRunner" && m[1] == "WARN"
+			if m[1] == "ERROR" {
+				lines = append(lines, m[3])
+			}
+		case failed || bare.MatchString(line):
+			lines = append(lines, attempt.ReplaceAllString(line, "${JOB}_"))
+		}
+	}
+	if len(lines) == 0 {
+		return ""
+	}
+	return strings.TrimRight(strings.Join(lines, "\n"), "\n") + "\n"
+}
