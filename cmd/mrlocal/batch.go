@@ -81,7 +81,7 @@ func runBatch(ctx context.Context, e env, line argv.Line) (int, error) {
 	// with a mistake.
 	r := newReader(line)
 	b, names, picture := r.batch(), r.policies(), r.picture(false)
-	mode := r.Choice("progress", "auto", "plain", "none")
+	mode := r.Choice("progress", "auto", "plain", "json", "none")
 	eventsPath, reportPath, profilePath := r.Path("events"), r.Path("report"), r.Path("profile")
 	if r.Err != nil {
 		return 0, r.Err
@@ -237,7 +237,7 @@ func (b *batch) run(ctx context.Context, e env, s *show.Screen, policyName, suff
 	if events != nil {
 		o.Events = events
 	}
-	s.Attach(&o)
+	s.Attach(ctx, &o)
 	// The screen has set Watch; the batch adds its warnings before it.
 	watch := o.Watch
 	o.Watch = func(stream *trace.Stream) { // the engine has checked everything by then

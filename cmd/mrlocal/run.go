@@ -46,7 +46,7 @@ func runJob(ctx context.Context, e env, line argv.Line, name string, build func(
 	}
 	// The flags that are no options of the run itself.
 	r := newReader(line)
-	mode := r.Choice("progress", "auto", "plain", "none")
+	mode := r.Choice("progress", "auto", "plain", "json", "none")
 	eventsPath, reportPath, profilePath := r.Path("events"), r.Path("report"), r.Path("profile")
 	gantt := r.picture(false)
 	if o.ResumeDir = r.Path("resume"); o.ResumeDir == "-" {
@@ -156,7 +156,7 @@ func quietFlag() flagSpec {
 
 // newScreen returns the screen of one run; mode is a value of --progress.
 func newScreen(e env, mode string, picture *show.Picture) *show.Screen {
-	return show.NewScreen(e.stderr, mode, os.Getenv("TERM") == "dumb", picture)
+	return show.NewScreen(e.stderr, mode, show.TerminalOf(os.Getenv), picture)
 }
 
 // runOn runs the chain and reports on the screen. Results go to standard output
@@ -169,6 +169,6 @@ func runOn(ctx context.Context, e env, s *show.Screen, chain jobs.Chain, o mrloc
 		o.Stdout = s.Results(e.stdout)
 	}
 	// Attach comes last, because it replaces the fields of o that report to the screen.
-	s.Attach(&o)
+	s.Attach(ctx, &o)
 	return process.RunChain(ctx, chain, o)
 }

@@ -217,7 +217,7 @@ func sweepSimulated(ctx context.Context, e env, line argv.Line, _ *measure.Plan)
 func sweepReal(ctx context.Context, e env, line argv.Line, p *measure.Plan) (runner, *workload.File, error) {
 	r := newReader(line)
 	b := r.batch()
-	mode := r.Choice("progress", "auto", "plain", "none")
+	mode := r.Choice("progress", "auto", "plain", "json", "none")
 	// These are the flags of virtual time, without --seed, which real runs have too.
 	for _, flag := range []string{"heartbeat", "cost"} {
 		if line.Has(flag) {

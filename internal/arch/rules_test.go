@@ -68,7 +68,7 @@ func bans() []ban {
 		{"log/...", everywhere, []string{"web"}, "libraries return errors; the command tells them, in one line"},
 		{"flag", everywhere, []string{"cmd/mrlocal/...", "internal/golden"}, "flags belong to the command; libraries take Options"},
 		{"github.com/urfave/cli/v2", everywhere, command, "types of the flag library stay inside cmd/mrlocal, so that it can be replaced"},
-		{"github.com/vbauerster/mpb/...", everywhere, command, "only the command draws; libraries append events"},
+		{"github.com/rivo/uniseg", everywhere, command, "only the command draws; libraries append events"},
 		{"github.com/dustin/go-humanize", everywhere, command, "only the command words things for people"},
 		{"golang.org/x/term", everywhere, command, "only the command knows that there is a terminal"},
 		{"os/signal", everywhere, command, "a library is stopped by its context"},

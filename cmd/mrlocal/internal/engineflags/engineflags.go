@@ -27,7 +27,7 @@ func Flags() []argv.Spec {
 		argv.ValueSpec("tmp", "spill into `DIR[,DIR]`, shared out by free space", "the temporary directory of the system"),
 		argv.ValueSpec("max-temp", "`SIZE` that bounds all temporary files together", "what is free"),
 		argv.ValueSpec("task-timeout", "fail an attempt that makes no progress for `TIME`", "600s"),
-		argv.ValueSpec("progress", "show progress on standard error: `auto|plain|none`", "auto"),
+		argv.ValueSpec("progress", "show progress on standard error: `auto|plain|json|none`; auto is a block on a terminal and a line every 10 s elsewhere, json an object a second for programs", "auto"),
 	}
 }
 

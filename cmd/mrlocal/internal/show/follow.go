@@ -8,13 +8,14 @@ import (
 	"mrlocal/trace"
 )
 
-// display draws a model: plain or live.
+// display draws a model: plain, line, lines or live.
 type display interface {
 	note(text string) // whole lines
 	interval() time.Duration
 	// draw shows the state; now is the time since the start of the run.
 	draw(m *model, now time.Duration)
-	close()
+	// close ends the display with the last state; nil: there is none.
+	close(m *model, now time.Duration)
 }
 
 // follower reads the events of a run on a goroutine of its own and draws them
@@ -24,13 +25,16 @@ type follower struct {
 	started time.Time
 	header  atomic.Pointer[trace.Header] // set by the goroutine of the stream
 	ended   chan struct{}                // closed by stop
+	model   *model                       // of the goroutine until it is done; nil: no header yet
+	events  []trace.Event                // of one read
 	once    sync.Once
 	done    sync.WaitGroup
 }
 
 const (
 	eventsPerRead = 256      // events that one read takes at most
-	ringEvents    = 16 << 10 // events that may wait between two drawings; older ones are lost
+	ringEvents    = 16 << 10 // events that may wait between two reads; later ones are lost
+	readInterval  = 100 * time.Millisecond
 )
 
 // follow returns a follower that draws on d.
@@ -49,39 +53,45 @@ func (f *follower) watch(s *trace.Stream) {
 	go f.loop(s, r)
 }
 
-// loop reads events and draws at each tick until stop, or until the stream ends.
+// loop reads events and draws until stop. It reads more often than most displays draw, so
+// that the ring does not fill up.
 func (f *follower) loop(s *trace.Stream, r *trace.Reader) {
 	defer f.done.Done()
-	tick := time.NewTicker(f.display.interval())
+	every := f.display.interval()
+	tick := time.NewTicker(min(every, readInterval))
 	defer tick.Stop()
-	// The goroutine alone uses the model and the events, so neither needs a lock.
-	var m *model
-	events := make([]trace.Event, eventsPerRead)
-	for {
+	f.events = make([]trace.Event, eventsPerRead)
+	for next := every; ; {
 		select {
 		case <-f.ended:
+			f.read(s, r)
 			return
 		case <-tick.C:
 		}
-		if m == nil {
-			h := f.header.Load()
-			// The stream has not sent its header yet; the slots are not known.
-			if h == nil {
-				continue
-			}
-			m = newModel(h.Slots)
-		}
-		// All that waits is taken in before the picture is drawn.
-		for n := r.Read(events); n > 0; n = r.Read(events) {
-			for i := range events[:n] {
-				m.apply(&events[i], s.Texts)
-			}
-		}
+		now := time.Since(f.started)
 		// The last picture stays until stop. The table follows it.
-		if r.Ended() {
+		if f.read(s, r); f.model != nil && !r.Ended() && now >= next {
+			f.display.draw(f.model, now)
+			next = now + every - min(every, readInterval)/2
+		}
+	}
+}
+
+// read takes in all events that wait. Before the stream has sent its header, the slots are
+// not known and the events wait.
+func (f *follower) read(s *trace.Stream, r *trace.Reader) {
+	if f.model == nil {
+		h := f.header.Load()
+		if h == nil {
 			return
 		}
-		f.display.draw(m, time.Since(f.started))
+		f.model = newModel(h.Slots)
+		f.model.policy = h.Policy
+	}
+	for n := r.Read(f.events); n > 0; n = r.Read(f.events) {
+		for i := range f.events[:n] {
+			f.model.apply(&f.events[i], s.Texts)
+		}
 	}
 }
 
@@ -91,7 +101,7 @@ func (f *follower) stop() {
 	f.once.Do(func() {
 		close(f.ended)
 		f.done.Wait()
-		f.display.close()
+		f.display.close(f.model, time.Since(f.started))
 	})
 }
 

@@ -1,152 +1,107 @@
 package show
 
 import (
-	"fmt"
+	"bytes"
 	"io"
+	"os"
+	"strconv"
 	"sync"
 	"time"
 
-	"github.com/dustin/go-humanize"
-	"github.com/vbauerster/mpb/v8"
-	"github.com/vbauerster/mpb/v8/decor"
-
-	"mrlocal/trace"
+	"golang.org/x/term"
 )
 
-const (
-	liveInterval = 100 * time.Millisecond // between two drawings
-	barTotal     = 10_000                 // steps of a bar
-	barWidth     = 72                     // columns
-	mostLiveJobs = 6                      // of a batch, each with two bars
-	nameWidth    = len("grep-search reduce")
-)
+// liveInterval is the time between two drawings.
+const liveInterval = 100 * time.Millisecond
 
-// live draws a block of lines on a terminal again and again. The block has a
-// bar for each phase of each job, with its rate and the time to go, and the
-// strip of slots. close removes the block.
+// eraseBelow erases from the line of the cursor to the end of the screen.
+const eraseBelow = "\r\x1b[J"
+
+// live draws a block on a terminal again and again. Between two drawings the cursor stands
+// at the start of the block. So a new drawing begins where the old one began, also after a
+// terminal that got another width has broken its lines anew. close removes the block.
 type live struct {
-	progress *mpb.Progress
-	strip    *mpb.Bar
-	// Only draw and close use the map, never at the same time.
-	bars map[barKey]*mpb.Bar
+	w     io.Writer
+	size  func() (columns, rows int)
+	block block
+	next  []byte // of draw
 
-	mu struct { // shared with the goroutine of mpb
-		sync.Mutex
-		strip    string            // as last drawn
-		captions map[barKey]string // right of the bars
-	}
+	mu sync.Mutex // notes come from any goroutine
+	// shown is what is on the screen, empty before the first drawing; under mu.
+	shown []byte
 }
 
-// barKey identifies a bar: a phase of a job.
-type barKey struct {
-	job  int32
-	kind trace.Kind
-}
-
-// newLive draws on w, a terminal.
-func newLive(w io.Writer) *live {
-	l := &live{
-		progress: mpb.New(mpb.WithOutput(w), mpb.WithWidth(barWidth), mpb.WithRefreshRate(liveInterval)),
-		bars:     map[barKey]*mpb.Bar{},
-	}
-	l.mu.captions = map[barKey]string{}
-	// The high priority number puts the strip below all bars.
-	l.strip = l.progress.MustAdd(1, mpb.BarFillerFunc(l.drawStrip), mpb.BarPriority(1<<20), mpb.BarFillerTrim())
-	return l
-}
-
-// drawStrip writes the strip of slots. mpb calls it on a goroutine of its own.
-func (l *live) drawStrip(w io.Writer, _ decor.Statistics) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	_, err := fmt.Fprintf(w, "%-*s %s", nameWidth, "slots", l.mu.strip)
-	return err
+// newLive draws on w, a terminal of that size.
+func newLive(w io.Writer, l look, size func() (columns, rows int)) *live {
+	return &live{w: w, size: size, block: block{look: l}}
 }
 
 func (l *live) interval() time.Duration { return liveInterval }
 
-// draw brings all bars up to date, and removes those of jobs that have ended.
 func (l *live) draw(m *model, now time.Duration) {
-	// A batch shows only some of its jobs, and counts the others.
-	strip, jobs := m.strip(), m.jobs
-	if m.several {
-		ended, _ := m.all()
-		strip, jobs = fmt.Sprintf("%s  %d of %d jobs ended", strip, ended, len(m.jobs)), m.active(mostLiveJobs)
-	}
-	// mpb reads the strip on a goroutine of its own.
-	l.mu.Lock()
-	l.mu.strip = strip
-	l.mu.Unlock()
-	// The bars of this drawing.
-	drawn := map[barKey]bool{}
-	for _, j := range jobs {
-		for k := range j.kinds {
-			if j.kinds[k].total > 0 {
-				l.drawBar(j, trace.Kind(k), now)
-				drawn[barKey{j.id, trace.Kind(k)}] = true
-			}
-		}
-	}
-	// A bar without a job to show is removed, so that the block keeps to the jobs that run.
-	for key, bar := range l.bars {
-		if !drawn[key] {
-			bar.Abort(true)
-			delete(l.bars, key)
-		}
-	}
-}
-
-// drawBar brings one bar up to date, and makes it first if necessary.
-func (l *live) drawBar(j *jobState, k trace.Kind, now time.Duration) {
-	key := barKey{j.id, k}
-	caption := fmt.Sprintf("%d/%d", j.kinds[k].done, j.kinds[k].total)
-	// Only maps read input of a known size. For reduces a rate or a time to go would be a guess.
-	if k == trace.Map {
-		if rate := j.bytesPerSecond(now); rate > 0 {
-			caption += " " + humanize.IBytes(uint64(rate)) + "/s"
-		}
-		if left := j.remaining(now); left > 0 {
-			caption += " " + roundTime(left).String()
-		}
-	}
-	l.mu.Lock()
-	l.mu.captions[key] = caption
-	l.mu.Unlock()
-	bar := l.bars[key]
-	if bar == nil {
-		name := barName(j.name, k)
-		bar = l.progress.New(barTotal, mpb.BarStyle(), mpb.BarPriority(int(j.id)*trace.Kinds+int(k)),
-			mpb.PrependDecorators(decor.Name(name)),
-			mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return l.caption(key) })))
-		l.bars[key] = bar
-	}
-	// A bar that reaches its total is final to mpb, so stay one short of it.
-	bar.SetCurrent(min(barTotal-1, int64(j.kinds[k].share()*barTotal)))
-}
-
-// barName returns the name of the job, cut to the room there is, and the phase.
-func barName(job string, k trace.Kind) string {
-	// All names have the same width, so that the bars stand in one column.
-	room := nameWidth - len(" reduce")
-	return fmt.Sprintf("%-*s", nameWidth, fmt.Sprintf("%.*s %s", room, job, k))
-}
-
-// caption returns the text right of a bar. mpb calls it on a goroutine of its own.
-func (l *live) caption(key barKey) string {
+	columns, rows := l.size()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.mu.captions[key]
+	// A terminal that has become too small for a block shows none until it grows again.
+	if columns < leastWidth || rows <= leastLines {
+		l.erase()
+		return
+	}
+	l.next = l.frame(l.next[:0], l.block.draw(m, now, columns, rows))
+	// Most drawings of a run of minutes are equal to the one before.
+	if bytes.Equal(l.next, l.shown) {
+		return
+	}
+	l.shown, l.next = l.next, l.shown
+	_, _ = l.w.Write(l.shown)
 }
 
-// note writes a message of the run above the block.
-func (l *live) note(text string) { _, _ = l.progress.Write([]byte(text)) }
-
-// close removes the block and waits until mpb has stopped drawing.
-func (l *live) close() {
-	for _, bar := range l.bars {
-		// Wait returns only after all bars are complete or aborted.
-		bar.Abort(true)
+// frame appends a drawing and the way back to its start. Lines of a higher block that was
+// there before go.
+func (l *live) frame(text, drawing []byte) []byte {
+	text = append(append(append(text, '\r'), drawing...), "\x1b[J\r"...)
+	if up := bytes.Count(drawing, []byte("\n")); up > 0 {
+		text = append(strconv.AppendInt(append(text, "\x1b["...), int64(up), 10), 'A')
 	}
-	l.strip.Abort(true)
-	l.progress.Wait()
+	return text
+}
+
+// note writes a message of the run above the block, which is drawn again below.
+func (l *live) note(text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.shown) == 0 {
+		_, _ = io.WriteString(l.w, text)
+		return
+	}
+	_, _ = io.WriteString(l.w, eraseBelow+text+string(l.shown))
+}
+
+func (l *live) close(*model, time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.erase()
+}
+
+// erase removes the block; the caller holds mu.
+func (l *live) erase() {
+	if len(l.shown) > 0 {
+		_, _ = io.WriteString(l.w, eraseBelow)
+		l.shown = l.shown[:0]
+	}
+}
+
+// sizeOf returns a function that tells the size of the terminal w; 0, 0 if it has none.
+func sizeOf(w io.Writer) func() (columns, rows int) {
+	f, ok := w.(*os.File)
+	return func() (int, int) {
+		if !ok {
+			return 0, 0
+		}
+		columns, rows, err := term.GetSize(int(f.Fd()))
+		if err != nil {
+			return 0, 0
+		}
+		return columns, rows
+	}
 }

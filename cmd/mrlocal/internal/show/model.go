@@ -1,11 +1,15 @@
 // Package show draws a run on standard error: a live block on a terminal, a line
-// every few seconds elsewhere, and a table at the end.
+// every few seconds elsewhere, objects of JSON for programs, and a table at the end.
 //
 // A Screen belongs to one run. It follows the events of the run with a lossy
 // reader, so a slow terminal does not slow the run. The model is pure: events
 // go in, the state of jobs and slots comes out, and the displays draw it. A
 // Picture keeps all events of a run and draws the gantt of --gantt. Nothing
 // here writes to standard output.
+//
+// A block is pure as well: a model and the size of a terminal go in, the bytes of a
+// picture come out. The live display writes them and changes no mode of the terminal,
+// so that there is none to restore, however the process ends.
 package show
 
 import (
@@ -16,9 +20,12 @@ import (
 
 // model is the state of a run, made from its events.
 type model struct {
-	jobs  []*jobState // in order of submission
-	slots []slotState
-	now   time.Duration
+	policy string
+	jobs   []*jobState // in order of submission
+	slots  []slotState
+	now    time.Duration
+
+	usage, before usage // the last two samples of what the process uses
 
 	several bool // jobs were in the run at the same time: it is a batch, not a chain
 }
@@ -32,14 +39,25 @@ type jobState struct {
 	sealed bool // the number of maps is final
 	ended  bool
 
-	inBytes        int64 // read by finished maps
 	start, mapsEnd time.Duration
+
+	told bool // a line of JSON has said that the job has ended
+}
+
+// usage is a sample of what the process uses.
+type usage struct {
+	at, cpu                time.Duration
+	memoryBytes, tempBytes int64
 }
 
 // tasks counts the tasks of one kind.
 type tasks struct {
 	total int32
 	done  int32
+	// bytes is what finished maps have read, or what reduces have copied.
+	bytes int64
+	// first is when the first attempt started, or -1. last is when the last one was done.
+	first, last time.Duration
 	// Several attempts of one task may run at once. Each counts for itself in share.
 	running map[shownAttempt]int64 // progress, parts per million
 }
@@ -49,16 +67,31 @@ type shownAttempt struct{ task, n int32 }
 
 // slotState is what the strip shows of a slot.
 type slotState struct {
-	home   trace.Kind
-	closed bool
-	cell   byte // M, R, m, r or .
+	home    trace.Kind
+	tracker int32
+	closed  bool
+	// What runs there.
+	busy, lent bool
+	kind       trace.Kind
+	phase      trace.Phase
+	// missed is when an attempt failed or was killed there and nothing ran since, or -1.
+	missed time.Duration
 }
+
+// Cells of slots that run nothing. Busy ones have the letter of what they run.
+const (
+	idleCell   = '.'
+	missedCell = 'x'
+)
+
+// missedTime is how long a slot shows that its attempt failed or was killed.
+const missedTime = 2 * time.Second
 
 // newModel returns the state before the first event.
 func newModel(slots []trace.Slot) *model {
 	m := &model{slots: make([]slotState, len(slots))}
 	for i, s := range slots {
-		m.slots[i] = slotState{home: s.Home, closed: s.Extra, cell: '.'}
+		m.slots[i] = slotState{home: s.Home, tracker: s.Tracker, closed: s.Extra, missed: -1}
 	}
 	return m
 }
@@ -74,7 +107,11 @@ func (m *model) apply(e *trace.Event, texts func(ref int32) []string) {
 		m.slot(e.Slot).closed = true
 	case trace.OpSubmit:
 		m.submit(e, texts(e.Ref))
-	case trace.OpReady, trace.OpStart, trace.OpProgress, trace.OpSeen, trace.OpFinish, trace.OpLostOutput, trace.OpDrop, trace.OpRestore, trace.OpMapsDone, trace.OpJobEnd:
+	case trace.OpUsage:
+		m.before, m.usage = m.usage, usage{e.At, time.Duration(e.A), e.B, e.C}
+	case trace.OpPhase:
+		m.slot(e.Slot).phase = e.Phase
+	case trace.OpReady, trace.OpStart, trace.OpProgress, trace.OpSeen, trace.OpFetch, trace.OpFinish, trace.OpLostOutput, trace.OpDrop, trace.OpRestore, trace.OpMapsDone, trace.OpJobEnd:
 		if j := m.job(e.Job); j != nil {
 			m.task(j, e)
 		}
@@ -89,7 +126,7 @@ func (m *model) submit(e *trace.Event, texts []string) {
 	}
 	// A submission has the number of maps in A and of reduces in B.
 	for k, total := range [trace.Kinds]int64{e.A, e.B} {
-		j.kinds[k] = tasks{total: int32(total), running: map[shownAttempt]int64{}}
+		j.kinds[k] = tasks{total: int32(total), first: -1, running: map[shownAttempt]int64{}}
 	}
 	// The jobs of a chain never overlap.
 	m.several = m.several || m.current() != nil && !m.current().ended
@@ -107,22 +144,21 @@ func (m *model) task(j *jobState, e *trace.Event) {
 		j.kinds[trace.Map].total, j.sealed = int32(e.B), e.Has(trace.Sealed)
 	case trace.OpStart:
 		t.running[a] = 0
-		m.slot(e.Slot).cell = cell(e.Kind, e.Has(trace.Lent))
+		if t.first < 0 {
+			t.first = e.At
+		}
+		m.slot(e.Slot).start(e)
 	case trace.OpProgress, trace.OpSeen:
 		// The lossy reader may have missed the start of the attempt.
 		if _, ok := t.running[a]; ok {
 			t.running[a] = e.A
 		}
+	case trace.OpFetch:
+		t.bytes += e.C
 	case trace.OpFinish:
 		delete(t.running, a)
-		m.slot(e.Slot).cell = '.'
-		// A failed attempt is not done: the task gets another one.
-		if e.Has(trace.OK) {
-			t.done++
-			if e.Kind == trace.Map {
-				j.inBytes += e.A
-			}
-		}
+		m.slot(e.Slot).end(e)
+		t.finish(e)
 	// A killed run has done the map.
 	case trace.OpRestore:
 		t.done++
@@ -161,7 +197,7 @@ func (m *model) slot(id int32) *slotState {
 	}
 	// The bound keeps a broken event from taking all memory.
 	for int(id) >= len(m.slots) && len(m.slots) < 1<<16 {
-		m.slots = append(m.slots, slotState{cell: '.'})
+		m.slots = append(m.slots, slotState{missed: -1})
 	}
 	if int(id) >= len(m.slots) {
 		return &slotState{}
@@ -169,26 +205,55 @@ func (m *model) slot(id int32) *slotState {
 	return &m.slots[id]
 }
 
-// cell returns the letter of a kind of task; lower case means lent.
-func cell(k trace.Kind, lent bool) byte {
-	c := byte('M')
-	if k == trace.Reduce {
-		c = 'R'
+// start is the begin of an attempt. A reduce copies first.
+func (s *slotState) start(e *trace.Event) {
+	s.busy, s.lent, s.kind, s.missed = true, e.Has(trace.Lent), e.Kind, -1
+	s.phase = trace.PhaseCompute
+	if e.Kind == trace.Reduce {
+		s.phase = trace.PhaseCopy
 	}
-	if lent {
+}
+
+// end is the end of the attempt.
+func (s *slotState) end(e *trace.Event) {
+	s.busy = false
+	if !e.Has(trace.OK) {
+		s.missed = e.At
+	}
+}
+
+// cell returns the letter of what the slot runs: M for a map, S for a reduce that copies
+// or sorts, R for one that reduces. Lower case means lent.
+func (s *slotState) cell(now time.Duration) byte {
+	switch {
+	case s.busy:
+	case s.missed >= 0 && now-s.missed < missedTime:
+		return missedCell
+	default:
+		return idleCell
+	}
+	c := byte('M')
+	switch {
+	case s.kind == trace.Reduce && s.phase == trace.PhaseReduce:
+		c = 'R'
+	case s.kind == trace.Reduce:
+		c = 'S'
+	}
+	if s.lent {
 		c |= 0x20
 	}
 	return c
 }
 
-// strip returns one letter for each slot: M or R for the kind of task that runs
-// there, and "." if the slot is idle. A lent slot has a letter in lower case. It
-// leaves out slots that are closed and idle.
-func (m *model) strip() string {
+// shown reports whether the slot has a cell: closed ones have none while they are idle.
+func (s *slotState) shown() bool { return s.busy || !s.closed }
+
+// strip returns the cells of all slots that are shown.
+func (m *model) strip(now time.Duration) string {
 	cells := make([]byte, 0, len(m.slots))
 	for i := range m.slots {
-		if s := &m.slots[i]; !s.closed || s.cell != '.' {
-			cells = append(cells, s.cell)
+		if s := &m.slots[i]; s.shown() {
+			cells = append(cells, s.cell(now))
 		}
 	}
 	return string(cells)
@@ -202,20 +267,10 @@ func (m *model) current() *jobState {
 	return m.jobs[len(m.jobs)-1]
 }
 
-// active returns at most so many jobs that have started and not ended, in order
-// of submission.
-func (m *model) active(most int) []*jobState {
-	var jobs []*jobState
-	for _, j := range m.jobs {
-		if len(jobs) == most {
-			break
-		}
-		// Jobs that wait for slots would fill the block without saying anything.
-		if !j.ended && (j.kinds[trace.Map].started() || j.kinds[trace.Reduce].started()) {
-			jobs = append(jobs, j)
-		}
-	}
-	return jobs
+// runs reports whether the job has started and not ended. Jobs that wait for slots would
+// fill a block without saying anything.
+func (j *jobState) runs() bool {
+	return !j.ended && (j.kinds[trace.Map].started() || j.kinds[trace.Reduce].started())
 }
 
 // all counts the ended jobs and adds up the tasks of all jobs.
@@ -259,33 +314,69 @@ func (t *tasks) share() float64 {
 	return min(1, max(0, done/float64(t.total)))
 }
 
-// bytesPerSecond returns the rate at which the maps read, or 0 if no map has
-// finished. A running map is assumed to read as much as a finished one does on
-// average.
-func (j *jobState) bytesPerSecond(now time.Duration) float64 {
-	// After the maps have ended, the rate is that of the whole map phase and stays.
-	end := now
-	if j.mapsEnd > 0 {
-		end = j.mapsEnd
+// finish counts the end of an attempt. A failed one is not done: the task gets another one,
+// which copies anew.
+func (t *tasks) finish(e *trace.Event) {
+	switch {
+	case !e.Has(trace.OK):
+		if e.Kind == trace.Reduce {
+			t.bytes = max(0, t.bytes-e.D)
+		}
+		return
+	case e.Kind == trace.Map:
+		t.bytes += e.A
 	}
-	seconds := (end - j.start).Seconds()
-	t := &j.kinds[trace.Map]
-	if seconds <= 0 || t.done <= 0 {
-		return 0
-	}
-	perMap := float64(j.inBytes) / float64(t.done)
-	return perMap * t.share() * float64(t.total) / seconds
+	t.done++
+	t.last = e.At
 }
 
-// remaining estimates the time that the maps still need from their pace so far.
-// It returns 0 if there is no basis for an estimate.
-func (j *jobState) remaining(now time.Duration) time.Duration {
-	share := j.kinds[trace.Map].share()
-	// Below two percent the pace is too uncertain. An open number of maps makes the share
-	// meaningless.
-	if share < 0.02 || share >= 1 || !j.sealed {
+// doneBytes returns what the tasks have read or copied. A running map is assumed to read as
+// much as a finished one does on average.
+func (t *tasks) doneBytes(k trace.Kind) float64 {
+	switch {
+	case k == trace.Map && t.done <= 0:
+		return 0
+	case k == trace.Reduce:
+		return float64(t.bytes)
+	}
+	return float64(t.bytes) / float64(t.done) * t.share() * float64(t.total)
+}
+
+// bytesPerSecond returns the rate at which tasks of the kind have read or copied so far, or
+// 0 if that is not known yet.
+func (j *jobState) bytesPerSecond(k trace.Kind, now time.Duration) float64 {
+	t := &j.kinds[k]
+	// After the last task has ended, the rate is that of the whole phase and stays.
+	switch {
+	case k == trace.Map && j.mapsEnd > 0:
+		now = j.mapsEnd
+	case t.done == t.total:
+		now = t.last
+	}
+	seconds := (now - t.first).Seconds()
+	if seconds <= 0 || t.first < 0 {
 		return 0
 	}
-	passed := float64(now - j.start)
-	return time.Duration(passed / share * (1 - share))
+	return t.doneBytes(k) / seconds
+}
+
+// remaining estimates the time that the tasks of the kind still need from their pace so
+// far. It returns 0 if there is no basis for an estimate.
+func (j *jobState) remaining(k trace.Kind, now time.Duration) time.Duration {
+	t := &j.kinds[k]
+	share := t.share()
+	// Below two percent the pace is too uncertain. An open number of maps makes the share
+	// meaningless.
+	if share < 0.02 || share >= 1 || t.first < 0 || k == trace.Map && !j.sealed {
+		return 0
+	}
+	return time.Duration(float64(now-t.first) / share * (1 - share))
+}
+
+// cores returns how many cores the process has used between the last two samples.
+func (m *model) cores() float64 {
+	if m.usage.at <= m.before.at {
+		return 0
+	}
+	return float64(m.usage.cpu-m.before.cpu) / float64(m.usage.at-m.before.at)
 }

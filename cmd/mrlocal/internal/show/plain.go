@@ -12,7 +12,7 @@ import (
 )
 
 // plainInterval is the time between two lines. A shorter run writes none.
-const plainInterval = 3 * time.Second
+const plainInterval = 10 * time.Second
 
 // line describes the whole run in one line.
 func (m *model) line(now time.Duration) string {
@@ -22,31 +22,31 @@ func (m *model) line(now time.Duration) string {
 	}
 	// A batch has too many jobs for one line, so it gets their sum.
 	if m.several {
-		return m.batchLine()
+		return m.batchLine(now)
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s", j.name, m.phase(j, trace.Map))
-	if rate := j.bytesPerSecond(now); rate > 0 {
+	if rate := j.bytesPerSecond(trace.Map, now); rate > 0 {
 		fmt.Fprintf(&b, " %s/s", humanize.IBytes(uint64(rate)))
 	}
-	if left := j.remaining(now); left > 0 {
+	if left := j.remaining(trace.Map, now); left > 0 {
 		fmt.Fprintf(&b, " %s to go", roundTime(left))
 	}
 	if j.kinds[trace.Reduce].total > 0 {
 		fmt.Fprintf(&b, ", %s", m.phase(j, trace.Reduce))
 	}
-	fmt.Fprintf(&b, ", slots %s", m.strip())
+	fmt.Fprintf(&b, ", slots %s", m.strip(now))
 	return b.String()
 }
 
 // batchLine describes a run of several jobs.
-func (m *model) batchLine() string {
+func (m *model) batchLine(now time.Duration) string {
 	ended, sum := m.all()
 	text := fmt.Sprintf("%d of %d jobs ended: %s", ended, len(m.jobs), m.phase(&sum, trace.Map))
 	if sum.kinds[trace.Reduce].total > 0 {
 		text += ", " + m.phase(&sum, trace.Reduce)
 	}
-	return text + ", slots " + m.strip()
+	return text + ", slots " + m.strip(now)
 }
 
 // phase describes the tasks of one kind. A plus sign says that more maps may come.
@@ -79,7 +79,7 @@ func (p plain) draw(m *model, now time.Duration) {
 func (p plain) note(text string) { fmt.Fprint(p.w, text) }
 
 // Lines of the plain display stay, so there is nothing to remove.
-func (p plain) close() {}
+func (p plain) close(*model, time.Duration) {}
 
 const (
 	quietTime    = 2 * time.Second // a run that is shorter shows no line
@@ -100,7 +100,7 @@ type line struct {
 func NewQuietScreen(stderr io.Writer, dumb bool) *Screen {
 	s := &Screen{stderr: stderr, quiet: true}
 	if !dumb && isTerminal(stderr) && Width(stderr) >= leastWidth {
-		s.display = &line{w: stderr}
+		s.display, s.tears = &line{w: stderr}, true
 		s.follower = follow(s.display)
 	}
 	return s
@@ -121,7 +121,7 @@ func (l *line) draw(m *model, now time.Duration) {
 			text += fmt.Sprintf("  %s %d/%d", trace.Kind(k), t.done, t.total)
 		}
 	}
-	if rate := j.bytesPerSecond(now); rate > 0 {
+	if rate := j.bytesPerSecond(trace.Map, now); rate > 0 {
 		text += "  " + humanize.IBytes(uint64(rate)) + "/s"
 	}
 	// The line must not wrap: a carriage return goes back one line only.
@@ -132,11 +132,13 @@ func (l *line) draw(m *model, now time.Duration) {
 
 // note removes the line first. The next drawing brings it back below the note.
 func (l *line) note(text string) {
-	l.close()
+	l.erase()
 	_, _ = io.WriteString(l.w, text)
 }
 
-func (l *line) close() {
+func (l *line) close(*model, time.Duration) { l.erase() }
+
+func (l *line) erase() {
 	if l.drawn {
 		_, _ = io.WriteString(l.w, eraseLine)
 		l.drawn = false

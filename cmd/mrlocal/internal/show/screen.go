@@ -2,6 +2,8 @@ package show
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"errors"
 	"io"
 	"os"
@@ -15,10 +17,6 @@ import (
 	"mrlocal/report"
 	"mrlocal/trace"
 )
-
-// leastWidth is the narrowest terminal that has room for a live block, in
-// columns.
-const leastWidth = 40
 
 // Screen is standard error during one run: notes, progress and, at the end, a
 // table. Its methods may be called from any goroutine.
@@ -36,6 +34,7 @@ type Screen struct {
 	Also func(*trace.Stream)
 
 	follower *follower // nil: no progress
+	tears    bool      // results on the same terminal would tear the display
 	display  display   // of follower
 
 	mu   sync.Mutex   // orders notes and the end of the display
@@ -43,18 +42,36 @@ type Screen struct {
 	held []string     // notes that appear with the table; under mu
 }
 
+// Terminal says what the environment tells of the terminal.
+type Terminal struct {
+	Dumb    bool // it cannot move its cursor
+	NoColor bool // its user wants no colours
+	ASCII   bool // its characters are not UTF-8
+}
+
+// TerminalOf reads TERM, NO_COLOR and the locale with the function getenv, such as os.Getenv.
+func TerminalOf(getenv func(string) string) Terminal {
+	locale := cmp.Or(getenv("LC_ALL"), getenv("LC_CTYPE"), getenv("LANG"))
+	utf := strings.Contains(strings.ToLower(strings.ReplaceAll(locale, "-", "")), "utf8")
+	return Terminal{Dumb: getenv("TERM") == "dumb", NoColor: getenv("NO_COLOR") != "", ASCII: !utf}
+}
+
 // NewScreen chooses the display by the mode, a value of --progress. "auto" is a
-// live block on a terminal and lines elsewhere, "plain" a line every few
-// seconds, "none" neither progress nor table. A dumb terminal cannot move its
-// cursor and gets lines. The picture watches the run too; it may be nil.
-func NewScreen(stderr io.Writer, mode string, dumb bool, picture *Picture) *Screen {
-	s := &Screen{stderr: stderr, quiet: mode == "none", picture: picture}
+// live block on a terminal and lines elsewhere, "plain" a line every ten
+// seconds, "json" an object a second, "none" neither progress nor table. A terminal that
+// cannot move its cursor, or is too small for the block, gets lines. The picture watches the
+// run too; it may be nil.
+func NewScreen(stderr io.Writer, mode string, t Terminal, picture *Picture) *Screen {
+	s := &Screen{stderr: stderr, quiet: mode == "none" || mode == "json", picture: picture}
+	size := sizeOf(stderr)
+	columns, rows := size()
 	switch {
 	case mode == "none":
 		return s
-	case mode == "auto" && !dumb && isTerminal(stderr) && Width(stderr) >= leastWidth:
-		s.display = newLive(stderr)
-	// A terminal that is too narrow for the block gets lines as well.
+	case mode == "json":
+		s.display = &lines{stderr}
+	case mode == "auto" && !t.Dumb && isTerminal(stderr) && columns >= leastWidth && rows > leastLines:
+		s.display, s.tears = newLive(stderr, look{t.NoColor, t.ASCII}, size), true
 	default:
 		s.display = plain{stderr}
 	}
@@ -63,8 +80,10 @@ func NewScreen(stderr io.Writer, mode string, dumb bool, picture *Picture) *Scre
 	return s
 }
 
-// Attach makes the run of o report to the screen.
-func (s *Screen) Attach(o *mrlocal.Options) {
+// Attach makes the run of o report to the screen. The display ends with ctx at once, however
+// long the run takes to end.
+func (s *Screen) Attach(ctx context.Context, o *mrlocal.Options) {
+	context.AfterFunc(ctx, s.Stop)
 	// All that the engine writes during the run goes through the screen, so nothing tears the
 	// block.
 	o.Stderr, o.Note, o.Warn = stacks{s}, s.Note, s.Note
@@ -85,7 +104,7 @@ func (s *Screen) Attach(o *mrlocal.Options) {
 // a terminal the first write ends the display, since both would mix.
 func (s *Screen) Results(stdout io.Writer) io.Writer {
 	// A result in a file or pipe does not disturb the display, which goes on.
-	if s.follower != nil && isTerminal(stdout) {
+	if s.tears && isTerminal(stdout) {
 		return &results{w: stdout, before: s.Stop}
 	}
 	return stdout

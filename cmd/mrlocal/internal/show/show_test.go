@@ -40,13 +40,16 @@ func TestTheStripShowsOneCellASlot(t *testing.T) {
 	}{
 		"idle, extra slots closed":     {nil, ".."},
 		"a map at home, a map on loan": {[]trace.Event{submit(), start(trace.Map, 0, 0, 0), start(trace.Map, 1, 1, trace.Lent)}, "Mm"},
-		"a reduce at home and on loan": {[]trace.Event{submit(), start(trace.Reduce, 0, 1, 0), start(trace.Reduce, 1, 0, trace.Lent)}, "rR"},
+		"a reduce at home and on loan": {[]trace.Event{submit(), start(trace.Reduce, 0, 1, 0), start(trace.Reduce, 1, 0, trace.Lent)}, "sS"},
+		"a reduce that reduces":        {[]trace.Event{submit(), start(trace.Reduce, 0, 1, 0), {Op: trace.OpPhase, Job: 1, Kind: trace.Reduce, Slot: 1, Phase: trace.PhaseReduce}}, ".R"},
+		"a failed attempt":             {[]trace.Event{submit(), start(trace.Map, 0, 0, 0), finish(trace.Map, 0, 0, 0, 0)}, "x."},
+		"and another one":              {[]trace.Event{submit(), start(trace.Map, 0, 0, 0), finish(trace.Map, 0, 0, trace.Killed, 0), start(trace.Map, 0, 0, 0)}, "M."},
 		"idle again":                   {[]trace.Event{submit(), start(trace.Map, 0, 0, 0), finish(trace.Map, 0, 0, trace.OK, 9)}, ".."},
 		"an extra slot opens":          {[]trace.Event{submit(), {Op: trace.OpOpen, Slot: 2}}, "..."},
 		"and drains while it is busy":  {[]trace.Event{submit(), {Op: trace.OpOpen, Slot: 2}, start(trace.Map, 0, 2, 0), {Op: trace.OpDrain, Slot: 2}}, "..M"},
 		"a slot nobody told about":     {[]trace.Event{submit(), start(trace.Map, 0, 4, 0)}, "...M"},
 	} {
-		if got := modelAfter(c.events...).strip(); got != c.want {
+		if got := modelAfter(c.events...).strip(0); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
@@ -123,47 +126,5 @@ func TestAFollowerDrawsWhatTheStreamTellsAndStops(t *testing.T) {
 	}
 	if err := s.Close(); err != nil {
 		t.Error(err)
-	}
-}
-
-func TestABarsNameEndsWithItsPhase(t *testing.T) {
-	for job, want := range map[string]string{
-		"sort":              "sort reduce       ",
-		"wordcount":         "wordcount reduce  ",
-		"grep-search":       "grep-search reduce",
-		"a-job-of-the-user": "a-job-of-th reduce",
-	} {
-		if got := barName(job, trace.Reduce); got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
-	}
-}
-
-func TestTheLiveBlockLeavesAndNeverHangs(t *testing.T) {
-	var buf bytes.Buffer
-	l := newLive(&buf)
-	m := modelAfter(submit(), start(trace.Map, 0, 0, 0))
-	l.draw(m, time.Second)
-	l.note("mrlocal: a note\n")
-	other := submit()
-	other.Job = 2
-	for _, e := range []trace.Event{other, {Op: trace.OpStart, Job: 2, Slot: 1}, {Op: trace.OpJobEnd, Job: 1, A: 1}} {
-		m.apply(&e, texts)
-		l.draw(m, time.Second)
-	}
-	if len(l.bars) != 2 || l.bars[barKey{2, trace.Map}] == nil {
-		t.Errorf("%d bars; want those of the job that runs", len(l.bars))
-	}
-	for i := range int32(4) {
-		e := finish(trace.Map, i, 0, trace.OK, 1)
-		m.apply(&e, texts)
-	}
-	l.draw(m, 2*time.Second)
-	done := make(chan struct{})
-	go func() { l.close(); close(done) }()
-	select {
-	case <-done:
-	case <-time.After(5 * time.Second):
-		t.Fatal("close hangs")
 	}
 }

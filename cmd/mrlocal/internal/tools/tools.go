@@ -204,7 +204,7 @@ func (c *Call) RunChain(ctx context.Context, chain jobs.Chain) (*mrlocal.Report,
 	if o.OutputFile == "" {
 		o.Stdout = screen.Results(c.Stdout)
 	}
-	screen.Attach(&o)
+	screen.Attach(ctx, &o)
 	// A GNU tool is silent about what it did. Notes such as skipped names would break scripts.
 	o.Note = nil
 	o.Warn = func(text string) { c.complain(errors.New(text)) }

@@ -1,0 +1,405 @@
+package show
+
+import (
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"github.com/rivo/uniseg"
+
+	"mrlocal/trace"
+)
+
+// Bounds of a block, in lines and columns.
+const (
+	mostLines  = 12
+	leastLines = 6
+	leastWidth = 40
+	leastBar   = 4  // columns between the brackets of a bar
+	wideWidth  = 70 // columns of a terminal that has room for long names and for bytes
+
+	stripLabel = "slots  "
+)
+
+// look says what a terminal can show besides ASCII.
+type look struct {
+	noColor bool // no inverse cells either
+	ascii   bool // its characters are not UTF-8
+}
+
+// block draws a model in 6 to 12 lines: a title, a bar for each phase of the jobs that run,
+// a cell for each slot, what the process uses, and a legend. It keeps its memory, so that a
+// drawing allocates nothing once it has drawn the same jobs.
+type block struct {
+	look
+	out          []byte // of the last drawing
+	width, most  int    // columns of a line, and lines
+	column, line int    // where the drawing is
+	scratch      [24]byte
+	jobs         []*jobState // that are drawn
+}
+
+// draw draws m for a terminal of so many columns and rows. The result is valid until the
+// next call. Its lines end with "\r\n", apart from the last one. No line reaches the last
+// column, where terminals differ.
+func (b *block) draw(m *model, now time.Duration, columns, rows int) []byte {
+	b.out, b.column, b.line = b.out[:0], 0, 0
+	b.width, b.most = columns-1, min(mostLines, rows-1)
+	// Beside the bars stand a title, the slots and the use of the process.
+	const others = 3
+	running := b.choose(m, b.most-others)
+	b.title(m, now, running)
+	for _, j := range b.jobs {
+		for k := range j.kinds {
+			if j.kinds[k].total > 0 {
+				b.bar(j, trace.Kind(k), now)
+			}
+		}
+	}
+	// One line is left to the use of the process.
+	b.slots(m, now, b.most-b.line-1)
+	b.usage(m)
+	if b.line < b.most {
+		b.legend()
+	}
+	// The line feed of the last line would scroll a terminal that is as high as the block.
+	b.out = b.out[:len(b.out)-len("\r\n")]
+	return b.out
+}
+
+// choose sets the jobs that are drawn with at most so many bars, and returns how many jobs
+// run. A chain shows its current job.
+func (b *block) choose(m *model, bars int) (running int) {
+	b.jobs = b.jobs[:0]
+	if !m.several {
+		if j := m.current(); j != nil && j.bars() <= bars {
+			b.jobs = append(b.jobs, j)
+		}
+		return len(b.jobs)
+	}
+	for _, j := range m.jobs {
+		if !j.runs() {
+			continue
+		}
+		running++
+		if bars -= j.bars(); bars >= 0 {
+			b.jobs = append(b.jobs, j)
+		}
+	}
+	return running
+}
+
+// bars returns how many bars the job has.
+func (j *jobState) bars() (n int) {
+	for k := range j.kinds {
+		if j.kinds[k].total > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// title tells the policy, the time, and of a batch how many jobs have ended.
+func (b *block) title(m *model, now time.Duration, running int) {
+	b.name(m.policy, max(leastBar, b.width/3))
+	b.text("  ")
+	b.duration(now)
+	if m.several {
+		ended := 0
+		for _, j := range m.jobs {
+			if j.ended {
+				ended++
+			}
+		}
+		b.text("  ")
+		b.number(int64(ended))
+		b.text(" of ")
+		b.number(int64(len(m.jobs)))
+		if b.wide() {
+			b.text(" jobs")
+		}
+		b.text(" ended")
+		if hidden := running - len(b.jobs); hidden > 0 {
+			b.text(", ")
+			b.number(int64(hidden))
+			b.text(" more run")
+		}
+	}
+	b.end()
+}
+
+// bar draws a phase of a job: its share as a bar and in percent, its bytes, their rate, and
+// the time that it still needs.
+func (b *block) bar(j *jobState, k trace.Kind, now time.Duration) {
+	names, kind, figures := 6, [...]string{"M", "R"}[k&1], len(" 100% 99.9MiB/s 59m59s")
+	if b.wide() {
+		names, kind, figures = min(24, b.width/4), k.String(), len(" 100%  9.99 GiB  100 MiB/s  59m59s")
+	}
+	b.name(j.name, names)
+	b.pad(names + 1)
+	b.text(kind)
+	b.text(" ")
+	if b.wide() {
+		b.pad(names + len(" reduce "))
+	}
+	b.share(j.kinds[k].share(), b.width-b.column-figures-len("[]"))
+	// A figure that is not known leaves its place blank.
+	at, unit := b.column, ""
+	b.text(" ")
+	b.right(int64(100*j.kinds[k].share()), 3)
+	b.text("%")
+	at += len(" 100%")
+	if b.wide() {
+		unit = " "
+		at += b.field(j.kinds[k].doneBytes(k), at, len("  9.99 GiB"), unit, "")
+	}
+	at += b.field(j.bytesPerSecond(k, now), at, len(" 99.9MiB/s")+len(unit), unit, "/s")
+	if left := j.remaining(k, now); left > 0 {
+		b.pad(at + 1 + len(unit))
+		b.duration(left)
+	}
+	b.end()
+}
+
+// share draws a bar of so many columns between its brackets.
+func (b *block) share(share float64, columns int) {
+	columns = max(leastBar, columns)
+	done := int(share * float64(columns))
+	b.text("[")
+	for i := range columns {
+		if i < done {
+			b.text("#")
+		} else {
+			b.text("-")
+		}
+	}
+	b.text("]")
+}
+
+// field writes a size at the right end of so many columns from column at, or nothing if it is
+// 0. It returns the columns.
+func (b *block) field(bytes float64, at, columns int, space, unit string) int {
+	if bytes <= 0 {
+		return columns
+	}
+	digits, suffix := threeDigits(b.scratch[:0], bytes)
+	b.pad(at + columns - len(digits) - len(space) - len(suffix) - len(unit))
+	b.bytes(digits)
+	b.text(space)
+	b.text(suffix)
+	b.text(unit)
+	return columns
+}
+
+// slots draws a cell for each slot, in at most so many lines. A space divides the trackers.
+func (b *block) slots(m *model, now time.Duration, lines int) {
+	b.text(stripLabel)
+	last, left := int32(-1), 0
+	for i := range m.slots {
+		s := &m.slots[i]
+		if !s.shown() {
+			continue
+		}
+		// A place is kept for the number of slots that have no cell.
+		room := b.width
+		if lines <= 1 {
+			room -= len(" +1000000")
+		}
+		if left > 0 || b.column+2 > room && lines <= 1 {
+			left++
+			continue
+		}
+		if b.column+2 > room {
+			b.end()
+			b.pad(len(stripLabel))
+			lines--
+		} else if last >= 0 && s.tracker != last {
+			b.text(" ")
+		}
+		last = s.tracker
+		b.cell(s.cell(now), s.busy && s.lent)
+	}
+	if left > 0 {
+		b.text(" +")
+		b.number(int64(left))
+	}
+	b.end()
+}
+
+// cell draws the letter of a slot. A lent one is inverse.
+func (b *block) cell(c byte, lent bool) {
+	if lent && !b.noColor {
+		b.out = append(b.out, "\x1b[7m"...)
+	}
+	switch {
+	case c == idleCell && !b.ascii:
+		b.out = append(b.out, "·"...)
+	case c == missedCell && !b.ascii:
+		b.out = append(b.out, "✕"...)
+	default:
+		b.out = append(b.out, c)
+	}
+	if lent && !b.noColor {
+		b.out = append(b.out, "\x1b[0m"...)
+	}
+	b.column++
+}
+
+// usage tells what the process uses.
+func (b *block) usage(m *model) {
+	if b.wide() {
+		b.text("memory ")
+	} else {
+		b.text("mem ")
+	}
+	b.amount(m.usage.memoryBytes)
+	if b.wide() {
+		b.text(" leased")
+	}
+	b.text("  temp ")
+	b.amount(m.usage.tempBytes)
+	if cores := m.cores(); cores > 0 {
+		b.text("  cores ")
+		b.bytes(strconv.AppendFloat(b.scratch[:0], cores, 'f', 1, 64))
+	}
+	b.end()
+}
+
+func (b *block) amount(bytes int64) {
+	digits, suffix := threeDigits(b.scratch[:0], float64(bytes))
+	b.bytes(digits)
+	b.text(" ")
+	b.text(suffix)
+}
+
+// legend says what the cells mean.
+func (b *block) legend() {
+	if !b.wide() {
+		b.text("M map S copy R reduce ")
+		b.cell(missedCell, false)
+		b.text(" failed ")
+		b.cell('m', true)
+		b.text(": lent")
+		b.end()
+		return
+	}
+	b.text("M map  S copy, sort  R reduce  ")
+	b.cell('m', true)
+	b.text(" ")
+	b.cell('s', true)
+	b.text(" ")
+	b.cell('r', true)
+	b.text(" lent  ")
+	b.cell(idleCell, false)
+	b.text(" idle  ")
+	b.cell(missedCell, false)
+	b.text(" failed, killed")
+	b.end()
+}
+
+func (b *block) wide() bool { return b.width >= wideWidth }
+
+// text appends ASCII, cut at the end of the line.
+func (b *block) text(s string) {
+	s = s[:min(len(s), max(0, b.width-b.column))]
+	b.out = append(b.out, s...)
+	b.column += len(s)
+}
+
+// bytes is text without a copy.
+func (b *block) bytes(s []byte) {
+	s = s[:min(len(s), max(0, b.width-b.column))]
+	b.out = append(b.out, s...)
+	b.column += len(s)
+}
+
+func (b *block) number(n int64) { b.bytes(strconv.AppendInt(b.scratch[:0], n, 10)) }
+
+// right writes a number at the right end of so many columns.
+func (b *block) right(n int64, columns int) {
+	digits := strconv.AppendInt(b.scratch[:0], n, 10)
+	b.pad(b.column + columns - len(digits))
+	b.bytes(digits)
+}
+
+// name writes a name in at most so many columns. It leaves out what has no width, such as
+// control characters; a wide character that does not fit whole ends the name.
+func (b *block) name(name string, columns int) {
+	columns = min(columns, b.width-b.column)
+	state := -1
+	for len(name) > 0 {
+		var cluster string
+		var width int
+		cluster, name, width, state = uniseg.FirstGraphemeClusterInString(name, state)
+		if c, _ := utf8.DecodeRuneInString(cluster); width == 0 || c < ' ' || c == utf8.RuneError {
+			continue
+		}
+		if b.ascii && len(cluster) > 1 {
+			cluster, width = "?", 1
+		}
+		if width > columns {
+			return
+		}
+		b.out = append(b.out, cluster...)
+		b.column += width
+		columns -= width
+	}
+}
+
+// pad goes to a column.
+func (b *block) pad(column int) {
+	for b.column < column {
+		b.text(" ")
+		if b.column >= b.width {
+			return
+		}
+	}
+}
+
+// duration writes a time in at most 7 columns: 9.9s, 59s, 59m59s, 99h59m.
+func (b *block) duration(d time.Duration) {
+	text := b.scratch[:0]
+	switch seconds := int64(d.Seconds()); {
+	case d < 10*time.Second:
+		text = append(strconv.AppendFloat(text, d.Seconds(), 'f', 1, 64), 's')
+	case seconds < 60:
+		text = append(strconv.AppendInt(text, seconds, 10), 's')
+	case seconds < 3600:
+		text = append(strconv.AppendInt(text, seconds/60, 10), 'm')
+		text = append(twoDigits(text, seconds%60), 's')
+	default:
+		text = append(strconv.AppendInt(text, seconds/3600, 10), 'h')
+		text = append(twoDigits(text, seconds/60%60), 'm')
+	}
+	b.bytes(text)
+}
+
+func twoDigits(text []byte, n int64) []byte { return append(text, byte('0'+n/10), byte('0'+n%10)) }
+
+// end ends a line and erases what an earlier drawing has left of it.
+func (b *block) end() {
+	b.out = append(b.out, "\x1b[K\r\n"...)
+	b.column = 0
+	b.line++
+}
+
+// threeDigits appends a number of bytes in three digits, and returns its unit.
+func threeDigits(text []byte, bytes float64) (digits []byte, unit string) {
+	const step = 1024
+	units := [...]string{"B", "KiB", "MiB", "GiB", "TiB", "PiB"}
+	i := 0
+	// 999.5 would need four digits.
+	for bytes >= 999.5 && i < len(units)-1 {
+		bytes /= step
+		i++
+	}
+	decimals := 0
+	switch {
+	case i == 0:
+	case bytes < 9.995:
+		decimals = 2
+	case bytes < 99.95:
+		decimals = 1
+	}
+	return strconv.AppendFloat(text, bytes, 'f', decimals, 64), units[i]
+}
