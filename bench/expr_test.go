@@ -168,20 +168,3 @@ func TestAWiderBandIsAnError(t *testing.T) {
 		}
 	}
 }
-
-func TestIntervals(t *testing.T) {
-	for _, c := range []struct {
-		sample []float64
-		want   string
-	}{
-		{[]float64{5}, "5 [5, 5]"},
-		{[]float64{0.1, 0.1, 0.1}, "0.1 [0.1, 0.1]"},
-		{[]float64{1, 3}, "2 [-10.7, 14.7]"},         // t = 12.706, standard error 1
-		{[]float64{1, 2, 3, 4, 5}, "3 [1.04, 4.96]"}, // t = 2.776, standard error 0.7071
-	} {
-		i := intervalOf(c.sample)
-		if got := fmt.Sprintf("%s [%s, %s]", short(i.mean), short(i.low), short(i.high)); got != c.want {
-			t.Errorf("%v: %s, want %s", c.sample, got, c.want)
-		}
-	}
-}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"mrlocal/internal/interval"
 	"mrlocal/workload"
 )
 
@@ -198,7 +199,7 @@ func judge(f *workload.Figure, all []relation, mean *relation, computed bool) (L
 		}
 		sample = append(sample, ours)
 	}
-	return l, l.measure(f, intervalOf(sample), mean.atEnd, computed)
+	return l, l.measure(f, interval.Of(sample), mean.atEnd, computed)
 }
 
 // unbuilt judges a figure that no run computes.
@@ -217,16 +218,16 @@ func (l *Line) unbuilt(f *workload.Figure) error {
 // sides, paired by seed, lies on the side that its sign asks for.
 func (l *Line) compare(all []relation, mean *relation) {
 	holds, reversed := true, false
-	closest := interval{low: math.Inf(1)}
+	closest := interval.Interval{Low: math.Inf(1)}
 	for k := range mean.margin {
 		var sample []float64
 		for i := range all {
 			sample = append(sample, all[i].margin[min(k, len(all[i].margin)-1)].by)
 		}
-		d := intervalOf(sample)
-		holds = holds && (d.low > 0 || d.low >= 0 && !mean.margin[k].strict)
-		reversed = reversed || d.high < 0
-		if d.low < closest.low {
+		d := interval.Of(sample)
+		holds = holds && (d.Low > 0 || d.Low >= 0 && !mean.margin[k].strict)
+		reversed = reversed || d.High < 0
+		if d.Low < closest.Low {
 			closest = d
 		}
 	}
@@ -240,13 +241,13 @@ func (l *Line) compare(all []relation, mean *relation) {
 		l.Direction = Opposite
 	}
 	if len(all) > 1 {
-		l.CILow, l.CIHigh = Cell(short(closest.low)), Cell(short(closest.high))
+		l.CILow, l.CIHigh = Cell(short(closest.Low)), Cell(short(closest.High))
 	}
 }
 
 // measure judges a number. atEnd tells that it is the place of a least value which lies at
 // an end of its sweep.
-func (l *Line) measure(f *workload.Figure, ours interval, atEnd, computed bool) error {
+func (l *Line) measure(f *workload.Figure, ours interval.Interval, atEnd, computed bool) error {
 	paper, err := parseQuantity(f.Paper)
 	if err != nil {
 		return err
@@ -255,10 +256,10 @@ func (l *Line) measure(f *workload.Figure, ours interval, atEnd, computed bool) 
 	if err != nil {
 		return err
 	}
-	l.Ours = Cell(paper.digits(ours.mean))
+	l.Ours = Cell(paper.digits(ours.Mean))
 	l.Shown = string(l.Ours) + paper.unit
 	if l.Seeds > 1 {
-		l.CILow, l.CIHigh = Cell(paper.digits(ours.low)), Cell(paper.digits(ours.high))
+		l.CILow, l.CIHigh = Cell(paper.digits(ours.Low)), Cell(paper.digits(ours.High))
 	}
 	l.Verdict = Outside
 	switch {
@@ -267,9 +268,9 @@ func (l *Line) measure(f *workload.Figure, ours interval, atEnd, computed bool) 
 	case bandless(f), atEnd:
 	// The paper rounds its figure, so ours may be off by half a unit of the last digit. A range
 	// is never exact, and neither is what the file says itself.
-	case computed && paper.least == paper.most && math.Abs(ours.mean-paper.least) <= paper.half()+1e-9:
+	case computed && paper.least == paper.most && math.Abs(ours.Mean-paper.least) <= paper.half()+1e-9:
 		l.Verdict = Exact
-	case least-1e-9 <= ours.mean && ours.mean <= most+1e-9:
+	case least-1e-9 <= ours.Mean && ours.Mean <= most+1e-9:
 		l.Verdict = Inside
 	}
 	if !bandless(f) {
@@ -281,13 +282,13 @@ func (l *Line) measure(f *workload.Figure, ours interval, atEnd, computed bool) 
 
 // direction compares the sides of the value that means no change, on which the paper's
 // figure and our interval are.
-func direction(f *workload.Figure, paper *quantity, ours *interval) (Direction, error) {
+func direction(f *workload.Figure, paper *quantity, ours *interval.Interval) (Direction, error) {
 	// Without such a value a number has no direction.
 	if f.Beyond == "" {
 		return None, nil
 	}
 	b, err := parseQuantity(f.Beyond)
-	low, high := ours.low-b.least, ours.high-b.least
+	low, high := ours.Low-b.least, ours.High-b.least
 	if paper.least < b.least {
 		low, high = -high, -low
 	}
@@ -333,37 +334,4 @@ func short(n float64) string {
 		return "0"
 	}
 	return text
-}
-
-// interval is the mean of a sample and its 95 % confidence interval. The interval of one
-// number is that number.
-type interval struct{ mean, low, high float64 }
-
-// intervalOf returns the interval of a sample that is not empty, by Student's t.
-func intervalOf(sample []float64) interval {
-	n := float64(len(sample))
-	mean, squares := 0.0, 0.0
-	for _, x := range sample {
-		mean += x / n
-	}
-	for _, x := range sample {
-		squares += (x - mean) * (x - mean)
-	}
-	half := 0.0
-	// Rounding leaves a tiny spread in a sample of equal numbers.
-	if n > 1 && squares > 1e-18*n*max(1, mean*mean) {
-		half = student(len(sample)-1) * math.Sqrt(squares/(n-1)/n)
-	}
-	return interval{mean, mean - half, mean + half}
-}
-
-// student returns the 0.975 quantile of Student's t distribution with so many degrees of
-// freedom, from 1. Above 30 it rounds the quantile up to that of 30.
-func student(freedom int) float64 {
-	quantiles := [...]float64{
-		12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
-		2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
-		2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
-	}
-	return quantiles[min(freedom, len(quantiles))-1]
 }
