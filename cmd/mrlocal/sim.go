@@ -5,10 +5,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/engineflags"
@@ -19,7 +17,6 @@ import (
 	"mrlocal/errs"
 	"mrlocal/report"
 	"mrlocal/sim"
-	"mrlocal/slots"
 	"mrlocal/slots/explain"
 	"mrlocal/trace"
 	"mrlocal/workload"
@@ -108,7 +105,7 @@ func runSim(ctx context.Context, e env, line argv.Line) (int, error) {
 	if files.OnStdout() { // alone
 		e.stdout = e.stderr
 	}
-	notes, code := newNotes(e.stderr), exitDone
+	notes, code := show.NewNotes(e.stderr), exitDone
 	var reports []*report.Report
 	var recorded [2]bytes.Buffer // for --compare
 	for i, name := range names {
@@ -116,7 +113,7 @@ func runSim(ctx context.Context, e env, line argv.Line) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		o.Events, o.Note, o.Watch = files.Events(i), notes.note, files.Watch(i, e.page.Watch(name, picture.Watch))
+		o.Events, o.Note, o.Watch = files.Events(i), notes.Note, files.Watch(i, e.page.Watch(name, picture.Watch))
 		switch {
 		// The comparison reads the events from memory. The event file gets the same bytes.
 		case compare && o.Events != nil:
@@ -131,7 +128,7 @@ func runSim(ctx context.Context, e env, line argv.Line) (int, error) {
 		}
 		// A report is kept for failed jobs too: it says which ones failed.
 		reports = append(reports, done)
-		if notes.failures(done) > 0 {
+		if notes.Failures(done) > 0 {
 			code = exitFailed
 		}
 		if err := write(e, picture.Of(name, len(names), show.Width(e.stdout), true)); err != nil {
@@ -210,47 +207,4 @@ func tell(e env, files *pictures.Files, reports []*report.Report, verbose bool) 
 		return err
 	}
 	return write(e, b.Bytes())
-}
-
-// notes writes each message of several runs once.
-type notes struct {
-	w    io.Writer
-	seen map[string]bool
-}
-
-// newNotes returns notes that go to w, each on one line.
-func newNotes(w io.Writer) *notes { return &notes{w: w, seen: map[string]bool{}} }
-
-// note writes a message that has not been written yet. Runs of one file give the same warnings
-// again and again.
-func (n *notes) note(text string) {
-	if !n.seen[text] {
-		n.seen[text] = true
-		_, _ = io.WriteString(n.w, argv.ErrorLine("", errors.New(text)))
-	}
-}
-
-// failures writes which jobs of a run did not succeed, and returns how many.
-func (n *notes) failures(r *report.Report) (failed int) {
-	// The report has them all.
-	const mostNamed = 5
-	var names []string
-	for i := range r.Jobs {
-		if r.Jobs[i].State != slots.Succeeded.String() {
-			failed++
-			if len(names) < mostNamed {
-				names = append(names, r.Jobs[i].Name)
-			}
-		}
-	}
-	// Under thousands of jobs one line must do.
-	if failed > 0 {
-		// The dots say that the report names more jobs.
-		more := ""
-		if failed > len(names) {
-			more = ", …"
-		}
-		n.note(fmt.Sprintf("under %s %d of %d jobs did not succeed: %s%s", r.Policy, failed, len(r.Jobs), strings.Join(names, ", "), more))
-	}
-	return failed
 }

@@ -9,6 +9,7 @@ import (
 	"mrlocal/cmd/mrlocal/internal/measure"
 	"mrlocal/cmd/mrlocal/internal/pictures"
 	"mrlocal/cmd/mrlocal/internal/process"
+	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/cmd/mrlocal/internal/virtual"
 	"mrlocal/errs"
 	"mrlocal/internal/paths"
@@ -195,7 +196,7 @@ func sweepSimulated(ctx context.Context, e env, line argv.Line, _ *measure.Plan)
 		return nil, nil, err
 	}
 	// The notes are shared by all runs, so that a warning appears once.
-	notes := newNotes(e.stderr)
+	notes := show.NewNotes(e.stderr)
 	return func(c measure.Configuration, policyName string) (*report.Report, error) {
 		// A copy: each run starts from the flags, not from the run before.
 		s := base
@@ -204,10 +205,10 @@ func sweepSimulated(ctx context.Context, e env, line argv.Line, _ *measure.Plan)
 		if err != nil {
 			return nil, err
 		}
-		o.Note = notes.note
+		o.Note = notes.Note
 		done, err := sim.Run(ctx, f, o)
 		if err == nil {
-			notes.failures(done)
+			notes.Failures(done)
 		}
 		return done, err
 	}, f, nil

@@ -15,7 +15,7 @@ func layers() []layer {
 		{"ground", []string{"trace", "jobs", "datagen"}},
 		{"data and slots", []string{"slots", "slots/fifo", "slots/demand", "slots/blacklist", "slots/replay", "input", "input/codec", "spill/...", "output/...", "jobs/..."}},
 		{"policies, threads, shuffle", []string{"slots/policy/...", "slots/pool", "slots/setup", "shuffle", "report"}},
-		{"workload files", []string{"workload"}},
+		{"workload files", []string{"workload/..."}},
 		{"drivers", []string{"engine/...", "sim/...", "slots/explain"}},
 		{"pictures", []string{"view/..."}},
 		{"page", []string{"web/..."}},

@@ -282,3 +282,27 @@ func Device(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && !info.IsDir() && !info.Mode().IsRegular()
 }
+
+// Replace writes the whole file at once: beside it first, then by its name, so that a file
+// that is there stays whole if something fails. A device or pipe is written directly.
+func (s *AuxFile) Replace(text []byte) error {
+	if s.stdout != nil || Device(s.path) || s.format != compress.None {
+		_, err := s.Write(text)
+		return errors.Join(err, s.Close())
+	}
+	f, err := os.CreateTemp(filepath.Dir(s.path), "."+filepath.Base(s.path)+".*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err == nil {
+		err = f.Chmod(0o644)
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), s.path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}

@@ -1,0 +1,282 @@
+// Package workloads holds the flags of mrlocal workload, and calls package workload/source
+// with them: it makes workload files at random, or of traces from elsewhere.
+//
+// Generate and Import return the text of a file that package workload accepts, and Write
+// writes it.
+package workloads
+
+import (
+	"cmp"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/process"
+	"mrlocal/errs"
+	"mrlocal/internal/ppm"
+	"mrlocal/workload"
+	"mrlocal/workload/source"
+)
+
+// GenerateFlags returns the flags of mrlocal workload generate.
+func GenerateFlags() []argv.Spec {
+	return append([]argv.Spec{
+		argv.ValueSpec("jobs", "draw `N` jobs", "100"),
+		argv.ValueSpec("seed", "seed `N`: the same flags and seed give the same bytes", "1"),
+		argv.ValueSpec("arrivals", "when jobs arrive: `poisson|fixed|bursts`", "poisson"),
+		argv.ValueSpec("every", "`TIME` between two jobs on average", "10s"),
+		argv.ValueSpec("burst", "`N` jobs of a burst arrive at once; bursts are a Poisson process", "10"),
+		argv.ValueSpec("sizes", "bytes of input of a job, a `LAW`: lognormal:MEDIAN,SIGMA, pareto:LEAST,ALPHA, or fb-2009, the ten classes of a trace of Facebook that SWIM published", "lognormal:1GiB,1.5"),
+		argv.ValueSpec("most", "no job reads more than `SIZE`, except those of fb-2009", "1TiB"),
+		argv.ValueSpec("shuffle", "`X` bytes of map output for each byte of input; 0: no reduces; fb-2009 has its own", "0.5"),
+		argv.ValueSpec("pools", "draw the pool of a job from `NAME[=WEIGHT],…`, as prod=2,adhoc", "a pool for each job"),
+		argv.ValueSpec("deadlines", "`SHARE` of the jobs that have a deadline", "0"),
+		argv.ValueSpec("slack", "a deadline leaves `X` times what the job takes alone on the cluster", "2"),
+		argv.ValueSpec("bytes", "multiply all bytes by `X`", "1"),
+	}, common()...)
+}
+
+// ImportFlags returns the flags of mrlocal workload import.
+func ImportFlags() []argv.Spec {
+	history := argv.ValueSpec("history", "read `FILE`, a job history of Hadoop (.jhist, in JSON); may be repeated, and plain FILEs are read too", "")
+	history.Repeat = true
+	return append([]argv.Spec{
+		argv.ValueSpec("swim", "read `FILE`, a trace of SWIM: tabs between name, submission, gap, map input, shuffle and reduce output", ""),
+		argv.ValueSpec("sls", "read `FILE`, a load of YARN's Scheduler Load Simulator", ""),
+		history,
+		argv.ValueSpec("bytes", "multiply all bytes by `X`; where a trace has tasks instead, their number", "1"),
+		argv.ValueSpec("time", "multiply the moments of submission by `X`; tasks take as long as before", "1"),
+		argv.ValueSpec("jobs", "take the first `N` jobs", "all"),
+	}, common()...)
+}
+
+// common returns the flags of both.
+func common() []argv.Spec {
+	out := argv.ValueSpec("output-file", "write the workload to `FILE`", "standard output")
+	out.Short = "o"
+	return []argv.Spec{out,
+		argv.ValueSpec("trackers", "`N` trackers of the cluster", "10"),
+		argv.ValueSpec("map-slots", "`N` map slots on each tracker", "4"),
+		argv.ValueSpec("reduce-slots", "`N` reduce slots on each tracker", "2"),
+		argv.ValueSpec("block-size", "a map for each `SIZE` of input, or of its output if that is more", "64MiB"),
+		argv.ValueSpec("reduce-bytes", "a reduce for each `SIZE` of shuffle and output, as in SWIM", "64MiB"),
+		argv.ValueSpec("rate", "a task works through `SIZE` a second, where nothing says how long it takes", "10MB"),
+		argv.ValueSpec("startup", "`TIME` that each such task takes beside", "1s"),
+	}
+}
+
+// reader reads flags of this package.
+type reader struct{ *argv.Reader }
+
+// factor reads a decimal above 0; otherwise if the flag is not set.
+func (r reader) factor(flag string, otherwise ppm.Share, zero bool) ppm.Share {
+	text, ok := r.Line.Value(flag)
+	if !ok {
+		return otherwise
+	}
+	p, err := ppm.Parse(text)
+	if err != nil || p > 1_000_000*ppm.One || p == 0 && !zero {
+		r.Keep(errs.Optionf("--"+flag, "%s: not a factor; write a decimal number such as 0.1 or 10", argv.Quote(text)))
+	}
+	return p
+}
+
+const mostCluster = 100_000 // trackers, and slots of each
+
+func (r reader) common() (source.Cluster, source.Tasks) {
+	return source.Cluster{Trackers: r.Count("trackers", 1, mostCluster), MapSlots: r.Count("map-slots", 1, mostCluster), ReduceSlots: r.Count("reduce-slots", 1, mostCluster)},
+		source.Tasks{BlockBytes: r.Size("block-size", 1<<10), ReduceBytes: r.Size("reduce-bytes", 1<<10), Rate: r.Rate("rate"), Startup: r.Time("startup", false)}
+}
+
+// pools reads NAME[=WEIGHT],….
+func (r reader) pools() (all []source.Pool) {
+	text, ok := r.Line.Value("pools")
+	if !ok {
+		return nil
+	}
+	seen := map[string]bool{}
+	for _, part := range strings.Split(text, ",") {
+		name, weight, given := strings.Cut(part, "=")
+		p := source.Pool{Name: name, Weight: ppm.One}
+		var err error
+		if given {
+			p.Weight, err = ppm.Parse(weight)
+		}
+		if err != nil || p.Weight == 0 || name == "" || seen[name] {
+			r.Keep(errs.Optionf("--pools", "%s: not names with weights; write prod=2,adhoc, each name once", argv.Quote(text)))
+			return nil
+		}
+		seen[name] = true
+		all = append(all, p)
+	}
+	return all
+}
+
+// sizes reads --sizes LAW:BYTES,SHAPE.
+func (r reader) sizes() (s source.Sizes) {
+	s.Most = r.Size("most", 1)
+	text, ok := r.Line.Value("sizes")
+	if !ok {
+		return s
+	}
+	law, of, given := strings.Cut(text, ":")
+	bytes, shape, _ := strings.Cut(of, ",")
+	s.Law = law
+	var problem string
+	var err error
+	if given {
+		s.Bytes, problem = ppm.ParseBytes(bytes)
+		s.Shape, err = strconv.ParseFloat(shape, 64)
+	}
+	switch bad := problem != "" || err != nil || s.Bytes == 0 || math.IsNaN(s.Shape) || s.Shape <= 0 || s.Shape > 20; {
+	case law == "fb-2009" && !given:
+	case law != "lognormal" && law != "pareto" || bad:
+		r.Keep(errs.Optionf("--sizes", "%s: not a law; write lognormal:1GiB,1.5, pareto:64MiB,1.1 or fb-2009", argv.Quote(text)))
+	}
+	return s
+}
+
+// Maker returns the text of a workload file.
+type Maker = func(flags *argv.Reader, stdin io.Reader) ([]byte, error)
+
+// Write writes the file that the flags of line ask for, whole or not at all. A reader of
+// stdout that has gone is no failure.
+func Write(line argv.Line, stdin io.Reader, stdout io.Writer, text Maker) error {
+	r := argv.Reader{Line: line}
+	path := r.Path("output-file")
+	// The traces are read, so that none of them is replaced.
+	beside := process.Work{Stdout: stdout, Inputs: slices.Concat(line.Values("swim"), line.Values("sls"), line.Values("history"), line.Words)}
+	out, err := beside.Open("output-file", cmp.Or(path, "-"))
+	if err = cmp.Or(r.Err, err); err != nil {
+		return err
+	}
+	made, err := text(&r, stdin)
+	if err != nil {
+		return err
+	}
+	return out.Replace(made)
+}
+
+// Generate draws a workload and returns its file. It is a Maker.
+func Generate(flags *argv.Reader, _ io.Reader) ([]byte, error) {
+	r := reader{flags}
+	o := source.Options{
+		Jobs: r.Count("jobs", 1, 1_000_000), Seed: r.Seed(),
+		Arrivals: r.Choice("arrivals", "poisson", "fixed", "bursts"), Every: r.Time("every", false), Burst: r.Count("burst", 1, 1_000_000),
+		Sizes: r.sizes(), Bytes: r.factor("bytes", 0, false), Shuffle: r.factor("shuffle", 0, true),
+		Pools: r.pools(), Deadlines: r.ShareOr("deadlines", 0), Slack: r.factor("slack", 0, false),
+	}
+	if r.Line.Has("shuffle") && o.Shuffle == 0 {
+		o.Shuffle = -1 // none
+	}
+	if r.Line.Has("shuffle") && o.Sizes.Law == "fb-2009" {
+		r.Keep(errs.Optionf("--shuffle", "goes without --sizes fb-2009, whose classes have their own shuffle"))
+	}
+	if r.Line.Has("burst") && o.Arrivals != "bursts" {
+		r.Keep(errs.Optionf("--burst", "needs --arrivals bursts"))
+	}
+	if r.Line.Has("slack") && o.Deadlines == 0 {
+		r.Keep(errs.Optionf("--slack", "needs --deadlines"))
+	}
+	o.Cluster, o.Tasks = r.common()
+	if r.Err == nil && len(r.Line.Words) > 0 {
+		r.Keep(errs.Optionf(argv.Quote(r.Line.Words[0]), "one word too many; nothing is read"))
+	}
+	if r.Err != nil {
+		return nil, r.Err
+	}
+	s, err := source.Generate(o)
+	if err != nil {
+		return nil, err
+	}
+	s.Notes = append([]string{made(r.Line, "generate")}, s.Notes...)
+	return file(s, o.Cluster, o.Tasks)
+}
+
+// made is the first comment of a file: the command that makes it again.
+func made(line argv.Line, sub string) string {
+	words := []string{"mrlocal", "workload", sub}
+	for _, f := range line.Flags {
+		if f.Flag.Name != "output-file" {
+			words = append(words, "--"+f.Flag.Name+" "+argv.Quote(f.Value))
+		}
+	}
+	for _, w := range line.Words {
+		words = append(words, argv.Quote(w))
+	}
+	return "made by: " + strings.Join(words, " ")
+}
+
+// Import reads traces and returns a file with their jobs. A path - is stdin. It is a Maker.
+func Import(flags *argv.Reader, stdin io.Reader) ([]byte, error) {
+	r := reader{flags}
+	by := source.Scaling{Bytes: r.factor("bytes", 0, false), Time: r.factor("time", 0, false), Jobs: r.Count("jobs", 1, 1_000_000_000)}
+	cluster, tasks := r.common()
+	formats := map[string]func(string, io.Reader) (*source.Set, error){"swim": source.SWIM, "sls": source.SLS, "history": source.History}
+	format := ""
+	var paths []string
+	for _, name := range []string{"swim", "sls", "history"} {
+		if !r.Line.Has(name) {
+			continue
+		}
+		if format != "" {
+			r.Keep(errs.Optionf("--"+format+", --"+name, "one format at a time"))
+		}
+		format = name
+		paths = append(r.Line.Values(name), r.Line.Words...)
+	}
+	if format == "" {
+		r.Keep(errs.Optionf("", "name a trace: --swim FILE, --sls FILE or --history FILE…"))
+	}
+	if r.Err == nil && format != "history" && len(paths) > 1 {
+		r.Keep(errs.Optionf(argv.Quote(paths[1]), "one word too many; only histories are several files"))
+	}
+	if r.Err != nil {
+		return nil, r.Err
+	}
+	var sets []*source.Set
+	for _, path := range paths {
+		s, err := read(path, stdin, formats[format])
+		if err != nil {
+			return nil, err
+		}
+		sets = append(sets, s)
+	}
+	all, err := source.Join(sets)
+	if err != nil {
+		return nil, err
+	}
+	all.Notes = append([]string{made(r.Line, "import")}, all.Notes...)
+	all.Scale(by)
+	return file(all, cluster, tasks)
+}
+
+func read(path string, stdin io.Reader, parse func(string, io.Reader) (*source.Set, error)) (*source.Set, error) {
+	if path == "-" {
+		return parse("standard input", stdin)
+	}
+	if path == "" {
+		return nil, errs.Optionf("FILE", "the name is empty")
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, errs.Inputf(path, "%w", errs.Cause(err))
+	}
+	defer f.Close()
+	return parse(path, f)
+}
+
+// file writes a set, and reads it back: what this package returns is always a workload.
+func file(s *source.Set, c source.Cluster, t source.Tasks) ([]byte, error) {
+	s.Notes = append(s.Notes, t.Note())
+	text, err := s.File(c, t)
+	if err != nil {
+		return nil, err
+	}
+	_, err = workload.Parse("the workload that was made", text)
+	return text, err
+}

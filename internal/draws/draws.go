@@ -1,0 +1,106 @@
+// Package draws makes random numbers that are a pure function of their arguments, and the
+// same on every processor.
+//
+// A draw is a hash of a seed and of what the number is for, so it depends on no other draw.
+// Neighbours: workload draws the durations of tasks with it, and workload/source whole
+// workloads. The package owns nothing.
+package draws
+
+import "math"
+
+// Bits returns 64 random bits for a list of arguments.
+// Each argument passes through mix before the next one joins, so that (1, 2) and (2, 1)
+// differ.
+func Bits(arguments ...uint64) uint64 {
+	h := uint64(0)
+	for _, a := range arguments {
+		h = mix(h ^ a)
+	}
+	return h
+}
+
+// Unit returns the number between 0 and 1 that bits stand for: the middle of one of 2^52
+// equal parts, which is never 0 or 1.
+func Unit(bits uint64) float64 { return (float64(bits>>12) + 0.5) / (1 << 52) }
+
+// mix is a step of splitmix64.
+// It maps 64 bits to 64 bits one to one, so no two arguments give the same result.
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// The same seed must give the same bytes on every processor. The functions of package
+// math, and sums of products that a compiler may fuse, differ in the last bit. So the
+// functions here are written out, and round every product before they add to it.
+
+// Normal returns the inverse of the normal distribution function, exact to
+// about 1e-7, for 0 < p < 1. It is PPND7 of Wichura (Applied Statistics, AS 241).
+// The constants are those of the published algorithm. 0.425 and 5 divide the range into
+// a middle, tails and far tails.
+func Normal(p float64) float64 {
+	q := p - 0.5
+	if math.Abs(q) <= 0.425 {
+		r := 0.180625 - float64(q*q)
+		return q * polynomial(r, 3.3871327179, 50.434271938, 159.29113202, 59.109374720) /
+			polynomial(r, 1, 17.895169469, 78.757757664, 67.187563600)
+	}
+	// Both tails are computed from the smaller one, which keeps its precision.
+	tail := math.Min(p, 1-p)
+	r := math.Sqrt(-Ln(tail))
+	var x float64
+	if r <= 5 {
+		r -= 1.6
+		x = polynomial(r, 1.4234372777, 2.7568153900, 1.3067284816, 0.17023821103) /
+			polynomial(r, 1, 0.73700164250, 0.12021132975)
+	} else {
+		r -= 5
+		x = polynomial(r, 6.6579051150, 3.0812263860, 0.42868294337, 0.017337203997) /
+			polynomial(r, 1, 0.24197894225, 0.012258202635)
+	}
+	return math.Copysign(x, q)
+}
+
+// polynomial returns c[0] + c[1]x + c[2]x² + …
+// It uses Horner's scheme. The conversion of each product to float64 forbids the
+// compiler to fuse it.
+func polynomial(x float64, c ...float64) float64 {
+	sum := 0.0
+	for i := len(c) - 1; i >= 0; i-- {
+		sum = float64(sum*x) + c[i]
+	}
+	return sum
+}
+
+// Exp returns e to the power of x: 2^n for the nearest n, times the series of the rest.
+// |r| is at most ln 2 / 2, so 14 terms reach the last bit.
+func Exp(x float64) float64 {
+	n := math.Floor(float64(x/math.Ln2) + 0.5)
+	r := x - float64(n*math.Ln2)
+	term, sum := 1.0, 1.0
+	for i := 1.0; i <= 14; i++ {
+		term = float64(term*r) / i
+		sum += term
+	}
+	return math.Ldexp(sum, int(n))
+}
+
+// Ln returns the natural logarithm of x > 0. With x = f·2^n and 1/√2 < f < √2 it is
+// n·ln 2 plus twice the series of artanh((f-1)/(f+1)).
+// 13 terms suffice, because |t| is at most 0.172.
+func Ln(x float64) float64 {
+	f, n := math.Frexp(x)
+	if f < math.Sqrt2/2 {
+		f, n = f*2, n-1
+	}
+	t := (f - 1) / (f + 1)
+	square := float64(t * t)
+	power, sum := t, 0.0
+	for i := 1.0; i <= 25; i += 2 {
+		sum += float64(power / i)
+		power = float64(power * square)
+	}
+	return float64(2*sum) + float64(float64(n)*math.Ln2)
+}

@@ -1,0 +1,214 @@
+package source
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"time"
+
+	"mrlocal/errs"
+	"mrlocal/internal/draws"
+	"mrlocal/internal/ppm"
+)
+
+// Options say what Generate draws. Zero fields have the values that are named.
+type Options struct {
+	Jobs int    // 100
+	Seed uint64 // 1
+
+	Arrivals string        // "poisson" (default), "fixed" or "bursts"
+	Every    time.Duration // mean time between two jobs: 10 s
+	Burst    int           // jobs of a burst: 10
+
+	Sizes   Sizes
+	Bytes   ppm.Share // factor of all bytes, and of the work of a class: 1
+	Shuffle ppm.Share // bytes of map output for each byte of input: 0.5; negative: none. Not of the classes of FB-2009
+
+	Pools     []Pool    // that jobs are drawn from evenly; nil: a pool for each job
+	Deadlines ppm.Share // of the jobs have a deadline
+	Slack     ppm.Share // the time that a job has, as a multiple of its time alone on the cluster: 2
+	Cluster   Cluster   // of the times alone
+	Tasks     Tasks     // of the times alone
+}
+
+// Sizes is the distribution of the bytes of input. The zero value is lognormal with a
+// median of 1 GiB and sigma 1.5.
+type Sizes struct {
+	Law   string // "lognormal", "pareto" or "fb-2009"
+	Bytes int64  // the median, or the least
+	Shape float64
+	Most  int64 // 1 TiB, not of fb-2009
+}
+
+// Class is a class of jobs: its share of a workload, and the medians of its jobs.
+type Class struct {
+	Name                                  string
+	Jobs                                  int // of the trace
+	InputBytes, ShuffleBytes, OutputBytes int64
+	MapWork, ReduceWork                   time.Duration // task-seconds
+}
+
+// FB2009 returns the ten classes of the 1,129,193 jobs that Facebook ran on 600 machines
+// from May to October 2009, found by k-means (Chen, Alspaugh, Katz: Interactive Analytical
+// Processing in Big Data Systems, VLDB 2012, Table 2; Chen, Ganapathi, Griffith, Katz: The
+// Case for Evaluating MapReduce Performance Using Workload Suites, MASCOTS 2011). SWIM's
+// traces are samples of these jobs.
+func FB2009() []Class {
+	const kb, mb, gb, tb = 1e3, 1e6, 1e9, 1e12
+	c := func(name string, jobs int, input, shuffle, output float64, mapSeconds, reduceSeconds int64) Class {
+		return Class{name, jobs, int64(input), int64(shuffle), int64(output), time.Duration(mapSeconds) * time.Second, time.Duration(reduceSeconds) * time.Second}
+	}
+	return []Class{
+		c("small", 1081918, 21*kb, 0, 871*kb, 20, 0),
+		c("load-fast", 37038, 381*kb, 0, 1.9*gb, 6079, 0),
+		c("load-slow", 2070, 10*kb, 0, 4.2*gb, 26321, 0),
+		c("load-large", 602, 405*kb, 0, 447*gb, 66657, 0),
+		c("load-huge", 180, 446*kb, 0, 1.1*tb, 125662, 0),
+		c("aggregate-fast", 6035, 230*gb, 8.8*gb, 491*mb, 104338, 66760),
+		c("aggregate-expand", 379, 1.9*tb, 502*mb, 2.6*gb, 348942, 76736),
+		c("expand-aggregate", 159, 418*gb, 2.5*tb, 45*gb, 1076089, 974395),
+		c("transform", 793, 255*gb, 788*gb, 1.6*gb, 384562, 338050),
+		c("summary", 19, 7.6*tb, 51*gb, 104*kb, 4843452, 853911),
+	}
+}
+
+// What a number is drawn for, so that no two draws are alike.
+const (
+	drawGap = iota + 1
+	drawSize
+	drawPool
+	drawDeadline
+)
+
+// Generate draws a workload. The same options give the same jobs on every machine.
+func Generate(o Options) (*Set, error) {
+	o.Jobs, o.Seed, o.Every, o.Burst = cmp.Or(o.Jobs, 100), cmp.Or(o.Seed, 1), cmp.Or(o.Every, 10*time.Second), cmp.Or(o.Burst, 10)
+	o.Arrivals, o.Shuffle, o.Slack = cmp.Or(o.Arrivals, "poisson"), cmp.Or(o.Shuffle, ppm.One/2), cmp.Or(o.Slack, 2*ppm.One)
+	if o.Sizes.Law == "" {
+		o.Sizes = Sizes{Law: "lognormal", Bytes: 1 << 30, Shape: 1.5, Most: o.Sizes.Most}
+	}
+	o.Sizes.Most = cmp.Or(o.Sizes.Most, 1<<40)
+	if o.Arrivals != "poisson" && o.Arrivals != "fixed" && o.Arrivals != "bursts" {
+		return nil, errs.Optionf("arrivals "+o.Arrivals, "unknown; poisson, fixed or bursts")
+	}
+	if o.Sizes.Law != "lognormal" && o.Sizes.Law != "pareto" && o.Sizes.Law != "fb-2009" {
+		return nil, errs.Optionf("sizes "+o.Sizes.Law, "unknown; lognormal, pareto or fb-2009")
+	}
+	s := &Set{Pools: o.Pools, Notes: o.notes()}
+	at := time.Duration(0)
+	for i := range o.Jobs {
+		if i > 0 {
+			at += o.gap(i)
+		}
+		if at > 1e5*time.Hour {
+			return nil, errs.Optionf("every", "job %d of %d arrives after 100000 hours; give fewer jobs or a shorter time", i, o.Jobs)
+		}
+		j := o.job(i)
+		j.Submit = at.Round(time.Millisecond)
+		if len(o.Pools) > 0 {
+			j.Pool = o.Pools[draws.Bits(o.Seed, uint64(i), drawPool)%uint64(len(o.Pools))].Name
+		}
+		if o.unit(i, drawDeadline) < float64(o.Deadlines)/float64(ppm.One) {
+			j.Deadline = j.Submit + time.Duration(times(int64(o.alone(j)), o.Slack)).Round(time.Millisecond)
+		}
+		s.Jobs = append(s.Jobs, j)
+	}
+	return s, nil
+}
+
+// notes says in words what is drawn.
+func (o *Options) notes() []string {
+	arrivals := map[string]string{
+		"poisson": fmt.Sprintf("a Poisson process, %v between two jobs on average", o.Every),
+		"fixed":   fmt.Sprintf("every %v", o.Every),
+		"bursts":  fmt.Sprintf("bursts of %d jobs at once, as a Poisson process, %v a job on average", o.Burst, o.Every),
+	}
+	sizes := map[string]string{
+		"lognormal": fmt.Sprintf("lognormal, median %d bytes, sigma %v, at most %d", o.Sizes.Bytes, o.Sizes.Shape, o.Sizes.Most),
+		"pareto":    fmt.Sprintf("Pareto, at least %d bytes, alpha %v, at most %d", o.Sizes.Bytes, o.Sizes.Shape, o.Sizes.Most),
+		"fb-2009":   "the ten classes of the Facebook trace FB-2009, by their shares of its jobs (Chen, Alspaugh, Katz, VLDB 2012, Table 2)",
+	}
+	n := []string{fmt.Sprintf("%d jobs drawn with seed %d", o.Jobs, o.Seed), "arrivals: " + arrivals[o.Arrivals], "sizes: " + sizes[o.Sizes.Law]}
+	if o.Bytes > 0 && o.Bytes != ppm.One {
+		n = append(n, fmt.Sprintf("bytes times %v", o.Bytes))
+	}
+	if o.Sizes.Law != "fb-2009" {
+		n = append(n, fmt.Sprintf("shuffle: %v bytes for each byte of input", max(o.Shuffle, 0)))
+	}
+	if o.Deadlines > 0 {
+		n = append(n, fmt.Sprintf("deadlines: of a share of %v of the jobs, %v times what a job takes alone on this cluster", o.Deadlines, o.Slack))
+	}
+	return n
+}
+
+// unit returns a number between 0 and 1.
+func (o *Options) unit(job int, what uint64) float64 {
+	return draws.Unit(draws.Bits(o.Seed, uint64(job), what))
+}
+
+// gap returns the time between job i and the one before.
+func (o *Options) gap(i int) time.Duration {
+	exponential := func(mean time.Duration) time.Duration {
+		return time.Duration(-float64(mean) * draws.Ln(o.unit(i, drawGap)))
+	}
+	switch {
+	case o.Arrivals == "fixed":
+		return o.Every
+	case o.Arrivals == "poisson":
+		return exponential(o.Every)
+	case i%o.Burst > 0:
+		return 0
+	}
+	return exponential(o.Every * time.Duration(o.Burst))
+}
+
+// job returns job i, with its bytes.
+func (o *Options) job(i int) Job {
+	j := Job{Name: fmt.Sprintf("J%0*d", len(fmt.Sprint(o.Jobs-1)), i)}
+	if o.Sizes.Law == "fb-2009" {
+		c := o.class(i)
+		j.Name += "-" + c.Name
+		j.InputBytes, j.ShuffleBytes, j.OutputBytes, j.MapWork, j.ReduceWork = c.InputBytes, c.ShuffleBytes, c.OutputBytes, c.MapWork, c.ReduceWork
+		j.scale(o.Bytes)
+		return j
+	}
+	u := o.unit(i, drawSize)
+	x := draws.Exp(float64(o.Sizes.Shape * draws.Normal(u)))
+	if o.Sizes.Law == "pareto" {
+		x = draws.Exp(-draws.Ln(u) / o.Sizes.Shape)
+	}
+	j.InputBytes = int64(math.Min(math.Max(1, float64(o.Sizes.Bytes)*x), float64(o.Sizes.Most)))
+	j.scale(o.Bytes)
+	if o.Shuffle > 0 {
+		j.ShuffleBytes = max(1, times(j.InputBytes, o.Shuffle))
+	}
+	return j
+}
+
+// class draws a class by the number of its jobs.
+func (o *Options) class(i int) Class {
+	all, jobs := FB2009(), 0
+	for _, c := range all {
+		jobs += c.Jobs
+	}
+	n := int(o.unit(i, drawSize) * float64(jobs))
+	for _, c := range all {
+		if n -= c.Jobs; n < 0 {
+			return c
+		}
+	}
+	return all[0]
+}
+
+// alone returns about how long a job takes if it has the cluster to itself: its waves of
+// maps, then those of reduces.
+func (o *Options) alone(j Job) time.Duration {
+	j.divide(o.Tasks)
+	c := Cluster{cmp.Or(o.Cluster.Trackers, 10), cmp.Or(o.Cluster.MapSlots, 4), cmp.Or(o.Cluster.ReduceSlots, 2)}
+	waves := func(tasks, slots int) time.Duration { return time.Duration((tasks + slots - 1) / slots) }
+	t := waves(j.Maps, c.Trackers*c.MapSlots) * j.MapTimes[0]
+	if j.Reduces > 0 {
+		t += waves(j.Reduces, c.Trackers*c.ReduceSlots) * j.ReduceTimes[0]
+	}
+	return t
+}

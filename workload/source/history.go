@@ -1,0 +1,183 @@
+package source
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"mrlocal/errs"
+)
+
+// event holds the fields of the events of a history that are read (Hadoop, Events.avpr:
+// JobSubmitted, JobQueueChange, TaskAttemptStarted, MapAttemptFinished,
+// ReduceAttemptFinished). Times are in milliseconds since 1970.
+type event struct {
+	JobID     string `json:"jobid"`
+	UserName  string `json:"userName"`
+	Queue     string `json:"jobQueueName"`
+	Submitted int64  `json:"submitTime"`
+
+	TaskID    string `json:"taskid"`
+	AttemptID string `json:"attemptId"`
+	Started   int64  `json:"startTime"`
+	Finished  int64  `json:"finishTime"`
+	Shuffled  int64  `json:"shuffleFinishTime"`
+
+	Counters struct {
+		Groups []struct {
+			Counts []struct {
+				Name  string `json:"name"`
+				Value int64  `json:"value"`
+			} `json:"counts"`
+		} `json:"groups"`
+	} `json:"counters"`
+}
+
+// counter returns a counter of any group; 0 if there is none.
+func (e *event) counter(name string) int64 {
+	for _, g := range e.Counters.Groups {
+		for _, c := range g.Counts {
+			if c.Name == name {
+				return c.Value
+			}
+		}
+	}
+	return 0
+}
+
+// past is a job of a history while it is read.
+type past struct {
+	job      Job
+	started  map[string]int64         // by attempt
+	maps     map[string]time.Duration // by task
+	reduces  map[string]time.Duration // by task, from the end of the shuffle
+	outputs  int64                    // of all maps, in bytes
+	attempts int                      // that were started
+}
+
+// History reads the history of a job that Hadoop has written, a .jhist file: the word
+// Avro-Json, the schema, and then an event in JSON on each line (Hadoop, EventWriter,
+// EventReader). The tasks of the job are those that succeeded. A map lasts from its start
+// to its end, a reduce from the end of its shuffle; map_output is the mean of what the maps
+// left. Failed attempts are not in the workload.
+func History(name string, r io.Reader) (*Set, error) {
+	p := past{started: map[string]int64{}, maps: map[string]time.Duration{}, reduces: map[string]time.Duration{}}
+	n := 0 // lines with something on them
+	err := eachLine(name, r, func(at, line string) error {
+		line = strings.TrimSpace(line)
+		if line == "" {
+			return nil
+		}
+		n++
+		switch {
+		case n == 1 && line == "Avro-Binary":
+			return errs.Inputf(at, "a history in Avro's binary form; Hadoop writes JSON with mapreduce.jobhistory.jhist.format=json")
+		case n == 1 && line != "Avro-Json":
+			return errs.Inputf(at, "%q is no history; a .jhist file begins with Avro-Json", short(line))
+		case n <= 2: // the schema
+			return nil
+		}
+		if err := p.take(line); err != nil {
+			return errs.Inputf(at, "%s", strings.TrimPrefix(err.Error(), "json: "))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return p.set(name)
+}
+
+// take takes in a line.
+func (p *past) take(line string) error {
+	var of struct {
+		Type  string                     `json:"type"`
+		Event map[string]json.RawMessage `json:"event"`
+	}
+	if err := json.Unmarshal([]byte(line), &of); err != nil {
+		return err
+	}
+	for union, body := range of.Event {
+		var e event
+		kind := union[strings.LastIndexByte(union, '.')+1:]
+		switch kind {
+		case "JobSubmitted", "JobQueueChange", "TaskAttemptStarted", "MapAttemptFinished", "ReduceAttemptFinished":
+			if err := json.Unmarshal(body, &e); err != nil {
+				return fmt.Errorf("%s: %w", kind, err)
+			}
+		}
+		switch kind {
+		case "JobSubmitted":
+			p.job.Name, p.job.User, p.job.Pool = e.JobID, e.UserName, e.Queue
+			p.job.Submit = time.Duration(min(max(e.Submitted, 0), mostSeconds*1000)) * time.Millisecond
+		case "JobQueueChange":
+			p.job.Pool = e.Queue
+		case "TaskAttemptStarted":
+			p.started[e.AttemptID] = e.Started
+			p.attempts++
+		case "MapAttemptFinished", "ReduceAttemptFinished":
+			return p.finish(&e, kind)
+		}
+	}
+	return nil
+}
+
+// finish takes in an attempt that has succeeded. A map whose output was lost has several;
+// the last one counts.
+func (p *past) finish(e *event, kind string) error {
+	start, ok := p.started[e.AttemptID]
+	if !ok {
+		return fmt.Errorf("%s: attempt %s ends and has not started", kind, short(e.AttemptID))
+	}
+	to := p.maps
+	if kind == "ReduceAttemptFinished" {
+		to, start = p.reduces, max(start, e.Shuffled)
+	}
+	if e.Finished < start || e.Finished-start > mostSeconds {
+		return fmt.Errorf("%s: attempt %s ends %d ms after its start", kind, short(e.AttemptID), e.Finished-start)
+	}
+	if _, again := to[e.TaskID]; !again && kind == "MapAttemptFinished" {
+		bytes := e.counter("MAP_OUTPUT_MATERIALIZED_BYTES")
+		if bytes == 0 {
+			bytes = e.counter("MAP_OUTPUT_BYTES")
+		}
+		p.outputs += min(max(bytes, 0), 1<<40)
+	}
+	to[e.TaskID] = time.Duration(e.Finished-start) * time.Millisecond
+	return nil
+}
+
+func (p *past) set(name string) (*Set, error) {
+	j := p.job
+	j.At = name
+	switch {
+	case j.Name == "":
+		return nil, errs.Inputf(name, "no job was submitted")
+	case len(p.maps) == 0:
+		return nil, errs.Inputf(name, "no map of job %s has succeeded", j.Name)
+	}
+	inOrder := func(tasks map[string]time.Duration) (all []time.Duration) {
+		for _, id := range slices.Sorted(maps.Keys(tasks)) {
+			all = append(all, tasks[id])
+		}
+		return all
+	}
+	j.MapTimes, j.ReduceTimes = inOrder(p.maps), inOrder(p.reduces)
+	j.Maps, j.Reduces = len(j.MapTimes), len(j.ReduceTimes)
+	j.MapOutputBytes = p.outputs / int64(j.Maps)
+	s := &Set{Jobs: []Job{j}, Notes: []string{fmt.Sprintf("job %s of the history %s: %d of its %d attempts succeeded", j.Name, name, j.Maps+j.Reduces, p.attempts)}}
+	return s, s.names()
+}
+
+// Join puts the jobs of several sets together. Their names must differ.
+func Join(sets []*Set) (*Set, error) {
+	all := &Set{}
+	for _, s := range sets {
+		all.Notes, all.Pools, all.Jobs = append(all.Notes, s.Notes...), append(all.Pools, s.Pools...), append(all.Jobs, s.Jobs...)
+	}
+	return all, all.names()
+}

@@ -1,0 +1,310 @@
+// Package source makes workload files from elsewhere: from traces of real clusters, and at
+// random.
+//
+// SWIM, SLS and History read a trace; Generate draws jobs. Each returns a Set: jobs whose
+// tasks are known, or only their bytes. Set.Scale changes its size, Set.File writes the
+// text of a workload file, with comments that say how it was made.
+//
+// A reader refuses a trace as a whole: its errors are of kind errs.BadInput and name file
+// and line. It takes memory for all jobs and the durations of their tasks.
+//
+// Neighbours: package workload reads the text; mrlocal workload is the command.
+package source
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"mrlocal/errs"
+	"mrlocal/internal/ppm"
+)
+
+// Set is a workload before it is written.
+type Set struct {
+	Notes []string // how it was made, one line each
+	Pools []Pool   // with their weights; jobs may name others
+	Jobs  []Job
+}
+
+// Pool is a pool and its weight.
+type Pool struct {
+	Name   string
+	Weight ppm.Share
+}
+
+// Job is a job of a trace. If it has no tasks, Tasks makes them of its bytes.
+type Job struct {
+	Name, Pool, User string
+	Submit           time.Duration
+	Deadline         time.Duration // 0: none
+	At               string        // where it stands, for messages: "trace.tsv:7"; "": nowhere
+
+	InputBytes, ShuffleBytes, OutputBytes int64
+	// MapWork and ReduceWork are the time of all maps and of all reduces; 0: it follows from
+	// the bytes.
+	MapWork, ReduceWork time.Duration
+
+	Maps, Reduces         int
+	MapTimes, ReduceTimes []time.Duration // by task; repeated if there are more tasks
+	MapOutputBytes        int64           // of each map
+}
+
+// Tasks says how the bytes of a job become tasks. Zero fields have the values that are
+// named.
+type Tasks struct {
+	BlockBytes  int64         // that a map reads, or writes if it writes more: 64 MiB
+	ReduceBytes int64         // that a reduce copies and writes: 64 MiB, as in SWIM's GenerateReplayScript
+	Rate        int64         // bytes that a task works through in a second: 10 MB
+	Startup     time.Duration // of each task: 1 s
+}
+
+func (t Tasks) withDefaults() Tasks {
+	return Tasks{cmp.Or(t.BlockBytes, 64<<20), cmp.Or(t.ReduceBytes, 64<<20), cmp.Or(t.Rate, 10_000_000), cmp.Or(t.Startup, time.Second)}
+}
+
+// Note says in words how bytes become tasks.
+func (t Tasks) Note() string {
+	t = t.withDefaults()
+	return fmt.Sprintf("tasks: a map for each %d bytes of input, or of its output if that is more; a reduce for each %d bytes of shuffle and output; "+
+		"a task takes %v and a second for each %d bytes, unless the trace gives times", t.BlockBytes, t.ReduceBytes, t.Startup, t.Rate)
+}
+
+// Scaling changes a workload. The zero value changes nothing.
+type Scaling struct {
+	Bytes ppm.Share // factor of all bytes; where a trace has tasks instead, of their number; 0: 1
+	Time  ppm.Share // factor of the moments of submission; 0: 1
+	Jobs  int       // keep the first jobs by submission; 0: all
+}
+
+// Scale sorts the jobs by submission, and lets the first one arrive at 0. Then it changes
+// them: durations of tasks stay.
+func (s *Set) Scale(by Scaling) {
+	slices.SortStableFunc(s.Jobs, func(a, b Job) int { return cmp.Compare(a.Submit, b.Submit) })
+	if by.Jobs > 0 && by.Jobs < len(s.Jobs) {
+		s.Notes = append(s.Notes, fmt.Sprintf("only the first %d of %d jobs", by.Jobs, len(s.Jobs)))
+		s.Jobs = s.Jobs[:by.Jobs]
+	}
+	if len(s.Jobs) == 0 {
+		return
+	}
+	first, moments, bytes := s.Jobs[0].Submit, cmp.Or(by.Time, ppm.One), cmp.Or(by.Bytes, ppm.One)
+	for i := range s.Jobs {
+		j := &s.Jobs[i]
+		left := j.Deadline - j.Submit
+		j.Submit = time.Duration(times(int64(j.Submit-first), moments))
+		if j.Deadline > 0 {
+			j.Deadline = j.Submit + left
+		}
+		j.scale(bytes)
+	}
+	if moments != ppm.One {
+		s.Notes = append(s.Notes, fmt.Sprintf("moments of submission times %v", moments))
+	}
+	if bytes != ppm.One {
+		s.Notes = append(s.Notes, fmt.Sprintf("bytes times %v", bytes))
+	}
+}
+
+// scale multiplies the bytes of a job and what follows from them; 0 stands for 1. A job of
+// known tasks has so many times as many tasks, and at least one of each kind.
+func (j *Job) scale(by ppm.Share) {
+	if by == 0 || by == ppm.One {
+		return
+	}
+	for _, n := range []*int64{&j.InputBytes, &j.ShuffleBytes, &j.OutputBytes, (*int64)(&j.MapWork), (*int64)(&j.ReduceWork)} {
+		*n = times(*n, by)
+	}
+	for _, n := range []*int{&j.Maps, &j.Reduces} {
+		*n = int(min(times(int64(*n), by), math.MaxInt32))
+	}
+}
+
+// times returns n·p, rounded up and at most the largest number.
+func times(n int64, p ppm.Share) int64 {
+	if f := math.Ceil(float64(float64(n)*float64(p)) / float64(ppm.One)); f < math.MaxInt64 {
+		return int64(f)
+	}
+	return math.MaxInt64
+}
+
+// divide gives a job without tasks those that its bytes need. A job without shuffle has
+// maps alone.
+func (j *Job) divide(t Tasks) {
+	if j.Maps > 0 {
+		return
+	}
+	t = t.withDefaults()
+	parts := func(bytes, of int64) int { return int(max(1, min((bytes-1)/of+1, math.MaxInt32))) }
+	takes := func(work time.Duration, bytes int64, n int) time.Duration {
+		if work > 0 {
+			return max(work/time.Duration(n), time.Millisecond).Round(time.Millisecond)
+		}
+		seconds := float64(bytes) / float64(n) / float64(t.Rate)
+		return (t.Startup + time.Duration(min(seconds, 1e8)*1e9)).Round(time.Millisecond)
+	}
+	emits := j.ShuffleBytes
+	if j.ShuffleBytes == 0 {
+		emits = j.OutputBytes
+	}
+	bytes := max(j.InputBytes, emits)
+	j.Maps = parts(bytes, t.BlockBytes)
+	j.MapTimes = []time.Duration{takes(j.MapWork, bytes, j.Maps)}
+	j.MapOutputBytes = emits / int64(j.Maps)
+	if j.ShuffleBytes > 0 {
+		moved := max(j.ShuffleBytes, j.ShuffleBytes+j.OutputBytes) // the sum may be too large
+		// SWIM rounds the number of reduces to the nearest one.
+		j.Reduces = int(max(1, min((moved+t.ReduceBytes/2)/t.ReduceBytes, math.MaxInt32)))
+		j.ReduceTimes = []time.Duration{takes(j.ReduceWork, moved, j.Reduces)}
+	}
+}
+
+// Cluster is the cluster of the file, a tracker each; zero fields have the values that are
+// named.
+type Cluster struct{ Trackers, MapSlots, ReduceSlots int } // 10 trackers of 4 and 2 slots
+
+// mostTasks bounds the tasks of a workload that is made.
+const mostTasks = 10_000_000
+
+// File returns the text of the workload file. It fails if the jobs have too many tasks, or
+// a name that no workload may have.
+func (s *Set) File(c Cluster, t Tasks) ([]byte, error) {
+	if len(s.Jobs) == 0 {
+		return nil, errs.Inputf("", "no jobs")
+	}
+	c = Cluster{cmp.Or(c.Trackers, 10), cmp.Or(c.MapSlots, 4), cmp.Or(c.ReduceSlots, 2)}
+	var b strings.Builder
+	for _, n := range s.Notes {
+		b.WriteString("# " + strings.ReplaceAll(strings.ToValidUTF8(n, "\ufffd"), "\n", " ") + "\n")
+	}
+	fmt.Fprintf(&b, "cluster: {trackers: %d, map_slots: %d, reduce_slots: %d, net: 125MB}\n", c.Trackers, c.MapSlots, c.ReduceSlots)
+	s.head(&b)
+	b.WriteString("jobs:\n")
+	tasks := 0
+	for i := range s.Jobs {
+		j := &s.Jobs[i]
+		j.divide(t)
+		if tasks += j.Maps + j.Reduces; tasks > mostTasks {
+			return nil, errs.Inputf(j.At, "with job %s there are %d tasks, more than %d; take fewer jobs, or a smaller share of the bytes", j.Name, tasks, mostTasks)
+		}
+		j.write(&b)
+	}
+	return []byte(b.String()), nil
+}
+
+// head writes users and pools. A file that lists pools must list all of them.
+func (s *Set) head(b *strings.Builder) {
+	var users, pools []string
+	weights := map[string]ppm.Share{}
+	for _, p := range s.Pools {
+		pools, weights[p.Name] = append(pools, p.Name), p.Weight
+	}
+	seen := map[string]bool{}
+	for i := range s.Jobs {
+		j := &s.Jobs[i]
+		if j.User != "" && !seen[j.User] {
+			seen[j.User] = true
+			users = append(users, j.User)
+		}
+		if j.Pool != "" && weights[j.Pool] == 0 {
+			pools, weights[j.Pool] = append(pools, j.Pool), ppm.One
+		}
+	}
+	if len(users) > 0 {
+		b.WriteString("users:\n")
+		for _, u := range users {
+			b.WriteString("  - {name: " + word(u) + "}\n")
+		}
+	}
+	if len(pools) > 0 {
+		b.WriteString("pools:\n")
+		for _, p := range pools {
+			fmt.Fprintf(b, "  - {name: %s, weight: %v}\n", word(p), weights[p])
+		}
+	}
+}
+
+func (j *Job) write(b *strings.Builder) {
+	fmt.Fprintf(b, "  - {name: %s", word(j.Name))
+	if j.Pool != "" {
+		b.WriteString(", pool: " + word(j.Pool))
+	}
+	if j.User != "" {
+		b.WriteString(", user: " + word(j.User))
+	}
+	if j.Submit > 0 {
+		fmt.Fprintf(b, ", submit: %v", j.Submit)
+	}
+	if j.Deadline > 0 {
+		fmt.Fprintf(b, ", deadline: %v", j.Deadline)
+	}
+	fmt.Fprintf(b, ", maps: %d, map_time: %s", j.Maps, durations(j.MapTimes, j.Maps))
+	if j.Reduces > 0 {
+		fmt.Fprintf(b, ", reduces: %d, reduce_time: %s", j.Reduces, durations(j.ReduceTimes, j.Reduces))
+	}
+	if j.MapOutputBytes > 0 {
+		fmt.Fprintf(b, ", map_output: %dB", j.MapOutputBytes)
+	}
+	b.WriteString("}\n")
+}
+
+// durations writes the times of n tasks: one if all are alike, else a list.
+func durations(all []time.Duration, n int) string {
+	all = all[:min(len(all), n)]
+	if len(slices.Compact(slices.Clone(all))) == 1 {
+		return all[0].String()
+	}
+	words := make([]string, len(all))
+	for i, d := range all {
+		words[i] = d.String()
+	}
+	return "{list: [" + strings.Join(words, ", ") + "]}"
+}
+
+// word writes a name as YAML reads it back.
+func word(name string) string {
+	plain := name != "" && (name[0] >= 'a' && name[0] <= 'z' || name[0] >= 'A' && name[0] <= 'Z')
+	for _, r := range name {
+		plain = plain && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' || r == '.')
+	}
+	// Words such as true, null, y and no are no text for YAML.
+	if plain && !slices.Contains([]string{"true", "false", "null", "yes", "no", "on", "off", "y", "n"}, strings.ToLower(name)) {
+		return name
+	}
+	return strconv.Quote(name)
+}
+
+// checkName returns what is wrong with a name of a trace, or "".
+func checkName(name string) string {
+	switch {
+	case name == "":
+		return "is empty"
+	case len(name) > 200:
+		return "is longer than 200 bytes"
+	case strings.ContainsFunc(name, func(r rune) bool { return !strconv.IsPrint(r) || r == '\ufffd' }):
+		return "has characters that cannot be printed"
+	}
+	return ""
+}
+
+// names refuses names that cannot stand in a workload file, and jobs with the same name.
+func (s *Set) names() error {
+	first := map[string]string{} // where a job stands, by its name
+	for i := range s.Jobs {
+		j := &s.Jobs[i]
+		for _, n := range [][2]string{{"job", j.Name}, {"pool", cmp.Or(j.Pool, "none")}, {"user", cmp.Or(j.User, "none")}} {
+			if problem := checkName(n[1]); problem != "" {
+				return errs.Inputf(j.At, "the name of its %s %s", n[0], problem)
+			}
+		}
+		if at, ok := first[j.Name]; ok {
+			return errs.Inputf(j.At, "job %s stands at %s already", j.Name, at)
+		}
+		first[j.Name] = j.At
+	}
+	return nil
+}

@@ -1,0 +1,251 @@
+package source_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"math"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"mrlocal/errs"
+	"mrlocal/internal/ppm"
+	"mrlocal/workload"
+	"mrlocal/workload/source"
+)
+
+type reader = func(name string, r io.Reader) (*source.Set, error)
+
+// text returns the jobs of a set as lines of a workload file, which package workload accepts.
+func text(t *testing.T, s *source.Set, err error) string {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := s.File(source.Cluster{}, source.Tasks{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := workload.Parse("made", file)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, file)
+	}
+	if err := f.CheckSimulated(); err != nil {
+		t.Fatal(err)
+	}
+	return string(file)
+}
+
+func open(t *testing.T, name string, read reader) (*source.Set, error) {
+	t.Helper()
+	f, err := os.Open("testdata/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	return read(name, f)
+}
+
+// Each number is computed by hand from the files in testdata.
+func TestTracesBecomeWorkloads(t *testing.T) {
+	for _, c := range []struct {
+		file string
+		read reader
+		want []string
+	}{
+		// 200 MB are three blocks of 64 MiB, and 6.67 s at 10 MB/s. 150 MB are two and a bit of
+		// 64 MiB, which SWIM rounds to two reduces, 75 MB each.
+		{"swim.tsv", source.SWIM, []string{
+			"{name: a, maps: 1, map_time: 1s, map_output: 500B}",
+			"{name: b, submit: 1m1s, maps: 3, map_time: 7.667s, reduces: 2, reduce_time: 8.5s, map_output: 33333333B}",
+			"{name: c, submit: 1m1.5s, maps: 1, map_time: 1s}",
+		}},
+		{"load.json", source.SLS, []string{
+			"- {name: ann}", "- {name: prod, weight: 1}", "- {name: adhoc, weight: 1}",
+			"{name: job_1, pool: prod, user: ann, maps: 3, map_time: {list: [3s, 4s, 4s]}, reduces: 1, reduce_time: 7s}",
+			"{name: job_2-0, pool: adhoc, submit: 2.5s, maps: 1, map_time: 10ms}",
+			"{name: job_2-1, pool: adhoc, submit: 2.5s, maps: 1, map_time: 10ms}",
+		}},
+		// The failed attempt of map 0 does not count; the reduce lasts from 1007000 to 1009250.
+		{"job.jhist", source.History, []string{
+			"{name: job_1_0007, pool: prod, user: ann, maps: 2, map_time: {list: [4s, 2.5s]}, reduces: 1, reduce_time: 2.25s, map_output: 2000B}",
+		}},
+	} {
+		s, err := open(t, c.file, c.read)
+		if err == nil {
+			s.Scale(source.Scaling{})
+		}
+		got := text(t, s, err)
+		for _, want := range c.want {
+			if !strings.Contains(got, want+"\n") {
+				t.Errorf("%s: no line %s in\n%s", c.file, want, got)
+			}
+		}
+	}
+}
+
+func TestScalingChangesWhatItNames(t *testing.T) {
+	s, err := open(t, "swim.tsv", source.SWIM)
+	s.Scale(source.Scaling{Bytes: 10 * ppm.One, Time: ppm.One / 2, Jobs: 2})
+	got := text(t, s, err)
+	if !strings.Contains(got, "{name: b, submit: 30.5s, maps: 30, map_time: 7.667s, reduces: 22, reduce_time: 7.818s, map_output: 33333333B}") || strings.Contains(got, "name: c") {
+		t.Error(got)
+	}
+	// Known tasks become more of them, and last as long.
+	s, err = open(t, "job.jhist", source.History)
+	s.Scale(source.Scaling{Bytes: 2 * ppm.One})
+	if got := text(t, s, err); !strings.Contains(got, "maps: 4, map_time: {list: [4s, 2.5s]}, reduces: 2, reduce_time: 2.25s, map_output: 2000B}") {
+		t.Error(got)
+	}
+}
+
+func TestBadTracesNameFileLineAndCause(t *testing.T) {
+	for _, c := range []struct {
+		read       reader
+		text, want string
+	}{
+		{source.SWIM, "", "t: no jobs"},
+		{source.SWIM, "a\t0\t0\t1\t1\n", "t:1: 5 fields"},
+		{source.SWIM, "a\t0\t0\t1\t1\t1\nb\t-1\t0\t1\t1\t1\n", `t:2: field 2: "-1" is no time`},
+		{source.SWIM, "a\tNaN\t0\t1\t1\t1\n", `t:1: field 2: "NaN"`},
+		{source.SWIM, "a\t1\t0\t1\t1\t1.5\n", `t:1: field 6: "1.5" is no number of bytes`},
+		{source.SWIM, "a\t1\t0\t99999999999999999999\t1\t1\n", "t:1: field 4"},
+		{source.SWIM, "a\t1\t0\t1\t1\t1\na\t1\t0\t1\t1\t1\n", "t:2: job a stands at t:1 already"},
+		{source.SWIM, "\x01\t1\t0\t1\t1\t1\n", "t:1: the name of its job has characters"},
+		{source.SLS, "", "t: no jobs"},
+		{source.SLS, "{\n\"job.id\": \"a\",\n]\n", "t:3: invalid character"},
+		{source.SLS, "{\"job.id\": \"a\"}", "t:1: job a has no job.tasks"},
+		{source.SLS, "\n\n{\"job.id\": \"a\", \"job.tasks\": [{\"duration.ms\": 0}]}", "t:3: job a, task 0: lasts 0 ms"},
+		{source.SLS, "{\"job.tasks\": [{\"duration.ms\": 5, \"container.type\": \"reduce\"}]}", "t:1: job job_1 has reduces and no map"},
+		{source.SLS, "{\"job.tasks\": [{\"duration.ms\": 5, \"container.type\": \"am\"}]}", `container.type "am" is neither`},
+		{source.SLS, "{\"job.tasks\": [{\"duration.ms\": 5, \"count\": 2000000000}]}", "more than 10000000 tasks"},
+		{source.SLS, "{\"job.start.ms\": {}, \"job.tasks\": []}", "t:1: a single value is expected"},
+		{source.History, "Avro-Binary\n", "t:1: a history in Avro's binary form"},
+		{source.History, "hello\n", `t:1: "hello" is no history`},
+		{source.History, "Avro-Json\n{}\n", "t: no job was submitted"},
+		{source.History, "Avro-Json\n{}\n\n{\"type\":", "t:4: unexpected end"},
+		{source.History, "Avro-Json\n{}\n{\"event\":{\"x.MapAttemptFinished\":{\"attemptId\":\"m1\"}}}\n", "t:3: MapAttemptFinished: attempt m1 ends and has not started"},
+		{source.History, "Avro-Json\n{}\n{\"event\":{\"x.JobSubmitted\":{\"jobid\":\"j1\"}}}\n", "t: no map of job j1 has succeeded"},
+	} {
+		if _, err := c.read("t", strings.NewReader(c.text)); err == nil || !errors.Is(err, errs.BadInput) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: %v instead of %s", c.text, err, c.want)
+		}
+	}
+}
+
+func TestTheSameSeedGivesTheSameBytes(t *testing.T) {
+	for _, o := range []source.Options{
+		{Jobs: 50}, {Jobs: 50, Arrivals: "bursts", Sizes: source.Sizes{Law: "pareto", Bytes: 1 << 20, Shape: 1.1}, Deadlines: ppm.One, Pools: []source.Pool{{Name: "p", Weight: ppm.One}, {Name: "true", Weight: 3 * ppm.One}}},
+		{Jobs: 50, Arrivals: "fixed", Sizes: source.Sizes{Law: "fb-2009"}, Bytes: ppm.One / 100},
+	} {
+		a, err := source.Generate(o)
+		first := text(t, a, err)
+		if b, err := source.Generate(o); text(t, b, err) != first {
+			t.Errorf("%+v: two texts", o)
+		}
+		if o.Seed = 2; o.Arrivals != "fixed" {
+			if b, err := source.Generate(o); text(t, b, err) == first {
+				t.Errorf("%+v: the seed changes nothing", o)
+			}
+		}
+	}
+}
+
+// The laws have the means and medians that their definitions give.
+func TestDrawsFollowTheirLaws(t *testing.T) {
+	const n = 20_000
+	of := func(o source.Options) []source.Job {
+		o.Jobs = n
+		s, err := source.Generate(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.Jobs
+	}
+	near := func(what string, got, want, by float64) {
+		t.Helper()
+		if math.Abs(got/want-1) > by {
+			t.Errorf("%s: %v instead of %v", what, got, want)
+		}
+	}
+	share := func(jobs []source.Job, has func(source.Job) bool) float64 {
+		k := 0
+		for _, j := range jobs {
+			if has(j) {
+				k++
+			}
+		}
+		return float64(k) / n
+	}
+	for _, arrivals := range []string{"poisson", "fixed", "bursts"} {
+		jobs := of(source.Options{Arrivals: arrivals, Every: 3 * time.Second})
+		near(arrivals, jobs[n-1].Submit.Seconds()/n, 3, 0.05)
+		at := map[time.Duration]bool{}
+		for _, j := range jobs {
+			at[j.Submit] = true
+		}
+		if most := map[string]int{"bursts": n / 10}[arrivals]; most > 0 && len(at) > most {
+			t.Errorf("%d moments in bursts of 10", len(at))
+		}
+	}
+	jobs := of(source.Options{Sizes: source.Sizes{Law: "lognormal", Bytes: 1 << 30, Shape: 1}})
+	near("below the median", share(jobs, func(j source.Job) bool { return j.InputBytes < 1<<30 }), 0.5, 0.03)
+	near("below e times the median", share(jobs, func(j source.Job) bool { return j.InputBytes < 2918732888 }), 0.8413, 0.02) // Φ(1)
+	jobs = of(source.Options{Sizes: source.Sizes{Law: "pareto", Bytes: 1000, Shape: 2}})
+	near("over twice the least", share(jobs, func(j source.Job) bool { return j.InputBytes > 2000 }), 0.25, 0.05) // (1/2)^2
+	jobs = of(source.Options{Sizes: source.Sizes{Law: "fb-2009"}, Deadlines: ppm.One / 4})
+	near("small jobs", share(jobs, func(j source.Job) bool { return strings.HasSuffix(j.Name, "-small") }), 1081918./1129193, 0.01)
+	near("deadlines", share(jobs, func(j source.Job) bool { return j.Deadline > 0 }), 0.25, 0.05)
+}
+
+// The classes add up to the jobs of the trace, as the paper counts them.
+func TestTheClassesOfFB2009AreWhole(t *testing.T) {
+	jobs := 0
+	for _, c := range source.FB2009() {
+		jobs += c.Jobs
+	}
+	if jobs != 1_129_193 {
+		t.Errorf("%d jobs", jobs)
+	}
+}
+
+func TestTooManyTasksAreRefused(t *testing.T) {
+	s, err := source.SWIM("t", strings.NewReader("a\t0\t0\t72057594037927936\t1\t1\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.File(source.Cluster{}, source.Tasks{}); err == nil || !strings.Contains(err.Error(), "t:1: with job a there are") {
+		t.Error(err)
+	}
+}
+
+// No text makes a reader fail otherwise than with an error that names the file, and what it
+// accepts is a workload.
+func FuzzTraces(f *testing.F) {
+	for _, name := range []string{"swim.tsv", "load.json", "job.jhist"} {
+		text, err := os.ReadFile("testdata/" + name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		for _, read := range []reader{source.SWIM, source.SLS, source.History} {
+			s, err := read("t", bytes.NewReader(text))
+			if err != nil {
+				if !strings.HasPrefix(err.Error(), "t") {
+					t.Fatal(err)
+				}
+				continue
+			}
+			s.Scale(source.Scaling{Bytes: 2 * ppm.One})
+			if file, err := s.File(source.Cluster{}, source.Tasks{}); err == nil && len(file) < 1<<20 {
+				if _, err := workload.Parse("made", file); err != nil {
+					t.Fatalf("%v\n%s", err, file)
+				}
+			}
+		}
+	})
+}

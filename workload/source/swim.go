@@ -1,0 +1,90 @@
+package source
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"mrlocal/errs"
+)
+
+// mostLineBytes bounds a line of a trace. A task of a history has all its counters on one.
+const mostLineBytes = 64 << 20
+
+// eachLine calls f with each line of r and its number, from 1. f may fail.
+func eachLine(name string, r io.Reader, f func(at, line string) error) error {
+	s := bufio.NewScanner(r)
+	s.Buffer(make([]byte, 64<<10), mostLineBytes)
+	n := 0
+	for s.Scan() {
+		n++
+		if err := f(fmt.Sprintf("%s:%d", name, n), s.Text()); err != nil {
+			return err
+		}
+	}
+	if err := s.Err(); err != nil {
+		return errs.Inputf(fmt.Sprintf("%s:%d", name, n+1), "%w", errs.Cause(err))
+	}
+	return nil
+}
+
+// SWIM reads a trace of SWIM, the Statistical Workload Injector for MapReduce
+// (github.com/SWIMProjectUCB/SWIM, workloadSuite/README, 1.1). Each line is a job, in
+// fields that tabs separate: name, submission in seconds, gap to the job before in seconds,
+// and the bytes of map input, shuffle and reduce output. Some traces have the path of the
+// input as a seventh field. Submission counts; the gap is only read.
+func SWIM(name string, r io.Reader) (*Set, error) {
+	s := &Set{}
+	err := eachLine(name, r, func(at, line string) error {
+		if strings.TrimSpace(line) == "" {
+			return nil
+		}
+		fields := strings.Split(strings.TrimSuffix(line, "\r"), "\t")
+		if len(fields) != 6 && len(fields) != 7 {
+			return errs.Inputf(at, "%d fields between tabs; a job of SWIM has 6: name, submission, gap, map input, shuffle and reduce output", len(fields))
+		}
+		j := Job{Name: fields[0], At: at}
+		for i, to := range []*time.Duration{&j.Submit, new(time.Duration)} {
+			seconds, err := strconv.ParseFloat(fields[1+i], 64)
+			if err != nil || seconds < 0 || math.IsNaN(seconds) || seconds > mostSeconds {
+				return errs.Inputf(at, "field %d: %q is no time in seconds from 0 to %d", 2+i, short(fields[1+i]), int64(mostSeconds))
+			}
+			*to = time.Duration(math.Round(seconds * 1e9))
+		}
+		for i, to := range []*int64{&j.InputBytes, &j.ShuffleBytes, &j.OutputBytes} {
+			n, err := strconv.ParseInt(fields[3+i], 10, 64)
+			if err != nil || n < 0 || n > mostBytes {
+				return errs.Inputf(at, "field %d: %q is no number of bytes from 0 to %d", 4+i, short(fields[3+i]), int64(mostBytes))
+			}
+			*to = n
+		}
+		s.Jobs = append(s.Jobs, j)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(s.Jobs) == 0 {
+		return nil, errs.Inputf(name, "no jobs")
+	}
+	s.Notes = []string{fmt.Sprintf("%d jobs of the SWIM trace %s", len(s.Jobs), name)}
+	return s, s.names()
+}
+
+// Bounds of numbers in traces. Sums and products of them stay within 64 bits.
+const (
+	mostSeconds = 5e9     // epochs are times as well
+	mostBytes   = 1 << 56 // of a job
+)
+
+// short returns a word of a trace as a message shows it.
+func short(word string) string {
+	if r := []rune(word); len(r) > 40 {
+		return string(r[:40]) + "…"
+	}
+	return word
+}
