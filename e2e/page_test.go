@@ -313,12 +313,9 @@ func TestThePlayground(t *testing.T) {
 	url := serve(t, t.TempDir(), "ui")
 	tab := open(t, url)
 	until(t, tab, "document.querySelector('#mistake').textContent.startsWith('16 tasks under 2 policies')")
-	write := func(text string) {
-		do(t, tab, chromedp.SetValue("#text", text, chromedp.ByQuery), chromedp.Evaluate("document.querySelector('#text').dispatchEvent(new Event('input'))", nil))
-	}
-	write(strings.Replace(borrow, "maps: 12", "mops: 12", 1))
+	write(t, tab, strings.Replace(borrow, "maps: 12", "mops: 12", 1))
 	until(t, tab, "document.querySelector('#mistake').textContent.startsWith('line 4, column ') && document.querySelector('#numbers b').textContent === '4'")
-	write(strings.Replace(borrow, "maps: 12", "maps: 20", 1))
+	write(t, tab, strings.Replace(borrow, "maps: 12", "maps: 20", 1))
 	until(t, tab, "document.querySelector('#mistake').textContent.startsWith('24 tasks under 2 policies')")
 	until(t, tab, "Array.from(document.querySelectorAll('.lanes canvas'), c => c.dataset.bars).join() === '24,24'")
 	do(t, tab, chromedp.Evaluate("(() => { const s = document.getElementById('s-map_slots'); s.value = 4; s.dispatchEvent(new Event('input')) })()", nil))

@@ -31,18 +31,36 @@ func kindOf(name string) string {
 	}[path.Ext(name)]
 }
 
+// Files returns the files of the page by name.
+func Files() map[string][]byte {
+	files := map[string][]byte{}
+	_ = fs.WalkDir(assets, "assets", func(name string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			files[strings.TrimPrefix(name, "assets/")], err = assets.ReadFile(name)
+		}
+		return err // never: they are in the program
+	})
+	return files
+}
+
+// SiteIndex returns index.html for a page without a server: it says so, and has the policy
+// that a server would send. A policy in a page cannot forbid frames; a host can.
+func SiteIndex() string {
+	text, _ := assets.ReadFile("assets/index.html")
+	meta := `<meta http-equiv="Content-Security-Policy" content="` + sitePolicy + "\">\n" + `<meta name="referrer" content="no-referrer">` + "\n"
+	return strings.NewReplacer(`<html lang="en">`, `<html lang="en" data-site>`, "<title>", meta+"<title>").Replace(string(text))
+}
+
+// sitePolicy allows a page without a server its own files and the compiled simulator.
+const sitePolicy = "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; base-uri 'none'; form-action 'none'"
+
 // assetHandler serves the files of the page. There are no directories to list.
 func assetHandler() http.Handler {
 	files := map[string]asset{}
-	_ = fs.WalkDir(assets, "assets", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		text, err := assets.ReadFile(name)
+	for name, text := range Files() {
 		sum := sha256.Sum256(text)
-		files[strings.TrimPrefix(name, "assets")] = asset{kindOf(name), `"` + hex.EncodeToString(sum[:12]) + `"`, text}
-		return err
-	})
+		files["/"+name] = asset{kindOf(name), `"` + hex.EncodeToString(sum[:12]) + `"`, text}
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name := r.URL.Path
 		if name == "/" {

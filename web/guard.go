@@ -47,8 +47,7 @@ func allowedHosts(host, port string) map[string]bool {
 	return allowed
 }
 
-// policy allows the page what it needs: its own files, and the compiled simulator of an
-// exported page.
+// policy allows the page what it needs: its own files.
 const policy = "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 
 // guard checks every request before next gets it: the Host, the token if there is one, and

@@ -13,9 +13,10 @@
 // questions of the page, view has the model of a run; cmd/mrlocal starts servers.
 package web
 
+//go:generate go run mrlocal/web/site/generate
+
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"log"
@@ -228,31 +229,11 @@ func (s *Server) turn(w http.ResponseWriter, r *http.Request) (release func(), o
 	return nil, false
 }
 
-// problem is the JSON of an error. Line and Column are places in a workload file.
-type problem struct {
-	Error  string `json:"error"`
-	Line   int    `json:"line,omitempty"`
-	Column int    `json:"column,omitempty"`
-}
-
 // answer writes the JSON of an answer or of an error.
 func (s *Server) answer(w http.ResponseWriter, text []byte, err error) {
 	status := http.StatusOK
 	if err != nil {
-		var p problem
-		p.Line, p.Column, p.Error = lab.Place(err)
-		p.Error = errs.OneLine(p.Error)
-		text, _ = json.Marshal(p) // a struct of texts and numbers
-		switch {
-		case errors.Is(err, lab.Gone):
-			status = http.StatusNotFound
-		case errors.Is(err, errs.Interrupted), errors.Is(err, context.Canceled):
-			status = http.StatusConflict
-		case errs.IsUsage(err):
-			status = http.StatusBadRequest
-		default:
-			status = http.StatusInternalServerError
-		}
+		status, text = lab.Problem(err)
 	}
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")

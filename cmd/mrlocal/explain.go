@@ -88,7 +88,7 @@ func runExplain(ctx context.Context, e env, line argv.Line) (int, error) {
 
 // uiCommand shows recorded runs, or the playground, on a page.
 func uiCommand() command {
-	return command{name: "ui", usage: "show recorded runs, or a playground, on a page in the browser", args: "[RUN…]", long: page.Help, flags: page.AddrFlags(),
+	return command{name: "ui", usage: "show recorded runs, or a playground, on a page in the browser", args: "[RUN…]", long: page.Help, flags: page.UIFlags(),
 		run: func(ctx context.Context, e env, line argv.Line) (int, error) {
 			return exitDone, page.Show(ctx, e.stderr, line)
 		}}

@@ -29,26 +29,29 @@ func layers() []layer {
 // beside it.
 func within() map[string][]string {
 	return map[string][]string{
-		"internal/...":     {"internal/..."}, // Go itself forbids circles
-		"cmd/mrlocal/...":  {"cmd/mrlocal/..."},
-		"jobs/jobtest":     {"jobs/..."},
-		"slots/policy/...": {"slots/policy/..."},
-		"slots":            {"slots/demand", "slots/blacklist"}, // what tasks need and weigh, where inputs are; where attempts failed
-		"slots/fifo":       {"slots"},                           // the policy that is there before all others
-		"slots/replay":     {"slots", "slots/demand"},           // the Ledger, once more
-		"input":            {"input/codec"},                     // how files are compressed
-		"jobs/...":         {"jobs/internal/..."},
-		"jobs/grep":        {"jobs/grep/*"},   // what it searches with
-		"engine":           {"engine/*"},      // what it is made of
-		"engine/task":      {"engine/source"}, // attempts read sources
-		"sim":              {"sim/*"},         // the driver, its cost models and its event queue
-		"spill":            {"spill/*"},       // the kvbuffer, the runs it leaves and the records in memory that both read
-		"spill/runs":       {"spill/record", "spill/rule"},
-		"output":           {"output/*"}, // where text waits, and how it is compressed
-		"output/compress":  {"output/spool"},
-		"bench/...":        {"bench/..."},
-		"view/...":         {"view/..."}, // each renderer draws the model
-		"web":              {"web/lab"},  // answers to the page's questions
+		"internal/...":      {"internal/..."}, // Go itself forbids circles
+		"cmd/mrlocal/...":   {"cmd/mrlocal/..."},
+		"jobs/jobtest":      {"jobs/..."},
+		"slots/policy/...":  {"slots/policy/..."},
+		"slots":             {"slots/demand", "slots/blacklist"}, // what tasks need and weigh, where inputs are; where attempts failed
+		"slots/fifo":        {"slots"},                           // the policy that is there before all others
+		"slots/replay":      {"slots", "slots/demand"},           // the Ledger, once more
+		"input":             {"input/codec"},                     // how files are compressed
+		"jobs/...":          {"jobs/internal/..."},
+		"jobs/grep":         {"jobs/grep/*"},   // what it searches with
+		"engine":            {"engine/*"},      // what it is made of
+		"engine/task":       {"engine/source"}, // attempts read sources
+		"sim":               {"sim/*"},         // the driver, its cost models and its event queue
+		"spill":             {"spill/*"},       // the kvbuffer, the runs it leaves and the records in memory that both read
+		"spill/runs":        {"spill/record", "spill/rule"},
+		"output":            {"output/*"}, // where text waits, and how it is compressed
+		"output/compress":   {"output/spool"},
+		"bench/...":         {"bench/..."},
+		"view/...":          {"view/..."}, // each renderer draws the model
+		"web":               {"web/lab"},  // answers to the page's questions
+		"web/wasm":          {"web/lab"},  // the same without a server
+		"web/site":          {"web", "web/lab"},
+		"web/site/generate": {"web/site"},
 	}
 }
 
@@ -76,7 +79,7 @@ func bans() []ban {
 		{"golang.org/x/exp/...", everywhere, nil, "the standard library has what is needed"},
 		{"io/ioutil", everywhere, nil, "os and io have its functions"},
 		{"reflect", everywhere, nil, "nothing here needs types at run time"},
-		{"os/exec", everywhere, []string{"jobs/jobtest", "hack/..."}, "mrlocal runs no other program"},
+		{"os/exec", everywhere, []string{"jobs/jobtest", "hack/...", "web/site"}, "mrlocal runs no other program, but Go to compile the simulator for browsers"},
 		{"net/...", everywhere, []string{"web/..."}, "mrlocal needs no network; its page is served by web"},
 		{"testing/...", everywhere, []string{"internal/golden", "internal/guarded", "slots/policy/policytest", "jobs/jobtest", "view/viewtest"}, "only helpers of tests know about tests"},
 		{"os", pure, nil, "decisions touch no file: they run in virtual time as well"},
@@ -101,7 +104,7 @@ type callBan struct {
 
 func callBans() []callBan {
 	everywhere := []string{"..."}
-	command := []string{"cmd/mrlocal", "examples/...", "hack/..."}
+	command := []string{"cmd/mrlocal", "examples/...", "hack/...", "web/site/generate"}
 	pure := []string{"slots", "slots/fifo", "slots/demand", "slots/blacklist", "slots/replay", "slots/policy/...", "sim/...", "view/..."}
 	return []callBan{
 		{"fmt", "Print*", everywhere, nil, "results go to the writer that was handed in"},

@@ -1,6 +1,6 @@
 // The page: it loads the runs, keeps what is selected, and draws.
 
-import { ask } from './api.js';
+import { ask, offline } from './api.js';
 import { Decisions, Inspector } from './decisions.js';
 import { fit, legend, Paint } from './draw.js';
 import { element, Lanes, Overview } from './lanes.js';
@@ -42,8 +42,12 @@ class Page {
   }
 
   async open() {
-    const { runs } = await ask('runs');
-    if (!runs.length) {
+    const loading = setTimeout(() => this.notice(offline ? 'Loading the simulator…' : 'Loading…'), 300);
+    const { runs } = await ask('runs').finally(() => clearTimeout(loading));
+    const play = location.hash.startsWith('#play');
+    addEventListener('hashchange', () => location.reload()); // a link to another state, in this tab
+    this.other(play, runs);
+    if (!runs.length || play) {
       document.title = 'mrlocal: playground';
       this.playground = new Playground(this);
       await this.playground.open();
@@ -53,6 +57,15 @@ class Page {
     await this.load();
     this.restore();
     setTimeout(() => this.poll(), POLL);
+  }
+
+  // other offers the playground beside recorded runs, and the way back.
+  other(play, runs) {
+    if (!runs.length) return;
+    const link = byID('other');
+    link.hidden = false;
+    link.textContent = play ? 'the runs' : 'playground';
+    link.href = play ? '#' : '#play';
   }
 
   add(run) {
@@ -259,12 +272,12 @@ class Page {
     box.style.top = Math.min(y + 16, innerHeight - box.offsetHeight - 4) + 'px';
   }
 
-  notice(text) {
+  notice(text, stays) {
     const box = byID('notice');
     box.textContent = text;
     box.hidden = false;
     clearTimeout(this.notices);
-    this.notices = setTimeout(() => { box.hidden = true; }, 6000);
+    if (!stays) this.notices = setTimeout(() => { box.hidden = true; }, 6000);
   }
 
   theme(name) {
@@ -365,4 +378,4 @@ class Page {
 }
 
 const page = new Page();
-page.open().catch((e) => page.notice('The page could not load the runs: ' + e.message));
+page.open().catch((e) => page.notice('The page could not load the runs: ' + e.message, true));

@@ -91,7 +91,7 @@ type slotsInfo struct {
 
 // Simulate simulates a draft once for each policy. body is the JSON of a Draft; the answer
 // is that of a Simulated. A mistake in the draft is an error of kind errs.BadInput or
-// errs.BadOptions; Place finds its line.
+// errs.BadOptions; Problem has its line.
 func (l *Lab) Simulate(ctx context.Context, body []byte) ([]byte, error) {
 	d, err := readDraft(body)
 	if err != nil {
@@ -297,9 +297,9 @@ func (s *Simulated) describe(f *workload.File, d *Draft) {
 	}
 }
 
-// Place finds the line and the column of an error in the file of a draft; 0: it has none.
+// place finds the line and the column of an error in the file of a draft; 0: it has none.
 // text is the error without its place.
-func Place(err error) (line, column int, text string) {
+func place(err error) (line, column int, text string) {
 	text = err.Error()
 	at := placeOf.FindStringSubmatch(text)
 	if at == nil {

@@ -146,9 +146,12 @@ func TestMistakesHaveTheirLine(t *testing.T) {
 			t.Errorf("%q: %v", text, err)
 			continue
 		}
-		line, column, words := lab.Place(err)
-		if line != want[0] || column < 1 || words == "" {
-			t.Errorf("%q: line %d, column %d: %s", text, line, column, words)
+		var told struct {
+			Error        string
+			Line, Column int
+		}
+		if status, words := lab.Problem(err); json.Unmarshal(words, &told) != nil || status != 400 || told.Line != want[0] || told.Column < 1 || told.Error == "" {
+			t.Errorf("%q: status %d: %s", text, status, words)
 		}
 	}
 }

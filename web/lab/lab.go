@@ -20,6 +20,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"net/url"
 	"slices"
 	"strconv"
@@ -145,6 +146,39 @@ func (l *Lab) Metrics(id string) ([]byte, error) {
 	var text bytes.Buffer
 	err = r.with(func(m *view.Model) error { return metrics.Write(&text, m) })
 	return text.Bytes(), err
+}
+
+// problem is the JSON of an error. Line and Column are places in a workload file.
+type problem struct {
+	Error  string `json:"error"`
+	Line   int    `json:"line,omitempty"`
+	Column int    `json:"column,omitempty"`
+}
+
+// Statuses of answers, as HTTP numbers them.
+const (
+	statusMistake  = 400
+	statusGone     = 404
+	statusReplaced = 409
+	statusBroken   = 500
+)
+
+// Problem returns the answer to a question that ended with err: a status as HTTP has them,
+// and JSON that says what is wrong, with its line if it is a mistake in a draft.
+func Problem(err error) (status int, text []byte) {
+	var p problem
+	p.Line, p.Column, p.Error = place(err)
+	p.Error = errs.OneLine(p.Error)
+	text, _ = json.Marshal(p) // a struct of texts and numbers
+	switch {
+	case errors.Is(err, Gone):
+		return statusGone, text
+	case errors.Is(err, errs.Interrupted), errors.Is(err, context.Canceled):
+		return statusReplaced, text
+	case errs.IsUsage(err):
+		return statusMistake, text
+	}
+	return statusBroken, text
 }
 
 // runInfo is a run in the list of runs.

@@ -57,6 +57,12 @@ func Load(path string) (*Run, error) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return nil, errs.Inputf(path, "is not a regular file; name an event file")
 	}
+	return Recorded(path, open)
+}
+
+// Recorded reads the events of a run to their end. It fails as Load does. open is called
+// again for each question about reasons.
+func Recorded(name string, open Opener) (*Run, error) {
 	in, err := open(nil)
 	if err != nil {
 		return nil, err
@@ -64,9 +70,9 @@ func Load(path string) (*Run, error) {
 	defer in.Close()
 	m, err := view.Load(in, view.Options{})
 	if err != nil {
-		return nil, errs.Inputf(path, "%s", strings.TrimPrefix(err.Error(), "read events: "))
+		return nil, errs.Inputf(name, "%s", strings.TrimPrefix(err.Error(), "read events: "))
 	}
-	r := &Run{Name: path, open: open}
+	r := &Run{Name: name, open: open}
 	r.mu.model, r.mu.over = m, true
 	return r, nil
 }

@@ -15,6 +15,7 @@ import (
 	"mrlocal/trace"
 	"mrlocal/web"
 	"mrlocal/web/lab"
+	"mrlocal/web/site"
 )
 
 // Help is the help of mrlocal ui.
@@ -23,6 +24,7 @@ const Help = `RUN is a file that --events of run, batch or sim wrote. The page s
    mrlocal sim two.yaml --sched fair,pi-dhfs --events run.jsonl
    mrlocal ui run.jsonl.fair run.jsonl.pi-dhfs
    mrlocal ui --addr 127.0.0.1:8080
+   mrlocal ui --export site             the playground as files for any web host
 
 Exit codes: 2 wrong usage, a port that is taken, a file that is cut short or was not written by mrlocal; 128 + the signal's number when interrupted.`
 
@@ -32,6 +34,11 @@ func Flags() []argv.Spec {
 		Flag: argv.Flag{Name: "ui", Maybe: true},
 		Help: "print the address of a page that follows the run: slots, loans, decisions with their reasons; --ui=hold keeps the page after the run until Ctrl-C",
 	}}, AddrFlags()...)
+}
+
+// UIFlags returns the flags of mrlocal ui.
+func UIFlags() []argv.Spec {
+	return append(AddrFlags(), argv.ValueSpec("export", "write the page with the playground, and the RUNs if there are any, as files into `DIR`, for any web host; the simulator runs in the browser. Needs Go and the sources of mrlocal, unless mrlocal was built after go generate ./web", ""))
 }
 
 // AddrFlags returns the flags of the address.
@@ -105,16 +112,22 @@ func around(line argv.Line, stderr io.Writer) (*Page, error) {
 const mostRuns = 16
 
 // Show shows the runs that the line names, or the playground, until ctx ends. It reads all
-// runs before it opens the port, so that a broken file shows no page. The error is never
-// nil: ctx ends with a cause.
+// runs before it opens the port, so that a broken file shows no page. The error is nil only
+// if the page is written with --export; otherwise ctx ends with a cause.
 func Show(ctx context.Context, stderr io.Writer, line argv.Line) error {
 	r := argv.Reader{Line: line}
-	o := options(&r)
+	o, dir := options(&r), r.Path("export")
+	if dir != "" && o.Addr != "" {
+		r.Keep(errs.Optionf("--addr, --export", "a site is written and not served; choose one"))
+	}
 	if r.Err != nil {
 		return r.Err
 	}
 	if len(line.Words) > mostRuns {
 		return errs.Optionf("", "%d runs; one page opens at most %d", len(line.Words), mostRuns)
+	}
+	if dir != "" {
+		return export(ctx, stderr, dir, line.Words)
 	}
 	var runs []*lab.Run
 	for _, path := range line.Words {
@@ -135,6 +148,16 @@ func Show(ctx context.Context, stderr io.Writer, line argv.Line) error {
 	fmt.Fprintf(stderr, "mrlocal: page: %s\n", server.URL())
 	<-ctx.Done()
 	return context.Cause(ctx)
+}
+
+// export writes a site and says how to look at it.
+func export(ctx context.Context, stderr io.Writer, dir string, runs []string) error {
+	note := func(text string) { fmt.Fprintf(stderr, "mrlocal: page: %s\n", text) }
+	if err := site.Write(ctx, dir, site.Options{Runs: runs, Note: note}); err != nil {
+		return err
+	}
+	note(fmt.Sprintf("%s is written; look at it with: python3 -m http.server -d %s", argv.Quote(dir), argv.Quote(dir)))
+	return nil
 }
 
 // Watch returns a function that shows the stream of a run on the page, after next, which may

@@ -1,0 +1,119 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// exported writes a site and returns its address on a server that knows nothing but files.
+func exported(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	c := exec.Command(program, append([]string{"ui", "--export", "site"}, args...)...)
+	c.Dir = dir
+	if text, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	server := httptest.NewServer(http.FileServer(http.Dir(filepath.Join(dir, "site"))))
+	t.Cleanup(server.Close)
+	return server.URL + "/"
+}
+
+const mostModuleBytes = 3 << 20
+
+// write puts a text into the editor, as typing it does.
+func write(t *testing.T, tab context.Context, text string) {
+	t.Helper()
+	do(t, tab, chromedp.SetValue("#text", text, chromedp.ByQuery), chromedp.Evaluate("document.querySelector('#text').dispatchEvent(new Event('input'))", nil))
+}
+
+// TestASiteNeedsNoServer: the playground simulates in the browser, has reasons, and its link
+// shows the same to someone else.
+func TestASiteNeedsNoServer(t *testing.T) {
+	dir := t.TempDir()
+	url := exported(t, dir)
+	if info, err := os.Stat(filepath.Join(dir, "site", "lab.wasm.gz")); err != nil || info.Size() > mostModuleBytes {
+		t.Errorf("the module has more than %d bytes: %v, %v", mostModuleBytes, info, err)
+	}
+	tab := open(t, url)
+	until(t, tab, "document.querySelector('#mistake').textContent.startsWith('16 tasks under 2 policies')")
+	until(t, tab, "Array.from(document.querySelectorAll('.lanes canvas'), c => c.dataset.bars).join() === '16,16'")
+	write(t, tab, strings.Replace(borrow, "maps: 12", "mops: 12", 1))
+	until(t, tab, "document.querySelector('#mistake').textContent.startsWith('line 4, column ')")
+	write(t, tab, strings.Replace(borrow, "maps: 12", "maps: 20", 1))
+	until(t, tab, "Array.from(document.querySelectorAll('.lanes canvas'), c => c.dataset.bars).join() === '24,24'")
+	do(t, tab, chromedp.Click("#inspector button", chromedp.ByQuery))
+	until(t, tab, "document.querySelector('#inspector .rule')?.textContent === 'map-borrows'")
+	other := open(t, eval(t, tab, "location.href"))
+	until(t, other, "document.querySelector('#text').value.includes('maps: 20') && document.querySelectorAll('.lanes canvas').length === 2")
+}
+
+// TestAnEditCancelsTheSimulationOfASite: the worker ends with its simulation, and what is on
+// the screen has its reasons all the same.
+func TestAnEditCancelsTheSimulationOfASite(t *testing.T) {
+	url := exported(t, t.TempDir())
+	tab := open(t, url)
+	until(t, tab, "document.querySelector('#mistake').textContent.startsWith('16 tasks under 2 policies')")
+	long := "cluster: {trackers: 100, map_slots: 10, reduce_slots: 2}\ndefaults: {map_time: {uniform: [1s, 90s]}, reduce_time: 9s}\njobs:\n" + strings.Repeat("  - {name: J, maps: 40, reduces: 4}\n", 1000)
+	for i := range 1000 {
+		long = strings.Replace(long, "name: J,", "name: K"+string(rune('a'+i%26))+strings.Repeat("x", i/26)+",", 1)
+	}
+	write(t, tab, long)
+	write(t, tab, "jobs: [")
+	until(t, tab, "document.querySelector('#mistake').textContent.startsWith('line 1, column ')")
+	do(t, tab, chromedp.Click("#inspector button", chromedp.ByQuery)) // of the pictures that are still there
+	until(t, tab, "document.querySelector('#inspector .rule')?.textContent === 'map-borrows'")
+}
+
+// TestRecordedRunsStandOnASite beside the playground.
+func TestRecordedRunsStandOnASite(t *testing.T) {
+	dir, names := recorded(t, borrow, "fair", "pi-dhfs")
+	url := exported(t, dir, names...)
+	tab := open(t, url)
+	until(t, tab, "Array.from(document.querySelectorAll('.lanes canvas'), c => c.dataset.bars).join() === '16,16'")
+	do(t, tab, chromedp.Click("#inspector button", chromedp.ByQuery))
+	until(t, tab, "document.querySelector('#inspector .rule')?.textContent === 'map-borrows'")
+	press(t, tab, kb.Escape)
+	press(t, tab, kb.End)
+	click(t, tab, canvas, gutter+60, axis+40+20) // the reduce slot under fair
+	until(t, tab, "document.querySelector('#inspector .reasons')?.innerText.includes('the gate of A was closed')")
+	do(t, tab, chromedp.Click("#other", chromedp.ByQuery))
+	until(t, tab, "document.querySelector('#mistake').textContent.startsWith('16 tasks under 2 policies')")
+}
+
+// TestASiteOfPython: the server that most people have.
+func TestASiteOfPython(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("there is no Python here")
+	}
+	dir := t.TempDir()
+	exported(t, dir)
+	c := exec.Command(python, "-u", "-m", "http.server", "--bind", "127.0.0.1", "--directory", filepath.Join(dir, "site"), "0")
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = c.Process.Kill()
+		_ = c.Wait()
+	})
+	line := make([]byte, 200)
+	n, _ := out.Read(line)
+	_, rest, _ := bytes.Cut(line[:n], []byte("(http://"))
+	address, _, _ := bytes.Cut(rest, []byte("/)"))
+	tab := open(t, "http://"+string(address)+"/")
+	until(t, tab, "document.querySelector('#mistake').textContent.startsWith('16 tasks under 2 policies')")
+}

@@ -1,0 +1,100 @@
+// The answers of a page without a server: the simulator runs in a worker, compiled to WebAssembly.
+// A simulation that is not wanted any more ends with its worker, and another worker starts.
+
+import { unpacked } from './unpack.js';
+
+const MOST_SECONDS = 10; // of one simulation
+
+export class Offline {
+  constructor() {
+    this.loaded = Promise.all([unpacked('lab.wasm.gz').then((bytes) => WebAssembly.compile(bytes)), fetch('site.json').then((r) => r.json())]);
+    this.loaded.catch((e) => this.end(e, true));
+    this.waiting = new Map(); // questions without an answer, by number
+    this.asked = this.drafts = this.workers = 0;
+    this.draft = null; // the last one that was simulated: {number, text, runs, worker}
+    this.broken = null; // why nothing can be answered
+    this.begin();
+  }
+
+  // begin starts a worker. The module is loaded and compiled once.
+  begin() {
+    this.workers++;
+    const worker = (this.worker = new Worker('worker.js', { type: 'module' }));
+    worker.onmessage = ({ data }) => {
+      if (data.broken) return this.end(new Error(data.broken), data.forever);
+      const call = this.waiting.get(data.id);
+      this.waiting.delete(data.id);
+      call?.resolve({ status: data.status, text: new TextDecoder().decode(data.answer) });
+    };
+    worker.onerror = (e) => this.end(new Error(e.message || 'the simulator does not start'), true);
+    // The playground needs no recorded runs.
+    this.loaded.then(([module, site]) => worker.postMessage({ module, runs: location.hash.startsWith('#play') ? [] : site.runs }), () => {});
+  }
+
+  // end ends the worker and the questions that it has, and starts the next one.
+  end(reason, forever) {
+    this.worker?.terminate();
+    for (const call of this.waiting.values()) call.reject(reason);
+    this.waiting.clear();
+    if (forever) this.broken = reason;
+    else this.begin();
+  }
+
+  call(question, text) {
+    if (this.broken) return Promise.reject(this.broken);
+    return new Promise((resolve, reject) => {
+      this.waiting.set(++this.asked, { resolve, reject });
+      this.worker.postMessage({ id: this.asked, question, text });
+    });
+  }
+
+  /** simulate simulates a draft. If signal is aborted before the answer, the worker ends. */
+  async simulate(draft, signal) {
+    const text = JSON.stringify(draft), answer = await this.run(text, signal);
+    if (answer.status !== 200) return answer;
+    const told = JSON.parse(answer.text);
+    this.draft = { number: ++this.drafts, text, runs: told.results.map((r) => r.run), worker: this.workers };
+    told.results.forEach((r, i) => { r.run = `${this.drafts}.${i}`; });
+    return { status: 200, text: JSON.stringify(told) };
+  }
+
+  async run(text, signal) {
+    await this.loaded;
+    signal?.throwIfAborted();
+    const cancel = () => this.end(new DOMException('a newer draft has come', 'AbortError'));
+    const late = setTimeout(() => this.end(new Error(`simulation: takes longer than ${MOST_SECONDS} s; use mrlocal sim`)), MOST_SECONDS * 1000);
+    signal?.addEventListener('abort', cancel, { once: true });
+    try {
+      return await this.call('simulate', text);
+    } finally {
+      clearTimeout(late);
+      signal?.removeEventListener('abort', cancel);
+    }
+  }
+
+  /** ask answers a question with the parameters q. */
+  async ask(question, q) {
+    if (question === 'runs') {
+      const [, { runs }] = await this.loaded;
+      return { status: 200, text: JSON.stringify({ runs: runs.map(({ name }, i) => ({ id: String(i), name, policy: '', ended: true, seq: 0 })) }) };
+    }
+    const id = /^(\d+)\.(\d+)$/.exec(q.get('run') ?? '');
+    if (id) {
+      const { draft } = this;
+      if (draft?.number !== Number(id[1])) return { status: 404, text: '{"error":"there is no such run any more"}' };
+      if (draft.worker !== this.workers) await (draft.again ??= this.again(draft));
+      q.set('run', draft.runs[id[2]]);
+    }
+    return this.call(question, q.toString());
+  }
+
+  // again simulates a draft whose worker has ended.
+  async again(draft) {
+    try {
+      const answer = await this.run(draft.text), { results } = JSON.parse(answer.text);
+      [draft.runs, draft.worker] = [results.map((r) => r.run), this.workers];
+    } finally {
+      draft.again = null;
+    }
+  }
+}

@@ -1,0 +1,178 @@
+// Package site writes the page as a static site, which any web host can serve. The
+// simulator and all answers of the page run in the browser: package web/wasm, compiled to
+// WebAssembly.
+//
+// Write takes the module that go generate ./web has put into the program, or compiles one
+// with Go from the sources of the program. The site is written beside its directory and
+// renamed, so that a half-written one is never seen.
+//
+// Neighbours: web has the files of the page, web/lab checks recorded runs.
+package site
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"mrlocal/errs"
+	"mrlocal/web"
+	"mrlocal/web/lab"
+)
+
+// Options say what a site has. The zero value is the playground alone.
+type Options struct {
+	Runs []string          // event files, as `mrlocal ui` takes them
+	Note func(text string) // is told what may surprise; nil: nobody
+}
+
+// contents is site.json: what the page reads first, and what marks a directory as ours.
+type contents struct {
+	Kind    string     `json:"kind"`
+	Schema  int        `json:"schema"`
+	Sources string     `json:"sources"` // hash of the sources of the simulator
+	Runs    []runOfDir `json:"runs"`
+}
+
+type runOfDir struct {
+	Name string `json:"name"`
+	File string `json:"file"`
+}
+
+const (
+	kind     = "mrlocal-site"
+	nameFile = "site.json"
+)
+
+// Write writes a site to dir, which must be missing, empty, or a site that Write has made.
+// It fails with an error of kind errs.BadOptions or errs.BadInput if dir or a run cannot be
+// used, or if there is neither a module nor Go with the sources.
+func Write(ctx context.Context, dir string, o Options) error {
+	if o.Note == nil {
+		o.Note = func(string) {}
+	}
+	exists, err := usable(dir)
+	if err != nil {
+		return err
+	}
+	for _, run := range o.Runs { // before anything is written
+		if _, err := lab.Load(run); err != nil {
+			return err
+		}
+	}
+	m, err := moduleFor(ctx, o.Note)
+	if err != nil {
+		return err
+	}
+	beside, err := os.MkdirTemp(filepath.Dir(filepath.Clean(dir)), ".mrlocal-site-*")
+	if err != nil {
+		return errs.Optionf(dir, "%v", errs.Cause(err))
+	}
+	defer os.RemoveAll(beside)
+	fresh := filepath.Join(beside, "new")
+	if err := fill(fresh, m, o.Runs); err != nil {
+		return fmt.Errorf("write %s: %w", dir, err)
+	}
+	if exists {
+		if err := os.Rename(dir, filepath.Join(beside, "old")); err != nil {
+			return fmt.Errorf("write %s: %w", dir, err)
+		}
+	}
+	if err := os.Rename(fresh, dir); err != nil {
+		if exists {
+			err = errors.Join(err, os.Rename(filepath.Join(beside, "old"), dir))
+		}
+		return fmt.Errorf("write %s: %w", dir, err)
+	}
+	return nil
+}
+
+// usable checks that dir can become a site, and reports whether it is there.
+func usable(dir string) (exists bool, err error) {
+	if info, err := os.Stat(filepath.Dir(filepath.Clean(dir))); err != nil || !info.IsDir() {
+		return false, errs.Optionf(dir, "the directory that it would be in does not exist")
+	}
+	names, err := os.ReadDir(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, errs.Optionf(dir, "%v", errs.Cause(err))
+	case len(names) == 0:
+		return true, nil
+	}
+	var c contents
+	text, err := os.ReadFile(filepath.Join(dir, nameFile))
+	if err != nil || json.Unmarshal(text, &c) != nil || c.Kind != kind {
+		return false, errs.Optionf(dir, "it has files and is no site of mrlocal; name another directory")
+	}
+	return true, nil
+}
+
+// fill writes all files of a site.
+func fill(dir string, m *module, runs []string) error {
+	if err := os.MkdirAll(filepath.Join(dir, "runs"), 0o755); err != nil {
+		return err
+	}
+	files := web.Files()
+	files["index.html"] = []byte(web.SiteIndex())
+	for name, text := range m.files() {
+		files[name] = text
+	}
+	c := contents{Kind: kind, Schema: 1, Sources: m.Sources, Runs: []runOfDir{}}
+	for i, run := range runs {
+		at := "runs/" + strconv.Itoa(i) + ".jsonl.gz"
+		if err := pack(filepath.Join(dir, at), run); err != nil {
+			return err
+		}
+		c.Runs = append(c.Runs, runOfDir{filepath.Base(run), at})
+	}
+	files[nameFile], _ = json.MarshalIndent(c, "", "  ") // a struct of texts
+	files[nameFile] = append(files[nameFile], '\n')
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, filepath.FromSlash(name)), text, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pack compresses a file.
+func pack(to, from string) (err error) {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	z := gzip.NewWriter(out)
+	if _, err := io.Copy(z, in); err != nil {
+		return err
+	}
+	return z.Close()
+}
+
+// packed returns text compressed as far as gzip can.
+func packed(text []byte) ([]byte, error) {
+	var b bytes.Buffer
+	z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := z.Write(text); err != nil {
+		return nil, err
+	}
+	err = z.Close()
+	return b.Bytes(), err
+}
