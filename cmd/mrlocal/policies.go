@@ -10,6 +10,7 @@ import (
 
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/licenses"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/errs"
 	"mrlocal/slots/policy/registry"
@@ -37,24 +38,24 @@ func policiesCommand() command {
 
 // versionCommand prints the same as --version.
 func versionCommand() command {
-	return command{name: "version", usage: "print the version",
+	all := toggle("licenses", "", "print the notices of the modules and files in this program that others wrote")
+	return command{name: "version", usage: "print the version", flags: []flagSpec{all},
 		run: func(_ context.Context, e env, line argv.Line) (int, error) {
-			if err := noWords(line); err != nil {
-				return 0, err
+			if err := noWords(line); err != nil || !line.Has("licenses") {
+				return printVersion(e, err)
 			}
-			return printVersion(e), nil
+			text, err := licenses.Text()
+			return exitDone, errors.Join(err, write(e, text))
 		}}
 }
 
-// printVersion writes the version with commit, Go release and platform, and
-// returns the exit code.
-func printVersion(e env) int {
-	text := process.Version(mrlocal.Version) + "\n"
-	if err := write(e, []byte(text)); err != nil {
-		fmt.Fprint(e.stderr, argv.ErrorLine("version", err))
-		return exitFailed
+// printVersion writes the version with commit, Go release and platform, unless there is an
+// error already.
+func printVersion(e env, err error) (code int, _ error) {
+	if err != nil {
+		return exitUsage, err
 	}
-	return exitDone
+	return exitDone, write(e, []byte(process.Version(mrlocal.Version)+"\n"))
 }
 
 // write writes the result of a command to standard output. If the reader of a

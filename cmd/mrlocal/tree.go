@@ -76,7 +76,10 @@ func shortcut(args []string, e env) (code int, done bool) {
 		fmt.Fprint(e.stderr, argv.ErrorLine("", errs.Optionf("", "name a command: mrlocal --help lists them, mrlocal demo shows what mrlocal does")))
 		return exitUsage, true
 	case first == "--version" || first == "-v":
-		return printVersion(e), true
+		if _, err := printVersion(e, nil); err != nil {
+			return fail(context.Background(), e, "version", err), true
+		}
+		return exitDone, true
 	case first == "help" || isHelp(first) && len(args) == 1:
 		// The path behind help may name an inner command or a leaf.
 		return help(args[1:], e), true
