@@ -65,7 +65,7 @@ func (c *coordinator) openAll(chains []*chain) {
 		results := ready
 		// The closure owns results from here on; the opener collects into a new slice.
 		ready, posted = nil, time.Now()
-		c.inbox.post(func() {
+		c.inbox.Post(func() {
 			for _, r := range results {
 				c.opened(r.ch, r.j, r.err)
 			}
@@ -136,10 +136,10 @@ func (c *coordinator) serveFeeder(j *runningJob) {
 		c.run.bindFeeder()
 	}
 	err := j.feeder.Serve(func(s source.Source) {
-		c.inbox.post(func() { j.announce(s) })
+		c.inbox.Post(func() { j.announce(s) })
 	})
 	if err != nil {
-		c.inbox.post(func() {
+		c.inbox.Post(func() {
 			if j.state < jobSealed { // it wants all of its input
 				c.fail(j.chain, err)
 			}
@@ -170,7 +170,7 @@ func (c *coordinator) settle(ch *chain, cause error) {
 	if fault := task.Whole(func() error { err, readerGone = ch.settle(cause); return nil }); fault != nil {
 		err = errors.Join(cause, fault)
 	}
-	c.inbox.post(func() {
+	c.inbox.Post(func() {
 		ch.err, ch.readerGone = err, readerGone
 		c.settling--
 		c.ended(ch)

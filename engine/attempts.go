@@ -42,7 +42,7 @@ func (a *runningAttempt) writes() bool { return a.ID.Kind == slots.Reduce || a.J
 
 // Phase implements task.Listener.
 func (c *coordinator) Phase(a *task.SlotAttempt, p slots.Phase) {
-	c.inbox.post(func() {
+	c.inbox.Post(func() {
 		if b := c.running[a.ID]; b != nil && b.SlotAttempt == a {
 			c.ledger.Phase(c.run.now(), a.ID, p)
 		}
@@ -51,7 +51,7 @@ func (c *coordinator) Phase(a *task.SlotAttempt, p slots.Phase) {
 
 // Detail implements task.Listener: events that the Ledger does not get.
 func (c *coordinator) Detail(e trace.Event) {
-	c.inbox.post(func() {
+	c.inbox.Post(func() {
 		e.At = c.run.now()
 		c.run.stream.Append(e)
 	})
@@ -111,7 +111,7 @@ func (c *coordinator) runMapOn(a *runningAttempt, src source.Source) {
 	})
 	a.usage = a.Usage()
 	spent := machine.ThreadCPU() - cpu
-	c.inbox.post(func() { c.mapEnded(a, src, out, err, spent) })
+	c.inbox.Post(func() { c.mapEnded(a, src, out, err, spent) })
 }
 
 // runReduceOn runs a reduce on the slot's thread.
@@ -120,7 +120,7 @@ func (c *coordinator) runReduceOn(a *runningAttempt) {
 	err := task.Whole(func() error { return a.Profiled(a.Reduce) })
 	a.usage = a.Usage()
 	spent := machine.ThreadCPU() - cpu
-	c.inbox.post(func() { c.reduceEnded(a, err, spent) })
+	c.inbox.Post(func() { c.reduceEnded(a, err, spent) })
 }
 
 // mapEnded books the end of a map attempt. The coordinator owns out.

@@ -25,7 +25,8 @@ type chain struct {
 	current    *runningJob // that was submitted last; nil: none yet, or the chain has ended
 	lastID     slots.JobID // of the job that was submitted last; -1: none
 	plan       *input.Plan
-	noted      bool // the user knows what the plan leaves out
+	side       []byte // side data that the options name; nil: none
+	noted      bool   // the user knows what the plan leaves out
 	err        error
 	cancelled  bool // err is not the chain's own failure
 	readerGone bool // the reader of the result has closed its end
@@ -46,17 +47,18 @@ func (ch *chain) name() string {
 	return ch.job.Name
 }
 
-// spec returns the job of a step as the Ledger sees it.
-// A single run names its jobs as they are. In a batch the steps of a chain are J, J.2, J.3.
-func (ch *chain) spec(step, reduces int) slots.JobSpec {
+// spec returns the job of a step as the Ledger sees it. before jobs of the chain came before
+// it: those of earlier steps, and its own earlier rounds.
+// A single run names its jobs as they are. In a batch the jobs of a chain are J, J.2, J.3.
+func (ch *chain) spec(step, before, reduces int) slots.JobSpec {
 	b := ch.job
 	s := b.Spec()
-	s.Name, s.Reduces, s.Unplaced = ch.name(), int32(reduces), step > 0
+	s.Name, s.Reduces, s.Unplaced = ch.name(), int32(reduces), before > 0
 	switch {
 	case ch.run.single():
 		s.Name = b.Chain[step].Name
-	case step > 0:
-		s.Name = fmt.Sprintf("%s.%d", s.Name, step+1)
+	case before > 0:
+		s.Name = fmt.Sprintf("%s.%d", s.Name, before+1)
 	}
 	// In a batch the jobs of a chain share a pool, so that they get one share together.
 	if s.Pool == "" {
@@ -95,7 +97,7 @@ func (ch *chain) planOptions() input.Options {
 	}
 	return input.Options{
 		Prompt: ch.job.Found != nil, Warn: r.o.Warn,
-		BlockBytes: ch.blockBytes(), MapSlots: mapSlots, SplitsPerSlot: perSlot, Taper: mapOnly, All: ch.job.All, NoDecode: ch.job.NoDecode, Delim: first.Delim.Byte(), NUL: first.Delim == jobs.NUL,
+		BlockBytes: ch.blockBytes(), MapSlots: mapSlots, SplitsPerSlot: perSlot, Taper: mapOnly, All: ch.job.All, NoDecode: ch.job.NoDecode, RecordBytes: first.RecordBytes, Delim: first.Delim.Byte(), NUL: first.Delim == jobs.NUL,
 		SkipBinary: first.SkipBinary, Stdin: ch.job.Stdin, CreateTemp: r.createTemp("record"), GatherBytes: min(8<<20, r.o.MemoryBytes/16),
 	}
 }
@@ -142,12 +144,19 @@ func (ch *chain) open() (*runningJob, error) {
 		}
 	}
 	// Nothing below may touch the Ledger: this may be the opener's goroutine.
+	var err error
+	if ch.side, err = source.ReadSide(ch.job.Side); err != nil {
+		return nil, err
+	}
 	j := ch.newJob(0)
-	j.plan = ch.plan
+	j.plan, j.Side = ch.plan, ch.side
 	var inputBytes int64
 	streams := ch.job.Found != nil // any of them may be a stream
 	if j.plan != nil {
 		inputBytes, streams = j.plan.Bytes, len(j.plan.Streams) > 0
+		if err := source.MayReread(j.plan); err != nil && ch.job.Chain.Rereads() {
+			return nil, err
+		}
 	}
 	// Begin the output early, so that an output that cannot be made fails the job
 	// before it reads a stream. In a very large batch the first part begins it.
@@ -177,7 +186,7 @@ func (ch *chain) open() (*runningJob, error) {
 	if err := j.keepMaps(); err != nil {
 		return nil, err
 	}
-	if !ch.run.keeps() && !streams {
+	if !ch.run.keeps() && !streams && !ch.job.Chain.Rereads() {
 		j.plan, ch.plan = nil, nil // the first map that starts plans once more
 	}
 	return j, nil
@@ -188,10 +197,36 @@ func (ch *chain) newJob(step int) *runningJob {
 	return &runningJob{chain: ch, step: step, SharedJob: &task.SharedJob{Spec: ch.job.Chain[step]}, binary: map[int32]struct{}{}}
 }
 
-// next returns the job of the chain that follows before and reads its parts.
-func (ch *chain) next(before *runningJob) *runningJob {
-	j := ch.newJob(before.step + 1)
-	inputBytes := j.readParts(before)
+// next returns the job of the chain that follows before: another round of it, or a job that
+// reads its parts.
+func (ch *chain) next(before *runningJob) (*runningJob, error) {
+	step, side := before.step+1, ch.side
+	var err error
+	if again := before.Spec.Rounds > 1; again || ch.job.Chain[step].Rereads {
+		// MaxSideBytes bounds how long the coordinator reads here.
+		if side, err = before.Sink.(*task.Spools).Text(jobs.MaxSideBytes); err != nil {
+			return nil, fmt.Errorf("%s: %w", before.Spec.Name, err)
+		}
+		if again, err = before.repeats(side); err != nil {
+			return nil, err
+		} else if again {
+			step--
+		}
+	}
+	j := ch.newJob(step)
+	if step == before.step {
+		j.Spec, j.round = before.Spec, before.round+1 // Begin was called
+	}
+	j.number, j.Side = before.number+1, ch.side
+	var inputBytes int64
+	if j.Spec.Rereads {
+		j.Side, inputBytes = side, ch.plan.Bytes
+		j.plan = ch.plan
+		j.readSplits()
+		before.Sink.(*task.Spools).Release()
+	} else {
+		inputBytes = j.readParts(before)
+	}
 	if !j.MapOnly() {
 		j.Parts = ch.reduces(&j.Spec, inputBytes, false)
 	}
@@ -200,7 +235,25 @@ func (ch *chain) next(before *runningJob) *runningJob {
 		j.Parts = 1
 	}
 	j.complete()
-	return j
+	return j, nil
+}
+
+// repeats reports whether the job runs another round, after one that has written text.
+func (j *runningJob) repeats(text []byte) (again bool, err error) {
+	if j.Spec.Rounds <= 1 {
+		return false, nil
+	}
+	again = true
+	if j.Spec.Converged != nil {
+		err = source.Guard("converged", func() error { again = !j.Spec.Converged(j.Side, text); return nil })
+	}
+	if again && j.round+1 >= j.Spec.Rounds {
+		again = false
+		if j.Spec.Converged != nil {
+			j.chain.note(fmt.Sprintf("%s: has not converged after %d rounds", j.Spec.Name, j.Spec.Rounds))
+		}
+	}
+	return again, err
 }
 
 // begin starts the output, once, and returns it; nil where the result is thrown

@@ -8,7 +8,6 @@ import (
 	"mrlocal/errs"
 	"mrlocal/input"
 	"mrlocal/internal/paths"
-	"mrlocal/jobs"
 	"mrlocal/output"
 	"mrlocal/slots"
 	"mrlocal/slots/setup"
@@ -45,7 +44,7 @@ func (r *run) takeJobs(batch []BatchJob) error {
 // validate checks the options of one job of jobCount.
 func (ch *chain) validate(jobCount int) error {
 	b := ch.job
-	if err := checkChain(b.Chain); err != nil {
+	if err := b.Chain.Check(); err != nil {
 		return err
 	}
 	if err := b.JobOptions.validate(&b.Chain[0]); err != nil {
@@ -64,32 +63,6 @@ func (ch *chain) validate(jobCount int) error {
 	for _, a := range b.After {
 		if a < 0 || a >= jobCount {
 			return errs.Optionf("after", "there is no job %d", a)
-		}
-	}
-	return nil
-}
-
-// checkChain checks the jobs of a chain.
-func checkChain(chain jobs.Chain) error {
-	if len(chain) == 0 {
-		return errs.Optionf("job", "an empty chain")
-	}
-	for i, j := range chain {
-		// A job may lack a name.
-		object := strings.TrimSpace("job " + j.Name)
-		switch {
-		case j.NewMapper == nil:
-			return errs.Optionf(object, "has no mapper")
-		case j.NewReducer == nil && i < len(chain)-1:
-			return errs.Optionf(object, "only the last job of a chain may be map-only")
-		case j.NewFolder != nil && j.NewCombiner != nil:
-			return errs.Optionf(object, "a folder and a combiner exclude each other")
-		case j.NewReducer == nil && (j.NewFolder != nil || j.NewCombiner != nil):
-			return errs.Optionf(object, "a map-only job combines nothing")
-		case j.Reduces < 0 || j.Maps < 0:
-			return errs.Optionf(object, "a negative number of tasks")
-		case j.NoInput && i > 0:
-			return errs.Optionf(object, "only the first job of a chain may be without input")
 		}
 	}
 	return nil
@@ -194,7 +167,7 @@ func (ch *chain) planOf(inputs []string, known map[string]*input.Plan) (*input.P
 	}
 	job := &ch.job.Chain[0]
 	// The key has all that a plan depends on. No path contains NUL.
-	key := fmt.Sprint(strings.Join(inputs, "\x00"), ch.job.All, ch.job.NoDecode, ch.blockBytes(), job.Delim, job.SkipBinary)
+	key := fmt.Sprint(strings.Join(inputs, "\x00"), ch.job.All, ch.job.NoDecode, ch.blockBytes(), job.Delim, job.RecordBytes, job.SkipBinary)
 	if plan := known[key]; plan != nil {
 		return plan, nil
 	}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"mrlocal/engine/inbox"
 	"time"
 
 	"mrlocal/slots"
@@ -30,7 +31,7 @@ const mostSettling = 32
 type coordinator struct {
 	run       *run
 	ledger    *slots.Ledger
-	inbox     *inbox
+	inbox     *inbox.Inbox
 	running   map[slots.AttemptID]*runningAttempt // looked up, never iterated for a decision
 	order     []*runningAttempt                   // running attempts, oldest first
 	jobs      []*runningJob                       // by JobID, all that were ever submitted
@@ -55,7 +56,7 @@ type coordinator struct {
 // newCoordinator makes the coordinator of a run. Nothing runs before serve.
 func newCoordinator(r *run, l *slots.Ledger) *coordinator {
 	return &coordinator{
-		run: r, ledger: l, inbox: newInbox(), running: map[slots.AttemptID]*runningAttempt{}, release: setup.NewRelease(len(r.chains), func(i int) *setup.Submission { return &r.chains[i].job.Submission }),
+		run: r, ledger: l, inbox: inbox.New(), running: map[slots.AttemptID]*runningAttempt{}, release: setup.NewRelease(len(r.chains), func(i int) *setup.Submission { return &r.chains[i].job.Submission }),
 		left: len(r.chains), faults: setup.TimedFaults(r.o.Faults), lost: make([]bool, r.o.Trackers), probe: -1,
 	}
 }
@@ -88,8 +89,8 @@ func (c *coordinator) serve(ctx context.Context) error {
 			timer.Reset(max(0, next-c.run.now()))
 		}
 		select {
-		case <-c.inbox.wake:
-			c.inbox.apply()
+		case <-c.inbox.Wake:
+			c.inbox.Apply()
 		case <-ticker.C:
 			c.tick()
 		// The round above looks at the clock itself, so there is nothing to do here.

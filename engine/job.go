@@ -25,6 +25,8 @@ type runningJob struct {
 
 	chain  *chain
 	step   int // of the chain, from 0
+	number int // of the jobs of the chain that came before it, rounds included
+	round  int // of Spec.Rounds, from 0
 	id     slots.JobID
 	state  jobState
 	maps   []mapTask          // those known so far, by TaskID
@@ -54,7 +56,7 @@ type mapTask struct {
 
 // spec returns the job as the Ledger sees it.
 func (j *runningJob) spec() slots.JobSpec {
-	s := j.chain.spec(j.step, j.Parts)
+	s := j.chain.spec(j.step, j.number, j.Parts)
 	// A piece of a stream lies in memory, so no tracker is nearer to it.
 	s.Unplaced = s.Unplaced || j.feeder != nil
 	s.Single = j.feeder != nil // the blocks of a piece may move to the attempt that reads them
@@ -210,7 +212,7 @@ func (j *runningJob) skippedBinary(files []int32) {
 	}
 	// The slice belongs to the caller, who goes on with it.
 	files = slices.Clone(files)
-	j.chain.run.coordinator.inbox.post(func() {
+	j.chain.run.coordinator.inbox.Post(func() {
 		for _, f := range files {
 			if j.binary != nil {
 				j.binary[f] = struct{}{}
@@ -342,7 +344,7 @@ func (j *runningJob) readParts(before *runningJob) int64 {
 		}
 		total += sp.Bytes()
 		j.maps = append(j.maps, mapTask{source: source.Part{
-			Name: fmt.Sprintf("%s part %d", before.Spec.Name, i), File: int32(i), Spool: sp, Delim: before.Spec.Delim.Byte(),
+			Name: fmt.Sprintf("%s part %d", before.Spec.Name, i), File: int32(i), Spool: sp, Delim: before.Spec.Delim.Byte(), RecordBytes: j.Spec.RecordBytes,
 		}})
 	}
 	return total

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"mrlocal/engine/task"
 	"mrlocal/internal/invariant"
 	"mrlocal/slots"
 )
@@ -78,8 +79,14 @@ func (c *coordinator) jobDone(j *runningJob) {
 		return
 	}
 	// next takes the parts of j before j gives its inputs and map outputs back.
-	next := ch.next(j)
+	next, err := ch.next(j)
 	j.release()
+	if err != nil {
+		j.Sink.(*task.Spools).Release()
+		ch.err = err
+		c.end(ch)
+		return
+	}
 	j.over()
 	c.submit(next)
 }

@@ -40,6 +40,10 @@ type JobOptions struct {
 	OutputFile string
 	Stdout     io.Writer
 
+	// Side is a file whose bytes each attempt gets (jobs.OwnAttempt.Side), at most
+	// jobs.MaxSideBytes; "": none.
+	Side string
+
 	// CompressOutput compresses the result: a file, a stream, or each part of a
 	// directory. By default, the suffix of OutputFile decides.
 	CompressOutput compress.Format

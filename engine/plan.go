@@ -19,7 +19,7 @@ func (j *runningJob) complete() {
 		j.Shuffle = shuffle.New(len(j.maps), j.Parts)
 	}
 	switch ch := j.chain; {
-	case j.step < len(ch.job.Chain)-1:
+	case j.step < len(ch.job.Chain)-1: // a job of several rounds is one of them
 		// The output of an inner job stays in memory and temporary files until the next job reads
 		// it.
 		j.Sink = task.NewSpools(j.Parts, ch.run.budget, ch.run.createTemp("part"))
@@ -74,7 +74,7 @@ func (j *runningJob) planMaps(streams bool) error {
 		}
 		return nil
 	case streams:
-		j.feeder = source.NewFeeder(r.ctx, j.plan, r.budget, r.pieces, j.skippedBinary)
+		j.readSplits()
 		if b := j.chain.job; b.Found != nil {
 			j.feeder.Found = input.Found(b.Found, j.chain.planOptions())
 		}
@@ -90,9 +90,7 @@ func (j *runningJob) planMaps(streams bool) error {
 			}
 		}
 	case r.keeps():
-		for i := range j.plan.Splits {
-			j.maps = append(j.maps, mapTask{source: source.File{Plan: j.plan, Split: &j.plan.Splits[i], Skipped: j.skippedBinary}})
-		}
+		j.readSplits()
 	default:
 		for i := range j.plan.Splits {
 			j.maps = append(j.maps, mapTask{source: plannedAgain{job: j, index: i, bytes: j.plan.Splits[i].Bytes}})
@@ -106,8 +104,21 @@ func (j *runningJob) planMaps(streams bool) error {
 			return err
 		}
 	}
-	room := source.Room{Job: &j.Spec, Plan: j.plan, First: first, Budget: r.budget, Temp: r.journal.Temp(r.temp), MaxBytes: r.o.MaxTempBytes, Fits: r.env.Fits, Plain: r.o.Codec == runs.None, Note: j.chain.note}
+	room := source.Room{Job: source.Sampled(r.ctx, &j.Spec, j.Side), Plan: j.plan, First: first, Budget: r.budget, Temp: r.journal.Temp(r.temp), MaxBytes: r.o.MaxTempBytes, Fits: r.env.Fits, Plain: r.o.Codec == runs.None, Note: j.chain.note}
 	return room.Check(r.ctx, ratio)
+}
+
+// readSplits makes the splits of the plan the map tasks of the job, or leaves that to a
+// feeder if there are streams.
+func (j *runningJob) readSplits() {
+	r := j.chain.run
+	if j.plan == nil || len(j.plan.Streams) > 0 {
+		j.feeder = source.NewFeeder(r.ctx, j.plan, r.budget, r.pieces, j.skippedBinary)
+		return
+	}
+	for i := range j.plan.Splits {
+		j.maps = append(j.maps, mapTask{source: source.File{Plan: j.plan, Split: &j.plan.Splits[i], Skipped: j.skippedBinary}})
+	}
 }
 
 // sample finds cut points, and how many bytes maps make of each byte of input. first is the
@@ -126,7 +137,7 @@ func (j *runningJob) sample(first *source.Held) (ratio float64, err error) {
 			j.Spread = len(j.maps)
 		}
 	}
-	j.Cuts, ratio, err = source.Sample(&j.Spec, j.plan, first, j.Parts, j.Spread > 0, lease)
+	j.Cuts, ratio, err = source.Sample(source.Sampled(r.ctx, &j.Spec, j.Side), j.plan, first, j.Parts, j.Spread > 0, lease)
 	if first != nil && !r.single() {
 		j.feeder.Forget()
 	}

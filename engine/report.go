@@ -60,7 +60,7 @@ func (r *run) report(err error) *Report {
 func (j *runningJob) report(r *Report) {
 	j.countRecords()
 	ch, rep := j.chain, &r.Jobs[j.id]
-	spec := ch.spec(j.step, rep.Reduces)
+	spec := ch.spec(j.step, j.number, rep.Reduces)
 	r.Describe(j.id, &spec)
 	rep.Counters.Add(&j.counters)
 	for phase, u := range j.usage {
@@ -69,7 +69,7 @@ func (j *runningJob) report(r *Report) {
 			rep.Phases = append(rep.Phases, u)
 		}
 	}
-	if j.step > 0 && !ch.run.single() {
+	if j.number > 0 && !ch.run.single() {
 		rep.StepOf = ch.name()
 	}
 	// Only the last job that was submitted has failed. Those before it succeeded.
@@ -88,7 +88,7 @@ func (j *runningJob) report(r *Report) {
 
 // report returns the report of a chain of which no job was ever submitted.
 func (ch *chain) report() JobReport {
-	spec := ch.spec(0, 0)
+	spec := ch.spec(0, 0, 0)
 	rep := JobReport{Name: spec.Name, Pool: spec.Pool, User: spec.User, State: slots.Killed.String(), SubmitS: -1, StartS: -1, MapsDoneS: -1, FinishS: -1}
 	if ch.err != nil {
 		rep.Error = errs.OneLine(ch.err.Error())

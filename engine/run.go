@@ -345,7 +345,7 @@ func (r *run) runAll() error {
 	}
 	c := r.coordinator
 	// Threads that are abandoned may still post. Their closures are dropped then.
-	defer c.inbox.close()
+	defer c.inbox.Close()
 	if n := tempdir.Sweep(r.tempDirs()); n > 0 {
 		r.o.Note(fmt.Sprintf("removed leftovers of killed runs in %s: %d", strings.Join(r.tempDirs(), ", "), n))
 	}

@@ -51,10 +51,10 @@ func (s *targetSink) begin() (*output.Target, error) {
 			// Writers of output call these functions on their own goroutines. Only the coordinator
 			// may change the job.
 			inbox := r.coordinator.inbox
-			p.OnRelease = func(int) { inbox.post(func() { j.progressed() }) }
+			p.OnRelease = func(int) { inbox.Post(func() { j.progressed() }) }
 			if j.releaser != nil {
 				p.Releaser = j.releaser
-				p.OnVerdict = func(task int, v jobs.Verdict) { inbox.post(func() { j.verdict(task, v) }) }
+				p.OnVerdict = func(task int, v jobs.Verdict) { inbox.Post(func() { j.verdict(task, v) }) }
 			}
 		}
 		s.target.Expect(p)

@@ -49,8 +49,8 @@ func (c *coordinator) windDown() {
 	// The Ledger is not asked any more, so nothing new starts.
 	for len(c.running) > 0 || c.settling > 0 {
 		select {
-		case <-c.inbox.wake:
-			c.inbox.apply()
+		case <-c.inbox.Wake:
+			c.inbox.Apply()
 		case <-deadline.C:
 			// The list is copied, because abandon takes attempts out of it.
 			for _, a := range append([]*runningAttempt(nil), c.order...) {

@@ -27,11 +27,10 @@ type cut struct {
 	end      int64
 	size     int64 // of the file; in /sys, it may become less than planned
 	slack    int64 // so far behind end the last record is searched for at first
-	delim    byte
-	probe    bool // the first bytes are still to be looked at
-	checked  bool // after its last byte was read, the file was found to be the planned one
-	atOnce   bool // one call reads the whole file, and its length says whether it is the planned one
-	brief    bool // skip records longer than a chunk
+	probe    bool  // the first bytes are still to be looked at
+	checked  bool  // after its last byte was read, the file was found to be the planned one
+	atOnce   bool  // one call reads the whole file, and its length says whether it is the planned one
+	brief    bool  // skip records longer than a chunk
 	sought   bool
 	done     bool
 	finished bool
@@ -50,7 +49,7 @@ func newCut(p *Plan, pc Piece, h *handle) cut {
 	f := &p.Files[pc.File]
 	return cut{
 		plan: p, h: h, file: f, index: pc.File, start: pc.Start, off: pc.Start, end: pc.End, size: f.Bytes,
-		slack: firstSlackBytes, delim: p.o.Delim, probe: pc.Start == 0 && pc.End == f.Bytes,
+		slack: firstSlackBytes, probe: pc.Start == 0 && pc.End == f.Bytes,
 	}
 }
 
@@ -124,8 +123,8 @@ func (c *cut) seek(h *hold) error {
 		if err != nil {
 			return err
 		}
-		if i := bytes.IndexByte(buf[:n], c.delim); i >= 0 {
-			c.off = at + int64(i) + 1
+		if end := c.plan.recordEnd(buf[:n], at, 0); end >= 0 {
+			c.off = at + int64(end)
 			return nil
 		}
 		if at += int64(n); at >= c.size {
@@ -182,20 +181,20 @@ func (c *cut) fill(h *hold) (b block, ok bool, err error) {
 	switch {
 	// The piece goes on behind this chunk, so all whole records of the chunk belong to it.
 	case ends < c.end:
-		records = bytes.LastIndexByte(data, c.delim) + 1
+		records = c.plan.lastRecordEnd(data)
 	// The last record of the piece is the one that starts before end. Its delimiter is at end-1 or
 	// later.
 	case c.off < c.end:
 		from := max(c.end-1-c.off, 0)
-		if i := bytes.IndexByte(data[from:], c.delim); i >= 0 {
-			records, c.done = int(from)+i+1, true
+		if end := c.plan.recordEnd(data, c.off, int(from)); end >= 0 {
+			records, c.done = end, true
 		} else if ends < c.size && want < chunkBytes {
 			// The last record is longer than the slack: fill reads the same place again, up to a
 			// chunk.
 			c.slack = chunkBytes
 			return b, false, nil
 		} else {
-			records = bytes.LastIndexByte(data, c.delim) + 1
+			records = c.plan.lastRecordEnd(data)
 		}
 	}
 	if ends == c.size && !c.done {
@@ -250,7 +249,7 @@ func (c *cut) long(h *hold, pos int64) (b block, ok bool, err error) {
 		if err != nil {
 			return b, false, err
 		}
-		if i := bytes.IndexByte(buf[:n], c.delim); i >= 0 {
+		if i := bytes.IndexByte(buf[:n], c.plan.o.Delim); i >= 0 {
 			end = pos + int64(i) + 1
 		}
 		pos += int64(n)
@@ -269,7 +268,7 @@ func (c *cut) long(h *hold, pos int64) (b block, ok bool, err error) {
 	data := buf[:length:length]
 	if n, err := c.readAt(data, c.off); err != nil {
 		return b, false, err
-	} else if n < len(data) || end < c.size && data[n-1] != c.delim { // n is less only in /sys
+	} else if n < len(data) || end < c.size && data[n-1] != c.plan.o.Delim { // n is less only in /sys
 		return b, false, fmt.Errorf("%s: %w", shown(c.file.Path), ErrChanged)
 	}
 	b = block{data, c.off, end == c.size}

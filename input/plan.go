@@ -100,11 +100,14 @@ type Options struct {
 	// All also takes files inside directories whose names start with . or _.
 	All bool
 
-	Delim      byte      // ends a record; default '\n', unless NUL is set
-	NUL        bool      // Delim is the zero byte
-	SkipBinary bool      // files with a NUL byte in their first 64 KiB yield nothing
-	Stdin      io.Reader // the path - means this; nil: the path - is an error
-	NoDecode   bool      // take the bytes of compressed files as they are
+	Delim byte // ends a record; default '\n', unless NUL is set
+	NUL   bool // Delim is the zero byte
+	// RecordBytes, if not 0, is the size of records that have no delimiter, at most
+	// jobs.MaxRecordBytes. It implies NoDecode.
+	RecordBytes int
+	SkipBinary  bool      // files with a NUL byte in their first 64 KiB yield nothing
+	Stdin       io.Reader // the path - means this; nil: the path - is an error
+	NoDecode    bool      // take the bytes of compressed files as they are
 	// Prompt hands out the records of a pipe as soon as its writer pauses, not only
 	// when a chunk is full. It has an effect with NoDecode only. The last block of such
 	// a stream is not marked as the last one.
@@ -139,6 +142,7 @@ func (o Options) withDefaults() Options {
 	if o.Delim == 0 && !o.NUL {
 		o.Delim = '\n'
 	}
+	o.NoDecode = o.NoDecode || o.RecordBytes > 0 // a record may begin like a compressed file
 	if o.GatherBytes <= 0 {
 		o.GatherBytes = 8 << 20
 	}
@@ -151,6 +155,7 @@ type File struct {
 	Bytes      int64  // as stored; 0 if it is not known
 	id         identity
 	ctimeNanos int64       // as in stat; a new link changes it, so a run compares id only
+	input      int32       // index among the paths that the user named
 	Codec      codec.Codec // None for small files, which are recognised when they are read
 	Stream     bool        // it cannot be divided, and is read by OpenStream
 	Rereadable bool
@@ -238,9 +243,13 @@ func NewPlan(paths []string, o Options) (*Plan, error) {
 		return nil, errs.Inputf("", "no input named")
 	}
 	w := walker{plan: p, o: p.o, euid: int32(os.Geteuid())}
-	for _, path := range paths {
+	for i, path := range paths {
+		first := len(p.Files)
 		if err := w.named(path); err != nil {
 			return nil, err
+		}
+		for k := first; k < len(p.Files); k++ {
+			p.Files[k].input = int32(i)
 		}
 	}
 	w.notes()

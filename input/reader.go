@@ -67,7 +67,7 @@ func (r *Reader) Next() bool {
 		switch {
 		case err == nil:
 			// Offset counts stored bytes of plain files, and decoded bytes of compressed ones.
-			r.block = jobs.Block{Path: r.plan.Files[r.file].Path, File: r.plan.first + r.file, Offset: b.off, Data: b.data, Last: b.last}
+			r.block = jobs.Block{Path: r.plan.Files[r.file].Path, File: r.plan.first + r.file, Input: r.plan.Files[r.file].input, Offset: b.off, Data: b.data, Last: b.last}
 			r.hold.lend()
 			return true
 		case err == io.EOF:

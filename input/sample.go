@@ -117,5 +117,5 @@ func (s *sampler) first() error {
 	if err != nil {
 		return err
 	}
-	return s.fn(jobs.Block{Path: s.plan.Files[s.r.file].Path, File: s.r.file, Offset: b.off, Data: b.data, Last: b.last})
+	return s.fn(jobs.Block{Path: s.plan.Files[s.r.file].Path, File: s.r.file, Input: s.plan.Files[s.r.file].input, Offset: b.off, Data: b.data, Last: b.last})
 }

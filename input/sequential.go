@@ -1,7 +1,6 @@
 package input
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -160,7 +159,7 @@ func (s *sequential) next(h *hold) (block, error) {
 			return block{}, err
 		}
 		// A pause inside of the first record is no end of a block.
-		more = s.paused && bytes.IndexByte(buf[n:n+m], s.plan.o.Delim) < 0
+		more = s.paused && s.plan.recordEnd(buf[n:n+m], s.off+int64(n), 0) < 0
 		n += m
 	}
 	data := buf[:n]
@@ -170,9 +169,12 @@ func (s *sequential) next(h *hold) (block, error) {
 		return block{}, io.EOF
 	}
 	if s.eof {
+		if err := s.plan.wholeRecords(s.file, s.off+int64(n)); err != nil {
+			return block{}, err
+		}
 		return s.cut(block{data: data, last: true})
 	}
-	records := bytes.LastIndexByte(data, s.plan.o.Delim) + 1
+	records := s.plan.lastRecordEnd(data)
 	if records == 0 {
 		return s.long(h)
 	}
@@ -201,8 +203,8 @@ func (s *sequential) cut(b block) (block, error) {
 		s.done = true
 		// The record that starts before to still belongs to the range, with all its bytes.
 		from := max(s.to-1-b.off, 0)
-		if i := bytes.IndexByte(b.data[from:], s.plan.o.Delim); i >= 0 && int(from)+i+1 < len(b.data) {
-			b.data, b.last = b.data[:int(from)+i+1], false
+		if end := s.plan.recordEnd(b.data, b.off, int(from)); end >= 0 && end < len(b.data) {
+			b.data, b.last = b.data[:end], false
 		}
 	}
 	if b.last {
@@ -233,9 +235,9 @@ func (s *sequential) discard(buf []byte) error {
 		if err != nil {
 			return err
 		}
-		if i := bytes.IndexByte(buf[:n], s.plan.o.Delim); i >= 0 {
-			s.off += int64(i) + 1
-			s.carry = append(s.carry[:0], buf[i+1:n]...)
+		if end := s.plan.recordEnd(buf[:n], s.off, 0); end >= 0 {
+			s.off += int64(end)
+			s.carry = append(s.carry[:0], buf[end:n]...)
 			break
 		}
 		s.off += int64(n)

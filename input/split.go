@@ -136,6 +136,9 @@ func (p *Plan) check(f *File) error {
 	if f.Bytes > math.MaxInt64/2 {
 		return errs.Inputf(shown(f.Path), "its size, %d bytes, is too large", f.Bytes)
 	}
+	if r := int64(p.o.RecordBytes); r > 0 && f.Bytes%r != 0 {
+		return errs.Inputf(shown(f.Path), "its %d bytes are no whole number of records of %d bytes", f.Bytes, r)
+	}
 	if !p.looksAt(f) {
 		if f.kind == regularStdin || f.mayRead {
 			return nil

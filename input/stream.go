@@ -84,7 +84,7 @@ func (s *Stream) Next() bool {
 	if s.err == nil && !s.over {
 		b, err := s.src.next(&s.hold)
 		if err == nil {
-			s.block = jobs.Block{Path: s.plan.Files[s.file].Path, File: s.plan.first + s.file, Offset: b.off, Data: b.data, Last: b.last}
+			s.block = jobs.Block{Path: s.plan.Files[s.file].Path, File: s.plan.first + s.file, Input: s.plan.Files[s.file].input, Offset: b.off, Data: b.data, Last: b.last}
 			// Text counts here, and not stored bytes as in a Reader: the pieces of a stream are
 			// ranges of text.
 			s.doneBytes += int64(len(b.data))

@@ -47,12 +47,14 @@ import (
 type Span struct{ Off, Len uint32 }
 
 // Block is a sequence of whole records from one input file. Each record ends
-// with the delimiter of the job; only the last record of a file may lack it. A
+// with the delimiter of the job; only the last record of a file may lack it.
+// Records of fixed size (Job.RecordBytes) have no delimiter. A
 // block may hold one record or thousands. An empty file gives one Block without
 // data, so that a mapper sees every file.
 type Block struct {
 	Path   string // as the user named it; "(standard input)" for -
 	File   int32  // index of the file in the order of the input, from 0
+	Input  int32  // index of the input that the file belongs to, in the order in which the user named inputs, from 0
 	Offset int64  // place of Data[0] in the file, in bytes; of compressed files, in the decoded text
 	Data   []byte // borrowed until Map returns
 	Last   bool   // the file ends with this block
@@ -65,7 +67,8 @@ type Block struct {
 //
 // What a mapper emits goes to the reducers. What a reducer emits, or the mapper
 // of a job without reducers, is written as text: key, TAB, value, delimiter. If
-// key or value is nil, the other one is written alone, without TAB.
+// key or value is nil, the other one is written alone, without TAB. With Job.Bare
+// there is neither TAB nor delimiter.
 type Emitter interface {
 	Emit(key, value []byte)
 }
@@ -136,6 +139,10 @@ type OwnAttempt struct {
 	// gets it done, as in a job that sleeps. How far the attempt is can then be told at any
 	// moment, and Progress is a sign of life only. Nil: nobody wants to know.
 	Lasts func(total time.Duration)
+
+	// Side is the side data of the job, the same for each attempt; nil: there is none. It is
+	// shared, and must not be changed. See Job.Rereads.
+	Side []byte
 
 	// Charge counts bytes of memory that the attempt takes beside its blocks
 	// against the bound of the run, until the attempt ends. It reports false, and
@@ -249,6 +256,11 @@ type Job struct {
 	Delim   Delim  // ends the records of input and output
 	Reduces int    // number of reduce tasks; 0: chosen by the size of the input
 
+	// RecordBytes, if it is not 0, says that input consists of binary records of so many
+	// bytes, without delimiters. Input is then never decoded. At most MaxRecordBytes.
+	RecordBytes int
+	Bare        bool // output is key and value side by side, without TAB and delimiter: binary records
+
 	// Ordered makes each reduce task responsible for a range of keys, so that
 	// the parts of the output, one after the other, are sorted as a whole. The
 	// engine samples the input for the bounds of the ranges. If Ordered is
@@ -281,6 +293,27 @@ type Job struct {
 	// goroutines call it.
 	Partition func(key []byte, parts int) int
 
+	// GroupBytes, if set, returns how many of the first bytes of a key name its group. Reduce
+	// is called once for all keys of a group, with the first of them, and Values.Key is the
+	// key of the value at hand. So values come in the order of the rest of their keys
+	// (Hadoop's secondary sort). All keys of a group go to one reduce. No group may begin
+	// with the bytes of another one: let it end with a byte that it does not contain. Several
+	// goroutines call it.
+	GroupBytes func(key []byte) int
+
+	// Rereads makes a later job of a chain read the input of the chain, as the first job
+	// does. What the job before has written is then the side data of each attempt
+	// (OwnAttempt.Side), at most MaxSideBytes. Other jobs get the side data that the user
+	// of the chain names, if any.
+	Rereads bool
+
+	// Rounds makes a job that Rereads run several times, at most so often. What a round has
+	// written is the side data of the next one. The rounds end when Converged, which gets the
+	// side data of a round and what the round has written, returns true; nil: never. The last
+	// job of a chain cannot have Rounds. 0 means 1.
+	Rounds    int
+	Converged func(before, after []byte) bool
+
 	// SkipBinary leaves out files with a NUL byte in their first 64 KiB.
 	SkipBinary bool
 
@@ -289,6 +322,14 @@ type Job struct {
 	BuiltIn bool
 }
 
+// Bounds of a Job: of the bytes of a binary record, and of side data, which each run keeps
+// beside its bound of memory.
+const (
+	MaxRecordBytes = 64 << 10
+	MaxSideBytes   = 8 << 20
+)
+
 // Chain is a sequence of jobs. The output of each job, in the order of its
-// parts, is the input of the next one. All but the last need reducers.
+// parts, is the input of the next one, or its side data (Job.Rereads). All but the last
+// need reducers.
 type Chain []Job

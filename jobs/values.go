@@ -20,6 +20,7 @@ type Values struct {
 	spans []Span
 	i     int
 	more  Refiller
+	key   []byte // of the window; nil: that of the group
 }
 
 // Refiller supplies the values of a group to a Values. Refill calls vs.Window
@@ -45,6 +46,14 @@ func (v *Values) Value() []byte {
 	return v.base[s.Off : uint64(s.Off)+uint64(s.Len) : uint64(s.Off)+uint64(s.Len)]
 }
 
+// Key returns the whole key of the current value, if the job has GroupBytes, and nil if not.
+// It is borrowed until the next call of Next.
+func (v *Values) Key() []byte { return v.key }
+
+// SetKey sets what Key returns for the values of the window at hand. Refillers call it. The
+// key is borrowed until the next call of Refill.
+func (v *Values) SetKey(key []byte) { v.key = key }
+
 // refill gets the next values of the group, which replace those at hand. false: there are no
 // more.
 func (v *Values) refill() bool {
@@ -68,6 +77,18 @@ func (v *Values) Window(base []byte, spans []Span) { v.base, v.spans, v.i = base
 // before the newline belongs to the line. The lines lie in b.Data, and are
 // borrowed as it is. Nothing is allocated.
 func (b Block) Lines() iter.Seq[[]byte] { return b.Records(Newline) }
+
+// Fixed yields the records of a block whose records have so many bytes each
+// (Job.RecordBytes). They are borrowed as those of Records.
+func (b Block) Fixed(bytes int) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		for rest := b.Data; len(rest) >= bytes; rest = rest[bytes:] {
+			if !yield(rest[:bytes:bytes]) {
+				return
+			}
+		}
+	}
+}
 
 // Records yields the records of the block without their delimiter. They lie in
 // b.Data, and are borrowed as it is; their capacity is their length, so that

@@ -154,7 +154,7 @@ func NewBuffer(o Options) (*Buffer, error) {
 	}
 	if o.Cuts == nil && o.Parts > 1 {
 		if b.part = o.Partition; b.part == nil {
-			b.part = hashPartition
+			b.part = HashPartition
 		}
 	}
 	scratch, ok := b.lease.Chunk()

@@ -217,7 +217,7 @@ func (k *kit) takeKeys(o Options, r *rand.Rand, n, m int, makeKey func(*rand.Ran
 			at += len(record)
 			c.Data[at] = '\n'
 			at++
-			p := hashPartition([]byte(key), o.Parts)
+			p := HashPartition([]byte(key), o.Parts)
 			if o.Cuts != nil {
 				for p = 0; p < len(o.Cuts) && key >= string(o.Cuts[p]); p++ {
 				}

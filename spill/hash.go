@@ -102,8 +102,8 @@ func (s seed) long(key []byte) uint32 {
 	return uint32((h * s.a) >> 32)
 }
 
-// hashPartition is the partition of key where a job has no partitioner.
+// HashPartition is the partition of key where a job has no partitioner.
 // It maps the range of the hash to 0 to parts-1, in order.
-func hashPartition(key []byte, parts int) int {
+func HashPartition(key []byte, parts int) int {
 	return int(uint64(partitionSeed().key(key)) * uint64(parts) >> 32)
 }

@@ -273,7 +273,7 @@ func metamorphic(t *testing.T, r *rand.Rand, seed uint64, makeKey func(*rand.Ran
 			}
 			b.SetProgress(int64(i+1), int64(n))
 			b.Emit([]byte(key), []byte(value))
-			p := hashPartition([]byte(key), parts)
+			p := HashPartition([]byte(key), parts)
 			if byRange {
 				p = 0
 				for p < len(cuts) && key >= string(cuts[p]) {
@@ -388,7 +388,7 @@ func TestTakenBlocksAreSortedLikeEmittedRecords(t *testing.T) {
 				if o.AppendKey != nil {
 					key, value = string(reverse(nil, record)), key
 				}
-				p := hashPartition([]byte(key), o.Parts)
+				p := HashPartition([]byte(key), o.Parts)
 				want[p] = append(want[p], pair{key, value})
 			}
 			if len(data) > membudget.ChunkBytes {
@@ -502,7 +502,7 @@ func combines(t *testing.T, r *rand.Rand, seed uint64, makeKey func(*rand.Rand) 
 	for p := range parts {
 		got := map[string]uint64{}
 		for _, x := range k.readGroups(outs, p, nil) {
-			if hashPartition([]byte(x.key), parts) != p {
+			if HashPartition([]byte(x.key), parts) != p {
 				t.Fatalf("%.40q is in part %d", x.key, p)
 			}
 			for v := []byte(x.value); len(v) > 0; v = v[8:] {

@@ -17,6 +17,17 @@ type Part struct {
 	File  int32  // its place in the input order
 	Spool *spool.Spool
 	Delim byte
+
+	RecordBytes int // of binary records, which have no delimiter; else 0
+}
+
+// recordEnd returns the last place in data at which a record ends; 0: none does. data begins
+// with a record.
+func (s Part) recordEnd(data []byte) int {
+	if s.RecordBytes > 0 {
+		return len(data) / s.RecordBytes * s.RecordBytes
+	}
+	return bytes.LastIndexByte(data, s.Delim) + 1
 }
 
 // StoredBytes returns the length of the text.
@@ -74,7 +85,7 @@ func (b *partBlocks) next() (more bool, err error) {
 		if err != nil || n == 0 {
 			return false, err
 		}
-		cut := bytes.LastIndexByte(b.ahead.Data[:n], b.src.Delim) + 1
+		cut := b.src.recordEnd(b.ahead.Data[:n])
 		if b.eof {
 			cut = n
 		}

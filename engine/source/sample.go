@@ -25,6 +25,7 @@ const (
 // into the kvbuffer.
 type sampler struct {
 	appendKey func(dst, record []byte) []byte
+	group     func(key []byte) int // nil: a group is a key
 	distinct  bool
 	seen      map[string]struct{}
 	keys      [][]byte
@@ -64,6 +65,9 @@ const maxSampleKeyBytes = 256
 func (s *sampler) add(key []byte) {
 	if len(s.keys) >= s.limit {
 		return
+	}
+	if s.group != nil {
+		key = key[:s.group(key)] // a cut point inside of a group would divide it
 	}
 	key = key[:min(len(key), maxSampleKeyBytes)]
 	if s.distinct {
@@ -166,7 +170,7 @@ func (s *sampler) ratio() float64 { return float64(s.outBytes) / float64(max(s.i
 
 // sample runs the mapper over places of the input.
 func sample(j *jobs.Job, plan *input.Plan, first *Held, lease *membudget.Lease) (*sampler, error) {
-	s := &sampler{appendKey: j.AppendKey, distinct: j.NewFolder != nil, seen: map[string]struct{}{}}
+	s := &sampler{appendKey: j.AppendKey, group: j.GroupBytes, distinct: j.NewFolder != nil, seen: map[string]struct{}{}}
 	one := func(b jobs.Block) error {
 		s.limit = len(s.keys) + sampleKeys/SamplePlaces
 		s.inBytes += int64(len(b.Data))

@@ -224,7 +224,7 @@ func (a *SlotAttempt) ReportFailure(err error) {
 // begin tells user code about its attempt, if it is a jobs.Attempter.
 func (a *SlotAttempt) begin(user any) {
 	if u, ok := user.(jobs.Attempter); ok {
-		u.Begin(jobs.OwnAttempt{Context: a.ctx, Task: int(a.ID.Task), Number: int(a.ID.N), Progress: a.tick, Lasts: a.lasts, Charge: a.charge})
+		u.Begin(jobs.OwnAttempt{Context: a.ctx, Task: int(a.ID.Task), Number: int(a.ID.N), Progress: a.tick, Lasts: a.lasts, Side: a.Job.Side, Charge: a.charge})
 	}
 }
 

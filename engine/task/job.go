@@ -19,6 +19,7 @@ type SharedJob struct {
 	Shuffle *shuffle.Shuffle // nil: map-only
 	Sink    Sink
 	Keeper  Keeper // nil: map outputs need not outlive the run
+	Side    []byte // side data (jobs.OwnAttempt); nil: none
 
 	sizesOnce sync.Once
 	sizesErr  error
@@ -76,7 +77,10 @@ func (j *SharedJob) partSizes(column jobs.Column) []int64 {
 	sizes := make([]int64, j.Parts)
 	for p := range sizes {
 		records, keyBytes, valueBytes := j.Shuffle.PartBytes(p)
-		// Each line ends with its delimiter, one byte a record.
+		// Each line ends with its delimiter, one byte a record. Binary records have none.
+		if j.Spec.Bare {
+			records = 0
+		}
 		sizes[p] = records + keyBytes
 		if column == jobs.ValueColumn {
 			sizes[p] = records + valueBytes

@@ -114,6 +114,9 @@ func (a *SlotAttempt) bufferOptions() spill.Options {
 	if j.Spread > 0 {
 		o.Cuts = source.CutsOf(j.Cuts, int(a.ID.Task), j.Spread)
 	}
+	if group := j.Spec.GroupBytes; group != nil && o.Partition == nil {
+		o.Partition = func(key []byte, parts int) int { return spill.HashPartition(key[:group(key)], parts) }
+	}
 	// No cuts: all keys belong to one reduce, whatever their hashes.
 	if j.Spec.Ordered && j.Spec.Partition == nil && j.Cuts == nil {
 		o.Cuts = [][]byte{}
@@ -157,7 +160,7 @@ func (a *SlotAttempt) feed(src source.Source, mapper jobs.Mapper, out jobs.Emitt
 // mapBlocks calls each for every block, and reports progress of totalBytes.
 func (a *SlotAttempt) mapBlocks(in source.Blocks, totalBytes int64, each func(input.LentBlock) error) error {
 	// readBytes is what the tracker's throttled disk has been charged for so far.
-	delim, readBytes := a.Job.Spec.Delim.Byte(), int64(0)
+	spec, readBytes := &a.Job.Spec, int64(0)
 	for in.Next() {
 		b := in.Block()
 		if a.Env.Pace != nil {
@@ -165,7 +168,7 @@ func (a *SlotAttempt) mapBlocks(in source.Blocks, totalBytes int64, each func(in
 			readBytes = b.ConsumedBytes
 		}
 		// Records are counted by delimiters, one pass a block, and not by what the mapper finds.
-		a.Counters.MapInputRecords += countRecords(b.Data, delim)
+		a.Counters.MapInputRecords += countRecords(b.Data, spec.Delim.Byte(), spec.RecordBytes)
 		a.Counters.MapInputBytes += int64(len(b.Data))
 		if err := each(b); err != nil {
 			return inFile(err, b.Block)
@@ -187,8 +190,11 @@ func inFile(err error, b jobs.Block) error {
 }
 
 // countRecords returns how many records data has. The last one may lack its
-// delimiter.
-func countRecords(data []byte, delim byte) int64 {
+// delimiter. Records of fixed size have recordBytes each, and others 0.
+func countRecords(data []byte, delim byte, recordBytes int) int64 {
+	if recordBytes > 0 {
+		return int64(len(data) / recordBytes)
+	}
 	n := int64(bytes.Count(data, []byte{delim}))
 	if len(data) > 0 && data[len(data)-1] != delim {
 		n++
@@ -204,9 +210,9 @@ func (a *SlotAttempt) mapToOutput(src source.Source) error {
 	}
 	text, err := newTextOut(a, part)
 	if err == nil {
-		mapper := a.Job.Spec.NewMapper()
-		err = a.feed(src, mapper, text, func(b input.LentBlock) error {
-			err := source.Guard("map", func() error { return mapper.Map(b.Block, text) })
+		mapper, out := a.Job.Spec.NewMapper(), a.emitter(text)
+		err = a.feed(src, mapper, out, func(b input.LentBlock) error {
+			err := source.Guard("map", func() error { return mapper.Map(b.Block, out) })
 			if err == nil {
 				err = text.err
 			}
@@ -217,6 +223,14 @@ func (a *SlotAttempt) mapToOutput(src source.Source) error {
 		err = text.flush()
 	}
 	return a.finishPart(part, text, err)
+}
+
+// emitter returns the Emitter by which user code writes to text.
+func (a *SlotAttempt) emitter(text *textOut) jobs.Emitter {
+	if a.Job.Spec.Bare {
+		return bareOut{text}
+	}
+	return text
 }
 
 // finishPart commits a part if err is nil, and drops it otherwise.

@@ -158,7 +158,18 @@ const recordsPerTick = 1 << 14
 // reducer.
 func (a *SlotAttempt) passThrough(m *runs.Merge, column jobs.Column, text *textOut) error {
 	n := int64(0)
-	if column == jobs.ValueColumn {
+	if a.Job.Spec.Bare {
+		for m.Next() {
+			if text.records++; column == jobs.ValueColumn {
+				text.put(m.Value())
+			} else {
+				text.put(m.Key())
+			}
+			if n++; n%recordsPerTick == 0 && !a.alive(n, text) {
+				break
+			}
+		}
+	} else if column == jobs.ValueColumn {
 		for m.Next() {
 			text.line(m.Value())
 			if n++; n%recordsPerTick == 0 && !a.alive(n, text) {
@@ -179,10 +190,14 @@ func (a *SlotAttempt) passThrough(m *runs.Merge, column jobs.Column, text *textO
 
 // reduceGroups calls the reducer once for each group.
 func (a *SlotAttempt) reduceGroups(m *runs.Merge, reducer jobs.Reducer, text *textOut) error {
-	n := int64(0)
+	n, out := int64(0), a.emitter(text)
+	groups := groups(m)
+	if prefix := a.Job.Spec.GroupBytes; prefix != nil {
+		groups = &prefixGroups{m: m, prefix: prefix}
+	}
 	err := source.Guard("reduce", func() error {
-		for m.NextGroup() {
-			if err := reducer.Reduce(m.Key(), m.Values(), text); err != nil {
+		for groups.NextGroup() {
+			if err := reducer.Reduce(groups.Key(), groups.Values(), out); err != nil {
 				return err
 			}
 			// Values.Next looks for a kill too, so a long group does not hide one.

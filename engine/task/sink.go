@@ -1,6 +1,7 @@
 package task
 
 import (
+	"fmt"
 	"io"
 	"sync"
 
@@ -49,6 +50,35 @@ func (s *Spools) Sizes([]int64) error { return nil }
 // Parts returns the parts, by task, when the job has ended; nil: none was
 // committed. They stay those of the sink.
 func (s *Spools) Parts() []*spool.Spool { return s.parts }
+
+// Text returns all parts as one text, in their order, when the job has ended. It fails if
+// they have more than mostBytes.
+func (s *Spools) Text(mostBytes int64) ([]byte, error) {
+	var total int64
+	for _, p := range s.parts {
+		if p != nil {
+			total += p.Bytes()
+		}
+	}
+	if total > mostBytes {
+		return nil, fmt.Errorf("has written %d bytes of side data, of which there are at most %d", total, mostBytes)
+	}
+	text := make([]byte, 0, total)
+	for _, p := range s.parts {
+		if p == nil {
+			continue
+		}
+		at := len(text)
+		text = text[:at+int(p.Bytes())]
+		r := p.NewReader()
+		_, err := io.ReadFull(r, text[at:])
+		r.Close()
+		if err != nil {
+			return nil, err
+		}
+	}
+	return text, nil
+}
 
 // Release frees all parts.
 func (s *Spools) Release() {

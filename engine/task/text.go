@@ -19,6 +19,17 @@ type textOut struct {
 	bytes   int64 // written to w
 }
 
+// bareOut is the Emitter of a job whose output is binary (jobs.Job.Bare). It writes to a
+// textOut.
+type bareOut struct{ *textOut }
+
+// Emit writes key and value side by side.
+func (b bareOut) Emit(key, value []byte) {
+	b.records++
+	b.put(key)
+	b.put(value)
+}
+
 // newTextOut takes a chunk of the attempt's lease, which goes back with the lease.
 func newTextOut(a *SlotAttempt, w io.Writer) (*textOut, error) {
 	c, err := source.Memory{Lease: a.lease}.Get(membudget.ChunkBytes)

@@ -16,6 +16,7 @@ package jobtest
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -38,6 +39,9 @@ type File struct {
 type Cut struct {
 	BlockBytes  int // a block ends with the record that reaches this length; 0: with its file
 	SplitBlocks int // number of blocks in a split, also of different files; 0: all
+
+	Side   []byte  // side data of the jobs, as the options of a run name it
+	Inputs []int32 // jobs.Block.Input of each file of the input; nil: 0
 }
 
 // Output is the result of a chain.
@@ -56,11 +60,25 @@ func Reference(chain jobs.Chain, files []File) ([]byte, error) {
 // Run runs chain on files, cut as cut says. It fails with the first error of the
 // jobs.
 func Run(chain jobs.Chain, files []File, cut Cut) (out Output, err error) {
-	for _, job := range chain {
-		if out, err = runJob(job, files, cut); err != nil {
-			return out, fmt.Errorf("%s: %w", job.Name, err)
+	first, given, before := files, cut.Side, ""
+	for i, job := range chain {
+		files, cut.Side = []File{{Path: before, Data: out.Data}}, given
+		if i == 0 || job.Rereads {
+			files = first
 		}
-		files = []File{{Path: job.Name, Data: out.Data}}
+		if job.Rereads && i > 0 {
+			cut.Side = out.Data
+		}
+		for round := 1; ; round++ {
+			if out, err = runJob(job, files, cut); err != nil {
+				return out, fmt.Errorf("%s: %w", job.Name, err)
+			}
+			if round >= job.Rounds || job.Converged != nil && job.Converged(cut.Side, out.Data) {
+				break
+			}
+			cut.Side = out.Data
+		}
+		before = job.Name
 	}
 	return out, nil
 }
@@ -70,32 +88,32 @@ func runJob(job jobs.Job, files []File, cut Cut) (Output, error) {
 	if job.Begin != nil {
 		job = job.Begin(len(files))
 	}
-	out := &writer{delim: job.Delim.Byte()}
+	out := &writer{delim: job.Delim.Byte(), bare: job.Bare}
 	var err error
 	if job.NewReducer != nil {
-		err = mapReduce(job, splits(job, files, cut), out)
+		err = mapReduce(job, splits(job, files, cut), cut.Side, out)
 	} else {
-		err = mapOnly(job, splits(job, files, cut), out)
+		err = mapOnly(job, splits(job, files, cut), cut.Side, out)
 	}
 	return Output{out.Bytes(), out.records}, err
 }
 
 // mapReduce collects the pairs of all splits, and reduces them as one partition.
-func mapReduce(job jobs.Job, splits [][]jobs.Block, out *writer) error {
+func mapReduce(job jobs.Job, splits [][]jobs.Block, side []byte, out *writer) error {
 	var pairs []pair
 	for _, split := range splits {
 		c := &collector{job: job}
-		if err := mapSplit(job, split, c); err != nil {
+		if err := mapSplit(job, split, side, c); err != nil {
 			return err
 		}
 		pairs = append(pairs, c.pairs...)
 	}
-	return reduce(job, pairs, out)
+	return reduce(job, pairs, side, out)
 }
 
 // mapOnly hands what each split has written to the releaser, in order. As in the
 // engine, a verdict skips the rest of a file or of the job.
-func mapOnly(job jobs.Job, splits [][]jobs.Block, out *writer) error {
+func mapOnly(job jobs.Job, splits [][]jobs.Block, side []byte, out *writer) error {
 	releaser := jobs.Releaser(plain{})
 	if job.NewReleaser != nil {
 		releaser = job.NewReleaser()
@@ -107,8 +125,8 @@ func mapOnly(job jobs.Job, splits [][]jobs.Block, out *writer) error {
 		if len(split) == 0 {
 			continue
 		}
-		spool := &writer{delim: out.delim}
-		if err := mapSplit(job, split, spool); err != nil {
+		spool := &writer{delim: out.delim, bare: out.bare}
+		if err := mapSplit(job, split, side, spool); err != nil {
 			return err
 		}
 		out.records += spool.records
@@ -142,8 +160,9 @@ func (plain) Finish(io.Writer) error { return nil }
 
 // mapSplit runs one mapper over the blocks of a split. It clears each block afterwards,
 // so that a mapper which keeps borrowed bytes is found out.
-func mapSplit(job jobs.Job, split []jobs.Block, out jobs.Emitter) error {
+func mapSplit(job jobs.Job, split []jobs.Block, side []byte, out jobs.Emitter) error {
 	m := job.NewMapper()
+	begin(m, side)
 	for _, b := range split {
 		b.Data = slices.Clone(b.Data) // borrowed: what a mapper keeps goes bad
 		err := m.Map(b, out)
@@ -193,6 +212,7 @@ func (c *collector) Take(b jobs.Block, records []jobs.Span) {
 type writer struct {
 	bytes.Buffer
 	delim   byte
+	bare    bool
 	records int64
 }
 
@@ -201,6 +221,12 @@ func (w *writer) WriteRaw(p []byte) { w.Write(p) }
 
 // Emit writes key, tab and value. The tab is left out if one of the two is nil.
 func (w *writer) Emit(key, value []byte) {
+	if w.bare {
+		w.Write(key)
+		w.Write(value)
+		w.records++
+		return
+	}
 	w.Write(key)
 	if key != nil && value != nil {
 		w.WriteByte('\t')
@@ -213,15 +239,22 @@ func (w *writer) Emit(key, value []byte) {
 // reduce sorts and groups pairs, folds them if the job has a Folder, and reduces.
 // The sort is stable, because values of a key come in the order in which they were
 // emitted.
-func reduce(job jobs.Job, pairs []pair, out *writer) error {
+func reduce(job jobs.Job, pairs []pair, side []byte, out *writer) error {
 	slices.SortStableFunc(pairs, func(a, b pair) int { return bytes.Compare(a.key, b.key) })
+	name := func(p pair) []byte {
+		if job.GroupBytes == nil {
+			return p.key
+		}
+		return p.key[:job.GroupBytes(p.key)]
+	}
 	r := job.NewReducer()
+	begin(r, side)
 	for len(pairs) > 0 {
 		n := 1
-		for n < len(pairs) && bytes.Equal(pairs[n].key, pairs[0].key) {
+		for n < len(pairs) && bytes.Equal(name(pairs[n]), name(pairs[0])) {
 			n++
 		}
-		group := &group{pairs: pairs[:n]}
+		group := &group{pairs: pairs[:n], whole: job.GroupBytes != nil}
 		if job.NewFolder != nil {
 			group.pairs = folded(job.NewFolder(), pairs[:n])
 		}
@@ -235,17 +268,32 @@ func reduce(job jobs.Job, pairs []pair, out *writer) error {
 	return nil
 }
 
-// folded returns the group as one pair.
-func folded(f jobs.Folder, pairs []pair) []pair {
-	var acc []byte
-	for _, p := range pairs {
-		acc = f.Fold(acc, p.value)
+// folded returns one pair for each key of the group.
+func folded(f jobs.Folder, pairs []pair) (all []pair) {
+	for len(pairs) > 0 {
+		var acc []byte
+		n := 0
+		for ; n < len(pairs) && bytes.Equal(pairs[n].key, pairs[0].key); n++ {
+			acc = f.Fold(acc, pairs[n].value)
+		}
+		all = append(all, pair{pairs[0].key, acc})
+		pairs = pairs[n:]
 	}
-	return []pair{{pairs[0].key, acc}}
+	return all
+}
+
+// begin tells user code about its attempt, if it wants to know.
+func begin(user any, side []byte) {
+	if a, ok := user.(jobs.Attempter); ok {
+		a.Begin(jobs.OwnAttempt{Context: context.Background(), Progress: func(int64, int64) {}, Side: side})
+	}
 }
 
 // group feeds Values one value a window.
-type group struct{ pairs []pair }
+type group struct {
+	pairs []pair
+	whole bool // Values.Key is set
+}
 
 // Refill gives the smallest windows there are, which finds reducers that expect whole
 // groups.
@@ -254,6 +302,9 @@ func (g *group) Refill(vs *jobs.Values) bool {
 		return false
 	}
 	v := g.pairs[0].value
+	if g.whole {
+		vs.SetKey(g.pairs[0].key)
+	}
 	vs.Window(v, []jobs.Span{{Len: uint32(len(v))}})
 	g.pairs = g.pairs[1:]
 	return true
@@ -266,7 +317,13 @@ func splits(job jobs.Job, files []File, cut Cut) [][]jobs.Block {
 		if job.SkipBinary && bytes.IndexByte(f.Data[:min(len(f.Data), 64<<10)], 0) >= 0 {
 			continue
 		}
-		blocks = appendBlocks(blocks, int32(i), f, cut.BlockBytes, job.Delim.Byte())
+		first := len(blocks)
+		blocks = appendBlocks(blocks, int32(i), f, cut.BlockBytes, job)
+		for k := range blocks[first:] {
+			if i < len(cut.Inputs) {
+				blocks[first+k].Input = cut.Inputs[i]
+			}
+		}
 	}
 	if len(blocks) == 0 {
 		return nil
@@ -277,11 +334,13 @@ func splits(job jobs.Job, files []File, cut Cut) [][]jobs.Block {
 // appendBlocks appends the blocks of a file, each about blockBytes long; 0: the whole
 // file. A block ends behind a delimiter, so no record is cut. An empty file is one
 // empty block.
-func appendBlocks(dst []jobs.Block, file int32, f File, blockBytes int, delim byte) []jobs.Block {
+func appendBlocks(dst []jobs.Block, file int32, f File, blockBytes int, job jobs.Job) []jobs.Block {
 	for off := 0; ; {
 		end := len(f.Data)
 		if blockBytes > 0 && off+blockBytes < end {
-			if n := bytes.IndexByte(f.Data[off+blockBytes-1:], delim); n >= 0 {
+			if r := job.RecordBytes; r > 0 {
+				end = min(end, (off+blockBytes+r-1)/r*r)
+			} else if n := bytes.IndexByte(f.Data[off+blockBytes-1:], job.Delim.Byte()); n >= 0 {
 				end = off + blockBytes + n
 			}
 		}

@@ -266,6 +266,10 @@ func (m *Merge) Value() []byte { return m.in.Value }
 // Values returns the values of the current group.
 func (m *Merge) Values() *jobs.Values { return &m.in.Values }
 
+// Refill gives vs the next values of the current group, and reports false at its end. It
+// serves callers that join groups; others use Values.
+func (m *Merge) Refill(vs *jobs.Values) bool { return m.in.refill(vs) }
+
 // Err returns the first error; a *CorruptError where a run cannot be read back.
 // Errors of reading come before those of comparing, which follow from them.
 func (m *Merge) Err() error {
