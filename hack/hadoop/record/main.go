@@ -189,7 +189,7 @@ func (c *golden) run(home string) (code int, stderr string, err error) {
 	cmd.Dir = filepath.Join(c.tmp, "work")
 	cmd.Env = []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "LC_ALL=C.UTF-8", "TZ=UTC",
-		"HADOOP_HOME=" + home, "HADOOP_CONF_DIR=" + conf, "HADOOP_OPTS=-Djava.io.tmpdir=" + conf,
+		"HADOOP_HOME=" + home, "HADOOP_CONF_DIR=" + conf, "HADOOP_OPTS=-Xmx512m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Djava.io.tmpdir=" + conf,
 	}
 	var text bytes.Buffer
 	cmd.Stderr = &text

@@ -132,40 +132,48 @@ func counters(stderr string) string {
 }
 
 // message are the lines that say why a job failed: what hadoop-streaming logs as
-// an error or prints bare, the exception that ended a job of the local runner, and
-// its first cause.
+// an error or prints bare, and of the exception that ended a job of the local
+// runner its first line and its root's.
 func message(stderr string) string {
 	logged := regexp.MustCompile(`^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d+ ([A-Z]+) ([\w.]+): (.*)`)
 	bare := regexp.MustCompile(`^(Streaming Command Failed!|Try -help |Required argument|Found \d+ unexpected|-\w+ ?: class not found|No Arguments Given|File: .* does not exist|Exception in thread "main"|You need to specify)`)
 	attempt := regexp.MustCompile(`attempt_local\d+_|job_local\d+_`)
 	var lines []string
-	failed, cause := false, ""
+	failed, first, cause := false, "", "" // inside the job's exception: its first line, its root's
 	for line := range strings.Lines(stderr + "\n") {
 		line = strings.TrimRight(line, "\n")
 		m := logged.FindStringSubmatch(line)
 		switch {
-		case strings.HasPrefix(line, "Caused by: "):
-			cause = line
-			continue
-		case strings.HasPrefix(line, "\t"):
-			continue
-		}
-		if failed && cause != "" {
-			lines = append(lines, cause)
-		}
-		cause = ""
-		switch {
 		case m != nil:
 			failed = m[2] == "mapred.LocalJobRunner" && m[1] == "WARN"
 			if m[1] == "ERROR" {
-				lines = append(lines, m[3])
+				lines = appendNew(lines, first, cause, m[3])
+				first, cause = "", ""
 			}
-		case failed || bare.MatchString(line):
-			lines = append(lines, attempt.ReplaceAllString(line, "${JOB}_"))
+		case bare.MatchString(line):
+			lines = appendNew(lines, first, cause, line)
+			first, cause = "", ""
+		case failed && first == "":
+			first = attempt.ReplaceAllString(line, "$${JOB}_")
+		case failed && strings.HasPrefix(line, "Caused by: "):
+			cause = line
 		}
 	}
 	if len(lines) == 0 {
 		return ""
 	}
-	return strings.TrimRight(strings.Join(lines, "\n"), "\n") + "\n"
+	return strings.Join(lines, "\n") + "\n"
+}
+
+// appendNew leaves out empty lines, and a cause that says what line said.
+func appendNew(lines []string, first, cause, line string) []string {
+	if strings.HasSuffix(first, strings.TrimPrefix(cause, "Caused by: ")) {
+		cause = ""
+	}
+	for _, l := range []string{first, cause, line} {
+		if l != "" {
+			lines = append(lines, l)
+		}
+	}
+	return lines
 }
