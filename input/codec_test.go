@@ -210,7 +210,7 @@ func TestCompressedDataCutShortOrFollowedByGarbageIsAnError(t *testing.T) {
 				check(t, append(slices.Clone(data), tail...), "corrupt after ")
 			} else {
 				want := readAll(t, plan(t, input.Options{}, write(t, "f", data)), '\n').data[0]
-				for _, tail := range []string{tail, "\x1f!", "BZ!", "\x00\x00\x00!"} {
+				for _, tail := range []string{tail, "\x1f!", "BZ!", "\x00\x00\x00!", "!"} {
 					var warned []string
 					p := plan(t, input.Options{Warn: func(s string) { warned = append(warned, s) }}, write(t, "f", append(slices.Clone(data), tail...)))
 					got := readAll(t, p, '\n').data[0]

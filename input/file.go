@@ -77,28 +77,24 @@ func (h *handle) readAtLeast(buf []byte, at int64, least int) (n int, err error)
 	return n, nil
 }
 
+// open returns the file as the system knows it.
+func (h *handle) open() rawFile {
+	if h.file != nil {
+		return rawFileOf(h.file)
+	}
+	return h.raw
+}
+
 // stat takes the attributes of the open file, not of its path, which may name another file
 // by now.
 func (h *handle) stat() (stat, error) {
-	if h.file != nil {
-		fi, err := h.file.Stat()
-		if err != nil {
-			return stat{}, err
-		}
-		return stat{mode: fi.Mode().Type(), bytes: fi.Size(), id: identityOf(fi)}, nil
-	}
-	st, err := h.raw.stat()
+	st, err := h.open().stat()
 	return st, h.failed("stat", err)
 }
 
 // sizeIsMadeUp reports whether the file system gives sizes that say nothing
 // about the content, as sysfs does.
-func (h *handle) sizeIsMadeUp() bool {
-	if h.file != nil {
-		return rawFileOf(h.file).sizeIsMadeUp()
-	}
-	return h.raw.sizeIsMadeUp()
-}
+func (h *handle) sizeIsMadeUp() bool { return h.open().sizeIsMadeUp() }
 
 // failed gives err the form that package os gives it, as the raw calls return bare numbers.
 func (h *handle) failed(op string, err error) error {

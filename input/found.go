@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"mrlocal/errs"
+	"mrlocal/input/codec"
 )
 
 // Search is where files come from that are found one by one.
@@ -16,7 +17,8 @@ type Search struct {
 	// Paths yields regular files, FIFOs, devices or "-", in order, on a goroutine of the run.
 	Paths iter.Seq[string]
 	// Missing is called, on any goroutine, for each path that cannot be read. Such a file is
-	// left out. Where it changes or vanishes while it is read, it ends there.
+	// left out. If it changes or vanishes while it is read, or its compressed data is damaged, it
+	// ends there.
 	Missing func(path string, cause error)
 	// Except is a file that is left out: the one that the result goes to. Missing gets
 	// ErrOutput for it. It may be nil.
@@ -131,18 +133,20 @@ func (b *batch) add(path string) error {
 
 // Missed reports whether the plan is one of Found and err says that a file cannot be read, or
 // is not the planned one any more. missing was called then, and the reader goes on with the next
-// file. Other errors, such as one about memory or about compressed data, end the run.
+// file. Other errors, such as one about memory, end the run.
 func (p *Plan) Missed(file int32, err error) bool {
 	if p.missing == nil {
 		return false
 	}
-	var cause error
+	cause := ErrChanged
 	var number syscall.Errno
+	var damaged *codec.FileError
 	switch {
 	case errors.Is(err, ErrChanged):
-		cause = ErrChanged
 	case errors.As(err, &number):
 		cause = number
+	case errors.As(err, &damaged):
+		cause = damaged
 	default:
 		return false
 	}

@@ -166,7 +166,9 @@ func (r *Reader) sequential(h *handle) error {
 func (r *Reader) reopen() {
 	h := r.src.(*cut).h
 	r.src = nil
-	r.err = r.sequential(h)
+	if err := r.sequential(h); err != nil && !r.plan.Missed(r.file, err) {
+		r.err = err
+	}
 }
 
 // finish closes a piece that has been read to its end.

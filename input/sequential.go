@@ -63,7 +63,7 @@ func (p *Plan) newSequential(file int32, h *handle, d *codec.Decoders) (*sequent
 	}
 	var err error
 	if s.r, err = d.Open(from, p.o.NoDecode); err != nil {
-		return nil, errors.Join(s.explain(err), s.Close())
+		return nil, errors.Join(s.explain(err, 0), s.Close())
 	}
 	return s, nil
 }
@@ -98,13 +98,13 @@ func (s *sequential) unchanged() error {
 // path is the name of the file in messages.
 func (s *sequential) path() string { return shown(s.plan.Files[s.file].Path) }
 
-// explain adds the name of the file to an error of reading or decoding. If the
-// file has changed, that is the error.
-func (s *sequential) explain(err error) error {
+// explain adds the name of the file to an error of reading or decoding, so many bytes behind
+// off. If the file has changed, that is the error.
+func (s *sequential) explain(err error, got int) error {
 	if err := s.unchanged(); err != nil {
 		return err
 	}
-	return fmt.Errorf("%s: %w", s.path(), s.decoder.Explain(err, s.off+int64(len(s.carry))))
+	return fmt.Errorf("%s: %w", s.path(), s.decoder.Explain(err, s.off+int64(got)))
 }
 
 // read fills buf; at the end of the file, and where the writer of a pipe pauses, it
@@ -123,10 +123,11 @@ func (s *sequential) read(buf []byte, got int) (n int, err error) {
 		if err == io.EOF {
 			s.eof = true
 		} else if err != nil {
-			s.off += int64(got + n)
-			// The error names the place up to which text came, and nothing of it is used again.
-			s.carry = s.carry[:0]
-			return n, s.explain(err)
+			err = s.explain(err, got+n)
+			if !s.plan.Missed(s.file, err) {
+				return n, err
+			}
+			s.eof = true // what was read until then counts
 		}
 	}
 	return n, nil

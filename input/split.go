@@ -37,6 +37,9 @@ func (p *Plan) split() error {
 	for i := range p.Files {
 		f := &p.Files[i]
 		if err := p.check(f); err != nil {
+			if p.Missed(int32(i), err) {
+				continue
+			}
 			return err
 		}
 		cost := f.Bytes + min(fileCostBytes, p.block/16)

@@ -259,16 +259,8 @@ type nearStat struct{ near }
 // stat returns the attributes of path, and follows links.
 func (d *nearStat) stat(path string) (stat, error) {
 	i := strings.LastIndexByte(path, '/') + 1
-	if i <= 1 {
+	if i <= 1 || !d.enter(path[:i]) {
 		return statPath(path)
-	}
-	if prefix := path[:i]; prefix != d.prefix {
-		d.close()
-		fd, err := unix.Open(prefix, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-		if err != nil {
-			return statPath(path)
-		}
-		d.prefix, d.fd = prefix, fd
 	}
 	return statAt(d.fd, path[i:])
 }
@@ -276,23 +268,25 @@ func (d *nearStat) stat(path string) (stat, error) {
 // open opens path. next is the path that will be opened after it.
 func (d *near) open(path, next string) (rawFile, error) {
 	i := strings.LastIndexByte(path, '/') + 1
-	if i <= 1 {
+	// If the directory has no other file to come, opening it would only cost.
+	last := !strings.HasPrefix(next, path[:i]) || strings.IndexByte(next[i:], '/') >= 0
+	if i <= 1 || path[:i] != d.prefix && last || !d.enter(path[:i]) {
 		return openRegular(path)
 	}
-	prefix := path[:i]
-	if prefix != d.prefix {
-		d.close()
-		// The directory has no other file to come, so opening it would only cost.
-		if !strings.HasPrefix(next, prefix) || strings.IndexByte(next[i:], '/') >= 0 {
-			return openRegular(path)
-		}
-		fd, err := unix.Open(prefix, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-		if err != nil {
-			return openRegular(path)
-		}
+	return openAt(d.fd, path[i:])
+}
+
+// enter opens the directory that ends with a slash, unless it is open already.
+func (d *near) enter(prefix string) bool {
+	if prefix == d.prefix {
+		return true
+	}
+	d.close()
+	fd, err := unix.Open(prefix, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err == nil {
 		d.prefix, d.fd = prefix, fd
 	}
-	return openAt(d.fd, path[i:])
+	return err == nil
 }
 
 func (d *near) close() {

@@ -62,9 +62,9 @@ func (c Codec) String() string {
 // Refused reports whether c is known, but not decoded.
 func (c Codec) Refused() bool { return c > codecs }
 
-// Refusal returns the reason why a file of a refused codec is not read.
+// Refusal returns the reason, a *FileError, why a file of a refused codec is not read.
 func (c Codec) Refusal() error {
-	return &refusedError{fmt.Errorf("is %s, which is not decoded: unpack it first, or set Options.NoDecode to read its bytes as they are", c)}
+	return &refusedError{&FileError{fmt.Errorf("is %s, which is not decoded: unpack it first, or set Options.NoDecode to read its bytes as they are", c)}}
 }
 
 // HeadBytes are enough to recognise a codec.

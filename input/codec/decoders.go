@@ -3,6 +3,7 @@ package codec
 import (
 	"bufio"
 	"compress/bzip2"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -65,6 +66,7 @@ type stored struct {
 	r     io.Reader
 	bytes int64
 	ended bool
+	tail  [bzip2TailBytes]byte // the last bytes that were read
 }
 
 // Read passes through and counts. ended is set at the end of the file only.
@@ -72,6 +74,11 @@ type stored struct {
 func (s *stored) Read(p []byte) (int, error) {
 	n, err := s.r.Read(p)
 	s.bytes += int64(n)
+	if n > 0 {
+		last := p[max(0, n-len(s.tail)):n]
+		copy(s.tail[:], s.tail[len(last):])
+		copy(s.tail[len(s.tail)-len(last):], last)
+	}
 	s.ended = s.ended || err == io.EOF
 	return n, err
 }
@@ -256,6 +263,13 @@ func (w *window) free() {
 	*w = window{}
 }
 
+// FileError says that a file cannot be decoded, or not to its end: it is damaged, or has a
+// format that is refused. More memory would not help.
+type FileError struct{ error }
+
+// Unwrap returns the reason.
+func (e *FileError) Unwrap() error { return e.error }
+
 // refusedError is the reason why data is not decoded although it may be sound.
 // Explain returns it as it is, and does not call the data corrupt.
 type refusedError struct{ error }
@@ -285,9 +299,9 @@ func (d *Decoders) Explain(err error, at int64) error {
 	case d.codec == S2 && d.stored.ended: // this decoder calls both corrupt
 		what = "corrupt or cut short"
 	case errors.Is(err, zstd.ErrWindowSizeExceeded) || errors.Is(err, zstd.ErrDecoderSizeExceeded):
-		return fmt.Errorf("a zstd frame after %d decoded bytes needs a larger window than the first one: %w", at, err)
+		return &FileError{fmt.Errorf("a zstd frame after %d decoded bytes needs a larger window than the first one: %w", at, err)}
 	}
-	return fmt.Errorf("%s data is %s after %d decoded bytes: %w", d.codec, what, at, err)
+	return &FileError{fmt.Errorf("%s data is %s after %d decoded bytes: %w", d.codec, what, at, err)}
 }
 
 // Close gives back the memory that was charged.
@@ -321,7 +335,8 @@ type whole struct {
 // Read reads the rest of the file too, so that its length is known.
 func (w *whole) Read(p []byte) (int, error) {
 	n, err := w.r.Read(p)
-	if err == nil || err == io.EOF || !isGarbage(err) {
+	oneByte := err == io.ErrUnexpectedEOF && w.d.codec == Bzip2 && w.d.stored.ended && endsBehindBzip2(&w.d.stored.tail)
+	if err == nil || err == io.EOF || !oneByte && !isGarbage(err) {
 		return n, err
 	}
 	if w.d.Garbage != nil {
@@ -342,6 +357,27 @@ func isGarbage(err error) bool {
 	switch wrong, _ := err.(bzip2.StructuralError); wrong {
 	case "bad magic value in continuation file", "non-Huffman entropy encoding", "invalid compression level":
 		return true
+	}
+	return false
+}
+
+// bzip2TailBytes hold the end of a bzip2 stream, 80 bits that begin at any bit of a byte, and
+// one byte behind it.
+const bzip2TailBytes = 12
+
+// endsBehindBzip2 reports whether the last bytes of a file are the end of a stream and one byte
+// more, which begins no other stream. Decoders take that byte for a stream that is cut short,
+// when they have checked the sum of the one before. Data that is cut short elsewhere ends so by
+// a chance of 1 in 2^45.
+func endsBehindBzip2(tail *[bzip2TailBytes]byte) bool {
+	if tail[bzip2TailBytes-1] == 'B' {
+		return false
+	}
+	// The last byte of the end is filled up with 0 to 7 bits.
+	for pad := range 8 {
+		if binary.BigEndian.Uint64(tail[:])<<(8-pad)>>(64-bzip2MagicBits) == bzip2EndBits {
+			return true
+		}
 	}
 	return false
 }
