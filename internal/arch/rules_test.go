@@ -131,6 +131,7 @@ func goroutineFiles() []string {
 		"slots/pool/pool.go",
 		"engine/arrivals.go",
 		"input/tree.go",
+		"internal/tempdir/tempdir.go",
 		"output/compress/queue.go",
 		"input/codec/ahead.go",
 		"datagen/datagen.go",

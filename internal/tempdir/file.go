@@ -47,7 +47,7 @@ func (e *LimitError) Error() string {
 func newFile(r *Root, f *disk.File, in int) *File {
 	t := &File{root: r}
 	t.mu.f, t.mu.name, t.mu.in = f, f.Name(), in
-	t.mu.back.Lazy = in != stays // others are synced in the end
+	t.mu.back.Lazy = true // a thread that does not write it syncs what a journal names
 	return t
 }
 

@@ -25,6 +25,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 
 	"mrlocal/errs"
 	"mrlocal/internal/disk"
@@ -213,16 +214,32 @@ func removeLocked(path string) error {
 	if err != nil {
 		return disk.RemoveAll(path) // which lists it once more
 	}
-	var problems []error
-	for _, e := range entries {
-		if e.Name() != lockName {
-			problems = append(problems, disk.RemoveAll(filepath.Join(path, e.Name())))
-		}
-	}
-	if err := errors.Join(problems...); err != nil {
+	if err := removeAll(path, entries); err != nil {
 		return err
 	}
 	return disk.RemoveAll(path)
+}
+
+// removers is how many files are removed at once. A file system that tells the disk of each
+// free block waits for the disk, and so does each remover.
+const removers = 4
+
+// removeAll removes the entries of a directory except its lock.
+func removeAll(path string, entries []fs.DirEntry) error {
+	var next atomic.Int64
+	var problems [removers]error
+	var ended sync.WaitGroup
+	for w := range min(removers, len(entries)) {
+		ended.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(entries)); i = next.Add(1) - 1 {
+				if name := entries[i].Name(); name != lockName {
+					problems[w] = errors.Join(problems[w], disk.RemoveAll(filepath.Join(path, name)))
+				}
+			}
+		})
+	}
+	ended.Wait()
+	return errors.Join(problems[:]...)
 }
 
 func random() string {

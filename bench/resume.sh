@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# Measures what --resume costs: pairs of the same run whose maps all spill, with and
+# without it, in turn.
+#
+#   bench/resume.sh [-size SIZE] [-pairs N] [-memory SIZE] [-dir DIR] [-bin FILE]
+#
+#   -size    of the records that are sorted; 512MiB
+#   -pairs   of runs; medians count; 11
+#   -memory  the bound, small enough that the plain run spills as well; 32MiB
+#   -dir     where input, spills and result lie; TMPDIR or /tmp. It should be a disk.
+#   -bin     a built mrlocal; without it, one is built
+#
+# For each of wall time, processor time and the time in the system it prints the
+# median of both and the median of the differences in a pair. That is steadier on a
+# busy machine than the difference of the medians. The last line is a run of both where
+# all would fit in memory, and nothing spills without --resume.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. bench/measure.sh
+size=512MiB pairs=11 memory=32MiB dir=${TMPDIR:-/tmp} bin=
+while [ $# -gt 0 ]; do
+	case $1 in
+	-size) size=$2 && shift 2 ;;
+	-pairs) pairs=$2 && shift 2 ;;
+	-memory) memory=$2 && shift 2 ;;
+	-dir) dir=$2 && shift 2 ;;
+	-bin) bin=$2 && shift 2 ;;
+	*) die "what is $1? The first lines of bench/resume.sh say what it takes" ;;
+	esac
+done
+work=$(mktemp -d "$dir/mrlocal-resume.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+if [ -n "$bin" ]; then cp "$bin" "$work/mrlocal"; else go build -o "$work/mrlocal" ./cmd/mrlocal; fi
+"$work/mrlocal" gen records --size "$size" --seed 7 "$work/records"
+TIMEFORMAT='%R %U %S'
+
+# timed FILE COMMAND... adds seconds of wall time, processor time and system time to FILE.
+timed() {
+	local to=$1
+	shift
+	rm -f "$work/out"
+	{ time "$@" >"$work/stdout" 2>"$work/stderr" || { cat "$work/stderr" >&2; die "failed: $*"; }; } 2>>"$work/times"
+	tail -n 1 "$work/times" | awk '{ print $1, $2 + $3, $3 }' >>"$to"
+}
+
+plain() { mr sort "$work/records" -o "$work/out" --memory "$1" --tmp "$work"; }
+resumed() { mr sort "$work/records" -o "$work/out" --memory "$1" --resume "$work/kept"; }
+
+# compare MEMORY runs the pairs and prints the three lines.
+compare() {
+	local i column name
+	: >"$work/plain" && : >"$work/resumed"
+	plain "$1" && md5sum <"$work/out" >"$work/sum" && resumed "$1"
+	md5sum <"$work/out" | cmp -s - "$work/sum" || die "the results differ"
+	for ((i = 0; i < pairs; i++)); do
+		# Who goes first changes, because a run leaves the disk something to do.
+		if ((i % 2)); then timed "$work/plain" plain "$1" && timed "$work/resumed" resumed "$1"; else timed "$work/resumed" resumed "$1" && timed "$work/plain" plain "$1"; fi
+	done
+	for column in 1 2 3; do
+		name=(wall processor system)
+		awk -v c=$column '{ print $c }' "$work/plain" | median >"$work/a"
+		awk -v c=$column '{ print $c }' "$work/resumed" | median >"$work/b"
+		paste -d' ' "$work/plain" "$work/resumed" | awk -v c=$column '{ print ($(c + 3) / $c - 1) * 100 }' | median >"$work/c"
+		awk -v n="${name[column - 1]}" -v a="$(cat "$work/a")" -v b="$(cat "$work/b")" -v c="$(cat "$work/c")" \
+			'BEGIN { printf "%-10s %7.3f s without, %7.3f s with --resume, %+5.1f %% in a pair\n", n, a, b, c }'
+	done
+}
+
+echo "sort of $size of records, --memory $memory, $pairs pairs, $(nproc) cores, load $(cut -d' ' -f1 /proc/loadavg), commit $(git rev-parse --short HEAD 2>/dev/null || echo unknown)"
+compare "$memory"
+echo "the same with --memory 4GiB: all would fit"
+compare 4GiB
