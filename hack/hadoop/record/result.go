@@ -3,6 +3,7 @@ package main
 import (
 	"compress/bzip2"
 	"compress/gzip"
+	"compress/zlib"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -61,6 +62,10 @@ func content(path string) ([]byte, error) {
 	switch filepath.Ext(path) {
 	case ".gz":
 		if r, err = gzip.NewReader(f); err != nil {
+			return nil, err
+		}
+	case ".deflate":
+		if r, err = zlib.NewReader(f); err != nil {
 			return nil, err
 		}
 	case ".bz2":

@@ -1,0 +1,129 @@
+#!/usr/bin/env bash
+# Compares mrlocal with Hadoop itself: WordCount, Sort and Grep of hadoop-mapreduce-examples, and Streaming jobs.
+#
+#   bench/hadoop.sh [-size SIZE] [-runs N] [-only GLOB] [-cluster]
+#
+#   -size      of the text; 1GiB
+#   -runs      of Hadoop and mrlocal, in turn; medians count; 1
+#   -only      rows whose name the GLOB matches; names are in the first column
+#   -cluster   another column: one run on a pseudo-distributed cluster on this machine (HDFS, YARN)
+#
+# Hadoop runs on its local runner, two maps and two reduces at a time, with 1 GiB of heap and all of Java's compilers.
+# Its answers are compared with ours. The rows of Streaming have a second peer, GNU parallel. Needs Java and Maven;
+# the jars come by hack/hadoop/get.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. bench/measure.sh
+export LC_ALL=C
+size=1GiB runs=1 only='*' cluster=
+while [ $# -gt 0 ]; do
+	case $1 in
+	-size) size=$2 && shift 2 ;;
+	-runs) runs=$2 && shift 2 ;;
+	-only) only=$2 && shift 2 ;;
+	-cluster) cluster=yes && shift ;;
+	*) die "what is $1? The first lines of bench/hadoop.sh say what it takes" ;;
+	esac
+done
+if [ "$(nproc)" -gt 2 ] && command -v taskset >/dev/null; then taskset -pc 0,1 $$ >/dev/null; fi
+workdir
+hack/hadoop/get "$work/hadoop"
+export HADOOP_HOME=$work/hadoop
+text=$work/text python=$PWD/hack/hadoop/wordcount pattern='in[a-z]*'
+"$work/mrlocal" gen corpus --size "$size" --seed 7 "$text"
+mkdir "$work/empty" # the local runner makes links to shipped files where it is
+cat >"$work/conf.xml" <<X
+<configuration>
+<property><name>hadoop.tmp.dir</name><value>$work/tmp</value></property>
+<property><name>mapreduce.local.map.tasks.maximum</name><value>2</value></property>
+<property><name>mapreduce.local.reduce.tasks.maximum</name><value>2</value></property>
+</configuration>
+X
+
+# local ARGUMENT...: hack/hadoop/local with 1 GiB of heap; output goes to $work/theirs.
+local_runner() {
+	rm -rf "$work/theirs"
+	(cd "$work/empty" && HADOOP_OPTS='-Xmx1g' "$OLDPWD/hack/hadoop/local" "$@")
+}
+
+# Sort reads key and value of a line: with a separator that no line has, lines are keys. It writes a tab after each.
+lines=(-D mapreduce.input.keyvaluelinerecordreader.key.value.separator=$'\x7f' -inFormat org.apache.hadoop.mapreduce.lib.input.KeyValueTextInputFormat -outFormat org.apache.hadoop.mapreduce.lib.output.TextOutputFormat
+	-outKey org.apache.hadoop.io.Text -outValue org.apache.hadoop.io.Text)
+wc=(-files "$python/mapper.py,$python/reducer.py" -mapper "python3 mapper.py" -combiner "python3 reducer.py" -reducer "python3 reducer.py" -numReduceTasks 2)
+cat=(-mapper cat -reducer "wc -l")
+jar() { local_runner -conf "$work/conf.xml" "$@"; }
+example() { local_runner -example "$1" -conf "$work/conf.xml" "${@:2}"; }
+ours() { rm -rf "$work/ours" && "$work/mrlocal" "$@"; }
+
+their_wordcount() { example wordcount "$text" "$work/theirs"; }
+our_wordcount() { ours run wordcount "$text" -o "$work/ours" --progress none; }
+their_sort() { example sort "${lines[@]}" -r 1 "$text" "$work/theirs"; }
+our_sort() { ours run sort "$text" -o "$work/ours" --progress none; }
+their_grep() { example grep "$text" "$work/theirs" "$pattern"; }
+our_grep() { ours run grep -e "$pattern" "$text" --output-file "$work/ours" --progress none; }
+their_cat() { jar "${cat[@]}" -input "$text" -output "$work/theirs"; }
+our_cat() { ours streaming "${cat[@]}" -input "$text" -output "$work/ours"; }
+their_python() { jar "${wc[@]}" -input "$text" -output "$work/theirs"; }
+our_python() { ours streaming "${wc[@]}" -input "$text" -output "$work/ours"; }
+parallel_cat() { parallel --pipepart -j2 --block -2 -a "$text" cat | wc -l >"$work/theirs"; }
+parallel_python() { parallel --pipepart -j2 --block -2 -a "$text" "python3 $python/mapper.py | sort -S 64M | python3 $python/reducer.py" | sort -S 128M | python3 "$python/reducer.py" >"$work/theirs"; }
+
+# text_of PATH prints a result: a file, or the parts of a directory.
+text_of() { if [ -d "$1" ]; then cat "$1"/part-*; else cat "$1"; fi; }
+same() { cmp <(text_of "$work/theirs") <(text_of "$work/ours"); }
+same_set() { cmp <(text_of "$work/theirs" | sort) <(text_of "$work/ours" | sort); }
+same_lines() { cmp <(text_of "$work/theirs" | sed 's/\t$//') "$work/ours"; }
+same_count() { [ "$(text_of "$work/theirs" | tr -d ' \t')" = "$(text_of "$work/ours" | tr -d ' \t')" ]; }
+
+# row NAME WORK PEER CHECK THEIRS OURS
+row() {
+	local name=$1 i p o
+	# shellcheck disable=SC2053
+	[[ $name == $only ]] || return 0
+	: >"$work/p.times" && : >"$work/o.times"
+	for ((i = 0; i < runs; i++)); do
+		micros "$5" >>"$work/p.times"
+		micros "$6" >>"$work/o.times"
+		[ "$i" != 0 ] || "$4" || die "$name: the answers differ"
+	done
+	p=$(median <"$work/p.times") o=$(median <"$work/o.times")
+	[ -z "$cluster" ] || i=$(on_cluster "$name")
+	awk -v n="$name" -v w="$2" -v q="$3" -v p="$p" -v o="$o" -v c="${cluster:+ $i |}" \
+		'BEGIN { printf "| %s | %s | %s | %.1f s |%s %.2f s | %.1f |\n", n, w, q, p / 1e6, c, o / 1e6, p / o }'
+}
+
+# on_cluster NAME prints the time of Hadoop's job on HDFS and YARN, if it has one.
+on_cluster() {
+	local hadoop=$work/cluster/bin/hadoop in=/text out=/out-$1 run
+	local examples=("$HADOOP_HOME"/share/hadoop/mapreduce/hadoop-mapreduce-examples-*.jar) stream=("$HADOOP_HOME"/share/hadoop/tools/lib/hadoop-streaming-*.jar)
+	case $1 in
+	wordcount) run=("${examples[0]}" wordcount "$in" "$out") ;;
+	sort) run=("${examples[0]}" sort "${lines[@]}" -r 1 "$in" "$out") ;;
+	grep) run=("${examples[0]}" grep "$in" "$out" "$pattern") ;;
+	streaming-cat) run=("${stream[0]}" "${cat[@]}" -input "$in" -output "$out") ;;
+	streaming-python) run=("${stream[0]}" "${wc[@]}" -input "$in" -output "$out") ;;
+	*) return ;;
+	esac
+	micros "$hadoop" jar "${run[@]}" | awk '{ printf "%.1f s", $1 / 1e6 }'
+}
+
+if [ -n "$cluster" ]; then
+	trap 'hack/hadoop/cluster down "$work/cluster"; rm -rf "$work"' EXIT
+	hack/hadoop/cluster up "$work/cluster" 19200 >/dev/null 2>&1
+	"$work/cluster/bin/hadoop" fs -put "$text" /text 2>/dev/null
+fi
+echo "Medians of $runs runs in turn, 2 cores, Hadoop $(cat "$HADOOP_HOME/version"), text of $size. Ratio: the peer's time by ours."
+echo
+echo "| row | work | peer | its time |${cluster:+ on the cluster |} mrlocal | ratio |"
+echo "| --- | --- | --- | ---: |${cluster:+ ---: |} ---: | ---: |"
+row wordcount "count words" "WordCount" same_set their_wordcount our_wordcount
+row sort "sort lines" "Sort" same_lines their_sort our_sort
+row grep "count matches of \`$pattern\`" "Grep" same_set their_grep our_grep
+if "$work/mrlocal" streaming --help >/dev/null 2>&1; then
+	row streaming-cat "Streaming: \`cat\`, \`wc -l\`" "hadoop-streaming" same_count their_cat our_cat
+	row streaming-python "Streaming: word count in Python" "hadoop-streaming" same their_python our_python
+	if command -v parallel >/dev/null; then
+		row parallel-cat "Streaming: \`cat\`, \`wc -l\`" "parallel --pipepart" same_count parallel_cat our_cat
+		row parallel-python "Streaming: word count in Python" "parallel --pipepart" same_set parallel_python our_python
+	fi
+fi
