@@ -25,6 +25,9 @@ while [ $# -gt 0 ]; do
 	*) die "what is $1? The first lines of bench/hadoop.sh say what it takes" ;;
 	esac
 done
+for tool in java mvn; do
+	command -v "$tool" >/dev/null || { echo "left out: $tool is missing, so there is no Hadoop to compare with"; exit 0; }
+done
 if [ "$(nproc)" -gt 2 ] && command -v taskset >/dev/null; then taskset -pc 0,1 $$ >/dev/null; fi
 workdir
 hack/hadoop/get "$work/hadoop"
