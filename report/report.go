@@ -209,6 +209,65 @@ func (r *Report) Matched() bool {
 	return r.ReaderGone || len(r.Jobs) > 0 && r.Jobs[len(r.Jobs)-1].Counters.ReduceOutputRecords > 0
 }
 
+// ResponseSeconds returns the time from the submission of a job to its end; -1 if it has not
+// ended.
+func (j *Job) ResponseSeconds() float64 {
+	if j.SubmitS < 0 || j.FinishS < 0 {
+		return -1
+	}
+	return j.FinishS - j.SubmitS
+}
+
+// TardinessSeconds returns by how much a job has ended after its deadline: max(0, finish −
+// deadline). It is 0 without a deadline, and for a job that did not succeed.
+func (j *Job) TardinessSeconds() float64 {
+	if j.DeadlineS == nil || j.State != slots.Succeeded.String() {
+		return 0
+	}
+	return max(0, j.FinishS-*j.DeadlineS)
+}
+
+// Deadlines is how jobs met their deadlines.
+type Deadlines struct {
+	Jobs                 int     // with a deadline
+	Missed               int     // of these, those that ended later, or did not succeed
+	MeanTardinessSeconds float64 // over the jobs with a deadline that succeeded
+	MaxTardinessSeconds  float64
+}
+
+// Deadlines returns how the jobs of the run met their deadlines.
+func (r *Report) Deadlines() (d Deadlines) {
+	succeeded := 0
+	for i := range r.Jobs {
+		j := &r.Jobs[i]
+		if j.DeadlineS == nil {
+			continue
+		}
+		d.Jobs++
+		late := j.TardinessSeconds()
+		d.MaxTardinessSeconds = max(d.MaxTardinessSeconds, late)
+		d.MeanTardinessSeconds += late
+		if j.State == slots.Succeeded.String() {
+			succeeded++
+		}
+		if late > 0 || j.State != slots.Succeeded.String() {
+			d.Missed++
+		}
+	}
+	d.MeanTardinessSeconds /= float64(max(1, succeeded))
+	return d
+}
+
+// LocalMaps returns the share of the started maps that ran on a tracker with their input;
+// 0 if inputs have no place.
+func (r *Report) LocalMaps() float64 {
+	local, started := int64(0), int64(0)
+	for i := range r.Jobs {
+		local, started = local+r.Jobs[i].Counters.DataLocalMaps, started+r.Jobs[i].Counters.LaunchedMaps
+	}
+	return float64(local) / float64(max(1, started))
+}
+
 // MeanJobSeconds returns the mean time from the submission of a job to its end, over the
 // jobs that succeeded; 0 if there is none. The jobs of a chain count as one.
 func (r *Report) MeanJobSeconds() float64 {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
+	"mrlocal/errs"
 	"mrlocal/internal/ppm"
 )
 
@@ -27,6 +28,10 @@ type decoder struct {
 	jobFields []field
 	job       *ListedJob // that jobFields read into
 	jobPlaces *jobPlaces
+
+	changes []change
+	at      []element // where it reads; kept only if there are changes
+	from    int       // index of the first item of the next list
 }
 
 // mostSteps bounds how many nodes aliases can make of a short file.
@@ -43,7 +48,15 @@ func Parse(name string, text []byte) (*File, error) { return parse(name, string(
 // The limits are checked in the order of their cost, and all before the YAML parser
 // sees the text.
 func parse(name, text string, bytes int) (*File, error) {
-	d := &decoder{file: &File{Name: name}, anchors: map[string]ast.Node{}, steps: mostSteps + int64(len(text))}
+	return newDecoder(name, len(text)).read(text, bytes)
+}
+
+func newDecoder(name string, bytes int) *decoder {
+	return &decoder{file: &File{Name: name}, anchors: map[string]ast.Node{}, steps: mostSteps + int64(bytes)}
+}
+
+// read reads and checks the text.
+func (d *decoder) read(text string, bytes int) (*File, error) {
 	// A byte order mark would become part of the first key.
 	text = strings.TrimPrefix(text, "\ufeff")
 	blank := emptyLines(text)
@@ -60,6 +73,9 @@ func parse(name, text string, bytes int) (*File, error) {
 	default:
 		rest, items := split(text, bytes)
 		d.workload(d.parse(rest), items)
+	}
+	if d.err == nil {
+		d.unused()
 	}
 	if d.err == nil {
 		d.check()
@@ -112,7 +128,12 @@ func invalidUTF8(text string) int {
 // failAt keeps an error at a place of the file, unless there is one already.
 // Later errors often follow from the first one, so only that one is reported.
 func (d *decoder) failAt(p Pos, object, format string, args ...any) {
-	if d.err == nil {
+	switch {
+	case d.err != nil:
+	case p.Line >= changedLine && p.Line-changedLine < len(d.changes):
+		c := &d.changes[p.Line-changedLine]
+		d.err = errs.Optionf(c.Path+"="+c.Value, format, args...)
+	default:
 		d.err = d.file.Errorf(p, object, format, args...)
 	}
 }
@@ -201,6 +222,12 @@ func (d *decoder) entries(n ast.Node, what string, fields []field, done *uint64,
 	case depth > 20:
 		d.fail(n, what, "<< in << goes too deep")
 	}
+	d.seen(func() (keys []string) {
+		for _, f := range fields {
+			keys = append(keys, f.key)
+		}
+		return keys
+	})
 	// It tells a repeated key of this mapping, which is an error, from a merged one, which
 	// is ignored.
 	var own [64]int // line by key
@@ -221,7 +248,7 @@ func (d *decoder) entries(n ast.Node, what string, fields []field, done *uint64,
 		case own[i] > 0:
 			d.fail(k, what, "%s is given twice, first on line %d", key, own[i])
 		case *done>>i&1 == 0:
-			fields[i].set(it.Value(), key)
+			d.under(element{key, -1}, it.Value(), func(v ast.Node) { fields[i].set(v, key) })
 		}
 		if d.err == nil {
 			own[i] = max(1, placeOf(k).Line)
@@ -237,6 +264,9 @@ func (d *decoder) entries(n ast.Node, what string, fields []field, done *uint64,
 		} else {
 			d.entries(n, what, fields, done, depth+1)
 		}
+	}
+	if d.err == nil && depth == 0 {
+		d.add(fields, done)
 	}
 }
 
@@ -266,11 +296,14 @@ func (d *decoder) list(n ast.Node, what string, each func(item ast.Node)) {
 		d.fail(n, what, "a list is expected here")
 		return
 	}
-	for _, item := range list.Values {
+	from := d.from
+	d.from = 0
+	d.seen(func() []string { return d.namesIn(list.Values, from) })
+	for i, item := range list.Values {
 		if d.err != nil {
 			return
 		}
-		each(item)
+		d.item(from+i, item, each)
 	}
 }
 

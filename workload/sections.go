@@ -69,6 +69,7 @@ func (d *decoder) workload(body ast.Node, items []part) {
 			// A part is parsed, read and dropped before the next one, which bounds the memory.
 			for _, p := range items {
 				if list := d.parse(p); d.err == nil && list != nil {
+					d.from = len(d.file.Jobs)
 					d.list(list, key, d.readJob)
 				}
 			}

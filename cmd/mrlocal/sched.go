@@ -3,13 +3,12 @@ package main
 import (
 	"cmp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/virtual"
 	"mrlocal/errs"
-	"mrlocal/internal/ppm"
 	"mrlocal/slots"
 	"mrlocal/slots/demand"
 	"mrlocal/slots/policy"
@@ -17,9 +16,6 @@ import (
 	"mrlocal/slots/setup"
 	"mrlocal/workload"
 )
-
-// mostPenalty bounds --remote-penalty and the factors of --slow.
-const mostPenalty = 1000
 
 // scheduling holds the flags that say which task may run where. Runs, batches and
 // simulations have the same ones. A flag that was not given is 0, or nil.
@@ -47,7 +43,7 @@ func schedulingFlags(elsewhere string) []flagSpec {
 		value("max-slots", maxSlotsHelp, "twice the home slots"),
 		slowstartFlag(elsewhere),
 		value("attempts", "`N` attempts at each task", "4"),
-	}, append(policyFlags(), placementFlags(elsewhere)...)...)
+	}, append(policyFlags(), virtual.PlacementFlags(elsewhere)...)...)
 }
 
 // slowstartFlag names the policies that have a slowstart of their own in its help. elsewhere is
@@ -100,17 +96,6 @@ func (r *reader) policyOptions() policy.Options {
 	return o
 }
 
-// placementFlags returns the flags that say where inputs are, and how fast trackers are.
-func placementFlags(elsewhere string) []flagSpec {
-	slow := value("slow", "`TRACKER=FACTOR`: that tracker has FACTOR times the speed of the others, as in 3=0.5; may be repeated", elsewhere+"none")
-	slow.Repeat = true
-	return []flagSpec{
-		value("replicas", "place the input of each map on `N` trackers, at random", elsewhere+"no placement"),
-		value("remote-penalty", "a map away from its input takes `X` times as long", "1"),
-		slow,
-	}
-}
-
 // Bounds of a simulated cluster. Its slots are no threads.
 const (
 	mostNodes     = 100_000
@@ -134,54 +119,11 @@ func (r *reader) scheduling(trackers, slotsEach, leastReduces int) scheduling {
 			Replicas:      r.Count("replicas", 1, trackers),
 			Slowstart:     r.Share("slowstart"),
 			LocalityDelay: r.Time("locality-delay", true),
-			RemotePenalty: r.factor("remote-penalty"),
-			Slow:          r.slow(),
+			RemotePenalty: virtual.Penalty(&r.Reader),
+			Slow:          virtual.Slow(&r.Reader),
 			Seed:          r.Seed(),
 		},
 	}
-}
-
-// factor reads a number of at least 1. It returns 0 if the flag was not given.
-func (r *reader) factor(flag string) slots.PPM {
-	text, ok := r.Line.Value(flag)
-	if !ok {
-		return 0
-	}
-	p, err := ppm.Parse(text)
-	switch {
-	case err != nil:
-		r.Keep(errs.Optionf("--"+flag, "%s: not a factor; write a decimal number such as 1.5", argv.Quote(text)))
-	// A penalty below 1 would make a map faster away from its input.
-	case p < ppm.One || p > mostPenalty*ppm.One:
-		r.Keep(errs.Optionf("--"+flag, "%s: a factor from 1 (none) to %d", argv.Quote(text), mostPenalty))
-	}
-	return p
-}
-
-// slow reads --slow TRACKER=FACTOR.
-func (r *reader) slow() []setup.Slow {
-	var all []setup.Slow
-	// Two factors for one tracker contradict each other.
-	seen := map[int]bool{}
-	for _, text := range r.Line.Values("slow") {
-		// The tracker is a number from 0. complete checks it against the number of trackers,
-		// which the file may set.
-		number, factor, ok := strings.Cut(text, "=")
-		tracker, err := strconv.Atoi(number)
-		share, shareErr := ppm.Parse(factor)
-		switch {
-		case !ok || err != nil || shareErr != nil || tracker < 0:
-			r.Keep(errs.Optionf("--slow", "%s: not TRACKER=FACTOR; write 3=0.5", argv.Quote(text)))
-		// The share is in parts per million, so 1 is the least factor above 0.
-		case share < 1 || share > mostPenalty*ppm.One:
-			r.Keep(errs.Optionf("--slow", "%s: a factor above 0, at most %d", argv.Quote(text), mostPenalty))
-		case seen[tracker]:
-			r.Keep(errs.Optionf("--slow", "tracker %d is given twice", tracker))
-		}
-		seen[tracker] = true
-		all = append(all, setup.Slow{Tracker: tracker, Factor: share})
-	}
-	return all
 }
 
 // complete takes the slot weights from the file if no flag sets them, and checks that

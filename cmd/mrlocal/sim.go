@@ -10,6 +10,7 @@ import (
 
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/engineflags"
+	"mrlocal/cmd/mrlocal/internal/measure"
 	"mrlocal/cmd/mrlocal/internal/pictures"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/show"
@@ -31,6 +32,7 @@ Exit codes: 0 done; 1 the runs of --compare differ; 2 wrong usage or input, noth
 func simCommand() command {
 	return command{name: "sim", usage: "run a workload file in virtual time", args: "WORKLOAD", long: simHelp, run: runSim,
 		flags: workloadFlags(append(slices.Concat(virtual.Flags(), virtual.BufferFlags(), pictures.Flags()),
+			seedsFlag(),
 			toggle("verbose", "", "show the counters of each run, of all jobs together"),
 			toggle("compare", "", "with two policies: tell how their decisions differ, and why, as mrlocal compare does; exit code 1 if they differ"),
 			value("events", "write every fact and decision to `FILE`, one JSON object a line; with several policies, to FILE.POLICY; compressed if FILE ends in .gz or .zst", ""),
@@ -79,6 +81,9 @@ func (s *simulation) options(f *workload.File, policyName string) (sim.Options, 
 // runSim simulates the file once for each policy, and prints the gantts and the table. A failed
 // job gives exit code 3.
 func runSim(ctx context.Context, e env, line argv.Line) (int, error) {
+	if line.Has("seeds") {
+		return simSeeds(ctx, e, line)
+	}
 	r := newReader(line)
 	compare := line.Has("compare")
 	s, names, picture := r.simulation(), r.policies(), r.picture(compare)
@@ -162,20 +167,77 @@ func (r *reader) checkCompare(names []string, picture *show.Picture) {
 	picture.On = false
 }
 
+// simSeeds simulates the file with several seeds under each policy. It prints means with their
+// intervals, and how the policies differ on the same seeds.
+func simSeeds(ctx context.Context, e env, line argv.Line) (int, error) {
+	r := newReader(line)
+	// Pictures and events are those of one run.
+	kept := append(schedulingFlags(""), append(virtual.Flags(), append(virtual.BufferFlags(), seedsFlag(), value("sched", "", ""), value("report", "", ""))...)...)
+	for _, f := range line.Flags {
+		if flagNamed(f.Flag.Name, kept) == nil {
+			r.Keep(errs.Optionf("--"+f.Flag.Name, "goes with one seed; leave out --seeds"))
+		}
+	}
+	s := r.simulation()
+	virtual.ReadBuffers(&r.Reader, &s.base, engineflags.LeastBufferBytes)
+	p, err := measure.NewPlan(measure.SweepOptions{Policies: r.policies(), Seeds: r.Count("seeds", 1, mostSwept), First: r.Seed()})
+	r.Keep(err)
+	path := r.Path("report")
+	name, err := workloadName(line)
+	if r.Keep(err); r.Err != nil {
+		return 0, r.Err
+	}
+	files, _, err := measure.ReadFiles(name, e.stdin)
+	if err != nil {
+		return 0, err
+	}
+	beside := process.Work{Inputs: []string{files.Name}, Stdout: e.stdout}
+	out, err := beside.Open("report", path)
+	if err != nil {
+		return 0, err
+	}
+	code := exitDone
+	var reports []*report.Report
+	study, err := p.Study(ctx, nil, s.simulate(p, files), show.NewNotes(e.stderr).Note, func(r *report.Report) {
+		if len(show.Failures(r)) > 0 {
+			code = exitFailed
+		}
+		if out != nil {
+			reports = append(reports, r)
+		}
+	})
+	if err != nil {
+		return 0, err
+	}
+	if out != nil {
+		return code, errors.Join(report.WriteJSON(out, reports), out.Close())
+	}
+	return code, write(e, study.Table())
+}
+
 // loadWorkload reads the one workload file that a command line names; - is standard
 // input.
 func loadWorkload(e env, line argv.Line) (*workload.File, error) {
+	name, err := workloadName(line)
+	if err != nil {
+		return nil, err
+	}
+	return readWorkload(e, name)
+}
+
+// workloadName returns the WORKLOAD of a line.
+func workloadName(line argv.Line) (string, error) {
 	if len(line.Words) == 0 {
-		return nil, errs.Optionf("", "name a WORKLOAD, a YAML file of pools and jobs")
+		return "", errs.Optionf("", "name a WORKLOAD, a YAML file of pools and jobs")
 	}
 	if len(line.Words) > 1 {
-		return nil, errs.Optionf(argv.Quote(line.Words[1]), "one word too many; one WORKLOAD at a time")
+		return "", errs.Optionf(argv.Quote(line.Words[1]), "one word too many; one WORKLOAD at a time")
 	}
 	// The system's error for an empty name would name nothing.
 	if line.Words[0] == "" {
-		return nil, errs.Optionf("WORKLOAD", "the name is empty")
+		return "", errs.Optionf("WORKLOAD", "the name is empty")
 	}
-	return readWorkload(e, line.Words[0])
+	return line.Words[0], nil
 }
 
 // readWorkload reads a workload file, or standard input if the name is -.

@@ -2,17 +2,15 @@ package main
 
 import (
 	"context"
-	"errors"
 
+	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/engineflags"
 	"mrlocal/cmd/mrlocal/internal/measure"
-	"mrlocal/cmd/mrlocal/internal/pictures"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/show"
 	"mrlocal/cmd/mrlocal/internal/virtual"
 	"mrlocal/errs"
-	"mrlocal/internal/paths"
 	"mrlocal/report"
 	"mrlocal/sim"
 	"mrlocal/slots"
@@ -23,6 +21,10 @@ const sweepHelp = `Runs WORKLOAD once for every combination of the values, under
 
 --total-slots N keeps the sum of map and reduce slots at N. A share that is swept alone is swept twice, with the other share at 0 and at 1, as in Fig. 6 of the DHFS paper.
 
+--set PATH=RANGE sweeps any value of the file, as pools.adhoc.weight=1..8*2, jobs.*.map_time=10s,20s or cluster.trackers=5..20/5; the items of a list have their name or index. --seeds N makes N runs of each row, with other seeds: the table shows means with 95 % intervals, and differences between policies on the same seeds. Simulated runs use all cores.
+
+--results FILE gets a row of CSV for each job of each run. If the file is there, its runs are not made again: a sweep that was interrupted goes on.
+
 The table has one row for each run. Speedup is T0/T1 - 1. T1 is the makespan of the row. T0 is the makespan of the first policy in the same configuration or, with one policy only, of the first row.`
 
 // sweepCommand runs a workload file over the product of lists of values.
@@ -30,35 +32,31 @@ func sweepCommand() command {
 	return command{name: "sweep", usage: "run a workload file over slot configurations, shares and policies", args: "WORKLOAD", long: sweepHelp, run: runSweep, flags: sweepFlags()}
 }
 
+// mostSwept bounds --seeds of sim and sweep.
+const mostSwept = 100_000
+
+// seedsFlag is --seeds.
+func seedsFlag() flagSpec {
+	return value("seeds", "make `N` runs with the seeds from --seed on; show means with 95 % intervals", "one run")
+}
+
 // sweepFlags are those of sim and of batch, of which four take lists.
 func sweepFlags() []flagSpec {
-	// These flags take lists and ranges here, and single values elsewhere.
-	swept := map[string]flagSpec{
-		"map-slots":     value("map-slots", "home map slots a tracker, `N`, a list or a range", "the file's"),
-		"reduce-slots":  value("reduce-slots", "home reduce slots a tracker, `N`, a list or a range", "the file's"),
-		"borrow-map":    value("borrow-map", "`SHARE` of the map slots that reduces may borrow, a list or a range", "1"),
-		"borrow-reduce": value("borrow-reduce", "`SHARE` of the reduce slots that maps may borrow, a list or a range", "1"),
-	}
+	swept := measure.SweptFlags()
 	var flags []flagSpec
 	// Both kinds of flags are known, so that a flag of the other kind gets a message of its own.
 	for _, f := range workloadFlags(append(append(virtual.Flags(), engineflags.BandwidthFlags()...), engineflags.Flags()...), "") {
-		if s, ok := swept[f.Name]; ok {
-			f = s
+		if s := flagNamed(f.Name, swept); s != nil {
+			f = *s
 		}
 		// Many runs have no gantt.
 		if f.Name != "gantt" && f.Name != "step" && f.Name != "width" {
 			flags = append(flags, f)
 		}
 	}
-	y := value("y", "what --svg draws: `makespan|speedup|utilisation|moves`", "speedup over shares, else makespan")
-	y.Short = y.Name // so that the help shows -y
-	return append(flags,
-		toggle("real", "", "make real runs, as batch does; their results are thrown away"),
-		value("total-slots", "`N` slots a tracker: the reduce slots are the rest beside the map slots", ""),
-		value("csv", "write the figures to `FILE` as CSV", ""), pictures.HTMLFlag(),
-		value("svg", "draw the figures into `FILE`, one line for each policy", ""),
-		y,
-	)
+	flags = append(flags, toggle("real", "", "make real runs, as batch does; their results are thrown away"),
+		value("total-slots", "`N` slots a tracker: the reduce slots are the rest beside the map slots", ""), seedsFlag())
+	return append(flags, measure.SideFlags()...)
 }
 
 // sweep reads the flags that say what is swept.
@@ -66,6 +64,10 @@ func (r *reader) sweep() *measure.Plan {
 	o := measure.SweepOptions{
 		MapSlots: r.counts("map-slots"), ReduceSlots: r.counts("reduce-slots"), BorrowMap: argv.Value(&r.Reader, "borrow-map", argv.Shares), BorrowReduce: argv.Value(&r.Reader, "borrow-reduce", argv.Shares),
 		TotalSlots: r.Count("total-slots", 2, 2*r.sweptSlots()), Policies: r.policies(),
+		Sets: r.Sweeps("set"), Seeds: r.Count("seeds", 1, mostSwept), First: r.Seed(),
+	}
+	if r.study() {
+		o.Seeds = max(1, o.Seeds)
 	}
 	if r.Err != nil {
 		return nil
@@ -74,6 +76,11 @@ func (r *reader) sweep() *measure.Plan {
 	p, err := measure.NewPlan(o)
 	r.Keep(err)
 	return p
+}
+
+// study reports whether runs are summed up by package measure's Study.
+func (r *reader) study() bool {
+	return r.Line.Has("set") || r.Line.Has("seeds") || r.Line.Has("results") || r.Line.Has("json")
 }
 
 // counts reads a list or range of slots; nil if the flag was not given.
@@ -110,9 +117,7 @@ func (s *scheduling) apply(c measure.Configuration) {
 func withoutSwept(line argv.Line) argv.Line {
 	var kept []argv.Setting
 	for _, s := range line.Flags {
-		switch s.Flag.Name {
-		case "map-slots", "reduce-slots", "borrow-map", "borrow-reduce":
-		default:
+		if flagNamed(s.Flag.Name, measure.SweptFlags()) == nil {
 			kept = append(kept, s)
 		}
 	}
@@ -126,92 +131,87 @@ func withoutSwept(line argv.Line) argv.Line {
 func runSweep(ctx context.Context, e env, line argv.Line) (int, error) {
 	r := newReader(line)
 	p := r.sweep()
-	y := r.Choice("y", "", "makespan", "speedup", "utilisation", "moves")
-	csvPath, svgPath, htmlPath := r.Path("csv"), r.Path("svg"), r.Path("html")
-	// Everything is checked before the first run: a sweep may take hours.
-	// prepare reads the other flags, and returns the function that makes one run.
-	prepare := sweepSimulated
-	if line.Has("real") {
-		prepare = sweepReal
+	sides := measure.ReadSides(&r.Reader, r.study())
+	for _, flag := range []string{"set", "seeds", "results", "json"} {
+		if line.Has("real") && line.Has(flag) {
+			r.Keep(errs.Optionf("--"+flag, "goes without --real"))
+		}
 	}
 	if r.Err != nil {
 		return 0, r.Err
 	}
-	run, f, err := prepare(ctx, e, withoutSwept(line), p)
+	// Everything is checked before the first run: a sweep may take hours.
+	if line.Has("real") {
+		run, f, err := sweepReal(ctx, e, withoutSwept(line), p)
+		if err == nil {
+			err = sides.Table(p, f.Name, process.Work{Inputs: []string{f.Name}, Stdout: e.stdout}, e.stderr, func() ([]measure.SweepRow, error) { return p.Run(run) })
+		}
+		return exitDone, err
+	}
+	simulate, files, jobs, err := sweepSimulated(e, withoutSwept(line), p)
 	if err != nil {
 		return 0, err
 	}
-	// Both files are checked before the runs. A sweep of hours must not end at a wrong path.
-	beside := process.Work{Inputs: []string{f.Name}, Stdout: e.stdout}
-	csv, svg, err := openSweepSides(csvPath, svgPath, beside)
-	if err != nil {
-		return 0, err
+	beside, note := process.Work{Inputs: []string{files.Name}, Stdout: e.stdout}, show.NewNotes(e.stderr).Note
+	if r.study() {
+		except := append(append(measure.SweptFlags(), measure.SideFlags()...), seedsFlag(), value("seed", "", ""), value("sched", "", ""))
+		key := files.Key(append(line.Except(except), mrlocal.Version))
+		return exitDone, sides.Study(ctx, p, files.Name, key, jobs, beside, e.stderr, simulate, note)
 	}
-	web, err := pictures.HTML(htmlPath, beside)
-	if err != nil {
-		return 0, err
-	}
-	if csv.OnStdout() || svg.OnStdout() || web.OnStdout() { // alone
-		e.stdout = e.stderr
-	}
-	// The table needs all rows, because a speedup compares with the first one.
-	rows, err := p.Run(run)
-	if err != nil {
-		return 0, err
-	}
-	if err := write(e, p.Table(rows)); err != nil {
-		return 0, err
-	}
-	// The table is on the screen already when a file cannot be written.
-	// Errors of the two files are joined, so that one does not hide the other.
-	if csv != nil {
-		_, err = csv.Write(p.CSV(rows))
-		err = errors.Join(err, csv.Close())
-	}
-	if svg != nil {
-		err = errors.Join(err, p.Chart(f.Name, y, rows).WriteSVG(svg), svg.Close())
-	}
-	return exitDone, errors.Join(err, web.Write("Sweep of "+f.Name, p.CSV(rows), false, p.Chart(f.Name, y, rows).WriteSVG))
+	return exitDone, sides.Table(p, files.Name, beside, e.stderr, func() ([]measure.SweepRow, error) { return p.Rows(ctx, simulate, note) })
 }
 
 // runner makes one run of a sweep.
 type runner = func(c measure.Configuration, policyName string) (*report.Report, error)
 
-// sweepSimulated prepares runs in virtual time.
-func sweepSimulated(ctx context.Context, e env, line argv.Line, _ *measure.Plan) (runner, *workload.File, error) {
+// sweepSimulated prepares runs in virtual time of a file with so many jobs.
+func sweepSimulated(e env, line argv.Line, p *measure.Plan) (simulate measure.Simulate, files *measure.Files, jobs int, err error) {
 	r := newReader(line)
 	base := r.simulation()
 	// A flag of the engine would have no effect on a simulation, so it is refused.
 	if only := onlyOf(line, append(engineflags.Flags(), engineflags.BandwidthFlags()...)); only != "" {
 		r.Keep(errs.Optionf("--"+only, "goes with --real"))
 	}
+	name, err := workloadName(line)
+	r.Keep(err)
 	if r.Err != nil {
-		return nil, nil, r.Err
+		return nil, nil, 0, r.Err
 	}
-	f, err := loadWorkload(e, line)
+	files, f, err := measure.ReadFiles(name, e.stdin)
+	if err == nil {
+		err = files.Check(p)
+	}
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, 0, err
 	}
-	if err := base.complete(f); err != nil {
-		return nil, nil, err
-	}
-	// The notes are shared by all runs, so that a warning appears once.
-	notes := show.NewNotes(e.stderr)
-	return func(c measure.Configuration, policyName string) (*report.Report, error) {
-		// A copy: each run starts from the flags, not from the run before.
-		s := base
-		s.apply(c)
-		o, err := s.options(f, policyName)
+	return base.simulate(p, files), files, len(f.Jobs), nil
+}
+
+// simulate returns a function that makes runs in virtual time, from several goroutines.
+func (s *simulation) simulate(p *measure.Plan, files *measure.Files) measure.Simulate {
+	return func(ctx context.Context, t measure.Trial) (*report.Report, []string, error) {
+		f, err := files.Of(p, &t.Configuration)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		o.Note = notes.Note
+		run := *s // each run starts from the flags, not from the run before
+		run.apply(t.Configuration)
+		if err := run.complete(f); err != nil {
+			return nil, nil, err
+		}
+		run.Seed = t.Seed
+		o, err := run.options(f, t.Policy)
+		if err != nil {
+			return nil, nil, err
+		}
+		var notes []string
+		o.Note = func(text string) { notes = append(notes, text) }
 		done, err := sim.Run(ctx, f, o)
 		if err == nil {
-			notes.Failures(done)
+			notes = append(notes, show.Failures(done)...)
 		}
-		return done, err
-	}, f, nil
+		return done, notes, err
+	}
 }
 
 // sweepReal prepares real runs, whose results are thrown away.
@@ -253,18 +253,4 @@ func onlyOf(line argv.Line, specs []flagSpec) string {
 		}
 	}
 	return ""
-}
-
-// openSweepSides checks the places of the CSV and the SVG. It creates neither: both come at
-// the first write. nil stands for a file that was not asked for. w has the workload file,
-// which neither may replace.
-func openSweepSides(csvPath, svgPath string, w process.Work) (csv, svg *process.AuxFile, err error) {
-	if csvPath != "" && svgPath != "" && paths.Locate(csvPath) == paths.Locate(svgPath) {
-		return nil, nil, errs.Optionf("--csv, --svg", "%s: name two different files", csvPath)
-	}
-	if csv, err = w.Open("csv", csvPath); err != nil {
-		return nil, nil, err
-	}
-	svg, err = w.Open("svg", svgPath)
-	return csv, svg, err
 }

@@ -137,6 +137,7 @@ func goroutineFiles() []string {
 		"datagen/datagen.go",
 		"cmd/mrlocal/internal/process/signals.go",
 		"cmd/mrlocal/internal/show/follow.go",
+		"cmd/mrlocal/internal/measure/parallel.go",
 		"web/server.go",
 		"web/live.go",
 		"web/events.go",

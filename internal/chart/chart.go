@@ -32,10 +32,20 @@ type Chart struct {
 type Series struct {
 	Name   string
 	Points []Point
+	Bands  []Band // in the order of X; nil: none
 }
 
 // Point is one value.
 type Point struct{ X, Y float64 }
+
+// Band is the interval around a value.
+type Band struct{ X, Low, High float64 }
+
+// AddBand adds the interval of a point to the series of that name, which exists.
+func (c *Chart) AddBand(name string, b Band) {
+	i := slices.IndexFunc(c.Series, func(s Series) bool { return s.Name == name })
+	c.Series[i].Bands = append(c.Series[i].Bands, b)
+}
 
 // Add adds a point to the series of that name, and makes the series if there is none. It
 // replaces a point with the same X.
@@ -96,6 +106,9 @@ func (c *Chart) WriteSVG(w io.Writer) error {
 	// share its segments.
 	lines := c.place(x, y)
 	for i := range lines {
+		c.band(&b, i, x, y)
+	}
+	for i := range lines {
 		lines.line(&b, i)
 	}
 	c.legend(&b)
@@ -151,6 +164,9 @@ func (c *Chart) axes() (x, y axis) {
 	for _, s := range c.Series {
 		for _, p := range s.Points {
 			xs, ys = append(xs, p.X), append(ys, p.Y)
+		}
+		for _, b := range s.Bands {
+			ys = append(ys, b.Low, b.High)
 		}
 	}
 	if c.Log {
@@ -341,11 +357,26 @@ func (c *Chart) place(x, y axis) lines {
 	placed := make(lines, len(c.Series))
 	for i, s := range c.Series {
 		for _, p := range s.Points {
-			at := Point{left + x.at(p.X), top + plotHeight - y.at(p.Y)}
-			placed[i] = append(placed[i], Point{math.Round(at.X*10) / 10, math.Round(at.Y*10) / 10})
+			placed[i] = append(placed[i], Point{X: math.Round(10*(left+x.at(p.X))) / 10, Y: math.Round(10*(top+plotHeight-y.at(p.Y))) / 10})
 		}
 	}
 	return placed
+}
+
+// band draws the band of series i: an area, and at each point a bar from its low to its high
+// end, so that a single point shows it as well.
+func (c *Chart) band(b *strings.Builder, i int, x, y axis) {
+	var upper, lower []string
+	bands := c.Series[i].Bands
+	for _, p := range bands {
+		at, low, high := pixel(left+x.at(p.X)), pixel(top+plotHeight-y.at(p.Low)), pixel(top+plotHeight-y.at(p.High))
+		fmt.Fprintf(b, `<path class="s s%d" stroke-opacity="0.5" d="M%s %sV%s"/>`+"\n", i%colours, at, low, high)
+		upper, lower = append(upper, at+" "+high), append(lower, at+" "+low)
+	}
+	if len(bands) > 1 {
+		slices.Reverse(lower)
+		fmt.Fprintf(b, `<path class="m%d" fill-opacity="0.15" stroke="none" d="M%sL%sz"/>`+"\n", i%colours, strings.Join(upper, "L"), strings.Join(lower, "L"))
+	}
 }
 
 // sharing returns which place series i has among those for which has is true, and how many

@@ -2,7 +2,6 @@ package measure
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -10,10 +9,12 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/errs"
 	"mrlocal/internal/chart"
 	"mrlocal/report"
 	"mrlocal/slots"
+	"mrlocal/workload"
 )
 
 // mostRuns bounds a sweep.
@@ -26,11 +27,22 @@ type SweepOptions struct {
 	BorrowMap, BorrowReduce []int64 // parts per million
 	TotalSlots              int     // of each tracker: ReduceSlots are the rest beside MapSlots; 0: not held constant
 	Policies                []string
+
+	Sets  []argv.Sweep // of values of the workload file
+	Seeds int          // runs of each configuration, with seeds First, First+1, …; 0: one run
+	First uint64
 }
 
 // Configuration is what a sweep changes from run to run; -1: the value of the file, or
 // the default.
-type Configuration struct{ MapSlots, ReduceSlots, BorrowMap, BorrowReduce int64 }
+type Configuration struct {
+	MapSlots, ReduceSlots, BorrowMap, BorrowReduce int64
+
+	Set [mostSets]int64 // of SweepOptions.Sets, the index of the value
+}
+
+// mostSets bounds how many values of the file are swept at once.
+const mostSets = 8
 
 // dimension is a setting that is swept, with its values: counts, or shares in parts per
 // million.
@@ -39,20 +51,31 @@ type dimension struct {
 	unit   string // of an axis
 	share  bool
 	values []int64
+	words  []string // of --set: the values, of which values has the indexes
 	// at returns the field of a configuration that the dimension sets.
 	at func(c *Configuration) *int64
 }
 
 // word returns a value as the command line has it.
 func (d *dimension) word(v int64) string {
+	if d.words != nil {
+		return d.words[v]
+	}
 	if d.share {
 		return slots.PPM(v).String()
 	}
 	return strconv.FormatInt(v, 10)
 }
 
-// number returns a value as a coordinate of the chart: a share from 0 to 1, or a count.
+// number returns a value as a coordinate of the chart: a share from 0 to 1, or a count. Words
+// that are no numbers stand at 0, 1, ….
 func (d *dimension) number(v int64) float64 {
+	if d.words != nil {
+		if x, ok := argv.Coordinate(d.words[v]); ok {
+			return x
+		}
+		return float64(v)
+	}
 	if d.share {
 		return report.Share(slots.PPM(v))
 	}
@@ -67,6 +90,9 @@ type Plan struct {
 	total      int64 // slots of each tracker; 0: not held constant
 	policies   []string
 	runs       []Configuration
+	sets       []argv.Sweep
+	seeds      int // 0: not a sweep over seeds
+	first      uint64
 }
 
 // NewPlan lays out a sweep. If one share has several values and the other share has none,
@@ -74,17 +100,35 @@ type Plan struct {
 func NewPlan(o SweepOptions) (*Plan, error) {
 	// The order is that of the columns. complete relies on it: maps are 0 and 2, reduces 1 and
 	// 3.
-	p := &Plan{policies: o.Policies, total: int64(o.TotalSlots), dimensions: []dimension{
+	p := &Plan{policies: o.Policies, total: int64(o.TotalSlots), sets: o.Sets, seeds: o.Seeds, first: max(1, o.First), dimensions: []dimension{
 		{flag: "map-slots", unit: "map slots a tracker", values: o.MapSlots, at: func(c *Configuration) *int64 { return &c.MapSlots }},
 		{flag: "reduce-slots", unit: "reduce slots a tracker", values: o.ReduceSlots, at: func(c *Configuration) *int64 { return &c.ReduceSlots }},
 		{flag: "borrow-map", unit: "share of the map slots that may be borrowed", share: true, values: o.BorrowMap, at: func(c *Configuration) *int64 { return &c.BorrowMap }},
 		{flag: "borrow-reduce", unit: "share of the reduce slots that may be borrowed", share: true, values: o.BorrowReduce, at: func(c *Configuration) *int64 { return &c.BorrowReduce }},
 	}}
+	if len(o.Sets) > mostSets {
+		return nil, errs.Optionf("--set", "more than %d of them", mostSets)
+	}
+	for k, set := range o.Sets {
+		d := dimension{flag: set.Path, unit: set.Path, words: set.Values, at: func(c *Configuration) *int64 { return &c.Set[k] }}
+		for i := range set.Values {
+			d.values = append(d.values, int64(i))
+		}
+		p.dimensions = append(p.dimensions, d)
+	}
 	return p, p.complete()
 }
 
 // Runs returns the number of runs.
-func (p *Plan) Runs() int { return len(p.runs) * len(p.policies) }
+func (p *Plan) Runs() int { return len(p.runs) * len(p.policies) * max(1, p.seeds) }
+
+// Changes returns the changes of the workload file in a configuration.
+func (p *Plan) Changes(c *Configuration) (all []workload.Change) {
+	for k, set := range p.sets {
+		all = append(all, workload.Change{Path: set.Path, Value: set.Values[c.Set[k]]})
+	}
+	return all
+}
 
 // Run makes the runs one after the other, and returns their rows. The first error ends
 // it.
@@ -132,7 +176,7 @@ func (p *Plan) complete() error {
 		ofMaps.values = both
 	}
 	var kept []dimension
-	runs := len(p.policies)
+	runs := len(p.policies) * max(1, p.seeds)
 	for _, d := range p.dimensions {
 		if len(d.values) > 0 {
 			kept = append(kept, d)
@@ -143,8 +187,8 @@ func (p *Plan) complete() error {
 			return errs.Optionf("", "more than %d runs; sweep fewer values", mostRuns)
 		}
 	}
-	if len(kept) == 0 {
-		return errs.Optionf("", "nothing to sweep; give --map-slots 1..8, --reduce-slots, --borrow-map 0..1/0.1 or --borrow-reduce")
+	if len(kept) == 0 && p.seeds == 0 {
+		return errs.Optionf("", "nothing to sweep; give --map-slots 1..8, --reduce-slots, --borrow-map 0..1/0.1, --borrow-reduce, --set or --seeds")
 	}
 	p.dimensions = kept
 	p.lay()
@@ -160,13 +204,15 @@ func (p *Plan) lay() {
 		}
 	}
 	// -1 is what no dimension sets.
-	p.runs = []Configuration{{-1, -1, -1, -1}}
+	p.runs = []Configuration{{MapSlots: -1, ReduceSlots: -1, BorrowMap: -1, BorrowReduce: -1}}
 	for i := range p.dimensions {
 		if i != p.x {
 			p.runs = spread(p.runs, &p.dimensions[i])
 		}
 	}
-	p.runs = spread(p.runs, &p.dimensions[p.x])
+	if len(p.dimensions) > 0 {
+		p.runs = spread(p.runs, &p.dimensions[p.x])
+	}
 	for i := range p.runs {
 		// The sum stays the same, whatever dimension changes the map slots.
 		if c := &p.runs[i]; p.total > 0 {
@@ -186,15 +232,6 @@ func spread(runs []Configuration, d *dimension) []Configuration {
 		}
 	}
 	return all
-}
-
-// in adds to an error which run of the sweep it comes from.
-func (p *Plan) in(c Configuration, policyName string, err error) error {
-	var u *errs.Error
-	if errors.As(err, &u) {
-		return errs.Optionf(policyName+", "+p.settings(&c)+": "+u.Object, "%s", u.Cause)
-	}
-	return err
 }
 
 // SweepRow is one run of a sweep.

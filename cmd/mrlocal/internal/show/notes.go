@@ -29,10 +29,20 @@ func (n *Notes) Note(text string) {
 	}
 }
 
-// Failures writes which jobs of a run did not succeed, and returns how many.
+// Failures writes which jobs of a run did not succeed, and returns 1 if there are any, else 0.
 func (n *Notes) Failures(r *report.Report) (failed int) {
+	for _, text := range Failures(r) {
+		n.Note(text)
+		failed++
+	}
+	return failed
+}
+
+// Failures says which jobs of a run did not succeed, in one line or none.
+func Failures(r *report.Report) []string {
 	// The report has them all.
 	const mostNamed = 5
+	failed := 0
 	var names []string
 	for i := range r.Jobs {
 		if r.Jobs[i].State != slots.Succeeded.String() {
@@ -42,14 +52,13 @@ func (n *Notes) Failures(r *report.Report) (failed int) {
 			}
 		}
 	}
-	// Under thousands of jobs one line must do.
-	if failed > 0 {
-		// The dots say that the report names more jobs.
-		more := ""
-		if failed > len(names) {
-			more = ", …"
-		}
-		n.Note(fmt.Sprintf("under %s %d of %d jobs did not succeed: %s%s", r.Policy, failed, len(r.Jobs), strings.Join(names, ", "), more))
+	if failed == 0 {
+		return nil
 	}
-	return failed
+	// The dots say that the report names more jobs.
+	more := ""
+	if failed > len(names) {
+		more = ", …"
+	}
+	return []string{fmt.Sprintf("under %s %d of %d jobs did not succeed: %s%s", r.Policy, failed, len(r.Jobs), strings.Join(names, ", "), more)}
 }

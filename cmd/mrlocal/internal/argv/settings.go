@@ -1,0 +1,161 @@
+package argv
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"mrlocal/errs"
+	"mrlocal/internal/ppm"
+)
+
+// Sweep is --set PATH=RANGE: the words that a value of a workload file takes in turn.
+type Sweep struct {
+	Path   string
+	Values []string
+}
+
+// Settings reads PATH=RANGE. A range is a list (1,2,4 or fair,fifo), FROM..TO in steps of 1,
+// FROM..TO/STEP, or FROM..TO*FACTOR; ends and step are numbers, times or sizes. Commas inside
+// of brackets separate no values.
+func Settings(flag, text string) (s Sweep, err error) {
+	path, values, ok := strings.Cut(text, "=")
+	if !ok || path == "" || values == "" {
+		return s, bad(flag, text, "not PATH=RANGE; write pools.adhoc.weight=1..8*2 or pools.adhoc.mode=fair,fifo")
+	}
+	s.Path = path
+	from, rest, ranged := strings.Cut(values, "..")
+	if !ranged {
+		depth, start := 0, 0
+		for i, c := range values + "," {
+			switch {
+			case c == '[' || c == '{':
+				depth++
+			case c == ']' || c == '}':
+				depth--
+			case c == ',' && depth <= 0:
+				s.Values = append(s.Values, strings.TrimSpace(values[start:i]))
+				start = i + 1
+			}
+		}
+		for i, v := range s.Values {
+			if v == "" || indexOf(s.Values[:i], v) {
+				return s, bad(flag, text, "an empty value, or one that stands twice")
+			}
+		}
+		return s, nil
+	}
+	if s.Values, err = steps(flag, text, from, rest); err != nil {
+		return s, err
+	}
+	if len(s.Values) > mostValues {
+		return s, bad(flag, text, "too many values; at most "+strconv.Itoa(mostValues))
+	}
+	return s, nil
+}
+
+func indexOf(all []string, v string) bool {
+	for _, x := range all {
+		if x == v {
+			return true
+		}
+	}
+	return false
+}
+
+// steps returns the values of a range.
+func steps(flag, text, from, rest string) (values []string, err error) {
+	to, by, factor := rest, "", false
+	if head, tail, ok := strings.Cut(rest, "*"); ok {
+		to, by, factor = head, tail, true
+	} else if head, tail, ok := strings.Cut(rest, "/"); ok {
+		to, by = head, tail
+	}
+	// The first unit that reads both ends is theirs.
+	for _, u := range units() {
+		a, ok1 := u.read(from)
+		b, ok2 := u.read(to)
+		if !ok1 || !ok2 {
+			continue
+		}
+		step, ok := u.one, by == ""
+		if factor {
+			step, ok = number(by)
+		} else if by != "" {
+			step, ok = u.read(by)
+		}
+		switch {
+		case !ok || !factor && step <= 0 || factor && step <= 1:
+			return nil, bad(flag, text, "not a step above 0, or a factor above 1")
+		case b < a || factor && a <= 0:
+			return nil, bad(flag, text, "ends before it begins, or a factor of 0")
+		}
+		for x, n := a, 0; x <= b*(1+1e-9); n++ {
+			if values = append(values, u.word(x)); len(values) > mostValues {
+				break
+			}
+			if x *= step; !factor {
+				x = a + float64(n+1)*step
+			}
+		}
+		return values, nil
+	}
+	return nil, bad(flag, text, "not a range of numbers, times or sizes; write 1..8, 1..8*2 or 10s..60s/10s")
+}
+
+// unit is a way to read a value as a number, and to write it.
+type unit struct {
+	read func(text string) (float64, bool)
+	word func(x float64) string
+	one  float64 // the step that a range has by itself; 0: none
+}
+
+func units() []unit {
+	return []unit{
+		{number, func(x float64) string { return strconv.FormatFloat(math.Round(x*1e6)/1e6, 'f', -1, 64) }, 1},
+		{func(text string) (float64, bool) {
+			d, err := time.ParseDuration(text)
+			return float64(d), err == nil && d >= 0
+		}, func(x float64) string { return time.Duration(math.Round(x)).String() }, 0},
+		{func(text string) (float64, bool) {
+			n, problem := ppm.ParseBytes(text)
+			return float64(n), problem == ""
+		}, func(x float64) string { return FormatSize(int64(math.Round(x))) }, 0},
+	}
+}
+
+// number reads a decimal number from 0.
+func number(text string) (float64, bool) {
+	x, err := strconv.ParseFloat(text, 64)
+	return x, err == nil && x >= 0 && strings.Trim(text, "0123456789.") == ""
+}
+
+// Coordinate returns where a value stands on an axis: its number, seconds or bytes. ok is
+// false for another word.
+func Coordinate(value string) (x float64, ok bool) {
+	for i, u := range units() {
+		if x, ok := u.read(value); ok {
+			if i == 1 {
+				x /= float64(time.Second)
+			}
+			return x, true
+		}
+	}
+	return 0, false
+}
+
+// Sweeps reads a repeated --set. A path may stand once.
+func (r *Reader) Sweeps(flag string) (all []Sweep) {
+	for _, text := range r.Line.Values(flag) {
+		s, err := Settings(flag, text)
+		r.Keep(err)
+		for _, o := range all {
+			if o.Path == s.Path {
+				r.Keep(errs.Optionf("--"+flag, "%s is given twice", Quote(s.Path)))
+			}
+		}
+		all = append(all, s)
+	}
+	return all
+}

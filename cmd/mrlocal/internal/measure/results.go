@@ -1,0 +1,169 @@
+package measure
+
+import (
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/errs"
+	"mrlocal/report"
+)
+
+// Results is a file of tidy CSV: a row for each job of each run, with what was swept, the
+// policy, the seed and the figures of the run. Each run is appended when it and all runs
+// before it have ended, so that a sweep which was interrupted goes on where the file ends.
+type Results struct {
+	path string
+	key  string // of the workload and the settings that are not swept; in each row
+	jobs int    // of each run
+	f    *os.File
+	had  map[string][]float64 // figures of the runs that the file had, by identity
+}
+
+// OpenResults opens a file to go on with, or makes it. key names the workload and all
+// settings that are not swept. A file of another sweep is refused. What an interrupted run
+// has left at its end is cut off. Nothing is changed before the first call of add.
+func (p *Plan) OpenResults(path, key string, jobs int) (*Results, error) {
+	r := &Results{path: path, key: key, jobs: jobs, had: map[string][]float64{}}
+	text, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		text = nil
+	case err != nil:
+		return nil, errs.Optionf("--results", "%s: %v", path, errs.Cause(err))
+	}
+	whole, err := p.readResults(r, text)
+	if err != nil {
+		return nil, errs.Optionf("--results", "%s: %v", argv.Quote(path), err)
+	}
+	if r.f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666); err != nil {
+		return nil, errs.Optionf("--results", "%s: %v", path, errs.Cause(err))
+	}
+	if err := r.f.Truncate(whole); err != nil {
+		return nil, errors.Join(err, r.f.Close())
+	}
+	_, err = r.f.Seek(whole, io.SeekStart)
+	if err == nil && whole == 0 {
+		_, err = r.f.WriteString(strings.Join(p.header(), ",") + "\n")
+	}
+	return r, err
+}
+
+// header returns the columns: those of the run, and those of the job.
+func (p *Plan) header() []string {
+	names := []string{"study"}
+	for i := range p.dimensions {
+		names = append(names, p.dimensions[i].flag)
+	}
+	names = append(names, "policy", "seed")
+	for _, m := range Metrics() {
+		names = append(names, m.Name)
+	}
+	return append(names, "job", "pool", "user", "state", "maps", "reduces", "submit_s", "start_s", "maps_done_s", "finish_s", "response_s", "deadline_s", "tardiness_s", "data_local_maps", "killed_maps", "killed_reduces", "slot_s")
+}
+
+// identity returns the words of a row that name its run.
+func (p *Plan) identity(t *Trial, key string) []string {
+	words := []string{key}
+	for i := range p.dimensions {
+		d := &p.dimensions[i]
+		words = append(words, d.word(*d.at(&t.Configuration)))
+	}
+	return append(words, t.Policy, strconv.FormatUint(t.Seed, 10))
+}
+
+// readResults reads the runs of a file that are whole. It returns where the last one ends.
+func (p *Plan) readResults(r *Results, text []byte) (whole int64, err error) {
+	if len(bytes.TrimSpace(text)) == 0 {
+		return 0, nil
+	}
+	c := csv.NewReader(bytes.NewReader(text))
+	c.FieldsPerRecord = -1
+	head, err := c.Read()
+	if err != nil || !slices.Equal(head, p.header()) {
+		return 0, errors.New("not the results of such a sweep: its columns differ; name another file")
+	}
+	whole = c.InputOffset()
+	words, rows, last := len(p.dimensions)+3, 0, ""
+	for {
+		row, err := c.Read()
+		// The last line may be cut off anywhere. A whole line ends in a newline.
+		if err != nil || len(row) != len(head) || text[c.InputOffset()-1] != '\n' {
+			return whole, nil
+		}
+		if row[0] != r.key {
+			return 0, errors.New("the results of another workload, or of other flags; name another file")
+		}
+		identity := strings.Join(row[:words], "\x00")
+		if identity != last {
+			rows, last = 0, identity
+		}
+		if rows++; rows == r.jobs {
+			sample := make([]float64, len(Metrics()))
+			for i := range sample {
+				if sample[i], err = strconv.ParseFloat(row[words+i], 64); err != nil {
+					return 0, fmt.Errorf("%q is no number; name another file", row[words+i])
+				}
+			}
+			r.had[identity] = sample
+			whole = c.InputOffset()
+		}
+	}
+}
+
+// sample returns the figures of a run that the file had.
+func (r *Results) sample(p *Plan, t Trial) []float64 {
+	if r == nil {
+		return nil
+	}
+	return r.had[strings.Join(p.identity(&t, r.key), "\x00")]
+}
+
+// add appends a run in one write.
+func (r *Results) add(p *Plan, t Trial, run *report.Report) error {
+	if r == nil {
+		return nil
+	}
+	var b bytes.Buffer
+	c := csv.NewWriter(&b)
+	head := p.identity(&t, r.key)
+	for _, x := range sampleOf(run) {
+		head = append(head, exact(x))
+	}
+	for i := range run.Jobs {
+		j := &run.Jobs[i]
+		deadline := ""
+		if j.DeadlineS != nil {
+			deadline = number(*j.DeadlineS)
+		}
+		n := &j.Counters
+		// No error: the writer writes to memory.
+		_ = c.Write(append(slices.Clone(head), j.Name, j.Pool, j.User, j.State, strconv.Itoa(j.Maps), strconv.Itoa(j.Reduces),
+			number(j.SubmitS), number(j.StartS), number(j.MapsDoneS), number(j.FinishS), number(j.ResponseSeconds()), deadline, number(j.TardinessSeconds()),
+			strconv.FormatInt(n.DataLocalMaps, 10), strconv.FormatInt(n.KilledMaps, 10), strconv.FormatInt(n.KilledReduces, 10), number(float64(n.SlotsMillisMaps+n.SlotsMillisReduces)/1000)))
+	}
+	c.Flush()
+	if _, err := r.f.Write(b.Bytes()); err != nil {
+		return fmt.Errorf("results %s: %w", argv.Quote(r.path), errs.Cause(err))
+	}
+	return nil
+}
+
+// Close closes the file.
+func (r *Results) Close() error {
+	if r == nil {
+		return nil
+	}
+	return r.f.Close()
+}
+
+// exact returns a number so that reading it gives the same number.
+func exact(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }

@@ -1,0 +1,357 @@
+package measure
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"mrlocal/internal/chart"
+	"mrlocal/internal/interval"
+	"mrlocal/report"
+)
+
+// Metric is a figure of a run.
+type Metric struct {
+	Name  string // of a column, with its unit
+	Title string // of an axis
+	of    func(r *report.Report) float64
+}
+
+// Metrics returns the figures of a run that sweeps compare, in the order of the columns.
+func Metrics() []Metric {
+	return []Metric{
+		{"makespan_s", "makespan (s)", func(r *report.Report) float64 { return r.MakespanSeconds }},
+		{"mean_job_s", "mean job time (s)", (*report.Report).MeanJobSeconds},
+		{"utilisation", "slot utilisation", func(r *report.Report) float64 { return r.Utilisation }},
+		{"moves", "moves (grants)", func(r *report.Report) float64 { return float64(r.Moves) }},
+		{"jain", "fairness (Jain)", func(r *report.Report) float64 { return r.Jain }},
+		{"lent_slot_s", "lent slot time (s)", func(r *report.Report) float64 { return r.LentSlotSeconds }},
+		{"hoarding_slot_s", "slot time of waiting reduces (s)", func(r *report.Report) float64 { return r.HoardingSlotSeconds }},
+		{"deadlines_missed", "missed deadlines (jobs)", func(r *report.Report) float64 { return float64(r.Deadlines().Missed) }},
+		{"mean_tardiness_s", "mean tardiness (s)", func(r *report.Report) float64 { return r.Deadlines().MeanTardinessSeconds }},
+		{"local_maps", "maps at their input (share)", (*report.Report).LocalMaps},
+	}
+}
+
+func sampleOf(r *report.Report) (all []float64) {
+	for _, m := range Metrics() {
+		all = append(all, m.of(r))
+	}
+	return all
+}
+
+// metricAt returns the place of a metric in a sample.
+func metricAt(name string) int {
+	return slices.IndexFunc(Metrics(), func(m Metric) bool { return m.Name == name })
+}
+
+// Study is what came out of a sweep with seeds or settings: the figures of each run.
+type Study struct {
+	*Plan
+	samples [][]float64 // by run
+}
+
+// Study makes all runs that results do not have, on all cores, and returns their figures.
+// note gets the notes of each run, in the order of the runs, and keep its report. results and
+// keep may be nil.
+func (p *Plan) Study(ctx context.Context, results *Results, simulate Simulate, note func(string), keep func(*report.Report)) (*Study, error) {
+	s := &Study{p, make([][]float64, p.Runs())}
+	for run := range s.samples {
+		s.samples[run] = results.sample(p, p.trial(run))
+	}
+	err := p.each(ctx, func(run int) bool { return s.samples[run] == nil }, simulate, func(f finished) error {
+		for _, text := range f.notes {
+			note(text)
+		}
+		if keep != nil {
+			keep(f.report)
+		}
+		s.samples[f.run] = sampleOf(f.report)
+		return results.add(p, p.trial(f.run), f.report)
+	})
+	return s, err
+}
+
+// Rows makes all runs on all cores and returns their reports, in the order of the runs.
+func (p *Plan) Rows(ctx context.Context, simulate Simulate, note func(string)) ([]SweepRow, error) {
+	var rows []SweepRow
+	return rows, p.each(ctx, func(int) bool { return true }, simulate, func(f finished) error {
+		for _, text := range f.notes {
+			note(text)
+		}
+		rows = append(rows, SweepRow{p.trial(f.run).Configuration, f.report})
+		return nil
+	})
+}
+
+// cells is the number of rows of the table: configurations times policies.
+func (s *Study) cells() int { return len(s.runs) * len(s.policies) }
+
+// column returns a figure of a cell, by seed.
+func (s *Study) column(cell, metric int) (all []float64) {
+	n := max(1, s.seeds)
+	for _, sample := range s.samples[cell*n : (cell+1)*n] {
+		all = append(all, sample[metric])
+	}
+	return all
+}
+
+// base returns the cell that another one is compared with: the first policy in the same
+// configuration or, with one policy only, the first configuration.
+func (s *Study) base(cell int) int {
+	if n := len(s.policies); n > 1 {
+		return cell / n * n
+	}
+	return 0
+}
+
+// difference returns the mean difference of a cell from its base, paired by seed.
+func (s *Study) difference(cell, metric int) interval.Interval {
+	return interval.OfDifferences(s.column(cell, metric), s.column(s.base(cell), metric))
+}
+
+// words returns the settings of a cell, and its policy.
+func (s *Study) words(cell int) (all []string) {
+	t := s.trial(cell * max(1, s.seeds))
+	for i := range s.dimensions {
+		d := &s.dimensions[i]
+		all = append(all, d.word(*d.at(&t.Configuration)))
+	}
+	return append(all, t.Policy)
+}
+
+func (s *Study) names() (all []string) {
+	for i := range s.dimensions {
+		all = append(all, s.dimensions[i].flag)
+	}
+	return append(all, "policy")
+}
+
+// plusMinus writes a mean with half of its interval; short numbers stay short.
+func plusMinus(x interval.Interval, scale float64, unit string) string {
+	half := scale * (x.High - x.Low) / 2
+	if half == 0 {
+		return number(math.Round(1000*scale*x.Mean)/1000) + unit
+	}
+	// Two digits of the half tell how far the mean can be trusted.
+	digits := max(0, min(6, 1-int(math.Floor(math.Log10(half)))))
+	return fmt.Sprintf("%.*f ± %.*f%s", digits, scale*x.Mean, digits, half, unit)
+}
+
+// Table returns the means and intervals as a table for people, and the paired differences
+// below it.
+func (s *Study) Table() []byte {
+	var b bytes.Buffer
+	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	columns := []struct {
+		title, metric, unit string
+		scale               float64
+	}{
+		{"makespan", "makespan_s", "s", 1}, {"mean job time", "mean_job_s", "s", 1}, {"utilisation", "utilisation", "%", 100},
+		{"moves", "moves", "", 1}, {"fairness (Jain)", "jain", "", 1}, {"missed", "deadlines_missed", "", 1}, {"tardiness", "mean_tardiness_s", "s", 1},
+	}
+	if !slices.ContainsFunc(s.samples, func(x []float64) bool { return x[metricAt("deadlines_missed")] > 0 }) {
+		columns = columns[:5]
+	}
+	head := s.names()
+	for _, c := range columns {
+		head = append(head, c.title)
+	}
+	fmt.Fprintln(t, strings.Join(head, "\t")+"\t")
+	for cell := range s.cells() {
+		row := s.words(cell)
+		for _, c := range columns {
+			row = append(row, plusMinus(interval.Of(s.column(cell, metricAt(c.metric))), c.scale, c.unit))
+		}
+		fmt.Fprintln(t, strings.Join(row, "\t")+"\t")
+	}
+	_ = t.Flush() // into memory
+	if s.seeds > 1 {
+		fmt.Fprintf(&b, "means of %d seeds, %d to %d, with 95 %% intervals (Student's t)\n", s.seeds, s.first, s.first+uint64(s.seeds)-1)
+	}
+	if s.seeds > 1 && s.cells() > 1 {
+		b.WriteByte('\n')
+		s.differences(&b)
+	}
+	return b.Bytes()
+}
+
+// differences writes how each cell differs from its base.
+func (s *Study) differences(b *bytes.Buffer) {
+	against := s.policies[0]
+	if len(s.policies) == 1 {
+		against = strings.Join(s.words(0), " ") + " (" + strings.Join(s.names(), ", ") + ")"
+	}
+	fmt.Fprintf(b, "differences from %s, paired by seed, with 95 %% intervals\n", against)
+	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, strings.Join(s.names(), "\t")+"\tmakespan\tmean job time\tfairness (Jain)\t")
+	for cell := range s.cells() {
+		if cell == s.base(cell) {
+			continue
+		}
+		row := s.words(cell)
+		for _, name := range []string{"makespan_s", "mean_job_s", "jain"} {
+			row = append(row, s.verdict(cell, metricAt(name), strings.HasSuffix(name, "_s")))
+		}
+		fmt.Fprintln(t, strings.Join(row, "\t")+"\t")
+	}
+	_ = t.Flush() // into memory
+}
+
+// verdict says by how much a cell differs, or that nobody can tell.
+func (s *Study) verdict(cell, metric int, seconds bool) string {
+	d, base := s.difference(cell, metric), interval.Of(s.column(s.base(cell), metric))
+	if d.Has(0) {
+		return "no difference"
+	}
+	unit, share := "", ""
+	if seconds {
+		unit = "s"
+		if base.Mean != 0 {
+			share = fmt.Sprintf(" (%+.1f%%)", 100*d.Mean/base.Mean)
+		}
+	}
+	sign := ""
+	if d.Mean > 0 {
+		sign = "+"
+	}
+	return sign + plusMinus(d, 1, unit) + share
+}
+
+// CSV returns a row for each run, with all figures.
+func (s *Study) CSV() []byte {
+	var b bytes.Buffer
+	head := append(s.names(), "seed")
+	for _, m := range Metrics() {
+		head = append(head, m.Name)
+	}
+	b.WriteString(strings.Join(head, ",") + "\n")
+	for run, sample := range s.samples {
+		t := s.trial(run)
+		row := quoted(s.identity(&t, "")[1:])
+		for _, x := range sample {
+			row = append(row, exact(x))
+		}
+		b.WriteString(strings.Join(row, ",") + "\n")
+	}
+	return b.Bytes()
+}
+
+// quoted quotes words that would be several fields of CSV.
+func quoted(words []string) []string {
+	for i, w := range words {
+		if strings.ContainsAny(w, "\",\n") {
+			words[i] = `"` + strings.ReplaceAll(w, `"`, `""`) + `"`
+		}
+	}
+	return words
+}
+
+// studyJSON is the form of --json.
+type studyJSON struct {
+	Schema   int        `json:"schema"`
+	Kind     string     `json:"kind"` // study
+	Workload string     `json:"workload"`
+	Seeds    []uint64   `json:"seeds"`
+	Cells    []cellJSON `json:"cells"`
+}
+
+// cellJSON is a policy in a configuration.
+type cellJSON struct {
+	Settings map[string]string     `json:"settings"`
+	Policy   string                `json:"policy"`
+	Metrics  map[string]figureJSON `json:"metrics"`
+}
+
+// figureJSON is a figure with its 95 % interval; Difference is that from the base, paired by
+// seed, and nil where the cell is the base.
+type figureJSON struct {
+	Mean       float64         `json:"mean"`
+	Low        float64         `json:"low"`
+	High       float64         `json:"high"`
+	BySeed     []float64       `json:"by_seed"`
+	Difference *differenceJSON `json:"difference,omitempty"`
+}
+
+type differenceJSON struct {
+	Mean    float64 `json:"mean"`
+	Low     float64 `json:"low"`
+	High    float64 `json:"high"`
+	Differs bool    `json:"differs"` // the interval does not hold 0
+}
+
+// WriteJSON writes all figures of all cells to w.
+func (s *Study) WriteJSON(w io.Writer, file string) error {
+	out := studyJSON{Schema: 1, Kind: "study", Workload: file, Cells: []cellJSON{}}
+	for i := range max(1, s.seeds) {
+		out.Seeds = append(out.Seeds, s.first+uint64(i))
+	}
+	for cell := range s.cells() {
+		words := s.words(cell)
+		c := cellJSON{Settings: map[string]string{}, Policy: words[len(words)-1], Metrics: map[string]figureJSON{}}
+		for i := range s.dimensions {
+			c.Settings[s.dimensions[i].flag] = words[i]
+		}
+		for i, m := range Metrics() {
+			x := interval.Of(s.column(cell, i))
+			f := figureJSON{Mean: x.Mean, Low: x.Low, High: x.High, BySeed: s.column(cell, i)}
+			if cell != s.base(cell) && s.seeds > 1 {
+				d := s.difference(cell, i)
+				f.Difference = &differenceJSON{d.Mean, d.Low, d.High, !d.Has(0)}
+			}
+			c.Metrics[m.Name] = f
+		}
+		out.Cells = append(out.Cells, c)
+	}
+	text, err := json.MarshalIndent(out, "", "  ")
+	if err == nil {
+		_, err = w.Write(append(text, '\n'))
+	}
+	return err
+}
+
+// Chart returns a chart of a figure: a line for each series, with its 95 % band. Without a
+// swept value the policies stand side by side.
+func (s *Study) Chart(file, y string) *chart.Chart {
+	names := map[string]string{"": "makespan_s", "makespan": "makespan_s", "mean-job": "mean_job_s", "missed": "deadlines_missed", "tardiness": "mean_tardiness_s"}
+	metric := metricAt(names[y])
+	if metric < 0 {
+		metric = metricAt(y)
+	}
+	speedup := y == "speedup"
+	c := &chart.Chart{Title: filepath.Base(file), XName: "policy", YName: "speedup against " + s.policies[0] + " (%)"}
+	if speedup {
+		metric = metricAt("makespan_s")
+	} else {
+		c.YName = Metrics()[metric].Title
+	}
+	for cell := range s.cells() {
+		values := s.column(cell, metric)
+		if speedup {
+			for i, t0 := range s.column(s.base(cell), metric) {
+				values[i] = 100 * (t0/max(values[i], 1e-9) - 1)
+			}
+		}
+		x := interval.Of(values)
+		t := s.trial(cell * max(1, s.seeds))
+		p := chart.Point{X: float64(cell % len(s.policies)), Y: x.Mean}
+		name := t.Policy
+		if len(s.dimensions) > 0 {
+			d := &s.dimensions[s.x]
+			c.XName, p.X = d.unit, d.number(*d.at(&t.Configuration))
+			name = s.series(&SweepRow{t.Configuration, &report.Report{Policy: t.Policy}})
+		}
+		c.Add(name, p)
+		if s.seeds > 1 {
+			c.AddBand(name, chart.Band{X: p.X, Low: x.Low, High: x.High})
+		}
+	}
+	return c
+}

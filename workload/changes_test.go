@@ -1,0 +1,102 @@
+package workload
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"mrlocal/errs"
+)
+
+const changeable = `cluster: {trackers: 2, map_slots: 2}
+defaults: {map_time: 5s, reduce_time: 1s}
+pools:
+  - {name: prod, weight: 2}
+  - {name: adhoc}
+jobs:
+  - {name: A, pool: prod, maps: 3}
+  - {name: B, pool: adhoc, maps: 3, reduces: 1, map_time: {uniform: [1s, 9s]}}
+`
+
+// A changed file is the file that has the changed text.
+func TestChangesAreWhatTheTextWouldSay(t *testing.T) {
+	for _, c := range []struct {
+		changes  []Change
+		old, new string // in the text
+	}{
+		{[]Change{{"pools.prod.weight", "3.5"}}, "weight: 2", "weight: 3.5"},
+		{[]Change{{"pools.1.weight", "4"}}, "{name: adhoc}", "{name: adhoc, weight: 4}"},
+		{[]Change{{"cluster.trackers", "7"}}, "trackers: 2", "trackers: 7"},
+		{[]Change{{"cluster.reduce_slots", "3"}}, "map_slots: 2", "map_slots: 2, reduce_slots: 3"},
+		{[]Change{{"locality.replicas", "2"}}, "defaults", "locality: {replicas: 2}\ndefaults"},
+		{[]Change{{"jobs.B.map_time.uniform.1", "3s"}}, "9s", "3s"},
+		{[]Change{{"jobs.B.map_time", "{lognormal: [2s, 0.5]}"}}, "{uniform: [1s, 9s]}", "{lognormal: [2s, 0.5]}"},
+		{[]Change{{"jobs.*.maps", "8"}}, "maps: 3", "maps: 8"},
+		{[]Change{{"defaults.map_time", "6s"}, {"pools.prod.weight", "1"}}, "", ""},
+		{[]Change{{"jobs.A.profile.map.cpu", "0.5"}}, "pool: prod, ", "pool: prod, profile: {map: {cpu: 0.5}}, "},
+	} {
+		want, err := Parse("w", []byte(strings.ReplaceAll(changeable, c.old, c.new)))
+		if c.old == "" {
+			want, err = Parse("w", []byte(strings.NewReplacer("map_time: 5s", "map_time: 6s", "weight: 2", "weight: 1").Replace(changeable)))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := ParseChanged("w", []byte(changeable), c.changes)
+		if err != nil {
+			t.Errorf("%v: %v", c.changes, err)
+			continue
+		}
+		show := func(f *File) string {
+			for i := range f.Jobs {
+				f.Jobs[i].Pos = Pos{}
+				if p := f.Jobs[i].Profile; p != nil {
+					return fmt.Sprintf("%+v", *p)
+				}
+			}
+			return fmt.Sprintf("%+v", f)
+		}
+		if show(got) != show(want) {
+			t.Errorf("%v:\n%s\ninstead of\n%s", c.changes, show(got), show(want))
+		}
+	}
+}
+
+func TestBadChangesAreNamed(t *testing.T) {
+	for _, c := range []struct{ path, value, want string }{
+		{"pools.adhok.weight", "1", `pools.adhok.weight=1: no "adhok" in pools; there are prod, adhoc`},
+		{"pool.adhoc.weight", "1", `pool.adhoc.weight=1: no "pool"; there are cluster, defaults, locality, users, pools, `},
+		{"pools.adhoc.wait", "1", `no "wait" in pools.adhoc; there are name, weight, `},
+		{"pools.2.weight", "1", `no "2" in pools; there are prod, adhoc`},
+		{"cluster.trackers", "x", `cluster.trackers=x: "x" is not a whole number`},
+		{"jobs.A.pool", "nosuch", "jobs.A.pool=nosuch: unknown pool"},
+		{"cluster.trackers", "{", "cluster.trackers={: not YAML"},
+		{"cluster..trackers", "1", "not a path and a value of one line"},
+		{"jobs.A.maps.x", "1", `jobs.A.maps.x=1: no "maps" in jobs.A; there are name, `},
+	} {
+		_, err := ParseChanged("w", []byte(changeable), []Change{{c.path, c.value}})
+		if err == nil || !errors.Is(err, errs.BadOptions) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s=%s: %v instead of %s", c.path, c.value, err, c.want)
+		}
+	}
+}
+
+// Jobs keep their indexes where the file is read in parts.
+func TestChangesFindJobsInAnyPart(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("jobs:\n")
+	for i := range 300 {
+		fmt.Fprintf(&b, "  - {name: J%d, maps: 1, map_time: 1s}\n", i)
+	}
+	d := newDecoder("w", b.Len())
+	d.changes = []change{{Change: Change{"jobs.250.map_time", "9s"}, path: []string{"jobs", "250", "map_time"}, near: -1}}
+	f, err := d.read(b.String(), 100)
+	if err != nil || f.Jobs[250].MapTime.a != 9*time.Second {
+		t.Fatal(err)
+	}
+	if f.Jobs[249].MapTime.a != time.Second || f.Jobs[251].MapTime.a != time.Second {
+		t.Error("another job has changed")
+	}
+}
