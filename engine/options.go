@@ -12,6 +12,7 @@ import (
 	"mrlocal/input"
 	"mrlocal/internal/machine"
 	"mrlocal/jobs"
+	"mrlocal/output"
 	"mrlocal/output/compress"
 	"mrlocal/slots"
 	"mrlocal/slots/fifo"
@@ -29,20 +30,22 @@ type JobOptions struct {
 	// to be found. It is for map-only jobs whose result goes to Stdout.
 	Found *input.Search
 
-	All      bool      // take hidden files inside directories too
-	NoDecode bool      // take the bytes of compressed inputs as they are
-	Stdin    io.Reader // what "-" reads; nil: an empty input
+	// All takes hidden files inside directories too. NoDecode takes the bytes of compressed
+	// inputs as they are.
+	All, NoDecode bool
+	Stdin         io.Reader // what "-" reads; nil: an empty input
 
 	// At most one of OutputDir and OutputFile may be set. If neither is, the
 	// merged result goes to Stdout. If Stdout is nil too, it is thrown away.
-	OutputDir  string
-	Overwrite  bool // replace an OutputDir that mrlocal made, or an OutputFile that is an input
-	OutputFile string
-	Stdout     io.Writer
+	OutputDir, OutputFile string
+	Stdout                io.Writer
+	Overwrite             bool // replace an OutputDir that mrlocal made, or an OutputFile that is an input
 
 	// Side is a file whose bytes each attempt gets (jobs.OwnAttempt.Side), at most
 	// jobs.MaxSideBytes; "": none.
 	Side string
+
+	output.DirStyle // what OutputDir looks like
 
 	// CompressOutput compresses the result: a file, a stream, or each part of a
 	// directory. By default, the suffix of OutputFile decides.

@@ -116,9 +116,13 @@ type MapperFunc func(b Block, out Emitter) error
 // Map calls f.
 func (f MapperFunc) Map(b Block, out Emitter) error { return f(b, out) }
 
-// Flusher is an optional ability of a Mapper. Flush is called once, after the
-// last block of the split: a mapper that collects results over blocks emits them
-// here.
+// Flusher is an optional ability of a Mapper or a Reducer. Flush is called once,
+// after the last block or group: what was collected over blocks or groups is
+// emitted here. A reducer without groups is flushed too.
+//
+// A combiner that is a Flusher is flushed after the groups of each partition. It
+// may emit other keys than those that it was given, in ascending order of the
+// partition.
 type Flusher interface {
 	Flush(out Emitter) error
 }
@@ -144,14 +148,19 @@ type OwnAttempt struct {
 	// shared, and must not be changed. See Job.Rereads.
 	Side []byte
 
+	// Read counts records, and their bytes, that a map of a job without input has read
+	// from a source of its own. Nil: nobody wants to know.
+	Read func(records, bytes int64)
+
 	// Charge counts bytes of memory that the attempt takes beside its blocks
 	// against the bound of the run, until the attempt ends. It reports false, and
 	// counts nothing, if there is no room. Nil: no bound applies.
 	Charge func(bytes int64) bool
 }
 
-// Attempter is an optional ability of a Mapper or a Reducer. Begin is called
-// once, before the first block or group.
+// Attempter is an optional ability of a Mapper or a Reducer, also of one that
+// combines. Begin is called once, before the first block or group. If it
+// is an io.Closer too, it is closed when the attempt has ended, however that was.
 type Attempter interface {
 	Begin(a OwnAttempt)
 }
@@ -271,6 +280,10 @@ type Job struct {
 	// each gets one block without data.
 	NoInput bool
 	Maps    int
+
+	// Timed is set for a job without input whose tasks tell with OwnAttempt.Lasts how
+	// long they take. Before they have told, they count as not begun.
+	Timed bool
 
 	// Begin, if set, is called once in each run with the number of input files,
 	// before any other function. It returns the Job that runs in place of this one;

@@ -28,12 +28,12 @@ func openDirectory(spec Spec) (place, error) {
 		return nil, err
 	}
 	if info == nil {
-		return &directory{name: spec.Dir, path: path, suffix: spec.Compress.Suffix()}, nil
+		return &directory{name: spec.Dir, path: path, suffix: spec.Compress.Suffix(), style: spec.DirStyle}, nil
 	}
 	if err := checkReplace(spec, path, info); err != nil {
 		return nil, err
 	}
-	return &directory{name: spec.Dir, path: path, replaces: true, suffix: spec.Compress.Suffix()}, nil
+	return &directory{name: spec.Dir, path: path, replaces: true, suffix: spec.Compress.Suffix(), style: spec.DirStyle}, nil
 }
 
 // checkReplace refuses a directory that exists, unless it may and can be replaced.

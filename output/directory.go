@@ -37,13 +37,14 @@ type directory struct {
 	path     string // absolute, no link
 	replaces bool
 	suffix   string // of part files
+	style    DirStyle
 
 	mu struct {
 		sync.Mutex
 		// Emptied by abort, which tells attempts that nothing may be made any more.
 		stage   string // "": not made
 		lock    *disk.File
-		tasks   map[int]string // by task: the part file of the attempt that has won, below the stage
+		tasks   map[int]string // by task: the part file of the attempt that has won, below the stage; "": it has none
 		merged  *attemptFile   // the single file of parts in order
 		aborted bool
 		old     string // what replace has put aside; "": nothing
@@ -130,6 +131,9 @@ func (d *directory) attempt(task, n int, mapOnly bool) (*attemptFile, error) {
 		won:  filepath.Join(tempName, fmt.Sprintf("task_%s_%06d", kind, task)),
 		name: fmt.Sprintf("part-%s-%05d%s", kind, task, d.suffix),
 	}
+	if d.style.PlainNames {
+		a.name = fmt.Sprintf("part-%05d%s", task, d.suffix)
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.mu.aborted || d.mu.stage == "" {
@@ -184,6 +188,9 @@ func (d *directory) publish(parts int) error {
 	}
 	// Each rename is atomic. A crash between two of them leaves no `_SUCCESS`.
 	for _, won := range d.mu.tasks {
+		if won == "" {
+			continue
+		}
 		from := filepath.Join(d.mu.stage, won)
 		if err := disk.Move(from, filepath.Join(d.mu.stage, filepath.Base(won))); err != nil {
 			return fmt.Errorf("output: %w", err)
@@ -199,8 +206,10 @@ func (d *directory) publish(parts int) error {
 	if err := syncDir(d.mu.stage); err != nil {
 		return err
 	}
-	if err := d.writeSuccess(); err != nil {
-		return err
+	if !d.style.NoSuccess {
+		if err := d.writeSuccess(); err != nil {
+			return err
+		}
 	}
 	// The result is whole now. At worst a directory stays that no program reads.
 	_ = removeTemp(temp)
@@ -375,6 +384,10 @@ func (a *attemptFile) win() error {
 	}
 	if _, taken := d.mu.tasks[a.task]; taken {
 		return errors.Join(ErrLost, disk.RemoveAll(filepath.Join(d.mu.stage, a.path)))
+	}
+	if d.style.OmitEmpty && a.bytes == 0 {
+		d.mu.tasks[a.task] = ""
+		return disk.RemoveAll(filepath.Join(d.mu.stage, a.path))
 	}
 	if err := disk.Move(filepath.Join(d.mu.stage, a.path), filepath.Join(d.mu.stage, a.won)); err != nil {
 		return fmt.Errorf("output: %w", err)

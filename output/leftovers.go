@@ -209,8 +209,9 @@ func isBeside(name string) bool {
 }
 
 // partName matches the names of part files.
-// Task numbers have at least five digits, as in Hadoop. Compressed parts have a suffix.
-func partName() *regexp.Regexp { return regexp.MustCompile(`^part-[mr]-[0-9]{5,}(\.gz|\.zst)?$`) }
+// Task numbers have at least five digits, as in Hadoop. Compressed parts have a suffix, and
+// plain names no letter.
+func partName() *regexp.Regexp { return regexp.MustCompile(`^part-([mr]-)?[0-9]{5,}(\.gz|\.zst)?$`) }
 
 // workName matches the names of the directories that attempts make in `_temporary`.
 func workName() *regexp.Regexp {

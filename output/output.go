@@ -63,11 +63,21 @@ type Spec struct {
 	Stdout    io.Writer // nil: the result is thrown away
 	Compress  compress.Format
 
+	DirStyle // of Dir
+
 	// A result is refused if it would be one of the inputs, or lie inside one.
 	Inputs []string  // as the user named them, globs too
 	Stdin  io.Reader // what is read for "-"
 	Found  Found     // what was found under Inputs; nil: nothing
 	Files  []string  // that will be read; they only matter if Overwrite replaces a directory
+}
+
+// DirStyle says what a directory of part files looks like. The zero value is that of
+// Hadoop's newer interface.
+type DirStyle struct {
+	PlainNames bool // part-00000 for every kind of task, as in Hadoop's older interface
+	OmitEmpty  bool // no part file for a task that has written nothing
+	NoSuccess  bool // no _SUCCESS
 }
 
 // Found knows the files that will be read, and the directories in which they were found.

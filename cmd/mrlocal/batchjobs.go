@@ -7,6 +7,7 @@ import (
 
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/streamcmd"
 	"mrlocal/errs"
 	"mrlocal/jobs"
 	"mrlocal/jobs/sleep"
@@ -73,7 +74,7 @@ func (b *batchReader) job(i int) (batchJob, error) {
 			return job, err
 		}
 	}
-	return job, b.errorf(j.Pos, j, "", "%s: no such job; there are wordcount, sort, grep and sleep", argv.Quote(j.Job))
+	return job, b.errorf(j.Pos, j, "", "%s: no such job; there are wordcount, sort, grep, streaming and sleep", argv.Quote(j.Job))
 }
 
 // sleep makes a job that only takes the file's times. They are the times that the
@@ -135,6 +136,7 @@ func (b *batchReader) lower(job *batchJob, k *jobKind) error {
 	if err := checkReduces(k.name, job.chain, job.options); err != nil {
 		return b.at(job.ListedJob, err)
 	}
+	streamcmd.Apply(r.stream, &job.options)
 	return b.result(job)
 }
 

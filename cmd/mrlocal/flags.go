@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"slices"
 
 	"mrlocal"
@@ -13,6 +14,7 @@ import (
 	"mrlocal/output/compress"
 	"mrlocal/slots"
 	"mrlocal/slots/policy/registry"
+	"mrlocal/streaming"
 	"mrlocal/trace"
 )
 
@@ -36,9 +38,7 @@ const maxSlotsHelp = "a policy may open at most `N` slots on each tracker, home 
 func value(name, help, def string) flagSpec { return argv.ValueSpec(name, help, def) }
 
 // toggle is a flag without a value; short is its letter, or "".
-func toggle(name, short, help string) flagSpec {
-	return flagSpec{Flag: argv.Flag{Name: name, Short: short}, Help: help}
-}
+func toggle(name, short, help string) flagSpec { return argv.ToggleSpec(name, short, help) }
 
 // runFlags are the flags that every job of run takes. shortOutput is the letter
 // of --output-file: "o", or "" for a job with an -o of its own.
@@ -96,10 +96,15 @@ func profileFlag(several string) flagSpec {
 const defaultPolicy = mrlocal.DefaultPolicy
 
 // reader is argv.Reader with the values that only this command has.
-type reader struct{ argv.Reader }
+type reader struct {
+	argv.Reader
+
+	stream *streaming.Work // of the job streaming; nil: another job
+	stderr io.Writer       // what its commands write there; nil: dropped
+}
 
 // newReader returns a reader of the flags of line, without a mistake.
-func newReader(line argv.Line) *reader { return &reader{argv.Reader{Line: line}} }
+func newReader(line argv.Line) *reader { return &reader{Reader: argv.Reader{Line: line}} }
 
 // runOptions turns the flags of runFlags into the options of a run of a job.
 func runOptions(line argv.Line, job string) (mrlocal.Options, error) {

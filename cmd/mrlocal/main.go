@@ -83,6 +83,9 @@ func run(ctx context.Context, args []string, e env) (code int) {
 	if code, done := tool(ctx, args, e); done {
 		return code
 	}
+	if len(args) > 0 && args[0] == "streaming" {
+		return runStreaming(ctx, args[1:], e)
+	}
 	// Help and version need no command, so the parser would refuse them.
 	if code, done := shortcut(args, e); done {
 		return code

@@ -10,8 +10,10 @@ import (
 
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/jobflags"
 	"mrlocal/cmd/mrlocal/internal/measure"
 	"mrlocal/cmd/mrlocal/internal/process"
+	"mrlocal/cmd/mrlocal/internal/streamcmd"
 	"mrlocal/errs"
 	"mrlocal/jobs"
 )
@@ -107,7 +109,7 @@ func tuneJob(ctx context.Context, e env, line argv.Line, name string, build func
 // times. Notes go to note.
 func (r *reader) measured(name string, build func(*reader) (jobs.Chain, error), note func(string)) (jobs.Chain, mrlocal.Options, error) {
 	if name == "grep" { // as run does
-		r.Keep(missingWord(r.Line))
+		r.Keep(jobflags.MissingWord(r.Line))
 	}
 	o, err := runOptions(r.Line, "")
 	r.Keep(err)
@@ -122,15 +124,9 @@ func (r *reader) measured(name string, build func(*reader) (jobs.Chain, error), 
 	if err != nil {
 		return nil, o, err
 	}
-	if name == "grep" {
-		notes, ignore := grepNotes(r.Line, chain)
-		for _, n := range notes {
-			note(n)
-		}
-		// 0 reducers without MapOnly stand for the default of the job.
-		if ignore {
-			o.Reducers, o.ReducersPerSlot, o.MapOnly = 0, 0, false
-		}
+	streamcmd.Apply(r.stream, &o)
+	for _, n := range grepNotes(r.Line, name, chain, &o) {
+		note(n)
 	}
 	return chain, o, nil
 }

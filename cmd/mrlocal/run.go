@@ -8,9 +8,11 @@ import (
 
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/jobflags"
 	"mrlocal/cmd/mrlocal/internal/pictures"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/show"
+	"mrlocal/cmd/mrlocal/internal/streamcmd"
 	"mrlocal/errs"
 	"mrlocal/jobs"
 	"mrlocal/report"
@@ -20,7 +22,7 @@ const runHelp = `Exit codes: 0 done, the result is complete and durable; 1 nothi
 
 // runCommand has a subcommand for each job. All of them share runFlags.
 func runCommand() command {
-	return forEachJob(command{name: "run", usage: "run a job on real files: wordcount, sort or grep", long: runHelp},
+	return forEachJob(command{name: "run", usage: "run a job on real files: wordcount, sort, grep, or commands as mapper and reducer", long: runHelp},
 		func(j jobKind) []flagSpec {
 			flags := append(runFlags(j.shortOutput), verboseFlag())
 			if j.name != "grep" { // whose --quiet is that of GNU grep
@@ -36,7 +38,7 @@ func runJob(ctx context.Context, e env, line argv.Line, name string, build func(
 	// The word may be a pattern without -e. A wrong guess would read a file that is not there,
 	// so the message suggests -e.
 	if name == "grep" {
-		if err := missingWord(line); err != nil {
+		if err := jobflags.MissingWord(line); err != nil {
 			return 0, err
 		}
 	}
@@ -57,6 +59,7 @@ func runJob(ctx context.Context, e env, line argv.Line, name string, build func(
 	if r.Err != nil {
 		return 0, r.Err
 	}
+	r.stderr = e.stderr
 	// The flags of the job are read last: their mistakes are reported after those of the run.
 	chain, err := build(r)
 	if err != nil {
@@ -65,6 +68,7 @@ func runJob(ctx context.Context, e env, line argv.Line, name string, build func(
 	if err := checkReduces(name, chain, o); err != nil {
 		return 0, err
 	}
+	defer r.stream.Close()
 	// Events, report and profile are checked against inputs and outputs before anything is
 	// written.
 	beside := besideRun(e, &o)
@@ -75,13 +79,8 @@ func runJob(ctx context.Context, e env, line argv.Line, name string, build func(
 	if e := files.Events(0); e != nil { // a nil *File must not become a non-nil io.Writer
 		o.Events = e
 	}
-	var notes []string
-	if name == "grep" {
-		var ignore bool
-		if notes, ignore = grepNotes(line, chain); ignore {
-			o.Reducers, o.ReducersPerSlot, o.MapOnly = 0, 0, false
-		}
-	}
+	streamcmd.Apply(r.stream, &o)
+	notes := grepNotes(line, name, chain, &o)
 	if line.Has("quiet") {
 		mode = "none"
 	}
@@ -110,7 +109,7 @@ func runJob(ctx context.Context, e env, line argv.Line, name string, build func(
 	if name == "grep" && !done.Matched() { // the empty result was written all the same
 		return exitNoMatch, nil
 	}
-	return exitDone, nil
+	return exitDone, streamcmd.Counters(e.stderr, r.stream, done)
 }
 
 // besideRun returns what a run reads and writes. No auxiliary file may be an input or

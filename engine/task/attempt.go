@@ -118,6 +118,7 @@ type SlotAttempt struct {
 	peakBytes int64 // of the lease that was closed last
 
 	profile    *profiled // nil: the run is not profiled
+	begun      []any     // user code that was told about its attempt
 	lease      *membudget.Lease
 	floorBytes int64         // of lease
 	roomBytes  int64         // of floorBytes, for a record that is larger than usual
@@ -224,8 +225,19 @@ func (a *SlotAttempt) ReportFailure(err error) {
 // begin tells user code about its attempt, if it is a jobs.Attempter.
 func (a *SlotAttempt) begin(user any) {
 	if u, ok := user.(jobs.Attempter); ok {
-		u.Begin(jobs.OwnAttempt{Context: a.ctx, Task: int(a.ID.Task), Number: int(a.ID.N), Progress: a.tick, Lasts: a.lasts, Side: a.Job.Side, Charge: a.charge})
+		a.begun = append(a.begun, user)
+		u.Begin(jobs.OwnAttempt{Context: a.ctx, Task: int(a.ID.Task), Number: int(a.ID.N), Progress: a.tick, Lasts: a.lasts, Side: a.Job.Side, Read: a.read, Charge: a.charge})
 	}
+}
+
+// closeUser closes the user code that has begun, where it holds something.
+func (a *SlotAttempt) closeUser() {
+	for _, user := range a.begun {
+		if c, ok := user.(io.Closer); ok {
+			_ = c.Close() // the attempt has ended, and with it all that the code could lose
+		}
+	}
+	a.begun = nil
 }
 
 // timedWork is work that time alone gets done.
@@ -254,7 +266,7 @@ func (a *SlotAttempt) Done(maps, all int32) slots.PPM {
 	switch {
 	case w == nil && a.Copying(done) && a.Env.Pace == nil && all > 0:
 		return slots.PPM(float64(float64(maps) / float64(all) / 3 * whole))
-	case w == nil && a.Job.Spec.NoInput && a.Job.Spec.BuiltIn:
+	case w == nil && a.Job.Spec.Timed:
 		return min(done, third) // a sleeping task that has not begun
 	case w == nil:
 		return done
@@ -267,6 +279,12 @@ func (a *SlotAttempt) Done(maps, all int32) slots.PPM {
 		share = 1./3 + float64(share*2/3)
 	}
 	return slots.PPM(float64(share * whole))
+}
+
+// read counts what user code has read by itself.
+func (a *SlotAttempt) read(records, bytes int64) {
+	a.Counters.MapInputRecords += records
+	a.Counters.MapInputBytes += bytes
 }
 
 // charge counts memory of user code against the lease. It leaves what the kvbuffer
@@ -316,6 +334,7 @@ func (a *SlotAttempt) withRoom(body func() error) error {
 		a.lease, a.floorBytes = lease, floorBytes
 		a.workingAt, a.pausedFor, a.dragged = time.Now(), 0, 0
 		err = body()
+		a.closeUser()
 		a.peakBytes = lease.Peak()
 		lease.Close()
 		a.lease = nil

@@ -101,11 +101,18 @@ func (a *SlotAttempt) keep(out *runs.MapOutput) error {
 func (a *SlotAttempt) bufferOptions() spill.Options {
 	j, e := a.Job, a.Env
 	o := spill.Options{
-		Parts: j.Parts, Cuts: j.Cuts, Partition: j.Spec.Partition, AppendKey: j.Spec.AppendKey, Combiner: j.Spec.NewCombiner,
+		Parts: j.Parts, Cuts: j.Cuts, Partition: j.Spec.Partition, AppendKey: j.Spec.AppendKey,
 		SortLate:   e.Fits,
 		StartBytes: min(e.SortBufferBytes, max(spill.LeastBytes, a.floorBytes-a.roomBytes-OverheadBytes)), SpillPercent: e.SpillPercent, Growth: !e.NoGrowth, GrowthThreshold: e.GrowthThreshold, TablesInProportion: e.TablesInProportion,
 		Lease: a.lease, Seed: e.HashSeed, AfmBytes: e.AfmBytes, Codec: e.Codec, CreateTemp: e.CreateTemp("map"),
 		Killed: a.Killed, Background: a.helper, Notify: a.notifySpill,
+	}
+	if j.Spec.NewCombiner != nil {
+		o.Combiner = func() jobs.Reducer {
+			c := j.Spec.NewCombiner()
+			a.begin(c)
+			return c
+		}
 	}
 	if j.Keeper != nil {
 		o.OnDisk, o.CreateTemp = true, j.Keeper.Create

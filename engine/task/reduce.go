@@ -205,6 +205,9 @@ func (a *SlotAttempt) reduceGroups(m *runs.Merge, reducer jobs.Reducer, text *te
 				break
 			}
 		}
+		if f, ok := reducer.(jobs.Flusher); ok && m.Err() == nil && !a.Killed() {
+			return f.Flush(text)
+		}
 		return nil
 	})
 	a.Counters.ReduceInputGroups += n

@@ -15,6 +15,7 @@ func layers() []layer {
 		{"ground", []string{"trace", "jobs", "datagen"}},
 		{"data and slots", []string{"slots", "slots/fifo", "slots/demand", "slots/blacklist", "slots/replay", "input", "input/codec", "spill/...", "output/...", "jobs/..."}},
 		{"policies, threads, shuffle", []string{"slots/policy/...", "slots/pool", "slots/setup", "shuffle", "report"}},
+		{"streaming", []string{"streaming/..."}},
 		{"workload files", []string{"workload/..."}},
 		{"drivers", []string{"engine/...", "sim/...", "slots/explain"}},
 		{"pictures", []string{"view/..."}},
@@ -32,6 +33,7 @@ func within() map[string][]string {
 		"internal/...":      {"internal/..."}, // Go itself forbids circles
 		"cmd/mrlocal/...":   {"cmd/mrlocal/..."},
 		"jobs/jobtest":      {"jobs/..."},
+		"streaming/...":     {"streaming/..."}, // Go itself forbids circles
 		"slots/policy/...":  {"slots/policy/..."},
 		"slots":             {"slots/demand", "slots/blacklist"}, // what tasks need and weigh, where inputs are; where attempts failed
 		"slots/fifo":        {"slots"},                           // the policy that is there before all others

@@ -35,7 +35,7 @@ func New(o Options) (jobs.Chain, error) {
 		return nil, errs.Optionf("sleep", "%d reduces; at least 0", o.Reduces)
 	}
 	job := jobs.Job{
-		Name: "sleep", NoInput: true, Maps: o.Maps, Reduces: o.Reduces, BuiltIn: true,
+		Name: "sleep", NoInput: true, Maps: o.Maps, Reduces: o.Reduces, BuiltIn: true, Timed: true,
 		NewMapper: func() jobs.Mapper { return &mapper{reduces: o.Reduces, time: o.MapTime} },
 	}
 	if o.Reduces > 0 {

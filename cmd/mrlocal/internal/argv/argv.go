@@ -42,6 +42,11 @@ func ValueSpec(name, help, otherwise string) Spec {
 	return Spec{Flag: Flag{Name: name, Value: true}, Help: help, Default: otherwise}
 }
 
+// ToggleSpec returns a flag without a value; short is its letter, or "".
+func ToggleSpec(name, short, help string) Spec {
+	return Spec{Flag: Flag{Name: name, Short: short}, Help: help}
+}
+
 // Command is a leaf of the tree of commands: the words that name it, and its
 // flags.
 type Command struct {

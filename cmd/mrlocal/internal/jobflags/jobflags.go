@@ -1,0 +1,152 @@
+// Package jobflags reads the flags of the jobs: wordcount, sort and grep, each with a
+// list of flags and a function that makes the job of them.
+//
+// Neighbours: argv reads the command line; the command has the table of jobs.
+package jobflags
+
+import (
+	"errors"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+
+	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/errs"
+	"mrlocal/jobs"
+	"mrlocal/jobs/grep"
+	"mrlocal/jobs/sort"
+	"mrlocal/jobs/wordcount"
+)
+
+// WordcountFlags are the flags of wordcount alone.
+func WordcountFlags() []argv.Spec {
+	return []argv.Spec{
+		argv.ToggleSpec("ignore-case", "", "count upper case letters A to Z as lower case"),
+		argv.ToggleSpec("alnum", "", "words are runs of ASCII letters and digits"),
+		argv.ValueSpec("top", "print only the `N` most frequent words, by count, then word", "all"),
+	}
+}
+
+// Wordcount makes the job that the flags describe.
+func Wordcount(r *argv.Reader) (jobs.Chain, error) {
+	o := wordcount.Options{IgnoreCase: r.Line.Has("ignore-case"), Alnum: r.Line.Has("alnum"), Top: int64(r.Count("top", 1, math.MaxInt32))}
+	if r.Err != nil {
+		return nil, r.Err
+	}
+	return wordcount.New(o)
+}
+
+// SortFlags have the letters and meanings of GNU sort.
+func SortFlags() []argv.Spec {
+	key := argv.ValueSpec("key", "sort by the key `POS1[,POS2]`, as in GNU sort; may be repeated", "the whole line")
+	key.Short, key.Repeat = "k", true
+	separator := argv.ValueSpec("field-separator", "fields end at the byte `SEP`", "fields end before blanks")
+	separator.Short = "t"
+	return []argv.Spec{key, separator,
+		argv.ToggleSpec("numeric-sort", "n", "compare by numeric value"),
+		argv.ToggleSpec("human-numeric-sort", "h", "compare numbers with a unit, such as 2K and 1G"),
+		argv.ToggleSpec("reverse", "r", "sort in descending order"),
+		argv.ToggleSpec("unique", "u", "print only the first of equal lines"),
+		argv.ToggleSpec("stable", "s", "keep lines with equal keys in their order"),
+		argv.ToggleSpec("ignore-case", "f", "compare lower case letters as upper case"),
+		argv.ToggleSpec("ignore-leading-blanks", "b", "ignore leading blanks of a field"),
+		argv.ToggleSpec("zero-terminated", "z", "lines end with NUL"),
+	}
+}
+
+// Sort makes the job that the flags describe. Package sort reads the keys.
+func Sort(r *argv.Reader) (jobs.Chain, error) {
+	on := r.Line.Has
+	separator, given := r.Line.Value("field-separator")
+	if given && separator == "" { // to package sort, "" means that none is set
+		return nil, errs.Optionf("-t", "the separator is empty")
+	}
+	// run sort has no -g, -M, -R or -V; mrlocal sort has all flags of GNU sort.
+	return sort.New(sort.Options{
+		Keys: r.Line.Values("key"), Separator: separator,
+		Numeric: on("numeric-sort"), Human: on("human-numeric-sort"), Reverse: on("reverse"), Unique: on("unique"), Stable: on("stable"),
+		FoldCase: on("ignore-case"), Blanks: on("ignore-leading-blanks"), ZeroEnded: on("zero-terminated"),
+	})
+}
+
+// GrepFlags have the letters and meanings of GNU grep; -o is therefore not
+// --output-file.
+func GrepFlags() []argv.Spec {
+	pattern := argv.ValueSpec("regexp", "search for `PATTERN` in RE2 syntax; may be repeated", "the links of a wiki")
+	pattern.Short, pattern.Any, pattern.Repeat = "e", true, true // the word after -e is a pattern even if it looks like a flag
+	most := argv.ValueSpec("max-count", "stop reading a file after `N` selected lines; a negative N is no bound", "")
+	most.Short = "m"
+	return []argv.Spec{pattern, most,
+		argv.ToggleSpec("lines", "", "print the matching lines in the order of the input instead of counting matches"),
+		argv.ToggleSpec("line-number", "n", "print line numbers before lines"),
+		argv.ToggleSpec("with-filename", "H", "print the path before each line"),
+		argv.ToggleSpec("no-filename", "h", "print no path before lines"),
+		argv.ToggleSpec("count", "c", "print only the number of selected lines of each file"),
+		argv.ToggleSpec("files-with-matches", "l", "print only the names of files with a selected line"),
+		argv.ToggleSpec("invert-match", "v", "select the lines that do not match"),
+		argv.ToggleSpec("ignore-case", "i", "ignore the case of letters"),
+		argv.ToggleSpec("fixed-strings", "F", "take patterns as strings"),
+		argv.ToggleSpec("word-regexp", "w", "match whole words"),
+		argv.ToggleSpec("line-regexp", "x", "match whole lines"),
+		argv.ToggleSpec("quiet", "q", "print nothing; only the exit code answers"),
+		argv.ToggleSpec("only-matching", "o", "print only the matching parts of lines"),
+		argv.ToggleSpec("text", "a", "search binary files too"),
+	}
+}
+
+// Grep makes the jobs that the flags describe: counting and sorting, or one that
+// selects lines.
+func Grep(r *argv.Reader) (jobs.Chain, error) {
+	o, err := grepOptions(r)
+	if err != nil {
+		return nil, err
+	}
+	return grep.New(o)
+}
+
+// grepOptions reads GrepFlags.
+func grepOptions(r *argv.Reader) (grep.Options, error) {
+	on := r.Line.Has
+	o := grep.Options{
+		Patterns: r.Line.Values("regexp"), Text: on("text"),
+		Lines: on("lines"), LineNumbers: on("line-number"), Count: on("count"), ListFiles: on("files-with-matches"),
+		Invert: on("invert-match"), IgnoreCase: on("ignore-case"), Fixed: on("fixed-strings"), Word: on("word-regexp"), Whole: on("line-regexp"),
+		OnlyMatched: on("only-matching"), Quiet: on("quiet"),
+	}
+	switch { // without either, names appear if there are several files
+	case on("with-filename") && on("no-filename"):
+		return o, errs.Optionf("-H, --no-filename", "give one of them, not both")
+	case on("with-filename"):
+		o.Names = grep.NamesAlways
+	case on("no-filename"):
+		o.Names = grep.NamesNever
+	}
+	// The field is a pointer, because no bound differs from a bound of 0.
+	o.MaxCount = r.Limit("max-count")
+	return o, r.Err
+}
+
+// MissingWord refuses a plain word that names no file if there is no -e: the
+// user probably meant it as the pattern of grep.
+func MissingWord(line argv.Line) error {
+	if len(line.Values("regexp")) > 0 {
+		return nil
+	}
+	for _, word := range line.Words {
+		if word == "-" || word == "" { // standard input; the empty path is refused elsewhere
+			continue
+		}
+		// A file that is there, or that cannot be looked at, is no misplaced pattern. The run
+		// reports what it cannot read.
+		if _, err := os.Lstat(word); err == nil || !errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		// The engine expands globs that the shell has left alone.
+		if found, err := filepath.Glob(word); err == nil && len(found) > 0 {
+			continue
+		}
+		return errs.Optionf(argv.Quote(word), "no such file; did you mean -e %s?", argv.Quote(word))
+	}
+	return nil
+}

@@ -1,0 +1,236 @@
+// Package streamcmd reads the command lines of mrlocal streaming and mrlocal run
+// streaming, and gives their answers: the job, its counters, Hadoop's exit codes.
+//
+// mrlocal streaming takes the arguments of hadoop-streaming, and before them the
+// flags of mrlocal run. run streaming has the same as flags of its own (Flags).
+package streamcmd
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"mrlocal"
+	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/errs"
+	"mrlocal/internal/machine"
+	"mrlocal/output/compress"
+	"mrlocal/streaming"
+	"mrlocal/streaming/parse"
+)
+
+// Flags are the flags of run streaming alone.
+func Flags() []argv.Spec {
+	repeat := func(name, help string) argv.Spec {
+		f := argv.ValueSpec(name, help, "")
+		f.Repeat = true
+		return f
+	}
+	property := repeat("define", "set the property `NAME=VALUE` of the job, as Hadoop's -D")
+	property.Short = "D"
+	return []argv.Spec{
+		argv.ValueSpec("mapper", "the `COMMAND` that maps; no shell reads it", "records pass as they are"),
+		argv.ValueSpec("combiner", "the `COMMAND` that combines on the side of the maps", ""),
+		argv.ValueSpec("reducer", "the `COMMAND` that reduces, NONE, or aggregate", "records pass as they are"),
+		argv.ValueSpec("compat", "`strict|friendly`: do what Hadoop does, traps included, or take the useful way and warn", "friendly; strict for mrlocal streaming"),
+		repeat("files", "let `PATH[#NAME]` appear in the working directory of the commands; commas separate several"),
+		repeat("archives", "unpack `PATH[#NAME]` there"),
+		repeat("cmdenv", "set the variable `NAME=VALUE` for the commands"),
+		property,
+		argv.ValueSpec("partitioner", "the `CLASS` that divides keys among reduces", "by hash"),
+		argv.ValueSpec("inputformat", "the `CLASS` that cuts the input into records", "TextInputFormat"),
+		argv.ValueSpec("inputreader", "the reader and its marks, `StreamXmlRecordReader,begin=<a>,end=</a>`", ""),
+		argv.ValueSpec("io", "`text|keyonlytext|rawbytes|typedbytes`: how records are told to commands and by them", "text"),
+		{Flag: argv.Flag{Name: "lazy-output"}, Help: "make no part for a task that writes nothing"},
+		argv.ValueSpec("stderr-dir", "keep the standard error of each attempt in a file in `DIR`", "shown, up to 1 MiB of an attempt"),
+	}
+}
+
+// arguments returns the flags as hadoop-streaming's arguments. The output is that of
+// the run, so any stands for it here.
+func arguments(line argv.Line, inputs []string, reducers int, mapOnly bool) []string {
+	var args []string
+	add := func(option, flag string) {
+		for _, v := range line.Values(flag) {
+			args = append(args, option, v)
+		}
+	}
+	add("-D", "define")
+	add("-files", "files")
+	add("-archives", "archives")
+	for _, o := range []string{"mapper", "combiner", "reducer", "cmdenv", "partitioner", "inputformat", "inputreader", "io"} {
+		add("-"+o, o)
+	}
+	for _, in := range inputs {
+		args = append(args, "-input", in)
+	}
+	if line.Has("lazy-output") {
+		args = append(args, "-lazyOutput")
+	}
+	if reducers > 0 || mapOnly {
+		args = append(args, "-numReduceTasks", strconv.Itoa(reducers))
+	}
+	return append(args, "-output", "-")
+}
+
+// Friendly makes the work of run streaming. inputs and the rest of o are those of the
+// flags that all jobs share.
+func Friendly(line argv.Line, o *mrlocal.Options, stderr io.Writer) (*streaming.Work, error) {
+	job, err := parse.Args(arguments(line, o.Inputs, o.Reducers, o.MapOnly))
+	if err != nil {
+		return nil, usage(err)
+	}
+	cores := int64(len(machine.Cores()))
+	compat, given := line.Value("compat")
+	if given && compat != "strict" && compat != "friendly" {
+		return nil, errs.Optionf("--compat", "%s: strict or friendly", argv.Quote(compat))
+	}
+	s := Settings(line, o, stderr)
+	if s.Friendly = compat != "strict"; s.Friendly {
+		s.Maps = 2 * cores
+		if !job.Conf.Has("fs.local.block.size") {
+			job.Conf.Set("fs.local.block.size", strconv.FormatInt(max(o.BlockBytes, 0)+boolBytes(o.BlockBytes == 0, 64<<20), 10))
+		}
+	}
+	work, err := streaming.New(job, s)
+	if err != nil {
+		return nil, usage(err)
+	}
+	// By the size of the input, as other jobs choose.
+	if s.Friendly && !job.Conf.Has("mapreduce.job.reduces") && !work.MapOnly {
+		if n := min(cores, work.InputBytes/(8<<20)); n > 1 {
+			s.Reducers = int(n)
+			if work, err = streaming.New(job, s); err != nil {
+				return nil, usage(err)
+			}
+		}
+	}
+	work.Output = ""
+	return work, work.Overwrites(o.OutputFile)
+}
+
+// boolBytes returns n if on is set.
+func boolBytes(on bool, n int64) int64 {
+	if on {
+		return n
+	}
+	return 0
+}
+
+// Settings are those of the flags that both commands have.
+func Settings(line argv.Line, o *mrlocal.Options, stderr io.Writer) streaming.Options {
+	dir, _ := line.Value("stderr-dir")
+	s := streaming.Options{Environ: os.Environ(), TempDir: os.TempDir(), Stderr: stderr, ErrorDir: dir}
+	if len(o.TempDirs) > 0 {
+		s.TempDir = o.TempDirs[0]
+	}
+	s.Warn = func(text string) { _, _ = io.WriteString(stderr, "mrlocal: streaming: "+errs.OneLine(text)+"\n") }
+	return s
+}
+
+// usage makes an error of the arguments one of wrong usage.
+func usage(err error) error {
+	var p *parse.Error
+	if errors.As(err, &p) {
+		return errs.Optionf("streaming", "%s", strings.Join(slices.DeleteFunc(slices.Clone(p.Lines), func(l string) bool { return l == "" || l == "Try -help for more information" }), "; "))
+	}
+	return err
+}
+
+// Apply makes the options those of the work: the job reads by itself, and says how
+// many reduces it has. It does nothing if w is nil.
+func Apply(w *streaming.Work, o *mrlocal.Options) {
+	if w == nil {
+		return
+	}
+	o.Inputs, o.Reducers, o.ReducersPerSlot, o.MapOnly, o.BlockBytes = nil, 0, 0, false, 0
+	o.DirStyle = w.Style
+	if w.Output != "" {
+		o.OutputDir = w.Output
+	}
+	if w.Compress != compress.None && o.CompressOutput == compress.BySuffix {
+		o.CompressOutput = w.Compress
+	}
+	if t := w.Timeout(); t > 0 {
+		o.TaskTimeout = min(t, math.MaxInt64/4)
+	}
+	if n := w.Tries(); n > 0 {
+		o.Attempts = n
+	}
+}
+
+// Divide divides the arguments of mrlocal streaming: flags of mrlocal run come first,
+// and those of hadoop-streaming, which begin with one hyphen, after them.
+func Divide(args []string, flags []argv.Spec) (ours, theirs []string) {
+	i := 0
+	for i < len(args) {
+		name, isLong := strings.CutPrefix(args[i], "--")
+		name, _, hasValue := strings.Cut(name, "=")
+		at := slices.IndexFunc(flags, func(f argv.Spec) bool { return f.Name == name })
+		if !isLong || at < 0 {
+			break
+		}
+		i++
+		if flags[at].Value && !hasValue && i < len(args) {
+			i++
+		}
+	}
+	return args[:i], args[i:]
+}
+
+// Refused writes an error of the arguments as StreamJob does, and returns its exit
+// code. ok is false for any other error.
+func Refused(err error, stderr, stdout io.Writer) (code int, ok bool) {
+	var p *parse.Error
+	if !errors.As(err, &p) {
+		return 0, false
+	}
+	if p.Usage {
+		_, _ = io.WriteString(stdout, usageText)
+	}
+	for _, l := range p.Lines {
+		fmt.Fprintln(stderr, l)
+	}
+	fmt.Fprintln(stderr, "Streaming Command Failed!")
+	return p.Exit, true
+}
+
+// Usage writes the help that -help asks for.
+func Usage(w io.Writer) { _, _ = io.WriteString(w, usageText) }
+
+const usageText = `Usage: mrlocal streaming [FLAGS OF mrlocal run] [generic options] [options]
+Options, those of hadoop-streaming:
+  -input          <path> files, directories, patterns
+  -output         <path> directory of the result
+  -mapper         <cmd|JavaClassName> command to be run as mapper
+  -combiner       <cmd|JavaClassName> command to be run as combiner
+  -reducer        <cmd|JavaClassName> command to be run as reducer, NONE, aggregate
+  -file           <file> deprecated, use -files
+  -inputformat    TextInputFormat, KeyValueTextInputFormat, org.apache.hadoop.mapred.lib.NLineInputFormat
+  -outputformat   org.apache.hadoop.mapred.TextOutputFormat
+  -partitioner    <JavaClassName>
+  -numReduceTasks <num>
+  -inputreader    StreamXmlRecordReader,begin=<mark>,end=<mark>
+  -cmdenv         <n>=<v> variable for the commands
+  -io             text, keyonlytext, rawbytes or typedbytes
+  -lazyOutput     no part for a task that writes nothing
+  -info, -help    this text
+Generic options come first:
+  -conf <file>, -D <property=value>, -files <paths>, -archives <paths>
+Flags of mrlocal come before them: --sched, --memory, --events, --gantt, --report, --compat friendly and others;
+see mrlocal run streaming --help and docs/streaming.md.
+`
+
+// Counters writes the counters of a job that has ended well.
+func Counters(w io.Writer, work *streaming.Work, done *mrlocal.Report) error {
+	if work == nil || done == nil || len(done.Jobs) == 0 {
+		return nil
+	}
+	c := done.Jobs[len(done.Jobs)-1].Counters
+	return streaming.WriteCounters(w, work.Counters(c, streaming.OutputBytes(c.OutputBytes)))
+}

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"bytes"
+	"encoding/base64"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/klauspost/compress/gzip"
+	"github.com/rogpeppe/go-internal/txtar"
+)
+
+var goldenDir = flag.String("golden", "../../streaming/testdata/golden", "directory of recorded cases")
+
+// differs are the recorded cases that end otherwise here on purpose, with the reason.
+func differs() map[string]string {
+	stays := "Hadoop's local runner leaves the parts of finished tasks; here a failed job leaves nothing half-written"
+	equal := "keys that the comparator takes for equal come in the order of the maps here; Hadoop leaves that order undefined"
+	codec := "only gzip and zstd are written; the codec is refused by name"
+	return map[string]string{
+		"exit-other-parts-stay": stays, "exit-other-reduce-stays": stays, "reducer-without-input-fails": stays,
+		"compare-characters": equal, "compare-groups": equal,
+		"output-bz2": codec, "output-deflate": codec,
+		"input-xml-slow": "slowmatch is refused by name",
+	}
+}
+
+// recorded is one case of Hadoop: what goes in, and what came out of Hadoop 3.4.2.
+type recorded struct {
+	args          []string
+	exit          string
+	files         map[string]string // of the output, decompressed
+	counters      []string
+	message       []string
+	in, out, work string // directories
+}
+
+// read lays out the case below dir.
+func read(t *testing.T, path, dir string) *recorded {
+	a, err := txtar.ParseFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &recorded{files: map[string]string{}, in: filepath.Join(dir, "in"), out: filepath.Join(dir, "out"), work: filepath.Join(dir, "work")}
+	place := strings.NewReplacer("$IN", c.in, "$OUT", c.out, "$WORK", c.work)
+	for _, d := range []string{c.in, c.work} {
+		if err := os.Mkdir(d, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, f := range a.Files {
+		name, data := f.Name, f.Data
+		if n, ok := strings.CutSuffix(name, ".b64"); ok {
+			name = n
+			if data, err = base64.StdEncoding.DecodeString(strings.Join(strings.Fields(string(data)), "")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		switch lines := strings.Split(strings.TrimSuffix(string(data), "\n"), "\n"); {
+		case name == "args" && len(data) == 0:
+		case name == "args":
+			for _, l := range lines {
+				c.args = append(c.args, place.Replace(l))
+			}
+		case name == "exit":
+			c.exit = lines[0]
+		case name == "counters":
+			c.counters = lines
+		case name == "message":
+			c.message = lines
+		case strings.HasPrefix(name, "out/"):
+			c.files[strings.TrimPrefix(name, "out/")] = string(data)
+		default:
+			to := filepath.Join(dir, name)
+			if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(to, []byte(place.Replace(string(data))), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return c
+}
+
+// outputs reads the result, decompressed, with placeholders for the directories.
+func (c *recorded) outputs(t *testing.T) map[string]string {
+	files := map[string]string{}
+	err := filepath.WalkDir(c.out, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if err == nil && filepath.Ext(path) == ".gz" {
+			var z *gzip.Reader
+			if z, err = gzip.NewReader(bytes.NewReader(data)); err == nil {
+				data, err = io.ReadAll(z)
+			}
+		}
+		name, _ := filepath.Rel(c.out, path)
+		files[name] = c.placeless(string(data))
+		return err
+	})
+	if err != nil && !os.IsNotExist(err) {
+		t.Error(err)
+	}
+	return files
+}
+
+func (c *recorded) placeless(text string) string {
+	return strings.NewReplacer(c.in, "$IN", c.out, "$OUT", c.work, "$WORK").Replace(text)
+}
+
+// counterLines returns GROUP<TAB>NAME=VALUE of the counters that were printed.
+func counterLines(stderr string) []string {
+	var lines []string
+	_, text, _ := strings.Cut(stderr, "Counters: ")
+	group := ""
+	for l := range strings.Lines(text) {
+		l = strings.TrimSuffix(l, "\n")
+		if pair, ok := strings.CutPrefix(l, "\t\t"); ok {
+			if group == "Map-Reduce Framework" && (strings.HasPrefix(pair, "Shuffled") || strings.HasPrefix(pair, "Combine") && strings.HasSuffix(pair, "=0")) || group == "File Output Format Counters " {
+				continue
+			}
+			lines = append(lines, group+"\t"+pair)
+		} else if g, ok := strings.CutPrefix(l, "\t"); ok {
+			group = g
+		}
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+func TestStreamingDoesWhatHadoopDid(t *testing.T) {
+	paths, err := filepath.Glob(filepath.Join(*goldenDir, "*.txtar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(paths) == 0 {
+		t.Fatal("no recorded cases in " + *goldenDir)
+	}
+	reasons := differs()
+	for _, p := range paths {
+		p, err := filepath.Abs(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := strings.TrimSuffix(filepath.Base(p), ".txtar")
+		t.Run(name, func(t *testing.T) {
+			if _, err := exec.LookPath("python3"); err != nil && strings.HasPrefix(name, "py-") {
+				t.Skip("there is no python3")
+			}
+			difference := compareRecorded(t, p)
+			reason, differs := reasons[name]
+			switch {
+			case differs && difference == "":
+				t.Errorf("is as Hadoop now; its reason goes: %s", reason)
+			case !differs && difference != "":
+				t.Error(difference)
+			}
+		})
+	}
+}
+
+// compareRecorded runs a case and returns how it differs from what Hadoop did.
+func compareRecorded(t *testing.T, path string) string {
+	c := read(t, path, t.TempDir())
+	if c.exit == "" {
+		t.Skip("not recorded")
+	}
+	t.Chdir(c.work)
+	var stdout, stderr bytes.Buffer
+	code := run(t.Context(), append([]string{"streaming", "--attempts", "1", "--progress", "none"}, c.args...), env{stdin: strings.NewReader(""), stdout: &stdout, stderr: &stderr})
+	var all strings.Builder
+	if got := fmt.Sprint(code); got != c.exit {
+		fmt.Fprintf(&all, "exit code %s, want %s\n", got, c.exit)
+	}
+	if d := cmp.Diff(c.files, c.outputs(t)); d != "" {
+		fmt.Fprintf(&all, "files (-Hadoop +here):\n%s", d)
+	}
+	if c.exit == "0" {
+		if d := cmp.Diff(c.counters, counterLines(stderr.String())); d != "" && len(c.counters) > 0 {
+			fmt.Fprintf(&all, "counters (-Hadoop +here):\n%s", d)
+		}
+	}
+	said := c.placeless(stderr.String())
+	for _, l := range c.message {
+		if !strings.HasPrefix(l, "java.") && !strings.HasPrefix(l, "Caused by") && !strings.HasPrefix(l, "Exception in") && !strings.Contains(said, l) {
+			fmt.Fprintf(&all, "message %q is missing\n", l)
+		}
+	}
+	if all.Len() > 0 {
+		fmt.Fprintf(&all, "standard error:\n%s", said)
+	}
+	return all.String()
+}

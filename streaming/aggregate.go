@@ -1,0 +1,163 @@
+package streaming
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"mrlocal/streaming/wire"
+)
+
+// sums is the reducer "aggregate" (ValueAggregatorReducer, ValueAggregatorCombiner).
+// A key is KIND:NAME, such as LongValueSum:the; the values of a key become one.
+type sums struct {
+	combine bool
+	begun   bool
+	key     []byte
+	kind    string
+
+	total    int64
+	decimal  float64
+	text     string
+	values   map[string]int64 // of UniqValueCount and ValueHistogram
+	distinct []string         // keys of values, in the order of their coming
+	count    int64
+}
+
+// add takes a record. emit gets the key before, if this one is another.
+func (s *sums) add(key, value []byte, emit func(key, value []byte)) error {
+	if !s.begun || !bytes.Equal(s.key, key) {
+		if err := s.end(emit); err != nil {
+			return err
+		}
+		at := bytes.IndexByte(key, ':')
+		if at < 0 {
+			return fmt.Errorf("aggregate: the key %q has no KIND:", key)
+		}
+		*s = sums{combine: s.combine, begun: true, key: append(s.key[:0], key...), kind: string(key[:at])}
+	}
+	return s.value(string(value))
+}
+
+// value takes a value of the key at hand.
+func (s *sums) value(text string) error {
+	number := func() (int64, error) {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("aggregate: For input string: %q", text)
+		}
+		return n, nil
+	}
+	first := s.count == 0
+	s.count++
+	switch s.kind {
+	case "LongValueSum", "LongValueMax", "LongValueMin":
+		n, err := number()
+		switch {
+		case err != nil:
+			return err
+		case s.kind == "LongValueSum":
+			s.total += n
+		case first || s.kind == "LongValueMax" && n > s.total || s.kind == "LongValueMin" && n < s.total:
+			s.total = n
+		}
+	case "DoubleValueSum":
+		f, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+		if err != nil {
+			return fmt.Errorf("aggregate: For input string: %q", text)
+		}
+		s.decimal += f
+	case "StringValueMax", "StringValueMin":
+		if first || s.kind == "StringValueMax" && text > s.text || s.kind == "StringValueMin" && text < s.text {
+			s.text = text
+		}
+	case "UniqValueCount":
+		s.note(text, 1)
+	case "ValueHistogram": // VALUE or, from a combiner, VALUE<TAB>COUNT
+		v, n := text, int64(1)
+		if at := strings.LastIndexByte(text, '\t'); at >= 0 {
+			c, err := strconv.ParseInt(text[at+1:], 10, 64)
+			if err != nil {
+				return fmt.Errorf("aggregate: For input string: %q", text[at+1:])
+			}
+			v, n = text[:at], c
+		}
+		s.note(v, n)
+	default: // an unknown kind sums up, as Hadoop has it
+		return fmt.Errorf("aggregate: %s is no kind of aggregation", s.kind)
+	}
+	return nil
+}
+
+// note counts a value.
+func (s *sums) note(v string, n int64) {
+	if s.values == nil {
+		s.values = map[string]int64{}
+	}
+	if _, ok := s.values[v]; !ok {
+		s.distinct = append(s.distinct, v)
+	}
+	s.values[v] += n
+}
+
+// end emits what has become of the key at hand. A reduce leaves the kind out of it.
+func (s *sums) end(emit func(key, value []byte)) error {
+	if !s.begun {
+		return nil
+	}
+	s.begun = false
+	key := s.key
+	if !s.combine {
+		key = key[len(s.kind)+1:]
+	}
+	switch s.kind {
+	case "UniqValueCount":
+		if !s.combine {
+			emit(key, strconv.AppendInt(nil, int64(len(s.distinct)), 10))
+			return nil
+		}
+		for _, v := range s.distinct {
+			emit(key, []byte(v))
+		}
+	case "ValueHistogram":
+		s.histogram(key, emit)
+	case "DoubleValueSum":
+		emit(key, wireDouble(s.decimal))
+	case "StringValueMax", "StringValueMin":
+		emit(key, []byte(s.text))
+	default:
+		emit(key, strconv.AppendInt(nil, s.total, 10))
+	}
+	return nil
+}
+
+// histogram emits the counts of the values themselves, or the number of distinct
+// values with the least, median, greatest, mean and standard deviation of the counts.
+func (s *sums) histogram(key []byte, emit func(key, value []byte)) {
+	if s.combine {
+		slices.Sort(s.distinct)
+		for _, v := range s.distinct {
+			emit(key, fmt.Appendf(nil, "%s\t%d", v, s.values[v]))
+		}
+		return
+	}
+	counts, sum := make([]int64, 0, len(s.distinct)), int64(0)
+	for _, v := range s.distinct {
+		counts = append(counts, s.values[v])
+		sum += s.values[v]
+	}
+	slices.Sort(counts)
+	mean, deviation := float64(sum)/float64(len(counts)), 0.0
+	for _, c := range counts {
+		d := float64(c) - mean
+		deviation += float64(d * d)
+	}
+	deviation = math.Sqrt(deviation / float64(len(counts)))
+	emit(key, fmt.Appendf(nil, "%d\t%d\t%d\t%d\t%s\t%s", len(counts), counts[0], counts[len(counts)/2], counts[len(counts)-1], wireDouble(mean), wireDouble(deviation)))
+}
+
+// wireDouble prints a number as Java does.
+func wireDouble(f float64) []byte { return wire.AppendDouble(nil, f) }

@@ -1,0 +1,23 @@
+package child
+
+import "golang.org/x/sys/unix"
+
+// makePipe makes a pipe that no other child inherits.
+func makePipe(ends *[2]int) error {
+	var fds [2]int
+	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
+		return err
+	}
+	*ends = fds
+	return nil
+}
+
+// waitExit waits until the process has ended, and leaves it to be reaped.
+func waitExit(pid int) error {
+	for {
+		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
+		if err != unix.EINTR {
+			return err
+		}
+	}
+}

@@ -1,0 +1,158 @@
+package parse
+
+import (
+	"encoding/xml"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Conf is the configuration of a job: properties by their names of today. Old names
+// are understood wherever a name is given.
+type Conf map[string]string
+
+// renamed lists properties that had another name, old first
+// (Hadoop's DeprecatedProperties, those that a streaming job may set or see).
+var renamed = [...][2]string{
+	{"mapred.reduce.tasks", "mapreduce.job.reduces"},
+	{"mapred.map.tasks", "mapreduce.job.maps"},
+	{"mapred.job.name", "mapreduce.job.name"},
+	{"mapred.job.id", "mapreduce.job.id"},
+	{"mapred.tip.id", "mapreduce.task.id"},
+	{"mapred.task.id", "mapreduce.task.attempt.id"},
+	{"mapred.task.is.map", "mapreduce.task.ismap"},
+	{"mapred.task.partition", "mapreduce.task.partition"},
+	{"mapred.task.timeout", "mapreduce.task.timeout"},
+	{"mapred.task.profile", "mapreduce.task.profile"},
+	{"mapred.job.priority", "mapreduce.job.priority"},
+	{"mapred.job.queue.name", "mapreduce.job.queuename"},
+	{"mapred.job.tracker", "mapreduce.jobtracker.address"},
+	{"mapred.local.dir", "mapreduce.cluster.local.dir"},
+	{"mapred.temp.dir", "mapreduce.cluster.temp.dir"},
+	{"mapred.input.dir", "mapreduce.input.fileinputformat.inputdir"},
+	{"mapred.input.dir.recursive", "mapreduce.input.fileinputformat.input.dir.recursive"},
+	{"mapred.min.split.size", "mapreduce.input.fileinputformat.split.minsize"},
+	{"mapred.max.split.size", "mapreduce.input.fileinputformat.split.maxsize"},
+	{"mapred.output.dir", "mapreduce.output.fileoutputformat.outputdir"},
+	{"mapred.output.compress", "mapreduce.output.fileoutputformat.compress"},
+	{"mapred.output.compression.codec", "mapreduce.output.fileoutputformat.compress.codec"},
+	{"mapred.output.compression.type", "mapreduce.output.fileoutputformat.compress.type"},
+	{"mapred.compress.map.output", "mapreduce.map.output.compress"},
+	{"mapred.work.output.dir", "mapreduce.task.output.dir"},
+	{"mapred.working.dir", "mapreduce.job.working.dir"},
+	{"mapred.textoutputformat.separator", "mapreduce.output.textoutputformat.separator"},
+	{"mapred.line.input.format.linespermap", "mapreduce.input.lineinputformat.linespermap"},
+	{"mapred.linerecordreader.maxlength", "mapreduce.input.linerecordreader.line.maxlength"},
+	{"key.value.separator.in.input.line", "mapreduce.input.keyvaluelinerecordreader.key.value.separator"},
+	{"map.input.file", "mapreduce.map.input.file"},
+	{"map.input.start", "mapreduce.map.input.start"},
+	{"map.input.length", "mapreduce.map.input.length"},
+	{"map.output.key.field.separator", "mapreduce.map.output.key.field.separator"},
+	{"mapred.text.key.partitioner.options", "mapreduce.partition.keypartitioner.options"},
+	{"mapred.text.key.comparator.options", "mapreduce.partition.keycomparator.options"},
+	{"mapred.output.key.comparator.class", "mapreduce.job.output.key.comparator.class"},
+	{"mapred.output.value.groupfn.class", "mapreduce.job.output.group.comparator.class"},
+	{"mapred.binary.partitioner.left.offset", "mapreduce.partition.binarypartitioner.left.offset"},
+	{"mapred.binary.partitioner.right.offset", "mapreduce.partition.binarypartitioner.right.offset"},
+	{"mapred.map.max.attempts", "mapreduce.map.maxattempts"},
+	{"mapred.reduce.max.attempts", "mapreduce.reduce.maxattempts"},
+	{"mapred.reduce.slowstart.completed.maps", "mapreduce.job.reduce.slowstart.completedmaps"},
+	{"mapred.map.tasks.speculative.execution", "mapreduce.map.speculative"},
+	{"mapred.reduce.tasks.speculative.execution", "mapreduce.reduce.speculative"},
+	{"mapred.skip.on", "mapreduce.job.skiprecords"},
+	{"io.sort.mb", "mapreduce.task.io.sort.mb"},
+	{"io.sort.factor", "mapreduce.task.io.sort.factor"},
+	{"io.sort.spill.percent", "mapreduce.map.sort.spill.percent"},
+	{"user.name", "mapreduce.job.user.name"},
+	{"fs.default.name", "fs.defaultFS"},
+	{"job.end.notification.url", "mapreduce.job.end-notification.url"},
+}
+
+// Current returns the name of today of a property.
+func Current(name string) string {
+	for _, r := range renamed {
+		if r[0] == name {
+			return r[1]
+		}
+	}
+	return name
+}
+
+// Old returns the old name of a property, if it had one.
+func Old(name string) (string, bool) {
+	for _, r := range renamed {
+		if r[1] == name {
+			return r[0], true
+		}
+	}
+	return "", false
+}
+
+// Set sets a property, by any of its names.
+func (c Conf) Set(name, value string) { c[Current(name)] = value }
+
+// Get returns a property, by any of its names, or the default.
+func (c Conf) Get(name, otherwise string) string {
+	if v, ok := c[Current(name)]; ok {
+		return v
+	}
+	return otherwise
+}
+
+// Has reports whether a property is set.
+func (c Conf) Has(name string) bool {
+	_, ok := c[Current(name)]
+	return ok
+}
+
+// Int returns a number, or the default where the property is missing. The error
+// names a property that is no number.
+func (c Conf) Int(name string, otherwise int64) (int64, error) {
+	v, ok := c[Current(name)]
+	if !ok {
+		return otherwise, nil
+	}
+	n, err := strconv.ParseInt(strings.TrimSpace(v), 0, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %q is no whole number", name, v)
+	}
+	return n, nil
+}
+
+// Bool returns a property that is true or false; any other text counts as missing.
+func (c Conf) Bool(name string, otherwise bool) bool {
+	switch strings.ToLower(strings.TrimSpace(c[Current(name)])) {
+	case "true":
+		return true
+	case "false":
+		return false
+	}
+	return otherwise
+}
+
+// Names returns the names of all properties in order.
+func (c Conf) Names() []string { return slices.Sorted(maps.Keys(c)) }
+
+// read adds the properties of a configuration file.
+func (c Conf) read(path string) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	var file struct {
+		Property []struct {
+			Name  string `xml:"name"`
+			Value string `xml:"value"`
+		} `xml:"property"`
+	}
+	if err := xml.Unmarshal(text, &file); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	for _, p := range file.Property {
+		c.Set(strings.TrimSpace(p.Name), p.Value)
+	}
+	return nil
+}

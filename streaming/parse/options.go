@@ -1,0 +1,131 @@
+package parse
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// many stands for an option that takes as many values as follow.
+const many = 1 << 30
+
+// valuesOf returns how many values an option of hadoop-streaming takes, 0 for one
+// that is on or off.
+func valuesOf(name string) (values int, known bool) {
+	switch name {
+	case "input", "file", "cacheFile", "cacheArchive":
+		return many, true
+	case "output", "mapper", "combiner", "reducer", "dfs", "additionalconfspec", "inputformat", "outputformat",
+		"partitioner", "numReduceTasks", "inputreader", "mapdebug", "reducedebug", "jobconf", "cmdenv", "io":
+		return 1, true
+	case "background", "verbose", "info", "debug", "help", "lazyOutput":
+		return 0, true
+	}
+	return 0, false
+}
+
+// isGeneric reports whether an option belongs to Hadoop's generic options, which
+// come before all others.
+func isGeneric(name string) bool {
+	return slices.Contains([]string{"conf", "D", "fs", "jt", "libjars", "files", "archives", "tokenCacheFile"}, name)
+}
+
+// bare returns an option without its hyphens, one or two.
+func bare(word string) string {
+	if rest, ok := strings.CutPrefix(word, "--"); ok {
+		return rest
+	}
+	return strings.TrimPrefix(word, "-")
+}
+
+// unquote removes a pair of double quotes around a word that has no others
+// (commons-cli).
+func unquote(word string) string {
+	if len(word) > 1 && word[0] == '"' && word[len(word)-1] == '"' && !strings.Contains(word[1:len(word)-1], `"`) {
+		return word[1 : len(word)-1]
+	}
+	return word
+}
+
+// given is an option with its values.
+type given struct {
+	name   string
+	values []string
+}
+
+// generic reads the generic options at the start of args. It returns them, and
+// what follows (GnuParser, stopping at the first word that is no such option).
+func generic(args []string) (options []given, rest []string, err error) {
+	for i := 0; i < len(args); i++ {
+		name, value, attached := genericName(args[i])
+		if name == "" {
+			if args[i] == "--" {
+				i++
+			}
+			return options, args[i:], nil
+		}
+		if !attached {
+			if i+1 == len(args) || strings.HasPrefix(args[i+1], "-") && isGeneric(bare(args[i+1])) {
+				return options, args, &Error{Exit: 1, Lines: []string{"Missing argument for option: " + name}}
+			}
+			i++
+			value = args[i]
+		}
+		options = append(options, given{name, []string{unquote(value)}})
+	}
+	return options, nil, nil
+}
+
+// genericName returns the generic option that a word is, and its value if the word
+// has it: -D x=1, -Dx=1, -files=a. name "" means that it is none.
+func genericName(word string) (name, value string, attached bool) {
+	if !strings.HasPrefix(word, "-") || word == "-" || word == "--" {
+		return "", "", false
+	}
+	opt := bare(word)
+	if isGeneric(opt) {
+		return opt, "", false
+	}
+	if before, after, ok := strings.Cut(opt, "="); ok && isGeneric(before) {
+		return before, after, true
+	}
+	if strings.HasPrefix(word, "-D") {
+		return "D", word[2:], true
+	}
+	return "", "", false
+}
+
+// specific reads the options of hadoop-streaming (BasicParser). A word that follows
+// an option of several values is a value, even if it begins with a hyphen, unless it
+// is an option itself.
+func specific(args []string) (options []given, stray []string, err error) {
+	for i := 0; i < len(args); i++ {
+		word := args[i]
+		switch {
+		case word == "--":
+			return options, append(stray, args[i+1:]...), nil
+		case !strings.HasPrefix(word, "-") || word == "-":
+			stray = append(stray, word)
+			continue
+		}
+		name := bare(word)
+		most, known := valuesOf(name)
+		if !known {
+			return options, stray, fmt.Errorf("Unrecognized option: %s", word)
+		}
+		o := given{name: name}
+		for len(o.values) < most && i+1 < len(args) {
+			next := args[i+1]
+			if _, isOption := valuesOf(bare(next)); strings.HasPrefix(next, "-") && isOption {
+				break
+			}
+			o.values = append(o.values, unquote(next))
+			i++
+		}
+		if most > 0 && len(o.values) == 0 {
+			return options, stray, fmt.Errorf("Missing argument for option: %s", name)
+		}
+		options = append(options, o)
+	}
+	return options, stray, nil
+}

@@ -1,0 +1,293 @@
+// Package parse reads the arguments of hadoop-streaming as StreamJob of Hadoop 3.4.2
+// reads them, mistakes included: generic options (-D, -files) come first, an unknown
+// option ends the reading, and so on. It also divides the commands of a job into
+// words.
+//
+// The package runs nothing, and touches only the configuration files that -conf
+// names and the files that -files, -archives and -file name, which must exist.
+// Neighbours: package streaming makes a job of the result.
+package parse
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// Job is what the arguments say.
+type Job struct {
+	Conf                      Conf
+	Inputs                    []string // paths and patterns
+	Output                    string
+	Mapper, Combiner, Reducer Command
+	InputFormat, OutputFormat string
+	InputReader               string // class,name=value,…
+	Partitioner               string
+	Env                       []string // NAME=VALUE
+	Files                     []Shipped
+	LazyOutput                bool
+	Background                bool
+	Help, Info                bool // asks for help alone
+	Debugs                    []string
+	Warnings                  []string // of options that are old
+}
+
+// Command is a command or the name of a class; Given is false if none was named.
+type Command struct {
+	Text  string
+	Given bool
+}
+
+// Shipped is a file that appears in the working directory of the commands.
+type Shipped struct {
+	Path    string
+	Link    string // its name there
+	Archive bool   // it is unpacked
+	Packed  bool   // of -file: a command that names its path means its name
+}
+
+// Error is what StreamJob prints and returns for wrong arguments.
+type Error struct {
+	Exit  int
+	Lines []string // for standard error
+	Usage bool     // the usage is printed too
+}
+
+func (e *Error) Error() string { return strings.Join(e.Lines, ": ") }
+
+// fail is StreamJob.fail.
+func fail(format string, args ...any) *Error {
+	return &Error{Exit: 1, Lines: []string{fmt.Sprintf(format, args...), "Try -help for more information"}}
+}
+
+// Args reads the arguments. The error is an *Error.
+func Args(args []string) (*Job, error) {
+	j := &Job{Conf: Conf{}}
+	if len(args) == 0 {
+		return nil, &Error{Exit: 1, Lines: []string{"No Arguments Given!"}, Usage: true}
+	}
+	if strings.EqualFold(args[0], "streamjob") {
+		args = args[1:]
+	}
+	options, rest, err := generic(args)
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range options {
+		if err := j.generic(o.name, o.values[0]); err != nil {
+			return nil, err
+		}
+	}
+	options, stray, err := specific(rest)
+	if err != nil {
+		e := fail("")
+		e.Lines = append([]string{err.Error()}, e.Lines...)
+		e.Usage = true
+		return nil, e
+	}
+	if len(stray) > 0 {
+		return nil, fail("Found %d unexpected arguments on the command line [%s]", len(stray), strings.Join(stray, ", "))
+	}
+	for _, o := range options {
+		if err := j.set(o); err != nil {
+			return nil, err
+		}
+	}
+	if j.Help || j.Info {
+		return j, nil
+	}
+	if len(j.Inputs) == 0 {
+		return nil, fail("Required argument: -input <name>")
+	}
+	if j.Output == "" {
+		return nil, fail("Required argument: -output ")
+	}
+	return j, nil
+}
+
+// generic takes a generic option.
+func (j *Job) generic(name, value string) error {
+	switch name {
+	case "D":
+		if n, v, ok := strings.Cut(value, "="); ok && v != "" { // nothing behind "=" sets nothing
+			j.Conf.Set(n, v)
+		}
+	case "conf":
+		if err := j.Conf.read(value); err != nil {
+			return &Error{Exit: 1, Lines: []string{err.Error()}}
+		}
+	case "fs":
+		if value != "local" && !strings.HasPrefix(value, "file:") {
+			return &Error{Exit: 1, Lines: []string{"-fs " + value + ": only the local file system is read here"}}
+		}
+		j.Conf.Set("fs.defaultFS", "file:///")
+	case "jt":
+		j.Conf.Set("mapreduce.jobtracker.address", value)
+	case "files", "archives":
+		for _, one := range strings.Split(value, ",") {
+			if err := j.ship(one, name == "archives"); err != nil {
+				return err
+			}
+		}
+	case "libjars":
+		return &Error{Exit: 1, Lines: []string{"-libjars " + value + ": Java classes are not loaded here"}}
+	case "tokenCacheFile":
+		return &Error{Exit: 1, Lines: []string{"-tokenCacheFile " + value + ": there is nothing to authenticate to here"}}
+	}
+	return nil
+}
+
+// ship notes a file of -files or -archives: PATH or PATH#LINK.
+func (j *Job) ship(uri string, archive bool) error {
+	path, link, _ := strings.Cut(uri, "#")
+	local := path
+	if rest, ok := strings.CutPrefix(path, "file:"); ok {
+		local = "/" + strings.TrimLeft(rest, "/")
+	}
+	if _, err := os.Stat(local); err != nil || local == "" {
+		return &Error{Exit: 1, Lines: []string{"File " + path + " does not exist."}}
+	}
+	if link == "" {
+		link = filepath.Base(local)
+	}
+	// The commands run in other directories.
+	abs, err := filepath.Abs(local)
+	if err != nil {
+		return &Error{Exit: 1, Lines: []string{err.Error()}}
+	}
+	j.Files = append(j.Files, Shipped{Path: abs, Link: link, Archive: archive})
+	return nil
+}
+
+// old notes that an option is deprecated.
+func (j *Job) old(option, better string) {
+	j.Warnings = append(j.Warnings, fmt.Sprintf("-%s option is deprecated, please use %s instead.", option, better))
+}
+
+// set takes an option of StreamJob. Where an option is repeated, commons-cli gives
+// its first value, and all values of those that take many.
+func (j *Job) set(o given) error {
+	first := func(to *string) {
+		if *to == "" {
+			*to = o.values[0]
+		}
+	}
+	command := func(to *Command) {
+		if !to.Given {
+			*to = Command{o.values[0], true}
+		}
+	}
+	switch o.name {
+	case "input":
+		for _, v := range o.values {
+			j.Inputs = append(j.Inputs, commaPaths(v)...)
+		}
+	case "output":
+		first(&j.Output)
+	case "mapper":
+		command(&j.Mapper)
+	case "combiner":
+		command(&j.Combiner)
+	case "reducer":
+		command(&j.Reducer)
+	case "inputformat":
+		first(&j.InputFormat)
+	case "outputformat":
+		first(&j.OutputFormat)
+	case "inputreader":
+		first(&j.InputReader)
+	case "partitioner":
+		first(&j.Partitioner)
+	case "lazyOutput":
+		j.LazyOutput = true
+	case "background":
+		j.Background = true
+	case "help":
+		j.Help = true
+	case "info":
+		j.Info = true
+	case "mapdebug", "reducedebug":
+		j.Debugs = append(j.Debugs, o.name)
+	case "cmdenv":
+		j.Env = append(j.Env, o.values[0])
+	case "file", "cacheFile", "cacheArchive":
+		return j.shipOld(o)
+	default:
+		return j.property(o)
+	}
+	return nil
+}
+
+// shipOld takes an old option for files.
+func (j *Job) shipOld(o given) error {
+	if o.name == "cacheArchive" {
+		j.old(o.name, "-archives")
+	} else {
+		j.old(o.name, "-files")
+	}
+	for _, v := range o.values {
+		if o.name == "file" {
+			if _, err := os.Stat(v); err != nil {
+				abs, _ := filepath.Abs(v)
+				return fail("File: file:%s does not exist.", abs)
+			}
+		}
+		if err := j.ship(v, o.name == "cacheArchive"); err != nil {
+			return err
+		}
+		j.Files[len(j.Files)-1].Packed = o.name == "file"
+	}
+	return nil
+}
+
+// property takes an option that stands for properties.
+func (j *Job) property(o given) error {
+	value := o.values
+	switch o.name {
+	case "jobconf":
+		j.old("jobconf", "-D")
+		n, v, ok := strings.Cut(value[0], "=")
+		if !ok {
+			return &Error{Exit: 1, Lines: []string{"-jobconf " + value[0] + ": give NAME=VALUE"}}
+		}
+		j.Conf.Set(n, v)
+	case "dfs":
+		j.old("dfs", "-fs")
+		return j.generic("fs", value[0])
+	case "additionalconfspec":
+		j.old("additionalconfspec", "-conf")
+		return j.generic("conf", value[0])
+	case "numReduceTasks":
+		j.Conf.Set("mapreduce.job.reduces", value[0])
+		if _, err := strconv.Atoi(value[0]); err != nil {
+			return &Error{Exit: 1, Lines: []string{fmt.Sprintf("-numReduceTasks: %q is no number of tasks", value[0])}}
+		}
+	case "io":
+		for _, leg := range []string{"stream.map.input", "stream.map.output", "stream.reduce.input", "stream.reduce.output"} {
+			j.Conf.Set(leg, value[0])
+		}
+	}
+	return nil
+}
+
+// commaPaths divides a list of paths at commas outside of braces.
+func commaPaths(list string) []string {
+	var paths []string
+	depth, from := 0, 0
+	for i := 0; i <= len(list); i++ {
+		if i == len(list) || list[i] == ',' && depth == 0 {
+			paths = append(paths, list[from:i])
+			from = i + 1
+			continue
+		}
+		switch list[i] {
+		case '{':
+			depth++
+		case '}':
+			depth--
+		}
+	}
+	return paths
+}

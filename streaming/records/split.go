@@ -1,0 +1,281 @@
+// Package records divides the input of a streaming job into splits, and reads the
+// records of a split, as Hadoop's input formats do. One map reads one split.
+//
+// Splits are those of Hadoop, because they can be seen: a map-only job has a part
+// for each, numbered from the largest split on; a command may look at the name of
+// its file; and values of one key come in the order of the maps. A line belongs to
+// the split in which it begins. One that begins right behind a split still belongs
+// to that split (LineRecordReader).
+//
+// Memory: a Reader has one buffer, which grows to the longest record if Charge
+// allows. What it returns is borrowed until the next call.
+//
+// Neighbours: input/codec decodes compressed files; package streaming makes the
+// maps.
+package records
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Split is what one map reads: Length bytes of a file, from Start on.
+type Split struct {
+	Path          string
+	Start, Length int64
+	Codec         string // the suffix of a compressed file, such as ".gz"; "": none
+}
+
+// Options say how files are divided.
+type Options struct {
+	Maps       int64 // how many maps are wanted; below 1 counts as 1
+	LeastBytes int64 // of a split
+	BlockBytes int64 // most bytes of a split
+	Lines      int   // lines of a split (NLineInputFormat); 0: division by bytes
+	Recursive  bool  // read directories inside directories
+	Whole      bool  // do not divide files
+}
+
+// MissingError says which inputs are not there, one line for each.
+type MissingError struct{ Lines []string }
+
+func (e *MissingError) Error() string { return strings.Join(e.Lines, "\n") }
+
+// file is an input.
+type file struct {
+	path  string
+	bytes int64
+}
+
+// Plan finds the files of the inputs and divides them. Splits come with the largest
+// first, as Hadoop numbers maps. The error is a *MissingError where a path or
+// pattern finds nothing.
+func Plan(inputs []string, o Options) ([]Split, error) {
+	files, err := find(inputs, o.Recursive)
+	if err != nil {
+		return nil, err
+	}
+	total := int64(0)
+	for _, f := range files {
+		total += f.bytes
+	}
+	var splits []Split
+	for _, f := range files {
+		if o.Lines > 0 {
+			if splits, err = divideLines(splits, f, o.Lines); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		splits = o.divide(splits, f, total/max(1, o.Maps))
+	}
+	slices.SortStableFunc(splits, func(a, b Split) int { return cmp.Compare(b.Length, a.Length) })
+	return splits, nil
+}
+
+// find returns the files of all inputs (FileInputFormat.listStatus).
+func find(inputs []string, recursive bool) ([]file, error) {
+	var files []file
+	var missing []string
+	for _, in := range inputs {
+		path := Local(in)
+		matches, err := glob(path)
+		switch {
+		case err != nil:
+			return nil, err
+		case matches == nil && !isPattern(path):
+			missing = append(missing, "Input path does not exist: "+qualify(in))
+			continue
+		case len(matches) == 0:
+			missing = append(missing, "Input Pattern "+qualify(in)+" matches 0 files")
+			continue
+		}
+		for _, m := range matches {
+			info, err := os.Stat(m)
+			if err != nil {
+				return nil, err
+			}
+			if !info.IsDir() {
+				files = append(files, file{m, info.Size()})
+				continue
+			}
+			if files, err = list(files, m, recursive); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if len(missing) > 0 {
+		return nil, &MissingError{missing}
+	}
+	return files, nil
+}
+
+// glob returns the paths that match; nil: a plain path that does not exist.
+func glob(path string) ([]string, error) {
+	if _, err := os.Stat(path); err == nil {
+		return []string{path}, nil
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var all []string
+	for _, p := range braces(path) {
+		found, err := filepath.Glob(p)
+		if err != nil {
+			return nil, fmt.Errorf("illegal file pattern %s: %w", path, err)
+		}
+		// Hidden files match no pattern.
+		all = append(all, slices.DeleteFunc(found, func(m string) bool { return hidden(filepath.Base(m)) })...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all), nil
+}
+
+// isPattern reports whether path has characters of a glob.
+func isPattern(path string) bool { return strings.ContainsAny(path, "*?[{\\") }
+
+// braces returns the patterns that "{a,b}" stands for.
+func braces(pattern string) []string {
+	open := strings.IndexByte(pattern, '{')
+	if open < 0 {
+		return []string{pattern}
+	}
+	depth, from := 0, open+1
+	var parts []string
+	for i := open; i < len(pattern); i++ {
+		switch c := pattern[i]; {
+		case c == '{':
+			depth++
+		case c == ',' && depth == 1:
+			parts, from = append(parts, pattern[from:i]), i+1
+		case c == '}':
+			if depth--; depth > 0 {
+				continue
+			}
+			var all []string
+			for _, part := range append(parts, pattern[from:i]) {
+				all = append(all, braces(pattern[:open]+part+pattern[i+1:])...)
+			}
+			return all
+		}
+	}
+	return []string{pattern}
+}
+
+// hidden reports whether a file of that name in a directory is no input.
+func hidden(name string) bool { return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") }
+
+// list appends the files of a directory, in the order of their names.
+func list(files []file, dir string, recursive bool) ([]file, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		if hidden(e.Name()) {
+			continue
+		}
+		path := filepath.Join(dir, e.Name())
+		info, err := os.Stat(path)
+		switch {
+		case err != nil:
+			return nil, err
+		case !info.IsDir():
+			files = append(files, file{path, info.Size()})
+		case !recursive:
+			return nil, fmt.Errorf("Not a file: %s", qualify(path))
+		default:
+			if files, err = list(files, path, true); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return files, nil
+}
+
+// Local returns the path that a URI of the local file system names.
+func Local(uri string) string {
+	rest, ok := strings.CutPrefix(uri, "file:")
+	if !ok {
+		return uri
+	}
+	return "/" + strings.TrimLeft(rest, "/")
+}
+
+// qualify returns a path as Hadoop shows it: file:/absolute/path.
+func qualify(path string) string {
+	abs, err := filepath.Abs(Local(path))
+	if err != nil {
+		return path
+	}
+	return "file:" + abs
+}
+
+// Qualify returns the name of a file as Hadoop shows it, such as file:/tmp/in.txt.
+func Qualify(path string) string { return qualify(path) }
+
+// codecOf returns the suffix that says how a file is compressed.
+func codecOf(path string) string {
+	switch ext := filepath.Ext(path); ext {
+	case ".gz", ".bz2", ".zst", ".deflate", ".snappy", ".lz4":
+		return ext
+	}
+	return ""
+}
+
+// divide appends the splits of a file (FileInputFormat.getSplits). The last split may
+// be a tenth longer than the others.
+func (o *Options) divide(splits []Split, f file, goal int64) []Split {
+	codec := codecOf(f.path)
+	if f.bytes == 0 || o.Whole || codec != "" && codec != ".bz2" {
+		return append(splits, Split{Path: f.path, Length: f.bytes, Codec: codec})
+	}
+	size := max(o.LeastBytes, 1, min(goal, o.BlockBytes))
+	left := f.bytes
+	for float64(left)/float64(size) > 1.1 {
+		splits = append(splits, Split{f.path, f.bytes - left, size, codec})
+		left -= size
+	}
+	return append(splits, Split{f.path, f.bytes - left, left, codec})
+}
+
+// divideLines appends splits of n lines each (NLineInputFormat).
+func divideLines(splits []Split, f file, n int) ([]Split, error) {
+	r, err := Open(Split{Path: f.path, Length: f.bytes, Codec: codecOf(f.path)}, ReaderOptions{})
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	begin, length, lines := int64(0), int64(0), 0
+	add := func() {
+		s := Split{Path: f.path, Start: begin - 1, Length: length, Codec: codecOf(f.path)}
+		// A line that begins right behind a split belongs to it, so each split ends one byte early.
+		if begin == 0 {
+			s.Start, s.Length = 0, length-1
+		}
+		splits = append(splits, s)
+		begin, length, lines = begin+length, 0, 0
+	}
+	for {
+		_, bytes, err := r.line()
+		if err != nil {
+			return nil, err
+		}
+		if bytes == 0 {
+			break
+		}
+		length += int64(bytes)
+		if lines++; lines == n {
+			add()
+		}
+	}
+	if lines > 0 {
+		add()
+	}
+	return splits, nil
+}

@@ -1,0 +1,394 @@
+package streaming
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+
+	"mrlocal/jobs"
+	"mrlocal/streaming/child"
+	"mrlocal/streaming/records"
+	"mrlocal/streaming/wire"
+)
+
+// runner is one attempt at a stage: what runs its command, if it has one.
+type runner struct {
+	work    *Work
+	stage   *stage
+	combine bool
+	attempt jobs.OwnAttempt
+	process *child.Process // nil: none runs
+	errors  *stderr        // of the command; nil: none has run
+	dir     string         // its working directory, if it has one of its own
+	emit    func(key, value []byte)
+	room    []byte // for one record
+	key     []byte // for a sort key
+	value   []byte
+	emitted int64
+	tally   tally
+	closed  bool // the command wants no more
+}
+
+// Begin implements jobs.Attempter.
+func (r *runner) Begin(a jobs.OwnAttempt) { r.attempt = a }
+
+// Close implements io.Closer: it kills a command that is still there.
+func (r *runner) Close() error {
+	if r.process != nil {
+		r.process.Abandon()
+		r.process = nil
+	}
+	if r.errors != nil {
+		r.errors.close()
+	}
+	r.leave()
+	return nil
+}
+
+// leave removes the working directory.
+func (r *runner) leave() {
+	if r.dir != "" {
+		_ = os.RemoveAll(r.dir) // what the command has left there is of no use
+		r.dir = ""
+	}
+}
+
+// errNoRoom is what a command gets that wants more memory than there is.
+var errNoRoom = errors.New("no memory is left within the bound of the run; raise Options.MemoryBytes")
+
+// charge asks the run for memory.
+func (r *runner) charge(bytes int64) error {
+	if r.attempt.Charge != nil && !r.attempt.Charge(bytes) {
+		return errNoRoom
+	}
+	return nil
+}
+
+// alive shows that the attempt makes progress.
+func (r *runner) alive() { r.attempt.Progress(0, 0) }
+
+// start runs the command of the stage. split is nil in reduces.
+func (r *runner) start(kind string, split *records.Split) error {
+	// The pipes' buffers of an attempt, beside the kvbuffer. A combiner uses the room that its
+	// map has asked for.
+	if !r.combine {
+		if err := r.charge(4*child.BufferBytes + records.BufferBytes); err != nil {
+			return err
+		}
+	}
+	w := r.work
+	id := taskID{kind, r.attempt.Task}
+	dir, err := w.workDir(id, r.attempt.Number)
+	if err != nil {
+		return err
+	}
+	r.dir = dir
+	env := w.environment(id, r.attempt.Number, dir, split)
+	args, err := resolve(r.stage.words, dir, env)
+	if err != nil {
+		return fmt.Errorf("configuration exception: %w", err)
+	}
+	r.errors = newStderr(w, id, r.attempt.Number, &r.tally)
+	r.process, err = child.Start(r.attempt.Context, child.Config{
+		Args: args, Dir: dir, Env: env, Output: r.output, Error: r.errors.take, Alive: r.alive,
+		Charge: func(n int64) error {
+			if r.combine {
+				return nil
+			}
+			return r.charge(n)
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("configuration exception: Cannot run program %q: %w", r.stage.words[0], err)
+	}
+	return nil
+}
+
+// output cuts what the command has written into records.
+func (r *runner) output(p []byte, ended bool) (int, error) {
+	return r.stage.out.Read(p, ended, r.emit)
+}
+
+// write tells the command a record.
+func (r *runner) write(key, value []byte) error {
+	r.room = r.stage.in.Append(r.room[:0], key, value)
+	return r.send(r.room)
+}
+
+// send writes to the command. Hadoop fails the task if a command stops reading while
+// there is more than a buffer for it; friendly jobs take it as a choice of the command,
+// as a shell does.
+func (r *runner) send(p []byte) error {
+	if r.closed {
+		return nil
+	}
+	err := r.process.Write(p)
+	if errors.Is(err, child.ErrClosed) {
+		r.closed = true
+		if r.work.o.Friendly {
+			r.work.o.Warn(fmt.Sprintf("%s: the command has closed its input early; Hadoop fails the task where more than 128 KiB are left", r.stage.command))
+			return nil
+		}
+		if _, failed := r.finish(); failed != nil {
+			return failed
+		}
+		return fmt.Errorf("%s: %w: Broken pipe", r.stage.command, err)
+	}
+	return err
+}
+
+// finish ends the command and judges its exit code.
+func (r *runner) finish() (child.Exit, error) {
+	if r.process == nil {
+		return child.Exit{}, nil
+	}
+	exit, err := r.process.Close()
+	r.process = nil
+	r.errors.close()
+	r.leave()
+	if err != nil {
+		return exit, fmt.Errorf("%s: %w", r.stage.command, err)
+	}
+	if failed := exit.Failed(); failed != nil {
+		if r.work.conf.Bool("stream.non.zero.exit.is.failure", true) {
+			return exit, fmt.Errorf("%s: PipeMapRed.waitOutputThreads(): %w%s", r.stage.command, failed, r.errors.last())
+		}
+	}
+	return exit, nil
+}
+
+// mapper is a map: it reads its split and feeds the command.
+type mapper struct {
+	runner
+	out jobs.Emitter
+}
+
+// Map reads the split of the attempt. The block of the engine is empty.
+func (m *mapper) Map(_ jobs.Block, out jobs.Emitter) error {
+	w := m.work
+	split := &w.splits[m.attempt.Task]
+	m.out = out
+	m.emit = m.emitter()
+	if m.stage.kind != command {
+		err := w.input.each(*split, m.charge, m.read(split), nil, func(key, value []byte) error {
+			if m.stage.kind == inverse {
+				key, value = value, key
+			}
+			m.emit(key, value)
+			return m.attempt.Context.Err()
+		})
+		return m.judge(split, err)
+	}
+	if err := m.start("m", split); err != nil {
+		return err
+	}
+	var raw func([]byte) error
+	if m.stage.in.NoKey && w.input.key == wire.Long {
+		raw = m.send
+	}
+	err := w.input.each(*split, m.charge, m.read(split), raw, func(key, value []byte) error { return m.write(key, value) })
+	if err == nil {
+		_, err = m.finish()
+	}
+	return m.judge(split, err)
+}
+
+// judge ends the map: it keeps what the map has counted, or says where it failed.
+func (m *mapper) judge(split *records.Split, err error) error {
+	if err != nil {
+		return fmt.Errorf("%s:%d+%d: %w", split.Path, split.Start, split.Length, err)
+	}
+	m.work.keep(taskID{"m", m.attempt.Task}, m.tally)
+	return nil
+}
+
+// read notes progress.
+func (m *mapper) read(split *records.Split) func(records, done int64) {
+	before := int64(0)
+	return func(records, done int64) {
+		m.attempt.Read(records, done-before)
+		before = done
+		m.attempt.Progress(min(done, split.Length), max(split.Length, 1))
+	}
+}
+
+// emitter returns what becomes of a record of a map.
+func (m *mapper) emitter() func(key, value []byte) {
+	if m.work.MapOnly {
+		return m.work.texter(m.out, m.work.mapKinds, &m.tally)
+	}
+	return m.sorter(m.out)
+}
+
+// sorter returns what emits a record for reduces. With an order of its own, the
+// key of the engine is the reduce, then what the order makes of the key; the value
+// holds both key and value.
+func (r *runner) sorter(out jobs.Emitter) func(key, value []byte) {
+	w := r.work
+	if w.order == nil {
+		return out.Emit
+	}
+	return func(key, value []byte) {
+		r.key = binary.BigEndian.AppendUint32(r.key[:0], uint32(w.partition(key, w.Reducers)))
+		r.key = w.order.Append(r.key, key)
+		r.value = binary.AppendUvarint(r.value[:0], uint64(len(key)))
+		r.value = append(append(r.value, key...), value...)
+		out.Emit(r.key, r.value)
+	}
+}
+
+// partOf returns the reduce that a key of sorter names.
+func partOf(key []byte, parts int) int { return int(binary.BigEndian.Uint32(key)) % parts }
+
+// pair returns the key and value that a value of sorter holds.
+func pair(stored []byte) (key, value []byte) {
+	n, size := binary.Uvarint(stored)
+	return stored[size : size+int(n)], stored[size+int(n):]
+}
+
+// texter returns what writes a record as text (TextOutputFormat).
+func (w *Work) texter(out jobs.Emitter, kinds [2]wire.Kind, t *tally) func(key, value []byte) {
+	if w.drops {
+		return func([]byte, []byte) { t.dropped++ }
+	}
+	if kinds == [2]wire.Kind{} && w.textSeparator == "\t" {
+		return func(key, value []byte) {
+			if value == nil { // nil would leave the TAB out
+				value = []byte{}
+			}
+			out.Emit(key, value)
+		}
+	}
+	var line []byte
+	return func(key, value []byte) {
+		line = line[:0]
+		if kinds[0] != wire.Null {
+			line = kinds[0].AppendString(line, key)
+			if kinds[1] != wire.Null {
+				line = append(line, w.textSeparator...)
+			}
+		}
+		if kinds[1] != wire.Null {
+			line = kinds[1].AppendString(line, value)
+		}
+		out.Emit(nil, line)
+	}
+}
+
+// groups is a reduce or a combine: it feeds its command with the values of each group.
+type groups struct {
+	runner
+	out     jobs.Emitter
+	last    []byte // the key of the record before, where an order makes larger groups
+	sums    *sums  // of aggregate
+	started bool
+}
+
+// newGroups makes one for an attempt.
+func (w *Work) newGroups(s *stage, combine bool) jobs.Reducer {
+	g := &groups{runner: runner{work: w, stage: s, combine: combine}}
+	if s.kind == aggregate {
+		g.sums = &sums{combine: combine}
+	}
+	return g
+}
+
+// reduceKinds returns the kinds of what a reduce emits.
+func (g *groups) reduceKinds() [2]wire.Kind {
+	switch g.stage.kind {
+	case command:
+		k, v := g.stage.out.Format.Kinds()
+		return [2]wire.Kind{k, v}
+	case aggregate:
+		return [2]wire.Kind{}
+	}
+	return g.work.mapKinds
+}
+
+// open begins the attempt: it starts the command before the first group.
+func (g *groups) open(out jobs.Emitter) error {
+	if g.started {
+		return nil
+	}
+	g.started, g.out, g.closed = true, out, false
+	if g.combine {
+		g.emit = g.sorter(out)
+	} else {
+		g.emit = g.work.texter(out, g.reduceKinds(), &g.tally)
+	}
+	if g.stage.kind != command {
+		return nil
+	}
+	kind := "r"
+	if g.combine {
+		kind = "m"
+	}
+	return g.start(kind, nil)
+}
+
+// Reduce feeds a group.
+func (g *groups) Reduce(key []byte, vs *jobs.Values, out jobs.Emitter) error {
+	if err := g.open(out); err != nil {
+		return err
+	}
+	ordered := g.work.order != nil
+	for vs.Next() {
+		k, v := key, vs.Value()
+		if ordered {
+			k, v = pair(v)
+			if g.tally.groups == 0 || string(k) != string(g.last) {
+				g.last = append(g.last[:0], k...)
+				g.tally.groups++
+			}
+		}
+		if err := g.record(k, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// record reduces one record.
+func (g *groups) record(key, value []byte) error {
+	switch g.stage.kind {
+	case command:
+		return g.write(key, value)
+	case aggregate:
+		return g.sums.add(key, value, g.emit)
+	}
+	g.emit(key, value)
+	return nil
+}
+
+// Flush ends the command. A reduce without groups starts it all the same, and drops
+// what it writes.
+func (g *groups) Flush(out jobs.Emitter) error {
+	empty := !g.started && !g.combine
+	if empty {
+		if err := g.open(out); err != nil {
+			return err
+		}
+		g.emit = func([]byte, []byte) {}
+	}
+	if g.sums != nil {
+		if err := g.sums.end(g.emit); err != nil {
+			return err
+		}
+	}
+	_, err := g.finish()
+	g.started = false
+	if err != nil {
+		return err
+	}
+	if empty { // its counters are dropped as well
+		g.tally = tally{}
+	}
+	if g.combine {
+		g.work.add(taskID{"c", g.attempt.Task}, g.tally)
+		g.tally = tally{}
+		return nil
+	}
+	g.work.keep(taskID{"r", g.attempt.Task}, g.tally)
+	return nil
+}

@@ -1,0 +1,222 @@
+package streaming
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"mrlocal/streaming/parse"
+)
+
+// shipped is where the files of the job lie, once for all attempts.
+type shipped struct {
+	once sync.Once
+	err  error
+	dirs map[string]string // of an archive, by its path: where it is unpacked
+}
+
+// files0 checks the files that are shipped; each link needs a name of its own.
+func (w *Work) files0() error {
+	links := map[string]string{}
+	for _, f := range w.args.Files {
+		if strings.ContainsRune(f.Link, '/') || f.Link == "." || f.Link == ".." {
+			return refuse(1, "-files : %s is no name in the working directory", f.Link)
+		}
+		if before, ok := links[f.Link]; ok && before != f.Path {
+			w.o.Warn(fmt.Sprintf("%s and %s have the same name %s in the working directory; the first one counts", before, f.Path, f.Link))
+			continue
+		}
+		links[f.Link] = f.Path
+	}
+	return nil
+}
+
+// workDir makes the working directory of an attempt, with a link for each file that
+// the job ships. Without such files the directory is that of this process, "", as
+// with Hadoop's local runner.
+func (w *Work) workDir(id taskID, n int) (string, error) {
+	if len(w.args.Files) == 0 {
+		return "", nil
+	}
+	w.ship.once.Do(func() { w.ship.err = w.unpack() })
+	if w.ship.err != nil {
+		return "", w.ship.err
+	}
+	dir, err := os.MkdirTemp(w.o.TempDir, tempPrefix+attemptName(id, n)+"_")
+	if err != nil {
+		return "", err
+	}
+	for _, f := range w.args.Files {
+		target := f.Path
+		if unpacked, ok := w.ship.dirs[f.Path]; ok && f.Archive {
+			target = unpacked
+		}
+		err := w.link(f, target, filepath.Join(dir, f.Link))
+		if err != nil && !errors.Is(err, fs.ErrExist) {
+			return "", err
+		}
+	}
+	return dir, nil
+}
+
+// link makes one file appear. A program that may not be executed is copied, because
+// Hadoop makes its copy executable.
+func (w *Work) link(f parse.Shipped, target, at string) error {
+	info, err := os.Stat(target)
+	if err == nil && info.Mode().IsRegular() && info.Mode()&0o111 == 0 && w.runs(f.Link) {
+		return copyFile(target, at, 0o755)
+	}
+	return os.Symlink(target, at)
+}
+
+// runs reports whether a command of the job is the program of that name.
+func (w *Work) runs(name string) bool {
+	for _, s := range []*stage{&w.mapper, &w.combiner, &w.reducer} {
+		if len(s.words) > 0 && filepath.Clean(s.words[0]) == name {
+			return true
+		}
+	}
+	return false
+}
+
+// copyFile copies a file that does not exist yet.
+func copyFile(from, to string, mode fs.FileMode) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	return writeFile(to, in, mode)
+}
+
+// writeFile writes a new file.
+func writeFile(path string, r io.Reader, mode fs.FileMode) error {
+	out, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, r)
+	return errors.Join(err, out.Close())
+}
+
+// unpack unpacks the archives of the job.
+func (w *Work) unpack() error {
+	w.ship.dirs = map[string]string{}
+	for _, f := range w.args.Files {
+		if _, done := w.ship.dirs[f.Path]; !f.Archive || done {
+			continue
+		}
+		dir, err := os.MkdirTemp(w.o.TempDir, tempPrefix+"archive_")
+		if err != nil {
+			return err
+		}
+		if err := unpackTo(dir, f.Path); err != nil {
+			return fmt.Errorf("-archives: %s: %w", f.Path, err)
+		}
+		w.ship.dirs[f.Path] = dir
+	}
+	return nil
+}
+
+// unpackTo unpacks one archive by its suffix. Names that lead out of dir are refused.
+func unpackTo(dir, path string) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	name := strings.ToLower(path)
+	switch {
+	case strings.HasSuffix(name, ".zip") || strings.HasSuffix(name, ".jar"):
+		return unzip(root, path)
+	case strings.HasSuffix(name, ".tar") || strings.HasSuffix(name, ".tgz") || strings.HasSuffix(name, ".tar.gz"):
+		return untar(root, path, !strings.HasSuffix(name, ".tar"))
+	}
+	// Any other file stays one, in a directory of its own.
+	return copyFile(path, filepath.Join(dir, filepath.Base(path)), 0o755)
+}
+
+// unzip unpacks a zip archive.
+func unzip(root *os.Root, path string) error {
+	z, err := zip.OpenReader(path)
+	if err != nil {
+		return err
+	}
+	defer z.Close()
+	for _, f := range z.File {
+		if f.FileInfo().IsDir() {
+			if err := root.MkdirAll(filepath.Clean(f.Name), 0o755); err != nil {
+				return err
+			}
+			continue
+		}
+		r, err := f.Open()
+		if err != nil {
+			return err
+		}
+		err = place(root, f.Name, r, f.Mode())
+		_ = r.Close()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// untar unpacks a tar archive.
+func untar(root *os.Root, path string, packed bool) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	var r io.Reader = f
+	if packed {
+		if r, err = gzip.NewReader(f); err != nil {
+			return err
+		}
+	}
+	t := tar.NewReader(r)
+	for {
+		h, err := t.Next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		switch h.Typeflag {
+		case tar.TypeDir:
+			err = root.MkdirAll(filepath.Clean(h.Name), 0o755)
+		case tar.TypeReg:
+			err = place(root, h.Name, t, fs.FileMode(h.Mode))
+		case tar.TypeSymlink:
+			err = root.Symlink(h.Linkname, filepath.Clean(h.Name))
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// place writes a file of an archive.
+func place(root *os.Root, name string, r io.Reader, mode fs.FileMode) error {
+	name = filepath.Clean(name)
+	if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return err
+	}
+	out, err := root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode.Perm()|0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, r)
+	return errors.Join(err, out.Close())
+}

@@ -1,0 +1,134 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+)
+
+// Reader cuts the output of a command into records.
+type Reader struct {
+	Format    Format
+	Separator []byte // between key and value of text
+	KeyFields int    // fields of a line that make the key; 1 if it is less
+}
+
+// Read calls emit with each whole record at the start of p, and returns how many
+// bytes they take. ended says that nothing follows p; what is left over is then an
+// error, or the last line. Keys and values lie in p and are borrowed.
+func (r *Reader) Read(p []byte, ended bool, emit func(key, value []byte)) (n int, err error) {
+	switch r.Format {
+	case TextLines, KeyLines:
+		return r.lines(p, ended, emit), nil
+	case RawBytes:
+		n, err = records(p, rawLength, func(b []byte) []byte { return b[4:] }, emit)
+	default:
+		n, err = records(p, typedLength, func(b []byte) []byte { return b }, emit)
+	}
+	if err == nil && ended && n < len(p) {
+		err = io.ErrUnexpectedEOF
+	}
+	return n, err
+}
+
+// lines cuts lines, which end with LF, CR or CR LF.
+func (r *Reader) lines(p []byte, ended bool, emit func(key, value []byte)) int {
+	at := 0
+	for at < len(p) {
+		rest := p[at:]
+		end := bytes.IndexByte(rest, '\n')
+		last := end < 0
+		if last {
+			end = len(rest)
+		}
+		skip := 1
+		if cr := bytes.IndexByte(rest[:end], '\r'); cr >= 0 {
+			// A CR at the end of what is there may be half of CR LF.
+			if cr == len(rest)-1 && !ended {
+				return at
+			}
+			if last = false; cr == end-1 && end < len(rest) {
+				skip = 2
+			}
+			end = cr
+		}
+		if last {
+			if !ended {
+				return at
+			}
+			skip = 0
+		}
+		r.line(rest[:end], emit)
+		at += end + skip
+	}
+	return at
+}
+
+// line emits one line. Without enough separators all of it is the key.
+func (r *Reader) line(line []byte, emit func(key, value []byte)) {
+	if r.Format == KeyLines {
+		emit(line, nil)
+		return
+	}
+	key, value := Cut(line, r.Separator, r.KeyFields)
+	emit(key, value)
+}
+
+// Cut divides a line at its n-th separator (TextOutputReader.splitKeyVal); n below 1
+// counts as 1. Without it the line is the key, and the value is empty.
+func Cut(line, separator []byte, n int) (key, value []byte) {
+	at := bytes.Index(line, separator)
+	for k := 1; k < n && at >= 0; k++ {
+		next := bytes.Index(line[at+len(separator):], separator)
+		if next < 0 {
+			at = -1
+			break
+		}
+		at += len(separator) + next
+	}
+	if at < 0 {
+		return line, line[len(line):]
+	}
+	return line[:at], line[at+len(separator):]
+}
+
+// errShort says that a record goes on behind what is there.
+var errShort = errors.New("a record is cut short")
+
+// records emits pairs of items. length returns the bytes of the item at the start
+// of its argument, or errShort.
+func records(p []byte, length func([]byte) (int, error), content func([]byte) []byte, emit func(key, value []byte)) (int, error) {
+	at := 0
+	for at < len(p) {
+		k, err := length(p[at:])
+		if err == nil {
+			var v int
+			if v, err = length(p[at+k:]); err == nil {
+				emit(content(p[at:at+k]), content(p[at+k:at+k+v]))
+				at += k + v
+				continue
+			}
+		}
+		if errors.Is(err, errShort) {
+			return at, nil
+		}
+		return at, err
+	}
+	return at, nil
+}
+
+// rawLength is the length of raw bytes with the 4 bytes before them.
+func rawLength(p []byte) (int, error) {
+	if len(p) < 4 {
+		return 0, errShort
+	}
+	n := int64(int32(binary.BigEndian.Uint32(p)))
+	if n < 0 {
+		return 0, errors.New("a negative length in raw bytes")
+	}
+	if int64(len(p)) < 4+n {
+		return 0, errShort
+	}
+	return int(4 + n), nil
+}
