@@ -185,7 +185,7 @@ func (c *golden) run(home string) (code int, stderr string, err error) {
 	if err != nil || len(jars) != 1 {
 		return 0, "", errors.Join(err, fmt.Errorf("%s holds %d hadoop-streaming jars, not one", home, len(jars)))
 	}
-	args := slices.Concat([]string{"60", filepath.Join(home, "bin/hadoop"), "jar", jars[0]}, c.args)
+	args := slices.Concat([]string{"120", filepath.Join(home, "bin/hadoop"), "jar", jars[0]}, c.args)
 	cmd := exec.Command("timeout", args...) // children that hang are ended with their group
 	cmd.Dir = filepath.Join(c.tmp, "work")
 	cmd.Env = []string{

@@ -143,6 +143,7 @@ func message(stderr string) string {
 	logged := regexp.MustCompile(`^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d+ ([A-Z]+) ([\w.]+): (.*)`)
 	bare := regexp.MustCompile(`^(Streaming Command Failed!|Try -help |Required argument|Found \d+ unexpected|-\w+ ?: class not found|No Arguments Given|File: .* does not exist|Exception in thread "main"|You need to specify)`)
 	attempt := regexp.MustCompile(`attempt_local\d+_|job_local\d+_`)
+	race := regexp.MustCompile(`subprocess (exited successfully|still running|exited with error code \d+)$`) // who was first
 	var lines []string
 	failed, first, cause := false, "", "" // inside the job's exception: its first line, its root's
 	for line := range strings.Lines(stderr + "\n") {
@@ -159,9 +160,9 @@ func message(stderr string) string {
 			lines = appendNew(lines, first, cause, line)
 			first, cause = "", ""
 		case failed && first == "":
-			first = attempt.ReplaceAllString(line, "$${JOB}_")
+			first = attempt.ReplaceAllString(race.ReplaceAllString(line, "$${CHILD}"), "$${JOB}_")
 		case failed && strings.HasPrefix(line, "Caused by: "):
-			cause = line
+			cause = race.ReplaceAllString(line, "$${CHILD}")
 		}
 	}
 	if len(lines) == 0 {
