@@ -55,7 +55,8 @@ func faultJobs(t *testing.T) map[string]func() jobs.Chain {
 // faultBench is a folder with an input, and places for results and temporary files.
 type faultBench struct {
 	dir, input, temp, place string
-	parts                   bool // the result is a directory
+	parts                   bool   // the result is a directory
+	kept                    string // Options.ResumeDir; "": none
 	chain                   func() jobs.Chain
 }
 
@@ -88,7 +89,7 @@ func (b *faultBench) options(place string) mrlocal.Options {
 		Policy:      fifo.New(),
 		MemoryBytes: 16 << 20, SortBufferBytes: 32 << 10, NoGrowth: true, MergeFactor: 3, Codec: runs.None, TempDirs: []string{b.temp},
 	}
-	o.MapSlots, o.ReduceSlots = 1, 1
+	o.MapSlots, o.ReduceSlots, o.ResumeDir = 1, 1, b.kept
 	if o.OutputFile = filepath.Join(place, "result"); b.parts {
 		o.OutputDir, o.OutputFile, o.Overwrite = o.OutputFile, "", true
 	}
@@ -258,6 +259,84 @@ func isCause(err error) bool {
 		}
 	}
 	return false
+}
+
+// Each call fails once, and from then on, while a journal is kept: the result is right or there is
+// none, and the same command then goes on to the right result and leaves nothing.
+func TestAFaultLeavesAJournalThatGoesOn(t *testing.T) {
+	for name, chain := range faultJobs(t) {
+		if chain()[0].NewReducer == nil || name != "sort" && !*sweepWhole {
+			continue // it has no journal; or it takes the same calls
+		}
+		for op := disk.Open; op <= disk.Mkdir; op++ {
+			t.Run(fmt.Sprintf("%s/%v", name, op), func(t *testing.T) {
+				b := newFaultBench(t, false, chain)
+				b.kept = filepath.Join(b.dir, "kept")
+				if err := b.run(t, disk.Fault{}, nil); err != nil {
+					t.Fatal(err)
+				}
+				calls, _ := disk.Counts(op)
+				want, _ := b.result(b.place)
+				ran, restored := 0, int64(0)
+				for _, n := range sample(calls) {
+					for _, once := range []bool{true, false} {
+						restored += b.goesOn(t, disk.Fault{Op: op, N: n, Once: once, Half: n%2 == 0}, want)
+						if ran++; t.Failed() {
+							t.FailNow()
+						}
+					}
+				}
+				t.Logf("%d runs over %d calls; %d maps were not run again", ran, calls, restored)
+			})
+		}
+	}
+}
+
+// goesOn runs with a fault, checks what is there, and runs again without it. It returns how many
+// maps the second run has taken over.
+func (b *faultBench) goesOn(t *testing.T, f disk.Fault, want []byte) (restored int64) {
+	t.Helper()
+	if err := os.RemoveAll(filepath.Join(b.place, "result")); err != nil {
+		t.Fatal(err)
+	}
+	goroutines, descriptors := runtime.NumGoroutine(), openDescriptors()
+	err := b.run(t, f, nil)
+	got, there := b.result(b.place)
+	switch {
+	case err == nil && !bytes.Equal(got, want):
+		t.Errorf("%v: success with %d bytes, not the %d right ones", f, len(got), len(want))
+	case err != nil && there:
+		t.Errorf("%v: a result is there although the run has failed: %v", f, err)
+	case err != nil && !isCause(err):
+		t.Errorf("%v: the error does not tell the cause: %v", f, err)
+	}
+	disk.Inject(disk.Fault{}, nil)
+	report, again := mrlocal.RunChain(t.Context(), b.chain(), b.options(b.place))
+	if again != nil {
+		t.Errorf("%v: %v; the next run: %v", f, err, again)
+		return 0
+	}
+	if got, _ := b.result(b.place); !bytes.Equal(got, want) {
+		t.Errorf("%v: %v; the next run has %d bytes, not the %d right ones", f, err, len(got), len(want))
+	}
+	for _, j := range report.Jobs {
+		restored += j.Counters.ResumedMaps
+	}
+	left := b.left(t)
+	// The directory above may stay, empty, if its removal is what fails.
+	if entries, err := os.ReadDir(b.kept); err == nil && (f.Op != disk.Unlink || len(entries) > 0) {
+		left = append(left, fmt.Sprintf("kept with %d files", len(entries)))
+	}
+	if len(left) > 0 {
+		t.Errorf("%v: left behind: %q (%v)", f, left, err)
+	}
+	if !settled(goroutines) {
+		t.Errorf("%v: goroutines are left", f)
+	}
+	if after := openDescriptors(); after > descriptors {
+		t.Errorf("%v: %d descriptors before, %d after", f, descriptors, after)
+	}
+	return restored
 }
 
 // After a power cut there is the whole result or none, whatever part of the data that was not

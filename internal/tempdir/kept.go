@@ -49,8 +49,13 @@ func Keep(dir string, r *Root) (*Kept, error) {
 		return nil, refuse(dir, "%v", errs.Cause(err))
 	}
 	k := &Kept{above: dir, root: r}
-	err := k.take(made)
-	if err != nil {
+	if err := k.take(made); err != nil {
+		if k.Path != "" && !k.Found {
+			_ = removeLocked(k.Path) // a Sweep finds what stays
+		}
+		if made {
+			_ = disk.Remove(dir) // it stays if something else is in it
+		}
 		return nil, errors.Join(err, k.unlock())
 	}
 	return k, nil

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// A disk gets full under spills, results and a journal: the command fails with the cause and leaves
+// nothing, another temporary directory helps, and --resume goes on when there is room.
+func TestAFullDisk(t *testing.T) {
+	small, dir := t.TempDir(), t.TempDir()
+	if err := unix.Mount("tmpfs", small, "tmpfs", 0, "size=3m"); err != nil {
+		t.Skipf("cannot mount a tmpfs: %v", err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(small, unix.MNT_DETACH) })
+	input, lines := filepath.Join(dir, "in"), []string{}
+	for r := rand.New(rand.NewPCG(1, 2)); len(lines) < 160_000; {
+		lines = append(lines, fmt.Sprintf("%016x%016x\n", r.Uint64(), r.Uint64()))
+	}
+	if err := os.WriteFile(input, []byte(strings.Join(lines, "")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(lines)
+	sorted, out := []byte(strings.Join(lines, "")), filepath.Join(dir, "out")
+	t.Chdir(dir)
+	spilling := []string{"run", "sort", input, "--memory", "16MiB", "--sort-buffer", "64KiB", "--buffer-growth", "off", "--block-size", "256KiB", "--compress", "none", "--progress", "none"}
+	command := func(code int, says string, words ...string) {
+		t.Helper()
+		var stdout, stderr bytes.Buffer
+		if got := run(t.Context(), words, env{stdin: strings.NewReader(""), stdout: &stdout, stderr: &stderr}); got != code || !strings.Contains(stderr.String(), says) || stdout.Len() > 0 {
+			t.Errorf("%q: code %d, want %d and %q: %s", words, got, code, says, &stderr)
+		}
+		_, err := os.Stat(out)
+		if result, _ := os.ReadFile(out); code == 0 && !bytes.Equal(result, sorted) || code != 0 && err == nil {
+			t.Errorf("%q: %d bytes, want %d with code %d", words, len(result), len(sorted), code)
+		}
+		_ = os.Remove(out)
+	}
+	empty := func() {
+		t.Helper()
+		if entries, err := os.ReadDir(small); err != nil || len(entries) > 0 {
+			t.Errorf("left on the full disk: %v, %v", entries, err)
+		}
+	}
+	const full = "no space left on device"
+	command(3, full, append(spilling, "--tmp", small, "-o", out)...)
+	empty()
+	command(0, "", append(spilling, "--tmp", small+","+dir, "-o", out)...)
+	empty()
+	command(3, full, "run", "sort", input, "--progress", "none", "-o", filepath.Join(small, "out"))
+	empty()
+	command(3, full, "run", "sort", input, "--progress", "none", "--output", filepath.Join(small, "parts"))
+	empty()
+	command(2, full, "sort", input, "-o", filepath.Join(small, "out"))
+	empty()
+	command(2, full, "sort", "--memory", "16MiB", "--sort-buffer", "64KiB", "--buffer-growth", "off", "--compress", "none", "-T", small, input, "-o", out)
+	empty()
+
+	resumed := append(spilling, "--resume", filepath.Join(small, "kept"), "-o", out)
+	command(3, full, resumed...)
+	command(3, full, resumed...) // as far as it comes
+	if err := unix.Mount("tmpfs", small, "tmpfs", unix.MS_REMOUNT, "size=32m"); err != nil {
+		t.Skipf("cannot make the tmpfs larger: %v", err)
+	}
+	command(0, "", append(resumed, "--report", "report")...)
+	empty()
+	if report, _ := os.ReadFile("report"); !bytes.Contains(report, []byte(`"RESUMED_MAPS": `)) {
+		t.Errorf("no map was taken over")
+	}
+}
