@@ -18,6 +18,7 @@ type program struct {
 	// alone.
 	newLines func() lineMatcher
 	idle     sync.Pool // lineMatchers of mappers that have ended; their states serve other mappers
+	searches sync.Pool // of mappers that have ended; their finders serve other mappers
 
 	literals []literal // each match contains one of these; nil if not known
 	border   border

@@ -39,19 +39,22 @@ type search struct {
 	carry          uint64 // 1 if the line that goes on behind the window has a hit
 }
 
-// newSearch makes the search of one attempt. Borders of literals are checked by the
-// finder only if literals decide alone.
+// newSearch returns a search for one attempt, if it can one of an attempt that has ended. Borders
+// of literals are checked by the finder only if literals decide alone.
 func newSearch(p *program) *search {
-	s := &search{program: p}
-	if p.newLines != nil {
-		s.lines = p.matcher()
-	}
-	if p.literals != nil {
+	s, used := p.searches.Get().(*search)
+	if used {
+		// Its finder suits the text of another split. A full sample adapts it once more.
+		s.tuned = min(s.tuned, sampleBytes/2-1)
+	} else if s = (&search{program: p}); p.literals != nil {
 		b := p.border
 		if !p.exact {
 			b = anywhere
 		}
 		s.finder = newFinder(p.literals, b)
+	}
+	if p.newLines != nil {
+		s.lines = p.matcher()
 	}
 	return s
 }
@@ -63,12 +66,13 @@ func (s *search) account(a jobs.OwnAttempt) {
 	}
 }
 
-// end ends the search and leaves the lineMatcher to other mappers.
+// end ends the search and leaves it, and its lineMatcher, to other mappers.
 func (s *search) end() {
 	if s.lines != nil {
 		s.idle.Put(s.lines)
 		s.lines = nil
 	}
+	s.searches.Put(s)
 }
 
 // begin begins a new block. The Kelvin sign folds to k and the long s to s.
