@@ -35,7 +35,7 @@ func (w *Work) Counters(c report.Counters, o OutputBytes) []Counter {
 	}
 	if !w.MapOnly {
 		groups := c.ReduceInputGroups
-		if w.order != nil {
+		if w.paired() {
 			groups = 0
 			for _, t := range w.counted {
 				groups += t.groups

@@ -169,7 +169,11 @@ func (m *mapper) Map(_ jobs.Block, out jobs.Emitter) error {
 	w := m.work
 	split := &w.splits[m.attempt.Task]
 	m.out = out
+	flush := func() {}
 	m.emit = m.emitter()
+	if w.exact && !w.MapOnly {
+		m.emit, flush = m.exactly(out)
+	}
 	if m.stage.kind != command {
 		err := w.input.each(*split, m.charge, m.read(split), nil, func(key, value []byte) error {
 			if m.stage.kind == inverse {
@@ -178,6 +182,7 @@ func (m *mapper) Map(_ jobs.Block, out jobs.Emitter) error {
 			m.emit(key, value)
 			return m.attempt.Context.Err()
 		})
+		flush()
 		return m.judge(split, err)
 	}
 	if err := m.start("m", split); err != nil {
@@ -190,6 +195,9 @@ func (m *mapper) Map(_ jobs.Block, out jobs.Emitter) error {
 	err := w.input.each(*split, m.charge, m.read(split), raw, func(key, value []byte) error { return m.write(key, value) })
 	if err == nil {
 		_, err = m.finish()
+	}
+	if err == nil {
+		flush()
 	}
 	return m.judge(split, err)
 }
@@ -225,16 +233,13 @@ func (m *mapper) emitter() func(key, value []byte) {
 // key of the engine is the reduce, then what the order makes of the key; the value
 // holds both key and value.
 func (r *runner) sorter(out jobs.Emitter) func(key, value []byte) {
-	w := r.work
-	if w.order == nil {
+	if !r.work.paired() {
 		return out.Emit
 	}
+	var place []byte
 	return func(key, value []byte) {
-		r.key = binary.BigEndian.AppendUint32(r.key[:0], uint32(w.partition(key, w.Reducers)))
-		r.key = w.order.Append(r.key, key)
-		r.value = binary.AppendUvarint(r.value[:0], uint64(len(key)))
-		r.value = append(append(r.value, key...), value...)
-		out.Emit(r.key, r.value)
+		place = r.work.place(place[:0], key)
+		r.emitPaired(out, place, key, value)
 	}
 }
 
@@ -332,7 +337,7 @@ func (g *groups) Reduce(key []byte, vs *jobs.Values, out jobs.Emitter) error {
 	if err := g.open(out); err != nil {
 		return err
 	}
-	ordered := g.work.order != nil
+	ordered := g.work.paired()
 	for vs.Next() {
 		k, v := key, vs.Value()
 		if ordered {

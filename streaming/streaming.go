@@ -46,6 +46,7 @@ type Options struct {
 	ErrorDir string    // a file for each attempt's standard error; "": only Stderr
 	Reducers int       // if the arguments do not say; 0: 1
 	Maps     int64     // so many splits if files are large; 0: 1, as in Hadoop's local runner
+	Reverse  bool      // records with equal keys come last one first; the maps' outputs must fit on the heap
 	Warn     func(text string)
 }
 
@@ -72,6 +73,7 @@ type Work struct {
 	input                     inputFormat
 	mapKinds                  [2]wire.Kind // what maps emit: keys and values
 	order                     *fields.Order
+	exact                     bool // equal keys come in the order that Hadoop happens to give
 	partition                 func(key []byte, parts int) int
 	textSeparator             string // of text output
 	drops                     bool   // nothing is written (NullOutputFormat)
@@ -114,6 +116,7 @@ func New(args *parse.Job, o Options) (*Work, error) {
 			return nil, err
 		}
 	}
+	w.exact = !w.MapOnly && (w.o.Reverse || !w.o.Friendly && w.InputBytes <= exactBytes)
 	w.makeJob()
 	return w, nil
 }
@@ -470,7 +473,7 @@ func (w *Work) makeJob() {
 	}
 	w.Job.NewReducer = w.newReducer
 	w.Job.Partition = w.partition
-	if w.order != nil {
+	if w.paired() {
 		w.Job.Partition = partOf
 	}
 	if w.combiner.kind != absent {

@@ -132,6 +132,10 @@ func (p *Process) Close() (Exit, error) {
 		exit.Code = state.ExitCode()
 		if s, ok := state.Sys().(syscall.WaitStatus); ok && s.Signaled() {
 			exit.Code = 128 + int(s.Signal())
+			// The context may have ended while the command was waited for.
+			if cause := context.Cause(p.ctx); cause != nil && err == nil {
+				err = cause
+			}
 		}
 	}
 	return exit, err

@@ -92,6 +92,15 @@ func parseNumber(text []byte) number {
 		for len(n.decimal) > 0 && n.decimal[len(n.decimal)-1] == '0' {
 			n.decimal = n.decimal[:len(n.decimal)-1]
 		}
+		// Behind a point the decimals alone decide: 010.50 is 10.5, and 10.0 is 10.
+		switch {
+		case len(n.decimal) > 0:
+			n.mark = 0
+		case !n.negative && len(n.whole) > 0:
+			n.mark = n.whole[0]
+		case !n.negative:
+			n.mark = '0'
+		}
 	case i < len(text):
 		n.mark = text[i]
 	}
