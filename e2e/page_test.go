@@ -306,7 +306,7 @@ func TestTheShuffleAndTheCurvesAreDrawn(t *testing.T) {
 	do(t, tab, chromedp.Click("[data-tab=shuffle]", chromedp.ByQuery))
 	until(t, tab, "document.querySelectorAll('#panel .sr tbody tr').length === 4")
 	do(t, tab, chromedp.Click("[data-tab=buffers]", chromedp.ByQuery))
-	until(t, tab, "document.querySelector('#panel .note').innerText.includes('a simulation has none')")
+	until(t, tab, "document.querySelector('#panel .note').innerText.includes('A simulation has them under cost l2')")
 }
 
 func TestThePlayground(t *testing.T) {
@@ -326,6 +326,36 @@ func TestThePlayground(t *testing.T) {
 	// A decision of a draft has its reason, too.
 	do(t, other, chromedp.Click("#inspector button", chromedp.ByQuery))
 	until(t, other, "document.querySelector('#inspector .rule') !== null")
+}
+
+// TestEachExampleIsDrawn with the signs that it is there for.
+func TestEachExampleIsDrawn(t *testing.T) {
+	tab := open(t, serve(t, t.TempDir(), "ui"))
+	until(t, tab, "document.querySelectorAll('#example option').length >= 9")
+	signs := map[string]string{
+		"borrow": "lent", "fig5": "lent", "table1": "lent", "starving": "killed", "deadline": "late", "straggler": "copies", "overlap": "shuffles", "spill": "spills",
+	}
+	for name := range strings.FieldsSeq(eval(t, tab, "Array.from(document.querySelectorAll('#example option'), o => o.value).join(' ')")) {
+		sign, ok := signs[name]
+		if !ok {
+			t.Errorf("nothing is known of the example %q", name)
+		}
+		do(t, tab, chromedp.Evaluate(fmt.Sprintf("(() => { const e = document.querySelector('#example'); e.value = %q; e.dispatchEvent(new Event('change')) })()", name), nil))
+		until(t, tab, "document.querySelector('#mistake.good') !== null && document.querySelectorAll('#ticks input:checked').length === document.querySelectorAll('.lanes canvas').length")
+		until(t, tab, map[string]string{
+			"lent":     "Array.from(document.querySelectorAll('.lanes canvas')).some(c => c.dataset.lent > 0)",
+			"late":     "document.querySelector('#jobs').innerText.includes('deadline 230 s: missed')", // under fair
+			"killed":   row("killed"),
+			"copies":   row("copies"),
+			"shuffles": "document.querySelector('.lanes canvas').dataset.bars > 100",
+			"spills":   "(document.querySelector('[data-tab=buffers]').click(), document.querySelector('#panel .sr table')?.innerText.includes('begin'))",
+		}[sign])
+	}
+}
+
+// row is true if a line of the table of differences has a number above 0.
+func row(name string) string {
+	return fmt.Sprintf("(document.querySelector('[data-tab=differences]').click(), Array.from(document.querySelectorAll('#panel tr')).some(r => r.cells[0].textContent === %q && Array.from(r.cells).slice(1).some(c => parseInt(c.textContent) > 0)))", name)
 }
 
 // Names are text and never markup.

@@ -4,6 +4,7 @@ import (
 	"mrlocal/internal/invariant"
 	"mrlocal/sim/cost"
 	"mrlocal/slots"
+	"mrlocal/trace"
 )
 
 // stage is what a slot is doing.
@@ -282,6 +283,17 @@ func (d *driver) outcome(r *simAttempt, i int32) slots.Outcome {
 
 // Phase implements cost.Host.
 func (d *driver) Phase(id slots.SlotID, p slots.Phase) { d.reportPhase(id, p) }
+
+// Detail implements cost.Host. The Ledger needs none of it.
+func (d *driver) Detail(id slots.SlotID, op trace.Op, first, second int64) {
+	if d.stream == nil {
+		return
+	}
+	a := d.slots[id].id
+	d.stream.Append(trace.Event{
+		Op: op, At: d.now, Kind: a.Kind, Job: int32(a.Job), Task: int32(a.Task), N: a.N, Slot: int32(id), A: first, B: second,
+	})
+}
 
 // reportPhase tells the Ledger that an attempt is in another phase: now, or at its
 // tracker's next heartbeat.

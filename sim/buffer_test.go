@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -62,6 +63,24 @@ func TestSpillsAreCounted(t *testing.T) {
 	}
 	if f.Cluster.Buffer.Growth {
 		t.Error("the options changed the file")
+	}
+}
+
+// TestSpillsAreEvents: those of the map above, at their times.
+func TestSpillsAreEvents(t *testing.T) {
+	f := parse(t, "cluster: {trackers: 1, map_slots: 2, reduce_slots: 1, cores: 2, disk: 10MB, kvbuffer: {start: 50MB}}",
+		"jobs: [{name: J, maps: 1, map_time: 20s, map_output: 100MB, disk: 10MB}]")
+	_, events, _ := recorded(t, f, sim.Options{Policy: named(t, "fair"), Cost: "l2"})
+	var got []string
+	for _, e := range events {
+		switch e.Op {
+		case trace.OpBuffer, trace.OpSpillStart, trace.OpSpillEnd:
+			got = append(got, fmt.Sprint(e.Op, " ", e.At, " ", e.A, " ", e.B))
+		}
+	}
+	want := []string{"buffer 0s 50000000 40000000", "spill-start 4s 40000000 0", "spill-end 8s 40000000 0", "spill-start 11s 40000000 0", "spill-end 15s 40000000 0"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"mrlocal/sim/cost"
 	"mrlocal/slots"
 	"mrlocal/slots/setup"
+	"mrlocal/trace"
 	"mrlocal/workload"
 )
 
@@ -18,6 +19,7 @@ type driver struct {
 	file   *workload.File
 	o      *Options
 	ledger *slots.Ledger
+	stream *trace.Stream // nil: nobody watches
 	queue  cost.Queue
 	now    time.Duration
 

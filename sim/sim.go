@@ -96,9 +96,10 @@ func Run(ctx context.Context, f *workload.File, o Options) (*report.Report, erro
 			o.Watch(stream)
 		}
 		l.SetStream(stream)
+		d.stream = stream
 	}
 	d.plan()
-	err = d.run(ctx, stream)
+	err = d.run(ctx)
 	if stream != nil {
 		if serr := stream.Close(); serr != nil && !errors.Is(err, serr) {
 			err = errors.Join(err, fmt.Errorf("events: %w", serr))
@@ -169,7 +170,7 @@ func (j *simJob) count(c *report.Counters, output int64) {
 // run handles events until all jobs have ended and none of their attempts is left.
 // All events of an instant are handled before the Ledger is asked, because it takes
 // facts before decisions.
-func (d *driver) run(ctx context.Context, stream *trace.Stream) error {
+func (d *driver) run(ctx context.Context) error {
 	latest := latestTime(len(d.slots))
 	for n := 0; d.left > 0 || d.live > 0; n++ {
 		at, ok := d.queue.Next()
@@ -181,8 +182,8 @@ func (d *driver) run(ctx context.Context, stream *trace.Stream) error {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			if stream != nil && stream.Err() != nil {
-				return fmt.Errorf("events: %w", stream.Err())
+			if d.stream != nil && d.stream.Err() != nil {
+				return fmt.Errorf("events: %w", d.stream.Err())
 			}
 		}
 		d.now = at

@@ -6,6 +6,7 @@ import (
 	"mrlocal/internal/ppm"
 	"mrlocal/slots"
 	"mrlocal/spill/rule"
+	"mrlocal/trace"
 	"mrlocal/workload"
 )
 
@@ -112,6 +113,11 @@ type collecting struct {
 // becomes the time of the I/O period at the end.
 func (m *Shared) fill(t *Task, f *Filling) {
 	t.fill = collecting{}
+	// The steps of a kvbuffer that grows have no events, because no event of the queue is
+	// theirs.
+	if f.EmitsBytes > 0 && f.Expansions == 0 {
+		m.Host.Detail(t.Slot, trace.OpBuffer, f.LoadBytes+f.RoomBytes, f.LoadBytes)
+	}
 	if f.EmitsBytes == 0 || f.Spills == 0 || t.io == 0 {
 		return
 	}
@@ -135,6 +141,7 @@ func (m *Shared) collect(now time.Duration, t *Task) {
 	for {
 		if c.left == 0 && c.spills > 0 && !c.under {
 			n.disk.join(now, m.needs[t.Job].disk[t.Kind], c.write, int32(t.Slot), &c.place)
+			m.Host.Detail(t.Slot, trace.OpSpillStart, m.needs[t.Job].filling.LoadBytes, 0)
 			c.under, c.room, c.left = true, c.most, c.load
 			if c.spills--; c.spills == 0 {
 				c.left = t.cpu
@@ -171,6 +178,8 @@ func (m *Shared) EndSpill(now time.Duration, id int32, gen uint32) {
 		return
 	}
 	t.fill.under = false
+	f := &m.needs[t.Job].filling
+	m.Host.Detail(t.Slot, trace.OpSpillEnd, int64(Scaled(f.LoadBytes, m.file.Jobs[t.Job].MapOutputBytes, f.EmitsBytes)), 0)
 	if t.fill.waits {
 		t.fill.waits = false
 		m.nextPeriod(now, t)

@@ -48,6 +48,7 @@ import (
 	"time"
 
 	"mrlocal/slots"
+	"mrlocal/trace"
 )
 
 // Task is what runs on a slot. The driver owns it, one for each slot, and sets the
@@ -92,6 +93,10 @@ const (
 type Host interface {
 	Phase(id slots.SlotID, p slots.Phase) // the attempt on a slot is in another phase
 	End(id slots.SlotID)                  // its work is done
+
+	// Detail tells of the kvbuffer of a map on a slot, as events have it: OpBuffer,
+	// OpSpillStart, OpSpillEnd.
+	Detail(id slots.SlotID, op trace.Op, first, second int64)
 }
 
 // Config is what both models need.

@@ -109,11 +109,13 @@ export class Lanes {
     const { run, page } = this;
     const words = [run.policy];
     if (run.name && run.name !== run.policy) words.push(run.name);
+    const m = page.metrics.get(run.id);
     if (run.ended) words.push('makespan ' + span(Math.max(0, ...run.jobs.map((j) => (j ? j.finish : 0)))));
     else if (!run.over) words.push('goes on, ' + span(run.last));
     else words.push('ended early');
+    if (m) words.push(`mean ${+m.mean_job_s.toFixed(1)} s`, `Jain ${m.jain.toFixed(3)}`, `use ${(m.utilisation * 100).toFixed(1)} %`, `${m.moves} moves`);
     if (run.dropped) words.push(`${run.dropped} rows left out: the run has too many`);
-    this.title.textContent = words.join(' · ');
+    this.title.textContent = words.join(' · '); // the title may be cut; the tab Differences has all of it
     this.canvas.setAttribute('aria-label', `Slots of ${words.join(', ')}. ${run.bars.seq.length} attempts on ${this.rows.length} slots. The table beside it lists those near the moment that is shown.`);
     this.title.classList.toggle('focused', page.run === run);
     this.title.title = page.time.at === null ? '' : 'at ' + span(page.time.at);
@@ -213,13 +215,22 @@ export class Lanes {
     ctx.fillRect(x, top, side, side);
     ctx.strokeRect(x + 0.5, top + 0.5, side - 1, side - 1);
     ctx.setLineDash([]);
-    if (row < 11) return;
+    if (row < 11) { // narrow rows: a name where there is room for one
+      if (i % Math.ceil(13 / row) === 0) this.name(ctx, lane, x, mid);
+      return;
+    }
     ctx.font = `600 ${Math.min(11, row - 3)}px system-ui, sans-serif`;
     ctx.fillStyle = map ? paint.ground : paint.ink;
     ctx.textAlign = 'center';
     ctx.fillText(lane.extra ? 'X' : map ? 'M' : 'R', x + side / 2, mid + 0.5);
+    ctx.textAlign = 'left';
+    this.name(ctx, lane, x, mid);
+  }
+
+  // name writes core and slot to the left of a badge.
+  name(ctx, lane, x, mid) {
     ctx.textAlign = 'right';
-    ctx.fillStyle = paint.quiet;
+    ctx.fillStyle = this.page.paint.quiet;
     ctx.font = '11px system-ui, sans-serif';
     ctx.fillText((lane.core >= 0 ? 'c' + lane.core + '·' : '') + 's' + lane.slot, x - 4, mid + 0.5);
     ctx.textAlign = 'left';

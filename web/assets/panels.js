@@ -269,7 +269,7 @@ export class Buffers extends Panel {
     const { page } = this, { run, time, paint } = page;
     if (!run) return;
     if (!run.buffers.seq.length && !run.spills.seq.length) {
-      return this.say(run.bars.seq.length ? 'These events have no kvbuffers: a simulation has none, nor does a job whose output is not collected.' : 'No task has started yet.');
+      return this.say(run.bars.seq.length ? 'These events have no kvbuffers. A simulation has them under cost l2 with a kvbuffer in the cluster; a real job has none if its output is not collected.' : 'No task has started yet.');
     }
     this.say();
     const ctx = this.begin(), b = run.buffers, steps = run.stepNames;
@@ -387,7 +387,7 @@ export class Shuffle extends Panel {
         ctx.fillRect(x, y + w - part, part, part);
       }
     }
-    const x = GUTTER + m.rows * side + 14, words = [`${m.maps} maps × ${m.reduces} reduces`, 'area: share copied', 'by ' + span(at), 'darker: over half of', `the largest, ${size(most1)}`, m.measured ? 'measured' : 'estimated: output', m.measured ? '' : 'of the map ÷ reduces'];
+    const x = GUTTER + m.rows * side + 14, words = [`${m.maps} maps × ${m.reduces} reduces`, 'area: share copied', 'by ' + span(at), 'stronger: over half of', `the largest, ${size(most1)}`, m.measured ? 'measured' : 'estimated: output', m.measured ? '' : 'of the map ÷ reduces'];
     ctx.fillStyle = paint.quiet;
     words.forEach((t, i) => ctx.fillText(t, x, 22 + i * 15));
   }

@@ -47,7 +47,7 @@ export class Playground {
     byID('example').value = name;
     byID('about').textContent = e.about;
     this.text.value = e.workload;
-    this.settings = {};
+    this.settings = e.cost ? { cost: e.cost } : {};
     this.weights = {};
     this.tick(e.policies);
     this.page.time.whole();
@@ -74,7 +74,7 @@ export class Playground {
   draft() {
     const { settings: s } = this;
     const draft = { client: this.client, workload: this.text.value, policies: this.ticked(), weights: this.weights };
-    for (const name of ['trackers', 'map_slots', 'reduce_slots', 'borrow_map', 'borrow_reduce', 'seed']) if (s[name] !== undefined) draft[name] = s[name];
+    for (const name of ['trackers', 'map_slots', 'reduce_slots', 'borrow_map', 'borrow_reduce', 'seed', 'cost']) if (s[name] !== undefined) draft[name] = s[name];
     return draft;
   }
 
@@ -121,10 +121,22 @@ export class Playground {
         ['borrow_map', 'borrow map', 0, 1, 0.1], ['borrow_reduce', 'borrow reduce', 0, 1, 0.1], ['seed', 'seed', 1, 100, 1],
       ].map(([name, label, min, max, step]) => this.slider(name, label, min, max, step, (v) => { this.settings[name] = v; }));
       for (const p of answer.pools.slice(0, 8)) all.push(this.slider('w:' + p.name, 'weight of ' + p.name, 0.5, 10, 0.5, (v) => { this.weights[p.name] = v; }));
-      byID('sliders').replaceChildren(...all);
+      byID('sliders').replaceChildren(...all, this.costs());
     }
+    this.cost.value = this.settings.cost ?? 'l0';
     for (const [name, value] of Object.entries(values)) this.set(name, value);
     for (const p of answer.pools.slice(0, 8)) this.set('w:' + p.name, p.weight);
+  }
+
+  // costs is the choice of the cost model.
+  costs() {
+    const models = [['l0', 'l0: copies take no time'], ['l1', 'l1: copies take time'], ['l2', 'l2: CPU, disk and network are shared']];
+    this.cost = element('select', { id: 's-cost' }, ...models.map(([value, textContent]) => element('option', { value, textContent })));
+    this.cost.addEventListener('change', () => {
+      this.settings.cost = this.cost.value;
+      this.run();
+    });
+    return element('div', { className: 'row' }, element('label', { textContent: 'cost model', htmlFor: 's-cost' }), this.cost);
   }
 
   slider(name, label, min, max, step, changed) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -31,11 +32,11 @@ func TestEveryExampleSimulates(t *testing.T) {
 		t.Fatal(err)
 	}
 	var list struct{ Examples []lab.Example }
-	if err := json.Unmarshal(text, &list); err != nil || len(list.Examples) < 7 {
+	if err := json.Unmarshal(text, &list); err != nil || len(list.Examples) < 8 {
 		t.Fatalf("%d examples, %v", len(list.Examples), err)
 	}
 	for _, e := range list.Examples {
-		text, err := l.Simulate(t.Context(), draft(t, lab.Draft{Workload: e.Workload, Policies: e.Policies}))
+		text, err := l.Simulate(t.Context(), draft(t, lab.Draft{Workload: e.Workload, Policies: e.Policies, Cost: e.Cost}))
 		var out lab.Simulated
 		if err == nil {
 			err = json.Unmarshal(text, &out)
@@ -48,6 +49,34 @@ func TestEveryExampleSimulates(t *testing.T) {
 			if r.Error != "" || r.MakespanSeconds <= 0 {
 				t.Errorf("%s under %s: %+v", e.Name, r.Policy, r)
 			}
+		}
+	}
+}
+
+// TestTheExampleOfADeadline: what the playground says about it is true.
+func TestTheExampleOfADeadline(t *testing.T) {
+	var l lab.Lab
+	var list struct{ Examples []lab.Example }
+	text, err := l.Answer(t.Context(), "examples", nil)
+	if err != nil || json.Unmarshal(text, &list) != nil {
+		t.Fatal(err)
+	}
+	e := list.Examples[slices.IndexFunc(list.Examples, func(e lab.Example) bool { return e.Name == "deadline" })]
+	for policy, want := range map[string]int64{"fair": 260, "ras": 230} {
+		var out lab.Simulated
+		text, err := l.Simulate(t.Context(), draft(t, lab.Draft{Workload: e.Workload, Policies: []string{policy}}))
+		if err != nil || json.Unmarshal(text, &out) != nil {
+			t.Fatal(err)
+		}
+		var m struct {
+			Jobs []struct {
+				Name             string
+				Finish, Deadline int64
+			}
+		}
+		text, err = l.Answer(t.Context(), "model", url.Values{"run": {out.Results[0].Run}})
+		if err != nil || json.Unmarshal(text, &m) != nil || len(m.Jobs) != 2 || m.Jobs[1].Finish != want*1e9 || m.Jobs[1].Deadline != 230e9 {
+			t.Errorf("%s: %v, %+v; urgent should end at %d s", policy, err, m.Jobs, want)
 		}
 	}
 }
