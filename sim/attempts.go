@@ -270,7 +270,8 @@ func (d *driver) outcome(r *simAttempt, i int32) slots.Outcome {
 	o := slots.Outcome{OK: true, CPU: r.CPU}
 	if r.Kind == slots.Map {
 		j.written++
-		// A simulated map has no input bytes; only its output matters for the shuffle.
+		// Only a job that was measured has input bytes; the output matters for the shuffle.
+		o.InBytes = d.file.Jobs[i].MapInputBytes
 		o.OutBytes = d.file.Jobs[i].MapOutputBytes
 		return o
 	}

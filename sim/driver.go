@@ -120,7 +120,7 @@ func (d *driver) newJob(i int, s *setup.Submission, c *slots.Config) simJob {
 	if d.o.Cost == costL2 {
 		j.filling = cost.FillingOf(d.file, i)
 	}
-	if d.o.Cost != costL0 {
+	if d.o.network() {
 		j.flow.MapBytes, j.flow.PerSecond = w.MapOutputBytes, d.file.Cluster.CopyRate()
 	}
 	return j

@@ -28,8 +28,14 @@ type costModel interface {
 func (d *driver) setModel(own demand.Capacities) {
 	c := cost.Config{Queue: &d.queue, Host: d, Flow: func(job int32) *cost.Flow { return &d.jobs[job].flow }}
 	d.model = &cost.Alone{Config: c}
-	if d.o.Cost == costL2 {
-		shared := cost.NewShared(c, d.file, own, len(d.trackers), func(id slots.SlotID) *cost.Task { return &d.slots[id].Task })
+	task := func(id slots.SlotID) *cost.Task { return &d.slots[id].Task }
+	switch d.o.Cost {
+	case costMeasured:
+		measured := cost.NewMeasured(c, d.file, len(d.slots), task)
+		d.on[cost.Look] = func(_ int32, gen uint32) { measured.Look(d.now, gen) }
+		d.model = measured
+	case costL2:
+		shared := cost.NewShared(c, d.file, own, len(d.trackers), task)
 		d.on[cost.Look] = func(id int32, gen uint32) { shared.Look(d.now, id, gen) }
 		d.on[cost.EndPeriod] = func(id int32, gen uint32) { shared.EndPeriod(d.now, id, gen) }
 		d.on[cost.EndSpill] = func(id int32, gen uint32) { shared.EndSpill(d.now, id, gen) }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"mrlocal/errs"
@@ -28,7 +29,13 @@ type Options struct {
 	// asked at once, whenever something has happened.
 	Heartbeat time.Duration
 
-	Cost string // "l0" (default), "l1" or "l2"
+	Cost string // "l0" (default), "l1", "l2" or "measured"
+
+	// Measured has the times of the jobs under the cost measured; nil: the file's. Sizes, if not
+	// nil, returns the size of a stage of a job and whether it is known; otherwise it is as
+	// measured.
+	Measured *workload.Measured
+	Sizes    func(job string, stage int) (workload.Size, bool)
 
 	// The kvbuffer of maps under cost l2, before that of the file; 0 or "": the file's.
 	SortBufferBytes int64  // at the start
@@ -68,6 +75,8 @@ const (
 	costL0 = "l0"
 	costL1 = "l1"
 	costL2 = "l2"
+
+	costMeasured = "measured"
 )
 
 // leastHeartbeat bounds the number of heartbeats in a second of virtual time.
@@ -77,8 +86,8 @@ const leastHeartbeat = time.Millisecond
 // Its errors are options errors.
 func (o *Options) validate() error {
 	switch {
-	case o.Cost != costL0 && o.Cost != costL1 && o.Cost != costL2:
-		return errs.Optionf("cost "+o.Cost, "unknown; there are l0, l1 and l2")
+	case !slices.Contains([]string{costL0, costL1, costL2, costMeasured}, o.Cost):
+		return errs.Optionf("cost "+o.Cost, "unknown; there are l0, l1, l2 and measured")
 	case o.BufferGrowth != "" && o.BufferGrowth != "on" && o.BufferGrowth != "off":
 		return errs.Optionf("buffer growth "+o.BufferGrowth, "unknown; on or off")
 	case o.SortBufferBytes < 0 || o.TaskMemoryBytes < 0:
@@ -117,11 +126,29 @@ func check(f *workload.File, o *Options) error {
 				return f.Errorf(j.Pos, "job "+j.Name, "has %s tasks, and there is no %s slot that could run them under %s", kind, kind, o.Policy.Traits().Name)
 			}
 		}
-		if o.Cost != costL0 && f.Cluster.NetBytes <= 0 && j.MapOutputBytes > 0 && j.Reduces > 0 {
+		if o.network() && f.Cluster.NetBytes <= 0 && j.MapOutputBytes > 0 && j.Reduces > 0 {
 			return f.Errorf(j.Pos, "job "+j.Name, "has map_output, and the cluster no net bandwidth to copy it over under cost %s; give cluster: {net: 125MB}", o.Cost)
 		}
 	}
 	return nil
+}
+
+// network reports whether copying over the network takes time.
+func (o *Options) network() bool { return o.Cost == costL1 || o.Cost == costL2 }
+
+// predicted returns f with the times that were measured for its jobs, under the cost measured.
+func (o *Options) predicted(f *workload.File) (*workload.File, error) {
+	if o.Cost != costMeasured {
+		return f, nil
+	}
+	m, sizes := cmp.Or(o.Measured, f.Measured), o.Sizes
+	if m == nil {
+		return nil, errs.Inputf(f.Name, "has no section measured, which the cost measured needs; make it with mrlocal profile %s -o FILE", f.Name)
+	}
+	if sizes == nil {
+		sizes = func(string, int) (workload.Size, bool) { return workload.Size{}, false }
+	}
+	return f.Predicted(m, sizes)
 }
 
 // withBuffer returns f with the kvbuffer of the options.

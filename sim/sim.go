@@ -66,13 +66,16 @@ func Run(ctx context.Context, f *workload.File, o Options) (*report.Report, erro
 		return nil, err
 	}
 	f = o.withBuffer(f)
+	if f, err = o.predicted(f); err != nil {
+		return nil, err
+	}
 	config, jobs := f.Lower(o.Config)
 	o.Config = config.WithDefaults(defaultMapSlots, defaultReduceSlots)
 	if err := check(f, &o); err != nil {
 		return nil, err
 	}
 	c := o.Ledger(nil)
-	if o.Cost != costL0 {
+	if o.network() {
 		c.CopyBandwidth = f.Cluster.CopyRate()
 	}
 	l, err := slots.New(c, o.Policy)

@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"mrlocal/errs"
 	"mrlocal/internal/ppm"
@@ -40,6 +41,8 @@ type File struct {
 	Jobs []ListedJob
 
 	Experiments []Experiment // of papers, with these jobs
+
+	Measured *Measured // the times of real jobs; nil: not measured
 }
 
 // Cluster is what each tracker has besides its slots; 0: not given.
@@ -53,6 +56,7 @@ type Cluster struct {
 	// KernelBytes is what a core moves to or from disks and networks in a second of
 	// kernel time; 0: not known.
 	KernelBytes int64
+	WarmUp      time.Duration // under cost measured: what the first attempt on each slot takes longer
 	Buffer      Buffer
 	Shuffle     Shuffle
 }
@@ -105,9 +109,16 @@ type ListedJob struct {
 	MapEmitsBytes       int64     // that each map collects before the combiner; 0: MapOutputBytes
 	CPU                 ppm.Share // cores that a task uses while it computes
 	DiskBytes           int64     // per second, in the I/O period
-	Job                 string    // wordcount, sort, grep, sleep; "": simulated only
-	Args                []Arg     // in the file's order
-	Pos                 Pos
+
+	// MapInputBytes is what each map reads, under cost measured; 0: not known.
+	MapInputBytes int64
+	// Slowdown is, by kind, that of a task while 1, 2, ... attempts run on the machine, under
+	// cost measured. File.Predicted sets it.
+	Slowdown [2][]ppm.Share
+
+	Job  string // wordcount, sort, grep, sleep; "": simulated only
+	Args []Arg  // in the file's order
+	Pos  Pos
 }
 
 // Lower returns what both drivers take: the configuration of a run and its jobs in

@@ -75,6 +75,7 @@ func (d *decoder) workload(body ast.Node, items []part) {
 			}
 		}},
 		{"experiments", d.items(d.experiment)},
+		{"measured", d.measured},
 	})
 	if d.err == nil && (!jobsDone || len(d.file.Jobs) == 0) {
 		d.failAt(placeOf(body), "", "no jobs")

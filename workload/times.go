@@ -25,6 +25,7 @@ const (
 	uniform
 	lognormal
 	listed
+	quantiles // list, evenly spaced from the least to the most
 )
 
 // Constant returns Times that are all d.
@@ -52,6 +53,14 @@ func (t Times) At(seed uint64, job int, reduce bool, task int) time.Duration {
 		return time.Duration(f)
 	case listed:
 		return t.list[task%len(t.list)]
+	case quantiles:
+		if len(t.list) == 1 {
+			return t.list[0]
+		}
+		// Uniform between two quantiles that follow one another.
+		high, low := bits.Mul64(draw(seed, job, reduce, task), uint64(len(t.list)-1))
+		step, _ := bits.Mul64(low, uint64(t.list[high+1]-t.list[high]))
+		return t.list[high] + time.Duration(step)
 	}
 	return t.a
 }

@@ -12,6 +12,7 @@ import (
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/jobflags"
 	"mrlocal/cmd/mrlocal/internal/measure"
+	"mrlocal/cmd/mrlocal/internal/predict"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/streamcmd"
 	"mrlocal/errs"
@@ -149,8 +150,10 @@ const profileHelp = `Runs the job alone with 1 to --map-slots map slots on each 
 func profileCommand() command {
 	// All jobs share the flags of profile; --report and --progress are not among them.
 	flags := measuringFlags(value("map-slots", "try up to `N` home map slots on each tracker", "its cores"))
-	return forEachJob(command{name: "profile", usage: "measure what the tasks of a job need, for workload files", long: profileHelp},
+	c := forEachJob(command{name: "profile", usage: "measure what the tasks of a job need, for workload files", long: profileHelp},
 		func(jobKind) []flagSpec { return flags }, profileJob)
+	c.args, c.long, c.flags, c.run = "JOB [FLAGS] [PATH…] | WORKLOAD", predict.ProfileHelp, profileWorkloadFlags(), profileWorkload
+	return c
 }
 
 // profileJob measures the job and prints its profile.

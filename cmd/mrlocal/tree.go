@@ -32,7 +32,7 @@ type command struct {
 // commands returns the tree of commands, in the order of the help. To make it costs
 // less than a millisecond; run makes it once.
 func commands() []command {
-	return append(toolCommands(), runCommand(), streamingCommand(), batchCommand(), simCommand(), sweepCommand(), workloadCommand(), profileCommand(), tuneCommand(), reproduceCommand(), replayCommand(), explainCommand(), compareCommand(), convertCommand(), uiCommand(), genCommand(), cleanCommand(), demoCommand(), policiesCommand(), completionCommand(), manCommand(), versionCommand())
+	return append(toolCommands(), runCommand(), streamingCommand(), batchCommand(), simCommand(), sweepCommand(), workloadCommand(), profileCommand(), tuneCommand(), reproduceCommand(), replayCommand(), explainCommand(), compareCommand(), validateCommand(), convertCommand(), uiCommand(), genCommand(), cleanCommand(), demoCommand(), policiesCommand(), completionCommand(), manCommand(), versionCommand())
 }
 
 // join returns the name of a command as the user writes it.
@@ -42,8 +42,9 @@ func join(path []string) string { return strings.Join(path, " ") }
 func leaves(tree []command) []argv.Command {
 	var all []argv.Command
 	for _, c := range tree {
-		// The tree has two levels at most: a command, and a job below it.
-		if len(c.sub) == 0 {
+		// The tree has two levels at most: a command, and a job below it. profile takes a job or a
+		// file.
+		if c.run != nil {
 			all = append(all, argv.Command{Path: []string{c.name}, Flags: argvFlags(c.flags)})
 		}
 		// The path of a job has two words: the command and the job.

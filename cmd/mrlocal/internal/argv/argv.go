@@ -123,7 +123,7 @@ func Parse(args []string, commands []Command) (Line, error) {
 			m = ofCommand
 		}
 		s := scan(args, c.Flags, m)
-		if !s.begins(c.Path) {
+		if !s.begins(c.Path) || s.deeper(c.Path, commands) {
 			continue
 		}
 		// Help is shown even if the flags have mistakes.
@@ -160,6 +160,13 @@ type scanned struct {
 // begins reports whether the positional words begin with path.
 func (s *scanned) begins(path []string) bool {
 	return len(s.words) >= len(path) && slices.Equal(s.words[:len(path)], path)
+}
+
+// deeper reports whether the words name a command below path, which then is meant.
+func (s *scanned) deeper(path []string, commands []Command) bool {
+	return slices.ContainsFunc(commands, func(c Command) bool {
+		return len(c.Path) > len(path) && slices.Equal(c.Path[:len(path)], path) && s.begins(c.Path)
+	})
 }
 
 // line returns the command line of the command at path.

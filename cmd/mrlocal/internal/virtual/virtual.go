@@ -15,7 +15,7 @@ import (
 func Flags() []argv.Spec {
 	return []argv.Spec{
 		argv.ValueSpec("heartbeat", "`TIME` between the heartbeats of a tracker; 0: the policy is asked whenever something has happened", "0"),
-		argv.ValueSpec("cost", "what takes time, `l0|l1|l2`. l0: the times of the tasks; l1: also copying over the network; l2: also sharing the CPU, disk and network of a tracker", "l0"),
+		argv.ValueSpec("cost", "what takes time, `l0|l1|l2|measured`. l0: the times of the tasks; l1: also copying over the network; l2: also sharing the CPU, disk and network of a tracker; measured: what mrlocal profile has measured of real jobs on this machine", "l0"),
 		argv.ValueSpec("seed", "seed `N` of drawn times and of the placement", "1"),
 	}
 }
@@ -32,7 +32,7 @@ func BufferFlags() []argv.Spec {
 
 // Read reads Flags.
 func Read(r *argv.Reader) sim.Options {
-	return sim.Options{Heartbeat: r.Time("heartbeat", true), Cost: r.Choice("cost", "l0", "l1", "l2")}
+	return sim.Options{Heartbeat: r.Time("heartbeat", true), Cost: r.Choice("cost", "l0", "l1", "l2", "measured")}
 }
 
 // ReadBuffers reads BufferFlags, whose sizes have at least so many bytes.

@@ -1,4 +1,4 @@
-package main
+package experiments_test
 
 import (
 	"bytes"
@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"mrlocal/bench"
+	"mrlocal/cmd/mrlocal/internal/experiments"
 )
 
 // The test writes the document of two experiments. Package bench
@@ -23,7 +24,8 @@ func TestTheDocumentIsWritten(t *testing.T) {
 	}
 	t.Chdir(t.TempDir())
 	var out bytes.Buffer
-	if err := (&reproduceOptions{format: "text", toDocs: true}).run(t.Context(), env{stdout: &out}, some); err != nil {
+	o := experiments.Options{Format: "text", ToDocs: true, Write: func(text []byte) error { out.Write(text); return nil }}
+	if err := o.Run(t.Context(), some); err != nil {
 		t.Fatal(err)
 	}
 	document, err := os.ReadFile(filepath.Join("docs", "reproduction.md"))
