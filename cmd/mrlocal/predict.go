@@ -74,11 +74,9 @@ func runValidate(ctx context.Context, e env, line argv.Line) (int, error) {
 		return 0, err
 	}
 	if file != nil {
-		if err := errors.Join(v.WriteJSON(file), file.Close()); err != nil {
-			return 0, err
-		}
+		err = errors.Join(v.WriteJSON(file), file.Close())
 	}
-	return exitDone, write(e, v.Text())
+	return exitDone, errors.Join(err, write(e, v.Text()))
 }
 
 // profileWorkloadFlags are those of profile with a WORKLOAD.
@@ -99,10 +97,7 @@ func profileWorkload(ctx context.Context, e env, line argv.Line) (int, error) {
 	if len(line.Words) > 0 && line.Words[0] == "-" {
 		return 0, errs.Optionf("WORKLOAD", "-: what was measured is written behind the text of a file; name one")
 	}
-	if err := b.load(e, line); err != nil {
-		return 0, err
-	}
-	if err := b.checkRuns(2, nil); err != nil {
+	if err := errors.Join(b.load(e, line), b.checkRuns(2, nil)); err != nil {
 		return 0, err
 	}
 	beside := process.Work{Inputs: []string{b.file.Name}, Stdout: e.stdout}
