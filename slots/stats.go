@@ -21,10 +21,7 @@ type Stats struct {
 
 // Utilisation returns Work / Room, and 0 if no slot was open.
 func (s Stats) Utilisation() float64 {
-	if s.Room == 0 {
-		return 0
-	}
-	return float64(s.Work) / float64(s.Room)
+	return float64(s.Work) / float64(max(s.Room, 1)) // without room there is no work
 }
 
 // Stats returns the totals so far.

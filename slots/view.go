@@ -168,6 +168,11 @@ func (v *View) Slot(id SlotID) SlotView {
 	return SlotView{s.Slot, s.state, s.busy, s.lent, s.killing, s.advanced, s.attempt, s.phase, s.progress, s.started, s.speculative}
 }
 
+// Runs reports whether an attempt runs on a slot.
+func (v *View) Runs(id SlotID, a AttemptID) bool {
+	return v.l.slots[id].busy && v.l.slots[id].attempt == a
+}
+
 // JobView is a job as a policy sees it.
 type JobView struct {
 	v  *View

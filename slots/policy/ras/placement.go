@@ -46,7 +46,7 @@ func (r *RAS) takeStock(v *slots.View) {
 	}
 	for t := range r.nodes {
 		n := &r.nodes[t]
-		n.load, n.maps, n.copying, n.used, n.reduces, n.room = demand.Vector{}, demand.Vector{}, demand.Vector{}, 0, 0, 0
+		n.load, n.maps, n.copying, n.used, n.reduces, n.room, n.idle = demand.Vector{}, demand.Vector{}, demand.Vector{}, 0, 0, 0, false
 		// A tracker counts as lost until a home slot of it turns out to be open.
 		n.lost, n.jobs, n.shuffle, n.busy = true, n.jobs[:0], n.shuffle[:0], 0
 		extra := 0

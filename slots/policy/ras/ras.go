@@ -47,16 +47,20 @@ type RAS struct {
 	options  policy.Options
 	measures policy.Measures
 
-	jobs    []*standing // active, by id
-	byID    []*standing // nil: not active
-	nodes   []node      // by tracker
-	left    []slots.PPM // by job: what is left of its running maps; scratch
-	order   []int32     // of trackers, for the reducers; scratch
-	changed []slots.JobID
-	held    []held        // reduces in shuffle, by their start
-	look    bool          // some of them may switch to reduce, or have ended
-	blocked time.Duration // since when only these run and nothing can start; negative: something can
-	moved   bool          // this visit has started a task, or let a reduce switch
+	jobs      []*standing // active, by id
+	byID      []*standing // nil: not active
+	nodes     []node      // by tracker
+	trackerOf []int32     // by slot
+	left      []slots.PPM // by job: what is left of its running maps; scratch
+	order     []int32     // of trackers, for the reducers; scratch
+	changed   []slots.JobID
+	held      []held        // reduces in shuffle, by their start
+	look      bool          // some of them may switch to reduce, or have ended
+	blocked   time.Duration // since when only these run and nothing can start; negative: something can
+	moved     bool          // this visit has started a task, or let a reduce switch
+	ended     bool          // a reduce has ended since advance looked at those in shuffle
+	lost      bool          // some job has a map to run again (standing.reopened)
+	tight     bool          // a map did not start on this visit, for want of room on another tracker
 
 	next   time.Duration // when the control cycle ends
 	urgent bool          // tasks must be placed again before that
@@ -81,6 +85,12 @@ type node struct {
 	room    int32         // slots that are kept for maps
 	jobs    []*standing   // jobs with tasks placed here, in no order; some may have none any more
 	shuffle []*standing   // jobs with reduces in shuffle here; some may have none any more
+
+	// None of what is placed could start at the last look, with so many free slots. That stays
+	// so until something on the tracker ends or advances, tasks are placed again, or a job needs
+	// less: most visits find nothing new.
+	idle     bool
+	idleFree int32
 }
 
 var _ interface {
@@ -124,11 +134,16 @@ func (*RAS) HoldsCopy() bool { return true }
 func (r *RAS) Observe(f slots.Fact) {
 	switch {
 	case f.Op == trace.OpLostTracker:
-		r.urgent, r.look = true, true
+		r.urgent, r.look, r.ended = true, true, true
+		r.wakeUp()
 	case f.Op == trace.OpFinish && f.Slot >= 0:
 		known := average(r.measures.Of(slots.JobID(f.Job))) > 0
 		r.measures.Finish(&f)
 		r.urgent = r.urgent || !known && average(r.measures.Of(slots.JobID(f.Job))) > 0 // s_req can be estimated now
+	}
+	if f.Op == trace.OpFinish {
+		r.wakeAt(f.Slot)
+		r.ended = r.ended || f.Kind == slots.Reduce
 	}
 	if f.Op == trace.OpFinish && f.Kind == slots.Reduce && int(f.Job) < len(r.byID) {
 		s := r.byID[f.Job]
@@ -137,6 +152,9 @@ func (r *RAS) Observe(f slots.Fact) {
 	if f.Op == trace.OpFinish && !f.Has(trace.Killed) || f.Op == trace.OpLostOutput || f.Op == trace.OpLostTracker {
 		for _, s := range r.jobs {
 			if f.Op == trace.OpLostTracker || s.id == slots.JobID(f.Job) {
+				if s.barred[slots.Map] != nil || s.barred[slots.Reduce] != nil {
+					r.wakeUp()
+				}
 				s.barred = [trace.Kinds][]bool{} // other tasks may be pending now
 			}
 		}
@@ -209,10 +227,34 @@ func (r *RAS) update(v *slots.View) {
 		if s == nil {
 			continue
 		}
+		begun, profile := s.begun, s.profile
 		if s.read(v, r.options.ShuffleMemory) {
 			r.urgent = true
 		}
+		r.lost = r.lost || s.reopened
+		// Its reduces in shuffle may need less than before, and its tasks too.
+		if s.begun < begun || s.profile != profile {
+			r.wakeUp()
+		}
 		r.look = r.look || s.mapsDone && s.held > 0
+	}
+}
+
+// wakeUp lets the next visit of each tracker look for tasks to start.
+func (r *RAS) wakeUp() {
+	for t := range r.nodes {
+		r.nodes[t].idle = false
+	}
+}
+
+// wakeAt does the same for the tracker of a slot; a negative slot is not known.
+func (r *RAS) wakeAt(slot int32) {
+	switch {
+	case r.nodes == nil:
+	case slot < 0 || int(slot) >= len(r.trackerOf):
+		r.wakeUp()
+	default:
+		r.nodes[r.trackerOf[slot]].idle = false
 	}
 }
 
@@ -224,6 +266,7 @@ func (r *RAS) layOut(v *slots.View) {
 		s := v.Slot(id)
 		n := &r.nodes[s.Tracker]
 		n.slots = append(n.slots, id)
+		r.trackerOf = append(r.trackerOf, int32(s.Tracker))
 		if !s.Extra {
 			n.home++
 			n.opened[s.Home]++

@@ -3,6 +3,7 @@ package ras
 import (
 	"slices"
 
+	"mrlocal/internal/invariant"
 	"mrlocal/slots"
 	"mrlocal/slots/demand"
 	"mrlocal/trace"
@@ -26,17 +27,19 @@ func (r *RAS) advance(v *slots.View, d *slots.Decision) {
 	}
 	r.look = false
 	// The list is filtered in place, and keeps the order in which the reduces started.
+	ended := r.ended
+	r.ended = false
 	kept := r.held[:0]
 	for _, h := range r.held {
-		slot, s := v.Slot(h.slot), r.byID[h.attempt.Job]
+		s := r.byID[h.attempt.Job]
 		switch {
-		case !slot.Busy || slot.Attempt != h.attempt:
+		case ended && !v.Runs(h.slot, h.attempt):
 		// The job is not known yet, or still has maps: the reduce goes on copying.
 		case s == nil || !s.mapsDone:
 			kept = append(kept, h)
 			r.look = r.look || s == nil
 			continue
-		case !r.advances(v, d, s, &slot):
+		case !r.advances(v, d, s, h.slot):
 			kept = append(kept, h)
 			r.look = true // it waits for room
 			continue
@@ -49,14 +52,15 @@ func (r *RAS) advance(v *slots.View, d *slots.Decision) {
 }
 
 // advances lets one reduce switch, if there is room.
-func (r *RAS) advances(v *slots.View, d *slots.Decision, s *standing, slot *slots.SlotView) bool {
-	n := &r.nodes[slot.Tracker]
+func (r *RAS) advances(v *slots.View, d *slots.Decision, s *standing, id slots.SlotID) bool {
+	n := &r.nodes[r.trackerOf[id]]
 	// What runs counts here, not what is placed: the two differ until tasks have ended.
-	load := r.running(v, int(slot.Tracker)).Minus(s.copying(n, s.begun)).Plus(s.reducing(n))
+	load := r.running(v, int(r.trackerOf[id])).Minus(s.copying(n, s.begun)).Plus(s.reducing(n))
 	if !load.Fits(n.capacity) {
 		return false
 	}
-	d.Advance(slot.ID)
+	d.Advance(id)
+	n.idle = false
 	r.moved = true
 	return true
 }
@@ -65,6 +69,10 @@ func (r *RAS) advances(v *slots.View, d *slots.Decision, s *standing, slot *slot
 // was lost. They would hold what they need to reduce while they wait for a map that may
 // need it. They have reduced nothing yet [RAS11, "nothing waits for ever"].
 func (r *RAS) takeBack(v *slots.View, d *slots.Decision) {
+	if !r.lost {
+		return
+	}
+	r.lost = false
 	for _, s := range r.jobs {
 		if !s.reopened {
 			continue
@@ -125,9 +133,11 @@ func (r *RAS) wanted(v *slots.View) bool {
 // there is room now, those of the job with the lowest utility first [RAS11, section 3.5].
 func (r *RAS) launch(v *slots.View, d *slots.Decision) {
 	t := int(v.Tracker())
+	n := &r.nodes[t]
 	var out [trace.Kinds]slots.Refusal
+	r.tight = false
 	// Most visits end here, before anything is added up.
-	if v.FreeAt(v.Tracker()) > 0 && r.misses(t) {
+	if free := v.FreeAt(v.Tracker()); free > 0 && !r.stillIdle(v, n, t, free) && r.misses(t) {
 		load := r.running(v, t)
 		for v.FreeAt(v.Tracker()) > 0 {
 			// Each launch changes the utilities, so the next task is chosen anew.
@@ -147,10 +157,24 @@ func (r *RAS) launch(v *slots.View, d *slots.Decision) {
 			load = r.running(v, t)
 		}
 		r.forgive(t)
+		n.idle, n.idleFree = out == [trace.Kinds]slots.Refusal{} && !r.tight, v.FreeAt(v.Tracker())
 	}
 	if d.Explaining() {
 		r.decline(v, d, t, out)
 	}
+}
+
+// stillIdle reports whether nothing can start on a tracker because nothing could at the last
+// look. Checked builds look again.
+func (r *RAS) stillIdle(v *slots.View, n *node, t int, free int32) bool {
+	if !n.idle || free > n.idleFree {
+		return false
+	}
+	if invariant.Enabled {
+		s, k := r.nextTask(v, t, r.running(v, t))
+		invariant.Check(s == nil, "ras: tracker %d counts as idle, and a %v can start", t, k)
+	}
+	return true
 }
 
 // misses reports whether a task is placed on a tracker and could start.
@@ -223,6 +247,7 @@ func (r *RAS) copiesFit(v *slots.View, s *standing, t int) bool {
 			}
 		}
 		if !load.Fits(n.capacity) {
+			r.tight = true
 			return false
 		}
 	}
