@@ -3,10 +3,12 @@ package sim_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"mrlocal/internal/machine"
 	"mrlocal/sim"
 	"mrlocal/slots"
+	"mrlocal/slots/setup"
 	"mrlocal/workload"
 )
 
@@ -83,5 +85,29 @@ func BenchmarkShared(b *testing.B) {
 				b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(b.N)/tasks, "ns/task")
 			})
 		}
+	}
+}
+
+// BenchmarkThousand is 1,000 simulations of 1,000 tasks a step. They have to take less than a
+// minute on two cores, so less than two on one. A busy machine only makes them longer.
+//
+//	GOMAXPROCS=1 go test -run '^$' -bench Thousand -benchtime 1x ./sim
+func BenchmarkThousand(b *testing.B) {
+	lines := []string{"cluster: {trackers: 10, map_slots: 4, reduce_slots: 2, net: 125MB}", "jobs:"}
+	for i := range 20 {
+		lines = append(lines, fmt.Sprintf("  - {name: J%02d, pool: P%d, submit: %ds, maps: 45, reduces: 5, map_time: {uniform: [20s, 40s]}, reduce_time: {uniform: [30s, 90s]}, map_output: 16MB}", i, i%4, 15*i))
+	}
+	f := parse(b, lines...)
+	for _, name := range policies() {
+		b.Run("policy="+name, func(b *testing.B) {
+			for b.Loop() {
+				for seed := range uint64(1000) {
+					run(b, f, sim.Options{Policy: named(b, name), Config: setup.Config{Seed: seed + 1}})
+				}
+			}
+			if each := b.Elapsed() / time.Duration(b.N); each > 2*time.Minute {
+				b.Errorf("1,000 runs take %v on one core, more than 2m", each)
+			}
+		})
 	}
 }
