@@ -58,6 +58,8 @@ type RAS struct {
 	look      bool          // some of them may switch to reduce, or have ended
 	blocked   time.Duration // since when only these run and nothing can start; negative: something can
 	moved     bool          // this visit has started a task, or let a reduce switch
+	ready     []held        // of held, those whose job has done its maps, or is not known
+	regroup   bool          // some job has done its maps since ready was made, or has to do one again
 	ended     bool          // a reduce has ended since advance looked at those in shuffle
 	lost      bool          // some job has a map to run again (standing.reopened)
 	tight     bool          // a map did not start on this visit, for want of room on another tracker
@@ -216,7 +218,7 @@ func (r *RAS) update(v *slots.View) {
 	for _, id := range r.changed {
 		j := v.Job(id)
 		if active := !j.Ended() && j.Runnable(); active != (*policy.At(&r.byID, id) != nil) {
-			r.urgent = true
+			r.urgent, r.regroup = true, true
 			if !active {
 				r.remove(id)
 				continue
@@ -227,11 +229,11 @@ func (r *RAS) update(v *slots.View) {
 		if s == nil {
 			continue
 		}
-		begun, profile := s.begun, s.profile
+		begun, profile, done := s.begun, s.profile, s.mapsDone
 		if s.read(v, r.options.ShuffleMemory) {
 			r.urgent = true
 		}
-		r.lost = r.lost || s.reopened
+		r.lost, r.regroup = r.lost || s.reopened, r.regroup || s.mapsDone != done
 		// Its reduces in shuffle may need less than before, and its tasks too.
 		if s.begun < begun || s.profile != profile {
 			r.wakeUp()

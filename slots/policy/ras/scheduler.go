@@ -26,29 +26,44 @@ func (r *RAS) advance(v *slots.View, d *slots.Decision) {
 		return // there is no new room
 	}
 	r.look = false
+	if r.ended || r.regroup {
+		r.sortOut(v)
+	}
 	// The list is filtered in place, and keeps the order in which the reduces started.
-	ended := r.ended
-	r.ended = false
+	kept := r.ready[:0]
+	for _, h := range r.ready {
+		s := r.byID[h.attempt.Job]
+		if s == nil || !r.advances(v, d, s, h.slot) {
+			kept = append(kept, h)
+			r.look = true // it waits for room, or its job is not known yet
+			continue
+		}
+		s.held--
+		i := slices.Index(r.held, h)
+		r.held = slices.Delete(r.held, i, i+1)
+	}
+	r.ready = kept
+}
+
+// sortOut takes reduces that have ended out of those in shuffle, and finds those that may
+// switch now: the maps of their job are done.
+func (r *RAS) sortOut(v *slots.View) {
 	kept := r.held[:0]
+	r.ready = r.ready[:0]
 	for _, h := range r.held {
 		s := r.byID[h.attempt.Job]
-		switch {
-		case ended && !v.Runs(h.slot, h.attempt):
-		// The job is not known yet, or still has maps: the reduce goes on copying.
-		case s == nil || !s.mapsDone:
-			kept = append(kept, h)
-			r.look = r.look || s == nil
-			continue
-		case !r.advances(v, d, s, h.slot):
-			kept = append(kept, h)
-			r.look = true // it waits for room
+		if r.ended && !v.Runs(h.slot, h.attempt) {
+			if s != nil {
+				s.held--
+			}
 			continue
 		}
-		if s != nil {
-			s.held--
+		kept = append(kept, h)
+		if s == nil || s.mapsDone {
+			r.ready = append(r.ready, h)
 		}
 	}
-	r.held = kept
+	r.held, r.ended, r.regroup = kept, false, false
 }
 
 // advances lets one reduce switch, if there is room.
