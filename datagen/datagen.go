@@ -1,4 +1,4 @@
-// Package datagen makes input data for jobs: text, wikitext and TeraGen rows.
+// Package datagen makes input data for jobs: text, wikitext, TeraGen rows, and tables.
 //
 // Data is made by kind, size and seed. The data consists of units of about 1 MiB.
 // Each unit has a random generator of its own, seeded by the seed and the unit's
@@ -33,19 +33,26 @@ const (
 	Records Kind = "records" // TeraGen's 100-byte rows
 	Words   Kind = "words"   // Zipf words, ten or so on a line
 	Corpus  Kind = "corpus"  // short technical lines, many of them equal
+
+	Movies     Kind = "movies"     // movie:user_rating,user_rating,…
+	Edges      Kind = "edges"      // node TAB node, by a power law
+	Points     Kind = "points"     // six numbers on a line, around ten centres
+	Candidates Kind = "candidates" // sorted lists of four items
 )
 
 // Kinds returns all kinds in the order in which messages list them.
-func Kinds() []Kind { return []Kind{Wiki, Lines, Records, Words, Corpus} }
+func Kinds() []Kind {
+	return []Kind{Wiki, Lines, Records, Words, Corpus, Movies, Edges, Points, Candidates}
+}
 
 // ParseKind returns the kind of that name, or a usage error.
 func ParseKind(name string) (Kind, error) {
 	for _, k := range Kinds() {
-		if string(k) == name {
+		if string(k) == name || k == Records && name == "teragen" { // as Hadoop calls it
 			return k, nil
 		}
 	}
-	return "", errs.Optionf(name, "no such kind of data; there are wiki, lines, records, words and corpus")
+	return "", errs.Optionf(name, "no such kind of data; there are wiki, lines, records, words, corpus, movies, edges, points and candidates")
 }
 
 // generator fills units. fill fills dst to its end; dst is as long as a unit, and
@@ -63,6 +70,8 @@ func (k Kind) generator(seed uint64) (generator, error) {
 		return nil, err
 	case k == Records:
 		return newTeraGen(seed), nil
+	case k == Movies || k == Edges || k == Points || k == Candidates:
+		return tables{k, seed}, nil
 	}
 	return text{k, newVocabulary(), seed}, nil
 }

@@ -150,7 +150,13 @@ type Arg struct {
 
 // realJobs returns the names of the jobs that can run for real.
 // docs/workloads.md lists them. The command knows how to build each.
-func realJobs() []string { return []string{"wordcount", "sort", "grep", "sleep"} }
+func realJobs() []string {
+	return []string{
+		"wordcount", "sort", "grep", "streaming", "inverted-index", "ranked-inverted-index", "term-vector", "sequence-count", "self-join",
+		"adjacency-list", "histogram-movies", "histogram-ratings", "kmeans", "classification", "terasort", "teravalidate",
+		"randomtext", "combine", "select", "join", "sleep",
+	}
+}
 
 // mostFileBytes bounds what Load reads. A file of a million jobs is shorter.
 const mostFileBytes = 512 << 20

@@ -74,7 +74,7 @@ func (b *batchReader) job(i int) (batchJob, error) {
 			return job, err
 		}
 	}
-	return job, b.errorf(j.Pos, j, "", "%s: no such job; there are wordcount, sort, grep, streaming and sleep", argv.Quote(j.Job))
+	return job, b.errorf(j.Pos, j, "", "%s: no such job; mrlocal run --help lists the jobs, and there is sleep", argv.Quote(j.Job))
 }
 
 // sleep makes a job that only takes the file's times. They are the times that the

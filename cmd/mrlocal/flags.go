@@ -7,6 +7,7 @@ import (
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/engineflags"
+	"mrlocal/cmd/mrlocal/internal/paperjobs"
 	"mrlocal/cmd/mrlocal/internal/pictures"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/show"
@@ -123,6 +124,7 @@ func runOptions(line argv.Line, job string) (mrlocal.Options, error) {
 // jobOptions reads jobFlags.
 func (r *reader) jobOptions(o *mrlocal.Options) {
 	o.Inputs, o.All = inputs(r), r.Line.Has("all")
+	o.Side = r.Path(paperjobs.CentroidsFlag)
 	o.NoDecode = r.Choice("decode", "auto", "none") == "none"
 	o.OutputDir, o.Overwrite, o.OutputFile = r.Path("output"), r.Line.Has("overwrite"), r.Path("output-file")
 	if o.OutputDir == "-" {
@@ -150,14 +152,10 @@ func inputs(r *reader) []string {
 	paths := append(append([]string(nil), r.Line.Values("input")...), r.Line.Words...)
 	// An empty path often comes from an unset variable of a shell. It would otherwise mean the
 	// working directory.
-	for _, p := range paths {
-		if p == "" {
-			r.Keep(errs.Optionf("input", "an empty path"))
-		}
+	if slices.Contains(paths, "") {
+		r.Keep(errs.Optionf("input", "an empty path"))
 	}
-	if len(paths) == 0 {
-		r.Keep(errs.Optionf("no input", "name files, directories or globs, or - for standard input"))
-	}
+	r.Keep(paperjobs.CheckInputs(r.Line.Path[len(r.Line.Path)-1], len(paths)))
 	return paths
 }
 

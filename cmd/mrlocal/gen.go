@@ -20,11 +20,11 @@ const (
 	genDefaultSeed  = 1
 )
 
-const genHelp = `KIND is wiki (articles, a directory of several files), lines (random text), records (TeraGen's 100-byte rows), words (Zipf) or corpus (short technical lines, many of them equal). The same KIND, size and seed give the same bytes. An existing file is replaced. An existing directory is refused. The place - is standard output, which takes every kind but wiki.`
+const genHelp = `KIND is wiki (articles, a directory of several files), lines (random text), records (TeraGen's 100-byte rows), words (Zipf), corpus (short technical lines, many of them equal), movies (ratings), edges (of a graph), points (around ten centres) or candidates (lists of four items, for self-join). teragen is another name of records. The same KIND, size and seed give the same bytes. An existing file is replaced. An existing directory is refused. The place - is standard output, which takes every kind but wiki.`
 
 // genCommand makes input for the examples and the benchmarks.
 func genCommand() command {
-	return command{name: "gen", usage: "generate input: wiki, lines, records, words or corpus", args: "KIND DIR_OR_FILE", long: genHelp,
+	return command{name: "gen", usage: "generate input: wiki, lines, records, words, corpus, movies, edges, points or candidates", args: "KIND DIR_OR_FILE", long: genHelp,
 		flags: []flagSpec{
 			value("size", "make `SIZE` bytes", "64MiB"),
 			value("seed", "seed `N`, a whole number", "1"),
@@ -35,7 +35,7 @@ func genCommand() command {
 // runGen writes the data of one kind to a file, a directory or standard output.
 func runGen(ctx context.Context, e env, line argv.Line) (int, error) {
 	if len(line.Words) == 0 {
-		return 0, errs.Optionf("", "give a kind and a place: mrlocal gen wiki|lines|records|words|corpus --size SIZE DIR_OR_FILE")
+		return 0, errs.Optionf("", "give a kind and a place: mrlocal gen wiki|lines|records|words|corpus|movies|edges|points|candidates --size SIZE DIR_OR_FILE")
 	}
 	// Words are checked from left to right, so that the message is about the first mistake.
 	name := line.Words[0]

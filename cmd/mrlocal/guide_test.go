@@ -61,7 +61,8 @@ func TestBashCompletesCommandsFlagsAndPolicies(t *testing.T) {
 	}
 	for typed, want := range map[string][]string{
 		"mrlocal re":                          {"replay", "reproduce"},
-		"mrlocal run ":                        {"grep", "sort", "wordcount"},
+		"mrlocal run s":                       {"select", "self-join", "sequence-count", "sort", "streaming"},
+		"mrlocal run kmeans --cl":             {"--clusters"},
 		"mrlocal run sort --map":              {"--map-slots"},
 		"mrlocal run grep wiki --sched pi-d":  {"pi-dhfs"},
 		"mrlocal sim f.yaml --sched fair-def": {"fair-deficit"},

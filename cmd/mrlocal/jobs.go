@@ -8,6 +8,7 @@ import (
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/jobflags"
+	"mrlocal/cmd/mrlocal/internal/paperjobs"
 	"mrlocal/jobs"
 	"mrlocal/jobs/grep"
 )
@@ -22,12 +23,16 @@ type jobKind struct {
 
 // jobKinds lists the jobs in the order of the help. A new job gets a line here.
 func jobKinds() []jobKind {
-	return []jobKind{
+	kinds := []jobKind{
 		{"wordcount", "count words; prints word, TAB, count, in byte order of the word", "o", jobflags.WordcountFlags(), plain(jobflags.Wordcount)},
 		{"sort", "sort lines in byte order or by keys as in GNU sort", "o", jobflags.SortFlags(), plain(jobflags.Sort)},
 		{"grep", "count the matches of a pattern, most frequent first; --lines and the flags of GNU grep select lines", "", jobflags.GrepFlags(), plain(jobflags.Grep)},
 		streamingKind(),
 	}
+	for _, k := range paperjobs.Kinds() {
+		kinds = append(kinds, jobKind{k.Name, k.Use, "o", k.Flags, plain(k.Build)})
+	}
+	return kinds
 }
 
 // plain is for a job that its flags alone describe.

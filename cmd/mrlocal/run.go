@@ -22,7 +22,7 @@ const runHelp = `Exit codes: 0 done, the result is complete and durable; 1 nothi
 
 // runCommand has a subcommand for each job. All of them share runFlags.
 func runCommand() command {
-	return forEachJob(command{name: "run", usage: "run a job on real files: wordcount, sort, grep, or commands as mapper and reducer", long: runHelp},
+	return forEachJob(command{name: "run", usage: "run a job on real files: wordcount, sort, grep, a job of the papers, or commands as mapper and reducer", long: runHelp},
 		func(j jobKind) []flagSpec {
 			flags := append(runFlags(j.shortOutput), verboseFlag())
 			if j.name != "grep" { // whose --quiet is that of GNU grep

@@ -96,6 +96,8 @@ func flagOf(field string) string {
 		"ShuffleBytesPerSecond": "--shuffle-bw", "Copies.Parallel": "--parallel-copies", "Copies.BytesPerSecond": "--copy-bw", "DiskBytesPerSecond": "--disk-bw", "RemotePenalty": "--remote-penalty",
 		"Slow": "--slow", "MemoryBytes": "--memory", "SortBufferBytes": "--sort-buffer", "MaxTempBytes": "--max-temp", "TempDirs": "--tmp", "SpillPercent": "--spill-percent",
 		"GrowthThreshold": "--growth-threshold", "MergeFactor": "--merge-factor", "Attempts": "--attempts", "ResumeDir": "--resume", "Codec": "--compress",
+		"Side": "--centroids", "Record": "--record", "K": "--clusters", "Rounds": "--rounds", "Tolerance": "--tolerance",
+		"KeepMap": "--keep-map", "KeepReduce": "--keep-reduce", "Stages": "--stages",
 		"Top": "--top", "Min": "--min", "Max": "--max", "Fields": "-f", "Delimiter": "-d", "Delimited": "-s", "Words": "-w",
 		"ZeroEnded": "-z", "Alnum": "--alnum", "CSV": "--csv", "JSON": "--json", "Separator": "-t", "Keys": "-k", "Patterns": "-e",
 	}[field], field)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/paperjobs"
 )
 
 // Command is a command with its flags.
@@ -83,6 +84,9 @@ func Shown(flags []argv.Spec, all bool) []argv.Spec {
 
 // Examples returns lines that show a command at work; none for a path that has no help.
 func Examples(path []string) []string {
+	if k, ok := paperjobs.Named(path[len(path)-1]); ok && path[0] == "run" {
+		return []string{"mrlocal run " + k.Name + " " + k.Example}
+	}
 	return map[string][]string{
 		"run wordcount": {"mrlocal run wordcount wiki/ -o words.txt", "mrlocal run wordcount --top 10 --alnum --ignore-case wiki/"},
 		"run sort":      {"mrlocal run sort -k2,2nr words.txt -o by-count.txt", "mrlocal run sort --memory 64MiB words.txt --output sorted/"},

@@ -1,0 +1,199 @@
+package jobs_test
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"mrlocal/datagen"
+	"mrlocal/engine"
+	"mrlocal/jobs"
+	"mrlocal/jobs/adjacencylist"
+	"mrlocal/jobs/classification"
+	"mrlocal/jobs/combine"
+	"mrlocal/jobs/histogrammovies"
+	"mrlocal/jobs/histogramratings"
+	"mrlocal/jobs/invertedindex"
+	"mrlocal/jobs/jobtest"
+	"mrlocal/jobs/join"
+	"mrlocal/jobs/kmeans"
+	"mrlocal/jobs/randomtext"
+	"mrlocal/jobs/rankedinvertedindex"
+	"mrlocal/jobs/selection"
+	"mrlocal/jobs/selfjoin"
+	"mrlocal/jobs/sequencecount"
+	"mrlocal/jobs/terasort"
+	"mrlocal/jobs/teravalidate"
+	"mrlocal/jobs/termvector"
+	"mrlocal/slots/policy"
+	"mrlocal/slots/policy/registry"
+	"mrlocal/slots/setup"
+)
+
+// paperJob is a job, its input, and the program for this job alone.
+type paperJob struct {
+	name     string
+	kind     datagen.Kind // of the input
+	made     string       // the job whose result is the input instead; "": none
+	files    int          // of the input; 0: one
+	part     int64        // of the size asked for: 1/part, where results are many times the input; 0: all
+	side     bool         // centroids are its side data
+	chain    func() (jobs.Chain, error)
+	straight func(docs []doc, side []byte) []byte
+}
+
+// paperJobs lists the jobs. One that reads the result of another one comes behind it. The job
+// select keeps so many percent in its maps and reduces.
+func paperJobs(keepMap, keepReduce float64) []paperJob {
+	return []paperJob{
+		{name: "inverted-index", kind: datagen.Words, files: 3, straight: straightInvertedIndex, chain: of(invertedindex.New)},
+		{name: "sequence-count", kind: datagen.Words, files: 3, part: 8, straight: straightSequenceCount, chain: of(sequencecount.New)},
+		{name: "ranked-inverted-index", made: "sequence-count", straight: straightRanked, chain: of(rankedinvertedindex.New)},
+		{name: "term-vector", kind: datagen.Words, files: 3, straight: straightTermVector, chain: of(termvector.New)},
+		{name: "self-join", kind: datagen.Candidates, straight: straightSelfJoin, chain: of(selfjoin.New)},
+		{name: "adjacency-list", kind: datagen.Edges, part: 4, straight: straightAdjacency, chain: of(adjacencylist.New)},
+		{name: "histogram-movies", kind: datagen.Movies, straight: straightHistogramMovies, chain: of(histogrammovies.New)},
+		{name: "histogram-ratings", kind: datagen.Movies, straight: straightHistogramRatings, chain: of(histogramratings.New)},
+		{name: "kmeans", kind: datagen.Points, files: 2, straight: straightKMeans, chain: func() (jobs.Chain, error) { return kmeans.New(kmeans.Options{Rounds: 5}) }},
+		{name: "classification", kind: datagen.Points, files: 2, side: true, straight: straightClassification, chain: of(classification.New)},
+		{name: "terasort", kind: datagen.Records, files: 2, straight: straightTeraSort, chain: of(terasort.New)},
+		{name: "teravalidate", made: "terasort", straight: straightTeraValidate, chain: func() (jobs.Chain, error) {
+			return teravalidate.New(teravalidate.Options{RecordBytes: 100, KeyBytes: 10})
+		}},
+		{name: "combine", kind: datagen.Words, straight: straightCombine, chain: of(combine.New)},
+		{name: "select", kind: datagen.Lines, chain: func() (jobs.Chain, error) {
+			return selection.New(selection.Options{KeepMap: keepMap, KeepReduce: keepReduce})
+		}, straight: func(docs []doc, _ []byte) []byte { return straightSelect(docs, keepMap, keepReduce) }},
+		{name: "join", kind: datagen.Edges, files: 2, part: 4, straight: straightJoin, chain: of(join.New)},
+	}
+}
+
+// of makes the chain of a job with default options.
+func of[O any](build func(O) (jobs.Chain, error)) func() (jobs.Chain, error) {
+	return func() (jobs.Chain, error) {
+		var o O
+		return build(o)
+	}
+}
+
+// inputs makes the files of a job.
+func (j *paperJob) inputs(t testing.TB, dir string, bytes int64) (paths []string) {
+	t.Helper()
+	if j.made != "" {
+		return []string{filepath.Join(dir, j.made+".out")}
+	}
+	n, part := max(j.files, 1), max(j.part, 1)
+	bytes /= part
+	for i := range n {
+		path := filepath.Join(dir, fmt.Sprintf("%s-%d-of-%d-part-%d", j.kind, i+1, n, part))
+		if _, err := os.Stat(path); err != nil {
+			if err := datagen.Generate(t.Context(), j.kind, path, bytes/int64(n), uint64(i+1)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		paths = append(paths, path)
+	}
+	return paths
+}
+
+// centroids writes the side data of classification: the first points of the input.
+func centroids(t testing.TB, dir string, data []byte) string {
+	t.Helper()
+	var text []byte
+	for i := range 10 {
+		line, rest, _ := bytes.Cut(data, []byte("\n"))
+		text, data = fmt.Appendf(text, "%d\t%s\n", i, line), rest
+	}
+	path := filepath.Join(dir, "centroids")
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestAJobGivesTheAnswerOfAProgramForItAlone(t *testing.T) {
+	const inputBytes = 60_000
+	rng := rand.New(rand.NewPCG(14, 1))
+	dir := t.TempDir()
+	for _, j := range paperJobs(60, 80) {
+		t.Run(j.name, func(t *testing.T) {
+			paths := j.inputs(t, dir, inputBytes*max(j.part, 1))
+			docs := read(paths)
+			var side string
+			var sideText []byte
+			if j.side {
+				side = centroids(t, dir, docs[0].data)
+				sideText = read([]string{side})[0].data
+			}
+			want := j.straight(read(paths), sideText)
+			if err := os.WriteFile(filepath.Join(dir, j.name+".out"), want, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			chain, err := j.chain()
+			if err != nil || len(want) == 0 || len(chain) == 0 {
+				t.Fatal(err, len(want))
+			}
+			if err := chain.Check(); err != nil {
+				t.Fatal(err)
+			}
+			var files []jobtest.File
+			cut := jobtest.Cut{BlockBytes: 1 + rng.IntN(30_000), SplitBlocks: 1 + rng.IntN(4), Side: sideText}
+			for i, d := range docs {
+				files, cut.Inputs = append(files, jobtest.File{Path: d.name, Data: d.data}), append(cut.Inputs, int32(i))
+			}
+			got, err := jobtest.Run(chain, files, cut)
+			if err != nil || !bytes.Equal(got.Data, want) {
+				t.Errorf("in memory, %d bytes a block: %v: %s", cut.BlockBytes, err, difference(got.Data, want))
+			}
+			for _, info := range registry.All() {
+				p, err := registry.New(info.Name, policy.DefaultOptions())
+				if err != nil {
+					t.Fatal(err)
+				}
+				var out bytes.Buffer
+				o := engine.Options{Policy: p, NoPin: true, MemoryBytes: 64 << 20, TempDirs: []string{dir}, Config: setup.Config{MapSlots: 1 + rng.IntN(3), ReduceSlots: 1 + rng.IntN(2)},
+					JobOptions: engine.JobOptions{Inputs: paths, Side: side, Stdout: &out, BlockBytes: int64(1<<10 + rng.IntN(60_000)), Reducers: rng.IntN(6)}}
+				if rng.IntN(2) == 0 {
+					o.SortBufferBytes, o.NoGrowth, o.MergeFactor = 16<<10, true, 2
+				}
+				if _, err := engine.RunChain(t.Context(), chain, o); err != nil || !bytes.Equal(out.Bytes(), want) {
+					t.Errorf("%s, %d bytes a split, %d reduces: %v: %s", info.Name, o.BlockBytes, o.Reducers, err, difference(out.Bytes(), want))
+				}
+			}
+		})
+	}
+}
+
+// difference says where two results differ.
+func difference(got, want []byte) string {
+	at := 0
+	for at < len(got) && at < len(want) && got[at] == want[at] {
+		at++
+	}
+	begin := max(0, at-40)
+	return fmt.Sprintf("%d bytes, want %d; %.80q at byte %d, want %.80q", len(got), len(want), got[begin:], at, want[begin:])
+}
+
+func TestRandomTextHasItsFormAndDependsOnItsSeed(t *testing.T) {
+	texts := map[string]bool{}
+	for _, o := range []randomtext.Options{{Bytes: 100_000, Maps: 3}, {Bytes: 100_000, Maps: 3, Seed: 1}, {Bytes: 100_000, Maps: 3, Seed: 2}} {
+		chain, err := randomtext.New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		if _, err := engine.RunChain(t.Context(), chain, engine.Options{NoPin: true, MemoryBytes: 64 << 20, JobOptions: engine.JobOptions{Stdout: &out}}); err != nil {
+			t.Fatal(err)
+		}
+		if n, ok := straightRandomText(out.Bytes()); !ok || n < 100 || out.Len() < 100_000 {
+			t.Errorf("%+v: %d records in %d bytes, form %t", o, n, out.Len(), ok)
+		}
+		texts[out.String()] = true
+	}
+	if len(texts) != 2 {
+		t.Errorf("%d texts of two seeds", len(texts))
+	}
+}

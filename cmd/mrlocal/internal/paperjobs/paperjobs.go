@@ -1,0 +1,207 @@
+// Package paperjobs is the table of the jobs of the papers, PUMA's and Gridmix's, as commands
+// below run: their names, flags, and how flags become options. Package main adds wordcount, sort
+// and grep, whose flags are those of the tools beside them.
+//
+// Memory: none. Neighbours: packages below mrlocal/jobs are the jobs; docs/jobs.md describes them.
+package paperjobs
+
+import (
+	"math"
+	"strconv"
+
+	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/errs"
+	"mrlocal/jobs"
+	"mrlocal/jobs/adjacencylist"
+	"mrlocal/jobs/classification"
+	"mrlocal/jobs/combine"
+	"mrlocal/jobs/histogrammovies"
+	"mrlocal/jobs/histogramratings"
+	"mrlocal/jobs/invertedindex"
+	"mrlocal/jobs/join"
+	"mrlocal/jobs/kmeans"
+	"mrlocal/jobs/randomtext"
+	"mrlocal/jobs/rankedinvertedindex"
+	"mrlocal/jobs/selection"
+	"mrlocal/jobs/selfjoin"
+	"mrlocal/jobs/sequencecount"
+	"mrlocal/jobs/terasort"
+	"mrlocal/jobs/teravalidate"
+	"mrlocal/jobs/termvector"
+)
+
+// Kind is a job.
+type Kind struct {
+	Name, Use string
+	Example   string // arguments behind "mrlocal run NAME"
+	Inputs    int    // paths that it takes: NoInput, or 0 for any number
+	Flags     []argv.Spec
+	Build     func(*argv.Reader) (jobs.Chain, error) // reads Flags
+}
+
+// NoInput is Kind.Inputs of a job that reads nothing.
+const NoInput = -1
+
+// CentroidsFlag is the flag whose file is the side data of a job (Options.Side).
+const CentroidsFlag = "centroids"
+
+// Kinds lists the jobs in the order of the help. A new job gets a line here.
+func Kinds() []Kind {
+	return []Kind{
+		{"inverted-index", "list the files that have each word", "wiki/ -o index.txt", 0, nil, plain(invertedindex.New)},
+		{"ranked-inverted-index", "list the files of each word sequence, most frequent first; reads what sequence-count writes", "sequences.txt -o ranked.txt", 0, nil, plain(rankedinvertedindex.New)},
+		{"term-vector", "list the frequent words of each file", "wiki/ --min 100", 0, termFlags(), termVector},
+		{"sequence-count", "count sequences of three words in each file", "wiki/ -o sequences.txt", 0, nil, plain(sequencecount.New)},
+		{"self-join", "join sorted lists of k items to candidates of k+1 items", "candidates.txt -o joined.txt", 0, nil, plain(selfjoin.New)},
+		{"adjacency-list", "list the neighbours of each node of a graph of edges", "edges.txt -o lists.txt", 0, nil, plain(adjacencylist.New)},
+		{"histogram-movies", "count movies by average rating", "movies.txt", 0, nil, plain(histogrammovies.New)},
+		{"histogram-ratings", "count ratings of movies", "movies.txt", 0, nil, plain(histogramratings.New)},
+		{"kmeans", "find the centres of K clusters of points", "points.txt --clusters 8 -o centroids.txt", 0, kmeansFlags(), kMeans},
+		{"classification", "put points into the clusters of centroids", "points.txt --centroids centroids.txt -o clusters.txt", 0, []argv.Spec{centroids("read the centroids from `FILE`, as kmeans writes them", "required")}, classify},
+		{"terasort", "sort binary records by their first bytes", "records.bin -o sorted.bin", 0, recordFlags(), teraSort},
+		{"teravalidate", "check the order of binary records, and add up their checksums", "sorted.bin", 0, recordFlags(), teraValidate},
+		{"randomtext", "write random text; reads no input", "--bytes 64MiB --output text/", NoInput, randomFlags(), randomText},
+		{"combine", "count words, combined in the maps (Gridmix)", "wiki/ --reducers 1 -o counts.txt", 0, nil, plain(combine.New)},
+		{"select", "keep a tenth, then two fifths of all lines, three times (Gridmix, monsterQuery)", "lines.txt -o kept.txt", 0, selectFlags(), selectLines},
+		{"join", "join two inputs by the first field of their lines", "users.tsv visits.tsv -o joined.tsv", join.Inputs, nil, plain(join.New)},
+	}
+}
+
+// Named returns the kind of that name; ok is false if there is none.
+func Named(name string) (k Kind, ok bool) {
+	for _, k := range Kinds() {
+		if k.Name == name {
+			return k, true
+		}
+	}
+	return Kind{}, false
+}
+
+// CheckInputs refuses a number of inputs that the job does not take. Other jobs take any number
+// but none.
+func CheckInputs(job string, inputs int) error {
+	k, _ := Named(job)
+	switch {
+	case k.Inputs == NoInput && inputs > 0:
+		return errs.Optionf(job, "reads no input")
+	case k.Inputs != NoInput && inputs == 0:
+		return errs.Optionf("no input", "name files, directories or globs, or - for standard input")
+	case k.Inputs > 0 && inputs != k.Inputs:
+		return errs.Optionf(job, "takes %d inputs, not %d; quote a glob, so that the shell leaves it alone", k.Inputs, inputs)
+	}
+	return nil
+}
+
+// plain builds a job without options.
+func plain[O any](build func(O) (jobs.Chain, error)) func(*argv.Reader) (jobs.Chain, error) {
+	return func(*argv.Reader) (jobs.Chain, error) {
+		var o O
+		return build(o)
+	}
+}
+
+func termFlags() []argv.Spec {
+	return []argv.Spec{argv.ValueSpec("min", "leave out words that a file has less than `N` times", strconv.Itoa(termvector.DefaultMin))}
+}
+
+func termVector(r *argv.Reader) (jobs.Chain, error) {
+	o := termvector.Options{Min: int64(r.Count("min", 1, math.MaxInt32))}
+	if r.Err != nil {
+		return nil, r.Err
+	}
+	return termvector.New(o)
+}
+
+// centroids is the flag of side data. The command reads the file.
+func centroids(help, def string) argv.Spec { return argv.ValueSpec(CentroidsFlag, help, def) }
+
+func kmeansFlags() []argv.Spec {
+	return []argv.Spec{
+		argv.ValueSpec("clusters", "find `K` clusters", "10, or as many as --centroids has"),
+		argv.ValueSpec("rounds", "at most `N` rounds", "20"),
+		argv.ValueSpec("tolerance", "stop when no coordinate moves by more than `X`", "0.001"),
+		centroids("begin with the points in `FILE`, one on each line", "points of the input, drawn by their hash"),
+	}
+}
+
+func kMeans(r *argv.Reader) (jobs.Chain, error) {
+	o := kmeans.Options{K: r.Count("clusters", 1, 10_000), Rounds: r.Count("rounds", 1, 100_000), Given: r.Line.Has(CentroidsFlag)}
+	o.Tolerance = argv.Value(r, "tolerance", number)
+	if r.Err == nil && o.Given && o.K > 0 {
+		return nil, errs.Optionf("--clusters, --centroids", "give one of them, not both")
+	}
+	if r.Err != nil {
+		return nil, r.Err
+	}
+	return kmeans.New(o)
+}
+
+// number reads a number above 0.
+func number(flag, text string) (float64, error) {
+	x, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(x > 0) || math.IsInf(x, 0) {
+		return 0, errs.Optionf("--"+flag, "%s: want a number above 0", argv.Quote(text))
+	}
+	return x, nil
+}
+
+func classify(r *argv.Reader) (jobs.Chain, error) {
+	if !r.Line.Has(CentroidsFlag) {
+		return nil, errs.Optionf("--"+CentroidsFlag, "name the file of the centroids")
+	}
+	return classification.New(classification.Options{})
+}
+
+func recordFlags() []argv.Spec {
+	return []argv.Spec{argv.ValueSpec("record", "records are binary: `fixed:BYTES,key=BYTES`; without a key the whole record is the key", terasort.DefaultRecord)}
+}
+
+func teraSort(r *argv.Reader) (jobs.Chain, error) {
+	record, _ := r.Line.Value("record")
+	return terasort.New(terasort.Options{Record: record})
+}
+
+func teraValidate(r *argv.Reader) (jobs.Chain, error) {
+	record, _ := r.Line.Value("record")
+	recordBytes, keyBytes, err := terasort.ParseRecord(record)
+	if err != nil {
+		return nil, err
+	}
+	return teravalidate.New(teravalidate.Options{RecordBytes: recordBytes, KeyBytes: keyBytes})
+}
+
+func randomFlags() []argv.Spec {
+	return []argv.Spec{
+		argv.ValueSpec("bytes", "write `SIZE` of text, in whole records", "64MiB"),
+		argv.ValueSpec("maps", "write it with `N` map tasks", "one for each 8MiB"),
+		argv.ValueSpec("seed", "seed `N`, a whole number", "1"),
+	}
+}
+
+func randomText(r *argv.Reader) (jobs.Chain, error) {
+	o := randomtext.Options{Bytes: r.Size("bytes", 1), Maps: r.Count("maps", 1, 1<<20)}
+	if r.Line.Has("seed") {
+		o.Seed = argv.Value(r, "seed", argv.Seed)
+	}
+	if r.Err != nil {
+		return nil, r.Err
+	}
+	return randomtext.New(o)
+}
+
+func selectFlags() []argv.Spec {
+	return []argv.Spec{
+		argv.ValueSpec("keep-map", "a map keeps `P` percent of its lines", "10"),
+		argv.ValueSpec("keep-reduce", "a reduce keeps `P` percent of its lines", "40"),
+		argv.ValueSpec("stages", "a chain of `N` jobs", "3"),
+	}
+}
+
+func selectLines(r *argv.Reader) (jobs.Chain, error) {
+	o := selection.Options{Stages: r.Count("stages", 1, 100)}
+	o.KeepMap, o.KeepReduce = argv.Value(r, "keep-map", number), argv.Value(r, "keep-reduce", number)
+	if r.Err != nil {
+		return nil, r.Err
+	}
+	return selection.New(o)
+}

@@ -1,0 +1,190 @@
+// Package kmeans is a job that finds the centres of K clusters by Lloyd's iteration (K-Means of
+// PUMA, Purdue's MapReduce benchmarks, which clusters movies; this job clusters points). A line of
+// input is a point: numbers of at most 6 decimals between blanks or commas. The result is
+// "cluster TAB centroid", by cluster.
+//
+// It is a chain of three jobs. The first one draws K different points. The second one reads the
+// points again in rounds: the centroids of a round are its side data, each point is added to the
+// nearest one, and the averages are the centroids of the next round. Rounds end when no
+// coordinate moves by more than Options.Tolerance. The third job prints the centroids.
+//
+// Memory: K points and sums in each attempt. Neighbours: jobs/internal/points computes;
+// jobs/classification puts points into clusters.
+package kmeans
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"math/big"
+	"strconv"
+
+	"mrlocal/errs"
+	"mrlocal/jobs"
+	"mrlocal/jobs/internal/points"
+)
+
+// Options say how many clusters there are and when the iteration ends.
+type Options struct {
+	K         int     // clusters, if the run has no side data with centroids; 0: 10
+	Rounds    int     // bound of the iteration; 0: 20
+	Tolerance float64 // no coordinate moves by more in the last round; 0: 0.001
+	Given     bool    // the side data of the run are the first centroids, a point on each line
+}
+
+// New makes the jobs.
+func New(o Options) (jobs.Chain, error) {
+	o.K, o.Rounds, o.Tolerance = cmp.Or(o.K, 10), cmp.Or(o.Rounds, 20), cmp.Or(o.Tolerance, 0.001)
+	switch {
+	case o.K < 1 || o.K > 10_000:
+		return nil, errs.Optionf("Options.K "+strconv.Itoa(o.K), "from 1 to 10000")
+	case o.Rounds < 1:
+		return nil, errs.Optionf("Options.Rounds "+strconv.Itoa(o.Rounds), "at least 1")
+	case !(o.Tolerance >= 0):
+		return nil, errs.Optionf("Options.Tolerance", "at least 0")
+	}
+	chain := jobs.Chain{
+		{
+			Name: "kmeans-draw", Reduces: 1, BuiltIn: true,
+			NewMapper:  func() jobs.Mapper { return &drawMapper{points.Draw{Most: o.K}} },
+			NewReducer: func() jobs.Reducer { return drawReducer{o.K} },
+		},
+		{
+			Name: "kmeans", Reduces: 1, BuiltIn: true, Rereads: true, Rounds: o.Rounds,
+			Converged:  func(before, after []byte) bool { return points.Within(before, after, o.Tolerance) },
+			NewMapper:  func() jobs.Mapper { return &mapper{} },
+			NewReducer: func() jobs.Reducer { return &reducer{} },
+		},
+		{
+			Name: "kmeans-print", BuiltIn: true,
+			NewMapper: func() jobs.Mapper { return jobs.MapperFunc(printLines) },
+		},
+	}
+	if o.Given {
+		chain = chain[1:]
+	}
+	return chain, nil
+}
+
+// drawMapper draws the first centroids.
+type drawMapper struct{ points.Draw }
+
+// Map draws from a block.
+func (m *drawMapper) Map(b jobs.Block, _ jobs.Emitter) error {
+	for line := range b.Lines() {
+		m.Add(line)
+	}
+	return nil
+}
+
+// Flush emits what was drawn, under one key.
+func (m *drawMapper) Flush(out jobs.Emitter) error {
+	for _, line := range m.Lines {
+		out.Emit(nil, line)
+	}
+	return nil
+}
+
+type drawReducer struct{ k int }
+
+// Reduce draws from what the maps have drawn.
+func (r drawReducer) Reduce(_ []byte, vs *jobs.Values, out jobs.Emitter) error {
+	d := points.Draw{Most: r.k}
+	for vs.Next() {
+		d.Add(vs.Value())
+	}
+	for i, line := range d.Lines {
+		out.Emit(strconv.AppendInt(nil, int64(i), 10), line)
+	}
+	return nil
+}
+
+// mapper adds the points of a block to the sums of their clusters.
+type mapper struct {
+	centroids *points.Set
+	err       error
+	point     []int64
+	sums      []int64 // for each cluster: the number of its points, and the sum of each coordinate
+	key, sum  []byte
+}
+
+// Begin reads the centroids.
+func (m *mapper) Begin(a jobs.OwnAttempt) { m.centroids, m.err = points.ParseSet(a.Side) }
+
+// Map emits a sum for each cluster. A block has so few points that no sum overflows.
+func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
+	if m.err != nil {
+		return errs.Inputf("centroids", "%w", m.err)
+	}
+	d := m.centroids.Dimension
+	m.sums = append(m.sums[:0], make([]int64, m.centroids.Number*(d+1))...)
+	for line := range b.Lines() {
+		var err error
+		if m.point, err = points.Parse(m.point[:0], line); err != nil {
+			return errs.Inputf(b.Path, "%w", err)
+		}
+		if len(m.point) == 0 {
+			continue
+		}
+		if len(m.point) != d {
+			return errs.Inputf(b.Path, "a point has %d coordinates and the centroids have %d", len(m.point), d)
+		}
+		sums := m.sums[m.centroids.Nearest(m.point)*(d+1):][:d+1]
+		sums[0]++
+		for i, x := range m.point {
+			sums[i+1] += x
+		}
+	}
+	for i := range m.centroids.Number {
+		m.key = binary.BigEndian.AppendUint32(m.key[:0], uint32(i))
+		m.sum = m.sum[:0]
+		for _, n := range m.sums[i*(d+1) : (i+1)*(d+1)] {
+			m.sum = binary.LittleEndian.AppendUint64(m.sum, uint64(n))
+		}
+		out.Emit(m.key, m.sum)
+	}
+	return nil
+}
+
+// reducer makes the averages. A cluster without points keeps its centroid.
+type reducer struct{ before [][]byte }
+
+// Begin notes the centroids of the round.
+func (r *reducer) Begin(a jobs.OwnAttempt) {
+	r.before = bytes.Split(bytes.TrimSpace(a.Side), []byte("\n"))
+}
+
+// Reduce adds the sums of a cluster, and writes its number and centroid.
+func (r *reducer) Reduce(key []byte, vs *jobs.Values, out jobs.Emitter) error {
+	cluster := int(binary.BigEndian.Uint32(key))
+	var totals []big.Int
+	for vs.Next() {
+		v := vs.Value()
+		if totals == nil {
+			totals = make([]big.Int, len(v)/8)
+		}
+		for i := range totals {
+			totals[i].Add(&totals[i], big.NewInt(int64(binary.LittleEndian.Uint64(v[8*i:]))))
+		}
+	}
+	name := strconv.AppendInt(nil, int64(cluster), 10)
+	if totals[0].Sign() == 0 {
+		centroid := r.before[cluster]
+		out.Emit(name, centroid[bytes.IndexByte(centroid, '\t')+1:]) // behind its name, if it has one
+		return nil
+	}
+	centroid := make([]int64, len(totals)-1)
+	for i := range centroid {
+		centroid[i] = new(big.Int).Quo(&totals[i+1], &totals[0]).Int64()
+	}
+	out.Emit(name, points.Append(nil, centroid))
+	return nil
+}
+
+// printLines writes the lines of a block.
+func printLines(b jobs.Block, out jobs.Emitter) error {
+	for line := range b.Lines() {
+		out.Emit(nil, line)
+	}
+	return nil
+}

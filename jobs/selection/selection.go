@@ -1,0 +1,96 @@
+// Package selection is the job Select of Gridmix, also called monsterQuery: a chain of three jobs,
+// each of which keeps a tenth of its records in the map, sorts them, and keeps two fifths of these
+// in the reduce (Gridmix2, GridMixRunner: -keepmap 10 -keepred 40, three times). The result is the
+// lines that are left, in byte order. RAS runs it with one reduce (--reducers 1).
+//
+// Whether a line is kept depends on its hash, so the result does not depend on how the input is
+// divided. Gridmix counts records instead.
+//
+// Memory: the spans of a block. Neighbours: package jobs.
+package selection
+
+import (
+	"cmp"
+	"hash/crc32"
+	"strconv"
+
+	"mrlocal/errs"
+	"mrlocal/jobs"
+)
+
+// Options say how much is kept. The zero value is Gridmix's.
+type Options struct {
+	KeepMap    float64 // percent of records that a map keeps; 0: 10
+	KeepReduce float64 // percent of those that a reduce keeps; 0: 40
+	Stages     int     // jobs of the chain; 0: 3
+}
+
+// New makes the jobs.
+func New(o Options) (jobs.Chain, error) {
+	o.KeepMap, o.KeepReduce, o.Stages = cmp.Or(o.KeepMap, 10), cmp.Or(o.KeepReduce, 40), cmp.Or(o.Stages, 3)
+	switch {
+	case !(o.KeepMap > 0 && o.KeepMap <= 100):
+		return nil, errs.Optionf("Options.KeepMap", "percent, above 0 and at most 100")
+	case !(o.KeepReduce > 0 && o.KeepReduce <= 100):
+		return nil, errs.Optionf("Options.KeepReduce", "percent, above 0 and at most 100")
+	case o.Stages < 1 || o.Stages > 100:
+		return nil, errs.Optionf("Options.Stages "+strconv.Itoa(o.Stages), "from 1 to 100")
+	}
+	var chain jobs.Chain
+	for stage := range o.Stages {
+		chain = append(chain, jobs.Job{
+			Name: "select-" + strconv.Itoa(stage+1), Ordered: true, BuiltIn: true,
+			NewMapper: func() jobs.Mapper { return &mapper{keep: NewKeep(2*stage, o.KeepMap)} },
+			NewReducer: func() jobs.Reducer {
+				keep := NewKeep(2*stage+1, o.KeepReduce)
+				return jobs.ReducerFunc(func(line []byte, vs *jobs.Values, out jobs.Emitter) error {
+					for kept := keep.Line(line); kept && vs.Next(); {
+						out.Emit(line, nil)
+					}
+					return nil
+				})
+			},
+		})
+	}
+	return chain, nil
+}
+
+// Keep decides which lines a step keeps.
+type Keep struct {
+	table *crc32.Table
+	salt  uint64
+	below uint64 // of hashes
+}
+
+// NewKeep makes the rule of a step, which keeps so many percent of all lines. Each step decides
+// anew.
+func NewKeep(step int, percent float64) Keep {
+	return Keep{crc32.MakeTable(crc32.Castagnoli), uint64(step+1) * 0x9e3779b97f4a7c15, uint64(percent / 100 * (1 << 32))}
+}
+
+// Line reports whether the line is kept.
+func (k Keep) Line(line []byte) bool {
+	h := (uint64(crc32.Checksum(line, k.table)) + 1) ^ k.salt
+	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9 // the mixer of SplitMix64
+	h = (h ^ h>>27) * 0x94d049bb133111eb
+	return (h^h>>31)>>32 < k.below
+}
+
+type mapper struct {
+	keep  Keep
+	spans []jobs.Span
+}
+
+// Map emits the lines that are kept.
+func (m *mapper) Map(b jobs.Block, out jobs.Emitter) error {
+	m.spans = m.spans[:0]
+	at := 0
+	for line := range b.Lines() {
+		if m.keep.Line(line) {
+			m.spans = append(m.spans, jobs.Span{Off: uint32(at), Len: uint32(len(line))})
+		}
+		at += len(line) + 1
+	}
+	jobs.EmitSpans(out, b.Data, m.spans, nil)
+	return nil
+}
