@@ -151,11 +151,19 @@ func (m *Model) Close() error {
 	return nil
 }
 
+// mostTime is the latest time of a model, 73 years.
+const mostTime = time.Duration(1 << 61)
+
 // Add adds an event whose Ref refers to texts. Events of a broken file that name unknown
 // jobs or slots are ignored.
 func (m *Model) Add(e *trace.Event, texts []string) {
 	if e.Seq > m.Seq+1 {
 		m.Lost += e.Seq - m.Seq - 1
+	}
+	if e.At < 0 || e.At > mostTime { // of a hostile file: sums of such times overflow
+		bounded := *e
+		bounded.At = min(max(e.At, 0), mostTime)
+		e = &bounded
 	}
 	m.Seq, m.Last = e.Seq, max(m.Last, e.At)
 	switch e.Op {

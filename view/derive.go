@@ -141,6 +141,7 @@ func (m *Model) Segments(bar int) []Segment {
 // Round returns the least round time (1, 2, 2.5 or 5 times a power of ten) with which the
 // given number of parts covers whole. Axes have their ticks at its multiples.
 func Round(whole time.Duration, parts int) time.Duration {
+	whole = min(whole, 1<<62) // beyond it, which only a hostile file is, sums overflow
 	least := max(1, (whole+time.Duration(parts)-1)/time.Duration(parts))
 	for unit := time.Duration(1); ; unit *= 10 {
 		for _, c := range []time.Duration{unit, 2 * unit, 5 * unit / 2, 5 * unit} {

@@ -59,9 +59,16 @@ func width(i, n int, total int32) int64 {
 	return first(i+1) - first(i)
 }
 
-// lastReduces returns by task the bar of the reduce that started last, up to a time.
+// lastReduces returns by task the bar of the reduce that started last, up to a time. It ends
+// with the last task that has a bar, because a hostile file may name billions of reduces.
 func (m *Model) lastReduces(job int32, at time.Duration) []int32 {
-	last := make([]int32, m.Jobs[job].Reduces)
+	tasks := int32(0)
+	for i := range m.Bars {
+		if b := &m.Bars[i]; b.Job == job && b.Kind == trace.Reduce && b.Task < m.Jobs[job].Reduces {
+			tasks = max(tasks, b.Task+1)
+		}
+	}
+	last := make([]int32, tasks)
 	for i := range last {
 		last[i] = None
 	}

@@ -135,14 +135,93 @@ func TestRequestsThatAreRefused(t *testing.T) {
 	}
 }
 
+// TestHostsThatAreAnswered: those that a browser on this machine names, with the port.
+func TestHostsThatAreAnswered(t *testing.T) {
+	for _, addr := range []string{"127.0.0.1:0", "localhost:0", "127.0.0.2:0", "[::1]:0"} {
+		s, err := web.Listen(web.Options{Addr: addr})
+		if err != nil {
+			t.Logf("%s: %v", addr, err) // a machine without IPv6, or with one loopback address
+			continue
+		}
+		defer s.Close()
+		_, port, _ := net.SplitHostPort(strings.Trim(strings.TrimPrefix(s.URL(), "http:"), "/"))
+		given, _, _ := net.SplitHostPort(addr)
+		for host, want := range map[string]int{
+			"127.0.0.1:" + port: 200, "localhost:" + port: 200, "LOCALHOST:" + port: 200, "[::1]:" + port: 200, net.JoinHostPort(given, port): 200,
+			"127.0.0.3:" + port: 421, "localhost.evil.example:" + port: 421, "evil.example:" + port: 421, "[::2]:" + port: 421,
+			"localhost": 421, "[::1]": 421, "127.0.0.1:1": 421, "127.0.0.1:" + port + ".evil.example": 421, "user@127.0.0.1:" + port: 421,
+		} {
+			if got, text, _ := get(t, "GET", s.URL()+"api/runs", "", "Host: "+host); got != want && (want != 421 || got != 400) {
+				t.Errorf("--addr %s, Host %s: status %d, want %d: %s", addr, host, got, want, text)
+			}
+		}
+	}
+}
+
+// TestChangesComeFromThePageAlone: by POST with JSON, and from no other site.
+func TestChangesComeFromThePageAlone(t *testing.T) {
+	s := serve(t)
+	draft := `{"workload":"jobs: [{name: A, maps: 1, map_time: 1s}]","policies":["fair"]}`
+	own := strings.TrimSuffix(s.URL(), "/")
+	for name, c := range map[string]struct {
+		method string
+		header []string
+		want   int
+	}{
+		"the page":                     {"POST", []string{"Content-Type: application/json", "Origin: " + own, "Sec-Fetch-Site: same-origin"}, 200},
+		"a program":                    {"POST", []string{"Content-Type: application/json; charset=utf-8"}, 200},
+		"another site":                 {"POST", []string{"Content-Type: application/json", "Sec-Fetch-Site: cross-site"}, 403},
+		"a site beside it":             {"POST", []string{"Content-Type: application/json", "Sec-Fetch-Site: same-site"}, 403},
+		"an old browser, another site": {"POST", []string{"Content-Type: application/json", "Origin: http://evil.example"}, 403},
+		"another port":                 {"POST", []string{"Content-Type: application/json", "Origin: http://127.0.0.1:1"}, 403},
+		"a frame without an origin":    {"POST", []string{"Content-Type: application/json", "Origin: null"}, 403},
+		"text":                         {"POST", []string{"Content-Type: text/plain"}, 415},
+		"nothing said":                 {"POST", nil, 415},
+		"PUT":                          {"PUT", []string{"Content-Type: application/json"}, 405},
+		"PATCH":                        {"PATCH", []string{"Content-Type: application/json"}, 405},
+		"DELETE":                       {"DELETE", []string{"Content-Type: application/json"}, 405},
+	} {
+		if got, text, _ := get(t, c.method, s.URL()+"api/simulate", draft, c.header...); got != c.want {
+			t.Errorf("%s: status %d, want %d: %.200s", name, got, c.want, text)
+		}
+	}
+}
+
+func TestHeadersAreBounded(t *testing.T) {
+	s := serve(t)
+	if got, _, _ := get(t, "GET", s.URL()+"api/runs", "", "X-Long: "+strings.Repeat("x", 32<<10)); got != 431 {
+		t.Errorf("a header of 32 KiB has status %d", got)
+	}
+}
+
+func TestHeadersThatDoNotEndAreDropped(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits 5 s")
+	}
+	t.Parallel() // it only waits
+	s := serve(t)
+	c, err := net.Dial("tcp", strings.Trim(strings.TrimPrefix(s.URL(), "http:"), "/"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	fmt.Fprintf(c, "GET / HTTP/1.1\r\nHost: ")
+	begun := time.Now()
+	_ = c.SetReadDeadline(begun.Add(20 * time.Second))
+	if _, err := io.ReadAll(c); err != nil || time.Since(begun) > 15*time.Second {
+		t.Errorf("the connection stays for %v: %v", time.Since(begun), err)
+	}
+}
+
 func TestEveryAnswerHasTheHeaders(t *testing.T) {
 	s := serve(t)
 	for _, path := range []string{"", "main.js", "api/runs", "api/events", "none"} {
 		_, _, h := get(t, "GET", s.URL()+path, "")
 		for name, want := range map[string]string{
-			"Content-Security-Policy": "default-src 'self'; frame-ancestors 'none'",
-			"X-Content-Type-Options":  "nosniff",
-			"Referrer-Policy":         "no-referrer",
+			"Content-Security-Policy":      "default-src 'self'; frame-ancestors 'none'",
+			"X-Content-Type-Options":       "nosniff",
+			"Referrer-Policy":              "no-referrer",
+			"Cross-Origin-Resource-Policy": "same-origin",
 		} {
 			if got := h.Get(name); !strings.HasPrefix(got, want) {
 				t.Errorf("/%s: %s is %q, want %q", path, name, got, want)

@@ -173,7 +173,7 @@ func (p *picture) x(at time.Duration) float64 {
 // axis draws a line and a time every few columns.
 func (p *picture) axis(bottom float64) {
 	step := view.Round(p.m.Last, 10)
-	for at := time.Duration(0); at <= p.m.Last; at += step {
+	for at := time.Duration(0); 0 <= at && at <= p.m.Last; at += step { // a hostile file may end at the last moment there is
 		x := num(p.x(at))
 		fmt.Fprintf(p.w, `<line class="grid" x1="%s" y1="%d" x2="%s" y2="%.0f"/><text class="small" x="%s" y="%d" text-anchor="middle">%s</text>`+"\n", x, head-8, x, bottom, x, head-12, Seconds(at))
 	}
