@@ -27,6 +27,7 @@ import (
 	"time"
 
 	"mrlocal/errs"
+	"mrlocal/lesson"
 	"mrlocal/web/lab"
 )
 
@@ -121,6 +122,9 @@ func (s *Server) URL() string {
 
 // Add adds a recorded run.
 func (s *Server) Add(r *lab.Run) { s.lab.Add(r) }
+
+// Teach makes the runs that were added the runs of a lesson.
+func (s *Server) Teach(l *lesson.Lesson) { s.lab.Teach(l) }
 
 // Close ends all streams, waits a moment for requests, and frees the port. Events of live
 // runs are removed.

@@ -9,7 +9,8 @@ import (
 	"syscall"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
-	"mrlocal/cmd/mrlocal/internal/measure"
+	"mrlocal/cmd/mrlocal/internal/show"
+	"mrlocal/cmd/mrlocal/internal/teach"
 	"mrlocal/datagen"
 	"mrlocal/errs"
 )
@@ -112,17 +113,11 @@ func gone(err error) bool {
 	return errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe)
 }
 
-const demoHelp = `Makes wiki/ unless it exists. Then it runs the same grep under the policies fair and pi-dhfs, with half of the cores as map slots and half as reduce slots, draws both runs and compares them. It writes nothing but wiki/.`
-
-// demoCommand is the first thing that a new user runs. It needs no input and no
-// flag.
+// demoCommand is the first thing that a new user runs: alone it needs no input and no flag.
 func demoCommand() command {
-	return command{name: "demo", usage: "make wiki/, run one grep under two policies and compare", long: demoHelp,
-		run: func(ctx context.Context, e env, line argv.Line) (int, error) {
-			if err := noWords(line); err != nil {
-				return 0, err
-			}
-			err := measure.Demo(ctx, e.stdout, e.stderr)
+	return command{name: "demo", usage: "make wiki/, run one grep under two policies and compare; or teach a lesson", args: "[NAME]", long: teach.Help, flags: teach.Flags(),
+		run: func(ctx context.Context, e env, line argv.Line) (_ int, err error) {
+			err = teach.Main(ctx, teach.Env{Stdin: e.stdin, Stdout: e.stdout, Stderr: e.stderr, Terminal: show.TerminalOf(os.Getenv)}, line)
 			// As in: mrlocal demo | head.
 			if gone(err) {
 				err = nil

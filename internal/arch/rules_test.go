@@ -18,7 +18,7 @@ func layers() []layer {
 		{"streaming", []string{"streaming/..."}},
 		{"workload files", []string{"workload/..."}},
 		{"drivers", []string{"engine/...", "sim/...", "slots/explain"}},
-		{"pictures", []string{"view/..."}},
+		{"pictures", []string{"view/...", "lesson"}},
 		{"page", []string{"web/..."}},
 		{"bench", []string{"bench/..."}},
 		{"front door", []string{""}},
@@ -50,6 +50,7 @@ func within() map[string][]string {
 		"output/compress":   {"output/spool"},
 		"bench/...":         {"bench/..."},
 		"view/...":          {"view/..."}, // each renderer draws the model
+		"lesson":            {"view"},     // whose events it finds
 		"web":               {"web/lab"},  // answers to the page's questions
 		"web/wasm":          {"web/lab"},  // the same without a server
 		"web/site":          {"web", "web/lab"},
@@ -68,7 +69,7 @@ type ban struct {
 func bans() []ban {
 	everywhere := []string{"..."}
 	command := []string{"cmd/mrlocal/..."}
-	pure := []string{"slots", "slots/fifo", "slots/demand", "slots/blacklist", "slots/replay", "slots/policy/...", "sim/...", "view/..."}
+	pure := []string{"slots", "slots/fifo", "slots/demand", "slots/blacklist", "slots/replay", "slots/policy/...", "sim/...", "view/...", "lesson"}
 	return []ban{
 		{"log/...", everywhere, []string{"web"}, "libraries return errors; the command tells them, in one line"},
 		{"flag", everywhere, []string{"cmd/mrlocal/...", "internal/golden"}, "flags belong to the command; libraries take Options"},
@@ -107,7 +108,7 @@ type callBan struct {
 func callBans() []callBan {
 	everywhere := []string{"..."}
 	command := []string{"cmd/mrlocal", "examples/...", "hack/...", "web/site/generate"}
-	pure := []string{"slots", "slots/fifo", "slots/demand", "slots/blacklist", "slots/replay", "slots/policy/...", "sim/...", "view/..."}
+	pure := []string{"slots", "slots/fifo", "slots/demand", "slots/blacklist", "slots/replay", "slots/policy/...", "sim/...", "view/...", "lesson"}
 	return []callBan{
 		{"fmt", "Print*", everywhere, nil, "results go to the writer that was handed in"},
 		{"os", "Exit", everywhere, command, "only main ends the process"},
@@ -140,6 +141,7 @@ func goroutineFiles() []string {
 		"cmd/mrlocal/internal/process/signals.go",
 		"cmd/mrlocal/internal/show/follow.go",
 		"cmd/mrlocal/internal/measure/parallel.go",
+		"cmd/mrlocal/internal/teach/ask.go",
 		"web/server.go",
 		"web/live.go",
 		"web/events.go",

@@ -91,7 +91,7 @@ export class Lanes {
       if (y + this.row < AXIS || y > this.height) continue;
       this.lane(ctx, this.rows[i], i, y);
     }
-    if (time.at !== null && !time.playing) {
+    if (time.at !== null && !time.playing && !page.hides) {
       ctx.fillStyle = paint.ground;
       ctx.globalAlpha = 0.55;
       ctx.fillRect(Math.max(GUTTER, this.x(time.at)), AXIS, this.width, this.height);
@@ -110,7 +110,8 @@ export class Lanes {
     const words = [run.policy];
     if (run.name && run.name !== run.policy) words.push(run.name);
     const m = page.metrics.get(run.id);
-    if (run.ended) words.push('makespan ' + span(Math.max(0, ...run.jobs.map((j) => (j ? j.finish : 0)))));
+    if (page.hides) words.push('lesson');
+    else if (run.ended) words.push('makespan ' + span(Math.max(0, ...run.jobs.map((j) => (j ? j.finish : 0)))));
     else if (!run.over) words.push('goes on, ' + span(run.last));
     else words.push('ended early');
     if (m) words.push(`mean ${+m.mean_job_s.toFixed(1)} s`, `Jain ${m.jain.toFixed(3)}`, `use ${(m.utilisation * 100).toFixed(1)} %`, `${m.moves} moves`);
@@ -155,7 +156,7 @@ export class Lanes {
     ctx.rect(GUTTER, y - 2, this.width - GUTTER, row + 4);
     ctx.clip();
     // What comes later is drawn pale; while time is played, it is not drawn.
-    const now = time.playing ? time.now : Infinity, density = new Density(ctx, paint, top, h);
+    const now = time.playing || this.page.hides ? time.now : Infinity, density = new Density(ctx, paint, top, h);
     for (let k = firstAfter(bars, (bar) => run.until(bar) >= time.from); k < bars.length; k++) {
       const bar = bars[k], from = run.bars.from[bar];
       if (from > time.to || from > now) break;

@@ -43,7 +43,7 @@ class Page {
 
   async open() {
     const loading = setTimeout(() => this.notice(offline ? 'Loading the simulator…' : 'Loading…'), 300);
-    const { runs } = await ask('runs').finally(() => clearTimeout(loading));
+    const { runs, lesson } = await ask('runs').finally(() => clearTimeout(loading));
     const play = location.hash.startsWith('#play');
     addEventListener('hashchange', () => location.reload()); // a link to another state, in this tab
     this.other(play, runs);
@@ -55,6 +55,10 @@ class Page {
     }
     for (const r of runs) this.add(new Run(r.id, r.name));
     await this.load();
+    if (lesson) {
+      const { Lesson } = await import('./lesson.js'); // few pages are one
+      await (this.lesson = new Lesson(this)).open();
+    }
     this.restore();
     setTimeout(() => this.poll(), POLL);
   }
@@ -105,7 +109,7 @@ class Page {
   // poll looks at the runs that go on. A run that has ended early is told by the list of runs.
   async poll() {
     try {
-      const { runs } = await ask('runs');
+      const { runs, lesson } = await ask('runs');
       for (const r of runs) {
         const known = this.runs.find((x) => x.id === r.id);
         if (!known) this.add(new Run(r.id, r.name));
@@ -237,8 +241,12 @@ class Page {
     this.draw();
   }
 
+  /** hides says that what comes after the moment is not to be seen. */
+  get hides() { return !!this.lesson?.hides; }
+
   /** pick selects what was clicked: a bar with its decision, or an idle stretch. */
   pick(hit) {
+    if (hit && this.lesson?.answer(hit.slot, hit.run)) return;
     if (!hit || hit.at < 0 || hit.at > this.time.end) return this.select(null);
     this.focus(hit.run);
     if (hit.bar >= 0 && hit.run.bars.from[hit.bar] <= this.time.now) {
@@ -258,7 +266,9 @@ class Page {
     this.select({ run, slot: d.slot[row], bar: d.bar[row], decision: row });
   }
 
-  step(by) { this.choose(this.decisions.step(by)); }
+  step(by) {
+    if (!this.lesson?.waits) this.choose(this.decisions.step(by));
+  }
 
   /** tip shows what lies under the pointer. */
   tip(hit, x, y) {
@@ -314,6 +324,7 @@ class Page {
   }
 
   restore() {
+    if (this.hides) return;
     const at = new URLSearchParams(location.hash.slice(1)), run = this.runs.find((r) => r.id === at.get('run'));
     if (!run) return;
     const row = run.decisions.seq.indexOf(Number(at.get('seq')));

@@ -28,6 +28,7 @@ import (
 	"time"
 
 	"mrlocal/errs"
+	"mrlocal/lesson"
 	"mrlocal/slots/policy/registry"
 	"mrlocal/view"
 	"mrlocal/view/metrics"
@@ -42,6 +43,7 @@ type Lab struct {
 		made    int    // drafts so far
 		started int    // simulations so far, for ids of cancels
 		cancels map[string]cancel
+		lesson  *lesson.Lesson // of the runs; nil: they belong to none
 	}
 	once sync.Once
 	turn chan struct{} // simulations that run at the same time
@@ -102,15 +104,20 @@ func (l *Lab) list() []*Run {
 // Gone is the kind of an error about a run that is not there, or not any more.
 const Gone errs.Kind = "no such run"
 
+// errNoLesson is the answer where Teach was not called.
+var errNoLesson = &errs.Error{Kind: Gone, Object: "lesson", Cause: errs.Kind("the runs belong to none")}
+
 const errNoRun = errs.Kind("there is no such run; a draft is dropped after a while")
 
-// Answer answers a question by its name: runs, model, curves, shuffle, why, idle, policies
-// or examples. q has its parameters. The answer is JSON. An error of kind errs.BadInput
+// Answer answers a question by its name: runs, model, curves, shuffle, why, idle, lesson,
+// policies or examples. q has its parameters. The answer is JSON. An error of kind errs.BadInput
 // or errs.BadOptions is a mistake of the caller; Gone means that the run is not there.
 func (l *Lab) Answer(ctx context.Context, name string, q url.Values) ([]byte, error) {
 	switch name {
 	case "runs":
 		return l.runsJSON()
+	case "lesson":
+		return l.lessonJSON()
 	case "policies":
 		return policiesJSON()
 	case "examples":
@@ -196,7 +203,7 @@ func (l *Lab) runsJSON() ([]byte, error) {
 	for _, r := range l.list() {
 		all = append(all, r.info())
 	}
-	return json.Marshal(map[string]any{"runs": all})
+	return json.Marshal(map[string]any{"runs": all, "lesson": l.lesson() != nil})
 }
 
 // policyInfo is a policy in the list of policies.

@@ -102,6 +102,7 @@ func Examples(path []string) []string {
 		"compare":       {"mrlocal compare run.jsonl.fair run.jsonl.pi-dhfs"},
 		"replay":        {"mrlocal replay run.jsonl"},
 		"ui":            {"mrlocal ui run.jsonl", "mrlocal ui"},
+		"demo":          {"mrlocal demo", "mrlocal demo --list", "mrlocal demo borrow", "mrlocal demo pools --ui"},
 		"gen":           {"mrlocal gen wiki --size 256MiB wiki", "mrlocal gen records --size 1GiB -"},
 		"clean":         {"mrlocal clean"},
 		"completion":    {"source <(mrlocal completion bash)", "mrlocal completion zsh > ~/.zfunc/_mrlocal", "mrlocal completion fish > ~/.config/fish/completions/mrlocal.fish"},

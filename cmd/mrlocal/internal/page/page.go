@@ -12,6 +12,7 @@ import (
 
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/errs"
+	"mrlocal/lesson"
 	"mrlocal/trace"
 	"mrlocal/web"
 	"mrlocal/web/lab"
@@ -70,7 +71,7 @@ func options(r *argv.Reader) web.Options {
 // After a run without an error the page stays as end says. The address is printed when a
 // run starts, because the line may still have mistakes.
 func With(ctx context.Context, line argv.Line, stderr io.Writer, run func(p *Page) (int, error)) (int, error) {
-	if len(line.Path) > 0 && line.Path[0] == "ui" { // it opens its page by itself
+	if len(line.Path) > 0 && (line.Path[0] == "ui" || line.Path[0] == "demo") { // they open their pages by themselves
 		return run(nil)
 	}
 	p, err := around(line, stderr)
@@ -137,6 +138,21 @@ func Show(ctx context.Context, stderr io.Writer, line argv.Line) error {
 		}
 		runs = append(runs, run)
 	}
+	return open(ctx, stderr, o, runs, nil)
+}
+
+// Teach shows the runs of a lesson until ctx ends.
+func Teach(ctx context.Context, stderr io.Writer, line argv.Line, l *lesson.Lesson, runs []*lab.Run) error {
+	r := argv.Reader{Line: line}
+	o := options(&r)
+	if r.Err != nil {
+		return r.Err
+	}
+	return open(ctx, stderr, o, runs, l)
+}
+
+// open shows runs, of a lesson if l is not nil, until ctx ends.
+func open(ctx context.Context, stderr io.Writer, o web.Options, runs []*lab.Run, l *lesson.Lesson) error {
 	server, err := web.Listen(o)
 	if err != nil {
 		return err
@@ -144,6 +160,9 @@ func Show(ctx context.Context, stderr io.Writer, line argv.Line) error {
 	defer server.Close()
 	for _, run := range runs {
 		server.Add(run)
+	}
+	if l != nil {
+		server.Teach(l)
 	}
 	fmt.Fprintf(stderr, "mrlocal: page: %s\n", server.URL())
 	<-ctx.Done()

@@ -99,7 +99,7 @@ type line struct {
 // dumb terminal shows nothing.
 func NewQuietScreen(stderr io.Writer, dumb bool) *Screen {
 	s := &Screen{stderr: stderr, quiet: true}
-	if !dumb && isTerminal(stderr) && Width(stderr) >= leastWidth {
+	if !dumb && IsTerminal(stderr) && Width(stderr) >= leastWidth {
 		s.display, s.tears = &line{w: stderr}, true
 		s.follower = follow(s.display)
 	}

@@ -70,7 +70,7 @@ func NewScreen(stderr io.Writer, mode string, t Terminal, picture *Picture) *Scr
 		return s
 	case mode == "json":
 		s.display = &lines{stderr}
-	case mode == "auto" && !t.Dumb && isTerminal(stderr) && columns >= leastWidth && rows > leastLines:
+	case mode == "auto" && !t.Dumb && IsTerminal(stderr) && columns >= leastWidth && rows > leastLines:
 		s.display, s.tears = newLive(stderr, look{t.NoColor, t.ASCII}, size), true
 	default:
 		s.display = plain{stderr}
@@ -104,7 +104,7 @@ func (s *Screen) Attach(ctx context.Context, o *mrlocal.Options) {
 // a terminal the first write ends the display, since both would mix.
 func (s *Screen) Results(stdout io.Writer) io.Writer {
 	// A result in a file or pipe does not disturb the display, which goes on.
-	if s.tears && isTerminal(stdout) {
+	if s.tears && IsTerminal(stdout) {
 		return &results{w: stdout, before: s.Stop}
 	}
 	return stdout
@@ -166,7 +166,7 @@ func (s *Screen) Table(r *mrlocal.Report) {
 	held := strings.Join(s.held, "")
 	s.held = nil
 	s.mu.Unlock()
-	if s.Silent || !s.Verbose && (s.quiet || r.MakespanSeconds <= longSeconds || !isTerminal(s.stderr)) {
+	if s.Silent || !s.Verbose && (s.quiet || r.MakespanSeconds <= longSeconds || !IsTerminal(s.stderr)) {
 		return
 	}
 	s.Write(held)
@@ -204,8 +204,8 @@ func (r *results) Write(p []byte) (int, error) {
 	return r.w.Write(p)
 }
 
-// isTerminal reports whether w is a terminal.
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
+// IsTerminal reports whether a stream is a terminal.
+func IsTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }

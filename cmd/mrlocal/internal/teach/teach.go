@@ -1,0 +1,262 @@
+// Package teach runs the lessons of mrlocal demo NAME: for real in 20 to 40 s, or at once in
+// virtual time, on the terminal or on the page.
+//
+// On a terminal the reader is asked before each run which slot a decision will choose; a
+// drawing of the run until that moment shows what there is to know. The drawing comes from a
+// run at once. Then the run takes place, and each note appears when its event happens.
+// At the end stands which claims of the lesson held in these runs.
+//
+// The package keeps the events and the models of two small runs in memory. Neighbours: lesson
+// has the lessons, show draws the progress, page and web show the page.
+package teach
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/measure"
+	"mrlocal/cmd/mrlocal/internal/page"
+	"mrlocal/cmd/mrlocal/internal/show"
+	"mrlocal/errs"
+	"mrlocal/lesson"
+	"mrlocal/trace"
+	"mrlocal/view"
+)
+
+// Help is the help of mrlocal demo.
+const Help = `Without a NAME: makes wiki/ unless it exists, then runs the same grep under the policies fair and pi-dhfs, with half of the cores as map slots and half as reduce slots, draws both runs and compares them. It writes nothing but wiki/.
+
+With the NAME of a lesson: runs its workload under two policies, says what happens at the moments that matter, and checks what the lesson claims. On a terminal it asks first which slot a decision will choose; with --ui the page asks. A lesson writes nothing but temporary files.`
+
+// Flags returns the flags of mrlocal demo.
+func Flags() []argv.Spec {
+	return append([]argv.Spec{
+		{Flag: argv.Flag{Name: "list"}, Help: "list the lessons"},
+		argv.ValueSpec("speed", "run a lesson for `real`, which takes 20 s to 40 s, or fast: in virtual time, and for real without slow disks where files are read: `real|fast`", "real; fast with --ui"),
+		{Flag: argv.Flag{Name: "no-questions"}, Help: "do not ask which slot a decision will choose"},
+		{Flag: argv.Flag{Name: "ui"}, Help: "show the lesson on a page, whose address is printed; Ctrl-C ends it"},
+	}, page.AddrFlags()...)
+}
+
+// Env holds what a lesson reads and writes.
+type Env struct {
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	Terminal       show.Terminal
+}
+
+// class is one lesson that goes on.
+type class struct {
+	Env
+	lesson *lesson.Lesson
+	fast   bool
+	width  int      // columns of the text
+	input  string   // of real runs that read a file
+	ask    *answers // nil: no questions
+	runs   []*taught
+}
+
+// Main runs the lesson that the line names, or lists them. An empty line is the demo of package
+// measure.
+func Main(ctx context.Context, e Env, line argv.Line) error {
+	if len(line.Words) == 0 && len(line.Flags) == 0 {
+		return measure.Demo(ctx, e.Stdout, e.Stderr)
+	}
+	r := argv.Reader{Line: line}
+	fast := r.Choice("speed", "real", "fast") == "fast" || line.Has("ui") && !line.Has("speed")
+	switch {
+	case r.Err != nil:
+		return r.Err
+	case line.Has("list") && len(line.Words) == 0:
+		return list(e.Stdout)
+	case len(line.Words) == 0:
+		return errs.Optionf("", "name a lesson: %s", strings.Join(lesson.Names(), ", "))
+	case len(line.Words) > 1 || line.Has("list"):
+		return errs.Optionf(argv.Quote(line.Words[len(line.Words)-1]), "one word too many")
+	}
+	l, err := lesson.Load(line.Words[0])
+	if err != nil {
+		return err
+	}
+	c := &class{Env: e, lesson: l, fast: fast, width: min(100, show.Width(e.Stdout)) - 1}
+	cleanUp, err := c.prepare(ctx)
+	if err != nil {
+		return err
+	}
+	defer cleanUp()
+	if line.Has("ui") {
+		return c.onPage(ctx, line)
+	}
+	if !line.Has("no-questions") && show.IsTerminal(e.Stdin) && show.IsTerminal(e.Stdout) {
+		c.ask = newAnswers(e.Stdin)
+	}
+	return c.teach(ctx)
+}
+
+// list writes the names and titles of the lessons.
+func list(w io.Writer) error {
+	var b strings.Builder
+	for _, name := range lesson.Names() {
+		l, err := lesson.Load(name)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(&b, "%-10s %s [%s]\n", name, l.Title, strings.Join(l.Papers, ", "))
+	}
+	b.WriteString("mrlocal demo NAME runs one; with --ui on a page in the browser\n")
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// teach runs the lesson on the terminal.
+func (c *class) teach(ctx context.Context) error {
+	c.say("%s [%s]\n", c.lesson.Title, strings.Join(c.lesson.Papers, ", "))
+	c.say("%s\n", c.lesson.About)
+	for i := range c.lesson.Runs {
+		c.say("\n%d. %s\n", i+1, c.lesson.Runs[i].Title())
+		picked, err := c.questions(ctx, i)
+		if err != nil {
+			return err
+		}
+		if err := c.run(ctx, i, picked); err != nil {
+			return err
+		}
+	}
+	return c.outcomes()
+}
+
+// say writes text, broken at the width of the terminal.
+func (c *class) say(format string, args ...any) {
+	fmt.Fprint(c.Stdout, wrap(fmt.Sprintf(format, args...), c.width))
+}
+
+// run makes run i and writes its notes when their events happen. picked has the slots that the
+// reader chose, by note.
+func (c *class) run(ctx context.Context, i int, picked map[int]int32) error {
+	told := 0
+	tell := func(write func(string), models []*view.Model) {
+		items := ofRun(c.lesson.Items(models), i)
+		for ; told < len(items); told++ {
+			write(wrap(c.note(&items[told], picked), c.width))
+		}
+	}
+	if c.fast {
+		t, err := c.atOnce(ctx, i)
+		if err != nil {
+			return err
+		}
+		c.runs = append(c.runs, t)
+		tell(func(text string) { fmt.Fprint(c.Stdout, text) }, c.models())
+	} else {
+		screen := show.NewScreen(c.Stderr, "auto", c.Terminal, nil)
+		t := newTaught()
+		c.runs = append(c.runs, t)
+		// The note stands on the screen above the block.
+		t.after = func() { tell(screen.Write, c.models()) }
+		if err := c.forReal(ctx, i, t, screen); err != nil {
+			return err
+		}
+	}
+	return c.draw(i)
+}
+
+// note returns the text of a note with its time, and whether the reader was right.
+func (c *class) note(x *lesson.Item, picked map[int]int32) string {
+	verdict := ""
+	if slot, ok := picked[x.Note]; ok {
+		verdict = fmt.Sprintf("You chose slot %d, and %s. ", slot, oneOf(x.Slots))
+		if slices.Contains(x.Slots, slot) {
+			verdict = fmt.Sprintf("You were right: slot %d. ", slot)
+		}
+	} else if x.Ask != "" {
+		verdict = capital(oneOf(x.Slots)) + ". "
+	}
+	return fmt.Sprintf("%6.1fs  %s%s\n", x.At.Seconds(), verdict, x.Text)
+}
+
+// draw draws run i; the runs of a lesson have the same time a column.
+func (c *class) draw(i int) error {
+	t := c.runs[i]
+	line := t.timeline(^uint64(0))
+	fmt.Fprintln(c.Stdout)
+	return line.Gantt(c.Stdout, trace.GanttOptions{Width: c.width, Names: line.Name})
+}
+
+// outcomes writes which claims held.
+func (c *class) outcomes() error {
+	all, err := c.lesson.Outcomes(c.models())
+	if err != nil {
+		return err
+	}
+	c.say("\nWhat the lesson claims:\n")
+	for _, o := range all {
+		holds := "holds"
+		if !o.Holds {
+			holds = "does not hold in these runs"
+		}
+		c.say("  %s: %s (%.3g against %.3g)\n", o.Text, holds, o.Left, o.Right)
+	}
+	_, err = fmt.Fprintf(c.Stdout, "\nNext: mrlocal demo %s --ui shows each decision with its reason.\n", c.lesson.Name)
+	return err
+}
+
+// models returns the models of the runs that have begun.
+func (c *class) models() []*view.Model {
+	all := make([]*view.Model, len(c.lesson.Runs))
+	for i, t := range c.runs {
+		all[i] = t.model
+	}
+	return all
+}
+
+// ofRun returns the items of run i.
+func ofRun(items []lesson.Item, i int) (all []lesson.Item) {
+	for _, x := range items {
+		if x.Run == i {
+			all = append(all, x)
+		}
+	}
+	return all
+}
+
+// oneOf says which slots were right.
+func oneOf(slots []int32) string {
+	if len(slots) == 1 {
+		return fmt.Sprintf("it was slot %d", slots[0])
+	}
+	var words []string
+	for _, s := range slots {
+		words = append(words, fmt.Sprint(s))
+	}
+	return "it was one of the slots " + strings.Join(words, ", ")
+}
+
+func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
+
+// wrap breaks lines of words at the width. The lines that follow are indented as the text of a
+// note is.
+func wrap(text string, width int) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		indent := ""
+		// The time of a note takes nine columns.
+		if strings.HasPrefix(line, "  ") {
+			indent = "         "
+		}
+		body := strings.TrimRight(line, "\n")
+		for len(body) > width {
+			at := strings.LastIndexByte(body[:width+1], ' ')
+			if at <= len(indent) {
+				break
+			}
+			b.WriteString(body[:at] + "\n")
+			body = indent + body[at+1:]
+		}
+		b.WriteString(body + line[len(strings.TrimRight(line, "\n")):])
+	}
+	return b.String()
+}

@@ -1,0 +1,150 @@
+package lesson
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"mrlocal/errs"
+	"mrlocal/trace"
+	"mrlocal/view"
+)
+
+// Outcome is a claim with its two figures.
+type Outcome struct {
+	Claim
+	Left  float64 `json:"left"` // of Less and of Than; times are in seconds
+	Right float64 `json:"right"`
+	Holds bool    `json:"holds"`
+}
+
+// Outcomes compares the figures of all claims. models has a model for each run. It fails for a
+// claim that names no figure.
+func (l *Lesson) Outcomes(models []*view.Model) ([]Outcome, error) {
+	all := make([]Outcome, 0, len(l.Claims))
+	for _, c := range l.Claims {
+		o := Outcome{Claim: c}
+		if o.By == 0 {
+			o.By = 1
+		}
+		var err error
+		if o.Left, err = figure(c.Less, models); err != nil {
+			return nil, err
+		}
+		if o.Right, err = figure(c.Than, models); err != nil {
+			return nil, err
+		}
+		o.Holds = o.Left*o.By < o.Right
+		all = append(all, o)
+	}
+	return all, nil
+}
+
+// figure reads a number, or "NAME [ARGUMENT] @RUN":
+//
+//	makespan       seconds until the last job has ended
+//	finish JOB     seconds until the job has ended
+//	deadline JOB   its deadline, in seconds
+//	lent           slot-seconds of loans
+//	copies         speculative attempts
+//	spills         spills of all maps
+//	growth         steps in which kvbuffers grew
+//	slots JOB      slots that the job uses on average while all jobs run
+//	waiting        slot-seconds in which reduces wait for maps
+func figure(text string, models []*view.Model) (float64, error) {
+	if n, err := strconv.ParseFloat(text, 64); err == nil {
+		return n, nil
+	}
+	words := strings.Fields(text)
+	run := -1
+	if len(words) > 0 {
+		if n, err := strconv.Atoi(strings.TrimPrefix(words[len(words)-1], "@")); err == nil && n < len(models) {
+			run = n
+		}
+	}
+	if run < 0 {
+		return 0, errs.Inputf("claim", "%q names no run", text)
+	}
+	m := models[run]
+	job := -1
+	if len(words) == 3 {
+		for i := range m.Jobs {
+			if m.Jobs[i].Name == words[1] {
+				job = i
+			}
+		}
+	}
+	if job >= 0 {
+		switch words[0] {
+		case "finish":
+			return m.Jobs[job].Finish.Seconds(), nil
+		case "deadline":
+			return m.Jobs[job].Deadline.Seconds(), nil
+		case "slots":
+			return slotsOf(m, int32(job)), nil
+		}
+	}
+	if len(words) == 2 {
+		switch words[0] {
+		case "makespan":
+			return makespan(m).Seconds(), nil
+		case "lent":
+			return m.Totals().LentTime.Seconds(), nil
+		case "copies":
+			return float64(m.Totals().Speculative), nil
+		case "spills":
+			return float64(len(m.Spills)), nil
+		case "growth":
+			return float64(growth(m)), nil
+		case "waiting":
+			return waiting(m).Seconds(), nil
+		}
+	}
+	return 0, errs.Inputf("claim", "%q is no figure", text)
+}
+
+func makespan(m *view.Model) (last time.Duration) {
+	for i := range m.Jobs {
+		last = max(last, m.Jobs[i].Finish)
+	}
+	return last
+}
+
+func growth(m *view.Model) (steps int) {
+	for i := range m.Buffers {
+		if m.Buffers[i].Step == view.BufferGrow {
+			steps++
+		}
+	}
+	return steps
+}
+
+// slotsOf returns the slots that a job uses on average while all jobs run.
+func slotsOf(m *view.Model, job int32) float64 {
+	from, to := time.Duration(0), makespan(m)
+	for i := range m.Jobs {
+		from, to = max(from, m.Jobs[i].Start), min(to, m.Jobs[i].Finish)
+	}
+	if to <= from {
+		return 0
+	}
+	var used time.Duration
+	for i := range m.Bars {
+		if b := &m.Bars[i]; b.Job == job {
+			used += max(0, min(m.Until(b), to)-max(b.From, from))
+		}
+	}
+	return float64(used) / float64(to-from)
+}
+
+// waiting returns the slot-time in which reduces copy or are held back while maps of their job
+// still run.
+func waiting(m *view.Model) (sum time.Duration) {
+	for i := range m.Bars {
+		b := &m.Bars[i]
+		if done := m.Jobs[b.Job].MapsDone; b.Kind == trace.Reduce && done >= 0 {
+			sum += max(0, min(done, m.Until(b))-b.From)
+		}
+	}
+	return sum
+}

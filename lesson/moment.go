@@ -1,0 +1,164 @@
+package lesson
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"mrlocal/view"
+)
+
+// Moment describes an event: the Nth one that agrees with all fields that are set. Op is
+// "start" (of an attempt), "killed" or "failed" (its end), "spill" (the start of one), "grow" (of a
+// kvbuffer), "maps-done" or "job-end" (of a job), or "time": that of After.
+type Moment struct {
+	Op    string   `json:"op"`
+	Job   string   `json:"job"`
+	Kind  string   `json:"kind"` // "map" or "reduce"
+	Rule  string   `json:"rule"`
+	Lent  bool     `json:"lent"`
+	Copy  bool     `json:"copy"` // a speculative attempt
+	After Duration `json:"after"`
+	Nth   int      `json:"nth"` // 0 and 1: the first
+	// Original answers a question with the slots of the other attempts of the task.
+	Original bool `json:"original"`
+}
+
+// Item is a note whose moment is there. Slots are the right answers to a question: those of all
+// events that agree at the same time.
+type Item struct {
+	Note  int           `json:"note"` // index into Lesson.Notes
+	Run   int           `json:"run"`
+	At    time.Duration `json:"at"`  // since the start of the run
+	Seq   uint64        `json:"seq"` // of the event
+	Slots []int32       `json:"slots"`
+	Ask   string        `json:"ask"`
+	Text  string        `json:"text"`
+}
+
+// Items returns the notes whose moments are in the models of the runs, in the order of time.
+// A model may be nil: the run has not begun.
+func (l *Lesson) Items(models []*view.Model) []Item {
+	var all []Item
+	for i := range l.Notes {
+		n := &l.Notes[i]
+		if n.Run >= len(models) || models[n.Run] == nil {
+			continue
+		}
+		if e, ok := n.When.find(models[n.Run]); ok {
+			all = append(all, Item{Note: i, Run: n.Run, At: e.at, Seq: e.seq, Slots: e.slots, Ask: n.Ask, Text: n.Text})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Item) int { return cmp.Compare(a.At, b.At) })
+	return all
+}
+
+// event is one that a Moment may describe.
+type event struct {
+	seq   uint64
+	at    time.Duration
+	slots []int32
+}
+
+// find returns the event that the moment describes.
+func (w *Moment) find(m *view.Model) (found event, ok bool) {
+	if w.Op == "time" {
+		return w.passed(m)
+	}
+	left := max(1, w.Nth)
+	w.each(m, func(seq uint64, at time.Duration, bar int32) bool {
+		switch {
+		case at < time.Duration(w.After):
+		case ok && at > found.at:
+			return false
+		case ok:
+			found.slots = w.answers(m, found.slots, bar)
+		default:
+			if left--; left == 0 {
+				ok, found = true, event{seq: seq, at: at, slots: w.answers(m, nil, bar)}
+			}
+		}
+		return true
+	})
+	return found, ok
+}
+
+// passed returns the time of After, with the last decision before it.
+func (w *Moment) passed(m *view.Model) (found event, ok bool) {
+	found.at = time.Duration(w.After)
+	for i := range m.Decisions {
+		if m.Decisions[i].At > found.at {
+			break
+		}
+		found.seq = m.Decisions[i].Seq
+	}
+	return found, m.Last >= found.at && found.seq > 0
+}
+
+// answers appends the slots that are right answers for the event of a bar; -1: of none.
+func (w *Moment) answers(m *view.Model, answers []int32, bar int32) []int32 {
+	if bar < 0 {
+		return answers
+	}
+	b := &m.Bars[bar]
+	if !w.Original {
+		return append(answers, b.Slot)
+	}
+	for i := range m.Bars[:bar] {
+		if o := &m.Bars[i]; o.Job == b.Job && o.Kind == b.Kind && o.Task == b.Task {
+			answers = append(answers, o.Slot)
+		}
+	}
+	return answers
+}
+
+// each yields the events that agree with all fields but After and Nth, in the order of time.
+func (w *Moment) each(m *view.Model, yield func(seq uint64, at time.Duration, bar int32) bool) {
+	switch w.Op {
+	case "start":
+		for i := range m.Bars {
+			if b := &m.Bars[i]; w.agrees(m, int32(i)) && !yield(b.Seq, b.From, int32(i)) {
+				return
+			}
+		}
+	case "killed", "failed":
+		for i := range m.Ends {
+			if e := &m.Ends[i]; e.How.String() == w.Op && w.agrees(m, e.Bar) && !yield(e.Seq, e.At, e.Bar) {
+				return
+			}
+		}
+	case "spill":
+		for i := range m.Spills {
+			if s := &m.Spills[i]; w.agrees(m, s.Bar) && !yield(s.Seq, s.From, s.Bar) {
+				return
+			}
+		}
+	case "grow":
+		for i := range m.Buffers {
+			if b := &m.Buffers[i]; b.Step == view.BufferGrow && w.agrees(m, b.Bar) && !yield(b.Seq, b.At, b.Bar) {
+				return
+			}
+		}
+	default:
+		for i := range m.Decisions {
+			if d := &m.Decisions[i]; w.decides(m, d) && !yield(d.Seq, d.At, -1) {
+				return
+			}
+		}
+	}
+}
+
+// agrees reports whether an attempt agrees with the moment.
+func (w *Moment) agrees(m *view.Model, bar int32) bool {
+	if bar < 0 || int(bar) >= len(m.Bars) {
+		return false
+	}
+	b := &m.Bars[bar]
+	return (w.Job == "" || m.Jobs[b.Job].Name == w.Job) && (w.Kind == "" || b.Kind.String() == w.Kind) &&
+		(w.Rule == "" || m.Rules[b.Rule] == w.Rule) && (!w.Lent || b.Lent) && (!w.Copy || b.Speculative)
+}
+
+// decides reports whether a decision agrees with the moment.
+func (w *Moment) decides(m *view.Model, d *view.Decision) bool {
+	return d.Op.String() == w.Op && (w.Job == "" || d.Job >= 0 && m.Jobs[d.Job].Name == w.Job)
+}
