@@ -231,6 +231,34 @@ func TestTheLeastBoundForAWindowIsNamedAndDoes(t *testing.T) {
 	}
 }
 
+// A file that a map decodes has records nearly as large as its window. The bound that the second
+// refusal names does: the first one cannot know how long records are.
+func TestTheBoundForARecordBesideAWindowDoes(t *testing.T) {
+	line := append(bytes.Repeat([]byte("0123456789abcde "), 12<<20/16), '\n')
+	file := jobtest.File{Path: "a.zst", Data: widely(t, bytes.Repeat(line, 5), 64<<20)}
+	inputs := []string{filepath.Join(writeFiles(t, []jobtest.File{file}), file.Path)}
+	for _, kind := range []string{"sort", "wordcount", "grep"} {
+		o := engine.Options{JobOptions: engine.JobOptions{Inputs: inputs, Stdout: io.Discard}, Config: setup.Config{MapSlots: 1, ReduceSlots: 1}, MemoryBytes: 32 << 20, TempDirs: []string{t.TempDir()}}
+		refused := 0
+		for ; refused < 4; refused++ {
+			_, err := engine.RunChain(t.Context(), chains(t)[kind](), o)
+			if err == nil {
+				break
+			}
+			_, after, _ := strings.Cut(err.Error(), "raise Options.MemoryBytes to ")
+			var leastMiB int64
+			if _, _ = fmt.Sscanf(after, "%dMiB", &leastMiB); leastMiB<<20 <= o.MemoryBytes {
+				t.Fatalf("%s, %d MiB: %v", kind, o.MemoryBytes>>20, err)
+			}
+			o.MemoryBytes = leastMiB << 20
+		}
+		t.Logf("%s: refused %d times, done with %d MiB", kind, refused, o.MemoryBytes>>20)
+		if most := 2; refused > most && kind != "sort" || refused > most+1 { // sort holds a record while it reads the next
+			t.Errorf("%s: refused %d times", kind, refused)
+		}
+	}
+}
+
 // Records nearly as large as the bound, beside the window of the stream's decoder,
 // fail or are read, and no run waits for ever.
 func TestLargeRecordsBesideALargeWindowDoNotHang(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 type RoomError struct {
 	Bytes int64
 	What  string
+	held  int64 // bytes of what else was in the lease, such as a kvbuffer
 }
 
 func (e *RoomError) Error() string {
@@ -21,13 +22,17 @@ func (e *RoomError) Error() string {
 // Enough returns err, which wraps room, with the bound that would do, where a
 // bound of limitBytes has only room for roomBytes. Room grows at least as fast
 // as the bound, because what tasks keep for themselves grows more slowly. Where room
-// is missing although there seems to be enough, 1 MiB more is named.
+// is missing although there seems to be enough, what else was held is added.
 func (e *RoomError) Enough(err error, limitBytes, roomBytes int64) error {
 	if roomBytes <= 0 {
 		return err
 	}
-	bytes := float64(limitBytes) / float64(roomBytes) * float64(e.Bytes)
-	return fmt.Errorf("%w to %dMiB", err, max(int64(bytes), limitBytes)>>20+1)
+	share := float64(limitBytes) / float64(roomBytes)
+	bytes := int64(share * float64(e.Bytes))
+	if bytes <= limitBytes {
+		bytes = max(int64(share*float64(e.Bytes+e.held)), limitBytes)
+	}
+	return fmt.Errorf("%w to %dMiB", err, bytes>>20+1)
 }
 
 // Memory is the leased memory of an attempt, for input blocks.
@@ -52,10 +57,13 @@ func (m Memory) Get(n int) (*membudget.Chunk, error) {
 			return c, nil
 		}
 	}
+	// A decoder's window is there at the same time. Other memory may be free again by then.
+	window := m.Lease.Charged()
+	room := &RoomError{Bytes: charged + window, What: "an input block", held: m.Lease.Granted() - m.Lease.Available() - window}
 	if n > membudget.ChunkBytes {
-		return nil, &RoomError{Bytes: charged + membudget.ChunkBytes, What: fmt.Sprintf("a record of %d bytes", n)}
+		room.Bytes, room.What = room.Bytes+membudget.ChunkBytes, fmt.Sprintf("a record of %d bytes", n)
 	}
-	return nil, &RoomError{Bytes: charged, What: "an input block"}
+	return nil, room
 }
 
 // bigSlackBytes is how much rounding to pages may add to a large chunk.

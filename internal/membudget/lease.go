@@ -161,6 +161,13 @@ func (l *Lease) Discharge(bytes int64) {
 	b.mu.bigBytes -= bytes
 }
 
+// Charged returns how many bytes are charged.
+func (l *Lease) Charged() int64 {
+	l.budget.mu.Lock()
+	defer l.budget.mu.Unlock()
+	return l.elseBytes
+}
+
 // Chunk takes a standard chunk. It reports false when what is granted is used
 // up; the caller may Grow and try again. The memory holds anything.
 func (l *Lease) Chunk() (*Chunk, bool) {
