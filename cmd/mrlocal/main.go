@@ -37,6 +37,7 @@ import (
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/page"
 	"mrlocal/cmd/mrlocal/internal/process"
+	"mrlocal/cmd/mrlocal/internal/streamcmd"
 	"mrlocal/errs"
 )
 
@@ -85,6 +86,9 @@ func run(ctx context.Context, args []string, e env) (code int) {
 	}
 	if len(args) > 0 && args[0] == "streaming" {
 		return runStreaming(ctx, args[1:], e)
+	}
+	if len(args) > 0 && args[0] == "lint" && !(len(args) > 1 && isHelp(args[len(args)-1])) {
+		return streamcmd.Lint(ctx, args[1:], e.stdout, e.stderr)
 	}
 	// Help and version need no command, so the parser would refuse them.
 	if code, done := shortcut(args, e); done {

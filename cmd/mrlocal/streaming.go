@@ -35,13 +35,12 @@ func streamingKind() jobKind {
 // Exit codes of StreamJob.
 const exitJobNotSuccessful, exitNotLaunched = 1, 5
 
-// streamingCommand is mrlocal streaming for the list of commands. run calls
-// runStreaming, because its arguments are not those of the tree.
-func streamingCommand() command {
-	return command{name: "streaming", usage: "run a job of Hadoop Streaming with the arguments of hadoop-streaming", args: "[FLAGS OF run] ARGS…",
-		run: func(context.Context, env, argv.Line) (int, error) {
-			return 0, errs.Optionf("streaming", "the name stands first: mrlocal streaming ARGS…")
-		}}
+// namedFirst is a command for the list of commands alone: its arguments are not those of
+// the tree, so run reads them where the name stands first.
+func namedFirst(name, usage, args string) command {
+	return command{name: name, usage: usage, args: args, run: func(context.Context, env, argv.Line) (int, error) {
+		return 0, errs.Optionf(name, "the name stands first: mrlocal %s", name)
+	}}
 }
 
 // runStreaming is mrlocal streaming. Its exit codes are those of StreamJob.

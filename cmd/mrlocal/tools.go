@@ -9,7 +9,6 @@ import (
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/cmd/mrlocal/internal/engineflags"
 	"mrlocal/cmd/mrlocal/internal/tools"
-	"mrlocal/errs"
 	"mrlocal/slots/policy"
 )
 
@@ -18,9 +17,7 @@ import (
 func toolCommands() []command {
 	var all []command
 	for _, t := range tools.All() {
-		all = append(all, command{name: t.Name, usage: t.Usage, run: func(context.Context, env, argv.Line) (int, error) {
-			return 0, errs.Optionf(t.Name, "the name of a tool stands first: mrlocal %s", t.Name)
-		}})
+		all = append(all, namedFirst(t.Name, t.Usage, ""))
 	}
 	return all
 }

@@ -193,6 +193,9 @@ func (a *SlotAttempt) mapBlocks(in source.Blocks, totalBytes int64, each func(in
 
 // inFile adds to an error the place in the input.
 func inFile(err error, b jobs.Block) error {
+	if b.Path == "" { // of a job without input
+		return err
+	}
 	return fmt.Errorf("%s at byte %d: %w", b.Path, b.Offset, err)
 }
 

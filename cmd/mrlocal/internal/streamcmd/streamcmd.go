@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
@@ -125,12 +126,27 @@ func boolBytes(on bool, n int64) int64 {
 // Settings are those of the flags that both commands have.
 func Settings(line argv.Line, o *mrlocal.Options, stderr io.Writer) streaming.Options {
 	dir, _ := line.Value("stderr-dir")
-	s := streaming.Options{Environ: os.Environ(), TempDir: os.TempDir(), Stderr: stderr, ErrorDir: dir}
+	s := streaming.Options{Environ: os.Environ(), TempDir: os.TempDir(), ErrorDir: dir}
 	if len(o.TempDirs) > 0 {
 		s.TempDir = o.TempDirs[0]
 	}
-	s.Warn = func(text string) { _, _ = io.WriteString(stderr, "mrlocal: streaming: "+errs.OneLine(text)+"\n") }
+	if stderr != nil {
+		s.Stderr = &lines{w: stderr}
+		s.Warn = func(text string) { _, _ = io.WriteString(s.Stderr, "mrlocal: streaming: "+errs.OneLine(text)+"\n") }
+	}
 	return s
+}
+
+// lines lets several goroutines write whole lines.
+type lines struct {
+	sync.Mutex
+	w io.Writer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.Lock()
+	defer l.Unlock()
+	return l.w.Write(p)
 }
 
 // usage makes an error of the arguments one of wrong usage.

@@ -1,0 +1,125 @@
+package streamcmd
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"mrlocal"
+	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/process"
+	"mrlocal/jobs"
+	"mrlocal/streaming"
+	"mrlocal/streaming/parse"
+)
+
+// Lint is mrlocal lint streaming: it writes what will differ on a cluster, and returns
+// 1 if there is anything, 2 for arguments that no job can have.
+func Lint(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	if len(args) == 0 || args[0] != "streaming" {
+		fmt.Fprintln(stderr, "mrlocal: lint: give streaming and the arguments of hadoop-streaming")
+		return 2
+	}
+	run := true
+	if args = args[1:]; len(args) > 0 && args[0] == "--no-run" {
+		run, args = false, args[1:]
+	}
+	job, err := parse.Args(args)
+	if err == nil && (job.Help || job.Info) {
+		Usage(stdout)
+		return 0
+	}
+	var found []string
+	if err == nil {
+		found = streaming.Lint(job)
+		if run {
+			var more []string
+			more, err = lintRuns(ctx, args)
+			found = append(found, more...)
+		}
+	}
+	for _, f := range found {
+		fmt.Fprintln(stdout, f)
+	}
+	switch {
+	case err != nil:
+		fmt.Fprint(stderr, argv.ErrorLine("lint", usage(err)))
+		return 2
+	case len(found) > 0:
+		return 1
+	}
+	return 0
+}
+
+// lintRuns runs the job twice, with the values of each key in two orders.
+func lintRuns(ctx context.Context, args []string) (found []string, err error) {
+	dir, err := os.MkdirTemp("", "mrlocal-lint-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	var results [2][]byte
+	for i := range results {
+		job, err := parse.Args(args)
+		if err != nil {
+			return nil, err
+		}
+		var heard warnings
+		w, err := streaming.New(job, streaming.Options{Environ: os.Environ(), TempDir: dir, Reverse: i == 1, Friendly: true, Warn: heard.add})
+		if err != nil {
+			return nil, err
+		}
+		o := mrlocal.Options{}
+		Apply(w, &o)
+		o.OutputDir = filepath.Join(dir, fmt.Sprint(i))
+		_, err = process.RunChain(ctx, jobs.Chain{w.Job}, o)
+		err = errors.Join(err, w.Close())
+		if i == 0 {
+			found = append(found, heard.all...)
+		}
+		if err != nil {
+			return append(found, "the job fails: "+err.Error()), nil
+		}
+		if results[i], err = content(o.OutputDir); err != nil {
+			return found, err
+		}
+	}
+	if !bytes.Equal(results[0], results[1]) {
+		found = append(found, "the result depends on the order of the values of a key, which Hadoop leaves open: a second run with the values in reverse gave another result")
+	}
+	return found, nil
+}
+
+// warnings collects what a run warns of, each text once.
+type warnings struct {
+	sync.Mutex
+	all []string
+}
+
+func (w *warnings) add(text string) {
+	w.Lock()
+	defer w.Unlock()
+	if !slices.Contains(w.all, text) {
+		w.all = append(w.all, text)
+	}
+}
+
+// content returns all parts of a result, one after the other.
+func content(dir string) ([]byte, error) {
+	paths, err := filepath.Glob(filepath.Join(dir, "part-*"))
+	var all []byte
+	for _, p := range paths {
+		text, readErr := os.ReadFile(p)
+		err = errors.Join(err, readErr)
+		all = append(all, strings.TrimPrefix(p, dir)...)
+		all = append(all, text...)
+	}
+	return all, err
+}
