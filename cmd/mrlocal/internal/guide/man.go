@@ -103,7 +103,7 @@ func flags(b *strings.Builder, heading string, specs []argv.Spec) {
 
 // escape keeps text from being read as a request or an escape of roff.
 func escape(text string) string {
-	text = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(text)
+	text = strings.NewReplacer(`\`, `\e`, "-", `\-`, "…", "...").Replace(text)
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
 		if strings.HasPrefix(line, ".") || strings.HasPrefix(line, "'") {
