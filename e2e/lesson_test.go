@@ -1,0 +1,59 @@
+package e2e
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// The reader answers before the decision is drawn; then its reason is there. At the end
+// stand the claims.
+func TestALessonAsksBeforeItShows(t *testing.T) {
+	tab := open(t, serve(t, t.TempDir(), "demo", "borrow", "--ui"))
+	until(t, tab, "document.querySelector('#lesson h2')?.textContent === 'A slot that is borrowed [DHFS13]'")
+	until(t, tab, "document.querySelectorAll('.lanes canvas').length === 2")
+	bars := "Array.from(document.querySelectorAll('.lanes canvas'), c => Number(c.dataset.bars)).join()"
+	do(t, tab, chromedp.SetValue("#speed", "10", chromedp.ByQuery),
+		chromedp.Evaluate("document.getElementById('speed').dispatchEvent(new Event('change'))", nil),
+		chromedp.Evaluate("Array.from(document.querySelectorAll('#lesson button')).find(b => b.textContent === 'Begin').click()", nil))
+	asked := "(e => e && !e.hidden && e.innerText)(document.querySelector('#lesson .question'))"
+	until(t, tab, "String("+asked+").startsWith('At 1 s. pi-dhfs: maps wait and no reduce is ready.')")
+	until(t, tab, bars+" === '1,2'") // nothing that starts at 1 s or later
+	for _, hidden := range []string{"#overview", "#panel", ".decision.later"} {
+		if got := eval(t, tab, "document.querySelector('"+hidden+"').checkVisibility({ visibilityProperty: true })"); got != "false" {
+			t.Errorf("%s is seen before the answer", hidden)
+		}
+	}
+	// A step does not get past the question.
+	press(t, tab, "\u2192")
+	do(t, tab, chromedp.Evaluate("Array.from(document.querySelectorAll('#lesson .question button')).find(b => b.textContent.startsWith('slot 0')).click()", nil))
+	said := "document.querySelector('#lesson .log').innerText"
+	until(t, tab, said+".includes('You chose slot 0, and it was slot 1. pi-dhfs lent the reduce slot')")
+	until(t, tab, "document.querySelector('#inspector .rule')?.textContent === 'map-borrows'")
+	do(t, tab, chromedp.Evaluate("Array.from(document.querySelectorAll('#lesson button')).find(b => b.textContent === 'Go on').click()", nil))
+	until(t, tab, "String("+asked+").startsWith('At 6 s.')")
+	// The rows of the second run: the first one is the map slot.
+	at := "(() => { const c = document.querySelectorAll('.lanes canvas')[1]; const r = c.getBoundingClientRect(); for (const type of ['pointerdown', 'pointerup']) c.dispatchEvent(new PointerEvent(type, { bubbles: true, button: 0, pointerId: 1, clientX: r.left + 150, clientY: r.top + 34 })); })()"
+	do(t, tab, chromedp.Evaluate("Element.prototype.setPointerCapture = () => {}; "+at, nil))
+	until(t, tab, said+".includes('You were right: slot 0.')")
+	do(t, tab, chromedp.Evaluate("Array.from(document.querySelectorAll('#lesson button')).find(b => b.textContent === 'Show all').click()", nil))
+	until(t, tab, bars+" === '16,16'")
+	text := eval(t, tab, said)
+	for _, want := range []string{"You were right 1 of 2 times.", "pi-dhfs needs about half the time of fair: holds", "pi-dhfs lends slots: holds", "the map slot 0 is idle until the end"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the lesson does not say %q: %s", want, text)
+		}
+	}
+	until(t, tab, "getComputedStyle(document.querySelector('#overview')).visibility === 'visible'")
+}
+
+// A page of recorded runs loads no lesson.
+func TestOtherPagesHaveNoLesson(t *testing.T) {
+	dir, names := recorded(t, borrow, "fair")
+	tab := open(t, serve(t, dir, "ui", names[0]))
+	until(t, tab, "document.querySelector('.lanes canvas')?.dataset.bars === '16'")
+	if got := eval(t, tab, "document.getElementById('lesson').hidden + ' ' + performance.getEntriesByType('resource').filter(r => r.name.endsWith('lesson.js')).length"); got != "true 0" {
+		t.Errorf("hidden, and how often lesson.js was loaded: %s", got)
+	}
+}
