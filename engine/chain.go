@@ -96,7 +96,7 @@ func (ch *chain) planOptions() input.Options {
 		mapSlots, perSlot = r.o.slotCount(), mapOnlySplits
 	}
 	return input.Options{
-		Prompt: ch.job.Found != nil, Warn: r.o.Warn,
+		HDFS: ch.job.HDFS, Prompt: ch.job.Found != nil, Warn: r.o.Warn,
 		BlockBytes: ch.blockBytes(), MapSlots: mapSlots, SplitsPerSlot: perSlot, Taper: mapOnly, All: ch.job.All, NoDecode: ch.job.NoDecode, RecordBytes: first.RecordBytes, Delim: first.Delim.Byte(), NUL: first.Delim == jobs.NUL,
 		SkipBinary: first.SkipBinary, Stdin: ch.job.Stdin, CreateTemp: r.createTemp("record"), GatherBytes: min(8<<20, r.o.MemoryBytes/16),
 	}

@@ -194,7 +194,7 @@ func (ch *chain) checkOutput(plan *input.Plan, inputs []string) error {
 // outputSpec returns where the result goes, and which files it must not replace.
 func (ch *chain) outputSpec(plan *input.Plan, inputs []string) output.Spec {
 	o := &ch.job.JobOptions
-	spec := output.Spec{Dir: o.OutputDir, File: o.OutputFile, Overwrite: o.Overwrite, Stdout: o.Stdout, Compress: o.CompressOutput, DirStyle: o.DirStyle, Inputs: inputs, Stdin: o.Stdin}
+	spec := output.Spec{Dir: o.OutputDir, File: o.OutputFile, Overwrite: o.Overwrite, Stdout: o.Stdout, Compress: o.CompressOutput, DirStyle: o.DirStyle, HDFS: o.HDFS, Inputs: inputs, Stdin: o.Stdin}
 	if plan != nil {
 		spec.Found = plan
 	}

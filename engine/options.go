@@ -9,6 +9,7 @@ import (
 
 	"mrlocal/engine/task"
 	"mrlocal/errs"
+	"mrlocal/hdfs"
 	"mrlocal/input"
 	"mrlocal/internal/machine"
 	"mrlocal/jobs"
@@ -30,6 +31,7 @@ type JobOptions struct {
 	// to be found. It is for map-only jobs whose result goes to Stdout.
 	Found *input.Search
 
+	HDFS hdfs.Options // how files of HDFS are reached
 	// All takes hidden files inside directories too. NoDecode takes the bytes of compressed
 	// inputs as they are.
 	All, NoDecode bool
@@ -81,15 +83,14 @@ type Options struct {
 	// a tracker's cores, at least one, and MapSlots to the cores that are left.
 	setup.Config
 
-	Policy    slots.Policy // serves one run at a time; nil: FIFO, in package mrlocal pi-dhfs
-	NoReduces bool         // no reduce slots at all; for map-only jobs
-	NoPin     bool         // leave slots unbound
+	Policy slots.Policy // serves one run at a time; nil: FIFO, in package mrlocal pi-dhfs
+	// NoReduces is no reduce slots at all, for map-only jobs; NoPin leaves slots unbound.
+	NoReduces, NoPin bool
 
 	// Bandwidths of each tracker, to show effects that one machine does not have;
 	// 0: unbounded.
-	ShuffleBytesPerSecond int64
-	DiskBytesPerSecond    int64 // reading inputs, writing and reading spills
-	Copies                task.Copies
+	ShuffleBytesPerSecond, DiskBytesPerSecond int64 // the disk reads inputs, writes and reads spills
+	Copies                                    task.Copies
 
 	MemoryBytes        int64   // bound of all buffers together; 0: a quarter of the machine's memory
 	SortBufferBytes    int64   // first size of a map's kvbuffer; 0: by memory and slots

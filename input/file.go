@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 
+	"mrlocal/hdfs"
 	"mrlocal/input/codec"
 )
 
@@ -23,8 +24,9 @@ var ErrChanged = errors.New("changed while it was being read")
 type handle struct {
 	path   string
 	raw    rawFile
-	file   *os.File // a FIFO or standard input, instead of raw; else nil
-	shared bool     // file is standard input, which several readers share, so only pread may be used
+	file   *os.File     // a FIFO or standard input, instead of raw; else nil
+	remote *hdfs.Reader // a file of HDFS, instead of raw; else nil
+	shared bool         // file is standard input, which several readers share, so only pread may be used
 	closed bool
 }
 
@@ -38,8 +40,11 @@ func (h *handle) Close() error {
 		return h.failed("close", fs.ErrClosed)
 	}
 	h.closed = true
-	if h.file != nil {
+	switch {
+	case h.file != nil:
 		return h.file.Close()
+	case h.remote != nil:
+		return h.remote.Close()
 	}
 	return h.failed("close", h.raw.close())
 }
@@ -48,6 +53,9 @@ func (h *handle) Close() error {
 func (h *handle) Read(buf []byte) (int, error) {
 	if h.file != nil {
 		return h.file.Read(buf)
+	}
+	if h.remote != nil {
+		return h.remote.Read(buf)
 	}
 	n, err := h.raw.read(buf)
 	if n == 0 && err == nil && len(buf) > 0 {
@@ -65,7 +73,12 @@ func (h *handle) readAtLeast(buf []byte, at int64, least int) (n int, err error)
 		return h.file.ReadAt(buf, at)
 	}
 	for n < least {
-		m, err := h.raw.pread(buf[n:], at+int64(n))
+		var m int
+		if h.remote != nil {
+			m, err = h.remote.ReadAt(buf[n:], at+int64(n))
+		} else {
+			m, err = h.raw.pread(buf[n:], at+int64(n))
+		}
 		if err != nil {
 			return n, h.failed("read", err)
 		}
@@ -88,18 +101,21 @@ func (h *handle) open() rawFile {
 // stat takes the attributes of the open file, not of its path, which may name another file
 // by now.
 func (h *handle) stat() (stat, error) {
+	if h.remote != nil {
+		return remoteStat(h.remote)
+	}
 	st, err := h.open().stat()
 	return st, h.failed("stat", err)
 }
 
 // sizeIsMadeUp reports whether the file system gives sizes that say nothing
 // about the content, as sysfs does.
-func (h *handle) sizeIsMadeUp() bool { return h.open().sizeIsMadeUp() }
+func (h *handle) sizeIsMadeUp() bool { return h.remote == nil && h.open().sizeIsMadeUp() }
 
 // failed gives err the form that package os gives it, as the raw calls return bare numbers.
 func (h *handle) failed(op string, err error) error {
-	if err == nil {
-		return nil
+	if err == nil || h.remote != nil { // whose errors have the path
+		return err
 	}
 	return &fs.PathError{Op: op, Path: h.path, Err: err}
 }
@@ -118,6 +134,10 @@ func (p *Plan) open(f *File, h *handle) error {
 		*h = handle{path: f.Path, file: p.o.Stdin.(*os.File), shared: true}
 		return nil
 	}
+	if f.kind == inHDFS {
+		*h = handle{path: f.Path, remote: p.hdfs.Open(f.Path, f.Bytes)}
+		return nil
+	}
 	raw, err := openRegular(f.Path)
 	*h = handle{path: f.Path, raw: raw}
 	return h.failed("open", err)
@@ -126,7 +146,7 @@ func (p *Plan) open(f *File, h *handle) error {
 // openNear is open for one of many files. If next, the file after it, lies in
 // the same directory, both are opened relative to that directory.
 func (p *Plan) openNear(f *File, h *handle, dir *near, next string) error {
-	if f.kind == regularStdin {
+	if f.kind != regular {
 		return p.open(f, h)
 	}
 	raw, err := dir.open(f.Path, next)

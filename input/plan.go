@@ -58,6 +58,7 @@ import (
 	"sync/atomic"
 
 	"mrlocal/errs"
+	"mrlocal/hdfs"
 	"mrlocal/input/codec"
 	"mrlocal/internal/membudget"
 	"mrlocal/internal/tempdir"
@@ -113,6 +114,8 @@ type Options struct {
 	// a stream is not marked as the last one.
 	Prompt bool
 
+	HDFS hdfs.Options // how files of HDFS are reached
+
 	// Warn is told, in one line and on any goroutine, what is odd about an input that is read
 	// to its end all the same; it may be nil.
 	Warn func(string)
@@ -159,9 +162,10 @@ type File struct {
 	Codec      codec.Codec // None for small files, which are recognised when they are read
 	Stream     bool        // it cannot be divided, and is read by OpenStream
 	Rereadable bool
-	mayRead    bool // its mode says that the process may read it
-	named      bool // by the user; false if found in a directory or by a glob
-	spent      bool // standard input, named a second time: it yields nothing
+	mayRead    bool  // its mode says that the process may read it
+	blockBytes int64 // of a file of HDFS
+	named      bool  // by the user; false if found in a directory or by a glob
+	spent      bool  // standard input, named a second time: it yields nothing
 	kind       kind
 }
 
@@ -171,11 +175,12 @@ type kind uint8
 const (
 	regular      kind = iota
 	regularStdin      // standard input, from a regular file, at its start
+	inHDFS
 	fifo
 	stdin
 )
 
-func (k kind) regular() bool { return k <= regularStdin }
+func (k kind) regular() bool { return k <= inHDFS }
 
 // identity identifies a file. dev and ino are zero on systems without inode
 // numbers.
@@ -226,6 +231,7 @@ type Plan struct {
 	o     Options
 	first int32 // number of files in the plans before it, which blocks count too
 
+	hdfs    *hdfs.FS                       // nil: no path is one of HDFS
 	missing func(path string, cause error) // of Found; nil: a file that cannot be read is an error
 	// reported has the files that missing was called for. Two readers may have the same one.
 	reported sync.Map
@@ -285,7 +291,7 @@ func (p *Plan) File(info os.FileInfo) (path string, ok bool) {
 	for i := range p.Files {
 		// Without inode numbers the paths are compared, which standard input does not have.
 		f := &p.Files[i]
-		if id.ino == 0 && f.kind != stdin && f.kind != regularStdin && isAt(info, f.Path) || id.same(f.id) {
+		if id.ino == 0 && f.kind == regular && isAt(info, f.Path) || id.same(f.id) {
 			return f.Path, true
 		}
 	}

@@ -118,7 +118,7 @@ func (r *Reader) openPiece(pc Piece) (skip bool, err error) {
 	f := &r.plan.Files[pc.File]
 	r.file, r.length = pc.File, pc.End-pc.Start
 	h := &r.handle
-	small := f.Bytes > 0 && f.Bytes < chunkBytes && pc.End-pc.Start == f.Bytes
+	small := f.kind != inHDFS && f.Bytes > 0 && f.Bytes < chunkBytes && pc.End-pc.Start == f.Bytes
 	if small { // cut.fill checks it when it has read it
 		next := ""
 		if len(r.pieces) > 0 {

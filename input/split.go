@@ -48,12 +48,12 @@ func (p *Plan) split() error {
 			closeSplit()
 			p.Streams = append(p.Streams, int32(i))
 		// A large file has splits of its own. Each is about one block long.
-		case p.cuts(f.Bytes) && f.Codec == codec.None:
+		case p.divides(f) && f.Codec == codec.None:
 			closeSplit()
 			seq := int32(0)
 			for at := int64(0); at < f.Bytes; seq++ {
-				end := at + p.block
-				if !p.cuts(f.Bytes - at) {
+				end := at + p.splitBytes(f)
+				if !p.cutsBy(f.Bytes-at, end-at) {
 					end = f.Bytes
 				}
 				add(Piece{int32(i), at, end}, seq)
@@ -102,8 +102,23 @@ const (
 
 // cuts reports whether bytes are more than one split. The last split may be a
 // tenth longer than a block, as in Hadoop, so that no tiny split follows it.
-func (p *Plan) cuts(bytes int64) bool {
-	return bytes > p.block && float64(bytes) > float64(p.block)*slopTenths/10
+func (p *Plan) cuts(bytes int64) bool { return p.cutsBy(bytes, p.block) }
+
+// divides reports whether a file is more than one split, by its size.
+func (p *Plan) divides(f *File) bool { return p.cuts(f.Bytes) || p.cutsBy(f.Bytes, p.splitBytes(f)) }
+
+// cutsBy is cuts for splits of another length.
+func (p *Plan) cutsBy(bytes, splitBytes int64) bool {
+	return bytes > splitBytes && float64(bytes) > float64(splitBytes)*slopTenths/10
+}
+
+// splitBytes returns the length of the splits of a file. Those of HDFS follow its blocks,
+// unless the user sets a length.
+func (p *Plan) splitBytes(f *File) int64 {
+	if f.blockBytes > 0 && p.o.BlockBytes <= 0 {
+		return f.blockBytes
+	}
+	return p.block
 }
 
 // settleBlock chooses the block size.
@@ -143,7 +158,7 @@ func (p *Plan) check(f *File) error {
 		return errs.Inputf(shown(f.Path), "its %d bytes are no whole number of records of %d bytes", f.Bytes, r)
 	}
 	if !p.looksAt(f) {
-		if f.kind == regularStdin || f.mayRead {
+		if f.kind != regular || f.mayRead {
 			return nil
 		}
 		if err := readable(f.Path); err != nil {
@@ -167,7 +182,7 @@ func (p *Plan) check(f *File) error {
 		return errs.Inputf(shown(f.Path), "%w; to leave it out, name the other files", found.Refusal())
 	case found.Refused():
 		return errs.Inputf(shown(f.Path), "%w", found.Refusal())
-	case p.cuts(f.Bytes):
+	case p.divides(f):
 		// Small files keep codec.None here; the reader recognises them by their first bytes.
 		f.Codec = found
 		f.Stream = found != codec.None && f.Bytes >= p.Bytes/int64(4*p.o.MapSlots)
@@ -183,7 +198,7 @@ func (p *Plan) looksAt(f *File) bool {
 	switch {
 	case p.o.NoDecode || f.Bytes == 0:
 		return false
-	case p.cuts(f.Bytes):
+	case p.divides(f):
 		return true
 	case p.o.SkipBinary && !f.named:
 		return false

@@ -39,7 +39,7 @@ func (p *Plan) OpenStream(file int32, mem Memory) (*Stream, error) {
 		if file, err = os.Open(f.Path); err == nil {
 			h = &handle{path: f.Path, file: file}
 		}
-	case regular, regularStdin:
+	case regular, regularStdin, inHDFS:
 		// A FIFO is not decoded ahead: its writer sets the pace, and reading ahead could block.
 		if m, ok := mem.(Sparer); ok {
 			s.decoders.Spare = m.Spare

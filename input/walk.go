@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"mrlocal/errs"
+	"mrlocal/hdfs"
 	"mrlocal/internal/paths"
 )
 
@@ -47,6 +48,9 @@ func (w *walker) named(path string) error {
 		return errs.Inputf("", "an empty path names no input")
 	case "-":
 		return w.stdin()
+	}
+	if hdfs.Is(path) {
+		return w.remote(path)
 	}
 	st, err := statPath(path)
 	if err == nil {

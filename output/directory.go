@@ -122,7 +122,11 @@ func kindLetter(mapOnly bool) string {
 // with the same number has left.
 // The caller ends the attempt with commit or abort. Paths are kept below the stage,
 // which publish may rename.
-func (d *directory) attempt(task, n int, mapOnly bool) (*attemptFile, error) {
+func (d *directory) attempt(task, n int, mapOnly bool) (partWriter, error) {
+	return d.begin(task, n, mapOnly)
+}
+
+func (d *directory) begin(task, n int, mapOnly bool) (*attemptFile, error) {
 	kind := kindLetter(mapOnly)
 	a := &attemptFile{
 		dir:  d,
@@ -153,7 +157,7 @@ func (d *directory) attempt(task, n int, mapOnly bool) (*attemptFile, error) {
 
 // sink makes a single part file, for parts that come in order.
 func (d *directory) sink(mapOnly bool) (*sink, error) {
-	a, err := d.attempt(0, 0, mapOnly)
+	a, err := d.begin(0, 0, mapOnly)
 	if err != nil {
 		return nil, err
 	}

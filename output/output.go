@@ -3,7 +3,7 @@
 //
 // A Target is one of three kinds of places:
 //
-//   - A directory holds part files and `_SUCCESS`. Attempts write below `_temporary`, one attempt
+//   - A directory, here or on HDFS, holds part files and `_SUCCESS`. Attempts write below `_temporary`, one attempt
 //     of each task wins, and the parts move up when the job commits (Hadoop 1.0.3,
 //     FileOutputCommitter).
 //   - A file is written under a hidden name beside its own and renamed at the end.
@@ -34,6 +34,7 @@ import (
 	"io/fs"
 	"sync"
 
+	"mrlocal/hdfs"
 	"mrlocal/internal/membudget"
 	"mrlocal/internal/tempdir"
 	"mrlocal/jobs"
@@ -62,6 +63,7 @@ type Spec struct {
 	Overwrite bool      // Dir may exist, if mrlocal made it, and File may be an input; Commit replaces it
 	Stdout    io.Writer // nil: the result is thrown away
 	Compress  compress.Format
+	HDFS      hdfs.Options // how a Dir on HDFS is reached
 
 	DirStyle // of Dir
 
@@ -150,6 +152,11 @@ type place interface {
 	abort() error                     // removes what is pending, at any moment before publish has succeeded; idempotent
 }
 
+// attempted is a place in which each attempt writes a part file of its own.
+type attempted interface {
+	attempt(task, n int, mapOnly bool) (partWriter, error)
+}
+
 // Open checks everything that can be known beforehand. Its errors are options errors
 // (package errs) that say what is wrong with the place. Nothing is created before Start.
 func Open(spec Spec) (*Target, error) {
@@ -170,6 +177,10 @@ func Open(spec Spec) (*Target, error) {
 // choose makes the place that spec names, and checks it.
 func choose(spec Spec) (place, error) {
 	switch {
+	case hdfs.Is(spec.Dir):
+		return openRemote(spec)
+	case hdfs.Is(spec.File):
+		return nil, wrong(spec.File, "HDFS takes directories of parts only: set Options.OutputDir")
 	case spec.Dir != "":
 		return openDirectory(spec)
 	case spec.File != "":
@@ -240,7 +251,7 @@ func (t *Target) SetSizes(bytes []int64) (parallel bool, err error) {
 func (t *Target) Attempt(task, n int) (*Part, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	d, ok := t.place.(*directory)
+	d, ok := t.place.(attempted)
 	if !ok {
 		return nil, errors.New("output: part files need a directory")
 	}
@@ -311,7 +322,7 @@ func (t *Target) inOrder() (*ordered, error) {
 
 // byTask reports whether each task writes a part file of its own (Attempt).
 func (t *Target) byTask() bool {
-	_, ok := t.place.(*directory)
+	_, ok := t.place.(attempted)
 	return ok
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"mrlocal"
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/cluster"
 	"mrlocal/cmd/mrlocal/internal/engineflags"
 	"mrlocal/cmd/mrlocal/internal/paperjobs"
 	"mrlocal/cmd/mrlocal/internal/pictures"
@@ -24,7 +25,6 @@ import (
 const (
 	mostSlots    = 2048
 	mostTrackers = 1024
-	mostReducers = 100_000
 
 	mostReducersPerSlot = 100 * slots.One
 	mostAttempts        = 1000
@@ -60,11 +60,11 @@ func runFlags(shortOutput string) []flagSpec {
 // jobFlags are the flags that say what one job reads and writes, and how its
 // input is split. The args of a workload file are these and the job's own flags.
 func jobFlags(shortOutput string) []flagSpec {
-	input := value("input", "read `PATH`: a file, directory, glob, - or named FIFO; may be repeated; plain PATHs are read too", "")
+	input := value("input", "read `PATH`: a file, directory, glob, - or named FIFO, or hdfs://HOST:PORT/PATH; may be repeated; plain PATHs are read too", "")
 	input.Repeat = true // the order of the paths is the order of the input
 	outputFile := value("output-file", "write the result to one `FILE`, or to standard output if it is -", "standard output")
 	outputFile.Short = shortOutput
-	return []flagSpec{
+	return append([]flagSpec{
 		input,
 		value("decode", "decode compressed inputs and refuse other archives, or read all bytes as they are: `auto|none`", "auto"),
 		toggle("all", "", "read hidden files, and files whose names start with _, inside directories too"),
@@ -73,8 +73,8 @@ func jobFlags(shortOutput string) []flagSpec {
 		outputFile,
 		compressOutputFlag(),
 		value("reducers", "`N` reduce tasks; 0: map only, if the job allows it; auto:X: X times the reduce slots, such as Hadoop's auto:0.95 (all at once) and auto:1.75 (a second wave)", "chosen by the size of the input"),
-		value("block-size", "`SIZE` of a split, at least 1KiB", "64MiB, less for small inputs"),
-	}
+		value("block-size", "`SIZE` of a split, at least 1KiB", "64MiB, less for small inputs; on HDFS the file's blocks"),
+	}, cluster.HDFSFlags()...)
 }
 
 // compressOutputFlag is --compress-output, which runs and tools have.
@@ -134,8 +134,9 @@ func (r *reader) jobOptions(o *mrlocal.Options) {
 	if o.OutputFile == "-" && o.OutputDir == "" { // with --output too, the engine refuses
 		o.OutputFile = ""
 	}
+	o.HDFS = cluster.ReadHDFS(&r.Reader, append(o.Inputs[:len(o.Inputs):len(o.Inputs)], o.OutputDir))
 	o.CompressOutput = r.compression()
-	o.Reducers, o.ReducersPerSlot = r.CountOrMultiple("reducers", "auto:", mostReducers, mostReducersPerSlot)
+	o.Reducers, o.ReducersPerSlot = r.CountOrMultiple("reducers", "auto:", cluster.MostReducers, mostReducersPerSlot)
 	// In the options 0 reducers stand for the default, so map only is a field of its own.
 	o.MapOnly = r.Line.Has("reducers") && o.Reducers == 0 && o.ReducersPerSlot == 0
 	o.BlockBytes = r.Size("block-size", leastBlock)
@@ -175,10 +176,7 @@ func (r *reader) policy(s *scheduling) slots.Policy {
 }
 
 // Bounds of --width, in columns.
-const (
-	leastWidth = 30
-	mostWidth  = 10_000
-)
+const leastWidth, mostWidth = 30, 10_000
 
 // ganttFlags are --gantt, --step and --width. where ends the help: on which stream the
 // picture appears.

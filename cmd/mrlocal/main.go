@@ -3,7 +3,7 @@
 //
 // Each command has a file: run.go, batch.go, sim.go, sweep.go, measure.go (tune
 // and profile), reproduce.go, replay.go, explain.go (and ui), compare.go, gen.go (and demo), clean.go,
-// policies.go. tree.go lists the commands and calls them. flags.go and sched.go
+// policies.go, cluster.go (submit and stream). tree.go lists the commands and calls them. flags.go and sched.go
 // hold the flags that several commands share; jobs.go has the jobs, and
 // batchjobs.go reads the jobs of a workload file as run reads its flags. tools.go
 // calls the tools, such as mrlocal sort.
@@ -11,6 +11,7 @@
 // The packages below internal:
 //
 //	argv         reads the command line, words errors
+//	cluster      mrlocal submit and mrlocal stream; the flags of HDFS
 //	engineflags  flags of real runs alone: memory, spills, bandwidths
 //	guide        groups and examples of the help, completion scripts, manual pages
 //	measure      runs of a job or a workload with several numbers of slots; mrlocal demo
@@ -35,6 +36,7 @@ import (
 	"regexp"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/cluster"
 	"mrlocal/cmd/mrlocal/internal/page"
 	"mrlocal/cmd/mrlocal/internal/process"
 	"mrlocal/cmd/mrlocal/internal/streamcmd"
@@ -95,7 +97,7 @@ func run(ctx context.Context, args []string, e env) (code int) {
 		return code
 	}
 	tree := commands()
-	line, err := argv.Parse(args, leaves(tree))
+	line, err := argv.Parse(cluster.SideLast(args), leaves(tree))
 	if err != nil {
 		return fail(ctx, e, "", err)
 	}

@@ -126,7 +126,7 @@ func (r *reader) measured(name string, build func(*reader) (jobs.Chain, error), 
 		return nil, o, err
 	}
 	streamcmd.Apply(r.stream, &o)
-	for _, n := range grepNotes(r.Line, name, chain, &o) {
+	for _, n := range jobflags.GrepNotes(r.Line, name, chain, &o) {
 		note(n)
 	}
 	return chain, o, nil

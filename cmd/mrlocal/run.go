@@ -80,7 +80,7 @@ func runJob(ctx context.Context, e env, line argv.Line, name string, build func(
 		o.Events = e
 	}
 	streamcmd.Apply(r.stream, &o)
-	notes := grepNotes(line, name, chain, &o)
+	notes := jobflags.GrepNotes(line, name, chain, &o)
 	if line.Has("quiet") {
 		mode = "none"
 	}

@@ -32,7 +32,7 @@ type command struct {
 // commands returns the tree of commands, in the order of the help. To make it costs
 // less than a millisecond; run makes it once.
 func commands() []command {
-	return append(toolCommands(), runCommand(), namedFirst("streaming", "run a job of Hadoop Streaming with the arguments of hadoop-streaming", "[FLAGS OF run] ARGS…"), namedFirst("lint", "say what of a streaming job will differ on a cluster", "streaming [--no-run] ARGS…"), batchCommand(), simCommand(), sweepCommand(), workloadCommand(), profileCommand(), tuneCommand(), reproduceCommand(), replayCommand(), explainCommand(), compareCommand(), validateCommand(), convertCommand(), uiCommand(), genCommand(), cleanCommand(), demoCommand(), policiesCommand(), completionCommand(), manCommand(), versionCommand())
+	return append(append(append(toolCommands(), runCommand(), namedFirst("streaming", "run a job of Hadoop Streaming with the arguments of hadoop-streaming", "[FLAGS OF run] ARGS…"), namedFirst("lint", "say what of a streaming job will differ on a cluster", "streaming [--no-run] ARGS…"), batchCommand()), clusterCommands()...), simCommand(), sweepCommand(), workloadCommand(), profileCommand(), tuneCommand(), reproduceCommand(), replayCommand(), explainCommand(), compareCommand(), validateCommand(), convertCommand(), uiCommand(), genCommand(), cleanCommand(), demoCommand(), policiesCommand(), completionCommand(), manCommand(), versionCommand())
 }
 
 // join returns the name of a command as the user writes it.

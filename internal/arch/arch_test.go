@@ -315,8 +315,12 @@ func TestSizesStayInBudget(t *testing.T) {
 		}
 	}
 	for pkg, n := range packages {
-		if n > mostPackageLines {
-			t.Errorf("package %s: %d lines of code, at most %d: it is more than one noun", pkg, n, mostPackageLines)
+		most := mostPackageLines
+		if pkg == "input" {
+			most = mostInputLines
+		}
+		if n > most {
+			t.Errorf("package %s: %d lines of code, at most %d: it is more than one noun", pkg, n, most)
 		}
 	}
 	slices.Sort(functions)

@@ -13,6 +13,7 @@ import (
 
 	"mrlocal/cmd/mrlocal/internal/argv"
 	"mrlocal/errs"
+	"mrlocal/hdfs"
 	"mrlocal/jobs"
 	"mrlocal/jobs/grep"
 	"mrlocal/jobs/sort"
@@ -134,7 +135,7 @@ func MissingWord(line argv.Line) error {
 		return nil
 	}
 	for _, word := range line.Words {
-		if word == "-" || word == "" { // standard input; the empty path is refused elsewhere
+		if word == "-" || word == "" || hdfs.Is(word) { // standard input; the empty path is refused elsewhere
 			continue
 		}
 		// A file that is there, or that cannot be looked at, is no misplaced pattern. The run

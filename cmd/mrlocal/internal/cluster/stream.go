@@ -1,0 +1,90 @@
+package cluster
+
+import (
+	"context"
+	"slices"
+
+	"mrlocal"
+	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/errs"
+	"mrlocal/jobs"
+	"mrlocal/stream"
+)
+
+// cutsSide is the word with which mrlocal stream samples cuts instead of doing a side of a job.
+const cutsSide = "cuts"
+
+// streamHelp is the help of mrlocal stream.
+const streamHelp = "SIDE is map, combine or reduce, which read standard input; or cuts, which samples PATHs and prints the keys that divide them among --reduces. Map, combine and reduce of one job take the same flags."
+
+// streamFlags are the flags of a child beside those of its job.
+func streamFlags() []argv.Spec {
+	input := argv.ValueSpec("input", "an input of the job is `PATH`, in the order given; may be repeated", "")
+	input.Repeat = true
+	return append([]argv.Spec{input,
+		argv.ValueSpec("step", "do job `N` of the chain", "1"),
+		argv.ValueSpec("reduces", "the job has `N` reduces", "1"),
+		argv.ValueSpec("cuts", "the keys that begin the ranges of a total order are in `FILE`", ""),
+		{Flag: argv.Flag{Name: "in-order"}, Help: "values of a key keep the order of the input"},
+		argv.ValueSpec("files", "the input has `N` files", "1"),
+		argv.ValueSpec("results", "write results as `text|typedbytes`: carriage returns need typedbytes, which needs UTF-8", "text"),
+	}, HDFSFlags()...)
+}
+
+// SideLast turns "stream SIDE JOB" into "stream JOB SIDE", as the tree of commands has it.
+func SideLast(args []string) []string {
+	if len(args) < 3 || args[0] != "stream" || !slices.Contains(append(stream.Sides(), cutsSide), args[1]) {
+		return args
+	}
+	return append([]string{args[0], args[2], args[1]}, args[3:]...)
+}
+
+// streamJob does one side of a job.
+func streamJob(ctx context.Context, e Env, line argv.Line, _ string, build func() (jobs.Chain, error)) error {
+	r := &argv.Reader{Line: line}
+	var side stream.Side
+	cuts := len(line.Words) > 0 && line.Words[0] == cutsSide
+	switch {
+	case len(line.Words) == 0:
+		r.Keep(errs.Optionf("stream", "name a side: map, combine or reduce"))
+	case !cuts && len(line.Words) > 1:
+		r.Keep(errs.Optionf(argv.Quote(line.Words[1]), "a child reads standard input, and no file"))
+	case !cuts:
+		var err error
+		side, err = stream.ParseSide(line.Words[0])
+		r.Keep(err)
+	}
+	o := stream.Options{
+		Step: max(r.Count("step", 1, 100), 1) - 1, Reduces: r.Count("reduces", 1, MostReducers), Files: r.Count("files", 1, 1<<31-1),
+		InOrder: line.Has("in-order"), Inputs: line.Values("input"), Task: stream.TaskOf(e.Getenv),
+	}
+	results, err := stream.ParseResults(r.Choice("results", "text", "typedbytes"))
+	r.Keep(err)
+	o.Results = results
+	hdfsOptions := ReadHDFS(r, append(line.Words[:len(line.Words):len(line.Words)], o.Inputs...))
+	path := r.Path("cuts")
+	if r.Err != nil {
+		return r.Err
+	}
+	chain, err := build()
+	if err != nil {
+		return err
+	}
+	if cuts {
+		paths := append(line.Words[1:], o.Inputs...)
+		if len(paths) == 0 {
+			return errs.Optionf("no input", "name files or directories to sample")
+		}
+		keys, err := mrlocal.Cuts(ctx, chain[o.Step], max(o.Reduces, 1), mrlocal.JobOptions{Inputs: paths, Stdin: e.Stdin, HDFS: hdfsOptions})
+		if err != nil {
+			return err
+		}
+		return stream.WriteCuts(e.Stdout, keys)
+	}
+	if path != "" {
+		if o.Cuts, err = stream.ReadCuts(path); err != nil {
+			return err
+		}
+	}
+	return stream.Run(ctx, chain, side, o, e.Stdin, e.Stdout, e.Stderr)
+}

@@ -1,0 +1,247 @@
+// Package cluster has what the command does with Hadoop: mrlocal stream, mrlocal submit, and the
+// flags of HDFS.
+//
+// Memory: nothing is kept. Neighbours: packages stream and submit do the work; the commands that
+// read files take HDFSFlags.
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"mrlocal"
+	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/process"
+	"mrlocal/errs"
+	"mrlocal/hdfs"
+	"mrlocal/jobs"
+	"mrlocal/report"
+	"mrlocal/stream"
+	"mrlocal/submit"
+)
+
+// Env holds the standard streams of the process.
+type Env struct {
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	Getenv         func(string) string // of a child, to which Hadoop speaks so
+}
+
+// Command is a command for each job.
+type Command struct {
+	Name, Usage, Help, Args string
+	Flags                   []argv.Spec // beside those of the job
+	// Run runs it; build makes the job of the line.
+	Run func(ctx context.Context, e Env, line argv.Line, job string, build func() (jobs.Chain, error)) error
+}
+
+// Commands returns submit and stream. The words of stream are SIDE JOB; SideLast turns them around.
+func Commands() []Command {
+	return []Command{
+		{"submit", "run a job on a Hadoop cluster, through Hadoop Streaming", submitHelp, "JOB [FLAGS]", submitFlags(), submitJob},
+		{"stream", "do one side of a job as the child of Hadoop Streaming", streamHelp, "SIDE JOB [FLAGS] [PATH…]", streamFlags(), streamJob},
+	}
+}
+
+// MostReducers bounds the reduces of a job.
+const MostReducers = 100_000
+
+// submitHelp is the help of mrlocal submit.
+const submitHelp = "The children are this mrlocal, which travels with the job. The parts of the output, one after the other, are what mrlocal run writes."
+
+// submitFlags are the flags of submit beside those of the job.
+func submitFlags() []argv.Spec {
+	input := argv.ValueSpec("input", "read the file or directory `URI`, as hdfs://HOST:PORT/PATH; may be repeated", "")
+	input.Repeat = true
+	property := argv.ValueSpec("property", "set a property of Hadoop, `NAME=VALUE`; may be repeated", "")
+	property.Repeat = true
+	return append([]argv.Spec{input, property,
+		argv.ValueSpec("output", "write the parts into the new directory `URI`", ""),
+		argv.ValueSpec("reducers", "`N` reduce tasks of the first job", "1"),
+		argv.ValueSpec("queue", "submit to the queue `NAME` of YARN", "the cluster's"),
+		argv.ValueSpec("job-name", "the `NAME` of the job in YARN", "mrlocal JOB"),
+		argv.ValueSpec("hadoop", "the command of Hadoop is `PATH`", "hadoop, in the search path"),
+		argv.ValueSpec("streaming-jar", "hadoop-streaming is `PATH`", "share/hadoop/tools/lib beside the command"),
+		argv.ValueSpec("binary", "the children are `PATH`, a static mrlocal", "this one"),
+		{Flag: argv.Flag{Name: "print"}, Help: "print the commands, and run nothing"},
+		argv.ValueSpec("report", "write the report of the jobs to `FILE` as JSON", ""),
+		argv.ValueSpec("progress", "show progress on standard error: `auto|plain|none`", "auto"),
+		argv.ValueSpec("results", "pass results as `text|typedbytes`: carriage returns need typedbytes, which needs UTF-8", "text"),
+	}, HDFSFlags()...)
+}
+
+// HDFSFlags say how HDFS is reached.
+func HDFSFlags() []argv.Spec {
+	return []argv.Spec{
+		argv.ValueSpec("webhdfs", "the web interface of the NameNode is at `HOST:PORT`", "the host of the path, port 9870"),
+		argv.ValueSpec("hdfs-user", "read and write HDFS as the user `NAME`", "who runs mrlocal"),
+	}
+}
+
+// ReadHDFS reads HDFSFlags, for a command that has these paths.
+func ReadHDFS(r *argv.Reader, paths []string) hdfs.Options {
+	o := hdfs.Options{Web: r.Path("webhdfs"), User: r.Path("hdfs-user")}
+	for _, p := range paths {
+		if hdfs.Is(p) && o.User == "" {
+			o.User = process.UserName()
+		}
+	}
+	return o
+}
+
+// submitJob makes the plan and prints or runs it.
+func submitJob(ctx context.Context, e Env, line argv.Line, job string, build func() (jobs.Chain, error)) error {
+	r := &argv.Reader{Line: line}
+	s := submit.Spec{
+		Job: job, Args: jobArgs(line), Inputs: append(line.Values("input"), line.Words...), Output: r.Path("output"),
+		Reduces: r.Count("reducers", 1, MostReducers), Name: r.Path("job-name"), Queue: r.Path("queue"), Properties: line.Values("property"),
+		Hadoop: cmp.Or(r.Path("hadoop"), "hadoop"), Jar: r.Path("streaming-jar"), Binary: r.Path("binary"),
+		// Hadoop keeps no order among equal keys.
+		InOrder: job == "sort" && (line.Has("stable") || line.Has("unique")),
+	}
+	results, err := stream.ParseResults(r.Choice("results", "text", "typedbytes"))
+	r.Keep(err)
+	s.Results = results
+	mode, reportPath, at := r.Choice("progress", "auto", "plain", "none"), r.Path("report"), ReadHDFS(r, s.Inputs)
+	if r.Err != nil {
+		return r.Err
+	}
+	if s.Chain, err = build(); err != nil {
+		return err
+	}
+	if err := fitForHadoop(&s.Chain[0], line); err != nil {
+		return err
+	}
+	if s.Binary == "" {
+		if s.Binary, err = os.Executable(); err != nil {
+			return err
+		}
+	}
+	if line.Has("print") {
+		return printPlan(e, s, line)
+	}
+	if s.Jar == "" {
+		if s.Jar, err = submit.Jar(s.Hadoop); err != nil {
+			return err
+		}
+	}
+	if _, err := submit.New(s); err != nil { // before anything is asked of the cluster
+		return err
+	}
+	file, err := (&process.Work{Stdout: e.Stdout}).Open("report", reportPath)
+	if err != nil {
+		return err
+	}
+	remove, err := sampleCuts(ctx, &s, at)
+	if err != nil {
+		return err
+	}
+	defer remove()
+	plan, err := submit.New(s)
+	if err != nil {
+		return err
+	}
+	done, err := plan.Run(ctx, tellSubmit(e, mode))
+	if file != nil {
+		err = errors.Join(err, report.WriteJSON(file, []*report.Report{done}), file.Close())
+	}
+	return err
+}
+
+// fitForHadoop refuses what the children could not do as mrlocal run does it.
+func fitForHadoop(j *jobs.Job, line argv.Line) error {
+	switch {
+	case j.Begin == nil:
+		return nil
+	case !line.Has("with-filename") && !line.Has("no-filename"):
+		return errs.Optionf("-H, --no-filename", "give one of them: a child does not know whether there are several files")
+	}
+	return nil
+}
+
+// jobArgs returns the flags of the job alone, for its children.
+func jobArgs(line argv.Line) (args []string) {
+	own := submitFlags()
+	for _, s := range line.Flags {
+		switch {
+		case slices.ContainsFunc(own, func(f argv.Spec) bool { return f.Name == s.Flag.Name }):
+		case s.Flag.Value || s.Value != "":
+			args = append(args, "--"+s.Flag.Name+"="+s.Value)
+		default:
+			args = append(args, "--"+s.Flag.Name)
+		}
+	}
+	return args
+}
+
+// tellSubmit writes how the jobs get on to standard error.
+func tellSubmit(e Env, mode string) submit.Listener {
+	if mode == "none" {
+		return submit.Listener{Progress: func(string, int, int) {}, Note: func(string) {}}
+	}
+	return submit.Listener{
+		Progress: func(job string, maps, reduces int) {
+			fmt.Fprintf(e.Stderr, "mrlocal: %s: map %d%%, reduce %d%%\n", job, maps, reduces)
+		},
+		Note: func(text string) { fmt.Fprintf(e.Stderr, "mrlocal: %s\n", text) },
+	}
+}
+
+// printPlan prints the commands.
+func printPlan(e Env, s submit.Spec, line argv.Line) error {
+	s.Jar = cmp.Or(s.Jar, submit.HomeJar)
+	plan, err := submit.New(s)
+	if err != nil {
+		return err
+	}
+	var cuts []string
+	if s.NeedsCuts() {
+		cuts = append([]string{s.Binary, "stream", cutsSide, s.Job}, s.Args...)
+		cuts = append(cuts, fmt.Sprintf("--reduces=%d", s.Reduces))
+		for _, flag := range HDFSFlags() {
+			if v, ok := line.Value(flag.Name); ok {
+				cuts = append(cuts, "--"+flag.Name+"="+v)
+			}
+		}
+		cuts = append(cuts, s.Inputs...)
+	}
+	_, err = io.WriteString(e.Stdout, plan.Text(cuts))
+	return err
+}
+
+// sampleCuts samples the input for a total order and sets s.Cuts. The caller removes the file.
+func sampleCuts(ctx context.Context, s *submit.Spec, at hdfs.Options) (remove func(), err error) {
+	if !s.NeedsCuts() {
+		return func() {}, nil
+	}
+	if at.Web == "" {
+		if at.Web, err = submit.WebAddress(ctx, s.Hadoop); err != nil {
+			return nil, err
+		}
+	}
+	keys, err := mrlocal.Cuts(ctx, s.Chain[0], s.Reduces, mrlocal.JobOptions{Inputs: s.Inputs, HDFS: at})
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "mrlocal-submit-")
+	if err != nil {
+		return nil, err
+	}
+	remove = func() { _ = os.RemoveAll(dir) } // it has nothing but the cuts
+	s.Cuts = filepath.Join(dir, "cuts")
+	f, err := os.Create(s.Cuts)
+	if err == nil {
+		err = errors.Join(stream.WriteCuts(f, keys), f.Close())
+	}
+	if err != nil {
+		remove()
+		return nil, err
+	}
+	return remove, nil
+}

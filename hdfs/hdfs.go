@@ -1,0 +1,340 @@
+// Package hdfs reads and writes files of Hadoop's file system through WebHDFS, the HTTP interface
+// of its NameNode and DataNodes (Hadoop 3.4, "WebHDFS REST API").
+//
+// A file is named hdfs://HOST:PORT/PATH, as Hadoop names it. PORT is that of the NameNode's
+// RPC, which this package does not speak: it asks the web port of the same host, 9870 unless
+// Options.Web says otherwise. webhdfs://HOST:PORT/PATH names the web port itself. The
+// reasons are in docs/adr.
+//
+//	FS ──Stat, List, Blocks, Rename, …──► NameNode
+//	└─► Open ► Reader ──ReadAt──► DataNode        Create ► Writer ──Write──► DataNode
+//
+// A read that ends before its time is an error, never a short result. Nothing is tried again
+// here: the engine tries an attempt again.
+//
+// Memory: a Reader keeps the last 64 KiB that it has read. Neighbours: package input reads
+// files through a Reader, and package output writes parts through a Writer.
+package hdfs
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Options say how file systems are reached. The zero value works.
+type Options struct {
+	Web  string // HOST:PORT of the NameNode's web interface; "": the host of the file, port 9870
+	User string // who asks, where the cluster has no Kerberos; "": as the cluster likes it
+}
+
+// defaultPort is dfs.namenode.http-address of Hadoop 3.
+const defaultPort = "9870"
+
+// Is reports whether name is one of this package: whether it begins with hdfs:// or webhdfs://.
+func Is(name string) bool {
+	return strings.HasPrefix(name, "hdfs://") || strings.HasPrefix(name, "webhdfs://")
+}
+
+// FS reaches file systems. Several goroutines may use it.
+type FS struct {
+	o      Options
+	client *http.Client
+}
+
+// New returns an FS. It connects at the first call.
+func New(o Options) *FS {
+	dial := &net.Dialer{Timeout: 10 * time.Second}
+	return &FS{o: o, client: &http.Client{
+		// No proxy: a cluster is near, and the environment decides nothing.
+		Transport: &http.Transport{DialContext: dial.DialContext, ResponseHeaderTimeout: time.Minute, MaxIdleConnsPerHost: 64, IdleConnTimeout: 30 * time.Second},
+		// Only reads follow the NameNode to a DataNode by themselves.
+		CheckRedirect: func(r *http.Request, via []*http.Request) error {
+			if len(via) > 3 || r.Method != http.MethodGet {
+				return http.ErrUseLastResponse
+			}
+			return nil
+		},
+	}}
+}
+
+// Close closes the connections that are idle.
+func (s *FS) Close() { s.client.CloseIdleConnections() }
+
+// File is a file or a directory.
+type File struct {
+	Name       string // in its directory; of Stat, ""
+	Dir        bool
+	Bytes      int64
+	BlockBytes int64
+	ID         uint64    // of its inode
+	Modified   time.Time // in milliseconds
+}
+
+// status is FileStatus of WebHDFS.
+type status struct {
+	PathSuffix       string
+	Type             string
+	Length           int64
+	BlockSize        int64
+	FileID           uint64
+	ModificationTime int64
+}
+
+func (st *status) file() File {
+	return File{Name: st.PathSuffix, Dir: st.Type == "DIRECTORY", Bytes: st.Length, BlockBytes: st.BlockSize, ID: st.FileID, Modified: time.UnixMilli(st.ModificationTime)}
+}
+
+// Stat returns the attributes of name.
+func (s *FS) Stat(name string) (File, error) {
+	var answer struct{ FileStatus *status }
+	if err := s.ask(http.MethodGet, name, "GETFILESTATUS", nil, &answer); err != nil {
+		return File{}, err
+	}
+	if answer.FileStatus == nil {
+		return File{}, errNoWebHDFS
+	}
+	return answer.FileStatus.file(), nil
+}
+
+// List returns what is in the directory name, in the byte order of the names.
+func (s *FS) List(name string) ([]File, error) {
+	var answer struct {
+		FileStatuses *struct{ FileStatus []status }
+	}
+	if err := s.ask(http.MethodGet, name, "LISTSTATUS", nil, &answer); err != nil {
+		return nil, err
+	}
+	if answer.FileStatuses == nil {
+		return nil, errNoWebHDFS
+	}
+	files := make([]File, 0, len(answer.FileStatuses.FileStatus))
+	for i := range answer.FileStatuses.FileStatus {
+		files = append(files, answer.FileStatuses.FileStatus[i].file())
+	}
+	slices.SortFunc(files, func(a, b File) int { return cmp.Compare(a.Name, b.Name) })
+	return files, nil
+}
+
+// Walk returns the files below the directory name, in the byte order of their paths. Their Name
+// is the whole path. Names that begin with . or _ are left out and counted, unless all is set.
+func (s *FS) Walk(name string, all bool) (files []File, hidden int, err error) {
+	name = strings.TrimRight(name, "/")
+	entries, err := s.List(name)
+	if err != nil {
+		return nil, 0, err
+	}
+	// A directory stands where its path with a slash belongs: a.txt comes before a/b.
+	path := func(f File) string {
+		if f.Dir {
+			return f.Name + "/"
+		}
+		return f.Name
+	}
+	slices.SortFunc(entries, func(a, b File) int { return strings.Compare(path(a), path(b)) })
+	for _, f := range entries {
+		if !all && (f.Name[0] == '.' || f.Name[0] == '_') {
+			hidden++
+			continue
+		}
+		f.Name = name + "/" + f.Name
+		if !f.Dir {
+			files = append(files, f)
+			continue
+		}
+		below, more, err := s.Walk(f.Name, all)
+		if err != nil {
+			return nil, 0, err
+		}
+		files, hidden = append(files, below...), hidden+more
+	}
+	return files, hidden, nil
+}
+
+// Block is a block of a file, and the hosts that have it.
+type Block struct {
+	Offset int64
+	Length int64
+	Hosts  []string
+}
+
+// Blocks returns the blocks of the file name, in order.
+func (s *FS) Blocks(name string) ([]Block, error) {
+	var answer struct {
+		BlockLocations *struct{ BlockLocation []Block }
+	}
+	if err := s.ask(http.MethodGet, name, "GETFILEBLOCKLOCATIONS", nil, &answer); err != nil {
+		return nil, err
+	}
+	if answer.BlockLocations == nil {
+		return nil, errNoWebHDFS
+	}
+	return answer.BlockLocations.BlockLocation, nil
+}
+
+// MakeDir makes the directory name, and those above it.
+func (s *FS) MakeDir(name string) error { return s.do(http.MethodPut, name, "MKDIRS", nil) }
+
+// Rename gives the file or directory the name to, which must be free.
+func (s *FS) Rename(name, to string) error {
+	_, path, err := split(to)
+	if err != nil {
+		return err
+	}
+	return s.do(http.MethodPut, name, "RENAME", url.Values{"destination": {path}})
+}
+
+// Remove removes the file name, or the directory and everything below it. A name that is not
+// there is no error.
+func (s *FS) Remove(name string) error {
+	var answer struct{ Boolean bool }
+	return s.ask(http.MethodDelete, name, "DELETE", url.Values{"recursive": {"true"}}, &answer)
+}
+
+// do asks for a change that the NameNode answers with true.
+func (s *FS) do(method, name, op string, with url.Values) error {
+	var answer struct{ Boolean bool }
+	if err := s.ask(method, name, op, with, &answer); err != nil {
+		return err
+	}
+	if !answer.Boolean {
+		return fmt.Errorf("the NameNode refuses %s", strings.ToLower(op))
+	}
+	return nil
+}
+
+// errNoWebHDFS is the error of an answer that is none of WebHDFS.
+var errNoWebHDFS = errors.New("the server gives no answer of WebHDFS")
+
+// split divides a name into host and port, and the path.
+func split(name string) (host, path string, err error) {
+	_, rest, _ := strings.Cut(name, "://")
+	host, path, _ = strings.Cut(rest, "/")
+	if host == "" {
+		return "", "", errors.New("names no NameNode; write hdfs://HOST:PORT/PATH")
+	}
+	return host, "/" + path, nil
+}
+
+// address returns the URL of an operation on name.
+func (s *FS) address(name, op string, with url.Values) (string, error) {
+	host, path, err := split(name)
+	if err != nil {
+		return "", err
+	}
+	switch {
+	case s.o.Web != "":
+		host = s.o.Web
+	case strings.HasPrefix(name, "hdfs://"):
+		at, _, err := net.SplitHostPort(host)
+		if err != nil {
+			at = host
+		}
+		host = net.JoinHostPort(at, defaultPort)
+	}
+	query := url.Values{"op": {op}}
+	if s.o.User != "" {
+		query.Set("user.name", s.o.User)
+	}
+	for key, values := range with {
+		query[key] = values
+	}
+	u := url.URL{Scheme: "http", Host: host, Path: "/webhdfs/v1" + path, RawQuery: query.Encode()}
+	return u.String(), nil
+}
+
+// ask sends an operation to the NameNode and reads the answer.
+func (s *FS) ask(method, name, op string, with url.Values, answer any) error {
+	address, err := s.address(name, op, with)
+	if err != nil {
+		return err
+	}
+	r, err := http.NewRequest(method, address, nil)
+	if err != nil {
+		return err
+	}
+	response, err := s.client.Do(r)
+	if err != nil {
+		return cause(err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode/100 != 2 {
+		return refusal(response)
+	}
+	if err := json.NewDecoder(response.Body).Decode(answer); err != nil {
+		return fmt.Errorf("%w: %w", errNoWebHDFS, cause(err))
+	}
+	return nil
+}
+
+// refusal returns the error of an answer that is not as wanted.
+func refusal(response *http.Response) error {
+	text, _ := io.ReadAll(io.LimitReader(response.Body, 64<<10))
+	var answer struct {
+		RemoteException *struct{ Exception, Message string }
+	}
+	switch {
+	case bytes.Contains(text, []byte("Hadoop IPC port")):
+		return fmt.Errorf("%s is the RPC port of a Hadoop server; give the NameNode's web port (Options.HDFS.Web)", response.Request.URL.Host)
+	case response.StatusCode == http.StatusUnauthorized:
+		return errors.New("the cluster asks for Kerberos, which mrlocal does not speak")
+	case json.Unmarshal(text, &answer) != nil || answer.RemoteException == nil:
+		return fmt.Errorf("%s answers %s, which is not WebHDFS", response.Request.URL.Host, response.Status)
+	}
+	// The message of an exception may go on with lines of a stack.
+	message, _, _ := strings.Cut(answer.RemoteException.Message, "\n")
+	switch answer.RemoteException.Exception {
+	case "FileNotFoundException":
+		return fs.ErrNotExist
+	case "FileAlreadyExistsException":
+		return fs.ErrExist
+	case "AccessControlException":
+		return fmt.Errorf("%w: %s", fs.ErrPermission, message)
+	}
+	return fmt.Errorf("%s: %s", answer.RemoteException.Exception, message)
+}
+
+// cause returns what went wrong below HTTP, with the address but without the URL.
+func cause(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		err = u.Err
+	}
+	var dns *net.DNSError
+	if errors.As(err, &dns) {
+		return fmt.Errorf("no such host: %s", dns.Name)
+	}
+	var op *net.OpError
+	if errors.As(err, &op) && op.Addr != nil {
+		return fmt.Errorf("%s %s: %w", op.Op, op.Addr, innermost(op.Err))
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+		return errors.New("the connection was lost")
+	}
+	return err
+}
+
+// innermost returns the number of the system behind err.
+func innermost(err error) error {
+	for {
+		next := errors.Unwrap(err)
+		if next == nil {
+			return err
+		}
+		err = next
+	}
+}
+
+// param returns a number as the value of a parameter.
+func param(n int64) []string { return []string{strconv.FormatInt(n, 10)} }

@@ -1,0 +1,279 @@
+// Package hdfstest plays a Hadoop file system for tests: the part of WebHDFS that package hdfs
+// uses, in memory, with faults.
+//
+// A Cluster is an http.Handler and plays the NameNode and the DataNodes on one port. It answers
+// reads and writes with a redirection, as the NameNode does. Neighbours: the tests of hdfs,
+// input, output and of the command.
+package hdfstest
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// Cluster is a file system. The zero value is empty. Its fields are set before the first request.
+type Cluster struct {
+	BlockBytes int64    // default 128 MiB
+	Hosts      []string // of the blocks, one each in turn; nil: localhost
+
+	// Fault is asked before each request, with its operation and path. It may answer itself, and
+	// returns true then. nil: no faults.
+	Fault func(op, path string, w http.ResponseWriter) bool
+	// CutReads ends the connection of each read after so many bytes; 0: never. A read is
+	// short without an error of HTTP if ShortReads is set.
+	CutReads   int64
+	ShortReads bool
+
+	mu    sync.Mutex
+	files map[string][]byte // by path; directories end with a slash
+	ids   map[string]uint64
+	opens int
+}
+
+// Put makes a file.
+func (c *Cluster) Put(path string, data []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.put(path, data)
+}
+
+func (c *Cluster) put(path string, data []byte) {
+	if c.files == nil {
+		c.files, c.ids = map[string][]byte{}, map[string]uint64{}
+	}
+	c.files[path] = data
+	c.ids[path] = uint64(len(c.ids)) + 16386
+}
+
+// Files returns the files below a directory, by their paths there.
+func (c *Cluster) Files(dir string) map[string]string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	found := map[string]string{}
+	for path, data := range c.files {
+		if name, below := strings.CutPrefix(path, dir+"/"); below {
+			found[name] = string(data)
+		}
+	}
+	return found
+}
+
+// Opens returns how many reads there were.
+func (c *Cluster) Opens() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.opens
+}
+
+// ServeHTTP implements http.Handler.
+func (c *Cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	path, ok := strings.CutPrefix(r.URL.Path, "/webhdfs/v1")
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	op := r.URL.Query().Get("op")
+	if c.Fault != nil && c.Fault(op, path, w) {
+		return
+	}
+	if path != "/" {
+		path = strings.TrimSuffix(path, "/")
+	}
+	switch r.Method + " " + op {
+	case "GET OPEN", "PUT CREATE":
+		if r.URL.Query().Get("data") == "" {
+			u := *r.URL
+			u.Scheme, u.Host = "http", r.Host
+			u.RawQuery += "&data=1"
+			if op == "OPEN" && !c.isFile(path) {
+				refuse(w, http.StatusNotFound, "FileNotFoundException", "File does not exist: "+path)
+				return
+			}
+			w.Header().Set("Location", u.String())
+			w.WriteHeader(http.StatusTemporaryRedirect)
+			return
+		}
+		if op == "OPEN" {
+			c.read(w, r, path)
+		} else {
+			c.create(w, r, path)
+		}
+	case "GET GETFILESTATUS":
+		c.status(w, path)
+	case "GET LISTSTATUS":
+		c.list(w, path)
+	case "GET GETFILEBLOCKLOCATIONS":
+		c.blocks(w, path)
+	case "PUT MKDIRS":
+		c.Put(path+"/", nil)
+		answer(w, map[string]any{"boolean": true})
+	case "PUT RENAME":
+		answer(w, map[string]any{"boolean": c.rename(path, r.URL.Query().Get("destination"))})
+	case "DELETE DELETE":
+		answer(w, map[string]any{"boolean": c.remove(path)})
+	default:
+		refuse(w, http.StatusBadRequest, "IllegalArgumentException", "Invalid value for webhdfs parameter \"op\": "+op)
+	}
+}
+
+func answer(w http.ResponseWriter, what any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(what)
+}
+
+func refuse(w http.ResponseWriter, code int, exception, message string) {
+	w.WriteHeader(code)
+	answer(w, map[string]any{"RemoteException": map[string]any{"exception": exception, "javaClassName": "java.io." + exception, "message": message}})
+}
+
+func (c *Cluster) isFile(path string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, ok := c.files[path]
+	return ok
+}
+
+// attributes returns FileStatus of a path. c.mu is held.
+func (c *Cluster) attributes(path, name string) (map[string]any, bool) {
+	st := map[string]any{"pathSuffix": name, "modificationTime": 1_700_000_000_000, "replication": 1}
+	if data, ok := c.files[path]; ok {
+		st["type"], st["length"], st["blockSize"], st["fileId"] = "FILE", len(data), c.blockBytes(), c.ids[path]
+		return st, true
+	}
+	for other := range c.files {
+		if path == "/" || strings.HasPrefix(other, path+"/") {
+			st["type"], st["length"], st["fileId"] = "DIRECTORY", 0, 1
+			return st, true
+		}
+	}
+	return nil, false
+}
+
+func (c *Cluster) blockBytes() int64 { return cmp.Or(c.BlockBytes, 128<<20) }
+
+func (c *Cluster) status(w http.ResponseWriter, path string) {
+	c.mu.Lock()
+	st, ok := c.attributes(path, "")
+	c.mu.Unlock()
+	if !ok {
+		refuse(w, http.StatusNotFound, "FileNotFoundException", "File does not exist: "+path)
+		return
+	}
+	answer(w, map[string]any{"FileStatus": st})
+}
+
+func (c *Cluster) list(w http.ResponseWriter, path string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	prefix := strings.TrimSuffix(path, "/") + "/"
+	names := map[string]bool{}
+	for other := range c.files {
+		if name, below := strings.CutPrefix(other, prefix); below && name != "" {
+			name, _, _ = strings.Cut(name, "/")
+			names[name] = true
+		}
+	}
+	all := []map[string]any{}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		st, _ := c.attributes(prefix+name, name)
+		all = append(all, st)
+	}
+	answer(w, map[string]any{"FileStatuses": map[string]any{"FileStatus": all}})
+}
+
+func (c *Cluster) blocks(w http.ResponseWriter, path string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := []map[string]any{}
+	size := int64(len(c.files[path]))
+	hosts := c.Hosts
+	if hosts == nil {
+		hosts = []string{"localhost"}
+	}
+	for at := int64(0); at < size; at += c.blockBytes() {
+		all = append(all, map[string]any{"offset": at, "length": min(c.blockBytes(), size-at), "hosts": []string{hosts[len(all)%len(hosts)]}})
+	}
+	answer(w, map[string]any{"BlockLocations": map[string]any{"BlockLocation": all}})
+}
+
+// read sends a part of a file.
+func (c *Cluster) read(w http.ResponseWriter, r *http.Request, path string) {
+	c.mu.Lock()
+	data := c.files[path]
+	c.opens++
+	c.mu.Unlock()
+	offset, _ := strconv.ParseInt(r.URL.Query().Get("offset"), 10, 64)
+	length, err := strconv.ParseInt(r.URL.Query().Get("length"), 10, 64)
+	offset = min(offset, int64(len(data)))
+	if err != nil {
+		length = int64(len(data)) - offset
+	}
+	part := data[offset:min(offset+length, int64(len(data)))]
+	if c.CutReads > 0 && int64(len(part)) > c.CutReads {
+		if !c.ShortReads {
+			w.Header().Set("Content-Length", fmt.Sprint(len(part)))
+		}
+		_, _ = w.Write(part[:c.CutReads])
+		if !c.ShortReads {
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		}
+		return
+	}
+	w.Header().Set("Content-Length", fmt.Sprint(len(part)))
+	_, _ = w.Write(part)
+}
+
+// create takes a new file.
+func (c *Cluster) create(w http.ResponseWriter, r *http.Request, path string) {
+	data, err := io.ReadAll(r.Body)
+	if err != nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, taken := c.files[path]; taken && r.URL.Query().Get("overwrite") != "true" {
+		refuse(w, http.StatusForbidden, "FileAlreadyExistsException", path+" already exists")
+		return
+	}
+	c.put(path, data)
+	w.WriteHeader(http.StatusCreated)
+}
+
+func (c *Cluster) rename(from, to string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, taken := c.attributes(to, ""); taken {
+		return false
+	}
+	moved := false
+	for path, data := range maps.Clone(c.files) {
+		if rest, ok := strings.CutPrefix(path, from); ok && (rest == "" || rest[0] == '/') {
+			delete(c.files, path)
+			c.put(to+rest, data)
+			moved = true
+		}
+	}
+	return moved
+}
+
+func (c *Cluster) remove(path string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	removed := false
+	for other := range maps.Clone(c.files) {
+		if other == path || strings.HasPrefix(other, path+"/") {
+			delete(c.files, other)
+			removed = true
+		}
+	}
+	return removed
+}

@@ -1,0 +1,135 @@
+package hdfs
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+)
+
+// Reader reads a file. One goroutine uses it.
+//
+// A read that goes on where the last one ended uses the same connection. Each new connection
+// asks for more than the one before, so that a reader of few bytes wastes few.
+type Reader struct {
+	fs    *FS
+	name  string
+	bytes int64 // of the file
+
+	body io.ReadCloser // nil: no connection
+	at   int64         // place of the next byte of body
+	end  int64         // behind the last byte that body will have
+	asks int64         // bytes of the next connection
+
+	// The last bytes read: a reader of records goes back to the start of one.
+	back   []byte
+	backAt int64
+
+	pos int64 // of Read
+}
+
+const (
+	backBytes     = 64 << 10
+	leastAskBytes = 256 << 10
+	mostAskBytes  = 128 << 20
+)
+
+// Open returns a reader of the file name, which has bytes.
+func (s *FS) Open(name string, bytes int64) *Reader {
+	return &Reader{fs: s, name: name, bytes: bytes, asks: leastAskBytes}
+}
+
+// ReadAt reads at least one byte at off. At the end of the file it returns 0 and no error, as
+// pread does.
+func (r *Reader) ReadAt(p []byte, off int64) (int, error) {
+	if len(p) == 0 || off >= r.bytes {
+		return 0, nil
+	}
+	if off >= r.backAt && off < r.backAt+int64(len(r.back)) {
+		return copy(p, r.back[off-r.backAt:]), nil
+	}
+	if r.body == nil || off != r.at || r.at == r.end {
+		if err := r.connect(off, int64(len(p))); err != nil {
+			return 0, err
+		}
+	}
+	n, err := r.body.Read(p[:min(int64(len(p)), r.end-r.at)])
+	r.at += int64(n)
+	r.keep(p[:n])
+	switch {
+	case n > 0:
+		return n, nil // an error comes again with the next call
+	case err == io.EOF || err == nil:
+		return 0, fmt.Errorf("%s: the connection was lost at byte %d of %d", r.name, r.at, r.bytes)
+	}
+	return 0, fmt.Errorf("%s: at byte %d of %d: %w", r.name, r.at, r.bytes, cause(err))
+}
+
+// Read reads on where the last call of Read has ended, from the start of the file on.
+func (r *Reader) Read(p []byte) (int, error) {
+	n, err := r.ReadAt(p, r.pos)
+	if r.pos += int64(n); n == 0 && err == nil && len(p) > 0 {
+		err = io.EOF
+	}
+	return n, err
+}
+
+// Stat returns the attributes of the file that has the name now.
+func (r *Reader) Stat() (File, error) {
+	f, err := r.fs.Stat(r.name)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", r.name, err)
+	}
+	return f, err
+}
+
+// keep remembers the last bytes read.
+func (r *Reader) keep(p []byte) {
+	if r.at-int64(len(p)) != r.backAt+int64(len(r.back)) {
+		r.back = r.back[:0]
+	}
+	if len(p) >= backBytes {
+		r.back, p = r.back[:0], p[len(p)-backBytes:]
+	} else if drop := len(r.back) + len(p) - backBytes; drop > 0 {
+		r.back = r.back[:copy(r.back, r.back[drop:])]
+	}
+	if r.back == nil {
+		r.back = make([]byte, 0, backBytes)
+	}
+	r.back = append(r.back, p...)
+	r.backAt = r.at - int64(len(r.back))
+}
+
+// connect asks for the bytes from off on, at least wanted if the file has them.
+func (r *Reader) connect(off, wanted int64) error {
+	if err := r.Close(); err != nil {
+		return err
+	}
+	length := min(max(r.asks, wanted), r.bytes-off)
+	r.asks = min(4*r.asks, mostAskBytes)
+	address, err := r.fs.address(r.name, "OPEN", url.Values{"offset": param(off), "length": param(length)})
+	if err != nil {
+		return err
+	}
+	response, err := r.fs.client.Get(address)
+	if err != nil {
+		return fmt.Errorf("%s: %w", r.name, cause(err))
+	}
+	if response.StatusCode != http.StatusOK {
+		defer response.Body.Close()
+		return fmt.Errorf("%s: %w", r.name, refusal(response))
+	}
+	r.body, r.at, r.end = response.Body, off, off+length
+	return nil
+}
+
+// Close ends the connection. The reader may be used again.
+func (r *Reader) Close() error {
+	if r.body == nil {
+		return nil
+	}
+	body := r.body
+	r.body = nil
+	_ = body.Close() // what it had left is of no use
+	return nil
+}

@@ -1,0 +1,181 @@
+package mrlocal_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"mrlocal"
+	"mrlocal/hdfs"
+	"mrlocal/hdfs/hdfstest"
+	"mrlocal/jobs"
+	"mrlocal/jobs/grep"
+	"mrlocal/jobs/sort"
+	"mrlocal/jobs/wordcount"
+)
+
+// onHDFS returns options of a run with its input and output on a cluster.
+func onHDFS(t *testing.T, c *hdfstest.Cluster, output string, inputs ...string) mrlocal.Options {
+	server := httptest.NewServer(c)
+	t.Cleanup(server.Close)
+	o := mrlocal.Options{JobOptions: mrlocal.JobOptions{HDFS: hdfs.Options{Web: server.Listener.Addr().String()}, OutputDir: "hdfs://h:9000" + output}}
+	o.NoPin, o.MapSlots, o.ReduceSlots, o.MemoryBytes = true, 2, 1, 64<<20
+	for _, in := range inputs {
+		o.Inputs = append(o.Inputs, "hdfs://h:9000"+in)
+	}
+	return o
+}
+
+func chainOf(t *testing.T, chain jobs.Chain, err error) jobs.Chain {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return chain
+}
+
+// TestARunOnHDFSGivesTheBytesOfALocalOne reads blocks of 64 KiB, a compressed file and
+// directories, and writes parts, in both ways of writing them.
+func TestARunOnHDFSGivesTheBytesOfALocalOne(t *testing.T) {
+	dir := t.TempDir()
+	c := &hdfstest.Cluster{BlockBytes: 64 << 10}
+	var text bytes.Buffer
+	for i := range 30_000 {
+		fmt.Fprintf(&text, "line %d of %d\tw%d\n", i*7919%30_000, i%10, i%997)
+	}
+	for name, data := range map[string]string{"a/x.txt": text.String(), "a.txt": "first\nlast without newline", "b": "", "_hidden": "no\n"} {
+		c.Put("/in/"+name, []byte(data))
+		path := filepath.Join(dir, "in", name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o777), os.WriteFile(path, []byte(data), 0o666)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	words, err := wordcount.New(wordcount.Options{})
+	count := chainOf(t, words, err)
+	keys, err := sort.New(sort.Options{Keys: []string{"2,2n", "1,1"}})
+	lines, err2 := grep.New(grep.Options{Patterns: []string{"9"}, LineNumbers: true, Names: grep.NamesNever})
+	for name, chain := range map[string]jobs.Chain{"wordcount": count, "sort": chainOf(t, keys, err), "grep": chainOf(t, lines, err2)} {
+		t.Run(name, func(t *testing.T) {
+			o := onHDFS(t, c, "/out/"+name, "/in")
+			if name == "wordcount" {
+				o.Reducers = 3
+			}
+			report, err := mrlocal.RunChain(context.Background(), chain, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if name == "wordcount" && report.Jobs[0].Maps < text.Len()/(64<<10) {
+				t.Errorf("%d maps: splits do not follow the blocks", report.Jobs[0].Maps)
+			}
+			local := mrlocal.Options{JobOptions: mrlocal.JobOptions{Inputs: []string{filepath.Join(dir, "in")}, OutputFile: filepath.Join(dir, name)}}
+			local.NoPin, local.MemoryBytes = true, 64<<20
+			again := chain
+			if name == "grep" { // a grep that selects lines runs once
+				again, err = grep.New(grep.Options{Patterns: []string{"9"}, LineNumbers: true, Names: grep.NamesNever})
+				again = chainOf(t, again, err)
+			}
+			if _, err := mrlocal.RunChain(context.Background(), again, local); err != nil {
+				t.Fatal(err)
+			}
+			want, err := os.ReadFile(local.OutputFile)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got strings.Builder
+			files := c.Files("/out/" + name)
+			for _, part := range slices.Sorted(maps.Keys(files)) {
+				if strings.HasPrefix(part, "part-") {
+					got.WriteString(files[part])
+				}
+			}
+			if got.String() != string(want) {
+				t.Errorf("%d bytes on HDFS, %d here", got.Len(), len(want))
+			}
+			if _, ok := files["_SUCCESS"]; !ok || len(files) != 1+len(slices.Collect(partsOf(files))) {
+				t.Errorf("files %v", slices.Sorted(maps.Keys(files)))
+			}
+		})
+	}
+}
+
+func partsOf(files map[string]string) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for name := range files {
+			if strings.HasPrefix(name, "part-") && !yield(name) {
+				return
+			}
+		}
+	}
+}
+
+// TestWhatGoesWrongOnHDFSLeavesNothing has faults before and during a run.
+func TestWhatGoesWrongOnHDFSLeavesNothing(t *testing.T) {
+	fail := func(op string, exception string) func(string, string, http.ResponseWriter) bool {
+		return func(got, path string, w http.ResponseWriter) bool {
+			if got != op || strings.HasSuffix(path, ".mrlocal") {
+				return false
+			}
+			w.WriteHeader(http.StatusForbidden)
+			fmt.Fprintf(w, `{"RemoteException":{"exception":%q,"message":"the disk is full"}}`, exception)
+			return true
+		}
+	}
+	for name, c := range map[string]struct {
+		cluster *hdfstest.Cluster
+		input   string
+		output  string
+		kind    error
+		want    string
+	}{
+		"missing input":     {&hdfstest.Cluster{}, "/none", "/out", mrlocal.ErrBadInput, "hdfs://h:9000/none: no such file or directory"},
+		"glob":              {&hdfstest.Cluster{}, "/in/*", "/out", mrlocal.ErrBadInput, "globs are not expanded on HDFS"},
+		"existing output":   {&hdfstest.Cluster{}, "/in/x", "/in", mrlocal.ErrBadOptions, "exists already"},
+		"output in input":   {&hdfstest.Cluster{}, "/in", "/in/out", mrlocal.ErrBadOptions, "lies inside the input"},
+		"lost connection":   {&hdfstest.Cluster{CutReads: 70_000}, "/in", "/out", mrlocal.ErrJobFailed, "the connection was lost"},
+		"short read":        {&hdfstest.Cluster{CutReads: 70_000, ShortReads: true}, "/in", "/out", mrlocal.ErrJobFailed, "the connection was lost at byte"},
+		"no room":           {&hdfstest.Cluster{Fault: fail("CREATE", "DSQuotaExceededException")}, "/in", "/out", mrlocal.ErrJobFailed, "DSQuotaExceededException: the disk is full"},
+		"rename is refused": {&hdfstest.Cluster{Fault: fail("RENAME", "IOException")}, "/in", "/out", mrlocal.ErrJobFailed, "the disk is full"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.cluster.Put("/in/x", bytes.Repeat([]byte("some words\n"), 20_000))
+			words, err := wordcount.New(wordcount.Options{})
+			o := onHDFS(t, c.cluster, c.output, c.input)
+			o.Attempts = 1
+			_, err = mrlocal.RunChain(context.Background(), chainOf(t, words, err), o)
+			if !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%v, want %s (%v)", err, c.want, c.kind)
+			}
+			if left := c.cluster.Files("/out"); len(left) > 0 {
+				t.Errorf("left: %v", left)
+			}
+			if !errors.Is(err, fs.ErrNotExist) && c.cluster.Files("/in")["x"] == "" {
+				t.Error("the input is gone")
+			}
+		})
+	}
+}
+
+func TestCutsDivideTheKeysOfAJob(t *testing.T) {
+	c := &hdfstest.Cluster{}
+	var text bytes.Buffer
+	for i := range 5000 {
+		fmt.Fprintf(&text, "%04d\n", i*7%5000)
+	}
+	c.Put("/in", text.Bytes())
+	chain, err := sort.New(sort.Options{})
+	o := onHDFS(t, c, "", "/in")
+	cuts, err := mrlocal.Cuts(context.Background(), chainOf(t, chain, err)[0], 4, o.JobOptions)
+	if err != nil || len(cuts) != 3 || !slices.IsSortedFunc(cuts, bytes.Compare) || string(cuts[1]) < "2000" || string(cuts[1]) > "3000" {
+		t.Errorf("%q, %v", cuts, err)
+	}
+}

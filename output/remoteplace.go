@@ -1,0 +1,107 @@
+package output
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"mrlocal/errs"
+	"mrlocal/hdfs"
+	"mrlocal/output/remote"
+)
+
+// remotePlace is a directory of part files on HDFS.
+type remotePlace struct {
+	*remote.Directory
+	name, suffix string       // as the user gave it; of part files
+	merged       *remote.Part // the single file of parts in order
+}
+
+// openRemote checks Spec.Dir, a name on HDFS.
+func openRemote(spec Spec) (place, error) {
+	if spec.Overwrite {
+		return nil, wrong(spec.Dir, "a directory on HDFS is not replaced; remove it, or give another name")
+	}
+	d := &remotePlace{Directory: remote.Open(spec.Dir, hdfs.New(spec.HDFS)), name: spec.Dir, suffix: spec.Compress.Suffix()}
+	for _, in := range spec.Inputs {
+		if d.Inside(in) {
+			return nil, wrong(spec.Dir, "lies inside the input %s; give a name outside", quoteName(in))
+		}
+	}
+	return d, d.told(d.Free())
+}
+
+// told words an error of the place; one about its name is the user's.
+func (d *remotePlace) told(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, remote.ErrAborted):
+		return ErrAborted
+	case errors.Is(err, remote.ErrLost):
+		return ErrLost
+	case errors.Is(err, remote.ErrTaken):
+		return errTaken(d.name)
+	case errors.Is(err, fs.ErrExist):
+		return wrong(d.name, "exists already; give another name")
+	}
+	return wrong(d.name, "%w", err)
+}
+
+func (d *remotePlace) start() error { return d.told(d.Start()) }
+
+func (d *remotePlace) attempt(task, n int, mapOnly bool) (partWriter, error) {
+	p, err := d.begin(task, n, mapOnly)
+	return remotePart{p, d}, err
+}
+
+func (d *remotePlace) begin(task, n int, mapOnly bool) (*remote.Part, error) {
+	kind := kindLetter(mapOnly)
+	p, err := d.Attempt(kind, task, n, fmt.Sprintf("part-%s-%05d%s", kind, task, d.suffix))
+	return p, d.failed(err)
+}
+
+// sink makes a single part file, for parts that come in order.
+func (d *remotePlace) sink(mapOnly bool) (s *sink, err error) {
+	d.merged, err = d.begin(0, 0, mapOnly)
+	return &sink{w: d.merged}, err
+}
+
+func (d *remotePlace) sync() error {
+	if d.merged == nil {
+		return nil
+	}
+	return d.failed(d.merged.Commit())
+}
+
+func (d *remotePlace) publish(parts int) error {
+	if d.merged != nil {
+		parts = 1
+	}
+	return d.failed(d.Publish(parts))
+}
+
+func (d *remotePlace) settle() error { return nil } // the NameNode has written down each step
+func (d *remotePlace) abort() error  { return d.failed(d.Abort()) }
+
+// failed words an error of work that has begun.
+func (d *remotePlace) failed(err error) error {
+	if told := d.told(err); told == nil || !errs.IsUsage(told) {
+		return told
+	}
+	return named(d.name, err)
+}
+
+// remotePart is a remote.Part as a partWriter.
+type remotePart struct {
+	*remote.Part
+	place *remotePlace
+}
+
+func (p remotePart) write(data []byte) error {
+	_, err := p.Write(data)
+	return p.place.failed(err)
+}
+
+func (p remotePart) commit(int64) error { return p.place.failed(p.Commit()) }
+func (p remotePart) abort()             { p.Abort() }

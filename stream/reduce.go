@@ -1,0 +1,337 @@
+package stream
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"unicode/utf8"
+
+	"mrlocal/jobs"
+)
+
+// lineReader reads lines of any length.
+type lineReader struct {
+	in   *bufio.Reader
+	long []byte
+}
+
+func newLineReader(in io.Reader) *lineReader {
+	return &lineReader{in: bufio.NewReaderSize(in, 256<<10)}
+}
+
+// next returns the next line without its newline, borrowed until the next call. io.EOF: there is
+// none.
+func (r *lineReader) next() ([]byte, error) {
+	line, err := r.in.ReadSlice('\n')
+	if err == bufio.ErrBufferFull {
+		r.long = r.long[:0]
+		for err == bufio.ErrBufferFull {
+			r.long = append(r.long, line...)
+			line, err = r.in.ReadSlice('\n')
+		}
+		r.long = append(r.long, line...)
+		line = r.long
+	}
+	if err == io.EOF && len(line) > 0 {
+		err = nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(line, []byte{'\n'}), nil
+}
+
+// groups reads records of the wire as groups. It is the jobs.Refiller of their values.
+type groups struct {
+	in   *lineReader
+	wire *wire
+	// same returns the part of a key that a group shares.
+	same func(whole []byte) []byte
+
+	whole, value []byte // of the record at hand, which the next group or window begins with
+	held         bool   // there is a record at hand
+	key          []byte // of the group, escaped
+	begun, open  bool   // the first record was read; there is a group at hand
+	err          error
+
+	base    []byte // window of values
+	spans   []jobs.Span
+	records int64
+}
+
+// windowBytes bounds a window of values, unless a single one is longer.
+const windowBytes = 1 << 20
+
+// read takes the next record, which is then at hand.
+func (g *groups) read() {
+	line, err := g.in.next()
+	if err != nil {
+		g.held = false
+		if err != io.EOF {
+			g.err = fmt.Errorf("read standard input: %w", err)
+		}
+		return
+	}
+	whole, value := cutLine(line)
+	g.whole, g.value, g.held = append(g.whole[:0], whole...), value, true
+	g.records++
+}
+
+// next moves to the next group and reports whether there is one. It skips the values that are
+// left of the group at hand.
+func (g *groups) next() bool {
+	if !g.begun {
+		g.begun = true
+		g.read()
+	}
+	for g.open && g.held && bytes.Equal(g.same(g.whole), g.key) && g.err == nil {
+		g.read()
+	}
+	g.open = g.held && g.err == nil
+	if !g.open {
+		return false
+	}
+	g.key = append(g.key[:0], g.same(g.whole)...)
+	return true
+}
+
+// Refill implements jobs.Refiller.
+func (g *groups) Refill(vs *jobs.Values) bool {
+	g.base, g.spans = g.base[:0], g.spans[:0]
+	for g.held && g.err == nil && len(g.base) < windowBytes && len(g.spans) < 4096 && bytes.Equal(g.same(g.whole), g.key) {
+		from := len(g.base)
+		if g.base, g.err = g.wire.appendValueOf(g.base, g.value); g.err != nil {
+			return false
+		}
+		g.spans = append(g.spans, jobs.Span{Off: uint32(from), Len: uint32(len(g.base) - from)})
+		g.read()
+	}
+	if len(g.spans) == 0 {
+		return false
+	}
+	vs.Window(g.base, g.spans)
+	return true
+}
+
+// runCombine folds or combines the values of each key, which stays as it is on the wire.
+func (c *child) runCombine(stdin io.Reader) error {
+	// A position belongs to one record, so that keys with positions have nothing to combine.
+	g := &groups{in: newLineReader(stdin), wire: &c.wire, same: func(whole []byte) []byte { return whole }}
+	out := &wholeOut{c: c, g: g}
+	var vs jobs.Values
+	var folder jobs.Folder
+	var combiner jobs.Reducer
+	switch {
+	case c.job.NewFolder != nil:
+		folder = c.job.NewFolder()
+	case c.job.NewCombiner != nil:
+		combiner = c.job.NewCombiner()
+		c.begin(combiner)
+	}
+	for g.next() {
+		vs.Reset(g)
+		key, err := appendUnescaped(nil, keyOf(g.key))
+		if err != nil {
+			return err
+		}
+		switch {
+		case folder != nil:
+			var acc []byte
+			for vs.Next() {
+				acc = folder.Fold(acc, vs.Value())
+			}
+			if g.err == nil {
+				out.Emit(key, acc)
+			}
+		case combiner != nil:
+			if err := combiner.Reduce(key, &vs, out); err != nil {
+				return err
+			}
+		default:
+			for vs.Next() {
+				out.Emit(key, vs.Value())
+			}
+		}
+	}
+	c.counters[combineInputRecords] += g.records
+	return errors.Join(g.err, c.failed())
+}
+
+// wholeOut writes records of the group at hand, with its key as it came.
+type wholeOut struct {
+	c    *child
+	g    *groups
+	line []byte
+}
+
+// Emit implements jobs.Emitter. A combiner emits no key but that of its group.
+func (w *wholeOut) Emit(_, value []byte) {
+	w.c.counters[combineOutputRecords]++
+	w.line = w.c.wire.appendValue(append(w.line[:0], w.g.key...), value)
+	_, _ = w.c.out.Write(w.line)
+}
+
+// runReduce runs the reducer on each group, or puts the output of maps in order.
+func (c *child) runReduce(stdin io.Reader) error {
+	if c.mapOnly() {
+		return c.restore(stdin)
+	}
+	g := &groups{in: newLineReader(stdin), wire: &c.wire, same: keyOf}
+	reducer := c.job.NewReducer()
+	c.begin(reducer)
+	out := &resultOut{c: c}
+	var vs jobs.Values
+	var key []byte
+	var err error
+	for g.next() {
+		if key, err = appendUnescaped(key[:0], g.key); err != nil {
+			return fmt.Errorf("key %q: %w", g.key, err)
+		}
+		vs.Reset(g)
+		if err := reducer.Reduce(key, &vs, out); err != nil {
+			return err
+		}
+		if err := errors.Join(g.err, out.err, c.failed()); err != nil {
+			return err
+		}
+	}
+	return errors.Join(g.err, out.err)
+}
+
+// resultOut writes the records of the result.
+type resultOut struct {
+	c    *child
+	line []byte
+	err  error
+}
+
+// Emit implements jobs.Emitter.
+func (r *resultOut) Emit(key, value []byte) {
+	r.line = appendRecord(r.line[:0], key, value)
+	r.record(r.line)
+}
+
+// record writes a record, so that Hadoop's TextOutputFormat gives it back byte by byte.
+func (r *resultOut) record(line []byte) {
+	switch {
+	case r.err != nil:
+	case r.c.o.Results == TypedBytes && !utf8.Valid(line):
+		r.err = fmt.Errorf("%q is not UTF-8, and Hadoop would change it; give --results text", line[:min(len(line), 60)])
+	case r.c.o.Results == TypedBytes:
+		// A string has the type 7 and four bytes of length. The value is empty.
+		var head [5]byte
+		head[0] = 7
+		binary.BigEndian.PutUint32(head[1:], uint32(len(line)))
+		_, _ = r.c.out.Write(head[:])
+		_, _ = r.c.out.Write(line)
+		_, _ = r.c.out.Write([]byte{7, 0, 0, 0, 0})
+	case bytes.IndexByte(line, '\r') >= 0:
+		r.err = errCarriageReturn
+	case bytes.IndexByte(line, '\n') >= 0:
+		r.err = errNewline
+	default:
+		_, _ = r.c.out.Write(line)
+		_ = r.c.out.WriteByte('\n')
+	}
+}
+
+// errNewline is the error of a result that Hadoop would divide.
+var errNewline = errors.New("a result holds a newline, at which Hadoop ends a record of text; give --results typedbytes")
+
+// Write implements io.Writer for a jobs.Releaser, which writes text.
+func (r *resultOut) Write(p []byte) (int, error) {
+	n := len(p)
+	for {
+		i := bytes.IndexByte(p, '\n')
+		if i < 0 {
+			r.line = append(r.line, p...)
+			return n, r.err
+		}
+		r.line = append(r.line, p[:i]...)
+		r.record(r.line)
+		r.line, p = r.line[:0], p[i+1:]
+	}
+}
+
+// flush writes a last line without newline.
+func (r *resultOut) flush() error {
+	if len(r.line) > 0 {
+		r.record(r.line)
+		r.line = r.line[:0]
+	}
+	return r.err
+}
+
+// restore puts the outputs of the maps of a job without reducers in the order of the input.
+func (c *child) restore(stdin io.Reader) error {
+	// The last part of a key numbers the chunks of a split.
+	g := &groups{in: newLineReader(stdin), wire: &c.wire, same: func(whole []byte) []byte { return whole[:max(0, len(whole)-1-hexDigits)] }}
+	out := &resultOut{c: c}
+	var release jobs.Releaser = copying{}
+	if c.job.NewReleaser != nil {
+		release = c.job.NewReleaser()
+	}
+	verdict := jobs.Continue
+	file := ""
+	for g.next() {
+		path, err := pathOf(g.key)
+		if err != nil {
+			return fmt.Errorf("key %q: %w", g.key, err)
+		}
+		again := path == file
+		if !again && file != "" && fileNumber(path) == fileNumber(file) {
+			return fmt.Errorf("files %q and %q cannot be told apart", file, path)
+		}
+		file = path
+		if verdict == jobs.EndJob || verdict == jobs.EndFile && again {
+			continue
+		}
+		split := &splitReader{g: g}
+		split.vs.Reset(g)
+		if verdict, err = release.Release(split, out); err != nil {
+			return err
+		}
+	}
+	if g.err != nil {
+		return g.err
+	}
+	if err := release.Finish(out); err != nil {
+		return err
+	}
+	return errors.Join(out.flush(), c.failed())
+}
+
+// splitReader reads the output of the map of one split.
+type splitReader struct {
+	g    *groups
+	vs   jobs.Values
+	rest []byte
+}
+
+func (s *splitReader) Read(p []byte) (int, error) {
+	for len(s.rest) == 0 {
+		if !s.vs.Next() {
+			if s.g.err != nil {
+				return 0, s.g.err
+			}
+			return 0, io.EOF
+		}
+		s.rest = s.vs.Value()
+	}
+	n := copy(p, s.rest)
+	s.rest = s.rest[n:]
+	return n, nil
+}
+
+// copying is the Releaser of a job that has none.
+type copying struct{}
+
+func (copying) Release(split io.Reader, w io.Writer) (jobs.Verdict, error) {
+	_, err := io.Copy(w, split)
+	return jobs.Continue, err
+}
+
+func (copying) Finish(io.Writer) error { return nil }

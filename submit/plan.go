@@ -1,0 +1,311 @@
+// Package submit runs jobs of this module on a Hadoop cluster, through Hadoop Streaming.
+//
+// A Plan is the list of commands of Hadoop that do a job: one for each job of the chain, and one
+// that removes what lay between them. It is made without any contact, so that it can be shown.
+// Run then runs it and follows what Hadoop prints.
+//
+//	Spec ──New──► Plan ──Text──► a shell
+//	              └────Run────► hadoop ──what it prints──► progress, report
+//
+// The children of the jobs are mrlocal stream (package stream), which travels with each job as a
+// file. A total order over several reduces needs cuts; the caller samples them and names their
+// file.
+//
+// Memory: the last lines that Hadoop printed. Neighbours: package stream is the child; package
+// report has the outcome.
+package submit
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"mrlocal/errs"
+	"mrlocal/hdfs"
+	"mrlocal/jobs"
+	"mrlocal/stream"
+)
+
+// Spec says what is to be done. Chain, Job, Inputs and Output are required.
+type Spec struct {
+	Chain  jobs.Chain
+	Job    string   // the name by which mrlocal stream knows the chain
+	Args   []string // flags of the job itself
+	Inputs []string // on HDFS
+	Output string   // a directory that does not exist yet
+
+	Reduces int // of the first job; 0: one
+	Name    string
+	Queue   string // of YARN; "": the cluster's default
+	// Properties are settings of Hadoop, as NAME=VALUE. They come behind those of this package.
+	Properties []string
+	Results    stream.Results
+	InOrder    bool // see stream.Options
+	Files      int  // number of input files, for a job that wants to know; 0: not told
+
+	Hadoop string // the command; "": hadoop
+	Jar    string // hadoop-streaming
+	Binary string // the static mrlocal that children run
+	Cuts   string // the file of cuts, where NeedsCuts; "": named cuts
+}
+
+// NeedsCuts reports whether the first job is a total order over several reduces.
+func (s *Spec) NeedsCuts() bool {
+	j := &s.Chain[0]
+	return s.Reduces > 1 && j.Ordered && j.Partition == nil && j.NewReducer != nil
+}
+
+// Plan is a list of commands that run one after the other.
+type Plan struct {
+	Steps   []Step
+	between []string // directories to be removed at the end
+	hadoop  string
+}
+
+// Step is one job of Hadoop.
+type Step struct {
+	Job  string
+	Args []string // of the command hadoop
+}
+
+// childName is the name of the binary in the working directory of a task.
+const childName = "mrlocal"
+
+// cutsName is the name of the file of cuts there.
+const cutsName = "cuts"
+
+// New makes the plan.
+func New(s Spec) (*Plan, error) {
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	p := &Plan{hadoop: s.Hadoop}
+	if p.hadoop == "" {
+		p.hadoop = "hadoop"
+	}
+	inputs := s.Inputs
+	for i := range s.Chain {
+		output := s.Output
+		if i < len(s.Chain)-1 {
+			output = strings.TrimRight(s.Output, "/") + "." + s.Chain[i].Name
+			p.between = append(p.between, output)
+		}
+		args, err := s.step(i, inputs, output)
+		if err != nil {
+			return nil, err
+		}
+		p.Steps = append(p.Steps, Step{Job: s.Chain[i].Name, Args: args})
+		inputs = []string{output}
+	}
+	return p, nil
+}
+
+// check refuses what Hadoop cannot do, by name.
+func (s *Spec) check() error {
+	switch {
+	case len(s.Inputs) == 0:
+		return errs.Optionf("--input", "name a file or directory of the cluster, as hdfs://HOST:PORT/PATH")
+	case s.Output == "":
+		return errs.Optionf("--output", "name a new directory of the cluster, as hdfs://HOST:PORT/PATH")
+	case !hdfs.Is(s.Output):
+		return errs.Optionf("--output", "%s: not on a cluster; write hdfs://HOST:PORT/PATH", s.Output)
+	case s.Chain[0].NewReducer == nil && s.Reduces > 1:
+		return errs.Optionf("--reducers", "%d: %s has no reduce of its own; one puts its lines in order", s.Reduces, s.Job)
+	case strings.ContainsAny(s.Binary, ",# %"):
+		return errs.Optionf("--binary", "%s: Hadoop's -files takes no comma, #, %% or space in a path", s.Binary)
+	}
+	for _, in := range s.Inputs {
+		switch {
+		case !hdfs.Is(in):
+			return errs.Optionf("--input", "%s: not on a cluster; write hdfs://HOST:PORT/PATH", in)
+		case strings.Contains(in, ","):
+			return errs.Optionf("--input", "%s: Hadoop takes a comma for the end of a path", in)
+		}
+	}
+	for _, property := range s.Properties {
+		if name, _, ok := strings.Cut(property, "="); !ok || name == "" {
+			return errs.Optionf("--property", "%s: not NAME=VALUE", strconv.Quote(property))
+		}
+	}
+	return nil
+}
+
+// step returns the arguments of hadoop for job i of the chain.
+func (s *Spec) step(i int, inputs []string, output string) ([]string, error) {
+	reduces, cuts := 1, false
+	if i == 0 {
+		reduces, cuts = max(1, s.Reduces), s.NeedsCuts()
+	}
+	if p := s.Chain[i].Reduces; p > 0 {
+		reduces = p
+	}
+	name := s.Name
+	if name == "" {
+		name = "mrlocal " + s.Job
+	}
+	if len(s.Chain) > 1 {
+		name += fmt.Sprintf(" %d of %d", i+1, len(s.Chain))
+	}
+	args := []string{"jar", s.Jar}
+	set := func(property, value string) { args = append(args, "-D", property+"="+value) }
+	set("mapreduce.job.name", name)
+	if s.Queue != "" {
+		set("mapreduce.job.queuename", s.Queue)
+	}
+	set("mapreduce.job.reduces", strconv.Itoa(reduces))
+	// A line ends with a newline alone, and files lie in directories of any depth, as they do here.
+	set("textinputformat.record.delimiter", "\n")
+	set("mapreduce.input.fileinputformat.input.dir.recursive", "true")
+	if s.Results == stream.TypedBytes {
+		set("stream.reduce.output", "typedbytes")
+		set("mapreduce.output.textoutputformat.separator", noSeparator)
+	} else {
+		set("stream.reduce.output", "keyonlytext")
+	}
+	for _, property := range s.Properties {
+		args = append(args, "-D", property)
+	}
+	files := s.Binary + "#" + childName
+	if cuts {
+		from := s.Cuts
+		if from == "" {
+			from = cutsName
+		}
+		files += "," + from + "#" + cutsName
+	}
+	child := s.child(i, reduces, cuts, inputs)
+	args = append(args, "-files", files)
+	for _, side := range [][2]string{{"map", "-mapper"}, {"reduce", "-reducer"}} {
+		line, err := splitLine(append([]string{childName, "stream", side[0], s.Job}, child...))
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, side[1], line)
+	}
+	for _, in := range inputs {
+		args = append(args, "-input", in)
+	}
+	return append(args, "-output", output), nil
+}
+
+// noSeparator is an empty value that reaches a task. Hadoop loses a property without characters; it
+// expands this one, whose variable nobody sets, to none (Configuration.substituteVars).
+const noSeparator = "${env.MRLOCAL_NO_SEPARATOR:-}"
+
+// child returns the arguments of a child behind the name of its job.
+func (s *Spec) child(i, reduces int, cuts bool, inputs []string) []string {
+	args := append([]string(nil), s.Args...)
+	if i > 0 {
+		args = append(args, "--step="+strconv.Itoa(i+1))
+	}
+	if reduces > 1 {
+		args = append(args, "--reduces="+strconv.Itoa(reduces))
+	}
+	if cuts {
+		args = append(args, "--cuts="+cutsName)
+	}
+	if i == 0 && s.InOrder {
+		args = append(args, "--in-order")
+	}
+	// Positions of records are of use to both sides only where they travel.
+	if i == 0 && (s.InOrder || s.Chain[0].NewReducer == nil) {
+		for _, in := range inputs {
+			args = append(args, "--input="+in)
+		}
+	}
+	if i == 0 && s.Files > 0 {
+		args = append(args, "--files="+strconv.Itoa(s.Files))
+	}
+	if s.Results == stream.TypedBytes {
+		args = append(args, "--results=typedbytes")
+	}
+	return args
+}
+
+// splitLine joins words so that Hadoop Streaming splits them again (PipeMapRed.splitArgs): at
+// spaces and at quotes of both kinds, without any escape.
+func splitLine(words []string) (string, error) {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		switch {
+		case w == "":
+			return "", errs.Optionf("an empty word", "Hadoop Streaming loses it on its way to a task")
+		case !strings.ContainsAny(w, " '\""):
+			quoted[i] = w
+		case !strings.Contains(w, "'"):
+			quoted[i] = "'" + w + "'"
+		case !strings.Contains(w, `"`):
+			quoted[i] = `"` + w + `"`
+		default:
+			return "", errs.Optionf(strconv.Quote(w), `Hadoop Streaming takes no word with both kinds of quotes; write \x27 for one in a pattern`)
+		}
+	}
+	return strings.Join(quoted, " "), nil
+}
+
+// Text returns the commands for a shell, one a line. cuts is the command that makes the cuts, if
+// they are needed; nil otherwise.
+func (p *Plan) Text(cuts []string) string {
+	var b strings.Builder
+	if cuts != nil {
+		fmt.Fprintf(&b, "%s >%s\n", shellLine(cuts), cutsName)
+	}
+	for _, s := range p.Steps {
+		fmt.Fprintf(&b, "%s\n", shellLine(append([]string{p.hadoop}, s.Args...)))
+	}
+	for _, dir := range p.between {
+		fmt.Fprintf(&b, "%s\n", shellLine(append([]string{p.hadoop}, removal(dir)...)))
+	}
+	return b.String()
+}
+
+// removal returns the arguments of hadoop that remove a directory.
+func removal(dir string) []string { return []string{"fs", "-rm", "-r", "-f", "-skipTrash", dir} }
+
+// shellLine quotes words for bash.
+func shellLine(words []string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = shellWord(w)
+	}
+	return strings.Join(quoted, " ")
+}
+
+// HomeJar is the name of the jar in an installation that is not known. Only a shell can tell.
+const HomeJar = `"$HADOOP_HOME"/share/hadoop/tools/lib/hadoop-streaming-*.jar`
+
+// shellWord quotes a word for bash. HomeJar stays for the shell to expand.
+func shellWord(w string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:=,@%+#", r)
+	}
+	switch {
+	case w == HomeJar:
+		return w
+	case w == "":
+		return "''"
+	case strings.IndexFunc(w, func(r rune) bool { return !plain(r) }) < 0 && w[0] != '#':
+		return w
+	case strings.IndexFunc(w, func(r rune) bool { return r < ' ' || r == 0x7f }) < 0:
+		return "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+	}
+	// Control characters stay on one line.
+	var b strings.Builder
+	b.WriteString("$'")
+	for i := range len(w) {
+		switch c := w[i]; {
+		case c == '\n':
+			b.WriteString(`\n`)
+		case c == '\t':
+			b.WriteString(`\t`)
+		case c == '\'' || c == '\\':
+			b.WriteByte('\\')
+			b.WriteByte(c)
+		case c < ' ' || c == 0x7f:
+			fmt.Fprintf(&b, `\x%02x`, c)
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String() + "'"
+}

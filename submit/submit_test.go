@@ -1,0 +1,218 @@
+package submit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"mrlocal/errs"
+	"mrlocal/internal/golden"
+	"mrlocal/jobs"
+	"mrlocal/jobs/grep"
+	"mrlocal/jobs/sort"
+	"mrlocal/jobs/wordcount"
+	"mrlocal/report"
+	"mrlocal/stream"
+)
+
+func chain(t *testing.T, c jobs.Chain, err error) jobs.Chain {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// spec is that of a word count.
+func spec(t *testing.T) Spec {
+	c, err := wordcount.New(wordcount.Options{})
+	return Spec{
+		Chain: chain(t, c, err), Job: "wordcount", Inputs: []string{"hdfs://nn:8020/in"}, Output: "hdfs://nn:8020/out",
+		Jar: HomeJar, Binary: "/opt/mrlocal/mrlocal",
+	}
+}
+
+// TestThePlanIsShownForAShell compares the commands of each job with a golden file.
+func TestThePlanIsShownForAShell(t *testing.T) {
+	var b strings.Builder
+	show := func(title string, s Spec, cuts []string) {
+		t.Helper()
+		p, err := New(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&b, "# %s\n%s\n", title, p.Text(cuts))
+	}
+	s := spec(t)
+	show("wordcount", s, nil)
+	s.Queue, s.Name, s.Properties, s.Hadoop, s.Jar = "root.default", "it's mine", []string{"mapreduce.map.memory.mb=512"}, "/opt/hadoop/bin/hadoop", "/opt/streaming.jar"
+	s.Reduces = 3
+	show("wordcount in three reduces", s, []string{"mrlocal", "stream", "cuts", "wordcount", "--reduces=3", "hdfs://nn:8020/in"})
+
+	s = spec(t)
+	c, err := sort.New(sort.Options{Keys: []string{"2,2"}, Stable: true})
+	s.Chain, s.Job, s.Args, s.InOrder, s.Results = chain(t, c, err), "sort", []string{"--key=2,2", "--stable"}, true, stream.TypedBytes
+	show("sort by a key, stable, with carriage returns", s, nil)
+
+	s = spec(t)
+	c, err = grep.New(grep.Options{Patterns: []string{"a b"}})
+	s.Chain, s.Job, s.Args = chain(t, c, err), "grep", []string{"--regexp=a b", "--regexp=it's"}
+	show("grep, a chain of two", s, nil)
+
+	c, err = grep.New(grep.Options{Patterns: []string{"x"}, Lines: true})
+	s.Chain, s.Args, s.Files = chain(t, c, err), []string{"--lines", "--regexp=x"}, 7
+	show("grep of lines", s, nil)
+	golden.Check(t, "testdata/plans.txt", []byte(b.String()))
+}
+
+func TestWhatHadoopCannotDoIsRefusedByName(t *testing.T) {
+	for want, change := range map[string]func(*Spec){
+		"--input":                  func(s *Spec) { s.Inputs = nil },
+		"in.txt: not on a cluster": func(s *Spec) { s.Inputs = []string{"in.txt"} },
+		"a comma":                  func(s *Spec) { s.Inputs = []string{"hdfs://nn/a,b"} },
+		"--output":                 func(s *Spec) { s.Output = "" },
+		"out: not on a cluster":    func(s *Spec) { s.Output = "out" },
+		"--binary":                 func(s *Spec) { s.Binary = "/opt/my mrlocal" },
+		"not NAME=VALUE":           func(s *Spec) { s.Properties = []string{"x"} },
+		"both kinds of quotes":     func(s *Spec) { s.Args = []string{`-e '"`} },
+		"an empty word":            func(s *Spec) { s.Args = []string{""} },
+	} {
+		s := spec(t)
+		change(&s)
+		if _, err := New(s); !errors.Is(err, errs.BadOptions) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+}
+
+// TestTheWatcherReadsWhatHadoopPrints has what the client of Hadoop 3.4.2 printed for a word count.
+func TestTheWatcherReadsWhatHadoopPrints(t *testing.T) {
+	text, err := os.ReadFile("testdata/client-3.4.2.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var job report.Job
+	var said []string
+	w := watcher{job: &job, l: Listener{
+		Progress: func(_ string, maps, reduces int) { said = append(said, fmt.Sprintf("%d/%d", maps, reduces)) },
+		Note:     func(text string) { said = append(said, text) },
+	}}
+	for line := range strings.Lines(string(text)) {
+		w.line(strings.TrimRight(line, "\n"), time.Now())
+	}
+	if got, want := strings.Join(said, " "), "http://localhost:19309/proxy/application_1795378304921_0012/ job_1795378304921_0012 25/0 75/0 100/0 100/100"; got != want {
+		t.Errorf("said %s, want %s", got, want)
+	}
+	c := job.Counters
+	if !w.counted || w.jobID() != "job_1795378304921_0012" || job.Maps != 4 || job.Reduces != 1 {
+		t.Errorf("counted %v, job %s, %d maps, %d reduces", w.counted, w.jobID(), job.Maps, job.Reduces)
+	}
+	want := report.Counters{MapInputRecords: 53641, MapInputBytes: 2097182, MapOutputRecords: 247657, MapOutputBytes: 921759, CombineInputRecords: 247657, CombineOutputRecords: 67868,
+		ReduceInputGroups: 50906, ReduceInputRecords: 67868, ReduceOutputRecords: 50906, ReduceShuffleBytes: 1057519, SpilledRecords: 135736,
+		DataLocalMaps: 4, LaunchedMaps: 4, LaunchedReduces: 1, KilledMaps: 1}
+	if c != want {
+		t.Errorf("counters %+v\nwant     %+v", c, want)
+	}
+}
+
+// command writes a script that stands for hadoop.
+func command(t *testing.T, script string) string {
+	path := filepath.Join(t.TempDir(), "hadoop")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestExitCodesOfHadoopBecomeKinds runs scripts in place of hadoop.
+func TestExitCodesOfHadoopBecomeKinds(t *testing.T) {
+	for name, c := range map[string]struct {
+		script string
+		kind   error
+		want   string
+	}{
+		"refused":     {"echo 'x ERROR streaming.StreamJob: Error Launching job : Output directory hdfs://nn/out already exists' >&2; echo 'Streaming Command Failed!'; exit 5", errs.BadInput, "Output directory hdfs://nn/out already exists"},
+		"failed":      {"echo 'INFO mapreduce.Job: Job job_1 failed with state FAILED due to: Task failed'; echo last; exit 1", errs.JobFailed, "hadoop ended with 1: Job job_1 failed with state FAILED due to: Task failed"},
+		"no counters": {"exit 0", nil, "without counters"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := spec(t)
+			s.Hadoop = command(t, c.script)
+			p, err := New(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := p.Run(context.Background(), Listener{Progress: func(string, int, int) {}, Note: func(string) {}})
+			if err == nil || c.kind != nil && !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v, want %s", err, c.want)
+			}
+			if len(r.Jobs) != 1 || r.Jobs[0].State != "failed" || r.Error == "" {
+				t.Errorf("report %+v", r)
+			}
+		})
+	}
+}
+
+// TestTheEndOfTheContextKillsTheJob waits for the job's ID, cancels, and looks for the kill.
+func TestTheEndOfTheContextKillsTheJob(t *testing.T) {
+	s := spec(t)
+	killed := filepath.Join(t.TempDir(), "killed")
+	s.Hadoop = command(t, `case $1 in
+jar) echo "INFO mapreduce.Job: Running job: job_7" >&2; exec sleep 60 ;;
+*) echo "$@" >`+killed+`.part; mv `+killed+`.part `+killed+` ;;
+esac`)
+	p, err := New(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	stop := errors.New("stop")
+	_, err = p.Run(ctx, Listener{Progress: func(string, int, int) {}, Note: func(string) { cancel(stop) }})
+	if !errors.Is(err, stop) {
+		t.Errorf("%v", err)
+	}
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		if text, err := os.ReadFile(killed); err == nil {
+			if got := strings.TrimSpace(string(text)); got != "org.apache.hadoop.mapred.JobClient -kill job_7" {
+				t.Errorf("%q", got)
+			}
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatal("nothing killed the job")
+		}
+	}
+}
+
+func TestTheJarIsBesideTheCommand(t *testing.T) {
+	home := t.TempDir()
+	jar := filepath.Join(home, "share", "hadoop", "tools", "lib", "hadoop-streaming-3.4.2.jar")
+	hadoop := filepath.Join(home, "bin", "hadoop")
+	for path, text := range map[string]string{jar: "", hadoop: "#!/bin/sh\n"} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o777), os.WriteFile(path, []byte(text), 0o777)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link := filepath.Join(t.TempDir(), "hadoop")
+	if err := os.Symlink(hadoop, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{hadoop, link} {
+		if got, err := Jar(path); err != nil || filepath.Base(got) != "hadoop-streaming-3.4.2.jar" {
+			t.Errorf("%s: %s, %v", path, got, err)
+		}
+	}
+	if err := os.Remove(jar); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{hadoop, filepath.Join(home, "none")} {
+		if _, err := Jar(path); !errors.Is(err, errs.BadOptions) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
