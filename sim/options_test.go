@@ -32,7 +32,7 @@ func TestWhatCannotRunIsRefusedBeforeAnythingStarts(t *testing.T) {
 		o    sim.Options
 		want string
 	}{
-		{"an unknown cost", parse(t, two, oneJob), sim.Options{Cost: "L1"}, "cost L1: unknown; there are l0, l1 and l2"},
+		{"an unknown cost", parse(t, two, oneJob), sim.Options{Cost: "L1"}, "cost L1: unknown; there are l0, l1, l2 and measured"},
 		{"l1 without a bandwidth", parse(t, two, oneJob), sim.Options{Cost: "l1"}, "test.yaml:2:8: job J: has map_output, and the cluster no net bandwidth"},
 		{"l2 without a bandwidth", parse(t, two, oneJob), sim.Options{Cost: "l2"}, "test.yaml:2:8: job J: has map_output, and the cluster no net bandwidth to copy it over under cost l2"},
 		{"a negative heartbeat", parse(t, two, oneJob), sim.Options{Heartbeat: -1}, "heartbeat -1ns: must be 0 (at once) or at least 1ms"},
