@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"maps"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -26,9 +25,7 @@ import (
 
 // onHDFS returns options of a run with its input and output on a cluster.
 func onHDFS(t *testing.T, c *hdfstest.Cluster, output string, inputs ...string) mrlocal.Options {
-	server := httptest.NewServer(c)
-	t.Cleanup(server.Close)
-	o := mrlocal.Options{JobOptions: mrlocal.JobOptions{HDFS: hdfs.Options{Web: server.Listener.Addr().String()}, OutputDir: "hdfs://h:9000" + output}}
+	o := mrlocal.Options{JobOptions: mrlocal.JobOptions{HDFS: hdfs.Options{Web: c.Serve(t)}, OutputDir: "hdfs://h:9000" + output}}
 	o.NoPin, o.MapSlots, o.ReduceSlots, o.MemoryBytes = true, 2, 1, 64<<20
 	for _, in := range inputs {
 		o.Inputs = append(o.Inputs, "hdfs://h:9000"+in)

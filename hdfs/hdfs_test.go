@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -18,9 +17,7 @@ import (
 
 // start serves a cluster and returns how its files are named.
 func start(t *testing.T, c *hdfstest.Cluster) (*hdfs.FS, string) {
-	server := httptest.NewServer(c)
-	t.Cleanup(server.Close)
-	f := hdfs.New(hdfs.Options{Web: server.Listener.Addr().String(), User: "ann"})
+	f := hdfs.New(hdfs.Options{Web: c.Serve(t), User: "ann"})
 	t.Cleanup(f.Close)
 	return f, "hdfs://namenode:9000"
 }

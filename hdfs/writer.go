@@ -13,7 +13,6 @@ type Writer struct {
 	name string
 	pipe *io.PipeWriter
 	done chan error // the answer of the DataNode
-	err  error
 }
 
 // errAborted ends the connection of a file that is given up.

@@ -35,7 +35,7 @@ func (s *sums) add(key, value []byte, emit func(key, value []byte)) error {
 		}
 		at := bytes.IndexByte(key, ':')
 		if at < 0 {
-			return fmt.Errorf("aggregate: the key %q has no KIND:", key)
+			return fmt.Errorf("aggregate: the key %q has no KIND before a colon", key)
 		}
 		*s = sums{combine: s.combine, begun: true, key: append(s.key[:0], key...), kind: string(key[:at])}
 	}

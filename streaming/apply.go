@@ -3,7 +3,6 @@ package streaming
 import (
 	"errors"
 	"os"
-	"path/filepath"
 	"time"
 
 	"mrlocal/errs"
@@ -16,9 +15,6 @@ type Result struct {
 	Dir, File string
 	Stream    bool // to standard output
 }
-
-// Given reports whether the caller has chosen.
-func (r Result) Given() bool { return r.Dir != "" || r.File != "" || r.Stream }
 
 // Exists reports whether the output directory of the arguments is there already, which
 // Hadoop refuses before the job starts.
@@ -80,9 +76,6 @@ func (w *Work) Close() error {
 	}
 	return errors.Join(all...)
 }
-
-// Leftovers matches the directories that a killed process may leave in TempDir.
-func Leftovers(tempDir string) string { return filepath.Join(tempDir, tempPrefix+"*") }
 
 // tempPrefix begins the names of directories in TempDir.
 const tempPrefix = "mrlocal-streaming-"

@@ -205,5 +205,6 @@ func resolve(words []string, dir string, env []string) ([]string, error) {
 			return words, nil
 		}
 	}
+	//lint:ignore ST1005 as Hadoop words it
 	return nil, fmt.Errorf("Cannot run program %q: no such file or directory", words[0])
 }

@@ -90,7 +90,6 @@ type stage struct {
 	command string
 	in      wire.Writer
 	out     wire.Reader
-	ins     wire.Format
 }
 
 // stageKind is what does the work of a stage.

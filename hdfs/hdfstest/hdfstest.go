@@ -13,10 +13,12 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"testing"
 )
 
 // Cluster is a file system. The zero value is empty. Its fields are set before the first request.
@@ -36,6 +38,13 @@ type Cluster struct {
 	files map[string][]byte // by path; directories end with a slash
 	ids   map[string]uint64
 	opens int
+}
+
+// Serve serves the cluster until the test has ended, and returns its host and port.
+func (c *Cluster) Serve(t testing.TB) string {
+	server := httptest.NewServer(c)
+	t.Cleanup(server.Close)
+	return server.Listener.Addr().String()
 }
 
 // Put makes a file.

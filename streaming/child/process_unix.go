@@ -4,7 +4,6 @@ package child
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -111,13 +110,14 @@ func (p *Process) flush() error {
 // Close ends the input, reads the output to its end and waits for the command. The
 // error is that of Config.Output or of the context; an exit code is no error.
 func (p *Process) Close() (Exit, error) {
-	err := p.flush()
+	_ = p.flush() // p.failed keeps its error
 	exit := Exit{ClosedEarly: p.broken}
 	closeEnd(&p.in)
 	for p.failed == nil && (p.out >= 0 || p.err >= 0) {
 		p.serve()
 	}
-	if err = errors.Join(p.failed); err != nil {
+	err := p.failed
+	if err != nil {
 		p.kill()
 	}
 	if cause := context.Cause(p.ctx); cause != nil {

@@ -111,6 +111,7 @@ func specific(args []string) (options []given, stray []string, err error) {
 		name := bare(word)
 		most, known := valuesOf(name)
 		if !known {
+			//lint:ignore ST1005 as Hadoop words it
 			return options, stray, fmt.Errorf("Unrecognized option: %s", word)
 		}
 		o := given{name: name}
@@ -123,6 +124,7 @@ func specific(args []string) (options []given, stray []string, err error) {
 			i++
 		}
 		if most > 0 && len(o.values) == 0 {
+			//lint:ignore ST1005 as Hadoop words it
 			return options, stray, fmt.Errorf("Missing argument for option: %s", name)
 		}
 		options = append(options, o)

@@ -33,7 +33,6 @@ type Reader struct {
 	at       int
 	ended    bool  // src has no more
 	pos, end int64 // of buf[at]; where the split ends. Of a compressed file: in the text, without an end
-	begun    bool
 }
 
 // Open begins to read. Bytes of a compressed file are those of its text, and the

@@ -188,6 +188,7 @@ func list(files []file, dir string, recursive bool) ([]file, error) {
 		case !info.IsDir():
 			files = append(files, file{path, info.Size()})
 		case !recursive:
+			//lint:ignore ST1005 as Hadoop words it
 			return nil, fmt.Errorf("Not a file: %s", qualify(path))
 		default:
 			if files, err = list(files, path, true); err != nil {
