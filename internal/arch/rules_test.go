@@ -85,7 +85,7 @@ func bans() []ban {
 		{"reflect", everywhere, nil, "nothing here needs types at run time"},
 		{"os/exec", everywhere, []string{"jobs/jobtest", "hack/...", "submit", "web/site"}, "mrlocal runs no other program, but hadoop, and Go to compile the simulator for browsers"},
 		{"net/...", everywhere, []string{"web/...", "hdfs/..."}, "mrlocal needs no network but for HDFS; its page is served by web"},
-		{"testing/...", everywhere, []string{"internal/golden", "internal/guarded", "slots/policy/policytest", "jobs/jobtest", "view/viewtest"}, "only helpers of tests know about tests"},
+		{"testing/...", everywhere, []string{"internal/golden", "internal/guarded", "slots/policy/policytest", "jobs/jobtest", "view/viewtest", "hdfs/hdfstest"}, "only helpers of tests know about tests"},
 		{"os", pure, nil, "decisions touch no file: they run in virtual time as well"},
 		{"math/rand", pure, nil, "randomness is an argument of whatever decides"},
 		{"math/rand/v2", pure, nil, "randomness is an argument of whatever decides"},
