@@ -31,6 +31,8 @@ import (
 type Options struct {
 	Runs []string          // event files, as `mrlocal ui` takes them
 	Note func(text string) // is told what may surprise; nil: nobody
+	// Notices are those of everything in the program that others wrote; nil: left out.
+	Notices []byte
 }
 
 // contents is site.json: what the page reads first, and what marks a directory as ours.
@@ -77,7 +79,7 @@ func Write(ctx context.Context, dir string, o Options) error {
 	}
 	defer os.RemoveAll(beside)
 	fresh := filepath.Join(beside, "new")
-	if err := fill(fresh, m, o.Runs); err != nil {
+	if err := fill(fresh, m, &o); err != nil {
 		return fmt.Errorf("write %s: %w", dir, err)
 	}
 	if exists {
@@ -117,7 +119,7 @@ func usable(dir string) (exists bool, err error) {
 }
 
 // fill writes all files of a site.
-func fill(dir string, m *module, runs []string) error {
+func fill(dir string, m *module, o *Options) error {
 	if err := os.MkdirAll(filepath.Join(dir, "runs"), 0o755); err != nil {
 		return err
 	}
@@ -126,8 +128,11 @@ func fill(dir string, m *module, runs []string) error {
 	for name, text := range m.files() {
 		files[name] = text
 	}
+	if o.Notices != nil {
+		files["THIRD_PARTY.txt"] = o.Notices
+	}
 	c := contents{Kind: kind, Schema: 1, Sources: m.Sources, Runs: []runOfDir{}}
-	for i, run := range runs {
+	for i, run := range o.Runs {
 		at := "runs/" + strconv.Itoa(i) + ".jsonl.gz"
 		if err := pack(filepath.Join(dir, at), run); err != nil {
 			return err

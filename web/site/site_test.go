@@ -30,7 +30,7 @@ func TestASiteIsWhole(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "site")
 	run, events := recorded(t)
 	m := &module{Wasm: []byte("wasm"), Exec: []byte("exec"), License: []byte("license"), Sources: "hash"}
-	if err := fill(dir, m, []string{run}); err != nil {
+	if err := fill(dir, m, &Options{Runs: []string{run}, Notices: []byte("notices")}); err != nil {
 		t.Fatal(err)
 	}
 	read := func(name string) string {
@@ -57,7 +57,7 @@ func TestASiteIsWhole(t *testing.T) {
 	if text, err := io.ReadAll(z); err != nil || !bytes.Equal(text, events) {
 		t.Errorf("the events are not those of the run: %v", err)
 	}
-	if read("lab.wasm.gz")+read("wasm_exec.js")+read("LICENSE-Go.txt") != "wasmexeclicense" {
+	if read("lab.wasm.gz")+read("wasm_exec.js")+read("LICENSE-Go.txt")+read("THIRD_PARTY.txt") != "wasmexeclicensenotices" {
 		t.Error("the module is not there")
 	}
 	// Each file that a file of the page loads is there.

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"mrlocal/cmd/mrlocal/internal/argv"
+	"mrlocal/cmd/mrlocal/internal/licenses"
 	"mrlocal/errs"
 	"mrlocal/lesson"
 	"mrlocal/trace"
@@ -172,7 +173,11 @@ func open(ctx context.Context, stderr io.Writer, o web.Options, runs []*lab.Run,
 // export writes a site and says how to look at it.
 func export(ctx context.Context, stderr io.Writer, dir string, runs []string) error {
 	note := func(text string) { fmt.Fprintf(stderr, "mrlocal: page: %s\n", text) }
-	if err := site.Write(ctx, dir, site.Options{Runs: runs, Note: note}); err != nil {
+	notices, err := licenses.Text()
+	if err != nil {
+		return err
+	}
+	if err := site.Write(ctx, dir, site.Options{Runs: runs, Note: note, Notices: notices}); err != nil {
 		return err
 	}
 	note(fmt.Sprintf("%s is written; look at it with: python3 -m http.server -d %s", argv.Quote(dir), argv.Quote(dir)))
