@@ -112,7 +112,7 @@ func TestMoreJobsCheckedNeverLetMoreCopiesStart(t *testing.T) {
 		}
 		drawLife(rt, s, jobs)
 	})
-	if levels < 3 {
+	if levels < 3 && !testing.Short() { // the few draws of -short may have less
 		t.Errorf("at most %d levels of pending tasks were seen", levels)
 	}
 }

@@ -103,7 +103,7 @@ func TestReducesAreLaunchedConsecutively(t *testing.T) {
 			early += w.early
 		}
 	})
-	if early == 0 || early == stages {
+	if !testing.Short() && (early == 0 || early == stages) { // the few draws of -short may miss one
 		t.Errorf("%d of %d stages began before the last map was started", early, stages)
 	}
 }

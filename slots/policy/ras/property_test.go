@@ -121,7 +121,7 @@ func TestNoTrackerIsOverloadedAndAllJobsEnd(t *testing.T) {
 			}
 		}
 	})
-	if switched == 0 || full == 0 {
+	if !testing.Short() && (switched == 0 || full == 0) { // the few draws of -short may miss one
 		t.Errorf("%d reduces past their switch, %d trackers with nothing left of something", switched, full)
 	}
 }

@@ -260,7 +260,7 @@ func TestPreemptionTakesNoPoolBelowItsShare(t *testing.T) {
 			rt.Fatal(err, bad)
 		}
 	})
-	if kills == 0 {
+	if kills == 0 && !testing.Short() { // the few draws of -short may have none
 		t.Error("nothing was ever killed")
 	}
 }
@@ -313,7 +313,7 @@ func TestAPolicyWithNothingToGrantGrantsNothing(t *testing.T) {
 		}
 	})
 	for name, n := range nothing {
-		if n == 0 {
+		if n == 0 && !testing.Short() { // the few draws of -short may have none
 			t.Errorf("%s never had nothing to grant", name)
 		}
 	}
