@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"mrlocal/internal/membudget"
 	"mrlocal/spill/runs"
 )
 
@@ -95,6 +96,28 @@ func (k *kit) tryRead(outs []*runs.MapOutput) (got []pair, err error) {
 		got = append(got, pair{string(m.Key()), string(m.Value())})
 	}
 	return got, m.Close()
+}
+
+// startMerge spills what emit gives, and begins to merge it; the caller releases all three.
+func (k *kit) startMerge(floorBytes int64, emit func(*Buffer)) (*runs.MapOutput, *runs.Merge, *membudget.Lease) {
+	k.t.Helper()
+	o, done := k.options(floorBytes)
+	b, err := NewBuffer(o)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	emit(b)
+	out, err := b.Close()
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	done()
+	l := k.lease(2 << 20)
+	m, err := runs.NewMerge(context.Background(), runs.MergeOptions{Inputs: []*runs.MapOutput{out}, Lease: l})
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	return out, m, l
 }
 
 func TestReleaseWaitsForMergesThatRead(t *testing.T) {

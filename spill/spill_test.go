@@ -80,28 +80,6 @@ func (k *kit) options(floorBytes int64) (o Options, done func()) {
 	return Options{Parts: 1, Lease: l, CreateTemp: k.createTemp, Notify: func(e runs.Event) { k.events = append(k.events, e) }}, l.Close
 }
 
-// startMerge spills what emit gives, and begins to merge it; the caller releases all three.
-func (k *kit) startMerge(floorBytes int64, emit func(*Buffer)) (*runs.MapOutput, *runs.Merge, *membudget.Lease) {
-	k.t.Helper()
-	o, done := k.options(floorBytes)
-	b, err := NewBuffer(o)
-	if err != nil {
-		k.t.Fatal(err)
-	}
-	emit(b)
-	out, err := b.Close()
-	if err != nil {
-		k.t.Fatal(err)
-	}
-	done()
-	l := k.lease(2 << 20)
-	m, err := runs.NewMerge(context.Background(), runs.MergeOptions{Inputs: []*runs.MapOutput{out}, Lease: l})
-	if err != nil {
-		k.t.Fatal(err)
-	}
-	return out, m, l
-}
-
 // mergeLease is the floor of a reduce; outputs may be evicted for it.
 func (k *kit) mergeLease(outs []*runs.MapOutput) *membudget.Lease {
 	for _, out := range outs {

@@ -140,15 +140,20 @@ func (w *wireOut) write(key, value []byte) { _, _ = w.c.out.Write(w.c.wire.recor
 
 // Take implements jobs.Taker: the records are written at once.
 func (w *wireOut) Take(b jobs.Block, records []jobs.Span) {
+	takeEach(&w.c.job, b, records, w.Emit)
+}
+
+// takeEach emits each record of a block, with the key that the job makes of it.
+func takeEach(job *jobs.Job, b jobs.Block, records []jobs.Span, emit func(key, value []byte)) {
 	var key []byte
 	for _, s := range records {
 		record := b.Data[s.Off : s.Off+s.Len]
-		if w.c.job.AppendKey == nil {
-			w.Emit(record, nil)
+		if job.AppendKey == nil {
+			emit(record, nil)
 			continue
 		}
-		key = w.c.job.AppendKey(key[:0], record)
-		w.Emit(key, record)
+		key = job.AppendKey(key[:0], record)
+		emit(key, record)
 	}
 }
 
@@ -186,16 +191,7 @@ func (f *folding) Emit(key, value []byte) {
 
 // Take counts each record of a block as Emit does.
 func (f *folding) Take(b jobs.Block, records []jobs.Span) {
-	var key []byte
-	for _, s := range records {
-		record := b.Data[s.Off : s.Off+s.Len]
-		if f.c.job.AppendKey == nil {
-			f.Emit(record, nil)
-			continue
-		}
-		key = f.c.job.AppendKey(key[:0], record)
-		f.Emit(key, record)
-	}
+	takeEach(&f.c.job, b, records, f.Emit)
 }
 
 // add adds n to the sum of key.

@@ -3,9 +3,12 @@ package jobs_test
 import (
 	"bytes"
 	"fmt"
+	"hash/crc32"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
+	"sync"
 	"testing"
 
 	"mrlocal/datagen"
@@ -49,25 +52,25 @@ type paperJob struct {
 // select keeps so many percent in its maps and reduces.
 func paperJobs(keepMap, keepReduce float64) []paperJob {
 	return []paperJob{
-		{name: "inverted-index", kind: datagen.Words, files: 3, straight: straightInvertedIndex, chain: of(invertedindex.New)},
-		{name: "sequence-count", kind: datagen.Words, files: 3, part: 8, straight: straightSequenceCount, chain: of(sequencecount.New)},
-		{name: "ranked-inverted-index", made: "sequence-count", straight: straightRanked, chain: of(rankedinvertedindex.New)},
+		{name: "inverted-index", kind: datagen.Words, files: 3, straight: straightInvertedIndex, chain: invertedindex.New},
+		{name: "sequence-count", kind: datagen.Words, files: 3, part: 8, straight: straightSequenceCount, chain: sequencecount.New},
+		{name: "ranked-inverted-index", made: "sequence-count", straight: straightRanked, chain: rankedinvertedindex.New},
 		{name: "term-vector", kind: datagen.Words, files: 3, straight: straightTermVector, chain: of(termvector.New)},
-		{name: "self-join", kind: datagen.Candidates, straight: straightSelfJoin, chain: of(selfjoin.New)},
-		{name: "adjacency-list", kind: datagen.Edges, part: 4, straight: straightAdjacency, chain: of(adjacencylist.New)},
-		{name: "histogram-movies", kind: datagen.Movies, straight: straightHistogramMovies, chain: of(histogrammovies.New)},
-		{name: "histogram-ratings", kind: datagen.Movies, straight: straightHistogramRatings, chain: of(histogramratings.New)},
+		{name: "self-join", kind: datagen.Candidates, straight: straightSelfJoin, chain: selfjoin.New},
+		{name: "adjacency-list", kind: datagen.Edges, part: 4, straight: straightAdjacency, chain: adjacencylist.New},
+		{name: "histogram-movies", kind: datagen.Movies, straight: straightHistogramMovies, chain: histogrammovies.New},
+		{name: "histogram-ratings", kind: datagen.Movies, straight: straightHistogramRatings, chain: histogramratings.New},
 		{name: "kmeans", kind: datagen.Points, files: 2, straight: straightKMeans, chain: func() (jobs.Chain, error) { return kmeans.New(kmeans.Options{Rounds: 5}) }},
-		{name: "classification", kind: datagen.Points, files: 2, side: true, straight: straightClassification, chain: of(classification.New)},
+		{name: "classification", kind: datagen.Points, files: 2, side: true, straight: straightClassification, chain: classification.New},
 		{name: "terasort", kind: datagen.Records, files: 2, straight: straightTeraSort, chain: of(terasort.New)},
 		{name: "teravalidate", made: "terasort", straight: straightTeraValidate, chain: func() (jobs.Chain, error) {
 			return teravalidate.New(teravalidate.Options{RecordBytes: 100, KeyBytes: 10})
 		}},
-		{name: "combine", kind: datagen.Words, straight: straightCombine, chain: of(combine.New)},
+		{name: "combine", kind: datagen.Words, straight: straightCombine, chain: combine.New},
 		{name: "select", kind: datagen.Lines, chain: func() (jobs.Chain, error) {
 			return selection.New(selection.Options{KeepMap: keepMap, KeepReduce: keepReduce})
 		}, straight: func(docs []doc, _ []byte) []byte { return straightSelect(docs, keepMap, keepReduce) }},
-		{name: "join", kind: datagen.Edges, files: 2, part: 4, straight: straightJoin, chain: of(join.New)},
+		{name: "join", kind: datagen.Edges, files: 2, part: 4, straight: straightJoin, chain: join.New},
 	}
 }
 
@@ -196,4 +199,47 @@ func TestRandomTextHasItsFormAndDependsOnItsSeed(t *testing.T) {
 	if len(texts) != 2 {
 		t.Errorf("%d texts of two seeds", len(texts))
 	}
+}
+
+// straightRandomText checks the form of the text, whose words no other program draws.
+func straightRandomText(out []byte) (records int, ok bool) {
+	ok = true
+	for line := range bytes.Lines(out) {
+		k, v, tab := bytes.Cut(bytes.TrimSuffix(line, []byte("\n")), []byte("\t"))
+		a, b := bytes.Count(k, []byte(" "))+1, bytes.Count(v, []byte(" "))+1
+		ok = ok && tab && a >= 5 && a <= 10 && b >= 20 && b <= 100
+		records++
+	}
+	return records, ok
+}
+
+func straightTeraValidate(docs []doc, _ []byte) []byte {
+	var sums, counts [2]uint64
+	var both sync.WaitGroup
+	for t := range 2 {
+		both.Go(func() {
+			for _, d := range docs {
+				half := len(d.data) / 200 * 100
+				part := d.data[:half]
+				if t == 1 {
+					part = d.data[half:]
+				}
+				for r := range slices.Chunk(part, 100) {
+					sums[t] += uint64(crc32.ChecksumIEEE(r))
+					counts[t]++
+				}
+			}
+		})
+	}
+	both.Wait()
+	var last []byte
+	for _, d := range docs {
+		for r := range slices.Chunk(d.data, 100) {
+			if bytes.Compare(last, r[:10]) > 0 {
+				return []byte("error")
+			}
+			last = r[:10]
+		}
+	}
+	return fmt.Appendf(nil, "records\t%d\nchecksum\t%x\n", counts[0]+counts[1], sums[0]+sums[1])
 }

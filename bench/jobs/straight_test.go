@@ -518,37 +518,6 @@ func straightTeraSort(docs []doc, _ []byte) []byte {
 	return out
 }
 
-func straightTeraValidate(docs []doc, _ []byte) []byte {
-	var sums, counts [2]uint64
-	var both sync.WaitGroup
-	for t := range 2 {
-		both.Go(func() {
-			for _, d := range docs {
-				half := len(d.data) / 200 * 100
-				part := d.data[:half]
-				if t == 1 {
-					part = d.data[half:]
-				}
-				for r := range slices.Chunk(part, 100) {
-					sums[t] += uint64(crc32.ChecksumIEEE(r))
-					counts[t]++
-				}
-			}
-		})
-	}
-	both.Wait()
-	var last []byte
-	for _, d := range docs {
-		for r := range slices.Chunk(d.data, 100) {
-			if bytes.Compare(last, r[:10]) > 0 {
-				return []byte("error")
-			}
-			last = r[:10]
-		}
-	}
-	return fmt.Appendf(nil, "records\t%d\nchecksum\t%x\n", counts[0]+counts[1], sums[0]+sums[1])
-}
-
 func straightSelect(docs []doc, keepMap, keepReduce float64) []byte {
 	var out []byte
 	for stage := range 3 {
@@ -601,16 +570,4 @@ func straightJoin(docs []doc, _ []byte) []byte {
 		out = append(out, ms[0][k]...)
 	}
 	return out
-}
-
-// straightRandomText checks the form of the text, whose words no other program draws.
-func straightRandomText(out []byte) (records int, ok bool) {
-	ok = true
-	for line := range bytes.Lines(out) {
-		k, v, tab := bytes.Cut(bytes.TrimSuffix(line, []byte("\n")), []byte("\t"))
-		a, b := bytes.Count(k, []byte(" "))+1, bytes.Count(v, []byte(" "))+1
-		ok = ok && tab && a >= 5 && a <= 10 && b >= 20 && b <= 100
-		records++
-	}
-	return records, ok
 }

@@ -17,11 +17,8 @@ import (
 	"mrlocal/jobs/internal/points"
 )
 
-// Options has no fields yet.
-type Options struct{}
-
 // New makes the job.
-func New(Options) (jobs.Chain, error) {
+func New() (jobs.Chain, error) {
 	return jobs.Chain{{
 		Name: "classification", Ordered: true, BuiltIn: true,
 		NewMapper:  func() jobs.Mapper { return &mapper{} },

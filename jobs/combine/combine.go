@@ -10,11 +10,8 @@ package combine
 
 import "mrlocal/jobs"
 
-// Options has no fields yet.
-type Options struct{}
-
 // New makes the job.
-func New(Options) (jobs.Chain, error) {
+func New() (jobs.Chain, error) {
 	return jobs.Chain{{
 		Name: "combine", Ordered: true, BuiltIn: true,
 		NewMapper:  func() jobs.Mapper { return &mapper{words: jobs.BlankSeparated(), one: jobs.AppendUint64(nil, 1)} },

@@ -15,11 +15,8 @@ import (
 	"mrlocal/jobs/internal/ratings"
 )
 
-// Options has no fields yet.
-type Options struct{}
-
 // New makes the job.
-func New(Options) (jobs.Chain, error) {
+func New() (jobs.Chain, error) {
 	return jobs.Chain{{
 		Name: "histogram-movies", Reduces: 1, BuiltIn: true,
 		NewMapper:  func() jobs.Mapper { return &mapper{} },

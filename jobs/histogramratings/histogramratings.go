@@ -13,11 +13,8 @@ import (
 	"mrlocal/jobs/internal/ratings"
 )
 
-// Options has no fields yet.
-type Options struct{}
-
 // New makes the job.
-func New(Options) (jobs.Chain, error) {
+func New() (jobs.Chain, error) {
 	return jobs.Chain{{
 		Name: "histogram-ratings", Reduces: 1, BuiltIn: true,
 		NewMapper:  func() jobs.Mapper { return &mapper{} },

@@ -16,11 +16,8 @@ import (
 	"mrlocal/jobs/internal/list"
 )
 
-// Options has no fields yet.
-type Options struct{}
-
 // New makes the job.
-func New(Options) (jobs.Chain, error) {
+func New() (jobs.Chain, error) {
 	return jobs.Chain{{
 		Name: "inverted-index", Ordered: true, BuiltIn: true,
 		GroupBytes: func(key []byte) int { return bytes.IndexByte(key, '\t') + 1 },

@@ -21,11 +21,8 @@ import (
 // Inputs is how many inputs the job takes.
 const Inputs = 2
 
-// Options has no fields yet.
-type Options struct{}
-
 // New makes the job.
-func New(Options) (jobs.Chain, error) {
+func New() (jobs.Chain, error) {
 	return jobs.Chain{{
 		Name: "join", Ordered: true, BuiltIn: true,
 		GroupBytes: func(key []byte) int { return bytes.IndexByte(key, '\t') + 1 },

@@ -19,11 +19,8 @@ import (
 	"mrlocal/jobs/internal/list"
 )
 
-// Options has no fields yet.
-type Options struct{}
-
 // New makes the job.
-func New(Options) (jobs.Chain, error) {
+func New() (jobs.Chain, error) {
 	return jobs.Chain{{
 		Name: "self-join", Ordered: true, BuiltIn: true,
 		GroupBytes: prefixBytes,

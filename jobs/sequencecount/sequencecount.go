@@ -14,11 +14,8 @@ import (
 	"mrlocal/jobs/internal/list"
 )
 
-// Options has no fields yet.
-type Options struct{}
-
 // New makes the job.
-func New(Options) (jobs.Chain, error) {
+func New() (jobs.Chain, error) {
 	return jobs.Chain{{
 		Name: "sequence-count", Ordered: true, BuiltIn: true,
 		NewMapper:  func() jobs.Mapper { return &mapper{words: jobs.BlankSeparated(), file: -1} },

@@ -93,11 +93,8 @@ func CheckInputs(job string, inputs int) error {
 }
 
 // plain builds a job without options.
-func plain[O any](build func(O) (jobs.Chain, error)) func(*argv.Reader) (jobs.Chain, error) {
-	return func(*argv.Reader) (jobs.Chain, error) {
-		var o O
-		return build(o)
-	}
+func plain(build func() (jobs.Chain, error)) func(*argv.Reader) (jobs.Chain, error) {
+	return func(*argv.Reader) (jobs.Chain, error) { return build() }
 }
 
 func termFlags() []argv.Spec {
@@ -149,7 +146,7 @@ func classify(r *argv.Reader) (jobs.Chain, error) {
 	if !r.Line.Has(CentroidsFlag) {
 		return nil, errs.Optionf("--"+CentroidsFlag, "name the file of the centroids")
 	}
-	return classification.New(classification.Options{})
+	return classification.New()
 }
 
 func recordFlags() []argv.Spec {
