@@ -126,7 +126,7 @@ func open(t *testing.T, url string) context.Context {
 
 func do(t *testing.T, tab context.Context, actions ...chromedp.Action) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(tab, 30*time.Second)
+	ctx, cancel := context.WithTimeout(tab, time.Minute)
 	defer cancel()
 	if err := chromedp.Run(ctx, actions...); err != nil {
 		t.Fatal(err)
@@ -141,14 +141,28 @@ func eval(t *testing.T, tab context.Context, expression string) string {
 	return text
 }
 
-// until waits until the expression is true.
+// until waits until the expression is true. While a page loads, elements may be missing: an
+// expression that throws is not true.
 func until(t *testing.T, tab context.Context, expression string) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); eval(t, tab, expression) != "true"; time.Sleep(50 * time.Millisecond) {
+	expression = "(() => { try { return " + expression + " } catch (e) { return e.message } })()"
+	for deadline := time.Now().Add(time.Minute); eval(t, tab, expression) != "true"; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("it never comes true: %s\nthe page: %.2000s", expression, eval(t, tab, "document.body.innerText"))
 		}
 	}
+}
+
+// push clicks an element wherever it stands. A click at a point can miss it while the page still
+// moves.
+func push(t *testing.T, tab context.Context, selector string) {
+	t.Helper()
+	until(t, tab, fmt.Sprintf("document.querySelector(%q) !== null", selector))
+	do(t, tab, pushed(selector))
+}
+
+func pushed(selector string) chromedp.Action {
+	return chromedp.Evaluate(fmt.Sprintf("document.querySelector(%q).click()", selector), nil)
 }
 
 func press(t *testing.T, tab context.Context, key string) {
@@ -255,7 +269,7 @@ func TestTheFirstLoanIsOneClickAway(t *testing.T) {
 	dir, names := recorded(t, borrow, "fair", "pi-dhfs")
 	tab := open(t, serve(t, dir, append([]string{"ui"}, names...)...))
 	until(t, tab, "document.querySelector('#inspector button')?.textContent === 'Show the first of 8 loans under pi-dhfs'")
-	do(t, tab, chromedp.Click("#inspector button", chromedp.ByQuery))
+	push(t, tab, "#inspector button")
 	until(t, tab, "document.querySelector('#inspector .lent') !== null && document.querySelector('#inspector .rule')?.textContent === 'map-borrows'")
 }
 
@@ -293,9 +307,9 @@ func TestTwoRunsStandOnOneAxis(t *testing.T) {
 	dir, names := recorded(t, borrow, "fair", "pi-dhfs")
 	tab := open(t, serve(t, dir, append([]string{"ui"}, names...)...))
 	until(t, tab, "document.querySelectorAll('.lanes canvas').length === 2")
-	do(t, tab, chromedp.Click("[data-tab=differences]", chromedp.ByQuery))
+	push(t, tab, "[data-tab=differences]")
 	until(t, tab, "document.querySelector('#panel table')?.innerText.includes('80 s (−50.0 %)')")
-	do(t, tab, chromedp.Click("#panel p button", chromedp.ByQuery)) // the first difference
+	push(t, tab, "#panel p button") // the first difference
 	until(t, tab, "document.querySelector('#inspector .rule') !== null")
 }
 
@@ -303,9 +317,9 @@ func TestTheShuffleAndTheCurvesAreDrawn(t *testing.T) {
 	dir, names := recorded(t, borrow, "pi-dhfs")
 	tab := open(t, serve(t, dir, "ui", names[0]))
 	until(t, tab, "document.querySelector('#panel .sr table') !== null")
-	do(t, tab, chromedp.Click("[data-tab=shuffle]", chromedp.ByQuery))
+	push(t, tab, "[data-tab=shuffle]")
 	until(t, tab, "document.querySelectorAll('#panel .sr tbody tr').length === 4")
-	do(t, tab, chromedp.Click("[data-tab=buffers]", chromedp.ByQuery))
+	push(t, tab, "[data-tab=buffers]")
 	until(t, tab, "document.querySelector('#panel .note').innerText.includes('A simulation has them under cost l2')")
 }
 
@@ -324,7 +338,7 @@ func TestThePlayground(t *testing.T) {
 	other := open(t, eval(t, tab, "location.href"))
 	until(t, other, "document.querySelector('.lanes h2')?.textContent.includes('makespan 90 s') && document.querySelector('#text').value.includes('maps: 20')")
 	// A decision of a draft has its reason, too.
-	do(t, other, chromedp.Click("#inspector button", chromedp.ByQuery))
+	push(t, other, "#inspector button")
 	until(t, other, "document.querySelector('#inspector .rule') !== null")
 }
 
@@ -364,7 +378,7 @@ func TestNamesAreText(t *testing.T) {
 	dir, names := recorded(t, hostile, "pi-dhfs")
 	tab := open(t, serve(t, dir, "ui", names[0]))
 	until(t, tab, "document.querySelector('.job b')?.textContent === '<img src=x onerror=alert(1)>'")
-	do(t, tab, chromedp.Click("#inspector button", chromedp.ByQuery))
+	push(t, tab, "#inspector button")
 	until(t, tab, "document.querySelector('#inspector .rule') !== null")
 	if n := eval(t, tab, "document.querySelectorAll('img, #inspector b img').length"); n != "0" {
 		t.Errorf("%s images", n)

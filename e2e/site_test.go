@@ -51,7 +51,7 @@ func TestASiteNeedsNoServer(t *testing.T) {
 	until(t, tab, "document.querySelector('#mistake').textContent.startsWith('line 4, column ')")
 	write(t, tab, strings.Replace(borrow, "maps: 12", "maps: 20", 1))
 	until(t, tab, "Array.from(document.querySelectorAll('.lanes canvas'), c => c.dataset.bars).join() === '24,24'")
-	do(t, tab, chromedp.Click("#inspector button", chromedp.ByQuery))
+	push(t, tab, "#inspector button")
 	until(t, tab, "document.querySelector('#inspector .rule')?.textContent === 'map-borrows'")
 	other := open(t, eval(t, tab, "location.href"))
 	until(t, other, "document.querySelector('#text').value.includes('maps: 20') && document.querySelectorAll('.lanes canvas').length === 2")
@@ -70,7 +70,7 @@ func TestAnEditCancelsTheSimulationOfASite(t *testing.T) {
 	write(t, tab, long)
 	write(t, tab, "jobs: [")
 	until(t, tab, "document.querySelector('#mistake').textContent.startsWith('line 1, column ')")
-	do(t, tab, chromedp.Click("#inspector button", chromedp.ByQuery)) // of the pictures that are still there
+	push(t, tab, "#inspector button") // of the pictures that are still there
 	until(t, tab, "document.querySelector('#inspector .rule')?.textContent === 'map-borrows'")
 }
 
@@ -80,13 +80,13 @@ func TestRecordedRunsStandOnASite(t *testing.T) {
 	url := exported(t, dir, names...)
 	tab := open(t, url)
 	until(t, tab, "Array.from(document.querySelectorAll('.lanes canvas'), c => c.dataset.bars).join() === '16,16'")
-	do(t, tab, chromedp.Click("#inspector button", chromedp.ByQuery))
+	push(t, tab, "#inspector button")
 	until(t, tab, "document.querySelector('#inspector .rule')?.textContent === 'map-borrows'")
 	press(t, tab, kb.Escape)
 	press(t, tab, kb.End)
 	click(t, tab, canvas, gutter+60, axis+40+20) // the reduce slot under fair
 	until(t, tab, "document.querySelector('#inspector .reasons')?.innerText.includes('the gate of A was closed')")
-	do(t, tab, chromedp.Click("#other", chromedp.ByQuery))
+	push(t, tab, "#other")
 	until(t, tab, "document.querySelector('#mistake').textContent.startsWith('16 tasks under 2 policies')")
 }
 

@@ -138,7 +138,7 @@ class Page {
       runs.push(run);
     }
     if (signal.aborted) return;
-    const before = this.selected, focus = this.run?.policy;
+    const focus = this.run?.policy;
     this.metrics = new Map(results.map((r) => [r.run, r]));
     this.runs = runs;
     this.on = new Set(runs.map((r) => r.id));
@@ -146,7 +146,7 @@ class Page {
     this.lanes.clear();
     this.focused = runs.find((r) => r.policy === focus)?.id;
     this.selected = null;
-    if (before) this.inspector.show();
+    this.inspected = null; // what it offers belongs to the runs before
     this.time.grow(Math.max(1, ...runs.map((r) => r.last)));
     this.refreshed();
     this.decisions.refresh(true);
